@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * abi.h - every record tapir produces, once, for all who touch them: BPF programs,
+ * the in-process ring lane, the collector, the file and its readers.
+ *
+ * A record is a fixed struct that starts with struct tapir_rec and is followed by its
+ * variable part. Rules that hold for every record:
+ *
+ *   - byte order is little-endian, alignment 8, no implicit padding;
+ *   - tapir_rec.size counts the whole record, variable part and final padding included,
+ *     and is a multiple of 8; padding bytes are zero;
+ *   - an unknown type is skipped by its size; a known type may grow at the end of its
+ *     fixed part only together with a new format version (trace_format.h);
+ *   - variable strings are not NUL-terminated: their lengths stand in the fixed part and
+ *     their bytes follow in the order of the length fields;
+ *   - times are CLOCK_MONOTONIC nanoseconds of the host, ids are those of the host's
+ *     initial pid namespace, unless a field says otherwise;
+ *   - a consumer checks size against what it holds, then type, then the fixed part's size,
+ *     then the lengths, before it reads a byte behind them.
+ *
+ * Nothing here says who wrote a record. A BPF program, a ring in shared memory and a
+ * user-space reader of /proc all write the same ones.
+ *
+ * C11, C++11 and BPF C; depends on nothing.
+ */
+#ifndef TAPIR_ABI_H
+#define TAPIR_ABI_H
+
+#if defined(__bpf__)
+/* vmlinux.h, included before this header, has the fixed-width types. */
+#else
+#include <stddef.h>
+#include <stdint.h>
+#endif
+
+#ifdef __cplusplus
+#define TAPIR_STATIC_ASSERT(cond, msg) static_assert(cond, msg)
+#else
+#define TAPIR_STATIC_ASSERT(cond, msg) _Static_assert(cond, msg)
+#endif
+
+/* ---- limits ------------------------------------------------------------------------- */
+
+#define TAPIR_MAX_ARGS	       12 /* sys/sdt.h has no more */
+#define TAPIR_MAX_FRAMES       127
+#define TAPIR_MAX_RECORD_BYTES (128u * 1024u) /* a reader refuses more */
+#define TAPIR_COMM_BYTES       16	      /* the kernel's TASK_COMM_LEN */
+#define TAPIR_BUILD_ID_BYTES   20
+#define TAPIR_CPU_UNKNOWN      0xffffu
+
+/* ---- the common header -------------------------------------------------------------- */
+
+enum tapir_rec_type {
+	TAPIR_REC_NONE = 0,
+	TAPIR_REC_EVENT = 1,	/* a probe fired */
+	TAPIR_REC_PROBE = 2,	/* what a probe id means */
+	TAPIR_REC_METADATA = 3, /* a runtime's own description of an event */
+	TAPIR_REC_SAMPLE = 4,	/* a CPU sample */
+	TAPIR_REC_SWITCH = 5,	/* a context switch */
+	TAPIR_REC_STACK = 6,	/* stack id -> addresses */
+	TAPIR_REC_THREAD = 7,	/* who a thread is */
+	TAPIR_REC_PROCESS = 8,	/* a process began, changed or ended */
+	TAPIR_REC_MAPPING = 9,	/* a file or code region in an address space */
+	TAPIR_REC_SYMBOL = 10,	/* a name in a file */
+	TAPIR_REC_JIT = 11,	/* a name at an address, for a time */
+	TAPIR_REC_COUNTER = 12, /* a measured value */
+	TAPIR_REC_LOSS = 13,	/* what was not recorded, and why */
+	TAPIR_REC_GAP = 14,	/* a file or process that was seen too late */
+	TAPIR_REC_CLOCK = 15,	/* monotonic and UTC at one moment */
+	TAPIR_REC_META = 16,	/* key = value about the recording */
+	TAPIR_REC_TYPE_CNT
+};
+
+struct tapir_rec {
+	uint16_t type; /* enum tapir_rec_type */
+	uint16_t cpu;  /* TAPIR_CPU_UNKNOWN if it is not known */
+	uint32_t size;
+	uint64_t time_ns;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec) == 16, "tapir_rec");
+
+/* ---- EVENT --------------------------------------------------------------------------- */
+
+enum tapir_lane {
+	TAPIR_LANE_PROBE = 0, /* a uprobe trap and a BPF program */
+	TAPIR_LANE_RING = 1,  /* shared memory written by the process itself */
+	TAPIR_LANE_STREAM = 2 /* the runtime's own event stream */
+};
+
+/* Optional parts behind the fixed part, present when their flag is set, in this order. */
+#define TAPIR_EVENT_KSTACK     (1u << 0) /* u64: id of the kernel stack */
+#define TAPIR_EVENT_ACTIVITY   (1u << 1) /* 16 bytes: activity id */
+#define TAPIR_EVENT_RELATED    (1u << 2) /* 16 bytes: related activity id */
+/* Facts about the event itself. */
+#define TAPIR_EVENT_STACK_LOST (1u << 8) /* a stack was asked for and could not be taken */
+#define TAPIR_EVENT_CUT	       (1u << 9) /* the payload did not fit and ends early */
+
+struct tapir_rec_event {
+	struct tapir_rec h;
+	uint32_t probe_id;
+	uint32_t tgid;
+	uint32_t tid;
+	uint16_t flags;
+	uint8_t lane;
+	uint8_t pad0;
+	uint32_t payload_bytes;
+	uint16_t fault_mask; /* bit n: field n could not be read; its value means nothing */
+	uint16_t pad1;
+	uint64_t stack_id; /* 0: none */
+			   /* kstack u64, activity 16, related 16, then payload_bytes of payload */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_event) == 48, "tapir_rec_event");
+
+/*
+ * Payload encodings (tapir_rec_probe.encoding).
+ *
+ * SLOTS: one 8-byte slot a field, then the bytes of the variable fields in field order.
+ * An integer's slot holds its value widened to 64 bits (by sign or by zero, as the field
+ * says); a float's slot holds its bits. The slot of a string or blob is a struct
+ * tapir_slot_bytes.
+ *
+ * PACKED: fields follow each other without alignment, as the runtime's manifest or
+ * METADATA describes.
+ */
+enum tapir_encoding { TAPIR_ENCODING_SLOTS = 0, TAPIR_ENCODING_PACKED = 1 };
+
+#define TAPIR_SLOT_CUT	(1u << 0) /* longer than what was recorded */
+#define TAPIR_SLOT_NULL (1u << 1) /* the pointer was NULL */
+
+struct tapir_slot_bytes {
+	uint32_t len_bytes; /* bytes of this field in the variable part */
+	uint32_t flags;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_slot_bytes) == 8, "tapir_slot_bytes");
+
+static inline uint32_t tapir_event__optional_bytes(uint32_t flags)
+{
+	return (flags & TAPIR_EVENT_KSTACK ? 8u : 0u) + (flags & TAPIR_EVENT_ACTIVITY ? 16u : 0u) +
+	       (flags & TAPIR_EVENT_RELATED ? 16u : 0u);
+}
+
+/* ---- PROBE --------------------------------------------------------------------------- */
+
+enum tapir_field_type {
+	TAPIR_FIELD_NONE = 0, /* cannot be read; tapir_field.reason says why */
+	TAPIR_FIELD_INT = 1,
+	TAPIR_FIELD_UINT = 2,
+	TAPIR_FIELD_FLOAT = 3, /* size 4 or 8, its bits in the slot */
+	TAPIR_FIELD_PTR = 4,
+	TAPIR_FIELD_BOOL = 5,
+	TAPIR_FIELD_CHAR = 6,
+	TAPIR_FIELD_STR = 7,   /* NUL-terminated UTF-8 in the process */
+	TAPIR_FIELD_STRN = 8,  /* pointer + length, UTF-8 */
+	TAPIR_FIELD_BLOB = 9,  /* pointer + length, bytes */
+	TAPIR_FIELD_I128 = 10, /* 16 bytes in the variable part */
+	TAPIR_FIELD_U128 = 11,
+	TAPIR_FIELD_UTF16 = 12, /* PACKED only from here on */
+	TAPIR_FIELD_GUID = 13,
+	TAPIR_FIELD_TIME = 14,
+	TAPIR_FIELD_STRUCT = 15
+};
+
+/* Why an operand cannot be read; user/elf finds out, list and events print it. */
+#define TAPIR_OPERAND_REASONS(X)                                                                   \
+	X(OK, "readable")                                                                          \
+	X(SYNTAX, "operand not understood")                                                        \
+	X(VECTOR_REG, "vector register: not among the registers a probe sees")                     \
+	X(SIZE, "operand size not supported")                                                      \
+	X(LOCAL_LABEL, "assembler-local label: no symbol left to find it by")                      \
+	X(NO_SYMBOL, "symbol not found in the file")                                               \
+	X(FOREIGN_SYMBOL, "symbol is defined in another file")                                     \
+	X(NO_GOT, "no GOT entry for the symbol")                                                   \
+	X(TLS_MODEL, "thread-local variable of a shared library")                                  \
+	X(WIDE_REG, "16-byte value in a register pair the note does not name")                     \
+	X(TOO_MANY, "more than 12 arguments")
+
+enum tapir_operand_reason {
+#define TAPIR_X(name, text) TAPIR_OPERAND_##name,
+	TAPIR_OPERAND_REASONS(TAPIR_X)
+#undef TAPIR_X
+		TAPIR_OPERAND_REASON_CNT
+};
+
+struct tapir_field {
+	uint8_t type;	   /* enum tapir_field_type */
+	uint8_t size;	   /* bytes of the value in the process: 1, 2, 4, 8, 16; 0 variable */
+	uint8_t reason;	   /* enum tapir_operand_reason, when type is NONE */
+	uint8_t len_field; /* STRN and BLOB: the field that holds the length */
+	uint16_t name_len; /* 0: the field is called argN */
+	uint16_t pad0;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_field) == 8, "tapir_field");
+
+struct tapir_rec_probe {
+	struct tapir_rec h;
+	uint32_t probe_id; /* one per site: sites of one name may have other operands */
+	uint16_t event_id; /* the runtime's number, 0 if it has none */
+	uint8_t version;
+	uint8_t level;
+	uint64_t keywords;
+	uint64_t site_off; /* in the file */
+	uint64_t semaphore_off;
+	uint8_t encoding; /* enum tapir_encoding */
+	uint8_t lane;
+	uint16_t field_cnt;
+	uint16_t provider_len;
+	uint16_t event_len;
+	uint16_t file_len;
+	uint8_t build_id_bytes;
+	uint8_t pad0;
+	uint32_t pad1;
+	/* field_cnt x struct tapir_field, then provider, event, file, build id (binary),
+	   then the name of each field */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_probe) == 64, "tapir_rec_probe");
+
+/* ---- METADATA ------------------------------------------------------------------------ */
+
+struct tapir_rec_metadata {
+	struct tapir_rec h;
+	uint32_t probe_id;
+	uint32_t format; /* 1: EventPipe's metadata blob */
+	uint32_t blob_bytes;
+	uint32_t pad0;
+	/* blob */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_metadata) == 32, "tapir_rec_metadata");
+
+/* ---- STACK --------------------------------------------------------------------------- */
+
+#define TAPIR_STACK_KERNEL  (1u << 0)
+#define TAPIR_STACK_MORE    (1u << 1) /* deeper than the frames that were recorded */
+#define TAPIR_STACK_FAULT   (1u << 2) /* a frame could not be read: the walk ended there */
+#define TAPIR_STACK_UNWOUND (1u << 3) /* .eh_frame tables were used */
+
+struct tapir_rec_stack {
+	struct tapir_rec h;
+	uint64_t stack_id; /* never 0 */
+	uint16_t frame_cnt;
+	uint16_t flags;
+	uint32_t pad0;
+	/* frame_cnt x u64 virtual address, innermost first; callers are return addresses */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_stack) == 32, "tapir_rec_stack");
+
+/* ---- SAMPLE, SWITCH ------------------------------------------------------------------ */
+
+struct tapir_rec_sample {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t tid;
+	uint64_t period; /* of what the sampling event counts; ns for cpu-clock */
+	uint64_t stack_id;
+	uint64_t kstack_id;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_sample) == 48, "tapir_rec_sample");
+
+struct tapir_rec_switch {
+	struct tapir_rec h;
+	uint32_t out_tgid; /* 0: not a traced process */
+	uint32_t out_tid;
+	uint32_t in_tgid;
+	uint32_t in_tid;
+	uint64_t out_stack_id;
+	uint64_t out_kstack_id;
+	uint64_t in_wake_ns;   /* when the thread that comes in was woken, 0 unknown */
+	uint32_t in_waker_tid; /* 0 unknown */
+	uint16_t out_state;    /* the kernel's task state bits; 0: preempted, still runnable */
+	uint16_t flags;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_switch) == 64, "tapir_rec_switch");
+
+/* ---- THREAD, PROCESS ------------------------------------------------------------------ */
+
+struct tapir_rec_thread {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t tid;
+	uint32_t ns_tgid; /* in the innermost pid namespace, 0 unknown */
+	uint32_t ns_tid;
+	uint64_t start_ns; /* 0 unknown */
+	uint64_t leader_start_ns;
+	char comm[TAPIR_COMM_BYTES];	    /* the thread's name, NUL-padded */
+	char leader_comm[TAPIR_COMM_BYTES]; /* the process's name, NUL-padded */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_thread) == 80, "tapir_rec_thread");
+
+enum tapir_process_kind {
+	TAPIR_PROCESS_EXISTING = 0, /* it ran before the recording, or is repeated here */
+	TAPIR_PROCESS_FORK = 1,
+	TAPIR_PROCESS_EXEC = 2,
+	TAPIR_PROCESS_EXIT = 3
+};
+
+struct tapir_rec_process {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t parent_tgid;
+	uint32_t ns_tgid;
+	uint32_t uid;
+	uint64_t start_ns;
+	uint64_t cgroup_id;  /* v2, 0 unknown */
+	int32_t exit_status; /* as wait(2) has it; EXIT only */
+	uint8_t kind;	     /* enum tapir_process_kind */
+	uint8_t pad0[3];
+	uint16_t comm_len;
+	uint16_t exe_len;
+	uint16_t cmdline_len; /* arguments separated by NUL, as in /proc */
+	uint16_t cgroup_len;
+	/* comm, exe, cmdline, cgroup path */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_process) == 64, "tapir_rec_process");
+
+/* ---- MAPPING, SYMBOL, JIT -------------------------------------------------------------- */
+
+#define TAPIR_MAPPING_EXEC (1u << 0)
+#define TAPIR_MAPPING_ANON (1u << 1) /* no file: path says what the kernel calls it */
+
+struct tapir_rec_mapping {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t flags;
+	uint64_t start_va;
+	uint64_t end_va; /* first address behind it */
+	uint64_t file_off;
+	uint64_t file_id; /* the same for the same file content; joins SYMBOL; 0 none */
+	uint64_t inode;
+	uint32_t dev; /* major << 20 | minor */
+	uint8_t build_id_bytes;
+	uint8_t pad0;
+	uint16_t path_len;
+	uint8_t build_id[TAPIR_BUILD_ID_BYTES];
+	uint32_t pad1;
+	/* path */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_mapping) == 96, "tapir_rec_mapping");
+
+struct tapir_rec_symbol {
+	struct tapir_rec h;
+	uint64_t file_id;
+	uint64_t start_off; /* in the file, so that no program headers are needed to use it */
+	uint64_t size;	    /* 0: unknown, reaches to the next symbol */
+	uint16_t name_len;
+	uint16_t flags;
+	uint32_t pad0;
+	/* name, demangled */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_symbol) == 48, "tapir_rec_symbol");
+
+enum tapir_jit_source { TAPIR_JIT_PERF_MAP = 1, TAPIR_JIT_JITDUMP = 2, TAPIR_JIT_METHOD_EVENT = 3 };
+
+struct tapir_rec_jit {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint16_t source; /* enum tapir_jit_source */
+	uint16_t name_len;
+	uint64_t start_va;
+	uint64_t size;
+	uint64_t from_ns;
+	uint64_t until_ns; /* 0: still valid at the time of the record */
+			   /* name */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_jit) == 56, "tapir_rec_jit");
+
+/* ---- COUNTER ---------------------------------------------------------------------------- */
+
+struct tapir_rec_counter {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t kind; /* 0 gauge, 1 rate, 2 sum */
+	double value;
+	uint64_t interval_ns;
+	uint16_t provider_len;
+	uint16_t name_len;
+	uint16_t unit_len;
+	uint16_t tags_len;
+	/* provider, name, unit, tags */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter");
+
+/* ---- LOSS, GAP -------------------------------------------------------------------------- */
+
+/*
+ * Every way to lose something has a name and is counted where it happens.
+ * EVENT: the whole event is missing. PART: the event is there, a part of it is not.
+ * INFO: nothing is missing that was asked for. The kinds decide what adds up:
+ * captured + the sum of EVENT causes = fired.
+ */
+#define TAPIR_LOSS_CAUSES(X)                                                                       \
+	X(RING_FULL, EVENT, "no space in the ring buffer")                                         \
+	X(NO_TASK_STORAGE, EVENT, "no memory for the thread's scratch record")                     \
+	X(UNKNOWN_SITE, EVENT, "a site fired that the loader has not described")                   \
+	X(RECURSION, EVENT, "the kernel skipped the program: another one was running")             \
+	X(RING_LANE_DROP, EVENT, "no space in the process's own ring")                             \
+	X(RING_LANE_NESTED, EVENT, "an event fired inside the writing of another one")             \
+	X(DISK, EVENT, "the file could not be written")                                            \
+	X(MALFORMED, EVENT, "the record was not well-formed")                                      \
+	X(ARG_FAULT, PART, "an argument lay on a page that could not be read")                     \
+	X(ARG_CUT, PART, "a string or blob was longer than the limit")                             \
+	X(STACK_RING_FULL, PART, "no space in the ring buffer for a stack")                        \
+	X(STACK_FAULT, PART, "a stack frame could not be read")                                    \
+	X(STACK_DEPTH, PART, "a stack was deeper than 127 frames")                                 \
+	X(THREAD_RING_FULL, PART, "no space in the ring buffer for a thread's name")               \
+	X(SEEN_MAP_FULL, PART, "no space to remember a stack: it was sent more than once")         \
+	X(PROCESS_RING_FULL, PART, "no space in the ring buffer for a process record")             \
+	X(PERF_LOST, PART, "perf side-band records overwritten")                                   \
+	X(NAME_QUEUE_FULL, PART, "too many new addresses at once: some are unnamed")               \
+	X(FILTERED, INFO, "hits of processes that were not asked for")
+
+#define TAPIR_LOSS_KIND_EVENT 0
+#define TAPIR_LOSS_KIND_PART  1
+#define TAPIR_LOSS_KIND_INFO  2
+
+enum tapir_loss_cause {
+#define TAPIR_X(name, kind, text) TAPIR_LOSS_##name,
+	TAPIR_LOSS_CAUSES(TAPIR_X)
+#undef TAPIR_X
+		TAPIR_LOSS_CAUSE_CNT
+};
+
+struct tapir_rec_loss {
+	struct tapir_rec h;
+	uint32_t cause;	   /* enum tapir_loss_cause */
+	uint32_t probe_id; /* 0: not tied to a probe */
+	uint64_t count;	   /* since the previous LOSS of this cause and probe */
+	uint64_t from_ns;
+	uint64_t until_ns;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_loss) == 48, "tapir_rec_loss");
+
+enum tapir_gap_reason {
+	TAPIR_GAP_ATTACH_LATE = 1,  /* probes of a file were on only after it was mapped */
+	TAPIR_GAP_ATTACH_FAILED = 2 /* they never were */
+};
+
+struct tapir_rec_gap {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint16_t reason; /* enum tapir_gap_reason */
+	uint16_t path_len;
+	uint64_t from_ns;
+	uint64_t until_ns;
+	/* path */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_gap) == 40, "tapir_rec_gap");
+
+/* ---- CLOCK, META ------------------------------------------------------------------------ */
+
+struct tapir_rec_clock {
+	struct tapir_rec h; /* time_ns: CLOCK_MONOTONIC */
+	uint64_t utc_ns;    /* CLOCK_REALTIME at the same moment */
+	uint64_t boot_ns;   /* CLOCK_BOOTTIME at the same moment */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_clock) == 32, "tapir_rec_clock");
+
+struct tapir_rec_meta {
+	struct tapir_rec h;
+	uint16_t key_len;
+	uint16_t value_len;
+	uint32_t pad0;
+	/* key, value */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_meta) == 24, "tapir_rec_meta");
+
+#endif /* TAPIR_ABI_H */
