@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# One Makefile, not recursive. Sources are found by place:
+#
+#   bpf/*.bpf.c            -> one linked, stripped object -> build/gen/tapir.skel.h
+#   user/*/*.c             -> build/libtapir-user.a (user/cli/ with it, but for main.c)
+#   user/cli/main.c        -> build/tapir
+#   tests/unit/test_*.c    -> build/tests/unit/test_*      (cmocka, linked with the archive)
+#   tests/bpf_host/test_*.c-> build/tests/bpf_host/test_*  (BPF logic compiled for the host)
+#   tests/e2e/targets/*.c  -> build/tests/targets/*        (programs that are traced)
+#   tests/fuzz/fuzz_*.c    -> build/fuzz/fuzz_*            (libFuzzer, clang)
+#   tests/bench/*.c        -> build/tests/bench/*
+#
+# `make help` lists the goals. V=1 shows the commands, SAN=address,undefined builds with
+# sanitizers in a directory of its own.
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.DEFAULT_GOAL := all
+
+V       ?= 0
+Q       := $(if $(filter 1,$(V)),,@)
+say      = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' $(1) '$(2)')
+
+SAN     ?=
+BUILD   ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+comma   := ,
+PREFIX  ?= /usr/local
+DESTDIR ?=
+
+CC      ?= gcc
+CLANG   ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+PYTHON  ?= $(firstword $(wildcard /usr/bin/python3) python3)
+PKG_CONFIG ?= pkg-config
+
+VERSION := 0.1.0
+ARCH    := $(shell uname -m)
+BPF_ARCH := $(if $(filter x86_64,$(ARCH)),x86,$(if $(filter aarch64,$(ARCH)),arm64,$(ARCH)))
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
+
+CFLAGS  ?= -O2 -g
+WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
+           -Wformat=2 -Wundef
+INC     := -Iinclude -Iuser -I. -isystem $(BUILD)/gen
+TAPIR_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DTAPIR_VERSION='"$(VERSION)"' $(WARN) $(INC) -MD -MP -pthread
+LIBS    := -lbpf -lelf -ldw -lzstd -lz -liberty -lcap -lm -pthread
+SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+
+BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
+              -Wno-unused-parameter -Wno-missing-declarations -Iinclude -I. \
+              -isystem vmlinux/$(ARCH) -I/usr/include/$(MULTIARCH) -MD -MP
+
+# ---- sources --------------------------------------------------------------------------
+
+BPF_SRC    := $(wildcard bpf/*.bpf.c)
+BPF_OBJ    := $(BPF_SRC:%.bpf.c=$(BUILD)/%.bpf.o)
+SKEL       := $(if $(BPF_SRC),$(BUILD)/gen/tapir.skel.h)
+USER_SRC   := $(filter-out user/cli/main.c,$(wildcard user/*/*.c))
+USER_OBJ   := $(USER_SRC:%.c=$(BUILD)/%.o)
+UNIT_BIN   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
+HOST_BIN   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bpf_host/test_*.c))
+TARGET_BIN := $(patsubst tests/e2e/targets/%.c,$(BUILD)/tests/targets/%,$(wildcard tests/e2e/targets/*.c))
+BENCH_BIN  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
+FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+LIB        := $(BUILD)/libtapir-user.a
+TAPIR      := $(BUILD)/tapir
+
+# ---- goals ----------------------------------------------------------------------------
+
+.PHONY: all demo check test unit e2e targets bench fuzz check-kernels install uninstall format \
+        clean help bootstrap docs
+
+all: $(TAPIR) docs ## build build/tapir, its man page and shell completion
+
+help: ## this list
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
+
+bootstrap: ## install what the build and the tests need (Debian 12, root)
+	$(Q)scripts/bootstrap
+
+demo: ## install, build, record a real runtime, show the result
+	$(Q)scripts/bootstrap build demo
+	$(Q)$(MAKE) --no-print-directory all targets
+	$(Q)TAPIR=$(abspath $(TAPIR)) BUILD=$(abspath $(BUILD)) scripts/demo
+
+check: ## install, build, run all tests (what CI runs)
+	$(Q)scripts/bootstrap build test
+	$(Q)$(MAKE) --no-print-directory test
+
+test: all unit-bins targets ## run the tests of what is built
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run
+
+.PHONY: unit-bins
+unit-bins: $(UNIT_BIN) $(HOST_BIN)
+
+unit: unit-bins ## unit tests only
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run unit
+
+targets: $(TARGET_BIN)
+
+bench: all targets $(BENCH_BIN) ## tapir beside its peers; a few minutes
+	$(Q)scripts/bootstrap build bench
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/run.py
+
+fuzz: $(FUZZ_BIN) ## each parser under libFuzzer, FUZZ_SECONDS (20) each
+	$(Q)BUILD=$(BUILD) tests/fuzz/run $(or $(FUZZ_SECONDS),20)
+
+check-kernels: all targets ## boot Debian's 6.1 and 6.12 and test there
+	$(Q)scripts/bootstrap build kernels
+	$(Q)BUILD=$(BUILD) scripts/vmtest
+
+format: ## clang-format the C files
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' | grep -v '^vmlinux/')
+
+docs: $(BUILD)/tapir.1 $(BUILD)/tapir.bash
+
+install: all ## install below $(DESTDIR)$(PREFIX)
+	install -D -m 0755 $(TAPIR) $(DESTDIR)$(PREFIX)/bin/tapir
+	install -D -m 0644 $(BUILD)/tapir.1 $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1
+	install -D -m 0644 $(BUILD)/tapir.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
+	install -d $(DESTDIR)$(PREFIX)/include/tapir
+	install -m 0644 include/tapir/*.h $(DESTDIR)$(PREFIX)/include/tapir/
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/tapir $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1 \
+	      $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
+	rm -f $(patsubst include/tapir/%,$(DESTDIR)$(PREFIX)/include/tapir/%,$(wildcard include/tapir/*.h))
+	-rmdir $(DESTDIR)$(PREFIX)/include/tapir
+
+clean: ## remove the build directories
+	rm -rf build build-*
+
+# ---- BPF: compile, link into one, strip, skeleton --------------------------------------
+
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
+	$(call say,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MF $(@:.o=.d) -MT $@ -c $< -o $@
+
+$(BUILD)/bpf/tapir.linked.o: $(BPF_OBJ)
+	$(call say,BPFLINK,$@)
+	$(Q)$(BPFTOOL) gen object $@ $(BPF_OBJ)
+
+$(BUILD)/gen/tapir.skel.h: $(BUILD)/bpf/tapir.linked.o
+	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name tapir_bpf >$@
+
+# ---- user space ------------------------------------------------------------------------
+
+$(BUILD)/user/%.o: user/%.c Makefile | $(SKEL)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
+
+$(LIB): $(USER_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $(USER_OBJ)
+
+$(TAPIR): $(BUILD)/user/cli/main.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $< $(LIB) $(LIBS) -o $@
+
+$(BUILD)/tapir.1: $(TAPIR)
+	$(call say,GEN,$@)
+	$(Q)$(TAPIR) help --man >$@
+
+$(BUILD)/tapir.bash: $(TAPIR)
+	$(call say,GEN,$@)
+	$(Q)$(TAPIR) help --completion >$@
+
+# ---- tests -----------------------------------------------------------------------------
+
+$(BUILD)/tests/unit/%: tests/unit/%.c $(LIB) Makefile
+	$(call say,TEST,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(LIBS) -lcmocka -o $@
+
+$(BUILD)/tests/bpf_host/%: tests/bpf_host/%.c Makefile
+	$(call say,TEST,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< -lcmocka -o $@
+
+# Targets are built as a distribution builds programs, but with frame pointers; a file may
+# name its own flags in a line "// build: FLAGS".
+$(BUILD)/tests/targets/%: tests/e2e/targets/%.c Makefile
+	$(call say,TARGET,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer \
+	    -mno-omit-leaf-frame-pointer -Iinclude -MD -MP -MF $@.d -pthread $< -o $@ \
+	    $$(sed -n 's|^// build: ||p' $<)
+
+$(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) Makefile
+	$(call say,BENCH,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) -MF $@.d $< $(LIB) $(LIBS) $$(sed -n 's|^// build: ||p' $<) -o $@
+
+# Fuzz targets compile the sources they need with coverage: "// fuzz: user/elf/notes.c ...".
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h) Makefile | $(SKEL)
+	$(call say,FUZZ,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
+	    -fno-sanitize-recover=undefined $(INC) $< $$(sed -n 's|^// fuzz: ||p' $<) -o $@ $(LIBS)
+
+-include $(USER_OBJ:.o=.d) $(BUILD)/user/cli/main.d $(BPF_OBJ:.o=.d)
+-include $(UNIT_BIN:=.d) $(HOST_BIN:=.d) $(TARGET_BIN:=.d) $(BENCH_BIN:=.d)

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* clock.h - the clocks a record carries, in nanoseconds. Thread-safe, no privileges. */
+#ifndef TAPIR_USER_CLOCK_H
+#define TAPIR_USER_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define TAPIR_NS_PER_SEC 1000000000ull
+#define TAPIR_NS_PER_MS	 1000000ull
+
+static inline uint64_t tapir_clock__ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * TAPIR_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* The clock of every record (abi.h). */
+static inline uint64_t tapir_clock__now_ns(void)
+{
+	return tapir_clock__ns(CLOCK_MONOTONIC);
+}
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The diagnostic list of a thread. Nothing is printed here. */
+#include "base/diag.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_BYTES 1024
+#define LINE_CNT   32
+
+struct tapir_diag {
+	int cnt;
+	char lines[LINE_CNT][LINE_BYTES];
+};
+
+static __thread struct tapir_diag list;
+
+static void add(const char *fmt, va_list ap)
+{
+	if (list.cnt == LINE_CNT)
+		return;
+	vsnprintf(list.lines[list.cnt++], LINE_BYTES, fmt, ap);
+}
+
+void tapir_diag__add(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(fmt, ap);
+	va_end(ap);
+}
+
+int tapir_diag__fail(int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+int tapir_diag__cnt(void)
+{
+	return list.cnt;
+}
+
+const char *tapir_diag__line(int idx)
+{
+	return idx >= 0 && idx < list.cnt ? list.lines[idx] : NULL;
+}
+
+void tapir_diag__clear(void)
+{
+	list.cnt = 0;
+}
+
+const char *tapir_errno__name(int err)
+{
+	const char *name = strerrorname_np(err < 0 ? -err : err);
+
+	return name ? name : "unknown error";
+}
+
+struct tapir_diag *tapir_diag__take(void)
+{
+	struct tapir_diag *diag = malloc(sizeof(*diag));
+
+	if (diag)
+		*diag = list;
+	tapir_diag__clear();
+	return diag;
+}
+
+void tapir_diag__give(struct tapir_diag *diag)
+{
+	for (int i = 0; diag && i < diag->cnt; i++)
+		tapir_diag__add("%s", diag->lines[i]);
+	free(diag);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Whole-file input and output. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+int tapir_file__read_fd(int fd, size_t max_bytes, char **out, size_t *len)
+{
+	tapir_autofree char *data = NULL;
+	size_t cap = 0, got = 0;
+
+	for (;;) {
+		ssize_t n;
+
+		if (got + 1 >= cap) {
+			char *grown = realloc(data, cap = cap ? cap * 2 : 4096);
+
+			if (!grown)
+				return -ENOMEM;
+			data = grown;
+		}
+		n = read(fd, data + got, cap - got - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		got += (size_t)n;
+		if (got > max_bytes)
+			return -EFBIG;
+		if (!n)
+			break;
+	}
+	data[got] = '\0';
+	*out = data;
+	data = NULL;
+	if (len)
+		*len = got;
+	return 0;
+}
+
+int tapir_file__read(const char *path, size_t max_bytes, char **out, size_t *len)
+{
+	tapir_autofd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	return fd < 0 ? -errno : tapir_file__read_fd(fd, max_bytes, out, len);
+}
+
+int tapir_file__write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * file.h - reading and writing whole files, and scope guards for what is open.
+ *
+ * Files under /proc and below another process's root are not ours: reads are bounded and
+ * never block on a FIFO.
+ */
+#ifndef TAPIR_USER_FILE_H
+#define TAPIR_USER_FILE_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* Scope guards: `tapir_autofd int fd = -1;`, `tapir_autofree char *text = NULL;`. */
+static inline void tapir_guard__fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+static inline void tapir_guard__free(void *p)
+{
+	free(*(void **)p);
+}
+static inline void tapir_guard__file(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
+#define tapir_autofd   __attribute__((cleanup(tapir_guard__fd)))
+#define tapir_autofree __attribute__((cleanup(tapir_guard__free)))
+#define tapir_autofile __attribute__((cleanup(tapir_guard__file)))
+
+/*
+ * Reads a small file whole (regular, /proc or /sys). *out is yours, NUL-terminated behind
+ * *len bytes. -EFBIG: longer than max_bytes. Works on files whose size stat does not know.
+ */
+int tapir_file__read(const char *path, size_t max_bytes, char **out, size_t *len);
+int tapir_file__read_fd(int fd, size_t max_bytes, char **out, size_t *len);
+
+/* Writes all of it, through interruptions and short writes. */
+int tapir_file__write_all(int fd, const void *data, size_t len);
+
+#endif

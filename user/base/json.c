@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* JSON, RFC 8259. */
+#include "base/json.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* Length of the well-formed UTF-8 sequence at p (RFC 3629), 0 if there is none. */
+static size_t utf8_len(const unsigned char *p, size_t left)
+{
+	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+
+	if (!len || p[0] > 0xf4 || len > left)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+static void add_control(struct tapir_str *out, unsigned char c)
+{
+	static const char names[] = "btn?fr"; /* 8 .. 13, 11 has none */
+
+	if (c >= 8 && c <= 13 && c != 11) {
+		tapir_str__addc(out, '\\');
+		tapir_str__addc(out, names[c - 8]);
+	} else {
+		tapir_str__addf(out, "\\u%04x", c);
+	}
+}
+
+static void add_quoted(struct tapir_str *out, const char *bytes, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)bytes;
+	size_t plain = 0, i = 0;
+
+	tapir_str__addc(out, '"');
+	while (i < len) {
+		size_t seq = utf8_len(p + i, len - i);
+
+		if (seq > 1 ||
+		    (seq == 1 && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\' && p[i] != 0x7f)) {
+			i += seq;
+			continue;
+		}
+		tapir_str__add(out, bytes + plain, i - plain);
+		if (!seq)
+			tapir_str__adds(out, "\xef\xbf\xbd");
+		else if (p[i] == '"' || p[i] == '\\')
+			tapir_str__addf(out, "\\%c", p[i]);
+		else
+			add_control(out, p[i]);
+		plain = ++i;
+	}
+	tapir_str__add(out, bytes + plain, len - plain);
+	tapir_str__addc(out, '"');
+}
+
+static void begin(struct tapir_json *j, const char *key)
+{
+	uint64_t bit = 1ull << j->depth;
+
+	if (j->has_member & bit)
+		tapir_str__addc(j->out, ',');
+	if (j->depth)
+		j->has_member |= bit;
+	if (key) {
+		add_quoted(j->out, key, strlen(key));
+		tapir_str__addc(j->out, ':');
+	}
+}
+
+void tapir_json__open(struct tapir_json *j, const char *key, char bracket)
+{
+	begin(j, key);
+	tapir_str__addc(j->out, bracket);
+	assert(j->depth < 63);
+	j->depth++;
+	j->has_member &= ~(1ull << j->depth);
+}
+
+void tapir_json__close(struct tapir_json *j, char bracket)
+{
+	assert(j->depth);
+	j->depth--;
+	tapir_str__addc(j->out, bracket);
+}
+
+void tapir_json__u64(struct tapir_json *j, const char *key, uint64_t value)
+{
+	begin(j, key);
+	tapir_str__addu(j->out, value);
+}
+
+void tapir_json__i64(struct tapir_json *j, const char *key, int64_t value)
+{
+	begin(j, key);
+	tapir_str__addd(j->out, value);
+}
+
+void tapir_json__f64(struct tapir_json *j, const char *key, double value)
+{
+	begin(j, key);
+	if (isfinite(value))
+		tapir_str__addf(j->out, "%.17g", value);
+	else
+		tapir_str__adds(j->out, "null");
+}
+
+void tapir_json__bool(struct tapir_json *j, const char *key, bool value)
+{
+	begin(j, key);
+	tapir_str__adds(j->out, value ? "true" : "false");
+}
+
+void tapir_json__null(struct tapir_json *j, const char *key)
+{
+	begin(j, key);
+	tapir_str__adds(j->out, "null");
+}
+
+void tapir_json__str(struct tapir_json *j, const char *key, const char *text)
+{
+	if (!text) {
+		tapir_json__null(j, key);
+		return;
+	}
+	tapir_json__strn(j, key, text, strlen(text));
+}
+
+void tapir_json__strn(struct tapir_json *j, const char *key, const char *bytes, size_t len)
+{
+	begin(j, key);
+	add_quoted(j->out, bytes, len);
+}

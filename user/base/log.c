@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One callback for all log lines; the CLI owns it. */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static tapir_log_fn log_fn;
+static enum tapir_log_level log_max;
+
+void tapir_log__set(tapir_log_fn fn, enum tapir_log_level max_level)
+{
+	log_fn = fn;
+	log_max = max_level;
+}
+
+void tapir_log(enum tapir_log_level level, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	if (!log_fn || level > log_max)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	log_fn(level, line);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * log.h - what tapir is doing, for the person at the terminal: stderr, through one callback.
+ *
+ * Levels by what they may cost: WARN and INFO a few times a session; DEBUG once per file,
+ * process or probe; TRACE may stand on a path that runs per batch, never per event.
+ */
+#ifndef TAPIR_USER_LOG_H
+#define TAPIR_USER_LOG_H
+
+enum tapir_log_level { TAPIR_LOG_WARN, TAPIR_LOG_INFO, TAPIR_LOG_DEBUG, TAPIR_LOG_TRACE };
+
+/* Called from any thread, one whole line without newline at a time. */
+typedef void (*tapir_log_fn)(enum tapir_log_level level, const char *line);
+
+/* NULL: nothing is logged. max_level: the most talkative level that reaches fn. */
+void tapir_log__set(tapir_log_fn fn, enum tapir_log_level max_level);
+void tapir_log(enum tapir_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#define tapir_warn(...)	 tapir_log(TAPIR_LOG_WARN, __VA_ARGS__)
+#define tapir_info(...)	 tapir_log(TAPIR_LOG_INFO, __VA_ARGS__)
+#define tapir_debug(...) tapir_log(TAPIR_LOG_DEBUG, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* String building, globs, numbers. */
+#include "base/str.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tapir_str__fini(struct tapir_str *s)
+{
+	free(s->data);
+	*s = (struct tapir_str){};
+}
+
+void tapir_str__clear(struct tapir_str *s)
+{
+	s->len = 0;
+	s->failed = false;
+	if (s->data)
+		s->data[0] = '\0';
+}
+
+bool tapir_str__reserve(struct tapir_str *s, size_t more_bytes)
+{
+	size_t need = s->len + more_bytes + 1;
+	size_t cap = s->cap ? s->cap : 64;
+	char *grown;
+
+	if (need <= s->cap)
+		return true;
+	while (cap < need)
+		cap *= 2;
+	grown = realloc(s->data, cap);
+	if (!grown) {
+		s->failed = true;
+		return false;
+	}
+	s->data = grown;
+	s->cap = cap;
+	return true;
+}
+
+void tapir_str__add(struct tapir_str *s, const char *bytes, size_t len)
+{
+	if (!tapir_str__reserve(s, len))
+		return;
+	memcpy(s->data + s->len, bytes, len);
+	s->len += len;
+	s->data[s->len] = '\0';
+}
+
+void tapir_str__adds(struct tapir_str *s, const char *text)
+{
+	tapir_str__add(s, text, strlen(text));
+}
+
+void tapir_str__addc(struct tapir_str *s, char c)
+{
+	tapir_str__add(s, &c, 1);
+}
+
+void tapir_str__addu(struct tapir_str *s, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + value % 10);
+	while (value /= 10);
+	tapir_str__add(s, digits + at, sizeof(digits) - at);
+}
+
+void tapir_str__addd(struct tapir_str *s, int64_t value)
+{
+	if (value < 0)
+		tapir_str__addc(s, '-');
+	tapir_str__addu(s, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+void tapir_str__addx(struct tapir_str *s, uint64_t value)
+{
+	char digits[16];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = "0123456789abcdef"[value & 15];
+	while (value >>= 4);
+	tapir_str__add(s, digits + at, sizeof(digits) - at);
+}
+
+void tapir_str__addf(struct tapir_str *s, const char *fmt, ...)
+{
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (len < 0 || !tapir_str__reserve(s, (size_t)len))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(s->data + s->len, (size_t)len + 1, fmt, ap);
+	va_end(ap);
+	s->len += (size_t)len;
+}
+
+static bool add_escape(struct tapir_str *s, unsigned char c)
+{
+	if (c >= 0x20 && c != 0x7f && c != '\\')
+		return false;
+	tapir_str__addc(s, '\\');
+	if (c == '\\')
+		tapir_str__addc(s, '\\');
+	else if (c == '\n')
+		tapir_str__addc(s, 'n');
+	else if (c == '\t')
+		tapir_str__addc(s, 't');
+	else
+		tapir_str__addf(s, "x%02x", c);
+	return true;
+}
+
+void tapir_str__add_printable(struct tapir_str *s, const char *bytes, size_t len)
+{
+	size_t plain = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)bytes[i];
+
+		if (c >= 0x20 && c != 0x7f && c != '\\')
+			continue;
+		tapir_str__add(s, bytes + plain, i - plain);
+		add_escape(s, c);
+		plain = i + 1;
+	}
+	tapir_str__add(s, bytes + plain, len - plain);
+}
+
+void tapir_str__pad(struct tapir_str *s, size_t from, size_t width)
+{
+	while (s->len < from + width && !s->failed)
+		tapir_str__addc(s, ' ');
+}
+
+/* One [...] set at *glob; advances *glob behind it. An unclosed set matches a literal '['. */
+static bool match_set(const char **glob, char c)
+{
+	const char *g = *glob + 1;
+	bool negated = *g == '!' || *g == '^';
+	bool found = false;
+
+	if (negated)
+		g++;
+	for (const char *first = g; *g && (*g != ']' || g == first); g++) {
+		if (g[1] == '-' && g[2] && g[2] != ']') {
+			found |= c >= g[0] && c <= g[2];
+			g += 2;
+		} else {
+			found |= c == *g;
+		}
+	}
+	if (*g != ']') {
+		(*glob)++;
+		return c == '[';
+	}
+	*glob = g + 1;
+	return found != negated;
+}
+
+static bool match_one(const char **glob, char c)
+{
+	if (**glob == '?') {
+		(*glob)++;
+		return true;
+	}
+	if (**glob == '[')
+		return match_set(glob, c);
+	if (**glob == '\\' && (*glob)[1])
+		(*glob)++;
+	return *(*glob)++ == c;
+}
+
+bool tapir_glob__match(const char *glob, const char *text)
+{
+	const char *star_glob = NULL, *star_text = NULL;
+
+	while (*text) {
+		if (*glob == '*') {
+			star_glob = ++glob;
+			star_text = text;
+		} else if (*glob && match_one(&glob, *text)) {
+			text++;
+		} else if (star_glob) {
+			glob = star_glob;
+			text = ++star_text;
+		} else {
+			return false;
+		}
+	}
+	while (*glob == '*')
+		glob++;
+	return !*glob;
+}
+
+bool tapir_glob__is_plain(const char *glob)
+{
+	return !glob[strcspn(glob, "*?[\\")];
+}
+
+bool tapir_str__to_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+	unsigned long long value;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10);
+	if (errno || *end || value < min || value > max)
+		return false;
+	*out = value;
+	return true;
+}
+
+unsigned tapir_str__distance(const char *a, const char *b, unsigned limit)
+{
+	size_t a_len = strlen(a), b_len = strlen(b);
+	unsigned row[128];
+
+	if (b_len >= 127 || a_len > b_len + limit || b_len > a_len + limit)
+		return limit + 1;
+	for (size_t j = 0; j <= b_len; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 1; i <= a_len; i++) {
+		unsigned diagonal = row[0], best = row[0] = (unsigned)i;
+
+		for (size_t j = 1; j <= b_len; j++) {
+			unsigned cost = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			if (cost > diagonal + 1)
+				cost = diagonal + 1;
+			if (cost > row[j - 1] + 1)
+				cost = row[j - 1] + 1;
+			row[j] = cost;
+			best = cost < best ? cost : best;
+		}
+		if (best > limit)
+			return limit + 1;
+	}
+	return row[b_len] <= limit ? row[b_len] : limit + 1;
+}

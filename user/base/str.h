@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * str.h - a growable string for building output and messages without printf in the hot
+ * parts, and the small string questions everybody asks.
+ *
+ * Out of memory: the string stops growing and failed is set; the user checks once at the
+ * end. data is NUL-terminated whenever it is not NULL.
+ */
+#ifndef TAPIR_USER_STR_H
+#define TAPIR_USER_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tapir_str {
+	char *data;
+	size_t len, cap;
+	bool failed;
+};
+
+void tapir_str__fini(struct tapir_str *s);
+void tapir_str__clear(struct tapir_str *s); /* keeps the memory */
+bool tapir_str__reserve(struct tapir_str *s, size_t more_bytes);
+void tapir_str__add(struct tapir_str *s, const char *bytes, size_t len);
+void tapir_str__adds(struct tapir_str *s, const char *text);
+void tapir_str__addc(struct tapir_str *s, char c);
+void tapir_str__addu(struct tapir_str *s, uint64_t value);
+void tapir_str__addd(struct tapir_str *s, int64_t value);
+void tapir_str__addx(struct tapir_str *s, uint64_t value); /* lower case, no 0x */
+void tapir_str__addf(struct tapir_str *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Text from a traced process, safe for a terminal: control characters as \n, \t, \xNN. */
+void tapir_str__add_printable(struct tapir_str *s, const char *bytes, size_t len);
+void tapir_str__pad(struct tapir_str *s, size_t from, size_t width); /* spaces up to from+width */
+
+/* Shell glob (* ? [a-z] [!a-z] \x) over the whole text; no allocation, linear in len x stars. */
+bool tapir_glob__match(const char *glob, const char *text);
+bool tapir_glob__is_plain(const char *glob); /* no wildcard in it */
+
+/* Whole-string decimal or 0x number. false: not one, or out of [min, max]; out untouched. */
+bool tapir_str__to_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
+
+/* Edit distance with early end, for "did you mean"; at most limit + 1. */
+unsigned tapir_str__distance(const char *a, const char *b, unsigned limit);
+
+#endif
