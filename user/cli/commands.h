@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* commands.h - every command, each in cmd_NAME.c; main.c puts them in order. */
+#ifndef TAPIR_USER_COMMANDS_H
+#define TAPIR_USER_COMMANDS_H
+
+#include "cli/options.h"
+
+extern const struct tapir_command tapir_cmd_help;
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tapir: parse, run, say what went wrong. What a command does is in its cmd_NAME.c. */
+#include "cli/cmd_help.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+
+/* In the order a newcomer needs them. */
+static const struct tapir_command *const commands[] = {
+	&tapir_cmd_help,
+	NULL,
+};
+
+static int run(struct tapir_cli *cli)
+{
+	tapir_terminal__start_log(cli);
+	if (!cli->command || cli->want_help || cli->want_version)
+		return tapir_help__run(cli);
+	return cli->command->run(cli);
+}
+
+int main(int argc, char **argv)
+{
+	struct tapir_cli cli = {.commands = commands};
+	int err = tapir_cli__parse(&cli, argc, argv);
+
+	if (!err)
+		err = run(&cli);
+	tapir_terminal__print_diag(err);
+	tapir_cli__fini(&cli);
+	return tapir_cli__exit_code(err);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The values of options: numbers, times, pids, each with an error that shows a right one. */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/str.h"
+
+/* ---- durations ------------------------------------------------------------------------- */
+
+static bool unit_ns(const char *unit, size_t len, uint64_t *out)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"", TAPIR_NS_PER_SEC},
+		     {"s", TAPIR_NS_PER_SEC},
+		     {"ms", TAPIR_NS_PER_MS},
+		     {"m", 60 * TAPIR_NS_PER_SEC},
+		     {"h", 3600 * TAPIR_NS_PER_SEC}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strlen(units[i].name) == len && !memcmp(units[i].name, unit, len)) {
+			*out = units[i].ns;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* One number and its unit; advances *text. At most 9 digits on either side of the point. */
+static bool parse_part(const char **text, uint64_t *sum_ns)
+{
+	uint64_t whole = 0, fraction = 0, scale = 1, ns, part;
+	const char *p = *text;
+	size_t digits = strspn(p, "0123456789"), more = 0, unit_len;
+
+	for (size_t i = 0; i < digits && digits <= 9; i++)
+		whole = whole * 10 + (uint64_t)(p[i] - '0');
+	p += digits;
+	if (*p == '.') {
+		more = strspn(++p, "0123456789");
+		for (size_t i = 0; i < more && more <= 9; i++, scale *= 10)
+			fraction = fraction * 10 + (uint64_t)(p[i] - '0');
+		p += more;
+	}
+	unit_len = strcspn(p, "0123456789.");
+	if (digits > 9 || more > 9 || !(digits + more) || (!unit_len && *p) ||
+	    !unit_ns(p, unit_len, &ns))
+		return false;
+	fraction = (uint64_t)((unsigned __int128)fraction * ns / scale);
+	if (__builtin_mul_overflow(whole, ns, &part) ||
+	    __builtin_add_overflow(part, fraction, &part) ||
+	    __builtin_add_overflow(*sum_ns, part, sum_ns))
+		return false;
+	*text = p + unit_len;
+	return true;
+}
+
+bool tapir_duration__parse(const char *text, uint64_t *out_ns)
+{
+	uint64_t sum_ns = 0;
+
+	do {
+		if (!parse_part(&text, &sum_ns))
+			return false;
+	} while (*text);
+	*out_ns = sum_ns;
+	return true;
+}
+
+/* ---- values ----------------------------------------------------------------------------- */
+
+static int bad_value(struct tapir_cli *cli, const struct tapir_option *o, const char *text,
+		     const char *expected)
+{
+	return tapir_cli__usage(cli, "--%s: '%s' is not %s", o->name, text, expected);
+}
+
+static int add_pids(struct tapir_cli *cli, const struct tapir_option *o, struct tapir_pids *pids,
+		    const char *text)
+{
+	const char *p = text;
+
+	for (;;) {
+		size_t len = strcspn(p, ",");
+		char digits[16];
+		uint64_t pid;
+
+		snprintf(digits, sizeof(digits), "%.*s", (int)(len < 15 ? len : 15), p);
+		if (!tapir_str__to_u64(digits, 1, INT32_MAX, &pid))
+			return bad_value(cli, o, text, "a process id: -p 4242, or -p 4242,4243");
+		if (!tapir_vec__push(pids, (uint32_t)pid))
+			return -ENOMEM;
+		if (!p[len])
+			return 0;
+		p += len + 1;
+	}
+}
+
+static int set_u64(struct tapir_cli *cli, const struct tapir_option *o, uint64_t *value,
+		   const char *text)
+{
+	char expected[96];
+
+	if (tapir_str__to_u64(text, o->min, o->max, value))
+		return 0;
+	if (o->max == UINT64_MAX)
+		snprintf(expected, sizeof(expected), "a number of at least %llu",
+			 (unsigned long long)o->min);
+	else
+		snprintf(expected, sizeof(expected), "a number from %llu to %llu",
+			 (unsigned long long)o->min, (unsigned long long)o->max);
+	return bad_value(cli, o, text, expected);
+}
+
+static int set_duration(struct tapir_cli *cli, const struct tapir_option *o, uint64_t *value,
+			const char *text)
+{
+	uint64_t ns;
+
+	if (!tapir_duration__parse(text, &ns))
+		return bad_value(cli, o, text, "a time: 5 or 0.5 (seconds), 500ms, 1m30s, 2h");
+	if (ns < o->min || ns > o->max)
+		return bad_value(cli, o, text, ns < o->min ? "long enough" : "short enough");
+	*value = ns;
+	return 0;
+}
+
+int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, void *value,
+		      const char *text)
+{
+	switch (option->type) {
+	case TAPIR_OPTION_FLAG:
+		*(bool *)value = true;
+		return 0;
+	case TAPIR_OPTION_STRING:
+		*(const char **)value = text;
+		return 0;
+	case TAPIR_OPTION_LIST:
+		return tapir_vec__push((struct tapir_words *)value, text) ? 0 : -ENOMEM;
+	case TAPIR_OPTION_PIDS:
+		return add_pids(cli, option, value, text);
+	case TAPIR_OPTION_U64:
+		return set_u64(cli, option, value, text);
+	case TAPIR_OPTION_DURATION:
+		return set_duration(cli, option, value, text);
+	}
+	return -EINVAL;
+}

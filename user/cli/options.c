@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Parsing by table. Options and words may be mixed; "--" ends the options, and what stands
+ * behind it is the program to run where the command takes one. Long names are never
+ * abbreviated: a script must not change its meaning when an option is added.
+ */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/str.h"
+
+const struct tapir_option tapir_global_options[] = {
+	TAPIR_FLAG("help", 'h', "this text", struct tapir_cli, want_help),
+	TAPIR_FLAG("version", 0, "print the version", struct tapir_cli, want_version),
+	TAPIR_FLAG("verbose", 'v', "say on stderr what is done, once per file and process",
+		   struct tapir_cli, is_verbose),
+	TAPIR_FLAG("quiet", 'q', "only errors on stderr", struct tapir_cli, is_quiet),
+	{}};
+
+#define MAX_EDITS 2 /* a near miss is this close */
+
+int tapir_cli__usage(const struct tapir_cli *cli, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (cli->command)
+		tapir_diag__add("%s: %s", cli->command->name, line);
+	else
+		tapir_diag__add("%s", line);
+	return TAPIR_CLI_USAGE;
+}
+
+int tapir_cli__exit_code(int err)
+{
+	switch (err < 0 ? err : 0) {
+	case 0:
+		return 0;
+	case TAPIR_CLI_USAGE:
+		return 2;
+	case -EPERM:
+	case -EACCES:
+	case -EOPNOTSUPP:
+	case -ENOSYS:
+	case -524: /* ENOTSUPP, the kernel's own: not in errno.h */
+		return 3;
+	default:
+		return 1;
+	}
+}
+
+const struct tapir_command *tapir_cli__find(const struct tapir_cli *cli, const char *name)
+{
+	for (const struct tapir_command *const *c = cli->commands; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
+	return NULL;
+}
+
+/* ---- finding an option ------------------------------------------------------------------ */
+
+struct found {
+	const struct tapir_option *option;
+	void *value;
+};
+
+/* Calls visit for every option that can be given here, until it returns true. */
+static bool each_option(struct tapir_cli *cli,
+			bool (*visit)(const struct tapir_option *o, void *value, void *ctx),
+			void *ctx)
+{
+	const struct tapir_option_group *g = cli->command ? cli->command->groups : NULL;
+
+	for (; g && g->options; g++)
+		for (const struct tapir_option *o = g->options; o->name; o++)
+			if (visit(o, (char *)cli->args + g->offset + o->offset, ctx))
+				return true;
+	for (const struct tapir_option *o = tapir_global_options; o->name; o++)
+		if (visit(o, (char *)cli + o->offset, ctx))
+			return true;
+	return false;
+}
+
+struct wanted {
+	const char *name;
+	size_t name_len;
+	char letter;
+	struct found found;
+};
+
+static bool is_wanted(const struct tapir_option *o, void *value, void *ctx)
+{
+	struct wanted *w = ctx;
+	bool match = w->letter ? o->letter == w->letter
+			       : strlen(o->name) == w->name_len &&
+					 !memcmp(o->name, w->name, w->name_len);
+
+	if (match)
+		w->found = (struct found){o, value};
+	return match;
+}
+
+struct nearest {
+	const char *to;
+	const char *name;
+	unsigned edits;
+};
+
+static void consider(struct nearest *n, const char *name)
+{
+	unsigned edits = tapir_str__distance(n->to, name, MAX_EDITS);
+	size_t len = strlen(n->to);
+
+	if (len >= 3 && !strncmp(name, n->to, len)) /* the beginning of it */
+		edits = 0;
+	if (edits < n->edits && edits < strlen(name)) {
+		n->edits = edits;
+		n->name = name;
+	}
+}
+
+static bool is_near(const struct tapir_option *o, void *value, void *ctx)
+{
+	(void)value;
+	consider(ctx, o->name);
+	return false;
+}
+
+static int unknown_option(struct tapir_cli *cli, const char *name, size_t name_len)
+{
+	char word[64];
+	struct nearest near = {.to = word, .edits = MAX_EDITS + 1};
+	const char *topic = cli->command ? cli->command->name : "";
+
+	snprintf(word, sizeof(word), "%.*s", (int)(name_len < 63 ? name_len : 63), name);
+	each_option(cli, is_near, &near);
+	if (near.name)
+		return tapir_cli__usage(cli, "no option '--%s': did you mean '--%s'?", word,
+					near.name);
+	return tapir_cli__usage(cli, "no option '--%s'; 'tapir help%s%s' lists them", word,
+				*topic ? " " : "", topic);
+}
+
+static int unknown_command(struct tapir_cli *cli, const char *name)
+{
+	struct nearest near = {.to = name, .edits = MAX_EDITS + 1};
+
+	for (const struct tapir_command *const *c = cli->commands; *c; c++)
+		consider(&near, (*c)->name);
+	if (near.name)
+		return tapir_cli__usage(cli, "no command '%s': did you mean 'tapir %s'?", name,
+					near.name);
+	return tapir_cli__usage(cli, "no command '%s'; 'tapir help' lists them", name);
+}
+
+/* ---- the command line ------------------------------------------------------------------- */
+
+struct cursor {
+	int argc;
+	char **argv;
+	int at; /* the word that is looked at */
+};
+
+/* attached: the text behind '=' or behind the letter; NULL: the value is the next word. */
+static int take_value(struct tapir_cli *cli, struct cursor *c, const struct found *f,
+		      const char *attached)
+{
+	const struct tapir_option *o = f->option;
+
+	if (o->type == TAPIR_OPTION_FLAG && attached)
+		return tapir_cli__usage(cli, "--%s takes no value", o->name);
+	if (o->type != TAPIR_OPTION_FLAG && !attached) {
+		if (c->at + 1 >= c->argc)
+			return tapir_cli__usage(cli, "--%s needs %s: %s", o->name, o->arg_name,
+						o->help);
+		attached = c->argv[++c->at];
+	}
+	return tapir_option__set(cli, o, f->value, attached);
+}
+
+static int parse_long(struct tapir_cli *cli, struct cursor *c)
+{
+	const char *name = c->argv[c->at] + 2;
+	size_t len = strcspn(name, "=");
+	struct wanted w = {.name = name, .name_len = len};
+
+	if (!each_option(cli, is_wanted, &w))
+		return unknown_option(cli, name, len);
+	return take_value(cli, c, &w.found, name[len] ? name + len + 1 : NULL);
+}
+
+/* "-a", "-av", "-p4242", "-p 4242". */
+static int parse_letters(struct tapir_cli *cli, struct cursor *c)
+{
+	const char *p = c->argv[c->at] + 1;
+
+	for (; *p; p++) {
+		struct wanted w = {.letter = *p};
+		int err;
+
+		if (!each_option(cli, is_wanted, &w))
+			return tapir_cli__usage(cli, "no option '-%c'; 'tapir help%s%s' lists them",
+						*p, cli->command ? " " : "",
+						cli->command ? cli->command->name : "");
+		if (w.found.option->type != TAPIR_OPTION_FLAG)
+			return take_value(cli, c, &w.found, p[1] ? p + 1 : NULL);
+		err = take_value(cli, c, &w.found, NULL);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int choose_command(struct tapir_cli *cli, const char *name)
+{
+	const struct tapir_command *command = tapir_cli__find(cli, name);
+
+	if (!command)
+		return unknown_command(cli, name);
+	cli->args = calloc(1, command->args_bytes ? command->args_bytes : 1);
+	if (!cli->args)
+		return -ENOMEM;
+	if (command->defaults)
+		memcpy(cli->args, command->defaults, command->args_bytes);
+	cli->command = command;
+	return 0;
+}
+
+static int parse_word(struct tapir_cli *cli, struct cursor *c)
+{
+	const char *word = c->argv[c->at];
+
+	if (word[0] == '-' && word[1] == '-')
+		return parse_long(cli, c);
+	if (word[0] == '-' && word[1])
+		return parse_letters(cli, c);
+	if (!cli->command)
+		return choose_command(cli, word);
+	return tapir_vec__push(&cli->words, word) ? 0 : -ENOMEM;
+}
+
+static int check_words(const struct tapir_cli *cli)
+{
+	const struct tapir_positional *p = cli->command->positionals;
+	size_t cnt = cli->words.cnt, seen = 0;
+
+	for (; p && p->name; p++, seen++) {
+		if (p->required && seen >= cnt)
+			return tapir_cli__usage(cli, "%s is missing: %s", p->name, p->help);
+		if (p->many)
+			return 0;
+	}
+	if (cnt > seen)
+		return tapir_cli__usage(cli, "what is '%s'? usage: tapir %s %s",
+					cli->words.data[seen], cli->command->name,
+					cli->command->synopsis);
+	return 0;
+}
+
+/* Behind "--": the program to run, or plain words. */
+static int parse_rest(struct tapir_cli *cli, struct cursor *c)
+{
+	if (!cli->command)
+		return tapir_cli__usage(cli, "'--' stands before a command; try 'tapir help'");
+	if (cli->command->takes_program) {
+		if (++c->at == c->argc)
+			return tapir_cli__usage(cli, "no program behind '--'");
+		cli->program = c->argv + c->at;
+		return 0;
+	}
+	while (++c->at < c->argc)
+		if (!tapir_vec__push(&cli->words, c->argv[c->at]))
+			return -ENOMEM;
+	return 0;
+}
+
+int tapir_cli__parse(struct tapir_cli *cli, int argc, char **argv)
+{
+	struct cursor c = {argc, argv, 1};
+	int err = 0;
+
+	for (; c.at < argc && !err; c.at++) {
+		if (!strcmp(argv[c.at], "--")) {
+			err = parse_rest(cli, &c);
+			break;
+		}
+		err = parse_word(cli, &c);
+	}
+	if (err || !cli->command || cli->want_help || cli->want_version)
+		return err;
+	return check_words(cli);
+}
+
+static bool free_value(const struct tapir_option *o, void *value, void *ctx)
+{
+	(void)ctx;
+	if (o->type == TAPIR_OPTION_LIST)
+		tapir_vec__fini((struct tapir_words *)value);
+	else if (o->type == TAPIR_OPTION_PIDS)
+		tapir_vec__fini((struct tapir_pids *)value);
+	return false;
+}
+
+void tapir_cli__fini(struct tapir_cli *cli)
+{
+	if (cli->command)
+		each_option(cli, free_value, NULL);
+	tapir_vec__fini(&cli->words);
+	free(cli->args);
+	cli->args = NULL;
+	cli->command = NULL;
+}

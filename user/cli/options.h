@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * options.h - commands and their options as tables; parsing, help, the man page and shell
+ * completion are read from the same tables.
+ *
+ * A command is one file, cmd_NAME.c, with
+ *
+ *	struct args { uint64_t every_ns; bool json; };
+ *	static const struct tapir_option options[] = {
+ *		{"duration", 'd', "SEC", "stop after this time", TAPIR_OPTION_DURATION,
+ *		 offsetof(struct args, duration_ns), .min = 1, .max = UINT64_MAX},
+ *		{"json", 0, NULL, "one object a line", TAPIR_OPTION_FLAG, offsetof(struct args,
+ *json)},
+ *		{}};
+ *	static int run(struct tapir_cli *cli) { struct args *args = cli->args; ... }
+ *	const struct tapir_command tapir_cmd_NAME = {...};
+ *
+ * and one line in main.c. run() returns 0 or -errno, or what tapir_cli__usage returned; it
+ * prints data on stdout only and leaves the reason of a failure in the diagnostic list.
+ */
+#ifndef TAPIR_USER_OPTIONS_H
+#define TAPIR_USER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct tapir_cli;
+
+struct tapir_words tapir_vec(const char *);
+struct tapir_pids tapir_vec(uint32_t);
+
+/* What stands at an option's offset. */
+enum tapir_option_type {
+	TAPIR_OPTION_FLAG,     /* bool */
+	TAPIR_OPTION_STRING,   /* const char *: borrowed from argv, the last one counts */
+	TAPIR_OPTION_LIST,     /* struct tapir_words: one element each time it is given */
+	TAPIR_OPTION_PIDS,     /* struct tapir_pids: repeated, or separated by commas */
+	TAPIR_OPTION_U64,      /* uint64_t in [min, max] */
+	TAPIR_OPTION_DURATION, /* uint64_t nanoseconds in [min, max]: 5, 0.5, 500ms, 1m30s, 2h */
+};
+
+struct tapir_option {
+	const char *name;     /* long name, without --; NULL ends a table */
+	char letter;	      /* 0: none */
+	const char *arg_name; /* "PID"; NULL for a flag */
+	const char *help;     /* one line, or lines separated by \n */
+	enum tapir_option_type type;
+	size_t offset;
+	uint64_t min, max; /* U64 and DURATION */
+};
+
+/* The offset of a member, checked at compile time to be what the option's type writes. */
+#define TAPIR_OPTION_AT(args, member, type)                                                        \
+	(offsetof(args, member) +                                                                  \
+	 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((args *)0)->member), type)       \
+				 ? 1                                                               \
+				 : -1]))
+
+#define TAPIR_FLAG(name, letter, help, args, member)                                               \
+	{                                                                                          \
+		name, letter, NULL, help, TAPIR_OPTION_FLAG, TAPIR_OPTION_AT(args, member, bool),  \
+			0, 0                                                                       \
+	}
+#define TAPIR_STRING(name, letter, arg_name, help, args, member)                                   \
+	{                                                                                          \
+		name, letter, arg_name, help, TAPIR_OPTION_STRING,                                 \
+			TAPIR_OPTION_AT(args, member, const char *), 0, 0                          \
+	}
+#define TAPIR_LIST(name, letter, arg_name, help, args, member)                                     \
+	{                                                                                          \
+		name, letter, arg_name, help, TAPIR_OPTION_LIST,                                   \
+			TAPIR_OPTION_AT(args, member, struct tapir_words), 0, 0                    \
+	}
+#define TAPIR_PIDS(name, letter, arg_name, help, args, member)                                     \
+	{                                                                                          \
+		name, letter, arg_name, help, TAPIR_OPTION_PIDS,                                   \
+			TAPIR_OPTION_AT(args, member, struct tapir_pids), 0, 0                     \
+	}
+#define TAPIR_U64(name, letter, arg_name, help, args, member, min, max)                            \
+	{                                                                                          \
+		name, letter, arg_name, help, TAPIR_OPTION_U64,                                    \
+			TAPIR_OPTION_AT(args, member, uint64_t), min, max                          \
+	}
+#define TAPIR_DURATION(name, letter, arg_name, help, args, member, min, max)                       \
+	{                                                                                          \
+		name, letter, arg_name, help, TAPIR_OPTION_DURATION,                               \
+			TAPIR_OPTION_AT(args, member, uint64_t), min, max                          \
+	}
+
+/* A table, and where its struct lies in the command's arguments: fragments are shared. */
+struct tapir_option_group {
+	const char *title; /* NULL: "Options" */
+	const struct tapir_option *options;
+	size_t offset;
+};
+
+struct tapir_positional {
+	const char *name; /* "FILE"; NULL ends a table */
+	const char *help;
+	bool required;
+	bool many;    /* the last one may repeat */
+	bool is_path; /* completion offers files */
+};
+
+struct tapir_example {
+	const char *command; /* without leading "tapir "; NULL ends a table */
+	const char *what;
+};
+
+struct tapir_command {
+	const char *name;
+	const char *summary;  /* half a line, no full stop */
+	const char *synopsis; /* behind "tapir NAME " */
+	const char *text;     /* a paragraph or more, for help and man page; lines <= 90 */
+	const struct tapir_option_group *groups; /* ended by options == NULL; may be NULL */
+	const struct tapir_positional *positionals;
+	const struct tapir_example *examples;
+	bool takes_program;   /* "-- CMD ARGS" */
+	size_t args_bytes;    /* of the struct the offsets point into */
+	const void *defaults; /* its first value; NULL: zeros */
+	int (*run)(struct tapir_cli *cli);
+};
+
+/* One run of the program. */
+struct tapir_cli {
+	const struct tapir_command *const *commands; /* all, ended by NULL */
+	const struct tapir_command *command;	     /* NULL: none was named */
+	void *args;				     /* the command's own, filled */
+	struct tapir_words words;		     /* what is no option */
+	char **program;				     /* behind "--", NULL-terminated; NULL: none */
+	bool want_help, want_version, is_verbose, is_quiet;
+};
+
+/* Not an errno: the command line was wrong (exit 2). */
+#define TAPIR_CLI_USAGE (-10000)
+
+extern const struct tapir_option tapir_global_options[];
+
+/* Fills everything but commands. Failure: TAPIR_CLI_USAGE or -ENOMEM; call fini all the same. */
+int tapir_cli__parse(struct tapir_cli *cli, int argc, char **argv);
+void tapir_cli__fini(struct tapir_cli *cli);
+
+/* Reads text into what stands at value (option_values.c). */
+int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, void *value,
+		      const char *text);
+
+/* Adds "COMMAND: line" to the diagnostics; returns TAPIR_CLI_USAGE. */
+int tapir_cli__usage(const struct tapir_cli *cli, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* 0 ok, 1 failed, 2 usage, 3 unsupported or unprivileged. */
+int tapir_cli__exit_code(int err);
+
+const struct tapir_command *tapir_cli__find(const struct tapir_cli *cli, const char *name);
+
+/* "5", "0.25", "500ms", "1m30s" -> nanoseconds. false: not one; out untouched. */
+bool tapir_duration__parse(const char *text, uint64_t *out_ns);
+
+#endif

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Table fragments shared by the commands that trace. */
+#include "cli/target_options.h"
+
+const struct tapir_option tapir_target_options[] = {
+	TAPIR_PIDS("pid", 'p', "PID", "this process; more than once, or PID,PID",
+		   struct tapir_target_args, pids),
+	TAPIR_LIST("comm", 0, "GLOB", "every process of this name, those that start later too",
+		   struct tapir_target_args, comms),
+	TAPIR_LIST("cgroup", 0, "PATH", "every process in this cgroup and those below it",
+		   struct tapir_target_args, cgroups),
+	TAPIR_FLAG("all", 'a', "every process of the machine", struct tapir_target_args, all),
+	{}};
+
+const struct tapir_option tapir_capture_options[] = {
+	TAPIR_FLAG("stack", 0, "take the user stack with every event", struct tapir_capture_args,
+		   stack),
+	TAPIR_DURATION("duration", 'd', "SEC", "stop after this time: 5, 0.5, 500ms, 1m30s",
+		       struct tapir_capture_args, duration_ns, 1, UINT64_MAX),
+	{}};
+
+int tapir_target_args__check(const struct tapir_target_args *target, const struct tapir_cli *cli)
+{
+	int kinds = (target->pids.cnt > 0) + (target->comms.cnt > 0) + (target->cgroups.cnt > 0) +
+		    target->all + (cli->program != NULL);
+
+	if (!kinds)
+		return tapir_cli__usage(
+			cli,
+			"whom? name a process (-p PID), a name (--comm GLOB), "
+			"a cgroup (--cgroup PATH), all (-a)%s",
+			cli->command->takes_program ? ", or a program to run (-- CMD ARGS)" : "");
+	if (target->all && kinds > 1)
+		return tapir_cli__usage(cli, "-a traces every process: leave out -p, --comm, "
+					     "--cgroup and the program, or leave out -a");
+	if (kinds > 1)
+		return tapir_cli__usage(cli, "one kind of target at a time: -p, --comm, --cgroup "
+					     "or a program");
+	return 0;
+}

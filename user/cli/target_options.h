@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * target_options.h - whom to trace, the same words in every command that traces.
+ *
+ * Put a struct tapir_target_args into the command's arguments and
+ *	{"Whom to trace", tapir_target_options, offsetof(struct args, target)}
+ * into its groups; the program behind "--" is cli->program (takes_program).
+ */
+#ifndef TAPIR_USER_TARGET_OPTIONS_H
+#define TAPIR_USER_TARGET_OPTIONS_H
+
+#include "cli/options.h"
+
+struct tapir_target_args {
+	struct tapir_pids pids;
+	struct tapir_words comms;   /* globs */
+	struct tapir_words cgroups; /* paths, below /sys/fs/cgroup or absolute */
+	bool all;
+};
+
+extern const struct tapir_option tapir_target_options[];
+
+/* A usage error unless exactly one kind of target was named. */
+int tapir_target_args__check(const struct tapir_target_args *target, const struct tapir_cli *cli);
+
+/* What record and trace share beside the target. */
+struct tapir_capture_args {
+	bool stack;
+	uint64_t duration_ns; /* 0: no end */
+};
+
+extern const struct tapir_option tapir_capture_options[];
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What reaches the terminal. Text of traced processes is made printable on its way. */
+#include "cli/terminal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+
+bool tapir_terminal__is_tty(FILE *stream)
+{
+	return isatty(fileno(stream)) == 1;
+}
+
+const struct tapir_palette *tapir_terminal__palette(FILE *stream)
+{
+	static const struct tapir_palette plain = {"", "", "", "", "", ""};
+	static const struct tapir_palette colour = {"\033[1m",	"\033[2m",  "\033[31m",
+						    "\033[32m", "\033[33m", "\033[0m"};
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (!tapir_terminal__is_tty(stream) || (no_color && *no_color) ||
+	    (term && !strcmp(term, "dumb")))
+		return &plain;
+	return &colour;
+}
+
+int tapir_terminal__columns(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return 80;
+	return size.ws_col;
+}
+
+/* One write a line, so that lines of several threads do not mix. */
+static void say(const char *colour, const char *prefix, const char *line)
+{
+	const struct tapir_palette *palette = tapir_terminal__palette(stderr);
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "%s%s%s", colour, prefix, *colour ? palette->off : "");
+	tapir_str__add_printable(&text, line, strlen(line));
+	tapir_str__addc(&text, '\n');
+	if (text.data)
+		(void)tapir_file__write_all(STDERR_FILENO, text.data, text.len);
+	tapir_str__fini(&text);
+}
+
+static void log_line(enum tapir_log_level level, const char *line)
+{
+	const struct tapir_palette *palette = tapir_terminal__palette(stderr);
+
+	if (level == TAPIR_LOG_WARN)
+		say(palette->yellow, "tapir: warning: ", line);
+	else
+		say(palette->dim, "tapir: ", line);
+}
+
+void tapir_terminal__start_log(const struct tapir_cli *cli)
+{
+	if (cli->is_quiet)
+		tapir_log__set(NULL, TAPIR_LOG_WARN);
+	else
+		tapir_log__set(log_line, cli->is_verbose ? TAPIR_LOG_DEBUG : TAPIR_LOG_INFO);
+}
+
+void tapir_terminal__print_diag(int err)
+{
+	const char *red = tapir_terminal__palette(stderr)->red;
+
+	if (err >= 0)
+		return;
+	for (int i = 0; i < tapir_diag__cnt(); i++)
+		say(red, "tapir: ", tapir_diag__line(i));
+	if (!tapir_diag__cnt()) {
+		char line[64];
+
+		snprintf(line, sizeof(line), "failed: err=-%s", tapir_errno__name(err));
+		say(red, "tapir: ", line);
+	}
+}
+
+int tapir_terminal__flush(struct tapir_str *out)
+{
+	int err;
+
+	if (out->failed)
+		return tapir_diag__fail(-ENOMEM, "Out of memory for the output");
+	err = out->len ? tapir_file__write_all(STDOUT_FILENO, out->data, out->len) : 0;
+	tapir_str__clear(out);
+	if (err)
+		return tapir_diag__fail(err, "Cannot write to standard output: err=-%s",
+					tapir_errno__name(err));
+	return 0;
+}

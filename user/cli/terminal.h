@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * terminal.h - the two streams: data on stdout, words for a person on stderr. Colour only on
+ * a terminal, and never when NO_COLOR is set (no-color.org).
+ */
+#ifndef TAPIR_USER_TERMINAL_H
+#define TAPIR_USER_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/str.h"
+#include "cli/options.h"
+
+/* Escape sequences, or empty strings. */
+struct tapir_palette {
+	const char *bold, *dim, *red, *green, *yellow, *off;
+};
+
+const struct tapir_palette *tapir_terminal__palette(FILE *stream); /* borrowed, static */
+bool tapir_terminal__is_tty(FILE *stream);
+int tapir_terminal__columns(void); /* of stderr's terminal; 80 where there is none */
+
+/* Logs to stderr as asked by -v and -q. */
+void tapir_terminal__start_log(const struct tapir_cli *cli);
+
+/* The diagnostic list on stderr, one "tapir: LINE" each; says something for any err < 0. */
+void tapir_terminal__print_diag(int err);
+
+/* Writes out to stdout and empties it. -errno with a line: nobody reads, disk full. */
+int tapir_terminal__flush(struct tapir_str *out);
+
+#endif
