@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * spec.h - how a person names events; one parser for every command and the HTTP API.
+ *
+ *	SPEC  := [/PATH:]PROVIDER[:SEL[:LEVEL[:ARGS]]]
+ *	SEL   := [-]ITEM{,[-]ITEM}     ITEM := ev=GLOB | kw=NAME | 0xHEX | WORD
+ *	LEVEL := 0..5 or its name      ARGS := KEY=VALUE{;KEY=VALUE}
+ *
+ * PROVIDER and event names are shell globs; PATH is compared as it stands, ':' in it is
+ * written '\:' and '\' is written '\\'. SEL and LEVEL may be empty when something follows.
+ * Pure: nothing is opened, nothing is looked up.
+ */
+#ifndef TAPIR_USER_SPEC_H
+#define TAPIR_USER_SPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+#define TAPIR_SPEC_MAX_BYTES 8192
+
+enum tapir_spec_kind {
+	TAPIR_SPEC_WORD, /* a keyword where the provider has one of that name, else an event glob */
+	TAPIR_SPEC_EVENT,   /* ev=GLOB */
+	TAPIR_SPEC_KEYWORD, /* kw=NAME */
+	TAPIR_SPEC_MASK,    /* 0xHEX: keyword bits */
+};
+
+struct tapir_spec_item {
+	enum tapir_spec_kind kind;
+	bool negated;
+	char *text;    /* glob or name; the digits for a mask */
+	uint64_t mask; /* MASK */
+};
+
+struct tapir_spec_arg {
+	char *key;
+	char *value;
+};
+
+struct tapir_spec {
+	char *text; /* as it was given */
+	char *path; /* NULL: any file */
+	char *provider;
+	struct tapir_vec(struct tapir_spec_item) items;
+	int level; /* 0..5; -1: not given */
+	struct tapir_vec(struct tapir_spec_arg) args;
+};
+
+/* *out is yours. Each mistake is one line: where, what was expected, an example. -EINVAL. */
+int tapir_spec__parse(const char *text, struct tapir_spec **out);
+void tapir_spec__free(struct tapir_spec *spec);
+
+/*
+ * For probes compiled into a program: they have no keywords, so a WORD is an event glob and
+ * a positive kw= or 0x item matches nothing. event is compared as it stands and without its
+ * version suffix (_V2). path NULL: not compared.
+ */
+bool tapir_spec__matches(const struct tapir_spec *spec, const char *path, const char *provider,
+			 const char *event);
+/* The file and provider alone: is this program of interest at all? */
+bool tapir_spec__matches_provider(const struct tapir_spec *spec, const char *path,
+				  const char *provider);
+
+/*
+ * The candidate ("provider:event") that was perhaps meant, borrowed; NULL: none is near.
+ * DTrace's '-' for '__', letter case and small typing errors are seen through.
+ */
+const char *tapir_spec__suggest(const struct tapir_spec *spec, const char *const *candidates,
+				size_t candidate_cnt);
+
+/* How ARGS say that an argument is read: arg3=strn(arg4). */
+struct tapir_spec_capture {
+	uint8_t arg;	    /* 0..11 */
+	uint8_t field_type; /* enum tapir_field_type: STR, STRN, BLOB, INT, UINT, PTR */
+	uint8_t len_arg;    /* STRN, BLOB */
+	uint16_t max_bytes; /* STR, STRN, BLOB; 0: the default */
+};
+
+/* 1: filled; 0: the key names no argument (the provider's own business); -EINVAL with a line. */
+int tapir_spec__capture(const struct tapir_spec_arg *arg, struct tapir_spec_capture *out);
+
+#endif
