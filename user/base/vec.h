@@ -48,7 +48,9 @@ static inline void *tapir_vec__add_raw(void **data, size_t *cnt, size_t *cap, si
 		tapir_slot_ != NULL;                                                               \
 	})
 
-#define tapir_vec_for_each(it, v) for ((it) = (v)->data; (it) < (v)->data + (v)->cnt; (it)++)
+/* An empty one has data NULL, to which nothing may be added. */
+#define tapir_vec_for_each(it, v)                                                                  \
+	for ((it) = (v)->data; (it) && (it) < (v)->data + (v)->cnt; (it)++)
 
 #define tapir_vec__fini(v)                                                                         \
 	do {                                                                                       \
