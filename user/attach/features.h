@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * features.h - what this kernel offers and this user may use, found by trying: no kernel
+ * version is ever compared.
+ *
+ * TAPIR_DISABLE=uprobe_multi,btf,... in the environment switches features off as if the
+ * kernel did not have them, so that fallbacks can be tested on any kernel.
+ */
+#ifndef TAPIR_USER_FEATURES_H
+#define TAPIR_USER_FEATURES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* X(NAME, "its name in TAPIR_DISABLE and in JSON", "what it is for") */
+#define TAPIR_FEATURES(X)                                                                          \
+	X(BTF, "btf", "programs adapt to this kernel (CO-RE)")                                     \
+	X(RING_BUFFER, "ring_buffer", "records travel in one ring, in order")                      \
+	X(TASK_STORAGE, "task_storage", "a record is built in memory of its thread")               \
+	X(SLEEPABLE, "sleepable", "strings on pages that are not in memory are read")              \
+	X(UPROBE_MULTI, "uprobe_multi", "many probes go on and off at once")                       \
+	X(PERF_UPROBE, "perf_uprobe", "probes one by one, for kernels without uprobe_multi")       \
+	X(CPU_CLOCK, "cpu_clock", "CPU samples without a hardware counter")
+
+enum tapir_feature_id {
+#define TAPIR_X(name, word, text) TAPIR_FEATURE_##name,
+	TAPIR_FEATURES(TAPIR_X)
+#undef TAPIR_X
+		TAPIR_FEATURE_CNT
+};
+
+struct tapir_feature {
+	bool is_there;
+	bool is_disabled; /* by TAPIR_DISABLE */
+	int err;	  /* -EPERM, -EACCES: not allowed to find out; else why it is not there */
+};
+
+struct tapir_features {
+	struct tapir_feature by_id[TAPIR_FEATURE_CNT];
+};
+
+/* Takes a few milliseconds. Never fails: what cannot be found out is not there. */
+void tapir_features__probe(struct tapir_features *out);
+
+static inline bool tapir_features__has(const struct tapir_features *f, enum tapir_feature_id id)
+{
+	return f->by_id[id].is_there;
+}
+
+const char *tapir_feature__name(enum tapir_feature_id id);    /* "uprobe_multi" */
+const char *tapir_feature__purpose(enum tapir_feature_id id); /* borrowed, static */
+bool tapir_feature__is_disabled(const char *name);	      /* TAPIR_DISABLE names it */
+
+/*
+ * 1: a uprobe_multi link with a pid sees the hits of all threads of the process; 0: of its
+ * first thread only (before commit 46ba0e49b642 "bpf: fix multi-uprobe PID filtering logic"),
+ * or TAPIR_DISABLE=pid_filter; -errno with a line: it could not be tried. Attaches to this
+ * very program for about 50 ms, so ask only when the answer is needed.
+ */
+int tapir_features__test_pid_filter(void);
+
+#endif
