@@ -28,7 +28,7 @@ enum tapir_operand_kind {
 	TAPIR_OPERAND_CONST = 1, /* value */
 	TAPIR_OPERAND_REG = 2,	 /* reg >> reg_shift */
 	TAPIR_OPERAND_MEM = 3,	 /* memory at reg + (index << scale_shift) + value */
-	TAPIR_OPERAND_TLS = 4	 /* memory at the thread pointer (%fs base) + value */
+	TAPIR_OPERAND_TLS = 4	 /* as MEM, and the thread pointer (%fs base) added; reg may be NONE */
 };
 
 struct tapir_operand {
