@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Opening ELF files with libelf, in its reading mode. What libelf would believe (section
+ * counts) is checked against the file's size before libelf sees it.
+ */
+#include "elf/image.h"
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "elf/note_iter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libelf.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_SECTION_BYTES  (512u << 20)
+#define MAX_SEGMENT_CNT	   1024u
+#define MAX_BUILD_ID_BYTES 64u
+#define MAX_NOTE_BYTES	   (64u << 10) /* searched for a build ID, */
+#define MAX_NOTE_CNT	   64u	       /* in so many sections and segments */
+
+struct tapir_elf {
+	char *name;
+	int fd;
+	Elf *elf;
+	const Elf64_Ehdr *ehdr; /* borrowed from elf, like all below */
+	const Elf64_Phdr *phdrs;
+	size_t phdr_cnt;
+	size_t section_cnt;
+	const char *section_names;
+	size_t section_names_len;
+	struct stat st;
+	size_t build_id_bytes;
+	uint8_t build_id[MAX_BUILD_ID_BYTES];
+};
+
+static int not_elf(const char *name, const char *why)
+{
+	return tapir_diag__fail(-ENOEXEC, "Not an ELF file: path=%s: %s", name, why);
+}
+
+static bool fits(uint64_t off, uint64_t bytes, uint64_t limit)
+{
+	return off <= limit && bytes <= limit - off;
+}
+
+/*
+ * The number of sections, from the header or, when it needs more than 16 bits, from the
+ * size of section 0 (gABI, e_shnum). libelf allocates by it.
+ */
+static int check_section_cnt(int fd, const Elf64_Ehdr *head, uint64_t file_bytes)
+{
+	uint64_t cnt = head->e_shnum;
+	Elf64_Shdr first;
+
+	if (!head->e_shoff)
+		return 0;
+	if (head->e_shentsize != sizeof(first))
+		return -ENOEXEC;
+	if (!cnt) {
+		if (pread(fd, &first, sizeof(first), (off_t)head->e_shoff) != sizeof(first))
+			return -ENOEXEC;
+		cnt = first.sh_size;
+	}
+	if (cnt > file_bytes / sizeof(first))
+		return -ENOEXEC;
+	return fits(head->e_shoff, cnt * sizeof(first), file_bytes) ? 0 : -ENOEXEC;
+}
+
+static int check_header(const struct tapir_elf *e)
+{
+	uint64_t file_bytes = (uint64_t)e->st.st_size;
+	Elf64_Ehdr head;
+
+	if (!S_ISREG(e->st.st_mode))
+		return not_elf(e->name, "not a regular file");
+	if (pread(e->fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+		return not_elf(e->name, "no ELF header");
+	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB)
+		return not_elf(e->name, "only 64-bit little-endian files are read");
+	if (check_section_cnt(e->fd, &head, file_bytes))
+		return not_elf(e->name, "section headers lie outside of the file");
+	if (head.e_phnum > MAX_SEGMENT_CNT)
+		return not_elf(e->name, "too many program headers");
+	if (head.e_phnum && (head.e_phentsize != sizeof(Elf64_Phdr) ||
+			     !fits(head.e_phoff, head.e_phnum * sizeof(Elf64_Phdr), file_bytes)))
+		return not_elf(e->name, "program headers lie outside of the file");
+	return 0;
+}
+
+/* The length up to which every string in a table is terminated. */
+static size_t terminated_len(const char *strings, size_t len)
+{
+	const char *last = len ? memrchr(strings, '\0', len) : NULL;
+
+	return last ? (size_t)(last - strings) + 1 : 0;
+}
+
+static void load_section_names(struct tapir_elf *e)
+{
+	size_t names_idx, len;
+	const Elf64_Shdr *names;
+	const void *data;
+
+	if (elf_getshdrnum(e->elf, &e->section_cnt))
+		e->section_cnt = 0;
+	if (elf_getshdrstrndx(e->elf, &names_idx))
+		return;
+	names = tapir_elf__section_at_idx(e, names_idx);
+	if (!names || tapir_elf__data(e, names, &data, &len))
+		return;
+	e->section_names = data;
+	e->section_names_len = terminated_len(data, len);
+}
+
+static bool take_build_id(struct tapir_elf *e, const void *data, size_t len, uint64_t align)
+{
+	struct tapir_note_iter it = tapir_note_iter__over(data, len, align);
+	struct tapir_elf_note note;
+
+	while (tapir_note_iter__next(&it, &note)) {
+		if (note.type != NT_GNU_BUILD_ID || strcmp(note.name, ELF_NOTE_GNU) != 0 ||
+		    !note.desc_bytes || note.desc_bytes > sizeof(e->build_id))
+			continue;
+		memcpy(e->build_id, note.desc, note.desc_bytes);
+		e->build_id_bytes = note.desc_bytes;
+		return true;
+	}
+	return false;
+}
+
+/* The bytes at an offset, owned by libelf; NULL: outside of the file. */
+static const void *chunk(const struct tapir_elf *e, uint64_t off, uint64_t bytes)
+{
+	Elf_Data *data = NULL;
+
+	if (off <= INT64_MAX && bytes)
+		data = elf_getdata_rawchunk(e->elf, (int64_t)off, bytes, ELF_T_BYTE);
+	return data ? data->d_buf : NULL;
+}
+
+static bool search_build_id(struct tapir_elf *e, uint64_t off, uint64_t bytes, uint64_t align)
+{
+	const void *data = bytes <= MAX_NOTE_BYTES ? chunk(e, off, bytes) : NULL;
+
+	return data && take_build_id(e, data, bytes, align);
+}
+
+/* Sections first: the program headers of a separate debug file lead nowhere. */
+static void find_build_id(struct tapir_elf *e)
+{
+	unsigned seen = 0;
+
+	for (size_t i = 1; i < e->section_cnt && seen < MAX_NOTE_CNT; i++) {
+		const Elf64_Shdr *sec = tapir_elf__section_at_idx(e, i);
+
+		if (!sec || sec->sh_type != SHT_NOTE || !(sec->sh_flags & SHF_ALLOC))
+			continue;
+		seen++;
+		if (search_build_id(e, sec->sh_offset, sec->sh_size, sec->sh_addralign))
+			return;
+	}
+	for (size_t i = 0; i < e->phdr_cnt && seen < 2 * MAX_NOTE_CNT; i++) {
+		const Elf64_Phdr *ph = &e->phdrs[i];
+
+		if (ph->p_type != PT_NOTE)
+			continue;
+		seen++;
+		if (search_build_id(e, ph->p_offset, ph->p_filesz, ph->p_align))
+			return;
+	}
+}
+
+static int load_headers(struct tapir_elf *e)
+{
+	int err = check_header(e);
+
+	if (err)
+		return err;
+	elf_version(EV_CURRENT);
+	e->elf = elf_begin(e->fd, ELF_C_READ, NULL);
+	if (!e->elf || elf_kind(e->elf) != ELF_K_ELF)
+		return not_elf(e->name, elf_errmsg(-1) ?: "libelf refuses it");
+	e->ehdr = elf64_getehdr(e->elf);
+	if (!e->ehdr)
+		return not_elf(e->name, elf_errmsg(-1) ?: "no header");
+	if (elf_getphdrnum(e->elf, &e->phdr_cnt))
+		e->phdr_cnt = 0;
+	e->phdrs = e->phdr_cnt ? elf64_getphdr(e->elf) : NULL;
+	if (!e->phdrs)
+		e->phdr_cnt = 0;
+	load_section_names(e);
+	find_build_id(e);
+	return 0;
+}
+
+/* Takes fd, also when it fails. */
+static int open_taken(int fd, const char *name, struct tapir_elf **out)
+{
+	struct tapir_elf *e = calloc(1, sizeof(*e));
+	int err = -ENOMEM;
+
+	if (!e) {
+		close(fd);
+		return -ENOMEM;
+	}
+	e->fd = fd;
+	e->name = strdup(name);
+	if (e->name)
+		err = fstat(fd, &e->st) ? -errno : load_headers(e);
+	if (err)
+		tapir_elf__free(e);
+	else
+		*out = e;
+	return err;
+}
+
+int tapir_elf__open(const char *path, struct tapir_elf **out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return tapir_diag__fail(-errno, "Cannot open ELF file: path=%s, err=-%s", path,
+					tapir_errno__name(errno));
+	return open_taken(fd, path, out);
+}
+
+int tapir_elf__open_fd(int fd, struct tapir_elf **out)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	char name[32];
+
+	if (own < 0)
+		return -errno;
+	snprintf(name, sizeof(name), "fd %d", fd);
+	return open_taken(own, name, out);
+}
+
+void tapir_elf__free(struct tapir_elf *elf)
+{
+	if (!elf)
+		return;
+	elf_end(elf->elf);
+	close(elf->fd);
+	free(elf->name);
+	free(elf);
+}
+
+const char *tapir_elf__name(const struct tapir_elf *elf)
+{
+	return elf->name;
+}
+
+uint16_t tapir_elf__machine(const struct tapir_elf *elf)
+{
+	return elf->ehdr->e_machine;
+}
+
+uint16_t tapir_elf__type(const struct tapir_elf *elf)
+{
+	return elf->ehdr->e_type;
+}
+
+static bool has_pie_flag(struct tapir_elf *elf)
+{
+	const Elf64_Shdr *sec = tapir_elf__section_of_type(elf, SHT_DYNAMIC);
+	const void *data;
+	size_t len;
+
+	if (!sec || tapir_elf__data(elf, sec, &data, &len))
+		return false;
+	for (const Elf64_Dyn *dyn = data; len >= sizeof(*dyn); dyn++, len -= sizeof(*dyn))
+		if (dyn->d_tag == DT_FLAGS_1)
+			return dyn->d_un.d_val & DF_1_PIE;
+	return false;
+}
+
+bool tapir_elf__is_program(struct tapir_elf *elf)
+{
+	if (elf->ehdr->e_type != ET_DYN)
+		return elf->ehdr->e_type == ET_EXEC;
+	for (size_t i = 0; i < elf->phdr_cnt; i++)
+		if (elf->phdrs[i].p_type == PT_INTERP)
+			return true;
+	return has_pie_flag(elf);
+}
+
+const uint8_t *tapir_elf__build_id(const struct tapir_elf *elf, size_t *len)
+{
+	*len = elf->build_id_bytes;
+	return elf->build_id_bytes ? elf->build_id : NULL;
+}
+
+uint64_t tapir_elf__file_id(const struct tapir_elf *elf)
+{
+	const struct stat *st = &elf->st;
+	uint64_t id = 1;
+
+	if (elf->build_id_bytes) {
+		id = tapir_hash__bytes(id, elf->build_id, elf->build_id_bytes);
+	} else {
+		id = tapir_hash__mix(id, st->st_dev);
+		id = tapir_hash__mix(id, st->st_ino);
+		id = tapir_hash__mix(id, (uint64_t)st->st_size);
+		id = tapir_hash__mix(id, (uint64_t)st->st_mtim.tv_sec);
+		id = tapir_hash__mix(id, (uint64_t)st->st_mtim.tv_nsec);
+	}
+	return id ? id : 1;
+}
+
+const Elf64_Phdr *tapir_elf__load_at(const struct tapir_elf *elf, uint64_t va)
+{
+	for (size_t i = 0; i < elf->phdr_cnt; i++) {
+		const Elf64_Phdr *ph = &elf->phdrs[i];
+
+		if (ph->p_type == PT_LOAD && va >= ph->p_vaddr && va - ph->p_vaddr < ph->p_filesz)
+			return ph;
+	}
+	return NULL;
+}
+
+const Elf64_Phdr *tapir_elf__tls(const struct tapir_elf *elf)
+{
+	for (size_t i = 0; i < elf->phdr_cnt; i++)
+		if (elf->phdrs[i].p_type == PT_TLS)
+			return &elf->phdrs[i];
+	return NULL;
+}
+
+bool tapir_elf__va_to_off(const struct tapir_elf *elf, uint64_t va, uint64_t *out)
+{
+	const Elf64_Phdr *ph = tapir_elf__load_at(elf, va);
+
+	if (!ph)
+		return false;
+	*out = va - ph->p_vaddr + ph->p_offset;
+	return true;
+}
+
+bool tapir_elf__off_to_va(const struct tapir_elf *elf, uint64_t off, uint64_t *out)
+{
+	for (size_t i = 0; i < elf->phdr_cnt; i++) {
+		const Elf64_Phdr *ph = &elf->phdrs[i];
+
+		if (ph->p_type != PT_LOAD || off < ph->p_offset ||
+		    off - ph->p_offset >= ph->p_filesz)
+			continue;
+		*out = off - ph->p_offset + ph->p_vaddr;
+		return true;
+	}
+	return false;
+}
+
+const Elf64_Shdr *tapir_elf__section_at_idx(const struct tapir_elf *elf, size_t idx)
+{
+	Elf_Scn *scn = idx < elf->section_cnt ? elf_getscn(elf->elf, idx) : NULL;
+
+	return scn ? elf64_getshdr(scn) : NULL;
+}
+
+const Elf64_Shdr *tapir_elf__section_of_type(const struct tapir_elf *elf, uint32_t type)
+{
+	for (size_t i = 1; i < elf->section_cnt; i++) {
+		const Elf64_Shdr *sec = tapir_elf__section_at_idx(elf, i);
+
+		if (sec && sec->sh_type == type)
+			return sec;
+	}
+	return NULL;
+}
+
+const Elf64_Shdr *tapir_elf__section(const struct tapir_elf *elf, const char *name)
+{
+	for (size_t i = 1; i < elf->section_cnt; i++) {
+		const Elf64_Shdr *sec = tapir_elf__section_at_idx(elf, i);
+
+		if (sec && sec->sh_name < elf->section_names_len &&
+		    strcmp(elf->section_names + sec->sh_name, name) == 0)
+			return sec;
+	}
+	return NULL;
+}
+
+int tapir_elf__data(struct tapir_elf *elf, const Elf64_Shdr *section, const void **data,
+		    size_t *len)
+{
+	const void *bytes;
+
+	if (section->sh_type == SHT_NOBITS || !section->sh_size)
+		return -ENODATA;
+	if (section->sh_size > MAX_SECTION_BYTES)
+		return tapir_diag__fail(-EFBIG, "Section too large: path=%s, bytes=%llu", elf->name,
+					(unsigned long long)section->sh_size);
+	bytes = chunk(elf, section->sh_offset, section->sh_size);
+	if (!bytes)
+		return -ENODATA;
+	*data = bytes;
+	*len = section->sh_size;
+	return 0;
+}
+
+int tapir_elf__syms(struct tapir_elf *elf, uint32_t type, struct tapir_elf_syms *out)
+{
+	const Elf64_Shdr *table = tapir_elf__section_of_type(elf, type), *strings;
+	struct tapir_elf_syms found = {};
+	const void *syms, *text;
+	size_t syms_len, text_len;
+	int err;
+
+	if (!table || table->sh_entsize != sizeof(Elf64_Sym))
+		return -ENOENT;
+	strings = tapir_elf__section_at_idx(elf, table->sh_link);
+	if (!strings || strings->sh_type != SHT_STRTAB)
+		return -ENOENT;
+	err = tapir_elf__data(elf, table, &syms, &syms_len);
+	if (!err)
+		err = tapir_elf__data(elf, strings, &text, &text_len);
+	if (err)
+		return err == -ENODATA ? -ENOENT : err;
+	found.syms = syms;
+	found.cnt = syms_len / sizeof(Elf64_Sym);
+	found.strings = text;
+	found.strings_len = terminated_len(text, text_len);
+	*out = found;
+	return 0;
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * USDT notes. Each probe site leaves one note of type 3 and name "stapsdt" in the section
+ * .note.stapsdt, which is not loaded: three addresses (the site, the address that the
+ * section .stapsdt.base had when the note was written, the semaphore or 0), then three
+ * NUL-terminated strings: provider, name, arguments.
+ *
+ * A tool that moves a finished file (prelink) cannot find the addresses in the note. It does
+ * move .stapsdt.base, so the difference of its address and the second word corrects the
+ * other two.
+ *
+ * include/tapir/usdt.h adds a note of type 1 and name "tapir" in .note.tapir for a site: its
+ * address, then one byte for each argument's kind, NUL, then names, each with its NUL.
+ */
+#include "elf/notes.h"
+
+#include "base/diag.h"
+#include "base/map.h"
+#include "elf/image.h"
+#include "elf/note_iter.h"
+#include "elf/operand.h"
+#include "elf/resolve.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define STAPSDT_TYPE   3
+#define TAPIR_TYPE     1
+#define MAX_NAME_BYTES 511u
+#define MAX_ARGS_BYTES 8191u
+
+struct reader {
+	struct tapir_elf *elf;
+	struct tapir_resolver *resolver;
+	const Elf64_Shdr *base; /* .stapsdt.base or NULL */
+	struct tapir_usdt_notes notes;
+	size_t dropped_cnt;
+};
+
+/* Takes one NUL-terminated string of at most max bytes; NULL: there is none. */
+static const char *take_string(const uint8_t **pos, size_t *left, size_t max)
+{
+	const char *text = (const char *)*pos;
+	size_t len = strnlen(text, *left);
+
+	if (len == *left || len > max)
+		return NULL;
+	*pos += len + 1;
+	*left -= len + 1;
+	return text;
+}
+
+/* A probe is named on command lines and terminals: visible characters only. */
+static bool is_name(const char *text)
+{
+	if (!text || !*text)
+		return false;
+	for (; *text; text++)
+		if ((unsigned char)*text <= ' ' || *text == 0x7f)
+			return false;
+	return true;
+}
+
+static bool place(const struct tapir_elf *elf, uint64_t va, uint32_t segment_flag, uint64_t *off)
+{
+	const Elf64_Phdr *load = tapir_elf__load_at(elf, va);
+
+	return load && (load->p_flags & segment_flag) && tapir_elf__va_to_off(elf, va, off);
+}
+
+/* addresses: site, base, semaphore. */
+static bool place_note(struct reader *r, const uint64_t addresses[3], struct tapir_usdt_note *note)
+{
+	uint64_t shift = r->base && addresses[1] ? r->base->sh_addr - addresses[1] : 0;
+
+	note->note_va = addresses[0];
+	note->site_va = addresses[0] + shift;
+	if (!place(r->elf, note->site_va, PF_X, &note->site_off))
+		return false;
+	if (!addresses[2])
+		return true;
+	note->semaphore_va = addresses[2] + shift;
+	return place(r->elf, note->semaphore_va, PF_W, &note->semaphore_off);
+}
+
+static void read_args(struct reader *r, struct tapir_usdt_note *note)
+{
+	struct tapir_operand_ctx ctx = {.resolver = r->resolver, .site_va = note->site_va};
+	bool known = tapir_elf__machine(r->elf) == EM_X86_64;
+	const char *pos = note->args_text, *arg;
+	size_t len;
+
+	while (tapir_operand__split(&pos, &arg, &len)) {
+		enum tapir_operand_reason reason = TAPIR_OPERAND_SYNTAX;
+		unsigned idx = note->arg_cnt;
+
+		if (idx == TAPIR_MAX_ARGS) {
+			note->dropped_arg_cnt++;
+			continue;
+		}
+		if (known)
+			tapir_operand__parse(arg, len, &ctx, &note->args[idx], &reason);
+		note->reasons[idx] = (uint8_t)reason;
+		note->arg_cnt++;
+	}
+}
+
+static int add_note(struct reader *r, const struct tapir_elf_note *raw)
+{
+	const uint8_t *pos = raw->desc;
+	size_t left = raw->desc_bytes;
+	struct tapir_usdt_note note = {};
+	uint64_t addresses[3];
+
+	if (left < sizeof(addresses))
+		return -EBADMSG;
+	memcpy(addresses, pos, sizeof(addresses));
+	pos += sizeof(addresses);
+	left -= sizeof(addresses);
+	note.provider = take_string(&pos, &left, MAX_NAME_BYTES);
+	note.name = note.provider ? take_string(&pos, &left, MAX_NAME_BYTES) : NULL;
+	note.args_text = note.name ? take_string(&pos, &left, MAX_ARGS_BYTES) : NULL;
+	if (!is_name(note.provider) || !is_name(note.name) || !note.args_text ||
+	    !place_note(r, addresses, &note))
+		return -EBADMSG;
+	read_args(r, &note);
+	return tapir_vec__push(&r->notes, note) ? 0 : -ENOMEM;
+}
+
+/* The section's bytes, the caller's to free, with a NUL behind them; NULL: it has none. */
+static int copy_section(struct tapir_elf *elf, const char *name, char **out, size_t *len,
+			uint64_t *align)
+{
+	const Elf64_Shdr *sec = tapir_elf__section(elf, name);
+	const void *data;
+	int err;
+
+	if (!sec || sec->sh_type != SHT_NOTE)
+		return 0;
+	err = tapir_elf__data(elf, sec, &data, len);
+	if (err)
+		return err == -ENODATA ? 0 : err;
+	*out = malloc(*len + 1);
+	if (!*out)
+		return -ENOMEM;
+	memcpy(*out, data, *len);
+	(*out)[*len] = '\0';
+	*align = sec->sh_addralign;
+	return 0;
+}
+
+static int read_probes(struct reader *r)
+{
+	struct tapir_note_iter it;
+	struct tapir_elf_note raw;
+	uint64_t align = 0;
+	size_t len = 0;
+	int err = copy_section(r->elf, ".note.stapsdt", &r->notes.text, &len, &align);
+
+	if (err || !r->notes.text)
+		return err;
+	r->base = tapir_elf__section(r->elf, ".stapsdt.base");
+	it = tapir_note_iter__over(r->notes.text, len, align);
+	while (!err && tapir_note_iter__next(&it, &raw)) {
+		if (raw.type != STAPSDT_TYPE || strcmp(raw.name, "stapsdt") != 0)
+			continue;
+		if (r->notes.cnt == TAPIR_MAX_NOTES) {
+			r->dropped_cnt++;
+			continue;
+		}
+		err = add_note(r, &raw);
+		if (err == -EBADMSG) {
+			r->notes.bad_cnt++;
+			err = 0;
+		}
+	}
+	r->notes.bad_cnt += it.broken;
+	return err;
+}
+
+/* ---- .note.tapir ------------------------------------------------------------------------ */
+
+static void attach_kinds(struct tapir_usdt_note *note, const char *kinds, const uint8_t *pos,
+			 size_t left)
+{
+	if (note->kinds[0] || strlen(kinds) != note->arg_cnt ||
+	    strspn(kinds, "iufpsbc") != note->arg_cnt)
+		return;
+	memcpy(note->kinds, kinds, note->arg_cnt);
+	for (unsigned i = 0; i < note->arg_cnt && left; i++) {
+		const char *name = take_string(&pos, &left, MAX_NAME_BYTES);
+
+		note->arg_names[i] = is_name(name) ? name : NULL;
+		if (!name)
+			break;
+	}
+}
+
+static void add_kinds(struct reader *r, const struct tapir_map *by_site,
+		      const struct tapir_elf_note *raw)
+{
+	const uint8_t *pos = raw->desc;
+	size_t left = raw->desc_bytes;
+	const char *kinds;
+	uint64_t site, *idx;
+
+	if (left < sizeof(site))
+		return;
+	memcpy(&site, pos, sizeof(site));
+	pos += sizeof(site);
+	left -= sizeof(site);
+	kinds = take_string(&pos, &left, TAPIR_MAX_ARGS);
+	idx = kinds ? tapir_map__get(by_site, site) : NULL;
+	if (idx)
+		attach_kinds(&r->notes.data[*idx], kinds, pos, left);
+	else
+		r->notes.bad_cnt++;
+}
+
+static int index_sites(const struct tapir_usdt_notes *notes, struct tapir_map *by_site)
+{
+	for (size_t i = 0; i < notes->cnt; i++) {
+		bool is_new;
+		uint64_t *idx = tapir_map__put(by_site, notes->data[i].note_va, &is_new);
+
+		if (!idx)
+			return -ENOMEM;
+		if (is_new)
+			*idx = i;
+	}
+	return 0;
+}
+
+static int read_kinds(struct reader *r)
+{
+	struct tapir_map by_site = {};
+	struct tapir_note_iter it;
+	struct tapir_elf_note raw;
+	uint64_t align = 0;
+	size_t len = 0;
+	int err = copy_section(r->elf, ".note.tapir", &r->notes.kinds_text, &len, &align);
+
+	if (err || !r->notes.kinds_text)
+		return err;
+	err = index_sites(&r->notes, &by_site);
+	it = tapir_note_iter__over(r->notes.kinds_text, len, align);
+	while (!err && tapir_note_iter__next(&it, &raw))
+		if (raw.type == TAPIR_TYPE && strcmp(raw.name, "tapir") == 0)
+			add_kinds(r, &by_site, &raw);
+	r->notes.bad_cnt += it.broken;
+	tapir_map__fini(&by_site);
+	return err;
+}
+
+/* ---- the list --------------------------------------------------------------------------- */
+
+int tapir_usdt_notes__read(struct tapir_elf *elf, struct tapir_usdt_notes *out)
+{
+	struct reader r = {.elf = elf, .resolver = tapir_resolver__new(elf)};
+	int err = r.resolver ? read_probes(&r) : -ENOMEM;
+
+	if (!err)
+		err = read_kinds(&r);
+	tapir_resolver__free(r.resolver);
+	if (err) {
+		tapir_usdt_notes__fini(&r.notes);
+		return err;
+	}
+	if (r.dropped_cnt)
+		tapir_diag__add("Too many USDT notes: path=%s, read=%u, dropped=%zu",
+				tapir_elf__name(elf), TAPIR_MAX_NOTES, r.dropped_cnt);
+	*out = r.notes;
+	return (int)r.notes.cnt;
+}
+
+void tapir_usdt_notes__fini(struct tapir_usdt_notes *notes)
+{
+	free(notes->text);
+	free(notes->kinds_text);
+	notes->text = notes->kinds_text = NULL;
+	notes->bad_cnt = 0;
+	tapir_vec__fini(notes);
+}
+
+const char *tapir_usdt_note__arg_text(const struct tapir_usdt_note *note, unsigned idx, size_t *len)
+{
+	const char *pos = note->args_text, *arg = "";
+
+	*len = 0;
+	for (unsigned i = 0; i <= idx; i++)
+		if (!tapir_operand__split(&pos, &arg, len))
+			return "";
+	return arg;
+}

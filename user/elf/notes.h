@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * notes.h - the USDT probes of a file: its .note.stapsdt, and beside it .note.tapir, with
+ * which include/tapir/usdt.h says what the arguments mean.
+ *
+ * One note is one site; a probe's name may stand at several, each with operands and even
+ * argument sizes of its own.
+ */
+#ifndef TAPIR_USER_NOTES_H
+#define TAPIR_USER_NOTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "bpf/control.h"
+
+#define TAPIR_MAX_NOTES 65536u /* of one file; more are dropped and said so */
+
+struct tapir_elf;
+
+struct tapir_usdt_note {
+	const char *provider, *name, *args_text; /* borrowed from the list */
+	uint64_t site_va;			 /* at link time, .stapsdt.base applied */
+	uint64_t site_off;			 /* in the file */
+	uint64_t semaphore_va, semaphore_off;	 /* 0: none */
+	uint64_t note_va;			 /* as the note has it: joins .note.tapir */
+	unsigned arg_cnt;
+	unsigned dropped_arg_cnt; /* behind the 12th: TAPIR_OPERAND_TOO_MANY */
+	struct tapir_operand args[TAPIR_MAX_ARGS];
+	uint8_t reasons[TAPIR_MAX_ARGS]; /* enum tapir_operand_reason */
+	/*
+	 * From .note.tapir; "" and NULL without one. i signed, u unsigned, f float, p pointer,
+	 * s NUL-terminated string, b bool, c char; NUL behind the last.
+	 */
+	char kinds[TAPIR_MAX_ARGS + 1];
+	const char *arg_names[TAPIR_MAX_ARGS]; /* borrowed from the list */
+};
+
+struct tapir_usdt_notes {
+	struct tapir_usdt_note *data; /* a tapir_vec, in the order of the file */
+	size_t cnt, cap;
+	size_t bad_cnt; /* notes that were not well-formed, or point nowhere */
+	char *text;	/* what the strings are borrowed from */
+	char *kinds_text;
+};
+
+/* The number of notes, 0 when the file has none; out only needs __fini when this is >= 0. */
+int tapir_usdt_notes__read(struct tapir_elf *elf, struct tapir_usdt_notes *out);
+void tapir_usdt_notes__fini(struct tapir_usdt_notes *notes);
+
+/* The text of argument idx within args_text. Borrowed, not NUL-terminated. */
+const char *tapir_usdt_note__arg_text(const struct tapir_usdt_note *note, unsigned idx,
+				      size_t *len);
+
+#endif
