@@ -246,9 +246,9 @@
 	".popsection\n"                                                                            \
 	".endif\n"
 
-/* %c prints a constant bare: 4, not $4. */
-#define TAPIR_USDT_OPERAND_0(i) "%c[size_" #i "]@%[value_" #i "]"
-#define TAPIR_USDT_OPERAND(i)	" %c[size_" #i "]@%[value_" #i "]"
+/* %c prints a constant bare: 4, not $4; TAPIR_USDT_PLACE a register by its whole name. */
+#define TAPIR_USDT_OPERAND_0(i) "%c[size_" #i "]@" TAPIR_USDT_PLACE "[value_" #i "]"
+#define TAPIR_USDT_OPERAND(i)	" " TAPIR_USDT_OPERAND_0(i)
 
 /*
  * Kinds are lower-case letters and travel as their low 5 bits, six in a number: gcc prints
@@ -283,9 +283,12 @@
 
 #ifdef __x86_64__
 /* 1 byte for the breakpoint; Linux optimises the 10-byte nop, `cs nopw 0(%rax,%rax,1)`. */
-#define TAPIR_USDT_NOPS ".byte 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0"
+#define TAPIR_USDT_NOPS	 ".byte 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0"
+/* 1@%r11, not 1@%r11b: gdb 13 does not know r11b and gives up the arguments behind it. */
+#define TAPIR_USDT_PLACE "%q"
 #else
-#define TAPIR_USDT_NOPS "nop"
+#define TAPIR_USDT_NOPS	 "nop"
+#define TAPIR_USDT_PLACE "%"
 #endif
 
 #ifdef __CHAR_UNSIGNED__
@@ -358,7 +361,7 @@ TAPIR_USDT_TYPE(const char8_t *, 's');
 #endif
 #undef TAPIR_USDT_TYPE
 
-#define TAPIR_USDT_INLINE inline __attribute__((always_inline))
+#define TAPIR_USDT_INLINE inline __attribute__((always_inline, artificial))
 template <typename T> TAPIR_USDT_INLINE T bits(T value)
 {
 	return value;
@@ -407,14 +410,15 @@ TAPIR_USDT_INLINE unsigned long bits(double value)
 		default: (a))
 /* clang-format on */
 
-static inline __attribute__((always_inline)) unsigned tapir_usdt_bits4(float value)
+static inline __attribute__((always_inline, artificial)) unsigned tapir_usdt_bits4(float value)
 {
 	unsigned result;
 	__builtin_memcpy(&result, &value, sizeof(result));
 	return result;
 }
 
-static inline __attribute__((always_inline)) unsigned long tapir_usdt_bits8(double value)
+static inline __attribute__((always_inline, artificial)) unsigned long
+tapir_usdt_bits8(double value)
 {
 	unsigned long result;
 	__builtin_memcpy(&result, &value, sizeof(result));
