@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * depth [--wait] N COUNT [THREADS] - fires depth:hit(thread, i) COUNT times a thread at the
+ * bottom of N functions d1 .. dN, called by fire_at. Their stack reads, leaf first:
+ * dN .. d1, fire_at. N is 1 to 150, more than a recorded stack holds.
+ */
+#include <pthread.h>
+
+#include "target.h"
+
+#define MAX_DEPTH 150
+
+typedef void (*step_fn)(int thread, long i);
+static int depth = 1;
+
+/* A call in the middle of a function of its own name: no tail call, no clone, no merging. */
+#define STEP(n)                                                                                    \
+	__attribute__((noipa)) void d##n(int thread, long i);                                      \
+	__attribute__((noipa)) void d##n(int thread, long i)                                       \
+	{                                                                                          \
+		if (depth == n)                                                                    \
+			TAPIR_PROBE(depth, hit, thread, i);                                        \
+		else                                                                               \
+			steps[n](thread, i);                                                       \
+		__asm__ __volatile__("" : : "i"(n) : "memory");                                    \
+	}
+
+extern const step_fn steps[MAX_DEPTH + 1];
+
+#define TEN(t)                                                                                     \
+	STEP(t##1)                                                                                 \
+	STEP(t##2)                                                                                 \
+	STEP(t##3)                                                                                 \
+	STEP(t##4)                                                                                 \
+	STEP(t##5)                                                                                 \
+	STEP(t##6)                                                                                 \
+	STEP(t##7)                                                                                 \
+	STEP(t##8)                                                                                 \
+	STEP(t##9)
+#define TENS(T)                                                                                    \
+	T()                                                                                        \
+	T(1) T(2) T(3) T(4) T(5) T(6) T(7) T(8) T(9) T(10) T(11) T(12) T(13) T(14)
+
+TENS(TEN)
+#define ROUND(X)                                                                                   \
+	X(10)                                                                                      \
+	X(20) X(30) X(40) X(50) X(60) X(70) X(80) X(90) X(100) X(110) X(120) X(130) X(140) X(150)
+ROUND(STEP)
+
+/* steps[n] is d(n + 1). */
+#define AT(n)	  [n - 1] = d##n,
+#define AT_TEN(t) AT(t##1) AT(t##2) AT(t##3) AT(t##4) AT(t##5) AT(t##6) AT(t##7) AT(t##8) AT(t##9)
+const step_fn steps[MAX_DEPTH + 1] = {TENS(AT_TEN) ROUND(AT)};
+
+static long hits;
+
+__attribute__((noipa)) void fire_at(int thread, long i);
+__attribute__((noipa)) void fire_at(int thread, long i)
+{
+	steps[0](thread, i);
+	__asm__ __volatile__("" : : : "memory");
+}
+
+static void *run(void *argument)
+{
+	int thread = (int)(intptr_t)argument;
+
+	for (long i = 0; i < hits; i++)
+		fire_at(thread, i);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	long thread_cnt;
+
+	target__start(&argc, argv);
+	depth = (int)target__number(argc, argv, 1, 10);
+	hits = target__number(argc, argv, 2, 1);
+	thread_cnt = target__number(argc, argv, 3, 0);
+	if (depth < 1 || depth > MAX_DEPTH || thread_cnt < 0 || thread_cnt > 64)
+		return 2;
+
+	if (thread_cnt == 0) {
+		run(NULL);
+	} else {
+		pthread_t threads[64];
+
+		for (long t = 0; t < thread_cnt; t++)
+			if (pthread_create(&threads[t], NULL, run, (void *)t) != 0)
+				target__die("pthread_create");
+		for (long t = 0; t < thread_cnt; t++)
+			pthread_join(threads[t], NULL);
+	}
+	printf("{\"depth\": %d, \"fired\": %ld}\n", depth, hits * (thread_cnt ? thread_cnt : 1));
+	return 0;
+}
