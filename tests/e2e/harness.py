@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What an end-to-end case is given: tapir, traced programs, a directory, comparisons.
+
+A case is a function test_behaviour_when_condition(t) in case_*.py; t is a Case. What it starts
+is gone when it ends: every program runs in a process group of its own, which is killed by id.
+"""
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+
+class Skip(Exception):
+    """The case cannot run here; the message says why."""
+
+
+class Failure(Exception):
+    """What the case saw is not what it must see."""
+
+
+class Result:
+    """How a command ended."""
+
+    def __init__(self, argv, rc, out, err):
+        self.argv, self.rc, self.out, self.err = argv, rc, out, err
+
+    def json_lines(self):
+        """The lines of stdout that are JSON objects."""
+        return [json.loads(line) for line in self.out.splitlines() if line.startswith("{")]
+
+    def witness(self):
+        """The last JSON line: what a target says it fired."""
+        lines = self.json_lines()
+        if not lines:
+            raise Failure(f"{describe(self.argv)} printed no JSON (exit {self.rc})\n{self.out}{self.err}")
+        return lines[-1]
+
+
+class Process:
+    """A program in the background."""
+
+    def __init__(self, argv, env=None):
+        self.argv = argv
+        self.child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, start_new_session=True, env=env)
+        self.pid = self.child.pid
+        self.out, self.err = [], []
+        self.fresh = queue.Queue()
+        self.readers = [threading.Thread(target=self._read, args=pair, daemon=True)
+                        for pair in ((self.child.stdout, self.out), (self.child.stderr, self.err))]
+        for reader in self.readers:
+            reader.start()
+
+    def _read(self, stream, lines):
+        for line in stream:
+            text = line.decode("utf-8", "replace")
+            lines.append(text)
+            self.fresh.put(text)
+
+    def wait_line(self, start, timeout=10):
+        """The next line, of stdout or stderr, that starts with `start`."""
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                line = self.fresh.get(timeout=max(0.0, min(0.1, end - time.monotonic())))
+            except queue.Empty:
+                if time.monotonic() >= end or (self.child.poll() is not None and self.fresh.empty()):
+                    raise Failure(f"{describe(self.argv)}: no line {start!r} in {timeout} s\n"
+                                  + "".join(self.out + self.err)) from None
+                continue
+            if line.startswith(start):
+                return line.rstrip("\n")
+
+    def signal(self, number):
+        self.child.send_signal(number)
+
+    def go(self):
+        """Lets a target go on that was started with --wait."""
+        self.signal(signal.SIGUSR1)
+
+    def wait(self, timeout=30):
+        try:
+            rc = self.child.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"{describe(self.argv)} still runs after {timeout} s\n"
+                          + "".join(self.out + self.err)) from None
+        for reader in self.readers:
+            reader.join(5)
+        return Result(self.argv, rc, "".join(self.out), "".join(self.err))
+
+    def kill(self):
+        """Ends it and what it has started in its process group."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.child.wait()
+
+
+def describe(argv):
+    return " ".join(str(word) for word in argv)
+
+
+def short(value, limit=300):
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
+
+
+class Case:
+    """One run of one case."""
+
+    def __init__(self, build, verbose=False):
+        self.build = os.path.abspath(build)
+        self.verbose = verbose
+        self.processes = []
+        # Not /tmp: tests drop file pages, which tmpfs keeps.
+        os.makedirs(os.path.join(self.build, "tests", "tmp"), exist_ok=True)
+        self.tmp = tempfile.mkdtemp(dir=os.path.join(self.build, "tests", "tmp"))
+
+    def close(self):
+        for process in reversed(self.processes):
+            process.kill()
+        shutil.rmtree(self.tmp, ignore_errors=True)
+
+    # ---- programs -----------------------------------------------------------------------
+
+    def path(self, name):
+        """A file in this case's own directory."""
+        return os.path.join(self.tmp, name)
+
+    def target_path(self, name):
+        path = os.path.join(self.build, "tests", "targets", name)
+        if not os.path.exists(path):
+            raise Failure(f"target {name} is not built: make targets")
+        return path
+
+    def start(self, *argv, env=None):
+        argv = [str(word) for word in argv]
+        if self.verbose:
+            print(f"      $ {describe(argv)}", flush=True)
+        process = Process(argv, env)
+        self.processes.append(process)
+        return process
+
+    def run(self, *argv, timeout=30, env=None):
+        process = self.start(*argv, env=env)
+        result = process.wait(timeout)
+        self.processes.remove(process)
+        return result
+
+    def target(self, name, *args):
+        """Starts a traced program; returns when it has said its pid."""
+        process = self.start(self.target_path(name), *args)
+        process.wait_line("pid ")
+        return process
+
+    @property
+    def tapir_path(self):
+        path = os.path.join(self.build, "tapir")
+        if not os.access(path, os.X_OK):
+            raise Skip(f"{os.path.relpath(path)} is not built")
+        return path
+
+    def tapir(self, *args, timeout=60, expect=0):
+        """Runs tapir to its end; `expect` is its exit code, None for any."""
+        result = self.run(self.tapir_path, *args, timeout=timeout)
+        if expect is not None and result.rc != expect:
+            raise Failure(f"{describe(result.argv)}: exit {result.rc}, expected {expect}\n"
+                          f"{result.out[-2000:]}{result.err[-2000:]}")
+        return result
+
+    def start_tapir(self, *args):
+        return self.start(self.tapir_path, *args)
+
+    def record(self, specs, command, *options, timeout=60):
+        """Records a target from its first instruction. Returns (witness lines, events)."""
+        file = self.path("trace.tapir")
+        name, *args = command
+        result = self.tapir("record", *specs, *options, "-o", file, "--", self.target_path(name),
+                            *args, timeout=timeout)
+        return result.json_lines(), self.events(file)
+
+    def events(self, file, kind="event"):
+        """The records of one type (None: all) as `tapir events FILE --json` shows them."""
+        lines = self.tapir("events", file, "--json").json_lines()
+        return [line for line in lines if kind is None or line["type"] == kind]
+
+    def report(self, file):
+        return json.loads(self.tapir("report", file, "--json").out)
+
+    # ---- saying what must be ---------------------------------------------------------------
+
+    def skip(self, reason):
+        raise Skip(reason)
+
+    def need_root(self):
+        if os.geteuid() != 0:
+            raise Skip("needs root")
+
+    def need(self, *programs):
+        """Paths of programs; skips the case where one is missing."""
+        paths = [shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+                 for program in programs]
+        missing = [program for program, path in zip(programs, paths) if not path]
+        if missing:
+            raise Skip("not installed: " + ", ".join(missing))
+        return paths[0] if len(paths) == 1 else paths
+
+    def ok(self, condition, message):
+        if not condition:
+            raise Failure(message)
+
+    def eq(self, actual, expected, what):
+        if actual != expected:
+            raise Failure(f"{what}: {short(actual)}, expected {short(expected)}")
+
+
+def args_of(event):
+    """An event's arguments as a list, in the order of the probe."""
+    return list(event["args"].values())
+
+
+def named(events, name):
+    """The events of one probe, given as provider:event."""
+    return [e for e in events if f"{e['provider']}:{e['event']}" == name]
