@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* /proc: its lines as tables, and this very process as the witness. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/proc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+
+#define CNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* ---- lines ------------------------------------------------------------------------------ */
+
+static bool parse(const char *text, char *buf, struct tapir_mapping_line *m)
+{
+	strcpy(buf, text);
+	return tapir_mapping_line__parse(buf, strlen(buf), m);
+}
+
+static void line_is_read_when_it_is_whole(void **state)
+{
+	static const struct {
+		const char *line, *path;
+		uint64_t start_va, end_va, off, inode;
+		uint32_t dev;
+		bool executable, shared, deleted, file;
+	} cases[] = {
+		{"55d0-55e0 r-xp 00001000 fd:01 1234     /usr/bin/x", "/usr/bin/x", 0x55d0, 0x55e0,
+		 0x1000, 1234, 0xfd << 20 | 1, true, false, false, true},
+		{"7f00-7f10 rw-s 00000000 00:05 9 /dev/shm/a b  c", "/dev/shm/a b  c", 0x7f00,
+		 0x7f10, 0, 9, 5, false, true, false, true},
+		{"1000-2000 r-xp 0 103:abcde 1 /x (deleted)", "/x", 0x1000, 0x2000, 0, 1,
+		 0x103 << 20 | 0xabcde, true, false, true, true},
+		{"1000-2000 r-xp 0 1:2 1 /a\\012b", "/a\nb", 0x1000, 0x2000, 0, 1, 1 << 20 | 2,
+		 true, false, false, true},
+		{"1000-2000 rw-p 00000000 00:00 0 ", "", 0x1000, 0x2000, 0, 0, 0, false, false,
+		 false, false},
+		{"1000-2000 rw-p 00000000 00:00 0                          [heap]", "[heap]",
+		 0x1000, 0x2000, 0, 0, 0, false, false, false, false},
+		{"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]", "[vsyscall]",
+		 0xffffffffff600000, 0xffffffffff601000, 0, 0, 0, true, false, false, false},
+		{"1000-2000 rw-p 0 0:0 0 [anon: (deleted)]", "[anon: (deleted)]", 0x1000, 0x2000, 0,
+		 0, 0, false, false, false, false},
+	};
+	struct tapir_mapping_line m;
+	char buf[256];
+
+	(void)state;
+	for (size_t i = 0; i < CNT(cases); i++) {
+		if (!parse(cases[i].line, buf, &m))
+			fail_msg("refused: %s", cases[i].line);
+		assert_string_equal(m.path, cases[i].path);
+		assert_int_equal(m.path_len, strlen(cases[i].path));
+		assert_int_equal(m.start_va, cases[i].start_va);
+		assert_int_equal(m.end_va, cases[i].end_va);
+		assert_int_equal(m.file_off, cases[i].off);
+		assert_int_equal(m.inode, cases[i].inode);
+		assert_int_equal(m.dev, cases[i].dev);
+		assert_int_equal(m.is_executable, cases[i].executable);
+		assert_int_equal(m.is_shared, cases[i].shared);
+		assert_int_equal(m.is_deleted, cases[i].deleted);
+		assert_int_equal(tapir_mapping_line__is_file(&m), cases[i].file);
+	}
+}
+
+static void line_is_refused_when_it_is_not(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"1000",
+		"1000-2000",
+		"1000-2000 r-xp",
+		"1000-2000 r-xp 0 1:2",
+		"1000-2000 r-xp 0 1:2 1", /* cut before the space behind the inode */
+		"2000-1000 r-xp 0 1:2 1 /x",
+		"1000-1000 r-xp 0 1:2 1 /x",
+		"-2000 r-xp 0 1:2 1 /x",
+		" 1000-2000 r-xp 0 1:2 1 /x",
+		"1000 2000 r-xp 0 1:2 1 /x",
+		"1000-2000  r-xp 0 1:2 1 /x",
+		"1000-2000 r-x 0 1:2 1 /x",
+		"1000-2000 r-xq 0 1:2 1 /x",
+		"1000-2000 x-rp 0 1:2 1 /x",
+		"0x1000-2000 r-xp 0 1:2 1 /x",
+		"1000-2000 r-xp -1 1:2 1 /x",
+		"1000-2000 r-xp 0 1000:2 1 /x",
+		"1000-2000 r-xp 0 1:100000 1 /x",
+		"1000-2000 r-xp 0 1:2 a /x",
+		"1000-2000 r-xp 0 1:2 18446744073709551616 /x",
+		"1000-10000000000000000 r-xp 0 1:2 1 /x",
+		"1000-2000 r-xp 0 12 1 /x",
+	};
+	struct tapir_mapping_line m = {.inode = 77};
+	char buf[256];
+
+	(void)state;
+	for (size_t i = 0; i < CNT(lines); i++)
+		if (parse(lines[i], buf, &m))
+			fail_msg("taken: %s", lines[i]);
+	assert_int_equal(m.inode, 77);
+}
+
+struct seen {
+	size_t cnt, longest;
+	int stop_at;
+};
+
+static int see(const struct tapir_mapping_line *m, void *ctx)
+{
+	struct seen *seen = ctx;
+
+	seen->cnt++;
+	seen->longest = m->path_len > seen->longest ? m->path_len : seen->longest;
+	return seen->stop_at && (int)seen->cnt == seen->stop_at ? 42 : 0;
+}
+
+static int walk_text(const char *text, size_t len, struct seen *seen, size_t *bad_cnt)
+{
+	tapir_autofd int fd = memfd_create("maps", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(tapir_file__write_all(fd, text, len), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	return tapir_maps__each(fd, see, seen, bad_cnt);
+}
+
+static void bad_lines_are_counted_and_good_ones_seen(void **state)
+{
+	static const char text[] = "1000-2000 r-xp 0 1:2 1 /a\nnonsense\n\n"
+				   "2000-3000 r-xp 0 1:2 1 /b\n3000-4000 r-xp 0 1:2 1 /cut";
+	struct seen seen = {};
+	size_t bad_cnt = 0;
+
+	(void)state;
+	assert_int_equal(walk_text(text, sizeof(text) - 1, &seen, &bad_cnt), 0);
+	assert_int_equal(seen.cnt, 2);
+	assert_int_equal(bad_cnt, 3);
+}
+
+static void walk_ends_when_the_callback_says_so(void **state)
+{
+	static const char text[] = "1000-2000 r-xp 0 1:2 1 /a\n2000-3000 r-xp 0 1:2 1 /b\n";
+	struct seen seen = {.stop_at = 1};
+
+	(void)state;
+	assert_int_equal(walk_text(text, sizeof(text) - 1, &seen, NULL), 42);
+	assert_int_equal(seen.cnt, 1);
+}
+
+/* A path of 4,095 newlines is the longest there is; a longer line is no line. */
+static void long_paths_are_read_and_endless_ones_skipped(void **state)
+{
+	static const char head[] = "1000-2000 r-xp 0 1:2 1 /",
+			  last[] = "2000-3000 r-xp 0 1:2 1 /b\n";
+	size_t cap = 400000, len = 0, bad_cnt = 0;
+	char *text = malloc(cap);
+	struct seen seen = {};
+
+	(void)state;
+	assert_non_null(text);
+	len += (size_t)sprintf(text, "%s", head);
+	for (int i = 0; i < 4094; i++)
+		len += (size_t)sprintf(text + len, "\\012");
+	text[len++] = '\n';
+	len += (size_t)sprintf(text + len, "%s", head);
+	memset(text + len, 'x', 300000);
+	len += 300000;
+	text[len++] = '\n';
+	len += (size_t)sprintf(text + len, "%s", last);
+	assert_int_equal(walk_text(text, len, &seen, &bad_cnt), 0);
+	free(text);
+	assert_int_equal(seen.cnt, 2);
+	assert_int_equal(seen.longest, 4095);
+	assert_int_equal(bad_cnt, 1);
+}
+
+/* ---- processes -------------------------------------------------------------------------- */
+
+static void facts_of_this_process_are_right(void **state)
+{
+	static const char odd[] = "a) R 1 (b\n";
+	uint64_t now_ns = tapir_clock__now_ns();
+	struct tapir_proc p;
+	char exe[4096] = "", old[17];
+
+	(void)state;
+	prctl(PR_GET_NAME, old);
+	prctl(PR_SET_NAME, odd);
+	assert_int_equal(tapir_proc__read((uint32_t)getpid(), &p), 0);
+	prctl(PR_SET_NAME, old);
+	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	assert_string_equal(p.comm, odd);
+	assert_string_equal(p.exe, exe);
+	assert_int_equal(p.tgid, getpid());
+	assert_int_equal(p.parent_tgid, getppid());
+	assert_int_equal(p.uid, geteuid());
+	assert_int_equal(p.ns_tgid, getpid());
+	assert_false(p.is_kernel_thread);
+	assert_true(p.start_ns <= now_ns && now_ns - p.start_ns < 600 * TAPIR_NS_PER_SEC);
+	assert_true(p.cmdline_len > 0 && strstr(p.cmdline, "test_proc"));
+	assert_int_equal(p.cgroup[0] == '/' || !p.cgroup[0], 1);
+	tapir_proc__fini(&p);
+}
+
+static void kernel_thread_is_known_when_there_is_one(void **state)
+{
+	struct tapir_proc p;
+
+	(void)state;
+	if (tapir_proc__read(2, &p))
+		skip(); /* in a pid namespace of its own */
+	if (strcmp(p.comm, "kthreadd") != 0) {
+		tapir_proc__fini(&p);
+		skip();
+	}
+	assert_true(p.is_kernel_thread);
+	assert_null(p.exe);
+	assert_int_equal(p.cmdline_len, 0);
+	tapir_proc__fini(&p);
+}
+
+static uint32_t dead_pid(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return (uint32_t)pid;
+}
+
+static void dead_process_is_said_to_be_none(void **state)
+{
+	struct tapir_proc p = {.tgid = 77};
+	struct seen seen = {};
+	uint32_t pid = dead_pid();
+	char line[32];
+
+	(void)state;
+	snprintf(line, sizeof(line), "No process %u", pid);
+	tapir_diag__clear();
+	assert_int_equal(tapir_proc__read(pid, &p), -ESRCH);
+	assert_non_null(strstr(tapir_diag__line(0), line));
+	assert_int_equal(tapir_proc__each_mapping(pid, see, &seen), -ESRCH);
+	assert_int_equal(p.tgid, 77);
+	assert_int_equal(seen.cnt, 0);
+}
+
+static void *tell_tid(void *arg)
+{
+	int *pipes = arg; /* [0..1] to the test, [2..3] from it */
+	uint32_t tid = (uint32_t)gettid();
+	char end;
+
+	pthread_setname_np(pthread_self(), "a worker");
+	if (write(pipes[1], &tid, sizeof(tid)) != sizeof(tid) || read(pipes[2], &end, 1) < 0)
+		return arg;
+	return NULL;
+}
+
+static int find_tid(uint32_t tid, void *ctx)
+{
+	return tid == *(uint32_t *)ctx;
+}
+
+static void thread_is_no_process_and_its_process_is_named(void **state)
+{
+	struct tapir_thread thread = {};
+	struct tapir_proc p;
+	pthread_t handle;
+	int pipes[4];
+	uint32_t tid = 0;
+	char leader[64];
+
+	(void)state;
+	assert_int_equal(pipe(pipes) | pipe(pipes + 2), 0);
+	assert_int_equal(pthread_create(&handle, NULL, tell_tid, pipes), 0);
+	assert_int_equal(read(pipes[0], &tid, sizeof(tid)), sizeof(tid));
+	tapir_diag__clear();
+	assert_int_equal(tapir_proc__read(tid, &p), -EINVAL);
+	snprintf(leader, sizeof(leader), "its process is %d", getpid());
+	assert_int_equal(tapir_diag__cnt(), 1);
+	assert_non_null(strstr(tapir_diag__line(0), leader));
+	assert_int_equal(tapir_thread__read((uint32_t)getpid(), tid, &thread), 0);
+	assert_string_equal(thread.comm, "a worker");
+	assert_int_equal(thread.ns_tid, tid);
+	assert_int_equal(tapir_proc__each_thread((uint32_t)getpid(), find_tid, &tid), 1);
+	assert_int_equal(tapir_proc__each(find_tid, &tid), 0); /* not among the processes */
+	for (int i = 0; i < 4; i++)
+		close(pipes[i == 0 ? 3 : i == 3 ? 0 : i]);
+	pthread_join(handle, NULL);
+}
+
+/* ---- files that are mapped --------------------------------------------------------------- */
+
+static char dir[] = "/tmp/tapir-test-proc-XXXXXX";
+static char path[128];
+
+static int make_dir(void **state)
+{
+	(void)state;
+	strcpy(dir + strlen(dir) - 6, "XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/with space", dir);
+	tapir_diag__clear();
+	return 0;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(dir);
+}
+
+/* Maps a new file that holds `text`; the mapping's address. */
+static void *map_new_file(const char *text)
+{
+	tapir_autofd int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	void *at;
+
+	assert_true(fd >= 0);
+	assert_int_equal(tapir_file__write_all(fd, text, strlen(text)), 0);
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	return at;
+}
+
+struct wanted {
+	uint64_t va;
+	struct tapir_mapping_line found;
+	char path[4096];
+};
+
+static int find_va(const struct tapir_mapping_line *m, void *ctx)
+{
+	struct wanted *w = ctx;
+
+	if (m->start_va != w->va)
+		return 0;
+	w->found = *m;
+	strcpy(w->path, m->path);
+	w->found.path = w->path;
+	return 1;
+}
+
+static void assert_opens(int fd, const char *text)
+{
+	char buf[64] = "";
+
+	if (fd < 0)
+		fail_msg("%s", tapir_diag__line(0));
+	assert_int_equal(read(fd, buf, sizeof(buf) - 1), strlen(text));
+	assert_string_equal(buf, text);
+	close(fd);
+}
+
+static void mapped_file_is_opened(void **state)
+{
+	void *at = map_new_file("mapped");
+	struct wanted w = {.va = (uint64_t)(uintptr_t)at};
+	char openable[TAPIR_PROC_OPENABLE_BYTES];
+
+	(void)state;
+	assert_int_equal(tapir_proc__each_mapping((uint32_t)getpid(), find_va, &w), 1);
+	assert_string_equal(w.found.path, path);
+	assert_true(w.found.is_executable && !w.found.is_deleted);
+	assert_opens(tapir_proc__open_mapped((uint32_t)getpid(), &w.found, openable), "mapped");
+	assert_opens(open(openable, O_RDONLY), "mapped");
+	munmap(at, 4096);
+}
+
+/* With map_files the old file, without it a refusal; never the new one. */
+static void replaced_file_is_never_mistaken_for_the_mapped_one(void **state)
+{
+	void *at = map_new_file("old");
+	struct wanted w = {.va = (uint64_t)(uintptr_t)at};
+	int fd;
+
+	(void)state;
+	assert_int_equal(unlink(path), 0);
+	munmap(map_new_file("new"), 4096);
+	assert_int_equal(tapir_proc__each_mapping((uint32_t)getpid(), find_va, &w), 1);
+	assert_true(w.found.is_deleted);
+	fd = tapir_proc__open_mapped((uint32_t)getpid(), &w.found, NULL);
+	if (fd >= 0)
+		assert_opens(fd, "old");
+	else
+		assert_int_equal(fd, -ESTALE);
+	w.found.start_va = 1; /* as if map_files were not ours to use */
+	assert_int_equal(tapir_proc__open_mapped((uint32_t)getpid(), &w.found, NULL), -ESTALE);
+	munmap(at, 4096);
+}
+
+static void fifo_is_refused_without_waiting(void **state)
+{
+	struct tapir_mapping_line m = {.start_va = 1, .end_va = 2, .path = path};
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(stat(path, &st), 0);
+	m.inode = st.st_ino;
+	m.dev = major(st.st_dev) << 20 | minor(st.st_dev);
+	assert_int_equal(tapir_proc__open_mapped((uint32_t)getpid(), &m, NULL), -EINVAL);
+	assert_non_null(strstr(tapir_diag__line(0), "Not a regular file"));
+}
+
+static void magic_links_are_not_followed(void **state)
+{
+	char link[64];
+	struct tapir_mapping_line m = {.start_va = 1, .end_va = 2, .path = path};
+	struct stat st;
+
+	(void)state;
+	snprintf(link, sizeof(link), "/proc/%d/exe", getpid());
+	assert_int_equal(symlink(link, path), 0);
+	assert_int_equal(stat(path, &st), 0);
+	m.inode = st.st_ino;
+	m.dev = major(st.st_dev) << 20 | minor(st.st_dev);
+	assert_int_equal(tapir_proc__open_mapped((uint32_t)getpid(), &m, NULL), -ELOOP);
+}
+
+#define IN_DIR(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(line_is_read_when_it_is_whole),
+		cmocka_unit_test(line_is_refused_when_it_is_not),
+		cmocka_unit_test(bad_lines_are_counted_and_good_ones_seen),
+		cmocka_unit_test(walk_ends_when_the_callback_says_so),
+		cmocka_unit_test(long_paths_are_read_and_endless_ones_skipped),
+		cmocka_unit_test(facts_of_this_process_are_right),
+		cmocka_unit_test(kernel_thread_is_known_when_there_is_one),
+		cmocka_unit_test(dead_process_is_said_to_be_none),
+		cmocka_unit_test(thread_is_no_process_and_its_process_is_named),
+		IN_DIR(mapped_file_is_opened),
+		IN_DIR(replaced_file_is_never_mistaken_for_the_mapped_one),
+		IN_DIR(fifo_is_refused_without_waiting),
+		IN_DIR(magic_links_are_not_followed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * "start-end perms offset major:minor inode   path". The path goes to the end of the line,
+ * spaces and all; a newline in it is written \012 (fs/proc/task_mmu.c, seq_file_path).
+ */
+#include "attach/maps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+/* A path of PATH_MAX bytes that are all newlines, four characters each, and the rest. */
+#define LINE_MAX_BYTES 20480
+#define BUFFER_BYTES   65536
+
+struct cursor {
+	const char *at, *end;
+};
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* A number of this base, then the character `behind`. false: not so, or it does not fit. */
+static bool take_number(struct cursor *c, unsigned base, char behind, uint64_t max, uint64_t *out)
+{
+	const char *start = c->at;
+	uint64_t value = 0;
+
+	for (; c->at < c->end; c->at++) {
+		int d = digit(*c->at);
+
+		if (d < 0 || (unsigned)d >= base)
+			break;
+		if (__builtin_mul_overflow(value, (uint64_t)base, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)d, &value))
+			return false;
+	}
+	if (c->at == start || c->at == c->end || *c->at != behind || value > max)
+		return false;
+	c->at++;
+	*out = value;
+	return true;
+}
+
+static bool take_perms(struct cursor *c, struct tapir_mapping_line *out)
+{
+	static const char yes[] = "rwx";
+
+	if (c->end - c->at < 5 || c->at[4] != ' ')
+		return false;
+	for (int i = 0; i < 3; i++)
+		if (c->at[i] != yes[i] && c->at[i] != '-')
+			return false;
+	if (c->at[3] != 'p' && c->at[3] != 's')
+		return false;
+	out->is_readable = c->at[0] == 'r';
+	out->is_writable = c->at[1] == 'w';
+	out->is_executable = c->at[2] == 'x';
+	out->is_shared = c->at[3] == 's';
+	c->at += 5;
+	return true;
+}
+
+/* "\012" -> newline, in place. Returns the new length. */
+static size_t unescape(char *path, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (len - i >= 4 && !memcmp(path + i, "\\012", 4)) {
+			path[n++] = '\n';
+			i += 3;
+		} else {
+			path[n++] = path[i];
+		}
+	}
+	return n;
+}
+
+static void take_path(struct cursor *c, char *path, struct tapir_mapping_line *out)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = (size_t)(c->end - c->at), suffix = sizeof(deleted) - 1;
+
+	out->is_deleted =
+		len > suffix && path[0] == '/' && !memcmp(path + len - suffix, deleted, suffix);
+	if (out->is_deleted)
+		len -= suffix;
+	out->path_len = unescape(path, len);
+	path[out->path_len] = '\0';
+	out->path = path;
+}
+
+bool tapir_mapping_line__parse(char *line, size_t len, struct tapir_mapping_line *out)
+{
+	struct cursor c = {line, line + len};
+	struct tapir_mapping_line m = {};
+	uint64_t major, minor;
+
+	/* The inode's number ends with a space even where no path follows. */
+	if (memchr(line, '\0', len) || !take_number(&c, 16, '-', UINT64_MAX, &m.start_va) ||
+	    !take_number(&c, 16, ' ', UINT64_MAX, &m.end_va) || m.end_va <= m.start_va ||
+	    !take_perms(&c, &m) || !take_number(&c, 16, ' ', UINT64_MAX, &m.file_off) ||
+	    !take_number(&c, 16, ':', 0xfff, &major) ||
+	    !take_number(&c, 16, ' ', 0xfffff, &minor) ||
+	    !take_number(&c, 10, ' ', UINT64_MAX, &m.inode))
+		return false;
+	m.dev = (uint32_t)(major << 20 | minor);
+	while (c.at < c.end && *c.at == ' ')
+		c.at++;
+	take_path(&c, line + (c.at - line), &m);
+	*out = m;
+	return true;
+}
+
+struct walk {
+	tapir_mapping_fn fn;
+	void *ctx;
+	size_t bad_cnt;
+	bool in_long_line; /* its beginning is gone: the rest is no line */
+};
+
+/* Hands out the whole lines of buf; returns fn's result, and in *used what they took. */
+static int walk_lines(struct walk *w, char *buf, size_t len, size_t *used)
+{
+	struct tapir_mapping_line m;
+	char *line = buf, *newline;
+	int err = 0;
+
+	while (!err && (newline = memchr(line, '\n', len - (size_t)(line - buf)))) {
+		size_t line_len = (size_t)(newline - line);
+
+		*newline = '\0';
+		if (w->in_long_line || !tapir_mapping_line__parse(line, line_len, &m))
+			w->bad_cnt++;
+		else
+			err = w->fn(&m, w->ctx);
+		w->in_long_line = false;
+		line = newline + 1;
+	}
+	*used = (size_t)(line - buf);
+	return err;
+}
+
+int tapir_maps__each(int fd, tapir_mapping_fn fn, void *ctx, size_t *bad_cnt)
+{
+	tapir_autofree char *buf = malloc(BUFFER_BYTES);
+	struct walk w = {.fn = fn, .ctx = ctx};
+	size_t have = 0, used;
+	int err = buf ? 0 : -ENOMEM;
+
+	while (!err) {
+		ssize_t n = read(fd, buf + have, BUFFER_BYTES - have);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			err = n < 0 ? -errno : 0;
+			break;
+		}
+		have += (size_t)n;
+		err = walk_lines(&w, buf, have, &used);
+		have -= used;
+		memmove(buf, buf + used, have);
+		if (have >= LINE_MAX_BYTES) {
+			w.in_long_line = true;
+			have = 0;
+		}
+	}
+	if (bad_cnt)
+		*bad_cnt = w.bad_cnt + (have || w.in_long_line); /* what was cut off is no line */
+	return err;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * maps.h - the lines of /proc/PID/maps, read strictly: a line that is not exactly as proc(5)
+ * says is counted and skipped. Paths are chosen by the traced process.
+ */
+#ifndef TAPIR_USER_MAPS_H
+#define TAPIR_USER_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tapir_mapping_line {
+	uint64_t start_va, end_va;
+	uint64_t file_off;
+	uint64_t inode; /* 0: no file */
+	uint32_t dev;	/* major << 20 | minor, as in abi.h */
+	bool is_readable, is_writable, is_executable, is_shared;
+	bool is_deleted;  /* the path had " (deleted)" behind it, or is called so */
+	const char *path; /* borrowed, NUL-terminated; "" anonymous, "[heap]" and the like */
+	size_t path_len;
+};
+
+static inline bool tapir_mapping_line__is_file(const struct tapir_mapping_line *m)
+{
+	return m->inode && m->path[0] == '/';
+}
+
+/* line[0..len) without its newline; it is changed in place, and out->path points into it. */
+bool tapir_mapping_line__parse(char *line, size_t len, struct tapir_mapping_line *out);
+
+/* Anything but 0 ends the walk and is what the walk returns. */
+typedef int (*tapir_mapping_fn)(const struct tapir_mapping_line *mapping, void *ctx);
+
+/* Every whole line behind fd's position. bad_cnt (may be NULL): lines that were skipped. */
+int tapir_maps__each(int fd, tapir_mapping_fn fn, void *ctx, size_t *bad_cnt);
+
+#endif

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Facts of processes and threads from /proc. */
+#include "attach/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/str.h"
+
+#define PF_KTHREAD	 0x00200000 /* include/linux/sched.h: since 2.6.27 where it is */
+#define STATUS_MAX_BYTES 65536	    /* its lists of CPUs and groups can be long */
+#define CGROUP_MAX_BYTES 65536
+
+/* ---- small files ------------------------------------------------------------------------ */
+
+static int read_at(int dir_fd, const char *name, size_t max_bytes, char **out, size_t *len)
+{
+	tapir_autofd int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	return fd < 0 ? -errno : tapir_file__read_fd(fd, max_bytes, out, len);
+}
+
+/* At most max_bytes of what there is. */
+static int read_start_at(int dir_fd, const char *name, size_t max_bytes, char **out, size_t *len)
+{
+	tapir_autofd int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	tapir_autofree char *data = malloc(max_bytes + 1);
+	size_t got = 0;
+	ssize_t n = 1;
+
+	if (fd < 0 || !data)
+		return fd < 0 ? -errno : -ENOMEM;
+	while (got < max_bytes && n > 0) {
+		n = read(fd, data + got, max_bytes - got);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		got += n > 0 ? (size_t)n : 0;
+		n = n < 0 ? 1 : n;
+	}
+	data[got] = '\0';
+	*out = data;
+	*len = got;
+	data = NULL;
+	return 0;
+}
+
+/* /proc/PID/status is "Key:\tvalues"; the values' last word, or the word of this index. */
+static bool status_number(const char *status, const char *key, int word_idx, uint32_t *out)
+{
+	size_t key_len = strlen(key);
+	const char *line = status;
+	bool found = false;
+
+	while (line && !(!strncmp(line, key, key_len) && line[key_len] == ':')) {
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	if (!line)
+		return false;
+	line += key_len + 1;
+	for (int i = 0; word_idx < 0 || i <= word_idx; i++) {
+		char *end;
+		unsigned long value;
+
+		line += strspn(line, "\t ");
+		value = strtoul(line, &end, 10);
+		if (end == line || value > UINT32_MAX)
+			break;
+		found = word_idx < 0 || i == word_idx;
+		*out = (uint32_t)value;
+		line = end;
+	}
+	return found;
+}
+
+#define LAST_WORD (-1)
+
+/* ---- /proc/PID/stat ---------------------------------------------------------------------- */
+
+struct stat_facts {
+	char comm[TAPIR_COMM_BYTES];
+	unsigned long flags;
+	uint64_t start_ns;
+};
+
+static uint64_t ticks_to_monotonic_ns(unsigned long long ticks)
+{
+	uint64_t per_sec = (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t boot_ns =
+		ticks / per_sec * TAPIR_NS_PER_SEC + ticks % per_sec * TAPIR_NS_PER_SEC / per_sec;
+	/* stat counts from boot and through suspend: CLOCK_BOOTTIME, which is never behind */
+	uint64_t mono_ns = tapir_clock__now_ns();
+	uint64_t ahead_ns = tapir_clock__ns(CLOCK_BOOTTIME) - mono_ns;
+
+	return boot_ns > ahead_ns ? boot_ns - ahead_ns : 0;
+}
+
+/* "pid (comm) S ppid ...": the comm may hold anything, ')' and newlines too. */
+static int parse_stat(const char *text, struct stat_facts *out)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *p;
+	int field = 3; /* the word behind ')', counted as proc(5) does */
+	size_t len;
+
+	if (!open || !close || close < open)
+		return -EPROTO;
+	len = (size_t)(close - open - 1);
+	len = len < TAPIR_COMM_BYTES - 1 ? len : TAPIR_COMM_BYTES - 1;
+	memset(out, 0, sizeof(*out));
+	memcpy(out->comm, open + 1, len);
+	for (p = close + 1; field <= 22; field++) {
+		p += strspn(p, " ");
+		if (!*p)
+			return -EPROTO;
+		if (field == 9)
+			out->flags = strtoul(p, NULL, 10);
+		else if (field == 22)
+			out->start_ns = ticks_to_monotonic_ns(strtoull(p, NULL, 10));
+		p += strcspn(p, " ");
+	}
+	return 0;
+}
+
+static int read_stat(int dir_fd, struct stat_facts *out)
+{
+	tapir_autofree char *text = NULL;
+	int err = read_at(dir_fd, "stat", 8192, &text, NULL);
+
+	return err ? err : parse_stat(text, out);
+}
+
+/* ---- a process -------------------------------------------------------------------------- */
+
+static int no_process(uint32_t tgid)
+{
+	return tapir_diag__fail(-ESRCH, "No process %u: it does not exist, or it has ended", tgid);
+}
+
+static int read_status(int dir_fd, struct tapir_proc *proc)
+{
+	tapir_autofree char *text = NULL;
+	uint32_t leader = 0;
+	int err = read_at(dir_fd, "status", STATUS_MAX_BYTES, &text, NULL);
+
+	if (err)
+		return err;
+	if (!status_number(text, "Tgid", 0, &leader) ||
+	    !status_number(text, "PPid", 0, &proc->parent_tgid) ||
+	    !status_number(text, "Uid", 1, &proc->uid))
+		return -EPROTO;
+	if (!status_number(text, "NSpid", LAST_WORD, &proc->ns_tgid))
+		proc->ns_tgid = proc->tgid;
+	if (leader != proc->tgid)
+		return tapir_diag__fail(-EINVAL,
+					"%u is a thread, not a process; its process is %u: -p %u",
+					proc->tgid, leader, leader);
+	return 0;
+}
+
+static char *read_exe(int dir_fd)
+{
+	char path[PATH_MAX];
+	ssize_t len = readlinkat(dir_fd, "exe", path, sizeof(path));
+
+	return len > 0 && len < (ssize_t)sizeof(path) ? strndup(path, (size_t)len) : NULL;
+}
+
+/* The line of the v2 hierarchy is "0::/path". */
+static char *read_cgroup(int dir_fd)
+{
+	tapir_autofree char *text = NULL;
+	const char *line;
+
+	if (read_at(dir_fd, "cgroup", CGROUP_MAX_BYTES, &text, NULL))
+		return strdup("");
+	line = !strncmp(text, "0::", 3) ? text : strstr(text, "\n0::");
+	if (!line)
+		return strdup("");
+	line += *line == '\n' ? 4 : 3;
+	return strndup(line, strcspn(line, "\n"));
+}
+
+static int read_facts(int dir_fd, struct tapir_proc *proc)
+{
+	struct stat_facts stat;
+	int err = read_status(dir_fd, proc);
+
+	if (!err)
+		err = read_stat(dir_fd, &stat);
+	if (!err)
+		err = read_start_at(dir_fd, "cmdline", TAPIR_PROC_MAX_CMDLINE_BYTES, &proc->cmdline,
+				    &proc->cmdline_len);
+	if (err)
+		return err;
+	memcpy(proc->comm, stat.comm, sizeof(proc->comm));
+	proc->start_ns = stat.start_ns;
+	proc->is_kernel_thread = stat.flags & PF_KTHREAD;
+	while (proc->cmdline_len && !proc->cmdline[proc->cmdline_len - 1])
+		proc->cmdline_len--;
+	proc->exe = read_exe(dir_fd);
+	proc->cgroup = read_cgroup(dir_fd);
+	return proc->cgroup ? 0 : -ENOMEM;
+}
+
+int tapir_proc__read(uint32_t tgid, struct tapir_proc *out)
+{
+	struct tapir_proc proc = {.tgid = tgid};
+	tapir_autofd int dir_fd = -1;
+	char path[32];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u", tgid);
+	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return errno == ENOENT ? no_process(tgid)
+				       : tapir_diag__fail(-errno, "Cannot read %s: err=-%s", path,
+							  tapir_errno__name(errno));
+	err = read_facts(dir_fd, &proc);
+	if (err) {
+		tapir_proc__fini(&proc);
+		if (err == -ESRCH || err == -ENOENT) /* ended meanwhile */
+			return no_process(tgid);
+		return err == -EINVAL ? err
+				      : tapir_diag__fail(err, "Cannot read %s: err=-%s", path,
+							 tapir_errno__name(err));
+	}
+	*out = proc;
+	return 0;
+}
+
+void tapir_proc__fini(struct tapir_proc *proc)
+{
+	free(proc->exe);
+	free(proc->cmdline);
+	free(proc->cgroup);
+	*proc = (struct tapir_proc){};
+}
+
+int tapir_thread__read(uint32_t tgid, uint32_t tid, struct tapir_thread *out)
+{
+	struct tapir_thread thread = {.tid = tid, .ns_tid = tid};
+	tapir_autofree char *status = NULL;
+	tapir_autofd int dir_fd = -1;
+	struct stat_facts stat;
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u", tgid, tid);
+	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = dir_fd < 0 ? -errno : read_stat(dir_fd, &stat);
+	if (!err)
+		err = read_at(dir_fd, "status", STATUS_MAX_BYTES, &status, NULL);
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
+	(void)status_number(status, "NSpid", LAST_WORD, &thread.ns_tid);
+	memcpy(thread.comm, stat.comm, sizeof(thread.comm));
+	thread.start_ns = stat.start_ns;
+	*out = thread;
+	return 0;
+}
+
+/* ---- walks ------------------------------------------------------------------------------ */
+
+static int each_number(const char *path, tapir_pid_fn fn, void *ctx)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	int err = 0;
+
+	if (!dir)
+		return -errno;
+	while (!err && (entry = readdir(dir))) {
+		uint64_t pid;
+
+		if (tapir_str__to_u64(entry->d_name, 1, INT32_MAX, &pid))
+			err = fn((uint32_t)pid, ctx);
+	}
+	closedir(dir);
+	return err;
+}
+
+int tapir_proc__each(tapir_pid_fn fn, void *ctx)
+{
+	return each_number("/proc", fn, ctx);
+}
+
+int tapir_proc__each_thread(uint32_t tgid, tapir_pid_fn fn, void *ctx)
+{
+	char path[32];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	err = each_number(path, fn, ctx);
+	return err == -ENOENT ? no_process(tgid) : err;
+}
+
+int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx)
+{
+	tapir_autofd int fd = -1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
+		return no_process(tgid);
+	if (fd < 0)
+		return tapir_diag__fail(-errno,
+					"Cannot read %s: err=-%s: needs to be its user or "
+					"CAP_SYS_PTRACE",
+					path, tapir_errno__name(errno));
+	return tapir_maps__each(fd, fn, ctx, NULL);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * proc.h - what /proc knows of a process. Every process may end, exec or lie while it is
+ * looked at: reads are bounded, go through one fd of its directory (so that a reused pid is
+ * not mixed in), and -ESRCH is an ordinary answer.
+ */
+#ifndef TAPIR_USER_PROC_H
+#define TAPIR_USER_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "attach/maps.h"
+#include "tapir/abi.h"
+
+#define TAPIR_PROC_MAX_CMDLINE_BYTES 32768 /* longer is cut */
+
+struct tapir_proc {
+	uint32_t tgid;
+	uint32_t parent_tgid;
+	uint32_t ns_tgid;  /* in its innermost pid namespace */
+	uint32_t uid;	   /* effective */
+	uint64_t start_ns; /* CLOCK_MONOTONIC, as exact as the kernel's clock tick (10 ms) */
+	char comm[TAPIR_COMM_BYTES];
+	char *exe;     /* as the process sees it; NULL: none, or not ours to know */
+	char *cmdline; /* arguments separated by NUL; never NULL */
+	size_t cmdline_len;
+	char *cgroup; /* v2 path; "" where there is none */
+	bool is_kernel_thread;
+};
+
+/*
+ * -ESRCH: no such process. -EINVAL: tgid names a thread that is not its process's first.
+ * Both with a line. On success out needs __fini.
+ */
+int tapir_proc__read(uint32_t tgid, struct tapir_proc *out);
+void tapir_proc__fini(struct tapir_proc *proc);
+
+struct tapir_thread {
+	uint32_t tid, ns_tid;
+	uint64_t start_ns;
+	char comm[TAPIR_COMM_BYTES];
+};
+
+/* -ESRCH without a line: threads come and go. */
+int tapir_thread__read(uint32_t tgid, uint32_t tid, struct tapir_thread *out);
+
+/* Anything but 0 ends the walk and is returned. */
+typedef int (*tapir_pid_fn)(uint32_t pid, void *ctx);
+
+int tapir_proc__each(tapir_pid_fn fn, void *ctx); /* processes, not threads */
+int tapir_proc__each_thread(uint32_t tgid, tapir_pid_fn fn, void *ctx);
+int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx);
+
+/*
+ * Opens the very file that is mapped, for reading: /proc/PID/map_files where we may, else the
+ * path below the process's root, without leaving it, and only if it is still that file.
+ * Regular files only; never blocks on a FIFO or wakes a device. Returns an fd or -errno with a
+ * line; *openable (may be NULL, at least TAPIR_PROC_OPENABLE_BYTES) names the file for others
+ * as long as the process keeps the mapping.
+ */
+#define TAPIR_PROC_OPENABLE_BYTES 4200
+int tapir_proc__open_mapped(uint32_t tgid, const struct tapir_mapping_line *mapping,
+			    char *openable);
+
+#endif
