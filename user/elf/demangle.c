@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Demangling by libiberty, held on a leash. A name of a hundred bytes can stand for
+ * gigabytes of text (each substitution may double it), and libiberty has no limit on it: the
+ * text is taken piece by piece, and when it is enough the walk is left by longjmp. That is
+ * safe because the callback variant of the C++ demangler keeps its state on the stack; the
+ * Rust one may leak a decoded identifier, once for each name that is refused.
+ */
+#include "elf/demangle.h"
+
+#include "base/str.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <string.h>
+
+#define MAX_MANGLED_BYTES (8u << 10)
+#define MAX_PLAIN_BYTES	  (16u << 10)
+
+struct plain {
+	struct tapir_str text;
+	jmp_buf enough;
+};
+
+static void take_piece(const char *piece, size_t len, void *arg)
+{
+	struct plain *p = arg;
+
+	if (p->text.len + len > MAX_PLAIN_BYTES)
+		longjmp(p->enough, 1);
+	tapir_str__add(&p->text, piece, len);
+}
+
+/* _R: Rust v0. _ZN...17h<16 hex digits>E: Rust as it was before, else C++ like every _Z. */
+static bool demangle(const char *name, struct plain *p)
+{
+	if (setjmp(p->enough))
+		return false;
+	if (rust_demangle_callback(name, DMGL_NO_OPTS, take_piece, p))
+		return true;
+	tapir_str__clear(&p->text);
+	return cplus_demangle_v3_callback(name, DMGL_NO_OPTS, take_piece, p);
+}
+
+char *tapir_demangle(const char *name)
+{
+	struct plain p = {};
+
+	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R') ||
+	    strnlen(name, MAX_MANGLED_BYTES) == MAX_MANGLED_BYTES)
+		return NULL;
+	if (demangle(name, &p) && p.text.len && !p.text.failed)
+		return p.text.data;
+	tapir_str__fini(&p.text);
+	return NULL;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* demangle.h - C++ and Rust names as people wrote them. Thread-safe. */
+#ifndef TAPIR_USER_DEMANGLE_H
+#define TAPIR_USER_DEMANGLE_H
+
+/* Yours; NULL: the name is not mangled, or is not worth the work (too long, too deep). */
+char *tapir_demangle(const char *name);
+
+#endif

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Function symbols, sorted by where they start in the file.
+ *
+ * A table is built from candidates (every function of every symbol table that was found)
+ * and then kept compact: 20 bytes a function, its name an offset into one block.
+ */
+#include "elf/symbols.h"
+
+#include "base/diag.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "elf/debug_file.h"
+#include "elf/image.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MAX_SYMBOL_CNT	(8u << 20)
+#define MAX_NAME_BYTES	(16u << 10)
+#define MAX_NAMES_BYTES (512u << 20)
+#define MAX_NESTING	16 /* functions that may start within another one before its end */
+
+struct entry {
+	uint64_t start_off;
+	uint32_t size;	/* 0: unknown */
+	uint32_t reach; /* bytes to the end of the section: an unsized symbol ends there */
+	uint32_t name_off;
+};
+
+struct candidate {
+	uint64_t start_off;
+	uint32_t size, reach;
+	uint32_t rank; /* of several names of one place the lowest wins */
+	uint32_t name_len;
+	const char *name; /* borrowed from an image or the old table */
+};
+
+struct tapir_symtab {
+	struct entry *entries;
+	size_t cnt;
+	struct tapir_str names;
+};
+
+struct builder {
+	struct tapir_vec(struct candidate) found;
+	struct tapir_elf *layout; /* whose program headers give the offsets */
+	size_t dropped_cnt;
+};
+
+/* ---- candidates ------------------------------------------------------------------------- */
+
+static uint32_t clamp32(uint64_t value)
+{
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+/* The end of the code a symbol is part of, or 0: it is no code. */
+static uint64_t code_end(struct builder *b, const struct tapir_elf *source, const Elf64_Sym *sym)
+{
+	const Elf64_Shdr *sec = tapir_elf__section_at_idx(source, sym->st_shndx);
+	const Elf64_Phdr *load = tapir_elf__load_at(b->layout, sym->st_value);
+	uint64_t va = sym->st_value;
+
+	if (!load || !(load->p_flags & PF_X))
+		return 0;
+	if (!sec)
+		return load->p_vaddr + load->p_filesz;
+	if (!(sec->sh_flags & SHF_EXECINSTR) || va < sec->sh_addr ||
+	    va - sec->sh_addr >= sec->sh_size)
+		return 0;
+	return sec->sh_addr + sec->sh_size;
+}
+
+/* Assembler-local labels and the mapping symbols of other machines name no function. */
+static bool is_function(const Elf64_Sym *sym, const char *name)
+{
+	unsigned type = ELF64_ST_TYPE(sym->st_info);
+
+	if (sym->st_shndx == SHN_UNDEF || !*name)
+		return false;
+	if (type == STT_FUNC || type == STT_GNU_IFUNC)
+		return true;
+	return type == STT_NOTYPE && *name != '$' && strncmp(name, ".L", 2) != 0;
+}
+
+/* Best first: sized, global, typed, without underscores in front, short. */
+static uint32_t rank_of(const Elf64_Sym *sym, const char *name, size_t len)
+{
+	unsigned bind = ELF64_ST_BIND(sym->st_info);
+	size_t underscores = strspn(name, "_");
+	uint32_t rank = sym->st_size == 0;
+
+	rank = rank << 2 | (bind == STB_GLOBAL ? 0 : bind == STB_WEAK ? 1 : 2);
+	rank = rank << 1 | (ELF64_ST_TYPE(sym->st_info) == STT_NOTYPE);
+	rank = rank << 3 | (uint32_t)(underscores > 7 ? 7 : underscores);
+	return rank << 16 | (uint32_t)len;
+}
+
+static int add_candidate(struct builder *b, const struct tapir_elf *source, const Elf64_Sym *sym,
+			 const char *name)
+{
+	/* "memcpy@@GLIBC_2.14": the version is no part of the name. */
+	size_t len = strcspn(name + 1, "@") + 1;
+	uint64_t end = code_end(b, source, sym), off;
+	struct candidate *c;
+
+	if (!end || !tapir_elf__va_to_off(b->layout, sym->st_value, &off))
+		return 0;
+	if (b->found.cnt == MAX_SYMBOL_CNT || len > MAX_NAME_BYTES) {
+		b->dropped_cnt++;
+		return 0;
+	}
+	c = tapir_vec__add(&b->found);
+	if (!c)
+		return -ENOMEM;
+	c->start_off = off;
+	c->size = clamp32(sym->st_size);
+	c->reach = clamp32(end - sym->st_value);
+	c->rank = rank_of(sym, name, len);
+	c->name = name;
+	c->name_len = (uint32_t)len;
+	return 0;
+}
+
+static int add_table(struct builder *b, struct tapir_elf *source, uint32_t type)
+{
+	struct tapir_elf_syms syms;
+	int err = tapir_elf__syms(source, type, &syms);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	for (size_t i = 1; !err && i < syms.cnt; i++) {
+		const char *name = tapir_elf_syms__name(&syms, i);
+
+		if (is_function(&syms.syms[i], name))
+			err = add_candidate(b, source, &syms.syms[i], name);
+	}
+	return err;
+}
+
+static int add_tables(struct builder *b, struct tapir_elf *source)
+{
+	int err = add_table(b, source, SHT_SYMTAB);
+
+	return err ? err : add_table(b, source, SHT_DYNSYM);
+}
+
+/* What a table already has goes into the choice again; its names stay the better ones. */
+static int add_old(struct builder *b, const struct tapir_symtab *old)
+{
+	for (size_t i = 0; i < old->cnt; i++) {
+		const struct entry *e = &old->entries[i];
+		struct candidate *c = tapir_vec__add(&b->found);
+
+		if (!c)
+			return -ENOMEM;
+		c->start_off = e->start_off;
+		c->size = e->size;
+		c->reach = e->reach;
+		c->rank = (uint32_t)!e->size << 22;
+		c->name = old->names.data + e->name_off;
+		c->name_len = (uint32_t)strlen(c->name);
+	}
+	return 0;
+}
+
+/* ---- the table -------------------------------------------------------------------------- */
+
+static int by_place_and_rank(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->start_off != y->start_off)
+		return x->start_off < y->start_off ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return strncmp(x->name, y->name, x->name_len); /* equal ranks have equal lengths */
+}
+
+static void append(struct tapir_symtab *t, const struct candidate *c)
+{
+	struct entry *e = &t->entries[t->cnt++];
+
+	e->start_off = c->start_off;
+	e->size = c->size;
+	e->reach = c->reach;
+	e->name_off = (uint32_t)t->names.len;
+	tapir_str__add(&t->names, c->name, c->name_len);
+	tapir_str__addc(&t->names, '\0');
+}
+
+/* Replaces the contents of t, which the candidates may still borrow names from. */
+static int finish(struct builder *b, struct tapir_symtab *t)
+{
+	struct tapir_symtab fresh = {};
+
+	if (b->found.cnt)
+		qsort(b->found.data, b->found.cnt, sizeof(*b->found.data), by_place_and_rank);
+	fresh.entries = calloc(b->found.cnt + 1, sizeof(*fresh.entries));
+	for (size_t i = 0; fresh.entries && i < b->found.cnt; i++) {
+		const struct candidate *c = &b->found.data[i];
+
+		if (i && c[-1].start_off == c->start_off)
+			continue;
+		if (fresh.names.len + c->name_len > MAX_NAMES_BYTES)
+			b->dropped_cnt++;
+		else
+			append(&fresh, c);
+	}
+	if (!fresh.entries || fresh.names.failed) {
+		free(fresh.entries);
+		tapir_str__fini(&fresh.names);
+		return -ENOMEM;
+	}
+	if (b->dropped_cnt)
+		tapir_diag__add("Too many or too long symbols: path=%s, dropped=%zu",
+				tapir_elf__name(b->layout), b->dropped_cnt);
+	free(t->entries);
+	tapir_str__fini(&t->names);
+	*t = fresh;
+	return 0;
+}
+
+int tapir_symtab__load(struct tapir_elf *elf, struct tapir_symtab **out)
+{
+	struct tapir_symtab *t = calloc(1, sizeof(*t));
+	struct builder b = {.layout = elf};
+	struct tapir_elf *embedded = NULL;
+	int err = t ? add_tables(&b, elf) : -ENOMEM;
+
+	if (!err && !tapir_debug_file__open_embedded(elf, &embedded))
+		err = add_tables(&b, embedded);
+	if (!err)
+		err = finish(&b, t);
+	tapir_elf__free(embedded);
+	tapir_vec__fini(&b.found);
+	if (err)
+		tapir_symtab__free(t);
+	else
+		*out = t;
+	return err;
+}
+
+void tapir_symtab__free(struct tapir_symtab *symtab)
+{
+	if (!symtab)
+		return;
+	free(symtab->entries);
+	tapir_str__fini(&symtab->names);
+	free(symtab);
+}
+
+int tapir_symtab__load_debug(struct tapir_symtab *symtab, struct tapir_elf *elf, const char *root,
+			     const char *path)
+{
+	struct builder b = {.layout = elf};
+	struct tapir_elf *debug = NULL;
+	int err = tapir_debug_file__open(elf, root, path, &debug);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	err = add_old(&b, symtab);
+	if (!err)
+		err = add_tables(&b, debug);
+	if (!err)
+		err = finish(&b, symtab);
+	tapir_elf__free(debug);
+	tapir_vec__fini(&b.found);
+	return err ? err : 1;
+}
+
+size_t tapir_symtab__cnt(const struct tapir_symtab *symtab)
+{
+	return symtab->cnt;
+}
+
+static uint64_t size_of(const struct tapir_symtab *t, size_t idx)
+{
+	const struct entry *e = &t->entries[idx];
+	uint64_t gap = idx + 1 < t->cnt ? e[1].start_off - e->start_off : UINT64_MAX;
+
+	if (e->size)
+		return e->size;
+	return gap < e->reach ? gap : e->reach;
+}
+
+bool tapir_symtab__find(const struct tapir_symtab *symtab, uint64_t file_off,
+			struct tapir_symbol *out)
+{
+	size_t low = 0, high = symtab->cnt; /* the first that starts behind file_off */
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (symtab->entries[mid].start_off <= file_off)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (size_t i = low; i > 0 && low - i < MAX_NESTING; i--) {
+		const struct entry *e = &symtab->entries[i - 1];
+
+		if (file_off - e->start_off >= size_of(symtab, i - 1))
+			continue;
+		*out = (struct tapir_symbol){.start_off = e->start_off,
+					     .size = size_of(symtab, i - 1),
+					     .name = symtab->names.data + e->name_off};
+		return true;
+	}
+	return false;
+}
