@@ -63,10 +63,15 @@ bool tapir_spec__matches(const struct tapir_spec *spec, const char *path, const 
 bool tapir_spec__matches_provider(const struct tapir_spec *spec, const char *path,
 				  const char *provider);
 
+#define TAPIR_SPEC_FAR 7u
+
 /*
- * The candidate ("provider:event") that was perhaps meant, borrowed; NULL: none is near.
- * DTrace's '-' for '__', letter case and small typing errors are seen through.
+ * Was this event perhaps meant? 0: very likely, TAPIR_SPEC_FAR: no. DTrace's '-' for '__',
+ * letter case and small typing errors are seen through.
  */
+unsigned tapir_spec__distance(const struct tapir_spec *spec, const char *provider,
+			      const char *event);
+/* The nearest of these ("provider:event"), borrowed; NULL: none is near. */
 const char *tapir_spec__suggest(const struct tapir_spec *spec, const char *const *candidates,
 				size_t candidate_cnt);
 

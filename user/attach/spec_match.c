@@ -12,6 +12,7 @@
 #include "tapir/abi.h"
 
 #define NAME_BYTES 256
+#define MAX_EDITS  3 /* on either side of the ':' a name with this many is near */
 
 /* Length of the name without _V and digits at its end. */
 static size_t unversioned_len(const char *event)
@@ -83,10 +84,11 @@ static void simplify(const char *text, char *out)
 	out[n] = '\0';
 }
 
-/* 0: the same; small: near; limit + 1: another thing. */
+/* 0: the same; small: near; MAX_EDITS + 1: another thing. */
 static unsigned difference(const char *wanted, const char *name, unsigned limit)
 {
 	char a[NAME_BYTES], b[NAME_BYTES];
+	unsigned edits;
 
 	simplify(wanted, a);
 	simplify(name, b);
@@ -96,32 +98,44 @@ static unsigned difference(const char *wanted, const char *name, unsigned limit)
 		return 1;
 	if (strlen(a) <= limit)
 		limit = (unsigned)strlen(a) - 1; /* else every short name is near */
-	return tapir_str__distance(a, b, limit) <= limit ? tapir_str__distance(a, b, limit) : 4;
+	edits = tapir_str__distance(a, b, limit);
+	return edits <= limit ? edits : MAX_EDITS + 1;
+}
+
+unsigned tapir_spec__distance(const struct tapir_spec *spec, const char *provider,
+			      const char *event)
+{
+	const char *wanted = "";
+	unsigned p_score, e_score;
+
+	for (size_t i = 0; i < spec->items.cnt && !*wanted; i++)
+		if (!spec->items.data[i].negated)
+			wanted = spec->items.data[i].text;
+	p_score = tapir_glob__match(spec->provider, provider)
+			  ? 0
+			  : difference(spec->provider, provider, MAX_EDITS);
+	e_score = difference(wanted, event, MAX_EDITS);
+	if (p_score > MAX_EDITS || e_score > MAX_EDITS)
+		return TAPIR_SPEC_FAR;
+	return p_score + e_score;
 }
 
 const char *tapir_spec__suggest(const struct tapir_spec *spec, const char *const *candidates,
 				size_t candidate_cnt)
 {
-	const char *event = "", *best = NULL;
-	unsigned best_score = 7; /* 3 edits on either side are near */
+	unsigned best_score = TAPIR_SPEC_FAR;
+	const char *best = NULL;
 
-	for (size_t i = 0; i < spec->items.cnt && !*event; i++)
-		if (!spec->items.data[i].negated)
-			event = spec->items.data[i].text;
 	for (size_t i = 0; i < candidate_cnt; i++) {
-		size_t provider_len = strcspn(candidates[i], ":");
+		size_t len = strcspn(candidates[i], ":");
 		char provider[NAME_BYTES];
-		unsigned p_score, e_score;
+		unsigned score;
 
-		snprintf(provider, sizeof(provider), "%.*s", (int)provider_len, candidates[i]);
-		p_score = tapir_glob__match(spec->provider, provider)
-				  ? 0
-				  : difference(spec->provider, provider, 3);
-		e_score = difference(
-			event, candidates[i] + provider_len + (candidates[i][provider_len] == ':'),
-			3);
-		if (p_score <= 3 && e_score <= 3 && p_score + e_score < best_score) {
-			best_score = p_score + e_score;
+		snprintf(provider, sizeof(provider), "%.*s", (int)len, candidates[i]);
+		score = tapir_spec__distance(spec, provider,
+					     candidates[i] + len + (candidates[i][len] == ':'));
+		if (score < best_score) {
+			best_score = score;
 			best = candidates[i];
 		}
 	}

@@ -6,5 +6,6 @@
 #include "cli/options.h"
 
 extern const struct tapir_command tapir_cmd_help;
+extern const struct tapir_command tapir_cmd_list;
 
 #endif

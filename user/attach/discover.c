@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From files and mappings to sites. */
+#include "attach/discover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "attach/proc.h"
+#include "attach/spec.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "elf/image.h"
+
+static void free_file(struct tapir_probe_file *file)
+{
+	if (!file)
+		return;
+	tapir_usdt_notes__fini(&file->notes);
+	free(file->path);
+	free(file->openable);
+	free(file);
+}
+
+void tapir_discovery__fini(struct tapir_discovery *d)
+{
+	for (size_t i = 0; i < d->files.cnt; i++)
+		free_file(d->files.data[i]);
+	tapir_vec__fini(&d->files);
+	tapir_vec__fini(&d->sites);
+	tapir_map__fini(&d->seen);
+	*d = (struct tapir_discovery){};
+}
+
+/* ---- one file --------------------------------------------------------------------------- */
+
+static int fill_file(struct tapir_elf *elf, const char *path, const char *openable,
+		     struct tapir_probe_file *file)
+{
+	const uint8_t *build_id = tapir_elf__build_id(elf, &file->build_id_bytes);
+
+	file->file_id = tapir_elf__file_id(elf);
+	if (!build_id || file->build_id_bytes > sizeof(file->build_id))
+		file->build_id_bytes = 0;
+	if (file->build_id_bytes)
+		memcpy(file->build_id, build_id, file->build_id_bytes);
+	file->path = strdup(path);
+	file->openable = strdup(openable);
+	return file->path && file->openable ? 0 : -ENOMEM;
+}
+
+/* Takes file: into the discovery, or away when it has no probes or something fails. */
+static int take_file(struct tapir_discovery *d, struct tapir_probe_file *file)
+{
+	size_t old_cnt = d->sites.cnt;
+	int err = 0;
+
+	for (size_t i = 0; i < file->notes.cnt && !err; i++) {
+		struct tapir_site_info site = {file, &file->notes.data[i]};
+
+		err = tapir_vec__push(&d->sites, site) ? 0 : -ENOMEM;
+	}
+	if (!err && file->notes.cnt)
+		err = tapir_vec__push(&d->files, file) ? 0 : -ENOMEM;
+	if (err)
+		d->sites.cnt = old_cnt;
+	if (err || !file->notes.cnt)
+		free_file(file);
+	return err;
+}
+
+/* Where a file was found. */
+struct place {
+	const char *path, *openable;
+	uint32_t tgid;
+};
+
+/* The probes of an image that was opened at a place. */
+static int add_elf(struct tapir_discovery *d, struct tapir_elf *elf, const struct stat *st,
+		   const struct place *place)
+{
+	struct tapir_probe_file *file = calloc(1, sizeof(*file));
+	int err = file ? tapir_usdt_notes__read(elf, &file->notes) : -ENOMEM;
+
+	if (err >= 0)
+		err = fill_file(elf, place->path, place->openable, file);
+	if (err) {
+		free_file(file);
+		return err;
+	}
+	file->tgid = place->tgid;
+	file->dev = major(st->st_dev) << 20 | minor(st->st_dev);
+	file->inode = st->st_ino;
+	return take_file(d, file);
+}
+
+int tapir_discover__file(const char *path, struct tapir_discovery *d)
+{
+	const struct place place = {.path = path, .openable = path};
+	struct tapir_elf *elf = NULL;
+	struct stat st;
+	int err = tapir_elf__open(path, &elf);
+
+	if (err)
+		return err;
+	if (stat(path, &st))
+		err = tapir_diag__fail(-errno, "Cannot look at %s: err=-%s", path,
+				       tapir_errno__name(errno));
+	else
+		err = add_elf(d, elf, &st, &place);
+	tapir_elf__free(elf);
+	d->file_cnt += !err;
+	return err;
+}
+
+static int add_fd(struct tapir_discovery *d, int fd, const struct place *place)
+{
+	struct tapir_elf *elf = NULL;
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	err = tapir_elf__open_fd(fd, &elf);
+	if (!err)
+		err = add_elf(d, elf, &st, place);
+	tapir_elf__free(elf);
+	return err;
+}
+
+/* ---- a process -------------------------------------------------------------------------- */
+
+struct walk {
+	struct tapir_discovery *discovery;
+	uint32_t tgid;
+};
+
+/* Logs lines of failures that do not count; puts back the list as it was before them. */
+static void forget_failures(struct tapir_diag *old)
+{
+	for (int i = 0; i < tapir_diag__cnt(); i++)
+		tapir_debug("%s", tapir_diag__line(i));
+	tapir_diag__clear();
+	tapir_diag__give(old);
+}
+
+static int visit_mapping(const struct tapir_mapping_line *m, void *ctx)
+{
+	struct walk *w = ctx;
+	struct tapir_discovery *d = w->discovery;
+	char openable[TAPIR_PROC_OPENABLE_BYTES];
+	struct place place = {m->path, openable, w->tgid};
+	tapir_autofd int fd = -1;
+	bool is_new;
+	int err;
+
+	if (!m->is_executable || !tapir_mapping_line__is_file(m))
+		return 0;
+	if (!tapir_map__put(&d->seen, tapir_hash__mix(m->dev, m->inode), &is_new))
+		return -ENOMEM;
+	if (!is_new)
+		return 0;
+	d->file_cnt++;
+	fd = tapir_proc__open_mapped(w->tgid, m, openable);
+	err = fd < 0 ? fd : add_fd(d, fd, &place);
+	if (err == -ENOMEM)
+		return err;
+	d->skipped_file_cnt += err < 0;
+	return 0;
+}
+
+int tapir_discover__process(uint32_t tgid, struct tapir_discovery *d)
+{
+	struct walk w = {.discovery = d, .tgid = tgid};
+	struct tapir_diag *old = tapir_diag__take();
+	int err = tapir_proc__each_mapping(tgid, visit_mapping, &w);
+
+	if (!err)
+		forget_failures(old);
+	else
+		tapir_diag__give(old);
+	return err;
+}
+
+static int visit_process(uint32_t tgid, void *ctx)
+{
+	struct tapir_discovery *d = ctx;
+	struct tapir_diag *old = tapir_diag__take();
+	int err = tapir_discover__process(tgid, d);
+
+	d->skipped_process_cnt += err == -EACCES || err == -EPERM;
+	forget_failures(old);
+	return err == -ENOMEM ? err : 0; /* ended meanwhile, or not ours */
+}
+
+int tapir_discover__all(struct tapir_discovery *d)
+{
+	return tapir_proc__each(visit_process, d);
+}
+
+const struct tapir_usdt_note *tapir_discovery__nearest(const struct tapir_discovery *d,
+						       const struct tapir_spec *spec)
+{
+	const struct tapir_usdt_note *nearest = NULL;
+	unsigned best = TAPIR_SPEC_FAR;
+	const struct tapir_site_info *site;
+
+	tapir_vec_for_each (site, &d->sites) {
+		unsigned score = tapir_spec__distance(spec, site->note->provider, site->note->name);
+
+		if (score < best) {
+			best = score;
+			nearest = site->note;
+		}
+	}
+	return nearest;
+}

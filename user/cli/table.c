@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Two spaces between columns, the last column not padded, titles in capitals. */
+#include "cli/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void tapir_table__cell(struct tapir_table *table, const char *text)
+{
+	struct tapir_str printable = {};
+
+	tapir_str__add_printable(&printable, text, strlen(text)); /* "" allocates too */
+	if (printable.failed || !tapir_vec__push(&table->cells, printable.data)) {
+		table->failed = true;
+		tapir_str__fini(&printable);
+	}
+}
+
+void tapir_table__cell_u64(struct tapir_table *table, uint64_t value)
+{
+	struct tapir_str digits = {};
+
+	tapir_str__addu(&digits, value);
+	tapir_table__cell(table, digits.data ? digits.data : "");
+	tapir_str__fini(&digits);
+}
+
+/* Columns on the screen: characters, not bytes (wide ones are rare in names of probes). */
+static size_t columns(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+static bool is_right(const char *title)
+{
+	return *title == '>';
+}
+
+static void add_cell(struct tapir_str *out, const char *text, size_t width, bool right, bool last)
+{
+	size_t have = columns(text);
+
+	for (size_t i = have; right && i < width; i++)
+		tapir_str__addc(out, ' ');
+	tapir_str__adds(out, text);
+	for (size_t i = have; !right && !last && i < width; i++)
+		tapir_str__addc(out, ' ');
+	tapir_str__adds(out, last ? "\n" : "  ");
+}
+
+void tapir_table__write(const struct tapir_table *table, const struct tapir_palette *p,
+			struct tapir_str *out)
+{
+	size_t widths[TAPIR_TABLE_MAX_COLUMNS], cnt = 0;
+
+	for (; cnt < TAPIR_TABLE_MAX_COLUMNS && table->titles[cnt]; cnt++)
+		widths[cnt] = columns(table->titles[cnt] + is_right(table->titles[cnt]));
+	for (size_t i = 0; i < table->cells.cnt; i++)
+		if (columns(table->cells.data[i]) > widths[i % cnt])
+			widths[i % cnt] = columns(table->cells.data[i]);
+	out->failed |= table->failed;
+	tapir_str__adds(out, p->bold);
+	for (size_t i = 0; i < cnt; i++)
+		add_cell(out, table->titles[i] + is_right(table->titles[i]), widths[i],
+			 is_right(table->titles[i]), i + 1 == cnt);
+	tapir_str__adds(out, p->off);
+	for (size_t i = 0; i < table->cells.cnt; i++)
+		add_cell(out, table->cells.data[i], widths[i % cnt],
+			 is_right(table->titles[i % cnt]), i % cnt + 1 == cnt);
+}
+
+void tapir_table__fini(struct tapir_table *table)
+{
+	for (size_t i = 0; i < table->cells.cnt; i++)
+		free(table->cells.data[i]);
+	tapir_vec__fini(&table->cells);
+}

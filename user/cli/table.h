@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* table.h - rows of text whose columns line up. Cells may come from traced processes. */
+#ifndef TAPIR_USER_TABLE_H
+#define TAPIR_USER_TABLE_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+#include "base/vec.h"
+#include "cli/terminal.h"
+
+#define TAPIR_TABLE_MAX_COLUMNS 12
+
+struct tapir_table {
+	const char *const *titles; /* ended by NULL; one that starts with '>' is right-aligned */
+	struct tapir_vec(char *) cells; /* row after row */
+	bool failed;			/* out of memory: the table is not written */
+};
+
+void tapir_table__cell(struct tapir_table *table, const char *text); /* copied, made printable */
+void tapir_table__cell_u64(struct tapir_table *table, uint64_t value);
+void tapir_table__write(const struct tapir_table *table, const struct tapir_palette *p,
+			struct tapir_str *out);
+void tapir_table__fini(struct tapir_table *table);
+
+#endif
