@@ -180,23 +180,25 @@ static int read_probes(struct reader *r)
 
 /* ---- .note.tapir ------------------------------------------------------------------------ */
 
-static void attach_kinds(struct tapir_usdt_note *note, const char *kinds, const uint8_t *pos,
+static bool attach_kinds(struct tapir_usdt_note *note, const char *kinds, const uint8_t *pos,
 			 size_t left)
 {
-	if (note->kinds[0] || strlen(kinds) != note->arg_cnt ||
-	    strspn(kinds, "iufpsbc") != note->arg_cnt)
-		return;
-	memcpy(note->kinds, kinds, note->arg_cnt);
-	for (unsigned i = 0; i < note->arg_cnt && left; i++) {
+	size_t cnt = strlen(kinds);
+
+	if (note->kinds[0] || cnt != note->arg_cnt || strspn(kinds, "iufpsbc") != cnt)
+		return false;
+	memcpy(note->kinds, kinds, cnt);
+	for (size_t i = 0; i < cnt; i++) {
 		const char *name = take_string(&pos, &left, MAX_NAME_BYTES);
 
-		note->arg_names[i] = is_name(name) ? name : NULL;
 		if (!name)
-			break;
+			break; /* names are optional, and may end early */
+		note->arg_names[i] = is_name(name) ? name : NULL;
 	}
+	return true;
 }
 
-static void add_kinds(struct reader *r, const struct tapir_map *by_site,
+static bool add_kinds(struct reader *r, const struct tapir_map *by_site,
 		      const struct tapir_elf_note *raw)
 {
 	const uint8_t *pos = raw->desc;
@@ -205,16 +207,13 @@ static void add_kinds(struct reader *r, const struct tapir_map *by_site,
 	uint64_t site, *idx;
 
 	if (left < sizeof(site))
-		return;
+		return false;
 	memcpy(&site, pos, sizeof(site));
 	pos += sizeof(site);
 	left -= sizeof(site);
 	kinds = take_string(&pos, &left, TAPIR_MAX_ARGS);
 	idx = kinds ? tapir_map__get(by_site, site) : NULL;
-	if (idx)
-		attach_kinds(&r->notes.data[*idx], kinds, pos, left);
-	else
-		r->notes.bad_cnt++;
+	return idx && attach_kinds(&r->notes.data[*idx], kinds, pos, left);
 }
 
 static int index_sites(const struct tapir_usdt_notes *notes, struct tapir_map *by_site)
@@ -245,8 +244,9 @@ static int read_kinds(struct reader *r)
 	err = index_sites(&r->notes, &by_site);
 	it = tapir_note_iter__over(r->notes.kinds_text, len, align);
 	while (!err && tapir_note_iter__next(&it, &raw))
-		if (raw.type == TAPIR_TYPE && strcmp(raw.name, "tapir") == 0)
-			add_kinds(r, &by_site, &raw);
+		if (raw.type == TAPIR_TYPE && strcmp(raw.name, "tapir") == 0 &&
+		    !add_kinds(r, &by_site, &raw))
+			r->notes.bad_cnt++;
 	r->notes.bad_cnt += it.broken;
 	tapir_map__fini(&by_site);
 	return err;
