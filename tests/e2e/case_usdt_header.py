@@ -146,13 +146,28 @@ def test_notes_are_exact_when_built_by_each_compiler_at_each_level(t):
             t.eq(t.run(file).rc, 0, f"{what}: exit code untraced")
 
 
-def test_notes_are_exact_when_linked_with_lto_or_gc_sections(t):
+def test_notes_are_exact_when_built_with_lto_sanitizers_or_gc_sections(t):
     t.need("gcc", "g++")
     for compiler in (COMPILERS[0], COMPILERS[2]):
-        for extra in (["-flto"], ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]):
+        for extra in (["-flto"], ["-fsanitize=address,undefined"],
+                      ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]):
             file = build(t, compiler, "-O2", "pie", *extra)
             check_notes(t, file, f"{compiler[0]} {extra[0]}")
             t.eq(t.run(file).rc, 0, f"{compiler[0]} {extra[0]}: exit code untraced")
+
+
+def test_notes_are_written_when_compiled_for_arm64(t):
+    """Compiled only: operands and code of aarch64 run nowhere here."""
+    out = t.path("arm64.o")
+    for level in LEVELS:
+        result = t.run(t.need("clang"), "--target=aarch64-linux-gnu", "-ffreestanding", "-std=c11", level,
+                       "-fPIC", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", "-c", SOURCE, "-o", out)
+        t.eq((result.rc, result.err), (0, ""), f"clang for arm64 {level}")
+        text = t.run(t.need("readelf"), "-nW", out).out
+        t.eq(set(re.findall(r"Name: (\w+)", text)), set(PROBES), f"probes {level}")
+        letters = {bytes.fromhex(data)[8:-1].decode("ascii") for data in
+                   re.findall(r"tapir\s+0x\w+\t.*description data: ([0-9a-f ]+)", text)}
+        t.eq(letters, {kinds for _, kinds in PROBES.values()}, f"letters {level}")
 
 
 def test_bpftrace_prints_every_value_when_attached(t):

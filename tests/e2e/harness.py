@@ -150,6 +150,7 @@ class Case:
     def run(self, *argv, timeout=30, env=None):
         process = self.start(*argv, env=env)
         result = process.wait(timeout)
+        process.kill()  # what it may have left behind
         self.processes.remove(process)
         return result
 
@@ -197,10 +198,6 @@ class Case:
 
     def skip(self, reason):
         raise Skip(reason)
-
-    def need_root(self):
-        if os.geteuid() != 0:
-            raise Skip("needs root")
 
     def need(self, *programs):
         """Paths of programs; skips the case where one is missing."""

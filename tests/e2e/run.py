@@ -42,8 +42,12 @@ def discover(only):
     return cases
 
 
+class TimeLimit(BaseException):
+    """No Exception, so that a case that catches those does not catch this one."""
+
+
 def on_alarm(_signal, _frame):
-    raise Failure("time limit")
+    raise TimeLimit
 
 
 def on_terminate(_signal, _frame):
@@ -52,16 +56,19 @@ def on_terminate(_signal, _frame):
 
 def run_case(function, limit, build, verbose):
     """One of "ok", "skip", "FAIL", and why. Whatever the case started is gone afterwards."""
+    if os.geteuid() != 0:
+        return "skip", "needs root"
     case = Case(build, verbose)
     signal.alarm(limit)
     try:
-        case.need_root()
         function(case)
         return "ok", ""
     except Skip as skip:
         return "skip", str(skip)
     except Failure as failure:
         return "FAIL", str(failure)
+    except TimeLimit:
+        return "FAIL", f"still runs after {limit} s"
     except Exception:  # a bug in the case is a failure of the case
         return "FAIL", traceback.format_exc()
     finally:
