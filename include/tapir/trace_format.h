@@ -7,11 +7,14 @@
  *   segment := a chunk flagged SEGMENT and all chunks up to the next one
  *
  * A RECORDS or DESCRIPTIONS chunk holds whole records (abi.h), one behind the other,
- * compressed as one zstd frame or plain. A segment names everything it uses: the PROBE,
- * METADATA, PROCESS, THREAD, MAPPING, STACK, SYMBOL and JIT records needed to read its events
- * stand in its DESCRIPTIONS chunks, so a damaged chunk costs what it holds and leaves the rest
- * named. A DESCRIPTIONS chunk may stand behind the records that need it, but never in a later
- * segment: a reader takes the descriptions of a segment first, then its records.
+ * compressed as one zstd frame or plain. What describes (PROBE, METADATA, PROCESS, THREAD,
+ * MAPPING, STACK, SYMBOL, JIT, CLOCK, META) stands in DESCRIPTIONS chunks, all else in RECORDS.
+ *
+ * A segment names everything it uses: the describing records needed to read its events stand
+ * in its DESCRIPTIONS chunks, so a damaged chunk costs what it holds and leaves the rest
+ * named. What an earlier segment described is repeated with its own time_ns, a PROCESS as
+ * EXISTING. A DESCRIPTIONS chunk may stand behind the records that need it, but never in a
+ * later segment: a reader takes the descriptions of a segment first, then its records.
  *
  * Chunks are appended and never changed. A file that was cut at any byte is read up to
  * its last whole chunk; one with damage in the middle is read on behind it: each header
@@ -45,7 +48,11 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_file_header) == 32, "tapir_file_header")
 #define TAPIR_SEGMENT_MAX_BYTES (64u * 1024u * 1024u)
 #define TAPIR_SEGMENT_MAX_NS	(10ull * 1000000000ull)
 
-enum tapir_chunk_type { TAPIR_CHUNK_RECORDS = 1, TAPIR_CHUNK_END = 2 };
+enum tapir_chunk_type {
+	TAPIR_CHUNK_RECORDS = 1,
+	TAPIR_CHUNK_DESCRIPTIONS = 2,
+	TAPIR_CHUNK_END = 3
+};
 
 #define TAPIR_CHUNK_SEGMENT (1u << 0) /* a new segment starts with this chunk */
 #define TAPIR_CHUNK_ZSTD    (1u << 1) /* stored bytes are one zstd frame */
