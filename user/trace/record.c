@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The shape of every record type, once: what is fixed, which lengths follow. */
+#include "trace/record.h"
+
+#include <ctype.h>
+#include <string.h>
+
+struct tapir_sv tapir_sv__of(const char *text)
+{
+	return (struct tapir_sv){text, text ? strlen(text) : 0};
+}
+
+/* ---- checking ---------------------------------------------------------------------------- */
+
+static const uint16_t fixed_bytes[TAPIR_REC_TYPE_CNT] = {
+	[TAPIR_REC_EVENT] = sizeof(struct tapir_rec_event),
+	[TAPIR_REC_PROBE] = sizeof(struct tapir_rec_probe),
+	[TAPIR_REC_METADATA] = sizeof(struct tapir_rec_metadata),
+	[TAPIR_REC_SAMPLE] = sizeof(struct tapir_rec_sample),
+	[TAPIR_REC_SWITCH] = sizeof(struct tapir_rec_switch),
+	[TAPIR_REC_STACK] = sizeof(struct tapir_rec_stack),
+	[TAPIR_REC_THREAD] = sizeof(struct tapir_rec_thread),
+	[TAPIR_REC_PROCESS] = sizeof(struct tapir_rec_process),
+	[TAPIR_REC_MAPPING] = sizeof(struct tapir_rec_mapping),
+	[TAPIR_REC_SYMBOL] = sizeof(struct tapir_rec_symbol),
+	[TAPIR_REC_JIT] = sizeof(struct tapir_rec_jit),
+	[TAPIR_REC_COUNTER] = sizeof(struct tapir_rec_counter),
+	[TAPIR_REC_LOSS] = sizeof(struct tapir_rec_loss),
+	[TAPIR_REC_GAP] = sizeof(struct tapir_rec_gap),
+	[TAPIR_REC_CLOCK] = sizeof(struct tapir_rec_clock),
+	[TAPIR_REC_META] = sizeof(struct tapir_rec_meta),
+};
+
+/* Variable bytes of a PROBE. The fields must fit before their name lengths are read. */
+static uint64_t probe_bytes(const struct tapir_rec_probe *p, size_t room)
+{
+	const struct tapir_field *fields = (const struct tapir_field *)(p + 1);
+	uint64_t bytes = (uint64_t)p->field_cnt * sizeof(*fields);
+
+	if (bytes > room)
+		return bytes;
+	for (unsigned i = 0; i < p->field_cnt; i++)
+		bytes += fields[i].name_len;
+	return bytes + p->provider_len + p->event_len + p->file_len + p->build_id_bytes;
+}
+
+/* Variable bytes a record says it has. The largest sum is far from wrapping 64 bits. */
+static uint64_t variable_bytes(const struct tapir_rec *rec, size_t room)
+{
+	const union {
+		const struct tapir_rec *h;
+		const struct tapir_rec_probe *probe;
+		const struct tapir_rec_metadata *metadata;
+		const struct tapir_rec_stack *stack;
+		const struct tapir_rec_process *process;
+		const struct tapir_rec_mapping *mapping;
+		const struct tapir_rec_symbol *symbol;
+		const struct tapir_rec_jit *jit;
+		const struct tapir_rec_counter *counter;
+		const struct tapir_rec_gap *gap;
+		const struct tapir_rec_meta *meta;
+	} r = {rec};
+
+	switch (rec->type) {
+	case TAPIR_REC_PROBE:
+		return probe_bytes(r.probe, room);
+	case TAPIR_REC_METADATA:
+		return r.metadata->blob_bytes;
+	case TAPIR_REC_STACK:
+		return r.stack->frame_cnt * (uint64_t)sizeof(uint64_t);
+	case TAPIR_REC_PROCESS:
+		return (uint64_t)r.process->comm_len + r.process->exe_len + r.process->cmdline_len +
+		       r.process->cgroup_len;
+	case TAPIR_REC_MAPPING:
+		return r.mapping->path_len;
+	case TAPIR_REC_SYMBOL:
+		return r.symbol->name_len;
+	case TAPIR_REC_JIT:
+		return r.jit->name_len;
+	case TAPIR_REC_COUNTER:
+		return (uint64_t)r.counter->provider_len + r.counter->name_len +
+		       r.counter->unit_len + r.counter->tags_len;
+	case TAPIR_REC_GAP:
+		return r.gap->path_len;
+	case TAPIR_REC_META:
+		return (uint64_t)r.meta->key_len + r.meta->value_len;
+	default:
+		return 0;
+	}
+}
+
+/* What a consumer would otherwise have to check again before it copies or divides. */
+static bool values_ok(const struct tapir_rec *rec)
+{
+	if (rec->type == TAPIR_REC_STACK) {
+		const struct tapir_rec_stack *s = (const struct tapir_rec_stack *)rec;
+
+		return s->stack_id && s->frame_cnt <= TAPIR_MAX_FRAMES;
+	}
+	if (rec->type == TAPIR_REC_MAPPING) {
+		const struct tapir_rec_mapping *m = (const struct tapir_rec_mapping *)rec;
+
+		return m->start_va < m->end_va && m->build_id_bytes <= TAPIR_BUILD_ID_BYTES;
+	}
+	return true;
+}
+
+bool tapir_record__fits(const struct tapir_rec *rec)
+{
+	size_t fixed;
+
+	if (rec->type >= TAPIR_REC_TYPE_CNT)
+		return true;
+	fixed = fixed_bytes[rec->type];
+	if (!fixed || rec->size < fixed)
+		return false;
+	return variable_bytes(rec, rec->size - fixed) <= rec->size - fixed && values_ok(rec);
+}
+
+bool tapir_rec_type__describes(unsigned type)
+{
+	return type < TAPIR_REC_TYPE_CNT &&
+	       (1u << type &
+		(1u << TAPIR_REC_PROBE | 1u << TAPIR_REC_METADATA | 1u << TAPIR_REC_STACK |
+		 1u << TAPIR_REC_THREAD | 1u << TAPIR_REC_PROCESS | 1u << TAPIR_REC_MAPPING |
+		 1u << TAPIR_REC_SYMBOL | 1u << TAPIR_REC_JIT | 1u << TAPIR_REC_CLOCK |
+		 1u << TAPIR_REC_META));
+}
+
+/* ---- views ------------------------------------------------------------------------------- */
+
+/* The next len bytes at *at, which moves behind them. */
+static struct tapir_sv cut(const char **at, size_t len)
+{
+	struct tapir_sv sv = {*at, len};
+
+	*at += len;
+	return sv;
+}
+
+void tapir_event_view__of(const struct tapir_rec *rec, struct tapir_event_view *view)
+{
+	const struct tapir_rec_event *ev = (const struct tapir_rec_event *)rec;
+	const uint8_t *at = (const uint8_t *)(ev + 1);
+
+	*view = (struct tapir_event_view){.rec = ev, .payload_bytes = ev->payload_bytes};
+	if (ev->flags & TAPIR_EVENT_KSTACK) {
+		memcpy(&view->kstack_id, at, sizeof(view->kstack_id));
+		at += sizeof(view->kstack_id);
+	}
+	if (ev->flags & TAPIR_EVENT_ACTIVITY) {
+		view->activity_id = at;
+		at += 16;
+	}
+	if (ev->flags & TAPIR_EVENT_RELATED) {
+		view->related_id = at;
+		at += 16;
+	}
+	view->payload = at;
+}
+
+void tapir_probe_view__of(const struct tapir_rec *rec, struct tapir_probe_view *view)
+{
+	const struct tapir_rec_probe *p = (const struct tapir_rec_probe *)rec;
+	const struct tapir_field *fields = (const struct tapir_field *)(p + 1);
+	const char *at = (const char *)(fields + p->field_cnt);
+
+	view->rec = p;
+	view->fields = fields;
+	view->provider = cut(&at, p->provider_len);
+	view->event = cut(&at, p->event_len);
+	view->file = cut(&at, p->file_len);
+	view->build_id = cut(&at, p->build_id_bytes);
+	view->names = at;
+}
+
+struct tapir_sv tapir_probe_view__name(const struct tapir_probe_view *view, unsigned idx)
+{
+	const char *at = view->names;
+
+	if (idx >= view->rec->field_cnt)
+		return (struct tapir_sv){"", 0};
+	for (unsigned i = 0; i < idx; i++)
+		at += view->fields[i].name_len;
+	return (struct tapir_sv){at, view->fields[idx].name_len};
+}
+
+void tapir_metadata_view__of(const struct tapir_rec *rec, struct tapir_metadata_view *view)
+{
+	view->rec = (const struct tapir_rec_metadata *)rec;
+	view->blob = (struct tapir_sv){(const char *)(view->rec + 1), view->rec->blob_bytes};
+}
+
+void tapir_stack_view__of(const struct tapir_rec *rec, struct tapir_stack_view *view)
+{
+	view->rec = (const struct tapir_rec_stack *)rec;
+	view->frames_va = (const uint64_t *)(view->rec + 1);
+}
+
+void tapir_thread_view__of(const struct tapir_rec *rec, struct tapir_thread_view *view)
+{
+	const struct tapir_rec_thread *t = (const struct tapir_rec_thread *)rec;
+
+	view->rec = t;
+	view->comm = (struct tapir_sv){t->comm, strnlen(t->comm, sizeof(t->comm))};
+	view->leader_comm =
+		(struct tapir_sv){t->leader_comm, strnlen(t->leader_comm, sizeof(t->leader_comm))};
+}
+
+void tapir_process_view__of(const struct tapir_rec *rec, struct tapir_process_view *view)
+{
+	const struct tapir_rec_process *p = (const struct tapir_rec_process *)rec;
+	const char *at = (const char *)(p + 1);
+
+	view->rec = p;
+	view->comm = cut(&at, p->comm_len);
+	view->exe = cut(&at, p->exe_len);
+	view->cmdline = cut(&at, p->cmdline_len);
+	view->cgroup = cut(&at, p->cgroup_len);
+}
+
+void tapir_mapping_view__of(const struct tapir_rec *rec, struct tapir_mapping_view *view)
+{
+	const struct tapir_rec_mapping *m = (const struct tapir_rec_mapping *)rec;
+
+	view->rec = m;
+	view->path = (struct tapir_sv){(const char *)(m + 1), m->path_len};
+	view->build_id = (struct tapir_sv){(const char *)m->build_id, m->build_id_bytes};
+}
+
+void tapir_symbol_view__of(const struct tapir_rec *rec, struct tapir_symbol_view *view)
+{
+	view->rec = (const struct tapir_rec_symbol *)rec;
+	view->name = (struct tapir_sv){(const char *)(view->rec + 1), view->rec->name_len};
+}
+
+void tapir_jit_view__of(const struct tapir_rec *rec, struct tapir_jit_view *view)
+{
+	view->rec = (const struct tapir_rec_jit *)rec;
+	view->name = (struct tapir_sv){(const char *)(view->rec + 1), view->rec->name_len};
+}
+
+void tapir_counter_view__of(const struct tapir_rec *rec, struct tapir_counter_view *view)
+{
+	const struct tapir_rec_counter *c = (const struct tapir_rec_counter *)rec;
+	const char *at = (const char *)(c + 1);
+
+	view->rec = c;
+	view->provider = cut(&at, c->provider_len);
+	view->name = cut(&at, c->name_len);
+	view->unit = cut(&at, c->unit_len);
+	view->tags = cut(&at, c->tags_len);
+}
+
+void tapir_gap_view__of(const struct tapir_rec *rec, struct tapir_gap_view *view)
+{
+	view->rec = (const struct tapir_rec_gap *)rec;
+	view->path = (struct tapir_sv){(const char *)(view->rec + 1), view->rec->path_len};
+}
+
+void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *view)
+{
+	const struct tapir_rec_meta *m = (const struct tapir_rec_meta *)rec;
+	const char *at = (const char *)(m + 1);
+
+	view->rec = m;
+	view->key = cut(&at, m->key_len);
+	view->value = cut(&at, m->value_len);
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+const char *tapir_rec_type__name(unsigned type)
+{
+	static const char *const names[TAPIR_REC_TYPE_CNT] = {
+		[TAPIR_REC_NONE] = "unknown",	 [TAPIR_REC_EVENT] = "event",
+		[TAPIR_REC_PROBE] = "probe",	 [TAPIR_REC_METADATA] = "metadata",
+		[TAPIR_REC_SAMPLE] = "sample",	 [TAPIR_REC_SWITCH] = "switch",
+		[TAPIR_REC_STACK] = "stack",	 [TAPIR_REC_THREAD] = "thread",
+		[TAPIR_REC_PROCESS] = "process", [TAPIR_REC_MAPPING] = "mapping",
+		[TAPIR_REC_SYMBOL] = "symbol",	 [TAPIR_REC_JIT] = "jit",
+		[TAPIR_REC_COUNTER] = "counter", [TAPIR_REC_LOSS] = "loss",
+		[TAPIR_REC_GAP] = "gap",	 [TAPIR_REC_CLOCK] = "clock",
+		[TAPIR_REC_META] = "meta",
+	};
+
+	return type < TAPIR_REC_TYPE_CNT ? names[type] : "unknown";
+}
+
+struct loss_entry {
+	const char *upper; /* as the enum spells it */
+	const char *text;
+	int kind;
+};
+
+static const struct loss_entry losses[TAPIR_LOSS_CAUSE_CNT] = {
+#define TAPIR_X(name, kind, text) {#name, text, TAPIR_LOSS_KIND_##kind},
+	TAPIR_LOSS_CAUSES(TAPIR_X)
+#undef TAPIR_X
+};
+
+/* Lower-case copies, made before main so that no caller needs a lock. */
+static char loss_names[TAPIR_LOSS_CAUSE_CNT][32];
+
+__attribute__((constructor)) static void make_loss_names(void)
+{
+	for (unsigned i = 0; i < TAPIR_LOSS_CAUSE_CNT; i++)
+		for (unsigned j = 0; losses[i].upper[j] && j < sizeof(loss_names[i]) - 1; j++)
+			loss_names[i][j] = (char)tolower((unsigned char)losses[i].upper[j]);
+}
+
+const char *tapir_loss__name(unsigned cause)
+{
+	return cause < TAPIR_LOSS_CAUSE_CNT ? loss_names[cause] : "unknown";
+}
+
+const char *tapir_loss__text(unsigned cause)
+{
+	return cause < TAPIR_LOSS_CAUSE_CNT ? losses[cause].text : "unknown";
+}
+
+int tapir_loss__kind(unsigned cause)
+{
+	return cause < TAPIR_LOSS_CAUSE_CNT ? losses[cause].kind : -1;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * record.h - is this a record, what does it say, what is it called.
+ *
+ * Records come from BPF, from rings other processes write, and from files: all of them are
+ * checked by tapir_record__ok before anything behind the header is read. A view names the
+ * variable parts of a checked record; its strings are borrowed from the record, bounded, not
+ * NUL-terminated and any bytes. Building records is recbuf.h.
+ */
+#ifndef TAPIR_USER_RECORD_H
+#define TAPIR_USER_RECORD_H
+
+#include <stdbool.h>
+
+#include "tapir/abi.h"
+
+/* A borrowed string that knows its length. */
+struct tapir_sv {
+	const char *data;
+	size_t len;
+};
+
+struct tapir_sv tapir_sv__of(const char *text); /* NULL: empty */
+
+/* The check of every type but EVENT; rec->size is already known to be sound. */
+bool tapir_record__fits(const struct tapir_rec *rec);
+
+/*
+ * True when a whole, well-formed record starts at rec, of which avail bytes may be read:
+ * size, the type's fixed part and every length inside. rec is 8-aligned. An unknown type
+ * is well-formed by its size. Constant time.
+ */
+static inline bool tapir_record__ok(const struct tapir_rec *rec, size_t avail)
+{
+	if (avail < sizeof(*rec) || rec->size > avail || rec->size < sizeof(*rec) ||
+	    rec->size > TAPIR_MAX_RECORD_BYTES || rec->size % 8)
+		return false;
+	if (rec->type == TAPIR_REC_EVENT) {
+		const struct tapir_rec_event *ev = (const struct tapir_rec_event *)rec;
+
+		return rec->size >= sizeof(*ev) &&
+		       (uint64_t)ev->payload_bytes + tapir_event__optional_bytes(ev->flags) <=
+			       rec->size - sizeof(*ev);
+	}
+	return tapir_record__fits(rec);
+}
+
+/* True for the types that stand in DESCRIPTIONS chunks (trace_format.h). */
+bool tapir_rec_type__describes(unsigned type);
+
+/* ---- views of checked records ---------------------------------------------------------- */
+
+struct tapir_event_view {
+	const struct tapir_rec_event *rec;
+	uint64_t kstack_id;	    /* 0: none */
+	const uint8_t *activity_id; /* 16 bytes; NULL: none */
+	const uint8_t *related_id;
+	const uint8_t *payload;
+	size_t payload_bytes;
+};
+
+struct tapir_probe_view {
+	const struct tapir_rec_probe *rec;
+	const struct tapir_field *fields; /* rec->field_cnt of them */
+	struct tapir_sv provider, event, file, build_id;
+	const char *names; /* of all fields; see tapir_probe_view__name */
+};
+
+struct tapir_metadata_view {
+	const struct tapir_rec_metadata *rec;
+	struct tapir_sv blob;
+};
+
+struct tapir_stack_view {
+	const struct tapir_rec_stack *rec;
+	const uint64_t *frames_va; /* rec->frame_cnt of them, innermost first */
+};
+
+struct tapir_thread_view {
+	const struct tapir_rec_thread *rec;
+	struct tapir_sv comm, leader_comm;
+};
+
+struct tapir_process_view {
+	const struct tapir_rec_process *rec;
+	struct tapir_sv comm, exe, cmdline, cgroup;
+};
+
+struct tapir_mapping_view {
+	const struct tapir_rec_mapping *rec;
+	struct tapir_sv path, build_id;
+};
+
+struct tapir_symbol_view {
+	const struct tapir_rec_symbol *rec;
+	struct tapir_sv name;
+};
+
+struct tapir_jit_view {
+	const struct tapir_rec_jit *rec;
+	struct tapir_sv name;
+};
+
+struct tapir_counter_view {
+	const struct tapir_rec_counter *rec;
+	struct tapir_sv provider, name, unit, tags;
+};
+
+struct tapir_gap_view {
+	const struct tapir_rec_gap *rec;
+	struct tapir_sv path;
+};
+
+struct tapir_meta_view {
+	const struct tapir_rec_meta *rec;
+	struct tapir_sv key, value;
+};
+
+/* Each takes a record of its type that tapir_record__ok accepted. */
+void tapir_event_view__of(const struct tapir_rec *rec, struct tapir_event_view *view);
+void tapir_probe_view__of(const struct tapir_rec *rec, struct tapir_probe_view *view);
+void tapir_metadata_view__of(const struct tapir_rec *rec, struct tapir_metadata_view *view);
+void tapir_stack_view__of(const struct tapir_rec *rec, struct tapir_stack_view *view);
+void tapir_thread_view__of(const struct tapir_rec *rec, struct tapir_thread_view *view);
+void tapir_process_view__of(const struct tapir_rec *rec, struct tapir_process_view *view);
+void tapir_mapping_view__of(const struct tapir_rec *rec, struct tapir_mapping_view *view);
+void tapir_symbol_view__of(const struct tapir_rec *rec, struct tapir_symbol_view *view);
+void tapir_jit_view__of(const struct tapir_rec *rec, struct tapir_jit_view *view);
+void tapir_counter_view__of(const struct tapir_rec *rec, struct tapir_counter_view *view);
+void tapir_gap_view__of(const struct tapir_rec *rec, struct tapir_gap_view *view);
+void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *view);
+
+/* The name of field idx, empty if it has none ("argN"). Walks: cache it for a hot path. */
+struct tapir_sv tapir_probe_view__name(const struct tapir_probe_view *view, unsigned idx);
+
+/* ---- what things are called -------------------------------------------------------------- */
+
+/* Static strings; a value outside the enum gives "unknown". */
+const char *tapir_rec_type__name(unsigned type); /* "event" */
+const char *tapir_loss__name(unsigned cause);	 /* "ring_full" */
+const char *tapir_loss__text(unsigned cause);	 /* "no space in the ring buffer" */
+int tapir_loss__kind(unsigned cause);		 /* TAPIR_LOSS_KIND_*; -1 unknown */
+
+#endif

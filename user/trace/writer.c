@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Chunks: collect, compress, append. A chunk is written behind the last whole one or not at
+ * all, as far as the file can be cut back.
+ */
+#include "trace/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "tapir/trace_format.h"
+#include "trace/record.h"
+
+/* A chunk is written when its buffer holds this much; one more record always fits behind. */
+#define FLUSH_BYTES   (1024u * 1024u)
+#define BUF_BYTES     (FLUSH_BYTES + TAPIR_MAX_RECORD_BYTES)
+
+/* Room kept below max_bytes for the last LOSS records and the END chunk. */
+#define RESERVE_BYTES 8192
+
+/* Kept for repeating descriptions and for batches, so that a segment stays below its limit. */
+#define SEGMENT_BYTES (TAPIR_SEGMENT_MAX_BYTES - 2 * TAPIR_CHUNK_MAX_BYTES)
+
+#define ZSTD_LEVEL    1
+
+struct chunk_buf {
+	char *data;
+	size_t used;
+	uint32_t record_cnt;
+	uint64_t first_ns, last_ns;
+	uint8_t type; /* enum tapir_chunk_type */
+};
+
+struct tapir_writer {
+	int fd;
+	int err; /* of the write that failed; nothing is written behind it but by close */
+	bool is_regular, plain, closed;
+	bool segment_begins; /* the next chunk is the first of its segment */
+	char *path;	     /* as the user wrote it, for messages */
+	uint64_t max_bytes;
+	uint64_t bytes, records, lost_records, lost_events;
+	uint64_t segment_bytes, segment_ns; /* raw bytes so far, when it began */
+	uint32_t seq;
+	struct chunk_buf rec_buf, desc_buf;
+	ZSTD_CCtx *zstd;
+	char *stored;
+	size_t stored_cap;
+};
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+/* An existing regular file is replaced, not rewritten: its owner and mode are not ours. */
+static int open_path(const struct tapir_writer_opts *opts, int *out)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
+	struct stat st;
+	int fd;
+
+	if (!stat(opts->path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		fd = open(opts->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	else
+		fd = open(opts->path, flags, 0600);
+	if (fd < 0 && errno == EEXIST && opts->force && !unlink(opts->path))
+		fd = open(opts->path, flags, 0600);
+	if (fd < 0)
+		return tapir_diag__fail(-errno, "Cannot create the output file: path=%s, err=-%s%s",
+					opts->path, tapir_errno__name(errno),
+					errno == EEXIST ? ": it exists; name another or use --force"
+							: "");
+	*out = fd;
+	return 0;
+}
+
+static int open_stdout(int *out)
+{
+	int fd;
+
+	if (isatty(STDOUT_FILENO))
+		return tapir_diag__fail(-EINVAL, "Will not write a binary file to a terminal: "
+						 "name one with -o FILE, or pipe it on");
+	fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return tapir_diag__fail(-errno, "Cannot write to stdout: err=-%s",
+					tapir_errno__name(errno));
+	*out = fd;
+	return 0;
+}
+
+static int open_output(struct tapir_writer *w, const struct tapir_writer_opts *opts)
+{
+	bool is_stdout = !strcmp(opts->path, "-");
+	int err = is_stdout ? open_stdout(&w->fd) : open_path(opts, &w->fd);
+	struct stat st;
+
+	if (err)
+		return err;
+	if (fstat(w->fd, &st))
+		return -errno;
+	/* Stdout may be a file that others append to: it is never cut back. */
+	w->is_regular = S_ISREG(st.st_mode) && !is_stdout;
+	if (w->is_regular && opts->has_owner && fchown(w->fd, opts->uid, opts->gid)) {
+		err = tapir_diag__fail(-errno, "Cannot give the file to its user: path=%s, uid=%u",
+				       opts->path, opts->uid);
+		unlink(opts->path);
+	}
+	return err;
+}
+
+static int write_file_header(struct tapir_writer *w)
+{
+	struct tapir_file_header h = {.magic = TAPIR_FILE_MAGIC,
+				      .version = TAPIR_FILE_VERSION,
+				      .header_bytes = sizeof(h),
+				      .created_utc_ns = tapir_clock__ns(CLOCK_REALTIME),
+				      .created_ns = tapir_clock__now_ns()};
+	int err;
+
+	h.crc = (uint32_t)crc32(0, (const Bytef *)&h, sizeof(h));
+	err = tapir_file__write_all(w->fd, &h, sizeof(h));
+	if (err)
+		return tapir_diag__fail(err, "Cannot write the output file: path=%s, err=-%s",
+					w->path, tapir_errno__name(err));
+	w->bytes = sizeof(h);
+	w->segment_ns = h.created_ns;
+	return 0;
+}
+
+static bool alloc_buffers(struct tapir_writer *w)
+{
+	w->rec_buf.data = malloc(BUF_BYTES);
+	w->desc_buf.data = malloc(BUF_BYTES);
+	if (!w->path || !w->rec_buf.data || !w->desc_buf.data)
+		return false;
+	if (w->plain)
+		return true;
+	w->stored_cap = ZSTD_compressBound(BUF_BYTES);
+	w->stored = malloc(w->stored_cap);
+	w->zstd = ZSTD_createCCtx();
+	return w->stored && w->zstd &&
+	       !ZSTD_isError(ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL));
+}
+
+int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer **out)
+{
+	struct tapir_writer *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	*w = (struct tapir_writer){.fd = -1,
+				   .plain = opts->plain,
+				   .max_bytes = opts->max_bytes,
+				   .segment_begins = true,
+				   .path = strdup(opts->path),
+				   .rec_buf.type = TAPIR_CHUNK_RECORDS,
+				   .desc_buf.type = TAPIR_CHUNK_DESCRIPTIONS};
+	err = alloc_buffers(w) ? open_output(w, opts) : -ENOMEM;
+	if (!err)
+		err = write_file_header(w);
+	if (err) {
+		tapir_writer__free(w);
+		return err;
+	}
+	*out = w;
+	return 0;
+}
+
+void tapir_writer__free(struct tapir_writer *w)
+{
+	if (!w)
+		return;
+	if (w->fd >= 0)
+		close(w->fd);
+	ZSTD_freeCCtx(w->zstd);
+	free(w->stored);
+	free(w->rec_buf.data);
+	free(w->desc_buf.data);
+	free(w->path);
+	free(w);
+}
+
+/* ---- chunks ------------------------------------------------------------------------------- */
+
+static void buf_reset(struct chunk_buf *buf)
+{
+	buf->used = 0;
+	buf->record_cnt = 0;
+}
+
+static uint64_t count_events(const char *data, size_t len)
+{
+	uint64_t cnt = 0;
+
+	for (size_t at = 0; at < len; at += ((const struct tapir_rec *)(data + at))->size)
+		cnt += ((const struct tapir_rec *)(data + at))->type == TAPIR_REC_EVENT;
+	return cnt;
+}
+
+/* Nothing more will be written: what is buffered now and comes later is lost. */
+static int fail(struct tapir_writer *w, int err)
+{
+	w->err = err;
+	w->lost_records += w->rec_buf.record_cnt;
+	w->lost_events += count_events(w->rec_buf.data, w->rec_buf.used);
+	buf_reset(&w->rec_buf);
+	buf_reset(&w->desc_buf);
+	return tapir_diag__fail(err, "Cannot write on: path=%s, bytes=%llu, err=-%s: %s", w->path,
+				(unsigned long long)w->bytes, tapir_errno__name(err),
+				err == -EFBIG ? "the size limit is reached"
+					      : "the file is readable up to here");
+}
+
+/* Header and body as one append, or nothing. */
+static int append(struct tapir_writer *w, const struct tapir_chunk_header *h, const void *body)
+{
+	struct iovec iov[2] = {{(void *)h, sizeof(*h)}, {(void *)body, h->stored_bytes}};
+	size_t len = sizeof(*h) + h->stored_bytes;
+	ssize_t n;
+	int err = 0;
+
+	do
+		n = writev(w->fd, iov, 2);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		err = -errno;
+	else if ((size_t)n < sizeof(*h))
+		err = tapir_file__write_all(w->fd, (const char *)h + n, sizeof(*h) - (size_t)n);
+	if (!err && (size_t)n < len) {
+		size_t done = (size_t)n > sizeof(*h) ? (size_t)n - sizeof(*h) : 0;
+
+		err = tapir_file__write_all(w->fd, (const char *)body + done,
+					    h->stored_bytes - done);
+	}
+	if (!err) {
+		w->bytes += len;
+		return 0;
+	}
+	if (w->is_regular &&
+	    (ftruncate(w->fd, (off_t)w->bytes) || lseek(w->fd, (off_t)w->bytes, SEEK_SET) < 0))
+		tapir_diag__add("Cannot cut a partial chunk off: path=%s, err=-%s", w->path,
+				tapir_errno__name(errno));
+	return err;
+}
+
+/* The stored form of buf: *body is borrowed until the next chunk. Sets stored_bytes, flags. */
+static int store(struct tapir_writer *w, const struct chunk_buf *buf, struct tapir_chunk_header *h,
+		 const void **body)
+{
+	size_t n;
+
+	*body = buf->data;
+	h->stored_bytes = (uint32_t)buf->used;
+	if (w->plain || !buf->used)
+		return 0;
+	n = ZSTD_compress2(w->zstd, w->stored, w->stored_cap, buf->data, buf->used);
+	if (ZSTD_isError(n))
+		return tapir_diag__fail(-EIO, "Cannot compress: %s", ZSTD_getErrorName(n));
+	*body = w->stored;
+	h->stored_bytes = (uint32_t)n;
+	h->flags |= TAPIR_CHUNK_ZSTD;
+	return 0;
+}
+
+/* Whatever happens, max_bytes is kept; the reserve is for what close writes. */
+static bool has_room(const struct tapir_writer *w, size_t len, bool is_last)
+{
+	uint64_t reserve = is_last ? 0 : RESERVE_BYTES;
+
+	return !w->max_bytes || w->bytes + len + reserve <= w->max_bytes;
+}
+
+static int write_chunk(struct tapir_writer *w, struct chunk_buf *buf, bool is_last)
+{
+	struct tapir_chunk_header h = {.magic = TAPIR_CHUNK_MAGIC,
+				       .type = buf->type,
+				       .flags = w->segment_begins ? TAPIR_CHUNK_SEGMENT : 0,
+				       .raw_bytes = (uint32_t)buf->used,
+				       .record_cnt = buf->record_cnt,
+				       .first_ns = buf->first_ns,
+				       .last_ns = buf->last_ns,
+				       .seq = w->seq};
+	const void *body;
+	int err = store(w, buf, &h, &body);
+
+	if (err)
+		return err;
+	if (!has_room(w, sizeof(h) + h.stored_bytes, is_last))
+		return -EFBIG;
+	h.data_crc = (uint32_t)crc32(0, body, h.stored_bytes);
+	h.header_crc = (uint32_t)crc32(0, (const Bytef *)&h, sizeof(h));
+	err = append(w, &h, body);
+	if (err)
+		return err;
+	w->records += buf->record_cnt;
+	w->seq++;
+	w->segment_begins = false;
+	buf_reset(buf);
+	return 0;
+}
+
+static int flush_buf(struct tapir_writer *w, struct chunk_buf *buf)
+{
+	int err = buf->record_cnt && !w->err ? write_chunk(w, buf, false) : 0;
+
+	return err ? fail(w, err) : 0;
+}
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+static void buf_add(struct chunk_buf *buf, const void *data, size_t len, uint32_t record_cnt,
+		    uint64_t first_ns, uint64_t last_ns)
+{
+	if (!buf->record_cnt || first_ns < buf->first_ns)
+		buf->first_ns = first_ns;
+	if (!buf->record_cnt || last_ns > buf->last_ns)
+		buf->last_ns = last_ns;
+	memcpy(buf->data + buf->used, data, len);
+	buf->used += len;
+	buf->record_cnt += record_cnt;
+}
+
+/* After a failure: keeps what explains it, counts the rest. */
+static void put_behind_failure(struct tapir_writer *w, const struct tapir_rec *rec)
+{
+	bool explains = rec->type == TAPIR_REC_LOSS || rec->type == TAPIR_REC_GAP;
+
+	if (explains && w->rec_buf.used + rec->size <= RESERVE_BYTES / 2)
+		buf_add(&w->rec_buf, rec, rec->size, 1, rec->time_ns, rec->time_ns);
+	else if (!tapir_rec_type__describes(rec->type))
+		w->lost_records++;
+	if (rec->type == TAPIR_REC_EVENT)
+		w->lost_events++;
+}
+
+int tapir_writer__put(struct tapir_writer *w, const struct tapir_rec *rec)
+{
+	struct chunk_buf *buf = tapir_rec_type__describes(rec->type) ? &w->desc_buf : &w->rec_buf;
+
+	if (w->err) {
+		put_behind_failure(w, rec);
+		return 0;
+	}
+	buf_add(buf, rec, rec->size, 1, rec->time_ns, rec->time_ns);
+	w->segment_bytes += rec->size;
+	return buf->used >= FLUSH_BYTES ? flush_buf(w, buf) : 0;
+}
+
+/* A span that does not fit in one go is taken record by record. */
+static int put_each(struct tapir_writer *w, const char *data, size_t len)
+{
+	int err = 0;
+
+	for (size_t at = 0; at < len; at += ((const struct tapir_rec *)(data + at))->size) {
+		int e = tapir_writer__put(w, (const struct tapir_rec *)(data + at));
+
+		err = err ? err : e;
+	}
+	return err;
+}
+
+int tapir_writer__put_span(struct tapir_writer *w, const void *data, size_t len,
+			   uint32_t record_cnt, uint64_t first_ns, uint64_t last_ns)
+{
+	struct chunk_buf *buf = &w->rec_buf;
+
+	if (w->err || len > BUF_BYTES - buf->used)
+		return put_each(w, data, len);
+	buf_add(buf, data, len, record_cnt, first_ns, last_ns);
+	w->segment_bytes += len;
+	return buf->used >= FLUSH_BYTES ? flush_buf(w, buf) : 0;
+}
+
+int tapir_writer__flush(struct tapir_writer *w)
+{
+	int err = flush_buf(w, &w->desc_buf);
+
+	return err ? err : flush_buf(w, &w->rec_buf);
+}
+
+/* ---- segments, closing ---------------------------------------------------------------------- */
+
+bool tapir_writer__segment_due(const struct tapir_writer *w, uint64_t now_ns)
+{
+	return w->segment_bytes >= SEGMENT_BYTES ||
+	       (now_ns > w->segment_ns && now_ns - w->segment_ns >= TAPIR_SEGMENT_MAX_NS);
+}
+
+int tapir_writer__begin_segment(struct tapir_writer *w)
+{
+	int err = tapir_writer__flush(w);
+
+	w->segment_begins = true;
+	w->segment_bytes = 0;
+	w->segment_ns = tapir_clock__now_ns();
+	return err;
+}
+
+/* The END chunk, and before it the records that explain a failure. */
+static int finish(struct tapir_writer *w)
+{
+	struct chunk_buf end = {.type = TAPIR_CHUNK_END};
+	int err = w->rec_buf.record_cnt ? write_chunk(w, &w->rec_buf, true) : 0;
+
+	return err ? err : write_chunk(w, &end, true);
+}
+
+int tapir_writer__close(struct tapir_writer *w)
+{
+	int err;
+
+	if (w->closed)
+		return w->err;
+	tapir_writer__flush(w);
+	err = finish(w);
+	if (err && !w->err)
+		err = fail(w, err);
+	if (close(w->fd) && !w->err)
+		w->err = tapir_diag__fail(-errno, "Cannot close the output file: path=%s, err=-%s",
+					  w->path, tapir_errno__name(errno));
+	w->fd = -1;
+	w->closed = true;
+	return w->err;
+}
+
+uint64_t tapir_writer__bytes_written(const struct tapir_writer *w)
+{
+	return w->bytes;
+}
+
+uint64_t tapir_writer__records(const struct tapir_writer *w)
+{
+	return w->records;
+}
+
+uint64_t tapir_writer__lost_records(const struct tapir_writer *w)
+{
+	return w->lost_records;
+}
+
+uint64_t tapir_writer__lost_events(const struct tapir_writer *w)
+{
+	return w->lost_events;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * writer.h - records into a .tapir file or pipe (trace_format.h).
+ *
+ * Records are collected in two buffers, RECORDS and DESCRIPTIONS; a full one becomes a
+ * chunk. What a segment has to repeat is catalog.h's business. One thread at a time.
+ *
+ * The caller ignores SIGPIPE and SIGXFSZ: a closed pipe is -EPIPE, a size limit -EFBIG.
+ *
+ * After a failed write (disk full, pipe closed, max_bytes) the call that met it returns the
+ * error, once, with a diagnostic line; a partial chunk is taken off a regular file again,
+ * and what could not be written is counted. From then on only LOSS and GAP records
+ * are kept, to be written by tapir_writer__close if there is room: so the file can say what
+ * it lacks.
+ */
+#ifndef TAPIR_USER_WRITER_H
+#define TAPIR_USER_WRITER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "tapir/abi.h"
+
+struct tapir_writer;
+
+struct tapir_writer_opts {
+	size_t sz;	    /* sizeof(struct tapir_writer_opts) */
+	const char *path;   /* "-": stdout, which must not be a terminal */
+	uint64_t max_bytes; /* of the file; 0: no limit */
+	bool plain;	    /* do not compress */
+	bool force;	    /* replace an existing file */
+	bool has_owner;	    /* give the file to uid and gid: the user behind sudo */
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Mode 0600. -EEXIST: there is such a file and force is not set. */
+int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer **out);
+
+/* Writes what is buffered and the END chunk. 0, or the error of this or an earlier write. */
+int tapir_writer__close(struct tapir_writer *w);
+
+/* Releases everything; without close, the file stays as a killed recorder leaves it. */
+void tapir_writer__free(struct tapir_writer *w);
+
+/* One well-formed record (tapir_record__ok), copied, into the buffer of its type. */
+int tapir_writer__put(struct tapir_writer *w, const struct tapir_rec *rec);
+
+/*
+ * Many well-formed records of RECORDS types, one behind the other, copied. first_ns and
+ * last_ns: their smallest and largest time.
+ */
+int tapir_writer__put_span(struct tapir_writer *w, const void *data, size_t len,
+			   uint32_t record_cnt, uint64_t first_ns, uint64_t last_ns);
+
+/* Both buffers become chunks; call it every second. Nothing buffered: nothing written. */
+int tapir_writer__flush(struct tapir_writer *w);
+
+/*
+ * The segment holds 64 MB or lasts 10 s: time for a new one. Before that, name the stacks
+ * that are still unnamed (tapir_catalog__next_unnamed): names may not come in a later
+ * segment. After it, tapir_catalog__new_segment.
+ */
+bool tapir_writer__segment_due(const struct tapir_writer *w, uint64_t now_ns);
+int tapir_writer__begin_segment(struct tapir_writer *w);
+
+uint64_t tapir_writer__bytes_written(const struct tapir_writer *w);
+uint64_t tapir_writer__records(const struct tapir_writer *w);	   /* in written chunks */
+uint64_t tapir_writer__lost_records(const struct tapir_writer *w); /* not written: DISK loss */
+uint64_t tapir_writer__lost_events(const struct tapir_writer *w);  /* EVENTs among them */
+
+#endif
