@@ -26,6 +26,8 @@ static void take_piece(const char *piece, size_t len, void *arg)
 {
 	struct plain *p = arg;
 
+	if (!len) /* then piece may be NULL */
+		return;
 	if (p->text.len + len > MAX_PLAIN_BYTES)
 		longjmp(p->enough, 1);
 	tapir_str__add(&p->text, piece, len);

@@ -312,12 +312,18 @@ uint64_t tapir_elf__file_id(const struct tapir_elf *elf)
 	return id ? id : 1;
 }
 
+/* A header that promises bytes which the file does not have maps nothing. */
+static bool is_load(const struct tapir_elf *elf, const Elf64_Phdr *ph)
+{
+	return ph->p_type == PT_LOAD && fits(ph->p_offset, ph->p_filesz, (uint64_t)elf->st.st_size);
+}
+
 const Elf64_Phdr *tapir_elf__load_at(const struct tapir_elf *elf, uint64_t va)
 {
 	for (size_t i = 0; i < elf->phdr_cnt; i++) {
 		const Elf64_Phdr *ph = &elf->phdrs[i];
 
-		if (ph->p_type == PT_LOAD && va >= ph->p_vaddr && va - ph->p_vaddr < ph->p_filesz)
+		if (is_load(elf, ph) && va >= ph->p_vaddr && va - ph->p_vaddr < ph->p_filesz)
 			return ph;
 	}
 	return NULL;
@@ -346,8 +352,7 @@ bool tapir_elf__off_to_va(const struct tapir_elf *elf, uint64_t off, uint64_t *o
 	for (size_t i = 0; i < elf->phdr_cnt; i++) {
 		const Elf64_Phdr *ph = &elf->phdrs[i];
 
-		if (ph->p_type != PT_LOAD || off < ph->p_offset ||
-		    off - ph->p_offset >= ph->p_filesz)
+		if (!is_load(elf, ph) || off < ph->p_offset || off - ph->p_offset >= ph->p_filesz)
 			continue;
 		*out = off - ph->p_offset + ph->p_vaddr;
 		return true;
