@@ -28,7 +28,8 @@
  * Both notes are debug data: they take room in the file, none in memory.
  *
  * C11 and C++11, in GNU or strict mode; x86_64 (AT&T operands, so not -masm=intel) and
- * aarch64, both 64 bit; gcc 9 or clang 11, GNU binutils or LLVM's assembler. Includes nothing.
+ * aarch64, both 64 bit. Wants gcc 9 or clang 11 (asm inline); tested with gcc 12 and clang 14,
+ * aarch64 compiled only. Includes nothing.
  */
 #ifndef TAPIR_USDT_H
 #define TAPIR_USDT_H
@@ -265,8 +266,10 @@
  */
 #ifdef __clang__
 #define TAPIR_USDT_INPUT_EARLY(i) TAPIR_USDT_INPUT(i, "nr")
+#define TAPIR_USDT_WHERE_IT_IS	  "r"
 #else
 #define TAPIR_USDT_INPUT_EARLY(i) TAPIR_USDT_INPUT(i, "nor")
+#define TAPIR_USDT_WHERE_IT_IS	  "g"
 #endif
 #define TAPIR_USDT_INPUT_LATE(i) TAPIR_USDT_INPUT(i, "nor")
 #define TAPIR_USDT_INPUT(i, where)                                                                 \
@@ -276,7 +279,7 @@
 /* Makes memory behind a pointer be what the program wrote; an empty asm, no code. */
 #define TAPIR_USDT_KEEP(i)                                                                         \
 	if (TAPIR_USDT_KIND(tapir_usdt_##i) == 's' || TAPIR_USDT_KIND(tapir_usdt_##i) == 'p')      \
-		__asm__ __volatile__("" : : "g"(tapir_usdt_##i) : "memory");
+		__asm__ __volatile__("" : : TAPIR_USDT_WHERE_IT_IS(tapir_usdt_##i) : "memory");
 
 /* Inlined functions are weighed by the lines of their asm; these lines are no code. */
 #define TAPIR_USDT_ASM __asm__ __volatile__ __inline__
