@@ -85,10 +85,10 @@ def build(t, compiler, level, link, *extra):
     return out
 
 
-def notes(t, file):
+def notes(t, file, provider="matrix"):
     """[(name, site, semaphore, operands)] of .note.stapsdt, {site: letters} of .note.tapir."""
     text = t.run(t.need("readelf"), "-nW", file).out
-    probes = re.findall(r"Provider: matrix\n\s+Name: (\w+)\n\s+Location: 0x(\w+), Base: 0x\w+, "
+    probes = re.findall(rf"Provider: {provider}\n\s+Name: (\w+)\n\s+Location: 0x(\w+), Base: 0x\w+, "
                         r"Semaphore: 0x(\w+)\n\s+Arguments: ?(.*)", text)
     letters = {}
     for data in re.findall(r"tapir\s+0x\w+\t.*description data: ([0-9a-f ]+)", text):
@@ -168,6 +168,54 @@ def test_notes_are_written_when_compiled_for_arm64(t):
         letters = {bytes.fromhex(data)[8:-1].decode("ascii") for data in
                    re.findall(r"tapir\s+0x\w+\t.*description data: ([0-9a-f ]+)", text)}
         t.eq(letters, {kinds for _, kinds in PROBES.values()}, f"letters {level}")
+
+
+def test_notes_are_exact_when_types_are_those_of_cxx(t):
+    source = os.path.join(HERE, "header_types.cc")
+    expected = {("guarded", "-4 -4", "ii"), ("member", "8 1 -2 8 4 -4 2 4 -4 4", "puipuiuuif"),
+                ("generic", "-4 8", "iu"), ("generic", "8 8", "fu")}
+    for compiler, standard, level in itertools.product(("g++", "clang++"), ("c++11", "c++20"), LEVELS):
+        what, file = f"{compiler} {standard} {level}", t.path("types")
+        objects = [t.path("one.o"), t.path("two.o")]
+        for obj, define in zip(objects, ("-DHEADER_FIRST", "-DHEADER_SECOND")):
+            result = t.run(t.need(compiler), f"-std={standard}", level, "-Wall", "-Wextra", "-Wshadow",
+                           "-Werror", f"-I{INCLUDE}", define, "-c", source, "-o", obj)
+            t.eq((result.rc, result.err), (0, ""), what)
+        t.eq(t.run(compiler, *objects, "-o", file).rc, 0, f"{what}, linking")
+        probes, letters = notes(t, file, "cxx")
+        seen = {(name, " ".join(w.split("@")[0] for w in operands.split()), letters[site][:-1])
+                for name, site, _, operands in probes}
+        t.eq(seen, expected, f"{what}: notes")
+        t.eq({bytes_at(file, site, len(SITE)).hex() for _, site, _, _ in probes}, {SITE.hex()}, f"{what}: code")
+        t.eq(t.run(file).rc, 0, f"{what}: exit code")
+
+
+def test_compiler_refuses_when_a_probe_cannot_carry_the_argument(t):
+    source = t.path("refused.c")
+    for argument in ("struct { int a; } v = {0}", "__int128 v = 1", "long double v = 1"):
+        with open(source, "w") as f:
+            f.write(f'#include "tapir/usdt.h"\nint main(void) {{ {argument}; TAPIR_PROBE(p, n, v); }}\n')
+        for compiler in COMPILERS:
+            result = t.run(t.need(compiler[0]), *compiler[1:], f"-I{INCLUDE}", "-c", source,
+                           "-o", t.path("refused.o"))
+            t.ok(result.rc != 0 and "tapir: a probe takes" in result.err,
+                 f"{compiler[0]} refuses {argument} in words: {result.err[:300]}")
+
+
+def test_site_adds_only_its_nops_when_arguments_are_in_registers(t):
+    source, out = t.path("bare.c"), t.path("bare.o")
+    with open(source, "w") as f:
+        f.write('#include "tapir/usdt.h"\n'
+                "#ifdef __cplusplus\nextern \"C\"\n#endif\n"
+                "void bare(int a, const char *text, void *p, unsigned long u, short s, int b);\n"
+                "void bare(int a, const char *text, void *p, unsigned long u, short s, int b)\n"
+                "{\n\tTAPIR_PROBE(p, n, a, text, p, u, s, b);\n}\n")
+    for compiler, level in itertools.product(COMPILERS, ("-O1", "-O2", "-O3")):
+        result = t.run(t.need(compiler[0]), *compiler[1:], level, "-fomit-frame-pointer", "-fcf-protection=none",
+                       f"-I{INCLUDE}", "-c", source, "-o", out)
+        t.eq((result.rc, result.err), (0, ""), f"{compiler[0]} {level}")
+        size = re.search(r"\s(\d+) FUNC\s.*\sbare$", t.run(t.need("readelf"), "-sW", out).out, re.M)
+        t.eq(int(size[1]), len(SITE) + 1, f"{compiler[0]} {level}: bytes of a function with a site and a ret")
 
 
 def test_bpftrace_prints_every_value_when_attached(t):
