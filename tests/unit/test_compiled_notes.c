@@ -101,7 +101,6 @@ struct fixture {
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	FILE *source;
 
 	if (!f)
 		return -1;
@@ -110,9 +109,6 @@ static int setup(void **state)
 		return -1;
 	snprintf(f->source, sizeof(f->source), "%s/program.c", f->dir);
 	snprintf(f->program, sizeof(f->program), "%s/program", f->dir);
-	source = fopen(f->source, "we");
-	if (!source || fputs(program_source, source) < 0 || fclose(source))
-		return -1;
 	*state = f;
 	return 0;
 }
@@ -126,6 +122,15 @@ static int teardown(void **state)
 	rmdir(f->dir);
 	free(f);
 	return 0;
+}
+
+static void write_source(const struct fixture *f, const char *text)
+{
+	FILE *source = fopen(f->source, "we");
+
+	assert_non_null(source);
+	assert_true(fputs(text, source) >= 0);
+	assert_int_equal(fclose(source), 0);
 }
 
 static bool is_installed(const char *tool)
@@ -154,9 +159,10 @@ static const struct tapir_usdt_note *find_note(const struct tapir_usdt_notes *no
 {
 	const struct tapir_usdt_note *note;
 
-	tapir_vec_for_each (note, notes)
+	tapir_vec_for_each (note, notes) {
 		if (strcmp(note->name, name) == 0)
 			return note;
+	}
 	fail_msg("no note: %s", name);
 	return NULL;
 }
@@ -209,6 +215,7 @@ static void check_mode(const struct fixture *f, const struct link_mode *mode)
 
 static void operands_lead_to_variables_when_a_program_runs(void **state)
 {
+	write_source(*state, program_source);
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
 		if (compile(*state, &modes[i]))
 			check_mode(*state, &modes[i]);
@@ -216,9 +223,52 @@ static void operands_lead_to_variables_when_a_program_runs(void **state)
 			print_message("not installed: %s\n", modes[i].flags);
 }
 
+/* ---- include/tapir/usdt.h ---------------------------------------------------------------- */
+
+static const char usdt_source[] =
+	"#include <stdbool.h>\n"
+	"#include <tapir/usdt.h>\n"
+	"int main(int argc, char **argv)\n"
+	"{\n"
+	"  volatile unsigned long big = 1ul << 63; volatile short small = -2;\n"
+	"  volatile bool flag = true; volatile char letter = 'x'; volatile double half = 0.5;\n"
+	"  TAPIR_PROBE(shop, order, argc, big, small, argv[0], argv, flag, letter, half);\n"
+	"  TAPIR_PROBE(shop, empty);\n"
+	"  return 0;\n"
+	"}\n";
+
+static void kinds_are_known_when_usdt_h_made_the_probe(void **state)
+{
+	const struct link_mode mode = {.flags = "gcc -O2 -Iinclude"};
+	static const int sizes[] = {-4, 8, -2, 8, 8, 1, -1, 8}; /* as a note has them */
+	const struct tapir_usdt_note *order;
+	struct tapir_usdt_notes notes;
+	struct fixture *f = *state;
+	struct tapir_elf *elf = NULL;
+
+	write_source(f, usdt_source);
+	assert_true(compile(f, &mode));
+	assert_int_equal(tapir_elf__open(f->program, &elf), 0);
+	assert_int_equal(tapir_usdt_notes__read(elf, &notes), 2);
+	assert_int_equal(notes.bad_cnt, 0);
+	assert_string_equal(find_note(&notes, "empty")->kinds, "");
+	order = find_note(&notes, "order");
+	assert_string_equal(order->kinds, "iuispbcf");
+	assert_int_equal(order->arg_cnt, 8);
+	for (size_t i = 0; i < 8; i++) {
+		assert_int_equal(order->reasons[i], TAPIR_OPERAND_OK);
+		assert_int_equal(order->args[i].size, abs(sizes[i]));
+		assert_int_equal(order->args[i].is_signed, sizes[i] < 0);
+	}
+	tapir_usdt_notes__fini(&notes);
+	tapir_elf__free(elf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(kinds_are_known_when_usdt_h_made_the_probe, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(operands_lead_to_variables_when_a_program_runs,
 						setup, teardown),
 	};

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <lzma.h>
 #include <sys/stat.h>
@@ -360,6 +361,60 @@ static void debug_file_is_merged_when_the_links_crc_is_right(void **state)
 	elf_builder__fini(&debug);
 }
 
+/* ---- real files -------------------------------------------------------------------------- */
+
+/* The mapping of this process that holds va; its path and va's offset in that file. */
+static bool find_mapping(uint64_t va, char *path, size_t len, uint64_t *off)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[4096];
+	bool found = false;
+
+	assert_non_null(maps);
+	while (!found && fgets(line, sizeof(line), maps)) {
+		unsigned long start, end, file_off;
+		int path_at = 0;
+
+		if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %n", &start, &end, &file_off, &path_at) <
+			    3 ||
+		    va < start || va >= end)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(path, len, "%s", line + path_at);
+		*off = va - start + file_off;
+		found = true;
+	}
+	fclose(maps);
+	return found;
+}
+
+static void check_function(const void *function, const char *name)
+{
+	struct tapir_symtab *table = NULL;
+	struct tapir_elf *elf = NULL;
+	struct tapir_symbol symbol = {};
+	char path[4096];
+	uint64_t off = 0;
+
+	assert_true(find_mapping((uintptr_t)function, path, sizeof(path), &off));
+	assert_int_equal(tapir_elf__open(path, &elf), 0);
+	assert_int_equal(tapir_symtab__load(elf, &table), 0);
+	if (!tapir_symtab__find(table, off + 1, &symbol) || strcmp(symbol.name, name) != 0)
+		fail_msg("%s: %s instead of %s", path, symbol.name ?: "nothing", name);
+	assert_int_equal(symbol.start_off, off);
+	tapir_symtab__free(table);
+	tapir_elf__free(elf);
+}
+
+static void functions_are_named_when_they_are_mapped_here(void **state)
+{
+	(void)state;
+	check_function((const void *)(uintptr_t)check_function, "check_function");
+	check_function((const void *)(uintptr_t)tapir_symtab__load, "tapir_symtab__load");
+	check_function(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), "gnu_get_libc_version");
+	check_function(dlsym(RTLD_DEFAULT, "lzma_easy_buffer_encode"), "lzma_easy_buffer_encode");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +425,7 @@ int main(void)
 		cmocka_unit_test(symbols_are_added_when_gnu_debugdata_holds_them),
 		cmocka_unit_test(debug_file_is_merged_when_its_build_id_is_right),
 		cmocka_unit_test(debug_file_is_merged_when_the_links_crc_is_right),
+		cmocka_unit_test(functions_are_named_when_they_are_mapped_here),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

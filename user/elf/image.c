@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_SECTION_BYTES  (512u << 20)
+#define MAX_LOADED_BYTES   (512u << 20) /* of all sections: sparse files are cheap to make */
 #define MAX_SEGMENT_CNT	   1024u
 #define MAX_BUILD_ID_BYTES 64u
 #define MAX_NOTE_BYTES	   (64u << 10) /* searched for a build ID, */
@@ -30,6 +30,8 @@ struct tapir_elf {
 	const Elf64_Phdr *phdrs;
 	size_t phdr_cnt;
 	size_t section_cnt;
+	size_t loaded_bytes; /* sections in memory, libelf's */
+	bool is_program, knows_program;
 	const char *section_names;
 	size_t section_names_len;
 	struct stat st;
@@ -279,7 +281,7 @@ static bool has_pie_flag(struct tapir_elf *elf)
 	return false;
 }
 
-bool tapir_elf__is_program(struct tapir_elf *elf)
+static bool looks_like_program(struct tapir_elf *elf)
 {
 	if (elf->ehdr->e_type != ET_DYN)
 		return elf->ehdr->e_type == ET_EXEC;
@@ -287,6 +289,14 @@ bool tapir_elf__is_program(struct tapir_elf *elf)
 		if (elf->phdrs[i].p_type == PT_INTERP)
 			return true;
 	return has_pie_flag(elf);
+}
+
+bool tapir_elf__is_program(struct tapir_elf *elf)
+{
+	if (!elf->knows_program)
+		elf->is_program = looks_like_program(elf);
+	elf->knows_program = true;
+	return elf->is_program;
 }
 
 const uint8_t *tapir_elf__build_id(const struct tapir_elf *elf, size_t *len)
@@ -397,12 +407,13 @@ int tapir_elf__data(struct tapir_elf *elf, const Elf64_Shdr *section, const void
 
 	if (section->sh_type == SHT_NOBITS || !section->sh_size)
 		return -ENODATA;
-	if (section->sh_size > MAX_SECTION_BYTES)
-		return tapir_diag__fail(-EFBIG, "Section too large: path=%s, bytes=%llu", elf->name,
-					(unsigned long long)section->sh_size);
+	if (section->sh_size > MAX_LOADED_BYTES - elf->loaded_bytes)
+		return tapir_diag__fail(-EFBIG, "Sections too large: path=%s, bytes=%llu",
+					elf->name, (unsigned long long)section->sh_size);
 	bytes = chunk(elf, section->sh_offset, section->sh_size);
 	if (!bytes)
 		return -ENODATA;
+	elf->loaded_bytes += section->sh_size;
 	*data = bytes;
 	*len = section->sh_size;
 	return 0;

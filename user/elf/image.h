@@ -56,7 +56,8 @@ const Elf64_Shdr *tapir_elf__section_at_idx(const struct tapir_elf *elf, size_t 
 
 /*
  * The bytes of a section, borrowed until the image is freed and aligned for any ELF type.
- * -ENODATA: it has none (SHT_NOBITS, or cut off). -EFBIG: over 512 MB.
+ * -ENODATA: it has none (SHT_NOBITS, or cut off). -EFBIG: over 512 MB with those before it;
+ * each call counts, also for the same section.
  */
 int tapir_elf__data(struct tapir_elf *elf, const Elf64_Shdr *section, const void **data,
 		    size_t *len);

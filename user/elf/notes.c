@@ -28,6 +28,7 @@
 #define TAPIR_TYPE     1
 #define MAX_NAME_BYTES 511u
 #define MAX_ARGS_BYTES 8191u
+#define MAX_TEXT_BYTES (64u << 20) /* of a note section; seen: 56 KB */
 
 struct reader {
 	struct tapir_elf *elf;
@@ -137,6 +138,9 @@ static int copy_section(struct tapir_elf *elf, const char *name, char **out, siz
 
 	if (!sec || sec->sh_type != SHT_NOTE)
 		return 0;
+	if (sec->sh_size > MAX_TEXT_BYTES)
+		return tapir_diag__fail(-EFBIG, "Note section too large: path=%s, section=%s",
+					tapir_elf__name(elf), name);
 	err = tapir_elf__data(elf, sec, &data, len);
 	if (err)
 		return err == -ENODATA ? 0 : err;

@@ -25,9 +25,9 @@ struct tapir_operand_ctx {
 /*
  * Reads text[0..len), one argument without surrounding spaces. Returns 0 and a readable
  * operand with reason OK, or -ENOTSUP and an operand of kind NONE with the reason. Size and
- * sign are those of the note in both cases (0 when not even they could be read). The
- * operand's constant and displacement are exact: sign-extended or cut to what the slot of
- * the value shall hold.
+ * sign are those of the note in both cases (size 0 when not even that could be read), but
+ * that no value is wider than the register it is in: 8@%eax has size 4. A constant is what
+ * the value's slot shall hold: 1@$-1 is 255.
  */
 int tapir_operand__parse(const char *text, size_t len, const struct tapir_operand_ctx *ctx,
 			 struct tapir_operand *out, enum tapir_operand_reason *reason);
