@@ -5,6 +5,7 @@
 
 #include "cli/options.h"
 
+extern const struct tapir_command tapir_cmd_doctor;
 extern const struct tapir_command tapir_cmd_help;
 extern const struct tapir_command tapir_cmd_list;
 

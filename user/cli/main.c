@@ -6,6 +6,7 @@
 
 /* In the order a newcomer needs them. */
 static const struct tapir_command *const commands[] = {
+	&tapir_cmd_doctor,
 	&tapir_cmd_list,
 	&tapir_cmd_help,
 	NULL,

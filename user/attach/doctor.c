@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What this user may do and what this kernel can: capabilities and features. */
+#include "attach/doctor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/utsname.h>
+
+#include "attach/doctor_checks.h"
+#include "attach/features.h"
+#include "base/diag.h"
+
+struct tapir_check *tapir_checkup__add(struct tapir_checkup *checkup, const char *name,
+				       const char *means)
+{
+	static struct tapir_check nowhere; /* out of memory: the line is lost, not the run */
+	struct tapir_check *check = tapir_vec__add(checkup);
+
+	if (!check)
+		check = &nowhere;
+	check->name = name;
+	check->means = means;
+	return check;
+}
+
+bool tapir_checkup__can_record(const struct tapir_checkup *checkup)
+{
+	const struct tapir_check *check;
+
+	tapir_vec_for_each (check, checkup)
+		if (check->state == TAPIR_CHECK_MISSING)
+			return false;
+	return true;
+}
+
+void tapir_checkup__fini(struct tapir_checkup *checkup)
+{
+	tapir_vec__fini(checkup);
+}
+
+static void check_kernel(struct tapir_checkup *checkup)
+{
+	struct tapir_check *check = tapir_checkup__add(checkup, "kernel", "what runs here");
+	struct utsname name;
+
+	if (!uname(&name))
+		snprintf(check->found, sizeof(check->found), "%.70s %.70s", name.release,
+			 name.machine);
+#ifndef __x86_64__
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "arguments of probes are read on x86-64 only; elsewhere events have none";
+#endif
+}
+
+/* ---- capabilities ------------------------------------------------------------------------ */
+
+static const struct {
+	cap_value_t cap;
+	const char *name;
+	enum tapir_check_state without;
+	const char *means;
+} caps[] = {
+	{CAP_BPF, "cap_bpf", TAPIR_CHECK_MISSING, "load programs into the kernel"},
+	{CAP_PERFMON, "cap_perfmon", TAPIR_CHECK_MISSING, "let them see other processes"},
+	{CAP_SYS_PTRACE, "cap_sys_ptrace", TAPIR_CHECK_LIMITED,
+	 "find the probes of other users' processes"},
+	{CAP_CHECKPOINT_RESTORE, "cap_checkpoint_restore", TAPIR_CHECK_LIMITED,
+	 "open mapped files that were deleted or replaced since"},
+	{CAP_DAC_READ_SEARCH, "cap_dac_read_search", TAPIR_CHECK_LIMITED,
+	 "read programs that only their owner may read"},
+};
+
+static bool has_cap(cap_value_t cap)
+{
+	cap_t mine = cap_get_proc();
+	cap_flag_value_t value = CAP_CLEAR;
+
+	if (mine && cap_get_flag(mine, cap, CAP_EFFECTIVE, &value))
+		value = CAP_CLEAR;
+	cap_free(mine);
+	return value == CAP_SET;
+}
+
+/* The kernel takes CAP_SYS_ADMIN for those that were split off it (include/linux/capability.h). */
+static bool is_implied_by_admin(cap_value_t cap)
+{
+	return cap == CAP_BPF || cap == CAP_PERFMON || cap == CAP_CHECKPOINT_RESTORE;
+}
+
+bool tapir_doctor__may_trace(void)
+{
+	return has_cap(CAP_SYS_ADMIN) || (has_cap(CAP_BPF) && has_cap(CAP_PERFMON));
+}
+
+static void check_caps(struct tapir_checkup *checkup)
+{
+	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
+		struct tapir_check *check =
+			tapir_checkup__add(checkup, caps[i].name, caps[i].means);
+
+		if (has_cap(caps[i].cap)) {
+			strcpy(check->found, "yes");
+		} else if (is_implied_by_admin(caps[i].cap) && has_cap(CAP_SYS_ADMIN)) {
+			strcpy(check->found, "yes, by cap_sys_admin");
+		} else {
+			strcpy(check->found, "no");
+			check->state = caps[i].without;
+			check->remedy = "run as root, or: setcap "
+					"cap_bpf,cap_perfmon,cap_sys_ptrace,cap_checkpoint_restore,"
+					"cap_dac_read_search=ep $(which tapir)";
+		}
+	}
+}
+
+/* ---- features ---------------------------------------------------------------------------- */
+
+static const struct {
+	enum tapir_check_state without;
+	const char *remedy;
+} features[TAPIR_FEATURE_CNT] = {
+	[TAPIR_FEATURE_BTF] = {TAPIR_CHECK_MISSING,
+			       "a kernel with CONFIG_DEBUG_INFO_BTF (distributions since 2021)"},
+	[TAPIR_FEATURE_RING_BUFFER] = {TAPIR_CHECK_MISSING, "Linux 5.8 or later"},
+	[TAPIR_FEATURE_TASK_STORAGE] = {TAPIR_CHECK_MISSING, "Linux 5.12 or later"},
+	[TAPIR_FEATURE_SLEEPABLE] =
+		{TAPIR_CHECK_LIMITED,
+		 "Linux 6.0 or later; till then such strings are marked as faults"},
+	[TAPIR_FEATURE_UPROBE_MULTI] =
+		{TAPIR_CHECK_LIMITED, "Linux 6.6 or later; till then few probes, slow to take off"},
+	[TAPIR_FEATURE_PERF_UPROBE] = {TAPIR_CHECK_LIMITED, "a kernel with CONFIG_UPROBE_EVENTS"},
+	[TAPIR_FEATURE_CPU_CLOCK] = {TAPIR_CHECK_LIMITED,
+				     "a kernel with CONFIG_PERF_EVENTS; record --no-samples"},
+};
+
+static void check_feature(struct tapir_checkup *checkup, const struct tapir_features *f,
+			  enum tapir_feature_id id)
+{
+	const struct tapir_feature *feature = &f->by_id[id];
+	struct tapir_check *check =
+		tapir_checkup__add(checkup, tapir_feature__name(id), tapir_feature__purpose(id));
+
+	if (feature->is_there) {
+		strcpy(check->found, "yes");
+		return;
+	}
+	if (id == TAPIR_FEATURE_PERF_UPROBE && tapir_features__has(f, TAPIR_FEATURE_UPROBE_MULTI)) {
+		strcpy(check->found, "no, and not needed");
+		return;
+	}
+	check->state = features[id].without;
+	check->remedy = features[id].remedy;
+	if (id == TAPIR_FEATURE_UPROBE_MULTI && !tapir_features__has(f, TAPIR_FEATURE_PERF_UPROBE))
+		check->state = TAPIR_CHECK_MISSING; /* no way at all */
+	if (feature->is_disabled) {
+		strcpy(check->found, "switched off by TAPIR_DISABLE");
+		check->remedy = "unset TAPIR_DISABLE";
+	} else if (feature->err == -EPERM || feature->err == -EACCES) {
+		snprintf(check->found, sizeof(check->found), "not allowed to try: err=-%s",
+			 tapir_errno__name(feature->err));
+		check->remedy = id == TAPIR_FEATURE_PERF_UPROBE ? "cap_sys_admin"
+								: "cap_bpf and cap_perfmon";
+	} else {
+		snprintf(check->found, sizeof(check->found), "no: err=-%s",
+			 tapir_errno__name(feature->err));
+	}
+}
+
+static void check_pid_filter(struct tapir_checkup *checkup, const struct tapir_features *f)
+{
+	struct tapir_check *check;
+	struct tapir_diag *old;
+	int result;
+
+	if (!tapir_features__has(f, TAPIR_FEATURE_UPROBE_MULTI))
+		return;
+	old = tapir_diag__take();
+	result = tapir_features__test_pid_filter();
+	tapir_diag__clear();
+	tapir_diag__give(old);
+	check = tapir_checkup__add(checkup, "pid_filter", "-p costs other processes nothing");
+	if (result == 1) {
+		strcpy(check->found, "yes");
+		return;
+	}
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "with -p other processes of the same program are trapped, then filtered";
+	check->remedy = "Linux 6.10 or later";
+	snprintf(check->found, sizeof(check->found), result ? "not tested: err=-%s" : "no",
+		 tapir_errno__name(result));
+}
+
+static void check_features(struct tapir_checkup *checkup)
+{
+	struct tapir_features f;
+
+	tapir_features__probe(&f);
+	for (int id = 0; id < TAPIR_FEATURE_CNT; id++)
+		check_feature(checkup, &f, id);
+	check_pid_filter(checkup, &f);
+}
+
+int tapir_doctor__run(uint32_t tgid, struct tapir_checkup *out)
+{
+	struct tapir_checkup checkup = {};
+	int err = 0;
+
+	check_kernel(&checkup);
+	check_caps(&checkup);
+	check_features(&checkup);
+	tapir_doctor__check_system(&checkup);
+	if (tgid)
+		err = tapir_doctor__check_process(&checkup, tgid);
+	if (err) {
+		tapir_checkup__fini(&checkup);
+		return err;
+	}
+	*out = checkup;
+	return 0;
+}

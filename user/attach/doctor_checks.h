@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* doctor_checks.h - between the files of the doctor. */
+#ifndef TAPIR_USER_DOCTOR_CHECKS_H
+#define TAPIR_USER_DOCTOR_CHECKS_H
+
+#include "attach/doctor.h"
+
+/* A new line, state OK; never NULL. Borrowed until the next one is added. */
+struct tapir_check *tapir_checkup__add(struct tapir_checkup *checkup, const char *name,
+				       const char *means);
+
+bool tapir_doctor__may_trace(void); /* CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN */
+
+void tapir_doctor__check_system(struct tapir_checkup *checkup);
+int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid);
+
+#endif

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Settings of the machine, and of one process, that change what tracing can see. */
+#include <errno.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#include "attach/discover.h"
+#include "attach/doctor_checks.h"
+#include "attach/proc.h"
+#include "base/diag.h"
+#include "base/file.h"
+
+#define SETTING_MAX_BYTES 4096
+#define PID_NS_INIT_INO	  0xEFFFFFFCu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+
+/* The first line of a small file into found; false and why: it cannot be read. */
+static bool read_setting(const char *path, struct tapir_check *check)
+{
+	tapir_autofree char *text = NULL;
+	int err = tapir_file__read(path, SETTING_MAX_BYTES, &text, NULL);
+
+	if (err) {
+		snprintf(check->found, sizeof(check->found), "unknown: err=-%s",
+			 tapir_errno__name(err));
+		return false;
+	}
+	text[strcspn(text, "\n")] = '\0';
+	snprintf(check->found, sizeof(check->found), "%s", text);
+	return true;
+}
+
+static void check_paranoid(struct tapir_checkup *checkup)
+{
+	struct tapir_check *check = tapir_checkup__add(checkup, "perf_event_paranoid",
+						       "does not matter with cap_perfmon");
+
+	if (!read_setting("/proc/sys/kernel/perf_event_paranoid", check) ||
+	    tapir_doctor__may_trace() || atoi(check->found) <= -1)
+		return;
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "without cap_perfmon only own processes may be sampled, or none";
+	check->remedy = "cap_perfmon (better than lowering it for everybody)";
+}
+
+/* Symbols of per-CPU data stand at 0 for everybody, so some more than the first are read. */
+static bool has_kernel_addresses(FILE *kallsyms)
+{
+	char line[512];
+
+	for (int i = 0; i < 2000 && fgets(line, sizeof(line), kallsyms); i++)
+		if (strtoull(line, NULL, 16))
+			return true;
+	return false;
+}
+
+/* Not the setting is asked but what it does. */
+static void check_kernel_names(struct tapir_checkup *checkup)
+{
+	struct tapir_check *check =
+		tapir_checkup__add(checkup, "kernel_names", "kernel frames have names");
+	tapir_autofile FILE *f = fopen("/proc/kallsyms", "re");
+
+	if (f && has_kernel_addresses(f)) {
+		strcpy(check->found, "yes");
+		return;
+	}
+	strcpy(check->found, f ? "addresses are hidden" : "no /proc/kallsyms");
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "kernel frames are numbers";
+	check->remedy = "sysctl kernel.kptr_restrict=0, or cap_syslog";
+}
+
+static void check_lockdown(struct tapir_checkup *checkup)
+{
+	struct tapir_check *check =
+		tapir_checkup__add(checkup, "lockdown", "the kernel lets its memory be read");
+
+	if (!read_setting("/sys/kernel/security/lockdown", check)) {
+		strcpy(check->found, "none");
+		return;
+	}
+	if (!strstr(check->found, "[confidentiality]"))
+		return;
+	check->state = TAPIR_CHECK_MISSING;
+	check->means = "programs may not read memory: no arguments, no stacks";
+	check->remedy = "boot with lockdown=integrity, or turn Secure Boot's lockdown off";
+}
+
+static bool may_lock_memory(void)
+{
+	cap_t mine = cap_get_proc();
+	cap_flag_value_t value = CAP_CLEAR;
+
+	if (mine && cap_get_flag(mine, CAP_IPC_LOCK, CAP_EFFECTIVE, &value))
+		value = CAP_CLEAR;
+	cap_free(mine);
+	return value == CAP_SET;
+}
+
+static void check_memlock(struct tapir_checkup *checkup)
+{
+	struct tapir_check *check =
+		tapir_checkup__add(checkup, "memlock", "room for the buffers of samples");
+	struct rlimit limit = {};
+
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	if (limit.rlim_cur == RLIM_INFINITY)
+		strcpy(check->found, "unlimited");
+	else
+		snprintf(check->found, sizeof(check->found), "%llu KiB%s",
+			 (unsigned long long)limit.rlim_cur / 1024,
+			 may_lock_memory() ? ", cap_ipc_lock lifts it" : "");
+	if (may_lock_memory() || limit.rlim_cur >= 8ull << 20)
+		return;
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "buffers of samples may be refused or small";
+	check->remedy = "ulimit -l 65536, or cap_ipc_lock";
+}
+
+static void check_cgroup(struct tapir_checkup *checkup)
+{
+	struct tapir_check *check =
+		tapir_checkup__add(checkup, "cgroup_v2", "--cgroup, in the kernel");
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent *m;
+
+	while (mounts && (m = getmntent(mounts)) && strcmp(m->mnt_type, "cgroup2") != 0)
+		;
+	if (mounts && m)
+		snprintf(check->found, sizeof(check->found), "%.150s", m->mnt_dir);
+	if (mounts)
+		endmntent(mounts);
+	if (*check->found)
+		return;
+	strcpy(check->found, "not mounted");
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "--cgroup is followed process by process";
+	check->remedy = "mount -t cgroup2 none /sys/fs/cgroup/unified";
+}
+
+static void check_clock(struct tapir_checkup *checkup)
+{
+	struct tapir_check *check =
+		tapir_checkup__add(checkup, "clock", "UTC times agree with other machines");
+	struct timex now = {};
+
+	if (adjtimex(&now) >= 0 && !(now.status & STA_UNSYNC)) {
+		snprintf(check->found, sizeof(check->found), "synchronised, error below %ld us",
+			 now.maxerror);
+		return;
+	}
+	strcpy(check->found, "not synchronised");
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "UTC times may be off; events are in order all the same";
+	check->remedy = "run chrony or systemd-timesyncd";
+}
+
+static void check_pid_namespace(struct tapir_checkup *checkup)
+{
+	struct tapir_check *check = tapir_checkup__add(checkup, "pid_namespace",
+						       "pids here are those the kernel records");
+	struct stat st;
+
+	if (!stat("/proc/self/ns/pid", &st) && st.st_ino == PID_NS_INIT_INO) {
+		strcpy(check->found, "the machine's own");
+		return;
+	}
+	strcpy(check->found, "a container's");
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "pids here are not those that the kernel records";
+	check->remedy = "run in the host's pid namespace (podman run --pid=host, hostPID: true)";
+}
+
+void tapir_doctor__check_system(struct tapir_checkup *checkup)
+{
+	check_paranoid(checkup);
+	check_kernel_names(checkup);
+	check_lockdown(checkup);
+	check_memlock(checkup);
+	check_cgroup(checkup);
+	check_clock(checkup);
+	check_pid_namespace(checkup);
+}
+
+/* ---- one process ------------------------------------------------------------------------- */
+
+static void check_probes(struct tapir_checkup *checkup, uint32_t tgid)
+{
+	struct tapir_check *check =
+		tapir_checkup__add(checkup, "process_probes", "what 'tapir list -p' shows");
+	struct tapir_discovery d = {};
+	struct tapir_diag *old = tapir_diag__take();
+	int err = tapir_discover__process(tgid, &d);
+
+	tapir_diag__clear();
+	tapir_diag__give(old);
+	snprintf(check->found, sizeof(check->found), "%zu sites in %zu of %zu files, %zu not read",
+		 d.sites.cnt, d.files.cnt, d.file_cnt, d.skipped_file_cnt);
+	if (err) {
+		snprintf(check->found, sizeof(check->found), "cannot look: err=-%s",
+			 tapir_errno__name(err));
+		check->state = TAPIR_CHECK_MISSING;
+		check->remedy = "be its user, or cap_sys_ptrace";
+	} else if (!d.sites.cnt) {
+		check->state = TAPIR_CHECK_LIMITED;
+		check->means = "no events of its own; samples and switches can be recorded";
+		check->remedy = "a build with probes (configure --enable-dtrace, --with-dtrace)";
+	}
+	tapir_discovery__fini(&d);
+}
+
+int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid)
+{
+	struct tapir_check *check;
+	struct tapir_proc proc;
+	int err = tapir_proc__read(tgid, &proc);
+
+	if (err)
+		return err;
+	check = tapir_checkup__add(checkup, "process", "whom -p names");
+	snprintf(check->found, sizeof(check->found), "%u %.15s, uid %u%s", tgid, proc.comm,
+		 proc.uid, proc.ns_tgid != tgid ? ", in a container" : "");
+	if (proc.is_kernel_thread) {
+		check->state = TAPIR_CHECK_MISSING;
+		check->means = "a kernel thread has no user-space probes";
+		check->remedy = "name a process of user space";
+	} else {
+		check_probes(checkup, tgid);
+	}
+	tapir_proc__fini(&proc);
+	return 0;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tapir doctor: collected once, shown as lines or as one JSON document. */
+#include <errno.h>
+#include <string.h>
+
+#include "attach/doctor.h"
+#include "base/diag.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+
+struct args {
+	struct tapir_pids pids;
+	bool json;
+};
+
+static const struct tapir_option options[] = {
+	TAPIR_PIDS("pid", 'p', "PID", "look at this process too", struct args, pids),
+	TAPIR_FLAG("json", 0, "one JSON document", struct args, json),
+	{}};
+
+static const char *const states[] = {"ok", "limited", "missing"};
+
+/* One remedy of several lines in a row is said once, behind the last of them. */
+static bool says_remedy(const struct tapir_checkup *checkup, const struct tapir_check *check)
+{
+	const struct tapir_check *next = check + 1;
+
+	if (check->state == TAPIR_CHECK_OK || !check->remedy)
+		return false;
+	return next == checkup->data + checkup->cnt || next->state == TAPIR_CHECK_OK ||
+	       next->remedy != check->remedy;
+}
+
+static void write_row(const struct tapir_check *check, const size_t widths[2],
+		      struct tapir_str *out)
+{
+	const struct tapir_palette *p = tapir_terminal__palette(stdout);
+	const char *const colours[] = {p->green, p->yellow, p->red};
+	size_t from;
+
+	tapir_str__addf(out, "%s%-7s%s  ", colours[check->state], states[check->state], p->off);
+	from = out->len;
+	tapir_str__adds(out, check->name);
+	tapir_str__pad(out, from, widths[0] + 2);
+	from = out->len;
+	tapir_str__add_printable(out, check->found, strlen(check->found));
+	tapir_str__pad(out, from, widths[1]);
+	tapir_str__addf(out, "  %s\n", check->means);
+}
+
+static void write_plain(const struct tapir_checkup *checkup, struct tapir_str *out)
+{
+	const struct tapir_check *check;
+	size_t widths[2] = {};
+
+	tapir_vec_for_each (check, checkup) {
+		size_t lens[2] = {strlen(check->name), strlen(check->found)};
+
+		for (int i = 0; i < 2; i++) /* one long cell does not push all others aside */
+			if (lens[i] > widths[i] && lens[i] <= 40)
+				widths[i] = lens[i];
+	}
+	tapir_vec_for_each (check, checkup) {
+		write_row(check, widths, out);
+		if (says_remedy(checkup, check))
+			tapir_str__addf(out, "         to get it: %s\n", check->remedy);
+	}
+	tapir_str__addf(
+		out, "\n%s\n",
+		tapir_checkup__can_record(checkup)
+			? "Recording works here. Next: tapir list --all"
+			: "Recording does not work here, for want of what is missing above.");
+}
+
+static void write_json(const struct tapir_checkup *checkup, struct tapir_str *out)
+{
+	struct tapir_json j = tapir_json__to(out);
+	const struct tapir_check *check;
+
+	tapir_json__open(&j, NULL, '{');
+	tapir_json__bool(&j, "can_record", tapir_checkup__can_record(checkup));
+	tapir_json__open(&j, "checks", '[');
+	tapir_vec_for_each (check, checkup) {
+		tapir_json__open(&j, NULL, '{');
+		tapir_json__str(&j, "name", check->name);
+		tapir_json__str(&j, "state", states[check->state]);
+		tapir_json__str(&j, "found", check->found);
+		tapir_json__str(&j, "means", check->means);
+		tapir_json__str(&j, "remedy",
+				check->state == TAPIR_CHECK_OK ? NULL : check->remedy);
+		tapir_json__close(&j, '}');
+	}
+	tapir_json__close(&j, ']');
+	tapir_json__close(&j, '}');
+	tapir_str__addc(out, '\n');
+}
+
+/* -ENOTSUP with the names of what is missing. */
+static int verdict(const struct tapir_checkup *checkup)
+{
+	const struct tapir_check *check;
+	struct tapir_str names = {};
+
+	if (tapir_checkup__can_record(checkup))
+		return 0;
+	tapir_vec_for_each (check, checkup)
+		if (check->state == TAPIR_CHECK_MISSING)
+			tapir_str__addf(&names, "%s%s", names.len ? ", " : "", check->name);
+	tapir_diag__add("Recording does not work here: missing: %s", names.data ? names.data : "");
+	tapir_str__fini(&names);
+	return -ENOTSUP;
+}
+
+static int run(struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	struct tapir_checkup checkup = {};
+	struct tapir_str out = {};
+	int err;
+
+	if (args->pids.cnt > 1)
+		return tapir_cli__usage(cli, "one process at a time");
+	err = tapir_doctor__run(args->pids.cnt ? args->pids.data[0] : 0, &checkup);
+	if (!err) {
+		(args->json ? write_json : write_plain)(&checkup, &out);
+		err = tapir_terminal__flush(&out);
+	}
+	if (!err)
+		err = verdict(&checkup);
+	tapir_str__fini(&out);
+	tapir_checkup__fini(&checkup);
+	return err;
+}
+
+const struct tapir_command tapir_cmd_doctor = {
+	.name = "doctor",
+	.summary = "what this kernel and this user can do, and how to get what is missing",
+	.synopsis = "[-p PID] [--json]",
+	.text = "Tries what recording needs, changes nothing, and takes a tenth of a second. "
+		"'limited'\n"
+		"means that recording works without it, 'missing' that it does not. The exit "
+		"status is 0\n"
+		"when recording works and 3 when it does not.",
+	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
+	.examples =
+		(const struct tapir_example[]){
+			{"doctor", "can I record here?"},
+			{"doctor -p 4242", "and this process?"},
+			{"doctor --json | jq -r '.checks[] | select(.state != \"ok\") | .name'",
+			 "what is not as it should be, for a script"},
+			{}},
+	.args_bytes = sizeof(struct args),
+	.run = run,
+};
