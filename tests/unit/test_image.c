@@ -90,6 +90,10 @@ static void file_is_refused_when_its_header_lies(void **state)
 		h->e_shnum = 0;
 		((Elf64_Shdr *)(b.bytes + h->e_shoff))->sh_size = 1ull << 40;
 	});
+	REFUSED_WITH({
+		h->e_shnum = 0;
+		((Elf64_Shdr *)(b.bytes + h->e_shoff))->sh_size = 60000; /* not in the file */
+	});
 #undef REFUSED_WITH
 	elf_builder__fini(&b);
 }

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #define MAX_LOADED_BYTES   (512u << 20) /* of all sections: sparse files are cheap to make */
+#define MAX_SECTION_CNT	   65536u	/* only object files have more */
 #define MAX_SEGMENT_CNT	   1024u
 #define MAX_BUILD_ID_BYTES 64u
 #define MAX_NOTE_BYTES	   (64u << 10) /* searched for a build ID, */
@@ -67,7 +68,7 @@ static int check_section_cnt(int fd, const Elf64_Ehdr *head, uint64_t file_bytes
 			return -ENOEXEC;
 		cnt = first.sh_size;
 	}
-	if (cnt > file_bytes / sizeof(first))
+	if (cnt > MAX_SECTION_CNT)
 		return -ENOEXEC;
 	return fits(head->e_shoff, cnt * sizeof(first), file_bytes) ? 0 : -ENOEXEC;
 }
@@ -85,7 +86,7 @@ static int check_header(const struct tapir_elf *e)
 	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB)
 		return not_elf(e->name, "only 64-bit little-endian files are read");
 	if (check_section_cnt(e->fd, &head, file_bytes))
-		return not_elf(e->name, "section headers lie outside of the file");
+		return not_elf(e->name, "too many section headers, or outside of the file");
 	if (head.e_phnum > MAX_SEGMENT_CNT)
 		return not_elf(e->name, "too many program headers");
 	if (head.e_phnum && (head.e_phentsize != sizeof(Elf64_Phdr) ||

@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_SYMBOL_CNT	(8u << 20)
+#define MAX_SYMBOL_CNT	(4u << 20) /* seen: 53,000 in a JVM */
 #define MAX_NAME_BYTES	(16u << 10)
 #define MAX_NAMES_BYTES (512u << 20)
 #define MAX_NESTING	16 /* functions that may start within another one before its end */
