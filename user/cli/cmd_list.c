@@ -63,6 +63,17 @@ static int understand(const struct tapir_cli *cli, struct question *q)
 	return 0;
 }
 
+static int discover_process(uint32_t tgid, struct tapir_discovery *d)
+{
+	struct tapir_proc proc;
+	int err = tapir_proc__read(tgid, &proc); /* knows best what is wrong with a pid */
+
+	if (err)
+		return err;
+	tapir_proc__fini(&proc);
+	return tapir_discover__process(tgid, d);
+}
+
 static int discover(const struct args *args, const struct question *q, struct tapir_discovery *d)
 {
 	int err = 0;
@@ -71,15 +82,8 @@ static int discover(const struct args *args, const struct question *q, struct ta
 		return tapir_discover__file(q->path, d);
 	if (args->all)
 		return tapir_discover__all(d);
-	for (size_t i = 0; i < args->pids.cnt && !err; i++) {
-		struct tapir_proc proc;
-
-		err = tapir_proc__read(args->pids.data[i], &proc);
-		if (!err)
-			err = tapir_discover__process(args->pids.data[i], d);
-		if (!err)
-			tapir_proc__fini(&proc);
-	}
+	for (size_t i = 0; i < args->pids.cnt && !err; i++)
+		err = discover_process(args->pids.data[i], d);
 	return err;
 }
 

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command line, used wrongly: every mistake is a line that teaches and an exit code that tells."""
+import json
+import os
+import re
+import subprocess
+import threading
+
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
+          "--ambient-caps=-all")
+
+USAGE = (
+    (("lsit",), "did you mean 'tapir list'?"),
+    (("--jsno",), "no option '--jsno'"),
+    (("list",), "tapir list -p 4242"),
+    (("list", "--jsno"), "did you mean '--json'?"),
+    (("list", "-p", "x"), "'x' is not a process id"),
+    (("list", "-p", "1", "--all"), "leave out"),
+    (("list", "-p"), "--pid needs PID"),
+    (("list", "/bin/ls", "a", "b"), "what is 'b'?"),
+    (("list", "-p", "1", "a", "b"), "one GLOB at a time"),
+    (("list", "/usr/bin/python3", "a b:c"), "cannot stand in a provider's name"),
+    (("doctor", "x"), "what is 'x'?"),
+    (("doctor", "-p", "1,2"), "one process at a time"),
+    (("help", "nothing"), "no command or topic 'nothing'"),
+    (("--", "ls"), "stands before a command"),
+)
+
+
+def commands(t):
+    text = t.tapir("help").out
+    block = text.split("Commands")[1].split("Topics")[0]
+    return re.findall(r"^  (\w+) ", block, re.M)
+
+
+def one_line(t, result, part):
+    lines = result.err.splitlines()
+    t.ok(len(lines) == 1 and lines[0].startswith("tapir: ") and part in lines[0],
+         f"{result.argv}: {part!r} in one line on stderr: {result.err!r}")
+    t.eq(result.out, "", "stdout")
+
+
+def as_nobody(t, *args, env=None):
+    t.need("setpriv")
+    probe = t.run(*NOBODY, t.tapir_path, "--version")
+    if probe.rc:
+        t.skip("nobody may not run the build")
+    return t.run(*NOBODY, t.tapir_path, *args, env=env)
+
+
+def test_usage_error_teaches_when_words_are_wrong(t):
+    for args, part in USAGE:
+        one_line(t, t.tapir(*args, expect=2), part)
+
+
+def test_every_command_refuses_nonsense_and_has_examples(t):
+    t.ok({"list", "doctor", "help"} <= set(commands(t)), "commands are listed")
+    for name in commands(t):
+        one_line(t, t.tapir(name, "--no-such-option", expect=2), f"'tapir help {name}'")
+        text = t.tapir(name, "--help").out
+        t.ok("Examples:" in text and f"usage: tapir {name}" in text, f"help of {name}: {text!r}")
+        t.eq(text, t.tapir("help", name).out, f"help {name}")
+
+
+def test_manual_and_completion_are_well_formed(t):
+    for option, checker in (("--man", (t.need("groff"), "-man", "-ww", "-z")),
+                            ("--completion", ("bash", "-n"))):
+        file = t.path("text")
+        with open(file, "w", encoding="utf-8") as f:
+            f.write(t.tapir("help", option).out)
+        result = t.run(*checker, file)
+        t.eq((result.rc, result.err), (0, ""), option)
+
+
+def test_completion_offers_commands_and_options(t):
+    file = t.path("completion")
+    with open(file, "w", encoding="utf-8") as f:
+        f.write(t.tapir("help", "--completion").out)
+    script = f"""source {file}
+        complete_words() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tapir; echo "${{COMPREPLY[@]}}"; }}
+        complete_words tapir doc; complete_words tapir list --js; complete_words tapir list -p {os.getpid()}"""
+    t.eq(t.run("bash", "-c", script).out.splitlines(), ["doctor", "--json", str(os.getpid())], "words")
+
+
+def test_file_is_named_when_it_is_no_program(t):
+    plain = t.path("plain")
+    with open(plain, "w", encoding="utf-8") as f:
+        f.write("no ELF\n" * 100)
+    os.mkfifo(t.path("fifo"))
+    for file, part in ((t.path("none"), "ENOENT"), (plain, "Not an ELF file"), (t.tmp, t.tmp),
+                       (t.path("fifo"), t.path("fifo")), ("/dev/zero", "/dev/zero")):
+        one_line(t, t.tapir("list", file, expect=1), part)
+
+
+def test_cut_program_is_no_crash_wherever_it_ends(t):
+    with open(t.target_path("types"), "rb") as f:
+        whole = f.read()
+    cut, seen = t.path("cut"), set()
+    for i in range(48):
+        with open(cut, "wb") as f:
+            f.write(whole[:len(whole) * i // 48])
+        result = t.tapir("list", cut, expect=None)
+        t.ok(result.rc in (0, 1), f"{i}/48 of a file: exit {result.rc} {result.err}")
+        t.ok(result.err.startswith("tapir: ") or result.out, f"{i}/48 of a file: a word")
+        seen.add(result.rc)
+    t.ok(1 in seen, "a file cut in its header is refused")
+
+
+def test_program_without_probes_is_no_failure(t):
+    result = t.tapir("list", "/bin/true")
+    t.ok("has no USDT probes" in result.err and not result.out, result.err)
+    t.eq(t.tapir("-q", "list", "/bin/true", "--json").err, "", "-q")
+
+
+def test_near_miss_is_named_when_a_glob_finds_nothing(t):
+    file = t.target_path("manysites")
+    one_line(t, t.tapir("list", file, "zzzz", expect=1), "No probe is called 'zzzz'")
+    provider = t.tapir("list", file, "--json").json_lines()[0]["provider"]
+    one_line(t, t.tapir("list", file, f"{provider}x:s040", expect=1), f"did you mean '{provider}:s040'?")
+
+
+def test_process_is_named_when_it_is_none(t):
+    child = subprocess.Popen(["true"])
+    child.wait()
+    for command in ("list", "doctor"):
+        one_line(t, t.tapir(command, "-p", child.pid, expect=1), f"No process {child.pid}")
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        one_line(t, t.tapir("list", "-p", thread.native_id, expect=1), f"its process is {os.getpid()}")
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_rights_are_named_when_they_are_missing(t):
+    result = as_nobody(t, "list", "-p", os.getpid())
+    t.eq(result.rc, 3, f"exit of list as nobody: {result.err}")
+    one_line(t, result, "CAP_SYS_PTRACE")
+    result = as_nobody(t, "doctor")
+    t.eq(result.rc, 3, "exit of doctor as nobody")
+    t.ok("missing: cap_bpf, cap_perfmon" in result.err, f"what is missing: {result.err!r}")
+    t.ok("setcap" in result.out, "the way to get it")
+
+
+def test_doctor_says_no_when_a_feature_is_switched_off(t):
+    for disabled, rc in (("btf", 3), ("ring_buffer", 3), ("uprobe_multi", 0), ("sleepable", 0),
+                         ("uprobe_multi,perf_uprobe", 3)):
+        env = dict(os.environ, TAPIR_DISABLE=disabled)
+        result = t.run(t.tapir_path, "doctor", "--json", env=env)
+        t.eq(result.rc, rc, f"exit without {disabled}: {result.err}")
+        document = json.loads(result.out)
+        t.eq(document["can_record"], rc == 0, f"can_record without {disabled}")
+        states = {check["name"]: check["state"] for check in document["checks"]}
+        for name in disabled.split(","):
+            t.ok(states[name] != "ok", f"{name} is not ok without it")
+
+
+def test_failure_is_told_when_output_cannot_be_written(t):
+    for args in (("list", "/usr/bin/python3"), ("help",), ("doctor",), ("help", "--man")):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([t.tapir_path, *args], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  timeout=30, check=False)
+        t.eq(done.returncode, 1, f"exit of {args}")
+        t.ok("Cannot write to standard output: err=-ENOSPC" in done.stderr, done.stderr)
+
+
+def test_no_colour_leaves_a_pipe_or_is_there_against_the_will(t):
+    t.ok("\033" not in t.tapir("help").out, "a pipe")
+    script = t.need("script")
+    for no_color, wanted in (("", True), ("1", False)):
+        env = dict(os.environ, TERM="xterm", NO_COLOR=no_color)
+        out = t.run(script, "-qec", f"{t.tapir_path} help", "/dev/null", env=env).out
+        t.eq("\033[1m" in out, wanted, f"colour on a terminal, wanted {wanted}")
