@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Remembering descriptions. Looking up: lookup.c; repeating and forgetting: segment.c. */
+#include "trace/catalog.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "trace/catalog_impl.h"
+#include "trace/record.h"
+
+/* Successors a new mapping may push aside, and mappings a fork inherits. */
+#define REPLACED_MAX  256
+#define INHERITED_MAX 8192
+
+struct tapir_catalog *tapir_catalog__new(enum tapir_catalog_mode mode, struct tapir_writer *w)
+{
+	struct tapir_catalog *c = calloc(1, sizeof(*c));
+
+	if (c) {
+		c->mode = mode;
+		c->writer = w;
+		c->gen = 1;
+	}
+	return c;
+}
+
+static void free_chain(struct tapir_catalog *c, struct entry *e)
+{
+	while (e) {
+		struct entry *older = e->older;
+
+		tapir_catalog__free_entry(c, e);
+		e = older;
+	}
+}
+
+static void free_map_of_entries(struct tapir_catalog *c, struct tapir_map *map)
+{
+	for (size_t i = 0; i < map->cap; i++)
+		if (map->slots[i].used)
+			free_chain(c, (struct entry *)(uintptr_t)map->slots[i].value);
+	tapir_map__fini(map);
+}
+
+void tapir_catalog__free(struct tapir_catalog *c)
+{
+	if (!c)
+		return;
+	free_map_of_entries(c, &c->probes);
+	free_map_of_entries(c, &c->metadata);
+	free_map_of_entries(c, &c->stacks);
+	free_map_of_entries(c, &c->threads);
+	for (size_t i = 0; i < c->processes.cap; i++)
+		if (c->processes.slots[i].used)
+			tapir_catalog__free_process(c,
+						    (struct process *)c->processes.slots[i].value);
+	tapir_map__fini(&c->processes);
+	for (size_t i = 0; i < c->files.cap; i++)
+		if (c->files.slots[i].used)
+			tapir_catalog__free_file(c, (struct file *)c->files.slots[i].value);
+	tapir_map__fini(&c->files);
+	free_chain(c, c->clock);
+	for (size_t i = 0; i < c->metas.cnt; i++)
+		free_chain(c, c->metas.data[i]);
+	tapir_vec__fini(&c->metas);
+	tapir_map__fini(&c->used);
+	tapir_vec__fini(&c->unnamed);
+	free(c);
+}
+
+/* ---- entries -------------------------------------------------------------------------------- */
+
+static uint64_t cost_of(const struct tapir_rec *rec)
+{
+	return sizeof(struct entry) + rec->size + TAPIR_CATALOG_OVERHEAD_BYTES;
+}
+
+void tapir_catalog__free_entry(struct tapir_catalog *c, struct entry *e)
+{
+	c->bytes -= cost_of(e->rec);
+	free(e);
+}
+
+static int entry_new(struct tapir_catalog *c, const struct tapir_rec *rec, struct entry **out)
+{
+	struct entry *e;
+
+	if (c->bytes + cost_of(rec) > TAPIR_CATALOG_MAX_BYTES) {
+		if (!c->refused++)
+			tapir_diag__add("Too many descriptions: what exceeds %u MB stays unnamed",
+					TAPIR_CATALOG_MAX_BYTES >> 20);
+		return -ENOSPC;
+	}
+	e = malloc(sizeof(*e) + rec->size);
+	if (!e)
+		return -ENOMEM;
+	*e = (struct entry){.used_gen = c->gen};
+	memcpy(e->rec, rec, rec->size);
+	c->bytes += cost_of(rec);
+	*out = e;
+	return 0;
+}
+
+/* A repeated PROCESS says EXISTING: that is no difference. */
+static bool same_record(const struct tapir_rec *a, const struct tapir_rec *b)
+{
+	size_t from = 0;
+
+	if (a->size != b->size)
+		return false;
+	if (a->type == TAPIR_REC_PROCESS && b->type == TAPIR_REC_PROCESS) {
+		from = offsetof(struct tapir_rec_process, kind);
+		if (memcmp(a, b, from))
+			return false;
+		from += sizeof(((struct tapir_rec_process *)0)->kind);
+	}
+	return !memcmp((const char *)a + from, (const char *)b + from, a->size - from);
+}
+
+/*
+ * rec takes the place of *at (NULL: nothing there yet), its links and set membership.
+ * 1: it is new or differs, 0: the same is there already.
+ */
+static int replace(struct tapir_catalog *c, struct entry **at, const struct tapir_rec *rec)
+{
+	struct entry *old = *at, *e;
+	int err;
+
+	if (old && same_record(old->rec, rec)) {
+		old->used_gen = c->gen;
+		return 0;
+	}
+	err = entry_new(c, rec, &e);
+	if (err)
+		return err;
+	if (old) {
+		e->older = old->older;
+		tapir_catalog__free_entry(c, old);
+	}
+	*at = e;
+	return 1;
+}
+
+/* Writes what was remembered, and hands its news on. */
+static int and_put(struct tapir_catalog *c, struct entry *e, int news)
+{
+	int err = news < 0 ? news : tapir_catalog__put_entry(c, e);
+
+	return err < 0 ? err : news;
+}
+
+static int describe_by_id(struct tapir_catalog *c, struct tapir_map *map, uint64_t id,
+			  const struct tapir_rec *rec)
+{
+	bool is_new;
+	uint64_t *slot = tapir_map__put(map, id, &is_new);
+	struct entry *e;
+	int news;
+
+	if (!slot)
+		return -ENOMEM;
+	e = (struct entry *)(uintptr_t)*slot;
+	news = replace(c, &e, rec);
+	if (news < 0 && is_new)
+		tapir_map__del(map, id);
+	else
+		*slot = (uint64_t)(uintptr_t)e;
+	return and_put(c, e, news);
+}
+
+/* ---- threads and processes: chains, newest first -------------------------------------------- */
+
+/* Keeps a chain short: ids are used again, but only the last few can be asked for. */
+static void trim_chain(struct tapir_catalog *c, struct entry *e)
+{
+	for (int i = 1; e && i < INSTANCES_MAX; i++)
+		e = e->older;
+	if (e) {
+		free_chain(c, e->older);
+		e->older = NULL;
+	}
+}
+
+static int describe_in_chain(struct tapir_catalog *c, struct entry **newest,
+			     const struct tapir_rec *rec)
+{
+	struct entry **at = newest, *e = NULL;
+	int news;
+
+	while (*at && (*at)->rec->time_ns > rec->time_ns)
+		at = &(*at)->older;
+	if (*at && (*at)->rec->time_ns == rec->time_ns) {
+		news = replace(c, at, rec);
+		return and_put(c, *at, news);
+	}
+	news = replace(c, &e, rec);
+	if (news < 0)
+		return news;
+	e->older = *at;
+	*at = e;
+	news = and_put(c, e, news);
+	trim_chain(c, *newest);
+	return news;
+}
+
+static int describe_thread(struct tapir_catalog *c, const struct tapir_rec *rec)
+{
+	uint64_t tid = ((const struct tapir_rec_thread *)rec)->tid;
+	uint64_t *slot = tapir_map__put(&c->threads, tid, NULL);
+	struct entry *newest;
+	int news;
+
+	if (!slot)
+		return -ENOMEM;
+	newest = (struct entry *)(uintptr_t)*slot;
+	news = describe_in_chain(c, &newest, rec);
+	if (newest)
+		*slot = (uint64_t)(uintptr_t)newest;
+	else
+		tapir_map__del(&c->threads, tid);
+	return news;
+}
+
+/* Finds or makes the small object behind a key. */
+static void *owner_of(struct tapir_catalog *c, struct tapir_map *map, uint64_t key, size_t bytes)
+{
+	uint64_t *slot;
+	void *owner = tapir_catalog__in(map, key);
+
+	if (owner || c->bytes > TAPIR_CATALOG_MAX_BYTES)
+		return owner;
+	owner = calloc(1, bytes);
+	slot = owner ? tapir_map__put(map, key, NULL) : NULL;
+	if (!slot) {
+		free(owner);
+		return NULL;
+	}
+	*slot = (uint64_t)(uintptr_t)owner;
+	c->bytes += bytes + TAPIR_CATALOG_OVERHEAD_BYTES;
+	return owner;
+}
+
+static int describe_mapping(struct tapir_catalog *c, const struct tapir_rec_mapping *m);
+
+/* The child's address space is a copy: its mappings hold from the fork on. */
+static int inherit(struct tapir_catalog *c, const struct tapir_rec_process *child)
+{
+	const struct process *parent = tapir_catalog__in(&c->processes, child->parent_tgid);
+	uint64_t image_ns = parent ? tapir_catalog__image_ns(parent, child->h.time_ns) : 0;
+	const struct tapir_ordset_node *node = NULL;
+	int err = 0;
+
+	if (!parent || child->parent_tgid == child->tgid)
+		return 0;
+	for (int i = 0; err >= 0 && i < INHERITED_MAX; i++) {
+		struct tapir_rec_mapping *m;
+		const struct entry *e;
+
+		node = tapir_ordset__next(&parent->mappings, node);
+		if (!node)
+			return 0;
+		e = (const struct entry *)node;
+		if (e->until_ns || e->node.time < image_ns)
+			continue;
+		m = malloc(e->rec->size);
+		if (!m)
+			return -ENOMEM;
+		memcpy(m, e->rec, e->rec->size);
+		m->tgid = child->tgid;
+		m->h.time_ns = child->h.time_ns;
+		err = describe_mapping(c, m);
+		free(m);
+	}
+	return err < 0 ? err : 0;
+}
+
+/* An end is told once, not remembered as a description. */
+static int describe_exit(struct tapir_catalog *c, const struct tapir_rec_process *rec)
+{
+	struct process *p = tapir_catalog__in(&c->processes, rec->tgid);
+	int err = c->writer ? tapir_writer__put(c->writer, &rec->h) : 0;
+
+	if (p) {
+		p->exit_ns = rec->h.time_ns;
+		p->exit_gen = c->gen;
+	}
+	return err ? err : 1;
+}
+
+static int describe_process(struct tapir_catalog *c, const struct tapir_rec_process *rec)
+{
+	struct process *p;
+	int news, err;
+
+	if (rec->kind == TAPIR_PROCESS_EXIT)
+		return describe_exit(c, rec);
+	p = owner_of(c, &c->processes, rec->tgid, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	if (rec->h.time_ns > p->exit_ns)
+		p->exit_ns = 0;
+	news = describe_in_chain(c, &p->newest, &rec->h);
+	if (news > 0 && c->mode == TAPIR_CATALOG_LIVE && rec->kind == TAPIR_PROCESS_FORK) {
+		err = inherit(c, rec);
+		return err ? err : news;
+	}
+	return news;
+}
+
+/* ---- mappings, symbols, JIT: ordered sets -----------------------------------------------------
+ */
+
+/* *out: the entry, also when it was known. */
+static int describe_in_set(struct tapir_catalog *c, struct tapir_ordset *set, uint64_t pos,
+			   uint64_t time, const struct tapir_rec *rec, struct entry **out)
+{
+	struct entry *e = (struct entry *)tapir_ordset__floor(set, pos, time);
+	struct entry *fresh;
+	int err;
+
+	if (e && (e->node.pos != pos || e->node.time != time))
+		e = NULL;
+	if (e && same_record(e->rec, rec)) {
+		e->used_gen = c->gen;
+		*out = e;
+		return and_put(c, e, 0);
+	}
+	err = entry_new(c, rec, &fresh);
+	if (err)
+		return err;
+	if (e) {
+		tapir_ordset__remove(set, &e->node);
+		tapir_catalog__free_entry(c, e);
+	}
+	fresh->node.pos = pos;
+	fresh->node.time = time;
+	tapir_ordset__insert(set, &fresh->node);
+	*out = fresh;
+	return and_put(c, fresh, 1);
+}
+
+static int describe_mapping(struct tapir_catalog *c, const struct tapir_rec_mapping *m)
+{
+	struct process *p = owner_of(c, &c->processes, m->tgid, sizeof(*p));
+	struct tapir_ordset_node *node;
+	struct entry *e;
+	uint64_t from_ns;
+	int news;
+
+	if (!p)
+		return -ENOMEM;
+	/* "From the start" is from the start of the program that runs now. */
+	from_ns = m->h.time_ns ? m->h.time_ns : tapir_catalog__image_ns(p, UINT64_MAX);
+	news = describe_in_set(c, &p->mappings, m->start_va, from_ns, &m->h, &e);
+	if (news <= 0)
+		return news;
+	node = tapir_ordset__ceil(&p->mappings, m->start_va, 0);
+	for (int i = 0; node && node->pos < m->end_va && i < REPLACED_MAX; i++) {
+		struct entry *other = (struct entry *)node;
+
+		if (node->time < from_ns && !other->until_ns)
+			other->until_ns = from_ns;
+		node = tapir_ordset__next(&p->mappings, node);
+	}
+	return news;
+}
+
+static int describe_symbol(struct tapir_catalog *c, const struct tapir_rec_symbol *s)
+{
+	struct file *f = owner_of(c, &c->files, s->file_id, sizeof(*f));
+	struct entry *e;
+
+	return f ? describe_in_set(c, &f->symbols, s->start_off, 0, &s->h, &e) : -ENOMEM;
+}
+
+static int describe_jit(struct tapir_catalog *c, const struct tapir_rec_jit *j)
+{
+	struct process *p = owner_of(c, &c->processes, j->tgid, sizeof(*p));
+	struct entry *e;
+
+	return p ? describe_in_set(c, &p->jits, j->start_va, j->from_ns, &j->h, &e) : -ENOMEM;
+}
+
+/* ---- the recording itself ---------------------------------------------------------------------
+ */
+
+static bool same_key(const struct tapir_rec *a, const struct tapir_rec *b)
+{
+	struct tapir_meta_view x, y;
+
+	tapir_meta_view__of(a, &x);
+	tapir_meta_view__of(b, &y);
+	return x.key.len == y.key.len && !memcmp(x.key.data, y.key.data, x.key.len);
+}
+
+static int describe_meta(struct tapir_catalog *c, const struct tapir_rec *rec)
+{
+	struct entry **at, *e = NULL;
+	int news;
+
+	tapir_vec_for_each (at, &c->metas)
+		if (same_key((*at)->rec, rec)) {
+			news = replace(c, at, rec);
+			return and_put(c, *at, news);
+		}
+	if (c->metas.cnt == META_CNT) {
+		c->refused++;
+		return -ENOSPC;
+	}
+	news = replace(c, &e, rec);
+	if (news < 0)
+		return news;
+	if (!tapir_vec__push(&c->metas, e)) {
+		tapir_catalog__free_entry(c, e);
+		return -ENOMEM;
+	}
+	return and_put(c, e, news);
+}
+
+int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec)
+{
+	int news;
+
+	switch (rec->type) {
+	case TAPIR_REC_PROBE:
+		return describe_by_id(c, &c->probes,
+				      ((const struct tapir_rec_probe *)rec)->probe_id, rec);
+	case TAPIR_REC_METADATA:
+		return describe_by_id(c, &c->metadata,
+				      ((const struct tapir_rec_metadata *)rec)->probe_id, rec);
+	case TAPIR_REC_STACK:
+		return describe_by_id(c, &c->stacks,
+				      ((const struct tapir_rec_stack *)rec)->stack_id, rec);
+	case TAPIR_REC_THREAD:
+		return describe_thread(c, rec);
+	case TAPIR_REC_PROCESS:
+		return describe_process(c, (const struct tapir_rec_process *)rec);
+	case TAPIR_REC_MAPPING:
+		return describe_mapping(c, (const struct tapir_rec_mapping *)rec);
+	case TAPIR_REC_SYMBOL:
+		return describe_symbol(c, (const struct tapir_rec_symbol *)rec);
+	case TAPIR_REC_JIT:
+		return describe_jit(c, (const struct tapir_rec_jit *)rec);
+	case TAPIR_REC_META:
+		return describe_meta(c, rec);
+	case TAPIR_REC_CLOCK:
+		news = replace(c, &c->clock, rec);
+		return and_put(c, c->clock, news);
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * catalog.h - what ids mean: probes, stacks, threads, processes, mappings, names.
+ *
+ * Two users. A recorder feeds it every describing record and tells it what every event
+ * uses; the catalog writes each description once into every segment that needs it ("a
+ * segment names everything it uses"). A reader fills it from the file and looks things up
+ * while it prints, by id and time.
+ *
+ * Memory is bounded (TAPIR_CATALOG_MAX_BYTES): stacks and names live for this segment and
+ * the one before, what belongs to a process until the segment after its EXIT; what does
+ * not fit is refused and counted. Not thread-safe. Pointers to records are borrowed until
+ * the next describe or new_segment.
+ */
+#ifndef TAPIR_USER_CATALOG_H
+#define TAPIR_USER_CATALOG_H
+
+#include <stdbool.h>
+
+#include "trace/writer.h"
+
+#define TAPIR_CATALOG_MAX_BYTES (256u * 1024u * 1024u)
+
+struct tapir_catalog;
+
+/*
+ * LIVE: records come from a running system. A forked process inherits the mappings of its
+ * parent, and what a living process owns is kept although it is not used for a while. In a
+ * file both were taken care of by the recorder.
+ */
+enum tapir_catalog_mode { TAPIR_CATALOG_READ, TAPIR_CATALOG_LIVE };
+
+/* w: where descriptions are written, borrowed; NULL: nowhere. NULL: out of memory. */
+struct tapir_catalog *tapir_catalog__new(enum tapir_catalog_mode mode, struct tapir_writer *w);
+void tapir_catalog__free(struct tapir_catalog *c);
+
+/*
+ * Remembers a well-formed describing record (copied) and writes it if this segment lacks
+ * it; any other type is ignored. 1: it was news, 0: known already, -ENOSPC: the memory
+ * bound, -ENOMEM, or the writer's error.
+ */
+int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec);
+
+/*
+ * Writes what this record needs and the segment lacks: probe, thread, process with its
+ * mappings, stacks. Call it before the record is put. 0 or the writer's error.
+ */
+int tapir_catalog__use_event(struct tapir_catalog *c, const struct tapir_rec_event *ev);
+int tapir_catalog__use(struct tapir_catalog *c, uint32_t tgid, uint32_t tid, uint64_t stack_id,
+		       uint64_t kstack_id);
+
+/* After tapir_writer__begin_segment: everything is to be written again when it is used. */
+int tapir_catalog__new_segment(struct tapir_catalog *c);
+
+/*
+ * The next stack, used in this segment for the first time, of which a frame has no name yet:
+ * describe the SYMBOL or JIT records that name it. Known names are written on the way. Kernel
+ * stacks come with tgid 0, whose mappings are the kernel and its modules.
+ */
+bool tapir_catalog__next_unnamed(struct tapir_catalog *c, uint32_t *tgid,
+				 const struct tapir_rec_stack **stack);
+
+/* ---- lookups; NULL: not known ------------------------------------------------------------- */
+
+const struct tapir_rec_probe *tapir_catalog__probe(const struct tapir_catalog *c, uint32_t id);
+const struct tapir_rec_metadata *tapir_catalog__metadata(const struct tapir_catalog *c,
+							 uint32_t probe_id);
+const struct tapir_rec_stack *tapir_catalog__stack(const struct tapir_catalog *c, uint64_t id);
+/* Ids are used again: the newest that was there at time_ns, else the first after it. */
+const struct tapir_rec_thread *tapir_catalog__thread(const struct tapir_catalog *c, uint32_t tid,
+						     uint64_t time_ns);
+const struct tapir_rec_process *tapir_catalog__process(const struct tapir_catalog *c, uint32_t tgid,
+						       uint64_t time_ns);
+/* What covered va at time_ns. */
+const struct tapir_rec_mapping *tapir_catalog__mapping(const struct tapir_catalog *c, uint32_t tgid,
+						       uint64_t va, uint64_t time_ns);
+const struct tapir_rec_jit *tapir_catalog__jit(const struct tapir_catalog *c, uint32_t tgid,
+					       uint64_t va, uint64_t time_ns);
+const struct tapir_rec_symbol *tapir_catalog__symbol(const struct tapir_catalog *c,
+						     uint64_t file_id, uint64_t off);
+/* UTC of a record's time by the last CLOCK seen; 0: none was. */
+uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns);
+/* The idx-th META record, in the order they came. */
+const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, unsigned idx);
+
+/* Descriptions refused by the memory bound. */
+uint64_t tapir_catalog__refused(const struct tapir_catalog *c);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* catalog_impl.h - the catalog's inside, for catalog.c (remember) and segment.c (repeat, forget).
+ */
+#ifndef TAPIR_USER_CATALOG_IMPL_H
+#define TAPIR_USER_CATALOG_IMPL_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "trace/catalog.h"
+#include "trace/ordset.h"
+
+/* A remembered record. */
+struct entry {
+	struct tapir_ordset_node node; /* MAPPING, JIT, SYMBOL: in their owner's set; first */
+	struct entry *older;	       /* THREAD, PROCESS: the earlier one with this id */
+	uint64_t until_ns;	       /* MAPPING: when another took its place; 0: it is there */
+	uint32_t used_gen;	       /* segment in which it was described or used last */
+	uint32_t put_gen;	       /* segment in which it was written last; 0: never */
+	struct tapir_rec rec[];	       /* the whole record */
+};
+
+struct process {
+	struct entry *newest;
+	struct tapir_ordset mappings; /* by start_va and the time from which they hold */
+	struct tapir_ordset jits;     /* by start_va and from_ns */
+	uint64_t exit_ns;	      /* 0: it lives */
+	uint32_t exit_gen;
+	uint32_t put_gen; /* its mappings are in this segment */
+};
+
+struct file {
+	struct tapir_ordset symbols; /* by start_off */
+};
+
+struct stack_use {
+	uint32_t tgid;
+	uint64_t stack_id;
+};
+
+/* What a map slot and malloc add to what is remembered, about. */
+#define TAPIR_CATALOG_OVERHEAD_BYTES 64
+
+#define META_CNT		     256 /* remembered at most */
+#define THREAD_CACHE		     64
+#define STACK_CACHE		     1024
+#define INSTANCES_MAX		     16 /* remembered uses of one thread or process id */
+
+struct tapir_catalog {
+	enum tapir_catalog_mode mode;
+	struct tapir_writer *writer;
+	uint32_t gen;	/* number of the segment, from 1 */
+	uint64_t bytes; /* of all entries, about */
+	uint64_t refused;
+	struct tapir_map probes, metadata, stacks, threads, processes, files;
+	struct entry *clock;
+	struct tapir_vec(struct entry *) metas;
+	/* (tgid, stack) pairs used in this segment, and those whose names are not asked for */
+	struct tapir_map used;
+	struct tapir_vec(struct stack_use) unnamed;
+	size_t unnamed_head;
+	/* the last few found in `used` and written: hits cost no hashing */
+	struct {
+		uint32_t tgid, tid, gen;
+	} thread_cache[THREAD_CACHE];
+	struct {
+		uint64_t stack_id;
+		uint32_t tgid, gen;
+	} stack_cache[STACK_CACHE];
+};
+
+/* Writes the entry if this segment lacks it. */
+int tapir_catalog__put_entry(struct tapir_catalog *c, struct entry *e);
+void tapir_catalog__free_entry(struct tapir_catalog *c, struct entry *e);
+/* The two below accept NULL: a slot whose owner is gone already. */
+void tapir_catalog__free_file(struct tapir_catalog *c, struct file *f);
+void tapir_catalog__free_process(struct tapir_catalog *c, struct process *p);
+void tapir_catalog__free_set(struct tapir_catalog *c, struct tapir_ordset *set);
+struct entry *tapir_catalog__find_mapping(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,
+					  uint64_t time_ns);
+struct entry *tapir_catalog__find_jit(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,
+				      uint64_t time_ns);
+struct entry *tapir_catalog__find_symbol(const struct tapir_catalog *c, uint64_t file_id,
+					 uint64_t off);
+/* When the program that ran at time_ns began: its EXEC or FORK, else 0. */
+uint64_t tapir_catalog__image_ns(const struct process *p, uint64_t time_ns);
+
+static inline void *tapir_catalog__in(const struct tapir_map *map, uint64_t key)
+{
+	const uint64_t *value = tapir_map__get(map, key);
+
+	return value ? (void *)(uintptr_t)*value : NULL;
+}
+
+#endif

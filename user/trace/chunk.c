@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Reading chunks of a file nobody vouches for. Read by pread, never mapped: the file may
+ * shrink while it is read.
+ */
+#include "trace/chunk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "trace/record.h"
+
+/* A plain chunk has raw_bytes of them, zstd's bound for a chunk is a little above. */
+#define STORED_MAX_BYTES (TAPIR_CHUNK_MAX_BYTES + 64u * 1024u)
+#define SEARCH_BYTES	 65536
+
+/* len bytes at off, or fewer at the file's end. */
+static ssize_t read_at(int fd, void *data, size_t len, uint64_t off)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		ssize_t n = pread(fd, (char *)data + got, len - got, (off_t)(off + got));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
+}
+
+/* Sound, and all of its chunk is there; off: where it stands. */
+static bool header_ok(const struct tapir_chunk_walk *walk, uint64_t off,
+		      const struct tapir_chunk_header *h)
+{
+	struct tapir_chunk_header copy = *h;
+
+	if (h->magic != TAPIR_CHUNK_MAGIC || off + sizeof(*h) + h->stored_bytes > walk->file_bytes)
+		return false;
+	copy.header_crc = 0;
+	return crc32(0, (const Bytef *)&copy, sizeof(copy)) == h->header_crc;
+}
+
+/* The first sound header in len bytes that stand at walk->off; len: none. */
+static size_t find_header(const struct tapir_chunk_walk *walk, const char *window, size_t len)
+{
+	static const uint32_t magic = TAPIR_CHUNK_MAGIC;
+	size_t at = 0;
+
+	while (len - at >= sizeof(struct tapir_chunk_header)) {
+		const char *hit = memmem(window + at, len - at, &magic, sizeof(magic));
+		struct tapir_chunk_header h;
+
+		if (!hit || (size_t)(window + len - hit) < sizeof(h))
+			return len;
+		at = (size_t)(hit - window);
+		memcpy(&h, hit, sizeof(h));
+		if (header_ok(walk, walk->off + at, &h))
+			return at;
+		at++;
+	}
+	return len;
+}
+
+/*
+ * Moves walk->off to the next sound header behind it. 1 found, 0 none, -errno. The window
+ * starts small and grows: many short stretches of damage must not cost a large read each.
+ */
+static int search(struct tapir_chunk_walk *walk)
+{
+	const size_t overlap = sizeof(struct tapir_chunk_header) - 1;
+	char window[SEARCH_BYTES];
+
+	walk->off++;
+	walk->bytes_skipped++;
+	for (size_t want = 512;; want = want < SEARCH_BYTES ? want * 2 : want) {
+		ssize_t n = read_at(walk->fd, window, want, walk->off);
+		size_t at;
+
+		if (n < 0)
+			return (int)n;
+		at = find_header(walk, window, (size_t)n);
+		if (at == (size_t)n && n == (ssize_t)want)
+			at -= overlap; /* a header may begin in this window and end behind it */
+		walk->off += at;
+		walk->bytes_skipped += at;
+		if (n < (ssize_t)want && at == (size_t)n)
+			return 0;
+		if (at + overlap != want)
+			return 1;
+	}
+}
+
+int tapir_chunk_walk__next(struct tapir_chunk_walk *walk, struct tapir_chunk_ref *out)
+{
+	for (;;) {
+		struct tapir_chunk_header h;
+		ssize_t n = read_at(walk->fd, &h, sizeof(h), walk->off);
+		int found;
+
+		if (n < (ssize_t)sizeof(h)) {
+			walk->bytes_skipped += n > 0 ? (uint64_t)n : 0;
+			walk->off += n > 0 ? (uint64_t)n : 0;
+			return n < 0 ? (int)n : 0;
+		}
+		if (header_ok(walk, walk->off, &h)) {
+			*out = (struct tapir_chunk_ref){walk->off, h};
+			walk->off += sizeof(h) + h.stored_bytes;
+			return 1;
+		}
+		found = search(walk);
+		if (found <= 0)
+			return found;
+	}
+}
+
+/* ---- one chunk ------------------------------------------------------------------------------ */
+
+void tapir_chunk__fini(struct tapir_chunk *chunk)
+{
+	free(chunk->raw);
+	free(chunk->stored);
+	free(chunk->order);
+	free(chunk->spare);
+	*chunk = (struct tapir_chunk){};
+}
+
+static bool alloc_once(struct tapir_chunk *chunk)
+{
+	if (!chunk->raw)
+		chunk->raw = malloc(TAPIR_CHUNK_MAX_BYTES);
+	if (!chunk->stored)
+		chunk->stored = malloc(STORED_MAX_BYTES);
+	return chunk->raw && chunk->stored;
+}
+
+static bool grow_order(struct tapir_chunk *chunk)
+{
+	size_t want = chunk->order_cap ? chunk->order_cap * 2 : 4096;
+	void *order = realloc(chunk->order, want * sizeof(*chunk->order));
+
+	if (!order)
+		return false;
+	chunk->order = order;
+	chunk->order_cap = want;
+	free(chunk->spare);
+	chunk->spare = NULL;
+	return true;
+}
+
+/* Lists the well-formed records. *sorted: they come in the order of their times. */
+static bool list_records(struct tapir_chunk *chunk, bool *sorted)
+{
+	uint64_t before = 0;
+
+	*sorted = true;
+	chunk->order_cnt = chunk->malformed = 0;
+	for (size_t at = 0; at < chunk->len;) {
+		const struct tapir_rec *rec = (const struct tapir_rec *)(chunk->raw + at);
+		size_t left = chunk->len - at;
+
+		if (left < sizeof(*rec) || rec->size < sizeof(*rec) || rec->size > left ||
+		    rec->size % 8) {
+			chunk->malformed++;
+			break;
+		}
+		if (!tapir_record__ok(rec, left)) {
+			chunk->malformed++;
+			at += rec->size;
+			continue;
+		}
+		if (chunk->order_cnt == chunk->order_cap && !grow_order(chunk))
+			return false;
+		*sorted &= rec->time_ns >= before;
+		before = rec->time_ns;
+		chunk->order[chunk->order_cnt++] =
+			(struct tapir_chunk_order){rec->time_ns, (uint32_t)at, 0};
+		at += rec->size;
+	}
+	return true;
+}
+
+/* Length of the ascending run at from. */
+static size_t run_end(const struct tapir_chunk_order *o, size_t from, size_t cnt)
+{
+	while (++from < cnt && o[from].time_ns >= o[from - 1].time_ns)
+		;
+	return from;
+}
+
+static void merge_runs(const struct tapir_chunk_order *from, struct tapir_chunk_order *to,
+		       size_t left, size_t mid, size_t end)
+{
+	size_t right = mid, at = left;
+
+	while (at < end)
+		to[at++] = left < mid && (right >= end || from[left].time_ns <= from[right].time_ns)
+				   ? from[left++]
+				   : from[right++];
+}
+
+/* Natural merge sort: a chunk is a few runs, one a ring and drain, each nearly sorted. */
+static bool sort(struct tapir_chunk *chunk)
+{
+	size_t cnt = chunk->order_cnt;
+
+	if (!chunk->spare)
+		chunk->spare = malloc(chunk->order_cap * sizeof(*chunk->spare));
+	if (!chunk->spare)
+		return false;
+	while (run_end(chunk->order, 0, cnt) < cnt) {
+		struct tapir_chunk_order *merged = chunk->spare;
+
+		for (size_t at = 0; at < cnt;) {
+			size_t mid = run_end(chunk->order, at, cnt);
+			size_t end = mid < cnt ? run_end(chunk->order, mid, cnt) : cnt;
+
+			merge_runs(chunk->order, merged, at, mid, end);
+			at = end;
+		}
+		chunk->spare = chunk->order;
+		chunk->order = merged;
+	}
+	return true;
+}
+
+int tapir_chunk__load(struct tapir_chunk *chunk, int fd, const struct tapir_chunk_ref *ref)
+{
+	const struct tapir_chunk_header *h = &ref->h;
+	bool is_zstd = h->flags & TAPIR_CHUNK_ZSTD;
+	bool sorted;
+	ssize_t n;
+
+	chunk->len = chunk->order_cnt = chunk->malformed = 0;
+	if (h->raw_bytes > TAPIR_CHUNK_MAX_BYTES || h->stored_bytes > STORED_MAX_BYTES ||
+	    (!is_zstd && h->stored_bytes != h->raw_bytes))
+		return 0;
+	if (!alloc_once(chunk))
+		return -ENOMEM;
+	n = read_at(fd, is_zstd ? chunk->stored : chunk->raw, h->stored_bytes,
+		    ref->off + sizeof(*h));
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n < h->stored_bytes ||
+	    crc32(0, (const Bytef *)(is_zstd ? chunk->stored : chunk->raw), h->stored_bytes) !=
+		    h->data_crc)
+		return 0;
+	if (is_zstd) {
+		size_t raw =
+			ZSTD_decompress(chunk->raw, h->raw_bytes, chunk->stored, h->stored_bytes);
+
+		if (ZSTD_isError(raw) || raw != h->raw_bytes)
+			return 0;
+	}
+	chunk->len = h->raw_bytes;
+	return list_records(chunk, &sorted) && (sorted || sort(chunk)) ? 1 : -ENOMEM;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * chunk.h - finds chunks in a file and loads one of them: all checks of headers, CRCs,
+ * limits and decompression, none of what segments or records mean.
+ */
+#ifndef TAPIR_USER_CHUNK_H
+#define TAPIR_USER_CHUNK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tapir/trace_format.h"
+
+/* Where a sound header stands. */
+struct tapir_chunk_ref {
+	uint64_t off;
+	struct tapir_chunk_header h;
+};
+
+/* Walks the headers of a file. */
+struct tapir_chunk_walk {
+	int fd; /* borrowed */
+	uint64_t off, file_bytes;
+	uint64_t bytes_skipped;
+};
+
+/* 1: the next whole chunk, *out set; 0: none any more; -errno. Work is linear in the file. */
+int tapir_chunk_walk__next(struct tapir_chunk_walk *walk, struct tapir_chunk_ref *out);
+
+/* A chunk's records with their order in time. */
+struct tapir_chunk_order {
+	uint64_t time_ns;
+	uint32_t off;
+	uint32_t pad;
+};
+
+struct tapir_chunk {
+	char *raw; /* len bytes, 8-aligned */
+	size_t len;
+	struct tapir_chunk_order *order; /* order_cnt well-formed records, by time */
+	size_t order_cnt;
+	uint64_t malformed;
+	/* inside */
+	char *stored;
+	struct tapir_chunk_order *spare;
+	size_t order_cap;
+};
+
+void tapir_chunk__fini(struct tapir_chunk *chunk);
+
+/* 1: loaded; 0: damaged; -errno: reading failed or out of memory. */
+int tapir_chunk__load(struct tapir_chunk *chunk, int fd, const struct tapir_chunk_ref *ref);
+
+static inline const struct tapir_rec *tapir_chunk__record(const struct tapir_chunk *chunk,
+							  size_t idx)
+{
+	return (const struct tapir_rec *)(chunk->raw + chunk->order[idx].off);
+}
+
+#endif

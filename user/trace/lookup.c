@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Looking things up in the catalog, by id, address and time. Changes nothing. */
+#include "trace/catalog_impl.h"
+
+/*
+ * Distinct start addresses looked at below the one that was asked for. Ranges nest rarely
+ * and not deeply (a linker's reservation with segments mapped over it).
+ */
+#define NESTING_MAX 32
+
+const struct tapir_rec_probe *tapir_catalog__probe(const struct tapir_catalog *c, uint32_t id)
+{
+	struct entry *e = tapir_catalog__in(&c->probes, id);
+
+	return e ? (const struct tapir_rec_probe *)e->rec : NULL;
+}
+
+const struct tapir_rec_metadata *tapir_catalog__metadata(const struct tapir_catalog *c,
+							 uint32_t probe_id)
+{
+	struct entry *e = tapir_catalog__in(&c->metadata, probe_id);
+
+	return e ? (const struct tapir_rec_metadata *)e->rec : NULL;
+}
+
+const struct tapir_rec_stack *tapir_catalog__stack(const struct tapir_catalog *c, uint64_t id)
+{
+	struct entry *e = tapir_catalog__in(&c->stacks, id);
+
+	return e ? (const struct tapir_rec_stack *)e->rec : NULL;
+}
+
+static const struct tapir_rec *at_time(const struct entry *e, uint64_t time_ns)
+{
+	while (e && e->rec->time_ns > time_ns && e->older)
+		e = e->older;
+	return e ? e->rec : NULL;
+}
+
+const struct tapir_rec_thread *tapir_catalog__thread(const struct tapir_catalog *c, uint32_t tid,
+						     uint64_t time_ns)
+{
+	const struct entry *newest = tapir_catalog__in(&c->threads, tid);
+
+	return (const struct tapir_rec_thread *)at_time(newest, time_ns);
+}
+
+const struct tapir_rec_process *tapir_catalog__process(const struct tapir_catalog *c, uint32_t tgid,
+						       uint64_t time_ns)
+{
+	const struct process *p = tapir_catalog__in(&c->processes, tgid);
+
+	return p ? (const struct tapir_rec_process *)at_time(p->newest, time_ns) : NULL;
+}
+
+uint64_t tapir_catalog__image_ns(const struct process *p, uint64_t time_ns)
+{
+	for (const struct entry *e = p->newest; e; e = e->older) {
+		uint8_t kind = ((const struct tapir_rec_process *)e->rec)->kind;
+
+		if (e->rec->time_ns <= time_ns &&
+		    (kind == TAPIR_PROCESS_EXEC || kind == TAPIR_PROCESS_FORK))
+			return e->rec->time_ns;
+	}
+	return 0;
+}
+
+struct entry *tapir_catalog__find_mapping(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,
+					  uint64_t time_ns)
+{
+	const struct process *p = tapir_catalog__in(&c->processes, tgid);
+	uint64_t start = va, image_ns;
+
+	if (!p)
+		return NULL;
+	image_ns = tapir_catalog__image_ns(p, time_ns);
+	for (int i = 0; i < NESTING_MAX; i++) {
+		struct entry *e = (struct entry *)tapir_ordset__floor(&p->mappings, start, time_ns);
+
+		if (!e)
+			return NULL;
+		if (e->node.time <= time_ns && e->node.time >= image_ns &&
+		    (!e->until_ns || e->until_ns > time_ns) &&
+		    va < ((const struct tapir_rec_mapping *)e->rec)->end_va)
+			return e;
+		if (!e->node.pos)
+			return NULL;
+		start = e->node.time <= time_ns ? e->node.pos - 1 : e->node.pos;
+	}
+	return NULL;
+}
+
+struct entry *tapir_catalog__find_jit(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,
+				      uint64_t time_ns)
+{
+	const struct process *p = tapir_catalog__in(&c->processes, tgid);
+	uint64_t start = va, image_ns;
+
+	if (!p)
+		return NULL;
+	image_ns = tapir_catalog__image_ns(p, time_ns);
+	for (int i = 0; i < NESTING_MAX; i++) {
+		struct entry *e = (struct entry *)tapir_ordset__floor(&p->jits, start, time_ns);
+		const struct tapir_rec_jit *jit;
+
+		if (!e)
+			return NULL;
+		jit = (const struct tapir_rec_jit *)e->rec;
+		if (e->node.time <= time_ns && (!e->node.time || e->node.time >= image_ns) &&
+		    (!jit->until_ns || jit->until_ns > time_ns) && va - jit->start_va < jit->size)
+			return e;
+		if (!e->node.pos)
+			return NULL;
+		start = e->node.time <= time_ns ? e->node.pos - 1 : e->node.pos;
+	}
+	return NULL;
+}
+
+struct entry *tapir_catalog__find_symbol(const struct tapir_catalog *c, uint64_t file_id,
+					 uint64_t off)
+{
+	const struct file *f = tapir_catalog__in(&c->files, file_id);
+	struct entry *e = f ? (struct entry *)tapir_ordset__floor(&f->symbols, off, 0) : NULL;
+	const struct tapir_rec_symbol *sym;
+
+	if (!e)
+		return NULL;
+	sym = (const struct tapir_rec_symbol *)e->rec;
+	return !sym->size || off - sym->start_off < sym->size ? e : NULL;
+}
+
+const struct tapir_rec_mapping *tapir_catalog__mapping(const struct tapir_catalog *c, uint32_t tgid,
+						       uint64_t va, uint64_t time_ns)
+{
+	struct entry *e = tapir_catalog__find_mapping(c, tgid, va, time_ns);
+
+	return e ? (const struct tapir_rec_mapping *)e->rec : NULL;
+}
+
+const struct tapir_rec_jit *tapir_catalog__jit(const struct tapir_catalog *c, uint32_t tgid,
+					       uint64_t va, uint64_t time_ns)
+{
+	struct entry *e = tapir_catalog__find_jit(c, tgid, va, time_ns);
+
+	return e ? (const struct tapir_rec_jit *)e->rec : NULL;
+}
+
+const struct tapir_rec_symbol *tapir_catalog__symbol(const struct tapir_catalog *c,
+						     uint64_t file_id, uint64_t off)
+{
+	struct entry *e = tapir_catalog__find_symbol(c, file_id, off);
+
+	return e ? (const struct tapir_rec_symbol *)e->rec : NULL;
+}
+
+uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns)
+{
+	const struct tapir_rec_clock *clock;
+
+	if (!c->clock)
+		return 0;
+	clock = (const struct tapir_rec_clock *)c->clock->rec;
+	return clock->utc_ns + (time_ns - clock->h.time_ns);
+}
+
+const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, unsigned idx)
+{
+	return idx < c->metas.cnt ? (const struct tapir_rec_meta *)c->metas.data[idx]->rec : NULL;
+}
+
+uint64_t tapir_catalog__refused(const struct tapir_catalog *c)
+{
+	return c->refused;
+}

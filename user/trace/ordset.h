@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ordset.h - an ordered set of intrusive nodes by (pos, time), for "what covers this
+ * address": insert, exact and floor lookup, walk. A treap; the priorities come from a
+ * generator the data cannot foresee, so a hostile file cannot make it a list.
+ */
+#ifndef TAPIR_USER_ORDSET_H
+#define TAPIR_USER_ORDSET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tapir_ordset_node {
+	struct tapir_ordset_node *left, *right;
+	uint64_t pos, time;
+	uint64_t priority;
+};
+
+struct tapir_ordset {
+	struct tapir_ordset_node *root;
+};
+
+/* pos and time of node are set; no node with both may be in the set. */
+void tapir_ordset__insert(struct tapir_ordset *set, struct tapir_ordset_node *node);
+void tapir_ordset__remove(struct tapir_ordset *set, struct tapir_ordset_node *node);
+
+/* The largest node <= (pos, time), the smallest >= it; NULL: none. Borrowed. */
+struct tapir_ordset_node *tapir_ordset__floor(const struct tapir_ordset *set, uint64_t pos,
+					      uint64_t time);
+struct tapir_ordset_node *tapir_ordset__ceil(const struct tapir_ordset *set, uint64_t pos,
+					     uint64_t time);
+/* The node behind this one; node may be NULL for the first. */
+struct tapir_ordset_node *tapir_ordset__next(const struct tapir_ordset *set,
+					     const struct tapir_ordset_node *node);
+
+#endif

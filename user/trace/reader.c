@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Segments: descriptions first, then records. Chunks and their damage are chunk.c's. */
+#include "trace/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/vec.h"
+#include "trace/chunk.h"
+
+/*
+ * A writer makes some 200 chunks a segment; one that never ends is taken in parts, so that
+ * the list stays small. The catalog keeps what the earlier part described.
+ */
+#define SEGMENT_CHUNKS_MAX 4096
+
+enum stage { STAGE_DESCRIPTIONS, STAGE_RECORDS };
+
+struct tapir_reader {
+	int fd;
+	bool deliver_descriptions, saw_end, has_pending;
+	struct tapir_chunk_walk walk;
+	struct tapir_chunk_ref pending; /* the first chunk of the segment behind this one */
+	struct tapir_vec(struct tapir_chunk_ref) refs; /* of this segment */
+	enum stage stage;
+	size_t ref_idx, order_idx; /* next chunk, next record in the loaded one */
+	uint32_t next_seq;
+	struct tapir_chunk chunk;
+	struct tapir_catalog *catalog;
+	struct tapir_reader_stats stats;
+};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* Copies a pipe to a file without a name; *fd becomes that file. */
+static int spool(int *fd)
+{
+	const char *dir = getenv("TMPDIR");
+	tapir_autofd int file =
+		open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	tapir_autofree char *block = malloc(1 << 16);
+	int err = 0;
+
+	if (!block)
+		return -ENOMEM;
+	if (file < 0)
+		return tapir_diag__fail(-errno, "Cannot spool a pipe: TMPDIR=%s, err=-%s",
+					dir ? dir : "/tmp", tapir_errno__name(errno));
+	while (!err) {
+		ssize_t n = read(*fd, block, 1 << 16);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			err = n < 0 ? -errno : 0;
+			break;
+		}
+		err = tapir_file__write_all(file, block, (size_t)n);
+	}
+	if (err)
+		return tapir_diag__fail(err, "Cannot spool a pipe: err=-%s",
+					tapir_errno__name(err));
+	close(*fd);
+	*fd = file;
+	file = -1;
+	return 0;
+}
+
+static int open_input(struct tapir_reader *r, const char *path)
+{
+	bool is_stdin = !strcmp(path, "-");
+	struct stat st;
+	int err = 0;
+
+	r->fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+			 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (r->fd < 0 || fstat(r->fd, &st))
+		return tapir_diag__fail(-errno, "Cannot open: path=%s, err=-%s", path,
+					tapir_errno__name(errno));
+	if (S_ISDIR(st.st_mode))
+		return tapir_diag__fail(-EISDIR, "Cannot read a directory: path=%s", path);
+	if (!S_ISREG(st.st_mode))
+		err = spool(&r->fd);
+	if (!err && fstat(r->fd, &st))
+		err = -errno;
+	r->stats.file_bytes = err ? 0 : (uint64_t)st.st_size;
+	return err;
+}
+
+/* The file header: a file with another magic or version is not read at all. */
+static int read_file_header(struct tapir_reader *r, const char *path)
+{
+	struct tapir_file_header h = {}, copy;
+	ssize_t n = pread(r->fd, &h, sizeof(h), 0);
+
+	if (n < 0)
+		return tapir_diag__fail(-errno, "Cannot read: path=%s, err=-%s", path,
+					tapir_errno__name(errno));
+	if (n < (ssize_t)sizeof(h) || h.magic != TAPIR_FILE_MAGIC)
+		return tapir_diag__fail(-EINVAL, "Not a .tapir file: path=%s", path);
+	copy = h;
+	copy.crc = 0;
+	r->walk = (struct tapir_chunk_walk){
+		.fd = r->fd, .off = sizeof(h), .file_bytes = r->stats.file_bytes};
+	if (crc32(0, (const Bytef *)&copy, sizeof(copy)) != h.crc)
+		return 0; /* damaged: the chunks carry CRCs of their own */
+	if (h.version != TAPIR_FILE_VERSION)
+		return tapir_diag__fail(-EPROTONOSUPPORT,
+					"Cannot read format version %u, only %u: path=%s",
+					h.version, TAPIR_FILE_VERSION, path);
+	if (h.header_bytes > sizeof(h))
+		r->walk.off = h.header_bytes;
+	r->stats.created_utc_ns = h.created_utc_ns;
+	r->stats.created_ns = h.created_ns;
+	return 0;
+}
+
+int tapir_reader__open(const char *path, struct tapir_reader **out)
+{
+	struct tapir_reader *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->fd = -1;
+	r->stats.cut = true;
+	r->stage = STAGE_RECORDS;
+	r->catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
+	err = r->catalog ? open_input(r, path) : -ENOMEM;
+	if (!err)
+		err = read_file_header(r, path);
+	if (err) {
+		tapir_reader__close(r);
+		return err;
+	}
+	*out = r;
+	return 0;
+}
+
+void tapir_reader__close(struct tapir_reader *r)
+{
+	if (!r)
+		return;
+	if (r->fd >= 0)
+		close(r->fd);
+	tapir_chunk__fini(&r->chunk);
+	tapir_vec__fini(&r->refs);
+	tapir_catalog__free(r->catalog);
+	free(r);
+}
+
+void tapir_reader__deliver_descriptions(struct tapir_reader *r, bool on)
+{
+	r->deliver_descriptions = on;
+}
+
+/* ---- segments ---------------------------------------------------------------------------------
+ */
+
+/* Counts what its header tells. A sequence number that goes back tells nothing. */
+static void account(struct tapir_reader *r, const struct tapir_chunk_ref *ref)
+{
+	if (ref->h.seq > r->next_seq)
+		r->stats.missing_chunks += ref->h.seq - r->next_seq;
+	r->next_seq = ref->h.seq + 1;
+	if (ref->h.type == TAPIR_CHUNK_END) {
+		r->saw_end = true;
+		r->stats.chunks++;
+	}
+}
+
+/* Lists the chunks of the next segment. 1: there are some, 0: the end, -errno. */
+static int list_segment(struct tapir_reader *r)
+{
+	int more = 1;
+
+	r->refs.cnt = 0;
+	while (r->refs.cnt < SEGMENT_CHUNKS_MAX) {
+		struct tapir_chunk_ref ref = r->pending;
+
+		if (!r->has_pending && (more = tapir_chunk_walk__next(&r->walk, &ref)) <= 0)
+			break;
+		if (!r->has_pending)
+			account(r, &ref);
+		if (!r->has_pending && r->refs.cnt && ref.h.flags & TAPIR_CHUNK_SEGMENT) {
+			r->pending = ref;
+			r->has_pending = true;
+			break;
+		}
+		r->has_pending = false;
+		r->stats.segments += ref.h.flags & TAPIR_CHUNK_SEGMENT ? 1 : 0;
+		if (!tapir_vec__push(&r->refs, ref))
+			return -ENOMEM;
+	}
+	r->stats.bytes_skipped = r->walk.bytes_skipped;
+	r->stats.cut = !r->saw_end;
+	if (more < 0)
+		return more;
+	return r->refs.cnt > 0;
+}
+
+/* Loads the next chunk of the stage's type. 1: loaded, 0: no more of it, -errno. */
+static int load_next(struct tapir_reader *r)
+{
+	uint8_t type = r->stage == STAGE_RECORDS ? TAPIR_CHUNK_RECORDS : TAPIR_CHUNK_DESCRIPTIONS;
+
+	while (r->ref_idx < r->refs.cnt) {
+		const struct tapir_chunk_ref *ref = &r->refs.data[r->ref_idx++];
+		int loaded;
+
+		if (ref->h.type != type)
+			continue;
+		loaded = tapir_chunk__load(&r->chunk, r->fd, ref);
+		if (loaded < 0)
+			return loaded;
+		r->stats.chunks += loaded == 1;
+		r->stats.bad_chunks += loaded == 0;
+		r->stats.malformed_records += r->chunk.malformed;
+		r->order_idx = 0;
+		if (loaded)
+			return 1;
+	}
+	r->chunk.order_cnt = r->order_idx = 0;
+	return 0;
+}
+
+/* From descriptions to records, from records to the next segment's descriptions. */
+static int next_stage(struct tapir_reader *r)
+{
+	int more = 1;
+
+	if (r->stage == STAGE_DESCRIPTIONS) {
+		r->stage = STAGE_RECORDS;
+	} else {
+		more = list_segment(r);
+		if (more <= 0)
+			return more;
+		if (r->refs.data[0].h.flags & TAPIR_CHUNK_SEGMENT && r->stats.segments > 1)
+			tapir_catalog__new_segment(r->catalog);
+		r->stage = STAGE_DESCRIPTIONS;
+	}
+	r->ref_idx = 0;
+	return more;
+}
+
+/* Loads a chunk that holds something. 1, 0 at the end, -errno. */
+static int advance(struct tapir_reader *r)
+{
+	for (;;) {
+		int loaded = load_next(r);
+
+		if (loaded)
+			return loaded;
+		loaded = next_stage(r);
+		if (loaded <= 0)
+			return loaded;
+	}
+}
+
+int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec)
+{
+	for (;;) {
+		const struct tapir_rec *next;
+		int err;
+
+		if (r->order_idx == r->chunk.order_cnt) {
+			err = advance(r);
+			if (err <= 0)
+				return err;
+			continue;
+		}
+		next = tapir_chunk__record(&r->chunk, r->order_idx++);
+		r->stats.records++;
+		if (r->stage == STAGE_DESCRIPTIONS) {
+			err = tapir_catalog__describe(r->catalog, next);
+			if (err == -ENOMEM)
+				return err;
+			if (err != 1 || !r->deliver_descriptions)
+				continue;
+		}
+		*rec = next;
+		return 1;
+	}
+}
+
+const struct tapir_catalog *tapir_reader__catalog(const struct tapir_reader *r)
+{
+	return r->catalog;
+}
+
+const struct tapir_reader_stats *tapir_reader__stats(const struct tapir_reader *r)
+{
+	return &r->stats;
+}

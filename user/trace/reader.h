@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * reader.h - the records of a .tapir file, also of one that is cut, damaged, hostile, or
+ * still being written (read up to now).
+ *
+ * A segment's descriptions go to the reader's catalog before the first of its records comes
+ * out. Within a chunk records come in the order of their times; chunks come as they were
+ * written, so that between them time may step back by what a ring held (milliseconds).
+ */
+#ifndef TAPIR_USER_READER_H
+#define TAPIR_USER_READER_H
+
+#include <stdbool.h>
+
+#include "tapir/abi.h"
+#include "trace/catalog.h"
+
+struct tapir_reader;
+
+struct tapir_reader_stats {
+	uint64_t created_utc_ns; /* from the file header */
+	uint64_t created_ns;
+	uint64_t file_bytes;
+	uint64_t chunks;	    /* whole and undamaged, END included */
+	uint64_t bad_chunks;	    /* header sound, data not: skipped */
+	uint64_t bytes_skipped;	    /* passed over in search of a chunk header */
+	uint64_t segments;	    /* begun */
+	uint64_t records;	    /* delivered, and descriptions taken in */
+	uint64_t malformed_records; /* skipped; one whose size lies ends its chunk */
+	uint64_t missing_chunks;    /* by their sequence numbers */
+	bool cut;		    /* no END chunk: cut, killed, or still being written */
+};
+
+/* path: "-" for stdin. A pipe is spooled to an unlinked file in TMPDIR first. */
+int tapir_reader__open(const char *path, struct tapir_reader **out);
+void tapir_reader__close(struct tapir_reader *r);
+
+/*
+ * Call before the first next: descriptions are delivered too, those of a segment before its
+ * records, each once, although the file repeats it in every segment.
+ */
+void tapir_reader__deliver_descriptions(struct tapir_reader *r, bool on);
+
+/*
+ * 1: *rec is the next record, well-formed, borrowed until the next call; 0: the end;
+ * -errno: reading failed. Damage is counted and passed over.
+ */
+int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec);
+
+const struct tapir_catalog *tapir_reader__catalog(const struct tapir_reader *r);
+const struct tapir_reader_stats *tapir_reader__stats(const struct tapir_reader *r);
+
+#endif

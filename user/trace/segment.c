@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A segment names everything it uses: what an event needs is written again when it is used
+ * for the first time in a segment; what nobody used for two segments is forgotten.
+ */
+#include <stdlib.h>
+
+#include "trace/catalog.h"
+#include "trace/catalog_impl.h"
+
+int tapir_catalog__put_entry(struct tapir_catalog *c, struct entry *e)
+{
+	struct tapir_rec_process *p = (struct tapir_rec_process *)e->rec;
+	bool again = e->put_gen;
+	uint8_t kind;
+	int err;
+
+	e->used_gen = c->gen;
+	if (!c->writer || e->put_gen == c->gen)
+		return 0;
+	e->put_gen = c->gen;
+	if (e->rec->type != TAPIR_REC_PROCESS || !again)
+		return tapir_writer__put(c->writer, e->rec);
+	kind = p->kind; /* it forks and execs once, in the segment where that happened */
+	p->kind = TAPIR_PROCESS_EXISTING;
+	err = tapir_writer__put(c->writer, e->rec);
+	p->kind = kind;
+	return err;
+}
+
+/* ---- using ----------------------------------------------------------------------------------- */
+
+static int use_process(struct tapir_catalog *c, uint32_t tgid)
+{
+	struct process *p = tapir_catalog__in(&c->processes, tgid);
+	const struct tapir_ordset_node *node = NULL;
+	uint64_t image_ns;
+	int err;
+
+	if (!p || p->put_gen == c->gen)
+		return 0;
+	err = p->newest ? tapir_catalog__put_entry(c, p->newest) : 0;
+	image_ns = tapir_catalog__image_ns(p, UINT64_MAX);
+	while (!err && (node = tapir_ordset__next(&p->mappings, node))) {
+		struct entry *e = (struct entry *)node;
+
+		if (!e->until_ns && e->node.time >= image_ns)
+			err = tapir_catalog__put_entry(c, e);
+	}
+	p->put_gen = c->gen;
+	return err;
+}
+
+static int use_thread(struct tapir_catalog *c, uint32_t tgid, uint32_t tid)
+{
+	struct entry *thread;
+	unsigned i = tid % THREAD_CACHE;
+	int err;
+
+	if (c->thread_cache[i].tid == tid && c->thread_cache[i].tgid == tgid &&
+	    c->thread_cache[i].gen == c->gen)
+		return 0;
+	thread = tapir_catalog__in(&c->threads, tid);
+	err = thread ? tapir_catalog__put_entry(c, thread) : 0;
+	if (!err)
+		err = use_process(c, tgid);
+	c->thread_cache[i].tid = tid;
+	c->thread_cache[i].tgid = tgid;
+	c->thread_cache[i].gen = c->gen;
+	return err;
+}
+
+/* A stack whose record comes later is written by describe and named when it is there. */
+static int use_stack(struct tapir_catalog *c, uint32_t tgid, uint64_t stack_id)
+{
+	unsigned i = (stack_id ^ tgid) % STACK_CACHE;
+	struct entry *stack;
+	bool is_new;
+
+	if (c->stack_cache[i].stack_id == stack_id && c->stack_cache[i].tgid == tgid &&
+	    c->stack_cache[i].gen == c->gen)
+		return 0;
+	c->stack_cache[i].stack_id = stack_id;
+	c->stack_cache[i].tgid = tgid;
+	c->stack_cache[i].gen = c->gen;
+	if (!tapir_map__put(&c->used, tapir_hash__mix(tgid, stack_id), &is_new) || !is_new)
+		return 0;
+	(void)tapir_vec__push(&c->unnamed, ((struct stack_use){tgid, stack_id}));
+	stack = tapir_catalog__in(&c->stacks, stack_id);
+	return stack ? tapir_catalog__put_entry(c, stack) : 0;
+}
+
+int tapir_catalog__use(struct tapir_catalog *c, uint32_t tgid, uint32_t tid, uint64_t stack_id,
+		       uint64_t kstack_id)
+{
+	int err = use_thread(c, tgid, tid);
+
+	if (!err && stack_id)
+		err = use_stack(c, tgid, stack_id);
+	if (!err && kstack_id) {
+		err = use_stack(c, 0, kstack_id);
+		if (!err)
+			err = use_process(c, 0);
+	}
+	return err;
+}
+
+int tapir_catalog__use_event(struct tapir_catalog *c, const struct tapir_rec_event *ev)
+{
+	struct entry *probe = tapir_catalog__in(&c->probes, ev->probe_id);
+	struct entry *metadata;
+	uint64_t kstack_id = ev->flags & TAPIR_EVENT_KSTACK ? *(const uint64_t *)(ev + 1) : 0;
+	int err = 0;
+
+	if (probe && probe->put_gen != c->gen) {
+		err = tapir_catalog__put_entry(c, probe);
+		metadata = tapir_catalog__in(&c->metadata, ev->probe_id);
+		if (!err && metadata)
+			err = tapir_catalog__put_entry(c, metadata);
+	}
+	return err ? err : tapir_catalog__use(c, ev->tgid, ev->tid, ev->stack_id, kstack_id);
+}
+
+/* ---- naming ---------------------------------------------------------------------------------- */
+
+static struct entry *find_name(struct tapir_catalog *c, uint32_t tgid, uint64_t va)
+{
+	struct entry *jit = tapir_catalog__find_jit(c, tgid, va, UINT64_MAX);
+	struct entry *mapping = jit ? NULL : tapir_catalog__find_mapping(c, tgid, va, UINT64_MAX);
+	const struct tapir_rec_mapping *m;
+
+	if (jit || !mapping)
+		return jit;
+	m = (const struct tapir_rec_mapping *)mapping->rec;
+	return tapir_catalog__find_symbol(c, m->file_id, va - m->start_va + m->file_off);
+}
+
+/* Writes the names that are known. True when they are all. */
+static bool put_names(struct tapir_catalog *c, uint32_t tgid, const struct tapir_rec_stack *stack)
+{
+	const uint64_t *frames_va = (const uint64_t *)(stack + 1);
+	bool all = true;
+
+	for (unsigned i = 0; i < stack->frame_cnt; i++) {
+		/* A caller is a return address: the call stands before it. */
+		struct entry *name = find_name(c, tgid, frames_va[i] - (i > 0));
+
+		if (name)
+			tapir_catalog__put_entry(c, name);
+		else
+			all = false;
+	}
+	return all;
+}
+
+bool tapir_catalog__next_unnamed(struct tapir_catalog *c, uint32_t *tgid,
+				 const struct tapir_rec_stack **stack)
+{
+	while (c->unnamed_head < c->unnamed.cnt) {
+		struct stack_use use = c->unnamed.data[c->unnamed_head++];
+		const struct tapir_rec_stack *s = tapir_catalog__stack(c, use.stack_id);
+
+		if (!s || put_names(c, use.tgid, s))
+			continue;
+		*tgid = use.tgid;
+		*stack = s;
+		return true;
+	}
+	c->unnamed_head = c->unnamed.cnt = 0;
+	return false;
+}
+
+/* ---- forgetting ------------------------------------------------------------------------------ */
+
+void tapir_catalog__free_set(struct tapir_catalog *c, struct tapir_ordset *set)
+{
+	while (set->root) {
+		struct tapir_ordset_node *node = set->root;
+
+		tapir_ordset__remove(set, node);
+		tapir_catalog__free_entry(c, (struct entry *)node);
+	}
+}
+
+void tapir_catalog__free_file(struct tapir_catalog *c, struct file *f)
+{
+	if (!f)
+		return;
+	tapir_catalog__free_set(c, &f->symbols);
+	c->bytes -= sizeof(*f) + TAPIR_CATALOG_OVERHEAD_BYTES;
+	free(f);
+}
+
+void tapir_catalog__free_process(struct tapir_catalog *c, struct process *p)
+{
+	if (!p)
+		return;
+	while (p->newest) {
+		struct entry *older = p->newest->older;
+
+		tapir_catalog__free_entry(c, p->newest);
+		p->newest = older;
+	}
+	tapir_catalog__free_set(c, &p->mappings);
+	tapir_catalog__free_set(c, &p->jits);
+	c->bytes -= sizeof(*p) + TAPIR_CATALOG_OVERHEAD_BYTES;
+	free(p);
+}
+
+static bool is_stale(const struct tapir_catalog *c, uint32_t gen)
+{
+	return gen + 1 < c->gen;
+}
+
+/* What a living process owns is kept, unless memory gets short. */
+static bool keeps_unused(const struct tapir_catalog *c)
+{
+	return c->mode == TAPIR_CATALOG_LIVE && c->bytes < TAPIR_CATALOG_MAX_BYTES / 2;
+}
+
+/* all: whatever is unused; else only what ended: replaced, or of an earlier program. */
+static void sweep_set(struct tapir_catalog *c, struct tapir_ordset *set, uint64_t image_ns,
+		      bool all)
+{
+	struct tapir_ordset_node *node = tapir_ordset__next(set, NULL), *next;
+
+	for (; node; node = next) {
+		struct entry *e = (struct entry *)node;
+
+		next = tapir_ordset__next(set, node);
+		if (!is_stale(c, e->used_gen) || !(all || e->until_ns || e->node.time < image_ns))
+			continue;
+		tapir_ordset__remove(set, node);
+		tapir_catalog__free_entry(c, e);
+	}
+}
+
+/* *chain is freed from its first stale entry on; the newest stays if keep is set. */
+static void sweep_chain(struct tapir_catalog *c, struct entry **chain, bool keep)
+{
+	if (*chain && keep)
+		chain = &(*chain)->older;
+	while (*chain) {
+		struct entry *e = *chain;
+
+		if (!is_stale(c, e->used_gen)) {
+			chain = &e->older;
+			continue;
+		}
+		*chain = e->older;
+		tapir_catalog__free_entry(c, e);
+	}
+}
+
+/* True when nothing of it is left. */
+static bool sweep_process(struct tapir_catalog *c, struct process *p)
+{
+	bool dead = p->exit_ns && is_stale(c, p->exit_gen);
+	bool keep = keeps_unused(c) && !dead;
+
+	sweep_chain(c, &p->newest, keep);
+	sweep_set(c, &p->mappings, tapir_catalog__image_ns(p, UINT64_MAX), !keep);
+	sweep_set(c, &p->jits, 0, true);
+	return !p->newest && !p->mappings.root && !p->jits.root;
+}
+
+typedef bool (*sweep_fn)(struct tapir_catalog *c, uint64_t *value);
+
+static bool sweep_stack(struct tapir_catalog *c, uint64_t *value)
+{
+	struct entry *e = (struct entry *)(uintptr_t)*value;
+
+	if (!is_stale(c, e->used_gen))
+		return false;
+	tapir_catalog__free_entry(c, e);
+	return true;
+}
+
+static bool sweep_thread(struct tapir_catalog *c, uint64_t *value)
+{
+	struct entry *newest = (struct entry *)(uintptr_t)*value;
+	const struct tapir_rec_thread *t = (const struct tapir_rec_thread *)newest->rec;
+	const struct process *p = tapir_catalog__in(&c->processes, t->tgid);
+	bool dead = p && p->exit_ns && is_stale(c, p->exit_gen);
+
+	sweep_chain(c, &newest, keeps_unused(c) && !dead);
+	*value = (uint64_t)(uintptr_t)newest;
+	return !newest;
+}
+
+static bool sweep_owner(struct tapir_catalog *c, uint64_t *value)
+{
+	struct process *p = (struct process *)(uintptr_t)*value;
+
+	if (!sweep_process(c, p))
+		return false;
+	tapir_catalog__free_process(c, p);
+	return true;
+}
+
+static bool sweep_file(struct tapir_catalog *c, uint64_t *value)
+{
+	struct file *f = (struct file *)(uintptr_t)*value;
+
+	sweep_set(c, &f->symbols, 0, true);
+	if (f->symbols.root)
+		return false;
+	tapir_catalog__free_file(c, f);
+	return true;
+}
+
+/* Two passes: deleting moves slots. A key that cannot be listed stays, its value NULL. */
+static void sweep_map(struct tapir_catalog *c, struct tapir_map *map, sweep_fn sweep)
+{
+	struct tapir_vec(uint64_t) gone = {};
+
+	for (size_t i = 0; i < map->cap; i++) {
+		struct tapir_map_slot *slot = &map->slots[i];
+
+		if (!slot->used || (slot->value && !sweep(c, &slot->value)))
+			continue;
+		slot->value = 0;
+		(void)tapir_vec__push(&gone, slot->key);
+	}
+	for (size_t i = 0; i < gone.cnt; i++)
+		tapir_map__del(map, gone.data[i]);
+	tapir_vec__fini(&gone);
+}
+
+int tapir_catalog__new_segment(struct tapir_catalog *c)
+{
+	int err;
+
+	c->gen++;
+	tapir_map__clear(&c->used);
+	c->unnamed_head = c->unnamed.cnt = 0;
+	sweep_map(c, &c->stacks, sweep_stack);
+	sweep_map(c, &c->threads, sweep_thread);
+	sweep_map(c, &c->processes, sweep_owner);
+	sweep_map(c, &c->files, sweep_file);
+	err = c->clock ? tapir_catalog__put_entry(c, c->clock) : 0;
+	for (size_t i = 0; !err && i < c->metas.cnt; i++)
+		err = tapir_catalog__put_entry(c, c->metas.data[i]);
+	return err;
+}
