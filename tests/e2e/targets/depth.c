@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * depth [--wait] N COUNT [THREADS] - fires depth:hit(thread, i) COUNT times a thread at the
- * bottom of N functions d1 .. dN, called by fire_at. Their stack reads, leaf first:
- * dN .. d1, fire_at. N is 1 to 150, more than a recorded stack holds.
+ * depth [--wait] N COUNT [THREADS] - fires depth:hit(thread, i) COUNT times a thread below N
+ * functions d1 .. dN. The stack reads, leaf first: bottom, dN .. d1, fire_at. N is 1 to 150,
+ * more than a recorded stack holds.
  */
 #include <pthread.h>
 
@@ -13,13 +13,19 @@
 typedef void (*step_fn)(int thread, long i);
 static int depth = 1;
 
+__attribute__((noipa)) void bottom(int thread, long i);
+__attribute__((noipa)) void bottom(int thread, long i)
+{
+	TAPIR_PROBE(depth, hit, thread, i);
+}
+
 /* A call in the middle of a function of its own name: no tail call, no clone, no merging. */
 #define STEP(n)                                                                                    \
 	__attribute__((noipa)) void d##n(int thread, long i);                                      \
 	__attribute__((noipa)) void d##n(int thread, long i)                                       \
 	{                                                                                          \
 		if (depth == n)                                                                    \
-			TAPIR_PROBE(depth, hit, thread, i);                                        \
+			bottom(thread, i);                                                         \
 		else                                                                               \
 			steps[n](thread, i);                                                       \
 		__asm__ __volatile__("" : : "i"(n) : "memory");                                    \
