@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir list: the probes of files and processes, as a table or one JSON object a site. */
+/* tapir list: whose probes, and which of them. How they are shown is in list_view.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,10 @@
 #include "attach/proc.h"
 #include "attach/spec.h"
 #include "base/diag.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "cli/commands.h"
-#include "cli/table.h"
+#include "cli/list_view.h"
 #include "cli/terminal.h"
-#include "elf/operand.h"
 
 struct args {
 	struct tapir_pids pids;
@@ -89,8 +87,6 @@ static int discover(const struct args *args, const struct question *q, struct ta
 
 /* ---- which of them ---------------------------------------------------------------------- */
 
-struct chosen tapir_vec(struct tapir_site_info);
-
 /* GLOB without ':' is asked of provider and event; with one it is a SPEC. */
 static bool is_chosen(const struct tapir_site_info *site, const char *glob,
 		      const struct tapir_spec *spec)
@@ -129,7 +125,8 @@ static int nothing_chosen(const struct tapir_discovery *d, const char *glob,
 }
 
 /* Sorted; the sites are borrowed from the discovery. */
-static int choose(const struct tapir_discovery *d, const char *glob, struct chosen *chosen)
+static int choose(const struct tapir_discovery *d, const char *glob,
+		  struct tapir_chosen_sites *chosen)
 {
 	struct tapir_str text = {};
 	struct tapir_spec *spec = NULL;
@@ -151,162 +148,17 @@ static int choose(const struct tapir_discovery *d, const char *glob, struct chos
 	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
 }
 
-/* ---- as a table --------------------------------------------------------------------------- */
-
-static const char *type_letter(const struct tapir_usdt_note *note, unsigned i)
-{
-	if (note->kinds[0] && strlen(note->kinds) > i) {
-		switch (note->kinds[i]) {
-		case 's':
-			return "str";
-		case 'p':
-			return "ptr";
-		case 'b':
-			return "bool";
-		case 'c':
-			return "char";
-		case 'f':
-			return "f";
-		}
-	}
-	return note->args[i].is_float ? "f" : note->args[i].is_signed ? "i" : "u";
-}
-
-/* "name:u64", "i32" without a name, "?" for one that cannot be read. */
-static void add_arg(struct tapir_str *out, const struct tapir_usdt_note *note, unsigned i)
-{
-	const char *type = type_letter(note, i);
-
-	if (i)
-		tapir_str__addc(out, ' ');
-	if (note->arg_names[i] && *note->arg_names[i])
-		tapir_str__addf(out, "%s:", note->arg_names[i]);
-	if (note->reasons[i] != TAPIR_OPERAND_OK)
-		tapir_str__addc(out, '?');
-	else if (type[1])
-		tapir_str__adds(out, type);
-	else
-		tapir_str__addf(out, "%s%u", type, note->args[i].size * 8u);
-}
-
-static void describe_args(struct tapir_str *out, const struct tapir_usdt_note *note)
-{
-	tapir_str__clear(out);
-	for (unsigned i = 0; i < note->arg_cnt; i++)
-		add_arg(out, note, i);
-	if (note->dropped_arg_cnt)
-		tapir_str__addf(out, " +%u", note->dropped_arg_cnt);
-}
-
-/* Same probe, same file, same types: one row. */
-static bool same_row(const struct tapir_site_info *a, const struct tapir_site_info *b)
-{
-	struct tapir_str a_args = {}, b_args = {};
-	bool same;
-
-	if (strcmp(a->note->provider, b->note->provider) || strcmp(a->note->name, b->note->name) ||
-	    a->file != b->file)
-		return false;
-	describe_args(&a_args, a->note);
-	describe_args(&b_args, b->note);
-	same = !strcmp(a_args.data ? a_args.data : "", b_args.data ? b_args.data : "");
-	tapir_str__fini(&a_args);
-	tapir_str__fini(&b_args);
-	return same;
-}
-
-static void add_row(struct tapir_table *table, const struct tapir_site_info *site, size_t site_cnt)
-{
-	struct tapir_str args = {};
-
-	describe_args(&args, site->note);
-	tapir_table__cell(table, site->note->provider);
-	tapir_table__cell(table, site->note->name);
-	tapir_table__cell(table, args.len ? args.data : "-");
-	tapir_table__cell_u64(table, site_cnt);
-	tapir_table__cell(table, site->note->semaphore_off ? "yes" : "-");
-	tapir_table__cell(table, site->file->path);
-	tapir_str__fini(&args);
-}
-
-static void write_table(const struct chosen *chosen, struct tapir_str *out)
-{
-	static const char *const titles[] = {"PROVIDER",  "EVENT", "ARGUMENTS", ">SITES",
-					     "SEMAPHORE", "FILE",  NULL};
-	struct tapir_table table = {.titles = titles};
-	size_t first = 0;
-
-	for (size_t i = 1; i <= chosen->cnt; i++) {
-		if (i < chosen->cnt && same_row(&chosen->data[first], &chosen->data[i]))
-			continue;
-		add_row(&table, &chosen->data[first], i - first);
-		first = i;
-	}
-	if (chosen->cnt)
-		tapir_table__write(&table, tapir_terminal__palette(stdout), out);
-	tapir_table__fini(&table);
-}
-
-/* ---- as JSON ------------------------------------------------------------------------------ */
-
-static void write_arg(struct tapir_json *j, const struct tapir_usdt_note *note, unsigned i)
-{
-	const struct tapir_operand *operand = &note->args[i];
-	size_t len = 0;
-	const char *text = tapir_usdt_note__arg_text(note, i, &len);
-	const char *at = text ? memchr(text, '@', len) : NULL;
-
-	tapir_json__open(j, NULL, '{');
-	if (note->arg_names[i] && *note->arg_names[i])
-		tapir_json__str(j, "name", note->arg_names[i]);
-	tapir_json__u64(j, "size", operand->size);
-	tapir_json__bool(j, "signed", operand->is_signed);
-	tapir_json__bool(j, "float", operand->is_float);
-	if (at)
-		tapir_json__strn(j, "operand", at + 1, len - (size_t)(at + 1 - text));
-	else
-		tapir_json__strn(j, "operand", text ? text : "", len);
-	if (note->reasons[i] != TAPIR_OPERAND_OK)
-		tapir_json__str(j, "reason", tapir_operand_reason__text(note->reasons[i]));
-	tapir_json__close(j, '}');
-}
-
-static void write_site(const struct tapir_site_info *site, struct tapir_str *out)
-{
-	struct tapir_json j = tapir_json__to(out);
-	struct tapir_str build_id = {};
-
-	for (size_t i = 0; i < site->file->build_id_bytes; i++)
-		tapir_str__addf(&build_id, "%02x", site->file->build_id[i]);
-	tapir_json__open(&j, NULL, '{');
-	tapir_json__str(&j, "provider", site->note->provider);
-	tapir_json__str(&j, "name", site->note->name);
-	tapir_json__str(&j, "file", site->file->path);
-	tapir_json__u64(&j, "offset", site->note->site_off);
-	tapir_json__u64(&j, "semaphore", site->note->semaphore_off);
-	tapir_json__str(&j, "build_id", build_id.data ? build_id.data : "");
-	tapir_json__open(&j, "args", '[');
-	for (unsigned i = 0; i < site->note->arg_cnt; i++)
-		write_arg(&j, site->note, i);
-	tapir_json__close(&j, ']');
-	tapir_json__close(&j, '}');
-	tapir_str__addc(out, '\n');
-	tapir_str__fini(&build_id);
-}
-
 /* ---- the command -------------------------------------------------------------------------- */
 
-static int write_all(const struct chosen *chosen, bool json)
+static int write_all(const struct tapir_chosen_sites *chosen, bool json)
 {
-	const struct tapir_site_info *site;
 	struct tapir_str out = {};
 	int err;
 
-	if (!json)
-		write_table(chosen, &out);
-	tapir_vec_for_each (site, chosen)
-		if (json)
-			write_site(site, &out);
+	if (json)
+		tapir_list__write_json(chosen, &out);
+	else
+		tapir_list__write_table(chosen, tapir_terminal__palette(stdout), &out);
 	err = tapir_terminal__flush(&out);
 	tapir_str__fini(&out);
 	return err;
@@ -330,7 +182,7 @@ static int run(struct tapir_cli *cli)
 	const struct args *args = cli->args;
 	struct tapir_discovery discovery = {};
 	struct question q = {};
-	struct chosen chosen = {};
+	struct tapir_chosen_sites chosen = {};
 	int err = understand(cli, &q);
 
 	if (!err)

@@ -35,7 +35,8 @@ const struct tapir_topic tapir_topics[] = {
 	{"environment", "what the environment changes",
 	 "  TAPIR_DISABLE=NAME[,NAME]   does without these kernel features, as if they were "
 	 "missing\n"
-	 "                              (for tests): uprobe_multi, btf, sleepable, pid_filter\n"
+	 "                              (for tests): btf, ring_buffer, task_storage, sleepable,\n"
+	 "                              uprobe_multi, perf_uprobe, cpu_clock, pid_filter\n"
 	 "  NO_COLOR                    no colours, if it is set and not empty\n"},
 	{"exit", "what the exit status says",
 	 "  0  it worked\n"
