@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Tables line up, whatever a traced process calls its things. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "cli/table.h"
+
+static const struct tapir_palette plain = {"", "", "", "", "", ""};
+static const char *const titles[] = {"NAME", ">N", "FILE", NULL};
+
+static void columns_line_up_when_cells_differ_in_width(void **state)
+{
+	struct tapir_table table = {.titles = titles};
+	struct tapir_str out = {};
+
+	(void)state;
+	tapir_table__cell(&table, "a");
+	tapir_table__cell_u64(&table, 1234);
+	tapir_table__cell(&table, "/x");
+	tapir_table__cell(&table, "gr\xc3\xb6\xc3\x9f\x65r"); /* 8 bytes, 6 columns */
+	tapir_table__cell_u64(&table, 5);
+	tapir_table__cell(&table, "/a longer path");
+	tapir_table__write(&table, &plain, &out);
+	assert_string_equal(out.data, "NAME       N  FILE\n"
+				      "a       1234  /x\n"
+				      "gr\xc3\xb6\xc3\x9f\x65r     5  /a longer path\n");
+	tapir_str__fini(&out);
+	tapir_table__fini(&table);
+}
+
+static void control_characters_do_not_reach_the_terminal(void **state)
+{
+	struct tapir_table table = {.titles = titles};
+	struct tapir_str out = {};
+
+	(void)state;
+	tapir_table__cell(&table, "\033[2J\n");
+	tapir_table__cell(&table, "");
+	tapir_table__cell(&table, "x");
+	tapir_table__write(&table, &plain, &out);
+	assert_string_equal(out.data, "NAME       N  FILE\n\\x1b[2J\\n     x\n");
+	tapir_str__fini(&out);
+	tapir_table__fini(&table);
+}
+
+static void titles_stand_alone_when_there_are_no_rows(void **state)
+{
+	struct tapir_table table = {.titles = titles};
+	struct tapir_str out = {};
+
+	(void)state;
+	tapir_table__write(&table, &plain, &out);
+	assert_string_equal(out.data, "NAME  N  FILE\n");
+	tapir_str__fini(&out);
+	tapir_table__fini(&table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(columns_line_up_when_cells_differ_in_width),
+		cmocka_unit_test(control_characters_do_not_reach_the_terminal),
+		cmocka_unit_test(titles_stand_alone_when_there_are_no_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
