@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The lookup: one hash table over all hints, built at the first question, never changed. */
+#include "decode/usdt_hints.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "decode/hint_table.h"
+
+#define SLOT_CNT 2048u /* a power of two, more than twice the number of hints */
+
+static const struct tapir_hint_table *const tables[] = {
+	&tapir_hints_hotspot,
+	&tapir_hints_jni,
+	&tapir_hints_postgresql,
+	&tapir_hints_scripting,
+};
+
+static const struct tapir_hint *slots[SLOT_CNT];
+static pthread_once_t slots_once = PTHREAD_ONCE_INIT;
+
+/* FNV-1a; the NUL is hashed too, so that "ab" "c" is not "a" "bc". */
+static uint32_t hash_text(uint32_t hash, const char *text)
+{
+	do
+		hash = (hash ^ (uint8_t)*text) * 16777619u;
+	while (*text++);
+	return hash;
+}
+
+/* Where the search for these names begins: the slot of a match, or a free one, is next. */
+static unsigned first_slot(const char *provider, const char *event)
+{
+	return hash_text(hash_text(2166136261u, provider), event) % SLOT_CNT;
+}
+
+static void fill_slots(void)
+{
+	const struct tapir_hint *hint;
+
+	for (size_t cnt = 0; (hint = tapir_usdt_hint__at(cnt)); cnt++) {
+		unsigned slot = first_slot(hint->provider, hint->event);
+
+		assert(cnt < SLOT_CNT / 2);
+		while (slots[slot])
+			slot = (slot + 1) % SLOT_CNT;
+		slots[slot] = hint;
+	}
+}
+
+const struct tapir_hint *tapir_usdt_hint__find(const char *provider, const char *event,
+					       unsigned arg_cnt)
+{
+	const struct tapir_hint *hint;
+
+	pthread_once(&slots_once, fill_slots);
+	for (unsigned slot = first_slot(provider, event); (hint = slots[slot]);
+	     slot = (slot + 1) % SLOT_CNT)
+		if (hint->arg_cnt == arg_cnt && !strcmp(hint->event, event) &&
+		    !strcmp(hint->provider, provider))
+			return hint;
+	return NULL;
+}
+
+const struct tapir_hint *tapir_usdt_hint__at(size_t idx)
+{
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (idx < tables[i]->cnt)
+			return &tables[i]->hints[idx];
+		idx -= tables[i]->cnt;
+	}
+	return NULL;
+}
