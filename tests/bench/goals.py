@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the numbers should be, and whether they are. A goal is judged by the median over the
+rounds; a loss by the sum. What could not be measured is said to be so and never counted as met.
+"""
+
+import statistics
+
+
+def good(rounds):
+    return [r for r in rounds if "failed" not in r]
+
+
+def ratios(rounds, base, key="ns_median"):
+    """Round by round: this configuration over that one."""
+    return [a[key] / b[key] for a, b in zip(rounds, base)
+            if "failed" not in a and "failed" not in b]
+
+
+def total(rounds, key):
+    values = [r[key] for r in rounds if key in r]
+    return sum(values) if values else None
+
+
+def unaccounted(rounds):
+    """Fired, but neither captured nor said to be lost."""
+    counted = [r for r in rounds if r.get("captured")]
+    return sum(r["fired"] - r["captured"] - r["lost"] for r in counted) if counted else None
+
+
+def each_event(rounds, key, scale=1):
+    return [r[key] * scale / r["captured"] for r in rounds if r.get("captured") and key in r]
+
+
+def per_event(rounds, key, scale=1):
+    values = each_event(rounds, key, scale)
+    return statistics.median(values) if values else None
+
+
+def shown(value, digits):
+    return "-" if value is None or value == [] else f"{value:.{digits}f}"
+
+
+def line(what, wanted, limit, values, reason, at_least=False):
+    """One judged goal; `values` are those of the rounds."""
+    if not values:
+        return {"what": what, "wanted": wanted, "spread": [None] * 3, "verdict": reason}
+    middle = statistics.median(values)
+    met = middle >= limit if at_least else middle <= limit
+    return {"what": what, "wanted": wanted, "spread": [min(values), middle, max(values)],
+            "verdict": "met" if met else "NOT MET"}
+
+
+def why(rounds):
+    """Why there is no value."""
+    reasons = [r["failed"] for r in rounds if "failed" in r]
+    return reasons[0].split(":")[0] if reasons else "not measured"
+
+
+def lost(what, rounds):
+    """Nothing may be missing, by the tracer's own account and by the workload's."""
+    values = [max(r["lost"], r["fired"] - r["captured"]) for r in good(rounds)]
+    judged = line(what, "0", 0, values, why(rounds))
+    if values and max(values) > 0:
+        judged["verdict"] = "NOT MET"
+    return judged
+
+
+def accounted(what, rounds):
+    values = [abs(r["fired"] - r["captured"] - r["lost"]) for r in good(rounds)]
+    judged = line(what, "0", 0, values, why(rounds))
+    if values and max(values) > 0:
+        judged["verdict"] = "NOT MET"
+    return judged
+
+
+def judge(results, starts, sites):
+    """All goals, in the order of the table."""
+    def of(name):
+        return results.get(name, [])
+
+    def ratio(what, name, base, limit):
+        return line(what, f"<= {limit}x", limit, ratios(of(name), of(base)), why(of(name)))
+
+    def number(what, wanted, limit, name, key, scale=1):
+        return line(what, wanted, limit, [r[key] * scale for r in good(of(name)) if key in r],
+                    why(of(name)))
+
+    def cost(what, wanted, limit, name, key, scale=1):
+        return line(what, wanted, limit, each_event(good(of(name)), key, scale), why(of(name)))
+
+    reads = [r["captured"] / r["read_seconds"] / 1e6 for r in good(of("tapir"))
+             if r.get("read_seconds")]
+    started = [r["start_seconds"] for r in good(starts)]
+    closed = [r["closed_seconds"] for r in good(starts)]
+    return [
+        ratio("event to disk, over the empty uprobe", "tapir", "empty uprobe", 1.25),
+        ratio("  the same with --no-compress", "tapir plain", "empty uprobe", 1.25),
+        ratio("  the same, 2 threads", "tapir 2t", "empty uprobe 2t", 1.25),
+        ratio("31-frame stack, over bpf_get_stack", "tapir stack", "bare get_stack", 0.45),
+        ratio("  the same with --no-compress", "tapir stack plain", "bare get_stack", 0.45),
+        lost("lost flat out, 1 thread", of("tapir")),
+        lost("lost flat out, 2 threads", of("tapir 2t")),
+        lost("lost flat out with stacks, 2 threads", of("tapir stack 2t")),
+        accounted("fired - captured - lost, 2 threads", of("tapir 2t")),
+        cost("CPU of tapir an event, us", "<= 0.35", 0.35, "tapir", "cpu_seconds", 1e6),
+        cost("  the same with --no-compress", "<= 0.15", 0.15, "tapir plain", "cpu_seconds", 1e6),
+        cost("bytes on disk an event", "<= 40", 40, "tapir", "bytes"),
+        line("read back by tapir events, M records/s", ">= 1", 1, reads, why(of("tapir")),
+             at_least=True),
+        number("RSS without ring pages, MiB", "<= 40", 40, "tapir", "resident_mib"),
+        number("stopped and file closed, s", "<= 0.5", 0.5, "tapir", "closed_seconds"),
+        line("500 sites on, s", "<= 0.15", 0.15, started, why(starts)),
+        line("500 sites: stopped and file closed, s", "<= 0.5", 0.5, closed, why(starts)),
+        line("site, not attached, ns", "<= 0.5", 0.5, [sites["no_arguments"]["median_ns"]], ""),
+        line("site with semaphore, not attached, ns", "<= 0.5", 0.5,
+             [sites["guarded_five_arguments"]["median_ns"]], ""),
+    ]

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""tapir beside its peers, in one run: every configuration once a round, in another order each
+round, so that a noisy minute is shared. Ratios are taken within a round and then summed up as
+least, median and greatest. Raw numbers and commands are kept in BUILD/bench/rounds.json.
+
+`make bench` builds what this needs of ours; the peers' parts are compiled here.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+sys.dont_write_bytecode = True
+
+import goals  # noqa: E402
+import measure  # noqa: E402
+import tracers  # noqa: E402
+
+REPO = HERE.parent.parent
+MULTI_THREADED = 2
+
+
+class Context:
+    """Where things lie."""
+
+    def __init__(self, build):
+        self.build = os.path.abspath(build)
+        self.bench = os.path.join(self.build, "bench")
+        self.work = os.path.join(self.bench, "work")
+        self.tapir = os.path.join(self.build, "tapir")
+        self.workload = os.path.join(self.build, "tests/bench/workload")
+        shutil.rmtree(self.work, ignore_errors=True)
+        os.makedirs(self.work)
+        self.sites = measure.Sites(self.workload)
+
+    def workload_of(self, tracer):
+        return self.workload if tracer.program == "workload" else f"{self.bench}/{tracer.program}"
+
+
+def compile_peers(context):
+    """The bare loader, its programs and the LTTng build of the workload; the last only where
+    its headers are."""
+    peers = str(HERE / "peers")
+    arch = platform.machine()
+    triplet = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True,
+                             check=True).stdout.strip()
+    frames = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer",
+              "-fno-optimize-sibling-calls"]
+    subprocess.run(["clang", "-std=gnu11", "-g", "-O2", "-target", "bpf",
+                    f"-D__TARGET_ARCH_{'x86' if arch == 'x86_64' else 'arm64'}", "-Wall", "-Werror",
+                    "-Wno-missing-declarations", "-isystem", str(REPO / "vmlinux" / arch),
+                    f"-I/usr/include/{triplet}", "-c", f"{peers}/bare.bpf.c",
+                    "-o", f"{context.bench}/bare.bpf.o"], check=True)
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror",
+                    f"{peers}/bare.c", "-lbpf", "-o", f"{context.bench}/bare"], check=True)
+    done = subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-DBENCH_LTTNG", "-O2", *frames,
+                           f"-I{peers}", str(HERE / "workload.c"), f"{peers}/lttng_provider.c",
+                           "-llttng-ust", "-ldl", "-pthread",
+                           "-o", f"{context.bench}/workload_lttng"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        say(f"no LTTng build of the workload: {done.stderr.strip().splitlines()[0]}")
+
+
+def say(text):
+    print(f"[bench] {text}", file=sys.stderr, flush=True)
+
+
+def configurations(context):
+    """(tracer, threads): what a round consists of."""
+    one = [tracers.Nothing(context, "nothing"),
+           tracers.Bare(context, "empty uprobe", "bare_empty"),
+           tracers.Bare(context, "bare ring", "bare_event"),
+           tracers.Bare(context, "bare get_stack", "bare_stack"),
+           tracers.Tapir(context, "tapir", []),
+           tracers.Tapir(context, "tapir plain", ["--no-compress"]),
+           tracers.Tapir(context, "tapir stack", ["--stack"]),
+           tracers.Tapir(context, "tapir stack plain", ["--stack", "--no-compress"]),
+           tracers.Bpftrace(context, "bpftrace"),
+           tracers.Perf(context, "perf", []),
+           tracers.Perf(context, "perf -g", ["-g"]),
+           tracers.Lttng(context, "lttng-ust")]
+    two = [tracers.Bare(context, "empty uprobe 2t", "bare_empty"),
+           tracers.Tapir(context, "tapir 2t", []),
+           tracers.Tapir(context, "tapir stack 2t", ["--stack"])]
+    return [(t, 1) for t in one] + [(t, MULTI_THREADED) for t in two]
+
+
+def run_once(context, tracer, threads, options):
+    """One tracer over one run of the workload."""
+    argv = [context.workload_of(tracer), "--threads", str(threads), "--depth", str(options.depth),
+            "--rounds", str(options.inner), "--hits", str(options.hits),
+            "--rate", str(options.rate)]
+    target = None
+    try:
+        tracer.prepare()
+        target = measure.Target(argv)
+        tracer.start(target, context.sites)
+        found = json.loads(target.go())
+        found.update(tracer.finish())
+    except (measure.Failed, OSError, ValueError, LookupError) as reason:
+        tracer.abandon()
+        return {"failed": f"{type(reason).__name__}: {reason}"}
+    finally:
+        if target:
+            target.stop()
+    return found
+
+
+def run_rounds(context, options):
+    """{configuration: [result of each round]}; a configuration that cannot run says why."""
+    results, able = {}, []
+    for tracer, threads in configurations(context):
+        if options.only and not any(o in tracer.name for o in options.only):
+            continue
+        reason = tracer.missing()
+        results[tracer.name] = [{"failed": reason}] if reason else []
+        if not reason:
+            able.append((tracer, threads))
+    try:
+        for number in range(options.rounds):
+            turn = number * 5 % max(len(able), 1)
+            for tracer, threads in able[turn:] + able[:turn]:
+                found = run_once(context, tracer, threads, options)
+                results[tracer.name].append(found)
+                say(f"round {number + 1}/{options.rounds}  {tracer.name:<18} " +
+                    (found.get("failed") or f"{found['ns_median']:8.1f} ns"))
+    finally:
+        for tracer, _ in able:
+            tracer.close()
+    return results, {t.name: t.commands for t, _ in able}
+
+
+def measure_start(context, options):
+    """tapir on a program with 500 sites: until all are on, until the file is closed."""
+    program = os.path.join(context.build, "tests/targets/manysites")
+    if not os.path.exists(context.tapir) or not os.path.exists(program):
+        return [{"failed": f"not built: {context.tapir} or {program}"}]
+    sites, found = measure.Sites(program), []
+    tracer = tracers.Tapir(context, "500 sites", [])
+    for _ in range(options.rounds):
+        target = measure.Target([program, "1", "--wait"])
+        tracer.command = lambda t: [context.tapir, "record", "manysites:*", "-p", str(t.pid),
+                                    "-o", tracer.output]
+        try:
+            tracer.start(target, sites)
+            found.append({"start_seconds": tracer.start_seconds, "sites": len(sites.by_name),
+                          **tracer.interrupt()})
+        except measure.Failed as reason:
+            tracer.abandon()
+            found.append({"failed": str(reason)})
+        finally:
+            target.stop()
+    return found
+
+
+def measure_sites(context):
+    """bench_site: what a site costs while nobody traces."""
+    program = os.path.join(context.build, "tests/bench/bench_site")
+    out = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    return {r["site"]: r for r in map(json.loads, out.splitlines())}
+
+
+def spread(values):
+    return (min(values), statistics.median(values), max(values)) if values else None
+
+
+def print_events(results):
+    """What an event costs, by configuration, and both losses: what the tracer says it lost, and
+    what is missing beyond that."""
+    print(f"\n{'event: 4 ints + 16 chars':<24}{'ns min':>9}{'median':>9}{'max':>9}"
+          f"{'x empty':>9}{'B/event':>9}{'cpu us':>8}{'captured':>10}{'lost':>9}{'missing':>9}")
+    for name, rounds in results.items():
+        good = [r for r in rounds if "failed" not in r]
+        if not good:
+            print(f"{name:<24}  {rounds[-1]['failed'] if rounds else 'not run'}")
+            continue
+        base = "empty uprobe 2t" if name.endswith("2t") else "empty uprobe"
+        ratio = goals.ratios(rounds, results.get(base, []))
+        low, middle, high = spread([r["ns_median"] for r in good])
+        print(f"{name:<24}{low:>9.1f}{middle:>9.1f}{high:>9.1f}"
+              f"{goals.shown(ratio and statistics.median(ratio), 2):>9}"
+              f"{goals.shown(goals.per_event(good, 'bytes'), 1):>9}"
+              f"{goals.shown(goals.per_event(good, 'cpu_seconds', 1e6), 3):>8}"
+              f"{goals.shown(goals.total(good, 'captured'), 0):>10}"
+              f"{goals.shown(goals.total(good, 'lost'), 0):>9}"
+              f"{goals.shown(goals.unaccounted(good), 0):>9}")
+
+
+def print_goals(lines):
+    print(f"\n{'goal':<48}{'wanted':>10}{'min':>10}{'median':>10}{'max':>10}  verdict")
+    for line in lines:
+        values = "".join(f"{goals.shown(v, 3):>10}" for v in line["spread"])
+        print(f"{line['what']:<48}{line['wanted']:>10}{values}  {line['verdict']}")
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=os.environ.get("BUILD", "build"))
+    parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (%(default)s)")
+    parser.add_argument("--quick", action="store_true", help="one round")
+    parser.add_argument("--hits", type=int, default=4000, help="events a timing (%(default)s)")
+    parser.add_argument("--inner", type=int, default=100, help="timings a run (%(default)s)")
+    parser.add_argument("--depth", type=int, default=31, help="frames of the stack (%(default)s)")
+    parser.add_argument("--rate", type=int, default=0, help="events/s a thread; 0: flat out")
+    parser.add_argument("--only", action="append", metavar="TEXT", help="names that contain it")
+    parser.add_argument("--json", metavar="FILE", help="the result as one document")
+    options = parser.parse_args()
+    if options.quick:
+        options.rounds = 1
+    return options
+
+
+def main():
+    options = parse_options()
+    if os.geteuid() != 0:
+        say("attaching probes needs root")
+        return 3
+    context = Context(options.build)
+    compile_peers(context)
+    began = time.time()
+    results, commands = run_rounds(context, options)
+    starts, sites = measure_start(context, options), measure_sites(context)
+    lines = goals.judge(results, starts, sites)
+    document = {"began_utc": began, "kernel": platform.release(), "cpus": os.cpu_count(),
+                "options": vars(options), "commands": commands, "rounds": results,
+                "start_500_sites": starts, "sites": sites, "goals": lines}
+    for path in filter(None, [f"{context.bench}/rounds.json", options.json]):
+        with open(path, "w") as file:
+            json.dump(document, file, indent=1)
+    print("commands:")
+    for name, argvs in commands.items():
+        for argv in argvs:
+            print(f"  {name:<18} {argv}")
+    print_events(results)
+    print_goals(lines)
+    print(f"\n{options.rounds} rounds, {options.inner} x {options.hits} events each a thread; "
+          f"raw numbers in {os.path.relpath(context.bench)}/rounds.json")
+    failed = [n for n, rounds in results.items()
+              if any("failed" in r and "not " not in r["failed"] for r in rounds)]
+    return 1 if failed else 0
+
+
+sys.exit(main())
