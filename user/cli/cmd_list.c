@@ -202,13 +202,11 @@ const struct tapir_command tapir_cmd_list = {
 	.name = "list",
 	.summary = "the probes of a process, a file or everything that runs",
 	.synopsis = "[-p PID | PATH | --all] [GLOB] [--json]",
-	.text = "Shows every USDT probe with the arguments it carries: u64, i32, f64 ... is their "
-		"type,\n"
-		"with a name where the program tells one; '?' cannot be read (--json says why), "
-		"the\n"
-		"probe fires all the same. A probe with a semaphore costs its program nothing but "
-		"a\n"
-		"test until it is traced. Nothing is attached and nothing is changed by looking.",
+	.text = "Shows every USDT probe with the arguments it carries: u64, i32, str ... is their\n"
+		"type, with a name where one is known. '?' cannot be read (--json says why), the\n"
+		"probe fires all the same. A probe with a semaphore costs its program no more "
+		"than\n"
+		"a test until it is traced. Nothing is attached or changed by looking.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals =
 		(const struct tapir_positional[]){

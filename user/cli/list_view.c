@@ -2,48 +2,97 @@
 /* Probes as a table, a row for each kind of site, or as JSON, a line for each site. */
 #include "cli/list_view.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "cli/table.h"
+#include "decode/usdt_hints.h"
 #include "elf/operand.h"
 
-/* ---- as a table --------------------------------------------------------------------------- */
+/* ---- what an argument is --------------------------------------------------------------- */
 
-static const char *type_letter(const struct tapir_usdt_note *note, unsigned i)
+struct arg_view {
+	const char *name; /* NULL: argN */
+	char type[8];	  /* "u64", "str"; "?": cannot be read */
+};
+
+/* What the program says itself (.note.tapir); NULL: only a number's size and sign are known. */
+static const char *type_by_note(const struct tapir_usdt_note *note, unsigned i)
 {
-	if (note->kinds[0] && strlen(note->kinds) > i) {
-		switch (note->kinds[i]) {
-		case 's':
-			return "str";
-		case 'p':
-			return "ptr";
-		case 'b':
-			return "bool";
-		case 'c':
-			return "char";
-		case 'f':
-			return "f";
-		}
+	switch (strlen(note->kinds) > i ? note->kinds[i] : 0) {
+	case 's':
+		return "str";
+	case 'p':
+		return "ptr";
+	case 'b':
+		return "bool";
+	case 'c':
+		return "char";
+	default:
+		return NULL;
 	}
-	return note->args[i].is_float ? "f" : note->args[i].is_signed ? "i" : "u";
 }
+
+/* What is known of the provider (user/decode). */
+static const char *type_by_hint(const struct tapir_hint_arg *hint)
+{
+	switch (hint ? hint->field_type : TAPIR_FIELD_NONE) {
+	case TAPIR_FIELD_STR:
+	case TAPIR_FIELD_STRN:
+		return "str";
+	case TAPIR_FIELD_BLOB:
+		return "bytes";
+	case TAPIR_FIELD_PTR:
+		return "ptr";
+	case TAPIR_FIELD_BOOL:
+		return "bool";
+	case TAPIR_FIELD_CHAR:
+		return "char";
+	default:
+		return NULL;
+	}
+}
+
+/* A float passed as the bits of an integer is one by its kind only. */
+static char number_letter(const struct tapir_usdt_note *note, unsigned i)
+{
+	if (note->args[i].is_float || (strlen(note->kinds) > i && note->kinds[i] == 'f'))
+		return 'f';
+	return note->args[i].is_signed ? 'i' : 'u';
+}
+
+static struct arg_view view_arg(const struct tapir_usdt_note *note, unsigned i)
+{
+	const struct tapir_hint *hints =
+		tapir_usdt_hint__find(note->provider, note->name, note->arg_cnt);
+	const struct tapir_hint_arg *hint = hints && i < hints->arg_cnt ? &hints->args[i] : NULL;
+	const char *type = type_by_note(note, i);
+	struct arg_view view = {.name = note->arg_names[i]};
+
+	if (!view.name || !*view.name)
+		view.name = hint && hint->name && *hint->name ? hint->name : NULL;
+	if (!type && !*note->kinds)
+		type = type_by_hint(hint);
+	if (note->reasons[i] != TAPIR_OPERAND_OK)
+		type = "?";
+	if (type)
+		snprintf(view.type, sizeof(view.type), "%s", type);
+	else
+		snprintf(view.type, sizeof(view.type), "%c%u", number_letter(note, i),
+			 note->args[i].size * 8u);
+	return view;
+}
+
+/* ---- as a table --------------------------------------------------------------------------- */
 
 /* "name:u64", "i32" without a name, "?" for one that cannot be read. */
 static void add_arg(struct tapir_str *out, const struct tapir_usdt_note *note, unsigned i)
 {
-	const char *type = type_letter(note, i);
+	struct arg_view view = view_arg(note, i);
 
-	if (i)
-		tapir_str__addc(out, ' ');
-	if (note->arg_names[i] && *note->arg_names[i])
-		tapir_str__addf(out, "%s:", note->arg_names[i]);
-	if (note->reasons[i] != TAPIR_OPERAND_OK)
-		tapir_str__addc(out, '?');
-	else if (type[1])
-		tapir_str__adds(out, type);
-	else
-		tapir_str__addf(out, "%s%u", type, note->args[i].size * 8u);
+	tapir_str__addf(out, "%s%s%s%s", i ? " " : "", view.name ? view.name : "",
+			view.name ? ":" : "", view.type);
 }
 
 static void describe_args(struct tapir_str *out, const struct tapir_usdt_note *note)
@@ -110,13 +159,16 @@ void tapir_list__write_table(const struct tapir_chosen_sites *chosen, const stru
 static void write_arg(struct tapir_json *j, const struct tapir_usdt_note *note, unsigned i)
 {
 	const struct tapir_operand *operand = &note->args[i];
+	const struct arg_view view = view_arg(note, i);
 	size_t len = 0;
 	const char *text = tapir_usdt_note__arg_text(note, i, &len);
 	const char *at = text ? memchr(text, '@', len) : NULL;
 
 	tapir_json__open(j, NULL, '{');
-	if (note->arg_names[i] && *note->arg_names[i])
-		tapir_json__str(j, "name", note->arg_names[i]);
+	if (view.name)
+		tapir_json__str(j, "name", view.name);
+	if (note->reasons[i] == TAPIR_OPERAND_OK)
+		tapir_json__str(j, "type", view.type);
 	tapir_json__u64(j, "size", operand->size);
 	tapir_json__bool(j, "signed", operand->is_signed);
 	tapir_json__bool(j, "float", operand->is_float);
