@@ -173,3 +173,17 @@ def test_no_colour_leaves_a_pipe_or_is_there_against_the_will(t):
         env = dict(os.environ, TERM="xterm", NO_COLOR=no_color)
         out = t.run(script, "-qec", f"{t.tapir_path} help", "/dev/null", env=env).out
         t.eq("\033[1m" in out, wanted, f"colour on a terminal, wanted {wanted}")
+
+
+def test_arguments_have_names_when_their_provider_is_known(t):
+    python = "/usr/bin/python3"
+    if not os.path.exists(python):
+        t.skip("no " + python)
+    lines = t.tapir("list", python, "python:function__entry", "--json").json_lines()
+    if not lines:
+        t.skip(python + " is built without probes")
+    args = lines[0]["args"]
+    t.eq([arg["type"] for arg in args], ["str", "str", "i32"], "types, as CPython's manual has them")
+    t.ok(all(arg.get("name") for arg in args), f"names: {args}")
+    table = t.tapir("list", python, "python:function__entry").out
+    t.ok(f"{args[0]['name']}:str" in table, table)
