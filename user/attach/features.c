@@ -18,8 +18,6 @@
 #include "base/file.h"
 #include "base/str.h"
 
-#define ANY_OFFSET 0
-
 /* 0 or -errno of something that returns an fd; the fd is closed. */
 static int outcome(int fd)
 {
@@ -90,13 +88,12 @@ static int probe_uprobe_multi(void)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = TAPIR_TRACE_UPROBE_MULTI);
 	const struct bpf_insn insns[] = {TAPIR_INSN_MOV(BPF_REG_0, 0), TAPIR_INSN_EXIT()};
-	const uint64_t off = ANY_OFFSET;
 	int prog_fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "tapir_try", "GPL", insns, 2, &opts);
 	int err;
 
 	if (prog_fd < 0)
 		return prog_fd;
-	err = tapir_uprobe_multi__create(prog_fd, "/", off, 0);
+	err = tapir_uprobe_multi__create(prog_fd, "/", 0, 0);
 	close(prog_fd);
 	if (err >= 0)
 		close(err);
