@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The catalog: ids and addresses that mean different things at different times. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include "base/diag.h"
+#include "trace/ordset.h"
+#include "trace_sample.h"
+
+struct fixture {
+	struct tapir_catalog *live, *read;
+	struct tapir_recbuf b;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->live = tapir_catalog__new(TAPIR_CATALOG_LIVE, NULL);
+	f->read = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
+	*state = f;
+	return f->live && f->read ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	tapir_catalog__free(f->live);
+	tapir_catalog__free(f->read);
+	tapir_recbuf__fini(&f->b);
+	free(f);
+	return 0;
+}
+
+static int map_at(struct fixture *f, struct tapir_catalog *c, uint32_t tgid, uint64_t time_ns,
+		  uint64_t start_va, uint64_t end_va, uint64_t file_id)
+{
+	struct tapir_rec_mapping m = {.h.time_ns = time_ns,
+				      .tgid = tgid,
+				      .start_va = start_va,
+				      .end_va = end_va,
+				      .file_id = file_id};
+
+	return tapir_catalog__describe(c, tapir_recbuf__mapping(&f->b, &m, SV("/x")));
+}
+
+static int process_at(struct fixture *f, struct tapir_catalog *c, uint32_t tgid, uint32_t parent,
+		      uint64_t time_ns, enum tapir_process_kind kind)
+{
+	struct tapir_rec_process p = {
+		.h.time_ns = time_ns, .tgid = tgid, .parent_tgid = parent, .kind = (uint8_t)kind};
+
+	return tapir_catalog__describe(
+		c, tapir_recbuf__process(&f->b, &p, SV("c"), SV("e"), SV(""), SV("")));
+}
+
+/* file_id of what covers va; 0: nothing. */
+static uint64_t file_at(const struct tapir_catalog *c, uint32_t tgid, uint64_t va, uint64_t time_ns)
+{
+	const struct tapir_rec_mapping *m = tapir_catalog__mapping(c, tgid, va, time_ns);
+
+	return m ? m->file_id : 0;
+}
+
+static void mapping_holds_from_its_time_until_another_takes_its_place(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(map_at(f, f->read, 1, 0, 0x1000, 0x9000, 1), 1);
+	assert_int_equal(map_at(f, f->read, 1, 0, 0x1000, 0x9000, 1), 0); /* a repeat */
+	assert_int_equal(map_at(f, f->read, 1, 50, 0x3000, 0x4000, 2), 1);
+	assert_int_equal(map_at(f, f->read, 1, 90, 0x3000, 0x3800, 3), 1);
+	assert_int_equal(file_at(f->read, 1, 0x0fff, 10), 0);
+	assert_int_equal(file_at(f->read, 1, 0x1000, 10), 1);
+	assert_int_equal(file_at(f->read, 1, 0x3100, 49), 1);
+	assert_int_equal(file_at(f->read, 1, 0x3100, 50), 2);
+	assert_int_equal(file_at(f->read, 1, 0x3100, 90), 3);
+	assert_int_equal(file_at(f->read, 1, 0x4000, 90), 1); /* around the nested one */
+	assert_int_equal(file_at(f->read, 1, 0x9000, 90), 0);
+	assert_int_equal(file_at(f->read, 2, 0x3100, 90), 0);
+}
+
+static void exec_ends_the_mappings_before_it(void **state)
+{
+	struct fixture *f = *state;
+
+	process_at(f, f->live, 1, 0, 5, TAPIR_PROCESS_EXISTING);
+	map_at(f, f->live, 1, 0, 0x1000, 0x2000, 1);
+	map_at(f, f->live, 1, 10, 0x2000, 0x3000, 1);
+	process_at(f, f->live, 1, 0, 100, TAPIR_PROCESS_EXEC);
+	map_at(f, f->live, 1, 101, 0x5000, 0x6000, 2);
+	map_at(f, f->live, 1, 0, 0x7000, 0x8000, 3); /* from the start of this program */
+	assert_int_equal(file_at(f->live, 1, 0x1000, 99), 1);
+	assert_int_equal(file_at(f->live, 1, 0x1000, 200), 0);
+	assert_int_equal(file_at(f->live, 1, 0x2000, 200), 0);
+	assert_int_equal(file_at(f->live, 1, 0x5000, 200), 2);
+	assert_int_equal(file_at(f->live, 1, 0x7000, 200), 3);
+	assert_int_equal(file_at(f->live, 1, 0x7000, 99), 0);
+}
+
+static void forked_child_inherits_mappings_in_a_live_catalog_only(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_catalog *both[] = {f->live, f->read};
+
+	for (int i = 0; i < 2; i++) {
+		map_at(f, both[i], 1, 0, 0x1000, 0x2000, 7);
+		process_at(f, both[i], 2, 1, 50, TAPIR_PROCESS_FORK);
+	}
+	assert_int_equal(file_at(f->live, 2, 0x1800, 60), 7);
+	assert_int_equal(file_at(f->read, 2, 0x1800, 60), 0);
+	process_at(f, f->live, 2, 1, 70, TAPIR_PROCESS_EXEC);
+	assert_int_equal(file_at(f->live, 2, 0x1800, 80), 0);
+	assert_int_equal(file_at(f->live, 2, 0x1800, 60), 7);
+}
+
+static void reused_ids_are_told_apart_by_time(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_thread t = {.tid = 5};
+
+	process_at(f, f->read, 5, 1, 100, TAPIR_PROCESS_FORK);
+	process_at(f, f->read, 5, 2, 900, TAPIR_PROCESS_FORK);
+	assert_int_equal(tapir_catalog__process(f->read, 5, 500)->parent_tgid, 1);
+	assert_int_equal(tapir_catalog__process(f->read, 5, 900)->parent_tgid, 2);
+	assert_int_equal(tapir_catalog__process(f->read, 5, 1)->parent_tgid, 1);
+	assert_null(tapir_catalog__process(f->read, 6, 1));
+	for (uint32_t i = 0; i < 40; i++) { /* more than are remembered, in any order */
+		t.tgid = (i * 7 + 3) % 40;
+		tapir_rec__init(&t.h, TAPIR_REC_THREAD, sizeof(t), 10 * t.tgid);
+		assert_int_equal(tapir_catalog__describe(f->read, &t.h), 1);
+	}
+	assert_int_equal(tapir_catalog__thread(f->read, 5, 395)->tgid, 39);
+	assert_int_equal(tapir_catalog__thread(f->read, 5, 359)->tgid, 35);
+}
+
+static void repeated_process_is_no_news_and_stays_what_it_was(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(process_at(f, f->read, 1, 0, 10, TAPIR_PROCESS_EXEC), 1);
+	assert_int_equal(process_at(f, f->read, 1, 0, 10, TAPIR_PROCESS_EXISTING), 0);
+	assert_int_equal(tapir_catalog__process(f->read, 1, 10)->kind, TAPIR_PROCESS_EXEC);
+	assert_int_equal(process_at(f, f->read, 1, 0, 20, TAPIR_PROCESS_EXIT), 1);
+	assert_int_equal(tapir_catalog__process(f->read, 1, 30)->kind, TAPIR_PROCESS_EXEC);
+}
+
+static void dead_process_is_forgotten_after_the_segment_behind_its_exit(void **state)
+{
+	struct fixture *f = *state;
+
+	process_at(f, f->live, 1, 0, 10, TAPIR_PROCESS_FORK);
+	process_at(f, f->live, 2, 0, 10, TAPIR_PROCESS_FORK);
+	map_at(f, f->live, 1, 11, 0x1000, 0x2000, 1);
+	map_at(f, f->live, 2, 11, 0x1000, 0x2000, 2);
+	process_at(f, f->live, 1, 0, 20, TAPIR_PROCESS_EXIT);
+	tapir_catalog__new_segment(f->live);
+	assert_int_equal(file_at(f->live, 1, 0x1800, 15), 1);
+	tapir_catalog__new_segment(f->live);
+	assert_int_equal(file_at(f->live, 1, 0x1800, 15), 0);
+	assert_null(tapir_catalog__process(f->live, 1, 15));
+	assert_int_equal(file_at(f->live, 2, 0x1800, 15), 2); /* it lives */
+}
+
+static void stack_is_kept_for_two_segments(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_stack s = {.stack_id = 8};
+	uint64_t va = 1;
+
+	tapir_catalog__describe(f->live, tapir_recbuf__stack(&f->b, &s, &va, 1));
+	tapir_catalog__new_segment(f->live);
+	assert_non_null(tapir_catalog__stack(f->live, 8));
+	tapir_catalog__new_segment(f->live);
+	assert_null(tapir_catalog__stack(f->live, 8));
+}
+
+static void symbol_covers_its_size_or_reaches_to_the_next(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_symbol a = {.file_id = 1, .start_off = 0x100, .size = 0x10};
+	struct tapir_rec_symbol b = {.file_id = 1, .start_off = 0x200};
+
+	tapir_catalog__describe(f->read, tapir_recbuf__symbol(&f->b, &a, SV("a")));
+	tapir_catalog__describe(f->read, tapir_recbuf__symbol(&f->b, &b, SV("b")));
+	assert_null(tapir_catalog__symbol(f->read, 1, 0xff));
+	assert_int_equal(tapir_catalog__symbol(f->read, 1, 0x10f)->start_off, 0x100);
+	assert_null(tapir_catalog__symbol(f->read, 1, 0x110));
+	assert_int_equal(tapir_catalog__symbol(f->read, 1, 0x5000)->start_off, 0x200);
+	assert_null(tapir_catalog__symbol(f->read, 2, 0x100));
+}
+
+static void jit_name_holds_from_and_until(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_jit j = {
+		.tgid = 1, .start_va = 0x1000, .size = 0x100, .from_ns = 10, .until_ns = 50};
+	struct tapir_rec_jit k = {.tgid = 1, .start_va = 0x1000, .size = 0x80, .from_ns = 50};
+
+	tapir_catalog__describe(f->read, tapir_recbuf__jit(&f->b, &j, SV("old")));
+	tapir_catalog__describe(f->read, tapir_recbuf__jit(&f->b, &k, SV("new")));
+	assert_null(tapir_catalog__jit(f->read, 1, 0x1000, 9));
+	assert_int_equal(tapir_catalog__jit(f->read, 1, 0x10ff, 49)->from_ns, 10);
+	assert_int_equal(tapir_catalog__jit(f->read, 1, 0x1000, 50)->from_ns, 50);
+	assert_null(tapir_catalog__jit(f->read, 1, 0x10ff, 50));
+}
+
+static void unnamed_stacks_are_asked_for_once_a_segment(void **state)
+{
+	struct fixture *f = *state;
+	const struct tapir_rec_stack *s;
+	uint32_t tgid;
+
+	sample_describe(f->live, &f->b);
+	for (int i = 0; i < 3; i++)
+		tapir_catalog__use(f->live, SAMPLE_TGID, SAMPLE_TGID + 1, SAMPLE_STACK_ID, 0);
+	assert_true(tapir_catalog__next_unnamed(f->live, &tgid, &s));
+	assert_int_equal(tgid, SAMPLE_TGID);
+	assert_int_equal(s->stack_id, SAMPLE_STACK_ID);
+	assert_false(tapir_catalog__next_unnamed(f->live, &tgid, &s));
+	tapir_catalog__new_segment(f->live);
+	tapir_catalog__use(f->live, SAMPLE_TGID, SAMPLE_TGID + 1, SAMPLE_STACK_ID, 0);
+	sample_name(f->live, &f->b);
+	tapir_catalog__new_segment(f->live);
+	tapir_catalog__use(f->live, SAMPLE_TGID, SAMPLE_TGID + 1, SAMPLE_STACK_ID, 0);
+	assert_false(tapir_catalog__next_unnamed(f->live, &tgid, &s)); /* all named by now */
+}
+
+static void memory_is_bounded_when_descriptions_never_end(void **state)
+{
+	static char blob[120 * 1024];
+	struct fixture *f = *state;
+	struct tapir_rec_metadata m = {};
+	struct tapir_sv sv = {blob, sizeof(blob)};
+	int err = 0;
+
+	for (m.probe_id = 0; err >= 0 && m.probe_id < 4000; m.probe_id++)
+		err = tapir_catalog__describe(f->read, tapir_recbuf__metadata(&f->b, &m, sv));
+	assert_int_equal(err, -ENOSPC);
+	assert_true(m.probe_id < TAPIR_CATALOG_MAX_BYTES / sizeof(blob) + 2);
+	assert_int_equal(tapir_catalog__refused(f->read), 1);
+	assert_int_equal(tapir_diag__cnt(), 1);
+	tapir_diag__clear();
+}
+
+/* Random inserts, removals and floors beside a plain array. */
+static void ordset_agrees_with_a_model(void **state)
+{
+	enum { KEYS = 200 };
+	static struct tapir_ordset_node nodes[KEYS];
+	bool in[KEYS] = {};
+	struct tapir_ordset set = {};
+
+	(void)state;
+	srand(11);
+	for (int step = 0; step < 20000; step++) {
+		int k = rand() % KEYS, want = rand() % KEYS;
+		struct tapir_ordset_node *got;
+
+		if (in[k])
+			tapir_ordset__remove(&set, &nodes[k]);
+		else
+			nodes[k] = (struct tapir_ordset_node){.pos = (uint64_t)k / 4,
+							      .time = (uint64_t)k % 4};
+		if (!in[k])
+			tapir_ordset__insert(&set, &nodes[k]);
+		in[k] = !in[k];
+		got = tapir_ordset__floor(&set, (uint64_t)want / 4, (uint64_t)want % 4);
+		for (k = want; k >= 0 && !in[k]; k--)
+			;
+		assert_ptr_equal(got, k < 0 ? NULL : &nodes[k]);
+		got = tapir_ordset__ceil(&set, (uint64_t)want / 4, (uint64_t)want % 4);
+		for (k = want; k < KEYS && !in[k]; k++)
+			;
+		assert_ptr_equal(got, k == KEYS ? NULL : &nodes[k]);
+	}
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(mapping_holds_from_its_time_until_another_takes_its_place),
+		CASE(exec_ends_the_mappings_before_it),
+		CASE(forked_child_inherits_mappings_in_a_live_catalog_only),
+		CASE(reused_ids_are_told_apart_by_time),
+		CASE(repeated_process_is_no_news_and_stays_what_it_was),
+		CASE(dead_process_is_forgotten_after_the_segment_behind_its_exit),
+		CASE(stack_is_kept_for_two_segments),
+		CASE(symbol_covers_its_size_or_reaches_to_the_next),
+		CASE(jit_name_holds_from_and_until),
+		CASE(unnamed_stacks_are_asked_for_once_a_segment),
+		CASE(memory_is_bounded_when_descriptions_never_end),
+		CASE(ordset_agrees_with_a_model),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
