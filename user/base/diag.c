@@ -2,6 +2,7 @@
 /* The diagnostic list of a thread. Nothing is printed here. */
 #include "base/diag.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,7 @@ void tapir_diag__clear(void)
 
 const char *tapir_errno__name(int err)
 {
-	const char *name = strerrorname_np(err < 0 ? -err : err);
+	const char *name = strerrorname_np(err < 0 && err != INT_MIN ? -err : err);
 
 	return name ? name : "unknown error";
 }

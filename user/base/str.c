@@ -28,6 +28,10 @@ bool tapir_str__reserve(struct tapir_str *s, size_t more_bytes)
 	size_t cap = s->cap ? s->cap : 64;
 	char *grown;
 
+	if (more_bytes > PTRDIFF_MAX - s->len - 1) { /* need wrapped, or cap would */
+		s->failed = true;
+		return false;
+	}
 	if (need <= s->cap)
 		return true;
 	while (cap < need)
@@ -46,7 +50,8 @@ void tapir_str__add(struct tapir_str *s, const char *bytes, size_t len)
 {
 	if (!tapir_str__reserve(s, len))
 		return;
-	memcpy(s->data + s->len, bytes, len);
+	if (len) /* bytes may be NULL then */
+		memcpy(s->data + s->len, bytes, len);
 	s->len += len;
 	s->data[s->len] = '\0';
 }
@@ -155,7 +160,8 @@ static bool match_set(const char **glob, char c)
 		g++;
 	for (const char *first = g; *g && (*g != ']' || g == first); g++) {
 		if (g[1] == '-' && g[2] && g[2] != ']') {
-			found |= c >= g[0] && c <= g[2];
+			found |= (unsigned char)c >= (unsigned char)g[0] &&
+				 (unsigned char)c <= (unsigned char)g[2];
 			g += 2;
 		} else {
 			found |= c == *g;
@@ -229,6 +235,8 @@ unsigned tapir_str__distance(const char *a, const char *b, unsigned limit)
 	size_t a_len = strlen(a), b_len = strlen(b);
 	unsigned row[128];
 
+	if (!strcmp(a, b))
+		return 0;
 	if (b_len >= 127 || a_len > b_len + limit || b_len > a_len + limit)
 		return limit + 1;
 	for (size_t j = 0; j <= b_len; j++)
