@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A file of format version 1 is read for ever: every byte of every record (golden_v1.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <sys/stat.h>
+
+#include "tests/data/golden_v1.h"
+#include "trace/reader.h"
+
+#define GOLDEN "tests/data/golden-v1.tapir" /* tests run at the root of the tree */
+
+static void every_record_of_version_1_is_read(void **state)
+{
+	const struct tapir_reader_stats *stats;
+	const struct tapir_rec *rec;
+	struct tapir_recbuf b = {};
+	struct tapir_reader *r;
+
+	(void)state;
+	assert_int_equal(tapir_reader__open(GOLDEN, &r), 0);
+	tapir_reader__deliver_descriptions(r, true);
+	for (int i = 0; i < GOLDEN_CNT; i++) {
+		const struct tapir_rec *want = golden_record(&b, i);
+
+		assert_int_equal(tapir_reader__next(r, &rec), 1);
+		assert_int_equal(rec->type, want->type);
+		assert_int_equal(rec->size, want->size);
+		assert_memory_equal(rec, want, want->size);
+	}
+	assert_int_equal(tapir_reader__next(r, &rec), 0);
+	stats = tapir_reader__stats(r);
+	assert_int_equal(stats->created_utc_ns, GOLDEN_CREATED_UTC_NS);
+	assert_int_equal(stats->created_ns, GOLDEN_CREATED_NS);
+	assert_int_equal(stats->chunks, 3);
+	assert_int_equal(stats->segments, 1);
+	assert_int_equal(stats->records, GOLDEN_CNT);
+	assert_int_equal(stats->bad_chunks + stats->bytes_skipped + stats->malformed_records, 0);
+	assert_false(stats->cut);
+	tapir_reader__close(r);
+	tapir_recbuf__fini(&b);
+}
+
+static void names_of_version_1_are_found(void **state)
+{
+	const struct tapir_rec_mapping *m;
+	const struct tapir_catalog *c;
+	const struct tapir_rec *rec;
+	struct tapir_reader *r;
+
+	(void)state;
+	assert_int_equal(tapir_reader__open(GOLDEN, &r), 0);
+	assert_int_equal(tapir_reader__next(r, &rec), 1);
+	assert_int_equal(rec->type, TAPIR_REC_EVENT);
+	c = tapir_reader__catalog(r);
+	assert_non_null(tapir_catalog__probe(c, 1));
+	assert_non_null(tapir_catalog__metadata(c, 1));
+	assert_string_equal(tapir_catalog__thread(c, 101, rec->time_ns)->comm, "worker");
+	assert_int_equal(tapir_catalog__process(c, 100, rec->time_ns)->uid, 1000);
+	m = tapir_catalog__mapping(c, 100, 0x401010, rec->time_ns);
+	assert_non_null(m);
+	assert_non_null(tapir_catalog__symbol(c, m->file_id, 0x401010 - 0x400000 + m->file_off));
+	assert_non_null(tapir_catalog__jit(c, 100, 0x7f0000001020, 1500));
+	assert_null(tapir_catalog__jit(c, 100, 0x7f0000001020, rec->time_ns));
+	assert_int_equal(tapir_catalog__utc_ns(c, 1001), GOLDEN_CREATED_UTC_NS);
+	assert_int_equal(tapir_catalog__meta(c, 0)->key_len, 7);
+	tapir_reader__close(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_record_of_version_1_is_read),
+		cmocka_unit_test(names_of_version_1_are_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
