@@ -289,6 +289,70 @@ static void bad_input_is_refused_with_a_line(void **state)
 	assert_null(r);
 }
 
+/* One chunk whose header says h, with its CRCs right, and body behind it. */
+static void write_chunk_file(struct tapir_chunk_header h, const void *body, size_t len)
+{
+	struct tapir_file_header f = {.magic = TAPIR_FILE_MAGIC,
+				      .version = TAPIR_FILE_VERSION,
+				      .header_bytes = sizeof(f)};
+	char data[4096];
+
+	assert_true(sizeof(f) + sizeof(h) + len <= sizeof(data));
+	f.crc = (uint32_t)crc32(0, (const void *)&f, sizeof(f));
+	h.magic = TAPIR_CHUNK_MAGIC;
+	h.stored_bytes = (uint32_t)len;
+	h.data_crc = (uint32_t)crc32(0, body, (uInt)len);
+	h.header_crc = (uint32_t)crc32(0, (const void *)&h, sizeof(h));
+	memcpy(data, &f, sizeof(f));
+	memcpy(data + sizeof(f), &h, sizeof(h));
+	memcpy(data + sizeof(f) + sizeof(h), body, len);
+	write_bytes(data, sizeof(f) + sizeof(h) + len);
+}
+
+static void chunk_is_skipped_when_its_sizes_lie(void **state)
+{
+	static const struct tapir_chunk_header lies[] = {
+		{.type = TAPIR_CHUNK_RECORDS, .raw_bytes = 0xffffffff},
+		{.type = TAPIR_CHUNK_RECORDS, .raw_bytes = 63},
+		{.type = TAPIR_CHUNK_RECORDS, .raw_bytes = 0xffffffff, .flags = TAPIR_CHUNK_ZSTD},
+		{.type = TAPIR_CHUNK_RECORDS, .raw_bytes = 64, .flags = TAPIR_CHUNK_ZSTD},
+		{.type = TAPIR_CHUNK_DESCRIPTIONS, .raw_bytes = TAPIR_CHUNK_MAX_BYTES + 1},
+	};
+	char body[64] = {};
+	struct outcome o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		write_chunk_file(lies[i], body, sizeof(body));
+		assert_true(read_all(&o));
+		assert_int_equal(o.stats.bad_chunks, 1);
+		assert_int_equal(o.stats.records, 0);
+	}
+}
+
+static void malformed_records_are_skipped_and_counted(void **state)
+{
+	struct {
+		struct tapir_rec_event good, lies, behind;
+		struct tapir_rec end;
+	} body = {};
+	struct outcome o;
+
+	(void)state;
+	tapir_rec__init(&body.good.h, TAPIR_REC_EVENT, sizeof(body.good), 1000);
+	tapir_rec__init(&body.lies.h, TAPIR_REC_EVENT, sizeof(body.lies), 1000);
+	body.lies.payload_bytes = 1;
+	tapir_rec__init(&body.behind.h, TAPIR_REC_EVENT, sizeof(body.behind), 1000);
+	tapir_rec__init(&body.end, TAPIR_REC_EVENT, 4096, 1000); /* reaches out of the chunk */
+	write_chunk_file(
+		(struct tapir_chunk_header){.type = TAPIR_CHUNK_RECORDS, .raw_bytes = sizeof(body)},
+		&body, sizeof(body));
+	assert_true(read_all(&o));
+	assert_int_equal(o.events, 2);
+	assert_int_equal(o.stats.malformed_records, 2);
+	assert_int_equal(o.stats.bad_chunks, 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -301,6 +365,8 @@ int main(void)
 		CASE(records_come_in_order_when_a_chunk_mixes_them),
 		CASE(descriptions_are_delivered_once_when_asked_for),
 		CASE(bad_input_is_refused_with_a_line),
+		CASE(chunk_is_skipped_when_its_sizes_lie),
+		CASE(malformed_records_are_skipped_and_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
