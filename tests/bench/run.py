@@ -124,7 +124,7 @@ def run_rounds(context, options):
         if options.only and not any(o in tracer.name for o in options.only):
             continue
         reason = tracer.missing()
-        results[tracer.name] = [{"failed": reason}] if reason else []
+        results[tracer.name] = [{"failed": reason, "absent": True}] if reason else []
         if not reason:
             able.append((tracer, threads))
     try:
@@ -145,7 +145,7 @@ def measure_start(context, options):
     """tapir on a program with 500 sites: until all are on, until the file is closed."""
     program = os.path.join(context.build, "tests/targets/manysites")
     if not os.path.exists(context.tapir) or not os.path.exists(program):
-        return [{"failed": f"not built: {context.tapir} or {program}"}]
+        return [{"failed": f"not built: {context.tapir} or {program}", "absent": True}]
     sites, found = measure.Sites(program), []
     tracer = tracers.Tapir(context, "500 sites", [])
     for _ in range(options.rounds):
@@ -247,8 +247,10 @@ def main():
     print_goals(lines)
     print(f"\n{options.rounds} rounds, {options.inner} x {options.hits} events each a thread; "
           f"raw numbers in {os.path.relpath(context.bench)}/rounds.json")
-    failed = [n for n, rounds in results.items()
-              if any("failed" in r and "not " not in r["failed"] for r in rounds)]
+    failed = [r["failed"] for rounds in [*results.values(), starts] for r in rounds
+              if "failed" in r and not r.get("absent")]
+    for reason in failed:
+        say(f"not measured: {reason}")
     return 1 if failed else 0
 
 
