@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Names by file and offset, of files that may be gone since, in bounded memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "elf_builder.h"
+#include "symbol/symbolizer.h"
+
+#define FILE_ID 7
+
+static void add_function(struct elf_builder *b, const char *name, uint64_t text_off, uint64_t size)
+{
+	Elf64_Sym syms[2] = {{}, {.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1}};
+	const char *names[2] = {"", name};
+
+	syms[1].st_value = TEXT_VA + text_off;
+	syms[1].st_size = size;
+	elf_builder__add_symbols(b, SHT_SYMTAB, syms, 2, names);
+}
+
+static int file_with_function(const char *name)
+{
+	struct elf_builder b;
+	int fd;
+
+	elf_builder__init(&b, ET_DYN);
+	add_function(&b, name, 16, 32);
+	elf_builder__finish(&b);
+	fd = elf_builder__memfd(b.bytes, b.len);
+	elf_builder__fini(&b);
+	return fd;
+}
+
+static void name_is_demangled_when_offset_is_inside(void **state)
+{
+	struct tapir_symbolizer *s;
+	struct tapir_symbol_name got;
+	int fd = file_with_function("_ZN5tapir4nameEi");
+
+	(void)state;
+	assert_int_equal(tapir_symbolizer__new(&s), 0);
+	tapir_symbolizer__add_file(s, FILE_ID, fd, "/none");
+	close(fd); /* its own descriptor keeps the file */
+	assert_true(tapir_symbolizer__name(s, FILE_ID, TEXT_OFF + 20, &got));
+	assert_string_equal(got.name, "tapir::name");
+	assert_int_equal(got.start_off, TEXT_OFF + 16);
+	assert_int_equal(got.size, 32);
+	assert_false(tapir_symbolizer__name(s, FILE_ID, TEXT_OFF + 48, &got));
+	assert_false(tapir_symbolizer__name(s, FILE_ID + 1, TEXT_OFF + 20, &got));
+	tapir_symbolizer__free(s);
+}
+
+static void first_file_stays_when_id_comes_again(void **state)
+{
+	struct tapir_symbolizer *s;
+	struct tapir_symbol_name got;
+	int first = file_with_function("first"), second = file_with_function("second");
+
+	(void)state;
+	assert_int_equal(tapir_symbolizer__new(&s), 0);
+	tapir_symbolizer__add_file(s, FILE_ID, first, "/none");
+	tapir_symbolizer__add_file(s, FILE_ID, second, "/none");
+	assert_true(tapir_symbolizer__name(s, FILE_ID, TEXT_OFF + 16, &got));
+	assert_string_equal(got.name, "first");
+	tapir_symbolizer__free(s);
+	close(first);
+	close(second);
+}
+
+static void no_name_and_no_message_when_file_is_no_elf(void **state)
+{
+	struct tapir_symbolizer *s;
+	struct tapir_symbol_name got;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(tapir_symbolizer__new(&s), 0);
+	tapir_symbolizer__add_file(s, FILE_ID, fds[0], "/none");
+	assert_false(tapir_symbolizer__name(s, FILE_ID, 0, &got));
+	assert_false(tapir_symbolizer__name(s, FILE_ID, 0, &got));
+	assert_int_equal(tapir_diag__cnt(), 0);
+	tapir_symbolizer__free(s);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(name_is_demangled_when_offset_is_inside),
+		cmocka_unit_test(first_file_stays_when_id_comes_again),
+		cmocka_unit_test(no_name_and_no_message_when_file_is_no_elf),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One entry a file; the tables of those asked last stay in memory. */
+#include "symbol/symbolizer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "elf/demangle.h"
+#include "elf/image.h"
+#include "elf/symbols.h"
+
+/* Each holds a descriptor; a thousand is more than any process maps, less than the limit. */
+#define MAX_FILES   1000
+/* Symbols in memory, of all tables: about 40 bytes each, with its name. */
+#define MAX_SYMBOLS 400000
+
+struct file {
+	uint64_t file_id;
+	int fd;	    /* -1: could not be read, is not tried again */
+	char *path; /* NULL: no separate debug information is looked for */
+	struct tapir_symtab *symtab;
+	uint64_t last_use;
+};
+
+struct tapir_symbolizer {
+	struct tapir_vec(struct file) files;
+	struct tapir_map idx_by_file_id;
+	uint64_t use_cnt;
+	size_t symbol_cnt; /* of the tables in memory */
+	char *demangled;   /* what the last __name gave out */
+};
+
+int tapir_symbolizer__new(struct tapir_symbolizer **out)
+{
+	struct tapir_symbolizer *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	*out = s;
+	return 0;
+}
+
+static void unload(struct tapir_symbolizer *s, struct file *file)
+{
+	if (!file->symtab)
+		return;
+	s->symbol_cnt -= tapir_symtab__cnt(file->symtab);
+	tapir_symtab__free(file->symtab);
+	file->symtab = NULL;
+}
+
+static void file__fini(struct tapir_symbolizer *s, struct file *file)
+{
+	unload(s, file);
+	free(file->path);
+	if (file->fd >= 0)
+		close(file->fd);
+}
+
+void tapir_symbolizer__free(struct tapir_symbolizer *s)
+{
+	struct file *file;
+
+	if (!s)
+		return;
+	tapir_vec_for_each (file, &s->files)
+		file__fini(s, file);
+	tapir_vec__fini(&s->files);
+	tapir_map__fini(&s->idx_by_file_id);
+	free(s->demangled);
+	free(s);
+}
+
+void tapir_symbolizer__add_file(struct tapir_symbolizer *s, uint64_t file_id, int fd,
+				const char *path)
+{
+	struct file file = {.file_id = file_id};
+	uint64_t *idx;
+
+	if (s->files.cnt == MAX_FILES || tapir_map__get(&s->idx_by_file_id, file_id))
+		return;
+	file.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (file.fd < 0)
+		return;
+	file.path = strdup(path);
+	idx = tapir_map__put(&s->idx_by_file_id, file_id, NULL);
+	if (!idx)
+		goto drop;
+	*idx = s->files.cnt;
+	if (tapir_vec__push(&s->files, file))
+		return;
+	tapir_map__del(&s->idx_by_file_id, file_id);
+drop:
+	file__fini(s, &file);
+}
+
+static void make_room(struct tapir_symbolizer *s, const struct file *wanted)
+{
+	while (s->symbol_cnt > MAX_SYMBOLS) {
+		struct file *file, *oldest = NULL;
+
+		tapir_vec_for_each (file, &s->files)
+			if (file != wanted && file->symtab &&
+			    (!oldest || file->last_use < oldest->last_use))
+				oldest = file;
+		if (!oldest)
+			return; /* one table alone may be larger */
+		unload(s, oldest);
+	}
+}
+
+static int load(struct tapir_symbolizer *s, struct file *file)
+{
+	struct tapir_elf *elf = NULL;
+	int err = tapir_elf__open_fd(file->fd, &elf);
+
+	if (err)
+		return err;
+	err = tapir_symtab__load(elf, &file->symtab);
+	/* Names the file itself has are good even where its debug file is not. */
+	if (!err && file->path)
+		tapir_symtab__load_debug(file->symtab, elf, "", file->path);
+	tapir_elf__free(elf);
+	if (err)
+		return err;
+	s->symbol_cnt += tapir_symtab__cnt(file->symtab);
+	make_room(s, file);
+	return 0;
+}
+
+static struct file *readable_file(struct tapir_symbolizer *s, uint64_t file_id)
+{
+	const uint64_t *idx = tapir_map__get(&s->idx_by_file_id, file_id);
+	struct file *file = idx ? &s->files.data[*idx] : NULL;
+	int err, diag_cnt = tapir_diag__cnt();
+
+	if (!file || file->fd < 0)
+		return NULL;
+	if (!file->symtab) {
+		err = load(s, file);
+		if (err) {
+			tapir_debug("%s: no symbols: %s", file->path ? file->path : "a file",
+				    strerror(-err));
+			tapir_diag__rewind(diag_cnt);
+			close(file->fd);
+			file->fd = -1;
+			return NULL;
+		}
+	}
+	file->last_use = ++s->use_cnt;
+	return file;
+}
+
+bool tapir_symbolizer__name(struct tapir_symbolizer *s, uint64_t file_id, uint64_t file_off,
+			    struct tapir_symbol_name *out)
+{
+	struct file *file = readable_file(s, file_id);
+	struct tapir_symbol symbol;
+
+	if (!file || !tapir_symtab__find(file->symtab, file_off, &symbol))
+		return false;
+	free(s->demangled);
+	s->demangled = tapir_demangle(symbol.name);
+	out->name = s->demangled ? s->demangled : symbol.name;
+	out->start_off = symbol.start_off;
+	out->size = symbol.size;
+	return true;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * symbolizer.h - the function at an offset of a file, as people write its name.
+ *
+ * Files are taken when they are mapped, because they may be gone or replaced later, and read
+ * when the first of their addresses is asked for. Few tables are held at a time: a big
+ * library's is larger than all the rest of tapir. One thread.
+ */
+#ifndef TAPIR_USER_SYMBOLIZER_H
+#define TAPIR_USER_SYMBOLIZER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tapir_symbolizer;
+
+struct tapir_symbol_name {
+	const char *name; /* demangled; borrowed until the next call */
+	uint64_t start_off, size;
+};
+
+int tapir_symbolizer__new(struct tapir_symbolizer **out);
+void tapir_symbolizer__free(struct tapir_symbolizer *symbolizer);
+
+/*
+ * fd: the file whose content file_id names, borrowed; path: where its process sees it, for
+ * separate debug information. A file_id that is known is left as it is. What cannot be kept
+ * (no memory, no descriptor) has no names.
+ */
+void tapir_symbolizer__add_file(struct tapir_symbolizer *symbolizer, uint64_t file_id, int fd,
+				const char *path);
+
+/* False: no name is known; *out is untouched. */
+bool tapir_symbolizer__name(struct tapir_symbolizer *symbolizer, uint64_t file_id,
+			    uint64_t file_off, struct tapir_symbol_name *out);
+
+#endif
