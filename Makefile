@@ -48,7 +48,7 @@ LIBS    := -lbpf -lelf -ldw -lzstd -llzma -lz -liberty -lcap -lm -pthread
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 
 BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
-              -Wno-unused-parameter -Wno-missing-declarations -Iinclude -I. \
+              -Wno-unused-parameter -Wno-sign-compare -Wno-missing-declarations -Iinclude -I. \
               -isystem vmlinux/$(ARCH) -I/usr/include/$(MULTIARCH) -MD -MP
 
 # ---- sources --------------------------------------------------------------------------

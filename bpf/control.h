@@ -7,6 +7,7 @@
 #ifndef TAPIR_BPF_CONTROL_H
 #define TAPIR_BPF_CONTROL_H
 
+#include "bpf/glob_logic.bpf.h"
 #include "tapir/abi.h"
 
 /*
@@ -14,9 +15,21 @@
  * kernel's x86 struct pt_regs, in units of 8 bytes (arch/x86/include/uapi/asm/ptrace.h).
  */
 enum tapir_reg {
-	TAPIR_REG_R15, TAPIR_REG_R14, TAPIR_REG_R13, TAPIR_REG_R12, TAPIR_REG_BP, TAPIR_REG_BX,
-	TAPIR_REG_R11, TAPIR_REG_R10, TAPIR_REG_R9, TAPIR_REG_R8, TAPIR_REG_AX, TAPIR_REG_CX,
-	TAPIR_REG_DX, TAPIR_REG_SI, TAPIR_REG_DI,
+	TAPIR_REG_R15,
+	TAPIR_REG_R14,
+	TAPIR_REG_R13,
+	TAPIR_REG_R12,
+	TAPIR_REG_BP,
+	TAPIR_REG_BX,
+	TAPIR_REG_R11,
+	TAPIR_REG_R10,
+	TAPIR_REG_R9,
+	TAPIR_REG_R8,
+	TAPIR_REG_AX,
+	TAPIR_REG_CX,
+	TAPIR_REG_DX,
+	TAPIR_REG_SI,
+	TAPIR_REG_DI,
 	TAPIR_REG_IP = 16,
 	TAPIR_REG_SP = 19,
 	TAPIR_REG_CNT = 21,
@@ -24,11 +37,11 @@ enum tapir_reg {
 };
 
 enum tapir_operand_kind {
-	TAPIR_OPERAND_NONE = 0, /* cannot be read; reason says why */
+	TAPIR_OPERAND_NONE = 0,	 /* cannot be read; reason says why */
 	TAPIR_OPERAND_CONST = 1, /* value */
 	TAPIR_OPERAND_REG = 2,	 /* reg >> reg_shift */
 	TAPIR_OPERAND_MEM = 3,	 /* memory at reg + (index << scale_shift) + value */
-	TAPIR_OPERAND_TLS = 4	 /* as MEM, and the thread pointer (%fs base) added; reg may be NONE */
+	TAPIR_OPERAND_TLS = 4 /* as MEM, and the thread pointer (%fs base) added; reg may be NONE */
 };
 
 struct tapir_operand {
@@ -53,8 +66,9 @@ struct tapir_site_arg {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_site_arg) == 24, "tapir_site_arg");
 
-#define TAPIR_SITE_STACK  (1u << 0) /* take the user stack */
-#define TAPIR_SITE_KSTACK (1u << 1)
+#define TAPIR_SITE_STACK (1u << 0) /* take the user stack */
+#define TAPIR_SITE_BYTES (1u << 1) /* some argument points to bytes that are captured */
+#define TAPIR_SITE_TLS	 (1u << 2) /* some operand is thread-local */
 
 /* One element of the map `sites`; its index is the attach cookie and the probe id. */
 struct tapir_site {
@@ -65,5 +79,61 @@ struct tapir_site {
 	struct tapir_site_arg args[TAPIR_MAX_ARGS];
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_site) == 296, "tapir_site");
+
+/* Bytes of strings and blobs one event may carry; a power of two. */
+#define TAPIR_EVENT_VAR_BYTES	 8192u
+
+/*
+ * Whose hits are recorded: those of a process that any enabled rule names. No rule: of all
+ * but the tracer itself.
+ */
+#define TAPIR_FILTER_MAX_COMMS	 8
+#define TAPIR_FILTER_MAX_CGROUPS 8
+
+struct tapir_filter {
+	uint32_t use_tgids;   /* the map `tgids` */
+	uint32_t comm_cnt;    /* globs over the leader's name */
+	uint32_t cgroup_cnt;  /* v2: the process's ancestor at cgroup_level has this id */
+	uint32_t follow_fork; /* a child of a listed tgid is listed before it runs */
+	uint32_t hold;	      /* stop a process of ours that maps a file nobody has looked at */
+	uint32_t self_tgid;   /* the tracer: never recorded */
+	struct tapir_comm_glob comms[TAPIR_FILTER_MAX_COMMS];
+	uint64_t cgroup_ids[TAPIR_FILTER_MAX_CGROUPS];
+	uint32_t cgroup_levels[TAPIR_FILTER_MAX_CGROUPS];
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_filter) == 8376, "tapir_filter");
+
+/* The key of `known_files`: files the loader has looked at. */
+struct tapir_file_key {
+	uint64_t inode;
+	uint64_t dev; /* as the kernel's s_dev has it: major << 20 | minor */
+};
+
+/* The switches of a running session; the map `live`, mapped by the loader. */
+struct tapir_live {
+	uint64_t epoch;	     /* grows with each segment: stacks and threads are sent again */
+	uint64_t wake_bytes; /* data in a ring that is worth a wake-up */
+	uint32_t enabled;
+	uint32_t pad0;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 24, "tapir_live");
+
+/* One element of the map `losses`, by probe id (0: of no probe); mapped by the loader. */
+struct tapir_losses {
+	uint64_t cnt[TAPIR_LOSS_CAUSE_CNT];
+};
+
+/* Travels on the control ring only, never into a file: a process of ours was stopped. */
+#define TAPIR_REC_HELD 0x8001
+
+struct tapir_rec_held {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t tid;
+	uint64_t inode; /* 0: it was stopped at exec, not at mmap */
+	uint64_t dev;
+	uint64_t start_va;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_held) == 48, "tapir_rec_held");
 
 #endif /* TAPIR_BPF_CONTROL_H */

@@ -58,6 +58,12 @@ void tapir_diag__clear(void)
 	list.cnt = 0;
 }
 
+void tapir_diag__rewind(int cnt)
+{
+	if (cnt < list.cnt)
+		list.cnt = cnt;
+}
+
 const char *tapir_errno__name(int err)
 {
 	const char *name = strerrorname_np(err < 0 && err != INT_MIN ? -err : err);

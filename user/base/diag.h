@@ -24,6 +24,8 @@ int tapir_diag__fail(int err, const char *fmt, ...) __attribute__((format(printf
 int tapir_diag__cnt(void);
 const char *tapir_diag__line(int idx); /* borrowed until the list changes; NULL behind the end */
 void tapir_diag__clear(void);
+/* Drops the lines behind the first cnt: the failure they tell of was none for the caller. */
+void tapir_diag__rewind(int cnt);
 
 /* "ENOENT" for 2 or -2, "unknown error" for what is none. Borrowed, static. */
 const char *tapir_errno__name(int err);

@@ -8,5 +8,6 @@
 extern const struct tapir_command tapir_cmd_doctor;
 extern const struct tapir_command tapir_cmd_help;
 extern const struct tapir_command tapir_cmd_list;
+extern const struct tapir_command tapir_cmd_record;
 
 #endif

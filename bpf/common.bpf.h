@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * common.bpf.h - what every event family shares: the maps, the filter, loss counters and the
+ * way out. The maps are weak definitions: each family's object carries them and bpftool's
+ * linker makes them one.
+ *
+ * Uprobe programs are sleepable and preemptible: a per-CPU buffer is not private in them, so
+ * records are built in task storage; and they never hold a ring reservation, because one that
+ * sleeps would stall every record behind it. bpf_ringbuf_output copies and holds nothing.
+ */
+#ifndef TAPIR_BPF_COMMON_BPF_H
+#define TAPIR_BPF_COMMON_BPF_H
+
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/control.h"
+#include "bpf/core_fixes.bpf.h"
+#include "bpf/glob_logic.bpf.h"
+#include "bpf/walk_logic.bpf.h"
+
+/* ---- configuration: set before load, or through the mapped .data while running ---------- */
+
+/* Two CPUs share a ring: cpu >> 1 is its index. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_RINGBUF);
+			__uint(max_entries, 4096);
+		});
+} rings __weak SEC(".maps");
+
+/* Process records and held processes: few, and each wakes the loader at once. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} control_ring __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tapir_filter);
+} filter __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u32);
+} tgids __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct tapir_live);
+} live __weak SEC(".maps");
+
+/* By probe id. Loss is rare: one shared element and atomic adds will do. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct tapir_losses);
+} losses __weak SEC(".maps");
+
+/* ---- small common pieces ---------------------------------------------------------------- */
+
+static __always_inline struct tapir_live *tapir_live(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&live, &zero);
+}
+
+static __always_inline void tapir_lose(__u32 probe_id, enum tapir_loss_cause cause)
+{
+	struct tapir_losses *of_probe = bpf_map_lookup_elem(&losses, &probe_id);
+
+	if (of_probe)
+		__sync_fetch_and_add(&of_probe->cnt[cause], 1);
+}
+
+/* Sends a whole record to this CPU pair's ring. 0, or negative when there was no space. */
+static __always_inline long tapir_send(struct tapir_live *now, void *rec, __u64 size)
+{
+	__u32 pair = bpf_get_smp_processor_id() >> 1;
+	void *ring = bpf_map_lookup_elem(&rings, &pair);
+	__u64 wake;
+
+	if (!ring)
+		return -1;
+	wake = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= now->wake_bytes ? BPF_RB_FORCE_WAKEUP
+									     : BPF_RB_NO_WAKEUP;
+	return bpf_ringbuf_output(ring, rec, size, wake);
+}
+
+/* ---- whose hits are recorded ------------------------------------------------------------ */
+
+static __always_inline int comm_is_wanted(const struct tapir_filter *f, struct task_struct *leader)
+{
+	char comm[TAPIR_COMM_BYTES] = {};
+
+	bpf_core_read_str(comm, sizeof(comm), &leader->comm);
+	for (__u32 i = 0; i < TAPIR_FILTER_MAX_COMMS; i++) {
+		if (i >= f->comm_cnt)
+			break;
+		if (tapir_comm_glob__match(&f->comms[i], comm))
+			return 1;
+	}
+	return 0;
+}
+
+static __always_inline int cgroup_is_wanted(const struct tapir_filter *f)
+{
+	for (__u32 i = 0; i < TAPIR_FILTER_MAX_CGROUPS; i++) {
+		if (i >= f->cgroup_cnt)
+			break;
+		if (bpf_get_current_ancestor_cgroup_id(f->cgroup_levels[i]) == f->cgroup_ids[i])
+			return 1;
+	}
+	return 0;
+}
+
+/* Does any rule name the current process? */
+static __always_inline int tapir_is_wanted(struct task_struct *task, __u32 tgid)
+{
+	__u32 zero = 0;
+	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero);
+
+	if (!f || tgid == f->self_tgid)
+		return 0;
+	if (!f->use_tgids && !f->comm_cnt && !f->cgroup_cnt)
+		return 1;
+	if (f->use_tgids && bpf_map_lookup_elem(&tgids, &tgid))
+		return 1;
+	if (f->comm_cnt && comm_is_wanted(f, BPF_CORE_READ(task, group_leader)))
+		return 1;
+	return f->cgroup_cnt && cgroup_is_wanted(f);
+}
+
+#endif /* TAPIR_BPF_COMMON_BPF_H */

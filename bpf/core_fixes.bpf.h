@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * core_fixes.bpf.h - fields and helpers that differ between kernels, handled here and nowhere
+ * else. A difference is found by asking for the field, never by comparing versions.
+ */
+#ifndef TAPIR_BPF_CORE_FIXES_BPF_H
+#define TAPIR_BPF_CORE_FIXES_BPF_H
+
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+/* The thread pointer of the current task as it was at the last switch to kernel-known state. */
+static __always_inline __u64 tapir_task__thread_pointer(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return BPF_CORE_READ(task, thread.fsbase);
+#elif defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ(task, thread.uw.tp_value);
+#endif
+}
+
+/* A pid in the innermost namespace of the task: thread_pid->numbers[level].nr. */
+static __always_inline __u32 tapir_task__ns_pid(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	unsigned int level = BPF_CORE_READ(pid, level);
+	struct upid upid = {};
+
+	bpf_core_read(&upid, sizeof(upid), &pid->numbers[level]);
+	return upid.nr;
+}
+
+#endif

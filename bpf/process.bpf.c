@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * process.bpf.c - processes that begin, change and end; and the brake: a process of ours that
+ * maps an executable file nobody has looked at is stopped until the loader has put its probes
+ * on and lets it go.
+ *
+ * These programs are not sleepable and few hit them: a per-CPU buffer is private here.
+ */
+#include "bpf/common.bpf.h"
+
+#define PROT_EXEC  4
+#define SIGSTOP	   19
+#define NR_MMAP	   9
+#define PATH_BYTES 256 /* a power of two */
+
+/* Files the loader has looked at, by inode and device. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct tapir_file_key);
+	__type(value, __u32);
+} known_files SEC(".maps");
+
+struct process_buf {
+	struct tapir_rec_process rec;
+	char names[TAPIR_COMM_BYTES + 2 * PATH_BYTES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct process_buf);
+} process_bufs SEC(".maps");
+
+static __always_inline void send_control(void *rec, __u32 size)
+{
+	if (bpf_ringbuf_output(&control_ring, rec, size, BPF_RB_FORCE_WAKEUP))
+		tapir_lose(0, TAPIR_LOSS_PROCESS_RING_FULL);
+}
+
+static __always_inline void send_process(struct task_struct *task, enum tapir_process_kind kind,
+					 const char *exe)
+{
+	__u32 zero = 0, comm_len = 0, exe_len = 0;
+	struct process_buf *buf = bpf_map_lookup_elem(&process_bufs, &zero);
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct tapir_live *now = tapir_live();
+	long n;
+
+	if (!buf || !now || !now->enabled)
+		return;
+	__builtin_memset(buf, 0, sizeof(*buf));
+	buf->rec.h.type = TAPIR_REC_PROCESS;
+	buf->rec.h.cpu = bpf_get_smp_processor_id();
+	buf->rec.h.time_ns = bpf_ktime_get_ns();
+	buf->rec.kind = kind;
+	buf->rec.tgid = BPF_CORE_READ(task, tgid);
+	buf->rec.parent_tgid = BPF_CORE_READ(leader, real_parent, tgid);
+	buf->rec.ns_tgid = tapir_task__ns_pid(leader);
+	buf->rec.uid = BPF_CORE_READ(task, cred, uid.val);
+	buf->rec.start_ns = BPF_CORE_READ(leader, start_time);
+	buf->rec.cgroup_id = bpf_get_current_cgroup_id();
+	if (kind == TAPIR_PROCESS_EXIT)
+		buf->rec.exit_status = BPF_CORE_READ(leader, exit_code);
+	n = bpf_core_read_str(buf->names, TAPIR_COMM_BYTES, &leader->comm);
+	if (n > 0)
+		comm_len = (n - 1) & (TAPIR_COMM_BYTES - 1);
+	if (exe) {
+		n = bpf_probe_read_kernel_str(buf->names + comm_len, PATH_BYTES, exe);
+		if (n > 0)
+			exe_len = (n - 1) & (PATH_BYTES - 1);
+	}
+	buf->rec.comm_len = comm_len;
+	buf->rec.exe_len = exe_len;
+	buf->rec.h.size = (sizeof(buf->rec) + comm_len + exe_len + 7) & ~7u;
+	send_control(buf, buf->rec.h.size & 1023);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 zero = 0, one = 1, tgid = child->tgid;
+	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero);
+
+	if (!f || child->tgid != child->pid || !tapir_is_wanted(parent, parent->tgid))
+		return 0;
+	if (f->follow_fork)
+		bpf_map_update_elem(&tgids, &tgid, &one, BPF_ANY);
+	send_process(child, TAPIR_PROCESS_FORK, NULL);
+	return 0;
+}
+
+static __always_inline void hold(struct task_struct *task, struct tapir_file_key *file, __u64 va)
+{
+	struct tapir_rec_held rec = {
+		.h = {.type = TAPIR_REC_HELD,
+		      .cpu = bpf_get_smp_processor_id(),
+		      .size = sizeof(rec),
+		      .time_ns = bpf_ktime_get_ns()},
+		.tgid = task->tgid,
+		.tid = task->pid,
+		.inode = file->inode,
+		.dev = file->dev,
+		.start_va = va,
+	};
+
+	/* The signal first: a record the loader sees early finds no stop to undo yet. */
+	if (!bpf_send_signal(SIGSTOP))
+		send_control(&rec, sizeof(rec));
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(tapir_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+{
+	struct tapir_file_key none = {};
+	__u32 zero = 0;
+	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero);
+
+	if (!f || !tapir_is_wanted(task, task->tgid))
+		return 0;
+	send_process(task, TAPIR_PROCESS_EXEC, BPF_CORE_READ(bprm, filename));
+	if (f->hold)
+		hold(task, &none, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(tapir_exit, struct task_struct *task)
+{
+	if (BPF_CORE_READ(task, signal, live.counter) || !tapir_is_wanted(task, task->tgid))
+		return 0;
+	send_process(task, TAPIR_PROCESS_EXIT, NULL);
+	return 0;
+}
+
+static long file_of_vma(struct task_struct *task, struct vm_area_struct *vma, void *ctx)
+{
+	struct tapir_file_key *key = ctx;
+	struct inode *inode = BPF_CORE_READ(vma, vm_file, f_inode);
+
+	key->inode = BPF_CORE_READ(inode, i_ino);
+	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	return 0;
+}
+
+/* Attached only while processes are held for their files: every system call passes here. */
+SEC("tp_btf/sys_exit")
+int BPF_PROG(tapir_sys_exit, struct pt_regs *regs, long ret)
+{
+	struct task_struct *task;
+	struct tapir_file_key key = {};
+	__u32 zero = 0;
+	const struct tapir_filter *f;
+	struct tapir_live *now;
+
+	if (regs->orig_ax != NR_MMAP || !(regs->dx & PROT_EXEC) || (int)regs->r8 < 0 || ret < 0)
+		return 0;
+	task = bpf_get_current_task_btf();
+	f = bpf_map_lookup_elem(&filter, &zero);
+	now = tapir_live();
+	if (!f || !f->hold || !now || !now->enabled || !tapir_is_wanted(task, task->tgid))
+		return 0;
+	if (!bpf_find_vma(task, ret, file_of_vma, &key, 0) &&
+	    (!key.inode || bpf_map_lookup_elem(&known_files, &key)))
+		return 0;
+	hold(task, &key, ret);
+	return 0;
+}

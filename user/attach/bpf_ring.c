@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A consumer of BPF ring buffers. */
+#include "attach/bpf_ring.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+
+int tapir_bpf_ring__open(int map_fd, struct tapir_bpf_ring *out)
+{
+	struct bpf_map_info info = {};
+	uint32_t info_len = sizeof(info);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *consumer, *producer;
+
+	if (bpf_obj_get_info_by_fd(map_fd, &info, &info_len))
+		return tapir_diag__fail(-errno, "Cannot look at a ring buffer: err=-%s",
+					tapir_errno__name(errno));
+	consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
+	if (consumer == MAP_FAILED)
+		return tapir_diag__fail(-errno, "Cannot map a ring buffer: err=-%s",
+					tapir_errno__name(errno));
+	producer = mmap(NULL, page + 2 * (size_t)info.max_entries, PROT_READ, MAP_SHARED, map_fd,
+			(off_t)page);
+	if (producer == MAP_FAILED) {
+		int err = -errno;
+
+		munmap(consumer, page);
+		return tapir_diag__fail(err, "Cannot map a ring buffer: err=-%s",
+					tapir_errno__name(err));
+	}
+	*out = (struct tapir_bpf_ring){
+		.fd = map_fd,
+		.bytes = info.max_entries,
+		.consumer_pos = consumer,
+		.producer_pos = producer,
+		.data = (const char *)producer + page,
+	};
+	out->pos = *out->consumer_pos;
+	return 0;
+}
+
+void tapir_bpf_ring__close(struct tapir_bpf_ring *ring)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!ring->data)
+		return;
+	munmap((void *)ring->producer_pos, page + 2 * ring->bytes);
+	munmap(ring->consumer_pos, page);
+	*ring = (struct tapir_bpf_ring){};
+}
+
+const void *tapir_bpf_ring__next(struct tapir_bpf_ring *ring, uint32_t *len)
+{
+	uint64_t written = __atomic_load_n(ring->producer_pos, __ATOMIC_ACQUIRE);
+
+	while (ring->pos < written) {
+		const char *at = ring->data + (ring->pos & (ring->bytes - 1));
+		uint32_t head = __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
+		uint32_t bytes = head & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
+
+		if (head & BPF_RINGBUF_BUSY_BIT)
+			return NULL;
+		ring->pos += BPF_RINGBUF_HDR_SZ + ((bytes + 7) & ~7u);
+		if (head & BPF_RINGBUF_DISCARD_BIT)
+			continue;
+		*len = bytes;
+		return at + BPF_RINGBUF_HDR_SZ;
+	}
+	return NULL;
+}
+
+void tapir_bpf_ring__release(struct tapir_bpf_ring *ring)
+{
+	__atomic_store_n(ring->consumer_pos, ring->pos, __ATOMIC_RELEASE);
+}
+
+size_t tapir_bpf_ring__used_bytes(const struct tapir_bpf_ring *ring)
+{
+	return __atomic_load_n(ring->producer_pos, __ATOMIC_ACQUIRE) - *ring->consumer_pos;
+}

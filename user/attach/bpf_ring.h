@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * bpf_ring.h - reading a BPF ring buffer (BPF_MAP_TYPE_RINGBUF) record by record, without a
+ * callback per record.
+ *
+ * Layout (kernel/bpf/ringbuf.c, Linux 5.8): page 0 holds the consumer position, which only the
+ * reader writes; page 1 the producer position; then the data pages, mapped twice in a row so
+ * that a record never wraps. Each record has an 8-byte header: u32 length with two flag bits
+ * (bit 31 busy, bit 30 discarded), u32 page offset. Positions only grow.
+ */
+#ifndef TAPIR_USER_BPF_RING_H
+#define TAPIR_USER_BPF_RING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tapir_bpf_ring {
+	int fd; /* borrowed */
+	size_t bytes;
+	uint64_t *consumer_pos;
+	const uint64_t *producer_pos;
+	const char *data;
+	uint64_t pos; /* behind the record that was handed out last */
+};
+
+/* Maps the ring of map fd, whose size the kernel tells. */
+int tapir_bpf_ring__open(int map_fd, struct tapir_bpf_ring *out);
+void tapir_bpf_ring__close(struct tapir_bpf_ring *ring);
+
+/*
+ * The next whole record, borrowed until the next __release; NULL: none is ready. Discarded
+ * ones are passed over.
+ */
+const void *tapir_bpf_ring__next(struct tapir_bpf_ring *ring, uint32_t *len);
+
+/* Gives the space of all records handed out so far back to the writers. */
+void tapir_bpf_ring__release(struct tapir_bpf_ring *ring);
+
+/* Bytes written and not yet released. */
+size_t tapir_bpf_ring__used_bytes(const struct tapir_bpf_ring *ring);
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* cgroup mounts from /proc/self/mountinfo, processes from cgroup.procs. */
+#include "attach/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+
+#define MAX_DEPTH 32
+
+static bool is_dir(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* The components of path: how deep it lies below a root of which it is a suffix. */
+static uint32_t depth_of(const char *path)
+{
+	uint32_t depth = 0;
+
+	for (const char *at = path; *at; at++)
+		depth += *at != '/' && (at == path || at[-1] == '/');
+	return depth;
+}
+
+/* v2: the id is the directory's inode number (kernfs ids are 64 bits wide on 64-bit kernels). */
+static int fill(const char *dir, const char *root, struct tapir_cgroup *out)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (!is_dir(dir) || statfs(dir, &fs) || stat(dir, &st))
+		return -ENOENT;
+	if (fs.f_type != CGROUP2_SUPER_MAGIC && fs.f_type != CGROUP_SUPER_MAGIC)
+		return -ENOENT;
+	snprintf(out->dir, sizeof(out->dir), "%s", dir);
+	out->is_v2 = fs.f_type == CGROUP2_SUPER_MAGIC;
+	out->id = st.st_ino;
+	out->level = depth_of(dir + strlen(root));
+	return 0;
+}
+
+/* One mountinfo line: "… ROOT MOUNTPOINT OPTIONS … - TYPE SOURCE …". */
+static bool parse_mount(char *line, const char *type, char **mount_point)
+{
+	char *fields[5], *tail = strstr(line, " - ");
+	size_t type_len = strlen(type);
+	char *save = NULL;
+
+	if (!tail || strncmp(tail + 3, type, type_len) || tail[3 + type_len] != ' ')
+		return false;
+	*tail = '\0';
+	for (unsigned i = 0; i < 5; i++) {
+		fields[i] = strtok_r(i ? NULL : line, " ", &save);
+		if (!fields[i])
+			return false;
+	}
+	*mount_point = fields[4];
+	return true;
+}
+
+static int find_below_mounts(const char *path, const char *type, struct tapir_cgroup *out)
+{
+	tapir_autofile FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	tapir_autofree char *line = NULL;
+	size_t cap = 0;
+
+	while (mounts && getline(&line, &cap, mounts) > 0) {
+		char dir[PATH_MAX], *root;
+
+		if (!parse_mount(line, type, &root))
+			continue;
+		if (!strncmp(path, root, strlen(root))) {
+			if (!fill(path, root, out))
+				return 0;
+			continue;
+		}
+		if (snprintf(dir, sizeof(dir), "%s/%s", root, path + (path[0] == '/')) <
+			    (int)sizeof(dir) &&
+		    !fill(dir, root, out))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+int tapir_cgroup__find(const char *path, struct tapir_cgroup *out)
+{
+	struct tapir_cgroup found;
+
+	if (find_below_mounts(path, "cgroup2", &found) && find_below_mounts(path, "cgroup", &found))
+		return tapir_diag__fail(-ENOENT,
+					"No such cgroup: %s (a path below /sys/fs/cgroup, as in "
+					"/proc/PID/cgroup)",
+					path);
+	*out = found;
+	return 0;
+}
+
+static int each_in_dir(const char *dir, int (*fn)(uint32_t tgid, void *ctx), void *ctx)
+{
+	char path[PATH_MAX];
+	tapir_autofile FILE *procs = NULL;
+	unsigned tgid;
+	int err = 0;
+
+	if (snprintf(path, sizeof(path), "%s/cgroup.procs", dir) >= (int)sizeof(path))
+		return 0;
+	procs = fopen(path, "re");
+	while (!err && procs && fscanf(procs, "%u", &tgid) == 1)
+		err = fn(tgid, ctx);
+	return err;
+}
+
+static int walk(const char *dir, unsigned depth, int (*fn)(uint32_t tgid, void *ctx), void *ctx)
+{
+	DIR *entries = depth < MAX_DEPTH ? opendir(dir) : NULL;
+	int err = each_in_dir(dir, fn, ctx);
+	struct dirent *entry;
+
+	while (!err && entries && (entry = readdir(entries))) {
+		char below[PATH_MAX];
+
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
+		    snprintf(below, sizeof(below), "%s/%s", dir, entry->d_name) <
+			    (int)sizeof(below))
+			err = walk(below, depth + 1, fn, ctx);
+	}
+	if (entries)
+		closedir(entries);
+	return err;
+}
+
+int tapir_cgroup__each_process(const struct tapir_cgroup *cgroup,
+			       int (*fn)(uint32_t tgid, void *ctx), void *ctx)
+{
+	return walk(cgroup->dir, 0, fn, ctx);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cgroup.h - finding a cgroup by the path a person gives: absolute, or below whichever
+ * hierarchy is mounted, version 2 first. No privileges; thread-safe.
+ */
+#ifndef TAPIR_USER_CGROUP_H
+#define TAPIR_USER_CGROUP_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tapir_cgroup {
+	char dir[PATH_MAX];
+	bool is_v2;
+	uint64_t id;	/* v2: what bpf_get_current_ancestor_cgroup_id gives */
+	uint32_t level; /* v2: its depth below the root, which has 0 */
+};
+
+/* -ENOENT with a line. */
+int tapir_cgroup__find(const char *path, struct tapir_cgroup *out);
+
+/* Processes in the cgroup and below it. Anything but 0 from fn ends the walk and is returned. */
+int tapir_cgroup__each_process(const struct tapir_cgroup *cgroup,
+			       int (*fn)(uint32_t tgid, void *ctx), void *ctx);
+
+#endif

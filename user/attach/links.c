@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The raw system calls: libbpf 1.1 (Debian 12) knows neither uprobe_multi links nor uprobe
+ * perf events with a cookie on an fd's path.
+ */
+#include "attach/links.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/str.h"
+
+/* include/uapi/linux/bpf.h as of Linux 6.6; Debian 12's header ends before it. */
+#define ATTACH_TRACE_UPROBE_MULTI 48
+
+struct multi_attr {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t cnt, multi_flags, pid, pad;
+};
+
+static int attach_error(int err, const char *what, uint32_t tgid)
+{
+	const char *hint = err == -EPERM || err == -EACCES
+				   ? ": needs CAP_BPF and CAP_PERFMON, or root"
+			   : err == -ESRCH  ? ": the process is gone"
+			   : err == -EINVAL ? ": the file changed, or a site is no instruction"
+					    : "";
+
+	return tapir_diag__fail(err, "Cannot attach %s: pid=%u, err=-%s%s", what, tgid,
+				tapir_errno__name(err), hint);
+}
+
+int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_t tgid)
+{
+	char path[32];
+	struct multi_attr attr = {
+		.prog_fd = (uint32_t)prog_fd,
+		.attach_type = ATTACH_TRACE_UPROBE_MULTI,
+		.path = (uint64_t)(uintptr_t)path,
+		.offsets = (uint64_t)(uintptr_t)sites->offs,
+		.ref_ctr_offsets = (uint64_t)(uintptr_t)sites->semaphore_offs,
+		.cookies = (uint64_t)(uintptr_t)sites->cookies,
+		.cnt = (uint32_t)sites->cnt,
+		.pid = tgid,
+	};
+	long fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", sites->file_fd);
+	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr) - sizeof(attr.pad));
+	return fd >= 0 ? (int)fd : attach_error(-errno, "probes", tgid);
+}
+
+/* One number of a small sysfs file, or a bit position "config:0". */
+static int read_sysfs_number(const char *path, uint64_t *out)
+{
+	tapir_autofree char *text = NULL;
+	char *digits;
+	int err = tapir_file__read(path, 64, &text, NULL);
+
+	if (err)
+		return err;
+	digits = strrchr(text, ':');
+	digits = digits ? digits + 1 : text;
+	digits[strcspn(digits, "\n-")] = '\0';
+	return tapir_str__to_u64(digits, 0, UINT32_MAX, out) ? 0 : -EINVAL;
+}
+
+#define UPROBE_PMU "/sys/bus/event_source/devices/uprobe/"
+
+static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
+{
+	char path[32];
+	struct perf_event_attr attr = {.size = sizeof(attr)};
+	uint64_t type, ref_ctr_shift;
+	long fd;
+
+	if (read_sysfs_number(UPROBE_PMU "type", &type) ||
+	    read_sysfs_number(UPROBE_PMU "format/ref_ctr_offset", &ref_ctr_shift))
+		return tapir_diag__fail(-EOPNOTSUPP,
+					"Cannot attach probe: the kernel has no uprobe events "
+					"(CONFIG_UPROBE_EVENTS)");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", sites->file_fd);
+	attr.type = (uint32_t)type;
+	attr.config = sites->semaphore_offs[idx] << ref_ctr_shift;
+	attr.uprobe_path = (uint64_t)(uintptr_t)path;
+	attr.probe_offset = sites->offs[idx];
+	fd = syscall(SYS_perf_event_open, &attr, tgid ? (int)tgid : -1, tgid ? -1 : 0, -1,
+		     PERF_FLAG_FD_CLOEXEC);
+	return fd >= 0 ? (int)fd : attach_error(-errno, "probe", tgid);
+}
+
+int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid,
+		     int *event_fd, int *link_fd)
+{
+	tapir_autofd int fd = open_uprobe_event(sites, idx, tgid);
+	union bpf_attr attr = {};
+	long link;
+
+	if (fd < 0)
+		return fd;
+	attr.link_create.prog_fd = (uint32_t)prog_fd;
+	attr.link_create.target_fd = (uint32_t)fd;
+	attr.link_create.attach_type = BPF_PERF_EVENT;
+	attr.link_create.perf_event.bpf_cookie = sites->cookies[idx];
+	link = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	if (link < 0)
+		return attach_error(-errno, "probe", tgid);
+	*event_fd = fd;
+	fd = -1;
+	*link_fd = (int)link;
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * links.h - putting one BPF program onto sites of one file, in the two ways kernels have.
+ *
+ * uprobe_multi (Linux 6.6, commit 89ae89f53d20): one link for all sites, on and off in
+ * milliseconds, CAP_BPF and CAP_PERFMON are enough. Before that, a perf event a site:
+ * CAP_SYS_ADMIN, and about 100 ms a site to take off.
+ *
+ * A link ends when its fd is closed; the kernel closes it with a killed tracer. The semaphore
+ * (ref_ctr) is raised and dropped by the kernel.
+ */
+#ifndef TAPIR_USER_LINKS_H
+#define TAPIR_USER_LINKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Sites of one file; the arrays are borrowed for the call. */
+struct tapir_link_sites {
+	int file_fd; /* any open fd of the file: it is named through /proc/self/fd */
+	size_t cnt;
+	const uint64_t *offs;		/* of the sites in the file */
+	const uint64_t *semaphore_offs; /* 0: none */
+	const uint64_t *cookies;
+};
+
+/*
+ * Attaches at all sites. tgid 0: in every process that maps the file, else in that process
+ * only (from Linux 6.10 on: before commit 46ba0e49b642 all threads but the first are missed;
+ * see tapir_features). Returns the link's fd or -errno with a line.
+ */
+int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_t tgid);
+
+/* Attaches at site idx by a perf event. *event_fd and *link_fd are yours to close. */
+int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid,
+		     int *event_fd, int *link_fd);
+
+#endif

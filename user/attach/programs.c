@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Loading the BPF object and talking to its maps. */
+#include "attach/programs.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "tapir.skel.h"
+
+#define ATTACH_TRACE_UPROBE_MULTI 48 /* enum bpf_attach_type as of Linux 6.6 */
+
+struct tapir_programs {
+	struct tapir_bpf *skel;
+	int rings_fd; /* the array of rings */
+	volatile struct tapir_live *live;
+	const struct tapir_losses *losses;
+	size_t losses_bytes;
+	uint32_t site_cap;
+	unsigned ring_cnt;
+	int ring_fds[]; /* ring_cnt, by CPU pair */
+};
+
+/* ---- libbpf's own words ----------------------------------------------------------------- */
+
+static int log_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char line[512];
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	vsnprintf(line, sizeof(line), fmt, ap);
+	line[strcspn(line, "\n")] = '\0';
+	tapir_debug("%s", line);
+	return 0;
+}
+
+/* Kernels before 5.11 charge maps to RLIMIT_MEMLOCK; later ones do not mind. */
+static void raise_memlock(void)
+{
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+
+	setrlimit(RLIMIT_MEMLOCK, &limit);
+}
+
+static int load_error(int err)
+{
+	if (err == -EPERM || err == -EACCES)
+		return tapir_diag__fail(-EPERM,
+					"Cannot load BPF programs: needs CAP_BPF and CAP_PERFMON, "
+					"or root (run with sudo; `tapir doctor` says more)");
+	if (err == -ESRCH || err == -ENOENT)
+		return tapir_diag__fail(-EOPNOTSUPP,
+					"Cannot load BPF programs: the kernel has no type "
+					"information (/sys/kernel/btf/vmlinux, "
+					"CONFIG_DEBUG_INFO_BTF)");
+	return tapir_diag__fail(
+		err, "Cannot load BPF programs: err=-%s (`tapir -v` shows the kernel's reason)",
+		tapir_errno__name(err));
+}
+
+/* ---- loading ---------------------------------------------------------------------------- */
+
+static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts *opts)
+{
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	libbpf_set_print(log_libbpf);
+	p->skel = tapir_bpf__open();
+	if (!p->skel)
+		return load_error(-errno);
+	bpf_map__set_max_entries(p->skel->maps.sites, opts->site_cap + 1);
+	bpf_map__set_max_entries(p->skel->maps.losses, opts->site_cap + 1);
+	if (opts->use_multi)
+		bpf_program__set_expected_attach_type(p->skel->progs.tapir_usdt,
+						      ATTACH_TRACE_UPROBE_MULTI);
+	return 0;
+}
+
+static void *map_array(const struct bpf_map *map, size_t bytes, int prot)
+{
+	void *at = mmap(NULL, bytes, prot, MAP_SHARED, bpf_map__fd(map), 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static size_t whole_pages(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) / page * page;
+}
+
+static int map_shared(struct tapir_programs *p)
+{
+	p->live = map_array(p->skel->maps.live, sizeof(*p->live), PROT_READ | PROT_WRITE);
+	p->losses_bytes = whole_pages((p->site_cap + 1) * sizeof(*p->losses));
+	p->losses = map_array(p->skel->maps.losses, p->losses_bytes, PROT_READ);
+	if (!p->live || !p->losses)
+		return tapir_diag__fail(-ENOMEM, "Cannot map the BPF counters: out of memory");
+	return 0;
+}
+
+static int make_ring(const struct tapir_programs *p, unsigned pair, size_t bytes)
+{
+	uint32_t key = pair;
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tapir_ring", 0, 0, (uint32_t)bytes, NULL);
+
+	if (fd < 0)
+		return tapir_diag__fail(fd, "Cannot make a ring buffer: bytes=%zu, err=-%s", bytes,
+					tapir_errno__name(fd));
+	if (bpf_map_update_elem(p->rings_fd, &key, &fd, BPF_ANY)) {
+		int err = -errno;
+
+		close(fd);
+		return tapir_diag__fail(err, "Cannot use a ring buffer: err=-%s",
+					tapir_errno__name(err));
+	}
+	return fd;
+}
+
+/*
+ * An update of an array of maps waits for an RCU grace period, tens of milliseconds. The rings
+ * are made by a thread of their own while the verifier looks at the programs.
+ */
+struct ring_maker {
+	struct tapir_programs *programs;
+	size_t bytes;
+	pthread_t thread;
+	bool is_running;
+	int err;
+	struct tapir_diag *diag;
+};
+
+static void *make_rings(void *arg)
+{
+	struct ring_maker *maker = arg;
+	struct tapir_programs *p = maker->programs;
+
+	for (unsigned pair = 0; pair < p->ring_cnt && !maker->err; pair++) {
+		p->ring_fds[pair] = make_ring(p, pair, maker->bytes);
+		if (p->ring_fds[pair] < 0)
+			maker->err = p->ring_fds[pair];
+	}
+	maker->diag = tapir_diag__take();
+	return NULL;
+}
+
+static int start_making_rings(struct ring_maker *maker)
+{
+	struct tapir_programs *p = maker->programs;
+	LIBBPF_OPTS(bpf_map_create_opts, opts);
+	int template_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tapir_ring", 0, 0, 4096, NULL);
+
+	if (template_fd < 0)
+		return load_error(template_fd);
+	opts.inner_map_fd = (uint32_t)template_fd;
+	p->rings_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", sizeof(uint32_t),
+				     sizeof(uint32_t), p->ring_cnt, &opts);
+	close(template_fd);
+	if (p->rings_fd < 0)
+		return load_error(p->rings_fd);
+	maker->is_running = !pthread_create(&maker->thread, NULL, make_rings, maker);
+	return maker->is_running ? bpf_map__reuse_fd(p->skel->maps.rings, p->rings_fd) : -EAGAIN;
+}
+
+static int finish_making_rings(struct ring_maker *maker)
+{
+	if (!maker->is_running)
+		return 0;
+	pthread_join(maker->thread, NULL);
+	maker->is_running = false;
+	tapir_diag__give(maker->diag);
+	return maker->err;
+}
+
+static int load_skel(struct tapir_programs *p, const struct tapir_programs_opts *opts)
+{
+	struct ring_maker maker = {.programs = p, .bytes = opts->ring_bytes};
+	int err = start_making_rings(&maker), rings_err;
+
+	if (!err) {
+		err = tapir_bpf__load(p->skel);
+		if (err)
+			load_error(err);
+	}
+	rings_err = finish_making_rings(&maker);
+	return err ? err : rings_err;
+}
+
+static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts)
+{
+	uint32_t zero = 0;
+	int err;
+
+	raise_memlock();
+	err = open_skel(p, opts);
+	if (!err)
+		err = load_skel(p, opts);
+	if (!err)
+		err = map_shared(p);
+	if (err)
+		return err;
+	p->live->epoch = 1;
+	p->live->wake_bytes = opts->ring_bytes / 8;
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.filter), &zero, &opts->filter, BPF_ANY))
+		return tapir_diag__fail(-errno, "Cannot set the process filter: err=-%s",
+					tapir_errno__name(errno));
+	return 0;
+}
+
+int tapir_programs__load(const struct tapir_programs_opts *opts, struct tapir_programs **out)
+{
+	int cpu_cnt = libbpf_num_possible_cpus();
+	unsigned ring_cnt = cpu_cnt > 0 ? ((unsigned)cpu_cnt + 1) / 2 : 1;
+	struct tapir_programs *p = calloc(1, sizeof(*p) + ring_cnt * sizeof(p->ring_fds[0]));
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	p->ring_cnt = ring_cnt;
+	p->site_cap = opts->site_cap;
+	p->rings_fd = -1;
+	for (unsigned pair = 0; pair < ring_cnt; pair++)
+		p->ring_fds[pair] = -1;
+	err = load(p, opts);
+	if (err) {
+		tapir_programs__free(p);
+		return err;
+	}
+	*out = p;
+	return 0;
+}
+
+void tapir_programs__free(struct tapir_programs *p)
+{
+	if (!p)
+		return;
+	if (p->live)
+		munmap((void *)p->live, sizeof(*p->live));
+	if (p->losses)
+		munmap((void *)p->losses, p->losses_bytes);
+	for (unsigned pair = 0; pair < p->ring_cnt; pair++)
+		tapir_guard__fd(&p->ring_fds[pair]);
+	tapir_guard__fd(&p->rings_fd);
+	tapir_bpf__destroy(p->skel);
+	free(p);
+}
+
+int tapir_programs__attach_process(struct tapir_programs *p, bool hold)
+{
+	struct {
+		struct bpf_program *prog;
+		struct bpf_link **link;
+		bool wanted;
+	} all[] = {
+		{p->skel->progs.tapir_fork, &p->skel->links.tapir_fork, true},
+		{p->skel->progs.tapir_exec, &p->skel->links.tapir_exec, true},
+		{p->skel->progs.tapir_exit, &p->skel->links.tapir_exit, true},
+		{p->skel->progs.tapir_sys_exit, &p->skel->links.tapir_sys_exit, hold},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (!all[i].wanted)
+			continue;
+		*all[i].link = bpf_program__attach(all[i].prog);
+		if (!*all[i].link)
+			return tapir_diag__fail(
+				-errno, "Cannot watch processes: program=%s, err=-%s",
+				bpf_program__name(all[i].prog), tapir_errno__name(errno));
+	}
+	return 0;
+}
+
+/* ---- switches and maps ------------------------------------------------------------------ */
+
+int tapir_programs__usdt_fd(const struct tapir_programs *p)
+{
+	return bpf_program__fd(p->skel->progs.tapir_usdt);
+}
+
+uint32_t tapir_programs__site_cap(const struct tapir_programs *p)
+{
+	return p->site_cap;
+}
+
+void tapir_programs__enable(struct tapir_programs *p, bool on)
+{
+	p->live->enabled = on;
+}
+
+void tapir_programs__next_epoch(struct tapir_programs *p)
+{
+	p->live->epoch++;
+}
+
+static int update(const struct bpf_map *map, const void *key, const void *value, const char *what)
+{
+	if (!bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY))
+		return 0;
+	return tapir_diag__fail(-errno, "Cannot add to the map of %s: err=-%s", what,
+				tapir_errno__name(errno));
+}
+
+int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struct tapir_site *site)
+{
+	return update(p->skel->maps.sites, &idx, site, "sites");
+}
+
+int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid)
+{
+	uint32_t one = 1;
+
+	return update(p->skel->maps.tgids, &tgid, &one, "processes");
+}
+
+void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid)
+{
+	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.tgids), &tgid);
+}
+
+int tapir_programs__set_known_file(struct tapir_programs *p, uint64_t inode, uint64_t dev)
+{
+	struct tapir_file_key key = {.inode = inode, .dev = dev};
+	uint32_t one = 1;
+
+	return update(p->skel->maps.known_files, &key, &one, "known files");
+}
+
+const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t probe_id)
+{
+	return p->losses[probe_id].cnt;
+}
+
+uint64_t tapir_programs__recursion_misses(const struct tapir_programs *p)
+{
+	struct bpf_program *prog;
+	uint64_t misses = 0;
+
+	bpf_object__for_each_program(prog, p->skel->obj)
+	{
+		struct bpf_prog_info info = {};
+		uint32_t len = sizeof(info);
+
+		if (!bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+			misses += info.recursion_misses;
+	}
+	return misses;
+}
+
+unsigned tapir_programs__ring_cnt(const struct tapir_programs *p)
+{
+	return p->ring_cnt;
+}
+
+int tapir_programs__ring_fd(const struct tapir_programs *p, unsigned pair)
+{
+	return p->ring_fds[pair];
+}
+
+int tapir_programs__replace_ring(struct tapir_programs *p, unsigned pair, size_t bytes, int *old_fd)
+{
+	int fd = make_ring(p, pair, bytes);
+
+	if (fd < 0)
+		return fd;
+	*old_fd = p->ring_fds[pair];
+	p->ring_fds[pair] = fd;
+	return 0;
+}
+
+int tapir_programs__control_ring_fd(const struct tapir_programs *p)
+{
+	return bpf_map__fd(p->skel->maps.control_ring);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * programs.h - the BPF object: loaded with its maps sized for this session, its switches and
+ * counters mapped, its tracepoint programs attached. Sites are put on by sites.h.
+ *
+ * Needs CAP_BPF and CAP_PERFMON (or root), Linux 6.1 (sleepable uprobes: commit 8c7dcb84e3b7
+ * of 6.0). One thread uses it, except where said.
+ */
+#ifndef TAPIR_USER_PROGRAMS_H
+#define TAPIR_USER_PROGRAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/control.h"
+
+struct tapir_programs;
+
+struct tapir_programs_opts {
+	size_t sz; /* of this struct */
+	struct tapir_filter filter;
+	uint32_t site_cap; /* sites this session can ever have, 1 … 65,535 */
+	size_t ring_bytes; /* each ring's size to begin with: a power of two >= 4096 */
+	bool use_multi;	   /* programs will be attached by uprobe_multi links */
+};
+
+/* Loads everything; nothing is attached or enabled yet. *out is yours. */
+int tapir_programs__load(const struct tapir_programs_opts *opts, struct tapir_programs **out);
+void tapir_programs__free(struct tapir_programs *p); /* detaches what is attached */
+
+/* Fork, exec, exit of processes; with hold also the brake for new files (see control.h). */
+int tapir_programs__attach_process(struct tapir_programs *p, bool hold);
+
+int tapir_programs__usdt_fd(const struct tapir_programs *p); /* borrowed */
+uint32_t tapir_programs__site_cap(const struct tapir_programs *p);
+
+/* The switch that lets records out. Any thread. */
+void tapir_programs__enable(struct tapir_programs *p, bool on);
+
+/* A new epoch: stacks and threads are sent again. Any thread. */
+void tapir_programs__next_epoch(struct tapir_programs *p);
+
+int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struct tapir_site *site);
+int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid);
+void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid);
+int tapir_programs__set_known_file(struct tapir_programs *p, uint64_t inode, uint64_t dev);
+
+/* Counts of one probe (0: of no probe) by cause: borrowed, live. Any thread. */
+const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t probe_id);
+
+/* How often the kernel skipped a program because another one was running, all programs. */
+uint64_t tapir_programs__recursion_misses(const struct tapir_programs *p);
+
+/* Rings: borrowed fds. A bigger ring takes the place of the one of a CPU pair; the old one, whose
+   fd becomes yours, stays readable: programs that run now may still write to it. */
+unsigned tapir_programs__ring_cnt(const struct tapir_programs *p);
+int tapir_programs__ring_fd(const struct tapir_programs *p, unsigned pair);
+int tapir_programs__replace_ring(struct tapir_programs *p, unsigned pair, size_t bytes,
+				 int *old_fd);
+int tapir_programs__control_ring_fd(const struct tapir_programs *p);
+
+#endif

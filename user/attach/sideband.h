@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sideband.h - files that are mapped executable, as they are mapped: a perf dummy event on
+ * each CPU with mmap2 records, on CLOCK_MONOTONIC.
+ *
+ * Needs CAP_PERFMON (or perf_event_paranoid < 0). Costs the machine nothing but a record an
+ * executable mmap. One thread.
+ */
+#ifndef TAPIR_USER_SIDEBAND_H
+#define TAPIR_USER_SIDEBAND_H
+
+#include <stdint.h>
+
+struct tapir_sideband;
+
+struct tapir_sideband_mmap {
+	uint64_t time_ns;
+	uint32_t tgid, tid;
+	uint64_t start_va, len_bytes, file_off;
+	uint64_t inode;
+	uint32_t dev_major, dev_minor;
+	const char *path; /* as the process sees it, or //anon, [vdso] …; borrowed */
+};
+
+typedef void (*tapir_sideband_fn)(void *ctx, const struct tapir_sideband_mmap *mmap);
+
+int tapir_sideband__open(struct tapir_sideband **out);
+void tapir_sideband__close(struct tapir_sideband *s);
+
+/* An epoll fd that is readable when there are records. Borrowed. */
+int tapir_sideband__fd(const struct tapir_sideband *s);
+
+/* Hands out what there is, ring by ring. */
+void tapir_sideband__drain(struct tapir_sideband *s, tapir_sideband_fn fn, void *ctx);
+
+/* Records the kernel dropped (PERF_RECORD_LOST), since open. */
+uint64_t tapir_sideband__lost(const struct tapir_sideband *s);
+
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The terminal's side of a recording. */
+#include "cli/recorder.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/terminal.h"
+#include "decode/profiles.h"
+
+void tapir_recorder__add_count(struct tapir_str *out, uint64_t value)
+{
+	if (value >= 1000) {
+		tapir_recorder__add_count(out, value / 1000);
+		tapir_str__addf(out, ",%03u", (unsigned)(value % 1000));
+	} else {
+		tapir_str__addu(out, value);
+	}
+}
+
+void tapir_recorder__add_bytes(struct tapir_str *out, uint64_t bytes)
+{
+	if (bytes < 1000)
+		tapir_str__addf(out, "%u bytes", (unsigned)bytes);
+	else if (bytes < 1000 * 1000)
+		tapir_str__addf(out, "%.1f KB", (double)bytes / 1e3);
+	else
+		tapir_str__addf(out, "%.1f MB", (double)bytes / 1e6);
+}
+
+/* ---- from options ----------------------------------------------------------------------- */
+
+static int add_spec(struct tapir_recorder *r, const char *text)
+{
+	struct tapir_spec *spec;
+	int err = tapir_spec__parse(text, &spec);
+
+	if (err)
+		return err;
+	if (tapir_vec__push(&r->specs, spec))
+		return 0;
+	tapir_spec__free(spec);
+	return -ENOMEM;
+}
+
+static int add_specs(struct tapir_recorder *r, struct tapir_cli *cli)
+{
+	const char **word;
+	int err = 0;
+
+	tapir_vec_for_each (word, &cli->words) {
+		err = add_spec(r, *word);
+		if (err == -EINVAL)
+			err = TAPIR_CLI_USAGE;
+		if (err)
+			return err;
+	}
+	r->opts.specs_are_defaults = !r->specs.cnt;
+	for (const struct tapir_profile *p = tapir_profiles; !cli->words.cnt && !err && p->name;
+	     p++)
+		for (const char *const *text = p->specs; !err && *text; text++)
+			err = add_spec(r, *text);
+	return err;
+}
+
+/* cli/options.h and collect/targets.h have lists of their own: cli is above collect. */
+static bool copy_words(const struct tapir_words *from, struct tapir_word_list *to)
+{
+	const char **word;
+
+	tapir_vec_for_each (word, from)
+		if (!tapir_vec__push(to, *word))
+			return false;
+	return true;
+}
+
+static int add_targets(struct tapir_recorder *r, const struct tapir_target_args *target)
+{
+	struct tapir_target_rules *rules = &r->opts.rules;
+	const uint32_t *pid;
+
+	tapir_vec_for_each (pid, &target->pids)
+		if (!tapir_vec__push(&rules->pids, *pid))
+			return -ENOMEM;
+	rules->all = target->all;
+	return copy_words(&target->comms, &rules->comms) &&
+			       copy_words(&target->cgroups, &rules->cgroups)
+		       ? 0
+		       : -ENOMEM;
+}
+
+static void add_command_line(struct tapir_recorder *r, const struct tapir_cli *cli)
+{
+	tapir_autofree char *text = NULL;
+	size_t len = 0;
+
+	(void)cli;
+	if (tapir_file__read("/proc/self/cmdline", 65536, &text, &len))
+		return;
+	for (size_t i = 0; i + 1 < len; i++)
+		tapir_str__addc(&r->command_line, text[i] ? text[i] : ' ');
+	r->opts.command_line = r->command_line.data;
+}
+
+/* ---- words on stderr -------------------------------------------------------------------- */
+
+static void clear_line(struct tapir_recorder *r)
+{
+	if (r->has_line)
+		(void)tapir_file__write_all(STDERR_FILENO, "\r\033[K", 4);
+	r->has_line = false;
+}
+
+static void on_ready(void *ctx, size_t attached_cnt, uint64_t took_ns)
+{
+	struct tapir_recorder *r = ctx;
+
+	if (attached_cnt)
+		tapir_info("%zu probes on in %.0f ms; Ctrl-C stops", attached_cnt,
+			   (double)took_ns / 1e6);
+	else
+		tapir_info("waiting for processes with these probes; Ctrl-C stops");
+	r->ready_ns = took_ns;
+}
+
+static void on_progress(void *ctx, const struct tapir_recording_progress *p)
+{
+	struct tapir_recorder *r = ctx;
+	struct tapir_str line = {};
+	double seconds = (double)(p->elapsed_ns - r->last_elapsed_ns) / 1e9;
+
+	if (r->is_quiet || !tapir_terminal__is_tty(stderr))
+		return;
+	if (p->is_stopping) {
+		tapir_str__addf(&line, "\r\033[K  taking probes off: %zu left", p->detach_left_cnt);
+	} else {
+		tapir_str__addf(&line, "\r\033[K  %.1f s   ", (double)p->elapsed_ns / 1e9);
+		tapir_recorder__add_count(&line, p->stats.event_cnt);
+		tapir_str__adds(&line, " events   ");
+		tapir_recorder__add_count(
+			&line, (uint64_t)((double)(p->stats.event_cnt - r->last_event_cnt) /
+					  (seconds > 0 ? seconds : 1)));
+		tapir_str__adds(&line, "/s   lost ");
+		tapir_recorder__add_count(&line, p->stats.lost_cnt);
+		tapir_str__adds(&line, "   ");
+		tapir_recorder__add_bytes(&line, p->stats.file_bytes);
+	}
+	if (line.data)
+		(void)tapir_file__write_all(STDERR_FILENO, line.data, line.len);
+	tapir_str__fini(&line);
+	r->has_line = true;
+	r->last_event_cnt = p->stats.event_cnt;
+	r->last_elapsed_ns = p->elapsed_ns;
+}
+
+/* ---- lifecycle -------------------------------------------------------------------------- */
+
+int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
+			 const struct tapir_target_args *target,
+			 const struct tapir_capture_args *capture)
+{
+	int err;
+
+	*r = (struct tapir_recorder){
+		.is_quiet = cli->is_quiet,
+		.opts =
+			{
+				.sz = sizeof(r->opts),
+				.specs = &r->specs,
+				.program = cli->program,
+				.with_stack = capture->stack,
+				.duration_ns = capture->duration_ns,
+				.on_progress = on_progress,
+				.on_ready = on_ready,
+				.ctx = r,
+			},
+	};
+	err = tapir_target_args__check(target, cli);
+	if (!err)
+		err = add_specs(r, cli);
+	if (!err)
+		err = add_targets(r, target);
+	add_command_line(r, cli);
+	return err;
+}
+
+void tapir_recorder__fini(struct tapir_recorder *r)
+{
+	struct tapir_spec **spec;
+
+	tapir_vec_for_each (spec, &r->specs)
+		tapir_spec__free(*spec);
+	tapir_vec__fini(&r->specs);
+	tapir_vec__fini(&r->opts.rules.pids);
+	tapir_vec__fini(&r->opts.rules.comms);
+	tapir_vec__fini(&r->opts.rules.cgroups);
+	tapir_str__fini(&r->command_line);
+}
+
+int tapir_recorder__run(struct tapir_recorder *r, struct tapir_recording_result *out)
+{
+	int err = tapir_recording__run(&r->opts, out);
+
+	clear_line(r);
+	return err;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * recorder.h - what record and trace share: from their options to a recording's, the profiles
+ * that stand for SPECs nobody gave, and the words on stderr while it runs.
+ */
+#ifndef TAPIR_USER_RECORDER_H
+#define TAPIR_USER_RECORDER_H
+
+#include "base/str.h"
+#include "cli/options.h"
+#include "cli/target_options.h"
+#include "collect/recording.h"
+
+struct tapir_recorder {
+	struct tapir_spec_list specs;
+	struct tapir_str command_line;
+	struct tapir_recording_opts opts;
+	bool is_quiet, has_line; /* a progress line stands on the terminal */
+	uint64_t last_event_cnt, last_elapsed_ns;
+	uint64_t ready_ns;
+};
+
+/* Fills r->opts but for the sink. TAPIR_CLI_USAGE, or -errno with lines. __fini in any case. */
+int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
+			 const struct tapir_target_args *target,
+			 const struct tapir_capture_args *capture);
+void tapir_recorder__fini(struct tapir_recorder *r);
+
+/* Runs it; afterwards the last line of progress is gone from the terminal. */
+int tapir_recorder__run(struct tapir_recorder *r, struct tapir_recording_result *out);
+
+/* "12.3 s", "1,204,332", "14.2 MB": how people read such figures. */
+void tapir_recorder__add_count(struct tapir_str *out, uint64_t value);
+void tapir_recorder__add_bytes(struct tapir_str *out, uint64_t bytes);
+
+#endif

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Two pipes: one says go, the other carries execvp's error and closes when it succeeds. */
+#include "collect/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+
+struct tapir_command_run {
+	pid_t child;
+	int go_fd, error_fd;
+	char *name;
+	bool is_running, has_ended;
+	int status;
+};
+
+/* In the child. Signals go back to what a program expects to be started with. */
+static void run_child(int go_fd, int error_fd, char *const *argv)
+{
+	sigset_t none;
+	char byte;
+	int err;
+
+	sigemptyset(&none);
+	if (read(go_fd, &byte, 1) != 1)
+		_exit(127); /* the tracer gave up */
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	execvp(argv[0], argv);
+	err = errno;
+	if (write(error_fd, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+int tapir_command_run__prepare(char *const *argv, struct tapir_command_run **out)
+{
+	struct tapir_command_run *run = calloc(1, sizeof(*run));
+	int go[2], error[2];
+
+	if (!run)
+		return -ENOMEM;
+	run->go_fd = run->error_fd = -1;
+	run->name = strdup(argv[0]);
+	if (pipe2(go, O_CLOEXEC))
+		goto fail;
+	if (pipe2(error, O_CLOEXEC)) {
+		close(go[0]);
+		close(go[1]);
+		goto fail;
+	}
+	run->child = fork();
+	if (run->child == 0) {
+		close(go[1]);
+		run_child(go[0], error[1], argv);
+	}
+	close(go[0]);
+	close(error[1]);
+	run->go_fd = go[1];
+	run->error_fd = error[0];
+	fcntl(run->error_fd, F_SETFL, O_NONBLOCK);
+	if (run->child < 0)
+		goto fail;
+	*out = run;
+	return 0;
+fail:
+	tapir_command_run__free(run);
+	return tapir_diag__fail(-EAGAIN, "Cannot start %s: no process or file left", argv[0]);
+}
+
+uint32_t tapir_command_run__tgid(const struct tapir_command_run *run)
+{
+	return (uint32_t)run->child;
+}
+
+int tapir_command_run__go(struct tapir_command_run *run)
+{
+	if (write(run->go_fd, "", 1) != 1)
+		return -EPIPE;
+	run->is_running = true;
+	return 0;
+}
+
+int tapir_command_run__error_fd(const struct tapir_command_run *run)
+{
+	return run->error_fd;
+}
+
+int tapir_command_run__exec_error(struct tapir_command_run *run)
+{
+	int err = 0;
+	ssize_t n = read(run->error_fd, &err, sizeof(err));
+
+	if (n < 0 && errno == EAGAIN)
+		return -EAGAIN;
+	if (n != sizeof(err))
+		return 0;
+	return tapir_diag__fail(-err, "Cannot run %s: %s", run->name,
+				err == ENOENT ? "no such program" : strerror(err));
+}
+
+int tapir_command_run__status(struct tapir_command_run *run, int *status)
+{
+	if (!run->has_ended)
+		run->has_ended = waitpid(run->child, &run->status, WNOHANG) == run->child;
+	if (!run->has_ended)
+		return -EAGAIN;
+	*status = run->status;
+	return 0;
+}
+
+void tapir_command_run__free(struct tapir_command_run *run)
+{
+	if (!run)
+		return;
+	tapir_guard__fd(&run->go_fd); /* a child that waits reads the end of file and leaves */
+	tapir_guard__fd(&run->error_fd);
+	if (run->child > 0 && !run->is_running)
+		waitpid(run->child, NULL, 0);
+	free(run->name);
+	free(run);
+}

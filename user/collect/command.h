@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * command.h - a program that tapir starts itself: forked, held until the probes are on, then
+ * executed.
+ */
+#ifndef TAPIR_USER_COMMAND_H
+#define TAPIR_USER_COMMAND_H
+
+#include <stdint.h>
+
+struct tapir_command_run;
+
+/* Forks; the child waits. argv is borrowed for the call. Start it before threads exist. */
+int tapir_command_run__prepare(char *const *argv, struct tapir_command_run **out);
+
+uint32_t tapir_command_run__tgid(const struct tapir_command_run *run);
+
+/* Lets the child execute the program. */
+int tapir_command_run__go(struct tapir_command_run *run);
+
+/* Readable once it is known whether the program could be executed. Borrowed; never blocks. */
+int tapir_command_run__error_fd(const struct tapir_command_run *run);
+/* 0: it runs; -EAGAIN: not known yet; else execvp's error with a line. */
+int tapir_command_run__exec_error(struct tapir_command_run *run);
+
+/* How it ended, as wait(2) has it, if it has; -EAGAIN: it runs. */
+int tapir_command_run__status(struct tapir_command_run *run, int *status);
+
+/* A child that never executed is ended; one that runs is left alone. NULL is fine. */
+void tapir_command_run__free(struct tapir_command_run *run);
+
+#endif

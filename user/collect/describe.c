@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Filling PROCESS and MAPPING records. */
+#include "collect/describe.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+static const struct tapir_rec *with_strings(struct tapir_recbuf *buf,
+					    const struct tapir_rec_process *fixed,
+					    const struct tapir_proc *proc)
+{
+	return tapir_recbuf__process(
+		buf, fixed, (struct tapir_sv){proc->comm, strnlen(proc->comm, sizeof(proc->comm))},
+		tapir_sv__of(proc->exe), (struct tapir_sv){proc->cmdline, proc->cmdline_len},
+		tapir_sv__of(proc->cgroup));
+}
+
+const struct tapir_rec *tapir_describe__process(struct tapir_recbuf *buf,
+						const struct tapir_proc *proc)
+{
+	struct tapir_rec_process fixed = {
+		.tgid = proc->tgid,
+		.parent_tgid = proc->parent_tgid,
+		.ns_tgid = proc->ns_tgid,
+		.uid = proc->uid,
+		.start_ns = proc->start_ns,
+		.kind = TAPIR_PROCESS_EXISTING,
+	};
+
+	tapir_rec__init(&fixed.h, TAPIR_REC_PROCESS, sizeof(fixed), tapir_clock__now_ns());
+	return with_strings(buf, &fixed, proc);
+}
+
+const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
+						      const struct tapir_rec_process *rec,
+						      const struct tapir_proc *proc)
+{
+	return with_strings(buf, rec, proc);
+}
+
+const struct tapir_rec *tapir_describe__mapping(struct tapir_recbuf *buf, uint32_t tgid,
+						const struct tapir_mapping_line *line,
+						const struct tapir_image *image)
+{
+	struct tapir_rec_mapping fixed = {
+		.tgid = tgid,
+		.flags = TAPIR_MAPPING_EXEC | (line->inode ? 0 : TAPIR_MAPPING_ANON),
+		.start_va = line->start_va,
+		.end_va = line->end_va,
+		.file_off = line->file_off,
+		.inode = line->inode,
+		.dev = line->dev,
+	};
+
+	tapir_rec__init(&fixed.h, TAPIR_REC_MAPPING, sizeof(fixed), tapir_clock__now_ns());
+	if (image) {
+		fixed.file_id = image->file_id;
+		fixed.build_id_bytes = image->build_id_bytes;
+		memcpy(fixed.build_id, image->build_id, sizeof(fixed.build_id));
+	}
+	return tapir_recbuf__mapping(buf, &fixed, (struct tapir_sv){line->path, line->path_len});
+}

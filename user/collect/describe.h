@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* describe.h - records about processes and mappings, from what /proc and images say. */
+#ifndef TAPIR_USER_DESCRIBE_H
+#define TAPIR_USER_DESCRIBE_H
+
+#include "attach/proc.h"
+#include "collect/images.h"
+#include "trace/recbuf.h"
+
+/* Each returns a record borrowed from buf until its next use; NULL: out of memory. */
+
+/* A process that runs already. */
+const struct tapir_rec *tapir_describe__process(struct tapir_recbuf *buf,
+						const struct tapir_proc *proc);
+
+/* What BPF saw happen (rec), with what only /proc knows (command line, cgroup path). */
+const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
+						      const struct tapir_rec_process *rec,
+						      const struct tapir_proc *proc);
+
+/* image: NULL for memory without a file, or a file that could not be opened. */
+const struct tapir_rec *tapir_describe__mapping(struct tapir_recbuf *buf, uint32_t tgid,
+						const struct tapir_mapping_line *line,
+						const struct tapir_image *image);
+
+#endif

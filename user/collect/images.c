@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A table of files by (device, inode), and the probes in them. */
+#include "collect/images.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "attach/links.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "collect/plan.h"
+#include "elf/image.h"
+#include "elf/notes.h"
+#include "trace/recbuf.h"
+
+#define SEEN_MAX 20000
+
+struct tapir_images {
+	struct tapir_images_opts opts;
+	struct tapir_vec(struct tapir_image *) all;
+	struct tapir_map by_file; /* hash of (dev, inode) -> index in all + 1 */
+	struct tapir_recbuf recbuf;
+	uint32_t next_probe_id;
+	size_t attached_cnt;
+	struct tapir_vec(const char *) seen;
+	struct tapir_map seen_names;
+};
+
+int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images **out)
+{
+	struct tapir_images *images = calloc(1, sizeof(*images));
+
+	if (!images)
+		return -ENOMEM;
+	images->opts = *opts;
+	images->next_probe_id = 1; /* 0 means none */
+	*out = images;
+	return 0;
+}
+
+static void free_image(struct tapir_image *image)
+{
+	int *fd;
+
+	tapir_vec_for_each (fd, &image->link_fds)
+		close(*fd);
+	tapir_vec__fini(&image->link_fds);
+	tapir_vec__fini(&image->on_tgids);
+	if (image->fd >= 0)
+		close(image->fd);
+	free(image->path);
+	free(image->site_offs);
+	free(image->semaphore_offs);
+	free(image->cookies);
+	free(image);
+}
+
+void tapir_images__free(struct tapir_images *images, void (*on_progress)(size_t left_cnt))
+{
+	if (!images)
+		return;
+	for (size_t i = 0; i < images->all.cnt; i++) {
+		images->attached_cnt -=
+			images->all.data[i]->on_tgids.cnt || images->all.data[i]->is_on_everywhere
+				? images->all.data[i]->site_cnt
+				: 0;
+		free_image(images->all.data[i]);
+		if (on_progress)
+			on_progress(images->attached_cnt);
+	}
+	for (size_t i = 0; i < images->seen.cnt; i++)
+		free((char *)images->seen.data[i]);
+	tapir_vec__fini(&images->seen);
+	tapir_map__fini(&images->seen_names);
+	tapir_vec__fini(&images->all);
+	tapir_map__fini(&images->by_file);
+	tapir_recbuf__fini(&images->recbuf);
+	free(images);
+}
+
+/* ---- sites of a file -------------------------------------------------------------------- */
+
+static void note_seen(struct tapir_images *images, const struct tapir_usdt_note *note)
+{
+	uint64_t hash =
+		tapir_hash__bytes(tapir_hash__bytes(0, note->provider, strlen(note->provider)),
+				  note->name, strlen(note->name));
+	bool is_new = false;
+	char *text;
+
+	if (images->seen.cnt >= SEEN_MAX || !tapir_map__put(&images->seen_names, hash, &is_new) ||
+	    !is_new)
+		return;
+	if (asprintf(&text, "%s:%s", note->provider, note->name) > 0 &&
+	    !tapir_vec__push(&images->seen, text))
+		free(text);
+}
+
+static const struct tapir_spec *matching_spec(const struct tapir_images *images,
+					      const struct tapir_image *image,
+					      const struct tapir_usdt_note *note)
+{
+	for (size_t i = 0; i < images->opts.specs->cnt; i++)
+		if (tapir_spec__matches(images->opts.specs->data[i], image->path, note->provider,
+					note->name))
+			return images->opts.specs->data[i];
+	return NULL;
+}
+
+static int announce(struct tapir_images *images, const struct tapir_image *image,
+		    const struct tapir_usdt_note *note, const struct tapir_plan *plan)
+{
+	struct tapir_rec_probe fixed = {
+		.probe_id = plan->site.probe_id,
+		.site_off = note->site_off,
+		.semaphore_off = note->semaphore_off,
+		.encoding = TAPIR_ENCODING_SLOTS,
+		.lane = TAPIR_LANE_PROBE,
+	};
+	const struct tapir_rec *rec;
+
+	tapir_rec__init(&fixed.h, TAPIR_REC_PROBE, sizeof(fixed), tapir_clock__now_ns());
+	rec = tapir_recbuf__probe(
+		&images->recbuf, &fixed, tapir_sv__of(note->provider), tapir_sv__of(note->name),
+		tapir_sv__of(image->path),
+		(struct tapir_sv){(const char *)image->build_id, image->build_id_bytes},
+		plan->fields, plan->names, note->arg_cnt);
+	return rec ? tapir_queue__post(images->opts.queue, rec, -1) : -ENOMEM;
+}
+
+static int add_site(struct tapir_images *images, struct tapir_image *image,
+		    const struct tapir_usdt_note *note, const struct tapir_spec *spec)
+{
+	struct tapir_plan plan;
+	int err = tapir_plan__make(note, spec, images->opts.with_stack, &plan);
+
+	if (err)
+		return err;
+	if (images->next_probe_id > tapir_programs__site_cap(images->opts.programs))
+		return tapir_diag__fail(-E2BIG, "More than %u probe sites match: name fewer events",
+					tapir_programs__site_cap(images->opts.programs));
+	plan.site.probe_id = images->next_probe_id;
+	err = tapir_programs__set_site(images->opts.programs, plan.site.probe_id, &plan.site);
+	if (!err)
+		err = announce(images, image, note, &plan);
+	if (err)
+		return err;
+	image->site_offs[image->site_cnt] = note->site_off;
+	image->semaphore_offs[image->site_cnt] = note->semaphore_off;
+	image->cookies[image->site_cnt] = plan.site.probe_id;
+	image->site_cnt++;
+	images->next_probe_id++;
+	return 0;
+}
+
+static int add_sites(struct tapir_images *images, struct tapir_image *image,
+		     const struct tapir_usdt_notes *notes)
+{
+	const struct tapir_usdt_note *note;
+
+	image->site_offs = calloc(notes->cnt, sizeof(uint64_t));
+	image->semaphore_offs = calloc(notes->cnt, sizeof(uint64_t));
+	image->cookies = calloc(notes->cnt, sizeof(uint64_t));
+	if (!image->site_offs || !image->semaphore_offs || !image->cookies)
+		return -ENOMEM;
+	tapir_vec_for_each (note, notes) {
+		const struct tapir_spec *spec = matching_spec(images, image, note);
+		int err = 0;
+
+		note_seen(images, note);
+		if (spec)
+			err = add_site(images, image, note, spec);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* A traced file may be anything: what is no readable ELF has no probes, and that is all. */
+static int read_image(struct tapir_images *images, struct tapir_image *image, int fd)
+{
+	struct tapir_usdt_notes notes = {};
+	struct tapir_elf *elf;
+	const uint8_t *build_id;
+	size_t build_id_bytes = 0;
+	int diag_cnt = tapir_diag__cnt(), err = 0;
+
+	if (tapir_elf__open_fd(fd, &elf)) {
+		tapir_diag__rewind(diag_cnt);
+		return 0;
+	}
+	image->file_id = tapir_elf__file_id(elf);
+	build_id = tapir_elf__build_id(elf, &build_id_bytes);
+	if (build_id && build_id_bytes <= sizeof(image->build_id)) {
+		memcpy(image->build_id, build_id, build_id_bytes);
+		image->build_id_bytes = (uint8_t)build_id_bytes;
+	}
+	if (tapir_usdt_notes__read(elf, &notes) > 0) {
+		err = add_sites(images, image, &notes);
+		tapir_usdt_notes__fini(&notes);
+	}
+	if (!err)
+		tapir_diag__rewind(diag_cnt);
+	tapir_elf__free(elf);
+	if (!err && image->site_cnt)
+		image->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return err;
+}
+
+int tapir_images__look(struct tapir_images *images, int fd, const char *path,
+		       struct tapir_image **out)
+{
+	struct tapir_image *image;
+	struct stat st;
+	uint64_t *idx;
+
+	if (fstat(fd, &st))
+		return -errno;
+	idx = tapir_map__put(&images->by_file,
+			     tapir_hash__mix(tapir_hash__mix(1, st.st_dev), st.st_ino), NULL);
+	if (!idx)
+		return -ENOMEM;
+	if (*idx) {
+		*out = images->all.data[*idx - 1];
+		return 0;
+	}
+	image = calloc(1, sizeof(*image));
+	if (!image || !tapir_vec__push(&images->all, image)) {
+		free(image);
+		return -ENOMEM;
+	}
+	*idx = images->all.cnt;
+	image->dev = st.st_dev;
+	image->inode = st.st_ino;
+	image->fd = -1;
+	image->path = strdup(path);
+	if (!image->path)
+		return -ENOMEM;
+	*out = image;
+	return read_image(images, image, fd);
+}
+
+/* ---- putting probes on ------------------------------------------------------------------ */
+
+static int keep_link(struct tapir_image *image, int fd)
+{
+	if (tapir_vec__push(&image->link_fds, fd))
+		return 0;
+	close(fd);
+	return -ENOMEM;
+}
+
+static int attach_by_perf(struct tapir_images *images, struct tapir_image *image,
+			  const struct tapir_link_sites *sites, uint32_t tgid)
+{
+	if (images->opts.perf_limit &&
+	    images->attached_cnt + image->site_cnt > images->opts.perf_limit)
+		return tapir_diag__fail(
+			-E2BIG,
+			"%zu sites match, and this kernel (no uprobe_multi, Linux 6.6) takes "
+			"0.1 s a site to take probes off: name at most %u, or use --force",
+			image->site_cnt, images->opts.perf_limit);
+	for (size_t i = 0; i < image->site_cnt; i++) {
+		int event_fd, link_fd;
+		int err = tapir_link__perf(tapir_programs__usdt_fd(images->opts.programs), sites, i,
+					   tgid, &event_fd, &link_fd);
+
+		if (!err)
+			err = keep_link(image, link_fd);
+		if (!err)
+			err = keep_link(image, event_fd);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static bool is_on(const struct tapir_image *image, uint32_t tgid)
+{
+	const uint32_t *on;
+
+	if (image->is_on_everywhere)
+		return true;
+	tapir_vec_for_each (on, &image->on_tgids)
+		if (*on == tgid)
+			return true;
+	return false;
+}
+
+int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid)
+{
+	struct tapir_link_sites sites = {
+		.file_fd = image->fd,
+		.cnt = image->site_cnt,
+		.offs = image->site_offs,
+		.semaphore_offs = image->semaphore_offs,
+		.cookies = image->cookies,
+	};
+	bool is_first = !image->is_on_everywhere && !image->on_tgids.cnt;
+	int err;
+
+	if (!image->site_cnt || is_on(image, tgid))
+		return 0;
+	if (images->opts.use_multi) {
+		err = tapir_link__multi(tapir_programs__usdt_fd(images->opts.programs), &sites,
+					tgid);
+		if (err >= 0)
+			err = keep_link(image, err);
+	} else {
+		err = attach_by_perf(images, image, &sites, tgid);
+	}
+	if (err)
+		return err;
+	if (tgid && !tapir_vec__push(&image->on_tgids, tgid))
+		return -ENOMEM;
+	image->is_on_everywhere |= !tgid;
+	images->attached_cnt += is_first ? image->site_cnt : 0;
+	tapir_debug("%zu probes on: %s%s", image->site_cnt, image->path,
+		    tgid ? "" : " (in every process that maps it)");
+	return 1;
+}
+
+size_t tapir_images__site_cnt(const struct tapir_images *images)
+{
+	return images->next_probe_id - 1;
+}
+
+size_t tapir_images__attached_cnt(const struct tapir_images *images)
+{
+	return images->attached_cnt;
+}
+
+const char *const *tapir_images__seen(const struct tapir_images *images, size_t *cnt)
+{
+	*cnt = images->seen.cnt;
+	return images->seen.data;
+}

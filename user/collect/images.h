@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * images.h - the files that traced processes execute: each is opened and read once, however
+ * many processes map it; what it is called (build ID), which of its probes were asked for, and
+ * where they are attached.
+ *
+ * One thread. Probes that are on stay on until __free.
+ */
+#ifndef TAPIR_USER_IMAGES_H
+#define TAPIR_USER_IMAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "attach/programs.h"
+#include "attach/spec.h"
+#include "base/vec.h"
+#include "collect/queue.h"
+
+struct tapir_spec_list tapir_vec(struct tapir_spec *);
+
+struct tapir_image {
+	uint64_t dev, inode; /* of the file: two paths to one file are one image */
+	uint64_t file_id;    /* see tapir_rec_mapping; 0: not an ELF file */
+	uint8_t build_id[TAPIR_BUILD_ID_BYTES];
+	uint8_t build_id_bytes;
+	int fd; /* kept open while it has sites; -1 */
+	char *path;
+	size_t site_cnt;
+	uint64_t *site_offs, *semaphore_offs, *cookies; /* site_cnt each */
+	bool is_on_everywhere;
+	struct tapir_vec(uint32_t) on_tgids;
+	struct tapir_vec(int) link_fds;
+};
+
+struct tapir_images_opts {
+	size_t sz;
+	struct tapir_programs *programs;     /* borrowed until __free, all of these */
+	struct tapir_queue *queue;	     /* takes the PROBE records */
+	const struct tapir_spec_list *specs; /* what was asked for */
+	bool with_stack;
+	bool use_multi;	     /* uprobe_multi links; else perf events */
+	unsigned perf_limit; /* without uprobe_multi: sites at most, 0 any */
+};
+
+struct tapir_images;
+
+int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images **out);
+/* Takes the probes off: may be slow without uprobe_multi. on_progress: may be NULL. */
+void tapir_images__free(struct tapir_images *images, void (*on_progress)(size_t left_cnt));
+
+/*
+ * The image behind fd (borrowed; path is for people), read at the first call for its file.
+ * *image is borrowed until the next __look. A file that is no ELF, or whose notes cannot be
+ * read, gives an image without sites. Negative: out of memory, sites or an ARG that no site
+ * has.
+ */
+int tapir_images__look(struct tapir_images *images, int fd, const char *path,
+		       struct tapir_image **image);
+
+/* Puts the image's probes on, in one process or everywhere (tgid 0). 1: newly; 0: they were. */
+int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid);
+
+size_t tapir_images__site_cnt(const struct tapir_images *images);     /* that match a SPEC */
+size_t tapir_images__attached_cnt(const struct tapir_images *images); /* of them, on somewhere */
+
+/* "provider:event" of everything seen, matching or not, for near misses. Borrowed. */
+const char *const *tapir_images__seen(const struct tapir_images *images, size_t *cnt);
+
+#endif

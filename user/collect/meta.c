@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Facts of the machine and the session. */
+#include "collect/meta.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "trace/recbuf.h"
+
+int tapir_meta__post(struct tapir_queue *queue, const char *command_line)
+{
+	struct tapir_recbuf buf = {};
+	struct utsname uts = {};
+	char cpus[16];
+	int err = 0;
+
+	uname(&uts);
+	snprintf(cpus, sizeof(cpus), "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+	const char *const pairs[][2] = {
+		{"tapir.version", TAPIR_VERSION}, {"kernel", uts.release}, {"machine", uts.machine},
+		{"host", uts.nodename},		  {"cpus", cpus},	   {"lane", "probe"},
+		{"command", command_line},
+	};
+
+	for (size_t i = 0; !err && i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		const struct tapir_rec *rec;
+
+		if (!pairs[i][1])
+			continue;
+		rec = tapir_recbuf__meta(&buf, tapir_clock__now_ns(), tapir_sv__of(pairs[i][0]),
+					 tapir_sv__of(pairs[i][1]));
+		err = rec ? tapir_queue__post(queue, rec, -1) : -ENOMEM;
+	}
+	tapir_recbuf__fini(&buf);
+	return err;
+}

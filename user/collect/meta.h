@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* meta.h - META records: where, with what and how a recording was made. */
+#ifndef TAPIR_USER_META_H
+#define TAPIR_USER_META_H
+
+#include "collect/queue.h"
+
+/* command_line: of this tapir; NULL leaves it out. */
+int tapir_meta__post(struct tapir_queue *queue, const char *command_line);
+
+#endif

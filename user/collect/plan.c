@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From a note to a site plan. The better-informed source wins: SPEC, note, table, operand. */
+#include "collect/plan.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "decode/usdt_hints.h"
+
+#define MAX_BYTES (TAPIR_EVENT_VAR_BYTES - 1)
+
+struct meaning {
+	uint8_t field_type;
+	uint8_t len_arg;
+	uint16_t max_bytes;
+};
+
+static struct meaning from_operand(const struct tapir_operand *op)
+{
+	struct meaning m = {.max_bytes = MAX_BYTES};
+
+	if (op->size == 16)
+		m.field_type = op->is_signed ? TAPIR_FIELD_I128 : TAPIR_FIELD_U128;
+	else if (op->is_float)
+		m.field_type = TAPIR_FIELD_FLOAT;
+	else
+		m.field_type = op->is_signed ? TAPIR_FIELD_INT : TAPIR_FIELD_UINT;
+	return m;
+}
+
+static uint8_t type_of_kind(char kind)
+{
+	switch (kind) {
+	case 'i':
+		return TAPIR_FIELD_INT;
+	case 'u':
+		return TAPIR_FIELD_UINT;
+	case 'f':
+		return TAPIR_FIELD_FLOAT;
+	case 'p':
+		return TAPIR_FIELD_PTR;
+	case 's':
+		return TAPIR_FIELD_STR;
+	case 'b':
+		return TAPIR_FIELD_BOOL;
+	case 'c':
+		return TAPIR_FIELD_CHAR;
+	default:
+		return TAPIR_FIELD_NONE;
+	}
+}
+
+/* Only a pointer can point to bytes, and only 4 and 8 bytes can be a float. */
+static bool fits(uint8_t field_type, const struct tapir_operand *op)
+{
+	if (field_type == TAPIR_FIELD_NONE || op->size == 16)
+		return false;
+	if (field_type >= TAPIR_FIELD_STR || field_type == TAPIR_FIELD_PTR)
+		return op->size == 8;
+	if (field_type == TAPIR_FIELD_FLOAT)
+		return op->size == 4 || op->size == 8;
+	return true;
+}
+
+static struct meaning meaning_of(const struct tapir_usdt_note *note, unsigned idx,
+				 const struct tapir_hint *hint)
+{
+	const struct tapir_operand *op = &note->args[idx];
+	struct meaning m = from_operand(op);
+	uint8_t from_note = type_of_kind(note->kinds[0] ? note->kinds[idx] : '\0');
+
+	if (fits(from_note, op)) {
+		m.field_type = from_note;
+	} else if (hint && fits(hint->args[idx].field_type, op)) {
+		m.field_type = hint->args[idx].field_type;
+		m.len_arg = hint->args[idx].len_arg;
+	}
+	return m;
+}
+
+static int apply_spec(const struct tapir_spec *spec, const struct tapir_usdt_note *note,
+		      struct meaning *meanings)
+{
+	const struct tapir_spec_arg *arg;
+
+	tapir_vec_for_each (arg, &spec->args) {
+		struct tapir_spec_capture capture;
+		int err = tapir_spec__capture(arg, &capture);
+
+		if (err <= 0) {
+			if (err)
+				return err;
+			continue;
+		}
+		if (capture.arg >= note->arg_cnt)
+			return tapir_diag__fail(
+				-EINVAL, "%s:%s has %u arguments: there is no arg%u",
+				note->provider, note->name, note->arg_cnt, capture.arg);
+		if (!fits(capture.field_type, &note->args[capture.arg]))
+			return tapir_diag__fail(
+				-EINVAL, "%s:%s: arg%u has %u bytes and cannot be read as %s",
+				note->provider, note->name, capture.arg,
+				note->args[capture.arg].size, arg->value);
+		meanings[capture.arg] = (struct meaning){
+			.field_type = capture.field_type,
+			.len_arg = capture.len_arg,
+			.max_bytes = capture.max_bytes ? capture.max_bytes : MAX_BYTES,
+		};
+	}
+	return 0;
+}
+
+static void fill_arg(struct tapir_plan *plan, unsigned idx, const struct tapir_usdt_note *note,
+		     const struct meaning *m)
+{
+	const struct tapir_operand *op = &note->args[idx];
+	bool readable = op->kind != TAPIR_OPERAND_NONE;
+
+	plan->fields[idx] = (struct tapir_field){
+		.type = readable ? m->field_type : TAPIR_FIELD_NONE,
+		.size = m->field_type >= TAPIR_FIELD_STR && op->size <= 8 ? 0 : op->size,
+		.reason = note->reasons[idx],
+		.len_field = m->len_arg,
+	};
+	plan->site.args[idx] = (struct tapir_site_arg){
+		.operand = *op,
+		.field_type = plan->fields[idx].type,
+		.len_arg = m->len_arg,
+		.max_bytes = m->max_bytes < MAX_BYTES ? m->max_bytes : MAX_BYTES,
+	};
+	if (readable && m->field_type >= TAPIR_FIELD_STR)
+		plan->site.flags |= TAPIR_SITE_BYTES;
+	if (op->kind == TAPIR_OPERAND_TLS)
+		plan->site.flags |= TAPIR_SITE_TLS;
+}
+
+int tapir_plan__make(const struct tapir_usdt_note *note, const struct tapir_spec *spec,
+		     bool with_stack, struct tapir_plan *out)
+{
+	const struct tapir_hint *hint =
+		tapir_usdt_hint__find(note->provider, note->name, note->arg_cnt);
+	struct meaning meanings[TAPIR_MAX_ARGS] = {};
+	struct tapir_plan plan = {.site.arg_cnt = (uint8_t)note->arg_cnt};
+	int err;
+
+	for (unsigned i = 0; i < note->arg_cnt; i++) {
+		meanings[i] = meaning_of(note, i, hint);
+		plan.names[i] = tapir_sv__of(note->arg_names[i] ? note->arg_names[i]
+					     : hint		? hint->args[i].name
+								: NULL);
+	}
+	err = apply_spec(spec, note, meanings);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < note->arg_cnt; i++)
+		fill_arg(&plan, i, note, &meanings[i]);
+	if (with_stack)
+		plan.site.flags |= TAPIR_SITE_STACK;
+	*out = plan;
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * plan.h - what is captured at one site: the note says where the arguments lie, the SPEC, the
+ * note's own companion or the table of known providers says what they mean.
+ */
+#ifndef TAPIR_USER_PLAN_H
+#define TAPIR_USER_PLAN_H
+
+#include "attach/spec.h"
+#include "bpf/control.h"
+#include "elf/notes.h"
+#include "trace/record.h"
+
+struct tapir_plan {
+	struct tapir_site site; /* for the BPF program; probe_id is the caller's */
+	struct tapir_field fields[TAPIR_MAX_ARGS];
+	struct tapir_sv names[TAPIR_MAX_ARGS]; /* borrowed from note or tables; empty: argN */
+};
+
+/* spec: the one that matched, for its ARGS. -EINVAL with a line: an ARG the site has not. */
+int tapir_plan__make(const struct tapir_usdt_note *note, const struct tapir_spec *spec,
+		     bool with_stack, struct tapir_plan *out);
+
+#endif

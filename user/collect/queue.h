@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * queue.h - what flows to the session thread: blocks of captured records from the drain
+ * thread, and single records with an open file now and then from the control thread.
+ *
+ * The number of blocks is fixed: when the session thread falls behind, the drain thread finds
+ * none, leaves records in the BPF rings, and the kernel counts what does not fit there.
+ */
+#ifndef TAPIR_USER_QUEUE_H
+#define TAPIR_USER_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tapir/abi.h"
+
+#define TAPIR_BLOCK_BYTES (512u * 1024u)
+
+struct tapir_block {
+	struct tapir_block *next;
+	size_t used_bytes;
+	uint64_t data[TAPIR_BLOCK_BYTES / 8]; /* records, 8-aligned */
+};
+
+/* A record from the control thread; for a MAPPING the opened file, else fd -1. */
+struct tapir_note {
+	struct tapir_note *next;
+	int fd;
+	uint64_t rec[]; /* struct tapir_rec … */
+};
+
+struct tapir_queue;
+
+int tapir_queue__new(unsigned block_cnt, struct tapir_queue **out);
+void tapir_queue__free(struct tapir_queue *q); /* closes files nobody took */
+
+/* Drain thread: an empty block, yours; NULL when there was none within wait_ms. */
+struct tapir_block *tapir_queue__take_empty(struct tapir_queue *q, int wait_ms);
+void tapir_queue__give_full(struct tapir_queue *q, struct tapir_block *block);
+
+/* Any thread. Copies rec; takes fd (or -1), even when it fails with -ENOMEM. */
+int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd);
+
+/*
+ * Session thread: waits until there is something or until_ns (CLOCK_MONOTONIC) has come.
+ * *notes: all that were posted, a list that is yours (tapir_note__free each); *block: the
+ * oldest full one, to be given back; NULL if there is none. false: closed, and all is out.
+ */
+bool tapir_queue__wait(struct tapir_queue *q, uint64_t until_ns, struct tapir_note **notes,
+		       struct tapir_block **block);
+void tapir_queue__give_empty(struct tapir_queue *q, struct tapir_block *block);
+void tapir_note__free(struct tapir_note *note);
+
+/* No more is coming: __wait returns what is left, then false. */
+void tapir_queue__close(struct tapir_queue *q);
+
+#endif

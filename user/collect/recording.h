@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * recording.h - one recording, from the first feature probe to the closed file: the state
+ * machine that owns all threads, programs and probes of a session.
+ *
+ *	control thread (the caller's)   signals, processes, mapped files, the end
+ *	drain thread                    BPF rings -> blocks
+ *	session thread                  blocks -> catalog, names, losses -> writer or live sink
+ */
+#ifndef TAPIR_USER_RECORDING_H
+#define TAPIR_USER_RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collect/images.h"
+#include "collect/session.h"
+#include "collect/targets.h"
+#include "trace/writer.h"
+
+struct tapir_recording_progress {
+	uint64_t elapsed_ns;
+	struct tapir_session_stats stats;
+	size_t attached_cnt;	/* probe sites that are on */
+	size_t detach_left_cnt; /* stopping: sites still to be taken off */
+	bool is_stopping;
+};
+
+struct tapir_recording_opts {
+	size_t sz; /* of this struct; everything else is borrowed for the call */
+	struct tapir_target_rules rules;
+	const struct tapir_spec_list *specs;
+	char *const *program; /* NULL: none is started */
+	bool with_stack;
+	bool force;		 /* any number of sites without uprobe_multi */
+	bool specs_are_defaults; /* nobody named them: that some match nothing is no error */
+	uint64_t duration_ns;	 /* 0: no end */
+	size_t max_ring_bytes;	 /* 0: the default */
+	const struct tapir_writer_opts *file; /* NULL: live only */
+	const char *command_line;	      /* of this tapir, for the file; may be NULL */
+	tapir_session_fn on_record;	      /* live sink, session thread; may be NULL */
+	tapir_session_flush_fn on_flush;
+	void (*on_progress)(void *ctx, const struct tapir_recording_progress *progress);
+	void (*on_ready)(void *ctx, size_t attached_cnt, uint64_t took_ns); /* probes are on */
+	void *ctx;
+};
+
+struct tapir_recording_result {
+	struct tapir_session_stats stats;
+	size_t site_cnt; /* that matched and were put on */
+	uint64_t elapsed_ns;
+	bool program_ended;
+	int program_status; /* as wait(2) has it */
+};
+
+/*
+ * Records until the first of: duration over, program and what it started gone, the last named
+ * process gone, SIGINT or SIGTERM, a sink that failed. Returns 0, or -errno with lines; what was
+ * recorded until then is in the file in any case. Call it from the only thread of the
+ * process. out is filled also on failure.
+ */
+int tapir_recording__run(const struct tapir_recording_opts *opts,
+			 struct tapir_recording_result *out);
+
+#endif

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The session thread. Per event: a check, a look at the catalog, a copy into the writer. */
+#include "collect/session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "collect/loss_poll.h"
+#include "collect/namer.h"
+#include "trace/recbuf.h"
+
+struct tapir_session {
+	struct tapir_session_opts opts;
+	struct tapir_catalog *catalog;
+	struct tapir_namer *namer;
+	struct tapir_loss_poll loss_poll;
+	pthread_t thread;
+	bool is_running;
+	int err; /* of the sink, the first one */
+	uint64_t malformed_cnt, refused_cnt;
+	struct tapir_diag *diag; /* the lines that belong to err */
+	atomic_uint_least64_t event_cnt, lost_cnt, file_bytes;
+	atomic_int shared_err;
+};
+
+/* Keeps the first error of the sink, with its lines, and tells the control thread. */
+static void note_error(struct tapir_session *s, int err)
+{
+	uint64_t one = 1;
+
+	if (!err || s->err)
+		return;
+	s->err = err;
+	s->diag = tapir_diag__take();
+	atomic_store(&s->shared_err, err);
+	if (s->opts.wake_fd >= 0 && write(s->opts.wake_fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full: the other side is awake already */
+}
+
+static void put(struct tapir_session *s, const struct tapir_rec *rec)
+{
+	if (s->opts.writer)
+		note_error(s, tapir_writer__put(s->opts.writer, rec));
+	if (s->opts.on_record && !s->err)
+		note_error(s, s->opts.on_record(s->opts.ctx, s->catalog, rec));
+}
+
+/* ---- records ---------------------------------------------------------------------------- */
+
+static void name_new_stacks(struct tapir_session *s)
+{
+	note_error(s, tapir_namer__name_new_stacks(s->namer));
+}
+
+static void handle_event(struct tapir_session *s, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_event *ev = (const void *)rec;
+
+	note_error(s, tapir_catalog__use_event(s->catalog, ev));
+	if (s->opts.on_record && ev->stack_id)
+		name_new_stacks(s); /* printed in a moment */
+	put(s, rec);
+}
+
+/* -ENOSPC is the catalog's own memory bound, unless the writer lost something: a full disk. */
+static void describe(struct tapir_session *s, const struct tapir_rec *rec)
+{
+	int mark = tapir_diag__cnt(), err = tapir_catalog__describe(s->catalog, rec);
+
+	if (err == -ENOSPC && !(s->opts.writer && tapir_writer__lost_records(s->opts.writer))) {
+		tapir_diag__rewind(mark);
+		s->refused_cnt++;
+	} else if (err < 0) {
+		note_error(s, err);
+	}
+}
+
+static void handle_record(struct tapir_session *s, const struct tapir_rec *rec)
+{
+	if (rec->type == TAPIR_REC_EVENT)
+		handle_event(s, rec);
+	else if (tapir_rec_type__describes(rec->type))
+		describe(s, rec);
+	else
+		put(s, rec);
+}
+
+/* Our own BPF programs wrote these, but a check costs little and a wild pointer much. */
+static void handle_block(struct tapir_session *s, const struct tapir_block *block)
+{
+	size_t at = 0;
+	uint64_t event_cnt = 0;
+
+	while (at < block->used_bytes) {
+		const struct tapir_rec *rec = (const void *)((const char *)block->data + at);
+
+		if (!tapir_record__ok(rec, block->used_bytes - at)) {
+			s->malformed_cnt++;
+			break;
+		}
+		event_cnt += rec->type == TAPIR_REC_EVENT;
+		handle_record(s, rec);
+		at += rec->size;
+	}
+	atomic_fetch_add(&s->event_cnt, event_cnt);
+}
+
+static void handle_notes(struct tapir_session *s, struct tapir_note *note)
+{
+	while (note) {
+		struct tapir_note *next = note->next;
+		const struct tapir_rec *rec = (const void *)note->rec;
+
+		if (rec->type == TAPIR_REC_MAPPING && note->fd >= 0)
+			tapir_namer__add_file(s->namer, (const void *)rec, note->fd);
+		handle_record(s, rec);
+		tapir_note__free(note);
+		note = next;
+	}
+}
+
+/* ---- once a second ---------------------------------------------------------------------- */
+
+static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
+{
+	struct tapir_session *s = ctx;
+
+	if (tapir_loss__kind(loss->cause) == TAPIR_LOSS_KIND_EVENT)
+		atomic_fetch_add(&s->lost_cnt, loss->count);
+	put(s, &loss->h);
+}
+
+/* Losses that user space counts itself. */
+static void poll_own_losses(struct tapir_session *s)
+{
+	uint64_t disk = s->opts.writer ? tapir_writer__lost_events(s->opts.writer) : 0;
+
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_MALFORMED, s->malformed_cnt, put_loss, s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_NAME_QUEUE_FULL, s->refused_cnt, put_loss,
+			     s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_DISK, disk, put_loss, s);
+}
+
+static void put_clock(struct tapir_session *s)
+{
+	struct tapir_rec_clock clock;
+
+	tapir_rec_clock__now(&clock);
+	put(s, &clock.h);
+}
+
+static void start_segment(struct tapir_session *s)
+{
+	tapir_programs__next_epoch(s->opts.programs);
+	note_error(s, tapir_writer__begin_segment(s->opts.writer));
+	note_error(s, tapir_catalog__new_segment(s->catalog));
+	put_clock(s);
+}
+
+static void tick(struct tapir_session *s)
+{
+	name_new_stacks(s);
+	tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
+	poll_own_losses(s);
+	put_clock(s);
+	if (!s->opts.writer)
+		return;
+	note_error(s, tapir_writer__flush(s->opts.writer));
+	if (tapir_writer__segment_due(s->opts.writer, tapir_clock__now_ns()))
+		start_segment(s);
+	atomic_store(&s->file_bytes, tapir_writer__bytes_written(s->opts.writer));
+}
+
+static void flush_live(struct tapir_session *s)
+{
+	if (s->opts.on_flush && !s->err)
+		note_error(s, s->opts.on_flush(s->opts.ctx));
+}
+
+static void *run(void *arg)
+{
+	struct tapir_session *s = arg;
+	uint64_t next_tick_ns = tapir_clock__now_ns() + TAPIR_NS_PER_SEC;
+	struct tapir_note *notes;
+	struct tapir_block *block;
+
+	put_clock(s);
+	while (tapir_queue__wait(s->opts.queue, next_tick_ns, &notes, &block)) {
+		handle_notes(s, notes);
+		if (block) {
+			handle_block(s, block);
+			tapir_queue__give_empty(s->opts.queue, block);
+		}
+		flush_live(s);
+		if (tapir_clock__now_ns() >= next_tick_ns) {
+			tick(s);
+			flush_live(s);
+			next_tick_ns = tapir_clock__now_ns() + TAPIR_NS_PER_SEC;
+		}
+	}
+	tick(s);
+	flush_live(s);
+	return NULL;
+}
+
+/* ---- lifecycle -------------------------------------------------------------------------- */
+
+static int start(struct tapir_session *s)
+{
+	int err;
+
+	s->catalog = tapir_catalog__new(TAPIR_CATALOG_LIVE, s->opts.writer);
+	err = s->catalog ? tapir_namer__new(s->catalog, &s->namer) : -ENOMEM;
+	if (!err)
+		err = tapir_loss_poll__init(&s->loss_poll,
+					    tapir_programs__site_cap(s->opts.programs));
+	if (!err)
+		err = -pthread_create(&s->thread, NULL, run, s);
+	s->is_running = !err;
+	return err;
+}
+
+int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_session **out)
+{
+	struct tapir_session *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->opts = *opts;
+	err = start(s);
+	if (err) {
+		tapir_session__free(s);
+		return err;
+	}
+	*out = s;
+	return 0;
+}
+
+void tapir_session__stats(const struct tapir_session *s, struct tapir_session_stats *out)
+{
+	*out = (struct tapir_session_stats){
+		.event_cnt = atomic_load(&s->event_cnt),
+		.lost_cnt = atomic_load(&s->lost_cnt),
+		.file_bytes = atomic_load(&s->file_bytes),
+		.err = atomic_load(&s->shared_err),
+	};
+}
+
+int tapir_session__stop(struct tapir_session *s)
+{
+	if (s->is_running)
+		pthread_join(s->thread, NULL);
+	s->is_running = false;
+	tapir_diag__give(s->diag);
+	s->diag = NULL;
+	return s->err;
+}
+
+void tapir_session__free(struct tapir_session *s)
+{
+	if (!s)
+		return;
+	tapir_loss_poll__fini(&s->loss_poll);
+	tapir_namer__free(s->namer);
+	tapir_catalog__free(s->catalog);
+	free(s);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * session.h - the thread between capture and sink: it checks records, keeps the catalog, asks
+ * for names, counts losses, and hands everything to the writer or to a live sink.
+ *
+ * Once a second it writes what was lost and why, the clock pair and the names of new
+ * addresses, and has the writer flush: a killed recorder loses at most that second.
+ */
+#ifndef TAPIR_USER_SESSION_H
+#define TAPIR_USER_SESSION_H
+
+#include <stdint.h>
+
+#include "attach/programs.h"
+#include "collect/queue.h"
+#include "trace/catalog.h"
+#include "trace/writer.h"
+
+/* A live sink sees each record after the catalog has what it refers to. Session thread. */
+typedef int (*tapir_session_fn)(void *ctx, const struct tapir_catalog *catalog,
+				const struct tapir_rec *rec);
+/* After the last record of a batch: print what is buffered. */
+typedef int (*tapir_session_flush_fn)(void *ctx);
+
+struct tapir_session_opts {
+	size_t sz;
+	struct tapir_programs *programs; /* borrowed until __stop, all of these */
+	struct tapir_queue *queue;
+	struct tapir_writer *writer; /* NULL: live only */
+	tapir_session_fn on_record;  /* NULL: file only */
+	tapir_session_flush_fn on_flush;
+	void *ctx;
+	int wake_fd; /* eventfd, written when the sink failed; -1: none */
+};
+
+struct tapir_session_stats {
+	uint64_t event_cnt;
+	uint64_t lost_cnt; /* events, all causes */
+	uint64_t file_bytes;
+	int err; /* of the sink: the session goes on draining and counts */
+};
+
+struct tapir_session;
+
+int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_session **out);
+
+/* A moment's figures; any thread. */
+void tapir_session__stats(const struct tapir_session *s, struct tapir_session_stats *out);
+
+/*
+ * After the queue was closed: waits for the thread, writes the last losses and flushes. The
+ * writer is still the caller's to close. Returns the sink's error, its lines in the diagnostic
+ * list. __free afterwards.
+ */
+int tapir_session__stop(struct tapir_session *s);
+void tapir_session__free(struct tapir_session *s);
+
+#endif

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From processes to records and probes. BPF decides in the kernel whose hits count; this file
+ * keeps the picture of the same processes in user space.
+ */
+#include "collect/targets.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "attach/cgroup.h"
+#include "attach/proc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "collect/describe.h"
+
+struct tapir_targets {
+	struct tapir_targets_opts opts;
+	struct tapir_map live; /* tgids that are traced and run */
+	struct tapir_recbuf recbuf;
+};
+
+int tapir_targets__new(const struct tapir_targets_opts *opts, struct tapir_targets **out)
+{
+	struct tapir_targets *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->opts = *opts;
+	*out = t;
+	return 0;
+}
+
+void tapir_targets__free(struct tapir_targets *t)
+{
+	if (!t)
+		return;
+	tapir_map__fini(&t->live);
+	tapir_recbuf__fini(&t->recbuf);
+	free(t);
+}
+
+static bool is_ours(const struct tapir_targets *t, uint32_t tgid)
+{
+	return t->opts.rules->all ? tgid != (uint32_t)getpid()
+				  : tapir_map__get(&t->live, tgid) != NULL;
+}
+
+static void post(struct tapir_targets *t, const struct tapir_rec *rec, int fd)
+{
+	if (rec)
+		tapir_queue__post(t->opts.queue, rec, fd);
+	else
+		tapir_guard__fd(&fd);
+}
+
+/* ---- what a process maps ---------------------------------------------------------------- */
+
+struct mapping_walk {
+	struct tapir_targets *t;
+	uint32_t tgid;
+	uint64_t mapped_ns; /* when the newest mapping appeared, for a GAP; 0: it is held */
+	uint64_t only_va;   /* 0: all of them */
+	int err;
+};
+
+static void post_gap(struct tapir_targets *t, uint32_t tgid, const char *path, uint64_t from_ns,
+		     enum tapir_gap_reason reason)
+{
+	struct tapir_rec_gap fixed = {
+		.tgid = tgid,
+		.reason = (uint16_t)reason,
+		.from_ns = from_ns,
+		.until_ns = tapir_clock__now_ns(),
+	};
+
+	tapir_rec__init(&fixed.h, TAPIR_REC_GAP, sizeof(fixed), fixed.until_ns);
+	post(t, tapir_recbuf__gap(&t->recbuf, &fixed, tapir_sv__of(path)), -1);
+}
+
+/* A failure to attach to one process of many is a GAP, to the only one an error. */
+static int attach_image(struct mapping_walk *walk, struct tapir_image *image, const char *path)
+{
+	struct tapir_targets *t = walk->t;
+	int mark = tapir_diag__cnt();
+	int on = tapir_images__attach(t->opts.images, image, t->opts.link_by_pid ? walk->tgid : 0);
+
+	if (on > 0 && walk->mapped_ns)
+		post_gap(t, walk->tgid, path, walk->mapped_ns, TAPIR_GAP_ATTACH_LATE);
+	if (on >= 0)
+		return 0;
+	if (on == -ESRCH && kill((pid_t)walk->tgid, 0)) {
+		tapir_diag__rewind(mark); /* it ended meanwhile */
+		return 0;
+	}
+	post_gap(t, walk->tgid, path, tapir_clock__now_ns(), TAPIR_GAP_ATTACH_FAILED);
+	return on;
+}
+
+static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *line)
+{
+	int mark = tapir_diag__cnt();
+	tapir_autofd int fd = tapir_proc__open_mapped(walk->tgid, line, NULL);
+	struct tapir_image *image;
+	int err;
+
+	if (fd < 0) {
+		tapir_diag__rewind(mark);
+		tapir_debug("cannot open %s of process %u: %s", line->path, walk->tgid,
+			    tapir_errno__name(fd));
+		post(walk->t, tapir_describe__mapping(&walk->t->recbuf, walk->tgid, line, NULL),
+		     -1);
+		return 0;
+	}
+	err = tapir_images__look(walk->t->opts.images, fd, line->path, &image);
+	if (err)
+		return err;
+	post(walk->t, tapir_describe__mapping(&walk->t->recbuf, walk->tgid, line, image), dup(fd));
+	return attach_image(walk, image, line->path);
+}
+
+static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
+{
+	struct mapping_walk *walk = ctx;
+
+	if (!line->is_executable || (walk->only_va && walk->only_va != line->start_va))
+		return 0;
+	if (tapir_mapping_line__is_file(line))
+		walk->err = see_file(walk, line);
+	else
+		post(walk->t, tapir_describe__mapping(&walk->t->recbuf, walk->tgid, line, NULL),
+		     -1);
+	return walk->err;
+}
+
+/* Looks at the mappings of a process; at the one at only_va if that is not 0. */
+static int see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t mapped_ns,
+			uint64_t only_va)
+{
+	struct mapping_walk walk = {
+		.t = t, .tgid = tgid, .mapped_ns = mapped_ns, .only_va = only_va};
+	int mark = tapir_diag__cnt();
+	int err = tapir_proc__each_mapping(tgid, see_mapping, &walk);
+
+	if (err && !walk.err) {
+		tapir_diag__rewind(mark);
+		tapir_debug("cannot read the mappings of process %u: %s", tgid,
+			    tapir_errno__name(err));
+	}
+	return walk.err;
+}
+
+/* ---- who is traced ---------------------------------------------------------------------- */
+
+static int list(struct tapir_targets *t, uint32_t tgid)
+{
+	return tapir_map__put(&t->live, tgid, NULL) ? 0 : -ENOMEM;
+}
+
+static int see_process(struct tapir_targets *t, const struct tapir_proc *proc)
+{
+	int err = list(t, proc->tgid);
+
+	if (err)
+		return err;
+	post(t, tapir_describe__process(&t->recbuf, proc), -1);
+	return see_mappings(t, proc->tgid, 0, 0);
+}
+
+int tapir_targets__add(struct tapir_targets *t, uint32_t tgid)
+{
+	int err = list(t, tgid);
+
+	return err ? err : tapir_programs__add_tgid(t->opts.programs, tgid);
+}
+
+static int add_named(struct tapir_targets *t, uint32_t tgid)
+{
+	struct tapir_proc proc;
+	int err = tapir_proc__read(tgid, &proc);
+
+	if (err)
+		return err;
+	/* First the filter, then the probes: a link made before would drop its first hits. */
+	err = tapir_programs__add_tgid(t->opts.programs, tgid);
+	if (!err)
+		err = see_process(t, &proc);
+	tapir_proc__fini(&proc);
+	return err;
+}
+
+static bool rules_match(const struct tapir_target_rules *rules, const struct tapir_proc *proc)
+{
+	const char **glob;
+
+	if (proc->is_kernel_thread || proc->tgid == (uint32_t)getpid())
+		return false;
+	tapir_vec_for_each (glob, &rules->comms)
+		if (tapir_glob__match(*glob, proc->comm))
+			return true;
+	return rules->all;
+}
+
+static int add_if_matching(uint32_t tgid, void *ctx)
+{
+	struct tapir_targets *t = ctx;
+	struct tapir_proc proc;
+	int mark = tapir_diag__cnt(), err = 0;
+
+	if (tapir_proc__read(tgid, &proc)) {
+		tapir_diag__rewind(mark); /* ended meanwhile */
+		return 0;
+	}
+	if (rules_match(t->opts.rules, &proc))
+		err = see_process(t, &proc);
+	tapir_proc__fini(&proc);
+	return err;
+}
+
+/* A member of a cgroup; of a v1 one, whose members the filter knows by number. */
+static int add_member(uint32_t tgid, void *ctx)
+{
+	struct tapir_targets *t = ctx;
+	int mark = tapir_diag__cnt(), err;
+
+	if (tapir_map__get(&t->live, tgid) || tgid == (uint32_t)getpid())
+		return 0;
+	err = add_named(t, tgid);
+	if (err != -ESRCH)
+		return err;
+	tapir_diag__rewind(mark);
+	return 0;
+}
+
+static int scan_cgroups(struct tapir_targets *t)
+{
+	const char **path;
+	int err = 0;
+
+	tapir_vec_for_each (path, &t->opts.rules->cgroups) {
+		struct tapir_cgroup cgroup;
+
+		err = tapir_cgroup__find(*path, &cgroup);
+		if (!err)
+			err = tapir_cgroup__each_process(&cgroup, add_member, t);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+int tapir_targets__scan(struct tapir_targets *t)
+{
+	const struct tapir_target_rules *rules = t->opts.rules;
+	const uint32_t *pid;
+	int err = 0;
+
+	if (rules->all || rules->comms.cnt)
+		return tapir_proc__each(add_if_matching, t);
+	if (rules->cgroups.cnt)
+		return scan_cgroups(t);
+	tapir_vec_for_each (pid, &rules->pids) {
+		err = add_named(t, *pid);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+void tapir_targets__poll(struct tapir_targets *t)
+{
+	int mark = tapir_diag__cnt();
+
+	scan_cgroups(t);
+	tapir_diag__rewind(mark); /* it may be gone: then nothing joins it any more */
+}
+
+/* ---- what happens to them --------------------------------------------------------------- */
+
+/* What BPF could not see from where it stood: command line, path, cgroup. */
+static void post_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
+{
+	struct tapir_proc proc;
+	int mark = tapir_diag__cnt();
+
+	if (rec->kind == TAPIR_PROCESS_EXIT || tapir_proc__read(rec->tgid, &proc)) {
+		tapir_diag__rewind(mark);
+		post(t, &rec->h, -1);
+		return;
+	}
+	post(t, tapir_describe__process_event(&t->recbuf, rec, &proc), -1);
+	tapir_proc__fini(&proc);
+}
+
+static void on_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
+{
+	if (rec->kind == TAPIR_PROCESS_EXIT) {
+		tapir_map__del(&t->live, rec->tgid);
+		tapir_programs__del_tgid(t->opts.programs, rec->tgid);
+	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||
+		   !t->opts.rules->pids.cnt) {
+		list(t, rec->tgid);
+	}
+	post_process(t, rec);
+	/* A held process has its mappings looked at when its HELD record comes. */
+	if (rec->kind == TAPIR_PROCESS_EXEC && !t->opts.guardian)
+		see_mappings(t, rec->tgid, rec->h.time_ns, 0);
+}
+
+/* The process is stopped: put the probes on, then let it go, whatever came of it. */
+static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
+{
+	int mark = tapir_diag__cnt();
+
+	tapir_guardian__hold(t->opts.guardian, rec->tgid);
+	list(t, rec->tgid);
+	see_mappings(t, rec->tgid, 0, rec->start_va);
+	tapir_diag__rewind(mark); /* a GAP record tells what went wrong */
+	if (rec->inode)
+		tapir_programs__set_known_file(t->opts.programs, rec->inode, rec->dev);
+	tapir_guardian__release(t->opts.guardian, rec->tgid);
+}
+
+void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *rec, uint32_t len)
+{
+	if (len >= sizeof(struct tapir_rec_held) && rec->type == TAPIR_REC_HELD && t->opts.guardian)
+		on_held(t, (const struct tapir_rec_held *)rec);
+	else if (tapir_record__ok(rec, len) && rec->type == TAPIR_REC_PROCESS)
+		on_process(t, (const struct tapir_rec_process *)rec);
+}
+
+void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap)
+{
+	int mark = tapir_diag__cnt();
+
+	if (!is_ours(t, mmap->tgid))
+		return;
+	/* Held processes have had their probes put on; this gives the mapping of a known file. */
+	see_mappings(t, mmap->tgid, t->opts.guardian ? 0 : mmap->time_ns, mmap->start_va);
+	tapir_diag__rewind(mark);
+}
+
+size_t tapir_targets__live_cnt(struct tapir_targets *t)
+{
+	if (!tapir_target_rules__are_named(t->opts.rules))
+		return SIZE_MAX;
+	/* An EXIT record may have been lost: a process that is gone does not count. */
+	for (size_t i = 0; i < t->live.cap; i++) {
+		uint64_t tgid = t->live.slots[i].key;
+
+		if (t->live.slots[i].used && kill((pid_t)tgid, 0) && errno == ESRCH) {
+			tapir_map__del(&t->live, tgid);
+			i = (size_t)-1; /* slots moved */
+		}
+	}
+	return t->live.cnt;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * targets.h - the processes that are traced: those named, those that match a rule, and what
+ * they start. Says who they are (PROCESS), what they map (MAPPING), and puts probes on what
+ * they map, in time or with a GAP that says how late.
+ *
+ * One thread, the control thread.
+ */
+#ifndef TAPIR_USER_TARGETS_H
+#define TAPIR_USER_TARGETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "attach/cgroup.h"
+#include "attach/guardian.h"
+#include "attach/programs.h"
+#include "attach/sideband.h"
+#include "base/vec.h"
+#include "collect/images.h"
+#include "collect/queue.h"
+
+struct tapir_tgid_list tapir_vec(uint32_t);
+struct tapir_word_list tapir_vec(const char *);
+
+/* Whom to trace; exactly one kind is set. */
+struct tapir_target_rules {
+	struct tapir_tgid_list pids;
+	struct tapir_word_list comms;	/* globs over the process's name */
+	struct tapir_word_list cgroups; /* paths below the cgroup mount, or absolute */
+	bool all;
+	bool children; /* what a named process starts is traced too */
+	bool hold_new; /* stop a process at exec and mmap until its probes are on */
+};
+
+/* Processes are named one by one (or started by us), so that there is an end to them. */
+bool tapir_target_rules__are_named(const struct tapir_target_rules *rules);
+
+/* Fills the BPF filter. -errno with a line: a glob too long, no such cgroup. */
+int tapir_target_rules__filter(const struct tapir_target_rules *rules, struct tapir_filter *out);
+
+struct tapir_targets_opts {
+	size_t sz;
+	const struct tapir_target_rules *rules; /* borrowed until __free, all of these */
+	struct tapir_programs *programs;
+	struct tapir_images *images;
+	struct tapir_queue *queue;
+	struct tapir_guardian *guardian; /* NULL without hold_new */
+	bool link_by_pid;		 /* attach in each process alone, not everywhere */
+};
+
+struct tapir_targets;
+
+int tapir_targets__new(const struct tapir_targets_opts *opts, struct tapir_targets **out);
+void tapir_targets__free(struct tapir_targets *t);
+
+/* Looks at every process the rules name now. -ESRCH with a line: a pid is no process. */
+int tapir_targets__scan(struct tapir_targets *t);
+
+/* Once a second: processes that were moved into a cgroup. */
+void tapir_targets__poll(struct tapir_targets *t);
+
+/* A process that is about to run and belongs to us, listed before it does. */
+int tapir_targets__add(struct tapir_targets *t, uint32_t tgid);
+
+/* A record of the control ring; a mapping of the side-band. */
+void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *rec, uint32_t len);
+void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap);
+
+/* Named or started processes that still run; with other rules there is no end: SIZE_MAX. */
+size_t tapir_targets__live_cnt(struct tapir_targets *t);
+
+#endif
