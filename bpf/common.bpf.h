@@ -7,6 +7,13 @@
  * Uprobe programs are sleepable and preemptible: a per-CPU buffer is not private in them, so
  * records are built in task storage; and they never hold a ring reservation, because one that
  * sleeps would stall every record behind it. bpf_ringbuf_output copies and holds nothing.
+ *
+ * Nor is the stack private in a uprobe program that needs 64 bytes of it or more: since 6.13
+ * (a76ab5731e32, BPF_PRIV_STACK_MIN_SIZE) x86 gives such a function one stack a CPU, and a
+ * uprobe that sleeps or is preempted finds there what the next thread left. Seen on 6.18:
+ * events that were neither recorded nor counted. So every function a uprobe reaches stays
+ * below 64 bytes (tests/unit/test_programs.c holds it to that), keys and temporaries live in
+ * the scratch, and what is rare is a function of its own.
  */
 #ifndef TAPIR_BPF_COMMON_BPF_H
 #define TAPIR_BPF_COMMON_BPF_H
@@ -75,38 +82,56 @@ struct {
 
 /* ---- small common pieces ---------------------------------------------------------------- */
 
+/* The key of every map with one element; and, of losses, that no probe had. */
+static const __u32 zero_key;
+
 static __always_inline struct tapir_live *tapir_live(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&live, &zero);
+	return bpf_map_lookup_elem(&live, &zero_key);
 }
 
-static __always_inline void tapir_lose(__u32 probe_id, enum tapir_loss_cause cause)
+static __always_inline void tapir_lose(const __u32 *probe_id, enum tapir_loss_cause cause)
 {
-	struct tapir_losses *of_probe = bpf_map_lookup_elem(&losses, &probe_id);
+	struct tapir_losses *of_probe = bpf_map_lookup_elem(&losses, probe_id);
 
 	if (of_probe)
 		__sync_fetch_and_add(&of_probe->cnt[cause], 1);
 }
 
-/* Sends a whole record to this CPU pair's ring. 0, or negative when there was no space. */
-static __always_inline long tapir_send(struct tapir_live *now, void *rec, __u64 size)
-{
-	__u32 pair = bpf_get_smp_processor_id() >> 1;
-	void *ring = bpf_map_lookup_elem(&rings, &pair);
-	__u64 wake;
+/* What a sender of records keeps, outside the stack. */
+struct sender {
+	__u64 unasked_bytes; /* sent since the ring was last asked how full it is */
+	__u32 pair;	     /* the key for the ring of this CPU and its neighbour */
+	__u32 pad0;
+};
 
+/*
+ * Sends a whole record to this CPU pair's ring. 0, or negative when there was no space. To ask
+ * how full the ring is costs a call; that it is time to wake the loader may as well be noticed
+ * a little later.
+ */
+static __always_inline long tapir_send(struct tapir_live *now, struct sender *sender, void *rec,
+				       __u64 size)
+{
+	__u64 flags = BPF_RB_NO_WAKEUP;
+	void *ring;
+
+	sender->pair = bpf_get_smp_processor_id() >> 1;
+	ring = bpf_map_lookup_elem(&rings, &sender->pair);
 	if (!ring)
 		return -1;
-	wake = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= now->wake_bytes ? BPF_RB_FORCE_WAKEUP
-									     : BPF_RB_NO_WAKEUP;
-	return bpf_ringbuf_output(ring, rec, size, wake);
+	sender->unasked_bytes += size;
+	if (sender->unasked_bytes >= now->ask_bytes) {
+		sender->unasked_bytes = 0;
+		if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= now->wake_bytes)
+			flags = BPF_RB_FORCE_WAKEUP;
+	}
+	return bpf_ringbuf_output(ring, rec, size, flags);
 }
 
 /* ---- whose hits are recorded ------------------------------------------------------------ */
 
-static __always_inline int comm_is_wanted(const struct tapir_filter *f, struct task_struct *leader)
+static __noinline int comm_is_wanted(const struct tapir_filter *f, struct task_struct *leader)
 {
 	char comm[TAPIR_COMM_BYTES] = {};
 
@@ -120,7 +145,7 @@ static __always_inline int comm_is_wanted(const struct tapir_filter *f, struct t
 	return 0;
 }
 
-static __always_inline int cgroup_is_wanted(const struct tapir_filter *f)
+static __noinline int cgroup_is_wanted(const struct tapir_filter *f)
 {
 	for (__u32 i = 0; i < TAPIR_FILTER_MAX_CGROUPS; i++) {
 		if (i >= f->cgroup_cnt)
@@ -131,17 +156,21 @@ static __always_inline int cgroup_is_wanted(const struct tapir_filter *f)
 	return 0;
 }
 
-/* Does any rule name the current process? */
-static __always_inline int tapir_is_wanted(struct task_struct *task, __u32 tgid)
+static __always_inline int tapir_is_listed(__u32 tgid)
 {
-	__u32 zero = 0;
-	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero);
+	return bpf_map_lookup_elem(&tgids, &tgid) != NULL;
+}
+
+/* Does any rule name the current process? */
+static __noinline int tapir_is_wanted(struct task_struct *task, __u32 tgid)
+{
+	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 
 	if (!f || tgid == f->self_tgid)
 		return 0;
 	if (!f->use_tgids && !f->comm_cnt && !f->cgroup_cnt)
 		return 1;
-	if (f->use_tgids && bpf_map_lookup_elem(&tgids, &tgid))
+	if (f->use_tgids && tapir_is_listed(tgid))
 		return 1;
 	if (f->comm_cnt && comm_is_wanted(f, BPF_CORE_READ(task, group_leader)))
 		return 1;

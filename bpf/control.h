@@ -67,18 +67,19 @@ struct tapir_site_arg {
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_site_arg) == 24, "tapir_site_arg");
 
 #define TAPIR_SITE_STACK (1u << 0) /* take the user stack */
-#define TAPIR_SITE_BYTES (1u << 1) /* some argument points to bytes that are captured */
-#define TAPIR_SITE_TLS	 (1u << 2) /* some operand is thread-local */
+#define TAPIR_SITE_TLS	 (1u << 1) /* some operand is thread-local */
 
 /* One element of the map `sites`; its index is the attach cookie and the probe id. */
 struct tapir_site {
 	uint32_t probe_id; /* 0: not in use */
 	uint16_t flags;
 	uint8_t arg_cnt;
-	uint8_t pad0;
+	uint8_t byte_arg_cnt;		   /* arguments that point to bytes which are captured */
+	uint8_t byte_args[TAPIR_MAX_ARGS]; /* which these are */
+	uint32_t pad0;
 	struct tapir_site_arg args[TAPIR_MAX_ARGS];
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_site) == 296, "tapir_site");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_site) == 312, "tapir_site");
 
 /* Bytes of strings and blobs one event may carry; a power of two. */
 #define TAPIR_EVENT_VAR_BYTES	 8192u
@@ -113,10 +114,11 @@ struct tapir_file_key {
 struct tapir_live {
 	uint64_t epoch;	     /* grows with each segment: stacks and threads are sent again */
 	uint64_t wake_bytes; /* data in a ring that is worth a wake-up */
+	uint64_t ask_bytes;  /* a thread sends that much before it asks how full the ring is */
 	uint32_t enabled;
 	uint32_t pad0;
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 24, "tapir_live");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 32, "tapir_live");
 
 /* One element of the map `losses`, by probe id (0: of no probe); mapped by the loader. */
 struct tapir_losses {

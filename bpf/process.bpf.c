@@ -36,14 +36,14 @@ struct {
 static __always_inline void send_control(void *rec, __u32 size)
 {
 	if (bpf_ringbuf_output(&control_ring, rec, size, BPF_RB_FORCE_WAKEUP))
-		tapir_lose(0, TAPIR_LOSS_PROCESS_RING_FULL);
+		tapir_lose(&zero_key, TAPIR_LOSS_PROCESS_RING_FULL);
 }
 
 static __always_inline void send_process(struct task_struct *task, enum tapir_process_kind kind,
 					 const char *exe)
 {
-	__u32 zero = 0, comm_len = 0, exe_len = 0;
-	struct process_buf *buf = bpf_map_lookup_elem(&process_bufs, &zero);
+	__u32 comm_len = 0, exe_len = 0;
+	struct process_buf *buf = bpf_map_lookup_elem(&process_bufs, &zero_key);
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 	struct tapir_live *now = tapir_live();
 	long n;
@@ -80,8 +80,8 @@ static __always_inline void send_process(struct task_struct *task, enum tapir_pr
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
 {
-	__u32 zero = 0, one = 1, tgid = child->tgid;
-	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero);
+	__u32 one = 1, tgid = child->tgid;
+	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 
 	if (!f || child->tgid != child->pid || !tapir_is_wanted(parent, parent->tgid))
 		return 0;
@@ -114,8 +114,7 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(tapir_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
 	struct tapir_file_key none = {};
-	__u32 zero = 0;
-	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero);
+	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 
 	if (!f || !tapir_is_wanted(task, task->tgid))
 		return 0;
@@ -150,14 +149,13 @@ int BPF_PROG(tapir_sys_exit, struct pt_regs *regs, long ret)
 {
 	struct task_struct *task;
 	struct tapir_file_key key = {};
-	__u32 zero = 0;
 	const struct tapir_filter *f;
 	struct tapir_live *now;
 
 	if (regs->orig_ax != NR_MMAP || !(regs->dx & PROT_EXEC) || (int)regs->r8 < 0 || ret < 0)
 		return 0;
 	task = bpf_get_current_task_btf();
-	f = bpf_map_lookup_elem(&filter, &zero);
+	f = bpf_map_lookup_elem(&filter, &zero_key);
 	now = tapir_live();
 	if (!f || !f->hold || !now || !now->enabled || !tapir_is_wanted(task, task->tgid))
 		return 0;

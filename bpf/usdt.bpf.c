@@ -28,19 +28,35 @@ struct {
 	__type(value, __u64);
 } seen_stacks SEC(".maps");
 
-#define WINDOW_BYTES 2048
-#define WINDOW_WORDS (WINDOW_BYTES / 8)
-#define SLOTS_OFF    sizeof(struct tapir_rec_event)
-#define REC_BYTES    (SLOTS_OFF + 8 * TAPIR_MAX_ARGS + 2 * TAPIR_EVENT_VAR_BYTES)
+#define WINDOW_BYTES  2048
+#define WINDOW_WORDS  (WINDOW_BYTES / 8)
+#define SLOTS_OFF     sizeof(struct tapir_rec_event)
+#define REC_BYTES     (SLOTS_OFF + 8 * TAPIR_MAX_ARGS + 2 * TAPIR_EVENT_VAR_BYTES)
 
-/* A thread's own place to build records in: nobody else writes it, even while it sleeps. */
+/* Stacks a thread has sent lately, by the low bits of their ids: spares the look into the map. */
+#define RECENT_STACKS 16
+
+/*
+ * A thread's own place to build records in: nobody else writes it, even while it sleeps. What
+ * the verifier need not follow (counts, masks) lives here too: in a register, each of its
+ * values would be a path of its own.
+ */
 struct scratch {
-	__u64 thread_epoch; /* in which its THREAD record was sent */
-	__u64 regs[32];	    /* struct pt_regs, by enum tapir_reg */
+	__u64 epoch; /* in which its THREAD record and its recent stacks were sent */
+	struct sender sender;
+	__u32 is_listed; /* its process was found in the map `tgids` */
+	__u32 var_bytes; /* used in the variable part of the record being built */
+	__u32 is_cut;
+	__u32 site_idx;
+	__u64 thread_pointer;
+	__u64 temp[2];	/* a value on its way */
+	__u64 regs[32]; /* struct pt_regs, by enum tapir_reg */
+	__u64 recent_stacks[RECENT_STACKS];
+	__u8 rec[REC_BYTES];
 	__u64 window[WINDOW_WORDS];
 	struct tapir_rec_stack stack;
 	__u64 frames[TAPIR_MAX_FRAMES + 1];
-	__u8 rec[REC_BYTES];
+	struct tapir_rec_thread thread;
 };
 
 struct {
@@ -62,20 +78,21 @@ static __always_inline long read_user(void *dst, __u32 size, const void *src)
 #define PAGE_BYTES 4096
 
 /*
- * Like bpf_probe_read_user_str, but brings in pages that are not resident: after a failure it
- * touches the string's next page and tries again, so a string over three pages is read.
+ * bpf_probe_read_user_str to s->rec + at when it failed: touches the string's next page, which
+ * brings it in, and tries again, so that a string over three pages is read.
  */
-static __always_inline long read_user_str(void *dst, __u32 size, __u64 src)
+static __noinline long read_absent_str(struct scratch *s, __u32 at, __u32 size, __u64 src)
 {
 	__u64 touch = src;
-	long len = 0;
-	char byte;
+	long len = -1;
 
-	for (__u32 page = 0; page < TAPIR_EVENT_VAR_BYTES / PAGE_BYTES + 2; page++) {
-		len = bpf_probe_read_user_str(dst, size, (void *)src);
-		if (len >= 0)
+	if (!s || at > REC_BYTES - TAPIR_EVENT_VAR_BYTES || size > TAPIR_EVENT_VAR_BYTES)
+		return -1;
+	for (__u32 page = 0; page < TAPIR_EVENT_VAR_BYTES / PAGE_BYTES + 1; page++) {
+		if (bpf_copy_from_user(&s->temp[0], 1, (void *)touch))
 			return len;
-		if (bpf_copy_from_user(&byte, 1, (void *)touch))
+		len = bpf_probe_read_user_str(s->rec + at, size, (void *)src);
+		if (len >= 0)
 			return len;
 		touch = (touch & ~(PAGE_BYTES - 1ull)) + PAGE_BYTES;
 	}
@@ -84,101 +101,104 @@ static __always_inline long read_user_str(void *dst, __u32 size, __u64 src)
 
 /* ---- arguments -------------------------------------------------------------------------- */
 
-struct capture {
-	struct scratch *s;
-	const struct tapir_site *site;
-	__u64 thread_pointer;
-	__u32 var_bytes; /* used in the variable part */
-	__u32 fault_mask;
-	__u32 cut;
-};
+static __always_inline struct tapir_rec_event *event_of(struct scratch *s)
+{
+	return (void *)s->rec;
+}
+
+static __always_inline __u64 *slot_of(struct scratch *s, __u32 i)
+{
+	return (__u64 *)(s->rec + SLOTS_OFF + 8 * i);
+}
 
 static __always_inline __u64 reg_value(const struct scratch *s, __u8 reg)
 {
 	return reg == TAPIR_REG_NONE ? 0 : s->regs[reg & 31];
 }
 
+/* From size bytes (1, 2, 4, 8) to 8; a 16-byte operand's value is an address and stays. */
 static __always_inline __u64 widen(__u64 value, __u8 size, __u8 is_signed)
 {
-	__u32 shift = size == 1 ? 56 : size == 2 ? 48 : size == 4 ? 32 : 0;
+	__u32 shift = (64 - 8 * size) & 63;
 
 	value <<= shift;
 	return is_signed ? (__u64)((__s64)value >> shift) : value >> shift;
 }
 
-static __always_inline __u64 operand_va(const struct capture *c, const struct tapir_operand *op)
+static __always_inline __u64 operand_va(const struct scratch *s, const struct tapir_operand *op)
 {
-	__u64 base = op->kind == TAPIR_OPERAND_TLS ? c->thread_pointer : 0;
+	__u64 base = op->kind == TAPIR_OPERAND_TLS ? s->thread_pointer : 0;
 
-	return base + reg_value(c->s, op->reg) +
-	       (reg_value(c->s, op->index_reg) << (op->scale_shift & 3)) + (__u64)op->value;
+	return base + reg_value(s, op->reg) +
+	       (reg_value(s, op->index_reg) << (op->scale_shift & 3)) + (__u64)op->value;
 }
 
-/* First pass: the value of argument i, or the address of a 16-byte one. */
-static long capture_value(__u64 i, void *ctx)
+static __noinline __u64 memory_value(struct scratch *s, const struct tapir_operand *op, __u32 i)
 {
-	struct capture *c = ctx;
-	const struct tapir_site_arg *arg;
-	const struct tapir_operand *op;
-	__u64 value = 0;
+	__u64 va = operand_va(s, op), *value = &s->temp[0];
+	__u32 size = op->size & 15;
 
-	if (i >= TAPIR_MAX_ARGS)
-		return 1;
-	arg = &c->site->args[i];
-	op = &arg->operand;
-	if (op->kind == TAPIR_OPERAND_CONST) {
-		value = (__u64)op->value;
-	} else if (op->kind == TAPIR_OPERAND_REG) {
-		value = widen(reg_value(c->s, op->reg) >> (op->reg_shift & 8), op->size,
-			      op->is_signed);
-	} else if (op->kind != TAPIR_OPERAND_NONE) {
-		value = operand_va(c, op);
-		if (op->size <= 8) {
-			const void *src = (void *)value;
-			__u32 size = op->size & 15;
+	if (op->size > 8)
+		return va;
+	*value = 0;
+	if (size > 8 || read_user(value, size, (void *)va))
+		event_of(s)->fault_mask |= 1u << i;
+	return widen(*value, op->size, op->is_signed);
+}
 
-			value = 0;
-			if (size > 8 || read_user(&value, size, src))
-				c->fault_mask |= 1u << i;
-			value = widen(value, op->size, op->is_signed);
-		}
+/* First pass: the value of each argument, or the address of a 16-byte one. */
+static __always_inline void capture_values(struct scratch *s, const struct tapir_site *site)
+{
+	__u32 cnt = site->arg_cnt;
+
+	for (__u32 i = 0; i < TAPIR_MAX_ARGS && i < cnt; i++) {
+		const struct tapir_operand *op = &site->args[i].operand;
+		__u64 value = 0;
+
+		if (op->kind == TAPIR_OPERAND_REG)
+			value = widen(s->regs[op->reg & 31] >> (op->reg_shift & 8), op->size,
+				      op->is_signed);
+		else if (op->kind == TAPIR_OPERAND_CONST)
+			value = (__u64)op->value;
+		else if (op->kind != TAPIR_OPERAND_NONE)
+			value = memory_value(s, op, i);
+		*slot_of(s, i) = value;
 	}
-	*(__u64 *)(c->s->rec + SLOTS_OFF + 8 * i) = value;
-	return 0;
 }
 
 /* How many bytes a pointer-and-length argument asks for. */
-static __always_inline __u64 asked_bytes(const struct capture *c, const struct tapir_site_arg *arg)
+static __always_inline __u64 asked_bytes(struct scratch *s, const struct tapir_site_arg *arg)
 {
 	__u32 len_arg = arg->len_arg;
 
 	if (arg->operand.size == 16)
 		return 16;
-	if (len_arg >= TAPIR_MAX_ARGS || c->fault_mask & (1u << len_arg))
+	if (len_arg >= TAPIR_MAX_ARGS || event_of(s)->fault_mask & (1u << len_arg))
 		return 0;
-	return *(__u64 *)(c->s->rec + SLOTS_OFF + 8 * len_arg);
+	return *slot_of(s, len_arg);
 }
 
-/* Second pass: the bytes argument i points to. */
-static long capture_bytes(__u64 i, void *ctx)
+/* Second pass: the bytes that the nth of the site's byte arguments points to. */
+static __noinline long capture_nth_bytes(struct scratch *s, const struct tapir_site *site,
+					 __u32 nth)
 {
-	struct capture *c = ctx;
 	struct tapir_slot_bytes *slot;
 	const struct tapir_site_arg *arg;
-	__u32 at, max, flags = 0;
+	__u32 i = nth < TAPIR_MAX_ARGS ? site->byte_args[nth] : TAPIR_MAX_ARGS;
+	__u32 at, max, used = s->var_bytes & (TAPIR_EVENT_VAR_BYTES - 1), flags = 0;
 	long len = 0;
 	__u64 src, want;
-	char behind = 0;
+	__u8 *behind = (__u8 *)&s->temp[0];
 
 	if (i >= TAPIR_MAX_ARGS)
 		return 1;
-	arg = &c->site->args[i];
-	if (arg->field_type < TAPIR_FIELD_STR || c->fault_mask & (1u << i))
+	if (event_of(s)->fault_mask & (1u << i))
 		return 0;
-	slot = (void *)(c->s->rec + SLOTS_OFF + 8 * i);
+	arg = &site->args[i];
+	slot = (void *)slot_of(s, i);
 	src = *(__u64 *)slot;
-	at = SLOTS_OFF + 8 * (c->site->arg_cnt & 15) + c->var_bytes;
-	max = TAPIR_EVENT_VAR_BYTES - 1 - (c->var_bytes & (TAPIR_EVENT_VAR_BYTES - 1));
+	at = SLOTS_OFF + 8 * (site->arg_cnt & 15) + used;
+	max = TAPIR_EVENT_VAR_BYTES - 1 - used;
 	if (max > arg->max_bytes)
 		max = arg->max_bytes;
 	max &= TAPIR_EVENT_VAR_BYTES - 1;
@@ -188,29 +208,51 @@ static long capture_bytes(__u64 i, void *ctx)
 	if (!src) {
 		flags = TAPIR_SLOT_NULL;
 	} else if (arg->field_type == TAPIR_FIELD_STR) {
-		len = read_user_str(c->s->rec + at, max + 1, src);
-		if (len == (long)max + 1 && !read_user(&behind, 1, (void *)(src + max)) && behind)
+		len = bpf_probe_read_user_str(s->rec + at, max + 1, (void *)src);
+		if (len < 0)
+			len = read_absent_str(s, at, max + 1, src);
+		if (len == (long)max + 1 && !read_user(behind, 1, (void *)(src + max)) && *behind)
 			flags = TAPIR_SLOT_CUT;
 		if (len > 0)
 			len--; /* its NUL */
 	} else {
-		want = asked_bytes(c, arg);
+		want = asked_bytes(s, arg);
 		if (want > max) {
 			want = max;
 			flags = TAPIR_SLOT_CUT;
 		}
 		want &= TAPIR_EVENT_VAR_BYTES - 1;
-		len = want && read_user(c->s->rec + at, want, (void *)src) ? -1 : (long)want;
+		len = want && read_user(s->rec + at, want, (void *)src) ? -1 : (long)want;
 	}
 	if (len < 0) {
-		c->fault_mask |= 1u << i;
+		event_of(s)->fault_mask |= 1u << i;
 		len = 0;
 	}
 	if (flags & TAPIR_SLOT_CUT)
-		c->cut = 1;
+		s->is_cut = 1;
 	slot->len_bytes = len;
 	slot->flags = flags;
-	c->var_bytes += len & (TAPIR_EVENT_VAR_BYTES - 1);
+	s->var_bytes = used + (len & (TAPIR_EVENT_VAR_BYTES - 1));
+	return 0;
+}
+
+struct capture {
+	struct scratch *s;
+	const struct tapir_site *site;
+};
+
+static long capture_later_bytes(__u64 idx, void *ctx)
+{
+	const struct capture *c = ctx;
+
+	return capture_nth_bytes(c->s, c->site, idx + 1);
+}
+
+static __noinline int capture_all_later_bytes(struct scratch *s, const struct tapir_site *site)
+{
+	struct capture c = {.s = s, .site = site};
+
+	bpf_loop(site->byte_arg_cnt - 1, capture_later_bytes, &c, 0);
 	return 0;
 }
 
@@ -240,14 +282,14 @@ static __always_inline __u64 walk(struct scratch *s)
 
 	s->frames[0] = ip;
 	for (cnt = 1; cnt < TAPIR_MAX_FRAMES; cnt++) {
-		__u64 pair[2], off = fp - base;
+		__u64 *pair = s->temp, off = fp - base;
 
 		if (!tapir_walk__fp_ok(fp, above))
 			break;
 		if (off + 16 <= window_bytes) {
 			pair[0] = s->window[(off >> 3) & (WINDOW_WORDS - 1)];
 			pair[1] = s->window[((off >> 3) + 1) & (WINDOW_WORDS - 1)];
-		} else if (bpf_probe_read_user(pair, sizeof(pair), (void *)fp)) {
+		} else if (bpf_probe_read_user(pair, sizeof(s->temp), (void *)fp)) {
 			flags |= TAPIR_STACK_FAULT;
 			break;
 		}
@@ -266,62 +308,80 @@ static __always_inline __u64 walk(struct scratch *s)
 	return s->stack.stack_id;
 }
 
-/* The id of the current stack, whose frames are sent if this epoch has not had them. */
-static __always_inline __u64 take_stack(struct scratch *s, struct tapir_live *now,
-					struct tapir_rec_event *ev)
+/* Sends the frames of the stack at hand, if this epoch has not had them. */
+static __noinline int send_stack(struct scratch *s, struct tapir_live *now)
 {
-	__u64 id = walk(s), epoch = now->epoch, *sent;
+	struct tapir_rec_event *ev = event_of(s);
+	__u64 *sent, *epoch = &s->temp[0];
 	__u32 size;
 
-	if (s->stack.flags & TAPIR_STACK_FAULT)
-		tapir_lose(ev->probe_id, TAPIR_LOSS_STACK_FAULT);
-	if (s->stack.flags & TAPIR_STACK_MORE)
-		tapir_lose(ev->probe_id, TAPIR_LOSS_STACK_DEPTH);
-	sent = bpf_map_lookup_elem(&seen_stacks, &id);
-	if (sent && *sent == epoch)
-		return id;
+	*epoch = now->epoch;
+	sent = bpf_map_lookup_elem(&seen_stacks, &s->stack.stack_id);
+	if (sent && *sent == *epoch)
+		return 0;
 	size = sizeof(s->stack) + 8 * (s->stack.frame_cnt & 127);
 	s->stack.h.type = TAPIR_REC_STACK;
 	s->stack.h.cpu = ev->h.cpu;
 	s->stack.h.size = size;
 	s->stack.h.time_ns = ev->h.time_ns;
-	if (tapir_send(now, &s->stack, size)) {
+	if (tapir_send(now, &s->sender, &s->stack, size)) {
 		ev->flags |= TAPIR_EVENT_STACK_LOST;
-		tapir_lose(ev->probe_id, TAPIR_LOSS_STACK_RING_FULL);
-	} else if (bpf_map_update_elem(&seen_stacks, &id, &epoch, BPF_ANY)) {
-		tapir_lose(ev->probe_id, TAPIR_LOSS_SEEN_MAP_FULL);
+		tapir_lose(&ev->probe_id, TAPIR_LOSS_STACK_RING_FULL);
+		return -1;
 	}
+	if (bpf_map_update_elem(&seen_stacks, &s->stack.stack_id, epoch, BPF_ANY))
+		tapir_lose(&ev->probe_id, TAPIR_LOSS_SEEN_MAP_FULL);
+	return 0;
+}
+
+/* The id of the current stack, whose frames are in the file or on their way. */
+static __noinline __u64 take_stack(struct scratch *s, struct tapir_live *now)
+{
+	__u64 id = walk(s);
+	__u64 *recent = &s->recent_stacks[id & (RECENT_STACKS - 1)];
+
+	if (s->stack.flags & TAPIR_STACK_FAULT)
+		tapir_lose(&event_of(s)->probe_id, TAPIR_LOSS_STACK_FAULT);
+	if (s->stack.flags & TAPIR_STACK_MORE)
+		tapir_lose(&event_of(s)->probe_id, TAPIR_LOSS_STACK_DEPTH);
+	if (*recent != id && !send_stack(s, now))
+		*recent = id;
 	return id;
 }
 
 /* ---- the thread ------------------------------------------------------------------------- */
 
 /* Says who this thread is, once an epoch; a later hit tries again when there was no space. */
-static __always_inline void announce_thread(struct scratch *s, struct tapir_live *now,
-					    struct task_struct *task,
-					    const struct tapir_rec_event *ev)
+static __noinline int announce_thread(struct scratch *s)
 {
-	struct tapir_rec_thread rec = {
-		.h = {.type = TAPIR_REC_THREAD,
-		      .cpu = ev->h.cpu,
-		      .size = sizeof(rec),
-		      .time_ns = ev->h.time_ns},
-		.tgid = ev->tgid,
-		.tid = ev->tid,
-	};
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-	__u64 epoch = now->epoch;
+	struct tapir_live *now = tapir_live();
+	struct tapir_rec_thread *rec;
+	__u64 epoch;
 
-	rec.ns_tid = tapir_task__ns_pid(task);
-	rec.ns_tgid = tapir_task__ns_pid(leader);
-	rec.start_ns = BPF_CORE_READ(task, start_time);
-	rec.leader_start_ns = BPF_CORE_READ(leader, start_time);
-	bpf_core_read_str(rec.comm, sizeof(rec.comm), &task->comm);
-	bpf_core_read_str(rec.leader_comm, sizeof(rec.leader_comm), &leader->comm);
-	if (tapir_send(now, &rec, sizeof(rec)))
-		tapir_lose(0, TAPIR_LOSS_THREAD_RING_FULL);
+	if (!s || !now)
+		return 0;
+	epoch = now->epoch;
+	rec = &s->thread;
+	rec->h.type = TAPIR_REC_THREAD;
+	rec->h.cpu = event_of(s)->h.cpu;
+	rec->h.size = sizeof(*rec);
+	rec->h.time_ns = event_of(s)->h.time_ns;
+	rec->tgid = event_of(s)->tgid;
+	rec->tid = event_of(s)->tid;
+	rec->ns_tid = tapir_task__ns_pid(task);
+	rec->ns_tgid = tapir_task__ns_pid(leader);
+	rec->start_ns = BPF_CORE_READ(task, start_time);
+	rec->leader_start_ns = BPF_CORE_READ(leader, start_time);
+	bpf_core_read_str(rec->comm, sizeof(rec->comm), &task->comm);
+	bpf_core_read_str(rec->leader_comm, sizeof(rec->leader_comm), &leader->comm);
+	__builtin_memset(s->recent_stacks, 0, sizeof(s->recent_stacks));
+	if (tapir_send(now, &s->sender, rec, sizeof(*rec)))
+		tapir_lose(&zero_key, TAPIR_LOSS_THREAD_RING_FULL);
 	else
-		s->thread_epoch = epoch;
+		s->epoch = epoch;
+	return 0;
 }
 
 /* ---- the probe -------------------------------------------------------------------------- */
@@ -335,76 +395,109 @@ static __always_inline void copy_regs(struct scratch *s, const struct pt_regs *c
 		s->regs[i] = from[i];
 }
 
-static __always_inline void capture_args(struct scratch *s, const struct tapir_site *site,
-					 struct task_struct *task, struct tapir_rec_event *ev)
+static __always_inline void capture_args(struct scratch *s, const struct tapir_site *site)
 {
-	struct capture c = {.s = s, .site = site};
+	struct tapir_rec_event *ev = event_of(s);
 	__u32 end;
 
+	s->var_bytes = s->is_cut = 0;
 	if (site->flags & TAPIR_SITE_TLS)
-		c.thread_pointer = tapir_task__thread_pointer(task);
-	if (site->arg_cnt)
-		bpf_loop(site->arg_cnt, capture_value, &c, 0);
-	if (site->flags & TAPIR_SITE_BYTES)
-		bpf_loop(site->arg_cnt, capture_bytes, &c, 0);
-	if (c.fault_mask)
-		tapir_lose(site->probe_id, TAPIR_LOSS_ARG_FAULT);
-	if (c.cut)
-		tapir_lose(site->probe_id, TAPIR_LOSS_ARG_CUT);
-	ev->fault_mask = c.fault_mask;
+		s->thread_pointer = tapir_task__thread_pointer(bpf_get_current_task_btf());
+	capture_values(s, site);
+	/* The first without a loop: mostly it is the only one, and a loop costs as much as it. */
+	if (site->byte_arg_cnt)
+		capture_nth_bytes(s, site, 0);
+	if (site->byte_arg_cnt > 1)
+		capture_all_later_bytes(s, site);
+	if (ev->fault_mask)
+		tapir_lose(&site->probe_id, TAPIR_LOSS_ARG_FAULT);
+	if (s->is_cut)
+		tapir_lose(&site->probe_id, TAPIR_LOSS_ARG_CUT);
 	ev->payload_bytes =
-		8 * (site->arg_cnt & 15) + (c.var_bytes & (2 * TAPIR_EVENT_VAR_BYTES - 1));
+		8 * (site->arg_cnt & 15) + (s->var_bytes & (2 * TAPIR_EVENT_VAR_BYTES - 1));
 	end = SLOTS_OFF + ev->payload_bytes;
 	if (end <= REC_BYTES - 8)
 		__builtin_memset(s->rec + end, 0, 8); /* the padding */
 }
 
-SEC("uprobe.s")
-int tapir_usdt(struct pt_regs *ctx)
+/* A thread's first hit, or one of a process that no list names: is it wanted? */
+static __noinline int is_wanted(struct pt_regs *ctx)
 {
 	__u32 site_idx = bpf_get_attach_cookie(ctx);
-	struct task_struct *task = bpf_get_current_task_btf();
 	const struct tapir_site *site = bpf_map_lookup_elem(&sites, &site_idx);
-	struct tapir_live *now = tapir_live();
-	__u64 id = bpf_get_current_pid_tgid(), size;
-	struct tapir_rec_event *ev;
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch *s;
 
-	if (!now || !now->enabled)
-		return 0;
-	if (!site || !site->probe_id) {
-		tapir_lose(0, TAPIR_LOSS_UNKNOWN_SITE);
-		return 0;
-	}
-	if (!tapir_is_wanted(task, id >> 32)) {
-		tapir_lose(site->probe_id, TAPIR_LOSS_FILTERED);
+	if (!site)
+		return 1; /* which has a counter of its own */
+	if (!tapir_is_wanted(task, task->tgid)) {
+		tapir_lose(&site->probe_id, TAPIR_LOSS_FILTERED);
 		return 0;
 	}
 	s = bpf_task_storage_get(&scratches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!s) {
-		tapir_lose(site->probe_id, TAPIR_LOSS_NO_TASK_STORAGE);
+		tapir_lose(&site->probe_id, TAPIR_LOSS_NO_TASK_STORAGE);
 		return 0;
 	}
+	s->is_listed = tapir_is_listed(task->tgid);
+	return 1;
+}
 
-	ev = (void *)s->rec;
+static __always_inline void begin_event(struct scratch *s, const struct task_struct *task,
+					__u32 probe_id)
+{
+	struct tapir_rec_event *ev = event_of(s);
+
 	__builtin_memset(ev, 0, sizeof(*ev));
 	ev->h.type = TAPIR_REC_EVENT;
 	ev->h.cpu = bpf_get_smp_processor_id();
 	ev->h.time_ns = bpf_ktime_get_ns();
-	ev->probe_id = site->probe_id;
-	ev->tgid = id >> 32;
-	ev->tid = id;
-	copy_regs(s, ctx);
-	if (s->thread_epoch != now->epoch)
-		announce_thread(s, now, task, ev);
-	capture_args(s, site, task, ev);
-	if (site->flags & TAPIR_SITE_STACK)
-		ev->stack_id = take_stack(s, now, ev);
+	ev->probe_id = probe_id;
+	ev->tgid = task->tgid;
+	ev->tid = task->pid;
+}
 
-	size = (SLOTS_OFF + ev->payload_bytes + 7ull) & ~7ull;
-	ev->h.size = size;
+SEC("uprobe.s")
+int tapir_usdt(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct tapir_live *now = tapir_live();
+	const struct tapir_site *site;
+	struct scratch *s;
+	__u64 size;
+
+	if (!now || !now->enabled)
+		return 0;
+	/* A process that was listed stays so until it ends. */
+	s = bpf_task_storage_get(&scratches, task, NULL, 0);
+	if (!s || !s->is_listed) {
+		if (!is_wanted(ctx))
+			return 0;
+		s = bpf_task_storage_get(&scratches, task, NULL, 0);
+	}
+	if (!s) {
+		tapir_lose(&zero_key, TAPIR_LOSS_UNKNOWN_SITE);
+		return 0;
+	}
+	s->site_idx = bpf_get_attach_cookie(ctx);
+	site = bpf_map_lookup_elem(&sites, &s->site_idx);
+	if (!site || !site->probe_id) {
+		tapir_lose(&zero_key, TAPIR_LOSS_UNKNOWN_SITE);
+		return 0;
+	}
+
+	copy_regs(s, ctx);
+	begin_event(s, task, site->probe_id);
+	if (s->epoch != now->epoch)
+		announce_thread(s);
+	capture_args(s, site);
+	if (site->flags & TAPIR_SITE_STACK)
+		event_of(s)->stack_id = take_stack(s, now);
+
+	size = (SLOTS_OFF + event_of(s)->payload_bytes + 7ull) & ~7ull;
+	event_of(s)->h.size = size;
 	barrier_var(size); /* the check below must reach the verifier on this very register */
-	if (size > REC_BYTES || tapir_send(now, ev, size))
-		tapir_lose(site->probe_id, TAPIR_LOSS_RING_FULL);
+	if (size > REC_BYTES || tapir_send(now, &s->sender, s->rec, size))
+		tapir_lose(&site->probe_id, TAPIR_LOSS_RING_FULL);
 	return 0;
 }

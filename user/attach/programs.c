@@ -212,6 +212,7 @@ static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts
 		return err;
 	p->live->epoch = 1;
 	p->live->wake_bytes = opts->ring_bytes / 8;
+	p->live->ask_bytes = opts->ring_bytes / 256;
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.filter), &zero, &opts->filter, BPF_ANY))
 		return tapir_diag__fail(-errno, "Cannot set the process filter: err=-%s",
 					tapir_errno__name(errno));

@@ -130,7 +130,7 @@ static void fill_arg(struct tapir_plan *plan, unsigned idx, const struct tapir_u
 		.max_bytes = m->max_bytes < MAX_BYTES ? m->max_bytes : MAX_BYTES,
 	};
 	if (readable && m->field_type >= TAPIR_FIELD_STR)
-		plan->site.flags |= TAPIR_SITE_BYTES;
+		plan->site.byte_args[plan->site.byte_arg_cnt++] = (uint8_t)idx;
 	if (op->kind == TAPIR_OPERAND_TLS)
 		plan->site.flags |= TAPIR_SITE_TLS;
 }

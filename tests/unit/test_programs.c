@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the BPF programs must keep to, as the kernel's verifier sees them. Needs root. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <bpf/libbpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tapir.skel.h"
+
+/* From here on a function's stack is one a CPU: verifier.c, BPF_PRIV_STACK_MIN_SIZE, since 6.13. */
+#define PRIVATE_STACK_BYTES 64
+#define STACK_UNIT_BYTES    16 /* what the verifier rounds to */
+#define LOG_BYTES	    (1u << 20)
+
+static int ignore_log(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level;
+	(void)fmt;
+	(void)ap;
+	return 0;
+}
+
+/* The verifier's statistics for tapir_usdt, in which "stack depth 32+8+..." names each function. */
+static char *usdt_log(void)
+{
+	struct tapir_bpf *skel = tapir_bpf__open();
+	struct bpf_program *prog;
+	char *log = calloc(1, LOG_BYTES);
+
+	assert_non_null(skel);
+	assert_non_null(log);
+	bpf_object__for_each_program(prog, skel->obj)
+		bpf_program__set_autoload(prog, prog == skel->progs.tapir_usdt);
+	bpf_program__set_log_level(skel->progs.tapir_usdt, 4);
+	assert_int_equal(bpf_program__set_log_buf(skel->progs.tapir_usdt, log, LOG_BYTES), 0);
+	assert_int_equal(tapir_bpf__load(skel), 0);
+	tapir_bpf__destroy(skel);
+	return log;
+}
+
+static void stack_is_the_threads_own_when_probe_sleeps(void **state)
+{
+	const char *at;
+	char *log, *end;
+	unsigned function_cnt = 0;
+
+	(void)state;
+	if (geteuid()) {
+		print_message("skipped: loading BPF programs needs root\n");
+		skip();
+	}
+	libbpf_set_print(ignore_log);
+	log = usdt_log();
+	at = strstr(log, "stack depth ");
+	assert_non_null(at);
+	for (at += strlen("stack depth "); *at >= '0' && *at <= '9'; at = end + (*end == '+')) {
+		unsigned long bytes = strtoul(at, &end, 10);
+
+		bytes = (bytes + STACK_UNIT_BYTES - 1) / STACK_UNIT_BYTES * STACK_UNIT_BYTES;
+		assert_in_range(bytes, 0, PRIVATE_STACK_BYTES - 1);
+		function_cnt++;
+	}
+	assert_true(function_cnt > 1);
+	free(log);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stack_is_the_threads_own_when_probe_sleeps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
