@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tapir record: events into a file. */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/recorder.h"
 
@@ -87,44 +82,7 @@ static void set_owner(struct tapir_writer_opts *file)
 	file->gid = (gid_t)gid;
 }
 
-static void say_program(const struct tapir_recording_result *result)
-{
-	int status = result->program_status;
-
-	if (!result->program_ended)
-		tapir_info("the program runs on");
-	else if (WIFSIGNALED(status))
-		tapir_info("the program was ended by signal %d (%s)", WTERMSIG(status),
-			   strsignal(WTERMSIG(status)));
-	else if (WEXITSTATUS(status))
-		tapir_info("the program ended with status %d", WEXITSTATUS(status));
-}
-
-static void say_result(const struct tapir_recorder *r, const struct tapir_recording_result *result,
-		       const char *path)
-{
-	struct tapir_str line = {};
-
-	tapir_recorder__add_count(&line, result->stats.event_cnt);
-	tapir_str__adds(&line, " events, ");
-	tapir_recorder__add_count(&line, result->stats.lost_cnt);
-	tapir_str__addf(&line, " lost, ");
-	tapir_recorder__add_bytes(&line, result->stats.file_bytes);
-	tapir_str__addf(&line, " in %.1f s", (double)result->elapsed_ns / 1e9);
-	if (strcmp(path, "-"))
-		tapir_str__addf(&line, " -> %s", path);
-	tapir_info("%s", line.data ? line.data : "");
-	tapir_str__fini(&line);
-	if (r->opts.program)
-		say_program(result);
-	if (!result->site_cnt)
-		tapir_warn("no process had a probe that matches ('tapir list -p PID' shows what is "
-			   "there)");
-	else if (strcmp(path, "-"))
-		tapir_info("next: tapir report %s", path);
-}
-
-static int record(struct tapir_cli *cli, struct tapir_recorder *r, const struct args *args)
+static int record(struct tapir_recorder *r, const struct args *args)
 {
 	char name[64];
 	struct tapir_writer_opts file = {
@@ -137,7 +95,6 @@ static int record(struct tapir_cli *cli, struct tapir_recorder *r, const struct 
 	struct tapir_recording_result result = {};
 	int err;
 
-	(void)cli;
 	if (!file.path) {
 		default_name(name, sizeof(name));
 		file.path = name;
@@ -149,7 +106,7 @@ static int record(struct tapir_cli *cli, struct tapir_recorder *r, const struct 
 	r->opts.rules.children = args->children;
 	err = tapir_recorder__run(r, &result);
 	if (!err || result.stats.event_cnt)
-		say_result(r, &result, file.path);
+		tapir_recorder__say_result(r, &result, file.path);
 	return err;
 }
 
@@ -160,7 +117,7 @@ static int run(struct tapir_cli *cli)
 	int err = tapir_recorder__init(&r, cli, &args->target, &args->capture);
 
 	if (!err)
-		err = record(cli, &r, args);
+		err = record(&r, args);
 	tapir_recorder__fini(&r);
 	return err;
 }

@@ -6,8 +6,10 @@
 #include "cli/options.h"
 
 extern const struct tapir_command tapir_cmd_doctor;
+extern const struct tapir_command tapir_cmd_events;
 extern const struct tapir_command tapir_cmd_help;
 extern const struct tapir_command tapir_cmd_list;
 extern const struct tapir_command tapir_cmd_record;
+extern const struct tapir_command tapir_cmd_trace;
 
 #endif

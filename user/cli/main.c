@@ -9,6 +9,8 @@ static const struct tapir_command *const commands[] = {
 	&tapir_cmd_doctor,
 	&tapir_cmd_list,
 	&tapir_cmd_record,
+	&tapir_cmd_trace,
+	&tapir_cmd_events,
 	&tapir_cmd_help,
 	NULL,
 };

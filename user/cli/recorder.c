@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -207,4 +208,46 @@ int tapir_recorder__run(struct tapir_recorder *r, struct tapir_recording_result 
 
 	clear_line(r);
 	return err;
+}
+
+/* ---- afterwards --------------------------------------------------------------------------- */
+
+static void say_program(const struct tapir_recording_result *result)
+{
+	int status = result->program_status;
+
+	if (!result->program_ended)
+		tapir_info("the program runs on");
+	else if (WIFSIGNALED(status))
+		tapir_info("the program was ended by signal %d (%s)", WTERMSIG(status),
+			   strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		tapir_info("the program ended with status %d", WEXITSTATUS(status));
+}
+
+void tapir_recorder__say_result(const struct tapir_recorder *r,
+				const struct tapir_recording_result *result, const char *path)
+{
+	struct tapir_str line = {};
+
+	tapir_recorder__add_count(&line, result->stats.event_cnt);
+	tapir_str__adds(&line, " events, ");
+	tapir_recorder__add_count(&line, result->stats.lost_cnt);
+	tapir_str__adds(&line, " lost");
+	if (path) {
+		tapir_str__adds(&line, ", ");
+		tapir_recorder__add_bytes(&line, result->stats.file_bytes);
+	}
+	tapir_str__addf(&line, " in %.1f s", (double)result->elapsed_ns / 1e9);
+	if (path && strcmp(path, "-"))
+		tapir_str__addf(&line, " -> %s", path);
+	tapir_info("%s", line.data ? line.data : "");
+	tapir_str__fini(&line);
+	if (r->opts.program)
+		say_program(result);
+	if (!result->site_cnt)
+		tapir_warn("no process had a probe that matches ('tapir list -p PID' shows what is "
+			   "there)");
+	else if (path && strcmp(path, "-"))
+		tapir_info("next: tapir report %s", path);
 }

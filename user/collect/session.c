@@ -151,7 +151,7 @@ static void put_clock(struct tapir_session *s)
 	struct tapir_rec_clock clock;
 
 	tapir_rec_clock__now(&clock);
-	put(s, &clock.h);
+	describe(s, &clock.h);
 }
 
 static void start_segment(struct tapir_session *s)

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tapir events: a file's records, one a line (a stack's frames below it). */
+#include <errno.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "export/event_lines.h"
+#include "trace/reader.h"
+
+#define FLUSH_BYTES (256u * 1024u)
+
+struct args {
+	bool json;
+};
+
+static const struct tapir_option options[] = {
+	TAPIR_FLAG("json", 0, "one JSON object a line", struct args, json), {}};
+
+/* ---- which events ----------------------------------------------------------------------- */
+
+struct choice {
+	const char *glob;	  /* NULL: every record */
+	struct tapir_map verdict; /* probe id -> 0 or 1 */
+};
+
+static bool name_matches(const char *glob, const struct tapir_rec_probe *probe)
+{
+	struct tapir_probe_view view;
+	struct tapir_str name = {};
+	bool matches;
+
+	tapir_probe_view__of(&probe->h, &view);
+	if (strchr(glob, ':')) {
+		tapir_str__add(&name, view.provider.data, view.provider.len);
+		tapir_str__addc(&name, ':');
+	}
+	tapir_str__add(&name, view.event.data, view.event.len);
+	matches = name.data && tapir_glob__match(glob, name.data);
+	tapir_str__fini(&name);
+	return matches;
+}
+
+static bool is_chosen(struct choice *c, const struct tapir_catalog *catalog,
+		      const struct tapir_rec *rec)
+{
+	const struct tapir_rec_event *ev = (const void *)rec;
+	const struct tapir_rec_probe *probe;
+	uint64_t *verdict;
+	bool is_new = false;
+
+	if (!c->glob)
+		return true;
+	if (rec->type != TAPIR_REC_EVENT)
+		return false;
+	verdict = tapir_map__put(&c->verdict, ev->probe_id, &is_new);
+	if (verdict && is_new) {
+		probe = tapir_catalog__probe(catalog, ev->probe_id);
+		*verdict = probe && name_matches(c->glob, probe);
+	}
+	return verdict && *verdict;
+}
+
+/* ---- printing --------------------------------------------------------------------------- */
+
+static int print_records(struct tapir_reader *reader, struct tapir_event_lines *lines,
+			 struct choice *choice)
+{
+	struct tapir_str out = {};
+	const struct tapir_rec *rec;
+	int err, flush_err = 0;
+
+	while (!flush_err && (err = tapir_reader__next(reader, &rec)) > 0) {
+		if (is_chosen(choice, tapir_reader__catalog(reader), rec))
+			tapir_event_lines__add(lines, rec, &out);
+		if (out.len >= FLUSH_BYTES || out.failed)
+			flush_err = tapir_terminal__flush(&out);
+	}
+	if (!flush_err)
+		flush_err = tapir_terminal__flush(&out);
+	tapir_str__fini(&out);
+	return flush_err ? flush_err : err;
+}
+
+/* What was read stands on stdout; what could not be is said, and is a failure. */
+static int check_damage(const char *path, const struct tapir_reader_stats *stats)
+{
+	if (stats->bad_chunks || stats->bytes_skipped || stats->malformed_records ||
+	    stats->missing_chunks)
+		return tapir_diag__fail(
+			-EBADMSG,
+			"%s is damaged: what could be read is above; %llu chunks "
+			"are bad or missing, %llu bytes and %llu records were "
+			"passed over",
+			path, (unsigned long long)(stats->bad_chunks + stats->missing_chunks),
+			(unsigned long long)stats->bytes_skipped,
+			(unsigned long long)stats->malformed_records);
+	if (stats->cut)
+		tapir_warn("%s has no end: it was cut short, tapir was killed, or it is still "
+			   "being written; all that is there was read",
+			   path);
+	return 0;
+}
+
+static int print_file(const char *path, bool json, const char *glob)
+{
+	struct choice choice = {.glob = glob};
+	struct tapir_event_lines *lines;
+	struct tapir_reader *reader;
+	int err = tapir_reader__open(path, &reader);
+
+	if (err)
+		return err;
+	tapir_reader__deliver_descriptions(reader, true);
+	lines = tapir_event_lines__new(json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
+				       tapir_reader__catalog(reader),
+				       tapir_reader__stats(reader)->created_ns);
+	err = lines ? print_records(reader, lines, &choice) : -ENOMEM;
+	if (!err)
+		err = check_damage(path, tapir_reader__stats(reader));
+	tapir_event_lines__free(lines);
+	tapir_reader__close(reader);
+	tapir_map__fini(&choice.verdict);
+	return err;
+}
+
+static int run(struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	const char **words = cli->words.data;
+
+	return print_file(words[0], args->json, cli->words.cnt > 1 ? words[1] : NULL);
+}
+
+const struct tapir_command tapir_cmd_events = {
+	.name = "events",
+	.summary = "what a file holds, event by event",
+	.synopsis = "FILE [GLOB] [--json]",
+	.text = "Each line has the seconds since the recording began, the process's name, "
+		"pid/tid,\n"
+		"the event and its arguments by name; the frames of its stack stand below. "
+		"<null>,\n"
+		"<fault> and the like say why a value is not there; a text that was longer than "
+		"what\n"
+		"was recorded ends with an ellipsis. Losses and gaps stand where they happened, "
+		"in\n"
+		"capitals.",
+	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
+	.positionals =
+		(const struct tapir_positional[]){
+			{.name = "FILE",
+			 .help = "a recording; '-' is standard input",
+			 .required = true,
+			 .is_path = true},
+			{.name = "GLOB", .help = "only these events ('gc__*', 'hotspot:*')"},
+			{}},
+	.examples =
+		(const struct tapir_example[]){
+			{"events slow.tapir", "everything, in the order it happened"},
+			{"events slow.tapir 'query__start'", "one kind of event"},
+			{"events --json slow.tapir | jq -r 'select(.type==\"event\").args.query'",
+			 "the query texts"},
+			{}},
+	.args_bytes = sizeof(struct args),
+	.run = run,
+};

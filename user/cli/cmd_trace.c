@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tapir trace: events as they happen, on stdout; nothing is written to a file. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/recorder.h"
+#include "cli/terminal.h"
+#include "export/event_lines.h"
+
+struct args {
+	struct tapir_target_args target;
+	struct tapir_capture_args capture;
+	bool json;
+	bool force;
+};
+
+static const struct tapir_option options[] = {
+	TAPIR_FLAG("json", 0, "one JSON object a line", struct args, json),
+	TAPIR_FLAG("force", 'f', "any number of probes on a kernel without uprobe_multi",
+		   struct args, force),
+	{}};
+
+static const struct tapir_option_group groups[] = {
+	{"Whom to trace", tapir_target_options, offsetof(struct args, target)},
+	{"What to take", tapir_capture_options, offsetof(struct args, capture)},
+	{NULL, options, 0},
+	{}};
+
+/* Starts with the recorder, whose callbacks get the whole of it. */
+struct tracer {
+	struct tapir_recorder recorder;
+	enum tapir_event_format format;
+	struct tapir_event_lines *lines;
+	struct tapir_str out;
+};
+
+/* ---- session thread --------------------------------------------------------------------- */
+
+static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+{
+	struct tracer *t = ctx;
+
+	if (!t->lines)
+		t->lines = tapir_event_lines__new(t->format, catalog, tapir_clock__now_ns());
+	if (!t->lines)
+		return -ENOMEM;
+	tapir_event_lines__add(t->lines, rec, &t->out);
+	return 0;
+}
+
+static int on_flush(void *ctx)
+{
+	struct tracer *t = ctx;
+
+	return tapir_terminal__flush(&t->out);
+}
+
+/* ---- the command ------------------------------------------------------------------------ */
+
+static int trace(struct tracer *t)
+{
+	struct tapir_recording_result result = {};
+	int err;
+
+	t->recorder.opts.on_record = on_record;
+	t->recorder.opts.on_flush = on_flush;
+	t->recorder.is_quiet = true; /* a line of progress between the events would be in the way */
+	err = tapir_recorder__run(&t->recorder, &result);
+	if (err == -EPIPE) { /* `| head` has seen enough */
+		tapir_diag__clear();
+		return 0;
+	}
+	if (!err || result.stats.event_cnt)
+		tapir_recorder__say_result(&t->recorder, &result, NULL);
+	return err;
+}
+
+static int run(struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	struct tracer t = {.format = args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT};
+	int err;
+
+	if (!cli->words.cnt)
+		return tapir_cli__usage(cli, "which events? such as 'hotspot:gc__*'; 'tapir list "
+					     "-p PID' shows what a process has");
+	err = tapir_recorder__init(&t.recorder, cli, &args->target, &args->capture);
+	t.recorder.opts.force = args->force;
+	if (!err)
+		err = trace(&t);
+	tapir_event_lines__free(t.lines);
+	tapir_str__fini(&t.out);
+	tapir_recorder__fini(&t.recorder);
+	return err;
+}
+
+const struct tapir_command tapir_cmd_trace = {
+	.name = "trace",
+	.summary = "print events as they happen",
+	.synopsis =
+		"SPEC... [-p PID | --comm GLOB | --cgroup PATH | -a] [--stack] [--json] [-- CMD]",
+	.text = "Puts probes on and prints what they see until Ctrl-C, --duration or the end of "
+		"the\n"
+		"traced processes; lines are as 'tapir events' has them. What cannot be printed "
+		"fast\n"
+		"enough is counted and said; 'tapir record' takes more events a second.",
+	.groups = groups,
+	.positionals =
+		(const struct tapir_positional[]){{.name = "SPEC",
+						   .help = "which events ('tapir help spec')",
+						   .required = true,
+						   .many = true},
+						  {}},
+	.examples =
+		(const struct tapir_example[]){
+			{"trace 'hotspot:gc__*' -p 4711", "collections of a JVM, as they begin and "
+							  "end"},
+			{"trace 'postgresql:query__start' --comm postgres",
+			 "what every backend is asked"},
+			{"trace 'python:function__entry' --stack -- python3 app.py",
+			 "calls, each with its native stack"},
+			{}},
+	.takes_program = true,
+	.args_bytes = sizeof(struct args),
+	.run = run,
+};

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Values as text and JSON. No printf but for floats. */
+#include "decode/value.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+#define ELLIPSIS "\xe2\x80\xa6"
+
+static const char *reason_text(uint8_t reason)
+{
+	static const char *const texts[] = {
+#define TAPIR_X(name, text) [TAPIR_OPERAND_##name] = text,
+		TAPIR_OPERAND_REASONS(TAPIR_X)
+#undef TAPIR_X
+	};
+
+	return reason < TAPIR_OPERAND_REASON_CNT && reason != TAPIR_OPERAND_OK ? texts[reason]
+									       : "unknown";
+}
+
+const char *tapir_value__mark(const struct tapir_value *value)
+{
+	if (value->type == TAPIR_FIELD_NONE)
+		return reason_text(value->reason);
+	if (value->flags & TAPIR_VALUE_FAULT)
+		return "fault";
+	if (value->flags & TAPIR_VALUE_MISSING)
+		return "missing";
+	if (value->flags & TAPIR_VALUE_NULL)
+		return "null";
+	if (value->type == TAPIR_FIELD_FLOAT && !isfinite(value->f64))
+		return isnan(value->f64) ? "nan" : "infinite";
+	return value->flags & TAPIR_VALUE_CUT ? "cut" : NULL;
+}
+
+void tapir_value__add_name(struct tapir_str *out, struct tapir_sv name, unsigned idx)
+{
+	if (name.len) {
+		tapir_str__add_printable(out, name.data, name.len);
+	} else {
+		tapir_str__add(out, "arg", 3);
+		tapir_str__addu(out, idx);
+	}
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+static void add_hex(struct tapir_str *out, const uint8_t *bytes, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	if (!tapir_str__reserve(out, len * 2))
+		return;
+	for (size_t i = 0; i < len; i++) {
+		out->data[out->len++] = digits[bytes[i] >> 4];
+		out->data[out->len++] = digits[bytes[i] & 15];
+	}
+	out->data[out->len] = '\0';
+}
+
+/* At most 39 digits: two times 19 and one. */
+static void add_u128(struct tapir_str *out, unsigned __int128 number)
+{
+	static const uint64_t e19 = 10000000000000000000ull;
+
+	if (number < e19) {
+		tapir_str__addu(out, (uint64_t)number);
+		return;
+	}
+	add_u128(out, number / e19);
+	tapir_str__addf(out, "%019" PRIu64, (uint64_t)(number % e19));
+}
+
+static void add_i128(struct tapir_str *out, const struct tapir_value *value)
+{
+	unsigned __int128 number;
+
+	memcpy(&number, value->bytes, sizeof(number));
+	if (value->type == TAPIR_FIELD_I128 && (__int128)number < 0) {
+		tapir_str__addc(out, '-');
+		number = -number;
+	}
+	add_u128(out, number);
+}
+
+/* The fewest digits that read back as the same number of its size. */
+static void add_float(struct tapir_str *out, const struct tapir_value *value)
+{
+	bool is_narrow = value->size == sizeof(float);
+	char text[32];
+
+	for (int digits = is_narrow ? 6 : 15; digits <= (is_narrow ? 9 : 17); digits++) {
+		double back;
+
+		snprintf(text, sizeof(text), "%.*g", digits, value->f64);
+		back = strtod(text, NULL);
+		if (is_narrow ? (float)back == (float)value->f64 : back == value->f64)
+			break;
+	}
+	tapir_str__adds(out, text);
+}
+
+/* How much of a cut string is whole characters: a started one at the end is left out. */
+static size_t whole_chars(const uint8_t *bytes, size_t len)
+{
+	size_t back = 0;
+
+	while (back < 3 && back < len && (bytes[len - 1 - back] & 0xc0) == 0x80)
+		back++;
+	if (back < len) {
+		uint8_t first = bytes[len - 1 - back];
+		size_t want = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+
+		if (want > back + 1)
+			return len - 1 - back;
+	}
+	return len;
+}
+
+static size_t text_len(const struct tapir_value *value)
+{
+	return value->flags & TAPIR_VALUE_CUT ? whole_chars(value->bytes, value->len) : value->len;
+}
+
+/* Quoted; quotes within as \" (a backslash is \\ already). */
+static void add_quoted(struct tapir_str *out, const char *bytes, size_t len)
+{
+	const char *quote;
+
+	tapir_str__addc(out, '"');
+	while ((quote = memchr(bytes, '"', len))) {
+		size_t before = (size_t)(quote - bytes);
+
+		tapir_str__add_printable(out, bytes, before);
+		tapir_str__add(out, "\\\"", 2);
+		bytes += before + 1;
+		len -= before + 1;
+	}
+	tapir_str__add_printable(out, bytes, len);
+	tapir_str__addc(out, '"');
+}
+
+static void add_char(struct tapir_str *out, uint64_t value)
+{
+	char c = (char)value;
+
+	if (value < 0x20 || value > 0x7e) {
+		tapir_str__addu(out, value);
+		return;
+	}
+	tapir_str__addc(out, '\'');
+	tapir_str__addc(out, c);
+	tapir_str__addc(out, '\'');
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static bool add_marker(struct tapir_str *out, const struct tapir_value *value)
+{
+	if (value->type != TAPIR_FIELD_NONE && !(value->flags & TAPIR_VALUE_ABSENT))
+		return false;
+	tapir_str__adds(out, value->type == TAPIR_FIELD_NONE ? "<unreadable: " : "<");
+	tapir_str__adds(out, tapir_value__mark(value));
+	tapir_str__addc(out, '>');
+	return true;
+}
+
+void tapir_value__add_text(struct tapir_str *out, const struct tapir_value *value)
+{
+	if (add_marker(out, value))
+		return;
+	switch (value->type) {
+	case TAPIR_FIELD_INT:
+		tapir_str__addd(out, value->i64);
+		return;
+	case TAPIR_FIELD_FLOAT:
+		add_float(out, value);
+		return;
+	case TAPIR_FIELD_PTR:
+		tapir_str__add(out, "0x", 2);
+		tapir_str__addx(out, value->u64);
+		return;
+	case TAPIR_FIELD_BOOL:
+		tapir_str__adds(out, value->u64 ? "true" : "false");
+		return;
+	case TAPIR_FIELD_CHAR:
+		add_char(out, value->u64);
+		return;
+	case TAPIR_FIELD_STR:
+	case TAPIR_FIELD_STRN:
+		add_quoted(out, (const char *)value->bytes, text_len(value));
+		break;
+	case TAPIR_FIELD_BLOB:
+		tapir_str__add(out, "0x", 2);
+		add_hex(out, value->bytes, value->len);
+		break;
+	case TAPIR_FIELD_I128:
+	case TAPIR_FIELD_U128:
+		add_i128(out, value);
+		return;
+	default:
+		tapir_str__addu(out, value->u64);
+		return;
+	}
+	if (value->flags & TAPIR_VALUE_CUT)
+		tapir_str__adds(out, ELLIPSIS);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+void tapir_value__add_json(struct tapir_str *out, const struct tapir_value *value)
+{
+	struct tapir_json j = tapir_json__to(out);
+
+	if (value->type == TAPIR_FIELD_NONE || value->flags & TAPIR_VALUE_ABSENT) {
+		tapir_json__null(&j, NULL);
+		return;
+	}
+	switch (value->type) {
+	case TAPIR_FIELD_INT:
+		tapir_str__addd(out, value->i64);
+		return;
+	case TAPIR_FIELD_FLOAT:
+		if (isfinite(value->f64))
+			add_float(out, value);
+		else
+			tapir_json__null(&j, NULL);
+		return;
+	case TAPIR_FIELD_BOOL:
+		tapir_json__bool(&j, NULL, value->u64 != 0);
+		return;
+	case TAPIR_FIELD_STR:
+	case TAPIR_FIELD_STRN:
+		tapir_json__strn(&j, NULL, (const char *)value->bytes, text_len(value));
+		return;
+	case TAPIR_FIELD_BLOB:
+		tapir_str__addc(out, '"');
+		add_hex(out, value->bytes, value->len);
+		tapir_str__addc(out, '"');
+		return;
+	case TAPIR_FIELD_I128:
+	case TAPIR_FIELD_U128:
+		add_i128(out, value);
+		return;
+	default:
+		tapir_str__addu(out, value->u64);
+		return;
+	}
+}

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records as JSON, one object a line. An event's line is put together from pieces that were
+ * rendered when its probe was first seen; the rarer types go through the JSON writer.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "decode/value.h"
+#include "export/event_lines_impl.h"
+
+#define ADD(out, literal) tapir_str__add(out, literal, sizeof(literal) - 1)
+
+static void add_quoted(struct tapir_str *out, struct tapir_sv sv)
+{
+	struct tapir_json j = tapir_json__to(out);
+
+	tapir_json__strn(&j, NULL, sv.data, sv.len);
+}
+
+/* ,"name": */
+static void add_key(struct tapir_str *out, struct tapir_sv name, unsigned idx)
+{
+	if (name.len) {
+		add_quoted(out, name);
+	} else {
+		ADD(out, "\"arg");
+		tapir_str__addu(out, idx);
+		tapir_str__addc(out, '"');
+	}
+	tapir_str__addc(out, ':');
+}
+
+void tapir_event_json__prepare(struct tapir_line_probe *probe)
+{
+	const struct tapir_probe_view *view = &probe->view;
+	const char *name = view->names;
+
+	ADD(&probe->head, ",\"provider\":");
+	add_quoted(&probe->head, view->provider);
+	ADD(&probe->head, ",\"event\":");
+	add_quoted(&probe->head, view->event);
+	ADD(&probe->head, ",\"version\":");
+	tapir_str__addu(&probe->head, view->rec->version);
+	for (unsigned i = 0; i < view->rec->field_cnt; i++) {
+		struct tapir_sv sv = {name, view->fields[i].name_len};
+
+		if (i)
+			tapir_str__addc(&probe->keys, ',');
+		add_key(&probe->keys, sv, i);
+		probe->key_ends[i] = (uint32_t)probe->keys.len;
+		name += sv.len;
+	}
+}
+
+/* ---- what every line begins with ---------------------------------------------------------------
+ */
+
+/* The date changes once a second: strftime is for then. */
+static void add_utc(struct tapir_event_lines *l, struct tapir_str *out, uint64_t time_ns)
+{
+	uint64_t utc_ns = tapir_catalog__utc_ns(l->catalog, time_ns);
+	uint64_t sec = utc_ns / TAPIR_NS_PER_SEC;
+
+	if (!utc_ns) {
+		ADD(out, "null");
+		return;
+	}
+	if (sec != l->utc_sec) {
+		time_t when = (time_t)sec;
+		struct tm tm;
+
+		if (!gmtime_r(&when, &tm) ||
+		    !strftime(l->utc_text, sizeof(l->utc_text), "%Y-%m-%dT%H:%M:%S.", &tm))
+			l->utc_text[0] = '\0';
+		l->utc_sec = sec;
+	}
+	tapir_str__addc(out, '"');
+	tapir_str__adds(out, l->utc_text);
+	tapir_line__add_digits(out, utc_ns % TAPIR_NS_PER_SEC, 9);
+	ADD(out, "Z\"");
+}
+
+/* {"type":...,"time_ns":...,"utc":...,"cpu":... ; the writer goes on behind it. */
+static struct tapir_json begin_line(struct tapir_event_lines *l, const struct tapir_rec *rec,
+				    struct tapir_str *out)
+{
+	ADD(out, "{\"type\":\"");
+	tapir_str__adds(out, tapir_rec_type__name(rec->type));
+	ADD(out, "\",\"time_ns\":");
+	tapir_str__addu(out, rec->time_ns);
+	ADD(out, ",\"utc\":");
+	add_utc(l, out, rec->time_ns);
+	ADD(out, ",\"cpu\":");
+	if (rec->cpu == TAPIR_CPU_UNKNOWN)
+		ADD(out, "null");
+	else
+		tapir_str__addu(out, rec->cpu);
+	return (struct tapir_json){.out = out, .depth = 1, .has_member = 1ull << 1};
+}
+
+static void end_line(struct tapir_json *j)
+{
+	tapir_json__close(j, '}');
+	tapir_str__addc(j->out, '\n');
+}
+
+static void add_who(struct tapir_event_lines *l, struct tapir_str *out, uint32_t tgid, uint32_t tid,
+		    uint64_t time_ns)
+{
+	struct tapir_sv comm = tapir_line__comm(l, tgid, tid, time_ns);
+
+	ADD(out, ",\"pid\":");
+	tapir_str__addu(out, tgid);
+	ADD(out, ",\"tid\":");
+	tapir_str__addu(out, tid);
+	ADD(out, ",\"comm\":");
+	if (comm.len)
+		add_quoted(out, comm);
+	else
+		ADD(out, "null");
+}
+
+static void add_text(struct tapir_json *j, const char *key, struct tapir_sv sv)
+{
+	if (sv.len)
+		tapir_json__strn(j, key, sv.data, sv.len);
+	else
+		tapir_json__null(j, key);
+}
+
+/* ---- stacks -----------------------------------------------------------------------------------
+ */
+
+static void add_frames(struct tapir_event_lines *l, struct tapir_json *j, uint32_t tgid,
+		       uint64_t time_ns, const struct tapir_rec_stack *stack)
+{
+	struct tapir_stack_view view;
+
+	tapir_stack_view__of(&stack->h, &view);
+	for (unsigned i = 0; i < stack->frame_cnt; i++) {
+		struct tapir_line_frame frame = tapir_line__frame(l, tgid, time_ns, &view, i);
+
+		tapir_json__open(j, NULL, '{');
+		tapir_json__u64(j, "addr", frame.va);
+		add_text(j, "name", frame.name);
+		add_text(j, "module", frame.module);
+		tapir_json__u64(j, "offset", frame.offset);
+		tapir_json__close(j, '}');
+	}
+}
+
+/* key: [frames]; "stack_note" where it is not whole. */
+static void add_stack(struct tapir_event_lines *l, struct tapir_json *j, const char *key,
+		      uint32_t tgid, uint64_t time_ns, uint64_t stack_id)
+{
+	const struct tapir_rec_stack *stack;
+
+	if (!stack_id)
+		return;
+	stack = tapir_catalog__stack(l->catalog, stack_id);
+	tapir_json__open(j, key, '[');
+	if (stack)
+		add_frames(l, j, tgid, time_ns, stack);
+	tapir_json__close(j, ']');
+	if (!stack || stack->flags & (TAPIR_STACK_MORE | TAPIR_STACK_FAULT)) {
+		const char *mark = !stack			     ? "not recorded"
+				   : stack->flags & TAPIR_STACK_MORE ? "cut"
+								     : "fault";
+
+		tapir_json__str(j, strcmp(key, "stack") ? "kernel_stack_mark" : "stack_mark", mark);
+	}
+}
+
+/* ---- a type each ------------------------------------------------------------------------------
+ */
+
+static void add_marks(struct tapir_event_lines *l, struct tapir_str *out, unsigned cnt)
+{
+	bool is_open = false;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		const char *mark = tapir_value__mark(&l->values[i]);
+
+		if (!mark)
+			continue;
+		tapir_str__adds(out, is_open ? "," : ",\"marks\":{");
+		add_key(out, l->values[i].name, i);
+		tapir_str__addc(out, '"');
+		tapir_str__adds(out, mark);
+		tapir_str__addc(out, '"');
+		is_open = true;
+	}
+	if (is_open)
+		tapir_str__addc(out, '}');
+}
+
+static void add_args(struct tapir_event_lines *l, struct tapir_str *out,
+		     const struct tapir_line_probe *probe, const struct tapir_event_view *view)
+{
+	unsigned cnt = tapir_fields__decode(&probe->view, view, l->values, l->value_cap);
+	bool is_slots = probe->view.rec->encoding == TAPIR_ENCODING_SLOTS;
+	uint32_t at = 0;
+
+	ADD(out, ",\"args\":{");
+	for (unsigned i = 0; i < cnt; i++) {
+		if (is_slots && i < probe->view.rec->field_cnt) {
+			tapir_str__add(out, probe->keys.data + at, probe->key_ends[i] - at);
+			at = probe->key_ends[i];
+		} else {
+			if (i)
+				tapir_str__addc(out, ',');
+			add_key(out, l->values[i].name, i);
+		}
+		tapir_value__add_json(out, &l->values[i]);
+	}
+	tapir_str__addc(out, '}');
+	add_marks(l, out, cnt);
+}
+
+static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		      struct tapir_str *out)
+{
+	const struct tapir_rec_event *ev = (const struct tapir_rec_event *)rec;
+	const struct tapir_line_probe *probe = tapir_line__probe(l, ev->probe_id);
+	struct tapir_json j = begin_line(l, rec, out);
+	struct tapir_event_view view;
+
+	tapir_event_view__of(rec, &view);
+	add_who(l, out, ev->tgid, ev->tid, rec->time_ns);
+	if (probe) {
+		tapir_str__add(out, probe->head.data, probe->head.len);
+		add_args(l, out, probe, &view);
+	} else {
+		ADD(out, ",\"provider\":null,\"event\":null,\"version\":null,\"args\":{}");
+		tapir_json__u64(&j, "unknown_probe", ev->probe_id);
+	}
+	add_stack(l, &j, "stack", ev->tgid, rec->time_ns, ev->stack_id);
+	add_stack(l, &j, "kernel_stack", ev->tgid, rec->time_ns, view.kstack_id);
+	if (ev->flags & TAPIR_EVENT_STACK_LOST)
+		tapir_json__str(&j, "stack_mark", "lost");
+	end_line(&j);
+}
+
+static void add_sample(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		       struct tapir_str *out)
+{
+	const struct tapir_rec_sample *s = (const struct tapir_rec_sample *)rec;
+	struct tapir_json j = begin_line(l, rec, out);
+
+	add_who(l, out, s->tgid, s->tid, rec->time_ns);
+	tapir_json__u64(&j, "period", s->period);
+	add_stack(l, &j, "stack", s->tgid, rec->time_ns, s->stack_id);
+	add_stack(l, &j, "kernel_stack", s->tgid, rec->time_ns, s->kstack_id);
+	end_line(&j);
+}
+
+/* pid, tid and comm are the thread's that leaves the CPU. */
+static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		       struct tapir_str *out)
+{
+	const struct tapir_rec_switch *s = (const struct tapir_rec_switch *)rec;
+	struct tapir_json j = begin_line(l, rec, out);
+
+	add_who(l, out, s->out_tgid, s->out_tid, rec->time_ns);
+	tapir_json__u64(&j, "state", s->out_state);
+	tapir_json__u64(&j, "in_pid", s->in_tgid);
+	tapir_json__u64(&j, "in_tid", s->in_tid);
+	add_text(&j, "in_comm", tapir_line__comm(l, s->in_tgid, s->in_tid, rec->time_ns));
+	tapir_json__u64(&j, "in_wake_ns", s->in_wake_ns);
+	tapir_json__u64(&j, "in_waker_tid", s->in_waker_tid);
+	add_stack(l, &j, "stack", s->out_tgid, rec->time_ns, s->out_stack_id);
+	add_stack(l, &j, "kernel_stack", s->out_tgid, rec->time_ns, s->out_kstack_id);
+	end_line(&j);
+}
+
+static void add_cmdline(struct tapir_json *j, struct tapir_sv cmdline)
+{
+	tapir_json__open(j, "cmdline", '[');
+	while (cmdline.len) {
+		size_t len = strnlen(cmdline.data, cmdline.len);
+
+		tapir_json__strn(j, NULL, cmdline.data, len);
+		len += len < cmdline.len;
+		cmdline.data += len;
+		cmdline.len -= len;
+	}
+	tapir_json__close(j, ']');
+}
+
+static void add_process(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			struct tapir_str *out)
+{
+	static const char *const kinds[] = {[TAPIR_PROCESS_EXISTING] = "existing",
+					    [TAPIR_PROCESS_FORK] = "fork",
+					    [TAPIR_PROCESS_EXEC] = "exec",
+					    [TAPIR_PROCESS_EXIT] = "exit"};
+	struct tapir_json j = begin_line(l, rec, out);
+	struct tapir_process_view view;
+
+	tapir_process_view__of(rec, &view);
+	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
+	tapir_json__str(&j, "kind",
+			view.rec->kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[view.rec->kind]
+									  : NULL);
+	tapir_json__u64(&j, "parent_pid", view.rec->parent_tgid);
+	tapir_json__u64(&j, "ns_pid", view.rec->ns_tgid);
+	tapir_json__u64(&j, "uid", view.rec->uid);
+	add_text(&j, "exe", view.exe);
+	add_cmdline(&j, view.cmdline);
+	add_text(&j, "cgroup", view.cgroup);
+	if (view.rec->kind == TAPIR_PROCESS_EXIT)
+		tapir_json__i64(&j, "exit_status", view.rec->exit_status);
+	end_line(&j);
+}
+
+static void add_mapping(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			struct tapir_str *out)
+{
+	char build_id[2 * TAPIR_BUILD_ID_BYTES];
+	struct tapir_json j = begin_line(l, rec, out);
+	struct tapir_mapping_view view;
+	size_t cnt = 0;
+
+	tapir_mapping_view__of(rec, &view);
+	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
+	tapir_json__u64(&j, "start", view.rec->start_va);
+	tapir_json__u64(&j, "end", view.rec->end_va);
+	tapir_json__u64(&j, "offset", view.rec->file_off);
+	add_text(&j, "path", view.path);
+	for (size_t i = 0; i < view.build_id.len && i < TAPIR_BUILD_ID_BYTES; i++) {
+		uint8_t byte = (uint8_t)view.build_id.data[i];
+
+		build_id[cnt++] = "0123456789abcdef"[byte >> 4];
+		build_id[cnt++] = "0123456789abcdef"[byte & 15];
+	}
+	add_text(&j, "build_id", (struct tapir_sv){build_id, cnt});
+	end_line(&j);
+}
+
+static void add_loss(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		     struct tapir_str *out)
+{
+	static const char *const kinds[] = {[TAPIR_LOSS_KIND_EVENT] = "event",
+					    [TAPIR_LOSS_KIND_PART] = "part",
+					    [TAPIR_LOSS_KIND_INFO] = "info"};
+	const struct tapir_rec_loss *loss = (const struct tapir_rec_loss *)rec;
+	const struct tapir_line_probe *probe =
+		loss->probe_id ? tapir_line__probe(l, loss->probe_id) : NULL;
+	struct tapir_json j = begin_line(l, rec, out);
+	int kind = tapir_loss__kind(loss->cause);
+
+	add_text(&j, "provider", probe ? probe->view.provider : (struct tapir_sv){});
+	add_text(&j, "event", probe ? probe->view.event : (struct tapir_sv){});
+	tapir_json__str(&j, "cause", tapir_loss__name(loss->cause));
+	tapir_json__str(&j, "text", tapir_loss__text(loss->cause));
+	tapir_json__str(&j, "kind", kind >= 0 ? kinds[kind] : NULL);
+	tapir_json__u64(&j, "count", loss->count);
+	tapir_json__u64(&j, "from_ns", loss->from_ns);
+	tapir_json__u64(&j, "until_ns", loss->until_ns);
+	end_line(&j);
+}
+
+static void add_gap(struct tapir_event_lines *l, const struct tapir_rec *rec, struct tapir_str *out)
+{
+	struct tapir_json j = begin_line(l, rec, out);
+	struct tapir_gap_view view;
+
+	tapir_gap_view__of(rec, &view);
+	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
+	tapir_json__str(&j, "reason",
+			view.rec->reason == TAPIR_GAP_ATTACH_FAILED ? "attach_failed"
+								    : "attach_late");
+	add_text(&j, "path", view.path);
+	tapir_json__u64(&j, "from_ns", view.rec->from_ns);
+	tapir_json__u64(&j, "until_ns", view.rec->until_ns);
+	end_line(&j);
+}
+
+static void add_counter(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			struct tapir_str *out)
+{
+	static const char *const kinds[] = {"gauge", "rate", "sum"};
+	struct tapir_json j = begin_line(l, rec, out);
+	struct tapir_counter_view view;
+
+	tapir_counter_view__of(rec, &view);
+	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
+	add_text(&j, "provider", view.provider);
+	add_text(&j, "name", view.name);
+	tapir_json__str(&j, "kind", view.rec->kind < 3 ? kinds[view.rec->kind] : NULL);
+	tapir_json__f64(&j, "value", view.rec->value);
+	add_text(&j, "unit", view.unit);
+	add_text(&j, "tags", view.tags);
+	tapir_json__u64(&j, "interval_ns", view.rec->interval_ns);
+	end_line(&j);
+}
+
+void tapir_event_json__add(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			   struct tapir_str *out)
+{
+	static void (*const adders[])(struct tapir_event_lines *, const struct tapir_rec *,
+				      struct tapir_str *) = {
+		[TAPIR_REC_EVENT] = add_event,	   [TAPIR_REC_SAMPLE] = add_sample,
+		[TAPIR_REC_SWITCH] = add_switch,   [TAPIR_REC_PROCESS] = add_process,
+		[TAPIR_REC_MAPPING] = add_mapping, [TAPIR_REC_COUNTER] = add_counter,
+		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_GAP] = add_gap,
+	};
+
+	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])
+		adders[rec->type](l, rec, out);
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What both forms share: probes with their prefixes, names of processes and frames. */
+#include "export/event_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/event_lines_impl.h"
+
+/* A program without many probes; a hostile file may hold millions. */
+#define PROBE_CNT_MAX 16384
+
+static void free_probe(struct tapir_line_probe *probe)
+{
+	if (!probe)
+		return;
+	tapir_str__fini(&probe->head);
+	tapir_str__fini(&probe->keys);
+	free(probe->key_ends);
+	free(probe->rec);
+	free(probe);
+}
+
+static void forget_probes(struct tapir_event_lines *l)
+{
+	for (size_t i = 0; i < l->probes.cap; i++)
+		if (l->probes.slots[i].used)
+			free_probe((void *)(uintptr_t)l->probes.slots[i].value);
+	tapir_map__clear(&l->probes);
+}
+
+struct tapir_event_lines *tapir_event_lines__new(enum tapir_event_format format,
+						 const struct tapir_catalog *catalog,
+						 uint64_t start_ns)
+{
+	struct tapir_event_lines *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->format = format;
+	l->catalog = catalog;
+	l->start_ns = start_ns;
+	l->utc_sec = UINT64_MAX;
+	return l;
+}
+
+void tapir_event_lines__free(struct tapir_event_lines *lines)
+{
+	if (!lines)
+		return;
+	forget_probes(lines);
+	tapir_map__fini(&lines->probes);
+	free(lines->values);
+	free(lines);
+}
+
+void tapir_event_lines__add(struct tapir_event_lines *lines, const struct tapir_rec *rec,
+			    struct tapir_str *out)
+{
+	if (!lines->start_ns)
+		lines->start_ns = rec->time_ns;
+	if (lines->format == TAPIR_EVENT_JSON)
+		tapir_event_json__add(lines, rec, out);
+	else
+		tapir_event_text__add(lines, rec, out);
+}
+
+/* ---- probes ---------------------------------------------------------------------------------- */
+
+/* Room for every field and the rest behind them. */
+static bool grow_values(struct tapir_event_lines *l, unsigned cnt)
+{
+	struct tapir_value *grown;
+
+	if (cnt <= l->value_cap)
+		return true;
+	grown = reallocarray(l->values, cnt, sizeof(*grown));
+	if (!grown)
+		return false;
+	l->values = grown;
+	l->value_cap = cnt;
+	return true;
+}
+
+static struct tapir_line_probe *new_probe(struct tapir_event_lines *l,
+					  const struct tapir_rec_probe *rec)
+{
+	struct tapir_line_probe *probe = calloc(1, sizeof(*probe));
+
+	if (!probe)
+		return NULL;
+	probe->rec = malloc(rec->h.size);
+	probe->key_ends = calloc(rec->field_cnt + 1u, sizeof(*probe->key_ends));
+	if (!probe->rec || !probe->key_ends || !grow_values(l, rec->field_cnt + 1u)) {
+		free_probe(probe);
+		return NULL;
+	}
+	memcpy(probe->rec, rec, rec->h.size);
+	tapir_probe_view__of(&probe->rec->h, &probe->view);
+	if (l->format == TAPIR_EVENT_JSON)
+		tapir_event_json__prepare(probe);
+	else
+		tapir_event_text__prepare(probe);
+	if (probe->head.failed || probe->keys.failed) {
+		free_probe(probe);
+		return NULL;
+	}
+	return probe;
+}
+
+/* Repeated in another segment, a description has another time and is the same. */
+static bool is_same(const struct tapir_rec_probe *a, const struct tapir_rec_probe *b)
+{
+	return a->h.size == b->h.size &&
+	       !memcmp(&a->probe_id, &b->probe_id, a->h.size - sizeof(a->h));
+}
+
+const struct tapir_line_probe *tapir_line__probe(struct tapir_event_lines *l, uint32_t probe_id)
+{
+	const struct tapir_rec_probe *rec = tapir_catalog__probe(l->catalog, probe_id);
+	struct tapir_line_probe *probe;
+	bool is_new = false;
+	uint64_t *slot;
+
+	if (!rec)
+		return NULL;
+	slot = tapir_map__get(&l->probes, probe_id);
+	probe = slot ? (void *)(uintptr_t)*slot : NULL;
+	if (probe && is_same(probe->rec, rec))
+		return probe;
+	if (l->probes.cnt >= PROBE_CNT_MAX)
+		forget_probes(l);
+	slot = tapir_map__put(&l->probes, probe_id, &is_new);
+	if (!slot)
+		return NULL;
+	free_probe((void *)(uintptr_t)*slot);
+	probe = new_probe(l, rec);
+	*slot = (uint64_t)(uintptr_t)probe;
+	return probe;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgid, uint32_t tid,
+				 uint64_t time_ns)
+{
+	const struct tapir_rec_thread *thread = tapir_catalog__thread(l->catalog, tid, time_ns);
+	const struct tapir_rec_process *process;
+	struct tapir_process_view view;
+
+	if (thread && thread->tgid == tgid && thread->leader_comm[0])
+		return (struct tapir_sv){thread->leader_comm,
+					 strnlen(thread->leader_comm, sizeof(thread->leader_comm))};
+	process = tapir_catalog__process(l->catalog, tgid, time_ns);
+	if (!process)
+		return (struct tapir_sv){};
+	tapir_process_view__of(&process->h, &view);
+	return view.comm;
+}
+
+/* A return address may be the first of the next function: its call lies one byte before. */
+struct tapir_line_frame tapir_line__frame(const struct tapir_event_lines *l, uint32_t tgid,
+					  uint64_t time_ns, const struct tapir_stack_view *stack,
+					  unsigned idx)
+{
+	struct tapir_line_frame frame = {.va = stack->frames_va[idx], .offset = 0};
+	uint64_t va = idx && frame.va ? frame.va - 1 : frame.va;
+	uint32_t owner = stack->rec->flags & TAPIR_STACK_KERNEL ? 0 : tgid;
+	const struct tapir_rec_jit *jit = tapir_catalog__jit(l->catalog, owner, va, time_ns);
+	const struct tapir_rec_mapping *mapping =
+		tapir_catalog__mapping(l->catalog, owner, va, time_ns);
+	const struct tapir_rec_symbol *symbol;
+	struct tapir_mapping_view mapping_view;
+	struct tapir_symbol_view symbol_view;
+	struct tapir_jit_view jit_view;
+	uint64_t off;
+
+	if (mapping) {
+		tapir_mapping_view__of(&mapping->h, &mapping_view);
+		frame.module = mapping_view.path;
+		frame.offset = frame.va - mapping->start_va + mapping->file_off;
+	}
+	if (jit) {
+		tapir_jit_view__of(&jit->h, &jit_view);
+		frame.name = jit_view.name;
+		frame.offset = frame.va - jit->start_va;
+		return frame;
+	}
+	if (!mapping || !mapping->file_id)
+		return frame;
+	off = va - mapping->start_va + mapping->file_off;
+	symbol = tapir_catalog__symbol(l->catalog, mapping->file_id, off);
+	if (symbol) {
+		tapir_symbol_view__of(&symbol->h, &symbol_view);
+		frame.name = symbol_view.name;
+		frame.offset -= symbol->start_off;
+	}
+	return frame;
+}
+
+void tapir_line__add_digits(struct tapir_str *out, uint64_t value, unsigned width)
+{
+	char digits[20];
+
+	for (unsigned i = width; i--; value /= 10)
+		digits[i] = (char)('0' + value % 10);
+	tapir_str__add(out, digits, width);
+}

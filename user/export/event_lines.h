@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * event_lines.h - records as lines, for a person or for a program; the same for a file that
+ * is read and for a recording that is watched.
+ *
+ * Text:	"   0.001234 postgres 4242/4242 postgresql:query__start query="select 1"": seconds
+ *		since the start, process name, pid/tid, event, arguments; the stack is
+ *		indented below. Losses and gaps are in capitals. MAPPING records and processes
+ *		that merely exist are left out.
+ * JSON:	one object a line: type (event, sample, switch, process, mapping, loss, counter,
+ *		gap), time_ns, utc, cpu, pid, tid, comm, then what the type has. What is not
+ *		known is null. A value that is not whole is named in "marks" (decode/value.h).
+ *
+ * Nothing here writes to a file; nothing allocates per line once it has seen its probes.
+ */
+#ifndef TAPIR_USER_EVENT_LINES_H
+#define TAPIR_USER_EVENT_LINES_H
+
+#include "base/str.h"
+#include "trace/catalog.h"
+#include "trace/record.h"
+
+struct tapir_event_lines;
+
+enum tapir_event_format { TAPIR_EVENT_TEXT, TAPIR_EVENT_JSON };
+
+/*
+ * catalog: what the ids of the records mean, borrowed; it may learn more between lines.
+ * start_ns: where text counts from; 0: from the first record. NULL: out of memory.
+ */
+struct tapir_event_lines *tapir_event_lines__new(enum tapir_event_format format,
+						 const struct tapir_catalog *catalog,
+						 uint64_t start_ns);
+void tapir_event_lines__free(struct tapir_event_lines *lines);
+
+/*
+ * Appends the lines of a well-formed record to out; nothing for a type that has none. Out
+ * of memory shows in out->failed.
+ */
+void tapir_event_lines__add(struct tapir_event_lines *lines, const struct tapir_rec *rec,
+			    struct tapir_str *out);
+
+#endif

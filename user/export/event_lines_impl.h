@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* event_lines_impl.h - what both forms of a line need to know; for event_*.c only. */
+#ifndef TAPIR_USER_EVENT_LINES_IMPL_H
+#define TAPIR_USER_EVENT_LINES_IMPL_H
+
+#include "base/map.h"
+#include "decode/fields.h"
+#include "export/event_lines.h"
+
+/*
+ * A probe, with what its lines have in common rendered ahead: keys[key_ends[i - 1] ..
+ * key_ends[i]] stands before value i (" name=" or ",\"name\":").
+ */
+struct tapir_line_probe {
+	struct tapir_rec_probe *rec; /* ours: the catalog may forget or replace its own */
+	struct tapir_probe_view view;
+	struct tapir_str head; /* "provider:event", or the JSON members up to "args":{ */
+	struct tapir_str keys;
+	uint32_t *key_ends;
+};
+
+struct tapir_event_lines {
+	enum tapir_event_format format;
+	const struct tapir_catalog *catalog;
+	uint64_t start_ns;
+	struct tapir_map probes;    /* id -> struct tapir_line_probe * */
+	struct tapir_value *values; /* of the event at hand */
+	unsigned value_cap;
+	uint64_t utc_sec; /* what utc_text says */
+	char utc_text[24];
+};
+
+/* NULL: the probe is not described, or out of memory. */
+const struct tapir_line_probe *tapir_line__probe(struct tapir_event_lines *l, uint32_t probe_id);
+/* The process's name; empty: not known. */
+struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgid, uint32_t tid,
+				 uint64_t time_ns);
+/* value, with as many digits as width says. */
+void tapir_line__add_digits(struct tapir_str *out, uint64_t value, unsigned width);
+
+/* Where an address lies. Names and paths are borrowed from the catalog. */
+struct tapir_line_frame {
+	uint64_t va;
+	struct tapir_sv name;	/* empty: no name is known */
+	struct tapir_sv module; /* the file's path; empty: no mapping is known */
+	uint64_t offset;	/* from the name's start; without a name, in the module */
+};
+
+/* Frame idx of a stack; frame 0 is where the thread was, the others are return addresses. */
+struct tapir_line_frame tapir_line__frame(const struct tapir_event_lines *l, uint32_t tgid,
+					  uint64_t time_ns, const struct tapir_stack_view *stack,
+					  unsigned idx);
+
+/* The two forms. probe: see tapir_line__probe. */
+void tapir_event_text__prepare(struct tapir_line_probe *probe);
+void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			   struct tapir_str *out);
+void tapir_event_json__prepare(struct tapir_line_probe *probe);
+void tapir_event_json__add(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			   struct tapir_str *out);
+
+#endif

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Records as lines for a person. Every byte of a traced process is made printable. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "decode/value.h"
+#include "export/event_lines_impl.h"
+
+#define TIME_WIDTH  12 /* "  123.456789" */
+#define COMM_WIDTH  16
+#define IDS_WIDTH   15
+#define EVENT_WIDTH 32
+
+static void add_sv(struct tapir_str *out, struct tapir_sv sv)
+{
+	tapir_str__add_printable(out, sv.data, sv.len);
+}
+
+/* What fits in the column, else behind it with a space. */
+static void end_column(struct tapir_str *out, size_t from, size_t width)
+{
+	tapir_str__pad(out, from, width);
+	tapir_str__addc(out, ' ');
+}
+
+void tapir_event_text__prepare(struct tapir_line_probe *probe)
+{
+	const struct tapir_probe_view *view = &probe->view;
+	const char *name = view->names;
+
+	add_sv(&probe->head, view->provider);
+	tapir_str__addc(&probe->head, ':');
+	add_sv(&probe->head, view->event);
+	tapir_str__pad(&probe->head, 0, EVENT_WIDTH);
+	for (unsigned i = 0; i < view->rec->field_cnt; i++) {
+		struct tapir_sv sv = {name, view->fields[i].name_len};
+
+		tapir_str__addc(&probe->keys, ' ');
+		tapir_value__add_name(&probe->keys, sv, i);
+		tapir_str__addc(&probe->keys, '=');
+		probe->key_ends[i] = (uint32_t)probe->keys.len;
+		name += sv.len;
+	}
+}
+
+/* ---- the columns ------------------------------------------------------------------------------
+ */
+
+static void add_seconds(struct tapir_str *out, int64_t ns)
+{
+	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+
+	if (ns < 0)
+		tapir_str__addc(out, '-');
+	tapir_str__addu(out, size / TAPIR_NS_PER_SEC);
+	tapir_str__addc(out, '.');
+	tapir_line__add_digits(out, size % TAPIR_NS_PER_SEC / 1000, 6);
+}
+
+/* Right-aligned: sign and whole seconds decide how many spaces go before. */
+static void add_time(const struct tapir_event_lines *l, struct tapir_str *out, uint64_t time_ns)
+{
+	int64_t since = (int64_t)(time_ns - l->start_ns);
+	uint64_t size = since < 0 ? -(uint64_t)since : (uint64_t)since;
+	size_t width = strlen("0.123456") + (since < 0);
+
+	for (uint64_t sec = size / TAPIR_NS_PER_SEC; sec > 9; sec /= 10)
+		width++;
+	if (width < TIME_WIDTH)
+		tapir_str__add(out, "            ", TIME_WIDTH - width);
+	add_seconds(out, since);
+	tapir_str__addc(out, ' ');
+}
+
+static void add_who(const struct tapir_event_lines *l, struct tapir_str *out, uint32_t tgid,
+		    uint32_t tid, uint64_t time_ns)
+{
+	struct tapir_sv comm = tapir_line__comm(l, tgid, tid, time_ns);
+	size_t from = out->len;
+
+	if (comm.len)
+		add_sv(out, comm);
+	else
+		tapir_str__addc(out, '?');
+	end_column(out, from, COMM_WIDTH);
+	from = out->len;
+	tapir_str__addu(out, tgid);
+	tapir_str__addc(out, '/');
+	tapir_str__addu(out, tid);
+	end_column(out, from, IDS_WIDTH);
+}
+
+static void add_frame(struct tapir_str *out, const struct tapir_line_frame *frame)
+{
+	const char *slash =
+		frame->module.len ? memrchr(frame->module.data, '/', frame->module.len) : NULL;
+	size_t dir_len = slash ? (size_t)(slash + 1 - frame->module.data) : 0;
+	struct tapir_sv base = {frame->module.data + dir_len, frame->module.len - dir_len};
+
+	tapir_str__adds(out, "                 ");
+	if (frame->name.len) {
+		add_sv(out, frame->name);
+		tapir_str__add(out, "+0x", 3);
+		tapir_str__addx(out, frame->offset);
+		if (base.len) {
+			tapir_str__add(out, " (", 2);
+			add_sv(out, base);
+			tapir_str__addc(out, ')');
+		}
+	} else if (base.len) {
+		add_sv(out, base);
+		tapir_str__add(out, "+0x", 3);
+		tapir_str__addx(out, frame->offset);
+	} else {
+		tapir_str__add(out, "0x", 2);
+		tapir_str__addx(out, frame->va);
+	}
+	tapir_str__addc(out, '\n');
+}
+
+static void add_stack(const struct tapir_event_lines *l, struct tapir_str *out, uint32_t tgid,
+		      uint64_t time_ns, uint64_t stack_id)
+{
+	const struct tapir_rec_stack *stack = tapir_catalog__stack(l->catalog, stack_id);
+	struct tapir_stack_view view;
+
+	if (!stack_id)
+		return;
+	if (!stack) {
+		tapir_str__adds(out, "                 <stack was not recorded>\n");
+		return;
+	}
+	tapir_stack_view__of(&stack->h, &view);
+	for (unsigned i = 0; i < stack->frame_cnt; i++) {
+		struct tapir_line_frame frame = tapir_line__frame(l, tgid, time_ns, &view, i);
+
+		add_frame(out, &frame);
+	}
+	if (stack->flags & TAPIR_STACK_MORE)
+		tapir_str__adds(out, "                 <deeper frames were not recorded>\n");
+	if (stack->flags & TAPIR_STACK_FAULT)
+		tapir_str__adds(out, "                 <the next frame could not be read>\n");
+}
+
+/* ---- a type each ------------------------------------------------------------------------------
+ */
+
+static void add_args(struct tapir_event_lines *l, struct tapir_str *out,
+		     const struct tapir_line_probe *probe, const struct tapir_event_view *view)
+{
+	unsigned cnt = tapir_fields__decode(&probe->view, view, l->values, l->value_cap);
+	uint32_t at = 0;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		if (i < probe->view.rec->field_cnt &&
+		    probe->view.rec->encoding == TAPIR_ENCODING_SLOTS) {
+			tapir_str__add(out, probe->keys.data + at, probe->key_ends[i] - at);
+			at = probe->key_ends[i];
+		} else {
+			tapir_str__addc(out, ' ');
+			tapir_value__add_name(out, l->values[i].name, i);
+			tapir_str__addc(out, '=');
+		}
+		tapir_value__add_text(out, &l->values[i]);
+	}
+}
+
+static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		      struct tapir_str *out)
+{
+	const struct tapir_rec_event *ev = (const struct tapir_rec_event *)rec;
+	const struct tapir_line_probe *probe = tapir_line__probe(l, ev->probe_id);
+	struct tapir_event_view view;
+
+	tapir_event_view__of(rec, &view);
+	add_time(l, out, rec->time_ns);
+	add_who(l, out, ev->tgid, ev->tid, rec->time_ns);
+	if (probe) {
+		tapir_str__add(out, probe->head.data, probe->head.len);
+		add_args(l, out, probe, &view);
+	} else {
+		tapir_str__adds(out, "<unknown probe ");
+		tapir_str__addu(out, ev->probe_id);
+		tapir_str__addc(out, '>');
+	}
+	while (out->len && out->data[out->len - 1] == ' ')
+		out->len--;
+	tapir_str__addc(out, '\n');
+	add_stack(l, out, ev->tgid, rec->time_ns, view.kstack_id);
+	add_stack(l, out, ev->tgid, rec->time_ns, ev->stack_id);
+	if (ev->flags & TAPIR_EVENT_STACK_LOST)
+		tapir_str__adds(out, "                 <the stack could not be taken>\n");
+}
+
+static void add_sample(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		       struct tapir_str *out)
+{
+	const struct tapir_rec_sample *s = (const struct tapir_rec_sample *)rec;
+
+	add_time(l, out, rec->time_ns);
+	add_who(l, out, s->tgid, s->tid, rec->time_ns);
+	tapir_str__adds(out, "sample period=");
+	tapir_str__addu(out, s->period);
+	tapir_str__addc(out, '\n');
+	add_stack(l, out, s->tgid, rec->time_ns, s->kstack_id);
+	add_stack(l, out, s->tgid, rec->time_ns, s->stack_id);
+}
+
+static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		       struct tapir_str *out)
+{
+	const struct tapir_rec_switch *s = (const struct tapir_rec_switch *)rec;
+	struct tapir_sv comm = tapir_line__comm(l, s->in_tgid, s->in_tid, rec->time_ns);
+
+	add_time(l, out, rec->time_ns);
+	add_who(l, out, s->out_tgid, s->out_tid, rec->time_ns);
+	tapir_str__addf(out, "switch state=0x%x to ", s->out_state);
+	if (comm.len)
+		add_sv(out, comm);
+	else
+		tapir_str__addc(out, '?');
+	tapir_str__addf(out, " %u/%u\n", s->in_tgid, s->in_tid);
+	add_stack(l, out, s->out_tgid, rec->time_ns, s->out_kstack_id);
+	add_stack(l, out, s->out_tgid, rec->time_ns, s->out_stack_id);
+}
+
+static void add_process(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			struct tapir_str *out)
+{
+	struct tapir_process_view view;
+	const struct tapir_rec_process *p;
+
+	tapir_process_view__of(rec, &view);
+	p = view.rec;
+	if (p->kind == TAPIR_PROCESS_EXISTING)
+		return;
+	add_time(l, out, rec->time_ns);
+	add_who(l, out, p->tgid, p->tgid, rec->time_ns);
+	if (p->kind == TAPIR_PROCESS_EXIT && p->exit_status & 0x7f)
+		tapir_str__addf(out, "process ends by signal %d\n", p->exit_status & 0x7f);
+	else if (p->kind == TAPIR_PROCESS_EXIT)
+		tapir_str__addf(out, "process exits with %d\n", p->exit_status >> 8 & 0xff);
+	else if (p->kind == TAPIR_PROCESS_FORK)
+		tapir_str__addf(out, "process is forked by %u\n", p->parent_tgid);
+	if (p->kind != TAPIR_PROCESS_EXEC)
+		return;
+	tapir_str__adds(out, "process executes ");
+	add_sv(out, view.exe);
+	for (size_t at = 0, end; at < view.cmdline.len; at = end + 1) {
+		const char *nul = memchr(view.cmdline.data + at, '\0', view.cmdline.len - at);
+
+		end = nul ? (size_t)(nul - view.cmdline.data) : view.cmdline.len;
+		tapir_str__adds(out, at ? " " : ": ");
+		add_sv(out, (struct tapir_sv){view.cmdline.data + at, end - at});
+	}
+	tapir_str__addc(out, '\n');
+}
+
+static void add_span(const struct tapir_event_lines *l, struct tapir_str *out, uint64_t from_ns,
+		     uint64_t until_ns)
+{
+	tapir_str__adds(out, " from ");
+	add_seconds(out, (int64_t)(from_ns - l->start_ns));
+	tapir_str__adds(out, " to ");
+	add_seconds(out, (int64_t)(until_ns - l->start_ns));
+	tapir_str__addc(out, '\n');
+}
+
+/* INFO causes lose nothing: they are for JSON and the report. */
+static void add_loss(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		     struct tapir_str *out)
+{
+	const struct tapir_rec_loss *loss = (const struct tapir_rec_loss *)rec;
+	int kind = tapir_loss__kind(loss->cause);
+	const struct tapir_line_probe *probe =
+		loss->probe_id ? tapir_line__probe(l, loss->probe_id) : NULL;
+
+	if (kind == TAPIR_LOSS_KIND_INFO)
+		return;
+	add_time(l, out, rec->time_ns);
+	tapir_str__adds(out, kind == TAPIR_LOSS_KIND_PART ? "*** INCOMPLETE " : "*** LOST ");
+	tapir_str__addu(out, loss->count);
+	tapir_str__adds(out, loss->count == 1 ? " event" : " events");
+	if (probe) {
+		tapir_str__adds(out, " of ");
+		add_sv(out, probe->view.provider);
+		tapir_str__addc(out, ':');
+		add_sv(out, probe->view.event);
+	}
+	tapir_str__adds(out, ": ");
+	tapir_str__adds(out, tapir_loss__text(loss->cause));
+	add_span(l, out, loss->from_ns, loss->until_ns);
+}
+
+static void add_gap(struct tapir_event_lines *l, const struct tapir_rec *rec, struct tapir_str *out)
+{
+	struct tapir_gap_view view;
+
+	tapir_gap_view__of(rec, &view);
+	add_time(l, out, rec->time_ns);
+	tapir_str__adds(out, "*** GAP in process ");
+	tapir_str__addu(out, view.rec->tgid);
+	tapir_str__adds(out, view.rec->reason == TAPIR_GAP_ATTACH_FAILED
+				     ? ": no probes could be attached to "
+				     : ": probes were attached late to ");
+	add_sv(out, view.path);
+	add_span(l, out, view.rec->from_ns, view.rec->until_ns);
+}
+
+static void add_counter(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			struct tapir_str *out)
+{
+	struct tapir_counter_view view;
+
+	tapir_counter_view__of(rec, &view);
+	add_time(l, out, rec->time_ns);
+	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
+	tapir_str__adds(out, "counter ");
+	add_sv(out, view.provider);
+	tapir_str__addc(out, ':');
+	add_sv(out, view.name);
+	tapir_str__addf(out, "=%.10g", view.rec->value);
+	if (view.unit.len) {
+		tapir_str__addc(out, ' ');
+		add_sv(out, view.unit);
+	}
+	if (view.tags.len) {
+		tapir_str__addc(out, ' ');
+		add_sv(out, view.tags);
+	}
+	tapir_str__addc(out, '\n');
+}
+
+void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			   struct tapir_str *out)
+{
+	static void (*const adders[])(struct tapir_event_lines *, const struct tapir_rec *,
+				      struct tapir_str *) = {
+		[TAPIR_REC_EVENT] = add_event,	   [TAPIR_REC_SAMPLE] = add_sample,
+		[TAPIR_REC_SWITCH] = add_switch,   [TAPIR_REC_PROCESS] = add_process,
+		[TAPIR_REC_COUNTER] = add_counter, [TAPIR_REC_LOSS] = add_loss,
+		[TAPIR_REC_GAP] = add_gap,
+	};
+
+	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])
+		adders[rec->type](l, rec, out);
+}
