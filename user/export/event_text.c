@@ -232,7 +232,7 @@ static void add_process(struct tapir_event_lines *l, const struct tapir_rec *rec
 
 	tapir_process_view__of(rec, &view);
 	p = view.rec;
-	if (p->kind == TAPIR_PROCESS_EXISTING)
+	if (p->kind == TAPIR_PROCESS_EXISTING || p->kind > TAPIR_PROCESS_EXIT)
 		return;
 	add_time(l, out, rec->time_ns);
 	add_who(l, out, p->tgid, p->tgid, rec->time_ns);
