@@ -3,10 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/diag.h"
-#include "base/log.h"
 #include "base/map.h"
 #include "cli/commands.h"
+#include "cli/report_view.h"
 #include "cli/terminal.h"
 #include "export/event_lines.h"
 #include "trace/reader.h"
@@ -85,26 +84,6 @@ static int print_records(struct tapir_reader *reader, struct tapir_event_lines *
 	return flush_err ? flush_err : err;
 }
 
-/* What was read stands on stdout; what could not be is said, and is a failure. */
-static int check_damage(const char *path, const struct tapir_reader_stats *stats)
-{
-	if (stats->bad_chunks || stats->bytes_skipped || stats->malformed_records ||
-	    stats->missing_chunks)
-		return tapir_diag__fail(
-			-EBADMSG,
-			"%s is damaged: what could be read is above; %llu chunks "
-			"are bad or missing, %llu bytes and %llu records were "
-			"passed over",
-			path, (unsigned long long)(stats->bad_chunks + stats->missing_chunks),
-			(unsigned long long)stats->bytes_skipped,
-			(unsigned long long)stats->malformed_records);
-	if (stats->cut)
-		tapir_warn("%s has no end: it was cut short, tapir was killed, or it is still "
-			   "being written; all that is there was read",
-			   path);
-	return 0;
-}
-
 static int print_file(const char *path, bool json, const char *glob)
 {
 	struct choice choice = {.glob = glob};
@@ -120,7 +99,7 @@ static int print_file(const char *path, bool json, const char *glob)
 				       tapir_reader__stats(reader)->created_ns);
 	err = lines ? print_records(reader, lines, &choice) : -ENOMEM;
 	if (!err)
-		err = check_damage(path, tapir_reader__stats(reader));
+		err = tapir_report__check_damage(path, tapir_reader__stats(reader));
 	tapir_event_lines__free(lines);
 	tapir_reader__close(reader);
 	tapir_map__fini(&choice.verdict);

@@ -10,6 +10,7 @@ extern const struct tapir_command tapir_cmd_events;
 extern const struct tapir_command tapir_cmd_help;
 extern const struct tapir_command tapir_cmd_list;
 extern const struct tapir_command tapir_cmd_record;
+extern const struct tapir_command tapir_cmd_report;
 extern const struct tapir_command tapir_cmd_trace;
 
 #endif

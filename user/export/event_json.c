@@ -141,7 +141,7 @@ static void add_frames(struct tapir_event_lines *l, struct tapir_json *j, uint32
 
 	tapir_stack_view__of(&stack->h, &view);
 	for (unsigned i = 0; i < stack->frame_cnt; i++) {
-		struct tapir_line_frame frame = tapir_line__frame(l, tgid, time_ns, &view, i);
+		struct tapir_frame frame = tapir_frame__of(l->catalog, tgid, time_ns, &view, i);
 
 		tapir_json__open(j, NULL, '{');
 		tapir_json__u64(j, "addr", frame.va);

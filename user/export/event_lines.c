@@ -158,46 +158,6 @@ struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgi
 	return view.comm;
 }
 
-/* A return address may be the first of the next function: its call lies one byte before. */
-struct tapir_line_frame tapir_line__frame(const struct tapir_event_lines *l, uint32_t tgid,
-					  uint64_t time_ns, const struct tapir_stack_view *stack,
-					  unsigned idx)
-{
-	struct tapir_line_frame frame = {.va = stack->frames_va[idx], .offset = 0};
-	uint64_t va = idx && frame.va ? frame.va - 1 : frame.va;
-	uint32_t owner = stack->rec->flags & TAPIR_STACK_KERNEL ? 0 : tgid;
-	const struct tapir_rec_jit *jit = tapir_catalog__jit(l->catalog, owner, va, time_ns);
-	const struct tapir_rec_mapping *mapping =
-		tapir_catalog__mapping(l->catalog, owner, va, time_ns);
-	const struct tapir_rec_symbol *symbol;
-	struct tapir_mapping_view mapping_view;
-	struct tapir_symbol_view symbol_view;
-	struct tapir_jit_view jit_view;
-	uint64_t off;
-
-	if (mapping) {
-		tapir_mapping_view__of(&mapping->h, &mapping_view);
-		frame.module = mapping_view.path;
-		frame.offset = frame.va - mapping->start_va + mapping->file_off;
-	}
-	if (jit) {
-		tapir_jit_view__of(&jit->h, &jit_view);
-		frame.name = jit_view.name;
-		frame.offset = frame.va - jit->start_va;
-		return frame;
-	}
-	if (!mapping || !mapping->file_id)
-		return frame;
-	off = va - mapping->start_va + mapping->file_off;
-	symbol = tapir_catalog__symbol(l->catalog, mapping->file_id, off);
-	if (symbol) {
-		tapir_symbol_view__of(&symbol->h, &symbol_view);
-		frame.name = symbol_view.name;
-		frame.offset -= symbol->start_off;
-	}
-	return frame;
-}
-
 void tapir_line__add_digits(struct tapir_str *out, uint64_t value, unsigned width)
 {
 	char digits[20];

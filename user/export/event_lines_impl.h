@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "decode/fields.h"
 #include "export/event_lines.h"
+#include "symbol/frame.h"
 
 /*
  * A probe, with what its lines have in common rendered ahead: keys[key_ends[i - 1] ..
@@ -37,19 +38,6 @@ struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgi
 				 uint64_t time_ns);
 /* value, with as many digits as width says. */
 void tapir_line__add_digits(struct tapir_str *out, uint64_t value, unsigned width);
-
-/* Where an address lies. Names and paths are borrowed from the catalog. */
-struct tapir_line_frame {
-	uint64_t va;
-	struct tapir_sv name;	/* empty: no name is known */
-	struct tapir_sv module; /* the file's path; empty: no mapping is known */
-	uint64_t offset;	/* from the name's start; without a name, in the module */
-};
-
-/* Frame idx of a stack; frame 0 is where the thread was, the others are return addresses. */
-struct tapir_line_frame tapir_line__frame(const struct tapir_event_lines *l, uint32_t tgid,
-					  uint64_t time_ns, const struct tapir_stack_view *stack,
-					  unsigned idx);
 
 /* The two forms. probe: see tapir_line__probe. */
 void tapir_event_text__prepare(struct tapir_line_probe *probe);

@@ -90,12 +90,9 @@ static void add_who(const struct tapir_event_lines *l, struct tapir_str *out, ui
 	end_column(out, from, IDS_WIDTH);
 }
 
-static void add_frame(struct tapir_str *out, const struct tapir_line_frame *frame)
+static void add_frame(struct tapir_str *out, const struct tapir_frame *frame)
 {
-	const char *slash =
-		frame->module.len ? memrchr(frame->module.data, '/', frame->module.len) : NULL;
-	size_t dir_len = slash ? (size_t)(slash + 1 - frame->module.data) : 0;
-	struct tapir_sv base = {frame->module.data + dir_len, frame->module.len - dir_len};
+	struct tapir_sv base = tapir_frame__module_name(frame);
 
 	tapir_str__adds(out, "                 ");
 	if (frame->name.len) {
@@ -132,7 +129,7 @@ static void add_stack(const struct tapir_event_lines *l, struct tapir_str *out, 
 	}
 	tapir_stack_view__of(&stack->h, &view);
 	for (unsigned i = 0; i < stack->frame_cnt; i++) {
-		struct tapir_line_frame frame = tapir_line__frame(l, tgid, time_ns, &view, i);
+		struct tapir_frame frame = tapir_frame__of(l->catalog, tgid, time_ns, &view, i);
 
 		add_frame(out, &frame);
 	}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a recording is summed up to, from records that are known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/summary.h"
+#include "trace/recbuf.h"
+
+#define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
+
+struct fixture {
+	struct tapir_catalog *catalog;
+	struct tapir_recbuf buf;
+	struct tapir_summary summary;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	f->catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
+	assert_non_null(f->catalog);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	tapir_summary__fini(&f->summary);
+	tapir_catalog__free(f->catalog);
+	tapir_recbuf__fini(&f->buf);
+	free(f);
+	return 0;
+}
+
+static void feed(struct fixture *f, const struct tapir_rec *rec)
+{
+	assert_non_null(rec);
+	tapir_catalog__describe(f->catalog, rec);
+	tapir_summary__add(&f->summary, f->catalog, rec);
+}
+
+static void feed_probe(struct fixture *f, uint32_t id, struct tapir_sv event)
+{
+	struct tapir_rec_probe probe = {.h.time_ns = 1, .probe_id = id};
+
+	feed(f, tapir_recbuf__probe(&f->buf, &probe, SV("prov"), event, SV("/bin/x"), SV(""), NULL,
+				    NULL, 0));
+}
+
+static void feed_event(struct fixture *f, uint32_t probe_id, uint32_t tgid, uint64_t stack_id)
+{
+	struct tapir_rec_event fixed = {.h.time_ns = 100,
+					.probe_id = probe_id,
+					.tgid = tgid,
+					.tid = tgid,
+					.stack_id = stack_id};
+	struct tapir_event_view view = {.rec = &fixed};
+
+	feed(f, tapir_recbuf__event(&f->buf, &view));
+}
+
+static void feed_loss(struct fixture *f, uint32_t probe_id, uint32_t cause, uint64_t cnt)
+{
+	struct tapir_rec_loss loss = {.cause = cause, .probe_id = probe_id, .count = cnt};
+
+	tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), 200);
+	feed(f, &loss.h);
+}
+
+/* A mapping, a symbol in it, and a stack of one frame in the symbol and one outside of it. */
+static void feed_stack(struct fixture *f, uint32_t tgid, uint64_t stack_id)
+{
+	struct tapir_rec_mapping mapping = {.h.time_ns = 1,
+					    .tgid = tgid,
+					    .flags = TAPIR_MAPPING_EXEC,
+					    .start_va = 0x400000,
+					    .end_va = 0x500000,
+					    .file_id = 7};
+	struct tapir_rec_symbol symbol = {.file_id = 7, .start_off = 0x100, .size = 0x100};
+	struct tapir_rec_stack stack = {.stack_id = stack_id};
+	uint64_t frames_va[] = {0x400110, 0x400300};
+
+	feed(f, tapir_recbuf__mapping(&f->buf, &mapping, SV("/bin/x")));
+	feed(f, tapir_recbuf__symbol(&f->buf, &symbol, SV("main")));
+	feed(f, tapir_recbuf__stack(&f->buf, &stack, frames_va, 2));
+}
+
+static void sites_of_one_event_are_one_row(void **state)
+{
+	struct fixture *f = *state;
+
+	feed_probe(f, 1, SV("a"));
+	feed_probe(f, 2, SV("a"));
+	feed_probe(f, 3, SV("b"));
+	feed_event(f, 1, 100, 0);
+	feed_event(f, 2, 100, 0);
+	feed_event(f, 3, 200, 0);
+	assert_int_equal(f->summary.event_cnt, 3);
+	assert_int_equal(f->summary.events.cnt, 2);
+	assert_string_equal(f->summary.events.data[0].provider, "prov");
+	assert_string_equal(f->summary.events.data[0].event, "a");
+	assert_int_equal(f->summary.events.data[0].captured, 2);
+	assert_int_equal(f->summary.events.data[1].captured, 1);
+}
+
+static void losses_are_kept_by_event_and_by_cause(void **state)
+{
+	struct fixture *f = *state;
+
+	feed_probe(f, 1, SV("a"));
+	feed_loss(f, 1, TAPIR_LOSS_RING_FULL, 5);
+	feed_loss(f, 1, TAPIR_LOSS_RING_FULL, 2);
+	feed_loss(f, 1, TAPIR_LOSS_ARG_CUT, 3);
+	feed_loss(f, 0, TAPIR_LOSS_DISK, 4);
+	feed_loss(f, 1, 9999, 1); /* of a later version: not ours to judge */
+	assert_int_equal(f->summary.events.data[0].lost, 7);
+	assert_int_equal(f->summary.lost[TAPIR_LOSS_RING_FULL], 7);
+	assert_int_equal(tapir_summary__lost(&f->summary, TAPIR_LOSS_KIND_EVENT), 11);
+	assert_int_equal(tapir_summary__lost(&f->summary, TAPIR_LOSS_KIND_PART), 3);
+}
+
+static void processes_come_by_their_events(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_process process = {.h.time_ns = 1, .tgid = 200};
+
+	feed_probe(f, 1, SV("a"));
+	feed(f,
+	     tapir_recbuf__process(&f->buf, &process, SV("two"), SV("/bin/two"), SV(""), SV("")));
+	feed_event(f, 1, 100, 0);
+	feed_event(f, 1, 200, 0);
+	feed_event(f, 1, 200, 0);
+	tapir_summary__sort(&f->summary);
+	assert_int_equal(f->summary.processes.cnt, 2);
+	assert_int_equal(f->summary.processes.data[0].pid, 200);
+	assert_int_equal(f->summary.processes.data[0].events, 2);
+	assert_string_equal(f->summary.processes.data[0].comm, "two");
+	assert_string_equal(f->summary.processes.data[0].exe, "/bin/two");
+	assert_string_equal(f->summary.processes.data[1].comm, "");
+}
+
+static void stacks_have_functions_or_places(void **state)
+{
+	struct fixture *f = *state;
+	const struct tapir_stack_row *row;
+
+	feed_probe(f, 1, SV("a"));
+	feed_stack(f, 100, 0xabc);
+	feed_event(f, 1, 100, 0xabc);
+	feed_event(f, 1, 100, 0xabc);
+	feed_event(f, 1, 100, 0xdef); /* was never described: in no row, and counted so */
+	assert_int_equal(f->summary.stacks.cnt, 1);
+	assert_int_equal(f->summary.more, 1);
+	row = &f->summary.stacks.data[0];
+	assert_int_equal(row->events, 2);
+	assert_int_equal(row->function_cnt, 2);
+	assert_string_equal(f->summary.functions.data[row->functions[0]].name, "main");
+	assert_string_equal(f->summary.functions.data[row->functions[1]].name, "x+0x300");
+}
+
+static void samples_count_for_their_innermost_function(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_sample sample = {.tgid = 100, .tid = 100, .stack_id = 0xabc};
+
+	feed_stack(f, 100, 0xabc);
+	tapir_rec__init(&sample.h, TAPIR_REC_SAMPLE, sizeof(sample), 50);
+	feed(f, &sample.h);
+	feed(f, &sample.h);
+	sample.stack_id = 0;
+	feed(f, &sample.h);
+	assert_int_equal(f->summary.sample_cnt, 3);
+	assert_int_equal(f->summary.sample_named_cnt, 2);
+	assert_string_equal(f->summary.functions.data[0].name, "main");
+	assert_int_equal(f->summary.functions.data[0].samples, 2);
+	assert_int_equal(f->summary.processes.data[0].samples, 3);
+}
+
+static void tables_are_bounded_when_file_is_hostile(void **state)
+{
+	struct fixture *f = *state;
+
+	feed_probe(f, 1, SV("a"));
+	for (uint32_t pid = 1; pid <= TAPIR_SUMMARY_MAX_ROWS + 10; pid++)
+		feed_event(f, 1, pid, 0);
+	assert_int_equal(f->summary.processes.cnt, TAPIR_SUMMARY_MAX_ROWS);
+	assert_int_equal(f->summary.events.data[0].captured, TAPIR_SUMMARY_MAX_ROWS + 10);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(sites_of_one_event_are_one_row),
+		TEST(losses_are_kept_by_event_and_by_cause),
+		TEST(processes_come_by_their_events),
+		TEST(stacks_have_functions_or_places),
+		TEST(samples_count_for_their_innermost_function),
+		TEST(tables_are_bounded_when_file_is_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "symbol/frame.h"
+
+#include <string.h>
+
+/* A return address may be the first of the next function: its call lies one byte before. */
+struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t tgid,
+				   uint64_t time_ns, const struct tapir_stack_view *stack,
+				   unsigned idx)
+{
+	struct tapir_frame frame = {.va = stack->frames_va[idx], .offset = 0};
+	uint64_t va = idx && frame.va ? frame.va - 1 : frame.va;
+	uint32_t owner = stack->rec->flags & TAPIR_STACK_KERNEL ? 0 : tgid;
+	const struct tapir_rec_jit *jit = tapir_catalog__jit(catalog, owner, va, time_ns);
+	const struct tapir_rec_mapping *mapping =
+		tapir_catalog__mapping(catalog, owner, va, time_ns);
+	const struct tapir_rec_symbol *symbol;
+	struct tapir_mapping_view mapping_view;
+	struct tapir_symbol_view symbol_view;
+	struct tapir_jit_view jit_view;
+	uint64_t off;
+
+	if (mapping) {
+		tapir_mapping_view__of(&mapping->h, &mapping_view);
+		frame.module = mapping_view.path;
+		frame.offset = frame.va - mapping->start_va + mapping->file_off;
+	}
+	if (jit) {
+		tapir_jit_view__of(&jit->h, &jit_view);
+		frame.name = jit_view.name;
+		frame.offset = frame.va - jit->start_va;
+		return frame;
+	}
+	if (!mapping || !mapping->file_id)
+		return frame;
+	off = va - mapping->start_va + mapping->file_off;
+	symbol = tapir_catalog__symbol(catalog, mapping->file_id, off);
+	if (symbol) {
+		tapir_symbol_view__of(&symbol->h, &symbol_view);
+		frame.name = symbol_view.name;
+		frame.offset -= symbol->start_off;
+	}
+	return frame;
+}
+
+struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame)
+{
+	const char *slash =
+		frame->module.len ? memrchr(frame->module.data, '/', frame->module.len) : NULL;
+	size_t dir_len = slash ? (size_t)(slash + 1 - frame->module.data) : 0;
+
+	return (struct tapir_sv){frame->module.data + dir_len, frame->module.len - dir_len};
+}
