@@ -271,34 +271,76 @@ static __always_inline __u32 read_window(struct scratch *s, __u64 sp)
 	return 0;
 }
 
+/* 16 bytes of the stack at va to s->temp: from the window, or beyond it from the process. */
+static __always_inline long read_pair(struct scratch *s, __u64 va, __u64 base, __u32 window_bytes)
+{
+	__u64 off = va - base;
+
+	if (off + 16 > window_bytes || off & 7)
+		return bpf_probe_read_user(s->temp, sizeof(s->temp), (void *)va);
+	s->temp[0] = s->window[(off >> 3) & (WINDOW_WORDS - 1)];
+	s->temp[1] = s->window[((off >> 3) + 1) & (WINDOW_WORDS - 1)];
+	return 0;
+}
+
+/*
+ * The step from a function that may not have set up its frame to its caller: s->temp gets the
+ * caller's frame pointer and the return address, as from a frame record. 0: there is no such
+ * step. Else the end of the function's frame.
+ */
+static __noinline __u64 first_caller(struct scratch *s, const struct tapir_site *site,
+				     __u32 window_bytes)
+{
+	__u64 base = s->regs[TAPIR_REG_SP] & ~7ull, fp = s->regs[TAPIR_REG_BP], cfa;
+
+	if (site->flags & TAPIR_SITE_CFA_SP)
+		cfa = s->regs[TAPIR_REG_SP] + (__s64)site->cfa_off;
+	else if (site->flags & TAPIR_SITE_CFA_FP)
+		cfa = fp + (__s64)site->cfa_off;
+	else
+		return 0;
+	if (site->flags & TAPIR_SITE_FP_SAVED) {
+		if (read_pair(s, cfa + (__s64)site->fp_off, base, window_bytes))
+			return 0;
+		fp = s->temp[0];
+	}
+	if (read_pair(s, cfa - 16, base, window_bytes))
+		return 0;
+	s->temp[0] = fp;
+	return cfa;
+}
+
 /* Fills frames and stack header; returns the stack's id. */
-static __always_inline __u64 walk(struct scratch *s)
+static __always_inline __u64 walk(struct scratch *s, const struct tapir_site *site)
 {
 	__u64 base = s->regs[TAPIR_REG_SP] & ~7ull, above = base;
 	__u64 fp = s->regs[TAPIR_REG_BP], ip = s->regs[TAPIR_REG_IP];
-	__u64 hash = tapir_walk__hash(0, ip);
-	__u32 window_bytes = read_window(s, base), cnt;
+	__u64 hash = tapir_walk__hash(0, ip), frame_end;
+	__u32 window_bytes = read_window(s, base), cnt = 1;
 	__u16 flags = 0;
 
 	s->frames[0] = ip;
-	for (cnt = 1; cnt < TAPIR_MAX_FRAMES; cnt++) {
-		__u64 *pair = s->temp, off = fp - base;
-
+	frame_end = first_caller(s, site, window_bytes);
+	if (frame_end > base && tapir_walk__ip_ok(s->temp[1])) {
+		s->frames[1] = s->temp[1];
+		hash = tapir_walk__hash(hash, s->temp[1]);
+		fp = s->temp[0];
+		above = frame_end;
+		cnt = 2;
+	}
+	for (; cnt < TAPIR_MAX_FRAMES; cnt++) {
 		if (!tapir_walk__fp_ok(fp, above))
 			break;
-		if (off + 16 <= window_bytes) {
-			pair[0] = s->window[(off >> 3) & (WINDOW_WORDS - 1)];
-			pair[1] = s->window[((off >> 3) + 1) & (WINDOW_WORDS - 1)];
-		} else if (bpf_probe_read_user(pair, sizeof(s->temp), (void *)fp)) {
+		if (read_pair(s, fp, base, window_bytes)) {
 			flags |= TAPIR_STACK_FAULT;
 			break;
 		}
-		if (!tapir_walk__ip_ok(pair[1]))
+		if (!tapir_walk__ip_ok(s->temp[1]))
 			break;
-		s->frames[cnt & 127] = pair[1];
-		hash = tapir_walk__hash(hash, pair[1]);
+		s->frames[cnt & 127] = s->temp[1];
+		hash = tapir_walk__hash(hash, s->temp[1]);
 		above = fp + 16;
-		fp = pair[0];
+		fp = s->temp[0];
 	}
 	if (cnt == TAPIR_MAX_FRAMES && tapir_walk__fp_ok(fp, above))
 		flags |= TAPIR_STACK_MORE;
@@ -335,9 +377,10 @@ static __noinline int send_stack(struct scratch *s, struct tapir_live *now)
 }
 
 /* The id of the current stack, whose frames are in the file or on their way. */
-static __noinline __u64 take_stack(struct scratch *s, struct tapir_live *now)
+static __noinline __u64 take_stack(struct scratch *s, struct tapir_live *now,
+				   const struct tapir_site *site)
 {
-	__u64 id = walk(s);
+	__u64 id = walk(s, site);
 	__u64 *recent = &s->recent_stacks[id & (RECENT_STACKS - 1)];
 
 	if (s->stack.flags & TAPIR_STACK_FAULT)
@@ -492,7 +535,7 @@ int tapir_usdt(struct pt_regs *ctx)
 		announce_thread(s);
 	capture_args(s, site);
 	if (site->flags & TAPIR_SITE_STACK)
-		event_of(s)->stack_id = take_stack(s, now);
+		event_of(s)->stack_id = take_stack(s, now, site);
 
 	size = (SLOTS_OFF + event_of(s)->payload_bytes + 7ull) & ~7ull;
 	event_of(s)->h.size = size;

@@ -182,7 +182,7 @@ class Case:
         """Records a target from its first instruction. Returns (witness lines, events)."""
         file = self.path("trace.tapir")
         name, *args = command
-        result = self.tapir("record", *specs, *options, "-o", file, "--", self.target_path(name),
+        result = self.tapir("record", *specs, *options, "-f", "-o", file, "--", self.target_path(name),
                             *args, timeout=timeout)
         return result.json_lines(), self.events(file)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A table of files by (device, inode), and the probes in them. */
+/* A table of files, and the probes in them. */
 #include "collect/images.h"
 
 #include <errno.h>
@@ -17,13 +17,14 @@
 #include "elf/image.h"
 #include "elf/notes.h"
 #include "trace/recbuf.h"
+#include "unwind/cfi.h"
 
 #define SEEN_MAX 20000
 
 struct tapir_images {
 	struct tapir_images_opts opts;
 	struct tapir_vec(struct tapir_image *) all;
-	struct tapir_map by_file; /* hash of (dev, inode) -> index in all + 1 */
+	struct tapir_map by_file; /* see file_key -> index in all + 1 */
 	struct tapir_recbuf recbuf;
 	uint32_t next_probe_id;
 	size_t attached_cnt;
@@ -133,14 +134,36 @@ static int announce(struct tapir_images *images, const struct tapir_image *image
 	return rec ? tapir_queue__post(images->opts.queue, rec, -1) : -ENOMEM;
 }
 
-static int add_site(struct tapir_images *images, struct tapir_image *image,
-		    const struct tapir_usdt_note *note, const struct tapir_spec *spec)
+/* A file whose probes are being planned. */
+struct reading {
+	struct tapir_images *images;
+	struct tapir_image *image;
+	struct tapir_elf *elf;
+	struct tapir_cfi *cfi; /* NULL: not asked for, or the file has none */
+};
+
+static void load_cfi(struct reading *r)
 {
+	if (r->images->opts.with_stack && !r->cfi && !r->image->site_cnt)
+		(void)tapir_cfi__load(r->elf, &r->cfi); /* without it, stacks miss a caller */
+}
+
+static int add_site(struct reading *r, const struct tapir_usdt_note *note,
+		    const struct tapir_spec *spec)
+{
+	struct tapir_images *images = r->images;
+	struct tapir_image *image = r->image;
+	struct tapir_cfi_row row;
 	struct tapir_plan plan;
+	uint64_t site_va;
 	int err = tapir_plan__make(note, spec, images->opts.with_stack, &plan);
 
 	if (err)
 		return err;
+	load_cfi(r);
+	if (r->cfi && tapir_elf__off_to_va(r->elf, note->site_off, &site_va) &&
+	    tapir_cfi__row_at(r->cfi, site_va, &row))
+		tapir_plan__set_caller(&plan, &row);
 	if (images->next_probe_id > tapir_programs__site_cap(images->opts.programs))
 		return tapir_diag__fail(-E2BIG, "More than %u probe sites match: name fewer events",
 					tapir_programs__site_cap(images->opts.programs));
@@ -158,9 +181,9 @@ static int add_site(struct tapir_images *images, struct tapir_image *image,
 	return 0;
 }
 
-static int add_sites(struct tapir_images *images, struct tapir_image *image,
-		     const struct tapir_usdt_notes *notes)
+static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes)
 {
+	struct tapir_image *image = r->image;
 	const struct tapir_usdt_note *note;
 
 	image->site_offs = calloc(notes->cnt, sizeof(uint64_t));
@@ -169,12 +192,12 @@ static int add_sites(struct tapir_images *images, struct tapir_image *image,
 	if (!image->site_offs || !image->semaphore_offs || !image->cookies)
 		return -ENOMEM;
 	tapir_vec_for_each (note, notes) {
-		const struct tapir_spec *spec = matching_spec(images, image, note);
+		const struct tapir_spec *spec = matching_spec(r->images, image, note);
 		int err = 0;
 
-		note_seen(images, note);
+		note_seen(r->images, note);
 		if (spec)
-			err = add_site(images, image, note, spec);
+			err = add_site(r, note, spec);
 		if (err)
 			return err;
 	}
@@ -201,7 +224,10 @@ static int read_image(struct tapir_images *images, struct tapir_image *image, in
 		image->build_id_bytes = (uint8_t)build_id_bytes;
 	}
 	if (tapir_usdt_notes__read(elf, &notes) > 0) {
-		err = add_sites(images, image, &notes);
+		struct reading r = {.images = images, .image = image, .elf = elf};
+
+		err = add_sites(&r, &notes);
+		tapir_cfi__free(r.cfi);
 		tapir_usdt_notes__fini(&notes);
 	}
 	if (!err)
@@ -210,6 +236,16 @@ static int read_image(struct tapir_images *images, struct tapir_image *image, in
 	if (!err && image->site_cnt)
 		image->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	return err;
+}
+
+/* An inode number may be used again for another file. */
+static uint64_t file_key(const struct stat *st)
+{
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(1, st->st_dev), st->st_ino);
+
+	key = tapir_hash__mix(key, (uint64_t)st->st_size);
+	key = tapir_hash__mix(key, (uint64_t)st->st_mtim.tv_sec);
+	return tapir_hash__mix(key, (uint64_t)st->st_mtim.tv_nsec);
 }
 
 int tapir_images__look(struct tapir_images *images, int fd, const char *path,
@@ -221,8 +257,7 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 
 	if (fstat(fd, &st))
 		return -errno;
-	idx = tapir_map__put(&images->by_file,
-			     tapir_hash__mix(tapir_hash__mix(1, st.st_dev), st.st_ino), NULL);
+	idx = tapir_map__put(&images->by_file, file_key(&st), NULL);
 	if (!idx)
 		return -ENOMEM;
 	if (*idx) {

@@ -160,3 +160,12 @@ int tapir_plan__make(const struct tapir_usdt_note *note, const struct tapir_spec
 	*out = plan;
 	return 0;
 }
+
+void tapir_plan__set_caller(struct tapir_plan *plan, const struct tapir_cfi_row *row)
+{
+	plan->site.flags |= row->cfa_is_from_fp ? TAPIR_SITE_CFA_FP : TAPIR_SITE_CFA_SP;
+	if (row->fp_is_saved)
+		plan->site.flags |= TAPIR_SITE_FP_SAVED;
+	plan->site.cfa_off = row->cfa_off;
+	plan->site.fp_off = row->fp_off;
+}

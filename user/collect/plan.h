@@ -10,6 +10,7 @@
 #include "bpf/control.h"
 #include "elf/notes.h"
 #include "trace/record.h"
+#include "unwind/cfi.h"
 
 struct tapir_plan {
 	struct tapir_site site; /* for the BPF program; probe_id is the caller's */
@@ -20,5 +21,8 @@ struct tapir_plan {
 /* spec: the one that matched, for its ARGS. -EINVAL with a line: an ARG the site has not. */
 int tapir_plan__make(const struct tapir_usdt_note *note, const struct tapir_spec *spec,
 		     bool with_stack, struct tapir_plan *out);
+
+/* Where the caller of the site's function is, for the first step of the stack. */
+void tapir_plan__set_caller(struct tapir_plan *plan, const struct tapir_cfi_row *row);
 
 #endif

@@ -99,7 +99,7 @@ static void print_expected(const struct values *v, long cnt)
 	printf("%d, %u, %d, %u, %d, %u, %" PRId64 ", %" PRIu64 "]}\n", v->i8, v->u8, v->i16, v->u16,
 	       v->i32, v->u32, v->i64, v->u64);
 	print_event("small", cnt);
-	printf("true, false, \"%c\", %d, %d]}\n", v->letter, v->color, v->temperature);
+	printf("true, false, %d, %d, %d]}\n", v->letter, v->color, v->temperature);
 	print_event("floats", cnt);
 	printf("%.9g, %.17g, %.9g, %.17g, 0, 0]}\n", v->f, v->d, -v->f, -v->d);
 	print_event("pointers", cnt);

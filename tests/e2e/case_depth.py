@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Stacks: every frame, by name, in order."""
+MAX_FRAMES = 127  # TAPIR_MAX_FRAMES of abi.h
+
+
+def names(event):
+    return [frame["name"] for frame in event["stack"]]
+
+
+def expected(depth):
+    return ["bottom"] + [f"d{i}" for i in range(depth, 0, -1)] + ["fire_at"]
+
+
+def record(t, depth, *rest):
+    return t.record(["depth:hit"], ["depth", depth, *rest], "--stack")
+
+
+def test_stack_names_every_function_when_depth_is_known(t):
+    for depth in (1, 10, 31, 100):
+        said, events = record(t, depth, 20)
+        t.eq(len(events), said[-1]["fired"], f"events at depth {depth}")
+        for event in events:
+            t.eq(names(event)[:depth + 2], expected(depth), f"stack at depth {depth}")
+            t.ok("main" in names(event), f"stack at depth {depth} reaches main: {names(event)}")
+
+
+def test_stack_keeps_the_leaf_frames_when_it_is_too_deep(t):
+    _, events = record(t, 150, 20)
+    t.eq(len(events), 20, "events")
+    for event in events:
+        t.eq(names(event), expected(150)[:MAX_FRAMES], "stack of 150 functions")
+
+
+def test_stacks_are_whole_when_threads_share_them(t):
+    said, events = record(t, 31, 500, 4)
+    t.eq(len(events), said[-1]["fired"], "events")
+    t.eq(len({event["tid"] for event in events}), 4, "threads")
+    for event in events:
+        t.eq(names(event)[:33], expected(31), "stack")

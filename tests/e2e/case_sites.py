@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Many sites of one program."""
+import collections
+
+from harness import args_of
+
+
+def test_every_site_fires_when_there_are_500(t):
+    _, events = t.record(["manysites"], ["manysites", 3])
+    counts = collections.Counter((e["event"], *args_of(e)) for e in events)
+    t.eq(counts, {(f"s{i:03d}", i): 3 for i in range(500)}, "events by name and argument")
+
+
+def test_only_matching_sites_fire_when_the_spec_is_a_glob(t):
+    _, events = t.record(["manysites:s04*"], ["manysites", 2])
+    t.eq(sorted({e["event"] for e in events}), [f"s04{i}" for i in range(10)], "names")
+    t.eq(len(events), 20, "events")
