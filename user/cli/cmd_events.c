@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tapir events: a file's records, one a line (a stack's frames below it). */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -63,44 +64,100 @@ static bool is_chosen(struct choice *c, const struct tapir_catalog *catalog,
 	return verdict && *verdict;
 }
 
+/* ---- processes, in their time ----------------------------------------------------------- */
+
+#define HELD_MAX 4096
+
+/*
+ * A segment tells of its processes before anything else in it; printed there, a process would
+ * end before its events. They wait until a record of their time comes.
+ */
+struct printer {
+	struct tapir_event_lines *lines;
+	struct tapir_str out;
+	struct tapir_vec(struct tapir_rec *) held; /* ours, by time */
+};
+
+static bool hold(struct printer *p, const struct tapir_rec *rec)
+{
+	struct tapir_rec *copy;
+	size_t at;
+
+	if (p->held.cnt == HELD_MAX)
+		return false;
+	copy = malloc(rec->size);
+	if (!copy || !tapir_vec__push(&p->held, copy)) {
+		free(copy);
+		return false;
+	}
+	memcpy(copy, rec, rec->size);
+	for (at = p->held.cnt - 1; at && p->held.data[at - 1]->time_ns > rec->time_ns; at--)
+		p->held.data[at] = p->held.data[at - 1];
+	p->held.data[at] = copy;
+	return true;
+}
+
+static void print_held(struct printer *p, uint64_t until_ns)
+{
+	size_t cnt = 0;
+
+	while (cnt < p->held.cnt && p->held.data[cnt]->time_ns <= until_ns) {
+		tapir_event_lines__add(p->lines, p->held.data[cnt], &p->out);
+		free(p->held.data[cnt++]);
+	}
+	if (cnt)
+		memmove(p->held.data, p->held.data + cnt,
+			(p->held.cnt - cnt) * sizeof(*p->held.data));
+	p->held.cnt -= cnt;
+}
+
 /* ---- printing --------------------------------------------------------------------------- */
 
-static int print_records(struct tapir_reader *reader, struct tapir_event_lines *lines,
-			 struct choice *choice)
+static void print_record(struct printer *p, const struct tapir_rec *rec)
 {
-	struct tapir_str out = {};
+	if (rec->type == TAPIR_REC_PROCESS && hold(p, rec))
+		return;
+	if (p->held.cnt && !tapir_rec_type__describes(rec->type))
+		print_held(p, rec->time_ns);
+	tapir_event_lines__add(p->lines, rec, &p->out);
+}
+
+static int print_records(struct tapir_reader *reader, struct printer *p, struct choice *choice)
+{
 	const struct tapir_rec *rec;
 	int err, flush_err = 0;
 
 	while (!flush_err && (err = tapir_reader__next(reader, &rec)) > 0) {
 		if (is_chosen(choice, tapir_reader__catalog(reader), rec))
-			tapir_event_lines__add(lines, rec, &out);
-		if (out.len >= FLUSH_BYTES || out.failed)
-			flush_err = tapir_terminal__flush(&out);
+			print_record(p, rec);
+		if (p->out.len >= FLUSH_BYTES || p->out.failed)
+			flush_err = tapir_terminal__flush(&p->out);
 	}
+	print_held(p, UINT64_MAX);
 	if (!flush_err)
-		flush_err = tapir_terminal__flush(&out);
-	tapir_str__fini(&out);
+		flush_err = tapir_terminal__flush(&p->out);
 	return flush_err ? flush_err : err;
 }
 
 static int print_file(const char *path, bool json, const char *glob)
 {
 	struct choice choice = {.glob = glob};
-	struct tapir_event_lines *lines;
+	struct printer printer = {};
 	struct tapir_reader *reader;
 	int err = tapir_reader__open(path, &reader);
 
 	if (err)
 		return err;
 	tapir_reader__deliver_descriptions(reader, true);
-	lines = tapir_event_lines__new(json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
-				       tapir_reader__catalog(reader),
-				       tapir_reader__stats(reader)->created_ns);
-	err = lines ? print_records(reader, lines, &choice) : -ENOMEM;
+	printer.lines = tapir_event_lines__new(json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
+					       tapir_reader__catalog(reader),
+					       tapir_reader__stats(reader)->created_ns);
+	err = printer.lines ? print_records(reader, &printer, &choice) : -ENOMEM;
 	if (!err)
 		err = tapir_report__check_damage(path, tapir_reader__stats(reader));
-	tapir_event_lines__free(lines);
+	tapir_event_lines__free(printer.lines);
+	tapir_vec__fini(&printer.held);
+	tapir_str__fini(&printer.out);
 	tapir_reader__close(reader);
 	tapir_map__fini(&choice.verdict);
 	return err;

@@ -216,30 +216,38 @@ static void write_processes(const struct tapir_report_view *v, const struct tapi
 	end_table(&table, cnt, shown, p, out);
 }
 
-/* "   1,204  leaf < caller < caller": as much as the line holds. */
+#define STACK_INDENT 14
+#define STACK_LINES  6
+
+/* "   1,204  leaf < caller < caller", on as many lines as it needs, six at most. */
 static void write_stack(const struct tapir_report_view *v, const struct tapir_stack_row *row,
 			size_t columns, struct tapir_str *out)
 {
-	struct tapir_str line = {}, count = {};
+	struct tapir_str count = {}, name = {};
+	size_t line_start = out->len, line_cnt = 1;
 
 	tapir_recorder__add_count(&count, row->events);
-	tapir_str__addf(&line, "%12s  ", count.data ? count.data : "");
+	tapir_str__addf(out, "%12s  ", count.data ? count.data : "");
 	for (uint32_t i = 0; i < row->function_cnt; i++) {
-		const char *name = v->summary->functions.data[row->functions[i]].name;
-		size_t before = line.len;
-
+		tapir_str__clear(&name);
+		add_printable(&name, v->summary->functions.data[row->functions[i]].name);
 		if (i)
-			tapir_str__adds(&line, " < ");
-		add_printable(&line, name);
-		if (!v->all_rows && i && line.len > columns - 4) {
-			line.len = before;
-			tapir_str__adds(&line, " < ...");
-			break;
+			tapir_str__adds(out, " <");
+		if (i && out->len - line_start + name.len + 3 > columns) {
+			if (!v->all_rows && ++line_cnt > STACK_LINES) {
+				tapir_str__adds(out, " ...");
+				break;
+			}
+			tapir_str__addc(out, '\n');
+			line_start = out->len;
+			tapir_str__pad(out, line_start, STACK_INDENT);
+		} else if (i) {
+			tapir_str__addc(out, ' ');
 		}
+		tapir_str__add(out, name.data ? name.data : "", name.len);
 	}
-	tapir_str__add(out, line.data ? line.data : "", line.len);
 	tapir_str__addc(out, '\n');
-	tapir_str__fini(&line);
+	tapir_str__fini(&name);
 	tapir_str__fini(&count);
 }
 

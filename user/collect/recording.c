@@ -325,6 +325,17 @@ static int watch(struct recording *r)
 
 /* ---- stopping --------------------------------------------------------------------------- */
 
+/* A second Ctrl-C ends us at once: the file is good up to its last whole chunk. */
+static void let_signals_kill(struct recording *r)
+{
+	struct signalfd_siginfo first;
+
+	while (r->signal_fd >= 0 && read(r->signal_fd, &first, sizeof(first)) > 0)
+		; /* those that made us stop */
+	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+	signal(SIGINT, SIG_DFL);
+}
+
 static void post_sideband_loss(struct recording *r)
 {
 	struct tapir_rec_loss loss = {
@@ -421,9 +432,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		r.end_ns = opts->duration_ns ? tapir_clock__now_ns() + opts->duration_ns : 0;
 		err = watch(&r);
 	}
-	/* A second Ctrl-C ends us at once: the file is good up to its last whole chunk. */
-	sigprocmask(SIG_SETMASK, &r.old_mask, NULL);
-	signal(SIGINT, SIG_DFL);
+	let_signals_kill(&r);
 	err = finish_file(&r, err);
 	fill_result(&r, out);
 	tear_down(&r);
