@@ -30,6 +30,7 @@ struct tapir_images {
 	size_t attached_cnt;
 	struct tapir_vec(const char *) seen;
 	struct tapir_map seen_names;
+	bool *spec_matched; /* for each of opts.specs */
 };
 
 int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images **out)
@@ -40,6 +41,11 @@ int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images 
 		return -ENOMEM;
 	images->opts = *opts;
 	images->next_probe_id = 1; /* 0 means none */
+	images->spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool));
+	if (!images->spec_matched) {
+		free(images);
+		return -ENOMEM;
+	}
 	*out = images;
 	return 0;
 }
@@ -78,6 +84,7 @@ void tapir_images__free(struct tapir_images *images, void (*on_progress)(size_t 
 		free((char *)images->seen.data[i]);
 	tapir_vec__fini(&images->seen);
 	tapir_map__fini(&images->seen_names);
+	free(images->spec_matched);
 	tapir_vec__fini(&images->all);
 	tapir_map__fini(&images->by_file);
 	tapir_recbuf__fini(&images->recbuf);
@@ -102,15 +109,22 @@ static void note_seen(struct tapir_images *images, const struct tapir_usdt_note 
 		free(text);
 }
 
+/* The first SPEC that matches says what is captured. */
 static const struct tapir_spec *matching_spec(const struct tapir_images *images,
 					      const struct tapir_image *image,
 					      const struct tapir_usdt_note *note)
 {
-	for (size_t i = 0; i < images->opts.specs->cnt; i++)
-		if (tapir_spec__matches(images->opts.specs->data[i], image->path, note->provider,
-					note->name))
-			return images->opts.specs->data[i];
-	return NULL;
+	const struct tapir_spec *first = NULL;
+
+	for (size_t i = 0; i < images->opts.specs->cnt; i++) {
+		const struct tapir_spec *spec = images->opts.specs->data[i];
+
+		if (!tapir_spec__matches(spec, image->path, note->provider, note->name))
+			continue;
+		images->spec_matched[i] = true;
+		first = first ? first : spec;
+	}
+	return first;
 }
 
 static int announce(struct tapir_images *images, const struct tapir_image *image,
@@ -374,4 +388,9 @@ const char *const *tapir_images__seen(const struct tapir_images *images, size_t 
 {
 	*cnt = images->seen.cnt;
 	return images->seen.data;
+}
+
+bool tapir_images__spec_matched(const struct tapir_images *images, size_t spec_idx)
+{
+	return images->spec_matched[spec_idx];
 }

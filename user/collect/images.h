@@ -65,6 +65,8 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 size_t tapir_images__site_cnt(const struct tapir_images *images);     /* that match a SPEC */
 size_t tapir_images__attached_cnt(const struct tapir_images *images); /* of them, on somewhere */
 
+bool tapir_images__spec_matched(const struct tapir_images *images, size_t spec_idx);
+
 /* "provider:event" of everything seen, matching or not, for near misses. Borrowed. */
 const char *const *tapir_images__seen(const struct tapir_images *images, size_t *cnt);
 

@@ -9,4 +9,7 @@
 int tapir_no_match__fail(const struct tapir_spec_list *specs, bool specs_are_defaults,
 			 const struct tapir_images *images);
 
+/* Some SPECs matched: a warning for each that did not. */
+void tapir_no_match__warn(const struct tapir_spec_list *specs, const struct tapir_images *images);
+
 #endif

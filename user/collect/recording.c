@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "attach/bpf_ring.h"
@@ -81,6 +82,31 @@ static void *test_pid_filter(void *result)
 	return NULL;
 }
 
+/* What no fallback replaces. */
+static int check_features(const struct tapir_features *features)
+{
+	static const enum tapir_feature_id needed[] = {TAPIR_FEATURE_BTF, TAPIR_FEATURE_RING_BUFFER,
+						       TAPIR_FEATURE_TASK_STORAGE,
+						       TAPIR_FEATURE_SLEEPABLE};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		const struct tapir_feature *f = &features->by_id[needed[i]];
+
+		if (f->is_there)
+			continue;
+		if (f->err == -EPERM || f->err == -EACCES)
+			return tapir_diag__fail(-EPERM, "Not allowed to trace: needs CAP_BPF and "
+							"CAP_PERFMON, or root (run with sudo; "
+							"`tapir doctor` says what is missing)");
+		return tapir_diag__fail(-EOPNOTSUPP,
+					"This kernel has no %s, by which %s: nothing can be traced "
+					"(`tapir doctor` says more)",
+					tapir_feature__name(needed[i]),
+					tapir_feature__purpose(needed[i]));
+	}
+	return 0;
+}
+
 static int load_programs(struct recording *r)
 {
 	struct tapir_programs_opts opts = {.sz = sizeof(opts),
@@ -92,6 +118,9 @@ static int load_programs(struct recording *r)
 	bool is_testing;
 
 	tapir_features__probe(&features);
+	err = check_features(&features);
+	if (err)
+		return err;
 	r->use_multi = opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
 	if (err)
@@ -217,10 +246,10 @@ static int set_up(struct recording *r)
 {
 	int err = catch_signals(r);
 
-	if (!err && r->opts->file)
-		err = tapir_writer__open(r->opts->file, &r->writer);
 	if (!err)
 		err = load_programs(r);
+	if (!err && r->opts->file)
+		err = tapir_writer__open(r->opts->file, &r->writer);
 	if (!err)
 		err = tapir_queue__new(BLOCK_CNT, &r->queue);
 	if (!err)
@@ -351,6 +380,22 @@ static void post_sideband_loss(struct recording *r)
 	tapir_queue__post(r->queue, &loss.h, -1);
 }
 
+/* A SPEC that nothing matched is most likely misspelt; that nobody ran is no mistake. */
+static int check_matches(const struct recording *r)
+{
+	size_t seen_cnt;
+
+	tapir_images__seen(r->images, &seen_cnt);
+	if (!tapir_images__site_cnt(r->images) && (r->program || seen_cnt))
+		return tapir_no_match__fail(r->opts->specs, r->opts->specs_are_defaults, r->images);
+	if (seen_cnt && !r->opts->specs_are_defaults)
+		tapir_no_match__warn(r->opts->specs, r->images);
+	if (tapir_images__site_cnt(r->images) && !tapir_images__attached_cnt(r->images))
+		return tapir_diag__fail(-EIO, "None of the %zu probes that match was put on",
+					tapir_images__site_cnt(r->images));
+	return 0;
+}
+
 /* Nothing more is let in; what is on its way reaches the file, and the file is closed. */
 static int finish_file(struct recording *r, int err)
 {
@@ -372,6 +417,15 @@ static int finish_file(struct recording *r, int err)
 		sink_err = sink_err ? sink_err : close_err;
 	}
 	return err ? err : sink_err;
+}
+
+/* It never began: a file without events would only be in the way. */
+static void remove_file(const char *path)
+{
+	struct stat st;
+
+	if (strcmp(path, "-") && !lstat(path, &st) && S_ISREG(st.st_mode))
+		unlink(path);
 }
 
 static struct recording *stopping; /* for the progress of detaching, which has no context */
@@ -407,7 +461,7 @@ static void fill_result(struct recording *r, struct tapir_recording_result *out)
 	if (r->writer)
 		out->stats.file_bytes = tapir_writer__bytes_written(r->writer);
 	if (r->images)
-		out->site_cnt = tapir_images__attached_cnt(r->images);
+		out->site_cnt = tapir_images__site_cnt(r->images);
 	if (r->program)
 		out->program_ended = !tapir_command_run__status(r->program, &out->program_status);
 }
@@ -422,18 +476,24 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		.sink_fd = -1,
 		.start_ns = tapir_clock__now_ns(),
 	};
+	bool was_set_up;
 	int err;
 
 	r.rules.children |= opts->program != NULL;
 	r.rules.hold_new |= opts->program || opts->rules.comms.cnt || opts->rules.cgroups.cnt ||
 			    opts->rules.children;
 	err = set_up(&r);
+	was_set_up = !err;
 	if (!err) {
 		r.end_ns = opts->duration_ns ? tapir_clock__now_ns() + opts->duration_ns : 0;
 		err = watch(&r);
 	}
+	if (!err)
+		err = check_matches(&r);
 	let_signals_kill(&r);
 	err = finish_file(&r, err);
+	if (!was_set_up && r.writer)
+		remove_file(opts->file->path);
 	fill_result(&r, out);
 	tear_down(&r);
 	return err;

@@ -47,7 +47,7 @@ struct tapir_recording_opts {
 
 struct tapir_recording_result {
 	struct tapir_session_stats stats;
-	size_t site_cnt; /* that matched and were put on */
+	size_t site_cnt; /* that matched a SPEC */
 	uint64_t elapsed_ns;
 	bool program_ended;
 	int program_status; /* as wait(2) has it */

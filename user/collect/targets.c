@@ -299,8 +299,18 @@ static void post_process(struct tapir_targets *t, const struct tapir_rec_process
 	tapir_proc__fini(&proc);
 }
 
+/* While a recording runs, what went wrong is a warning (and a GAP record), not its end. */
+static void warn_from(int mark)
+{
+	for (int i = mark; i < tapir_diag__cnt(); i++)
+		tapir_warn("%s", tapir_diag__line(i));
+	tapir_diag__rewind(mark);
+}
+
 static void on_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
 {
+	int mark = tapir_diag__cnt();
+
 	if (rec->kind == TAPIR_PROCESS_EXIT) {
 		tapir_map__del(&t->live, rec->tgid);
 		tapir_programs__del_tgid(t->opts.programs, rec->tgid);
@@ -312,6 +322,7 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 	/* A held process has its mappings looked at when its HELD record comes. */
 	if (rec->kind == TAPIR_PROCESS_EXEC && !t->opts.guardian)
 		see_mappings(t, rec->tgid, rec->h.time_ns, 0);
+	warn_from(mark);
 }
 
 /* The process is stopped: put the probes on, then let it go, whatever came of it. */
@@ -322,7 +333,7 @@ static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
 	tapir_guardian__hold(t->opts.guardian, rec->tgid);
 	list(t, rec->tgid);
 	see_mappings(t, rec->tgid, 0, rec->start_va);
-	tapir_diag__rewind(mark); /* a GAP record tells what went wrong */
+	warn_from(mark);
 	if (rec->inode)
 		tapir_programs__set_known_file(t->opts.programs, rec->inode, rec->dev);
 	tapir_guardian__release(t->opts.guardian, rec->tgid);
@@ -344,7 +355,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 		return;
 	/* Held processes have had their probes put on; this gives the mapping of a known file. */
 	see_mappings(t, mmap->tgid, t->opts.guardian ? 0 : mmap->time_ns, mmap->start_va);
-	tapir_diag__rewind(mark);
+	warn_from(mark);
 }
 
 size_t tapir_targets__live_cnt(struct tapir_targets *t)

@@ -70,7 +70,12 @@ static int open_path(const struct tapir_writer_opts *opts, int *out)
 	struct stat st;
 	int fd;
 
-	if (!stat(opts->path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+	if (!stat(opts->path, &st) && S_ISDIR(st.st_mode))
+		return tapir_diag__fail(-EISDIR,
+					"Cannot create the output file: path=%s, "
+					"err=-EISDIR: it is a directory",
+					opts->path);
+	if (!stat(opts->path, &st) && !S_ISREG(st.st_mode))
 		fd = open(opts->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	else
 		fd = open(opts->path, flags, 0600);
@@ -356,7 +361,7 @@ int tapir_writer__put(struct tapir_writer *w, const struct tapir_rec *rec)
 	}
 	buf_add(buf, rec, rec->size, 1, rec->time_ns, rec->time_ns);
 	w->segment_bytes += rec->size;
-	return buf->used >= FLUSH_BYTES ? flush_buf(w, buf) : 0;
+	return buf->used >= FLUSH_BYTES ? tapir_writer__flush(w) : 0;
 }
 
 /* A span that does not fit in one go is taken record by record. */
@@ -381,9 +386,10 @@ int tapir_writer__put_span(struct tapir_writer *w, const void *data, size_t len,
 		return put_each(w, data, len);
 	buf_add(buf, data, len, record_cnt, first_ns, last_ns);
 	w->segment_bytes += len;
-	return buf->used >= FLUSH_BYTES ? flush_buf(w, buf) : 0;
+	return buf->used >= FLUSH_BYTES ? tapir_writer__flush(w) : 0;
 }
 
+/* Descriptions first: where the file ends for good, what it holds has its names. */
 int tapir_writer__flush(struct tapir_writer *w)
 {
 	int err = flush_buf(w, &w->desc_buf);
