@@ -61,12 +61,17 @@ struct recording {
 
 /* ---- setting up ------------------------------------------------------------------------- */
 
-static size_t ring_share(const struct recording *r, size_t total_bytes)
+static size_t max_ring_bytes(const struct recording *r)
+{
+	return r->opts->max_ring_bytes ? r->opts->max_ring_bytes : DEFAULT_RING_BYTES;
+}
+
+/* What each ring may have of this much for all. */
+static size_t ring_share(size_t total_bytes)
 {
 	long cpu_cnt = sysconf(_SC_NPROCESSORS_CONF);
 	size_t pairs = cpu_cnt > 0 ? ((size_t)cpu_cnt + 1) / 2 : 1, bytes = MIN_RING_BYTES;
 
-	(void)r;
 	while (bytes * 2 * pairs <= total_bytes)
 		bytes *= 2;
 	return bytes;
@@ -109,9 +114,11 @@ static int check_features(const struct tapir_features *features)
 
 static int load_programs(struct recording *r)
 {
-	struct tapir_programs_opts opts = {.sz = sizeof(opts),
-					   .site_cap = SITE_CAP,
-					   .ring_bytes = ring_share(r, FIRST_RING_BYTES)};
+	size_t max = max_ring_bytes(r);
+	struct tapir_programs_opts opts = {
+		.sz = sizeof(opts),
+		.site_cap = SITE_CAP,
+		.ring_bytes = ring_share(max < FIRST_RING_BYTES ? max : FIRST_RING_BYTES)};
 	struct tapir_features features;
 	pthread_t tester;
 	int err, pid_filter = 0;
@@ -164,8 +171,7 @@ static int start_threads(struct recording *r)
 		.sz = sizeof(drain),
 		.programs = r->programs,
 		.queue = r->queue,
-		.max_ring_bytes = ring_share(r, r->opts->max_ring_bytes ? r->opts->max_ring_bytes
-									: DEFAULT_RING_BYTES),
+		.max_ring_bytes = ring_share(max_ring_bytes(r)),
 		.wait_ms = r->writer ? DRAIN_MS : LIVE_DRAIN_MS,
 	};
 	int err = tapir_session__start(&session, &r->session);
