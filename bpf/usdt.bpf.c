@@ -201,6 +201,7 @@ static __noinline long capture_nth_bytes(struct scratch *s, const struct tapir_s
 	max = TAPIR_EVENT_VAR_BYTES - 1 - used;
 	if (max > arg->max_bytes)
 		max = arg->max_bytes;
+	barrier_var(max); /* or the compiler, who knows it, takes the bound away */
 	max &= TAPIR_EVENT_VAR_BYTES - 1;
 	if (at > SLOTS_OFF + 8 * TAPIR_MAX_ARGS + TAPIR_EVENT_VAR_BYTES - 1)
 		return 1;
@@ -221,6 +222,7 @@ static __noinline long capture_nth_bytes(struct scratch *s, const struct tapir_s
 			want = max;
 			flags = TAPIR_SLOT_CUT;
 		}
+		barrier_var(want);
 		want &= TAPIR_EVENT_VAR_BYTES - 1;
 		len = want && read_user(s->rec + at, want, (void *)src) ? -1 : (long)want;
 	}

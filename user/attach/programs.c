@@ -55,7 +55,11 @@ static void raise_memlock(void)
 
 static int load_error(int err)
 {
-	if (err == -EPERM || err == -EACCES)
+	if (err == -EACCES)
+		return tapir_diag__fail(-EOPNOTSUPP,
+					"Cannot load BPF programs: this kernel's verifier refuses "
+					"them (`tapir -v` shows why; please report it)");
+	if (err == -EPERM)
 		return tapir_diag__fail(-EPERM,
 					"Cannot load BPF programs: needs CAP_BPF and CAP_PERFMON, "
 					"or root (run with sudo; `tapir doctor` says more)");
