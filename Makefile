@@ -99,15 +99,25 @@ unit: unit-bins ## unit tests only
 
 targets: $(TARGET_BIN)
 
-bench: all targets $(BENCH_BIN) ## tapir beside its peers; a few minutes
+bench: ## tapir beside its peers; a few minutes
 	$(Q)scripts/bootstrap build bench
+	$(Q)$(MAKE) --no-print-directory all targets bench-bins
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/run.py
 
-fuzz: $(FUZZ_BIN) ## each parser under libFuzzer, FUZZ_SECONDS (20) each
+fuzz: ## each parser under libFuzzer, FUZZ_SECONDS (20) each
+	$(Q)scripts/bootstrap build test
+	$(Q)$(MAKE) --no-print-directory fuzz-bins
 	$(Q)BUILD=$(BUILD) tests/fuzz/run $(or $(FUZZ_SECONDS),20)
 
-check-kernels: all targets ## boot Debian's 6.1 and 6.12 and test there
+.PHONY: fuzz-bins
+fuzz-bins: $(FUZZ_BIN)
+
+.PHONY: bench-bins
+bench-bins: $(BENCH_BIN)
+
+check-kernels: ## boot Debian's 6.1 and 6.12 and test there
 	$(Q)scripts/bootstrap build kernels
+	$(Q)$(MAKE) --no-print-directory all targets
 	$(Q)BUILD=$(BUILD) scripts/vmtest
 
 format: ## clang-format the C files

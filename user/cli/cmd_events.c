@@ -24,7 +24,7 @@ static const struct tapir_option options[] = {
 
 struct choice {
 	const char *glob;	  /* NULL: every record */
-	struct tapir_map verdict; /* probe id -> 0 or 1 */
+	struct tapir_map verdict; /* probe id -> time of its description << 1 | is it chosen */
 };
 
 static bool name_matches(const char *glob, const struct tapir_rec_probe *probe)
@@ -56,12 +56,13 @@ static bool is_chosen(struct choice *c, const struct tapir_catalog *catalog,
 		return true;
 	if (rec->type != TAPIR_REC_EVENT)
 		return false;
-	verdict = tapir_map__put(&c->verdict, ev->probe_id, &is_new);
-	if (verdict && is_new) {
-		probe = tapir_catalog__probe(catalog, ev->probe_id);
-		*verdict = probe && name_matches(c->glob, probe);
-	}
-	return verdict && *verdict;
+	probe = tapir_catalog__probe(catalog, ev->probe_id);
+	verdict = probe ? tapir_map__put(&c->verdict, ev->probe_id, &is_new) : NULL;
+	if (!verdict)
+		return false;
+	if (is_new || *verdict >> 1 != probe->h.time_ns)
+		*verdict = probe->h.time_ns << 1 | name_matches(c->glob, probe);
+	return *verdict & 1;
 }
 
 /* ---- processes, in their time ----------------------------------------------------------- */

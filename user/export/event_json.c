@@ -239,7 +239,7 @@ static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	}
 	add_stack(l, &j, "stack", ev->tgid, rec->time_ns, ev->stack_id);
 	add_stack(l, &j, "kernel_stack", ev->tgid, rec->time_ns, view.kstack_id);
-	if (ev->flags & TAPIR_EVENT_STACK_LOST)
+	if (ev->flags & TAPIR_EVENT_STACK_LOST && !ev->stack_id)
 		tapir_json__str(&j, "stack_mark", "lost");
 	end_line(&j);
 }
