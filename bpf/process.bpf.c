@@ -115,8 +115,10 @@ int BPF_PROG(tapir_exec, struct task_struct *task, pid_t old_pid, struct linux_b
 {
 	struct tapir_file_key none = {};
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
+	struct tapir_live *now = tapir_live();
 
-	if (!f || !tapir_is_wanted(task, task->tgid))
+	/* Switched off: nobody would let go of what is held. */
+	if (!f || !now || !now->enabled || !tapir_is_wanted(task, task->tgid))
 		return 0;
 	send_process(task, TAPIR_PROCESS_EXEC, BPF_CORE_READ(bprm, filename));
 	if (f->hold)

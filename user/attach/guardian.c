@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "attach/bpf_ring.h"
 #include "base/diag.h"
+#include "base/file.h"
 #include "bpf/control.h"
 
 #define HELD_CNT 1024
@@ -38,7 +39,7 @@ static int keep_only(int fd)
 	return 3;
 }
 
-static void release_unread(struct tapir_bpf_ring *ring)
+void tapir_guardian__release_unread(struct tapir_bpf_ring *ring)
 {
 	const struct tapir_rec_held *rec;
 	uint32_t len;
@@ -65,12 +66,12 @@ static void watch_over(int life_fd, struct tapir_bpf_ring *ring, const uint32_t 
 	if (n > 0)
 		_exit(0); /* said goodbye: everything was let go */
 	ring->pos = *ring->consumer_pos;
-	/* The kernel takes our parent's links away a moment after it closed this pipe. */
+	/* The kernel takes our parent's links away a moment after it closed this socket. */
 	for (int round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < HELD_CNT; i++)
 			if (held[i])
 				kill((pid_t)held[i], SIGCONT);
-		release_unread(ring);
+		tapir_guardian__release_unread(ring);
 		nanosleep(&settle, NULL);
 	}
 	_exit(0);
@@ -86,7 +87,7 @@ static int start(struct tapir_guardian *g, struct tapir_bpf_ring *ring)
 		g->held = NULL;
 		return -ENOMEM;
 	}
-	if (pipe2(fds, O_CLOEXEC))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
 		return -errno;
 	g->child = fork();
 	if (g->child == 0) {
@@ -155,8 +156,10 @@ void tapir_guardian__stop(struct tapir_guardian *g)
 	for (unsigned i = 0; g->held && i < HELD_CNT; i++)
 		if (g->held[i])
 			tapir_guardian__release(g, g->held[i]);
-	if (g->life_fd >= 0 && write(g->life_fd, "", 1) >= 0)
-		close(g->life_fd);
+	/* A child that somebody killed reads nothing: no SIGPIPE for that, and no fd left. */
+	if (g->life_fd >= 0)
+		(void)send(g->life_fd, "", 1, MSG_NOSIGNAL);
+	tapir_guard__fd(&g->life_fd);
 	if (g->child > 0)
 		waitpid(g->child, NULL, 0);
 	if (g->held)

@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+#include "attach/bpf_ring.h"
+
 struct tapir_guardian;
 
 /* control_ring_fd: see tapir_programs__control_ring_fd. *out is yours. */
@@ -22,6 +24,12 @@ int tapir_guardian__start(int control_ring_fd, struct tapir_guardian **out);
 /* A process is held / goes on: SIGCONT is sent here. */
 void tapir_guardian__hold(struct tapir_guardian *g, uint32_t tgid);
 void tapir_guardian__release(struct tapir_guardian *g, uint32_t tgid);
+
+/*
+ * Lets go of what the ring's unread records say was held, and passes over the others: for the
+ * end, when nobody looks at them any more. System calls only.
+ */
+void tapir_guardian__release_unread(struct tapir_bpf_ring *ring);
 
 /* Lets everything go, ends the child and waits for it. NULL is fine. */
 void tapir_guardian__stop(struct tapir_guardian *g);

@@ -402,6 +402,13 @@ static int check_matches(const struct recording *r)
 	return 0;
 }
 
+/* A process that was stopped for us goes on, though nobody will put probes on any more. */
+static void release_held(struct recording *r)
+{
+	if (r->guardian && r->control.data)
+		tapir_guardian__release_unread(&r->control);
+}
+
 /* Nothing more is let in; what is on its way reaches the file, and the file is closed. */
 static int finish_file(struct recording *r, int err)
 {
@@ -409,6 +416,7 @@ static int finish_file(struct recording *r, int err)
 
 	if (r->programs)
 		tapir_programs__enable(r->programs, false);
+	release_held(r);
 	tapir_drain__stop(r->drain);
 	r->drain = NULL;
 	if (r->sideband && r->session)
@@ -443,16 +451,17 @@ static void on_detach(size_t left_cnt)
 
 static void tear_down(struct recording *r)
 {
-	tapir_guardian__stop(r->guardian);
 	stopping = r;
 	tapir_images__free(r->images, r->session && r->targets ? on_detach : NULL);
 	r->images = NULL;
 	tapir_targets__free(r->targets);
 	tapir_sideband__close(r->sideband);
-	tapir_bpf_ring__close(&r->control);
 	tapir_session__free(r->session);
 	tapir_queue__free(r->queue);
 	tapir_programs__free(r->programs);
+	release_held(r); /* by a program that ran when it was switched off */
+	tapir_guardian__stop(r->guardian);
+	tapir_bpf_ring__close(&r->control);
 	tapir_command_run__free(r->program);
 	tapir_writer__free(r->writer);
 	tapir_guard__fd(&r->signal_fd);
