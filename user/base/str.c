@@ -210,6 +210,17 @@ bool tapir_glob__match(const char *glob, const char *text)
 	return !*glob;
 }
 
+size_t tapir_glob__element_len(const char *glob)
+{
+	const char *behind = glob;
+
+	if (*glob == '[')
+		match_set(&behind, '[');
+	else
+		behind += *glob == '\\' && glob[1] ? 2 : 1;
+	return (size_t)(behind - glob);
+}
+
 bool tapir_glob__is_plain(const char *glob)
 {
 	return !glob[strcspn(glob, "*?[\\")];

@@ -36,6 +36,8 @@ void tapir_str__pad(struct tapir_str *s, size_t from, size_t width); /* spaces u
 
 /* Shell glob (* ? [a-z] [!a-z] \x) over the whole text; no allocation, linear in len x stars. */
 bool tapir_glob__match(const char *glob, const char *text);
+/* Bytes of the first element of a glob that does not end here: a star, a set, a character. */
+size_t tapir_glob__element_len(const char *glob);
 bool tapir_glob__is_plain(const char *glob); /* no wildcard in it */
 
 /* Whole-string decimal or 0x number. false: not one, or out of [min, max]; out untouched. */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "collect/comm_glob.h"
 #include "collect/targets.h"
 
 static int add_comms(const struct tapir_word_list *comms, struct tapir_filter *out)
@@ -15,7 +16,7 @@ static int add_comms(const struct tapir_word_list *comms, struct tapir_filter *o
 		if (tapir_comm_glob__compile(comms->data[i], &out->comms[i]))
 			return tapir_diag__fail(
 				-EINVAL,
-				"--comm %s: longer than %d characters; the kernel keeps "
+				"--comm %s: longer than %d elements; the kernel keeps "
 				"only 15 of a name",
 				comms->data[i], TAPIR_COMM_GLOB_MAX);
 	out->comm_cnt = (uint32_t)comms->cnt;
