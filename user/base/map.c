@@ -107,6 +107,7 @@ uint64_t tapir_hash__bytes(uint64_t hash, const void *data, size_t len)
 		hash = tapir_hash__mix(hash, word);
 	}
 	word = len;
-	memcpy((char *)&word + 1, p, len);
+	if (len) /* data may be NULL when there is none */
+		memcpy((char *)&word + 1, p, len);
 	return tapir_hash__mix(hash, word);
 }
