@@ -45,9 +45,12 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 
 struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame)
 {
-	const char *slash =
-		frame->module.len ? memrchr(frame->module.data, '/', frame->module.len) : NULL;
-	size_t dir_len = slash ? (size_t)(slash + 1 - frame->module.data) : 0;
+	struct tapir_sv name = frame->module;
+	const char *slash = name.len ? memrchr(name.data, '/', name.len) : NULL;
 
-	return (struct tapir_sv){frame->module.data + dir_len, frame->module.len - dir_len};
+	if (slash) {
+		name.len -= (size_t)(slash + 1 - name.data);
+		name.data = slash + 1;
+	}
+	return name;
 }
