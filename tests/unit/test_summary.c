@@ -158,14 +158,91 @@ static void stacks_have_functions_or_places(void **state)
 	feed_stack(f, 100, 0xabc);
 	feed_event(f, 1, 100, 0xabc);
 	feed_event(f, 1, 100, 0xabc);
-	feed_event(f, 1, 100, 0xdef); /* was never described: in no row, and counted so */
+	feed_event(f, 1, 100, 0xdef); /* was never described */
 	assert_int_equal(f->summary.stacks.cnt, 1);
-	assert_int_equal(f->summary.more, 1);
+	assert_int_equal(f->summary.no_stack_cnt, 1);
+	assert_int_equal(f->summary.more, 0);
 	row = &f->summary.stacks.data[0];
 	assert_int_equal(row->events, 2);
 	assert_int_equal(row->function_cnt, 2);
 	assert_string_equal(f->summary.functions.data[row->functions[0]].name, "main");
 	assert_string_equal(f->summary.functions.data[row->functions[1]].name, "x+0x300");
+}
+
+/* Other lines of the same functions, and the same program in another process. */
+static void stacks_are_one_row_when_functions_are_the_same(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_stack stack = {.stack_id = 0xabd};
+	uint64_t frames_va[] = {0x400150, 0x400300};
+
+	feed_probe(f, 1, SV("a"));
+	feed_probe(f, 2, SV("b"));
+	feed_stack(f, 100, 0xabc);
+	feed_stack(f, 200, 0xabc);
+	feed(f, tapir_recbuf__stack(&f->buf, &stack, frames_va, 2));
+	feed_event(f, 1, 100, 0xabc);
+	feed_event(f, 1, 100, 0xabd);
+	feed_event(f, 1, 200, 0xabc);
+	feed_event(f, 2, 100, 0xabc); /* another event: another row */
+	assert_int_equal(f->summary.stacks.cnt, 2);
+	assert_int_equal(f->summary.stacks.data[0].events, 3);
+	assert_int_equal(f->summary.stacks.data[1].events, 1);
+}
+
+static void tables_are_sorted_and_stacks_still_name_their_rows(void **state)
+{
+	struct fixture *f = *state;
+	const struct tapir_stack_row *row;
+
+	feed_probe(f, 1, SV("seldom"));
+	feed_probe(f, 2, SV("often"));
+	feed_stack(f, 100, 0xabc);
+	feed_event(f, 1, 100, 0);
+	for (int i = 0; i < 3; i++)
+		feed_event(f, 2, 100, 0xabc);
+	assert_int_equal(tapir_summary__sort(&f->summary), 0);
+	assert_string_equal(f->summary.events.data[0].event, "often");
+	assert_string_equal(f->summary.events.data[1].event, "seldom");
+	row = &f->summary.stacks.data[0];
+	assert_string_equal(f->summary.events.data[row->event].event, "often");
+	assert_string_equal(f->summary.functions.data[row->functions[0]].name, "main");
+}
+
+static void functions_come_by_their_samples(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_sample sample = {.tgid = 100, .tid = 100, .stack_id = 0xabc};
+	struct tapir_rec_stack stack = {.stack_id = 0xabd};
+	uint64_t frames_va[] = {0x400300};
+
+	feed_stack(f, 100, 0xabc);
+	feed(f, tapir_recbuf__stack(&f->buf, &stack, frames_va, 1));
+	tapir_rec__init(&sample.h, TAPIR_REC_SAMPLE, sizeof(sample), 50);
+	feed(f, &sample.h);
+	sample.stack_id = 0xabd;
+	feed(f, &sample.h);
+	feed(f, &sample.h);
+	assert_int_equal(tapir_summary__sort(&f->summary), 0);
+	assert_string_equal(f->summary.functions.data[0].name, "x+0x300");
+	assert_int_equal(f->summary.functions.data[0].samples, 2);
+	assert_int_equal(f->summary.functions.data[1].samples, 1);
+	assert_int_equal(f->summary.sample_named_cnt, 1);
+}
+
+static void child_has_its_parents_program_when_it_does_not_exec(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_process parent = {.tgid = 100};
+	struct tapir_rec_process child = {
+		.tgid = 101, .parent_tgid = 100, .kind = TAPIR_PROCESS_FORK};
+
+	feed(f, tapir_recbuf__process(&f->buf, &parent, SV("p"), SV("/bin/p"), SV(""), SV("")));
+	feed(f, tapir_recbuf__process(&f->buf, &child, SV("p"), SV(""), SV(""), SV("")));
+	assert_string_equal(f->summary.processes.data[1].exe, "/bin/p");
+	child.kind = TAPIR_PROCESS_EXEC;
+	feed(f, tapir_recbuf__process(&f->buf, &child, SV("q"), SV("/bin/q"), SV(""), SV("")));
+	assert_string_equal(f->summary.processes.data[1].exe, "/bin/q");
 }
 
 static void samples_count_for_their_innermost_function(void **state)
@@ -197,6 +274,38 @@ static void tables_are_bounded_when_file_is_hostile(void **state)
 	assert_int_equal(f->summary.events.data[0].captured, TAPIR_SUMMARY_MAX_ROWS + 10);
 }
 
+static void keys_are_bounded_when_file_is_hostile(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t cnt = TAPIR_SUMMARY_MAX_KEYS + 1000;
+
+	feed_probe(f, 1, SV("a"));
+	for (uint32_t id = 1; id <= cnt; id++)
+		feed_event(f, id, id, id);
+	assert_int_equal(f->summary.event_cnt, cnt);
+	assert_true(f->summary.event_by_probe.cnt <= TAPIR_SUMMARY_MAX_KEYS);
+	assert_true(f->summary.process_by_pid.cnt <= TAPIR_SUMMARY_MAX_KEYS);
+	assert_true(f->summary.more > 0);
+	assert_false(f->summary.failed);
+}
+
+static void text_is_bounded_when_file_is_hostile(void **state)
+{
+	static char path[4096];
+	struct fixture *f = *state;
+	struct tapir_rec_gap gap = {.tgid = 1, .reason = TAPIR_GAP_ATTACH_LATE};
+	struct tapir_sv sv = {path, sizeof(path)};
+	size_t kept_bytes = 0;
+
+	memset(path, 'x', sizeof(path));
+	for (unsigned i = 0; i < TAPIR_SUMMARY_MAX_ROWS; i++)
+		feed(f, tapir_recbuf__gap(&f->buf, &gap, sv));
+	for (size_t i = 0; i < f->summary.gaps.cnt; i++)
+		kept_bytes += strlen(f->summary.gaps.data[i].path);
+	assert_true(kept_bytes <= TAPIR_SUMMARY_MAX_TEXT_BYTES);
+	assert_true(f->summary.more > 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -206,8 +315,14 @@ int main(void)
 		TEST(losses_are_kept_by_event_and_by_cause),
 		TEST(processes_come_by_their_events),
 		TEST(stacks_have_functions_or_places),
+		TEST(stacks_are_one_row_when_functions_are_the_same),
+		TEST(tables_are_sorted_and_stacks_still_name_their_rows),
 		TEST(samples_count_for_their_innermost_function),
+		TEST(functions_come_by_their_samples),
+		TEST(child_has_its_parents_program_when_it_does_not_exec),
 		TEST(tables_are_bounded_when_file_is_hostile),
+		TEST(keys_are_bounded_when_file_is_hostile),
+		TEST(text_is_bounded_when_file_is_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,10 +14,28 @@
 
 static char *copy(struct tapir_summary *s, struct tapir_sv sv)
 {
-	char *text = strndup(sv.data ? sv.data : "", sv.len);
+	char *text;
 
+	if (sv.len > TAPIR_SUMMARY_MAX_TEXT_BYTES - s->text_bytes) {
+		sv.len = 0;
+		s->more++;
+	}
+	s->text_bytes += sv.len;
+	text = strndup(sv.data ? sv.data : "", sv.len);
 	s->failed |= !text;
 	return text;
+}
+
+/* A name that changes often takes no more of the text's bytes than its last value. */
+static void replace(struct tapir_summary *s, char **text, struct tapir_sv sv)
+{
+	size_t old_bytes = *text ? strlen(*text) : 0;
+
+	if (old_bytes == sv.len && !memcmp(*text ? *text : "", sv.data, sv.len))
+		return;
+	s->text_bytes -= old_bytes;
+	free(*text);
+	*text = copy(s, sv);
 }
 
 static uint64_t hash_sv(uint64_t hash, struct tapir_sv sv)
@@ -25,11 +43,15 @@ static uint64_t hash_sv(uint64_t hash, struct tapir_sv sv)
 	return tapir_hash__bytes(tapir_hash__mix(hash, sv.len), sv.data, sv.len);
 }
 
-/* The value's place for a key that may be new; NULL: out of memory. */
+/* The value's place for a key that may be new; NULL: too many keys, or out of memory. */
 static uint64_t *place(struct tapir_summary *s, struct tapir_map *map, uint64_t key, bool *is_new)
 {
-	uint64_t *slot = tapir_map__put(map, key, is_new);
+	uint64_t *slot;
 
+	*is_new = false;
+	if (map->cnt >= TAPIR_SUMMARY_MAX_KEYS)
+		return tapir_map__get(map, key);
+	slot = tapir_map__put(map, key, is_new);
 	s->failed |= !slot;
 	return slot;
 }
@@ -57,6 +79,7 @@ static uint64_t new_event_row(struct tapir_summary *s, const struct tapir_rec_pr
 		return NO_ROW;
 	row.provider = copy(s, view.provider);
 	row.event = copy(s, rec ? view.event : tapir_sv__of("(not described)"));
+	row.made_idx = (uint32_t)s->events.cnt;
 	if (tapir_vec__push(&s->events, row))
 		*by_name = s->events.cnt - 1;
 	else
@@ -104,14 +127,21 @@ static void name_process(struct tapir_summary *s, uint32_t pid, struct tapir_sv 
 	if (idx == NO_ROW)
 		return;
 	row = &s->processes.data[idx];
-	if (comm.len) {
-		free(row->comm);
-		row->comm = copy(s, comm);
-	}
-	if (exe.len) {
-		free(row->exe);
-		row->exe = copy(s, exe);
-	}
+	if (comm.len)
+		replace(s, &row->comm, comm);
+	if (exe.len)
+		replace(s, &row->exe, exe);
+}
+
+/* A forked child runs its parent's program until it says another one. */
+static void inherit_program(struct tapir_summary *s, uint32_t pid, uint32_t parent_pid)
+{
+	uint64_t child = process_row(s, pid);
+	const uint64_t *parent = tapir_map__get(&s->process_by_pid, parent_pid);
+
+	if (child == NO_ROW || !parent || *parent == NO_ROW || *parent == child)
+		return;
+	replace(s, &s->processes.data[child].exe, tapir_sv__of(s->processes.data[*parent].exe));
 }
 
 static uint64_t function_row(struct tapir_summary *s, const struct tapir_frame *frame)
@@ -136,6 +166,7 @@ static uint64_t function_row(struct tapir_summary *s, const struct tapir_frame *
 		if (s->functions.cnt < TAPIR_SUMMARY_MAX_ROWS) {
 			row.name = copy(s, name);
 			row.module = copy(s, frame->module);
+			row.made_idx = (uint32_t)s->functions.cnt;
 			if (tapir_vec__push(&s->functions, row))
 				*idx = s->functions.cnt - 1;
 		}
@@ -146,19 +177,42 @@ static uint64_t function_row(struct tapir_summary *s, const struct tapir_frame *
 
 /* ---- stacks ----------------------------------------------------------------------------- */
 
-static uint64_t new_stack_row(struct tapir_summary *s, const struct tapir_catalog *catalog,
-			      const struct tapir_rec_event *ev, uint64_t event)
+/* The row of these functions, which it takes if it is new. */
+static uint64_t stack_row(struct tapir_summary *s, struct tapir_stack_row *row)
 {
-	const struct tapir_rec_stack *rec = tapir_catalog__stack(catalog, ev->stack_id);
+	uint64_t key = tapir_hash__bytes(tapir_hash__mix(3, row->event), row->functions,
+					 row->function_cnt * sizeof(*row->functions));
+	bool is_new = false;
+	uint64_t *idx = place(s, &s->stack_by_functions, key, &is_new);
+
+	if (!idx || !is_new)
+		return idx ? *idx : NO_ROW;
+	*idx = NO_ROW;
+	if (s->stacks.cnt == TAPIR_SUMMARY_MAX_STACKS)
+		return NO_ROW;
+	if (!tapir_vec__push(&s->stacks, *row)) {
+		s->failed = true;
+		return NO_ROW;
+	}
+	row->functions = NULL;
+	*idx = s->stacks.cnt - 1;
+	return *idx;
+}
+
+static uint64_t resolve_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
+			      const struct tapir_rec_event *ev, const struct tapir_rec_stack *rec,
+			      uint64_t event)
+{
 	struct tapir_stack_row row = {.event = (uint32_t)event};
 	struct tapir_stack_view view;
+	uint64_t idx;
 
-	if (!rec || s->stacks.cnt == TAPIR_SUMMARY_MAX_STACKS)
-		return NO_ROW;
 	tapir_stack_view__of(&rec->h, &view);
 	row.functions = calloc(rec->frame_cnt + 1u, sizeof(*row.functions));
-	if (!row.functions)
+	if (!row.functions) {
+		s->failed = true;
 		return NO_ROW;
+	}
 	for (unsigned i = 0; i < rec->frame_cnt; i++) {
 		struct tapir_frame frame =
 			tapir_frame__of(catalog, ev->tgid, ev->h.time_ns, &view, i);
@@ -167,25 +221,34 @@ static uint64_t new_stack_row(struct tapir_summary *s, const struct tapir_catalo
 		if (function != NO_ROW)
 			row.functions[row.function_cnt++] = (uint32_t)function;
 	}
-	if (tapir_vec__push(&s->stacks, row))
-		return s->stacks.cnt - 1;
+	idx = stack_row(s, &row);
 	free(row.functions);
-	return NO_ROW;
+	return idx;
 }
 
 static void count_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
 			const struct tapir_rec_event *ev, uint64_t event)
 {
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(ev->stack_id, event), ev->tgid);
+	/* Small numbers first, each mixed before the next: 0xabc ^ 1 and 0xabd ^ 0 are one key. */
+	uint64_t key =
+		tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(4, event), ev->tgid), ev->stack_id);
+	const uint64_t *known = tapir_map__get(&s->stack_by_id, key);
+	const struct tapir_rec_stack *rec;
+	uint64_t idx = known ? *known : NO_ROW, *slot;
 	bool is_new = false;
-	uint64_t *idx = place(s, &s->stack_by_id, key, &is_new);
 
-	if (!idx)
-		return;
-	if (is_new)
-		*idx = new_stack_row(s, catalog, ev, event);
-	if (*idx != NO_ROW)
-		s->stacks.data[*idx].events++;
+	if (!known) {
+		rec = tapir_catalog__stack(catalog, ev->stack_id);
+		if (!rec) {
+			s->no_stack_cnt++;
+			return;
+		}
+		slot = place(s, &s->stack_by_id, key, &is_new);
+		if (slot)
+			*slot = idx = resolve_stack(s, catalog, ev, rec, event);
+	}
+	if (idx != NO_ROW)
+		s->stacks.data[idx].events++;
 	else
 		s->more++;
 }
@@ -201,6 +264,8 @@ static void add_event(struct tapir_summary *s, const struct tapir_catalog *catal
 	s->event_cnt++;
 	if (process != NO_ROW)
 		s->processes.data[process].events++;
+	else
+		s->more++;
 	if (event == NO_ROW) {
 		s->more++;
 		return;
@@ -223,6 +288,8 @@ static void add_sample(struct tapir_summary *s, const struct tapir_catalog *cata
 	s->sample_cnt++;
 	if (process != NO_ROW)
 		s->processes.data[process].samples++;
+	else
+		s->more++;
 	if (!stack || !stack->frame_cnt)
 		return;
 	tapir_stack_view__of(&stack->h, &view);
@@ -258,6 +325,8 @@ static void add_process(struct tapir_summary *s, const struct tapir_catalog *cat
 
 	(void)catalog;
 	tapir_process_view__of(rec, &view);
+	if (view.rec->kind == TAPIR_PROCESS_FORK && !view.exe.len)
+		inherit_program(s, view.rec->tgid, view.rec->parent_tgid);
 	name_process(s, view.rec->tgid, view.comm, view.exe);
 }
 
@@ -332,39 +401,6 @@ void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *cat
 		adders[rec->type](s, catalog, rec);
 }
 
-/* ---- afterwards ------------------------------------------------------------------------- */
-
-static int more_first(uint64_t a, uint64_t b)
-{
-	return a > b ? -1 : a < b;
-}
-
-static int by_process_events(const void *a, const void *b)
-{
-	const struct tapir_process_row *x = a, *y = b;
-	int order = more_first(x->events + x->samples, y->events + y->samples);
-
-	return order ? order : more_first(y->pid, x->pid);
-}
-
-static int by_stack_events(const void *a, const void *b)
-{
-	const struct tapir_stack_row *x = a, *y = b;
-
-	return more_first(x->events, y->events);
-}
-
-void tapir_summary__sort(struct tapir_summary *s)
-{
-	if (s->processes.cnt)
-		qsort(s->processes.data, s->processes.cnt, sizeof(*s->processes.data),
-		      by_process_events);
-	if (s->stacks.cnt)
-		qsort(s->stacks.data, s->stacks.cnt, sizeof(*s->stacks.data), by_stack_events);
-	tapir_map__clear(&s->process_by_pid); /* these point to rows that moved */
-	tapir_map__clear(&s->stack_by_id);
-}
-
 void tapir_summary__fini(struct tapir_summary *s)
 {
 	for (size_t i = 0; i < s->events.cnt; i++) {
@@ -398,6 +434,7 @@ void tapir_summary__fini(struct tapir_summary *s)
 	tapir_map__fini(&s->process_by_pid);
 	tapir_map__fini(&s->function_by_name);
 	tapir_map__fini(&s->stack_by_id);
+	tapir_map__fini(&s->stack_by_functions);
 }
 
 uint64_t tapir_summary__lost(const struct tapir_summary *s, int kind)

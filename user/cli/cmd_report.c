@@ -40,6 +40,8 @@ static int report(const char *path, const struct args *args)
 	if (err)
 		return err;
 	err = read_all(reader, &summary);
+	if (!err)
+		err = tapir_summary__sort(&summary);
 	if (!err) {
 		struct tapir_report_view view = {.path = path,
 						 .summary = &summary,
@@ -47,7 +49,6 @@ static int report(const char *path, const struct args *args)
 						 .stats = tapir_reader__stats(reader),
 						 .all_rows = args->all};
 
-		tapir_summary__sort(&summary);
 		if (args->json)
 			tapir_report__write_json(&view, &out);
 		else

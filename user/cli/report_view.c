@@ -4,13 +4,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "cli/recorder.h"
 #include "cli/table.h"
@@ -18,10 +17,15 @@
 #define ROWS_SHOWN   20
 #define STACKS_SHOWN 10
 
+bool tapir_report__is_damaged(const struct tapir_reader_stats *stats)
+{
+	return stats->bad_chunks || stats->bytes_skipped || stats->malformed_records ||
+	       stats->missing_chunks;
+}
+
 int tapir_report__check_damage(const char *path, const struct tapir_reader_stats *stats)
 {
-	if (stats->bad_chunks || stats->bytes_skipped || stats->malformed_records ||
-	    stats->missing_chunks)
+	if (tapir_report__is_damaged(stats))
 		return tapir_diag__fail(-EBADMSG,
 					"%s is damaged: what could be read is above; %" PRIu64
 					" chunks are bad or missing, %" PRIu64 " bytes and %" PRIu64
@@ -35,14 +39,14 @@ int tapir_report__check_damage(const char *path, const struct tapir_reader_stats
 	return 0;
 }
 
-static uint64_t duration_ns(const struct tapir_report_view *v)
+uint64_t tapir_report__duration_ns(const struct tapir_report_view *v)
 {
 	uint64_t from_ns = v->stats->created_ns, until_ns = v->summary->last_ns;
 
 	return until_ns > from_ns ? until_ns - from_ns : 0;
 }
 
-static void add_utc(struct tapir_str *out, uint64_t utc_ns)
+void tapir_report__add_utc(struct tapir_str *out, uint64_t utc_ns)
 {
 	time_t when = (time_t)(utc_ns / TAPIR_NS_PER_SEC);
 	char text[32];
@@ -64,30 +68,71 @@ static void add_printable(struct tapir_str *out, const char *text)
 	tapir_str__add_printable(out, text, strlen(text));
 }
 
-static void write_head(const struct tapir_report_view *v, struct tapir_str *out)
+static void add_duration(struct tapir_str *out, uint64_t ns)
 {
-	const struct tapir_summary *s = v->summary;
-	const char *kernel = tapir_summary__meta(s, "kernel");
-	const char *command = tapir_summary__meta(s, "command");
-	uint64_t lost = tapir_summary__lost(s, TAPIR_LOSS_KIND_EVENT);
+	if (ns < TAPIR_NS_PER_SEC)
+		tapir_str__addf(out, "%.1f ms", (double)ns / 1e6);
+	else
+		tapir_str__addf(out, "%.1f s", (double)ns / 1e9);
+}
+
+/* Of how many processes there are events; others are in the file as their parents. */
+static size_t firing_processes(const struct tapir_summary *s)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < s->processes.cnt; i++)
+		cnt += s->processes.data[i].events > 0;
+	return cnt;
+}
+
+static void write_head(const struct tapir_report_view *v, const struct tapir_palette *p,
+		       struct tapir_str *out)
+{
+	const char *kernel = tapir_summary__meta(v->summary, "kernel");
+	const char *machine = tapir_summary__meta(v->summary, "machine");
+	const char *host = tapir_summary__meta(v->summary, "host");
+	const char *command = tapir_summary__meta(v->summary, "command");
 
 	add_printable(out, v->path);
-	tapir_str__addf(out, ": %.1f s from ", (double)duration_ns(v) / 1e9);
-	add_utc(out, v->stats->created_utc_ns);
+	tapir_str__adds(out, ": ");
+	add_duration(out, tapir_report__duration_ns(v));
+	tapir_str__adds(out, " from ");
+	tapir_report__add_utc(out, v->stats->created_utc_ns);
+	if (host) {
+		tapir_str__adds(out, " on ");
+		add_printable(out, host);
+	}
 	if (kernel) {
-		tapir_str__adds(out, " on Linux ");
+		tapir_str__adds(out, host ? ", Linux " : " on Linux ");
 		add_printable(out, kernel);
+	}
+	if (machine) {
+		tapir_str__addc(out, ' ');
+		add_printable(out, machine);
 	}
 	if (command) {
 		tapir_str__adds(out, "\ncommand: ");
 		add_printable(out, command);
 	}
 	tapir_str__addc(out, '\n');
+	if (tapir_report__is_damaged(v->stats))
+		tapir_str__addf(out, "%sdamaged%s: below is what could be read\n", p->red, p->off);
+	else if (v->stats->cut)
+		tapir_str__addf(out, "%sno end%s: below is what was written until then\n",
+				p->yellow, p->off);
+}
+
+static void write_totals(const struct tapir_report_view *v, struct tapir_str *out)
+{
+	const struct tapir_summary *s = v->summary;
+	size_t process_cnt = firing_processes(s);
+
 	tapir_recorder__add_count(out, s->event_cnt);
 	tapir_str__addf(out, " event%s of %zu kind%s from %zu process%s, ", plural(s->event_cnt),
-			s->events.cnt, plural(s->events.cnt), s->processes.cnt,
-			s->processes.cnt == 1 ? "" : "es");
-	tapir_recorder__add_count(out, lost);
+			s->events.cnt, plural(s->events.cnt), process_cnt,
+			process_cnt == 1 ? "" : "es");
+	tapir_recorder__add_count(out, tapir_summary__lost(s, TAPIR_LOSS_KIND_EVENT));
 	tapir_str__adds(out, " lost\n");
 }
 
@@ -112,7 +157,15 @@ static void write_losses(const struct tapir_report_view *v, const struct tapir_p
 					? "no probes could be attached to"
 					: "probes were attached late to");
 		add_printable(out, gap->path);
-		tapir_str__addf(out, " (%.1f ms)\n", (double)(gap->until_ns - gap->from_ns) / 1e6);
+		if (gap->until_ns >= gap->from_ns)
+			tapir_str__addf(out, " (%.1f ms)",
+					(double)(gap->until_ns - gap->from_ns) / 1e6);
+		tapir_str__addc(out, '\n');
+	}
+	if (v->summary->no_stack_cnt) {
+		tapir_str__addf(out, "%sincomplete%s ", p->yellow, p->off);
+		tapir_recorder__add_count(out, v->summary->no_stack_cnt);
+		tapir_str__adds(out, ": the stack of the event is not in the file\n");
 	}
 	if (v->summary->more)
 		tapir_str__addf(out, "%" PRIu64 " things are in no row below: there are too many\n",
@@ -141,15 +194,6 @@ static void cell_rate(struct tapir_table *table, uint64_t cnt, uint64_t ns)
 	tapir_str__fini(&text);
 }
 
-static int by_captured(const void *a, const void *b)
-{
-	const struct tapir_event_row *x = *(struct tapir_event_row *const *)a;
-	const struct tapir_event_row *y = *(struct tapir_event_row *const *)b;
-	uint64_t left = x->captured + x->lost, right = y->captured + y->lost;
-
-	return left > right ? -1 : left < right;
-}
-
 static void end_table(struct tapir_table *table, size_t cnt, size_t shown,
 		      const struct tapir_palette *p, struct tapir_str *out)
 {
@@ -167,27 +211,52 @@ static void write_events(const struct tapir_report_view *v, const struct tapir_p
 	struct tapir_table table = {.titles = titles};
 	size_t cnt = v->summary->events.cnt,
 	       shown = v->all_rows || cnt < ROWS_SHOWN ? cnt : ROWS_SHOWN;
-	const struct tapir_event_row **rows = calloc(cnt + 1, sizeof(*rows));
 	struct tapir_str name = {};
 
-	if (!rows || !cnt) {
-		free(rows);
+	if (!cnt)
 		return;
-	}
-	for (size_t i = 0; i < cnt; i++)
-		rows[i] = &v->summary->events.data[i];
-	qsort(rows, cnt, sizeof(*rows), by_captured);
 	for (size_t i = 0; i < shown; i++) {
+		const struct tapir_event_row *row = &v->summary->events.data[i];
+
 		tapir_str__clear(&name);
-		tapir_str__addf(&name, "%s:%s", rows[i]->provider, rows[i]->event);
+		if (*row->provider)
+			tapir_str__addf(&name, "%s:", row->provider);
+		tapir_str__adds(&name, row->event);
 		tapir_table__cell(&table, name.data ? name.data : "");
-		cell_count(&table, rows[i]->captured);
-		cell_rate(&table, rows[i]->captured, duration_ns(v));
-		cell_count(&table, rows[i]->lost);
+		cell_count(&table, row->captured);
+		cell_rate(&table, row->captured, tapir_report__duration_ns(v));
+		cell_count(&table, row->lost);
 	}
 	end_table(&table, cnt, shown, p, out);
 	tapir_str__fini(&name);
-	free(rows);
+}
+
+/* Where the CPU samples were taken. */
+static void write_functions(const struct tapir_report_view *v, const struct tapir_palette *p,
+			    struct tapir_str *out)
+{
+	static const char *const titles[] = {"FUNCTION", ">SAMPLES", ">SHARE", "MODULE", NULL};
+	struct tapir_table table = {.titles = titles};
+	const struct tapir_summary *s = v->summary;
+	size_t cnt = 0, shown;
+	char share[16];
+
+	while (cnt < s->functions.cnt && s->functions.data[cnt].samples)
+		cnt++;
+	if (!cnt)
+		return;
+	shown = v->all_rows || cnt < ROWS_SHOWN ? cnt : ROWS_SHOWN;
+	for (size_t i = 0; i < shown; i++) {
+		const struct tapir_function_row *row = &s->functions.data[i];
+
+		snprintf(share, sizeof(share), "%.1f%%",
+			 100.0 * (double)row->samples / (double)s->sample_cnt);
+		tapir_table__cell(&table, row->name);
+		cell_count(&table, row->samples);
+		tapir_table__cell(&table, share);
+		tapir_table__cell(&table, row->module);
+	}
+	end_table(&table, cnt, shown, p, out);
 }
 
 static void write_processes(const struct tapir_report_view *v, const struct tapir_palette *p,
@@ -265,7 +334,8 @@ static void write_stacks(const struct tapir_report_view *v, const struct tapir_p
 		const struct tapir_event_row *event = &v->summary->events.data[row->event];
 
 		add_printable(out, event->provider);
-		tapir_str__addc(out, ':');
+		if (*event->provider)
+			tapir_str__addc(out, ':');
 		add_printable(out, event->event);
 		tapir_str__addc(out, '\n');
 		write_stack(v, row, columns, out);
@@ -277,142 +347,11 @@ static void write_stacks(const struct tapir_report_view *v, const struct tapir_p
 void tapir_report__write_text(const struct tapir_report_view *v, const struct tapir_palette *p,
 			      struct tapir_str *out)
 {
-	write_head(v, out);
+	write_head(v, p, out);
+	write_totals(v, out);
 	write_losses(v, p, out);
 	write_events(v, p, out);
 	write_processes(v, p, out);
+	write_functions(v, p, out);
 	write_stacks(v, p, out);
-}
-
-/* ---- JSON ------------------------------------------------------------------------------- */
-
-/* The causes of one kind as an object: {"ring_full": 12}. */
-static void json_losses(struct tapir_json *j, const char *key, const struct tapir_summary *s,
-			int kind)
-{
-	tapir_json__open(j, key, '{');
-	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++)
-		if (s->lost[cause] && tapir_loss__kind(cause) == kind)
-			tapir_json__u64(j, tapir_loss__name(cause), s->lost[cause]);
-	tapir_json__close(j, '}');
-}
-
-static void json_events(struct tapir_json *j, const struct tapir_summary *s)
-{
-	tapir_json__open(j, "events", '[');
-	for (size_t i = 0; i < s->events.cnt; i++) {
-		tapir_json__open(j, NULL, '{');
-		tapir_json__str(j, "provider", s->events.data[i].provider);
-		tapir_json__str(j, "event", s->events.data[i].event);
-		tapir_json__u64(j, "captured", s->events.data[i].captured);
-		tapir_json__u64(j, "lost", s->events.data[i].lost);
-		tapir_json__close(j, '}');
-	}
-	tapir_json__close(j, ']');
-	tapir_json__open(j, "samples", '{');
-	tapir_json__u64(j, "captured", s->sample_cnt);
-	tapir_json__u64(j, "lost", 0);
-	tapir_json__u64(j, "named", s->sample_named_cnt);
-	tapir_json__close(j, '}');
-	tapir_json__u64(j, "switches", s->switch_cnt);
-}
-
-static void json_processes(struct tapir_json *j, const struct tapir_summary *s)
-{
-	tapir_json__open(j, "processes", '[');
-	for (size_t i = 0; i < s->processes.cnt; i++) {
-		const struct tapir_process_row *row = &s->processes.data[i];
-
-		tapir_json__open(j, NULL, '{');
-		tapir_json__u64(j, "pid", row->pid);
-		tapir_json__str(j, "comm", *row->comm ? row->comm : NULL);
-		tapir_json__str(j, "exe", *row->exe ? row->exe : NULL);
-		tapir_json__u64(j, "events", row->events);
-		tapir_json__u64(j, "samples", row->samples);
-		tapir_json__close(j, '}');
-	}
-	tapir_json__close(j, ']');
-}
-
-static void json_functions(struct tapir_json *j, const struct tapir_summary *s)
-{
-	tapir_json__open(j, "functions", '[');
-	for (size_t i = 0; i < s->functions.cnt; i++) {
-		const struct tapir_function_row *row = &s->functions.data[i];
-
-		if (!row->samples)
-			continue;
-		tapir_json__open(j, NULL, '{');
-		tapir_json__str(j, "name", row->name);
-		tapir_json__str(j, "module", *row->module ? row->module : NULL);
-		tapir_json__u64(j, "samples", row->samples);
-		tapir_json__close(j, '}');
-	}
-	tapir_json__close(j, ']');
-}
-
-static void json_stacks(struct tapir_json *j, const struct tapir_summary *s)
-{
-	tapir_json__open(j, "stacks", '[');
-	for (size_t i = 0; i < s->stacks.cnt; i++) {
-		const struct tapir_stack_row *row = &s->stacks.data[i];
-
-		tapir_json__open(j, NULL, '{');
-		tapir_json__str(j, "provider", s->events.data[row->event].provider);
-		tapir_json__str(j, "event", s->events.data[row->event].event);
-		tapir_json__u64(j, "events", row->events);
-		tapir_json__open(j, "functions", '[');
-		for (uint32_t f = 0; f < row->function_cnt; f++)
-			tapir_json__str(j, NULL, s->functions.data[row->functions[f]].name);
-		tapir_json__close(j, ']');
-		tapir_json__close(j, '}');
-	}
-	tapir_json__close(j, ']');
-}
-
-static void json_gaps(struct tapir_json *j, const struct tapir_summary *s)
-{
-	tapir_json__open(j, "gaps", '[');
-	for (size_t i = 0; i < s->gaps.cnt; i++) {
-		const struct tapir_gap_row *gap = &s->gaps.data[i];
-
-		tapir_json__open(j, NULL, '{');
-		tapir_json__u64(j, "pid", gap->pid);
-		tapir_json__str(j, "reason",
-				gap->reason == TAPIR_GAP_ATTACH_FAILED ? "attach_failed"
-								       : "attach_late");
-		tapir_json__str(j, "path", gap->path);
-		tapir_json__u64(j, "from_ns", gap->from_ns);
-		tapir_json__u64(j, "until_ns", gap->until_ns);
-		tapir_json__close(j, '}');
-	}
-	tapir_json__close(j, ']');
-}
-
-void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_str *out)
-{
-	const struct tapir_summary *s = v->summary;
-	struct tapir_json j = tapir_json__to(out);
-	struct tapir_str utc = {};
-
-	add_utc(&utc, v->stats->created_utc_ns);
-	tapir_json__open(&j, NULL, '{');
-	tapir_json__u64(&j, "duration_ns", duration_ns(v));
-	tapir_json__str(&j, "utc", utc.data);
-	json_events(&j, s);
-	json_processes(&j, s);
-	json_losses(&j, "lost", s, TAPIR_LOSS_KIND_EVENT);
-	json_losses(&j, "incomplete", s, TAPIR_LOSS_KIND_PART);
-	json_losses(&j, "not_wanted", s, TAPIR_LOSS_KIND_INFO);
-	json_functions(&j, s);
-	json_stacks(&j, s);
-	json_gaps(&j, s);
-	tapir_json__open(&j, "meta", '{');
-	for (size_t i = 0; i < s->metas.cnt; i++)
-		tapir_json__str(&j, s->metas.data[i].key, s->metas.data[i].value);
-	tapir_json__close(&j, '}');
-	tapir_json__bool(&j, "complete", !v->stats->cut);
-	tapir_json__close(&j, '}');
-	tapir_str__addc(out, '\n');
-	tapir_str__fini(&utc);
 }
