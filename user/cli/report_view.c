@@ -99,17 +99,13 @@ static void write_head(const struct tapir_report_view *v, const struct tapir_pal
 	add_duration(out, tapir_report__duration_ns(v));
 	tapir_str__adds(out, " from ");
 	tapir_report__add_utc(out, v->stats->created_utc_ns);
-	if (host) {
-		tapir_str__adds(out, " on ");
-		add_printable(out, host);
-	}
-	if (kernel) {
-		tapir_str__adds(out, host ? ", Linux " : " on Linux ");
-		add_printable(out, kernel);
-	}
-	if (machine) {
+	if (host || kernel || machine) {
+		tapir_str__adds(out, "\nmachine: ");
+		add_printable(out, host ? host : "?");
+		tapir_str__adds(out, ", Linux ");
+		add_printable(out, kernel ? kernel : "?");
 		tapir_str__addc(out, ' ');
-		add_printable(out, machine);
+		add_printable(out, machine ? machine : "?");
 	}
 	if (command) {
 		tapir_str__adds(out, "\ncommand: ");
