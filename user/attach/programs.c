@@ -114,22 +114,37 @@ static int map_shared(struct tapir_programs *p)
 	return 0;
 }
 
-static int make_ring(const struct tapir_programs *p, unsigned pair, size_t bytes)
+int tapir_programs__new_ring(size_t bytes)
 {
-	uint32_t key = pair;
 	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tapir_ring", 0, 0, (uint32_t)bytes, NULL);
 
-	if (fd < 0)
-		return tapir_diag__fail(fd, "Cannot make a ring buffer: bytes=%zu, err=-%s", bytes,
-					tapir_errno__name(fd));
-	if (bpf_map_update_elem(p->rings_fd, &key, &fd, BPF_ANY)) {
-		int err = -errno;
+	return fd >= 0 ? fd
+		       : tapir_diag__fail(fd, "Cannot make a ring buffer: bytes=%zu, err=-%s",
+					  bytes, tapir_errno__name(fd));
+}
 
+int tapir_programs__use_ring(struct tapir_programs *p, unsigned pair, int fd, int *old_fd)
+{
+	uint32_t key = pair;
+
+	if (bpf_map_update_elem(p->rings_fd, &key, &fd, BPF_ANY))
+		return tapir_diag__fail(-errno, "Cannot use a ring buffer: err=-%s",
+					tapir_errno__name(errno));
+	*old_fd = p->ring_fds[pair];
+	p->ring_fds[pair] = fd;
+	return 0;
+}
+
+static int make_ring(struct tapir_programs *p, unsigned pair, size_t bytes)
+{
+	int fd = tapir_programs__new_ring(bytes), none, err;
+
+	if (fd < 0)
+		return fd;
+	err = tapir_programs__use_ring(p, pair, fd, &none);
+	if (err)
 		close(fd);
-		return tapir_diag__fail(err, "Cannot use a ring buffer: err=-%s",
-					tapir_errno__name(err));
-	}
-	return fd;
+	return err;
 }
 
 /*
@@ -150,11 +165,8 @@ static void *make_rings(void *arg)
 	struct ring_maker *maker = arg;
 	struct tapir_programs *p = maker->programs;
 
-	for (unsigned pair = 0; pair < p->ring_cnt && !maker->err; pair++) {
-		p->ring_fds[pair] = make_ring(p, pair, maker->bytes);
-		if (p->ring_fds[pair] < 0)
-			maker->err = p->ring_fds[pair];
-	}
+	for (unsigned pair = 0; pair < p->ring_cnt && !maker->err; pair++)
+		maker->err = make_ring(p, pair, maker->bytes);
 	maker->diag = tapir_diag__take();
 	return NULL;
 }
@@ -370,17 +382,6 @@ unsigned tapir_programs__ring_cnt(const struct tapir_programs *p)
 int tapir_programs__ring_fd(const struct tapir_programs *p, unsigned pair)
 {
 	return p->ring_fds[pair];
-}
-
-int tapir_programs__replace_ring(struct tapir_programs *p, unsigned pair, size_t bytes, int *old_fd)
-{
-	int fd = make_ring(p, pair, bytes);
-
-	if (fd < 0)
-		return fd;
-	*old_fd = p->ring_fds[pair];
-	p->ring_fds[pair] = fd;
-	return 0;
 }
 
 int tapir_programs__control_ring_fd(const struct tapir_programs *p)

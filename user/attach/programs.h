@@ -52,12 +52,17 @@ const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t 
 /* How often the kernel skipped a program because another one was running, all programs. */
 uint64_t tapir_programs__recursion_misses(const struct tapir_programs *p);
 
-/* Rings: borrowed fds. A bigger ring takes the place of the one of a CPU pair; the old one, whose
-   fd becomes yours, stays readable: programs that run now may still write to it. */
+/* Rings: borrowed fds. */
 unsigned tapir_programs__ring_cnt(const struct tapir_programs *p);
 int tapir_programs__ring_fd(const struct tapir_programs *p, unsigned pair);
-int tapir_programs__replace_ring(struct tapir_programs *p, unsigned pair, size_t bytes,
-				 int *old_fd);
+
+/*
+ * A bigger ring takes the place of the one of a CPU pair, when its reader is ready: __new_ring
+ * gives its fd, __use_ring takes that fd. The old one, whose fd becomes yours, stays readable:
+ * programs that run now may still write to it. Both fail with a line and change nothing.
+ */
+int tapir_programs__new_ring(size_t bytes);
+int tapir_programs__use_ring(struct tapir_programs *p, unsigned pair, int fd, int *old_fd);
 int tapir_programs__control_ring_fd(const struct tapir_programs *p);
 
 #endif

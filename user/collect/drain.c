@@ -39,26 +39,29 @@ struct tapir_drain {
 static int add_source(struct tapir_drain *d, int map_fd, unsigned pair)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	struct source *source = tapir_vec__add(&d->sources);
-	int err;
+	struct source source = {.pair = pair, .own_fd = -1};
+	int err = tapir_bpf_ring__open(map_fd, &source.ring);
 
-	if (!source)
-		return -ENOMEM;
-	source->own_fd = -1;
-	source->pair = pair;
-	err = tapir_bpf_ring__open(map_fd, &source->ring);
 	if (err)
 		return err;
-	return epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, map_fd, &event) ? -errno : 0;
+	if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, map_fd, &event))
+		err = -errno;
+	else if (!tapir_vec__push(&d->sources, source))
+		err = -ENOMEM;
+	if (err) /* closing map_fd takes it out of the epoll set */
+		tapir_bpf_ring__close(&source.ring);
+	return err;
 }
 
 /* Room for the largest record a BPF program sends (bpf/usdt.bpf.c: REC_BYTES) and more. */
 #define SPARE_BYTES (64u * 1024u)
 
 /* A block with room in it; NULL: there is no empty one. */
-static struct tapir_block *block_with_room(struct tapir_drain *d)
+static struct tapir_block *block_with_room(struct tapir_drain *d, struct source *source)
 {
 	if (d->block && d->block->used_bytes + SPARE_BYTES > TAPIR_BLOCK_BYTES) {
+		/* Copied: while we go on reading, the programs may write in its place. */
+		tapir_bpf_ring__release(&source->ring);
 		tapir_queue__give_full(d->opts.queue, d->block);
 		d->block = NULL;
 	}
@@ -74,7 +77,8 @@ static bool drain_source(struct tapir_drain *d, struct source *source, bool *any
 	const void *rec;
 	uint32_t len;
 
-	while ((block = block_with_room(d)) && (rec = tapir_bpf_ring__next(&source->ring, &len))) {
+	while ((block = block_with_room(d, source)) &&
+	       (rec = tapir_bpf_ring__next(&source->ring, &len))) {
 		*any = true;
 		if (len > SPARE_BYTES)
 			continue;
@@ -85,43 +89,70 @@ static bool drain_source(struct tapir_drain *d, struct source *source, bool *any
 	return block != NULL;
 }
 
+/* A ring of twice the size that is read before anybody writes to it. */
+static int grow(struct tapir_drain *d, unsigned pair, size_t bytes, int *old_fd)
+{
+	int fd = tapir_programs__new_ring(bytes), err = fd;
+
+	if (fd < 0)
+		return fd;
+	err = add_source(d, fd, pair);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	err = tapir_programs__use_ring(d->opts.programs, pair, fd, old_fd);
+	if (err) {
+		tapir_bpf_ring__close(&d->sources.data[--d->sources.cnt].ring);
+		close(fd);
+	}
+	return err;
+}
+
 /* More than half full when we came by: the next burst should find more room. */
 static void grow_if_crowded(struct tapir_drain *d, size_t idx, size_t used_bytes)
 {
-	struct source *source = &d->sources.data[idx];
+	const struct source *source = &d->sources.data[idx];
 	size_t bytes = source->ring.bytes;
 	unsigned pair = source->pair;
 	int old_fd;
 
 	if (source->own_fd >= 0 || used_bytes * 2 < bytes || bytes * 2 > d->opts.max_ring_bytes)
 		return;
-	if (tapir_programs__replace_ring(d->opts.programs, pair, bytes * 2, &old_fd)) {
+	if (grow(d, pair, bytes * 2, &old_fd)) {
 		tapir_diag__clear();
 		d->opts.max_ring_bytes = bytes; /* no memory for more: stay with what there is */
 		return;
 	}
-	source->own_fd = old_fd;
+	d->sources.data[idx].own_fd = old_fd; /* the sources may have moved */
 	tapir_debug("ring buffer %u grows to %zu MB", pair, bytes * 2 >> 20);
-	add_source(d, tapir_programs__ring_fd(d->opts.programs, pair), pair);
 }
 
-static bool drain_all(struct tapir_drain *d)
+/* What one look at all rings found. */
+struct looked {
+	bool any;	/* records */
+	bool is_behind; /* no empty block for what is there */
+};
+
+static struct looked drain_all(struct tapir_drain *d)
 {
-	bool any = false;
+	struct looked looked = {};
 	size_t cnt = d->sources.cnt;
 
-	for (size_t i = 0; i < cnt; i++) {
+	for (size_t i = 0; i < cnt && !looked.is_behind; i++) {
 		size_t used = tapir_bpf_ring__used_bytes(&d->sources.data[i].ring);
 
-		if (!drain_source(d, &d->sources.data[i], &any))
-			break;
-		grow_if_crowded(d, i, used);
+		if (!used)
+			continue;
+		looked.is_behind = !drain_source(d, &d->sources.data[i], &looked.any);
+		if (!looked.is_behind)
+			grow_if_crowded(d, i, used);
 	}
 	if (d->block && d->block->used_bytes) {
 		tapir_queue__give_full(d->opts.queue, d->block);
 		d->block = NULL;
 	}
-	return any;
+	return looked;
 }
 
 static void *run(void *arg)
@@ -133,9 +164,9 @@ static void *run(void *arg)
 	setpriority(PRIO_PROCESS, (id_t)gettid(), -15);
 	for (;;) {
 		bool stop = atomic_load(&d->stop);
-		bool any = drain_all(d);
+		struct looked looked = drain_all(d);
 
-		if (stop && !any)
+		if (stop && !looked.any && !looked.is_behind)
 			break; /* nothing new is coming: the programs are switched off */
 		if (!stop)
 			epoll_wait(d->epoll_fd, events, 8, (int)d->opts.wait_ms);
