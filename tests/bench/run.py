@@ -150,7 +150,7 @@ def measure_start(context, options):
     tracer = tracers.Tapir(context, "500 sites", [])
     for _ in range(options.rounds):
         target = measure.Target([program, "1", "--wait"])
-        tracer.command = lambda t: [context.tapir, "record", "manysites:*", "-p", str(t.pid),
+        tracer.command = lambda t: [context.tapir, "record", "-f", "manysites:*", "-p", str(t.pid),
                                     "-o", tracer.output]
         try:
             tracer.start(target, sites)

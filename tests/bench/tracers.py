@@ -150,7 +150,7 @@ class Tapir(Tracer):
         return None if os.path.exists(self.context.tapir) else f"not built: {self.context.tapir}"
 
     def command(self, target):
-        return [self.context.tapir, "record", "bench:event", "-p", str(target.pid),
+        return [self.context.tapir, "record", "-f", "bench:event", "-p", str(target.pid),
                 *self.options, "-o", self.output]
 
     def counts(self, log):

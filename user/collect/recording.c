@@ -360,15 +360,26 @@ static int watch(struct recording *r)
 
 /* ---- stopping --------------------------------------------------------------------------- */
 
-/* A second Ctrl-C ends us at once: the file is good up to its last whole chunk. */
+static void on_first_signal(int number)
+{
+	(void)number; /* we are stopping already */
+}
+
+/*
+ * A second Ctrl-C ends us at once: the file is good up to its last whole chunk. Where we stop
+ * because the target ended, the first one still changes nothing.
+ */
 static void let_signals_kill(struct recording *r)
 {
-	struct signalfd_siginfo first;
+	struct sigaction action = {.sa_handler = on_first_signal,
+				   .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+	struct signalfd_siginfo info;
 
-	while (r->signal_fd >= 0 && read(r->signal_fd, &first, sizeof(first)) > 0)
-		; /* those that made us stop */
+	while (r->signal_fd >= 0 && read(r->signal_fd, &info, sizeof(info)) > 0)
+		action.sa_handler = SIG_DFL; /* it made us stop */
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
-	signal(SIGINT, SIG_DFL);
 }
 
 static void post_sideband_loss(struct recording *r)
