@@ -1,43 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * perf's mmap ring: one control page, then 2^n data pages that are not mapped twice, so a
- * record may wrap and is put together first. Layouts: include/uapi/linux/perf_event.h.
- */
+/* A perf event a CPU and its ring; what is in the rings: perf_span.h. */
 #include "attach/sideband.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/perf_span.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/vec.h"
 
 #define DATA_PAGES 32 /* a power of two; 128 KB a CPU */
-
-/* The fixed part of PERF_RECORD_MMAP2; the path follows, then the sample id. */
-struct mmap2_record {
-	struct perf_event_header h;
-	uint32_t pid, tid;
-	uint64_t addr, len, pgoff;
-	uint32_t maj, min;
-	uint64_t ino, ino_generation;
-	uint32_t prot, flags;
-};
-
-/* What sample_id_all appends with PERF_SAMPLE_TID | PERF_SAMPLE_TIME. */
-struct sample_id {
-	uint32_t pid, tid;
-	uint64_t time_ns;
-};
 
 struct cpu_ring {
 	int fd;
@@ -49,7 +29,7 @@ struct tapir_sideband {
 	int epoll_fd;
 	uint64_t lost_cnt;
 	size_t page_bytes;
-	char record[UINT16_MAX + 1];
+	struct tapir_perf_scratch scratch;
 };
 
 static int open_event(int cpu)
@@ -147,64 +127,18 @@ uint64_t tapir_sideband__lost(const struct tapir_sideband *s)
 	return s->lost_cnt;
 }
 
-/* len bytes of the ring from position pos on, unwrapped into s->record. */
-static void copy_out(struct tapir_sideband *s, const struct cpu_ring *ring, uint64_t pos,
-		     size_t len)
-{
-	size_t ring_bytes = DATA_PAGES * s->page_bytes, at = pos % ring_bytes;
-	const char *data = (const char *)ring->page + s->page_bytes;
-	size_t first = len < ring_bytes - at ? len : ring_bytes - at;
-
-	memcpy(s->record, data + at, first);
-	memcpy(s->record + first, data, len - first);
-}
-
-static void hand_out(const struct mmap2_record *rec, tapir_sideband_fn fn, void *ctx)
-{
-	struct sample_id id;
-	const char *path = (const char *)(rec + 1);
-	size_t path_room;
-
-	if (rec->h.size < sizeof(*rec) + sizeof(id))
-		return;
-	path_room = rec->h.size - sizeof(*rec) - sizeof(id);
-	memcpy(&id, path + path_room, sizeof(id));
-	if (!memchr(path, '\0', path_room))
-		return;
-	fn(ctx, &(struct tapir_sideband_mmap){
-			.time_ns = id.time_ns,
-			.tgid = rec->pid,
-			.tid = rec->tid,
-			.start_va = rec->addr,
-			.len_bytes = rec->len,
-			.file_off = rec->pgoff,
-			.inode = rec->ino,
-			.dev_major = rec->maj,
-			.dev_minor = rec->min,
-			.path = path,
-		});
-}
-
 static void drain_ring(struct tapir_sideband *s, struct cpu_ring *ring, tapir_sideband_fn fn,
 		       void *ctx)
 {
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = ring->page->data_tail;
+	struct tapir_perf_span span = {
+		.ring = (const char *)ring->page + s->page_bytes,
+		.ring_bytes = DATA_PAGES * s->page_bytes,
+		.tail = ring->page->data_tail,
+		.head = head,
+	};
 
-	while (tail < head) {
-		struct perf_event_header h;
-
-		copy_out(s, ring, tail, sizeof(h));
-		memcpy(&h, s->record, sizeof(h));
-		if (h.size < sizeof(h))
-			break; /* never from a kernel; do not turn in place */
-		copy_out(s, ring, tail, h.size);
-		if (h.type == PERF_RECORD_MMAP2)
-			hand_out((const void *)s->record, fn, ctx);
-		else if (h.type == PERF_RECORD_LOST)
-			s->lost_cnt += ((const uint64_t *)(const void *)s->record)[2];
-		tail += h.size;
-	}
+	s->lost_cnt += tapir_perf_span__each(&span, &s->scratch, fn, ctx);
 	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
 }
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The kernel wrote it, but paths in it are chosen by processes, and a size is checked first. */
+#include "attach/perf_span.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* The fixed part of PERF_RECORD_MMAP2; the path follows, then the sample id. */
+struct mmap2_record {
+	struct perf_event_header h;
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint32_t prot, flags;
+};
+
+struct lost_record {
+	struct perf_event_header h;
+	uint64_t id, cnt;
+};
+
+/* What sample_id_all appends with PERF_SAMPLE_TID | PERF_SAMPLE_TIME. */
+struct sample_id {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+};
+
+/* len bytes from position pos on, unwrapped. */
+static void copy_out(const struct tapir_perf_span *span, uint64_t pos, size_t len, void *out)
+{
+	size_t at = pos & (span->ring_bytes - 1);
+	size_t first = len < span->ring_bytes - at ? len : span->ring_bytes - at;
+
+	memcpy(out, span->ring + at, first);
+	memcpy((char *)out + first, span->ring, len - first);
+}
+
+/* false: it is malformed. */
+static bool hand_out(const struct mmap2_record *rec, tapir_sideband_fn fn, void *ctx)
+{
+	struct sample_id id;
+	const char *path = (const char *)(rec + 1);
+	size_t path_room;
+
+	if (rec->h.size < sizeof(*rec) + sizeof(id))
+		return false;
+	path_room = rec->h.size - sizeof(*rec) - sizeof(id);
+	memcpy(&id, path + path_room, sizeof(id));
+	if (!memchr(path, '\0', path_room))
+		return false;
+	fn(ctx, &(struct tapir_sideband_mmap){
+			.time_ns = id.time_ns,
+			.tgid = rec->pid,
+			.tid = rec->tid,
+			.start_va = rec->addr,
+			.len_bytes = rec->len,
+			.file_off = rec->pgoff,
+			.inode = rec->ino,
+			.dev_major = rec->maj,
+			.dev_minor = rec->min,
+			.path = path,
+		});
+	return true;
+}
+
+/* A record at hand; how many it says or is lost. */
+static uint64_t take(const struct perf_event_header *h, tapir_sideband_fn fn, void *ctx)
+{
+	if (h->type == PERF_RECORD_MMAP2)
+		return !hand_out((const void *)h, fn, ctx);
+	if (h->type == PERF_RECORD_LOST)
+		return h->size < sizeof(struct lost_record)
+			       ? 1
+			       : ((const struct lost_record *)(const void *)h)->cnt;
+	return 0;
+}
+
+uint64_t tapir_perf_span__each(const struct tapir_perf_span *span,
+			       struct tapir_perf_scratch *scratch, tapir_sideband_fn fn, void *ctx)
+{
+	uint64_t lost_cnt = 0, left = span->head - span->tail;
+
+	if (left > span->ring_bytes)
+		return 1;
+	while (left) {
+		struct perf_event_header h;
+
+		if (left < sizeof(h))
+			return lost_cnt + 1;
+		copy_out(span, span->head - left, sizeof(h), &h);
+		if (h.size < sizeof(h) || h.size > left)
+			return lost_cnt + 1;
+		copy_out(span, span->head - left, h.size, scratch->words);
+		lost_cnt += take((const void *)scratch->words, fn, ctx);
+		left -= h.size;
+	}
+	return lost_cnt;
+}
