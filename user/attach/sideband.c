@@ -44,7 +44,8 @@ static int open_event(int cpu)
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		.wakeup_events = 1,
+		.watermark = 1, /* wakeup_events would count samples only, and there are none */
+		.wakeup_watermark = 1,
 		.exclude_kernel = 1,
 	};
 	long fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
