@@ -245,9 +245,6 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 	tapir_str__fini(&line);
 	if (r->opts.program)
 		say_program(result);
-	if (!result->site_cnt)
-		tapir_warn("no process had a probe that matches ('tapir list -p PID' shows what is "
-			   "there)");
-	else if (path && strcmp(path, "-"))
+	if (result->site_cnt && path && strcmp(path, "-"))
 		tapir_info("next: tapir report %s", path);
 }

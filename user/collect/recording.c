@@ -397,15 +397,21 @@ static void post_sideband_loss(struct recording *r)
 	tapir_queue__post(r->queue, &loss.h, -1);
 }
 
-/* A SPEC that nothing matched is most likely misspelt; that nobody ran is no mistake. */
+/*
+ * A SPEC that nothing matched is most likely misspelt. That is a failure of a program of ours;
+ * elsewhere it may be that who has the probe has not come yet.
+ */
 static int check_matches(const struct recording *r)
 {
 	size_t seen_cnt;
 
 	tapir_images__seen(r->images, &seen_cnt);
-	if (!tapir_images__site_cnt(r->images) && (r->program || seen_cnt))
+	if (!tapir_images__site_cnt(r->images) && r->program)
 		return tapir_no_match__fail(r->opts->specs, r->opts->specs_are_defaults, r->images);
-	if (seen_cnt && !r->opts->specs_are_defaults)
+	if (!tapir_images__site_cnt(r->images) && (!seen_cnt || r->opts->specs_are_defaults))
+		tapir_warn("no process had a probe that matches (`tapir list -p PID` shows what is "
+			   "there)");
+	else if (!r->opts->specs_are_defaults)
 		tapir_no_match__warn(r->opts->specs, r->images);
 	if (tapir_images__site_cnt(r->images) && !tapir_images__attached_cnt(r->images))
 		return tapir_diag__fail(-EIO, "None of the %zu probes that match was put on",
