@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/unwind/cfi.c user/elf/image.c user/elf/note_iter.c user/base/map.c user/base/diag.c user/base/str.c
+// fuzz: user/unwind/cfi.c user/elf/image.c user/elf/note_iter.c user/base/map.c
+// fuzz: user/base/diag.c user/base/str.c
 // fuzz: user/base/file.c
 /* Any bytes as .eh_frame: rows are asked for all over the text. */
 #include <assert.h>

@@ -58,7 +58,8 @@ static uint64_t take(struct cursor *c, unsigned bytes)
 	return value;
 }
 
-static uint64_t take_uleb(struct cursor *c)
+/* LEB128: seven bits a byte, the lowest first; is_signed: the last bit taken goes on upwards. */
+static uint64_t take_leb(struct cursor *c, bool is_signed)
 {
 	uint64_t value = 0, byte;
 	unsigned shift = 0;
@@ -68,24 +69,21 @@ static uint64_t take_uleb(struct cursor *c)
 		if (shift < 64)
 			value |= (byte & 0x7f) << shift;
 		shift += 7;
-	} while (byte & 0x80 && !c->bad && !(c->bad = shift >= LEB_MAX_BITS));
+		c->bad |= byte & 0x80 && shift >= LEB_MAX_BITS;
+	} while (byte & 0x80 && !c->bad);
+	if (is_signed && byte & 0x40 && shift < 64)
+		value |= ~0ull << shift;
 	return value;
+}
+
+static uint64_t take_uleb(struct cursor *c)
+{
+	return take_leb(c, false);
 }
 
 static int64_t take_sleb(struct cursor *c)
 {
-	uint64_t value = 0, byte;
-	unsigned shift = 0;
-
-	do {
-		byte = take(c, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80 && !c->bad && !(c->bad = shift >= LEB_MAX_BITS));
-	if (byte & 0x40 && shift < 64)
-		value |= ~0ull << shift;
-	return (int64_t)value;
+	return (int64_t)take_leb(c, true);
 }
 
 static void skip(struct cursor *c, uint64_t bytes)
@@ -398,10 +396,8 @@ static bool run_extended(struct machine *m, uint8_t op)
 		return true;
 	case 0x02: /* advance_loc1, 2, 4 */
 	case 0x03:
-		advance(m, take(c, op - 1u));
-		return true;
 	case 0x04:
-		advance(m, take(c, 4));
+		advance(m, take(c, 1u << (op - 2)));
 		return true;
 	case 0x05: /* offset_extended */
 		reg = take_uleb(c);
