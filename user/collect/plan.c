@@ -79,6 +79,17 @@ static struct meaning meaning_of(const struct tapir_usdt_note *note, unsigned id
 	return m;
 }
 
+static bool has_length(uint8_t field_type)
+{
+	return field_type == TAPIR_FIELD_STRN || field_type == TAPIR_FIELD_BLOB;
+}
+
+static bool is_length(const struct tapir_usdt_note *note, unsigned idx)
+{
+	return idx < note->arg_cnt && note->args[idx].kind != TAPIR_OPERAND_NONE &&
+	       note->args[idx].size <= 8 && !note->args[idx].is_float;
+}
+
 static int apply_spec(const struct tapir_spec *spec, const struct tapir_usdt_note *note,
 		      struct meaning *meanings)
 {
@@ -97,6 +108,12 @@ static int apply_spec(const struct tapir_spec *spec, const struct tapir_usdt_not
 			return tapir_diag__fail(
 				-EINVAL, "%s:%s has %u arguments: there is no arg%u",
 				note->provider, note->name, note->arg_cnt, capture.arg);
+		if (has_length(capture.field_type) && !is_length(note, capture.len_arg))
+			return tapir_diag__fail(-EINVAL,
+						"%s:%s: arg%u=%s: arg%u is no number that can be "
+						"read",
+						note->provider, note->name, capture.arg, arg->value,
+						capture.len_arg);
 		if (!fits(capture.field_type, &note->args[capture.arg]))
 			return tapir_diag__fail(
 				-EINVAL, "%s:%s: arg%u has %u bytes and cannot be read as %s",
