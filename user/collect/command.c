@@ -51,7 +51,7 @@ int tapir_command_run__prepare(char *const *argv, struct tapir_command_run **out
 		return -ENOMEM;
 	run->go_fd = run->error_fd = -1;
 	run->name = strdup(argv[0]);
-	if (pipe2(go, O_CLOEXEC))
+	if (!run->name || pipe2(go, O_CLOEXEC))
 		goto fail;
 	if (pipe2(error, O_CLOEXEC)) {
 		close(go[0]);
@@ -85,7 +85,8 @@ uint32_t tapir_command_run__tgid(const struct tapir_command_run *run)
 int tapir_command_run__go(struct tapir_command_run *run)
 {
 	if (write(run->go_fd, "", 1) != 1)
-		return -EPIPE;
+		return tapir_diag__fail(-EPIPE, "Cannot start %s: its process was ended before",
+					run->name);
 	run->is_running = true;
 	return 0;
 }
