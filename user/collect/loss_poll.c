@@ -19,6 +19,8 @@ int tapir_loss_poll__init(struct tapir_loss_poll *poll, uint32_t site_cap)
 
 	if (!fresh.seen)
 		return -ENOMEM;
+	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++)
+		fresh.one_last_ns[cause] = fresh.last_ns;
 	*poll = fresh;
 	return 0;
 }
@@ -46,8 +48,8 @@ static void report_growth(const struct report *r, uint32_t probe_id, uint32_t ca
 		.until_ns = r->until_ns,
 	};
 
-	if (now == *seen)
-		return;
+	if (now <= *seen)
+		return; /* a sum over programs may lack one that could not be asked */
 	*seen = now;
 	tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), r->until_ns);
 	r->fn(r->ctx, &loss);
@@ -63,9 +65,10 @@ static bool is_counted_elsewhere(uint32_t probe, uint32_t cause)
 void tapir_loss_poll__one(struct tapir_loss_poll *poll, enum tapir_loss_cause cause, uint64_t cnt,
 			  tapir_loss_fn fn, void *ctx)
 {
-	struct report r = {poll->last_ns, tapir_clock__now_ns(), fn, ctx};
+	struct report r = {poll->one_last_ns[cause], tapir_clock__now_ns(), fn, ctx};
 
 	report_growth(&r, 0, cause, cnt, &poll->seen[0].cnt[cause]);
+	poll->one_last_ns[cause] = r.until_ns;
 }
 
 void tapir_loss_poll__run(struct tapir_loss_poll *poll, const struct tapir_programs *programs,

@@ -14,6 +14,7 @@ struct tapir_loss_poll {
 	struct tapir_losses *seen; /* by probe id, what was reported */
 	uint32_t probe_cnt;
 	uint64_t last_ns;
+	uint64_t one_last_ns[TAPIR_LOSS_CAUSE_CNT]; /* of __one, by cause */
 };
 
 typedef void (*tapir_loss_fn)(void *ctx, const struct tapir_rec_loss *loss);
