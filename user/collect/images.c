@@ -237,7 +237,7 @@ static int read_image(struct tapir_images *images, struct tapir_image *image, in
 		memcpy(image->build_id, build_id, build_id_bytes);
 		image->build_id_bytes = (uint8_t)build_id_bytes;
 	}
-	if (tapir_usdt_notes__read(elf, &notes) > 0) {
+	if (tapir_usdt_notes__read(elf, &notes) >= 0) {
 		struct reading r = {.images = images, .image = image, .elf = elf};
 
 		err = add_sites(&r, &notes);
@@ -247,9 +247,14 @@ static int read_image(struct tapir_images *images, struct tapir_image *image, in
 	if (!err)
 		tapir_diag__rewind(diag_cnt);
 	tapir_elf__free(elf);
-	if (!err && image->site_cnt)
-		image->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	return err;
+	if (err || !image->site_cnt)
+		return err;
+	image->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return image->fd >= 0 ? 0
+			      : tapir_diag__fail(-errno,
+						 "Cannot keep a file with probes open: path=%s, "
+						 "err=-%s (ulimit -n)",
+						 image->path, tapir_errno__name(errno));
 }
 
 /* An inode number may be used again for another file. */
@@ -268,6 +273,7 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 	struct tapir_image *image;
 	struct stat st;
 	uint64_t *idx;
+	int err;
 
 	if (fstat(fd, &st))
 		return -errno;
@@ -290,8 +296,12 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 	image->path = strdup(path);
 	if (!image->path)
 		return -ENOMEM;
-	*out = image;
-	return read_image(images, image, fd);
+	err = read_image(images, image, fd);
+	if (err)
+		image->site_cnt = 0; /* said once; whoever maps it next has a file without probes */
+	else
+		*out = image;
+	return err;
 }
 
 /* ---- putting probes on ------------------------------------------------------------------ */
@@ -304,9 +314,27 @@ static int keep_link(struct tapir_image *image, int fd)
 	return -ENOMEM;
 }
 
+static int put_on_by_perf(struct tapir_images *images, struct tapir_image *image,
+			  const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
+{
+	int event_fd, link_fd;
+	int err = tapir_link__perf(tapir_programs__usdt_fd(images->opts.programs), sites, idx, tgid,
+				   &event_fd, &link_fd);
+
+	if (err)
+		return err;
+	err = keep_link(image, link_fd);
+	if (err)
+		close(event_fd);
+	return err ? err : keep_link(image, event_fd);
+}
+
 static int attach_by_perf(struct tapir_images *images, struct tapir_image *image,
 			  const struct tapir_link_sites *sites, uint32_t tgid)
 {
+	size_t before = image->link_fds.cnt;
+	int err = 0;
+
 	if (images->opts.perf_limit &&
 	    images->attached_cnt + image->site_cnt > images->opts.perf_limit)
 		return tapir_diag__fail(
@@ -314,19 +342,12 @@ static int attach_by_perf(struct tapir_images *images, struct tapir_image *image
 			"%zu sites match, and this kernel (no uprobe_multi, Linux 6.6) takes "
 			"0.1 s a site to take probes off: name at most %u, or use --force",
 			image->site_cnt, images->opts.perf_limit);
-	for (size_t i = 0; i < image->site_cnt; i++) {
-		int event_fd, link_fd;
-		int err = tapir_link__perf(tapir_programs__usdt_fd(images->opts.programs), sites, i,
-					   tgid, &event_fd, &link_fd);
-
-		if (!err)
-			err = keep_link(image, link_fd);
-		if (!err)
-			err = keep_link(image, event_fd);
-		if (err)
-			return err;
-	}
-	return 0;
+	for (size_t i = 0; i < image->site_cnt && !err; i++)
+		err = put_on_by_perf(images, image, sites, i, tgid);
+	/* All or none: the next attempt would put the first ones on twice. */
+	while (err && image->link_fds.cnt > before)
+		close(image->link_fds.data[--image->link_fds.cnt]);
+	return err;
 }
 
 static bool is_on(const struct tapir_image *image, uint32_t tgid)

@@ -6,6 +6,7 @@
 #include "collect/targets.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -120,9 +121,14 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 		return 0;
 	}
 	err = tapir_images__look(walk->t->opts.images, fd, line->path, &image);
-	if (err)
+	post(walk->t,
+	     tapir_describe__mapping(&walk->t->recbuf, walk->tgid, line, err ? NULL : image),
+	     fcntl(fd, F_DUPFD_CLOEXEC, 3));
+	if (err) {
+		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
+			 TAPIR_GAP_ATTACH_FAILED);
 		return err;
-	post(walk->t, tapir_describe__mapping(&walk->t->recbuf, walk->tgid, line, image), dup(fd));
+	}
 	return attach_image(walk, image, line->path);
 }
 
