@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
+#include <libdeflate.h>
 #include <zstd.h>
 
 #include "trace/record.h"
@@ -46,7 +46,7 @@ static bool header_ok(const struct tapir_chunk_walk *walk, uint64_t off,
 	if (h->magic != TAPIR_CHUNK_MAGIC || off + sizeof(*h) + h->stored_bytes > walk->file_bytes)
 		return false;
 	copy.header_crc = 0;
-	return crc32(0, (const Bytef *)&copy, sizeof(copy)) == h->header_crc;
+	return libdeflate_crc32(0, &copy, sizeof(copy)) == h->header_crc;
 }
 
 /* The first sound header in len bytes that stand at walk->off; len: none. */
@@ -250,7 +250,7 @@ int tapir_chunk__load(struct tapir_chunk *chunk, int fd, const struct tapir_chun
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n < h->stored_bytes ||
-	    crc32(0, (const Bytef *)(is_zstd ? chunk->stored : chunk->raw), h->stored_bytes) !=
+	    libdeflate_crc32(0, (is_zstd ? chunk->stored : chunk->raw), h->stored_bytes) !=
 		    h->data_crc)
 		return 0;
 	if (is_zstd) {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "base/diag.h"
 #include "base/file.h"
@@ -109,7 +109,7 @@ static int read_file_header(struct tapir_reader *r, const char *path)
 	copy.crc = 0;
 	r->walk = (struct tapir_chunk_walk){
 		.fd = r->fd, .off = sizeof(h), .file_bytes = r->stats.file_bytes};
-	if (crc32(0, (const Bytef *)&copy, sizeof(copy)) != h.crc)
+	if (libdeflate_crc32(0, &copy, sizeof(copy)) != h.crc)
 		return 0; /* damaged: the chunks carry CRCs of their own */
 	if (h.version != TAPIR_FILE_VERSION)
 		return tapir_diag__fail(-EPROTONOSUPPORT,

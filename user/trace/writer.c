@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <zlib.h>
+#include <libdeflate.h>
 #include <zstd.h>
 
 #include "base/clock.h"
@@ -134,7 +134,7 @@ static int write_file_header(struct tapir_writer *w)
 				      .created_ns = tapir_clock__now_ns()};
 	int err;
 
-	h.crc = (uint32_t)crc32(0, (const Bytef *)&h, sizeof(h));
+	h.crc = libdeflate_crc32(0, &h, sizeof(h));
 	err = tapir_file__write_all(w->fd, &h, sizeof(h));
 	if (err)
 		return tapir_diag__fail(err, "Cannot write the output file: path=%s, err=-%s",
@@ -305,8 +305,8 @@ static int write_chunk(struct tapir_writer *w, struct chunk_buf *buf, bool is_la
 		return err;
 	if (!has_room(w, sizeof(h) + h.stored_bytes, is_last))
 		return -EFBIG;
-	h.data_crc = (uint32_t)crc32(0, body, h.stored_bytes);
-	h.header_crc = (uint32_t)crc32(0, (const Bytef *)&h, sizeof(h));
+	h.data_crc = libdeflate_crc32(0, body, h.stored_bytes);
+	h.header_crc = libdeflate_crc32(0, &h, sizeof(h));
 	err = append(w, &h, body);
 	if (err)
 		return err;
