@@ -33,13 +33,22 @@ static uint32_t depth_of(const char *path)
 	return depth;
 }
 
-/* v2: the id is the directory's inode number (kernfs ids are 64 bits wide on 64-bit kernels). */
-static int fill(const char *dir, const char *root, struct tapir_cgroup *out)
+static bool is_below(const char *path, const char *root)
 {
+	size_t len = strlen(root);
+
+	return !strncmp(path, root, len) && (!path[len] || path[len] == '/');
+}
+
+/* v2: the id is the directory's inode number (kernfs ids are 64 bits wide on 64-bit kernels). */
+static int fill(const char *path, const char *root, struct tapir_cgroup *out)
+{
+	char dir[PATH_MAX]; /* without "..", doubled '/' and links: its components are counted */
 	struct statfs fs;
 	struct stat st;
 
-	if (!is_dir(dir) || statfs(dir, &fs) || stat(dir, &st))
+	if (!realpath(path, dir) || !is_below(dir, root) || !is_dir(dir) || statfs(dir, &fs) ||
+	    stat(dir, &st))
 		return -ENOENT;
 	if (fs.f_type != CGROUP2_SUPER_MAGIC && fs.f_type != CGROUP_SUPER_MAGIC)
 		return -ENOENT;
@@ -80,7 +89,7 @@ static int find_below_mounts(const char *path, const char *type, struct tapir_cg
 
 		if (!parse_mount(line, type, &root))
 			continue;
-		if (!strncmp(path, root, strlen(root))) {
+		if (is_below(path, root)) {
 			if (!fill(path, root, out))
 				return 0;
 			continue;
