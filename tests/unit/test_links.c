@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One program on sites of this very file, by each of the two ways: semaphores are the kernel's
+ * to raise and drop, and what cannot be attached is said. Needs root.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/links.h"
+#include "attach/programs.h"
+#include "base/diag.h"
+#include "elf/image.h"
+#include "elf/notes.h"
+#include "tapir/usdt.h"
+
+TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_link, first);
+TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_link, second);
+
+static __attribute__((noinline)) void fire(int value)
+{
+	TAPIR_PROBE_SEM(tapir_link, first, value);
+	TAPIR_PROBE_SEM(tapir_link, second, value);
+}
+
+static struct tapir_programs *programs;
+static int link_fds[2] = {-1, -1};
+static uint64_t offs[2], semaphore_offs[2];
+static const uint64_t cookies[] = {1, 2};
+static struct tapir_link_sites sites = {.file_fd = -1,
+					.cnt = 2,
+					.offs = offs,
+					.semaphore_offs = semaphore_offs,
+					.cookies = cookies};
+
+static void find_sites(void)
+{
+	struct tapir_usdt_notes notes;
+	const struct tapir_usdt_note *note;
+	struct tapir_elf *elf;
+	unsigned cnt = 0;
+
+	assert_int_equal(tapir_elf__open_fd(sites.file_fd, &elf), 0);
+	assert_true(tapir_usdt_notes__read(elf, &notes) >= 2);
+	tapir_vec_for_each (note, &notes) {
+		bool is_second = !strcmp(note->name, "second"); /* may stand first */
+
+		if (strcmp(note->provider, "tapir_link") != 0)
+			continue;
+		offs[is_second] = note->site_off;
+		semaphore_offs[is_second] = note->semaphore_off;
+		cnt++;
+	}
+	assert_int_equal(cnt, 2);
+	tapir_usdt_notes__fini(&notes);
+	tapir_elf__free(elf);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	tapir_diag__clear();
+	fire(1);
+	sites.file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	sites.cnt = 2;
+	find_sites();
+	return 0;
+}
+
+static void close_link(unsigned idx)
+{
+	if (link_fds[idx] >= 0)
+		close(link_fds[idx]);
+	link_fds[idx] = -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	close_link(0);
+	close_link(1);
+	close(sites.file_fd);
+	tapir_programs__free(programs);
+	programs = NULL;
+	return 0;
+}
+
+static int load(bool use_multi)
+{
+	struct tapir_programs_opts opts = {
+		.sz = sizeof(opts), .site_cap = 2, .ring_bytes = 4096, .use_multi = use_multi};
+
+	if (geteuid()) {
+		print_message("skipped: loading BPF programs needs root\n");
+		skip();
+	}
+	assert_int_equal(tapir_programs__load(&opts, &programs), 0);
+	return tapir_programs__usdt_fd(programs);
+}
+
+static void raised_are(unsigned first, unsigned second)
+{
+	assert_int_equal(*(volatile unsigned short *)&TAPIR_USDT_SEMAPHORE(tapir_link, first),
+			 first);
+	assert_int_equal(*(volatile unsigned short *)&TAPIR_USDT_SEMAPHORE(tapir_link, second),
+			 second);
+}
+
+static void all_sites_are_on_by_one_link(void **state)
+{
+	int prog_fd = load(true);
+
+	(void)state;
+	raised_are(0, 0);
+	link_fds[0] = tapir_link__multi(prog_fd, &sites, 0);
+	assert_true(link_fds[0] >= 0);
+	assert_true(fcntl(link_fds[0], F_GETFD) & FD_CLOEXEC);
+	raised_are(1, 1);
+	sites.cnt = 1;
+	link_fds[1] = tapir_link__multi(prog_fd, &sites, 0);
+	assert_true(link_fds[1] >= 0);
+	raised_are(1, 1); /* the kernel counts sites that are on, not their tracers */
+	close_link(0);
+	raised_are(1, 0);
+	close_link(1);
+	raised_are(0, 0);
+}
+
+static void one_site_is_on_by_one_event(void **state)
+{
+	int prog_fd = load(false);
+
+	(void)state;
+	assert_int_equal(tapir_link__perf(prog_fd, &sites, 1, 0, &link_fds[0], &link_fds[1]), 0);
+	raised_are(0, 1);
+	assert_true(fcntl(link_fds[0], F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(link_fds[1], F_GETFD) & FD_CLOEXEC);
+	close_link(1);
+	close_link(0);
+	raised_are(0, 0);
+}
+
+/* The kernel closes a killed tracer's links, and with them goes the semaphore. */
+static void semaphore_falls_when_the_tracer_is_killed(void **state)
+{
+	int prog_fd = load(true), fds[2];
+	pid_t tracer;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	tracer = fork();
+	if (tracer == 0) {
+		if (tapir_link__multi(prog_fd, &sites, 0) < 0 || write(fds[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	close(fds[0]);
+	close(fds[1]);
+	raised_are(1, 1);
+	kill(tracer, SIGKILL);
+	assert_int_equal(waitpid(tracer, NULL, 0), tracer);
+	for (int ms = 0; ms < 3000 && TAPIR_PROBE_ENABLED(tapir_link, first); ms += 10)
+		usleep(10 * 1000);
+	raised_are(0, 0);
+}
+
+static void attaching_is_refused_with_a_line(bool use_multi, int expect)
+{
+	int prog_fd = programs ? tapir_programs__usdt_fd(programs) : load(use_multi);
+	int event = 4711, link = 4711, err;
+
+	tapir_diag__clear();
+	err = use_multi ? tapir_link__multi(prog_fd, &sites, 0)
+			: tapir_link__perf(prog_fd, &sites, 0, 0, &event, &link);
+	if (expect)
+		assert_int_equal(err, expect);
+	assert_true(err < 0);
+	assert_int_equal(tapir_diag__cnt(), 1);
+	assert_int_equal(event, 4711); /* untouched */
+	assert_int_equal(link, 4711);
+	raised_are(0, 0);
+}
+
+static void attaching_fails_when_a_site_is_none(bool use_multi)
+{
+	uint64_t good = offs[0];
+	int fd = sites.file_fd;
+
+	offs[0] = UINT64_MAX / 2; /* behind the end of the file */
+	attaching_is_refused_with_a_line(use_multi, 0);
+	offs[0] = good;
+	sites.file_fd = -1;
+	attaching_is_refused_with_a_line(use_multi, -ENOENT);
+	sites.file_fd = open("/proc/self", O_RDONLY | O_CLOEXEC); /* no file one could map */
+	attaching_is_refused_with_a_line(use_multi, 0);
+	close(sites.file_fd);
+	sites.file_fd = fd;
+}
+
+static void link_fails_when_a_site_is_none(void **state)
+{
+	(void)state;
+	attaching_fails_when_a_site_is_none(true);
+}
+
+static void event_fails_when_a_site_is_none(void **state)
+{
+	(void)state;
+	attaching_fails_when_a_site_is_none(false);
+}
+
+static void attaching_fails_when_the_process_is_gone(void **state)
+{
+	int prog_fd = load(true);
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	assert_int_equal(tapir_link__multi(prog_fd, &sites, (uint32_t)child), -ESRCH);
+	assert_int_equal(tapir_diag__cnt(), 1);
+	assert_non_null(strstr(tapir_diag__line(0), "err=-ESRCH: the process is gone"));
+	raised_are(0, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		CASE(all_sites_are_on_by_one_link),
+		CASE(one_site_is_on_by_one_event),
+		CASE(semaphore_falls_when_the_tracer_is_killed),
+		CASE(link_fails_when_a_site_is_none),
+		CASE(event_fails_when_a_site_is_none),
+		CASE(attaching_fails_when_the_process_is_gone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
