@@ -8,11 +8,11 @@
 
 static const struct tapir_rec *with_strings(struct tapir_recbuf *buf,
 					    const struct tapir_rec_process *fixed,
-					    const struct tapir_proc *proc)
+					    const struct tapir_proc *proc, struct tapir_sv exe)
 {
 	return tapir_recbuf__process(
 		buf, fixed, (struct tapir_sv){proc->comm, strnlen(proc->comm, sizeof(proc->comm))},
-		tapir_sv__of(proc->exe), (struct tapir_sv){proc->cmdline, proc->cmdline_len},
+		exe, (struct tapir_sv){proc->cmdline, proc->cmdline_len},
 		tapir_sv__of(proc->cgroup));
 }
 
@@ -29,14 +29,18 @@ const struct tapir_rec *tapir_describe__process(struct tapir_recbuf *buf,
 	};
 
 	tapir_rec__init(&fixed.h, TAPIR_REC_PROCESS, sizeof(fixed), tapir_clock__now_ns());
-	return with_strings(buf, &fixed, proc);
+	return with_strings(buf, &fixed, proc, tapir_sv__of(proc->exe));
 }
 
 const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
 						      const struct tapir_rec_process *rec,
 						      const struct tapir_proc *proc)
 {
-	return with_strings(buf, rec, proc);
+	struct tapir_process_view seen;
+
+	/* /proc/PID/exe may be closed to us; BPF saw what was executed. */
+	tapir_process_view__of(&rec->h, &seen);
+	return with_strings(buf, rec, proc, proc->exe ? tapir_sv__of(proc->exe) : seen.exe);
 }
 
 const struct tapir_rec *tapir_describe__mapping(struct tapir_recbuf *buf, uint32_t tgid,
