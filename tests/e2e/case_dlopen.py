@@ -8,3 +8,20 @@ def test_first_events_are_caught_when_an_object_is_opened_later(t):
     t.eq(len(named(events, "dlopener:before")), said[-1]["before"], "events of the program")
     t.eq([args_of(e) for e in named(events, "plug:hit")],
          [[i, "from the plug"] for _ in range(3) for i in range(20)], "events of the object")
+
+
+def test_gap_is_recorded_when_probes_come_late(t):
+    """A process that tapir may not hold maps a file: its first events are missed, and that is said."""
+    file = t.path("trace.tapir")
+    target = t.target("dlopener", "--wait", 3, 20)
+    tapir = t.start_tapir("record", "dlopener:*", "plug:*", "-p", target.pid, "-o", file)
+    tapir.wait_line("tapir: 1 probes on")
+    target.go()
+    said = target.wait().witness()
+    t.eq(tapir.wait().rc, 0, "exit")
+    report, events = t.report(file), t.events(file)
+    t.eq(len(named(events, "dlopener:before")), said["before"], "events of the program")
+    t.ok(len(named(events, "plug:hit")) < said["plug_fired"], "the first events of the object are missing")
+    t.eq({gap["pid"] for gap in report["gaps"]}, {target.pid}, "whose gaps")
+    t.ok(all(gap["path"].endswith("/plug") and gap["from_ns"] < gap["until_ns"] for gap in report["gaps"]),
+         f"gaps: {report['gaps']}")

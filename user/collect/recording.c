@@ -290,6 +290,7 @@ static void drain_control(struct recording *r)
 		tapir_targets__on_control(r->targets, rec, len);
 	tapir_bpf_ring__release(&r->control);
 	tapir_sideband__drain(r->sideband, on_mmap, r->targets);
+	tapir_targets__forget_ended(r->targets);
 }
 
 static void report_progress(struct recording *r, bool is_stopping, size_t detach_left_cnt)
@@ -519,6 +520,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 	if (!err) {
 		r.end_ns = opts->duration_ns ? tapir_clock__now_ns() + opts->duration_ns : 0;
 		err = watch(&r);
+		drain_control(&r); /* what the last process did before it ended */
 	}
 	if (!err)
 		err = check_matches(&r);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 struct tapir_targets {
 	struct tapir_targets_opts opts;
 	struct tapir_map live; /* tgids that are traced and run */
+	struct tapir_vec(uint32_t) ended;
 	struct tapir_recbuf recbuf;
 };
 
@@ -44,6 +46,7 @@ void tapir_targets__free(struct tapir_targets *t)
 	if (!t)
 		return;
 	tapir_map__fini(&t->live);
+	tapir_vec__fini(&t->ended);
 	tapir_recbuf__fini(&t->recbuf);
 	free(t);
 }
@@ -69,6 +72,7 @@ struct mapping_walk {
 	uint32_t tgid;
 	uint64_t mapped_ns; /* when the newest mapping appeared, for a GAP; 0: it is held */
 	uint64_t only_va;   /* 0: all of them */
+	bool saw_one;
 	int err;
 };
 
@@ -97,11 +101,12 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image, co
 		post_gap(t, walk->tgid, path, walk->mapped_ns, TAPIR_GAP_ATTACH_LATE);
 	if (on >= 0)
 		return 0;
+	post_gap(t, walk->tgid, path, walk->mapped_ns ? walk->mapped_ns : tapir_clock__now_ns(),
+		 TAPIR_GAP_ATTACH_FAILED);
 	if (on == -ESRCH && kill((pid_t)walk->tgid, 0)) {
 		tapir_diag__rewind(mark); /* it ended meanwhile */
 		return 0;
 	}
-	post_gap(t, walk->tgid, path, tapir_clock__now_ns(), TAPIR_GAP_ATTACH_FAILED);
 	return on;
 }
 
@@ -138,6 +143,7 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 
 	if (!line->is_executable || (walk->only_va && walk->only_va != line->start_va))
 		return 0;
+	walk->saw_one = true;
 	if (tapir_mapping_line__is_file(line))
 		walk->err = see_file(walk, line);
 	else
@@ -146,21 +152,46 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 	return walk->err;
 }
 
+static void walk_mappings(struct mapping_walk *walk)
+{
+	int mark = tapir_diag__cnt();
+	int err = tapir_proc__each_mapping(walk->tgid, see_mapping, walk);
+
+	if (err && !walk->err) {
+		tapir_diag__rewind(mark);
+		tapir_debug("cannot read the mappings of process %u: %s", walk->tgid,
+			    tapir_errno__name(err));
+	}
+}
+
 /* Looks at the mappings of a process; at the one at only_va if that is not 0. */
 static int see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t mapped_ns,
 			uint64_t only_va)
 {
 	struct mapping_walk walk = {
 		.t = t, .tgid = tgid, .mapped_ns = mapped_ns, .only_va = only_va};
-	int mark = tapir_diag__cnt();
-	int err = tapir_proc__each_mapping(tgid, see_mapping, &walk);
 
-	if (err && !walk.err) {
-		tapir_diag__rewind(mark);
-		tapir_debug("cannot read the mappings of process %u: %s", tgid,
-			    tapir_errno__name(err));
-	}
+	walk_mappings(&walk);
 	return walk.err;
+}
+
+/*
+ * The mapping, or its process, was gone before we came: if the file (where the process saw it,
+ * and still the same) has probes that were asked for, they fired unseen.
+ */
+static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap)
+{
+	tapir_autofd int fd = open(mmap->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int mark = tapir_diag__cnt();
+	struct tapir_image *image;
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_ino == mmap->inode &&
+	    major(st.st_dev) == mmap->dev_major && minor(st.st_dev) == mmap->dev_minor &&
+	    !tapir_images__look(t->opts.images, fd, mmap->path, &image) && image->site_cnt &&
+	    !image->is_on_everywhere)
+		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_ATTACH_FAILED);
+	tapir_diag__rewind(mark);
 }
 
 /* ---- who is traced ---------------------------------------------------------------------- */
@@ -318,8 +349,7 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 	int mark = tapir_diag__cnt();
 
 	if (rec->kind == TAPIR_PROCESS_EXIT) {
-		tapir_map__del(&t->live, rec->tgid);
-		tapir_programs__del_tgid(t->opts.programs, rec->tgid);
+		tapir_vec__push(&t->ended, rec->tgid);
 	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||
 		   !t->opts.rules->pids.cnt) {
 		list(t, rec->tgid);
@@ -355,13 +385,30 @@ void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *
 
 void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap)
 {
+	/* Held processes have had their probes put on; this gives the mapping of a known file. */
+	struct mapping_walk walk = {.t = t,
+				    .tgid = mmap->tgid,
+				    .mapped_ns = t->opts.guardian ? 0 : mmap->time_ns,
+				    .only_va = mmap->start_va};
 	int mark = tapir_diag__cnt();
 
 	if (!is_ours(t, mmap->tgid))
 		return;
-	/* Held processes have had their probes put on; this gives the mapping of a known file. */
-	see_mappings(t, mmap->tgid, t->opts.guardian ? 0 : mmap->time_ns, mmap->start_va);
+	walk_mappings(&walk);
+	if (!walk.saw_one && walk.mapped_ns && mmap->path[0] == '/')
+		miss_mapping(t, mmap);
 	warn_from(mark);
+}
+
+void tapir_targets__forget_ended(struct tapir_targets *t)
+{
+	const uint32_t *tgid;
+
+	tapir_vec_for_each (tgid, &t->ended) {
+		tapir_map__del(&t->live, *tgid);
+		tapir_programs__del_tgid(t->opts.programs, *tgid);
+	}
+	t->ended.cnt = 0;
 }
 
 size_t tapir_targets__live_cnt(struct tapir_targets *t)

@@ -68,6 +68,9 @@ int tapir_targets__add(struct tapir_targets *t, uint32_t tgid);
 void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *rec, uint32_t len);
 void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap);
 
+/* Of processes that ended, after what they mapped was handed in. */
+void tapir_targets__forget_ended(struct tapir_targets *t);
+
 /* Named or started processes that still run; with other rules there is no end: SIZE_MAX. */
 size_t tapir_targets__live_cnt(struct tapir_targets *t);
 
