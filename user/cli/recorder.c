@@ -123,6 +123,8 @@ static void on_ready(void *ctx, size_t attached_cnt, uint64_t took_ns)
 	if (attached_cnt)
 		tapir_info("%zu probes on in %.0f ms; Ctrl-C stops", attached_cnt,
 			   (double)took_ns / 1e6);
+	else if (r->opts.program)
+		tapir_info("%s is held until its probes are on; Ctrl-C stops", r->opts.program[0]);
 	else
 		tapir_info("waiting for processes with these probes; Ctrl-C stops");
 	r->ready_ns = took_ns;
