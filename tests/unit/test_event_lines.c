@@ -188,7 +188,7 @@ static void json_has_null_and_a_mark_when_float_is_no_number(void **state)
 static void numbers_of_16_bytes_are_whole(void **state)
 {
 	struct fixture *f = *state;
-	__int128 low = (__int128)1 << 127;
+	__int128 low = (__int128)((unsigned __int128)1 << 127);
 	unsigned __int128 high = ~(unsigned __int128)0;
 
 	add_bytes(f, SV("a"), TAPIR_FIELD_I128, &low, 16, 0);
