@@ -66,8 +66,8 @@ struct tapir_site_arg {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_site_arg) == 24, "tapir_site_arg");
 
-#define TAPIR_SITE_STACK (1u << 0) /* take the user stack */
-#define TAPIR_SITE_TLS	 (1u << 1) /* some operand is thread-local */
+#define TAPIR_SITE_STACK    (1u << 0) /* take the user stack */
+#define TAPIR_SITE_TLS	    (1u << 1) /* some operand is thread-local */
 
 /* The caller of the site's function, when its .eh_frame says so (user/unwind/cfi.h). */
 #define TAPIR_SITE_CFA_SP   (1u << 2) /* its frame ends at stack pointer + cfa_off */

@@ -10,6 +10,7 @@
  * fault_mask and never passes as empty.
  */
 #include "bpf/common.bpf.h"
+#include "bpf/user_stack.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -28,26 +29,11 @@ struct {
 	__type(value, __u64);
 } seen_stacks SEC(".maps");
 
-#define WINDOW_BYTES  2048
-#define WINDOW_WORDS  (WINDOW_BYTES / 8)
 #define SLOTS_OFF     sizeof(struct tapir_rec_event)
 #define REC_BYTES     (SLOTS_OFF + 8 * TAPIR_MAX_ARGS + 2 * TAPIR_EVENT_VAR_BYTES)
 
 /* Stacks a thread has sent lately, by the low bits of their ids: spares the look into the map. */
 #define RECENT_STACKS 16
-
-/* Frames that are walked by an inline loop; deeper ones by a loop that is called. */
-#define INLINE_FRAMES 40
-
-struct walk {
-	__u64 fp, above; /* the next frame record, and the end of the last one */
-	__u64 hash;
-	__u64 base; /* of the window */
-	__u32 window_bytes;
-	__u32 cnt; /* frames taken */
-	__u32 flags;
-	__u32 pad0;
-};
 
 /*
  * A thread's own place to build records in: nobody else writes it, even while it sleeps. What
@@ -62,14 +48,11 @@ struct scratch {
 	__u32 is_cut;
 	__u32 site_idx;
 	__u64 thread_pointer;
-	__u64 temp[2];	/* a value on its way */
+	__u64 temp;	/* a value on its way */
 	__u64 regs[32]; /* struct pt_regs, by enum tapir_reg */
 	__u64 recent_stacks[RECENT_STACKS];
 	__u8 rec[REC_BYTES];
-	struct walk walk;
-	__u64 window[WINDOW_WORDS];
-	struct tapir_rec_stack stack;
-	__u64 frames[TAPIR_MAX_FRAMES + 1];
+	struct user_stack stack;
 	struct tapir_rec_thread thread;
 };
 
@@ -89,8 +72,6 @@ static __always_inline long read_user(void *dst, __u32 size, const void *src)
 	return bpf_copy_from_user(dst, size, src);
 }
 
-#define PAGE_BYTES 4096
-
 /*
  * bpf_probe_read_user_str to s->rec + at when it failed: touches the string's next page, which
  * brings it in, and tries again, so that a string over three pages is read.
@@ -103,7 +84,7 @@ static __noinline long read_absent_str(struct scratch *s, __u32 at, __u32 size, 
 	if (!s || at > REC_BYTES - TAPIR_EVENT_VAR_BYTES || size > TAPIR_EVENT_VAR_BYTES)
 		return -1;
 	for (__u32 page = 0; page < TAPIR_EVENT_VAR_BYTES / PAGE_BYTES + 1; page++) {
-		if (bpf_copy_from_user(&s->temp[0], 1, (void *)touch))
+		if (bpf_copy_from_user(&s->temp, 1, (void *)touch))
 			return len;
 		len = bpf_probe_read_user_str(s->rec + at, size, (void *)src);
 		if (len >= 0)
@@ -155,7 +136,7 @@ static __always_inline __u64 operand_va(const struct scratch *s, const struct ta
 
 static __noinline __u64 memory_value(struct scratch *s, const struct tapir_operand *op, __u32 i)
 {
-	__u64 va = operand_va(s, op), *value = &s->temp[0];
+	__u64 va = operand_va(s, op), *value = &s->temp;
 	__u32 size = op->size & 15;
 
 	if (op->size > 8)
@@ -208,7 +189,7 @@ static __noinline long capture_nth_bytes(struct scratch *s, const struct tapir_s
 	__u32 at, max, used = s->var_bytes & (TAPIR_EVENT_VAR_BYTES - 1), flags = 0;
 	long len = 0;
 	__u64 src, want;
-	__u8 *behind = (__u8 *)&s->temp[0];
+	__u8 *behind = (__u8 *)&s->temp;
 
 	if (i >= TAPIR_MAX_ARGS)
 		return 1;
@@ -275,162 +256,47 @@ static __noinline int capture_all_later_bytes(struct scratch *s, const struct ta
 
 /* ---- the user stack --------------------------------------------------------------------- */
 
-/* Reads the stack from its pointer on in one go; less than asked near the end of a stack. */
-static __always_inline __u32 read_window(struct scratch *s, __u64 sp)
-{
-	__u32 to_page_end = PAGE_BYTES - (sp & (PAGE_BYTES - 1));
-
-	if (!bpf_probe_read_user(s->window, WINDOW_BYTES, (void *)sp))
-		return WINDOW_BYTES;
-	if (to_page_end < WINDOW_BYTES &&
-	    !bpf_probe_read_user(s->window, to_page_end & (WINDOW_BYTES - 1), (void *)sp))
-		return to_page_end;
-	return 0;
-}
-
-/* 16 bytes of the stack at va to s->temp: from the window, or beyond it from the process. */
-static __always_inline long read_pair(struct scratch *s, __u64 va, __u64 base, __u32 window_bytes)
-{
-	__u64 off = va - base;
-
-	if (off + 16 > window_bytes || off & 7)
-		return bpf_probe_read_user(s->temp, sizeof(s->temp), (void *)va);
-	s->temp[0] = s->window[(off >> 3) & (WINDOW_WORDS - 1)];
-	s->temp[1] = s->window[((off >> 3) + 1) & (WINDOW_WORDS - 1)];
-	return 0;
-}
-
-/*
- * The step from a function that may not have set up its frame to its caller: s->temp gets the
- * caller's frame pointer and the return address, as from a frame record. 0: there is no such
- * step. Else the end of the function's frame.
- */
-static __noinline __u64 first_caller(struct scratch *s, const struct tapir_site *site,
-				     __u32 window_bytes)
-{
-	__u64 base = s->regs[TAPIR_REG_SP] & ~7ull, fp = s->regs[TAPIR_REG_BP], cfa;
-
-	if (site->flags & TAPIR_SITE_CFA_SP)
-		cfa = s->regs[TAPIR_REG_SP] + (__s64)site->cfa_off;
-	else if (site->flags & TAPIR_SITE_CFA_FP)
-		cfa = fp + (__s64)site->cfa_off;
-	else
-		return 0;
-	if (site->flags & TAPIR_SITE_FP_SAVED) {
-		if (read_pair(s, cfa + (__s64)site->fp_off, base, window_bytes))
-			return 0;
-		fp = s->temp[0];
-	}
-	if (read_pair(s, cfa - 16, base, window_bytes))
-		return 0;
-	s->temp[0] = fp;
-	return cfa;
-}
-
-static __always_inline void take_frame(struct scratch *s, struct walk *w, __u64 ip)
-{
-	s->frames[w->cnt & 127] = ip;
-	w->cnt++;
-	w->hash = tapir_walk__hash(w->hash, ip);
-}
-
-/* One frame record further. 1: that was the end. */
-static __always_inline int walk_step(struct scratch *s, struct walk *w)
-{
-	if (!tapir_walk__fp_ok(w->fp, w->above))
-		return 1;
-	if (read_pair(s, w->fp, w->base, w->window_bytes)) {
-		w->flags |= TAPIR_STACK_FAULT;
-		return 1;
-	}
-	if (!tapir_walk__ip_ok(s->temp[1]))
-		return 1;
-	take_frame(s, w, s->temp[1]);
-	w->above = w->fp + 16;
-	w->fp = s->temp[0];
-	return 0;
-}
-
-static long walk_later_step(__u64 idx, void *ctx)
-{
-	const struct capture *c = ctx;
-
-	return walk_step(c->s, &c->s->walk);
-}
-
-/* By a loop the verifier looks at once, not once a frame: it halves the time to load. */
-static __noinline int walk_deep(struct scratch *s)
-{
-	struct capture c = {.s = s};
-
-	bpf_loop(TAPIR_MAX_FRAMES - INLINE_FRAMES, walk_later_step, &c, 0);
-	return 0;
-}
-
-/* Fills frames and stack header; returns the stack's id. */
-static __always_inline __u64 walk(struct scratch *s, const struct tapir_site *site)
-{
-	struct walk w = {.base = s->regs[TAPIR_REG_SP] & ~7ull, .fp = s->regs[TAPIR_REG_BP]};
-	__u64 frame_end;
-
-	w.above = w.base;
-	w.window_bytes = read_window(s, w.base);
-	take_frame(s, &w, s->regs[TAPIR_REG_IP]);
-	frame_end = first_caller(s, site, w.window_bytes);
-	if (frame_end > w.base && tapir_walk__ip_ok(s->temp[1])) {
-		take_frame(s, &w, s->temp[1]);
-		w.fp = s->temp[0];
-		w.above = frame_end;
-	}
-	while (w.cnt < INLINE_FRAMES && !walk_step(s, &w))
-		;
-	s->walk = w;
-	if (w.cnt == INLINE_FRAMES)
-		walk_deep(s);
-	if (s->walk.cnt == TAPIR_MAX_FRAMES && tapir_walk__fp_ok(s->walk.fp, s->walk.above))
-		s->walk.flags |= TAPIR_STACK_MORE;
-	s->stack.frame_cnt = s->walk.cnt;
-	s->stack.flags = s->walk.flags;
-	s->stack.stack_id = s->walk.hash ? s->walk.hash : 1;
-	return s->stack.stack_id;
-}
-
 /* Sends the frames of the stack at hand, if this epoch has not had them. */
 static __noinline int send_stack(struct scratch *s, struct tapir_live *now)
 {
 	struct tapir_rec_event *ev = event_of(s);
-	__u64 *sent, *epoch = &s->temp[0];
-	__u32 size;
+	struct tapir_rec_stack *rec = &s->stack.rec;
+	__u64 *sent, *epoch = &s->temp;
+	__u32 size = sizeof(*rec) + 8 * (rec->frame_cnt & 127);
 
 	*epoch = now->epoch;
-	sent = bpf_map_lookup_elem(&seen_stacks, &s->stack.stack_id);
+	sent = bpf_map_lookup_elem(&seen_stacks, &rec->stack_id);
 	if (sent && *sent == *epoch)
 		return 0;
-	size = sizeof(s->stack) + 8 * (s->stack.frame_cnt & 127);
-	s->stack.h.type = TAPIR_REC_STACK;
-	s->stack.h.cpu = ev->h.cpu;
-	s->stack.h.size = size;
-	s->stack.h.time_ns = ev->h.time_ns;
-	if (tapir_send(now, &s->sender, &s->stack, size)) {
+	rec->h.type = TAPIR_REC_STACK;
+	rec->h.size = size;
+	rec->h.cpu = ev->h.cpu;
+	rec->h.time_ns = ev->h.time_ns;
+	if (tapir_send(now, &s->sender, rec, size)) {
 		ev->flags |= TAPIR_EVENT_STACK_LOST;
 		tapir_lose(&ev->probe_id, TAPIR_LOSS_STACK_RING_FULL);
 		return -1;
 	}
-	if (bpf_map_update_elem(&seen_stacks, &s->stack.stack_id, epoch, BPF_ANY))
+	if (bpf_map_update_elem(&seen_stacks, &rec->stack_id, epoch, BPF_ANY))
 		tapir_lose(&ev->probe_id, TAPIR_LOSS_SEEN_MAP_FULL);
 	return 0;
 }
 
 /* The id of the current stack, whose frames are in the file or on their way. */
-static __noinline __u64 take_stack(struct scratch *s, struct tapir_live *now,
-				   const struct tapir_site *site)
+static __always_inline __u64 take_stack(struct scratch *s, struct tapir_live *now,
+					const struct tapir_site *site)
 {
-	__u64 id = walk(s, site);
-	__u64 *recent = &s->recent_stacks[id & (RECENT_STACKS - 1)];
+	__u64 id, *recent;
 
-	if (s->stack.flags & TAPIR_STACK_FAULT)
+	s->stack.ip = s->regs[TAPIR_REG_IP];
+	s->stack.sp = s->regs[TAPIR_REG_SP];
+	s->stack.fp = s->regs[TAPIR_REG_BP];
+	walk(&s->stack, site);
+	id = s->stack.rec.stack_id;
+	recent = &s->recent_stacks[id & (RECENT_STACKS - 1)];
+	if (s->stack.rec.flags & TAPIR_STACK_FAULT)
 		tapir_lose(&event_of(s)->probe_id, TAPIR_LOSS_STACK_FAULT);
-	if (s->stack.flags & TAPIR_STACK_MORE)
+	if (s->stack.rec.flags & TAPIR_STACK_MORE)
 		tapir_lose(&event_of(s)->probe_id, TAPIR_LOSS_STACK_DEPTH);
 	if (*recent != id && !send_stack(s, now))
 		*recent = id;

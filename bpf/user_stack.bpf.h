@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * user_stack.bpf.h - a user stack by its frame pointers, with everything the walk needs in
+ * memory the caller owns. The decisions are in walk_logic.bpf.h.
+ */
+#ifndef TAPIR_BPF_USER_STACK_BPF_H
+#define TAPIR_BPF_USER_STACK_BPF_H
+
+#include "bpf/common.bpf.h"
+
+#define PAGE_BYTES    4096
+#define WINDOW_BYTES  2048
+#define WINDOW_WORDS  (WINDOW_BYTES / 8)
+
+/* Frames that are walked by an inline loop; deeper ones by a loop that is called. */
+#define INLINE_FRAMES 40
+
+struct walk {
+	__u64 fp, above; /* the next frame record, and the end of the last one */
+	__u64 hash;
+	__u64 base; /* of the window */
+	__u32 window_bytes;
+	__u32 cnt; /* frames taken */
+	__u32 flags;
+	__u32 pad0;
+};
+
+struct user_stack {
+	__u64 ip, sp, fp; /* where the walk begins */
+	struct walk walk;
+	__u64 pair[2]; /* a frame record: the caller's frame pointer, the return address */
+	__u64 window[WINDOW_WORDS];
+	struct tapir_rec_stack rec; /* filled but for its header; the frames stand behind it */
+	__u64 frames[TAPIR_MAX_FRAMES + 1];
+};
+
+/* Reads the stack from base on in one go; less than asked near the end of a stack. */
+static __always_inline void read_window(struct user_stack *u, struct walk *w)
+{
+	__u32 to_page_end = PAGE_BYTES - (w->base & (PAGE_BYTES - 1));
+
+	if (!bpf_probe_read_user(u->window, WINDOW_BYTES, (void *)w->base))
+		w->window_bytes = WINDOW_BYTES;
+	else if (to_page_end < WINDOW_BYTES &&
+		 !bpf_probe_read_user(u->window, to_page_end & (WINDOW_BYTES - 1), (void *)w->base))
+		w->window_bytes = to_page_end;
+}
+
+/* 16 bytes of the stack at va: from the window, or beyond it from the process. */
+static __always_inline long read_pair(struct user_stack *u, __u64 va, __u64 base,
+				      __u32 window_bytes)
+{
+	__u64 off = va - base;
+
+	if (off + 16 > window_bytes || off & 7)
+		return bpf_probe_read_user(u->pair, sizeof(u->pair), (void *)va);
+	u->pair[0] = u->window[(off >> 3) & (WINDOW_WORDS - 1)];
+	u->pair[1] = u->window[((off >> 3) + 1) & (WINDOW_WORDS - 1)];
+	return 0;
+}
+
+/*
+ * The step from a function that may not have set up its frame to its caller, as the site says:
+ * u->pair is then as from a frame record. 0: there is no such step. Else the end of the
+ * function's frame.
+ */
+static __noinline __u64 first_caller(struct user_stack *u, const struct tapir_site *site,
+				     __u32 window_bytes)
+{
+	__u64 sp = u->sp, base = sp & ~7ull, fp = u->fp, cfa;
+
+	if (site->flags & TAPIR_SITE_CFA_SP)
+		cfa = sp + (__s64)site->cfa_off;
+	else if (site->flags & TAPIR_SITE_CFA_FP)
+		cfa = fp + (__s64)site->cfa_off;
+	else
+		return 0;
+	if (site->flags & TAPIR_SITE_FP_SAVED) {
+		if (read_pair(u, cfa + (__s64)site->fp_off, base, window_bytes))
+			return 0;
+		fp = u->pair[0];
+	}
+	if (read_pair(u, cfa - 16, base, window_bytes))
+		return 0;
+	u->pair[0] = fp;
+	return cfa;
+}
+
+static __always_inline void take_frame(struct user_stack *u, struct walk *w, __u64 ip)
+{
+	u->frames[w->cnt & 127] = ip;
+	w->cnt++;
+	w->hash = tapir_walk__hash(w->hash, ip);
+}
+
+/* One frame record further. 1: that was the end. */
+static __always_inline int walk_step(struct user_stack *u, struct walk *w)
+{
+	if (!tapir_walk__fp_ok(w->fp, w->above))
+		return 1;
+	if (read_pair(u, w->fp, w->base, w->window_bytes)) {
+		w->flags |= TAPIR_STACK_FAULT;
+		return 1;
+	}
+	if (!tapir_walk__ip_ok(u->pair[1]))
+		return 1;
+	take_frame(u, w, u->pair[1]);
+	w->above = w->fp + 16;
+	w->fp = u->pair[0];
+	return 0;
+}
+
+struct walk_ctx {
+	struct user_stack *u;
+};
+
+static long walk_later_step(__u64 idx, void *ctx)
+{
+	const struct walk_ctx *c = ctx;
+
+	return walk_step(c->u, &c->u->walk);
+}
+
+/* By a loop the verifier looks at once, not once a frame: it halves the time to load. */
+static __noinline int walk_deep(struct user_stack *u)
+{
+	struct walk_ctx c = {.u = u};
+
+	bpf_loop(TAPIR_MAX_FRAMES - INLINE_FRAMES, walk_later_step, &c, 0);
+	return 0;
+}
+
+/* Fills frames and record. site: says where the first caller is. */
+static __noinline int walk(struct user_stack *u, const struct tapir_site *site)
+{
+	struct walk w = {.base = u->sp & ~7ull, .fp = u->fp};
+	__u64 frame_end;
+
+	w.above = w.base;
+	read_window(u, &w);
+	take_frame(u, &w, u->ip);
+	frame_end = first_caller(u, site, w.window_bytes);
+	if (frame_end > w.base && tapir_walk__ip_ok(u->pair[1])) {
+		take_frame(u, &w, u->pair[1]);
+		w.fp = u->pair[0];
+		w.above = frame_end;
+	}
+	while (w.cnt < INLINE_FRAMES && !walk_step(u, &w))
+		;
+	u->walk = w;
+	if (w.cnt == INLINE_FRAMES)
+		walk_deep(u);
+	if (u->walk.cnt == TAPIR_MAX_FRAMES && tapir_walk__fp_ok(u->walk.fp, u->walk.above))
+		u->walk.flags |= TAPIR_STACK_MORE;
+	u->rec.frame_cnt = u->walk.cnt;
+	u->rec.flags = u->walk.flags;
+	u->rec.stack_id = u->walk.hash ? u->walk.hash : 1;
+	return 0;
+}
+
+#endif /* TAPIR_BPF_USER_STACK_BPF_H */
