@@ -113,6 +113,14 @@ def test_program_is_named_when_it_cannot_run(t):
             "no such program")
 
 
+def test_program_has_its_own_limits_and_signals(t):
+    """What tapir changes for itself does not reach the program it starts."""
+    script = "ulimit -n; ulimit -l; trap; grep -E 'Sig(Blk|Ign)' /proc/self/status"
+    plain = t.run("sh", "-c", script)
+    traced = t.run(t.tapir_path, "record", "storm:hit", "-o", t.path("x.tapir"), "--", "sh", "-c", script)
+    t.eq(traced.out, plain.out, "limits and signals")
+
+
 # ---- two at once, and the end of one -------------------------------------------------------------
 
 

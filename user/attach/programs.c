@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/diag.h"
@@ -43,14 +42,6 @@ static int log_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap
 	line[strcspn(line, "\n")] = '\0';
 	tapir_debug("%s", line);
 	return 0;
-}
-
-/* Kernels before 5.11 charge maps to RLIMIT_MEMLOCK; later ones do not mind. */
-static void raise_memlock(void)
-{
-	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-
-	setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
 static int load_error(int err)
@@ -218,7 +209,6 @@ static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts
 	uint32_t zero = 0;
 	int err;
 
-	raise_memlock();
 	err = open_skel(p, opts);
 	if (!err)
 		err = load_skel(p, opts);

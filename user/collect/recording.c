@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -155,6 +156,17 @@ static int start_children(struct recording *r)
 	return err;
 }
 
+/* A file is held by its descriptor until it was read for names: -a meets thousands. */
+static void raise_open_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int start_threads(struct recording *r)
 {
 	struct tapir_session_opts session = {
@@ -260,6 +272,7 @@ static int set_up(struct recording *r)
 		err = tapir_queue__new(BLOCK_CNT, &r->queue);
 	if (!err)
 		err = start_children(r);
+	raise_open_files(); /* ours, not the program's */
 	if (!err)
 		err = make_parts(r);
 	if (!err)
