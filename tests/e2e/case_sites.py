@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Many sites of one program."""
 import collections
+import os
 
 from harness import args_of
 
@@ -9,6 +10,17 @@ def test_every_site_fires_when_there_are_500(t):
     _, events = t.record(["manysites"], ["manysites", 3])
     counts = collections.Counter((e["event"], *args_of(e)) for e in events)
     t.eq(counts, {(f"s{i:03d}", i): 3 for i in range(500)}, "events by name and argument")
+
+
+def test_every_site_fires_when_each_needs_a_file_descriptor(t):
+    """Without uprobe_multi; more sites than the limit of open files allows at first."""
+    file = t.path("trace.tapir")
+    env = {**os.environ, "TAPIR_DISABLE": "uprobe_multi"}
+    result = t.run(t.need("prlimit"), "--nofile=48:4096", t.tapir_path, "record", "manysites:s0[34]*", "--force", "-o",
+                   file, "--", t.target_path("manysites"), 3, env=env)
+    t.eq(result.rc, 0, result.err)
+    counts = collections.Counter((e["event"], *args_of(e)) for e in t.events(file))
+    t.eq(counts, {(f"s{i:03d}", i): 3 for i in range(30, 50)}, "events by name and argument")
 
 
 def test_only_matching_sites_fire_when_the_spec_is_a_glob(t):

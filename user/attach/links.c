@@ -33,6 +33,7 @@ static int attach_error(int err, const char *what, uint32_t tgid)
 	const char *hint = err == -EPERM || err == -EACCES
 				   ? ": needs CAP_BPF and CAP_PERFMON, or root"
 			   : err == -ESRCH  ? ": the process is gone"
+			   : err == -EMFILE ? ": no file descriptor left (ulimit -n)"
 			   : err == -EINVAL ? ": the file changed, or a site is no instruction"
 					    : "";
 
@@ -82,13 +83,18 @@ static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, u
 	char path[32];
 	struct perf_event_attr attr = {.size = sizeof(attr)};
 	uint64_t type, ref_ctr_shift;
+	int err;
 	long fd;
 
-	if (read_sysfs_number(UPROBE_PMU "type", &type) ||
-	    read_sysfs_number(UPROBE_PMU "format/ref_ctr_offset", &ref_ctr_shift))
+	err = read_sysfs_number(UPROBE_PMU "type", &type);
+	if (!err)
+		err = read_sysfs_number(UPROBE_PMU "format/ref_ctr_offset", &ref_ctr_shift);
+	if (err == -ENOENT)
 		return tapir_diag__fail(-EOPNOTSUPP,
 					"Cannot attach probe: the kernel has no uprobe events "
 					"(CONFIG_UPROBE_EVENTS)");
+	if (err)
+		return attach_error(err, "probe", tgid);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", sites->file_fd);
 	attr.type = (uint32_t)type;
 	attr.config = sites->semaphore_offs[idx] << ref_ctr_shift;
@@ -99,8 +105,7 @@ static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, u
 	return fd >= 0 ? (int)fd : attach_error(-errno, "probe", tgid);
 }
 
-int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid,
-		     int *event_fd, int *link_fd)
+int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
 {
 	tapir_autofd int fd = open_uprobe_event(sites, idx, tgid);
 	union bpf_attr attr = {};
@@ -113,10 +118,6 @@ int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t i
 	attr.link_create.attach_type = BPF_PERF_EVENT;
 	attr.link_create.perf_event.bpf_cookie = sites->cookies[idx];
 	link = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	if (link < 0)
-		return attach_error(-errno, "probe", tgid);
-	*event_fd = fd;
-	fd = -1;
-	*link_fd = (int)link;
-	return 0;
+	/* The link holds the event: its own fd is not needed any more. */
+	return link >= 0 ? (int)link : attach_error(-errno, "probe", tgid);
 }

@@ -31,8 +31,7 @@ struct tapir_link_sites {
  */
 int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_t tgid);
 
-/* Attaches at site idx by a perf event. *event_fd and *link_fd are yours to close. */
-int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid,
-		     int *event_fd, int *link_fd);
+/* Attaches at site idx by a perf event. Returns the link's fd or -errno with a line. */
+int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid);
 
 #endif

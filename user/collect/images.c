@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +34,20 @@ struct tapir_images {
 	bool *spec_matched; /* for each of opts.specs */
 };
 
+/*
+ * Without uprobe_multi each site has an fd, and --force may ask for more than the usual 1,024.
+ * A program we started was forked before and keeps the limit it had.
+ */
+static void raise_open_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images **out)
 {
 	struct tapir_images *images = calloc(1, sizeof(*images));
@@ -46,16 +61,21 @@ int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images 
 		free(images);
 		return -ENOMEM;
 	}
+	if (!opts->use_multi)
+		raise_open_files();
 	*out = images;
 	return 0;
 }
 
+static void drop_links(struct tapir_image *image, size_t keep_cnt)
+{
+	while (image->link_fds.cnt > keep_cnt)
+		close(image->link_fds.data[--image->link_fds.cnt]);
+}
+
 static void free_image(struct tapir_image *image)
 {
-	int *fd;
-
-	tapir_vec_for_each (fd, &image->link_fds)
-		close(*fd);
+	drop_links(image, 0);
 	tapir_vec__fini(&image->link_fds);
 	tapir_vec__fini(&image->on_tgids);
 	if (image->fd >= 0)
@@ -67,18 +87,27 @@ static void free_image(struct tapir_image *image)
 	free(image);
 }
 
+/* Without uprobe_multi a link is a site, and each takes its time; else all go in one. */
+static void detach(struct tapir_images *images, struct tapir_image *image,
+		   void (*on_progress)(size_t left_cnt))
+{
+	while (image->link_fds.cnt) {
+		size_t keep_cnt = images->opts.use_multi ? 0 : image->link_fds.cnt - 1;
+
+		drop_links(image, keep_cnt);
+		images->attached_cnt -= images->opts.use_multi ? image->site_cnt : 1;
+		if (on_progress)
+			on_progress(images->attached_cnt);
+	}
+}
+
 void tapir_images__free(struct tapir_images *images, void (*on_progress)(size_t left_cnt))
 {
 	if (!images)
 		return;
 	for (size_t i = 0; i < images->all.cnt; i++) {
-		images->attached_cnt -=
-			images->all.data[i]->on_tgids.cnt || images->all.data[i]->is_on_everywhere
-				? images->all.data[i]->site_cnt
-				: 0;
+		detach(images, images->all.data[i], on_progress);
 		free_image(images->all.data[i]);
-		if (on_progress)
-			on_progress(images->attached_cnt);
 	}
 	for (size_t i = 0; i < images->seen.cnt; i++)
 		free((char *)images->seen.data[i]);
@@ -317,22 +346,15 @@ static int keep_link(struct tapir_image *image, int fd)
 static int put_on_by_perf(struct tapir_images *images, struct tapir_image *image,
 			  const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
 {
-	int event_fd, link_fd;
-	int err = tapir_link__perf(tapir_programs__usdt_fd(images->opts.programs), sites, idx, tgid,
-				   &event_fd, &link_fd);
+	int fd = tapir_link__perf(tapir_programs__usdt_fd(images->opts.programs), sites, idx, tgid);
 
-	if (err)
-		return err;
-	err = keep_link(image, link_fd);
-	if (err)
-		close(event_fd);
-	return err ? err : keep_link(image, event_fd);
+	return fd < 0 ? fd : keep_link(image, fd);
 }
 
 static int attach_by_perf(struct tapir_images *images, struct tapir_image *image,
 			  const struct tapir_link_sites *sites, uint32_t tgid)
 {
-	size_t before = image->link_fds.cnt;
+	size_t had_cnt = image->link_fds.cnt;
 	int err = 0;
 
 	if (images->opts.perf_limit &&
@@ -344,9 +366,8 @@ static int attach_by_perf(struct tapir_images *images, struct tapir_image *image
 			image->site_cnt, images->opts.perf_limit);
 	for (size_t i = 0; i < image->site_cnt && !err; i++)
 		err = put_on_by_perf(images, image, sites, i, tgid);
-	/* All or none: the next attempt would put the first ones on twice. */
-	while (err && image->link_fds.cnt > before)
-		close(image->link_fds.data[--image->link_fds.cnt]);
+	if (err)
+		drop_links(image, had_cnt); /* or the next attempt puts the first ones on twice */
 	return err;
 }
 

@@ -257,6 +257,9 @@ static int attach_all(struct recording *r)
 	if (r->opts->on_ready)
 		r->opts->on_ready(r->opts->ctx, tapir_images__attached_cnt(r->images),
 				  tapir_clock__now_ns() - r->start_ns);
+	if (!r->use_multi)
+		tapir_info("this kernel has no uprobe_multi (Linux 6.6): every probe takes 0.1 s "
+			   "to take off");
 	return 0;
 }
 
