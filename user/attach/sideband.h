@@ -33,7 +33,7 @@ int tapir_sideband__fd(const struct tapir_sideband *s);
 /* Hands out what there is, ring by ring. */
 void tapir_sideband__drain(struct tapir_sideband *s, tapir_sideband_fn fn, void *ctx);
 
-/* Records the kernel dropped (PERF_RECORD_LOST) and malformed ones, since open. */
+/* Records the kernel dropped for want of room and malformed ones, since open. */
 uint64_t tapir_sideband__lost(const struct tapir_sideband *s);
 
 #endif
