@@ -145,7 +145,7 @@ def test_rights_are_named_when_they_are_missing(t):
 
 
 def test_doctor_says_no_when_a_feature_is_switched_off(t):
-    for disabled, rc in (("btf", 3), ("ring_buffer", 3), ("uprobe_multi", 0), ("sleepable", 0),
+    for disabled, rc in (("btf", 3), ("ring_buffer", 3), ("uprobe_multi", 0), ("sleepable", 3),
                          ("uprobe_multi,perf_uprobe", 3)):
         env = dict(os.environ, TAPIR_DISABLE=disabled)
         result = t.run(t.tapir_path, "doctor", "--json", env=env)

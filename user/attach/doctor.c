@@ -10,6 +10,7 @@
 
 #include "attach/doctor_checks.h"
 #include "attach/features.h"
+#include "attach/programs.h"
 #include "base/diag.h"
 
 struct tapir_check *tapir_checkup__add(struct tapir_checkup *checkup, const char *name,
@@ -124,9 +125,7 @@ static const struct {
 			       "a kernel with CONFIG_DEBUG_INFO_BTF (distributions since 2021)"},
 	[TAPIR_FEATURE_RING_BUFFER] = {TAPIR_CHECK_MISSING, "Linux 5.8 or later"},
 	[TAPIR_FEATURE_TASK_STORAGE] = {TAPIR_CHECK_MISSING, "Linux 5.12 or later"},
-	[TAPIR_FEATURE_SLEEPABLE] =
-		{TAPIR_CHECK_LIMITED,
-		 "Linux 6.0 or later; till then such strings are marked as faults"},
+	[TAPIR_FEATURE_SLEEPABLE] = {TAPIR_CHECK_MISSING, "Linux 6.0 or later"},
 	[TAPIR_FEATURE_UPROBE_MULTI] =
 		{TAPIR_CHECK_LIMITED, "Linux 6.6 or later; till then few probes, slow to take off"},
 	[TAPIR_FEATURE_PERF_UPROBE] = {TAPIR_CHECK_LIMITED, "a kernel with CONFIG_UPROBE_EVENTS"},
@@ -173,22 +172,57 @@ static void check_pid_filter(struct tapir_checkup *checkup, const struct tapir_f
 	struct tapir_diag *old;
 	int result;
 
-	if (!tapir_features__has(f, TAPIR_FEATURE_UPROBE_MULTI))
-		return;
-	old = tapir_diag__take();
-	result = tapir_features__test_pid_filter();
-	tapir_diag__clear();
-	tapir_diag__give(old);
 	check = tapir_checkup__add(checkup, "pid_filter", "-p costs other processes nothing");
-	if (result == 1) {
-		strcpy(check->found, "yes");
-		return;
+	if (!tapir_features__has(f, TAPIR_FEATURE_UPROBE_MULTI)) {
+		strcpy(check->found, "no, without uprobe_multi");
+	} else {
+		old = tapir_diag__take();
+		result = tapir_features__test_pid_filter();
+		tapir_diag__clear();
+		tapir_diag__give(old);
+		snprintf(check->found, sizeof(check->found),
+			 result < 0 ? "not tested: err=-%s"
+			 : result   ? "yes"
+				    : "no",
+			 tapir_errno__name(result));
+		if (result == 1)
+			return;
 	}
 	check->state = TAPIR_CHECK_LIMITED;
 	check->means = "with -p other processes of the same program are trapped, then filtered";
 	check->remedy = "Linux 6.10 or later";
-	snprintf(check->found, sizeof(check->found), result ? "not tested: err=-%s" : "no",
-		 tapir_errno__name(result));
+}
+
+/* Features may all be there and a verifier still refuse what is built on them. */
+static void check_programs(struct tapir_checkup *checkup, const struct tapir_features *f)
+{
+	struct tapir_programs_opts opts = {
+		.sz = sizeof(opts),
+		.site_cap = 1,
+		.ring_bytes = 4096,
+		.use_multi = tapir_features__has(f, TAPIR_FEATURE_UPROBE_MULTI),
+	};
+	struct tapir_programs *programs = NULL;
+	struct tapir_check *check;
+	struct tapir_diag *old;
+	int err;
+
+	for (int id = 0; id < TAPIR_FEATURE_CNT; id++)
+		if (features[id].without == TAPIR_CHECK_MISSING && !f->by_id[id].is_there)
+			return; /* said already */
+	old = tapir_diag__take();
+	err = tapir_programs__load(&opts, &programs);
+	tapir_diag__clear();
+	tapir_diag__give(old);
+	tapir_programs__free(programs);
+	check = tapir_checkup__add(checkup, "programs", "this kernel takes tapir's BPF programs");
+	if (!err) {
+		strcpy(check->found, "yes");
+		return;
+	}
+	check->state = TAPIR_CHECK_MISSING;
+	check->remedy = "please report what `tapir -v doctor` says of it";
+	snprintf(check->found, sizeof(check->found), "no: err=-%s", tapir_errno__name(err));
 }
 
 static void check_features(struct tapir_checkup *checkup)
@@ -199,6 +233,7 @@ static void check_features(struct tapir_checkup *checkup)
 	for (int id = 0; id < TAPIR_FEATURE_CNT; id++)
 		check_feature(checkup, &f, id);
 	check_pid_filter(checkup, &f);
+	check_programs(checkup, &f);
 }
 
 int tapir_doctor__run(uint32_t tgid, struct tapir_checkup *out)
