@@ -24,7 +24,7 @@ PACKAGES = {
 # What a guest needs to mount its root, in the order of dependence. A module that a kernel
 # has built in is not among its files and is passed over.
 MODULES = ["virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev",
-           "virtio_pci", "fuse", "virtiofs", "overlay"]
+           "virtio_pci", "fuse", "virtiofs", "virtio_blk", "overlay"]
 
 
 class Unavailable(Exception):
