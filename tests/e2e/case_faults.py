@@ -204,7 +204,9 @@ def test_file_is_whole_when_the_interrupt_comes_after_the_target_ended(t):
         if tapir.child.poll() is None:
             tapir.signal(signal.SIGINT)
         t.eq(tapir.wait().rc, 0, f"exit, {delay_ms} ms after the target's")
-        t.eq(len(t.events(file)), fired, "events")
+        events = t.events(file)
+        first, last = args_of(events[0]), args_of(events[-1])
+        t.eq(len(events), fired, f"events, from {first} to {last}, lost {t.report(file)['lost']}")
 
 
 # ---- where the file goes -------------------------------------------------------------------------

@@ -59,6 +59,8 @@ int main(int argc, char **argv)
 		return 2;
 	while (wait_attached && !TAPIR_PROBE_ENABLED(storm, hit))
 		target__sleep_ns(1000000);
+	if (wait_attached) /* without uprobe_multi the program follows the semaphore: links.h */
+		target__sleep_ns(100 * 1000000);
 
 	for (int t = 0; t < thread_cnt; t++) {
 		workers[t].idx = t;
