@@ -74,6 +74,19 @@ static void nothing_is_added_when_there_is_nothing(void **state)
 	tapir_str__fini(&s);
 }
 
+static void only_shown_characters_are_shown_when_text_is_hostile(void **state)
+{
+	struct tapir_str s = {};
+
+	(void)state;
+	/* U+009B is CSI to a terminal; then bytes that are no UTF-8: lone, overlong, surrogate, cut
+	 */
+	tapir_str__add_printable(&s, "\xc2\x9b[2J\xc2\xa0\xff\xc0\xaf\xed\xa0\x80\xe2\x82", 15);
+	assert_string_equal(s.data,
+			    "\\xc2\\x9b[2J\xc2\xa0\\xff\\xc0\\xaf\\xed\\xa0\\x80\\xe2\\x82");
+	tapir_str__fini(&s);
+}
+
 static void text_is_safe_for_a_terminal(void **state)
 {
 	struct tapir_str s = {};
@@ -402,6 +415,7 @@ static void fifo_never_blocks_a_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_shown_characters_are_shown_when_text_is_hostile),
 		cmocka_unit_test(numbers_are_written_whole_at_their_limits),
 		cmocka_unit_test(string_grows_and_fails_without_losing_what_it_has),
 		cmocka_unit_test(nothing_is_added_when_there_is_nothing),

@@ -6,22 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Length of the well-formed UTF-8 sequence at p (RFC 3629), 0 if there is none. */
-static size_t utf8_len(const unsigned char *p, size_t left)
-{
-	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-
-	if (!len || p[0] > 0xf4 || len > left)
-		return 0;
-	for (size_t i = 1; i < len; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return len;
-}
-
 static void add_control(struct tapir_str *out, unsigned char c)
 {
 	static const char names[] = "btn?fr"; /* 8 .. 13, 11 has none */
@@ -41,7 +25,7 @@ static void add_quoted(struct tapir_str *out, const char *bytes, size_t len)
 
 	tapir_str__addc(out, '"');
 	while (i < len) {
-		size_t seq = utf8_len(p + i, len - i);
+		size_t seq = tapir_utf8__len(p + i, len - i);
 
 		if (seq > 1 ||
 		    (seq == 1 && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\' && p[i] != 0x7f)) {

@@ -111,10 +111,8 @@ void tapir_str__addf(struct tapir_str *s, const char *fmt, ...)
 	s->len += (size_t)len;
 }
 
-static bool add_escape(struct tapir_str *s, unsigned char c)
+static void add_escape(struct tapir_str *s, unsigned char c)
 {
-	if (c >= 0x20 && c != 0x7f && c != '\\')
-		return false;
 	tapir_str__addc(s, '\\');
 	if (c == '\\')
 		tapir_str__addc(s, '\\');
@@ -124,20 +122,44 @@ static bool add_escape(struct tapir_str *s, unsigned char c)
 		tapir_str__addc(s, 't');
 	else
 		tapir_str__addf(s, "x%02x", c);
-	return true;
+}
+
+size_t tapir_utf8__len(const unsigned char *p, size_t left)
+{
+	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+
+	if (!len || p[0] > 0xf4 || len > left)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+/* How many bytes at p are one character that a terminal only shows; 0: none. */
+static size_t printable_len(const unsigned char *p, size_t left)
+{
+	if (*p < 0x80)
+		return *p >= 0x20 && *p != 0x7f && *p != '\\';
+	if (left > 1 && p[0] == 0xc2 && p[1] < 0xa0)
+		return 0; /* U+0080 ... U+009F: control characters, too; U+009B begins a sequence */
+	return tapir_utf8__len(p, left);
 }
 
 void tapir_str__add_printable(struct tapir_str *s, const char *bytes, size_t len)
 {
+	const unsigned char *p = (const unsigned char *)bytes;
 	size_t plain = 0;
 
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)bytes[i];
-
-		if (c >= 0x20 && c != 0x7f && c != '\\')
+	for (size_t i = 0, seq; i < len; i += seq ? seq : 1) {
+		seq = printable_len(p + i, len - i);
+		if (seq)
 			continue;
 		tapir_str__add(s, bytes + plain, i - plain);
-		add_escape(s, c);
+		add_escape(s, p[i]);
 		plain = i + 1;
 	}
 	tapir_str__add(s, bytes + plain, len - plain);

@@ -30,9 +30,12 @@ void tapir_str__addd(struct tapir_str *s, int64_t value);
 void tapir_str__addx(struct tapir_str *s, uint64_t value); /* lower case, no 0x */
 void tapir_str__addf(struct tapir_str *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Text from a traced process, safe for a terminal: control characters as \n, \t, \xNN. */
+/* Text from a traced process, safe for a terminal: what is no shown character as \n, \t, \xNN. */
 void tapir_str__add_printable(struct tapir_str *s, const char *bytes, size_t len);
 void tapir_str__pad(struct tapir_str *s, size_t from, size_t width); /* spaces up to from+width */
+
+/* Length of the well-formed UTF-8 sequence at p (RFC 3629), 0 if there is none. left > 0. */
+size_t tapir_utf8__len(const unsigned char *p, size_t left);
 
 /* Shell glob (* ? [a-z] [!a-z] \x) over the whole text; no allocation, linear in len x stars. */
 bool tapir_glob__match(const char *glob, const char *text);

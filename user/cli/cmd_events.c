@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "cli/commands.h"
+#include "cli/event_choice.h"
 #include "cli/report_view.h"
 #include "cli/terminal.h"
 #include "export/event_lines.h"
@@ -19,51 +19,6 @@ struct args {
 
 static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON object a line", struct args, json), {}};
-
-/* ---- which events ----------------------------------------------------------------------- */
-
-struct choice {
-	const char *glob;	  /* NULL: every record */
-	struct tapir_map verdict; /* probe id -> time of its description << 1 | is it chosen */
-};
-
-static bool name_matches(const char *glob, const struct tapir_rec_probe *probe)
-{
-	struct tapir_probe_view view;
-	struct tapir_str name = {};
-	bool matches;
-
-	tapir_probe_view__of(&probe->h, &view);
-	if (strchr(glob, ':')) {
-		tapir_str__add(&name, view.provider.data, view.provider.len);
-		tapir_str__addc(&name, ':');
-	}
-	tapir_str__add(&name, view.event.data, view.event.len);
-	matches = name.data && tapir_glob__match(glob, name.data);
-	tapir_str__fini(&name);
-	return matches;
-}
-
-static bool is_chosen(struct choice *c, const struct tapir_catalog *catalog,
-		      const struct tapir_rec *rec)
-{
-	const struct tapir_rec_event *ev = (const void *)rec;
-	const struct tapir_rec_probe *probe;
-	uint64_t *verdict;
-	bool is_new = false;
-
-	if (!c->glob)
-		return true;
-	if (rec->type != TAPIR_REC_EVENT)
-		return false;
-	probe = tapir_catalog__probe(catalog, ev->probe_id);
-	verdict = probe ? tapir_map__put(&c->verdict, ev->probe_id, &is_new) : NULL;
-	if (!verdict)
-		return false;
-	if (is_new || *verdict >> 1 != probe->h.time_ns)
-		*verdict = probe->h.time_ns << 1 | name_matches(c->glob, probe);
-	return *verdict & 1;
-}
 
 /* ---- processes, in their time ----------------------------------------------------------- */
 
@@ -123,7 +78,16 @@ static void print_record(struct printer *p, const struct tapir_rec *rec)
 	tapir_event_lines__add(p->lines, rec, &p->out);
 }
 
-static int print_records(struct tapir_reader *reader, struct printer *p, struct choice *choice)
+/* With a GLOB only events are shown. */
+static bool is_chosen(struct tapir_event_choice *choice, const struct tapir_catalog *catalog,
+		      const struct tapir_rec *rec)
+{
+	return !choice->glob || (rec->type == TAPIR_REC_EVENT &&
+				 tapir_event_choice__has(choice, catalog, (const void *)rec));
+}
+
+static int print_records(struct tapir_reader *reader, struct printer *p,
+			 struct tapir_event_choice *choice)
 {
 	const struct tapir_rec *rec;
 	int err, flush_err = 0;
@@ -142,7 +106,7 @@ static int print_records(struct tapir_reader *reader, struct printer *p, struct 
 
 static int print_file(const char *path, bool json, const char *glob)
 {
-	struct choice choice = {.glob = glob};
+	struct tapir_event_choice choice = {.glob = glob};
 	struct printer printer = {};
 	struct tapir_reader *reader;
 	int err = tapir_reader__open(path, &reader);
@@ -160,7 +124,7 @@ static int print_file(const char *path, bool json, const char *glob)
 	tapir_vec__fini(&printer.held);
 	tapir_str__fini(&printer.out);
 	tapir_reader__close(reader);
-	tapir_map__fini(&choice.verdict);
+	tapir_event_choice__fini(&choice);
 	return err;
 }
 
