@@ -80,6 +80,14 @@ struct {
 	__type(value, struct tapir_losses);
 } losses __weak SEC(".maps");
 
+/* Stacks that were sent: id -> epoch. Eviction only means that one is sent again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u64);
+	__type(value, __u64);
+} seen_stacks __weak SEC(".maps");
+
 /* ---- small common pieces ---------------------------------------------------------------- */
 
 /* The key of every map with one element; and, of losses, that no probe had. */
@@ -127,6 +135,27 @@ static __always_inline long tapir_send(struct tapir_live *now, struct sender *se
 			flags = BPF_RB_FORCE_WAKEUP;
 	}
 	return bpf_ringbuf_output(ring, rec, size, flags);
+}
+
+/* Who the current thread is. */
+static __always_inline void tapir_fill_thread(struct tapir_rec_thread *rec, __u16 cpu,
+					      __u64 time_ns)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	rec->h.type = TAPIR_REC_THREAD;
+	rec->h.cpu = cpu;
+	rec->h.size = sizeof(*rec);
+	rec->h.time_ns = time_ns;
+	rec->tgid = task->tgid;
+	rec->tid = task->pid;
+	rec->ns_tid = tapir_task__ns_pid(task);
+	rec->ns_tgid = tapir_task__ns_pid(leader);
+	rec->start_ns = BPF_CORE_READ(task, start_time);
+	rec->leader_start_ns = BPF_CORE_READ(leader, start_time);
+	bpf_core_read_str(rec->comm, sizeof(rec->comm), &task->comm);
+	bpf_core_read_str(rec->leader_comm, sizeof(rec->leader_comm), &leader->comm);
 }
 
 /* ---- whose hits are recorded ------------------------------------------------------------ */

@@ -31,6 +31,7 @@ enum tapir_reg {
 	TAPIR_REG_SI,
 	TAPIR_REG_DI,
 	TAPIR_REG_IP = 16,
+	TAPIR_REG_CS = 17,
 	TAPIR_REG_SP = 19,
 	TAPIR_REG_CNT = 21,
 	TAPIR_REG_NONE = 0xff

@@ -21,14 +21,6 @@ struct {
 	__type(value, struct tapir_site);
 } sites SEC(".maps");
 
-/* Stacks that were sent: id -> epoch. Eviction only means that one is sent again. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, __u64);
-	__type(value, __u64);
-} seen_stacks SEC(".maps");
-
 #define SLOTS_OFF     sizeof(struct tapir_rec_event)
 #define REC_BYTES     (SLOTS_OFF + 8 * TAPIR_MAX_ARGS + 2 * TAPIR_EVENT_VAR_BYTES)
 
@@ -308,8 +300,6 @@ static __always_inline __u64 take_stack(struct scratch *s, struct tapir_live *no
 /* Says who this thread is, once an epoch; a later hit tries again when there was no space. */
 static __noinline int announce_thread(struct scratch *s)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 	struct tapir_live *now = tapir_live();
 	struct tapir_rec_thread *rec;
 	__u64 epoch;
@@ -318,18 +308,7 @@ static __noinline int announce_thread(struct scratch *s)
 		return 0;
 	epoch = now->epoch;
 	rec = &s->thread;
-	rec->h.type = TAPIR_REC_THREAD;
-	rec->h.cpu = event_of(s)->h.cpu;
-	rec->h.size = sizeof(*rec);
-	rec->h.time_ns = event_of(s)->h.time_ns;
-	rec->tgid = event_of(s)->tgid;
-	rec->tid = event_of(s)->tid;
-	rec->ns_tid = tapir_task__ns_pid(task);
-	rec->ns_tgid = tapir_task__ns_pid(leader);
-	rec->start_ns = BPF_CORE_READ(task, start_time);
-	rec->leader_start_ns = BPF_CORE_READ(leader, start_time);
-	bpf_core_read_str(rec->comm, sizeof(rec->comm), &task->comm);
-	bpf_core_read_str(rec->leader_comm, sizeof(rec->leader_comm), &leader->comm);
+	tapir_fill_thread(rec, event_of(s)->h.cpu, event_of(s)->h.time_ns);
 	__builtin_memset(s->recent_stacks, 0, sizeof(s->recent_stacks));
 	if (tapir_send(now, &s->sender, rec, sizeof(*rec)))
 		tapir_lose(&zero_key, TAPIR_LOSS_THREAD_RING_FULL);

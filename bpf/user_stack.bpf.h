@@ -130,7 +130,7 @@ static __noinline int walk_deep(struct user_stack *u)
 	return 0;
 }
 
-/* Fills frames and record. site: says where the first caller is. */
+/* Fills frames and record. site: says where the first caller is; NULL: nobody does. */
 static __noinline int walk(struct user_stack *u, const struct tapir_site *site)
 {
 	struct walk w = {.base = u->sp & ~7ull, .fp = u->fp};
@@ -139,7 +139,7 @@ static __noinline int walk(struct user_stack *u, const struct tapir_site *site)
 	w.above = w.base;
 	read_window(u, &w);
 	take_frame(u, &w, u->ip);
-	frame_end = first_caller(u, site, w.window_bytes);
+	frame_end = site ? first_caller(u, site, w.window_bytes) : 0;
 	if (frame_end > w.base && tapir_walk__ip_ok(u->pair[1])) {
 		take_frame(u, &w, u->pair[1]);
 		w.fp = u->pair[0];

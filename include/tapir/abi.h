@@ -383,6 +383,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 /*
  * Every way to lose something has a name and is counted where it happens.
  * EVENT: the whole event is missing. PART: the event is there, a part of it is not.
+ * SAMPLE: a CPU sample is missing.
  * INFO: nothing is missing that was asked for. The kinds decide what adds up:
  * captured + the sum of EVENT causes = fired.
  */
@@ -405,11 +406,14 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 	X(PROCESS_RING_FULL, PART, "no space in the ring buffer for a process record")             \
 	X(PERF_LOST, PART, "perf side-band records overwritten")                                   \
 	X(NAME_QUEUE_FULL, PART, "too many new addresses at once: some are unnamed")               \
-	X(FILTERED, INFO, "hits of processes that were not asked for")
+	X(FILTERED, INFO, "hits of processes that were not asked for")                             \
+	X(SAMPLE_RING_FULL, SAMPLE, "no space in the ring buffer for a CPU sample")                \
+	X(SAMPLE_STACK_LOST, PART, "no space in the ring buffer for a CPU sample's stack")
 
-#define TAPIR_LOSS_KIND_EVENT 0
-#define TAPIR_LOSS_KIND_PART  1
-#define TAPIR_LOSS_KIND_INFO  2
+#define TAPIR_LOSS_KIND_EVENT  0
+#define TAPIR_LOSS_KIND_PART   1
+#define TAPIR_LOSS_KIND_INFO   2
+#define TAPIR_LOSS_KIND_SAMPLE 3
 
 enum tapir_loss_cause {
 #define TAPIR_X(name, kind, text) TAPIR_LOSS_##name,

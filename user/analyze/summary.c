@@ -279,7 +279,7 @@ static void add_sample(struct tapir_summary *s, const struct tapir_catalog *cata
 		       const struct tapir_rec *rec)
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
-	uint64_t id = sample->stack_id ? sample->stack_id : sample->kstack_id;
+	uint64_t id = sample->kstack_id ? sample->kstack_id : sample->stack_id;
 	const struct tapir_rec_stack *stack = id ? tapir_catalog__stack(catalog, id) : NULL;
 	uint64_t process = process_row(s, sample->tgid), function;
 	struct tapir_stack_view view;

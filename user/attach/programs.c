@@ -75,6 +75,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 		return load_error(-errno);
 	bpf_map__set_max_entries(p->skel->maps.sites, opts->site_cap + 1);
 	bpf_map__set_max_entries(p->skel->maps.losses, opts->site_cap + 1);
+	bpf_program__set_autoload(p->skel->progs.tapir_sample, opts->with_samples);
 	if (opts->use_multi)
 		bpf_program__set_expected_attach_type(p->skel->progs.tapir_usdt,
 						      ATTACH_TRACE_UPROBE_MULTI);
@@ -293,6 +294,11 @@ int tapir_programs__attach_process(struct tapir_programs *p, bool hold)
 int tapir_programs__usdt_fd(const struct tapir_programs *p)
 {
 	return bpf_program__fd(p->skel->progs.tapir_usdt);
+}
+
+int tapir_programs__sample_fd(const struct tapir_programs *p)
+{
+	return bpf_program__fd(p->skel->progs.tapir_sample);
 }
 
 uint32_t tapir_programs__site_cap(const struct tapir_programs *p)

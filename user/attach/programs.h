@@ -23,6 +23,7 @@ struct tapir_programs_opts {
 	uint32_t site_cap; /* sites this session can ever have, 1 … 65,535 */
 	size_t ring_bytes; /* each ring's size to begin with: a power of two >= 4096 */
 	bool use_multi;	   /* programs will be attached by uprobe_multi links */
+	bool with_samples; /* load the sampler, too */
 };
 
 /* Loads everything; nothing is attached or enabled yet. *out is yours. */
@@ -32,7 +33,8 @@ void tapir_programs__free(struct tapir_programs *p); /* detaches what is attache
 /* Fork, exec, exit of processes; with hold also the brake for new files (see control.h). */
 int tapir_programs__attach_process(struct tapir_programs *p, bool hold);
 
-int tapir_programs__usdt_fd(const struct tapir_programs *p); /* borrowed */
+int tapir_programs__usdt_fd(const struct tapir_programs *p);   /* borrowed */
+int tapir_programs__sample_fd(const struct tapir_programs *p); /* borrowed; with_samples only */
 uint32_t tapir_programs__site_cap(const struct tapir_programs *p);
 
 /* The switch that lets records out. Any thread. */

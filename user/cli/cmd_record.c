@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/sampler.h"
 #include "cli/commands.h"
 #include "cli/recorder.h"
 
@@ -11,6 +12,7 @@ struct args {
 	struct tapir_target_args target;
 	struct tapir_capture_args capture;
 	const char *output;
+	uint64_t sample_hz;
 	uint64_t max_size;
 	uint64_t buffer_mb;
 	bool no_compress;
@@ -21,6 +23,8 @@ struct args {
 static const struct tapir_option options[] = {
 	TAPIR_STRING("output", 'o', "FILE", "write to FILE; '-' is standard output", struct args,
 		     output),
+	TAPIR_U64("frequency", 'F', "HZ", "also sample what each CPU runs, HZ times a second",
+		  struct args, sample_hz, 1, TAPIR_SAMPLER_MAX_HZ),
 	TAPIR_FLAG("force", 'f',
 		   "replace FILE; any number of probes on a kernel without uprobe_multi",
 		   struct args, force),
@@ -50,6 +54,7 @@ static const struct tapir_example examples[] = {
 	{"record 'hotspot:gc__*' -p 4711 --duration 30", "30 seconds of a JVM's collections"},
 	{"record 'postgresql:query__*' --comm postgres --stack -o slow.tapir",
 	 "every backend's queries, with stacks; new backends, too"},
+	{"record -F 99 -p 4711 -d 10", "where process 4711 spends its CPU time, user and kernel"},
 	{"record -- java -jar app.jar", "a program from its first instruction on"},
 	{}};
 
@@ -102,6 +107,7 @@ static int record(struct tapir_recorder *r, const struct args *args)
 	set_owner(&file);
 	r->opts.file = &file;
 	r->opts.force = args->force;
+	r->opts.sample_hz = (unsigned)args->sample_hz;
 	r->opts.max_ring_bytes = args->buffer_mb << 20;
 	r->opts.rules.children = args->children;
 	err = tapir_recorder__run(r, &result);

@@ -123,6 +123,8 @@ static void on_ready(void *ctx, size_t attached_cnt, uint64_t took_ns)
 	if (attached_cnt)
 		tapir_info("%zu probes on in %.0f ms; Ctrl-C stops", attached_cnt,
 			   (double)took_ns / 1e6);
+	else if (r->opts.sample_hz)
+		tapir_info("sampling each CPU %u times a second; Ctrl-C stops", r->opts.sample_hz);
 	else if (r->opts.program)
 		tapir_info("%s is held until its probes are on; Ctrl-C stops", r->opts.program[0]);
 	else
@@ -234,6 +236,10 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 
 	tapir_recorder__add_count(&line, result->stats.event_cnt);
 	tapir_str__adds(&line, " events, ");
+	if (r->opts.sample_hz) {
+		tapir_recorder__add_count(&line, result->stats.sample_cnt);
+		tapir_str__adds(&line, " samples, ");
+	}
 	tapir_recorder__add_count(&line, result->stats.lost_cnt);
 	tapir_str__adds(&line, " lost");
 	if (path) {
@@ -247,6 +253,6 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 	tapir_str__fini(&line);
 	if (r->opts.program)
 		say_program(result);
-	if (result->site_cnt && path && strcmp(path, "-"))
+	if ((result->site_cnt || r->opts.sample_hz) && path && strcmp(path, "-"))
 		tapir_info("next: tapir report %s", path);
 }

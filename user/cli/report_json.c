@@ -28,7 +28,7 @@ static void json_events(struct tapir_json *j, const struct tapir_summary *s)
 	tapir_json__close(j, ']');
 	tapir_json__open(j, "samples", '{');
 	tapir_json__u64(j, "captured", s->sample_cnt);
-	tapir_json__u64(j, "lost", 0);
+	tapir_json__u64(j, "lost", tapir_summary__lost(s, TAPIR_LOSS_KIND_SAMPLE));
 	tapir_json__u64(j, "named", s->sample_named_cnt);
 	tapir_json__close(j, '}');
 	tapir_json__u64(j, "switches", s->switch_cnt);

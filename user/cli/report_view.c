@@ -128,6 +128,10 @@ static void write_totals(const struct tapir_report_view *v, struct tapir_str *ou
 	tapir_str__addf(out, " event%s of %zu kind%s from %zu process%s, ", plural(s->event_cnt),
 			s->events.cnt, plural(s->events.cnt), process_cnt,
 			process_cnt == 1 ? "" : "es");
+	if (s->sample_cnt) {
+		tapir_recorder__add_count(out, s->sample_cnt);
+		tapir_str__addf(out, " CPU sample%s, ", plural(s->sample_cnt));
+	}
 	tapir_recorder__add_count(out, tapir_summary__lost(s, TAPIR_LOSS_KIND_EVENT));
 	tapir_str__adds(out, " lost\n");
 }
@@ -271,6 +275,10 @@ static void write_processes(const struct tapir_report_view *v, const struct tapi
 	for (size_t i = 0; i < shown; i++) {
 		const struct tapir_process_row *row = &v->summary->processes.data[i];
 
+		if (!v->all_rows && i && !row->events && !row->samples) {
+			shown = i; /* from here on they only were there */
+			break;
+		}
 		tapir_table__cell_u64(&table, row->pid);
 		tapir_table__cell(&table, *row->comm ? row->comm : "?");
 		cell_count(&table, row->events);

@@ -16,6 +16,7 @@
 
 #include "attach/bpf_ring.h"
 #include "attach/features.h"
+#include "attach/sampler.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -24,6 +25,7 @@
 #include "collect/drain.h"
 #include "collect/meta.h"
 #include "collect/no_match.h"
+#include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
 
 #define SITE_CAP	     4096u
@@ -47,6 +49,7 @@ struct recording {
 	struct tapir_queue *queue;
 	struct tapir_command_run *program;
 	struct tapir_guardian *guardian;
+	struct tapir_sampler *sampler;
 	struct tapir_images *images;
 	struct tapir_targets *targets;
 	struct tapir_sideband *sideband;
@@ -130,6 +133,7 @@ static int load_programs(struct recording *r)
 	if (err)
 		return err;
 	r->use_multi = opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
+	opts.with_samples = r->opts->sample_hz;
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
 	if (err)
 		return err;
@@ -240,6 +244,30 @@ static int catch_signals(struct recording *r)
 	return r->signal_fd < 0 || r->sink_fd < 0 ? -errno : 0;
 }
 
+/* The kernel is where a sample's kernel stack lies: a mapping of nobody's. */
+static int start_sampling(struct recording *r)
+{
+	struct tapir_rec_mapping kernel = {
+		.flags = TAPIR_MAPPING_EXEC,
+		.start_va = TAPIR_KERNEL_START_VA,
+		.end_va = UINT64_MAX,
+		.file_id = tapir_symbolizer__kernel_id(),
+	};
+	struct tapir_recbuf buf = {};
+	const struct tapir_rec *rec;
+	int err;
+
+	if (!r->opts->sample_hz)
+		return 0;
+	tapir_rec__init(&kernel.h, TAPIR_REC_MAPPING, sizeof(kernel), tapir_clock__now_ns());
+	rec = tapir_recbuf__mapping(&buf, &kernel, tapir_sv__of("[kernel]"));
+	err = rec ? tapir_queue__post(r->queue, rec, -1) : -ENOMEM;
+	tapir_recbuf__fini(&buf);
+	return err ? err
+		   : tapir_sampler__start(tapir_programs__sample_fd(r->programs),
+					  r->opts->sample_hz, &r->sampler);
+}
+
 /* Probes go on in what runs already; then the program may start. */
 static int attach_all(struct recording *r)
 {
@@ -252,7 +280,7 @@ static int attach_all(struct recording *r)
 		err = tapir_targets__scan(r->targets);
 	if (err)
 		return err;
-	if (!tapir_images__site_cnt(r->images) && r->rules.pids.cnt)
+	if (!tapir_images__site_cnt(r->images) && r->rules.pids.cnt && !r->opts->sample_hz)
 		return tapir_no_match__fail(r->opts->specs, r->opts->specs_are_defaults, r->images);
 	if (r->opts->on_ready)
 		r->opts->on_ready(r->opts->ctx, tapir_images__attached_cnt(r->images),
@@ -284,6 +312,8 @@ static int set_up(struct recording *r)
 		err = start_threads(r);
 	if (!err)
 		err = attach_all(r);
+	if (!err)
+		err = start_sampling(r);
 	if (!err && r->program)
 		err = tapir_command_run__go(r->program);
 	return err;
@@ -423,6 +453,8 @@ static int check_matches(const struct recording *r)
 	size_t seen_cnt;
 
 	tapir_images__seen(r->images, &seen_cnt);
+	if (r->opts->sample_hz)
+		return 0; /* there is something in the file */
 	if (!tapir_images__site_cnt(r->images) && r->program)
 		return tapir_no_match__fail(r->opts->specs, r->opts->specs_are_defaults, r->images);
 	if (!tapir_images__site_cnt(r->images) && (!seen_cnt || r->opts->specs_are_defaults))
@@ -450,6 +482,8 @@ static int finish_file(struct recording *r, int err)
 
 	if (r->programs)
 		tapir_programs__enable(r->programs, false);
+	tapir_sampler__stop(r->sampler);
+	r->sampler = NULL;
 	release_held(r);
 	tapir_drain__stop(r->drain);
 	r->drain = NULL;
@@ -502,6 +536,17 @@ static void tear_down(struct recording *r)
 	tapir_guard__fd(&r->sink_fd);
 }
 
+/* BPF tells of an end a moment before wait(2) can: it gets that moment. */
+static bool program_ended(const struct recording *r, int *status)
+{
+	for (int try = 0; tapir_command_run__status(r->program, status); try++) {
+		if (try == 50 || !r->targets || tapir_targets__live_cnt(r->targets))
+			return false;
+		usleep(2000);
+	}
+	return true;
+}
+
 static void fill_result(struct recording *r, struct tapir_recording_result *out)
 {
 	out->elapsed_ns = tapir_clock__now_ns() - r->start_ns;
@@ -512,7 +557,7 @@ static void fill_result(struct recording *r, struct tapir_recording_result *out)
 	if (r->images)
 		out->site_cnt = tapir_images__site_cnt(r->images);
 	if (r->program)
-		out->program_ended = !tapir_command_run__status(r->program, &out->program_status);
+		out->program_ended = program_ended(r, &out->program_status);
 }
 
 int tapir_recording__run(const struct tapir_recording_opts *opts,

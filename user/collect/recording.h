@@ -32,6 +32,7 @@ struct tapir_recording_opts {
 	const struct tapir_spec_list *specs;
 	char *const *program; /* NULL: none is started */
 	bool with_stack;
+	unsigned sample_hz;	 /* CPU samples a second and CPU; 0: none */
 	bool force;		 /* any number of sites without uprobe_multi */
 	bool specs_are_defaults; /* nobody named them: that some match nothing is no error */
 	uint64_t duration_ns;	 /* 0: no end */

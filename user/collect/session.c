@@ -24,7 +24,7 @@ struct tapir_session {
 	int err; /* of the sink, the first one */
 	uint64_t malformed_cnt, refused_cnt;
 	struct tapir_diag *diag; /* the lines that belong to err */
-	atomic_uint_least64_t event_cnt, lost_cnt, file_bytes;
+	atomic_uint_least64_t event_cnt, sample_cnt, lost_cnt, file_bytes;
 	atomic_int shared_err;
 };
 
@@ -67,6 +67,15 @@ static void handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 	put(s, rec);
 }
 
+static void handle_sample(struct tapir_session *s, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_sample *sample = (const void *)rec;
+
+	note_error(s, tapir_catalog__use(s->catalog, sample->tgid, sample->tid, sample->stack_id,
+					 sample->kstack_id));
+	put(s, rec);
+}
+
 /* -ENOSPC is the catalog's own memory bound, unless the writer lost something: a full disk. */
 static void describe(struct tapir_session *s, const struct tapir_rec *rec)
 {
@@ -84,6 +93,8 @@ static void handle_record(struct tapir_session *s, const struct tapir_rec *rec)
 {
 	if (rec->type == TAPIR_REC_EVENT)
 		handle_event(s, rec);
+	else if (rec->type == TAPIR_REC_SAMPLE)
+		handle_sample(s, rec);
 	else if (tapir_rec_type__describes(rec->type))
 		describe(s, rec);
 	else
@@ -94,7 +105,7 @@ static void handle_record(struct tapir_session *s, const struct tapir_rec *rec)
 static void handle_block(struct tapir_session *s, const struct tapir_block *block)
 {
 	size_t at = 0;
-	uint64_t event_cnt = 0;
+	uint64_t event_cnt = 0, sample_cnt = 0;
 
 	while (at < block->used_bytes) {
 		const struct tapir_rec *rec = (const void *)((const char *)block->data + at);
@@ -104,10 +115,12 @@ static void handle_block(struct tapir_session *s, const struct tapir_block *bloc
 			break;
 		}
 		event_cnt += rec->type == TAPIR_REC_EVENT;
+		sample_cnt += rec->type == TAPIR_REC_SAMPLE;
 		handle_record(s, rec);
 		at += rec->size;
 	}
 	atomic_fetch_add(&s->event_cnt, event_cnt);
+	atomic_fetch_add(&s->sample_cnt, sample_cnt);
 }
 
 static void handle_notes(struct tapir_session *s, struct tapir_note *note)
@@ -246,6 +259,7 @@ void tapir_session__stats(const struct tapir_session *s, struct tapir_session_st
 {
 	*out = (struct tapir_session_stats){
 		.event_cnt = atomic_load(&s->event_cnt),
+		.sample_cnt = atomic_load(&s->sample_cnt),
 		.lost_cnt = atomic_load(&s->lost_cnt),
 		.file_bytes = atomic_load(&s->file_bytes),
 		.err = atomic_load(&s->shared_err),

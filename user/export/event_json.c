@@ -345,7 +345,8 @@ static void add_loss(struct tapir_event_lines *l, const struct tapir_rec *rec,
 {
 	static const char *const kinds[] = {[TAPIR_LOSS_KIND_EVENT] = "event",
 					    [TAPIR_LOSS_KIND_PART] = "part",
-					    [TAPIR_LOSS_KIND_INFO] = "info"};
+					    [TAPIR_LOSS_KIND_INFO] = "info",
+					    [TAPIR_LOSS_KIND_SAMPLE] = "sample"};
 	const struct tapir_rec_loss *loss = (const struct tapir_rec_loss *)rec;
 	const struct tapir_line_probe *probe =
 		loss->probe_id ? tapir_line__probe(l, loss->probe_id) : NULL;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/diag.h"
@@ -15,6 +16,7 @@
 #include "elf/demangle.h"
 #include "elf/image.h"
 #include "elf/symbols.h"
+#include "symbol/kallsyms.h"
 
 /* Each holds a descriptor; a thousand is more than any process maps, less than the limit. */
 #define MAX_FILES   1000
@@ -35,6 +37,9 @@ struct tapir_symbolizer {
 	uint64_t use_cnt;
 	size_t symbol_cnt; /* of the tables in memory */
 	char *demangled;   /* what the last __name gave out */
+	struct tapir_kallsyms *kernel;
+	bool kernel_was_tried;
+	uint64_t kernel_id;
 };
 
 int tapir_symbolizer__new(struct tapir_symbolizer **out)
@@ -43,6 +48,7 @@ int tapir_symbolizer__new(struct tapir_symbolizer **out)
 
 	if (!s)
 		return -ENOMEM;
+	s->kernel_id = tapir_symbolizer__kernel_id();
 	*out = s;
 	return 0;
 }
@@ -75,6 +81,7 @@ void tapir_symbolizer__free(struct tapir_symbolizer *s)
 	tapir_vec__fini(&s->files);
 	tapir_map__fini(&s->idx_by_file_id);
 	free(s->demangled);
+	tapir_kallsyms__free(s->kernel);
 	free(s);
 }
 
@@ -158,12 +165,47 @@ static struct file *readable_file(struct tapir_symbolizer *s, uint64_t file_id)
 	return file;
 }
 
+uint64_t tapir_symbolizer__kernel_id(void)
+{
+	struct utsname uts = {};
+
+	uname(&uts);
+	return tapir_hash__bytes(tapir_hash__bytes(1, uts.release, strlen(uts.release)),
+				 uts.version, strlen(uts.version)) |
+	       1;
+}
+
+static bool name_kernel(struct tapir_symbolizer *s, uint64_t off, struct tapir_symbol_name *out)
+{
+	uint64_t start_va, size;
+	const char *name;
+	int err;
+
+	if (!s->kernel_was_tried) {
+		err = tapir_kallsyms__load("/proc/kallsyms", &s->kernel);
+		if (err)
+			tapir_warn("kernel functions have no names: err=-%s (`tapir doctor` says "
+				   "why)",
+				   tapir_errno__name(err));
+		s->kernel_was_tried = true;
+	}
+	if (!s->kernel ||
+	    !tapir_kallsyms__find(s->kernel, TAPIR_KERNEL_START_VA + off, &name, &start_va, &size))
+		return false;
+	*out = (struct tapir_symbol_name){
+		.name = name, .start_off = start_va - TAPIR_KERNEL_START_VA, .size = size};
+	return true;
+}
+
 bool tapir_symbolizer__name(struct tapir_symbolizer *s, uint64_t file_id, uint64_t file_off,
 			    struct tapir_symbol_name *out)
 {
-	struct file *file = readable_file(s, file_id);
 	struct tapir_symbol symbol;
+	struct file *file;
 
+	if (file_id == s->kernel_id)
+		return name_kernel(s, file_off, out);
+	file = readable_file(s, file_id);
 	if (!file || !tapir_symtab__find(file->symtab, file_off, &symbol))
 		return false;
 	free(s->demangled);

@@ -30,6 +30,13 @@ void tapir_symbolizer__free(struct tapir_symbolizer *symbolizer);
 void tapir_symbolizer__add_file(struct tapir_symbolizer *symbolizer, uint64_t file_id, int fd,
 				const char *path);
 
+/*
+ * Stands for the running kernel and its modules, whose "file" begins at TAPIR_KERNEL_START_VA.
+ * Its names are read when the first is asked for.
+ */
+uint64_t tapir_symbolizer__kernel_id(void);
+#define TAPIR_KERNEL_START_VA 0xffff800000000000ull
+
 /* False: no name is known; *out is untouched. */
 bool tapir_symbolizer__name(struct tapir_symbolizer *symbolizer, uint64_t file_id,
 			    uint64_t file_off, struct tapir_symbol_name *out);

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""CPU samples: as many as time was burnt, in the functions that burnt it."""
+HZ = 997
+
+
+def record(t, *options, target=("burner", 800, 2)):
+    file = t.path("trace.tapir")
+    name, *args = target
+    said = t.tapir("record", "-F", HZ, "-f", "-o", file, *options, "--", t.target_path(name), *args).witness()
+    return file, said
+
+
+def names(sample):
+    """Functions, innermost first: the kernel's, then the program's."""
+    return [f["name"] for key in ("kernel_stack", "stack") for f in sample.get(key, [])]
+
+
+def near(t, actual, expected, share, what):
+    t.ok(abs(actual - expected) <= expected * share, f"{what}: {actual}, expected {expected:.0f} +-{share:.0%}")
+
+
+def test_samples_are_where_the_time_was_spent(t):
+    file, said = record(t)
+    samples = t.events(file, "sample")
+    user = [s for s in samples if "burn" in names(s)]
+    much = sum("burn_much" in names(s) for s in user)
+    near(t, len(user), said["user_ms"] * HZ / 1000, 0.25, "samples of the threads")
+    near(t, much / len(user), 0.75, 0.1, "share of burn_much")
+    t.ok(all(names(s)[-1] in ("start_thread", "__clone3", "clone3") for s in user), "stacks reach the thread's start")
+
+
+def test_kernel_stack_stands_on_the_user_stack(t):
+    if not t.run("grep", "-qv", "^0000000000000000", "/proc/kallsyms").rc == 0:
+        t.skip("the kernel shows no addresses of its functions")
+    file, said = record(t)
+    # libc's read() has no frame of its own: behind it comes main, burn_kernel is passed over.
+    kernel = [s for s in t.events(file, "sample") if "main" in names(s) and "read_zero" in names(s)]
+    near(t, len(kernel), said["kernel_ms"] * HZ / 1000, 0.35, "samples in the kernel")
+    named = [s for s in kernel if all(f["name"] for f in s["kernel_stack"])]
+    t.ok(len(named) >= 0.95 * len(kernel), f"{len(named)} of {len(kernel)} kernel stacks have all names")
+    t.ok(all("do_syscall_64" in names(s) for s in named if "entry_SYSCALL_64_after_hwframe" in names(s)),
+         "kernel stacks begin at the system call")
+
+
+def test_report_counts_samples_and_their_functions(t):
+    file, _ = record(t)
+    report, samples = t.report(file), t.events(file, "sample")
+    t.eq(report["samples"]["captured"], len(samples), "samples")
+    t.eq(report["samples"]["lost"], 0, "lost samples")
+    t.eq(sum(f["samples"] for f in report["functions"]), len(samples), "samples of all functions")
+    t.eq(report["functions"][0]["name"], "burn_much", "hottest function")
+
+
+def test_only_asked_processes_are_sampled(t):
+    file = t.path("trace.tapir")
+    other, target = t.target("burner", 600), t.target("burner", "--wait", 300)
+    tapir = t.start_tapir("record", "-F", HZ, "-p", target.pid, "-o", file)
+    tapir.wait_line("tapir: ")
+    target.go()
+    target.wait()
+    t.eq(tapir.wait().rc, 0, "exit")
+    other.wait()
+    t.eq({s["pid"] for s in t.events(file, "sample")}, {target.pid}, "whose samples")
+
+
+def test_too_high_a_frequency_is_refused(t):
+    result = t.tapir("record", "-F", 20001, "--", "true", expect=2)
+    t.ok("20000" in result.err, result.err)

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* "ffffffff81000000 T _stext" or "... t name	[module]", a line a symbol (kernel/kallsyms.c). */
+#include "symbol/kallsyms.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/vec.h"
+
+#define MAX_SYMBOLS 2000000
+#define LAST_BYTES  4096 /* of the symbol nobody follows */
+
+struct symbol {
+	uint64_t va;
+	uint32_t name_off;
+};
+
+struct tapir_kallsyms {
+	struct tapir_vec(struct symbol) symbols;
+	struct tapir_vec(char) names; /* each with its NUL */
+};
+
+static bool add_name(struct tapir_kallsyms *k, const char *name)
+{
+	for (const char *c = name;; c++) {
+		if (!tapir_vec__push(&k->names, *c))
+			return false;
+		if (!*c)
+			return true;
+	}
+}
+
+/* 1: added, 0: no function, or no address was shown. */
+static int add_line(struct tapir_kallsyms *k, const char *line)
+{
+	struct symbol symbol = {.name_off = (uint32_t)k->names.cnt};
+	unsigned long long va;
+	char type, name[512];
+
+	if (sscanf(line, "%llx %c %511s", &va, &type, name) != 3 || !va || !strchr("tTwW", type))
+		return 0;
+	symbol.va = va;
+	return add_name(k, name) && tapir_vec__push(&k->symbols, symbol) ? 1 : -ENOMEM;
+}
+
+static int by_va(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	return x->va < y->va ? -1 : x->va > y->va;
+}
+
+static int read_lines(struct tapir_kallsyms *k, FILE *file)
+{
+	size_t line_cnt = 0;
+	char line[1024];
+	int err = 0;
+
+	while (err >= 0 && k->symbols.cnt < MAX_SYMBOLS && fgets(line, sizeof(line), file)) {
+		err = add_line(k, line);
+		line_cnt++;
+	}
+	if (err < 0)
+		return err;
+	return k->symbols.cnt ? 0 : line_cnt ? -EACCES : -ENOENT;
+}
+
+int tapir_kallsyms__load(const char *path, struct tapir_kallsyms **out)
+{
+	tapir_autofile FILE *file = fopen(path, "re");
+	struct tapir_kallsyms *k;
+	int err;
+
+	if (!file)
+		return -errno;
+	k = calloc(1, sizeof(*k));
+	err = k ? read_lines(k, file) : -ENOMEM;
+	if (err) {
+		tapir_kallsyms__free(k);
+		return err;
+	}
+	qsort(k->symbols.data, k->symbols.cnt, sizeof(*k->symbols.data), by_va);
+	*out = k;
+	return 0;
+}
+
+void tapir_kallsyms__free(struct tapir_kallsyms *k)
+{
+	if (!k)
+		return;
+	tapir_vec__fini(&k->symbols);
+	tapir_vec__fini(&k->names);
+	free(k);
+}
+
+bool tapir_kallsyms__find(const struct tapir_kallsyms *k, uint64_t va, const char **name,
+			  uint64_t *start_va, uint64_t *size)
+{
+	size_t low = 0, high = k->symbols.cnt; /* the first that starts behind va */
+	uint64_t end_va;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (k->symbols.data[mid].va <= va)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return false;
+	*start_va = k->symbols.data[low - 1].va;
+	end_va = low < k->symbols.cnt ? k->symbols.data[low].va : *start_va + LAST_BYTES;
+	if (va >= end_va)
+		return false;
+	*name = k->names.data + k->symbols.data[low - 1].name_off;
+	*size = end_va - *start_va;
+	return true;
+}
