@@ -399,9 +399,11 @@ static bool run_extended(struct machine *m, uint8_t op)
 	case 0x04:
 		advance(m, take(c, 1u << (op - 2)));
 		return true;
-	case 0x05: /* offset_extended */
+	case 0x05: /* offset_extended, offset_extended_sf */
+	case 0x11:
 		reg = take_uleb(c);
-		set_rule(m, reg, RULE_SAVED, scaled(m, (int64_t)take_uleb(c)));
+		set_rule(m, reg, RULE_SAVED,
+			 scaled(m, op == 0x05 ? (int64_t)take_uleb(c) : take_sleb(c)));
 		return true;
 	case 0x06: /* restore_extended */
 		restore(m, take_uleb(c));
@@ -418,30 +420,22 @@ static bool run_extended(struct machine *m, uint8_t op)
 	case 0x0b:
 		recall(m);
 		return true;
-	case 0x0c: /* def_cfa */
+	case 0x0c: /* def_cfa, def_cfa_sf */
+	case 0x12:
 		reg = take_uleb(c);
-		set_cfa(m, reg, (int64_t)take_uleb(c));
+		set_cfa(m, reg, op == 0x0c ? (int64_t)take_uleb(c) : scaled(m, take_sleb(c)));
 		return true;
 	case 0x0d: /* def_cfa_register */
 		set_cfa(m, take_uleb(c), m->now.cfa_off);
 		return true;
-	case 0x0e: /* def_cfa_offset */
-		set_cfa(m, m->now.cfa_reg, (int64_t)take_uleb(c));
+	case 0x0e: /* def_cfa_offset, def_cfa_offset_sf */
+	case 0x13:
+		set_cfa(m, m->now.cfa_reg,
+			op == 0x0e ? (int64_t)take_uleb(c) : scaled(m, take_sleb(c)));
 		return true;
 	case 0x0f: /* def_cfa_expression */
 		m->now.cfa_is_expression = true;
 		skip(c, take_uleb(c));
-		return true;
-	case 0x11: /* offset_extended_sf */
-		reg = take_uleb(c);
-		set_rule(m, reg, RULE_SAVED, scaled(m, take_sleb(c)));
-		return true;
-	case 0x12: /* def_cfa_sf */
-		reg = take_uleb(c);
-		set_cfa(m, reg, scaled(m, take_sleb(c)));
-		return true;
-	case 0x13: /* def_cfa_offset_sf */
-		set_cfa(m, m->now.cfa_reg, scaled(m, take_sleb(c)));
 		return true;
 	default:
 		return false;

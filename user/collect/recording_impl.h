@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* recording_impl.h - what a recording owns; for recording.c and recording_setup.c only. */
+#ifndef TAPIR_USER_RECORDING_IMPL_H
+#define TAPIR_USER_RECORDING_IMPL_H
+
+#include <signal.h>
+
+#include "attach/bpf_ring.h"
+#include "attach/guardian.h"
+#include "attach/sampler.h"
+#include "attach/sideband.h"
+#include "collect/command.h"
+#include "collect/drain.h"
+#include "collect/recording.h"
+
+struct recording {
+	const struct tapir_recording_opts *opts;
+	struct tapir_target_rules rules;
+	struct tapir_writer *writer;
+	struct tapir_programs *programs;
+	struct tapir_queue *queue;
+	struct tapir_command_run *program;
+	struct tapir_guardian *guardian;
+	struct tapir_sampler *sampler;
+	struct tapir_images *images;
+	struct tapir_targets *targets;
+	struct tapir_sideband *sideband;
+	struct tapir_bpf_ring control;
+	struct tapir_drain *drain;
+	struct tapir_session *session;
+	int signal_fd, sink_fd;
+	bool use_multi, link_by_pid;
+	bool program_started;
+	uint64_t start_ns, end_ns; /* end: 0 none */
+	sigset_t old_mask;
+};
+
+/*
+ * Everything up to the moment at which probes are on and the program runs. On failure, what was
+ * made is in r all the same, for the caller to stop.
+ */
+int tapir_recording__set_up(struct recording *r);
+
+#endif

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From the first feature probe to probes that are on. */
+#include "collect/recording_impl.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "attach/bpf_ring.h"
+#include "attach/features.h"
+#include "attach/sampler.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "collect/command.h"
+#include "collect/drain.h"
+#include "collect/meta.h"
+#include "collect/no_match.h"
+#include "symbol/symbolizer.h"
+#include "trace/recbuf.h"
+
+#define SITE_CAP	     4096u
+#define BLOCK_CNT	     24u		/* 12 MB between drain and session thread */
+#define FIRST_RING_BYTES     (8u << 20)		/* all rings together, to begin with */
+#define DEFAULT_RING_BYTES   ((size_t)64 << 20) /* all rings together, at most */
+#define MIN_RING_BYTES	     ((size_t)256 << 10)
+#define PERF_SITE_LIMIT	     16u
+#define LINK_BY_PID_MAX_PIDS 16u
+#define DRAIN_MS	     100 /* a file does not mind; the rings wake us when they fill */
+#define LIVE_DRAIN_MS	     20
+
+static size_t max_ring_bytes(const struct recording *r)
+{
+	return r->opts->max_ring_bytes ? r->opts->max_ring_bytes : DEFAULT_RING_BYTES;
+}
+
+/* What each ring may have of this much for all. */
+static size_t ring_share(size_t total_bytes)
+{
+	long cpu_cnt = sysconf(_SC_NPROCESSORS_CONF);
+	size_t pairs = cpu_cnt > 0 ? ((size_t)cpu_cnt + 1) / 2 : 1, bytes = MIN_RING_BYTES;
+
+	while (bytes * 2 * pairs <= total_bytes)
+		bytes *= 2;
+	return bytes;
+}
+
+/*
+ * Whether a link can be kept to one process is found out by trying, and taking the trial's
+ * probe off takes 50 ms: that runs beside the loading.
+ */
+static void *test_pid_filter(void *result)
+{
+	*(int *)result = tapir_features__test_pid_filter();
+	return NULL;
+}
+
+/* What no fallback replaces. */
+static int check_features(const struct tapir_features *features)
+{
+	static const enum tapir_feature_id needed[] = {TAPIR_FEATURE_BTF, TAPIR_FEATURE_RING_BUFFER,
+						       TAPIR_FEATURE_TASK_STORAGE,
+						       TAPIR_FEATURE_SLEEPABLE};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		const struct tapir_feature *f = &features->by_id[needed[i]];
+
+		if (f->is_there)
+			continue;
+		if (f->err == -EPERM || f->err == -EACCES)
+			return tapir_diag__fail(-EPERM, "Not allowed to trace: needs CAP_BPF and "
+							"CAP_PERFMON, or root (run with sudo; "
+							"`tapir doctor` says what is missing)");
+		return tapir_diag__fail(-EOPNOTSUPP,
+					"This kernel has no %s, by which %s: nothing can be traced "
+					"(`tapir doctor` says more)",
+					tapir_feature__name(needed[i]),
+					tapir_feature__purpose(needed[i]));
+	}
+	return 0;
+}
+
+static int load_programs(struct recording *r)
+{
+	size_t max = max_ring_bytes(r);
+	struct tapir_programs_opts opts = {
+		.sz = sizeof(opts),
+		.site_cap = SITE_CAP,
+		.ring_bytes = ring_share(max < FIRST_RING_BYTES ? max : FIRST_RING_BYTES)};
+	struct tapir_features features;
+	pthread_t tester;
+	int err, pid_filter = 0;
+	bool is_testing;
+
+	tapir_features__probe(&features);
+	err = check_features(&features);
+	if (err)
+		return err;
+	r->use_multi = opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
+	opts.with_samples = r->opts->sample_hz;
+	err = tapir_target_rules__filter(&r->rules, &opts.filter);
+	if (err)
+		return err;
+	is_testing = r->use_multi && !r->opts->program && !r->rules.children && r->rules.pids.cnt &&
+		     r->rules.pids.cnt <= LINK_BY_PID_MAX_PIDS &&
+		     !pthread_create(&tester, NULL, test_pid_filter, &pid_filter);
+	err = tapir_programs__load(&opts, &r->programs);
+	if (is_testing)
+		pthread_join(tester, NULL);
+	r->link_by_pid = pid_filter == 1;
+	return err;
+}
+
+/* Children come before threads: fork copies only the thread that calls it. */
+static int start_children(struct recording *r)
+{
+	int err = 0;
+
+	if (r->opts->program)
+		err = tapir_command_run__prepare(r->opts->program, &r->program);
+	if (!err && r->rules.hold_new)
+		err = tapir_guardian__start(tapir_programs__control_ring_fd(r->programs),
+					    &r->guardian);
+	return err;
+}
+
+/* A file is held by its descriptor until it was read for names: -a meets thousands. */
+static void raise_open_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int start_threads(struct recording *r)
+{
+	struct tapir_session_opts session = {
+		.sz = sizeof(session),
+		.programs = r->programs,
+		.queue = r->queue,
+		.writer = r->writer,
+		.on_record = r->opts->on_record,
+		.on_flush = r->opts->on_flush,
+		.ctx = r->opts->ctx,
+		.wake_fd = r->sink_fd,
+	};
+	struct tapir_drain_opts drain = {
+		.sz = sizeof(drain),
+		.programs = r->programs,
+		.queue = r->queue,
+		.max_ring_bytes = ring_share(max_ring_bytes(r)),
+		.wait_ms = r->writer ? DRAIN_MS : LIVE_DRAIN_MS,
+	};
+	int err = tapir_session__start(&session, &r->session);
+
+	return err ? err : tapir_drain__start(&drain, &r->drain);
+}
+
+static int make_parts(struct recording *r)
+{
+	struct tapir_images_opts images = {
+		.sz = sizeof(images),
+		.programs = r->programs,
+		.queue = r->queue,
+		.specs = r->opts->specs,
+		.with_stack = r->opts->with_stack,
+		.use_multi = r->use_multi,
+		.perf_limit = r->opts->force ? 0 : PERF_SITE_LIMIT,
+	};
+	struct tapir_targets_opts targets = {
+		.sz = sizeof(targets),
+		.rules = &r->rules,
+		.programs = r->programs,
+		.queue = r->queue,
+		.guardian = r->guardian,
+		.link_by_pid = r->link_by_pid,
+	};
+	int err = tapir_images__new(&images, &r->images);
+
+	targets.images = r->images;
+	if (!err)
+		err = tapir_targets__new(&targets, &r->targets);
+	if (!err)
+		err = tapir_sideband__open(&r->sideband);
+	if (!err)
+		err = tapir_bpf_ring__open(tapir_programs__control_ring_fd(r->programs),
+					   &r->control);
+	return err;
+}
+
+/* SIGINT and SIGTERM arrive as data from here on; a closed pipe or a limit is an error code. */
+static int catch_signals(struct recording *r)
+{
+	sigset_t mask;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
+	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	r->sink_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return r->signal_fd < 0 || r->sink_fd < 0 ? -errno : 0;
+}
+
+/* The kernel is where a sample's kernel stack lies: a mapping of nobody's. */
+static int start_sampling(struct recording *r)
+{
+	struct tapir_rec_mapping kernel = {
+		.flags = TAPIR_MAPPING_EXEC,
+		.start_va = TAPIR_KERNEL_START_VA,
+		.end_va = UINT64_MAX,
+		.file_id = tapir_symbolizer__kernel_id(),
+	};
+	struct tapir_recbuf buf = {};
+	const struct tapir_rec *rec;
+	int err;
+
+	if (!r->opts->sample_hz)
+		return 0;
+	tapir_rec__init(&kernel.h, TAPIR_REC_MAPPING, sizeof(kernel), tapir_clock__now_ns());
+	rec = tapir_recbuf__mapping(&buf, &kernel, tapir_sv__of("[kernel]"));
+	err = rec ? tapir_queue__post(r->queue, rec, -1) : -ENOMEM;
+	tapir_recbuf__fini(&buf);
+	return err ? err
+		   : tapir_sampler__start(tapir_programs__sample_fd(r->programs),
+					  r->opts->sample_hz, &r->sampler);
+}
+
+/* Probes go on in what runs already; then the program may start. */
+static int attach_all(struct recording *r)
+{
+	int err = tapir_programs__attach_process(r->programs, r->rules.hold_new);
+
+	tapir_programs__enable(r->programs, true);
+	if (!err && r->program)
+		err = tapir_targets__add(r->targets, tapir_command_run__tgid(r->program));
+	if (!err)
+		err = tapir_targets__scan(r->targets);
+	if (err)
+		return err;
+	if (!tapir_images__site_cnt(r->images) && r->rules.pids.cnt && !r->opts->sample_hz)
+		return tapir_no_match__fail(r->opts->specs, r->opts->specs_are_defaults, r->images);
+	if (r->opts->on_ready)
+		r->opts->on_ready(r->opts->ctx, tapir_images__attached_cnt(r->images),
+				  tapir_clock__now_ns() - r->start_ns);
+	if (!r->use_multi)
+		tapir_info("this kernel has no uprobe_multi (Linux 6.6): every probe takes 0.1 s "
+			   "to take off");
+	return 0;
+}
+
+int tapir_recording__set_up(struct recording *r)
+{
+	int err = catch_signals(r);
+
+	if (!err)
+		err = load_programs(r);
+	if (!err && r->opts->file)
+		err = tapir_writer__open(r->opts->file, &r->writer);
+	if (!err)
+		err = tapir_queue__new(BLOCK_CNT, &r->queue);
+	if (!err)
+		err = start_children(r);
+	raise_open_files(); /* ours, not the program's */
+	if (!err)
+		err = make_parts(r);
+	if (!err)
+		err = tapir_meta__post(r->queue, r->opts->command_line);
+	if (!err)
+		err = start_threads(r);
+	if (!err)
+		err = attach_all(r);
+	if (!err)
+		err = start_sampling(r);
+	if (!err && r->program)
+		err = tapir_command_run__go(r->program);
+	return err;
+}
