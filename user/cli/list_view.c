@@ -171,7 +171,7 @@ static void write_arg(struct tapir_json *j, const struct tapir_usdt_note *note, 
 		tapir_json__str(j, "type", view.type);
 	tapir_json__u64(j, "size", operand->size);
 	tapir_json__bool(j, "signed", operand->is_signed);
-	tapir_json__bool(j, "float", number_letter(note, i) == 'f');
+	tapir_json__bool(j, "float", operand->is_float);
 	if (at)
 		tapir_json__strn(j, "operand", at + 1, len - (size_t)(at + 1 - text));
 	else
