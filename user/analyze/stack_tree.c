@@ -134,6 +134,23 @@ bool tapir_stack_tree__add(struct tapir_stack_tree *tree, const struct tapir_cat
 	return true;
 }
 
+bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
+				  const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_sample *sample = (const void *)rec;
+	const struct tapir_rec_event *ev = (const void *)rec;
+	struct tapir_event_view view;
+
+	if (rec->type == TAPIR_REC_SAMPLE)
+		return tapir_stack_tree__add(tree, catalog, sample->tgid, rec->time_ns,
+					     sample->stack_id, sample->kstack_id, 1);
+	if (rec->type != TAPIR_REC_EVENT)
+		return false;
+	tapir_event_view__of(rec, &view);
+	return tapir_stack_tree__add(tree, catalog, ev->tgid, rec->time_ns, ev->stack_id,
+				     view.kstack_id, 1);
+}
+
 /* ---- afterwards ------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b, void *ctx)

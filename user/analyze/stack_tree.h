@@ -42,6 +42,9 @@ struct tapir_stack_tree {
 bool tapir_stack_tree__add(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 			   uint32_t tgid, uint64_t time_ns, uint64_t stack_id, uint64_t kstack_id,
 			   uint64_t weight);
+/* The stack of a SAMPLE or EVENT; false for any other record. */
+bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
+				  const struct tapir_catalog *catalog, const struct tapir_rec *rec);
 /* Children by name, so that two recordings of one program look alike. */
 void tapir_stack_tree__sort(struct tapir_stack_tree *tree);
 void tapir_stack_tree__fini(struct tapir_stack_tree *tree);

@@ -51,17 +51,12 @@ static void add(struct folding *f, const struct tapir_catalog *catalog, const st
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
 	const struct tapir_rec_sample *sample = (const void *)rec;
-	struct tapir_event_view view;
 
 	if (rec->type == TAPIR_REC_SAMPLE && !f->args->event && is_wanted(f->args, sample->tgid))
-		tapir_stack_tree__add(&f->samples, catalog, sample->tgid, rec->time_ns,
-				      sample->stack_id, sample->kstack_id, 1);
-	if (rec->type != TAPIR_REC_EVENT || !is_wanted(f->args, ev->tgid) ||
-	    !tapir_event_choice__has(&f->choice, catalog, ev))
-		return;
-	tapir_event_view__of(rec, &view);
-	if (!tapir_stack_tree__add(&f->events, catalog, ev->tgid, rec->time_ns, ev->stack_id,
-				   view.kstack_id, 1))
+		tapir_stack_tree__add_record(&f->samples, catalog, rec);
+	if (rec->type == TAPIR_REC_EVENT && is_wanted(f->args, ev->tgid) &&
+	    tapir_event_choice__has(&f->choice, catalog, ev) &&
+	    !tapir_stack_tree__add_record(&f->events, catalog, rec))
 		f->without_stack_cnt++;
 }
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tapir export: a file's stacks in the text forms that other tools read. */
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/stack_tree.h"
+#include "base/diag.h"
+#include "cli/commands.h"
+#include "cli/report_view.h"
+#include "cli/terminal.h"
+#include "export/perf_script.h"
+#include "trace/reader.h"
+
+#define FLUSH_BYTES (256u * 1024u)
+
+struct args {
+	const char *format;
+};
+
+static const struct tapir_option options[] = {
+	TAPIR_STRING("format", 0, "FORMAT",
+		     "folded: a stack a line, with its count;\nperfscript: as 'perf script' "
+		     "prints samples",
+		     struct args, format),
+	{}};
+
+/* ---- folded ------------------------------------------------------------------------------- */
+
+/* A name may hold what separates: stackcollapse's readers split at ';' and the last space. */
+static void add_name(struct tapir_str *out, const char *name)
+{
+	size_t at = out->len;
+
+	tapir_str__add_printable(out, name, strlen(name));
+	for (; at < out->len; at++)
+		if (out->data[at] == ';')
+			out->data[at] = ':';
+}
+
+static int write_node(const struct tapir_stack_tree *tree, uint32_t idx, struct tapir_str *path,
+		      struct tapir_str *out)
+{
+	const struct tapir_tree_node *node = &tree->nodes.data[idx];
+	size_t len = path->len;
+	int err = 0;
+
+	if (idx != TAPIR_STACK_TREE_ROOT) {
+		if (len)
+			tapir_str__addc(path, ';');
+		add_name(path, tree->names.data[node->name]);
+	}
+	if (node->self && path->len) {
+		tapir_str__add(out, path->data, path->len);
+		tapir_str__addc(out, ' ');
+		tapir_str__addu(out, node->self);
+		tapir_str__addc(out, '\n');
+	}
+	for (uint32_t c = node->first_child; c && !err; c = tree->nodes.data[c].next_sibling)
+		err = write_node(tree, c, path, out);
+	if (!err && out->len >= FLUSH_BYTES)
+		err = tapir_terminal__flush(out);
+	path->len = len;
+	return err;
+}
+
+static int export_folded(struct tapir_reader *reader)
+{
+	struct tapir_stack_tree samples = {}, events = {}, *tree;
+	struct tapir_str path = {}, out = {};
+	const struct tapir_rec *rec;
+	int err;
+
+	while ((err = tapir_reader__next(reader, &rec)) > 0)
+		tapir_stack_tree__add_record(rec->type == TAPIR_REC_SAMPLE ? &samples : &events,
+					     tapir_reader__catalog(reader), rec);
+	tree = samples.nodes.cnt ? &samples : &events;
+	tapir_stack_tree__sort(tree);
+	if (!err && (samples.failed || events.failed))
+		err = -ENOMEM;
+	if (!err && tree->nodes.cnt)
+		err = write_node(tree, TAPIR_STACK_TREE_ROOT, &path, &out);
+	if (!err)
+		err = tapir_terminal__flush(&out);
+	tapir_str__fini(&path);
+	tapir_str__fini(&out);
+	tapir_stack_tree__fini(&samples);
+	tapir_stack_tree__fini(&events);
+	return err;
+}
+
+/* ---- perfscript ----------------------------------------------------------------------------- */
+
+static int export_perf_script(struct tapir_reader *reader)
+{
+	struct tapir_str out = {};
+	const struct tapir_rec *rec;
+	int err;
+
+	while ((err = tapir_reader__next(reader, &rec)) > 0) {
+		tapir_perf_script__add(tapir_reader__catalog(reader), rec, &out);
+		if (out.len >= FLUSH_BYTES || out.failed) {
+			err = tapir_terminal__flush(&out);
+			if (err)
+				break;
+		}
+	}
+	if (!err)
+		err = tapir_terminal__flush(&out);
+	tapir_str__fini(&out);
+	return err;
+}
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+static int run(struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	const char *path = cli->words.data[0];
+	struct tapir_reader *reader;
+	bool folded = args->format && !strcmp(args->format, "folded");
+	int err;
+
+	if (!folded && (!args->format || strcmp(args->format, "perfscript")))
+		return tapir_cli__usage(cli, "as what? --format folded or --format perfscript");
+	err = tapir_reader__open(path, &reader);
+	if (err)
+		return err;
+	err = folded ? export_folded(reader) : export_perf_script(reader);
+	if (!err)
+		err = tapir_report__check_damage(path, tapir_reader__stats(reader));
+	tapir_reader__close(reader);
+	return err;
+}
+
+const struct tapir_command tapir_cmd_export = {
+	.name = "export",
+	.summary = "a file's stacks in the forms other tools read",
+	.synopsis = "--format folded|perfscript FILE",
+	.text = "Writes CPU samples with their stacks to standard output, or where a file has "
+		"none,\n"
+		"the events that have a stack. 'folded' is what flame graph scripts and "
+		"speedscope\n"
+		"take; 'perfscript' what reads the output of perf script.",
+	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
+	.positionals =
+		(const struct tapir_positional[]){{.name = "FILE",
+						   .help = "a recording; '-' is standard input",
+						   .required = true,
+						   .is_path = true},
+						  {}},
+	.examples =
+		(const struct tapir_example[]){
+			{"export --format folded slow.tapir | sort -rnk2 | head",
+			 "the stacks that were seen most"},
+			{"export --format perfscript slow.tapir > slow.perf",
+			 "for speedscope, or Firefox's profiler"},
+			{}},
+	.args_bytes = sizeof(struct args),
+	.run = run,
+};
