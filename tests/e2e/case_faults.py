@@ -256,6 +256,36 @@ def test_output_is_refused_when_it_cannot_be_written(t):
         t.eq(f.read(), "precious", "the file that was there")
 
 
+def test_old_recording_is_kept_when_a_forced_one_cannot_begin(t):
+    kept, link = t.path("kept.tapir"), t.path("link.tapir")
+    with open(kept, "w", encoding="utf-8") as f:
+        f.write("precious")
+    os.symlink(kept, link)
+    target = t.target("storm", "--wait", 0, 10, 1)
+    for path in (kept, link):
+        result = t.tapir("record", "no:such", "-p", target.pid, "-f", "-o", path, expect=1)
+        t.ok("No probe matches" in result.err, result.err)
+        with open(path, encoding="utf-8") as f:
+            t.eq(f.read(), "precious", "the file that was there")
+    t.ok(os.path.islink(link), "the link is one still")
+    t.eq(sorted(os.listdir(t.tmp)), ["kept.tapir", "link.tapir"], "nothing else is left")
+
+
+def test_fifo_without_a_reader_is_refused_at_once(t):
+    fifo = t.path("fifo")
+    os.mkfifo(fifo)
+    result = t.run(t.tapir_path, "record", "storm:hit", "-o", fifo, "--", t.target_path("storm"), 0, 10, timeout=10)
+    refused(t, result, 1, "nobody reads from it")
+
+
+def test_link_of_a_stranger_is_not_followed(t):
+    link = t.path("null.tapir")
+    os.symlink("/dev/null", link)
+    os.lchown(link, 65534, 65534)
+    result = t.run(t.tapir_path, "record", "storm:hit", "-f", "-o", link, "--", t.target_path("storm"), 0, 10)
+    refused(t, result, 1, "EEXIST")
+
+
 def test_pipe_is_written_and_its_end_is_noticed(t):
     whole = t.run("sh", "-c", f"{t.tapir_path} record storm:hit -o - -- {t.target_path('storm')} 0 100 1 "
                               f"2>/dev/null | tail -c +1 > {t.path('p.tapir')}")

@@ -23,15 +23,32 @@ bool tapir_report__is_damaged(const struct tapir_reader_stats *stats)
 	       stats->missing_chunks;
 }
 
+/* "3 chunks, 48 bytes": what there is none of is not spoken of. */
+static void add_missing(struct tapir_str *out, uint64_t cnt, const char *what)
+{
+	if (cnt)
+		tapir_str__addf(out, "%s%" PRIu64 " %s%s", out->len ? ", " : "", cnt, what,
+				cnt == 1 ? "" : "s");
+}
+
+static int damage(const char *path, const struct tapir_reader_stats *stats)
+{
+	struct tapir_str missing = {};
+	int err;
+
+	add_missing(&missing, stats->bad_chunks + stats->missing_chunks, "chunk");
+	add_missing(&missing, stats->bytes_skipped, "byte");
+	add_missing(&missing, stats->malformed_records, "record");
+	err = tapir_diag__fail(-EBADMSG, "%s is damaged: what could be read is above; it lacks %s",
+			       path, missing.data ? missing.data : "something");
+	tapir_str__fini(&missing);
+	return err;
+}
+
 int tapir_report__check_damage(const char *path, const struct tapir_reader_stats *stats)
 {
 	if (tapir_report__is_damaged(stats))
-		return tapir_diag__fail(-EBADMSG,
-					"%s is damaged: what could be read is above; %" PRIu64
-					" chunks are bad or missing, %" PRIu64 " bytes and %" PRIu64
-					" records were passed over",
-					path, stats->bad_chunks + stats->missing_chunks,
-					stats->bytes_skipped, stats->malformed_records);
+		return damage(path, stats);
 	if (stats->cut)
 		tapir_warn("%s has no end: it was cut short, tapir was killed, or it is still "
 			   "being written; all that is there was read",

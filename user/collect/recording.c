@@ -181,7 +181,7 @@ static void release_held(struct recording *r)
 }
 
 /* Nothing more is let in; what is on its way reaches the file, and the file is closed. */
-static int finish_file(struct recording *r, int err)
+static int finish_file(struct recording *r, bool has_begun, int err)
 {
 	int sink_err = 0;
 
@@ -198,21 +198,14 @@ static int finish_file(struct recording *r, int err)
 		tapir_queue__close(r->queue);
 	if (r->session)
 		sink_err = tapir_session__stop(r->session);
-	if (r->writer) {
+	if (r->writer && !has_begun) {
+		tapir_writer__abandon(r->writer); /* an empty file would only be in the way */
+	} else if (r->writer) {
 		int close_err = tapir_writer__close(r->writer);
 
 		sink_err = sink_err ? sink_err : close_err;
 	}
 	return err ? err : sink_err;
-}
-
-/* It never began: a file without events would only be in the way. */
-static void remove_file(const char *path)
-{
-	struct stat st;
-
-	if (strcmp(path, "-") && !lstat(path, &st) && S_ISREG(st.st_mode))
-		unlink(path);
 }
 
 static struct recording *stopping; /* for the progress of detaching, which has no context */
@@ -275,14 +268,16 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		.sink_fd = -1,
 		.start_ns = tapir_clock__now_ns(),
 	};
-	bool was_set_up;
+	bool has_begun;
 	int err;
 
 	r.rules.children |= opts->program != NULL;
 	r.rules.hold_new |= opts->program || opts->rules.comms.cnt || opts->rules.cgroups.cnt ||
 			    opts->rules.children;
 	err = tapir_recording__set_up(&r);
-	was_set_up = !err;
+	has_begun = !err;
+	if (has_begun && r.writer)
+		tapir_writer__keep(r.writer);
 	if (!err) {
 		r.end_ns = opts->duration_ns ? tapir_clock__now_ns() + opts->duration_ns : 0;
 		err = watch(&r);
@@ -291,9 +286,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 	if (!err)
 		err = check_matches(&r);
 	let_signals_kill(&r);
-	err = finish_file(&r, err);
-	if (!was_set_up && r.writer)
-		remove_file(opts->file->path);
+	err = finish_file(&r, has_begun, err);
 	fill_result(&r, out);
 	tear_down(&r);
 	return err;

@@ -50,7 +50,8 @@ struct tapir_writer {
 	int err; /* of the write that failed; nothing is written behind it but by close */
 	bool is_regular, plain, closed;
 	bool segment_begins; /* the next chunk is the first of its segment */
-	char *path;	     /* as the user wrote it, for messages */
+	char *path;	     /* as the user wrote it */
+	char *old_path;	     /* where the file is that this one replaces; NULL: none */
 	uint64_t max_bytes;
 	uint64_t bytes, records, lost_records, lost_events;
 	uint64_t segment_bytes, segment_ns; /* raw bytes so far, when it began */
@@ -63,30 +64,68 @@ struct tapir_writer {
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
-/* An existing regular file is replaced, not rewritten: its owner and mode are not ours. */
-static int open_path(const struct tapir_writer_opts *opts, int *out)
+static int open_error(const char *path, int err)
 {
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
-	struct stat st;
+	return tapir_diag__fail(err, "Cannot create the output file: path=%s, err=-%s%s", path,
+				tapir_errno__name(err),
+				err == -EEXIST	 ? ": it exists; name another or use --force"
+				: err == -EISDIR ? ": it is a directory"
+				: err == -ENXIO	 ? ": nobody reads from it"
+						 : "");
+}
+
+/*
+ * A pipe or device that is there. A link to one is followed if it is root's or ours, such as
+ * /dev/stdout; who else could make one might lead us anywhere. Opening never waits for a reader.
+ */
+static int open_special(const char *path, const struct stat *link)
+{
 	int fd;
 
-	if (!stat(opts->path, &st) && S_ISDIR(st.st_mode))
-		return tapir_diag__fail(-EISDIR,
-					"Cannot create the output file: path=%s, "
-					"err=-EISDIR: it is a directory",
-					opts->path);
-	if (!stat(opts->path, &st) && !S_ISREG(st.st_mode))
-		fd = open(opts->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	else
-		fd = open(opts->path, flags, 0600);
-	if (fd < 0 && errno == EEXIST && opts->force && !unlink(opts->path))
-		fd = open(opts->path, flags, 0600);
+	if (S_ISLNK(link->st_mode) && link->st_uid && link->st_uid != geteuid())
+		return -EEXIST;
+	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
-		return tapir_diag__fail(-errno, "Cannot create the output file: path=%s, err=-%s%s",
-					opts->path, tapir_errno__name(errno),
-					errno == EEXIST ? ": it exists; name another or use --force"
-							: "");
-	*out = fd;
+		return -errno;
+	if (fcntl(fd, F_SETFL, 0)) { /* from here on a write may wait */
+		close(fd);
+		return -EIO;
+	}
+	return fd;
+}
+
+/* What is replaced is kept beside the new file until that is worth keeping. */
+static int put_aside(struct tapir_writer *w, const char *path)
+{
+	if (asprintf(&w->old_path, "%s.old-%d", path, (int)getpid()) < 0) {
+		w->old_path = NULL;
+		return -ENOMEM;
+	}
+	if (!rename(path, w->old_path))
+		return 0;
+	free(w->old_path);
+	w->old_path = NULL;
+	return -errno;
+}
+
+/* An existing regular file is replaced, not rewritten: its owner and mode are not ours. */
+static int open_path(struct tapir_writer *w, const struct tapir_writer_opts *opts)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
+	struct stat link, st;
+	int err = 0;
+
+	if (!lstat(opts->path, &link) && !stat(opts->path, &st) && !S_ISREG(st.st_mode)) {
+		w->fd = S_ISDIR(st.st_mode) ? -EISDIR : open_special(opts->path, &link);
+		return w->fd < 0 ? open_error(opts->path, w->fd) : 0;
+	}
+	w->fd = open(opts->path, flags, 0600);
+	if (w->fd < 0 && errno == EEXIST && opts->force) {
+		err = put_aside(w, opts->path);
+		w->fd = err ? -1 : open(opts->path, flags, 0600);
+	}
+	if (w->fd < 0)
+		return open_error(opts->path, err ? err : -errno);
 	return 0;
 }
 
@@ -108,7 +147,7 @@ static int open_stdout(int *out)
 static int open_output(struct tapir_writer *w, const struct tapir_writer_opts *opts)
 {
 	bool is_stdout = !strcmp(opts->path, "-");
-	int err = is_stdout ? open_stdout(&w->fd) : open_path(opts, &w->fd);
+	int err = is_stdout ? open_stdout(&w->fd) : open_path(w, opts);
 	struct stat st;
 
 	if (err)
@@ -194,6 +233,7 @@ void tapir_writer__free(struct tapir_writer *w)
 	free(w->stored);
 	free(w->rec_buf.data);
 	free(w->desc_buf.data);
+	free(w->old_path);
 	free(w->path);
 	free(w);
 }
@@ -424,12 +464,33 @@ static int finish(struct tapir_writer *w)
 	return err ? err : write_chunk(w, &end, true);
 }
 
+void tapir_writer__keep(struct tapir_writer *w)
+{
+	if (w->old_path)
+		unlink(w->old_path);
+	free(w->old_path);
+	w->old_path = NULL;
+}
+
+void tapir_writer__abandon(struct tapir_writer *w)
+{
+	if (w->is_regular)
+		unlink(w->path);
+	if (w->old_path)
+		rename(w->old_path, w->path);
+	if (w->fd >= 0)
+		close(w->fd);
+	w->fd = -1;
+	w->closed = true;
+}
+
 int tapir_writer__close(struct tapir_writer *w)
 {
 	int err;
 
 	if (w->closed)
 		return w->err;
+	tapir_writer__keep(w);
 	tapir_writer__flush(w);
 	err = finish(w);
 	if (err && !w->err)

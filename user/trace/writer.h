@@ -34,11 +34,20 @@ struct tapir_writer_opts {
 	gid_t gid;
 };
 
-/* Mode 0600. -EEXIST: there is such a file and force is not set. */
+/*
+ * Mode 0600. -EEXIST: there is such a file and force is not set. A file that is replaced stays
+ * beside the new one until __keep or __close; __abandon brings it back. -ENXIO: a FIFO without
+ * a reader.
+ */
 int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer **out);
 
 /* Writes what is buffered and the END chunk. 0, or the error of this or an earlier write. */
 int tapir_writer__close(struct tapir_writer *w);
+
+/* The recording has begun: what the file replaces is gone for good. */
+void tapir_writer__keep(struct tapir_writer *w);
+/* The recording never began: the file is taken away, what it replaced comes back. */
+void tapir_writer__abandon(struct tapir_writer *w);
 
 /* Releases everything; without close, the file stays as a killed recorder leaves it. */
 void tapir_writer__free(struct tapir_writer *w);
