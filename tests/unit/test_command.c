@@ -25,7 +25,7 @@ static int setup(void **state)
 {
 	(void)state;
 	tapir_diag__clear();
-	signal(SIGPIPE, SIG_IGN); /* as a recording does */
+	signal(SIGPIPE, SIG_IGN);	    /* as a recording does */
 	setenv("PATH", "/usr/bin:/bin", 1); /* execvp says EACCES for a directory closed to us */
 	return 0;
 }

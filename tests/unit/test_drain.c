@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "collect/drain.h"
+#include "may_trace.h"
 #include "ring_feeder.h"
 
 #define RING_BYTES (256u << 10)
@@ -51,7 +52,7 @@ static void load(size_t ring_bytes, uint32_t rec_bytes, unsigned block_cnt)
 	struct tapir_programs_opts opts = {
 		.sz = sizeof(opts), .site_cap = 1, .ring_bytes = ring_bytes};
 
-	if (geteuid()) {
+	if (!may_trace()) {
 		print_message("skipped: loading BPF programs needs root\n");
 		skip();
 	}

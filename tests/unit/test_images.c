@@ -23,6 +23,7 @@
 #include "collect/images.h"
 #include "collect/no_match.h"
 #include "elf_builder.h"
+#include "may_trace.h"
 #include "tapir/usdt.h"
 #include "trace/record.h"
 
@@ -82,7 +83,7 @@ static void start(const char *const *spec_texts, uint32_t site_cap, bool use_mul
 	struct tapir_images_opts opts = {
 		.sz = sizeof(opts), .specs = &specs, .use_multi = use_multi};
 
-	if (geteuid()) {
+	if (!may_trace()) {
 		print_message("skipped: loading BPF programs needs root\n");
 		skip();
 	}

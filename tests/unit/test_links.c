@@ -21,6 +21,7 @@
 #include "base/diag.h"
 #include "elf/image.h"
 #include "elf/notes.h"
+#include "may_trace.h"
 #include "tapir/usdt.h"
 
 TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_link, first);
@@ -99,7 +100,7 @@ static int load(bool use_multi)
 	struct tapir_programs_opts opts = {
 		.sz = sizeof(opts), .site_cap = 2, .ring_bytes = 4096, .use_multi = use_multi};
 
-	if (geteuid()) {
+	if (!may_trace()) {
 		print_message("skipped: loading BPF programs needs root\n");
 		skip();
 	}

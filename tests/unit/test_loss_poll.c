@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "collect/loss_poll.h"
+#include "may_trace.h"
 
 #define SITE_CAP 3
 
@@ -103,7 +104,7 @@ static void load_programs(void)
 	struct tapir_programs_opts opts = {
 		.sz = sizeof(opts), .site_cap = SITE_CAP, .ring_bytes = 4096};
 
-	if (geteuid()) {
+	if (!may_trace()) {
 		print_message("skipped: loading BPF programs needs root\n");
 		skip();
 	}

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "may_trace.h"
 #include "tapir.skel.h"
 
 /* From here on a function's stack is one a CPU: verifier.c, BPF_PRIV_STACK_MIN_SIZE, since 6.13. */
@@ -52,7 +53,7 @@ static void stack_is_the_threads_own_when_probe_sleeps(void **state)
 	unsigned function_cnt = 0;
 
 	(void)state;
-	if (geteuid()) {
+	if (!may_trace()) {
 		print_message("skipped: loading BPF programs needs root\n");
 		skip();
 	}

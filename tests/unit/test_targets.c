@@ -24,6 +24,7 @@
 #include "collect/describe.h"
 #include "collect/meta.h"
 #include "collect/targets.h"
+#include "may_trace.h"
 #include "trace/record.h"
 
 static struct tapir_target_rules rules;
@@ -177,7 +178,7 @@ static void start(void)
 		.sz = sizeof(images_opts), .specs = &specs, .use_multi = true};
 	struct tapir_targets_opts opts = {.sz = sizeof(opts), .rules = &rules};
 
-	if (geteuid()) {
+	if (!may_trace()) {
 		print_message("skipped: loading BPF programs needs root\n");
 		skip();
 	}
