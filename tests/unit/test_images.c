@@ -392,6 +392,25 @@ static void sites_are_refused_when_they_are_too_many_for_perf(void **state)
 	assert_int_equal(raised(), 0);
 }
 
+static void files_are_bounded_when_there_is_no_end_of_them(void **state)
+{
+	struct tapir_image *first, *last = NULL;
+
+	(void)state;
+	START(4, "tapir_img:one");
+	first = look("/proc/self/exe");
+	for (unsigned i = 0; i < 65536 + 10; i++) {
+		int fd = memfd_create("x", MFD_CLOEXEC);
+
+		last = look_at(fd, "/memfd:x");
+		close(fd);
+	}
+	assert_int_equal(last->site_cnt, 0);
+	assert_int_equal(tapir_images__attach(images, last, 0), 0);
+	assert_ptr_equal(look("/proc/self/exe"), first); /* who was seen is known on */
+	assert_true(first->site_cnt > 0);
+}
+
 static void near_miss_is_named_when_nothing_matches(void **state)
 {
 	(void)state;
@@ -428,6 +447,7 @@ int main(void)
 		CASE(probes_are_on_once_by_perf_events),
 		CASE(no_probe_is_on_when_one_cannot_be),
 		CASE(sites_are_refused_when_they_are_too_many_for_perf),
+		CASE(files_are_bounded_when_there_is_no_end_of_them),
 		CASE(near_miss_is_named_when_nothing_matches),
 	};
 

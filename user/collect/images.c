@@ -20,7 +20,8 @@
 #include "trace/recbuf.h"
 #include "unwind/cfi.h"
 
-#define SEEN_MAX 20000
+#define SEEN_MAX  20000
+#define IMAGE_MAX 65536 /* files; a process may make and map them as fast as it likes */
 
 struct tapir_images {
 	struct tapir_images_opts opts;
@@ -31,7 +32,9 @@ struct tapir_images {
 	size_t attached_cnt;
 	struct tapir_vec(const char *) seen;
 	struct tapir_map seen_names;
-	bool *spec_matched; /* for each of opts.specs */
+	bool *spec_matched;	 /* for each of opts.specs */
+	struct tapir_image none; /* stands for every file beyond IMAGE_MAX */
+	bool is_full;
 };
 
 /*
@@ -55,6 +58,7 @@ int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images 
 	if (!images)
 		return -ENOMEM;
 	images->opts = *opts;
+	images->none.fd = -1;
 	images->next_probe_id = 1; /* 0 means none */
 	images->spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool));
 	if (!images->spec_matched) {
@@ -306,13 +310,22 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 
 	if (fstat(fd, &st))
 		return -errno;
-	idx = tapir_map__put(&images->by_file, file_key(&st), NULL);
-	if (!idx)
-		return -ENOMEM;
-	if (*idx) {
+	idx = tapir_map__get(&images->by_file, file_key(&st));
+	if (idx && *idx) {
 		*out = images->all.data[*idx - 1];
 		return 0;
 	}
+	if (images->all.cnt == IMAGE_MAX) {
+		if (!images->is_full)
+			tapir_warn("%u files were mapped: probes in later ones are not found",
+				   IMAGE_MAX);
+		images->is_full = true;
+		*out = &images->none;
+		return 0;
+	}
+	idx = tapir_map__put(&images->by_file, file_key(&st), NULL);
+	if (!idx)
+		return -ENOMEM;
 	image = calloc(1, sizeof(*image));
 	if (!image || !tapir_vec__push(&images->all, image)) {
 		free(image);
