@@ -139,13 +139,12 @@ struct walk {
 	uint32_t tgid;
 };
 
-/* Logs lines of failures that do not count; puts back the list as it was before them. */
-static void forget_failures(struct tapir_diag *old)
+/* Logs the lines behind the first cnt and drops them: failures that do not count. */
+static void forget_failures(int cnt)
 {
-	for (int i = 0; i < tapir_diag__cnt(); i++)
+	for (int i = cnt; i < tapir_diag__cnt(); i++)
 		tapir_debug("%s", tapir_diag__line(i));
-	tapir_diag__clear();
-	tapir_diag__give(old);
+	tapir_diag__rewind(cnt);
 }
 
 static int visit_mapping(const struct tapir_mapping_line *m, void *ctx)
@@ -176,24 +175,22 @@ static int visit_mapping(const struct tapir_mapping_line *m, void *ctx)
 int tapir_discover__process(uint32_t tgid, struct tapir_discovery *d)
 {
 	struct walk w = {.discovery = d, .tgid = tgid};
-	struct tapir_diag *old = tapir_diag__take();
+	int diag_cnt = tapir_diag__cnt();
 	int err = tapir_proc__each_mapping(tgid, visit_mapping, &w);
 
 	if (!err)
-		forget_failures(old);
-	else
-		tapir_diag__give(old);
+		forget_failures(diag_cnt);
 	return err;
 }
 
 static int visit_process(uint32_t tgid, void *ctx)
 {
 	struct tapir_discovery *d = ctx;
-	struct tapir_diag *old = tapir_diag__take();
+	int diag_cnt = tapir_diag__cnt();
 	int err = tapir_discover__process(tgid, d);
 
 	d->skipped_process_cnt += err == -EACCES || err == -EPERM;
-	forget_failures(old);
+	forget_failures(diag_cnt);
 	return err == -ENOMEM ? err : 0; /* ended meanwhile, or not ours */
 }
 

@@ -169,17 +169,14 @@ static void check_feature(struct tapir_checkup *checkup, const struct tapir_feat
 static void check_pid_filter(struct tapir_checkup *checkup, const struct tapir_features *f)
 {
 	struct tapir_check *check;
-	struct tapir_diag *old;
-	int result;
+	int diag_cnt = tapir_diag__cnt(), result;
 
 	check = tapir_checkup__add(checkup, "pid_filter", "-p costs other processes nothing");
 	if (!tapir_features__has(f, TAPIR_FEATURE_UPROBE_MULTI)) {
 		strcpy(check->found, "no, without uprobe_multi");
 	} else {
-		old = tapir_diag__take();
 		result = tapir_features__test_pid_filter();
-		tapir_diag__clear();
-		tapir_diag__give(old);
+		tapir_diag__rewind(diag_cnt);
 		snprintf(check->found, sizeof(check->found),
 			 result < 0 ? "not tested: err=-%s"
 			 : result   ? "yes"
@@ -204,16 +201,13 @@ static void check_programs(struct tapir_checkup *checkup, const struct tapir_fea
 	};
 	struct tapir_programs *programs = NULL;
 	struct tapir_check *check;
-	struct tapir_diag *old;
-	int err;
+	int diag_cnt = tapir_diag__cnt(), err;
 
 	for (int id = 0; id < TAPIR_FEATURE_CNT; id++)
 		if (features[id].without == TAPIR_CHECK_MISSING && !f->by_id[id].is_there)
 			return; /* said already */
-	old = tapir_diag__take();
 	err = tapir_programs__load(&opts, &programs);
-	tapir_diag__clear();
-	tapir_diag__give(old);
+	tapir_diag__rewind(diag_cnt);
 	tapir_programs__free(programs);
 	check = tapir_checkup__add(checkup, "programs", "this kernel takes tapir's BPF programs");
 	if (!err) {

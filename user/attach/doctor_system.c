@@ -196,11 +196,10 @@ static void check_probes(struct tapir_checkup *checkup, uint32_t tgid)
 	struct tapir_check *check =
 		tapir_checkup__add(checkup, "process_probes", "what 'tapir list -p' shows");
 	struct tapir_discovery d = {};
-	struct tapir_diag *old = tapir_diag__take();
+	int diag_cnt = tapir_diag__cnt();
 	int err = tapir_discover__process(tgid, &d);
 
-	tapir_diag__clear();
-	tapir_diag__give(old);
+	tapir_diag__rewind(diag_cnt);
 	snprintf(check->found, sizeof(check->found), "%zu sites in %zu of %zu files, %zu not read",
 		 d.sites.cnt, d.files.cnt, d.file_cnt, d.skipped_file_cnt);
 	if (err) {

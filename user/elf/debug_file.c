@@ -54,11 +54,10 @@ static bool same_build_id(const struct tapir_elf *a, const struct tapir_elf *b)
 /* A candidate that is no ELF file is nothing to tell anybody about. */
 static int open_quietly(int fd, struct tapir_elf **out)
 {
-	struct tapir_diag *before = tapir_diag__take();
+	int diag_cnt = tapir_diag__cnt();
 	int err = tapir_elf__open_fd(fd, out);
 
-	tapir_diag__clear();
-	tapir_diag__give(before);
+	tapir_diag__rewind(diag_cnt);
 	return err ? -ENOENT : 0;
 }
 
