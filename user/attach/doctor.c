@@ -73,7 +73,7 @@ static const struct {
 	 "read programs that only their owner may read"},
 };
 
-static bool has_cap(cap_value_t cap)
+bool tapir_doctor__has_cap(cap_value_t cap)
 {
 	cap_t mine = cap_get_proc();
 	cap_flag_value_t value = CAP_CLEAR;
@@ -92,7 +92,8 @@ static bool is_implied_by_admin(cap_value_t cap)
 
 bool tapir_doctor__may_trace(void)
 {
-	return has_cap(CAP_SYS_ADMIN) || (has_cap(CAP_BPF) && has_cap(CAP_PERFMON));
+	return tapir_doctor__has_cap(CAP_SYS_ADMIN) ||
+	       (tapir_doctor__has_cap(CAP_BPF) && tapir_doctor__has_cap(CAP_PERFMON));
 }
 
 static void check_caps(struct tapir_checkup *checkup)
@@ -101,9 +102,10 @@ static void check_caps(struct tapir_checkup *checkup)
 		struct tapir_check *check =
 			tapir_checkup__add(checkup, caps[i].name, caps[i].means);
 
-		if (has_cap(caps[i].cap)) {
+		if (tapir_doctor__has_cap(caps[i].cap)) {
 			strcpy(check->found, "yes");
-		} else if (is_implied_by_admin(caps[i].cap) && has_cap(CAP_SYS_ADMIN)) {
+		} else if (is_implied_by_admin(caps[i].cap) &&
+			   tapir_doctor__has_cap(CAP_SYS_ADMIN)) {
 			strcpy(check->found, "yes, by cap_sys_admin");
 		} else {
 			strcpy(check->found, "no");

@@ -3,13 +3,16 @@
 #ifndef TAPIR_USER_DOCTOR_CHECKS_H
 #define TAPIR_USER_DOCTOR_CHECKS_H
 
+#include <sys/capability.h>
+
 #include "attach/doctor.h"
 
 /* A new line, state OK; never NULL. Borrowed until the next one is added. */
 struct tapir_check *tapir_checkup__add(struct tapir_checkup *checkup, const char *name,
 				       const char *means);
 
-bool tapir_doctor__may_trace(void); /* CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN */
+bool tapir_doctor__has_cap(cap_value_t cap); /* effective in this thread */
+bool tapir_doctor__may_trace(void);	     /* CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN */
 
 void tapir_doctor__check_system(struct tapir_checkup *checkup);
 int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/capability.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timex.h>
@@ -93,21 +92,11 @@ static void check_lockdown(struct tapir_checkup *checkup)
 	check->remedy = "boot with lockdown=integrity, or turn Secure Boot's lockdown off";
 }
 
-static bool may_lock_memory(void)
-{
-	cap_t mine = cap_get_proc();
-	cap_flag_value_t value = CAP_CLEAR;
-
-	if (mine && cap_get_flag(mine, CAP_IPC_LOCK, CAP_EFFECTIVE, &value))
-		value = CAP_CLEAR;
-	cap_free(mine);
-	return value == CAP_SET;
-}
-
 static void check_memlock(struct tapir_checkup *checkup)
 {
 	struct tapir_check *check =
 		tapir_checkup__add(checkup, "memlock", "room for the buffers of samples");
+	bool may_exceed = tapir_doctor__has_cap(CAP_IPC_LOCK);
 	struct rlimit limit = {};
 
 	getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -116,8 +105,8 @@ static void check_memlock(struct tapir_checkup *checkup)
 	else
 		snprintf(check->found, sizeof(check->found), "%llu KiB%s",
 			 (unsigned long long)limit.rlim_cur / 1024,
-			 may_lock_memory() ? ", cap_ipc_lock lifts it" : "");
-	if (may_lock_memory() || limit.rlim_cur >= 8ull << 20)
+			 may_exceed ? ", cap_ipc_lock lifts it" : "");
+	if (may_exceed || limit.rlim_cur >= 8ull << 20)
 		return;
 	check->state = TAPIR_CHECK_LIMITED;
 	check->means = "buffers of samples may be refused or small";
