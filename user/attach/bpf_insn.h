@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * bpf_insn.h - the few instructions that feature probes are made of, and the link of
- * uprobe_multi, which older headers of the bpf() system call do not know.
- */
+/* bpf_insn.h - the few instructions that feature probes are made of. */
 #ifndef TAPIR_USER_BPF_INSN_H
 #define TAPIR_USER_BPF_INSN_H
 
 #include <linux/bpf.h>
-#include <stdint.h>
 
 #define TAPIR_INSN(op, dst, src, off_, imm_)                                                       \
 	((struct bpf_insn){                                                                        \
@@ -22,10 +18,5 @@
 #define TAPIR_INSN_MAP(dst, map_fd)                                                                \
 	TAPIR_INSN(BPF_LD | BPF_DW | BPF_IMM, dst, BPF_PSEUDO_MAP_FD, 0, map_fd),                  \
 		TAPIR_INSN(0, 0, 0, 0, 0)
-
-#define TAPIR_TRACE_UPROBE_MULTI ((enum bpf_attach_type)48) /* BPF_TRACE_UPROBE_MULTI */
-
-/* One probe at off of the file, in process tgid or in all (0). The link's fd or -errno. */
-int tapir_uprobe_multi__create(int prog_fd, const char *path, uint64_t off, uint32_t tgid);
 
 #endif

@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 #include "attach/bpf_insn.h"
-#include "base/file.h"
-#include "base/str.h"
+#include "attach/links.h"
 
 /* 0 or -errno of something that returns an fd; the fd is closed. */
 static int outcome(int fd)
@@ -88,12 +87,13 @@ static int probe_uprobe_multi(void)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = TAPIR_TRACE_UPROBE_MULTI);
 	const struct bpf_insn insns[] = {TAPIR_INSN_MOV(BPF_REG_0, 0), TAPIR_INSN_EXIT()};
+	const struct tapir_link_sites site = {.cnt = 1, .offs = (uint64_t[]){0}};
 	int prog_fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "tapir_try", "GPL", insns, 2, &opts);
 	int err;
 
 	if (prog_fd < 0)
 		return prog_fd;
-	err = tapir_uprobe_multi__create(prog_fd, "/", 0, 0);
+	err = tapir_link__try_multi(prog_fd, "/", &site, 0);
 	close(prog_fd);
 	if (err >= 0)
 		close(err);
@@ -103,18 +103,12 @@ static int probe_uprobe_multi(void)
 /* The PMU's number is in sysfs; again a directory: EINVAL comes after the permission check. */
 static int probe_perf_uprobe(void)
 {
-	tapir_autofree char *text = NULL;
 	struct perf_event_attr attr = {.size = sizeof(attr)};
-	size_t len;
 	uint64_t type;
-	int fd, err;
+	int fd, err = tapir_link__perf_type(&type);
 
-	err = tapir_file__read("/sys/bus/event_source/devices/uprobe/type", 64, &text, &len);
 	if (err)
 		return err;
-	text[strcspn(text, "\n")] = '\0';
-	if (!tapir_str__to_u64(text, 1, UINT32_MAX, &type))
-		return -EINVAL;
 	attr.type = (uint32_t)type;
 	attr.uprobe_path = (uint64_t)(uintptr_t) "/";
 	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);

@@ -11,10 +11,10 @@
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "attach/bpf_insn.h"
+#include "attach/links.h"
 #include "base/diag.h"
 #include "base/file.h"
 
@@ -28,24 +28,6 @@ __asm__(".pushsection .text\n"
 	"	ret\n"
 	".size tapir_features_site, . - tapir_features_site\n"
 	".popsection\n");
-
-int tapir_uprobe_multi__create(int prog_fd, const char *path, uint64_t off, uint32_t tgid)
-{
-	/* link_create of union bpf_attr, with the uprobe_multi part of Linux 6.6 */
-	struct {
-		uint32_t prog_fd, target_fd, attach_type, flags;
-		uint64_t path, offsets, ref_ctr_offsets, cookies;
-		uint32_t cnt, multi_flags, pid, pad0;
-	} attr = {.prog_fd = (uint32_t)prog_fd,
-		  .attach_type = TAPIR_TRACE_UPROBE_MULTI,
-		  .path = (uint64_t)(uintptr_t)path,
-		  .offsets = (uint64_t)(uintptr_t)&off,
-		  .cnt = 1,
-		  .pid = tgid};
-	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-
-	return fd < 0 ? -errno : (int)fd;
-}
 
 /* The file offset of the site: its program's load segment knows. */
 static int find_site(struct dl_phdr_info *info, size_t size, void *ctx)
@@ -108,6 +90,7 @@ static int test(void)
 	tapir_autofd int prog_fd = map_fd < 0 ? map_fd : load_counter(map_fd);
 	tapir_autofd int link_fd = -1;
 	uint64_t off = 0, hits = 0;
+	const struct tapir_link_sites site = {.cnt = 1, .offs = &off};
 	uint32_t key = 0;
 	int err;
 
@@ -115,7 +98,7 @@ static int test(void)
 		return prog_fd;
 	if (!dl_iterate_phdr(find_site, &off))
 		return -ENOENT;
-	link_fd = tapir_uprobe_multi__create(prog_fd, "/proc/self/exe", off, (uint32_t)getpid());
+	link_fd = tapir_link__try_multi(prog_fd, "/proc/self/exe", &site, (uint32_t)getpid());
 	if (link_fd < 0)
 		return link_fd;
 	err = hit_from_another_thread();

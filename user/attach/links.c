@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The raw system calls: libbpf 1.1 (Debian 12) knows neither uprobe_multi links nor uprobe
- * perf events with a cookie on an fd's path.
+ * Raw system calls where libbpf 1.1 (Debian 12) has none: it knows neither uprobe_multi links
+ * nor uprobe perf events on an fd's path.
  */
 #include "attach/links.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -19,15 +20,6 @@
 #include "base/file.h"
 #include "base/str.h"
 
-/* include/uapi/linux/bpf.h as of Linux 6.6; Debian 12's header ends before it. */
-#define ATTACH_TRACE_UPROBE_MULTI 48
-
-struct multi_attr {
-	uint32_t prog_fd, target_fd, attach_type, flags;
-	uint64_t path, offsets, ref_ctr_offsets, cookies;
-	uint32_t cnt, multi_flags, pid, pad;
-};
-
 static int attach_error(int err, const char *what, uint32_t tgid)
 {
 	const char *hint = err == -EPERM || err == -EACCES
@@ -41,12 +33,17 @@ static int attach_error(int err, const char *what, uint32_t tgid)
 				tapir_errno__name(err), hint);
 }
 
-int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_t tgid)
+int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link_sites *sites,
+			  uint32_t tgid)
 {
-	char path[32];
-	struct multi_attr attr = {
+	/* link_create of union bpf_attr, with the uprobe_multi part of Linux 6.6 */
+	struct {
+		uint32_t prog_fd, target_fd, attach_type, flags;
+		uint64_t path, offsets, ref_ctr_offsets, cookies;
+		uint32_t cnt, multi_flags, pid, pad;
+	} attr = {
 		.prog_fd = (uint32_t)prog_fd,
-		.attach_type = ATTACH_TRACE_UPROBE_MULTI,
+		.attach_type = TAPIR_TRACE_UPROBE_MULTI,
 		.path = (uint64_t)(uintptr_t)path,
 		.offsets = (uint64_t)(uintptr_t)sites->offs,
 		.ref_ctr_offsets = (uint64_t)(uintptr_t)sites->semaphore_offs,
@@ -54,11 +51,19 @@ int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_
 		.cnt = (uint32_t)sites->cnt,
 		.pid = tgid,
 	};
-	long fd;
+	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_t tgid)
+{
+	char path[32];
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", sites->file_fd);
-	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr) - sizeof(attr.pad));
-	return fd >= 0 ? (int)fd : attach_error(-errno, "probes", tgid);
+	fd = tapir_link__try_multi(prog_fd, path, sites, tgid);
+	return fd >= 0 ? fd : attach_error(fd, "probes", tgid);
 }
 
 /* One number of a small sysfs file, or a bit position "config:0". */
@@ -78,6 +83,11 @@ static int read_sysfs_number(const char *path, uint64_t *out)
 
 #define UPROBE_PMU "/sys/bus/event_source/devices/uprobe/"
 
+int tapir_link__perf_type(uint64_t *type)
+{
+	return read_sysfs_number(UPROBE_PMU "type", type);
+}
+
 static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
 {
 	char path[32];
@@ -86,7 +96,7 @@ static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, u
 	int err;
 	long fd;
 
-	err = read_sysfs_number(UPROBE_PMU "type", &type);
+	err = tapir_link__perf_type(&type);
 	if (!err)
 		err = read_sysfs_number(UPROBE_PMU "format/ref_ctr_offset", &ref_ctr_shift);
 	if (err == -ENOENT)
@@ -108,16 +118,12 @@ static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, u
 int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
 {
 	tapir_autofd int fd = open_uprobe_event(sites, idx, tgid);
-	union bpf_attr attr = {};
-	long link;
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = sites->cookies[idx]);
+	int link;
 
 	if (fd < 0)
 		return fd;
-	attr.link_create.prog_fd = (uint32_t)prog_fd;
-	attr.link_create.target_fd = (uint32_t)fd;
-	attr.link_create.attach_type = BPF_PERF_EVENT;
-	attr.link_create.perf_event.bpf_cookie = sites->cookies[idx];
-	link = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	link = bpf_link_create(prog_fd, fd, BPF_PERF_EVENT, &opts);
 	/* The link holds the event: its own fd is not needed any more. */
-	return link >= 0 ? (int)link : attach_error(-errno, "probe", tgid);
+	return link >= 0 ? link : attach_error(link, "probe", tgid);
 }

@@ -12,8 +12,12 @@
 #ifndef TAPIR_USER_LINKS_H
 #define TAPIR_USER_LINKS_H
 
+#include <linux/bpf.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* BPF_TRACE_UPROBE_MULTI as of Linux 6.6: Debian 12's header ends before it. */
+#define TAPIR_TRACE_UPROBE_MULTI ((enum bpf_attach_type)48)
 
 /* Sites of one file; the arrays are borrowed for the call. */
 struct tapir_link_sites {
@@ -32,11 +36,21 @@ struct tapir_link_sites {
 int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_t tgid);
 
 /*
+ * The call itself, without a line: for who asks whether the kernel has such links. The file is
+ * what path names, and arrays of sites but offs may be NULL. The link's fd or -errno.
+ */
+int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link_sites *sites,
+			  uint32_t tgid);
+
+/*
  * Attaches at site idx by a perf event. The kernel raises the semaphore when the event is
  * opened, and only then can the program be attached: a process that runs loses what it fires
  * in between, uncounted (all of 10,000 hits with 50 ms put between the two calls; with a
  * multi link none). Returns the link's fd or -errno with a line.
  */
 int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid);
+
+/* What perf calls such events on this machine. -ENOENT: it has none; no line. */
+int tapir_link__perf_type(uint64_t *type);
 
 #endif

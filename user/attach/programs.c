@@ -11,13 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attach/links.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "tapir.skel.h"
-
-#define ATTACH_TRACE_UPROBE_MULTI 48 /* enum bpf_attach_type as of Linux 6.6 */
 
 struct tapir_programs {
 	struct tapir_bpf *skel;
@@ -78,7 +77,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	bpf_program__set_autoload(p->skel->progs.tapir_sample, opts->with_samples);
 	if (opts->use_multi)
 		bpf_program__set_expected_attach_type(p->skel->progs.tapir_usdt,
-						      ATTACH_TRACE_UPROBE_MULTI);
+						      TAPIR_TRACE_UPROBE_MULTI);
 	return 0;
 }
 

@@ -2,8 +2,8 @@
 /* One perf event and one link a CPU. */
 #include "attach/sampler.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
-#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -42,9 +42,7 @@ static int open_clock(unsigned cpu, unsigned hz)
 
 static int start_cpu(struct tapir_sampler *s, int prog_fd, unsigned cpu, unsigned hz)
 {
-	union bpf_attr attr = {};
-	int fd = open_clock(cpu, hz);
-	long link;
+	int fd = open_clock(cpu, hz), link;
 
 	if (fd == -ENODEV || fd == -ENXIO)
 		return 0; /* not online */
@@ -58,14 +56,11 @@ static int start_cpu(struct tapir_sampler *s, int prog_fd, unsigned cpu, unsigne
 					tapir_errno__name(fd));
 	if (!keep(s, fd))
 		return -ENOMEM;
-	attr.link_create.prog_fd = (uint32_t)prog_fd;
-	attr.link_create.target_fd = (uint32_t)fd;
-	attr.link_create.attach_type = BPF_PERF_EVENT;
-	link = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	link = bpf_link_create(prog_fd, fd, BPF_PERF_EVENT, NULL);
 	if (link < 0)
-		return tapir_diag__fail(-errno, "Cannot attach the sampler: cpu=%u, err=-%s", cpu,
-					tapir_errno__name(errno));
-	return keep(s, (int)link) ? 0 : -ENOMEM;
+		return tapir_diag__fail(link, "Cannot attach the sampler: cpu=%u, err=-%s", cpu,
+					tapir_errno__name(link));
+	return keep(s, link) ? 0 : -ENOMEM;
 }
 
 int tapir_sampler__start(int prog_fd, unsigned hz, struct tapir_sampler **out)
