@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,20 +36,6 @@ struct tapir_images {
 	bool is_full;
 };
 
-/*
- * Without uprobe_multi each site has an fd, and --force may ask for more than the usual 1,024.
- * A program we started was forked before and keeps the limit it had.
- */
-static void raise_open_files(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images **out)
 {
 	struct tapir_images *images = calloc(1, sizeof(*images));
@@ -65,8 +50,6 @@ int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images 
 		free(images);
 		return -ENOMEM;
 	}
-	if (!opts->use_multi)
-		raise_open_files();
 	*out = images;
 	return 0;
 }

@@ -127,7 +127,11 @@ static int start_children(struct recording *r)
 	return err;
 }
 
-/* A file is held by its descriptor until it was read for names: -a meets thousands. */
+/*
+ * A file is held by its descriptor until it was read for names: -a meets thousands. Without
+ * uprobe_multi each site has one as well, and --force may ask for more than the usual 1,024. A
+ * program we started was forked before and keeps the limit it had.
+ */
 static void raise_open_files(void)
 {
 	struct rlimit limit;
