@@ -94,12 +94,11 @@ static int add_targets(struct tapir_recorder *r, const struct tapir_target_args 
 		       : -ENOMEM;
 }
 
-static void add_command_line(struct tapir_recorder *r, const struct tapir_cli *cli)
+static void add_command_line(struct tapir_recorder *r)
 {
 	tapir_autofree char *text = NULL;
 	size_t len = 0;
 
-	(void)cli;
 	if (tapir_file__read("/proc/self/cmdline", 65536, &text, &len))
 		return;
 	for (size_t i = 0; i + 1 < len; i++)
@@ -189,7 +188,7 @@ int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
 		err = add_specs(r, cli);
 	if (!err)
 		err = add_targets(r, target);
-	add_command_line(r, cli);
+	add_command_line(r);
 	return err;
 }
 
