@@ -4,20 +4,14 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/bpf_ring.h"
-#include "attach/sampler.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "collect/command.h"
-#include "collect/drain.h"
 #include "collect/no_match.h"
 #include "trace/recbuf.h"
 

@@ -30,7 +30,6 @@ struct recording {
 	struct tapir_session *session;
 	int signal_fd, sink_fd;
 	bool use_multi, link_by_pid;
-	bool program_started;
 	uint64_t start_ns, end_ns; /* end: 0 none */
 	sigset_t old_mask;
 };

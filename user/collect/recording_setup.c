@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* From the first feature probe to probes that are on. */
 #include "collect/recording_impl.h"
+
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include "attach/bpf_ring.h"
+
 #include "attach/features.h"
-#include "attach/sampler.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "collect/command.h"
-#include "collect/drain.h"
 #include "collect/meta.h"
 #include "collect/no_match.h"
 #include "symbol/symbolizer.h"
