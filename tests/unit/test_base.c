@@ -46,6 +46,24 @@ static void numbers_are_written_whole_at_their_limits(void **state)
 	tapir_str__fini(&s);
 }
 
+static void bytes_are_two_digits_each(void **state)
+{
+	const uint8_t bytes[] = {0x00, 0x0f, 0xa0, 0xff};
+	struct tapir_str s = {};
+
+	(void)state;
+	tapir_str__add_hex(&s, bytes, 0);
+	assert_int_equal(s.len, 0);
+	tapir_str__adds(&s, "id ");
+	tapir_str__add_hex(&s, bytes, sizeof(bytes));
+	assert_string_equal(s.data, "id 000fa0ff");
+	assert_int_equal(s.len, strlen(s.data));
+	tapir_str__add_hex(&s, bytes, SIZE_MAX / 2 + 2); /* twice that is 2 */
+	assert_true(s.failed);
+	assert_string_equal(s.data, "id 000fa0ff");
+	tapir_str__fini(&s);
+}
+
 static void string_grows_and_fails_without_losing_what_it_has(void **state)
 {
 	struct tapir_str s = {};
@@ -417,6 +435,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_shown_characters_are_shown_when_text_is_hostile),
 		cmocka_unit_test(numbers_are_written_whole_at_their_limits),
+		cmocka_unit_test(bytes_are_two_digits_each),
 		cmocka_unit_test(string_grows_and_fails_without_losing_what_it_has),
 		cmocka_unit_test(nothing_is_added_when_there_is_nothing),
 		cmocka_unit_test(text_is_safe_for_a_terminal),

@@ -95,6 +95,22 @@ void tapir_str__addx(struct tapir_str *s, uint64_t value)
 	tapir_str__add(s, digits + at, sizeof(digits) - at);
 }
 
+void tapir_str__add_hex(struct tapir_str *s, const void *bytes, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+	const uint8_t *byte = bytes;
+
+	if (len > SIZE_MAX / 2 || !tapir_str__reserve(s, len * 2)) {
+		s->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < len; i++) {
+		s->data[s->len++] = digits[byte[i] >> 4];
+		s->data[s->len++] = digits[byte[i] & 15];
+	}
+	s->data[s->len] = '\0';
+}
+
 void tapir_str__addf(struct tapir_str *s, const char *fmt, ...)
 {
 	va_list ap;

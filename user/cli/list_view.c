@@ -186,8 +186,7 @@ static void write_site(const struct tapir_site_info *site, struct tapir_str *out
 	struct tapir_json j = tapir_json__to(out);
 	struct tapir_str build_id = {};
 
-	for (size_t i = 0; i < site->file->build_id_bytes; i++)
-		tapir_str__addf(&build_id, "%02x", site->file->build_id[i]);
+	tapir_str__add_hex(&build_id, site->file->build_id, site->file->build_id_bytes);
 	tapir_json__open(&j, NULL, '{');
 	tapir_json__str(&j, "provider", site->note->provider);
 	tapir_json__str(&j, "name", site->note->name);

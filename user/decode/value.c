@@ -51,19 +51,6 @@ void tapir_value__add_name(struct tapir_str *out, struct tapir_sv name, unsigned
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-static void add_hex(struct tapir_str *out, const uint8_t *bytes, size_t len)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	if (!tapir_str__reserve(out, len * 2))
-		return;
-	for (size_t i = 0; i < len; i++) {
-		out->data[out->len++] = digits[bytes[i] >> 4];
-		out->data[out->len++] = digits[bytes[i] & 15];
-	}
-	out->data[out->len] = '\0';
-}
-
 /* At most 39 digits: two times 19 and one. */
 static void add_u128(struct tapir_str *out, unsigned __int128 number)
 {
@@ -198,7 +185,7 @@ void tapir_value__add_text(struct tapir_str *out, const struct tapir_value *valu
 		break;
 	case TAPIR_FIELD_BLOB:
 		tapir_str__add(out, "0x", 2);
-		add_hex(out, value->bytes, value->len);
+		tapir_str__add_hex(out, value->bytes, value->len);
 		break;
 	case TAPIR_FIELD_I128:
 	case TAPIR_FIELD_U128:
@@ -241,7 +228,7 @@ void tapir_value__add_json(struct tapir_str *out, const struct tapir_value *valu
 		return;
 	case TAPIR_FIELD_BLOB:
 		tapir_str__addc(out, '"');
-		add_hex(out, value->bytes, value->len);
+		tapir_str__add_hex(out, value->bytes, value->len);
 		tapir_str__addc(out, '"');
 		return;
 	case TAPIR_FIELD_I128:

@@ -74,8 +74,9 @@ static int open_by_build_id(struct tapir_elf *elf, const char *root, struct tapi
 	if (!id || len < 2)
 		return -ENOENT;
 	tapir_str__adds(&path, DEBUG_DIR "/.build-id/");
-	for (size_t i = 0; i < len; i++)
-		tapir_str__addf(&path, i == 1 ? "/%02x" : "%02x", id[i]);
+	tapir_str__add_hex(&path, id, 1);
+	tapir_str__addc(&path, '/');
+	tapir_str__add_hex(&path, id + 1, len - 1);
 	tapir_str__adds(&path, ".debug");
 	fd = path.failed ? -1 : open_below(root, path.data);
 	tapir_str__fini(&path);

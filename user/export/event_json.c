@@ -319,10 +319,9 @@ static void add_process(struct tapir_event_lines *l, const struct tapir_rec *rec
 static void add_mapping(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			struct tapir_str *out)
 {
-	char build_id[2 * TAPIR_BUILD_ID_BYTES];
 	struct tapir_json j = begin_line(l, rec, out);
 	struct tapir_mapping_view view;
-	size_t cnt = 0;
+	struct tapir_str build_id = {};
 
 	tapir_mapping_view__of(rec, &view);
 	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
@@ -330,14 +329,10 @@ static void add_mapping(struct tapir_event_lines *l, const struct tapir_rec *rec
 	tapir_json__u64(&j, "end", view.rec->end_va);
 	tapir_json__u64(&j, "offset", view.rec->file_off);
 	add_text(&j, "path", view.path);
-	for (size_t i = 0; i < view.build_id.len && i < TAPIR_BUILD_ID_BYTES; i++) {
-		uint8_t byte = (uint8_t)view.build_id.data[i];
-
-		build_id[cnt++] = "0123456789abcdef"[byte >> 4];
-		build_id[cnt++] = "0123456789abcdef"[byte & 15];
-	}
-	add_text(&j, "build_id", (struct tapir_sv){build_id, cnt});
+	tapir_str__add_hex(&build_id, view.build_id.data, view.build_id.len);
+	add_text(&j, "build_id", (struct tapir_sv){build_id.data, build_id.len});
 	end_line(&j);
+	tapir_str__fini(&build_id);
 }
 
 static void add_loss(struct tapir_event_lines *l, const struct tapir_rec *rec,
