@@ -10,28 +10,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/figures.h"
 #include "cli/terminal.h"
 #include "decode/profiles.h"
-
-void tapir_recorder__add_count(struct tapir_str *out, uint64_t value)
-{
-	if (value >= 1000) {
-		tapir_recorder__add_count(out, value / 1000);
-		tapir_str__addf(out, ",%03u", (unsigned)(value % 1000));
-	} else {
-		tapir_str__addu(out, value);
-	}
-}
-
-void tapir_recorder__add_bytes(struct tapir_str *out, uint64_t bytes)
-{
-	if (bytes < 1000)
-		tapir_str__addf(out, "%u bytes", (unsigned)bytes);
-	else if (bytes < 1000 * 1000)
-		tapir_str__addf(out, "%.1f KB", (double)bytes / 1e3);
-	else
-		tapir_str__addf(out, "%.1f MB", (double)bytes / 1e6);
-}
 
 /* ---- from options ----------------------------------------------------------------------- */
 
@@ -143,15 +124,15 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *p)
 		tapir_str__addf(&line, "\r\033[K  taking probes off: %zu left", p->detach_left_cnt);
 	} else {
 		tapir_str__addf(&line, "\r\033[K  %.1f s   ", (double)p->elapsed_ns / 1e9);
-		tapir_recorder__add_count(&line, p->stats.event_cnt);
+		tapir_figure__add_count(&line, p->stats.event_cnt);
 		tapir_str__adds(&line, " events   ");
-		tapir_recorder__add_count(
+		tapir_figure__add_count(
 			&line, (uint64_t)((double)(p->stats.event_cnt - r->last_event_cnt) /
 					  (seconds > 0 ? seconds : 1)));
 		tapir_str__adds(&line, "/s   lost ");
-		tapir_recorder__add_count(&line, p->stats.lost_cnt);
+		tapir_figure__add_count(&line, p->stats.lost_cnt);
 		tapir_str__adds(&line, "   ");
-		tapir_recorder__add_bytes(&line, p->stats.file_bytes);
+		tapir_figure__add_bytes(&line, p->stats.file_bytes);
 	}
 	if (line.data)
 		(void)tapir_file__write_all(STDERR_FILENO, line.data, line.len);
@@ -233,17 +214,17 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 {
 	struct tapir_str line = {};
 
-	tapir_recorder__add_count(&line, result->stats.event_cnt);
+	tapir_figure__add_count(&line, result->stats.event_cnt);
 	tapir_str__adds(&line, " events, ");
 	if (r->opts.sample_hz) {
-		tapir_recorder__add_count(&line, result->stats.sample_cnt);
+		tapir_figure__add_count(&line, result->stats.sample_cnt);
 		tapir_str__adds(&line, " samples, ");
 	}
-	tapir_recorder__add_count(&line, result->stats.lost_cnt);
+	tapir_figure__add_count(&line, result->stats.lost_cnt);
 	tapir_str__adds(&line, " lost");
 	if (path) {
 		tapir_str__adds(&line, ", ");
-		tapir_recorder__add_bytes(&line, result->stats.file_bytes);
+		tapir_figure__add_bytes(&line, result->stats.file_bytes);
 	}
 	tapir_str__addf(&line, " in %.1f s", (double)result->elapsed_ns / 1e9);
 	if (path && strcmp(path, "-"))

@@ -33,8 +33,4 @@ int tapir_recorder__run(struct tapir_recorder *r, struct tapir_recording_result 
 void tapir_recorder__say_result(const struct tapir_recorder *r,
 				const struct tapir_recording_result *result, const char *path);
 
-/* "12.3 s", "1,204,332", "14.2 MB": how people read such figures. */
-void tapir_recorder__add_count(struct tapir_str *out, uint64_t value);
-void tapir_recorder__add_bytes(struct tapir_str *out, uint64_t bytes);
-
 #endif

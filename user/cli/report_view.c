@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
-#include "cli/recorder.h"
+#include "cli/figures.h"
 #include "cli/table.h"
 
 #define ROWS_SHOWN   20
@@ -141,15 +141,15 @@ static void write_totals(const struct tapir_report_view *v, struct tapir_str *ou
 	const struct tapir_summary *s = v->summary;
 	size_t process_cnt = firing_processes(s);
 
-	tapir_recorder__add_count(out, s->event_cnt);
+	tapir_figure__add_count(out, s->event_cnt);
 	tapir_str__addf(out, " event%s of %zu kind%s from %zu process%s, ", plural(s->event_cnt),
 			s->events.cnt, plural(s->events.cnt), process_cnt,
 			process_cnt == 1 ? "" : "es");
 	if (s->sample_cnt) {
-		tapir_recorder__add_count(out, s->sample_cnt);
+		tapir_figure__add_count(out, s->sample_cnt);
 		tapir_str__addf(out, " CPU sample%s, ", plural(s->sample_cnt));
 	}
-	tapir_recorder__add_count(out, tapir_summary__lost(s, TAPIR_LOSS_KIND_EVENT));
+	tapir_figure__add_count(out, tapir_summary__lost(s, TAPIR_LOSS_KIND_EVENT));
 	tapir_str__adds(out, " lost\n");
 }
 
@@ -163,7 +163,7 @@ static void write_losses(const struct tapir_report_view *v, const struct tapir_p
 			continue;
 		tapir_str__addf(out, "%s%s%s ", kind == TAPIR_LOSS_KIND_EVENT ? p->red : p->yellow,
 				kind == TAPIR_LOSS_KIND_EVENT ? "lost" : "incomplete", p->off);
-		tapir_recorder__add_count(out, v->summary->lost[cause]);
+		tapir_figure__add_count(out, v->summary->lost[cause]);
 		tapir_str__addf(out, ": %s\n", tapir_loss__text(cause));
 	}
 	for (size_t i = 0; i < v->summary->gaps.cnt; i++) {
@@ -181,7 +181,7 @@ static void write_losses(const struct tapir_report_view *v, const struct tapir_p
 	}
 	if (v->summary->no_stack_cnt) {
 		tapir_str__addf(out, "%sincomplete%s ", p->yellow, p->off);
-		tapir_recorder__add_count(out, v->summary->no_stack_cnt);
+		tapir_figure__add_count(out, v->summary->no_stack_cnt);
 		tapir_str__adds(out, ": the stack of the event is not in the file\n");
 	}
 	if (v->summary->more)
@@ -193,7 +193,7 @@ static void cell_count(struct tapir_table *table, uint64_t value)
 {
 	struct tapir_str text = {};
 
-	tapir_recorder__add_count(&text, value);
+	tapir_figure__add_count(&text, value);
 	tapir_table__cell(table, text.data ? text.data : "");
 	tapir_str__fini(&text);
 }
@@ -204,7 +204,7 @@ static void cell_rate(struct tapir_table *table, uint64_t cnt, uint64_t ns)
 	double rate = ns ? (double)cnt * 1e9 / (double)ns : 0;
 
 	if (rate >= 100)
-		tapir_recorder__add_count(&text, (uint64_t)rate);
+		tapir_figure__add_count(&text, (uint64_t)rate);
 	else
 		tapir_str__addf(&text, "%.1f", rate);
 	tapir_table__cell(table, text.data ? text.data : "");
@@ -316,7 +316,7 @@ static void write_stack(const struct tapir_report_view *v, const struct tapir_st
 	struct tapir_str count = {}, name = {};
 	size_t line_start = out->len, line_cnt = 1;
 
-	tapir_recorder__add_count(&count, row->events);
+	tapir_figure__add_count(&count, row->events);
 	tapir_str__addf(out, "%12s  ", count.data ? count.data : "");
 	for (uint32_t i = 0; i < row->function_cnt; i++) {
 		tapir_str__clear(&name);

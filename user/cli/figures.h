@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* figures.h - numbers as people read them: "1,204,332", "14.2 MB". */
+#ifndef TAPIR_USER_FIGURES_H
+#define TAPIR_USER_FIGURES_H
+
+#include "base/str.h"
+
+void tapir_figure__add_count(struct tapir_str *out, uint64_t value);
+void tapir_figure__add_bytes(struct tapir_str *out, uint64_t bytes);
+
+#endif
