@@ -189,6 +189,18 @@ static void write_losses(const struct tapir_report_view *v, const struct tapir_p
 				v->summary->more);
 }
 
+/* How many of cnt rows. */
+static size_t shown_cnt(const struct tapir_report_view *v, size_t cnt, size_t max)
+{
+	return v->all_rows || cnt < max ? cnt : max;
+}
+
+static void say_rest(size_t cnt, size_t shown, struct tapir_str *out)
+{
+	if (cnt > shown)
+		tapir_str__addf(out, "... and %zu more (--all shows them)\n", cnt - shown);
+}
+
 static void cell_count(struct tapir_table *table, uint64_t value)
 {
 	struct tapir_str text = {};
@@ -217,8 +229,7 @@ static void end_table(struct tapir_table *table, size_t cnt, size_t shown,
 	tapir_str__addc(out, '\n');
 	tapir_table__write(table, p, out);
 	tapir_table__fini(table);
-	if (cnt > shown)
-		tapir_str__addf(out, "... and %zu more (--all shows them)\n", cnt - shown);
+	say_rest(cnt, shown, out);
 }
 
 static void write_events(const struct tapir_report_view *v, const struct tapir_palette *p,
@@ -226,8 +237,7 @@ static void write_events(const struct tapir_report_view *v, const struct tapir_p
 {
 	static const char *const titles[] = {"EVENT", ">COUNT", ">PER SECOND", ">LOST", NULL};
 	struct tapir_table table = {.titles = titles};
-	size_t cnt = v->summary->events.cnt,
-	       shown = v->all_rows || cnt < ROWS_SHOWN ? cnt : ROWS_SHOWN;
+	size_t cnt = v->summary->events.cnt, shown = shown_cnt(v, cnt, ROWS_SHOWN);
 	struct tapir_str name = {};
 
 	if (!cnt)
@@ -262,7 +272,7 @@ static void write_functions(const struct tapir_report_view *v, const struct tapi
 		cnt++;
 	if (!cnt)
 		return;
-	shown = v->all_rows || cnt < ROWS_SHOWN ? cnt : ROWS_SHOWN;
+	shown = shown_cnt(v, cnt, ROWS_SHOWN);
 	for (size_t i = 0; i < shown; i++) {
 		const struct tapir_function_row *row = &s->functions.data[i];
 
@@ -285,7 +295,7 @@ static void write_processes(const struct tapir_report_view *v, const struct tapi
 	bool has_samples = v->summary->sample_cnt;
 	struct tapir_table table = {.titles = has_samples ? with_samples : titles};
 	size_t cnt = v->summary->processes.cnt;
-	size_t shown = v->all_rows || cnt < ROWS_SHOWN ? cnt : ROWS_SHOWN;
+	size_t shown = shown_cnt(v, cnt, ROWS_SHOWN);
 
 	if (!cnt)
 		return;
@@ -345,7 +355,7 @@ static void write_stacks(const struct tapir_report_view *v, const struct tapir_p
 			 struct tapir_str *out)
 {
 	size_t cnt = v->summary->stacks.cnt, columns = (size_t)tapir_terminal__columns();
-	size_t shown = v->all_rows || cnt < STACKS_SHOWN ? cnt : STACKS_SHOWN;
+	size_t shown = shown_cnt(v, cnt, STACKS_SHOWN);
 
 	if (!cnt)
 		return;
@@ -361,8 +371,7 @@ static void write_stacks(const struct tapir_report_view *v, const struct tapir_p
 		tapir_str__addc(out, '\n');
 		write_stack(v, row, columns, out);
 	}
-	if (cnt > shown)
-		tapir_str__addf(out, "... and %zu more (--all shows them)\n", cnt - shown);
+	say_rest(cnt, shown, out);
 }
 
 void tapir_report__write_text(const struct tapir_report_view *v, const struct tapir_palette *p,
