@@ -11,8 +11,6 @@
 #include "export/event_lines.h"
 #include "trace/reader.h"
 
-#define FLUSH_BYTES (256u * 1024u)
-
 struct args {
 	bool json;
 };
@@ -95,8 +93,7 @@ static int print_records(struct tapir_reader *reader, struct printer *p,
 	while (!flush_err && (err = tapir_reader__next(reader, &rec)) > 0) {
 		if (is_chosen(choice, tapir_reader__catalog(reader), rec))
 			print_record(p, rec);
-		if (p->out.len >= FLUSH_BYTES || p->out.failed)
-			flush_err = tapir_terminal__flush(&p->out);
+		flush_err = tapir_terminal__flush_much(&p->out);
 	}
 	print_held(p, UINT64_MAX);
 	if (!flush_err)

@@ -11,8 +11,6 @@
 #include "export/perf_script.h"
 #include "trace/reader.h"
 
-#define FLUSH_BYTES (256u * 1024u)
-
 struct args {
 	const char *format;
 };
@@ -57,8 +55,8 @@ static int write_node(const struct tapir_stack_tree *tree, uint32_t idx, struct 
 	}
 	for (uint32_t c = node->first_child; c && !err; c = tree->nodes.data[c].next_sibling)
 		err = write_node(tree, c, path, out);
-	if (!err && out->len >= FLUSH_BYTES)
-		err = tapir_terminal__flush(out);
+	if (!err)
+		err = tapir_terminal__flush_much(out);
 	path->len = len;
 	return err;
 }
@@ -98,11 +96,9 @@ static int export_perf_script(struct tapir_reader *reader)
 
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
 		tapir_perf_script__add(tapir_reader__catalog(reader), rec, &out);
-		if (out.len >= FLUSH_BYTES || out.failed) {
-			err = tapir_terminal__flush(&out);
-			if (err)
-				break;
-		}
+		err = tapir_terminal__flush_much(&out);
+		if (err)
+			break;
 	}
 	if (!err)
 		err = tapir_terminal__flush(&out);

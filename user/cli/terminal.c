@@ -12,6 +12,8 @@
 #include "base/file.h"
 #include "base/log.h"
 
+#define MUCH_BYTES (256u * 1024u)
+
 bool tapir_terminal__is_tty(FILE *stream)
 {
 	return isatty(fileno(stream)) == 1;
@@ -99,4 +101,9 @@ int tapir_terminal__flush(struct tapir_str *out)
 		return tapir_diag__fail(err, "Cannot write to standard output: err=-%s",
 					tapir_errno__name(err));
 	return 0;
+}
+
+int tapir_terminal__flush_much(struct tapir_str *out)
+{
+	return out->len >= MUCH_BYTES || out->failed ? tapir_terminal__flush(out) : 0;
 }

@@ -29,5 +29,7 @@ void tapir_terminal__print_diag(int err);
 
 /* Writes out to stdout and empties it. -errno with a line: nobody reads, disk full. */
 int tapir_terminal__flush(struct tapir_str *out);
+/* The same, but only when so much has come together that it is worth a write; or out failed. */
+int tapir_terminal__flush_much(struct tapir_str *out);
 
 #endif
