@@ -6,10 +6,9 @@
 
 #include "cli/commands.h"
 #include "cli/event_choice.h"
-#include "cli/report_view.h"
+#include "cli/recording_file.h"
 #include "cli/terminal.h"
 #include "export/event_lines.h"
-#include "trace/reader.h"
 
 struct args {
 	bool json;
@@ -101,36 +100,28 @@ static int print_records(struct tapir_reader *reader, struct printer *p,
 	return flush_err ? flush_err : err;
 }
 
-static int print_file(const char *path, bool json, const char *glob)
+static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 {
-	struct tapir_event_choice choice = {.glob = glob};
+	const struct args *args = cli->args;
+	struct tapir_event_choice choice = {.glob = cli->words.cnt > 1 ? cli->words.data[1] : NULL};
 	struct printer printer = {};
-	struct tapir_reader *reader;
-	int err = tapir_reader__open(path, &reader);
+	int err;
 
-	if (err)
-		return err;
 	tapir_reader__deliver_descriptions(reader, true);
-	printer.lines = tapir_event_lines__new(json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
+	printer.lines = tapir_event_lines__new(args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
 					       tapir_reader__catalog(reader),
 					       tapir_reader__stats(reader)->created_ns);
 	err = printer.lines ? print_records(reader, &printer, &choice) : -ENOMEM;
-	if (!err)
-		err = tapir_report__check_damage(path, tapir_reader__stats(reader));
 	tapir_event_lines__free(printer.lines);
 	tapir_vec__fini(&printer.held);
 	tapir_str__fini(&printer.out);
-	tapir_reader__close(reader);
 	tapir_event_choice__fini(&choice);
 	return err;
 }
 
 static int run(struct tapir_cli *cli)
 {
-	const struct args *args = cli->args;
-	const char **words = cli->words.data;
-
-	return print_file(words[0], args->json, cli->words.cnt > 1 ? words[1] : NULL);
+	return tapir_recording_file__read(cli, print_file);
 }
 
 const struct tapir_command tapir_cmd_events = {
@@ -149,10 +140,7 @@ const struct tapir_command tapir_cmd_events = {
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals =
 		(const struct tapir_positional[]){
-			{.name = "FILE",
-			 .help = "a recording; '-' is standard input",
-			 .required = true,
-			 .is_path = true},
+			TAPIR_FILE_POSITIONAL,
 			{.name = "GLOB", .help = "only these events ('gc__*', 'hotspot:*')"},
 			{}},
 	.examples =

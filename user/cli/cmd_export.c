@@ -6,10 +6,9 @@
 #include "analyze/stack_tree.h"
 #include "base/diag.h"
 #include "cli/commands.h"
-#include "cli/report_view.h"
+#include "cli/recording_file.h"
 #include "cli/terminal.h"
 #include "export/perf_script.h"
-#include "trace/reader.h"
 
 struct args {
 	const char *format;
@@ -61,13 +60,14 @@ static int write_node(const struct tapir_stack_tree *tree, uint32_t idx, struct 
 	return err;
 }
 
-static int export_folded(struct tapir_reader *reader)
+static int export_folded(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	struct tapir_stack_tree samples = {}, events = {}, *tree;
 	struct tapir_str path = {}, out = {};
 	const struct tapir_rec *rec;
 	int err;
 
+	(void)cli;
 	while ((err = tapir_reader__next(reader, &rec)) > 0)
 		tapir_stack_tree__add_record(rec->type == TAPIR_REC_SAMPLE ? &samples : &events,
 					     tapir_reader__catalog(reader), rec);
@@ -88,12 +88,13 @@ static int export_folded(struct tapir_reader *reader)
 
 /* ---- perfscript ----------------------------------------------------------------------------- */
 
-static int export_perf_script(struct tapir_reader *reader)
+static int export_perf_script(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	struct tapir_str out = {};
 	const struct tapir_rec *rec;
 	int err;
 
+	(void)cli;
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
 		tapir_perf_script__add(tapir_reader__catalog(reader), rec, &out);
 		err = tapir_terminal__flush_much(&out);
@@ -111,21 +112,11 @@ static int export_perf_script(struct tapir_reader *reader)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	const char *path = cli->words.data[0];
-	struct tapir_reader *reader;
 	bool folded = args->format && !strcmp(args->format, "folded");
-	int err;
 
 	if (!folded && (!args->format || strcmp(args->format, "perfscript")))
 		return tapir_cli__usage(cli, "as what? --format folded or --format perfscript");
-	err = tapir_reader__open(path, &reader);
-	if (err)
-		return err;
-	err = folded ? export_folded(reader) : export_perf_script(reader);
-	if (!err)
-		err = tapir_report__check_damage(path, tapir_reader__stats(reader));
-	tapir_reader__close(reader);
-	return err;
+	return tapir_recording_file__read(cli, folded ? export_folded : export_perf_script);
 }
 
 const struct tapir_command tapir_cmd_export = {
@@ -138,12 +129,7 @@ const struct tapir_command tapir_cmd_export = {
 		"speedscope\n"
 		"take; 'perfscript' what reads the output of perf script.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
-	.positionals =
-		(const struct tapir_positional[]){{.name = "FILE",
-						   .help = "a recording; '-' is standard input",
-						   .required = true,
-						   .is_path = true},
-						  {}},
+	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
 	.examples =
 		(const struct tapir_example[]){
 			{"export --format folded slow.tapir | sort -rnk2 | head",

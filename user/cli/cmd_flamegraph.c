@@ -6,13 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/stack_tree.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/event_choice.h"
 #include "cli/flamegraph_svg.h"
-#include "cli/report_view.h"
+#include "cli/recording_file.h"
 #include "cli/terminal.h"
 
 struct args {
@@ -112,26 +113,23 @@ static int draw(struct folding *f, const char *path)
 	return err;
 }
 
-static int run(struct tapir_cli *cli)
+static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 {
-	const char *path = cli->words.data[0];
 	const struct args *args = cli->args;
 	struct folding f = {.args = args, .choice = {.glob = args->event}};
-	struct tapir_reader *reader;
-	int err = tapir_reader__open(path, &reader);
+	int err = fold(reader, &f);
 
-	if (err)
-		return err;
-	err = fold(reader, &f);
 	if (!err)
-		err = draw(&f, path);
-	if (!err)
-		err = tapir_report__check_damage(path, tapir_reader__stats(reader));
+		err = draw(&f, cli->words.data[0]);
 	tapir_event_choice__fini(&f.choice);
 	tapir_stack_tree__fini(&f.samples);
 	tapir_stack_tree__fini(&f.events);
-	tapir_reader__close(reader);
 	return err;
+}
+
+static int run(struct tapir_cli *cli)
+{
+	return tapir_recording_file__read(cli, fold_and_draw);
 }
 
 const struct tapir_command tapir_cmd_flamegraph = {

@@ -6,6 +6,7 @@
 
 #include "base/diag.h"
 #include "cli/commands.h"
+#include "cli/recording_file.h"
 #include "cli/report_view.h"
 #include "cli/terminal.h"
 
@@ -30,20 +31,17 @@ static int read_all(struct tapir_reader *reader, struct tapir_summary *summary)
 	return err ? err : summary->failed ? -ENOMEM : 0;
 }
 
-static int report(const char *path, const struct args *args)
+static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 {
+	const struct args *args = cli->args;
 	struct tapir_summary summary = {};
 	struct tapir_str out = {};
-	struct tapir_reader *reader;
-	int err = tapir_reader__open(path, &reader);
+	int err = read_all(reader, &summary);
 
-	if (err)
-		return err;
-	err = read_all(reader, &summary);
 	if (!err)
 		err = tapir_summary__sort(&summary);
 	if (!err) {
-		struct tapir_report_view view = {.path = path,
+		struct tapir_report_view view = {.path = cli->words.data[0],
 						 .summary = &summary,
 						 .catalog = tapir_reader__catalog(reader),
 						 .stats = tapir_reader__stats(reader),
@@ -55,17 +53,14 @@ static int report(const char *path, const struct args *args)
 			tapir_report__write_text(&view, tapir_terminal__palette(stdout), &out);
 		err = tapir_terminal__flush(&out);
 	}
-	if (!err)
-		err = tapir_report__check_damage(path, tapir_reader__stats(reader));
 	tapir_str__fini(&out);
 	tapir_summary__fini(&summary);
-	tapir_reader__close(reader);
 	return err;
 }
 
 static int run(struct tapir_cli *cli)
 {
-	return report(cli->words.data[0], cli->args);
+	return tapir_recording_file__read(cli, report);
 }
 
 const struct tapir_command tapir_cmd_report = {
@@ -78,12 +73,7 @@ const struct tapir_command tapir_cmd_report = {
 		"cause\n"
 		"of a loss is said with its number.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
-	.positionals =
-		(const struct tapir_positional[]){{.name = "FILE",
-						   .help = "a recording; '-' is standard input",
-						   .required = true,
-						   .is_path = true},
-						  {}},
+	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
 	.examples =
 		(const struct tapir_example[]){
 			{"report slow.tapir", "the first look at a recording"},

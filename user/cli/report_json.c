@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The report as one JSON document. */
 #include "base/json.h"
+#include "cli/recording_file.h"
 #include "cli/report_view.h"
 
 /* The causes of one kind as an object: {"ring_full": 12}. */
@@ -129,7 +130,8 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	for (size_t i = 0; i < s->metas.cnt; i++)
 		tapir_json__str(&j, s->metas.data[i].key, s->metas.data[i].value);
 	tapir_json__close(&j, '}');
-	tapir_json__bool(&j, "complete", !v->stats->cut && !tapir_report__is_damaged(v->stats));
+	tapir_json__bool(&j, "complete",
+			 !v->stats->cut && !tapir_recording_file__is_damaged(v->stats));
 	tapir_json__close(&j, '}');
 	tapir_str__addc(out, '\n');
 	tapir_str__fini(&utc);

@@ -2,59 +2,18 @@
 /* The report's words and columns. */
 #include "cli/report_view.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/diag.h"
-#include "base/log.h"
 #include "cli/figures.h"
+#include "cli/recording_file.h"
 #include "cli/table.h"
 
 #define ROWS_SHOWN   20
 #define STACKS_SHOWN 10
-
-bool tapir_report__is_damaged(const struct tapir_reader_stats *stats)
-{
-	return stats->bad_chunks || stats->bytes_skipped || stats->malformed_records ||
-	       stats->missing_chunks;
-}
-
-/* "3 chunks, 48 bytes": what there is none of is not spoken of. */
-static void add_missing(struct tapir_str *out, uint64_t cnt, const char *what)
-{
-	if (cnt)
-		tapir_str__addf(out, "%s%" PRIu64 " %s%s", out->len ? ", " : "", cnt, what,
-				cnt == 1 ? "" : "s");
-}
-
-static int damage(const char *path, const struct tapir_reader_stats *stats)
-{
-	struct tapir_str missing = {};
-	int err;
-
-	add_missing(&missing, stats->bad_chunks + stats->missing_chunks, "chunk");
-	add_missing(&missing, stats->bytes_skipped, "byte");
-	add_missing(&missing, stats->malformed_records, "record");
-	err = tapir_diag__fail(-EBADMSG, "%s is damaged: what could be read is above; it lacks %s",
-			       path, missing.data ? missing.data : "something");
-	tapir_str__fini(&missing);
-	return err;
-}
-
-int tapir_report__check_damage(const char *path, const struct tapir_reader_stats *stats)
-{
-	if (tapir_report__is_damaged(stats))
-		return damage(path, stats);
-	if (stats->cut)
-		tapir_warn("%s has no end: it was cut short, tapir was killed, or it is still "
-			   "being written; all that is there was read",
-			   path);
-	return 0;
-}
 
 uint64_t tapir_report__duration_ns(const struct tapir_report_view *v)
 {
@@ -129,7 +88,7 @@ static void write_head(const struct tapir_report_view *v, const struct tapir_pal
 		add_printable(out, command);
 	}
 	tapir_str__addc(out, '\n');
-	if (tapir_report__is_damaged(v->stats))
+	if (tapir_recording_file__is_damaged(v->stats))
 		tapir_str__addf(out, "%sdamaged%s: below is what could be read\n", p->red, p->off);
 	else if (v->stats->cut)
 		tapir_str__addf(out, "%sno end%s: below is what was written until then\n",

@@ -21,9 +21,5 @@ void tapir_report__write_json(const struct tapir_report_view *view, struct tapir
 
 uint64_t tapir_report__duration_ns(const struct tapir_report_view *view);
 void tapir_report__add_utc(struct tapir_str *out, uint64_t utc_ns);
-bool tapir_report__is_damaged(const struct tapir_reader_stats *stats);
-/* Says on stderr what of the file could not be read: an end that is missing, or (an error) damage.
- */
-int tapir_report__check_damage(const char *path, const struct tapir_reader_stats *stats);
 
 #endif

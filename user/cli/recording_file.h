@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* recording_file.h - what the commands share that read a recording: FILE, and what it lacks. */
+#ifndef TAPIR_USER_RECORDING_FILE_H
+#define TAPIR_USER_RECORDING_FILE_H
+
+#include <stdbool.h>
+
+#include "cli/options.h"
+#include "trace/reader.h"
+
+/* The first positional of such a command. */
+#define TAPIR_FILE_POSITIONAL                                                                      \
+	{                                                                                          \
+		.name = "FILE", .help = "a recording; '-' is standard input", .required = true,    \
+		.is_path = true                                                                    \
+	}
+
+/*
+ * Opens FILE, the first word, lets work do its work, and says on stderr what of the file could
+ * not be read: an end that is missing, or (an error) damage. What work returns, if < 0.
+ */
+int tapir_recording_file__read(struct tapir_cli *cli,
+			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli));
+
+bool tapir_recording_file__is_damaged(const struct tapir_reader_stats *stats);
+
+#endif
