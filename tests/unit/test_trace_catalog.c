@@ -211,25 +211,73 @@ static void jit_name_holds_from_and_until(void **state)
 	assert_null(tapir_catalog__jit(f->read, 1, 0x10ff, 50));
 }
 
+static void use_stack_at(struct fixture *f, uint64_t time_ns)
+{
+	struct tapir_use use = {.tgid = SAMPLE_TGID,
+				.tid = SAMPLE_TGID + 1,
+				.time_ns = time_ns,
+				.stack_id = SAMPLE_STACK_ID};
+
+	assert_int_equal(tapir_catalog__use(f->live, &use), 0);
+}
+
 static void unnamed_stacks_are_asked_for_once_a_segment(void **state)
 {
 	struct fixture *f = *state;
-	const struct tapir_rec_stack *s;
-	uint32_t tgid;
+	struct tapir_unnamed u;
 
 	sample_describe(f->live, &f->b);
 	for (int i = 0; i < 3; i++)
-		tapir_catalog__use(f->live, SAMPLE_TGID, SAMPLE_TGID + 1, SAMPLE_STACK_ID, 0);
-	assert_true(tapir_catalog__next_unnamed(f->live, &tgid, &s));
-	assert_int_equal(tgid, SAMPLE_TGID);
-	assert_int_equal(s->stack_id, SAMPLE_STACK_ID);
-	assert_false(tapir_catalog__next_unnamed(f->live, &tgid, &s));
+		use_stack_at(f, 2000);
+	assert_true(tapir_catalog__next_unnamed(f->live, &u));
+	assert_int_equal(u.tgid, SAMPLE_TGID);
+	assert_int_equal(u.stack_id, SAMPLE_STACK_ID);
+	assert_int_equal(u.time_ns, 2000);
+	assert_int_equal(u.stack->stack_id, SAMPLE_STACK_ID);
+	assert_false(tapir_catalog__next_unnamed(f->live, &u));
 	tapir_catalog__new_segment(f->live);
-	tapir_catalog__use(f->live, SAMPLE_TGID, SAMPLE_TGID + 1, SAMPLE_STACK_ID, 0);
+	use_stack_at(f, 2000);
 	sample_name(f->live, &f->b);
 	tapir_catalog__new_segment(f->live);
-	tapir_catalog__use(f->live, SAMPLE_TGID, SAMPLE_TGID + 1, SAMPLE_STACK_ID, 0);
-	assert_false(tapir_catalog__next_unnamed(f->live, &tgid, &s)); /* all named by now */
+	use_stack_at(f, 2000);
+	assert_false(tapir_catalog__next_unnamed(f->live, &u)); /* all named by now */
+}
+
+static void stack_is_asked_for_in_the_next_round_when_its_name_is_late(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_unnamed u;
+
+	sample_describe(f->live, &f->b);
+	use_stack_at(f, 2000);
+	assert_true(tapir_catalog__next_unnamed(f->live, &u));
+	tapir_catalog__ask_again(f->live, &u);
+	assert_false(tapir_catalog__next_unnamed(f->live, &u)); /* the end of this round */
+	assert_true(tapir_catalog__next_unnamed(f->live, &u));
+	assert_int_equal(u.time_ns, 2000);
+	assert_false(tapir_catalog__next_unnamed(f->live, &u));
+	assert_false(tapir_catalog__next_unnamed(f->live, &u));
+}
+
+static void stack_is_asked_for_again_when_a_name_of_its_process_ended(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_jit first = {.tgid = SAMPLE_TGID, .start_va = 0x7000, .size = 0x100};
+	struct tapir_unnamed u;
+
+	sample_describe(f->live, &f->b);
+	tapir_catalog__describe(f->live, tapir_recbuf__jit(&f->b, &first, SV("first")));
+	use_stack_at(f, 2000);
+	assert_true(tapir_catalog__next_unnamed(f->live, &u));
+	assert_false(tapir_catalog__next_unnamed(f->live, &u));
+	use_stack_at(f, 3000);
+	assert_false(tapir_catalog__next_unnamed(f->live, &u));
+	first.until_ns = 3500;
+	assert_int_equal(
+		tapir_catalog__describe(f->live, tapir_recbuf__jit(&f->b, &first, SV("first"))), 1);
+	use_stack_at(f, 4000);
+	assert_true(tapir_catalog__next_unnamed(f->live, &u));
+	assert_int_equal(u.time_ns, 4000);
 }
 
 static void memory_is_bounded_when_descriptions_never_end(void **state)
@@ -297,6 +345,8 @@ int main(void)
 		CASE(symbol_covers_its_size_or_reaches_to_the_next),
 		CASE(jit_name_holds_from_and_until),
 		CASE(unnamed_stacks_are_asked_for_once_a_segment),
+		CASE(stack_is_asked_for_in_the_next_round_when_its_name_is_late),
+		CASE(stack_is_asked_for_again_when_a_name_of_its_process_ended),
 		CASE(memory_is_bounded_when_descriptions_never_end),
 		CASE(ordset_agrees_with_a_model),
 	};

@@ -60,10 +60,9 @@ static inline void sample_name(struct tapir_catalog *c, struct tapir_recbuf *b)
 		.h.time_ns = 5, .file_id = SAMPLE_FILE_ID, .start_off = 0x1000, .size = 0x800};
 	struct tapir_rec_symbol start_sym = {
 		.h.time_ns = 5, .file_id = SAMPLE_FILE_ID, .start_off = 0x1f00, .size = 0x200};
-	const struct tapir_rec_stack *stack;
-	uint32_t tgid;
+	struct tapir_unnamed unnamed;
 
-	while (tapir_catalog__next_unnamed(c, &tgid, &stack)) {
+	while (tapir_catalog__next_unnamed(c, &unnamed)) {
 		tapir_catalog__describe(c, tapir_recbuf__symbol(b, &main_sym, SV("main")));
 		tapir_catalog__describe(c, tapir_recbuf__symbol(b, &start_sym, SV("start")));
 	}

@@ -82,20 +82,19 @@ static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 
 int tapir_namer__name_new_stacks(struct tapir_namer *n)
 {
-	const struct tapir_rec_stack *stack;
-	uint32_t tgid;
+	struct tapir_unnamed unnamed;
 
-	while (tapir_catalog__next_unnamed(n->catalog, &tgid, &stack)) {
-		const uint64_t *frames = (const uint64_t *)(stack + 1);
-		unsigned frame_cnt = stack->frame_cnt;
-		uint64_t time_ns = stack->h.time_ns, copy[TAPIR_MAX_FRAMES];
+	while (tapir_catalog__next_unnamed(n->catalog, &unnamed)) {
+		const uint64_t *frames = (const uint64_t *)(unnamed.stack + 1);
+		unsigned frame_cnt = unnamed.stack->frame_cnt;
+		uint64_t copy[TAPIR_MAX_FRAMES];
 
 		/* Describing a symbol may move the stack. */
 		if (frame_cnt > TAPIR_MAX_FRAMES)
 			frame_cnt = TAPIR_MAX_FRAMES;
 		memcpy(copy, frames, frame_cnt * sizeof(copy[0]));
 		for (unsigned i = 0; i < frame_cnt; i++) {
-			int err = name_frame(n, tgid, copy[i] - (i > 0), time_ns);
+			int err = name_frame(n, unnamed.tgid, copy[i] - (i > 0), unnamed.time_ns);
 
 			if (err < 0 && err != -ENOSPC)
 				return err;

@@ -71,8 +71,15 @@ static void handle_sample(struct tapir_session *s, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
 
-	note_error(s, tapir_catalog__use(s->catalog, sample->tgid, sample->tid, sample->stack_id,
-					 sample->kstack_id));
+	struct tapir_use use = {
+		.tgid = sample->tgid,
+		.tid = sample->tid,
+		.time_ns = rec->time_ns,
+		.stack_id = sample->stack_id,
+		.kstack_id = sample->kstack_id,
+	};
+
+	note_error(s, tapir_catalog__use(s->catalog, &use));
 	put(s, rec);
 }
 

@@ -67,6 +67,7 @@ void tapir_catalog__free(struct tapir_catalog *c)
 	tapir_vec__fini(&c->metas);
 	tapir_map__fini(&c->used);
 	tapir_vec__fini(&c->unnamed);
+	tapir_vec__fini(&c->again);
 	free(c);
 }
 
@@ -375,12 +376,28 @@ static int describe_symbol(struct tapir_catalog *c, const struct tapir_rec_symbo
 	return f ? describe_in_set(c, &f->symbols, s->start_off, 0, &s->h, &e) : -ENOMEM;
 }
 
+/* The addresses have another name from now on: stacks that were named are looked at again. */
+static void note_end(struct tapir_catalog *c, struct process *p)
+{
+	p->names_cnt++;
+	memset(c->stack_cache, 0, sizeof(c->stack_cache));
+}
+
 static int describe_jit(struct tapir_catalog *c, const struct tapir_rec_jit *j)
 {
 	struct process *p = owner_of(c, &c->processes, j->tgid, sizeof(*p));
+	const struct tapir_ordset_node *known =
+		p ? tapir_ordset__floor(&p->jits, j->start_va, j->from_ns) : NULL;
+	bool was_known = known && known->pos == j->start_va && known->time == j->from_ns;
 	struct entry *e;
+	int news;
 
-	return p ? describe_in_set(c, &p->jits, j->start_va, j->from_ns, &j->h, &e) : -ENOMEM;
+	if (!p)
+		return -ENOMEM;
+	news = describe_in_set(c, &p->jits, j->start_va, j->from_ns, &j->h, &e);
+	if (news > 0 && was_known && j->until_ns)
+		note_end(c, p);
+	return news;
 }
 
 /* ---- the recording itself ---------------------------------------------------------------------

@@ -41,24 +41,40 @@ void tapir_catalog__free(struct tapir_catalog *c);
  */
 int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec);
 
+/* What a record that is no description refers to. Stack ids: 0 none. */
+struct tapir_use {
+	uint32_t tgid, tid;
+	uint64_t time_ns; /* names of the stacks' addresses are asked for at this time */
+	uint64_t stack_id, kstack_id;
+};
+
 /*
  * Writes what this record needs and the segment lacks: probe, thread, process with its
  * mappings, stacks. Call it before the record is put. 0 or the writer's error.
  */
 int tapir_catalog__use_event(struct tapir_catalog *c, const struct tapir_rec_event *ev);
-int tapir_catalog__use(struct tapir_catalog *c, uint32_t tgid, uint32_t tid, uint64_t stack_id,
-		       uint64_t kstack_id);
+int tapir_catalog__use(struct tapir_catalog *c, const struct tapir_use *use);
 
 /* After tapir_writer__begin_segment: everything is to be written again when it is used. */
 int tapir_catalog__new_segment(struct tapir_catalog *c);
 
+/* A stack some of whose addresses have no name yet. */
+struct tapir_unnamed {
+	uint32_t tgid; /* 0: a kernel stack; its mappings are the kernel and its modules */
+	uint64_t stack_id;
+	uint64_t time_ns;
+	const struct tapir_rec_stack *stack; /* borrowed until the next describe */
+};
+
 /*
- * The next stack, used in this segment for the first time, of which a frame has no name yet:
- * describe the SYMBOL or JIT records that name it. Known names are written on the way. Kernel
- * stacks come with tgid 0, whose mappings are the kernel and its modules.
+ * The next stack, used in this segment for the first time (or for the first time since a JIT
+ * name of its process ended), of which a frame has no name at that time: describe the SYMBOL or
+ * JIT records that name it. Known names are written on the way.
  */
-bool tapir_catalog__next_unnamed(struct tapir_catalog *c, uint32_t *tgid,
-				 const struct tapir_rec_stack **stack);
+bool tapir_catalog__next_unnamed(struct tapir_catalog *c, struct tapir_unnamed *out);
+
+/* A name may come later than who needs it: the next round of __next_unnamed looks again. */
+void tapir_catalog__ask_again(struct tapir_catalog *c, const struct tapir_unnamed *unnamed);
 
 /* ---- lookups; NULL: not known ------------------------------------------------------------- */
 

@@ -26,6 +26,8 @@ struct process {
 	uint64_t exit_ns;	      /* 0: it lives */
 	uint32_t exit_gen;
 	uint32_t put_gen; /* its mappings are in this segment */
+	uint32_t
+		names_cnt; /* grows when a JIT name ends: its stacks may mean others from then on */
 };
 
 struct file {
@@ -34,7 +36,7 @@ struct file {
 
 struct stack_use {
 	uint32_t tgid;
-	uint64_t stack_id;
+	uint64_t stack_id, time_ns;
 };
 
 /* What a map slot and malloc add to what is remembered, about. */
@@ -43,7 +45,8 @@ struct stack_use {
 #define META_CNT		     256 /* remembered at most */
 #define THREAD_CACHE		     64
 #define STACK_CACHE		     1024
-#define INSTANCES_MAX		     16 /* remembered uses of one thread or process id */
+#define ASK_AGAIN_MAX		     4096 /* stacks that wait for a name */
+#define INSTANCES_MAX		     16	  /* remembered uses of one thread or process id */
 
 struct tapir_catalog {
 	enum tapir_catalog_mode mode;
@@ -56,7 +59,7 @@ struct tapir_catalog {
 	struct tapir_vec(struct entry *) metas;
 	/* (tgid, stack) pairs used in this segment, and those whose names are not asked for */
 	struct tapir_map used;
-	struct tapir_vec(struct stack_use) unnamed;
+	struct tapir_vec(struct stack_use) unnamed, again;
 	size_t unnamed_head;
 	/* the last few found in `used` and written: hits cost no hashing */
 	struct {

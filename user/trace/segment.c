@@ -71,10 +71,12 @@ static int use_thread(struct tapir_catalog *c, uint32_t tgid, uint32_t tid)
 }
 
 /* A stack whose record comes later is written by describe and named when it is there. */
-static int use_stack(struct tapir_catalog *c, uint32_t tgid, uint64_t stack_id)
+static int use_stack(struct tapir_catalog *c, uint32_t tgid, uint64_t stack_id, uint64_t time_ns)
 {
 	unsigned i = (stack_id ^ tgid) % STACK_CACHE;
+	const struct process *p;
 	struct entry *stack;
+	uint64_t key;
 	bool is_new;
 
 	if (c->stack_cache[i].stack_id == stack_id && c->stack_cache[i].tgid == tgid &&
@@ -83,22 +85,23 @@ static int use_stack(struct tapir_catalog *c, uint32_t tgid, uint64_t stack_id)
 	c->stack_cache[i].stack_id = stack_id;
 	c->stack_cache[i].tgid = tgid;
 	c->stack_cache[i].gen = c->gen;
-	if (!tapir_map__put(&c->used, tapir_hash__mix(tgid, stack_id), &is_new) || !is_new)
+	p = tapir_catalog__in(&c->processes, tgid);
+	key = tapir_hash__mix((uint64_t)(p ? p->names_cnt : 0) << 32 | tgid, stack_id);
+	if (!tapir_map__put(&c->used, key, &is_new) || !is_new)
 		return 0;
-	(void)tapir_vec__push(&c->unnamed, ((struct stack_use){tgid, stack_id}));
+	(void)tapir_vec__push(&c->unnamed, ((struct stack_use){tgid, stack_id, time_ns}));
 	stack = tapir_catalog__in(&c->stacks, stack_id);
 	return stack ? tapir_catalog__put_entry(c, stack) : 0;
 }
 
-int tapir_catalog__use(struct tapir_catalog *c, uint32_t tgid, uint32_t tid, uint64_t stack_id,
-		       uint64_t kstack_id)
+int tapir_catalog__use(struct tapir_catalog *c, const struct tapir_use *use)
 {
-	int err = use_thread(c, tgid, tid);
+	int err = use_thread(c, use->tgid, use->tid);
 
-	if (!err && stack_id)
-		err = use_stack(c, tgid, stack_id);
-	if (!err && kstack_id) {
-		err = use_stack(c, 0, kstack_id);
+	if (!err && use->stack_id)
+		err = use_stack(c, use->tgid, use->stack_id, use->time_ns);
+	if (!err && use->kstack_id) {
+		err = use_stack(c, 0, use->kstack_id, use->time_ns);
 		if (!err)
 			err = use_process(c, 0);
 	}
@@ -109,7 +112,13 @@ int tapir_catalog__use_event(struct tapir_catalog *c, const struct tapir_rec_eve
 {
 	struct entry *probe = tapir_catalog__in(&c->probes, ev->probe_id);
 	struct entry *metadata;
-	uint64_t kstack_id = ev->flags & TAPIR_EVENT_KSTACK ? *(const uint64_t *)(ev + 1) : 0;
+	struct tapir_use use = {
+		.tgid = ev->tgid,
+		.tid = ev->tid,
+		.time_ns = ev->h.time_ns,
+		.stack_id = ev->stack_id,
+		.kstack_id = ev->flags & TAPIR_EVENT_KSTACK ? *(const uint64_t *)(ev + 1) : 0,
+	};
 	int err = 0;
 
 	if (probe && probe->put_gen != c->gen) {
@@ -118,15 +127,16 @@ int tapir_catalog__use_event(struct tapir_catalog *c, const struct tapir_rec_eve
 		if (!err && metadata)
 			err = tapir_catalog__put_entry(c, metadata);
 	}
-	return err ? err : tapir_catalog__use(c, ev->tgid, ev->tid, ev->stack_id, kstack_id);
+	return err ? err : tapir_catalog__use(c, &use);
 }
 
 /* ---- naming ---------------------------------------------------------------------------------- */
 
-static struct entry *find_name(struct tapir_catalog *c, uint32_t tgid, uint64_t va)
+static struct entry *find_name(struct tapir_catalog *c, uint32_t tgid, uint64_t va,
+			       uint64_t time_ns)
 {
-	struct entry *jit = tapir_catalog__find_jit(c, tgid, va, UINT64_MAX);
-	struct entry *mapping = jit ? NULL : tapir_catalog__find_mapping(c, tgid, va, UINT64_MAX);
+	struct entry *jit = tapir_catalog__find_jit(c, tgid, va, time_ns);
+	struct entry *mapping = jit ? NULL : tapir_catalog__find_mapping(c, tgid, va, time_ns);
 	const struct tapir_rec_mapping *m;
 
 	if (jit || !mapping)
@@ -136,14 +146,15 @@ static struct entry *find_name(struct tapir_catalog *c, uint32_t tgid, uint64_t 
 }
 
 /* Writes the names that are known. True when they are all. */
-static bool put_names(struct tapir_catalog *c, uint32_t tgid, const struct tapir_rec_stack *stack)
+static bool put_names(struct tapir_catalog *c, const struct stack_use *use,
+		      const struct tapir_rec_stack *stack)
 {
 	const uint64_t *frames_va = (const uint64_t *)(stack + 1);
 	bool all = true;
 
 	for (unsigned i = 0; i < stack->frame_cnt; i++) {
 		/* A caller is a return address: the call stands before it. */
-		struct entry *name = find_name(c, tgid, frames_va[i] - (i > 0));
+		struct entry *name = find_name(c, use->tgid, frames_va[i] - (i > 0), use->time_ns);
 
 		if (name)
 			tapir_catalog__put_entry(c, name);
@@ -153,21 +164,29 @@ static bool put_names(struct tapir_catalog *c, uint32_t tgid, const struct tapir
 	return all;
 }
 
-bool tapir_catalog__next_unnamed(struct tapir_catalog *c, uint32_t *tgid,
-				 const struct tapir_rec_stack **stack)
+bool tapir_catalog__next_unnamed(struct tapir_catalog *c, struct tapir_unnamed *out)
 {
 	while (c->unnamed_head < c->unnamed.cnt) {
 		struct stack_use use = c->unnamed.data[c->unnamed_head++];
 		const struct tapir_rec_stack *s = tapir_catalog__stack(c, use.stack_id);
 
-		if (!s || put_names(c, use.tgid, s))
+		if (!s || put_names(c, &use, s))
 			continue;
-		*tgid = use.tgid;
-		*stack = s;
+		*out = (struct tapir_unnamed){use.tgid, use.stack_id, use.time_ns, s};
 		return true;
 	}
 	c->unnamed_head = c->unnamed.cnt = 0;
+	for (size_t i = 0; i < c->again.cnt; i++)
+		(void)tapir_vec__push(&c->unnamed, c->again.data[i]);
+	c->again.cnt = 0;
 	return false;
+}
+
+void tapir_catalog__ask_again(struct tapir_catalog *c, const struct tapir_unnamed *u)
+{
+	if (c->again.cnt < ASK_AGAIN_MAX)
+		(void)tapir_vec__push(&c->again,
+				      ((struct stack_use){u->tgid, u->stack_id, u->time_ns}));
 }
 
 /* ---- forgetting ------------------------------------------------------------------------------ */
@@ -333,7 +352,7 @@ int tapir_catalog__new_segment(struct tapir_catalog *c)
 
 	c->gen++;
 	tapir_map__clear(&c->used);
-	c->unnamed_head = c->unnamed.cnt = 0;
+	c->unnamed_head = c->unnamed.cnt = c->again.cnt = 0;
 	sweep_map(c, &c->stacks, sweep_stack);
 	sweep_map(c, &c->threads, sweep_thread);
 	sweep_map(c, &c->processes, sweep_owner);
