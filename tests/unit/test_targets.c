@@ -431,7 +431,7 @@ static void mapping_says_what_the_line_says(void **state)
 	struct tapir_image image = {.file_id = 77, .build_id = {1, 2, 3}, .build_id_bytes = 3};
 	struct tapir_recbuf buf = {};
 	struct tapir_mapping_view view;
-	const struct tapir_rec *rec = tapir_describe__mapping(&buf, 5, &line, &image);
+	const struct tapir_rec *rec = tapir_describe__mapping(&buf, 5, 77, &line, &image);
 
 	(void)state;
 	assert_true(tapir_record__ok(rec, rec->size));
@@ -448,7 +448,7 @@ static void mapping_says_what_the_line_says(void **state)
 	assert_memory_equal(view.build_id.data, image.build_id, 3);
 	assert_int_equal(view.path.len, 6);
 	line = (struct tapir_mapping_line){.path = "[vdso]", .path_len = 6};
-	tapir_mapping_view__of(tapir_describe__mapping(&buf, 5, &line, NULL), &view);
+	tapir_mapping_view__of(tapir_describe__mapping(&buf, 5, 77, &line, NULL), &view);
 	assert_int_equal(view.rec->flags, TAPIR_MAPPING_EXEC | TAPIR_MAPPING_ANON);
 	assert_int_equal(view.rec->file_id, 0);
 	assert_int_equal(view.build_id.len, 0);

@@ -44,6 +44,7 @@ const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
 }
 
 const struct tapir_rec *tapir_describe__mapping(struct tapir_recbuf *buf, uint32_t tgid,
+						uint64_t from_ns,
 						const struct tapir_mapping_line *line,
 						const struct tapir_image *image)
 {
@@ -57,7 +58,7 @@ const struct tapir_rec *tapir_describe__mapping(struct tapir_recbuf *buf, uint32
 		.dev = line->dev,
 	};
 
-	tapir_rec__init(&fixed.h, TAPIR_REC_MAPPING, sizeof(fixed), tapir_clock__now_ns());
+	tapir_rec__init(&fixed.h, TAPIR_REC_MAPPING, sizeof(fixed), from_ns);
 	if (image) {
 		fixed.file_id = image->file_id;
 		fixed.build_id_bytes = image->build_id_bytes;

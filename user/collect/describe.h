@@ -18,8 +18,12 @@ const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
 						      const struct tapir_rec_process *rec,
 						      const struct tapir_proc *proc);
 
-/* image: NULL for memory without a file, or a file that could not be opened. */
+/*
+ * image: NULL for memory without a file, or a file that could not be opened. from_ns: since when
+ * it is mapped, or earlier than anything that is recorded of it.
+ */
 const struct tapir_rec *tapir_describe__mapping(struct tapir_recbuf *buf, uint32_t tgid,
+						uint64_t from_ns,
 						const struct tapir_mapping_line *line,
 						const struct tapir_image *image);
 

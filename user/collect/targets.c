@@ -27,6 +27,7 @@ struct tapir_targets {
 	struct tapir_targets_opts opts;
 	struct tapir_map live; /* tgids that are traced and run */
 	struct tapir_vec(uint32_t) ended;
+	uint64_t scan_ns; /* when the scan began: what it finds was there before */
 	struct tapir_recbuf recbuf;
 };
 
@@ -70,7 +71,8 @@ static void post(struct tapir_targets *t, const struct tapir_rec *rec, int fd)
 struct mapping_walk {
 	struct tapir_targets *t;
 	uint32_t tgid;
-	uint64_t mapped_ns; /* when the newest mapping appeared, for a GAP; 0: it is held */
+	uint64_t from_ns;   /* what is mapped was mapped then, or before anything was recorded */
+	uint64_t mapped_ns; /* that is too late for its probes, since then; 0: it is not */
 	uint64_t only_va;   /* 0: all of them */
 	bool saw_one;
 	int err;
@@ -110,31 +112,37 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image, co
 	return on;
 }
 
+static void post_mapping(const struct mapping_walk *walk, const struct tapir_mapping_line *line,
+			 const struct tapir_image *image, int fd)
+{
+	struct tapir_targets *t = walk->t;
+
+	post(t, tapir_describe__mapping(&t->recbuf, walk->tgid, walk->from_ns, line, image), fd);
+}
+
 static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *line)
 {
 	int mark = tapir_diag__cnt();
 	tapir_autofd int fd = tapir_proc__open_mapped(walk->tgid, line, NULL);
-	struct tapir_image *image;
+	struct tapir_image *image = NULL;
 	int err;
 
 	if (fd < 0) {
 		tapir_diag__rewind(mark);
 		tapir_debug("cannot open %s of process %u: %s", line->path, walk->tgid,
 			    tapir_errno__name(fd));
-		post(walk->t, tapir_describe__mapping(&walk->t->recbuf, walk->tgid, line, NULL),
-		     -1);
+		post_mapping(walk, line, NULL, -1);
 		return 0;
 	}
 	err = tapir_images__look(walk->t->opts.images, fd, line->path, &image);
-	post(walk->t,
-	     tapir_describe__mapping(&walk->t->recbuf, walk->tgid, line, err ? NULL : image),
-	     fcntl(fd, F_DUPFD_CLOEXEC, 3));
-	if (err) {
+	if (err)
 		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
 			 TAPIR_GAP_ATTACH_FAILED);
-		return err;
-	}
-	return attach_image(walk, image, line->path);
+	else
+		err = attach_image(walk, image, line->path);
+	/* Last: who is told of a runtime's file may rely on its probes. */
+	post_mapping(walk, line, image, fcntl(fd, F_DUPFD_CLOEXEC, 3));
+	return err;
 }
 
 static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
@@ -147,8 +155,7 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 	if (tapir_mapping_line__is_file(line))
 		walk->err = see_file(walk, line);
 	else
-		post(walk->t, tapir_describe__mapping(&walk->t->recbuf, walk->tgid, line, NULL),
-		     -1);
+		post_mapping(walk, line, NULL, -1);
 	return walk->err;
 }
 
@@ -164,12 +171,17 @@ static void walk_mappings(struct mapping_walk *walk)
 	}
 }
 
-/* Looks at the mappings of a process; at the one at only_va if that is not 0. */
-static int see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t mapped_ns,
+/* Looks at the mappings of a process; at the one at only_va if that is not 0. late: it runs on. */
+static int see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t from_ns, bool is_late,
 			uint64_t only_va)
 {
 	struct mapping_walk walk = {
-		.t = t, .tgid = tgid, .mapped_ns = mapped_ns, .only_va = only_va};
+		.t = t,
+		.tgid = tgid,
+		.from_ns = from_ns,
+		.mapped_ns = is_late ? from_ns : 0,
+		.only_va = only_va,
+	};
 
 	walk_mappings(&walk);
 	return walk.err;
@@ -208,7 +220,7 @@ static int see_process(struct tapir_targets *t, const struct tapir_proc *proc)
 	if (err)
 		return err;
 	post(t, tapir_describe__process(&t->recbuf, proc), -1);
-	return see_mappings(t, proc->tgid, 0, 0);
+	return see_mappings(t, proc->tgid, t->scan_ns, false, 0);
 }
 
 int tapir_targets__add(struct tapir_targets *t, uint32_t tgid)
@@ -299,6 +311,7 @@ int tapir_targets__scan(struct tapir_targets *t)
 	const uint32_t *pid;
 	int err = 0;
 
+	t->scan_ns = tapir_clock__now_ns();
 	if (rules->all || rules->comms.cnt)
 		return tapir_proc__each(add_if_matching, t);
 	if (rules->cgroups.cnt)
@@ -315,6 +328,7 @@ void tapir_targets__poll(struct tapir_targets *t)
 {
 	int mark = tapir_diag__cnt();
 
+	t->scan_ns = tapir_clock__now_ns();
 	scan_cgroups(t);
 	tapir_diag__rewind(mark); /* it may be gone: then nothing joins it any more */
 }
@@ -357,7 +371,7 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 	post_process(t, rec);
 	/* A held process has its mappings looked at when its HELD record comes. */
 	if (rec->kind == TAPIR_PROCESS_EXEC && !t->opts.guardian)
-		see_mappings(t, rec->tgid, rec->h.time_ns, 0);
+		see_mappings(t, rec->tgid, rec->h.time_ns, true, 0);
 	warn_from(mark);
 }
 
@@ -368,7 +382,7 @@ static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
 
 	tapir_guardian__hold(t->opts.guardian, rec->tgid);
 	list(t, rec->tgid);
-	see_mappings(t, rec->tgid, 0, rec->start_va);
+	see_mappings(t, rec->tgid, rec->h.time_ns, false, rec->start_va);
 	warn_from(mark);
 	if (rec->inode)
 		tapir_programs__set_known_file(t->opts.programs, rec->inode, rec->dev);
@@ -388,6 +402,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 	/* Held processes have had their probes put on; this gives the mapping of a known file. */
 	struct mapping_walk walk = {.t = t,
 				    .tgid = mmap->tgid,
+				    .from_ns = mmap->time_ns,
 				    .mapped_ns = t->opts.guardian ? 0 : mmap->time_ns,
 				    .only_va = mmap->start_va};
 	int mark = tapir_diag__cnt();
