@@ -96,9 +96,7 @@ static void json_gaps(struct tapir_json *j, const struct tapir_summary *s)
 
 		tapir_json__open(j, NULL, '{');
 		tapir_json__u64(j, "pid", gap->pid);
-		tapir_json__str(j, "reason",
-				gap->reason == TAPIR_GAP_ATTACH_FAILED ? "attach_failed"
-								       : "attach_late");
+		tapir_json__str(j, "reason", tapir_gap__name(gap->reason));
 		tapir_json__str(j, "path", gap->path);
 		tapir_json__u64(j, "from_ns", gap->from_ns);
 		tapir_json__u64(j, "until_ns", gap->until_ns);

@@ -129,9 +129,7 @@ static void write_losses(const struct tapir_report_view *v, const struct tapir_p
 		const struct tapir_gap_row *gap = &v->summary->gaps.data[i];
 
 		tapir_str__addf(out, "%sgap%s in process %u: %s ", p->red, p->off, gap->pid,
-				gap->reason == TAPIR_GAP_ATTACH_FAILED
-					? "no probes could be attached to"
-					: "probes were attached late to");
+				tapir_gap__text(gap->reason));
 		add_printable(out, gap->path);
 		if (gap->until_ns >= gap->from_ns)
 			tapir_str__addf(out, " (%.1f ms)",

@@ -366,9 +366,7 @@ static void add_gap(struct tapir_event_lines *l, const struct tapir_rec *rec, st
 
 	tapir_gap_view__of(rec, &view);
 	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
-	tapir_json__str(&j, "reason",
-			view.rec->reason == TAPIR_GAP_ATTACH_FAILED ? "attach_failed"
-								    : "attach_late");
+	tapir_json__str(&j, "reason", tapir_gap__name(view.rec->reason));
 	add_text(&j, "path", view.path);
 	tapir_json__u64(&j, "from_ns", view.rec->from_ns);
 	tapir_json__u64(&j, "until_ns", view.rec->until_ns);

@@ -297,9 +297,9 @@ static void add_gap(struct tapir_event_lines *l, const struct tapir_rec *rec, st
 	add_time(l, out, rec->time_ns);
 	tapir_str__adds(out, "*** GAP in process ");
 	tapir_str__addu(out, view.rec->tgid);
-	tapir_str__adds(out, view.rec->reason == TAPIR_GAP_ATTACH_FAILED
-				     ? ": no probes could be attached to "
-				     : ": probes were attached late to ");
+	tapir_str__adds(out, ": ");
+	tapir_str__adds(out, tapir_gap__text(view.rec->reason));
+	tapir_str__addc(out, ' ');
 	add_sv(out, view.path);
 	add_span(l, out, view.rec->from_ns, view.rec->until_ns);
 }

@@ -323,3 +323,14 @@ int tapir_loss__kind(unsigned cause)
 {
 	return cause < TAPIR_LOSS_CAUSE_CNT ? losses[cause].kind : -1;
 }
+
+const char *tapir_gap__name(unsigned reason)
+{
+	return reason == TAPIR_GAP_ATTACH_FAILED ? "attach_failed" : "attach_late";
+}
+
+const char *tapir_gap__text(unsigned reason)
+{
+	return reason == TAPIR_GAP_ATTACH_FAILED ? "no probes could be attached to"
+						 : "probes were attached late to";
+}

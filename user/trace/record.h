@@ -141,4 +141,8 @@ const char *tapir_loss__name(unsigned cause);	 /* "ring_full" */
 const char *tapir_loss__text(unsigned cause);	 /* "no space in the ring buffer" */
 int tapir_loss__kind(unsigned cause);		 /* TAPIR_LOSS_KIND_*; -1 unknown */
 
+/* Any reason but ATTACH_FAILED is said as ATTACH_LATE is. */
+const char *tapir_gap__name(unsigned reason); /* "attach_late" */
+const char *tapir_gap__text(unsigned reason); /* "probes were attached late to", a path follows */
+
 #endif
