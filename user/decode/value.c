@@ -9,19 +9,15 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "elf/operand.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
 
 static const char *reason_text(uint8_t reason)
 {
-	static const char *const texts[] = {
-#define TAPIR_X(name, text) [TAPIR_OPERAND_##name] = text,
-		TAPIR_OPERAND_REASONS(TAPIR_X)
-#undef TAPIR_X
-	};
-
-	return reason < TAPIR_OPERAND_REASON_CNT && reason != TAPIR_OPERAND_OK ? texts[reason]
-									       : "unknown";
+	return reason < TAPIR_OPERAND_REASON_CNT && reason != TAPIR_OPERAND_OK
+		       ? tapir_operand_reason__text(reason)
+		       : "unknown";
 }
 
 const char *tapir_value__mark(const struct tapir_value *value)
