@@ -2,8 +2,6 @@
 /* A child is found by (parent, name); siblings are a list, sorted at the end. */
 #include "analyze/stack_tree.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,11 +34,9 @@ static uint32_t name_idx(struct tapir_stack_tree *tree, const char *name)
 	return (uint32_t)*idx;
 }
 
-/* "main", or where it is: "libc.so.6+0x271ca", "0x7f00...". */
+/* "main", or where it is: "libc.so.6+0x271ca". */
 static void describe(const struct tapir_frame *frame, struct tapir_str *out)
 {
-	struct tapir_sv module = tapir_frame__module_name(frame);
-
 	tapir_str__clear(out);
 	if (frame->name.len) {
 		tapir_str__add(out, frame->name.data,
@@ -49,9 +45,7 @@ static void describe(const struct tapir_frame *frame, struct tapir_str *out)
 				       : TAPIR_STACK_TREE_MAX_NAME);
 		return;
 	}
-	tapir_str__add(out, module.data, module.len);
-	tapir_str__adds(out, module.len ? "+0x" : "0x");
-	tapir_str__addx(out, module.len ? frame->offset : frame->va);
+	tapir_frame__add_place(out, frame, tapir_str__add);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------ */

@@ -2,8 +2,6 @@
 /* Counting: per event three look-ups by number; names are touched once a row. */
 #include "analyze/summary.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,7 +144,6 @@ static void inherit_program(struct tapir_summary *s, uint32_t pid, uint32_t pare
 
 static uint64_t function_row(struct tapir_summary *s, const struct tapir_frame *frame)
 {
-	char unnamed[32];
 	struct tapir_sv module = tapir_frame__module_name(frame), name = frame->name;
 	struct tapir_function_row row = {.is_named = name.len};
 	struct tapir_str text = {};
@@ -154,10 +151,7 @@ static uint64_t function_row(struct tapir_summary *s, const struct tapir_frame *
 	bool is_new = false;
 
 	if (!name.len) {
-		tapir_str__add(&text, module.data, module.len);
-		snprintf(unnamed, sizeof(unnamed), "%s0x%" PRIx64, module.len ? "+" : "",
-			 module.len ? frame->offset : frame->va);
-		tapir_str__adds(&text, unnamed);
+		tapir_frame__add_place(&text, frame, tapir_str__add);
 		name = (struct tapir_sv){text.data, text.len};
 	}
 	idx = place(s, &s->function_by_name, hash_sv(hash_sv(2, name), module), &is_new);

@@ -104,13 +104,8 @@ static void add_frame(struct tapir_str *out, const struct tapir_frame *frame)
 			add_sv(out, base);
 			tapir_str__addc(out, ')');
 		}
-	} else if (base.len) {
-		add_sv(out, base);
-		tapir_str__add(out, "+0x", 3);
-		tapir_str__addx(out, frame->offset);
 	} else {
-		tapir_str__add(out, "0x", 2);
-		tapir_str__addx(out, frame->va);
+		tapir_frame__add_place(out, frame, tapir_str__add_printable);
 	}
 	tapir_str__addc(out, '\n');
 }

@@ -54,3 +54,14 @@ struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame)
 	}
 	return name;
 }
+
+void tapir_frame__add_place(struct tapir_str *out, const struct tapir_frame *frame,
+			    void (*add)(struct tapir_str *out, const char *bytes, size_t len))
+{
+	struct tapir_sv module = tapir_frame__module_name(frame);
+
+	if (module.len)
+		add(out, module.data, module.len);
+	tapir_str__adds(out, module.len ? "+0x" : "0x");
+	tapir_str__addx(out, module.len ? frame->offset : frame->va);
+}

@@ -6,6 +6,7 @@
 #ifndef TAPIR_USER_FRAME_H
 #define TAPIR_USER_FRAME_H
 
+#include "base/str.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
 
@@ -24,5 +25,12 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 
 /* The module without its directories. */
 struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame);
+
+/*
+ * What a frame without a name is called: "libc.so.6+0x271ca", or "0x7f00..." where no file is
+ * known. The file's name is added by add: tapir_str__add, or tapir_str__add_printable.
+ */
+void tapir_frame__add_place(struct tapir_str *out, const struct tapir_frame *frame,
+			    void (*add)(struct tapir_str *out, const char *bytes, size_t len));
 
 #endif
