@@ -26,13 +26,13 @@ struct tapir_catalog *tapir_catalog__new(enum tapir_catalog_mode mode, struct ta
 	return c;
 }
 
-static void free_chain(struct tapir_catalog *c, struct entry *e)
+void tapir_catalog__free_chain(struct tapir_catalog *c, struct entry *newest)
 {
-	while (e) {
-		struct entry *older = e->older;
+	while (newest) {
+		struct entry *older = newest->older;
 
-		tapir_catalog__free_entry(c, e);
-		e = older;
+		tapir_catalog__free_entry(c, newest);
+		newest = older;
 	}
 }
 
@@ -40,7 +40,7 @@ static void free_map_of_entries(struct tapir_catalog *c, struct tapir_map *map)
 {
 	for (size_t i = 0; i < map->cap; i++)
 		if (map->slots[i].used)
-			free_chain(c, (struct entry *)(uintptr_t)map->slots[i].value);
+			tapir_catalog__free_chain(c, (struct entry *)(uintptr_t)map->slots[i].value);
 	tapir_map__fini(map);
 }
 
@@ -61,9 +61,9 @@ void tapir_catalog__free(struct tapir_catalog *c)
 		if (c->files.slots[i].used)
 			tapir_catalog__free_file(c, (struct file *)c->files.slots[i].value);
 	tapir_map__fini(&c->files);
-	free_chain(c, c->clock);
+	tapir_catalog__free_chain(c, c->clock);
 	for (size_t i = 0; i < c->metas.cnt; i++)
-		free_chain(c, c->metas.data[i]);
+		tapir_catalog__free_chain(c, c->metas.data[i]);
 	tapir_vec__fini(&c->metas);
 	tapir_map__fini(&c->used);
 	tapir_vec__fini(&c->unnamed);
@@ -179,7 +179,7 @@ static void trim_chain(struct tapir_catalog *c, struct entry *e)
 	for (int i = 1; e && i < INSTANCES_MAX; i++)
 		e = e->older;
 	if (e) {
-		free_chain(c, e->older);
+		tapir_catalog__free_chain(c, e->older);
 		e->older = NULL;
 	}
 }

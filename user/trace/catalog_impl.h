@@ -74,6 +74,7 @@ struct tapir_catalog {
 /* Writes the entry if this segment lacks it. */
 int tapir_catalog__put_entry(struct tapir_catalog *c, struct entry *e);
 void tapir_catalog__free_entry(struct tapir_catalog *c, struct entry *e);
+void tapir_catalog__free_chain(struct tapir_catalog *c, struct entry *newest); /* NULL: none */
 /* The two below accept NULL: a slot whose owner is gone already. */
 void tapir_catalog__free_file(struct tapir_catalog *c, struct file *f);
 void tapir_catalog__free_process(struct tapir_catalog *c, struct process *p);

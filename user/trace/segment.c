@@ -214,12 +214,7 @@ void tapir_catalog__free_process(struct tapir_catalog *c, struct process *p)
 {
 	if (!p)
 		return;
-	while (p->newest) {
-		struct entry *older = p->newest->older;
-
-		tapir_catalog__free_entry(c, p->newest);
-		p->newest = older;
-	}
+	tapir_catalog__free_chain(c, p->newest);
 	tapir_catalog__free_set(c, &p->mappings);
 	tapir_catalog__free_set(c, &p->jits);
 	c->bytes -= sizeof(*p) + TAPIR_CATALOG_OVERHEAD_BYTES;
