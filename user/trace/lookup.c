@@ -65,23 +65,37 @@ uint64_t tapir_catalog__image_ns(const struct process *p, uint64_t time_ns)
 	return 0;
 }
 
-struct entry *tapir_catalog__find_mapping(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,
-					  uint64_t time_ns)
-{
-	const struct process *p = tapir_catalog__in(&c->processes, tgid);
-	uint64_t start = va, image_ns;
+/* Was it at va at that time? It began by then: node.time <= time_ns. */
+typedef bool (*holds_fn)(const struct entry *e, uint64_t va, uint64_t time_ns, uint64_t image_ns);
 
-	if (!p)
-		return NULL;
-	image_ns = tapir_catalog__image_ns(p, time_ns);
+static bool mapping_holds(const struct entry *e, uint64_t va, uint64_t time_ns, uint64_t image_ns)
+{
+	const struct tapir_rec_mapping *mapping = (const struct tapir_rec_mapping *)e->rec;
+
+	return e->node.time >= image_ns && (!e->until_ns || e->until_ns > time_ns) &&
+	       va < mapping->end_va;
+}
+
+static bool jit_holds(const struct entry *e, uint64_t va, uint64_t time_ns, uint64_t image_ns)
+{
+	const struct tapir_rec_jit *jit = (const struct tapir_rec_jit *)e->rec;
+
+	return (!e->node.time || e->node.time >= image_ns) &&
+	       (!jit->until_ns || jit->until_ns > time_ns) && va - jit->start_va < jit->size;
+}
+
+/* set: of the process p. */
+static struct entry *find_in(const struct process *p, const struct tapir_ordset *set, uint64_t va,
+			     uint64_t time_ns, holds_fn holds)
+{
+	uint64_t start = va, image_ns = tapir_catalog__image_ns(p, time_ns);
+
 	for (int i = 0; i < NESTING_MAX; i++) {
-		struct entry *e = (struct entry *)tapir_ordset__floor(&p->mappings, start, time_ns);
+		struct entry *e = (struct entry *)tapir_ordset__floor(set, start, time_ns);
 
 		if (!e)
 			return NULL;
-		if (e->node.time <= time_ns && e->node.time >= image_ns &&
-		    (!e->until_ns || e->until_ns > time_ns) &&
-		    va < ((const struct tapir_rec_mapping *)e->rec)->end_va)
+		if (e->node.time <= time_ns && holds(e, va, time_ns, image_ns))
 			return e;
 		if (!e->node.pos)
 			return NULL;
@@ -90,30 +104,20 @@ struct entry *tapir_catalog__find_mapping(const struct tapir_catalog *c, uint32_
 	return NULL;
 }
 
+struct entry *tapir_catalog__find_mapping(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,
+					  uint64_t time_ns)
+{
+	const struct process *p = tapir_catalog__in(&c->processes, tgid);
+
+	return p ? find_in(p, &p->mappings, va, time_ns, mapping_holds) : NULL;
+}
+
 struct entry *tapir_catalog__find_jit(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,
 				      uint64_t time_ns)
 {
 	const struct process *p = tapir_catalog__in(&c->processes, tgid);
-	uint64_t start = va, image_ns;
 
-	if (!p)
-		return NULL;
-	image_ns = tapir_catalog__image_ns(p, time_ns);
-	for (int i = 0; i < NESTING_MAX; i++) {
-		struct entry *e = (struct entry *)tapir_ordset__floor(&p->jits, start, time_ns);
-		const struct tapir_rec_jit *jit;
-
-		if (!e)
-			return NULL;
-		jit = (const struct tapir_rec_jit *)e->rec;
-		if (e->node.time <= time_ns && (!e->node.time || e->node.time >= image_ns) &&
-		    (!jit->until_ns || jit->until_ns > time_ns) && va - jit->start_va < jit->size)
-			return e;
-		if (!e->node.pos)
-			return NULL;
-		start = e->node.time <= time_ns ? e->node.pos - 1 : e->node.pos;
-	}
-	return NULL;
+	return p ? find_in(p, &p->jits, va, time_ns, jit_holds) : NULL;
 }
 
 struct entry *tapir_catalog__find_symbol(const struct tapir_catalog *c, uint64_t file_id,
