@@ -40,7 +40,8 @@ static void free_map_of_entries(struct tapir_catalog *c, struct tapir_map *map)
 {
 	for (size_t i = 0; i < map->cap; i++)
 		if (map->slots[i].used)
-			tapir_catalog__free_chain(c, (struct entry *)(uintptr_t)map->slots[i].value);
+			tapir_catalog__free_chain(c,
+						  (struct entry *)(uintptr_t)map->slots[i].value);
 	tapir_map__fini(map);
 }
 
