@@ -277,6 +277,23 @@ static void vector_zeroes_and_keeps_its_elements(void **state)
 	assert_int_equal(v.cnt + v.cap, 0);
 }
 
+static void first_behind_a_key_is_found_when_there_is_one(void **state)
+{
+	const struct {
+		uint64_t start;
+	} elems[] = {{10}, {20}, {20}, {30}};
+	static const struct {
+		uint64_t key;
+		size_t want;
+	} cases[] = {{0, 0}, {9, 0}, {10, 1}, {19, 1}, {20, 3}, {29, 3}, {30, 4}, {UINT64_MAX, 4}};
+
+	(void)state;
+	for (size_t i = 0; i < CNT(cases); i++)
+		assert_int_equal(tapir_sorted__behind(elems, CNT(elems), start, cases[i].key),
+				 cases[i].want);
+	assert_int_equal(tapir_sorted__behind(elems, 0, start, 5), 0);
+}
+
 static void hashes_differ_by_value_length_and_order(void **state)
 {
 	(void)state;
@@ -445,6 +462,7 @@ int main(void)
 		cmocka_unit_test(distance_counts_edits_up_to_its_limit),
 		cmocka_unit_test(map_agrees_with_a_model_over_random_work),
 		cmocka_unit_test(vector_zeroes_and_keeps_its_elements),
+		cmocka_unit_test(first_behind_a_key_is_found_when_there_is_one),
 		cmocka_unit_test(hashes_differ_by_value_length_and_order),
 		cmocka_unit_test(json_nests_and_separates),
 		cmocka_unit_test(json_strings_parse_whatever_bytes_they_hold),

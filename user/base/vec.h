@@ -52,6 +52,20 @@ static inline void *tapir_vec__add_raw(void **data, size_t *cnt, size_t *cap, si
 #define tapir_vec_for_each(it, v)                                                                  \
 	for ((it) = (v)->data; (it) && (it) < (v)->data + (v)->cnt; (it)++)
 
+/* Where, among cnt elements sorted by member, the first stands whose member is greater than key. */
+#define tapir_sorted__behind(elems, cnt, member, key)                                              \
+	({                                                                                         \
+		size_t tapir_low_ = 0, tapir_high_ = (cnt);                                        \
+		while (tapir_low_ < tapir_high_) {                                                 \
+			size_t tapir_mid_ = tapir_low_ + (tapir_high_ - tapir_low_) / 2;           \
+			if ((elems)[tapir_mid_].member <= (key))                                   \
+				tapir_low_ = tapir_mid_ + 1;                                       \
+			else                                                                       \
+				tapir_high_ = tapir_mid_;                                          \
+		}                                                                                  \
+		tapir_low_;                                                                        \
+	})
+
 #define tapir_vec__fini(v)                                                                         \
 	do {                                                                                       \
 		free((v)->data);                                                                   \

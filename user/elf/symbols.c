@@ -288,17 +288,9 @@ static uint64_t size_of(const struct tapir_symtab *t, size_t idx)
 bool tapir_symtab__find(const struct tapir_symtab *symtab, uint64_t file_off,
 			struct tapir_symbol *out)
 {
-	size_t low = 0, high = symtab->cnt; /* the first that starts behind file_off */
+	size_t behind = tapir_sorted__behind(symtab->entries, symtab->cnt, start_off, file_off);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (symtab->entries[mid].start_off <= file_off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (size_t i = low; i > 0 && low - i < MAX_NESTING; i--) {
+	for (size_t i = behind; i > 0 && behind - i < MAX_NESTING; i--) {
 		const struct entry *e = &symtab->entries[i - 1];
 
 		if (file_off - e->start_off >= size_of(symtab, i - 1))

@@ -99,24 +99,18 @@ void tapir_kallsyms__free(struct tapir_kallsyms *k)
 bool tapir_kallsyms__find(const struct tapir_kallsyms *k, uint64_t va, const char **name,
 			  uint64_t *start_va, uint64_t *size)
 {
-	size_t low = 0, high = k->symbols.cnt; /* the first that starts behind va */
+	size_t behind = tapir_sorted__behind(k->symbols.data, k->symbols.cnt, va, va);
+	const struct symbol *symbol;
 	uint64_t end_va;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (k->symbols.data[mid].va <= va)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	if (!behind)
 		return false;
-	*start_va = k->symbols.data[low - 1].va;
-	end_va = low < k->symbols.cnt ? k->symbols.data[low].va : *start_va + LAST_BYTES;
+	symbol = &k->symbols.data[behind - 1];
+	*start_va = symbol->va;
+	end_va = behind < k->symbols.cnt ? symbol[1].va : *start_va + LAST_BYTES;
 	if (va >= end_va)
 		return false;
-	*name = k->names.data + k->symbols.data[low - 1].name_off;
+	*name = k->names.data + symbol->name_off;
 	*size = end_va - *start_va;
 	return true;
 }

@@ -515,17 +515,10 @@ static bool as_row(const struct state *s, struct tapir_cfi_row *out)
 
 static const struct entry *find(const struct tapir_cfi *cfi, uint64_t va)
 {
-	size_t low = 0, high = cfi->entries.cnt; /* the first that starts behind va */
+	size_t behind = tapir_sorted__behind(cfi->entries.data, cfi->entries.cnt, start_va, va);
+	const struct entry *entry = behind ? &cfi->entries.data[behind - 1] : NULL;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (cfi->entries.data[mid].start_va <= va)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && va < cfi->entries.data[low - 1].end_va ? &cfi->entries.data[low - 1] : NULL;
+	return entry && va < entry->end_va ? entry : NULL;
 }
 
 bool tapir_cfi__row_at(const struct tapir_cfi *cfi, uint64_t va, struct tapir_cfi_row *out)
