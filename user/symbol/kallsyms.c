@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "base/vec.h"
 
 #define MAX_SYMBOLS 2000000
@@ -20,30 +21,21 @@ struct symbol {
 
 struct tapir_kallsyms {
 	struct tapir_vec(struct symbol) symbols;
-	struct tapir_vec(char) names; /* each with its NUL */
+	struct tapir_str names; /* each with its NUL */
 };
-
-static bool add_name(struct tapir_kallsyms *k, const char *name)
-{
-	for (const char *c = name;; c++) {
-		if (!tapir_vec__push(&k->names, *c))
-			return false;
-		if (!*c)
-			return true;
-	}
-}
 
 /* 1: added, 0: no function, or no address was shown. */
 static int add_line(struct tapir_kallsyms *k, const char *line)
 {
-	struct symbol symbol = {.name_off = (uint32_t)k->names.cnt};
+	struct symbol symbol = {.name_off = (uint32_t)k->names.len};
 	unsigned long long va;
 	char type, name[512];
 
 	if (sscanf(line, "%llx %c %511s", &va, &type, name) != 3 || !va || !strchr("tTwW", type))
 		return 0;
 	symbol.va = va;
-	return add_name(k, name) && tapir_vec__push(&k->symbols, symbol) ? 1 : -ENOMEM;
+	tapir_str__add(&k->names, name, strlen(name) + 1);
+	return !k->names.failed && tapir_vec__push(&k->symbols, symbol) ? 1 : -ENOMEM;
 }
 
 static int by_va(const void *a, const void *b)
@@ -92,7 +84,7 @@ void tapir_kallsyms__free(struct tapir_kallsyms *k)
 	if (!k)
 		return;
 	tapir_vec__fini(&k->symbols);
-	tapir_vec__fini(&k->names);
+	tapir_str__fini(&k->names);
 	free(k);
 }
 
