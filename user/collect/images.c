@@ -288,12 +288,13 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 {
 	struct tapir_image *image;
 	struct stat st;
-	uint64_t *idx;
+	uint64_t key, *idx;
 	int err;
 
 	if (fstat(fd, &st))
 		return -errno;
-	idx = tapir_map__get(&images->by_file, file_key(&st));
+	key = file_key(&st);
+	idx = tapir_map__get(&images->by_file, key);
 	if (idx && *idx) {
 		*out = images->all.data[*idx - 1];
 		return 0;
@@ -306,7 +307,7 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		*out = &images->none;
 		return 0;
 	}
-	idx = tapir_map__put(&images->by_file, file_key(&st), NULL);
+	idx = tapir_map__put(&images->by_file, key, NULL);
 	if (!idx)
 		return -ENOMEM;
 	image = calloc(1, sizeof(*image));
