@@ -447,6 +447,28 @@ static void fifo_never_blocks_a_read(void **state)
 	unlink(path);
 }
 
+static void link_stays_below_the_root_it_is_opened_in(void **state)
+{
+	char root[] = "/tmp/tapir-root-XXXXXX", link[64];
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	snprintf(link, sizeof(link), "%s/link", root);
+	assert_int_equal(symlink("/proc/version", link), 0); /* is there, but not below root */
+	assert_int_equal(tapir_file__open_in_root(root, "/link", O_RDONLY | O_CLOEXEC), -ENOENT);
+	unlink(link);
+	assert_int_equal(symlink("/../..", link), 0);
+	fd = tapir_file__open_in_root(root, "/link/proc/version", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fd, -ENOENT);
+	fd = tapir_file__open_in_root(root, "/link", O_PATH | O_CLOEXEC);
+	assert_true(fd >= 0);
+	close(fd);
+	unlink(link);
+	rmdir(root);
+	assert_int_equal(tapir_file__open_in_root(root, "/link", O_RDONLY | O_CLOEXEC), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +491,7 @@ int main(void)
 		cmocka_unit_test(diag_keeps_the_first_lines_and_travels),
 		cmocka_unit_test(files_are_read_up_to_their_bound),
 		cmocka_unit_test(fifo_never_blocks_a_read),
+		cmocka_unit_test(link_stays_below_the_root_it_is_opened_in),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,11 +6,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -36,18 +34,11 @@ static int take_map_file(uint32_t tgid, const struct tapir_mapping_line *m, char
  */
 static int take_below(const char *root, const struct tapir_mapping_line *m, char *openable)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	tapir_autofd int root_fd = open(*root ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	long fd;
+	int fd = tapir_file__open_in_root(*root ? root : "/", m->path, O_PATH | O_CLOEXEC);
 
-	if (root_fd < 0)
-		return -errno;
-	fd = syscall(SYS_openat2, root_fd, m->path, &how, sizeof(how));
-	if (fd < 0)
-		return -errno;
-	snprintf(openable, TAPIR_PROC_OPENABLE_BYTES, "%s%s", root, m->path);
-	return (int)fd;
+	if (fd >= 0)
+		snprintf(openable, TAPIR_PROC_OPENABLE_BYTES, "%s%s", root, m->path);
+	return fd;
 }
 
 /*

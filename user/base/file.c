@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
 
 int tapir_file__read_fd(int fd, size_t max_bytes, char **out, size_t *len)
 {
@@ -44,6 +46,19 @@ int tapir_file__read(const char *path, size_t max_bytes, char **out, size_t *len
 	tapir_autofd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	return fd < 0 ? -errno : tapir_file__read_fd(fd, max_bytes, out, len);
+}
+
+int tapir_file__open_in_root(const char *root, const char *path, int flags)
+{
+	struct open_how how = {.flags = (unsigned)flags,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	tapir_autofd int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	long fd;
+
+	if (root_fd < 0)
+		return -errno;
+	fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
 }
 
 int tapir_file__write_all(int fd, const void *data, size_t len)

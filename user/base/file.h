@@ -40,6 +40,12 @@ static inline void tapir_guard__file(FILE **f)
 int tapir_file__read(const char *path, size_t max_bytes, char **out, size_t *len);
 int tapir_file__read_fd(int fd, size_t max_bytes, char **out, size_t *len);
 
+/*
+ * Opens path as if root, a directory, were the only root there is: no symbolic link, whoever
+ * made it, leads out of it or through /proc's links. An fd or -errno.
+ */
+int tapir_file__open_in_root(const char *root, const char *path, int flags);
+
 /* Writes all of it, through interruptions and short writes. */
 int tapir_file__write_all(int fd, const void *data, size_t len);
 

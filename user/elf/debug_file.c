@@ -12,12 +12,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <lzma.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <zlib.h>
 
 #define DEBUG_DIR	   "/usr/lib/debug"
@@ -30,16 +28,8 @@
 static int open_below(const char *root, const char *path)
 {
 	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	struct open_how how = {.flags = (unsigned)flags,
-			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	tapir_autofd int root_fd = -1;
 
-	if (!*root)
-		return open(path, flags);
-	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root_fd < 0)
-		return -1;
-	return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	return *root ? tapir_file__open_in_root(root, path, flags) : open(path, flags);
 }
 
 static bool same_build_id(const struct tapir_elf *a, const struct tapir_elf *b)
