@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "attach/proc.h"
@@ -93,7 +92,7 @@ static int add_elf(struct tapir_discovery *d, struct tapir_elf *elf, const struc
 		return err;
 	}
 	file->tgid = place->tgid;
-	file->dev = major(st->st_dev) << 20 | minor(st->st_dev);
+	file->dev = tapir_mapping_line__dev(st->st_dev);
 	file->inode = st->st_ino;
 	return take_file(d, file);
 }

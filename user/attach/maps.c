@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -98,6 +99,11 @@ static void take_path(struct cursor *c, char *path, struct tapir_mapping_line *o
 	out->path = path;
 }
 
+uint32_t tapir_mapping_line__dev(dev_t dev)
+{
+	return major(dev) << 20 | minor(dev);
+}
+
 bool tapir_mapping_line__parse(char *line, size_t len, struct tapir_mapping_line *out)
 {
 	struct cursor c = {line, line + len};
@@ -112,7 +118,7 @@ bool tapir_mapping_line__parse(char *line, size_t len, struct tapir_mapping_line
 	    !take_number(&c, 16, ' ', 0xfffff, &minor) ||
 	    !take_number(&c, 10, ' ', UINT64_MAX, &m.inode))
 		return false;
-	m.dev = (uint32_t)(major << 20 | minor);
+	m.dev = tapir_mapping_line__dev(makedev(major, minor));
 	while (c.at < c.end && *c.at == ' ')
 		c.at++;
 	take_path(&c, line + (c.at - line), &m);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct tapir_mapping_line {
 	uint64_t start_va, end_va;
@@ -25,6 +26,9 @@ static inline bool tapir_mapping_line__is_file(const struct tapir_mapping_line *
 {
 	return m->inode && m->path[0] == '/';
 }
+
+/* A device as above, of one as stat(2) has it. */
+uint32_t tapir_mapping_line__dev(dev_t dev);
 
 /* line[0..len) without its newline; it is changed in place, and out->path points into it. */
 bool tapir_mapping_line__parse(char *line, size_t len, struct tapir_mapping_line *out);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "attach/proc.h"
@@ -56,7 +55,7 @@ static int check_identity(int path_fd, const struct tapir_mapping_line *m, bool 
 		return -EMEDIUMTYPE;
 	if (st.st_ino != m->inode)
 		return -ESTALE;
-	if (with_dev && (major(st.st_dev) << 20 | minor(st.st_dev)) != m->dev)
+	if (with_dev && tapir_mapping_line__dev(st.st_dev) != m->dev)
 		return -ESTALE;
 	return 0;
 }
