@@ -17,6 +17,45 @@
 
 #define SV(text)	      ((struct tapir_sv){text, sizeof(text) - 1})
 
+/* Descriptions of where code lies. */
+static inline const struct tapir_rec *golden_place(struct tapir_recbuf *b, int idx)
+{
+	struct tapir_rec_mapping mapping = {.h.time_ns = 1006,
+					    .tgid = 100,
+					    .flags = TAPIR_MAPPING_EXEC,
+					    .start_va = 0x400000,
+					    .end_va = 0x500000,
+					    .file_off = 0x1000,
+					    .file_id = 99,
+					    .inode = 4242,
+					    .dev = 8 << 20 | 1,
+					    .build_id_bytes = 4,
+					    .build_id = {0xde, 0xad, 0xbe, 0xef}};
+	struct tapir_rec_stack stack = {
+		.h.time_ns = 1007, .stack_id = 0xfeed, .flags = TAPIR_STACK_FAULT};
+	struct tapir_rec_symbol symbol = {
+		.h.time_ns = 1008, .file_id = 99, .start_off = 0x2000, .size = 0x100};
+	struct tapir_rec_jit jit = {.h.time_ns = 1009,
+				    .tgid = 100,
+				    .source = TAPIR_JIT_PERF_MAP,
+				    .start_va = 0x7f0000001000,
+				    .size = 64,
+				    .from_ns = 1005,
+				    .until_ns = 2000};
+	uint64_t frames_va[] = {0x401010, 0x7f0000001020};
+
+	switch (idx) {
+	case 6:
+		return tapir_recbuf__mapping(b, &mapping, SV("/bin/pg"));
+	case 7:
+		return tapir_recbuf__stack(b, &stack, frames_va, 2);
+	case 8:
+		return tapir_recbuf__symbol(b, &symbol, SV("exec_simple_query"));
+	default:
+		return tapir_recbuf__jit(b, &jit, SV("java.lang.Thread.run()"));
+	}
+}
+
 static inline const struct tapir_rec *golden_description(struct tapir_recbuf *b, int idx)
 {
 	static union {
@@ -44,29 +83,6 @@ static inline const struct tapir_rec *golden_description(struct tapir_recbuf *b,
 					    .start_ns = 900,
 					    .cgroup_id = 55,
 					    .kind = TAPIR_PROCESS_EXEC};
-	struct tapir_rec_mapping mapping = {.h.time_ns = 1006,
-					    .tgid = 100,
-					    .flags = TAPIR_MAPPING_EXEC,
-					    .start_va = 0x400000,
-					    .end_va = 0x500000,
-					    .file_off = 0x1000,
-					    .file_id = 99,
-					    .inode = 4242,
-					    .dev = 8 << 20 | 1,
-					    .build_id_bytes = 4,
-					    .build_id = {0xde, 0xad, 0xbe, 0xef}};
-	struct tapir_rec_stack stack = {
-		.h.time_ns = 1007, .stack_id = 0xfeed, .flags = TAPIR_STACK_FAULT};
-	struct tapir_rec_symbol symbol = {
-		.h.time_ns = 1008, .file_id = 99, .start_off = 0x2000, .size = 0x100};
-	struct tapir_rec_jit jit = {.h.time_ns = 1009,
-				    .tgid = 100,
-				    .source = TAPIR_JIT_PERF_MAP,
-				    .start_va = 0x7f0000001000,
-				    .size = 64,
-				    .from_ns = 1005,
-				    .until_ns = 2000};
-	uint64_t frames_va[] = {0x401010, 0x7f0000001020};
 
 	switch (idx) {
 	case 0:
@@ -94,14 +110,8 @@ static inline const struct tapir_rec *golden_description(struct tapir_recbuf *b,
 		memcpy(r.thread.comm, "worker", 6);
 		memcpy(r.thread.leader_comm, "pg", 2);
 		return &r.thread.h;
-	case 6:
-		return tapir_recbuf__mapping(b, &mapping, SV("/bin/pg"));
-	case 7:
-		return tapir_recbuf__stack(b, &stack, frames_va, 2);
-	case 8:
-		return tapir_recbuf__symbol(b, &symbol, SV("exec_simple_query"));
 	default:
-		return tapir_recbuf__jit(b, &jit, SV("java.lang.Thread.run()"));
+		return golden_place(b, idx);
 	}
 }
 
