@@ -137,11 +137,10 @@ static __always_inline long tapir_send(struct tapir_live *now, struct sender *se
 	return bpf_ringbuf_output(ring, rec, size, flags);
 }
 
-/* Who the current thread is. */
-static __always_inline void tapir_fill_thread(struct tapir_rec_thread *rec, __u16 cpu,
-					      __u64 time_ns)
+/* Who a thread is. */
+static __always_inline void tapir_fill_thread(struct tapir_rec_thread *rec,
+					      struct task_struct *task, __u16 cpu, __u64 time_ns)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 
 	rec->h.type = TAPIR_REC_THREAD;

@@ -21,6 +21,14 @@ static __always_inline __u64 tapir_task__thread_pointer(struct task_struct *task
 #endif
 }
 
+/* Is the task inside execve(2)? Where the kernel does not say: no. */
+static __always_inline int tapir_task__is_in_exec(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->in_execve))
+		return 0;
+	return BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+}
+
 /* A pid in the innermost namespace of the task: thread_pid->numbers[level].nr. */
 static __always_inline __u32 tapir_task__ns_pid(struct task_struct *task)
 {

@@ -33,6 +33,14 @@ struct {
 	__type(value, struct process_buf);
 } process_bufs SEC(".maps");
 
+/* Since when a process that is inside execve(2) has its new address space: tid -> ns. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u64);
+} exec_starts SEC(".maps");
+
 static __always_inline void send_control(void *rec, __u32 size)
 {
 	if (bpf_ringbuf_output(&control_ring, rec, size, BPF_RB_FORCE_WAKEUP))
@@ -40,7 +48,7 @@ static __always_inline void send_control(void *rec, __u32 size)
 }
 
 static __always_inline void send_process(struct task_struct *task, enum tapir_process_kind kind,
-					 const char *exe)
+					 const char *exe, __u64 time_ns)
 {
 	__u32 comm_len = 0, exe_len = 0;
 	struct process_buf *buf = bpf_map_lookup_elem(&process_bufs, &zero_key);
@@ -53,7 +61,7 @@ static __always_inline void send_process(struct task_struct *task, enum tapir_pr
 	__builtin_memset(buf, 0, sizeof(*buf));
 	buf->rec.h.type = TAPIR_REC_PROCESS;
 	buf->rec.h.cpu = bpf_get_smp_processor_id();
-	buf->rec.h.time_ns = bpf_ktime_get_ns();
+	buf->rec.h.time_ns = time_ns;
 	buf->rec.kind = kind;
 	buf->rec.tgid = BPF_CORE_READ(task, tgid);
 	buf->rec.parent_tgid = BPF_CORE_READ(leader, real_parent, tgid);
@@ -87,7 +95,7 @@ int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	if (f->follow_fork)
 		bpf_map_update_elem(&tgids, &tgid, &one, BPF_ANY);
-	send_process(child, TAPIR_PROCESS_FORK, NULL);
+	send_process(child, TAPIR_PROCESS_FORK, NULL, bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -110,17 +118,47 @@ static __always_inline void hold(struct task_struct *task, struct tapir_file_key
 		send_control(&rec, sizeof(rec));
 }
 
+/*
+ * A thread gets another name: by prctl(2), by a write to its comm, or by exec, which gives the
+ * name when the new address space is there and empty (begin_new_exec, fs/exec.c). What is mapped
+ * into it from then on, before sched_process_exec, is the new program's.
+ */
+SEC("tp_btf/task_rename")
+int BPF_PROG(tapir_rename, struct task_struct *task, const char *comm)
+{
+	struct tapir_live *now = tapir_live();
+	__u64 time_ns = bpf_ktime_get_ns();
+	struct tapir_rec_thread rec = {};
+	__u32 tid = task->pid;
+
+	if (!now || !now->enabled || !tapir_is_wanted(task, task->tgid))
+		return 0;
+	if (tapir_task__is_in_exec(task))
+		bpf_map_update_elem(&exec_starts, &tid, &time_ns, BPF_ANY);
+	tapir_fill_thread(&rec, task, bpf_get_smp_processor_id(), time_ns);
+	bpf_probe_read_kernel_str(rec.comm, sizeof(rec.comm), comm);
+	if (tid == task->tgid)
+		__builtin_memcpy(rec.leader_comm, rec.comm, sizeof(rec.comm));
+	send_control(&rec, sizeof(rec));
+	return 0;
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(tapir_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
 	struct tapir_file_key none = {};
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 	struct tapir_live *now = tapir_live();
+	__u32 tid = task->pid;
+	__u64 *start_ns;
 
 	/* Switched off: nobody would let go of what is held. */
 	if (!f || !now || !now->enabled || !tapir_is_wanted(task, task->tgid))
 		return 0;
-	send_process(task, TAPIR_PROCESS_EXEC, BPF_CORE_READ(bprm, filename));
+	start_ns = bpf_map_lookup_elem(&exec_starts, &tid);
+	send_process(task, TAPIR_PROCESS_EXEC, BPF_CORE_READ(bprm, filename),
+		     start_ns ? *start_ns : bpf_ktime_get_ns());
+	bpf_map_delete_elem(&exec_starts, &tid);
 	if (f->hold)
 		hold(task, &none, 0);
 	return 0;
@@ -131,7 +169,7 @@ int BPF_PROG(tapir_exit, struct task_struct *task)
 {
 	if (BPF_CORE_READ(task, signal, live.counter) || !tapir_is_wanted(task, task->tgid))
 		return 0;
-	send_process(task, TAPIR_PROCESS_EXIT, NULL);
+	send_process(task, TAPIR_PROCESS_EXIT, NULL, bpf_ktime_get_ns());
 	return 0;
 }
 

@@ -66,7 +66,8 @@ static __noinline int announce(struct sample_scratch *s, struct tapir_live *now)
 
 	if (sent && *sent == s->epoch)
 		return 0;
-	tapir_fill_thread(&s->thread, s->sample.h.cpu, s->sample.h.time_ns);
+	tapir_fill_thread(&s->thread, bpf_get_current_task_btf(), s->sample.h.cpu,
+			  s->sample.h.time_ns);
 	if (tapir_send(now, &s->sender, &s->thread, sizeof(s->thread)))
 		tapir_lose(&zero_key, TAPIR_LOSS_THREAD_RING_FULL);
 	else

@@ -308,7 +308,8 @@ static __noinline int announce_thread(struct scratch *s)
 		return 0;
 	epoch = now->epoch;
 	rec = &s->thread;
-	tapir_fill_thread(rec, event_of(s)->h.cpu, event_of(s)->h.time_ns);
+	tapir_fill_thread(rec, bpf_get_current_task_btf(), event_of(s)->h.cpu,
+			  event_of(s)->h.time_ns);
 	__builtin_memset(s->recent_stacks, 0, sizeof(s->recent_stacks));
 	if (tapir_send(now, &s->sender, rec, sizeof(*rec)))
 		tapir_lose(&zero_key, TAPIR_LOSS_THREAD_RING_FULL);

@@ -21,6 +21,7 @@
 #include "attach/perf_span.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "elf/image.h"
 #include "may_trace.h"
 
 #define RING_BYTES  4096u
@@ -33,6 +34,7 @@ static struct tapir_perf_scratch scratch;
 static struct tapir_sideband_mmap seen[64];
 static char seen_paths[64][4200];
 static unsigned seen_cnt;
+static uint16_t misc; /* of the next record */
 
 static int setup(void **state)
 {
@@ -41,6 +43,7 @@ static int setup(void **state)
 	memset(ring, 0xee, sizeof(ring));
 	span = (struct tapir_perf_span){.ring = ring, .ring_bytes = sizeof(ring)};
 	seen_cnt = 0;
+	misc = 0;
 	return 0;
 }
 
@@ -66,7 +69,7 @@ static void write_ring(const void *data, size_t len)
 
 static void put_header(uint32_t type, size_t size)
 {
-	struct perf_event_header h = {.type = type, .size = (uint16_t)size};
+	struct perf_event_header h = {.type = type, .misc = misc, .size = (uint16_t)size};
 
 	write_ring(&h, sizeof(h));
 }
@@ -116,6 +119,46 @@ static void mappings_come_with_all_their_facts(void **state)
 	is_mmap2(0, 100, 0x7f0000001000, "/usr/lib/x.so");
 	is_mmap2(1, 200, 0x7f0000002000, "//anon");
 	is_mmap2(2, 300, 0x7f0000003000, "");
+}
+
+/* The build ID stands where device and inode would. */
+static void put_build_id(const char *path, uint8_t bytes)
+{
+	char body[16] = "", fixed[FIXED_BYTES - 8] = "";
+	uint32_t ids[2] = {7, 8};
+	uint64_t time_ns = 99;
+
+	fixed[32] = (char)bytes;
+	for (int i = 0; i < 20; i++)
+		fixed[36 + i] = (char)(i + 1);
+	memcpy(fixed, ids, 8);
+	memcpy(body, path, strlen(path));
+	misc = PERF_RECORD_MISC_MMAP_BUILD_ID;
+	put_header(PERF_RECORD_MMAP2, FIXED_BYTES + sizeof(body) + ID_BYTES);
+	write_ring(fixed, sizeof(fixed));
+	write_ring(body, sizeof(body));
+	write_ring(ids, 8);
+	write_ring(&time_ns, 8);
+}
+
+static void file_has_its_build_id_when_the_kernel_read_it(void **state)
+{
+	(void)state;
+	put_build_id("/bin/x", 20);
+	put_build_id("/bin/y", 8);
+	put_build_id("/bin/z", 21); /* cannot be */
+	assert_int_equal(each(), 0);
+	assert_int_equal(seen_cnt, 3);
+	assert_int_equal(seen[0].build_id_bytes, 20);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(seen[0].build_id[i], i + 1);
+	assert_int_equal(seen[0].inode, 0);
+	assert_int_equal(seen[0].dev_major, 0);
+	assert_int_equal(seen[1].build_id_bytes, 8);
+	assert_int_equal(seen[1].build_id[7], 8);
+	assert_int_equal(seen[1].build_id[8], 0);
+	assert_int_equal(seen[2].build_id_bytes, 0);
+	assert_int_equal(seen[2].inode, 0);
 }
 
 static void nothing_comes_when_the_ring_is_empty(void **state)
@@ -247,18 +290,15 @@ static void look(void *ctx, const struct tapir_sideband_mmap *mmap)
 	w->cnt++;
 }
 
-static void mapping_is_seen_when_it_happens(void **state)
+/* Maps the second page of a file, and says what the side-band has of it. */
+static struct wanted map_and_look(int fd)
 {
 	uint64_t from_ns = tapir_clock__now_ns();
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct tapir_sideband *sideband;
 	struct wanted w = {};
 	struct pollfd pollfd;
-	struct stat st;
-	char exe[4096] = "";
 	void *at;
 
-	(void)state;
 	if (!may_trace()) {
 		print_message("skipped: perf events of all processes need root\n");
 		skip();
@@ -271,15 +311,9 @@ static void mapping_is_seen_when_it_happens(void **state)
 	w.va = (uintptr_t)at;
 	tapir_sideband__drain(sideband, look, &w);
 	assert_int_equal(w.cnt, 1);
-	assert_int_equal(fstat(fd, &st), 0);
-	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
-	assert_string_equal(w.path, exe);
 	assert_int_equal(w.mmap.tid, gettid());
 	assert_int_equal(w.mmap.len_bytes, 4096);
 	assert_int_equal(w.mmap.file_off, 4096);
-	assert_int_equal(w.mmap.inode, st.st_ino);
-	assert_int_equal(w.mmap.dev_major, major(st.st_dev));
-	assert_int_equal(w.mmap.dev_minor, minor(st.st_dev));
 	assert_in_range(w.mmap.time_ns, from_ns, tapir_clock__now_ns());
 	tapir_sideband__drain(sideband, look, &w); /* it comes once */
 	assert_int_equal(w.cnt, 1);
@@ -287,7 +321,48 @@ static void mapping_is_seen_when_it_happens(void **state)
 	tapir_sideband__close(sideband);
 	tapir_sideband__close(NULL);
 	munmap(at, 4096);
+	return w;
+}
+
+static void mapping_is_seen_when_it_happens(void **state)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct wanted w = map_and_look(fd);
+	char exe[4096] = "";
+	const uint8_t *build_id;
+	struct tapir_elf *elf;
+	size_t bytes;
+
+	(void)state;
+	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	assert_string_equal(w.path, exe);
+	assert_int_equal(tapir_elf__open_fd(fd, &elf), 0);
+	build_id = tapir_elf__build_id(elf, &bytes);
+	assert_non_null(build_id);
+	assert_int_equal(w.mmap.build_id_bytes, bytes);
+	assert_memory_equal(w.mmap.build_id, build_id, bytes);
+	tapir_elf__free(elf);
 	close(fd);
+}
+
+static void mapping_has_its_inode_when_the_file_has_no_build_id(void **state)
+{
+	char path[] = "/tmp/test_sideband-XXXXXX";
+	int fd = mkstemp(path);
+	struct wanted w;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	w = map_and_look(fd);
+	assert_int_equal(fstat(fd, &st), 0);
+	unlink(path);
+	close(fd);
+	assert_string_equal(w.path, path);
+	assert_int_equal(w.mmap.build_id_bytes, 0);
+	assert_int_equal(w.mmap.inode, st.st_ino);
+	assert_int_equal(w.mmap.dev_major, major(st.st_dev));
+	assert_int_equal(w.mmap.dev_minor, minor(st.st_dev));
 }
 
 int main(void)
@@ -295,6 +370,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup(name, setup)
 		CASE(mappings_come_with_all_their_facts),
+		CASE(file_has_its_build_id_when_the_kernel_read_it),
 		CASE(nothing_comes_when_the_ring_is_empty),
 		CASE(mapping_is_whole_when_it_wraps),
 		CASE(other_records_are_passed_over),
@@ -303,6 +379,7 @@ int main(void)
 		CASE(nothing_more_comes_when_a_size_cannot_be),
 		CASE(nothing_comes_when_positions_cannot_be),
 		CASE(mapping_is_seen_when_it_happens),
+		CASE(mapping_has_its_inode_when_the_file_has_no_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,8 +11,16 @@ struct mmap2_record {
 	struct perf_event_header h;
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
-	uint32_t maj, min;
-	uint64_t ino, ino_generation;
+	union { /* by PERF_RECORD_MISC_MMAP_BUILD_ID */
+		struct {
+			uint32_t maj, min;
+			uint64_t ino, ino_generation;
+		};
+		struct {
+			uint8_t build_id_bytes, pad[3];
+			uint8_t build_id[TAPIR_BUILD_ID_BYTES];
+		};
+	};
 	uint32_t prot, flags;
 };
 
@@ -40,6 +48,13 @@ static void copy_out(const struct tapir_perf_span *span, uint64_t pos, size_t le
 /* false: it is malformed. */
 static bool hand_out(const struct mmap2_record *rec, tapir_sideband_fn fn, void *ctx)
 {
+	struct tapir_sideband_mmap mmap = {
+		.tgid = rec->pid,
+		.tid = rec->tid,
+		.start_va = rec->addr,
+		.len_bytes = rec->len,
+		.file_off = rec->pgoff,
+	};
 	struct sample_id id;
 	const char *path = (const char *)(rec + 1);
 	size_t path_room;
@@ -50,18 +65,17 @@ static bool hand_out(const struct mmap2_record *rec, tapir_sideband_fn fn, void 
 	memcpy(&id, path + path_room, sizeof(id));
 	if (!memchr(path, '\0', path_room))
 		return false;
-	fn(ctx, &(struct tapir_sideband_mmap){
-			.time_ns = id.time_ns,
-			.tgid = rec->pid,
-			.tid = rec->tid,
-			.start_va = rec->addr,
-			.len_bytes = rec->len,
-			.file_off = rec->pgoff,
-			.inode = rec->ino,
-			.dev_major = rec->maj,
-			.dev_minor = rec->min,
-			.path = path,
-		});
+	mmap.time_ns = id.time_ns;
+	mmap.path = path;
+	if (!(rec->h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+		mmap.inode = rec->ino;
+		mmap.dev_major = rec->maj;
+		mmap.dev_minor = rec->min;
+	} else if (rec->build_id_bytes <= sizeof(mmap.build_id)) {
+		mmap.build_id_bytes = rec->build_id_bytes;
+		memcpy(mmap.build_id, rec->build_id, rec->build_id_bytes);
+	}
+	fn(ctx, &mmap);
 	return true;
 }
 

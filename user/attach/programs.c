@@ -271,6 +271,7 @@ int tapir_programs__attach_process(struct tapir_programs *p, bool hold)
 		bool wanted;
 	} all[] = {
 		{p->skel->progs.tapir_fork, &p->skel->links.tapir_fork, true},
+		{p->skel->progs.tapir_rename, &p->skel->links.tapir_rename, true},
 		{p->skel->progs.tapir_exec, &p->skel->links.tapir_exec, true},
 		{p->skel->progs.tapir_exit, &p->skel->links.tapir_exit, true},
 		{p->skel->progs.tapir_sys_exit, &p->skel->links.tapir_sys_exit, hold},

@@ -25,7 +25,8 @@
 struct tapir_images {
 	struct tapir_images_opts opts;
 	struct tapir_vec(struct tapir_image *) all;
-	struct tapir_map by_file; /* see file_key -> index in all + 1 */
+	struct tapir_map by_file;     /* see file_key -> index in all + 1 */
+	struct tapir_map by_build_id; /* a hash of it -> index in all + 1 */
 	struct tapir_recbuf recbuf;
 	uint32_t next_probe_id;
 	size_t attached_cnt;
@@ -103,6 +104,7 @@ void tapir_images__free(struct tapir_images *images, void (*on_progress)(size_t 
 	free(images->spec_matched);
 	tapir_vec__fini(&images->all);
 	tapir_map__fini(&images->by_file);
+	tapir_map__fini(&images->by_build_id);
 	tapir_recbuf__fini(&images->recbuf);
 	free(images);
 }
@@ -327,7 +329,26 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		image->site_cnt = 0; /* said once; whoever maps it next has a file without probes */
 	else
 		*out = image;
+	if (!err && image->build_id_bytes &&
+	    (idx = tapir_map__put(&images->by_build_id,
+				  tapir_hash__bytes(0, image->build_id, image->build_id_bytes),
+				  NULL)))
+		*idx = images->all.cnt;
 	return err;
+}
+
+const struct tapir_image *tapir_images__of_build_id(const struct tapir_images *images,
+						    const uint8_t *build_id, size_t bytes)
+{
+	const uint64_t *idx =
+		bytes ? tapir_map__get(&images->by_build_id, tapir_hash__bytes(0, build_id, bytes))
+		      : NULL;
+	const struct tapir_image *image = idx && *idx ? images->all.data[*idx - 1] : NULL;
+
+	return image && !image->site_cnt && image->build_id_bytes == bytes &&
+			       !memcmp(image->build_id, build_id, bytes)
+		       ? image
+		       : NULL;
 }
 
 /* ---- putting probes on ------------------------------------------------------------------ */

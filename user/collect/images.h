@@ -59,6 +59,10 @@ void tapir_images__free(struct tapir_images *images, void (*on_progress)(size_t 
 int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		       struct tapir_image **image);
 
+/* The image with that build ID, as long as it has no sites: those are put on file by file. NULL. */
+const struct tapir_image *tapir_images__of_build_id(const struct tapir_images *images,
+						    const uint8_t *build_id, size_t bytes);
+
 /* Puts the image's probes on, in one process or everywhere (tgid 0). 1: newly; 0: they were. */
 int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid);
 

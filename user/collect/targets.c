@@ -171,15 +171,13 @@ static void walk_mappings(struct mapping_walk *walk)
 	}
 }
 
-/* Looks at the mappings of a process; at the one at only_va if that is not 0. late: it runs on. */
-static int see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t from_ns, bool is_late,
-			uint64_t only_va)
+/* Looks at the mappings of a process; at the one at only_va if that is not 0. */
+static int see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t from_ns, uint64_t only_va)
 {
 	struct mapping_walk walk = {
 		.t = t,
 		.tgid = tgid,
 		.from_ns = from_ns,
-		.mapped_ns = is_late ? from_ns : 0,
 		.only_va = only_va,
 	};
 
@@ -187,22 +185,53 @@ static int see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t from_ns
 	return walk.err;
 }
 
+/* A mapping as the kernel told of it when it was made: the process is not asked. */
+static void post_told(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap,
+		      const struct tapir_image *image, int fd)
+{
+	struct tapir_mapping_line line = {
+		.start_va = mmap->start_va,
+		.end_va = mmap->start_va + mmap->len_bytes,
+		.file_off = mmap->file_off,
+		.inode = image ? image->inode : mmap->inode,
+		.dev = image ? tapir_mapping_line__dev(image->dev)
+			     : tapir_mapping_line__dev(makedev(mmap->dev_major, mmap->dev_minor)),
+		.path = strcmp(mmap->path, "//anon") ? mmap->path : "",
+	};
+
+	line.path_len = strlen(line.path);
+	post(t, tapir_describe__mapping(&t->recbuf, mmap->tgid, mmap->time_ns, &line, image), fd);
+}
+
+static bool is_same_file(const struct tapir_sideband_mmap *mmap, const struct stat *st,
+			 const struct tapir_image *image)
+{
+	if (mmap->build_id_bytes)
+		return image->build_id_bytes == mmap->build_id_bytes &&
+		       !memcmp(image->build_id, mmap->build_id, mmap->build_id_bytes);
+	return st->st_ino == mmap->inode && major(st->st_dev) == mmap->dev_major &&
+	       minor(st->st_dev) == mmap->dev_minor;
+}
+
 /*
- * The mapping, or its process, was gone before we came: if the file (where the process saw it,
- * and still the same) has probes that were asked for, they fired unseen.
+ * The mapping, or its process, was gone before we came. The file is still known by where the
+ * process saw it, if it is the same there; if it has probes that were asked for, they fired
+ * unseen.
  */
 static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap)
 {
 	tapir_autofd int fd = open(mmap->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int mark = tapir_diag__cnt();
-	struct tapir_image *image;
+	struct tapir_image *image = NULL;
 	struct stat st;
 
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_ino == mmap->inode &&
-	    major(st.st_dev) == mmap->dev_major && minor(st.st_dev) == mmap->dev_minor &&
-	    !tapir_images__look(t->opts.images, fd, mmap->path, &image) && image->site_cnt &&
-	    !image->is_on_everywhere)
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    tapir_images__look(t->opts.images, fd, mmap->path, &image) ||
+	    !is_same_file(mmap, &st, image))
+		image = NULL;
+	if (image && image->site_cnt && !image->is_on_everywhere)
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_ATTACH_FAILED);
+	post_told(t, mmap, image, image ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1);
 	tapir_diag__rewind(mark);
 }
 
@@ -220,7 +249,7 @@ static int see_process(struct tapir_targets *t, const struct tapir_proc *proc)
 	if (err)
 		return err;
 	post(t, tapir_describe__process(&t->recbuf, proc), -1);
-	return see_mappings(t, proc->tgid, t->scan_ns, false, 0);
+	return see_mappings(t, proc->tgid, t->scan_ns, 0);
 }
 
 int tapir_targets__add(struct tapir_targets *t, uint32_t tgid)
@@ -369,9 +398,6 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 		list(t, rec->tgid);
 	}
 	post_process(t, rec);
-	/* A held process has its mappings looked at when its HELD record comes. */
-	if (rec->kind == TAPIR_PROCESS_EXEC && !t->opts.guardian)
-		see_mappings(t, rec->tgid, rec->h.time_ns, true, 0);
 	warn_from(mark);
 }
 
@@ -382,7 +408,7 @@ static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
 
 	tapir_guardian__hold(t->opts.guardian, rec->tgid);
 	list(t, rec->tgid);
-	see_mappings(t, rec->tgid, rec->h.time_ns, false, rec->start_va);
+	see_mappings(t, rec->tgid, rec->h.time_ns, rec->start_va);
 	warn_from(mark);
 	if (rec->inode)
 		tapir_programs__set_known_file(t->opts.programs, rec->inode, rec->dev);
@@ -395,6 +421,8 @@ void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *
 		on_held(t, (const struct tapir_rec_held *)rec);
 	else if (tapir_record__ok(rec, len) && rec->type == TAPIR_REC_PROCESS)
 		on_process(t, (const struct tapir_rec_process *)rec);
+	else if (tapir_record__ok(rec, len) && rec->type == TAPIR_REC_THREAD)
+		post(t, rec, -1);
 }
 
 void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap)
@@ -405,12 +433,18 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 				    .from_ns = mmap->time_ns,
 				    .mapped_ns = t->opts.guardian ? 0 : mmap->time_ns,
 				    .only_va = mmap->start_va};
+	const struct tapir_image *known =
+		tapir_images__of_build_id(t->opts.images, mmap->build_id, mmap->build_id_bytes);
 	int mark = tapir_diag__cnt();
 
 	if (!is_ours(t, mmap->tgid))
 		return;
+	if (known || mmap->path[0] != '/' || !strncmp(mmap->path, "//", 2)) {
+		post_told(t, mmap, known, -1);
+		return;
+	}
 	walk_mappings(&walk);
-	if (!walk.saw_one && walk.mapped_ns && mmap->path[0] == '/')
+	if (!walk.saw_one)
 		miss_mapping(t, mmap);
 	warn_from(mark);
 }
