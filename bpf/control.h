@@ -140,9 +140,9 @@ struct tapir_rec_held {
 	struct tapir_rec h;
 	uint32_t tgid;
 	uint32_t tid;
-	uint64_t inode; /* 0: it was stopped at exec, not at mmap */
+	uint64_t inode; /* of the file it executed or mapped */
 	uint64_t dev;
-	uint64_t start_va;
+	uint64_t start_va; /* 0: it was stopped at exec, not at mmap */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_held) == 48, "tapir_rec_held");
 

@@ -143,10 +143,18 @@ int BPF_PROG(tapir_rename, struct task_struct *task, const char *comm)
 	return 0;
 }
 
+static __always_inline void file_key(struct tapir_file_key *key, struct file *file)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+
+	key->inode = BPF_CORE_READ(inode, i_ino);
+	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(tapir_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
-	struct tapir_file_key none = {};
+	struct tapir_file_key exe = {};
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 	struct tapir_live *now = tapir_live();
 	__u32 tid = task->pid;
@@ -159,8 +167,11 @@ int BPF_PROG(tapir_exec, struct task_struct *task, pid_t old_pid, struct linux_b
 	send_process(task, TAPIR_PROCESS_EXEC, BPF_CORE_READ(bprm, filename),
 		     start_ns ? *start_ns : bpf_ktime_get_ns());
 	bpf_map_delete_elem(&exec_starts, &tid);
-	if (f->hold)
-		hold(task, &none, 0);
+	if (!f->hold)
+		return 0;
+	file_key(&exe, BPF_CORE_READ(bprm, file));
+	if (!bpf_map_lookup_elem(&known_files, &exe))
+		hold(task, &exe, 0);
 	return 0;
 }
 
@@ -175,11 +186,7 @@ int BPF_PROG(tapir_exit, struct task_struct *task)
 
 static long file_of_vma(struct task_struct *task, struct vm_area_struct *vma, void *ctx)
 {
-	struct tapir_file_key *key = ctx;
-	struct inode *inode = BPF_CORE_READ(vma, vm_file, f_inode);
-
-	key->inode = BPF_CORE_READ(inode, i_ino);
-	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	file_key(ctx, BPF_CORE_READ(vma, vm_file));
 	return 0;
 }
 

@@ -17,11 +17,14 @@
 #include "base/file.h"
 #include "base/vec.h"
 
-#define DATA_PAGES 32 /* a power of two; 128 KB a CPU */
+/* Powers of two. 512 KB a CPU are what perf_event_mlock_kb lets everybody have. */
+#define DATA_PAGES     128
+#define MIN_DATA_PAGES 8
 
 struct cpu_ring {
 	int fd;
 	struct perf_event_mmap_page *page;
+	size_t data_bytes;
 };
 
 struct tapir_sideband {
@@ -60,13 +63,31 @@ static int open_event(int cpu)
 	return fd >= 0 ? (int)fd : -errno;
 }
 
+/* Who has used up what may be locked gets a smaller one. */
+static int map_ring(const struct tapir_sideband *s, struct cpu_ring *ring)
+{
+	for (size_t pages = DATA_PAGES; pages >= MIN_DATA_PAGES; pages /= 2) {
+		void *at = mmap(NULL, (1 + pages) * s->page_bytes, PROT_READ | PROT_WRITE,
+				MAP_SHARED, ring->fd, 0);
+
+		if (at != MAP_FAILED) {
+			ring->page = at;
+			ring->data_bytes = pages * s->page_bytes;
+			return 0;
+		}
+		if (errno != EPERM)
+			break;
+	}
+	return tapir_diag__fail(-errno, "Cannot map a perf ring: err=-%s (RLIMIT_MEMLOCK)",
+				tapir_errno__name(errno));
+}
+
 /* 0 also for a CPU that is offline: it has no ring. */
 static int open_cpu(struct tapir_sideband *s, int cpu)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	size_t bytes = (1 + DATA_PAGES) * s->page_bytes;
 	struct cpu_ring *ring;
-	int fd = open_event(cpu);
+	int fd = open_event(cpu), err;
 
 	if (fd == -ENODEV)
 		return 0;
@@ -79,13 +100,10 @@ static int open_cpu(struct tapir_sideband *s, int cpu)
 		close(fd);
 		return -ENOMEM;
 	}
-	ring->fd = fd;
-	ring->page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (ring->page == MAP_FAILED) {
-		ring->page = NULL;
-		return tapir_diag__fail(-errno, "Cannot map a perf ring: err=-%s (RLIMIT_MEMLOCK)",
-					tapir_errno__name(errno));
-	}
+	*ring = (struct cpu_ring){.fd = fd};
+	err = map_ring(s, ring);
+	if (err)
+		return err;
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
@@ -117,7 +135,7 @@ void tapir_sideband__close(struct tapir_sideband *s)
 		return;
 	tapir_vec_for_each (ring, &s->rings) {
 		if (ring->page)
-			munmap(ring->page, (1 + DATA_PAGES) * s->page_bytes);
+			munmap(ring->page, s->page_bytes + ring->data_bytes);
 		close(ring->fd);
 	}
 	tapir_vec__fini(&s->rings);
@@ -156,7 +174,7 @@ static void drain_ring(struct tapir_sideband *s, struct cpu_ring *ring, tapir_si
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 	struct tapir_perf_span span = {
 		.ring = (const char *)ring->page + s->page_bytes,
-		.ring_bytes = DATA_PAGES * s->page_bytes,
+		.ring_bytes = ring->data_bytes,
 		.tail = ring->page->data_tail,
 		.head = head,
 	};

@@ -160,7 +160,12 @@ static int start_threads(struct recording *r)
 	};
 	int err = tapir_session__start(&session, &r->session);
 
-	return err ? err : tapir_drain__start(&drain, &r->drain);
+	if (!err)
+		err = tapir_drain__start(&drain, &r->drain);
+	/* Behind the others, which would inherit it: those we hold wait for this thread. */
+	if (r->guardian)
+		setpriority(PRIO_PROCESS, (id_t)gettid(), -15);
+	return err;
 }
 
 static int make_parts(struct recording *r)

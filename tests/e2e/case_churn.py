@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Processes that come and go: their names stay, memory does not grow."""
+import os
+import shutil
+import time
+
+HZ = 997
+
+
+def rss_kb(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
+
+
+def innermost(samples):
+    return [s["stack"][0]["name"] for s in samples if s.get("stack")]
+
+
+def test_five_hundred_processes_a_second_keep_their_names(t):
+    file = t.path("trace.tapir")
+    tapir = t.start_tapir("record", "-F", HZ, "--comm", "swarm", "-o", file)
+    tapir.wait_line("tapir: ")
+    swarm = t.target("swarm", 8, 500, 1500)
+    time.sleep(3)
+    early = rss_kb(tapir.pid)
+    said = swarm.wait().witness()
+    late = rss_kb(tapir.pid)
+    tapir.signal(2)
+    t.eq(tapir.wait().rc, 0, "exit")
+    t.eq(said["processes"], 4000, "processes")
+    samples = t.events(file, "sample")
+    leaves = {s["pid"] for s in samples} - {swarm.pid}
+    t.ok(len(leaves) >= 2500, f"{len(leaves)} of 4000 processes sampled: each burns 1.5 ticks")
+    lives = [s for s in samples if "short_life" in innermost([s])]
+    t.ok(len({s["pid"] for s in lives}) >= 2000, f"{len(lives)} samples in short_life")
+    inside = [s for s in samples if s.get("stack") and any(f["name"] == "main" for f in s["stack"])]
+    unnamed = [f for s in inside for f in s["stack"] if not f["name"] and f["module"] != "[vdso]"]
+    t.ok(len(unnamed) <= 0.001 * len(inside), f"{len(unnamed)} frames without a name in {len(inside)} stacks")
+    t.eq(t.report(file)["lost"], {}, "lost")
+    t.ok(late - early <= 8192, f"resident memory grew from {early} to {late} KB in 5 s")
+
+
+def test_file_that_is_gone_after_five_milliseconds_keeps_its_names(t):
+    """Each program is a new file, deleted while it runs; nobody stops it for us."""
+    file = t.path("trace.tapir")
+    tapir = t.start_tapir("record", "-F", 4999, "-a", "-o", file)
+    tapir.wait_line("tapir: ")
+    pids = []
+    for i in range(20):
+        mayfly = t.path(f"mayfly{i}")
+        shutil.copy(t.target_path("swarm"), mayfly)
+        process = t.start(mayfly, "leaf", 5000)
+        os.unlink(mayfly)
+        pids.append(process.pid)
+        process.wait()
+    tapir.signal(2)
+    t.eq(tapir.wait().rc, 0, "exit")
+    samples = [s for s in t.events(file, "sample") if s["pid"] in pids]
+    named = {s["pid"] for s in samples if "short_life" in innermost([s])}
+    t.eq(len(named), 20, "programs whose function has its name")
