@@ -3,12 +3,24 @@
 
 #include <string.h>
 
+/* Anonymous, or CoreCLR's memfd; the vdso and its like have no file either, but names. */
+static bool is_jit_memory(const struct tapir_rec_mapping *mapping, struct tapir_sv path)
+{
+	static const char memfd[] = "/memfd:";
+
+	if (path.len >= sizeof(memfd) - 1 && !memcmp(path.data, memfd, sizeof(memfd) - 1))
+		return true;
+	return mapping->flags & TAPIR_MAPPING_ANON &&
+	       !(path.len > 1 && !memcmp(path.data, "[v", 2));
+}
+
 /* A return address may be the first of the next function: its call lies one byte before. */
 struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t tgid,
 				   uint64_t time_ns, const struct tapir_stack_view *stack,
 				   unsigned idx)
 {
-	struct tapir_frame frame = {.va = stack->frames_va[idx], .offset = 0};
+	struct tapir_frame frame = {.va = stack->frames_va[idx],
+				    .is_kernel = stack->rec->flags & TAPIR_STACK_KERNEL};
 	uint64_t va = idx && frame.va ? frame.va - 1 : frame.va;
 	uint32_t owner = stack->rec->flags & TAPIR_STACK_KERNEL ? 0 : tgid;
 	const struct tapir_rec_jit *jit = tapir_catalog__jit(catalog, owner, va, time_ns);
@@ -24,11 +36,13 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 		tapir_mapping_view__of(&mapping->h, &mapping_view);
 		frame.module = mapping_view.path;
 		frame.offset = frame.va - mapping->start_va + mapping->file_off;
+		frame.is_jit = is_jit_memory(mapping, frame.module);
 	}
 	if (jit) {
 		tapir_jit_view__of(&jit->h, &jit_view);
 		frame.name = jit_view.name;
 		frame.offset = frame.va - jit->start_va;
+		frame.is_jit = true;
 		return frame;
 	}
 	if (!mapping || !mapping->file_id)
@@ -58,7 +72,8 @@ struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame)
 void tapir_frame__add_place(struct tapir_str *out, const struct tapir_frame *frame,
 			    void (*add)(struct tapir_str *out, const char *bytes, size_t len))
 {
-	struct tapir_sv module = tapir_frame__module_name(frame);
+	struct tapir_sv module =
+		frame->is_jit ? tapir_sv__of("[jit]") : tapir_frame__module_name(frame);
 
 	if (module.len)
 		add(out, module.data, module.len);

@@ -16,6 +16,8 @@ struct tapir_frame {
 	struct tapir_sv name;	/* empty: no name is known */
 	struct tapir_sv module; /* the file's path; empty: no mapping is known */
 	uint64_t offset;	/* from the name's start; without a name, in the module */
+	bool is_kernel;
+	bool is_jit; /* code made while the program ran: a JIT name, or memory of no file */
 };
 
 /* Frame idx of a stack; frame 0 is where the thread was, the others are return addresses. */
@@ -27,8 +29,9 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame);
 
 /*
- * What a frame without a name is called: "libc.so.6+0x271ca", or "0x7f00..." where no file is
- * known. The file's name is added by add: tapir_str__add, or tapir_str__add_printable.
+ * What a frame without a name is called: "libc.so.6+0x271ca", "[jit]+0x1f3a" in executable memory
+ * of no file, or "0x7f00..." where no mapping is known. The file's name is added by add:
+ * tapir_str__add, or tapir_str__add_printable.
  */
 void tapir_frame__add_place(struct tapir_str *out, const struct tapir_frame *frame,
 			    void (*add)(struct tapir_str *out, const char *bytes, size_t len));

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * frame_kind.h - what sort of code a frame is: of the kernel, compiled while the program ran,
+ * interpreted, the runtime's own, or any other file's. By name and file alone, so that a
+ * recording says the same on every machine.
+ */
+#ifndef TAPIR_USER_FRAME_KIND_H
+#define TAPIR_USER_FRAME_KIND_H
+
+#include "symbol/frame.h"
+
+enum tapir_frame_kind {
+	TAPIR_FRAME_NONE, /* no frame: a process, or all of them */
+	TAPIR_FRAME_NATIVE,
+	TAPIR_FRAME_RUNTIME,
+	TAPIR_FRAME_INTERPRETER,
+	TAPIR_FRAME_JIT,
+	TAPIR_FRAME_KERNEL,
+	TAPIR_FRAME_KIND_CNT
+};
+
+enum tapir_frame_kind tapir_frame__kind(const struct tapir_frame *frame);
+const char *tapir_frame_kind__name(enum tapir_frame_kind kind); /* "JIT"; NONE: "" */
+
+#endif
