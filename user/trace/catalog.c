@@ -82,6 +82,7 @@ static uint64_t cost_of(const struct tapir_rec *rec)
 void tapir_catalog__free_entry(struct tapir_catalog *c, struct entry *e)
 {
 	c->bytes -= cost_of(e->rec);
+	c->version++;
 	free(e);
 }
 
@@ -101,6 +102,7 @@ static int entry_new(struct tapir_catalog *c, const struct tapir_rec *rec, struc
 	*e = (struct entry){.used_gen = c->gen};
 	memcpy(e->rec, rec, rec->size);
 	c->bytes += cost_of(rec);
+	c->version++;
 	*out = e;
 	return 0;
 }

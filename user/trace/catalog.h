@@ -17,6 +17,8 @@
 
 #include <stdbool.h>
 
+#include "base/vec.h"
+#include "trace/record.h"
 #include "trace/writer.h"
 
 #define TAPIR_CATALOG_MAX_BYTES (256u * 1024u * 1024u)
@@ -98,6 +100,24 @@ const struct tapir_rec_symbol *tapir_catalog__symbol(const struct tapir_catalog 
 uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns);
 /* The idx-th META record, in the order they came. */
 const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, unsigned idx);
+
+/* What META says of key; empty: nothing. */
+struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key);
+
+/* Grows whenever something is remembered or forgotten: what was looked up holds until then. */
+uint64_t tapir_catalog__version(const struct tapir_catalog *c);
+
+struct tapir_catalog_time {
+	uint64_t ns;
+};
+struct tapir_catalog_times tapir_vec(struct tapir_catalog_time);
+
+/*
+ * Adds, in order, the times at which addresses of this process may change what they mean.
+ * -ENOMEM: *out holds some of them.
+ */
+int tapir_catalog__name_changes(const struct tapir_catalog *c, uint32_t tgid,
+				struct tapir_catalog_times *out);
 
 /* Descriptions refused by the memory bound. */
 uint64_t tapir_catalog__refused(const struct tapir_catalog *c);

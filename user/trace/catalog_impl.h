@@ -54,6 +54,7 @@ struct tapir_catalog {
 	uint32_t gen;	/* number of the segment, from 1 */
 	uint64_t bytes; /* of all entries, about */
 	uint64_t refused;
+	uint64_t version; /* entries made and freed */
 	struct tapir_map probes, metadata, stacks, threads, processes, files;
 	struct entry *clock;
 	struct tapir_vec(struct entry *) metas;

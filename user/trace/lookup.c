@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Looking things up in the catalog, by id, address and time. Changes nothing. */
+#include <string.h>
+
 #include "trace/catalog_impl.h"
 
 /*
@@ -170,6 +172,19 @@ uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns)
 const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, unsigned idx)
 {
 	return idx < c->metas.cnt ? (const struct tapir_rec_meta *)c->metas.data[idx]->rec : NULL;
+}
+
+struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key)
+{
+	struct tapir_meta_view view;
+	size_t len = strlen(key);
+
+	for (unsigned i = 0; i < c->metas.cnt; i++) {
+		tapir_meta_view__of(c->metas.data[i]->rec, &view);
+		if (view.key.len == len && !memcmp(view.key.data, key, len))
+			return view.value;
+	}
+	return (struct tapir_sv){};
 }
 
 uint64_t tapir_catalog__refused(const struct tapir_catalog *c)
