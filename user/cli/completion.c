@@ -31,7 +31,7 @@ static void add_patterns(const struct tapir_cli *cli, struct tapir_str *out,
 
 static bool is_pid(const struct tapir_option *o)
 {
-	return o->type == TAPIR_OPTION_PIDS;
+	return o->type == TAPIR_OPTION_PIDS || o->type == TAPIR_OPTION_PIDS_OR_EACH;
 }
 
 static bool is_file(const struct tapir_option *o)

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/figures.h"
 
+#include <time.h>
+
+#include "base/clock.h"
+
 void tapir_figure__add_count(struct tapir_str *out, uint64_t value)
 {
 	if (value >= 1000) {
@@ -19,4 +23,22 @@ void tapir_figure__add_bytes(struct tapir_str *out, uint64_t bytes)
 		tapir_str__addf(out, "%.1f KB", (double)bytes / 1e3);
 	else
 		tapir_str__addf(out, "%.1f MB", (double)bytes / 1e6);
+}
+
+void tapir_figure__add_duration(struct tapir_str *out, uint64_t ns)
+{
+	if (ns < TAPIR_NS_PER_SEC)
+		tapir_str__addf(out, "%.1f ms", (double)ns / 1e6);
+	else
+		tapir_str__addf(out, "%.1f s", (double)ns / 1e9);
+}
+
+void tapir_figure__add_utc(struct tapir_str *out, uint64_t utc_ns)
+{
+	time_t when = (time_t)(utc_ns / TAPIR_NS_PER_SEC);
+	char text[32];
+	struct tm tm;
+
+	if (gmtime_r(&when, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		tapir_str__adds(out, text);
 }

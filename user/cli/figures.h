@@ -6,6 +6,8 @@
 #include "base/str.h"
 
 void tapir_figure__add_count(struct tapir_str *out, uint64_t value);
+void tapir_figure__add_duration(struct tapir_str *out, uint64_t ns); /* "14.2 s" */
+void tapir_figure__add_utc(struct tapir_str *out, uint64_t utc_ns);  /* 2026-08-05T10:11:12Z */
 void tapir_figure__add_bytes(struct tapir_str *out, uint64_t bytes);
 
 #endif

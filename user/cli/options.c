@@ -6,6 +6,7 @@
  */
 #include "cli/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -178,6 +179,11 @@ static int take_value(struct tapir_cli *cli, struct cursor *c, const struct foun
 
 	if (o->type == TAPIR_OPTION_FLAG && attached)
 		return tapir_cli__usage(cli, "--%s takes no value", o->name);
+	if (o->type == TAPIR_OPTION_PIDS_OR_EACH && !attached &&
+	    (c->at + 1 >= c->argc || !isdigit((unsigned char)*c->argv[c->at + 1]))) {
+		((struct tapir_pids_or_each *)f->value)->each = true;
+		return 0;
+	}
 	if (o->type != TAPIR_OPTION_FLAG && !attached) {
 		if (c->at + 1 >= c->argc)
 			return tapir_cli__usage(cli, "--%s needs %s: %s", o->name, o->arg_name,
@@ -307,6 +313,8 @@ static bool free_value(const struct tapir_option *o, void *value, void *ctx)
 		tapir_vec__fini((struct tapir_words *)value);
 	else if (o->type == TAPIR_OPTION_PIDS)
 		tapir_vec__fini((struct tapir_pids *)value);
+	else if (o->type == TAPIR_OPTION_PIDS_OR_EACH)
+		tapir_vec__fini(&((struct tapir_pids_or_each *)value)->pids);
 	return false;
 }
 

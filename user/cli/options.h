@@ -31,6 +31,11 @@ struct tapir_cli;
 
 struct tapir_words tapir_vec(const char *);
 struct tapir_pids tapir_vec(uint32_t);
+/* A value is what begins with a digit: "--pid 12 FILE", "--pid FILE", "--pid=12". */
+struct tapir_pids_or_each {
+	struct tapir_pids pids;
+	bool each; /* given without one */
+};
 
 /* What stands at an option's offset. */
 enum tapir_option_type {
@@ -40,6 +45,7 @@ enum tapir_option_type {
 	TAPIR_OPTION_PIDS,     /* struct tapir_pids: repeated, or separated by commas */
 	TAPIR_OPTION_U64,      /* uint64_t in [min, max] */
 	TAPIR_OPTION_DURATION, /* uint64_t nanoseconds in [min, max]: 5, 0.5, 500ms, 1m30s, 2h */
+	TAPIR_OPTION_PIDS_OR_EACH, /* struct tapir_pids_or_each: as PIDS, or without a value */
 };
 
 struct tapir_option {
@@ -78,6 +84,11 @@ struct tapir_option {
 	{                                                                                          \
 		name, letter, arg_name, help, TAPIR_OPTION_PIDS,                                   \
 			TAPIR_OPTION_AT(args, member, struct tapir_pids), 0, 0                     \
+	}
+#define TAPIR_PIDS_OR_EACH(name, letter, help, args, member)                                       \
+	{                                                                                          \
+		name, letter, "[PID]", help, TAPIR_OPTION_PIDS_OR_EACH,                            \
+			TAPIR_OPTION_AT(args, member, struct tapir_pids_or_each), 0, 0             \
 	}
 #define TAPIR_U64(name, letter, arg_name, help, args, member, min, max)                            \
 	{                                                                                          \

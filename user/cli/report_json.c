@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The report as one JSON document. */
 #include "base/json.h"
+#include "cli/figures.h"
 #include "cli/recording_file.h"
 #include "cli/report_view.h"
 
@@ -111,7 +112,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	struct tapir_json j = tapir_json__to(out);
 	struct tapir_str utc = {};
 
-	tapir_report__add_utc(&utc, v->stats->created_utc_ns);
+	tapir_figure__add_utc(&utc, v->stats->created_utc_ns);
 	tapir_json__open(&j, NULL, '{');
 	tapir_json__u64(&j, "duration_ns", tapir_report__duration_ns(v));
 	tapir_json__str(&j, "utc", utc.data);

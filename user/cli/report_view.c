@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "cli/figures.h"
@@ -22,16 +21,6 @@ uint64_t tapir_report__duration_ns(const struct tapir_report_view *v)
 	return until_ns > from_ns ? until_ns - from_ns : 0;
 }
 
-void tapir_report__add_utc(struct tapir_str *out, uint64_t utc_ns)
-{
-	time_t when = (time_t)(utc_ns / TAPIR_NS_PER_SEC);
-	char text[32];
-	struct tm tm;
-
-	if (gmtime_r(&when, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
-		tapir_str__adds(out, text);
-}
-
 /* ---- text ------------------------------------------------------------------------------- */
 
 static const char *plural(uint64_t cnt)
@@ -42,14 +31,6 @@ static const char *plural(uint64_t cnt)
 static void add_printable(struct tapir_str *out, const char *text)
 {
 	tapir_str__add_printable(out, text, strlen(text));
-}
-
-static void add_duration(struct tapir_str *out, uint64_t ns)
-{
-	if (ns < TAPIR_NS_PER_SEC)
-		tapir_str__addf(out, "%.1f ms", (double)ns / 1e6);
-	else
-		tapir_str__addf(out, "%.1f s", (double)ns / 1e9);
 }
 
 /* Of how many processes there are events; others are in the file as their parents. */
@@ -72,9 +53,9 @@ static void write_head(const struct tapir_report_view *v, const struct tapir_pal
 
 	add_printable(out, v->path);
 	tapir_str__adds(out, ": ");
-	add_duration(out, tapir_report__duration_ns(v));
+	tapir_figure__add_duration(out, tapir_report__duration_ns(v));
 	tapir_str__adds(out, " from ");
-	tapir_report__add_utc(out, v->stats->created_utc_ns);
+	tapir_figure__add_utc(out, v->stats->created_utc_ns);
 	if (host || kernel || machine) {
 		tapir_str__adds(out, "\nmachine: ");
 		add_printable(out, host ? host : "?");

@@ -20,6 +20,5 @@ void tapir_report__write_text(const struct tapir_report_view *view, const struct
 void tapir_report__write_json(const struct tapir_report_view *view, struct tapir_str *out);
 
 uint64_t tapir_report__duration_ns(const struct tapir_report_view *view);
-void tapir_report__add_utc(struct tapir_str *out, uint64_t utc_ns);
 
 #endif
