@@ -65,6 +65,7 @@ BENCH_BIN  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIB        := $(BUILD)/libtapir-user.a
 TAPIR      := $(BUILD)/tapir
+GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
 
@@ -97,7 +98,7 @@ unit-bins: $(UNIT_BIN) $(HOST_BIN)
 unit: unit-bins ## unit tests only
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run unit
 
-targets: $(TARGET_BIN)
+targets: $(TARGET_BIN) $(BUILD)/tests/bench/make_trace
 
 bench: ## tapir beside its peers; a few minutes
 	$(Q)scripts/bootstrap build bench
@@ -157,9 +158,17 @@ $(BUILD)/gen/tapir.skel.h: $(BUILD)/bpf/tapir.linked.o
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name tapir_bpf >$@
 
+# What a flame graph carries, as C strings.
+$(BUILD)/gen/flamegraph.gen.h: user/cli/flamegraph.js user/cli/flamegraph.css Makefile
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)for kind in js css; do printf 'static const char flamegraph_%s[] =\n' $$kind; \
+	    sed -e '/^\/\/ /d' -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' user/cli/flamegraph.$$kind; \
+	    echo ';'; done >$@
+
 # ---- user space ------------------------------------------------------------------------
 
-$(BUILD)/user/%.o: user/%.c Makefile | $(SKEL)
+$(BUILD)/user/%.o: user/%.c Makefile | $(GEN)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
@@ -207,7 +216,7 @@ $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) Makefile
 	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) -MF $@.d $< $(LIB) $(LIBS) $$(sed -n 's|^// build: ||p' $<) -o $@
 
 # Fuzz targets compile the sources they need with coverage: "// fuzz: user/elf/notes.c ...".
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h) Makefile | $(SKEL)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h) Makefile | $(GEN)
 	$(call say,FUZZ,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \

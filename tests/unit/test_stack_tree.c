@@ -11,6 +11,7 @@
 
 #include "analyze/stack_tree.h"
 #include "cli/flamegraph_svg.h"
+#include "symbol/frame_kind.h"
 #include "trace/recbuf.h"
 
 #define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
@@ -75,6 +76,19 @@ static void add_stack(struct fixture *f, uint64_t id, const uint64_t *frames_va,
 	describe(f, tapir_recbuf__stack(&f->buf, &stack, frames_va, cnt));
 }
 
+/* cnt samples of one stack. */
+static bool add_samples(struct fixture *f, uint32_t tgid, uint64_t time_ns, uint64_t stack_id,
+			unsigned cnt)
+{
+	struct tapir_rec_sample sample = {.tgid = tgid, .tid = tgid, .stack_id = stack_id};
+	bool all = true;
+
+	tapir_rec__init(&sample.h, TAPIR_REC_SAMPLE, sizeof(sample), time_ns);
+	while (cnt--)
+		all &= tapir_stack_tree__add_record(&f->tree, f->catalog, &sample.h);
+	return all;
+}
+
 static const struct tapir_tree_node *node_at(const struct fixture *f, uint32_t idx)
 {
 	assert_true(idx < f->tree.nodes.cnt);
@@ -99,10 +113,10 @@ static void common_callers_are_one_node(void **state)
 	add_stack(f, 1, by_b, 2);
 	add_stack(f, 2, by_a, 2);
 	add_stack(f, 3, in_main, 1);
-	assert_true(tapir_stack_tree__add(&f->tree, f->catalog, TGID, 10, 1, 0, 5));
-	assert_true(tapir_stack_tree__add(&f->tree, f->catalog, TGID, 10, 2, 0, 2));
-	assert_true(tapir_stack_tree__add(&f->tree, f->catalog, TGID, 10, 2, 0, 1));
-	assert_true(tapir_stack_tree__add(&f->tree, f->catalog, TGID, 10, 3, 0, 1));
+	assert_true(add_samples(f, TGID, 10, 1, 5));
+	assert_true(add_samples(f, TGID, 10, 2, 2));
+	assert_true(add_samples(f, TGID, 10, 2, 1));
+	assert_true(add_samples(f, TGID, 10, 3, 1));
 	tapir_stack_tree__sort(&f->tree);
 	check(f, TAPIR_STACK_TREE_ROOT, "all", 9, 0);
 	main_idx = node_at(f, TAPIR_STACK_TREE_ROOT)->first_child;
@@ -121,7 +135,8 @@ static void frame_without_name_is_its_place(void **state)
 	const uint64_t frames_va[] = {0x400900, 0x700000};
 
 	add_stack(f, 1, frames_va, 2);
-	assert_true(tapir_stack_tree__add(&f->tree, f->catalog, TGID, 10, 1, 0, 1));
+	assert_true(add_samples(f, TGID, 10, 1, 1));
+	tapir_stack_tree__sort(&f->tree);
 	check(f, 1, "0x700000", 1, 0);
 	check(f, 2, "x+0x900", 1, 1);
 }
@@ -130,25 +145,103 @@ static void nothing_is_added_when_no_stack_is_described(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_false(tapir_stack_tree__add(&f->tree, f->catalog, TGID, 10, 0, 0, 1));
-	assert_false(tapir_stack_tree__add(&f->tree, f->catalog, TGID, 10, 99, 0, 1));
+	assert_false(add_samples(f, TGID, 10, 0, 1));
+	assert_false(add_samples(f, TGID, 10, 99, 1));
 	assert_int_equal(f->tree.nodes.cnt, 0);
 }
 
 static void tree_is_bounded_when_every_stack_is_new(void **state)
 {
+	const unsigned cnt = TAPIR_STACK_TREE_MAX_NODES / 127 + 100;
 	struct fixture *f = *state;
+	uint64_t frames_va[127];
 
-	for (uint64_t i = 0; i < TAPIR_STACK_TREE_MAX_NODES + 100; i++) {
-		uint64_t va = 0x800000 + i;
-
-		add_stack(f, i + 1, &va, 1);
-		assert_true(tapir_stack_tree__add(&f->tree, f->catalog, TGID, 10, i + 1, 0, 1));
+	for (uint64_t id = 1; id <= cnt; id++) {
+		for (unsigned i = 0; i < 127; i++)
+			frames_va[i] = 0x800000 + id * 128 + i;
+		add_stack(f, id, frames_va, 127);
+		assert_true(add_samples(f, TGID, 10, id, 1));
 	}
-	assert_true(f->tree.nodes.cnt <= TAPIR_STACK_TREE_MAX_NODES);
-	assert_true(f->tree.dropped > 0 || f->tree.failed);
-	assert_int_equal(node_at(f, TAPIR_STACK_TREE_ROOT)->total,
-			 TAPIR_STACK_TREE_MAX_NODES + 100);
+	tapir_stack_tree__sort(&f->tree);
+	assert_false(f->tree.failed);
+	assert_int_equal(f->tree.nodes.cnt, TAPIR_STACK_TREE_MAX_NODES);
+	assert_true(f->tree.dropped >= 99);
+	assert_int_equal(node_at(f, TAPIR_STACK_TREE_ROOT)->total, cnt);
+}
+
+static void add_jit(struct fixture *f, uint64_t from_ns, uint64_t until_ns, struct tapir_sv name)
+{
+	struct tapir_rec_jit jit = {.tgid = TGID,
+				    .source = TAPIR_JIT_METHOD_EVENT,
+				    .start_va = 0x900000,
+				    .size = 0x100,
+				    .from_ns = from_ns,
+				    .until_ns = until_ns};
+
+	tapir_rec__init(&jit.h, TAPIR_REC_JIT, sizeof(jit), from_ns);
+	describe(f, tapir_recbuf__jit(&f->buf, &jit, name));
+}
+
+static void one_address_has_the_name_of_its_time(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t frames_va[] = {0x900010, 0x400020};
+	uint32_t idx;
+
+	add_jit(f, 100, 200, SV("first"));
+	add_jit(f, 200, 0, SV("second"));
+	add_stack(f, 1, frames_va, 2);
+	assert_true(add_samples(f, TGID, 150, 1, 2));
+	assert_true(add_samples(f, TGID, 200, 1, 3));
+	assert_true(add_samples(f, TGID, 199, 1, 1));
+	assert_true(add_samples(f, TGID, 50, 1, 1));
+	tapir_stack_tree__sort(&f->tree);
+	idx = node_at(f, node_at(f, TAPIR_STACK_TREE_ROOT)->first_child)->first_child;
+	check(f, idx, "0x900010", 1, 1);
+	idx = node_at(f, idx)->next_sibling;
+	check(f, idx, "first", 3, 3);
+	assert_int_equal(node_at(f, idx)->kind, TAPIR_FRAME_JIT);
+	check(f, node_at(f, idx)->next_sibling, "second", 3, 3);
+}
+
+static void processes_stand_apart_when_asked_for(void **state)
+{
+	struct tapir_rec_process process = {.tgid = TGID, .kind = TAPIR_PROCESS_EXISTING};
+	struct fixture *f = *state;
+	const uint64_t frame_va = 0x400110;
+
+	tapir_rec__init(&process.h, TAPIR_REC_PROCESS, sizeof(process), 1);
+	describe(f, tapir_recbuf__process(&f->buf, &process, SV("java"), SV("/j"), SV(""), SV("")));
+	add_stack(f, 1, &frame_va, 1);
+	f->tree.by_process = true;
+	assert_true(add_samples(f, TGID, 10, 1, 2));
+	assert_true(add_samples(f, TGID + 1, 10, 1, 1));
+	tapir_stack_tree__sort(&f->tree);
+	check(f, 1, "java (100)", 2, 0);
+	check(f, 2, "b", 2, 2);
+	check(f, 3, "? (101)", 1, 0);
+}
+
+/* ---- the picture -------------------------------------------------------------------------- */
+
+static void draw(struct fixture *f, struct tapir_str *svg)
+{
+	tapir_stack_tree__sort(&f->tree);
+	tapir_flamegraph__write(&(struct tapir_flamegraph){.tree = &f->tree,
+							   .title = "</text><script>]]>",
+							   .about = "a & b",
+							   .unit = "samples"},
+				svg);
+	assert_false(svg->failed);
+}
+
+static size_t times_in(const struct tapir_str *svg, const char *text)
+{
+	size_t cnt = 0;
+
+	for (const char *at = svg->data; (at = strstr(at, text)); at += strlen(text))
+		cnt++;
+	return cnt;
 }
 
 static void picture_is_xml_when_names_are_hostile(void **state)
@@ -158,14 +251,36 @@ static void picture_is_xml_when_names_are_hostile(void **state)
 	struct tapir_str svg = {};
 
 	add_stack(f, 1, frames_va, 2);
-	assert_true(tapir_stack_tree__add(&f->tree, f->catalog, TGID, 10, 1, 0, 4));
-	tapir_stack_tree__sort(&f->tree);
-	tapir_flamegraph__write(&f->tree, "</text><script>", "events", &svg);
-	assert_false(svg.failed);
-	assert_non_null(strstr(svg.data, "&lt;/text&gt;&lt;script&gt;"));
-	assert_non_null(strstr(svg.data, "a&lt;&quot;&amp;\xef\xbf\xbd\xef\xbf\xbd&gt; (4 events, "
-					 "100.00 %)"));
+	assert_true(add_samples(f, TGID, 10, 1, 4));
+	draw(f, &svg);
+	assert_non_null(strstr(svg.data, "&lt;/text&gt;&lt;script&gt;]]&gt;"));
+	assert_non_null(strstr(svg.data, "a &amp; b"));
+	assert_non_null(strstr(svg.data, "a&lt;&quot;&amp;\xef\xbf\xbd\xef\xbf\xbd&gt;\n"
+					 "4 samples (100.00 %), 4 in itself, native"));
 	assert_null(strchr(svg.data, '\x01'));
+	assert_int_equal(times_in(&svg, "<script>"), 1);
+	assert_int_equal(times_in(&svg, "]]>"), times_in(&svg, "<![CDATA["));
+	assert_null(strstr(svg.data, "href"));
+	assert_null(strstr(svg.data, "url("));
+	assert_int_equal(times_in(&svg, "://"), 2); /* names of XML: SVG and XHTML */
+	tapir_str__fini(&svg);
+}
+
+static void narrow_frames_are_left_out_and_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_str svg = {};
+	const unsigned cnt = TAPIR_FLAMEGRAPH_MAX_FRAMES + 5000;
+
+	for (uint64_t id = 1; id <= cnt; id++) {
+		uint64_t va = 0x800000 + id;
+
+		add_stack(f, id, &va, 1);
+		assert_true(add_samples(f, TGID, 10, id, id == 7 ? 100 : id % 2 ? 2 : 1));
+	}
+	draw(f, &svg);
+	assert_int_equal(times_in(&svg, "<g class=\"f\""), 2 + (cnt / 2 - 1));
+	assert_non_null(strstr(svg.data, "12,500 narrow frames left out"));
 	tapir_str__fini(&svg);
 }
 
@@ -178,6 +293,9 @@ int main(void)
 		TEST(frame_without_name_is_its_place),
 		TEST(nothing_is_added_when_no_stack_is_described),
 		TEST(tree_is_bounded_when_every_stack_is_new),
+		TEST(one_address_has_the_name_of_its_time),
+		TEST(processes_stand_apart_when_asked_for),
+		TEST(narrow_frames_are_left_out_and_counted),
 		TEST(picture_is_xml_when_names_are_hostile),
 	};
 

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "symbol/frame.h"
+#include "symbol/frame_kind.h"
+
+#define NO_NODE UINT32_MAX
+#define UNNAMED 1 /* idx of the name of what is behind the bound */
 
 /* ---- names ------------------------------------------------------------------------------ */
 
@@ -23,7 +26,12 @@ static uint32_t name_idx(struct tapir_stack_tree *tree, const char *name)
 
 	if (!idx || !is_new)
 		return idx ? (uint32_t)*idx : 0;
-	copy = tree->names.cnt < TAPIR_STACK_TREE_MAX_NODES ? strdup(name) : NULL;
+	if (tree->name_bytes > TAPIR_STACK_TREE_MAX_BYTES) {
+		*idx = UNNAMED;
+		return UNNAMED;
+	}
+	tree->name_bytes += strlen(name) + 1;
+	copy = strdup(name);
 	if (!copy || !tapir_vec__push(&tree->names, copy)) {
 		free(copy);
 		tree->failed = true;
@@ -35,17 +43,41 @@ static uint32_t name_idx(struct tapir_stack_tree *tree, const char *name)
 }
 
 /* "main", or where it is: "libc.so.6+0x271ca". */
-static void describe(const struct tapir_frame *frame, struct tapir_str *out)
+static uint32_t frame_name(struct tapir_stack_tree *tree, const struct tapir_frame *frame)
 {
-	tapir_str__clear(out);
-	if (frame->name.len) {
-		tapir_str__add(out, frame->name.data,
+	struct tapir_str text = {};
+	uint32_t idx;
+
+	if (frame->name.len)
+		tapir_str__add(&text, frame->name.data,
 			       frame->name.len < TAPIR_STACK_TREE_MAX_NAME
 				       ? frame->name.len
 				       : TAPIR_STACK_TREE_MAX_NAME);
-		return;
-	}
-	tapir_frame__add_place(out, frame, tapir_str__add);
+	else
+		tapir_frame__add_place(&text, frame, tapir_str__add);
+	tree->failed |= text.failed;
+	idx = name_idx(tree, text.data ? text.data : "?");
+	tapir_str__fini(&text);
+	return idx;
+}
+
+/* "java (4711)", by what it was called then. */
+static uint32_t process_name(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+			     uint32_t tgid, uint64_t time_ns)
+{
+	const struct tapir_rec_process *rec = tapir_catalog__process(catalog, tgid, time_ns);
+	struct tapir_process_view view = {.comm = tapir_sv__of("?")};
+	struct tapir_str text = {};
+	uint32_t idx;
+
+	if (rec)
+		tapir_process_view__of(&rec->h, &view);
+	tapir_str__add(&text, view.comm.data, view.comm.len);
+	tapir_str__addf(&text, " (%u)", tgid);
+	tree->failed |= text.failed;
+	idx = name_idx(tree, text.data ? text.data : "?");
+	tapir_str__fini(&text);
+	return idx;
 }
 
 /* ---- nodes ------------------------------------------------------------------------------ */
@@ -54,25 +86,30 @@ static bool make_root(struct tapir_stack_tree *tree)
 {
 	if (!tree->nodes.cnt) {
 		name_idx(tree, "all");
+		name_idx(tree, "(too many names)");
 		tree->failed |= !tapir_vec__add(&tree->nodes);
 	}
 	return tree->nodes.cnt;
 }
 
 /* The parent's child of that name, made if it is new; the parent itself when there is no room. */
-static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint32_t name)
+static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint32_t name,
+		      enum tapir_frame_kind kind)
 {
+	uint64_t key = (uint64_t)parent << 32 | name;
 	bool is_new = false;
-	uint64_t *idx = tapir_map__put(&tree->by_child, (uint64_t)parent << 32 | name, &is_new);
-	struct tapir_tree_node node = {.name = name};
+	uint64_t *idx = tapir_map__get(&tree->by_child, key);
+	struct tapir_tree_node node = {.name = name, .parent = parent, .kind = (uint16_t)kind};
 
-	if (idx && !is_new)
+	if (idx)
 		return (uint32_t)*idx;
+	if (tree->nodes.cnt == TAPIR_STACK_TREE_MAX_NODES)
+		return parent;
+	idx = tapir_map__put(&tree->by_child, key, &is_new);
 	node.next_sibling = tree->nodes.data[parent].first_child;
-	node.depth = tree->nodes.data[parent].depth + 1;
-	if (!idx || tree->nodes.cnt == TAPIR_STACK_TREE_MAX_NODES ||
-	    !tapir_vec__push(&tree->nodes, node)) {
-		tree->dropped++;
+	node.depth = (uint16_t)(tree->nodes.data[parent].depth + 1);
+	if (!idx || !tapir_vec__push(&tree->nodes, node)) {
+		tree->failed = true;
 		if (idx)
 			*idx = parent;
 		return parent;
@@ -85,47 +122,65 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint32_t n
 }
 
 static uint32_t add_frames(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
-			   uint32_t tgid, uint64_t time_ns, const struct tapir_rec_stack *stack,
-			   uint32_t node, uint64_t weight)
+			   const struct tapir_stack_ref *ref, uint64_t stack_id, uint32_t node)
 {
+	const struct tapir_rec_stack *stack =
+		stack_id ? tapir_catalog__stack(catalog, stack_id) : NULL;
 	struct tapir_stack_view view;
-	struct tapir_str name = {};
 
+	if (!stack)
+		return node;
 	tapir_stack_view__of(&stack->h, &view);
 	for (unsigned i = stack->frame_cnt; i-- > 0;) {
-		struct tapir_frame frame = tapir_frame__of(catalog, tgid, time_ns, &view, i);
-		uint32_t next;
+		struct tapir_frame frame =
+			tapir_frame__of(catalog, ref->tgid, ref->time_ns, &view, i);
+		uint32_t next =
+			child(tree, node, frame_name(tree, &frame), tapir_frame__kind(&frame));
 
-		describe(&frame, &name);
-		next = child(tree, node, name_idx(tree, name.data ? name.data : "?"));
-		if (next == node)
+		if (next == node) {
+			tree->dropped++;
 			break;
+		}
 		node = next;
-		tree->nodes.data[node].total += weight;
 	}
-	tapir_str__fini(&name);
 	return node;
 }
 
-bool tapir_stack_tree__add(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
-			   uint32_t tgid, uint64_t time_ns, uint64_t stack_id, uint64_t kstack_id,
-			   uint64_t weight)
+/* The node of the stack's innermost frame. */
+static uint32_t innermost(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+			  const struct tapir_stack_ref *ref)
 {
-	const struct tapir_rec_stack *user =
-		stack_id ? tapir_catalog__stack(catalog, stack_id) : NULL;
-	const struct tapir_rec_stack *kernel =
-		kstack_id ? tapir_catalog__stack(catalog, kstack_id) : NULL;
 	uint32_t node = TAPIR_STACK_TREE_ROOT;
 
-	if ((!user && !kernel) || !make_root(tree))
-		return false;
-	tree->nodes.data[node].total += weight;
-	if (user)
-		node = add_frames(tree, catalog, tgid, time_ns, user, node, weight);
-	if (kernel)
-		node = add_frames(tree, catalog, tgid, time_ns, kernel, node, weight);
-	tree->nodes.data[node].self += weight;
-	return true;
+	if (tree->by_process)
+		node = child(tree, node, process_name(tree, catalog, ref->tgid, ref->time_ns),
+			     TAPIR_FRAME_NONE);
+	node = add_frames(tree, catalog, ref, ref->stack_id, node);
+	return add_frames(tree, catalog, ref, ref->kstack_id, node);
+}
+
+static bool is_described(const struct tapir_catalog *catalog, uint64_t stack_id)
+{
+	return stack_id && tapir_catalog__stack(catalog, stack_id);
+}
+
+/* NO_NODE: nothing of the stack is known. */
+static uint32_t node_of(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+			const struct tapir_stack_ref *ref)
+{
+	bool is_new = false;
+	uint64_t *known;
+
+	tapir_stack_memo__renew(&tree->memo, catalog);
+	known = tapir_stack_memo__at(&tree->memo, catalog, ref, &is_new);
+	tree->failed |= !known;
+	if (!known || !is_new)
+		return known ? (uint32_t)*known : NO_NODE;
+	*known = NO_NODE;
+	if ((is_described(catalog, ref->stack_id) || is_described(catalog, ref->kstack_id)) &&
+	    make_root(tree))
+		*known = innermost(tree, catalog, ref);
+	return (uint32_t)*known;
 }
 
 bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
@@ -133,16 +188,27 @@ bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
 	const struct tapir_rec_event *ev = (const void *)rec;
+	struct tapir_stack_ref ref = {.time_ns = rec->time_ns};
 	struct tapir_event_view view;
+	uint32_t node;
 
-	if (rec->type == TAPIR_REC_SAMPLE)
-		return tapir_stack_tree__add(tree, catalog, sample->tgid, rec->time_ns,
-					     sample->stack_id, sample->kstack_id, 1);
-	if (rec->type != TAPIR_REC_EVENT)
+	if (rec->type == TAPIR_REC_SAMPLE) {
+		ref.tgid = sample->tgid;
+		ref.stack_id = sample->stack_id;
+		ref.kstack_id = sample->kstack_id;
+	} else if (rec->type == TAPIR_REC_EVENT) {
+		tapir_event_view__of(rec, &view);
+		ref.tgid = ev->tgid;
+		ref.stack_id = ev->stack_id;
+		ref.kstack_id = view.kstack_id;
+	} else {
 		return false;
-	tapir_event_view__of(rec, &view);
-	return tapir_stack_tree__add(tree, catalog, ev->tgid, rec->time_ns, ev->stack_id,
-				     view.kstack_id, 1);
+	}
+	node = node_of(tree, catalog, &ref);
+	if (node == NO_NODE)
+		return false;
+	tree->nodes.data[node].self++;
+	return true;
 }
 
 /* ---- afterwards ------------------------------------------------------------------------- */
@@ -171,12 +237,24 @@ static void sort_children(struct tapir_stack_tree *tree, struct tapir_tree_node 
 		tree->nodes.data[idxs[i]].next_sibling = i + 1 < cnt ? idxs[i + 1] : 0;
 }
 
+/* A parent was made before its children. */
+static void add_up(struct tapir_stack_tree *tree)
+{
+	struct tapir_tree_node *nodes = tree->nodes.data;
+
+	for (size_t i = 0; i < tree->nodes.cnt; i++)
+		nodes[i].total = nodes[i].self;
+	for (size_t i = tree->nodes.cnt; i-- > 1;)
+		nodes[nodes[i].parent].total += nodes[i].total;
+}
+
 void tapir_stack_tree__sort(struct tapir_stack_tree *tree)
 {
 	uint32_t *idxs = calloc(tree->nodes.cnt + 1, sizeof(*idxs));
 	struct tapir_tree_node *node;
 
 	tree->failed |= !idxs;
+	add_up(tree);
 	if (idxs)
 		tapir_vec_for_each (node, &tree->nodes)
 			sort_children(tree, node, idxs);
@@ -189,6 +267,7 @@ void tapir_stack_tree__fini(struct tapir_stack_tree *tree)
 		free(tree->names.data[i]);
 	tapir_vec__fini(&tree->names);
 	tapir_vec__fini(&tree->nodes);
+	tapir_stack_memo__fini(&tree->memo);
 	tapir_map__fini(&tree->by_child);
 	tapir_map__fini(&tree->by_name);
 }

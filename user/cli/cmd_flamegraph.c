@@ -2,16 +2,19 @@
 /* tapir flamegraph: where a file's events, or its CPU samples, came from, as one picture. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "analyze/stack_tree.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/event_choice.h"
+#include "cli/figures.h"
 #include "cli/flamegraph_svg.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
@@ -19,7 +22,7 @@
 struct args {
 	const char *output;
 	const char *event;
-	struct tapir_pids pids;
+	struct tapir_pids_or_each pid;
 };
 
 static const struct tapir_option options[] = {
@@ -27,25 +30,29 @@ static const struct tapir_option options[] = {
 		     struct args, output),
 	TAPIR_STRING("event", 'e', "GLOB", "stacks of these events; none: CPU samples, else all",
 		     struct args, event),
-	TAPIR_PIDS("pid", 'p', "PID", "of this process only; more than once, or PID,PID",
-		   struct args, pids),
+	TAPIR_PIDS_OR_EACH("pid", 'p',
+			   "without a value: each process stands on a frame of its own;\nwith one: "
+			   "this process only; more than once, or PID,PID",
+			   struct args, pid),
 	{}};
 
 struct folding {
 	const struct args *args;
 	struct tapir_event_choice choice;
 	struct tapir_stack_tree samples, events;
-	uint64_t without_stack_cnt;
+	uint64_t bare_samples, bare_events; /* without a stack */
+	uint64_t period;		    /* of the last sample */
+	uint64_t first_ns, last_ns;
 };
 
 static bool is_wanted(const struct args *args, uint32_t tgid)
 {
 	const uint32_t *pid;
 
-	tapir_vec_for_each (pid, &args->pids)
+	tapir_vec_for_each (pid, &args->pid.pids)
 		if (*pid == tgid)
 			return true;
-	return !args->pids.cnt;
+	return !args->pid.pids.cnt;
 }
 
 static void add(struct folding *f, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
@@ -53,12 +60,17 @@ static void add(struct folding *f, const struct tapir_catalog *catalog, const st
 	const struct tapir_rec_event *ev = (const void *)rec;
 	const struct tapir_rec_sample *sample = (const void *)rec;
 
-	if (rec->type == TAPIR_REC_SAMPLE && !f->args->event && is_wanted(f->args, sample->tgid))
-		tapir_stack_tree__add_record(&f->samples, catalog, rec);
+	if (!f->first_ns || rec->time_ns < f->first_ns)
+		f->first_ns = rec->time_ns;
+	if (rec->time_ns > f->last_ns)
+		f->last_ns = rec->time_ns;
+	if (rec->type == TAPIR_REC_SAMPLE && !f->args->event && is_wanted(f->args, sample->tgid)) {
+		f->period = sample->period;
+		f->bare_samples += !tapir_stack_tree__add_record(&f->samples, catalog, rec);
+	}
 	if (rec->type == TAPIR_REC_EVENT && is_wanted(f->args, ev->tgid) &&
-	    tapir_event_choice__has(&f->choice, catalog, ev) &&
-	    !tapir_stack_tree__add_record(&f->events, catalog, rec))
-		f->without_stack_cnt++;
+	    tapir_event_choice__has(&f->choice, catalog, ev))
+		f->bare_events += !tapir_stack_tree__add_record(&f->events, catalog, rec);
 }
 
 static int fold(struct tapir_reader *reader, struct folding *f)
@@ -87,40 +99,95 @@ static int write_svg(const struct args *args, struct tapir_str *svg)
 	return 0;
 }
 
-static int draw(struct folding *f, const char *path)
+/* "CPU samples of slow.tapir" */
+static void add_title(const struct folding *f, const char *path, struct tapir_str *out)
+{
+	const char *slash = strrchr(path, '/');
+
+	tapir_str__adds(out, f->samples.nodes.cnt ? "CPU samples" : "Events");
+	if (f->args->event)
+		tapir_str__addf(out, " %s", f->args->event);
+	tapir_str__addf(out, " of %s", slash ? slash + 1 : path);
+	if (f->args->pid.pids.cnt)
+		tapir_str__adds(out, f->args->pid.pids.cnt == 1 ? ", process" : ", processes");
+	for (size_t i = 0; i < f->args->pid.pids.cnt; i++)
+		tapir_str__addf(out, "%s %u", i ? "," : "", f->args->pid.pids.data[i]);
+}
+
+static const char dot[] = " \xc2\xb7 ";
+
+/* "taken at 997 Hz · 12.4 s from 2026-08-05T10:11:12Z · on web3 · 12 without a stack" */
+static void add_about(const struct folding *f, struct tapir_reader *reader, struct tapir_str *out)
+{
+	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
+	bool of_samples = f->samples.nodes.cnt;
+	uint64_t bare_cnt = of_samples ? f->bare_samples : f->bare_events;
+	uint64_t from_ns = stats->created_ns < f->last_ns ? stats->created_ns : f->first_ns;
+	struct tapir_sv host = tapir_catalog__meta_value(tapir_reader__catalog(reader), "host");
+
+	if (of_samples && f->period)
+		tapir_str__addf(out, "taken at %.0f Hz%s",
+				(double)TAPIR_NS_PER_SEC / (double)f->period, dot);
+	tapir_figure__add_duration(out, f->last_ns - from_ns);
+	tapir_str__adds(out, " from ");
+	tapir_figure__add_utc(out, stats->created_utc_ns);
+	if (host.len) {
+		tapir_str__addf(out, "%son ", dot);
+		tapir_str__add_printable(out, host.data, host.len);
+	}
+	if (bare_cnt)
+		tapir_str__addf(out, "%s%" PRIu64 " without a stack", dot, bare_cnt);
+}
+
+static int draw(const struct folding *f, struct tapir_reader *reader, const char *path)
+{
+	bool of_samples = f->samples.nodes.cnt;
+	const struct tapir_stack_tree *tree = of_samples ? &f->samples : &f->events;
+	struct tapir_str svg = {}, title = {}, about = {};
+	int err;
+
+	add_title(f, path, &title);
+	add_about(f, reader, &about);
+	tapir_flamegraph__write(
+		&(struct tapir_flamegraph){.tree = tree,
+					   .title = title.data ? title.data : "",
+					   .about = about.data ? about.data : "",
+					   .unit = of_samples ? "samples" : "events"},
+		&svg);
+	err = svg.failed ? -ENOMEM : write_svg(f->args, &svg);
+	tapir_str__fini(&about);
+	tapir_str__fini(&title);
+	tapir_str__fini(&svg);
+	return err;
+}
+
+static int sort_and_draw(struct folding *f, struct tapir_reader *reader, const char *path)
 {
 	bool of_samples = f->samples.nodes.cnt;
 	struct tapir_stack_tree *tree = of_samples ? &f->samples : &f->events;
-	struct tapir_str svg = {}, title = {};
-	int err;
+	uint64_t bare_cnt = of_samples ? f->bare_samples : f->bare_events;
 
 	if (!tree->nodes.cnt)
 		return tapir_diag__fail(-ENODATA,
 					"%s has no stacks%s: record with --stack to have them",
 					path, f->args->event ? " of such events" : "");
-	if (f->without_stack_cnt && !of_samples)
-		tapir_warn("%llu events have no stack and are not in the picture",
-			   (unsigned long long)f->without_stack_cnt);
-	tapir_str__addf(&title, "%s%s%s", of_samples ? "CPU samples" : "events",
-			f->args->event ? " " : "", f->args->event ? f->args->event : "");
-	tapir_str__addf(&title, " of %s", path);
+	if (bare_cnt)
+		tapir_warn("%" PRIu64 " %s have no stack and are not in the picture", bare_cnt,
+			   of_samples ? "samples" : "events");
 	tapir_stack_tree__sort(tree);
-	tapir_flamegraph__write(tree, title.data ? title.data : "",
-				of_samples ? "samples" : "events", &svg);
-	err = svg.failed ? -ENOMEM : write_svg(f->args, &svg);
-	tapir_str__fini(&title);
-	tapir_str__fini(&svg);
-	return err;
+	return tree->failed ? -ENOMEM : draw(f, reader, path);
 }
 
 static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct folding f = {.args = args, .choice = {.glob = args->event}};
-	int err = fold(reader, &f);
+	int err;
 
+	f.samples.by_process = f.events.by_process = args->pid.each;
+	err = fold(reader, &f);
 	if (!err)
-		err = draw(&f, cli->words.data[0]);
+		err = sort_and_draw(&f, reader, cli->words.data[0]);
 	tapir_event_choice__fini(&f.choice);
 	tapir_stack_tree__fini(&f.samples);
 	tapir_stack_tree__fini(&f.events);
@@ -135,12 +202,15 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_flamegraph = {
 	.name = "flamegraph",
 	.summary = "a file's stacks as one picture (SVG)",
-	.synopsis = "FILE [-o OUT.svg] [--event GLOB] [--pid PID]",
+	.synopsis = "FILE [-o OUT.svg] [--event GLOB] [--pid [PID]]",
 	.text = "Draws which functions called which until an event fired, or a CPU sample was "
 		"taken:\n"
-		"the wider, the more often. The file needs nothing but a browser; clicking a "
+		"the wider, the more often. Colours tell kernel, JIT, interpreter, runtime and "
+		"native\n"
+		"code apart. The file needs nothing but a browser, not even a network: clicking a "
 		"frame\n"
-		"zooms in on it, '/' searches by regular expression.",
+		"zooms in on it, '/' or Ctrl-F searches by regular expression and says what share "
+		"matched.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals =
 		(const struct tapir_positional[]){
@@ -152,6 +222,8 @@ const struct tapir_command tapir_cmd_flamegraph = {
 	.examples =
 		(const struct tapir_example[]){
 			{"flamegraph slow.tapir -o slow.svg", "everything that has a stack"},
+			{"flamegraph machine.tapir --pid -o machine.svg",
+			 "a machine-wide recording, process beside process"},
 			{"flamegraph slow.tapir --event 'query__start' -o queries.svg",
 			 "who asks the database"},
 			{}},

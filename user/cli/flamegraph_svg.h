@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* flamegraph_svg.h - a tree of stacks as one SVG file that any browser shows, with zoom and search.
+/*
+ * flamegraph_svg.h - a tree of stacks as one SVG file that any browser shows, with zoom and
+ * search; nothing outside of it is referred to. Names may be any bytes.
+ *
+ * At most TAPIR_FLAMEGRAPH_MAX_FRAMES frames are drawn, the widest; how many were left out is
+ * said in the picture.
  */
 #ifndef TAPIR_USER_FLAMEGRAPH_SVG_H
 #define TAPIR_USER_FLAMEGRAPH_SVG_H
@@ -7,8 +12,15 @@
 #include "analyze/stack_tree.h"
 #include "base/str.h"
 
-/* tree: sorted, not empty. unit: what a stack counts, "events". Nothing outside is referred to. */
-void tapir_flamegraph__write(const struct tapir_stack_tree *tree, const char *title,
-			     const char *unit, struct tapir_str *out);
+#define TAPIR_FLAMEGRAPH_MAX_FRAMES 20000
+
+struct tapir_flamegraph {
+	const struct tapir_stack_tree *tree; /* sorted, not empty */
+	const char *title;
+	const char *about; /* a line below it: when, how long, where */
+	const char *unit;  /* what a stack counts: "events" */
+};
+
+void tapir_flamegraph__write(const struct tapir_flamegraph *graph, struct tapir_str *out);
 
 #endif
