@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * jit_index.h - the entries of a jit_table.h, ordered by (start_va, from_ns): leaves of up to
+ * 128 entries under one array, so that a million take about 37 bytes each and one more goes
+ * in within a fraction of a microsecond, in any order. For jit_table.c only.
+ */
+#ifndef TAPIR_USER_JIT_INDEX_H
+#define TAPIR_USER_JIT_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tapir_jit_entry {
+	uint64_t start_va;
+	uint64_t from_ns, until_ns;
+	uint32_t size;
+	uint32_t text; /* in the arena */
+};
+
+static inline uint64_t tapir_jit_entry__end_va(const struct tapir_jit_entry *e)
+{
+	return e->start_va + e->size;
+}
+
+struct tapir_jit_leaf;
+
+struct tapir_jit_slot {
+	uint64_t first_va, first_ns; /* of its first entry */
+	uint64_t max_end_va;	     /* of all its entries */
+	struct tapir_jit_leaf *leaf; /* never empty */
+};
+
+struct tapir_jit_index {
+	struct tapir_jit_slot *slots;
+	size_t slot_cnt, slot_cap;
+	size_t hint; /* the slot of the last search: neighbours come together */
+	size_t cnt;
+	size_t bytes;
+	uint64_t max_size; /* of all entries there ever were */
+	bool is_disjoint;  /* set by its owner: no two entries overlap */
+};
+
+/* An entry's place, valid until the next insert or remove. */
+struct tapir_jit_pos {
+	size_t slot;
+	unsigned idx;
+};
+
+void tapir_jit_index__fini(struct tapir_jit_index *ix);
+
+/* False: out of memory. */
+bool tapir_jit_index__insert(struct tapir_jit_index *ix, const struct tapir_jit_entry *e);
+void tapir_jit_index__remove(struct tapir_jit_index *ix, struct tapir_jit_pos pos);
+
+/* Borrowed like its place. from_ns is changed by __set_from, start_va and size never. */
+struct tapir_jit_entry *tapir_jit_index__at(const struct tapir_jit_index *ix,
+					    struct tapir_jit_pos pos);
+
+/* from_ns may not pass that of a neighbour with the same start. */
+void tapir_jit_index__set_from(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
+			       uint64_t from_ns);
+
+/* The last entry not behind (va, ns). False: none. */
+bool tapir_jit_index__floor(struct tapir_jit_index *ix, uint64_t va, uint64_t ns,
+			    struct tapir_jit_pos *pos);
+bool tapir_jit_index__next(const struct tapir_jit_index *ix, struct tapir_jit_pos *pos);
+
+/* Entries that overlap [start_va, end_va), backwards:  while (tapir_jit_over__next(&over)) ... */
+struct tapir_jit_over {
+	struct tapir_jit_index *ix;
+	uint64_t start_va;
+	struct tapir_jit_pos pos;
+	bool is_at_end; /* nothing before pos is left */
+	bool is_first;
+	bool gave_up;	   /* there may be more */
+	unsigned step_cnt; /* entries and leaves looked at */
+};
+
+struct tapir_jit_over tapir_jit_over__in(struct tapir_jit_index *ix, uint64_t start_va,
+					 uint64_t end_va);
+/* Gives up (NULL) after max_steps. */
+struct tapir_jit_entry *tapir_jit_over__next(struct tapir_jit_over *over, unsigned max_steps);
+
+#endif

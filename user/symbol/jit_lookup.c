@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What covers an address at a time, and what is to be told of it later. Stacks are named while
+ * the runtime still writes: a name that was given out may turn out to have ended before, and its
+ * addresses to be another's.
+ */
+#include "base/clock.h"
+#include "symbol/jit_table_impl.h"
+
+#define FIND_STEPS   8192 /* entries looked at for one address */
+#define TAKERS_STEPS 256
+
+#define WATCH_NS     (3 * TAPIR_NS_PER_SEC) /* takers of an address come so late at most */
+#define WATCH_MAX    1024
+
+/* ---- finding ---------------------------------------------------------------------------- */
+
+static void give(struct tapir_jit_table *t, const struct tapir_jit_entry *e,
+		 struct tapir_jit_name *out)
+{
+	struct tapir_jit_text *text = tapir_jit_table__text(t, e);
+
+	text->flags |= TAPIR_JIT_GIVEN_OUT;
+	*out = (struct tapir_jit_name){
+		.start_va = e->start_va,
+		.size = e->size,
+		.from_ns = e->from_ns,
+		.until_ns = e->until_ns,
+		.name = text->bytes,
+		.name_len = text->len,
+		.source = text->source,
+	};
+}
+
+/* A name that holds at va, or will soon. */
+struct found {
+	struct tapir_jit_index *ix; /* NULL: none */
+	struct tapir_jit_pos pos;
+	uint64_t from_ns;
+};
+
+/* True: it holds at time_ns; else it is remembered if it is the next one. */
+static bool consider(struct found *f, struct tapir_jit_index *ix, struct tapir_jit_pos pos,
+		     uint64_t time_ns)
+{
+	const struct tapir_jit_entry *e = tapir_jit_index__at(ix, pos);
+	bool holds = e->from_ns <= time_ns && (!e->until_ns || e->until_ns > time_ns);
+
+	if (holds || (e->from_ns > time_ns && e->from_ns - time_ns <= TAPIR_JIT_EARLY_NS &&
+		      (!f->ix || e->from_ns < f->from_ns)))
+		*f = (struct found){ix, pos, e->from_ns};
+	return holds;
+}
+
+/* True: what f says holds at time_ns; false: f says what begins soon, if anything. */
+static bool search(struct tapir_jit_table *t, uint64_t va, uint64_t time_ns, struct found *f)
+{
+	struct tapir_jit_over over = tapir_jit_over__in(&t->live, va, va + 1);
+
+	if (tapir_jit_over__next(&over, 1) && consider(f, &t->live, over.pos, time_ns))
+		return true;
+	if (time_ns >= t->past_until_ns)
+		return false;
+	over = tapir_jit_over__in(&t->past, va, va + 1);
+	while (tapir_jit_over__next(&over, FIND_STEPS))
+		if (consider(f, &t->past, over.pos, time_ns))
+			return true;
+	return false;
+}
+
+/* Since when the addresses of e were free, at most TAPIR_JIT_EARLY_NS before it began. */
+static uint64_t free_since_ns(struct tapir_jit_table *t, const struct tapir_jit_entry *e)
+{
+	struct tapir_jit_over over =
+		tapir_jit_over__in(&t->past, e->start_va, tapir_jit_entry__end_va(e));
+	uint64_t since = e->from_ns > TAPIR_JIT_EARLY_NS ? e->from_ns - TAPIR_JIT_EARLY_NS : 0;
+	const struct tapir_jit_entry *other;
+
+	while ((other = tapir_jit_over__next(&over, FIND_STEPS)))
+		if (other->from_ns < e->from_ns && other->until_ns > since)
+			since = other->until_ns;
+	return over.gave_up ? e->from_ns : since;
+}
+
+/* Who has (start_va, from_ns) keeps it: the earlier time is a name of its own. */
+static bool add_earlier(struct tapir_jit_table *t, struct tapir_jit_entry e, uint64_t from_ns,
+			struct tapir_jit_name *out)
+{
+	const struct tapir_jit_text *text = tapir_jit_table__text(t, &e);
+	uint8_t source = text->source;
+
+	if (!tapir_jit_table__has_room(t))
+		return false;
+	e.until_ns = e.from_ns;
+	e.from_ns = from_ns;
+	e.text = tapir_jit_arena__add(&t->arena, text->bytes, text->len);
+	if (e.text == TAPIR_JIT_NO_TEXT)
+		return false;
+	tapir_jit_table__text(t, &e)->source = source;
+	if (!tapir_jit_table__add_past(t, &e))
+		return false;
+	give(t, &e, out);
+	return true;
+}
+
+static bool begin_earlier(struct tapir_jit_table *t, const struct found *f, uint64_t time_ns,
+			  struct tapir_jit_name *out)
+{
+	struct tapir_jit_entry *e = tapir_jit_index__at(f->ix, f->pos);
+	uint64_t from_ns = free_since_ns(t, e);
+
+	if (from_ns > time_ns)
+		return false;
+	if (tapir_jit_table__text(t, e)->flags & TAPIR_JIT_GIVEN_OUT)
+		return add_earlier(t, *e, from_ns, out);
+	tapir_jit_index__set_from(f->ix, f->pos, from_ns);
+	give(t, e, out);
+	return true;
+}
+
+bool tapir_jit_table__find(struct tapir_jit_table *t, uint64_t va, uint64_t time_ns,
+			   struct tapir_jit_name *out)
+{
+	struct found f = {};
+
+	if (va == UINT64_MAX)
+		return false;
+	if (search(t, va, time_ns, &f)) {
+		give(t, tapir_jit_index__at(f.ix, f.pos), out);
+		return true;
+	}
+	return f.ix && begin_earlier(t, &f, time_ns, out);
+}
+
+/* ---- what changed ----------------------------------------------------------------------- */
+
+static bool next_ended(struct tapir_jit_table *t, struct tapir_jit_name *out)
+{
+	while (t->changed_head < t->changed.cnt) {
+		struct tapir_jit_key key = t->changed.data[t->changed_head++];
+		struct tapir_jit_entry *e;
+		struct tapir_jit_pos pos;
+
+		if (!tapir_jit_index__floor(&t->past, key.start_va, key.from_ns, &pos))
+			continue;
+		e = tapir_jit_index__at(&t->past, pos);
+		if (e->start_va != key.start_va || e->from_ns != key.from_ns)
+			continue;
+		tapir_jit_table__text(t, e)->flags &= (uint8_t)~TAPIR_JIT_IS_QUEUED;
+		if (t->watched.cnt < WATCH_MAX)
+			(void)tapir_vec__push(
+				&t->watched,
+				((struct tapir_jit_watch){e->start_va, tapir_jit_entry__end_va(e),
+							  e->until_ns}));
+		t->is_watch_due = true;
+		give(t, e, out);
+		return true;
+	}
+	t->changed_head = t->changed.cnt = 0;
+	return false;
+}
+
+static bool next_taker(struct tapir_jit_table *t, struct tapir_jit_index *ix,
+		       const struct tapir_jit_watch *w, struct tapir_jit_name *out)
+{
+	struct tapir_jit_over over = tapir_jit_over__in(ix, w->start_va, w->end_va);
+	const struct tapir_jit_entry *e;
+
+	while ((e = tapir_jit_over__next(&over, TAKERS_STEPS))) {
+		if (e->from_ns >= w->until_ns &&
+		    !(tapir_jit_table__text(t, e)->flags & TAPIR_JIT_GIVEN_OUT)) {
+			give(t, e, out);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool next_of_watched(struct tapir_jit_table *t, struct tapir_jit_name *out)
+{
+	while (t->watch_idx < t->watched.cnt) {
+		struct tapir_jit_watch *w = &t->watched.data[t->watch_idx];
+
+		if (next_taker(t, &t->live, w, out))
+			return true;
+		if (w->until_ns < t->past_until_ns && next_taker(t, &t->past, w, out))
+			return true;
+		if (w->until_ns + WATCH_NS < t->newest_ns)
+			*w = t->watched.data[--t->watched.cnt];
+		else
+			t->watch_idx++;
+	}
+	return false;
+}
+
+bool tapir_jit_table__next_changed(struct tapir_jit_table *t, struct tapir_jit_name *out)
+{
+	if (next_ended(t, out))
+		return true;
+	if (t->is_watch_due && next_of_watched(t, out))
+		return true;
+	t->is_watch_due = false;
+	t->watch_idx = 0;
+	return false;
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Two indexes: `live`, the names that hold now, of which no two overlap; and `past`, those that
+ * ended, which overlap in addresses but not in address and time together. Almost all calls touch
+ * only the first; the second is looked at when a time lies before the last end in it.
+ */
+#include "symbol/jit_table.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "symbol/jit_table_impl.h"
+
+/* Entries looked at to add one: some are free, more only as many as were added before. */
+#define ADD_STEPS      64
+#define ADD_CREDIT     8
+#define MAX_CREDIT     (1u << 20)
+
+#define KEEP_PAST_NS   (10 * TAPIR_NS_PER_SEC) /* when memory is short */
+#define FORGET_EACH_NS (10 * TAPIR_NS_PER_SEC)
+
+static atomic_size_t all_bytes;
+
+int tapir_jit_table__new(struct tapir_jit_table **out)
+{
+	struct tapir_jit_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->live.is_disjoint = true;
+	*out = t;
+	return 0;
+}
+
+void tapir_jit_table__free(struct tapir_jit_table *t)
+{
+	if (!t)
+		return;
+	atomic_fetch_sub(&all_bytes, t->accounted_bytes);
+	tapir_jit_index__fini(&t->live);
+	tapir_jit_index__fini(&t->past);
+	tapir_jit_arena__fini(&t->arena);
+	tapir_vec__fini(&t->changed);
+	tapir_vec__fini(&t->watched);
+	free(t);
+}
+
+size_t tapir_jit_table__cnt(const struct tapir_jit_table *t)
+{
+	return t->live.cnt + t->past.cnt;
+}
+
+size_t tapir_jit_table__bytes(const struct tapir_jit_table *t)
+{
+	return sizeof(*t) + t->live.bytes + t->past.bytes + t->arena.bytes +
+	       t->changed.cap * sizeof(struct tapir_jit_key) +
+	       t->watched.cap * sizeof(struct tapir_jit_watch);
+}
+
+uint64_t tapir_jit_table__refused(const struct tapir_jit_table *t)
+{
+	return t->refused;
+}
+
+/* ---- memory ----------------------------------------------------------------------------- */
+
+static void account(struct tapir_jit_table *t)
+{
+	size_t bytes = tapir_jit_table__bytes(t);
+
+	if (bytes == t->accounted_bytes)
+		return;
+	atomic_fetch_add(&all_bytes, bytes - t->accounted_bytes);
+	t->accounted_bytes = bytes;
+}
+
+static bool is_full(const struct tapir_jit_table *t)
+{
+	return t->accounted_bytes >= TAPIR_JIT_TABLE_MAX_BYTES ||
+	       atomic_load(&all_bytes) >= TAPIR_JIT_ALL_MAX_BYTES;
+}
+
+/* Copies into `to` what in `from` still holds at min_until_ns; the texts go to arena. */
+static bool copy_kept(struct tapir_jit_table *t, struct tapir_jit_index *from,
+		      uint64_t min_until_ns, struct tapir_jit_index *to,
+		      struct tapir_jit_arena *arena)
+{
+	struct tapir_jit_pos pos = {};
+
+	for (bool more = from->cnt; more; more = tapir_jit_index__next(from, &pos)) {
+		struct tapir_jit_entry e = *tapir_jit_index__at(from, pos);
+		const struct tapir_jit_text *text = tapir_jit_table__text(t, &e);
+		struct tapir_jit_text *copy;
+
+		if (e.until_ns && e.until_ns < min_until_ns)
+			continue;
+		e.text = tapir_jit_arena__add(arena, text->bytes, text->len);
+		if (e.text == TAPIR_JIT_NO_TEXT || !tapir_jit_index__insert(to, &e))
+			return false;
+		copy = tapir_jit_arena__at(arena, e.text);
+		copy->source = text->source;
+		copy->flags = text->flags;
+	}
+	return true;
+}
+
+/* Names that ended long ago go, and the texts of all that went. */
+static void forget(struct tapir_jit_table *t)
+{
+	struct tapir_jit_index live = {.is_disjoint = true}, past = {};
+	struct tapir_jit_arena arena = {};
+	uint64_t min_until_ns = t->newest_ns > KEEP_PAST_NS ? t->newest_ns - KEEP_PAST_NS : 0;
+
+	t->next_forget_ns = t->newest_ns + FORGET_EACH_NS;
+	if (!copy_kept(t, &t->live, 0, &live, &arena) ||
+	    !copy_kept(t, &t->past, min_until_ns, &past, &arena)) {
+		tapir_jit_index__fini(&live);
+		tapir_jit_index__fini(&past);
+		tapir_jit_arena__fini(&arena);
+		return;
+	}
+	tapir_jit_index__fini(&t->live);
+	tapir_jit_index__fini(&t->past);
+	tapir_jit_arena__fini(&t->arena);
+	t->live = live;
+	t->past = past;
+	t->arena = arena;
+	account(t);
+}
+
+bool tapir_jit_table__has_room(struct tapir_jit_table *t)
+{
+	account(t);
+	return !is_full(t);
+}
+
+static bool make_room(struct tapir_jit_table *t)
+{
+	if (tapir_jit_table__has_room(t))
+		return true;
+	if (t->newest_ns >= t->next_forget_ns)
+		forget(t);
+	return !is_full(t);
+}
+
+/* ---- ending ----------------------------------------------------------------------------- */
+
+static void note_change(struct tapir_jit_table *t, const struct tapir_jit_entry *e)
+{
+	struct tapir_jit_text *text = tapir_jit_table__text(t, e);
+
+	if (!(text->flags & TAPIR_JIT_GIVEN_OUT) || text->flags & TAPIR_JIT_IS_QUEUED)
+		return;
+	if (tapir_vec__push(&t->changed, ((struct tapir_jit_key){e->start_va, e->from_ns})))
+		text->flags |= TAPIR_JIT_IS_QUEUED;
+}
+
+bool tapir_jit_table__add_past(struct tapir_jit_table *t, const struct tapir_jit_entry *e)
+{
+	if (!tapir_jit_index__insert(&t->past, e))
+		return false;
+	if (e->until_ns > t->past_until_ns)
+		t->past_until_ns = e->until_ns;
+	note_change(t, e);
+	return true;
+}
+
+/* What never held is forgotten. */
+static void end_live(struct tapir_jit_table *t, struct tapir_jit_pos pos, uint64_t at_ns)
+{
+	struct tapir_jit_entry e = *tapir_jit_index__at(&t->live, pos);
+
+	tapir_jit_index__remove(&t->live, pos);
+	e.until_ns = at_ns;
+	if (e.until_ns > e.from_ns)
+		(void)tapir_jit_table__add_past(t, &e);
+}
+
+bool tapir_jit_table__end(struct tapir_jit_table *t, uint64_t start_va, uint64_t at_ns)
+{
+	struct tapir_jit_entry *e;
+	struct tapir_jit_pos pos;
+
+	if (at_ns > t->newest_ns)
+		t->newest_ns = at_ns;
+	if (tapir_jit_index__floor(&t->live, start_va, UINT64_MAX, &pos)) {
+		e = tapir_jit_index__at(&t->live, pos);
+		if (e->start_va == start_va && e->from_ns < at_ns) {
+			end_live(t, pos, at_ns);
+			return true;
+		}
+	}
+	/* Told late: another begins there already. */
+	if (!at_ns || !tapir_jit_index__floor(&t->past, start_va, at_ns - 1, &pos))
+		return false;
+	e = tapir_jit_index__at(&t->past, pos);
+	if (e->start_va != start_va || e->until_ns <= at_ns)
+		return false;
+	e->until_ns = at_ns;
+	note_change(t, e);
+	return true;
+}
+
+/* ---- adding ----------------------------------------------------------------------------- */
+
+/* What a new name meets. */
+struct meeting {
+	uint64_t start_va, end_va;
+	uint64_t from_ns;
+	uint64_t until_ns; /* when the first that began later takes its addresses; 0: none did */
+	bool is_known;	   /* others held there at that time */
+	bool meets_given;  /* one that began at the same time was given out */
+	bool meets_same;   /* one began at the same time */
+	bool is_too_much;
+	unsigned steps_left;
+};
+
+static void meet(struct tapir_jit_table *t, struct meeting *m, const struct tapir_jit_entry *e)
+{
+	if (e->from_ns > m->from_ns) {
+		if (!m->until_ns || e->from_ns < m->until_ns)
+			m->until_ns = e->from_ns;
+		return;
+	}
+	if (e->from_ns == m->from_ns) {
+		m->meets_same = true;
+		m->meets_given |= tapir_jit_table__text(t, e)->flags & TAPIR_JIT_GIVEN_OUT;
+	}
+	if (e->until_ns > m->from_ns && (!m->from_ns || e->from_ns == m->from_ns))
+		m->is_known = true;
+}
+
+static void meet_all(struct tapir_jit_table *t, struct tapir_jit_index *ix, struct meeting *m)
+{
+	struct tapir_jit_over over = tapir_jit_over__in(ix, m->start_va, m->end_va);
+	const struct tapir_jit_entry *e;
+
+	while ((e = tapir_jit_over__next(&over, m->steps_left)))
+		meet(t, m, e);
+	m->is_too_much |= over.gave_up;
+	m->steps_left -= over.step_cnt;
+}
+
+/* Ends what holds at from_ns. Removing moves places: each is looked for again. */
+static void take_addresses(struct tapir_jit_table *t, const struct meeting *m)
+{
+	uint64_t below_va = m->end_va;
+	struct tapir_jit_pos pos;
+	struct tapir_jit_over over;
+	struct tapir_jit_entry *e;
+
+	while (below_va && tapir_jit_index__floor(&t->live, below_va - 1, UINT64_MAX, &pos)) {
+		e = tapir_jit_index__at(&t->live, pos);
+		if (tapir_jit_entry__end_va(e) <= m->start_va)
+			break;
+		below_va = e->start_va;
+		if (e->from_ns <= m->from_ns)
+			end_live(t, pos, m->from_ns);
+	}
+	if (m->from_ns >= t->past_until_ns)
+		return;
+	over = tapir_jit_over__in(&t->past, m->start_va, m->end_va);
+	while ((e = tapir_jit_over__next(&over, ADD_STEPS + MAX_CREDIT))) {
+		if (e->from_ns < m->from_ns && e->until_ns > m->from_ns) {
+			e->until_ns = m->from_ns;
+			note_change(t, e);
+		}
+	}
+}
+
+static bool is_known(struct tapir_jit_table *t, const struct tapir_jit_name *n, size_t len)
+{
+	const struct tapir_jit_entry *e;
+	const struct tapir_jit_text *text;
+	struct tapir_jit_pos pos;
+
+	if (!tapir_jit_index__floor(&t->live, n->start_va, UINT64_MAX, &pos))
+		return false;
+	e = tapir_jit_index__at(&t->live, pos);
+	if (e->start_va != n->start_va || e->size != n->size)
+		return false;
+	text = tapir_jit_table__text(t, e);
+	return text->len == len && (!len || !memcmp(text->bytes, n->name, len));
+}
+
+/* 1: it may be put in, as m says; 0: it tells nothing. */
+static int look_around(struct tapir_jit_table *t, struct meeting *m)
+{
+	unsigned allowed = m->steps_left = ADD_STEPS + t->credit, used;
+
+	meet_all(t, &t->live, m);
+	if (m->from_ns < t->past_until_ns)
+		meet_all(t, &t->past, m);
+	used = allowed - m->steps_left;
+	if (used > ADD_STEPS)
+		t->credit -= used - ADD_STEPS;
+	if (m->is_too_much)
+		return -ENOSPC;
+	/* A picture of the start, of what is known already: the times know better. */
+	if (m->is_known || (m->meets_same && m->until_ns))
+		return 0;
+	/* The older one was seen to hold: it did, for a moment. */
+	if (m->meets_given)
+		m->from_ns++;
+	return !m->until_ns || m->until_ns > m->from_ns;
+}
+
+static int put(struct tapir_jit_table *t, const struct tapir_jit_name *n, size_t len,
+	       const struct meeting *m)
+{
+	struct tapir_jit_entry e = {
+		.start_va = n->start_va,
+		.size = (uint32_t)n->size,
+		.from_ns = m->from_ns,
+		.until_ns = m->until_ns,
+		.text = tapir_jit_arena__add(&t->arena, n->name, len),
+	};
+
+	if (e.text == TAPIR_JIT_NO_TEXT)
+		return -ENOMEM;
+	tapir_jit_table__text(t, &e)->source = (uint8_t)n->source;
+	if (!(e.until_ns ? tapir_jit_table__add_past(t, &e)
+			 : tapir_jit_index__insert(&t->live, &e)))
+		return -ENOMEM;
+	t->is_watch_due = true;
+	return 1;
+}
+
+static int add(struct tapir_jit_table *t, const struct tapir_jit_name *n)
+{
+	size_t len =
+		n->name_len < TAPIR_JIT_MAX_NAME_BYTES ? n->name_len : TAPIR_JIT_MAX_NAME_BYTES;
+	struct meeting m = {
+		.start_va = n->start_va, .end_va = n->start_va + n->size, .from_ns = n->from_ns};
+	int err;
+
+	if (!n->size || n->size > TAPIR_JIT_MAX_CODE_BYTES || m.end_va < n->start_va)
+		return -EINVAL;
+	if (n->from_ns > t->newest_ns)
+		t->newest_ns = n->from_ns;
+	if (is_known(t, n, len))
+		return 0;
+	if (!make_room(t))
+		return -ENOSPC;
+	err = look_around(t, &m);
+	if (err <= 0)
+		return err;
+	take_addresses(t, &m);
+	if (t->credit < MAX_CREDIT)
+		t->credit += ADD_CREDIT;
+	return put(t, n, len, &m);
+}
+
+int tapir_jit_table__add(struct tapir_jit_table *t, const struct tapir_jit_name *n)
+{
+	int err = add(t, n);
+
+	t->refused += err < 0;
+	return err;
+}
+
+int tapir_jit_table__move(struct tapir_jit_table *t, uint64_t from_va, uint64_t to_va,
+			  uint64_t size, uint64_t at_ns)
+{
+	char name[TAPIR_JIT_MAX_NAME_BYTES];
+	const struct tapir_jit_text *text;
+	struct tapir_jit_entry e;
+	struct tapir_jit_pos pos;
+
+	if (!tapir_jit_index__floor(&t->live, from_va, UINT64_MAX, &pos))
+		return -ENOENT;
+	e = *tapir_jit_index__at(&t->live, pos);
+	if (e.start_va != from_va)
+		return -ENOENT;
+	text = tapir_jit_table__text(t, &e);
+	memcpy(name, text->bytes, text->len); /* adding may move it */
+	if (at_ns < e.from_ns)
+		at_ns = e.from_ns;
+	end_live(t, pos, at_ns);
+	return tapir_jit_table__add(t, &(struct tapir_jit_name){.start_va = to_va,
+								.size = size ? size : e.size,
+								.from_ns = at_ns,
+								.name = name,
+								.name_len = text->len,
+								.source = text->source});
+}

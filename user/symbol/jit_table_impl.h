@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* jit_table_impl.h - a table's inside, for jit_table.c (add, end) and jit_lookup.c (find, tell). */
+#ifndef TAPIR_USER_JIT_TABLE_IMPL_H
+#define TAPIR_USER_JIT_TABLE_IMPL_H
+
+#include "base/vec.h"
+#include "symbol/jit_arena.h"
+#include "symbol/jit_index.h"
+#include "symbol/jit_table.h"
+
+enum { TAPIR_JIT_GIVEN_OUT = 1, TAPIR_JIT_IS_QUEUED = 2 }; /* flags of a text */
+
+struct tapir_jit_key {
+	uint64_t start_va, from_ns;
+};
+
+/* A name that was given out and ended: who takes its addresses is told, too. */
+struct tapir_jit_watch {
+	uint64_t start_va, end_va, until_ns;
+};
+
+struct tapir_jit_table {
+	struct tapir_jit_index live, past;
+	struct tapir_jit_arena arena;
+	uint64_t newest_ns;
+	uint64_t past_until_ns; /* no name in past holds at this time or later */
+	uint64_t refused;
+	unsigned credit;
+	size_t accounted_bytes;
+	uint64_t next_forget_ns;
+	struct tapir_vec(struct tapir_jit_key) changed; /* in past */
+	size_t changed_head;
+	struct tapir_vec(struct tapir_jit_watch) watched;
+	size_t watch_idx;
+	bool is_watch_due; /* something was added since all were looked at */
+};
+
+static inline struct tapir_jit_text *tapir_jit_table__text(const struct tapir_jit_table *t,
+							   const struct tapir_jit_entry *e)
+{
+	return tapir_jit_arena__at(&t->arena, e->text);
+}
+
+/* Does it fit without forgetting anything? */
+bool tapir_jit_table__has_room(struct tapir_jit_table *t);
+/* Takes an entry with an end. False: out of memory. */
+bool tapir_jit_table__add_past(struct tapir_jit_table *t, const struct tapir_jit_entry *e);
+
+#endif
