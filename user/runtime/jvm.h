@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * jvm.h - is a process a HotSpot JVM, and which.
+ *
+ * It is one when it maps a file called libjvm.so for execution that exports HotSpot's table
+ * of its own layouts (gHotSpotVMStructs: every JDK since 5, also stripped; OpenJ9's libjvm.so
+ * has none). The file is opened as it is mapped (attach/proc.h), so nothing is asked of the
+ * process and nothing is sent to it. Not for a hot path: it reads 2 MB of symbols.
+ */
+#ifndef TAPIR_USER_JVM_H
+#define TAPIR_USER_JVM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tapir_jvm_info {
+	char path[256];	      /* of its libjvm.so, as it sees it; cut if longer */
+	char version[64];     /* "17.0.15+6-Debian-1deb12u1"; "": not found */
+	uint64_t perfdata_va; /* where hsperfdata is mapped; 0: it is not */
+	uint64_t perfdata_bytes;
+};
+
+/* A path whose last component is libjvm.so (" (deleted)" may follow). No proof, but cheap. */
+bool tapir_jvm__is_libjvm_path(const char *path, size_t len);
+
+/*
+ * 1: a HotSpot JVM, and out is filled; 0: none. -errno with a line: the process is gone or
+ * not ours to look at. Threads: any. Needs CAP_SYS_PTRACE for processes of other users.
+ */
+int tapir_jvm__inspect(uint32_t tgid, struct tapir_jvm_info *out);
+
+/* The same as a question; adds no line. */
+bool tapir_jvm__is_one(uint32_t tgid);
+
+#endif
