@@ -12,6 +12,7 @@
 #include <math.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -469,6 +470,25 @@ static void link_stays_below_the_root_it_is_opened_in(void **state)
 	assert_int_equal(tapir_file__open_in_root(root, "/link", O_RDONLY | O_CLOEXEC), -ENOENT);
 }
 
+/* ---- clock ------------------------------------------------------------------------------------ */
+
+static void utc_text_is_the_calendar_s(void **state)
+{
+	const uint64_t last = UINT64_MAX / TAPIR_NS_PER_SEC; /* the year 2554 */
+	char text[TAPIR_UTC_TEXT_BYTES], expected[TAPIR_UTC_TEXT_BYTES];
+
+	(void)state;
+	for (uint64_t sec = 0; sec < last; sec += 86399 * 3 + sec % 7) {
+		time_t when = (time_t)sec;
+		struct tm tm;
+
+		assert_non_null(gmtime_r(&when, &tm));
+		strftime(expected, sizeof(expected), "%Y-%m-%dT%H:%M:%S", &tm);
+		tapir_clock__utc_text(sec * TAPIR_NS_PER_SEC + 999999999, text);
+		assert_string_equal(text, expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -491,6 +511,7 @@ int main(void)
 		cmocka_unit_test(diag_keeps_the_first_lines_and_travels),
 		cmocka_unit_test(files_are_read_up_to_their_bound),
 		cmocka_unit_test(fifo_never_blocks_a_read),
+		cmocka_unit_test(utc_text_is_the_calendar_s),
 		cmocka_unit_test(link_stays_below_the_root_it_is_opened_in),
 	};
 

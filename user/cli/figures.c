@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/figures.h"
 
-#include <time.h>
-
 #include "base/clock.h"
 
 void tapir_figure__add_count(struct tapir_str *out, uint64_t value)
@@ -35,10 +33,9 @@ void tapir_figure__add_duration(struct tapir_str *out, uint64_t ns)
 
 void tapir_figure__add_utc(struct tapir_str *out, uint64_t utc_ns)
 {
-	time_t when = (time_t)(utc_ns / TAPIR_NS_PER_SEC);
-	char text[32];
-	struct tm tm;
+	char text[TAPIR_UTC_TEXT_BYTES];
 
-	if (gmtime_r(&when, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
-		tapir_str__adds(out, text);
+	tapir_clock__utc_text(utc_ns, text);
+	tapir_str__adds(out, text);
+	tapir_str__addc(out, 'Z');
 }

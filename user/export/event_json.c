@@ -4,7 +4,6 @@
  * rendered when its probe was first seen; the rarer types go through the JSON writer.
  */
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -58,7 +57,7 @@ void tapir_event_json__prepare(struct tapir_line_probe *probe)
 /* ---- what every line begins with ---------------------------------------------------------------
  */
 
-/* The date changes once a second: strftime is for then. */
+/* The date changes once a second. */
 static void add_utc(struct tapir_event_lines *l, struct tapir_str *out, uint64_t time_ns)
 {
 	uint64_t utc_ns = tapir_catalog__utc_ns(l->catalog, time_ns);
@@ -69,16 +68,12 @@ static void add_utc(struct tapir_event_lines *l, struct tapir_str *out, uint64_t
 		return;
 	}
 	if (sec != l->utc_sec) {
-		time_t when = (time_t)sec;
-		struct tm tm;
-
-		if (!gmtime_r(&when, &tm) ||
-		    !strftime(l->utc_text, sizeof(l->utc_text), "%Y-%m-%dT%H:%M:%S.", &tm))
-			l->utc_text[0] = '\0';
+		tapir_clock__utc_text(utc_ns, l->utc_text);
 		l->utc_sec = sec;
 	}
 	tapir_str__addc(out, '"');
 	tapir_str__adds(out, l->utc_text);
+	tapir_str__addc(out, '.');
 	tapir_line__add_digits(out, utc_ns % TAPIR_NS_PER_SEC, 9);
 	ADD(out, "Z\"");
 }

@@ -3,6 +3,7 @@
 #ifndef TAPIR_USER_EVENT_LINES_IMPL_H
 #define TAPIR_USER_EVENT_LINES_IMPL_H
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "decode/fields.h"
 #include "export/event_lines.h"
@@ -28,7 +29,7 @@ struct tapir_event_lines {
 	struct tapir_value *values; /* of the event at hand */
 	unsigned value_cap;
 	uint64_t utc_sec; /* what utc_text says */
-	char utc_text[24];
+	char utc_text[TAPIR_UTC_TEXT_BYTES];
 };
 
 /* NULL: the probe is not described, or out of memory. */
