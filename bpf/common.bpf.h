@@ -80,14 +80,6 @@ struct {
 	__type(value, struct tapir_losses);
 } losses __weak SEC(".maps");
 
-/* Stacks that were sent: id -> epoch. Eviction only means that one is sent again. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, __u64);
-	__type(value, __u64);
-} seen_stacks __weak SEC(".maps");
-
 /* ---- small common pieces ---------------------------------------------------------------- */
 
 /* The key of every map with one element; and, of losses, that no probe had. */
@@ -159,6 +151,10 @@ static __always_inline void tapir_fill_thread(struct tapir_rec_thread *rec,
 
 /* ---- whose hits are recorded ------------------------------------------------------------ */
 
+struct comm {
+	char text[TAPIR_COMM_BYTES];
+};
+
 static __noinline int comm_is_wanted(const struct tapir_filter *f, struct task_struct *leader)
 {
 	char comm[TAPIR_COMM_BYTES] = {};
@@ -173,12 +169,12 @@ static __noinline int comm_is_wanted(const struct tapir_filter *f, struct task_s
 	return 0;
 }
 
-static __noinline int cgroup_is_wanted(const struct tapir_filter *f)
+static __noinline int cgroup_is_wanted(const struct tapir_filter *f, struct task_struct *task)
 {
 	for (__u32 i = 0; i < TAPIR_FILTER_MAX_CGROUPS; i++) {
 		if (i >= f->cgroup_cnt)
 			break;
-		if (bpf_get_current_ancestor_cgroup_id(f->cgroup_levels[i]) == f->cgroup_ids[i])
+		if (tapir_task__cgroup_id(task, f->cgroup_levels[i]) == f->cgroup_ids[i])
 			return 1;
 	}
 	return 0;
@@ -189,7 +185,7 @@ static __always_inline int tapir_is_listed(__u32 tgid)
 	return bpf_map_lookup_elem(&tgids, &tgid) != NULL;
 }
 
-/* Does any rule name the current process? */
+/* Does any rule name this process? It need not be the current one. */
 static __noinline int tapir_is_wanted(struct task_struct *task, __u32 tgid)
 {
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
@@ -202,7 +198,7 @@ static __noinline int tapir_is_wanted(struct task_struct *task, __u32 tgid)
 		return 1;
 	if (f->comm_cnt && comm_is_wanted(f, BPF_CORE_READ(task, group_leader)))
 		return 1;
-	return f->cgroup_cnt && cgroup_is_wanted(f);
+	return f->cgroup_cnt && cgroup_is_wanted(f, task);
 }
 
 #endif /* TAPIR_BPF_COMMON_BPF_H */

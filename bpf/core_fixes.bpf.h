@@ -40,4 +40,38 @@ static __always_inline __u32 tapir_task__ns_pid(struct task_struct *task)
 	return upid.nr;
 }
 
+/*
+ * The id of a task's ancestor cgroup at a level of the v2 hierarchy, 0 below its own; of any
+ * task, where bpf_get_current_ancestor_cgroup_id knows the current one.
+ */
+static __always_inline __u64 tapir_task__cgroup_id(struct task_struct *task, __u32 level)
+{
+	struct cgroup *own = task->cgroups->dfl_cgrp, *ancestor = NULL;
+
+	if (level > (__u32)own->level)
+		return 0;
+	bpf_core_read(&ancestor, sizeof(ancestor), &own->ancestors[level]);
+	return BPF_CORE_READ(ancestor, kn, id);
+}
+
+/*
+ * Did the current thread come into the kernel by an interrupt, not by a system call? Then what
+ * the kernel does now is not its doing. An interrupt within a system call, or one of a kernel
+ * thread, is not told: the preemption counter, which knows, is out of reach where the kernel was
+ * built without CONFIG_KALLSYMS_ALL.
+ */
+static __always_inline int tapir_task__is_interrupted(struct task_struct *task)
+{
+	const struct pt_regs *regs;
+
+	if (!task->mm)
+		return 0;
+	regs = (const struct pt_regs *)bpf_task_pt_regs(task);
+#if defined(__TARGET_ARCH_x86)
+	return (long)regs->orig_ax < 0; /* idtentry_body: "no syscall to restart" */
+#elif defined(__TARGET_ARCH_arm64)
+	return regs->syscallno < 0;
+#endif
+}
+
 #endif

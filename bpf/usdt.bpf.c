@@ -10,6 +10,7 @@
  * fault_mask and never passes as empty.
  */
 #include "bpf/common.bpf.h"
+#include "bpf/sent.bpf.h"
 #include "bpf/user_stack.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -252,26 +253,12 @@ static __noinline int capture_all_later_bytes(struct scratch *s, const struct ta
 static __noinline int send_stack(struct scratch *s, struct tapir_live *now)
 {
 	struct tapir_rec_event *ev = event_of(s);
-	struct tapir_rec_stack *rec = &s->stack.rec;
-	__u64 *sent, *epoch = &s->temp;
-	__u32 size = sizeof(*rec) + 8 * (rec->frame_cnt & 127);
 
-	*epoch = now->epoch;
-	sent = bpf_map_lookup_elem(&seen_stacks, &rec->stack_id);
-	if (sent && *sent == *epoch)
+	if (!tapir_send_stack(now, &s->sender, &s->stack.rec, &ev->h))
 		return 0;
-	rec->h.type = TAPIR_REC_STACK;
-	rec->h.size = size;
-	rec->h.cpu = ev->h.cpu;
-	rec->h.time_ns = ev->h.time_ns;
-	if (tapir_send(now, &s->sender, rec, size)) {
-		ev->flags |= TAPIR_EVENT_STACK_LOST;
-		tapir_lose(&ev->probe_id, TAPIR_LOSS_STACK_RING_FULL);
-		return -1;
-	}
-	if (bpf_map_update_elem(&seen_stacks, &rec->stack_id, epoch, BPF_ANY))
-		tapir_lose(&ev->probe_id, TAPIR_LOSS_SEEN_MAP_FULL);
-	return 0;
+	ev->flags |= TAPIR_EVENT_STACK_LOST;
+	tapir_lose(&ev->probe_id, TAPIR_LOSS_STACK_RING_FULL);
+	return -1;
 }
 
 /* The id of the current stack, whose frames are in the file or on their way. */

@@ -255,17 +255,33 @@ struct tapir_rec_sample {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_sample) == 48, "tapir_rec_sample");
 
+/* Why the thread that goes out goes: the kernel's state bits (out_state) that say it. */
+#define TAPIR_STATE_SLEEPING	    0x0001u
+#define TAPIR_STATE_UNINTERRUPTIBLE 0x0002u /* waits for a device or a lock in the kernel */
+#define TAPIR_STATE_STOPPED	    0x0004u
+#define TAPIR_STATE_TRACED	    0x0008u
+#define TAPIR_STATE_PARKED	    0x0040u
+#define TAPIR_STATE_DEAD	    0x0080u
+
+#define TAPIR_SWITCH_PREEMPTED	    (1u << 0) /* it did not ask to go: out_state is 0 */
+#define TAPIR_SWITCH_WOKEN_BY_IRQ   (1u << 1) /* a timer or device woke who comes in */
+#define TAPIR_SWITCH_STACK_LOST	    (1u << 2) /* a stack of out_* could not be sent */
+
+/*
+ * One record when the thread that goes out or the one that comes in is of a traced process. A
+ * side that is not has tgid and tid 0 (and out_state, stacks, wake-up 0 with it).
+ */
 struct tapir_rec_switch {
 	struct tapir_rec h;
-	uint32_t out_tgid; /* 0: not a traced process */
+	uint32_t out_tgid;
 	uint32_t out_tid;
 	uint32_t in_tgid;
 	uint32_t in_tid;
 	uint64_t out_stack_id;
 	uint64_t out_kstack_id;
-	uint64_t in_wake_ns;   /* when the thread that comes in was woken, 0 unknown */
-	uint32_t in_waker_tid; /* 0 unknown */
-	uint16_t out_state;    /* the kernel's task state bits; 0: preempted, still runnable */
+	uint64_t in_wake_ns;   /* when who comes in was woken; 0 it was not, or unknown */
+	uint32_t in_waker_tid; /* the thread, of any process, that ran then; 0 unknown */
+	uint16_t out_state;    /* the kernel's task state bits; 0: still runnable */
 	uint16_t flags;
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_switch) == 64, "tapir_rec_switch");
@@ -383,7 +399,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 /*
  * Every way to lose something has a name and is counted where it happens.
  * EVENT: the whole event is missing. PART: the event is there, a part of it is not.
- * SAMPLE: a CPU sample is missing.
+ * SAMPLE: a CPU sample is missing. SWITCH: a context switch is missing.
  * INFO: nothing is missing that was asked for. The kinds decide what adds up:
  * captured + the sum of EVENT causes = fired.
  */
@@ -408,12 +424,19 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 	X(NAME_QUEUE_FULL, PART, "too many new addresses at once: some are unnamed")               \
 	X(FILTERED, INFO, "hits of processes that were not asked for")                             \
 	X(SAMPLE_RING_FULL, SAMPLE, "no space in the ring buffer for a CPU sample")                \
-	X(SAMPLE_STACK_LOST, PART, "no space in the ring buffer for a CPU sample's stack")
+	X(SAMPLE_STACK_LOST, PART, "no space in the ring buffer for a CPU sample's stack")         \
+	X(SAMPLE_RING_BUSY, SAMPLE, "the ring buffer was locked when a CPU sample interrupted")    \
+	X(SAMPLE_SKIPPED, SAMPLE, "the kernel skipped the sampler: another program was running")   \
+	X(SWITCH_RING_FULL, SWITCH, "no space in the ring buffer for a context switch")            \
+	X(SWITCH_SKIPPED, SWITCH, "the kernel skipped the switch program: it was running")         \
+	X(SWITCH_STACK_LOST, PART, "no space in the ring buffer for a context switch's stack")     \
+	X(WAKE_LOST, PART, "no space to remember who woke a thread")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1
 #define TAPIR_LOSS_KIND_INFO   2
 #define TAPIR_LOSS_KIND_SAMPLE 3
+#define TAPIR_LOSS_KIND_SWITCH 4
 
 enum tapir_loss_cause {
 #define TAPIR_X(name, kind, text) TAPIR_LOSS_##name,

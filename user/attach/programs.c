@@ -75,6 +75,9 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	bpf_map__set_max_entries(p->skel->maps.sites, opts->site_cap + 1);
 	bpf_map__set_max_entries(p->skel->maps.losses, opts->site_cap + 1);
 	bpf_program__set_autoload(p->skel->progs.tapir_sample, opts->with_samples);
+	bpf_program__set_autoload(p->skel->progs.tapir_switch, opts->with_switches);
+	bpf_program__set_autoload(p->skel->progs.tapir_waking, opts->with_switches);
+	bpf_program__set_autoload(p->skel->progs.tapir_wake_new, opts->with_switches);
 	if (opts->use_multi)
 		bpf_program__set_expected_attach_type(p->skel->progs.tapir_usdt,
 						      TAPIR_TRACE_UPROBE_MULTI);
@@ -263,13 +266,29 @@ void tapir_programs__free(struct tapir_programs *p)
 	free(p);
 }
 
+struct attachment {
+	struct bpf_program *prog;
+	struct bpf_link **link;
+	bool wanted;
+};
+
+static int attach(const struct attachment *all, size_t cnt, const char *what)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		if (!all[i].wanted)
+			continue;
+		*all[i].link = bpf_program__attach(all[i].prog);
+		if (!*all[i].link)
+			return tapir_diag__fail(-errno, "Cannot watch %s: program=%s, err=-%s",
+						what, bpf_program__name(all[i].prog),
+						tapir_errno__name(errno));
+	}
+	return 0;
+}
+
 int tapir_programs__attach_process(struct tapir_programs *p, bool hold)
 {
-	struct {
-		struct bpf_program *prog;
-		struct bpf_link **link;
-		bool wanted;
-	} all[] = {
+	const struct attachment all[] = {
 		{p->skel->progs.tapir_fork, &p->skel->links.tapir_fork, true},
 		{p->skel->progs.tapir_rename, &p->skel->links.tapir_rename, true},
 		{p->skel->progs.tapir_exec, &p->skel->links.tapir_exec, true},
@@ -277,16 +296,19 @@ int tapir_programs__attach_process(struct tapir_programs *p, bool hold)
 		{p->skel->progs.tapir_sys_exit, &p->skel->links.tapir_sys_exit, hold},
 	};
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (!all[i].wanted)
-			continue;
-		*all[i].link = bpf_program__attach(all[i].prog);
-		if (!*all[i].link)
-			return tapir_diag__fail(
-				-errno, "Cannot watch processes: program=%s, err=-%s",
-				bpf_program__name(all[i].prog), tapir_errno__name(errno));
-	}
-	return 0;
+	return attach(all, sizeof(all) / sizeof(all[0]), "processes");
+}
+
+/* Wake-ups first: the first switch may already say who woke. */
+int tapir_programs__attach_switches(struct tapir_programs *p)
+{
+	const struct attachment all[] = {
+		{p->skel->progs.tapir_waking, &p->skel->links.tapir_waking, true},
+		{p->skel->progs.tapir_wake_new, &p->skel->links.tapir_wake_new, true},
+		{p->skel->progs.tapir_switch, &p->skel->links.tapir_switch, true},
+	};
+
+	return attach(all, sizeof(all) / sizeof(all[0]), "context switches");
 }
 
 /* ---- switches and maps ------------------------------------------------------------------ */
@@ -354,7 +376,15 @@ const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t 
 	return p->losses[probe_id].cnt;
 }
 
-uint64_t tapir_programs__recursion_misses(const struct tapir_programs *p)
+static enum tapir_loss_cause miss_cause(const struct tapir_programs *p,
+					const struct bpf_program *prog)
+{
+	return prog == p->skel->progs.tapir_sample   ? TAPIR_LOSS_SAMPLE_SKIPPED
+	       : prog == p->skel->progs.tapir_switch ? TAPIR_LOSS_SWITCH_SKIPPED
+						     : TAPIR_LOSS_RECURSION;
+}
+
+uint64_t tapir_programs__misses(const struct tapir_programs *p, enum tapir_loss_cause cause)
 {
 	struct bpf_program *prog;
 	uint64_t misses = 0;
@@ -364,7 +394,8 @@ uint64_t tapir_programs__recursion_misses(const struct tapir_programs *p)
 		struct bpf_prog_info info = {};
 		uint32_t len = sizeof(info);
 
-		if (!bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+		if (miss_cause(p, prog) == cause &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
 			misses += info.recursion_misses;
 	}
 	return misses;

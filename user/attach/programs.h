@@ -20,15 +20,19 @@ struct tapir_programs;
 struct tapir_programs_opts {
 	size_t sz; /* of this struct */
 	struct tapir_filter filter;
-	uint32_t site_cap; /* sites this session can ever have, 1 … 65,535 */
-	size_t ring_bytes; /* each ring's size to begin with: a power of two >= 4096 */
-	bool use_multi;	   /* programs will be attached by uprobe_multi links */
-	bool with_samples; /* load the sampler, too */
+	uint32_t site_cap;  /* sites this session can ever have, 1 … 65,535 */
+	size_t ring_bytes;  /* each ring's size to begin with: a power of two >= 4096 */
+	bool use_multi;	    /* programs will be attached by uprobe_multi links */
+	bool with_samples;  /* load the sampler, too */
+	bool with_switches; /* load what sees context switches, too */
 };
 
 /* Loads everything; nothing is attached or enabled yet. *out is yours. */
 int tapir_programs__load(const struct tapir_programs_opts *opts, struct tapir_programs **out);
 void tapir_programs__free(struct tapir_programs *p); /* detaches what is attached */
+
+/* Context switches and wake-ups; with_switches only. */
+int tapir_programs__attach_switches(struct tapir_programs *p);
 
 /* Fork, exec, exit of processes; with hold also the brake for new files (see control.h). */
 int tapir_programs__attach_process(struct tapir_programs *p, bool hold);
@@ -51,8 +55,13 @@ int tapir_programs__set_known_file(struct tapir_programs *p, uint64_t inode, uin
 /* Counts of one probe (0: of no probe) by cause: borrowed, live. Any thread. */
 const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t probe_id);
 
-/* How often the kernel skipped a program because another one was running, all programs. */
-uint64_t tapir_programs__recursion_misses(const struct tapir_programs *p);
+/*
+ * How often the kernel skipped a program because another one was running, by what that loses:
+ * RECURSION, SAMPLE_SKIPPED or SWITCH_SKIPPED. No kernel up to 6.18 counts it for a sampler
+ * (bpf_overflow_handler looks at bpf_prog_active and leaves): there it is 0, which happens while
+ * a kprobe or perf tracepoint program, or a bpf() call that updates a map, runs on that CPU.
+ */
+uint64_t tapir_programs__misses(const struct tapir_programs *p, enum tapir_loss_cause cause);
 
 /* Rings: borrowed fds. */
 unsigned tapir_programs__ring_cnt(const struct tapir_programs *p);

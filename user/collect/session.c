@@ -24,7 +24,7 @@ struct tapir_session {
 	int err; /* of the sink, the first one */
 	uint64_t malformed_cnt, refused_cnt;
 	struct tapir_diag *diag; /* the lines that belong to err */
-	atomic_uint_least64_t event_cnt, sample_cnt, lost_cnt, file_bytes;
+	atomic_uint_least64_t event_cnt, sample_cnt, switch_cnt, lost_cnt, file_bytes;
 	atomic_int shared_err;
 };
 
@@ -83,6 +83,26 @@ static void handle_sample(struct tapir_session *s, const struct tapir_rec *rec)
 	put(s, rec);
 }
 
+/* Who comes in needs a name as well: its own switch out may be in another segment. */
+static void handle_switch(struct tapir_session *s, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_switch *sw = (const void *)rec;
+	struct tapir_use out = {
+		.tgid = sw->out_tgid,
+		.tid = sw->out_tid,
+		.time_ns = rec->time_ns,
+		.stack_id = sw->out_stack_id,
+		.kstack_id = sw->out_kstack_id,
+	};
+	struct tapir_use in = {.tgid = sw->in_tgid, .tid = sw->in_tid, .time_ns = rec->time_ns};
+
+	if (out.tid)
+		note_error(s, tapir_catalog__use(s->catalog, &out));
+	if (in.tid)
+		note_error(s, tapir_catalog__use(s->catalog, &in));
+	put(s, rec);
+}
+
 /* -ENOSPC is the catalog's own memory bound, unless the writer lost something: a full disk. */
 static void describe(struct tapir_session *s, const struct tapir_rec *rec)
 {
@@ -102,6 +122,8 @@ static void handle_record(struct tapir_session *s, const struct tapir_rec *rec)
 		handle_event(s, rec);
 	else if (rec->type == TAPIR_REC_SAMPLE)
 		handle_sample(s, rec);
+	else if (rec->type == TAPIR_REC_SWITCH)
+		handle_switch(s, rec);
 	else if (tapir_rec_type__describes(rec->type))
 		describe(s, rec);
 	else
@@ -112,7 +134,7 @@ static void handle_record(struct tapir_session *s, const struct tapir_rec *rec)
 static void handle_block(struct tapir_session *s, const struct tapir_block *block)
 {
 	size_t at = 0;
-	uint64_t event_cnt = 0, sample_cnt = 0;
+	uint64_t event_cnt = 0, sample_cnt = 0, switch_cnt = 0;
 
 	while (at < block->used_bytes) {
 		const struct tapir_rec *rec = (const void *)((const char *)block->data + at);
@@ -123,11 +145,13 @@ static void handle_block(struct tapir_session *s, const struct tapir_block *bloc
 		}
 		event_cnt += rec->type == TAPIR_REC_EVENT;
 		sample_cnt += rec->type == TAPIR_REC_SAMPLE;
+		switch_cnt += rec->type == TAPIR_REC_SWITCH;
 		handle_record(s, rec);
 		at += rec->size;
 	}
 	atomic_fetch_add(&s->event_cnt, event_cnt);
 	atomic_fetch_add(&s->sample_cnt, sample_cnt);
+	atomic_fetch_add(&s->switch_cnt, switch_cnt);
 }
 
 static void handle_notes(struct tapir_session *s, struct tapir_note *note)
@@ -150,7 +174,7 @@ static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 {
 	struct tapir_session *s = ctx;
 
-	if (tapir_loss__kind(loss->cause) == TAPIR_LOSS_KIND_EVENT)
+	if (tapir_loss__is_whole(loss->cause))
 		atomic_fetch_add(&s->lost_cnt, loss->count);
 	put(s, &loss->h);
 }
@@ -267,6 +291,7 @@ void tapir_session__stats(const struct tapir_session *s, struct tapir_session_st
 	*out = (struct tapir_session_stats){
 		.event_cnt = atomic_load(&s->event_cnt),
 		.sample_cnt = atomic_load(&s->sample_cnt),
+		.switch_cnt = atomic_load(&s->switch_cnt),
 		.lost_cnt = atomic_load(&s->lost_cnt),
 		.file_bytes = atomic_load(&s->file_bytes),
 		.err = atomic_load(&s->shared_err),

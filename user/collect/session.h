@@ -36,7 +36,8 @@ struct tapir_session_opts {
 struct tapir_session_stats {
 	uint64_t event_cnt;
 	uint64_t sample_cnt;
-	uint64_t lost_cnt; /* events, all causes */
+	uint64_t switch_cnt;
+	uint64_t lost_cnt; /* of all three, all causes */
 	uint64_t file_bytes;
 	int err; /* of the sink: the session goes on draining and counts */
 };

@@ -252,20 +252,34 @@ static void add_sample(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	end_line(&j);
 }
 
-/* pid, tid and comm are the thread's that leaves the CPU. */
+static void add_known(struct tapir_json *j, const char *key, uint64_t value)
+{
+	if (value)
+		tapir_json__u64(j, key, value);
+	else
+		tapir_json__null(j, key);
+}
+
+/* pid, tid and comm are the thread's that leaves the CPU; null: it is nobody of ours. */
 static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		       struct tapir_str *out)
 {
 	const struct tapir_rec_switch *s = (const struct tapir_rec_switch *)rec;
 	struct tapir_json j = begin_line(l, rec, out);
 
-	add_who(l, out, s->out_tgid, s->out_tid, rec->time_ns);
-	tapir_json__u64(&j, "state", s->out_state);
-	tapir_json__u64(&j, "in_pid", s->in_tgid);
-	tapir_json__u64(&j, "in_tid", s->in_tid);
+	add_known(&j, "pid", s->out_tgid);
+	add_known(&j, "tid", s->out_tid);
+	add_text(&j, "comm", tapir_line__comm(l, s->out_tgid, s->out_tid, rec->time_ns));
+	tapir_json__str(&j, "state", s->out_tid ? tapir_switch__state_name(s) : NULL);
+	tapir_json__u64(&j, "state_bits", s->out_state);
+	add_known(&j, "in_pid", s->in_tgid);
+	add_known(&j, "in_tid", s->in_tid);
 	add_text(&j, "in_comm", tapir_line__comm(l, s->in_tgid, s->in_tid, rec->time_ns));
-	tapir_json__u64(&j, "in_wake_ns", s->in_wake_ns);
-	tapir_json__u64(&j, "in_waker_tid", s->in_waker_tid);
+	add_known(&j, "in_wake_ns", s->in_wake_ns);
+	add_known(&j, "in_waker_tid", s->in_waker_tid);
+	tapir_json__bool(&j, "in_woken_by_irq", s->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
+	if (s->flags & TAPIR_SWITCH_STACK_LOST)
+		tapir_json__str(&j, "stack_mark", "lost");
 	add_stack(l, &j, "stack", s->out_tgid, rec->time_ns, s->out_stack_id);
 	add_stack(l, &j, "kernel_stack", s->out_tgid, rec->time_ns, s->out_kstack_id);
 	end_line(&j);
@@ -336,7 +350,8 @@ static void add_loss(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	static const char *const kinds[] = {[TAPIR_LOSS_KIND_EVENT] = "event",
 					    [TAPIR_LOSS_KIND_PART] = "part",
 					    [TAPIR_LOSS_KIND_INFO] = "info",
-					    [TAPIR_LOSS_KIND_SAMPLE] = "sample"};
+					    [TAPIR_LOSS_KIND_SAMPLE] = "sample",
+					    [TAPIR_LOSS_KIND_SWITCH] = "switch"};
 	const struct tapir_rec_loss *loss = (const struct tapir_rec_loss *)rec;
 	const struct tapir_line_probe *probe =
 		loss->probe_id ? tapir_line__probe(l, loss->probe_id) : NULL;

@@ -198,6 +198,20 @@ static void add_sample(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_stack(l, out, s->tgid, rec->time_ns, s->stack_id);
 }
 
+/* "woken 12.3 us before by 4711" */
+static void add_wake(const struct tapir_rec_switch *s, struct tapir_str *out)
+{
+	if (!s->in_wake_ns)
+		return;
+	tapir_str__addf(out, ", woken %.1f us before",
+			(double)(int64_t)(s->h.time_ns - s->in_wake_ns) / 1e3);
+	if (s->flags & TAPIR_SWITCH_WOKEN_BY_IRQ)
+		tapir_str__adds(out, " by an interrupt");
+	else if (s->in_waker_tid)
+		tapir_str__addf(out, " by %u", s->in_waker_tid);
+}
+
+/* The line is of who goes out, or where that is nobody of ours, of who comes in. */
 static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		       struct tapir_str *out)
 {
@@ -205,13 +219,20 @@ static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	struct tapir_sv comm = tapir_line__comm(l, s->in_tgid, s->in_tid, rec->time_ns);
 
 	add_time(l, out, rec->time_ns);
-	add_who(l, out, s->out_tgid, s->out_tid, rec->time_ns);
-	tapir_str__addf(out, "switch state=0x%x to ", s->out_state);
-	if (comm.len)
-		add_sv(out, comm);
-	else
-		tapir_str__addc(out, '?');
-	tapir_str__addf(out, " %u/%u\n", s->in_tgid, s->in_tid);
+	if (s->out_tid) {
+		add_who(l, out, s->out_tgid, s->out_tid, rec->time_ns);
+		tapir_str__addf(out, "switch out, %s", tapir_switch__state_name(s));
+	} else {
+		add_who(l, out, s->in_tgid, s->in_tid, rec->time_ns);
+		tapir_str__adds(out, "switch in");
+	}
+	if (s->out_tid && s->in_tid) {
+		tapir_str__adds(out, "; in: ");
+		add_sv(out, comm.len ? comm : tapir_sv__of("?"));
+		tapir_str__addf(out, " %u/%u", s->in_tgid, s->in_tid);
+	}
+	add_wake(s, out);
+	tapir_str__addc(out, '\n');
 	add_stack(l, out, s->out_tgid, rec->time_ns, s->out_kstack_id);
 	add_stack(l, out, s->out_tgid, rec->time_ns, s->out_stack_id);
 }
@@ -272,7 +293,11 @@ static void add_loss(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_time(l, out, rec->time_ns);
 	tapir_str__adds(out, kind == TAPIR_LOSS_KIND_PART ? "*** INCOMPLETE " : "*** LOST ");
 	tapir_str__addu(out, loss->count);
-	tapir_str__adds(out, loss->count == 1 ? " event" : " events");
+	tapir_str__adds(out, kind == TAPIR_LOSS_KIND_SAMPLE   ? " CPU sample"
+			     : kind == TAPIR_LOSS_KIND_SWITCH ? " context switch"
+							      : " event");
+	if (loss->count != 1)
+		tapir_str__adds(out, kind == TAPIR_LOSS_KIND_SWITCH ? "es" : "s");
 	if (probe) {
 		tapir_str__adds(out, " of ");
 		add_sv(out, probe->view.provider);

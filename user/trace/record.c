@@ -287,6 +287,28 @@ const char *tapir_rec_type__name(unsigned type)
 	return type < TAPIR_REC_TYPE_CNT ? names[type] : "unknown";
 }
 
+const char *tapir_switch__state_name(const struct tapir_rec_switch *rec)
+{
+	static const struct {
+		unsigned bit;
+		const char *name;
+	} states[] = {
+		{TAPIR_STATE_DEAD, "dead"},
+		{TAPIR_STATE_STOPPED, "stopped"},
+		{TAPIR_STATE_TRACED, "traced"},
+		{TAPIR_STATE_UNINTERRUPTIBLE, "uninterruptible"},
+		{TAPIR_STATE_SLEEPING, "sleeping"},
+		{TAPIR_STATE_PARKED, "parked"},
+	};
+
+	if (rec->flags & TAPIR_SWITCH_PREEMPTED)
+		return "preempted";
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (rec->out_state & states[i].bit)
+			return states[i].name;
+	return rec->out_state ? "waiting" : "runnable";
+}
+
 struct loss_entry {
 	const char *upper; /* as the enum spells it */
 	const char *text;
@@ -317,6 +339,14 @@ const char *tapir_loss__name(unsigned cause)
 const char *tapir_loss__text(unsigned cause)
 {
 	return cause < TAPIR_LOSS_CAUSE_CNT ? losses[cause].text : "unknown";
+}
+
+bool tapir_loss__is_whole(unsigned cause)
+{
+	int kind = tapir_loss__kind(cause);
+
+	return kind == TAPIR_LOSS_KIND_EVENT || kind == TAPIR_LOSS_KIND_SAMPLE ||
+	       kind == TAPIR_LOSS_KIND_SWITCH;
 }
 
 int tapir_loss__kind(unsigned cause)

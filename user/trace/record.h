@@ -141,6 +141,12 @@ const char *tapir_loss__name(unsigned cause);	 /* "ring_full" */
 const char *tapir_loss__text(unsigned cause);	 /* "no space in the ring buffer" */
 int tapir_loss__kind(unsigned cause);		 /* TAPIR_LOSS_KIND_*; -1 unknown */
 
+/* Is a whole event, sample or switch missing, not only a part of one? */
+bool tapir_loss__is_whole(unsigned cause);
+
+/* Why a thread left the CPU: "sleeping", "uninterruptible", "preempted", "runnable", ... */
+const char *tapir_switch__state_name(const struct tapir_rec_switch *rec);
+
 /* Any reason but ATTACH_FAILED is said as ATTACH_LATE is. */
 const char *tapir_gap__name(unsigned reason); /* "attach_late" */
 const char *tapir_gap__text(unsigned reason); /* "probes were attached late to", a path follows */

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * sched.bpf.c - context switches of our processes: who leaves a CPU, why and from where (SWITCH
+ * with the stacks of the thread that goes out), who comes in, since when it could have run, and
+ * which thread woke it.
+ *
+ * Every switch and wake-up of the machine passes here: what is not ours must be known by a few
+ * loads. The programs run with interrupts off (the run queue is locked), one of each at a time
+ * on a CPU, and never sleep; the outgoing thread is still the current one.
+ */
+#include "bpf/common.bpf.h"
+#include "bpf/cpu_stack.bpf.h"
+
+/* ---- is it ours? ------------------------------------------------------------------------ */
+
+/*
+ * What the rules over names and cgroups said of a process, so that they are not asked at every
+ * switch: a process and its verdict in one word, good for a few jiffies. Two processes that
+ * share a place push each other out.
+ */
+#define VERDICTS      8192 /* a power of two */
+#define VERDICT_BITS  24   /* a tgid (at most 2^22) and the verdict */
+#define VERDICT_TICKS 8	   /* 8 to 80 ms: so late a process may be that changed its name */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, VERDICTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} verdicts SEC(".maps");
+
+static __noinline int ask_rules(struct task_struct *task, __u32 tgid)
+{
+	__u64 ticks = bpf_jiffies64(), fresh;
+	__u32 idx = tgid & (VERDICTS - 1);
+	__u64 *known = bpf_map_lookup_elem(&verdicts, &idx), is;
+
+	if (!known)
+		return 0;
+	is = *known;
+	if ((is & ((1u << VERDICT_BITS) - 1)) >> 1 == tgid &&
+	    ticks - (is >> VERDICT_BITS) < VERDICT_TICKS)
+		return is & 1;
+	fresh = tapir_is_wanted(task, tgid) != 0;
+	*known = ticks << VERDICT_BITS | (__u64)tgid << 1 | fresh;
+	return fresh;
+}
+
+static __always_inline int is_ours(const struct tapir_filter *f, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+
+	if (!tgid || tgid == f->self_tgid) /* 0: the CPU idles */
+		return 0;
+	if (f->use_tgids && tapir_is_listed(tgid))
+		return 1;
+	if (f->comm_cnt || f->cgroup_cnt)
+		return ask_rules(task, tgid);
+	return !f->use_tgids;
+}
+
+/* ---- who woke whom ---------------------------------------------------------------------- */
+
+struct wake {
+	__u64 time_ns; /* 0: not since it last ran */
+	__u32 waker_tid;
+	__u32 by_irq;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u32);
+	__type(value, struct wake);
+} wakes SEC(".maps");
+
+static __noinline int remember_wake(struct task_struct *woken)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	struct wake wake = {.time_ns = bpf_ktime_get_ns()}, *known;
+	__u32 tid = woken->pid;
+
+	if (waker->pid == tid)
+		return 0; /* on its way to sleep: it goes on */
+	wake.by_irq = tapir_task__is_interrupted(waker);
+	wake.waker_tid = wake.by_irq ? 0 : waker->pid;
+	known = bpf_map_lookup_elem(&wakes, &tid);
+	if (known)
+		*known = wake;
+	else if (bpf_map_update_elem(&wakes, &tid, &wake, BPF_ANY))
+		tapir_lose(&zero_key, TAPIR_LOSS_WAKE_LOST);
+	return 0;
+}
+
+static __always_inline int wake(struct task_struct *woken)
+{
+	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
+	struct tapir_live *now = tapir_live();
+
+	return f && now && now->enabled && is_ours(f, woken) ? remember_wake(woken) : 0;
+}
+
+/* In the context of who wakes; sched_wakeup may come later, on another CPU. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(tapir_waking, struct task_struct *woken)
+{
+	return wake(woken);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(tapir_wake_new, struct task_struct *woken)
+{
+	return wake(woken);
+}
+
+/* ---- a switch --------------------------------------------------------------------------- */
+
+struct switch_scratch {
+	struct tapir_rec_switch rec;
+	struct cpu_stacks stacks;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct switch_scratch);
+} switch_scratches SEC(".maps");
+
+/* The innermost kernel frames: this program and bpf_trace_run4. Seen on 6.1, 6.12 and 6.18. */
+#define OWN_FRAMES 2
+
+static __noinline int announce(struct switch_scratch *s, struct task_struct *task)
+{
+	struct tapir_live *now = tapir_live();
+
+	if (now && tapir_announce(now, &s->stacks.sender, &s->stacks.thread, task, &s->rec.h))
+		tapir_lose(&zero_key, TAPIR_LOSS_THREAD_RING_FULL);
+	return 0;
+}
+
+static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_live *now, void *ctx,
+					struct task_struct *task)
+{
+	long err, kernel_err;
+
+	if (task->mm) {
+		set_user_regs(&s->stacks.user, task);
+		s->rec.out_stack_id = take_user_stack(&s->stacks, now, &s->rec.h, &err);
+	} else {
+		err = 0;
+	}
+	s->rec.out_kstack_id =
+		take_kernel_stack(&s->stacks, now, ctx, OWN_FRAMES, &s->rec.h, &kernel_err);
+	if (!err && !kernel_err)
+		return;
+	s->rec.flags |= TAPIR_SWITCH_STACK_LOST;
+	tapir_lose(&zero_key, TAPIR_LOSS_SWITCH_STACK_LOST);
+}
+
+/* Who is still runnable was not asleep: an older wake-up says nothing of the next time. */
+static __always_inline void forget_wake(__u32 tid)
+{
+	struct wake *wake = bpf_map_lookup_elem(&wakes, &tid);
+
+	if (wake)
+		wake->time_ns = 0;
+}
+
+static __always_inline void fill_in(struct tapir_rec_switch *rec, struct task_struct *task)
+{
+	__u32 tid = task->pid;
+	struct wake *wake = bpf_map_lookup_elem(&wakes, &tid);
+
+	rec->in_tgid = task->tgid;
+	rec->in_tid = tid;
+	if (!wake || !wake->time_ns)
+		return;
+	rec->in_wake_ns = wake->time_ns;
+	rec->in_waker_tid = wake->waker_tid;
+	if (wake->by_irq)
+		rec->flags |= TAPIR_SWITCH_WOKEN_BY_IRQ;
+	wake->time_ns = 0;
+}
+
+static __always_inline void fill_out(struct tapir_rec_switch *rec, struct task_struct *task,
+				     bool preempt, __u32 state)
+{
+	rec->out_tgid = task->tgid;
+	rec->out_tid = task->pid;
+	if (preempt) /* whatever it was about to do: it runs on as soon as it may */
+		rec->flags |= TAPIR_SWITCH_PREEMPTED;
+	else
+		rec->out_state = state;
+	if (!rec->out_state)
+		forget_wake(rec->out_tid);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(tapir_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
+	struct tapir_live *now = tapir_live();
+	struct switch_scratch *s;
+	int out, in;
+
+	if (!f || !now || !now->enabled)
+		return 0;
+	out = is_ours(f, prev);
+	in = is_ours(f, next);
+	if (!out && !in)
+		return 0;
+	s = bpf_map_lookup_elem(&switch_scratches, &zero_key);
+	if (!s)
+		return 0;
+	__builtin_memset(&s->rec, 0, sizeof(s->rec));
+	s->rec.h.type = TAPIR_REC_SWITCH;
+	s->rec.h.cpu = bpf_get_smp_processor_id();
+	s->rec.h.size = sizeof(s->rec);
+	s->rec.h.time_ns = bpf_ktime_get_ns();
+	if (out) {
+		fill_out(&s->rec, prev, preempt, prev_state);
+		announce(s, prev);
+		take_stacks(s, now, ctx, prev);
+	}
+	if (in) {
+		fill_in(&s->rec, next);
+		announce(s, next);
+	}
+	if (tapir_send(now, &s->stacks.sender, &s->rec, sizeof(s->rec)))
+		tapir_lose(&zero_key, TAPIR_LOSS_SWITCH_RING_FULL);
+	return 0;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * sent.bpf.h - what need be sent once an epoch: the frames of a stack, who a thread is.
+ *
+ * What was sent is remembered by a mark, a hash of it and the epoch, in one of two places of an
+ * array. That takes no lock, so a sampler in an NMI may do it too; it costs two loads instead of
+ * a hash table's 50 ns. Two marks that want the same place push each other out: then one thing
+ * is sent again, nothing is lost.
+ */
+#ifndef TAPIR_BPF_SENT_BPF_H
+#define TAPIR_BPF_SENT_BPF_H
+
+#include "bpf/common.bpf.h"
+
+#define STACK_MARKS  65536 /* powers of two */
+#define THREAD_MARKS 32768
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, STACK_MARKS);
+	__type(key, __u32);
+	__type(value, __u64);
+} sent_stacks __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, THREAD_MARKS);
+	__type(key, __u32);
+	__type(value, __u64);
+} sent_threads __weak SEC(".maps");
+
+static __always_inline __u64 *mark_place(void *marks, __u32 idx)
+{
+	return bpf_map_lookup_elem(marks, &idx);
+}
+
+static __always_inline int has_mark(void *marks, __u32 mask, __u64 mark)
+{
+	const __u64 *first = mark_place(marks, mark & mask);
+	const __u64 *second = mark_place(marks, (mark >> 32) & mask);
+
+	return (first && *first == mark) || (second && *second == mark);
+}
+
+/* By chance in one place or the other: two that met in one will part. */
+static __always_inline void set_mark(void *marks, __u32 mask, __u64 mark)
+{
+	__u32 idx = bpf_get_prandom_u32() & 1 ? mark : mark >> 32;
+	__u64 *place = mark_place(marks, idx & mask);
+
+	if (place)
+		*place = mark;
+}
+
+/*
+ * Sends the frames behind rec, which is filled but for its header, if this epoch has not had
+ * them; cpu and time are those of `of`, which refers to them. Negative: there was no space.
+ */
+static __always_inline long tapir_send_stack(struct tapir_live *now, struct sender *sender,
+					     struct tapir_rec_stack *rec,
+					     const struct tapir_rec *of)
+{
+	__u64 mark = tapir_walk__hash(rec->stack_id, now->epoch);
+	__u32 size = sizeof(*rec) + 8 * (rec->frame_cnt & 127);
+	long err;
+
+	if (has_mark(&sent_stacks, STACK_MARKS - 1, mark))
+		return 0;
+	rec->h.type = TAPIR_REC_STACK;
+	rec->h.cpu = of->cpu;
+	rec->h.time_ns = of->time_ns;
+	rec->h.size = size;
+	err = tapir_send(now, sender, rec, size);
+	if (!err)
+		set_mark(&sent_stacks, STACK_MARKS - 1, mark);
+	return err;
+}
+
+/*
+ * Says who a thread is, if this epoch has not had it: one that has the id of one that ended is
+ * another. (A new name is sent when it is given: tapir_rename.) rec: a place to build the record
+ * in. Negative: there was no space.
+ */
+static __always_inline long tapir_announce(struct tapir_live *now, struct sender *sender,
+					   struct tapir_rec_thread *rec, struct task_struct *task,
+					   const struct tapir_rec *of)
+{
+	__u64 mark = tapir_walk__hash(tapir_walk__hash(task->pid, task->start_time), now->epoch);
+	long err;
+
+	if (has_mark(&sent_threads, THREAD_MARKS - 1, mark))
+		return 0;
+	tapir_fill_thread(rec, task, of->cpu, of->time_ns);
+	err = tapir_send(now, sender, rec, sizeof(*rec));
+	if (!err)
+		set_mark(&sent_threads, THREAD_MARKS - 1, mark);
+	return err;
+}
+
+#endif /* TAPIR_BPF_SENT_BPF_H */
