@@ -150,8 +150,8 @@ class Tapir(Tracer):
         return None if os.path.exists(self.context.tapir) else f"not built: {self.context.tapir}"
 
     def command(self, target):
-        return [self.context.tapir, "record", "-f", "bench:event", "-p", str(target.pid),
-                *self.options, "-o", self.output]
+        return [self.context.tapir, "record", "-f", "--no-samples", "--no-sched", "bench:event",
+                "-p", str(target.pid), *self.options, "-o", self.output]
 
     def counts(self, log):
         report = json.loads(self.run([self.context.tapir, "report", self.output, "--json"]))

@@ -2,10 +2,13 @@
 """What other tools are given is what the file holds."""
 import re
 
+from harness import EVENTS_ONLY
+
 
 def record(t, *options):
     file = t.path("trace.tapir")
-    t.tapir("record", "depth:hit", "--stack", "-f", "-o", file, *options, "--", t.target_path("depth"), 3, 40)
+    t.tapir("record", "depth:hit", "--stack", *EVENTS_ONLY, "-f", "-o", file, *options, "--",
+            t.target_path("depth"), 3, 40)
     return file
 
 

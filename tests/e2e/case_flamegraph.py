@@ -4,13 +4,14 @@ import re
 import xml.etree.ElementTree as xml
 
 from browser import open_browser
+from harness import EVENTS_ONLY
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def record(t, *options):
     file = t.path("trace.tapir")
-    t.tapir("record", "depth:hit", "-f", "-o", file, *options, "--", t.target_path("depth"), 10, 50)
+    t.tapir("record", "depth:hit", *EVENTS_ONLY, "-f", "-o", file, *options, "--", t.target_path("depth"), 10, 50)
     return file
 
 

@@ -15,6 +15,9 @@ import threading
 import time
 
 
+EVENTS_ONLY = ("--no-samples", "--no-sched")  # else record also samples and takes switches
+
+
 class Skip(Exception):
     """The case cannot run here; the message says why."""
 
@@ -179,10 +182,11 @@ class Case:
         return self.start(self.tapir_path, *args)
 
     def record(self, specs, command, *options, timeout=60):
-        """Records a target from its first instruction. Returns (witness lines, events)."""
+        """Records a target's events, and nothing else, from its first instruction. Returns
+        (witness lines, events)."""
         file = self.path("trace.tapir")
         name, *args = command
-        result = self.tapir("record", *specs, *options, "-f", "-o", file, "--", self.target_path(name),
+        result = self.tapir("record", *specs, *EVENTS_ONLY, *options, "-f", "-o", file, "--", self.target_path(name),
                             *args, timeout=timeout)
         return result.json_lines(), self.events(file)
 

@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sampler.h - the clock of each CPU that asks, so many times a second, what runs there.
+ * sampler.h - the clock of each CPU, or another counter, that asks so many times a second what
+ * runs there.
  *
- * perf's cpu-clock: needs no hardware counter. Needs CAP_PERFMON and CAP_BPF. One thread.
+ * Needs CAP_PERFMON and CAP_BPF. One thread.
  */
 #ifndef TAPIR_USER_SAMPLER_H
 #define TAPIR_USER_SAMPLER_H
 
-#include <stdint.h>
+#include "attach/sample_events.h"
 
 struct tapir_sampler;
 
 #define TAPIR_SAMPLER_MAX_HZ 20000
 
+/* What the kernel allows now; it lowers that itself when sampling takes too long. */
+unsigned tapir_sampler__max_hz(void);
+
 /*
  * Runs the program prog_fd (borrowed) hz times a second, 1 ... TAPIR_SAMPLER_MAX_HZ, on every
- * CPU that is online now. -EINVAL with a line: more than the kernel's perf_event_max_sample_rate.
+ * CPU that is online now; where the event counts something, the kernel adapts the period to come
+ * near that. With a line: -EINVAL more than the kernel's perf_event_max_sample_rate, -EOPNOTSUPP
+ * the machine does not have the event, -EPERM.
  */
-int tapir_sampler__start(int prog_fd, unsigned hz, struct tapir_sampler **out);
+int tapir_sampler__start(int prog_fd, const struct tapir_sample_event *event, unsigned hz,
+			 struct tapir_sampler **out);
 void tapir_sampler__stop(struct tapir_sampler *sampler);
 
 #endif

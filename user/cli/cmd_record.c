@@ -5,14 +5,21 @@
 #include <unistd.h>
 
 #include "attach/sampler.h"
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/recorder.h"
+
+#define DEFAULT_HZ 999 /* not in step with what happens every millisecond */
+#define ALL_HZ	   99
 
 struct args {
 	struct tapir_target_args target;
 	struct tapir_capture_args capture;
 	const char *output;
 	uint64_t sample_hz;
+	const char *sample_event;
+	bool no_samples;
+	bool sched, no_sched;
 	uint64_t max_size;
 	uint64_t buffer_mb;
 	bool no_compress;
@@ -23,8 +30,14 @@ struct args {
 static const struct tapir_option options[] = {
 	TAPIR_STRING("output", 'o', "FILE", "write to FILE; '-' is standard output", struct args,
 		     output),
-	TAPIR_U64("frequency", 'F', "HZ", "also sample what each CPU runs, HZ times a second",
-		  struct args, sample_hz, 1, TAPIR_SAMPLER_MAX_HZ),
+	TAPIR_U64("frequency", 'F', "HZ", "CPU samples a second (999; with -a 99)", struct args,
+		  sample_hz, 1, TAPIR_SAMPLER_MAX_HZ),
+	TAPIR_STRING("event", 'e', "EVENT",
+		     "sample at this, not at the CPU's clock: cycles, page-faults, ...",
+		     struct args, sample_event),
+	TAPIR_FLAG("no-samples", 0, "take no CPU samples", struct args, no_samples),
+	TAPIR_FLAG("sched", 0, "context switches with -a, too", struct args, sched),
+	TAPIR_FLAG("no-sched", 0, "take no context switches", struct args, no_sched),
 	TAPIR_FLAG("force", 'f',
 		   "replace FILE; any number of probes on a kernel without uprobe_multi",
 		   struct args, force),
@@ -50,11 +63,13 @@ static const struct tapir_positional positionals[] = {
 	{}};
 
 static const struct tapir_example examples[] = {
-	{"record -p 4711", "the default profile of the runtime in process 4711, until Ctrl-C"},
+	{"record -p 4711",
+	 "what process 4711 does and waits for, and its runtime's events, until Ctrl-C"},
 	{"record 'hotspot:gc__*' -p 4711 --duration 30", "30 seconds of a JVM's collections"},
 	{"record 'postgresql:query__*' --comm postgres --stack -o slow.tapir",
 	 "every backend's queries, with stacks; new backends, too"},
-	{"record -F 99 -p 4711 -d 10", "where process 4711 spends its CPU time, user and kernel"},
+	{"record -a -d 10", "where the machine spends its CPU time, 99 samples a second and CPU"},
+	{"record -p 4711 --no-samples --no-sched", "events only"},
 	{"record -- java -jar app.jar", "a program from its first instruction on"},
 	{}};
 
@@ -87,6 +102,50 @@ static void set_owner(struct tapir_writer_opts *file)
 	file->gid = (gid_t)gid;
 }
 
+/* The kernel lowers what it allows when its own sampling took too long. */
+static unsigned default_hz(bool all)
+{
+	unsigned wanted = all ? ALL_HZ : DEFAULT_HZ, max = tapir_sampler__max_hz();
+
+	if (max >= wanted)
+		return wanted;
+	tapir_info("%u CPU samples a second: the kernel allows no more now "
+		   "(/proc/sys/kernel/perf_event_max_sample_rate)",
+		   max);
+	return max;
+}
+
+static int choose_samples(const struct tapir_cli *cli, const struct args *args,
+			  struct tapir_sampling *out)
+{
+	bool is_asked = args->sample_hz || args->sample_event;
+
+	if (args->no_samples && is_asked)
+		return tapir_cli__usage(cli, "--no-samples, and -F or -e: one or the other");
+	if (args->no_samples)
+		return 0;
+	out->event = tapir_sample_event__find(args->sample_event ? args->sample_event
+								 : tapir_sample_events[0].name);
+	if (!out->event)
+		return tapir_cli__usage(cli,
+					"-e %s: there is no such event; cpu-clock, task-clock, "
+					"page-faults, context-switches, cycles, instructions, "
+					"cache-misses, branch-misses are some",
+					args->sample_event);
+	out->is_a_default = !is_asked;
+	out->hz = args->sample_hz ? (unsigned)args->sample_hz : default_hz(args->target.all);
+	return 0;
+}
+
+static int choose_cpu_data(const struct tapir_cli *cli, const struct args *args,
+			   struct tapir_recording_opts *out)
+{
+	if (args->sched && args->no_sched)
+		return tapir_cli__usage(cli, "--sched and --no-sched: one or the other");
+	out->with_switches = args->sched || (!args->no_sched && !args->target.all);
+	return choose_samples(cli, args, &out->sampling);
+}
+
 static int record(struct tapir_recorder *r, const struct args *args)
 {
 	char name[64];
@@ -107,11 +166,10 @@ static int record(struct tapir_recorder *r, const struct args *args)
 	set_owner(&file);
 	r->opts.file = &file;
 	r->opts.force = args->force;
-	r->opts.sample_hz = (unsigned)args->sample_hz;
 	r->opts.max_ring_bytes = args->buffer_mb << 20;
 	r->opts.rules.children = args->children;
 	err = tapir_recorder__run(r, &result);
-	if (!err || result.stats.event_cnt)
+	if (!err || result.stats.event_cnt + result.stats.sample_cnt + result.stats.switch_cnt)
 		tapir_recorder__say_result(r, &result, file.path);
 	return err;
 }
@@ -123,6 +181,8 @@ static int run(struct tapir_cli *cli)
 	int err = tapir_recorder__init(&r, cli, &args->target, &args->capture);
 
 	if (!err)
+		err = choose_cpu_data(cli, args, &r.opts);
+	if (!err)
 		err = record(&r, args);
 	tapir_recorder__fini(&r);
 	return err;
@@ -130,10 +190,12 @@ static int run(struct tapir_cli *cli)
 
 const struct tapir_command tapir_cmd_record = {
 	.name = "record",
-	.summary = "record events with payloads and stacks into a file",
+	.summary = "record events, CPU samples and context switches into a file",
 	.synopsis = "[SPEC...] [-p PID | --comm GLOB | --cgroup PATH | -a] [-o FILE] [-- CMD ARGS]",
-	.text = "Puts probes on, writes what they see into one portable file, and takes them off "
-		"at\n"
+	.text = "Puts probes on, samples the CPUs (999 times a second; 99 with -a) and watches "
+		"context\n"
+		"switches (not with -a), writes all of it into one portable file, and takes the "
+		"probes off at\n"
 		"the end: after --duration, on Ctrl-C, or when the traced processes are gone. The "
 		"file\n"
 		"is readable up to its last second even when tapir is killed. The processes are "

@@ -103,8 +103,11 @@ static void on_ready(void *ctx, size_t attached_cnt, uint64_t took_ns)
 	if (attached_cnt)
 		tapir_info("%zu probes on in %.0f ms; Ctrl-C stops", attached_cnt,
 			   (double)took_ns / 1e6);
-	else if (r->opts.sample_hz)
-		tapir_info("sampling each CPU %u times a second; Ctrl-C stops", r->opts.sample_hz);
+	else if (r->opts.sampling.hz)
+		tapir_info("sampling each CPU %u times a second; Ctrl-C stops",
+			   r->opts.sampling.hz);
+	else if (r->opts.with_switches)
+		tapir_info("watching context switches; Ctrl-C stops");
 	else if (r->opts.program)
 		tapir_info("%s is held until its probes are on; Ctrl-C stops", r->opts.program[0]);
 	else
@@ -216,9 +219,13 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 
 	tapir_figure__add_count(&line, result->stats.event_cnt);
 	tapir_str__adds(&line, " events, ");
-	if (r->opts.sample_hz) {
+	if (r->opts.sampling.hz) {
 		tapir_figure__add_count(&line, result->stats.sample_cnt);
 		tapir_str__adds(&line, " samples, ");
+	}
+	if (r->opts.with_switches) {
+		tapir_figure__add_count(&line, result->stats.switch_cnt);
+		tapir_str__adds(&line, " switches, ");
 	}
 	tapir_figure__add_count(&line, result->stats.lost_cnt);
 	tapir_str__adds(&line, " lost");
@@ -233,6 +240,7 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 	tapir_str__fini(&line);
 	if (r->opts.program)
 		say_program(result);
-	if ((result->site_cnt || r->opts.sample_hz) && path && strcmp(path, "-"))
+	if ((result->site_cnt || r->opts.sampling.hz || r->opts.with_switches) && path &&
+	    strcmp(path, "-"))
 		tapir_info("next: tapir report %s", path);
 }

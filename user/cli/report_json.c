@@ -33,7 +33,10 @@ static void json_events(struct tapir_json *j, const struct tapir_summary *s)
 	tapir_json__u64(j, "lost", tapir_summary__lost(s, TAPIR_LOSS_KIND_SAMPLE));
 	tapir_json__u64(j, "named", s->sample_named_cnt);
 	tapir_json__close(j, '}');
-	tapir_json__u64(j, "switches", s->switch_cnt);
+	tapir_json__open(j, "switches", '{');
+	tapir_json__u64(j, "captured", s->switch_cnt);
+	tapir_json__u64(j, "lost", tapir_summary__lost(s, TAPIR_LOSS_KIND_SWITCH));
+	tapir_json__close(j, '}');
 }
 
 static void json_processes(struct tapir_json *j, const struct tapir_summary *s)

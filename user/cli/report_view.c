@@ -76,10 +76,26 @@ static void write_head(const struct tapir_report_view *v, const struct tapir_pal
 				p->yellow, p->off);
 }
 
+/* " (cpu-clock 999 Hz)" */
+static void add_sampling(const struct tapir_summary *s, struct tapir_str *out)
+{
+	const char *event = tapir_summary__meta(s, "sample_event");
+	const char *hz = tapir_summary__meta(s, "sample_hz");
+
+	if (!event || !hz)
+		return;
+	tapir_str__adds(out, " (");
+	add_printable(out, event);
+	tapir_str__addc(out, ' ');
+	add_printable(out, hz);
+	tapir_str__adds(out, " Hz)");
+}
+
 static void write_totals(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const struct tapir_summary *s = v->summary;
 	size_t process_cnt = firing_processes(s);
+	uint64_t lost = 0;
 
 	tapir_figure__add_count(out, s->event_cnt);
 	tapir_str__addf(out, " event%s of %zu kind%s from %zu process%s, ", plural(s->event_cnt),
@@ -87,9 +103,17 @@ static void write_totals(const struct tapir_report_view *v, struct tapir_str *ou
 			process_cnt == 1 ? "" : "es");
 	if (s->sample_cnt) {
 		tapir_figure__add_count(out, s->sample_cnt);
-		tapir_str__addf(out, " CPU sample%s, ", plural(s->sample_cnt));
+		tapir_str__addf(out, " CPU sample%s", plural(s->sample_cnt));
+		add_sampling(s, out);
+		tapir_str__adds(out, ", ");
 	}
-	tapir_figure__add_count(out, tapir_summary__lost(s, TAPIR_LOSS_KIND_EVENT));
+	if (s->switch_cnt) {
+		tapir_figure__add_count(out, s->switch_cnt);
+		tapir_str__addf(out, " switch%s, ", s->switch_cnt == 1 ? "" : "es");
+	}
+	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++)
+		lost += tapir_loss__is_whole(cause) ? s->lost[cause] : 0;
+	tapir_figure__add_count(out, lost);
 	tapir_str__adds(out, " lost\n");
 }
 
@@ -98,11 +122,13 @@ static void write_losses(const struct tapir_report_view *v, const struct tapir_p
 {
 	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++) {
 		int kind = tapir_loss__kind(cause);
+		bool whole;
 
 		if (!v->summary->lost[cause] || kind == TAPIR_LOSS_KIND_INFO)
 			continue;
-		tapir_str__addf(out, "%s%s%s ", kind == TAPIR_LOSS_KIND_EVENT ? p->red : p->yellow,
-				kind == TAPIR_LOSS_KIND_EVENT ? "lost" : "incomplete", p->off);
+		whole = tapir_loss__is_whole(cause);
+		tapir_str__addf(out, "%s%s%s ", whole ? p->red : p->yellow,
+				whole ? "lost" : "incomplete", p->off);
 		tapir_figure__add_count(out, v->summary->lost[cause]);
 		tapir_str__addf(out, ": %s\n", tapir_loss__text(cause));
 	}

@@ -10,9 +10,19 @@
 #include "base/clock.h"
 #include "trace/recbuf.h"
 
-int tapir_meta__post(struct tapir_queue *queue, const char *command_line)
+int tapir_meta__post_one(struct tapir_queue *queue, const char *key, const char *value)
 {
 	struct tapir_recbuf buf = {};
+	const struct tapir_rec *rec = tapir_recbuf__meta(&buf, tapir_clock__now_ns(),
+							 tapir_sv__of(key), tapir_sv__of(value));
+	int err = rec ? tapir_queue__post(queue, rec, -1) : -ENOMEM;
+
+	tapir_recbuf__fini(&buf);
+	return err;
+}
+
+int tapir_meta__post(struct tapir_queue *queue, const char *command_line)
+{
 	struct utsname uts = {};
 	char cpus[16];
 	int err = 0;
@@ -25,15 +35,8 @@ int tapir_meta__post(struct tapir_queue *queue, const char *command_line)
 		{"command", command_line},
 	};
 
-	for (size_t i = 0; !err && i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		const struct tapir_rec *rec;
-
-		if (!pairs[i][1])
-			continue;
-		rec = tapir_recbuf__meta(&buf, tapir_clock__now_ns(), tapir_sv__of(pairs[i][0]),
-					 tapir_sv__of(pairs[i][1]));
-		err = rec ? tapir_queue__post(queue, rec, -1) : -ENOMEM;
-	}
-	tapir_recbuf__fini(&buf);
+	for (size_t i = 0; !err && i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		if (pairs[i][1])
+			err = tapir_meta__post_one(queue, pairs[i][0], pairs[i][1]);
 	return err;
 }

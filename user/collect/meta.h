@@ -8,4 +8,7 @@
 /* command_line: of this tapir; NULL leaves it out. */
 int tapir_meta__post(struct tapir_queue *queue, const char *command_line);
 
+/* One more: key and value are copied. */
+int tapir_meta__post_one(struct tapir_queue *queue, const char *key, const char *value);
+
 #endif

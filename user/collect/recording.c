@@ -150,18 +150,20 @@ static void post_sideband_loss(struct recording *r)
  */
 static int check_matches(const struct recording *r)
 {
+	bool none = !tapir_images__site_cnt(r->images);
 	size_t seen_cnt;
 
 	tapir_images__seen(r->images, &seen_cnt);
-	if (!tapir_images__site_cnt(r->images) && r->program && !r->opts->sample_hz)
+	if (none && r->opts->specs_are_defaults && tapir_recording__watches_cpus(r))
+		return 0;
+	if (none && r->program)
 		return tapir_no_match__fail(r->opts->specs, r->opts->specs_are_defaults, r->images);
-	if (!tapir_images__site_cnt(r->images) && !r->opts->sample_hz &&
-	    (!seen_cnt || r->opts->specs_are_defaults))
+	if (none && (!seen_cnt || r->opts->specs_are_defaults))
 		tapir_warn("no process had a probe that matches (`tapir list -p PID` shows what is "
 			   "there)");
 	else if (!r->opts->specs_are_defaults)
 		tapir_no_match__warn(r->opts->specs, r->images);
-	if (tapir_images__site_cnt(r->images) && !tapir_images__attached_cnt(r->images))
+	if (!none && !tapir_images__attached_cnt(r->images))
 		return tapir_diag__fail(-EIO, "None of the %zu probes that match was put on",
 					tapir_images__site_cnt(r->images));
 	return 0;

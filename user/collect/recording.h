@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "attach/sample_events.h"
 #include "collect/images.h"
 #include "collect/session.h"
 #include "collect/targets.h"
@@ -26,13 +27,21 @@ struct tapir_recording_progress {
 	bool is_stopping;
 };
 
+/* CPU samples. */
+struct tapir_sampling {
+	const struct tapir_sample_event *event;
+	unsigned hz;	   /* a CPU; 0: none */
+	bool is_a_default; /* nobody asked for them: a warning where there can be none */
+};
+
 struct tapir_recording_opts {
 	size_t sz; /* of this struct; everything else is borrowed for the call */
 	struct tapir_target_rules rules;
 	const struct tapir_spec_list *specs;
 	char *const *program; /* NULL: none is started */
 	bool with_stack;
-	unsigned sample_hz;	 /* CPU samples a second and CPU; 0: none */
+	struct tapir_sampling sampling;
+	bool with_switches;	 /* context switches of the processes */
 	bool force;		 /* any number of sites without uprobe_multi */
 	bool specs_are_defaults; /* nobody named them: that some match nothing is no error */
 	uint64_t duration_ns;	 /* 0: no end */

@@ -34,6 +34,9 @@ struct recording {
 	sigset_t old_mask;
 };
 
+/* Are there samples or switches, which need no probe? */
+bool tapir_recording__watches_cpus(const struct recording *r);
+
 /*
  * Everything up to the moment at which probes are on and the program runs. On failure, what was
  * made is in r all the same, for the caller to stop.

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -97,7 +98,8 @@ static int load_programs(struct recording *r)
 	if (err)
 		return err;
 	r->use_multi = opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
-	opts.with_samples = r->opts->sample_hz;
+	opts.with_samples = r->opts->sampling.hz;
+	opts.with_switches = r->opts->with_switches;
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
 	if (err)
 		return err;
@@ -217,8 +219,13 @@ static int catch_signals(struct recording *r)
 	return r->signal_fd < 0 || r->sink_fd < 0 ? -errno : 0;
 }
 
-/* The kernel is where a sample's kernel stack lies: a mapping of nobody's. */
-static int start_sampling(struct recording *r)
+bool tapir_recording__watches_cpus(const struct recording *r)
+{
+	return r->opts->sampling.hz || r->opts->with_switches;
+}
+
+/* The kernel is where a kernel stack lies: a mapping of nobody's. */
+static int post_kernel(struct recording *r)
 {
 	struct tapir_rec_mapping kernel = {
 		.flags = TAPIR_MAPPING_EXEC,
@@ -230,15 +237,57 @@ static int start_sampling(struct recording *r)
 	const struct tapir_rec *rec;
 	int err;
 
-	if (!r->opts->sample_hz)
-		return 0;
 	tapir_rec__init(&kernel.h, TAPIR_REC_MAPPING, sizeof(kernel), tapir_clock__now_ns());
 	rec = tapir_recbuf__mapping(&buf, &kernel, tapir_sv__of("[kernel]"));
 	err = rec ? tapir_queue__post(r->queue, rec, -1) : -ENOMEM;
 	tapir_recbuf__fini(&buf);
-	return err ? err
-		   : tapir_sampler__start(tapir_programs__sample_fd(r->programs),
-					  r->opts->sample_hz, &r->sampler);
+	return err;
+}
+
+/* The file says what was sampled, not what was meant to be. */
+static int start_sampling(struct recording *r)
+{
+	const struct tapir_sampling *sampling = &r->opts->sampling;
+	int mark = tapir_diag__cnt(), err;
+	char hz[16];
+
+	if (!sampling->hz)
+		return 0;
+	err = tapir_sampler__start(tapir_programs__sample_fd(r->programs), sampling->event,
+				   sampling->hz, &r->sampler);
+	if (err && sampling->is_a_default && tapir_diag__line(mark)) {
+		tapir_warn("recording without CPU samples: %s (--no-samples: no more warning)",
+			   tapir_diag__line(mark));
+		tapir_diag__rewind(mark);
+		return 0;
+	}
+	if (err)
+		return err;
+	snprintf(hz, sizeof(hz), "%u", sampling->hz);
+	err = tapir_meta__post_one(r->queue, "sample_event", sampling->event->name);
+	return err ? err : tapir_meta__post_one(r->queue, "sample_hz", hz);
+}
+
+static int start_switches(struct recording *r)
+{
+	int err;
+
+	if (!r->opts->with_switches)
+		return 0;
+	err = tapir_programs__attach_switches(r->programs);
+	return err ? err : tapir_meta__post_one(r->queue, "switches", "on");
+}
+
+static int start_watching_cpus(struct recording *r)
+{
+	int err;
+
+	if (!tapir_recording__watches_cpus(r))
+		return 0;
+	err = post_kernel(r);
+	if (!err)
+		err = start_sampling(r);
+	return err ? err : start_switches(r);
 }
 
 /* Probes go on in what runs already; then the program may start. */
@@ -253,7 +302,8 @@ static int attach_all(struct recording *r)
 		err = tapir_targets__scan(r->targets);
 	if (err)
 		return err;
-	if (!tapir_images__site_cnt(r->images) && r->rules.pids.cnt && !r->opts->sample_hz)
+	if (!tapir_images__site_cnt(r->images) && r->rules.pids.cnt &&
+	    !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
 		return tapir_no_match__fail(r->opts->specs, r->opts->specs_are_defaults, r->images);
 	if (r->opts->on_ready)
 		r->opts->on_ready(r->opts->ctx, tapir_images__attached_cnt(r->images),
@@ -286,7 +336,7 @@ int tapir_recording__set_up(struct recording *r)
 	if (!err)
 		err = attach_all(r);
 	if (!err)
-		err = start_sampling(r);
+		err = start_watching_cpus(r);
 	if (!err && r->program)
 		err = tapir_command_run__go(r->program);
 	return err;
