@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * jvm_methods.h - the names of compiled Java methods from HotSpot's probes, spelled as the
+ * JVM's perf map spells them, so that a method has one name whichever way it came:
+ *
+ *	class Hot, method b, signature ([Ljava/lang/String;IJ)V
+ *	void Hot.b(java.lang.String[], int, long)
+ *
+ * That is Method::external_name of src/hotspot/share/oops/method.cpp; the probes stand in
+ * code/nmethod.cpp (post_compiled_method_load_event). Checked against JDK 17 and 25.
+ *
+ * What the probes do not say: an unload has a name and no address, while a method may stand at
+ * several. So it ends no range; a range is over when another load takes its place. A load's
+ * range is the method's instructions; the perf map's begins at the same address and has the
+ * stubs behind them too (a few dozen bytes more). Interpreter, adapters and stubs come with
+ * no probe, only with the perf map.
+ *
+ * Pure and thread-safe; payloads may be hostile.
+ */
+#ifndef TAPIR_USER_JVM_METHODS_H
+#define TAPIR_USER_JVM_METHODS_H
+
+#include <stdbool.h>
+
+#include "base/str.h"
+#include "trace/record.h"
+
+/* HotSpot's perf map has no longer names: it cuts a line, with two numbers of 18, at 1,998 bytes.
+ */
+#define TAPIR_JVM_MAX_NAME_BYTES 1960u
+
+enum tapir_jvm_probe { TAPIR_JVM_PROBE_OTHER, TAPIR_JVM_PROBE_LOAD, TAPIR_JVM_PROBE_UNLOAD };
+
+/* What a PROBE record is about, by its names: ask once a probe. */
+enum tapir_jvm_probe tapir_jvm_probe__of(const struct tapir_probe_view *probe);
+
+struct tapir_jvm_method {
+	uint64_t start_va, size; /* 0 for an unload */
+	bool is_exact;		 /* false: a part of the name was cut or could not be read */
+};
+
+/*
+ * Adds the name to *name. The event is one of the probe, which is a LOAD or an UNLOAD.
+ * -EINVAL: it does not hold what these hold, or no class or method could be read, or the
+ * range is empty or runs over; -ENOMEM; *name and *out are as before then.
+ */
+int tapir_jvm_method__of(const struct tapir_probe_view *probe, const struct tapir_event_view *event,
+			 struct tapir_jvm_method *out, struct tapir_str *name);
+
+/*
+ * The name alone, cut at TAPIR_JVM_MAX_NAME_BYTES. false: the signature is malformed, and "Hot.b"
+ * was added. Names are the JVM's internal ones: slashes, and "+0x..." behind a hidden class.
+ */
+bool tapir_jvm_method__add_name(struct tapir_str *out, struct tapir_sv class_name,
+				struct tapir_sv method, struct tapir_sv signature);
+
+#endif
