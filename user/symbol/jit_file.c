@@ -103,13 +103,12 @@ static void look_at_way(const char *text, size_t len, const char *dir, struct wa
 	}
 }
 
-/* May what fd names be read without being held up? 0, or -errno with the type it found. */
-static int check_mount(const char *text, size_t len, int fd, char *fs_type)
+/* The type of the mount that fd is on, as mountinfo has it. */
+static int find_mount(const char *text, size_t len, int fd, char *fs_type)
 {
 	struct statx st;
 	struct mount m;
 
-	strcpy(fs_type, "unknown");
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st))
 		return -errno;
 	if (!(st.stx_mask & STATX_MNT_ID))
@@ -118,21 +117,45 @@ static int check_mount(const char *text, size_t len, int fd, char *fs_type)
 		if (!parse_mount(line, &m) || m.id != st.stx_mnt_id)
 			continue;
 		memcpy(fs_type, m.fs_type, sizeof(m.fs_type));
-		return may_hang(m.fs_type) ? -EREMOTE : 0;
+		return 0;
 	}
-	return -EREMOTE; /* a mount that came just now, or of another namespace */
+	return -ENOENT;
 }
 
+/* tgid 0: our own. */
 static int read_mounts(uint32_t tgid, char **text, size_t *len)
 {
 	char path[48];
 	int err;
 
-	snprintf(path, sizeof(path), "/proc/%u/mountinfo", tgid);
+	if (tgid)
+		snprintf(path, sizeof(path), "/proc/%u/mountinfo", tgid);
+	else
+		snprintf(path, sizeof(path), "/proc/self/mountinfo");
 	err = tapir_file__read(path, MAX_MOUNTINFO_BYTES, text, len);
 	if (!err)
 		cut_lines(*text);
 	return err == -ENOENT || err == -EINVAL ? -ESRCH : err;
+}
+
+/*
+ * May what fd names be read without being held up? 0, or -errno with the type it found. A process
+ * whose root was moved by chroot(2) does not list the mount that its root lies on: we may.
+ */
+static int check_mount(uint32_t tgid, int fd, char *fs_type)
+{
+	int err = -ENOENT;
+
+	strcpy(fs_type, "unknown");
+	for (int i = 0; i < 2 && err; i++) {
+		tapir_autofree char *text = NULL;
+		size_t len;
+
+		err = read_mounts(i ? 0 : tgid, &text, &len);
+		if (!err)
+			err = find_mount(text, len, fd, fs_type);
+	}
+	return err == -ENOENT || (!err && may_hang(fs_type)) ? -EREMOTE : err;
 }
 
 /* ---- whose it is ------------------------------------------------------------------------ */
@@ -192,17 +215,10 @@ static int refuse_mount(int err, const struct tapir_jit_file_opts *opts, const c
 
 int tapir_jit_file__check(int fd, const struct tapir_jit_file_opts *opts)
 {
-	tapir_autofree char *mounts = NULL;
-	char fs_type[32];
-	size_t len;
-	int err;
+	char fs_type[32] = "unknown";
+	int err = opts->tgid ? check_mount(opts->tgid, fd, fs_type) : 0;
 
-	if (opts->tgid && !read_mounts(opts->tgid, &mounts, &len)) {
-		err = check_mount(mounts, len, fd, fs_type);
-		if (err)
-			return refuse_mount(err, opts, fs_type);
-	}
-	return check_stat(fd, opts);
+	return err ? refuse_mount(err, opts, fs_type) : check_stat(fd, opts);
 }
 
 /* ---- opening ---------------------------------------------------------------------------- */
@@ -262,7 +278,7 @@ static int find_dir(const struct tapir_jit_file_opts *opts, const char *dir)
 	fd = open_dir(root_fd, dir, &way);
 	if (fd < 0)
 		return fd == -ENOENT ? fd : refuse(fd, opts, tapir_errno__name(fd));
-	err = check_mount(mounts, len, fd, fs_type);
+	err = check_mount(opts->tgid, fd, fs_type);
 	if (!err)
 		return fd;
 	close(fd);
