@@ -439,6 +439,45 @@ static void magic_links_are_not_followed(void **state)
 	assert_int_equal(tapir_proc__open_mapped((uint32_t)getpid(), &m, NULL), -ELOOP);
 }
 
+/* A process a day ahead of us; it waits for the end of its input. */
+static void clock_offset_is_that_of_the_time_namespace(void **state)
+{
+	static const char command[] = "exec unshare --time --monotonic 86400 --fork --kill-child "
+				      "sh -c 'echo $$; exec cat' 2>/dev/null";
+	int64_t offset_ns = -1;
+	int in[2], out[2];
+	char line[32] = "";
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(tapir_proc__clock_offset((uint32_t)getpid(), &offset_ns), 0);
+	assert_int_equal(offset_ns, 0);
+	assert_int_equal(tapir_proc__clock_offset(UINT32_MAX, &offset_ns), 0); /* gone: as ours */
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		execl("/bin/sh", "sh", "-c", command, NULL);
+		_exit(1);
+	}
+	close(in[0]);
+	close(out[1]);
+	if (read(out[0], line, sizeof(line) - 1) > 0)
+		assert_int_equal(tapir_proc__clock_offset((uint32_t)strtoul(line, NULL, 10),
+							  &offset_ns),
+				 0);
+	close(in[1]);
+	close(out[0]);
+	waitpid(pid, NULL, 0);
+	if (!line[0]) {
+		print_message("skipped: no time namespace can be made here\n");
+		skip();
+	}
+	assert_int_equal(offset_ns, 86400 * 1000000000ll);
+}
+
 #define IN_DIR(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
 
 int main(void)
@@ -453,6 +492,7 @@ int main(void)
 		cmocka_unit_test(kernel_thread_is_known_when_there_is_one),
 		cmocka_unit_test(dead_process_is_said_to_be_none),
 		cmocka_unit_test(thread_is_no_process_and_its_process_is_named),
+		cmocka_unit_test(clock_offset_is_that_of_the_time_namespace),
 		IN_DIR(mapped_file_is_opened),
 		IN_DIR(replaced_file_is_never_mistaken_for_the_mapped_one),
 		IN_DIR(fifo_is_refused_without_waiting),
