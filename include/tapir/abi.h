@@ -191,6 +191,9 @@ struct tapir_field {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_field) == 8, "tapir_field");
 
+/* On for the names of generated code alone: no SPEC asked for its events, the file has none. */
+#define TAPIR_PROBE_FOR_NAMES (1u << 0)
+
 struct tapir_rec_probe {
 	struct tapir_rec h;
 	uint32_t probe_id; /* one per site: sites of one name may have other operands */
@@ -207,8 +210,8 @@ struct tapir_rec_probe {
 	uint16_t event_len;
 	uint16_t file_len;
 	uint8_t build_id_bytes;
-	uint8_t pad0;
-	uint32_t pad1;
+	uint8_t flags;
+	uint32_t pad0;
 	/* field_cnt x struct tapir_field, then provider, event, file, build id (binary),
 	   then the name of each field */
 };

@@ -29,6 +29,7 @@ struct tapir_images {
 	struct tapir_map by_build_id; /* a hash of it -> index in all + 1 */
 	struct tapir_recbuf recbuf;
 	uint32_t next_probe_id;
+	size_t for_names_cnt; /* sites nobody asked for */
 	size_t attached_cnt;
 	struct tapir_vec(const char *) seen;
 	struct tapir_map seen_names;
@@ -146,7 +147,8 @@ static const struct tapir_spec *matching_spec(const struct tapir_images *images,
 }
 
 static int announce(struct tapir_images *images, const struct tapir_image *image,
-		    const struct tapir_usdt_note *note, const struct tapir_plan *plan)
+		    const struct tapir_usdt_note *note, const struct tapir_plan *plan,
+		    bool for_names)
 {
 	struct tapir_rec_probe fixed = {
 		.probe_id = plan->site.probe_id,
@@ -154,6 +156,7 @@ static int announce(struct tapir_images *images, const struct tapir_image *image
 		.semaphore_off = note->semaphore_off,
 		.encoding = TAPIR_ENCODING_SLOTS,
 		.lane = TAPIR_LANE_PROBE,
+		.flags = for_names ? TAPIR_PROBE_FOR_NAMES : 0,
 	};
 	const struct tapir_rec *rec;
 
@@ -181,14 +184,14 @@ static void load_cfi(struct reading *r)
 }
 
 static int add_site(struct reading *r, const struct tapir_usdt_note *note,
-		    const struct tapir_spec *spec)
+		    const struct tapir_spec *spec, bool for_names)
 {
 	struct tapir_images *images = r->images;
 	struct tapir_image *image = r->image;
 	struct tapir_cfi_row row;
 	struct tapir_plan plan;
 	uint64_t site_va;
-	int err = tapir_plan__make(note, spec, images->opts.with_stack, &plan);
+	int err = tapir_plan__make(note, spec, images->opts.with_stack && !for_names, &plan);
 
 	if (err)
 		return err;
@@ -202,7 +205,7 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	plan.site.probe_id = images->next_probe_id;
 	err = tapir_programs__set_site(images->opts.programs, plan.site.probe_id, &plan.site);
 	if (!err)
-		err = announce(images, image, note, &plan);
+		err = announce(images, image, note, &plan, for_names);
 	if (err)
 		return err;
 	image->site_offs[image->site_cnt] = note->site_off;
@@ -210,12 +213,14 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	image->cookies[image->site_cnt] = plan.site.probe_id;
 	image->site_cnt++;
 	images->next_probe_id++;
+	images->for_names_cnt += for_names;
 	return 0;
 }
 
 static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes)
 {
 	struct tapir_image *image = r->image;
+	const struct tapir_spec *name_spec = r->images->opts.name_spec;
 	const struct tapir_usdt_note *note;
 
 	image->site_offs = calloc(notes->cnt, sizeof(uint64_t));
@@ -225,11 +230,15 @@ static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes)
 		return -ENOMEM;
 	tapir_vec_for_each (note, notes) {
 		const struct tapir_spec *spec = matching_spec(r->images, image, note);
+		bool for_names = !spec;
 		int err = 0;
 
 		note_seen(r->images, note);
+		if (for_names && name_spec &&
+		    tapir_spec__matches(name_spec, NULL, note->provider, note->name))
+			spec = name_spec;
 		if (spec)
-			err = add_site(r, note, spec);
+			err = add_site(r, note, spec, for_names);
 		if (err)
 			return err;
 	}
@@ -436,7 +445,7 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 
 size_t tapir_images__site_cnt(const struct tapir_images *images)
 {
-	return images->next_probe_id - 1;
+	return images->next_probe_id - 1 - images->for_names_cnt;
 }
 
 size_t tapir_images__attached_cnt(const struct tapir_images *images)

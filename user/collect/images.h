@@ -39,6 +39,8 @@ struct tapir_images_opts {
 	struct tapir_programs *programs;     /* borrowed until __free, all of these */
 	struct tapir_queue *queue;	     /* takes the PROBE records */
 	const struct tapir_spec_list *specs; /* what was asked for */
+	/* Events that name generated code: on though nobody asked for them; NULL: none. */
+	const struct tapir_spec *name_spec;
 	bool with_stack;
 	bool use_multi;	     /* uprobe_multi links; else perf events */
 	unsigned perf_limit; /* without uprobe_multi: sites at most, 0 any */

@@ -8,13 +8,19 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "collect/code_names.h"
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
 
+#define LATE_NAME_NS   (3 * TAPIR_NS_PER_SEC) /* a runtime has told by then, or never will */
+#define SUCCESSORS_MAX 256
+
 struct tapir_namer {
 	struct tapir_catalog *catalog;
+	struct tapir_code_names *code_names;
 	struct tapir_symbolizer *symbolizer;
 	struct tapir_recbuf recbuf;
+	uint64_t next_poll_ns;
 };
 
 int tapir_namer__new(struct tapir_catalog *catalog, struct tapir_namer **out)
@@ -26,8 +32,10 @@ int tapir_namer__new(struct tapir_catalog *catalog, struct tapir_namer **out)
 		return -ENOMEM;
 	n->catalog = catalog;
 	err = tapir_symbolizer__new(&n->symbolizer);
+	if (!err)
+		err = tapir_code_names__new(catalog, &n->code_names);
 	if (err) {
-		free(n);
+		tapir_namer__free(n);
 		return err;
 	}
 	*out = n;
@@ -39,23 +47,97 @@ void tapir_namer__free(struct tapir_namer *n)
 	if (!n)
 		return;
 	tapir_symbolizer__free(n->symbolizer);
+	tapir_code_names__free(n->code_names);
 	tapir_recbuf__fini(&n->recbuf);
 	free(n);
 }
 
-void tapir_namer__add_file(struct tapir_namer *n, const struct tapir_rec_mapping *mapping, int fd)
+static void add_file(struct tapir_namer *n, const struct tapir_rec_mapping *mapping, int fd)
 {
 	struct tapir_mapping_view view;
 	char path[4096];
 
-	if (!mapping->file_id)
+	if (!mapping->file_id || fd < 0)
 		return;
 	tapir_mapping_view__of(&mapping->h, &view);
 	snprintf(path, sizeof(path), "%.*s", (int)view.path.len, view.path.data);
 	tapir_symbolizer__add_file(n->symbolizer, mapping->file_id, fd, path);
 }
 
-/* Callers are return addresses: the call is the instruction before, maybe of another function. */
+void tapir_namer__on_record(struct tapir_namer *n, const struct tapir_rec *rec, int fd)
+{
+	if (rec->type == TAPIR_REC_PROCESS) {
+		tapir_code_names__on_process(n->code_names, (const void *)rec);
+	} else if (rec->type == TAPIR_REC_PROBE) {
+		tapir_code_names__on_probe(n->code_names, (const void *)rec);
+	} else if (rec->type == TAPIR_REC_MAPPING) {
+		add_file(n, (const void *)rec, fd);
+		tapir_code_names__on_mapping(n->code_names, (const void *)rec, fd);
+	}
+}
+
+bool tapir_namer__on_event(struct tapir_namer *n, const struct tapir_rec_event *rec)
+{
+	return tapir_code_names__on_event(n->code_names, rec);
+}
+
+int tapir_namer__poll(struct tapir_namer *n, uint64_t now_ns)
+{
+	int more;
+
+	if (now_ns < n->next_poll_ns)
+		return 0;
+	n->next_poll_ns = now_ns + TAPIR_NAMER_POLL_NS;
+	more = tapir_code_names__read(n->code_names, now_ns);
+	return more < 0 ? more : 0;
+}
+
+bool tapir_namer__is_for_names(const struct tapir_namer *n, uint32_t probe_id)
+{
+	return tapir_code_names__is_for_names(n->code_names, probe_id);
+}
+
+bool tapir_namer__has_files(const struct tapir_namer *n)
+{
+	return tapir_code_names__has_files(n->code_names);
+}
+
+int tapir_namer__finish(struct tapir_namer *n)
+{
+	uint64_t now_ns = tapir_clock__now_ns(), end_ns = now_ns + TAPIR_NS_PER_SEC;
+	int more;
+
+	do {
+		more = tapir_code_names__read(n->code_names, now_ns);
+		now_ns = tapir_clock__now_ns();
+	} while (more > 0 && now_ns < end_ns);
+	return more < 0 ? more : 0;
+}
+
+/*
+ * True: va is generated code, and the catalog has its name now; and the names it has had since
+ * then, because a stack that was named once is not asked for again.
+ */
+static bool name_code(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_t time_ns, int *err)
+{
+	struct tapir_jit_name name;
+	bool is_known = tapir_catalog__jit(n->catalog, tgid, va, time_ns);
+
+	for (int i = 0; i < SUCCESSORS_MAX && !is_known; i++) {
+		if (!tapir_code_names__find(n->code_names, tgid, va, time_ns, &name))
+			return i > 0;
+		*err = tapir_code_names__describe(n->code_names, tgid, &name);
+		if (*err < 0 || name.until_ns <= time_ns)
+			break;
+		time_ns = name.until_ns;
+	}
+	return true;
+}
+
+/*
+ * 1: it has a name, 0: none is known, or the writer's error. Callers are return addresses: the
+ * call is the instruction before, maybe of another function.
+ */
 static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_t time_ns)
 {
 	const struct tapir_rec_mapping *mapping =
@@ -64,12 +146,15 @@ static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 	struct tapir_rec_symbol fixed = {};
 	const struct tapir_rec *rec;
 	uint64_t off;
+	int err = 1;
 
+	if (name_code(n, tgid, va, time_ns, &err))
+		return err < 0 ? err : 1;
 	if (!mapping || !mapping->file_id)
 		return 0;
 	off = va - mapping->start_va + mapping->file_off;
 	if (tapir_catalog__symbol(n->catalog, mapping->file_id, off))
-		return 0;
+		return 1;
 	if (!tapir_symbolizer__name(n->symbolizer, mapping->file_id, off, &found))
 		return 0;
 	fixed.file_id = mapping->file_id;
@@ -77,28 +162,38 @@ static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 	fixed.size = found.size;
 	tapir_rec__init(&fixed.h, TAPIR_REC_SYMBOL, sizeof(fixed), tapir_clock__now_ns());
 	rec = tapir_recbuf__symbol(&n->recbuf, &fixed, tapir_sv__of(found.name));
-	return rec ? tapir_catalog__describe(n->catalog, rec) : -ENOMEM;
+	err = rec ? tapir_catalog__describe(n->catalog, rec) : -ENOMEM;
+	return err < 0 ? err : 1;
+}
+
+/* Describing a name may move the stack: its frames are copied first. */
+static int name_stack(struct tapir_namer *n, const struct tapir_unnamed *unnamed)
+{
+	uint64_t frames[TAPIR_MAX_FRAMES];
+	unsigned cnt = unnamed->stack->frame_cnt, named_cnt = 0;
+
+	if (cnt > TAPIR_MAX_FRAMES)
+		cnt = TAPIR_MAX_FRAMES;
+	memcpy(frames, unnamed->stack + 1, cnt * sizeof(frames[0]));
+	for (unsigned i = 0; i < cnt; i++) {
+		int err = name_frame(n, unnamed->tgid, frames[i] - (i > 0), unnamed->time_ns);
+
+		if (err < 0 && err != -ENOSPC)
+			return err;
+		named_cnt += err > 0;
+	}
+	if (named_cnt < cnt && tapir_code_names__are_awaited(n->code_names, unnamed->tgid) &&
+	    tapir_clock__now_ns() < unnamed->time_ns + LATE_NAME_NS)
+		tapir_catalog__ask_again(n->catalog, unnamed);
+	return 0;
 }
 
 int tapir_namer__name_new_stacks(struct tapir_namer *n)
 {
 	struct tapir_unnamed unnamed;
+	int err = 0;
 
-	while (tapir_catalog__next_unnamed(n->catalog, &unnamed)) {
-		const uint64_t *frames = (const uint64_t *)(unnamed.stack + 1);
-		unsigned frame_cnt = unnamed.stack->frame_cnt;
-		uint64_t copy[TAPIR_MAX_FRAMES];
-
-		/* Describing a symbol may move the stack. */
-		if (frame_cnt > TAPIR_MAX_FRAMES)
-			frame_cnt = TAPIR_MAX_FRAMES;
-		memcpy(copy, frames, frame_cnt * sizeof(copy[0]));
-		for (unsigned i = 0; i < frame_cnt; i++) {
-			int err = name_frame(n, unnamed.tgid, copy[i] - (i > 0), unnamed.time_ns);
-
-			if (err < 0 && err != -ENOSPC)
-				return err;
-		}
-	}
-	return 0;
+	while (!err && tapir_catalog__next_unnamed(n->catalog, &unnamed))
+		err = name_stack(n, &unnamed);
+	return err;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * namer.h - names for the addresses of new stacks: from (process, address) by the catalog's
- * mappings to (file, offset), from there by the file's symbols to a SYMBOL record.
+ * namer.h - names for the addresses of new stacks: generated code by what its process says of
+ * it, to a JIT record; else from (process, address) by the catalog's mappings to (file, offset)
+ * and from there by the file's symbols to a SYMBOL record.
  *
  * Runs on the session thread, once a second or when a stack is about to be printed.
  */
@@ -16,8 +17,29 @@ struct tapir_namer;
 int tapir_namer__new(struct tapir_catalog *catalog, struct tapir_namer **out);
 void tapir_namer__free(struct tapir_namer *n);
 
-/* The file behind a mapping, as it was opened when it was mapped. fd is borrowed. */
-void tapir_namer__add_file(struct tapir_namer *n, const struct tapir_rec_mapping *mapping, int fd);
+/*
+ * Every describing record, after the catalog has it. fd: for a MAPPING its file, as it was opened
+ * when it was mapped, borrowed; else -1.
+ */
+void tapir_namer__on_record(struct tapir_namer *n, const struct tapir_rec *rec, int fd);
+
+/* Every EVENT. True: nobody asked for it, it was on for the names of generated code alone. */
+bool tapir_namer__on_event(struct tapir_namer *n, const struct tapir_rec_event *rec);
+
+/* Is the probe on for names alone? */
+bool tapir_namer__is_for_names(const struct tapir_namer *n, uint32_t probe_id);
+
+/*
+ * Reads on what processes say of their code, once in TAPIR_NAMER_POLL_NS of now_ns: call it as
+ * often as is convenient, and at least that often while there are files to read. 0 or the
+ * writer's error.
+ */
+#define TAPIR_NAMER_POLL_NS 50000000u
+int tapir_namer__poll(struct tapir_namer *n, uint64_t now_ns);
+bool tapir_namer__has_files(const struct tapir_namer *n);
+
+/* The recording ends: reads all that is there, for at most a second. */
+int tapir_namer__finish(struct tapir_namer *n);
 
 /* Names what the catalog lists as unnamed. 0 or the writer's error. */
 int tapir_namer__name_new_stacks(struct tapir_namer *n);

@@ -217,6 +217,7 @@ static void tear_down(struct recording *r)
 	tapir_images__free(r->images, r->session && r->targets ? on_detach : NULL);
 	r->images = NULL;
 	tapir_targets__free(r->targets);
+	tapir_spec__free(r->name_spec);
 	tapir_sideband__close(r->sideband);
 	tapir_session__free(r->session);
 	tapir_queue__free(r->queue);

@@ -22,6 +22,7 @@ struct recording {
 	struct tapir_command_run *program;
 	struct tapir_guardian *guardian;
 	struct tapir_sampler *sampler;
+	struct tapir_spec *name_spec; /* for the names of generated code; NULL: no stacks */
 	struct tapir_images *images;
 	struct tapir_targets *targets;
 	struct tapir_sideband *sideband;

@@ -15,6 +15,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "collect/code_names.h"
 #include "collect/meta.h"
 #include "collect/no_match.h"
 #include "symbol/symbolizer.h"
@@ -189,8 +190,13 @@ static int make_parts(struct recording *r)
 		.guardian = r->guardian,
 		.link_by_pid = r->link_by_pid,
 	};
-	int err = tapir_images__new(&images, &r->images);
+	int err = 0;
 
+	if (r->opts->with_stack || r->opts->sampling.hz || r->opts->with_switches)
+		err = tapir_spec__parse(TAPIR_CODE_NAMES_SPEC, &r->name_spec);
+	images.name_spec = r->name_spec;
+	if (!err)
+		err = tapir_images__new(&images, &r->images);
 	targets.images = r->images;
 	if (!err)
 		err = tapir_targets__new(&targets, &r->targets);

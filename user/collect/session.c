@@ -57,20 +57,23 @@ static void name_new_stacks(struct tapir_session *s)
 	note_error(s, tapir_namer__name_new_stacks(s->namer));
 }
 
-static void handle_event(struct tapir_session *s, const struct tapir_rec *rec)
+/* False: it is no event that was asked for. */
+static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
 
+	if (tapir_namer__on_event(s->namer, ev))
+		return false;
 	note_error(s, tapir_catalog__use_event(s->catalog, ev));
 	if (s->opts.on_record && ev->stack_id)
 		name_new_stacks(s); /* printed in a moment */
 	put(s, rec);
+	return true;
 }
 
 static void handle_sample(struct tapir_session *s, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
-
 	struct tapir_use use = {
 		.tgid = sample->tgid,
 		.tid = sample->tid,
@@ -116,18 +119,29 @@ static void describe(struct tapir_session *s, const struct tapir_rec *rec)
 	}
 }
 
-static void handle_record(struct tapir_session *s, const struct tapir_rec *rec)
+static bool is_for_names(const struct tapir_rec *rec)
+{
+	return rec->type == TAPIR_REC_PROBE &&
+	       ((const struct tapir_rec_probe *)rec)->flags & TAPIR_PROBE_FOR_NAMES;
+}
+
+/* fd: of a MAPPING's file, else -1; borrowed. True: it was an event that was asked for. */
+static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, int fd)
 {
 	if (rec->type == TAPIR_REC_EVENT)
-		handle_event(s, rec);
-	else if (rec->type == TAPIR_REC_SAMPLE)
+		return handle_event(s, rec);
+	if (rec->type == TAPIR_REC_SAMPLE) {
 		handle_sample(s, rec);
-	else if (rec->type == TAPIR_REC_SWITCH)
+	} else if (rec->type == TAPIR_REC_SWITCH) {
 		handle_switch(s, rec);
-	else if (tapir_rec_type__describes(rec->type))
-		describe(s, rec);
-	else
+	} else if (tapir_rec_type__describes(rec->type)) {
+		if (!is_for_names(rec))
+			describe(s, rec);
+		tapir_namer__on_record(s->namer, rec, fd);
+	} else {
 		put(s, rec);
+	}
+	return false;
 }
 
 /* Our own BPF programs wrote these, but a check costs little and a wild pointer much. */
@@ -143,10 +157,9 @@ static void handle_block(struct tapir_session *s, const struct tapir_block *bloc
 			s->malformed_cnt++;
 			break;
 		}
-		event_cnt += rec->type == TAPIR_REC_EVENT;
+		event_cnt += handle_record(s, rec, -1);
 		sample_cnt += rec->type == TAPIR_REC_SAMPLE;
 		switch_cnt += rec->type == TAPIR_REC_SWITCH;
-		handle_record(s, rec);
 		at += rec->size;
 	}
 	atomic_fetch_add(&s->event_cnt, event_cnt);
@@ -158,11 +171,8 @@ static void handle_notes(struct tapir_session *s, struct tapir_note *note)
 {
 	while (note) {
 		struct tapir_note *next = note->next;
-		const struct tapir_rec *rec = (const void *)note->rec;
 
-		if (rec->type == TAPIR_REC_MAPPING && note->fd >= 0)
-			tapir_namer__add_file(s->namer, (const void *)rec, note->fd);
-		handle_record(s, rec);
+		handle_record(s, (const void *)note->rec, note->fd);
 		tapir_note__free(note);
 		note = next;
 	}
@@ -173,8 +183,13 @@ static void handle_notes(struct tapir_session *s, struct tapir_note *note)
 static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 {
 	struct tapir_session *s = ctx;
+	bool is_whole = tapir_loss__is_whole(loss->cause);
 
-	if (tapir_loss__is_whole(loss->cause))
+	if (tapir_namer__is_for_names(s->namer, loss->probe_id)) {
+		s->refused_cnt += is_whole ? loss->count : 0; /* a name is missing, no event */
+		return;
+	}
+	if (is_whole)
 		atomic_fetch_add(&s->lost_cnt, loss->count);
 	put(s, &loss->h);
 }
@@ -226,27 +241,39 @@ static void flush_live(struct tapir_session *s)
 		note_error(s, s->opts.on_flush(s->opts.ctx));
 }
 
+/* Names are read oftener than ticks come, as long as there is somebody who writes them. */
+static uint64_t next_wake_ns(const struct tapir_session *s, uint64_t now_ns, uint64_t next_tick_ns)
+{
+	uint64_t poll_ns = now_ns + TAPIR_NAMER_POLL_NS;
+
+	return tapir_namer__has_files(s->namer) && poll_ns < next_tick_ns ? poll_ns : next_tick_ns;
+}
+
 static void *run(void *arg)
 {
 	struct tapir_session *s = arg;
-	uint64_t next_tick_ns = tapir_clock__now_ns() + TAPIR_NS_PER_SEC;
+	uint64_t now_ns = tapir_clock__now_ns(), next_tick_ns = now_ns + TAPIR_NS_PER_SEC;
 	struct tapir_note *notes;
 	struct tapir_block *block;
 
 	put_clock(s);
-	while (tapir_queue__wait(s->opts.queue, next_tick_ns, &notes, &block)) {
+	while (tapir_queue__wait(s->opts.queue, next_wake_ns(s, now_ns, next_tick_ns), &notes,
+				 &block)) {
 		handle_notes(s, notes);
 		if (block) {
 			handle_block(s, block);
 			tapir_queue__give_empty(s->opts.queue, block);
 		}
 		flush_live(s);
-		if (tapir_clock__now_ns() >= next_tick_ns) {
+		now_ns = tapir_clock__now_ns();
+		note_error(s, tapir_namer__poll(s->namer, now_ns));
+		if (now_ns >= next_tick_ns) {
 			tick(s);
 			flush_live(s);
-			next_tick_ns = tapir_clock__now_ns() + TAPIR_NS_PER_SEC;
+			next_tick_ns = now_ns + TAPIR_NS_PER_SEC;
 		}
 	}
+	note_error(s, tapir_namer__finish(s->namer));
 	tick(s);
 	flush_live(s);
 	return NULL;

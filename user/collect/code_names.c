@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which process a record is about, and what its sources say. */
+#include "collect/code_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "collect/code_sources.h"
+#include "runtime/jvm_methods.h"
+#include "trace/recbuf.h"
+
+#define READ_BYTES  (1u << 20)		   /* of one file at a time: some 20 ms */
+#define KEEP_NS	    (5 * TAPIR_NS_PER_SEC) /* after an end: its last samples are named by then */
+#define TELLERS_MAX 1024
+#define PARENTS_MAX 8 /* forks of forks that run their ancestor's code */
+
+/* A probe that tells of generated code. */
+struct teller {
+	bool for_names; /* nobody asked for its events */
+	struct tapir_rec_probe *rec;
+};
+
+struct tapir_code_names {
+	struct tapir_catalog *catalog;
+	struct tapir_map processes; /* tgid -> struct tapir_code_sources * */
+	struct tapir_map teller_by_probe;
+	struct tapir_vec(struct teller) tellers;
+	struct tapir_jvm_asker *asker;
+	struct tapir_recbuf recbuf;
+	struct tapir_str name; /* of a method, being put together */
+	bool has_files;
+};
+
+int tapir_code_names__new(struct tapir_catalog *catalog, struct tapir_code_names **out)
+{
+	struct tapir_code_names *n = calloc(1, sizeof(*n));
+	int err;
+
+	if (!n)
+		return -ENOMEM;
+	n->catalog = catalog;
+	err = tapir_jvm_asker__new(&n->asker);
+	if (err) {
+		free(n);
+		return err;
+	}
+	*out = n;
+	return 0;
+}
+
+static struct tapir_code_sources *sources_of(const struct tapir_code_names *n, uint32_t tgid)
+{
+	const uint64_t *value = tapir_map__get(&n->processes, tgid);
+
+	return value ? (struct tapir_code_sources *)(uintptr_t)*value : NULL;
+}
+
+static void free_sources(struct tapir_code_sources *s)
+{
+	if (!s)
+		return;
+	tapir_code_sources__fini(s);
+	free(s);
+}
+
+void tapir_code_names__free(struct tapir_code_names *n)
+{
+	struct teller *teller;
+
+	if (!n)
+		return;
+	for (size_t i = 0; i < n->processes.cap; i++)
+		if (n->processes.slots[i].used)
+			free_sources((void *)(uintptr_t)n->processes.slots[i].value);
+	tapir_map__fini(&n->processes);
+	tapir_vec_for_each (teller, &n->tellers)
+		free(teller->rec);
+	tapir_vec__fini(&n->tellers);
+	tapir_map__fini(&n->teller_by_probe);
+	tapir_jvm_asker__free(n->asker); /* after those who asked */
+	tapir_recbuf__fini(&n->recbuf);
+	tapir_str__fini(&n->name);
+	free(n);
+}
+
+/* ---- processes -------------------------------------------------------------------------- */
+
+static struct tapir_code_sources *begin(struct tapir_code_names *n,
+					const struct tapir_rec_process *rec)
+{
+	struct tapir_code_sources *s = sources_of(n, rec->tgid);
+	uint64_t *slot;
+
+	if (!s) {
+		s = calloc(1, sizeof(*s));
+		slot = s ? tapir_map__put(&n->processes, rec->tgid, NULL) : NULL;
+		if (!slot) {
+			free(s);
+			return NULL;
+		}
+		*slot = (uint64_t)(uintptr_t)s;
+	}
+	tapir_code_sources__begin(s, rec);
+	return s;
+}
+
+void tapir_code_names__on_process(struct tapir_code_names *n, const struct tapir_rec_process *rec)
+{
+	struct tapir_code_sources *s;
+
+	if (rec->kind != TAPIR_PROCESS_EXIT) {
+		begin(n, rec);
+		return;
+	}
+	s = sources_of(n, rec->tgid);
+	if (s)
+		s->exit_ns = rec->h.time_ns;
+}
+
+void tapir_code_names__on_mapping(struct tapir_code_names *n, const struct tapir_rec_mapping *rec,
+				  int fd)
+{
+	struct tapir_code_sources *s = sources_of(n, rec->tgid);
+
+	if (s)
+		tapir_code_sources__on_mapping(s, n->asker, rec, fd);
+}
+
+/* ---- events that name code -------------------------------------------------------------- */
+
+void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_rec_probe *rec)
+{
+	struct teller teller = {.for_names = rec->flags & TAPIR_PROBE_FOR_NAMES};
+	struct tapir_probe_view view;
+	uint64_t *idx;
+	bool is_new;
+
+	tapir_probe_view__of(&rec->h, &view);
+	if (tapir_jvm_probe__of(&view) != TAPIR_JVM_PROBE_LOAD || n->tellers.cnt == TELLERS_MAX)
+		return;
+	idx = tapir_map__put(&n->teller_by_probe, rec->probe_id, &is_new);
+	teller.rec = idx && is_new ? malloc(rec->h.size) : NULL;
+	if (!teller.rec)
+		return;
+	memcpy(teller.rec, rec, rec->h.size);
+	*idx = n->tellers.cnt;
+	if (!tapir_vec__push(&n->tellers, teller)) {
+		tapir_map__del(&n->teller_by_probe, rec->probe_id);
+		free(teller.rec);
+	}
+}
+
+static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,
+		       const struct teller *teller, const struct tapir_rec_event *rec)
+{
+	struct tapir_jit_table *table = tapir_code_sources__table(s);
+	struct tapir_probe_view probe;
+	struct tapir_event_view event;
+	struct tapir_jvm_method method;
+	struct tapir_jit_name name = {.from_ns = rec->h.time_ns, .source = TAPIR_JIT_METHOD_EVENT};
+
+	tapir_probe_view__of(&teller->rec->h, &probe);
+	tapir_event_view__of(&rec->h, &event);
+	n->name.len = 0;
+	if (!table || tapir_jvm_method__of(&probe, &event, &method, &n->name))
+		return;
+	name.start_va = method.start_va;
+	name.size = method.size;
+	name.name = n->name.data;
+	name.name_len = n->name.len;
+	(void)tapir_jit_table__add(table, &name);
+}
+
+bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_rec_event *rec)
+{
+	const uint64_t *idx =
+		n->tellers.cnt ? tapir_map__get(&n->teller_by_probe, rec->probe_id) : NULL;
+	struct tapir_code_sources *s;
+
+	if (!idx)
+		return false;
+	s = sources_of(n, rec->tgid);
+	if (s)
+		add_method(n, s, &n->tellers.data[*idx], rec);
+	return n->tellers.data[*idx].for_names;
+}
+
+bool tapir_code_names__is_for_names(const struct tapir_code_names *n, uint32_t probe_id)
+{
+	const uint64_t *idx = n->tellers.cnt ? tapir_map__get(&n->teller_by_probe, probe_id) : NULL;
+
+	return idx && n->tellers.data[*idx].for_names;
+}
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+/* Names that were given out and have ended, and those in their place. */
+static int describe_changed(struct tapir_code_names *n, struct tapir_code_sources *s)
+{
+	struct tapir_jit_name name;
+	int err = 0;
+
+	while (err >= 0 && s->table && tapir_jit_table__next_changed(s->table, &name))
+		err = tapir_code_names__describe(n, s->tgid, &name);
+	return err;
+}
+
+static void forget_ended(struct tapir_code_names *n, uint64_t now_ns)
+{
+	struct tapir_vec(uint32_t) gone = {};
+	const uint32_t *tgid;
+
+	for (size_t i = 0; i < n->processes.cap; i++) {
+		struct tapir_map_slot *slot = &n->processes.slots[i];
+		const struct tapir_code_sources *s = (void *)(uintptr_t)slot->value;
+
+		if (slot->used && s->exit_ns && s->exit_ns + KEEP_NS < now_ns)
+			(void)tapir_vec__push(&gone, (uint32_t)slot->key);
+	}
+	tapir_vec_for_each (tgid, &gone) {
+		free_sources(sources_of(n, *tgid));
+		tapir_map__del(&n->processes, *tgid);
+	}
+	tapir_vec__fini(&gone);
+}
+
+int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns)
+{
+	bool more = false;
+	int err = 0;
+
+	n->has_files = false;
+	for (size_t i = 0; err >= 0 && i < n->processes.cap; i++) {
+		struct tapir_code_sources *s = (void *)(uintptr_t)n->processes.slots[i].value;
+
+		if (!n->processes.slots[i].used)
+			continue;
+		more |= tapir_code_sources__read(s, now_ns, READ_BYTES);
+		err = describe_changed(n, s);
+		n->has_files |= s->perf_map || s->jitdumps.cnt || s->jvm;
+	}
+	forget_ended(n, now_ns);
+	return err < 0 ? err : more;
+}
+
+bool tapir_code_names__has_files(const struct tapir_code_names *n)
+{
+	return n->has_files;
+}
+
+/* The code of an ancestor, as long as nothing else was executed since. */
+static const struct tapir_code_sources *parent_of(const struct tapir_code_names *n,
+						  const struct tapir_code_sources *s)
+{
+	return s->inherits ? sources_of(n, s->parent_tgid) : NULL;
+}
+
+bool tapir_code_names__find(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
+			    uint64_t time_ns, struct tapir_jit_name *out)
+{
+	const struct tapir_code_sources *s = sources_of(n, tgid);
+
+	for (int i = 0; s && i < PARENTS_MAX; i++, s = parent_of(n, s))
+		if (s->table && tapir_jit_table__find(s->table, va, time_ns, out))
+			return true;
+	return false;
+}
+
+bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tgid)
+{
+	const struct tapir_code_sources *s = sources_of(n, tgid);
+
+	return s && (s->table || s->jvm);
+}
+
+/* ---- records ---------------------------------------------------------------------------- */
+
+int tapir_code_names__describe(struct tapir_code_names *n, uint32_t tgid,
+			       const struct tapir_jit_name *name)
+{
+	struct tapir_rec_jit fixed = {
+		.tgid = tgid,
+		.source = (uint16_t)name->source,
+		.start_va = name->start_va,
+		.size = name->size,
+		.from_ns = name->from_ns,
+		.until_ns = name->until_ns,
+	};
+	const struct tapir_rec *rec;
+
+	tapir_rec__init(&fixed.h, TAPIR_REC_JIT, sizeof(fixed), tapir_clock__now_ns());
+	rec = tapir_recbuf__jit(&n->recbuf, &fixed, (struct tapir_sv){name->name, name->name_len});
+	return rec ? tapir_catalog__describe(n->catalog, rec) : -ENOMEM;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * code_names.h - names of generated code: for each process that has some, what its perf map and
+ * jitdump say, what its JVM says when it is asked and while it compiles.
+ *
+ * Runs on the session thread. Files are read a piece at a time, so that a large one does not
+ * keep events waiting; who is slow to answer (a JVM) is asked by a thread of its own.
+ */
+#ifndef TAPIR_USER_CODE_NAMES_H
+#define TAPIR_USER_CODE_NAMES_H
+
+#include "symbol/jit_table.h"
+#include "trace/catalog.h"
+
+/*
+ * The events that tell of generated code as it appears: on wherever stacks are taken. HotSpot's
+ * compiled__method__unload has no address (jvm_methods.h): a name ends when the next takes its
+ * place.
+ */
+#define TAPIR_CODE_NAMES_SPEC "hotspot:compiled__method__load"
+
+struct tapir_code_names;
+
+/* catalog is borrowed: names that changed are described in it. */
+int tapir_code_names__new(struct tapir_catalog *catalog, struct tapir_code_names **out);
+void tapir_code_names__free(struct tapir_code_names *n);
+
+/* Every PROCESS and MAPPING record; fd: the mapped file, borrowed; -1 none. */
+void tapir_code_names__on_process(struct tapir_code_names *n, const struct tapir_rec_process *rec);
+void tapir_code_names__on_mapping(struct tapir_code_names *n, const struct tapir_rec_mapping *rec,
+				  int fd);
+
+/* Every PROBE record: some of them tell of generated code. */
+void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_rec_probe *rec);
+
+/* Every EVENT record. True: it is one that nobody but us asked for. */
+bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_rec_event *rec);
+
+bool tapir_code_names__is_for_names(const struct tapir_code_names *n, uint32_t probe_id);
+
+/* Reads on, a piece of each file. 1: there is more; 0; or the writer's error. */
+int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns);
+/* Is there a process that may write more? */
+bool tapir_code_names__has_files(const struct tapir_code_names *n);
+
+/* The name of generated code at va; *out is borrowed until the next call of any of these. */
+bool tapir_code_names__find(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
+			    uint64_t time_ns, struct tapir_jit_name *out);
+
+/* Describes it as code of tgid: the process it was asked for, maybe a child of who made it. */
+int tapir_code_names__describe(struct tapir_code_names *n, uint32_t tgid,
+			       const struct tapir_jit_name *name);
+
+/* May the process name code later than it runs it? */
+bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tgid);
+
+#endif

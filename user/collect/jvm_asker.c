@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A list of questions; its thread owns what is ASKING or dropped, the others the rest. */
+#include "collect/jvm_asker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#define CLEAN_UP_NS 500000000u /* for removing one file at the end */
+
+enum state { WAITING, ASKING, ANSWERED };
+
+struct tapir_jvm_question {
+	struct tapir_jvm_asker *asker;
+	struct tapir_jvm_question *next;
+	uint32_t tgid;
+	enum state state;
+	bool is_dropped;
+	bool has_map;
+	struct tapir_jvm_perf_map map;
+};
+
+struct tapir_jvm_asker {
+	pthread_mutex_t lock;
+	pthread_cond_t news;
+	struct tapir_jvm_question *first, **last;
+	pthread_t thread;
+	bool has_thread, is_over;
+	int cancel_fd;
+};
+
+int tapir_jvm_asker__new(struct tapir_jvm_asker **out)
+{
+	struct tapir_jvm_asker *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	a->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->cancel_fd < 0) {
+		free(a);
+		return -errno;
+	}
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->news, NULL);
+	a->last = &a->first;
+	*out = a;
+	return 0;
+}
+
+/* ---- the thread ------------------------------------------------------------------------- */
+
+/* What this thread has to do something about. Lock held. */
+static struct tapir_jvm_question *next_to_do(struct tapir_jvm_asker *a)
+{
+	struct tapir_jvm_question *q = a->first;
+
+	while (q && !q->is_dropped && q->state != WAITING)
+		q = q->next;
+	return q;
+}
+
+static void unlink_question(struct tapir_jvm_asker *a, struct tapir_jvm_question *q)
+{
+	struct tapir_jvm_question **at = &a->first;
+
+	while (*at != q)
+		at = &(*at)->next;
+	*at = q->next;
+	if (!q->next)
+		a->last = at;
+}
+
+static void finish(struct tapir_jvm_question *q)
+{
+	struct tapir_jvm_opts opts = {.tgid = q->tgid, .cancel_fd = -1, .timeout_ns = CLEAN_UP_NS};
+
+	if (q->has_map) {
+		(void)tapir_jvm__remove_perf_map(&opts, &q->map);
+		tapir_jvm_perf_map__fini(&q->map);
+	}
+	tapir_diag__clear();
+	free(q);
+}
+
+static bool ask(const struct tapir_jvm_asker *a, uint32_t tgid, struct tapir_jvm_perf_map *map)
+{
+	struct tapir_jvm_opts opts = {.tgid = tgid, .cancel_fd = a->cancel_fd};
+	int err = tapir_jvm__dump_perf_map(&opts, map);
+
+	if (err && err != -ECANCELED && err != -ESRCH)
+		tapir_warn("JVM %u: methods compiled before now have no names: %s", tgid,
+			   tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__name(err));
+	tapir_diag__clear();
+	return !err;
+}
+
+/* Lock held; let go of while the question is asked. */
+static void answer(struct tapir_jvm_asker *a, struct tapir_jvm_question *q)
+{
+	struct tapir_jvm_perf_map map;
+	bool has_map;
+
+	q->state = ASKING;
+	pthread_mutex_unlock(&a->lock);
+	has_map = ask(a, q->tgid, &map);
+	pthread_mutex_lock(&a->lock);
+	q->has_map = has_map;
+	if (has_map)
+		q->map = map;
+	q->state = ANSWERED;
+}
+
+static void *run(void *arg)
+{
+	struct tapir_jvm_asker *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	for (;;) {
+		struct tapir_jvm_question *q = next_to_do(a);
+
+		if (q && q->is_dropped) {
+			unlink_question(a, q);
+			pthread_mutex_unlock(&a->lock);
+			finish(q);
+			pthread_mutex_lock(&a->lock);
+		} else if (a->is_over) {
+			break;
+		} else if (q) {
+			answer(a, q);
+		} else {
+			pthread_cond_wait(&a->news, &a->lock);
+		}
+	}
+	pthread_mutex_unlock(&a->lock);
+	return NULL;
+}
+
+/* ---- its callers ------------------------------------------------------------------------ */
+
+struct tapir_jvm_question *tapir_jvm_asker__ask(struct tapir_jvm_asker *a, uint32_t tgid)
+{
+	struct tapir_jvm_question *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->asker = a;
+	q->tgid = tgid;
+	pthread_mutex_lock(&a->lock);
+	*a->last = q;
+	a->last = &q->next;
+	if (!a->has_thread)
+		a->has_thread = !pthread_create(&a->thread, NULL, run, a);
+	if (!a->has_thread)
+		q->state = ANSWERED; /* with nothing */
+	pthread_cond_signal(&a->news);
+	pthread_mutex_unlock(&a->lock);
+	return q;
+}
+
+bool tapir_jvm_question__is_answered(struct tapir_jvm_question *q)
+{
+	bool is_answered;
+
+	pthread_mutex_lock(&q->asker->lock);
+	is_answered = q->state == ANSWERED;
+	pthread_mutex_unlock(&q->asker->lock);
+	return is_answered;
+}
+
+const struct tapir_jvm_perf_map *tapir_jvm_question__map(const struct tapir_jvm_question *q)
+{
+	return q->has_map ? &q->map : NULL;
+}
+
+void tapir_jvm_question__drop(struct tapir_jvm_question *q)
+{
+	struct tapir_jvm_asker *a;
+
+	if (!q)
+		return;
+	a = q->asker;
+	pthread_mutex_lock(&a->lock);
+	q->is_dropped = true;
+	pthread_cond_signal(&a->news);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void tapir_jvm_asker__free(struct tapir_jvm_asker *a)
+{
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	for (struct tapir_jvm_question *q = a->first; q; q = q->next)
+		q->is_dropped = true;
+	a->is_over = true;
+	pthread_cond_signal(&a->news);
+	pthread_mutex_unlock(&a->lock);
+	eventfd_write(a->cancel_fd, 1);
+	if (a->has_thread)
+		pthread_join(a->thread, NULL);
+	while (a->first) { /* there never was a thread */
+		struct tapir_jvm_question *q = a->first;
+
+		a->first = q->next;
+		free(q);
+	}
+	pthread_cond_destroy(&a->news);
+	pthread_mutex_destroy(&a->lock);
+	tapir_guard__fd(&a->cancel_fd);
+	free(a);
+}
