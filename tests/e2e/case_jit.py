@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Names of generated code are those it had when it ran."""
+import os
+import re
+import time
+
+MS = 1_000_000
+MAP_GRAIN_NS = 120 * MS  # a perf map has no times: its lines are dated by when they were read
+HZ = 997
+THREE_NAMES = ["first@0", "second@0", "third@0"]
+THREE_PLACES = ["wanderer@1", "wanderer@2", "wanderer@3"]
+
+
+def record(t, kind, periods, ms=300, *options):
+    file = t.path("trace.tapir")
+    said = t.tapir("record", "-F", HZ, *options, "-f", "-o", file, "--",
+                   t.target_path("jitter"), kind, ms, *periods)
+    return file, said.witness()["periods"]
+
+
+def code_frames(t, file, periods):
+    """(time, address, name) of each sample whose innermost frame is in the generated code."""
+    page = min(p["va"] for p in periods) & ~0xfff
+    frames = [(s["time_ns"], s["stack"][0]) for s in t.events(file, "sample") if s.get("stack")]
+    return [(time, f["addr"], f["name"]) for time, f in frames if f["addr"] & ~0xfff == page]
+
+
+def check_periods(t, file, periods, grain_ns):
+    frames = code_frames(t, file, periods)
+    for i, p in enumerate(periods):
+        until = p["until_ns"] - (grain_ns if i + 1 < len(periods) else 0)
+        inside = [name for time, va, name in frames
+                  if p["from_ns"] < time < until and p["va"] <= va < p["va"] + 64]
+        t.ok(len(inside) >= (until - p["from_ns"]) / 1e9 * HZ * 0.2, f"{len(inside)} samples in {p}")
+        t.eq(set(inside), {p["name"]}, f"names in the period of {p['name']}")
+
+
+def test_one_address_bears_three_names_in_a_perf_map(t):
+    file, periods = record(t, "map", THREE_NAMES)
+    t.eq(len({p["va"] for p in periods}), 1, "addresses")
+    check_periods(t, file, periods, MAP_GRAIN_NS)
+
+
+def test_one_address_bears_three_names_in_a_jitdump(t):
+    file, periods = record(t, "dump", THREE_NAMES, 1300)  # longer than from one naming to the next
+    t.eq(len({p["va"] for p in periods}), 1, "addresses")
+    check_periods(t, file, periods, MS)
+
+
+def test_one_name_stands_at_three_addresses(t):
+    for kind in "map", "dump":
+        file, periods = record(t, kind, THREE_PLACES)
+        t.eq(len({p["va"] for p in periods}), 3, "addresses")
+        check_periods(t, file, periods, MS)
+
+
+def test_names_are_kept_over_segments(t):
+    """A segment of the file is 10 s: names of before are in the later ones, too."""
+    file, periods = record(t, "map", ["steady@0"], 11500)
+    check_periods(t, file, periods, MAP_GRAIN_NS)
+
+
+def test_code_without_a_map_is_unnamed_but_not_gone(t):
+    file, periods = record(t, "none", ["nobody@0"])
+    frames = code_frames(t, file, periods)
+    t.ok(len(frames) >= 0.3 * HZ * 0.2, f"{len(frames)} samples")
+    t.eq({name for _, _, name in frames}, {None}, "names")
+    folded = t.tapir("export", "--format", "folded", file).out
+    t.ok(re.search(r";\[jit\]\+0x[0-9a-f]+ \d+$", folded, re.M), folded[:500])
+
+
+def test_map_is_found_in_containers(t):
+    """Own pid and mount namespaces: the file is perf-1.map of another /tmp."""
+    unshare = t.need("unshare")
+    root = t.path("root")
+    os.makedirs(root + "/tmp")
+    script = (f"mount -t tmpfs tmpfs /tmp && exec {t.target_path('jitter')} map 400 " + " ".join(THREE_PLACES))
+    file = t.path("trace.tapir")
+    said = t.tapir("record", "-F", HZ, "-f", "-o", file, "--", unshare, "--pid", "--mount", "--fork",
+                   "--kill-child", "--mount-proc", "sh", "-c", script).witness()
+    check_periods(t, file, said["periods"], MS)
+
+
+def make_link(path):
+    os.symlink("/etc/shadow", path)
+
+
+def make_sparse(path):
+    with open(path, "wb") as file:
+        file.truncate(10 << 30)
+
+
+def make_long_line(path):
+    with open(path, "wb") as file:
+        file.write(b"1000 10 a")
+        file.truncate(1 << 30)
+        file.seek(1 << 30)
+        file.write(b"\n")
+
+
+def make_garbage(path):
+    with open(path, "wb") as file:
+        file.write(os.urandom(8 << 20))
+
+
+def make_foreign(path):
+    with open(path, "wb") as file:
+        file.write(b"1000 10 a\n")
+    os.chown(path, 65534, 65534)
+
+
+HOSTILE_MAPS = {"fifo": os.mkfifo, "link": make_link, "directory": os.mkdir, "sparse": make_sparse,
+                "long line": make_long_line, "garbage": make_garbage, "foreign": make_foreign}
+
+
+def test_hostile_map_costs_one_line_at_most(t):
+    for kind, make in HOSTILE_MAPS.items():
+        target = t.target("jitter", "--wait", "none", 400, "nobody@0")
+        path, file = f"/tmp/perf-{target.pid}.map", t.path("trace.tapir")
+        make(path)
+        try:
+            tapir = t.start_tapir("record", "-F", HZ, "-p", target.pid, "-f", "-o", file)
+            tapir.wait_line("tapir: ")
+            begin = time.monotonic()
+            target.go()
+            target.wait()
+            result = tapir.wait()
+        finally:
+            os.rmdir(path) if kind == "directory" else os.unlink(path)
+        t.eq(result.rc, 0, f"exit with a {kind}")
+        t.ok(time.monotonic() - begin < 5, f"{kind}: took {time.monotonic() - begin:.1f} s")
+        lines = [line for line in result.err.splitlines() if "perf-" in line]
+        t.ok(len(lines) <= 1, f"{kind}: {lines}")
+        t.ok(lines or kind in ("long line", "garbage", "sparse"), f"{kind}: nothing was said")
+        names = {f["name"] for s in t.events(file, "sample") for f in s.get("stack", [])[:1]}
+        t.ok(None in names, f"{kind}: samples of the code are there, without a name: {names}")

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Functions of real runtimes have their names, those compiled before and those compiled later."""
+import os
+import re
+import time
+
+HZ = 997
+
+
+def program(name):
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", name)
+
+
+def compile_java(t, name):
+    javac, _ = t.need("javac", "java")
+    t.run(javac, "-d", t.tmp, program(f"{name}.java"), timeout=60)
+    return t.tmp
+
+
+def names(sample):
+    return [f["name"] or "" for f in sample.get("stack", [])]
+
+
+def share(part, whole):
+    return len(part) / max(1, len(whole))
+
+
+def record_running(t, process, seconds, *options):
+    file = t.path("trace.tapir")
+    t.tapir("record", "-F", HZ, "-p", process.pid, "-d", seconds, "-f", "-o", file, *options)
+    return file, [s for s in t.events(file, "sample") if s.get("stack")]
+
+
+def start_java(t, *args, flags=()):
+    classes = compile_java(t, "Hot")
+    java = t.start("java", "-XX:+PreserveFramePointer", "-XX:-Inline", *flags, "-cp", classes, "Hot", *args)
+    java.wait_line("pid ")
+    return java
+
+
+def test_java_methods_compiled_before_have_their_names(t):
+    java = start_java(t, 30)
+    time.sleep(2)
+    perf_map = f"/tmp/perf-{java.pid}.map"
+    _, samples = record_running(t, java, 3)
+    hot = [s for s in samples if names(s) and names(s)[0] == "long Hot.leaf(int)"]
+    t.ok(len(hot) >= 3 * HZ * 0.4, f"{len(hot)} samples in Hot.leaf of {len(samples)}")
+    main = [s for s in hot if names(s)[1] == "long Hot.middle(int)" and "JavaMain" in names(s)]
+    t.ok(share(main, hot) >= 0.99, f"{len(main)} of {len(hot)} stacks reach main, which is interpreted")
+    t.ok(all("Interpreter" in names(s) and "" not in names(s) for s in main), "all frames have names")
+    t.ok(not os.path.exists(perf_map), f"{perf_map} was left behind")
+    t.ok(java.child.poll() is None, "the JVM runs on")
+
+
+def test_java_methods_compiled_later_have_their_names(t):
+    java = start_java(t, 6, "late")
+    time.sleep(1)
+    file, samples = record_running(t, java, 20)
+    late = [s for s in samples if names(s) and "Hot.lateLeaf" in names(s)[0]]
+    t.ok(len(late) >= HZ, f"{len(late)} samples in Hot.lateLeaf of {len(samples)}")
+    unnamed = [s for s in samples if s["comm"] == "java" and not names(s)[0]]
+    t.ok(share(unnamed, samples) <= 0.01, f"{len(unnamed)} of {len(samples)} have no name")
+    t.eq([e for e in t.events(file) if e["event"].startswith("compiled__method")], [], "events nobody asked for")
+
+
+def test_interpreter_is_named_as_such(t):
+    java = start_java(t, 30, flags=["-Xint"])
+    time.sleep(1)
+    _, samples = record_running(t, java, 2)
+    inside = [s for s in samples if names(s) and names(s)[0] == "Interpreter"]
+    t.ok(share(inside, samples) >= 0.95, f"{len(inside)} of {len(samples)} in the interpreter")
+
+
+def test_node_functions_have_their_names(t):
+    node = t.need("node")
+    process = t.start(node, "--perf-basic-prof", "--interpreted-frames-native-stack", "--no-turbo-inlining", "--logfile=/dev/null",
+                      "--no-logfile-per-isolate", program("hot.js"), 8)
+    process.wait_line("pid ")
+    time.sleep(1)
+    _, samples = record_running(t, process, 3)
+    busy = [s for s in samples if s["tid"] == process.pid]
+    leaf = [s for s in busy if any(re.search(r"\bleaf\b", n) for n in names(s)[:2])]
+    t.ok(share(leaf, busy) >= 0.99, f"{len(leaf)} of {len(busy)} in leaf")
+    chain = [s for s in busy if all(any(re.search(rf"\b{f}\b", n) for n in names(s)) for f in ("middle", "main"))]
+    t.ok(share(chain, busy) >= 0.99, f"{len(chain)} of {len(busy)} reach main")
+    os.unlink(f"/tmp/perf-{process.pid}.map")
+
+
+def perf_shares(t, perf, data):
+    """Function -> share of the samples whose innermost frame it is, by perf."""
+    out = t.run(perf, "script", "-i", data, "-F", "tid,ip,sym", "--no-inline").out
+    counts, expect = {}, False
+    for line in out.splitlines():
+        if re.match(r"\s+[0-9a-f]+ ", line) and expect:
+            name = line.split(None, 1)[1].strip()
+            counts[name] = counts.get(name, 0) + 1
+            expect = False
+        elif line.strip() and not line.startswith("\t"):
+            expect = True
+    total = sum(counts.values())
+    return {name: cnt / total for name, cnt in counts.items()}
+
+
+def test_shares_are_those_perf_sees(t):
+    perf = t.need("perf")
+    target = t.target("burner", "--wait", 2500, 2)
+    data, file = t.path("perf.data"), t.path("trace.tapir")
+    peer = t.start(perf, "record", "-q", "-F", HZ, "-g", "-p", target.pid, "-o", data)
+    tapir = t.start_tapir("record", "-F", HZ, "-p", target.pid, "-f", "-o", file)
+    tapir.wait_line("tapir: ")
+    time.sleep(0.5)
+    target.go()
+    target.wait()
+    t.eq(tapir.wait().rc, 0, "exit")
+    peer.wait()
+    theirs = perf_shares(t, perf, data)
+    samples = [s for s in t.events(file, "sample")]
+    ours = {}
+    for s in samples:
+        frames = s.get("kernel_stack", []) + s.get("stack", [])
+        name = frames[0]["name"] if frames else None
+        ours[name] = ours.get(name, 0) + 1 / len(samples)
+    hot = [name for name, part in theirs.items() if part >= 0.05]
+    t.ok("burn_much" in hot and len(hot) >= 2, f"perf sees {theirs}")
+    for name in hot:
+        t.ok(abs(ours.get(name, 0) - theirs[name]) <= 0.03,
+             f"{name}: {ours.get(name, 0):.1%}, perf says {theirs[name]:.1%}")
+
+
+WORK = """public class Work%d {
+    static long burn(int n) {
+        long s = n;
+        for (int i = 0; i < 2000; i++) s = s * 3%d + (s >>> 7) + i;
+        return s;
+    }
+    public static long spin(long ns) {
+        long end = System.nanoTime() + ns, s = 0;
+        for (int n = 0; System.nanoTime() < end; n++) s += burn(n);
+        return s;
+    }
+}
+"""
+
+# A small code cache that is swept all the time: addresses are used again soon.
+REUSING = ["-Xbatch", "-XX:-TieredCompilation", "-XX:-Inline", "-XX:+UseSerialGC", "-XX:+UnlockDiagnosticVMOptions",
+           "-XX:-SegmentedCodeCache", "-XX:ReservedCodeCacheSize=2500k", "-XX:StartAggressiveSweepingAt=100",
+           "-XX:SweeperThreshold=0.001", "-XX:+LogCompilation"]
+
+
+def logged_code(log):
+    """(address, method) of all the JVM says it has compiled of the Work classes."""
+    with open(log, encoding="utf-8", errors="replace") as file:
+        found = re.findall(r"<nmethod [^>]*entry='(0x[0-9a-f]+)'[^>]*method='(Work\d \w+)", file.read())
+    return [(int(address, 16), method) for address, method in found]
+
+
+def test_java_addresses_bear_the_name_of_their_time(t):
+    classes, work, log = compile_java(t, "Churn"), t.path("work"), t.path("compilation.log")
+    os.mkdir(work)
+    for i in range(3):
+        with open(f"{work}/Work{i}.java", "w", encoding="ascii") as source:
+            source.write(WORK % (i, i))
+    t.run("javac", "-d", work, *(f"{work}/Work{i}.java" for i in range(3)), timeout=60)
+    file = t.path("trace.tapir")
+    said = t.tapir("record", "-F", HZ, "--no-sched", "-f", "-o", file, "--", "java", "-XX:+PreserveFramePointer",
+                   *REUSING, f"-XX:LogFile={log}", "-cp", classes, "Churn", work, 48, 120)
+    code = set(logged_code(log))
+    by_address, by_method = {}, {}
+    for address, method in code:
+        by_address.setdefault(address, set()).add(method)
+        by_method.setdefault(method, set()).add(address)
+    if max(map(len, by_address.values())) < 3:
+        t.skip("this JVM used no address three times")
+    t.ok(max(map(len, by_method.values())) >= 3, "a method was compiled at three addresses")
+    periods = [(name, int(begin), int(end)) for name, begin, end in
+               re.findall(r"^period (\w+) (\d+) (\d+)$", said.out, re.M)]
+    t.eq(len(periods), 48, "periods")
+    samples = [s for s in t.events(file, "sample") if s.get("stack")]
+    wrong, right, seen = [], 0, {}
+    for name, begin, end in periods:
+        for s in (s for s in samples if begin < s["time_ns"] < end):
+            for frame in s["stack"][:2]:
+                found = re.search(r"(Work\d)\.(\w+)", frame["name"] or "")
+                if found:
+                    seen.setdefault(frame["addr"] - frame["offset"], set()).add(found.group(0))
+                    right += found.group(1) == name
+                    if found.group(1) != name:
+                        wrong.append((s["time_ns"] - begin, frame, name))
+    t.ok(right >= 48 * 0.12 * HZ * 0.4, f"{right} frames in the classes of their period")
+    t.ok(len(wrong) <= 0.002 * right, f"{len(wrong)} of {right} with another name: {wrong[:3]}")
+    t.ok(max(map(len, seen.values())) >= 3, "an address bore three names in the recording")
+    t.ok(max(sum(m in n for n in seen.values()) for m in ("Work0.burn", "Work1.burn", "Work2.burn")) >= 3,
+         "a name stood at three addresses")
