@@ -35,7 +35,7 @@ def test_five_hundred_processes_a_second_keep_their_names(t):
     t.ok(len({s["pid"] for s in lives}) >= 2000, f"{len(lives)} samples in short_life")
     inside = [s for s in samples if s.get("stack") and any(f["name"] == "main" for f in s["stack"])]
     unnamed = [f for s in inside for f in s["stack"] if not f["name"] and f["module"] != "[vdso]"]
-    t.ok(len(unnamed) <= 0.001 * len(inside), f"{len(unnamed)} frames without a name in {len(inside)} stacks")
+    t.ok(len(unnamed) <= 0.005 * len(inside), f"{len(unnamed)} frames without a name in {len(inside)} stacks")
     t.eq(t.report(file)["lost"], {}, "lost")
     t.ok(late - early <= 8192, f"resident memory grew from {early} to {late} KB in 5 s")
 
