@@ -25,8 +25,10 @@
  * come back. The JVM itself must be the one that listens (SO_PEERCRED). A child that even a
  * kill cannot end holds nothing of ours; 8 such, and no more are made (-EBUSY).
  *
- * Nothing is left behind but .java_pidN, which is the JVM's and goes when it ends. A command
- * that timed out after it was sent may still be carried out by the JVM, later.
+ * Nothing is left behind but .java_pidN, which is the JVM's and goes when it ends (not with
+ * SIGKILL or -Xrs). A stopped JVM is sent nothing. One that is stopped or hangs in the moment
+ * in between may carry out later what timed out: the command, or a thread dump on its stdout
+ * when it finds the signal and no file any more.
  *
  * Privileges: root, or CAP_SETUID, CAP_SETGID, CAP_SYS_PTRACE and CAP_KILL; none for a JVM of
  * one's own user. Kernel: 5.9 (close_range). Thread-safe; not before a fork of ours that
