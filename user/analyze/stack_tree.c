@@ -211,6 +211,19 @@ bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
 	return true;
 }
 
+uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+				const struct tapir_stack_ref *ref, const char *leaf)
+{
+	uint32_t node;
+
+	if (!make_root(tree))
+		return NO_NODE;
+	node = node_of(tree, catalog, ref);
+	if (node == NO_NODE)
+		node = innermost(tree, catalog, ref);
+	return child(tree, node, name_idx(tree, leaf), TAPIR_FRAME_NONE);
+}
+
 /* ---- afterwards ------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b, void *ctx)

@@ -48,6 +48,12 @@ struct tapir_stack_tree {
  */
 bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
 				  const struct tapir_catalog *catalog, const struct tapir_rec *rec);
+/*
+ * The node of a stack, with a frame `leaf` on top of it, for whoever adds to its `self`; made
+ * also when nothing of the stack is known. UINT32_MAX: out of memory.
+ */
+uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+				const struct tapir_stack_ref *ref, const char *leaf);
 /* Adds up, and puts children in the order of names: recordings of one program look alike. */
 void tapir_stack_tree__sort(struct tapir_stack_tree *tree);
 void tapir_stack_tree__fini(struct tapir_stack_tree *tree);

@@ -8,6 +8,7 @@
 
 #define TAPIR_NS_PER_SEC 1000000000ull
 #define TAPIR_NS_PER_MS	 1000000ull
+#define TAPIR_NS_PER_US	 1000ull
 
 static inline uint64_t tapir_clock__ns(clockid_t clock)
 {

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analyze/stack_tree.h"
+#include "analyze/offcpu_tree.h"
 #include "base/diag.h"
 #include "cli/commands.h"
 #include "cli/recording_file.h"
@@ -12,6 +12,7 @@
 
 struct args {
 	const char *format;
+	const char *event;
 };
 
 static const struct tapir_option options[] = {
@@ -19,6 +20,10 @@ static const struct tapir_option options[] = {
 		     "folded: a stack a line, with its count;\nperfscript: as 'perf script' "
 		     "prints samples",
 		     struct args, format),
+	TAPIR_STRING("event", 'e', "offcpu",
+		     "with folded: microseconds that threads did not run, by the stack with "
+		     "which\nthey left the CPU and why",
+		     struct args, event),
 	{}};
 
 /* ---- folded ------------------------------------------------------------------------------- */
@@ -60,15 +65,32 @@ static int write_node(const struct tapir_stack_tree *tree, uint32_t idx, struct 
 	return err;
 }
 
+static int fold_offcpu(struct tapir_reader *reader, struct tapir_stack_tree *tree)
+{
+	struct tapir_offcpu_tree *offcpu =
+		tapir_offcpu_tree__new(tree, tapir_reader__catalog(reader));
+	const struct tapir_rec *rec;
+	int err = -ENOMEM;
+
+	while (offcpu && (err = tapir_reader__next(reader, &rec)) > 0)
+		if (rec->type == TAPIR_REC_SWITCH &&
+		    (err = tapir_offcpu_tree__add(offcpu, (const void *)rec)))
+			break;
+	if (!err)
+		err = tapir_offcpu_tree__finish(offcpu);
+	tapir_offcpu_tree__free(offcpu);
+	return err;
+}
+
 static int export_folded(struct tapir_reader *reader, struct tapir_cli *cli)
 {
+	const struct args *args = cli->args;
 	struct tapir_stack_tree samples = {}, events = {}, *tree;
 	struct tapir_str path = {}, out = {};
 	const struct tapir_rec *rec;
-	int err;
+	int err = args->event ? fold_offcpu(reader, &events) : 0;
 
-	(void)cli;
-	while ((err = tapir_reader__next(reader, &rec)) > 0)
+	while (!args->event && (err = tapir_reader__next(reader, &rec)) > 0)
 		tapir_stack_tree__add_record(rec->type == TAPIR_REC_SAMPLE ? &samples : &events,
 					     tapir_reader__catalog(reader), rec);
 	tree = samples.nodes.cnt ? &samples : &events;
@@ -116,6 +138,8 @@ static int run(struct tapir_cli *cli)
 
 	if (!folded && (!args->format || strcmp(args->format, "perfscript")))
 		return tapir_cli__usage(cli, "as what? --format folded or --format perfscript");
+	if (args->event && (!folded || strcmp(args->event, TAPIR_OFFCPU_EVENT)))
+		return tapir_cli__usage(cli, "--event: only 'offcpu', with --format folded");
 	return tapir_recording_file__read(cli, folded ? export_folded : export_perf_script);
 }
 
@@ -134,6 +158,8 @@ const struct tapir_command tapir_cmd_export = {
 		(const struct tapir_example[]){
 			{"export --format folded slow.tapir | sort -rnk2 | head",
 			 "the stacks that were seen most"},
+			{"export --format folded --event offcpu slow.tapir",
+			 "what threads waited for: microseconds by stack"},
 			{"export --format perfscript slow.tapir > slow.perf",
 			 "for speedscope, or Firefox's profiler"},
 			{}},

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/stack_tree.h"
+#include "analyze/offcpu_tree.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -28,7 +28,9 @@ struct args {
 static const struct tapir_option options[] = {
 	TAPIR_STRING("output", 'o', "OUT.svg", "write to OUT.svg; without it, or '-': stdout",
 		     struct args, output),
-	TAPIR_STRING("event", 'e', "GLOB", "stacks of these events; none: CPU samples, else all",
+	TAPIR_STRING("event", 'e', "GLOB",
+		     "stacks of these events; none: CPU samples, else all;\n"
+		     "'offcpu': where threads waited, in microseconds",
 		     struct args, event),
 	TAPIR_PIDS_OR_EACH("pid", 'p',
 			   "without a value: each process stands on a frame of its own;\nwith one: "
@@ -40,6 +42,7 @@ struct folding {
 	const struct args *args;
 	struct tapir_event_choice choice;
 	struct tapir_stack_tree samples, events;
+	struct tapir_offcpu_tree *offcpu;   /* adds to events; NULL: not asked for */
 	uint64_t bare_samples, bare_events; /* without a stack */
 	uint64_t period;		    /* of the last sample */
 	uint64_t first_ns, last_ns;
@@ -55,6 +58,23 @@ static bool is_wanted(const struct args *args, uint32_t tgid)
 	return !args->pid.pids.cnt;
 }
 
+static bool is_offcpu(const struct args *args)
+{
+	return args->event && !strcmp(args->event, TAPIR_OFFCPU_EVENT);
+}
+
+/* A side that nobody wants is as one that is nobody's. */
+static int add_switch(struct folding *f, const struct tapir_rec_switch *rec)
+{
+	struct tapir_rec_switch wanted = *rec;
+
+	if (!is_wanted(f->args, rec->out_tgid))
+		wanted.out_tid = 0;
+	if (!is_wanted(f->args, rec->in_tgid))
+		wanted.in_tid = 0;
+	return tapir_offcpu_tree__add(f->offcpu, &wanted);
+}
+
 static void add(struct folding *f, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
@@ -68,7 +88,7 @@ static void add(struct folding *f, const struct tapir_catalog *catalog, const st
 		f->period = sample->period;
 		f->bare_samples += !tapir_stack_tree__add_record(&f->samples, catalog, rec);
 	}
-	if (rec->type == TAPIR_REC_EVENT && is_wanted(f->args, ev->tgid) &&
+	if (rec->type == TAPIR_REC_EVENT && !f->offcpu && is_wanted(f->args, ev->tgid) &&
 	    tapir_event_choice__has(&f->choice, catalog, ev))
 		f->bare_events += !tapir_stack_tree__add_record(&f->events, catalog, rec);
 }
@@ -78,8 +98,20 @@ static int fold(struct tapir_reader *reader, struct folding *f)
 	const struct tapir_rec *rec;
 	int err;
 
-	while ((err = tapir_reader__next(reader, &rec)) > 0)
+	if (is_offcpu(f->args)) {
+		f->offcpu = tapir_offcpu_tree__new(&f->events, tapir_reader__catalog(reader));
+		if (!f->offcpu)
+			return -ENOMEM;
+	}
+	while ((err = tapir_reader__next(reader, &rec)) > 0) {
 		add(f, tapir_reader__catalog(reader), rec);
+		if (f->offcpu && rec->type == TAPIR_REC_SWITCH)
+			err = add_switch(f, (const void *)rec);
+		if (err < 0)
+			break;
+	}
+	if (!err && f->offcpu)
+		err = tapir_offcpu_tree__finish(f->offcpu);
 	return err ? err : f->samples.failed || f->events.failed ? -ENOMEM : 0;
 }
 
@@ -104,8 +136,10 @@ static void add_title(const struct folding *f, const char *path, struct tapir_st
 {
 	const char *slash = strrchr(path, '/');
 
-	tapir_str__adds(out, f->samples.nodes.cnt ? "CPU samples" : "Events");
-	if (f->args->event)
+	tapir_str__adds(out, f->offcpu		    ? "Off-CPU time"
+			     : f->samples.nodes.cnt ? "CPU samples"
+						    : "Events");
+	if (f->args->event && !f->offcpu)
 		tapir_str__addf(out, " %s", f->args->event);
 	tapir_str__addf(out, " of %s", slash ? slash + 1 : path);
 	if (f->args->pid.pids.cnt)
@@ -148,12 +182,13 @@ static int draw(const struct folding *f, struct tapir_reader *reader, const char
 
 	add_title(f, path, &title);
 	add_about(f, reader, &about);
-	tapir_flamegraph__write(
-		&(struct tapir_flamegraph){.tree = tree,
-					   .title = title.data ? title.data : "",
-					   .about = about.data ? about.data : "",
-					   .unit = of_samples ? "samples" : "events"},
-		&svg);
+	tapir_flamegraph__write(&(struct tapir_flamegraph){.tree = tree,
+							   .title = title.data ? title.data : "",
+							   .about = about.data ? about.data : "",
+							   .unit = f->offcpu	? "microseconds"
+								   : of_samples ? "samples"
+										: "events"},
+				&svg);
 	err = svg.failed ? -ENOMEM : write_svg(f->args, &svg);
 	tapir_str__fini(&about);
 	tapir_str__fini(&title);
@@ -167,6 +202,11 @@ static int sort_and_draw(struct folding *f, struct tapir_reader *reader, const c
 	struct tapir_stack_tree *tree = of_samples ? &f->samples : &f->events;
 	uint64_t bare_cnt = of_samples ? f->bare_samples : f->bare_events;
 
+	if (!tree->nodes.cnt && f->offcpu)
+		return tapir_diag__fail(-ENODATA,
+					"%s has no context switches: with -a, record "
+					"--sched to have them",
+					path);
 	if (!tree->nodes.cnt)
 		return tapir_diag__fail(-ENODATA,
 					"%s has no stacks%s: record with --stack to have them",
@@ -188,6 +228,7 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 	err = fold(reader, &f);
 	if (!err)
 		err = sort_and_draw(&f, reader, cli->words.data[0]);
+	tapir_offcpu_tree__free(f.offcpu);
 	tapir_event_choice__fini(&f.choice);
 	tapir_stack_tree__fini(&f.samples);
 	tapir_stack_tree__fini(&f.events);
@@ -226,6 +267,8 @@ const struct tapir_command tapir_cmd_flamegraph = {
 			 "a machine-wide recording, process beside process"},
 			{"flamegraph slow.tapir --event 'query__start' -o queries.svg",
 			 "who asks the database"},
+			{"flamegraph slow.tapir --event offcpu -o waits.svg",
+			 "what threads waited for, and how long"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,

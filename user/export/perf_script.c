@@ -90,10 +90,13 @@ void tapir_perf_script__add(const struct tapir_catalog *catalog, const struct ta
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
 	const struct tapir_rec_event *ev = (const void *)rec;
+	struct tapir_sv event = tapir_catalog__meta_value(catalog, "sample_event");
 
 	if (rec->type == TAPIR_REC_SAMPLE) {
 		add_head(catalog, rec, sample->tgid, sample->tid, out);
-		tapir_str__addf(out, "%" PRIu64 " cpu-clock:\n", sample->period);
+		tapir_str__addf(out, "%" PRIu64 " ", sample->period);
+		add_word(out, event.len ? event : tapir_sv__of("cpu-clock"));
+		tapir_str__adds(out, ":\n");
 		add_frames(catalog, sample->tgid, rec->time_ns, sample->kstack_id, out);
 		add_frames(catalog, sample->tgid, rec->time_ns, sample->stack_id, out);
 	} else if (rec->type == TAPIR_REC_EVENT && ev->stack_id) {

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A heap by time in front of one place a thread. */
+#include "analyze/offcpu.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+struct thread {
+	uint32_t tgid;
+	bool is_out;
+	bool is_runnable; /* it left and could have gone on */
+	uint64_t out_ns;
+	uint64_t token;
+};
+
+struct tapir_offcpu {
+	struct tapir_offcpu_fns fns;
+	void *ctx;
+	struct tapir_offcpu_stats stats;
+	struct tapir_vec(struct tapir_rec_switch) waiting; /* a heap: the earliest is [0] */
+	uint64_t newest_ns;
+	struct tapir_map by_tid; /* -> index in threads */
+	struct tapir_vec(struct thread) threads;
+};
+
+struct tapir_offcpu *tapir_offcpu__new(const struct tapir_offcpu_fns *fns, void *ctx)
+{
+	struct tapir_offcpu *o = calloc(1, sizeof(*o));
+
+	if (o) {
+		o->fns = *fns;
+		o->ctx = ctx;
+	}
+	return o;
+}
+
+void tapir_offcpu__free(struct tapir_offcpu *o)
+{
+	if (!o)
+		return;
+	tapir_vec__fini(&o->waiting);
+	tapir_vec__fini(&o->threads);
+	tapir_map__fini(&o->by_tid);
+	free(o);
+}
+
+/* ---- pairing ---------------------------------------------------------------------------- */
+
+/* More threads than there is room for: all of them are forgotten, who is away with them. */
+static void forget_threads(struct tapir_offcpu *o)
+{
+	const struct thread *t;
+
+	tapir_vec_for_each (t, &o->threads)
+		o->stats.unpaired += t->is_out;
+	o->threads.cnt = 0;
+	tapir_map__clear(&o->by_tid);
+}
+
+static struct thread *thread_of(struct tapir_offcpu *o, uint32_t tid)
+{
+	uint64_t *idx = tapir_map__get(&o->by_tid, tid);
+
+	if (idx)
+		return &o->threads.data[*idx];
+	if (o->threads.cnt == TAPIR_OFFCPU_MAX_THREADS)
+		forget_threads(o);
+	idx = tapir_map__put(&o->by_tid, tid, NULL);
+	if (!idx)
+		return NULL;
+	*idx = o->threads.cnt;
+	if (tapir_vec__add(&o->threads))
+		return &o->threads.data[*idx];
+	tapir_map__del(&o->by_tid, tid);
+	return NULL;
+}
+
+static int go_out(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
+{
+	struct thread *t = thread_of(o, rec->out_tid);
+
+	if (!t)
+		return -ENOMEM;
+	o->stats.unpaired += t->is_out;
+	t->is_out = !(rec->out_state & TAPIR_STATE_DEAD); /* who is dead stays away */
+	if (!t->is_out)
+		return 0;
+	t->tgid = rec->out_tgid;
+	t->out_ns = rec->h.time_ns;
+	t->is_runnable = !rec->out_state;
+	t->token = o->fns.on_out ? o->fns.on_out(o->ctx, rec) : 0;
+	return 0;
+}
+
+/* The record of the wake-up may be a moment older than that of the leaving it ended. */
+static uint64_t wake_ns(const struct thread *t, const struct tapir_rec_switch *rec)
+{
+	if (t->is_runnable)
+		return t->out_ns;
+	if (!rec->in_wake_ns || rec->in_wake_ns > rec->h.time_ns)
+		return 0;
+	return rec->in_wake_ns > t->out_ns ? rec->in_wake_ns : t->out_ns;
+}
+
+static int come_in(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
+{
+	struct thread *t = thread_of(o, rec->in_tid);
+	struct tapir_offcpu_span span;
+	bool is_same;
+
+	if (!t)
+		return -ENOMEM;
+	is_same = t->is_out && t->tgid == rec->in_tgid && t->out_ns <= rec->h.time_ns;
+	t->is_out = false;
+	if (!is_same) {
+		o->stats.unpaired++;
+		return 0;
+	}
+	span = (struct tapir_offcpu_span){
+		.tgid = t->tgid,
+		.tid = rec->in_tid,
+		.from_ns = t->out_ns,
+		.until_ns = rec->h.time_ns,
+		.wake_ns = wake_ns(t, rec),
+		.waker_tid = t->is_runnable ? 0 : rec->in_waker_tid,
+		.token = t->token,
+	};
+	o->stats.spans++;
+	o->fns.on_span(o->ctx, &span);
+	return 0;
+}
+
+static int pair(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
+{
+	int err = rec->out_tid ? go_out(o, rec) : 0;
+
+	return !err && rec->in_tid ? come_in(o, rec) : err;
+}
+
+/* ---- the window ------------------------------------------------------------------------- */
+
+static void swap(struct tapir_rec_switch *a, struct tapir_rec_switch *b)
+{
+	struct tapir_rec_switch c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+static void sift_up(struct tapir_rec_switch *heap, size_t i)
+{
+	for (size_t up; i && heap[up = (i - 1) / 2].h.time_ns > heap[i].h.time_ns; i = up)
+		swap(&heap[up], &heap[i]);
+}
+
+static void sift_down(struct tapir_rec_switch *heap, size_t cnt)
+{
+	for (size_t i = 0, least;; i = least) {
+		least = i;
+		for (size_t child = 2 * i + 1; child < cnt && child <= 2 * i + 2; child++)
+			if (heap[child].h.time_ns < heap[least].h.time_ns)
+				least = child;
+		if (least == i)
+			return;
+		swap(&heap[least], &heap[i]);
+	}
+}
+
+static int pair_earliest(struct tapir_offcpu *o)
+{
+	struct tapir_rec_switch rec = o->waiting.data[0];
+
+	o->waiting.data[0] = o->waiting.data[--o->waiting.cnt];
+	sift_down(o->waiting.data, o->waiting.cnt);
+	return pair(o, &rec);
+}
+
+/* Time that jumps ahead lets all go; one that lies back goes at once. */
+static bool is_due(const struct tapir_offcpu *o)
+{
+	uint64_t waited;
+
+	if (!o->waiting.cnt)
+		return false;
+	waited = o->newest_ns - o->waiting.data[0].h.time_ns;
+	return waited > TAPIR_OFFCPU_WINDOW_NS || o->waiting.cnt == TAPIR_OFFCPU_WINDOW_CNT;
+}
+
+int tapir_offcpu__add(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
+{
+	int err = 0;
+
+	if (!tapir_vec__push(&o->waiting, *rec))
+		return -ENOMEM;
+	sift_up(o->waiting.data, o->waiting.cnt - 1);
+	if (rec->h.time_ns > o->newest_ns)
+		o->newest_ns = rec->h.time_ns;
+	while (!err && is_due(o))
+		err = pair_earliest(o);
+	return err;
+}
+
+int tapir_offcpu__finish(struct tapir_offcpu *o)
+{
+	const struct thread *t;
+	int err = 0;
+
+	while (!err && o->waiting.cnt)
+		err = pair_earliest(o);
+	o->stats.open = 0;
+	tapir_vec_for_each (t, &o->threads)
+		o->stats.open += t->is_out;
+	return err;
+}
+
+const struct tapir_offcpu_stats *tapir_offcpu__stats(const struct tapir_offcpu *o)
+{
+	return &o->stats;
+}

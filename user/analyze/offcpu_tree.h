@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * offcpu_tree.h - the time threads did not run as a tree of calls: by the stack with which each
+ * left its CPU, and on top of it why ("[sleeping]", "[preempted]"). Weights are microseconds.
+ */
+#ifndef TAPIR_USER_OFFCPU_TREE_H
+#define TAPIR_USER_OFFCPU_TREE_H
+
+#include "analyze/offcpu.h"
+#include "analyze/stack_tree.h"
+
+/* How it is asked for where events are named. */
+#define TAPIR_OFFCPU_EVENT "offcpu"
+
+struct tapir_offcpu_tree;
+
+/* tree and catalog are borrowed until __free. NULL: out of memory. */
+struct tapir_offcpu_tree *tapir_offcpu_tree__new(struct tapir_stack_tree *tree,
+						 const struct tapir_catalog *catalog);
+void tapir_offcpu_tree__free(struct tapir_offcpu_tree *t);
+
+int tapir_offcpu_tree__add(struct tapir_offcpu_tree *t, const struct tapir_rec_switch *rec);
+/* After the last record; then sort the tree. */
+int tapir_offcpu_tree__finish(struct tapir_offcpu_tree *t);
+
+#endif
