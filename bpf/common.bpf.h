@@ -201,4 +201,27 @@ static __noinline int tapir_is_wanted(struct task_struct *task, __u32 tgid)
 	return f->cgroup_cnt && cgroup_is_wanted(f, task);
 }
 
+/*
+ * What the rules over names and cgroups said of a process, so that they are not asked at every
+ * context switch: a process and its verdict in one word, good for a few jiffies. Two processes
+ * that share a place push each other out.
+ */
+#define VERDICTS      8192 /* a power of two */
+#define VERDICT_BITS  24   /* a tgid (at most 2^22) and the verdict */
+#define VERDICT_TICKS 8	   /* 8 to 80 ms: so late a process may be that changed its cgroup */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, VERDICTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} verdicts __weak SEC(".maps");
+
+static __always_inline __u64 *tapir_verdict(__u32 tgid)
+{
+	__u32 idx = tgid & (VERDICTS - 1);
+
+	return bpf_map_lookup_elem(&verdicts, &idx);
+}
+
 #endif /* TAPIR_BPF_COMMON_BPF_H */

@@ -118,6 +118,15 @@ static __always_inline void hold(struct task_struct *task, struct tapir_file_key
 		send_control(&rec, sizeof(rec));
 }
 
+/* It has, or is about to have, another name: the rules are to be asked again. */
+static __always_inline void forget_verdict(__u32 tgid)
+{
+	__u64 *verdict = tapir_verdict(tgid);
+
+	if (verdict)
+		*verdict = 0;
+}
+
 /*
  * A thread gets another name: by prctl(2), by a write to its comm, or by exec, which gives the
  * name when the new address space is there and empty (begin_new_exec, fs/exec.c). What is mapped
@@ -131,6 +140,7 @@ int BPF_PROG(tapir_rename, struct task_struct *task, const char *comm)
 	struct tapir_rec_thread rec = {};
 	__u32 tid = task->pid;
 
+	forget_verdict(task->tgid);
 	if (!now || !now->enabled || !tapir_is_wanted(task, task->tgid))
 		return 0;
 	if (tapir_task__is_in_exec(task))
@@ -160,6 +170,7 @@ int BPF_PROG(tapir_exec, struct task_struct *task, pid_t old_pid, struct linux_b
 	__u32 tid = task->pid;
 	__u64 *start_ns;
 
+	forget_verdict(task->tgid);
 	/* Switched off: nobody would let go of what is held. */
 	if (!f || !now || !now->enabled || !tapir_is_wanted(task, task->tgid))
 		return 0;

@@ -13,27 +13,10 @@
 
 /* ---- is it ours? ------------------------------------------------------------------------ */
 
-/*
- * What the rules over names and cgroups said of a process, so that they are not asked at every
- * switch: a process and its verdict in one word, good for a few jiffies. Two processes that
- * share a place push each other out.
- */
-#define VERDICTS      8192 /* a power of two */
-#define VERDICT_BITS  24   /* a tgid (at most 2^22) and the verdict */
-#define VERDICT_TICKS 8	   /* 8 to 80 ms: so late a process may be that changed its name */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, VERDICTS);
-	__type(key, __u32);
-	__type(value, __u64);
-} verdicts SEC(".maps");
-
 static __noinline int ask_rules(struct task_struct *task, __u32 tgid)
 {
 	__u64 ticks = bpf_jiffies64(), fresh;
-	__u32 idx = tgid & (VERDICTS - 1);
-	__u64 *known = bpf_map_lookup_elem(&verdicts, &idx), is;
+	__u64 *known = tapir_verdict(tgid), is;
 
 	if (!known)
 		return 0;

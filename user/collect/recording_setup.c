@@ -311,13 +311,17 @@ static int attach_all(struct recording *r)
 	if (!tapir_images__site_cnt(r->images) && r->rules.pids.cnt &&
 	    !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
 		return tapir_no_match__fail(r->opts->specs, r->opts->specs_are_defaults, r->images);
+	return 0;
+}
+
+static void say_ready(const struct recording *r)
+{
 	if (r->opts->on_ready)
 		r->opts->on_ready(r->opts->ctx, tapir_images__attached_cnt(r->images),
 				  tapir_clock__now_ns() - r->start_ns);
 	if (!r->use_multi)
 		tapir_info("this kernel has no uprobe_multi (Linux 6.6): every probe takes 0.1 s "
 			   "to take off");
-	return 0;
 }
 
 int tapir_recording__set_up(struct recording *r)
@@ -343,6 +347,8 @@ int tapir_recording__set_up(struct recording *r)
 		err = attach_all(r);
 	if (!err)
 		err = start_watching_cpus(r);
+	if (!err)
+		say_ready(r);
 	if (!err && r->program)
 		err = tapir_command_run__go(r->program);
 	return err;

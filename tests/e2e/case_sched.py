@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Context switches: as many as the kernel counted, as long as the program slept, and who woke whom."""
+import os
+import re
+import signal
+
+HZ = 999
+
+
+def record(t, *options):
+    """Records the target that waits in known ways. Returns (file, witness, switches by time)."""
+    file = t.path("trace.tapir")
+    said = t.tapir("record", "-f", "-o", file, *options, "--", t.target_path("waiter"), timeout=60).witness()
+    return file, said, sorted(t.events(file, "switch"), key=lambda s: s["time_ns"])
+
+
+def within(mark, switches):
+    return [s for s in switches if mark["from_ns"] < s["time_ns"] < mark["until_ns"]]
+
+
+def left(tid, switches):
+    """How often a thread left its CPU: of its own will, and not."""
+    mine = [s["state"] for s in switches if s["tid"] == tid]
+    unwilling = sum(state in ("preempted", "runnable") for state in mine)
+    return len(mine) - unwilling, unwilling
+
+
+def away_ms(tid, switches):
+    """By state: the time between leaving and coming back, and which comebacks there were."""
+    out, total = None, {}
+    for s in switches:
+        if s["tid"] == tid:
+            out = s
+        if s["in_tid"] == tid and out:
+            total[out["state"]] = total.get(out["state"], 0) + (s["time_ns"] - out["time_ns"]) / 1e6
+            out = None
+    return total
+
+
+def test_switches_are_those_the_kernel_counted(t):
+    file, said, switches = record(t)
+    t.eq(t.report(file)["switches"], {"captured": len(switches), "lost": 0}, "report")
+    for part in ("sleeps", "burn"):
+        mark = said[part]
+        t.eq(left(said["tid"], within(mark, switches)), (mark["voluntary"], mark["involuntary"]),
+             f"of its own will and not, {part}")
+    t.ok(said["sleeps"]["voluntary"] >= 20, said)
+
+
+def test_time_off_the_cpu_is_what_was_slept(t):
+    _, said, switches = record(t)
+    slept = away_ms(said["tid"], within(said["sleeps"], switches))["sleeping"]
+    took = (said["sleeps"]["until_ns"] - said["sleeps"]["from_ns"]) / 1e6
+    t.ok(said["sleep_ms"] <= slept <= took, f"slept {slept:.1f} ms of {took:.1f}, asked for {said['sleep_ms']}")
+    burning = away_ms(said["tid"], within(said["burn"], switches))
+    t.ok(burning.get("sleeping", 0) < 5, f"a burn sleeps: {burning}")
+
+
+def test_waker_is_the_thread_that_lets_go(t):
+    _, said, switches = record(t)
+    back = [s for s in switches if s["in_tid"] == said["woken_tid"] and s["in_waker_tid"]]
+    wakers = [s["in_waker_tid"] for s in back]
+    # One of the pipe's and one of the mutex's may come too late to wait for.
+    t.ok(wakers.count(said["tid"]) >= said["writes"] + 2 * said["locks"] - 4, f"{wakers}, {said}")
+    t.ok(wakers.count(said["tid"]) >= 0.9 * len(wakers), f"others woke it: {wakers}, {said}")
+    late = [s for s in back if not 0 <= s["time_ns"] - s["in_wake_ns"] < 1e9]
+    t.eq(late, [], "woken before it came")
+
+
+def test_sleeps_are_ended_by_the_timer(t):
+    _, said, switches = record(t)
+    back = [s for s in within(said["sleeps"], switches) if s["in_tid"] == said["tid"] and s["in_wake_ns"]]
+    t.ok(len(back) >= 20, f"{len(back)} comebacks after a wake-up")
+    others = [s["in_waker_tid"] for s in back if s["in_waker_tid"]]
+    t.ok(len(others) <= 0.3 * len(back), f"threads that ran while the timer rang: {others}")
+
+
+def test_stack_of_who_leaves_says_where(t):
+    if t.run("grep", "-qv", "^0000000000000000", "/proc/kallsyms").rc:
+        t.skip("the kernel shows no addresses of its functions")
+    _, said, switches = record(t)
+    asleep = [s for s in within(said["sleeps"], switches) if s["tid"] == said["tid"] and s["state"] == "sleeping"]
+    kernel = [[f["name"] for f in s.get("kernel_stack", [])] for s in asleep]
+    t.ok(sum("do_nanosleep" in names for names in kernel) >= 20, kernel)
+    # Where another tracer is on the tracepoint as well, its caller stands on top.
+    t.ok(all("__schedule" in names[:2] for names in kernel), kernel)
+
+
+def test_folded_off_cpu_time_adds_up(t):
+    file, said, _ = record(t)
+    out = t.tapir("export", "--format", "folded", "--event", "offcpu", file).out
+    weights = {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in out.splitlines()}
+    asleep = sum(us for stack, us in weights.items() if "nanosleep" in stack and stack.endswith(";[sleeping]"))
+    pauses = (said["writes"] + 2 * said["locks"]) * 5
+    t.ok(0 <= asleep / 1000 - said["sleep_ms"] - pauses < 150, f"{asleep / 1000} ms, {said}")
+    svg = t.tapir("flamegraph", file, "--event", "offcpu").out
+    t.ok("Off-CPU time of" in svg and "[sleeping]" in svg and "microseconds" in svg, svg[:400])
+
+
+def test_burn_has_its_samples_beside_the_switches(t):
+    file, said, _ = record(t)
+    mark = said["burn"]
+    burnt = [s for s in t.events(file, "sample")
+             if s["tid"] == said["tid"] and mark["from_ns"] < s["time_ns"] < mark["until_ns"]]
+    expected = said["burn_ms"] * HZ / 1000
+    t.ok(0.75 * expected <= len(burnt) <= 1.1 * expected, f"{len(burnt)} samples, expected {expected:.0f}")
+    t.ok(sum(s["stack"][0]["name"] == "burn" for s in burnt if s.get("stack")) >= 0.8 * len(burnt), "in burn")
+
+
+def test_names_and_cgroups_choose_switches_as_pids_do(t):
+    file = t.path("trace.tapir")
+    target, other = t.target("waiter", "--wait"), t.target("waiter", "--wait")
+    tapir = t.start_tapir("record", "-p", target.pid, "--no-samples", "-o", file)
+    tapir.wait_line("tapir: watching")
+    target.go()
+    other.go()
+    target.wait()
+    other.wait()
+    t.eq(tapir.wait().rc, 0, "exit")
+    switches = t.events(file, "switch")
+    t.eq({s["pid"] for s in switches} | {s["in_pid"] for s in switches}, {target.pid, None}, "whose switches")
+    t.eq(t.events(file, "sample"), [], "samples")
+
+
+def test_comm_chooses_whose_switches(t):
+    file = t.path("trace.tapir")
+    tapir = t.start_tapir("record", "--comm", "waiter", "--no-samples", "-o", file)
+    tapir.wait_line("tapir: ")
+    target = t.target("waiter")
+    burner = t.target("burner", 300)
+    said = target.wait().witness()
+    burner.wait()
+    tapir.signal(signal.SIGINT)
+    t.eq(tapir.wait().rc, 0, "exit")
+    switches = t.events(file, "switch")
+    mark = said["sleeps"]
+    t.eq(left(said["tid"], within(mark, switches)), (mark["voluntary"], mark["involuntary"]), "of its own will and not")
+    t.ok(burner.pid not in {s["pid"] for s in switches} | {s["in_pid"] for s in switches}, "another name")
+
+
+def test_all_takes_switches_only_when_asked(t):
+    file = t.path("trace.tapir")
+    t.tapir("record", "-a", "-d", "0.3", "-f", "-o", file)
+    t.eq(t.events(file, "switch"), [], "switches of -a")
+    t.ok("cpu-clock 99 Hz" in t.tapir("report", file).out or not t.events(file, "sample"), "how often -a samples")
+    t.tapir("record", "-a", "--sched", "-d", "0.3", "-f", "-o", file)
+    t.ok(len(t.events(file, "switch")) > 10, "switches of -a --sched")
+
+
+def test_process_without_probes_is_sampled(t):
+    file = t.path("trace.tapir")
+    t.tapir("record", "-o", file, "--", "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")
+    t.ok(len(t.events(file, "sample")) > 20, "samples")
+    t.ok("cpu-clock 999 Hz" in t.tapir("report", file).out, t.tapir("report", file).out)
+
+
+def test_other_events_sample_where_they_happen(t):
+    file = t.path("trace.tapir")
+    t.tapir("record", "-e", "page-faults", "-F", 5000, "--no-sched", "-o", file, "--", "python3", "-c", "import json")
+    samples = t.events(file, "sample")
+    t.ok(len(samples) > 10 and all(s["period"] >= 1 for s in samples), f"{len(samples)} samples")
+    t.ok("page-faults 5000 Hz" in t.tapir("report", file).out, "report")
+    t.ok(re.search(r": \d+ page-faults:", t.tapir("export", "--format", "perfscript", file).out), "perf script")
+
+
+def test_counter_that_is_not_there_is_one_clear_line(t):
+    if os.path.exists("/sys/bus/event_source/devices/cpu/type") and t.run(
+            t.need("perf"), "stat", "-e", "cycles", "true").err.find("not supported") < 0:
+        t.skip("this machine has hardware counters")
+    result = t.tapir("record", "-e", "cycles", "-o", t.path("x.tapir"), "--", "true", expect=3)
+    t.eq(len(result.err.strip().splitlines()), 1, result.err)
+    t.ok("cycles" in result.err and "cpu-clock" in result.err, result.err)
+
+
+def test_options_that_contradict_are_refused(t):
+    for words in (("--no-samples", "-F", 99), ("--sched", "--no-sched"), ("-e", "nonsense")):
+        result = t.tapir("record", *words, "--", "true", expect=2)
+        t.ok(words[0] in result.err, result.err)
