@@ -140,6 +140,7 @@ static inline void __attribute__((noreturn)) fake_jvm__live(const struct fake_jv
 	int lib_fd = open(f->lib, O_RDONLY | O_CLOEXEC), listener = -1;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpgid(0, 0);
 	signal(SIGPIPE, SIG_IGN);
 	if (f->has_dispatcher) /* HotSpot's is another thread: its name counts, not its id */
 		prctl(PR_SET_NAME, "Signal Dispatcher");

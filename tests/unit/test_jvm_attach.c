@@ -209,6 +209,36 @@ static void one_that_does_not_wake_times_out_and_nothing_is_left(void **state)
 	assert_true(is_alive(f));
 }
 
+static void on_interrupt(int signal)
+{
+	(void)signal;
+}
+
+/* A terminal sends Ctrl-C to the helper too, which has a file to remove. */
+static void an_interrupt_of_the_group_does_not_end_the_helper(void **state)
+{
+	struct fake_jvm *f = *state;
+	struct sigaction action = {.sa_handler = on_interrupt}, before;
+	struct tapir_str reply = {};
+	pid_t sender;
+
+	f->listens = false;
+	fake_jvm__start(f);
+	setpgid(0, 0);
+	sigaction(SIGINT, &action, &before);
+	sender = fork();
+	if (!sender) {
+		usleep(200000);
+		kill(0, SIGINT);
+		_exit(0);
+	}
+	assert_int_equal(ask_within(f, 700 * MS, &reply), -ETIMEDOUT);
+	line_has("does not begin to listen");
+	assert_false(has_trigger(f));
+	waitpid(sender, NULL, 0);
+	sigaction(SIGINT, &before, NULL);
+}
+
 static void one_that_would_die_of_the_signal_gets_none(void **state)
 {
 	struct fake_jvm *f = *state;
@@ -441,6 +471,7 @@ int main(void)
 		FAKE_TEST(a_cancel_ends_it_at_once),
 		FAKE_TEST(one_that_sleeps_is_woken_and_nothing_is_left),
 		FAKE_TEST(one_that_does_not_wake_times_out_and_nothing_is_left),
+		FAKE_TEST(an_interrupt_of_the_group_does_not_end_the_helper),
 		FAKE_TEST(one_that_would_die_of_the_signal_gets_none),
 		FAKE_TEST(one_without_a_dispatcher_gets_no_signal),
 		FAKE_TEST(a_libjvm_that_is_not_hotspots_is_refused),

@@ -5,7 +5,9 @@
  * It is one when it maps a file called libjvm.so for execution that exports HotSpot's table
  * of its own layouts (gHotSpotVMStructs: every JDK since 5, also stripped; OpenJ9's libjvm.so
  * has none). The file is opened as it is mapped (attach/proc.h), so nothing is asked of the
- * process and nothing is sent to it. Not for a hot path: it reads 2 MB of symbols.
+ * process and nothing is sent to it. The file's reads are as the file system is: one that never
+ * answers is waited for, as where probes are looked for in mapped files. Not for a hot path: it
+ * reads 2 MB of symbols.
  */
 #ifndef TAPIR_USER_JVM_H
 #define TAPIR_USER_JVM_H

@@ -10,7 +10,8 @@
  *     working directory or in /tmp, and a SIGQUIT; without the file, or when it listens
  *     already, the signal prints all threads' stacks on its stdout (os.cpp, signal thread);
  *   - a client writes "1", a command and three arguments, each ended by NUL, and reads a
- *     decimal result, a newline and text until the end; 101 is "not my version";
+ *     decimal result, a newline and text until the end; 101 is "not my version"
+ *     (JDK 24 has a version 2 beside it; 1 is still understood);
  *   - the JVM hangs up on a client whose effective uid and gid are not its own or root's.
  *
  * SIGQUIT ends a program that does not wait for it. It is sent only to a process that maps
@@ -23,7 +24,7 @@
  * process: credentials of a thread would go to all threads or be seen by them), does what
  * touches files, hands over the connected socket (SCM_RIGHTS) and is killed when it does not
  * come back. The JVM itself must be the one that listens (SO_PEERCRED). A child that even a
- * kill cannot end holds nothing of ours; 8 such, and no more are made (-EBUSY).
+ * kill cannot end holds no fd of ours; 8 such, and no more are made (-EBUSY).
  *
  * Nothing is left behind but .java_pidN, which is the JVM's and goes when it ends (not with
  * SIGKILL or -Xrs). A stopped JVM is sent nothing. One that is stopped or hangs in the moment
@@ -31,8 +32,8 @@
  * when it finds the signal and no file any more.
  *
  * Privileges: root, or CAP_SETUID, CAP_SETGID, CAP_SYS_PTRACE and CAP_KILL; none for a JVM of
- * one's own user. Kernel: 5.9 (close_range). Thread-safe; not before a fork of ours that
- * goes on without exec. Blocks up to the timeout.
+ * one's own user. Kernel: 5.9 (close_range). Thread-safe. Blocks up to the
+ * timeout.
  *
  * What the dump of JDK 17 and 25 holds beside methods: all blobs of the code cache by their
  * VM-internal names: "Interpreter" (one line, the whole of its code: adapters to it are lines

@@ -139,17 +139,24 @@ static void __attribute__((noreturn)) live(const struct tapir_jvm_job *job, int 
 	__builtin_unreachable();
 }
 
-/* Returns its pidfd or -errno. */
+/* Returns its pidfd or -errno. Signals stay blocked in it: Ctrl-C is for us, not for what it does.
+ */
 static int start_child(const struct tapir_jvm_job *job, int answer_fd)
 {
 	int pidfd = -1;
+	sigset_t all, before;
 	struct clone_args args = {.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
 				  .pidfd = (uint64_t)(uintptr_t)&pidfd};
-	long pid = syscall(SYS_clone3, &args, sizeof(args));
+	long pid;
 
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (!pid)
 		live(job, answer_fd);
-	return pid < 0 ? -errno : pidfd;
+	pidfd = pid < 0 ? -errno : pidfd;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return pidfd;
 }
 
 /* ---- its answer and its end ------------------------------------------------------------------ */
