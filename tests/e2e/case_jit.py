@@ -69,16 +69,34 @@ def test_code_without_a_map_is_unnamed_but_not_gone(t):
     t.ok(re.search(r";\[jit\]\+0x[0-9a-f]+ \d+$", folded, re.M), folded[:500])
 
 
-def test_map_is_found_in_containers(t):
-    """Own pid and mount namespaces: the file is perf-1.map of another /tmp."""
-    unshare = t.need("unshare")
-    root = t.path("root")
-    os.makedirs(root + "/tmp")
-    script = (f"mount -t tmpfs tmpfs /tmp && exec {t.target_path('jitter')} map 400 " + " ".join(THREE_PLACES))
+AHEAD_S = 100_000
+
+
+def record_contained(t, kind, periods, *namespaces):
+    """The target in namespaces of its own, where it is process 1 and /tmp is another one."""
+    unshare = [t.need("unshare"), "--pid", "--mount", "--fork", "--kill-child", "--mount-proc", *namespaces]
+    if t.run(*unshare, "true").rc:
+        t.skip("no such namespaces can be made here: " + " ".join(namespaces))
+    script = f"mount -t tmpfs tmpfs /tmp && exec {t.target_path('jitter')} {kind} 400 " + " ".join(periods)
     file = t.path("trace.tapir")
-    said = t.tapir("record", "-F", HZ, "-f", "-o", file, "--", unshare, "--pid", "--mount", "--fork",
-                   "--kill-child", "--mount-proc", "sh", "-c", script).witness()
-    check_periods(t, file, said["periods"], MS)
+    said = t.tapir("record", "-F", HZ, "-f", "-o", file, "--", *unshare, "sh", "-c", script).witness()
+    return file, said["periods"]
+
+
+def test_files_are_found_in_containers(t):
+    for kind in "map", "dump":
+        file, periods = record_contained(t, kind, THREE_PLACES)
+        check_periods(t, file, periods, MS)
+
+
+def test_jitdump_of_another_user_and_clock_is_read(t):
+    """A time namespace: the process's clock, and so its jitdump's, runs ahead of ours."""
+    file, periods = record_contained(t, "dump", THREE_NAMES, "--user", "--map-root-user", "--time",
+                                     "--monotonic", AHEAD_S)
+    for p in periods:
+        p["from_ns"] -= AHEAD_S * 1_000_000_000
+        p["until_ns"] -= AHEAD_S * 1_000_000_000
+    check_periods(t, file, periods, MS)
 
 
 def make_link(path):

@@ -2,6 +2,7 @@
 """Functions of real runtimes have their names, those compiled before and those compiled later."""
 import os
 import re
+import shutil
 import time
 
 HZ = 997
@@ -191,3 +192,61 @@ def test_java_addresses_bear_the_name_of_their_time(t):
     t.ok(max(map(len, seen.values())) >= 3, "an address bore three names in the recording")
     t.ok(max(sum(m in n for n in seen.values()) for m in ("Work0.burn", "Work1.burn", "Work2.burn")) >= 3,
          "a name stood at three addresses")
+
+
+PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup>
+    <OutputType>Exe</OutputType>
+    <TargetFramework>net%s</TargetFramework>
+    <InvariantGlobalization>true</InvariantGlobalization>
+  </PropertyGroup>
+</Project>
+"""
+
+
+def build_dotnet(t):
+    dotnet = t.need("dotnet")
+    version = t.run(dotnet, "--version").out.strip()
+    with open(t.path("Hot.csproj"), "w", encoding="ascii") as project:
+        project.write(PROJECT % ".".join(version.split(".")[:2]))
+    shutil.copy(program("Hot.cs"), t.tmp)
+    env = {**os.environ, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1"}
+    if t.run(dotnet, "build", "-c", "Release", "-v", "q", "-o", t.path("out"), t.tmp, timeout=120, env=env).rc:
+        t.skip("dotnet builds no program here")
+    return t.path("out/Hot")
+
+
+def test_dotnet_methods_have_their_names(t):
+    hot = build_dotnet(t)
+    for kind, left in ("3", "perf-%d.map"), ("2", "jit-%d.dump"):
+        # Without the granularity, .NET 10.0's jitdump ends at its first large stub.
+        env = {**os.environ, "DOTNET_PerfMapEnabled": kind, "DOTNET_PerfMapStubGranularity": "2"}
+        process = t.start(hot, 8, env=env)
+        process.wait_line("pid ")
+        time.sleep(1)
+        _, samples = record_running(t, process, 3)
+        os.unlink("/tmp/" + left % process.pid)
+        process.kill()
+        busy = [s for s in samples if s["tid"] == process.pid]
+        leaf = [s for s in busy if re.search(r"Hot::Leaf\(int32\)\[\w+\]", names(s)[0])]
+        t.ok(len(leaf) >= 3 * HZ * 0.3, f"{len(leaf)} samples in Leaf")
+        t.ok(share(leaf, busy) >= 0.95, f"{len(leaf)} of {len(busy)} in Leaf")
+        # Middle has no frame of its own when it is optimised: its caller is passed over.
+        chain = [s for s in leaf if "Hot::Middle" in names(s)[1] and "coreclr_execute_assembly" in names(s)]
+        t.ok(share(chain, leaf) >= 0.99, f"{len(chain)} of {len(leaf)} stacks reach the start of the program")
+
+
+def test_php_functions_have_their_names(t):
+    php = t.need("php")
+    options = ["-d", "zend_extension=opcache", "-d", "opcache.enable_cli=1", "-d", "opcache.jit=function",
+               "-d", "opcache.jit_buffer_size=16M", "-d", "opcache.jit_debug=0x10"]
+    process = t.start(php, *options, program("hot.php"), 8)
+    process.wait_line("pid ")
+    time.sleep(1)
+    perf_map = f"/tmp/perf-{process.pid}.map"
+    if not os.path.exists(perf_map):
+        t.skip("this PHP has no JIT that writes perf maps")
+    _, samples = record_running(t, process, 2)
+    os.unlink(perf_map)
+    leaf = [s for s in samples if names(s)[0].endswith("leaf")]
+    t.ok(share(leaf, samples) >= 0.9, f"{len(leaf)} of {len(samples)} in leaf: {samples[0]}")
