@@ -148,6 +148,7 @@ static void a_stopped_one_times_out_and_was_asked_nothing(void **state)
 
 	fake_jvm__start(f);
 	kill(f->pid, SIGSTOP);
+	assert_int_equal(waitpid(f->pid, NULL, WUNTRACED), f->pid); /* it has stopped by now */
 	from_ns = tapir_clock__now_ns();
 	assert_int_equal(ask_within(f, 800 * MS, &reply), -ETIMEDOUT);
 	assert_in_range((tapir_clock__now_ns() - from_ns) / MS, 300, 1500);
