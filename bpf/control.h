@@ -112,6 +112,17 @@ struct tapir_filter {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_filter) == 8376, "tapir_filter");
 
+/*
+ * The map `maybe_tgids`, mapped by the loader: 1 for a process that may be in `tgids`, by the low
+ * bits of its id, set before it is put there and never cleared. It spares those who are not ours
+ * the look into the hash table at each context switch.
+ */
+#define TAPIR_MAYBE_TGIDS 65536u
+
+struct tapir_maybe_tgids {
+	uint8_t is[TAPIR_MAYBE_TGIDS];
+};
+
 /* The key of `known_files`: files the loader has looked at. */
 struct tapir_file_key {
 	uint64_t inode;

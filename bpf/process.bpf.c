@@ -89,12 +89,17 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 one = 1, tgid = child->tgid;
+	struct tapir_maybe_tgids *maybe;
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 
 	if (!f || child->tgid != child->pid || !tapir_is_wanted(parent, parent->tgid))
 		return 0;
-	if (f->follow_fork)
+	if (f->follow_fork) {
+		maybe = bpf_map_lookup_elem(&maybe_tgids, &zero_key);
+		if (maybe)
+			maybe->is[tgid & (TAPIR_MAYBE_TGIDS - 1)] = 1;
 		bpf_map_update_elem(&tgids, &tgid, &one, BPF_ANY);
+	}
 	send_process(child, TAPIR_PROCESS_FORK, NULL, bpf_ktime_get_ns());
 	return 0;
 }

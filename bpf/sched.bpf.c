@@ -29,13 +29,20 @@ static __noinline int ask_rules(struct task_struct *task, __u32 tgid)
 	return fresh;
 }
 
+static __always_inline int may_be_listed(__u32 tgid)
+{
+	const struct tapir_maybe_tgids *maybe = bpf_map_lookup_elem(&maybe_tgids, &zero_key);
+
+	return maybe && maybe->is[tgid & (TAPIR_MAYBE_TGIDS - 1)];
+}
+
 static __always_inline int is_ours(const struct tapir_filter *f, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 
 	if (!tgid || tgid == f->self_tgid) /* 0: the CPU idles */
 		return 0;
-	if (f->use_tgids && tapir_is_listed(tgid))
+	if (f->use_tgids && may_be_listed(tgid) && tapir_is_listed(tgid))
 		return 1;
 	if (f->comm_cnt || f->cgroup_cnt)
 		return ask_rules(task, tgid);

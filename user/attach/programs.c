@@ -22,6 +22,7 @@ struct tapir_programs {
 	struct tapir_bpf *skel;
 	int rings_fd; /* the array of rings */
 	volatile struct tapir_live *live;
+	volatile struct tapir_maybe_tgids *maybe_tgids;
 	const struct tapir_losses *losses;
 	size_t losses_bytes;
 	uint32_t site_cap;
@@ -101,9 +102,11 @@ static size_t whole_pages(size_t bytes)
 static int map_shared(struct tapir_programs *p)
 {
 	p->live = map_array(p->skel->maps.live, sizeof(*p->live), PROT_READ | PROT_WRITE);
+	p->maybe_tgids = map_array(p->skel->maps.maybe_tgids, sizeof(*p->maybe_tgids),
+				   PROT_READ | PROT_WRITE);
 	p->losses_bytes = whole_pages((p->site_cap + 1) * sizeof(*p->losses));
 	p->losses = map_array(p->skel->maps.losses, p->losses_bytes, PROT_READ);
-	if (!p->live || !p->losses)
+	if (!p->live || !p->losses || !p->maybe_tgids)
 		return tapir_diag__fail(-ENOMEM, "Cannot map the BPF counters: out of memory");
 	return 0;
 }
@@ -257,6 +260,8 @@ void tapir_programs__free(struct tapir_programs *p)
 		return;
 	if (p->live)
 		munmap((void *)p->live, sizeof(*p->live));
+	if (p->maybe_tgids)
+		munmap((void *)p->maybe_tgids, sizeof(*p->maybe_tgids));
 	if (p->losses)
 		munmap((void *)p->losses, p->losses_bytes);
 	for (unsigned pair = 0; pair < p->ring_cnt; pair++)
@@ -355,6 +360,7 @@ int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid)
 {
 	uint32_t one = 1;
 
+	p->maybe_tgids->is[tgid & (TAPIR_MAYBE_TGIDS - 1)] = 1;
 	return update(p->skel->maps.tgids, &tgid, &one, "processes");
 }
 
