@@ -26,7 +26,8 @@
 
 #define POLL_NS	       (20 * TAPIR_NS_PER_MS)
 #define PERFDATA_BYTES 32768u /* HotSpot's default size; more is not looked at */
-#define STATUS_BYTES   8192u  /* SigCgt stands in front of the long lists */
+#define OPEN_TRIES     32
+#define STATUS_BYTES   8192u /* SigCgt stands in front of the long lists */
 
 struct places {
 	int root_fd, cwd_fd, tmp_fd; /* O_PATH; cwd -1: it has none we may know */
@@ -77,11 +78,17 @@ static int rest(const struct tapir_jvm_job *job)
 
 /* ---- whose files they are ---------------------------------------------------------------- */
 
+/* openat2 says EAGAIN to a ".." (of a link) while anything on the machine is renamed or mounted. */
 static int open_below(int dir_fd, const char *path, uint64_t flags, uint64_t resolve)
 {
 	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
-	long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+	long fd = -1;
 
+	for (int i = 0; i < OPEN_TRIES; i++) {
+		fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
 	return fd < 0 ? -errno : (int)fd;
 }
 
