@@ -119,11 +119,12 @@ static void describe_function(struct plan *p, uint64_t idx)
 		put(p, tapir_recbuf__symbol(&p->buf, &symbol, SV(name)));
 	}
 	for (uint32_t tgid = TGID; idx % 2 && tgid <= TGID + 100; tgid += 100) {
-		struct tapir_rec_jit jit = {.tgid = tgid,
-					    .source = TAPIR_JIT_METHOD_EVENT,
-					    .start_va = JIT_VA + idx * STEP,
-					    .size = STEP,
-					    .from_ns = 1000 + idx % 64 * (SPAN_NS / 640)};
+		struct tapir_rec_jit jit = {
+			.tgid = tgid,
+			.source = TAPIR_JIT_METHOD_EVENT,
+			.start_va = JIT_VA + idx * STEP,
+			.size = STEP,
+			.from_ns = 1000 + (idx / 2 % 64 ? 0 : idx * (SPAN_NS / FUNCTIONS))};
 
 		tapir_rec__init(&jit.h, TAPIR_REC_JIT, sizeof(jit), jit.from_ns);
 		put(p, tapir_recbuf__jit(&p->buf, &jit, SV(name)));

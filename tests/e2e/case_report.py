@@ -18,7 +18,8 @@ def record_types(t, *options):
 
 def names_of(stack):
     """A stack as the report names it: functions, or module+0x where there is no name."""
-    return [frame["name"] or f"{frame['module'].rsplit('/', 1)[-1]}+{frame['offset']:#x}" for frame in stack]
+    return [frame["name"] or (f"{frame['module'].rsplit('/', 1)[-1]}+{frame['offset']:#x}" if frame["module"]
+                              else f"{frame['addr']:#x}") for frame in stack]
 
 
 def test_counts_equal_what_was_fired(t):
@@ -27,8 +28,8 @@ def test_counts_equal_what_was_fired(t):
     t.eq({f"{e['provider']}:{e['event']}": e["captured"] + e["lost"] for e in report["events"]}, fired, "events")
     t.eq([p["comm"] for p in report["processes"] if p["events"]], ["types"], "processes")
     t.eq(sum(p["events"] for p in report["processes"]), sum(fired.values()), "events of processes")
-    t.eq((report["samples"], report["functions"], report["switches"]),
-         ({"captured": 0, "lost": 0, "named": 0}, [], {"captured": 0, "lost": 0}), "nothing was sampled")
+    t.eq((report["samples"]["captured"], report["functions"], report["switches"]),
+         (0, [], {"captured": 0, "lost": 0}), "nothing was sampled")
     t.eq((report["lost"], report["complete"]), ({}, True), "lost, complete")
     t.ok(0 < report["duration_ns"] < 60e9, f"duration: {report['duration_ns']}")
 
@@ -47,6 +48,60 @@ def test_text_says_what_how_many_and_from_where(t):
     for part in ("command: ", f"{sum(fired.values())} events of {len(fired)} kinds from 1 process, 0 lost",
                  "EVENT", "types:ints", "PROGRAM", "STACKS", "fire_ints < main"):
         t.ok(part in text, f"{part!r} in {text}")
+
+
+def record_burner(t):
+    file = t.path("burner.tapir")
+    t.tapir("record", "-F", 997, "-f", "-o", file, "--", t.target_path("burner"), 400, 2)
+    return file, t.report(file), t.events(file, "sample")
+
+
+def test_shares_are_those_of_the_samples(t):
+    file, report, samples = record_burner(t)
+    own, total, modules, frame_cnt, named_cnt, stacks = (collections.Counter() for _ in range(6))
+    for sample in samples:
+        frames = sample.get("kernel_stack", []) + sample.get("stack", [])
+        names = names_of(frames)
+        own[names[0] if names else None] += 1
+        total.update(set(names))
+        modules.update({frame["module"] or "[unknown]" for frame in frames})
+        stacks[tuple(names)] += 1
+        frame_cnt[""] += len(frames)
+        named_cnt[""] += sum(bool(frame["name"]) for frame in frames)
+    t.eq({f["name"]: f["samples"] for f in report["functions"] if f["samples"]}, {k: v for k, v in own.items() if k}, "self")
+    t.eq({f["name"]: f["total"] for f in report["functions"]}, dict(total), "total")
+    t.eq({m["module"]: m["total"] for m in report["modules"]}, dict(modules), "modules")
+    t.eq({tuple(s["functions"]): s["samples"] for s in report["sample_stacks"]}, {k: v for k, v in stacks.items() if k}, "stacks")
+    t.eq((report["samples"]["frames"], report["samples"]["frames_named"], report["samples"]["without_stack"]),
+         (frame_cnt[""], named_cnt[""], own[None]), "frames, named ones, samples without a stack")
+    t.eq(sum(report["samples"]["kinds"].values()) + own[None], len(samples), "kinds")
+    by_thread = collections.Counter(s["tid"] for s in samples)
+    t.eq({r["tid"]: r["samples"] for r in report["threads"] if r["samples"]}, dict(by_thread), "threads")
+    t.eq([f["samples"] for f in report["functions"]], sorted((f["samples"] for f in report["functions"]), reverse=True), "order")
+
+
+def test_report_leads_with_what_was_found(t):
+    file, report, samples = record_burner(t)
+    lines = t.tapir("report", file).out.splitlines()
+    share = 100 * report["functions"][0]["samples"] / len(samples)
+    t.ok(lines[0].startswith(f"{share:.1f}% of the CPU time in burn_much (native); 3 threads of burner ("), lines[0])
+    t.eq(lines[0], report["headline"], "the same in JSON")
+    table = lines[next(i for i, line in enumerate(lines) if "FUNCTION" in line):][:4]
+    t.eq(len({line.index("burner") for line in table if "burner" in line}), 1, f"columns line up: {table}")
+    pid = samples[0]["pid"]
+    t.eq(t.tapir("report", file, "--pid", pid).out.splitlines()[0], lines[0], "of its only process")
+    t.ok(t.tapir("report", file, "--pid", 1).out.startswith("no event and no sample; nothing lost"), "of another one")
+    short = t.tapir("report", file, "--top", 1).out
+    t.ok("burn_much" in short and "burn_little" not in short and "(--all shows them)" in short, short)
+
+
+def test_losses_are_said_with_their_time(t):
+    file = t.path("made.tapir")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 1000, "--stacks", 10)
+    line = next(line for line in t.tapir("report", file).out.splitlines() if line.startswith("lost "))
+    t.ok(line.startswith("lost 12: no space in the ring buffer for a CPU sample; 58.9"), line)
+    loss = t.report(file)["loss_times"][0]
+    t.eq((loss["cause"], loss["count"], sum(loss["counts"])), ("sample_ring_full", 12, 12), "in JSON")
 
 
 def test_one_stack_of_many_processes_is_one_row(t):

@@ -124,7 +124,7 @@ static void losses_are_kept_by_event_and_by_cause(void **state)
 	feed_loss(f, 0, TAPIR_LOSS_DISK, 4);
 	feed_loss(f, 1, 9999, 1); /* of a later version: not ours to judge */
 	assert_int_equal(f->summary.events.data[0].lost, 7);
-	assert_int_equal(f->summary.lost[TAPIR_LOSS_RING_FULL], 7);
+	assert_int_equal(f->summary.lost[TAPIR_LOSS_RING_FULL].cnt, 7);
 	assert_int_equal(tapir_summary__lost(&f->summary, TAPIR_LOSS_KIND_EVENT), 11);
 	assert_int_equal(tapir_summary__lost(&f->summary, TAPIR_LOSS_KIND_PART), 3);
 }
@@ -159,11 +159,12 @@ static void stacks_have_functions_or_places(void **state)
 	feed_event(f, 1, 100, 0xabc);
 	feed_event(f, 1, 100, 0xabc);
 	feed_event(f, 1, 100, 0xdef); /* was never described */
+	assert_int_equal(tapir_summary__sort(&f->summary), 0);
 	assert_int_equal(f->summary.stacks.cnt, 1);
 	assert_int_equal(f->summary.no_stack_cnt, 1);
 	assert_int_equal(f->summary.more, 0);
 	row = &f->summary.stacks.data[0];
-	assert_int_equal(row->events, 2);
+	assert_int_equal(row->cnt, 2);
 	assert_int_equal(row->function_cnt, 2);
 	assert_string_equal(f->summary.functions.data[row->functions[0]].name, "main");
 	assert_string_equal(f->summary.functions.data[row->functions[1]].name, "x+0x300");
@@ -185,9 +186,10 @@ static void stacks_are_one_row_when_functions_are_the_same(void **state)
 	feed_event(f, 1, 100, 0xabd);
 	feed_event(f, 1, 200, 0xabc);
 	feed_event(f, 2, 100, 0xabc); /* another event: another row */
+	assert_int_equal(tapir_summary__sort(&f->summary), 0);
 	assert_int_equal(f->summary.stacks.cnt, 2);
-	assert_int_equal(f->summary.stacks.data[0].events, 3);
-	assert_int_equal(f->summary.stacks.data[1].events, 1);
+	assert_int_equal(f->summary.stacks.data[0].cnt, 3);
+	assert_int_equal(f->summary.stacks.data[1].cnt, 1);
 }
 
 static void tables_are_sorted_and_stacks_still_name_their_rows(void **state)
@@ -225,9 +227,101 @@ static void functions_come_by_their_samples(void **state)
 	feed(f, &sample.h);
 	assert_int_equal(tapir_summary__sort(&f->summary), 0);
 	assert_string_equal(f->summary.functions.data[0].name, "x+0x300");
-	assert_int_equal(f->summary.functions.data[0].samples, 2);
-	assert_int_equal(f->summary.functions.data[1].samples, 1);
+	assert_int_equal(f->summary.functions.data[0].self, 2);
+	assert_int_equal(f->summary.functions.data[0].total, 3);
+	assert_int_equal(f->summary.functions.data[1].self, 1);
+	assert_int_equal(f->summary.functions.data[1].total, 1);
 	assert_int_equal(f->summary.sample_named_cnt, 1);
+	assert_int_equal(f->summary.frame_cnt, 4);
+	assert_int_equal(f->summary.frame_named_cnt, 1);
+	assert_int_equal(f->summary.modules.cnt, 1);
+	assert_string_equal(f->summary.modules.data[0].name, "/bin/x");
+	assert_int_equal(f->summary.modules.data[0].self, 3);
+	assert_int_equal(f->summary.modules.data[0].total, 3);
+}
+
+static void feed_sample(struct fixture *f, uint64_t time_ns, uint64_t stack_id)
+{
+	struct tapir_rec_sample sample = {.tgid = 100, .tid = 100, .stack_id = stack_id};
+
+	tapir_rec__init(&sample.h, TAPIR_REC_SAMPLE, sizeof(sample), time_ns);
+	feed(f, &sample.h);
+}
+
+static const struct tapir_function_row *function(const struct fixture *f, const char *name)
+{
+	const struct tapir_function_row *row;
+
+	tapir_vec_for_each (row, &f->summary.functions)
+		if (!strcmp(row->name, name))
+			return row;
+	fail_msg("no function %s", name);
+	return NULL;
+}
+
+static void samples_of_one_address_go_to_the_name_of_their_time(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_jit jit = {.tgid = 100, .start_va = 0x900000, .size = 0x100};
+	struct tapir_rec_stack stack = {.stack_id = 5};
+	const uint64_t frame_va = 0x900010;
+
+	jit.from_ns = 100;
+	jit.until_ns = 200;
+	feed(f, tapir_recbuf__jit(&f->buf, &jit, SV("first")));
+	jit.from_ns = 200;
+	jit.until_ns = 0;
+	feed(f, tapir_recbuf__jit(&f->buf, &jit, SV("second")));
+	feed(f, tapir_recbuf__stack(&f->buf, &stack, &frame_va, 1));
+	for (uint64_t ns = 100; ns < 400; ns++)
+		feed_sample(f, ns, 5);
+	assert_int_equal(tapir_summary__sort(&f->summary), 0);
+	assert_int_equal(function(f, "first")->self, 100);
+	assert_int_equal(function(f, "second")->self, 200);
+	assert_string_equal(function(f, "second")->module, "[jit]");
+	assert_int_equal(f->summary.kinds[TAPIR_FRAME_JIT], 300);
+}
+
+static void function_that_calls_itself_counts_once(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_stack stack = {.stack_id = 5};
+	const uint64_t frames_va[] = {0x400300, 0x400150, 0x400160, 0x400170};
+
+	feed_stack(f, 100, 0xabc);
+	feed(f, tapir_recbuf__stack(&f->buf, &stack, frames_va, 4));
+	feed_sample(f, 50, 5);
+	feed_sample(f, 51, 5);
+	assert_int_equal(tapir_summary__sort(&f->summary), 0);
+	assert_int_equal(function(f, "main")->total, 2);
+	assert_int_equal(function(f, "main")->self, 0);
+	assert_int_equal(f->summary.modules.data[0].total, 2);
+	assert_int_equal(f->summary.frame_cnt, 8);
+}
+
+static void losses_have_their_times(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_loss loss = {.cause = TAPIR_LOSS_RING_FULL};
+	const struct tapir_loss_row *row = &f->summary.lost[TAPIR_LOSS_RING_FULL];
+	uint64_t sum = 0;
+
+	f->summary.start_ns = 1000;
+	for (uint64_t sec = 1; sec <= 60; sec++) {
+		loss.count = sec == 30 ? 100 : 0;
+		loss.from_ns = 1000 + (sec - 1) * 1000000000ull;
+		loss.until_ns = 1000 + sec * 1000000000ull;
+		tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), loss.until_ns);
+		if (loss.count || sec == 60)
+			feed(f, &loss.h);
+	}
+	assert_int_equal(row->cnt, 100);
+	assert_int_equal(row->from_ns, 1000 + 29000000000ull);
+	assert_int_equal(row->until_ns, 1000 + 60000000000ull);
+	for (unsigned i = 0; i < TAPIR_SUMMARY_TIMES; i++)
+		sum += row->counts[i];
+	assert_int_equal(sum, 100);
+	assert_int_equal(row->counts[29500000000ull / row->width_ns], 100);
 }
 
 static void child_has_its_parents_program_when_it_does_not_exec(void **state)
@@ -256,10 +350,14 @@ static void samples_count_for_their_innermost_function(void **state)
 	feed(f, &sample.h);
 	sample.stack_id = 0;
 	feed(f, &sample.h);
+	assert_int_equal(tapir_summary__sort(&f->summary), 0);
 	assert_int_equal(f->summary.sample_cnt, 3);
+	assert_int_equal(f->summary.sample_bare_cnt, 1);
 	assert_int_equal(f->summary.sample_named_cnt, 2);
 	assert_string_equal(f->summary.functions.data[0].name, "main");
-	assert_int_equal(f->summary.functions.data[0].samples, 2);
+	assert_int_equal(f->summary.functions.data[0].self, 2);
+	assert_int_equal(f->summary.threads.cnt, 1);
+	assert_int_equal(f->summary.threads.data[0].samples, 3);
 	assert_int_equal(f->summary.processes.data[0].samples, 3);
 }
 
@@ -319,6 +417,9 @@ int main(void)
 		TEST(tables_are_sorted_and_stacks_still_name_their_rows),
 		TEST(samples_count_for_their_innermost_function),
 		TEST(functions_come_by_their_samples),
+		TEST(samples_of_one_address_go_to_the_name_of_their_time),
+		TEST(function_that_calls_itself_counts_once),
+		TEST(losses_have_their_times),
 		TEST(child_has_its_parents_program_when_it_does_not_exec),
 		TEST(tables_are_bounded_when_file_is_hostile),
 		TEST(keys_are_bounded_when_file_is_hostile),

@@ -121,8 +121,15 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint32_t n
 	return (uint32_t)*idx;
 }
 
+/* The idx of the frame's name, and its kind. */
+static uint64_t frame_fact(void *ctx, const struct tapir_frame *frame)
+{
+	return (uint64_t)frame_name(ctx, frame) << 8 | tapir_frame__kind(frame);
+}
+
 static uint32_t add_frames(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
-			   const struct tapir_stack_ref *ref, uint64_t stack_id, uint32_t node)
+			   const struct tapir_stack_ref *ref, uint64_t stack_id, uint32_t node,
+			   struct tapir_name_span *span)
 {
 	const struct tapir_rec_stack *stack =
 		stack_id ? tapir_catalog__stack(catalog, stack_id) : NULL;
@@ -132,10 +139,9 @@ static uint32_t add_frames(struct tapir_stack_tree *tree, const struct tapir_cat
 		return node;
 	tapir_stack_view__of(&stack->h, &view);
 	for (unsigned i = stack->frame_cnt; i-- > 0;) {
-		struct tapir_frame frame =
-			tapir_frame__of(catalog, ref->tgid, ref->time_ns, &view, i);
-		uint32_t next =
-			child(tree, node, frame_name(tree, &frame), tapir_frame__kind(&frame));
+		uint64_t fact = tapir_frame_memo__number(&tree->frame_memo, catalog, ref, &view, i,
+							 frame_fact, tree, span);
+		uint32_t next = child(tree, node, (uint32_t)(fact >> 8), fact & 0xff);
 
 		if (next == node) {
 			tree->dropped++;
@@ -148,15 +154,15 @@ static uint32_t add_frames(struct tapir_stack_tree *tree, const struct tapir_cat
 
 /* The node of the stack's innermost frame. */
 static uint32_t innermost(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
-			  const struct tapir_stack_ref *ref)
+			  const struct tapir_stack_ref *ref, struct tapir_name_span *span)
 {
 	uint32_t node = TAPIR_STACK_TREE_ROOT;
 
 	if (tree->by_process)
 		node = child(tree, node, process_name(tree, catalog, ref->tgid, ref->time_ns),
 			     TAPIR_FRAME_NONE);
-	node = add_frames(tree, catalog, ref, ref->stack_id, node);
-	return add_frames(tree, catalog, ref, ref->kstack_id, node);
+	node = add_frames(tree, catalog, ref, ref->stack_id, node, span);
+	return add_frames(tree, catalog, ref, ref->kstack_id, node, span);
 }
 
 static bool is_described(const struct tapir_catalog *catalog, uint64_t stack_id)
@@ -168,19 +174,22 @@ static bool is_described(const struct tapir_catalog *catalog, uint64_t stack_id)
 static uint32_t node_of(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 			const struct tapir_stack_ref *ref)
 {
-	bool is_new = false;
-	uint64_t *known;
+	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
+	const struct tapir_stack_memo_entry *known;
+	struct tapir_stack_ref own = *ref;
+	uint32_t node = NO_NODE;
 
+	if (tree->by_process) /* which has another name after an exec */
+		own.salt = (uintptr_t)tapir_catalog__process(catalog, ref->tgid, ref->time_ns);
 	tapir_stack_memo__renew(&tree->memo, catalog);
-	known = tapir_stack_memo__at(&tree->memo, catalog, ref, &is_new);
-	tree->failed |= !known;
-	if (!known || !is_new)
-		return known ? (uint32_t)*known : NO_NODE;
-	*known = NO_NODE;
+	known = tapir_stack_memo__find(&tree->memo, &own);
+	if (known)
+		return (uint32_t)known->value;
 	if ((is_described(catalog, ref->stack_id) || is_described(catalog, ref->kstack_id)) &&
 	    make_root(tree))
-		*known = innermost(tree, catalog, ref);
-	return (uint32_t)*known;
+		node = innermost(tree, catalog, ref, &span);
+	tree->failed |= !tapir_stack_memo__add(&tree->memo, &own, span, node);
+	return node;
 }
 
 bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
@@ -214,13 +223,14 @@ bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
 uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref, const char *leaf)
 {
+	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
 	uint32_t node;
 
 	if (!make_root(tree))
 		return NO_NODE;
 	node = node_of(tree, catalog, ref);
 	if (node == NO_NODE)
-		node = innermost(tree, catalog, ref);
+		node = innermost(tree, catalog, ref, &span);
 	return child(tree, node, name_idx(tree, leaf), TAPIR_FRAME_NONE);
 }
 
@@ -281,6 +291,7 @@ void tapir_stack_tree__fini(struct tapir_stack_tree *tree)
 	tapir_vec__fini(&tree->names);
 	tapir_vec__fini(&tree->nodes);
 	tapir_stack_memo__fini(&tree->memo);
+	tapir_frame_memo__fini(&tree->frame_memo);
 	tapir_map__fini(&tree->by_child);
 	tapir_map__fini(&tree->by_name);
 }

@@ -40,6 +40,7 @@ struct tapir_stack_tree {
 	bool failed;			    /* out of memory: the tree is not complete */
 	struct tapir_map by_child, by_name; /* for the tree alone */
 	struct tapir_stack_memo memo;
+	struct tapir_frame_memo frame_memo;
 };
 
 /*

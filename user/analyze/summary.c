@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Counting: per event three look-ups by number; names are touched once a row. */
-#include "analyze/summary.h"
+/* Counting: per record a few look-ups by number; names are touched once a row. */
+#include "analyze/summary_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
-#include "symbol/frame.h"
+#define NO_ROW TAPIR_NO_ROW
 
-#define NO_ROW UINT64_MAX /* as a map's value: there were too many */
-
-static char *copy(struct tapir_summary *s, struct tapir_sv sv)
+char *tapir_summary__copy(struct tapir_summary *s, struct tapir_sv sv)
 {
 	char *text;
 
@@ -33,16 +30,16 @@ static void replace(struct tapir_summary *s, char **text, struct tapir_sv sv)
 		return;
 	s->text_bytes -= old_bytes;
 	free(*text);
-	*text = copy(s, sv);
+	*text = tapir_summary__copy(s, sv);
 }
 
-static uint64_t hash_sv(uint64_t hash, struct tapir_sv sv)
+uint64_t tapir_summary__hash(uint64_t hash, struct tapir_sv sv)
 {
 	return tapir_hash__bytes(tapir_hash__mix(hash, sv.len), sv.data, sv.len);
 }
 
-/* The value's place for a key that may be new; NULL: too many keys, or out of memory. */
-static uint64_t *place(struct tapir_summary *s, struct tapir_map *map, uint64_t key, bool *is_new)
+uint64_t *tapir_summary__place(struct tapir_summary *s, struct tapir_map *map, uint64_t key,
+			       bool *is_new)
 {
 	uint64_t *slot;
 
@@ -66,8 +63,9 @@ static uint64_t new_event_row(struct tapir_summary *s, const struct tapir_rec_pr
 
 	if (rec)
 		tapir_probe_view__of(&rec->h, &view);
-	by_name = place(s, &s->event_by_name, hash_sv(hash_sv(1, view.provider), view.event),
-			&is_new);
+	by_name = tapir_summary__place(
+		s, &s->event_by_name,
+		tapir_summary__hash(tapir_summary__hash(1, view.provider), view.event), &is_new);
 	if (!by_name)
 		return NO_ROW;
 	if (!is_new)
@@ -75,8 +73,8 @@ static uint64_t new_event_row(struct tapir_summary *s, const struct tapir_rec_pr
 	*by_name = NO_ROW;
 	if (s->events.cnt == TAPIR_SUMMARY_MAX_ROWS)
 		return NO_ROW;
-	row.provider = copy(s, view.provider);
-	row.event = copy(s, rec ? view.event : tapir_sv__of("(not described)"));
+	row.provider = tapir_summary__copy(s, view.provider);
+	row.event = tapir_summary__copy(s, rec ? view.event : tapir_sv__of("(not described)"));
 	row.made_idx = (uint32_t)s->events.cnt;
 	if (tapir_vec__push(&s->events, row))
 		*by_name = s->events.cnt - 1;
@@ -89,7 +87,7 @@ static uint64_t event_row(struct tapir_summary *s, const struct tapir_catalog *c
 			  uint32_t probe_id)
 {
 	bool is_new = false;
-	uint64_t *idx = place(s, &s->event_by_probe, probe_id, &is_new);
+	uint64_t *idx = tapir_summary__place(s, &s->event_by_probe, probe_id, &is_new);
 
 	if (!idx)
 		return NO_ROW;
@@ -101,7 +99,7 @@ static uint64_t event_row(struct tapir_summary *s, const struct tapir_catalog *c
 static uint64_t process_row(struct tapir_summary *s, uint32_t pid)
 {
 	bool is_new = false;
-	uint64_t *idx = place(s, &s->process_by_pid, pid, &is_new);
+	uint64_t *idx = tapir_summary__place(s, &s->process_by_pid, pid, &is_new);
 	struct tapir_process_row row = {.pid = pid};
 
 	if (!idx || !is_new)
@@ -109,8 +107,8 @@ static uint64_t process_row(struct tapir_summary *s, uint32_t pid)
 	*idx = NO_ROW;
 	if (s->processes.cnt == TAPIR_SUMMARY_MAX_ROWS)
 		return NO_ROW;
-	row.comm = copy(s, (struct tapir_sv){});
-	row.exe = copy(s, (struct tapir_sv){});
+	row.comm = tapir_summary__copy(s, (struct tapir_sv){});
+	row.exe = tapir_summary__copy(s, (struct tapir_sv){});
 	if (tapir_vec__push(&s->processes, row))
 		*idx = s->processes.cnt - 1;
 	return *idx;
@@ -142,110 +140,38 @@ static void inherit_program(struct tapir_summary *s, uint32_t pid, uint32_t pare
 	replace(s, &s->processes.data[child].exe, tapir_sv__of(s->processes.data[*parent].exe));
 }
 
-static uint64_t function_row(struct tapir_summary *s, const struct tapir_frame *frame)
+static uint64_t thread_row(struct tapir_summary *s, uint32_t pid, uint32_t tid)
 {
-	struct tapir_sv module = tapir_frame__module_name(frame), name = frame->name;
-	struct tapir_function_row row = {.is_named = name.len};
-	struct tapir_str text = {};
-	uint64_t *idx;
 	bool is_new = false;
-
-	if (!name.len) {
-		tapir_frame__add_place(&text, frame, tapir_str__add);
-		name = (struct tapir_sv){text.data, text.len};
-	}
-	idx = place(s, &s->function_by_name, hash_sv(hash_sv(2, name), module), &is_new);
-	if (idx && is_new) {
-		*idx = NO_ROW;
-		if (s->functions.cnt < TAPIR_SUMMARY_MAX_ROWS) {
-			row.name = copy(s, name);
-			row.module = copy(s, frame->module);
-			row.made_idx = (uint32_t)s->functions.cnt;
-			if (tapir_vec__push(&s->functions, row))
-				*idx = s->functions.cnt - 1;
-		}
-	}
-	tapir_str__fini(&text);
-	return idx ? *idx : NO_ROW;
-}
-
-/* ---- stacks ----------------------------------------------------------------------------- */
-
-/* The row of these functions, which it takes if it is new. */
-static uint64_t stack_row(struct tapir_summary *s, struct tapir_stack_row *row)
-{
-	uint64_t key = tapir_hash__bytes(tapir_hash__mix(3, row->event), row->functions,
-					 row->function_cnt * sizeof(*row->functions));
-	bool is_new = false;
-	uint64_t *idx = place(s, &s->stack_by_functions, key, &is_new);
+	uint64_t *idx =
+		tapir_summary__place(s, &s->thread_by_tid, (uint64_t)pid << 32 | tid, &is_new);
+	struct tapir_thread_row row = {.pid = pid, .tid = tid};
 
 	if (!idx || !is_new)
 		return idx ? *idx : NO_ROW;
 	*idx = NO_ROW;
-	if (s->stacks.cnt == TAPIR_SUMMARY_MAX_STACKS)
+	if (s->threads.cnt == TAPIR_SUMMARY_MAX_ROWS)
 		return NO_ROW;
-	if (!tapir_vec__push(&s->stacks, *row)) {
+	row.comm = tapir_summary__copy(s, (struct tapir_sv){});
+	if (tapir_vec__push(&s->threads, row)) {
+		*idx = s->threads.cnt - 1;
+	} else {
+		free(row.comm);
 		s->failed = true;
-		return NO_ROW;
 	}
-	row->functions = NULL;
-	*idx = s->stacks.cnt - 1;
 	return *idx;
 }
 
-static uint64_t resolve_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
-			      const struct tapir_rec_event *ev, const struct tapir_rec_stack *rec,
-			      uint64_t event)
-{
-	struct tapir_stack_row row = {.event = (uint32_t)event};
-	struct tapir_stack_view view;
-	uint64_t idx;
-
-	tapir_stack_view__of(&rec->h, &view);
-	row.functions = calloc(rec->frame_cnt + 1u, sizeof(*row.functions));
-	if (!row.functions) {
-		s->failed = true;
-		return NO_ROW;
-	}
-	for (unsigned i = 0; i < rec->frame_cnt; i++) {
-		struct tapir_frame frame =
-			tapir_frame__of(catalog, ev->tgid, ev->h.time_ns, &view, i);
-		uint64_t function = function_row(s, &frame);
-
-		if (function != NO_ROW)
-			row.functions[row.function_cnt++] = (uint32_t)function;
-	}
-	idx = stack_row(s, &row);
-	free(row.functions);
-	return idx;
-}
-
-static void count_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
-			const struct tapir_rec_event *ev, uint64_t event)
-{
-	/* Small numbers first, each mixed before the next: 0xabc ^ 1 and 0xabd ^ 0 are one key. */
-	uint64_t key =
-		tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(4, event), ev->tgid), ev->stack_id);
-	const uint64_t *known = tapir_map__get(&s->stack_by_id, key);
-	const struct tapir_rec_stack *rec;
-	uint64_t idx = known ? *known : NO_ROW, *slot;
-	bool is_new = false;
-
-	if (!known) {
-		rec = tapir_catalog__stack(catalog, ev->stack_id);
-		if (!rec) {
-			s->no_stack_cnt++;
-			return;
-		}
-		slot = place(s, &s->stack_by_id, key, &is_new);
-		if (slot)
-			*slot = idx = resolve_stack(s, catalog, ev, rec, event);
-	}
-	if (idx != NO_ROW)
-		s->stacks.data[idx].events++;
-	else
-		s->more++;
-}
+/* Adds to a member of the process's and of the thread's row. */
+#define COUNT(s, pid, tid, member)                                                                 \
+	do {                                                                                       \
+		uint64_t process_ = process_row(s, pid), thread_ = thread_row(s, pid, tid);        \
+		if (process_ != NO_ROW)                                                            \
+			(s)->processes.data[process_].member++;                                    \
+		if (thread_ != NO_ROW)                                                             \
+			(s)->threads.data[thread_].member++;                                       \
+		(s)->more += process_ == NO_ROW || thread_ == NO_ROW;                              \
+	} while (0)
 
 /* ---- a type each ------------------------------------------------------------------------ */
 
@@ -253,47 +179,80 @@ static void add_event(struct tapir_summary *s, const struct tapir_catalog *catal
 		      const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
-	uint64_t event = event_row(s, catalog, ev->probe_id), process = process_row(s, ev->tgid);
+	uint64_t event = event_row(s, catalog, ev->probe_id);
+	struct tapir_event_view view;
 
 	s->event_cnt++;
-	if (process != NO_ROW)
-		s->processes.data[process].events++;
-	else
-		s->more++;
+	COUNT(s, ev->tgid, ev->tid, events);
 	if (event == NO_ROW) {
 		s->more++;
 		return;
 	}
 	s->events.data[event].captured++;
-	if (ev->stack_id)
-		count_stack(s, catalog, ev, event);
+	if (!ev->stack_id)
+		return;
+	tapir_event_view__of(rec, &view);
+	tapir_summary__count_stack(s, catalog,
+				   &(struct tapir_stack_ref){.tgid = ev->tgid,
+							     .time_ns = rec->time_ns,
+							     .stack_id = ev->stack_id,
+							     .kstack_id = view.kstack_id,
+							     .salt = event});
 }
 
 static void add_sample(struct tapir_summary *s, const struct tapir_catalog *catalog,
 		       const struct tapir_rec *rec)
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
-	uint64_t id = sample->kstack_id ? sample->kstack_id : sample->stack_id;
-	const struct tapir_rec_stack *stack = id ? tapir_catalog__stack(catalog, id) : NULL;
-	uint64_t process = process_row(s, sample->tgid), function;
-	struct tapir_stack_view view;
-	struct tapir_frame frame;
 
 	s->sample_cnt++;
-	if (process != NO_ROW)
-		s->processes.data[process].samples++;
-	else
-		s->more++;
-	if (!stack || !stack->frame_cnt)
-		return;
-	tapir_stack_view__of(&stack->h, &view);
-	frame = tapir_frame__of(catalog, sample->tgid, rec->time_ns, &view, 0);
-	function = function_row(s, &frame);
-	s->sample_named_cnt += frame.name.len > 0;
-	if (function != NO_ROW)
-		s->functions.data[function].samples++;
-	else
-		s->more++;
+	s->sample_period = sample->period;
+	COUNT(s, sample->tgid, sample->tid, samples);
+	tapir_summary__count_stack(s, catalog,
+				   &(struct tapir_stack_ref){.tgid = sample->tgid,
+							     .time_ns = rec->time_ns,
+							     .stack_id = sample->stack_id,
+							     .kstack_id = sample->kstack_id,
+							     .salt = TAPIR_SUMMARY_SAMPLED});
+}
+
+/* Counts grow coarser when the time grows: two parts become one. */
+static void add_to_times(struct tapir_loss_row *row, uint64_t time_ns, uint64_t cnt)
+{
+	uint64_t part;
+
+	if (time_ns < row->base_ns)
+		time_ns = row->base_ns;
+	while ((part = (time_ns - row->base_ns) / row->width_ns) >= TAPIR_SUMMARY_TIMES) {
+		for (unsigned i = 0; i < TAPIR_SUMMARY_TIMES; i++)
+			row->counts[i] = i < TAPIR_SUMMARY_TIMES / 2
+						 ? row->counts[2 * i] + row->counts[2 * i + 1]
+						 : 0;
+		row->width_ns *= 2;
+	}
+	row->counts[part] += cnt;
+}
+
+#define FIRST_WIDTH_NS 100000000ull
+
+/* A LOSS says between which times; what was lost counts for the middle. */
+static void count_loss(const struct tapir_summary *s, struct tapir_loss_row *row,
+		       const struct tapir_rec_loss *loss)
+{
+	uint64_t until_ns = loss->until_ns ? loss->until_ns : loss->h.time_ns;
+	uint64_t from_ns = loss->from_ns && loss->from_ns < until_ns ? loss->from_ns : until_ns;
+
+	if (!row->width_ns) {
+		row->width_ns = FIRST_WIDTH_NS;
+		row->base_ns = s->start_ns && s->start_ns < until_ns ? s->start_ns : from_ns;
+		row->from_ns = from_ns;
+	}
+	row->cnt += loss->count;
+	if (from_ns < row->from_ns)
+		row->from_ns = from_ns;
+	if (until_ns > row->until_ns)
+		row->until_ns = until_ns;
+	add_to_times(row, from_ns + (until_ns - from_ns) / 2, loss->count);
 }
 
 static void add_loss(struct tapir_summary *s, const struct tapir_catalog *catalog,
@@ -304,7 +263,7 @@ static void add_loss(struct tapir_summary *s, const struct tapir_catalog *catalo
 
 	if (loss->cause >= TAPIR_LOSS_CAUSE_CNT)
 		return;
-	s->lost[loss->cause] += loss->count;
+	count_loss(s, &s->lost[loss->cause], loss);
 	if (!loss->probe_id || tapir_loss__kind(loss->cause) != TAPIR_LOSS_KIND_EVENT)
 		return;
 	event = event_row(s, catalog, loss->probe_id);
@@ -328,9 +287,13 @@ static void add_thread(struct tapir_summary *s, const struct tapir_catalog *cata
 		       const struct tapir_rec *rec)
 {
 	struct tapir_thread_view view;
+	uint64_t thread;
 
 	(void)catalog;
 	tapir_thread_view__of(rec, &view);
+	thread = thread_row(s, view.rec->tgid, view.rec->tid);
+	if (thread != NO_ROW && view.comm.len)
+		replace(s, &s->threads.data[thread].comm, view.comm);
 	name_process(s, view.rec->tgid, view.leader_comm, (struct tapir_sv){});
 }
 
@@ -348,7 +311,7 @@ static void add_gap(struct tapir_summary *s, const struct tapir_catalog *catalog
 	}
 	row = (struct tapir_gap_row){.pid = view.rec->tgid,
 				     .reason = view.rec->reason,
-				     .path = copy(s, view.path),
+				     .path = tapir_summary__copy(s, view.path),
 				     .from_ns = view.rec->from_ns,
 				     .until_ns = view.rec->until_ns};
 	s->failed |= !tapir_vec__push(&s->gaps, row);
@@ -364,16 +327,28 @@ static void add_meta(struct tapir_summary *s, const struct tapir_catalog *catalo
 	tapir_meta_view__of(rec, &view);
 	if (s->metas.cnt == TAPIR_SUMMARY_MAX_ROWS)
 		return;
-	row = (struct tapir_meta_row){.key = copy(s, view.key), .value = copy(s, view.value)};
+	row = (struct tapir_meta_row){.key = tapir_summary__copy(s, view.key),
+				      .value = tapir_summary__copy(s, view.value)};
 	s->failed |= !tapir_vec__push(&s->metas, row);
 }
 
+/* Counted for who goes out, who is told why; a thread that comes in went out before. */
 static void add_switch(struct tapir_summary *s, const struct tapir_catalog *catalog,
 		       const struct tapir_rec *rec)
 {
+	const struct tapir_rec_switch *sw = (const void *)rec;
+
 	(void)catalog;
-	(void)rec;
 	s->switch_cnt++;
+	if (sw->out_tid)
+		COUNT(s, sw->out_tgid, sw->out_tid, switches);
+}
+
+/* Not a description, which may tell of what was long ago. */
+static bool is_happening(const struct tapir_rec *rec)
+{
+	return rec->type == TAPIR_REC_EVENT || rec->type == TAPIR_REC_SAMPLE ||
+	       rec->type == TAPIR_REC_SWITCH || rec->type == TAPIR_REC_LOSS;
 }
 
 void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *catalog,
@@ -387,7 +362,7 @@ void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *cat
 		[TAPIR_REC_GAP] = add_gap,	 [TAPIR_REC_META] = add_meta,
 	};
 
-	if (!s->first_ns || rec->time_ns < s->first_ns)
+	if (is_happening(rec) && (!s->first_ns || rec->time_ns < s->first_ns))
 		s->first_ns = rec->time_ns;
 	if (rec->time_ns > s->last_ns)
 		s->last_ns = rec->time_ns;
@@ -405,6 +380,10 @@ void tapir_summary__fini(struct tapir_summary *s)
 		free(s->processes.data[i].comm);
 		free(s->processes.data[i].exe);
 	}
+	for (size_t i = 0; i < s->threads.cnt; i++)
+		free(s->threads.data[i].comm);
+	for (size_t i = 0; i < s->modules.cnt; i++)
+		free(s->modules.data[i].name);
 	for (size_t i = 0; i < s->functions.cnt; i++) {
 		free(s->functions.data[i].name);
 		free(s->functions.data[i].module);
@@ -419,7 +398,9 @@ void tapir_summary__fini(struct tapir_summary *s)
 	}
 	tapir_vec__fini(&s->events);
 	tapir_vec__fini(&s->processes);
+	tapir_vec__fini(&s->threads);
 	tapir_vec__fini(&s->functions);
+	tapir_vec__fini(&s->modules);
 	tapir_vec__fini(&s->stacks);
 	tapir_vec__fini(&s->gaps);
 	tapir_vec__fini(&s->metas);
@@ -427,7 +408,12 @@ void tapir_summary__fini(struct tapir_summary *s)
 	tapir_map__fini(&s->event_by_name);
 	tapir_map__fini(&s->process_by_pid);
 	tapir_map__fini(&s->function_by_name);
-	tapir_map__fini(&s->stack_by_id);
+	tapir_map__fini(&s->thread_by_tid);
+	tapir_map__fini(&s->module_by_name);
+	tapir_stack_memo__fini(&s->memo);
+	tapir_frame_memo__fini(&s->frame_memo);
+	tapir_vec__fini(&s->resolved);
+	tapir_vec__fini(&s->frames);
 	tapir_map__fini(&s->stack_by_functions);
 }
 
@@ -437,7 +423,7 @@ uint64_t tapir_summary__lost(const struct tapir_summary *s, int kind)
 
 	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++)
 		if (tapir_loss__kind(cause) == kind)
-			sum += s->lost[cause];
+			sum += s->lost[cause].cnt;
 	return sum;
 }
 

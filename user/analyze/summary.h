@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * summary.h - a recording in numbers: what was captured and lost, of whom, from where.
+ * summary.h - a recording in numbers: what was captured and lost and when, of whom, from where.
  *
  * Feed it every record of a file, descriptions included, in the order the reader delivers
- * them; then read the tables. What a hostile file can make of it is bounded: behind the
+ * them; then sort and read the tables. What a hostile file can make of it is bounded: behind the
  * limits below, things are counted in `more` and no row of theirs is kept. One thread.
  */
 #ifndef TAPIR_USER_SUMMARY_H
@@ -11,13 +11,16 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "symbol/frame_kind.h"
+#include "symbol/stack_memo.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
 
-#define TAPIR_SUMMARY_MAX_ROWS	     65536 /* of each table */
-#define TAPIR_SUMMARY_MAX_STACKS     8192
+#define TAPIR_SUMMARY_MAX_ROWS	     65536	 /* of each table */
 #define TAPIR_SUMMARY_MAX_KEYS	     (1u << 18)	 /* ids that are told apart, of each kind */
 #define TAPIR_SUMMARY_MAX_TEXT_BYTES (32u << 20) /* of all strings; behind it they are "" */
+#define TAPIR_SUMMARY_TIMES	     32		 /* parts of the time in which losses are counted */
+#define TAPIR_SUMMARY_SAMPLED	     UINT32_MAX	 /* as a stack's event: CPU samples */
 
 /* All strings below are the summary's. */
 struct tapir_event_row {
@@ -29,25 +32,41 @@ struct tapir_event_row {
 struct tapir_process_row {
 	uint32_t pid;
 	char *comm, *exe; /* "" unknown */
-	uint64_t events, samples;
+	uint64_t events, samples, switches;
 };
 
+/* A thread of which there is an event, a sample or a switch. */
+struct tapir_thread_row {
+	uint32_t pid, tid;
+	char *comm; /* "" unknown */
+	uint64_t events, samples, switches;
+};
+
+/* CPU samples: self: it is their innermost frame; total: it is anywhere in their stack. */
 struct tapir_function_row {
 	char *name, *module; /* name: "module+0x..." where no name is known */
-	uint64_t samples;    /* CPU samples with it as their innermost frame */
-	uint32_t made_idx;   /* for the summary alone */
+	uint64_t self, total;
+	uint32_t module_idx, made_idx, mark; /* for the summary alone */
+	uint8_t kind;			     /* enum tapir_frame_kind */
 	bool is_named;
 };
 
+struct tapir_module_row {
+	char *name; /* a path, "[jit]", or "[unknown]" */
+	uint64_t self, total;
+	uint32_t mark; /* for the summary alone */
+};
+
 /*
- * Events of one kind that came through the same functions, innermost first: of whatever
- * process, and from whatever lines in them.
+ * Events of one kind, or samples, that came through the same functions, innermost first: of
+ * whatever process, and from whatever lines in them.
  */
 struct tapir_stack_row {
-	uint32_t event; /* idx of its row */
+	uint32_t event; /* idx of its row, or TAPIR_SUMMARY_SAMPLED */
 	uint32_t function_cnt;
 	uint32_t *functions; /* idx of their rows */
-	uint64_t events;
+	uint64_t cnt;	     /* of events or samples */
+	uint32_t made_idx;   /* for the summary alone */
 };
 
 struct tapir_gap_row {
@@ -61,32 +80,68 @@ struct tapir_meta_row {
 	char *key, *value;
 };
 
+struct tapir_loss_row {
+	uint64_t cnt;		    /* 0: nothing was lost to this cause */
+	uint64_t from_ns, until_ns; /* of the first and the last loss */
+	/* How much in each part of the time; counts[i] begins at i * width_ns after base_ns. */
+	uint64_t base_ns, width_ns, counts[TAPIR_SUMMARY_TIMES];
+};
+
+/* For the summary alone: a stack of a process at a time, and how often it came. */
+struct tapir_resolved_stack {
+	uint64_t cnt;
+	uint64_t row;			 /* of its functions; UINT64_MAX: none */
+	uint32_t first_frame, frame_cnt; /* in `frames`: idx of function rows, innermost first */
+	uint32_t event;			 /* or TAPIR_SUMMARY_SAMPLED */
+	uint16_t all_cnt, named_cnt;	 /* frames, also those without a row */
+	uint8_t kind;			 /* of the innermost one */
+	bool is_described, is_leaf_named, has_leaf_row;
+};
+
 struct tapir_summary {
-	uint64_t first_ns, last_ns; /* of all records; 0: there was none */
-	uint64_t event_cnt, sample_cnt, sample_named_cnt, switch_cnt;
-	uint64_t lost[TAPIR_LOSS_CAUSE_CNT];
+	uint64_t start_ns; /* set it before adding: losses are counted by the time since */
+	uint64_t first_ns; /* of what happened; 0: nothing did */
+	uint64_t last_ns;  /* of all records */
+	uint64_t event_cnt, sample_cnt, switch_cnt;
+	uint64_t sample_bare_cnt;	      /* samples without a stack */
+	uint64_t sample_named_cnt;	      /* samples whose innermost frame has a name */
+	uint64_t frame_cnt, frame_named_cnt;  /* of all samples, each frame as often as sampled */
+	uint64_t sample_period;		      /* of the last one */
+	uint64_t kinds[TAPIR_FRAME_KIND_CNT]; /* samples by the kind of their innermost frame */
+	struct tapir_loss_row lost[TAPIR_LOSS_CAUSE_CNT];
 	struct tapir_vec(struct tapir_event_row) events;
 	struct tapir_vec(struct tapir_process_row) processes;
+	struct tapir_vec(struct tapir_thread_row) threads;
 	struct tapir_vec(struct tapir_function_row) functions;
+	struct tapir_vec(struct tapir_module_row) modules;
 	struct tapir_vec(struct tapir_stack_row) stacks;
 	struct tapir_vec(struct tapir_gap_row) gaps;
 	struct tapir_vec(struct tapir_meta_row) metas;
 	uint64_t more;	       /* things counted in no row, because there were too many rows */
 	uint64_t no_stack_cnt; /* events whose stack the file does not describe */
 	/* keys -> idx; for the summary alone */
-	struct tapir_map event_by_probe, event_by_name, process_by_pid, function_by_name,
-		stack_by_id, stack_by_functions;
+	struct tapir_map event_by_probe, event_by_name, process_by_pid, thread_by_tid,
+		function_by_name, module_by_name, stack_by_functions;
+	/* stacks whose frames are known, until names change; see summary_stacks.c */
+	struct tapir_stack_memo memo;
+	struct tapir_frame_memo frame_memo;
+	struct tapir_vec(struct tapir_resolved_stack) resolved;
+	struct tapir_vec(uint32_t) frames;
+	uint32_t mark;
 	size_t text_bytes;
 	bool failed; /* out of memory: the tables are not complete */
 };
 
 void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *catalog,
 			const struct tapir_rec *rec);
-/* Each table largest first; nothing may be added afterwards. -ENOMEM: nothing was moved. */
+/*
+ * Brings functions, modules and stacks up to date, and sorts each table, largest first; nothing
+ * may be added afterwards. -ENOMEM: nothing was moved.
+ */
 int tapir_summary__sort(struct tapir_summary *s);
 void tapir_summary__fini(struct tapir_summary *s);
 
-/* All events, or parts of events, that were lost. kind: TAPIR_LOSS_KIND_*. */
+/* What was lost to all causes of a kind. kind: TAPIR_LOSS_KIND_*. */
 uint64_t tapir_summary__lost(const struct tapir_summary *s, int kind);
 /* The META value, or NULL. */
 const char *tapir_summary__meta(const struct tapir_summary *s, const char *key);

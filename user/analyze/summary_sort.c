@@ -2,8 +2,9 @@
 /* The order of a summary's rows: the largest first, equal ones as they came. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "analyze/summary.h"
+#include "analyze/summary_impl.h"
 
 static int more_first(uint64_t a, uint64_t b)
 {
@@ -23,23 +24,49 @@ static int by_process_events(const void *a, const void *b)
 	const struct tapir_process_row *x = a, *y = b;
 	int order = more_first(x->events + x->samples, y->events + y->samples);
 
+	if (!order)
+		order = more_first(x->switches, y->switches);
 	return order ? order : more_first(y->pid, x->pid);
+}
+
+static int by_thread_events(const void *a, const void *b)
+{
+	const struct tapir_thread_row *x = a, *y = b;
+	int order = more_first(x->events + x->samples, y->events + y->samples);
+
+	if (!order)
+		order = more_first(x->switches, y->switches);
+	if (!order)
+		order = more_first(y->pid, x->pid);
+	return order ? order : more_first(y->tid, x->tid);
 }
 
 static int by_function_samples(const void *a, const void *b)
 {
 	const struct tapir_function_row *x = a, *y = b;
-	int order = more_first(x->samples, y->samples);
+	int order = more_first(x->self, y->self);
 
+	if (!order)
+		order = more_first(x->total, y->total);
 	return order ? order : more_first(y->made_idx, x->made_idx);
+}
+
+static int by_module_samples(const void *a, const void *b)
+{
+	const struct tapir_module_row *x = a, *y = b;
+	int order = more_first(x->self, y->self);
+
+	if (!order)
+		order = more_first(x->total, y->total);
+	return order ? order : strcmp(x->name, y->name);
 }
 
 static int by_stack_events(const void *a, const void *b)
 {
 	const struct tapir_stack_row *x = a, *y = b;
-	int order = more_first(x->events, y->events);
+	int order = more_first(x->cnt, y->cnt);
 
-	return order ? order : more_first(y->event, x->event);
+	return order ? order : more_first(y->made_idx, x->made_idx);
 }
 
 /* Stack rows name rows of two tables by the places they had before these were sorted. */
@@ -52,7 +79,8 @@ static void move_stacks(struct tapir_summary *s, uint32_t *event_idx, uint32_t *
 	for (size_t i = 0; i < s->stacks.cnt; i++) {
 		struct tapir_stack_row *row = &s->stacks.data[i];
 
-		row->event = event_idx[row->event];
+		if (row->event != TAPIR_SUMMARY_SAMPLED)
+			row->event = event_idx[row->event];
 		for (uint32_t f = 0; f < row->function_cnt; f++)
 			row->functions[f] = function_idx[row->functions[f]];
 	}
@@ -68,13 +96,16 @@ int tapir_summary__sort(struct tapir_summary *s)
 {
 	uint32_t *event_idx = calloc(s->events.cnt + 1, sizeof(*event_idx));
 	uint32_t *function_idx = calloc(s->functions.cnt + 1, sizeof(*function_idx));
-	int err = event_idx && function_idx ? 0 : -ENOMEM;
+	int err = event_idx && function_idx && !s->failed ? 0 : -ENOMEM;
 
 	if (!err) {
+		tapir_summary__flush_stacks(s);
 		SORT(s->events, by_event_hits);
 		SORT(s->functions, by_function_samples);
 		move_stacks(s, event_idx, function_idx);
+		SORT(s->modules, by_module_samples);
 		SORT(s->processes, by_process_events);
+		SORT(s->threads, by_thread_events);
 		SORT(s->stacks, by_stack_events);
 	}
 	free(event_idx);

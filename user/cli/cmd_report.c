@@ -13,21 +13,64 @@
 struct args {
 	bool json;
 	bool all;
+	uint64_t top;
+	struct tapir_pids pids;
 };
 
 static const struct tapir_option options[] = {
-	TAPIR_FLAG("json", 0, "one JSON document", struct args, json),
+	TAPIR_FLAG("json", 0, "one JSON document, with every row", struct args, json),
+	TAPIR_U64("top", 'n', "N", "this many rows of every table", struct args, top, 1,
+		  UINT32_MAX),
 	TAPIR_FLAG("all", 'a', "every row of every table", struct args, all),
+	TAPIR_PIDS("pid", 'p', "PID", "of this process only; more than once, or PID,PID",
+		   struct args, pids),
 	{}};
 
-static int read_all(struct tapir_reader *reader, struct tapir_summary *summary)
+static uint32_t owner_of(const struct tapir_rec *rec)
+{
+	switch (rec->type) {
+	case TAPIR_REC_EVENT:
+		return ((const struct tapir_rec_event *)rec)->tgid;
+	case TAPIR_REC_SAMPLE:
+		return ((const struct tapir_rec_sample *)rec)->tgid;
+	case TAPIR_REC_SWITCH:
+		return ((const struct tapir_rec_switch *)rec)->out_tgid;
+	case TAPIR_REC_THREAD:
+		return ((const struct tapir_rec_thread *)rec)->tgid;
+	case TAPIR_REC_PROCESS:
+		return ((const struct tapir_rec_process *)rec)->tgid;
+	case TAPIR_REC_GAP:
+		return ((const struct tapir_rec_gap *)rec)->tgid;
+	default:
+		return 0;
+	}
+}
+
+/* What belongs to no process is everybody's. */
+static bool is_wanted(const struct args *args, const struct tapir_rec *rec)
+{
+	uint32_t owner = args->pids.cnt ? owner_of(rec) : 0;
+	const uint32_t *pid;
+
+	if (!owner)
+		return true;
+	tapir_vec_for_each (pid, &args->pids)
+		if (*pid == owner)
+			return true;
+	return false;
+}
+
+static int read_all(struct tapir_reader *reader, const struct args *args,
+		    struct tapir_summary *summary)
 {
 	const struct tapir_rec *rec;
 	int err;
 
 	tapir_reader__deliver_descriptions(reader, true);
+	summary->start_ns = tapir_reader__stats(reader)->created_ns;
 	while ((err = tapir_reader__next(reader, &rec)) > 0)
-		tapir_summary__add(summary, tapir_reader__catalog(reader), rec);
+		if (is_wanted(args, rec))
+			tapir_summary__add(summary, tapir_reader__catalog(reader), rec);
 	return err ? err : summary->failed ? -ENOMEM : 0;
 }
 
@@ -36,7 +79,7 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 	const struct args *args = cli->args;
 	struct tapir_summary summary = {};
 	struct tapir_str out = {};
-	int err = read_all(reader, &summary);
+	int err = read_all(reader, args, &summary);
 
 	if (!err)
 		err = tapir_summary__sort(&summary);
@@ -45,7 +88,7 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 						 .summary = &summary,
 						 .catalog = tapir_reader__catalog(reader),
 						 .stats = tapir_reader__stats(reader),
-						 .all_rows = args->all};
+						 .top = args->all ? UINT64_MAX : args->top};
 
 		if (args->json)
 			tapir_report__write_json(&view, &out);
@@ -66,17 +109,22 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_report = {
 	.name = "report",
 	.summary = "what a file holds, in numbers",
-	.synopsis = "FILE [--json]",
-	.text = "How often each event fired and how many were lost, whose they were, and from "
-		"which\n"
-		"stacks they came (innermost function first). Nothing is lost in silence: each "
-		"cause\n"
-		"of a loss is said with its number.",
+	.synopsis = "FILE [--json] [--top N | --all] [--pid PID]",
+	.text = "Leads with what was found, then: how it was recorded, what was lost, why and "
+		"when,\n"
+		"the hottest functions and modules (SELF: the CPU was in it; TOTAL: in it or in "
+		"what\n"
+		"it called), events, processes, threads, and the hottest stacks of each event\n"
+		"(innermost function first). Digits in brackets show when something was lost: a "
+		"digit\n"
+		"a part of the recording, 9 where most was.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
 	.examples =
 		(const struct tapir_example[]){
 			{"report slow.tapir", "the first look at a recording"},
+			{"report --top 5 --pid 4514 slow.tapir",
+			 "one process, the top of each table"},
 			{"report --json slow.tapir | jq '.events[] | select(.lost > 0)'",
 			 "which events are not complete?"},
 			{}},

@@ -11,8 +11,8 @@ static void json_losses(struct tapir_json *j, const char *key, const struct tapi
 {
 	tapir_json__open(j, key, '{');
 	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++)
-		if (s->lost[cause] && tapir_loss__kind(cause) == kind)
-			tapir_json__u64(j, tapir_loss__name(cause), s->lost[cause]);
+		if (s->lost[cause].cnt && tapir_loss__kind(cause) == kind)
+			tapir_json__u64(j, tapir_loss__name(cause), s->lost[cause].cnt);
 	tapir_json__close(j, '}');
 }
 
@@ -31,7 +31,16 @@ static void json_events(struct tapir_json *j, const struct tapir_summary *s)
 	tapir_json__open(j, "samples", '{');
 	tapir_json__u64(j, "captured", s->sample_cnt);
 	tapir_json__u64(j, "lost", tapir_summary__lost(s, TAPIR_LOSS_KIND_SAMPLE));
+	tapir_json__u64(j, "without_stack", s->sample_bare_cnt);
 	tapir_json__u64(j, "named", s->sample_named_cnt);
+	tapir_json__u64(j, "period", s->sample_period);
+	tapir_json__u64(j, "frames", s->frame_cnt);
+	tapir_json__u64(j, "frames_named", s->frame_named_cnt);
+	tapir_json__open(j, "kinds", '{');
+	for (unsigned kind = TAPIR_FRAME_NONE + 1; kind < TAPIR_FRAME_KIND_CNT; kind++)
+		if (s->kinds[kind])
+			tapir_json__u64(j, tapir_frame_kind__name(kind), s->kinds[kind]);
+	tapir_json__close(j, '}');
 	tapir_json__close(j, '}');
 	tapir_json__open(j, "switches", '{');
 	tapir_json__u64(j, "captured", s->switch_cnt);
@@ -51,41 +60,128 @@ static void json_processes(struct tapir_json *j, const struct tapir_summary *s)
 		tapir_json__str(j, "exe", *row->exe ? row->exe : NULL);
 		tapir_json__u64(j, "events", row->events);
 		tapir_json__u64(j, "samples", row->samples);
+		tapir_json__u64(j, "switches", row->switches);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
 }
 
+static void json_threads(struct tapir_json *j, const struct tapir_summary *s)
+{
+	const struct tapir_thread_row *row;
+
+	tapir_json__open(j, "threads", '[');
+	tapir_vec_for_each (row, &s->threads) {
+		if (!row->events && !row->samples && !row->switches)
+			continue;
+		tapir_json__open(j, NULL, '{');
+		tapir_json__u64(j, "pid", row->pid);
+		tapir_json__u64(j, "tid", row->tid);
+		tapir_json__str(j, "comm", *row->comm ? row->comm : NULL);
+		tapir_json__u64(j, "events", row->events);
+		tapir_json__u64(j, "samples", row->samples);
+		tapir_json__u64(j, "switches", row->switches);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+}
+
+/* samples: it was the innermost; total: it was anywhere in the stack. */
 static void json_functions(struct tapir_json *j, const struct tapir_summary *s)
 {
-	tapir_json__open(j, "functions", '[');
-	for (size_t i = 0; i < s->functions.cnt; i++) {
-		const struct tapir_function_row *row = &s->functions.data[i];
+	const struct tapir_function_row *row;
 
-		if (!row->samples)
+	tapir_json__open(j, "functions", '[');
+	tapir_vec_for_each (row, &s->functions) {
+		if (!row->total)
 			break;
 		tapir_json__open(j, NULL, '{');
 		tapir_json__str(j, "name", row->name);
-		tapir_json__str(j, "module", *row->module ? row->module : NULL);
-		tapir_json__u64(j, "samples", row->samples);
+		tapir_json__str(j, "module", row->module);
+		tapir_json__str(j, "kind", tapir_frame_kind__name(row->kind));
+		tapir_json__bool(j, "named", row->is_named);
+		tapir_json__u64(j, "samples", row->self);
+		tapir_json__u64(j, "total", row->total);
 		tapir_json__close(j, '}');
 	}
+	tapir_json__close(j, ']');
+}
+
+static void json_modules(struct tapir_json *j, const struct tapir_summary *s)
+{
+	const struct tapir_module_row *row;
+
+	tapir_json__open(j, "modules", '[');
+	tapir_vec_for_each (row, &s->modules) {
+		if (!row->total)
+			break;
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "module", row->name);
+		tapir_json__u64(j, "samples", row->self);
+		tapir_json__u64(j, "total", row->total);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+}
+
+static void json_stack(struct tapir_json *j, const struct tapir_summary *s,
+		       const struct tapir_stack_row *row, const char *count_key)
+{
+	tapir_json__u64(j, count_key, row->cnt);
+	tapir_json__open(j, "functions", '[');
+	for (uint32_t f = 0; f < row->function_cnt; f++)
+		tapir_json__str(j, NULL, s->functions.data[row->functions[f]].name);
 	tapir_json__close(j, ']');
 }
 
 static void json_stacks(struct tapir_json *j, const struct tapir_summary *s)
 {
-	tapir_json__open(j, "stacks", '[');
-	for (size_t i = 0; i < s->stacks.cnt; i++) {
-		const struct tapir_stack_row *row = &s->stacks.data[i];
+	const struct tapir_stack_row *row;
 
+	tapir_json__open(j, "stacks", '[');
+	tapir_vec_for_each (row, &s->stacks) {
+		if (row->event == TAPIR_SUMMARY_SAMPLED)
+			continue;
 		tapir_json__open(j, NULL, '{');
 		tapir_json__str(j, "provider", s->events.data[row->event].provider);
 		tapir_json__str(j, "event", s->events.data[row->event].event);
-		tapir_json__u64(j, "events", row->events);
-		tapir_json__open(j, "functions", '[');
-		for (uint32_t f = 0; f < row->function_cnt; f++)
-			tapir_json__str(j, NULL, s->functions.data[row->functions[f]].name);
+		json_stack(j, s, row, "events");
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+	tapir_json__open(j, "sample_stacks", '[');
+	tapir_vec_for_each (row, &s->stacks) {
+		if (row->event != TAPIR_SUMMARY_SAMPLED)
+			continue;
+		tapir_json__open(j, NULL, '{');
+		json_stack(j, s, row, "samples");
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+}
+
+/* When: each cause's counts by part of the time. */
+static void json_loss_times(struct tapir_json *j, const struct tapir_report_view *v)
+{
+	uint64_t start_ns = tapir_report__start_ns(v);
+
+	tapir_json__open(j, "loss_times", '[');
+	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++) {
+		const struct tapir_loss_row *row = &v->summary->lost[cause];
+
+		if (!row->cnt)
+			continue;
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "cause", tapir_loss__name(cause));
+		tapir_json__u64(j, "count", row->cnt);
+		tapir_json__u64(j, "from_ns",
+				row->from_ns > start_ns ? row->from_ns - start_ns : 0);
+		tapir_json__u64(j, "until_ns",
+				row->until_ns > start_ns ? row->until_ns - start_ns : 0);
+		tapir_json__u64(j, "part_ns", row->width_ns);
+		tapir_json__open(j, "counts", '[');
+		for (unsigned i = 0; i < TAPIR_SUMMARY_TIMES; i++)
+			tapir_json__u64(j, NULL, row->counts[i]);
 		tapir_json__close(j, ']');
 		tapir_json__close(j, '}');
 	}
@@ -113,19 +209,24 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 {
 	const struct tapir_summary *s = v->summary;
 	struct tapir_json j = tapir_json__to(out);
-	struct tapir_str utc = {};
+	struct tapir_str utc = {}, headline = {};
 
 	tapir_figure__add_utc(&utc, v->stats->created_utc_ns);
 	tapir_json__open(&j, NULL, '{');
+	tapir_report__add_headline(v, &headline);
+	tapir_json__str(&j, "headline", headline.data);
 	tapir_json__u64(&j, "duration_ns", tapir_report__duration_ns(v));
 	tapir_json__str(&j, "utc", utc.data);
 	json_events(&j, s);
 	json_processes(&j, s);
+	json_threads(&j, s);
 	json_losses(&j, "lost", s, TAPIR_LOSS_KIND_EVENT);
 	json_losses(&j, "incomplete", s, TAPIR_LOSS_KIND_PART);
 	tapir_json__u64(&j, "stacks_missing", s->no_stack_cnt);
 	json_losses(&j, "not_wanted", s, TAPIR_LOSS_KIND_INFO);
+	json_loss_times(&j, v);
 	json_functions(&j, s);
+	json_modules(&j, s);
 	json_stacks(&j, s);
 	json_gaps(&j, s);
 	tapir_json__open(&j, "meta", '{');
@@ -136,5 +237,6 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 			 !v->stats->cut && !tapir_recording_file__is_damaged(v->stats));
 	tapir_json__close(&j, '}');
 	tapir_str__addc(out, '\n');
+	tapir_str__fini(&headline);
 	tapir_str__fini(&utc);
 }

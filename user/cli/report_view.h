@@ -12,13 +12,22 @@ struct tapir_report_view {
 	const struct tapir_summary *summary; /* sorted */
 	const struct tapir_catalog *catalog;
 	const struct tapir_reader_stats *stats;
-	bool all_rows;
+	uint64_t top; /* rows of a table; 0: as many as fit a look, UINT64_MAX: all */
 };
 
 void tapir_report__write_text(const struct tapir_report_view *view, const struct tapir_palette *p,
 			      struct tapir_str *out);
 void tapir_report__write_json(const struct tapir_report_view *view, struct tapir_str *out);
 
+/* Parts of the above (report_headline.c, report_tables.c). */
+void tapir_report__add_headline(const struct tapir_report_view *view, struct tapir_str *out);
+void tapir_report__write_tables(const struct tapir_report_view *view, const struct tapir_palette *p,
+				struct tapir_str *out);
+
+uint64_t tapir_report__start_ns(const struct tapir_report_view *view);
 uint64_t tapir_report__duration_ns(const struct tapir_report_view *view);
+uint64_t tapir_report__lost(const struct tapir_report_view *view); /* events, samples, switches */
+double tapir_report__percent(uint64_t part, uint64_t of);	   /* of nothing: 0 */
+void tapir_report__add_printable(struct tapir_str *out, const char *text);
 
 #endif

@@ -1,91 +1,195 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The time is part of the key as the number of changes before it. */
+/*
+ * A key has a few entries, one for each time its names were others; the one used last comes
+ * first. More than CHAIN_MAX of them are not kept: a hostile file must not make it a long list.
+ */
 #include "symbol/stack_memo.h"
 
-static void forget(struct tapir_stack_memo *memo)
-{
-	struct tapir_catalog_times *times;
+#include "symbol/frame.h"
 
-	tapir_vec_for_each (times, &memo->times)
-		tapir_vec__fini(times);
-	memo->times.cnt = 0;
-	tapir_map__clear(&memo->times_by_tgid);
-	tapir_map__clear(&memo->numbers);
-	memo->last.is_set = false;
-}
+#define CHAIN_MAX 8
 
 bool tapir_stack_memo__renew(struct tapir_stack_memo *memo, const struct tapir_catalog *catalog)
 {
 	uint64_t version = tapir_catalog__version(catalog);
 
-	if (memo->version == version && memo->numbers.cnt < TAPIR_STACK_MEMO_MAX &&
-	    memo->times.cnt < TAPIR_STACK_MEMO_MAX)
+	if (memo->version == version && memo->entries.cnt < TAPIR_STACK_MEMO_MAX)
 		return false;
-	forget(memo);
+	tapir_map__clear(&memo->first_by_key);
+	memo->entries.cnt = 0;
 	memo->version = version;
 	return true;
 }
 
-/* When the names of this process change. NULL: out of memory. */
-static const struct tapir_catalog_times *
-times_of(struct tapir_stack_memo *memo, const struct tapir_catalog *catalog, uint32_t tgid)
+/* Small numbers first, each mixed before the next: 0xabc ^ 1 and 0xabd ^ 0 are one key. */
+static uint64_t key_of(const struct tapir_stack_ref *ref)
 {
-	bool is_new = false;
-	uint64_t *idx = tapir_map__put(&memo->times_by_tgid, tgid, &is_new);
-	struct tapir_catalog_times *times;
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(5, ref->salt), ref->tgid);
 
-	if (!idx || !is_new)
-		return idx ? &memo->times.data[*idx] : NULL;
-	times = tapir_vec__add(&memo->times);
-	if (!times || tapir_catalog__name_changes(catalog, tgid, times)) {
-		tapir_map__del(&memo->times_by_tgid, tgid);
-		if (times) {
-			tapir_vec__fini(times);
-			memo->times.cnt--;
-		}
-		return NULL;
+	return tapir_hash__mix(tapir_hash__mix(key, ref->stack_id), ref->kstack_id);
+}
+
+struct tapir_stack_memo_entry *tapir_stack_memo__find(struct tapir_stack_memo *memo,
+						      const struct tapir_stack_ref *ref)
+{
+	const uint64_t *first = tapir_map__get(&memo->first_by_key, key_of(ref));
+	uint32_t at = first ? (uint32_t)*first : 0;
+
+	while (at) {
+		struct tapir_stack_memo_entry *e = &memo->entries.data[at - 1];
+
+		if (ref->time_ns >= e->span.from_ns && ref->time_ns < e->span.until_ns)
+			return e;
+		at = e->next;
 	}
-	*idx = memo->times.cnt - 1;
-	return times;
+	return NULL;
 }
 
-static bool find_epoch(struct tapir_stack_memo *memo, const struct tapir_catalog *catalog,
-		       uint32_t tgid, uint64_t time_ns)
+struct tapir_stack_memo_entry *tapir_stack_memo__add(struct tapir_stack_memo *memo,
+						     const struct tapir_stack_ref *ref,
+						     struct tapir_name_span span, uint64_t value)
 {
-	const struct tapir_catalog_times *times = times_of(memo, catalog, tgid);
-	size_t behind;
+	struct tapir_stack_memo_entry e = {.span = span, .value = value};
+	bool is_new = false;
+	uint64_t *first = tapir_map__put(&memo->first_by_key, key_of(ref), &is_new);
 
-	if (!times)
-		return false;
-	behind = tapir_sorted__behind(times->data, times->cnt, ns, time_ns);
-	memo->last.tgid = tgid;
-	memo->last.is_set = true;
-	memo->last.epoch = behind;
-	memo->last.from_ns = behind ? times->data[behind - 1].ns : 0;
-	memo->last.until_ns = behind < times->cnt ? times->data[behind].ns : UINT64_MAX;
-	return true;
-}
-
-uint64_t *tapir_stack_memo__at(struct tapir_stack_memo *memo, const struct tapir_catalog *catalog,
-			       const struct tapir_stack_ref *ref, bool *is_new)
-{
-	bool is_last = memo->last.is_set && memo->last.tgid == ref->tgid &&
-		       ref->time_ns >= memo->last.from_ns && ref->time_ns < memo->last.until_ns;
-	uint64_t key;
-
-	*is_new = false;
-	if (!is_last && !find_epoch(memo, catalog, ref->tgid, ref->time_ns))
+	if (!first)
 		return NULL;
-	/* Small numbers first, each mixed before the next: 0xabc ^ 1 and 0xabd ^ 0 are one key. */
-	key = tapir_hash__mix(tapir_hash__mix(5, ref->salt), ref->tgid);
-	key = tapir_hash__mix(tapir_hash__mix(key, memo->last.epoch), ref->stack_id);
-	return tapir_map__put(&memo->numbers, tapir_hash__mix(key, ref->kstack_id), is_new);
+	if (*first && memo->entries.data[*first - 1].depth + 1 < CHAIN_MAX) {
+		e.next = (uint32_t)*first;
+		e.depth = memo->entries.data[*first - 1].depth + 1;
+	}
+	if (!tapir_vec__push(&memo->entries, e))
+		return NULL;
+	*first = memo->entries.cnt;
+	return &memo->entries.data[memo->entries.cnt - 1];
 }
 
 void tapir_stack_memo__fini(struct tapir_stack_memo *memo)
 {
-	forget(memo);
-	tapir_vec__fini(&memo->times);
-	tapir_map__fini(&memo->times_by_tgid);
-	tapir_map__fini(&memo->numbers);
+	tapir_map__fini(&memo->first_by_key);
+	tapir_vec__fini(&memo->entries);
+}
+
+/* ---- frames ------------------------------------------------------------------------------- */
+
+static void forget_changes(struct tapir_frame_memo *memo)
+{
+	struct tapir_catalog_changes *changes;
+
+	tapir_vec_for_each (changes, &memo->changes)
+		tapir_vec__fini(changes);
+	memo->changes.cnt = 0;
+	tapir_map__clear(&memo->changes_by_tgid);
+}
+
+/* NULL: out of memory. */
+static const struct tapir_catalog_changes *
+changes_of(struct tapir_frame_memo *memo, const struct tapir_catalog *catalog, uint32_t tgid)
+{
+	bool is_new = false;
+	uint64_t *idx = tapir_map__put(&memo->changes_by_tgid, tgid, &is_new);
+	struct tapir_catalog_changes *changes;
+
+	if (!idx || !is_new)
+		return idx ? &memo->changes.data[*idx] : NULL;
+	changes = tapir_vec__add(&memo->changes);
+	if (changes && !tapir_catalog__name_changes(catalog, tgid, changes)) {
+		*idx = memo->changes.cnt - 1;
+		return changes;
+	}
+	tapir_map__del(&memo->changes_by_tgid, tgid);
+	if (changes) {
+		tapir_vec__fini(changes);
+		memo->changes.cnt--;
+	}
+	return NULL;
+}
+
+/* How many changes come before (page, time_ns] in the order of pages and times. */
+static size_t changes_until(const struct tapir_catalog_changes *changes, uint64_t page,
+			    uint64_t time_ns)
+{
+	size_t low = 0, high = changes->cnt;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct tapir_catalog_change *c = &changes->data[mid];
+
+		if (c->page < page || (c->page == page && c->ns <= time_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static struct tapir_name_span between_changes(const struct tapir_catalog_changes *changes,
+					      uint64_t page, uint64_t time_ns)
+{
+	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
+	size_t behind = changes_until(changes, page, time_ns);
+
+	if (behind && changes->data[behind - 1].page == page)
+		span.from_ns = changes->data[behind - 1].ns;
+	if (behind < changes->cnt && changes->data[behind].page == page)
+		span.until_ns = changes->data[behind].ns;
+	return span;
+}
+
+/* Out of memory: for this very moment, so that nothing wrong is remembered. */
+static struct tapir_name_span span_of(struct tapir_frame_memo *memo,
+				      const struct tapir_catalog *catalog, uint32_t tgid,
+				      uint64_t va, uint64_t time_ns)
+{
+	const struct tapir_catalog_changes *changes = changes_of(memo, catalog, tgid);
+
+	if (!changes)
+		return (struct tapir_name_span){time_ns, time_ns + 1};
+	return tapir_name_span__both(
+		between_changes(changes, va / TAPIR_CHANGE_PAGE_BYTES, time_ns),
+		between_changes(changes, TAPIR_CHANGE_ANYWHERE, time_ns));
+}
+
+uint64_t tapir_frame_memo__number(struct tapir_frame_memo *memo,
+				  const struct tapir_catalog *catalog,
+				  const struct tapir_stack_ref *ref,
+				  const struct tapir_stack_view *view, unsigned idx,
+				  uint64_t (*number_of)(void *ctx, const struct tapir_frame *frame),
+				  void *ctx, struct tapir_name_span *span)
+{
+	bool is_kernel = view->rec->flags & TAPIR_STACK_KERNEL;
+	struct tapir_stack_ref own = {.tgid = is_kernel ? 0 : ref->tgid,
+				      .time_ns = ref->time_ns,
+				      .stack_id = view->frames_va[idx],
+				      .salt = (uint64_t)(idx > 0) << 1 | is_kernel};
+	struct tapir_stack_memo_entry *entry;
+	struct tapir_name_span own_span;
+	struct tapir_frame frame;
+	uint64_t number;
+
+	if (tapir_stack_memo__renew(&memo->memo, catalog))
+		forget_changes(memo);
+	entry = tapir_stack_memo__find(&memo->memo, &own);
+	if (entry) {
+		*span = tapir_name_span__both(*span, entry->span);
+		return entry->value;
+	}
+	frame = tapir_frame__of(catalog, ref->tgid, ref->time_ns, view, idx);
+	number = number_of(ctx, &frame);
+	/* The call of a return address lies before it, maybe on another page. */
+	own_span = tapir_name_span__both(
+		span_of(memo, catalog, own.tgid, own.stack_id, ref->time_ns),
+		span_of(memo, catalog, own.tgid, own.stack_id - (idx > 0), ref->time_ns));
+	tapir_stack_memo__add(&memo->memo, &own, own_span, number);
+	*span = tapir_name_span__both(*span, own_span);
+	return number;
+}
+
+void tapir_frame_memo__fini(struct tapir_frame_memo *memo)
+{
+	forget_changes(memo);
+	tapir_vec__fini(&memo->changes);
+	tapir_map__fini(&memo->changes_by_tgid);
+	tapir_stack_memo__fini(&memo->memo);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stack_memo.h - remembers one number for a stack of a process while its frames keep their
- * names, so that a file of ten million samples names each stack a few times only.
+ * stack_memo.h - remembers one number for a stack, or for an address, of a process while its
+ * names hold, so that a file of ten million samples names each stack a few times only.
  *
- * Names have a time: a number holds from one change of the process's mappings or JIT names to
- * the next, and no longer than the catalog learns nothing new. Bounded. One thread.
+ * Names have a time: each number holds from one change near the stack's addresses (a mapping, a
+ * JIT name, an exec) to the next, and no longer than the catalog learns nothing new. Bounded.
+ * One thread.
  */
 #ifndef TAPIR_USER_STACK_MEMO_H
 #define TAPIR_USER_STACK_MEMO_H
@@ -15,32 +16,76 @@
 
 #define TAPIR_STACK_MEMO_MAX (1u << 17) /* numbers remembered */
 
+/* From when until before when something holds. */
+struct tapir_name_span {
+	uint64_t from_ns, until_ns;
+};
+
 struct tapir_stack_memo {
 	/* for the memo alone */
-	struct tapir_map numbers, times_by_tgid;
-	struct tapir_vec(struct tapir_catalog_times) times;
-	struct {
-		uint32_t tgid;
-		bool is_set;
-		uint64_t from_ns, until_ns, epoch;
-	} last;
+	struct tapir_map first_by_key;
+	struct tapir_vec(struct tapir_stack_memo_entry) entries;
 	uint64_t version;
 };
 
-/* A stack as a record names it: ids may be 0. salt: what else the number depends on. */
+struct tapir_stack_memo_entry {
+	struct tapir_name_span span;
+	uint64_t value;
+	uint32_t next; /* idx + 1 of one for another time; 0: none */
+	uint32_t depth;
+};
+
+/* What a number is of: ids may be 0; an address is its own id. salt: what else matters. */
 struct tapir_stack_ref {
 	uint32_t tgid;
 	uint64_t time_ns, stack_id, kstack_id, salt;
 };
 
 /*
- * Call before each __at: true when everything was forgotten, because the catalog has changed or
+ * Call before __find: true when everything was forgotten, because the catalog has changed or
  * there is too much.
  */
 bool tapir_stack_memo__renew(struct tapir_stack_memo *memo, const struct tapir_catalog *catalog);
-/* The place for the stack's number, 0 and *is_new the first time. NULL: out of memory. */
-uint64_t *tapir_stack_memo__at(struct tapir_stack_memo *memo, const struct tapir_catalog *catalog,
-			       const struct tapir_stack_ref *ref, bool *is_new);
+/* What is remembered for ref at its time; borrowed until __add. NULL: nothing. */
+struct tapir_stack_memo_entry *tapir_stack_memo__find(struct tapir_stack_memo *memo,
+						      const struct tapir_stack_ref *ref);
+/* NULL: out of memory. */
+struct tapir_stack_memo_entry *tapir_stack_memo__add(struct tapir_stack_memo *memo,
+						     const struct tapir_stack_ref *ref,
+						     struct tapir_name_span span, uint64_t value);
 void tapir_stack_memo__fini(struct tapir_stack_memo *memo);
+
+static inline struct tapir_name_span tapir_name_span__both(struct tapir_name_span a,
+							   struct tapir_name_span b)
+{
+	return (struct tapir_name_span){a.from_ns > b.from_ns ? a.from_ns : b.from_ns,
+					a.until_ns < b.until_ns ? a.until_ns : b.until_ns};
+}
+
+#define TAPIR_NAME_SPAN_ALL ((struct tapir_name_span){0, UINT64_MAX})
+
+/* ---- frames ------------------------------------------------------------------------------- */
+
+struct tapir_stack_view;
+struct tapir_frame;
+
+/* Remembers a number of each frame, which stacks have in common. */
+struct tapir_frame_memo {
+	struct tapir_stack_memo memo;
+	struct tapir_map changes_by_tgid;
+	struct tapir_vec(struct tapir_catalog_changes) changes;
+};
+
+/*
+ * The number of a stack's frame at a time; *span is narrowed to when it holds. It is asked for
+ * by number_of(ctx, frame), once while names hold.
+ */
+uint64_t tapir_frame_memo__number(struct tapir_frame_memo *memo,
+				  const struct tapir_catalog *catalog,
+				  const struct tapir_stack_ref *ref,
+				  const struct tapir_stack_view *view, unsigned idx,
+				  uint64_t (*number_of)(void *ctx, const struct tapir_frame *frame),
+				  void *ctx, struct tapir_name_span *span);
+void tapir_frame_memo__fini(struct tapir_frame_memo *memo);
 
 #endif

@@ -107,17 +107,18 @@ struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const c
 /* Grows whenever something is remembered or forgotten: what was looked up holds until then. */
 uint64_t tapir_catalog__version(const struct tapir_catalog *c);
 
-struct tapir_catalog_time {
+/* A moment at which addresses of a page may change what they mean. */
+struct tapir_catalog_change {
+	uint64_t page; /* address / TAPIR_CHANGE_PAGE_BYTES */
 	uint64_t ns;
 };
-struct tapir_catalog_times tapir_vec(struct tapir_catalog_time);
+#define TAPIR_CHANGE_PAGE_BYTES 4096
+#define TAPIR_CHANGE_ANYWHERE	UINT64_MAX /* as a page: of any address */
+struct tapir_catalog_changes tapir_vec(struct tapir_catalog_change);
 
-/*
- * Adds, in order, the times at which addresses of this process may change what they mean.
- * -ENOMEM: *out holds some of them.
- */
+/* Adds those of a process, by page, then by time. -ENOMEM: *out holds some of them. */
 int tapir_catalog__name_changes(const struct tapir_catalog *c, uint32_t tgid,
-				struct tapir_catalog_times *out);
+				struct tapir_catalog_changes *out);
 
 /* Descriptions refused by the memory bound. */
 uint64_t tapir_catalog__refused(const struct tapir_catalog *c);

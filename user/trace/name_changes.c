@@ -1,62 +1,92 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* When what a process's addresses mean may change: what begins or ends there, and an exec. */
+/*
+ * When what a process's addresses mean may change: what begins or ends there, and an exec. By
+ * page, so that a method compiled here does not disturb what is known of a library there; what
+ * covers many pages counts for all of them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "trace/catalog_impl.h"
 
-static int by_time(const void *a, const void *b)
-{
-	uint64_t x = ((const struct tapir_catalog_time *)a)->ns;
-	uint64_t y = ((const struct tapir_catalog_time *)b)->ns;
+#define PAGES_MAX 64 /* of one change */
 
-	return x < y ? -1 : x > y;
+static int by_page_and_time(const void *a, const void *b)
+{
+	const struct tapir_catalog_change *x = a, *y = b;
+
+	if (x->page != y->page)
+		return x->page < y->page ? -1 : 1;
+	return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-static bool add(struct tapir_catalog_times *times, uint64_t ns)
+static bool add(struct tapir_catalog_changes *changes, uint64_t page, uint64_t ns)
 {
-	return !ns || tapir_vec__push(times, (struct tapir_catalog_time){ns});
+	return !ns || tapir_vec__push(changes, ((struct tapir_catalog_change){page, ns}));
 }
 
-static bool add_set(struct tapir_catalog_times *times, const struct tapir_ordset *set)
+/* Something begins or ends at ns in [start_va, end_va). */
+static bool add_range(struct tapir_catalog_changes *changes, uint64_t start_va, uint64_t end_va,
+		      uint64_t ns)
 {
-	const struct tapir_ordset_node *node = NULL;
+	uint64_t first = start_va / TAPIR_CHANGE_PAGE_BYTES;
+	uint64_t last = (end_va > start_va ? end_va - 1 : start_va) / TAPIR_CHANGE_PAGE_BYTES;
 
-	while ((node = tapir_ordset__next(set, node))) {
-		const struct entry *e = (const struct entry *)node;
-		const struct tapir_rec_jit *jit = (const void *)e->rec;
-		uint64_t until_ns = e->rec->type == TAPIR_REC_JIT ? jit->until_ns : e->until_ns;
-
-		if (!add(times, node->time) || !add(times, until_ns))
+	if (last - first >= PAGES_MAX)
+		return add(changes, TAPIR_CHANGE_ANYWHERE, ns);
+	for (uint64_t page = first; page <= last; page++)
+		if (!add(changes, page, ns))
 			return false;
-	}
 	return true;
 }
 
-static bool add_process(struct tapir_catalog_times *times, const struct process *p)
+static bool add_mapping(struct tapir_catalog_changes *changes, const struct entry *e)
 {
-	if (!p)
-		return true;
-	for (const struct entry *e = p->newest; e; e = e->older)
-		if (!add(times, e->rec->time_ns))
+	const struct tapir_rec_mapping *m = (const void *)e->rec;
+
+	return add_range(changes, m->start_va, m->end_va, e->node.time) &&
+	       add_range(changes, m->start_va, m->end_va, e->until_ns);
+}
+
+static bool add_jit(struct tapir_catalog_changes *changes, const struct entry *e)
+{
+	const struct tapir_rec_jit *jit = (const void *)e->rec;
+	uint64_t end_va;
+
+	if (__builtin_add_overflow(jit->start_va, jit->size, &end_va))
+		end_va = UINT64_MAX;
+	return add_range(changes, jit->start_va, end_va, e->node.time) &&
+	       add_range(changes, jit->start_va, end_va, jit->until_ns);
+}
+
+static bool add_set(struct tapir_catalog_changes *changes, const struct tapir_ordset *set,
+		    bool (*add_entry)(struct tapir_catalog_changes *changes, const struct entry *e))
+{
+	const struct tapir_ordset_node *node = NULL;
+
+	while ((node = tapir_ordset__next(set, node)))
+		if (!add_entry(changes, (const struct entry *)node))
 			return false;
-	return add_set(times, &p->mappings) && add_set(times, &p->jits);
+	return true;
+}
+
+static bool add_process(struct tapir_catalog_changes *changes, const struct process *p)
+{
+	for (const struct entry *e = p->newest; e; e = e->older)
+		if (!add(changes, TAPIR_CHANGE_ANYWHERE, e->rec->time_ns))
+			return false;
+	return add_set(changes, &p->mappings, add_mapping) && add_set(changes, &p->jits, add_jit);
 }
 
 int tapir_catalog__name_changes(const struct tapir_catalog *c, uint32_t tgid,
-				struct tapir_catalog_times *out)
+				struct tapir_catalog_changes *out)
 {
-	size_t kept = 0;
+	const struct process *p = tapir_catalog__in(&c->processes, tgid);
 
-	if (!add_process(out, tapir_catalog__in(&c->processes, tgid)) ||
-	    (tgid && !add_process(out, tapir_catalog__in(&c->processes, 0))))
+	if (p && !add_process(out, p))
 		return -ENOMEM;
 	if (out->cnt)
-		qsort(out->data, out->cnt, sizeof(*out->data), by_time);
-	for (size_t i = 0; i < out->cnt; i++)
-		if (!kept || out->data[kept - 1].ns != out->data[i].ns)
-			out->data[kept++] = out->data[i];
-	out->cnt = kept;
+		qsort(out->data, out->cnt, sizeof(*out->data), by_page_and_time);
 	return 0;
 }
 

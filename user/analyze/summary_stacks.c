@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where samples and events came from. A stack is looked up frame by frame when it comes for the
+ * first time; while its names hold, a number grows. The numbers are added to functions, modules
+ * and stacks when the memo forgets, and at the end.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/summary_impl.h"
+#include "base/str.h"
+#include "symbol/frame.h"
+
+/* ---- functions and their modules ------------------------------------------------------------ */
+
+/* Code that was made while the program ran is "[jit]", wherever its memory came from. */
+static struct tapir_sv module_of(const struct tapir_frame *frame)
+{
+	if (frame->is_jit)
+		return tapir_sv__of("[jit]");
+	return frame->module.len ? frame->module : tapir_sv__of("[unknown]");
+}
+
+static uint64_t module_row(struct tapir_summary *s, struct tapir_sv name)
+{
+	bool is_new = false;
+	uint64_t *idx =
+		tapir_summary__place(s, &s->module_by_name, tapir_summary__hash(6, name), &is_new);
+	struct tapir_module_row row = {};
+
+	if (!idx || !is_new)
+		return idx ? *idx : TAPIR_NO_ROW;
+	*idx = TAPIR_NO_ROW;
+	if (s->modules.cnt == TAPIR_SUMMARY_MAX_ROWS)
+		return TAPIR_NO_ROW;
+	row.name = tapir_summary__copy(s, name);
+	if (tapir_vec__push(&s->modules, row)) {
+		*idx = s->modules.cnt - 1;
+	} else {
+		free(row.name);
+		s->failed = true;
+	}
+	return *idx;
+}
+
+static uint64_t make_function(struct tapir_summary *s, const struct tapir_frame *frame,
+			      struct tapir_sv name, struct tapir_sv module)
+{
+	struct tapir_function_row row = {.is_named = frame->name.len,
+					 .kind = (uint8_t)tapir_frame__kind(frame),
+					 .made_idx = (uint32_t)s->functions.cnt};
+
+	if (s->functions.cnt == TAPIR_SUMMARY_MAX_ROWS)
+		return TAPIR_NO_ROW;
+	row.module_idx = (uint32_t)module_row(s, module);
+	row.name = tapir_summary__copy(s, name);
+	row.module = tapir_summary__copy(s, module);
+	if (tapir_vec__push(&s->functions, row))
+		return s->functions.cnt - 1;
+	s->failed = true;
+	return TAPIR_NO_ROW;
+}
+
+static uint64_t function_row(struct tapir_summary *s, const struct tapir_frame *frame)
+{
+	struct tapir_sv module = module_of(frame), name = frame->name;
+	struct tapir_str text = {};
+	uint64_t *idx, row;
+	bool is_new = false;
+
+	if (!name.len) {
+		tapir_frame__add_place(&text, frame, tapir_str__add);
+		name = (struct tapir_sv){text.data, text.len};
+	}
+	idx = tapir_summary__place(s, &s->function_by_name,
+				   tapir_summary__hash(tapir_summary__hash(2, name), module),
+				   &is_new);
+	if (idx && is_new)
+		*idx = make_function(s, frame, name, module);
+	row = idx ? *idx : TAPIR_NO_ROW;
+	tapir_str__fini(&text);
+	return row;
+}
+
+/* ---- one stack -------------------------------------------------------------------------------- */
+
+/* What is remembered of a frame: its function's row, kind, and whether it has a name. */
+static uint64_t frame_fact(void *ctx, const struct tapir_frame *frame)
+{
+	uint64_t function = function_row(ctx, frame);
+	uint64_t row = function == TAPIR_NO_ROW ? UINT32_MAX : function;
+
+	return row << 8 | (uint64_t)tapir_frame__kind(frame) << 1 | (frame->name.len > 0);
+}
+
+static void add_frames(struct tapir_summary *s, const struct tapir_catalog *catalog,
+		       const struct tapir_stack_ref *ref, uint64_t stack_id,
+		       struct tapir_resolved_stack *stack, struct tapir_name_span *span)
+{
+	const struct tapir_rec_stack *rec =
+		stack_id ? tapir_catalog__stack(catalog, stack_id) : NULL;
+	struct tapir_stack_view view;
+
+	if (!rec)
+		return;
+	stack->is_described = true;
+	tapir_stack_view__of(&rec->h, &view);
+	for (unsigned i = 0; i < rec->frame_cnt; i++) {
+		uint64_t fact = tapir_frame_memo__number(&s->frame_memo, catalog, ref, &view, i,
+							 frame_fact, s, span);
+		uint32_t function = (uint32_t)(fact >> 8);
+
+		stack->named_cnt += fact & 1;
+		if (!stack->all_cnt++) {
+			stack->kind = fact >> 1 & 0x7f;
+			stack->is_leaf_named = fact & 1;
+			stack->has_leaf_row = function != UINT32_MAX;
+		}
+		if (function == UINT32_MAX)
+			continue;
+		if (tapir_vec__push(&s->frames, function))
+			stack->frame_cnt++;
+		else
+			s->failed = true;
+	}
+}
+
+static uint64_t make_stack(struct tapir_summary *s, const struct tapir_resolved_stack *stack)
+{
+	struct tapir_stack_row row = {.event = stack->event,
+				      .function_cnt = stack->frame_cnt,
+				      .made_idx = (uint32_t)s->stacks.cnt};
+
+	if (s->stacks.cnt == TAPIR_SUMMARY_MAX_ROWS)
+		return TAPIR_NO_ROW;
+	row.functions = calloc(stack->frame_cnt + 1u, sizeof(*row.functions));
+	if (!row.functions || !tapir_vec__push(&s->stacks, row)) {
+		free(row.functions);
+		s->failed = true;
+		return TAPIR_NO_ROW;
+	}
+	if (stack->frame_cnt)
+		memcpy(row.functions, s->frames.data + stack->first_frame,
+		       stack->frame_cnt * sizeof(*row.functions));
+	return s->stacks.cnt - 1;
+}
+
+/* The row of these functions, made if it is new. */
+static uint64_t stack_row(struct tapir_summary *s, const struct tapir_resolved_stack *stack)
+{
+	uint64_t key = tapir_hash__mix(3, stack->event);
+	bool is_new = false;
+	uint64_t *idx;
+
+	for (uint32_t i = 0; i < stack->frame_cnt; i++)
+		key = tapir_hash__mix(key, s->frames.data[stack->first_frame + i]);
+	idx = tapir_summary__place(s, &s->stack_by_functions, key, &is_new);
+	if (idx && is_new)
+		*idx = make_stack(s, stack);
+	return idx ? *idx : TAPIR_NO_ROW;
+}
+
+/* NULL: out of memory. */
+static const struct tapir_stack_memo_entry *resolve(struct tapir_summary *s,
+						    const struct tapir_catalog *catalog,
+						    const struct tapir_stack_ref *ref)
+{
+	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
+	struct tapir_resolved_stack stack = {.event = (uint32_t)ref->salt,
+					     .row = TAPIR_NO_ROW,
+					     .first_frame = (uint32_t)s->frames.cnt};
+
+	add_frames(s, catalog, ref, ref->kstack_id, &stack, &span);
+	add_frames(s, catalog, ref, ref->stack_id, &stack, &span);
+	if (stack.is_described)
+		stack.row = stack_row(s, &stack);
+	if (!tapir_vec__push(&s->resolved, stack))
+		return NULL;
+	return tapir_stack_memo__add(&s->memo, ref, span, s->resolved.cnt - 1);
+}
+
+void tapir_summary__count_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
+				const struct tapir_stack_ref *ref)
+{
+	const struct tapir_stack_memo_entry *known;
+
+	if (tapir_stack_memo__renew(&s->memo, catalog))
+		tapir_summary__flush_stacks(s);
+	known = tapir_stack_memo__find(&s->memo, ref);
+	if (!known)
+		known = resolve(s, catalog, ref);
+	if (known)
+		s->resolved.data[known->value].cnt++;
+	else
+		s->failed = true;
+}
+
+/* ---- adding up ---------------------------------------------------------------------------------- */
+
+/* A function that calls itself is in a sample once. */
+static void add_totals(struct tapir_summary *s, const struct tapir_resolved_stack *stack)
+{
+	const uint32_t *frames = s->frames.data + stack->first_frame;
+	uint32_t mark = ++s->mark;
+
+	for (uint32_t i = 0; i < stack->frame_cnt; i++) {
+		struct tapir_function_row *function = &s->functions.data[frames[i]];
+		struct tapir_module_row *module = function->module_idx < s->modules.cnt
+							  ? &s->modules.data[function->module_idx]
+							  : NULL;
+
+		if (!i && stack->has_leaf_row) {
+			function->self += stack->cnt;
+			if (module)
+				module->self += stack->cnt;
+		}
+		if (function->mark != mark)
+			function->total += stack->cnt;
+		function->mark = mark;
+		if (module && module->mark != mark)
+			module->total += stack->cnt;
+		if (module)
+			module->mark = mark;
+	}
+}
+
+static void add_sampled(struct tapir_summary *s, const struct tapir_resolved_stack *stack)
+{
+	if (!stack->all_cnt) {
+		s->sample_bare_cnt += stack->cnt;
+		return;
+	}
+	s->frame_cnt += stack->cnt * stack->all_cnt;
+	s->frame_named_cnt += stack->cnt * stack->named_cnt;
+	s->sample_named_cnt += stack->is_leaf_named ? stack->cnt : 0;
+	s->kinds[stack->kind] += stack->cnt;
+	s->more += stack->has_leaf_row ? 0 : stack->cnt;
+	add_totals(s, stack);
+}
+
+void tapir_summary__flush_stacks(struct tapir_summary *s)
+{
+	const struct tapir_resolved_stack *stack;
+
+	tapir_vec_for_each (stack, &s->resolved) {
+		if (stack->event == TAPIR_SUMMARY_SAMPLED)
+			add_sampled(s, stack);
+		else if (!stack->is_described)
+			s->no_stack_cnt += stack->cnt;
+		if (stack->row != TAPIR_NO_ROW)
+			s->stacks.data[stack->row].cnt += stack->cnt;
+		else if (stack->is_described)
+			s->more += stack->cnt;
+	}
+	s->resolved.cnt = 0;
+	s->frames.cnt = 0;
+}
