@@ -163,29 +163,54 @@ struct comm {
 	char text[TAPIR_COMM_BYTES];
 };
 
+/*
+ * The rules are gone through by loops the verifier looks at once: every program has them in it,
+ * and is loaded sooner. A loop that ends before it has run once more than there are rules has
+ * found one; to keep that in the search, too, would need stack (above).
+ */
+struct comm_search {
+	const struct tapir_filter *f;
+	char comm[TAPIR_COMM_BYTES];
+};
+
+static long match_comm(__u64 idx, void *ctx)
+{
+	const struct comm_search *search = ctx;
+
+	return idx < search->f->comm_cnt &&
+	       tapir_comm_glob__match(&search->f->comms[idx & (TAPIR_FILTER_MAX_COMMS - 1)],
+				      search->comm);
+}
+
 static __noinline int comm_is_wanted(const struct tapir_filter *f, struct task_struct *leader)
 {
-	char comm[TAPIR_COMM_BYTES] = {};
+	struct comm_search search = {.f = f};
 
-	bpf_core_read_str(comm, sizeof(comm), &leader->comm);
-	for (__u32 i = 0; i < TAPIR_FILTER_MAX_COMMS; i++) {
-		if (i >= f->comm_cnt)
-			break;
-		if (tapir_comm_glob__match(&f->comms[i], comm))
-			return 1;
-	}
-	return 0;
+	bpf_core_read_str(search.comm, sizeof(search.comm), &leader->comm);
+	return bpf_loop(f->comm_cnt + 1, match_comm, &search, 0) <= f->comm_cnt;
+}
+
+struct cgroup_search {
+	const struct tapir_filter *f;
+	struct task_struct *task;
+};
+
+static long match_cgroup(__u64 idx, void *ctx)
+{
+	const struct cgroup_search *search = ctx;
+
+	if (idx >= search->f->cgroup_cnt)
+		return 0;
+	idx &= TAPIR_FILTER_MAX_CGROUPS - 1;
+	return tapir_task__cgroup_id(search->task, search->f->cgroup_levels[idx]) ==
+	       search->f->cgroup_ids[idx];
 }
 
 static __noinline int cgroup_is_wanted(const struct tapir_filter *f, struct task_struct *task)
 {
-	for (__u32 i = 0; i < TAPIR_FILTER_MAX_CGROUPS; i++) {
-		if (i >= f->cgroup_cnt)
-			break;
-		if (tapir_task__cgroup_id(task, f->cgroup_levels[i]) == f->cgroup_ids[i])
-			return 1;
-	}
-	return 0;
+	struct cgroup_search search = {.f = f, .task = task};
+
+	return bpf_loop(f->cgroup_cnt + 1, match_cgroup, &search, 0) <= f->cgroup_cnt;
 }
 
 static __always_inline int tapir_is_listed(__u32 tgid)
