@@ -7,6 +7,8 @@
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 
+#define OPEN_TRIES 32 /* of openat2, which says EAGAIN */
+
 int tapir_file__read_fd(int fd, size_t max_bytes, char **out, size_t *len)
 {
 	tapir_autofree char *data = NULL;
@@ -48,17 +50,27 @@ int tapir_file__read(const char *path, size_t max_bytes, char **out, size_t *len
 	return fd < 0 ? -errno : tapir_file__read_fd(fd, max_bytes, out, len);
 }
 
+int tapir_file__open_resolved(int dir_fd, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
+	long fd = -1;
+
+	for (int i = 0; i < OPEN_TRIES; i++) {
+		fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	return fd < 0 ? -errno : (int)fd;
+}
+
 int tapir_file__open_in_root(const char *root, const char *path, int flags)
 {
-	struct open_how how = {.flags = (unsigned)flags,
-			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	tapir_autofd int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	long fd;
 
 	if (root_fd < 0)
 		return -errno;
-	fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	return fd < 0 ? -errno : (int)fd;
+	return tapir_file__open_resolved(root_fd, path, (unsigned)flags,
+					 RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
 int tapir_file__write_all(int fd, const void *data, size_t len)

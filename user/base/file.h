@@ -9,6 +9,7 @@
 #define TAPIR_USER_FILE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>
@@ -39,6 +40,13 @@ static inline void tapir_guard__file(FILE **f)
  */
 int tapir_file__read(const char *path, size_t max_bytes, char **out, size_t *len);
 int tapir_file__read_fd(int fd, size_t max_bytes, char **out, size_t *len);
+
+/*
+ * openat2(2) with O_CLOEXEC and these RESOLVE_ flags, tried again for a while on EAGAIN: a ".." on
+ * the way gets that while anything on the machine is renamed or mounted. Only system calls: for
+ * copies of a process with threads, too. An fd or -errno.
+ */
+int tapir_file__open_resolved(int dir_fd, const char *path, uint64_t flags, uint64_t resolve);
 
 /*
  * Opens path as if root, a directory, were the only root there is: no symbolic link, whoever

@@ -21,13 +21,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "runtime/jvm_job.h"
 #include "runtime/jvm_perfdata.h"
 
 #define POLL_NS	       (20 * TAPIR_NS_PER_MS)
 #define PERFDATA_BYTES 32768u /* HotSpot's default size; more is not looked at */
-#define OPEN_TRIES     32
-#define STATUS_BYTES   8192u /* SigCgt stands in front of the long lists */
+#define STATUS_BYTES   8192u  /* SigCgt stands in front of the long lists */
 
 struct places {
 	int root_fd, cwd_fd, tmp_fd; /* O_PATH; cwd -1: it has none we may know */
@@ -78,20 +78,6 @@ static int rest(const struct tapir_jvm_job *job)
 
 /* ---- whose files they are ---------------------------------------------------------------- */
 
-/* openat2 says EAGAIN to a ".." (of a link) while anything on the machine is renamed or mounted. */
-static int open_below(int dir_fd, const char *path, uint64_t flags, uint64_t resolve)
-{
-	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
-	long fd = -1;
-
-	for (int i = 0; i < OPEN_TRIES; i++) {
-		fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
-		if (fd >= 0 || errno != EAGAIN)
-			break;
-	}
-	return fd < 0 ? -errno : (int)fd;
-}
-
 /* glibc's calls would speak to threads that this copy of the process does not have. */
 static int take_user(const struct tapir_jvm_job *job)
 {
@@ -135,8 +121,8 @@ static int enter(const struct tapir_jvm_job *job, struct places *at,
 	err = take_user(job);
 	if (err)
 		return fail(answer, err, TAPIR_JVM_WHY_USER);
-	at->tmp_fd = open_below(at->root_fd, "tmp", O_PATH | O_DIRECTORY,
-				RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	at->tmp_fd = tapir_file__open_resolved(at->root_fd, "tmp", O_PATH | O_DIRECTORY,
+					       RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	return at->tmp_fd < 0 ? fail(answer, at->tmp_fd, TAPIR_JVM_WHY_TMP) : 0;
 }
 
@@ -226,7 +212,7 @@ static int try_socket(const struct tapir_jvm_job *job, const struct places *at,
 	int path_fd, fd;
 
 	snprintf(name, sizeof(name), ".java_pid%u", job->ns_tgid);
-	path_fd = open_below(at->tmp_fd, name, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH);
+	path_fd = tapir_file__open_resolved(at->tmp_fd, name, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH);
 	if (path_fd == -ENOENT)
 		return -ENOENT;
 	if (path_fd < 0)
@@ -349,7 +335,8 @@ static int connect_jvm(const struct tapir_jvm_job *job, const struct places *at,
 
 static int look(const struct tapir_jvm_job *job, int tmp_fd, struct tapir_jvm_answer *answer)
 {
-	int fd = open_below(tmp_fd, job->name, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH), err;
+	int fd = tapir_file__open_resolved(tmp_fd, job->name, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH),
+	    err;
 	struct stat st;
 
 	if (fd == -ENOENT)

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/diag.h"
@@ -22,7 +21,6 @@
 #define MAX_MOUNTINFO_BYTES (4u << 20)
 #define MAX_STATUS_BYTES    (64u << 10)
 #define MAX_DIR_BYTES	    4096
-#define OPEN_TRIES	    3 /* IN_ROOT says EAGAIN when something was renamed meanwhile */
 
 /* Served by a program, or by a machine far away: a read may never return. */
 static bool may_hang(const char *fs_type)
@@ -225,15 +223,7 @@ int tapir_jit_file__check(int fd, const struct tapir_jit_file_opts *opts)
 
 static int open_at(int dir_fd, const char *path, uint64_t flags, uint64_t resolve)
 {
-	struct open_how how = {.flags = flags | O_PATH | O_CLOEXEC, .resolve = resolve};
-	long fd = -1;
-
-	for (int i = 0; i < OPEN_TRIES && fd < 0; i++) {
-		fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
-		if (fd < 0 && errno != EAGAIN)
-			break;
-	}
-	return fd < 0 ? -errno : (int)fd;
+	return tapir_file__open_resolved(dir_fd, path, flags | O_PATH, resolve);
 }
 
 /*
