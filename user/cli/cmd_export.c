@@ -5,6 +5,7 @@
 
 #include "analyze/offcpu_tree.h"
 #include "base/diag.h"
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
@@ -101,6 +102,9 @@ static int export_folded(struct tapir_reader *reader, struct tapir_cli *cli)
 		err = write_node(tree, TAPIR_STACK_TREE_ROOT, &path, &out);
 	if (!err)
 		err = tapir_terminal__flush(&out);
+	if (!err && tree->dropped)
+		tapir_warn("%llu stacks are cut: there are more than %u frames",
+			   (unsigned long long)tree->dropped, TAPIR_STACK_TREE_MAX_NODES);
 	tapir_str__fini(&path);
 	tapir_str__fini(&out);
 	tapir_stack_tree__fini(&samples);
@@ -112,19 +116,21 @@ static int export_folded(struct tapir_reader *reader, struct tapir_cli *cli)
 
 static int export_perf_script(struct tapir_reader *reader, struct tapir_cli *cli)
 {
+	struct tapir_perf_script script = {.catalog = tapir_reader__catalog(reader)};
 	struct tapir_str out = {};
 	const struct tapir_rec *rec;
 	int err;
 
 	(void)cli;
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
-		tapir_perf_script__add(tapir_reader__catalog(reader), rec, &out);
+		tapir_perf_script__add(&script, rec, &out);
 		err = tapir_terminal__flush_much(&out);
 		if (err)
 			break;
 	}
 	if (!err)
 		err = tapir_terminal__flush(&out);
+	tapir_perf_script__fini(&script);
 	tapir_str__fini(&out);
 	return err;
 }

@@ -150,7 +150,25 @@ static void add_title(const struct folding *f, const char *path, struct tapir_st
 
 static const char dot[] = " \xc2\xb7 ";
 
-/* "taken at 997 Hz · 12.4 s from 2026-08-05T10:11:12Z · on web3 · 12 without a stack" */
+/* By what the file says; the period of cpu-clock is a time. */
+static void add_sampling(const struct folding *f, const struct tapir_catalog *catalog,
+			 struct tapir_str *out)
+{
+	struct tapir_sv event = tapir_catalog__meta_value(catalog, "sample_event");
+	struct tapir_sv hz = tapir_catalog__meta_value(catalog, "sample_hz");
+
+	if (event.len && hz.len) {
+		tapir_str__add_printable(out, event.data, event.len);
+		tapir_str__adds(out, " at ");
+		tapir_str__add_printable(out, hz.data, hz.len);
+		tapir_str__addf(out, " Hz%s", dot);
+	} else if (f->period) {
+		tapir_str__addf(out, "cpu-clock at %.0f Hz%s",
+				(double)TAPIR_NS_PER_SEC / (double)f->period, dot);
+	}
+}
+
+/* "cpu-clock at 997 Hz · 12.4 s from 2026-08-05T10:11:12Z · on web3 · 12 without a stack" */
 static void add_about(const struct folding *f, struct tapir_reader *reader, struct tapir_str *out)
 {
 	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
@@ -159,9 +177,8 @@ static void add_about(const struct folding *f, struct tapir_reader *reader, stru
 	uint64_t from_ns = stats->created_ns < f->last_ns ? stats->created_ns : f->first_ns;
 	struct tapir_sv host = tapir_catalog__meta_value(tapir_reader__catalog(reader), "host");
 
-	if (of_samples && f->period)
-		tapir_str__addf(out, "taken at %.0f Hz%s",
-				(double)TAPIR_NS_PER_SEC / (double)f->period, dot);
+	if (of_samples)
+		add_sampling(f, tapir_reader__catalog(reader), out);
 	tapir_figure__add_duration(out, f->last_ns - from_ns);
 	tapir_str__adds(out, " from ");
 	tapir_figure__add_utc(out, stats->created_utc_ns);

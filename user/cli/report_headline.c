@@ -16,11 +16,16 @@ static void begin_part(struct tapir_str *out, size_t from)
 static void add_hottest(const struct tapir_summary *s, struct tapir_str *out)
 {
 	const struct tapir_function_row *row = s->functions.data;
+	const char *event = tapir_summary__meta(s, "sample_event");
 
 	if (!s->functions.cnt || !row->self)
 		return;
-	tapir_str__addf(out, "%.1f%% of the CPU time in ",
-			tapir_report__percent(row->self, s->sample_cnt));
+	tapir_str__addf(out, "%.1f%% of the ", tapir_report__percent(row->self, s->sample_cnt));
+	if (event && strcmp(event, "cpu-clock") && strcmp(event, "cycles"))
+		tapir_report__add_printable(out, event);
+	else
+		tapir_str__adds(out, "CPU time");
+	tapir_str__adds(out, " in ");
 	tapir_report__add_printable(out, row->name);
 	tapir_str__addf(out, " (%s)", tapir_frame_kind__name(row->kind));
 }

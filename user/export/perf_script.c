@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * "comm pid/tid [cpu] seconds.micros: period event:", a line a frame (tab, address, name+offset,
- * module in brackets), an empty line.
+ * module in brackets), an empty line. Readers split at spaces where they can, and take the last
+ * "(...)" without one for the module: spaces in it and in words become '_'.
  */
 #include "export/perf_script.h"
 
@@ -40,32 +41,70 @@ static void add_head(const struct tapir_catalog *catalog, const struct tapir_rec
 			(unsigned)(rec->time_ns % TAPIR_NS_PER_SEC / 1000));
 }
 
-static void add_frames(const struct tapir_catalog *catalog, uint32_t tgid, uint64_t time_ns,
+static struct tapir_sv module_of(const struct tapir_frame *frame)
+{
+	if (frame->is_jit)
+		return tapir_sv__of("[jit]");
+	return frame->module.len ? frame->module : tapir_sv__of("[unknown]");
+}
+
+static void add_line(const struct tapir_frame *frame, struct tapir_str *out)
+{
+	tapir_str__addf(out, "\t%16" PRIx64 " ", frame->va);
+	if (frame->name.len) {
+		tapir_str__add_printable(out, frame->name.data, frame->name.len);
+		tapir_str__addf(out, "+0x%" PRIx64, frame->offset);
+	} else {
+		tapir_frame__add_place(out, frame, tapir_str__add_printable);
+	}
+	tapir_str__adds(out, " (");
+	add_word(out, module_of(frame));
+	tapir_str__adds(out, ")\n");
+}
+
+#define LINES_MAX_BYTES (64u << 20)
+
+/* Where the frame's line stands in lines, and how long it is. */
+static uint64_t remember_line(void *ctx, const struct tapir_frame *frame)
+{
+	struct tapir_perf_script *script = ctx;
+	size_t at = script->lines.len;
+
+	add_line(frame, &script->lines);
+	return (uint64_t)at << 32 | (script->lines.len - at);
+}
+
+static void renew(struct tapir_perf_script *script)
+{
+	uint64_t version = tapir_catalog__version(script->catalog);
+
+	if (script->version == version && script->lines.len < LINES_MAX_BYTES)
+		return;
+	tapir_frame_memo__fini(&script->memo);
+	tapir_str__clear(&script->lines);
+	script->version = version;
+}
+
+static void add_frames(struct tapir_perf_script *script, const struct tapir_stack_ref *ref,
 		       uint64_t stack_id, struct tapir_str *out)
 {
 	const struct tapir_rec_stack *rec =
-		stack_id ? tapir_catalog__stack(catalog, stack_id) : NULL;
+		stack_id ? tapir_catalog__stack(script->catalog, stack_id) : NULL;
+	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
 	struct tapir_stack_view view;
 
 	if (!rec)
 		return;
+	renew(script);
 	tapir_stack_view__of(&rec->h, &view);
 	for (unsigned i = 0; i < rec->frame_cnt; i++) {
-		struct tapir_frame frame = tapir_frame__of(catalog, tgid, time_ns, &view, i);
+		uint64_t line = tapir_frame_memo__number(&script->memo, script->catalog, ref, &view,
+							 i, remember_line, script, &span);
 
-		tapir_str__addf(out, "\t%16" PRIx64 " ", frame.va);
-		if (frame.name.len) {
-			tapir_str__add_printable(out, frame.name.data, frame.name.len);
-			tapir_str__addf(out, "+0x%" PRIx64, frame.offset);
-		} else {
-			tapir_str__adds(out, "[unknown]");
-		}
-		tapir_str__adds(out, " (");
-		if (frame.module.len)
-			tapir_str__add_printable(out, frame.module.data, frame.module.len);
+		if (script->lines.failed)
+			out->failed = true;
 		else
-			tapir_str__adds(out, "[unknown]");
-		tapir_str__adds(out, ")\n");
+			tapir_str__add(out, script->lines.data + (line >> 32), (uint32_t)line);
 	}
 }
 
@@ -85,28 +124,51 @@ static void add_event_name(const struct tapir_catalog *catalog, uint32_t probe_i
 	add_word(out, view.event);
 }
 
-void tapir_perf_script__add(const struct tapir_catalog *catalog, const struct tapir_rec *rec,
+static void add_sample(struct tapir_perf_script *script, const struct tapir_rec_sample *sample,
+		       struct tapir_str *out)
+{
+	struct tapir_sv event = tapir_catalog__meta_value(script->catalog, "sample_event");
+	struct tapir_stack_ref ref = {.tgid = sample->tgid, .time_ns = sample->h.time_ns};
+
+	add_head(script->catalog, &sample->h, sample->tgid, sample->tid, out);
+	tapir_str__addu(out, sample->period);
+	tapir_str__addc(out, ' ');
+	add_word(out, event.len ? event : tapir_sv__of("cpu-clock"));
+	tapir_str__adds(out, ":\n");
+	add_frames(script, &ref, sample->kstack_id, out);
+	add_frames(script, &ref, sample->stack_id, out);
+	tapir_str__addc(out, '\n');
+}
+
+static void add_event(struct tapir_perf_script *script, const struct tapir_rec_event *ev,
+		      struct tapir_str *out)
+{
+	struct tapir_stack_ref ref = {.tgid = ev->tgid, .time_ns = ev->h.time_ns};
+	struct tapir_event_view view;
+
+	tapir_event_view__of(&ev->h, &view);
+	if (!ev->stack_id && !view.kstack_id)
+		return;
+	add_head(script->catalog, &ev->h, ev->tgid, ev->tid, out);
+	tapir_str__adds(out, "1 ");
+	add_event_name(script->catalog, ev->probe_id, out);
+	tapir_str__adds(out, ":\n");
+	add_frames(script, &ref, view.kstack_id, out);
+	add_frames(script, &ref, ev->stack_id, out);
+	tapir_str__addc(out, '\n');
+}
+
+void tapir_perf_script__add(struct tapir_perf_script *script, const struct tapir_rec *rec,
 			    struct tapir_str *out)
 {
-	const struct tapir_rec_sample *sample = (const void *)rec;
-	const struct tapir_rec_event *ev = (const void *)rec;
-	struct tapir_sv event = tapir_catalog__meta_value(catalog, "sample_event");
+	if (rec->type == TAPIR_REC_SAMPLE)
+		add_sample(script, (const void *)rec, out);
+	else if (rec->type == TAPIR_REC_EVENT)
+		add_event(script, (const void *)rec, out);
+}
 
-	if (rec->type == TAPIR_REC_SAMPLE) {
-		add_head(catalog, rec, sample->tgid, sample->tid, out);
-		tapir_str__addf(out, "%" PRIu64 " ", sample->period);
-		add_word(out, event.len ? event : tapir_sv__of("cpu-clock"));
-		tapir_str__adds(out, ":\n");
-		add_frames(catalog, sample->tgid, rec->time_ns, sample->kstack_id, out);
-		add_frames(catalog, sample->tgid, rec->time_ns, sample->stack_id, out);
-	} else if (rec->type == TAPIR_REC_EVENT && ev->stack_id) {
-		add_head(catalog, rec, ev->tgid, ev->tid, out);
-		tapir_str__adds(out, "1 ");
-		add_event_name(catalog, ev->probe_id, out);
-		tapir_str__adds(out, ":\n");
-		add_frames(catalog, ev->tgid, rec->time_ns, ev->stack_id, out);
-	} else {
-		return;
-	}
-	tapir_str__addc(out, '\n');
+void tapir_perf_script__fini(struct tapir_perf_script *script)
+{
+	tapir_frame_memo__fini(&script->memo);
+	tapir_str__fini(&script->lines);
 }

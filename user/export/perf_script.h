@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* perf_script.h - samples and events with stacks as perf script prints them (perf-script(1)). */
+/*
+ * perf_script.h - samples, and events with a stack, as 'perf script' prints them: what its many
+ * readers understand. One thread.
+ */
 #ifndef TAPIR_USER_PERF_SCRIPT_H
 #define TAPIR_USER_PERF_SCRIPT_H
 
 #include "base/str.h"
-#include "trace/catalog.h"
+#include "symbol/stack_memo.h"
 
-/* Appends a well-formed SAMPLE, or an EVENT that has a stack; nothing for any other record. */
-void tapir_perf_script__add(const struct tapir_catalog *catalog, const struct tapir_rec *rec,
+struct tapir_perf_script {
+	const struct tapir_catalog *catalog; /* set it, the rest zero */
+	/* lines of frames that were printed already, while their names hold */
+	struct tapir_frame_memo memo;
+	struct tapir_str lines;
+	uint64_t version;
+};
+
+/* Adds rec to out; nothing where it has no stack to have, or is of another type. */
+void tapir_perf_script__add(struct tapir_perf_script *script, const struct tapir_rec *rec,
 			    struct tapir_str *out);
+void tapir_perf_script__fini(struct tapir_perf_script *script);
 
 #endif
