@@ -213,7 +213,7 @@ $(BUILD)/tests/targets/%: tests/e2e/targets/%.c Makefile
 $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) Makefile
 	$(call say,BENCH,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) -MF $@.d $< $(LIB) $(LIBS) $$(sed -n 's|^// build: ||p' $<) -o $@
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(LIBS) $$(sed -n 's|^// build: ||p' $<) -o $@
 
 # Fuzz targets compile the sources they need with coverage: "// fuzz: user/elf/notes.c ...".
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h) Makefile | $(GEN)
