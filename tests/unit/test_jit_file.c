@@ -135,6 +135,13 @@ static void path_is_below_the_processs_root(void **state)
 		skip();
 	reads(open_of(pid, "/tmp/perf-7.map"), "inside");
 	reads(open_of(pid, "/out/perf-7.map"), "inside");
+	reads(open_of(pid, "/out/.././../out//perf-7.map"), "inside");
+	/* links that go round, and files that are no directories */
+	snprintf(path, sizeof(path), "%s/round", dir);
+	assert_int_equal(symlink("/round/", path), 0);
+	assert_int_equal(open_of(pid, "/round/perf-7.map"), -ELOOP);
+	says("too many symbolic links");
+	assert_int_equal(open_of(pid, "/tmp/perf-7.map/perf-7.map"), -ENOENT);
 	stop(pid);
 }
 

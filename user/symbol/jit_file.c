@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * In this order, so that nothing is asked of a filesystem that may not answer: which mounts lie
- * on the way (mountinfo is the kernel's own knowledge), the directory, the mount it is really
- * on, the file without opening it (O_PATH), what it is, and only then its content.
+ * The path is walked a component at a time, without opening anything (O_PATH): which mount each
+ * is on is the kernel's own knowledge (mountinfo), and nothing is looked up in a directory whose
+ * filesystem may not answer. What the path names is looked at, and only then opened.
  */
 #include "symbol/jit_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,140 +22,89 @@
 
 #define MAX_MOUNTINFO_BYTES (4u << 20)
 #define MAX_STATUS_BYTES    (64u << 10)
-#define MAX_DIR_BYTES	    4096
+#define MAX_PATH_BYTES	    4096
+#define MAX_LINKS	    8
 
 /* Served by a program, or by a machine far away: a read may never return. */
 static bool may_hang(const char *fs_type)
 {
-	static const char *const prefixes[] = {"fuse",	   "nfs",      "cifs", "smb",	"9p",
-					       "ceph",	   "afs",      "coda", "glus",	"lust",
-					       "virtiofs", "orangefs", "gfs2", "ocfs2", "vboxsf",
-					       "beegfs",   "autofs"};
+	static const char *const prefixes[] = {"fuse.",	 "fuseblk",  "nfs",	 "cifs", "smb",
+					       "9p",	 "ceph",     "afs",	 "coda", "gluster",
+					       "lustre", "virtiofs", "orangefs", "gfs2", "ocfs2",
+					       "vboxsf", "beegfs",   "autofs"};
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		if (!strncmp(fs_type, prefixes[i], strlen(prefixes[i])))
 			return true;
+	return !strcmp(fs_type, "fuse");
+}
+
+/* ---- /proc/PID/mountinfo: "36 35 98:0 /in/fs /at rw,noatime tag:1 - ext4 /dev/sda1 rw" ------- */
+
+/* The type of the mount with this id. */
+static bool find_mount(const char *text, uint64_t id, char *fs_type)
+{
+	for (const char *line = text, *next; line && *line; line = next) {
+		const char *type = strstr(line, " - ");
+
+		next = strchr(line, '\n');
+		next = next ? next + 1 : NULL;
+		if (strtoull(line, NULL, 10) == id && type && (!next || type < next))
+			return sscanf(type + 3, "%31s", fs_type) == 1;
+	}
 	return false;
 }
 
-/* ---- /proc/PID/mountinfo: "36 35 98:0 /in/fs /at rw,noatime tag:1 - ext4 /dev/sda1 rw" ---------
- */
-
-struct mount {
-	unsigned long long id;
-	char at[MAX_DIR_BYTES]; /* longer ones are cut: no directory of ours lies there */
-	char fs_type[32];
+/* What is asked again and again on one way. */
+struct mounts {
+	uint32_t tgid;
+	char *text[2]; /* the process's and ours, when they were needed */
+	uint64_t good_id;
+	char fs_type[32]; /* of the last that was looked for */
 };
 
-static bool parse_mount(const char *line, struct mount *m)
+static void mounts__fini(struct mounts *mounts)
 {
-	const char *type = strstr(line, " - ");
-
-	return type && sscanf(line, "%llu %*s %*s %*s %4095s", &m->id, m->at) == 2 &&
-	       sscanf(type + 3, "%31s", m->fs_type) == 1;
+	free(mounts->text[0]);
+	free(mounts->text[1]);
 }
 
-static char *end_line(char *line)
+static int read_mounts(struct mounts *mounts, int i)
 {
-	char *end = strchrnul(line, '\n');
+	char path[48] = "/proc/self/mountinfo";
 
-	if (*end)
-		*end++ = '\0';
-	return end;
-}
-
-static bool is_above(const char *mount_point, const char *dir)
-{
-	size_t len = strlen(mount_point);
-
-	if (len == 1)
-		return true;
-	return !strncmp(mount_point, dir, len) && (!dir[len] || dir[len] == '/');
-}
-
-/* The text is cut into lines, once. */
-static void cut_lines(char *text)
-{
-	while (*text)
-		text = end_line(text);
-}
-
-/* What mountinfo, as lines of len bytes together, says of the way to dir. */
-struct way {
-	bool has_risky;	  /* one of the mounts above it may hang */
-	char fs_type[32]; /* of the last: it itself lies there */
-};
-
-static void look_at_way(const char *text, size_t len, const char *dir, struct way *way)
-{
-	size_t longest = 0;
-	struct mount m;
-
-	*way = (struct way){.fs_type = "unknown"};
-	for (const char *line = text; line < text + len; line += strlen(line) + 1) {
-		if (!parse_mount(line, &m) || !is_above(m.at, dir))
-			continue;
-		way->has_risky |= may_hang(m.fs_type);
-		if (strlen(m.at) < longest)
-			continue;
-		longest = strlen(m.at);
-		memcpy(way->fs_type, m.fs_type, sizeof(way->fs_type));
-	}
-}
-
-/* The type of the mount that fd is on, as mountinfo has it. */
-static int find_mount(const char *text, size_t len, int fd, char *fs_type)
-{
-	struct statx st;
-	struct mount m;
-
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st))
-		return -errno;
-	if (!(st.stx_mask & STATX_MNT_ID))
-		return -EOPNOTSUPP;
-	for (const char *line = text; line < text + len; line += strlen(line) + 1) {
-		if (!parse_mount(line, &m) || m.id != st.stx_mnt_id)
-			continue;
-		memcpy(fs_type, m.fs_type, sizeof(m.fs_type));
+	if (mounts->text[i])
 		return 0;
-	}
-	return -ENOENT;
-}
-
-/* tgid 0: our own. */
-static int read_mounts(uint32_t tgid, char **text, size_t *len)
-{
-	char path[48];
-	int err;
-
-	if (tgid)
-		snprintf(path, sizeof(path), "/proc/%u/mountinfo", tgid);
-	else
-		snprintf(path, sizeof(path), "/proc/self/mountinfo");
-	err = tapir_file__read(path, MAX_MOUNTINFO_BYTES, text, len);
-	if (!err)
-		cut_lines(*text);
-	return err == -ENOENT || err == -EINVAL ? -ESRCH : err;
+	if (!i)
+		snprintf(path, sizeof(path), "/proc/%u/mountinfo", mounts->tgid);
+	return tapir_file__read(path, MAX_MOUNTINFO_BYTES, &mounts->text[i], NULL);
 }
 
 /*
  * May what fd names be read without being held up? 0, or -errno with the type it found. A process
  * whose root was moved by chroot(2) does not list the mount that its root lies on: we may.
  */
-static int check_mount(uint32_t tgid, int fd, char *fs_type)
+static int check_mount(struct mounts *mounts, int fd)
 {
-	int err = -ENOENT;
+	struct statx st;
 
-	strcpy(fs_type, "unknown");
-	for (int i = 0; i < 2 && err; i++) {
-		tapir_autofree char *text = NULL;
-		size_t len;
-
-		err = read_mounts(i ? 0 : tgid, &text, &len);
-		if (!err)
-			err = find_mount(text, len, fd, fs_type);
+	strcpy(mounts->fs_type, "unknown");
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st))
+		return -errno;
+	if (!(st.stx_mask & STATX_MNT_ID))
+		return -EOPNOTSUPP;
+	if (mounts->good_id == st.stx_mnt_id)
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		if (read_mounts(mounts, i) ||
+		    !find_mount(mounts->text[i], st.stx_mnt_id, mounts->fs_type))
+			continue;
+		if (may_hang(mounts->fs_type))
+			return -EREMOTE;
+		mounts->good_id = st.stx_mnt_id;
+		return 0;
 	}
-	return err == -ENOENT || (!err && may_hang(fs_type)) ? -EREMOTE : err;
+	return -EREMOTE; /* it came just now, or is another namespace's */
 }
 
 /* ---- whose it is ------------------------------------------------------------------------ */
@@ -213,67 +164,132 @@ static int refuse_mount(int err, const struct tapir_jit_file_opts *opts, const c
 
 int tapir_jit_file__check(int fd, const struct tapir_jit_file_opts *opts)
 {
-	char fs_type[32] = "unknown";
-	int err = opts->tgid ? check_mount(opts->tgid, fd, fs_type) : 0;
+	struct mounts mounts = {.tgid = opts->tgid};
+	int err = opts->tgid ? check_mount(&mounts, fd) : 0;
 
-	return err ? refuse_mount(err, opts, fs_type) : check_stat(fd, opts);
+	if (err)
+		refuse_mount(err, opts, mounts.fs_type);
+	mounts__fini(&mounts);
+	return err ? err : check_stat(fd, opts);
+}
+
+/* ---- the way ---------------------------------------------------------------------------- */
+
+struct walk {
+	const struct tapir_jit_file_opts *opts;
+	struct mounts mounts;
+	char path[MAX_PATH_BYTES]; /* below the root, without links up to where fd is */
+	int fd;			   /* -1: not begun */
+};
+
+static void move_to(struct walk *w, int fd)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	w->fd = fd;
+}
+
+static int begin_at_root(struct walk *w)
+{
+	char root[48];
+	int err;
+
+	snprintf(root, sizeof(root), "/proc/%u/root", w->opts->tgid);
+	move_to(w, open(root, O_PATH | O_DIRECTORY | O_CLOEXEC));
+	if (w->fd < 0)
+		return errno == ENOENT || errno == ESRCH
+			       ? -ESRCH
+			       : refuse(-errno, w->opts, tapir_errno__name(errno));
+	err = check_mount(&w->mounts, w->fd);
+	return err ? refuse_mount(err, w->opts, w->mounts.fs_type) : 0;
+}
+
+/* The last component: the file itself may not be a mount. */
+static int enter(struct walk *w, const char *name, bool is_last)
+{
+	int fd = tapir_file__open_resolved(w->fd, name, O_PATH | O_NOFOLLOW,
+					   RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS |
+						   (is_last ? RESOLVE_NO_XDEV : 0));
+	int err;
+
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ENOTDIR ? -ENOENT
+						       : refuse(fd, w->opts, tapir_errno__name(fd));
+	move_to(w, fd);
+	err = check_mount(&w->mounts, w->fd);
+	return err ? refuse_mount(err, w->opts, w->mounts.fs_type) : 0;
+}
+
+/* "/a/./b//../c" -> "/a/c", in place. */
+static void normalize(char *path)
+{
+	char *from = path, *to = path;
+
+	while (*from) {
+		size_t len = strcspn(from, "/");
+
+		if (len == 2 && !memcmp(from, "..", 2)) {
+			while (to > path && *--to != '/')
+				;
+		} else if (len && !(len == 1 && *from == '.')) {
+			*to++ = '/';
+			memmove(to, from, len);
+			to += len;
+		}
+		from += len + (from[len] == '/');
+	}
+	*to = '\0';
+}
+
+/* The link that fd is stands at path[0..end): what it names takes its place. */
+static int follow(struct walk *w, size_t end)
+{
+	char target[MAX_PATH_BYTES], joined[MAX_PATH_BYTES];
+	ssize_t len = readlinkat(w->fd, "", target, sizeof(target) - 1);
+	size_t dir_len = end;
+	int joined_len;
+
+	if (len < 0)
+		return refuse(-errno, w->opts, tapir_errno__name(errno));
+	target[len] = '\0';
+	while (dir_len && w->path[dir_len - 1] != '/')
+		dir_len--;
+	joined_len = snprintf(joined, sizeof(joined), "%.*s/%s%s",
+			      *target == '/' ? 0 : (int)dir_len, w->path, target, w->path + end);
+	if (joined_len >= (int)sizeof(joined))
+		return refuse(-ENAMETOOLONG, w->opts, "a link too long");
+	normalize(joined);
+	memcpy(w->path, joined, sizeof(joined));
+	return begin_at_root(w);
+}
+
+/* To the file, or the link, that w->path names; links before the last component are followed. */
+static int walk_to_end(struct walk *w)
+{
+	unsigned link_cnt = 0;
+	size_t at = 0;
+	int err = begin_at_root(w);
+
+	while (!err && w->path[at]) {
+		size_t end = at + 1 + strcspn(w->path + at + 1, "/");
+		char name[NAME_MAX + 1];
+		struct stat st;
+
+		if (end - at - 1 > NAME_MAX)
+			return -ENOENT;
+		snprintf(name, sizeof(name), "%.*s", (int)(end - at - 1), w->path + at + 1);
+		err = enter(w, name, !w->path[end]);
+		at = end;
+		if (err || !w->path[at] || fstat(w->fd, &st) || !S_ISLNK(st.st_mode))
+			continue;
+		err = ++link_cnt > MAX_LINKS ? refuse(-ELOOP, w->opts, "too many symbolic links")
+					     : follow(w, end);
+		at = 0;
+	}
+	return err;
 }
 
 /* ---- opening ---------------------------------------------------------------------------- */
-
-static int open_at(int dir_fd, const char *path, uint64_t flags, uint64_t resolve)
-{
-	return tapir_file__open_resolved(dir_fd, path, flags | O_PATH, resolve);
-}
-
-/*
- * Where a mount on the way may hang, or a symbolic link may lead to one, only what the kernel
- * has in its cache is followed: that asks nobody.
- */
-static int open_dir(int root_fd, const char *dir, const struct way *way)
-{
-	uint64_t resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-	int fd;
-
-	if (way->has_risky)
-		return open_at(root_fd, dir, O_DIRECTORY, resolve | RESOLVE_CACHED);
-	fd = open_at(root_fd, dir, O_DIRECTORY, resolve | RESOLVE_NO_SYMLINKS);
-	if (fd == -ELOOP)
-		fd = open_at(root_fd, dir, O_DIRECTORY, resolve | RESOLVE_CACHED);
-	return fd;
-}
-
-/* The directory of opts->path, on a filesystem that answers. */
-static int find_dir(const struct tapir_jit_file_opts *opts, const char *dir)
-{
-	tapir_autofree char *mounts = NULL;
-	tapir_autofd int root_fd = -1;
-	char root[48], fs_type[32];
-	struct way way;
-	size_t len;
-	int err, fd;
-
-	snprintf(root, sizeof(root), "/proc/%u/root", opts->tgid);
-	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root_fd < 0)
-		return errno == ENOENT || errno == ESRCH
-			       ? -ESRCH
-			       : refuse(-errno, opts, tapir_errno__name(errno));
-	err = read_mounts(opts->tgid, &mounts, &len);
-	if (err)
-		return err == -ESRCH ? err : refuse(err, opts, "its mounts cannot be read");
-	look_at_way(mounts, len, dir, &way);
-	if (may_hang(way.fs_type))
-		return refuse_mount(-EREMOTE, opts, way.fs_type);
-	fd = open_dir(root_fd, dir, &way);
-	if (fd < 0)
-		return fd == -ENOENT ? fd : refuse(fd, opts, tapir_errno__name(fd));
-	err = check_mount(opts->tgid, fd, fs_type);
-	if (!err)
-		return fd;
-	close(fd);
-	return refuse_mount(err, opts, fs_type);
-}
 
 /* O_NONBLOCK: a lease on it is no reason to wait either. */
 static int open_content(int path_fd)
@@ -290,28 +306,22 @@ static int open_content(int path_fd)
 
 int tapir_jit_file__open(const struct tapir_jit_file_opts *opts)
 {
-	const uint64_t resolve =
-		RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
-	const char *slash = strrchr(opts->path, '/');
-	tapir_autofd int dir_fd = -1, path_fd = -1;
-	char dir[MAX_DIR_BYTES];
+	struct walk w = {.opts = opts, .mounts = {.tgid = opts->tgid}, .fd = -1};
 	int err;
 
-	if (*opts->path != '/' || slash - opts->path >= (int)sizeof(dir))
+	if (*opts->path != '/' || strlen(opts->path) >= sizeof(w.path))
 		return refuse(-EINVAL, opts, "no absolute path");
-	snprintf(dir, sizeof(dir), "%.*s", (int)(slash - opts->path), opts->path);
-	dir_fd = find_dir(opts, *dir ? dir : "/");
-	if (dir_fd < 0)
-		return dir_fd;
-	path_fd = open_at(dir_fd, slash + 1, O_NOFOLLOW, resolve);
-	if (path_fd < 0)
-		return path_fd == -ENOENT ? path_fd
-					  : refuse(path_fd, opts, tapir_errno__name(path_fd));
-	err = check_stat(path_fd, opts);
+	strcpy(w.path, opts->path);
+	normalize(w.path);
+	err = walk_to_end(&w);
+	if (!err)
+		err = check_stat(w.fd, opts);
 	if (!err) {
-		err = open_content(path_fd);
+		err = open_content(w.fd);
 		if (err < 0)
-			return refuse(err, opts, tapir_errno__name(err));
+			refuse(err, opts, tapir_errno__name(err));
 	}
+	move_to(&w, -1);
+	mounts__fini(&w.mounts);
 	return err;
 }

@@ -6,8 +6,8 @@
  * Everything about such a file is its process's choice: a symbolic link to /etc/shadow, a FIFO,
  * a device, another user's file, a filesystem whose server never answers. So: below the
  * process's root, no link at the end, a regular file with one name, owned by a user the process
- * runs as, on a filesystem that the kernel alone serves (no FUSE, no network). What remains: an
- * overlay over such a filesystem looks like any other.
+ * runs as, and all the way on filesystems that the kernel alone serves (no FUSE, no network).
+ * What remains: an overlay over such a filesystem looks like any other.
  *
  * Privileges: CAP_SYS_PTRACE for /proc/PID/root of other users' processes, CAP_DAC_READ_SEARCH
  * for their files. Linux 5.6 (openat2), 5.8 (mount ids by statx). Thread-safe.
