@@ -73,7 +73,25 @@ def accounted(what, rounds):
     return judged
 
 
-def judge(results, starts, sites, cpu):
+def perf_map(runs):
+    """bench_perf_map's lines, of all rounds."""
+    def of(bench, key, **which):
+        return [r[key] for r in runs if r["bench"] == bench
+                and all(r[k] == v for k, v in which.items())]
+
+    return [
+        line("perf map of 1 M lines, by address, s", "<= 0.5", 0.5,
+             of("perf_map", "read_seconds", order="addresses"), "not measured"),
+        line("  in no order, s", "<= 0.5", 0.5,
+             of("perf_map", "read_seconds", order="none"), "not measured"),
+        line("  memory, MiB", "<= 100", 100, of("perf_map", "resident_mib", order="none"),
+             "not measured"),
+        line("perf map, 100 k lines/s, % of a core", "<= 5", 5,
+             of("perf_map_growing", "core_percent"), "not measured"),
+    ]
+
+
+def judge(results, starts, sites, cpu, maps):
     """All goals, in the order of the table."""
     def of(name):
         return results.get(name, [])
@@ -114,6 +132,7 @@ def judge(results, starts, sites, cpu):
         number("stopped and file closed, s", "<= 0.5", 0.5, "tapir", "closed_seconds"),
         line("500 sites on, s", "<= 0.15", 0.15, started, why(starts)),
         line("500 sites: stopped and file closed, s", "<= 0.5", 0.5, closed, why(starts)),
+        *perf_map(maps),
         line("site, not attached, ns", "<= 0.5", 0.5, [sites["no_arguments"]["median_ns"]], ""),
         line("site with semaphore, not attached, ns", "<= 0.5", 0.5,
              [sites["guarded_five_arguments"]["median_ns"]], ""),

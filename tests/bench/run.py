@@ -191,6 +191,16 @@ def measure_cpu(context, options):
     return found
 
 
+def measure_perf_map(context, options):
+    """bench_perf_map: what following a map costs, once a round."""
+    program = os.path.join(context.build, "tests/bench/bench_perf_map")
+    runs = []
+    for _ in range(options.rounds):
+        out = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+        runs += [json.loads(line) for line in out.splitlines()]
+    return runs
+
+
 def spread(values):
     return (min(values), statistics.median(values), max(values)) if values else None
 
@@ -252,11 +262,12 @@ def main():
     began = time.time()
     results, commands = run_rounds(context, options)
     starts, sites = measure_start(context, options), measure_sites(context)
-    cpu = measure_cpu(context, options)
-    lines = goals.judge(results, starts, sites, cpu)
+    cpu, maps = measure_cpu(context, options), measure_perf_map(context, options)
+    lines = goals.judge(results, starts, sites, cpu, maps)
     document = {"began_utc": began, "kernel": platform.release(), "cpus": os.cpu_count(),
                 "options": vars(options), "commands": commands, "rounds": results,
-                "start_500_sites": starts, "sites": sites, "cpu": cpu, "goals": lines}
+                "start_500_sites": starts, "sites": sites, "cpu": cpu, "perf_map": maps,
+                "goals": lines}
     for path in filter(None, [f"{context.bench}/rounds.json", options.json]):
         with open(path, "w") as file:
             json.dump(document, file, indent=1)
@@ -266,6 +277,7 @@ def main():
             print(f"  {name:<18} {argv}")
     print("  switches, samples  $BUILD/tests/bench/bench_cpu; $BUILD/tapir record --no-sched -- "
           "$BUILD/tests/targets/burner 2000 2")
+    print("  perf maps          $BUILD/tests/bench/bench_perf_map")
     print_events(results)
     print_goals(lines)
     print(f"\n{options.rounds} rounds, {options.inner} x {options.hits} events each a thread; "

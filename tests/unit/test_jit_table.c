@@ -77,6 +77,30 @@ static void one_address_bears_three_names_in_three_periods(void **state)
 	assert_int_equal(tapir_jit_table__cnt(t), 3);
 }
 
+/* More than fit where neighbours are kept together: their times alone tell them apart. */
+static void one_address_bears_a_thousand_names(void **state)
+{
+	struct tapir_jit_table *t = *state;
+	char name[16];
+
+	add(t, 0x800, 0x10, 1000 * MS, "neighbour");
+	for (uint64_t i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "%llu", (unsigned long long)i);
+		assert_int_equal(add(t, 0x1000, 0x100, (1 + i) * 1000 * MS, name), 1);
+	}
+	for (uint64_t i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "%llu", (unsigned long long)i);
+		names(t, 0x10ff, (1 + i) * 1000 * MS, name);
+		names(t, 0x1000, (2 + i) * 1000 * MS - 1, name);
+	}
+	names(t, 0x1000, 1, NULL);
+	assert_true(tapir_jit_table__end(t, 0x1000, 300500 * MS)); /* told very late */
+	names(t, 0x1000, 300499 * MS, "299");
+	names(t, 0x1000, 300500 * MS, NULL);
+	assert_false(tapir_jit_table__end(t, 0x1000, 1));
+	names(t, 0x800, 1000000 * MS, "neighbour");
+}
+
 static void what_is_known_changes_nothing(void **state)
 {
 	struct tapir_jit_table *t = *state;
@@ -458,6 +482,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(one_address_bears_three_names_in_three_periods),
+		CASE(one_address_bears_a_thousand_names),
 		CASE(what_is_known_changes_nothing),
 		CASE(picture_of_the_start_fills_only_what_is_not_known),
 		CASE(late_name_of_a_time_ends_who_held_then),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A text's number is its place in units of 4 bytes: 32 bits are enough for 16 GB. */
+/* A text's number is its place in units of 4 bytes: 31 bits are enough for 8 GB. */
 #include "symbol/jit_arena.h"
 
 #define UNIT	    4u
@@ -18,7 +18,7 @@ static bool add_chunk(struct tapir_jit_arena *a)
 {
 	char *chunk;
 
-	if (a->chunks.cnt >= UINT32_MAX / CHUNK_UNITS)
+	if (a->chunks.cnt >= TAPIR_JIT_NO_TEXT / CHUNK_UNITS)
 		return false;
 	chunk = malloc(CHUNK_BYTES);
 	if (!chunk || !tapir_vec__push(&a->chunks, chunk)) {
@@ -32,7 +32,7 @@ static bool add_chunk(struct tapir_jit_arena *a)
 
 uint32_t tapir_jit_arena__add(struct tapir_jit_arena *a, const char *bytes, size_t len)
 {
-	size_t need = (sizeof(struct tapir_jit_text) + len + UNIT - 1) / UNIT * UNIT;
+	size_t need = (offsetof(struct tapir_jit_text, bytes) + len + UNIT - 1) / UNIT * UNIT;
 	struct tapir_jit_text *text;
 	uint32_t number;
 

@@ -13,7 +13,6 @@
 struct tapir_jit_text {
 	uint16_t len;
 	uint8_t source;
-	uint8_t flags; /* its owner's */
 	char bytes[];
 };
 
@@ -23,10 +22,10 @@ struct tapir_jit_arena {
 	size_t bytes;
 };
 
-#define TAPIR_JIT_NO_TEXT UINT32_MAX
+#define TAPIR_JIT_NO_TEXT (UINT32_MAX >> 1)
 
 void tapir_jit_arena__fini(struct tapir_jit_arena *a);
-/* Copies it; TAPIR_JIT_NO_TEXT: out of memory, or of numbers (16 GB). len: at most 65,000. */
+/* Copies it; TAPIR_JIT_NO_TEXT: out of memory, or of numbers (8 GB). len: at most 65,000. */
 uint32_t tapir_jit_arena__add(struct tapir_jit_arena *a, const char *bytes, size_t len);
 /* Borrowed until __fini. */
 struct tapir_jit_text *tapir_jit_arena__at(const struct tapir_jit_arena *a, uint32_t text);

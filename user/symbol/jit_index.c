@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAF_MAX  128
-#define LEAF_STEP 16
-#define LEAF_FEW  24 /* a leaf with fewer is put together with its neighbour */
+#define LEAF_MAX   64
+#define LEAF_STEP  8
+#define FETCH_STEP 2  /* entries in a cache line */
+#define LEAF_FEW   12 /* a leaf with fewer is put together with its neighbour */
 
 struct tapir_jit_leaf {
 	uint16_t cnt, cap;
@@ -53,6 +54,7 @@ void tapir_jit_index__fini(struct tapir_jit_index *ix)
 	for (size_t i = 0; i < ix->slot_cnt; i++)
 		free(ix->slots[i].leaf);
 	free(ix->slots);
+	free(ix->first_vas);
 	memset(ix, 0, sizeof(*ix));
 }
 
@@ -72,17 +74,14 @@ static bool is_behind(uint64_t va, uint64_t ns, uint64_t than_va, uint64_t than_
 static bool slot_is_behind(const struct tapir_jit_index *ix, size_t slot, uint64_t va, uint64_t ns)
 {
 	return slot >= ix->slot_cnt ||
-	       is_behind(ix->slots[slot].first_va, ix->slots[slot].first_ns, va, ns);
+	       is_behind(ix->first_vas[slot], ix->slots[slot].first_ns, va, ns);
 }
 
-/* The last slot that does not begin behind (va, ns); the first, if all do. */
-static size_t slot_of(struct tapir_jit_index *ix, uint64_t va, uint64_t ns)
+/* How many slots do not begin behind (va, ns). */
+static size_t slots_before(const struct tapir_jit_index *ix, uint64_t va, uint64_t ns)
 {
 	size_t low = 0, high = ix->slot_cnt;
 
-	if (ix->hint < ix->slot_cnt && !slot_is_behind(ix, ix->hint, va, ns) &&
-	    slot_is_behind(ix, ix->hint + 1, va, ns))
-		return ix->hint;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
@@ -91,7 +90,37 @@ static size_t slot_of(struct tapir_jit_index *ix, uint64_t va, uint64_t ns)
 		else
 			low = mid + 1;
 	}
-	return ix->hint = low ? low - 1 : 0;
+	return low;
+}
+
+/* The last slot that does not begin behind va, without a branch to be mispredicted; or the first.
+ */
+static size_t slot_by_va(const struct tapir_jit_index *ix, uint64_t va)
+{
+	const uint64_t *base = ix->first_vas;
+
+	for (size_t len = ix->slot_cnt; len > 1; len -= len / 2)
+		base = base[len / 2] <= va ? base + len / 2 : base;
+	return (size_t)(base - ix->first_vas);
+}
+
+/* The last slot that does not begin behind (va, ns); the first, if all do. */
+static size_t slot_of(struct tapir_jit_index *ix, uint64_t va, uint64_t ns)
+{
+	uint32_t *hint = &ix->hints[va * 0x9e3779b97f4a7c15ull >> 58];
+	size_t slot = *hint;
+
+	if (slot < ix->slot_cnt && !slot_is_behind(ix, slot, va, ns) &&
+	    slot_is_behind(ix, slot + 1, va, ns))
+		return slot;
+	slot = slot_by_va(ix, va);
+	/* Names that begin at one address fill more than a leaf: their times decide. */
+	if (slot && slot_is_behind(ix, slot, va, ns)) {
+		slot = slots_before(ix, va, ns);
+		slot -= slot > 0;
+	}
+	*hint = (uint32_t)slot;
+	return slot;
 }
 
 /* How many entries of the leaf are not behind (va, ns). */
@@ -127,6 +156,17 @@ bool tapir_jit_index__floor(struct tapir_jit_index *ix, uint64_t va, uint64_t ns
 	return true;
 }
 
+void tapir_jit_index__expect(struct tapir_jit_index *ix, uint64_t va)
+{
+	const struct tapir_jit_leaf *leaf;
+
+	if (!ix->slot_cnt)
+		return;
+	leaf = ix->slots[slot_of(ix, va, UINT64_MAX)].leaf;
+	for (unsigned i = 0; i < LEAF_MAX; i += FETCH_STEP)
+		__builtin_prefetch(&leaf->entries[i]);
+}
+
 bool tapir_jit_index__next(const struct tapir_jit_index *ix, struct tapir_jit_pos *pos)
 {
 	if (pos->idx + 1 < ix->slots[pos->slot].leaf->cnt) {
@@ -139,11 +179,12 @@ bool tapir_jit_index__next(const struct tapir_jit_index *ix, struct tapir_jit_po
 
 /* ---- changing --------------------------------------------------------------------------- */
 
-static void refresh(struct tapir_jit_slot *slot)
+static void refresh(struct tapir_jit_index *ix, size_t slot_idx)
 {
+	struct tapir_jit_slot *slot = &ix->slots[slot_idx];
 	const struct tapir_jit_leaf *leaf = slot->leaf;
 
-	slot->first_va = leaf->entries[0].start_va;
+	ix->first_vas[slot_idx] = leaf->entries[0].start_va;
 	slot->first_ns = leaf->entries[0].from_ns;
 	slot->max_end_va = 0;
 	for (unsigned i = 0; i < leaf->cnt; i++) {
@@ -154,30 +195,48 @@ static void refresh(struct tapir_jit_slot *slot)
 	}
 }
 
+static bool grow_slots(struct tapir_jit_index *ix)
+{
+	size_t cap = ix->slot_cap ? ix->slot_cap * 2 : 8;
+	struct tapir_jit_slot *slots = reallocarray(ix->slots, cap, sizeof(*slots));
+	uint64_t *first_vas;
+
+	if (!slots)
+		return false;
+	ix->slots = slots;
+	first_vas = reallocarray(ix->first_vas, cap, sizeof(*first_vas));
+	if (!first_vas)
+		return false;
+	ix->first_vas = first_vas;
+	ix->bytes += (cap - ix->slot_cap) * (sizeof(*slots) + sizeof(*first_vas));
+	ix->slot_cap = cap;
+	return true;
+}
+
+/* Those from `from` on stand at `to` afterwards. */
+static void move_slots(struct tapir_jit_index *ix, size_t to, size_t from)
+{
+	memmove(&ix->slots[to], &ix->slots[from], (ix->slot_cnt - from) * sizeof(*ix->slots));
+	memmove(&ix->first_vas[to], &ix->first_vas[from],
+		(ix->slot_cnt - from) * sizeof(*ix->first_vas));
+}
+
 static bool add_slot(struct tapir_jit_index *ix, size_t at, struct tapir_jit_leaf *leaf)
 {
-	if (ix->slot_cnt == ix->slot_cap) {
-		size_t cap = ix->slot_cap ? ix->slot_cap * 2 : 8;
-		struct tapir_jit_slot *grown = reallocarray(ix->slots, cap, sizeof(*grown));
-
-		if (!grown)
-			return false;
-		ix->bytes += (cap - ix->slot_cap) * sizeof(*grown);
-		ix->slots = grown;
-		ix->slot_cap = cap;
-	}
-	memmove(&ix->slots[at + 1], &ix->slots[at], (ix->slot_cnt - at) * sizeof(*ix->slots));
+	if (ix->slot_cnt == ix->slot_cap && !grow_slots(ix))
+		return false;
+	move_slots(ix, at + 1, at);
 	ix->slots[at].leaf = leaf;
 	ix->slot_cnt++;
-	refresh(&ix->slots[at]);
+	refresh(ix, at);
 	return true;
 }
 
 static void drop_slot(struct tapir_jit_index *ix, size_t at)
 {
 	leaf_free(ix, ix->slots[at].leaf);
+	move_slots(ix, at, at + 1);
 	ix->slot_cnt--;
-	memmove(&ix->slots[at], &ix->slots[at + 1], (ix->slot_cnt - at) * sizeof(*ix->slots));
 }
 
 /* A leaf of its own for the entries from idx on, and for one more that may follow. */
@@ -196,7 +255,7 @@ static bool split(struct tapir_jit_index *ix, size_t slot, unsigned idx)
 		return false;
 	}
 	left->cnt = (uint16_t)idx;
-	refresh(&ix->slots[slot]);
+	refresh(ix, slot);
 	return true;
 }
 
@@ -212,7 +271,6 @@ static bool insert_first(struct tapir_jit_index *ix, size_t at, const struct tap
 		leaf_free(ix, leaf);
 		return false;
 	}
-	ix->hint = at;
 	return true;
 }
 
@@ -230,7 +288,7 @@ static bool insert_in(struct tapir_jit_index *ix, size_t slot_idx, unsigned rank
 	leaf->entries[rank] = *e;
 	leaf->cnt++;
 	if (!rank) {
-		slot->first_va = e->start_va;
+		ix->first_vas[slot_idx] = e->start_va;
 		slot->first_ns = e->from_ns;
 	}
 	if (tapir_jit_entry__end_va(e) > slot->max_end_va)
@@ -238,15 +296,9 @@ static bool insert_in(struct tapir_jit_index *ix, size_t slot_idx, unsigned rank
 	return true;
 }
 
-static bool insert(struct tapir_jit_index *ix, const struct tapir_jit_entry *e)
+static bool insert_at(struct tapir_jit_index *ix, size_t slot, unsigned rank,
+		      const struct tapir_jit_entry *e)
 {
-	unsigned rank;
-	size_t slot;
-
-	if (!ix->slot_cnt)
-		return insert_first(ix, 0, e);
-	slot = slot_of(ix, e->start_va, e->from_ns);
-	rank = rank_in(ix->slots[slot].leaf, e->start_va, e->from_ns);
 	if (ix->slots[slot].leaf->cnt == LEAF_MAX) {
 		if (rank == LEAF_MAX)
 			return insert_first(ix, slot + 1, e);
@@ -260,14 +312,51 @@ static bool insert(struct tapir_jit_index *ix, const struct tapir_jit_entry *e)
 	return insert_in(ix, slot, rank, e);
 }
 
-bool tapir_jit_index__insert(struct tapir_jit_index *ix, const struct tapir_jit_entry *e)
+static bool count_in(struct tapir_jit_index *ix, const struct tapir_jit_entry *e, bool is_in)
 {
-	if (!insert(ix, e))
+	if (!is_in)
 		return false;
 	ix->cnt++;
 	if (e->size > ix->max_size)
 		ix->max_size = e->size;
 	return true;
+}
+
+bool tapir_jit_index__insert(struct tapir_jit_index *ix, const struct tapir_jit_entry *e)
+{
+	size_t slot;
+
+	if (!ix->slot_cnt)
+		return count_in(ix, e, insert_first(ix, 0, e));
+	slot = slot_of(ix, e->start_va, e->from_ns);
+	return count_in(
+		ix, e,
+		insert_at(ix, slot, rank_in(ix->slots[slot].leaf, e->start_va, e->from_ns), e));
+}
+
+bool tapir_jit_index__insert_behind(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
+				    const struct tapir_jit_entry *e)
+{
+	return count_in(ix, e, insert_at(ix, pos.slot, pos.idx + 1, e));
+}
+
+void tapir_jit_index__replace(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
+			      const struct tapir_jit_entry *e)
+{
+	struct tapir_jit_slot *slot = &ix->slots[pos.slot];
+	struct tapir_jit_entry *at = tapir_jit_index__at(ix, pos);
+	bool was_last = tapir_jit_entry__end_va(at) == slot->max_end_va;
+
+	assert(at->start_va == e->start_va);
+	*at = *e;
+	if (e->size > ix->max_size)
+		ix->max_size = e->size;
+	if (tapir_jit_entry__end_va(e) > slot->max_end_va)
+		slot->max_end_va = tapir_jit_entry__end_va(e);
+	else if (was_last)
+		refresh(ix, pos.slot);
+	if (!pos.idx)
+		slot->first_ns = e->from_ns;
 }
 
 /* Leaves with few entries would cost more than their entries. */
@@ -289,7 +378,7 @@ static void join_with_next(struct tapir_jit_index *ix, size_t slot)
 	memcpy(&left->entries[left->cnt], right->entries, right->cnt * sizeof(left->entries[0]));
 	left->cnt = (uint16_t)cnt;
 	drop_slot(ix, slot + 1);
-	refresh(&ix->slots[slot]);
+	refresh(ix, slot);
 }
 
 void tapir_jit_index__remove(struct tapir_jit_index *ix, struct tapir_jit_pos pos)
@@ -308,7 +397,7 @@ void tapir_jit_index__remove(struct tapir_jit_index *ix, struct tapir_jit_pos po
 		return;
 	}
 	if (!pos.idx || end_va == slot->max_end_va)
-		refresh(slot);
+		refresh(ix, pos.slot);
 	if (leaf->cnt < LEAF_FEW)
 		join_with_next(ix, pos.slot);
 }

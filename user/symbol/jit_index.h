@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * jit_index.h - the entries of a jit_table.h, ordered by (start_va, from_ns): leaves of up to
- * 128 entries under one array, so that a million take about 37 bytes each and one more goes
+ * 64 entries under one array, so that a million take about 37 bytes each and one more goes
  * in within a fraction of a microsecond, in any order. For jit_table.c only.
  */
 #ifndef TAPIR_USER_JIT_INDEX_H
@@ -14,8 +14,10 @@
 struct tapir_jit_entry {
 	uint64_t start_va;
 	uint64_t from_ns, until_ns;
-	uint32_t size;
-	uint32_t text; /* in the arena */
+	uint32_t size : 31; /* at most 1 GB */
+	uint32_t is_given_out : 1;
+	uint32_t text : 31; /* in the arena */
+	uint32_t is_queued : 1;
 };
 
 static inline uint64_t tapir_jit_entry__end_va(const struct tapir_jit_entry *e)
@@ -26,19 +28,22 @@ static inline uint64_t tapir_jit_entry__end_va(const struct tapir_jit_entry *e)
 struct tapir_jit_leaf;
 
 struct tapir_jit_slot {
-	uint64_t first_va, first_ns; /* of its first entry */
+	uint64_t first_ns;	     /* of its first entry */
 	uint64_t max_end_va;	     /* of all its entries */
 	struct tapir_jit_leaf *leaf; /* never empty */
 };
 
+#define TAPIR_JIT_HINTS 64
+
 struct tapir_jit_index {
+	uint64_t *first_vas; /* of each slot's first entry: what a search walks through */
 	struct tapir_jit_slot *slots;
 	size_t slot_cnt, slot_cap;
-	size_t hint; /* the slot of the last search: neighbours come together */
 	size_t cnt;
 	size_t bytes;
-	uint64_t max_size; /* of all entries there ever were */
-	bool is_disjoint;  /* set by its owner: no two entries overlap */
+	uint64_t max_size;		 /* of all entries there ever were */
+	bool is_disjoint;		 /* set by its owner: no two entries overlap */
+	uint32_t hints[TAPIR_JIT_HINTS]; /* slots of the last searches */
 };
 
 /* An entry's place, valid until the next insert or remove. */
@@ -49,13 +54,23 @@ struct tapir_jit_pos {
 
 void tapir_jit_index__fini(struct tapir_jit_index *ix);
 
+/* What a __floor or an __insert at va will look at is fetched into the processor's cache. */
+void tapir_jit_index__expect(struct tapir_jit_index *ix, uint64_t va);
+
 /* False: out of memory. */
 bool tapir_jit_index__insert(struct tapir_jit_index *ix, const struct tapir_jit_entry *e);
+/* The same where the place is known: behind pos, the last entry that is not behind e. */
+bool tapir_jit_index__insert_behind(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
+				    const struct tapir_jit_entry *e);
 void tapir_jit_index__remove(struct tapir_jit_index *ix, struct tapir_jit_pos pos);
 
 /* Borrowed like its place. from_ns is changed by __set_from, start_va and size never. */
 struct tapir_jit_entry *tapir_jit_index__at(const struct tapir_jit_index *ix,
 					    struct tapir_jit_pos pos);
+
+/* Another in its place, with the same start. */
+void tapir_jit_index__replace(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
+			      const struct tapir_jit_entry *e);
 
 /* from_ns may not pass that of a neighbour with the same start. */
 void tapir_jit_index__set_from(struct tapir_jit_index *ix, struct tapir_jit_pos pos,

@@ -7,20 +7,20 @@
 #include "base/clock.h"
 #include "symbol/jit_table_impl.h"
 
-#define FIND_STEPS   8192 /* entries looked at for one address */
-#define TAKERS_STEPS 256
+#define FIND_STEPS    8192 /* entries looked at for one address */
+#define TAKERS_STEPS  256
 
-#define WATCH_NS     (3 * TAPIR_NS_PER_SEC) /* takers of an address come so late at most */
-#define WATCH_MAX    1024
+#define WATCH_NS      (300 * TAPIR_NS_PER_MS) /* takers of an address are told so late at most */
+#define WATCH_MAX     1024
+#define WATCHES_AHEAD 8
 
 /* ---- finding ---------------------------------------------------------------------------- */
 
-static void give(struct tapir_jit_table *t, const struct tapir_jit_entry *e,
-		 struct tapir_jit_name *out)
+static void give(struct tapir_jit_table *t, struct tapir_jit_entry *e, struct tapir_jit_name *out)
 {
-	struct tapir_jit_text *text = tapir_jit_table__text(t, e);
+	const struct tapir_jit_text *text = tapir_jit_table__text(t, e);
 
-	text->flags |= TAPIR_JIT_GIVEN_OUT;
+	e->is_given_out = true;
 	*out = (struct tapir_jit_name){
 		.start_va = e->start_va,
 		.size = e->size,
@@ -86,18 +86,10 @@ static uint64_t free_since_ns(struct tapir_jit_table *t, const struct tapir_jit_
 static bool add_earlier(struct tapir_jit_table *t, struct tapir_jit_entry e, uint64_t from_ns,
 			struct tapir_jit_name *out)
 {
-	const struct tapir_jit_text *text = tapir_jit_table__text(t, &e);
-	uint8_t source = text->source;
-
-	if (!tapir_jit_table__has_room(t))
-		return false;
 	e.until_ns = e.from_ns;
 	e.from_ns = from_ns;
-	e.text = tapir_jit_arena__add(&t->arena, text->bytes, text->len);
-	if (e.text == TAPIR_JIT_NO_TEXT)
-		return false;
-	tapir_jit_table__text(t, &e)->source = source;
-	if (!tapir_jit_table__add_past(t, &e))
+	e.is_queued = false;
+	if (!tapir_jit_table__has_room(t) || !tapir_jit_table__add_past(t, &e))
 		return false;
 	give(t, &e, out);
 	return true;
@@ -111,7 +103,7 @@ static bool begin_earlier(struct tapir_jit_table *t, const struct found *f, uint
 
 	if (from_ns > time_ns)
 		return false;
-	if (tapir_jit_table__text(t, e)->flags & TAPIR_JIT_GIVEN_OUT)
+	if (e->is_given_out)
 		return add_earlier(t, *e, from_ns, out);
 	tapir_jit_index__set_from(f->ix, f->pos, from_ns);
 	give(t, e, out);
@@ -146,7 +138,7 @@ static bool next_ended(struct tapir_jit_table *t, struct tapir_jit_name *out)
 		e = tapir_jit_index__at(&t->past, pos);
 		if (e->start_va != key.start_va || e->from_ns != key.from_ns)
 			continue;
-		tapir_jit_table__text(t, e)->flags &= (uint8_t)~TAPIR_JIT_IS_QUEUED;
+		e->is_queued = false;
 		if (t->watched.cnt < WATCH_MAX)
 			(void)tapir_vec__push(
 				&t->watched,
@@ -164,11 +156,10 @@ static bool next_taker(struct tapir_jit_table *t, struct tapir_jit_index *ix,
 		       const struct tapir_jit_watch *w, struct tapir_jit_name *out)
 {
 	struct tapir_jit_over over = tapir_jit_over__in(ix, w->start_va, w->end_va);
-	const struct tapir_jit_entry *e;
+	struct tapir_jit_entry *e;
 
 	while ((e = tapir_jit_over__next(&over, TAKERS_STEPS))) {
-		if (e->from_ns >= w->until_ns &&
-		    !(tapir_jit_table__text(t, e)->flags & TAPIR_JIT_GIVEN_OUT)) {
+		if (e->from_ns >= w->until_ns && !e->is_given_out) {
 			give(t, e, out);
 			return true;
 		}
@@ -181,6 +172,10 @@ static bool next_of_watched(struct tapir_jit_table *t, struct tapir_jit_name *ou
 	while (t->watch_idx < t->watched.cnt) {
 		struct tapir_jit_watch *w = &t->watched.data[t->watch_idx];
 
+		if (t->watch_idx + WATCHES_AHEAD < t->watched.cnt)
+			tapir_jit_table__expect(t, w[WATCHES_AHEAD].start_va,
+						w[WATCHES_AHEAD].end_va -
+							w[WATCHES_AHEAD].start_va);
 		if (next_taker(t, &t->live, w, out))
 			return true;
 		if (w->until_ns < t->past_until_ns && next_taker(t, &t->past, w, out))

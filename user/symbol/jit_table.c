@@ -102,7 +102,6 @@ static bool copy_kept(struct tapir_jit_table *t, struct tapir_jit_index *from,
 			return false;
 		copy = tapir_jit_arena__at(arena, e.text);
 		copy->source = text->source;
-		copy->flags = text->flags;
 	}
 	return true;
 }
@@ -139,8 +138,6 @@ bool tapir_jit_table__has_room(struct tapir_jit_table *t)
 
 static bool make_room(struct tapir_jit_table *t)
 {
-	if (tapir_jit_table__has_room(t))
-		return true;
 	if (t->newest_ns >= t->next_forget_ns)
 		forget(t);
 	return !is_full(t);
@@ -148,14 +145,12 @@ static bool make_room(struct tapir_jit_table *t)
 
 /* ---- ending ----------------------------------------------------------------------------- */
 
-static void note_change(struct tapir_jit_table *t, const struct tapir_jit_entry *e)
+static void note_change(struct tapir_jit_table *t, struct tapir_jit_entry *e)
 {
-	struct tapir_jit_text *text = tapir_jit_table__text(t, e);
-
-	if (!(text->flags & TAPIR_JIT_GIVEN_OUT) || text->flags & TAPIR_JIT_IS_QUEUED)
+	if (!e->is_given_out || e->is_queued)
 		return;
-	if (tapir_vec__push(&t->changed, ((struct tapir_jit_key){e->start_va, e->from_ns})))
-		text->flags |= TAPIR_JIT_IS_QUEUED;
+	e->is_queued =
+		tapir_vec__push(&t->changed, ((struct tapir_jit_key){e->start_va, e->from_ns}));
 }
 
 bool tapir_jit_table__add_past(struct tapir_jit_table *t, const struct tapir_jit_entry *e)
@@ -164,19 +159,25 @@ bool tapir_jit_table__add_past(struct tapir_jit_table *t, const struct tapir_jit
 		return false;
 	if (e->until_ns > t->past_until_ns)
 		t->past_until_ns = e->until_ns;
-	note_change(t, e);
 	return true;
 }
 
-/* What never held is forgotten. */
+/* It held until now. What never held is forgotten. */
+static void retire(struct tapir_jit_table *t, struct tapir_jit_entry e, uint64_t at_ns)
+{
+	e.until_ns = at_ns;
+	if (e.until_ns <= e.from_ns)
+		return;
+	note_change(t, &e);
+	(void)tapir_jit_table__add_past(t, &e);
+}
+
 static void end_live(struct tapir_jit_table *t, struct tapir_jit_pos pos, uint64_t at_ns)
 {
 	struct tapir_jit_entry e = *tapir_jit_index__at(&t->live, pos);
 
 	tapir_jit_index__remove(&t->live, pos);
-	e.until_ns = at_ns;
-	if (e.until_ns > e.from_ns)
-		(void)tapir_jit_table__add_past(t, &e);
+	retire(t, e, at_ns);
 }
 
 bool tapir_jit_table__end(struct tapir_jit_table *t, uint64_t start_va, uint64_t at_ns)
@@ -218,7 +219,7 @@ struct meeting {
 	unsigned steps_left;
 };
 
-static void meet(struct tapir_jit_table *t, struct meeting *m, const struct tapir_jit_entry *e)
+static void meet(struct meeting *m, const struct tapir_jit_entry *e)
 {
 	if (e->from_ns > m->from_ns) {
 		if (!m->until_ns || e->from_ns < m->until_ns)
@@ -227,19 +228,19 @@ static void meet(struct tapir_jit_table *t, struct meeting *m, const struct tapi
 	}
 	if (e->from_ns == m->from_ns) {
 		m->meets_same = true;
-		m->meets_given |= tapir_jit_table__text(t, e)->flags & TAPIR_JIT_GIVEN_OUT;
+		m->meets_given |= e->is_given_out;
 	}
 	if (e->until_ns > m->from_ns && (!m->from_ns || e->from_ns == m->from_ns))
 		m->is_known = true;
 }
 
-static void meet_all(struct tapir_jit_table *t, struct tapir_jit_index *ix, struct meeting *m)
+static void meet_all(struct tapir_jit_index *ix, struct meeting *m)
 {
 	struct tapir_jit_over over = tapir_jit_over__in(ix, m->start_va, m->end_va);
 	const struct tapir_jit_entry *e;
 
 	while ((e = tapir_jit_over__next(&over, m->steps_left)))
-		meet(t, m, e);
+		meet(m, e);
 	m->is_too_much |= over.gave_up;
 	m->steps_left -= over.step_cnt;
 }
@@ -271,19 +272,15 @@ static void take_addresses(struct tapir_jit_table *t, const struct meeting *m)
 	}
 }
 
-static bool is_known(struct tapir_jit_table *t, const struct tapir_jit_name *n, size_t len)
+static bool is_same(const struct tapir_jit_table *t, const struct tapir_jit_entry *e,
+		    const struct tapir_jit_name *n)
 {
-	const struct tapir_jit_entry *e;
 	const struct tapir_jit_text *text;
-	struct tapir_jit_pos pos;
 
-	if (!tapir_jit_index__floor(&t->live, n->start_va, UINT64_MAX, &pos))
-		return false;
-	e = tapir_jit_index__at(&t->live, pos);
 	if (e->start_va != n->start_va || e->size != n->size)
 		return false;
 	text = tapir_jit_table__text(t, e);
-	return text->len == len && (!len || !memcmp(text->bytes, n->name, len));
+	return text->len == n->name_len && (!text->len || !memcmp(text->bytes, n->name, text->len));
 }
 
 /* 1: it may be put in, as m says; 0: it tells nothing. */
@@ -291,9 +288,9 @@ static int look_around(struct tapir_jit_table *t, struct meeting *m)
 {
 	unsigned allowed = m->steps_left = ADD_STEPS + t->credit, used;
 
-	meet_all(t, &t->live, m);
+	meet_all(&t->live, m);
 	if (m->from_ns < t->past_until_ns)
-		meet_all(t, &t->past, m);
+		meet_all(&t->past, m);
 	used = allowed - m->steps_left;
 	if (used > ADD_STEPS)
 		t->credit -= used - ADD_STEPS;
@@ -308,58 +305,105 @@ static int look_around(struct tapir_jit_table *t, struct meeting *m)
 	return !m->until_ns || m->until_ns > m->from_ns;
 }
 
-static int put(struct tapir_jit_table *t, const struct tapir_jit_name *n, size_t len,
-	       const struct meeting *m)
+static bool make_entry(struct tapir_jit_table *t, const struct tapir_jit_name *n,
+		       struct tapir_jit_entry *e)
 {
-	struct tapir_jit_entry e = {
+	*e = (struct tapir_jit_entry){
 		.start_va = n->start_va,
 		.size = (uint32_t)n->size,
-		.from_ns = m->from_ns,
-		.until_ns = m->until_ns,
-		.text = tapir_jit_arena__add(&t->arena, n->name, len),
+		.from_ns = n->from_ns,
+		.text = tapir_jit_arena__add(&t->arena, n->name, n->name_len),
 	};
+	if (e->text == TAPIR_JIT_NO_TEXT)
+		return false;
+	tapir_jit_table__text(t, e)->source = (uint8_t)n->source;
+	return true;
+}
 
-	if (e.text == TAPIR_JIT_NO_TEXT)
+/* Whatever it meets. */
+static int add_slowly(struct tapir_jit_table *t, const struct tapir_jit_name *n)
+{
+	struct meeting m = {
+		.start_va = n->start_va, .end_va = n->start_va + n->size, .from_ns = n->from_ns};
+	struct tapir_jit_entry e;
+	int err = look_around(t, &m);
+
+	if (err <= 0)
+		return err;
+	take_addresses(t, &m);
+	if (!make_entry(t, n, &e))
 		return -ENOMEM;
-	tapir_jit_table__text(t, &e)->source = (uint8_t)n->source;
-	if (!(e.until_ns ? tapir_jit_table__add_past(t, &e)
-			 : tapir_jit_index__insert(&t->live, &e)))
+	e.from_ns = m.from_ns;
+	e.until_ns = m.until_ns;
+	return (e.until_ns ? tapir_jit_table__add_past(t, &e)
+			   : tapir_jit_index__insert(&t->live, &e))
+		       ? 1
+		       : -ENOMEM;
+}
+
+/*
+ * Most names come in the order of time, and to free addresses or exactly where another began.
+ * held: the last that begins before n ends, at pos; NULL: none.
+ */
+static int add_quickly(struct tapir_jit_table *t, const struct tapir_jit_name *n,
+		       struct tapir_jit_entry *held, struct tapir_jit_pos pos)
+{
+	struct tapir_jit_entry e, ended;
+
+	if (!make_entry(t, n, &e))
 		return -ENOMEM;
-	t->is_watch_due = true;
+	if (!held)
+		return tapir_jit_index__insert(&t->live, &e) ? 1 : -ENOMEM;
+	if (tapir_jit_entry__end_va(held) <= n->start_va)
+		return tapir_jit_index__insert_behind(&t->live, pos, &e) ? 1 : -ENOMEM;
+	ended = *held;
+	tapir_jit_index__replace(&t->live, pos, &e);
+	retire(t, ended, n->from_ns);
 	return 1;
 }
 
 static int add(struct tapir_jit_table *t, const struct tapir_jit_name *n)
 {
-	size_t len =
-		n->name_len < TAPIR_JIT_MAX_NAME_BYTES ? n->name_len : TAPIR_JIT_MAX_NAME_BYTES;
-	struct meeting m = {
-		.start_va = n->start_va, .end_va = n->start_va + n->size, .from_ns = n->from_ns};
-	int err;
+	uint64_t end_va = n->start_va + n->size;
+	struct tapir_jit_entry *held = NULL;
+	struct tapir_jit_pos pos = {};
+	bool is_simple;
 
-	if (!n->size || n->size > TAPIR_JIT_MAX_CODE_BYTES || m.end_va < n->start_va)
+	if (!n->size || n->size > TAPIR_JIT_MAX_CODE_BYTES || end_va < n->start_va)
 		return -EINVAL;
 	if (n->from_ns > t->newest_ns)
 		t->newest_ns = n->from_ns;
-	if (is_known(t, n, len))
+	if (tapir_jit_index__floor(&t->live, end_va - 1, UINT64_MAX, &pos))
+		held = tapir_jit_index__at(&t->live, pos);
+	if (held && is_same(t, held, n))
 		return 0;
-	if (!make_room(t))
-		return -ENOSPC;
-	err = look_around(t, &m);
-	if (err <= 0)
-		return err;
-	take_addresses(t, &m);
+	if (!tapir_jit_table__has_room(t))
+		return make_room(t) ? add(t, n) : -ENOSPC; /* places have moved */
 	if (t->credit < MAX_CREDIT)
 		t->credit += ADD_CREDIT;
-	return put(t, n, len, &m);
+	t->is_watch_due = true;
+	is_simple = !held || tapir_jit_entry__end_va(held) <= n->start_va ||
+		    (held->start_va == n->start_va && held->from_ns < n->from_ns);
+	return is_simple && n->from_ns >= t->past_until_ns ? add_quickly(t, n, held, pos)
+							   : add_slowly(t, n);
 }
 
 int tapir_jit_table__add(struct tapir_jit_table *t, const struct tapir_jit_name *n)
 {
-	int err = add(t, n);
+	struct tapir_jit_name cut = *n;
+	int err;
 
+	if (cut.name_len > TAPIR_JIT_MAX_NAME_BYTES)
+		cut.name_len = TAPIR_JIT_MAX_NAME_BYTES;
+	err = add(t, &cut);
 	t->refused += err < 0;
 	return err;
+}
+
+void tapir_jit_table__expect(struct tapir_jit_table *t, uint64_t start_va, uint64_t size)
+{
+	tapir_jit_index__expect(&t->live, start_va + size - 1);
+	tapir_jit_index__expect(&t->past, start_va);
 }
 
 int tapir_jit_table__move(struct tapir_jit_table *t, uint64_t from_va, uint64_t to_va,

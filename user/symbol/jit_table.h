@@ -51,6 +51,12 @@ void tapir_jit_table__free(struct tapir_jit_table *t);
  */
 int tapir_jit_table__add(struct tapir_jit_table *t, const struct tapir_jit_name *n);
 
+/*
+ * A name that will be added soon: what that needs is fetched into the processor's cache. To
+ * say it ten names before it is added makes a large table several times faster.
+ */
+void tapir_jit_table__expect(struct tapir_jit_table *t, uint64_t start_va, uint64_t size);
+
 /* Unloaded: what begins at start_va and holds at at_ns ends then. False: nothing does. */
 bool tapir_jit_table__end(struct tapir_jit_table *t, uint64_t start_va, uint64_t at_ns);
 

@@ -8,8 +8,6 @@
 #include "symbol/jit_index.h"
 #include "symbol/jit_table.h"
 
-enum { TAPIR_JIT_GIVEN_OUT = 1, TAPIR_JIT_IS_QUEUED = 2 }; /* flags of a text */
-
 struct tapir_jit_key {
 	uint64_t start_va, from_ns;
 };

@@ -22,6 +22,7 @@
 #include "symbol/jit_file.h"
 
 #define CHUNK_BYTES	  (64u << 10) /* a longer line is none */
+#define BATCH_LINES	  8
 #define SEEN_BYTES	  64
 #define LOOK_AGAIN_NS	  TAPIR_NS_PER_SEC /* is it still the file of this name? */
 #define STALE_SLACK_NS	  TAPIR_NS_PER_SEC /* clocks of files and processes are coarse */
@@ -116,43 +117,66 @@ static bool parse_line(const char *p, const char *end, struct line *out)
 	return true;
 }
 
-static void take_line(struct tapir_perf_map *m, const char *p, const char *end, uint64_t from_ns,
-		      struct tapir_jit_table *table)
-{
-	struct line line;
-	int err;
+/* Lines on their way into a table: each is announced some time before it is added. */
+struct batch {
+	struct tapir_jit_table *table;
+	uint64_t from_ns;
+	struct line lines[BATCH_LINES];
+	unsigned cnt;
+};
 
-	if (!parse_line(p, end, &line)) {
+static void add_batch(struct tapir_perf_map *m, struct batch *batch)
+{
+	for (unsigned i = 0; i < batch->cnt; i++) {
+		const struct line *line = &batch->lines[i];
+		struct tapir_jit_name name = {.start_va = line->start_va,
+					      .size = line->size,
+					      .from_ns = batch->from_ns,
+					      .name = line->name,
+					      .name_len = line->name_len,
+					      .source = TAPIR_JIT_PERF_MAP};
+		int err = tapir_jit_table__add(batch->table, &name);
+
+		m->stats.names += err > 0;
+		m->stats.refused += err < 0;
+	}
+	batch->cnt = 0;
+}
+
+static void take_line(struct tapir_perf_map *m, const char *p, const char *end, struct batch *batch)
+{
+	struct line *line = &batch->lines[batch->cnt];
+
+	if (!parse_line(p, end, line)) {
 		m->stats.bad_lines++;
 		m->junk_bytes += (uint64_t)(end - p) + 1;
 		return;
 	}
 	m->stats.lines++;
 	m->junk_bytes = 0;
-	err = tapir_jit_table__add(table, &(struct tapir_jit_name){.start_va = line.start_va,
-								   .size = line.size,
-								   .from_ns = from_ns,
-								   .name = line.name,
-								   .name_len = line.name_len,
-								   .source = TAPIR_JIT_PERF_MAP});
-	m->stats.names += err > 0;
-	m->stats.refused += err < 0;
+	tapir_jit_table__expect(batch->table, line->start_va, line->size);
+	if (++batch->cnt == BATCH_LINES)
+		add_batch(m, batch);
 }
 
 /* Passes the whole lines of a chunk; how many bytes they were. */
 static size_t take_lines(struct tapir_perf_map *m, const char *chunk, size_t len,
 			 struct tapir_jit_table *table)
 {
-	/* In the first reading nobody knows since when. */
-	uint64_t from_ns = m->was_read ? m->read_ns : 0;
 	const char *p = chunk, *end = chunk + len, *newline;
+	struct batch batch;
 
+	batch.table = table;
+	/* In the first reading nobody knows since when. */
+	batch.from_ns = m->was_read ? m->read_ns : 0;
+	batch.cnt = 0;
 	while ((newline = memchr(p, '\n', (size_t)(end - p)))) {
 		if (!m->is_in_long_line)
-			take_line(m, p, newline, from_ns, table);
+			take_line(m, p, newline, &batch);
 		m->is_in_long_line = false;
 		p = newline + 1;
 	}
+	add_batch(m, &batch);
 	if (m->is_in_long_line || (p == chunk && len == CHUNK_BYTES)) {
 		m->stats.bad_lines += !m->is_in_long_line;
 		m->is_in_long_line = true;
