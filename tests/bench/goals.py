@@ -91,10 +91,13 @@ def perf_map(runs):
     ]
 
 
-def judge(results, starts, sites, cpu, maps):
+def judge(results, starts, sites, cpu, maps, read):
     """All goals, in the order of the table."""
     def of(name):
         return results.get(name, [])
+
+    def of_reader(what, limit, kind, key):
+        return line(what, f"<= {limit}", limit, [r[key] for r in good(read[kind])], why(read[kind]))
 
     def ratio(what, name, base, limit):
         return line(what, f"<= {limit}x", limit, ratios(of(name), of(base)), why(of(name)))
@@ -141,4 +144,7 @@ def judge(results, starts, sites, cpu, maps):
         of_cpu("  with the timer's interrupt, us", "<= 5.5", 5.5, "sample_ns", 1e-3),
         of_cpu("  slow-down at 999 Hz, %", "<= 0.6", 0.6, "slowdown", 100),
         of_cpu("bytes on disk a CPU sample", "<= 60", 60, "sample_bytes"),
+        of_reader("report of 10 M samples, s", 12, "samples", "seconds"),
+        of_reader("report of 10 M events with stacks, s", 12, "events", "seconds"),
+        of_reader("  peak memory, MiB", 200, "samples", "mib"),
     ]

@@ -24,6 +24,7 @@ sys.dont_write_bytecode = True
 
 import goals  # noqa: E402
 import measure  # noqa: E402
+import readers  # noqa: E402
 import tracers  # noqa: E402
 
 REPO = HERE.parent.parent
@@ -263,10 +264,12 @@ def main():
     results, commands = run_rounds(context, options)
     starts, sites = measure_start(context, options), measure_sites(context)
     cpu, maps = measure_cpu(context, options), measure_perf_map(context, options)
-    lines = goals.judge(results, starts, sites, cpu, maps)
+    read = readers.run(context, options.rounds)
+    lines = goals.judge(results, starts, sites, cpu, maps, read)
     document = {"began_utc": began, "kernel": platform.release(), "cpus": os.cpu_count(),
                 "options": vars(options), "commands": commands, "rounds": results,
                 "start_500_sites": starts, "sites": sites, "cpu": cpu, "perf_map": maps,
+                "readers": read,
                 "goals": lines}
     for path in filter(None, [f"{context.bench}/rounds.json", options.json]):
         with open(path, "w") as file:
@@ -278,11 +281,13 @@ def main():
     print("  switches, samples  $BUILD/tests/bench/bench_cpu; $BUILD/tapir record --no-sched -- "
           "$BUILD/tests/targets/burner 2000 2")
     print("  perf maps          $BUILD/tests/bench/bench_perf_map")
+    print("  report             $BUILD/tests/bench/make_trace FILE --samples 10000000 --stacks 50000; "
+          "$BUILD/tapir report FILE")
     print_events(results)
     print_goals(lines)
     print(f"\n{options.rounds} rounds, {options.inner} x {options.hits} events each a thread; "
           f"raw numbers in {os.path.relpath(context.bench)}/rounds.json")
-    failed = [r["failed"] for rounds in [*results.values(), starts, cpu] for r in rounds
+    failed = [r["failed"] for rounds in [*results.values(), *read.values(), starts, cpu] for r in rounds
               if "failed" in r and not r.get("absent")]
     for reason in failed:
         say(f"not measured: {reason}")
