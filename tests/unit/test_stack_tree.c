@@ -141,6 +141,25 @@ static void frame_without_name_is_its_place(void **state)
 	check(f, 2, "x+0x900", 1, 1);
 }
 
+static void code_of_no_file_is_jit_at_its_place_in_the_mapping(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t frame_va = 0x700010;
+	struct tapir_rec_mapping mapping = {.h.time_ns = 1,
+					    .tgid = TGID,
+					    .flags = TAPIR_MAPPING_EXEC | TAPIR_MAPPING_ANON,
+					    .start_va = 0x700000,
+					    .end_va = 0x800000,
+					    .file_off = 0x700000}; /* as the kernel says */
+
+	describe(f, tapir_recbuf__mapping(&f->buf, &mapping, SV("")));
+	add_stack(f, 1, &frame_va, 1);
+	assert_true(add_samples(f, TGID, 10, 1, 1));
+	tapir_stack_tree__sort(&f->tree);
+	check(f, 1, "[jit]+0x10", 1, 1);
+	assert_int_equal(node_at(f, 1)->kind, TAPIR_FRAME_JIT);
+}
+
 static void nothing_is_added_when_no_stack_is_described(void **state)
 {
 	struct fixture *f = *state;
@@ -291,6 +310,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(common_callers_are_one_node),
 		TEST(frame_without_name_is_its_place),
+		TEST(code_of_no_file_is_jit_at_its_place_in_the_mapping),
 		TEST(nothing_is_added_when_no_stack_is_described),
 		TEST(tree_is_bounded_when_every_stack_is_new),
 		TEST(one_address_has_the_name_of_its_time),

@@ -35,7 +35,9 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 	if (mapping) {
 		tapir_mapping_view__of(&mapping->h, &mapping_view);
 		frame.module = mapping_view.path;
-		frame.offset = frame.va - mapping->start_va + mapping->file_off;
+		/* The kernel says of memory without a file that it lies at its address's offset. */
+		frame.offset = frame.va - mapping->start_va +
+			       (mapping->flags & TAPIR_MAPPING_ANON ? 0 : mapping->file_off);
 		frame.is_jit = is_jit_memory(mapping, frame.module);
 	}
 	if (jit) {
