@@ -110,9 +110,10 @@ static void add_events(const struct tapir_summary *s, size_t from, struct tapir_
 	begin_part(out, from);
 	add_plural(out, s->event_cnt, "event");
 	if (s->events.cnt > 1)
-		tapir_str__addf(out, ", %.0f%% of them",
+		tapir_str__addf(out, ", %.0f%% of them ",
 				tapir_report__percent(row->captured, s->event_cnt));
-	tapir_str__addc(out, ' ');
+	else
+		tapir_str__adds(out, ", all ");
 	tapir_report__add_printable(out, row->provider);
 	tapir_str__adds(out, *row->provider ? ":" : "");
 	tapir_report__add_printable(out, row->event);
