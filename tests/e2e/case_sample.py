@@ -66,3 +66,14 @@ def test_only_asked_processes_are_sampled(t):
 def test_too_high_a_frequency_is_refused(t):
     result = t.tapir("record", "-F", 20001, "--", "true", expect=2)
     t.ok("20000" in result.err, result.err)
+
+
+def test_kernels_own_library_has_names(t):
+    file = t.path("trace.tapir")
+    t.tapir("record", "-F", 997, "-f", "-o", file, "--", t.target_path("clockwatch"), 2000)
+    leaves = [s["stack"][0] for s in t.events(file, "sample") if s.get("stack")]
+    inside = [f for f in leaves if f["module"] == "[vdso]"]
+    t.ok(len(inside) >= 0.3 * len(leaves), f"{len(inside)} of {len(leaves)} samples in the vdso")
+    named = [f for f in inside if f["name"] and f["name"].startswith("__vdso_")]
+    t.ok(len(named) >= 0.99 * len(inside), f"{len(named)} of {len(inside)} have names: "
+         f"{({f['name'] for f in inside})}")

@@ -6,11 +6,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include "base/diag.h"
 #include "elf_builder.h"
 #include "symbol/symbolizer.h"
+#include "symbol/vdso.h"
 
 #define FILE_ID 7
 
@@ -91,12 +93,51 @@ static void no_name_and_no_message_when_file_is_no_elf(void **state)
 	close(fds[1]);
 }
 
+/* The dynamic linker says where the vdso and its function are. */
+static void kernels_own_library_has_names(void **state)
+{
+	void *handle = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	char *function = handle ? dlsym(handle, "__vdso_clock_gettime") : NULL;
+	struct tapir_mapping_line line = {.path = "[vdso]", .path_len = 6};
+	const struct tapir_vdso *vdso = tapir_vdso__get();
+	struct tapir_symbolizer *s;
+	struct tapir_symbol_name got;
+	Dl_info info;
+
+	(void)state;
+	if (!function || !vdso)
+		skip();
+	assert_true(dladdr(function, &info));
+	line.start_va = (uintptr_t)info.dli_fbase;
+	line.end_va = line.start_va + vdso->bytes;
+	assert_ptr_equal(tapir_vdso__at(&line), vdso);
+	assert_int_equal(tapir_symbolizer__new(&s), 0);
+	assert_true(tapir_symbolizer__name(s, vdso->file_id,
+					   (uintptr_t)function - line.start_va + 1, &got));
+	assert_string_equal(got.name, "__vdso_clock_gettime");
+	assert_int_equal(got.start_off, (uintptr_t)function - line.start_va);
+	tapir_symbolizer__free(s);
+	dlclose(handle);
+	/* what is not the same one: a 32-bit program's, another size, a file called so */
+	line.start_va = 0xf7fc0000;
+	line.end_va = line.start_va + vdso->bytes;
+	assert_null(tapir_vdso__at(&line));
+	line.start_va += 1ull << 40;
+	line.end_va = line.start_va + vdso->bytes + 4096;
+	assert_null(tapir_vdso__at(&line));
+	line.end_va -= 4096;
+	assert_non_null(tapir_vdso__at(&line));
+	line.inode = 7;
+	assert_null(tapir_vdso__at(&line));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(name_is_demangled_when_offset_is_inside),
 		cmocka_unit_test(first_file_stays_when_id_comes_again),
 		cmocka_unit_test(no_name_and_no_message_when_file_is_no_elf),
+		cmocka_unit_test(kernels_own_library_has_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

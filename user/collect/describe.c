@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "symbol/vdso.h"
 
 static const struct tapir_rec *with_strings(struct tapir_recbuf *buf,
 					    const struct tapir_rec_process *fixed,
@@ -57,12 +58,17 @@ const struct tapir_rec *tapir_describe__mapping(struct tapir_recbuf *buf, uint32
 		.inode = line->inode,
 		.dev = line->dev,
 	};
+	const struct tapir_vdso *vdso = tapir_vdso__at(line);
 
 	tapir_rec__init(&fixed.h, TAPIR_REC_MAPPING, sizeof(fixed), from_ns);
 	if (image) {
 		fixed.file_id = image->file_id;
 		fixed.build_id_bytes = image->build_id_bytes;
 		memcpy(fixed.build_id, image->build_id, sizeof(fixed.build_id));
+	} else if (vdso) {
+		fixed.file_id = vdso->file_id;
+		fixed.build_id_bytes = vdso->build_id_bytes;
+		memcpy(fixed.build_id, vdso->build_id, sizeof(fixed.build_id));
 	}
 	return tapir_recbuf__mapping(buf, &fixed, (struct tapir_sv){line->path, line->path_len});
 }

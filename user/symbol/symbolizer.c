@@ -17,6 +17,7 @@
 #include "elf/image.h"
 #include "elf/symbols.h"
 #include "symbol/kallsyms.h"
+#include "symbol/vdso.h"
 
 /* Each holds a descriptor; a thousand is more than any process maps, less than the limit. */
 #define MAX_FILES   1000
@@ -142,10 +143,22 @@ static int load(struct tapir_symbolizer *s, struct file *file)
 	return 0;
 }
 
-static struct file *readable_file(struct tapir_symbolizer *s, uint64_t file_id)
+/* Nobody hands us the file of the vdso: there is none. */
+static struct file *find_file(struct tapir_symbolizer *s, uint64_t file_id)
 {
 	const uint64_t *idx = tapir_map__get(&s->idx_by_file_id, file_id);
-	struct file *file = idx ? &s->files.data[*idx] : NULL;
+	const struct tapir_vdso *vdso = idx ? NULL : tapir_vdso__get();
+
+	if (vdso && vdso->file_id == file_id) {
+		tapir_symbolizer__add_file(s, file_id, vdso->fd, "/[vdso]");
+		idx = tapir_map__get(&s->idx_by_file_id, file_id);
+	}
+	return idx ? &s->files.data[*idx] : NULL;
+}
+
+static struct file *readable_file(struct tapir_symbolizer *s, uint64_t file_id)
+{
+	struct file *file = find_file(s, file_id);
 	int err, diag_cnt = tapir_diag__cnt();
 
 	if (!file || file->fd < 0)
