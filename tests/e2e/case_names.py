@@ -72,6 +72,16 @@ def test_interpreter_is_named_as_such(t):
     t.ok(share(inside, samples) >= 0.95, f"{len(inside)} of {len(samples)} in the interpreter")
 
 
+def test_interpreter_of_a_java_started_by_tapir_is_named(t):
+    """It cannot be asked before it listens, a moment after its library was mapped."""
+    classes, file = compile_java(t, "Hot"), t.path("trace.tapir")
+    t.tapir("record", "-F", HZ, "--no-sched", "-f", "-o", file, "--", "java", "-XX:+PreserveFramePointer",
+            "-Xint", "-cp", classes, "Hot", 4)
+    samples = [s for s in t.events(file, "sample") if "JavaMain" in names(s)]
+    inside = [s for s in samples if names(s)[0] == "Interpreter"]
+    t.ok(share(inside, samples) >= 0.9, f"{len(inside)} of {len(samples)} in the interpreter")
+
+
 def test_node_functions_have_their_names(t):
     node = t.need("node")
     process = t.start(node, "--perf-basic-prof", "--interpreted-frames-native-stack", "--no-turbo-inlining", "--logfile=/dev/null",

@@ -6,12 +6,19 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 
-#define CLEAN_UP_NS 500000000u /* for removing one file at the end */
+#define CLEAN_UP_NS   500000000u /* for removing one file at the end */
+
+/* A JVM that has just begun does not listen yet: it is asked again, each time after twice as long.
+ */
+#define FIRST_WAIT_NS (250 * TAPIR_NS_PER_MS)
+#define TRIES	      6
 
 enum state { WAITING, ASKING, ANSWERED };
 
@@ -21,6 +28,8 @@ struct tapir_jvm_question {
 	uint32_t tgid;
 	enum state state;
 	bool is_dropped;
+	unsigned try_cnt;
+	uint64_t next_try_ns;
 	bool has_map;
 	struct tapir_jvm_perf_map map;
 };
@@ -37,6 +46,7 @@ struct tapir_jvm_asker {
 int tapir_jvm_asker__new(struct tapir_jvm_asker **out)
 {
 	struct tapir_jvm_asker *a = calloc(1, sizeof(*a));
+	pthread_condattr_t attr;
 
 	if (!a)
 		return -ENOMEM;
@@ -46,7 +56,10 @@ int tapir_jvm_asker__new(struct tapir_jvm_asker **out)
 		return -errno;
 	}
 	pthread_mutex_init(&a->lock, NULL);
-	pthread_cond_init(&a->news, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&a->news, &attr);
+	pthread_condattr_destroy(&attr);
 	a->last = &a->first;
 	*out = a;
 	return 0;
@@ -54,14 +67,32 @@ int tapir_jvm_asker__new(struct tapir_jvm_asker **out)
 
 /* ---- the thread ------------------------------------------------------------------------- */
 
-/* What this thread has to do something about. Lock held. */
-static struct tapir_jvm_question *next_to_do(struct tapir_jvm_asker *a)
+/* What this thread has to do something about, now or first of all. Lock held. */
+static struct tapir_jvm_question *next_to_do(const struct tapir_jvm_asker *a)
 {
-	struct tapir_jvm_question *q = a->first;
+	struct tapir_jvm_question *next = NULL;
 
-	while (q && !q->is_dropped && q->state != WAITING)
-		q = q->next;
-	return q;
+	for (struct tapir_jvm_question *q = a->first; q; q = q->next) {
+		if (q->is_dropped)
+			return q;
+		if (q->state == WAITING && (!next || q->next_try_ns < next->next_try_ns))
+			next = q;
+	}
+	return next;
+}
+
+/* Until there is news, or the question's time has come (NULL: no time). Lock held. */
+static void wait_for(struct tapir_jvm_asker *a, const struct tapir_jvm_question *q)
+{
+	struct timespec until;
+
+	if (!q) {
+		pthread_cond_wait(&a->news, &a->lock);
+		return;
+	}
+	until.tv_sec = (time_t)(q->next_try_ns / TAPIR_NS_PER_SEC);
+	until.tv_nsec = (long)(q->next_try_ns % TAPIR_NS_PER_SEC);
+	pthread_cond_timedwait(&a->news, &a->lock, &until);
 }
 
 static void unlink_question(struct tapir_jvm_asker *a, struct tapir_jvm_question *q)
@@ -87,32 +118,41 @@ static void finish(struct tapir_jvm_question *q)
 	free(q);
 }
 
-static bool ask(const struct tapir_jvm_asker *a, uint32_t tgid, struct tapir_jvm_perf_map *map)
+/* Does not listen, and would not survive SIGQUIT: that is so at the start, and with -Xrs. */
+static bool may_just_begin(const struct tapir_jvm_question *q, int err)
 {
-	struct tapir_jvm_opts opts = {.tgid = tgid, .cancel_fd = a->cancel_fd};
+	return err == -EOPNOTSUPP && q->try_cnt < TRIES;
+}
+
+static int ask(const struct tapir_jvm_asker *a, const struct tapir_jvm_question *q,
+	       struct tapir_jvm_perf_map *map)
+{
+	struct tapir_jvm_opts opts = {.tgid = q->tgid, .cancel_fd = a->cancel_fd};
 	int err = tapir_jvm__dump_perf_map(&opts, map);
 
-	if (err && err != -ECANCELED && err != -ESRCH)
-		tapir_warn("JVM %u: methods compiled before now have no names: %s", tgid,
+	if (err && err != -ECANCELED && err != -ESRCH && !may_just_begin(q, err))
+		tapir_warn("JVM %u: methods compiled before now have no names: %s", q->tgid,
 			   tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__name(err));
 	tapir_diag__clear();
-	return !err;
+	return err;
 }
 
 /* Lock held; let go of while the question is asked. */
 static void answer(struct tapir_jvm_asker *a, struct tapir_jvm_question *q)
 {
 	struct tapir_jvm_perf_map map;
-	bool has_map;
+	int err;
 
 	q->state = ASKING;
+	q->try_cnt++;
 	pthread_mutex_unlock(&a->lock);
-	has_map = ask(a, q->tgid, &map);
+	err = ask(a, q, &map);
 	pthread_mutex_lock(&a->lock);
-	q->has_map = has_map;
-	if (has_map)
+	q->has_map = !err;
+	if (!err)
 		q->map = map;
-	q->state = ANSWERED;
+	q->state = may_just_begin(q, err) ? WAITING : ANSWERED;
+	q->next_try_ns = tapir_clock__now_ns() + (FIRST_WAIT_NS << (q->try_cnt - 1));
 }
 
 static void *run(void *arg)
@@ -130,10 +170,10 @@ static void *run(void *arg)
 			pthread_mutex_lock(&a->lock);
 		} else if (a->is_over) {
 			break;
-		} else if (q) {
+		} else if (q && q->next_try_ns <= tapir_clock__now_ns()) {
 			answer(a, q);
 		} else {
-			pthread_cond_wait(&a->news, &a->lock);
+			wait_for(a, q);
 		}
 	}
 	pthread_mutex_unlock(&a->lock);
