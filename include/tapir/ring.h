@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring.h - the ring lane's protocol: how events leave a process through shared memory, without
+ * a trap or a system call. The process side is usdt/ring, the tracer's side user/collect.
+ *
+ * The process makes memfds: one named TAPIR_RING_CTL_NAME ("tapir-ctl") and up to
+ * TAPIR_RING_ARENAS named TAPIR_RING_DATA_NAME plus their index ("tapir-ring.0"). A tracer finds
+ * them among the links of /proc/PID/fd ("/memfd:tapir-ctl (deleted)") or, where the program has
+ * closed its descriptors, of /proc/PID/map_files; it opens the link itself (data O_RDONLY, ctl
+ * O_RDWR; never by pidfd_getfd, which shares the lock of the life line with the process). Several
+ * copies of the library in one process make several ctl: `key` joins a ctl with its data.
+ *
+ *	data N	written by the process alone. Sealed SHRINK | GROW | SEAL | FUTURE_WRITE
+ *		after it was mapped: nobody else, root included, can write or truncate it.
+ *	ctl	written by tracers; the process writes only its header, before `magic`, and
+ *		takes sessions of the dead out. Sealed SHRINK | GROW | SEAL.
+ *
+ * THE PROCESS TRUSTS NOTHING in ctl: it masks session bits, bounds strings, and takes a tail only
+ * if last tail <= tail <= head. Whatever stands there costs events, never the process.
+ * A TRACER TRUSTS NOTHING at all. Before it maps or reads: fstatfs says tmpfs; F_GET_SEALS has
+ * all of TAPIR_RING_DATA_SEALS / TAPIR_RING_CTL_SEALS (more may be set); magic, version, every
+ * size and offset of the header equal to what this file says or within the file's size; owner_tgid
+ * is the process's innermost NSpid (else it is a parent's, seen in a child that has forked and has
+ * no lane of its own yet). It loads each word once, range-checks it, and parses its own copy only.
+ *
+ * Words are aligned; each is written by one store and read by one load (__atomic_*). "release"
+ * and "acquire" below are the memory orders of the pair; words without a remark are relaxed.
+ *
+ * A THREAD'S RING. Positions are counts of bytes since the slot was made, never reset, multiples
+ * of 8. The byte of position p lies at p % cap_bytes of the slot's ring. Records are abi.h's, each
+ * in one piece: a record that does not fit before cap_bytes is preceded by one of type NONE that
+ * fills the rest (if less than 16 bytes are left, they are skipped without). cap_bytes grows by
+ * TAPIR_RING_CHUNK_BYTES while head <= cap_bytes, up to ring_bytes, and is final when head first
+ * passes it: so a reader that loads head (acquire) and then cap_bytes is right in both cases.
+ *
+ *	THREAD	once for each owner of a slot and epoch, before its events. tgid, tid and ns_*
+ *		are all those of the process's pid namespace; start_ns and leader_* are 0.
+ *	STACK	once per slot and epoch (or again: readers must not mind), before its event.
+ *	EVENT	lane RING, cpu unknown, tgid and tid of the process's pid namespace, probe_id =
+ *		index of the event + 1. pad0 holds the sessions it is for, bit n session n: a reader
+ *		skips others' and clears pad0 before it hands the record on.
+ * time_ns is CLOCK_MONOTONIC *of the process*: in a time namespace the reader subtracts the offset
+ * of /proc/PID/timens_offsets. Stack ids are those of the BPF walker: hash 0, for each address
+ * h = (h ^ ip) * 0x9e3779b97f4a7c15, h ^= h >> 32; 0 becomes 1.
+ *
+ * A SESSION, as a tracer opens it (slot s; all in ctl unless said otherwise):
+ *	1. F_OFD_SETLK, F_WRLCK, byte s of ctl: whoever holds it owns session s until its descriptor
+ *	   is closed. Busy: another session. It is the life line: each TAPIR_RING_LIFE_NS, a thread
+ *	   of the process whose event fires asks F_OFD_GETLK and ends sessions that nobody holds.
+ *	   (If the program closed the descriptor it looks at `beat`, which the tracer raises with
+ *	   each drain: unchanged for TAPIR_RING_BEAT_NS is dead.) No thread is started for it.
+ *	2. If state is not FREE its last owner died: clear its bits as in "closing".
+ *	3. Fill the session, state = OPENING, all tails[slot][s] = that slot's head (data),
+ *	   state = OPEN (seq_cst), then the tails again: a writer that did not know of the session
+ *	   may have gone on meanwhile. A slot never used before has head and tail 0.
+ *	4. Raise epoch: threads send names and frames again.
+ *	5. fetch_or (seq_cst) the session's bits into words[] of every event it wants, by the PROBE
+ *	   records of the catalog. Events registered later are judged by the process, which reads
+ *	   the selections of OPEN sessions (so fill them, too).
+ *	6. Raise generation and FUTEX_WAKE it (shared): a runtime that must open a source of its own
+ *	   may wait there.
+ * Drain: acquire head, copy [tail, head), then tail = head (release). head < tail or head - tail >
+ * cap_bytes: corrupt, count it, tail = head.
+ * Closing: fetch_and the bits out of words[]; wait 1 ms, then for each slot until `writing` is 0 or
+ *	has changed (at most some 200 ms: a hostile process writes what it likes); drain a last
+ *	time; read losses[]; state = FREE; raise generation, wake; unlock.
+ * state ENDED means that the process took the session for dead: close, and say so.
+ *
+ * WHAT IS LOST is counted by the process where it happens, in data 0: losses[event].cnt[s][cause],
+ * since the process began: a session subtracts what stood there when it opened. For session s:
+ * events read + cnt[s][*] since then = events that fired while its bit was on.
+ *
+ * C11 and C++11; depends on abi.h.
+ */
+#ifndef TAPIR_RING_H
+#define TAPIR_RING_H
+
+#include "abi.h"
+
+#define TAPIR_RING_CTL_NAME	"tapir-ctl"
+#define TAPIR_RING_DATA_NAME	"tapir-ring."
+
+#define TAPIR_RING_DATA_MAGIC	0x31474e5250415421ull /* "!TAPRNG1" */
+#define TAPIR_RING_CTL_MAGIC	0x314c544350415421ull /* "!TAPCTL1" */
+#define TAPIR_RING_VERSION	1
+
+/* As <linux/fcntl.h> has them: SEAL 1, SHRINK 2, GROW 4, FUTURE_WRITE 16. */
+#define TAPIR_RING_CTL_SEALS	0x07u
+#define TAPIR_RING_DATA_SEALS	0x17u
+
+#define TAPIR_RING_ARENAS	16u
+#define TAPIR_RING_ARENA_SLOTS	256u
+#define TAPIR_RING_SLOTS	(TAPIR_RING_ARENAS * TAPIR_RING_ARENA_SLOTS)
+#define TAPIR_RING_SESSIONS	8u
+#define TAPIR_RING_SELECTIONS	16u
+#define TAPIR_RING_EVENTS	16384u
+#define TAPIR_RING_CHUNK_BYTES	(64u * 1024u)
+#define TAPIR_RING_MAX_BYTES	(4u * 1024u * 1024u) /* of a thread; less under RLIMIT_AS */
+#define TAPIR_RING_RECORD_BYTES (32u * 1024u)	     /* the largest record in a ring */
+#define TAPIR_RING_LIFE_NS	200000000ull
+#define TAPIR_RING_BEAT_NS	5000000000ull
+
+/*
+ * The interest word of an event, u64: who wants it. One load says "nobody": word >> 16 == 0.
+ *	bits 0-15	room for a USDT semaphore, in words that lie in an ELF file; 0 in ctl
+ *	bits 16-23	sessions that want the event
+ *	bits 24-31	... and its stack
+ *	bits 32-39	... at most rate_hz of it
+ * Written by tracers (fetch_or, fetch_and); by the process for an event that registers while
+ * sessions are open and when it ends a session. Read by every event.
+ */
+#define TAPIR_RING_WANT_SHIFT	16
+#define TAPIR_RING_STACK_SHIFT	24
+#define TAPIR_RING_RATE_SHIFT	32
+#define TAPIR_RING_SESSION_BITS(s)                                                                 \
+	((1ull << (TAPIR_RING_WANT_SHIFT + (s))) | (1ull << (TAPIR_RING_STACK_SHIFT + (s))) |      \
+	 (1ull << (TAPIR_RING_RATE_SHIFT + (s))))
+
+/* ---- data: the process writes, tracers read ------------------------------------------- */
+
+/*
+ * Offset 0 of each data file. All but the counters are written once, before `magic` (release).
+ * The areas marked (0) exist in arena 0 only; elsewhere their offsets are 0.
+ */
+struct tapir_ring_data {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_bytes; /* sizeof this */
+	uint64_t key;	       /* the same in ctl */
+	uint64_t file_bytes;
+	uint32_t owner_tgid; /* innermost pid namespace */
+	uint32_t arena_idx;
+	uint32_t slot_cnt;    /* TAPIR_RING_ARENA_SLOTS */
+	uint32_t slot_bytes;  /* sizeof(struct tapir_ring_slot) */
+	uint64_t slots_off;   /* slot_cnt x struct tapir_ring_slot */
+	uint64_t rings_off;   /* slot_cnt x ring_bytes */
+	uint64_t ring_bytes;  /* multiple of the chunk, <= TAPIR_RING_MAX_BYTES */
+	uint64_t entries_off; /* (0) TAPIR_RING_EVENTS x struct tapir_ring_entry */
+	uint64_t losses_off;  /* (0) TAPIR_RING_EVENTS x struct tapir_ring_losses */
+	uint64_t catalog_off; /* (0) PROBE and METADATA records */
+	uint64_t catalog_bytes;
+	uint32_t event_max;	/* TAPIR_RING_EVENTS */
+	uint32_t arena_cnt;	/* (0) arenas made so far, itself counted; release */
+	uint32_t event_cnt;	/* (0) entries begun so far; release. Some may still be empty */
+	uint32_t slots_used;	/* slots that ever had an owner: those below; release */
+	uint64_t budget_bytes;	/* (0) what all rings together may take, when last computed */
+	uint64_t charged_bytes; /* (0) what they have taken: sum of all cap_bytes */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_data) == 136, "tapir_ring_data");
+
+/* One writer at a time: the owning thread (also for what its signal handlers drop). */
+struct tapir_ring_slot {
+	uint64_t head;	    /* release, after the record's bytes */
+	uint64_t cap_bytes; /* 0: no memory yet; stored before the head that needs it */
+	uint32_t writing;   /* odd while an event is being written, changes with each; 0 idle */
+	uint32_t owner_tid; /* 0 none. For people: records carry the tid */
+	uint64_t dropped;   /* events not written for want of space */
+	uint64_t nested;    /* events not written because one was being written */
+	uint64_t owners;    /* threads that have had the slot */
+	uint64_t pad0[2];
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_slot) == 64, "tapir_ring_slot");
+
+#define TAPIR_RING_ENTRY_GONE (1u << 0) /* its module was unloaded */
+
+struct tapir_ring_entry {
+	uint32_t catalog_off; /* from catalog_off of the header; meaningful when bytes is not 0 */
+	uint32_t bytes;	      /* one PROBE, maybe one METADATA; release, after their bytes */
+	uint32_t flags;
+	uint32_t pad0;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_entry) == 16, "tapir_ring_entry");
+
+enum tapir_ring_cause {
+	TAPIR_RING_NO_SPACE = 0, /* LOSS RING_LANE_DROP: ring full, no slot, no memory, too large */
+	TAPIR_RING_NESTED = 1,	 /* LOSS RING_LANE_NESTED */
+	TAPIR_RING_LIMITED = 2,	 /* over rate_hz: asked for, not lost */
+	TAPIR_RING_CAUSE_CNT = 4
+};
+
+struct tapir_ring_losses {
+	uint64_t cnt[TAPIR_RING_SESSIONS][TAPIR_RING_CAUSE_CNT]; /* fetch_add by any thread */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_losses) == 256, "tapir_ring_losses");
+
+/* ---- ctl: tracers write, the process reads ---------------------------------------------- */
+
+enum tapir_ring_state {
+	TAPIR_RING_FREE = 0,
+	TAPIR_RING_OPENING = 1,
+	TAPIR_RING_OPEN = 2,
+	TAPIR_RING_ENDED = 3 /* by the process: its tracer is dead */
+};
+
+/* Strings end with NUL or with their array. Globs as a SPEC has them: * ? only. */
+struct tapir_ring_selection {
+	uint64_t keywords; /* 0: all. Else an event with keywords must share one */
+	uint8_t used;	   /* 0: skip this one */
+	uint8_t level;	   /* an event of a higher one is left out; 0: all */
+	uint8_t pad0[6];
+	char provider[96];
+	char event[96]; /* empty: all */
+	char args[288]; /* Key=Value;... for the provider; the ring does not look at it */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_selection) == 496, "tapir_ring_selection");
+
+#define TAPIR_RING_WANTS_STACKS (1u << 0)
+
+/* Owned by who holds the lock on byte s; the process changes `state` alone, OPEN to ENDED. */
+struct tapir_ring_session {
+	uint32_t state; /* enum tapir_ring_state; release */
+	uint32_t flags;
+	uint64_t session_id;  /* the tracer's own, for people */
+	uint32_t tracer_tgid; /* in the tracer's pid namespace, for people */
+	uint32_t rate_hz; /* events a second of each thread; 0 all. Seen where the rate bit is */
+	uint64_t beat;	  /* changes with each drain */
+	char tracer_comm[TAPIR_COMM_BYTES];
+	uint8_t pad0[208];
+	struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_session) == 8192, "tapir_ring_session");
+
+struct tapir_ring_ctl {
+	uint64_t magic; /* release; this part is the process's, written once */
+	uint32_t version;
+	uint32_t header_bytes; /* offsetof sessions */
+	uint64_t key;
+	uint64_t file_bytes; /* sizeof this */
+	uint32_t owner_tgid;
+	uint32_t slot_cnt;    /* TAPIR_RING_SLOTS */
+	uint32_t session_cnt; /* TAPIR_RING_SESSIONS */
+	uint32_t event_max;   /* TAPIR_RING_EVENTS */
+	uint8_t pad0[16];
+	uint32_t epoch;	     /* tracers: fetch_add, seq_cst */
+	uint32_t generation; /* tracers: fetch_add, then FUTEX_WAKE */
+	uint8_t pad1[4024];
+	struct tapir_ring_session sessions[TAPIR_RING_SESSIONS];
+	/* [slot][session]: position up to which a session has read; release. Slot = 256 x arena +
+	   the slot's index there. */
+	uint64_t tails[TAPIR_RING_SLOTS][TAPIR_RING_SESSIONS];
+	uint64_t words[TAPIR_RING_EVENTS];
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_ctl) == 4096 + 8 * 8192 + 4096 * 64 + 16384 * 8,
+		    "tapir_ring_ctl");
+
+#endif /* TAPIR_RING_H */
