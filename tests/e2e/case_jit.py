@@ -77,7 +77,9 @@ def record_contained(t, kind, periods, *namespaces):
     unshare = [t.need("unshare"), "--pid", "--mount", "--fork", "--kill-child", "--mount-proc", *namespaces]
     if t.run(*unshare, "true").rc:
         t.skip("no such namespaces can be made here: " + " ".join(namespaces))
-    script = f"mount -t tmpfs tmpfs /tmp && exec {t.target_path('jitter')} {kind} 400 " + " ".join(periods)
+    # Whatever lies in /tmp outside, as we may, is not to be seen inside.
+    script = (f"mount -t tmpfs tmpfs /mnt && cp {t.target_path('jitter')} /mnt && mount --move /mnt /tmp && "
+              f"exec /tmp/jitter {kind} 400 " + " ".join(periods))
     file = t.path("trace.tapir")
     said = t.tapir("record", "-F", HZ, "-f", "-o", file, "--", *unshare, "sh", "-c", script).witness()
     return file, said["periods"]

@@ -199,7 +199,9 @@ def java_below(pid):
 
 
 def check_namespaces(t, *before):
-    script = 'mount -t tmpfs tapir-test /tmp && exec "$@"'
+    # Whatever lies in /tmp outside, as we may, is not to be seen inside.
+    script = f'mount -t tmpfs tapir-test /mnt && cp {compiled(t)}/* /mnt && mount --move /mnt /tmp; exec "$@"'
+    t.classes = "/tmp"
     jvm = start(t, javas(t)[0], before=(*before, "--pid", "--mount", "--fork", "--kill-child", "--mount-proc",
                                         "sh", "-c", script, "sh"))
     pid = java_below(jvm.pid)
