@@ -39,6 +39,25 @@ static void drain_control(struct recording *r)
 	tapir_targets__forget_ended(r->targets);
 }
 
+/* What the side-band lost since the last time. */
+static void post_sideband_loss(struct recording *r)
+{
+	uint64_t lost_cnt = tapir_sideband__lost(r->sideband), now_ns = tapir_clock__now_ns();
+	struct tapir_rec_loss loss = {
+		.cause = TAPIR_LOSS_PERF_LOST,
+		.count = lost_cnt - r->sideband_lost_cnt,
+		.from_ns = r->sideband_ns ? r->sideband_ns : r->start_ns,
+		.until_ns = now_ns,
+	};
+
+	r->sideband_ns = now_ns;
+	if (!loss.count)
+		return;
+	r->sideband_lost_cnt = lost_cnt;
+	tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), loss.until_ns);
+	tapir_queue__post(r->queue, &loss.h, -1);
+}
+
 static void report_progress(struct recording *r, bool is_stopping, size_t detach_left_cnt)
 {
 	struct tapir_recording_progress progress = {
@@ -97,6 +116,7 @@ static int watch(struct recording *r)
 		}
 		if (tapir_clock__now_ns() >= next_ns) {
 			tapir_targets__poll(r->targets);
+			post_sideband_loss(r);
 			report_progress(r, false, 0);
 			next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
 		}
@@ -127,21 +147,6 @@ static void let_signals_kill(struct recording *r)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
-}
-
-static void post_sideband_loss(struct recording *r)
-{
-	struct tapir_rec_loss loss = {
-		.cause = TAPIR_LOSS_PERF_LOST,
-		.count = tapir_sideband__lost(r->sideband),
-		.from_ns = r->start_ns,
-		.until_ns = tapir_clock__now_ns(),
-	};
-
-	if (!loss.count)
-		return;
-	tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), loss.until_ns);
-	tapir_queue__post(r->queue, &loss.h, -1);
 }
 
 /*

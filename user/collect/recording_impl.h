@@ -26,6 +26,7 @@ struct recording {
 	struct tapir_images *images;
 	struct tapir_targets *targets;
 	struct tapir_sideband *sideband;
+	uint64_t sideband_lost_cnt, sideband_ns; /* losses that were told, and when */
 	struct tapir_bpf_ring control;
 	struct tapir_drain *drain;
 	struct tapir_session *session;
