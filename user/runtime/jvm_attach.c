@@ -13,7 +13,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "runtime/jvm_facts.h"
-#include "runtime/jvm_job.h"
+#include "runtime/peer_job.h"
 
 #define PROTOCOL_VERSION  "1"
 #define BAD_VERSION	  101
@@ -24,7 +24,7 @@
 /* One conversation with one JVM, and how long it may take. */
 struct talk {
 	struct tapir_jvm_facts facts;
-	struct tapir_jvm_job job;
+	struct tapir_peer_job job;
 	uint64_t deadline_ns;
 };
 
@@ -38,7 +38,7 @@ static int begin(const struct tapir_jvm_opts *opts, struct talk *talk)
 	err = tapir_jvm_facts__read(opts->tgid, &talk->facts);
 	if (err)
 		return err;
-	talk->job = (struct tapir_jvm_job){
+	talk->job = (struct tapir_peer_job){
 		.tgid = opts->tgid,
 		.ns_tgid = talk->facts.ns_tgid,
 		.uid = talk->facts.uid,
@@ -47,7 +47,10 @@ static int begin(const struct tapir_jvm_opts *opts, struct talk *talk)
 		.no_signal = talk->facts.no_signal,
 		.pidfd = talk->facts.pidfd,
 		.proc_fd = talk->facts.proc_fd,
-		.tmp_fd = -1,
+		.dir_fd = -1,
+		.task = "attach to the JVM",
+		.dir = "tmp",
+		.file_why = TAPIR_PEER_WHY_PERF_MAP,
 		.cancel_fd = opts->cancel_fd,
 		.deadline_ns = now + timeout_ns -
 			       (timeout_ns > 2 * CLEANUP_NS ? CLEANUP_NS : timeout_ns / 2),
@@ -94,20 +97,11 @@ static int build_request(const char *cmd, const char *const *args, struct tapir_
 
 static int send_request(const struct talk *talk, int fd, const struct tapir_str *request)
 {
-	size_t sent = 0;
+	int err = tapir_peer_job__send(&talk->job, fd, request->data, request->len,
+				       talk->deadline_ns);
 
-	while (sent < request->len) {
-		ssize_t n = send(fd, request->data + sent, request->len - sent, MSG_NOSIGNAL);
-		int err = n < 0 && errno != EINTR && errno != EAGAIN ? -errno : 0;
-
-		if (n < 0 && errno == EAGAIN)
-			err = tapir_jvm_job__poll(&talk->job, fd, POLLOUT, talk->deadline_ns);
-		/* it hangs up on a client it does not like, and on one it does not understand */
-		if (err)
-			return broken(talk, err == -EPIPE ? -ECONNRESET : err, "sending to it");
-		sent += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	/* it hangs up on a client it does not like, and on one it does not understand */
+	return err ? broken(talk, err, "sending to it") : 0;
 }
 
 /* Everything it sends until it hangs up. */
@@ -116,7 +110,7 @@ static int receive_all(const struct talk *talk, int fd, struct tapir_str *out)
 	char bytes[4096];
 
 	for (;;) {
-		int err = tapir_jvm_job__poll(&talk->job, fd, POLLIN, talk->deadline_ns);
+		int err = tapir_peer_job__poll(&talk->job, fd, POLLIN, talk->deadline_ns);
 		ssize_t n = err ? 0 : read(fd, bytes, sizeof(bytes));
 
 		if (!err && n < 0 && errno != EINTR && errno != EAGAIN)
@@ -187,14 +181,14 @@ static int read_reply(const struct talk *talk, const char *cmd, int fd, struct t
 
 static int ask(struct talk *talk, const char *cmd, const char *const *args, struct tapir_str *reply)
 {
-	struct tapir_jvm_answer answer;
+	struct tapir_peer_answer answer;
 	struct tapir_str request = {};
 	tapir_autofd int fd = -1;
 	int err = build_request(cmd, args, &request);
 
-	talk->job.kind = TAPIR_JVM_JOB_CONNECT;
+	talk->job.act = tapir_jvm_child__connect;
 	if (!err)
-		err = tapir_jvm_job__run(&talk->job, &answer, &fd);
+		err = tapir_peer_job__run(&talk->job, &answer, &fd);
 	if (!err && fd < 0)
 		err = broken(talk, -EIO, "no socket came back");
 	if (!err)
@@ -220,11 +214,11 @@ int tapir_jvm__command(const struct tapir_jvm_opts *opts, const char *cmd, const
 
 /* ---- the perf map ----------------------------------------------------------------------------- */
 
-static int look(struct talk *talk, const char *name, struct tapir_jvm_answer *answer, int *tmp_fd)
+static int look(struct talk *talk, const char *name, struct tapir_peer_answer *answer, int *tmp_fd)
 {
-	talk->job.kind = TAPIR_JVM_JOB_LOOK;
+	talk->job.act = tapir_peer_child__look;
 	snprintf(talk->job.name, sizeof(talk->job.name), "%s", name);
-	return tapir_jvm_job__run(&talk->job, answer, tmp_fd);
+	return tapir_peer_job__run(&talk->job, answer, tmp_fd);
 }
 
 static int ask_for_map(struct talk *talk, const char *file)
@@ -244,7 +238,7 @@ static int ask_for_map(struct talk *talk, const char *file)
 /* JDK 22 and later take a file name; the others refuse it and have done nothing. */
 static int dump_elsewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
 {
-	struct tapir_jvm_answer before;
+	struct tapir_peer_answer before;
 	char name[TAPIR_JVM_MAP_NAME_BYTES];
 	int err;
 
@@ -274,7 +268,7 @@ static int dump_somewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
 
 static int dump(struct talk *talk, struct tapir_jvm_perf_map *map)
 {
-	struct tapir_jvm_answer file;
+	struct tapir_peer_answer file;
 	int err;
 
 	snprintf(map->name, sizeof(map->name), "perf-%u.map", talk->facts.ns_tgid);
@@ -324,24 +318,26 @@ int tapir_jvm__remove_perf_map(const struct tapir_jvm_opts *opts,
 			       const struct tapir_jvm_perf_map *map)
 {
 	uint64_t timeout_ns = opts->timeout_ns ? opts->timeout_ns : TAPIR_JVM_TIMEOUT_NS;
-	struct tapir_jvm_job job = {
-		.kind = TAPIR_JVM_JOB_REMOVE,
+	struct tapir_peer_job job = {
+		.act = tapir_peer_child__remove,
+		.task = "attach to the JVM",
+		.file_why = TAPIR_PEER_WHY_PERF_MAP,
 		.tgid = opts->tgid,
 		.uid = map->uid,
 		.gid = map->gid,
 		.takes_user = map->uid != geteuid() || map->gid != getegid(),
 		.pidfd = -1,
 		.proc_fd = -1,
-		.tmp_fd = map->dir_fd,
+		.dir_fd = map->dir_fd,
 		.cancel_fd = -1, /* this is the cleaning up */
 		.deadline_ns = tapir_clock__now_ns() + timeout_ns,
 		.dev = map->dev,
 		.inode = map->inode,
 	};
-	struct tapir_jvm_answer answer;
+	struct tapir_peer_answer answer;
 
 	if (map->existed || map->dir_fd < 0)
 		return 0;
 	memcpy(job.name, map->name, sizeof(job.name));
-	return tapir_jvm_job__run(&job, &answer, NULL);
+	return tapir_peer_job__run(&job, &answer, NULL);
 }

@@ -1,249 +1,168 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The parent's side of jvm_job.h: a child for one job, its answer, its end.
- *
- * clone3 instead of fork: the child sends no SIGCHLD and no waitpid(-1) of ours finds it, the
- * handlers of our signals are gone in it, and a pidfd comes with it. It keeps the fds of its
- * job and no other: a link or a ring that a child keeps would outlive us.
+ * The child's side of jvm_attach.c: finding, waking and connecting to a JVM's socket. System
+ * calls and the stack only (peer_job.h).
  */
 #include <errno.h>
-#include <linux/close_range.h>
-#include <linux/sched.h>
-#include <poll.h>
-#include <pthread.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/socket.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/diag.h"
-#include "base/file.h"
-#include "runtime/jvm_job.h"
+#include "runtime/jvm_perfdata.h"
+#include "runtime/peer_job.h"
 
-#define GRACE_NS   (200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */
-#define DEATH_NS   (100 * TAPIR_NS_PER_MS) /* from SIGKILL to the end; longer: it hangs */
-#define MAX_UNDEAD 8
+#define PERFDATA_BYTES 32768u /* HotSpot's default size; more is not looked at */
 
-static const char *const whys[] = {
-#define TAPIR_X(name, text) text,
-	TAPIR_JVM_WHYS(TAPIR_X)
-#undef TAPIR_X
+struct places {
+	struct tapir_peer_places peer;
+	int cwd_fd;	/* O_PATH; -1: it has none we may know */
+	int may_attach; /* see jvm_perfdata.h */
 };
 
-/* ---- children that a kill did not end (a file system that does not answer) ----------------- */
-
-static pthread_mutex_t undead_lock = PTHREAD_MUTEX_INITIALIZER;
-static int undead[MAX_UNDEAD]; /* pidfds */
-static unsigned undead_cnt;
-
-static bool has_ended(int pidfd)
+/* Reads the JVM's memory while we may. */
+static int may_attach(const struct tapir_peer_job *job)
 {
-	siginfo_t info = {};
+	static uint8_t data[PERFDATA_BYTES]; /* the child's own copy */
+	struct iovec here = {data, sizeof(data)},
+		     there = {(void *)(uintptr_t)job->perfdata_va, job->perfdata_bytes}; // NOLINT
+	ssize_t got;
 
-	return waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG | __WALL) || info.si_pid;
+	if (!job->perfdata_va)
+		return -ENODATA;
+	if (there.iov_len > here.iov_len)
+		there.iov_len = here.iov_len;
+	got = process_vm_readv((pid_t)job->tgid, &here, 1, &there, 1, 0);
+	return got > 0 ? tapir_jvm_perfdata__may_attach(data, (size_t)got) : -ENODATA;
 }
 
-/* Forgets those that have ended meanwhile; false: too many have not. */
-static bool may_make_one_more(void)
+/* Enters the JVM's places and takes its user. */
+static int enter(const struct tapir_peer_job *job, struct places *at,
+		 struct tapir_peer_answer *answer)
 {
-	unsigned kept = 0;
-	bool may;
-
-	pthread_mutex_lock(&undead_lock);
-	for (unsigned i = 0; i < undead_cnt; i++) {
-		if (has_ended(undead[i]))
-			close(undead[i]);
-		else
-			undead[kept++] = undead[i];
-	}
-	undead_cnt = kept;
-	may = undead_cnt < MAX_UNDEAD;
-	pthread_mutex_unlock(&undead_lock);
-	return may;
-}
-
-/* Takes pidfd. Without room for it, it stays a zombie until we end. */
-static void remember(int pidfd)
-{
-	pthread_mutex_lock(&undead_lock);
-	if (undead_cnt < MAX_UNDEAD)
-		undead[undead_cnt++] = pidfd;
-	else
-		close(pidfd);
-	pthread_mutex_unlock(&undead_lock);
-}
-
-/* ---- the child ------------------------------------------------------------------------------ */
-
-static void close_range_of(unsigned first, unsigned last)
-{
-	if (first <= last)
-		syscall(SYS_close_range, first, last, 0);
-}
-
-/* Closes all fds but those of the job. */
-static void keep_only(const struct tapir_jvm_job *job, int answer_fd)
-{
-	int keep[] = {job->pidfd, job->proc_fd, job->tmp_fd, job->cancel_fd, answer_fd};
-	const unsigned cnt = sizeof(keep) / sizeof(keep[0]);
-	unsigned from = 0;
-
-	for (unsigned round = 0; round < cnt; round++) {
-		int next = -1;
-
-		for (unsigned i = 0; i < cnt; i++)
-			if (keep[i] >= (int)from && (next < 0 || keep[i] < next))
-				next = keep[i];
-		if (next < 0)
-			break;
-		if (next)
-			close_range_of(from, (unsigned)next - 1);
-		from = (unsigned)next + 1;
-	}
-	close_range_of(from, ~0u);
-}
-
-/* One message: the answer, and the fd when there is one. */
-static void send_answer(int answer_fd, struct tapir_jvm_answer *answer, int fd)
-{
-	union {
-		struct cmsghdr h;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {};
-	struct iovec iov = {answer, sizeof(*answer)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		control.h.cmsg_level = SOL_SOCKET;
-		control.h.cmsg_type = SCM_RIGHTS;
-		control.h.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.h), &fd, sizeof(fd));
-	}
-	sendmsg(answer_fd, &msg, MSG_NOSIGNAL);
-}
-
-static void __attribute__((noreturn)) live(const struct tapir_jvm_job *job, int answer_fd)
-{
-	struct tapir_jvm_answer answer = {};
-	int fd;
-
-	keep_only(job, answer_fd);
-	fd = tapir_jvm_job__do(job, &answer);
-	send_answer(answer_fd, &answer, fd);
-	syscall(SYS_exit_group, 0);
-	__builtin_unreachable();
-}
-
-/* Returns its pidfd or -errno. Signals stay blocked in it: Ctrl-C is for us, not for what it does.
- */
-static int start_child(const struct tapir_jvm_job *job, int answer_fd)
-{
-	int pidfd = -1;
-	sigset_t all, before;
-	struct clone_args args = {.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
-				  .pidfd = (uint64_t)(uintptr_t)&pidfd};
-	long pid;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = syscall(SYS_clone3, &args, sizeof(args));
-	if (!pid)
-		live(job, answer_fd);
-	pidfd = pid < 0 ? -errno : pidfd;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return pidfd;
-}
-
-/* ---- its answer and its end ------------------------------------------------------------------ */
-
-static int receive(int fd, struct tapir_jvm_answer *answer, int *out_fd)
-{
-	union {
-		struct cmsghdr h;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {};
-	struct iovec iov = {answer, sizeof(*answer)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	if (n != (ssize_t)sizeof(*answer))
-		return -EIO;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(out_fd, CMSG_DATA(c), sizeof(*out_fd));
-	return 0;
-}
-
-/* On a cancel the child sees it too, and gets its moment to leave nothing behind. */
-static int await_answer(const struct tapir_jvm_job *job, int fd, struct tapir_jvm_answer *answer,
-			int *out_fd)
-{
-	struct tapir_jvm_job deaf = *job;
-	int err = tapir_jvm_job__poll(job, fd, POLLIN, job->deadline_ns + GRACE_NS);
-
-	deaf.cancel_fd = -1;
-	if (err == -ECANCELED &&
-	    !tapir_jvm_job__poll(&deaf, fd, POLLIN, tapir_clock__now_ns() + GRACE_NS))
-		err = 0;
-	return err ? err : receive(fd, answer, out_fd);
-}
-
-/* Takes pidfd. */
-static void end_child(int pidfd, bool has_answered)
-{
-	struct pollfd end = {.fd = pidfd, .events = POLLIN};
-
-	if (!has_answered || poll(&end, 1, DEATH_NS / TAPIR_NS_PER_MS) <= 0)
-		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-	poll(&end, 1, DEATH_NS / TAPIR_NS_PER_MS);
-	if (has_ended(pidfd))
-		close(pidfd);
-	else
-		remember(pidfd);
-}
-
-static int run(const struct tapir_jvm_job *job, struct tapir_jvm_answer *answer, int *fd)
-{
-	int pair[2], pidfd, err;
-
-	if (!may_make_one_more())
-		return -EBUSY;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	pidfd = start_child(job, pair[1]);
-	close(pair[1]);
-	err = pidfd < 0 ? pidfd : await_answer(job, pair[0], answer, fd);
-	if (pidfd >= 0)
-		end_child(pidfd, !err);
-	close(pair[0]);
-	return err;
-}
-
-int tapir_jvm_job__run(const struct tapir_jvm_job *job, struct tapir_jvm_answer *answer,
-		       int *out_fd)
-{
-	tapir_autofd int fd = -1;
-	struct tapir_jvm_answer got = {};
-	int err = run(job, &got, &fd);
+	int err = tapir_peer_child__open_proc(job, &at->peer, answer);
 
 	if (err)
-		got = (struct tapir_jvm_answer){.err = err, .why = TAPIR_JVM_WHY_CHILD};
-	if (got.err)
-		return tapir_diag__fail(got.err, "Cannot attach to the JVM: pid=%u, err=-%s: %s",
-					job->tgid, tapir_errno__name(got.err),
-					whys[got.why < TAPIR_JVM_WHY_CNT ? got.why : 0]);
-	*answer = got;
-	if (out_fd) {
-		*out_fd = fd;
-		fd = -1;
+		return err;
+	at->cwd_fd = openat(job->proc_fd, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	at->may_attach = may_attach(job);
+	return tapir_peer_child__enter(job, &at->peer, answer);
+}
+
+static bool catches_sigquit(const struct places *at)
+{
+	char mask[32];
+
+	return tapir_peer_child__status(&at->peer, "\nSigCgt:", mask, sizeof(mask)) &&
+	       strtoull(mask, NULL, 16) >> (SIGQUIT - 1) & 1;
+}
+
+/* ---- its socket --------------------------------------------------------------------------- */
+
+/* Tries until there is an answer: the fd, or a failure in answer. may_be_absent: -ENOENT is one. */
+static int await_socket(const struct tapir_peer_job *job, const struct places *at,
+			bool may_be_absent, struct tapir_peer_answer *answer)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), ".java_pid%u", job->ns_tgid);
+	for (;;) {
+		int err, fd = tapir_peer_child__connect(job, &at->peer, name, answer);
+
+		if (fd >= 0 || (fd != -EAGAIN && (fd != -ENOENT || may_be_absent)))
+			return fd;
+		err = tapir_peer_child__rest(job);
+		if (err)
+			return tapir_peer_child__fail(answer, err, TAPIR_PEER_WHY_SILENT);
 	}
-	return 0;
+}
+
+/* ---- waking it ------------------------------------------------------------------------------ */
+
+struct trigger {
+	char name[32];
+	int dir_fd;
+	bool is_ours; /* made here: removed here */
+};
+
+/* One that is there already and the JVM's own serves as well: another client made it. */
+static bool make_trigger_in(const struct tapir_peer_job *job, int dir_fd, struct trigger *trigger)
+{
+	struct stat st;
+	int fd;
+
+	if (dir_fd < 0)
+		return false;
+	trigger->dir_fd = dir_fd;
+	fd = openat(dir_fd, trigger->name,
+		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+	if (fd >= 0) {
+		close(fd);
+		trigger->is_ours = true;
+		return true;
+	}
+	return errno == EEXIST && !fstatat(dir_fd, trigger->name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISREG(st.st_mode) && st.st_uid == job->uid;
+}
+
+/* What speaks against a SIGQUIT now; NONE: nothing. */
+static enum tapir_peer_why no_signal(const struct tapir_peer_job *job, const struct places *at)
+{
+	if (!at->may_attach)
+		return TAPIR_PEER_WHY_DISABLED;
+	/* its own word goes before what is guessed from options */
+	if (job->no_signal && !(job->no_signal == TAPIR_PEER_WHY_DISABLED && at->may_attach == 1))
+		return (enum tapir_peer_why)job->no_signal;
+	return catches_sigquit(at) ? TAPIR_PEER_WHY_NONE : TAPIR_PEER_WHY_UNCAUGHT;
+}
+
+/* With the trigger in place. Another client may have been faster: looks once more before. */
+static int signal_and_await(const struct tapir_peer_job *job, const struct places *at,
+			    struct tapir_peer_answer *answer)
+{
+	int fd = await_socket(job, at, true, answer);
+
+	if (fd != -ENOENT)
+		return fd;
+	if (!catches_sigquit(at))
+		return tapir_peer_child__fail(answer, -EOPNOTSUPP, TAPIR_PEER_WHY_UNCAUGHT);
+	if (syscall(SYS_pidfd_send_signal, job->pidfd, SIGQUIT, NULL, 0))
+		return tapir_peer_child__fail(answer, -errno, TAPIR_PEER_WHY_SIGNAL);
+	return await_socket(job, at, false, answer);
+}
+
+static int wake(const struct tapir_peer_job *job, const struct places *at,
+		struct tapir_peer_answer *answer)
+{
+	enum tapir_peer_why why = no_signal(job, at);
+	struct trigger trigger = {.dir_fd = -1};
+	int fd;
+
+	if (why)
+		return tapir_peer_child__fail(answer, -EOPNOTSUPP, why);
+	snprintf(trigger.name, sizeof(trigger.name), ".attach_pid%u", job->ns_tgid);
+	if (!make_trigger_in(job, at->cwd_fd, &trigger) &&
+	    !make_trigger_in(job, at->peer.dir_fd, &trigger))
+		return tapir_peer_child__fail(answer, -EACCES, TAPIR_PEER_WHY_TRIGGER);
+	fd = signal_and_await(job, at, answer);
+	if (trigger.is_ours)
+		unlinkat(trigger.dir_fd, trigger.name, 0);
+	return fd;
+}
+
+int tapir_jvm_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+{
+	struct places at = {.peer = TAPIR_PEER_NOWHERE, .cwd_fd = -1};
+	int fd = enter(job, &at, answer);
+
+	if (fd)
+		return -1;
+	fd = tapir_peer_child__wait_until_it_runs(job, &at.peer, answer);
+	if (!fd)
+		fd = await_socket(job, &at, true, answer);
+	return fd == -ENOENT ? wake(job, &at, answer) : fd;
 }

@@ -15,7 +15,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "runtime/jvm.h"
-#include "runtime/jvm_job.h"
+#include "runtime/peer_job.h"
 
 #define STATUS_MAX_BYTES  (1u << 20)
 #define ENVIRON_MAX_BYTES (4u << 20) /* the kernel lets arguments and environment have 6 MB */
@@ -68,7 +68,7 @@ static int read_status(struct tapir_jvm_facts *facts)
 		return -EPROTO;
 	facts->ns_tgid = innermost_pid(text, facts->tgid);
 	if (!(strtoull(caught, NULL, 16) >> (SIGQUIT - 1) & 1))
-		facts->no_signal = TAPIR_JVM_WHY_UNCAUGHT;
+		facts->no_signal = TAPIR_PEER_WHY_UNCAUGHT;
 	return 0;
 }
 
@@ -130,9 +130,9 @@ static bool options_disable_attach(int proc_fd)
 static void find_obstacles(struct tapir_jvm_facts *facts)
 {
 	if (!facts->no_signal && !has_signal_dispatcher(facts))
-		facts->no_signal = TAPIR_JVM_WHY_DISPATCHER;
+		facts->no_signal = TAPIR_PEER_WHY_DISPATCHER;
 	if (!facts->no_signal && options_disable_attach(facts->proc_fd))
-		facts->no_signal = TAPIR_JVM_WHY_DISABLED;
+		facts->no_signal = TAPIR_PEER_WHY_DISABLED;
 }
 
 /* ---- the process --------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@ struct tapir_jvm_facts {
 	int pidfd, proc_fd;	/* -1 when not open */
 	uint32_t tgid, ns_tgid; /* ns: in its innermost pid namespace */
 	uint32_t uid, gid;	/* effective, as we see them */
-	uint8_t no_signal;	/* enum tapir_jvm_why */
+	uint8_t no_signal;	/* enum tapir_peer_why */
 	uint64_t perfdata_va, perfdata_bytes;
 };
 

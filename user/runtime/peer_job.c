@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The parent's side of peer_job.h: a child for one job, its answer, its end.
+ *
+ * clone3 instead of fork: the child sends no SIGCHLD and no waitpid(-1) of ours finds it, the
+ * handlers of our signals are gone in it, and a pidfd comes with it. It keeps the fds of its
+ * job and no other: a link or a ring that a child keeps would outlive us.
+ */
+#include <errno.h>
+#include <linux/close_range.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "runtime/peer_job.h"
+
+#define GRACE_NS   (200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */
+#define DEATH_NS   (100 * TAPIR_NS_PER_MS) /* from SIGKILL to the end; longer: it hangs */
+#define MAX_UNDEAD 8
+
+static const char *const whys[] = {
+#define TAPIR_X(name, text) text,
+	TAPIR_PEER_WHYS(TAPIR_X)
+#undef TAPIR_X
+};
+
+/* ---- children that a kill did not end (a file system that does not answer) ----------------- */
+
+static pthread_mutex_t undead_lock = PTHREAD_MUTEX_INITIALIZER;
+static int undead[MAX_UNDEAD]; /* pidfds */
+static unsigned undead_cnt;
+
+static bool has_ended(int pidfd)
+{
+	siginfo_t info = {};
+
+	return waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG | __WALL) || info.si_pid;
+}
+
+/* Forgets those that have ended meanwhile; false: too many have not. */
+static bool may_make_one_more(void)
+{
+	unsigned kept = 0;
+	bool may;
+
+	pthread_mutex_lock(&undead_lock);
+	for (unsigned i = 0; i < undead_cnt; i++) {
+		if (has_ended(undead[i]))
+			close(undead[i]);
+		else
+			undead[kept++] = undead[i];
+	}
+	undead_cnt = kept;
+	may = undead_cnt < MAX_UNDEAD;
+	pthread_mutex_unlock(&undead_lock);
+	return may;
+}
+
+/* Takes pidfd. Without room for it, it stays a zombie until we end. */
+static void remember(int pidfd)
+{
+	pthread_mutex_lock(&undead_lock);
+	if (undead_cnt < MAX_UNDEAD)
+		undead[undead_cnt++] = pidfd;
+	else
+		close(pidfd);
+	pthread_mutex_unlock(&undead_lock);
+}
+
+/* ---- the child ------------------------------------------------------------------------------ */
+
+static void close_range_of(unsigned first, unsigned last)
+{
+	if (first <= last)
+		syscall(SYS_close_range, first, last, 0);
+}
+
+/* Closes all fds but those of the job. */
+static void keep_only(const struct tapir_peer_job *job, int answer_fd)
+{
+	int keep[] = {job->pidfd, job->proc_fd, job->dir_fd, job->cancel_fd, answer_fd};
+	const unsigned cnt = sizeof(keep) / sizeof(keep[0]);
+	unsigned from = 0;
+
+	for (unsigned round = 0; round < cnt; round++) {
+		int next = -1;
+
+		for (unsigned i = 0; i < cnt; i++)
+			if (keep[i] >= (int)from && (next < 0 || keep[i] < next))
+				next = keep[i];
+		if (next < 0)
+			break;
+		if (next)
+			close_range_of(from, (unsigned)next - 1);
+		from = (unsigned)next + 1;
+	}
+	close_range_of(from, ~0u);
+}
+
+/* One message: the answer, and the fd when there is one. */
+static void send_answer(int answer_fd, struct tapir_peer_answer *answer, int fd)
+{
+	union {
+		struct cmsghdr h;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {};
+	struct iovec iov = {answer, sizeof(*answer)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		control.h.cmsg_level = SOL_SOCKET;
+		control.h.cmsg_type = SCM_RIGHTS;
+		control.h.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.h), &fd, sizeof(fd));
+	}
+	sendmsg(answer_fd, &msg, MSG_NOSIGNAL);
+}
+
+static void __attribute__((noreturn)) live(const struct tapir_peer_job *job, int answer_fd)
+{
+	struct tapir_peer_answer answer = {};
+	int fd;
+
+	keep_only(job, answer_fd);
+	fd = job->act(job, &answer);
+	send_answer(answer_fd, &answer, fd);
+	syscall(SYS_exit_group, 0);
+	__builtin_unreachable();
+}
+
+/* Returns its pidfd or -errno. Signals stay blocked in it: Ctrl-C is for us, not for what it does.
+ */
+static int start_child(const struct tapir_peer_job *job, int answer_fd)
+{
+	int pidfd = -1;
+	sigset_t all, before;
+	struct clone_args args = {.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
+				  .pidfd = (uint64_t)(uintptr_t)&pidfd};
+	long pid;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (!pid)
+		live(job, answer_fd);
+	pidfd = pid < 0 ? -errno : pidfd;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return pidfd;
+}
+
+/* ---- its answer and its end ------------------------------------------------------------------ */
+
+static int receive(int fd, struct tapir_peer_answer *answer, int *out_fd)
+{
+	union {
+		struct cmsghdr h;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {};
+	struct iovec iov = {answer, sizeof(*answer)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	if (n != (ssize_t)sizeof(*answer))
+		return -EIO;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(out_fd, CMSG_DATA(c), sizeof(*out_fd));
+	return 0;
+}
+
+/* On a cancel the child sees it too, and gets its moment to leave nothing behind. */
+static int await_answer(const struct tapir_peer_job *job, int fd, struct tapir_peer_answer *answer,
+			int *out_fd)
+{
+	struct tapir_peer_job deaf = *job;
+	int err = tapir_peer_job__poll(job, fd, POLLIN, job->deadline_ns + GRACE_NS);
+
+	deaf.cancel_fd = -1;
+	if (err == -ECANCELED &&
+	    !tapir_peer_job__poll(&deaf, fd, POLLIN, tapir_clock__now_ns() + GRACE_NS))
+		err = 0;
+	return err ? err : receive(fd, answer, out_fd);
+}
+
+/* Takes pidfd. */
+static void end_child(int pidfd, bool has_answered)
+{
+	struct pollfd end = {.fd = pidfd, .events = POLLIN};
+
+	if (!has_answered || poll(&end, 1, DEATH_NS / TAPIR_NS_PER_MS) <= 0)
+		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	poll(&end, 1, DEATH_NS / TAPIR_NS_PER_MS);
+	if (has_ended(pidfd))
+		close(pidfd);
+	else
+		remember(pidfd);
+}
+
+static int run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer, int *fd)
+{
+	int pair[2], pidfd, err;
+
+	if (!may_make_one_more())
+		return -EBUSY;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pidfd = start_child(job, pair[1]);
+	close(pair[1]);
+	err = pidfd < 0 ? pidfd : await_answer(job, pair[0], answer, fd);
+	if (pidfd >= 0)
+		end_child(pidfd, !err);
+	close(pair[0]);
+	return err;
+}
+
+int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
+		       int *out_fd)
+{
+	tapir_autofd int fd = -1;
+	struct tapir_peer_answer got = {};
+	int err = run(job, &got, &fd);
+
+	if (err)
+		got = (struct tapir_peer_answer){.err = err, .why = TAPIR_PEER_WHY_CHILD};
+	if (got.err)
+		return tapir_diag__fail(got.err, "Cannot %s: pid=%u, err=-%s: %s", job->task,
+					job->tgid, tapir_errno__name(got.err),
+					whys[got.why < TAPIR_PEER_WHY_CNT ? got.why : 0]);
+	*answer = got;
+	if (out_fd) {
+		*out_fd = fd;
+		fd = -1;
+	}
+	return 0;
+}
+
+int tapir_peer_job__send(const struct tapir_peer_job *job, int fd, const void *bytes, size_t len,
+			 uint64_t deadline_ns)
+{
+	size_t sent = 0;
+
+	while (sent < len) {
+		ssize_t n = send(fd, (const char *)bytes + sent, len - sent, MSG_NOSIGNAL);
+		int err = n < 0 && errno != EINTR && errno != EAGAIN ? -errno : 0;
+
+		if (n < 0 && errno == EAGAIN)
+			err = tapir_peer_job__poll(job, fd, POLLOUT, deadline_ns);
+		if (err)
+			return err == -EPIPE ? -ECONNRESET : err;
+		sent += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}

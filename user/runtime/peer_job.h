@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * peer_job.h - what is done in the files of a process we talk to (a JVM, a .NET runtime) with
+ * its rights, by a child of ours that may be killed at any moment; for user/runtime only.
+ *
+ * The child is a copy of one thread of a program with many: it makes system calls and touches
+ * its stack, no heap, no locks, no libc that has any. All it needs stands in the job; all it
+ * found stands in the answer. A file system that never answers holds the child up, not us; a
+ * child that even a kill cannot end holds no fd of ours, and of 8 such no more are made.
+ *
+ * Kernel: 5.9 (close_range). Thread-safe.
+ */
+#ifndef TAPIR_USER_PEER_JOB_H
+#define TAPIR_USER_PEER_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#define TAPIR_PEER_NAME_BYTES 40
+#define TAPIR_PEER_DIR_BYTES  512
+
+/* Why a job failed, in words for a line. */
+#define TAPIR_PEER_WHYS(X)                                                                         \
+	X(NONE, "")                                                                                \
+	X(PROC, "its root cannot be opened: needs CAP_SYS_PTRACE")                                 \
+	X(USER, "its uid and gid cannot be taken: needs CAP_SETUID and CAP_SETGID")                \
+	X(DIR, "its directory for temporary files cannot be opened")                               \
+	X(SOCKET, "what lies where its socket should is no socket of its user")                    \
+	X(PEER, "another process listens on its socket")                                           \
+	X(CONNECT, "its socket does not connect")                                                  \
+	X(STOPPED, "it is stopped")                                                                \
+	X(SILENT, "it does not begin to listen")                                                   \
+	X(ABSENT, "it has no socket for it")                                                       \
+	X(FILE, "the file is not a plain file of its user")                                        \
+	X(CHILD, "the helper process did not come back: is its file system alive?")                \
+	X(UNCAUGHT, "it does not listen and would die of SIGQUIT (-Xrs)")                          \
+	X(DISPATCHER, "it does not listen and waits for no SIGQUIT (starting, ending, or -Xrs)")   \
+	X(DISABLED, "it runs with -XX:+DisableAttachMechanism")                                    \
+	X(TRIGGER, "no .attach_pidN can be made in its working directory or /tmp")                 \
+	X(SIGNAL, "SIGQUIT cannot be sent to it")                                                  \
+	X(PERF_MAP, "its perf map is not a plain file of its user")
+
+enum tapir_peer_why {
+#define TAPIR_X(name, text) TAPIR_PEER_WHY_##name,
+	TAPIR_PEER_WHYS(TAPIR_X)
+#undef TAPIR_X
+		TAPIR_PEER_WHY_CNT
+};
+
+struct tapir_peer_answer {
+	int err;
+	uint8_t why; /* enum tapir_peer_why */
+	bool found;  /* __look and __open: there is such a file, and this is it: */
+	uint64_t dev, inode, size;
+};
+
+struct tapir_peer_job;
+
+/* In the child. Returns the fd to hand over, -1 for none; failures in answer. */
+typedef int (*tapir_peer_act)(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+
+struct tapir_peer_job {
+	tapir_peer_act act;
+	const char *task; /* for the line: "attach to the JVM" */
+	uint32_t tgid, ns_tgid;
+	uint32_t uid, gid;
+	bool takes_user;    /* uid and gid are not ours already */
+	int pidfd, proc_fd; /* the process and its directory in /proc; __remove: -1 */
+	int dir_fd;	    /* __remove only, else -1 */
+	int cancel_fd;
+	uint64_t deadline_ns;	 /* CLOCK_MONOTONIC */
+	char dir[TAPIR_PEER_DIR_BYTES]; /* absolute, as the process sees it */
+	char name[TAPIR_PEER_NAME_BYTES]; /* of a file in it */
+	uint8_t file_why;	 /* enum tapir_peer_why: what a file that is refused is called */
+	uint64_t dev, inode;	 /* __remove: which one it must be */
+	uint64_t absent_until_ns; /* .NET: it may have no socket yet */
+	uint8_t no_signal;	 /* JVM: enum tapir_peer_why that forbids SIGQUIT; NONE: nothing known */
+	uint64_t perfdata_va;	 /* JVM: hsperfdata in its memory; 0: none */
+	size_t perfdata_bytes;
+};
+
+/*
+ * In the parent: makes the child, waits for its answer, ends it. out_fd: yours; may be NULL.
+ * Failures have a line that names the process.
+ */
+int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
+			int *out_fd);
+
+/* Polls fd (-1: just waits) until events, the deadline or a cancel: 0, -ETIMEDOUT, -ECANCELED. */
+int tapir_peer_job__poll(const struct tapir_peer_job *job, int fd, short events,
+			 uint64_t deadline_ns);
+
+/* All bytes to a connected, non-blocking socket; -EPIPE is -ECONNRESET. No line. */
+int tapir_peer_job__send(const struct tapir_peer_job *job, int fd, const void *bytes, size_t len,
+			 uint64_t deadline_ns);
+
+/* ---- the child's side: peer_child.c ------------------------------------------------------ */
+
+/* Of the process's directories and state; -1 where there is none. */
+struct tapir_peer_places {
+	int root_fd, dir_fd; /* O_PATH */
+	int status_fd;
+};
+
+#define TAPIR_PEER_NOWHERE                                                                         \
+	(struct tapir_peer_places)                                                                 \
+	{                                                                                          \
+		.root_fd = -1, .dir_fd = -1, .status_fd = -1                                       \
+	}
+
+int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir_peer_why why);
+
+/* A short rest: 0, or -ETIMEDOUT at the job's end, or -ECANCELED. */
+int tapir_peer_child__rest(const struct tapir_peer_job *job);
+
+/* Its root and status, while we may; then its user; then dir below its root. */
+int tapir_peer_child__open_proc(const struct tapir_peer_job *job, struct tapir_peer_places *at,
+				struct tapir_peer_answer *answer);
+int tapir_peer_child__enter(const struct tapir_peer_job *job, struct tapir_peer_places *at,
+			    struct tapir_peer_answer *answer);
+
+/* The value of "\nKey:" in status, as it is now; false: not there, or the process is gone. */
+bool tapir_peer_child__status(const struct tapir_peer_places *at, const char *key, char *out,
+			      size_t out_bytes);
+
+/* A stopped process is not spoken to: it would do what was asked when nobody waits any more. */
+int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_job *job,
+					 const struct tapir_peer_places *at,
+					 struct tapir_peer_answer *answer);
+
+/*
+ * Connects to the socket called name in the directory: the fd, not blocking. Without a failure
+ * in answer: -ENOENT nobody listens there, -EAGAIN its queue is full.
+ */
+int tapir_peer_child__connect(const struct tapir_peer_job *job, const struct tapir_peer_places *at,
+			      const char *name, struct tapir_peer_answer *answer);
+
+/* The acts all runtimes share: the file called name in dir. */
+int tapir_peer_child__look(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+int tapir_peer_child__open(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+
+/* Acts of one runtime. */
+int tapir_jvm_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+int tapir_dotnet_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+
+#endif
