@@ -40,13 +40,13 @@ static int begin(const struct tapir_jvm_opts *opts, struct talk *talk)
 		return err;
 	talk->job = (struct tapir_peer_job){
 		.tgid = opts->tgid,
-		.ns_tgid = talk->facts.ns_tgid,
-		.uid = talk->facts.uid,
-		.gid = talk->facts.gid,
-		.takes_user = talk->facts.uid != geteuid() || talk->facts.gid != getegid(),
+		.ns_tgid = talk->facts.peer.ns_tgid,
+		.uid = talk->facts.peer.uid,
+		.gid = talk->facts.peer.gid,
+		.takes_user = talk->facts.peer.uid != geteuid() || talk->facts.peer.gid != getegid(),
 		.no_signal = talk->facts.no_signal,
-		.pidfd = talk->facts.pidfd,
-		.proc_fd = talk->facts.proc_fd,
+		.pidfd = talk->facts.peer.pidfd,
+		.proc_fd = talk->facts.peer.proc_fd,
 		.dir_fd = -1,
 		.task = "attach to the JVM",
 		.dir = "tmp",
@@ -70,7 +70,7 @@ static void end(struct talk *talk)
 static int broken(const struct talk *talk, int err, const char *why)
 {
 	return tapir_diag__fail(err, "No answer from the JVM: pid=%u, err=-%s: %s",
-				talk->facts.tgid, tapir_errno__name(err), why);
+				talk->facts.peer.tgid, tapir_errno__name(err), why);
 }
 
 static int build_request(const char *cmd, const char *const *args, struct tapir_str *out)
@@ -151,7 +151,7 @@ static int refused(const struct talk *talk, const char *cmd, int result, const c
 	len = newline ? (size_t)(newline - text) : len;
 	tapir_str__add_printable(&line, text, len < MAX_ERROR_BYTES ? len : MAX_ERROR_BYTES);
 	err = tapir_diag__fail(-EREMOTEIO, "The JVM refused: pid=%u, command=%s, result=%d: %s",
-			       talk->facts.tgid, cmd, result, line.data ? line.data : "");
+			       talk->facts.peer.tgid, cmd, result, line.data ? line.data : "");
 	tapir_str__fini(&line);
 	return err;
 }
@@ -242,7 +242,7 @@ static int dump_elsewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
 	char name[TAPIR_JVM_MAP_NAME_BYTES];
 	int err;
 
-	snprintf(name, sizeof(name), ".tapir-perf-%u.map", talk->facts.ns_tgid);
+	snprintf(name, sizeof(name), ".tapir-perf-%u.map", talk->facts.peer.ns_tgid);
 	err = look(talk, name, &before, NULL);
 	if (!err)
 		err = ask_for_map(talk, name);
@@ -271,7 +271,7 @@ static int dump(struct talk *talk, struct tapir_jvm_perf_map *map)
 	struct tapir_peer_answer file;
 	int err;
 
-	snprintf(map->name, sizeof(map->name), "perf-%u.map", talk->facts.ns_tgid);
+	snprintf(map->name, sizeof(map->name), "perf-%u.map", talk->facts.peer.ns_tgid);
 	err = look(talk, map->name, &file, &map->dir_fd);
 	if (err)
 		return err;
@@ -296,8 +296,8 @@ int tapir_jvm__dump_perf_map(const struct tapir_jvm_opts *opts, struct tapir_jvm
 
 	if (err)
 		return err;
-	map.uid = talk.facts.uid;
-	map.gid = talk.facts.gid;
+	map.uid = talk.facts.peer.uid;
+	map.gid = talk.facts.peer.gid;
 	err = dump(&talk, &map);
 	end(&talk);
 	if (err)

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * jvm_facts.h - what must be known of a JVM before it is spoken to; for jvm_attach.c only.
- *
- * All of it is of one process: its number cannot be another's while pidfd and proc_fd agree.
  */
 #ifndef TAPIR_USER_JVM_FACTS_H
 #define TAPIR_USER_JVM_FACTS_H
 
 #include <stdint.h>
 
+#include "runtime/peer_facts.h"
+
 struct tapir_jvm_facts {
-	int pidfd, proc_fd;	/* -1 when not open */
-	uint32_t tgid, ns_tgid; /* ns: in its innermost pid namespace */
-	uint32_t uid, gid;	/* effective, as we see them */
+	struct tapir_peer_facts peer;
 	uint8_t no_signal;	/* enum tapir_peer_why */
 	uint64_t perfdata_va, perfdata_bytes;
 };

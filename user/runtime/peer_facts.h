@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * peer_facts.h - who a process is that we are about to talk to; for user/runtime only.
+ *
+ * All of it is of one process: its number cannot be another's while pidfd and proc_fd agree.
+ * Files of /proc only: the kernel's, which always answer.
+ */
+#ifndef TAPIR_USER_PEER_FACTS_H
+#define TAPIR_USER_PEER_FACTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tapir_peer_facts {
+	int pidfd, proc_fd;	/* -1 when not open */
+	uint32_t tgid, ns_tgid; /* ns: in its innermost pid namespace */
+	uint32_t uid, gid;	/* effective, as we see them */
+	uint64_t caught;	/* bit n - 1: it catches signal n */
+};
+
+/* task: "attach to the JVM", for a line. -ESRCH, -EINVAL a thread, ...; on success out needs __fini. */
+int tapir_peer_facts__read(uint32_t tgid, const char *task, struct tapir_peer_facts *out);
+void tapir_peer_facts__fini(struct tapir_peer_facts *facts);
+
+/* A file of its directory in /proc: *out, with a NUL behind its len bytes, is yours. No line. */
+int tapir_peer_facts__read_file(const struct tapir_peer_facts *facts, const char *name,
+				size_t max_bytes, char **out, size_t *len);
+
+#endif
