@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dotnet.h - does a process run .NET, which kind and version, and what its environment says of it.
+ *
+ * CoreCLR: it maps a libcoreclr.so for execution (framework-dependent and self-contained apps);
+ * single-file: its executable exports CoreCLR's table for debuggers (g_dacTable); NativeAOT: the
+ * executable exports DotNetRuntimeDebugHeader. Nothing is asked of the process. Files are opened
+ * as they are mapped; a file system that never answers is waited for, as in jvm.h. Not for a hot
+ * path: it reads 7 MB.
+ */
+#ifndef TAPIR_USER_DOTNET_H
+#define TAPIR_USER_DOTNET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum tapir_dotnet_kind {
+	TAPIR_DOTNET_CORECLR = 1,
+	TAPIR_DOTNET_SINGLE_FILE,
+	TAPIR_DOTNET_NATIVE_AOT,
+};
+
+struct tapir_dotnet_info {
+	enum tapir_dotnet_kind kind;
+	char path[256];	  /* of its libcoreclr.so or executable, as it sees it; cut if longer */
+	char version[64]; /* "10.0.12", or its file's "10.0.1226.42308"; "": not found */
+};
+
+/* "CoreCLR", "CoreCLR (single file)", "NativeAOT". Static. */
+const char *tapir_dotnet_kind__text(enum tapir_dotnet_kind kind);
+
+/*
+ * Does a mapped file of this path make its process one worth asking? libcoreclr.so, and the
+ * memory CoreCLR's generated code lies in, which single-file apps have, too. Cheap, no proof.
+ */
+bool tapir_dotnet__is_path(const char *path, size_t len);
+
+/*
+ * 1: .NET, and out is filled; 0: not. -errno with a line: the process is gone or not ours to look
+ * at. Threads: any. Needs CAP_SYS_PTRACE for processes of other users.
+ */
+int tapir_dotnet__inspect(uint32_t tgid, struct tapir_dotnet_info *out);
+
+#endif

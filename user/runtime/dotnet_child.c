@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The child's side of dotnet_client.c: finding and connecting to a runtime's socket,
+ * dotnet-diagnostic-{pid}-{start time}-socket. The start time of a name is not computed: where
+ * /proc was not mounted anew in a pid namespace, it is another one's (seen). So the newest is
+ * tried first, and the process that listens on it must be the one that is meant.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "runtime/peer_job.h"
+
+#define NAME_BYTES   64
+#define SOCKETS_MAX  16
+#define BATCH_BYTES  16384
+
+struct entry { /* of getdents64(2) */
+	uint64_t inode;
+	int64_t off;
+	uint16_t bytes;
+	uint8_t type;
+	char name[];
+};
+
+struct candidate {
+	char name[NAME_BYTES];
+	int64_t sec;
+	int64_t nsec;
+};
+
+static bool is_newer(const struct candidate *a, const struct candidate *b)
+{
+	return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
+}
+
+static bool is_its_socket(const struct tapir_peer_job *job, const char *name)
+{
+	static const char suffix[] = "-socket";
+	size_t len = strlen(name);
+	char prefix[40];
+	int prefix_len = snprintf(prefix, sizeof(prefix), "dotnet-diagnostic-%u-", job->ns_tgid);
+
+	return len < NAME_BYTES && !strncmp(name, prefix, (size_t)prefix_len) &&
+	       len > (size_t)prefix_len + sizeof(suffix) - 1 &&
+	       !strcmp(name + len - (sizeof(suffix) - 1), suffix);
+}
+
+/* The newest ones, newest first. */
+struct candidates {
+	struct candidate all[SOCKETS_MAX];
+	unsigned cnt;
+};
+
+static void add_candidate(struct candidates *found, const struct candidate *one)
+{
+	unsigned at = found->cnt < SOCKETS_MAX ? found->cnt++ : SOCKETS_MAX - 1;
+
+	if (at == SOCKETS_MAX - 1 && found->cnt == SOCKETS_MAX && *found->all[at].name &&
+	    !is_newer(one, &found->all[at]))
+		return;
+	for (; at && is_newer(one, &found->all[at - 1]); at--)
+		found->all[at] = found->all[at - 1];
+	found->all[at] = *one;
+}
+
+static void look_at(const struct tapir_peer_job *job, int dir_fd, const char *name,
+		    struct candidates *found)
+{
+	struct candidate one;
+	struct stat st;
+
+	if (!is_its_socket(job, name) || fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) ||
+	    !S_ISSOCK(st.st_mode) || st.st_uid != job->uid)
+		return;
+	snprintf(one.name, sizeof(one.name), "%s", name);
+	one.sec = st.st_mtim.tv_sec;
+	one.nsec = st.st_mtim.tv_nsec;
+	add_candidate(found, &one);
+}
+
+/* Of a directory of any size, until the deadline. */
+static int find_sockets(const struct tapir_peer_job *job, const struct tapir_peer_places *at,
+			struct candidates *found)
+{
+	char batch[BATCH_BYTES] __attribute__((aligned(8)));
+	int fd = openat(at->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	long bytes = 0;
+
+	found->cnt = 0;
+	memset(found->all, 0, sizeof(found->all));
+	if (fd < 0)
+		return -errno;
+	while (tapir_clock__now_ns() < job->deadline_ns &&
+	       (bytes = syscall(SYS_getdents64, fd, batch, sizeof(batch))) > 0)
+		for (long off = 0; off < bytes;) {
+			const struct entry *entry = (const void *)(batch + off);
+
+			look_at(job, at->dir_fd, entry->name, found);
+			off += entry->bytes;
+		}
+	close(fd);
+	return bytes < 0 ? (int)bytes : 0;
+}
+
+/* The fd, -ENOENT: none of them is its own and listens, -EAGAIN: try again. Why: in answer. */
+static int try_sockets(const struct tapir_peer_job *job, const struct tapir_peer_places *at,
+		       struct tapir_peer_answer *answer)
+{
+	struct tapir_peer_answer first = {};
+	struct candidates found;
+	bool is_full = false;
+
+	if (find_sockets(job, at, &found))
+		return tapir_peer_child__fail(answer, -EACCES, TAPIR_PEER_WHY_DIR);
+	for (unsigned i = 0; i < found.cnt; i++) {
+		struct tapir_peer_answer one = {};
+		int fd = tapir_peer_child__connect(job, at, found.all[i].name, &one);
+
+		if (fd >= 0)
+			return fd;
+		is_full |= fd == -EAGAIN;
+		if (one.err && !first.err)
+			first = one;
+	}
+	if (is_full)
+		return -EAGAIN;
+	*answer = first;
+	return first.err ? first.err : -ENOENT;
+}
+
+int tapir_dotnet_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+{
+	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
+	int fd;
+
+	if (tapir_peer_child__open_proc(job, &at, answer) ||
+	    tapir_peer_child__enter(job, &at, answer))
+		return -1;
+	if (!job->may_be_stopped && tapir_peer_child__wait_until_it_runs(job, &at, answer))
+		return -1;
+	for (;;) {
+		int err;
+
+		fd = try_sockets(job, &at, answer);
+		if (fd >= 0 || answer->err)
+			return fd < 0 ? -1 : fd;
+		if (fd == -ENOENT && tapir_clock__now_ns() >= job->absent_until_ns) {
+			tapir_peer_child__fail(answer, -ENOENT, TAPIR_PEER_WHY_ABSENT);
+			return -1;
+		}
+		err = tapir_peer_child__rest(job);
+		if (err) {
+			tapir_peer_child__fail(answer, err, TAPIR_PEER_WHY_SILENT);
+			return -1;
+		}
+	}
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One request on one connected socket, and the commands built on it. See dotnet_client.h. */
+#include "runtime/dotnet_client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+
+#define CLEANUP_NS (300 * TAPIR_NS_PER_MS) /* the child's part of the timeout's end */
+#define START_NS   (2 * TAPIR_NS_PER_SEC)  /* a process so young may have no socket yet */
+
+int tapir_dotnet_talk__init(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_opts *opts)
+{
+	uint64_t timeout_ns = opts->timeout_ns ? opts->timeout_ns : TAPIR_DOTNET_TIMEOUT_NS;
+	uint64_t now = tapir_clock__now_ns();
+	const struct tapir_peer_facts *peer = &talk->facts.peer;
+	int err;
+
+	*talk = (struct tapir_dotnet_talk){.deadline_ns = now + timeout_ns};
+	err = tapir_dotnet_facts__read(opts->tgid, &talk->facts);
+	if (err)
+		return err;
+	talk->job = (struct tapir_peer_job){
+		.task = "ask the .NET runtime",
+		.tgid = opts->tgid,
+		.ns_tgid = peer->ns_tgid,
+		.uid = peer->uid,
+		.gid = peer->gid,
+		.takes_user = peer->uid != geteuid() || peer->gid != getegid(),
+		.pidfd = peer->pidfd,
+		.proc_fd = peer->proc_fd,
+		.dir_fd = -1,
+		.cancel_fd = opts->cancel_fd,
+		.deadline_ns = now + timeout_ns -
+			       (timeout_ns > 2 * CLEANUP_NS ? CLEANUP_NS : timeout_ns / 2),
+		.file_why = TAPIR_PEER_WHY_FILE,
+		.absent_until_ns = talk->facts.start_ns + START_NS,
+	};
+	return 0;
+}
+
+void tapir_dotnet_talk__fini(struct tapir_dotnet_talk *talk)
+{
+	tapir_dotnet_facts__fini(&talk->facts);
+}
+
+/* ---- request and reply ---------------------------------------------------------------------- */
+
+static int broken(const struct tapir_dotnet_talk *talk, int err, const char *why)
+{
+	return tapir_diag__fail(err, "No answer from the .NET runtime: pid=%u, err=-%s: %s",
+				talk->job.tgid, tapir_errno__name(err), why);
+}
+
+static int connect_to(struct tapir_dotnet_talk *talk, int *fd)
+{
+	struct tapir_peer_answer answer;
+
+	if (talk->facts.is_off)
+		return tapir_diag__fail(-ENOENT,
+					"Cannot ask the .NET runtime: pid=%u, err=-ENOENT: its "
+					"environment switches diagnostics off "
+					"(DOTNET_EnableDiagnostics=0)",
+					talk->job.tgid);
+	talk->job.act = tapir_dotnet_child__connect;
+	snprintf(talk->job.dir, sizeof(talk->job.dir), "%s", talk->facts.tmp_dir);
+	return tapir_peer_job__run(&talk->job, &answer, fd);
+}
+
+/* want bytes more. */
+static int receive(const struct tapir_dotnet_talk *talk, int fd, size_t want,
+		   struct tapir_str *out)
+{
+	char bytes[4096];
+
+	while (want) {
+		int err = tapir_peer_job__poll(&talk->job, fd, POLLIN, talk->deadline_ns);
+		ssize_t n = err ? 0
+				: read(fd, bytes, want < sizeof(bytes) ? want : sizeof(bytes));
+
+		if (!err && n < 0 && errno != EINTR && errno != EAGAIN)
+			err = -errno;
+		if (!err && !n)
+			err = -ECONNRESET;
+		if (err)
+			return broken(talk, err, err == -ECONNRESET ? "it hung up before the end"
+								    : "waiting for it");
+		if (n > 0) {
+			tapir_str__add(out, bytes, (size_t)n);
+			want -= (size_t)n;
+		}
+		if (out->failed)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int refused(const struct tapir_dotnet_talk *talk, const char *request, uint32_t code,
+		   uint32_t *hresult)
+{
+	if (hresult)
+		*hresult = code;
+	return tapir_diag__fail(
+		-EREMOTEIO, "The .NET runtime refused: pid=%u, command=%02x/%02x, err=0x%08x: %s",
+		talk->job.tgid, (uint8_t)request[16], (uint8_t)request[17], code,
+		tapir_dotnet__error_text(code));
+}
+
+static int receive_reply(const struct tapir_dotnet_talk *talk, int fd, const char *request,
+			 struct tapir_str *message, struct tapir_dotnet_reply *reply,
+			 uint32_t *hresult)
+{
+	int size, err = receive(talk, fd, TAPIR_DOTNET_HEADER_BYTES, message);
+
+	if (err)
+		return err;
+	size = tapir_dotnet__reply_bytes(message->data);
+	if (size < 0)
+		return broken(talk, -EPROTO, "it does not begin as one");
+	err = receive(talk, fd, (size_t)size - TAPIR_DOTNET_HEADER_BYTES, message);
+	if (!err && tapir_dotnet__parse_reply(message->data, message->len, reply))
+		err = broken(talk, -EPROTO, "it is not whole");
+	if (!err && reply->is_error)
+		err = refused(talk, request, reply->hresult, hresult);
+	return err;
+}
+
+/* message gets the reply's bytes, which reply borrows; *fd is the connection, yours. */
+static int exchange(struct tapir_dotnet_talk *talk, const struct tapir_str *request,
+		    struct tapir_str *message, struct tapir_dotnet_reply *reply, int *fd,
+		    uint32_t *hresult)
+{
+	int err;
+
+	talk->was_sent = false;
+	if (request->len < TAPIR_DOTNET_HEADER_BYTES)
+		return broken(talk, -EINVAL, "there is no request");
+	err = connect_to(talk, fd);
+	if (!err && *fd < 0)
+		err = broken(talk, -EIO, "no socket came back");
+	if (err)
+		return err;
+	err = tapir_peer_job__send(&talk->job, *fd, request->data, request->len,
+				   talk->deadline_ns);
+	if (err)
+		return broken(talk, err, "sending to it");
+	talk->was_sent = true;
+	return receive_reply(talk, *fd, request->data, message, reply, hresult);
+}
+
+int tapir_dotnet_talk__command(struct tapir_dotnet_talk *talk, const struct tapir_str *request,
+			       uint32_t *hresult)
+{
+	struct tapir_dotnet_reply reply;
+	struct tapir_str message = {};
+	tapir_autofd int fd = -1;
+	uint32_t code = 0;
+	int err = exchange(talk, request, &message, &reply, &fd, hresult);
+
+	if (!err && tapir_dotnet__parse_hresult(&reply, &code))
+		err = broken(talk, -EPROTO, "it is no result");
+	if (!err && (int32_t)code < 0)
+		err = refused(talk, request->data, code, hresult);
+	tapir_str__fini(&message);
+	return err;
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+int tapir_dotnet__command(const struct tapir_dotnet_opts *opts, const struct tapir_str *request,
+			  uint32_t *hresult)
+{
+	struct tapir_dotnet_talk talk;
+	int err = tapir_dotnet_talk__init(&talk, opts);
+
+	if (err)
+		return err;
+	err = tapir_dotnet_talk__command(&talk, request, hresult);
+	tapir_dotnet_talk__fini(&talk);
+	return err;
+}
+
+static int ask_process_by(struct tapir_dotnet_talk *talk, enum tapir_dotnet_command command,
+			  struct tapir_dotnet_process *out, uint32_t *hresult)
+{
+	struct tapir_str request = {}, message = {};
+	struct tapir_dotnet_reply reply;
+	tapir_autofd int fd = -1;
+	int err = tapir_dotnet__put_plain(&request, command);
+
+	if (!err)
+		err = exchange(talk, &request, &message, &reply, &fd, hresult);
+	if (!err && tapir_dotnet__parse_process(&reply, command, out))
+		err = broken(talk, -EPROTO, "it does not say which process it is");
+	tapir_str__fini(&request);
+	tapir_str__fini(&message);
+	return err;
+}
+
+int tapir_dotnet__ask_process(const struct tapir_dotnet_opts *opts,
+			      struct tapir_dotnet_process *out)
+{
+	static const enum tapir_dotnet_command commands[] = {
+		TAPIR_DOTNET_PROCESS_INFO3, TAPIR_DOTNET_PROCESS_INFO2, TAPIR_DOTNET_PROCESS_INFO};
+	const size_t cnt = sizeof(commands) / sizeof(commands[0]);
+	int line_cnt = tapir_diag__cnt();
+	struct tapir_dotnet_talk talk;
+	int err = tapir_dotnet_talk__init(&talk, opts);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < cnt; i++) {
+		uint32_t hresult = 0;
+
+		tapir_diag__rewind(line_cnt);
+		err = ask_process_by(&talk, commands[i], out, &hresult);
+		if (hresult != TAPIR_DOTNET_UNKNOWN_COMMAND)
+			break;
+	}
+	tapir_dotnet_talk__fini(&talk);
+	return err;
+}
+
+static int read_environment(struct tapir_dotnet_talk *talk, struct tapir_str *out)
+{
+	struct tapir_str request = {}, message = {}, more = {};
+	struct tapir_dotnet_reply reply;
+	tapir_autofd int fd = -1;
+	uint32_t bytes = 0;
+	int err = tapir_dotnet__put_plain(&request, TAPIR_DOTNET_PROCESS_ENVIRONMENT);
+
+	if (!err)
+		err = exchange(talk, &request, &message, &reply, &fd, NULL);
+	if (!err) {
+		err = tapir_dotnet__parse_env_bytes(&reply, &bytes);
+		if (err)
+			err = broken(talk, err, "it does not say how long the environment is");
+	}
+	if (!err)
+		err = receive(talk, fd, bytes, &more);
+	if (!err && tapir_dotnet__parse_env(more.data, more.len, out))
+		err = broken(talk, -EPROTO, "its environment is not whole");
+	tapir_str__fini(&request);
+	tapir_str__fini(&message);
+	tapir_str__fini(&more);
+	return err;
+}
+
+int tapir_dotnet__ask_environment(const struct tapir_dotnet_opts *opts, struct tapir_str *out)
+{
+	struct tapir_dotnet_talk talk;
+	int err = tapir_dotnet_talk__init(&talk, opts);
+
+	if (err)
+		return err;
+	err = read_environment(&talk, out);
+	tapir_dotnet_talk__fini(&talk);
+	return err;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dotnet_client.h - asking a running .NET process by its diagnostics port.
+ *
+ * The runtime listens on $TMPDIR/dotnet-diagnostic-{pid}-{start time}-socket of its own root, its
+ * TMPDIR and its pid as it sees it; with DOTNET_EnableDiagnostics=0 it does not. One request
+ * a connection. All of that lies in the hands of a process that may be hostile: a child of ours
+ * takes its uid, finds the socket and hands over the connection (peer_job.h); the process itself
+ * must be the one that listens. A stopped process is sent nothing.
+ *
+ * Privileges: root, or CAP_SETUID, CAP_SETGID and CAP_SYS_PTRACE; none for a process of one's own
+ * user. Kernel: 5.9. Thread-safe. Blocks up to the timeout.
+ */
+#ifndef TAPIR_USER_DOTNET_CLIENT_H
+#define TAPIR_USER_DOTNET_CLIENT_H
+
+#include "base/str.h"
+#include "runtime/dotnet_ipc.h"
+
+#define TAPIR_DOTNET_TIMEOUT_NS 5000000000ull
+
+struct tapir_dotnet_opts {
+	uint32_t tgid;
+	int cancel_fd;	     /* readable: give up with -ECANCELED; -1: nothing cancels */
+	uint64_t timeout_ns; /* for the whole call; 0: TAPIR_DOTNET_TIMEOUT_NS */
+};
+
+/*
+ * All failures leave a line:
+ *   -ESRCH no such process · -EINVAL a thread, or no message · -EPERM not allowed, or what should
+ *   be the process's is not · -ENOENT it has no socket (the line says why if its environment
+ *   does) · -ETIMEDOUT · -ECANCELED · -ECONNRESET it hung up · -EPROTO no answer of this
+ *   protocol · -EREMOTEIO it refused: *hresult (may be NULL) has its code · -EBUSY peer_job.h
+ */
+
+/* A request (dotnet_ipc.h) whose answer is an HRESULT: 0 when that is one of success. */
+int tapir_dotnet__command(const struct tapir_dotnet_opts *opts, const struct tapir_str *request,
+			  uint32_t *hresult);
+
+/* By the newest of the three commands it knows. On success out needs __fini. */
+int tapir_dotnet__ask_process(const struct tapir_dotnet_opts *opts,
+			      struct tapir_dotnet_process *out);
+
+/* *out gets "NAME=VALUE\0" of each variable, as they are now. */
+int tapir_dotnet__ask_environment(const struct tapir_dotnet_opts *opts, struct tapir_str *out);
+
+/* ---- for dotnet_snapshot.c: several requests of one talk ------------------------------------ */
+
+#include "runtime/dotnet_facts.h"
+#include "runtime/peer_job.h"
+
+struct tapir_dotnet_talk {
+	struct tapir_dotnet_facts facts;
+	struct tapir_peer_job job;
+	uint64_t deadline_ns;
+	bool was_sent; /* the last request: it may be carried out, whatever came back */
+};
+
+int tapir_dotnet_talk__init(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_opts *opts);
+void tapir_dotnet_talk__fini(struct tapir_dotnet_talk *talk);
+
+int tapir_dotnet_talk__command(struct tapir_dotnet_talk *talk, const struct tapir_str *request,
+			       uint32_t *hresult);
+
+#endif

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See dotnet_snapshot.h. */
+#include "runtime/dotnet_snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+
+#define SWITCH_OFF_NS (500 * TAPIR_NS_PER_MS) /* beyond the timeout, if it must be */
+#define LOCK_REST_NS  (20 * TAPIR_NS_PER_MS)
+
+static const char task[] = "take the .NET names";
+
+/* ---- one at a time --------------------------------------------------------------------------- */
+
+static int lock(const struct tapir_dotnet_talk *talk, int *out)
+{
+	tapir_autofd int fd = openat(talk->facts.peer.proc_fd, "environ", O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : 0;
+
+	while (!err && flock(fd, LOCK_EX | LOCK_NB)) {
+		uint64_t now = tapir_clock__now_ns();
+
+		if (errno != EWOULDBLOCK)
+			err = -errno;
+		else if (now >= talk->job.deadline_ns)
+			err = -EBUSY;
+		else
+			err = tapir_peer_job__poll(&talk->job, -1, 0, now + LOCK_REST_NS);
+		err = err == -ETIMEDOUT ? 0 : err;
+	}
+	if (err)
+		return tapir_diag__fail(err, "Cannot %s: pid=%u, err=-%s: %s", task,
+					talk->job.tgid, tapir_errno__name(err),
+					err == -EBUSY ? "another tapir asks for them"
+						      : "its environ cannot be locked");
+	*out = fd;
+	fd = -1;
+	return 0;
+}
+
+/* ---- the file ---------------------------------------------------------------------------------- */
+
+static int run_on_file(struct tapir_dotnet_talk *talk, tapir_peer_act act,
+		       struct tapir_peer_answer *answer, int *fd)
+{
+	talk->job.act = act;
+	snprintf(talk->job.dir, sizeof(talk->job.dir), "%s", talk->facts.dump_dir);
+	snprintf(talk->job.name, sizeof(talk->job.name), "jit-%u.dump", talk->job.ns_tgid);
+	return tapir_peer_job__run(&talk->job, answer, fd);
+}
+
+static int open_dump(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
+{
+	struct tapir_peer_answer file;
+	int err = run_on_file(talk, tapir_peer_child__open, &file, &out->fd);
+
+	if (err)
+		return err;
+	if (out->fd < 0 || !file.size)
+		return tapir_diag__fail(-EIO,
+					"Cannot %s: pid=%u, err=-EIO: it says it wrote "
+					"%s/jit-%u.dump, but did not",
+					task, talk->job.tgid, talk->facts.dump_dir,
+					talk->job.ns_tgid);
+	out->dev = file.dev;
+	out->inode = file.inode;
+	return 0;
+}
+
+/* It was not there before: whatever regular file of that user has its name now is the runtime's. */
+static void remove_dump(struct tapir_dotnet_talk *talk, int dir_fd)
+{
+	struct tapir_peer_answer file = {};
+	int line_cnt = tapir_diag__cnt();
+
+	talk->job.dir_fd = dir_fd;
+	if (!run_on_file(talk, tapir_peer_child__look, &file, NULL) && file.found) {
+		talk->job.dev = file.dev;
+		talk->job.inode = file.inode;
+		(void)run_on_file(talk, tapir_peer_child__remove, &file, NULL);
+	}
+	talk->job.dir_fd = -1;
+	tapir_diag__rewind(line_cnt);
+}
+
+/* ---- on and off -------------------------------------------------------------------------------- */
+
+static int switch_on(struct tapir_dotnet_talk *talk, bool *is_on)
+{
+	struct tapir_str request = {};
+	uint32_t hresult = 0;
+	int err = tapir_dotnet__put_enable_perf_map(&request, TAPIR_DOTNET_PERF_MAP_JITDUMP);
+
+	if (!err)
+		err = tapir_dotnet_talk__command(talk, &request, &hresult);
+	*is_on = !err || (talk->was_sent && !hresult);
+	tapir_str__fini(&request);
+	return err;
+}
+
+/* Also for a process that stopped meanwhile or a recording that ends: it waits in its queue. */
+static void switch_off(struct tapir_dotnet_talk *talk)
+{
+	int line_cnt = tapir_diag__cnt();
+	struct tapir_str request = {};
+	uint64_t least_ns = tapir_clock__now_ns() + SWITCH_OFF_NS;
+
+	talk->job.cancel_fd = -1;
+	talk->job.may_be_stopped = true;
+	if (talk->deadline_ns < least_ns)
+		talk->deadline_ns = talk->job.deadline_ns = least_ns;
+	if (!tapir_dotnet__put_plain(&request, TAPIR_DOTNET_DISABLE_PERF_MAP))
+		(void)tapir_dotnet_talk__command(talk, &request, NULL);
+	tapir_str__fini(&request);
+	tapir_diag__rewind(line_cnt);
+}
+
+static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
+{
+	struct tapir_peer_answer before;
+	tapir_autofd int dir_fd = -1;
+	bool is_on = false;
+	int err = run_on_file(talk, tapir_peer_child__look, &before, &dir_fd);
+
+	if (err)
+		return err;
+	out->begin_ns = tapir_clock__now_ns();
+	err = switch_on(talk, &is_on);
+	out->end_ns = tapir_clock__now_ns();
+	if (!err)
+		err = open_dump(talk, out);
+	if (is_on)
+		switch_off(talk);
+	if (is_on && !before.found)
+		remove_dump(talk, dir_fd);
+	return err;
+}
+
+static int take(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
+{
+	tapir_autofd int lock_fd = -1;
+	int err = talk->facts.writes_maps ? -EALREADY : lock(talk, &lock_fd);
+
+	if (!err && tapir_dotnet_facts__has_open_map(&talk->facts))
+		err = -EALREADY;
+	return err ? err : write_and_open(talk, out);
+}
+
+int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts,
+			   struct tapir_dotnet_snapshot *out)
+{
+	struct tapir_dotnet_snapshot snapshot = {.fd = -1};
+	struct tapir_dotnet_talk talk;
+	int err = tapir_dotnet_talk__init(&talk, opts);
+
+	if (err)
+		return err;
+	err = take(&talk, &snapshot);
+	tapir_dotnet_talk__fini(&talk);
+	if (err)
+		tapir_dotnet_snapshot__fini(&snapshot);
+	else
+		*out = snapshot;
+	return err;
+}
+
+void tapir_dotnet_snapshot__fini(struct tapir_dotnet_snapshot *snapshot)
+{
+	tapir_guard__fd(&snapshot->fd);
+	snapshot->fd = -1;
+}
