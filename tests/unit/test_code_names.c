@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "collect/code_names.h"
-#include "collect/jvm_asker.h"
+#include "collect/runtime_asker.h"
 #include "trace/recbuf.h"
 
 #define SV(text) tapir_sv__of(text)
@@ -151,13 +151,13 @@ static void names_come_from_the_map_of_who_has_code(void **state)
 	fprintf(map, "%llx 40 one\n%llx 40 two\n", CODE_VA, CODE_VA + 0x40);
 	fclose(map);
 	tell_process(f, TAPIR_PROCESS_EXISTING, self, 1);
-	assert_int_equal(tapir_code_names__read(f->names, f->now_ns), 0);
+	assert_int_equal(tapir_code_names__read(f->names, f->now_ns, false), 0);
 	is_called(f, self, CODE_VA, NULL); /* no code that is not a file's: nobody looks */
 	tell_mapping(f, self, "[vdso]");
-	assert_int_equal(tapir_code_names__read(f->names, f->now_ns), 0);
+	assert_int_equal(tapir_code_names__read(f->names, f->now_ns, false), 0);
 	assert_false(tapir_code_names__has_files(f->names));
 	tell_mapping(f, self, "");
-	assert_int_equal(tapir_code_names__read(f->names, f->now_ns), 0);
+	assert_int_equal(tapir_code_names__read(f->names, f->now_ns, false), 0);
 	assert_true(tapir_code_names__has_files(f->names));
 	assert_true(tapir_code_names__are_awaited(f->names, self));
 	is_called(f, self, CODE_VA + 0x3f, "one");
@@ -205,7 +205,7 @@ static void given_names_are_described_again_when_they_end(void **state)
 	assert_int_equal(tapir_code_names__describe(f->names, 100, &name), 1);
 	f->now_ns += TAPIR_NS_PER_SEC;
 	fire_load(f, 100, "B", CODE_VA + 0x20);
-	assert_int_equal(tapir_code_names__read(f->names, f->now_ns), 0);
+	assert_int_equal(tapir_code_names__read(f->names, f->now_ns, false), 0);
 	jit = tapir_catalog__jit(f->catalog, 100, CODE_VA, first_ns);
 	assert_non_null(jit);
 	assert_int_equal(jit->until_ns, f->now_ns);
@@ -239,10 +239,10 @@ static void names_outlive_their_process_for_a_while(void **state)
 	fire_load(f, 100, "A", CODE_VA);
 	tell_process(f, TAPIR_PROCESS_EXIT, 100, 1);
 	f->now_ns += TAPIR_NS_PER_SEC;
-	assert_int_equal(tapir_code_names__read(f->names, f->now_ns), 0);
+	assert_int_equal(tapir_code_names__read(f->names, f->now_ns, false), 0);
 	is_called(f, 100, CODE_VA, "void A.b()");
 	f->now_ns += 10 * TAPIR_NS_PER_SEC;
-	assert_int_equal(tapir_code_names__read(f->names, f->now_ns), 0);
+	assert_int_equal(tapir_code_names__read(f->names, f->now_ns, false), 0);
 	is_called(f, 100, CODE_VA, NULL);
 	tell_process(f, TAPIR_PROCESS_EXEC, 100, 1);
 	is_called(f, 100, CODE_VA, NULL);
@@ -250,22 +250,22 @@ static void names_outlive_their_process_for_a_while(void **state)
 
 static void what_is_no_jvm_is_answered_without_a_map(void **state)
 {
-	struct tapir_jvm_asker *asker;
-	struct tapir_jvm_question *first, *second;
+	struct tapir_runtime_asker *asker;
+	struct tapir_runtime_question *first, *second;
 
 	(void)state;
-	assert_int_equal(tapir_jvm_asker__new(&asker), 0);
-	first = tapir_jvm_asker__ask(asker, (uint32_t)getpid());
-	second = tapir_jvm_asker__ask(asker, (uint32_t)getpid());
-	for (int i = 0; i < 500 && !tapir_jvm_question__is_answered(second); i++)
+	assert_int_equal(tapir_runtime_asker__new(&asker), 0);
+	first = tapir_runtime_asker__ask(asker, TAPIR_RUNTIME_JVM, (uint32_t)getpid());
+	second = tapir_runtime_asker__ask(asker, TAPIR_RUNTIME_JVM, (uint32_t)getpid());
+	for (int i = 0; i < 500 && !tapir_runtime_question__is_answered(second); i++)
 		usleep(10000);
-	assert_true(tapir_jvm_question__is_answered(first));
-	assert_true(tapir_jvm_question__is_answered(second));
-	assert_null(tapir_jvm_question__map(first));
-	tapir_jvm_question__drop(first);
-	tapir_jvm_question__drop(NULL);
-	tapir_jvm_asker__free(asker); /* the second was not dropped */
-	tapir_jvm_asker__free(NULL);
+	assert_true(tapir_runtime_question__is_answered(first));
+	assert_true(tapir_runtime_question__is_answered(second));
+	assert_null(tapir_runtime_question__map(first));
+	tapir_runtime_question__drop(first);
+	tapir_runtime_question__drop(NULL);
+	tapir_runtime_asker__free(asker); /* the second was not dropped */
+	tapir_runtime_asker__free(NULL);
 }
 
 int main(void)

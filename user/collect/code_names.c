@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "collect/code_sources.h"
+#include "runtime/dotnet.h"
 #include "runtime/jvm_methods.h"
 #include "trace/recbuf.h"
 
@@ -28,7 +29,7 @@ struct tapir_code_names {
 	struct tapir_map processes; /* tgid -> struct tapir_code_sources * */
 	struct tapir_map teller_by_probe;
 	struct tapir_vec(struct teller) tellers;
-	struct tapir_jvm_asker *asker;
+	struct tapir_runtime_asker *asker;
 	struct tapir_recbuf recbuf;
 	struct tapir_str name; /* of a method, being put together */
 	bool has_files;
@@ -42,7 +43,7 @@ int tapir_code_names__new(struct tapir_catalog *catalog, struct tapir_code_names
 	if (!n)
 		return -ENOMEM;
 	n->catalog = catalog;
-	err = tapir_jvm_asker__new(&n->asker);
+	err = tapir_runtime_asker__new(&n->asker);
 	if (err) {
 		free(n);
 		return err;
@@ -80,7 +81,7 @@ void tapir_code_names__free(struct tapir_code_names *n)
 		free(teller->rec);
 	tapir_vec__fini(&n->tellers);
 	tapir_map__fini(&n->teller_by_probe);
-	tapir_jvm_asker__free(n->asker); /* after those who asked */
+	tapir_runtime_asker__free(n->asker); /* after those who asked */
 	tapir_recbuf__fini(&n->recbuf);
 	tapir_str__fini(&n->name);
 	free(n);
@@ -227,7 +228,7 @@ static void forget_ended(struct tapir_code_names *n, uint64_t now_ns)
 	tapir_vec__fini(&gone);
 }
 
-int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns)
+int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns, bool is_last)
 {
 	bool more = false;
 	int err = 0;
@@ -238,9 +239,9 @@ int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns)
 
 		if (!n->processes.slots[i].used)
 			continue;
-		more |= tapir_code_sources__read(s, now_ns, READ_BYTES);
+		more |= tapir_code_sources__read(s, now_ns, is_last, READ_BYTES);
 		err = describe_changed(n, s);
-		n->has_files |= s->perf_map || s->jitdumps.cnt || s->jvm;
+		n->has_files |= s->perf_map || s->jitdumps.cnt || s->jvm || s->dotnet.question;
 	}
 	forget_ended(n, now_ns);
 	return err < 0 ? err : more;
@@ -274,6 +275,40 @@ bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tg
 	const struct tapir_code_sources *s = sources_of(n, tgid);
 
 	return s && (s->table || s->jvm);
+}
+
+bool tapir_code_names__miss(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns)
+{
+	struct tapir_code_sources *s = sources_of(n, tgid);
+
+	if (!s || s->exit_ns)
+		return false;
+	tapir_code_sources__miss(s, time_ns);
+	return tapir_dotnet_names__may_come(&s->dotnet, time_ns);
+}
+
+/* What stubs and write barriers are aligned to; methods are, too, but have names. */
+#define STUB_BYTES 16u
+
+bool tapir_code_names__name_stub(struct tapir_code_names *n,
+				 const struct tapir_rec_mapping *mapping, uint64_t va,
+				 uint64_t time_ns)
+{
+	static const char barrier[] = "write barrier [CoreCLR]", stub[] = "stub [CoreCLR]";
+	const char *text = mapping->file_off ? stub : barrier;
+	struct tapir_code_sources *s = sources_of(n, mapping->tgid);
+	struct tapir_jit_name name = {.start_va = va & ~(uint64_t)(STUB_BYTES - 1),
+				      .size = STUB_BYTES,
+				      .name = text,
+				      .name_len = strlen(text),
+				      .source = TAPIR_JIT_JITDUMP};
+	struct tapir_mapping_view view;
+
+	tapir_mapping_view__of(&mapping->h, &view);
+	return s && s->table && time_ns <= s->dotnet.last_ns &&
+	       tapir_dotnet__is_code_memory(view.path.data, view.path.len) &&
+	       !tapir_jit_table__is_held(s->table, name.start_va, name.size) &&
+	       tapir_jit_table__add(s->table, &name) > 0;
 }
 
 /* ---- records ---------------------------------------------------------------------------- */

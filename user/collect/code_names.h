@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * code_names.h - names of generated code: for each process that has some, what its perf map and
- * jitdump say, what its JVM says when it is asked and while it compiles.
+ * jitdump say, what its JVM says when it is asked and while it compiles, what its .NET runtime
+ * says when it is asked.
  *
  * Runs on the session thread. Files are read a piece at a time, so that a large one does not
  * keep events waiting; who is slow to answer (a JVM) is asked by a thread of its own.
@@ -38,8 +39,11 @@ bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_r
 
 bool tapir_code_names__is_for_names(const struct tapir_code_names *n, uint32_t probe_id);
 
-/* Reads on, a piece of each file. 1: there is more; 0; or the writer's error. */
-int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns);
+/*
+ * Reads on, a piece of each file. 1: there is more; 0; or the writer's error. is_last: the
+ * recording ends: what can still be asked for is, and is worth waiting a moment for.
+ */
+int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns, bool is_last);
 /* Is there a process that may write more? */
 bool tapir_code_names__has_files(const struct tapir_code_names *n);
 
@@ -53,5 +57,17 @@ int tapir_code_names__describe(struct tapir_code_names *n, uint32_t tgid,
 
 /* May the process name code later than it runs it? */
 bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tgid);
+
+/* Generated code of the process ran at time_ns and has no name. True: it may get one later. */
+bool tapir_code_names__miss(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns);
+
+/*
+ * What a whole snapshot of CoreCLR has no method for, in the memory it keeps its code in, is a
+ * stub of its own, or, where that memory begins, a copy of a write barrier: it is known as such
+ * now. (So is a method that came and went between two snapshots.) False: nothing of the kind.
+ */
+bool tapir_code_names__name_stub(struct tapir_code_names *n,
+				 const struct tapir_rec_mapping *mapping, uint64_t va,
+				 uint64_t time_ns);
 
 #endif

@@ -9,23 +9,30 @@
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "runtime/dotnet.h"
 #include "runtime/jvm.h"
 
 #define FIRST_OPEN_WAIT_NS (50 * TAPIR_NS_PER_MS)
 #define MAX_OPEN_WAIT_NS   (2 * TAPIR_NS_PER_SEC)
 #define JITDUMPS_MAX	   4
 
-static void forget(struct tapir_code_sources *s)
+static void forget_jitdumps(struct tapir_code_sources *s)
 {
 	struct tapir_jitdump **dump;
 
 	tapir_vec_for_each (dump, &s->jitdumps)
 		tapir_jitdump__close(*dump);
 	tapir_vec__fini(&s->jitdumps);
+}
+
+static void forget(struct tapir_code_sources *s)
+{
+	forget_jitdumps(s);
 	tapir_perf_map__close(s->perf_map);
 	tapir_perf_map__close(s->jvm_map);
 	tapir_jit_table__free(s->table);
-	tapir_jvm_question__drop(s->jvm);
+	tapir_runtime_question__drop(s->jvm);
+	tapir_dotnet_names__fini(&s->dotnet);
 }
 
 void tapir_code_sources__begin(struct tapir_code_sources *s, const struct tapir_rec_process *rec)
@@ -78,7 +85,8 @@ static void add_jitdump(struct tapir_code_sources *s, int fd)
 	int mark = tapir_diag__cnt();
 
 	(void)tapir_proc__clock_offset(s->tgid, &opts.clock_offset_ns);
-	if (s->jitdumps.cnt == JITDUMPS_MAX || tapir_jitdump__open(&opts, &dump)) {
+	if (s->dotnet.dumps == TAPIR_DOTNET_DUMPS_OURS || s->jitdumps.cnt == JITDUMPS_MAX ||
+	    tapir_jitdump__open(&opts, &dump)) {
 		tapir_diag__rewind(mark);
 		return;
 	}
@@ -86,7 +94,7 @@ static void add_jitdump(struct tapir_code_sources *s, int fd)
 		tapir_jitdump__close(dump);
 }
 
-void tapir_code_sources__on_mapping(struct tapir_code_sources *s, struct tapir_jvm_asker *asker,
+void tapir_code_sources__on_mapping(struct tapir_code_sources *s, struct tapir_runtime_asker *asker,
 				    const struct tapir_rec_mapping *rec, int fd)
 {
 	struct tapir_mapping_view view;
@@ -97,7 +105,9 @@ void tapir_code_sources__on_mapping(struct tapir_code_sources *s, struct tapir_j
 	if (fd >= 0 && tapir_jitdump__is_path(view.path.data, view.path.len))
 		add_jitdump(s, fd);
 	if (!s->jvm && tapir_jvm__is_libjvm_path(view.path.data, view.path.len))
-		s->jvm = tapir_jvm_asker__ask(asker, s->tgid);
+		s->jvm = tapir_runtime_asker__ask(asker, TAPIR_RUNTIME_JVM, s->tgid);
+	if (tapir_dotnet__is_path(view.path.data, view.path.len))
+		tapir_dotnet_names__start(&s->dotnet, asker, s->tgid, s->uid);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */
@@ -142,9 +152,9 @@ static bool read_jvm_map(struct tapir_code_sources *s, uint64_t now_ns, size_t m
 	const struct tapir_jvm_perf_map *map;
 	char path[sizeof(map->name) + sizeof("/tmp/")];
 
-	if (!tapir_jvm_question__is_answered(s->jvm))
+	if (!tapir_runtime_question__is_answered(s->jvm))
 		return false;
-	map = tapir_jvm_question__map(s->jvm);
+	map = tapir_runtime_question__map(s->jvm);
 	if (map && !s->jvm_map) {
 		snprintf(path, sizeof(path), "/tmp/%s", map->name);
 		open_perf_map(s, path, &s->jvm_map);
@@ -152,15 +162,35 @@ static bool read_jvm_map(struct tapir_code_sources *s, uint64_t now_ns, size_t m
 	if (read_map(s, s->jvm_map, now_ns, max_bytes))
 		return true;
 	tapir_perf_map__close(s->jvm_map);
-	tapir_jvm_question__drop(s->jvm);
+	tapir_runtime_question__drop(s->jvm);
 	s->jvm_map = NULL;
 	s->jvm = NULL;
 	return false;
 }
 
-bool tapir_code_sources__read(struct tapir_code_sources *s, uint64_t now_ns, size_t max_bytes)
+static bool read_jitdumps(struct tapir_code_sources *s, uint64_t now_ns, size_t max_bytes)
 {
 	struct tapir_jitdump **dump;
+	bool more = false;
+
+	if (s->dotnet.dumps == TAPIR_DOTNET_DUMPS_OURS)
+		forget_jitdumps(s); /* mapped before it was known whose it is */
+	if (s->dotnet.dumps != TAPIR_DOTNET_DUMPS_THEIRS)
+		return false;
+	tapir_vec_for_each (dump, &s->jitdumps)
+		if (tapir_code_sources__table(s))
+			more |= tapir_jitdump__read(*dump, now_ns, max_bytes, s->table) > 0;
+	return more;
+}
+
+void tapir_code_sources__miss(struct tapir_code_sources *s, uint64_t time_ns)
+{
+	tapir_dotnet_names__miss(&s->dotnet, time_ns);
+}
+
+bool tapir_code_sources__read(struct tapir_code_sources *s, uint64_t now_ns, bool is_last,
+			      size_t max_bytes)
+{
 	bool more = false;
 
 	if (s->jvm)
@@ -168,8 +198,8 @@ bool tapir_code_sources__read(struct tapir_code_sources *s, uint64_t now_ns, siz
 	if (s->has_code && !s->perf_map)
 		try_perf_map(s, now_ns);
 	more |= read_map(s, s->perf_map, now_ns, max_bytes);
-	tapir_vec_for_each (dump, &s->jitdumps)
-		if (tapir_code_sources__table(s))
-			more |= tapir_jitdump__read(*dump, now_ns, max_bytes, s->table) > 0;
-	return more;
+	if (s->dotnet.asker && (!s->exit_ns || s->dotnet.question))
+		more |= tapir_dotnet_names__read(&s->dotnet, now_ns, is_last && !s->exit_ns,
+						 max_bytes, tapir_code_sources__table(s));
+	return more | read_jitdumps(s, now_ns, max_bytes);
 }

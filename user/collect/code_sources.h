@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * code_sources.h - where the names of one process's generated code come from: its perf map, its
- * jitdumps, its JVM. For code_names.c only.
+ * jitdumps, its JVM, its .NET runtime. For code_names.c only.
  */
 #ifndef TAPIR_USER_CODE_SOURCES_H
 #define TAPIR_USER_CODE_SOURCES_H
 
 #include "base/vec.h"
-#include "collect/jvm_asker.h"
+#include "collect/dotnet_names.h"
+#include "collect/runtime_asker.h"
 #include "symbol/jit_table.h"
 #include "symbol/jitdump.h"
 #include "symbol/perf_map.h"
@@ -23,8 +24,9 @@ struct tapir_code_sources {
 	struct tapir_perf_map *perf_map;
 	struct tapir_vec(struct tapir_jitdump *) jitdumps;
 	uint64_t next_open_ns, open_wait_ns; /* a perf map may come late or never */
-	struct tapir_jvm_question *jvm;	     /* NULL: no JVM, or its answer was read */
+	struct tapir_runtime_question *jvm;  /* NULL: no JVM, or its answer was read */
 	struct tapir_perf_map *jvm_map;	     /* its answer, being read */
+	struct tapir_dotnet_names dotnet;
 };
 
 /* From a PROCESS record that is no EXIT. An EXEC: what was there is gone. */
@@ -34,10 +36,17 @@ void tapir_code_sources__fini(struct tapir_code_sources *s);
 /* NULL: out of memory. */
 struct tapir_jit_table *tapir_code_sources__table(struct tapir_code_sources *s);
 
-void tapir_code_sources__on_mapping(struct tapir_code_sources *s, struct tapir_jvm_asker *asker,
+void tapir_code_sources__on_mapping(struct tapir_code_sources *s, struct tapir_runtime_asker *asker,
 				    const struct tapir_rec_mapping *rec, int fd);
 
-/* Reads on, at most max_bytes of each file. True: there is more. */
-bool tapir_code_sources__read(struct tapir_code_sources *s, uint64_t now_ns, size_t max_bytes);
+/* Code without a name ran at time_ns. */
+void tapir_code_sources__miss(struct tapir_code_sources *s, uint64_t time_ns);
+
+/*
+ * Reads on, at most max_bytes of each file. True: there is more. is_last: the recording ends, who
+ * can be asked once more is asked.
+ */
+bool tapir_code_sources__read(struct tapir_code_sources *s, uint64_t now_ns, bool is_last,
+			      size_t max_bytes);
 
 #endif

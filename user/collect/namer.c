@@ -6,13 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "collect/code_names.h"
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
 
-#define LATE_NAME_NS   (3 * TAPIR_NS_PER_SEC) /* a runtime has told by then, or never will */
+#define LATE_NAME_NS   (3 * TAPIR_NS_PER_SEC)  /* a runtime has told by then, or never will */
+#define ASKED_NAME_NS  (15 * TAPIR_NS_PER_SEC) /* one that is asked for has answered by then */
+#define LAST_REST_US   2000
 #define SUCCESSORS_MAX 256
 
 struct tapir_namer {
@@ -88,7 +91,7 @@ int tapir_namer__poll(struct tapir_namer *n, uint64_t now_ns)
 	if (now_ns < n->next_poll_ns)
 		return 0;
 	n->next_poll_ns = now_ns + TAPIR_NAMER_POLL_NS;
-	more = tapir_code_names__read(n->code_names, now_ns);
+	more = tapir_code_names__read(n->code_names, now_ns, false);
 	return more < 0 ? more : 0;
 }
 
@@ -107,10 +110,17 @@ int tapir_namer__finish(struct tapir_namer *n)
 	uint64_t now_ns = tapir_clock__now_ns(), end_ns = now_ns + TAPIR_NS_PER_SEC;
 	int more;
 
-	do {
-		more = tapir_code_names__read(n->code_names, now_ns);
+	int err = tapir_namer__name_new_stacks(n); /* finds out what is still asked for */
+
+	if (err)
+		return err;
+	for (;;) {
+		more = tapir_code_names__read(n->code_names, now_ns, true);
 		now_ns = tapir_clock__now_ns();
-	} while (more > 0 && now_ns < end_ns);
+		if (more <= 0 || now_ns >= end_ns)
+			break;
+		usleep(LAST_REST_US);
+	}
 	return more < 0 ? more : 0;
 }
 
@@ -134,9 +144,36 @@ static bool name_code(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 	return true;
 }
 
+/* Made by a runtime; .NET's ReadyToRun code is mapped from files that are no ELF. */
+static bool is_runtimes_code(const struct tapir_rec_mapping *mapping)
+{
+	static const char suffix[] = ".dll";
+	struct tapir_mapping_view view;
+	size_t len = sizeof(suffix) - 1;
+
+	tapir_mapping_view__of(&mapping->h, &view);
+	if (!mapping->file_id) /* the kernel's own are "[vdso]", "[uprobes]" */
+		return !view.path.len || *view.path.data != '[';
+	return view.path.len >= len && !memcmp(view.path.data + view.path.len - len, suffix, len);
+}
+
+/* A runtime's code without a name: as name_frame. */
+static int name_late(struct tapir_namer *n, const struct tapir_rec_mapping *mapping, uint64_t va,
+		     uint64_t time_ns)
+{
+	uint32_t tgid = mapping->tgid;
+	int err = 1;
+
+	if (tapir_code_names__miss(n->code_names, tgid, time_ns))
+		return -EAGAIN;
+	if (!tapir_code_names__name_stub(n->code_names, mapping, va, time_ns))
+		return 0;
+	return name_code(n, tgid, va, time_ns, &err) ? err : 0;
+}
+
 /*
- * 1: it has a name, 0: none is known, or the writer's error. Callers are return addresses: the
- * call is the instruction before, maybe of another function.
+ * 1: it has a name, 0: none is known, -EAGAIN: none, but one may come, or the writer's error.
+ * Callers are return addresses: the call is the instruction before, maybe of another function.
  */
 static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_t time_ns)
 {
@@ -150,7 +187,11 @@ static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 
 	if (name_code(n, tgid, va, time_ns, &err))
 		return err < 0 ? err : 1;
-	if (!mapping || !mapping->file_id)
+	if (!mapping)
+		return 0;
+	if (is_runtimes_code(mapping))
+		return name_late(n, mapping, va, time_ns);
+	if (!mapping->file_id)
 		return 0;
 	off = va - mapping->start_va + mapping->file_off;
 	if (tapir_catalog__symbol(n->catalog, mapping->file_id, off))
@@ -171,6 +212,8 @@ static int name_stack(struct tapir_namer *n, const struct tapir_unnamed *unnamed
 {
 	uint64_t frames[TAPIR_MAX_FRAMES];
 	unsigned cnt = unnamed->stack->frame_cnt, named_cnt = 0;
+	uint64_t age_ns = tapir_clock__now_ns() - unnamed->time_ns;
+	bool is_asked_for = false;
 
 	if (cnt > TAPIR_MAX_FRAMES)
 		cnt = TAPIR_MAX_FRAMES;
@@ -178,12 +221,14 @@ static int name_stack(struct tapir_namer *n, const struct tapir_unnamed *unnamed
 	for (unsigned i = 0; i < cnt; i++) {
 		int err = name_frame(n, unnamed->tgid, frames[i] - (i > 0), unnamed->time_ns);
 
-		if (err < 0 && err != -ENOSPC)
+		if (err < 0 && err != -ENOSPC && err != -EAGAIN)
 			return err;
 		named_cnt += err > 0;
+		is_asked_for |= err == -EAGAIN;
 	}
-	if (named_cnt < cnt && tapir_code_names__are_awaited(n->code_names, unnamed->tgid) &&
-	    tapir_clock__now_ns() < unnamed->time_ns + LATE_NAME_NS)
+	if ((is_asked_for && age_ns < ASKED_NAME_NS) ||
+	    (named_cnt < cnt && age_ns < LATE_NAME_NS &&
+	     tapir_code_names__are_awaited(n->code_names, unnamed->tgid)))
 		tapir_catalog__ask_again(n->catalog, unnamed);
 	return 0;
 }

@@ -38,12 +38,16 @@ static bool is_libcoreclr(const char *path, size_t len)
 	return len >= name_len && !memcmp(path + len - name_len, name, name_len);
 }
 
-bool tapir_dotnet__is_path(const char *path, size_t len)
+bool tapir_dotnet__is_code_memory(const char *path, size_t len)
 {
 	static const char memfd[] = "/memfd:doublemapper";
 
-	return is_libcoreclr(path, len) ||
-	       (len >= sizeof(memfd) - 1 && !memcmp(path, memfd, sizeof(memfd) - 1));
+	return len >= sizeof(memfd) - 1 && !memcmp(path, memfd, sizeof(memfd) - 1);
+}
+
+bool tapir_dotnet__is_path(const char *path, size_t len)
+{
+	return is_libcoreclr(path, len) || tapir_dotnet__is_code_memory(path, len);
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */

@@ -35,6 +35,7 @@ const char *tapir_dotnet_kind__text(enum tapir_dotnet_kind kind);
  * memory CoreCLR's generated code lies in, which single-file apps have, too. Cheap, no proof.
  */
 bool tapir_dotnet__is_path(const char *path, size_t len);
+bool tapir_dotnet__is_code_memory(const char *path, size_t len); /* the second of the two */
 
 /*
  * 1: .NET, and out is filled; 0: not. -errno with a line: the process is gone or not ours to look

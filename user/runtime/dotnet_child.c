@@ -17,9 +17,9 @@
 #include "base/clock.h"
 #include "runtime/peer_job.h"
 
-#define NAME_BYTES   64
-#define SOCKETS_MAX  16
-#define BATCH_BYTES  16384
+#define NAME_BYTES  64
+#define SOCKETS_MAX 16
+#define BATCH_BYTES 16384
 
 struct entry { /* of getdents64(2) */
 	uint64_t inode;

@@ -74,23 +74,22 @@ static int connect_to(struct tapir_dotnet_talk *talk, int *fd)
 }
 
 /* want bytes more. */
-static int receive(const struct tapir_dotnet_talk *talk, int fd, size_t want,
-		   struct tapir_str *out)
+static int receive(const struct tapir_dotnet_talk *talk, int fd, size_t want, struct tapir_str *out)
 {
 	char bytes[4096];
 
 	while (want) {
 		int err = tapir_peer_job__poll(&talk->job, fd, POLLIN, talk->deadline_ns);
-		ssize_t n = err ? 0
-				: read(fd, bytes, want < sizeof(bytes) ? want : sizeof(bytes));
+		ssize_t n = err ? 0 : read(fd, bytes, want < sizeof(bytes) ? want : sizeof(bytes));
 
 		if (!err && n < 0 && errno != EINTR && errno != EAGAIN)
 			err = -errno;
 		if (!err && !n)
 			err = -ECONNRESET;
 		if (err)
-			return broken(talk, err, err == -ECONNRESET ? "it hung up before the end"
-								    : "waiting for it");
+			return broken(talk, err,
+				      err == -ECONNRESET ? "it hung up before the end"
+							 : "waiting for it");
 		if (n > 0) {
 			tapir_str__add(out, bytes, (size_t)n);
 			want -= (size_t)n;
@@ -146,8 +145,7 @@ static int exchange(struct tapir_dotnet_talk *talk, const struct tapir_str *requ
 		err = broken(talk, -EIO, "no socket came back");
 	if (err)
 		return err;
-	err = tapir_peer_job__send(&talk->job, *fd, request->data, request->len,
-				   talk->deadline_ns);
+	err = tapir_peer_job__send(&talk->job, *fd, request->data, request->len, talk->deadline_ns);
 	if (err)
 		return broken(talk, err, "sending to it");
 	talk->was_sent = true;

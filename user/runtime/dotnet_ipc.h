@@ -3,8 +3,8 @@
  * dotnet_ipc.h - the messages of .NET's diagnostics port: requests as bytes, replies as values.
  *
  * A message is "DOTNET_IPC_V1\0", u16 size of all of it, u8 command set, u8 command, u16 0, and
- * a payload; all little-endian. Text is a u32 count of UTF-16 units with its NUL, and the units; none
- * at all is a count of 0. A connection carries one request and its reply. Layouts and replies
+ * a payload; all little-endian. Text is a u32 count of UTF-16 units with its NUL, and the units;
+ * none at all is a count of 0. A connection carries one request and its reply. Layouts and replies
  * were seen on .NET 8, 9 and 10.
  *
  * A payload that is too short makes the runtime read what is not there and end (seen): so a
@@ -42,10 +42,10 @@ enum tapir_dotnet_command {
 	TAPIR_DOTNET_PROCESS_ENVIRONMENT = 0x0402,
 	TAPIR_DOTNET_SET_ENVIRONMENT_VARIABLE = 0x0403,
 	TAPIR_DOTNET_PROCESS_INFO2 = 0x0404,
-	TAPIR_DOTNET_ENABLE_PERF_MAP = 0x0405,	   /* 8.0 */
-	TAPIR_DOTNET_DISABLE_PERF_MAP = 0x0406,	   /* 8.0 */
-	TAPIR_DOTNET_APPLY_STARTUP_HOOK = 0x0407,  /* 8.0 */
-	TAPIR_DOTNET_PROCESS_INFO3 = 0x0408,	   /* 8.0 */
+	TAPIR_DOTNET_ENABLE_PERF_MAP = 0x0405,	  /* 8.0 */
+	TAPIR_DOTNET_DISABLE_PERF_MAP = 0x0406,	  /* 8.0 */
+	TAPIR_DOTNET_APPLY_STARTUP_HOOK = 0x0407, /* 8.0 */
+	TAPIR_DOTNET_PROCESS_INFO3 = 0x0408,	  /* 8.0 */
 };
 
 enum tapir_dotnet_perf_map {
@@ -55,17 +55,17 @@ enum tapir_dotnet_perf_map {
 };
 
 /* What a runtime answers when it refuses. */
-#define TAPIR_DOTNET_BAD_ENCODING	 0x80131384u
-#define TAPIR_DOTNET_UNKNOWN_COMMAND	 0x80131385u
-#define TAPIR_DOTNET_UNKNOWN_MAGIC	 0x80131386u
-#define TAPIR_DOTNET_NOT_SUPPORTED	 0x80131515u
-#define TAPIR_DOTNET_FAIL		 0x80004005u
-#define TAPIR_DOTNET_NOT_YET_AVAILABLE	 0x8013135bu
-#define TAPIR_DOTNET_UNINITIALIZED	 0x80131371u
-#define TAPIR_DOTNET_INVALID_ARG	 0x80070057u
-#define TAPIR_DOTNET_ENV_NOT_FOUND	 0x800000cbu
-#define TAPIR_DOTNET_PROFILER_ACTIVE	 0x8013136au
-#define TAPIR_DOTNET_MODULE_NOT_FOUND	 0x8007007eu
+#define TAPIR_DOTNET_BAD_ENCODING      0x80131384u
+#define TAPIR_DOTNET_UNKNOWN_COMMAND   0x80131385u
+#define TAPIR_DOTNET_UNKNOWN_MAGIC     0x80131386u
+#define TAPIR_DOTNET_NOT_SUPPORTED     0x80131515u
+#define TAPIR_DOTNET_FAIL	       0x80004005u
+#define TAPIR_DOTNET_NOT_YET_AVAILABLE 0x8013135bu
+#define TAPIR_DOTNET_UNINITIALIZED     0x80131371u
+#define TAPIR_DOTNET_INVALID_ARG       0x80070057u
+#define TAPIR_DOTNET_ENV_NOT_FOUND     0x800000cbu
+#define TAPIR_DOTNET_PROFILER_ACTIVE   0x8013136au
+#define TAPIR_DOTNET_MODULE_NOT_FOUND  0x8007007eu
 
 /* In words; "an error it has no name for". Static. */
 const char *tapir_dotnet__error_text(uint32_t hresult);
@@ -73,7 +73,7 @@ const char *tapir_dotnet__error_text(uint32_t hresult);
 struct tapir_dotnet_provider {
 	const char *name, *filter; /* UTF-8; filter "Key=Value;...", NULL: none */
 	uint64_t keywords;
-	uint32_t level;	  /* 0 to 5 */
+	uint32_t level;	       /* 0 to 5 */
 	bool has_event_filter; /* COLLECT_TRACING5 only: false: all events */
 	bool is_allow_list;    /* event_ids are those wanted; false: those not wanted */
 	const uint32_t *event_ids;
@@ -81,8 +81,9 @@ struct tapir_dotnet_provider {
 };
 
 struct tapir_dotnet_session {
-	uint32_t buffer_mb; /* > 0 */
-	uint64_t rundown_keyword; /* 0: no rundown; before COLLECT_TRACING4 only whether it is 0 counts */
+	uint32_t buffer_mb;	  /* > 0 */
+	uint64_t rundown_keyword; /* 0: no rundown; before COLLECT_TRACING4 only whether it is 0
+				     counts */
 	bool has_stacks;	  /* before COLLECT_TRACING3 always */
 	const struct tapir_dotnet_provider *providers;
 	uint32_t provider_cnt; /* 1 to 1000 */
@@ -94,13 +95,15 @@ struct tapir_dotnet_session {
  * -EMSGSIZE: longer than 64 KB; -ENOMEM. No line.
  */
 
-/* Those without a payload: PROCESS_INFO, 2, 3, PROCESS_ENVIRONMENT, RESUME_RUNTIME, DISABLE_PERF_MAP. */
+/* Those without a payload: PROCESS_INFO, 2, 3, PROCESS_ENVIRONMENT, RESUME_RUNTIME,
+ * DISABLE_PERF_MAP. */
 int tapir_dotnet__put_plain(struct tapir_str *out, enum tapir_dotnet_command command);
 int tapir_dotnet__put_enable_perf_map(struct tapir_str *out, enum tapir_dotnet_perf_map type);
 /* value NULL: it is removed. */
 int tapir_dotnet__put_set_env(struct tapir_str *out, const char *name, const char *value);
 int tapir_dotnet__put_startup_hook(struct tapir_str *out, const char *dll_path);
-/* timeout: in ms by the specification, in seconds by Microsoft's client: be generous. data may be NULL with len 0. */
+/* timeout: in ms by the specification, in seconds by Microsoft's client: be generous. data may be
+ * NULL with len 0. */
 int tapir_dotnet__put_attach_profiler(struct tapir_str *out, uint32_t timeout,
 				      const uint8_t clsid[16], const char *path, const void *data,
 				      uint32_t len);
@@ -115,7 +118,7 @@ int tapir_dotnet__put_stop(struct tapir_str *out, uint64_t session_id);
 
 struct tapir_dotnet_reply {
 	bool is_error;
-	uint32_t hresult; /* of an error */
+	uint32_t hresult;	/* of an error */
 	const uint8_t *payload; /* of a success; borrowed from the message */
 	size_t len;
 };
@@ -136,14 +139,15 @@ int tapir_dotnet__parse_session(const struct tapir_dotnet_reply *reply, uint64_t
 struct tapir_dotnet_process {
 	uint64_t pid; /* as it sees it */
 	uint8_t cookie[16];
-	char *cmdline, *os, *arch; /* UTF-8, never NULL */
+	char *cmdline, *os, *arch;	/* UTF-8, never NULL */
 	char *entry_assembly, *version; /* from PROCESS_INFO2 on; "" before */
-	char *rid; /* from PROCESS_INFO3 on; "" before */
+	char *rid;			/* from PROCESS_INFO3 on; "" before */
 };
 
 /* command: which of the three was asked. On success out needs __fini. */
 int tapir_dotnet__parse_process(const struct tapir_dotnet_reply *reply,
-				enum tapir_dotnet_command command, struct tapir_dotnet_process *out);
+				enum tapir_dotnet_command command,
+				struct tapir_dotnet_process *out);
 void tapir_dotnet_process__fini(struct tapir_dotnet_process *process);
 
 /* PROCESS_ENVIRONMENT: how many bytes follow the reply on the connection; -EFBIG above 16 MB. */

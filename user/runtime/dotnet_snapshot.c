@@ -37,8 +37,8 @@ static int lock(const struct tapir_dotnet_talk *talk, int *out)
 		err = err == -ETIMEDOUT ? 0 : err;
 	}
 	if (err)
-		return tapir_diag__fail(err, "Cannot %s: pid=%u, err=-%s: %s", task,
-					talk->job.tgid, tapir_errno__name(err),
+		return tapir_diag__fail(err, "Cannot %s: pid=%u, err=-%s: %s", task, talk->job.tgid,
+					tapir_errno__name(err),
 					err == -EBUSY ? "another tapir asks for them"
 						      : "its environ cannot be locked");
 	*out = fd;
@@ -154,8 +154,7 @@ static int take(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *ou
 	return err ? err : write_and_open(talk, out);
 }
 
-int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts,
-			   struct tapir_dotnet_snapshot *out)
+int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts, struct tapir_dotnet_snapshot *out)
 {
 	struct tapir_dotnet_snapshot snapshot = {.fd = -1};
 	struct tapir_dotnet_talk talk;

@@ -4,10 +4,10 @@
  * ReadyToRun, as a jitdump file.
  *
  * The runtime is told to write its jitdump (EnablePerfMap, .NET 8 and later: all that exists
- * comes at once), the file is opened, writing is switched off again: what it would write from then on
- * breaks on .NET 10 (a stub block cut short). The times in it are those of the
- * writing. 20 to 120 ms of one thread of the process, and a file of its code's size that is
- * removed at once where there was none before.
+ * comes at once), the file is opened, writing is switched off again: what it would write from then
+ * on breaks on .NET 10 (a stub block cut short). The times in it are those of the writing. 20 to
+ * 120 ms of one thread of the process, and a file of its code's size that is removed at once where
+ * there was none before.
  *
  * Nothing is asked of a process that writes a perf map or jitdump already, by its environment
  * or by another tool's wish; two of us take turns (a lock on its /proc/PID/environ, which only
@@ -20,8 +20,8 @@
 #include "runtime/dotnet_client.h"
 
 struct tapir_dotnet_snapshot {
-	int fd;			/* of the jitdump, for reading */
-	uint64_t dev, inode;	/* which file it is */
+	int fd;			   /* of the jitdump, for reading */
+	uint64_t dev, inode;	   /* which file it is */
 	uint64_t begin_ns, end_ns; /* when it was taken */
 };
 
@@ -29,8 +29,7 @@ struct tapir_dotnet_snapshot {
  * -EALREADY, without a line: the process writes such files itself. Else as dotnet_client.h;
  * -EIO: it said it had written the file, but there is none. On success out needs __fini.
  */
-int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts,
-			   struct tapir_dotnet_snapshot *out);
+int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts, struct tapir_dotnet_snapshot *out);
 void tapir_dotnet_snapshot__fini(struct tapir_dotnet_snapshot *snapshot); /* twice is fine */
 
 #endif

@@ -43,7 +43,8 @@ static int begin(const struct tapir_jvm_opts *opts, struct talk *talk)
 		.ns_tgid = talk->facts.peer.ns_tgid,
 		.uid = talk->facts.peer.uid,
 		.gid = talk->facts.peer.gid,
-		.takes_user = talk->facts.peer.uid != geteuid() || talk->facts.peer.gid != getegid(),
+		.takes_user =
+			talk->facts.peer.uid != geteuid() || talk->facts.peer.gid != getegid(),
 		.no_signal = talk->facts.no_signal,
 		.pidfd = talk->facts.peer.pidfd,
 		.proc_fd = talk->facts.peer.proc_fd,

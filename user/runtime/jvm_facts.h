@@ -11,7 +11,7 @@
 
 struct tapir_jvm_facts {
 	struct tapir_peer_facts peer;
-	uint8_t no_signal;	/* enum tapir_peer_why */
+	uint8_t no_signal; /* enum tapir_peer_why */
 	uint64_t perfdata_va, perfdata_bytes;
 };
 

@@ -30,7 +30,8 @@ int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir
 	return answer->err = err;
 }
 
-int tapir_peer_job__poll(const struct tapir_peer_job *job, int fd, short events, uint64_t deadline_ns)
+int tapir_peer_job__poll(const struct tapir_peer_job *job, int fd, short events,
+			 uint64_t deadline_ns)
 {
 	struct pollfd fds[] = {{.fd = fd, .events = events},
 			       {.fd = job->cancel_fd, .events = POLLIN}};
@@ -102,7 +103,8 @@ int tapir_peer_child__enter(const struct tapir_peer_job *job, struct tapir_peer_
 
 /* ---- the state of the process ------------------------------------------------------------- */
 
-bool tapir_peer_child__status(const struct tapir_peer_places *at, const char *key, char *out, size_t out_bytes)
+bool tapir_peer_child__status(const struct tapir_peer_places *at, const char *key, char *out,
+			      size_t out_bytes)
 {
 	char text[STATUS_BYTES];
 	ssize_t n = pread(at->status_fd, text, sizeof(text) - 1, 0);
@@ -124,8 +126,9 @@ bool tapir_peer_child__status(const struct tapir_peer_places *at, const char *ke
 	return true;
 }
 
-int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_job *job, const struct tapir_peer_places *at,
-			      struct tapir_peer_answer *answer)
+int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_job *job,
+					 const struct tapir_peer_places *at,
+					 struct tapir_peer_answer *answer)
 {
 	char state[8];
 
@@ -187,7 +190,8 @@ int tapir_peer_child__connect(const struct tapir_peer_job *job, const struct tap
 	if (fd == -ECONNREFUSED)
 		return -ENOENT;
 	if (fd < 0)
-		return fd == -EAGAIN ? fd : tapir_peer_child__fail(answer, fd, TAPIR_PEER_WHY_CONNECT);
+		return fd == -EAGAIN ? fd
+				     : tapir_peer_child__fail(answer, fd, TAPIR_PEER_WHY_CONNECT);
 	if (is_the_peers(job, fd))
 		return fd;
 	close(fd);

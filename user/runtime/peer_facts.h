@@ -18,7 +18,8 @@ struct tapir_peer_facts {
 	uint64_t caught;	/* bit n - 1: it catches signal n */
 };
 
-/* task: "attach to the JVM", for a line. -ESRCH, -EINVAL a thread, ...; on success out needs __fini. */
+/* task: "attach to the JVM", for a line. -ESRCH, -EINVAL a thread, ...; on success out needs
+ * __fini. */
 int tapir_peer_facts__read(uint32_t tgid, const char *task, struct tapir_peer_facts *out);
 void tapir_peer_facts__fini(struct tapir_peer_facts *facts);
 

@@ -228,7 +228,7 @@ static int run(const struct tapir_peer_job *job, struct tapir_peer_answer *answe
 }
 
 int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
-		       int *out_fd)
+			int *out_fd)
 {
 	tapir_autofd int fd = -1;
 	struct tapir_peer_answer got = {};

@@ -70,15 +70,15 @@ struct tapir_peer_job {
 	int pidfd, proc_fd; /* the process and its directory in /proc; __remove: -1 */
 	int dir_fd;	    /* __remove only, else -1 */
 	int cancel_fd;
-	uint64_t deadline_ns;	 /* CLOCK_MONOTONIC */
-	char dir[TAPIR_PEER_DIR_BYTES]; /* absolute, as the process sees it */
+	uint64_t deadline_ns;		  /* CLOCK_MONOTONIC */
+	char dir[TAPIR_PEER_DIR_BYTES];	  /* absolute, as the process sees it */
 	char name[TAPIR_PEER_NAME_BYTES]; /* of a file in it */
-	uint8_t file_why;	 /* enum tapir_peer_why: what a file that is refused is called */
-	uint64_t dev, inode;	 /* __remove: which one it must be */
+	uint8_t file_why;	  /* enum tapir_peer_why: what a file that is refused is called */
+	uint64_t dev, inode;	  /* __remove: which one it must be */
 	uint64_t absent_until_ns; /* .NET: it may have no socket yet */
 	bool may_be_stopped;	  /* .NET: what is sent may be done when it runs again */
-	uint8_t no_signal;	 /* JVM: enum tapir_peer_why that forbids SIGQUIT; NONE: nothing known */
-	uint64_t perfdata_va;	 /* JVM: hsperfdata in its memory; 0: none */
+	uint8_t no_signal; /* JVM: enum tapir_peer_why that forbids SIGQUIT; NONE: nothing known */
+	uint64_t perfdata_va; /* JVM: hsperfdata in its memory; 0: none */
 	size_t perfdata_bytes;
 };
 

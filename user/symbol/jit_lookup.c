@@ -124,6 +124,13 @@ bool tapir_jit_table__find(struct tapir_jit_table *t, uint64_t va, uint64_t time
 	return f.ix && begin_earlier(t, &f, time_ns, out);
 }
 
+bool tapir_jit_table__is_held(struct tapir_jit_table *t, uint64_t start_va, uint64_t size)
+{
+	struct tapir_jit_over over = tapir_jit_over__in(&t->live, start_va, start_va + size);
+
+	return size && start_va + size > start_va && tapir_jit_over__next(&over, 1);
+}
+
 /* ---- what changed ----------------------------------------------------------------------- */
 
 static bool next_ended(struct tapir_jit_table *t, struct tapir_jit_name *out)

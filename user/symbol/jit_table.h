@@ -57,6 +57,9 @@ int tapir_jit_table__add(struct tapir_jit_table *t, const struct tapir_jit_name 
  */
 void tapir_jit_table__expect(struct tapir_jit_table *t, uint64_t start_va, uint64_t size);
 
+/* Does any name hold in a part of this range now? */
+bool tapir_jit_table__is_held(struct tapir_jit_table *t, uint64_t start_va, uint64_t size);
+
 /* Unloaded: what begins at start_va and holds at at_ns ends then. False: nothing does. */
 bool tapir_jit_table__end(struct tapir_jit_table *t, uint64_t start_va, uint64_t at_ns);
 

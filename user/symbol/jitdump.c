@@ -160,12 +160,26 @@ static uint64_t time_of(const struct tapir_jitdump *d, uint64_t time, uint64_t n
 
 /* ---- records ---------------------------------------------------------------------------- */
 
+/*
+ * Of a picture: since when its name holds. False: it is a block of stubs around names that are
+ * known; they are told with the pages they lie in (64 KB seen).
+ */
+static bool picture_time(const struct tapir_jitdump *d, struct tapir_jit_table *table,
+			 const struct load *load, const char *name, size_t len, uint64_t *from_ns)
+{
+	bool is_held = tapir_jit_table__is_held(table, load->code_va, load->code_bytes);
+
+	*from_ns = is_held ? d->opts.at_ns : d->opts.since_ns;
+	return !is_held || len < 4 || memcmp(name, "stub", 4);
+}
+
 /* False: not a record as it should be. */
 static bool take_load(struct tapir_jitdump *d, const char *bytes, size_t len, uint64_t now_ns,
 		      struct tapir_jit_table *table)
 {
 	const char *name = bytes + sizeof(struct load);
 	struct load load;
+	uint64_t from_ns;
 	size_t name_len;
 	int err;
 
@@ -180,13 +194,15 @@ static bool take_load(struct tapir_jitdump *d, const char *bytes, size_t len, ui
 		return false;
 	if (!load.code_bytes)
 		return true;
-	err = tapir_jit_table__add(
-		table, &(struct tapir_jit_name){.start_va = load.code_va,
-						.size = load.code_bytes,
-						.from_ns = time_of(d, load.p.time, now_ns),
-						.name = name,
-						.name_len = name_len,
-						.source = TAPIR_JIT_JITDUMP});
+	from_ns = time_of(d, load.p.time, now_ns);
+	if (d->opts.is_picture && !picture_time(d, table, &load, name, name_len, &from_ns))
+		return true;
+	err = tapir_jit_table__add(table, &(struct tapir_jit_name){.start_va = load.code_va,
+								   .size = load.code_bytes,
+								   .from_ns = from_ns,
+								   .name = name,
+								   .name_len = name_len,
+								   .source = TAPIR_JIT_JITDUMP});
 	d->stats.names += err > 0;
 	d->stats.refused += err < 0;
 	return true;
@@ -232,6 +248,8 @@ static void check_clock(struct tapir_jitdump *d, const struct header *h, uint64_
 {
 	d->uses_ticks = h->flags & TICKS;
 	d->uses_read_times = false;
+	if (d->opts.is_picture)
+		return;
 	if (d->uses_ticks && !has_ticks(&d->opts.ticks)) {
 		d->uses_read_times = true;
 		complain(d, "its times are processor ticks: names hold from when they were read");

@@ -33,6 +33,13 @@ struct tapir_jitdump_opts {
 	int64_t clock_offset_ns;	  /* the process's CLOCK_MONOTONIC minus ours:
 					     /proc/PID/timens_offsets */
 	struct tapir_jitdump_ticks ticks; /* for files with such times; zero: times of reading */
+	/*
+	 * The file was written as a whole at at_ns, of code that had been there: its own times say
+	 * nothing. Names hold from since_ns (0: the start) where no other is known to, else from
+	 * at_ns.
+	 */
+	bool is_picture;
+	uint64_t since_ns, at_ns;
 };
 
 struct tapir_jitdump_stats {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A list of questions; its thread owns what is ASKING or dropped, the others the rest. */
-#include "collect/jvm_asker.h"
+#include "collect/runtime_asker.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -22,30 +22,32 @@
 
 enum state { WAITING, ASKING, ANSWERED };
 
-struct tapir_jvm_question {
-	struct tapir_jvm_asker *asker;
-	struct tapir_jvm_question *next;
+struct tapir_runtime_question {
+	struct tapir_runtime_asker *asker;
+	struct tapir_runtime_question *next;
+	enum tapir_runtime_kind kind;
 	uint32_t tgid;
 	enum state state;
 	bool is_dropped;
 	unsigned try_cnt;
 	uint64_t next_try_ns;
-	bool has_map;
+	int err; /* of an answered one; 0: one of these is there */
 	struct tapir_jvm_perf_map map;
+	struct tapir_dotnet_snapshot snapshot;
 };
 
-struct tapir_jvm_asker {
+struct tapir_runtime_asker {
 	pthread_mutex_t lock;
 	pthread_cond_t news;
-	struct tapir_jvm_question *first, **last;
+	struct tapir_runtime_question *first, **last;
 	pthread_t thread;
 	bool has_thread, is_over;
 	int cancel_fd;
 };
 
-int tapir_jvm_asker__new(struct tapir_jvm_asker **out)
+int tapir_runtime_asker__new(struct tapir_runtime_asker **out)
 {
-	struct tapir_jvm_asker *a = calloc(1, sizeof(*a));
+	struct tapir_runtime_asker *a = calloc(1, sizeof(*a));
 	pthread_condattr_t attr;
 
 	if (!a)
@@ -68,11 +70,11 @@ int tapir_jvm_asker__new(struct tapir_jvm_asker **out)
 /* ---- the thread ------------------------------------------------------------------------- */
 
 /* What this thread has to do something about, now or first of all. Lock held. */
-static struct tapir_jvm_question *next_to_do(const struct tapir_jvm_asker *a)
+static struct tapir_runtime_question *next_to_do(const struct tapir_runtime_asker *a)
 {
-	struct tapir_jvm_question *next = NULL;
+	struct tapir_runtime_question *next = NULL;
 
-	for (struct tapir_jvm_question *q = a->first; q; q = q->next) {
+	for (struct tapir_runtime_question *q = a->first; q; q = q->next) {
 		if (q->is_dropped)
 			return q;
 		if (q->state == WAITING && (!next || q->next_try_ns < next->next_try_ns))
@@ -82,7 +84,7 @@ static struct tapir_jvm_question *next_to_do(const struct tapir_jvm_asker *a)
 }
 
 /* Until there is news, or the question's time has come (NULL: no time). Lock held. */
-static void wait_for(struct tapir_jvm_asker *a, const struct tapir_jvm_question *q)
+static void wait_for(struct tapir_runtime_asker *a, const struct tapir_runtime_question *q)
 {
 	struct timespec until;
 
@@ -95,9 +97,9 @@ static void wait_for(struct tapir_jvm_asker *a, const struct tapir_jvm_question 
 	pthread_cond_timedwait(&a->news, &a->lock, &until);
 }
 
-static void unlink_question(struct tapir_jvm_asker *a, struct tapir_jvm_question *q)
+static void unlink_question(struct tapir_runtime_asker *a, struct tapir_runtime_question *q)
 {
-	struct tapir_jvm_question **at = &a->first;
+	struct tapir_runtime_question **at = &a->first;
 
 	while (*at != q)
 		at = &(*at)->next;
@@ -106,11 +108,13 @@ static void unlink_question(struct tapir_jvm_asker *a, struct tapir_jvm_question
 		a->last = at;
 }
 
-static void finish(struct tapir_jvm_question *q)
+static void finish(struct tapir_runtime_question *q)
 {
 	struct tapir_jvm_opts opts = {.tgid = q->tgid, .cancel_fd = -1, .timeout_ns = CLEAN_UP_NS};
 
-	if (q->has_map) {
+	if (!q->err && q->kind == TAPIR_RUNTIME_DOTNET) {
+		tapir_dotnet_snapshot__fini(&q->snapshot);
+	} else if (!q->err) {
 		(void)tapir_jvm__remove_perf_map(&opts, &q->map);
 		tapir_jvm_perf_map__fini(&q->map);
 	}
@@ -119,49 +123,58 @@ static void finish(struct tapir_jvm_question *q)
 }
 
 /* Does not listen, and would not survive SIGQUIT: that is so at the start, and with -Xrs. */
-static bool may_just_begin(const struct tapir_jvm_question *q, int err)
+static bool may_just_begin(const struct tapir_runtime_question *q, int err)
 {
 	return err == -EOPNOTSUPP && q->try_cnt < TRIES;
 }
 
-static int ask(const struct tapir_jvm_asker *a, const struct tapir_jvm_question *q,
-	       struct tapir_jvm_perf_map *map)
+static const char *reason(int err)
+{
+	return tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__name(err);
+}
+
+static int ask_jvm(const struct tapir_runtime_asker *a, struct tapir_runtime_question *q)
 {
 	struct tapir_jvm_opts opts = {.tgid = q->tgid, .cancel_fd = a->cancel_fd};
-	int err = tapir_jvm__dump_perf_map(&opts, map);
+	int err = tapir_jvm__dump_perf_map(&opts, &q->map);
 
 	if (err && err != -ECANCELED && err != -ESRCH && !may_just_begin(q, err))
 		tapir_warn("JVM %u: methods compiled before now have no names: %s", q->tgid,
-			   tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__name(err));
-	tapir_diag__clear();
+			   reason(err));
 	return err;
 }
 
-/* Lock held; let go of while the question is asked. */
-static void answer(struct tapir_jvm_asker *a, struct tapir_jvm_question *q)
+/* What it writes itself (-EALREADY) is read where it lies. */
+static int ask_dotnet(const struct tapir_runtime_asker *a, struct tapir_runtime_question *q)
 {
-	struct tapir_jvm_perf_map map;
-	int err;
+	struct tapir_dotnet_opts opts = {.tgid = q->tgid, .cancel_fd = a->cancel_fd};
+	int err = tapir_dotnet__snapshot(&opts, &q->snapshot);
 
+	if (err && err != -ECANCELED && err != -ESRCH && err != -EALREADY)
+		tapir_warn(".NET process %u: its methods have no names: %s", q->tgid, reason(err));
+	return err;
+}
+
+/* Lock held; let go of while the question is asked: what is ASKING is this thread's. */
+static void answer(struct tapir_runtime_asker *a, struct tapir_runtime_question *q)
+{
 	q->state = ASKING;
 	q->try_cnt++;
 	pthread_mutex_unlock(&a->lock);
-	err = ask(a, q, &map);
+	q->err = q->kind == TAPIR_RUNTIME_DOTNET ? ask_dotnet(a, q) : ask_jvm(a, q);
+	tapir_diag__clear();
 	pthread_mutex_lock(&a->lock);
-	q->has_map = !err;
-	if (!err)
-		q->map = map;
-	q->state = may_just_begin(q, err) ? WAITING : ANSWERED;
+	q->state = may_just_begin(q, q->err) ? WAITING : ANSWERED;
 	q->next_try_ns = tapir_clock__now_ns() + (FIRST_WAIT_NS << (q->try_cnt - 1));
 }
 
 static void *run(void *arg)
 {
-	struct tapir_jvm_asker *a = arg;
+	struct tapir_runtime_asker *a = arg;
 
 	pthread_mutex_lock(&a->lock);
 	for (;;) {
-		struct tapir_jvm_question *q = next_to_do(a);
+		struct tapir_runtime_question *q = next_to_do(a);
 
 		if (q && q->is_dropped) {
 			unlink_question(a, q);
@@ -182,13 +195,16 @@ static void *run(void *arg)
 
 /* ---- its callers ------------------------------------------------------------------------ */
 
-struct tapir_jvm_question *tapir_jvm_asker__ask(struct tapir_jvm_asker *a, uint32_t tgid)
+struct tapir_runtime_question *tapir_runtime_asker__ask(struct tapir_runtime_asker *a,
+							enum tapir_runtime_kind kind, uint32_t tgid)
 {
-	struct tapir_jvm_question *q = calloc(1, sizeof(*q));
+	struct tapir_runtime_question *q = calloc(1, sizeof(*q));
 
 	if (!q)
 		return NULL;
 	q->asker = a;
+	q->kind = kind;
+	q->err = -EAGAIN; /* nobody asked yet */
 	q->tgid = tgid;
 	pthread_mutex_lock(&a->lock);
 	*a->last = q;
@@ -202,7 +218,7 @@ struct tapir_jvm_question *tapir_jvm_asker__ask(struct tapir_jvm_asker *a, uint3
 	return q;
 }
 
-bool tapir_jvm_question__is_answered(struct tapir_jvm_question *q)
+bool tapir_runtime_question__is_answered(struct tapir_runtime_question *q)
 {
 	bool is_answered;
 
@@ -212,14 +228,25 @@ bool tapir_jvm_question__is_answered(struct tapir_jvm_question *q)
 	return is_answered;
 }
 
-const struct tapir_jvm_perf_map *tapir_jvm_question__map(const struct tapir_jvm_question *q)
+const struct tapir_jvm_perf_map *tapir_runtime_question__map(const struct tapir_runtime_question *q)
 {
-	return q->has_map ? &q->map : NULL;
+	return !q->err && q->kind == TAPIR_RUNTIME_JVM ? &q->map : NULL;
 }
 
-void tapir_jvm_question__drop(struct tapir_jvm_question *q)
+const struct tapir_dotnet_snapshot *
+tapir_runtime_question__snapshot(const struct tapir_runtime_question *q)
 {
-	struct tapir_jvm_asker *a;
+	return !q->err && q->kind == TAPIR_RUNTIME_DOTNET ? &q->snapshot : NULL;
+}
+
+int tapir_runtime_question__error(const struct tapir_runtime_question *q)
+{
+	return q->err;
+}
+
+void tapir_runtime_question__drop(struct tapir_runtime_question *q)
+{
+	struct tapir_runtime_asker *a;
 
 	if (!q)
 		return;
@@ -230,12 +257,12 @@ void tapir_jvm_question__drop(struct tapir_jvm_question *q)
 	pthread_mutex_unlock(&a->lock);
 }
 
-void tapir_jvm_asker__free(struct tapir_jvm_asker *a)
+void tapir_runtime_asker__free(struct tapir_runtime_asker *a)
 {
 	if (!a)
 		return;
 	pthread_mutex_lock(&a->lock);
-	for (struct tapir_jvm_question *q = a->first; q; q = q->next)
+	for (struct tapir_runtime_question *q = a->first; q; q = q->next)
 		q->is_dropped = true;
 	a->is_over = true;
 	pthread_cond_signal(&a->news);
@@ -244,7 +271,7 @@ void tapir_jvm_asker__free(struct tapir_jvm_asker *a)
 	if (a->has_thread)
 		pthread_join(a->thread, NULL);
 	while (a->first) { /* there never was a thread */
-		struct tapir_jvm_question *q = a->first;
+		struct tapir_runtime_question *q = a->first;
 
 		a->first = q->next;
 		free(q);
