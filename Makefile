@@ -5,6 +5,7 @@
 #   bpf/*.bpf.c            -> one linked, stripped object -> build/gen/tapir.skel.h
 #   user/*/*.c             -> build/libtapir-user.a (user/cli/ with it, but for main.c)
 #   user/cli/main.c        -> build/tapir
+#   usdt/*/*.c             -> build/libtapir.a     (what runs inside a traced process)
 #   tests/unit/test_*.c    -> build/tests/unit/test_*      (cmocka, linked with the archive)
 #   tests/bpf_host/test_*.c-> build/tests/bpf_host/test_*  (BPF logic compiled for the host)
 #   tests/e2e/targets/*.c  -> build/tests/targets/*        (programs that are traced)
@@ -65,6 +66,9 @@ BENCH_BIN  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIB        := $(BUILD)/libtapir-user.a
 TAPIR      := $(BUILD)/tapir
+USDT_SRC   := $(wildcard usdt/*/*.c)
+USDT_OBJ   := $(USDT_SRC:%.c=$(BUILD)/%.o)
+USDT_LIB   := $(BUILD)/libtapir.a
 GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
@@ -72,7 +76,7 @@ GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h
 .PHONY: all demo check test unit e2e targets bench fuzz check-kernels install uninstall format \
         clean help bootstrap docs
 
-all: $(TAPIR) docs ## build build/tapir, its man page and shell completion
+all: $(TAPIR) $(USDT_LIB) docs ## build build/tapir, its man page and shell completion
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -189,12 +193,31 @@ $(BUILD)/tapir.bash: $(TAPIR)
 	$(call say,GEN,$@)
 	$(Q)$(TAPIR) help --completion >$@
 
+# ---- inside the traced process -----------------------------------------------------------
+#
+# It may be loaded late (a TLS model that never runs out of room), walks frames and runs in signal
+# handlers; general registers only, so that a lazily bound TLS descriptor finds nothing to spoil.
+
+USDT_CFLAGS := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-stack-protector \
+               $(if $(SAN),,-mgeneral-regs-only) \
+               $(if $(filter x86_64,$(ARCH)),-mtls-dialect=gnu2)
+
+$(BUILD)/usdt/%.o: usdt/%.c Makefile
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -Iinclude -MD -MP -pthread $(CFLAGS) $(SAN_FLAGS) \
+	    $(USDT_CFLAGS) -c $< -o $@
+
+$(USDT_LIB): $(USDT_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $(USDT_OBJ)
+
 # ---- tests -----------------------------------------------------------------------------
 
-$(BUILD)/tests/unit/%: tests/unit/%.c $(LIB) Makefile
+$(BUILD)/tests/unit/%: tests/unit/%.c $(LIB) $(USDT_LIB) Makefile
 	$(call say,TEST,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(LIBS) -lcmocka -o $@
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(USDT_LIB) $(LIBS) -lcmocka -o $@
 
 $(BUILD)/tests/bpf_host/%: tests/bpf_host/%.c Makefile
 	$(call say,TEST,$<)
@@ -210,10 +233,10 @@ $(BUILD)/tests/targets/%: tests/e2e/targets/%.c Makefile
 	    -mno-omit-leaf-frame-pointer -Iinclude -MD -MP -MF $@.d -pthread $< -o $@ \
 	    $$(sed -n 's|^// build: ||p' $<)
 
-$(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) Makefile
+$(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) $(USDT_LIB) Makefile
 	$(call say,BENCH,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(LIBS) $$(sed -n 's|^// build: ||p' $<) -o $@
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(USDT_LIB) $(LIBS) $$(sed -n 's|^// build: ||p' $<) -o $@
 
 # Fuzz targets compile the sources they need with coverage: "// fuzz: user/elf/notes.c ...".
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h) Makefile | $(GEN)
@@ -222,5 +245,5 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h) Makefile | $(G
 	$(Q)$(CLANG) -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
 	    -fno-sanitize-recover=undefined $(INC) $< $$(sed -n 's|^// fuzz: ||p' $<) -o $@ $(LIBS)
 
--include $(USER_OBJ:.o=.d) $(BUILD)/user/cli/main.d $(BPF_OBJ:.o=.d)
+-include $(USER_OBJ:.o=.d) $(USDT_OBJ:.o=.d) $(BUILD)/user/cli/main.d $(BPF_OBJ:.o=.d)
 -include $(UNIT_BIN:=.d) $(HOST_BIN:=.d) $(TARGET_BIN:=.d) $(BENCH_BIN:=.d)

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The ring lane in processes that behave badly: many threads, short ones, children by fork, vfork
+ * and exec, no memory, no descriptors. Each case is a process of its own, which holds its own
+ * tracer (ring_taker.h); its exit status says what failed.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+
+#include "ring_taker.h"
+#include "usdt/ring/ring_writer.h"
+
+extern char **environ;
+
+static struct tapir_ring_event event;
+static const struct tapir_ring_about about = {.provider = "shop", .event = "sold"};
+static uint64_t fired;
+
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "line %d: %s\n", __LINE__, #cond);                         \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+static void in_child(void (*body)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		alarm(60);
+		body();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void start(struct taker *t)
+{
+	CHECK(!tapir_ring__init());
+	CHECK(!tapir_ring__register(&event, &about));
+	CHECK(!taker_init(t, getpid(), 0));
+	CHECK(!taker_open(t, 0, 1, 1));
+}
+
+static void finish(struct taker *t)
+{
+	taker_close(t);
+	if (t->bad || t->unnamed || t->read[0] + taker_missed(t, 0) != fired)
+		fprintf(stderr, "read %lu missed %lu fired %lu bad %lu unnamed %lu\n", t->read[0],
+			taker_missed(t, 0), fired, t->bad, t->unnamed);
+	CHECK(!t->bad);
+	CHECK(!t->unnamed);
+	CHECK(t->read[0] + taker_missed(t, 0) == fired);
+}
+
+static __attribute__((noinline)) void fire(void)
+{
+	struct tapir_ring_write write;
+
+	if (tapir_ring__wanted(&event) && tapir_ring__begin(&write, &event, 24)) {
+		memset(write.payload, 1, 24);
+		tapir_ring__commit(&write);
+	}
+}
+
+static void *fire_many(void *cnt)
+{
+	for (uintptr_t i = 0; i < (uintptr_t)cnt; i++)
+		fire();
+	return NULL;
+}
+
+static void run_threads(unsigned cnt, uintptr_t each)
+{
+	pthread_t *threads = calloc(cnt, sizeof(*threads));
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 64 * 1024);
+	for (unsigned i = 0; i < cnt; i++)
+		CHECK(!pthread_create(&threads[i], &attr, fire_many, (void *)each));
+	for (unsigned i = 0; i < cnt; i++)
+		pthread_join(threads[i], NULL);
+	fired += cnt * each;
+	free(threads);
+}
+
+static void short_threads(void)
+{
+	struct taker t;
+
+	start(&t);
+	run_threads(1000, 100);
+	taker_take(&t);
+	run_threads(1000, 100);
+	finish(&t);
+	CHECK(t.read[0] == fired);
+}
+
+static void two_thousand_threads_lose_nothing(void **state)
+{
+	(void)state;
+	in_child(short_threads);
+}
+
+/* All alive at once, each with a slot while there are slots. */
+static pthread_barrier_t all_there;
+
+static void *fire_and_stay(void *cnt)
+{
+	fire_many(cnt);
+	pthread_barrier_wait(&all_there);
+	fire_many(cnt);
+	pthread_barrier_wait(&all_there);
+	return NULL;
+}
+
+static void live_threads(unsigned cnt, struct taker *t)
+{
+	pthread_t *threads = calloc(cnt, sizeof(*threads));
+	pthread_attr_t attr;
+	unsigned made = 0;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 32 * 1024);
+	pthread_barrier_init(&all_there, NULL, cnt + 1);
+	for (; made < cnt; made++)
+		CHECK(!pthread_create(&threads[made], &attr, fire_and_stay, (void *)10));
+	pthread_barrier_wait(&all_there);
+	taker_take(t);
+	pthread_barrier_wait(&all_there);
+	for (unsigned i = 0; i < cnt; i++)
+		pthread_join(threads[i], NULL);
+	fired += cnt * 20ull;
+	free(threads);
+}
+
+static void three_hundred(void)
+{
+	struct taker t;
+
+	start(&t);
+	live_threads(300, &t);
+	finish(&t);
+	CHECK(taker_arenas(&t) == 2);
+	CHECK(t.read[0] == fired);
+}
+
+static void more_live_threads_than_an_arena_has_slots(void **state)
+{
+	(void)state;
+	in_child(three_hundred);
+}
+
+static void five_thousand(void)
+{
+	struct taker t;
+
+	start(&t);
+	live_threads(4300, &t);
+	finish(&t);
+	CHECK(taker_arenas(&t) == TAPIR_RING_ARENAS);
+	CHECK(taker_missed(&t, 0) >= 200 * 20); /* 4,096 have a slot */
+}
+
+static void more_live_threads_than_all_slots_are_counted(void **state)
+{
+	(void)state;
+	in_child(five_thousand);
+}
+
+static volatile int stop;
+
+static void *fire_until_stopped(void *own)
+{
+	while (!stop)
+		fire(), ++*(uint64_t *)own;
+	return NULL;
+}
+
+static void churning(void)
+{
+	uint64_t own[2] = {0};
+	pthread_t steady[2];
+	struct taker t;
+
+	start(&t);
+	for (unsigned i = 0; i < 2; i++)
+		pthread_create(&steady[i], NULL, fire_until_stopped, &own[i]);
+	for (unsigned i = 0; i < 100; i++) {
+		run_threads(8, 50);
+		taker_take(&t);
+	}
+	stop = 1;
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(steady[i], NULL);
+	fired += own[0] + own[1];
+	finish(&t);
+}
+
+static void threads_that_come_and_go_beside_others_are_counted(void **state)
+{
+	(void)state;
+	in_child(churning);
+}
+
+static void forking(void)
+{
+	struct taker t, of_child;
+	int status, ready[2], go[2];
+	char byte;
+	pid_t pid;
+
+	start(&t);
+	fire(), fired++;
+	CHECK(!pipe(ready) && !pipe(go));
+	pid = fork();
+	if (!pid) {
+		CHECK(tapir_ring__wanted(&event)); /* the parent's */
+		for (unsigned i = 0; i < 1000; i++)
+			fire();
+		CHECK(!tapir_ring__wanted(&event)); /* its own */
+		CHECK(write(ready[1], "r", 1) == 1 && read(go[0], &byte, 1) == 1);
+		for (unsigned i = 0; i < 100; i++)
+			fire();
+		_exit(0);
+	}
+	CHECK(read(ready[0], &byte, 1) == 1);
+	for (unsigned i = 0; i < 100; i++)
+		fire(), fired++;
+	CHECK(!taker_init(&of_child, pid, 0));
+	CHECK(of_child.data[0].owner_tgid == (uint32_t)pid);
+	CHECK(!taker_open(&of_child, 0, 1, 1));
+	CHECK(write(go[1], "g", 1) == 1);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	taker_take(&of_child);
+	CHECK(of_child.read[0] == 100 && of_child.threads == 1 && !of_child.bad);
+	finish(&t);
+	CHECK(t.read[0] == 101);
+}
+
+static void forked_child_never_writes_its_parents_ring(void **state)
+{
+	(void)state;
+	in_child(forking);
+}
+
+static void spawning(void)
+{
+	char *const argv[] = {(char *)"true", NULL};
+	struct taker t;
+	pid_t pid;
+	int status;
+
+	start(&t);
+	for (unsigned i = 0; i < 20; i++) {
+		fire(), fired++;
+		CHECK(!posix_spawnp(&pid, "true", NULL, NULL, argv, environ));
+		CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+		pid = vfork();
+		if (!pid)
+			execvp("true", argv), _exit(9);
+		CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+		fire(), fired++;
+	}
+	finish(&t);
+	CHECK(t.read[0] == 40);
+}
+
+static void vfork_and_exec_change_nothing(void **state)
+{
+	(void)state;
+	in_child(spawning);
+}
+
+static void without_descriptors(void)
+{
+	const struct rlimit none = {0, 0};
+
+	CHECK(!setrlimit(RLIMIT_NOFILE, &none));
+	CHECK(tapir_ring__init() == -EMFILE);
+	CHECK(tapir_ring__register(&event, &about) == -ENODEV);
+	fire();
+	CHECK(!tapir_ring__wanted(&event));
+}
+
+static void no_memfd_is_no_lane(void **state)
+{
+	(void)state;
+	in_child(without_descriptors);
+}
+
+static void little_address_space(void)
+{
+	const struct rlimit some = {400u << 20, 400u << 20}, none = {40u << 20, 40u << 20};
+	struct taker t;
+
+	CHECK(!setrlimit(RLIMIT_AS, &some));
+	start(&t);
+	CHECK(t.data[0].ring_bytes < TAPIR_RING_MAX_BYTES);
+	for (; fired < 20000; fired++) {
+		fire();
+		if (fired % 500 == 0)
+			taker_take(&t);
+	}
+	CHECK(!setrlimit(RLIMIT_AS, &none)); /* nothing new can be mapped from here on */
+	for (; fired < 40000; fired++)
+		fire();
+	finish(&t);
+}
+
+static void little_address_space_makes_small_rings(void **state)
+{
+	(void)state;
+	in_child(little_address_space);
+}
+
+static void closing_all(void)
+{
+	struct taker t;
+
+	start(&t);
+	fire(), fired++;
+	CHECK(!close_range(3, (unsigned)t.ctl_fd - 1, 0)); /* the lane's are lower than ours */
+	for (unsigned i = 0; i < 400; i++, usleep(1000))
+		fire(), fired++;
+	CHECK(tapir_ring__wanted(&event)); /* no heart beat yet for 5 s is needed */
+	finish(&t);
+}
+
+static void program_that_closes_descriptors_stays_traced(void **state)
+{
+	(void)state;
+	in_child(closing_all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_thousand_threads_lose_nothing),
+		cmocka_unit_test(more_live_threads_than_an_arena_has_slots),
+		cmocka_unit_test(more_live_threads_than_all_slots_are_counted),
+		cmocka_unit_test(threads_that_come_and_go_beside_others_are_counted),
+		cmocka_unit_test(forked_child_never_writes_its_parents_ring),
+		cmocka_unit_test(vfork_and_exec_change_nothing),
+		cmocka_unit_test(no_memfd_is_no_lane),
+		cmocka_unit_test(little_address_space_makes_small_rings),
+		cmocka_unit_test(program_that_closes_descriptors_stays_traced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

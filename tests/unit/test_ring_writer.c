@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The process side of the ring lane, read by a tracer in the same process (ring_taker.h): what an
+ * event says, that losses are exact, that sessions do not see each other's, and what happens when
+ * a tracer dies or writes nonsense.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <cmocka.h>
+
+#pragma GCC optimize("no-omit-frame-pointer") /* the stacks that are walked */
+
+#include "ring_taker.h"
+#include "usdt/ring/ring_writer.h"
+
+#define EVENTS 4
+
+static struct tapir_ring_event events[TAKER_EVENTS];
+static const struct tapir_field fields[] = {
+	{.type = TAPIR_FIELD_UINT, .size = 8},
+	{.type = TAPIR_FIELD_UINT, .size = 8},
+};
+static const char *const field_names[] = {"number", "check"};
+static const struct tapir_ring_about abouts[EVENTS] = {
+	{.provider = "shop",
+	 .event = "sold",
+	 .level = 4,
+	 .keywords = 1,
+	 .field_cnt = 2,
+	 .fields = fields,
+	 .field_names = field_names},
+	{.provider = "shop", .event = "bought", .level = 4, .keywords = 2},
+	{.provider = "mail",
+	 .event = "sent",
+	 .level = 2,
+	 .metadata = "blob",
+	 .metadata_bytes = 4,
+	 .metadata_format = 1},
+	{.provider = "mail", .event = "large", .level = 2},
+};
+
+static int setup(void **state)
+{
+	(void)state;
+	if (tapir_ring__init())
+		return -1;
+	for (unsigned i = 0; i < EVENTS; i++)
+		if (tapir_ring__register(&events[i], &abouts[i]))
+			return -1;
+	return 0;
+}
+
+static int fire_sized(unsigned e, uint32_t bytes, uint64_t number)
+{
+	struct tapir_ring_write write;
+
+	if (!tapir_ring__wanted(&events[e]) || !tapir_ring__begin(&write, &events[e], bytes))
+		return 0;
+	memset(write.payload, 0x5a, bytes);
+	if (bytes >= 16) {
+		const uint64_t pair[2] = {number, ~number};
+
+		memcpy(write.payload, pair, sizeof(pair));
+	}
+	tapir_ring__commit(&write);
+	return 1;
+}
+
+static __attribute__((noinline)) int fire(unsigned e, uint64_t number)
+{
+	int ret = fire_sized(e, 16, number);
+
+	__asm__ volatile("" ::: "memory");
+	return ret;
+}
+
+static uint64_t next_number, wrong_numbers;
+static struct tapir_rec_event last_event;
+
+static void check_number(const struct tapir_rec_event *event, const uint8_t *payload)
+{
+	uint64_t pair[2];
+
+	memcpy(pair, payload, sizeof(pair));
+	wrong_numbers += pair[0] != next_number || pair[1] != ~next_number;
+	next_number = pair[0] + 1;
+	last_event = *event;
+}
+
+static void begin(struct taker *t, unsigned s, unsigned first, unsigned last, int stacks)
+{
+	assert_int_equal(taker_init(t, getpid(), s), 0);
+	assert_int_equal(taker_open(t, first, last, stacks), 0);
+}
+
+static void end(struct taker *t)
+{
+	taker_close(t);
+	assert_int_equal(t->bad, 0);
+	taker_fini(t);
+}
+
+static void event_says_who_when_and_what(void **state)
+{
+	struct timespec before, after;
+	struct taker t;
+
+	(void)state;
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	begin(&t, 0, 0, 1, 0);
+	t.on_event = check_number;
+	next_number = 7;
+	wrong_numbers = 0;
+	assert_true(fire(0, 7));
+	assert_false(fire(1, 7)); /* nobody wants that one */
+	end(&t);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	assert_int_equal(t.read[0], 1);
+	assert_int_equal(t.threads, 1);
+	assert_int_equal(wrong_numbers, 0);
+	assert_int_equal(last_event.tgid, getpid());
+	assert_int_equal(last_event.tid, syscall(SYS_gettid));
+	assert_int_equal(last_event.lane, TAPIR_LANE_RING);
+	assert_int_equal(last_event.payload_bytes, 16);
+	assert_int_equal(last_event.h.size, 64);
+	assert_true(last_event.h.time_ns >=
+		    (uint64_t)before.tv_sec * 1000000000u + (uint64_t)before.tv_nsec);
+	assert_true(last_event.h.time_ns <=
+		    (uint64_t)after.tv_sec * 1000000000u + (uint64_t)after.tv_nsec);
+}
+
+static void order_holds_over_many_laps(void **state)
+{
+	struct taker t;
+
+	(void)state;
+	begin(&t, 0, 0, 1, 0);
+	t.on_event = check_number;
+	next_number = wrong_numbers = 0;
+	for (unsigned i = 0; i < 300000; i++) {
+		assert_true(fire_sized(0, 16 + i % 77, i));
+		if (i % 10000 == 0)
+			taker_take(&t);
+	}
+	end(&t);
+	assert_int_equal(t.read[0], 300000);
+	assert_int_equal(wrong_numbers, 0);
+	assert_int_equal(taker_missed(&t, 0), 0);
+}
+
+/* Records that end exactly where the ring does: nothing is left to leave out. */
+static void laps_end_exactly_at_the_end_of_the_ring(void **state)
+{
+	const unsigned cnt = 3 * TAPIR_RING_MAX_BYTES / 64;
+	struct tapir_ring_slot slot;
+	uint64_t lap_start;
+	struct taker t;
+
+	(void)state;
+	begin(&t, 0, 0, 1, 0);
+	t.on_event = check_number;
+	next_number = wrong_numbers = 0;
+	fire(0, 0); /* with its THREAD record */
+	slot = taker_slot(&t, 0, 0);
+	lap_start = slot.head % 64;
+	assert_true(lap_start == 0 || fire_sized(0, 16 + 64 - (uint32_t)lap_start, 1));
+	taker_take(&t);
+	next_number = 0;
+	for (unsigned i = 0; i < cnt; i++) {
+		assert_true(fire(0, i));
+		if (i % 10000 == 0)
+			taker_take(&t);
+	}
+	assert_int_equal(taker_slot(&t, 0, 0).head % 64, 0);
+	end(&t);
+	assert_int_equal(wrong_numbers, 0);
+	assert_int_equal(taker_missed(&t, 0), 0);
+}
+
+static void full_ring_drops_and_counts(void **state)
+{
+	struct taker t;
+	uint64_t written = 0;
+
+	(void)state;
+	begin(&t, 0, 0, 2, 1);
+	for (unsigned i = 0; i < 200000; i++)
+		written += (uint64_t)fire(i & 1, i);
+	assert_true(written < 200000);
+	end(&t);
+	assert_int_equal(t.read[0] + t.read[1], written);
+	assert_int_equal(t.read[0] + taker_missed(&t, 0), 100000);
+	assert_int_equal(t.read[1] + taker_missed(&t, 1), 100000);
+}
+
+static void too_large_an_event_is_dropped(void **state)
+{
+	struct taker t;
+
+	(void)state;
+	begin(&t, 0, 3, 4, 0);
+	assert_false(fire_sized(3, TAPIR_RING_RECORD_BYTES, 0));
+	assert_false(fire_sized(3, UINT32_MAX, 0));
+	assert_true(fire_sized(3, TAPIR_RING_RECORD_BYTES - sizeof(struct tapir_rec_event), 0));
+	assert_true(fire_sized(3, 0, 0));
+	end(&t);
+	assert_int_equal(t.read[3], 2);
+	assert_int_equal(taker_missed(&t, 3), 2);
+}
+
+static __attribute__((noinline)) int deep(unsigned n)
+{
+	int ret = n ? deep(n - 1) : fire(0, 1);
+
+	__asm__ volatile("" ::: "memory");
+	return ret;
+}
+
+static void frames_are_sent_once_an_epoch(void **state)
+{
+	struct taker t, second;
+
+	(void)state;
+	begin(&t, 0, 0, 1, 1);
+	for (unsigned i = 0; i < 100; i++)
+		deep(10);
+	taker_take(&t);
+	assert_int_equal(t.read[0], 100);
+	assert_int_equal(t.stacks, 1);
+	begin(&second, 1, 0, 1, 1);
+	for (unsigned i = 0; i < 10; i++)
+		deep(10);
+	end(&second);
+	assert_int_equal(second.read[0], 10);
+	assert_true(second.stacks >= 1);
+	assert_int_equal(second.threads, 1);
+	assert_int_equal(second.unnamed + t.unnamed, 0);
+	assert_int_equal(second.lost_stacks + t.lost_stacks, 0);
+	end(&t);
+	assert_int_equal(t.read[0], 110);
+}
+
+static void sessions_do_not_see_each_others(void **state)
+{
+	struct taker a, b;
+
+	(void)state;
+	begin(&a, 2, 0, 2, 0);
+	begin(&b, 5, 1, 3, 0);
+	for (unsigned i = 0; i < 300; i++)
+		fire(i % 3, i);
+	end(&a);
+	end(&b);
+	assert_int_equal(a.read[0], 100);
+	assert_int_equal(a.read[1], 100);
+	assert_int_equal(a.read[2], 0);
+	assert_int_equal(b.read[0], 0);
+	assert_int_equal(b.read[1], 100);
+	assert_int_equal(b.read[2], 100);
+}
+
+static void a_taken_session_is_refused(void **state)
+{
+	struct taker a, b;
+
+	(void)state;
+	begin(&a, 3, 0, 1, 0);
+	assert_int_equal(taker_init(&b, getpid(), 3), 0);
+	assert_int_equal(taker_open(&b, 0, 1, 0), -EAGAIN);
+	taker_fini(&b);
+	end(&a);
+}
+
+static void rate_limits_and_says_so(void **state)
+{
+	struct taker t;
+
+	(void)state;
+	assert_int_equal(taker_init(&t, getpid(), 0), 0);
+	taker_session(&t)->rate_hz = 100;
+	assert_int_equal(taker_open(&t, 0, 1, 0), 0);
+	for (unsigned i = 0; i < 1000; i++)
+		fire(0, i);
+	taker_session(&t)->rate_hz = 0;
+	end(&t);
+	assert_in_range(t.read[0], 10, 30);
+	assert_int_equal(t.read[0] + taker_lost(&t, 0, TAPIR_RING_LIMITED), 1000);
+}
+
+static void late_events_are_judged_by_the_selections(void **state)
+{
+	static const struct tapir_ring_about late[] = {
+		{.provider = "shop", .event = "returned", .level = 4, .keywords = 4},
+		{.provider = "shop", .event = "verbose", .level = 5, .keywords = 4},
+		{.provider = "shopping", .event = "returned", .keywords = 4},
+	};
+	struct tapir_ring_selection *sel;
+	struct taker t;
+
+	(void)state;
+	assert_int_equal(taker_init(&t, getpid(), 0), 0);
+	sel = &taker_session(&t)->selections[3];
+	sel->used = 1;
+	sel->level = 4;
+	sel->keywords = 4;
+	strcpy(sel->provider, "sh?p");
+	strcpy(sel->event, "*e*ed");
+	assert_int_equal(taker_open(&t, 0, 0, 0), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(tapir_ring__register(&events[EVENTS + i], &late[i]), 0);
+	assert_true(tapir_ring__wanted(&events[EVENTS]));
+	assert_false(tapir_ring__wanted(&events[EVENTS + 1]));
+	assert_false(tapir_ring__wanted(&events[EVENTS + 2]));
+	assert_true(fire(EVENTS, 0));
+	sel->used = 0;
+	end(&t);
+	assert_int_equal(t.read[EVENTS], 1);
+	for (unsigned i = 0; i < 3; i++)
+		tapir_ring__unregister(&events[EVENTS + i]);
+	assert_false(tapir_ring__wanted(&events[EVENTS]));
+}
+
+static void catalog_describes_every_event(void **state)
+{
+	struct tapir_ring_entry entry;
+	struct tapir_rec_probe probe;
+	uint8_t bytes[512];
+	struct taker t;
+
+	(void)state;
+	assert_int_equal(taker_init(&t, getpid(), 0), 0);
+	assert_int_equal(pread(t.data_fd[0], &entry, sizeof(entry),
+			       (off_t)(t.data[0].entries_off + 2 * sizeof(entry))),
+			 sizeof(entry));
+	assert_in_range(entry.bytes, 1, sizeof(bytes));
+	assert_int_equal(pread(t.data_fd[0], bytes, entry.bytes,
+			       (off_t)(t.data[0].catalog_off + entry.catalog_off)),
+			 entry.bytes);
+	memcpy(&probe, bytes, sizeof(probe));
+	assert_int_equal(probe.h.type, TAPIR_REC_PROBE);
+	assert_int_equal(probe.probe_id, 3);
+	assert_memory_equal(bytes + sizeof(probe), "mailsent", 8);
+	assert_int_equal(entry.bytes, probe.h.size + 40);
+	assert_memory_equal(bytes + probe.h.size + sizeof(struct tapir_rec_metadata), "blob", 4);
+	taker_fini(&t);
+}
+
+static void dead_tracer_s_session_ends(void **state)
+{
+	struct taker t, next;
+	unsigned ms = 0;
+
+	(void)state;
+	begin(&t, 4, 0, 3, 0);
+	fire(0, 0);
+	taker_fini(&t); /* what the kernel does with a killed tracer's descriptors */
+	for (; tapir_ring__wanted(&events[0]) && ms < 2000; ms++) {
+		fire(0, 0);
+		usleep(1000);
+	}
+	assert_in_range(ms, 0, 600);
+	assert_false(tapir_ring__wanted(&events[2]));
+	begin(&next, 4, 0, 1, 0);
+	fire(0, 0);
+	end(&next);
+	assert_int_equal(next.read[0], 1);
+}
+
+static void live_tracer_s_session_stays(void **state)
+{
+	struct taker t;
+
+	(void)state;
+	begin(&t, 0, 0, 1, 0);
+	for (unsigned i = 0; i < 500; i++) {
+		assert_true(fire(0, i));
+		usleep(1000);
+	}
+	end(&t);
+	assert_int_equal(t.read[0], 500);
+}
+
+static void seals_keep_data_from_others(void **state)
+{
+	char byte = 1;
+	struct taker t;
+	int fd;
+
+	(void)state;
+	assert_int_equal(taker_init(&t, getpid(), 0), 0);
+	assert_int_equal(fcntl(t.data_fd[0], F_GET_SEALS) & TAPIR_RING_DATA_SEALS,
+			 TAPIR_RING_DATA_SEALS);
+	assert_int_equal(fcntl(t.ctl_fd, F_GET_SEALS) & TAPIR_RING_CTL_SEALS, TAPIR_RING_CTL_SEALS);
+	fd = taker_find(getpid(), TAPIR_RING_DATA_NAME "0", O_RDWR);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, &byte, 1, 0), -1);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_ptr_equal(mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+	close(fd);
+	taker_fini(&t);
+}
+
+/* ---- handlers ------------------------------------------------------------------------------ */
+
+static volatile uint64_t handler_cnt, handler_written;
+static sigjmp_buf jump;
+
+static void on_prof(int sig)
+{
+	(void)sig;
+	handler_cnt++;
+	handler_written += (uint64_t)fire(1, 0);
+}
+
+static void handlers_inside_malloc_lose_nothing_uncounted(void **state)
+{
+	struct sigaction action = {.sa_handler = on_prof, .sa_flags = SA_RESTART}, old;
+	const struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+	uint64_t fired = 0, taken = 0;
+	struct taker t;
+
+	(void)state;
+	handler_cnt = handler_written = 0;
+	begin(&t, 0, 0, 2, 1);
+	sigaction(SIGPROF, &action, &old);
+	setitimer(ITIMER_PROF, &often, NULL);
+	for (time_t until = time(NULL) + 3; time(NULL) < until;) {
+		for (unsigned i = 0; i < 100; i++, fired++) {
+			free(malloc(16 + i * 64));
+			fire(0, fired);
+		}
+		if (++taken % 16 == 0)
+			taker_take(&t);
+	}
+	setitimer(ITIMER_PROF, &never, NULL);
+	sigaction(SIGPROF, &old, NULL);
+	end(&t);
+	assert_true(handler_cnt > 100);
+	assert_int_equal(t.read[0] + taker_missed(&t, 0), fired);
+	assert_int_equal(t.read[1] + taker_missed(&t, 1), handler_cnt);
+	assert_int_equal(t.read[1], handler_written);
+	assert_int_equal(t.unnamed, 0);
+}
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	siglongjmp(jump, 1);
+}
+
+/* Deeper than any event that comes after it. */
+static __attribute__((noinline)) void leave_an_event_behind(void)
+{
+	struct tapir_ring_write write;
+	char below[4096];
+
+	__asm__ volatile("" : : "r"(below) : "memory");
+	assert_true(tapir_ring__begin(&write, &events[0], 16));
+	raise(SIGUSR1);
+	__asm__ volatile("" : : "r"(below) : "memory");
+}
+
+static void an_event_left_by_a_jump_does_not_silence_the_thread(void **state)
+{
+	struct sigaction action = {.sa_handler = on_usr1}, old;
+	struct taker t;
+
+	(void)state;
+	begin(&t, 0, 0, 1, 1);
+	t.on_event = check_number;
+	wrong_numbers = next_number = 0;
+	sigaction(SIGUSR1, &action, &old);
+	fire(0, 0);
+	if (!sigsetjmp(jump, 1))
+		leave_an_event_behind();
+	sigaction(SIGUSR1, &old, NULL);
+	for (unsigned i = 1; i < 10; i++)
+		assert_true(fire(0, i));
+	end(&t);
+	assert_int_equal(t.read[0], 10);
+	assert_int_equal(wrong_numbers, 0);
+	assert_int_equal(t.unnamed, 0);
+}
+
+/* ---- nonsense in ctl ----------------------------------------------------------------------- */
+
+struct noise {
+	struct taker *t;
+	volatile int stop;
+	volatile uint64_t fired;
+};
+
+static void *make_noise(void *arg)
+{
+	struct noise *n = arg;
+	uint64_t x = 88172645463325252ull;
+	volatile uint64_t *words = (volatile uint64_t *)(void *)((uint8_t *)n->t->ctl + 64);
+	const size_t cnt = (sizeof(*n->t->ctl) - 64) / 8;
+
+	while (!n->stop) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		words[x % cnt] = (x & 0x300) ? x : (x & 0x400 ? 2 : ~0ull);
+		words[(x >> 8) % 8192] = x;
+		n->t->ctl->words[x % EVENTS] = x;
+		n->t->ctl->sessions[x % 8].state = (uint32_t)(x >> 32) % 4;
+	}
+	return NULL;
+}
+
+static void *fire_in_noise(void *arg)
+{
+	struct noise *n = arg;
+
+	for (unsigned i = 0; !n->stop; i++) {
+		fire_sized(i % EVENTS, i % 3000, i);
+		__atomic_fetch_add(&n->fired, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void nonsense_in_ctl_harms_nobody(void **state)
+{
+	pthread_t threads[10];
+	struct noise n = {0};
+	struct taker t, after;
+
+	(void)state;
+	assert_int_equal(taker_init(&t, getpid(), 0), 0);
+	n.t = &t;
+	for (unsigned i = 0; i < 10; i++)
+		pthread_create(&threads[i], NULL, i < 2 ? make_noise : fire_in_noise, &n);
+	sleep(3);
+	n.stop = 1;
+	for (unsigned i = 0; i < 10; i++)
+		pthread_join(threads[i], NULL);
+	assert_true(n.fired > 1000);
+	memset((uint8_t *)t.ctl + 64, 0, sizeof(*t.ctl) - 64);
+	taker_fini(&t);
+	begin(&after, 0, 0, 1, 1); /* and whoever comes next is served */
+	for (unsigned i = 0; i < 100; i++)
+		fire(0, i);
+	end(&after);
+	assert_int_equal(after.read[0] + taker_missed(&after, 0), 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(event_says_who_when_and_what),
+		cmocka_unit_test(order_holds_over_many_laps),
+		cmocka_unit_test(laps_end_exactly_at_the_end_of_the_ring),
+		cmocka_unit_test(full_ring_drops_and_counts),
+		cmocka_unit_test(too_large_an_event_is_dropped),
+		cmocka_unit_test(frames_are_sent_once_an_epoch),
+		cmocka_unit_test(sessions_do_not_see_each_others),
+		cmocka_unit_test(a_taken_session_is_refused),
+		cmocka_unit_test(rate_limits_and_says_so),
+		cmocka_unit_test(late_events_are_judged_by_the_selections),
+		cmocka_unit_test(catalog_describes_every_event),
+		cmocka_unit_test(dead_tracer_s_session_ends),
+		cmocka_unit_test(live_tracer_s_session_stays),
+		cmocka_unit_test(seals_keep_data_from_others),
+		cmocka_unit_test(handlers_inside_malloc_lose_nothing_uncounted),
+		cmocka_unit_test(an_event_left_by_a_jump_does_not_silence_the_thread),
+		cmocka_unit_test(nonsense_in_ctl_harms_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

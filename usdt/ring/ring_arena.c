@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_arena.c - the memfds: made, mapped, sealed, and their pages made present. A page is made
+ * present by madvise before its first use: where memory has run out, that is an error here; the
+ * use itself would be a SIGBUS. Raw system calls: arenas are made on an event's way, too.
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "ring_impl.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 16
+#endif
+#define CATALOG_BYTES (16ull << 20)
+
+_Static_assert((F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) == TAPIR_RING_CTL_SEALS, "seals");
+_Static_assert((TAPIR_RING_CTL_SEALS | F_SEAL_FUTURE_WRITE) == TAPIR_RING_DATA_SEALS, "seals");
+
+static uint64_t round_page(uint64_t bytes)
+{
+	return (bytes + RING_PAGE_BYTES - 1) & ~(RING_PAGE_BYTES - 1);
+}
+
+int ring_populate(const void *at, uint64_t bytes)
+{
+	uint64_t start = (uint64_t)(uintptr_t)at & ~(RING_PAGE_BYTES - 1);
+	uint64_t end = round_page((uint64_t)(uintptr_t)at + bytes);
+	long ret = ring_sys3(SYS_madvise, start, end - start, MADV_POPULATE_WRITE);
+
+	return ret == -EINVAL ? 0 : (int)ret; /* before 5.14 */
+}
+
+static int new_memfd(const char *name, uint64_t bytes)
+{
+	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	long fd = ring_sys3(SYS_memfd_create, name, flags | MFD_NOEXEC_SEAL, 0);
+
+	if (fd == -EINVAL) /* before 6.3 */
+		fd = ring_sys3(SYS_memfd_create, name, flags, 0);
+	if (fd >= 0 && ring_sys3(SYS_ftruncate, fd, bytes, 0) < 0) {
+		ring_sys3(SYS_close, fd, 0, 0);
+		return -ENOMEM;
+	}
+	return (int)fd;
+}
+
+static void *map(void *at, uint64_t bytes, int flags, int fd)
+{
+	return (void *)ring_sys6(SYS_mmap, (long)at, (long)bytes, PROT_READ | PROT_WRITE,
+				 flags | MAP_NORESERVE | (at ? MAP_FIXED : 0), fd, 0);
+}
+
+static void unmap(const void *at, uint64_t bytes)
+{
+	ring_sys3(SYS_munmap, at, bytes, 0);
+}
+
+/* A sealed mapping of a new memfd, its first page present; the descriptor, or -errno. */
+static int map_sealed(const char *name, uint64_t bytes, unsigned seals, void *at, void **mapped)
+{
+	int fd = new_memfd(name, bytes);
+	long ret;
+	void *va;
+
+	if (fd < 0)
+		return fd;
+	va = map(at, bytes, MAP_SHARED, fd);
+	if (ring_sys_failed((long)va)) {
+		ret = (long)va;
+	} else {
+		ring_sys3(SYS_madvise, va, bytes, MADV_DONTDUMP);
+		ret = ring_populate(va, RING_PAGE_BYTES);
+		if (!ret)
+			ret = ring_sys3(SYS_fcntl, fd, F_ADD_SEALS, seals);
+		if (!ret) {
+			*mapped = va;
+			return fd;
+		}
+		if (!at)
+			unmap(va, bytes);
+	}
+	ring_sys3(SYS_close, fd, 0, 0);
+	return (int)ret;
+}
+
+/* The process's ctl; at: over the one of the parent, whose words events point to. */
+int ring_ctl__open(void *at)
+{
+	struct ring_process *p = &ring_process;
+	struct tapir_ring_ctl *ctl;
+	void *mapped;
+	int fd = map_sealed(TAPIR_RING_CTL_NAME, sizeof(*ctl), TAPIR_RING_CTL_SEALS, at, &mapped);
+
+	if (fd < 0)
+		return fd;
+	ctl = mapped;
+	ctl->version = TAPIR_RING_VERSION;
+	ctl->header_bytes = offsetof(struct tapir_ring_ctl, sessions);
+	ctl->key = p->key;
+	ctl->file_bytes = sizeof(*ctl);
+	ctl->owner_tgid = p->tgid;
+	ctl->slot_cnt = TAPIR_RING_SLOTS;
+	ctl->session_cnt = TAPIR_RING_SESSIONS;
+	ctl->event_max = TAPIR_RING_EVENTS;
+	p->ctl = ctl;
+	p->ctl_fd = fd;
+	return 0;
+}
+
+static void lay_out(struct tapir_ring_data *data, uint32_t arena_idx, uint64_t ring_bytes)
+{
+	uint64_t at = RING_PAGE_BYTES;
+
+	data->slots_off = at;
+	at += round_page(TAPIR_RING_ARENA_SLOTS * sizeof(struct tapir_ring_slot));
+	data->entries_off = data->losses_off = data->catalog_off = data->catalog_bytes = 0;
+	if (!arena_idx) {
+		data->entries_off = at;
+		at += round_page(TAPIR_RING_EVENTS * sizeof(struct tapir_ring_entry));
+		data->losses_off = at;
+		at += round_page(TAPIR_RING_EVENTS * sizeof(struct tapir_ring_losses));
+		data->catalog_off = at;
+		data->catalog_bytes = CATALOG_BYTES;
+		at += CATALOG_BYTES;
+	}
+	data->rings_off = at;
+	data->ring_bytes = ring_bytes;
+	data->file_bytes = at + TAPIR_RING_ARENA_SLOTS * ring_bytes;
+}
+
+static void publish(struct tapir_ring_data *data, const struct tapir_ring_data *plan)
+{
+	struct ring_process *p = &ring_process;
+
+	*data = *plan;
+	data->version = TAPIR_RING_VERSION;
+	data->header_bytes = sizeof(*data);
+	data->key = p->key;
+	data->owner_tgid = p->tgid;
+	data->slot_cnt = TAPIR_RING_ARENA_SLOTS;
+	data->slot_bytes = sizeof(struct tapir_ring_slot);
+	data->event_max = TAPIR_RING_EVENTS;
+	ring_store_release(&data->magic, TAPIR_RING_DATA_MAGIC);
+}
+
+static void *map_writers(struct ring_writers *old)
+{
+	void *va = old ? (void *)old
+		       : map(NULL, sizeof(struct ring_writers), MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	long ret;
+
+	if (ring_sys_failed((long)va))
+		return NULL;
+	ret = ring_sys3(SYS_madvise, va, sizeof(struct ring_writers), MADV_WIPEONFORK);
+	if (!ret)
+		return va;
+	if (!old)
+		unmap(va, sizeof(struct ring_writers));
+	return NULL;
+}
+
+/*
+ * The arena's two mappings. Under RLIMIT_AS rings are made smaller: by those of arena 0 all
+ * others go. A wiped `writers` of the parent's is used again.
+ */
+int ring_arena__open(uint32_t arena_idx)
+{
+	struct ring_process *p = &ring_process;
+	struct ring_arena *arena = &p->arenas[arena_idx];
+	struct tapir_ring_data plan = {.arena_idx = arena_idx};
+	char name[] = TAPIR_RING_DATA_NAME "00";
+	size_t end = sizeof(name) - 3;
+	struct ring_writers *writers;
+	void *data;
+	int fd;
+
+	if (arena_idx > 9)
+		name[end++] = (char)('0' + arena_idx / 10);
+	name[end++] = (char)('0' + arena_idx % 10);
+	name[end] = 0;
+	writers = map_writers(arena->writers);
+	if (!writers)
+		return -ENOMEM;
+	do {
+		lay_out(&plan, arena_idx, p->ring_bytes);
+		fd = map_sealed(name, plan.file_bytes, TAPIR_RING_DATA_SEALS, NULL, &data);
+		if (fd != -ENOMEM || arena_idx || p->ring_bytes <= TAPIR_RING_CHUNK_BYTES)
+			break;
+		p->ring_bytes /= 4;
+	} while (1);
+	if (fd < 0) {
+		if (!arena->writers)
+			unmap(writers, sizeof(*writers));
+		return fd;
+	}
+	ring_sys3(SYS_madvise, data, plan.file_bytes, MADV_DONTFORK);
+	publish(data, &plan);
+	arena->writers = writers;
+	arena->fd = fd;
+	ring_store_release(&arena->data, data);
+	return 0;
+}
+
+void ring_arena__close(struct ring_arena *arena)
+{
+	if (arena->data)
+		unmap(arena->data, arena->data->file_bytes);
+	if (arena->writers)
+		unmap(arena->writers, sizeof(*arena->writers));
+	if (arena->fd >= 0)
+		ring_sys3(SYS_close, arena->fd, 0, 0);
+	arena->data = NULL;
+	arena->writers = NULL;
+	arena->fd = -1;
+}

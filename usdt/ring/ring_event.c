@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_event.c - an event on its way into its thread's ring. The fast path reads one word of
+ * ctl, the clock, and writes; everything that may be missing (a slot, memory, a stack seen for
+ * the first time) is looked for once. An event that interrupts another one's writing in the same
+ * thread is counted, not written.
+ */
+#include <time.h>
+
+#include "ring_impl.h"
+
+#define RETRY_EVENTS	 1024u /* without a slot, or without memory: then ask again */
+#define LIFE_DROPS	 256u
+#define RATE_WINDOW_NS	 100000000ull
+#define RATE_WINDOWS_SEC 10u
+
+static __thread struct ring_tls tls;
+
+static inline uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static __attribute__((noinline)) void count(uint32_t idx, uint32_t sessions,
+					    enum tapir_ring_cause cause)
+{
+	struct tapir_ring_data *data = ring_process.arenas[0].data;
+	struct tapir_ring_losses *losses;
+
+	if (!data || ring_load_acquire(&ring_process.arenas[0].writers->alive) != RING_ALIVE)
+		return; /* a child before it has its own lane */
+	losses = (struct tapir_ring_losses *)((uint8_t *)data + data->losses_off) + idx;
+	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++)
+		if (sessions & (1u << s))
+			__atomic_fetch_add(&losses->cnt[s][cause], 1, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t sessions_of(uint64_t word)
+{
+	return (uint32_t)(word >> TAPIR_RING_WANT_SHIFT) & 0xffu;
+}
+
+static __attribute__((noinline)) int drop(struct ring_writer *w, uint32_t idx, uint32_t sessions)
+{
+	ring_store(&w->slot->dropped, ++w->dropped);
+	count(idx, sessions, TAPIR_RING_NO_SPACE);
+	if (w->dropped % LIFE_DROPS == 0)
+		ring_life__check(now_ns());
+	return 0;
+}
+
+/* ---- space ---------------------------------------------------------------------------- */
+
+/* How far the slowest session has read. A tail that cannot be is as if it had not moved. */
+static __attribute__((noinline)) void look_at_tails(struct ring_writer *w)
+{
+	const struct tapir_ring_session *sessions = ring_process.ctl->sessions;
+	uint64_t least = w->head;
+
+	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
+		uint64_t tail;
+
+		if (ring_load_acquire(&sessions[s].state) != TAPIR_RING_OPEN)
+			continue;
+		tail = ring_load_acquire(&w->tails[s]);
+		if (tail >= w->last_tail[s] && tail <= w->head && !(tail & 7))
+			w->last_tail[s] = tail;
+		if (w->last_tail[s] < least)
+			least = w->last_tail[s];
+	}
+	w->tail = least;
+}
+
+/* The ring's first pass: a chunk more, until its size or the budget is reached. */
+static __attribute__((noinline)) void grow(struct ring_writer *w, uint64_t need)
+{
+	if (!w->cap_bytes && w->dropped % RETRY_EVENTS)
+		return;
+	while (!w->cap_final && w->off + need > w->cap_bytes) {
+		if (w->cap_bytes + TAPIR_RING_CHUNK_BYTES > ring_process.ring_bytes ||
+		    !ring_memory__charge(TAPIR_RING_CHUNK_BYTES)) {
+			w->cap_final = w->cap_bytes != 0;
+			return;
+		}
+		if (ring_populate(w->ring + w->cap_bytes, TAPIR_RING_CHUNK_BYTES)) {
+			ring_memory__uncharge(TAPIR_RING_CHUNK_BYTES);
+			w->cap_final = w->cap_bytes != 0;
+			return;
+		}
+		w->cap_bytes += TAPIR_RING_CHUNK_BYTES;
+		ring_store(&w->slot->cap_bytes, w->cap_bytes);
+	}
+}
+
+/* Room for `need` bytes in one piece? The bytes to leave out before it, or -1. */
+static inline int64_t room_for(struct ring_writer *w, uint64_t need)
+{
+	uint64_t pad = 0;
+
+	if (__builtin_expect(w->off + need > w->cap_bytes, 0)) {
+		if (!w->cap_final)
+			grow(w, need);
+		if (w->off + need > w->cap_bytes)
+			pad = w->cap_bytes - w->off;
+		if (need > w->cap_bytes / 2)
+			return -1;
+	}
+	if (__builtin_expect(w->head + pad + need - w->tail > w->cap_bytes, 0)) {
+		look_at_tails(w);
+		if (w->head + pad + need - w->tail > w->cap_bytes)
+			return -1;
+	}
+	return (int64_t)pad;
+}
+
+/* Where the next `need` bytes go; what is left out before them is marked. */
+static inline uint64_t skip(struct ring_writer *w, uint64_t pad, uint64_t need)
+{
+	if (__builtin_expect(w->off + need <= w->cap_bytes, 1))
+		return w->off;
+	if (pad >= sizeof(struct tapir_rec)) {
+		struct tapir_rec none = {
+			.type = TAPIR_REC_NONE, .cpu = TAPIR_CPU_UNKNOWN, .size = (uint32_t)pad};
+
+		memcpy(w->ring + w->off, &none, sizeof(none));
+	}
+	return 0;
+}
+
+/* ---- what goes before an event ----------------------------------------------------------- */
+
+/* A new epoch: somebody reads who has not seen what this slot said before. */
+static __attribute__((noinline)) void begin_epoch(struct ring_writer *w, uint32_t epoch)
+{
+	w->epoch = epoch;
+	w->thread_sent = 0;
+	memset(w->seen, 0, sizeof(w->seen));
+}
+
+static __attribute__((noinline)) uint8_t *write_thread(const struct ring_writer *w, uint8_t *at,
+						       uint64_t time_ns)
+{
+	struct tapir_rec_thread rec = {
+		.h = {.type = TAPIR_REC_THREAD,
+		      .cpu = TAPIR_CPU_UNKNOWN,
+		      .size = sizeof(rec),
+		      .time_ns = time_ns},
+		.tgid = w->tgid,
+		.tid = w->tid,
+		.ns_tgid = w->tgid,
+		.ns_tid = w->tid,
+	};
+
+	ring_sys3(SYS_prctl, 16 /* PR_GET_NAME */, rec.comm, 0);
+	memcpy(at, &rec, sizeof(rec));
+	return at + sizeof(rec);
+}
+
+static __attribute__((noinline)) uint8_t *write_stack(const struct ring_writer *w, uint8_t *at,
+						      const struct tapir_rec_stack *rec)
+{
+	memcpy(at, rec, sizeof(*rec));
+	memcpy(at + sizeof(*rec), w->frames, rec->frame_cnt * 8ull);
+	return at + rec->h.size;
+}
+
+/* Which of the sessions with a rate have had enough for now. */
+static __attribute__((noinline)) uint32_t limited(struct ring_writer *w, uint32_t with_rate,
+						  uint64_t time_ns)
+{
+	uint32_t over = 0;
+
+	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
+		uint64_t rate_hz;
+
+		if (!(with_rate & (1u << s)))
+			continue;
+		rate_hz = ring_load(&ring_process.ctl->sessions[s].rate_hz);
+		if (!rate_hz)
+			continue;
+		if (time_ns - w->rate[s].from_ns >= RATE_WINDOW_NS) {
+			w->rate[s].from_ns = time_ns;
+			w->rate[s].cnt = 0;
+		}
+		if (w->rate[s].cnt >= (rate_hz + RATE_WINDOWS_SEC - 1) / RATE_WINDOWS_SEC)
+			over |= 1u << s;
+		else
+			w->rate[s].cnt++;
+	}
+	return over;
+}
+
+/* ---- the event --------------------------------------------------------------------------- */
+
+struct plan {
+	const struct tapir_ring_event *event;
+	uint64_t word, time_ns, need;
+	uint32_t payload_bytes, sessions;
+	uint16_t flags;
+	uint32_t stack_is_new;
+	struct tapir_rec_stack stack;
+};
+
+static inline void take_stack(struct ring_writer *w, struct plan *plan, uint64_t fp)
+{
+	uint64_t id = 0, *seen;
+	uint16_t flags = 0;
+	uint32_t cnt = ring_walk(w, fp, &id, &flags);
+
+	if (!cnt) {
+		plan->flags |= TAPIR_EVENT_STACK_LOST;
+		return;
+	}
+	plan->stack.stack_id = id;
+	seen = &w->seen[id & (RING_SEEN_CNT - 1)];
+	if (__builtin_expect(*seen == id, 1))
+		return;
+	plan->stack.h.type = TAPIR_REC_STACK;
+	plan->stack.h.cpu = TAPIR_CPU_UNKNOWN;
+	plan->stack.h.size = (uint32_t)(sizeof(plan->stack) + cnt * 8ull);
+	plan->stack.h.time_ns = plan->time_ns;
+	plan->stack.frame_cnt = (uint16_t)cnt;
+	plan->stack.flags = flags;
+	plan->stack.pad0 = 0;
+	plan->stack_is_new = 1;
+}
+
+static inline uint8_t *write_event(const struct ring_writer *w, uint8_t *at,
+				   const struct plan *plan)
+{
+	struct tapir_rec_event *rec = (struct tapir_rec_event *)(void *)at;
+
+	rec->h.type = TAPIR_REC_EVENT;
+	rec->h.cpu = TAPIR_CPU_UNKNOWN;
+	rec->h.size = (uint32_t)plan->need;
+	rec->h.time_ns = plan->time_ns;
+	rec->probe_id = plan->event->idx + 1;
+	rec->tgid = w->tgid;
+	rec->tid = w->tid;
+	rec->flags = plan->flags;
+	rec->lane = TAPIR_LANE_RING;
+	rec->pad0 = (uint8_t)plan->sessions;
+	rec->payload_bytes = plan->payload_bytes;
+	rec->fault_mask = 0;
+	rec->pad1 = 0;
+	rec->stack_id = plan->stack.stack_id;
+	if (plan->payload_bytes & 7)
+		memset(at + plan->need - 8, 0, 8);
+	return at + sizeof(*rec);
+}
+
+/* Everything but the payload; the place of that, or NULL. */
+static inline uint8_t *write_all(struct ring_writer *w, struct plan *plan)
+{
+	uint64_t thread = w->thread_sent ? 0 : sizeof(struct tapir_rec_thread);
+	uint64_t stack = plan->stack_is_new ? plan->stack.h.size : 0;
+	int64_t pad = room_for(w, thread + stack + plan->need);
+	uint64_t off;
+	uint8_t *at;
+
+	if (__builtin_expect(pad < 0 && stack, 0)) {
+		plan->flags |= TAPIR_EVENT_STACK_LOST;
+		plan->stack.stack_id = 0;
+		stack = 0;
+		pad = room_for(w, thread + plan->need);
+	}
+	if (__builtin_expect(pad < 0, 0))
+		return NULL;
+	w->pending = (uint64_t)pad + thread + stack + plan->need;
+	off = skip(w, (uint64_t)pad, thread + stack + plan->need);
+	at = w->ring + off;
+	w->pending_off = off + thread + stack + plan->need;
+	if (__builtin_expect(thread != 0, 0)) {
+		at = write_thread(w, at, plan->time_ns);
+		w->thread_sent = 1;
+	}
+	if (__builtin_expect(stack != 0, 0)) {
+		at = write_stack(w, at, &plan->stack);
+		w->seen[plan->stack.stack_id & (RING_SEEN_CNT - 1)] = plan->stack.stack_id;
+	}
+	return write_event(w, at, plan);
+}
+
+static inline void leave(struct ring_writer *w)
+{
+	ring_store_release(&w->slot->writing, 0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	tls.busy = 0;
+}
+
+/*
+ * An event while the thread is busy: inside the writing of another one, or after that one was
+ * left by a siglongjmp. 1: it was left; its bytes were never published.
+ */
+static __attribute__((noinline)) int was_left(uint64_t fp)
+{
+	struct ring_writer *w = tls.writer;
+
+	if (!w || !w->live || fp <= tls.busy || fp >= w->stack_high || ring_stack__on_alternate())
+		return 0;
+	begin_epoch(w, w->epoch);
+	return 1;
+}
+
+static __attribute__((noinline)) int nested(const struct tapir_ring_event *event)
+{
+	struct ring_writer *w = tls.writer;
+
+	if (w && w->live)
+		__atomic_fetch_add(&w->slot->nested, 1, __ATOMIC_RELAXED);
+	count(event->idx, sessions_of(ring_load(event->word)), TAPIR_RING_NESTED);
+	return 0;
+}
+
+static __attribute__((noinline)) struct ring_writer *first_event(void)
+{
+	struct ring_writer *w;
+
+	if (tls.refused && ++tls.refused % RETRY_EVENTS)
+		return NULL;
+	w = ring_slot__claim();
+	tls.writer = w;
+	tls.refused = !w;
+	return w;
+}
+
+/* The thread exits: destructor of its key. Events of later destructors begin anew. */
+void ring_slot__leave(void *writer)
+{
+	tls.writer = NULL;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	ring_slot__give_back(writer);
+}
+
+static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, struct plan *plan,
+		       uint64_t fp)
+{
+	uint32_t epoch = ring_load(&ring_process.ctl->epoch), with_rate;
+	uint8_t *payload;
+
+	if (__builtin_expect(plan->need > TAPIR_RING_RECORD_BYTES || room_for(w, plan->need) < 0,
+			     0))
+		return drop(w, plan->event->idx, plan->sessions);
+	plan->time_ns = now_ns();
+	if (__builtin_expect(plan->time_ns >= ring_load(&ring_process.next_life_ns), 0))
+		ring_life__check(plan->time_ns);
+	if (__builtin_expect(epoch != w->epoch, 0))
+		begin_epoch(w, epoch);
+	with_rate = (uint32_t)(plan->word >> TAPIR_RING_RATE_SHIFT) & plan->sessions;
+	if (__builtin_expect(with_rate != 0, 0)) {
+		uint32_t over = limited(w, with_rate, plan->time_ns);
+
+		count(plan->event->idx, over, TAPIR_RING_LIMITED);
+		plan->sessions &= ~over;
+		if (!plan->sessions)
+			return 0;
+	}
+	if ((plan->word >> TAPIR_RING_STACK_SHIFT) & plan->sessions)
+		take_stack(w, plan, fp);
+	payload = write_all(w, plan);
+	if (__builtin_expect(!payload, 0))
+		return drop(w, plan->event->idx, plan->sessions);
+	write->payload = payload;
+	write->writer = w;
+	return 1;
+}
+
+__attribute__((noinline)) int tapir_ring__begin(struct tapir_ring_write *write,
+						const struct tapir_ring_event *event,
+						uint32_t payload_bytes)
+{
+	uint64_t fp = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+	struct ring_writer *w;
+	struct plan plan;
+
+	if (__builtin_expect(tls.busy != 0, 0) && !was_left(fp))
+		return nested(event);
+	tls.busy = fp;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w = tls.writer;
+	if (__builtin_expect(!w || !w->live, 0)) {
+		w = first_event();
+		if (!w) {
+			count(event->idx, sessions_of(ring_load(event->word)), TAPIR_RING_NO_SPACE);
+			tls.busy = 0;
+			return 0;
+		}
+	}
+	w->writing += 2;
+	ring_store(&w->slot->writing, w->writing | 1);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	plan.event = event;
+	plan.word = ring_load(event->word);
+	plan.sessions = sessions_of(plan.word);
+	plan.payload_bytes = payload_bytes;
+	plan.need = sizeof(struct tapir_rec_event) + ring_round8(payload_bytes);
+	plan.flags = 0;
+	plan.stack_is_new = 0;
+	plan.stack.stack_id = 0;
+	if (__builtin_expect(plan.sessions && write_begun(write, w, &plan, fp), 1))
+		return 1;
+	leave(w);
+	return 0;
+}
+
+void tapir_ring__commit(struct tapir_ring_write *write)
+{
+	struct ring_writer *w = write->writer;
+
+	w->head += w->pending;
+	w->off = w->pending_off;
+	ring_store_release(&w->slot->head, w->head);
+	leave(w);
+}

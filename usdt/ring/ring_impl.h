@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_impl.h - what the files of usdt/ring share: the process's lane, an arena, a writer.
+ *
+ * A writer is the private half of a slot. It lives in memory that the kernel wipes in a forked
+ * child (MADV_WIPEONFORK): `live` is 0 there, which sends the child's first event the slow way,
+ * so that it never touches its parent's ring (whose pages it does not even have: DONTFORK).
+ */
+#ifndef TAPIR_RING_IMPL_H
+#define TAPIR_RING_IMPL_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "ring_sys.h"
+#include "ring_writer.h"
+
+#define RING_PAGE_BYTES		 4096ull
+#define RING_SEEN_CNT		 512u /* power of two */
+
+#define ring_load(p)		 __atomic_load_n(p, __ATOMIC_RELAXED)
+#define ring_load_acquire(p)	 __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define ring_store(p, v)	 __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define ring_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+
+struct ring_writer {
+	uint32_t live; /* the ring may be written: cleared by the kernel in a forked child */
+	uint32_t idx;  /* in all arenas */
+	struct tapir_ring_slot *slot;
+	uint8_t *ring;
+	const uint64_t *tails; /* ctl's, one a session */
+	uint64_t head, off, cap_bytes;
+	uint64_t tail; /* no session's is lower, as last seen */
+	uint32_t cap_final, writing, tid, tgid, epoch;
+	uint32_t thread_sent; /* in this epoch */
+	uint64_t pending;     /* bytes of the event under way: head and off move when it commits */
+	uint64_t pending_off;
+	uint64_t stack_high; /* 0: the thread's stack is not known */
+	uint64_t dropped;
+	uint64_t last_tail[TAPIR_RING_SESSIONS];
+	struct {
+		uint64_t from_ns, cnt;
+	} rate[TAPIR_RING_SESSIONS];
+	uint64_t frames[TAPIR_MAX_FRAMES + 1];
+	uint64_t seen[RING_SEEN_CNT]; /* stack ids sent in this epoch */
+};
+
+struct ring_writers {	/* of an arena; wiped in a child */
+	uint32_t alive; /* arena 0 only: enum ring_alive */
+	uint32_t pad0;
+	uint64_t owners[TAPIR_RING_ARENA_SLOTS]; /* changes << 32 | tid, tid 0: free */
+	struct ring_writer writers[TAPIR_RING_ARENA_SLOTS];
+};
+
+enum ring_alive { RING_FORKED = 0, RING_ADOPTING = 1, RING_ALIVE = 2 };
+
+struct ring_arena {
+	struct tapir_ring_data *data;
+	struct ring_writers *writers;
+	int fd;
+};
+
+enum ring_state { RING_NONE = 0, RING_STARTING = 1, RING_READY = 2, RING_OFF = 3 };
+
+struct ring_process {
+	uint32_t state; /* enum ring_state */
+	uint32_t arena_cnt;
+	uint32_t arena_lock; /* a thread is making one: others do not wait */
+	uint32_t event_cnt;
+	int ctl_fd;
+	uint32_t tgid;
+	uint64_t ctl_inode, ctl_dev;
+	struct tapir_ring_ctl *ctl;
+	uint64_t key, ring_bytes, catalog_used;
+	uint64_t next_life_ns;
+	uint64_t budget_bytes, charged_bytes, budget_next;
+	uint64_t beat[TAPIR_RING_SESSIONS], beat_ns[TAPIR_RING_SESSIONS];
+	uint32_t exit_key; /* of pthread_key_create */
+	uint32_t exit_key_made;
+	struct tapir_ring_event **events; /* by index: TAPIR_RING_EVENTS */
+	const struct tapir_ring_repair *repair;
+	struct ring_arena arenas[TAPIR_RING_ARENAS];
+};
+
+struct ring_tls {
+	struct ring_writer *writer;
+	uint64_t busy;	  /* frame address of the event being written; 0 none */
+	uint32_t refused; /* events since a slot was last asked for in vain */
+};
+
+#pragma GCC visibility push(hidden)
+
+extern struct ring_process ring_process;
+
+/* ring_arena.c */
+int ring_ctl__open(void *at);
+int ring_arena__open(uint32_t arena_idx);
+void ring_arena__close(struct ring_arena *arena);
+int ring_populate(const void *at, uint64_t bytes);
+
+/* ring_events.c */
+int ring_event__publish(struct tapir_ring_event *event, uint32_t idx);
+
+/* ring_life.c */
+void ring_life__check(uint64_t now_ns);
+void ring_life__judge(const struct tapir_ring_about *about, uint64_t *word);
+
+/* ring_memory.c */
+int ring_memory__charge(uint64_t bytes);
+void ring_memory__uncharge(uint64_t bytes);
+
+/* ring_stack.c */
+uint64_t ring_stack__high(uint64_t sp);
+int ring_stack__on_alternate(void);
+
+/* ring_slot.c */
+struct ring_writer *ring_slot__claim(void);
+void ring_slot__give_back(struct ring_writer *w);
+
+/* ring_event.c */
+void ring_slot__leave(void *writer); /* a thread exits */
+
+/* ring_process.c */
+int ring_process__adopt(void);
+
+/* ring_walk.c */
+uint32_t ring_walk(struct ring_writer *w, uint64_t fp, uint64_t *id, uint16_t *flags);
+
+/* ring_lines.c */
+struct ring_lines {
+	int fd;
+	uint32_t at, len;
+	char bytes[256];
+};
+int ring_lines__open(struct ring_lines *lines, const char *path);
+int ring_lines__next(struct ring_lines *lines, char *line, uint32_t room); /* 1, 0 at the end */
+void ring_lines__close(struct ring_lines *lines);
+uint64_t ring_text__number(const char **at, unsigned base);
+
+#pragma GCC visibility pop
+
+static inline uint64_t ring_round8(uint64_t bytes)
+{
+	return (bytes + 7) & ~7ull;
+}
+
+#endif

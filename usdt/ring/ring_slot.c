@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_slot.c - which thread writes which ring. A slot is taken by one CAS on its owner word and
+ * given back when the thread exits; where nobody told us of the exit, the next thread that finds
+ * no free slot asks the kernel which owners are gone. The ring goes on where the last owner's
+ * records end.
+ */
+#include <pthread.h>
+
+#include "ring_impl.h"
+
+#define MAX_WAITS 1000u
+
+static struct tapir_ring_slot *shared_slot(const struct ring_arena *arena, uint32_t i)
+{
+	return (struct tapir_ring_slot *)((uint8_t *)arena->data + arena->data->slots_off) + i;
+}
+
+static int take(uint64_t *owner, uint64_t seen, uint32_t tid)
+{
+	uint64_t mine = ((seen >> 32) + 1) << 32 | tid;
+
+	return __atomic_compare_exchange_n(owner, &seen, mine, 0, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
+static int is_gone(uint32_t owner_tid, uint32_t tid)
+{
+	/* An owner with our own id died before we were born. */
+	return owner_tid == tid || ring_sys3(SYS_tgkill, ring_process.tgid, owner_tid, 0) == -ESRCH;
+}
+
+static int find_in(struct ring_arena *arena, uint32_t tid, int of_the_dead)
+{
+	for (uint32_t i = 0; i < TAPIR_RING_ARENA_SLOTS; i++) {
+		uint64_t *owner = &arena->writers->owners[i];
+		uint64_t seen = ring_load(owner);
+
+		if ((uint32_t)seen && !(of_the_dead && is_gone((uint32_t)seen, tid)))
+			continue;
+		if (take(owner, seen, tid))
+			return (int)i;
+	}
+	return -1;
+}
+
+static int find(uint32_t tid, int of_the_dead)
+{
+	uint32_t cnt = ring_load_acquire(&ring_process.arena_cnt);
+
+	for (uint32_t a = 0; a < cnt; a++) {
+		int i = find_in(&ring_process.arenas[a], tid, of_the_dead);
+
+		if (i >= 0)
+			return (int)(a * TAPIR_RING_ARENA_SLOTS) + i;
+	}
+	return -1;
+}
+
+/* One more arena. Whoever comes while another thread makes one waits a little, not for ever: that
+   thread may have been stopped. */
+static int grow(void)
+{
+	struct ring_process *p = &ring_process;
+	uint32_t cnt;
+	int ret = -ENOSPC;
+
+	if (__atomic_exchange_n(&p->arena_lock, 1, __ATOMIC_ACQUIRE)) {
+		for (uint32_t i = 0; i < MAX_WAITS && ring_load_acquire(&p->arena_lock); i++)
+			ring_sys3(SYS_sched_yield, 0, 0, 0);
+		return 0;
+	}
+	cnt = p->arena_cnt;
+	if (cnt < TAPIR_RING_ARENAS)
+		ret = ring_arena__open(cnt);
+	if (!ret) {
+		ring_store_release(&p->arenas[0].data->arena_cnt, cnt + 1);
+		ring_store_release(&p->arena_cnt, cnt + 1);
+	}
+	ring_store_release(&p->arena_lock, 0);
+	return ret;
+}
+
+static int find_any(uint32_t tid)
+{
+	int idx = find(tid, 0);
+
+	if (idx < 0 && !ring_process.exit_key_made)
+		idx = find(tid, 1);
+	if (idx < 0 && !grow())
+		idx = find(tid, 0);
+	if (idx < 0)
+		idx = find(tid, 1);
+	return idx;
+}
+
+static void raise_used(struct tapir_ring_data *data, uint32_t used)
+{
+	uint32_t seen = ring_load(&data->slots_used);
+
+	while (seen < used && !__atomic_compare_exchange_n(&data->slots_used, &seen, used, 1,
+							   __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+static int move_in(struct ring_writer *w, struct ring_arena *arena, uint32_t idx, uint32_t tid)
+{
+	uint32_t i = idx % TAPIR_RING_ARENA_SLOTS;
+	struct tapir_ring_slot *slot = shared_slot(arena, i);
+	const struct tapir_ring_ctl *ctl = ring_process.ctl;
+
+	if (ring_populate(slot, sizeof(*slot)) ||
+	    ring_populate(ctl->tails[idx], sizeof(ctl->tails[idx])) ||
+	    ring_populate(ctl, offsetof(struct tapir_ring_ctl, tails)))
+		return -ENOMEM;
+	w->idx = idx;
+	w->slot = slot;
+	w->ring = (uint8_t *)arena->data + arena->data->rings_off +
+		  (uint64_t)i * arena->data->ring_bytes;
+	w->tails = ctl->tails[idx];
+	w->tid = tid;
+	w->tgid = ring_process.tgid;
+	w->thread_sent = 0;
+	w->stack_high = ring_stack__high((uint64_t)(uintptr_t)__builtin_frame_address(0));
+	memset(w->rate, 0, sizeof(w->rate));
+	ring_store(&slot->owner_tid, tid);
+	__atomic_fetch_add(&slot->owners, 1, __ATOMIC_RELAXED);
+	raise_used(arena->data, i + 1);
+	w->live = 1;
+	return 0;
+}
+
+/* A slot for the calling thread; NULL: none, or no lane. */
+struct ring_writer *ring_slot__claim(void)
+{
+	struct ring_process *p = &ring_process;
+	uint32_t tid = (uint32_t)ring_sys3(SYS_gettid, 0, 0, 0);
+	struct ring_arena *arena;
+	struct ring_writer *w;
+	int idx;
+
+	if (ring_load_acquire(&p->state) != RING_READY)
+		return NULL;
+	if (ring_load_acquire(&p->arenas[0].writers->alive) != RING_ALIVE && !ring_process__adopt())
+		return NULL;
+	idx = find_any(tid);
+	if (idx < 0)
+		return NULL;
+	arena = &p->arenas[(uint32_t)idx / TAPIR_RING_ARENA_SLOTS];
+	w = &arena->writers->writers[(uint32_t)idx % TAPIR_RING_ARENA_SLOTS];
+	if (move_in(w, arena, (uint32_t)idx, tid)) {
+		w->idx = (uint32_t)idx;
+		w->live = 0;
+		ring_store_release(&arena->writers->owners[(uint32_t)idx % TAPIR_RING_ARENA_SLOTS],
+				   0);
+		return NULL;
+	}
+	if (p->exit_key_made)
+		pthread_setspecific(p->exit_key, w);
+	return w;
+}
+
+/* The thread exits: the slot is the next one's. */
+void ring_slot__give_back(struct ring_writer *w)
+{
+	struct ring_arena *arena = &ring_process.arenas[w->idx / TAPIR_RING_ARENA_SLOTS];
+	uint64_t *owner = &arena->writers->owners[w->idx % TAPIR_RING_ARENA_SLOTS];
+
+	if (!w->live) /* the parent's, wiped */
+		return;
+	ring_store(&w->slot->owner_tid, 0);
+	ring_store_release(owner, (ring_load(owner) >> 32) << 32);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_writer.h - the process side of the ring lane (tapir/ring.h) for the code of ours that
+ * runs inside a program: events registered, written, and nothing else. Not installed.
+ *
+ * Nothing here prints, installs a signal handler, starts a thread or holds a lock. Needs Linux
+ * 5.14 to be safe where memory runs out, no privileges. Where the lane cannot be had (no memfd,
+ * no address space) every call still works and every event is off.
+ */
+#ifndef TAPIR_RING_WRITER_H
+#define TAPIR_RING_WRITER_H
+
+#include "tapir/ring.h"
+
+/* What an event is: copied into the catalog when it registers. Strings borrowed until then. */
+struct tapir_ring_about {
+	const char *provider, *event;
+	uint64_t keywords;
+	uint16_t event_id;
+	uint8_t version, level, encoding;
+	uint16_t field_cnt;
+	const struct tapir_field *fields; /* name_len is filled from field_names */
+	const char *const *field_names;
+	const void *metadata; /* NULL: none */
+	uint32_t metadata_bytes, metadata_format;
+};
+
+/*
+ * An event, in storage of the caller's that stays until it is unregistered; all zero before.
+ * `word` is never NULL after registering, whether that succeeded or not.
+ */
+struct tapir_ring_event {
+	const uint64_t *word;
+	const struct tapir_ring_about *about; /* read again in a forked child */
+	uint32_t idx;
+};
+
+/* An event being written. */
+struct tapir_ring_write {
+	uint8_t *payload; /* fill payload_bytes of it, in any order */
+	void *writer;
+};
+
+/*
+ * The lane of this process: makes ctl and the first arena. 0 or -errno; 0 when it is there
+ * already. Any thread, not in a signal handler.
+ */
+int tapir_ring__init(void);
+
+/* Takes the lane down, for dlclose: no event of any thread may be under way or come. */
+void tapir_ring__fini(void);
+
+/* 0, -ENOSPC (too many), -ENODEV (no lane), -EINVAL. Any thread, not in a signal handler. */
+int tapir_ring__register(struct tapir_ring_event *event, const struct tapir_ring_about *about);
+void tapir_ring__unregister(struct tapir_ring_event *event);
+
+/* Does anybody want it? Any thread, any time. */
+static inline int tapir_ring__wanted(const struct tapir_ring_event *event)
+{
+	return __builtin_expect(
+		(__atomic_load_n(event->word, __ATOMIC_RELAXED) >> TAPIR_RING_WANT_SHIFT) != 0, 0);
+}
+
+/*
+ * Begins an event of payload_bytes with the caller's stack, if a session wants one. 1: fill
+ * write->payload, then commit; between the two call nothing that may fire an event or not
+ * return. 0: nobody wants it, or it was dropped and counted. Any thread, any time, signal
+ * handlers too. No system call, but for a thread's first event, the first pass over its ring
+ * and one each TAPIR_RING_LIFE_NS.
+ */
+int tapir_ring__begin(struct tapir_ring_write *write, const struct tapir_ring_event *event,
+		      uint32_t payload_bytes);
+void tapir_ring__commit(struct tapir_ring_write *write);
+
+/*
+ * Frames that lie: functions in [low_va, high_va) may hide their caller from a frame-pointer
+ * walk. find() is asked for each return address there: fp is where its frame record stands, the
+ * words between from_va and until_va may be read. 0: nothing hidden; else the address of the
+ * word that holds the hidden return address. Called while an event is written: as strict as a
+ * signal handler. The table is borrowed until it is set to NULL.
+ */
+struct tapir_ring_repair {
+	uint64_t low_va, high_va;
+	uint64_t (*find)(uint64_t ip, uint64_t fp, uint64_t from_va, uint64_t until_va);
+};
+void tapir_ring__set_repair(const struct tapir_ring_repair *repair);
+
+#endif
