@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Recording .NET processes that nobody prepared: every managed frame has a name, and no process
+is the worse for it.
+
+The program is tests/e2e/programs/Busy.cs; the witness is the program itself: which thread runs
+what it knows, and what it prints.
+"""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import time
+
+NOBODY = "65534"
+TIMEOUT = 180
+HZ = 499
+LEAF = r"int64 \[Busy\] Busy::Leaf\(int32\)\[\w+\]"
+
+PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup>
+    <OutputType>Exe</OutputType>
+    <TargetFramework>net%s</TargetFramework>
+    <InvariantGlobalization>true</InvariantGlobalization>
+  </PropertyGroup>
+</Project>
+"""
+
+
+def build(t):
+    """The directory of the program, built once for all cases."""
+    dotnet = t.need("dotnet")
+    source = os.path.join(os.path.dirname(__file__), "programs", "Busy.cs")
+    home = os.path.join(t.build, "tests", "dotnet")
+    done = os.path.join(home, "out", "Busy.dll")
+    if os.path.exists(done) and os.path.getmtime(done) > os.path.getmtime(source):
+        return os.path.dirname(done)
+    shutil.rmtree(home, ignore_errors=True)
+    os.makedirs(home)
+    shutil.copy(source, home)
+    version = t.run(dotnet, "--version").out.strip()
+    pathlib.Path(home, "Busy.csproj").write_text(PROJECT % ".".join(version.split(".")[:2]))
+    env = {**os.environ, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1"}
+    if t.run(dotnet, "build", "-c", "Release", "-v", "q", "-o", os.path.dirname(done), home, timeout=120, env=env).rc:
+        t.skip("dotnet builds no program here")
+    os.utime(done)
+    return os.path.dirname(done)
+
+
+def start(t, *args, before=(), env=None, directory=None):
+    directory = directory or build(t)
+    busy = t.start(*before, os.path.join(directory, "Busy"), *args, env={**os.environ, **(env or {})})
+    busy.wait_line("pid ")
+    time.sleep(1)
+    return busy
+
+
+def read_samples(t, file, pid=None):
+    """Those with a stack; "thread" is what their thread is called now."""
+    samples = [s for s in t.events(file, "sample") if s.get("stack")]
+    for sample in samples:
+        comm = pathlib.Path(f"/proc/{pid}/task/{sample['tid']}/comm")
+        sample["thread"] = comm.read_text().strip() if pid and comm.exists() else ""
+    return samples
+
+
+def record(t, pid, seconds, *options):
+    """(result, samples)"""
+    file = t.path("trace.tapir")
+    result = t.tapir("record", "-F", HZ, "-p", pid, "-d", seconds, "-f", "-o", file, *options)
+    return result, read_samples(t, file, pid)
+
+
+def of_thread(samples, name):
+    return [s for s in samples if s["thread"] == name]
+
+
+def is_managed(frame):
+    module = frame.get("module") or ""
+    return not module or module.endswith(".dll") or module.startswith(("[jit]", "/memfd:doublemapper"))
+
+
+def names_of(samples):
+    return {f["name"] for s in samples for f in s["stack"] if f["name"]}
+
+
+def burner_is_named(t, samples, seconds):
+    burner = of_thread(samples, "burner")
+    leaf = [s for s in burner if re.fullmatch(LEAF, s["stack"][0]["name"] or "")]
+    t.ok(len(burner) >= seconds * HZ * 0.2, f"{len(burner)} samples of the burner")
+    t.ok(len(leaf) >= 0.99 * len(burner), f"{len(leaf)} of {len(burner)} in Leaf")
+    calls = [s for s in leaf if any("Busy::Burn()" in (f["name"] or "") for f in s["stack"])]
+    t.ok(len(calls) >= 0.99 * len(leaf), f"{len(calls)} of {len(leaf)} stacks have Burn")
+
+
+def all_is_named(t, samples):
+    frames = [(f["module"], f["addr"]) for s in samples for f in s["stack"] if is_managed(f) and not f["name"]]
+    managed = sum(is_managed(f) for s in samples for f in s["stack"])
+    t.ok(managed > len(samples), f"{managed} managed frames")
+    t.eq(frames[:5], [], f"managed frames without a name, {len(frames)} of {managed}")
+
+
+def left_by_us(pid, ns_pid=None):
+    names = os.listdir(f"/proc/{pid}/root/tmp")
+    return [n for n in names if re.fullmatch(rf"(jit|perf|perfinfo)-{ns_pid or pid}\.(dump|map)", n)]
+
+
+def open_files(pid):
+    links = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            links.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except FileNotFoundError:
+            pass
+    return sorted(links)
+
+
+def threads(pid):
+    """But the one that compiles methods anew, which comes and goes."""
+    comms = [pathlib.Path(f"/proc/{pid}/task/{tid}/comm").read_text() for tid in os.listdir(f"/proc/{pid}/task")]
+    return sorted(c for c in comms if "Tiered" not in c)
+
+
+def goes_on(t, busy):
+    """It ticks, and printed nothing else."""
+    count = len(busy.out)
+    for _ in range(50):
+        if len(busy.out) > count:
+            break
+        time.sleep(0.1)
+    t.ok(len(busy.out) > count, "it ticks on")
+    ticks = [line.strip() for line in busy.out if not line.startswith("pid ")]
+    t.eq(ticks, [f"tick {i}" for i in range(len(ticks))], "its output")
+    t.eq("".join(busy.err), "", "its stderr")
+
+
+def test_every_managed_frame_has_a_name(t):
+    busy = start(t, 60, "make")
+    before = open_files(busy.pid), threads(busy.pid)
+    _, samples = record(t, busy.pid, 3)
+    burner_is_named(t, samples, 3)
+    all_is_named(t, samples)
+    library = names_of(of_thread(samples, "library"))
+    t.ok(any("[System.Linq] " in n for n in library), "System.Linq is in the stacks")
+    t.ok(any("[System.Private.CoreLib] " in n for n in library), "System.Private.CoreLib is in the stacks")
+    t.ok(any(n.endswith("[PreJIT]") for n in names_of(samples)), "there is ReadyToRun code")
+    t.eq(left_by_us(busy.pid), [], "files left")
+    time.sleep(0.5)
+    t.eq((open_files(busy.pid), threads(busy.pid)), before, "its files and threads")
+    goes_on(t, busy)
+    busy.kill()
+
+
+def test_methods_made_while_it_is_recorded_have_names(t):
+    busy = start(t, 60, "make")
+    _, samples = record(t, busy.pid, 4)
+    maker = of_thread(samples, "maker")
+    made = [s for s in maker if re.search(r"dynamicClass::Made\d+\(int64\)", s["stack"][0]["name"] or "")]
+    t.ok(len(made) >= 0.95 * len(maker) > 0, f"{len(made)} of {len(maker)} samples in made methods")
+    t.ok(len({s["stack"][0]["name"] for s in made}) >= 5, "several methods")
+    all_is_named(t, samples)
+    busy.kill()
+
+
+def test_program_that_is_started_by_us_is_named(t):
+    directory, file = build(t), t.path("trace.tapir")
+    result = t.tapir("record", "-F", HZ, "-f", "-o", file, "--", os.path.join(directory, "Busy"), 4)
+    t.ok("over" in result.out, "it ran to its end")
+    samples = read_samples(t, file)
+    leaf = [s for s in samples if re.fullmatch(LEAF, s["stack"][0]["name"] or "")]
+    t.ok(len(leaf) >= 4 * HZ * 0.2, f"{len(leaf)} samples in Leaf")
+    managed = [f for s in samples for f in s["stack"] if is_managed(f)]
+    named = [f for f in managed if f["name"]]
+    t.ok(len(named) >= 0.95 * len(managed), f"{len(named)} of {len(managed)} managed frames named")
+
+
+def test_two_recordings_at_once_take_turns(t):
+    busy = start(t, 60)
+    files = [t.path("one.tapir"), t.path("two.tapir")]
+    tapirs = [t.start_tapir("record", "-F", HZ, "-p", busy.pid, "-d", 2, "-f", "-o", file) for file in files]
+    for tapir in tapirs:
+        t.eq(tapir.wait().rc, 0, "record")
+    for file in files:
+        burner_is_named(t, read_samples(t, file, busy.pid), 2)
+    t.eq(left_by_us(busy.pid), [], "files left")
+    goes_on(t, busy)
+    busy.kill()
+
+
+def test_what_the_process_writes_itself_is_left_alone(t):
+    busy = start(t, 60, env={"DOTNET_PerfMapEnabled": "3"})
+    own = f"/tmp/perf-{busy.pid}.map"
+    try:
+        inode, size = os.stat(own).st_ino, os.stat(own).st_size
+        _, samples = record(t, busy.pid, 2)
+        burner_is_named(t, samples, 2)
+        t.ok(os.stat(own).st_ino == inode and os.stat(own).st_size >= size, "its perf map is as it was")
+        t.ok(not os.path.exists(f"/tmp/jit-{busy.pid}.dump"), "no jitdump was asked for")
+        goes_on(t, busy)
+    finally:
+        busy.kill()
+        os.unlink(own)
+
+
+def test_process_of_another_user_in_its_own_tmpdir(t):
+    setpriv = t.need("setpriv")
+    home = t.path("home")
+    shutil.copytree(build(t), home)
+    os.chmod(t.tmp, 0o755)
+    os.makedirs(t.path("tmp"))
+    os.chown(t.path("tmp"), int(NOBODY), int(NOBODY))
+    busy = start(t, 60, before=(setpriv, "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"),
+                 env={"TMPDIR": t.path("tmp")}, directory=home)
+    t.ok(any(name.endswith("-socket") for name in os.listdir(t.path("tmp"))), "its socket lies in its TMPDIR")
+    _, samples = record(t, busy.pid, 2)
+    burner_is_named(t, samples, 2)
+    t.eq(left_by_us(busy.pid), [], "files left")
+    goes_on(t, busy)
+    busy.kill()
+
+
+def busy_below(pid):
+    if pathlib.Path(f"/proc/{pid}/comm").read_text() == "Busy\n":
+        return int(pid)
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        found = busy_below(child)
+        if found:
+            return found
+    return None
+
+
+def test_process_in_its_own_namespaces(t):
+    script = f'mount -t tmpfs tapir-test /mnt && cp -r {build(t)}/* /mnt && mount --move /mnt /tmp; exec "$@"'
+    outer = start(t, 60, before=(t.need("unshare"), "--pid", "--mount", "--fork", "--kill-child", "--mount-proc",
+                                 "sh", "-c", script, "sh"), directory="/tmp")
+    pid = busy_below(outer.pid)
+    _, samples = record(t, pid, 2)
+    burner_is_named(t, samples, 2)
+    t.eq(left_by_us(pid, 1), [], "files left")
+    goes_on(t, outer)
+    outer.kill()
+
+
+def test_stopped_process_holds_nothing_up(t):
+    busy = start(t, 60)
+    busy.signal(signal.SIGSTOP)
+    before = time.monotonic()
+    record(t, busy.pid, 1)
+    took = time.monotonic() - before
+    t.ok(took < 4, f"took {took:.1f} s")
+    busy.signal(signal.SIGCONT)
+    goes_on(t, busy)
+    t.eq(left_by_us(busy.pid), [], "files left")
+    _, samples = record(t, busy.pid, 1)
+    burner_is_named(t, samples, 1)
+    busy.kill()
+
+
+def test_process_without_diagnostics_has_samples_and_a_reason(t):
+    busy = start(t, 60, env={"DOTNET_EnableDiagnostics": "0"})
+    result, samples = record(t, busy.pid, 1)
+    t.ok("its methods have no names" in result.err and "DOTNET_EnableDiagnostics=0" in result.err, result.err)
+    t.ok(len(of_thread(samples, "burner")) >= HZ * 0.2, "samples are there")
+    goes_on(t, busy)
+    busy.kill()
