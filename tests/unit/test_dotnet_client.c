@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Asking .NET processes that are none (fake_dotnet.h). Real ones: tests/e2e/case_dotnet.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <sys/eventfd.h>
+
+#include "base/clock.h"
+#include "fake_dotnet.h"
+#include "runtime/dotnet_client.h"
+#include "runtime/dotnet_facts.h"
+#include "runtime/dotnet_snapshot.h"
+
+#define MS TAPIR_NS_PER_MS
+
+/* ---- replies -------------------------------------------------------------------------------- */
+
+static void answer(struct fake_dotnet *f, uint8_t id, const void *payload, size_t len)
+{
+	size_t size = 20 + len;
+
+	memcpy(f->reply, "DOTNET_IPC_V1\0", 14);
+	f->reply[14] = (uint8_t)size;
+	f->reply[15] = (uint8_t)(size >> 8);
+	f->reply[16] = 0xff;
+	f->reply[17] = id;
+	f->reply[18] = f->reply[19] = 0;
+	memcpy(f->reply + 20, payload, len);
+	f->reply_len = size;
+}
+
+/* ProcessInfo3 of version 1: pid 7, cookie, and six texts of one letter. */
+static void answer_process(struct fake_dotnet *f)
+{
+	uint8_t payload[4 + 8 + 16 + 6 * 8] = {1};
+
+	payload[4] = 7;
+	for (unsigned i = 0; i < 6; i++) {
+		uint8_t *text = payload + 28 + 8 * i;
+
+		text[0] = 2;
+		text[4] = (uint8_t)('a' + i);
+	}
+	answer(f, 0, payload, sizeof(payload));
+}
+
+static struct tapir_dotnet_opts opts_of(const struct fake_dotnet *f, uint64_t timeout_ns)
+{
+	return (struct tapir_dotnet_opts){
+		.tgid = (uint32_t)f->pid, .cancel_fd = -1, .timeout_ns = timeout_ns};
+}
+
+static int ask(const struct fake_dotnet *f, uint64_t timeout_ns, struct tapir_dotnet_process *out)
+{
+	struct tapir_dotnet_opts opts = opts_of(f, timeout_ns);
+
+	return tapir_dotnet__ask_process(&opts, out);
+}
+
+static void line_has(const char *text)
+{
+	const char *line = tapir_diag__cnt() ? tapir_diag__line(tapir_diag__cnt() - 1) : "none";
+
+	if (!strstr(line, text))
+		fail_msg("no \"%s\" in the line: %s", text, line);
+	tapir_diag__clear();
+}
+
+static void fails(const struct fake_dotnet *f, int err, const char *text)
+{
+	struct tapir_dotnet_process process;
+
+	assert_int_equal(ask(f, 400 * MS, &process), err);
+	line_has(text);
+}
+
+/* ---- cases ---------------------------------------------------------------------------------- */
+
+static void a_good_one_says_who_it_is(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_process process;
+
+	answer_process(f);
+	f->stale_cnt = 3; /* left by dead ones with its pid, newer */
+	fake_dotnet__start(f);
+	assert_int_equal(ask(f, 2000 * MS, &process), 0);
+	assert_int_equal(process.pid, 7);
+	assert_string_equal(process.cmdline, "a");
+	assert_string_equal(process.version, "e");
+	assert_string_equal(process.rid, "f");
+	tapir_dotnet_process__fini(&process);
+}
+
+static void refusal_is_told_with_its_code(void **state)
+{
+	static const uint8_t code[] = {0x15, 0x15, 0x13, 0x80};
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_opts opts;
+	struct tapir_str request = {};
+	uint32_t hresult = 0;
+
+	answer(f, 0xff, code, sizeof(code));
+	fake_dotnet__start(f);
+	opts = opts_of(f, 1000 * MS);
+	assert_int_equal(tapir_dotnet__put_plain(&request, TAPIR_DOTNET_DISABLE_PERF_MAP), 0);
+	assert_int_equal(tapir_dotnet__command(&opts, &request, &hresult), -EREMOTEIO);
+	assert_int_equal(hresult, TAPIR_DOTNET_NOT_SUPPORTED);
+	line_has("err=0x80131515");
+	tapir_str__fini(&request);
+}
+
+static void older_commands_are_tried_when_the_newest_is_unknown(void **state)
+{
+	static const uint8_t code[] = {0x85, 0x13, 0x13, 0x80};
+	struct fake_dotnet *f = *state;
+	tapir_autofree char *requests = NULL;
+	size_t len = 0;
+
+	answer(f, 0xff, code, sizeof(code));
+	fake_dotnet__start(f);
+	fails(f, -EREMOTEIO, "does not know the command");
+	assert_int_equal(tapir_file__read(f->request_path, FAKE_REQUEST_MAX, &requests, &len), 0);
+	assert_int_equal(len, 60);
+	assert_int_equal(requests[17], 8);
+	assert_int_equal(requests[37], 4);
+	assert_int_equal(requests[57], 0);
+}
+
+static void reply_cut_at_any_byte_is_no_answer(void **state)
+{
+	struct fake_dotnet *f = *state;
+	size_t whole;
+
+	answer_process(f);
+	whole = f->reply_len;
+	for (f->reply_len = 0; f->reply_len < whole; f->reply_len++) {
+		fake_dotnet__start(f);
+		fails(f, -ECONNRESET, "hung up before the end");
+		kill(f->pid, SIGKILL);
+		waitpid(f->pid, NULL, 0);
+		f->pid = 0;
+	}
+}
+
+static void silent_one_times_out(void **state)
+{
+	struct fake_dotnet *f = *state;
+	uint64_t begin = tapir_clock__now_ns();
+
+	f->is_silent = true;
+	fake_dotnet__start(f);
+	fails(f, -ETIMEDOUT, "waiting for it");
+	assert_true(tapir_clock__now_ns() - begin < 2000 * MS);
+}
+
+static void stopped_one_is_sent_nothing(void **state)
+{
+	struct fake_dotnet *f = *state;
+
+	answer_process(f);
+	fake_dotnet__start(f);
+	kill(f->pid, SIGSTOP);
+	waitpid(f->pid, NULL, WUNTRACED);
+	fails(f, -ETIMEDOUT, "it is stopped");
+	assert_int_equal(access(f->request_path, F_OK), -1);
+	kill(f->pid, SIGCONT);
+}
+
+static void one_that_hangs_up_is_told(void **state)
+{
+	struct fake_dotnet *f = *state;
+
+	f->hangs_up = true;
+	fake_dotnet__start(f);
+	fails(f, -ECONNRESET, "");
+}
+
+static void foreign_protocol_is_no_answer(void **state)
+{
+	struct fake_dotnet *f = *state;
+
+	memset(f->reply, 'x', sizeof(f->reply));
+	f->reply_len = sizeof(f->reply); /* more than a message can have, too */
+	fake_dotnet__start(f);
+	fails(f, -EPROTO, "does not begin as one");
+}
+
+static void diagnostics_off_is_the_reason(void **state)
+{
+	struct fake_dotnet *f = *state;
+
+	f->is_off = f->is_absent = true;
+	fake_dotnet__start(f);
+	fails(f, -ENOENT, "DOTNET_EnableDiagnostics=0");
+}
+
+static void one_without_a_socket_is_waited_for_only_while_it_is_young(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_process process;
+	uint64_t begin = tapir_clock__now_ns();
+
+	f->is_absent = true;
+	fake_dotnet__start(f);
+	assert_int_equal(ask(f, 8000 * MS, &process), -ENOENT);
+	line_has("no socket");
+	assert_true(tapir_clock__now_ns() - begin < 4000 * MS);
+	begin = tapir_clock__now_ns();
+	assert_int_equal(ask(f, 8000 * MS, &process), -ENOENT);
+	assert_true(tapir_clock__now_ns() - begin < 1000 * MS);
+}
+
+static void cancel_ends_the_waiting(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_process process;
+	struct tapir_dotnet_opts opts;
+
+	f->is_silent = true;
+	fake_dotnet__start(f);
+	opts = opts_of(f, 5000 * MS);
+	opts.cancel_fd = eventfd(1, EFD_CLOEXEC);
+	assert_int_equal(tapir_dotnet__ask_process(&opts, &process), -ECANCELED);
+	close(opts.cancel_fd);
+}
+
+/* ---- snapshots ------------------------------------------------------------------------------ */
+
+static void dump_path(const struct fake_dotnet *f, char *out, size_t bytes)
+{
+	snprintf(out, bytes, "%s/jit-%d.dump", f->dir, f->pid);
+}
+
+static void snapshot_is_switched_on_read_switched_off_and_removed(void **state)
+{
+	static const uint8_t expected[] = "DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x02\0\0\0"
+					  "DOTNET_IPC_V1\0\x14\0\x04\x06\0";
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_dotnet_opts opts;
+	tapir_autofree char *requests = NULL;
+	char path[96], text[16] = "";
+	size_t len = 0;
+
+	f->writes_dump = true;
+	answer(f, 0, "\0\0\0", 4);
+	fake_dotnet__start(f);
+	opts = opts_of(f, 3000 * MS);
+	assert_int_equal(tapir_dotnet__snapshot(&opts, &snapshot), 0);
+	assert_int_equal(read(snapshot.fd, text, sizeof(text)), 9);
+	assert_string_equal(text, "a jitdump");
+	assert_true(snapshot.begin_ns <= snapshot.end_ns);
+	dump_path(f, path, sizeof(path));
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(tapir_file__read(f->request_path, FAKE_REQUEST_MAX, &requests, &len), 0);
+	assert_int_equal(len, sizeof(expected));
+	assert_memory_equal(requests, expected, len);
+	tapir_dotnet_snapshot__fini(&snapshot);
+	tapir_dotnet_snapshot__fini(&snapshot);
+}
+
+static void file_that_was_there_before_stays(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_dotnet_opts opts;
+	char path[96];
+
+	f->writes_dump = true;
+	answer(f, 0, "\0\0\0", 4);
+	fake_dotnet__start(f);
+	dump_path(f, path, sizeof(path));
+	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	opts = opts_of(f, 3000 * MS);
+	assert_int_equal(tapir_dotnet__snapshot(&opts, &snapshot), 0);
+	assert_int_equal(access(path, F_OK), 0);
+	tapir_dotnet_snapshot__fini(&snapshot);
+}
+
+static void link_in_the_files_place_is_not_followed(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_dotnet_opts opts;
+	char path[96];
+
+	f->writes_dump = true;
+	answer(f, 0, "\0\0\0", 4);
+	fake_dotnet__start(f);
+	dump_path(f, path, sizeof(path));
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	opts = opts_of(f, 3000 * MS);
+	assert_int_equal(tapir_dotnet__snapshot(&opts, &snapshot), -EPERM);
+	line_has("not a plain file of its user");
+	assert_int_equal(access(f->request_path, F_OK), -1); /* it was not even asked */
+}
+
+static void off_is_sent_also_when_on_was_not_answered(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_dotnet_opts opts;
+	tapir_autofree char *requests = NULL;
+	char path[96];
+	size_t len = 0;
+
+	f->writes_dump = true;
+	f->reply_len = 0; /* it hangs up instead */
+	fake_dotnet__start(f);
+	opts = opts_of(f, 1000 * MS);
+	assert_int_equal(tapir_dotnet__snapshot(&opts, &snapshot), -ECONNRESET);
+	assert_int_equal(tapir_file__read(f->request_path, FAKE_REQUEST_MAX, &requests, &len), 0);
+	assert_int_equal(len, 44);
+	assert_int_equal(requests[24 + 17], 6);
+	dump_path(f, path, sizeof(path));
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void one_that_says_it_wrote_but_did_not_is_told(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_dotnet_opts opts;
+
+	answer(f, 0, "\0\0\0", 4);
+	fake_dotnet__start(f);
+	opts = opts_of(f, 2000 * MS);
+	assert_int_equal(tapir_dotnet__snapshot(&opts, &snapshot), -EIO);
+	line_has("but did not");
+}
+
+/* ---- facts ---------------------------------------------------------------------------------- */
+
+static void environment_says_where_and_whether(void **state)
+{
+	static const char text[] = "TMPDIR=/var/x\0COMPlus_PerfMapJitDumpPath=/d\0"
+				   "DOTNET_PerfMapEnabled=1\0COMPlus_EnableDiagnostics_IPC=00\0";
+	static const char harmless[] = "TMPDIR=relative\0DOTNET_PerfMapEnabled=0\0"
+				       "DOTNET_EnableDiagnostics=1\0DOTNET_PerfMapEnabledX=1\0";
+	struct tapir_dotnet_facts facts = {};
+
+	(void)state;
+	tapir_dotnet_facts__read_environ(&facts, text, sizeof(text) - 1);
+	assert_string_equal(facts.tmp_dir, "/var/x");
+	assert_string_equal(facts.dump_dir, "/d");
+	assert_true(facts.writes_maps && facts.is_off);
+	facts = (struct tapir_dotnet_facts){};
+	tapir_dotnet_facts__read_environ(&facts, harmless, sizeof(harmless) - 1);
+	assert_string_equal(facts.tmp_dir, "/tmp");
+	assert_string_equal(facts.dump_dir, "/tmp");
+	assert_false(facts.writes_maps || facts.is_off);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fake_dotnet__setup, fake_dotnet__teardown)
+		CASE(a_good_one_says_who_it_is),
+		CASE(refusal_is_told_with_its_code),
+		CASE(older_commands_are_tried_when_the_newest_is_unknown),
+		CASE(reply_cut_at_any_byte_is_no_answer),
+		CASE(silent_one_times_out),
+		CASE(stopped_one_is_sent_nothing),
+		CASE(one_that_hangs_up_is_told),
+		CASE(foreign_protocol_is_no_answer),
+		CASE(diagnostics_off_is_the_reason),
+		CASE(one_without_a_socket_is_waited_for_only_while_it_is_young),
+		CASE(cancel_ends_the_waiting),
+		CASE(snapshot_is_switched_on_read_switched_off_and_removed),
+		CASE(file_that_was_there_before_stays),
+		CASE(link_in_the_files_place_is_not_followed),
+		CASE(off_is_sent_also_when_on_was_not_answered),
+		CASE(one_that_says_it_wrote_but_did_not_is_told),
+		cmocka_unit_test(environment_says_where_and_whether),
+	};
+
+	if (argc == 2 && !strcmp(argv[1], "fake"))
+		return fake_dotnet__main();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
