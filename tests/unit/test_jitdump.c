@@ -481,6 +481,57 @@ static void files_are_known_by_their_names(void **state)
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+/* Written anew and read as a picture taken at at_ns, behind one of since_ns. */
+static void take_picture(struct fixture *f, uint64_t since_ns, uint64_t at_ns)
+{
+	tapir_jitdump__close(f->dump);
+	f->dump = NULL;
+	assert_int_equal(ftruncate(f->fd, 0), 0);
+	write_up_to(f, f->file.len);
+	open_with(f, (struct tapir_jitdump_opts){
+			     .is_picture = true, .since_ns = since_ns, .at_ns = at_ns});
+	read_all(f);
+	tapir_str__clear(&f->file);
+	good_header(f);
+}
+
+static void picture_holds_from_the_start_and_the_next_from_then(void **state)
+{
+	struct fixture *f = *state;
+
+	good_header(f);
+	load(f, 50 * SEC, 0x1000, 0x100, "first"); /* times of writing */
+	load(f, 50 * SEC, 0x3000, 0x100, "stays");
+	take_picture(f, 0, 50 * SEC);
+	names(f, 0x1000, 1 * SEC, "first");
+	load(f, 60 * SEC, 0x1080, 0x100, "taker"); /* of an address that was another's */
+	load(f, 60 * SEC, 0x2000, 0x100, "newcomer");
+	load(f, 60 * SEC, 0x3000, 0x100, "stays");
+	take_picture(f, 50 * SEC, 60 * SEC);
+	names(f, 0x1080, 59 * SEC, "first");
+	names(f, 0x1080, 60 * SEC, "taker");
+	names(f, 0x2000, 49 * SEC, NULL);
+	names(f, 0x2000, 51 * SEC, "newcomer");
+	names(f, 0x3000, 1 * SEC, "stays");
+	names(f, 0x3000, 61 * SEC, "stays");
+}
+
+static void block_of_stubs_takes_nothing_from_methods_in_a_picture(void **state)
+{
+	struct fixture *f = *state;
+
+	good_header(f);
+	load(f, 50 * SEC, 0x1000, 0x100, "method");
+	load(f, 50 * SEC, 0x0, 0x8000, "stub ReportStubBlock<X>");
+	load(f, 50 * SEC, 0x10000, 0x100, "stub Alone<X>");
+	take_picture(f, 0, 50 * SEC);
+	names(f, 0x1000, 55 * SEC, "method");
+	names(f, 0x2000, 55 * SEC, NULL);
+	names(f, 0x10000, 55 * SEC, "stub Alone<X>");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -499,6 +550,8 @@ int main(void)
 		CASE(file_that_is_cut_is_read_from_its_beginning),
 		CASE(what_is_no_regular_file_of_the_process_is_refused),
 		CASE(files_are_known_by_their_names),
+		CASE(picture_holds_from_the_start_and_the_next_from_then),
+		CASE(block_of_stubs_takes_nothing_from_methods_in_a_picture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
