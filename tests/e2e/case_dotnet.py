@@ -261,5 +261,7 @@ def test_process_without_diagnostics_has_samples_and_a_reason(t):
     result, samples = record(t, busy.pid, 1)
     t.ok("its methods have no names" in result.err and "DOTNET_EnableDiagnostics=0" in result.err, result.err)
     t.ok(len(of_thread(samples, "burner")) >= HZ * 0.2, "samples are there")
+    listed = t.tapir("list", "-p", busy.pid).err
+    t.ok(re.search(rf"process {busy.pid} runs \.NET \d+\.\d+\.\d+.*, CoreCLR: /.*/libcoreclr\.so", listed), listed)
     goes_on(t, busy)
     busy.kill()

@@ -13,6 +13,8 @@
 #include "cli/commands.h"
 #include "cli/list_view.h"
 #include "cli/terminal.h"
+#include "runtime/dotnet.h"
+#include "runtime/jvm.h"
 
 struct args {
 	struct tapir_pids pids;
@@ -61,6 +63,21 @@ static int understand(const struct tapir_cli *cli, struct question *q)
 	return 0;
 }
 
+/* Beside the probes, on stderr: it may have none. */
+static void say_runtime(uint32_t tgid)
+{
+	int line_cnt = tapir_diag__cnt();
+	struct tapir_dotnet_info dotnet;
+	struct tapir_jvm_info jvm;
+
+	if (tapir_dotnet__inspect(tgid, &dotnet) > 0)
+		tapir_info("process %u runs .NET %s, %s: %s", tgid, dotnet.version,
+			   tapir_dotnet_kind__text(dotnet.kind), dotnet.path);
+	else if (tapir_jvm__inspect(tgid, &jvm) > 0)
+		tapir_info("process %u runs a HotSpot JVM %s: %s", tgid, jvm.version, jvm.path);
+	tapir_diag__rewind(line_cnt);
+}
+
 static int discover_process(uint32_t tgid, struct tapir_discovery *d)
 {
 	struct tapir_proc proc;
@@ -69,6 +86,7 @@ static int discover_process(uint32_t tgid, struct tapir_discovery *d)
 	if (err)
 		return err;
 	tapir_proc__fini(&proc);
+	say_runtime(tgid);
 	return tapir_discover__process(tgid, d);
 }
 
