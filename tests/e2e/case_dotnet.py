@@ -76,8 +76,9 @@ def of_thread(samples, name):
 
 
 def is_managed(frame):
+    """In memory of generated code or a managed image; an address in no mapping at all is none."""
     module = frame.get("module") or ""
-    return not module or module.endswith(".dll") or module.startswith(("[jit]", "/memfd:doublemapper"))
+    return module.endswith(".dll") or module.startswith(("[jit]", "/memfd:doublemapper"))
 
 
 def names_of(samples):
@@ -88,7 +89,8 @@ def burner_is_named(t, samples, seconds):
     burner = of_thread(samples, "burner")
     leaf = [s for s in burner if re.fullmatch(LEAF, s["stack"][0]["name"] or "")]
     t.ok(len(burner) >= seconds * HZ * 0.2, f"{len(burner)} samples of the burner")
-    t.ok(len(leaf) >= 0.99 * len(burner), f"{len(leaf)} of {len(burner)} in Leaf")
+    others = [s["stack"][0] for s in burner if s not in leaf]
+    t.ok(len(leaf) >= 0.99 * len(burner), f"{len(leaf)} of {len(burner)} in Leaf; others: {others[:5]}")
     calls = [s for s in leaf if any("Busy::Burn()" in (f["name"] or "") for f in s["stack"])]
     t.ok(len(calls) >= 0.99 * len(leaf), f"{len(calls)} of {len(leaf)} stacks have Burn")
 
@@ -251,6 +253,7 @@ def test_stopped_process_holds_nothing_up(t):
     busy.signal(signal.SIGCONT)
     goes_on(t, busy)
     t.eq(left_by_us(busy.pid), [], "files left")
+    time.sleep(1)  # while Leaf is compiled anew, some samples are in the runtime
     _, samples = record(t, busy.pid, 1)
     burner_is_named(t, samples, 1)
     busy.kill()
@@ -260,7 +263,8 @@ def test_process_without_diagnostics_has_samples_and_a_reason(t):
     busy = start(t, 60, env={"DOTNET_EnableDiagnostics": "0"})
     result, samples = record(t, busy.pid, 1)
     t.ok("its methods have no names" in result.err and "DOTNET_EnableDiagnostics=0" in result.err, result.err)
-    t.ok(len(of_thread(samples, "burner")) >= HZ * 0.2, "samples are there")
+    burner = of_thread(samples, "burner")
+    t.ok(len(burner) >= HZ * 0.2, f"{len(burner)} samples of the burner, {len(samples)} in all")
     listed = t.tapir("list", "-p", busy.pid).err
     t.ok(re.search(rf"process {busy.pid} runs \.NET \d+\.\d+\.\d+.*, CoreCLR: /.*/libcoreclr\.so", listed), listed)
     goes_on(t, busy)
