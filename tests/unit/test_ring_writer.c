@@ -494,25 +494,31 @@ static void an_event_left_by_a_jump_does_not_silence_the_thread(void **state)
 
 struct noise {
 	struct taker *t;
-	volatile int stop;
-	volatile uint64_t fired;
+	int stop;
+	uint64_t fired;
 };
+
+static void scribble(uint64_t *word, uint64_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
 
 static void *make_noise(void *arg)
 {
 	struct noise *n = arg;
 	uint64_t x = 88172645463325252ull;
-	volatile uint64_t *words = (volatile uint64_t *)(void *)((uint8_t *)n->t->ctl + 64);
+	uint64_t *words = (uint64_t *)(void *)((uint8_t *)n->t->ctl + 64);
 	const size_t cnt = (sizeof(*n->t->ctl) - 64) / 8;
 
-	while (!n->stop) {
+	while (!__atomic_load_n(&n->stop, __ATOMIC_RELAXED)) {
 		x ^= x << 13;
 		x ^= x >> 7;
 		x ^= x << 17;
-		words[x % cnt] = (x & 0x300) ? x : (x & 0x400 ? 2 : ~0ull);
-		words[(x >> 8) % 8192] = x;
-		n->t->ctl->words[x % EVENTS] = x;
-		n->t->ctl->sessions[x % 8].state = (uint32_t)(x >> 32) % 4;
+		scribble(&words[x % cnt], (x & 0x300) ? x : (x & 0x400 ? 2 : ~0ull));
+		scribble(&words[(x >> 8) % 8192], x);
+		scribble(&n->t->ctl->words[x % EVENTS], x);
+		__atomic_store_n(&n->t->ctl->sessions[x % 8].state, (uint32_t)(x >> 32) % 4,
+				 __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
@@ -521,7 +527,7 @@ static void *fire_in_noise(void *arg)
 {
 	struct noise *n = arg;
 
-	for (unsigned i = 0; !n->stop; i++) {
+	for (unsigned i = 0; !__atomic_load_n(&n->stop, __ATOMIC_RELAXED); i++) {
 		fire_sized(i % EVENTS, i % 3000, i);
 		__atomic_fetch_add(&n->fired, 1, __ATOMIC_RELAXED);
 	}
@@ -540,7 +546,7 @@ static void nonsense_in_ctl_harms_nobody(void **state)
 	for (unsigned i = 0; i < 10; i++)
 		pthread_create(&threads[i], NULL, i < 2 ? make_noise : fire_in_noise, &n);
 	sleep(3);
-	n.stop = 1;
+	__atomic_store_n(&n.stop, 1, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < 10; i++)
 		pthread_join(threads[i], NULL);
 	assert_true(n.fired > 1000);

@@ -9,7 +9,7 @@
 
 #include "ring_impl.h"
 
-#define RETRY_EVENTS	 1024u /* without a slot, or without memory: then ask again */
+#define RETRY_EVENTS	 64u /* without a slot, or without memory: then ask again */
 #define LIFE_DROPS	 256u
 #define RATE_WINDOW_NS	 100000000ull
 #define RATE_WINDOWS_SEC 10u

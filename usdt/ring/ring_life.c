@@ -72,11 +72,10 @@ void ring_life__judge(const struct tapir_ring_about *about, uint64_t *word)
 {
 	struct tapir_ring_session *sessions = ring_process.ctl->sessions;
 
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
 		uint64_t bits;
 
-		if (ring_load_acquire(&sessions[s].state) != TAPIR_RING_OPEN)
+		if (__atomic_load_n(&sessions[s].state, __ATOMIC_SEQ_CST) != TAPIR_RING_OPEN)
 			continue;
 		bits = wanted_bits(&sessions[s], s, about);
 		__atomic_fetch_or(word, bits, __ATOMIC_SEQ_CST);

@@ -9,7 +9,7 @@
 
 #include "ring_impl.h"
 
-#define MAX_WAITS 1000u
+#define MAX_WAITS 20000u
 
 static struct tapir_ring_slot *shared_slot(const struct ring_arena *arena, uint32_t i)
 {
