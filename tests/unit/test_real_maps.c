@@ -116,7 +116,11 @@ static void map_is_read(const char *path, size_t at_least, const char *wanted_na
 
 static void node_appends_to_its_map(void **state)
 {
-	char *argv[] = {"node", "--perf-basic-prof", "-e",
+	char *argv[] = {"node",
+			"--perf-basic-prof",
+			"--logfile=/dev/null",
+			"--no-logfile-per-isolate",
+			"-e",
 			"function leaf(x){let y=0;for(let k=0;k<2000;k++)y+=x*k;return y}"
 			"let s=0;for(let i=0;i<3000;i++)s+=leaf(i);"
 			"for(let i=0;i<300;i++)s+=new Function('x','return x+'+i)(i)",

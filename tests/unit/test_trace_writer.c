@@ -91,7 +91,7 @@ static void assert_failure_is_survived(struct tapir_writer *w, int want_err)
 	assert_int_equal(put_until_failure(w, &events), 0); /* told once */
 	put += events;
 	tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), 6);
-	loss.count = tapir_writer__lost_events(w);
+	loss.count = tapir_writer__lost(w, TAPIR_REC_EVENT);
 	assert_int_equal(tapir_writer__put(w, &loss.h), 0);
 	assert_int_equal(tapir_writer__close(w), want_err);
 	tapir_writer__free(w);

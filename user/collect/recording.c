@@ -247,13 +247,27 @@ static bool program_ended(const struct recording *r, int *status)
 	return true;
 }
 
+/* What came but did not reach the file is lost, not captured, and said once. */
+static void subtract_unwritten(const struct tapir_writer *w, struct tapir_session_stats *stats)
+{
+	uint64_t events = tapir_writer__lost(w, TAPIR_REC_EVENT),
+		 samples = tapir_writer__lost(w, TAPIR_REC_SAMPLE),
+		 switches = tapir_writer__lost(w, TAPIR_REC_SWITCH);
+
+	stats->event_cnt -= events;
+	stats->sample_cnt -= samples;
+	stats->switch_cnt -= switches;
+	stats->lost_cnt += events + samples + switches - stats->unwritten_cnt;
+	stats->file_bytes = tapir_writer__bytes_written(w);
+}
+
 static void fill_result(struct recording *r, struct tapir_recording_result *out)
 {
 	out->elapsed_ns = tapir_clock__now_ns() - r->start_ns;
 	if (r->session)
 		tapir_session__stats(r->session, &out->stats);
 	if (r->writer)
-		out->stats.file_bytes = tapir_writer__bytes_written(r->writer);
+		subtract_unwritten(r->writer, &out->stats);
 	if (r->images)
 		out->site_cnt = tapir_images__site_cnt(r->images);
 	if (r->program)

@@ -24,7 +24,8 @@ struct tapir_session {
 	int err; /* of the sink, the first one */
 	uint64_t malformed_cnt, refused_cnt;
 	struct tapir_diag *diag; /* the lines that belong to err */
-	atomic_uint_least64_t event_cnt, sample_cnt, switch_cnt, lost_cnt, file_bytes;
+	atomic_uint_least64_t event_cnt, sample_cnt, switch_cnt, lost_cnt, unwritten_cnt,
+		file_bytes;
 	atomic_int shared_err;
 };
 
@@ -197,12 +198,26 @@ static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 /* Losses that user space counts itself. */
 static void poll_own_losses(struct tapir_session *s)
 {
-	uint64_t disk = s->opts.writer ? tapir_writer__lost_events(s->opts.writer) : 0;
+	static const struct {
+		enum tapir_rec_type type;
+		enum tapir_loss_cause cause;
+	} disk_causes[] = {{TAPIR_REC_EVENT, TAPIR_LOSS_DISK},
+			   {TAPIR_REC_SAMPLE, TAPIR_LOSS_SAMPLE_DISK},
+			   {TAPIR_REC_SWITCH, TAPIR_LOSS_SWITCH_DISK}};
+	uint64_t unwritten_cnt = 0;
 
 	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_MALFORMED, s->malformed_cnt, put_loss, s);
 	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_NAME_QUEUE_FULL, s->refused_cnt, put_loss,
 			     s);
-	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_DISK, disk, put_loss, s);
+	if (!s->opts.writer)
+		return;
+	for (size_t i = 0; i < sizeof(disk_causes) / sizeof(disk_causes[0]); i++) {
+		uint64_t cnt = tapir_writer__lost(s->opts.writer, disk_causes[i].type);
+
+		tapir_loss_poll__one(&s->loss_poll, disk_causes[i].cause, cnt, put_loss, s);
+		unwritten_cnt += cnt;
+	}
+	atomic_store(&s->unwritten_cnt, unwritten_cnt);
 }
 
 static void put_clock(struct tapir_session *s)
@@ -320,6 +335,7 @@ void tapir_session__stats(const struct tapir_session *s, struct tapir_session_st
 		.sample_cnt = atomic_load(&s->sample_cnt),
 		.switch_cnt = atomic_load(&s->switch_cnt),
 		.lost_cnt = atomic_load(&s->lost_cnt),
+		.unwritten_cnt = atomic_load(&s->unwritten_cnt),
 		.file_bytes = atomic_load(&s->file_bytes),
 		.err = atomic_load(&s->shared_err),
 	};

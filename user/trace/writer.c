@@ -53,7 +53,8 @@ struct tapir_writer {
 	char *path;	     /* as the user wrote it */
 	char *old_path;	     /* where the file is that this one replaces; NULL: none */
 	uint64_t max_bytes;
-	uint64_t bytes, records, lost_records, lost_events;
+	uint64_t bytes, records, lost_records;
+	uint64_t lost[TAPIR_REC_TYPE_CNT];  /* of them, by type */
 	uint64_t segment_bytes, segment_ns; /* raw bytes so far, when it began */
 	uint32_t seq;
 	struct chunk_buf rec_buf, desc_buf;
@@ -246,13 +247,16 @@ static void buf_reset(struct chunk_buf *buf)
 	buf->record_cnt = 0;
 }
 
-static uint64_t count_events(const char *data, size_t len)
+static void lose(struct tapir_writer *w, const struct tapir_rec *rec)
 {
-	uint64_t cnt = 0;
+	if (rec->type < TAPIR_REC_TYPE_CNT)
+		w->lost[rec->type]++;
+}
 
+static void lose_all(struct tapir_writer *w, const char *data, size_t len)
+{
 	for (size_t at = 0; at < len; at += ((const struct tapir_rec *)(data + at))->size)
-		cnt += ((const struct tapir_rec *)(data + at))->type == TAPIR_REC_EVENT;
-	return cnt;
+		lose(w, (const struct tapir_rec *)(data + at));
 }
 
 /* Nothing more will be written: what is buffered now and comes later is lost. */
@@ -260,7 +264,7 @@ static int fail(struct tapir_writer *w, int err)
 {
 	w->err = err;
 	w->lost_records += w->rec_buf.record_cnt;
-	w->lost_events += count_events(w->rec_buf.data, w->rec_buf.used);
+	lose_all(w, w->rec_buf.data, w->rec_buf.used);
 	buf_reset(&w->rec_buf);
 	buf_reset(&w->desc_buf);
 	return tapir_diag__fail(err, "Cannot write on: path=%s, bytes=%llu, err=-%s: %s", w->path,
@@ -387,8 +391,7 @@ static void put_behind_failure(struct tapir_writer *w, const struct tapir_rec *r
 		buf_add(&w->rec_buf, rec, rec->size, 1, rec->time_ns, rec->time_ns);
 	else if (!tapir_rec_type__describes(rec->type))
 		w->lost_records++;
-	if (rec->type == TAPIR_REC_EVENT)
-		w->lost_events++;
+	lose(w, rec);
 }
 
 int tapir_writer__put(struct tapir_writer *w, const struct tapir_rec *rec)
@@ -518,7 +521,7 @@ uint64_t tapir_writer__lost_records(const struct tapir_writer *w)
 	return w->lost_records;
 }
 
-uint64_t tapir_writer__lost_events(const struct tapir_writer *w)
+uint64_t tapir_writer__lost(const struct tapir_writer *w, unsigned type)
 {
-	return w->lost_events;
+	return type < TAPIR_REC_TYPE_CNT ? w->lost[type] : 0;
 }
