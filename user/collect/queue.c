@@ -19,6 +19,7 @@ struct tapir_queue {
 	pthread_cond_t to_session, to_drain;
 	struct block_list empty, full;
 	struct tapir_note *notes, **notes_tail;
+	size_t note_cnt;
 	bool is_closed;
 };
 
@@ -155,9 +156,20 @@ int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd
 	pthread_mutex_lock(&q->lock);
 	*q->notes_tail = note;
 	q->notes_tail = &note->next;
+	q->note_cnt++;
 	pthread_cond_signal(&q->to_session);
 	pthread_mutex_unlock(&q->lock);
 	return 0;
+}
+
+size_t tapir_queue__backlog(struct tapir_queue *q)
+{
+	size_t cnt;
+
+	pthread_mutex_lock(&q->lock);
+	cnt = q->note_cnt;
+	pthread_mutex_unlock(&q->lock);
+	return cnt;
 }
 
 bool tapir_queue__wait(struct tapir_queue *q, uint64_t until_ns, struct tapir_note **notes,
@@ -172,6 +184,7 @@ bool tapir_queue__wait(struct tapir_queue *q, uint64_t until_ns, struct tapir_no
 	*notes = q->notes;
 	q->notes = NULL;
 	q->notes_tail = &q->notes;
+	q->note_cnt = 0;
 	*block = pop(&q->full);
 	is_open = !q->is_closed || *notes || *block;
 	pthread_mutex_unlock(&q->lock);

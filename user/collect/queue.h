@@ -39,6 +39,9 @@ void tapir_queue__free(struct tapir_queue *q); /* closes files nobody took */
 struct tapir_block *tapir_queue__take_empty(struct tapir_queue *q, int wait_ms);
 void tapir_queue__give_full(struct tapir_queue *q, struct tapir_block *block);
 
+/* Posted records that wait for the session thread; any thread. */
+size_t tapir_queue__backlog(struct tapir_queue *q);
+
 /* Any thread. Copies rec; takes fd (or -1), even when it fails with -ENOMEM. */
 int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd);
 

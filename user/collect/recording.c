@@ -15,7 +15,8 @@
 #include "collect/no_match.h"
 #include "trace/recbuf.h"
 
-#define POLL_MS 500
+#define POLL_MS	    500
+#define CONTROL_MAX 16384
 
 enum { FD_SIGNAL, FD_CONTROL, FD_SIDEBAND, FD_SINK, FD_PROGRAM, FD_CNT };
 
@@ -32,24 +33,26 @@ static void drain_control(struct recording *r)
 	const void *rec;
 	uint32_t len;
 
-	while ((rec = tapir_bpf_ring__next(&r->control, &len)))
+	/* A full ring, twice: who forks faster than we read must not keep us from a signal. */
+	for (int i = 0; i < CONTROL_MAX && (rec = tapir_bpf_ring__next(&r->control, &len)); i++)
 		tapir_targets__on_control(r->targets, rec, len);
 	tapir_bpf_ring__release(&r->control);
 	tapir_sideband__drain(r->sideband, on_mmap, r->targets);
 	tapir_targets__forget_ended(r->targets);
 }
 
-/* What the side-band lost since the last time. */
+/* What the side-band lost, or we could not follow, since the last time. */
 static void post_sideband_loss(struct recording *r)
 {
 	uint64_t lost_cnt = tapir_sideband__lost(r->sideband), now_ns = tapir_clock__now_ns();
 	struct tapir_rec_loss loss = {
 		.cause = TAPIR_LOSS_PERF_LOST,
-		.count = lost_cnt - r->sideband_lost_cnt,
 		.from_ns = r->sideband_ns ? r->sideband_ns : r->start_ns,
 		.until_ns = now_ns,
 	};
 
+	lost_cnt += r->targets ? tapir_targets__dropped(r->targets) : 0;
+	loss.count = lost_cnt - r->sideband_lost_cnt;
 	r->sideband_ns = now_ns;
 	if (!loss.count)
 		return;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -271,6 +272,8 @@ static void *run(void *arg)
 	struct tapir_note *notes;
 	struct tapir_block *block;
 
+	/* Behind a busy target it would fall back until the drain thread finds no empty block. */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), -10);
 	put_clock(s);
 	while (tapir_queue__wait(s->opts.queue, next_wake_ns(s, now_ns, next_tick_ns), &notes,
 				 &block)) {

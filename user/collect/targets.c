@@ -23,10 +23,14 @@
 #include "base/str.h"
 #include "collect/describe.h"
 
+/* Mappings that wait for the session thread; a process can make 100,000 a second. */
+#define BACKLOG_MAX 16384
+
 struct tapir_targets {
 	struct tapir_targets_opts opts;
 	struct tapir_map live; /* tgids that are traced and run */
 	struct tapir_vec(uint32_t) ended;
+	uint64_t dropped_cnt;
 	uint64_t scan_ns; /* when the scan began: what it finds was there before */
 	struct tapir_recbuf recbuf;
 };
@@ -439,6 +443,10 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 
 	if (!is_ours(t, mmap->tgid))
 		return;
+	if (tapir_queue__backlog(t->opts.queue) > BACKLOG_MAX) {
+		t->dropped_cnt++;
+		return;
+	}
 	if (known || mmap->path[0] != '/' || !strncmp(mmap->path, "//", 2)) {
 		post_told(t, mmap, known, -1);
 		return;
@@ -447,6 +455,11 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 	if (!walk.saw_one)
 		miss_mapping(t, mmap);
 	warn_from(mark);
+}
+
+uint64_t tapir_targets__dropped(const struct tapir_targets *t)
+{
+	return t->dropped_cnt;
 }
 
 void tapir_targets__forget_ended(struct tapir_targets *t)

@@ -68,6 +68,9 @@ int tapir_targets__add(struct tapir_targets *t, uint32_t tgid);
 void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *rec, uint32_t len);
 void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap);
 
+/* Mappings left out because they came faster than they could be told of. */
+uint64_t tapir_targets__dropped(const struct tapir_targets *t);
+
 /* Of processes that ended, after what they mapped was handed in. */
 void tapir_targets__forget_ended(struct tapir_targets *t);
 

@@ -345,6 +345,23 @@ static int describe_in_set(struct tapir_catalog *c, struct tapir_ordset *set, ui
 	return and_put(c, fresh, 1);
 }
 
+/*
+ * Who maps, or protects, the same again (a JIT may do so all day) has changed nothing. The one
+ * that is there now; NULL: it is another, or gone.
+ */
+static struct entry *same_mapping(struct process *p, const struct tapir_rec_mapping *m,
+				  uint64_t from_ns)
+{
+	struct entry *e = (struct entry *)tapir_ordset__floor(&p->mappings, m->start_va, from_ns);
+
+	return e && e->node.pos == m->start_va && !e->until_ns &&
+			       e->node.time >= tapir_catalog__image_ns(p, from_ns) &&
+			       e->rec->size == m->h.size &&
+			       !memcmp(e->rec + 1, &m->h + 1, m->h.size - sizeof(m->h))
+		       ? e
+		       : NULL;
+}
+
 static int describe_mapping(struct tapir_catalog *c, const struct tapir_rec_mapping *m)
 {
 	struct process *p = owner_of(c, &c->processes, m->tgid, sizeof(*p));
@@ -357,6 +374,9 @@ static int describe_mapping(struct tapir_catalog *c, const struct tapir_rec_mapp
 		return -ENOMEM;
 	/* "From the start" is from the start of the program that runs now. */
 	from_ns = m->h.time_ns ? m->h.time_ns : tapir_catalog__image_ns(p, UINT64_MAX);
+	e = c->mode == TAPIR_CATALOG_LIVE ? same_mapping(p, m, from_ns) : NULL;
+	if (e)
+		return and_put(c, e, 0);
 	news = describe_in_set(c, &p->mappings, m->start_va, from_ns, &m->h, &e);
 	if (news <= 0)
 		return news;
