@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ring_find.h - the ring lanes a process offers: its memfds (tapir/ring.h), found in /proc, opened
+ * anew and checked. The process may be hostile: the walk is bounded, nothing blocks, and nothing
+ * is written to a file before it was found to be what it says.
+ *
+ * What changes while the process runs (counters, slots, rings) is not looked at here.
+ */
+#ifndef TAPIR_USER_RING_FIND_H
+#define TAPIR_USER_RING_FIND_H
+
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "tapir/ring.h"
+
+#define TAPIR_RING_LANES_MAX 8 /* copies of the library in one process */
+
+/* The part of struct tapir_ring_ctl that the process writes. */
+struct tapir_ring_ctl_head {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_bytes;
+	uint64_t key;
+	uint64_t file_bytes;
+	uint32_t owner_tgid;
+	uint32_t slot_cnt;
+	uint32_t session_cnt;
+	uint32_t event_max;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_ctl_head) == offsetof(struct tapir_ring_ctl, pad0),
+		    "tapir_ring_ctl_head");
+
+/* One copy of the library: its control file and its arenas. */
+struct tapir_ring_lane {
+	uint64_t key;
+	int ctl_fd;			 /* O_RDWR, a description of our own: carries locks */
+	int data_fds[TAPIR_RING_ARENAS]; /* O_RDONLY; -1: not made yet, or not found */
+	struct tapir_ring_data data[TAPIR_RING_ARENAS]; /* checked; where data_fds is not -1 */
+};
+
+struct tapir_ring_lanes {
+	struct tapir_vec(struct tapir_ring_lane) all;
+	const char *refused; /* why a file of ours was left out (the first); NULL: none was */
+};
+
+/*
+ * The lanes of a process that have a ctl and arena 0. 0 also when there is none; -errno without a
+ * line: the process has gone, or may not be looked at (needs to be its user, without another
+ * user namespace, or CAP_SYS_PTRACE). out needs __fini after success.
+ */
+int tapir_ring_lanes__find(uint32_t tgid, struct tapir_ring_lanes *out);
+void tapir_ring_lanes__fini(struct tapir_ring_lanes *lanes);
+
+/* Adds arenas that were made since the lane was found; the number of new ones, or -errno. */
+int tapir_ring_lane__find_arenas(uint32_t tgid, struct tapir_ring_lane *lane);
+void tapir_ring_lane__close(struct tapir_ring_lane *lane);
+
+/* "/memfd:tapir-ctl", with or without " (deleted)" behind it. */
+int tapir_ring_name__is_ctl(const char *path);
+
+/* Is what a header says true of a file of so many bytes, of that process? NULL: yes; else why not.
+ */
+const char *tapir_ring_data__fault(const struct tapir_ring_data *h, uint64_t file_bytes,
+				   uint32_t ns_tgid);
+const char *tapir_ring_ctl__fault(const struct tapir_ring_ctl_head *h, uint64_t file_bytes,
+				  uint32_t ns_tgid);
+
+#endif
