@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A SPEC's items become one selection each; what they leave out is left to the judgement. */
+#include "collect/ring_select.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+/* A set of characters is any one character; what does not fit ends in a star. */
+static void fill_glob(char *out, size_t out_bytes, const char *glob)
+{
+	size_t n = 0;
+
+	while (*glob) {
+		size_t len = tapir_glob__element_len(glob);
+		char c = len == 1 ? *glob : len == 2 && *glob == '\\' ? glob[1] : '?';
+
+		if (n + 1 >= out_bytes) {
+			out[out_bytes - 2] = '*';
+			break;
+		}
+		/* \* stands for a star alone; '?' lets it through as well */
+		out[n++] = len == 2 && (c == '*' || c == '?') ? '?' : c;
+		glob += len;
+	}
+	out[n] = '\0';
+}
+
+static void fill_args(char *out, size_t out_bytes, const struct tapir_spec *spec)
+{
+	const struct tapir_spec_arg *arg;
+	size_t used = 0;
+
+	tapir_vec_for_each (arg, &spec->args) {
+		size_t need = strlen(arg->key) + strlen(arg->value) + 2;
+
+		if (used + need >= out_bytes)
+			return;
+		used += (size_t)snprintf(out + used, out_bytes - used, "%s%s=%s", used ? ";" : "",
+					 arg->key, arg->value);
+	}
+}
+
+static void fill_one(const struct tapir_spec *spec, const struct tapir_spec_item *item,
+		     struct tapir_ring_selection *out)
+{
+	*out = (struct tapir_ring_selection){.used = 1};
+	out->level = spec->level > 0 ? (uint8_t)spec->level : 0;
+	fill_glob(out->provider, sizeof(out->provider), spec->provider);
+	fill_args(out->args, sizeof(out->args), spec);
+	if (item && item->kind == TAPIR_SPEC_MASK)
+		out->keywords = item->mask;
+	else if (item)
+		fill_glob(out->event, sizeof(out->event), item->text);
+}
+
+/* kw=NAME: only the runtime's own records know names; none of its events is asked for here. */
+static bool is_positive(const struct tapir_spec_item *item)
+{
+	return !item->negated && item->kind != TAPIR_SPEC_KEYWORD;
+}
+
+bool tapir_ring_select__fill(const struct tapir_spec_list *specs,
+			     struct tapir_ring_selection out[TAPIR_RING_SELECTIONS])
+{
+	unsigned used = 0;
+
+	memset(out, 0, TAPIR_RING_SELECTIONS * sizeof(*out));
+	for (size_t i = 0; i < specs->cnt; i++) {
+		const struct tapir_spec *spec = specs->data[i];
+		const struct tapir_spec_item *item;
+		bool wants_some = false;
+
+		tapir_vec_for_each (item, &spec->items) {
+			wants_some |= !item->negated;
+			if (is_positive(item) && used == TAPIR_RING_SELECTIONS)
+				return false;
+			if (is_positive(item))
+				fill_one(spec, item, &out[used++]);
+		}
+		if (!wants_some && used == TAPIR_RING_SELECTIONS)
+			return false;
+		if (!wants_some)
+			fill_one(spec, NULL, &out[used++]);
+	}
+	return true;
+}
+
+/* ---- one event -------------------------------------------------------------------------- */
+
+/* What SPECs are compared with: text with its end. Longer names match as far as they go. */
+struct names {
+	char provider[256], event[256], file[4096];
+};
+
+static void copy_text(char *out, size_t out_bytes, struct tapir_sv sv)
+{
+	size_t len = sv.len < out_bytes ? sv.len : out_bytes - 1;
+
+	memcpy(out, sv.data, len);
+	out[len] = '\0';
+}
+
+/* An event without keywords belongs to all, as the runtimes have it. */
+static bool shares(uint64_t keywords, uint64_t mask)
+{
+	return !keywords || (keywords & mask);
+}
+
+static bool asked_by_mask(const struct tapir_spec *spec, uint64_t keywords)
+{
+	const struct tapir_spec_item *item;
+
+	tapir_vec_for_each (item, &spec->items)
+		if (!item->negated && item->kind == TAPIR_SPEC_MASK && shares(keywords, item->mask))
+			return true;
+	return false;
+}
+
+static bool forbidden_by_mask(const struct tapir_spec *spec, uint64_t keywords)
+{
+	const struct tapir_spec_item *item;
+
+	tapir_vec_for_each (item, &spec->items)
+		if (item->negated && item->kind == TAPIR_SPEC_MASK && (keywords & item->mask))
+			return true;
+	return false;
+}
+
+/* Its provider, file, and what it leaves out, without what it asks for. */
+static bool lets_through(const struct tapir_spec *spec, const struct names *names)
+{
+	struct tapir_spec one = *spec;
+
+	for (size_t i = 0; i < spec->items.cnt; i++) {
+		one.items.data = &spec->items.data[i];
+		one.items.cnt = 1;
+		if (spec->items.data[i].negated &&
+		    !tapir_spec__matches(&one, names->file, names->provider, names->event))
+			return false;
+	}
+	return tapir_spec__matches_provider(spec, names->file, names->provider);
+}
+
+static bool asks_for(const struct tapir_spec *spec, const struct names *names,
+		     const struct tapir_rec_probe *probe)
+{
+	if ((spec->level > 0 && probe->level > spec->level) ||
+	    forbidden_by_mask(spec, probe->keywords))
+		return false;
+	if (tapir_spec__matches(spec, names->file, names->provider, names->event))
+		return true;
+	return asked_by_mask(spec, probe->keywords) && lets_through(spec, names);
+}
+
+bool tapir_ring_select__judge(const struct tapir_spec_list *specs,
+			      const struct tapir_probe_view *probe, bool *matched)
+{
+	struct names names;
+	bool is_asked = false;
+
+	copy_text(names.provider, sizeof(names.provider), probe->provider);
+	copy_text(names.event, sizeof(names.event), probe->event);
+	copy_text(names.file, sizeof(names.file), probe->file);
+	for (size_t i = 0; i < specs->cnt; i++) {
+		if (!asks_for(specs->data[i], &names, probe->rec))
+			continue;
+		is_asked = true;
+		if (matched)
+			matched[i] = true;
+	}
+	return is_asked;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ring_select.h - what SPECs ask of a ring lane: the selections a process reads (tapir/ring.h),
+ * and the judgement of one event, by its PROBE record. Selections may let through more than was
+ * asked for, since a process knows fewer patterns than a SPEC: who reads judges again.
+ *
+ * Pure.
+ */
+#ifndef TAPIR_USER_RING_SELECT_H
+#define TAPIR_USER_RING_SELECT_H
+
+#include "collect/images.h"
+#include "tapir/ring.h"
+#include "trace/record.h"
+
+/* Fills all of them; true: every SPEC had its place (else later ones are judged by us alone). */
+bool tapir_ring_select__fill(const struct tapir_spec_list *specs,
+			     struct tapir_ring_selection out[TAPIR_RING_SELECTIONS]);
+
+/* Does a SPEC ask for the event? matched (one a SPEC, may be NULL) is set for each that does. */
+bool tapir_ring_select__judge(const struct tapir_spec_list *specs,
+			      const struct tapir_probe_view *probe, bool *matched);
+
+#endif
