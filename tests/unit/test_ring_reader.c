@@ -1,0 +1,637 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From the rings of a process, made by hand, into blocks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "collect/ring_reader.h"
+#include "may_trace.h"
+#include "ring_maker.h"
+#include "trace/record.h"
+
+#define SLOTS 4
+
+static struct ring_maker maker;
+static struct tapir_queue *queue;
+static struct tapir_ring_reader *reader;
+static struct tapir_spec_list specs;
+static pthread_t consumer;
+static bool is_consuming;
+
+/* What the consumer saw. */
+static struct {
+	_Atomic uint64_t event_cnt, lost_cnt, nested_cnt, malformed_cnt, stack_cnt, thread_cnt;
+	_Atomic uint64_t disorder_cnt, wrong_cnt, probe_cnt;
+	uint64_t next[SLOTS]; /* of the sequence in each slot */
+	uint32_t tgid, tids[SLOTS], probe_id, thread_tid;
+} seen;
+
+struct fired {
+	struct tapir_rec_event ev;
+	uint64_t slot, seq;
+	uint8_t filler[512];
+};
+
+/* ---- the other end ---------------------------------------------------------------------- */
+
+static void see_event(const struct tapir_rec_event *ev)
+{
+	const struct fired *f = (const void *)ev;
+
+	seen.event_cnt++;
+	if (ev->pad0 || ev->lane != TAPIR_LANE_RING || f->slot >= SLOTS ||
+	    ev->probe_id != seen.probe_id || ev->h.time_ns > tapir_clock__now_ns()) {
+		seen.wrong_cnt++;
+		return;
+	}
+	seen.disorder_cnt += f->seq < seen.next[f->slot];
+	seen.next[f->slot] = f->seq + 1;
+	seen.tgid = ev->tgid;
+	seen.tids[f->slot] = ev->tid;
+}
+
+static void see_loss(const struct tapir_rec_loss *loss)
+{
+	seen.lost_cnt += loss->cause == TAPIR_LOSS_RING_LANE_DROP ? loss->count : 0;
+	seen.nested_cnt += loss->cause == TAPIR_LOSS_RING_LANE_NESTED ? loss->count : 0;
+	seen.malformed_cnt += loss->cause == TAPIR_LOSS_MALFORMED ? loss->count : 0;
+}
+
+static void see(const struct tapir_rec *rec)
+{
+	if (rec->type == TAPIR_REC_EVENT)
+		see_event((const void *)rec);
+	else if (rec->type == TAPIR_REC_LOSS)
+		see_loss((const void *)rec);
+	else if (rec->type == TAPIR_REC_PROBE && !seen.probe_cnt++)
+		seen.probe_id = ((const struct tapir_rec_probe *)rec)->probe_id;
+	else if (rec->type == TAPIR_REC_THREAD)
+		seen.thread_tid = ((const struct tapir_rec_thread *)rec)->tid;
+	seen.stack_cnt += rec->type == TAPIR_REC_STACK;
+	seen.thread_cnt += rec->type == TAPIR_REC_THREAD;
+}
+
+static void *consume(void *arg)
+{
+	struct tapir_note *notes;
+	struct tapir_block *block;
+
+	(void)arg;
+	while (tapir_queue__wait(queue, tapir_clock__now_ns() + TAPIR_NS_PER_SEC, &notes, &block)) {
+		while (notes) {
+			struct tapir_note *next = notes->next;
+
+			see((const void *)notes->rec);
+			tapir_note__free(notes);
+			notes = next;
+		}
+		for (size_t at = 0; block && at < block->used_bytes;) {
+			const struct tapir_rec *rec =
+				(const void *)((const char *)block->data + at);
+
+			if (!tapir_record__ok(rec, block->used_bytes - at)) {
+				seen.wrong_cnt++;
+				break;
+			}
+			see(rec);
+			at += rec->size;
+		}
+		if (block)
+			tapir_queue__give_empty(queue, block);
+	}
+	return NULL;
+}
+
+static void start_reader(const char *spec_text)
+{
+	struct tapir_ring_reader_opts opts = {.sz = sizeof(opts), .specs = &specs};
+	struct tapir_spec *spec;
+
+	memset(&seen, 0, sizeof(seen));
+	assert_int_equal(tapir_spec__parse(spec_text, &spec), 0);
+	assert_true(tapir_vec__push(&specs, spec));
+	assert_int_equal(tapir_queue__new(8, &queue), 0);
+	opts.queue = queue;
+	opts.with_stack = true;
+	assert_int_equal(tapir_ring_reader__start(&opts, &reader), 0);
+	assert_int_equal(pthread_create(&consumer, NULL, consume, NULL), 0);
+	is_consuming = true;
+}
+
+static struct tapir_ring_reader_stats stop_reader(void)
+{
+	struct tapir_ring_reader_stats stats = {};
+
+	if (reader) {
+		tapir_ring_reader__stop(reader);
+		tapir_ring_reader__stats(reader, &stats);
+		tapir_ring_reader__free(reader);
+		reader = NULL;
+	}
+	if (is_consuming) {
+		tapir_queue__close(queue);
+		pthread_join(consumer, NULL);
+		is_consuming = false;
+	}
+	tapir_queue__free(queue);
+	queue = NULL;
+	for (size_t i = 0; i < specs.cnt; i++)
+		tapir_spec__free(specs.data[i]);
+	tapir_vec__fini(&specs);
+	return stats;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	stop_reader();
+	maker_close(&maker);
+	return 0;
+}
+
+/* ---- this end --------------------------------------------------------------------------- */
+
+/* An event for every session that wants it; false: lost, and counted so. */
+static bool fire(struct ring_maker *m, unsigned slot, unsigned event, uint64_t seq)
+{
+	uint64_t word = __atomic_load_n(&m->ctl->words[event], __ATOMIC_SEQ_CST);
+	struct fired f = {
+		.ev = {.h = {.type = TAPIR_REC_EVENT,
+			     .cpu = TAPIR_CPU_UNKNOWN,
+			     .time_ns = tapir_clock__now_ns()},
+		       .probe_id = event + 1,
+		       .tgid = (uint32_t)getpid(),
+		       .tid = (uint32_t)gettid(),
+		       .lane = TAPIR_LANE_RING,
+		       .pad0 = (uint8_t)(word >> TAPIR_RING_WANT_SHIFT)},
+		.slot = slot,
+		.seq = seq,
+	};
+
+	f.ev.h.size = (uint32_t)(sizeof(f.ev) + 16 + seq % 61 * 8);
+	f.ev.payload_bytes = f.ev.h.size - (uint32_t)sizeof(f.ev);
+	if (!f.ev.pad0)
+		return false;
+	if (maker_put(m, slot, &f))
+		return true;
+	for (unsigned s = 0; s < TAPIR_RING_SESSIONS; s++)
+		if (f.ev.pad0 & 1u << s)
+			__atomic_fetch_add(&maker_losses(m, event)->cnt[s][TAPIR_RING_NO_SPACE], 1,
+					   __ATOMIC_RELAXED);
+	return false;
+}
+
+static void open_lane(void)
+{
+	assert_true(maker_open(&maker, 0x77));
+	maker_event(&maker, "prov", "wanted", 4, 1);
+	maker_event(&maker, "prov", "other", 4, 2);
+	start_reader("prov:wanted");
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 1);
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 0);
+}
+
+struct writer {
+	pthread_t thread;
+	unsigned slot;
+	uint64_t cnt, pause_every, fired_cnt;
+};
+
+static void *write_events(void *arg)
+{
+	struct writer *w = arg;
+
+	for (uint64_t i = 0; i < w->cnt; i++) {
+		w->fired_cnt += fire(&maker, w->slot, 0, i);
+		if (w->pause_every && i % w->pause_every == 0)
+			usleep(1000);
+	}
+	return NULL;
+}
+
+static uint64_t write_from_threads(uint64_t cnt, uint64_t pause_every)
+{
+	struct writer writers[SLOTS] = {};
+	uint64_t fired = 0;
+
+	for (unsigned i = 0; i < SLOTS; i++) {
+		writers[i] = (struct writer){.slot = i, .cnt = cnt, .pause_every = pause_every};
+		pthread_create(&writers[i].thread, NULL, write_events, &writers[i]);
+	}
+	for (unsigned i = 0; i < SLOTS; i++) {
+		pthread_join(writers[i].thread, NULL);
+		fired += writers[i].fired_cnt;
+	}
+	return fired;
+}
+
+static void paced_events_all_arrive_in_order(void **state)
+{
+	struct tapir_ring_reader_stats stats;
+
+	(void)state;
+	open_lane();
+	assert_int_equal(write_from_threads(20000, 40), SLOTS * 20000);
+	stats = stop_reader();
+	assert_int_equal(seen.event_cnt, SLOTS * 20000);
+	assert_int_equal(seen.disorder_cnt, 0);
+	assert_int_equal(seen.wrong_cnt, 0);
+	assert_int_equal(seen.lost_cnt, 0);
+	assert_int_equal(seen.malformed_cnt, 0);
+	assert_int_equal(seen.probe_cnt, 1);
+	assert_int_equal(seen.probe_id, TAPIR_RING_PROBE_ID_MIN);
+	assert_int_equal(seen.tgid, getpid());
+	assert_int_equal(stats.event_cnt, SLOTS * 20000);
+	assert_int_equal(stats.wanted_cnt, 1);
+	for (unsigned i = 0; i < SLOTS; i++) {
+		assert_int_equal(maker_slot(&maker, i)->cap_bytes, MAKER_RING_BYTES);
+		assert_true(maker_slot(&maker, i)->head > 5 * MAKER_RING_BYTES);
+	}
+	assert_int_equal(maker.ctl->words[0] | maker.ctl->words[1], 0);
+	assert_int_equal(maker.ctl->sessions[0].state, TAPIR_RING_FREE);
+}
+
+static void captured_and_lost_are_what_fired_when_flat_out(void **state)
+{
+	uint64_t captured;
+
+	(void)state;
+	open_lane();
+	captured = write_from_threads(300000, 0);
+	stop_reader();
+	assert_int_equal(seen.event_cnt, captured);
+	assert_int_equal(seen.event_cnt + seen.lost_cnt, SLOTS * 300000);
+	assert_int_equal(seen.disorder_cnt + seen.wrong_cnt + seen.malformed_cnt, 0);
+	print_message("%lu of %u captured\n", captured, SLOTS * 300000);
+}
+
+static void what_stood_in_the_losses_before_is_not_ours(void **state)
+{
+	(void)state;
+	assert_true(maker_open(&maker, 0x77));
+	maker_event(&maker, "prov", "wanted", 4, 1);
+	maker_losses(&maker, 0)->cnt[0][TAPIR_RING_NO_SPACE] = 1000;
+	maker_losses(&maker, 0)->cnt[1][TAPIR_RING_NO_SPACE] = 9;
+	start_reader("prov:*");
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 1);
+	maker_losses(&maker, 0)->cnt[0][TAPIR_RING_NO_SPACE] += 3;
+	maker_losses(&maker, 0)->cnt[0][TAPIR_RING_NESTED] += 2;
+	maker_losses(&maker, 0)->cnt[0][TAPIR_RING_LIMITED] += 5;
+	stop_reader();
+	assert_int_equal(seen.lost_cnt, 3);
+	assert_int_equal(seen.nested_cnt, 2);
+}
+
+static void events_of_other_sessions_and_old_ones_are_left_out(void **state)
+{
+	(void)state;
+	assert_true(maker_open(&maker, 0x77));
+	maker_event(&maker, "prov", "wanted", 4, 1);
+	maker.ctl->words[0] = 1ull << TAPIR_RING_WANT_SHIFT;
+	for (unsigned i = 0; i < 10; i++)
+		assert_true(fire(&maker, 0, 0, i));
+	start_reader("prov:wanted");
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 1);
+	maker.ctl->words[0] = 2ull << TAPIR_RING_WANT_SHIFT;
+	for (unsigned i = 10; i < 20; i++)
+		assert_true(fire(&maker, 0, 0, i));
+	maker.ctl->words[0] |= 1ull << TAPIR_RING_WANT_SHIFT;
+	for (unsigned i = 20; i < 25; i++)
+		assert_true(fire(&maker, 0, 0, i));
+	stop_reader();
+	assert_int_equal(seen.event_cnt, 5);
+	assert_int_equal(seen.wrong_cnt, 0);
+	assert_int_equal(seen.next[0], 25);
+}
+
+static void later_events_and_arenas_are_found(void **state)
+{
+	const unsigned slot = TAPIR_RING_ARENA_SLOTS + 2;
+	unsigned late;
+
+	(void)state;
+	assert_true(maker_open(&maker, 0x77));
+	start_reader("prov:late*");
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 1);
+	assert_string_equal(maker.ctl->sessions[0].selections[0].event, "late*");
+	late = maker_event(&maker, "prov", "late_one", 4, 1);
+	assert_true(maker_add_arena(&maker, 1));
+	__atomic_store_n(&maker.data[0]->arena_cnt, 2, __ATOMIC_RELEASE);
+	maker.ctl->words[late] |= 1ull << TAPIR_RING_WANT_SHIFT; /* as the process judges */
+	assert_true(maker_put(
+		&maker, slot,
+		&(struct fired){.ev = {.h = {.type = TAPIR_REC_EVENT, .size = sizeof(struct fired)},
+				       .probe_id = late + 1,
+				       .tgid = (uint32_t)getpid(),
+				       .tid = 1,
+				       .pad0 = 1,
+				       .payload_bytes = 528},
+				.slot = 1}));
+	for (int i = 0; i < 100 && !seen.event_cnt; i++)
+		usleep(10000);
+	stop_reader();
+	assert_int_equal(seen.event_cnt, 1);
+	assert_int_equal(seen.wrong_cnt, 0);
+	assert_int_equal(seen.tids[1], 1);
+}
+
+/* ---- hostile ---------------------------------------------------------------------------- */
+
+static void wait_for_round(void)
+{
+	usleep(50000);
+}
+
+static void wrong_heads_are_counted_and_left_behind(void **state)
+{
+	struct tapir_ring_slot *slot;
+	uint64_t good;
+
+	(void)state;
+	open_lane();
+	for (unsigned i = 0; i < 10; i++)
+		assert_true(fire(&maker, 0, 0, i));
+	wait_for_round();
+	slot = maker_slot(&maker, 0);
+	good = slot->head;
+	slot->head = good - 8;
+	wait_for_round();
+	slot->head = UINT64_MAX;
+	wait_for_round();
+	slot->head = good + 3;
+	wait_for_round();
+	slot->cap_bytes = 12345;
+	slot->head = good + 64;
+	wait_for_round();
+	slot->cap_bytes = TAPIR_RING_CHUNK_BYTES;
+	slot->head = good;
+	wait_for_round();
+	for (unsigned i = 10; i < 20; i++)
+		assert_true(fire(&maker, 0, 0, i));
+	stop_reader();
+	assert_int_equal(seen.event_cnt, 20);
+	assert_in_range(seen.malformed_cnt, 4, 8);
+	assert_int_equal(seen.wrong_cnt, 0);
+}
+
+static void put_stack(uint64_t id, uint32_t size)
+{
+	struct {
+		struct tapir_rec_stack stack;
+		uint64_t frames[2];
+	} s = {{{TAPIR_REC_STACK, 0, size, 1}, id, 2, TAPIR_STACK_KERNEL, 0}, {0x1000, 0x2000}};
+
+	assert_true(maker_put(&maker, 0, &s));
+}
+
+static void what_a_process_must_not_say_is_malformed(void **state)
+{
+	uint64_t id = tapir_hash__mix(tapir_hash__mix(0, 0x1000), 0x2000);
+	struct fired f = {.ev = {.h = {.type = TAPIR_REC_EVENT, .size = sizeof(f)},
+				 .probe_id = 1,
+				 .tgid = 1, /* another process */
+				 .tid = 1,
+				 .pad0 = 1}};
+	struct tapir_rec_mapping mapping = {
+		.h = {.type = TAPIR_REC_MAPPING, .size = sizeof(mapping)},
+		.start_va = 1,
+		.end_va = 2};
+
+	(void)state;
+	open_lane();
+	put_stack(id, 48);
+	put_stack(id + 1, 48);
+	assert_true(maker_put(&maker, 0, &f));
+	f.ev.tgid = (uint32_t)getpid();
+	f.ev.flags = TAPIR_EVENT_KSTACK;
+	assert_true(maker_put(&maker, 0, &f));
+	f.ev.flags = 0;
+	f.ev.probe_id = 1000;
+	assert_true(maker_put(&maker, 0, &f));
+	f.ev.probe_id = 1;
+	f.ev.payload_bytes = 4096;
+	assert_true(maker_put(&maker, 0, &f));
+	assert_true(maker_put(&maker, 0, &mapping));
+	stop_reader();
+	assert_int_equal(seen.stack_cnt, 1);
+	assert_int_equal(seen.event_cnt, 0);
+	assert_int_equal(seen.malformed_cnt, 6);
+}
+
+static atomic_bool stop_fuzzing;
+
+static void *rewrite_everything(void *arg)
+{
+	unsigned seed = 1;
+	const size_t areas[][2] = {{0, 4096 + 8 * sizeof(struct tapir_ring_slot)},
+				   {maker.data[0]->entries_off, 1024},
+				   {maker.data[0]->losses_off, 4096},
+				   {maker.data[0]->catalog_off, 4096},
+				   {maker.data[0]->rings_off, SLOTS * MAKER_RING_BYTES}};
+
+	(void)arg;
+	while (!atomic_load(&stop_fuzzing)) {
+		const size_t *area = areas[(unsigned)rand_r(&seed) % 5];
+		size_t off = area[0] + ((unsigned)rand_r(&seed) % area[1] & ~7u);
+		uint64_t value = (uint64_t)rand_r(&seed) >> (unsigned)rand_r(&seed) % 32;
+		uint64_t *ctl_word =
+			(uint64_t *)maker.ctl + (unsigned)rand_r(&seed) % (sizeof(*maker.ctl) / 8);
+
+		value = (unsigned)rand_r(&seed) % 4 ? value : value << 32;
+		__atomic_store_n((uint64_t *)((char *)maker.data[0] + off), value,
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(ctl_word, value, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void random_words_everywhere_harm_nobody(void **state)
+{
+	pthread_t fuzzer;
+	uint64_t start_ns;
+
+	(void)state;
+	open_lane();
+	for (unsigned i = 0; i < SLOTS; i++)
+		for (unsigned j = 0; j < 100; j++)
+			fire(&maker, i, 0, j);
+	atomic_store(&stop_fuzzing, false);
+	pthread_create(&fuzzer, NULL, rewrite_everything, NULL);
+	for (int i = 0; i < 20; i++) {
+		usleep(100000);
+		tapir_ring_reader__add(reader, (uint32_t)getpid());
+	}
+	start_ns = tapir_clock__now_ns();
+	stop_reader();
+	atomic_store(&stop_fuzzing, true);
+	pthread_join(fuzzer, NULL);
+	assert_true(tapir_clock__now_ns() - start_ns < 3 * TAPIR_NS_PER_SEC);
+	maker.data[0]->file_bytes = maker.file_bytes; /* for munmap */
+}
+
+/* ---- ends ------------------------------------------------------------------------------- */
+
+static void the_next_reader_cleans_up_after_one_that_was_killed(void **state)
+{
+	pid_t child;
+
+	(void)state;
+	assert_true(maker_open(&maker, 0x77));
+	maker_event(&maker, "prov", "wanted", 4, 1);
+	maker_event(&maker, "prov", "other", 4, 2);
+	child = fork();
+	if (!child) {
+		start_reader("prov:*");
+		tapir_ring_reader__add(reader, (uint32_t)getppid());
+		pause();
+	}
+	for (int i = 0; i < 200 && !__atomic_load_n(&maker.ctl->words[1], __ATOMIC_SEQ_CST); i++)
+		usleep(10000);
+	assert_true(maker.ctl->words[1] != 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	start_reader("prov:wanted");
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 1);
+	assert_int_equal(maker.ctl->words[1], 0);
+	assert_int_equal(maker.ctl->words[0],
+			 TAPIR_RING_SESSION_BITS(0) & ~(1ull << TAPIR_RING_RATE_SHIFT));
+	assert_int_equal(maker.ctl->epoch, 2);
+	for (unsigned i = 0; i < 100; i++)
+		assert_true(fire(&maker, 0, 0, i));
+	stop_reader();
+	assert_int_equal(seen.event_cnt, 100);
+}
+
+static void a_session_that_the_process_ended_is_closed(void **state)
+{
+	(void)state;
+	open_lane();
+	assert_true(fire(&maker, 0, 0, 0));
+	__atomic_store_n(&maker.ctl->sessions[0].state, TAPIR_RING_ENDED, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 100 && __atomic_load_n(&maker.ctl->sessions[0].state,
+						   __ATOMIC_SEQ_CST) != TAPIR_RING_FREE;
+	     i++)
+		usleep(10000);
+	assert_int_equal(maker.ctl->sessions[0].state, TAPIR_RING_FREE);
+	stop_reader();
+	assert_int_equal(seen.event_cnt, 1);
+}
+
+/* A process of its own that writes until it is killed; *fired is in shared memory. */
+static void run_target(uint64_t *fired)
+{
+	unsigned event;
+	uint64_t seq = 0;
+
+	maker = (struct ring_maker){};
+	if (!maker_open(&maker, 0x88))
+		_exit(1);
+	event = maker_event(&maker, "prov", "wanted", 4, 1);
+	__atomic_store_n(fired, UINT64_MAX, __ATOMIC_SEQ_CST); /* ready */
+	while (!__atomic_load_n(&maker.ctl->words[event], __ATOMIC_SEQ_CST))
+		usleep(100);
+	__atomic_store_n(fired, 0, __ATOMIC_SEQ_CST);
+	for (;; seq++) {
+		struct tapir_rec_thread thread = {
+			.h = {TAPIR_REC_THREAD, TAPIR_CPU_UNKNOWN, sizeof(thread), 1},
+			.tgid = (uint32_t)getpid(),
+			.tid = (uint32_t)gettid()};
+
+		if (!seq)
+			maker_put(&maker, 1, &thread);
+		if (fire(&maker, 1, event, seq))
+			__atomic_fetch_add(fired, 1, __ATOMIC_SEQ_CST);
+		if (seq % 20 == 0)
+			usleep(50);
+	}
+}
+
+static void kill_target_while_it_writes(uint64_t *fired, pid_t child)
+{
+	for (int i = 0; i < 300 && !__atomic_load_n(fired, __ATOMIC_SEQ_CST); i++)
+		usleep(10000);
+	start_reader("prov:*");
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)child), 1);
+	usleep(300000);
+	kill(child, SIGKILL);
+	for (int i = 0; i < 100 && seen.event_cnt < *fired; i++)
+		usleep(10000);
+	/* The kill may fall between an event and the count of it. */
+	assert_in_range(seen.event_cnt, *fired, *fired + 1);
+	assert_true(*fired > 1000);
+	assert_int_equal(seen.disorder_cnt + seen.wrong_cnt, 0);
+	assert_int_equal(seen.tgid, child);
+	assert_int_equal(seen.tids[1], child);
+	assert_int_equal(seen.thread_tid, child);
+}
+
+static void what_a_killed_process_wrote_is_read(void **state)
+{
+	uint64_t *fired =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child = fork();
+
+	(void)state;
+	if (!child)
+		run_target(fired);
+	kill_target_while_it_writes(fired, child);
+	waitpid(child, NULL, 0);
+	munmap(fired, 4096);
+}
+
+/* In a pid namespace of its own it is process 1; the host knows it by another number. */
+static void thread_ids_of_a_namespace_are_translated(void **state)
+{
+	uint64_t *fired =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int own_ns = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC), err;
+	pid_t child;
+
+	(void)state;
+	if (!may_trace() || unshare(CLONE_NEWPID)) {
+		print_message("skipped: a pid namespace needs root\n");
+		skip();
+	}
+	child = fork();
+	if (!child)
+		run_target(fired);
+	err = setns(own_ns, CLONE_NEWPID);
+	close(own_ns);
+	assert_int_equal(err, 0);
+	kill_target_while_it_writes(fired, child);
+	waitpid(child, NULL, 0);
+	munmap(fired, 4096);
+}
+
+#define T(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(paced_events_all_arrive_in_order),
+		T(captured_and_lost_are_what_fired_when_flat_out),
+		T(what_stood_in_the_losses_before_is_not_ours),
+		T(events_of_other_sessions_and_old_ones_are_left_out),
+		T(later_events_and_arenas_are_found),
+		T(wrong_heads_are_counted_and_left_behind),
+		T(what_a_process_must_not_say_is_malformed),
+		T(random_words_everywhere_harm_nobody),
+		T(the_next_reader_cleans_up_after_one_that_was_killed),
+		T(a_session_that_the_process_ended_is_closed),
+		T(what_a_killed_process_wrote_is_read),
+		T(thread_ids_of_a_namespace_are_translated),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

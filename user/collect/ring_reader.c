@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Rounds over all lanes under one lock, which those who add processes share. */
+#include "collect/ring_reader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/ring_find.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "collect/ring_drain.h"
+
+#define ROUND_MS  10
+#define LOSSES_NS TAPIR_NS_PER_SEC
+#define LANE_MAX  4096 /* in all processes */
+#define STOP_TGID 0ull
+
+struct lane {
+	uint32_t tgid;
+	int pid_fd;
+	bool is_over; /* its process ended, or it gave the lane up */
+	struct tapir_ring_process *process;
+};
+
+struct tapir_ring_reader {
+	struct tapir_ring_sink sink;
+	struct tapir_vec(struct lane) lanes;
+	struct tapir_ring_reader_stats ended; /* of lanes that are closed; lane_cnt of all */
+	pthread_mutex_t lock;
+	atomic_int waiting_cnt; /* who wants the lock: rounds may follow each other without a gap */
+	atomic_bool stop;
+	int epoll_fd, stop_fd;
+	pthread_t thread;
+	bool is_running;
+};
+
+/* ---- lanes ------------------------------------------------------------------------------ */
+
+static void close_lane(struct tapir_ring_reader *r, size_t idx)
+{
+	struct lane lane = r->lanes.data[idx];
+
+	r->lanes.data[idx] = r->lanes.data[--r->lanes.cnt];
+	r->ended.wanted_cnt += tapir_ring_process__wanted_cnt(lane.process);
+	tapir_ring_process__finish(lane.process, !lane.is_over);
+	r->ended.event_cnt += tapir_ring_process__event_cnt(lane.process);
+	r->ended.malformed_cnt += tapir_ring_process__malformed_cnt(lane.process);
+	tapir_ring_process__close(lane.process);
+	tapir_guard__fd(&lane.pid_fd);
+}
+
+static bool has_lane(const struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
+{
+	const struct lane *lane;
+
+	tapir_vec_for_each (lane, &r->lanes)
+		if (lane->tgid == tgid && tapir_ring_process__key(lane->process) == key)
+			return true;
+	return false;
+}
+
+static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ring_lane *files)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = tgid};
+	struct lane lane = {.tgid = tgid, .pid_fd = -1};
+	int err = 0;
+
+	if (r->lanes.cnt == LANE_MAX || has_lane(r, tgid, files->key))
+		return 0;
+	lane.pid_fd = (int)syscall(SYS_pidfd_open, tgid, 0);
+	if (lane.pid_fd < 0)
+		return -errno;
+	err = tapir_ring_process__open(&r->sink, tgid, files, &lane.process);
+	if (err) {
+		close(lane.pid_fd);
+		return err;
+	}
+	if (!tapir_vec__push(&r->lanes, lane)) {
+		tapir_ring_process__close(lane.process);
+		close(lane.pid_fd);
+		return -ENOMEM;
+	}
+	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, lane.pid_fd, &event))
+		tapir_debug("cannot wait for the end of process %u", tgid);
+	r->ended.lane_cnt++;
+	return 1;
+}
+
+/* Another program is in the process now (exec), or the library was unloaded. */
+static void give_up_others(struct tapir_ring_reader *r, uint32_t tgid,
+			   const struct tapir_ring_lanes *offered)
+{
+	struct lane *lane;
+
+	tapir_vec_for_each (lane, &r->lanes) {
+		const struct tapir_ring_lane *files;
+		bool is_there = lane->tgid != tgid;
+
+		tapir_vec_for_each (files, &offered->all)
+			is_there |= files->key == tapir_ring_process__key(lane->process);
+		lane->is_over |= !is_there;
+	}
+}
+
+static void lock(struct tapir_ring_reader *r)
+{
+	atomic_fetch_add(&r->waiting_cnt, 1);
+	pthread_mutex_lock(&r->lock);
+	atomic_fetch_sub(&r->waiting_cnt, 1);
+}
+
+int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
+{
+	struct tapir_ring_lanes offered;
+	struct tapir_ring_lane *files;
+	int err = tapir_ring_lanes__find(tgid, &offered), cnt = 0;
+
+	if (err)
+		return err;
+	if (offered.refused)
+		tapir_debug("process %u: a file called as a ring lane's is %s", tgid,
+			    offered.refused);
+	lock(r);
+	give_up_others(r, tgid, &offered);
+	tapir_vec_for_each (files, &offered.all) {
+		int opened = open_lane(r, tgid, files);
+
+		if (opened == -EBUSY)
+			tapir_warn("process %u: all %u sessions of its ring lane are taken", tgid,
+				   TAPIR_RING_SESSIONS);
+		cnt += opened > 0;
+	}
+	pthread_mutex_unlock(&r->lock);
+	tapir_ring_lanes__fini(&offered);
+	return cnt;
+}
+
+/* ---- rounds ----------------------------------------------------------------------------- */
+
+/* true: come again without sleeping. */
+static bool drain_all(struct tapir_ring_reader *r)
+{
+	bool again = false;
+
+	for (size_t i = 0; i < r->lanes.cnt; i++) {
+		struct lane *lane = &r->lanes.data[i];
+		struct tapir_ring_drained drained = {};
+
+		if (!lane->is_over)
+			drained = tapir_ring_process__drain(lane->process);
+		if (drained.is_ended)
+			tapir_warn("process %u took this recorder for dead: its ring lane ends",
+				   lane->tgid);
+		again |= drained.is_filling || drained.is_behind;
+		if (lane->is_over || drained.is_ended)
+			close_lane(r, i--);
+	}
+	return again;
+}
+
+static void report_losses(struct tapir_ring_reader *r, uint64_t *next_ns)
+{
+	struct lane *lane;
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	if (now_ns < *next_ns)
+		return;
+	tapir_vec_for_each (lane, &r->lanes)
+		tapir_ring_process__report_losses(lane->process);
+	*next_ns = now_ns + LOSSES_NS;
+}
+
+static void note_ends(struct tapir_ring_reader *r, int timeout_ms)
+{
+	struct epoll_event events[16];
+	int cnt = epoll_wait(r->epoll_fd, events, 16, timeout_ms);
+	struct lane *lane;
+
+	if (cnt <= 0)
+		return;
+	lock(r);
+	for (int i = 0; i < cnt; i++)
+		tapir_vec_for_each (lane, &r->lanes)
+			lane->is_over |= lane->tgid == events[i].data.u64;
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void *run(void *arg)
+{
+	struct tapir_ring_reader *r = arg;
+	uint64_t next_losses_ns = 0;
+
+	/* As for the drain thread: what we are late for is lost in the process. */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), -15);
+	while (!atomic_load(&r->stop)) {
+		bool again;
+
+		pthread_mutex_lock(&r->lock);
+		again = drain_all(r);
+		report_losses(r, &next_losses_ns);
+		pthread_mutex_unlock(&r->lock);
+		if (again && atomic_load(&r->waiting_cnt))
+			usleep(100);
+		note_ends(r, again ? 0 : ROUND_MS);
+	}
+	return NULL;
+}
+
+/* ---- lifecycle -------------------------------------------------------------------------- */
+
+int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
+			     struct tapir_ring_reader **out)
+{
+	struct tapir_ring_reader *r = calloc(1, sizeof(*r));
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = STOP_TGID};
+	int err = 0;
+
+	if (!r)
+		return -ENOMEM;
+	pthread_mutex_init(&r->lock, NULL);
+	r->sink = (struct tapir_ring_sink){
+		.queue = opts->queue,
+		.specs = opts->specs,
+		.with_stack = opts->with_stack,
+		.next_probe_id = TAPIR_RING_PROBE_ID_MIN,
+		.spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool)),
+	};
+	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	r->stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (!r->sink.spec_matched)
+		err = -ENOMEM;
+	else if (r->epoll_fd < 0 || r->stop_fd < 0 ||
+		 epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->stop_fd, &event))
+		err = -errno;
+	else
+		err = -pthread_create(&r->thread, NULL, run, r);
+	r->is_running = !err;
+	if (err)
+		tapir_ring_reader__free(r);
+	else
+		*out = r;
+	return err;
+}
+
+void tapir_ring_reader__stop(struct tapir_ring_reader *r)
+{
+	struct lane *lane;
+
+	if (!r || !r->is_running)
+		return;
+	atomic_store(&r->stop, true);
+	eventfd_write(r->stop_fd, 1);
+	pthread_join(r->thread, NULL);
+	r->is_running = false;
+	tapir_vec_for_each (lane, &r->lanes)
+		tapir_ring_process__want_nothing(lane->process);
+	while (r->lanes.cnt)
+		close_lane(r, r->lanes.cnt - 1);
+	free(r->sink.block);
+	r->sink.block = NULL;
+}
+
+void tapir_ring_reader__free(struct tapir_ring_reader *r)
+{
+	if (!r)
+		return;
+	tapir_ring_reader__stop(r);
+	tapir_vec__fini(&r->lanes);
+	free(r->sink.spec_matched);
+	tapir_guard__fd(&r->epoll_fd);
+	tapir_guard__fd(&r->stop_fd);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+void tapir_ring_reader__stats(struct tapir_ring_reader *r, struct tapir_ring_reader_stats *out)
+{
+	const struct lane *lane;
+
+	lock(r);
+	*out = r->ended;
+	tapir_vec_for_each (lane, &r->lanes) {
+		out->wanted_cnt += tapir_ring_process__wanted_cnt(lane->process);
+		out->event_cnt += tapir_ring_process__event_cnt(lane->process);
+		out->malformed_cnt += tapir_ring_process__malformed_cnt(lane->process);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool tapir_ring_reader__spec_matched(struct tapir_ring_reader *r, size_t spec_idx)
+{
+	bool matched;
+
+	lock(r);
+	matched = r->sink.spec_matched[spec_idx];
+	pthread_mutex_unlock(&r->lock);
+	return matched;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ring_reader.h - the thread that empties the rings which traced processes write in memory of
+ * their own (tapir/ring.h) into blocks, beside the drain thread of the BPF rings.
+ *
+ * It comes by every 10 ms, at once where a ring is over a quarter full, and when a process ends:
+ * what that had written is read to the last event.
+ */
+#ifndef TAPIR_USER_RING_READER_H
+#define TAPIR_USER_RING_READER_H
+
+#include "collect/images.h"
+#include "collect/queue.h"
+
+#define TAPIR_RING_PROBE_ID_MIN 0x10000u /* the probe ids of BPF sites lie below (SITE_CAP) */
+
+struct tapir_ring_reader_opts {
+	size_t sz;
+	struct tapir_queue *queue;	     /* borrowed until __stop, like specs */
+	const struct tapir_spec_list *specs; /* what is asked for */
+	bool with_stack;
+};
+
+struct tapir_ring_reader_stats {
+	size_t lane_cnt;   /* that were opened */
+	size_t wanted_cnt; /* events of theirs that were asked for */
+	uint64_t event_cnt, malformed_cnt;
+};
+
+struct tapir_ring_reader;
+
+int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
+			     struct tapir_ring_reader **out);
+
+/*
+ * Opens the lanes the process offers that are not open yet, ends those it offers no more. Their
+ * number; 0: it has none; -errno without a line: it cannot be looked at. Any thread but ours.
+ */
+int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid);
+
+/* Drains what was written until now, counts what was lost, ends every session and the thread. */
+void tapir_ring_reader__stop(struct tapir_ring_reader *r);
+void tapir_ring_reader__free(struct tapir_ring_reader *r); /* stops it, too; NULL is fine */
+
+/* Any thread; also after __stop. */
+void tapir_ring_reader__stats(struct tapir_ring_reader *r, struct tapir_ring_reader_stats *out);
+bool tapir_ring_reader__spec_matched(struct tapir_ring_reader *r, size_t spec_idx);
+
+#endif
