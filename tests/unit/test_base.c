@@ -106,6 +106,23 @@ static void only_shown_characters_are_shown_when_text_is_hostile(void **state)
 	tapir_str__fini(&s);
 }
 
+static void text_that_turns_around_is_escaped(void **state)
+{
+	struct tapir_str s = {};
+
+	(void)state;
+	/* U+202E, U+2066, U+061C, U+FEFF, U+FFFE; then an accent, a CJK sign and an emoji that stay
+	 */
+	tapir_str__add_printable(
+		&s, "\xe2\x80\xae|\xe2\x81\xa6|\xd8\x9c|\xef\xbb\xbf|\xef\xbf\xbe|", 19);
+	assert_string_equal(s.data, "\\xe2\\x80\\xae|\\xe2\\x81\\xa6|\\xd8\\x9c|\\xef\\xbb\\xbf|"
+				    "\\xef\\xbf\\xbe|");
+	s.len = 0;
+	tapir_str__add_printable(&s, "\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80", 9);
+	assert_string_equal(s.data, "\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80");
+	tapir_str__fini(&s);
+}
+
 static void text_is_safe_for_a_terminal(void **state)
 {
 	struct tapir_str s = {};
@@ -497,6 +514,7 @@ int main(void)
 		cmocka_unit_test(bytes_are_two_digits_each),
 		cmocka_unit_test(string_grows_and_fails_without_losing_what_it_has),
 		cmocka_unit_test(nothing_is_added_when_there_is_nothing),
+		cmocka_unit_test(text_that_turns_around_is_escaped),
 		cmocka_unit_test(text_is_safe_for_a_terminal),
 		cmocka_unit_test(glob_matches_as_a_shell_does),
 		cmocka_unit_test(glob_ends_soon_when_it_is_hostile),

@@ -155,14 +155,32 @@ size_t tapir_utf8__len(const unsigned char *p, size_t left)
 	return len;
 }
 
+/* Characters beyond ASCII that turn text around, break lines or are none. */
+static bool misleads(uint32_t c)
+{
+	return c < 0xa0 || /* control characters, too; U+009B begins a sequence */
+	       c == 0x061c || c == 0x200e || c == 0x200f || /* marks of direction */
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || /* its overrides */
+	       c == 0xfeff || (c & 0xfffe) == 0xfffe;
+}
+
+static uint32_t code_point(const unsigned char *p, size_t len)
+{
+	uint32_t c = len == 1 ? p[0] : p[0] & (0x7fu >> len);
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
 /* How many bytes at p are one character that a terminal only shows; 0: none. */
 static size_t printable_len(const unsigned char *p, size_t left)
 {
+	size_t len = tapir_utf8__len(p, left);
+
 	if (*p < 0x80)
 		return *p >= 0x20 && *p != 0x7f && *p != '\\';
-	if (left > 1 && p[0] == 0xc2 && p[1] < 0xa0)
-		return 0; /* U+0080 ... U+009F: control characters, too; U+009B begins a sequence */
-	return tapir_utf8__len(p, left);
+	return len && misleads(code_point(p, len)) ? 0 : len;
 }
 
 void tapir_str__add_printable(struct tapir_str *s, const char *bytes, size_t len)

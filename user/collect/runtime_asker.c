@@ -122,10 +122,13 @@ static void finish(struct tapir_runtime_question *q)
 	free(q);
 }
 
-/* Does not listen, and would not survive SIGQUIT: that is so at the start, and with -Xrs. */
-static bool may_just_begin(const struct tapir_runtime_question *q, int err)
+/*
+ * Does not listen, and would not survive SIGQUIT: that is so at the start, and with -Xrs. Or
+ * another tapir asked at the same moment, and took the map away that was for both.
+ */
+static bool may_answer_later(const struct tapir_runtime_question *q, int err)
 {
-	return err == -EOPNOTSUPP && q->try_cnt < TRIES;
+	return (err == -EOPNOTSUPP || err == -EIO) && q->try_cnt < TRIES;
 }
 
 static const char *reason(int err)
@@ -138,7 +141,7 @@ static int ask_jvm(const struct tapir_runtime_asker *a, struct tapir_runtime_que
 	struct tapir_jvm_opts opts = {.tgid = q->tgid, .cancel_fd = a->cancel_fd};
 	int err = tapir_jvm__dump_perf_map(&opts, &q->map);
 
-	if (err && err != -ECANCELED && err != -ESRCH && !may_just_begin(q, err))
+	if (err && err != -ECANCELED && err != -ESRCH && !may_answer_later(q, err))
 		tapir_warn("JVM %u: methods compiled before now have no names: %s", q->tgid,
 			   reason(err));
 	return err;
@@ -164,7 +167,7 @@ static void answer(struct tapir_runtime_asker *a, struct tapir_runtime_question 
 	q->err = q->kind == TAPIR_RUNTIME_DOTNET ? ask_dotnet(a, q) : ask_jvm(a, q);
 	tapir_diag__clear();
 	pthread_mutex_lock(&a->lock);
-	q->state = may_just_begin(q, q->err) ? WAITING : ANSWERED;
+	q->state = may_answer_later(q, q->err) ? WAITING : ANSWERED;
 	q->next_try_ns = tapir_clock__now_ns() + (FIRST_WAIT_NS << (q->try_cnt - 1));
 }
 
