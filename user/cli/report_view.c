@@ -116,9 +116,11 @@ static void write_totals(const struct tapir_report_view *v, struct tapir_str *ou
 	size_t process_cnt = firing_processes(s);
 
 	tapir_figure__add_count(out, s->event_cnt);
-	tapir_str__addf(out, " event%s of %zu kind%s from %zu process%s, ", plural(s->event_cnt),
-			s->events.cnt, plural(s->events.cnt), process_cnt,
-			process_cnt == 1 ? "" : "es");
+	tapir_str__addf(out, " event%s", plural(s->event_cnt));
+	if (s->event_cnt)
+		tapir_str__addf(out, " of %zu kind%s from %zu process%s", s->events.cnt,
+				plural(s->events.cnt), process_cnt, process_cnt == 1 ? "" : "es");
+	tapir_str__adds(out, ", ");
 	if (s->sample_cnt) {
 		tapir_figure__add_count(out, s->sample_cnt);
 		tapir_str__addf(out, " CPU sample%s", plural(s->sample_cnt));

@@ -42,5 +42,6 @@ const struct tapir_topic tapir_topics[] = {
 	 "  0  it worked\n"
 	 "  1  it failed; the reason is on stderr\n"
 	 "  2  the command line was wrong\n"
-	 "  3  this kernel cannot do it, or this user may not ('tapir doctor' says which)\n"},
+	 "  3  this kernel cannot do it, or this user may not ('tapir doctor' says which)\n"
+	 "  130  a second Ctrl-C ended it: a recording holds all but its last second\n"},
 	{}};

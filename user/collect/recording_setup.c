@@ -316,11 +316,25 @@ static int attach_all(struct recording *r)
 	return 0;
 }
 
+/* Samples alone are what was asked for, but events may be what was hoped for. */
+static void say_what_else_is_there(const struct recording *r)
+{
+	size_t seen_cnt;
+	const char *const *seen = tapir_images__seen(r->images, &seen_cnt);
+
+	if (seen_cnt && r->rules.pids.cnt && r->opts->specs_are_defaults &&
+	    !tapir_images__site_cnt(r->images))
+		tapir_info("no default events here; %zu others wait to be named (%s ...): `tapir "
+			   "list -p %u` shows them",
+			   seen_cnt, seen[0], r->rules.pids.data[0]);
+}
+
 static void say_ready(const struct recording *r)
 {
 	if (r->opts->on_ready)
 		r->opts->on_ready(r->opts->ctx, tapir_images__attached_cnt(r->images),
 				  tapir_clock__now_ns() - r->start_ns);
+	say_what_else_is_there(r);
 	if (!r->use_multi)
 		tapir_info("this kernel has no uprobe_multi (Linux 6.6): every probe takes 0.1 s "
 			   "to take off");
