@@ -226,11 +226,11 @@ $(BUILD)/tests/bpf_host/%: tests/bpf_host/%.c Makefile
 
 # Targets are built as a distribution builds programs, but with frame pointers; a file may
 # name its own flags in a line "// build: FLAGS".
-$(BUILD)/tests/targets/%: tests/e2e/targets/%.c Makefile
+$(BUILD)/tests/targets/%: tests/e2e/targets/%.c $(USDT_LIB) Makefile
 	$(call say,TARGET,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer \
-	    -mno-omit-leaf-frame-pointer -Iinclude -MD -MP -MF $@.d -pthread $< -o $@ \
+	    -mno-omit-leaf-frame-pointer -Iinclude -MD -MP -MF $@.d -pthread $< $(USDT_LIB) -o $@ \
 	    $$(sed -n 's|^// build: ||p' $<)
 
 $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) $(USDT_LIB) Makefile

@@ -87,6 +87,19 @@ static void add_command_line(struct tapir_recorder *r)
 	r->opts.command_line = r->command_line.data;
 }
 
+static int choose_lanes(const struct tapir_cli *cli, const char *lane, enum tapir_lanes *out)
+{
+	static const char *const names[] = {"auto", "probe", "ring"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (lane && strcmp(lane, names[i]))
+			continue;
+		*out = (enum tapir_lanes)i;
+		return 0;
+	}
+	return tapir_cli__usage(cli, "--lane %s: auto, probe or ring is expected", lane);
+}
+
 /* ---- words on stderr -------------------------------------------------------------------- */
 
 static void clear_line(struct tapir_recorder *r)
@@ -169,6 +182,8 @@ int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
 	};
 	err = tapir_target_args__check(target, cli);
 	if (!err)
+		err = choose_lanes(cli, capture->lane, &r->opts.lanes);
+	if (!err)
 		err = add_specs(r, cli);
 	if (!err)
 		err = add_targets(r, target);
@@ -240,7 +255,8 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 	tapir_str__fini(&line);
 	if (r->opts.program)
 		say_program(result);
-	if ((result->site_cnt || r->opts.sampling.hz || r->opts.with_switches) && path &&
-	    strcmp(path, "-"))
+	if ((result->site_cnt || result->ring_event_cnt || r->opts.sampling.hz ||
+	     r->opts.with_switches) &&
+	    path && strcmp(path, "-"))
 		tapir_info("next: tapir report %s", path);
 }

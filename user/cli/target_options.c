@@ -15,6 +15,10 @@ const struct tapir_option tapir_target_options[] = {
 const struct tapir_option tapir_capture_options[] = {
 	TAPIR_FLAG("stack", 0, "take the user stack with every event", struct tapir_capture_args,
 		   stack),
+	TAPIR_STRING("lane", 0, "LANE",
+		     "auto: rings of the program's own where it offers them, probes\n"
+		     "elsewhere; probe or ring: these alone",
+		     struct tapir_capture_args, lane),
 	TAPIR_DURATION("duration", 'd', "SEC", "stop after this time: 5, 0.5, 500ms, 1m30s",
 		       struct tapir_capture_args, duration_ns, 1, UINT64_MAX),
 	{}};

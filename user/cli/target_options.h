@@ -26,6 +26,7 @@ int tapir_target_args__check(const struct tapir_target_args *target, const struc
 /* What record and trace share beside the target. */
 struct tapir_capture_args {
 	bool stack;
+	const char *lane; /* NULL: auto */
 	uint64_t duration_ns; /* 0: no end */
 };
 

@@ -152,6 +152,19 @@ static void let_signals_kill(struct recording *r)
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 }
 
+/* Rings alone were asked for: none is a failure where we know all there is to know. */
+static int check_ring_matches(const struct recording *r)
+{
+	if (tapir_recording__ring_events(r) || tapir_recording__watches_cpus(r))
+		return 0;
+	if (r->program || r->rules.pids.cnt)
+		return tapir_diag__fail(
+			-ENOENT, "No event of a ring lane matches (`tapir doctor -p PID` says "
+				 "whether a process offers one)");
+	tapir_warn("no process had an event of a ring lane that matches");
+	return 0;
+}
+
 /*
  * A SPEC that nothing matched is most likely misspelt. That is a failure of a program of ours;
  * elsewhere it may be that who has the probe has not come yet.
@@ -161,6 +174,10 @@ static int check_matches(const struct recording *r)
 	bool none = !tapir_images__site_cnt(r->images);
 	size_t seen_cnt;
 
+	if (r->opts->lanes == TAPIR_LANES_RING)
+		return check_ring_matches(r);
+	if (tapir_recording__ring_events(r))
+		return 0;
 	tapir_images__seen(r->images, &seen_cnt);
 	if (none && r->opts->specs_are_defaults && tapir_recording__watches_cpus(r))
 		return 0;
@@ -196,6 +213,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	release_held(r);
 	tapir_drain__stop(r->drain);
 	r->drain = NULL;
+	tapir_ring_reader__stop(r->rings);
 	if (r->sideband && r->session)
 		post_sideband_loss(r);
 	if (r->queue)
@@ -228,6 +246,7 @@ static void tear_down(struct recording *r)
 	tapir_spec__free(r->name_spec);
 	tapir_sideband__close(r->sideband);
 	tapir_session__free(r->session);
+	tapir_ring_reader__free(r->rings);
 	tapir_queue__free(r->queue);
 	tapir_programs__free(r->programs);
 	release_held(r); /* by a program that ran when it was switched off */
@@ -273,6 +292,7 @@ static void fill_result(struct recording *r, struct tapir_recording_result *out)
 		subtract_unwritten(r->writer, &out->stats);
 	if (r->images)
 		out->site_cnt = tapir_images__site_cnt(r->images);
+	out->ring_event_cnt = tapir_recording__ring_events(r);
 	if (r->program)
 		out->program_ended = program_ended(r, &out->program_status);
 }

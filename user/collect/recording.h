@@ -34,12 +34,20 @@ struct tapir_sampling {
 	bool is_a_default; /* nobody asked for them: a warning where there can be none */
 };
 
+/* By which lanes events are taken. */
+enum tapir_lanes {
+	TAPIR_LANES_AUTO,  /* by rings where the program offers them, by probes elsewhere */
+	TAPIR_LANES_PROBE, /* by probes alone */
+	TAPIR_LANES_RING,  /* by rings alone */
+};
+
 struct tapir_recording_opts {
 	size_t sz; /* of this struct; everything else is borrowed for the call */
 	struct tapir_target_rules rules;
 	const struct tapir_spec_list *specs;
 	char *const *program; /* NULL: none is started */
-	bool with_stack;
+	bool with_stack;      /* with the events of probes; those of rings always have them */
+	enum tapir_lanes lanes;
 	struct tapir_sampling sampling;
 	bool with_switches;	 /* context switches of the processes */
 	bool force;		 /* any number of sites without uprobe_multi */
@@ -57,7 +65,8 @@ struct tapir_recording_opts {
 
 struct tapir_recording_result {
 	struct tapir_session_stats stats;
-	size_t site_cnt; /* that matched a SPEC */
+	size_t site_cnt;       /* that matched a SPEC */
+	size_t ring_event_cnt; /* likewise, of events that rings carry */
 	uint64_t elapsed_ns;
 	bool program_ended;
 	int program_status; /* as wait(2) has it */

@@ -12,6 +12,7 @@
 #include "collect/command.h"
 #include "collect/drain.h"
 #include "collect/recording.h"
+#include "collect/ring_reader.h"
 
 struct recording {
 	const struct tapir_recording_opts *opts;
@@ -29,12 +30,16 @@ struct recording {
 	uint64_t sideband_lost_cnt, sideband_ns; /* losses that were told, and when */
 	struct tapir_bpf_ring control;
 	struct tapir_drain *drain;
+	struct tapir_ring_reader *rings; /* NULL: probes alone */
 	struct tapir_session *session;
 	int signal_fd, sink_fd;
 	bool use_multi, link_by_pid;
 	uint64_t start_ns, end_ns; /* end: 0 none */
 	sigset_t old_mask;
 };
+
+/* Events of rings that match a SPEC. */
+size_t tapir_recording__ring_events(const struct recording *r);
 
 /* Are there samples or switches, which need no probe? */
 bool tapir_recording__watches_cpus(const struct recording *r);

@@ -173,13 +173,27 @@ static int start_threads(struct recording *r)
 	return err;
 }
 
+/* Before the targets, which hand processes to it. */
+static int start_rings(struct recording *r)
+{
+	struct tapir_ring_reader_opts opts = {
+		.sz = sizeof(opts),
+		.queue = r->queue,
+		.specs = r->opts->specs,
+		.with_stack = true, /* nothing to what a trap costs */
+	};
+
+	return r->opts->lanes == TAPIR_LANES_PROBE ? 0 : tapir_ring_reader__start(&opts, &r->rings);
+}
+
 static int make_parts(struct recording *r)
 {
+	static const struct tapir_spec_list no_specs;
 	struct tapir_images_opts images = {
 		.sz = sizeof(images),
 		.programs = r->programs,
 		.queue = r->queue,
-		.specs = r->opts->specs,
+		.specs = r->opts->lanes == TAPIR_LANES_RING ? &no_specs : r->opts->specs,
 		.with_stack = r->opts->with_stack,
 		.use_multi = r->use_multi,
 		.perf_limit = r->opts->force ? 0 : PERF_SITE_LIMIT,
@@ -191,6 +205,7 @@ static int make_parts(struct recording *r)
 		.queue = r->queue,
 		.guardian = r->guardian,
 		.link_by_pid = r->link_by_pid,
+		.rings = r->rings,
 	};
 	int err = 0;
 
@@ -225,6 +240,15 @@ static int catch_signals(struct recording *r)
 	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	r->sink_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return r->signal_fd < 0 || r->sink_fd < 0 ? -errno : 0;
+}
+
+size_t tapir_recording__ring_events(const struct recording *r)
+{
+	struct tapir_ring_reader_stats stats = {};
+
+	if (r->rings)
+		tapir_ring_reader__stats(r->rings, &stats);
+	return stats.wanted_cnt;
 }
 
 bool tapir_recording__watches_cpus(const struct recording *r)
@@ -310,7 +334,8 @@ static int attach_all(struct recording *r)
 		err = tapir_targets__scan(r->targets);
 	if (err)
 		return err;
-	if (!tapir_images__site_cnt(r->images) && r->rules.pids.cnt &&
+	if (!tapir_images__site_cnt(r->images) && !tapir_recording__ring_events(r) &&
+	    r->opts->lanes != TAPIR_LANES_RING && r->rules.pids.cnt &&
 	    !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
 		return tapir_no_match__fail(r->opts->specs, r->opts->specs_are_defaults, r->images);
 	return 0;
@@ -332,7 +357,9 @@ static void say_what_else_is_there(const struct recording *r)
 static void say_ready(const struct recording *r)
 {
 	if (r->opts->on_ready)
-		r->opts->on_ready(r->opts->ctx, tapir_images__attached_cnt(r->images),
+		r->opts->on_ready(r->opts->ctx,
+				  tapir_images__attached_cnt(r->images) +
+					  tapir_recording__ring_events(r),
 				  tapir_clock__now_ns() - r->start_ns);
 	say_what_else_is_there(r);
 	if (!r->use_multi)
@@ -353,6 +380,8 @@ int tapir_recording__set_up(struct recording *r)
 	if (!err)
 		err = start_children(r);
 	raise_open_files(); /* ours, not the program's */
+	if (!err)
+		err = start_rings(r);
 	if (!err)
 		err = make_parts(r);
 	if (!err)

@@ -143,6 +143,18 @@ int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
 	return cnt;
 }
 
+bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid)
+{
+	const struct lane *lane;
+	bool has = false;
+
+	lock(r);
+	tapir_vec_for_each (lane, &r->lanes)
+		has |= lane->tgid == tgid && !lane->is_over;
+	pthread_mutex_unlock(&r->lock);
+	return has;
+}
+
 /* ---- rounds ----------------------------------------------------------------------------- */
 
 /* true: come again without sleeping. */

@@ -38,6 +38,9 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
  */
 int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid);
 
+/* Has the process a lane that is open? Any thread. */
+bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid);
+
 /* Drains what was written until now, counts what was lost, ends every session and the thread. */
 void tapir_ring_reader__stop(struct tapir_ring_reader *r);
 void tapir_ring_reader__free(struct tapir_ring_reader *r); /* stops it, too; NULL is fine */

@@ -121,6 +121,20 @@ static void describe(struct tapir_session *s, const struct tapir_rec *rec)
 	}
 }
 
+static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
+{
+	struct tapir_session *s = ctx;
+	bool is_whole = tapir_loss__is_whole(loss->cause);
+
+	if (tapir_namer__is_for_names(s->namer, loss->probe_id)) {
+		s->refused_cnt += is_whole ? loss->count : 0; /* a name is missing, no event */
+		return;
+	}
+	if (is_whole)
+		atomic_fetch_add(&s->lost_cnt, loss->count);
+	put(s, &loss->h);
+}
+
 static bool is_for_names(const struct tapir_rec *rec)
 {
 	return rec->type == TAPIR_REC_PROBE &&
@@ -140,6 +154,8 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 		if (!is_for_names(rec))
 			describe(s, rec);
 		tapir_namer__on_record(s->namer, rec, fd);
+	} else if (rec->type == TAPIR_REC_LOSS) {
+		put_loss(s, (const struct tapir_rec_loss *)rec);
 	} else {
 		put(s, rec);
 	}
@@ -181,20 +197,6 @@ static void handle_notes(struct tapir_session *s, struct tapir_note *note)
 }
 
 /* ---- once a second ---------------------------------------------------------------------- */
-
-static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
-{
-	struct tapir_session *s = ctx;
-	bool is_whole = tapir_loss__is_whole(loss->cause);
-
-	if (tapir_namer__is_for_names(s->namer, loss->probe_id)) {
-		s->refused_cnt += is_whole ? loss->count : 0; /* a name is missing, no event */
-		return;
-	}
-	if (is_whole)
-		atomic_fetch_add(&s->lost_cnt, loss->count);
-	put(s, &loss->h);
-}
 
 /* Losses that user space counts itself. */
 static void poll_own_losses(struct tapir_session *s)

@@ -24,7 +24,9 @@
 #include "collect/describe.h"
 
 /* Mappings that wait for the session thread; a process can make 100,000 a second. */
-#define BACKLOG_MAX 16384
+#define BACKLOG_MAX   16384
+
+#define RING_POLL_MAX 32 /* processes that are looked at again and again */
 
 struct tapir_targets {
 	struct tapir_targets_opts opts;
@@ -253,7 +255,10 @@ static int see_process(struct tapir_targets *t, const struct tapir_proc *proc)
 	if (err)
 		return err;
 	post(t, tapir_describe__process(&t->recbuf, proc), -1);
-	return see_mappings(t, proc->tgid, t->scan_ns, 0);
+	err = see_mappings(t, proc->tgid, t->scan_ns, 0);
+	if (!err && t->opts.rings)
+		tapir_ring_reader__add(t->opts.rings, proc->tgid);
+	return err;
 }
 
 int tapir_targets__add(struct tapir_targets *t, uint32_t tgid)
@@ -357,8 +362,22 @@ int tapir_targets__scan(struct tapir_targets *t)
 	return err;
 }
 
+/* No record tells of a lane: its memory is mapped without being executable. */
+static void look_for_rings(struct tapir_targets *t)
+{
+	if (!t->opts.rings || t->live.cnt > RING_POLL_MAX)
+		return;
+	for (size_t i = 0; i < t->live.cap; i++) {
+		uint32_t tgid = (uint32_t)t->live.slots[i].key;
+
+		if (t->live.slots[i].used && !tapir_ring_reader__has(t->opts.rings, tgid))
+			tapir_ring_reader__add(t->opts.rings, tgid);
+	}
+}
+
 void tapir_targets__poll(struct tapir_targets *t)
 {
+	look_for_rings(t);
 	int mark = tapir_diag__cnt();
 
 	t->scan_ns = tapir_clock__now_ns();

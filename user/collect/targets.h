@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "collect/images.h"
 #include "collect/queue.h"
+#include "collect/ring_reader.h"
 
 struct tapir_tgid_list tapir_vec(uint32_t);
 struct tapir_word_list tapir_vec(const char *);
@@ -46,6 +47,7 @@ struct tapir_targets_opts {
 	struct tapir_programs *programs;
 	struct tapir_images *images;
 	struct tapir_queue *queue;
+	struct tapir_ring_reader *rings; /* NULL: probes alone */
 	struct tapir_guardian *guardian; /* NULL without hold_new */
 	bool link_by_pid;		 /* attach in each process alone, not everywhere */
 };
@@ -58,7 +60,7 @@ void tapir_targets__free(struct tapir_targets *t);
 /* Looks at every process the rules name now. -ESRCH with a line: a pid is no process. */
 int tapir_targets__scan(struct tapir_targets *t);
 
-/* Once a second: processes that were moved into a cgroup. */
+/* Twice a second: processes moved into a cgroup, ring lanes that were made since. */
 void tapir_targets__poll(struct tapir_targets *t);
 
 /* A process that is about to run and belongs to us, listed before it does. */

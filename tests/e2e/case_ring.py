@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The ring lane: events with stacks through shared memory, by the library and the reader."""
+import collections
+
+from harness import EVENTS_ONLY, args_of
+
+
+def record(t, target, *specs, options=()):
+    """Records a target that waits; (witness, events, losses by name)."""
+    file = t.path("trace.tapir")
+    tapir = t.start_tapir("record", *specs, *EVENTS_ONLY, *options, "-p", target.pid, "-f", "-o", file)
+    tapir.wait_line("tapir: ")
+    target.go()
+    said = target.wait().json_lines()
+    t.eq(tapir.wait().rc, 0, "exit of tapir")
+    losses = collections.Counter()
+    for loss in t.events(file, "loss"):
+        losses[loss["cause"]] += loss["count"]
+    return said[-1], t.events(file), losses
+
+
+def test_every_event_arrives_with_its_stack_when_it_is_paced(t):
+    said, events, losses = record(t, t.target("ringer", "--wait", 20000, 2, 500), "ringer:tick")
+    t.eq(len(events), said["fired"], "events")
+    t.eq(losses, {}, "losses")
+    t.eq(collections.Counter(tuple(args_of(e)) for e in events),
+         collections.Counter((thread, i) for thread in range(2) for i in range(20000)), "arguments")
+    t.eq({(e["provider"], e["event"]) for e in events}, {("ringer", "tick")}, "names")
+    t.eq(len({e["tid"] for e in events}), 2, "threads")
+    for event in events:
+        t.eq([f["name"] for f in event["stack"]][:4], ["tick", "ring_inner", "ring_outer", "run"], "stack")
+
+
+def test_captured_and_lost_are_what_fired_when_flat_out(t):
+    said, events, losses = record(t, t.target("ringer", "--wait", 60000, 2), "ringer:*")
+    t.eq(len(events) + losses["ring_lane_drop"], said["fired"], f"captured {len(events)} + {losses}")
+    t.eq(losses["malformed"], 0, "malformed records")
+
+
+def test_the_last_event_is_read_when_the_target_is_killed(t):
+    target = t.target("ringer", "--wait", "--end", 20000, 2, 2000)
+    said, events, losses = record(t, target, "ringer:tick")
+    t.eq(len(events) + losses["ring_lane_drop"], said["fired"], "events")
+
+
+def test_a_lane_is_found_when_it_is_made_later(t):
+    said, events = t.record(["ringer:tick"], ["ringer", "--late", 1000, 1, 100])
+    t.eq(len(events), said[-1]["fired"], "events")
+    t.ok(all("ring_inner" in [f["name"] for f in e["stack"]] for e in events), "stacks")
+
+
+def test_nothing_matches_when_the_lane_is_probe(t):
+    target = t.target("ringer", "--wait", 10)
+    result = t.run(t.tapir_path, "record", "ringer:tick", "--lane", "probe", *EVENTS_ONLY, "-p", target.pid, "-f",
+                   "-o", t.path("trace.tapir"))
+    t.eq(result.rc, 1, result.err)
+
+
+def test_trace_prints_from_the_ring_lane(t):
+    target = t.target("ringer", "--wait", 10)
+    tapir = t.start_tapir("trace", "ringer:tick", "--json", "--lane", "ring", "-p", target.pid)
+    tapir.wait_line("tapir: ")
+    target.go()
+    target.wait()
+    result = tapir.wait()
+    t.eq(result.rc, 0, result.err)
+    t.eq([args_of(line) for line in result.json_lines() if line["type"] == "event"],
+         [[0, i] for i in range(10)], "arguments")
+
+
+def test_a_lane_that_does_not_exist_is_a_usage_error(t):
+    result = t.run(t.tapir_path, "record", "--lane", "wire", "-p", 1)
+    t.eq(result.rc, 2, result.err)
+    t.ok("auto, probe or ring" in result.err, result.err)

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ringer [--wait] [--late] [--end] COUNT [THREADS [PACE]] - fires ringer:tick(thread, i) COUNT
+ * times a thread through the ring lane, from tick below ring_inner below ring_outer, with 1 ms of
+ * sleep behind each PACE events (0: none). ringer:other is there and never fired. --late: the lane
+ * is made half a second after the start, and events wait until somebody wants them. --end: killed
+ * by itself behind the last event.
+ */
+// build: -I. -fno-optimize-sibling-calls
+#include <pthread.h>
+
+#include "target.h"
+#include "usdt/ring/ring_writer.h"
+
+static const struct tapir_field fields[] = {{.type = TAPIR_FIELD_UINT, .size = 8},
+					    {.type = TAPIR_FIELD_UINT, .size = 8}};
+static const char *const field_names[] = {"thread", "i"};
+static const struct tapir_ring_about tick_about = {
+	.provider = "ringer",
+	.event = "tick",
+	.level = 4,
+	.encoding = TAPIR_ENCODING_SLOTS,
+	.field_cnt = 2,
+	.fields = fields,
+	.field_names = field_names,
+};
+static const struct tapir_ring_about other_about = {.provider = "ringer", .event = "other"};
+static struct tapir_ring_event tick_event, other_event;
+static long hits, pace;
+
+__attribute__((noipa)) void tick(uint64_t thread, uint64_t i);
+__attribute__((noipa)) void tick(uint64_t thread, uint64_t i)
+{
+	uint64_t payload[2] = {thread, i};
+	struct tapir_ring_write write;
+
+	if (!tapir_ring__begin(&write, &tick_event, sizeof(payload)))
+		return;
+	memcpy(write.payload, payload, sizeof(payload));
+	tapir_ring__commit(&write);
+}
+
+__attribute__((noipa)) void ring_inner(uint64_t thread, uint64_t i);
+__attribute__((noipa)) void ring_inner(uint64_t thread, uint64_t i)
+{
+	tick(thread, i);
+	__asm__ __volatile__("" ::: "memory");
+}
+
+__attribute__((noipa)) void ring_outer(uint64_t thread, uint64_t i);
+__attribute__((noipa)) void ring_outer(uint64_t thread, uint64_t i)
+{
+	ring_inner(thread, i);
+	__asm__ __volatile__("" ::: "memory");
+}
+
+static void *run(void *arg)
+{
+	for (long i = 0; i < hits; i++) {
+		ring_outer((uint64_t)(uintptr_t)arg, (uint64_t)i);
+		if (pace && i % pace == pace - 1)
+			target__sleep_ns(1000000);
+	}
+	return NULL;
+}
+
+static void make_lane(void)
+{
+	if (tapir_ring__init() || tapir_ring__register(&tick_event, &tick_about) ||
+	    tapir_ring__register(&other_event, &other_about))
+		target__die("ring lane");
+}
+
+int main(int argc, char **argv)
+{
+	bool late = target__option(&argc, argv, "--late"),
+	     end = target__option(&argc, argv, "--end");
+	pthread_t threads[64];
+	long thread_cnt;
+
+	if (!late)
+		make_lane();
+	target__start(&argc, argv);
+	hits = target__number(argc, argv, 1, 1);
+	thread_cnt = target__number(argc, argv, 2, 1);
+	pace = target__number(argc, argv, 3, 0);
+	if (thread_cnt < 1 || thread_cnt > 64)
+		return 2;
+	if (late) {
+		target__sleep_ns(500000000);
+		make_lane();
+	}
+	for (int i = 0; i < 500 && late && !tapir_ring__wanted(&tick_event); i++)
+		target__sleep_ns(10000000);
+	for (long t = 0; t < thread_cnt; t++)
+		if (pthread_create(&threads[t], NULL, run, (void *)t) != 0)
+			target__die("pthread_create");
+	for (long t = 0; t < thread_cnt; t++)
+		pthread_join(threads[t], NULL);
+	printf("{\"fired\": %ld}\n", hits * thread_cnt);
+	fflush(stdout);
+	if (end)
+		kill(getpid(), SIGKILL);
+	return 0;
+}
