@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The ring lane: events with stacks through shared memory, by the library and the reader."""
 import collections
+import json
 
 from harness import EVENTS_ONLY, args_of
 
@@ -72,3 +73,12 @@ def test_a_lane_that_does_not_exist_is_a_usage_error(t):
     result = t.run(t.tapir_path, "record", "--lane", "wire", "-p", 1)
     t.eq(result.rc, 2, result.err)
     t.ok("auto, probe or ring" in result.err, result.err)
+
+
+def test_doctor_says_which_lanes_a_process_offers(t):
+    def found(target):
+        checks = json.loads(t.tapir("doctor", "-p", target.pid, "--json").out)["checks"]
+        return next(check["found"] for check in checks if check["name"] == "lanes")
+
+    t.eq(found(t.target("ringer", "--wait", 1)), "probe, ring (1)", "of a program with the library")
+    t.eq(found(t.target("waiter", "--wait")), "probe", "of a program without it")

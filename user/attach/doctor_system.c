@@ -13,6 +13,7 @@
 #include "attach/discover.h"
 #include "attach/doctor_checks.h"
 #include "attach/proc.h"
+#include "attach/ring_find.h"
 #include "base/diag.h"
 #include "base/file.h"
 
@@ -204,6 +205,27 @@ static void check_probes(struct tapir_checkup *checkup, uint32_t tgid)
 	tapir_discovery__fini(&d);
 }
 
+/* The probe lane is everybody's; a ring is what a library of ours offers. */
+static void check_lanes(struct tapir_checkup *checkup, uint32_t tgid)
+{
+	struct tapir_check *check = tapir_checkup__add(
+		checkup, "lanes", "how its events can leave it: a probe is a trap, a ring is not");
+	struct tapir_ring_lanes lanes = {};
+	int err = tapir_ring_lanes__find(tgid, &lanes);
+
+	if (err)
+		snprintf(check->found, sizeof(check->found), "probe; rings not seen: err=-%s",
+			 tapir_errno__name(err));
+	else if (lanes.all.cnt)
+		snprintf(check->found, sizeof(check->found), "probe, ring (%zu)", lanes.all.cnt);
+	else if (lanes.refused && strcmp(lanes.refused, "of another process"))
+		snprintf(check->found, sizeof(check->found), "probe; a ring was refused: %s",
+			 lanes.refused);
+	else
+		snprintf(check->found, sizeof(check->found), "probe");
+	tapir_ring_lanes__fini(&lanes);
+}
+
 int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid)
 {
 	struct tapir_check *check;
@@ -221,6 +243,7 @@ int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid)
 		check->remedy = "name a process of user space";
 	} else {
 		check_probes(checkup, tgid);
+		check_lanes(checkup, tgid);
 	}
 	tapir_proc__fini(&proc);
 	return 0;
