@@ -12,39 +12,15 @@ import shutil
 import signal
 import time
 
+from dotnet_program import build_dotnet
+
 NOBODY = "65534"
 TIMEOUT = 180
 HZ = 499
 LEAF = r"int64 \[Busy\] Busy::Leaf\(int32\)\[\w+\]"
 
-PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
-  <PropertyGroup>
-    <OutputType>Exe</OutputType>
-    <TargetFramework>net%s</TargetFramework>
-    <InvariantGlobalization>true</InvariantGlobalization>
-  </PropertyGroup>
-</Project>
-"""
-
-
 def build(t):
-    """The directory of the program, built once for all cases."""
-    dotnet = t.need("dotnet")
-    source = os.path.join(os.path.dirname(__file__), "programs", "Busy.cs")
-    home = os.path.join(t.build, "tests", "dotnet")
-    done = os.path.join(home, "out", "Busy.dll")
-    if os.path.exists(done) and os.path.getmtime(done) > os.path.getmtime(source):
-        return os.path.dirname(done)
-    shutil.rmtree(home, ignore_errors=True)
-    os.makedirs(home)
-    shutil.copy(source, home)
-    version = t.run(dotnet, "--version").out.strip()
-    pathlib.Path(home, "Busy.csproj").write_text(PROJECT % ".".join(version.split(".")[:2]))
-    env = {**os.environ, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1"}
-    if t.run(dotnet, "build", "-c", "Release", "-v", "q", "-o", os.path.dirname(done), home, timeout=120, env=env).rc:
-        t.skip("dotnet builds no program here")
-    os.utime(done)
-    return os.path.dirname(done)
+    return os.path.dirname(build_dotnet(t, "Busy"))
 
 
 def start(t, *args, before=(), env=None, directory=None):

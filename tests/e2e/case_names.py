@@ -2,8 +2,9 @@
 """Functions of real runtimes have their names, those compiled before and those compiled later."""
 import os
 import re
-import shutil
 import time
+
+from dotnet_program import build_dotnet
 
 HZ = 997
 
@@ -204,30 +205,8 @@ def test_java_addresses_bear_the_name_of_their_time(t):
          "a name stood at three addresses")
 
 
-PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
-  <PropertyGroup>
-    <OutputType>Exe</OutputType>
-    <TargetFramework>net%s</TargetFramework>
-    <InvariantGlobalization>true</InvariantGlobalization>
-  </PropertyGroup>
-</Project>
-"""
-
-
-def build_dotnet(t):
-    dotnet = t.need("dotnet")
-    version = t.run(dotnet, "--version").out.strip()
-    with open(t.path("Hot.csproj"), "w", encoding="ascii") as project:
-        project.write(PROJECT % ".".join(version.split(".")[:2]))
-    shutil.copy(program("Hot.cs"), t.tmp)
-    env = {**os.environ, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1"}
-    if t.run(dotnet, "build", "-c", "Release", "-v", "q", "-o", t.path("out"), t.tmp, timeout=120, env=env).rc:
-        t.skip("dotnet builds no program here")
-    return t.path("out/Hot")
-
-
 def test_dotnet_methods_have_their_names(t):
-    hot = build_dotnet(t)
+    hot = build_dotnet(t, "Hot")
     for kind, left in ("3", "perf-%d.map"), ("2", "jit-%d.dump"):
         # Without the granularity, .NET 10.0's jitdump ends at its first large stub.
         env = {**os.environ, "DOTNET_PerfMapEnabled": kind, "DOTNET_PerfMapStubGranularity": "2"}
