@@ -85,15 +85,30 @@ static size_t unescape(char *path, size_t len)
 	return n;
 }
 
-static void take_path(struct cursor *c, char *path, struct tapir_mapping_line *out)
+/* Without the " (deleted)" that may stand behind it. */
+static size_t len_of_path(const char *path, size_t len)
 {
 	static const char deleted[] = " (deleted)";
-	size_t len = (size_t)(c->end - c->at), suffix = sizeof(deleted) - 1;
+	size_t suffix = sizeof(deleted) - 1;
 
-	out->is_deleted =
-		len > suffix && path[0] == '/' && !memcmp(path + len - suffix, deleted, suffix);
-	if (out->is_deleted)
-		len -= suffix;
+	return len > suffix && !memcmp(path + len - suffix, deleted, suffix) ? len - suffix : len;
+}
+
+bool tapir_mapping_path__is_called(const char *path, size_t len, const char *name)
+{
+	size_t name_len = strlen(name);
+
+	len = len_of_path(path, len);
+	return len > name_len && path[len - name_len - 1] == '/' &&
+	       !memcmp(path + len - name_len, name, name_len);
+}
+
+static void take_path(struct cursor *c, char *path, struct tapir_mapping_line *out)
+{
+	size_t all = (size_t)(c->end - c->at);
+	size_t len = all && path[0] == '/' ? len_of_path(path, all) : all;
+
+	out->is_deleted = len < all;
 	out->path_len = unescape(path, len);
 	path[out->path_len] = '\0';
 	out->path = path;

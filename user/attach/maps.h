@@ -27,6 +27,9 @@ static inline bool tapir_mapping_line__is_file(const struct tapir_mapping_line *
 	return m->inode && m->path[0] == '/';
 }
 
+/* Is the last component of path called so? " (deleted)" may follow. No proof of what it is. */
+bool tapir_mapping_path__is_called(const char *path, size_t len, const char *name);
+
 /* A device as above, of one as stat(2) has it. */
 uint32_t tapir_mapping_line__dev(dev_t dev);
 

@@ -30,12 +30,7 @@ const char *tapir_dotnet_kind__text(enum tapir_dotnet_kind kind)
 
 static bool is_libcoreclr(const char *path, size_t len)
 {
-	static const char name[] = "/libcoreclr.so", deleted[] = " (deleted)";
-	const size_t name_len = sizeof(name) - 1, deleted_len = sizeof(deleted) - 1;
-
-	if (len > deleted_len && !memcmp(path + len - deleted_len, deleted, deleted_len))
-		len -= deleted_len;
-	return len >= name_len && !memcmp(path + len - name_len, name, name_len);
+	return tapir_mapping_path__is_called(path, len, "libcoreclr.so");
 }
 
 bool tapir_dotnet__is_code_memory(const char *path, size_t len)

@@ -20,12 +20,7 @@ struct search {
 
 bool tapir_jvm__is_libjvm_path(const char *path, size_t len)
 {
-	static const char name[] = "/libjvm.so", deleted[] = " (deleted)";
-	const size_t name_len = sizeof(name) - 1, deleted_len = sizeof(deleted) - 1;
-
-	if (len > deleted_len && !memcmp(path + len - deleted_len, deleted, deleted_len))
-		len -= deleted_len;
-	return len >= name_len && !memcmp(path + len - name_len, name, name_len);
+	return tapir_mapping_path__is_called(path, len, "libjvm.so");
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */
