@@ -66,15 +66,11 @@ struct tapir_jit_table *tapir_code_sources__table(struct tapir_code_sources *s)
 
 /* ---- what its mappings tell ------------------------------------------------------------- */
 
-static bool starts_with(struct tapir_sv text, const char *start)
-{
-	return text.len >= strlen(start) && !memcmp(text.data, start, strlen(start));
-}
-
 /* The kernel's own pieces are no generated code. */
 static bool is_generated(const struct tapir_rec_mapping *rec, struct tapir_sv path)
 {
-	return !rec->file_id && !starts_with(path, "[v") && !starts_with(path, "[uprobes");
+	return !rec->file_id && !tapir_sv__starts_with(path, "[v") &&
+	       !tapir_sv__starts_with(path, "[uprobes");
 }
 
 static void add_jitdump(struct tapir_code_sources *s, int fd)

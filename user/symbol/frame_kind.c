@@ -16,17 +16,10 @@ static bool is_one_of(struct tapir_sv text, const char *const *words)
 	return false;
 }
 
-static bool starts_with(struct tapir_sv text, const char *start)
-{
-	size_t len = strlen(start);
-
-	return text.len >= len && !memcmp(text.data, start, len);
-}
-
 /* "python3.11", "php8.2": the word, then nothing but a version. */
 static bool is_version_of(struct tapir_sv text, const char *word)
 {
-	if (!starts_with(text, word))
+	if (!tapir_sv__starts_with(text, word))
 		return false;
 	for (size_t i = strlen(word); i < text.len; i++)
 		if (!isdigit((unsigned char)text.data[i]) && !strchr(".-", text.data[i]))
@@ -51,7 +44,7 @@ static bool is_runtime(struct tapir_sv file)
 		if (is_version_of(file, *word))
 			return true;
 	for (const char *const *word = libraries; *word; word++)
-		if (starts_with(file, *word))
+		if (tapir_sv__starts_with(file, *word))
 			return true;
 	return false;
 }
@@ -79,10 +72,12 @@ static bool is_interpreter_loop(struct tapir_sv name)
 /* How runtimes write an interpreted function into their perf map. */
 static bool is_interpreted(struct tapir_sv name)
 {
-	return starts_with(name, "Interpreter") || starts_with(name, "py::") ||
-	       starts_with(name, "JS:~") || starts_with(name, "LazyCompile:~") ||
-	       starts_with(name, "Function:~") || starts_with(name, "Script:~") ||
-	       starts_with(name, "Builtin:Interpreter");
+	return tapir_sv__starts_with(name, "Interpreter") || tapir_sv__starts_with(name, "py::") ||
+	       tapir_sv__starts_with(name, "JS:~") ||
+	       tapir_sv__starts_with(name, "LazyCompile:~") ||
+	       tapir_sv__starts_with(name, "Function:~") ||
+	       tapir_sv__starts_with(name, "Script:~") ||
+	       tapir_sv__starts_with(name, "Builtin:Interpreter");
 }
 
 enum tapir_frame_kind tapir_frame__kind(const struct tapir_frame *frame)

@@ -10,6 +10,13 @@ struct tapir_sv tapir_sv__of(const char *text)
 	return (struct tapir_sv){text, text ? strlen(text) : 0};
 }
 
+bool tapir_sv__starts_with(struct tapir_sv text, const char *start)
+{
+	size_t len = strlen(start);
+
+	return text.len >= len && !memcmp(text.data, start, len);
+}
+
 /* ---- checking ---------------------------------------------------------------------------- */
 
 static const uint16_t fixed_bytes[TAPIR_REC_TYPE_CNT] = {

@@ -21,6 +21,7 @@ struct tapir_sv {
 };
 
 struct tapir_sv tapir_sv__of(const char *text); /* NULL: empty */
+bool tapir_sv__starts_with(struct tapir_sv text, const char *start);
 
 /* The check of every type but EVENT; rec->size is already known to be sound. */
 bool tapir_record__fits(const struct tapir_rec *rec);
