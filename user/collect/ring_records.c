@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/map.h"
+#include "bpf/walk_logic.bpf.h"
 #include "trace/record.h"
 
 static uint64_t host_time(const struct tapir_ring_scan *scan, uint64_t time_ns)
@@ -54,7 +54,7 @@ static int take_stack(struct tapir_ring_scan *scan, struct tapir_rec_stack *stac
 	const uint64_t *frames = (const uint64_t *)(stack + 1);
 
 	for (unsigned i = 0; i < stack->frame_cnt; i++)
-		hash = tapir_hash__mix(hash, frames[i]);
+		hash = tapir_walk__hash(hash, frames[i]);
 	if (stack->stack_id != (hash ? hash : 1))
 		return -1;
 	stack->h.cpu = TAPIR_CPU_UNKNOWN;
