@@ -175,25 +175,29 @@ static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,
 	(void)tapir_jit_table__add(table, &name);
 }
 
+/* Asked for every event: where no probe tells of code, no map is looked into. */
+static const struct teller *teller_of(const struct tapir_code_names *n, uint32_t probe_id)
+{
+	const uint64_t *idx = n->tellers.cnt ? tapir_map__get(&n->teller_by_probe, probe_id) : NULL;
+
+	return idx ? &n->tellers.data[*idx] : NULL;
+}
+
 bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_rec_event *rec)
 {
-	const uint64_t *idx =
-		n->tellers.cnt ? tapir_map__get(&n->teller_by_probe, rec->probe_id) : NULL;
-	struct tapir_code_sources *s;
+	const struct teller *teller = teller_of(n, rec->probe_id);
+	struct tapir_code_sources *s = teller ? sources_of(n, rec->tgid) : NULL;
 
-	if (!idx)
-		return false;
-	s = sources_of(n, rec->tgid);
 	if (s)
-		add_method(n, s, &n->tellers.data[*idx], rec);
-	return n->tellers.data[*idx].for_names;
+		add_method(n, s, teller, rec);
+	return teller && teller->for_names;
 }
 
 bool tapir_code_names__is_for_names(const struct tapir_code_names *n, uint32_t probe_id)
 {
-	const uint64_t *idx = n->tellers.cnt ? tapir_map__get(&n->teller_by_probe, probe_id) : NULL;
+	const struct teller *teller = teller_of(n, probe_id);
 
-	return idx && n->tellers.data[*idx].for_names;
+	return teller && teller->for_names;
 }
 
 /* ---- names ------------------------------------------------------------------------------ */

@@ -108,9 +108,7 @@ bool tapir_namer__has_files(const struct tapir_namer *n)
 int tapir_namer__finish(struct tapir_namer *n)
 {
 	uint64_t now_ns = tapir_clock__now_ns(), end_ns = now_ns + TAPIR_NS_PER_SEC;
-	int more;
-
-	int err = tapir_namer__name_new_stacks(n); /* finds out what is still asked for */
+	int more, err = tapir_namer__name_new_stacks(n); /* finds out what is still asked for */
 
 	if (err)
 		return err;

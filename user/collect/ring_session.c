@@ -157,8 +157,8 @@ void tapir_ring_control__close(struct tapir_ring_control *c)
 {
 	if (!c->map)
 		return;
-	clear_words(
-		c); /* an event registered a moment ago, or a process that writes what it likes */
+	/* An event registered a moment ago, or a process that writes what it likes. */
+	clear_words(c);
 	set_state(c, TAPIR_RING_FREE);
 	tapir_ring_control__announce(c);
 	lock(c->fd, c->session, F_UNLCK);

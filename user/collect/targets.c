@@ -456,8 +456,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 				    .from_ns = mmap->time_ns,
 				    .mapped_ns = t->opts.guardian ? 0 : mmap->time_ns,
 				    .only_va = mmap->start_va};
-	const struct tapir_image *known =
-		tapir_images__of_build_id(t->opts.images, mmap->build_id, mmap->build_id_bytes);
+	const struct tapir_image *known;
 	int mark = tapir_diag__cnt();
 
 	if (!is_ours(t, mmap->tgid))
@@ -466,6 +465,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 		t->dropped_cnt++;
 		return;
 	}
+	known = tapir_images__of_build_id(t->opts.images, mmap->build_id, mmap->build_id_bytes);
 	if (known || mmap->path[0] != '/' || !strncmp(mmap->path, "//", 2)) {
 		post_told(t, mmap, known, -1);
 		return;
