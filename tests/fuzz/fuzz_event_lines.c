@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/export/*.c user/symbol/frame.c user/symbol/frame_kind.c user/symbol/stack_memo.c user/decode/fields.c user/decode/value.c user/elf/*.c user/trace/*.c user/base/*.c
+// fuzz: user/export/*.c user/symbol/frame.c user/symbol/frame_kind.c user/symbol/stack_memo.c
+// fuzz: user/decode/fields.c user/decode/value.c user/elf/*.c user/trace/*.c user/base/*.c
 /* Any well-formed records in any order: descriptions are learnt, all of them are printed. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "each_record.h"
 #include "export/event_lines.h"
-
-#define MAX_RECORDS 4096
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 
@@ -20,28 +20,27 @@ static void print(struct tapir_event_lines *lines, const struct tapir_rec *rec)
 	tapir_str__fini(&out);
 }
 
+struct sinks {
+	struct tapir_event_lines *text, *json;
+};
+
+static void print_both(void *ctx, const struct tapir_rec *rec)
+{
+	const struct sinks *sinks = ctx;
+
+	print(sinks->text, rec);
+	print(sinks->json, rec);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
 	struct tapir_catalog *catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
-	struct tapir_event_lines *text = tapir_event_lines__new(TAPIR_EVENT_TEXT, catalog, 0);
-	struct tapir_event_lines *json = tapir_event_lines__new(TAPIR_EVENT_JSON, catalog, 0);
-	uint64_t *copy = malloc(len + 8); /* aligned */
-	size_t at = 0;
+	struct sinks sinks = {tapir_event_lines__new(TAPIR_EVENT_TEXT, catalog, 0),
+			      tapir_event_lines__new(TAPIR_EVENT_JSON, catalog, 0)};
 
-	memcpy(copy, input, len);
-	for (unsigned i = 0; i < MAX_RECORDS && at < len; i++) {
-		const struct tapir_rec *rec = (const void *)((const uint8_t *)copy + at);
-
-		if (!tapir_record__ok(rec, len - at))
-			break;
-		tapir_catalog__describe(catalog, rec);
-		print(text, rec);
-		print(json, rec);
-		at += rec->size;
-	}
-	free(copy);
-	tapir_event_lines__free(json);
-	tapir_event_lines__free(text);
+	each_record(input, len, catalog, print_both, &sinks);
+	tapir_event_lines__free(sinks.json);
+	tapir_event_lines__free(sinks.text);
 	tapir_catalog__free(catalog);
 	return 0;
 }

@@ -10,10 +10,9 @@
 #include <string.h>
 
 #include "analyze/stack_tree.h"
+#include "each_record.h"
 #include "cli/flamegraph_svg.h"
 #include "export/perf_script.h"
-
-#define MAX_RECORDS 4096
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 
@@ -38,38 +37,38 @@ static void draw(struct tapir_stack_tree *tree)
 	tapir_str__fini(&svg);
 }
 
+struct growing {
+	struct tapir_stack_tree tree;
+	struct tapir_perf_script script;
+	struct tapir_str text;
+	uint64_t added;
+};
+
+static void grow(void *ctx, const struct tapir_rec *rec)
+{
+	struct growing *g = ctx;
+
+	g->added += tapir_stack_tree__add_record(&g->tree, g->script.catalog, rec);
+	tapir_perf_script__add(&g->script, rec, &g->text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
 	struct tapir_catalog *catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
-	struct tapir_stack_tree tree = {.by_process = len % 2};
-	struct tapir_perf_script script = {.catalog = catalog};
-	struct tapir_str text = {};
-	uint64_t *copy = malloc(len + 8), added = 0; /* aligned */
-	size_t at = 0;
+	struct growing g = {.tree.by_process = len % 2, .script.catalog = catalog};
 
-	memcpy(copy, input, len);
-	for (unsigned i = 0; i < MAX_RECORDS && at < len; i++) {
-		const struct tapir_rec *rec = (const void *)((const uint8_t *)copy + at);
-
-		if (!tapir_record__ok(rec, len - at))
-			break;
-		tapir_catalog__describe(catalog, rec);
-		added += tapir_stack_tree__add_record(&tree, catalog, rec);
-		tapir_perf_script__add(&script, rec, &text);
-		at += rec->size;
-	}
-	tapir_stack_tree__sort(&tree);
-	if (added && tree.nodes.data[TAPIR_STACK_TREE_ROOT].total != added)
+	each_record(input, len, catalog, grow, &g);
+	tapir_stack_tree__sort(&g.tree);
+	if (g.added && g.tree.nodes.data[TAPIR_STACK_TREE_ROOT].total != g.added)
 		abort();
-	if (added)
-		draw(&tree);
-	for (size_t i = 0; i < text.len; i++)
-		if ((unsigned char)text.data[i] < 0x20 && !strchr("\n\t", text.data[i]))
+	if (g.added)
+		draw(&g.tree);
+	for (size_t i = 0; i < g.text.len; i++)
+		if ((unsigned char)g.text.data[i] < 0x20 && !strchr("\n\t", g.text.data[i]))
 			abort();
-	tapir_perf_script__fini(&script);
-	tapir_str__fini(&text);
-	tapir_stack_tree__fini(&tree);
+	tapir_perf_script__fini(&g.script);
+	tapir_str__fini(&g.text);
+	tapir_stack_tree__fini(&g.tree);
 	tapir_catalog__free(catalog);
-	free(copy);
 	return 0;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/analyze/*.c user/symbol/frame.c user/symbol/frame_kind.c user/symbol/stack_memo.c user/trace/*.c user/base/*.c
+// fuzz: user/analyze/*.c user/symbol/frame.c user/symbol/frame_kind.c user/symbol/stack_memo.c
+// fuzz: user/trace/*.c user/base/*.c
 /* Any well-formed records in any order, summed up: every row that is named is there. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/summary.h"
-
-#define MAX_RECORDS 4096
+#include "each_record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 
@@ -29,28 +29,28 @@ static void check(const struct tapir_summary *s)
 	}
 }
 
+struct summing {
+	struct tapir_summary summary;
+	const struct tapir_catalog *catalog;
+};
+
+static void add(void *ctx, const struct tapir_rec *rec)
+{
+	struct summing *s = ctx;
+
+	tapir_summary__add(&s->summary, s->catalog, rec);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
 	struct tapir_catalog *catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
-	struct tapir_summary summary = {};
-	uint64_t *copy = malloc(len + 8); /* aligned */
-	size_t at = 0;
+	struct summing s = {.catalog = catalog};
 
-	memcpy(copy, input, len);
-	for (unsigned i = 0; i < MAX_RECORDS && at < len; i++) {
-		const struct tapir_rec *rec = (const void *)((const uint8_t *)copy + at);
-
-		if (!tapir_record__ok(rec, len - at))
-			break;
-		tapir_catalog__describe(catalog, rec);
-		tapir_summary__add(&summary, catalog, rec);
-		at += rec->size;
-	}
-	if (tapir_summary__sort(&summary))
+	each_record(input, len, catalog, add, &s);
+	if (tapir_summary__sort(&s.summary))
 		abort();
-	check(&summary);
-	tapir_summary__fini(&summary);
+	check(&s.summary);
+	tapir_summary__fini(&s.summary);
 	tapir_catalog__free(catalog);
-	free(copy);
 	return 0;
 }

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ring_seen.h - a ring reader and who takes its blocks: counts what came, and what is wrong with
+ * it. */
+#ifndef TAPIR_TEST_RING_SEEN_H
+#define TAPIR_TEST_RING_SEEN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "collect/ring_reader.h"
+#include "ring_maker.h"
+#include "trace/record.h"
+
+#define SLOTS 4
+
+static struct ring_maker maker;
+static struct tapir_queue *queue;
+static struct tapir_ring_reader *reader;
+static struct tapir_spec_list specs;
+static pthread_t consumer;
+static bool is_consuming;
+
+/* What the consumer saw. */
+static struct {
+	_Atomic uint64_t event_cnt, lost_cnt, nested_cnt, malformed_cnt, stack_cnt, thread_cnt;
+	_Atomic uint64_t disorder_cnt, wrong_cnt, probe_cnt;
+	uint64_t next[SLOTS]; /* of the sequence in each slot */
+	uint32_t tgid, tids[SLOTS], probe_id, thread_tid;
+} seen;
+
+struct fired {
+	struct tapir_rec_event ev;
+	uint64_t slot, seq;
+	uint8_t filler[512];
+};
+
+/* ---- the other end ---------------------------------------------------------------------- */
+
+static inline void see_event(const struct tapir_rec_event *ev)
+{
+	const struct fired *f = (const void *)ev;
+
+	seen.event_cnt++;
+	if (ev->pad0 || ev->lane != TAPIR_LANE_RING || f->slot >= SLOTS ||
+	    ev->probe_id != seen.probe_id || ev->h.time_ns > tapir_clock__now_ns()) {
+		seen.wrong_cnt++;
+		return;
+	}
+	seen.disorder_cnt += f->seq < seen.next[f->slot];
+	seen.next[f->slot] = f->seq + 1;
+	seen.tgid = ev->tgid;
+	seen.tids[f->slot] = ev->tid;
+}
+
+static inline void see_loss(const struct tapir_rec_loss *loss)
+{
+	seen.lost_cnt += loss->cause == TAPIR_LOSS_RING_LANE_DROP ? loss->count : 0;
+	seen.nested_cnt += loss->cause == TAPIR_LOSS_RING_LANE_NESTED ? loss->count : 0;
+	seen.malformed_cnt += loss->cause == TAPIR_LOSS_MALFORMED ? loss->count : 0;
+}
+
+static inline void see(const struct tapir_rec *rec)
+{
+	if (rec->type == TAPIR_REC_EVENT)
+		see_event((const void *)rec);
+	else if (rec->type == TAPIR_REC_LOSS)
+		see_loss((const void *)rec);
+	else if (rec->type == TAPIR_REC_PROBE && !seen.probe_cnt++)
+		seen.probe_id = ((const struct tapir_rec_probe *)rec)->probe_id;
+	else if (rec->type == TAPIR_REC_THREAD)
+		seen.thread_tid = ((const struct tapir_rec_thread *)rec)->tid;
+	seen.stack_cnt += rec->type == TAPIR_REC_STACK;
+	seen.thread_cnt += rec->type == TAPIR_REC_THREAD;
+}
+
+static inline void *consume(void *arg)
+{
+	struct tapir_note *notes;
+	struct tapir_block *block;
+
+	(void)arg;
+	while (tapir_queue__wait(queue, tapir_clock__now_ns() + TAPIR_NS_PER_SEC, &notes, &block)) {
+		while (notes) {
+			struct tapir_note *next = notes->next;
+
+			see((const void *)notes->rec);
+			tapir_note__free(notes);
+			notes = next;
+		}
+		for (size_t at = 0; block && at < block->used_bytes;) {
+			const struct tapir_rec *rec =
+				(const void *)((const char *)block->data + at);
+
+			if (!tapir_record__ok(rec, block->used_bytes - at)) {
+				seen.wrong_cnt++;
+				break;
+			}
+			see(rec);
+			at += rec->size;
+		}
+		if (block)
+			tapir_queue__give_empty(queue, block);
+	}
+	return NULL;
+}
+
+static inline void start_reader(const char *spec_text)
+{
+	struct tapir_ring_reader_opts opts = {.sz = sizeof(opts), .specs = &specs};
+	struct tapir_spec *spec;
+
+	memset(&seen, 0, sizeof(seen));
+	assert_int_equal(tapir_spec__parse(spec_text, &spec), 0);
+	assert_true(tapir_vec__push(&specs, spec));
+	assert_int_equal(tapir_queue__new(8, &queue), 0);
+	opts.queue = queue;
+	opts.with_stack = true;
+	assert_int_equal(tapir_ring_reader__start(&opts, &reader), 0);
+	assert_int_equal(pthread_create(&consumer, NULL, consume, NULL), 0);
+	is_consuming = true;
+}
+
+static struct tapir_ring_reader_stats stop_reader(void)
+{
+	struct tapir_ring_reader_stats stats = {};
+
+	if (reader) {
+		tapir_ring_reader__stop(reader);
+		tapir_ring_reader__stats(reader, &stats);
+		tapir_ring_reader__free(reader);
+		reader = NULL;
+	}
+	if (is_consuming) {
+		tapir_queue__close(queue);
+		pthread_join(consumer, NULL);
+		is_consuming = false;
+	}
+	tapir_queue__free(queue);
+	queue = NULL;
+	for (size_t i = 0; i < specs.cnt; i++)
+		tapir_spec__free(specs.data[i]);
+	tapir_vec__fini(&specs);
+	return stats;
+}
+
+static inline int teardown(void **state)
+{
+	(void)state;
+	stop_reader();
+	maker_close(&maker);
+	return 0;
+}
+
+#endif
