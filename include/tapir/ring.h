@@ -31,7 +31,8 @@
  * in one piece: a record that does not fit before cap_bytes is preceded by one of type NONE that
  * fills the rest (if less than 16 bytes are left, they are skipped without). cap_bytes grows by
  * TAPIR_RING_CHUNK_BYTES while head <= cap_bytes, up to ring_bytes, and is final when head first
- * passes it: so a reader that loads head (acquire) and then cap_bytes is right in both cases.
+ * passes it: so a reader that loads head (acquire) and then cap_bytes is right in both cases. (Who
+ * copies slots in bulk takes head of a first copy and cap_bytes of a later one.)
  *
  *	THREAD	once for each owner of a slot and epoch, before its events. tgid, tid and ns_*
  *		are all those of the process's pid namespace; start_ns and leader_* are 0.
@@ -49,7 +50,8 @@
  *	   of the process whose event fires asks F_OFD_GETLK and ends sessions that nobody holds.
  *	   (If the program closed the descriptor it looks at `beat`, which the tracer raises with
  *	   each drain: unchanged for TAPIR_RING_BEAT_NS is dead.) No thread is started for it.
- *	2. If state is not FREE its last owner died: clear its bits as in "closing".
+ *	2. Clear the session's bits in words[], whatever its state: its last owner may have died,
+ *	   or an event may have registered while it closed.
  *	3. Fill the session, state = OPENING, all tails[slot][s] = that slot's head (data),
  *	   state = OPEN (seq_cst), then the tails again: a writer that did not know of the session
  *	   may have gone on meanwhile. A slot never used before has head and tail 0.
@@ -220,6 +222,12 @@ struct tapir_ring_session {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_session) == 8192, "tapir_ring_session");
 
+/*
+ * Made for one tracer, which chose the key and knows it (libtapir-coreclr.so, a copy a tracer).
+ * Others leave it alone: they would get what that tracer asked for, not what they did.
+ */
+#define TAPIR_RING_CTL_PRIVATE (1u << 0)
+
 struct tapir_ring_ctl {
 	uint64_t magic; /* release; this part is the process's, written once */
 	uint32_t version;
@@ -230,7 +238,8 @@ struct tapir_ring_ctl {
 	uint32_t slot_cnt;    /* TAPIR_RING_SLOTS */
 	uint32_t session_cnt; /* TAPIR_RING_SESSIONS */
 	uint32_t event_max;   /* TAPIR_RING_EVENTS */
-	uint8_t pad0[16];
+	uint32_t flags;	      /* TAPIR_RING_CTL_* */
+	uint8_t pad0[12];
 	uint32_t epoch;	     /* tracers: fetch_add, seq_cst */
 	uint32_t generation; /* tracers: fetch_add, then FUTEX_WAKE */
 	uint8_t pad1[4024];

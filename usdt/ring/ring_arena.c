@@ -109,6 +109,7 @@ int ring_ctl__open(void *at)
 	ctl->slot_cnt = TAPIR_RING_SLOTS;
 	ctl->session_cnt = TAPIR_RING_SESSIONS;
 	ctl->event_max = TAPIR_RING_EVENTS;
+	ctl->flags = p->ctl_flags;
 	p->ctl = ctl;
 	p->ctl_fd = fd;
 	return 0;

@@ -13,6 +13,7 @@
 #define LIFE_DROPS	 256u
 #define RATE_WINDOW_NS	 100000000ull
 #define RATE_WINDOWS_SEC 10u
+#define ID_BYTES	 16u
 
 static __thread struct ring_tls tls;
 
@@ -199,6 +200,7 @@ struct plan {
 	const struct tapir_ring_event *event;
 	uint64_t word, time_ns, need;
 	uint32_t payload_bytes, sessions;
+	const uint8_t *activity, *related;
 	uint16_t flags;
 	uint32_t stack_is_new;
 	struct tapir_rec_stack stack;
@@ -249,7 +251,16 @@ static inline uint8_t *write_event(const struct ring_writer *w, uint8_t *at,
 	rec->stack_id = plan->stack.stack_id;
 	if (plan->payload_bytes & 7)
 		memset(at + plan->need - 8, 0, 8);
-	return at + sizeof(*rec);
+	at += sizeof(*rec);
+	if (__builtin_expect(plan->activity != NULL, 0)) {
+		memcpy(at, plan->activity, ID_BYTES);
+		at += ID_BYTES;
+	}
+	if (__builtin_expect(plan->related != NULL, 0)) {
+		memcpy(at, plan->related, ID_BYTES);
+		at += ID_BYTES;
+	}
+	return at;
 }
 
 /* Everything but the payload; the place of that, or NULL. */
@@ -368,11 +379,10 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 	return 1;
 }
 
-__attribute__((noinline)) int tapir_ring__begin(struct tapir_ring_write *write,
-						const struct tapir_ring_event *event,
-						uint32_t payload_bytes)
+static inline __attribute__((always_inline)) int
+begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint32_t payload_bytes,
+      const uint8_t *activity, const uint8_t *related, uint64_t fp)
 {
-	uint64_t fp = (uint64_t)(uintptr_t)__builtin_frame_address(0);
 	struct ring_writer *w;
 	struct plan plan;
 
@@ -396,14 +406,36 @@ __attribute__((noinline)) int tapir_ring__begin(struct tapir_ring_write *write,
 	plan.word = ring_load(event->word);
 	plan.sessions = sessions_of(plan.word);
 	plan.payload_bytes = payload_bytes;
-	plan.need = sizeof(struct tapir_rec_event) + ring_round8(payload_bytes);
-	plan.flags = 0;
+	plan.activity = activity;
+	plan.related = related;
+	plan.flags = (uint16_t)((activity ? TAPIR_EVENT_ACTIVITY : 0) |
+				(related ? TAPIR_EVENT_RELATED : 0));
+	plan.need = sizeof(struct tapir_rec_event) + (activity ? ID_BYTES : 0) +
+		    (related ? ID_BYTES : 0) + ring_round8(payload_bytes);
 	plan.stack_is_new = 0;
 	plan.stack.stack_id = 0;
 	if (__builtin_expect(plan.sessions && write_begun(write, w, &plan, fp), 1))
 		return 1;
 	leave(w);
 	return 0;
+}
+
+__attribute__((noinline)) int tapir_ring__begin(struct tapir_ring_write *write,
+						const struct tapir_ring_event *event,
+						uint32_t payload_bytes)
+{
+	return begin(write, event, payload_bytes, NULL, NULL,
+		     (uint64_t)(uintptr_t)__builtin_frame_address(0));
+}
+
+__attribute__((noinline)) int tapir_ring__begin_with_ids(struct tapir_ring_write *write,
+							 const struct tapir_ring_event *event,
+							 uint32_t payload_bytes,
+							 const uint8_t *activity,
+							 const uint8_t *related)
+{
+	return begin(write, event, payload_bytes, activity, related,
+		     (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }
 
 void tapir_ring__commit(struct tapir_ring_write *write)

@@ -69,9 +69,10 @@ struct ring_process {
 	uint32_t arena_lock; /* a thread is making one: others do not wait */
 	uint32_t event_cnt;
 	int ctl_fd;
-	uint32_t tgid;
+	uint32_t tgid, ctl_flags;
 	uint64_t ctl_inode, ctl_dev;
 	struct tapir_ring_ctl *ctl;
+	uint64_t private_key; /* 0: for all tracers, under a key of our own */
 	uint64_t key, ring_bytes, catalog_used;
 	uint64_t next_life_ns;
 	uint64_t budget_bytes, charged_bytes, budget_next;

@@ -44,7 +44,8 @@ static int start(void *ctl_at)
 	int ret;
 
 	p->tgid = (uint32_t)ring_sys3(SYS_getpid, 0, 0, 0);
-	p->key = make_key();
+	p->key = p->private_key ? p->private_key : make_key();
+	p->ctl_flags = p->private_key ? TAPIR_RING_CTL_PRIVATE : 0;
 	p->ring_bytes = TAPIR_RING_MAX_BYTES;
 	p->catalog_used = 0;
 	p->arena_lock = 0;
@@ -100,7 +101,7 @@ static void take_down(void)
 	p->arena_cnt = p->event_cnt = 0;
 }
 
-int tapir_ring__init(void)
+static int init(uint64_t private_key)
 {
 	struct ring_process *p = &ring_process;
 	uint32_t none = RING_NONE;
@@ -110,6 +111,7 @@ int tapir_ring__init(void)
 	if (!__atomic_compare_exchange_n(&p->state, &none, RING_STARTING, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return none == RING_READY ? 0 : -ENODEV;
+	p->private_key = private_key;
 	for (uint32_t i = 0; i < TAPIR_RING_ARENAS; i++)
 		p->arenas[i].fd = -1;
 	events = mmap(NULL, TAPIR_RING_EVENTS * sizeof(*p->events), PROT_READ | PROT_WRITE,
@@ -129,6 +131,16 @@ int tapir_ring__init(void)
 	announce();
 	ring_store_release(&p->state, RING_READY);
 	return 0;
+}
+
+int tapir_ring__init(void)
+{
+	return init(0);
+}
+
+int tapir_ring__init_private(uint64_t key)
+{
+	return key ? init(key) : -EINVAL;
 }
 
 void tapir_ring__fini(void)

@@ -47,6 +47,9 @@ struct tapir_ring_write {
  */
 int tapir_ring__init(void);
 
+/* The same, for the one tracer that chose this key (not 0): TAPIR_RING_CTL_PRIVATE. */
+int tapir_ring__init_private(uint64_t key);
+
 /* Takes the lane down, for dlclose: no event of any thread may be under way or come. */
 void tapir_ring__fini(void);
 
@@ -70,6 +73,11 @@ static inline int tapir_ring__wanted(const struct tapir_ring_event *event)
  */
 int tapir_ring__begin(struct tapir_ring_write *write, const struct tapir_ring_event *event,
 		      uint32_t payload_bytes);
+
+/* The same, with ids of 16 bytes each; NULL: none. All zero is written as it is. */
+int tapir_ring__begin_with_ids(struct tapir_ring_write *write, const struct tapir_ring_event *event,
+			       uint32_t payload_bytes, const uint8_t *activity,
+			       const uint8_t *related);
 void tapir_ring__commit(struct tapir_ring_write *write);
 
 /*

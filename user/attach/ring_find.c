@@ -94,7 +94,7 @@ const char *tapir_ring_ctl__fault(const struct tapir_ring_ctl_head *h, uint64_t 
 struct candidate {
 	uint64_t inode;
 	int fd; /* -1: refused */
-	bool is_ctl;
+	bool is_ctl, is_private;
 	uint64_t key;
 	struct tapir_ring_data data; /* unless is_ctl */
 };
@@ -137,6 +137,7 @@ static const char *check_header(const struct walk *w, struct candidate *c, uint6
 	if (pread(c->fd, copy, bytes, 0) != (ssize_t)bytes)
 		return "a file that is too short";
 	c->key = c->is_ctl ? ctl.key : c->data.key;
+	c->is_private = c->is_ctl && (ctl.flags & TAPIR_RING_CTL_PRIVATE);
 	return c->is_ctl ? tapir_ring_ctl__fault(&ctl, file_bytes, w->ns_tgid)
 			 : tapir_ring_data__fault(&c->data, file_bytes, w->ns_tgid);
 }
@@ -308,6 +309,7 @@ static int take_arenas(struct walk *w, struct tapir_ring_lane *lane)
 static void init_lane(struct tapir_ring_lane *lane, struct candidate *ctl)
 {
 	lane->key = ctl->key;
+	lane->is_private = ctl->is_private;
 	lane->ctl_fd = ctl->fd;
 	ctl->fd = -1;
 	for (unsigned i = 0; i < TAPIR_RING_ARENAS; i++)

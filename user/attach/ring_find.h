@@ -9,6 +9,7 @@
 #ifndef TAPIR_USER_RING_FIND_H
 #define TAPIR_USER_RING_FIND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/vec.h"
@@ -27,13 +28,16 @@ struct tapir_ring_ctl_head {
 	uint32_t slot_cnt;
 	uint32_t session_cnt;
 	uint32_t event_max;
+	uint32_t flags;
+	uint8_t pad0[12];
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_ctl_head) == offsetof(struct tapir_ring_ctl, pad0),
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_ctl_head) == offsetof(struct tapir_ring_ctl, epoch),
 		    "tapir_ring_ctl_head");
 
 /* One copy of the library: its control file and its arenas. */
 struct tapir_ring_lane {
 	uint64_t key;
+	bool is_private; /* made for the tracer that chose the key */
 	int ctl_fd;			 /* O_RDWR, a description of our own: carries locks */
 	int data_fds[TAPIR_RING_ARENAS]; /* O_RDONLY; -1: not made yet, or not found */
 	struct tapir_ring_data data[TAPIR_RING_ARENAS]; /* checked; where data_fds is not -1 */

@@ -33,6 +33,7 @@ struct lane {
 struct tapir_ring_reader {
 	struct tapir_ring_sink sink;
 	struct tapir_vec(struct lane) lanes;
+	struct tapir_vec(uint64_t) own_keys; /* of private lanes */
 	struct tapir_ring_reader_stats ended; /* of lanes that are closed; lane_cnt of all */
 	pthread_mutex_t lock;
 	atomic_int waiting_cnt; /* who wants the lock: rounds may follow each other without a gap */
@@ -67,13 +68,23 @@ static bool has_lane(const struct tapir_ring_reader *r, uint32_t tgid, uint64_t 
 	return false;
 }
 
+static bool is_for_us(const struct tapir_ring_reader *r, const struct tapir_ring_lane *files)
+{
+	const uint64_t *key;
+
+	tapir_vec_for_each (key, &r->own_keys)
+		if (*key == files->key)
+			return true;
+	return !files->is_private;
+}
+
 static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ring_lane *files)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = tgid};
 	struct lane lane = {.tgid = tgid, .pid_fd = -1};
 	int err = 0;
 
-	if (r->lanes.cnt == LANE_MAX || has_lane(r, tgid, files->key))
+	if (r->lanes.cnt == LANE_MAX || !is_for_us(r, files) || has_lane(r, tgid, files->key))
 		return 0;
 	lane.pid_fd = (int)syscall(SYS_pidfd_open, tgid, 0);
 	if (lane.pid_fd < 0)
@@ -115,6 +126,16 @@ static void lock(struct tapir_ring_reader *r)
 	atomic_fetch_add(&r->waiting_cnt, 1);
 	pthread_mutex_lock(&r->lock);
 	atomic_fetch_sub(&r->waiting_cnt, 1);
+}
+
+int tapir_ring_reader__own(struct tapir_ring_reader *r, uint64_t key)
+{
+	bool is_kept;
+
+	lock(r);
+	is_kept = tapir_vec__push(&r->own_keys, key);
+	pthread_mutex_unlock(&r->lock);
+	return is_kept ? 0 : -ENOMEM;
 }
 
 int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
@@ -286,6 +307,7 @@ void tapir_ring_reader__free(struct tapir_ring_reader *r)
 		return;
 	tapir_ring_reader__stop(r);
 	tapir_vec__fini(&r->lanes);
+	tapir_vec__fini(&r->own_keys);
 	free(r->sink.spec_matched);
 	tapir_guard__fd(&r->epoll_fd);
 	tapir_guard__fd(&r->stop_fd);

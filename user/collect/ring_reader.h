@@ -33,6 +33,12 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 			     struct tapir_ring_reader **out);
 
 /*
+ * A key we gave to a lane that is made for us alone. Private lanes under other keys are left to
+ * those who know them. Any thread; 0 or -ENOMEM.
+ */
+int tapir_ring_reader__own(struct tapir_ring_reader *r, uint64_t key);
+
+/*
  * Opens the lanes the process offers that are not open yet, ends those it offers no more. Their
  * number; 0: it has none; -errno without a line: it cannot be looked at. Any thread but ours.
  */
