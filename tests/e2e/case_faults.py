@@ -111,6 +111,7 @@ def test_near_miss_is_named_when_a_probe_is_misspelt(t):
 def test_program_is_named_when_it_cannot_run(t):
     refused(t, t.tapir("record", "a:b", "-o", t.path("x.tapir"), "--", "/no/such/program", expect=None), 1,
             "no such program")
+    t.ok(not os.path.exists(t.path("x.tapir")), "no file is left of it")
 
 
 def test_program_has_its_own_limits_and_signals(t):

@@ -103,9 +103,6 @@ static void error_is_execs_own_when_it_fails(void **state)
 		int err;
 		const char *line;
 	} cases[] = {
-		{"/no/such/program", -ENOENT, "Cannot run /no/such/program: no such program"},
-		{"no-such-program-in-path", -ENOENT,
-		 "Cannot run no-such-program-in-path: no such program"},
 		{"/etc/passwd", -EACCES, "Cannot run /etc/passwd: Permission denied"},
 		{"/", -EACCES, "Cannot run /: Permission denied"},
 	};
@@ -123,6 +120,23 @@ static void error_is_execs_own_when_it_fails(void **state)
 		assert_string_equal(tapir_diag__line(0), cases[i].line);
 		assert_int_equal(WEXITSTATUS(wait_end()), 127);
 		teardown(NULL);
+	}
+}
+
+static void what_is_nowhere_is_not_begun(void **state)
+{
+	static const char *const names[] = {"/no/such/program", "no-such-program-in-path"};
+	char line[64];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		char *argv[] = {(char *)names[i], NULL};
+
+		tapir_diag__clear();
+		assert_int_equal(tapir_command_run__prepare(argv, &run), -ENOENT);
+		snprintf(line, sizeof(line), "Cannot run %s: no such program", names[i]);
+		assert_int_equal(tapir_diag__cnt(), 1);
+		assert_string_equal(tapir_diag__line(0), line);
 	}
 }
 
@@ -263,6 +277,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		CASE(program_runs_only_when_told),
 		CASE(error_is_execs_own_when_it_fails),
+		CASE(what_is_nowhere_is_not_begun),
 		CASE(going_fails_with_a_line_when_the_child_is_gone),
 		CASE(child_ends_when_it_is_never_told),
 		CASE(child_ends_when_the_tracer_is_killed),

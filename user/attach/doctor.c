@@ -135,6 +135,11 @@ static const struct {
 				     "a kernel with CONFIG_PERF_EVENTS; record --no-samples"},
 };
 
+static bool is_not_allowed(const struct tapir_feature *feature)
+{
+	return feature->err == -EPERM || feature->err == -EACCES;
+}
+
 static void check_feature(struct tapir_checkup *checkup, const struct tapir_features *f,
 			  enum tapir_feature_id id)
 {
@@ -157,7 +162,7 @@ static void check_feature(struct tapir_checkup *checkup, const struct tapir_feat
 	if (feature->is_disabled) {
 		strcpy(check->found, "switched off by TAPIR_DISABLE");
 		check->remedy = "unset TAPIR_DISABLE";
-	} else if (feature->err == -EPERM || feature->err == -EACCES) {
+	} else if (is_not_allowed(feature)) {
 		snprintf(check->found, sizeof(check->found), "not allowed to try: err=-%s",
 			 tapir_errno__name(feature->err));
 		check->remedy = id == TAPIR_FEATURE_PERF_UPROBE ? "cap_sys_admin"
@@ -189,7 +194,9 @@ static void check_pid_filter(struct tapir_checkup *checkup, const struct tapir_f
 	}
 	check->state = TAPIR_CHECK_LIMITED;
 	check->means = "with -p other processes of the same program are trapped, then filtered";
-	check->remedy = "Linux 6.10 or later";
+	check->remedy = is_not_allowed(&f->by_id[TAPIR_FEATURE_UPROBE_MULTI])
+				? "cap_bpf and cap_perfmon"
+				: "Linux 6.10 or later";
 }
 
 /* Features may all be there and a verifier still refuse what is built on them. */

@@ -34,6 +34,9 @@ int tapir_target_args__check(const struct tapir_target_args *target, const struc
 			"whom? name a process (-p PID), a name (--comm GLOB), "
 			"a cgroup (--cgroup PATH), all (-a)%s",
 			cli->command->takes_program ? ", or a program to run (-- CMD ARGS)" : "");
+	for (size_t i = 0; i < target->comms.cnt; i++)
+		if (!*target->comms.data[i])
+			return tapir_cli__usage(cli, "--comm '': a process's name, or a glob");
 	if (target->all && kinds > 1)
 		return tapir_cli__usage(cli, "-a traces every process: leave out -p, --comm, "
 					     "--cgroup and the program, or leave out -a");

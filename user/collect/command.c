@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -42,11 +44,33 @@ static void run_child(int go_fd, int error_fd, char *const *argv)
 	_exit(127);
 }
 
+/* As execvp looks for it. What else may be wrong with it is for exec to say. */
+static bool is_anywhere(const char *name)
+{
+	const char *dirs = getenv("PATH"), *end;
+	char path[PATH_MAX];
+
+	if (strchr(name, '/') || !dirs)
+		return !access(name, F_OK) || errno != ENOENT;
+	for (;; dirs = end + 1) {
+		end = strchrnul(dirs, ':');
+		snprintf(path, sizeof(path), "%.*s/%s", (int)(end - dirs), end > dirs ? dirs : ".",
+			 name);
+		if (!access(path, F_OK))
+			return true;
+		if (!*end)
+			return false;
+	}
+}
+
 int tapir_command_run__prepare(char *const *argv, struct tapir_command_run **out)
 {
-	struct tapir_command_run *run = calloc(1, sizeof(*run));
+	struct tapir_command_run *run;
 	int go[2], error[2];
 
+	if (!is_anywhere(argv[0]))
+		return tapir_diag__fail(-ENOENT, "Cannot run %s: no such program", argv[0]);
+	run = calloc(1, sizeof(*run));
 	if (!run)
 		return -ENOMEM;
 	run->go_fd = run->error_fd = -1;

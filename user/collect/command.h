@@ -10,7 +10,10 @@
 
 struct tapir_command_run;
 
-/* Forks; the child waits. argv is borrowed for the call. Start it before threads exist. */
+/*
+ * Forks; the child waits. argv is borrowed for the call. Start it before threads exist. -ENOENT
+ * with a line: there is no such program.
+ */
 int tapir_command_run__prepare(char *const *argv, struct tapir_command_run **out);
 
 uint32_t tapir_command_run__tgid(const struct tapir_command_run *run);
