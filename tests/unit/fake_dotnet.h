@@ -32,6 +32,8 @@ struct fake_dotnet {
 	bool is_silent;	    /* reads, and never answers */
 	bool hangs_up;	    /* closes at once */
 	bool writes_dump;   /* jit-PID.dump, when it is told to */
+	bool loads;	    /* what it is to attach: a copy in "loaded", if its mode is 0755 */
+	bool dies;	    /* instead of answering */
 	bool is_off;	    /* DOTNET_EnableDiagnostics=0 in its environment */
 	bool is_absent;	    /* has no socket */
 	unsigned stale_cnt; /* sockets nobody listens on, newer than its own */
@@ -63,6 +65,27 @@ static inline void fake_dotnet__write_dump(const struct fake_dotnet *f)
 	close(fd);
 }
 
+/* AttachProfiler: u32 timeout, 16 bytes, u32 count, UTF-16 path, ... */
+static inline void fake_dotnet__load(const struct fake_dotnet *f, const uint8_t *request)
+{
+	char path[512] = "", copy[128], bytes[4096];
+	int from, to;
+	ssize_t n;
+	struct stat st;
+
+	for (unsigned i = 0; i < request[40] && i < sizeof(path); i++)
+		path[i] = (char)request[44 + 2 * i];
+	snprintf(copy, sizeof(copy), "%s/loaded", f->dir);
+	from = open(path, O_RDONLY | O_CLOEXEC);
+	to = open(copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (from < 0 || fstat(from, &st) || (st.st_mode & 07777) != 0755)
+		_exit(6);
+	while ((n = read(from, bytes, sizeof(bytes))) > 0)
+		(void)tapir_file__write_all(to, bytes, (size_t)n);
+	close(from);
+	close(to);
+}
+
 /* All requests one behind the other, for the test to see. */
 static inline void fake_dotnet__serve_one(const struct fake_dotnet *f, int listener)
 {
@@ -88,6 +111,10 @@ static inline void fake_dotnet__serve_one(const struct fake_dotnet *f, int liste
 	close(out);
 	if (f->writes_dump && request[16] == 4 && request[17] == 5)
 		fake_dotnet__write_dump(f);
+	if (f->loads && request[16] == 3 && request[17] == 1)
+		fake_dotnet__load(f, request);
+	if (f->dies)
+		_exit(0);
 	if (f->is_silent)
 		pause();
 	(void)tapir_file__write_all(fd, f->reply, f->reply_len);

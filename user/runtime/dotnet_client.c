@@ -58,16 +58,20 @@ static int broken(const struct tapir_dotnet_talk *talk, int err, const char *why
 				talk->job.tgid, tapir_errno__name(err), why);
 }
 
+int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk)
+{
+	return tapir_diag__fail(-ENOENT,
+				"Cannot ask the .NET runtime: pid=%u, err=-ENOENT: its "
+				"environment switches diagnostics off (DOTNET_EnableDiagnostics=0)",
+				talk->job.tgid);
+}
+
 static int connect_to(struct tapir_dotnet_talk *talk, int *fd)
 {
 	struct tapir_peer_answer answer;
 
 	if (talk->facts.is_off)
-		return tapir_diag__fail(-ENOENT,
-					"Cannot ask the .NET runtime: pid=%u, err=-ENOENT: its "
-					"environment switches diagnostics off "
-					"(DOTNET_EnableDiagnostics=0)",
-					talk->job.tgid);
+		return tapir_dotnet_talk__no_diagnostics(talk);
 	talk->job.act = tapir_dotnet_child__connect;
 	snprintf(talk->job.dir, sizeof(talk->job.dir), "%s", talk->facts.tmp_dir);
 	return tapir_peer_job__run(&talk->job, &answer, fd);

@@ -44,7 +44,7 @@ int tapir_dotnet__ask_process(const struct tapir_dotnet_opts *opts,
 /* *out gets "NAME=VALUE\0" of each variable, as they are now. */
 int tapir_dotnet__ask_environment(const struct tapir_dotnet_opts *opts, struct tapir_str *out);
 
-/* ---- for dotnet_snapshot.c: several requests of one talk ------------------------------------ */
+/* ---- for dotnet_snapshot.c and dotnet_attach.c: several requests of one talk ------------------------------------ */
 
 #include "runtime/dotnet_facts.h"
 #include "runtime/peer_job.h"
@@ -58,6 +58,9 @@ struct tapir_dotnet_talk {
 
 int tapir_dotnet_talk__init(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_opts *opts);
 void tapir_dotnet_talk__fini(struct tapir_dotnet_talk *talk);
+
+/* facts.is_off: the failure, with its line. */
+int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk);
 
 int tapir_dotnet_talk__command(struct tapir_dotnet_talk *talk, const struct tapir_str *request,
 			       uint32_t *hresult);

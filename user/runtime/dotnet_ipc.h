@@ -66,6 +66,7 @@ enum tapir_dotnet_perf_map {
 #define TAPIR_DOTNET_ENV_NOT_FOUND     0x800000cbu
 #define TAPIR_DOTNET_PROFILER_ACTIVE   0x8013136au
 #define TAPIR_DOTNET_MODULE_NOT_FOUND  0x8007007eu
+#define TAPIR_DOTNET_OUT_OF_MEMORY     0x8007000eu
 
 /* In words; "an error it has no name for". Static. */
 const char *tapir_dotnet__error_text(uint32_t hresult);

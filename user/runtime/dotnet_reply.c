@@ -27,8 +27,11 @@ const char *tapir_dotnet__error_text(uint32_t hresult)
 		{TAPIR_DOTNET_UNINITIALIZED, "the runtime is not initialised"},
 		{TAPIR_DOTNET_INVALID_ARG, "an argument it does not take"},
 		{TAPIR_DOTNET_ENV_NOT_FOUND, "no such environment variable"},
-		{TAPIR_DOTNET_PROFILER_ACTIVE, "another profiler is there"},
-		{TAPIR_DOTNET_MODULE_NOT_FOUND, "it could not load the file"},
+		{TAPIR_DOTNET_PROFILER_ACTIVE,
+		 "no place for one more profiler (it has 32, or another one holds the only one)"},
+		{TAPIR_DOTNET_MODULE_NOT_FOUND,
+		 "it could not load the file (a policy forbids it, or it is for another machine)"},
+		{TAPIR_DOTNET_OUT_OF_MEMORY, "it is out of memory"},
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)

@@ -33,6 +33,11 @@ static const char *const whys[] = {
 #undef TAPIR_X
 };
 
+const char *tapir_peer_why__text(uint8_t why)
+{
+	return whys[why < TAPIR_PEER_WHY_CNT ? why : TAPIR_PEER_WHY_NONE];
+}
+
 /* ---- children that a kill did not end (a file system that does not answer) ----------------- */
 
 static pthread_mutex_t undead_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -227,7 +232,7 @@ static int run(const struct tapir_peer_job *job, struct tapir_peer_answer *answe
 	return err;
 }
 
-int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
+int tapir_peer_job__try(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
 			int *out_fd)
 {
 	tapir_autofd int fd = -1;
@@ -236,15 +241,24 @@ int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answ
 
 	if (err)
 		got = (struct tapir_peer_answer){.err = err, .why = TAPIR_PEER_WHY_CHILD};
-	if (got.err)
-		return tapir_diag__fail(got.err, "Cannot %s: pid=%u, err=-%s: %s", job->task,
-					job->tgid, tapir_errno__name(got.err),
-					whys[got.why < TAPIR_PEER_WHY_CNT ? got.why : 0]);
 	*answer = got;
-	if (out_fd) {
+	if (!got.err && out_fd) {
 		*out_fd = fd;
 		fd = -1;
 	}
+	return got.err;
+}
+
+int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
+			int *out_fd)
+{
+	struct tapir_peer_answer got;
+	int err = tapir_peer_job__try(job, &got, out_fd);
+
+	if (err)
+		return tapir_diag__fail(err, "Cannot %s: pid=%u, err=-%s: %s", job->task, job->tgid,
+					tapir_errno__name(err), tapir_peer_why__text(got.why));
+	*answer = got;
 	return 0;
 }
 

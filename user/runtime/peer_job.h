@@ -40,7 +40,11 @@
 	X(DISABLED, "it runs with -XX:+DisableAttachMechanism")                                    \
 	X(TRIGGER, "no .attach_pidN can be made in its working directory or /tmp")                 \
 	X(SIGNAL, "SIGQUIT cannot be sent to it")                                                  \
-	X(PERF_MAP, "its perf map is not a plain file of its user")
+	X(PERF_MAP, "its perf map is not a plain file of its user")                                \
+	X(SHARED, "others may replace what lies in it")                                            \
+	X(NOEXEC, "it is mounted noexec")                                                          \
+	X(MAKE, "no file can be made in it")                                                       \
+	X(CONTENT, "what was written is not what is read")
 
 enum tapir_peer_why {
 #define TAPIR_X(name, text) TAPIR_PEER_WHY_##name,
@@ -52,7 +56,7 @@ enum tapir_peer_why {
 struct tapir_peer_answer {
 	int err;
 	uint8_t why; /* enum tapir_peer_why */
-	bool found;  /* __look and __open: there is such a file, and this is it: */
+	bool found;  /* __look, __open, __place: there is such a file, and this is it: */
 	uint64_t dev, inode, size;
 };
 
@@ -80,13 +84,22 @@ struct tapir_peer_job {
 	uint8_t no_signal; /* JVM: enum tapir_peer_why that forbids SIGQUIT; NONE: nothing known */
 	uint64_t perfdata_va; /* JVM: hsperfdata in its memory; 0: none */
 	size_t perfdata_bytes;
+	const void *bytes; /* .NET, __place: the content of the file that is made */
+	size_t byte_cnt;
 };
+
+/* In words; "" for a number that is none. Static. */
+const char *tapir_peer_why__text(uint8_t why);
 
 /*
  * In the parent: makes the child, waits for its answer, ends it. out_fd: yours; may be NULL.
  * Failures have a line that names the process.
  */
 int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
+			int *out_fd);
+
+/* The same without a line; answer is filled also on failure. */
+int tapir_peer_job__try(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
 			int *out_fd);
 
 /* Polls fd (-1: just waits) until events, the deadline or a cancel: 0, -ETIMEDOUT, -ECANCELED. */
@@ -146,5 +159,6 @@ int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer
 /* Acts of one runtime. */
 int tapir_jvm_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 int tapir_dotnet_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+int tapir_dotnet_child__place(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 
 #endif

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See dotnet_attach.h. */
+#include "runtime/dotnet_attach.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attach/proc.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "runtime/dotnet_place.h"
+#include "tapir/coreclr.h"
+
+/* Milliseconds or seconds, whom one asks: either is long enough and no reason to wait. */
+#define RUNTIME_TIMEOUT 10000
+
+static int put_request(struct tapir_str *out, const char *path, uint64_t key)
+{
+	static const uint8_t clsid[16] = TAPIR_CORECLR_CLSID_BYTES;
+	const struct tapir_coreclr_client client = {
+		.magic = TAPIR_CORECLR_MAGIC,
+		.version = TAPIR_CORECLR_VERSION,
+		.key = key,
+	};
+
+	return tapir_dotnet__put_attach_profiler(out, RUNTIME_TIMEOUT, clsid, path, &client,
+						 sizeof(client));
+}
+
+/* What the caller can make something of; the line is there. */
+static int meaning(int err, uint32_t hresult)
+{
+	if (err != -EREMOTEIO)
+		return err;
+	switch (hresult) {
+	case TAPIR_DOTNET_NOT_YET_AVAILABLE:
+	case TAPIR_DOTNET_UNINITIALIZED:
+		return -EAGAIN;
+	case TAPIR_DOTNET_NOT_SUPPORTED:
+	case TAPIR_DOTNET_UNKNOWN_COMMAND:
+		return -EOPNOTSUPP;
+	case TAPIR_DOTNET_PROFILER_ACTIVE:
+		return -EUSERS;
+	case TAPIR_DOTNET_MODULE_NOT_FOUND:
+		return -EACCES;
+	default:
+		return err;
+	}
+}
+
+static int load(struct tapir_dotnet_talk *talk, const char *path, uint64_t key)
+{
+	struct tapir_str request = {};
+	uint32_t hresult = 0;
+	int err = put_request(&request, path, key);
+
+	if (err)
+		tapir_diag__add("Cannot attach to .NET: pid=%u, err=-%s: its path %s",
+				talk->job.tgid, tapir_errno__name(err), path);
+	else
+		err = tapir_dotnet_talk__command(talk, &request, &hresult);
+	tapir_str__fini(&request);
+	return meaning(err, hresult);
+}
+
+static int no_place(const struct tapir_dotnet_talk *talk, int err, const struct tapir_str *why)
+{
+	return tapir_diag__fail(err == -ENOENT ? -EACCES : err,
+				"Cannot attach to .NET: pid=%u, err=-%s: no directory takes the "
+				"library: %s",
+				talk->job.tgid, tapir_errno__name(err == -ENOENT ? -EACCES : err),
+				why->data ? why->data : "out of memory");
+}
+
+/* A policy we cannot see (SELinux, a seccomp filter) may hold for one directory and not another. */
+static int attach(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_profiler *profiler)
+{
+	const struct tapir_dotnet_library library = {profiler->bytes, profiler->byte_cnt,
+						     profiler->key};
+	struct tapir_dotnet_placed placed = {.dir_fd = -1};
+	struct tapir_str why = {};
+	int line_cnt = tapir_diag__cnt(), err = -EACCES;
+	bool was_loadable = false;
+
+	for (unsigned place = 0; err == -EACCES && place < TAPIR_DOTNET_PLACES;
+	     place = placed.place + 1) {
+		int made = tapir_dotnet_place__make(talk, &library, place, &placed, &why);
+
+		if (made) {
+			err = was_loadable ? err : no_place(talk, made, &why);
+			break;
+		}
+		tapir_diag__rewind(line_cnt);
+		was_loadable = true;
+		err = load(talk, placed.path, profiler->key);
+		tapir_dotnet_place__remove(talk, &placed);
+	}
+	tapir_str__fini(&why);
+	return err;
+}
+
+/* Before a file is made that would lie there until it runs again. */
+static bool is_stopped(const struct tapir_dotnet_talk *talk)
+{
+	tapir_autofree char *text = NULL;
+	const char *state;
+	size_t len;
+
+	if (tapir_peer_facts__read_file(&talk->facts.peer, "status", 65536, &text, &len))
+		return false;
+	state = strstr(text, "\nState:");
+	if (!state)
+		return false;
+	state += strlen("\nState:");
+	state += strspn(state, "\t ");
+	return *state == 'T' || *state == 't';
+}
+
+static int check(const struct tapir_dotnet_talk *talk)
+{
+	if (talk->facts.is_off)
+		return tapir_dotnet_talk__no_diagnostics(talk);
+	if (is_stopped(talk))
+		return tapir_diag__fail(-EAGAIN,
+					"Cannot attach to .NET: pid=%u, err=-EAGAIN: it is stopped",
+					talk->job.tgid);
+	return 0;
+}
+
+int tapir_dotnet__attach_profiler(const struct tapir_dotnet_opts *opts,
+				  const struct tapir_dotnet_profiler *profiler)
+{
+	struct tapir_dotnet_talk talk;
+	int err = tapir_dotnet_talk__init(&talk, opts);
+
+	if (err)
+		return err;
+	talk.job.task = "attach to .NET";
+	err = check(&talk);
+	if (!err)
+		err = attach(&talk, profiler);
+	tapir_dotnet_talk__fini(&talk);
+	return err;
+}
+
+/* ---- is it still there? ------------------------------------------------------------------- */
+
+static int is_ours(const struct tapir_mapping_line *line, void *name)
+{
+	return line->path && strstr(line->path, name) != NULL;
+}
+
+bool tapir_dotnet__has_profiler(uint32_t tgid, uint64_t key)
+{
+	int line_cnt = tapir_diag__cnt();
+	char name[32];
+	bool has;
+
+	snprintf(name, sizeof(name), "-coreclr-%016" PRIx64, key);
+	has = tapir_proc__each_mapping(tgid, is_ours, name) == 1;
+	tapir_diag__rewind(line_cnt);
+	return has;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dotnet_attach.h - loading libtapir-coreclr.so into a running .NET process: placed in its file
+ * system, loaded by the diagnostics command AttachProfiler, removed again. What it then does is
+ * said through its ring lane, which has the key given here (tapir/coreclr.h).
+ *
+ * Privileges and kernel: as dotnet_client.h. Thread-safe. Blocks up to the timeout, also when
+ * the process is stopped, hangs or ends in the middle.
+ */
+#ifndef TAPIR_USER_DOTNET_ATTACH_H
+#define TAPIR_USER_DOTNET_ATTACH_H
+
+#include <stddef.h>
+
+#include "runtime/dotnet_client.h"
+
+struct tapir_dotnet_profiler {
+	const void *bytes; /* the library; borrowed */
+	size_t byte_cnt;
+	uint64_t key; /* of the lane it makes; not 0 */
+};
+
+/*
+ * 0: it is loaded. Failures leave one line, those of dotnet_client.h and:
+ *   -EAGAIN the runtime is starting, or stopped: ask again · -EOPNOTSUPP this runtime takes no
+ * profiler (NativeAOT) · -EUSERS it has too many · -EACCES no directory of its takes the library,
+ * or the runtime could load it from none
+ */
+int tapir_dotnet__attach_profiler(const struct tapir_dotnet_opts *opts,
+				  const struct tapir_dotnet_profiler *profiler);
+
+/* Does the process map a library that was placed under this key? Cheap: it reads its maps. */
+bool tapir_dotnet__has_profiler(uint32_t tgid, uint64_t key);
+
+#endif

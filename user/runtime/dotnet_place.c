@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The parent's side: a job for each directory, until one has taken the file. */
+#include "runtime/dotnet_place.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+
+#define REMOVE_NS (500 * TAPIR_NS_PER_MS) /* beyond the timeout, if it must be */
+
+static const char *place_of(const struct tapir_dotnet_talk *talk, unsigned place)
+{
+	const char *const places[TAPIR_DOTNET_PLACES] = {"/dev/shm", talk->facts.tmp_dir, "/tmp",
+							 "/var/tmp", "/run"};
+
+	if (place == 2 && !strcmp(talk->facts.tmp_dir, "/tmp"))
+		return NULL;
+	return places[place];
+}
+
+static void add_why(struct tapir_str *why, const char *dir, const struct tapir_peer_answer *answer)
+{
+	tapir_str__addf(why, "%s%s: %s", why->len ? ", " : "", dir,
+			tapir_peer_why__text(answer->why));
+	if (answer->why == TAPIR_PEER_WHY_MAKE || answer->why == TAPIR_PEER_WHY_DIR)
+		tapir_str__addf(why, " (%s)", tapir_errno__name(answer->err));
+}
+
+static void set_job(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_library *library,
+		    const char *dir, const char *name)
+{
+	talk->job.act = tapir_dotnet_child__place;
+	talk->job.bytes = library->bytes;
+	talk->job.byte_cnt = library->byte_cnt;
+	snprintf(talk->job.dir, sizeof(talk->job.dir), "%s", dir);
+	snprintf(talk->job.name, sizeof(talk->job.name), "%s", name);
+}
+
+/* Not the directory's fault: the next one would not do better. */
+static bool is_final(const struct tapir_peer_answer *answer)
+{
+	return answer->why == TAPIR_PEER_WHY_PROC || answer->why == TAPIR_PEER_WHY_USER ||
+	       answer->why == TAPIR_PEER_WHY_CHILD || answer->err == -ECANCELED;
+}
+
+static int make_at(struct tapir_dotnet_talk *talk, struct tapir_dotnet_placed *out,
+		   struct tapir_peer_answer *answer)
+{
+	int err = tapir_peer_job__try(&talk->job, answer, &out->dir_fd);
+
+	if (err)
+		return err;
+	out->dev = answer->dev;
+	out->inode = answer->inode;
+	snprintf(out->path, sizeof(out->path), "%s/%s", talk->job.dir, out->name);
+	return 0;
+}
+
+int tapir_dotnet_place__make(struct tapir_dotnet_talk *talk,
+			     const struct tapir_dotnet_library *library, unsigned place,
+			     struct tapir_dotnet_placed *out, struct tapir_str *why)
+{
+	struct tapir_dotnet_placed placed = {.dir_fd = -1};
+	int err = -ENOENT;
+
+	snprintf(placed.name, sizeof(placed.name), "libtapir-coreclr-%016" PRIx64 ".so",
+		 library->key);
+	for (; place < TAPIR_DOTNET_PLACES; place++) {
+		const char *dir = place_of(talk, place);
+		struct tapir_peer_answer answer = {};
+
+		if (!dir)
+			continue;
+		set_job(talk, library, dir, placed.name);
+		err = make_at(talk, &placed, &answer);
+		if (!err)
+			break;
+		add_why(why, dir, &answer);
+		if (is_final(&answer))
+			return err;
+		err = -ENOENT;
+	}
+	placed.place = place;
+	if (!err)
+		*out = placed;
+	return err;
+}
+
+void tapir_dotnet_place__remove(struct tapir_dotnet_talk *talk, struct tapir_dotnet_placed *placed)
+{
+	struct tapir_peer_answer answer;
+	struct tapir_peer_job job = talk->job;
+	uint64_t least_ns = tapir_clock__now_ns() + REMOVE_NS;
+
+	job.act = tapir_peer_child__remove;
+	job.cancel_fd = -1;
+	job.dir_fd = placed->dir_fd;
+	job.dev = placed->dev;
+	job.inode = placed->inode;
+	snprintf(job.name, sizeof(job.name), "%s", placed->name);
+	if (job.deadline_ns < least_ns)
+		job.deadline_ns = least_ns;
+	(void)tapir_peer_job__try(&job, &answer, NULL);
+	tapir_guard__fd(&placed->dir_fd);
+	placed->dir_fd = -1;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dotnet_place.h - a library of ours where a .NET process can load it: a file of its user's in
+ * its own file system, there for the moment of the loading; for dotnet_attach.c only.
+ *
+ * Directories are tried in this order, as the process sees them: /dev/shm, its TMPDIR, /tmp,
+ * /var/tmp, /run. One serves if its user may make a file there, nobody else can replace it
+ * (sticky, or only its user writes there) and code may be mapped from it. The file is made with
+ * the process's uid (peer_job.h), O_EXCL, and read back.
+ */
+#ifndef TAPIR_USER_DOTNET_PLACE_H
+#define TAPIR_USER_DOTNET_PLACE_H
+
+#include "base/str.h"
+#include "runtime/dotnet_client.h"
+
+#define TAPIR_DOTNET_PLACES 5u
+
+struct tapir_dotnet_placed {
+	unsigned place; /* which of the directories */
+	int dir_fd;
+	uint64_t dev, inode;
+	char name[TAPIR_PEER_NAME_BYTES];
+	char path[TAPIR_PEER_DIR_BYTES + TAPIR_PEER_NAME_BYTES]; /* as the process sees it */
+};
+
+struct tapir_dotnet_library {
+	const void *bytes; /* borrowed */
+	size_t byte_cnt;
+	uint64_t key; /* no other file has this one in its name */
+};
+
+/*
+ * Makes the file in the first directory from place on that takes it. why (not NULL) gets a word
+ * for each that does not. -ENOENT: none does; -ECANCELED, -ESRCH, -ETIMEDOUT ... No line. On
+ * success out is for __remove.
+ */
+int tapir_dotnet_place__make(struct tapir_dotnet_talk *talk,
+			     const struct tapir_dotnet_library *library, unsigned place,
+			     struct tapir_dotnet_placed *out, struct tapir_str *why);
+
+/* The file, if it is still that one, also beyond the talk's deadline. No line. */
+void tapir_dotnet_place__remove(struct tapir_dotnet_talk *talk, struct tapir_dotnet_placed *placed);
+
+#endif
