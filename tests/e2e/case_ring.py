@@ -38,6 +38,77 @@ def test_captured_and_lost_are_what_fired_when_flat_out(t):
     t.eq(losses["malformed"], 0, "malformed records")
 
 
+def test_the_file_says_which_lanes_were_used(t):
+    said, events, _ = record(t, t.target("ringer", "--wait", 10), "ringer:tick")
+    file = t.path("trace.tapir")
+    t.eq(t.report(file)["meta"]["lane"], "ring 1 process, probe", "lane of the recording")
+    t.ok("lanes: ring 1 process, probe\n" in t.tapir("report", file).out, "report")
+    t.eq({e["lane"] for e in events}, {"ring"}, "lane of the events")
+    record(t, t.target("ringer", "--wait", 10), "ringer:tick", options=("--lane", "ring"))
+    t.eq(t.report(file)["meta"]["lane"], "ring 1 process", "lane with --lane ring")
+
+
+def test_what_is_over_the_rate_is_left_out_and_not_lost(t):
+    said, events, losses = record(t, t.target("ringer", "--wait", 5000, 2, 50), "ringer:tick", options=("--rate", 100))
+    t.ok(0 < len(events) < 2000, f"{len(events)} events")
+    t.eq(losses["ring_lane_drop"], 0, "lost")
+    t.eq(len(events) + losses["ring_lane_limited"], said["fired"], "captured and left out")
+    report = t.report(t.path("trace.tapir"))
+    t.eq(report["lost"], {}, "lost in the report")
+    t.eq(report["not_wanted"], {"ring_lane_limited": losses["ring_lane_limited"]}, "left out in the report")
+    t.ok("left out " in t.tapir("report", t.path("trace.tapir")).out, "report as text")
+
+
+def test_losses_are_those_of_their_event(t):
+    said, events, losses = record(t, t.target("ringer", "--wait", 100000, 2), "ringer:*")
+    rows = {f"{r['provider']}:{r['event']}": r for r in t.report(t.path("trace.tapir"))["events"]}
+    t.ok(losses["ring_lane_drop"] > 0, "a ring that did not fill proves nothing")
+    t.eq(rows["ringer:tick"]["captured"], len(events), "captured")
+    t.eq(rows["ringer:tick"]["lost"], losses["ring_lane_drop"], "lost of the event")
+    t.eq(rows["ringer:tick"]["captured"] + rows["ringer:tick"]["lost"], said["fired"], "sum")
+
+
+def test_a_near_miss_is_named_when_no_event_matches(t):
+    for lane in ("auto", "ring"):
+        target = t.target("ringer", "--wait", 10)
+        result = t.run(t.tapir_path, "record", "ringer:tikc", "--lane", lane, *EVENTS_ONLY, "-p", target.pid, "-f",
+                       "-o", t.path("trace.tapir"))
+        t.eq(result.rc, 1, result.err)
+        t.ok("did you mean ringer:tick?" in result.err, result.err)
+
+
+def test_a_spec_without_an_event_is_warned_of_when_another_has_one(t):
+    target = t.target("ringer", "--wait", 10)
+    tapir = t.start_tapir("record", "ringer:tick", "ringer:othre", *EVENTS_ONLY, "-p", target.pid, "-f", "-o",
+                          t.path("trace.tapir"))
+    tapir.wait_line("tapir: ")
+    target.go()
+    result = tapir.wait()
+    t.eq(result.rc, 0, result.err)
+    t.ok("ringer:othre: did you mean ringer:other?" in result.err, result.err)
+    t.ok("ringer:tick" not in result.err.replace("ringer:tick:", ""), result.err)
+
+
+def test_list_shows_the_events_of_rings(t):
+    target = t.target("ringer", "--wait", 10)
+    rows = t.tapir("list", "-p", target.pid, "--json").json_lines()
+    t.eq([(r["provider"], r["name"], r["level"], [a["name"] for a in r["args"]]) for r in rows if r.get("lane")],
+         [("ringer", "EventID(7)", 2, []), ("ringer", "other", 0, []), ("ringer", "tick", 4, ["thread", "i"])],
+         "events")
+    text = t.tapir("list", "-p", target.pid, "tick").out
+    t.ok("ringer" in text and "thread i" in text and "other" not in text, text)
+    result = t.tapir("list", "-p", target.pid, "ringer:tikc", expect=1)
+    t.ok("did you mean 'ringer:tick'?" in result.err, result.err)
+
+
+def test_keywords_and_levels_choose_events(t):
+    target = t.target("ringer", "--wait", 10)
+    rows = t.tapir("list", "-p", target.pid, "ringer::Error", "--json").json_lines()
+    t.eq([r["name"] for r in rows], ["EventID(7)", "other"], "at level 2")
+    rows = t.tapir("list", "-p", target.pid, "ringer:0x20", "--json").json_lines()
+    t.eq([r["name"] for r in rows], ["other", "tick"], "with keyword 0x20, or none")
+
+
 def test_the_last_event_is_read_when_the_target_is_killed(t):
     target = t.target("ringer", "--wait", "--end", 20000, 2, 2000)
     said, events, losses = record(t, target, "ringer:tick")

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "attach/discover.h"
-#include "attach/spec.h"
 #include "base/diag.h"
 #include "tapir/usdt.h"
 
@@ -114,27 +113,6 @@ static void nothing_is_added_when_there_is_no_such_thing(void **state)
 	assert_int_equal(d.sites.cnt + d.files.cnt + d.file_cnt, 0);
 }
 
-static void nearest_probe_is_told_when_a_spec_misses(void **state)
-{
-	static const struct {
-		const char *spec, *name;
-	} cases[] = {{"tapir_self:two-end", "two__end"},
-		     {"tapir_slef:one", "one"},
-		     {"tapir_self:nothing_like_it", NULL}};
-
-	(void)state;
-	assert_int_equal(tapir_discover__file("/proc/self/exe", &d), 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct tapir_usdt_note *note;
-		struct tapir_spec *spec = NULL;
-
-		assert_int_equal(tapir_spec__parse(cases[i].spec, &spec), 0);
-		note = tapir_discovery__nearest(&d, spec);
-		tapir_spec__free(spec);
-		assert_string_equal(note ? note->name : "-", cases[i].name ? cases[i].name : "-");
-	}
-}
-
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -144,7 +122,6 @@ int main(void)
 		CASE(sites_are_found_once_when_a_process_is_asked_twice),
 		CASE(own_sites_are_among_those_of_all),
 		CASE(nothing_is_added_when_there_is_no_such_thing),
-		CASE(nearest_probe_is_told_when_a_spec_misses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

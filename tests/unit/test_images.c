@@ -183,7 +183,7 @@ static void sites_are_those_that_match(void **state)
 	assert_int_equal(announced(1), 2);
 	assert_int_equal(tapir_images__site_cnt(images), 2);
 	assert_int_equal(tapir_images__attached_cnt(images), 0);
-	tapir_images__seen(images, &cnt); /* one, two and counted, each once */
+	cnt = tapir_images__seen(images)->all.cnt; /* one, two and counted, each once */
 	assert_int_equal(cnt, 3);
 	assert_true(tapir_images__spec_matched(images, 0));
 }
@@ -413,20 +413,24 @@ static void files_are_bounded_when_there_is_no_end_of_them(void **state)
 
 static void near_miss_is_named_when_nothing_matches(void **state)
 {
+	struct tapir_no_match asked = {.specs = &specs};
+
 	(void)state;
 	START(16, "tapir_img:onne", "tapir_img:zzzzzzzzzz");
-	assert_int_equal(tapir_no_match__fail(&specs, false, images), -ENOENT);
+	asked.images = images;
+	assert_int_equal(tapir_no_match__fail(&asked), -ENOENT);
 	assert_int_equal(tapir_diag__cnt(), 1); /* nobody maps a probe */
 	assert_non_null(strstr(tapir_diag__line(0), "tapir list --all"));
 	look("/proc/self/exe");
 	tapir_diag__clear();
-	assert_int_equal(tapir_no_match__fail(&specs, false, images), -ENOENT);
+	assert_int_equal(tapir_no_match__fail(&asked), -ENOENT);
 	assert_int_equal(tapir_diag__cnt(), 2); /* one a SPEC */
 	assert_string_equal(tapir_diag__line(0), "No probe matches tapir_img:onne: did you mean "
 						 "tapir_img:one?");
 	assert_non_null(strstr(tapir_diag__line(1), "there are 3 others"));
 	tapir_diag__clear();
-	assert_int_equal(tapir_no_match__fail(&specs, true, images), -ENOENT);
+	asked.specs_are_defaults = true;
+	assert_int_equal(tapir_no_match__fail(&asked), -ENOENT);
 	assert_int_equal(tapir_diag__cnt(), 1);
 	assert_non_null(strstr(tapir_diag__line(0), "3 probes"));
 	assert_false(tapir_images__spec_matched(images, 0));

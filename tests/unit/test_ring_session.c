@@ -125,7 +125,36 @@ static void more_specs_than_selections_are_said_and_long_globs_end_in_a_star(voi
 	assert_int_equal(strlen(selections[15].provider), sizeof(selections[15].provider) - 1);
 	assert_int_equal(selections[15].provider[sizeof(selections[15].provider) - 2], '*');
 	add_spec("one-more");
+	assert_true(tapir_ring_select__fill(&specs, selections)); /* the same provider 16 times */
+	teardown(NULL);
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS + 1; i++) {
+		snprintf(text, sizeof(text), "provider%u:event", i);
+		add_spec(text);
+	}
 	assert_false(tapir_ring_select__fill(&specs, selections));
+	assert_string_equal(selections[15].provider, "provider15");
+}
+
+static void too_many_items_are_folded_by_provider_and_arguments(void **state)
+{
+	char text[64];
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(text, sizeof(text), "many:0x%x:%u", 1u << i, 1 + i % 4);
+		add_spec(text);
+	}
+	add_spec("many:ev=a::K=V");
+	add_spec("few:gc*:4");
+	add_spec("few:gc*");
+	assert_true(tapir_ring_select__fill(&specs, selections));
+	assert_int_equal(selections[0].keywords, (1u << 20) - 1);
+	assert_int_equal(selections[0].level, 4);
+	assert_string_equal(selections[1].args, "K=V");
+	assert_string_equal(selections[1].event, "a");
+	assert_string_equal(selections[2].event, "gc*"); /* the same in both */
+	assert_int_equal(selections[2].level, 0);	 /* all levels are more than four */
+	assert_int_equal(selections[3].used, 0);
 }
 
 /* ---- sessions --------------------------------------------------------------------------- */
@@ -254,6 +283,7 @@ int main(void)
 		T(events_are_judged_by_name_level_and_keywords),
 		T(a_spec_becomes_a_selection_an_item),
 		T(more_specs_than_selections_are_said_and_long_globs_end_in_a_star),
+		T(too_many_items_are_folded_by_provider_and_arguments),
 		T(there_are_eight_sessions_and_a_closed_one_is_free_again),
 		T(a_session_opens_in_the_order_of_the_page),
 		T(who_waits_for_sessions_is_woken),

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_ROW TAPIR_NO_ROW
+#define NO_ROW	 TAPIR_NO_ROW
+
+#define META_MAX 1024 /* keys; each is looked for among all */
 
 char *tapir_summary__copy(struct tapir_summary *s, struct tapir_sv sv)
 {
@@ -321,11 +323,17 @@ static void add_meta(struct tapir_summary *s, const struct tapir_catalog *catalo
 		     const struct tapir_rec *rec)
 {
 	struct tapir_meta_view view;
-	struct tapir_meta_row row;
+	struct tapir_meta_row row, *known;
 
 	(void)catalog;
 	tapir_meta_view__of(rec, &view);
-	if (s->metas.cnt == TAPIR_SUMMARY_MAX_ROWS)
+	tapir_vec_for_each (known, &s->metas)
+		if (known->key && view.key.len == strlen(known->key) &&
+		    !memcmp(known->key, view.key.data, view.key.len)) {
+			replace(s, &known->value, view.value);
+			return;
+		}
+	if (s->metas.cnt == META_MAX)
 		return;
 	row = (struct tapir_meta_row){.key = tapir_summary__copy(s, view.key),
 				      .value = tapir_summary__copy(s, view.value)};

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "attach/proc.h"
-#include "attach/spec.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -196,22 +195,4 @@ static int visit_process(uint32_t tgid, void *ctx)
 int tapir_discover__all(struct tapir_discovery *d)
 {
 	return tapir_proc__each(visit_process, d);
-}
-
-const struct tapir_usdt_note *tapir_discovery__nearest(const struct tapir_discovery *d,
-						       const struct tapir_spec *spec)
-{
-	const struct tapir_usdt_note *nearest = NULL;
-	unsigned best = TAPIR_SPEC_FAR;
-	const struct tapir_site_info *site;
-
-	tapir_vec_for_each (site, &d->sites) {
-		unsigned score = tapir_spec__distance(spec, site->note->provider, site->note->name);
-
-		if (score < best) {
-			best = score;
-			nearest = site->note;
-		}
-	}
-	return nearest;
 }

@@ -49,10 +49,6 @@ struct tapir_discovery {
 int tapir_discover__file(const char *path, struct tapir_discovery *discovery);
 int tapir_discover__process(uint32_t tgid, struct tapir_discovery *discovery);
 int tapir_discover__all(struct tapir_discovery *discovery);
-/* The probe that a SPEC which matches none perhaps meant, borrowed; NULL: none is near. */
-struct tapir_spec;
-const struct tapir_usdt_note *tapir_discovery__nearest(const struct tapir_discovery *discovery,
-						       const struct tapir_spec *spec);
 void tapir_discovery__fini(struct tapir_discovery *discovery);
 
 #endif

@@ -37,7 +37,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_ctl_head) == offsetof(struct tapir_
 /* One copy of the library: its control file and its arenas. */
 struct tapir_ring_lane {
 	uint64_t key;
-	bool is_private; /* made for the tracer that chose the key */
+	bool is_private;		 /* made for the tracer that chose the key */
 	int ctl_fd;			 /* O_RDWR, a description of our own: carries locks */
 	int data_fds[TAPIR_RING_ARENAS]; /* O_RDONLY; -1: not made yet, or not found */
 	struct tapir_ring_data data[TAPIR_RING_ARENAS]; /* checked; where data_fds is not -1 */

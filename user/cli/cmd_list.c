@@ -11,8 +11,10 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/list_rings.h"
 #include "cli/list_view.h"
 #include "cli/terminal.h"
+#include "collect/seen_names.h"
 #include "runtime/dotnet.h"
 #include "runtime/jvm.h"
 
@@ -78,7 +80,12 @@ static void say_runtime(uint32_t tgid)
 	tapir_diag__rewind(line_cnt);
 }
 
-static int discover_process(uint32_t tgid, struct tapir_discovery *d)
+struct found {
+	struct tapir_discovery sites;
+	struct tapir_ring_event_list rings; /* of the processes that were named */
+};
+
+static int discover_process(uint32_t tgid, struct found *found)
 {
 	struct tapir_proc proc;
 	int err = tapir_proc__read(tgid, &proc); /* knows best what is wrong with a pid */
@@ -87,19 +94,20 @@ static int discover_process(uint32_t tgid, struct tapir_discovery *d)
 		return err;
 	tapir_proc__fini(&proc);
 	say_runtime(tgid);
-	return tapir_discover__process(tgid, d);
+	err = tapir_discover__process(tgid, &found->sites);
+	return err ? err : tapir_list_rings__add(tgid, &found->rings);
 }
 
-static int discover(const struct args *args, const struct question *q, struct tapir_discovery *d)
+static int discover(const struct args *args, const struct question *q, struct found *found)
 {
 	int err = 0;
 
 	if (q->path)
-		return tapir_discover__file(q->path, d);
+		return tapir_discover__file(q->path, &found->sites);
 	if (args->all)
-		return tapir_discover__all(d);
+		return tapir_discover__all(&found->sites);
 	for (size_t i = 0; i < args->pids.cnt && !err; i++)
-		err = discover_process(args->pids.data[i], d);
+		err = discover_process(args->pids.data[i], found);
 	return err;
 }
 
@@ -130,53 +138,80 @@ static int by_name(const void *a, const void *b)
 	return x->note->site_off < y->note->site_off ? -1 : x->note->site_off > y->note->site_off;
 }
 
-static int nothing_chosen(const struct tapir_discovery *d, const char *glob,
+/* seen: of everything that is there. */
+static int nothing_chosen(const struct tapir_seen_names *seen, const char *glob,
 			  const struct tapir_spec *spec)
 {
-	const struct tapir_usdt_note *near = tapir_discovery__nearest(d, spec);
+	const char *near = tapir_spec__suggest(spec, seen->all.data, seen->all.cnt);
 
 	if (near)
-		return tapir_diag__fail(-ENOENT, "No probe is called '%s': did you mean '%s:%s'?",
-					glob, near->provider, near->name);
+		return tapir_diag__fail(-ENOENT, "No probe is called '%s': did you mean '%s'?",
+					glob, near);
 	return tapir_diag__fail(-ENOENT, "No probe is called '%s'; without it all %zu are listed",
-				glob, d->sites.cnt);
+				glob, seen->all.cnt);
 }
 
-/* Sorted; the sites are borrowed from the discovery. */
-static int choose(const struct tapir_discovery *d, const char *glob,
-		  struct tapir_chosen_sites *chosen)
+static void add_seen(const struct found *found, struct tapir_seen_names *seen)
 {
+	const struct tapir_site_info *site;
+	const struct tapir_ring_event_info *event;
+	struct tapir_probe_view view;
+
+	tapir_vec_for_each (site, &found->sites.sites)
+		tapir_seen_names__add(seen, tapir_sv__of(site->note->provider),
+				      tapir_sv__of(site->note->name));
+	tapir_vec_for_each (event, &found->rings) {
+		tapir_probe_view__of(event->probe, &view);
+		tapir_seen_names__add(seen, view.provider, view.event);
+	}
+}
+
+/* Sorted; the sites are borrowed from the discovery. Of the rings only those stay that match. */
+static int choose(struct found *found, const char *glob, struct tapir_chosen_sites *chosen)
+{
+	const char *word = glob && !strchr(glob, ':') ? glob : NULL;
+	struct tapir_seen_names seen = {};
 	struct tapir_str text = {};
 	struct tapir_spec *spec = NULL;
 	const struct tapir_site_info *site;
 	int err = 0;
 
 	/* a plain word may be an event's name: that is what near misses are sought for */
-	tapir_str__addf(&text, "%s%s", glob && strchr(glob, ':') ? "" : "*:", glob ? glob : "*");
+	tapir_str__addf(&text, "%s%s", word ? "*:" : "", glob ? glob : "*");
 	err = text.data ? tapir_spec__parse(text.data, &spec) : -ENOMEM;
-	tapir_vec_for_each (site, &d->sites)
+	tapir_vec_for_each (site, &found->sites.sites)
 		if (!err && is_chosen(site, glob, spec) && !tapir_vec__push(chosen, *site))
 			err = -ENOMEM;
-	if (!err && glob && d->sites.cnt && !chosen->cnt)
-		err = nothing_chosen(d, glob, spec);
+	add_seen(found, &seen);
+	if (!err && glob)
+		tapir_list_rings__choose(&found->rings, word, spec);
+	if (!err && glob && seen.all.cnt && !chosen->cnt && !found->rings.cnt)
+		err = nothing_chosen(&seen, glob, spec);
 	if (chosen->cnt)
 		qsort(chosen->data, chosen->cnt, sizeof(*chosen->data), by_name);
 	tapir_spec__free(spec);
 	tapir_str__fini(&text);
+	tapir_seen_names__fini(&seen);
 	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
 }
 
 /* ---- the command -------------------------------------------------------------------------- */
 
-static int write_all(const struct tapir_chosen_sites *chosen, bool json)
+static int write_all(const struct tapir_chosen_sites *chosen,
+		     const struct tapir_ring_event_list *rings, bool json)
 {
 	struct tapir_str out = {};
 	int err;
 
-	if (json)
+	if (json) {
 		tapir_list__write_json(chosen, &out);
-	else
+		tapir_list_rings__write_json(rings, &out);
+	} else {
 		tapir_list__write_table(chosen, tapir_terminal__palette(stdout), &out);
+		if (chosen->cnt && rings->cnt)
+			tapir_str__addc(&out, '\n');
+		tapir_list_rings__write_table(rings, tapir_terminal__palette(stdout), &out);
+	}
 	err = tapir_terminal__flush(&out);
 	tapir_str__fini(&out);
 	return err;
@@ -198,21 +233,22 @@ static void say_what_was_not_seen(const struct tapir_discovery *d, const struct 
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	struct tapir_discovery discovery = {};
+	struct found found = {};
 	struct question q = {};
 	struct tapir_chosen_sites chosen = {};
 	int err = understand(cli, &q);
 
 	if (!err)
-		err = discover(args, &q, &discovery);
+		err = discover(args, &q, &found);
 	if (!err)
-		err = choose(&discovery, q.glob, &chosen);
+		err = choose(&found, q.glob, &chosen);
 	if (!err)
-		say_what_was_not_seen(&discovery, &q);
+		say_what_was_not_seen(&found.sites, &q);
 	if (!err)
-		err = write_all(&chosen, args->json);
+		err = write_all(&chosen, &found.rings, args->json);
 	tapir_vec__fini(&chosen);
-	tapir_discovery__fini(&discovery);
+	tapir_discovery__fini(&found.sites);
+	tapir_ring_events__fini(&found.rings);
 	return err;
 }
 

@@ -74,6 +74,7 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 	const char *machine = tapir_summary__meta(v->summary, "machine");
 	const char *host = tapir_summary__meta(v->summary, "host");
 	const char *command = tapir_summary__meta(v->summary, "command");
+	const char *lane = tapir_summary__meta(v->summary, "lane");
 
 	tapir_report__add_printable(out, v->path);
 	tapir_str__adds(out, ": ");
@@ -91,6 +92,10 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 	if (command) {
 		tapir_str__adds(out, "\ncommand: ");
 		tapir_report__add_printable(out, command);
+	}
+	if (lane && strcmp(lane, "probe")) {
+		tapir_str__adds(out, "\nlanes: ");
+		tapir_report__add_printable(out, lane);
 	}
 	tapir_str__addc(out, '\n');
 }
@@ -162,6 +167,19 @@ static void write_cpu(const struct tapir_report_view *v, struct tapir_str *out)
 }
 
 /* ---- what is missing ------------------------------------------------------------------------ */
+
+/* What was not asked for, though it was counted: no loss. */
+static void write_left_out(const struct tapir_report_view *v, struct tapir_str *out)
+{
+	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++) {
+		if (!v->summary->lost[cause].cnt ||
+		    tapir_loss__kind(cause) != TAPIR_LOSS_KIND_INFO || cause == TAPIR_LOSS_FILTERED)
+			continue;
+		tapir_str__adds(out, "left out ");
+		tapir_figure__add_count(out, v->summary->lost[cause].cnt);
+		tapir_str__addf(out, ": %s\n", tapir_loss__text(cause));
+	}
+}
 
 /* "[..38...]": how much in each part of the recording's time, a digit a part, 9 the most. */
 static void add_times(const struct tapir_loss_row *row, uint64_t until_ns, struct tapir_str *out)
@@ -253,5 +271,6 @@ void tapir_report__write_text(const struct tapir_report_view *v, const struct ta
 	write_totals(v, out);
 	write_cpu(v, out);
 	write_missing(v, p, out);
+	write_left_out(v, out);
 	tapir_report__write_tables(v, p, out);
 }

@@ -19,6 +19,10 @@ const struct tapir_option tapir_capture_options[] = {
 		     "auto: rings of the program's own where it offers them, probes\n"
 		     "elsewhere; probe or ring: these alone",
 		     struct tapir_capture_args, lane),
+	TAPIR_U64("rate", 0, "N",
+		  "ring lane: at most N events a second of each thread; the rest is left out\n"
+		  "and counted, not lost",
+		  struct tapir_capture_args, rate_hz, 1, UINT32_MAX),
 	TAPIR_DURATION("duration", 'd', "SEC", "stop after this time: 5, 0.5, 500ms, 1m30s",
 		       struct tapir_capture_args, duration_ns, 1, UINT64_MAX),
 	{}};

@@ -26,7 +26,8 @@ int tapir_target_args__check(const struct tapir_target_args *target, const struc
 /* What record and trace share beside the target. */
 struct tapir_capture_args {
 	bool stack;
-	const char *lane; /* NULL: auto */
+	const char *lane;     /* NULL: auto */
+	uint64_t rate_hz;     /* 0: all */
 	uint64_t duration_ns; /* 0: no end */
 };
 

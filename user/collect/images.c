@@ -19,7 +19,6 @@
 #include "trace/recbuf.h"
 #include "unwind/cfi.h"
 
-#define SEEN_MAX  20000
 #define IMAGE_MAX 65536 /* files; a process may make and map them as fast as it likes */
 
 struct tapir_images {
@@ -31,8 +30,7 @@ struct tapir_images {
 	uint32_t next_probe_id;
 	size_t for_names_cnt; /* sites nobody asked for */
 	size_t attached_cnt;
-	struct tapir_vec(const char *) seen;
-	struct tapir_map seen_names;
+	struct tapir_seen_names seen;
 	bool *spec_matched;	 /* for each of opts.specs */
 	struct tapir_image none; /* stands for every file beyond IMAGE_MAX */
 	bool is_full;
@@ -98,10 +96,7 @@ void tapir_images__free(struct tapir_images *images, void (*on_progress)(size_t 
 		detach(images, images->all.data[i], on_progress);
 		free_image(images->all.data[i]);
 	}
-	for (size_t i = 0; i < images->seen.cnt; i++)
-		free((char *)images->seen.data[i]);
-	tapir_vec__fini(&images->seen);
-	tapir_map__fini(&images->seen_names);
+	tapir_seen_names__fini(&images->seen);
 	free(images->spec_matched);
 	tapir_vec__fini(&images->all);
 	tapir_map__fini(&images->by_file);
@@ -111,22 +106,6 @@ void tapir_images__free(struct tapir_images *images, void (*on_progress)(size_t 
 }
 
 /* ---- sites of a file -------------------------------------------------------------------- */
-
-static void note_seen(struct tapir_images *images, const struct tapir_usdt_note *note)
-{
-	uint64_t hash =
-		tapir_hash__bytes(tapir_hash__bytes(0, note->provider, strlen(note->provider)),
-				  note->name, strlen(note->name));
-	bool is_new = false;
-	char *text;
-
-	if (images->seen.cnt >= SEEN_MAX || !tapir_map__put(&images->seen_names, hash, &is_new) ||
-	    !is_new)
-		return;
-	if (asprintf(&text, "%s:%s", note->provider, note->name) > 0 &&
-	    !tapir_vec__push(&images->seen, text))
-		free(text);
-}
 
 /* The first SPEC that matches says what is captured. */
 static const struct tapir_spec *matching_spec(const struct tapir_images *images,
@@ -233,7 +212,8 @@ static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes)
 		bool for_names = !spec;
 		int err = 0;
 
-		note_seen(r->images, note);
+		tapir_seen_names__add(&r->images->seen, tapir_sv__of(note->provider),
+				      tapir_sv__of(note->name));
 		if (for_names && name_spec &&
 		    tapir_spec__matches(name_spec, NULL, note->provider, note->name))
 			spec = name_spec;
@@ -453,10 +433,9 @@ size_t tapir_images__attached_cnt(const struct tapir_images *images)
 	return images->attached_cnt;
 }
 
-const char *const *tapir_images__seen(const struct tapir_images *images, size_t *cnt)
+const struct tapir_seen_names *tapir_images__seen(const struct tapir_images *images)
 {
-	*cnt = images->seen.cnt;
-	return images->seen.data;
+	return &images->seen;
 }
 
 bool tapir_images__spec_matched(const struct tapir_images *images, size_t spec_idx)

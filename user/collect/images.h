@@ -17,6 +17,7 @@
 #include "attach/spec.h"
 #include "base/vec.h"
 #include "collect/queue.h"
+#include "collect/seen_names.h"
 
 struct tapir_spec_list tapir_vec(struct tapir_spec *);
 
@@ -73,7 +74,7 @@ size_t tapir_images__attached_cnt(const struct tapir_images *images); /* of them
 
 bool tapir_images__spec_matched(const struct tapir_images *images, size_t spec_idx);
 
-/* "provider:event" of everything seen, matching or not, for near misses. Borrowed. */
-const char *const *tapir_images__seen(const struct tapir_images *images, size_t *cnt);
+/* Everything seen, matching or not, for near misses. Borrowed. */
+const struct tapir_seen_names *tapir_images__seen(const struct tapir_images *images);
 
 #endif

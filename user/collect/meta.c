@@ -30,8 +30,11 @@ int tapir_meta__post(struct tapir_queue *queue, const char *command_line)
 	uname(&uts);
 	snprintf(cpus, sizeof(cpus), "%ld", sysconf(_SC_NPROCESSORS_ONLN));
 	const char *const pairs[][2] = {
-		{"tapir.version", TAPIR_VERSION}, {"kernel", uts.release}, {"machine", uts.machine},
-		{"host", uts.nodename},		  {"cpus", cpus},	   {"lane", "probe"},
+		{"tapir.version", TAPIR_VERSION},
+		{"kernel", uts.release},
+		{"machine", uts.machine},
+		{"host", uts.nodename},
+		{"cpus", cpus},
 		{"command", command_line},
 	};
 

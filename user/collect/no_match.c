@@ -8,57 +8,78 @@
 #include "base/log.h"
 #include "base/str.h"
 
-static void describe(const struct tapir_spec *spec, const struct tapir_images *images,
-		     struct tapir_str *out)
+static void collect_seen(const struct tapir_no_match *m, struct tapir_seen_names *out)
 {
-	size_t seen_cnt;
-	const char *const *seen = tapir_images__seen(images, &seen_cnt);
-	const char *near = tapir_spec__suggest(spec, seen, seen_cnt);
-
-	if (near)
-		tapir_str__addf(out, "No probe matches %s: did you mean %s?", spec->text, near);
-	else
-		tapir_str__addf(out,
-				"No probe matches %s: there are %zu others (`tapir list -p PID` "
-				"shows them)",
-				spec->text, seen_cnt);
+	if (m->images)
+		tapir_seen_names__add_all(out, tapir_images__seen(m->images));
+	if (m->rings)
+		tapir_ring_reader__add_seen(m->rings, out);
 }
 
-int tapir_no_match__fail(const struct tapir_spec_list *specs, bool specs_are_defaults,
-			 const struct tapir_images *images)
+static bool is_matched(const struct tapir_no_match *m, size_t spec_idx)
 {
-	struct tapir_str line = {};
-	size_t seen_cnt;
+	return (m->images && tapir_images__spec_matched(m->images, spec_idx)) ||
+	       (m->rings && tapir_ring_reader__spec_matched(m->rings, spec_idx));
+}
 
-	tapir_images__seen(images, &seen_cnt);
-	if (!seen_cnt)
-		return tapir_diag__fail(-ENOENT, "The process maps no file with USDT probes: "
-						 "`tapir list --all` shows who does");
-	if (specs_are_defaults)
-		return tapir_diag__fail(
-			-ENOENT,
-			"%zu probes, but of no runtime with a default profile: name some "
-			"(`tapir list -p PID` shows them)",
-			seen_cnt);
-	for (size_t i = 0; i < specs->cnt; i++) {
+static void describe(const struct tapir_no_match *m, const struct tapir_spec *spec,
+		     const struct tapir_seen_names *seen, struct tapir_str *out)
+{
+	const char *near = tapir_spec__suggest(spec, seen->all.data, seen->all.cnt);
+	const char *what = m->images ? "probe" : "event of a ring lane";
+
+	tapir_str__addf(out, "No %s matches %s: ", what, spec->text);
+	if (near)
+		tapir_str__addf(out, "did you mean %s?", near);
+	else
+		tapir_str__addf(out, "there are %zu others (`tapir list -p PID` shows them)",
+				seen->all.cnt);
+}
+
+static int fail_without_any(const struct tapir_no_match *m)
+{
+	if (!m->images)
+		return tapir_diag__fail(-ENOENT, "No event of a ring lane: the process offers none "
+						 "(`tapir doctor -p PID` says which lanes it has)");
+	return tapir_diag__fail(-ENOENT, "The process maps no file with USDT probes: "
+					 "`tapir list --all` shows who does");
+}
+
+int tapir_no_match__fail(const struct tapir_no_match *m)
+{
+	struct tapir_seen_names seen = {};
+	struct tapir_str line = {};
+
+	collect_seen(m, &seen);
+	if (!seen.all.cnt)
+		fail_without_any(m);
+	else if (m->specs_are_defaults)
+		tapir_diag__add("%zu probes, but of no runtime with a default profile: name some "
+				"(`tapir list -p PID` shows them)",
+				seen.all.cnt);
+	for (size_t i = 0; seen.all.cnt && !m->specs_are_defaults && i < m->specs->cnt; i++) {
 		tapir_str__clear(&line);
-		describe(specs->data[i], images, &line);
+		describe(m, m->specs->data[i], &seen, &line);
 		tapir_diag__add("%s", line.data ? line.data : "Out of memory");
 	}
 	tapir_str__fini(&line);
+	tapir_seen_names__fini(&seen);
 	return -ENOENT;
 }
 
-void tapir_no_match__warn(const struct tapir_spec_list *specs, const struct tapir_images *images)
+void tapir_no_match__warn(const struct tapir_no_match *m)
 {
+	struct tapir_seen_names seen = {};
 	struct tapir_str line = {};
 
-	for (size_t i = 0; i < specs->cnt; i++) {
-		if (tapir_images__spec_matched(images, i))
+	collect_seen(m, &seen);
+	for (size_t i = 0; i < m->specs->cnt; i++) {
+		if (is_matched(m, i))
 			continue;
 		tapir_str__clear(&line);
-		describe(specs->data[i], images, &line);
+		describe(m, m->specs->data[i], &seen, &line);
 		tapir_warn("%s", line.data ? line.data : "out of memory");
 	}
 	tapir_str__fini(&line);
+	tapir_seen_names__fini(&seen);
 }

@@ -4,12 +4,20 @@
 #define TAPIR_USER_NO_MATCH_H
 
 #include "collect/images.h"
+#include "collect/ring_reader.h"
 
-/* -ENOENT, and a line a SPEC with the nearest probe that was seen, if one is near. */
-int tapir_no_match__fail(const struct tapir_spec_list *specs, bool specs_are_defaults,
-			 const struct tapir_images *images);
+/* What was asked for, and where it was looked for; all borrowed. */
+struct tapir_no_match {
+	const struct tapir_spec_list *specs;
+	bool specs_are_defaults;
+	const struct tapir_images *images; /* NULL: no probes were looked at */
+	struct tapir_ring_reader *rings;   /* NULL: no ring lanes were */
+};
+
+/* -ENOENT, and a line a SPEC with the nearest event that was seen, if one is near. */
+int tapir_no_match__fail(const struct tapir_no_match *m);
 
 /* Some SPECs matched: a warning for each that did not. */
-void tapir_no_match__warn(const struct tapir_spec_list *specs, const struct tapir_images *images);
+void tapir_no_match__warn(const struct tapir_no_match *m);
 
 #endif

@@ -12,7 +12,6 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "collect/no_match.h"
 #include "trace/recbuf.h"
 
 #define POLL_MS	    500
@@ -120,6 +119,7 @@ static int watch(struct recording *r)
 		if (tapir_clock__now_ns() >= next_ns) {
 			tapir_targets__poll(r->targets);
 			post_sideband_loss(r);
+			tapir_recording__post_lanes(r);
 			report_progress(r, false, 0);
 			next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
 		}
@@ -155,13 +155,14 @@ static void let_signals_kill(struct recording *r)
 /* Rings alone were asked for: none is a failure where we know all there is to know. */
 static int check_ring_matches(const struct recording *r)
 {
-	if (tapir_recording__ring_events(r) || tapir_recording__watches_cpus(r))
+	const struct tapir_no_match asked = tapir_recording__no_match(r);
+	bool none = !tapir_recording__ring_events(r);
+
+	if (r->opts->specs_are_defaults && (!none || tapir_recording__watches_cpus(r)))
 		return 0;
-	if (r->program || r->rules.pids.cnt)
-		return tapir_diag__fail(
-			-ENOENT, "No event of a ring lane matches (`tapir doctor -p PID` says "
-				 "whether a process offers one)");
-	tapir_warn("no process had an event of a ring lane that matches");
+	if (none && (r->program || r->rules.pids.cnt))
+		return tapir_no_match__fail(&asked);
+	tapir_no_match__warn(&asked);
 	return 0;
 }
 
@@ -172,22 +173,26 @@ static int check_ring_matches(const struct recording *r)
 static int check_matches(const struct recording *r)
 {
 	bool none = !tapir_images__site_cnt(r->images);
+	const struct tapir_no_match asked = tapir_recording__no_match(r);
 	size_t seen_cnt;
 
 	if (r->opts->lanes == TAPIR_LANES_RING)
 		return check_ring_matches(r);
-	if (tapir_recording__ring_events(r))
+	if (tapir_recording__ring_events(r)) {
+		if (!r->opts->specs_are_defaults)
+			tapir_no_match__warn(&asked);
 		return 0;
-	tapir_images__seen(r->images, &seen_cnt);
+	}
+	seen_cnt = tapir_images__seen(r->images)->all.cnt;
 	if (none && r->opts->specs_are_defaults && tapir_recording__watches_cpus(r))
 		return 0;
 	if (none && r->program)
-		return tapir_no_match__fail(r->opts->specs, r->opts->specs_are_defaults, r->images);
+		return tapir_no_match__fail(&asked);
 	if (none && (!seen_cnt || r->opts->specs_are_defaults))
 		tapir_warn("no process had a probe that matches (`tapir list -p PID` shows what is "
 			   "there)");
 	else if (!r->opts->specs_are_defaults)
-		tapir_no_match__warn(r->opts->specs, r->images);
+		tapir_no_match__warn(&asked);
 	if (!none && !tapir_images__attached_cnt(r->images))
 		return tapir_diag__fail(-EIO, "None of the %zu probes that match was put on",
 					tapir_images__site_cnt(r->images));
@@ -214,6 +219,8 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	tapir_drain__stop(r->drain);
 	r->drain = NULL;
 	tapir_ring_reader__stop(r->rings);
+	if (has_begun)
+		tapir_recording__post_lanes(r);
 	if (r->sideband && r->session)
 		post_sideband_loss(r);
 	if (r->queue)

@@ -48,6 +48,7 @@ struct tapir_recording_opts {
 	char *const *program; /* NULL: none is started */
 	bool with_stack;      /* with the events of probes; those of rings always have them */
 	enum tapir_lanes lanes;
+	uint32_t rate_hz; /* of rings: events a second of each thread; 0: all */
 	struct tapir_sampling sampling;
 	bool with_switches;	 /* context switches of the processes */
 	bool force;		 /* any number of sites without uprobe_multi */

@@ -11,6 +11,7 @@
 #include "attach/sideband.h"
 #include "collect/command.h"
 #include "collect/drain.h"
+#include "collect/no_match.h"
 #include "collect/recording.h"
 #include "collect/ring_reader.h"
 
@@ -32,14 +33,21 @@ struct recording {
 	struct tapir_drain *drain;
 	struct tapir_ring_reader *rings; /* NULL: probes alone */
 	struct tapir_session *session;
+	char lanes[48]; /* what the file says of them */
 	int signal_fd, sink_fd;
 	bool use_multi, link_by_pid;
 	uint64_t start_ns, end_ns; /* end: 0 none */
 	sigset_t old_mask;
 };
 
+/* What was asked for, for who says that it is not there. */
+struct tapir_no_match tapir_recording__no_match(const struct recording *r);
+
 /* Events of rings that match a SPEC. */
 size_t tapir_recording__ring_events(const struct recording *r);
+
+/* Says by which lanes events come, when that has changed: "ring 2 processes, probe". */
+int tapir_recording__post_lanes(struct recording *r);
 
 /* Are there samples or switches, which need no probe? */
 bool tapir_recording__watches_cpus(const struct recording *r);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -17,7 +18,6 @@
 #include "base/log.h"
 #include "collect/code_names.h"
 #include "collect/meta.h"
-#include "collect/no_match.h"
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
 
@@ -180,6 +180,7 @@ static int start_rings(struct recording *r)
 		.sz = sizeof(opts),
 		.queue = r->queue,
 		.specs = r->opts->specs,
+		.rate_hz = r->opts->rate_hz,
 		.with_stack = true, /* nothing to what a trap costs */
 	};
 
@@ -249,6 +250,35 @@ size_t tapir_recording__ring_events(const struct recording *r)
 	if (r->rings)
 		tapir_ring_reader__stats(r->rings, &stats);
 	return stats.wanted_cnt;
+}
+
+struct tapir_no_match tapir_recording__no_match(const struct recording *r)
+{
+	return (struct tapir_no_match){
+		.specs = r->opts->specs,
+		.specs_are_defaults = r->opts->specs_are_defaults,
+		.images = r->opts->lanes == TAPIR_LANES_RING ? NULL : r->images,
+		.rings = r->rings,
+	};
+}
+
+int tapir_recording__post_lanes(struct recording *r)
+{
+	struct tapir_ring_reader_stats stats = {};
+	char ring[32] = "", lanes[sizeof(r->lanes)];
+
+	if (r->rings)
+		tapir_ring_reader__stats(r->rings, &stats);
+	if (stats.process_cnt || r->opts->lanes == TAPIR_LANES_RING)
+		snprintf(ring, sizeof(ring), "ring %zu process%s", stats.process_cnt,
+			 stats.process_cnt == 1 ? "" : "es");
+	snprintf(lanes, sizeof(lanes), "%s%s%s", ring,
+		 *ring && r->opts->lanes != TAPIR_LANES_RING ? ", " : "",
+		 r->opts->lanes == TAPIR_LANES_RING ? "" : "probe");
+	if (!strcmp(lanes, r->lanes))
+		return 0;
+	memcpy(r->lanes, lanes, sizeof(lanes));
+	return tapir_meta__post_one(r->queue, "lane", lanes);
 }
 
 bool tapir_recording__watches_cpus(const struct recording *r)
@@ -325,6 +355,7 @@ static int start_watching_cpus(struct recording *r)
 /* Probes go on in what runs already; then the program may start. */
 static int attach_all(struct recording *r)
 {
+	const struct tapir_no_match asked = tapir_recording__no_match(r);
 	int err = tapir_programs__attach_process(r->programs, r->rules.hold_new);
 
 	tapir_programs__enable(r->programs, true);
@@ -335,23 +366,21 @@ static int attach_all(struct recording *r)
 	if (err)
 		return err;
 	if (!tapir_images__site_cnt(r->images) && !tapir_recording__ring_events(r) &&
-	    r->opts->lanes != TAPIR_LANES_RING && r->rules.pids.cnt &&
-	    !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
-		return tapir_no_match__fail(r->opts->specs, r->opts->specs_are_defaults, r->images);
+	    r->rules.pids.cnt && !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
+		return tapir_no_match__fail(&asked);
 	return 0;
 }
 
 /* Samples alone are what was asked for, but events may be what was hoped for. */
 static void say_what_else_is_there(const struct recording *r)
 {
-	size_t seen_cnt;
-	const char *const *seen = tapir_images__seen(r->images, &seen_cnt);
+	const struct tapir_seen_names *seen = tapir_images__seen(r->images);
 
-	if (seen_cnt && r->rules.pids.cnt && r->opts->specs_are_defaults &&
+	if (seen->all.cnt && r->rules.pids.cnt && r->opts->specs_are_defaults &&
 	    !tapir_images__site_cnt(r->images))
 		tapir_info("no default events here; %zu others wait to be named (%s ...): `tapir "
 			   "list -p %u` shows them",
-			   seen_cnt, seen[0], r->rules.pids.data[0]);
+			   seen->all.cnt, seen->all.data[0], r->rules.pids.data[0]);
 }
 
 static void say_ready(const struct recording *r)
@@ -392,6 +421,8 @@ int tapir_recording__set_up(struct recording *r)
 		err = attach_all(r);
 	if (!err)
 		err = start_watching_cpus(r);
+	if (!err)
+		err = tapir_recording__post_lanes(r);
 	if (!err)
 		say_ready(r);
 	if (!err && r->program)

@@ -3,10 +3,12 @@
 #include "collect/ring_drain_impl.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "attach/ring_entry.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "collect/ring_names.h"
 #include "collect/ring_select.h"
 
 #define PROBE_ID_MAX 0x40000u /* of all lanes of a recording */
@@ -47,6 +49,10 @@ static void post_loss(struct tapir_ring_process *p, enum tapir_loss_cause cause,
 
 void tapir_ring_process__report_losses(struct tapir_ring_process *p)
 {
+	static const enum tapir_loss_cause causes[RING_CAUSES] = {
+		[TAPIR_RING_NO_SPACE] = TAPIR_LOSS_RING_LANE_DROP,
+		[TAPIR_RING_NESTED] = TAPIR_LOSS_RING_LANE_NESTED,
+		[TAPIR_RING_LIMITED] = TAPIR_LOSS_RING_LANE_LIMITED};
 	uint64_t now_ns = tapir_clock__now_ns(), cnt[TAPIR_RING_CAUSE_CNT];
 
 	for (uint32_t i = 0; i < p->event_cnt; i++) {
@@ -54,10 +60,9 @@ void tapir_ring_process__report_losses(struct tapir_ring_process *p)
 
 		if (!ev->probe_id || !read_losses(p, i, cnt))
 			continue;
-		post_loss(p, TAPIR_LOSS_RING_LANE_DROP, ev->probe_id, cnt[TAPIR_RING_NO_SPACE],
-			  &ev->lost[0], now_ns);
-		post_loss(p, TAPIR_LOSS_RING_LANE_NESTED, ev->probe_id, cnt[TAPIR_RING_NESTED],
-			  &ev->lost[1], now_ns);
+		for (unsigned cause = 0; cause < RING_CAUSES; cause++)
+			post_loss(p, causes[cause], ev->probe_id, cnt[cause], &ev->lost[cause],
+				  now_ns);
 	}
 	post_loss(p, TAPIR_LOSS_MALFORMED, 0, p->scan.malformed_cnt, &p->malformed_reported,
 		  now_ns);
@@ -66,11 +71,9 @@ void tapir_ring_process__report_losses(struct tapir_ring_process *p)
 
 /* ---- entries ---------------------------------------------------------------------------- */
 
-static void post_probe(struct tapir_ring_process *p, uint32_t probe_id, struct tapir_rec *rec,
-		       size_t bytes)
+static void post_probe(struct tapir_ring_process *p, uint32_t probe_id, struct tapir_rec *rec)
 {
 	struct tapir_rec_probe *probe = (struct tapir_rec_probe *)rec;
-	struct tapir_rec_metadata *more = (void *)((char *)rec + rec->size);
 
 	probe->probe_id = probe_id;
 	probe->lane = TAPIR_LANE_RING;
@@ -78,75 +81,73 @@ static void post_probe(struct tapir_ring_process *p, uint32_t probe_id, struct t
 	probe->h.cpu = TAPIR_CPU_UNKNOWN;
 	probe->h.time_ns = tapir_clock__now_ns();
 	tapir_queue__post(p->sink->queue, rec, -1);
-	bytes -= rec->size;
+}
+
+/* Behind the PROBE record, if there is one. */
+static void post_metadata(struct tapir_ring_process *p, uint32_t probe_id, struct tapir_rec *probe,
+			  size_t bytes)
+{
+	struct tapir_rec_metadata *more = (void *)((char *)probe + probe->size);
+
+	bytes -= probe->size;
 	if (bytes < sizeof(*more) || more->h.type != TAPIR_REC_METADATA ||
 	    !tapir_record__ok(&more->h, bytes))
 		return;
 	more->probe_id = probe_id;
 	more->h.cpu = TAPIR_CPU_UNKNOWN;
-	more->h.time_ns = probe->h.time_ns;
+	more->h.time_ns = tapir_clock__now_ns();
 	tapir_queue__post(p->sink->queue, &more->h, -1);
 }
 
-static void want(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *rec, size_t bytes)
+/* true: it is on. */
+static bool want(struct tapir_ring_process *p, uint32_t idx)
 {
 	struct ring_event *ev = &p->events[idx];
 	uint64_t cnt[TAPIR_RING_CAUSE_CNT];
 
 	if (p->sink->next_probe_id >= PROBE_ID_MAX)
-		return;
+		return false;
 	ev->probe_id = p->sink->next_probe_id++;
-	if (idx < p->counted_cnt && read_losses(p, idx, cnt)) {
-		ev->lost[0] = cnt[TAPIR_RING_NO_SPACE];
-		ev->lost[1] = cnt[TAPIR_RING_NESTED];
-	}
-	post_probe(p, ev->probe_id, rec, bytes);
-	tapir_ring_control__want(&p->control, idx, true);
+	if (idx < p->counted_cnt && read_losses(p, idx, cnt))
+		memcpy(ev->lost, cnt, sizeof(ev->lost));
 	p->wanted_cnt++;
+	return true;
 }
 
-/* rec: our copy of what the entry names. */
+/* rec: our copy of what the entry names, the record with its event's name completed. */
 static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *rec, size_t bytes)
 {
+	struct tapir_rec *named =
+		(struct tapir_rec *)tapir_ring_names__complete(&p->sink->recbuf, rec);
 	struct tapir_probe_view view;
 
-	if (rec->type != TAPIR_REC_PROBE || !tapir_record__ok(rec, bytes) ||
-	    ((struct tapir_rec_probe *)rec)->probe_id != idx + 1) {
-		p->scan.malformed_cnt++;
+	if (!named)
+		return;
+	tapir_probe_view__of(named, &view);
+	tapir_seen_names__add(&p->sink->seen, view.provider, view.event);
+	if (!tapir_ring_select__judge(p->sink->specs, &view, p->sink->spec_matched) ||
+	    !want(p, idx)) {
+		tapir_ring_control__want(&p->control, idx, false);
 		return;
 	}
-	tapir_probe_view__of(rec, &view);
-	if (tapir_ring_select__judge(p->sink->specs, &view, p->sink->spec_matched))
-		want(p, idx, rec, bytes);
-	else
-		tapir_ring_control__want(&p->control, idx, false);
+	post_probe(p, p->events[idx].probe_id, named);
+	post_metadata(p, p->events[idx].probe_id, rec, bytes);
+	tapir_ring_control__want(&p->control, idx, true);
 }
 
 /* true: it is known now, well-formed or not. */
 static bool see_entry(struct tapir_ring_process *p, uint32_t idx)
 {
-	const struct tapir_ring_data *h = &p->lane.data[0];
-	struct tapir_ring_entry entry;
-	tapir_autofree void *copy = NULL;
+	struct tapir_rec *rec;
+	size_t bytes;
+	int got = tapir_ring_entry__read(&p->lane, idx, &rec, &bytes);
 
-	if (!read_at(p, &entry, sizeof(entry), h->entries_off + idx * sizeof(entry)) ||
-	    !entry.bytes)
-		return false;
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	/* catalog_off was stored before bytes: only a second read is sure to see it */
-	if (!read_at(p, &entry, sizeof(entry), h->entries_off + idx * sizeof(entry)))
-		return false;
-	if (entry.bytes < sizeof(struct tapir_rec_probe) || entry.bytes % 8 ||
-	    entry.bytes > 2 * TAPIR_MAX_RECORD_BYTES ||
-	    (uint64_t)entry.catalog_off + entry.bytes > h->catalog_bytes) {
-		p->scan.malformed_cnt++;
-		return true;
+	if (got > 0) {
+		judge(p, idx, rec, bytes);
+		free(rec);
 	}
-	copy = malloc(entry.bytes);
-	if (!copy || !read_at(p, copy, entry.bytes, h->catalog_off + entry.catalog_off))
-		return false;
-	judge(p, idx, copy, entry.bytes);
-	return true;
+	p->scan.malformed_cnt += got < 0;
+	return got != 0;
 }
 
 static int grow(struct tapir_ring_process *p, uint32_t cnt)

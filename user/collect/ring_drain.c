@@ -255,6 +255,7 @@ static int open_session(struct tapir_ring_process *p)
 		.sz = sizeof(opts),
 		.selections = selections,
 		.session_id = (uint64_t)getpid() << 32 | p->tgid,
+		.rate_hz = p->sink->rate_hz,
 		.with_stack = p->sink->with_stack,
 	};
 	struct ring_counters counters;

@@ -9,11 +9,13 @@
 #include "collect/ring_session.h"
 #include "collect/ring_tids.h"
 
+#define RING_CAUSES 3 /* NO_SPACE, NESTED, LIMITED */
+
 /* An event of the process. */
 struct ring_event {
-	uint32_t probe_id; /* of the recording; 0: not asked for, or not known yet */
-	bool is_known;	   /* its entry was read and judged */
-	uint64_t lost[2];  /* causes NO_SPACE and NESTED: reported until now */
+	uint32_t probe_id;	    /* of the recording; 0: not asked for, or not known yet */
+	bool is_known;		    /* its entry was read and judged */
+	uint64_t lost[RING_CAUSES]; /* by enum tapir_ring_cause: reported until now */
 };
 
 struct tapir_ring_process {

@@ -33,7 +33,7 @@ struct lane {
 struct tapir_ring_reader {
 	struct tapir_ring_sink sink;
 	struct tapir_vec(struct lane) lanes;
-	struct tapir_vec(uint64_t) own_keys; /* of private lanes */
+	struct tapir_vec(uint64_t) own_keys;  /* of private lanes */
 	struct tapir_ring_reader_stats ended; /* of lanes that are closed; lane_cnt of all */
 	pthread_mutex_t lock;
 	atomic_int waiting_cnt; /* who wants the lock: rounds may follow each other without a gap */
@@ -68,6 +68,16 @@ static bool has_lane(const struct tapir_ring_reader *r, uint32_t tgid, uint64_t 
 	return false;
 }
 
+static bool has_any_lane(const struct tapir_ring_reader *r, uint32_t tgid)
+{
+	const struct lane *lane;
+
+	tapir_vec_for_each (lane, &r->lanes)
+		if (lane->tgid == tgid && !lane->is_over)
+			return true;
+	return false;
+}
+
 static bool is_for_us(const struct tapir_ring_reader *r, const struct tapir_ring_lane *files)
 {
 	const uint64_t *key;
@@ -82,6 +92,7 @@ static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ri
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = tgid};
 	struct lane lane = {.tgid = tgid, .pid_fd = -1};
+	bool is_first = !has_any_lane(r, tgid);
 	int err = 0;
 
 	if (r->lanes.cnt == LANE_MAX || !is_for_us(r, files) || has_lane(r, tgid, files->key))
@@ -102,6 +113,7 @@ static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ri
 	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, lane.pid_fd, &event))
 		tapir_debug("cannot wait for the end of process %u", tgid);
 	r->ended.lane_cnt++;
+	r->ended.process_cnt += is_first;
 	return 1;
 }
 
@@ -166,12 +178,10 @@ int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
 
 bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid)
 {
-	const struct lane *lane;
-	bool has = false;
+	bool has;
 
 	lock(r);
-	tapir_vec_for_each (lane, &r->lanes)
-		has |= lane->tgid == tgid && !lane->is_over;
+	has = has_any_lane(r, tgid);
 	pthread_mutex_unlock(&r->lock);
 	return has;
 }
@@ -263,6 +273,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 		.queue = opts->queue,
 		.specs = opts->specs,
 		.with_stack = opts->with_stack,
+		.rate_hz = opts->rate_hz,
 		.next_probe_id = TAPIR_RING_PROBE_ID_MIN,
 		.spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool)),
 	};
@@ -309,6 +320,8 @@ void tapir_ring_reader__free(struct tapir_ring_reader *r)
 	tapir_vec__fini(&r->lanes);
 	tapir_vec__fini(&r->own_keys);
 	free(r->sink.spec_matched);
+	tapir_seen_names__fini(&r->sink.seen);
+	tapir_recbuf__fini(&r->sink.recbuf);
 	tapir_guard__fd(&r->epoll_fd);
 	tapir_guard__fd(&r->stop_fd);
 	pthread_mutex_destroy(&r->lock);
@@ -337,4 +350,11 @@ bool tapir_ring_reader__spec_matched(struct tapir_ring_reader *r, size_t spec_id
 	matched = r->sink.spec_matched[spec_idx];
 	pthread_mutex_unlock(&r->lock);
 	return matched;
+}
+
+void tapir_ring_reader__add_seen(struct tapir_ring_reader *r, struct tapir_seen_names *out)
+{
+	lock(r);
+	tapir_seen_names__add_all(out, &r->sink.seen);
+	pthread_mutex_unlock(&r->lock);
 }

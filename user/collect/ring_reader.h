@@ -18,12 +18,14 @@ struct tapir_ring_reader_opts {
 	size_t sz;
 	struct tapir_queue *queue;	     /* borrowed until __stop, like specs */
 	const struct tapir_spec_list *specs; /* what is asked for */
+	uint32_t rate_hz;		     /* events a second of each thread; 0: all */
 	bool with_stack;
 };
 
 struct tapir_ring_reader_stats {
-	size_t lane_cnt;   /* that were opened */
-	size_t wanted_cnt; /* events of theirs that were asked for */
+	size_t lane_cnt;    /* that were opened */
+	size_t process_cnt; /* whose they are */
+	size_t wanted_cnt;  /* events of theirs that were asked for */
 	uint64_t event_cnt, malformed_cnt;
 };
 
@@ -54,5 +56,8 @@ void tapir_ring_reader__free(struct tapir_ring_reader *r); /* stops it, too; NUL
 /* Any thread; also after __stop. */
 void tapir_ring_reader__stats(struct tapir_ring_reader *r, struct tapir_ring_reader_stats *out);
 bool tapir_ring_reader__spec_matched(struct tapir_ring_reader *r, size_t spec_idx);
+
+/* Adds the names of all events that were met, asked for or not. Any thread. */
+void tapir_ring_reader__add_seen(struct tapir_ring_reader *r, struct tapir_seen_names *out);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A SPEC's items become one selection each; what they leave out is left to the judgement. */
+/*
+ * A SPEC's items become one selection each, or where there are too many one a provider; what
+ * they leave out is left to the judgement.
+ */
 #include "collect/ring_select.h"
 
 #include <stdio.h>
@@ -61,12 +64,11 @@ static bool is_positive(const struct tapir_spec_item *item)
 	return !item->negated && item->kind != TAPIR_SPEC_KEYWORD;
 }
 
-bool tapir_ring_select__fill(const struct tapir_spec_list *specs,
-			     struct tapir_ring_selection out[TAPIR_RING_SELECTIONS])
+/* One selection an item. -1: there are more items than selections. */
+static int fill_each(const struct tapir_spec_list *specs, struct tapir_ring_selection *out)
 {
 	unsigned used = 0;
 
-	memset(out, 0, TAPIR_RING_SELECTIONS * sizeof(*out));
 	for (size_t i = 0; i < specs->cnt; i++) {
 		const struct tapir_spec *spec = specs->data[i];
 		const struct tapir_spec_item *item;
@@ -75,16 +77,77 @@ bool tapir_ring_select__fill(const struct tapir_spec_list *specs,
 		tapir_vec_for_each (item, &spec->items) {
 			wants_some |= !item->negated;
 			if (is_positive(item) && used == TAPIR_RING_SELECTIONS)
-				return false;
+				return -1;
 			if (is_positive(item))
 				fill_one(spec, item, &out[used++]);
 		}
 		if (!wants_some && used == TAPIR_RING_SELECTIONS)
-			return false;
+			return -1;
 		if (!wants_some)
 			fill_one(spec, NULL, &out[used++]);
 	}
-	return true;
+	return 0;
+}
+
+/* into takes in what more asks for: of one provider, with the same arguments. */
+static void widen(struct tapir_ring_selection *into, const struct tapir_ring_selection *more)
+{
+	into->keywords = into->keywords && more->keywords ? into->keywords | more->keywords : 0;
+	if (!more->level || (into->level && more->level > into->level))
+		into->level = more->level;
+	if (strcmp(into->event, more->event) != 0)
+		into->event[0] = '\0';
+}
+
+static bool fold(struct tapir_ring_selection *out, const struct tapir_ring_selection *more)
+{
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
+		if (!out[i].used) {
+			out[i] = *more;
+			return true;
+		}
+		if (!strcmp(out[i].provider, more->provider) && !strcmp(out[i].args, more->args)) {
+			widen(&out[i], more);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* One selection a provider: what it lets through too much is judged by us. */
+static bool fill_folded(const struct tapir_spec_list *specs, struct tapir_ring_selection *out)
+{
+	struct tapir_ring_selection one;
+	bool all_fit = true;
+
+	for (size_t i = 0; i < specs->cnt; i++) {
+		const struct tapir_spec *spec = specs->data[i];
+		const struct tapir_spec_item *item;
+		bool wants_some = false;
+
+		tapir_vec_for_each (item, &spec->items) {
+			wants_some |= !item->negated;
+			if (!is_positive(item))
+				continue;
+			fill_one(spec, item, &one);
+			all_fit &= fold(out, &one);
+		}
+		if (wants_some)
+			continue;
+		fill_one(spec, NULL, &one);
+		all_fit &= fold(out, &one);
+	}
+	return all_fit;
+}
+
+bool tapir_ring_select__fill(const struct tapir_spec_list *specs,
+			     struct tapir_ring_selection out[TAPIR_RING_SELECTIONS])
+{
+	memset(out, 0, TAPIR_RING_SELECTIONS * sizeof(*out));
+	if (!fill_each(specs, out))
+		return true;
+	memset(out, 0, TAPIR_RING_SELECTIONS * sizeof(*out));
+	return fill_folded(specs, out);
 }
 
 /* ---- one event -------------------------------------------------------------------------- */
@@ -93,14 +156,6 @@ bool tapir_ring_select__fill(const struct tapir_spec_list *specs,
 struct names {
 	char provider[256], event[256], file[4096];
 };
-
-static void copy_text(char *out, size_t out_bytes, struct tapir_sv sv)
-{
-	size_t len = sv.len < out_bytes ? sv.len : out_bytes - 1;
-
-	memcpy(out, sv.data, len);
-	out[len] = '\0';
-}
 
 /* An event without keywords belongs to all, as the runtimes have it. */
 static bool shares(uint64_t keywords, uint64_t mask)
@@ -160,9 +215,9 @@ bool tapir_ring_select__judge(const struct tapir_spec_list *specs,
 	struct names names;
 	bool is_asked = false;
 
-	copy_text(names.provider, sizeof(names.provider), probe->provider);
-	copy_text(names.event, sizeof(names.event), probe->event);
-	copy_text(names.file, sizeof(names.file), probe->file);
+	tapir_sv__copy(probe->provider, names.provider, sizeof(names.provider));
+	tapir_sv__copy(probe->event, names.event, sizeof(names.event));
+	tapir_sv__copy(probe->file, names.file, sizeof(names.file));
 	for (size_t i = 0; i < specs->cnt; i++) {
 		if (!asks_for(specs->data[i], &names, probe->rec))
 			continue;

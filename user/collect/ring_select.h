@@ -13,7 +13,10 @@
 #include "tapir/ring.h"
 #include "trace/record.h"
 
-/* Fills all of them; true: every SPEC had its place (else later ones are judged by us alone). */
+/*
+ * Fills all of them. More items than there are places: one a provider, for all it was asked for.
+ * true: every SPEC had its place (else those of later providers are judged by us alone).
+ */
 bool tapir_ring_select__fill(const struct tapir_spec_list *specs,
 			     struct tapir_ring_selection out[TAPIR_RING_SELECTIONS]);
 

@@ -43,6 +43,8 @@ void tapir_event_json__prepare(struct tapir_line_probe *probe)
 	add_quoted(&probe->head, view->event);
 	ADD(&probe->head, ",\"version\":");
 	tapir_str__addu(&probe->head, view->rec->version);
+	if (view->rec->lane == TAPIR_LANE_RING)
+		ADD(&probe->head, ",\"lane\":\"ring\"");
 	for (unsigned i = 0; i < view->rec->field_cnt; i++) {
 		struct tapir_sv sv = {name, view->fields[i].name_len};
 

@@ -10,6 +10,22 @@ struct tapir_sv tapir_sv__of(const char *text)
 	return (struct tapir_sv){text, text ? strlen(text) : 0};
 }
 
+int tapir_sv__compare(struct tapir_sv a, struct tapir_sv b)
+{
+	int order = a.len && b.len ? memcmp(a.data, b.data, a.len < b.len ? a.len : b.len) : 0;
+
+	return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+void tapir_sv__copy(struct tapir_sv text, char *out, size_t out_bytes)
+{
+	size_t len = text.len < out_bytes ? text.len : out_bytes - 1;
+
+	if (len)
+		memcpy(out, text.data, len);
+	out[len] = '\0';
+}
+
 bool tapir_sv__starts_with(struct tapir_sv text, const char *start)
 {
 	size_t len = strlen(start);

@@ -2,7 +2,8 @@
 /*
  * ringer [--wait] [--late] [--end] COUNT [THREADS [PACE]] - fires ringer:tick(thread, i) COUNT
  * times a thread through the ring lane, from tick below ring_inner below ring_outer, with 1 ms of
- * sleep behind each PACE events (0: none). ringer:other is there and never fired. --late: the lane
+ * sleep behind each PACE events (0: none). ringer:other and one without a name are there and never
+ * fired. --late: the lane
  * is made half a second after the start, and events wait until somebody wants them. --end: killed
  * by itself behind the last event.
  */
@@ -19,13 +20,17 @@ static const struct tapir_ring_about tick_about = {
 	.provider = "ringer",
 	.event = "tick",
 	.level = 4,
+	.keywords = 0x20,
 	.encoding = TAPIR_ENCODING_SLOTS,
 	.field_cnt = 2,
 	.fields = fields,
 	.field_names = field_names,
 };
 static const struct tapir_ring_about other_about = {.provider = "ringer", .event = "other"};
-static struct tapir_ring_event tick_event, other_event;
+/* As CoreCLR's own: a number and no name. */
+static const struct tapir_ring_about numbered_about = {
+	.provider = "ringer", .event = "", .event_id = 7, .level = 2, .keywords = 0x40};
+static struct tapir_ring_event tick_event, other_event, numbered_event;
 static long hits, pace;
 
 __attribute__((noipa)) void tick(uint64_t thread, uint64_t i);
@@ -67,7 +72,8 @@ static void *run(void *arg)
 static void make_lane(void)
 {
 	if (tapir_ring__init() || tapir_ring__register(&tick_event, &tick_about) ||
-	    tapir_ring__register(&other_event, &other_about))
+	    tapir_ring__register(&other_event, &other_about) ||
+	    tapir_ring__register(&numbered_event, &numbered_about))
 		target__die("ring lane");
 }
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The catalog of a lane as the process wrote it: entries, then the bytes they name. */
+// fuzz: user/attach/ring_entry.c user/collect/ring_names.c user/trace/record.c user/trace/recbuf.c
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attach/ring_entry.h"
+#include "collect/ring_names.h"
+
+#define ENTRIES	    8u
+#define CATALOG_OFF (sizeof(struct tapir_ring_data) + ENTRIES * sizeof(struct tapir_ring_entry))
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+/* ring_entry.c can walk processes as well; here it never does. */
+int tapir_ring_lanes__find(uint32_t tgid, struct tapir_ring_lanes *out)
+{
+	(void)tgid;
+	(void)out;
+	return -ESRCH;
+}
+
+void tapir_ring_lanes__fini(struct tapir_ring_lanes *lanes)
+{
+	(void)lanes;
+}
+
+static void look_at(const struct tapir_ring_lane *lane, uint32_t idx)
+{
+	struct tapir_recbuf buf = {};
+	struct tapir_probe_view view;
+	const struct tapir_rec *named;
+	struct tapir_rec *rec;
+	size_t rec_bytes;
+
+	if (tapir_ring_entry__read(lane, idx, &rec, &rec_bytes) <= 0)
+		return;
+	if (!tapir_record__ok(rec, rec_bytes) || rec->size > rec_bytes)
+		abort();
+	named = tapir_ring_names__complete(&buf, rec);
+	if (!named || !tapir_record__ok(named, named->size))
+		abort();
+	tapir_probe_view__of(named, &view);
+	if (!view.event.len && view.rec->event_id)
+		abort();
+	tapir_recbuf__fini(&buf);
+	free(rec);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	static int fd = -1;
+	struct tapir_ring_lane lane = {.ctl_fd = -1};
+	struct tapir_ring_data *h = &lane.data[0];
+
+	if (fd < 0)
+		fd = memfd_create("fuzz", 0);
+	if (ftruncate(fd, 0) || pwrite(fd, data, bytes, sizeof(*h)) != (ssize_t)bytes ||
+	    ftruncate(fd, (off_t)(CATALOG_OFF + bytes)))
+		return 0;
+	lane.data_fds[0] = fd;
+	h->entries_off = sizeof(*h);
+	h->catalog_off = CATALOG_OFF;
+	h->catalog_bytes = bytes; /* ends with the file */
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		look_at(&lane, i);
+	return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ring_entry.h - the catalog of a ring lane, read entry by entry: what an event of the process is
+ * called. The bytes are the process's and may change while they are read: what is handed out is
+ * a copy that was checked.
+ */
+#ifndef TAPIR_USER_RING_ENTRY_H
+#define TAPIR_USER_RING_ENTRY_H
+
+#include <stddef.h>
+
+#include "attach/ring_find.h"
+
+/*
+ * 1: *out is a well-formed PROBE record of event idx (TAPIR_RING_EVENTS at most), yours to free,
+ * with bytes - out->size bytes of anything behind it; 0: the entry is still empty, or cannot be
+ * read now; -EBADMSG without a line: it is none.
+ */
+int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx,
+			   struct tapir_rec **out, size_t *bytes);
+
+/* Entries begun so far, in bounds. */
+uint32_t tapir_ring_entry__cnt(const struct tapir_ring_lane *lane);
+
+/* All events of all lanes a process offers; private lanes of others too. */
+struct tapir_ring_event_info {
+	uint32_t tgid;
+	bool is_private; /* its lane */
+	struct tapir_rec *probe;
+};
+struct tapir_ring_event_list tapir_vec(struct tapir_ring_event_info);
+
+/* Adds to list. 0, -ENOMEM, or without a line as tapir_ring_lanes__find. */
+int tapir_ring_events__add(uint32_t tgid, struct tapir_ring_event_list *list);
+void tapir_ring_events__fini(struct tapir_ring_event_list *list);
+
+#endif
