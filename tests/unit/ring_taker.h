@@ -27,8 +27,9 @@ struct taker {
 	uint64_t read[TAKER_EVENTS], stacks, threads, bad, unnamed, lost_stacks;
 	uint64_t before[TAKER_EVENTS][TAPIR_RING_CAUSE_CNT];
 	uint64_t after[TAKER_EVENTS][TAPIR_RING_CAUSE_CNT]; /* when it was closed */
-	uint64_t seen[4096]; /* stack ids, by their low bits */
+	uint64_t seen[4096];				    /* stack ids, by their low bits */
 	void (*on_event)(const struct tapir_rec_event *event, const uint8_t *payload);
+	void (*on_stack)(const struct tapir_rec_stack *stack, const uint64_t *frames);
 };
 
 static inline int taker_find(int pid, const char *name, int flags)
@@ -180,6 +181,8 @@ static inline void taker_record(struct taker *t, const uint8_t *at)
 	if (h->type == TAPIR_REC_STACK) {
 		t->stacks++;
 		t->seen[stack->stack_id & 4095] = stack->stack_id;
+		if (t->on_stack)
+			t->on_stack(stack, (const void *)(at + sizeof(*stack)));
 	} else if (h->type == TAPIR_REC_THREAD) {
 		t->threads++;
 	} else if (h->type == TAPIR_REC_EVENT && event->probe_id - 1 < TAKER_EVENTS) {

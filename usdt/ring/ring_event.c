@@ -160,12 +160,27 @@ static __attribute__((noinline)) uint8_t *write_thread(const struct ring_writer 
 	return at + sizeof(rec);
 }
 
-static __attribute__((noinline)) uint8_t *write_stack(const struct ring_writer *w, uint8_t *at,
-						      const struct tapir_rec_stack *rec)
+static uint32_t stack_bytes(const struct ring_walk *walk)
 {
-	memcpy(at, rec, sizeof(*rec));
-	memcpy(at + sizeof(*rec), w->frames, rec->frame_cnt * 8ull);
-	return at + rec->h.size;
+	return (uint32_t)(sizeof(struct tapir_rec_stack) + walk->frame_cnt * 8ull);
+}
+
+static __attribute__((noinline)) uint8_t *write_stack(uint8_t *at, const struct ring_walk *walk,
+						      uint64_t time_ns)
+{
+	struct tapir_rec_stack rec = {
+		.h = {.type = TAPIR_REC_STACK,
+		      .cpu = TAPIR_CPU_UNKNOWN,
+		      .size = stack_bytes(walk),
+		      .time_ns = time_ns},
+		.stack_id = walk->hash,
+		.frame_cnt = (uint16_t)walk->frame_cnt,
+		.flags = (uint16_t)walk->flags,
+	};
+
+	memcpy(at, &rec, sizeof(rec));
+	memcpy(at + sizeof(rec), walk->ips, walk->frame_cnt * 8ull);
+	return at + rec.h.size;
 }
 
 /* Which of the sessions with a rate have had enough for now. */
@@ -202,32 +217,21 @@ struct plan {
 	uint32_t payload_bytes, sessions;
 	const uint8_t *activity, *related;
 	uint16_t flags;
-	uint32_t stack_is_new;
-	struct tapir_rec_stack stack;
+	uint64_t stack_id;
+	const struct ring_walk *new_stack; /* NULL: its frames were sent */
 };
 
 static inline void take_stack(struct ring_writer *w, struct plan *plan, uint64_t fp)
 {
-	uint64_t id = 0, *seen;
-	uint16_t flags = 0;
-	uint32_t cnt = ring_walk(w, fp, &id, &flags);
+	const struct ring_walk *walk = ring_walk__take(w, fp);
 
-	if (!cnt) {
+	if (!walk) {
 		plan->flags |= TAPIR_EVENT_STACK_LOST;
 		return;
 	}
-	plan->stack.stack_id = id;
-	seen = &w->seen[id & (RING_SEEN_CNT - 1)];
-	if (__builtin_expect(*seen == id, 1))
-		return;
-	plan->stack.h.type = TAPIR_REC_STACK;
-	plan->stack.h.cpu = TAPIR_CPU_UNKNOWN;
-	plan->stack.h.size = (uint32_t)(sizeof(plan->stack) + cnt * 8ull);
-	plan->stack.h.time_ns = plan->time_ns;
-	plan->stack.frame_cnt = (uint16_t)cnt;
-	plan->stack.flags = flags;
-	plan->stack.pad0 = 0;
-	plan->stack_is_new = 1;
+	plan->stack_id = walk->hash;
+	if (__builtin_expect(w->seen[walk->hash & (RING_SEEN_CNT - 1)] != walk->hash, 0))
+		plan->new_stack = walk;
 }
 
 static inline uint8_t *write_event(const struct ring_writer *w, uint8_t *at,
@@ -248,7 +252,7 @@ static inline uint8_t *write_event(const struct ring_writer *w, uint8_t *at,
 	rec->payload_bytes = plan->payload_bytes;
 	rec->fault_mask = 0;
 	rec->pad1 = 0;
-	rec->stack_id = plan->stack.stack_id;
+	rec->stack_id = plan->stack_id;
 	if (plan->payload_bytes & 7)
 		memset(at + plan->need - 8, 0, 8);
 	at += sizeof(*rec);
@@ -267,14 +271,14 @@ static inline uint8_t *write_event(const struct ring_writer *w, uint8_t *at,
 static inline uint8_t *write_all(struct ring_writer *w, struct plan *plan)
 {
 	uint64_t thread = w->thread_sent ? 0 : sizeof(struct tapir_rec_thread);
-	uint64_t stack = plan->stack_is_new ? plan->stack.h.size : 0;
+	uint64_t stack = plan->new_stack ? stack_bytes(plan->new_stack) : 0;
 	int64_t pad = room_for(w, thread + stack + plan->need);
 	uint64_t off;
 	uint8_t *at;
 
 	if (__builtin_expect(pad < 0 && stack, 0)) {
 		plan->flags |= TAPIR_EVENT_STACK_LOST;
-		plan->stack.stack_id = 0;
+		plan->stack_id = 0;
 		stack = 0;
 		pad = room_for(w, thread + plan->need);
 	}
@@ -289,8 +293,8 @@ static inline uint8_t *write_all(struct ring_writer *w, struct plan *plan)
 		w->thread_sent = 1;
 	}
 	if (__builtin_expect(stack != 0, 0)) {
-		at = write_stack(w, at, &plan->stack);
-		w->seen[plan->stack.stack_id & (RING_SEEN_CNT - 1)] = plan->stack.stack_id;
+		at = write_stack(at, plan->new_stack, plan->time_ns);
+		w->seen[plan->stack_id & (RING_SEEN_CNT - 1)] = plan->stack_id;
 	}
 	return write_event(w, at, plan);
 }
@@ -309,8 +313,10 @@ static inline void leave(struct ring_writer *w)
 static __attribute__((noinline)) int was_left(uint64_t fp)
 {
 	struct ring_writer *w = tls.writer;
+	struct ring_stack alternate;
 
-	if (!w || !w->live || fp <= tls.busy || fp >= w->stack_high || ring_stack__on_alternate())
+	if (!w || !w->live || fp <= tls.busy || !ring_stack__holds(&w->stack, fp) ||
+	    ring_stack__alternate(&alternate))
 		return 0;
 	begin_epoch(w, w->epoch);
 	return 1;
@@ -412,8 +418,8 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 				(related ? TAPIR_EVENT_RELATED : 0));
 	plan.need = sizeof(struct tapir_rec_event) + (activity ? ID_BYTES : 0) +
 		    (related ? ID_BYTES : 0) + ring_round8(payload_bytes);
-	plan.stack_is_new = 0;
-	plan.stack.stack_id = 0;
+	plan.new_stack = NULL;
+	plan.stack_id = 0;
 	if (__builtin_expect(plan.sessions && write_begun(write, w, &plan, fp), 1))
 		return 1;
 	leave(w);
@@ -428,11 +434,9 @@ __attribute__((noinline)) int tapir_ring__begin(struct tapir_ring_write *write,
 		     (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }
 
-__attribute__((noinline)) int tapir_ring__begin_with_ids(struct tapir_ring_write *write,
-							 const struct tapir_ring_event *event,
-							 uint32_t payload_bytes,
-							 const uint8_t *activity,
-							 const uint8_t *related)
+__attribute__((noinline)) int
+tapir_ring__begin_with_ids(struct tapir_ring_write *write, const struct tapir_ring_event *event,
+			   uint32_t payload_bytes, const uint8_t *activity, const uint8_t *related)
 {
 	return begin(write, event, payload_bytes, activity, related,
 		     (uint64_t)(uintptr_t)__builtin_frame_address(0));

@@ -18,11 +18,31 @@
 
 #define RING_PAGE_BYTES		 4096ull
 #define RING_SEEN_CNT		 512u /* power of two */
+#define RING_WALK_SETS		 4u
+#define RING_WALK_WAYS		 2u /* stacks that are compared with, where a frame has several */
 
 #define ring_load(p)		 __atomic_load_n(p, __ATOMIC_RELAXED)
 #define ring_load_acquire(p)	 __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define ring_store(p, v)	 __atomic_store_n(p, v, __ATOMIC_RELAXED)
 #define ring_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+
+/* A thread's own stack: where it may stand, what of it is surely there, what its end is. */
+struct ring_stack {
+	uint64_t low, mapped, high; /* high 0: not known */
+	uint32_t tries;
+	uint32_t pad0;
+};
+
+/* A stack as it was walked (ring_walk.c), kept to be compared with. */
+struct ring_walk {
+	uint64_t from; /* address of its first frame record; 0: compare nothing with it */
+	const struct tapir_ring_repair *repair;
+	uint64_t hash;
+	uint32_t frame_cnt, record_cnt;
+	uint32_t flags, is_repaired;
+	uint64_t ips[TAPIR_MAX_FRAMES + 1];
+	uint64_t fps[TAPIR_MAX_FRAMES + 2];
+};
 
 struct ring_writer {
 	uint32_t live; /* the ring may be written: cleared by the kernel in a forked child */
@@ -36,14 +56,15 @@ struct ring_writer {
 	uint32_t thread_sent; /* in this epoch */
 	uint64_t pending;     /* bytes of the event under way: head and off move when it commits */
 	uint64_t pending_off;
-	uint64_t stack_high; /* 0: the thread's stack is not known */
 	uint64_t dropped;
 	uint64_t last_tail[TAPIR_RING_SESSIONS];
 	struct {
 		uint64_t from_ns, cnt;
 	} rate[TAPIR_RING_SESSIONS];
-	uint64_t frames[TAPIR_MAX_FRAMES + 1];
+	struct ring_stack stack;
 	uint64_t seen[RING_SEEN_CNT]; /* stack ids sent in this epoch */
+	uint32_t next_way, pad0;
+	struct ring_walk walks[RING_WALK_SETS * RING_WALK_WAYS];
 };
 
 struct ring_writers {	/* of an arena; wiped in a child */
@@ -112,8 +133,9 @@ int ring_memory__charge(uint64_t bytes);
 void ring_memory__uncharge(uint64_t bytes);
 
 /* ring_stack.c */
-uint64_t ring_stack__high(uint64_t sp);
-int ring_stack__on_alternate(void);
+void ring_stack__find(struct ring_stack *stack, uint64_t sp);
+void ring_stack__retry(struct ring_stack *stack, uint64_t sp);
+int ring_stack__alternate(struct ring_stack *stack); /* 1: the thread is on it */
 
 /* ring_slot.c */
 struct ring_writer *ring_slot__claim(void);
@@ -126,7 +148,8 @@ void ring_slot__leave(void *writer); /* a thread exits */
 int ring_process__adopt(void);
 
 /* ring_walk.c */
-uint32_t ring_walk(struct ring_writer *w, uint64_t fp, uint64_t *id, uint16_t *flags);
+const struct ring_walk *ring_walk__take(struct ring_writer *w, uint64_t fp);
+void ring_walk__forget(struct ring_writer *w);
 
 /* ring_lines.c */
 struct ring_lines {
@@ -140,6 +163,11 @@ void ring_lines__close(struct ring_lines *lines);
 uint64_t ring_text__number(const char **at, unsigned base);
 
 #pragma GCC visibility pop
+
+static inline int ring_stack__holds(const struct ring_stack *stack, uint64_t va)
+{
+	return va - stack->low < stack->high - stack->low;
+}
 
 static inline uint64_t ring_round8(uint64_t bytes)
 {

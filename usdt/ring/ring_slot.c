@@ -121,7 +121,8 @@ static int move_in(struct ring_writer *w, struct ring_arena *arena, uint32_t idx
 	w->tid = tid;
 	w->tgid = ring_process.tgid;
 	w->thread_sent = 0;
-	w->stack_high = ring_stack__high((uint64_t)(uintptr_t)__builtin_frame_address(0));
+	ring_stack__find(&w->stack, (uint64_t)(uintptr_t)__builtin_frame_address(0));
+	ring_walk__forget(w);
 	memset(w->rate, 0, sizeof(w->rate));
 	ring_store(&slot->owner_tid, tid);
 	__atomic_fetch_add(&slot->owners, 1, __ATOMIC_RELAXED);

@@ -3,7 +3,8 @@
  * ring_stack.c - where the calling thread's stack ends, without pthread_getattr_np, which
  * allocates. The mapping that holds the stack pointer may have merged with a neighbour that can
  * go at any time. So of a thread's stack only the part below its thread control block counts,
- * which glibc and musl put at the top of it; a main thread's is the mapping called [stack].
+ * which glibc and musl put at the top of it (below it is the guard); a main thread's is the mapping
+ * called [stack].
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -18,24 +19,35 @@ struct procmap_query {
 	uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
 	uint64_t vma_name_addr, build_id_addr;
 };
-#define QUERY_MAPPING _IOWR('f', 17, struct procmap_query)
+#define MAX_TRIES	     16u
+/* The kernel maps nothing of its own choice so close below the place of a main thread's stack. */
+#define MAIN_STACK_GAP_BYTES (128ull << 20)
+#define QUERY_MAPPING	     _IOWR('f', 17, struct procmap_query)
 
 static int is_main_stack(const char *name)
 {
 	return !strncmp(name, "[stack]", 7);
 }
 
-static uint64_t stack_end(uint64_t sp, uint64_t end, const char *name)
+/* 0: not a stack whose end can be told. */
+static int bounds(struct ring_stack *stack, uint64_t sp, uint64_t start, uint64_t end,
+		  const char *name)
 {
 	uint64_t tcb = (uint64_t)(uintptr_t)__builtin_thread_pointer();
 
+	stack->mapped = stack->low = start;
+	stack->high = end;
 	if (is_main_stack(name))
-		return end;
-	return sp < tcb && tcb < end ? tcb & ~7ull : 0;
+		stack->low = end - MAIN_STACK_GAP_BYTES; /* it grows */
+	else if (sp < tcb && tcb < end)
+		stack->high = tcb & ~7ull;
+	else
+		stack->high = 0;
+	return stack->high != 0;
 }
 
 /* -errno where the kernel has no such query. */
-static int ask_kernel(int fd, uint64_t sp, uint64_t *high)
+static int ask_kernel(int fd, uint64_t sp, struct ring_stack *stack)
 {
 	char name[64] = "";
 	struct procmap_query q = {.size = sizeof(q),
@@ -47,11 +59,10 @@ static int ask_kernel(int fd, uint64_t sp, uint64_t *high)
 	if (ret < 0)
 		return (int)ret;
 	name[sizeof(name) - 1] = 0;
-	*high = stack_end(sp, q.vma_end, name);
-	return 0;
+	return bounds(stack, sp, q.vma_start, q.vma_end, name);
 }
 
-static uint64_t read_maps(struct ring_lines *lines, uint64_t sp)
+static int read_maps(struct ring_lines *lines, uint64_t sp, struct ring_stack *stack)
 {
 	char line[160];
 
@@ -64,28 +75,47 @@ static uint64_t read_maps(struct ring_lines *lines, uint64_t sp)
 		if (sp < start || sp >= end)
 			continue;
 		name = strchr(line, '[');
-		return stack_end(sp, end, name ? name : "");
+		return bounds(stack, sp, start, end, name ? name : "");
 	}
 	return 0;
 }
 
-int ring_stack__on_alternate(void)
+int ring_stack__alternate(struct ring_stack *stack)
 {
 	stack_t now;
 
-	return ring_sys3(SYS_sigaltstack, 0, &now, 0) == 0 && (now.ss_flags & SS_ONSTACK);
+	if (ring_sys3(SYS_sigaltstack, 0, &now, 0) || !(now.ss_flags & SS_ONSTACK))
+		return 0;
+	stack->low = stack->mapped = (uint64_t)(uintptr_t)now.ss_sp;
+	stack->high = stack->low + now.ss_size;
+	return 1;
 }
 
-/* First address behind the calling thread's stack; 0 if that cannot be told here. */
-uint64_t ring_stack__high(uint64_t sp)
+/* The calling thread's stack; its high is 0 if that cannot be told here. */
+void ring_stack__find(struct ring_stack *stack, uint64_t sp)
 {
+	struct ring_stack alternate;
 	struct ring_lines lines;
-	uint64_t high = 0;
+	int found;
 
-	if (ring_stack__on_alternate() || ring_lines__open(&lines, "/proc/thread-self/maps"))
-		return 0;
-	if (ask_kernel(lines.fd, sp, &high))
-		high = read_maps(&lines, sp);
+	*stack = (struct ring_stack){.high = 0};
+	if (ring_stack__alternate(&alternate) || ring_lines__open(&lines, "/proc/thread-self/maps"))
+		return;
+	found = ask_kernel(lines.fd, sp, stack);
+	if (found < 0)
+		found = read_maps(&lines, sp, stack);
 	ring_lines__close(&lines);
-	return high;
+	if (!found)
+		*stack = (struct ring_stack){.high = 0};
+}
+
+/* The thread's first event came on its alternate stack, or on one of somebody else's. */
+void ring_stack__retry(struct ring_stack *stack, uint64_t sp)
+{
+	uint32_t tries = stack->tries;
+
+	if (tries >= MAX_TRIES)
+		return;
+	ring_stack__find(stack, sp);
+	stack->tries = tries + 1;
 }

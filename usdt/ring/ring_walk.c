@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ring_walk.c - the calling thread's stack by frame pointers. It reads only between the frame it
- * starts at and the end of the thread's own stack, at rising, aligned places: memory that is
- * there whatever the program keeps in its frame-pointer register. Rules and hash are those of
- * bpf/walk_logic.bpf.h, so that both walkers give a stack the same id.
+ * starts at and the end of the stack that frame is on (the thread's own or its alternate one), at
+ * rising, aligned places: memory that is there whatever the program keeps in its frame-pointer
+ * register. On a stack of somebody else's (a coroutine's) it does not walk. Rules and hash are
+ * those of bpf/walk_logic.bpf.h, so that both walkers give a stack the same id.
+ *
+ * The hash is a chain of 6 cycles a frame that nothing makes shorter. So a walk is kept: the next
+ * event from the same frame only compares the words the walk had read, all at once, and has the
+ * same id if they are the same: about one cycle a frame. Where a stack differs that costs little,
+ * for it differs soon.
  */
 #include "ring_impl.h"
 
 #define MAX_FRAME_BYTES (1ull << 20)
+#define RECORD_BYTES	16 /* saved frame pointer, return address */
+#define OWN_MEMORY	__attribute__((no_sanitize("address"), no_sanitize("thread")))
 
 static inline uint64_t hash_step(uint64_t hash, uint64_t ip)
 {
@@ -21,7 +29,7 @@ static inline int is_code(uint64_t ip)
 }
 
 /* The return address that the function at ip hides; 0: none. */
-static __attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) uint64_t
+static OWN_MEMORY __attribute__((noinline)) uint64_t
 hidden_caller(const struct tapir_ring_repair *repair, uint64_t ip, uint64_t fp, uint64_t above,
 	      uint64_t high)
 {
@@ -36,45 +44,129 @@ hidden_caller(const struct tapir_ring_repair *repair, uint64_t ip, uint64_t fp, 
 }
 
 /*
- * From the frame record at fp: frames into w->frames, their number returned, 0 if there is
- * none. The first is the return address of the frame at fp.
+ * Frame records from fp up to `high`, behind those that the walk has; returns where the next one
+ * would be. record_cnt of them have been read, the one that ended it with them: is_same() reads
+ * them again. Where a hidden caller was put in, ips[] does not go with fps[]: that walk is not
+ * kept.
  */
-__attribute__((no_sanitize("address"), no_sanitize("thread"))) uint32_t
-ring_walk(struct ring_writer *w, uint64_t fp, uint64_t *id, uint16_t *flags)
+static OWN_MEMORY __attribute__((noinline)) uint64_t
+walk_to(struct ring_walk *walk, const struct tapir_ring_repair *repair, uint64_t fp, uint64_t high)
 {
-	const struct tapir_ring_repair *repair = ring_load_acquire(&ring_process.repair);
-	uint64_t high = w->stack_high, above = fp, hash = 0;
-	uint32_t cnt = 0;
+	uint64_t above = fp, hash = walk->hash;
+	uint32_t cnt = walk->frame_cnt;
 
-	if (high < 16)
-		return 0;
-	high -= 16;
-	while (fp >= above && fp <= high && fp - above <= MAX_FRAME_BYTES && !(fp & 7)) {
+	walk->record_cnt = cnt;
+	while (fp >= above && fp <= high - RECORD_BYTES && fp - above <= MAX_FRAME_BYTES &&
+	       !(fp & 7)) {
 		const uint64_t *pair = (const uint64_t *)(uintptr_t)fp;
 		uint64_t ip = pair[1];
 
-		if (!is_code(ip))
-			break;
-		if (cnt == TAPIR_MAX_FRAMES) {
-			*flags |= TAPIR_STACK_MORE;
+		walk->fps[cnt] = fp;
+		walk->ips[cnt] = ip;
+		walk->record_cnt = cnt + 1;
+		above = fp + RECORD_BYTES;
+		fp = pair[0];
+		walk->fps[cnt + 1] = fp;
+		if (cnt == TAPIR_MAX_FRAMES || !is_code(ip)) {
+			walk->flags |= is_code(ip) ? TAPIR_STACK_MORE : 0;
 			break;
 		}
-		w->frames[cnt++] = ip;
+		cnt++;
 		hash = hash_step(hash, ip);
-		above = fp + 16;
-		fp = pair[0];
 		if (__builtin_expect(
 			    repair && ip - repair->low_va < repair->high_va - repair->low_va, 0)) {
-			uint64_t extra = hidden_caller(repair, ip, fp, above, high + 16);
+			uint64_t extra = hidden_caller(repair, ip, fp, above, high);
 
+			walk->is_repaired = 1;
 			if (extra && is_code(extra) && cnt < TAPIR_MAX_FRAMES) {
-				w->frames[cnt++] = extra;
+				walk->ips[cnt++] = extra;
 				hash = hash_step(hash, extra);
 			}
 		}
 	}
-	*id = hash ? hash : 1;
-	return cnt;
+	walk->frame_cnt = cnt;
+	walk->hash = hash;
+	return fp;
+}
+
+/* A handler's frames on the alternate stack, and those of what it interrupted. */
+static void walk_alternate(struct ring_walk *walk, const struct ring_stack *stack,
+			   const struct tapir_ring_repair *repair, uint64_t fp)
+{
+	struct ring_stack alternate;
+
+	if (!ring_stack__alternate(&alternate) || !ring_stack__holds(&alternate, fp))
+		return;
+	fp = walk_to(walk, repair, fp, alternate.high);
+	if (fp >= stack->mapped && fp < stack->high && walk->frame_cnt < TAPIR_MAX_FRAMES)
+		walk_to(walk, repair, fp, stack->high);
+}
+
+static __attribute__((noinline)) const struct ring_walk *
+take(struct ring_writer *w, struct ring_walk *walk, const struct tapir_ring_repair *repair,
+     uint64_t fp)
+{
+	uint64_t from = fp;
+
+	ring_store(&walk->from, 0); /* until it is whole: a handler may jump away */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	walk->hash = 0;
+	walk->frame_cnt = walk->flags = walk->is_repaired = 0;
+	walk->repair = repair;
+	if (!w->stack.high)
+		ring_stack__retry(&w->stack, fp);
+	if (ring_stack__holds(&w->stack, fp)) {
+		walk_to(walk, repair, fp, w->stack.high);
+	} else {
+		walk_alternate(walk, &w->stack, repair, fp);
+		from = 0;
+	}
+	if (!walk->frame_cnt)
+		return NULL;
+	walk->hash += !walk->hash;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!walk->is_repaired)
+		ring_store(&walk->from, from);
+	return walk;
+}
+
+/* Four records at a time: the loads wait for nothing but the walk that is kept. */
+static OWN_MEMORY inline int is_same(const struct ring_walk *walk)
+{
+	uint32_t i = 0, cnt = walk->record_cnt;
+	uint64_t differs = 0;
+
+#define DIFFERS(n)                                                                                 \
+	((((const uint64_t *)(uintptr_t)walk->fps[n])[0] ^ walk->fps[(n) + 1]) |                   \
+	 (((const uint64_t *)(uintptr_t)walk->fps[n])[1] ^ walk->ips[n]))
+	for (; i + 4 <= cnt; i += 4) {
+		differs = DIFFERS(i) | DIFFERS(i + 1) | DIFFERS(i + 2) | DIFFERS(i + 3);
+		if (differs)
+			return 0;
+	}
+	for (; i < cnt; i++)
+		differs |= DIFFERS(i);
+#undef DIFFERS
+	return !differs;
+}
+
+/* The stack from the frame record at fp; NULL: none. Its first frame is that frame's caller. */
+OWN_MEMORY const struct ring_walk *ring_walk__take(struct ring_writer *w, uint64_t fp)
+{
+	const struct tapir_ring_repair *repair = ring_load_acquire(&ring_process.repair);
+	struct ring_walk *set = &w->walks[(fp >> 4) % RING_WALK_SETS * RING_WALK_WAYS];
+
+	for (uint32_t way = 0; way < RING_WALK_WAYS; way++)
+		if (set[way].from == fp && set[way].repair == repair && is_same(&set[way]))
+			return &set[way];
+	return take(w, &set[w->next_way++ % RING_WALK_WAYS], repair, fp);
+}
+
+/* A new owner of the slot: another stack. */
+void ring_walk__forget(struct ring_writer *w)
+{
+	for (uint32_t i = 0; i < RING_WALK_SETS * RING_WALK_WAYS; i++)
+		w->walks[i].from = 0;
 }
 
 void tapir_ring__set_repair(const struct tapir_ring_repair *repair)
