@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What SPECs ask of .NET's providers: names to bits, events to keywords and levels. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "collect/dotnet_specs.h"
+
+#define RUNTIME "Microsoft-Windows-DotNETRuntime"
+
+struct asked {
+	struct tapir_spec_list specs;
+	struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
+	unsigned cnt;
+	bool fits;
+	int err;
+};
+
+static void ask_all(struct asked *a, const char *const *texts,
+		    const struct tapir_dotnet_provider_info *const *more)
+{
+	*a = (struct asked){};
+	for (; *texts; texts++) {
+		struct tapir_spec *spec;
+
+		assert_int_equal(tapir_spec__parse(*texts, &spec), 0);
+		assert_true(tapir_vec__push(&a->specs, spec));
+	}
+	a->err = tapir_dotnet_specs__resolve(&a->specs, more);
+	if (!a->err)
+		a->cnt = tapir_dotnet_specs__select(&a->specs, a->selections, &a->fits);
+}
+
+static void ask(struct asked *a, const char *text)
+{
+	const char *const texts[] = {text, NULL};
+
+	ask_all(a, texts, NULL);
+}
+
+static void forget(struct asked *a)
+{
+	struct tapir_spec **spec;
+
+	tapir_vec_for_each (spec, &a->specs)
+		tapir_spec__free(*spec);
+	tapir_vec__fini(&a->specs);
+	tapir_diag__clear();
+}
+
+static void native_providers_are_asked_by_keywords_and_level(void **state)
+{
+	static const struct {
+		const char *spec;
+		uint64_t keywords;
+		unsigned level;
+	} cases[] = {
+		{RUNTIME ":GC,Exception:Informational", 0x8001, 4},
+		{RUNTIME ":gc", 0x1, 5}, /* keywords in any case, all levels */
+		{RUNTIME ":kw=Contention:4", 0x4000, 4},
+		{RUNTIME ":0x10001:Verbose", 0x10001, 5},
+		{RUNTIME ":GCStart", 0x1, 4},
+		{RUNTIME ":GCStart_V2", 0x1, 4},
+		{RUNTIME ":ev=GCAllocationTick", 0x1, 5},
+		{RUNTIME ":GC,-GCHandle:4", 0x1, 4},
+		{RUNTIME ":GCHeapCollect", 0x800000, 5}, /* named */
+		{RUNTIME ":0x800001", 0x800001, 5},
+		{RUNTIME, ~0x800000ull, 5},
+		{RUNTIME ":-GC", ~0x800001ull, 5},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct asked a;
+
+		ask(&a, cases[i].spec);
+		assert_int_equal(a.err, 0);
+		if (a.cnt != 1 || a.selections[0].keywords != cases[i].keywords ||
+		    a.selections[0].level != cases[i].level)
+			fail_msg("%s: %u selections, keywords 0x%llx, level %u", cases[i].spec,
+				 a.cnt, (unsigned long long)a.selections[0].keywords,
+				 a.selections[0].level);
+		assert_string_equal(a.selections[0].provider, RUNTIME);
+		assert_string_equal(a.selections[0].event, "");
+		forget(&a);
+	}
+}
+
+static void one_selection_a_provider_and_level(void **state)
+{
+	static const char *const texts[] = {RUNTIME ":GC:4", RUNTIME ":Exception:2",
+					    RUNTIME ":Contention:4", NULL};
+	struct asked a;
+
+	(void)state;
+	ask_all(&a, texts, NULL);
+	assert_int_equal(a.cnt, 2);
+	assert_true(a.selections[0].keywords == 0x4001 && a.selections[0].level == 4);
+	assert_true(a.selections[1].keywords == 0x8000 && a.selections[1].level == 2);
+	forget(&a);
+}
+
+static void event_sources_are_asked_as_the_spec_says(void **state)
+{
+	struct asked a;
+
+	(void)state;
+	ask(&a, "MyCompany-*:Order*,0x4:Warning:Tenant=7;Deep=1");
+	assert_int_equal(a.cnt, 2);
+	assert_string_equal(a.selections[0].provider, "MyCompany-*");
+	assert_string_equal(a.selections[0].event, "Order*");
+	assert_string_equal(a.selections[0].args, "Tenant=7;Deep=1");
+	assert_int_equal(a.selections[0].level, 3);
+	assert_true(a.selections[1].keywords == 4);
+	forget(&a);
+}
+
+static void keywords_of_a_known_event_source_are_bits_its_events_are_names(void **state)
+{
+	struct asked a;
+
+	(void)state;
+	ask(&a, "System.Threading.Tasks.TplEventSource:Tasks,TaskScheduled");
+	assert_int_equal(a.cnt, 2);
+	assert_true(a.selections[0].keywords == 2);
+	assert_string_equal(a.selections[1].event, "TaskScheduled");
+	forget(&a);
+}
+
+static void glob_over_native_providers_is_light(void **state)
+{
+	struct asked a;
+	bool saw_runtime = false;
+
+	(void)state;
+	ask(&a, "Microsoft-*");
+	assert_true(a.cnt >= 3 && a.fits);
+	for (unsigned i = 0; i < a.cnt; i++) {
+		if (strcmp(a.selections[i].provider, RUNTIME))
+			continue;
+		saw_runtime = true;
+		assert_true(a.selections[i].keywords & 0x1);
+		assert_false(a.selections[i].keywords & 0x801000); /* no collection, no flood */
+	}
+	assert_true(saw_runtime);
+	assert_string_equal(a.selections[a.cnt - 1].provider, "Microsoft-*");
+	forget(&a);
+}
+
+static void what_is_no_dotnet_is_not_asked_for(void **state)
+{
+	static const char *const texts[] = {"hotspot:gc__*", "/bin/x:My-Source:Event",
+					    "python:gc__*", NULL};
+	struct asked a;
+
+	(void)state;
+	ask_all(&a, texts, NULL);
+	assert_int_equal(a.err, 0);
+	assert_int_equal(a.cnt, 0);
+	forget(&a);
+}
+
+static void misspelt_name_has_a_near_miss(void **state)
+{
+	static const struct {
+		const char *spec, *line;
+	} cases[] = {
+		{RUNTIME ":GCStrat", "did you mean 'GCStart'?"},
+		{RUNTIME ":kw=Contentoin", "did you mean 'Contention'?"},
+		{RUNTIME ":Xyzzyxyzzy*", "no event or keyword 'Xyzzyxyzzy*'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct asked a;
+
+		ask(&a, cases[i].spec);
+		assert_int_equal(a.err, -EINVAL);
+		if (!strstr(tapir_diag__line(0), cases[i].line))
+			fail_msg("%s: %s", cases[i].spec, tapir_diag__line(0));
+		forget(&a);
+	}
+}
+
+static void name_of_an_event_and_a_keyword_must_be_told_apart(void **state)
+{
+	static const struct tapir_dotnet_keyword keywords[] = {{"Order", 1}, {NULL, 0}};
+	static const struct tapir_dotnet_event_info events[] = {{"Order", 1, 4}, {NULL, 0, 0}};
+	static const struct tapir_dotnet_provider_info mine = {"My-Shop", false, keywords, events};
+	static const struct tapir_dotnet_provider_info *const more[] = {&mine, NULL};
+	static const char *const unclear[] = {"My-Shop:Order", NULL}, *const clear[] = {
+									      "My-Shop:kw=Order",
+									      "My-Shop:ev=Order",
+									      NULL};
+	struct asked a;
+
+	(void)state;
+	ask_all(&a, unclear, more);
+	assert_int_equal(a.err, -EINVAL);
+	assert_non_null(strstr(tapir_diag__line(0), "ev=Order or kw=Order"));
+	forget(&a);
+	ask_all(&a, clear, more);
+	assert_int_equal(a.err, 0);
+	assert_true(a.selections[0].keywords == 1);
+	assert_string_equal(a.selections[1].event, "Order");
+	forget(&a);
+}
+
+static void too_many_do_not_fit(void **state)
+{
+	static const char *const texts[] = {"A-1:a,b,c,d,e,f,g,h,i", "A-2:a,b,c,d,e,f,g,h,i", NULL};
+	struct asked a;
+
+	(void)state;
+	ask_all(&a, texts, NULL);
+	assert_int_equal(a.cnt, TAPIR_RING_SELECTIONS);
+	assert_false(a.fits);
+	forget(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(native_providers_are_asked_by_keywords_and_level),
+		cmocka_unit_test(one_selection_a_provider_and_level),
+		cmocka_unit_test(event_sources_are_asked_as_the_spec_says),
+		cmocka_unit_test(keywords_of_a_known_event_source_are_bits_its_events_are_names),
+		cmocka_unit_test(glob_over_native_providers_is_light),
+		cmocka_unit_test(what_is_no_dotnet_is_not_asked_for),
+		cmocka_unit_test(misspelt_name_has_a_near_miss),
+		cmocka_unit_test(name_of_an_event_and_a_keyword_must_be_told_apart),
+		cmocka_unit_test(too_many_do_not_fit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See dotnet_specs.h. */
+#include "collect/dotnet_specs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/diag.h"
+#include "base/str.h"
+#include "collect/ring_select.h"
+#include "decode/usdt_hints.h"
+
+#define LEVEL_MAX      5u
+#define MAX_EDITS      3u
+
+/* No keyword's: an event without any goes to whoever has the provider on. */
+#define NO_KEYWORD     (1ull << 47)
+
+/*
+ * Floods, and heap walks: on only where their provider is named. JitTracing, the maps of jitted
+ * code, GCHeapDump, survival and movement, type names of the heap, CodeSymbols, and the
+ * diagnostics of compilation, methods and types.
+ */
+#define HEAVY_KEYWORDS 0xe401521000ull
+
+/* ---- names into bits ---------------------------------------------------------------------- */
+
+static const struct tapir_dotnet_provider_info *
+find_provider(const char *name, const struct tapir_dotnet_provider_info *const *more)
+{
+	for (; more && *more; more++)
+		if (!strcmp((*more)->name, name))
+			return *more;
+	return tapir_dotnet_provider__find(name);
+}
+
+static bool find_keyword(const struct tapir_dotnet_provider_info *p, const char *name,
+			 uint64_t *mask)
+{
+	for (const struct tapir_dotnet_keyword *k = p->keywords; k->name; k++) {
+		if (strcasecmp(k->name, name))
+			continue;
+		*mask = k->mask;
+		return true;
+	}
+	return false;
+}
+
+static bool has_event(const struct tapir_dotnet_provider_info *p, const char *glob)
+{
+	for (const struct tapir_dotnet_event_info *e = p->events; e->name; e++)
+		if (tapir_glob__match(glob, e->name))
+			return true;
+	return false;
+}
+
+/* The oldest manifests call an event Contention that is ContentionStart now, and in no keyword. */
+static bool is_ambiguous(const struct tapir_dotnet_provider_info *p, const char *word)
+{
+	for (const struct tapir_dotnet_event_info *e = p->events; e->name; e++)
+		if (!strcmp(word, e->name) && (e->keywords || !p->is_native))
+			return true;
+	return false;
+}
+
+/* GCStart_V2 is GCStart: which version comes is the runtime's choice. */
+static void cut_version(struct tapir_spec_item *item)
+{
+	size_t at = strlen(item->text);
+
+	while (at && item->text[at - 1] >= '0' && item->text[at - 1] <= '9')
+		at--;
+	if (at > 2 && item->text[at] && !strncmp(item->text + at - 2, "_V", 2))
+		item->text[at - 2] = '\0';
+}
+
+static void consider(const char *name, const char *wanted, unsigned *best, const char **near)
+{
+	unsigned edits = tapir_str__distance(wanted, name, MAX_EDITS);
+
+	if (!strncasecmp(name, wanted, strlen(wanted)))
+		edits = 1;
+	if (edits >= *best)
+		return;
+	*best = edits;
+	*near = name;
+}
+
+static int unknown_name(const struct tapir_spec *spec, const struct tapir_dotnet_provider_info *p,
+			const struct tapir_spec_item *item)
+{
+	bool is_keyword = item->kind == TAPIR_SPEC_KEYWORD;
+	const char *near = NULL, *what = is_keyword ? "keyword" : "event or keyword";
+	unsigned best = MAX_EDITS + 1;
+
+	for (const struct tapir_dotnet_keyword *k = p->keywords; k->name; k++)
+		consider(k->name, item->text, &best, &near);
+	for (const struct tapir_dotnet_event_info *e = p->events; !is_keyword && e->name; e++)
+		consider(e->name, item->text, &best, &near);
+	if (near)
+		return tapir_diag__fail(-EINVAL,
+					"SPEC '%.200s': %s has no %s '%.60s': did you mean "
+					"'%s'?",
+					spec->text, p->name, what, item->text, near);
+	return tapir_diag__fail(-EINVAL,
+				"SPEC '%.200s': %s has no %s '%.60s' (`tapir list -p PID` shows "
+				"what it has; 0xHEX and ev=EventID* need no name)",
+				spec->text, p->name, what, item->text);
+}
+
+/* Those of later runtimes are called by their number. */
+static bool may_be_event(const struct tapir_dotnet_provider_info *p, const char *glob)
+{
+	return !p->is_native || !strncmp(glob, "EventID", 7) || has_event(p, glob);
+}
+
+static int resolve_item(const struct tapir_spec *spec, const struct tapir_dotnet_provider_info *p,
+			struct tapir_spec_item *item)
+{
+	uint64_t mask = 0;
+	bool is_keyword;
+
+	if (item->kind == TAPIR_SPEC_MASK)
+		return 0;
+	is_keyword = item->kind != TAPIR_SPEC_EVENT && find_keyword(p, item->text, &mask);
+	if (is_keyword && item->kind == TAPIR_SPEC_WORD && is_ambiguous(p, item->text))
+		return tapir_diag__fail(-EINVAL,
+					"SPEC '%.200s': %s has an event and a keyword '%s': "
+					"write ev=%s or kw=%s",
+					spec->text, p->name, item->text, item->text, item->text);
+	if (is_keyword) {
+		item->kind = TAPIR_SPEC_MASK;
+		item->mask = mask;
+		return 0;
+	}
+	if (p->is_native)
+		cut_version(item);
+	if (item->kind == TAPIR_SPEC_KEYWORD || !may_be_event(p, item->text))
+		return unknown_name(spec, p, item);
+	return 0;
+}
+
+int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
+				const struct tapir_dotnet_provider_info *const *more)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < specs->cnt && !err; i++) {
+		const struct tapir_dotnet_provider_info *p =
+			find_provider(specs->data[i]->provider, more);
+		struct tapir_spec_item *item;
+
+		if (!p || specs->data[i]->path)
+			continue;
+		tapir_vec_for_each (item, &specs->data[i]->items) {
+			err = resolve_item(specs->data[i], p, item);
+			if (err)
+				break;
+		}
+	}
+	return err;
+}
+
+/* ---- SPECs into selections ---------------------------------------------------------------- */
+
+static bool is_probe_provider(const char *name)
+{
+	const struct tapir_hint *hint;
+
+	for (size_t i = 0; (hint = tapir_usdt_hint__at(i)); i++)
+		if (!strcmp(hint->provider, name))
+			return true;
+	return false;
+}
+
+bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec)
+{
+	return !spec->path && !is_probe_provider(spec->provider);
+}
+
+struct selector {
+	struct tapir_ring_selection *out;
+	unsigned used;
+	bool fits;
+};
+
+/* What is asked of a native provider. */
+struct native_ask {
+	uint64_t keywords;
+	unsigned level;
+};
+
+static void ask_event(const struct tapir_spec *spec, const struct tapir_dotnet_event_info *event,
+		      struct native_ask *ask)
+{
+	ask->keywords |=
+		event->keywords ? event->keywords & ~TAPIR_DOTNET_HEAP_COLLECT : NO_KEYWORD;
+	if (spec->level < 0 && event->level > ask->level)
+		ask->level = event->level;
+}
+
+static void ask_item(const struct tapir_spec *spec, const struct tapir_dotnet_provider_info *p,
+		     const struct tapir_spec_item *item, struct native_ask *ask)
+{
+	struct tapir_spec one = *spec;
+
+	one.items.data = (struct tapir_spec_item *)item;
+	one.items.cnt = 1;
+	if (item->kind == TAPIR_SPEC_MASK) {
+		ask->keywords |= item->mask;
+		ask->level = LEVEL_MAX;
+		return;
+	}
+	for (const struct tapir_dotnet_event_info *e = p->events; e->name; e++)
+		if (tapir_spec__matches(&one, NULL, p->name, e->name))
+			ask_event(spec, e, ask);
+	if (!strncmp(item->text, "EventID", 7)) {
+		ask->keywords |= ~TAPIR_DOTNET_HEAP_COLLECT;
+		ask->level = LEVEL_MAX;
+	}
+}
+
+static uint64_t left_out(const struct tapir_spec *spec)
+{
+	const struct tapir_spec_item *item;
+	uint64_t mask = 0;
+
+	tapir_vec_for_each (item, &spec->items)
+		if (item->negated && item->kind == TAPIR_SPEC_MASK)
+			mask |= item->mask;
+	return mask;
+}
+
+/* true: something is asked of it. */
+static bool ask_native(const struct tapir_spec *spec, const struct tapir_dotnet_provider_info *p,
+		       struct native_ask *ask)
+{
+	bool is_named = tapir_glob__is_plain(spec->provider), wants_some = false;
+	const struct tapir_spec_item *item;
+
+	*ask = (struct native_ask){};
+	tapir_vec_for_each (item, &spec->items) {
+		wants_some |= !item->negated;
+		if (!item->negated)
+			ask_item(spec, p, item, ask);
+	}
+	if (!wants_some) {
+		ask->keywords = ~(TAPIR_DOTNET_HEAP_COLLECT | (is_named ? 0 : HEAVY_KEYWORDS));
+		ask->level = LEVEL_MAX;
+	}
+	ask->keywords &= ~left_out(spec);
+	if (spec->level > 0)
+		ask->level = (unsigned)spec->level;
+	return ask->keywords != 0;
+}
+
+static struct tapir_ring_selection *add(struct selector *s, const char *provider, unsigned level)
+{
+	struct tapir_ring_selection *one;
+
+	if (s->used == TAPIR_RING_SELECTIONS) {
+		s->fits = false;
+		return NULL;
+	}
+	one = &s->out[s->used++];
+	*one = (struct tapir_ring_selection){.used = 1, .level = (uint8_t)level};
+	snprintf(one->provider, sizeof(one->provider), "%s", provider);
+	return one;
+}
+
+/* One a provider and level, so that a long list of SPECs has room. */
+static void add_native(struct selector *s, const char *provider, const struct native_ask *ask)
+{
+	struct tapir_ring_selection *one = NULL;
+
+	for (unsigned i = 0; i < s->used && !one; i++)
+		if (!strcmp(s->out[i].provider, provider) && s->out[i].level == ask->level)
+			one = &s->out[i];
+	if (!one)
+		one = add(s, provider, ask->level);
+	if (one)
+		one->keywords |= ask->keywords;
+}
+
+static void select_natives(struct selector *s, const struct tapir_spec *spec)
+{
+	const struct tapir_dotnet_provider_info *p;
+	struct native_ask ask;
+
+	for (size_t i = 0; (p = tapir_dotnet_provider__at(i)); i++)
+		if (p->is_native && tapir_glob__match(spec->provider, p->name) &&
+		    ask_native(spec, p, &ask))
+			add_native(s, p->name, &ask);
+}
+
+static void select_sources(struct selector *s, const struct tapir_spec *spec)
+{
+	struct tapir_ring_selection some[TAPIR_RING_SELECTIONS];
+	struct tapir_spec *specs[] = {(struct tapir_spec *)spec};
+	const struct tapir_spec_list one = {.data = specs, .cnt = 1, .cap = 1};
+
+	s->fits &= tapir_ring_select__fill(&one, some);
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS && some[i].used; i++) {
+		if (s->used == TAPIR_RING_SELECTIONS) {
+			s->fits = false;
+			return;
+		}
+		s->out[s->used++] = some[i];
+	}
+}
+
+static bool is_native(const char *provider)
+{
+	const struct tapir_dotnet_provider_info *p = tapir_dotnet_provider__find(provider);
+
+	return p && p->is_native;
+}
+
+unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
+				    struct tapir_ring_selection out[TAPIR_RING_SELECTIONS],
+				    bool *fits)
+{
+	struct selector s = {.out = out, .fits = true};
+
+	memset(out, 0, TAPIR_RING_SELECTIONS * sizeof(*out));
+	for (size_t i = 0; i < specs->cnt; i++) {
+		const struct tapir_spec *spec = specs->data[i];
+
+		if (!tapir_dotnet_specs__is_for(spec))
+			continue;
+		select_natives(&s, spec);
+		if (!is_native(spec->provider))
+			select_sources(&s, spec);
+	}
+	*fits = s.fits;
+	return s.used;
+}

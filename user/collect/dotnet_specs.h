@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dotnet_specs.h - what SPECs ask of .NET processes.
+ *
+ * A provider of .NET has keywords: their names become bits before a recording begins (resolve).
+ * The runtime's own providers know their events by number alone, so that an event's name
+ * becomes the keywords and the level it is sent under (select); who reads judges by the name
+ * (ring_select.h). Everything else is an EventSource's until the opposite is known.
+ *
+ * Pure but for the lines of failures; thread-safe.
+ */
+#ifndef TAPIR_USER_DOTNET_SPECS_H
+#define TAPIR_USER_DOTNET_SPECS_H
+
+#include "collect/images.h"
+#include "decode/dotnet_providers.h"
+#include "tapir/ring.h"
+
+/* Forces a collection when a session begins: only where it is named. */
+#define TAPIR_DOTNET_HEAP_COLLECT 0x800000ull
+
+/*
+ * In a SPEC whose provider is the name of one that is known (of the table, or of more, which ends
+ * with NULL and may be NULL): kw=NAME and words that are keywords become masks. -EINVAL with a
+ * line: a name that is neither keyword nor event, with a near miss, or both.
+ */
+int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
+				const struct tapir_dotnet_provider_info *const *more);
+
+/* Does the SPEC ask anything of a .NET process? Not if it names a file or a runtime with probes. */
+bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec);
+
+/*
+ * Fills out with what all of them ask of a process's providers; the number of those that are used.
+ * True in *fits: each has its place. A glob over providers is kept as it is for EventSources, and
+ * an exact selection is added for each native provider it matches.
+ */
+unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
+				    struct tapir_ring_selection out[TAPIR_RING_SELECTIONS],
+				    bool *fits);
+
+#endif
