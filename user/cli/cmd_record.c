@@ -58,8 +58,9 @@ static const struct tapir_option_group groups[] = {
 
 static const struct tapir_positional positionals[] = {
 	{"SPEC",
-	 "which events; none: the default profile of each known runtime ('tapir help spec')", false,
-	 true, false},
+	 "which events; none: those of --profile, or the default profile of each known\n"
+	 "runtime ('tapir help spec', 'tapir help profiles')",
+	 false, true, false},
 	{}};
 
 static const struct tapir_example examples[] = {
@@ -68,6 +69,10 @@ static const struct tapir_example examples[] = {
 	{"record 'hotspot:gc__*' -p 4711 --duration 30", "30 seconds of a JVM's collections"},
 	{"record 'postgresql:query__*' --comm postgres --stack -o slow.tapir",
 	 "every backend's queries, with stacks; new backends, too"},
+	{"record -p 4711 'Microsoft-Windows-DotNETRuntime:GC,Exception:Informational' "
+	 "'MyCompany-*'",
+	 "events of a .NET process's runtime and of its EventSources"},
+	{"record --profile allocations -p 4711 -d 30", "who allocates, in .NET, a JVM or Ruby"},
 	{"record -a -d 10", "where the machine spends its CPU time, 99 samples a second and CPU"},
 	{"record -p 4711 --no-samples --no-sched", "events only"},
 	{"record -- java -jar app.jar", "a program from its first instruction on"},

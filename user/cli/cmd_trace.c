@@ -84,7 +84,7 @@ static int run(struct tapir_cli *cli)
 	struct tracer t = {.format = args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT};
 	int err;
 
-	if (!cli->words.cnt)
+	if (!cli->words.cnt && !args->capture.profile)
 		return tapir_cli__usage(cli, "which events? such as 'hotspot:gc__*'; 'tapir list "
 					     "-p PID' shows what a process has");
 	err = tapir_recorder__init(&t.recorder, cli, &args->target, &args->capture);
@@ -100,8 +100,8 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_trace = {
 	.name = "trace",
 	.summary = "print events as they happen",
-	.synopsis =
-		"SPEC... [-p PID | --comm GLOB | --cgroup PATH | -a] [--stack] [--json] [-- CMD]",
+	.synopsis = "SPEC...|--profile NAME [-p PID | --comm GLOB | --cgroup PATH | -a] [--stack] "
+		    "[--json] [-- CMD]",
 	.text = "Puts probes on and prints what they see until Ctrl-C, --duration or the end of "
 		"the\n"
 		"traced processes; lines are as 'tapir events' has them. What cannot be printed "
@@ -109,17 +109,17 @@ const struct tapir_command tapir_cmd_trace = {
 		"enough is counted and said; 'tapir record' takes more events a second.",
 	.groups = groups,
 	.positionals =
-		(const struct tapir_positional[]){{.name = "SPEC",
-						   .help = "which events ('tapir help spec')",
-						   .required = true,
-						   .many = true},
-						  {}},
+		(const struct tapir_positional[]){
+			{.name = "SPEC", .help = "which events ('tapir help spec')", .many = true},
+			{}},
 	.examples =
 		(const struct tapir_example[]){
 			{"trace 'hotspot:gc__*' -p 4711", "collections of a JVM, as they begin and "
 							  "end"},
 			{"trace 'postgresql:query__start' --comm postgres",
 			 "what every backend is asked"},
+			{"trace 'MyCompany-Demo:OrderPlaced' -p 4711 --json",
+			 "an EventSource's event, its fields by name"},
 			{"trace 'python:function__entry' --stack -- python3 app.py",
 			 "calls, each with its native stack"},
 			{}},

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "cli/figures.h"
 #include "cli/terminal.h"
+#include "collect/dotnet_specs.h"
 #include "decode/profiles.h"
 
 /* ---- from options ----------------------------------------------------------------------- */
@@ -29,24 +30,47 @@ static int add_spec(struct tapir_recorder *r, const char *text)
 	return -ENOMEM;
 }
 
-static int add_specs(struct tapir_recorder *r, struct tapir_cli *cli)
+static int add_profile(struct tapir_recorder *r, const struct tapir_cli *cli, const char *name)
+{
+	const struct tapir_profile *profile = tapir_profile__find(name);
+	int err = 0;
+
+	if (!profile)
+		return tapir_cli__usage(cli,
+					"--profile %s: there is no such profile; gc, cpu, "
+					"exceptions, contention, allocations, threadpool, http, "
+					"everything and default are ('tapir help profiles')",
+					name);
+	for (const char *const *text = profile->specs; !err && *text; text++)
+		err = add_spec(r, *text);
+	return err;
+}
+
+static int add_words(struct tapir_recorder *r, const struct tapir_cli *cli)
 {
 	const char **word;
 	int err = 0;
 
 	tapir_vec_for_each (word, &cli->words) {
 		err = add_spec(r, *word);
-		if (err == -EINVAL)
-			err = TAPIR_CLI_USAGE;
 		if (err)
-			return err;
+			break;
 	}
-	r->opts.specs_are_defaults = !r->specs.cnt;
-	for (const struct tapir_profile *p = tapir_profiles; !cli->words.cnt && !err && p->name;
-	     p++)
-		for (const char *const *text = p->specs; !err && *text; text++)
-			err = add_spec(r, *text);
 	return err;
+}
+
+static int add_specs(struct tapir_recorder *r, struct tapir_cli *cli, const char *profile)
+{
+	int err = add_words(r, cli);
+
+	r->opts.specs_are_defaults = !r->specs.cnt;
+	if (!r->specs.cnt && !profile)
+		profile = TAPIR_PROFILE_DEFAULT;
+	if (!err && profile)
+		err = add_profile(r, cli, profile);
+	if (!err)
+		err = tapir_dotnet_specs__resolve(&r->specs, NULL);
+	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
 }
 
 /* cli/options.h and collect/targets.h have lists of their own: cli is above collect. */
@@ -185,7 +209,7 @@ int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
 	if (!err)
 		err = choose_lanes(cli, capture->lane, &r->opts.lanes);
 	if (!err)
-		err = add_specs(r, cli);
+		err = add_specs(r, cli, capture->profile);
 	if (!err)
 		err = add_targets(r, target);
 	add_command_line(r);

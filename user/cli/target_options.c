@@ -15,6 +15,10 @@ const struct tapir_option tapir_target_options[] = {
 const struct tapir_option tapir_capture_options[] = {
 	TAPIR_FLAG("stack", 0, "take the user stack with every event", struct tapir_capture_args,
 		   stack),
+	TAPIR_STRING("profile", 0, "NAME",
+		     "events by what they are for: gc, cpu, exceptions, contention,\n"
+		     "allocations, threadpool, http, everything ('tapir help profiles')",
+		     struct tapir_capture_args, profile),
 	TAPIR_STRING("lane", 0, "LANE",
 		     "auto: rings of the program's own where it offers them, probes\n"
 		     "elsewhere; probe or ring: these alone",

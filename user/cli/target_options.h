@@ -28,6 +28,7 @@ struct tapir_capture_args {
 	bool stack;
 	const char *lane;     /* NULL: auto */
 	uint64_t rate_hz;     /* 0: all */
+	const char *profile;  /* NULL: none was named */
 	uint64_t duration_ns; /* 0: no end */
 };
 

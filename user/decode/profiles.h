@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * profiles.h - what `record` records when no SPEC says: the events that explain a runtime
- * and are rare enough to be left on.
+ * profiles.h - SPECs for what people ask again and again, by name. The first, "default", is what
+ * `record` records when no SPEC says: the events that explain a runtime and are rare enough to
+ * be left on.
  */
 #ifndef TAPIR_USER_PROFILES_H
 #define TAPIR_USER_PROFILES_H
 
 struct tapir_profile {
-	const char *name;	  /* the runtime */
-	const char *const *specs; /* attach/spec.h; ended by NULL */
+	const char *name; /* the command line's and the documentation's: `tapir help profiles` */
+	const char *const *specs; /* attach/spec.h; ended by NULL; of all runtimes */
 };
 
+#define TAPIR_PROFILE_DEFAULT "default"
+
 extern const struct tapir_profile tapir_profiles[]; /* ended by name == NULL */
+
+/* NULL: there is none of that name. */
+const struct tapir_profile *tapir_profile__find(const char *name);
 
 #endif
