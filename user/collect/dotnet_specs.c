@@ -33,7 +33,7 @@ find_provider(const char *name, const struct tapir_dotnet_provider_info *const *
 	for (; more && *more; more++)
 		if (!strcmp((*more)->name, name))
 			return *more;
-	return tapir_dotnet_provider__find(name);
+	return tapir_dotnet_known__find(name);
 }
 
 static bool find_keyword(const struct tapir_dotnet_provider_info *p, const char *name,
@@ -289,7 +289,7 @@ static void select_natives(struct selector *s, const struct tapir_spec *spec)
 	const struct tapir_dotnet_provider_info *p;
 	struct native_ask ask;
 
-	for (size_t i = 0; (p = tapir_dotnet_provider__at(i)); i++)
+	for (size_t i = 0; (p = tapir_dotnet_known__at(i)); i++)
 		if (p->is_native && tapir_glob__match(spec->provider, p->name) &&
 		    ask_native(spec, p, &ask))
 			add_native(s, p->name, &ask);
@@ -313,7 +313,7 @@ static void select_sources(struct selector *s, const struct tapir_spec *spec)
 
 static bool is_native(const char *provider)
 {
-	const struct tapir_dotnet_provider_info *p = tapir_dotnet_provider__find(provider);
+	const struct tapir_dotnet_provider_info *p = tapir_dotnet_known__find(provider);
 
 	return p && p->is_native;
 }

@@ -516,12 +516,12 @@ static const struct tapir_dotnet_provider_info providers[] = {
 	 system_threading_tasks_tpleventsource_events},
 };
 
-const struct tapir_dotnet_provider_info *tapir_dotnet_provider__at(size_t idx)
+const struct tapir_dotnet_provider_info *tapir_dotnet_known__at(size_t idx)
 {
 	return idx < sizeof(providers) / sizeof(providers[0]) ? &providers[idx] : NULL;
 }
 
-const struct tapir_dotnet_provider_info *tapir_dotnet_provider__find(const char *name)
+const struct tapir_dotnet_provider_info *tapir_dotnet_known__find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
 		if (!strcmp(providers[i].name, name))

@@ -31,8 +31,8 @@ struct tapir_dotnet_provider_info {
 };
 
 /* By exact name; NULL: not known. */
-const struct tapir_dotnet_provider_info *tapir_dotnet_provider__find(const char *name);
+const struct tapir_dotnet_provider_info *tapir_dotnet_known__find(const char *name);
 /* The idx-th; NULL behind the last. */
-const struct tapir_dotnet_provider_info *tapir_dotnet_provider__at(size_t idx);
+const struct tapir_dotnet_provider_info *tapir_dotnet_known__at(size_t idx);
 
 #endif
