@@ -6,6 +6,8 @@
 #   user/*/*.c             -> build/libtapir-user.a (user/cli/ with it, but for main.c)
 #   user/cli/main.c        -> build/tapir
 #   usdt/*/*.c             -> build/libtapir.a     (what runs inside a traced process)
+#   usdt/manifest/*.c      -> build/tapir-manifest (a tool of the build)
+#   usdt/manifests/*.man   -> build/gen/dotnet_tables.c, by that tool
 #   tests/unit/test_*.c    -> build/tests/unit/test_*      (cmocka, linked with the archive)
 #   tests/bpf_host/test_*.c-> build/tests/bpf_host/test_*  (BPF logic compiled for the host)
 #   tests/e2e/targets/*.c  -> build/tests/targets/*        (programs that are traced)
@@ -43,7 +45,7 @@ MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
            -Wformat=2 -Wundef
-INC     := -Iinclude -Iuser -I. -isystem $(BUILD)/gen
+INC     := -Iinclude -Iuser -I. -isystem $(BUILD)/gen -isystem /usr/include/libxml2
 TAPIR_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DTAPIR_VERSION='"$(VERSION)"' $(WARN) $(INC) -MD -MP -pthread
 LIBS    := -lbpf -lelf -ldw -lzstd -ldeflate -llzma -lz -liberty -lcap -lm -pthread
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
@@ -66,9 +68,15 @@ BENCH_BIN  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIB        := $(BUILD)/libtapir-user.a
 TAPIR      := $(BUILD)/tapir
-USDT_SRC   := $(wildcard usdt/*/*.c)
+USDT_SRC   := $(filter-out usdt/manifest/%,$(wildcard usdt/*/*.c))
 USDT_OBJ   := $(USDT_SRC:%.c=$(BUILD)/%.o)
 USDT_LIB   := $(BUILD)/libtapir.a
+# The manifest compiler: itself, the reader it shares with tapir, and what that needs.
+MANIFEST   := $(BUILD)/tapir-manifest
+MANIFEST_SRC := $(wildcard usdt/manifest/*.c)
+MANIFEST_OBJ := $(MANIFEST_SRC:%.c=$(BUILD)/%.o) $(patsubst %.c,$(BUILD)/%.o,$(wildcard user/decode/manifest*.c) \
+                user/decode/layout.c $(wildcard user/base/*.c))
+TABLES     := $(BUILD)/gen/dotnet_tables
 GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
@@ -170,6 +178,26 @@ $(BUILD)/gen/flamegraph.gen.h: user/cli/flamegraph.js user/cli/flamegraph.css Ma
 	    sed -e '/^\/\/ /d' -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' user/cli/flamegraph.$$kind; \
 	    echo ';'; done >$@
 
+# ---- manifests: the compiler, and the tables it makes -------------------------------------
+
+$(BUILD)/usdt/manifest/%.o: usdt/manifest/%.c Makefile
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
+
+$(MANIFEST): $(MANIFEST_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $^ -lm -pthread -o $@
+
+$(TABLES).c: $(MANIFEST) $(sort $(wildcard usdt/manifests/*.man))
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)$(MANIFEST) --tables $(filter %.man,$^) -o $@
+
+$(TABLES).o: $(TABLES).c user/decode/layout.h user/decode/dotnet_tables_impl.h Makefile
+	$(call say,CC,$<)
+	$(Q)$(CC) -std=gnu11 -Iuser $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
+
 # ---- user space ------------------------------------------------------------------------
 
 $(BUILD)/user/%.o: user/%.c Makefile | $(GEN)
@@ -177,9 +205,9 @@ $(BUILD)/user/%.o: user/%.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
 
-$(LIB): $(USER_OBJ)
+$(LIB): $(USER_OBJ) $(TABLES).o
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $(USER_OBJ)
+	$(Q)rm -f $@ && ar rcs $@ $^
 
 $(TAPIR): $(BUILD)/user/cli/main.o $(LIB)
 	$(call say,LD,$@)
@@ -238,12 +266,13 @@ $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) $(USDT_LIB) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(USDT_LIB) $(LIBS) $$(sed -n 's|^// build: ||p' $<) -o $@
 
-# Fuzz targets compile the sources they need with coverage: "// fuzz: user/elf/notes.c ...".
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h) Makefile | $(GEN)
+# Fuzz targets compile the sources they need with coverage: "// fuzz: user/elf/notes.c ..."; GEN/ is
+# where generated ones are.
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h) Makefile | $(GEN) $(TABLES).c
 	$(call say,FUZZ,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
-	    -fno-sanitize-recover=undefined $(INC) $< $$(sed -n 's|^// fuzz: ||p' $<) -o $@ $(LIBS)
+	    -fno-sanitize-recover=undefined $(INC) $< $$(sed -n -e 's| GEN/| $(BUILD)/gen/|g' -e 's|^// fuzz: ||p' $<) -o $@ $(LIBS)
 
--include $(USER_OBJ:.o=.d) $(USDT_OBJ:.o=.d) $(BUILD)/user/cli/main.d $(BPF_OBJ:.o=.d)
+-include $(USER_OBJ:.o=.d) $(USDT_OBJ:.o=.d) $(MANIFEST_OBJ:.o=.d) $(BUILD)/user/cli/main.d $(BPF_OBJ:.o=.d)
 -include $(UNIT_BIN:=.d) $(HOST_BIN:=.d) $(TARGET_BIN:=.d) $(BENCH_BIN:=.d)

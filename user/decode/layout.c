@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the types of layouts are called, and how long they are. */
+#include "decode/layout.h"
+
+const char *tapir_layout_type__name(unsigned type)
+{
+	static const char *const names[] = {
+#define TAPIR_X(name, bytes) #name,
+		TAPIR_LAYOUT_TYPES(TAPIR_X)
+#undef TAPIR_X
+	};
+
+	return type < TAPIR_LAYOUT_TYPE_CNT ? names[type] : NULL;
+}
+
+unsigned tapir_layout_type__bytes(unsigned type)
+{
+	static const uint8_t sizes[] = {
+#define TAPIR_X(name, bytes) bytes,
+		TAPIR_LAYOUT_TYPES(TAPIR_X)
+#undef TAPIR_X
+	};
+
+	return type < TAPIR_LAYOUT_TYPE_CNT ? sizes[type] : 0;
+}
