@@ -81,7 +81,7 @@ GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
 
-.PHONY: all demo check test unit e2e targets bench fuzz check-kernels install uninstall format \
+.PHONY: all demo check test unit e2e targets bench bench-dotnet fuzz check-kernels install uninstall format \
         clean help bootstrap docs
 
 all: $(TAPIR) $(USDT_LIB) docs ## build build/tapir, its man page and shell completion
@@ -116,6 +116,12 @@ bench: ## tapir beside its peers; a few minutes
 	$(Q)scripts/bootstrap build bench
 	$(Q)$(MAKE) --no-print-directory all targets bench-bins
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/run.py
+
+bench-dotnet: ## tapir on .NET beside dotnet-trace; a few minutes, wants the .NET SDK and NuGet
+	$(Q)scripts/bootstrap build bench
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet.py
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_web.py
 
 fuzz: ## each parser under libFuzzer, FUZZ_SECONDS (20) each
 	$(Q)scripts/bootstrap build test

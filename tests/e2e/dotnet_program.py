@@ -4,17 +4,18 @@ import os
 import pathlib
 import shutil
 
-PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
+PROJECT = """<Project Sdk="%s">
   <PropertyGroup>
     <OutputType>Exe</OutputType>
     <TargetFramework>net%s</TargetFramework>
     <InvariantGlobalization>true</InvariantGlobalization>
+    <AllowUnsafeBlocks>true</AllowUnsafeBlocks>
   </PropertyGroup>
 </Project>
 """
 
 
-def build_dotnet(t, name):
+def build_dotnet(t, name, sdk="Microsoft.NET.Sdk"):
     """The path of the program, which is called as its source is."""
     dotnet = t.need("dotnet")
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", f"{name}.cs")
@@ -26,7 +27,7 @@ def build_dotnet(t, name):
     os.makedirs(home)
     shutil.copy(source, home)
     version = t.run(dotnet, "--version").out.strip()
-    pathlib.Path(home, f"{name}.csproj").write_text(PROJECT % ".".join(version.split(".")[:2]))
+    pathlib.Path(home, f"{name}.csproj").write_text(PROJECT % (sdk, ".".join(version.split(".")[:2])))
     env = {**os.environ, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1"}
     if t.run(dotnet, "build", "-c", "Release", "-v", "q", "-o", os.path.dirname(done), home, timeout=120, env=env).rc:
         t.skip("dotnet builds no program here")
