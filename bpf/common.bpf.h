@@ -27,6 +27,7 @@
 #include "bpf/control.h"
 #include "bpf/core_fixes.bpf.h"
 #include "bpf/glob_logic.bpf.h"
+#include "bpf/repair_logic.bpf.h"
 #include "bpf/walk_logic.bpf.h"
 
 /* ---- configuration: set before load, or through the mapped .data while running ---------- */
@@ -87,6 +88,21 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tapir_losses);
 } losses __weak SEC(".maps");
+
+/* Files with functions that hide their caller, and which process has them where. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TAPIR_REPAIR_FILES);
+	__type(key, __u32);
+	__type(value, struct tapir_repair_file);
+} repair_files __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TAPIR_REPAIR_PROCESSES);
+	__type(key, __u32);
+	__type(value, struct tapir_repair_process);
+} repair_processes __weak SEC(".maps");
 
 /* ---- small common pieces ---------------------------------------------------------------- */
 

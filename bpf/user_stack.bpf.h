@@ -17,6 +17,7 @@
  * a frame more to run, and the verifier 30 ms less. An event can do without those 6 ns.
  */
 #define INLINE_FRAMES	  40
+#define HIDDEN_IN_A_ROW	  3 /* __tls_get_addr, in a helper that allocates, in one that calls that */
 #define INLINE_FRAMES_FEW 4
 
 struct walk {
@@ -32,6 +33,7 @@ struct walk {
 struct user_stack {
 	__u64 ip, sp, fp; /* where the walk begins */
 	struct walk walk;
+	struct tapir_repair_process repair;
 	__u64 pair[2]; /* a frame record: the caller's frame pointer, the return address */
 	__u64 window[WINDOW_WORDS];
 	struct tapir_rec_stack rec; /* filled but for its header; the frames stand behind it */
@@ -90,17 +92,105 @@ static __noinline __u64 first_caller(struct user_stack *u, const struct tapir_si
 	return cfa;
 }
 
+/*
+ * How many frames were taken lies in memory, where the verifier does not follow it: in a register,
+ * it would look at the rest of the walk anew for each number there may be.
+ */
+static __always_inline __u32 frame_cnt(const struct user_stack *u)
+{
+	return *(const volatile __u32 *)&u->walk.cnt;
+}
+
 static __always_inline void take_frame(struct user_stack *u, struct walk *w, __u64 ip)
 {
-	u->frames[w->cnt & 127] = ip;
-	w->cnt++;
+	__u32 cnt = frame_cnt(u);
+
+	u->frames[cnt & 127] = ip;
+	*(volatile __u32 *)&u->walk.cnt = cnt + 1;
 	w->hash = tapir_walk__hash(w->hash, ip);
+}
+
+/* ---- callers that functions hide (repair_logic.bpf.h) ------------------------------------- */
+
+static __noinline int load_repair(struct user_stack *u)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	const struct tapir_repair_process *p = bpf_map_lookup_elem(&repair_processes, &tgid);
+
+	if (p)
+		u->repair = *p;
+	return 0;
+}
+
+static __always_inline void begin_repair(struct user_stack *u)
+{
+	struct tapir_live *now = tapir_live();
+
+	u->repair.size = 0;
+	if (now && now->has_repairs)
+		load_repair(u);
+}
+
+/* Where the frame of the function at ip ends, counted from the stack pointer; 0: it hides nobody.
+ */
+static __always_inline __u32 hidden_cfa_off(const struct user_stack *u, __u64 ip)
+{
+	const struct tapir_repair_file *file;
+	__u32 file_idx;
+
+	for (__u32 i = 0; i < TAPIR_REPAIR_RANGES; i++) {
+		__u64 off = ip - u->repair.ranges[i].start_va;
+
+		if (off >= u->repair.ranges[i].size)
+			continue;
+		file_idx = u->repair.ranges[i].file_idx;
+		file = bpf_map_lookup_elem(&repair_files, &file_idx);
+		return file ? tapir_repair__cfa_off(file, off) : 0;
+	}
+	return 0;
+}
+
+/*
+ * Takes what the function at ip hides, and what the function found hides in turn. The stack pointer
+ * was sp_va there, the next frame record is at fp. Goes on from u->walk's hash. Not static: as
+ * walk.
+ */
+__weak __noinline int take_hidden(struct user_stack *u, __u64 ip, __u64 sp_va, __u64 fp,
+				  __u32 min_cfa_off)
+{
+	if (!u)
+		return 0;
+	for (__u32 i = 0; i < HIDDEN_IN_A_ROW && frame_cnt(u) < TAPIR_MAX_FRAMES; i++) {
+		__u32 cfa_off = hidden_cfa_off(u, ip);
+		__u64 slot = sp_va + cfa_off - 8;
+
+		if (cfa_off < min_cfa_off || !tapir_repair__slot_ok(slot, sp_va, fp) ||
+		    read_pair(u, slot, u->walk.base, u->walk.window_bytes) ||
+		    !tapir_walk__ip_ok(u->pair[0]))
+			return 0;
+		ip = u->pair[0];
+		take_frame(u, &u->walk, ip);
+		ip--; /* the call lies before */
+		sp_va = slot + 8;
+		min_cfa_off = TAPIR_REPAIR_LEAF; /* its callee has no frame record either */
+	}
+	return 0;
+}
+
+static __always_inline void repair_frame(struct user_stack *u, struct walk *w, __u64 ip,
+					 __u64 sp_va, __u32 min_cfa_off)
+{
+	u->walk.hash = w->hash;
+	take_hidden(u, ip, sp_va, w->fp, min_cfa_off);
+	w->hash = u->walk.hash;
 }
 
 /* One frame record further. 1: that was the end. */
 static __always_inline int walk_step(struct user_stack *u, struct walk *w)
 {
-	if (!tapir_walk__fp_ok(w->fp, w->above))
+	__u64 ip;
+
+	if (frame_cnt(u) >= TAPIR_MAX_FRAMES || !tapir_walk__fp_ok(w->fp, w->above))
 		return 1;
 	if (read_pair(u, w->fp, w->base, w->window_bytes)) {
 		w->flags |= TAPIR_STACK_FAULT;
@@ -108,9 +198,12 @@ static __always_inline int walk_step(struct user_stack *u, struct walk *w)
 	}
 	if (!tapir_walk__ip_ok(u->pair[1]))
 		return 1;
-	take_frame(u, w, u->pair[1]);
+	ip = u->pair[1];
+	take_frame(u, w, ip);
 	w->above = w->fp + 16;
 	w->fp = u->pair[0];
+	if (ip - 1 - u->repair.low_va < u->repair.size) /* the call lies before */
+		repair_frame(u, w, ip - 1, w->above, TAPIR_REPAIR_CALLER);
 	return 0;
 }
 
@@ -134,26 +227,38 @@ static __noinline int walk_deep(struct user_stack *u, __u32 cnt)
 	return 0;
 }
 
+static __always_inline void begin_walk(struct user_stack *u, struct walk *w)
+{
+	w->base = w->above = u->sp & ~7ull;
+	w->fp = u->fp;
+	read_window(u, w);
+	u->walk = *w;
+	begin_repair(u);
+}
+
 static __always_inline int walk_inline(struct user_stack *u, const struct tapir_site *site,
 				       __u32 inline_cnt)
 {
-	struct walk w = {.base = u->sp & ~7ull, .fp = u->fp};
+	struct walk w = {};
 	__u64 frame_end;
+	__u32 i = 0;
 
-	w.above = w.base;
-	read_window(u, &w);
+	begin_walk(u, &w);
 	take_frame(u, &w, u->ip);
+	if (!site && u->repair.size)
+		repair_frame(u, &w, u->ip, w.base, TAPIR_REPAIR_LEAF);
 	frame_end = site ? first_caller(u, site, w.window_bytes) : 0;
 	if (frame_end > w.base && tapir_walk__ip_ok(u->pair[1])) {
 		take_frame(u, &w, u->pair[1]);
 		w.fp = u->pair[0];
 		w.above = frame_end;
 	}
-	while (w.cnt < inline_cnt && !walk_step(u, &w))
-		;
+	while (i < inline_cnt && !walk_step(u, &w))
+		i++;
+	w.cnt = frame_cnt(u);
 	u->walk = w;
-	if (w.cnt == inline_cnt)
-		walk_deep(u, TAPIR_MAX_FRAMES - inline_cnt);
+	if (i == inline_cnt)
+		walk_deep(u, TAPIR_MAX_FRAMES);
 	if (u->walk.cnt == TAPIR_MAX_FRAMES && tapir_walk__fp_ok(u->walk.fp, u->walk.above))
 		u->walk.flags |= TAPIR_STACK_MORE;
 	u->rec.frame_cnt = u->walk.cnt;

@@ -129,6 +129,50 @@ def test_every_managed_frame_has_a_name(t):
     busy.kill()
 
 
+MAKER, WORK, RUN = r"Alloc::Make(Node|Bytes|Box)\(", r"Alloc::Work\(", r"Alloc::Run\("
+
+
+def managed_names(sample):
+    """From the inside: what of the stack is the program's own, or a library's."""
+    return [f["name"] for f in sample["stack"] if is_managed(f) and "CoreCLR]" not in (f["name"] or "")]
+
+
+def is_whole(sample):
+    """Every caller is there, and there once: helpers of the runtime that hide theirs or not."""
+    names = managed_names(sample)
+    makers = [n for n in names if re.search(MAKER, n or "")]
+    at = [i for i, n in enumerate(names) if re.search(WORK, n or "")]
+    return len(makers) <= 1 and len(at) == 1 and at[0] <= 2 and re.search(RUN, names[at[0] + 1] or "")
+
+
+def is_in_runtime(sample):
+    """Between where the thread is and its first managed frame lies libcoreclr.so."""
+    for frame in sample["stack"]:
+        if is_managed(frame):
+            return False
+        if (frame["module"] or "").endswith("/libcoreclr.so"):
+            return True
+    return False
+
+
+def test_allocating_methods_are_in_the_stacks(t):
+    alloc = t.start(build_dotnet(t, "Alloc"), 60)
+    alloc.wait_line("pid ")
+    time.sleep(1.5)
+    _, samples = record(t, alloc.pid, 3)
+    samples = of_thread(samples, "allocator")
+    inside = [s for s in samples if is_in_runtime(s) and any(re.search(RUN, n or "") for n in managed_names(s))]
+    t.ok(len(inside) >= 3 * HZ * 0.1, f"{len(inside)} of {len(samples)} samples in the runtime")
+    made = [s for s in inside if re.search(MAKER, managed_names(s)[0] or "")]
+    t.ok(len(made) >= 0.98 * len(inside), f"{len(made)} of {len(inside)} have the method that allocates as caller")
+    whole = [s for s in inside if is_whole(s)]
+    t.ok(len(whole) >= 0.98 * len(inside), f"{len(whole)} of {len(inside)} stacks are whole")
+    barrier = [s for s in samples if (s["stack"][0]["name"] or "").startswith("write barrier")]
+    called = [s for s in barrier if re.search(WORK, managed_names(s)[0] or "") or is_whole(s)]
+    t.ok(len(called) >= 0.98 * len(barrier), f"{len(called)} of {len(barrier)} write barriers have their caller")
+    alloc.kill()
+
+
 def test_methods_made_while_it_is_recorded_have_names(t):
     busy = start(t, 60, "make")
     _, samples = record(t, busy.pid, 4)

@@ -377,6 +377,27 @@ int tapir_programs__set_known_file(struct tapir_programs *p, uint64_t inode, uin
 	return update(p->skel->maps.known_files, &key, &one, "known files");
 }
 
+int tapir_programs__set_repair_file(struct tapir_programs *p, uint32_t idx,
+				    const struct tapir_repair_file *file)
+{
+	return update(p->skel->maps.repair_files, &idx, file, "stack repairs");
+}
+
+int tapir_programs__set_repair_process(struct tapir_programs *p, uint32_t tgid,
+				       const struct tapir_repair_process *process)
+{
+	int err = update(p->skel->maps.repair_processes, &tgid, process, "stack repairs");
+
+	if (!err)
+		p->live->has_repairs = 1;
+	return err;
+}
+
+void tapir_programs__del_repair_process(struct tapir_programs *p, uint32_t tgid)
+{
+	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.repair_processes), &tgid);
+}
+
 const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t probe_id)
 {
 	return p->losses[probe_id].cnt;

@@ -52,6 +52,13 @@ int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid);
 void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid);
 int tapir_programs__set_known_file(struct tapir_programs *p, uint64_t inode, uint64_t dev);
 
+/* What a walk of user stacks repairs (bpf/control.h); idx < TAPIR_REPAIR_FILES. */
+int tapir_programs__set_repair_file(struct tapir_programs *p, uint32_t idx,
+				    const struct tapir_repair_file *file);
+int tapir_programs__set_repair_process(struct tapir_programs *p, uint32_t tgid,
+				       const struct tapir_repair_process *process);
+void tapir_programs__del_repair_process(struct tapir_programs *p, uint32_t tgid);
+
 /* Counts of one probe (0: of no probe) by cause: borrowed, live. Any thread. */
 const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t probe_id);
 

@@ -13,12 +13,14 @@
 #include "base/diag.h"
 #include "collect/loss_poll.h"
 #include "collect/namer.h"
+#include "collect/repairs.h"
 #include "trace/recbuf.h"
 
 struct tapir_session {
 	struct tapir_session_opts opts;
 	struct tapir_catalog *catalog;
 	struct tapir_namer *namer;
+	struct tapir_repairs *repairs;
 	struct tapir_loss_poll loss_poll;
 	pthread_t thread;
 	bool is_running;
@@ -154,6 +156,7 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 		if (!is_for_names(rec))
 			describe(s, rec);
 		tapir_namer__on_record(s->namer, rec, fd);
+		tapir_repairs__on_record(s->repairs, rec, fd);
 	} else if (rec->type == TAPIR_REC_LOSS) {
 		put_loss(s, (const struct tapir_rec_loss *)rec);
 	} else {
@@ -308,6 +311,8 @@ static int start(struct tapir_session *s)
 	s->catalog = tapir_catalog__new(TAPIR_CATALOG_LIVE, s->opts.writer);
 	err = s->catalog ? tapir_namer__new(s->catalog, &s->namer) : -ENOMEM;
 	if (!err)
+		err = tapir_repairs__new(s->opts.programs, &s->repairs);
+	if (!err)
 		err = tapir_loss_poll__init(&s->loss_poll,
 					    tapir_programs__site_cap(s->opts.programs));
 	if (!err)
@@ -362,6 +367,7 @@ void tapir_session__free(struct tapir_session *s)
 		return;
 	tapir_loss_poll__fini(&s->loss_poll);
 	tapir_namer__free(s->namer);
+	tapir_repairs__free(s->repairs);
 	tapir_catalog__free(s->catalog);
 	free(s);
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * repairs.h - tells the BPF walker where a process has code that hides its callers: CoreCLR's
+ * runtime, JIT and garbage collector, or a single-file app's executable, which has them in it
+ * (unwind/repair.h). A table is made once a file, some 15 ms of libcoreclr.so, and given to the
+ * kernel; each process says where it maps the file.
+ *
+ * On the session thread. Without a table stacks miss a caller: nothing here is an error.
+ */
+#ifndef TAPIR_USER_REPAIRS_H
+#define TAPIR_USER_REPAIRS_H
+
+#include "tapir/abi.h"
+
+struct tapir_programs;
+struct tapir_repairs;
+
+/* programs is borrowed. */
+int tapir_repairs__new(struct tapir_programs *programs, struct tapir_repairs **out);
+void tapir_repairs__free(struct tapir_repairs *r);
+
+/* Every describing record; fd: of a MAPPING its file, borrowed; -1: none. */
+void tapir_repairs__on_record(struct tapir_repairs *r, const struct tapir_rec *rec, int fd);
+
+#endif
