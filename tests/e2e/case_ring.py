@@ -3,7 +3,7 @@
 import collections
 import json
 
-from harness import EVENTS_ONLY, args_of
+from harness import EVENTS_ONLY, args_of, named
 
 
 def record(t, target, *specs, options=()):
@@ -109,6 +109,27 @@ def test_keywords_and_levels_choose_events(t):
     t.eq([r["name"] for r in rows], ["other", "tick"], "with keyword 0x20, or none")
 
 
+def test_an_event_of_both_lanes_is_recorded_once(t):
+    # -p: the ring is known before a site would be put on
+    said, events, losses = record(t, t.target("ringboth", "--wait", 500), "ringboth:*")
+    t.eq(sorted(args_of(e)[0] for e in named(events, "ringboth:twice")), list(range(500)), "of both")
+    t.eq({e.get("lane") for e in named(events, "ringboth:twice")}, {"ring"}, "lane")
+    t.eq(len(named(events, "ringboth:site")), 500, "of the site alone")
+    t.eq(losses, {}, "no site was put on")
+
+
+def test_a_probes_copy_is_dropped_when_the_ring_came_later(t):
+    said, events = t.record(["ringboth:*"], ["ringboth", "--late", 400])
+    twice = named(events, "ringboth:twice")
+    t.eq(sorted(args_of(e)[0] for e in twice), list(range(400)), "events")
+    t.eq([e.get("lane") for e in sorted(twice, key=lambda e: args_of(e)[0])], [None] * 200 + ["ring"] * 200, "lanes")
+    report = t.report(t.path("trace.tapir"))
+    t.eq(report["not_wanted"], {"lane_twice": 200}, "left out")
+    t.eq(report["lost"], {}, "lost")
+    _, probes = t.record(["ringboth:twice"], ["ringboth", 50], "--lane", "probe")
+    t.eq([e.get("lane") for e in probes], [None] * 50, "lane with --lane probe")
+
+
 def test_the_last_event_is_read_when_the_target_is_killed(t):
     target = t.target("ringer", "--wait", "--end", 20000, 2, 2000)
     said, events, losses = record(t, target, "ringer:tick")
@@ -119,6 +140,36 @@ def test_a_lane_is_found_when_it_is_made_later(t):
     said, events = t.record(["ringer:tick"], ["ringer", "--late", 1000, 1, 100])
     t.eq(len(events), said[-1]["fired"], "events")
     t.ok(all("ring_inner" in [f["name"] for f in e["stack"]] for e in events), "stacks")
+
+
+def test_a_lane_is_found_soon_when_something_new_is_executed(t):
+    said, events = t.record(["ringer:tick"], ["ringer", "--await", 10])
+    t.eq(len(events), 10, "events of a program that was started")
+    t.ok(said[-1]["waited_ms"] < 200, f"after an exec: {said[-1]}")
+    target = t.target("ringer", "--wait", "--dlopen", 10)
+    tapir = t.start_tapir("record", "ringer:tick", *EVENTS_ONLY, "--comm", "ringer", "-d", 3, "-f", "-o",
+                          t.path("trace.tapir"))
+    tapir.wait_line("tapir: ")
+    target.go()
+    said = target.wait().witness()
+    t.ok(said["waited_ms"] < 200, f"after a library: {said}")
+    tapir.signal(2)
+    t.eq(tapir.wait().rc, 0, "exit")
+    t.eq(len([e for e in t.events(t.path("trace.tapir")) if e["pid"] == target.pid]), 10, "events")
+
+
+def test_many_processes_are_looked_at_in_turn(t):
+    idle = [t.target("waiter", "--wait") for _ in range(40)]
+    target = t.target("ringer", "--wait", "--late", 10)
+    tapir = t.start_tapir("record", "ringer:tick", *EVENTS_ONLY, "--comm", "waiter", "--comm", "ringer", "-d", 8, "-f",
+                          "-o", t.path("trace.tapir"))
+    tapir.wait_line("tapir: ")
+    target.go()
+    said = target.wait().witness()
+    tapir.signal(2)
+    tapir.wait()
+    t.ok(said["waited_ms"] < 3000, f"of {len(idle) + 1} processes: {said}")
+    t.eq(len([e for e in t.events(t.path("trace.tapir")) if e["pid"] == target.pid]), 10, "events")
 
 
 def test_nothing_matches_when_the_lane_is_probe(t):

@@ -63,6 +63,9 @@ bool tapir_spec__matches(const struct tapir_spec *spec, const char *path, const 
 bool tapir_spec__matches_provider(const struct tapir_spec *spec, const char *path,
 				  const char *provider);
 
+/* Of an event's name: how much of it stands before a version suffix (_V2). */
+size_t tapir_spec__plain_len(const char *event, size_t len);
+
 #define TAPIR_SPEC_FAR 7u
 
 /*

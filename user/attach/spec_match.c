@@ -14,10 +14,9 @@
 #define NAME_BYTES 256
 #define MAX_EDITS  3 /* on either side of the ':' a name with this many is near */
 
-/* Length of the name without _V and digits at its end. */
-static size_t unversioned_len(const char *event)
+size_t tapir_spec__plain_len(const char *event, size_t len)
 {
-	size_t len = strlen(event), at = len;
+	size_t at = len;
 
 	while (at && isdigit((unsigned char)event[at - 1]))
 		at--;
@@ -27,7 +26,7 @@ static size_t unversioned_len(const char *event)
 static bool item_matches(const struct tapir_spec_item *item, const char *event)
 {
 	char plain[NAME_BYTES];
-	size_t len = unversioned_len(event);
+	size_t len = tapir_spec__plain_len(event, strlen(event));
 
 	if (item->kind != TAPIR_SPEC_WORD && item->kind != TAPIR_SPEC_EVENT)
 		return false;

@@ -11,6 +11,7 @@
 #include "attach/links.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "collect/plan.h"
@@ -71,6 +72,7 @@ static void free_image(struct tapir_image *image)
 	free(image->site_offs);
 	free(image->semaphore_offs);
 	free(image->cookies);
+	free(image->cover_keys);
 	free(image);
 }
 
@@ -82,7 +84,8 @@ static void detach(struct tapir_images *images, struct tapir_image *image,
 		size_t keep_cnt = images->opts.use_multi ? 0 : image->link_fds.cnt - 1;
 
 		drop_links(image, keep_cnt);
-		images->attached_cnt -= images->opts.use_multi ? image->site_cnt : 1;
+		images->attached_cnt -= images->opts.use_multi ? image->counted_cnt : 1;
+		image->counted_cnt -= images->opts.use_multi ? image->counted_cnt : 1;
 		if (on_progress)
 			on_progress(images->attached_cnt);
 	}
@@ -190,6 +193,9 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	image->site_offs[image->site_cnt] = note->site_off;
 	image->semaphore_offs[image->site_cnt] = note->semaphore_off;
 	image->cookies[image->site_cnt] = plan.site.probe_id;
+	if (!for_names)
+		image->cover_keys[image->site_cnt] = tapir_lane_cover__key(
+			tapir_sv__of(note->provider), tapir_sv__of(note->name));
 	image->site_cnt++;
 	images->next_probe_id++;
 	images->for_names_cnt += for_names;
@@ -205,7 +211,8 @@ static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes)
 	image->site_offs = calloc(notes->cnt, sizeof(uint64_t));
 	image->semaphore_offs = calloc(notes->cnt, sizeof(uint64_t));
 	image->cookies = calloc(notes->cnt, sizeof(uint64_t));
-	if (!image->site_offs || !image->semaphore_offs || !image->cookies)
+	image->cover_keys = calloc(notes->cnt, sizeof(uint64_t));
+	if (!image->site_offs || !image->semaphore_offs || !image->cookies || !image->cover_keys)
 		return -ENOMEM;
 	tapir_vec_for_each (note, notes) {
 		const struct tapir_spec *spec = matching_spec(r->images, image, note);
@@ -364,14 +371,13 @@ static int attach_by_perf(struct tapir_images *images, struct tapir_image *image
 	size_t had_cnt = image->link_fds.cnt;
 	int err = 0;
 
-	if (images->opts.perf_limit &&
-	    images->attached_cnt + image->site_cnt > images->opts.perf_limit)
+	if (images->opts.perf_limit && images->attached_cnt + sites->cnt > images->opts.perf_limit)
 		return tapir_diag__fail(
 			-E2BIG,
 			"%zu sites match, and this kernel (no uprobe_multi, Linux 6.6) takes "
 			"0.1 s a site to take probes off: name at most %u, or use --force",
-			image->site_cnt, images->opts.perf_limit);
-	for (size_t i = 0; i < image->site_cnt && !err; i++)
+			sites->cnt, images->opts.perf_limit);
+	for (size_t i = 0; i < sites->cnt && !err; i++)
 		err = put_on_by_perf(images, image, sites, i, tgid);
 	if (err)
 		drop_links(image, had_cnt); /* or the next attempt puts the first ones on twice */
@@ -390,35 +396,73 @@ static bool is_on(const struct tapir_image *image, uint32_t tgid)
 	return false;
 }
 
+static bool is_covered(const struct tapir_images *images, const struct tapir_image *image,
+		       size_t idx, uint32_t tgid)
+{
+	return tgid && image->cover_keys[idx] &&
+	       tapir_lane_cover__has(images->opts.cover, tgid, image->cover_keys[idx],
+				     TAPIR_LANE_COVER_NOW);
+}
+
+/* All sites but those that a process's ring makes needless; *offs: the three arrays, to free. */
+static int choose_sites(const struct tapir_images *images, const struct tapir_image *image,
+			uint32_t tgid, struct tapir_link_sites *out, uint64_t **offs)
+{
+	size_t cnt = 0, all = image->site_cnt;
+	uint64_t *a = calloc(3 * all, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	for (size_t i = 0; i < all; i++) {
+		if (is_covered(images, image, i, tgid))
+			continue;
+		a[cnt] = image->site_offs[i];
+		a[all + cnt] = image->semaphore_offs[i];
+		a[2 * all + cnt++] = image->cookies[i];
+	}
+	*out = (struct tapir_link_sites){
+		.file_fd = image->fd,
+		.cnt = cnt,
+		.offs = a,
+		.semaphore_offs = a + all,
+		.cookies = a + 2 * all,
+	};
+	*offs = a;
+	return 0;
+}
+
+static int put_on(struct tapir_images *images, struct tapir_image *image,
+		  const struct tapir_link_sites *sites, uint32_t tgid)
+{
+	int fd;
+
+	if (!images->opts.use_multi)
+		return attach_by_perf(images, image, sites, tgid);
+	fd = tapir_link__multi(tapir_programs__usdt_fd(images->opts.programs), sites, tgid);
+	return fd < 0 ? fd : keep_link(image, fd);
+}
+
 int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid)
 {
-	struct tapir_link_sites sites = {
-		.file_fd = image->fd,
-		.cnt = image->site_cnt,
-		.offs = image->site_offs,
-		.semaphore_offs = image->semaphore_offs,
-		.cookies = image->cookies,
-	};
 	bool is_first = !image->is_on_everywhere && !image->on_tgids.cnt;
+	struct tapir_link_sites sites;
+	tapir_autofree uint64_t *offs = NULL;
 	int err;
 
 	if (!image->site_cnt || is_on(image, tgid))
 		return 0;
-	if (images->opts.use_multi) {
-		err = tapir_link__multi(tapir_programs__usdt_fd(images->opts.programs), &sites,
-					tgid);
-		if (err >= 0)
-			err = keep_link(image, err);
-	} else {
-		err = attach_by_perf(images, image, &sites, tgid);
-	}
+	err = choose_sites(images, image, tgid, &sites, &offs);
+	if (err || !sites.cnt)
+		return err;
+	err = put_on(images, image, &sites, tgid);
 	if (err)
 		return err;
 	if (tgid && !tapir_vec__push(&image->on_tgids, tgid))
 		return -ENOMEM;
 	image->is_on_everywhere |= !tgid;
-	images->attached_cnt += is_first ? image->site_cnt : 0;
-	tapir_debug("%zu probes on: %s%s", image->site_cnt, image->path,
+	image->counted_cnt += is_first ? sites.cnt : 0;
+	images->attached_cnt += is_first ? sites.cnt : 0;
+	tapir_debug("%zu probes on: %s%s", sites.cnt, image->path,
 		    tgid ? "" : " (in every process that maps it)");
 	return 1;
 }

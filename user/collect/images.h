@@ -16,6 +16,7 @@
 #include "attach/programs.h"
 #include "attach/spec.h"
 #include "base/vec.h"
+#include "collect/lane_cover.h"
 #include "collect/queue.h"
 #include "collect/seen_names.h"
 
@@ -29,7 +30,9 @@ struct tapir_image {
 	int fd; /* kept open while it has sites; -1 */
 	char *path;
 	size_t site_cnt;
-	uint64_t *site_offs, *semaphore_offs, *cookies; /* site_cnt each */
+	uint64_t *site_offs, *semaphore_offs, *cookies; /* site_cnt each, like */
+	uint64_t *cover_keys; /* lane_cover.h: of their names; 0: on in any case */
+	size_t counted_cnt;   /* sites that count as attached */
 	bool is_on_everywhere;
 	struct tapir_vec(uint32_t) on_tgids;
 	struct tapir_vec(int) link_fds;
@@ -42,6 +45,7 @@ struct tapir_images_opts {
 	const struct tapir_spec_list *specs; /* what was asked for */
 	/* Events that name generated code: on though nobody asked for them; NULL: none. */
 	const struct tapir_spec *name_spec;
+	struct tapir_lane_cover *cover; /* events that need no site; NULL: all do */
 	bool with_stack;
 	bool use_multi;	     /* uprobe_multi links; else perf events */
 	unsigned perf_limit; /* without uprobe_multi: sites at most, 0 any */
@@ -66,7 +70,10 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 const struct tapir_image *tapir_images__of_build_id(const struct tapir_images *images,
 						    const uint8_t *build_id, size_t bytes);
 
-/* Puts the image's probes on, in one process or everywhere (tgid 0). 1: newly; 0: they were. */
+/*
+ * Puts the image's probes on, in one process or everywhere (tgid 0). 1: newly; 0: they were, or
+ * all of them are events that come by the process's ring.
+ */
 int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid);
 
 size_t tapir_images__site_cnt(const struct tapir_images *images);     /* that match a SPEC */

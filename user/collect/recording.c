@@ -89,7 +89,9 @@ static int poll_timeout_ms(const struct recording *r, uint64_t next_ns)
 {
 	uint64_t now = tapir_clock__now_ns();
 	uint64_t until = r->end_ns && r->end_ns < next_ns ? r->end_ns : next_ns;
+	uint64_t look_ns = tapir_targets__next_look_ns(r->targets);
 
+	until = look_ns < until ? look_ns : until;
 	return until <= now ? 0 : (int)((until - now) / TAPIR_NS_PER_MS + 1);
 }
 
@@ -109,6 +111,7 @@ static int watch(struct recording *r)
 		if (poll(fds, FD_CNT, poll_timeout_ms(r, next_ns)) < 0 && errno != EINTR)
 			return -errno;
 		drain_control(r);
+		tapir_targets__look(r->targets);
 		if (fds[FD_PROGRAM].revents) {
 			int err = tapir_command_run__exec_error(r->program);
 
@@ -254,6 +257,7 @@ static void tear_down(struct recording *r)
 	tapir_sideband__close(r->sideband);
 	tapir_session__free(r->session);
 	tapir_ring_reader__free(r->rings);
+	tapir_lane_cover__free(r->cover);
 	tapir_queue__free(r->queue);
 	tapir_programs__free(r->programs);
 	release_held(r); /* by a program that ran when it was switched off */

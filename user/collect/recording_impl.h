@@ -32,6 +32,7 @@ struct recording {
 	struct tapir_bpf_ring control;
 	struct tapir_drain *drain;
 	struct tapir_ring_reader *rings; /* NULL: probes alone */
+	struct tapir_lane_cover *cover;	 /* what rings have; NULL: one lane alone */
 	struct tapir_session *session;
 	char lanes[48]; /* what the file says of them */
 	int signal_fd, sink_fd;

@@ -94,6 +94,9 @@ static int load_programs(struct recording *r)
 	int err, pid_filter = 0;
 	bool is_testing;
 
+	/* Two mappings of each, all of it in our RSS: for nothing but who forks. */
+	if (r->opts->lanes == TAPIR_LANES_RING && !tapir_recording__watches_cpus(r))
+		opts.ring_bytes = MIN_RING_BYTES;
 	tapir_features__probe(&features);
 	err = check_features(&features);
 	if (err)
@@ -152,6 +155,7 @@ static int start_threads(struct recording *r)
 		.on_record = r->opts->on_record,
 		.on_flush = r->opts->on_flush,
 		.ctx = r->opts->ctx,
+		.cover = r->cover,
 		.wake_fd = r->sink_fd,
 	};
 	struct tapir_drain_opts drain = {
@@ -176,11 +180,18 @@ static int start_threads(struct recording *r)
 /* Before the targets, which hand processes to it. */
 static int start_rings(struct recording *r)
 {
-	struct tapir_ring_reader_opts opts = {
+	bool both = r->opts->lanes == TAPIR_LANES_AUTO;
+	struct tapir_ring_reader_opts opts;
+
+	r->cover = both ? tapir_lane_cover__new() : NULL;
+	if (both && !r->cover)
+		return -ENOMEM;
+	opts = (struct tapir_ring_reader_opts){
 		.sz = sizeof(opts),
 		.queue = r->queue,
 		.specs = r->opts->specs,
 		.rate_hz = r->opts->rate_hz,
+		.cover = r->cover,
 		.with_stack = true, /* nothing to what a trap costs */
 	};
 
@@ -195,6 +206,7 @@ static int make_parts(struct recording *r)
 		.programs = r->programs,
 		.queue = r->queue,
 		.specs = r->opts->lanes == TAPIR_LANES_RING ? &no_specs : r->opts->specs,
+		.cover = r->cover,
 		.with_stack = r->opts->with_stack,
 		.use_multi = r->use_multi,
 		.perf_limit = r->opts->force ? 0 : PERF_SITE_LIMIT,

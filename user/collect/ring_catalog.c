@@ -133,6 +133,17 @@ static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *
 	post_probe(p, p->events[idx].probe_id, named);
 	post_metadata(p, p->events[idx].probe_id, rec, bytes);
 	tapir_ring_control__want(&p->control, idx, true);
+	p->events[idx].cover_key = tapir_lane_cover__key(view.provider, view.event);
+	tapir_lane_cover__on(p->sink->cover, p->tgid, p->events[idx].cover_key);
+}
+
+void tapir_ring_process__uncover(struct tapir_ring_process *p)
+{
+	for (uint32_t i = 0; i < p->event_cnt; i++) {
+		if (p->events[i].cover_key)
+			tapir_lane_cover__off(p->sink->cover, p->tgid, p->events[i].cover_key);
+		p->events[i].cover_key = 0;
+	}
 }
 
 /* true: it is known now, well-formed or not. */

@@ -344,7 +344,7 @@ void tapir_ring_process__finish(struct tapir_ring_process *p, bool is_alive)
 {
 	struct tapir_ring_drained drained;
 
-	tapir_ring_control__want_nothing(&p->control);
+	tapir_ring_process__want_nothing(p);
 	if (is_alive)
 		wait_for_writers(p);
 	do
@@ -361,6 +361,7 @@ void tapir_ring_process__close(struct tapir_ring_process *p)
 
 void tapir_ring_process__want_nothing(struct tapir_ring_process *p)
 {
+	tapir_ring_process__uncover(p);
 	tapir_ring_control__want_nothing(&p->control);
 }
 

@@ -10,6 +10,7 @@
 
 #include "attach/ring_find.h"
 #include "collect/images.h"
+#include "collect/lane_cover.h"
 #include "collect/queue.h"
 #include "collect/seen_names.h"
 #include "trace/recbuf.h"
@@ -20,8 +21,9 @@ struct tapir_ring_sink {
 	const struct tapir_spec_list *specs; /* borrowed */
 	bool *spec_matched;		     /* one a SPEC; may be NULL */
 	bool with_stack;
-	uint32_t rate_hz;	      /* events a second of a thread; 0: all */
-	struct tapir_seen_names seen; /* of all catalogs; ours, like recbuf */
+	struct tapir_lane_cover *cover; /* borrowed; NULL: nobody asks */
+	uint32_t rate_hz;		/* events a second of a thread; 0: all */
+	struct tapir_seen_names seen;	/* of all catalogs; ours, like recbuf */
 	struct tapir_recbuf recbuf;
 	uint32_t next_probe_id;	   /* of the recording */
 	struct tapir_block *block; /* being filled; NULL */

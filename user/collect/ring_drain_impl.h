@@ -13,6 +13,7 @@
 
 /* An event of the process. */
 struct ring_event {
+	uint64_t cover_key;	    /* of its name, while it is on; 0 */
 	uint32_t probe_id;	    /* of the recording; 0: not asked for, or not known yet */
 	bool is_known;		    /* its entry was read and judged */
 	uint64_t lost[RING_CAUSES]; /* by enum tapir_ring_cause: reported until now */
@@ -45,6 +46,9 @@ bool tapir_ring_process__counters(const struct tapir_ring_process *p, unsigned a
 
 /* Entries up to event_cnt: those that have been filled since are read, judged, switched on. */
 int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_cnt);
+
+/* Its events come by their probes alone from now on. */
+void tapir_ring_process__uncover(struct tapir_ring_process *p);
 
 /* For struct tapir_ring_scan; ctx is the process. */
 uint32_t tapir_ring_process__probe_of(void *ctx, uint32_t event_idx);

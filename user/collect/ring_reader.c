@@ -34,6 +34,7 @@ struct tapir_ring_reader {
 	struct tapir_ring_sink sink;
 	struct tapir_vec(struct lane) lanes;
 	struct tapir_vec(uint64_t) own_keys;  /* of private lanes */
+	struct tapir_map busy;		      /* lanes that had no session left, once */
 	struct tapir_ring_reader_stats ended; /* of lanes that are closed; lane_cnt of all */
 	pthread_mutex_t lock;
 	atomic_int waiting_cnt; /* who wants the lock: rounds may follow each other without a gap */
@@ -150,6 +151,19 @@ int tapir_ring_reader__own(struct tapir_ring_reader *r, uint64_t key)
 	return is_kept ? 0 : -ENOMEM;
 }
 
+/* Once: we come again and again, and a session may be free by then. */
+static void warn_busy(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
+{
+	bool is_new = false;
+
+	if (r->busy.cnt < LANE_MAX)
+		tapir_map__put(&r->busy, tapir_hash__mix(key, tgid), &is_new);
+	if (is_new)
+		tapir_warn("process %u: all %u sessions of its ring lane are taken by other "
+			   "tracers",
+			   tgid, TAPIR_RING_SESSIONS);
+}
+
 int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
 {
 	struct tapir_ring_lanes offered;
@@ -164,11 +178,11 @@ int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
 	lock(r);
 	give_up_others(r, tgid, &offered);
 	tapir_vec_for_each (files, &offered.all) {
+		uint64_t key = files->key;
 		int opened = open_lane(r, tgid, files);
 
 		if (opened == -EBUSY)
-			tapir_warn("process %u: all %u sessions of its ring lane are taken", tgid,
-				   TAPIR_RING_SESSIONS);
+			warn_busy(r, tgid, key);
 		cnt += opened > 0;
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -274,6 +288,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 		.specs = opts->specs,
 		.with_stack = opts->with_stack,
 		.rate_hz = opts->rate_hz,
+		.cover = opts->cover,
 		.next_probe_id = TAPIR_RING_PROBE_ID_MIN,
 		.spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool)),
 	};
@@ -319,6 +334,7 @@ void tapir_ring_reader__free(struct tapir_ring_reader *r)
 	tapir_ring_reader__stop(r);
 	tapir_vec__fini(&r->lanes);
 	tapir_vec__fini(&r->own_keys);
+	tapir_map__fini(&r->busy);
 	free(r->sink.spec_matched);
 	tapir_seen_names__fini(&r->sink.seen);
 	tapir_recbuf__fini(&r->sink.recbuf);

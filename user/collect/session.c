@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "collect/lane_twice.h"
 #include "collect/loss_poll.h"
 #include "collect/namer.h"
 #include "collect/repairs.h"
@@ -22,6 +23,7 @@ struct tapir_session {
 	struct tapir_namer *namer;
 	struct tapir_repairs *repairs;
 	struct tapir_loss_poll loss_poll;
+	struct tapir_lane_twice twice;
 	pthread_t thread;
 	bool is_running;
 	int err; /* of the sink, the first one */
@@ -66,7 +68,7 @@ static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
 
-	if (tapir_namer__on_event(s->namer, ev))
+	if (tapir_namer__on_event(s->namer, ev) || tapir_lane_twice__is(&s->twice, ev))
 		return false;
 	note_error(s, tapir_catalog__use_event(s->catalog, ev));
 	if (s->opts.on_record && ev->stack_id)
@@ -155,6 +157,8 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 	} else if (tapir_rec_type__describes(rec->type)) {
 		if (!is_for_names(rec))
 			describe(s, rec);
+		if (rec->type == TAPIR_REC_PROBE)
+			tapir_lane_twice__learn(&s->twice, rec);
 		tapir_namer__on_record(s->namer, rec, fd);
 		tapir_repairs__on_record(s->repairs, rec, fd);
 	} else if (rec->type == TAPIR_REC_LOSS) {
@@ -247,6 +251,7 @@ static void tick(struct tapir_session *s)
 	name_new_stacks(s);
 	tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
 	poll_own_losses(s);
+	tapir_lane_twice__report(&s->twice, put_loss, s);
 	put_clock(s);
 	if (!s->opts.writer)
 		return;
@@ -329,6 +334,7 @@ int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_ses
 	if (!s)
 		return -ENOMEM;
 	s->opts = *opts;
+	tapir_lane_twice__init(&s->twice, opts->cover);
 	err = start(s);
 	if (err) {
 		tapir_session__free(s);
@@ -366,6 +372,7 @@ void tapir_session__free(struct tapir_session *s)
 	if (!s)
 		return;
 	tapir_loss_poll__fini(&s->loss_poll);
+	tapir_lane_twice__fini(&s->twice);
 	tapir_namer__free(s->namer);
 	tapir_repairs__free(s->repairs);
 	tapir_catalog__free(s->catalog);

@@ -24,9 +24,7 @@
 #include "collect/describe.h"
 
 /* Mappings that wait for the session thread; a process can make 100,000 a second. */
-#define BACKLOG_MAX   16384
-
-#define RING_POLL_MAX 32 /* processes that are looked at again and again */
+#define BACKLOG_MAX 16384
 
 struct tapir_targets {
 	struct tapir_targets_opts opts;
@@ -34,6 +32,7 @@ struct tapir_targets {
 	struct tapir_vec(uint32_t) ended;
 	uint64_t dropped_cnt;
 	uint64_t scan_ns; /* when the scan began: what it finds was there before */
+	struct tapir_ring_looks looks;
 	struct tapir_recbuf recbuf;
 };
 
@@ -44,6 +43,7 @@ int tapir_targets__new(const struct tapir_targets_opts *opts, struct tapir_targe
 	if (!t)
 		return -ENOMEM;
 	t->opts = *opts;
+	t->looks.rings = opts->rings;
 	*out = t;
 	return 0;
 }
@@ -54,6 +54,7 @@ void tapir_targets__free(struct tapir_targets *t)
 		return;
 	tapir_map__fini(&t->live);
 	tapir_vec__fini(&t->ended);
+	tapir_ring_looks__fini(&t->looks);
 	tapir_recbuf__fini(&t->recbuf);
 	free(t);
 }
@@ -255,10 +256,10 @@ static int see_process(struct tapir_targets *t, const struct tapir_proc *proc)
 	if (err)
 		return err;
 	post(t, tapir_describe__process(&t->recbuf, proc), -1);
-	err = see_mappings(t, proc->tgid, t->scan_ns, 0);
-	if (!err && t->opts.rings)
+	/* Events that come by its ring need no probe. */
+	if (t->opts.rings)
 		tapir_ring_reader__add(t->opts.rings, proc->tgid);
-	return err;
+	return see_mappings(t, proc->tgid, t->scan_ns, 0);
 }
 
 int tapir_targets__add(struct tapir_targets *t, uint32_t tgid)
@@ -362,23 +363,21 @@ int tapir_targets__scan(struct tapir_targets *t)
 	return err;
 }
 
-/* No record tells of a lane: its memory is mapped without being executable. */
-static void look_for_rings(struct tapir_targets *t)
+void tapir_targets__look(struct tapir_targets *t)
 {
-	if (!t->opts.rings || t->live.cnt > RING_POLL_MAX)
-		return;
-	for (size_t i = 0; i < t->live.cap; i++) {
-		uint32_t tgid = (uint32_t)t->live.slots[i].key;
+	tapir_ring_looks__run(&t->looks);
+}
 
-		if (t->live.slots[i].used && !tapir_ring_reader__has(t->opts.rings, tgid))
-			tapir_ring_reader__add(t->opts.rings, tgid);
-	}
+uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t)
+{
+	return tapir_ring_looks__next_ns(&t->looks);
 }
 
 void tapir_targets__poll(struct tapir_targets *t)
 {
-	look_for_rings(t);
 	int mark = tapir_diag__cnt();
+
+	tapir_ring_looks__turn(&t->looks, &t->live);
 
 	t->scan_ns = tapir_clock__now_ns();
 	scan_cgroups(t);
@@ -419,6 +418,8 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||
 		   !t->opts.rules->pids.cnt) {
 		list(t, rec->tgid);
+		if (rec->kind == TAPIR_PROCESS_EXEC)
+			tapir_ring_looks__expect(&t->looks, rec->tgid);
 	}
 	post_process(t, rec);
 	warn_from(mark);
@@ -431,6 +432,7 @@ static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
 
 	tapir_guardian__hold(t->opts.guardian, rec->tgid);
 	list(t, rec->tgid);
+	tapir_ring_looks__expect(&t->looks, rec->tgid);
 	see_mappings(t, rec->tgid, rec->h.time_ns, rec->start_va);
 	warn_from(mark);
 	if (rec->inode)
@@ -461,6 +463,8 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 
 	if (!is_ours(t, mmap->tgid))
 		return;
+	if (mmap->path[0] == '/' && mmap->path[1] != '/')
+		tapir_ring_looks__expect(&t->looks, mmap->tgid);
 	if (tapir_queue__backlog(t->opts.queue) > BACKLOG_MAX) {
 		t->dropped_cnt++;
 		return;

@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "collect/images.h"
 #include "collect/queue.h"
+#include "collect/ring_looks.h"
 #include "collect/ring_reader.h"
 
 struct tapir_tgid_list tapir_vec(uint32_t);
@@ -62,6 +63,10 @@ int tapir_targets__scan(struct tapir_targets *t);
 
 /* Twice a second: processes moved into a cgroup, ring lanes that were made since. */
 void tapir_targets__poll(struct tapir_targets *t);
+
+/* Looks for ring lanes, soon behind what may have made some; when it is time to call it again. */
+void tapir_targets__look(struct tapir_targets *t);
+uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t);
 
 /* A process that is about to run and belongs to us, listed before it does. */
 int tapir_targets__add(struct tapir_targets *t, uint32_t tgid);

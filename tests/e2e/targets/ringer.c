@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ringer [--wait] [--late] [--end] COUNT [THREADS [PACE]] - fires ringer:tick(thread, i) COUNT
- * times a thread through the ring lane, from tick below ring_inner below ring_outer, with 1 ms of
- * sleep behind each PACE events (0: none). ringer:other and one without a name are there and never
- * fired. --late: the lane
- * is made half a second after the start, and events wait until somebody wants them. --end: killed
- * by itself behind the last event.
+ * ringer [--wait] [--late | --dlopen | --await] [--end] COUNT [THREADS [PACE]] - fires
+ * ringer:tick(thread, i) COUNT times a thread through the ring lane, from tick below ring_inner
+ * below ring_outer, with 1 ms of sleep behind each PACE events (0: none). ringer:other and one
+ * without a name are there and never fired. --late: the lane is made half a second after the start,
+ * --dlopen: right behind the loading of a library; there, and with --await, events wait until
+ * somebody wants them. --end: killed by itself behind the last event.
  */
 // build: -I. -fno-optimize-sibling-calls
+#include <dlfcn.h>
 #include <pthread.h>
 
 #include "target.h"
@@ -80,11 +81,14 @@ static void make_lane(void)
 int main(int argc, char **argv)
 {
 	bool late = target__option(&argc, argv, "--late"),
+	     library = target__option(&argc, argv, "--dlopen"),
+	     await = target__option(&argc, argv, "--await") || late || library,
 	     end = target__option(&argc, argv, "--end");
 	pthread_t threads[64];
+	uint64_t start_ns, waited_ns;
 	long thread_cnt;
 
-	if (!late)
+	if (!late && !library)
 		make_lane();
 	target__start(&argc, argv);
 	hits = target__number(argc, argv, 1, 1);
@@ -92,18 +96,23 @@ int main(int argc, char **argv)
 	pace = target__number(argc, argv, 3, 0);
 	if (thread_cnt < 1 || thread_cnt > 64)
 		return 2;
-	if (late) {
+	if (late)
 		target__sleep_ns(500000000);
+	if (library && !dlopen("libresolv.so.2", RTLD_NOW))
+		return 3;
+	if (late || library)
 		make_lane();
-	}
-	for (int i = 0; i < 500 && late && !tapir_ring__wanted(&tick_event); i++)
-		target__sleep_ns(10000000);
+	start_ns = target__now_ns();
+	for (int i = 0; i < 5000 && await && !tapir_ring__wanted(&tick_event); i++)
+		target__sleep_ns(1000000);
+	waited_ns = target__now_ns() - start_ns;
 	for (long t = 0; t < thread_cnt; t++)
 		if (pthread_create(&threads[t], NULL, run, (void *)t) != 0)
 			target__die("pthread_create");
 	for (long t = 0; t < thread_cnt; t++)
 		pthread_join(threads[t], NULL);
-	printf("{\"fired\": %ld}\n", hits * thread_cnt);
+	printf("{\"fired\": %ld, \"waited_ms\": %" PRIu64 "}\n", hits * thread_cnt,
+	       waited_ns / 1000000);
 	fflush(stdout);
 	if (end)
 		kill(getpid(), SIGKILL);
