@@ -253,6 +253,8 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB) $(USDT_LIB) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(USDT_LIB) $(LIBS) -lcmocka -o $@
 
+$(BUILD)/tests/unit/test_ring_unload: $(BUILD)/tests/targets/ringplug
+
 $(BUILD)/tests/bpf_host/%: tests/bpf_host/%.c Makefile
 	$(call say,TEST,$<)
 	@mkdir -p $(@D)

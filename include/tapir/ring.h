@@ -146,7 +146,7 @@ struct tapir_ring_data {
 	uint32_t event_cnt;	/* (0) entries begun so far; release. Some may still be empty */
 	uint32_t slots_used;	/* slots that ever had an owner: those below; release */
 	uint64_t budget_bytes;	/* (0) what all rings together may take, when last computed */
-	uint64_t charged_bytes; /* (0) what they have taken: sum of all cap_bytes */
+	uint64_t charged_bytes; /* (0) what they have taken: all cap_bytes, and the writers */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_data) == 136, "tapir_ring_data");
 

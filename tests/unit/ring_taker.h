@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 struct taker {
 	int pid, ctl_fd, data_fd[TAPIR_RING_ARENAS];
 	unsigned s;
+	uint64_t key; /* 0: any */
 	struct tapir_ring_ctl *ctl;
 	struct tapir_ring_data data[TAPIR_RING_ARENAS];
 	uint64_t read[TAKER_EVENTS], stacks, threads, bad, unnamed, lost_stacks;
@@ -32,7 +34,19 @@ struct taker {
 	void (*on_stack)(const struct tapir_rec_stack *stack, const uint64_t *frames);
 };
 
-static inline int taker_find(int pid, const char *name, int flags)
+static inline uint64_t taker_key(int fd)
+{
+	uint64_t key = 0;
+
+	return pread(fd, &key, sizeof(key), offsetof(struct tapir_ring_data, key)) == sizeof(key)
+		       ? key
+		       : 0;
+}
+_Static_assert(offsetof(struct tapir_ring_data, key) == offsetof(struct tapir_ring_ctl, key),
+	       "taker_key");
+
+/* Of several lanes the one with this key; 0: the first. */
+static inline int taker_find_key(int pid, const char *name, int flags, uint64_t key)
 {
 	char dir[64], path[400], link[128];
 	struct dirent *entry;
@@ -50,10 +64,19 @@ static inline int taker_find(int pid, const char *name, int flags)
 		if (!strncmp(link, "/memfd:", 7) && !strncmp(link + 7, name, strlen(name)) &&
 		    link[7 + strlen(name)] == ' ')
 			fd = open(path, flags | O_CLOEXEC);
+		if (fd >= 0 && key && taker_key(fd) != key) {
+			close(fd);
+			fd = -1;
+		}
 	}
 	if (fds)
 		closedir(fds);
 	return fd;
+}
+
+static inline int taker_find(int pid, const char *name, int flags)
+{
+	return taker_find_key(pid, name, flags, 0);
 }
 
 static inline const struct tapir_ring_data *taker_arena(struct taker *t, unsigned a)
@@ -62,25 +85,31 @@ static inline const struct tapir_ring_data *taker_arena(struct taker *t, unsigne
 
 	if (t->data_fd[a] < 0) {
 		snprintf(name, sizeof(name), TAPIR_RING_DATA_NAME "%u", a);
-		t->data_fd[a] = taker_find(t->pid, name, O_RDONLY);
+		t->data_fd[a] = taker_find_key(t->pid, name, O_RDONLY, t->key);
 	}
 	if (pread(t->data_fd[a], &t->data[a], sizeof(t->data[a]), 0) != sizeof(t->data[a]))
 		return NULL;
 	return &t->data[a];
 }
 
-/* -1: the process has no lane. */
-static inline int taker_init(struct taker *t, int pid, unsigned s)
+/* -1: the process has no lane (of that key). */
+static inline int taker_init_key(struct taker *t, int pid, unsigned s, uint64_t key)
 {
 	memset(t, 0, sizeof(*t));
 	memset(t->data_fd, -1, sizeof(t->data_fd));
 	t->pid = pid;
 	t->s = s;
-	t->ctl_fd = taker_find(pid, TAPIR_RING_CTL_NAME, O_RDWR);
+	t->key = key;
+	t->ctl_fd = taker_find_key(pid, TAPIR_RING_CTL_NAME, O_RDWR, key);
 	if (t->ctl_fd < 0 || !taker_arena(t, 0))
 		return -1;
 	t->ctl = mmap(NULL, sizeof(*t->ctl), PROT_READ | PROT_WRITE, MAP_SHARED, t->ctl_fd, 0);
 	return t->ctl == MAP_FAILED ? -1 : 0;
+}
+
+static inline int taker_init(struct taker *t, int pid, unsigned s)
+{
+	return taker_init_key(t, pid, s, 0);
 }
 
 static inline unsigned taker_arenas(struct taker *t)

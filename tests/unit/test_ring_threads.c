@@ -16,65 +16,9 @@
 #include <sys/wait.h>
 #include <cmocka.h>
 
-#include "ring_taker.h"
-#include "usdt/ring/ring_writer.h"
+#include "ring_case.h"
 
 extern char **environ;
-
-static struct tapir_ring_event event;
-static const struct tapir_ring_about about = {.provider = "shop", .event = "sold"};
-static uint64_t fired;
-
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "line %d: %s\n", __LINE__, #cond);                         \
-			_exit(1);                                                                  \
-		}                                                                                  \
-	} while (0)
-
-static void in_child(void (*body)(void))
-{
-	int status;
-	pid_t pid = fork();
-
-	if (!pid) {
-		alarm(60);
-		body();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
-
-static void start(struct taker *t)
-{
-	CHECK(!tapir_ring__init());
-	CHECK(!tapir_ring__register(&event, &about));
-	CHECK(!taker_init(t, getpid(), 0));
-	CHECK(!taker_open(t, 0, 1, 1));
-}
-
-static void finish(struct taker *t)
-{
-	taker_close(t);
-	if (t->bad || t->unnamed || t->read[0] + taker_missed(t, 0) != fired)
-		fprintf(stderr, "read %lu missed %lu fired %lu bad %lu unnamed %lu\n", t->read[0],
-			taker_missed(t, 0), fired, t->bad, t->unnamed);
-	CHECK(!t->bad);
-	CHECK(!t->unnamed);
-	CHECK(t->read[0] + taker_missed(t, 0) == fired);
-}
-
-static __attribute__((noinline)) void fire(void)
-{
-	struct tapir_ring_write write;
-
-	if (tapir_ring__wanted(&event) && tapir_ring__begin(&write, &event, 24)) {
-		memset(write.payload, 1, 24);
-		tapir_ring__commit(&write);
-	}
-}
 
 static void *fire_many(void *cnt)
 {

@@ -209,15 +209,23 @@ int ring_arena__open(uint32_t arena_idx)
 	return 0;
 }
 
+/* The writers stay, wiped: a thread that lives on finds its own not live, in a lane made anew. */
 void ring_arena__close(struct ring_arena *arena)
 {
 	if (arena->data)
 		unmap(arena->data, arena->data->file_bytes);
 	if (arena->writers)
-		unmap(arena->writers, sizeof(*arena->writers));
+		ring_sys3(SYS_madvise, arena->writers, sizeof(*arena->writers), MADV_DONTNEED);
 	if (arena->fd >= 0)
 		ring_sys3(SYS_close, arena->fd, 0, 0);
 	arena->data = NULL;
-	arena->writers = NULL;
 	arena->fd = -1;
+}
+
+/* The library is unloaded: no thread will ever look again. */
+void ring_arena__free(struct ring_arena *arena)
+{
+	if (arena->writers)
+		unmap(arena->writers, sizeof(*arena->writers));
+	arena->writers = NULL;
 }

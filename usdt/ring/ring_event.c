@@ -347,9 +347,11 @@ static __attribute__((noinline)) struct ring_writer *first_event(void)
 /* The thread exits: destructor of its key. Events of later destructors begin anew. */
 void ring_slot__leave(void *writer)
 {
+	__atomic_fetch_add(&ring_process.leaving_cnt, 1, __ATOMIC_SEQ_CST);
 	tls.writer = NULL;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	ring_slot__give_back(writer);
+	__atomic_fetch_sub(&ring_process.leaving_cnt, 1, __ATOMIC_RELEASE);
 }
 
 static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, struct plan *plan,

@@ -100,6 +100,7 @@ struct ring_process {
 	uint64_t beat[TAPIR_RING_SESSIONS], beat_ns[TAPIR_RING_SESSIONS];
 	uint32_t exit_key; /* of pthread_key_create */
 	uint32_t exit_key_made;
+	uint32_t leaving_cnt;		  /* threads in the key's destructor */
 	struct tapir_ring_event **events; /* by index: TAPIR_RING_EVENTS */
 	const struct tapir_ring_repair *repair;
 	struct ring_arena arenas[TAPIR_RING_ARENAS];
@@ -119,10 +120,12 @@ extern struct ring_process ring_process;
 int ring_ctl__open(void *at);
 int ring_arena__open(uint32_t arena_idx);
 void ring_arena__close(struct ring_arena *arena);
+void ring_arena__free(struct ring_arena *arena);
 int ring_populate(const void *at, uint64_t bytes);
 
 /* ring_events.c */
 int ring_event__publish(struct tapir_ring_event *event, uint32_t idx);
+void ring_events__switch_off(void);
 
 /* ring_life.c */
 void ring_life__check(uint64_t now_ns);

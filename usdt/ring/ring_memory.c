@@ -4,9 +4,12 @@
  * (v2 and v1, each level) and the machine have free, pages of files that can go counted as free.
  * Ring pages are charged to the program: an OOM kill for the tracer's sake would be harm.
  */
+#include <sys/sysinfo.h>
+
 #include "ring_impl.h"
 
 #define SHARE		 16u
+#define UNSEEN_BYTES	 (64ull << 20)
 #define LOOK_AGAIN_BYTES (16ull << 20)
 #define PATH_ROOM	 320u
 
@@ -111,13 +114,23 @@ static uint64_t groups_free(void)
 	return least;
 }
 
+/* No /proc to be seen: so nothing is known of groups, and little is taken. */
+static uint64_t free_unseen(void)
+{
+	struct sysinfo info;
+
+	if (ring_sys3(SYS_sysinfo, &info, 0, 0))
+		return 0;
+	return min_u64((uint64_t)info.freeram * info.mem_unit, UNSEEN_BYTES);
+}
+
 static uint64_t free_bytes(void)
 {
-	uint64_t kib = 0, free = groups_free();
+	uint64_t kib = 0;
 
-	if (read_number("/proc", "/meminfo", "MemAvailable:", &kib))
-		free = min_u64(free, kib * 1024);
-	return free == UINT64_MAX ? 0 : free;
+	if (!read_number("/proc", "/meminfo", "MemAvailable:", &kib))
+		return free_unseen();
+	return min_u64(groups_free(), kib * 1024);
 }
 
 /* Takes bytes from the budget. 0: there are none left. */

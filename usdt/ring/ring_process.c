@@ -12,7 +12,10 @@
 #include "ring_impl.h"
 
 /* glibc keeps values of lower keys in the thread itself: setting one never allocates. */
-#define INLINE_KEYS 32u
+#define INLINE_KEYS	  32u
+
+#define LEAVING_NS	  2000000
+#define MAX_LEAVING_WAITS 50u
 
 struct ring_process ring_process = {.ctl_fd = -1};
 
@@ -143,17 +146,50 @@ int tapir_ring__init_private(uint64_t key)
 	return key ? init(key) : -EINVAL;
 }
 
+/*
+ * No thread comes to the key's destructor any more, and those that were on their way are through:
+ * the C library has read the key before it calls, so a moment is waited first.
+ */
+static void drop_exit_key(void)
+{
+	struct ring_process *p = &ring_process;
+	const struct timespec moment = {.tv_nsec = LEAVING_NS};
+
+	if (!p->exit_key_made)
+		return;
+	pthread_key_delete(p->exit_key);
+	p->exit_key_made = 0;
+	for (uint32_t i = 0; i < MAX_LEAVING_WAITS; i++) {
+		nanosleep(&moment, NULL);
+		if (!ring_load_acquire(&p->leaving_cnt))
+			return;
+	}
+}
+
 void tapir_ring__fini(void)
 {
 	struct ring_process *p = &ring_process;
+	uint32_t ready = RING_READY;
 
-	if (ring_load_acquire(&p->state) == RING_READY) {
-		if (p->exit_key_made)
-			pthread_key_delete(p->exit_key);
-		p->exit_key_made = 0;
+	if (__atomic_compare_exchange_n(&p->state, &ready, RING_STARTING, 0, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE)) {
+		ring_events__switch_off();
+		drop_exit_key();
 		take_down();
+	} else if (ready == RING_STARTING) {
+		return; /* somebody else is at it */
 	}
 	ring_store_release(&p->state, RING_NONE);
+}
+
+/* dlclose, or the end of the process: then a lane that was not taken down stays. */
+static __attribute__((destructor)) void unload(void)
+{
+	struct ring_process *p = &ring_process;
+
+	if (ring_load_acquire(&p->state) == RING_NONE)
+		for (uint32_t i = 0; i < TAPIR_RING_ARENAS; i++)
+			ring_arena__free(&p->arenas[i]);
 }
 
 /* The parent's descriptors, where they still are its files and not another's. */

@@ -109,6 +109,9 @@ static int move_in(struct ring_writer *w, struct ring_arena *arena, uint32_t idx
 	struct tapir_ring_slot *slot = shared_slot(arena, i);
 	const struct tapir_ring_ctl *ctl = ring_process.ctl;
 
+	/* Its first owner pays for what the writer itself takes. */
+	if (!ring_load(&slot->owners) && !ring_memory__charge(sizeof(*w)))
+		return -ENOMEM;
 	if (ring_populate(slot, sizeof(*slot)) ||
 	    ring_populate(ctl->tails[idx], sizeof(ctl->tails[idx])) ||
 	    ring_populate(ctl, offsetof(struct tapir_ring_ctl, tails)))

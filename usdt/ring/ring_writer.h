@@ -50,7 +50,12 @@ int tapir_ring__init(void);
 /* The same, for the one tracer that chose this key (not 0): TAPIR_RING_CTL_PRIVATE. */
 int tapir_ring__init_private(uint64_t key);
 
-/* Takes the lane down, for dlclose: no event of any thread may be under way or come. */
+/*
+ * Takes the lane down, for dlclose: no event of any thread may be under way or come (so: stop what
+ * fires, wait until each call has returned, then this, then dlclose). Threads that have fired may
+ * live on and exit whenever they like. Events still registered are off from here on. Takes some
+ * 2 ms. The lane can be made anew afterwards, by whoever stays loaded. Not in a signal handler.
+ */
 void tapir_ring__fini(void);
 
 /* 0, -ENOSPC (too many), -ENODEV (no lane), -EINVAL. Any thread, not in a signal handler. */

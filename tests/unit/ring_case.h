@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ring_case.h - a case of the ring lane that is a process of its own: it holds one event and its
+ * own tracer (ring_taker.h), and its exit status says what failed. Behind cmocka.h.
+ */
+#ifndef TAPIR_TEST_RING_CASE_H
+#define TAPIR_TEST_RING_CASE_H
+
+#include <sys/wait.h>
+
+#include "ring_taker.h"
+#include "usdt/ring/ring_writer.h"
+
+static struct tapir_ring_event event;
+static const struct tapir_ring_about about = {.provider = "shop", .event = "sold"};
+static uint64_t fired;
+
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "line %d: %s\n", __LINE__, #cond);                         \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+static inline void in_child(void (*body)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		alarm(60);
+		body();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static inline void start(struct taker *t)
+{
+	CHECK(!tapir_ring__init());
+	CHECK(!tapir_ring__register(&event, &about));
+	CHECK(!taker_init(t, getpid(), 0));
+	CHECK(!taker_open(t, 0, 1, 1));
+}
+
+static inline void finish(struct taker *t)
+{
+	taker_close(t);
+	if (t->bad || t->unnamed || t->read[0] + taker_missed(t, 0) != fired)
+		fprintf(stderr, "read %lu missed %lu fired %lu bad %lu unnamed %lu\n", t->read[0],
+			taker_missed(t, 0), fired, t->bad, t->unnamed);
+	CHECK(!t->bad);
+	CHECK(!t->unnamed);
+	CHECK(t->read[0] + taker_missed(t, 0) == fired);
+}
+
+static __attribute__((noinline, unused)) void fire(void)
+{
+	struct tapir_ring_write write;
+
+	if (tapir_ring__wanted(&event) && tapir_ring__begin(&write, &event, 24)) {
+		memset(write.payload, 1, 24);
+		tapir_ring__commit(&write);
+	}
+}
+
+#endif
