@@ -55,6 +55,9 @@ static void on_stack(const struct tapir_rec_stack *rec, const uint64_t *frames)
 	seen.wrong_cnt += (hash ? hash : 1) != rec->stack_id || rec->frame_cnt > TAPIR_MAX_FRAMES;
 	if (seen.stack_cnt == MAX_EVENTS || rec->frame_cnt > TAPIR_MAX_FRAMES)
 		return;
+	for (unsigned i = 0; i < seen.stack_cnt; i++)
+		if (seen.stacks[i].id == rec->stack_id) /* again: as ring.h allows */
+			return;
 	seen.stacks[seen.stack_cnt].id = rec->stack_id;
 	seen.stacks[seen.stack_cnt].cnt = rec->frame_cnt;
 	seen.stacks[seen.stack_cnt].flags = rec->flags;
