@@ -170,9 +170,8 @@ static bool is_described(const struct tapir_catalog *catalog, uint64_t stack_id)
 	return stack_id && tapir_catalog__stack(catalog, stack_id);
 }
 
-/* NO_NODE: nothing of the stack is known. */
-static uint32_t node_of(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
-			const struct tapir_stack_ref *ref)
+uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+				const struct tapir_stack_ref *ref)
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
 	const struct tapir_stack_memo_entry *known;
@@ -213,7 +212,7 @@ bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
 	} else {
 		return false;
 	}
-	node = node_of(tree, catalog, &ref);
+	node = tapir_stack_tree__node(tree, catalog, &ref);
 	if (node == NO_NODE)
 		return false;
 	tree->nodes.data[node].self++;
@@ -228,7 +227,7 @@ uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapi
 
 	if (!make_root(tree))
 		return NO_NODE;
-	node = node_of(tree, catalog, ref);
+	node = tapir_stack_tree__node(tree, catalog, ref);
 	if (node == NO_NODE)
 		node = innermost(tree, catalog, ref, &span);
 	return child(tree, node, name_idx(tree, leaf), TAPIR_FRAME_NONE);

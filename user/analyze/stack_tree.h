@@ -55,6 +55,9 @@ bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
  */
 uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref, const char *leaf);
+/* The node of a stack's innermost frame; UINT32_MAX: the stack is not described. */
+uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+				const struct tapir_stack_ref *ref);
 /* Adds up, and puts children in the order of names: recordings of one program look alike. */
 void tapir_stack_tree__sort(struct tapir_stack_tree *tree);
 void tapir_stack_tree__fini(struct tapir_stack_tree *tree);

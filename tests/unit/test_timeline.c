@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The join on made-up recordings: every nanosecond once, intervals whole, half, nested, crossing
+ * threads; ids used again; files that lie.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "timeline_feeder.h"
+
+#define REQ_BEGIN  1
+#define REQ_END	   2
+#define GC_BEGIN   3
+#define GC_END	   4
+#define LOCK_BEGIN 5
+#define LOCK_END   6
+#define HTTP_BEGIN 7
+#define HTTP_END   8
+#define POOL_BEGIN 9
+#define POOL_END   10
+
+struct closed {
+	uint32_t flags, tid, end_tid;
+	uint64_t from_ns, until_ns;
+	struct tapir_parts parts;
+	char kind[32], label[64];
+};
+
+static struct feeder feeder;
+static struct closed closed[64];
+static unsigned closed_cnt, wait_cnt, sample_cnt;
+static struct tapir_wait last_wait;
+static enum tapir_cause sample_cause;
+
+static uint64_t sum_of(const struct tapir_parts *parts)
+{
+	uint64_t sum = 0;
+
+	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
+		sum += tapir_parts__sum(parts, c);
+	return sum;
+}
+
+static void on_close(void *ctx, struct tapir_interval *i)
+{
+	struct closed *c = &closed[closed_cnt < 63 ? closed_cnt : 63];
+
+	assert_ptr_equal(ctx, &feeder);
+	assert_true(i->until_ns >= i->from_ns);
+	assert_int_equal(sum_of(&i->parts), i->until_ns - i->from_ns);
+	*c = (struct closed){i->flags,	  i->tid,   i->end_tid, i->from_ns,
+			     i->until_ns, i->parts, "",		""};
+	snprintf(c->kind, sizeof(c->kind), "%s", feeder.pairs.kinds.data[i->kind].name);
+	snprintf(c->label, sizeof(c->label), "%s", i->label ? i->label : "");
+	closed_cnt++;
+}
+
+static void on_wait(void *ctx, const struct tapir_wait *w)
+{
+	(void)ctx;
+	last_wait = *w;
+	wait_cnt++;
+}
+
+static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+{
+	(void)ctx;
+	(void)sample;
+	sample_cause = tapir_tl_thread__cause(t);
+	sample_cnt++;
+}
+
+static const struct tapir_timeline_fns fns = {
+	.close = on_close, .wait = on_wait, .sample = on_sample};
+
+static void describe(void)
+{
+	feeder_probe(&feeder, REQ_BEGIN, "shop", "request__start", "id", NULL);
+	feeder_probe(&feeder, REQ_END, "shop", "request__done", "id", NULL);
+	feeder_probe(&feeder, GC_BEGIN, "hotspot", "gc__begin", "is_full", NULL);
+	feeder_probe(&feeder, GC_END, "hotspot", "gc__end", NULL, NULL);
+	feeder_probe(&feeder, LOCK_BEGIN, "hotspot", "monitor__contended__enter", "monitor",
+		     "class");
+	feeder_probe(&feeder, LOCK_END, "hotspot", "monitor__contended__entered", "monitor",
+		     "class");
+	feeder_probe(&feeder, HTTP_BEGIN, "System.Net.Http", "RequestStart", NULL, "host");
+	feeder_probe(&feeder, HTTP_END, "System.Net.Http", "RequestStop", NULL, NULL);
+	feeder_probe(&feeder, POOL_BEGIN, "System.Diagnostics.Eventing.FrameworkEventSource",
+		     "ThreadPoolEnqueueWork", "workID", NULL);
+	feeder_probe(&feeder, POOL_END, "System.Diagnostics.Eventing.FrameworkEventSource",
+		     "ThreadPoolDequeueWork", "workID", NULL);
+}
+
+static int setup_with(const struct tapir_timeline_opts *opts)
+{
+	closed_cnt = wait_cnt = sample_cnt = 0;
+	if (feeder_init(&feeder, opts))
+		return -1;
+	describe();
+	return tapir_timeline__listen(feeder.tl, &fns, &feeder);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return setup_with(NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	feeder_fini(&feeder);
+	return 0;
+}
+
+static void fire(uint32_t probe, uint32_t tid, uint64_t time_ns)
+{
+	assert_int_equal(feeder_event(&feeder, (struct feeder_event){.probe_id = probe,
+								     .tgid = 100,
+								     .tid = tid,
+								     .time_ns = time_ns}),
+			 0);
+}
+
+static void fire_number(uint32_t probe, uint32_t tid, uint64_t time_ns, uint64_t number)
+{
+	assert_int_equal(feeder_event(&feeder, (struct feeder_event){.probe_id = probe,
+								     .tgid = 100,
+								     .tid = tid,
+								     .time_ns = time_ns,
+								     .number = number,
+								     .has_number = true}),
+			 0);
+}
+
+static void finish(void)
+{
+	assert_int_equal(tapir_timeline__finish(feeder.tl), 0);
+}
+
+static const struct tapir_timeline_stats *stats(void)
+{
+	return tapir_timeline__stats(feeder.tl);
+}
+
+/* ---- parts ---------------------------------------------------------------------------------- */
+
+static void parts_are_what_the_thread_did(void **state)
+{
+	const struct closed *c = &closed[0];
+
+	(void)state;
+	fire(REQ_BEGIN, 1, 10 * MS);
+	feeder_leave(&feeder, 1, 13 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&feeder, 1, 20 * MS, 18 * MS, 7);
+	feeder_leave(&feeder, 1, 21 * MS, 0);
+	feeder_come(&feeder, 1, 25 * MS, 0, 0);
+	fire(REQ_END, 1, 30 * MS);
+	finish();
+	assert_int_equal(closed_cnt, 1);
+	assert_string_equal(c->kind, "request");
+	assert_int_equal(c->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 9 * MS);
+	assert_int_equal(c->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_SLEEPING], 5 * MS);
+	assert_int_equal(c->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNABLE], 6 * MS);
+	assert_int_equal(wait_cnt, 2);
+	assert_int_equal(feeder.pairs.kinds.data[0].cnt, 1);
+	assert_int_equal(feeder.pairs.kinds.data[0].worst_ns, 20 * MS);
+}
+
+static void waits_say_who_ended_them(void **state)
+{
+	(void)state;
+	fire(REQ_BEGIN, 1, 10 * MS);
+	feeder_leave(&feeder, 1, 13 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&feeder, 1, 20 * MS, 18 * MS, 7);
+	finish();
+	assert_int_equal(last_wait.waker_tid, 7);
+	assert_int_equal(last_wait.from_ns, 13 * MS);
+	assert_int_equal(last_wait.wake_ns, 18 * MS);
+	assert_int_equal(last_wait.until_ns, 20 * MS);
+	assert_int_equal(last_wait.parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_SLEEPING], 5 * MS);
+}
+
+/* The collector stops all threads of the process, those asleep too, and no other process. */
+static void gc_is_a_part_of_what_all_threads_do(void **state)
+{
+	(void)state;
+	fire(REQ_BEGIN, 1, 10 * MS);
+	fire(REQ_BEGIN, 2, 10 * MS);
+	feeder_leave(&feeder, 2, 11 * MS, TAPIR_STATE_SLEEPING);
+	fire(GC_BEGIN, 9, 15 * MS);
+	feeder_sample(&feeder, 100, 1, 17 * MS, 0);
+	fire(GC_END, 9, 20 * MS);
+	fire(GC_BEGIN, 9, 22 * MS);
+	fire(GC_END, 9, 23 * MS);
+	feeder_come(&feeder, 2, 26 * MS, 24 * MS, 1);
+	fire(REQ_END, 1, 30 * MS);
+	fire(REQ_END, 2, 31 * MS);
+	finish();
+	assert_int_equal(closed_cnt, 4);
+	assert_int_equal(sample_cause, TAPIR_CAUSE_GC);
+	assert_string_equal(closed[0].kind, "gc");
+	assert_int_equal(closed[2].parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_RUNNING], 6 * MS);
+	assert_int_equal(closed[2].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 14 * MS);
+	assert_int_equal(closed[3].parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_SLEEPING], 6 * MS);
+	assert_int_equal(closed[3].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_SLEEPING], 7 * MS);
+	assert_int_equal(closed[3].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNABLE], 2 * MS);
+}
+
+static void innermost_interval_with_a_cause_names_the_time(void **state)
+{
+	(void)state;
+	fire(REQ_BEGIN, 1, 10 * MS);
+	fire_number(LOCK_BEGIN, 1, 12 * MS, 0xabc);
+	feeder_leave(&feeder, 1, 13 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&feeder, 1, 18 * MS, 18 * MS, 2);
+	fire_number(LOCK_END, 1, 19 * MS, 0xabc);
+	fire(REQ_END, 1, 20 * MS);
+	finish();
+	assert_int_equal(closed_cnt, 2);
+	assert_int_equal(closed[1].parts.ns[TAPIR_CAUSE_LOCK][TAPIR_THREAD_SLEEPING], 5 * MS);
+	assert_int_equal(closed[1].parts.ns[TAPIR_CAUSE_LOCK][TAPIR_THREAD_RUNNING], 2 * MS);
+	assert_int_equal(closed[1].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 3 * MS);
+}
+
+static void order_of_time_is_found_when_cpus_come_one_by_one(void **state)
+{
+	(void)state;
+	fire(REQ_BEGIN, 1, 10 * MS);
+	fire(REQ_END, 1, 30 * MS);
+	feeder_come(&feeder, 1, 20 * MS, 20 * MS, 0);
+	feeder_leave(&feeder, 1, 12 * MS, TAPIR_STATE_SLEEPING);
+	finish();
+	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_SLEEPING], 8 * MS);
+	assert_int_equal(stats()->late + stats()->unpaired, 0);
+}
+
+/* ---- matching ------------------------------------------------------------------------------- */
+
+static void nested_and_overlapping_intervals_are_told_apart(void **state)
+{
+	(void)state;
+	fire(REQ_BEGIN, 1, 1 * MS);
+	fire(REQ_BEGIN, 1, 2 * MS);
+	fire_number(LOCK_BEGIN, 1, 3 * MS, 5);
+	fire_number(LOCK_BEGIN, 1, 4 * MS, 6);
+	fire(REQ_END, 1, 5 * MS);
+	fire_number(LOCK_END, 1, 6 * MS, 5);
+	fire_number(LOCK_END, 1, 7 * MS, 6);
+	fire(REQ_END, 1, 8 * MS);
+	finish();
+	assert_int_equal(closed_cnt, 4);
+	assert_int_equal(closed[0].from_ns, 2 * MS);
+	assert_int_equal(closed[1].from_ns, 3 * MS);
+	assert_int_equal(closed[2].from_ns, 4 * MS);
+	assert_int_equal(closed[3].from_ns, 1 * MS);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(closed[i].flags, 0);
+}
+
+static void key_finds_the_begin_on_another_thread(void **state)
+{
+	(void)state;
+	fire_number(POOL_BEGIN, 1, 10 * MS, 41);
+	fire_number(POOL_BEGIN, 1, 11 * MS, 42);
+	fire_number(POOL_END, 2, 15 * MS, 42);
+	fire_number(POOL_END, 3, 16 * MS, 41);
+	finish();
+	assert_int_equal(closed_cnt, 2);
+	assert_int_equal(closed[0].from_ns, 11 * MS);
+	assert_int_equal(closed[0].tid, 1);
+	assert_int_equal(closed[0].end_tid, 2);
+	assert_true(closed[0].flags & TAPIR_INTERVAL_CROSSED);
+	assert_int_equal(closed[1].from_ns, 10 * MS);
+	assert_int_equal(closed[1].end_tid, 3);
+}
+
+static void activity_is_followed_from_thread_to_thread(void **state)
+{
+	static const uint8_t id[16] = {1, 2, 3}, other[16] = {9};
+	struct feeder_event e = {.probe_id = HTTP_BEGIN,
+				 .tgid = 100,
+				 .tid = 1,
+				 .time_ns = 10 * MS,
+				 .text = "shop.example",
+				 .activity = id};
+
+	(void)state;
+	feeder_event(&feeder, e);
+	e.activity = other;
+	e.time_ns = 11 * MS;
+	feeder_event(&feeder, e);
+	feeder_event(&feeder, (struct feeder_event){.probe_id = REQ_BEGIN,
+						    .tgid = 100,
+						    .tid = 1,
+						    .time_ns = 14 * MS,
+						    .activity = id});
+	feeder_event(&feeder, (struct feeder_event){.probe_id = REQ_BEGIN,
+						    .tgid = 100,
+						    .tid = 2,
+						    .time_ns = 20 * MS,
+						    .activity = id});
+	feeder_event(&feeder, (struct feeder_event){.probe_id = HTTP_END,
+						    .tgid = 100,
+						    .tid = 2,
+						    .time_ns = 23 * MS,
+						    .activity = id});
+	finish();
+	assert_string_equal(closed[0].kind, "http_request");
+	assert_string_equal(closed[0].label, "shop.example");
+	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 7 * MS);
+	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_UNKNOWN], 6 * MS);
+}
+
+static void users_pair_stands_beside_what_the_names_say(void **state)
+{
+	(void)state;
+	assert_int_equal(tapir_pairs__name(&feeder.pairs, "shop:request__start,gc__end"), 0);
+	fire(REQ_BEGIN, 1, 1 * MS);
+	fire(REQ_END, 1, 2 * MS);
+	fire(GC_END, 1, 3 * MS);
+	finish();
+	assert_int_equal(closed_cnt, 3); /* each event has its other meaning, too */
+	assert_string_equal(closed[1].kind, "request__start");
+	assert_int_equal(closed[1].from_ns, 1 * MS);
+	assert_int_equal(closed[1].until_ns, 3 * MS);
+}
+
+/* ---- what is not whole ------------------------------------------------------------------------ */
+
+static void half_intervals_are_shown(void **state)
+{
+	(void)state;
+	feeder_sample(&feeder, 100, 1, 5 * MS, 0);
+	fire(REQ_END, 1, 10 * MS);
+	fire(REQ_BEGIN, 2, 12 * MS);
+	feeder_sample(&feeder, 100, 1, 20 * MS, 0);
+	finish();
+	assert_int_equal(closed_cnt, 2);
+	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_UNBEGUN);
+	assert_int_equal(closed[0].from_ns, 5 * MS);
+	assert_int_equal(closed[1].flags, TAPIR_INTERVAL_UNENDED);
+	assert_int_equal(closed[1].until_ns, 20 * MS);
+	assert_int_equal(feeder.pairs.kinds.data[0].cnt, 0);
+	assert_int_equal(feeder.pairs.kinds.data[0].unbegun, 1);
+	assert_int_equal(feeder.pairs.kinds.data[0].unended, 1);
+}
+
+static void gc_without_end_ends_where_the_next_begins(void **state)
+{
+	(void)state;
+	fire(GC_BEGIN, 9, 10 * MS);
+	fire(GC_BEGIN, 9, 20 * MS);
+	fire(GC_END, 9, 25 * MS);
+	feeder_sample(&feeder, 100, 1, 30 * MS, 0);
+	finish();
+	assert_int_equal(closed_cnt, 2);
+	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_UNENDED);
+	assert_int_equal(closed[1].flags, 0);
+	assert_int_equal(sample_cause, TAPIR_CAUSE_NONE);
+}
+
+static void thread_that_dies_ends_its_intervals(void **state)
+{
+	(void)state;
+	fire(REQ_BEGIN, 1, 10 * MS);
+	feeder_leave(&feeder, 1, 15 * MS, TAPIR_STATE_DEAD);
+	fire(REQ_BEGIN, 1, 20 * MS); /* the id is another thread's now */
+	fire(REQ_END, 1, 22 * MS);
+	finish();
+	assert_int_equal(closed_cnt, 2);
+	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_UNENDED);
+	assert_int_equal(closed[0].until_ns, 15 * MS);
+	assert_int_equal(closed[1].from_ns, 20 * MS);
+}
+
+static void tid_of_another_process_is_another_thread(void **state)
+{
+	(void)state;
+	fire(REQ_BEGIN, 1, 10 * MS);
+	feeder_event(&feeder,
+		     (struct feeder_event){
+			     .probe_id = REQ_END, .tgid = 200, .tid = 1, .time_ns = 20 * MS});
+	finish();
+	assert_int_equal(closed_cnt, 2);
+	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_UNENDED);
+	assert_int_equal(closed[1].flags, TAPIR_INTERVAL_UNBEGUN);
+}
+
+/* Its record comes ahead of the events before it. */
+static void process_that_ends_ends_all_of_its_intervals(void **state)
+{
+	(void)state;
+	feeder_exit(&feeder, 100, 50 * MS);
+	fire(REQ_BEGIN, 1, 10 * MS);
+	fire(GC_BEGIN, 2, 20 * MS);
+	fire_number(POOL_BEGIN, 2, 21 * MS, 1);
+	fire(REQ_BEGIN, 1, 60 * MS); /* the ids are used again */
+	fire(REQ_END, 1, 61 * MS);
+	finish();
+	assert_int_equal(closed_cnt, 4);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(closed[i].flags, TAPIR_INTERVAL_UNENDED);
+		assert_int_equal(closed[i].until_ns, 50 * MS);
+	}
+	assert_int_equal(closed[3].flags, 0);
+	assert_int_equal(closed[3].parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_RUNNING], 0);
+}
+
+static void event_of_a_sleeping_thread_means_that_it_runs(void **state)
+{
+	(void)state;
+	fire(REQ_BEGIN, 1, 10 * MS);
+	feeder_leave(&feeder, 1, 12 * MS, TAPIR_STATE_SLEEPING); /* its return is lost */
+	fire(REQ_END, 1, 20 * MS);
+	finish();
+	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_SLEEPING], 8 * MS);
+	assert_int_equal(stats()->unpaired, 1);
+}
+
+static void utc_that_jumps_changes_nothing(void **state)
+{
+	struct tapir_rec_clock clock = {.utc_ns = 5};
+
+	(void)state;
+	fire(REQ_BEGIN, 1, 10 * MS);
+	for (unsigned i = 0; i < 5; i++) {
+		tapir_rec__init(&clock.h, TAPIR_REC_CLOCK, sizeof(clock), (11 + i) * MS);
+		clock.utc_ns = i % 2 ? UINT64_MAX - i : i;
+		feeder_add(&feeder, &clock.h);
+	}
+	fire(REQ_END, 1, 20 * MS);
+	finish();
+	assert_int_equal(closed[0].until_ns - closed[0].from_ns, 10 * MS);
+}
+
+/* ---- bounds ----------------------------------------------------------------------------------- */
+
+static void hundred_thousand_threads_have_their_states(void **state)
+{
+	const unsigned cnt = 100000;
+
+	(void)state;
+	fire(GC_BEGIN, 1, 1);
+	for (unsigned i = 0; i < cnt; i++)
+		feeder_leave(&feeder, i + 10, 2 + i, TAPIR_STATE_SLEEPING);
+	for (unsigned i = 0; i < 2000; i++) {
+		fire(GC_END, 1, MS + 2 * i);
+		fire(GC_BEGIN, 1, MS + 2 * i + 1);
+	}
+	for (unsigned i = 0; i < cnt; i++)
+		feeder_come(&feeder, i + 10, 2 * MS + i, 2 * MS + i, 0);
+	finish();
+	assert_int_equal(wait_cnt, cnt);
+	assert_int_equal(stats()->no_room + stats()->unpaired, 0);
+	assert_true(stats()->sleeping_ns > (uint64_t)cnt * MS);
+}
+
+static void threads_are_bounded_when_file_is_hostile(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < TAPIR_TIMELINE_MAX_THREADS + 50; i++)
+		feeder_sample(&feeder, 100, i + 1, i, 0);
+	finish();
+	assert_int_equal(stats()->no_room, 50);
+}
+
+static void open_intervals_are_bounded_when_none_ends(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 100000; i++)
+		fire(REQ_BEGIN, 1, i);
+	for (uint32_t i = 0; i < 100000; i++)
+		fire_number(POOL_BEGIN, 1, 100000 + i, i);
+	finish();
+	assert_true(stats()->no_room > 30000);
+	assert_int_equal(closed_cnt, 200000 - stats()->no_room);
+}
+
+static void range_and_ids_choose_what_is_told(void **state)
+{
+	static const uint32_t tids[] = {2};
+	const struct tapir_timeline_opts opts = {
+		.from_ns = 20 * MS, .until_ns = 40 * MS, .tids = tids, .tid_cnt = 1};
+
+	(void)state;
+	feeder_fini(&feeder);
+	assert_int_equal(setup_with(&opts), 0);
+	for (uint32_t tid = 1; tid <= 2; tid++) {
+		fire(REQ_BEGIN, tid, 10 * MS);
+		fire(REQ_END, tid, 15 * MS);
+		fire(REQ_BEGIN, tid, 18 * MS);
+		fire(REQ_END, tid, 25 * MS);
+		fire(REQ_BEGIN, tid, 50 * MS);
+		fire(REQ_END, tid, 55 * MS);
+	}
+	finish();
+	assert_int_equal(closed_cnt, 1);
+	assert_int_equal(closed[0].tid, 2);
+	assert_int_equal(closed[0].until_ns, 25 * MS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(parts_are_what_the_thread_did),
+		TEST(waits_say_who_ended_them),
+		TEST(gc_is_a_part_of_what_all_threads_do),
+		TEST(innermost_interval_with_a_cause_names_the_time),
+		TEST(order_of_time_is_found_when_cpus_come_one_by_one),
+		TEST(nested_and_overlapping_intervals_are_told_apart),
+		TEST(key_finds_the_begin_on_another_thread),
+		TEST(activity_is_followed_from_thread_to_thread),
+		TEST(users_pair_stands_beside_what_the_names_say),
+		TEST(half_intervals_are_shown),
+		TEST(gc_without_end_ends_where_the_next_begins),
+		TEST(thread_that_dies_ends_its_intervals),
+		TEST(tid_of_another_process_is_another_thread),
+		TEST(process_that_ends_ends_all_of_its_intervals),
+		TEST(event_of_a_sleeping_thread_means_that_it_runs),
+		TEST(utc_that_jumps_changes_nothing),
+		TEST(hundred_thousand_threads_have_their_states),
+		TEST(threads_are_bounded_when_file_is_hostile),
+		TEST(open_intervals_are_bounded_when_none_ends),
+		TEST(range_and_ids_choose_what_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

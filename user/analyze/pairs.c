@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A probe is judged once, by its names: the user's pairs, then the table, then the suffix. */
+#include "analyze/pairs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+const char *tapir_cause__name(unsigned cause)
+{
+	static const char *const names[] = {"", "gc", "stop", "jit", "lock", "io"};
+
+	return cause < TAPIR_CAUSE_CNT ? names[cause] : "";
+}
+
+/* ---- kinds ------------------------------------------------------------------------------ */
+
+static char *dup_text(struct tapir_pairs *pairs, const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+
+	pairs->failed |= text && !copy;
+	return copy;
+}
+
+/* like: what a new one is made of. TAPIR_NO_KIND: too many, or out of memory. */
+static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like, bool is_guessed)
+{
+	uint64_t key = tapir_hash__bytes(1, like->provider, strlen(like->provider) + 1);
+	bool is_new = false;
+	uint64_t *idx;
+	struct tapir_kind kind = {
+		.scope = like->scope, .cause = like->cause, .is_guessed = is_guessed};
+
+	key = tapir_hash__bytes(key, like->kind, strlen(like->kind) + 1);
+	idx = tapir_map__get(&pairs->kind_by_name, key);
+	if (idx)
+		return (uint32_t)*idx;
+	if (pairs->kinds.cnt == TAPIR_PAIRS_MAX_KINDS)
+		return TAPIR_NO_KIND;
+	idx = tapir_map__put(&pairs->kind_by_name, key, &is_new);
+	if (!idx || !tapir_vec__push(&pairs->kinds, kind)) {
+		if (idx)
+			tapir_map__del(&pairs->kind_by_name, key);
+		pairs->failed = true;
+		return TAPIR_NO_KIND;
+	}
+	*idx = pairs->kinds.cnt - 1;
+	kind.provider = dup_text(pairs, like->provider);
+	kind.name = dup_text(pairs, like->kind);
+	kind.key = dup_text(pairs, like->key);
+	kind.label = dup_text(pairs, like->label);
+	pairs->kinds.data[*idx] = kind;
+	return (uint32_t)*idx;
+}
+
+bool tapir_kind__is_called(const struct tapir_kind *kind, const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	size_t provider_len = colon ? (size_t)(colon - text) : 0, name_len;
+	const char *name = colon ? colon + 1 : text;
+
+	if (!kind->provider || !kind->name)
+		return false;
+	if (colon &&
+	    (strlen(kind->provider) != provider_len || memcmp(kind->provider, text, provider_len)))
+		return false;
+	name_len = strlen(kind->name);
+	if (!strcmp(name, kind->name))
+		return true;
+	for (size_t i = 0; i < tapir_pairs_known.cnt; i++) {
+		const struct tapir_pair *p = &tapir_pairs_known.pairs[i];
+
+		if (!strcmp(p->provider, kind->provider) && !strcmp(p->kind, kind->name) &&
+		    !strcmp(p->begin, name))
+			return true;
+	}
+	/* "order__start" of "order": a guessed kind's events begin with its name */
+	return kind->is_guessed && !strncmp(name, kind->name, name_len);
+}
+
+/* ---- what a user names -------------------------------------------------------------------- */
+
+/* "PROVIDER:EVENT": the last colon parts them. false: one is empty, or out of memory. */
+static bool split_event(const char *text, size_t len, char **provider, char **event)
+{
+	const char *colon = memrchr(text, ':', len);
+	size_t name_at = colon ? (size_t)(colon + 1 - text) : 0;
+
+	if (name_at == len || colon == text)
+		return false;
+	if (colon)
+		*provider = strndup(text, name_at - 1);
+	*event = strndup(text + name_at, len - name_at);
+	return *event && (!colon || *provider);
+}
+
+static void fini_user(struct tapir_user_pair *user)
+{
+	for (int i = 0; i < 2; i++) {
+		free(user->provider[i]);
+		free(user->event[i]);
+	}
+	free(user->key);
+	free(user->kind);
+}
+
+static bool parse_user(const char *text, struct tapir_user_pair *user)
+{
+	size_t a = strcspn(text, ","), b;
+	const char *rest = text + a + 1;
+
+	if (!text[a] || !split_event(text, a, &user->provider[0], &user->event[0]))
+		return false;
+	b = strcspn(rest, ",");
+	if (!split_event(rest, b, &user->provider[1], &user->event[1]))
+		return false;
+	user->kind = strdup(user->event[0]);
+	if (!rest[b])
+		return user->kind;
+	rest += b + 1;
+	if (strncmp(rest, "key=", 4) || !rest[4] || strchr(rest, ','))
+		return false;
+	user->key = strdup(rest + 4);
+	return user->key && user->kind;
+}
+
+int tapir_pairs__name(struct tapir_pairs *pairs, const char *text)
+{
+	struct tapir_user_pair user = {};
+
+	if (!parse_user(text, &user)) {
+		fini_user(&user);
+		return -EINVAL;
+	}
+	if (tapir_vec__push(&pairs->user, user))
+		return 0;
+	fini_user(&user);
+	return -ENOMEM;
+}
+
+/* ---- judging a probe ---------------------------------------------------------------------- */
+
+struct names {
+	char provider[256], event[256];
+};
+
+static void add_role(struct tapir_roles *roles, uint32_t kind, bool is_begin)
+{
+	if (kind != TAPIR_NO_KIND && roles->cnt < TAPIR_PAIR_MAX_ROLES)
+		roles->roles[roles->cnt++] = (struct tapir_role){kind, is_begin};
+}
+
+static void add_user_roles(struct tapir_pairs *pairs, const struct names *names,
+			   struct tapir_roles *roles)
+{
+	const struct tapir_user_pair *user;
+
+	tapir_vec_for_each (user, &pairs->user) {
+		struct tapir_pair like = {
+			.provider = user->provider[0] ? user->provider[0] : "",
+			.kind = user->kind,
+			.scope = user->key ? TAPIR_PAIR_KEY : TAPIR_PAIR_THREAD,
+			.key = user->key,
+		};
+
+		for (int end = 1; end >= 0; end--)
+			if ((!user->provider[end] ||
+			     tapir_glob__match(user->provider[end], names->provider)) &&
+			    tapir_glob__match(user->event[end], names->event))
+				add_role(roles, kind_of(pairs, &like, false), !end);
+	}
+}
+
+static bool is_one_of(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	while (*words) {
+		size_t n = strcspn(words, "|");
+
+		if (n == len && !memcmp(words, word, len))
+			return true;
+		words += n + (words[n] == '|');
+	}
+	return false;
+}
+
+/* Ends first: an event that ends one interval and begins another does so in this order. */
+static void add_known_roles(struct tapir_pairs *pairs, const struct names *names,
+			    struct tapir_roles *roles)
+{
+	for (int is_begin = 0; is_begin < 2; is_begin++)
+		for (size_t i = 0; i < tapir_pairs_known.cnt; i++) {
+			const struct tapir_pair *p = &tapir_pairs_known.pairs[i];
+
+			if (strcmp(p->provider, names->provider))
+				continue;
+			if (is_begin ? !strcmp(p->begin, names->event)
+				     : is_one_of(p->end, names->event))
+				add_role(roles, kind_of(pairs, p, false), is_begin);
+		}
+}
+
+static bool strip_suffix(const char *event, const char *suffix, struct tapir_str *base)
+{
+	size_t len = strlen(event), suffix_len = strlen(suffix);
+
+	if (len <= suffix_len || strcmp(event + len - suffix_len, suffix))
+		return false;
+	tapir_str__add(base, event, len - suffix_len);
+	return true;
+}
+
+static void add_guessed_role(struct tapir_pairs *pairs, const struct names *names,
+			     struct tapir_roles *roles)
+{
+	static const struct {
+		const char *suffix;
+		bool is_begin;
+	} suffixes[] = {{"__start", true},   {"__begin", true}, {"__entry", true},
+			{"__enter", true},   {"__done", false}, {"__end", false},
+			{"__stop", false},   {"__exit", false}, {"__return", false},
+			{"__finish", false}, {"Start", true},	{"Begin", true},
+			{"Stop", false},     {"End", false}};
+	struct tapir_str base = {};
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		if (!strip_suffix(names->event, suffixes[i].suffix, &base))
+			continue;
+		if (base.data) {
+			struct tapir_pair like = {.provider = names->provider, .kind = base.data};
+
+			add_role(roles, kind_of(pairs, &like, true), suffixes[i].is_begin);
+		}
+		break;
+	}
+	tapir_str__fini(&base);
+}
+
+static void copy_name(char *out, size_t size, struct tapir_sv name)
+{
+	size_t len = name.len < size ? name.len : size - 1;
+
+	memcpy(out, name.data, len);
+	out[len] = 0;
+}
+
+static struct tapir_roles judge(struct tapir_pairs *pairs, const struct tapir_probe_view *probe)
+{
+	struct tapir_roles roles = {};
+	struct names names;
+
+	copy_name(names.provider, sizeof(names.provider), probe->provider);
+	copy_name(names.event, sizeof(names.event), probe->event);
+	add_user_roles(pairs, &names, &roles);
+	add_known_roles(pairs, &names, &roles);
+	if (!roles.cnt)
+		add_guessed_role(pairs, &names, &roles);
+	return roles;
+}
+
+#define MAX_PROBES (1u << 18)
+
+const struct tapir_roles *tapir_pairs__roles(struct tapir_pairs *pairs,
+					     const struct tapir_probe_view *probe)
+{
+	static const struct tapir_roles none;
+	uint64_t *idx = tapir_map__get(&pairs->roles_by_probe, probe->rec->probe_id);
+	struct tapir_roles roles;
+	bool is_new = false;
+
+	if (idx)
+		return *idx ? &pairs->roles.data[*idx - 1] : &none;
+	if (pairs->roles_by_probe.cnt == MAX_PROBES)
+		return &none;
+	idx = tapir_map__put(&pairs->roles_by_probe, probe->rec->probe_id, &is_new);
+	if (!idx) {
+		pairs->failed = true;
+		return &none;
+	}
+	roles = judge(pairs, probe);
+	if (!roles.cnt)
+		return &none;
+	if (!tapir_vec__push(&pairs->roles, roles)) {
+		pairs->failed = true;
+		return &none;
+	}
+	*idx = pairs->roles.cnt;
+	return &pairs->roles.data[pairs->roles.cnt - 1];
+}
+
+void tapir_pairs__fini(struct tapir_pairs *pairs)
+{
+	struct tapir_kind *kind;
+	struct tapir_user_pair *user;
+
+	tapir_vec_for_each (kind, &pairs->kinds) {
+		free(kind->provider);
+		free(kind->name);
+		free(kind->key);
+		free(kind->label);
+	}
+	tapir_vec_for_each (user, &pairs->user)
+		fini_user(user);
+	tapir_vec__fini(&pairs->kinds);
+	tapir_vec__fini(&pairs->user);
+	tapir_vec__fini(&pairs->roles);
+	tapir_map__fini(&pairs->roles_by_probe);
+	tapir_map__fini(&pairs->kind_by_name);
+}

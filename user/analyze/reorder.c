@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What comes in order, which is most, stands in a queue; the rest in a heap beside it; the older
+ * of their two heads goes next.
+ */
+#include "analyze/reorder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+struct waiting {
+	uint64_t time_ns;
+	uint64_t seq; /* the earlier of two at the same time goes first */
+	struct tapir_rec *rec;
+};
+
+struct tapir_reorder {
+	void (*out)(void *ctx, const struct tapir_rec *rec);
+	void *ctx;
+	struct waiting *queue; /* a ring of MAX_CNT places */
+	size_t head, cnt;
+	struct tapir_vec(struct waiting) heap; /* the earliest is [0] */
+	uint64_t seq, bytes, newest_ns, last_out_ns, late;
+};
+
+struct tapir_reorder *tapir_reorder__new(void (*out)(void *ctx, const struct tapir_rec *rec),
+					 void *ctx)
+{
+	struct tapir_reorder *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->out = out;
+	r->ctx = ctx;
+	r->queue = calloc(TAPIR_REORDER_MAX_CNT, sizeof(*r->queue));
+	if (r->queue)
+		return r;
+	free(r);
+	return NULL;
+}
+
+void tapir_reorder__free(struct tapir_reorder *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->cnt; i++)
+		free(r->queue[(r->head + i) % TAPIR_REORDER_MAX_CNT].rec);
+	for (size_t i = 0; i < r->heap.cnt; i++)
+		free(r->heap.data[i].rec);
+	tapir_vec__fini(&r->heap);
+	free(r->queue);
+	free(r);
+}
+
+/* ---- the heap --------------------------------------------------------------------------- */
+
+static bool is_before(const struct waiting *a, const struct waiting *b)
+{
+	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->seq < b->seq;
+}
+
+static void swap(struct waiting *a, struct waiting *b)
+{
+	struct waiting c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+static void sift_up(struct waiting *heap, size_t i)
+{
+	for (size_t up; i && is_before(&heap[i], &heap[up = (i - 1) / 2]); i = up)
+		swap(&heap[up], &heap[i]);
+}
+
+static void sift_down(struct waiting *heap, size_t cnt)
+{
+	for (size_t i = 0, least;; i = least) {
+		least = i;
+		for (size_t child = 2 * i + 1; child < cnt && child <= 2 * i + 2; child++)
+			if (is_before(&heap[child], &heap[least]))
+				least = child;
+		if (least == i)
+			return;
+		swap(&heap[least], &heap[i]);
+	}
+}
+
+/* ---- in and out ------------------------------------------------------------------------- */
+
+/* The next to go; NULL: nothing waits. */
+static const struct waiting *first(const struct tapir_reorder *r)
+{
+	const struct waiting *queued = r->cnt ? &r->queue[r->head] : NULL;
+	const struct waiting *heaped = r->heap.cnt ? &r->heap.data[0] : NULL;
+
+	if (!queued || !heaped)
+		return queued ? queued : heaped;
+	return is_before(heaped, queued) ? heaped : queued;
+}
+
+static void let_go(struct tapir_reorder *r)
+{
+	const struct waiting *next = first(r);
+	struct tapir_rec *rec = next->rec;
+
+	if (r->heap.cnt && next == &r->heap.data[0]) {
+		r->heap.data[0] = r->heap.data[--r->heap.cnt];
+		sift_down(r->heap.data, r->heap.cnt);
+	} else {
+		r->head = (r->head + 1) % TAPIR_REORDER_MAX_CNT;
+		r->cnt--;
+	}
+	r->bytes -= rec->size;
+	r->late += rec->time_ns < r->last_out_ns;
+	if (rec->time_ns > r->last_out_ns)
+		r->last_out_ns = rec->time_ns;
+	r->out(r->ctx, rec);
+	free(rec);
+}
+
+static bool is_due(const struct tapir_reorder *r)
+{
+	const struct waiting *next = first(r);
+
+	if (!next)
+		return false;
+	if (r->cnt + r->heap.cnt > TAPIR_REORDER_MAX_CNT || r->bytes > TAPIR_REORDER_MAX_BYTES)
+		return true;
+	return r->newest_ns > next->time_ns &&
+	       r->newest_ns - next->time_ns > TAPIR_REORDER_WINDOW_NS;
+}
+
+static int keep(struct tapir_reorder *r, struct waiting w, bool is_ahead)
+{
+	size_t last = (r->head + r->cnt + TAPIR_REORDER_MAX_CNT - 1) % TAPIR_REORDER_MAX_CNT;
+
+	if (!is_ahead && r->cnt < TAPIR_REORDER_MAX_CNT &&
+	    (!r->cnt || r->queue[last].time_ns <= w.time_ns)) {
+		r->queue[(r->head + r->cnt++) % TAPIR_REORDER_MAX_CNT] = w;
+		return 0;
+	}
+	if (!tapir_vec__push(&r->heap, w))
+		return -ENOMEM;
+	sift_up(r->heap.data, r->heap.cnt - 1);
+	return 0;
+}
+
+int tapir_reorder__add(struct tapir_reorder *r, const struct tapir_rec *rec, bool is_ahead)
+{
+	struct waiting w = {.time_ns = rec->time_ns, .seq = r->seq++, .rec = malloc(rec->size)};
+
+	if (!w.rec)
+		return -ENOMEM;
+	memcpy(w.rec, rec, rec->size);
+	if (keep(r, w, is_ahead)) {
+		free(w.rec);
+		return -ENOMEM;
+	}
+	r->bytes += rec->size;
+	if (!is_ahead && rec->time_ns > r->newest_ns)
+		r->newest_ns = rec->time_ns;
+	while (is_due(r))
+		let_go(r);
+	return 0;
+}
+
+void tapir_reorder__finish(struct tapir_reorder *r)
+{
+	while (first(r))
+		let_go(r);
+}
+
+uint64_t tapir_reorder__late(const struct tapir_reorder *r)
+{
+	return r->late;
+}

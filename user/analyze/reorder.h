@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * reorder.h - records in the order of their times, though CPUs and lanes are read one behind the
+ * other: each waits (a copy) until the newest is half a second ahead of it, or too many wait.
+ *
+ * Bounded memory, whatever times a file claims. One thread.
+ */
+#ifndef TAPIR_USER_REORDER_H
+#define TAPIR_USER_REORDER_H
+
+#include <stdbool.h>
+
+#include "tapir/abi.h"
+
+#define TAPIR_REORDER_WINDOW_NS 500000000u
+#define TAPIR_REORDER_MAX_CNT	(1u << 17)
+#define TAPIR_REORDER_MAX_BYTES (32u << 20)
+
+struct tapir_reorder;
+
+/* NULL: out of memory. out is called with each record, borrowed, when its turn has come. */
+struct tapir_reorder *tapir_reorder__new(void (*out)(void *ctx, const struct tapir_rec *rec),
+					 void *ctx);
+void tapir_reorder__free(struct tapir_reorder *r);
+
+/*
+ * A well-formed record, copied. is_ahead: it is a description, which comes long before its time:
+ * it waits for the others, they do not hurry for it. 0 or -ENOMEM.
+ */
+int tapir_reorder__add(struct tapir_reorder *r, const struct tapir_rec *rec, bool is_ahead);
+/* After the last record: lets all go. */
+void tapir_reorder__finish(struct tapir_reorder *r);
+/* How many came later than the window is long, and went out behind younger ones. */
+uint64_t tapir_reorder__late(const struct tapir_reorder *r);
+
+#endif

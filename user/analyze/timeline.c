@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Records in their order, each to who keeps the state it changes. */
+#include "analyze/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyze/timeline_impl.h"
+
+bool tapir_tl__is_told(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid)
+{
+	const struct tapir_timeline_opts *o = &tl->opts;
+	bool is_tgid = !o->tgid_cnt, is_tid = !o->tid_cnt;
+
+	for (size_t i = 0; i < o->tgid_cnt; i++)
+		is_tgid |= o->tgids[i] == tgid;
+	for (size_t i = 0; i < o->tid_cnt; i++)
+		is_tid |= o->tids[i] == tid;
+	return is_tgid && is_tid;
+}
+
+static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_sample *sample = (const void *)rec;
+	struct tapir_tl_thread *t = tapir_tl__thread(tl, sample->tgid, sample->tid, rec->time_ns);
+	struct tapir_stack_ref ref = {.tgid = sample->tgid,
+				      .time_ns = rec->time_ns,
+				      .stack_id = sample->stack_id,
+				      .kstack_id = sample->kstack_id};
+
+	tl->stats.samples++;
+	if (!t)
+		return;
+	tapir_tl__ran(tl, t, rec->time_ns);
+	if (tl->opts.wants_stacks)
+		tapir_tl__was_at(tl, t, tapir_timeline__node(tl, &ref), rec->time_ns);
+	if (tapir_tl__in_range(tl, rec->time_ns) && tapir_tl__is_told(tl, t->tgid, t->tid))
+		TELL(tl, sample, t, sample);
+}
+
+static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_counter *counter = (const void *)rec;
+
+	if (tapir_tl__in_range(tl, rec->time_ns) && tapir_tl__is_told(tl, counter->tgid, 0))
+		TELL(tl, counter, counter);
+}
+
+/* In the order of time. */
+static void out(void *ctx, const struct tapir_rec *rec)
+{
+	struct tapir_timeline *tl = ctx;
+
+	if (rec->type == TAPIR_REC_PROCESS) {
+		tapir_tl__end_process(tl, ((const struct tapir_rec_process *)rec)->tgid,
+				      rec->time_ns);
+		return;
+	}
+	if (!tl->stats.first_ns)
+		tl->stats.first_ns = rec->time_ns;
+	if (rec->time_ns > tl->stats.last_ns)
+		tl->stats.last_ns = rec->time_ns;
+	switch (rec->type) {
+	case TAPIR_REC_EVENT:
+		tapir_tl__event(tl, rec);
+		break;
+	case TAPIR_REC_SAMPLE:
+		add_sample(tl, rec);
+		break;
+	case TAPIR_REC_SWITCH:
+		tapir_tl__switch(tl, (const void *)rec);
+		break;
+	case TAPIR_REC_COUNTER:
+		add_counter(tl, rec);
+		break;
+	}
+}
+
+int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	bool is_exit = rec->type == TAPIR_REC_PROCESS &&
+		       ((const struct tapir_rec_process *)rec)->kind == TAPIR_PROCESS_EXIT;
+	int err = 0;
+
+	tl->stats.records++;
+	if (rec->type == TAPIR_REC_EVENT || rec->type == TAPIR_REC_SAMPLE ||
+	    rec->type == TAPIR_REC_SWITCH || rec->type == TAPIR_REC_COUNTER || is_exit)
+		err = tapir_reorder__add(tl->reorder, rec, is_exit);
+	return err ? err : tl->failed ? -ENOMEM : 0;
+}
+
+int tapir_timeline__finish(struct tapir_timeline *tl)
+{
+	tapir_reorder__finish(tl->reorder);
+	tl->stats.late = tapir_reorder__late(tl->reorder);
+	tapir_tl__end_all(tl, tl->stats.last_ns);
+	return tl->failed || tl->tree.failed || tl->pairs->failed ? -ENOMEM : 0;
+}
+
+struct tapir_timeline *tapir_timeline__new(const struct tapir_catalog *catalog,
+					   struct tapir_pairs *pairs,
+					   const struct tapir_timeline_opts *opts)
+{
+	struct tapir_timeline *tl = calloc(1, sizeof(*tl));
+
+	if (!tl)
+		return NULL;
+	tl->catalog = catalog;
+	tl->pairs = pairs;
+	tl->opts = *opts;
+	tl->reorder = tapir_reorder__new(out, tl);
+	if (tl->reorder)
+		return tl;
+	free(tl);
+	return NULL;
+}
+
+void tapir_timeline__free(struct tapir_timeline *tl)
+{
+	if (!tl)
+		return;
+	tl->listeners.cnt = 0; /* nobody hears of what ends now */
+	tapir_tl__end_all(tl, tl->stats.last_ns);
+	tapir_reorder__free(tl->reorder);
+	tapir_vec__fini(&tl->listeners);
+	tapir_map__fini(&tl->threads);
+	tapir_map__fini(&tl->processes);
+	tapir_map__fini(&tl->shared);
+	tapir_map__fini(&tl->activities);
+	tapir_stack_tree__fini(&tl->tree);
+	free(tl);
+}
+
+int tapir_timeline__listen(struct tapir_timeline *tl, const struct tapir_timeline_fns *fns,
+			   void *ctx)
+{
+	return tapir_vec__push(&tl->listeners, ((struct listener){fns, ctx})) ? 0 : -ENOMEM;
+}
+
+const struct tapir_timeline_stats *tapir_timeline__stats(const struct tapir_timeline *tl)
+{
+	return &tl->stats;
+}
+
+struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl)
+{
+	return tl->pairs;
+}
+
+struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl)
+{
+	return &tl->tree;
+}
+
+const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline *tl)
+{
+	return tl->catalog;
+}
+
+uint32_t tapir_timeline__node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref)
+{
+	return ref->stack_id || ref->kstack_id ? tapir_stack_tree__node(&tl->tree, tl->catalog, ref)
+					       : TAPIR_NO_NODE;
+}
+
+struct tapir_sv tapir_timeline__comm(const struct tapir_timeline *tl, uint32_t tid,
+				     uint64_t time_ns)
+{
+	const struct tapir_rec_thread *rec = tapir_catalog__thread(tl->catalog, tid, time_ns);
+	struct tapir_thread_view view;
+
+	if (!rec)
+		return (struct tapir_sv){};
+	tapir_thread_view__of(&rec->h, &view);
+	return view.comm;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * timeline.h - the join: records by time, and beside each the state of its thread: whether it
+ * runs, could run or sleeps, why and woken by whom, and which intervals are open on it.
+ *
+ * Every nanosecond of a thread is counted once, under one state and one cause. So what an
+ * interval took is a difference of two counts, and its parts add up to the whole.
+ *
+ * Feed it every record of a file, descriptions included, as the reader delivers them. Views
+ * listen. Bounded memory; what finds no room is counted. One thread.
+ */
+#ifndef TAPIR_USER_TIMELINE_H
+#define TAPIR_USER_TIMELINE_H
+
+#include "analyze/pairs.h"
+#include "analyze/stack_tree.h"
+#include "trace/catalog.h"
+#include "trace/record.h"
+
+#define TAPIR_TIMELINE_MAX_THREADS   (1u << 17)
+#define TAPIR_TIMELINE_MAX_PROCESSES (1u << 16)
+#define TAPIR_TIMELINE_MAX_OPEN	     (1u << 16) /* intervals, of all threads */
+#define TAPIR_TIMELINE_MAX_NESTED    256u	/* of one kind on a thread */
+#define TAPIR_INTERVAL_LABEL_BYTES   512
+
+enum tapir_thread_state {
+	TAPIR_THREAD_UNKNOWN, /* nothing of it was seen yet; between threads; no switches */
+	TAPIR_THREAD_RUNNING,
+	TAPIR_THREAD_RUNNABLE,
+	TAPIR_THREAD_SLEEPING,
+	TAPIR_THREAD_STATE_CNT
+};
+
+/* Nanoseconds of a thread, by cause and state. */
+struct tapir_parts {
+	uint64_t ns[TAPIR_CAUSE_CNT][TAPIR_THREAD_STATE_CNT];
+};
+
+struct tapir_timeline;
+struct tapir_tl_process;
+
+struct tapir_tl_thread {
+	uint32_t tgid, tid;
+	uint8_t state;	   /* enum tapir_thread_state */
+	uint8_t own_cause; /* of its innermost interval that has one */
+	uint16_t out_state, out_flags;
+	uint64_t since_ns;	/* parts hold everything before */
+	uint64_t gc_ns, any_ns; /* what the process had stood still at since_ns */
+	struct tapir_parts parts;
+	uint64_t out_ns;   /* when it left its CPU */
+	uint32_t out_node; /* with which stack; TAPIR_NO_NODE: not asked for */
+	/* of its last sample, wait or event, and of the last one that was not cut short */
+	uint32_t last_node, whole_node;
+	uint64_t last_node_ns, whole_node_ns; /* 0: none */
+	struct tapir_interval *open;	      /* the last one that began first */
+	struct tapir_tl_process *process;
+	struct tapir_tl_thread *next, *prev; /* of the process */
+};
+
+#define TAPIR_NO_NODE	       UINT32_MAX
+
+#define TAPIR_INTERVAL_UNBEGUN (1u << 0) /* its begin is not in the file: from its start */
+#define TAPIR_INTERVAL_UNENDED (1u << 1) /* its end is not: until its thread's or the file's */
+#define TAPIR_INTERVAL_CROSSED (1u << 2) /* it ended on another thread than it began */
+
+struct tapir_interval {
+	uint32_t kind; /* idx in the pairs' kinds */
+	uint16_t flags;
+	uint8_t scope, cause; /* the kind's */
+	uint32_t tgid, tid;   /* of the thread that began it */
+	uint64_t from_ns, until_ns;
+	uint64_t key;	    /* hash of its key; 0: none */
+	uint64_t key_value; /* the key, if it is a number */
+	uint64_t activity;  /* hash of its activity id; 0: none */
+	char *label;	    /* of the begin event; NULL: none */
+	uint32_t node;	    /* stack of the begin event, or TAPIR_NO_NODE */
+	uint32_t end_tid;
+	struct tapir_parts parts; /* whole once it is closed */
+	/* for the timeline alone, while it is open */
+	struct tapir_parts at;
+	uint64_t last_ns;
+	struct tapir_tl_thread *thread; /* whose time it is at present; NULL: nobody's */
+	struct tapir_interval *outer, *inner;
+	struct tapir_interval *next, *prev; /* of the process, if it may change threads */
+	uint64_t map_key;
+	void *details; /* a view's: the one that asked for it */
+};
+
+/* A thread was away from its CPU. */
+struct tapir_wait {
+	struct tapir_tl_thread *thread;
+	uint64_t from_ns, wake_ns, until_ns; /* wake_ns: until_ns when it is not known */
+	uint32_t node;			     /* the stack with which it left */
+	uint16_t state, flags;		     /* as in the SWITCH record */
+	uint32_t waker_tid;		     /* 0: unknown, or an interrupt */
+	struct tapir_parts parts;	     /* sleeping and runnable, by cause */
+};
+
+/* What a view hears; each may be NULL. What lies outside the range is not told. */
+struct tapir_timeline_fns {
+	void (*sample)(void *ctx, struct tapir_tl_thread *thread,
+		       const struct tapir_rec_sample *sample);
+	void (*wait)(void *ctx, const struct tapir_wait *wait);
+	void (*event)(void *ctx, struct tapir_tl_thread *thread,
+		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
+	void (*open)(void *ctx, struct tapir_interval *interval);
+	/* Its parts are whole; it is freed afterwards. */
+	void (*close)(void *ctx, struct tapir_interval *interval);
+	void (*counter)(void *ctx, const struct tapir_rec_counter *counter);
+};
+
+struct tapir_timeline_opts {
+	uint64_t from_ns, until_ns; /* 0: from the beginning, to the end */
+	const uint32_t *tgids;	    /* borrowed; whose threads views hear of; cnt 0: all */
+	size_t tgid_cnt;
+	const uint32_t *tids;
+	size_t tid_cnt;
+	bool wants_stacks; /* of samples, waits and events that begin: thread->last_node, ->node */
+};
+
+struct tapir_timeline_stats {
+	uint64_t records, late; /* late: too far behind the others to be put right */
+	uint64_t samples, switches, events;
+	uint64_t unpaired; /* switches that do not fit what was seen before */
+	uint64_t no_room;  /* threads, processes, intervals beyond the bounds */
+	uint64_t first_ns, last_ns;
+	uint64_t cpu_ns, runnable_ns, sleeping_ns; /* of all threads, once finished */
+};
+
+/* catalog and opts' arrays are borrowed; pairs too: name them first. NULL: out of memory. */
+struct tapir_timeline *tapir_timeline__new(const struct tapir_catalog *catalog,
+					   struct tapir_pairs *pairs,
+					   const struct tapir_timeline_opts *opts);
+void tapir_timeline__free(struct tapir_timeline *tl);
+
+/* fns is borrowed. 0 or -ENOMEM. */
+int tapir_timeline__listen(struct tapir_timeline *tl, const struct tapir_timeline_fns *fns,
+			   void *ctx);
+/* A well-formed record. 0 or -ENOMEM. */
+int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec);
+/* After the last one: what is open is closed as unended. 0 or -ENOMEM. */
+int tapir_timeline__finish(struct tapir_timeline *tl);
+
+const struct tapir_timeline_stats *tapir_timeline__stats(const struct tapir_timeline *tl);
+struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl);
+struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl);
+const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline *tl);
+/* NULL: nothing was seen of it. */
+struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, uint32_t tid);
+
+/* Where a stack lies in the tree, made if it is new. TAPIR_NO_NODE: nothing is known of it. */
+uint32_t tapir_timeline__node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref);
+/* The stack that says best what it was doing since a moment; TAPIR_NO_NODE: nothing was seen. */
+uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *thread, uint64_t since_ns);
+/* What its process or its innermost interval makes of a thread's time now. */
+enum tapir_cause tapir_tl_thread__cause(const struct tapir_tl_thread *thread);
+/* The innermost interval of a kind with a cause; NULL: none. */
+const struct tapir_interval *tapir_tl_thread__causing(const struct tapir_tl_thread *thread);
+/* "java"; what it is called now; empty: unknown. Borrowed from the catalog. */
+struct tapir_sv tapir_timeline__comm(const struct tapir_timeline *tl, uint32_t tid,
+				     uint64_t time_ns);
+
+static inline uint64_t tapir_parts__sum(const struct tapir_parts *parts, unsigned cause)
+{
+	uint64_t sum = 0;
+
+	for (unsigned state = 0; state < TAPIR_THREAD_STATE_CNT; state++)
+		sum += parts->ns[cause][state];
+	return sum;
+}
+
+static inline void tapir_parts__add_difference(struct tapir_parts *sum,
+					       const struct tapir_parts *later,
+					       const struct tapir_parts *earlier)
+{
+	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
+		for (unsigned s = 0; s < TAPIR_THREAD_STATE_CNT; s++)
+			sum->ns[c][s] += later->ns[c][s] - earlier->ns[c][s];
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* timeline_impl.h - what the timeline's files share: threads, processes, open intervals. */
+#ifndef TAPIR_USER_TIMELINE_IMPL_H
+#define TAPIR_USER_TIMELINE_IMPL_H
+
+#include "analyze/reorder.h"
+#include "analyze/timeline.h"
+
+#define PAUSES_KEPT 8
+
+/* How long a process has stood still until any recent moment. */
+struct pauses {
+	uint64_t total_ns; /* of those that are over */
+	uint64_t open_ns;
+	uint32_t depth;
+	uint32_t next;
+	struct {
+		uint64_t from_ns, until_ns;
+	} recent[PAUSES_KEPT];
+};
+
+struct tapir_tl_process {
+	uint32_t tgid;
+	struct pauses gc, any; /* any: gc, or stopped for something else */
+	struct tapir_tl_thread *threads;
+	struct tapir_interval *shared; /* intervals that are no thread's own */
+};
+
+struct listener {
+	const struct tapir_timeline_fns *fns;
+	void *ctx;
+};
+
+struct tapir_timeline {
+	const struct tapir_catalog *catalog;
+	struct tapir_pairs *pairs;
+	struct tapir_timeline_opts opts;
+	struct tapir_timeline_stats stats;
+	struct tapir_reorder *reorder;
+	struct tapir_vec(struct listener) listeners;
+	struct tapir_map threads, processes; /* -> pointers, by tid and tgid */
+	struct tapir_map shared;	     /* map_key -> interval */
+	struct tapir_map activities;	     /* -> interval */
+	size_t open_cnt;
+	struct tapir_stack_tree tree;
+	bool failed; /* out of memory */
+};
+
+/* Each accepts NULL for listeners that do not care. */
+#define TELL(tl, fn, ...)                                                                          \
+	do {                                                                                       \
+		const struct listener *l_;                                                         \
+		tapir_vec_for_each (l_, &(tl)->listeners)                                          \
+			if (l_->fns->fn)                                                           \
+				l_->fns->fn(l_->ctx, __VA_ARGS__);                                 \
+	} while (0)
+
+/* timeline_threads.c */
+struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgid, uint32_t tid,
+					 uint64_t now_ns);
+void tapir_tl__advance(struct tapir_tl_thread *t, uint64_t now_ns);
+void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
+		      uint64_t now_ns);
+void tapir_tl__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
+void tapir_tl__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec);
+void tapir_tl__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns);
+void tapir_tl__end_all(struct tapir_timeline *tl, uint64_t now_ns);
+uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns);
+void tapir_pauses__begin(struct pauses *p, uint64_t now_ns);
+void tapir_pauses__end(struct pauses *p, uint64_t now_ns);
+
+/* timeline_intervals.c */
+void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec);
+/* The thread is gone: its own intervals are closed, shared ones go on without it. */
+void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
+void tapir_tl__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p,
+			     uint64_t now_ns);
+
+bool tapir_tl__is_told(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid);
+static inline bool tapir_tl__in_range(const struct tapir_timeline *tl, uint64_t ns)
+{
+	return ns >= tl->opts.from_ns && (!tl->opts.until_ns || ns <= tl->opts.until_ns);
+}
+
+#endif

@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Intervals: from the event that begins one to the event that ends it. A thread's own stand in a
+ * list, the innermost first, and may overlap; those that others may end also in a map by their
+ * key. One that changes threads takes with it what it has had of each.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/timeline_impl.h"
+#include "decode/value.h"
+
+#define MAX_FIELDS 16
+
+/* ---- lists -------------------------------------------------------------------------------- */
+
+static void find_own_cause(struct tapir_tl_thread *t)
+{
+	const struct tapir_interval *i = t->open;
+
+	while (i && (!i->cause || i->scope == TAPIR_PAIR_PROCESS))
+		i = i->outer;
+	t->own_cause = i ? i->cause : TAPIR_CAUSE_NONE;
+}
+
+const struct tapir_interval *tapir_tl_thread__causing(const struct tapir_tl_thread *t)
+{
+	const struct tapir_interval *i = t->open;
+
+	while (i && (!i->cause || i->scope == TAPIR_PAIR_PROCESS))
+		i = i->outer;
+	return i;
+}
+
+/* From now on it is this thread's time that it takes; t->parts are up to date. */
+static void enter_thread(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns)
+{
+	i->thread = t;
+	i->at = t->parts;
+	i->last_ns = now_ns;
+	i->inner = NULL;
+	i->outer = t->open;
+	if (t->open)
+		t->open->inner = i;
+	t->open = i;
+	find_own_cause(t);
+}
+
+static void take_parts(struct tapir_interval *i, uint64_t now_ns)
+{
+	tapir_tl__advance(i->thread, now_ns);
+	tapir_parts__add_difference(&i->parts, &i->thread->parts, &i->at);
+	i->at = i->thread->parts;
+	i->last_ns = now_ns;
+}
+
+/* Without taking its parts. */
+static void leave_thread(struct tapir_interval *i)
+{
+	struct tapir_tl_thread *t = i->thread;
+
+	if (i->inner)
+		i->inner->outer = i->outer;
+	else
+		t->open = i->outer;
+	if (i->outer)
+		i->outer->inner = i->inner;
+	i->inner = i->outer = NULL;
+	i->thread = NULL;
+	find_own_cause(t);
+}
+
+static void share(struct tapir_timeline *tl, struct tapir_interval *i, struct tapir_tl_process *p)
+{
+	uint64_t *place = tapir_map__put(&tl->shared, i->map_key, NULL);
+
+	i->next = p->shared;
+	if (i->next)
+		i->next->prev = i;
+	p->shared = i;
+	if (place)
+		*place = (uintptr_t)i;
+	if (i->activity && place)
+		place = tapir_map__put(&tl->activities, i->activity, NULL);
+	if (place && i->activity)
+		*place = (uintptr_t)i;
+	tl->failed |= !place;
+}
+
+static void unshare(struct tapir_timeline *tl, struct tapir_interval *i, struct tapir_tl_process *p)
+{
+	const uint64_t *place = tapir_map__get(&tl->activities, i->activity);
+
+	if (i->prev)
+		i->prev->next = i->next;
+	else
+		p->shared = i->next;
+	if (i->next)
+		i->next->prev = i->prev;
+	if (i->activity && place && *place == (uintptr_t)i)
+		tapir_map__del(&tl->activities, i->activity);
+	place = tapir_map__get(&tl->shared, i->map_key);
+	if (place && *place == (uintptr_t)i)
+		tapir_map__del(&tl->shared, i->map_key);
+}
+
+static struct tapir_tl_process *process_in(const struct tapir_timeline *tl, uint32_t tgid)
+{
+	const uint64_t *place = tapir_map__get(&tl->processes, tgid);
+
+	return place ? (void *)(uintptr_t)*place : NULL;
+}
+
+/* ---- closing ------------------------------------------------------------------------------ */
+
+static void count_kind(struct tapir_timeline *tl, const struct tapir_interval *i)
+{
+	struct tapir_kind *kind = &tl->pairs->kinds.data[i->kind];
+	uint64_t took_ns = i->until_ns - i->from_ns;
+
+	if (i->flags & TAPIR_INTERVAL_UNENDED) {
+		kind->unended++;
+		return;
+	}
+	if (i->flags & TAPIR_INTERVAL_UNBEGUN) {
+		kind->unbegun++;
+		return;
+	}
+	kind->cnt++;
+	kind->sum_ns += took_ns;
+	if (took_ns > kind->worst_ns)
+		kind->worst_ns = took_ns;
+}
+
+static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
+{
+	if (i->until_ns < tl->opts.from_ns ||
+	    (tl->opts.until_ns && i->from_ns > tl->opts.until_ns) ||
+	    !tapir_tl__is_told(tl, i->tgid, i->tid))
+		return;
+	count_kind(tl, i);
+	TELL(tl, close, i);
+}
+
+/* What no thread of its own can account for went by between threads, or unseen. */
+static void add_rest(struct tapir_interval *i)
+{
+	uint64_t sum = 0, took_ns = i->until_ns - i->from_ns;
+
+	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
+		sum += tapir_parts__sum(&i->parts, c);
+	if (sum < took_ns)
+		i->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_UNKNOWN] += took_ns - sum;
+}
+
+static void pause_process(struct tapir_tl_process *p, const struct tapir_interval *i, bool begins,
+			  uint64_t now_ns)
+{
+	void (*fn)(struct pauses *, uint64_t) = begins ? tapir_pauses__begin : tapir_pauses__end;
+
+	if (i->scope != TAPIR_PAIR_PROCESS || !i->cause)
+		return;
+	if (i->cause == TAPIR_CAUSE_GC)
+		fn(&p->gc, now_ns);
+	fn(&p->any, now_ns);
+}
+
+static void close_interval(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns)
+{
+	struct tapir_tl_process *p = process_in(tl, i->tgid);
+
+	i->until_ns = now_ns > i->from_ns ? now_ns : i->from_ns;
+	if (i->thread) {
+		take_parts(i, i->until_ns);
+		leave_thread(i);
+	}
+	if (i->map_key && p) {
+		pause_process(p, i, false, i->until_ns);
+		unshare(tl, i, p);
+	}
+	add_rest(i);
+	tell_close(tl, i);
+	tl->open_cnt--;
+	free(i->label);
+	free(i);
+}
+
+void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
+{
+	struct tapir_interval *i = t->open, *outer;
+
+	for (; i; i = outer) {
+		outer = i->outer;
+		if (i->map_key) { /* somebody else may end it */
+			take_parts(i, now_ns);
+			leave_thread(i);
+			continue;
+		}
+		i->flags |= TAPIR_INTERVAL_UNENDED;
+		close_interval(tl, i, now_ns);
+	}
+}
+
+void tapir_tl__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p, uint64_t now_ns)
+{
+	while (p->shared) {
+		p->shared->flags |= TAPIR_INTERVAL_UNENDED;
+		close_interval(tl, p->shared, now_ns);
+	}
+}
+
+/* ---- what an event says ------------------------------------------------------------------- */
+
+struct happening {
+	struct tapir_event_view event;
+	struct tapir_probe_view probe;
+	struct tapir_tl_thread *thread;
+	uint64_t now_ns;
+	struct tapir_value values[MAX_FIELDS];
+	unsigned value_cnt;
+	bool is_decoded;
+	uint32_t node; /* of its stack, or TAPIR_NO_NODE */
+};
+
+static void decode(struct happening *h)
+{
+	if (!h->is_decoded)
+		h->value_cnt = tapir_fields__decode(&h->probe, &h->event, h->values, MAX_FIELDS);
+	h->is_decoded = true;
+}
+
+static const struct tapir_value *value_of(struct happening *h, const char *name, size_t len)
+{
+	decode(h);
+	for (unsigned i = 0; i < h->value_cnt; i++) {
+		const struct tapir_value *v = &h->values[i];
+		char arg[16];
+		size_t arg_len = (size_t)snprintf(arg, sizeof(arg), "arg%u", i);
+
+		if (v->name.len ? v->name.len == len && !memcmp(v->name.data, name, len)
+				: arg_len == len && !memcmp(arg, name, len))
+			return v;
+	}
+	return NULL;
+}
+
+/* Never 0. *number: the value itself if it is one. */
+static uint64_t hash_key(struct happening *h, const char *field, uint64_t *number)
+{
+	const struct tapir_value *v = value_of(h, field, strlen(field));
+	uint64_t hash = 7;
+
+	*number = 0;
+	if (v && v->bytes)
+		hash = tapir_hash__bytes(hash, v->bytes, v->len);
+	else if (v)
+		hash = tapir_hash__mix(hash, *number = v->u64);
+	return hash ? hash : 1;
+}
+
+/* A string without its quotes, anything else as it is printed. */
+static void add_value(struct tapir_str *out, const struct tapir_value *v)
+{
+	if ((v->type == TAPIR_FIELD_STR || v->type == TAPIR_FIELD_STRN) && v->bytes &&
+	    !(v->flags & TAPIR_VALUE_ABSENT))
+		tapir_str__add(out, (const char *)v->bytes,
+			       v->len < TAPIR_INTERVAL_LABEL_BYTES ? v->len
+								   : TAPIR_INTERVAL_LABEL_BYTES);
+	else
+		tapir_value__add_text(out, v);
+}
+
+static char *make_label(struct happening *h, const char *fields)
+{
+	struct tapir_str out = {};
+
+	for (size_t len; fields && *fields; fields += len + (fields[len] == ' ')) {
+		const struct tapir_value *v;
+
+		len = strcspn(fields, " ");
+		v = value_of(h, fields, len);
+		if (v && out.len)
+			tapir_str__addc(&out, ' ');
+		if (v)
+			add_value(&out, v);
+	}
+	if (out.len > TAPIR_INTERVAL_LABEL_BYTES)
+		out.data[TAPIR_INTERVAL_LABEL_BYTES] = 0;
+	return out.data;
+}
+
+static uint64_t activity_of(const struct happening *h)
+{
+	uint64_t hash;
+
+	if (!h->event.activity_id)
+		return 0;
+	hash = tapir_hash__mix(3, h->thread->tgid);
+	hash = tapir_hash__bytes(hash, h->event.activity_id, 16);
+	return hash ? hash : 1;
+}
+
+/* ---- beginning ------------------------------------------------------------------------------ */
+
+static bool is_shared(const struct tapir_kind *kind)
+{
+	return kind->scope != TAPIR_PAIR_THREAD;
+}
+
+/* By what another thread's event finds it. Never 0. */
+static uint64_t map_key_of(const struct tapir_kind *kind, uint32_t kind_idx, uint32_t tgid,
+			   uint64_t key, uint64_t activity)
+{
+	uint64_t hash = tapir_hash__mix(tapir_hash__mix(11, kind_idx), tgid);
+
+	if (kind->scope == TAPIR_PAIR_KEY)
+		hash = tapir_hash__mix(hash, key);
+	if (kind->scope == TAPIR_PAIR_ACTIVITY)
+		hash = tapir_hash__mix(hash, activity);
+	return hash ? hash : 1;
+}
+
+static struct tapir_interval *shared_of(const struct tapir_timeline *tl, uint64_t map_key)
+{
+	const uint64_t *place = tapir_map__get(&tl->shared, map_key);
+
+	return place ? (void *)(uintptr_t)*place : NULL;
+}
+
+/* Of a kind that has no end in this file, only the newest are kept. */
+static void limit_nesting(struct tapir_timeline *tl, const struct happening *h, uint32_t kind)
+{
+	struct tapir_interval *i, *oldest = NULL;
+	unsigned cnt = 0;
+
+	for (i = h->thread->open; i; i = i->outer) {
+		if (i->kind != kind || i->map_key)
+			continue;
+		cnt++;
+		oldest = i;
+	}
+	if (cnt < TAPIR_TIMELINE_MAX_NESTED)
+		return;
+	oldest->flags |= TAPIR_INTERVAL_UNENDED;
+	close_interval(tl, oldest, h->now_ns);
+}
+
+static uint32_t event_node(struct tapir_timeline *tl, const struct happening *h)
+{
+	struct tapir_stack_ref ref = {.tgid = h->thread->tgid,
+				      .time_ns = h->now_ns,
+				      .stack_id = h->event.rec->stack_id,
+				      .kstack_id = h->event.kstack_id};
+
+	if (!tl->opts.wants_stacks || !(ref.stack_id || ref.kstack_id))
+		return TAPIR_NO_NODE;
+	return tapir_timeline__node(tl, &ref);
+}
+
+static struct tapir_interval *new_interval(struct tapir_timeline *tl, const struct happening *h,
+					   uint32_t kind_idx)
+{
+	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
+	struct tapir_interval *i = NULL;
+
+	if (tl->open_cnt >= TAPIR_TIMELINE_MAX_OPEN)
+		tl->stats.no_room++;
+	else
+		i = calloc(1, sizeof(*i));
+	if (!i) {
+		tl->failed |= tl->open_cnt < TAPIR_TIMELINE_MAX_OPEN;
+		return NULL;
+	}
+	tl->open_cnt++;
+	i->kind = kind_idx;
+	i->scope = kind->scope;
+	i->cause = kind->cause;
+	i->tgid = h->thread->tgid;
+	i->tid = i->end_tid = h->thread->tid;
+	i->from_ns = h->now_ns;
+	i->node = TAPIR_NO_NODE;
+	return i;
+}
+
+static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
+{
+	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
+	struct tapir_interval *i, *before;
+
+	tapir_tl__advance(h->thread, h->now_ns);
+	limit_nesting(tl, h, kind_idx);
+	i = new_interval(tl, h, kind_idx);
+	if (!i)
+		return;
+	i->node = h->node;
+	i->key = kind->key ? hash_key(h, kind->key, &i->key_value) : 0;
+	i->activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
+	i->label = make_label(h, kind->label);
+	if (is_shared(kind) && (i->activity || kind->scope != TAPIR_PAIR_ACTIVITY))
+		i->map_key = map_key_of(kind, kind_idx, i->tgid, i->key, i->activity);
+	before = i->map_key ? shared_of(tl, i->map_key) : NULL;
+	if (before) { /* its end was lost */
+		before->flags |= TAPIR_INTERVAL_UNENDED;
+		close_interval(tl, before, h->now_ns);
+	}
+	if (i->map_key)
+		share(tl, i, h->thread->process);
+	enter_thread(i, h->thread, h->now_ns);
+	if (i->map_key)
+		pause_process(h->thread->process, i, true, h->now_ns);
+	if (tapir_tl__in_range(tl, h->now_ns) && tapir_tl__is_told(tl, i->tgid, i->tid))
+		TELL(tl, open, i);
+}
+
+/* ---- ending --------------------------------------------------------------------------------- */
+
+/* It is another thread's now: what lies between their events is nobody's. */
+static void change_thread(struct tapir_interval *i, const struct happening *h)
+{
+	if (i->thread)
+		leave_thread(i);
+	tapir_tl__advance(h->thread, h->now_ns);
+	enter_thread(i, h->thread, h->now_ns);
+	i->flags |= TAPIR_INTERVAL_CROSSED;
+}
+
+/* NULL: none is open. */
+static struct tapir_interval *find_open(const struct tapir_timeline *tl, struct happening *h,
+					uint32_t kind_idx)
+{
+	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
+	uint64_t number, key = kind->key ? hash_key(h, kind->key, &number) : 0;
+	uint64_t activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
+	struct tapir_interval *i;
+
+	if (is_shared(kind) && (activity || kind->scope != TAPIR_PAIR_ACTIVITY))
+		return shared_of(tl, map_key_of(kind, kind_idx, h->thread->tgid, key, activity));
+	for (i = h->thread->open; i; i = i->outer)
+		if (i->kind == kind_idx && i->key == key)
+			return i;
+	return NULL;
+}
+
+static void end_unbegun(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
+{
+	struct tapir_interval *i = new_interval(tl, h, kind_idx);
+
+	if (!i)
+		return;
+	i->from_ns = tl->stats.first_ns < h->now_ns ? tl->stats.first_ns : h->now_ns;
+	i->flags = TAPIR_INTERVAL_UNBEGUN;
+	i->label = make_label(h, tl->pairs->kinds.data[kind_idx].label);
+	close_interval(tl, i, h->now_ns);
+}
+
+static void end(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
+{
+	struct tapir_interval *i = find_open(tl, h, kind_idx);
+
+	if (!i) {
+		end_unbegun(tl, h, kind_idx);
+		return;
+	}
+	if (i->thread != h->thread)
+		change_thread(i, h);
+	i->end_tid = h->thread->tid;
+	close_interval(tl, i, h->now_ns);
+}
+
+/* An event of an activity says which thread works for it now. */
+static void follow_activity(struct tapir_timeline *tl, const struct happening *h)
+{
+	const uint64_t *place = tapir_map__get(&tl->activities, activity_of(h));
+	struct tapir_interval *i = place ? (void *)(uintptr_t)*place : NULL;
+
+	if (!i)
+		return;
+	if (i->thread == h->thread)
+		take_parts(i, h->now_ns);
+	else
+		change_thread(i, h);
+}
+
+void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_event *ev = (const void *)rec;
+	const struct tapir_rec_probe *probe = tapir_catalog__probe(tl->catalog, ev->probe_id);
+	struct happening h = {.now_ns = rec->time_ns};
+	struct tapir_roles roles;
+
+	tl->stats.events++;
+	h.thread = tapir_tl__thread(tl, ev->tgid, ev->tid, rec->time_ns);
+	if (!probe || !h.thread)
+		return;
+	tapir_tl__ran(tl, h.thread, rec->time_ns);
+	tapir_event_view__of(rec, &h.event);
+	tapir_probe_view__of(&probe->h, &h.probe);
+	h.node = event_node(tl, &h);
+	if (h.node != TAPIR_NO_NODE)
+		tapir_tl__was_at(tl, h.thread, h.node, rec->time_ns);
+	if (h.event.activity_id && tl->activities.cnt)
+		follow_activity(tl, &h);
+	roles = *tapir_pairs__roles(tl->pairs, &h.probe); /* a kind may be added meanwhile */
+	for (uint32_t i = 0; i < roles.cnt; i++) {
+		if (roles.roles[i].is_begin)
+			begin(tl, &h, roles.roles[i].kind);
+		else
+			end(tl, &h, roles.roles[i].kind);
+	}
+	if (tapir_tl__in_range(tl, h.now_ns) && tapir_tl__is_told(tl, ev->tgid, ev->tid))
+		TELL(tl, event, h.thread, &h.probe, &h.event);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * wait_reason.h - what a sleeping thread waits for, by the functions of the stack with which it
+ * left its CPU: a table of the kernel's and of libraries' names.
+ */
+#ifndef TAPIR_USER_WAIT_REASON_H
+#define TAPIR_USER_WAIT_REASON_H
+
+#include "analyze/stack_tree.h"
+
+/* Looked up once a node; for this room alone. */
+struct tapir_wait_reason {
+	const char *text;
+	bool is_known;
+};
+
+struct tapir_wait_reasons {
+	struct tapir_vec(struct tapir_wait_reason) by_node;
+};
+
+/* Static: "sleep", "mutex", "epoll"; NULL: the stack does not say. node may be UINT32_MAX. */
+const char *tapir_wait_reasons__of(struct tapir_wait_reasons *reasons,
+				   const struct tapir_stack_tree *tree, uint32_t node);
+void tapir_wait_reasons__fini(struct tapir_wait_reasons *reasons);
+/* Is it a wait until another thread lets go of a lock? */
+bool tapir_wait_reason__is_lock(const char *reason);
+
+/* Does the stack reach where a thread begins? If not, callers are missing. */
+bool tapir_stack__is_whole(const struct tapir_stack_tree *tree, uint32_t node);
+
+#endif
