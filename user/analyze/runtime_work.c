@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Names of HotSpot, CoreCLR, V8, CPython, Ruby, Mono. */
+#include "analyze/runtime_work.h"
+
+#include <string.h>
+
+#include "symbol/frame_kind.h"
+
+#define MAX_THREADS (1u << 16)
+#define NONE	    TAPIR_WORK_CNT
+
+const char *tapir_work__name(unsigned work)
+{
+	static const char *const names[] = {"managed", "interpreter", "GC",	"JIT compiler",
+					    "runtime", "native",      "kernel", "unknown"};
+
+	return work < TAPIR_WORK_CNT ? names[work] : "";
+}
+
+struct word {
+	const char *start;
+	uint8_t work;
+};
+
+static uint8_t judge(struct tapir_sv text, const struct word *words, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (tapir_sv__starts_with(text, words[i].start))
+			return words[i].work;
+	return NONE;
+}
+
+#define JUDGE(text, words) judge(text, words, sizeof(words) / sizeof(*(words)))
+
+static uint8_t thread_work(struct tapir_sv comm)
+{
+	static const struct word words[] = {
+		{"GC Thread", TAPIR_WORK_GC},	   {"G1 ", TAPIR_WORK_GC},
+		{"ParGC", TAPIR_WORK_GC},	   {"ZWorker", TAPIR_WORK_GC},
+		{"ZDriver", TAPIR_WORK_GC},	   {"XWorker", TAPIR_WORK_GC},
+		{"Shenandoah", TAPIR_WORK_GC},	   {"CMS ", TAPIR_WORK_GC},
+		{".NET Server GC", TAPIR_WORK_GC}, {".NET BGC", TAPIR_WORK_GC},
+		{".NET GC", TAPIR_WORK_GC},	   {"SGen worker", TAPIR_WORK_GC},
+		{"C1 Compiler", TAPIR_WORK_JIT},   {"C2 Compiler", TAPIR_WORK_JIT},
+		{"JVMCI", TAPIR_WORK_JIT},	   {".NET Tiered", TAPIR_WORK_JIT},
+	};
+
+	return JUDGE(comm, words);
+}
+
+static uint8_t function_work(const char *name)
+{
+	static const struct word words[] = {
+		{"WKS::", TAPIR_WORK_GC},
+		{"SVR::", TAPIR_WORK_GC},
+		{"v8::internal::Heap::CollectGarbage", TAPIR_WORK_GC},
+		{"v8::internal::Scavenger", TAPIR_WORK_GC},
+		{"v8::internal::MarkCompact", TAPIR_WORK_GC},
+		{"v8::internal::ConcurrentMarking", TAPIR_WORK_GC},
+		{"v8::internal::Sweeper", TAPIR_WORK_GC},
+		{"v8::internal::Compiler::", TAPIR_WORK_JIT},
+		{"v8::internal::compiler::", TAPIR_WORK_JIT},
+		{"v8::internal::OptimizingCompileDispatcher", TAPIR_WORK_JIT},
+		{"v8::internal::baseline::", TAPIR_WORK_JIT},
+		{"v8::internal::maglev::", TAPIR_WORK_JIT},
+		{"gc_collect_main", TAPIR_WORK_GC},
+		{"gc_collect_region", TAPIR_WORK_GC},
+		{"_PyGC_Collect", TAPIR_WORK_GC},
+		{"gc_start", TAPIR_WORK_GC},
+		{"gc_marks", TAPIR_WORK_GC},
+		{"gc_sweep", TAPIR_WORK_GC},
+		{"sgen_perform_collection", TAPIR_WORK_GC},
+		{"CompileBroker::", TAPIR_WORK_JIT},
+		{"zend_jit", TAPIR_WORK_JIT},
+		{"libclrjit.so", TAPIR_WORK_JIT},
+		{"libclrgc", TAPIR_WORK_GC},
+	};
+
+	return JUDGE(tapir_sv__of(name), words);
+}
+
+/* The innermost frame with a kind; and whether the collector or the compiler is on the stack. */
+static uint8_t judge_stack(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	static const uint8_t works[] = {
+		[TAPIR_FRAME_NONE] = TAPIR_WORK_UNKNOWN,
+		[TAPIR_FRAME_NATIVE] = TAPIR_WORK_NATIVE,
+		[TAPIR_FRAME_RUNTIME] = TAPIR_WORK_RUNTIME,
+		[TAPIR_FRAME_INTERPRETER] = TAPIR_WORK_INTERPRETER,
+		[TAPIR_FRAME_JIT] = TAPIR_WORK_MANAGED,
+		[TAPIR_FRAME_KERNEL] = TAPIR_WORK_KERNEL,
+	};
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+	uint16_t kind = nodes[node].kind;
+
+	for (uint32_t n = node; n; n = nodes[n].parent) {
+		uint8_t work = function_work(tree->names.data[nodes[n].name]);
+
+		if (work != NONE && nodes[n].kind != TAPIR_FRAME_KERNEL)
+			return work;
+	}
+	return kind < TAPIR_FRAME_KIND_CNT ? works[kind] : TAPIR_WORK_UNKNOWN;
+}
+
+static uint8_t work_of_node(struct tapir_works *works, const struct tapir_stack_tree *tree,
+			    uint32_t node)
+{
+	uint8_t *known;
+
+	if (!node || node >= tree->nodes.cnt)
+		return TAPIR_WORK_UNKNOWN;
+	while (works->by_node.cnt <= node)
+		if (!tapir_vec__add(&works->by_node))
+			return judge_stack(tree, node);
+	known = &works->by_node.data[node];
+	if (!*known)
+		*known = (uint8_t)(judge_stack(tree, node) + 1);
+	return *known - 1;
+}
+
+/* A thread's name is asked for again every second: it may get another one. */
+static uint8_t work_of_thread(struct tapir_works *works, struct tapir_timeline *tl,
+			      const struct tapir_tl_thread *t, uint64_t time_ns)
+{
+	uint64_t *known = tapir_map__get(&works->by_tid, t->tid);
+	uint64_t second = time_ns >> 30;
+	uint8_t work;
+
+	if (known && *known >> 8 == second)
+		return (uint8_t)*known;
+	work = thread_work(tapir_timeline__comm(tl, t->tid, time_ns));
+	if (!known && works->by_tid.cnt < MAX_THREADS)
+		known = tapir_map__put(&works->by_tid, t->tid, NULL);
+	if (known)
+		*known = second << 8 | work;
+	return work;
+}
+
+enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
+				const struct tapir_tl_thread *t, uint32_t node, uint64_t time_ns)
+{
+	uint8_t work = work_of_thread(works, tl, t, time_ns);
+	enum tapir_cause cause = tapir_tl_thread__cause(t);
+
+	if (work != NONE)
+		return work;
+	if (cause == TAPIR_CAUSE_GC)
+		return TAPIR_WORK_GC;
+	if (cause == TAPIR_CAUSE_JIT)
+		return TAPIR_WORK_JIT;
+	return work_of_node(works, tapir_timeline__stacks(tl), node);
+}
+
+void tapir_works__fini(struct tapir_works *works)
+{
+	tapir_vec__fini(&works->by_node);
+	tapir_map__fini(&works->by_tid);
+}

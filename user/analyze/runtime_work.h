@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * runtime_work.h - is a thread at work for the program, for the garbage collector or for the JIT
+ * compiler? By what it is called, by the functions and libraries in its stack, and by the
+ * intervals it is in.
+ */
+#ifndef TAPIR_USER_RUNTIME_WORK_H
+#define TAPIR_USER_RUNTIME_WORK_H
+
+#include "analyze/timeline.h"
+
+enum tapir_work {
+	TAPIR_WORK_MANAGED, /* code made by a JIT compiler */
+	TAPIR_WORK_INTERPRETER,
+	TAPIR_WORK_GC,
+	TAPIR_WORK_JIT,
+	TAPIR_WORK_RUNTIME,
+	TAPIR_WORK_NATIVE,
+	TAPIR_WORK_KERNEL,
+	TAPIR_WORK_UNKNOWN,
+	TAPIR_WORK_CNT
+};
+const char *tapir_work__name(unsigned work);
+
+/* What is known of nodes and threads, for this room alone. */
+struct tapir_works {
+	struct tapir_vec(uint8_t) by_node;
+	struct tapir_map by_tid; /* tid -> what its name says, with a bit for when it was asked */
+};
+
+/* Of a thread whose last sample lies at node. */
+enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
+				const struct tapir_tl_thread *thread, uint32_t node,
+				uint64_t time_ns);
+void tapir_works__fini(struct tapir_works *works);
+
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyze/sheet.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tapir_sheet__fini(struct tapir_sheet *s)
+{
+	struct tapir_sheet_table *t;
+	char **note;
+
+	tapir_vec_for_each (t, &s->tables) {
+		for (size_t i = 0; i < t->cells.cnt; i++)
+			if (t->columns[i % t->column_cnt].type == TAPIR_CELL_TEXT &&
+			    t->cells.data[i].is_there)
+				free(t->cells.data[i].text);
+		tapir_vec__fini(&t->cells);
+		free(t->title);
+	}
+	tapir_vec_for_each (note, &s->notes)
+		free(*note);
+	tapir_vec__fini(&s->tables);
+	tapir_vec__fini(&s->notes);
+	tapir_vec__fini(&s->facts);
+	tapir_str__fini(&s->headline);
+}
+
+size_t tapir_sheet__table(struct tapir_sheet *s, const char *key, const char *title,
+			  const struct tapir_column *columns)
+{
+	struct tapir_sheet_table t = {.key = key,
+				      .title = title ? strdup(title) : NULL,
+				      .columns = columns,
+				      .parent = TAPIR_SHEET_NO_PARENT};
+
+	while (columns[t.column_cnt].key)
+		t.column_cnt++;
+	s->failed |= title && !t.title;
+	if (tapir_vec__push(&s->tables, t))
+		return s->tables.cnt - 1;
+	free(t.title);
+	s->failed = true;
+	return SIZE_MAX;
+}
+
+size_t tapir_sheet__table_of_row(struct tapir_sheet *s, size_t parent, const char *key,
+				 const char *title, const struct tapir_column *columns)
+{
+	size_t table = tapir_sheet__table(s, key, title, columns);
+
+	if (table == SIZE_MAX || parent >= s->tables.cnt)
+		return SIZE_MAX;
+	s->tables.data[table].parent = parent;
+	s->tables.data[table].parent_row = tapir_sheet_table__rows(&s->tables.data[parent]) - 1;
+	return table;
+}
+
+static void add(struct tapir_sheet *s, size_t table, struct tapir_cell cell)
+{
+	if (table >= s->tables.cnt || !tapir_vec__push(&s->tables.data[table].cells, cell))
+		s->failed = true;
+}
+
+void tapir_sheet__u64(struct tapir_sheet *s, size_t table, uint64_t value)
+{
+	add(s, table, (struct tapir_cell){.is_there = true, .u64 = value});
+}
+
+void tapir_sheet__f64(struct tapir_sheet *s, size_t table, double value)
+{
+	add(s, table, (struct tapir_cell){.is_there = true, .f64 = value});
+}
+
+void tapir_sheet__textn(struct tapir_sheet *s, size_t table, struct tapir_sv text)
+{
+	char *copy = text.len ? strndup(text.data, text.len) : NULL;
+
+	s->failed |= text.len && !copy;
+	if (table >= s->tables.cnt)
+		free(copy);
+	else
+		add(s, table, (struct tapir_cell){.is_there = copy, .text = copy});
+}
+
+void tapir_sheet__text(struct tapir_sheet *s, size_t table, const char *text)
+{
+	tapir_sheet__textn(s, table, (struct tapir_sv){text, text ? strlen(text) : 0});
+}
+
+void tapir_sheet__stack(struct tapir_sheet *s, size_t table, uint32_t node)
+{
+	bool is_there = s->tree && node && node < s->tree->nodes.cnt;
+
+	add(s, table, (struct tapir_cell){.is_there = is_there, .u64 = node});
+}
+
+void tapir_sheet__time(struct tapir_sheet *s, size_t table, uint64_t ns)
+{
+	tapir_sheet__u64(s, table, ns > s->start_ns ? ns - s->start_ns : 0);
+}
+
+void tapir_sheet__none(struct tapir_sheet *s, size_t table)
+{
+	add(s, table, (struct tapir_cell){});
+}
+
+void tapir_sheet__share(struct tapir_sheet *s, size_t table, uint64_t part, uint64_t whole)
+{
+	tapir_sheet__f64(s, table, whole ? 100.0 * (double)part / (double)whole : 0);
+}
+
+void tapir_sheet__name(struct tapir_sheet *s, size_t table, const char *comm, uint32_t tid)
+{
+	char text[64];
+
+	if (!tid) {
+		tapir_sheet__none(s, table);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s (%u)", comm && *comm ? comm : "?", tid);
+	tapir_sheet__text(s, table, text);
+}
+
+void tapir_sheet__fact(struct tapir_sheet *s, const char *key, const char *title,
+		       enum tapir_cell_type type, uint64_t value)
+{
+	struct tapir_fact fact = {{key, title, (uint8_t)type}, {.is_there = true, .u64 = value}};
+
+	s->failed |= !tapir_vec__push(&s->facts, fact);
+}
+
+void tapir_sheet__note(struct tapir_sheet *s, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	va_end(args);
+	if (!text || !tapir_vec__push(&s->notes, text)) {
+		free(text);
+		s->failed = true;
+	}
+}
+
+size_t tapir_sheet_table__rows(const struct tapir_sheet_table *table)
+{
+	return table->cells.cnt / table->column_cnt;
+}
+
+uint64_t tapir_sheet__top(const struct tapir_sheet *s, uint64_t otherwise)
+{
+	return s->top ? s->top : otherwise;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyze/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct tapir_view *const tapir_views[] = {&tapir_view_cpu,
+						&tapir_view_gc,
+						&tapir_view_jit,
+						&tapir_view_contention,
+						&tapir_view_offcpu,
+						&tapir_view_slow,
+						NULL};
+
+const struct tapir_view *tapir_view__find(const char *text, const char **arg)
+{
+	size_t len = strcspn(text, "=");
+
+	for (const struct tapir_view *const *v = tapir_views; *v; v++) {
+		if (strlen((*v)->name) != len || memcmp((*v)->name, text, len))
+			continue;
+		if (!text[len] != !(*v)->arg || (text[len] && !text[len + 1]))
+			return NULL;
+		*arg = text[len] ? text + len + 1 : NULL;
+		return *v;
+	}
+	return NULL;
+}
+
+void tapir_comm__copy(char out[TAPIR_COMM_TEXT_BYTES], struct tapir_sv comm)
+{
+	size_t len = comm.len < TAPIR_COMM_TEXT_BYTES ? comm.len : TAPIR_COMM_TEXT_BYTES - 1;
+
+	if (len)
+		memcpy(out, comm.data, len);
+	out[len] = 0;
+}
+
+const char *tapir_ns__text(uint64_t ns, char text[TAPIR_NS_TEXT_BYTES])
+{
+	if (ns < 1000)
+		snprintf(text, TAPIR_NS_TEXT_BYTES, "%" PRIu64 " ns", ns);
+	else if (ns < 1000000)
+		snprintf(text, TAPIR_NS_TEXT_BYTES, "%.1f us", (double)ns / 1e3);
+	else if (ns < 1000000000)
+		snprintf(text, TAPIR_NS_TEXT_BYTES, "%.2f ms", (double)ns / 1e6);
+	else
+		snprintf(text, TAPIR_NS_TEXT_BYTES, "%.3f s", (double)ns / 1e9);
+	return text;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * view.h - a question to a recording: what it listens to on the timeline, and the sheet it makes
+ * of it. One file each, view_*.c; a view prints nothing.
+ */
+#ifndef TAPIR_USER_VIEW_H
+#define TAPIR_USER_VIEW_H
+
+#include "analyze/sheet.h"
+#include "analyze/timeline.h"
+
+struct tapir_view {
+	const char *name;
+	const char *summary; /* half a line, for help */
+	const char *arg;     /* "EVENT": it wants "name=EVENT"; NULL: none */
+	struct tapir_timeline_fns fns;
+	/* top: how many of what it lists. arg: borrowed. NULL: out of memory. */
+	void *(*start)(struct tapir_timeline *tl, const char *arg, uint64_t top);
+	/* After the timeline is finished. 0, or -errno with a diagnostic. */
+	int (*finish)(void *ctx, struct tapir_sheet *sheet);
+	void (*free)(void *ctx); /* accepts NULL */
+};
+
+extern const struct tapir_view tapir_view_slow;
+extern const struct tapir_view tapir_view_cpu;
+extern const struct tapir_view tapir_view_gc;
+extern const struct tapir_view tapir_view_jit;
+extern const struct tapir_view tapir_view_contention;
+extern const struct tapir_view tapir_view_offcpu;
+extern const struct tapir_view *const tapir_views[]; /* ended by NULL */
+
+/* By name, or by what stands before '='; *arg: what stands behind it, NULL nothing. */
+const struct tapir_view *tapir_view__find(const char *text, const char **arg);
+
+/* ---- for views ------------------------------------------------------------------------------ */
+
+#define TAPIR_COMM_TEXT_BYTES 16
+void tapir_comm__copy(char out[TAPIR_COMM_TEXT_BYTES], struct tapir_sv comm); /* cut, terminated */
+
+/* "12.3 ms" */
+#define TAPIR_NS_TEXT_BYTES 24
+const char *tapir_ns__text(uint64_t ns, char text[TAPIR_NS_TEXT_BYTES]);
+
+#endif

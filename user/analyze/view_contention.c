@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Locks by the time threads waited for them: those whose events say which lock it is, and waits
+ * inside a lock's function that no event told of. Who ended a wait had the lock.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "analyze/wait_reason.h"
+
+#define MAX_LOCKS   16384u
+#define MAX_WAYS    24 /* of waiting for one lock: stack and who ended it */
+#define DEFAULT_TOP 10
+#define WAYS_SHOWN  5
+
+struct way {
+	uint32_t node, waker_tid, holder_node;
+	uint64_t ns, cnt;
+	char waker[TAPIR_COMM_TEXT_BYTES];
+};
+
+struct lock {
+	uint32_t kind; /* TAPIR_NO_KIND: no event told of it */
+	char *label;
+	const char *reason;
+	uint64_t cnt, waited_ns, worst_ns, threads_seen;
+	uint32_t last_tid;
+	unsigned way_cnt;
+	struct way ways[MAX_WAYS];
+};
+
+struct contention {
+	struct tapir_timeline *tl;
+	uint64_t top, cnt, waited_ns, half, more;
+	struct tapir_map by_key;
+	struct tapir_vec(struct lock *) locks;
+	struct tapir_wait_reasons reasons;
+	bool failed;
+};
+
+static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
+{
+	struct contention *v = calloc(1, sizeof(*v));
+
+	(void)arg;
+	if (v) {
+		v->tl = tl;
+		v->top = top ? top : DEFAULT_TOP;
+	}
+	return v;
+}
+
+static void release(void *ctx)
+{
+	struct contention *v = ctx;
+	struct lock **lock;
+
+	if (!v)
+		return;
+	tapir_vec_for_each (lock, &v->locks) {
+		free((*lock)->label);
+		free(*lock);
+	}
+	tapir_vec__fini(&v->locks);
+	tapir_map__fini(&v->by_key);
+	tapir_wait_reasons__fini(&v->reasons);
+	free(v);
+}
+
+static struct lock *make_lock(struct contention *v, uint64_t key, uint32_t kind, const char *label)
+{
+	struct lock *lock = NULL;
+	uint64_t *idx = NULL;
+
+	if (v->locks.cnt == MAX_LOCKS) {
+		v->more++;
+		return NULL;
+	}
+	lock = calloc(1, sizeof(*lock));
+	if (lock)
+		lock->label = label ? strdup(label) : NULL;
+	idx = lock ? tapir_map__put(&v->by_key, key, NULL) : NULL;
+	if (!idx || (label && !lock->label) || !tapir_vec__push(&v->locks, lock)) {
+		if (idx)
+			tapir_map__del(&v->by_key, key);
+		if (lock)
+			free(lock->label);
+		free(lock);
+		v->failed = true;
+		return NULL;
+	}
+	lock->kind = kind;
+	*idx = v->locks.cnt - 1;
+	return lock;
+}
+
+static struct lock *lock_of(struct contention *v, uint32_t tgid, uint32_t kind, const char *label)
+{
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(1, tgid), kind);
+	const uint64_t *idx;
+
+	key = tapir_hash__bytes(key, label ? label : "", label ? strlen(label) : 0);
+	idx = tapir_map__get(&v->by_key, key);
+	return idx ? v->locks.data[*idx] : make_lock(v, key, kind, label);
+}
+
+/* By the stack of the wait. */
+static struct lock *untold_lock(struct contention *v, const struct tapir_wait *w,
+				const char *reason)
+{
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(2, w->thread->tgid), w->node);
+	const uint64_t *idx = tapir_map__get(&v->by_key, key);
+	struct lock *lock = idx ? v->locks.data[*idx] : make_lock(v, key, TAPIR_NO_KIND, NULL);
+
+	if (lock)
+		lock->reason = reason;
+	return lock;
+}
+
+/* node: of the wait, or of the event that told of it, whichever says more. */
+static void count_way(struct contention *v, struct lock *lock, const struct tapir_wait *w,
+		      uint32_t node, uint64_t ns)
+{
+	const struct tapir_tl_thread *holder = tapir_timeline__thread(v->tl, w->waker_tid);
+	struct way *way = lock->ways;
+
+	while (way < lock->ways + lock->way_cnt &&
+	       (way->node != node || way->waker_tid != w->waker_tid))
+		way++;
+	if (way == lock->ways + MAX_WAYS)
+		way--; /* the last one is all others */
+	else if (way == lock->ways + lock->way_cnt) {
+		lock->way_cnt++;
+		*way = (struct way){node, w->waker_tid, TAPIR_NO_NODE, 0, 0, ""};
+		tapir_comm__copy(way->waker, tapir_timeline__comm(v->tl, w->waker_tid, w->wake_ns));
+	}
+	way->ns += ns;
+	way->cnt++;
+	if (!(way->cnt & (way->cnt - 1))) /* it may have got its name meanwhile */
+		tapir_comm__copy(way->waker, tapir_timeline__comm(v->tl, w->waker_tid, w->wake_ns));
+	if (holder && holder != w->thread)
+		way->holder_node = tapir_tl_thread__doing(holder, w->from_ns);
+}
+
+static void on_wait(void *ctx, const struct tapir_wait *w)
+{
+	struct contention *v = ctx;
+	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->tl);
+	bool is_told = causing && causing->cause == TAPIR_CAUSE_LOCK;
+	uint64_t ns = w->wake_ns - w->from_ns;
+	const char *reason;
+	struct lock *lock;
+
+	if (is_told) {
+		lock = lock_of(v, causing->tgid, causing->kind, causing->label);
+		if (lock)
+			count_way(v, lock, w,
+				  causing->node != TAPIR_NO_NODE &&
+						  !tapir_stack__is_whole(tree, w->node)
+					  ? causing->node
+					  : w->node,
+				  ns);
+		return;
+	}
+	reason = w->state ? tapir_wait_reasons__of(&v->reasons, tree, w->node) : NULL;
+	if (!reason || !tapir_wait_reason__is_lock(reason))
+		return;
+	lock = untold_lock(v, w, reason);
+	if (!lock)
+		return;
+	count_way(v, lock, w, w->node, ns);
+	lock->cnt++;
+	lock->waited_ns += ns;
+	lock->worst_ns = ns > lock->worst_ns ? ns : lock->worst_ns;
+	v->cnt++;
+	v->waited_ns += ns;
+}
+
+static void on_close(void *ctx, struct tapir_interval *i)
+{
+	struct contention *v = ctx;
+	uint64_t took_ns = i->until_ns - i->from_ns;
+	struct lock *lock;
+
+	if (i->cause != TAPIR_CAUSE_LOCK)
+		return;
+	if (i->flags & TAPIR_INTERVAL_UNBEGUN) {
+		v->half++;
+		return;
+	}
+	lock = lock_of(v, i->tgid, i->kind, i->label);
+	if (!lock)
+		return;
+	v->half += i->flags & TAPIR_INTERVAL_UNENDED ? 1 : 0;
+	v->cnt++;
+	v->waited_ns += took_ns;
+	lock->cnt++;
+	lock->waited_ns += took_ns;
+	lock->worst_ns = took_ns > lock->worst_ns ? took_ns : lock->worst_ns;
+	if (!lock->way_cnt && i->node != TAPIR_NO_NODE) {
+		lock->ways[lock->way_cnt++] =
+			(struct way){i->node, 0, TAPIR_NO_NODE, took_ns, 1, ""};
+	}
+}
+
+/* ---- the sheet ------------------------------------------------------------------------------ */
+
+static int by_waited(const void *a, const void *b)
+{
+	const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
+
+	return x->waited_ns < y->waited_ns ? 1 : x->waited_ns > y->waited_ns ? -1 : 0;
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct way *x = a, *y = b;
+
+	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+}
+
+static void add_ways(struct tapir_sheet *sheet, size_t locks, struct lock *lock)
+{
+	static const struct tapir_column columns[] = {
+		{"ns", ">ASLEEP", TAPIR_CELL_NS},
+		{"count", ">TIMES", TAPIR_CELL_COUNT},
+		{"let_go_by", "LET GO BY", TAPIR_CELL_TEXT},
+		{"let_go_by_tid", NULL, TAPIR_CELL_ID},
+		{"stack", "WAITER", TAPIR_CELL_STACK},
+		{"holder_stack", "HOLDER, MEANWHILE", TAPIR_CELL_STACK},
+		{}};
+	size_t t = tapir_sheet__table_of_row(sheet, locks, "waiters", NULL, columns);
+
+	qsort(lock->ways, lock->way_cnt, sizeof(*lock->ways), by_ns);
+	for (unsigned i = 0; i < lock->way_cnt && (sheet->top || i < WAYS_SHOWN); i++) {
+		tapir_sheet__u64(sheet, t, lock->ways[i].ns);
+		tapir_sheet__u64(sheet, t, lock->ways[i].cnt);
+		tapir_sheet__name(sheet, t, lock->ways[i].waker, lock->ways[i].waker_tid);
+		tapir_sheet__u64(sheet, t, lock->ways[i].waker_tid);
+		tapir_sheet__stack(sheet, t, lock->ways[i].node);
+		tapir_sheet__stack(sheet, t, lock->ways[i].holder_node);
+	}
+}
+
+static const char *kind_name(const struct contention *v, const struct lock *lock)
+{
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->tl);
+
+	return lock->kind == TAPIR_NO_KIND ? lock->reason : pairs->kinds.data[lock->kind].name;
+}
+
+static void add_headline(const struct contention *v, struct tapir_sheet *sheet)
+{
+	const struct lock *worst = v->locks.cnt ? v->locks.data[0] : NULL;
+	char waited[TAPIR_NS_TEXT_BYTES];
+
+	if (!v->cnt || !worst) {
+		tapir_str__adds(&sheet->headline, "no thread was seen to wait for a lock");
+		return;
+	}
+	tapir_str__addf(&sheet->headline,
+			"threads waited %s for locks, %llu times; %.0f%% for %s %s",
+			tapir_ns__text(v->waited_ns, waited), (unsigned long long)v->cnt,
+			v->waited_ns ? 100.0 * (double)worst->waited_ns / (double)v->waited_ns : 0,
+			kind_name(v, worst), worst->label ? worst->label : "");
+	if (worst->way_cnt && worst->ways[0].waker_tid)
+		tapir_str__addf(&sheet->headline, ", most often let go by %s (%u)",
+				*worst->ways[0].waker ? worst->ways[0].waker : "?",
+				worst->ways[0].waker_tid);
+}
+
+static int finish(void *ctx, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {{"ns", ">WAITED", TAPIR_CELL_NS},
+						      {"percent", ">SHARE", TAPIR_CELL_PERCENT},
+						      {"count", ">TIMES", TAPIR_CELL_COUNT},
+						      {"worst_ns", ">WORST", TAPIR_CELL_NS},
+						      {"kind", "KIND", TAPIR_CELL_TEXT},
+						      {"label", "LOCK", TAPIR_CELL_TEXT},
+						      {}};
+	struct contention *v = ctx;
+	size_t t = tapir_sheet__table(sheet, "locks", "locks", columns);
+
+	if (v->locks.cnt)
+		qsort(v->locks.data, v->locks.cnt, sizeof(*v->locks.data), by_waited);
+	for (size_t i = 0; i < v->locks.cnt && i < v->top; i++) {
+		struct lock *lock = v->locks.data[i];
+
+		if (!lock->cnt)
+			continue;
+		tapir_sheet__u64(sheet, t, lock->waited_ns);
+		tapir_sheet__share(sheet, t, lock->waited_ns, v->waited_ns);
+		tapir_sheet__u64(sheet, t, lock->cnt);
+		tapir_sheet__u64(sheet, t, lock->worst_ns);
+		tapir_sheet__text(sheet, t, kind_name(v, lock));
+		tapir_sheet__text(sheet, t, lock->label);
+		add_ways(sheet, t, lock);
+	}
+	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
+	tapir_sheet__fact(sheet, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
+	tapir_sheet__fact(sheet, "half", NULL, TAPIR_CELL_COUNT, v->half);
+	add_headline(v, sheet);
+	if (v->half)
+		tapir_sheet__note(sheet, "%llu waits began before the file or did not end in it",
+				  (unsigned long long)v->half);
+	return v->failed ? -ENOMEM : 0;
+}
+
+const struct tapir_view tapir_view_contention = {
+	.name = "contention",
+	.summary = "locks by the time threads waited for them, and who had them",
+	.fns = {.wait = on_wait, .close = on_close},
+	.start = start,
+	.finish = finish,
+	.free = release,
+};

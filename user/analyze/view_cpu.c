@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where the CPU went, by its samples: at what work, in which functions (self: it was in it; total:
+ * in it or in what it called), along which paths from the outside in, on which threads, and in
+ * which intervals.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/runtime_work.h"
+#include "analyze/view.h"
+#include "symbol/frame_kind.h"
+
+#define MAX_THREADS   65536u
+#define DEFAULT_TOP   20
+#define PATHS_PERCENT 2 /* of all samples: a path that has less is not told */
+#define MAX_PATHS     200u
+
+struct thread_row {
+	uint32_t tgid, tid;
+	uint64_t cnt, works[TAPIR_WORK_CNT];
+	char comm[TAPIR_COMM_TEXT_BYTES];
+};
+
+struct function_row {
+	uint32_t name;
+	uint16_t kind;
+	uint64_t self, total;
+	uint32_t mark;
+};
+
+struct cpu {
+	struct tapir_timeline *tl;
+	uint64_t top, cnt, bare_cnt, period_sum, works[TAPIR_WORK_CNT];
+	struct tapir_works known;
+	struct tapir_map by_tid;
+	struct tapir_vec(struct thread_row) threads;
+	struct tapir_vec(uint64_t) by_kind; /* samples inside intervals, by kind */
+	struct tapir_vec(struct function_row) functions;
+	bool failed;
+};
+
+static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
+{
+	struct cpu *v = calloc(1, sizeof(*v));
+
+	(void)arg;
+	if (v) {
+		v->tl = tl;
+		v->top = top ? top : DEFAULT_TOP;
+	}
+	return v;
+}
+
+static void release(void *ctx)
+{
+	struct cpu *v = ctx;
+
+	if (!v)
+		return;
+	tapir_works__fini(&v->known);
+	tapir_map__fini(&v->by_tid);
+	tapir_vec__fini(&v->threads);
+	tapir_vec__fini(&v->by_kind);
+	tapir_vec__fini(&v->functions);
+	free(v);
+}
+
+static struct thread_row *row_of(struct cpu *v, const struct tapir_tl_thread *t, uint64_t now_ns)
+{
+	uint64_t key = (uint64_t)t->tgid << 32 | t->tid;
+	uint64_t *idx = tapir_map__get(&v->by_tid, key);
+	struct thread_row row = {.tgid = t->tgid, .tid = t->tid};
+
+	if (idx)
+		return &v->threads.data[*idx];
+	if (v->threads.cnt == MAX_THREADS)
+		return NULL;
+	tapir_comm__copy(row.comm, tapir_timeline__comm(v->tl, t->tid, now_ns));
+	idx = tapir_map__put(&v->by_tid, key, NULL);
+	if (!idx || !tapir_vec__push(&v->threads, row)) {
+		if (idx)
+			tapir_map__del(&v->by_tid, key);
+		v->failed = true;
+		return NULL;
+	}
+	*idx = v->threads.cnt - 1;
+	return &v->threads.data[*idx];
+}
+
+/* Once for each kind, however often it is nested. */
+static void count_intervals(struct cpu *v, const struct tapir_tl_thread *t)
+{
+	for (const struct tapir_interval *i = t->open; i; i = i->outer) {
+		const struct tapir_interval *inner = t->open;
+
+		while (inner != i && inner->kind != i->kind)
+			inner = inner->outer;
+		if (inner != i)
+			continue;
+		while (v->by_kind.cnt <= i->kind)
+			if (!tapir_vec__add(&v->by_kind)) {
+				v->failed = true;
+				return;
+			}
+		v->by_kind.data[i->kind]++;
+	}
+}
+
+static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+{
+	struct cpu *v = ctx;
+	struct tapir_stack_tree *tree = tapir_timeline__stacks(v->tl);
+	enum tapir_work work =
+		tapir_works__of(&v->known, v->tl, t, t->last_node, sample->h.time_ns);
+	struct thread_row *row = row_of(v, t, sample->h.time_ns);
+
+	v->cnt++;
+	v->period_sum += sample->period;
+	v->works[work]++;
+	if (t->last_node < tree->nodes.cnt)
+		tree->nodes.data[t->last_node].self++;
+	else
+		v->bare_cnt++;
+	if (row) {
+		row->cnt++;
+		if (!(row->cnt & (row->cnt - 1))) /* it may have got its name meanwhile */
+			tapir_comm__copy(row->comm,
+					 tapir_timeline__comm(v->tl, t->tid, sample->h.time_ns));
+		row->works[work]++;
+	}
+	if (t->open)
+		count_intervals(v, t);
+}
+
+/* ---- functions ------------------------------------------------------------------------------ */
+
+static struct function_row *function_of(struct cpu *v, struct tapir_map *by_name,
+					const struct tapir_tree_node *node)
+{
+	uint64_t *idx = tapir_map__put(by_name, (uint64_t)node->name << 8 | node->kind, NULL);
+	struct function_row row = {.name = node->name, .kind = node->kind};
+
+	if (!idx) {
+		v->failed = true;
+		return NULL;
+	}
+	if (!*idx) {
+		if (!tapir_vec__push(&v->functions, row)) {
+			v->failed = true;
+			return NULL;
+		}
+		*idx = v->functions.cnt;
+	}
+	return &v->functions.data[*idx - 1];
+}
+
+static void add_functions(struct cpu *v, const struct tapir_stack_tree *tree)
+{
+	struct tapir_map by_name = {};
+	uint32_t mark = 0;
+
+	for (size_t n = 1; n < tree->nodes.cnt; n++) {
+		uint64_t self = tree->nodes.data[n].self;
+
+		if (!self)
+			continue;
+		mark++;
+		for (size_t at = n; at; at = tree->nodes.data[at].parent) {
+			struct function_row *f = function_of(v, &by_name, &tree->nodes.data[at]);
+
+			if (!f)
+				continue;
+			f->self += at == n ? self : 0;
+			f->total += f->mark == mark ? 0 : self;
+			f->mark = mark;
+		}
+	}
+	tapir_map__fini(&by_name);
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct function_row *x = a, *y = b;
+
+	if (x->self != y->self)
+		return x->self < y->self ? 1 : -1;
+	return x->total < y->total ? 1 : x->total > y->total ? -1 : 0;
+}
+
+static void write_functions(struct cpu *v, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {
+		{"self_percent", ">SELF", TAPIR_CELL_PERCENT},
+		{"total_percent", ">TOTAL", TAPIR_CELL_PERCENT},
+		{"samples", ">SAMPLES", TAPIR_CELL_COUNT},
+		{"total", NULL, TAPIR_CELL_COUNT},
+		{"kind", "KIND", TAPIR_CELL_TEXT},
+		{"function", "FUNCTION", TAPIR_CELL_TEXT},
+		{}};
+	size_t t = tapir_sheet__table(sheet, "functions", "functions", columns);
+	const struct function_row *f;
+	uint64_t left = v->top;
+
+	add_functions(v, sheet->tree);
+	if (v->functions.cnt)
+		qsort(v->functions.data, v->functions.cnt, sizeof(*v->functions.data), by_self);
+	tapir_vec_for_each (f, &v->functions) {
+		if (!left--)
+			break;
+		tapir_sheet__share(sheet, t, f->self, v->cnt);
+		tapir_sheet__share(sheet, t, f->total, v->cnt);
+		tapir_sheet__u64(sheet, t, f->self);
+		tapir_sheet__u64(sheet, t, f->total);
+		tapir_sheet__text(sheet, t, tapir_frame_kind__name(f->kind));
+		tapir_sheet__text(sheet, t, sheet->tree->names.data[f->name]);
+	}
+}
+
+/* ---- paths ---------------------------------------------------------------------------------- */
+
+static void write_path(struct cpu *v, struct tapir_sheet *sheet, size_t t, uint32_t node)
+{
+	const struct tapir_tree_node *n = &sheet->tree->nodes.data[node];
+	struct tapir_str text = {};
+
+	for (unsigned i = 1; i < n->depth; i++)
+		tapir_str__adds(&text, "  ");
+	tapir_str__adds(&text, sheet->tree->names.data[n->name]);
+	tapir_sheet__share(sheet, t, n->total, v->cnt);
+	tapir_sheet__u64(sheet, t, n->total);
+	tapir_sheet__u64(sheet, t, n->depth);
+	tapir_sheet__text(sheet, t, text.data);
+	tapir_sheet__text(sheet, t, sheet->tree->names.data[n->name]);
+	v->failed |= text.failed;
+	tapir_str__fini(&text);
+}
+
+/* The heaviest child of a node that is lighter than `below`, or as heavy and behind `last`. */
+static uint32_t next_child(const struct tapir_tree_node *nodes, uint32_t parent, uint32_t last)
+{
+	uint32_t best = 0;
+
+	for (uint32_t c = nodes[parent].first_child; c; c = nodes[c].next_sibling) {
+		bool is_behind = !last || nodes[c].total < nodes[last].total ||
+				 (nodes[c].total == nodes[last].total && c > last);
+
+		if (is_behind && (!best || nodes[c].total > nodes[best].total ||
+				  (nodes[c].total == nodes[best].total && c < best)))
+			best = c;
+	}
+	return best;
+}
+
+/* From the outside in, heavier first, what has two in a hundred of all. No recursion. */
+static void write_paths(struct cpu *v, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {{"percent", ">TOTAL", TAPIR_CELL_PERCENT},
+						      {"samples", ">SAMPLES", TAPIR_CELL_COUNT},
+						      {"depth", NULL, TAPIR_CELL_COUNT},
+						      {"path", "PATH", TAPIR_CELL_TEXT},
+						      {"function", NULL, TAPIR_CELL_TEXT},
+						      {}};
+	size_t t = tapir_sheet__table(sheet, "tree", "from the outside in", columns);
+	const struct tapir_tree_node *nodes = sheet->tree->nodes.data;
+	uint32_t at = 0, last = 0;
+	unsigned left = MAX_PATHS;
+
+	while (sheet->tree->nodes.cnt && left) {
+		uint32_t next = next_child(nodes, at, last);
+
+		if (next && nodes[next].total * 100 >= v->cnt * PATHS_PERCENT) {
+			write_path(v, sheet, t, next);
+			left--;
+			at = next;
+			last = 0;
+		} else if (at) {
+			last = at;
+			at = nodes[at].parent;
+		} else {
+			return;
+		}
+	}
+}
+
+/* ---- the rest ------------------------------------------------------------------------------- */
+
+static int by_cnt(const void *a, const void *b)
+{
+	const struct thread_row *x = a, *y = b;
+
+	return x->cnt < y->cnt ? 1 : x->cnt > y->cnt ? -1 : 0;
+}
+
+static void write_threads(struct cpu *v, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {{"percent", ">SHARE", TAPIR_CELL_PERCENT},
+						      {"samples", ">SAMPLES", TAPIR_CELL_COUNT},
+						      {"pid", ">PID", TAPIR_CELL_ID},
+						      {"tid", ">TID", TAPIR_CELL_ID},
+						      {"thread", "THREAD", TAPIR_CELL_TEXT},
+						      {"work", "MOSTLY", TAPIR_CELL_TEXT},
+						      {}};
+	size_t t = tapir_sheet__table(sheet, "threads", "threads", columns);
+	const struct thread_row *row;
+	uint64_t left = v->top;
+
+	if (v->threads.cnt)
+		qsort(v->threads.data, v->threads.cnt, sizeof(*v->threads.data), by_cnt);
+	tapir_vec_for_each (row, &v->threads) {
+		unsigned most = 0;
+
+		if (!left--)
+			break;
+		for (unsigned w = 1; w < TAPIR_WORK_CNT; w++)
+			most = row->works[w] > row->works[most] ? w : most;
+		tapir_sheet__share(sheet, t, row->cnt, v->cnt);
+		tapir_sheet__u64(sheet, t, row->cnt);
+		tapir_sheet__u64(sheet, t, row->tgid);
+		tapir_sheet__u64(sheet, t, row->tid);
+		tapir_sheet__text(sheet, t, row->comm);
+		tapir_sheet__text(sheet, t, tapir_work__name(most));
+	}
+}
+
+static void write_works(const struct cpu *v, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {{"work", "WORK", TAPIR_CELL_TEXT},
+						      {"samples", ">SAMPLES", TAPIR_CELL_COUNT},
+						      {"percent", ">SHARE", TAPIR_CELL_PERCENT},
+						      {}};
+	size_t t = tapir_sheet__table(sheet, "works", NULL, columns);
+
+	for (unsigned w = 0; w < TAPIR_WORK_CNT; w++) {
+		if (!v->works[w])
+			continue;
+		tapir_sheet__text(sheet, t, tapir_work__name(w));
+		tapir_sheet__u64(sheet, t, v->works[w]);
+		tapir_sheet__share(sheet, t, v->works[w], v->cnt);
+	}
+}
+
+static void write_intervals(const struct cpu *v, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {{"percent", ">CPU", TAPIR_CELL_PERCENT},
+						      {"samples", ">SAMPLES", TAPIR_CELL_COUNT},
+						      {"intervals", ">INTERVALS", TAPIR_CELL_COUNT},
+						      {"kind", "INSIDE", TAPIR_CELL_TEXT},
+						      {}};
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->tl);
+	size_t t = tapir_sheet__table(sheet, "intervals", "inside intervals", columns);
+	char text[512];
+
+	for (size_t k = 0; k < v->by_kind.cnt && k < pairs->kinds.cnt; k++) {
+		const struct tapir_kind *kind = &pairs->kinds.data[k];
+
+		if (!v->by_kind.data[k])
+			continue;
+		snprintf(text, sizeof(text), "%s:%s", kind->provider, kind->name);
+		tapir_sheet__share(sheet, t, v->by_kind.data[k], v->cnt);
+		tapir_sheet__u64(sheet, t, v->by_kind.data[k]);
+		tapir_sheet__u64(sheet, t, kind->cnt);
+		tapir_sheet__text(sheet, t, text);
+	}
+}
+
+static int finish(void *ctx, struct tapir_sheet *sheet)
+{
+	struct cpu *v = ctx;
+	unsigned most = 0;
+
+	if (!v->cnt) {
+		tapir_str__adds(&sheet->headline, "the file has no CPU samples (of these threads)");
+		return v->failed ? -ENOMEM : 0;
+	}
+	tapir_stack_tree__sort(tapir_timeline__stacks(v->tl));
+	for (unsigned w = 1; w < TAPIR_WORK_CNT; w++)
+		most = v->works[w] > v->works[most] ? w : most;
+	write_works(v, sheet);
+	write_functions(v, sheet);
+	write_paths(v, sheet);
+	write_threads(v, sheet);
+	write_intervals(v, sheet);
+	tapir_str__addf(&sheet->headline, "%.1f%% of %llu CPU samples are %s",
+			100.0 * (double)v->works[most] / (double)v->cnt, (unsigned long long)v->cnt,
+			tapir_work__name(most));
+	if (v->works[TAPIR_WORK_GC] && most != TAPIR_WORK_GC)
+		tapir_str__addf(&sheet->headline, ", %.1f%% GC",
+				100.0 * (double)v->works[TAPIR_WORK_GC] / (double)v->cnt);
+	if (v->works[TAPIR_WORK_JIT] && most != TAPIR_WORK_JIT)
+		tapir_str__addf(&sheet->headline, ", %.1f%% JIT compiler",
+				100.0 * (double)v->works[TAPIR_WORK_JIT] / (double)v->cnt);
+	if (v->functions.cnt)
+		tapir_str__addf(&sheet->headline, "; hottest: %s (%.1f%%)",
+				sheet->tree->names.data[v->functions.data[0].name],
+				100.0 * (double)v->functions.data[0].self / (double)v->cnt);
+	tapir_sheet__fact(sheet, "samples", NULL, TAPIR_CELL_COUNT, v->cnt);
+	tapir_sheet__fact(sheet, "without_stack", NULL, TAPIR_CELL_COUNT, v->bare_cnt);
+	tapir_sheet__fact(sheet, "period_sum", NULL, TAPIR_CELL_COUNT, v->period_sum);
+	return v->failed ? -ENOMEM : 0;
+}
+
+const struct tapir_view tapir_view_cpu = {
+	.name = "cpu",
+	.summary = "where the CPU went: work, functions, paths, threads, intervals",
+	.fns = {.sample = on_sample},
+	.start = start,
+	.finish = finish,
+	.free = release,
+};

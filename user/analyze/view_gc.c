@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Collections: each pause with its reason, what it freed, the CPU it took and who waited; their
+ * percentiles; and how fast the program allocates, from the heap's size between them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/histogram.h"
+#include "analyze/runtime_work.h"
+#include "analyze/view.h"
+#include "decode/fields.h"
+
+#define MAX_GCS	    65536u
+#define MAX_WAITERS 4096u
+#define DEFAULT_TOP 10
+
+struct gc {
+	uint64_t from_ns, until_ns, samples;
+	uint64_t before_bytes, after_bytes; /* of all pools, 0: not told */
+	uint32_t tgid, tid, kind;
+	char *label, *reason;
+	bool is_half;
+};
+
+struct waiter {
+	uint32_t tgid, tid;
+	uint64_t ns, cnt;
+	char comm[TAPIR_COMM_TEXT_BYTES];
+};
+
+/* The collection that goes on in a process, and what its heap had after the last one. */
+struct heap {
+	uint32_t tgid;
+	uint64_t samples, before_bytes, after_bytes, last_after_bytes;
+	char *reason;
+};
+
+struct gc_view {
+	struct tapir_timeline *tl;
+	uint64_t top, cnt, sum_ns, samples, gc_samples, more, half, allocated_bytes;
+	uint64_t first_ns, last_ns;
+	struct tapir_vec(struct gc) gcs;
+	struct tapir_vec(struct waiter) waiters;
+	struct tapir_vec(struct heap) heaps;
+	struct tapir_map by_tid, by_tgid;
+	struct tapir_works works;
+	struct tapir_histogram took;
+	bool failed;
+};
+
+static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
+{
+	struct gc_view *v = calloc(1, sizeof(*v));
+
+	(void)arg;
+	if (v) {
+		v->tl = tl;
+		v->top = top ? top : DEFAULT_TOP;
+	}
+	return v;
+}
+
+static void release(void *ctx)
+{
+	struct gc_view *v = ctx;
+	struct heap *heap;
+	struct gc *gc;
+
+	if (!v)
+		return;
+	tapir_vec_for_each (gc, &v->gcs) {
+		free(gc->label);
+		free(gc->reason);
+	}
+	tapir_vec_for_each (heap, &v->heaps)
+		free(heap->reason);
+	tapir_vec__fini(&v->gcs);
+	tapir_vec__fini(&v->waiters);
+	tapir_vec__fini(&v->heaps);
+	tapir_map__fini(&v->by_tid);
+	tapir_map__fini(&v->by_tgid);
+	tapir_works__fini(&v->works);
+	free(v);
+}
+
+static struct heap *heap_of(struct gc_view *v, uint32_t tgid)
+{
+	uint64_t *idx = tapir_map__get(&v->by_tgid, tgid);
+	struct heap heap = {.tgid = tgid};
+
+	if (idx)
+		return &v->heaps.data[*idx];
+	if (v->heaps.cnt == MAX_WAITERS)
+		return NULL;
+	idx = tapir_map__put(&v->by_tgid, tgid, NULL);
+	if (!idx || !tapir_vec__push(&v->heaps, heap)) {
+		if (idx)
+			tapir_map__del(&v->by_tgid, tgid);
+		v->failed = true;
+		return NULL;
+	}
+	*idx = v->heaps.cnt - 1;
+	return &v->heaps.data[*idx];
+}
+
+/* ---- what happens --------------------------------------------------------------------------- */
+
+static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+{
+	struct gc_view *v = ctx;
+	enum tapir_work work =
+		tapir_works__of(&v->works, v->tl, t, t->last_node, sample->h.time_ns);
+	struct heap *heap;
+
+	v->samples++;
+	v->gc_samples += work == TAPIR_WORK_GC;
+	if (tapir_tl_thread__cause(t) != TAPIR_CAUSE_GC)
+		return;
+	heap = heap_of(v, t->tgid);
+	if (heap)
+		heap->samples++;
+}
+
+static void count_waiter(struct gc_view *v, const struct tapir_wait *w, uint64_t ns)
+{
+	uint64_t *idx = tapir_map__get(&v->by_tid, w->thread->tid);
+	struct waiter waiter = {.tgid = w->thread->tgid, .tid = w->thread->tid};
+
+	if (!idx && v->waiters.cnt < MAX_WAITERS) {
+		tapir_comm__copy(waiter.comm, tapir_timeline__comm(v->tl, waiter.tid, w->until_ns));
+		idx = tapir_map__put(&v->by_tid, waiter.tid, NULL);
+		if (!idx || !tapir_vec__push(&v->waiters, waiter)) {
+			v->failed = true;
+			return;
+		}
+		*idx = v->waiters.cnt - 1;
+	}
+	if (!idx || *idx >= v->waiters.cnt)
+		return;
+	v->waiters.data[*idx].ns += ns;
+	v->waiters.data[*idx].cnt++;
+}
+
+/* Threads that stood still for it; a thread that would have slept anyway is one of them. */
+static void on_wait(void *ctx, const struct tapir_wait *w)
+{
+	struct gc_view *v = ctx;
+	uint64_t ns = w->parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_SLEEPING] +
+		      w->parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_RUNNABLE];
+
+	if (ns && tapir_works__of(&v->works, v->tl, w->thread, TAPIR_NO_NODE, w->until_ns) !=
+			  TAPIR_WORK_GC)
+		count_waiter(v, w, ns);
+}
+
+static uint64_t field(const struct tapir_value *values, unsigned cnt, const char *name)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (values[i].name.len == strlen(name) &&
+		    !memcmp(values[i].name.data, name, values[i].name.len))
+			return values[i].u64;
+	return 0;
+}
+
+static bool is_called(struct tapir_sv text, const char *name)
+{
+	return text.len == strlen(name) && !memcmp(text.data, name, text.len);
+}
+
+static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
+		     const struct tapir_event_view *event)
+{
+	bool is_begin = is_called(probe->event, "mem__pool__gc__begin");
+	struct tapir_value values[16];
+	struct gc_view *v = ctx;
+	struct heap *heap;
+	unsigned cnt;
+
+	if (!is_begin && !is_called(probe->event, "mem__pool__gc__end"))
+		return;
+	cnt = tapir_fields__decode(probe, event, values, 16);
+	heap = heap_of(v, t->tgid);
+	if (!heap)
+		return;
+	*(is_begin ? &heap->before_bytes : &heap->after_bytes) += field(values, cnt, "used_bytes");
+}
+
+/* The JVM's operation says why. */
+static void on_open(void *ctx, struct tapir_interval *i)
+{
+	struct gc_view *v = ctx;
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->tl);
+	struct heap *heap;
+
+	if (i->cause != TAPIR_CAUSE_GC)
+		return;
+	heap = heap_of(v, i->tgid);
+	if (!heap)
+		return;
+	free(heap->reason);
+	heap->reason = NULL;
+	heap->samples = 0;
+	for (const struct tapir_interval *o = i->outer; o; o = o->outer)
+		if (o->label && !strcmp(pairs->kinds.data[o->kind].name, "vmop") && !heap->reason)
+			heap->reason = strdup(o->label);
+}
+
+static void take_heap(struct gc_view *v, struct gc *gc, struct heap *heap)
+{
+	gc->samples = heap->samples;
+	gc->before_bytes = heap->before_bytes;
+	gc->after_bytes = heap->after_bytes;
+	gc->reason = heap->reason;
+	heap->reason = NULL;
+	if (heap->last_after_bytes && gc->before_bytes > heap->last_after_bytes)
+		v->allocated_bytes += gc->before_bytes - heap->last_after_bytes;
+	if (gc->after_bytes)
+		heap->last_after_bytes = gc->after_bytes;
+	heap->samples = heap->before_bytes = heap->after_bytes = 0;
+}
+
+static void on_close(void *ctx, struct tapir_interval *i)
+{
+	struct gc_view *v = ctx;
+	struct heap *heap;
+	struct gc gc = {.from_ns = i->from_ns,
+			.until_ns = i->until_ns,
+			.tgid = i->tgid,
+			.tid = i->tid,
+			.kind = i->kind,
+			.is_half = i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)};
+
+	if (i->cause != TAPIR_CAUSE_GC)
+		return;
+	v->first_ns = v->first_ns ? v->first_ns : gc.from_ns;
+	v->last_ns = gc.until_ns;
+	v->half += gc.is_half;
+	if (!gc.is_half) {
+		v->cnt++;
+		v->sum_ns += gc.until_ns - gc.from_ns;
+		tapir_histogram__add(&v->took, gc.until_ns - gc.from_ns);
+	}
+	heap = heap_of(v, i->tgid);
+	if (heap)
+		take_heap(v, &gc, heap);
+	if (v->gcs.cnt == MAX_GCS || !tapir_vec__push(&v->gcs, gc)) {
+		v->failed |= v->gcs.cnt < MAX_GCS;
+		free(gc.reason);
+		v->more++;
+		return;
+	}
+	v->gcs.data[v->gcs.cnt - 1].label = i->label;
+	i->label = NULL;
+}
+
+/* ---- the sheet ------------------------------------------------------------------------------ */
+
+static int by_took(const void *a, const void *b)
+{
+	const struct gc *x = a, *y = b;
+	uint64_t x_ns = x->until_ns - x->from_ns, y_ns = y->until_ns - y->from_ns;
+
+	if (x_ns != y_ns)
+		return x_ns < y_ns ? 1 : -1;
+	return x->from_ns < y->from_ns ? -1 : 1;
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct waiter *x = a, *y = b;
+
+	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+}
+
+/* "true" of is_full says little. */
+static const char *what_of(const struct gc_view *v, const struct gc *gc, char *text, size_t size)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(v->tl)->kinds.data[gc->kind];
+
+	if (gc->label && !strcmp(kind->provider, "hotspot"))
+		return !strcmp(gc->label, "true") ? "full" : "not full";
+	if (!gc->label)
+		return kind->name;
+	snprintf(text, size, "%s %s", kind->name, gc->label);
+	return text;
+}
+
+static void add_bytes(struct tapir_sheet *sheet, size_t t, uint64_t bytes)
+{
+	if (bytes)
+		tapir_sheet__u64(sheet, t, bytes);
+	else
+		tapir_sheet__none(sheet, t);
+}
+
+static void write_gcs(struct gc_view *v, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {{"ns", ">PAUSE", TAPIR_CELL_NS},
+						      {"at_ns", ">AT", TAPIR_CELL_TIME},
+						      {"begin_ns", NULL, TAPIR_CELL_ID},
+						      {"pid", ">PID", TAPIR_CELL_ID},
+						      {"what", "WHAT", TAPIR_CELL_TEXT},
+						      {"reason", "REASON", TAPIR_CELL_TEXT},
+						      {"before_bytes", ">BEFORE", TAPIR_CELL_BYTES},
+						      {"after_bytes", ">AFTER", TAPIR_CELL_BYTES},
+						      {"samples", ">CPU SAMPLES", TAPIR_CELL_COUNT},
+						      {"incomplete", "", TAPIR_CELL_TEXT},
+						      {}};
+	size_t t = tapir_sheet__table(sheet, "pauses", "the longest pauses", columns);
+	char text[160];
+
+	if (v->gcs.cnt)
+		qsort(v->gcs.data, v->gcs.cnt, sizeof(*v->gcs.data), by_took);
+	for (size_t i = 0; i < v->gcs.cnt && i < v->top; i++) {
+		const struct gc *gc = &v->gcs.data[i];
+
+		tapir_sheet__u64(sheet, t, gc->until_ns - gc->from_ns);
+		tapir_sheet__time(sheet, t, gc->from_ns);
+		tapir_sheet__u64(sheet, t, gc->from_ns);
+		tapir_sheet__u64(sheet, t, gc->tgid);
+		tapir_sheet__text(sheet, t, what_of(v, gc, text, sizeof(text)));
+		tapir_sheet__text(sheet, t, gc->reason);
+		add_bytes(sheet, t, gc->before_bytes);
+		add_bytes(sheet, t, gc->after_bytes);
+		tapir_sheet__u64(sheet, t, gc->samples);
+		tapir_sheet__text(sheet, t, gc->is_half ? "one end is not in the file" : NULL);
+	}
+}
+
+static void write_waiters(struct gc_view *v, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {{"ns", ">STOOD STILL", TAPIR_CELL_NS},
+						      {"count", ">TIMES", TAPIR_CELL_COUNT},
+						      {"tid", ">TID", TAPIR_CELL_ID},
+						      {"thread", "THREAD", TAPIR_CELL_TEXT},
+						      {}};
+	size_t t =
+		tapir_sheet__table(sheet, "waiters", "who was off its CPU during a pause", columns);
+
+	if (v->waiters.cnt)
+		qsort(v->waiters.data, v->waiters.cnt, sizeof(*v->waiters.data), by_ns);
+	for (size_t i = 0; i < v->waiters.cnt && i < v->top; i++) {
+		tapir_sheet__u64(sheet, t, v->waiters.data[i].ns);
+		tapir_sheet__u64(sheet, t, v->waiters.data[i].cnt);
+		tapir_sheet__u64(sheet, t, v->waiters.data[i].tid);
+		tapir_sheet__text(sheet, t, v->waiters.data[i].comm);
+	}
+}
+
+static void write_facts(const struct gc_view *v, struct tapir_sheet *sheet)
+{
+	uint64_t span_ns = v->last_ns > v->first_ns ? v->last_ns - v->first_ns : 0;
+
+	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
+	tapir_sheet__fact(sheet, "half", NULL, TAPIR_CELL_COUNT, v->half);
+	tapir_sheet__fact(sheet, "sum_ns", "paused", TAPIR_CELL_NS, v->sum_ns);
+	tapir_sheet__fact(sheet, "p50_ns", "median", TAPIR_CELL_NS,
+			  tapir_histogram__percentile(&v->took, 50));
+	tapir_sheet__fact(sheet, "p90_ns", "90%", TAPIR_CELL_NS,
+			  tapir_histogram__percentile(&v->took, 90));
+	tapir_sheet__fact(sheet, "p99_ns", "99%", TAPIR_CELL_NS,
+			  tapir_histogram__percentile(&v->took, 99));
+	tapir_sheet__fact(sheet, "samples", NULL, TAPIR_CELL_COUNT, v->samples);
+	tapir_sheet__fact(sheet, "gc_samples", "CPU samples of the collector", TAPIR_CELL_COUNT,
+			  v->gc_samples);
+	if (v->allocated_bytes && span_ns)
+		tapir_sheet__fact(sheet, "allocated_per_second", "allocated per second",
+				  TAPIR_CELL_BYTES,
+				  (uint64_t)((double)v->allocated_bytes * 1e9 / (double)span_ns));
+}
+
+static int finish(void *ctx, struct tapir_sheet *sheet)
+{
+	const struct tapir_timeline_stats *stats;
+	struct gc_view *v = ctx;
+	char sum[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
+	uint64_t span_ns;
+
+	stats = tapir_timeline__stats(v->tl);
+	span_ns = stats->last_ns - stats->first_ns;
+	write_gcs(v, sheet);
+	if (!v->gcs.cnt) {
+		tapir_str__adds(&sheet->headline, "no collection was seen");
+		return v->failed ? -ENOMEM : 0;
+	}
+	write_waiters(v, sheet);
+	write_facts(v, sheet);
+	tapir_str__addf(&sheet->headline,
+			"%llu pauses for GC: %s, %.1f%% of the time, the longest %s",
+			(unsigned long long)v->cnt, tapir_ns__text(v->sum_ns, sum),
+			span_ns ? 100.0 * (double)v->sum_ns / (double)span_ns : 0,
+			tapir_ns__text(v->gcs.data[0].until_ns - v->gcs.data[0].from_ns, worst));
+	if (v->samples)
+		tapir_str__addf(&sheet->headline, "; %.1f%% of the CPU in GC",
+				100.0 * (double)v->gc_samples / (double)v->samples);
+	if (v->more)
+		tapir_sheet__note(sheet, "%llu more pauses are in no row",
+				  (unsigned long long)v->more);
+	return v->failed ? -ENOMEM : 0;
+}
+
+const struct tapir_view tapir_view_gc = {
+	.name = "gc",
+	.summary = "collections: pauses, reasons, heap, who waited",
+	.fns = {.sample = on_sample,
+		.wait = on_wait,
+		.event = on_event,
+		.open = on_open,
+		.close = on_close},
+	.start = start,
+	.finish = finish,
+	.free = release,
+};

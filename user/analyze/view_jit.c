@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What was compiled while the program ran: how long it took, by which thread, how large it is. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/histogram.h"
+#include "analyze/view.h"
+#include "decode/fields.h"
+
+#define MAX_METHODS 65536u
+#define MAX_THREADS 4096u
+#define DEFAULT_TOP 20
+
+struct method {
+	uint64_t took_ns, cpu_ns, at_ns, size;
+	uint32_t tid;
+	char thread[TAPIR_COMM_TEXT_BYTES];
+	char *label;
+};
+
+struct compiler {
+	char thread[TAPIR_COMM_TEXT_BYTES];
+	uint32_t tid;
+	uint64_t cnt, took_ns, cpu_ns;
+};
+
+struct jit {
+	struct tapir_timeline *tl;
+	uint64_t top, cnt, took_ns, cpu_ns, half, loaded_cnt, loaded_bytes;
+	struct tapir_vec(struct method) slowest; /* sorted, the slowest first */
+	struct tapir_vec(struct compiler) threads;
+	struct tapir_map by_tid;
+	struct tapir_histogram took;
+	bool failed;
+};
+
+static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
+{
+	struct jit *v = calloc(1, sizeof(*v));
+
+	(void)arg;
+	if (v) {
+		v->tl = tl;
+		v->top = top ? top : DEFAULT_TOP;
+		v->top = v->top < MAX_METHODS ? v->top : MAX_METHODS;
+	}
+	return v;
+}
+
+static void release(void *ctx)
+{
+	struct jit *v = ctx;
+	struct method *m;
+
+	if (!v)
+		return;
+	tapir_vec_for_each (m, &v->slowest)
+		free(m->label);
+	tapir_vec__fini(&v->slowest);
+	tapir_vec__fini(&v->threads);
+	tapir_map__fini(&v->by_tid);
+	free(v);
+}
+
+static void count_thread(struct jit *v, const struct method *m)
+{
+	uint64_t *idx = tapir_map__get(&v->by_tid, m->tid);
+	struct compiler *c;
+
+	if (!idx && v->threads.cnt < MAX_THREADS) {
+		idx = tapir_map__put(&v->by_tid, m->tid, NULL);
+		c = idx ? tapir_vec__add(&v->threads) : NULL;
+		v->failed |= !c;
+		if (c) {
+			*idx = v->threads.cnt - 1;
+			c->tid = m->tid;
+			memcpy(c->thread, m->thread, sizeof(c->thread));
+		}
+	}
+	if (!idx || *idx >= v->threads.cnt)
+		return;
+	c = &v->threads.data[*idx];
+	c->cnt++;
+	c->took_ns += m->took_ns;
+	c->cpu_ns += m->cpu_ns;
+}
+
+/* One more among the slowest, which are sorted. */
+static void keep(struct jit *v, struct method *m, struct tapir_interval *i)
+{
+	size_t at = v->slowest.cnt;
+
+	while (at && v->slowest.data[at - 1].took_ns < m->took_ns)
+		at--;
+	if (at >= v->top)
+		return;
+	if (!tapir_vec__add(&v->slowest)) {
+		v->failed = true;
+		return;
+	}
+	memmove(&v->slowest.data[at + 1], &v->slowest.data[at],
+		(v->slowest.cnt - 1 - at) * sizeof(*m));
+	m->label = i->label;
+	i->label = NULL;
+	v->slowest.data[at] = *m;
+	if (v->slowest.cnt > v->top)
+		free(v->slowest.data[--v->slowest.cnt].label);
+}
+
+static void on_close(void *ctx, struct tapir_interval *i)
+{
+	struct jit *v = ctx;
+	struct method m = {.took_ns = i->until_ns - i->from_ns, .at_ns = i->from_ns, .tid = i->tid};
+
+	if (i->cause != TAPIR_CAUSE_JIT)
+		return;
+	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)) {
+		v->half++;
+		return;
+	}
+	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
+		m.cpu_ns += i->parts.ns[c][TAPIR_THREAD_RUNNING];
+	tapir_comm__copy(m.thread, tapir_timeline__comm(v->tl, i->tid, i->from_ns));
+	v->cnt++;
+	v->took_ns += m.took_ns;
+	v->cpu_ns += m.cpu_ns;
+	tapir_histogram__add(&v->took, m.took_ns);
+	count_thread(v, &m);
+	keep(v, &m, i);
+}
+
+/* Code that was made ready, with its size. */
+static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
+		     const struct tapir_event_view *event)
+{
+	struct tapir_value values[16];
+	struct jit *v = ctx;
+	struct tapir_sv name = probe->event;
+	unsigned cnt;
+
+	(void)t;
+	if (!(name.len == 22 && !memcmp(name.data, "compiled__method__load", 22)) &&
+	    !(name.len == 17 && !memcmp(name.data, "MethodLoadVerbose", 17)))
+		return;
+	cnt = tapir_fields__decode(probe, event, values, 16);
+	v->loaded_cnt++;
+	for (unsigned i = 0; i < cnt; i++)
+		if ((values[i].name.len == 10 && (!memcmp(values[i].name.data, "code_bytes", 10) ||
+						  !memcmp(values[i].name.data, "MethodSize", 10))))
+			v->loaded_bytes += (uint32_t)values[i].u64;
+}
+
+static int by_took(const void *a, const void *b)
+{
+	const struct compiler *x = a, *y = b;
+
+	return x->took_ns < y->took_ns ? 1 : x->took_ns > y->took_ns ? -1 : 0;
+}
+
+static void add_methods(const struct jit *v, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {{"ns", ">TOOK", TAPIR_CELL_NS},
+						      {"cpu_ns", ">ON CPU", TAPIR_CELL_NS},
+						      {"at_ns", ">AT", TAPIR_CELL_TIME},
+						      {"tid", NULL, TAPIR_CELL_ID},
+						      {"thread", "THREAD", TAPIR_CELL_TEXT},
+						      {"method", "METHOD", TAPIR_CELL_TEXT},
+						      {}};
+	size_t t = tapir_sheet__table(sheet, "methods", "the slowest to compile", columns);
+	const struct method *m;
+
+	tapir_vec_for_each (m, &v->slowest) {
+		tapir_sheet__u64(sheet, t, m->took_ns);
+		tapir_sheet__u64(sheet, t, m->cpu_ns);
+		tapir_sheet__time(sheet, t, m->at_ns);
+		tapir_sheet__u64(sheet, t, m->tid);
+		tapir_sheet__text(sheet, t, m->thread);
+		tapir_sheet__text(sheet, t, m->label);
+	}
+}
+
+static void add_threads(const struct jit *v, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {
+		{"thread", "THREAD", TAPIR_CELL_TEXT},	 {"tid", ">TID", TAPIR_CELL_ID},
+		{"count", ">METHODS", TAPIR_CELL_COUNT}, {"ns", ">TOOK", TAPIR_CELL_NS},
+		{"cpu_ns", ">ON CPU", TAPIR_CELL_NS},	 {}};
+	size_t t = tapir_sheet__table(sheet, "threads", "by thread", columns);
+	const struct compiler *c;
+
+	tapir_vec_for_each (c, &v->threads) {
+		tapir_sheet__text(sheet, t, c->thread);
+		tapir_sheet__u64(sheet, t, c->tid);
+		tapir_sheet__u64(sheet, t, c->cnt);
+		tapir_sheet__u64(sheet, t, c->took_ns);
+		tapir_sheet__u64(sheet, t, c->cpu_ns);
+	}
+}
+
+static int finish(void *ctx, struct tapir_sheet *sheet)
+{
+	struct jit *v = ctx;
+	char took[TAPIR_NS_TEXT_BYTES], cpu[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
+
+	if (v->threads.cnt)
+		qsort(v->threads.data, v->threads.cnt, sizeof(*v->threads.data), by_took);
+	if (v->cnt)
+		tapir_str__addf(&sheet->headline,
+				"%llu methods compiled in %s, of which %s on a CPU; 99%% within %s",
+				(unsigned long long)v->cnt, tapir_ns__text(v->took_ns, took),
+				tapir_ns__text(v->cpu_ns, cpu),
+				tapir_ns__text(tapir_histogram__percentile(&v->took, 99), late));
+	else
+		tapir_str__adds(&sheet->headline, "no method was seen to be compiled");
+	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
+	tapir_sheet__fact(sheet, "ns", NULL, TAPIR_CELL_NS, v->took_ns);
+	tapir_sheet__fact(sheet, "cpu_ns", NULL, TAPIR_CELL_NS, v->cpu_ns);
+	tapir_sheet__fact(sheet, "half", NULL, TAPIR_CELL_COUNT, v->half);
+	tapir_sheet__fact(sheet, "loaded", v->loaded_cnt ? "methods made ready" : NULL,
+			  TAPIR_CELL_COUNT, v->loaded_cnt);
+	tapir_sheet__fact(sheet, "loaded_bytes", v->loaded_bytes ? "their code" : NULL,
+			  TAPIR_CELL_BYTES, v->loaded_bytes);
+	add_threads(v, sheet);
+	add_methods(v, sheet);
+	return v->failed ? -ENOMEM : 0;
+}
+
+const struct tapir_view tapir_view_jit = {
+	.name = "jit",
+	.summary = "what was compiled, how long it took, on which thread",
+	.fns = {.close = on_close, .event = on_event},
+	.start = start,
+	.finish = finish,
+	.free = release,
+};

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Where threads waited: by the stack with which they left their CPU, why, and who ended it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "analyze/wait_reason.h"
+
+#define MAX_ROWS    65536u
+#define DEFAULT_TOP 20
+
+struct row {
+	uint32_t node, waker_tid;
+	uint16_t state;
+	bool is_preempted;
+	uint64_t cnt, waited_ns, worst_ns, ready_ns; /* ready: it could have run, no CPU was free */
+	char waker[TAPIR_COMM_TEXT_BYTES];
+};
+
+struct offcpu_view {
+	struct tapir_timeline *tl;
+	uint64_t top, more_ns, waited_ns, ready_ns, cut_ns;
+	struct tapir_map by_key;
+	struct tapir_vec(struct row) rows;
+	struct tapir_wait_reasons reasons;
+	bool failed;
+};
+
+static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
+{
+	struct offcpu_view *v = calloc(1, sizeof(*v));
+
+	(void)arg;
+	if (v) {
+		v->tl = tl;
+		v->top = top ? top : DEFAULT_TOP;
+	}
+	return v;
+}
+
+static void release(void *ctx)
+{
+	struct offcpu_view *v = ctx;
+
+	if (!v)
+		return;
+	tapir_map__fini(&v->by_key);
+	tapir_vec__fini(&v->rows);
+	tapir_wait_reasons__fini(&v->reasons);
+	free(v);
+}
+
+static struct row *row_of(struct offcpu_view *v, const struct tapir_wait *w)
+{
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(w->node, w->waker_tid), w->state);
+	struct row row = {.node = w->node,
+			  .waker_tid = w->waker_tid,
+			  .state = w->state,
+			  .is_preempted = w->flags & TAPIR_SWITCH_PREEMPTED};
+	uint64_t *idx = tapir_map__get(&v->by_key, key);
+
+	if (idx)
+		return &v->rows.data[*idx];
+	if (v->rows.cnt == MAX_ROWS)
+		return NULL;
+	tapir_comm__copy(row.waker, tapir_timeline__comm(v->tl, w->waker_tid, w->wake_ns));
+	idx = tapir_map__put(&v->by_key, key, NULL);
+	if (!idx || !tapir_vec__push(&v->rows, row)) {
+		if (idx)
+			tapir_map__del(&v->by_key, key);
+		v->failed = true;
+		return NULL;
+	}
+	*idx = v->rows.cnt - 1;
+	return &v->rows.data[*idx];
+}
+
+static void on_wait(void *ctx, const struct tapir_wait *w)
+{
+	struct offcpu_view *v = ctx;
+	uint64_t took_ns = w->until_ns - w->from_ns;
+	struct row *row = row_of(v, w);
+
+	v->waited_ns += took_ns;
+	v->ready_ns += w->until_ns - w->wake_ns;
+	if (!tapir_stack__is_whole(tapir_timeline__stacks(v->tl), w->node))
+		v->cut_ns += took_ns;
+	if (!row) {
+		v->more_ns += took_ns;
+		return;
+	}
+	row->cnt++;
+	if (!(row->cnt & (row->cnt - 1))) /* it may have got its name meanwhile */
+		tapir_comm__copy(row->waker, tapir_timeline__comm(v->tl, w->waker_tid, w->wake_ns));
+	row->waited_ns += took_ns;
+	row->ready_ns += w->until_ns - w->wake_ns;
+	if (took_ns > row->worst_ns)
+		row->worst_ns = took_ns;
+}
+
+static int by_waited(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->waited_ns != y->waited_ns)
+		return x->waited_ns < y->waited_ns ? 1 : -1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static const char *state_text(const struct row *row)
+{
+	struct tapir_rec_switch sw = {.out_state = row->state,
+				      .flags = row->is_preempted ? TAPIR_SWITCH_PREEMPTED : 0};
+
+	return tapir_switch__state_name(&sw);
+}
+
+static void add_row(struct offcpu_view *v, struct tapir_sheet *sheet, size_t t,
+		    const struct row *row)
+{
+	bool is_whole = tapir_stack__is_whole(sheet->tree, row->node);
+
+	tapir_sheet__u64(sheet, t, row->waited_ns);
+	tapir_sheet__share(sheet, t, row->waited_ns, v->waited_ns);
+	tapir_sheet__u64(sheet, t, row->cnt);
+	tapir_sheet__u64(sheet, t, row->worst_ns);
+	tapir_sheet__u64(sheet, t, row->ready_ns);
+	tapir_sheet__text(sheet, t, state_text(row));
+	tapir_sheet__text(sheet, t,
+			  row->state ? tapir_wait_reasons__of(&v->reasons, sheet->tree, row->node)
+				     : NULL);
+	tapir_sheet__name(sheet, t, row->waker, row->waker_tid);
+	tapir_sheet__text(sheet, t, is_whole ? NULL : "cut short");
+	tapir_sheet__stack(sheet, t, row->node);
+}
+
+static int finish(void *ctx, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {{"ns", ">WAITED", TAPIR_CELL_NS},
+						      {"percent", ">SHARE", TAPIR_CELL_PERCENT},
+						      {"count", ">TIMES", TAPIR_CELL_COUNT},
+						      {"worst_ns", ">WORST", TAPIR_CELL_NS},
+						      {"ready_ns", ">FOR A CPU", TAPIR_CELL_NS},
+						      {"state", "STATE", TAPIR_CELL_TEXT},
+						      {"reason", "FOR", TAPIR_CELL_TEXT},
+						      {"ended_by", "ENDED BY", TAPIR_CELL_TEXT},
+						      {"cut", "", TAPIR_CELL_TEXT},
+						      {"stack", "STACK", TAPIR_CELL_STACK},
+						      {}};
+	struct offcpu_view *v = ctx;
+	size_t t = tapir_sheet__table(sheet, "waits", NULL, columns);
+	char waited[TAPIR_NS_TEXT_BYTES], ready[TAPIR_NS_TEXT_BYTES];
+	const char *reason;
+
+	if (v->rows.cnt)
+		qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_waited);
+	for (size_t i = 0; i < v->rows.cnt && i < v->top; i++)
+		add_row(v, sheet, t, &v->rows.data[i]);
+	tapir_sheet__fact(sheet, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
+	tapir_sheet__fact(sheet, "ready_ns", NULL, TAPIR_CELL_NS, v->ready_ns);
+	tapir_sheet__fact(sheet, "cut_ns", NULL, TAPIR_CELL_NS, v->cut_ns);
+	if (!v->rows.cnt) {
+		tapir_str__adds(&sheet->headline, "no thread was seen to wait");
+		return v->failed ? -ENOMEM : 0;
+	}
+	reason = tapir_wait_reasons__of(&v->reasons, sheet->tree, v->rows.data[0].node);
+	tapir_str__addf(&sheet->headline,
+			"threads were off their CPUs for %s, %s of it only for want of one; "
+			"%.0f%% in one place%s%s",
+			tapir_ns__text(v->waited_ns, waited), tapir_ns__text(v->ready_ns, ready),
+			100.0 * (double)v->rows.data[0].waited_ns / (double)v->waited_ns,
+			reason ? ": " : "", reason ? reason : "");
+	if (v->cut_ns)
+		tapir_sheet__note(sheet,
+				  "%.0f%% of the time has stacks that are cut short: their "
+				  "callers are missing (no frame pointers, or no stack)",
+				  100.0 * (double)v->cut_ns / (double)v->waited_ns);
+	if (v->rows.cnt > v->top)
+		tapir_sheet__note(sheet, "%zu more places (--all shows them)",
+				  v->rows.cnt - (size_t)v->top);
+	return v->failed ? -ENOMEM : 0;
+}
+
+const struct tapir_view tapir_view_offcpu = {
+	.name = "offcpu",
+	.summary = "where threads waited, for what, and who ended it",
+	.fns = {.wait = on_wait},
+	.start = start,
+	.finish = finish,
+	.free = release,
+};

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The slowest intervals of one kind, and where their time went. The parts are the timeline's
+ * counts, so they add up to the whole; what each was is found by the samples and waits that fell
+ * into the interval: time on the CPU is divided among functions by their samples, time asleep is
+ * told with its stack, its reason and who ended it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/histogram.h"
+#include "analyze/view.h"
+#include "analyze/wait_reason.h"
+#include "base/diag.h"
+
+#define DEFAULT_TOP 5
+#define MAX_DETAILS 64	 /* of an interval; what is more is one "other" */
+#define MAX_ROWS    12	 /* of them are told */
+#define MAX_WATCHED 4096 /* open intervals of the kind that have details */
+
+/* A sample count for running, nanoseconds for waits. */
+struct detail {
+	uint8_t cause, state;
+	uint32_t node, waker_tid, holder_node, interval_kind;
+	uint64_t amount, cnt;
+	char comm[TAPIR_COMM_TEXT_BYTES]; /* of the waker */
+	const char *reason;		  /* of a wait; NULL: its stack does not say */
+	char *label;			  /* of the interval that caused it; NULL: none */
+};
+
+struct details {
+	struct tapir_vec(struct detail) rows;
+};
+
+struct slow_one {
+	uint64_t from_ns, until_ns;
+	uint32_t tgid, tid, end_tid;
+	uint16_t flags;
+	char comm[TAPIR_COMM_TEXT_BYTES];
+	char *label;
+	struct tapir_parts parts;
+	struct details *details; /* NULL: there was no room for them */
+};
+
+struct slow {
+	struct tapir_timeline *tl;
+	const char *arg;
+	uint64_t top, watched;
+	struct tapir_vec(int8_t) is_kind; /* by kind idx: 0 not asked, 1 it is, -1 it is not */
+	struct tapir_vec(struct slow_one) slowest; /* sorted, the slowest first */
+	struct tapir_parts sum;			   /* of all whole ones */
+	uint64_t cnt, sum_ns, half_cnt, cut_cnt;
+	struct tapir_histogram took;
+	struct tapir_wait_reasons reasons;
+	bool failed;
+};
+
+static void *slow_start(struct tapir_timeline *tl, const char *arg, uint64_t top)
+{
+	struct slow *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->tl = tl;
+		s->arg = arg ? arg : "";
+		s->top = top ? top : DEFAULT_TOP;
+	}
+	return s;
+}
+
+static void free_details(struct details *d)
+{
+	struct detail *row;
+
+	if (!d)
+		return;
+	tapir_vec_for_each (row, &d->rows)
+		free(row->label);
+	tapir_vec__fini(&d->rows);
+	free(d);
+}
+
+static void fini_one(struct slow_one *one)
+{
+	free(one->label);
+	free_details(one->details);
+}
+
+static void slow_free(void *ctx)
+{
+	struct slow *s = ctx;
+	struct slow_one *one;
+
+	if (!s)
+		return;
+	tapir_vec_for_each (one, &s->slowest)
+		fini_one(one);
+	tapir_vec__fini(&s->slowest);
+	tapir_vec__fini(&s->is_kind);
+	tapir_wait_reasons__fini(&s->reasons);
+	free(s);
+}
+
+static bool is_asked(struct slow *s, uint32_t kind)
+{
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->tl);
+	int8_t *known;
+
+	while (s->is_kind.cnt <= kind)
+		if (!tapir_vec__add(&s->is_kind))
+			return false;
+	known = &s->is_kind.data[kind];
+	if (!*known)
+		*known = tapir_kind__is_called(&pairs->kinds.data[kind], s->arg) ? 1 : -1;
+	return *known > 0;
+}
+
+/* ---- details ------------------------------------------------------------------------------ */
+
+/* Its place; the last one is for all that are too many. NULL: out of memory. */
+static struct detail *place_of(struct slow *s, struct details *d, const struct detail *like)
+{
+	struct detail *row, *added;
+
+	tapir_vec_for_each (row, &d->rows)
+		if (row->cause == like->cause && row->state == like->state &&
+		    row->node == like->node && row->waker_tid == like->waker_tid)
+			return row;
+	if (d->rows.cnt >= MAX_DETAILS)
+		return NULL;
+	added = tapir_vec__add(&d->rows);
+	if (added)
+		*added = *like;
+	else
+		s->failed = true;
+	return added;
+}
+
+static void count_detail(struct slow *s, struct details *d, const struct detail *like,
+			 const struct tapir_interval *causing, uint64_t amount)
+{
+	struct detail *row = place_of(s, d, like);
+
+	if (!row)
+		return;
+	row->amount += amount;
+	row->cnt++;
+	if (like->holder_node != TAPIR_NO_NODE)
+		row->holder_node = like->holder_node;
+	if (causing && !row->label && causing->label)
+		row->label = strdup(causing->label);
+	row->interval_kind = causing ? causing->kind : TAPIR_NO_KIND;
+}
+
+static void slow_open(void *ctx, struct tapir_interval *i)
+{
+	struct slow *s = ctx;
+
+	if (!is_asked(s, i->kind) || s->watched >= MAX_WATCHED)
+		return;
+	i->details = calloc(1, sizeof(struct details));
+	s->watched += i->details != NULL;
+}
+
+static void slow_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+{
+	struct slow *s = ctx;
+	struct detail like = {.cause = (uint8_t)tapir_tl_thread__cause(t),
+			      .state = TAPIR_THREAD_RUNNING,
+			      .node = t->last_node,
+			      .holder_node = TAPIR_NO_NODE};
+
+	(void)sample;
+	for (struct tapir_interval *i = t->open; i; i = i->outer)
+		if (i->details)
+			count_detail(s, i->details, &like, tapir_tl_thread__causing(t), 1);
+}
+
+/* What the thread that ended a wait did meanwhile, if it was seen: the lock's holder. */
+static uint32_t holder_node(const struct slow *s, const struct tapir_wait *w)
+{
+	const struct tapir_tl_thread *holder = tapir_timeline__thread(s->tl, w->waker_tid);
+
+	if (!w->waker_tid || !holder || holder == w->thread)
+		return TAPIR_NO_NODE;
+	return tapir_tl_thread__doing(holder, w->from_ns);
+}
+
+static void slow_wait(void *ctx, const struct tapir_wait *w)
+{
+	struct slow *s = ctx;
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(s->tl);
+	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
+	struct detail like = {.state = TAPIR_THREAD_SLEEPING,
+			      .node = w->node,
+			      .waker_tid = w->waker_tid,
+			      .holder_node = TAPIR_NO_NODE};
+	bool is_first = true;
+
+	for (struct tapir_interval *i = w->thread->open; i; i = i->outer) {
+		if (!i->details)
+			continue;
+		if (is_first) {
+			like.reason = tapir_wait_reasons__of(&s->reasons, tree, w->node);
+			if (causing && causing->node != TAPIR_NO_NODE &&
+			    !tapir_stack__is_whole(tree, w->node))
+				like.node = causing->node;
+			like.holder_node = holder_node(s, w);
+			tapir_comm__copy(like.comm,
+					 tapir_timeline__comm(s->tl, w->waker_tid, w->wake_ns));
+		}
+		is_first = false;
+		for (uint8_t cause = 0; cause < TAPIR_CAUSE_CNT; cause++) {
+			uint64_t ns = w->parts.ns[cause][TAPIR_THREAD_SLEEPING];
+
+			like.cause = cause;
+			if (ns)
+				count_detail(s, i->details, &like, causing, ns);
+		}
+	}
+}
+
+/* ---- which are the slowest ------------------------------------------------------------------ */
+
+static void keep(struct slow *s, struct tapir_interval *i)
+{
+	struct slow_one one = {.from_ns = i->from_ns,
+			       .until_ns = i->until_ns,
+			       .tgid = i->tgid,
+			       .tid = i->tid,
+			       .end_tid = i->end_tid,
+			       .flags = i->flags,
+			       .label = i->label,
+			       .parts = i->parts,
+			       .details = i->details};
+	uint64_t took_ns = one.until_ns - one.from_ns;
+	size_t at = s->slowest.cnt;
+
+	while (at && s->slowest.data[at - 1].until_ns - s->slowest.data[at - 1].from_ns < took_ns)
+		at--;
+	if (at >= s->top)
+		return;
+	if (!tapir_vec__add(&s->slowest)) {
+		s->failed = true;
+		return;
+	}
+	memmove(&s->slowest.data[at + 1], &s->slowest.data[at],
+		(s->slowest.cnt - 1 - at) * sizeof(one));
+	tapir_comm__copy(one.comm, tapir_timeline__comm(s->tl, i->tid, i->from_ns));
+	s->slowest.data[at] = one;
+	i->label = NULL; /* taken */
+	i->details = NULL;
+	if (s->slowest.cnt > s->top)
+		fini_one(&s->slowest.data[--s->slowest.cnt]);
+}
+
+static void slow_close(void *ctx, struct tapir_interval *i)
+{
+	struct slow *s = ctx;
+
+	if (!is_asked(s, i->kind))
+		return;
+	s->watched -= i->details != NULL;
+	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)) {
+		s->half_cnt++;
+	} else {
+		s->cnt++;
+		s->sum_ns += i->until_ns - i->from_ns;
+		tapir_histogram__add(&s->took, i->until_ns - i->from_ns);
+		tapir_parts__add_difference(&s->sum, &i->parts, &(struct tapir_parts){});
+	}
+	keep(s, i);
+	free_details(i->details);
+	i->details = NULL;
+}
+
+/* ---- the sheet ------------------------------------------------------------------------------ */
+
+static const struct tapir_column part_columns[] = {
+	{"part", "WHERE ITS TIME WENT", TAPIR_CELL_TEXT},
+	{"ns", ">TIME", TAPIR_CELL_NS},
+	{"percent", ">SHARE", TAPIR_CELL_PERCENT},
+	{"count", ">TIMES", TAPIR_CELL_COUNT},
+	{"state", NULL, TAPIR_CELL_TEXT},
+	{"cause", NULL, TAPIR_CELL_TEXT},
+	{"reason", NULL, TAPIR_CELL_TEXT},
+	{"cause_label", NULL, TAPIR_CELL_TEXT},
+	{"ended_by", "ENDED BY", TAPIR_CELL_TEXT},
+	{"stack", "STACK", TAPIR_CELL_STACK},
+	{"holder_stack", "THE OTHER'S STACK", TAPIR_CELL_STACK},
+	{}};
+
+static const char *const state_names[] = {"unknown", "running", "runnable", "sleeping"};
+
+/* "gc", "in a lock", "JIT": a part's cause as a person says it, in front of what it was. */
+static const char *cause_text(unsigned cause)
+{
+	static const char *const texts[] = {
+		"", "in GC: ", "process stopped: ", "in JIT: ", "in a lock: ", "in I/O: "};
+
+	return texts[cause];
+}
+
+static void add_part(struct slow *s, struct tapir_sheet *sheet, size_t table,
+		     const struct slow_one *one, const struct detail *d, uint64_t ns,
+		     const char *what, const char *reason)
+{
+	struct tapir_str text = {};
+
+	tapir_str__adds(&text, cause_text(d->cause));
+	tapir_str__adds(&text, what);
+	if (reason) {
+		tapir_str__addc(&text, ' ');
+		tapir_str__adds(&text, reason);
+	}
+	tapir_sheet__text(sheet, table, text.data);
+	tapir_sheet__u64(sheet, table, ns);
+	tapir_sheet__share(sheet, table, ns, one->until_ns - one->from_ns);
+	if (d->cnt)
+		tapir_sheet__u64(sheet, table, d->cnt);
+	else
+		tapir_sheet__none(sheet, table);
+	tapir_sheet__text(sheet, table, state_names[d->state]);
+	tapir_sheet__text(sheet, table, tapir_cause__name(d->cause));
+	tapir_sheet__text(sheet, table, reason);
+	tapir_sheet__text(sheet, table, d->label);
+	tapir_sheet__name(sheet, table, d->comm, d->waker_tid);
+	tapir_sheet__stack(sheet, table, d->node);
+	tapir_sheet__stack(sheet, table, d->holder_node);
+	s->failed |= text.failed;
+	tapir_str__fini(&text);
+}
+
+/* What is known of one state under one cause. */
+struct known {
+	uint64_t amount; /* of all details */
+	unsigned cnt;
+};
+
+static struct known known_of(const struct slow_one *one, uint8_t cause, uint8_t state)
+{
+	struct known known = {};
+	const struct detail *d;
+
+	if (one->details)
+		tapir_vec_for_each (d, &one->details->rows) {
+			if (d->cause != cause || d->state != state)
+				continue;
+			known.amount += d->amount;
+			known.cnt++;
+		}
+	return known;
+}
+
+/* By its details, scaled to what the timeline counted; the last one takes what rounding left. */
+static void add_state(struct slow *s, struct tapir_sheet *sheet, size_t table,
+		      const struct slow_one *one, uint8_t cause, uint8_t state)
+{
+	static const char *const whats[] = {"not known", "on CPU", "waits for a CPU", "waits:"};
+	uint64_t whole_ns = one->parts.ns[cause][state], left_ns = whole_ns;
+	struct known known = known_of(one, cause, state);
+	struct detail rest = {.cause = cause,
+			      .state = state,
+			      .node = TAPIR_NO_NODE,
+			      .holder_node = TAPIR_NO_NODE};
+	/* Waits are in ns: what they lack of the whole is a part of its own, not theirs. */
+	bool is_partly =
+		known.cnt > MAX_ROWS || (state == TAPIR_THREAD_SLEEPING && known.amount < whole_ns);
+	uint64_t amount = state == TAPIR_THREAD_SLEEPING && is_partly ? whole_ns : known.amount;
+	const struct detail *d;
+	unsigned row = 0;
+
+	if (!whole_ns)
+		return;
+	if (known.cnt)
+		tapir_vec_for_each (d, &one->details->rows) {
+			uint64_t ns =
+				(uint64_t)((double)whole_ns * (double)d->amount / (double)amount);
+
+			if (d->cause != cause || d->state != state || row++ >= MAX_ROWS)
+				continue;
+			ns = ns > left_ns || (row == known.cnt && !is_partly) ? left_ns : ns;
+			left_ns -= ns;
+			add_part(s, sheet, table, one, d, ns, whats[state], d->reason);
+		}
+	if (left_ns)
+		add_part(s, sheet, table, one, &rest, left_ns, whats[state],
+			 row ? "(other)"
+			 : state == TAPIR_THREAD_RUNNING && tapir_timeline__stats(s->tl)->samples
+				 ? "(no sample)"
+				 : NULL);
+}
+
+static int by_amount(const void *a, const void *b)
+{
+	const struct detail *x = a, *y = b;
+
+	return x->amount < y->amount ? 1 : x->amount > y->amount ? -1 : 0;
+}
+
+static void add_parts(struct slow *s, struct tapir_sheet *sheet, size_t slowest,
+		      const struct slow_one *one)
+{
+	size_t table = tapir_sheet__table_of_row(sheet, slowest, "parts", NULL, part_columns);
+
+	if (one->details && one->details->rows.cnt)
+		qsort(one->details->rows.data, one->details->rows.cnt, sizeof(struct detail),
+		      by_amount);
+	for (uint8_t cause = 0; cause < TAPIR_CAUSE_CNT; cause++)
+		for (uint8_t state = TAPIR_THREAD_STATE_CNT; state-- > 0;)
+			add_state(s, sheet, table, one, cause, state);
+}
+
+static const char *how_whole(uint16_t flags)
+{
+	if (flags & TAPIR_INTERVAL_UNBEGUN)
+		return "its begin is not in the file";
+	return flags & TAPIR_INTERVAL_UNENDED ? "its end is not in the file" : NULL;
+}
+
+static void add_slowest(struct slow *s, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {
+		{"ns", ">TOOK", TAPIR_CELL_NS},	       {"at_ns", ">AT", TAPIR_CELL_TIME},
+		{"pid", ">PID", TAPIR_CELL_ID},	       {"tid", ">TID", TAPIR_CELL_ID},
+		{"thread", "THREAD", TAPIR_CELL_TEXT}, {"incomplete", "", TAPIR_CELL_TEXT},
+		{"label", "WHAT", TAPIR_CELL_TEXT},    {"begin_ns", NULL, TAPIR_CELL_ID},
+		{"end_tid", NULL, TAPIR_CELL_ID},      {}};
+	size_t table = tapir_sheet__table(sheet, "slowest", "the slowest", columns);
+	const struct slow_one *one;
+
+	tapir_vec_for_each (one, &s->slowest) {
+		tapir_sheet__u64(sheet, table, one->until_ns - one->from_ns);
+		tapir_sheet__time(sheet, table, one->from_ns);
+		tapir_sheet__u64(sheet, table, one->tgid);
+		tapir_sheet__u64(sheet, table, one->tid);
+		tapir_sheet__text(sheet, table, one->comm);
+		tapir_sheet__text(sheet, table, how_whole(one->flags));
+		tapir_sheet__text(sheet, table, one->label);
+		tapir_sheet__u64(sheet, table, one->from_ns);
+		tapir_sheet__u64(sheet, table, one->end_tid);
+		add_parts(s, sheet, table, one);
+	}
+}
+
+static void add_sums(struct slow *s, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {
+		{"part", "ALL OF THEM", TAPIR_CELL_TEXT},  {"ns", ">TIME", TAPIR_CELL_NS},
+		{"percent", ">SHARE", TAPIR_CELL_PERCENT}, {"state", NULL, TAPIR_CELL_TEXT},
+		{"cause", NULL, TAPIR_CELL_TEXT},	   {}};
+	static const char *const whats[] = {"not known", "on CPU", "waits for a CPU", "waits"};
+	size_t table = tapir_sheet__table(sheet, "all", NULL, columns);
+	char text[64];
+
+	for (unsigned cause = 0; cause < TAPIR_CAUSE_CNT; cause++)
+		for (unsigned state = TAPIR_THREAD_STATE_CNT; state-- > 0;) {
+			uint64_t ns = s->sum.ns[cause][state];
+
+			if (!ns)
+				continue;
+			snprintf(text, sizeof(text), "%s%s", cause_text(cause), whats[state]);
+			tapir_sheet__text(sheet, table, text);
+			tapir_sheet__u64(sheet, table, ns);
+			tapir_sheet__share(sheet, table, ns, s->sum_ns);
+			tapir_sheet__text(sheet, table, state_names[state]);
+			tapir_sheet__text(sheet, table, tapir_cause__name(cause));
+		}
+}
+
+/* "most of it: waits mutex, ended by holder (812)": of the slowest one. */
+static void add_finding(const struct slow *s, struct tapir_sheet *sheet)
+{
+	size_t parts = SIZE_MAX, best = 0;
+	const struct tapir_sheet_table *t;
+
+	for (size_t i = 0; i < sheet->tables.cnt && parts == SIZE_MAX; i++)
+		if (!strcmp(sheet->tables.data[i].key, "parts"))
+			parts = i;
+	if (parts == SIZE_MAX || !s->slowest.cnt)
+		return;
+	t = &sheet->tables.data[parts];
+	for (size_t row = 0; row < tapir_sheet_table__rows(t); row++)
+		if (t->cells.data[row * t->column_cnt + 1].u64 >
+		    t->cells.data[best * t->column_cnt + 1].u64)
+			best = row;
+	if (!tapir_sheet_table__rows(t))
+		return;
+	t = &sheet->tables.data[parts];
+	tapir_str__addf(&sheet->headline, "; of the slowest %.0f%% %s",
+			t->cells.data[best * t->column_cnt + 2].f64,
+			t->cells.data[best * t->column_cnt].text
+				? t->cells.data[best * t->column_cnt].text
+				: "");
+	if (t->cells.data[best * t->column_cnt + 8].is_there)
+		tapir_str__addf(&sheet->headline, ", ended by %s",
+				t->cells.data[best * t->column_cnt + 8].text);
+}
+
+static int no_such(struct slow *s)
+{
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->tl);
+	const struct tapir_kind *kind;
+	struct tapir_str known = {};
+	int err;
+
+	tapir_vec_for_each (kind, &pairs->kinds)
+		if (kind->provider && kind->name && (kind->cnt || kind->unbegun || kind->unended))
+			tapir_str__addf(&known, "%s%s:%s", known.len ? ", " : "", kind->provider,
+					kind->name);
+	err = tapir_diag__fail(
+		-ENOENT, "Nothing in this file is called '%s'; it has intervals of: %s", s->arg,
+		known.data ? known.data
+			   : "nothing (no event that begins "
+			     "one)");
+	tapir_str__fini(&known);
+	return err;
+}
+
+static int slow_finish(void *ctx, struct tapir_sheet *sheet)
+{
+	struct slow *s = ctx;
+	char worst[TAPIR_NS_TEXT_BYTES], median[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
+	uint64_t worst_ns;
+
+	if (!s->slowest.cnt)
+		return no_such(s);
+	worst_ns = s->slowest.data[0].until_ns - s->slowest.data[0].from_ns;
+	add_sums(s, sheet);
+	add_slowest(s, sheet);
+	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, s->cnt);
+	tapir_sheet__fact(sheet, "half", NULL, TAPIR_CELL_COUNT, s->half_cnt);
+	tapir_sheet__fact(sheet, "sum_ns", NULL, TAPIR_CELL_NS, s->sum_ns);
+	for (int i = 0; i < 3; i++) {
+		static const double percents[] = {50, 90, 99};
+		static const char *const keys[] = {"p50_ns", "p90_ns", "p99_ns"};
+
+		tapir_sheet__fact(sheet, keys[i], NULL, TAPIR_CELL_NS,
+				  tapir_histogram__percentile(&s->took, percents[i]));
+	}
+	tapir_str__addf(&sheet->headline, "%llu of %s: median %s, 99%% within %s, slowest %s",
+			(unsigned long long)s->cnt, s->arg,
+			tapir_ns__text(tapir_histogram__percentile(&s->took, 50), median),
+			tapir_ns__text(tapir_histogram__percentile(&s->took, 99), late),
+			tapir_ns__text(worst_ns, worst));
+	add_finding(s, sheet);
+	if (s->half_cnt)
+		tapir_sheet__note(sheet, "%llu more began before the file or did not end in it",
+				  (unsigned long long)s->half_cnt);
+	if (!tapir_timeline__stats(s->tl)->switches)
+		tapir_sheet__note(sheet, "no context switches were recorded: running and waiting "
+					 "are not told apart");
+	return s->failed ? -ENOMEM : 0;
+}
+
+const struct tapir_view tapir_view_slow = {
+	.name = "slow",
+	.summary = "the slowest of one kind, and where their time went",
+	.arg = "EVENT",
+	.fns = {.sample = slow_sample, .wait = slow_wait, .open = slow_open, .close = slow_close},
+	.start = slow_start,
+	.finish = slow_finish,
+	.free = slow_free,
+};
