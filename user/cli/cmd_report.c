@@ -9,12 +9,16 @@
 #include "cli/recording_file.h"
 #include "cli/report_view.h"
 #include "cli/terminal.h"
+#include "cli/view_run.h"
 
 struct args {
 	bool json;
 	bool all;
 	uint64_t top;
-	struct tapir_pids pids;
+	struct tapir_pids pids, tids;
+	const char *view;
+	struct tapir_words pairs;
+	uint64_t from_ns, until_ns;
 };
 
 static const struct tapir_option options[] = {
@@ -24,6 +28,20 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("all", 'a', "every row of every table", struct args, all),
 	TAPIR_PIDS("pid", 'p', "PID", "of this process only; more than once, or PID,PID",
 		   struct args, pids),
+	TAPIR_STRING("view", 'V', "VIEW",
+		     "answer one question: cpu, gc, jit, contention, offcpu, or slow=EVENT, the\n"
+		     "slowest of a kind and where their time went",
+		     struct args, view),
+	TAPIR_PIDS("thread", 't', "TID", "with --view: of this thread only; more than once",
+		   struct args, tids),
+	TAPIR_DURATION("from", 0, "TIME", "with --view: from this time of the recording on",
+		       struct args, from_ns, 0, UINT64_MAX / 4),
+	TAPIR_DURATION("to", 0, "TIME", "with --view: until this time of the recording",
+		       struct args, until_ns, 1, UINT64_MAX / 4),
+	TAPIR_LIST("pair", 0, "A,B[,key=ARG]",
+		   "with --view: from event A to event B is an interval, on one thread, or of any\n"
+		   "two threads where ARG of both is the same",
+		   struct args, pairs),
 	{}};
 
 static uint32_t owner_of(const struct tapir_rec *rec)
@@ -74,13 +92,36 @@ static int read_all(struct tapir_reader *reader, const struct args *args,
 	return err ? err : summary->failed ? -ENOMEM : 0;
 }
 
+static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	struct tapir_view_request rq = {.pairs = &args->pairs,
+					.pids = &args->pids,
+					.tids = &args->tids,
+					.from_ns = args->from_ns,
+					.until_ns = args->until_ns,
+					.top = args->all ? UINT32_MAX : args->top,
+					.json = args->json};
+
+	rq.view = tapir_view__find(args->view, &rq.arg);
+	if (!rq.view)
+		return tapir_cli__usage(cli,
+					"--view: '%s' is not one of cpu, gc, jit, contention, "
+					"offcpu, slow=EVENT",
+					args->view);
+	return tapir_view__run(reader, cli, &rq);
+}
+
 static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct tapir_summary summary = {};
 	struct tapir_str out = {};
-	int err = read_all(reader, args, &summary);
+	int err;
 
+	if (args->view)
+		return answer(reader, cli);
+	err = read_all(reader, args, &summary);
 	if (!err)
 		err = tapir_summary__sort(&summary);
 	if (!err) {
@@ -109,7 +150,8 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_report = {
 	.name = "report",
 	.summary = "what a file holds, in numbers",
-	.synopsis = "FILE [--json] [--top N | --all] [--pid PID]",
+	.synopsis = "FILE [--view VIEW] [--json] [--top N | --all] [--pid PID] [--thread TID]\n"
+		    "[--from TIME] [--to TIME] [--pair A,B[,key=ARG]]...",
 	.text = "Leads with what was found, then: how it was recorded, what was lost, why and "
 		"when,\n"
 		"the hottest functions and modules (SELF: the CPU was in it; TOTAL: in it or in "

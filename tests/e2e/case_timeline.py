@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The join: where the time of intervals went, against programs and runtimes that know it themselves."""
+import json
+import pathlib
+import re
+
+from case_runtimes import Server
+
+MS = 1_000_000
+
+
+def view(t, file, name, *options):
+    return json.loads(t.tapir("report", file, "--view", name, "--json", *options).out)
+
+
+def sums(parts, **what):
+    return sum(p["ns"] for p in parts if all(p[key] == value for key, value in what.items()))
+
+
+# ---- a program of known sleeps, burns and lock holds -------------------------------------------
+
+
+def slowly(t):
+    file = t.path("slowly.tapir")
+    said = t.tapir("record", "slowly:*", "-f", "-o", file, "--", t.target_path("slowly"), timeout=60).witness()
+    return file, said
+
+
+def test_parts_of_slow_requests_are_what_the_program_did(t):
+    file, said = slowly(t)
+    found = view(t, file, "slow=request", "--all")
+    slowest = {s["begin_ns"]: s for s in found["slowest"]}
+    t.eq((found["count"], found["half"], len(slowest)), (len(said["requests"]), 0, len(said["requests"])), "how many")
+    took = [s["ns"] for s in found["slowest"]]
+    t.eq(took, sorted(took, reverse=True), "the slowest first")
+    for request in said["requests"]:
+        begin = next(b for b in slowest if request["from_ns"] <= b <= request["until_ns"])
+        parts = slowest[begin]["parts"]
+        t.eq(sum(p["ns"] for p in parts), slowest[begin]["ns"], "parts add up to the whole")
+        t.ok(abs(slowest[begin]["ns"] - (request["until_ns"] - request["from_ns"])) < MS, f"{slowest[begin]} {request}")
+        for what, expected, seen in (
+                ("lock", request["lock_ns"], sums(parts, reason="mutex")),
+                ("sleep", request["sleep_ns"], sums(parts, reason="sleep")),
+                ("burn", request["cpu_ns"], sums(parts, state="running"))):
+            t.ok(abs(expected - seen) < 3 * MS, f"{what}: {seen / MS:.2f} ms, expected {expected / MS:.2f}: {parts}")
+        lock = next(p for p in parts if p["reason"] == "mutex")
+        t.ok(lock["ended_by"].endswith(f" ({said['holder_tid']})"), f"who had the lock: {lock}")
+        t.ok("serve" in lock["stack"] and "be_holder" in (lock["holder_stack"] or ["be_holder"]), lock)
+        burnt = [p for p in parts if p["state"] == "running" and p["count"]]
+        t.ok(sums([p for p in burnt if "burn_cpu" in p["stack"]], state="running") >= 0.6 * request["burn_ns"] - 2 * MS,
+             f"burnt in burn_cpu: {burnt}")
+
+
+def test_named_pair_finds_the_same_intervals(t):
+    file, said = slowly(t)
+    by_name = view(t, file, "slow=request", "--all")["slowest"]
+    for pair in ("slowly:request__start,slowly:request__done", "request__st*,request__done,key=arg0"):
+        kind = pair.split(",")[0].rsplit(":", 1)[-1]
+        by_pair = view(t, file, "slow=" + kind, "--all", "--pair", pair)["slowest"]
+        t.eq([(s["ns"], s["begin_ns"], s["tid"]) for s in by_pair], [(s["ns"], s["begin_ns"], s["tid"]) for s in by_name],
+             pair)
+
+
+def test_contention_names_the_holder(t):
+    file, said = slowly(t)
+    locks = view(t, file, "contention")["locks"]
+    expected = sum(r["lock_ns"] for r in said["requests"])
+    t.ok(abs(locks[0]["ns"] - expected) < 5 * MS, f"{locks[0]['ns'] / MS} ms, expected {expected / MS}")
+    t.eq((locks[0]["kind"], locks[0]["waiters"][0]["let_go_by_tid"]), ("mutex", said["holder_tid"]), "lock, holder")
+
+
+def test_range_and_thread_choose_what_is_told(t):
+    file, said = slowly(t)
+    found = view(t, file, "slow=request", "--all")["slowest"]
+    third = sorted(found, key=lambda s: s["at_ns"])[2]
+    middle = third["at_ns"] + third["ns"] / 2
+    part = view(t, file, "slow=request", "--all", "--from", f"{middle / 1e9:.4f}", "--to", f"{middle / 1e9 + 0.0005:.4f}")
+    t.eq([s["begin_ns"] for s in part["slowest"]], [third["begin_ns"]], "the one that goes on then")
+    t.eq(len(view(t, file, "slow=request", "--all", "--thread", said["tid"])["slowest"]), len(found), "its thread")
+    t.ok("Nothing in this file" in t.tapir("report", file, "--view", "slow=request", "--thread", 1, expect=1).err, "no thread")
+
+
+def test_wrong_questions_are_refused_in_one_line(t):
+    file, _ = slowly(t)
+    for options in (("--view", "nonsense"), ("--view", "slow"), ("--view", "cpu=3"), ("--view", "cpu", "--pair", "a"),
+                    ("--view", "cpu", "--pair", "a,b,c"), ("--view", "cpu", "--from", "x")):
+        result = t.tapir("report", file, *options, expect=2)
+        t.eq((len(result.err.strip().splitlines()) <= 2, result.out), (True, ""), f"{options}: {result.err}")
+    result = t.tapir("report", file, "--view", "slow=nothing", expect=1)
+    t.ok("slowly:request" in result.err, f"says what there is: {result.err}")
+
+
+# ---- OpenJDK ------------------------------------------------------------------------------------
+
+GARBAGE = """public class Garbage {
+    static Object[] kept = new Object[100000];
+    public static void main(String[] args) {
+        for (int i = 0; i < 1500000; i++)
+            kept[i % 100000] = new byte[300];
+        for (int i = 0; i < 3; i++)
+            System.gc();
+    }
+}
+"""
+
+
+def test_pauses_of_the_jvm_are_those_of_its_log(t):
+    java = t.need("java")
+    source, log, file = t.path("Garbage.java"), t.path("gc.log"), t.path("trace.tapir")
+    pathlib.Path(source).write_text(GARBAGE)
+    t.tapir("record", "hotspot:gc__*,mem__pool__gc__*,vmops__*", "hs_private:safepoint__*", "-f", "-o", file, "--", java,
+            "-XX:+UseG1GC", "-Xmx96m", f"-Xlog:gc,safepoint:file={log}", source, timeout=120)
+    lines = pathlib.Path(log).read_text().splitlines()
+    logged = [float(m.group(1)) for line in lines if (m := re.search(r"Pause .* ([\d.]+)ms$", line))]
+    found = view(t, file, "gc", "--all")
+    seen = [p["ns"] / MS for p in sorted(found["pauses"], key=lambda p: p["begin_ns"])]
+    t.ok(len(logged) > 5, f"{len(logged)} pauses in the log")
+    t.eq((len(seen), found["count"]), (len(logged), len(logged)), "pauses")
+    far = [(a, b) for a, b in zip(seen, logged) if abs(a - b) > 2]
+    t.ok(len(far) <= len(logged) * 0.02, f"not within 2 ms of the log: {far} of {len(logged)}")
+    stopped = [int(m.group(1)) / MS for line in lines if (m := re.search(r"At safepoint: (\d+) ns", line))]
+    points = view(t, file, "slow=safepoint", "--all")
+    ours = [s["ns"] / MS for s in sorted(points["slowest"], key=lambda s: s["begin_ns"]) if not s["incomplete"]]
+    t.ok(abs(len(ours) - len(stopped)) <= 1, f"{len(ours)} safepoints, {len(stopped)} in the log")
+    t.ok(abs(sum(ours) - sum(stopped)) < 2 * len(stopped), f"{sum(ours)} ms, {sum(stopped)} in the log")
+    t.ok({p["what"] for p in found["pauses"]} == {"full", "not full"}, "what they were")
+    heap = [p for p in found["pauses"] if p["before_bytes"] and p["after_bytes"]]
+    t.ok(len(heap) > 0.5 * len(logged), f"the heap before and after: of {len(heap)} pauses")
+    t.ok(any(p["reason"] == "G1CollectFull" for p in found["pauses"]), "reasons")
+    t.ok(found["gc_samples"] > 0.05 * found["samples"], f"CPU of the collector: {found['gc_samples']}")
+
+
+# ---- PostgreSQL -----------------------------------------------------------------------------------
+
+
+def test_durations_of_queries_are_those_of_the_servers_log(t):
+    with Server(t) as server:
+        file = t.path("trace.tapir")
+        server.run("pgbench", "-i", "-q", "-s", "1", "-h", server.dir, "postgres")
+        server.run("psql", "-X", "-q", "-h", server.dir, "-d", "postgres", "-c",
+                   "alter system set log_min_duration_statement = 0", "-c", "select pg_reload_conf()")
+        tapir = t.start_tapir("record", "postgresql:query__start", "postgresql:query__done", "postgresql:lock__wait__*",
+                              "--comm", "postgres", "-f", "-o", file)
+        tapir.wait_line("tapir: ")
+        server.run("pgbench", "-n", "-c", "3", "-t", "150", "-h", server.dir, "postgres")
+        tapir.signal(2)
+        t.eq(tapir.wait(30).rc, 0, "exit")
+        log = pathlib.Path(server.log).read_text("utf-8")
+    logged, texts = {}, {}
+    for pid, what, text in re.findall(r"^(\d+) LOG:  (statement|duration): (.*)$", log, re.M):
+        if what == "statement":
+            texts[pid] = text
+        else:
+            logged.setdefault((int(pid), texts[pid]), []).append(float(text.split()[0]))
+    found = view(t, file, "slow=query", "--all")
+    seen = {}
+    for q in sorted(found["slowest"], key=lambda q: q["begin_ns"]):
+        seen.setdefault((q["pid"], q["label"]), []).append(q["ns"] / MS)
+    pairs = [(a, b) for key, all_seen in seen.items() for a, b in zip(all_seen, logged.get(key, []))]
+    t.ok(len(pairs) >= 3 * 150 * 7, f"{len(pairs)} statements in both, {found['count']} recorded")
+    t.eq([key for key in seen if len(seen[key]) != len(logged.get(key, []))], [], "statements in one only")
+    near = sum(abs(a - b) <= 1 for a, b in pairs)
+    t.ok(near >= 0.99 * len(pairs), f"{near} of {len(pairs)} within 1 ms")
+    t.eq(t.report(file)["lost"], {}, "lost")
+    for q in found["slowest"][:20]:
+        t.eq(sum(p["ns"] for p in q["parts"]), q["ns"], "parts add up to the whole")

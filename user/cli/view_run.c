@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/view_run.h"
+
+#include <errno.h>
+
+#include "base/diag.h"
+#include "cli/recording_file.h"
+#include "cli/sheet_view.h"
+
+static int name_pairs(struct tapir_cli *cli, const struct tapir_words *words,
+		      struct tapir_pairs *pairs)
+{
+	const char *const *word;
+
+	tapir_vec_for_each (word, words) {
+		int err = tapir_pairs__name(pairs, *word);
+
+		if (err == -EINVAL)
+			return tapir_cli__usage(cli,
+						"--pair: '%s' is not BEGIN,END or BEGIN,END,"
+						"key=ARG, with events as PROVIDER:EVENT or EVENT",
+						*word);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl)
+{
+	const struct tapir_rec *rec;
+	int err;
+
+	tapir_reader__deliver_descriptions(reader, true);
+	while ((err = tapir_reader__next(reader, &rec)) > 0) {
+		err = tapir_timeline__add(tl, rec);
+		if (err)
+			return err;
+	}
+	return err ? err : tapir_timeline__finish(tl);
+}
+
+static int print(struct tapir_sheet *sheet, bool json)
+{
+	struct tapir_str out = {};
+	int err;
+
+	if (sheet->failed)
+		return -ENOMEM;
+	if (json)
+		tapir_sheet__write_json(sheet, &out);
+	else
+		tapir_sheet__write_text(sheet, tapir_terminal__palette(stdout), &out);
+	err = tapir_terminal__flush(&out);
+	tapir_str__fini(&out);
+	return err;
+}
+
+static void add_notes(const struct tapir_timeline_stats *stats, struct tapir_sheet *sheet)
+{
+	if (stats->late)
+		tapir_sheet__note(sheet, "%llu records came too late to be put into their place",
+				  (unsigned long long)stats->late);
+	if (stats->no_room)
+		tapir_sheet__note(sheet,
+				  "%llu times there was no room for a thread or an interval more",
+				  (unsigned long long)stats->no_room);
+}
+
+static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
+		const struct tapir_view_request *rq)
+{
+	struct tapir_sheet sheet = {.view = rq->view->name,
+				    .tree = tapir_timeline__stacks(tl),
+				    .start_ns = tapir_reader__stats(reader)->created_ns,
+				    .top = rq->top};
+	void *ctx = rq->view->start(tl, rq->arg, rq->top);
+	int err = ctx ? tapir_timeline__listen(tl, &rq->view->fns, ctx) : -ENOMEM;
+
+	if (!err)
+		err = read_all(reader, tl);
+	if (!err)
+		err = rq->view->finish(ctx, &sheet);
+	if (!err) {
+		add_notes(tapir_timeline__stats(tl), &sheet);
+		err = print(&sheet, rq->json);
+	}
+	tapir_timeline__free(tl);
+	rq->view->free(ctx);
+	tapir_sheet__fini(&sheet);
+	return err;
+}
+
+int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
+		    const struct tapir_view_request *rq)
+{
+	uint64_t start_ns = tapir_reader__stats(reader)->created_ns;
+	struct tapir_timeline_opts opts = {
+		.from_ns = rq->from_ns ? start_ns + rq->from_ns : 0,
+		.until_ns = rq->until_ns ? start_ns + rq->until_ns : 0,
+		.tgids = rq->pids->data,
+		.tgid_cnt = rq->pids->cnt,
+		.tids = rq->tids->data,
+		.tid_cnt = rq->tids->cnt,
+		.wants_stacks = true,
+	};
+	struct tapir_timeline *tl = NULL;
+	struct tapir_pairs pairs = {};
+	int err = name_pairs(cli, rq->pairs, &pairs);
+
+	if (!err) {
+		tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, &opts);
+		err = tl ? view(reader, tl, rq) : -ENOMEM;
+	}
+	tapir_pairs__fini(&pairs);
+	return err;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* view_run.h - a recording through the timeline to a view, and what the view found printed. */
+#ifndef TAPIR_USER_VIEW_RUN_H
+#define TAPIR_USER_VIEW_RUN_H
+
+#include "analyze/view.h"
+#include "cli/options.h"
+#include "trace/reader.h"
+
+struct tapir_view_request {
+	const struct tapir_view *view;
+	const char *arg;		 /* of the view */
+	const struct tapir_words *pairs; /* --pair */
+	const struct tapir_pids *pids, *tids;
+	uint64_t from_ns, until_ns; /* since the recording began; until_ns 0: to its end */
+	uint64_t top;
+	bool json;
+};
+
+/* 0, -errno, or what tapir_cli__usage returned. */
+int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
+		    const struct tapir_view_request *request);
+
+#endif
