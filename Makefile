@@ -8,9 +8,11 @@
 #   usdt/*/*.c             -> build/libtapir.a     (what runs inside a traced process)
 #   usdt/manifest/*.c      -> build/tapir-manifest (a tool of the build)
 #   usdt/manifests/*.man   -> build/gen/dotnet_tables.c, by that tool
+#   usdt/coreclr/*.c       -> build/libtapir-coreclr.so, with usdt/ring; data of build/tapir
 #   tests/unit/test_*.c    -> build/tests/unit/test_*      (cmocka, linked with the archive)
 #   tests/bpf_host/test_*.c-> build/tests/bpf_host/test_*  (BPF logic compiled for the host)
 #   tests/e2e/targets/*.c  -> build/tests/targets/*        (programs that are traced)
+#   tests/e2e/tools/*.c    -> build/tests/tools/*          (drivers, linked with the archive)
 #   tests/fuzz/fuzz_*.c    -> build/fuzz/fuzz_*            (libFuzzer, clang)
 #   tests/bench/*.c        -> build/tests/bench/*
 #
@@ -45,7 +47,7 @@ MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
            -Wformat=2 -Wundef
-INC     := -Iinclude -Iuser -I. -isystem $(BUILD)/gen -isystem /usr/include/libxml2
+INC     := -DTAPIR_BUILD='"$(BUILD)"' -Iinclude -Iuser -I. -isystem $(BUILD)/gen -isystem /usr/include/libxml2
 TAPIR_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DTAPIR_VERSION='"$(VERSION)"' $(WARN) $(INC) -MD -MP -pthread
 LIBS    := -lbpf -lelf -ldw -lzstd -ldeflate -llzma -lz -liberty -lcap -lm -pthread
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
@@ -68,7 +70,11 @@ BENCH_BIN  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIB        := $(BUILD)/libtapir-user.a
 TAPIR      := $(BUILD)/tapir
-USDT_SRC   := $(filter-out usdt/manifest/%,$(wildcard usdt/*/*.c))
+USDT_SRC   := $(filter-out usdt/manifest/% usdt/coreclr/%,$(wildcard usdt/*/*.c))
+CORECLR_SRC := $(wildcard usdt/ring/*.c usdt/coreclr/*.c)
+CORECLR_OBJ := $(CORECLR_SRC:usdt/%.c=$(BUILD)/coreclr/%.o)
+CORECLR_SO := $(BUILD)/libtapir-coreclr.so
+TOOL_BIN   := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/e2e/tools/*.c))
 USDT_OBJ   := $(USDT_SRC:%.c=$(BUILD)/%.o)
 USDT_LIB   := $(BUILD)/libtapir.a
 # The manifest compiler: itself, the reader it shares with tapir, and what that needs.
@@ -110,7 +116,7 @@ unit-bins: $(UNIT_BIN) $(HOST_BIN)
 unit: unit-bins ## unit tests only
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run unit
 
-targets: $(TARGET_BIN) $(BUILD)/tests/bench/make_trace
+targets: $(TARGET_BIN) $(TOOL_BIN) $(BUILD)/tests/bench/make_trace
 
 bench: ## tapir beside its peers; a few minutes
 	$(Q)scripts/bootstrap build bench
@@ -246,6 +252,24 @@ $(USDT_LIB): $(USDT_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $(USDT_OBJ)
 
+# The profiler that .NET loads. No DT_NEEDED and no versions, so that one file fits every glibc and
+# musl: libc's functions are the process's own. Never with sanitizers.
+CORECLR_CFLAGS := -O2 -g -U_FORTIFY_SOURCE -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
+                  -fno-stack-protector -fno-plt -mgeneral-regs-only \
+                  $(if $(filter x86_64,$(ARCH)),-mtls-dialect=gnu2)
+
+$(BUILD)/coreclr/%.o: usdt/%.c Makefile
+	$(call say,CC,$< (coreclr))
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -Iinclude -MD -MP -pthread $(CORECLR_CFLAGS) -c $< -o $@
+
+$(CORECLR_SO): $(CORECLR_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libtapir-coreclr.so -Wl,-z,now -Wl,-z,noexecstack \
+	    -Wl,--hash-style=both -Wl,-Bsymbolic -Wl,--build-id -s $(CORECLR_OBJ) -o $@
+
+$(BUILD)/user/runtime/dotnet_profiler.o: $(CORECLR_SO)
+
 # ---- tests -----------------------------------------------------------------------------
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB) $(USDT_LIB) Makefile
@@ -269,6 +293,11 @@ $(BUILD)/tests/targets/%: tests/e2e/targets/%.c $(USDT_LIB) Makefile
 	    -mno-omit-leaf-frame-pointer -Iinclude -MD -MP -MF $@.d -pthread $< $(USDT_LIB) -o $@ \
 	    $$(sed -n 's|^// build: ||p' $<)
 
+$(BUILD)/tests/tools/%: tests/e2e/tools/%.c $(LIB) Makefile
+	$(call say,TOOL,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(LIBS) -o $@
+
 $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) $(USDT_LIB) Makefile
 	$(call say,BENCH,$<)
 	@mkdir -p $(@D)
@@ -283,4 +312,5 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h) Makefile | $(G
 	    -fno-sanitize-recover=undefined $(INC) $< $$(sed -n -e 's| GEN/| $(BUILD)/gen/|g' -e 's|^// fuzz: ||p' $<) -o $@ $(LIBS)
 
 -include $(USER_OBJ:.o=.d) $(USDT_OBJ:.o=.d) $(MANIFEST_OBJ:.o=.d) $(BUILD)/user/cli/main.d $(BPF_OBJ:.o=.d)
--include $(UNIT_BIN:=.d) $(HOST_BIN:=.d) $(TARGET_BIN:=.d) $(BENCH_BIN:=.d)
+-include $(CORECLR_OBJ:.o=.d)
+-include $(UNIT_BIN:=.d) $(TOOL_BIN:=.d) $(HOST_BIN:=.d) $(TARGET_BIN:=.d) $(BENCH_BIN:=.d)

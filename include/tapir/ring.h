@@ -227,6 +227,11 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_session) == 8192, "tapir_ring_sessi
  * Others leave it alone: they would get what that tracer asked for, not what they did.
  */
 #define TAPIR_RING_CTL_PRIVATE (1u << 0)
+/*
+ * Its source of events has ended for good; the files stay because a thread of the process may
+ * still be on its way through the library (stopped, say). The one flag that is set late.
+ */
+#define TAPIR_RING_CTL_IDLE    (1u << 1)
 
 struct tapir_ring_ctl {
 	uint64_t magic; /* release; this part is the process's, written once */

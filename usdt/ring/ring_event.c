@@ -444,6 +444,14 @@ tapir_ring__begin_with_ids(struct tapir_ring_write *write, const struct tapir_ri
 		     (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }
 
+__attribute__((noinline)) int tapir_ring__begin_at(struct tapir_ring_write *write,
+						   const struct tapir_ring_event *event,
+						   uint32_t payload_bytes, const uint8_t *activity,
+						   const uint8_t *related, const void *frame)
+{
+	return begin(write, event, payload_bytes, activity, related, (uint64_t)(uintptr_t)frame);
+}
+
 void tapir_ring__commit(struct tapir_ring_write *write)
 {
 	struct ring_writer *w = write->writer;

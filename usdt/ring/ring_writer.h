@@ -83,6 +83,11 @@ int tapir_ring__begin(struct tapir_ring_write *write, const struct tapir_ring_ev
 int tapir_ring__begin_with_ids(struct tapir_ring_write *write, const struct tapir_ring_event *event,
 			       uint32_t payload_bytes, const uint8_t *activity,
 			       const uint8_t *related);
+/* The same; the stack begins at the caller of the function whose frame record is at `frame`, one
+   of the thread's own, that is still running. */
+int tapir_ring__begin_at(struct tapir_ring_write *write, const struct tapir_ring_event *event,
+			 uint32_t payload_bytes, const uint8_t *activity, const uint8_t *related,
+			 const void *frame);
 void tapir_ring__commit(struct tapir_ring_write *write);
 
 /*

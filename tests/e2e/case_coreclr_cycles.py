@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""libtapir-coreclr.so in live .NET programs: attached, changed, detached under a storm of events."""
+import json
+import os
+import pathlib
+import time
+
+from dotnet_program import build_dotnet
+
+TIMEOUT = 1800 if "TAPIR_CYCLES" in os.environ else 180
+RUNTIME = "Microsoft-Windows-DotNETRuntime"
+STORM = "Tapir-Storm"
+VERBOSE = (STORM, f"{RUNTIME}:0x8001:5")
+
+
+def driver(t, pid, *args):
+    return t.start(os.path.join(t.build, "tests", "tools", "coreclr_driver"), pid, *args)
+
+
+def app(t, *args, env=None):
+    process = t.start(build_dotnet(t, "Storm"), *args, env=env)
+    process.wait_line("pid ", timeout=30)
+    return process
+
+
+def footprint(pid):
+    """(threads, descriptors, mappings of ours, resident and shared-memory KiB)."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
+        ours = [line for line in maps if "tapir" in line and "Storm" not in line and "/tests/" not in line]
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+        rss = sum(int(line.split()[1]) for line in status if line.startswith(("RssAnon:", "RssShmem:")))
+    return len(os.listdir(f"/proc/{pid}/task")), len(os.listdir(f"/proc/{pid}/fd")), len(ours), rss
+
+
+def test_a_storm_is_not_harmed_when_drivers_come_and_go(t):
+    cycles = int(os.environ.get("TAPIR_CYCLES", "100"))
+    drivers = 8
+    stop = t.path("stop")
+    storm = app(t, "storm", 3600, stop)
+    running = [driver(t, storm.pid, f"cycles={-(-cycles // drivers)}", "ms=60", "change=2", "quiet=1", *VERBOSE)
+               for _ in range(drivers)]
+    sums = []
+    for process in running:
+        result = process.wait(timeout=60 + 4 * cycles)
+        t.eq(result.rc, 0, result.err)
+        sums.append(result.witness())
+    t.eq(footprint(storm.pid)[2], 0, "mappings of ours")
+    pathlib.Path(stop).touch()
+    result = storm.wait()
+    said = result.witness()
+    t.eq(result.rc, 0, "exit of the program")
+    t.eq(said["wrong"], 0, "what the program found wrong")
+    t.eq(said["thrown"], said["caught"], "exceptions")
+    t.ok(sum(s["cycles"] for s in sums) >= cycles, sums)
+    t.eq(sum(s["bad"] for s in sums), 0, "records that are none")
+    t.ok(all(s["total"] for s in sums), sums)
+
+
+def test_every_event_is_read_or_counted_lost_when_flat_out(t):
+    for threads in 1, 4:
+        target = app(t, "exact", threads, 300_000)
+        session = driver(t, target.pid, "ms=60000", "stack=1", STORM)
+        fired = json.loads(target.wait_line('{"fired"', timeout=60))["fired"]
+        time.sleep(0.1)
+        session.signal(15)
+        result = session.wait()
+        t.eq(result.rc, 0, result.err)
+        got = result.witness()
+        t.eq(got["events"][f"{STORM}/Quick"] + got["lost"], fired, f"read and lost of {threads} threads: {got}")
+        t.eq((got["bad"], got["repeated"], got["nested"]), (0, 0, 0), "bad, repeated, nested")
+        t.ok(got["whole_stack"] >= 0.99 * got["wanted_stack"], got)
+        t.eq(target.wait().rc, 0, "exit of the program")

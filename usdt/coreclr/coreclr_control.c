@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coreclr_control.c - the control thread: waits at ctl->generation, opens and changes the session,
+ * and ends it all when no tracer is left. It comes by each TAPIR_RING_LIFE_NS without being woken.
+ *
+ * The runtime may run managed code on it (an EventSource is told that it is on), so its stack is
+ * an ordinary one, and of the signals only those are blocked that a program handles for itself:
+ * neither faults nor the real-time ones, by which the runtime stops threads for a collection.
+ *
+ * The end: StopSession; the gate shut; no destructors at threads' exits any more; a second and
+ * the proof of coreclr_quiet.c; the lane taken down; RequestProfilerDetach. Without the proof the
+ * library stays, idle, says so in ctl (TAPIR_RING_CTL_IDLE), and goes on trying.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "../ring/ring_control.h"
+#include "../ring/ring_sys.h"
+#include "../ring/ring_writer.h"
+#include "coreclr_impl.h"
+
+#define STACK_BYTES   (1536ul * 1024)
+#define SETTLE_NS     1000000000ull
+#define IDLE_AFTER_NS 3000000000ull
+#define STEP_NS	      50000000ull
+#define FUTEX_SHARED  0
+/* The runtime looks after this time, again after the same, then each 5 s; its least is 300. */
+#define DETACH_MS     300u
+
+static struct {
+	pthread_t thread;
+	uint32_t is_running;
+	int turn; /* of the detach */
+	uint64_t open_until_ns;
+	const struct tapir_ring_ctl *ctl;
+	struct plan {
+		struct coreclr_session session;
+		struct coreclr_wants wants;
+	} * plan;
+} control;
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static void nap(uint64_t ns)
+{
+	struct timespec time = {.tv_nsec = (long)ns};
+
+	ring_sys3(SYS_nanosleep, &time, 0, 0);
+}
+
+void coreclr_control__poke(void)
+{
+	const struct tapir_ring_ctl *ctl = coreclr_load_acquire(&control.ctl);
+
+	if (ctl && coreclr_load(coreclr_load(&coreclr.gate)))
+		ring_sys4(SYS_futex, &ctl->generation, FUTEX_WAKE | FUTEX_SHARED, 1, 0);
+}
+
+static void wait_for_news(uint32_t seen)
+{
+	struct timespec time = {.tv_nsec = (long)TAPIR_RING_LIFE_NS};
+
+	ring_sys4(SYS_futex, &control.ctl->generation, FUTEX_WAIT | FUTEX_SHARED, seen, &time);
+}
+
+/* ---- while tracers are there ---------------------------------------------------------------- */
+
+/* 1: there is somebody to work for, or may come. */
+static int look(int *had_session)
+{
+	struct plan *plan = control.plan;
+
+	tapir_ring__check_life();
+	coreclr_wants__collect(&plan->wants, control.ctl);
+	*had_session |= plan->wants.session_cnt != 0;
+	if (!plan->wants.session_cnt && (*had_session || now_ns() > control.open_until_ns))
+		return 0;
+	/* Refused while the runtime starts: asked again when the wait is over. */
+	if (!coreclr_wants__are_equal(&plan->wants, &plan->session.wants))
+		coreclr_session__change(&plan->session, &plan->wants);
+	return 1;
+}
+
+static void serve(void)
+{
+	int had_session = 0;
+
+	while (!coreclr_load(&coreclr.is_shut)) {
+		uint32_t seen = coreclr_load_acquire(&control.ctl->generation);
+
+		if (!look(&had_session))
+			return;
+		wait_for_news(seen);
+	}
+}
+
+/* ---- the end ---------------------------------------------------------------------------------- */
+
+static void wait_until_quiet(void)
+{
+	uint64_t stopped_ns = now_ns();
+	struct coreclr_quiet *quiet = NULL;
+	int is_told = 0;
+
+	for (;;) {
+		uint64_t since_ns = now_ns() - stopped_ns;
+
+		if (!quiet)
+			quiet = coreclr_quiet__note();
+		else if (coreclr_quiet__is_proven(quiet) && since_ns >= SETTLE_NS)
+			break;
+		if (since_ns >= IDLE_AFTER_NS && !is_told) {
+			tapir_ring__say_idle();
+			is_told = 1;
+		}
+		nap(is_told ? TAPIR_RING_LIFE_NS : STEP_NS);
+		if (coreclr_load(&coreclr.is_shut))
+			break;
+	}
+	coreclr_quiet__free(quiet);
+}
+
+static void end(void)
+{
+	coreclr_session__stop(&control.plan->session);
+	coreclr_store_release(coreclr.gate, 0);
+	tapir_ring__retire();
+	wait_until_quiet();
+	if (coreclr_load(&coreclr.is_shut))
+		return;
+	coreclr_store_release(&control.ctl, NULL);
+	tapir_ring__fini();
+	coreclr_memory__fini();
+	ring_sys3(SYS_munmap, control.plan, sizeof(*control.plan), 0);
+	control.turn = coreclr_turn__take();
+	if (coreclr_info__request_detach(coreclr.info, DETACH_MS) < 0)
+		coreclr_turn__give(control.turn);
+}
+
+static void *run(void *unused)
+{
+	(void)unused;
+	serve();
+	if (!coreclr_load(&coreclr.is_shut))
+		end();
+	return NULL;
+}
+
+/* ---- start ------------------------------------------------------------------------------------ */
+
+/* The signals of old, but for those that the thread's own doing raises. */
+static uint64_t signals_to_block(void)
+{
+	const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+	uint64_t set = 0x7fffffffull;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		set &= ~(1ull << (own[i] - 1));
+	return set;
+}
+
+static int start_thread(void)
+{
+	uint64_t block = signals_to_block(), before = 0;
+	pthread_attr_t attr;
+	int err;
+
+	if (pthread_attr_init(&attr))
+		return -ENOMEM;
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	ring_sys4(SYS_rt_sigprocmask, SIG_BLOCK, &block, &before, sizeof(before));
+	err = pthread_create(&control.thread, &attr, run, NULL);
+	ring_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof(before));
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+int coreclr_control__start(uint64_t open_within_ns)
+{
+	long va = ring_sys6(SYS_mmap, 0, sizeof(struct plan), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int err;
+
+	if (ring_sys_failed(va))
+		return -ENOMEM;
+	control.plan = (struct plan *)va;
+	control.open_until_ns = now_ns() + open_within_ns;
+	coreclr_store_release(&control.ctl, tapir_ring__ctl());
+	coreclr_store_release(coreclr.gate, 1);
+	err = start_thread();
+	control.is_running = !err;
+	if (err) {
+		coreclr_store_release(coreclr.gate, 0);
+		coreclr_store_release(&control.ctl, NULL);
+		ring_sys3(SYS_munmap, va, sizeof(struct plan), 0);
+	}
+	return err;
+}
+
+void coreclr_control__join(void)
+{
+	if (control.is_running)
+		pthread_join(control.thread, NULL);
+	control.is_running = 0;
+	coreclr_turn__give(control.turn);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coreclr_impl.h - what the files of usdt/coreclr share. One profiler a copy of the library.
+ *
+ * Who runs what: the runtime's callbacks come on any thread, events possibly while the runtime
+ * holds its locks or collects garbage: nothing there waits, allocates by malloc, or calls the
+ * runtime but for a provider's name. All else is done by the one control thread.
+ */
+#ifndef TAPIR_CORECLR_IMPL_H
+#define TAPIR_CORECLR_IMPL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "coreclr_abi.h"
+#include "tapir/coreclr.h"
+#include "tapir/ring.h"
+
+#define CORECLR_NAME_BYTES	    96u /* of a provider, its NUL among them: as a selection has it */
+#define CORECLR_ARGS_BYTES	    288u
+#define CORECLR_WANT_MAX	    256u
+#define CORECLR_RUNTIME_NAME	    "Microsoft-Windows-DotNETRuntime"
+
+#define coreclr_load(p)		    __atomic_load_n(p, __ATOMIC_RELAXED)
+#define coreclr_load_acquire(p)	    __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define coreclr_store(p, v)	    __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define coreclr_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define coreclr_unlikely(x)	    __builtin_expect(!!(x), 0)
+
+#pragma GCC visibility push(hidden)
+
+/* ---- coreclr_memory.c: memory that is there until all of it goes ----------------------- */
+
+int coreclr_memory__init(void); /* 0 or -ENOMEM */
+void coreclr_memory__fini(void);
+void *coreclr_memory__take(uint64_t bytes); /* zeroed, 16-aligned; NULL: used up */
+
+/* ---- coreclr_text.c: UTF-16 of the runtime, UTF-8 of ours ------------------------------- */
+
+/* Up to `units` or a NUL into out, cut to its room; always ended. The length. */
+uint32_t coreclr_text__narrow(char *out, uint32_t room, const uint8_t *text, uint32_t units);
+uint32_t coreclr_text__widen(uint16_t *out, uint32_t room, const char *text);
+int coreclr_text__glob(const char *pattern, const char *text); /* * and ? */
+int coreclr_text__is_glob(const char *text);
+
+/* ---- coreclr_blob.c: EventPipe's description of an event -------------------------------- */
+
+struct coreclr_blob {
+	uint32_t id, version, level;
+	uint64_t keywords;
+	const uint8_t *name; /* UTF-16, in the blob */
+	uint32_t name_units;
+};
+
+/* 0, or -EPROTO: it ends early; what was read stands in *out, the rest is 0. */
+int coreclr_blob__parse(const uint8_t *bytes, uint32_t len, struct coreclr_blob *out);
+
+/* ---- coreclr_providers.c: providers by their pointers ------------------------------------ */
+
+struct coreclr_provider {
+	uint64_t va; /* the runtime's pointer */
+	char name[CORECLR_NAME_BYTES];
+};
+
+int coreclr_providers__init(void);
+/* NULL: the runtime does not say, or there is no memory. Any thread. */
+const struct coreclr_provider *coreclr_providers__find(uint64_t va);
+/* A new one at this place: what was known of it is of the past. Any thread. */
+void coreclr_providers__created(uint64_t va);
+/* Those known so far, for control. idx from 0 while below the limit; NULL: none there. */
+const struct coreclr_provider *coreclr_providers__at(uint32_t idx);
+uint32_t coreclr_providers__limit(void);
+
+/* ---- coreclr_events.c: an event's way to its ring ---------------------------------------- */
+
+int coreclr_events__init(void);
+void coreclr_events__forget(uint64_t provider_va);
+
+/* EventPipeEventDelivered. */
+int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint32_t version,
+			       uint32_t meta_bytes, const uint8_t *meta, uint32_t data_bytes,
+			       const uint8_t *data, const uint8_t *activity, const uint8_t *related,
+			       uintptr_t thread, uint32_t frame_cnt, const uintptr_t *frames);
+
+/* ---- coreclr_overlap.c: two sessions of ours deliver an event twice ----------------------- */
+
+enum coreclr_overlap {
+	OVERLAP_NONE = 0,
+	OVERLAP_MAYBE = 1, /* one of the two is being started or stopped */
+	OVERLAP_BOTH = 2,
+};
+
+struct coreclr_delivery {
+	uint64_t provider;
+	uint32_t id, version;
+	const uint8_t *data;
+	uint32_t data_bytes;
+	uint64_t frame; /* of the callback */
+};
+
+/* 1: the event before, delivered by the other session. */
+int coreclr_overlap__is_double(const struct coreclr_delivery *d, uint32_t overlap);
+void coreclr_overlap__done(void); /* the callback is about to return */
+
+/* ---- coreclr_wants.c: what open sessions ask for, as EventPipe's providers ----------------- */
+
+struct coreclr_want {
+	uint64_t keywords;
+	uint32_t level, pad0;
+	char provider[CORECLR_NAME_BYTES];
+	char args[CORECLR_ARGS_BYTES]; /* "": none */
+};
+
+struct coreclr_wants {
+	uint32_t cnt;
+	uint32_t session_cnt; /* open, or about to */
+	struct coreclr_want all[CORECLR_WANT_MAX];
+};
+
+/* ctl may be anything, and change meanwhile. */
+void coreclr_wants__collect(struct coreclr_wants *out, const struct tapir_ring_ctl *ctl);
+int coreclr_wants__are_equal(const struct coreclr_wants *a, const struct coreclr_wants *b);
+
+/* ---- coreclr_session.c: the EventPipe session ---------------------------------------------- */
+
+struct coreclr_session {
+	uint64_t id; /* 0: none */
+	struct coreclr_wants wants;
+	struct coreclr_provider_config configs[CORECLR_WANT_MAX];
+	uint16_t names[CORECLR_WANT_MAX][CORECLR_NAME_BYTES];
+	uint16_t args[CORECLR_WANT_MAX][CORECLR_ARGS_BYTES];
+};
+
+/* The new one is on before the old one goes. 0; -EIO: the runtime refused, all is as it was. */
+int coreclr_session__change(struct coreclr_session *session, const struct coreclr_wants *wants);
+void coreclr_session__stop(struct coreclr_session *session);
+
+/* ---- coreclr_quiet.c: nobody is inside ----------------------------------------------------- */
+
+struct coreclr_quiet;
+
+struct coreclr_quiet *coreclr_quiet__note(void); /* the threads as they are now; NULL: cannot */
+/* 1: since it was noted, each of them has slept in the kernel, run a millisecond, or gone. */
+int coreclr_quiet__is_proven(struct coreclr_quiet *quiet);
+void coreclr_quiet__free(struct coreclr_quiet *quiet);
+
+/* ---- coreclr_turn.c: copies of this library in one process leave one after the other --------- */
+
+int coreclr_turn__take(void); /* waits, up to 30 s; the turn, -1: without */
+void coreclr_turn__give(int turn);
+
+/* ---- coreclr_control.c: the control thread --------------------------------------------------- */
+
+int coreclr_control__start(uint64_t open_within_ns);
+void coreclr_control__poke(void); /* providers have come. Any thread */
+void coreclr_control__join(void); /* after it asked for the detach */
+
+/* ---- coreclr_com.c ----------------------------------------------------------------------------- */
+
+struct coreclr_state {
+	struct coreclr_object *info; /* ICorProfilerInfo12 */
+	/* Memory that a forked child finds wiped: 1 while events are to be taken. */
+	uint32_t *gate;
+	uint32_t overlap; /* enum coreclr_overlap */
+	uint32_t is_shut; /* the runtime goes: it is called no more */
+};
+
+extern struct coreclr_state coreclr;
+
+#pragma GCC visibility pop
+#endif

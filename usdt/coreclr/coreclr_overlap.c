@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coreclr_overlap.c - while a new session is on and the old one still is, the runtime delivers an
+ * event of both to us twice, one right after the other on its thread, and does not say for which.
+ * The second is known by this: same provider, event, place and content of its payload and same
+ * frame as the one before, which was no second itself. While one of the two is being started or
+ * stopped the next event of a thread may also be a new one that looks the same: then the time
+ * between decides, the thread's own, so that it may have lost its processor meanwhile. The loop of
+ * the runtime comes back in some hundred nanoseconds, most of them the clock's.
+ *
+ * What remains: a thread that writes equal events within microseconds, in those moments alone.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "coreclr_impl.h"
+
+#define LOOP_NS 3000u
+
+static __thread struct {
+	struct coreclr_delivery last;
+	uint64_t hash, done_ns;
+	uint32_t can_double;
+} before;
+
+static uint64_t ran_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t hash_of(const uint8_t *data, uint32_t len)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (uint32_t i = 0; i < len; i++)
+		hash = (hash ^ data[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+static int is_same(const struct coreclr_delivery *a, const struct coreclr_delivery *b)
+{
+	return a->provider == b->provider && a->id == b->id && a->version == b->version &&
+	       a->data == b->data && a->data_bytes == b->data_bytes && a->frame == b->frame;
+}
+
+int coreclr_overlap__is_double(const struct coreclr_delivery *d, uint32_t overlap)
+{
+	uint64_t hash = hash_of(d->data, d->data_bytes);
+
+	if (before.can_double && is_same(&before.last, d) && before.hash == hash &&
+	    (overlap == OVERLAP_BOTH || ran_ns() - before.done_ns < LOOP_NS)) {
+		before.can_double = 0;
+		return 1;
+	}
+	before.last = *d;
+	before.hash = hash;
+	before.can_double = 1;
+	return 0;
+}
+
+void coreclr_overlap__done(void)
+{
+	before.done_ns = ran_ns();
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coreclr_session.c - the one EventPipe session. AddProviderToSession does nothing for providers
+ * that exist: a change is a new session, and then the end of the old one. A wrong id stops nothing
+ * and is no error: the real one is kept, and put in before the call that may deliver events.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "../ring/ring_sys.h"
+#include "coreclr_impl.h"
+
+#define SETTLE_NS 50000000l
+
+static void fill(struct coreclr_session *s, const struct coreclr_wants *wants)
+{
+	for (uint32_t i = 0; i < wants->cnt; i++) {
+		const struct coreclr_want *want = &wants->all[i];
+
+		coreclr_text__widen(s->names[i], CORECLR_NAME_BYTES, want->provider);
+		coreclr_text__widen(s->args[i], CORECLR_ARGS_BYTES, want->args);
+		s->configs[i] = (struct coreclr_provider_config){
+			.name = s->names[i],
+			.keywords = want->keywords,
+			.level = want->level,
+			.filter = want->args[0] ? s->args[i] : NULL,
+		};
+	}
+}
+
+static void set_overlap(uint32_t overlap)
+{
+	__atomic_store_n(&coreclr.overlap, overlap, __ATOMIC_SEQ_CST);
+}
+
+static void settle(void)
+{
+	const struct timespec time = {.tv_nsec = SETTLE_NS};
+
+	ring_sys3(SYS_nanosleep, &time, 0, 0);
+}
+
+void coreclr_session__stop(struct coreclr_session *s)
+{
+	uint64_t id = s->id;
+
+	s->id = 0;
+	if (id && !coreclr_load(&coreclr.is_shut))
+		coreclr_info__stop_session(coreclr.info, id);
+}
+
+int coreclr_session__change(struct coreclr_session *s, const struct coreclr_wants *wants)
+{
+	uint64_t old = s->id, id = 0;
+
+	if (coreclr_load(&coreclr.is_shut))
+		return -EIO;
+	if (wants->cnt) {
+		fill(s, wants);
+		if (old)
+			set_overlap(OVERLAP_MAYBE);
+		if (coreclr_info__start_session(coreclr.info, wants->cnt, s->configs, &id) < 0 ||
+		    !id) {
+			set_overlap(OVERLAP_NONE);
+			return -EIO;
+		}
+		if (old)
+			set_overlap(OVERLAP_BOTH);
+	}
+	s->id = id;
+	memcpy(&s->wants, wants, sizeof(*wants));
+	if (old) {
+		set_overlap(OVERLAP_MAYBE);
+		coreclr_info__stop_session(coreclr.info, old);
+		/* A thread that has just delivered for the old one may come for the new one yet. */
+		settle();
+		set_overlap(OVERLAP_NONE);
+	}
+	return 0;
+}

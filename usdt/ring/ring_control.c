@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_control.c - what a source of events may ask of its lane. Any thread of the process that
+ * made the lane; a forked child has no business here.
+ */
+#include "ring_control.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "ring_impl.h"
+
+const struct tapir_ring_ctl *tapir_ring__ctl(void)
+{
+	return ring_load_acquire(&ring_process.state) == RING_READY ? ring_process.ctl : NULL;
+}
+
+void tapir_ring__check_life(void)
+{
+	struct timespec now;
+
+	if (ring_load_acquire(&ring_process.state) != RING_READY)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ring_life__check((uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
+}
+
+void tapir_ring__retire(void)
+{
+	struct ring_process *p = &ring_process;
+
+	if (ring_load_acquire(&p->state) != RING_READY || !p->exit_key_made)
+		return;
+	pthread_key_delete(p->exit_key);
+	p->exit_key_made = 0;
+}
+
+void tapir_ring__say_idle(void)
+{
+	if (ring_load_acquire(&ring_process.state) == RING_READY)
+		__atomic_fetch_or(&ring_process.ctl->flags, TAPIR_RING_CTL_IDLE, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_control.h - the lane for code of ours that has a source of events to open and close by what
+ * sessions ask for (usdt/coreclr): a look at ctl, the life line asked without an event, and the
+ * first half of an end. Not installed.
+ */
+#ifndef TAPIR_RING_CONTROL_H
+#define TAPIR_RING_CONTROL_H
+
+#include "tapir/ring.h"
+
+/* Borrowed until tapir_ring__fini; NULL: no lane. Written by tracers at any time: trust nothing. */
+const struct tapir_ring_ctl *tapir_ring__ctl(void);
+
+/* Ends the sessions whose tracer is dead, if TAPIR_RING_LIFE_NS have passed since the last time. */
+void tapir_ring__check_life(void);
+
+/*
+ * No event comes any more: threads that exit from now on do not run code of ours. One that was
+ * exiting already may still be about to: tapir_ring__fini must wait for it.
+ */
+void tapir_ring__retire(void);
+
+/* TAPIR_RING_CTL_IDLE: the source has ended, the files stay. */
+void tapir_ring__say_idle(void);
+
+#endif
