@@ -2,6 +2,7 @@
 """The ring lane: events with stacks through shared memory, by the library and the reader."""
 import collections
 import json
+import time
 
 from harness import EVENTS_ONLY, args_of, named
 
@@ -204,3 +205,41 @@ def test_doctor_says_which_lanes_a_process_offers(t):
 
     t.eq(found(t.target("ringer", "--wait", 1)), "probe, ring (1)", "of a program with the library")
     t.eq(found(t.target("waiter", "--wait")), "probe", "of a program without it")
+
+
+def test_a_process_that_rewrites_its_lane_harms_nobody(t):
+    for seed in (1, 2):
+        good = t.target("ringer", "--wait", 30000, 2, 50)
+        bad = t.target("hostile_ring", "--wait", 3, seed)
+        file = t.path("trace.tapir")
+        tapir = t.start_tapir("record", "ringer:tick", "hostile:*", *EVENTS_ONLY, "-p", f"{good.pid},{bad.pid}", "-f",
+                              "-o", file)
+        tapir.wait_line("tapir: ")
+        bad.go()
+        good.go()
+        peak = 0
+        while bad.child.poll() is None or good.child.poll() is None:
+            peak = max(peak, int(status_of(tapir.pid, "VmHWM") or 0))
+            time.sleep(0.05)
+        said, wild = good.wait().witness(), bad.wait().witness()
+        result = tapir.wait(20)
+        t.eq(result.rc, 0, result.err)
+        t.ok(wild["rewritten"] > 100000, f"{wild}")
+        t.ok(peak < 150000, f"{peak} kB at the most")
+        t.ok(len(result.err.splitlines()) <= 6, result.err)
+        mine = [e for e in t.events(file) if e["pid"] == good.pid]
+        t.eq(collections.Counter(tuple(args_of(e)) for e in mine),
+             collections.Counter((thread, i) for thread in range(2) for i in range(30000)), "events of the other")
+        report = t.report(file)
+        rows = {r["provider"]: r for r in report["events"]}
+        t.eq((rows["ringer"]["captured"], rows["ringer"]["lost"]), (said["fired"], 0), "the other in the report")
+        t.ok(report["lost"].get("malformed", 0) > 0, "malformed records are counted")
+        t.ok(sum(report["lost"].values()) < 1e10, f"{report['lost']}: no process has fired that much")
+
+
+def status_of(pid, key):
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+            return next(line.split()[1] for line in status if line.startswith(key + ":"))
+    except (OSError, StopIteration):
+        return None

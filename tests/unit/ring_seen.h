@@ -25,7 +25,7 @@ static bool is_consuming;
 /* What the consumer saw. */
 static struct {
 	_Atomic uint64_t event_cnt, lost_cnt, nested_cnt, malformed_cnt, stack_cnt, thread_cnt;
-	_Atomic uint64_t disorder_cnt, wrong_cnt, probe_cnt;
+	_Atomic uint64_t disorder_cnt, wrong_cnt, probe_cnt, limited_cnt;
 	uint64_t next[SLOTS]; /* of the sequence in each slot */
 	uint32_t tgid, tids[SLOTS], probe_id, thread_tid;
 } seen;
@@ -58,6 +58,7 @@ static inline void see_loss(const struct tapir_rec_loss *loss)
 {
 	seen.lost_cnt += loss->cause == TAPIR_LOSS_RING_LANE_DROP ? loss->count : 0;
 	seen.nested_cnt += loss->cause == TAPIR_LOSS_RING_LANE_NESTED ? loss->count : 0;
+	seen.limited_cnt += loss->cause == TAPIR_LOSS_RING_LANE_LIMITED ? loss->count : 0;
 	seen.malformed_cnt += loss->cause == TAPIR_LOSS_MALFORMED ? loss->count : 0;
 }
 

@@ -151,6 +151,89 @@ static void what_stood_in_the_losses_before_is_not_ours(void **state)
 	stop_reader();
 	assert_int_equal(seen.lost_cnt, 3);
 	assert_int_equal(seen.nested_cnt, 2);
+	assert_int_equal(seen.limited_cnt, 5);
+}
+
+/* Ours we know by its key; of the others' we must not even take a session. */
+static void a_private_lane_is_opened_by_who_knows_its_key(void **state)
+{
+	(void)state;
+	assert_true(maker_open(&maker, 0x99));
+	maker.ctl->flags = TAPIR_RING_CTL_PRIVATE;
+	maker_event(&maker, "prov", "wanted", 4, 1);
+	start_reader("prov:*");
+	assert_int_equal(tapir_ring_reader__own(reader, 0x98), 0);
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 0);
+	assert_false(tapir_ring_reader__has(reader, (uint32_t)getpid()));
+	assert_int_equal(maker.ctl->sessions[0].state, TAPIR_RING_FREE);
+	assert_int_equal(maker.ctl->words[0], 0);
+	assert_int_equal(maker.ctl->epoch, 0);
+	assert_int_equal(tapir_ring_reader__own(reader, 0x99), 0);
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 1);
+	assert_true(fire(&maker, 0, 0, 0));
+	assert_int_equal(stop_reader().event_cnt, 1);
+	assert_int_equal(seen.event_cnt, 1);
+}
+
+static void a_ninth_tracer_is_refused_until_a_session_is_free(void **state)
+{
+	struct flock range = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = TAPIR_RING_SESSIONS};
+	char path[64];
+	int fd;
+
+	(void)state;
+	assert_true(maker_open(&maker, 0x77));
+	maker_event(&maker, "prov", "wanted", 4, 1);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", maker.ctl_fd);
+	fd = open(path, O_RDWR | O_CLOEXEC); /* a description of its own: eight tracers in one */
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &range), 0);
+	start_reader("prov:*");
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 0);
+	assert_false(tapir_ring_reader__has(reader, (uint32_t)getpid()));
+	range.l_type = F_UNLCK;
+	range.l_start = 5;
+	range.l_len = 1;
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &range), 0);
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 1);
+	assert_int_equal(maker.ctl->words[0],
+			 TAPIR_RING_SESSION_BITS(5) & ~(1ull << (TAPIR_RING_RATE_SHIFT + 5)));
+	stop_reader();
+	close(fd);
+}
+
+/* Counts that no process can have reached: a hostile one must not spoil the recording's sums. */
+static void losses_of_more_than_one_a_nanosecond_are_malformed(void **state)
+{
+	(void)state;
+	open_lane();
+	maker_losses(&maker, 0)->cnt[0][TAPIR_RING_NO_SPACE] = 1ull << 62;
+	maker_losses(&maker, 0)->cnt[0][TAPIR_RING_NESTED] = 4;
+	usleep(1000);
+	stop_reader();
+	assert_int_equal(seen.lost_cnt, 0);
+	assert_int_equal(seen.nested_cnt, 4);
+	assert_int_equal(seen.malformed_cnt, 1);
+}
+
+static void a_process_that_ends_its_sessions_is_given_up_in_the_end(void **state)
+{
+	unsigned opened = 0;
+
+	(void)state;
+	assert_true(maker_open(&maker, 0x77));
+	for (unsigned i = 0; i < 200; i++)
+		maker_event(&maker, "prov", "wanted", 4, 1);
+	start_reader("prov:*");
+	for (unsigned i = 0; i < 300; i++) {
+		opened += tapir_ring_reader__add(reader, (uint32_t)getpid()) > 0;
+		__atomic_store_n(&maker.ctl->sessions[0].state, TAPIR_RING_ENDED, __ATOMIC_SEQ_CST);
+		while (tapir_ring_reader__has(reader, (uint32_t)getpid()))
+			usleep(500);
+	}
+	assert_int_equal(opened, 256);
+	assert_in_range(seen.probe_cnt, 20000, 32768); /* descriptions: 16 MB of a process */
+	stop_reader();
 }
 
 static void events_of_other_sessions_and_old_ones_are_left_out(void **state)
@@ -482,6 +565,10 @@ int main(void)
 		T(paced_events_all_arrive_in_order),
 		T(captured_and_lost_are_what_fired_when_flat_out),
 		T(what_stood_in_the_losses_before_is_not_ours),
+		T(a_private_lane_is_opened_by_who_knows_its_key),
+		T(a_ninth_tracer_is_refused_until_a_session_is_free),
+		T(losses_of_more_than_one_a_nanosecond_are_malformed),
+		T(a_process_that_ends_its_sessions_is_given_up_in_the_end),
 		T(events_of_other_sessions_and_old_ones_are_left_out),
 		T(later_events_and_arenas_are_found),
 		T(wrong_heads_are_counted_and_left_behind),

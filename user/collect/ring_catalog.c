@@ -13,6 +13,14 @@
 
 #define PROBE_ID_MAX 0x40000u /* of all lanes of a recording */
 
+/*
+ * What descriptions may cost, of a process and of all: one that makes lanes anew, or rewrites its
+ * catalog while we read it, must not take the others' ids and memory.
+ */
+#define ID_COST	     512u /* bytes that an id counts for */
+#define COST_MAX     (16u << 20)
+#define COST_ALL_MAX (128u << 20)
+
 static bool read_at(const struct tapir_ring_process *p, void *out, size_t bytes, uint64_t off)
 {
 	return pread(p->lane.data_fds[0], out, bytes, (off_t)off) == (ssize_t)bytes;
@@ -43,6 +51,11 @@ static void post_loss(struct tapir_ring_process *p, enum tapir_loss_cause cause,
 	if (now <= *seen)
 		return;
 	*seen = now;
+	/* More than one a nanosecond: no count of anything, but what the process wrote there. */
+	if (loss.count > until_ns - p->losses_ns) {
+		p->scan.malformed_cnt += cause != TAPIR_LOSS_MALFORMED;
+		return;
+	}
 	loss.h = (struct tapir_rec){TAPIR_REC_LOSS, TAPIR_CPU_UNKNOWN, sizeof(loss), until_ns};
 	tapir_queue__post(p->sink->queue, &loss.h, -1);
 }
@@ -99,13 +112,27 @@ static void post_metadata(struct tapir_ring_process *p, uint32_t probe_id, struc
 	tapir_queue__post(p->sink->queue, &more->h, -1);
 }
 
-/* true: it is on. */
-static bool want(struct tapir_ring_process *p, uint32_t idx)
+static bool charge(struct tapir_ring_process *p, size_t bytes)
+{
+	struct tapir_ring_sink *sink = p->sink;
+	uint64_t *of_process = tapir_map__put(&sink->charged, p->tgid, NULL),
+		 cost = bytes + ID_COST;
+
+	if (!of_process || *of_process + cost > COST_MAX ||
+	    sink->charged_all + cost > COST_ALL_MAX || sink->next_probe_id >= PROBE_ID_MAX)
+		return false;
+	*of_process += cost;
+	sink->charged_all += cost;
+	return true;
+}
+
+/* true: it may be on. bytes: of its description. */
+static bool want(struct tapir_ring_process *p, uint32_t idx, size_t bytes)
 {
 	struct ring_event *ev = &p->events[idx];
 	uint64_t cnt[TAPIR_RING_CAUSE_CNT];
 
-	if (p->sink->next_probe_id >= PROBE_ID_MAX)
+	if (!charge(p, bytes))
 		return false;
 	ev->probe_id = p->sink->next_probe_id++;
 	if (idx < p->counted_cnt && read_losses(p, idx, cnt))
@@ -126,7 +153,7 @@ static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *
 	tapir_probe_view__of(named, &view);
 	tapir_seen_names__add(&p->sink->seen, view.provider, view.event);
 	if (!tapir_ring_select__judge(p->sink->specs, &view, p->sink->spec_matched) ||
-	    !want(p, idx)) {
+	    !want(p, idx, bytes)) {
 		tapir_ring_control__want(&p->control, idx, false);
 		return;
 	}

@@ -12,8 +12,10 @@
 #include "collect/ring_select.h"
 
 #define ROOM_BYTES	(2u * TAPIR_RING_RECORD_BYTES) /* in a block, before a piece is read */
+#define ROUND_BYTES	(32u << 20) /* of a process a drain: then it is the others' turn */
 #define ARENA_TRIES	50
 #define ARENA_TRY_NS	(100 * TAPIR_NS_PER_MS)
+#define LAST_DRAIN_NS	(5 * TAPIR_NS_PER_SEC) /* heads may go on for ever */
 #define WRITING_WAIT_NS (200 * TAPIR_NS_PER_MS)
 #define CLOCK_SLACK_NS	TAPIR_NS_PER_SEC /* an event may have begun before our session */
 
@@ -112,13 +114,15 @@ static void drain_slot(struct tapir_ring_process *p, struct piece *at,
 
 	drained->any = true;
 	drained->is_filling |= ok && (at->head - at->pos) * 4 > at->cap;
-	while (ok && at->pos < at->head) {
+	while (ok && at->pos < at->head && p->round_bytes) {
+		uint64_t from = at->pos;
 		struct tapir_block *block = block_with_room(p->sink);
 
 		drained->is_behind |= !block;
 		if (!block)
 			break;
 		ok = take_piece(p, at, block);
+		p->round_bytes -= at->pos - from < p->round_bytes ? at->pos - from : p->round_bytes;
 	}
 	if (!ok) {
 		p->scan.malformed_cnt++;
@@ -137,10 +141,12 @@ static void drain_arena(struct tapir_ring_process *p, unsigned arena, struct tap
 		return;
 	for (unsigned i = 0; i < p->slots_used[arena]; i++)
 		caps[i] = again[i].cap_bytes;
-	for (unsigned i = 0; i < p->slots_used[arena] && !drained->is_behind; i++) {
+	for (unsigned i = p->cursor % TAPIR_RING_ARENA_SLOTS;
+	     i < p->slots_used[arena] && !drained->is_behind && p->round_bytes; i++) {
 		unsigned slot = arena * TAPIR_RING_ARENA_SLOTS + i;
 		struct piece at = {arena, i, p->tails[slot], slots[i].head, caps[i]};
 
+		p->cursor = slot;
 		if ((at.head & ~7ull) == at.pos)
 			continue; /* nothing new, or a wrong head that was counted */
 		drain_slot(p, &at, drained);
@@ -160,11 +166,12 @@ static void find_new_arenas(struct tapir_ring_process *p, uint32_t arena_cnt)
 		is_missing |= p->lane.data_fds[i] < 0;
 	if (!is_missing || p->arena_tries >= ARENA_TRIES || now_ns < p->next_arena_ns)
 		return;
-	p->next_arena_ns = now_ns + ARENA_TRY_NS;
 	if (tapir_ring_lane__find_arenas(p->tgid, &p->lane) > 0)
 		p->arena_tries = 0;
 	else
 		p->arena_tries++;
+	/* A process may have so many files that a look takes long: others wait meanwhile. */
+	p->next_arena_ns = now_ns + ARENA_TRY_NS + 20 * (tapir_clock__now_ns() - now_ns);
 }
 
 struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p)
@@ -192,9 +199,15 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 	if (tapir_ring_process__counters(p, 0, &counters))
 		tapir_ring_process__see_events(p, counters.event_cnt);
 	p->scan.max_ns = tapir_clock__now_ns();
-	for (unsigned i = 0; i < TAPIR_RING_ARENAS && !drained.is_behind; i++)
+	p->round_bytes = ROUND_BYTES;
+	for (unsigned i = p->cursor / TAPIR_RING_ARENA_SLOTS;
+	     i < TAPIR_RING_ARENAS && !drained.is_behind && p->round_bytes; i++) {
 		if (p->lane.data_fds[i] >= 0 && p->slots_used[i])
 			drain_arena(p, i, slots[i], &drained);
+		if (!drained.is_behind && p->round_bytes)
+			p->cursor = 0; /* of the next arena, and in the end of all */
+	}
+	drained.has_more = !p->round_bytes;
 	if (p->sink->block && p->sink->block->used_bytes)
 		flush(p->sink);
 	return drained;
@@ -342,14 +355,18 @@ static void wait_for_writers(struct tapir_ring_process *p)
 
 void tapir_ring_process__finish(struct tapir_ring_process *p, bool is_alive)
 {
+	uint64_t end_ns = tapir_clock__now_ns() + LAST_DRAIN_NS;
 	struct tapir_ring_drained drained;
+	unsigned first;
 
 	tapir_ring_process__want_nothing(p);
 	if (is_alive)
 		wait_for_writers(p);
-	do
+	do {
+		first = p->cursor;
 		drained = tapir_ring_process__drain(p);
-	while (drained.is_behind);
+	} while (drained.is_behind ||
+		 ((drained.has_more || first) && tapir_clock__now_ns() < end_ns));
 	tapir_ring_process__report_losses(p);
 }
 

@@ -9,6 +9,7 @@
 #define TAPIR_USER_RING_DRAIN_H
 
 #include "attach/ring_find.h"
+#include "base/map.h"
 #include "collect/images.h"
 #include "collect/lane_cover.h"
 #include "collect/queue.h"
@@ -25,6 +26,8 @@ struct tapir_ring_sink {
 	uint32_t rate_hz;		/* events a second of a thread; 0: all */
 	struct tapir_seen_names seen;	/* of all catalogs; ours, like recbuf */
 	struct tapir_recbuf recbuf;
+	struct tapir_map charged; /* by tgid: what its catalogs cost us; see ring_catalog.c */
+	uint64_t charged_all;
 	uint32_t next_probe_id;	   /* of the recording */
 	struct tapir_block *block; /* being filled; NULL */
 };
@@ -39,6 +42,7 @@ struct tapir_ring_drained {
 	bool any;	 /* records were there */
 	bool is_behind;	 /* no empty block for what is there */
 	bool is_filling; /* a ring was over a quarter full: come again at once */
+	bool has_more;	 /* it wrote more than one drain takes */
 	bool is_ended;	 /* the process took us for dead */
 };
 struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p);

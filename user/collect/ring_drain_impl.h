@@ -32,7 +32,9 @@ struct tapir_ring_process {
 	uint32_t counted_cnt;	/* events that may have lost something before we came */
 	size_t wanted_cnt;
 	uint32_t slots_used[TAPIR_RING_ARENAS];
-	uint64_t *tails; /* TAPIR_RING_SLOTS; ctl has copies that are never read back */
+	uint64_t *tails;      /* TAPIR_RING_SLOTS; ctl has copies that are never read back */
+	unsigned cursor;      /* the slot at which a drain begins: the last one ended there */
+	uint64_t round_bytes; /* that a drain may still take */
 	unsigned arena_tries;
 	uint64_t next_arena_ns, losses_ns, malformed_reported;
 };

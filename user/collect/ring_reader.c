@@ -21,6 +21,7 @@
 #define ROUND_MS  10
 #define LOSSES_NS TAPIR_NS_PER_SEC
 #define LANE_MAX  4096 /* in all processes */
+#define OPEN_MAX  256  /* times in one process: it may end each of them at once */
 #define STOP_TGID 0ull
 
 struct lane {
@@ -35,6 +36,7 @@ struct tapir_ring_reader {
 	struct tapir_vec(struct lane) lanes;
 	struct tapir_vec(uint64_t) own_keys;  /* of private lanes */
 	struct tapir_map busy;		      /* lanes that had no session left, once */
+	struct tapir_map opens;		      /* by tgid: lanes that were opened */
 	struct tapir_ring_reader_stats ended; /* of lanes that are closed; lane_cnt of all */
 	pthread_mutex_t lock;
 	atomic_int waiting_cnt; /* who wants the lock: rounds may follow each other without a gap */
@@ -94,9 +96,13 @@ static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ri
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = tgid};
 	struct lane lane = {.tgid = tgid, .pid_fd = -1};
 	bool is_first = !has_any_lane(r, tgid);
+	uint64_t *opens;
 	int err = 0;
 
 	if (r->lanes.cnt == LANE_MAX || !is_for_us(r, files) || has_lane(r, tgid, files->key))
+		return 0;
+	opens = tapir_map__put(&r->opens, tgid, NULL);
+	if (!opens || *opens == OPEN_MAX)
 		return 0;
 	lane.pid_fd = (int)syscall(SYS_pidfd_open, tgid, 0);
 	if (lane.pid_fd < 0)
@@ -114,7 +120,8 @@ static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ri
 	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, lane.pid_fd, &event))
 		tapir_debug("cannot wait for the end of process %u", tgid);
 	r->ended.lane_cnt++;
-	r->ended.process_cnt += is_first;
+	r->ended.process_cnt += is_first && !*opens;
+	++*opens;
 	return 1;
 }
 
@@ -202,6 +209,16 @@ bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid)
 
 /* ---- rounds ----------------------------------------------------------------------------- */
 
+/* Once: it may be opened again, and the process may go on so. */
+static void warn_ended(struct tapir_ring_reader *r, uint32_t tgid)
+{
+	const uint64_t *opens = tapir_map__get(&r->opens, tgid);
+
+	if (opens && *opens > 1)
+		return;
+	tapir_warn("process %u took this recorder for dead: its ring lane ends", tgid);
+}
+
 /* true: come again without sleeping. */
 static bool drain_all(struct tapir_ring_reader *r)
 {
@@ -214,9 +231,8 @@ static bool drain_all(struct tapir_ring_reader *r)
 		if (!lane->is_over)
 			drained = tapir_ring_process__drain(lane->process);
 		if (drained.is_ended)
-			tapir_warn("process %u took this recorder for dead: its ring lane ends",
-				   lane->tgid);
-		again |= drained.is_filling || drained.is_behind;
+			warn_ended(r, lane->tgid);
+		again |= drained.is_filling || drained.is_behind || drained.has_more;
 		if (lane->is_over || drained.is_ended)
 			close_lane(r, i--);
 	}
@@ -337,6 +353,8 @@ void tapir_ring_reader__free(struct tapir_ring_reader *r)
 	tapir_map__fini(&r->busy);
 	free(r->sink.spec_matched);
 	tapir_seen_names__fini(&r->sink.seen);
+	tapir_map__fini(&r->sink.charged);
+	tapir_map__fini(&r->opens);
 	tapir_recbuf__fini(&r->sink.recbuf);
 	tapir_guard__fd(&r->epoll_fd);
 	tapir_guard__fd(&r->stop_fd);

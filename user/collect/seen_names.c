@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEEN_MAX 20000
+#define SEEN_MAX       20000
+#define SEEN_BYTES_MAX (4u << 20)
+#define NAME_MAX_BYTES 255 /* of each half: longer ones nobody means */
 
 void tapir_seen_names__add(struct tapir_seen_names *seen, struct tapir_sv provider,
 			   struct tapir_sv event)
@@ -16,8 +18,12 @@ void tapir_seen_names__add(struct tapir_seen_names *seen, struct tapir_sv provid
 	bool is_new = false;
 	char *text;
 
+	if (provider.len > NAME_MAX_BYTES || event.len > NAME_MAX_BYTES ||
+	    seen->bytes >= SEEN_BYTES_MAX)
+		return;
 	if (seen->all.cnt >= SEEN_MAX || !tapir_map__put(&seen->hashes, hash, &is_new) || !is_new)
 		return;
+	seen->bytes += provider.len + event.len;
 	if (asprintf(&text, "%.*s:%.*s", (int)provider.len, provider.data, (int)event.len,
 		     event.data) > 0 &&
 	    !tapir_vec__push(&seen->all, text))

@@ -15,6 +15,7 @@
 struct tapir_seen_names {
 	struct tapir_vec(const char *) all; /* ours */
 	struct tapir_map hashes;
+	size_t bytes; /* of all */
 };
 
 /* Both end with themselves, not with NUL. Without memory, or beyond the bound: it is not kept. */
