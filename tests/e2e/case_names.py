@@ -217,11 +217,11 @@ def test_dotnet_methods_have_their_names(t):
         os.unlink("/tmp/" + left % process.pid)
         process.kill()
         busy = [s for s in samples if s["tid"] == process.pid]
-        leaf = [s for s in busy if re.search(r"Hot::Leaf\(int32\)\[\w+\]", names(s)[0])]
+        leaf = [s for s in busy if re.search(r"Hot\.Leaf\(int\)", names(s)[0])]
         t.ok(len(leaf) >= 3 * HZ * 0.3, f"{len(leaf)} samples in Leaf")
         t.ok(share(leaf, busy) >= 0.95, f"{len(leaf)} of {len(busy)} in Leaf")
         # Middle has no frame of its own when it is optimised: its caller is passed over.
-        chain = [s for s in leaf if "Hot::Middle" in names(s)[1] and "coreclr_execute_assembly" in names(s)]
+        chain = [s for s in leaf if "Hot.Middle" in names(s)[1] and "coreclr_execute_assembly" in names(s)]
         t.ok(share(chain, leaf) >= 0.99, f"{len(chain)} of {len(leaf)} stacks reach the start of the program")
 
 

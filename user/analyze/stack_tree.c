@@ -45,19 +45,20 @@ static uint32_t name_idx(struct tapir_stack_tree *tree, const char *name)
 /* "main", or where it is: "libc.so.6+0x271ca". */
 static uint32_t frame_name(struct tapir_stack_tree *tree, const struct tapir_frame *frame)
 {
-	struct tapir_str text = {};
+	struct tapir_str text = {}, buf = {};
+	struct tapir_sv name = tapir_frame__shown_name(frame, &buf, NULL);
 	uint32_t idx;
 
-	if (frame->name.len)
-		tapir_str__add(&text, frame->name.data,
-			       frame->name.len < TAPIR_STACK_TREE_MAX_NAME
-				       ? frame->name.len
-				       : TAPIR_STACK_TREE_MAX_NAME);
+	if (name.len)
+		tapir_str__add(&text, name.data,
+			       name.len < TAPIR_STACK_TREE_MAX_NAME ? name.len
+								    : TAPIR_STACK_TREE_MAX_NAME);
 	else
 		tapir_frame__add_place(&text, frame, tapir_str__add);
 	tree->failed |= text.failed;
 	idx = name_idx(tree, text.data ? text.data : "?");
 	tapir_str__fini(&text);
+	tapir_str__fini(&buf);
 	return idx;
 }
 

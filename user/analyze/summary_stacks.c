@@ -63,8 +63,9 @@ static uint64_t make_function(struct tapir_summary *s, const struct tapir_frame 
 
 static uint64_t function_row(struct tapir_summary *s, const struct tapir_frame *frame)
 {
-	struct tapir_sv module = module_of(frame), name = frame->name;
 	struct tapir_str text = {};
+	struct tapir_sv module = module_of(frame);
+	struct tapir_sv name = tapir_frame__shown_name(frame, &text, NULL);
 	uint64_t *idx, row;
 	bool is_new = false;
 

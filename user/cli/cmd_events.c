@@ -8,14 +8,18 @@
 #include "cli/event_choice.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
+#include "symbol/frame.h"
 #include "export/event_lines.h"
 
 struct args {
 	bool json;
+	bool raw_names;
 };
 
 static const struct tapir_option options[] = {
-	TAPIR_FLAG("json", 0, "one JSON object a line", struct args, json), {}};
+	TAPIR_FLAG("json", 0, "one JSON object a line", struct args, json),
+	TAPIR_RAW_NAMES_OPTION(struct args),
+	{}};
 
 /* ---- processes, in their time ----------------------------------------------------------- */
 
@@ -121,13 +125,17 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 
 static int run(struct tapir_cli *cli)
 {
+	const struct args *args = cli->args;
+
+	if (args->raw_names)
+		tapir_frame__show_raw_names();
 	return tapir_recording_file__read(cli, print_file);
 }
 
 const struct tapir_command tapir_cmd_events = {
 	.name = "events",
 	.summary = "what a file holds, event by event",
-	.synopsis = "FILE [GLOB] [--json]",
+	.synopsis = "FILE [GLOB] [--json] [--raw-names]",
 	.text = "Each line has the seconds since the recording began, the process's name, "
 		"pid/tid,\n"
 		"the event and its arguments by name; the frames of its stack stand below. "

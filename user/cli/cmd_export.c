@@ -9,11 +9,13 @@
 #include "cli/commands.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
+#include "symbol/frame.h"
 #include "export/perf_script.h"
 
 struct args {
 	const char *format;
 	const char *event;
+	bool raw_names;
 };
 
 static const struct tapir_option options[] = {
@@ -25,6 +27,7 @@ static const struct tapir_option options[] = {
 		     "with folded: microseconds that threads did not run, by the stack with "
 		     "which\nthey left the CPU and why",
 		     struct args, event),
+	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
 
 /* ---- folded ------------------------------------------------------------------------------- */
@@ -146,6 +149,8 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "as what? --format folded or --format perfscript");
 	if (args->event && (!folded || strcmp(args->event, TAPIR_OFFCPU_EVENT)))
 		return tapir_cli__usage(cli, "--event: only 'offcpu', with --format folded");
+	if (args->raw_names)
+		tapir_frame__show_raw_names();
 	return tapir_recording_file__read(cli, folded ? export_folded : export_perf_script);
 }
 

@@ -18,11 +18,13 @@
 #include "cli/flamegraph_svg.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
+#include "symbol/frame.h"
 
 struct args {
 	const char *output;
 	const char *event;
 	struct tapir_pids_or_each pid;
+	bool raw_names;
 };
 
 static const struct tapir_option options[] = {
@@ -36,6 +38,7 @@ static const struct tapir_option options[] = {
 			   "without a value: each process stands on a frame of its own;\nwith one: "
 			   "this process only; more than once, or PID,PID",
 			   struct args, pid),
+	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
 
 struct folding {
@@ -254,6 +257,10 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 
 static int run(struct tapir_cli *cli)
 {
+	const struct args *args = cli->args;
+
+	if (args->raw_names)
+		tapir_frame__show_raw_names();
 	return tapir_recording_file__read(cli, fold_and_draw);
 }
 

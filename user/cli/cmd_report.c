@@ -10,6 +10,7 @@
 #include "cli/report_view.h"
 #include "cli/terminal.h"
 #include "cli/view_run.h"
+#include "symbol/frame.h"
 
 struct args {
 	bool json;
@@ -19,6 +20,7 @@ struct args {
 	const char *view;
 	struct tapir_words pairs;
 	uint64_t from_ns, until_ns;
+	bool raw_names;
 };
 
 static const struct tapir_option options[] = {
@@ -42,6 +44,7 @@ static const struct tapir_option options[] = {
 		   "with --view: from event A to event B is an interval, on one thread, or of any\n"
 		   "two threads where ARG of both is the same",
 		   struct args, pairs),
+	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
 
 static uint32_t owner_of(const struct tapir_rec *rec)
@@ -144,6 +147,10 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 
 static int run(struct tapir_cli *cli)
 {
+	const struct args *args = cli->args;
+
+	if (args->raw_names)
+		tapir_frame__show_raw_names();
 	return tapir_recording_file__read(cli, report);
 }
 

@@ -8,6 +8,8 @@
 #include "cli/commands.h"
 #include "cli/recorder.h"
 #include "cli/terminal.h"
+#include "cli/recording_file.h"
+#include "symbol/frame.h"
 #include "export/event_lines.h"
 
 struct args {
@@ -15,12 +17,14 @@ struct args {
 	struct tapir_capture_args capture;
 	bool json;
 	bool force;
+	bool raw_names;
 };
 
 static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON object a line", struct args, json),
 	TAPIR_FLAG("force", 'f', "any number of probes on a kernel without uprobe_multi",
 		   struct args, force),
+	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
 
 static const struct tapir_option_group groups[] = {
@@ -87,6 +91,8 @@ static int run(struct tapir_cli *cli)
 	if (!cli->words.cnt && !args->capture.profile)
 		return tapir_cli__usage(cli, "which events? such as 'hotspot:gc__*'; 'tapir list "
 					     "-p PID' shows what a process has");
+	if (args->raw_names)
+		tapir_frame__show_raw_names();
 	err = tapir_recorder__init(&t.recorder, cli, &args->target, &args->capture);
 	t.recorder.opts.force = args->force;
 	if (!err)

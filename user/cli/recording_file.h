@@ -15,6 +15,11 @@
 		.is_path = true                                                                    \
 	}
 
+/* The option of every command that shows names, and what its run does of it. */
+#define TAPIR_RAW_NAMES_OPTION(args)                                                               \
+	TAPIR_FLAG("raw-names", 0, "names of .NET methods as their runtime gives them", args,      \
+		   raw_names)
+
 /*
  * Opens FILE, the first word, lets work do its work, and says on stderr what of the file could
  * not be read: an end that is missing, or (an error) damage. What work returns, if < 0.

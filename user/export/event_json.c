@@ -135,18 +135,23 @@ static void add_frames(struct tapir_event_lines *l, struct tapir_json *j, uint32
 		       uint64_t time_ns, const struct tapir_rec_stack *stack)
 {
 	struct tapir_stack_view view;
+	struct tapir_str name = {};
 
 	tapir_stack_view__of(&stack->h, &view);
 	for (unsigned i = 0; i < stack->frame_cnt; i++) {
 		struct tapir_frame frame = tapir_frame__of(l->catalog, tgid, time_ns, &view, i);
+		struct tapir_sv tier;
 
 		tapir_json__open(j, NULL, '{');
 		tapir_json__u64(j, "addr", frame.va);
-		add_text(j, "name", frame.name);
+		add_text(j, "name", tapir_frame__shown_name(&frame, &name, &tier));
+		if (tier.len)
+			add_text(j, "tier", tier);
 		add_text(j, "module", frame.module);
 		tapir_json__u64(j, "offset", frame.offset);
 		tapir_json__close(j, '}');
 	}
+	tapir_str__fini(&name);
 }
 
 /* key: [frames]; "stack_note" where it is not whole. */

@@ -92,13 +92,19 @@ static void add_who(const struct tapir_event_lines *l, struct tapir_str *out, ui
 
 static void add_frame(struct tapir_str *out, const struct tapir_frame *frame)
 {
-	struct tapir_sv base = tapir_frame__module_name(frame);
+	struct tapir_sv base = tapir_frame__module_name(frame), tier;
+	struct tapir_str name = {};
 
 	tapir_str__adds(out, "                 ");
 	if (frame->name.len) {
-		add_sv(out, frame->name);
+		add_sv(out, tapir_frame__shown_name(frame, &name, &tier));
 		tapir_str__add(out, "+0x", 3);
 		tapir_str__addx(out, frame->offset);
+		if (tier.len) {
+			tapir_str__add(out, " [", 2);
+			add_sv(out, tier);
+			tapir_str__addc(out, ']');
+		}
 		if (base.len) {
 			tapir_str__add(out, " (", 2);
 			add_sv(out, base);
@@ -107,6 +113,7 @@ static void add_frame(struct tapir_str *out, const struct tapir_frame *frame)
 	} else {
 		tapir_frame__add_place(out, frame, tapir_str__add_printable);
 	}
+	tapir_str__fini(&name);
 	tapir_str__addc(out, '\n');
 }
 

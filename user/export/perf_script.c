@@ -50,13 +50,18 @@ static struct tapir_sv module_of(const struct tapir_frame *frame)
 
 static void add_line(const struct tapir_frame *frame, struct tapir_str *out)
 {
+	struct tapir_sv name;
+	struct tapir_str buf = {};
+
 	tapir_str__addf(out, "\t%16" PRIx64 " ", frame->va);
 	if (frame->name.len) {
-		tapir_str__add_printable(out, frame->name.data, frame->name.len);
+		name = tapir_frame__shown_name(frame, &buf, NULL);
+		tapir_str__add_printable(out, name.data, name.len);
 		tapir_str__addf(out, "+0x%" PRIx64, frame->offset);
 	} else {
 		tapir_frame__add_place(out, frame, tapir_str__add_printable);
 	}
+	tapir_str__fini(&buf);
 	tapir_str__adds(out, " (");
 	add_word(out, module_of(frame));
 	tapir_str__adds(out, ")\n");

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "symbol/dotnet_name.h"
+
+static bool shows_raw_names;
+
 /* Anonymous, or CoreCLR's memfd; the vdso and its like have no file either, but names. */
 static bool is_jit_memory(const struct tapir_rec_mapping *mapping, struct tapir_sv path)
 {
@@ -57,6 +61,27 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 		frame.offset -= symbol->start_off;
 	}
 	return frame;
+}
+
+void tapir_frame__show_raw_names(void)
+{
+	shows_raw_names = true;
+}
+
+struct tapir_sv tapir_frame__shown_name(const struct tapir_frame *frame, struct tapir_str *buf,
+					struct tapir_sv *tier)
+{
+	struct tapir_sv found = {};
+
+	tapir_str__clear(buf);
+	if (tier)
+		*tier = found;
+	if (!frame->is_jit || shows_raw_names ||
+	    !tapir_dotnet_name__add(buf, frame->name, &found) || buf->failed)
+		return frame->name;
+	if (tier)
+		*tier = found;
+	return (struct tapir_sv){buf->data, buf->len};
 }
 
 struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame)

@@ -25,6 +25,16 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 				   uint64_t time_ns, const struct tapir_stack_view *stack,
 				   unsigned idx);
 
+/*
+ * The name as it is shown: a .NET method's in its readable form (dotnet_name.h), which is put into
+ * buf, else frame->name. *tier (may be NULL): how a .NET method was compiled, or empty.
+ */
+struct tapir_sv tapir_frame__shown_name(const struct tapir_frame *frame, struct tapir_str *buf,
+					struct tapir_sv *tier);
+
+/* From now on names are shown as runtimes give them. Before there is a second thread. */
+void tapir_frame__show_raw_names(void);
+
 /* The module without its directories. */
 struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame);
 
