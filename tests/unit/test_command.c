@@ -42,7 +42,7 @@ static void prepare_shell(const char *script)
 {
 	char *argv[] = {"/bin/sh", "-c", (char *)script, NULL};
 
-	assert_int_equal(tapir_command_run__prepare(argv, &run), 0);
+	assert_int_equal(tapir_command_run__prepare(argv, NULL, &run), 0);
 }
 
 static void wait_known(void)
@@ -112,7 +112,7 @@ static void error_is_execs_own_when_it_fails(void **state)
 		char *argv[] = {(char *)cases[i].program, NULL};
 
 		tapir_diag__clear();
-		assert_int_equal(tapir_command_run__prepare(argv, &run), 0);
+		assert_int_equal(tapir_command_run__prepare(argv, NULL, &run), 0);
 		assert_int_equal(tapir_command_run__go(run), 0);
 		wait_known();
 		assert_int_equal(tapir_command_run__exec_error(run), cases[i].err);
@@ -133,7 +133,7 @@ static void what_is_nowhere_is_not_begun(void **state)
 		char *argv[] = {(char *)names[i], NULL};
 
 		tapir_diag__clear();
-		assert_int_equal(tapir_command_run__prepare(argv, &run), -ENOENT);
+		assert_int_equal(tapir_command_run__prepare(argv, NULL, &run), -ENOENT);
 		snprintf(line, sizeof(line), "Cannot run %s: no such program", names[i]);
 		assert_int_equal(tapir_diag__cnt(), 1);
 		assert_string_equal(tapir_diag__line(0), line);
@@ -265,7 +265,7 @@ static void arguments_and_path_are_as_given(void **state)
 			NULL};
 
 	(void)state;
-	assert_int_equal(tapir_command_run__prepare(argv, &run), 0);
+	assert_int_equal(tapir_command_run__prepare(argv, NULL, &run), 0);
 	argv[2] = "exit 1"; /* the child has its own */
 	assert_int_equal(tapir_command_run__go(run), 0);
 	assert_int_equal(wait_end(), 0);

@@ -25,7 +25,7 @@ struct tapir_command_run {
 };
 
 /* In the child. Signals go back to what a program expects to be started with. */
-static void run_child(int go_fd, int error_fd, char *const *argv)
+static void run_child(int go_fd, int error_fd, char *const *argv, const struct tapir_str *env)
 {
 	sigset_t none;
 	char byte;
@@ -37,6 +37,8 @@ static void run_child(int go_fd, int error_fd, char *const *argv)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
+	for (size_t at = 0; env && at < env->len; at += strlen(env->data + at) + 1)
+		putenv(env->data + at);
 	execvp(argv[0], argv);
 	err = errno;
 	if (write(error_fd, &err, sizeof(err)) < 0)
@@ -63,7 +65,8 @@ static bool is_anywhere(const char *name)
 	}
 }
 
-int tapir_command_run__prepare(char *const *argv, struct tapir_command_run **out)
+int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
+			       struct tapir_command_run **out)
 {
 	struct tapir_command_run *run;
 	int go[2], error[2];
@@ -85,7 +88,7 @@ int tapir_command_run__prepare(char *const *argv, struct tapir_command_run **out
 	run->child = fork();
 	if (run->child == 0) {
 		close(go[1]);
-		run_child(go[0], error[1], argv);
+		run_child(go[0], error[1], argv, env);
 	}
 	close(go[0]);
 	close(error[1]);

@@ -8,13 +8,17 @@
 
 #include <stdint.h>
 
+#include "base/str.h"
+
 struct tapir_command_run;
 
 /*
- * Forks; the child waits. argv is borrowed for the call. Start it before threads exist. -ENOENT
- * with a line: there is no such program.
+ * Forks; the child waits. argv and env, what is added to its environment ("NAME=VALUE", each with
+ * its NUL; may be NULL), are borrowed for the call. Start it before threads exist. -ENOENT with a
+ * line: there is no such program.
  */
-int tapir_command_run__prepare(char *const *argv, struct tapir_command_run **out);
+int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
+			       struct tapir_command_run **out);
 
 uint32_t tapir_command_run__tgid(const struct tapir_command_run *run);
 

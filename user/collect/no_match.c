@@ -28,9 +28,15 @@ static void describe(const struct tapir_no_match *m, const struct tapir_spec *sp
 	const char *near = tapir_spec__suggest(spec, seen->all.data, seen->all.cnt);
 	const char *what = m->images ? "probe" : "event of a ring lane";
 
-	tapir_str__addf(out, "No %s matches %s: ", what, spec->text);
+	if (m->may_be_silent)
+		tapir_str__addf(out, "Nothing came of %s: ", spec->text);
+	else
+		tapir_str__addf(out, "No %s matches %s: ", what, spec->text);
 	if (near)
 		tapir_str__addf(out, "did you mean %s?", near);
+	else if (m->may_be_silent)
+		tapir_str__adds(out, "it fired nothing, or is called otherwise (`tapir list -p "
+				     "PID` shows what is there)");
 	else
 		tapir_str__addf(out, "there are %zu others (`tapir list -p PID` shows them)",
 				seen->all.cnt);

@@ -12,6 +12,7 @@ struct tapir_no_match {
 	bool specs_are_defaults;
 	const struct tapir_images *images; /* NULL: no probes were looked at */
 	struct tapir_ring_reader *rings;   /* NULL: no ring lanes were */
+	bool may_be_silent;		   /* .NET's providers show only when they fire */
 };
 
 /* -ENOENT, and a line a SPEC with the nearest event that was seen, if one is near. */

@@ -16,6 +16,7 @@
 
 #define POLL_MS	    500
 #define CONTROL_MAX 16384
+#define LEAVING_NS  (3 * TAPIR_NS_PER_SEC / 2)
 
 enum { FD_SIGNAL, FD_CONTROL, FD_SIDEBAND, FD_SINK, FD_PROGRAM, FD_CNT };
 
@@ -159,7 +160,7 @@ static void let_signals_kill(struct recording *r)
 static int check_ring_matches(const struct recording *r)
 {
 	const struct tapir_no_match asked = tapir_recording__no_match(r);
-	bool none = !tapir_recording__ring_events(r);
+	bool none = !tapir_recording__ring_events(r) && !asked.may_be_silent;
 
 	if (r->opts->specs_are_defaults && (!none || tapir_recording__watches_cpus(r)))
 		return 0;
@@ -181,7 +182,7 @@ static int check_matches(const struct recording *r)
 
 	if (r->opts->lanes == TAPIR_LANES_RING)
 		return check_ring_matches(r);
-	if (tapir_recording__ring_events(r)) {
+	if (tapir_recording__ring_events(r) || asked.may_be_silent) {
 		if (!r->opts->specs_are_defaults)
 			tapir_no_match__warn(&asked);
 		return 0;
@@ -221,6 +222,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	release_held(r);
 	tapir_drain__stop(r->drain);
 	r->drain = NULL;
+	tapir_dotnet_lanes__stop(r->dotnet.lanes);
 	tapir_ring_reader__stop(r->rings);
 	if (has_begun)
 		tapir_recording__post_lanes(r);
@@ -265,6 +267,9 @@ static void tear_down(struct recording *r)
 	tapir_bpf_ring__close(&r->control);
 	tapir_command_run__free(r->program);
 	tapir_writer__free(r->writer);
+	tapir_dotnet_lanes__await_leaving(r->dotnet.lanes, LEAVING_NS);
+	tapir_dotnet_lanes__free(r->dotnet.lanes);
+	tapir_guard__fd(&r->dotnet.library_fd);
 	tapir_guard__fd(&r->signal_fd);
 	tapir_guard__fd(&r->sink_fd);
 }
@@ -315,6 +320,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		.opts = opts,
 		.rules = opts->rules,
 		.signal_fd = -1,
+		.dotnet.library_fd = -1,
 		.sink_fd = -1,
 		.start_ns = tapir_clock__now_ns(),
 	};

@@ -10,10 +10,12 @@
 #include "attach/sampler.h"
 #include "attach/sideband.h"
 #include "collect/command.h"
+#include "collect/dotnet_lanes.h"
 #include "collect/drain.h"
 #include "collect/no_match.h"
 #include "collect/recording.h"
 #include "collect/ring_reader.h"
+#include "tapir/ring.h"
 
 struct recording {
 	const struct tapir_recording_opts *opts;
@@ -34,6 +36,13 @@ struct recording {
 	struct tapir_ring_reader *rings; /* NULL: probes alone */
 	struct tapir_lane_cover *cover;	 /* what rings have; NULL: one lane alone */
 	struct tapir_session *session;
+	struct {
+		struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
+		bool is_wanted; /* of .NET's processes, too */
+		uint64_t key;
+		int library_fd;			  /* what a program of ours loads */
+		struct tapir_dotnet_lanes *lanes; /* NULL: none */
+	} dotnet;
 	char lanes[48]; /* what the file says of them */
 	int signal_fd, sink_fd;
 	bool use_multi, link_by_pid;
@@ -52,6 +61,17 @@ int tapir_recording__post_lanes(struct recording *r);
 
 /* Are there samples or switches, which need no probe? */
 bool tapir_recording__watches_cpus(const struct recording *r);
+
+/* ---- recording_dotnet.c -------------------------------------------------------------------- */
+
+/* First: what SPECs ask of .NET, and whether anything. */
+int tapir_recording__plan_dotnet(struct recording *r);
+/* What is added to the environment of a program of ours; empty: nothing. */
+int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *out);
+/* Behind the ring reader, before the targets. */
+int tapir_recording__start_dotnet(struct recording *r);
+/* Until those that run already are attached to, in vain or not, or a signal comes. */
+void tapir_recording__await_dotnet(struct recording *r);
 
 /*
  * Everything up to the moment at which probes are on and the program runs. On failure, what was

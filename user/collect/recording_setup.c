@@ -117,13 +117,24 @@ static int load_programs(struct recording *r)
 	return err;
 }
 
+static int prepare_program(struct recording *r)
+{
+	struct tapir_str env = {};
+	int err = tapir_recording__dotnet_environment(r, &env);
+
+	if (!err)
+		err = tapir_command_run__prepare(r->opts->program, &env, &r->program);
+	tapir_str__fini(&env);
+	return err;
+}
+
 /* Children come before threads: fork copies only the thread that calls it. */
 static int start_children(struct recording *r)
 {
 	int err = 0;
 
 	if (r->opts->program)
-		err = tapir_command_run__prepare(r->opts->program, &r->program);
+		err = prepare_program(r);
 	if (!err && r->rules.hold_new)
 		err = tapir_guardian__start(tapir_programs__control_ring_fd(r->programs),
 					    &r->guardian);
@@ -193,9 +204,13 @@ static int start_rings(struct recording *r)
 		.rate_hz = r->opts->rate_hz,
 		.cover = r->cover,
 		.with_stack = true, /* nothing to what a trap costs */
+		.own_selections = r->dotnet.is_wanted ? r->dotnet.selections : NULL,
 	};
+	int err = 0;
 
-	return r->opts->lanes == TAPIR_LANES_PROBE ? 0 : tapir_ring_reader__start(&opts, &r->rings);
+	if (r->opts->lanes != TAPIR_LANES_PROBE)
+		err = tapir_ring_reader__start(&opts, &r->rings);
+	return err ? err : tapir_recording__start_dotnet(r);
 }
 
 static int make_parts(struct recording *r)
@@ -219,6 +234,7 @@ static int make_parts(struct recording *r)
 		.guardian = r->guardian,
 		.link_by_pid = r->link_by_pid,
 		.rings = r->rings,
+		.lanes = r->dotnet.lanes,
 	};
 	int err = 0;
 
@@ -271,6 +287,7 @@ struct tapir_no_match tapir_recording__no_match(const struct recording *r)
 		.specs_are_defaults = r->opts->specs_are_defaults,
 		.images = r->opts->lanes == TAPIR_LANES_RING ? NULL : r->images,
 		.rings = r->rings,
+		.may_be_silent = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes) > 0,
 	};
 }
 
@@ -367,7 +384,7 @@ static int start_watching_cpus(struct recording *r)
 /* Probes go on in what runs already; then the program may start. */
 static int attach_all(struct recording *r)
 {
-	const struct tapir_no_match asked = tapir_recording__no_match(r);
+	struct tapir_no_match asked;
 	int err = tapir_programs__attach_process(r->programs, r->rules.hold_new);
 
 	tapir_programs__enable(r->programs, true);
@@ -377,8 +394,11 @@ static int attach_all(struct recording *r)
 		err = tapir_targets__scan(r->targets);
 	if (err)
 		return err;
+	tapir_recording__await_dotnet(r);
+	asked = tapir_recording__no_match(r);
 	if (!tapir_images__site_cnt(r->images) && !tapir_recording__ring_events(r) &&
-	    r->rules.pids.cnt && !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
+	    !asked.may_be_silent && r->rules.pids.cnt &&
+	    !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
 		return tapir_no_match__fail(&asked);
 	return 0;
 }
@@ -397,12 +417,18 @@ static void say_what_else_is_there(const struct recording *r)
 
 static void say_ready(const struct recording *r)
 {
+	size_t dotnet_cnt = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes);
+
 	if (r->opts->on_ready)
 		r->opts->on_ready(r->opts->ctx,
 				  tapir_images__attached_cnt(r->images) +
 					  tapir_recording__ring_events(r),
 				  tapir_clock__now_ns() - r->start_ns);
-	say_what_else_is_there(r);
+	if (dotnet_cnt)
+		tapir_info("events of .NET come from %zu process%s", dotnet_cnt,
+			   dotnet_cnt == 1 ? "" : "es");
+	else
+		say_what_else_is_there(r);
 	if (!r->use_multi)
 		tapir_info("this kernel has no uprobe_multi (Linux 6.6): every probe takes 0.1 s "
 			   "to take off");
@@ -412,6 +438,8 @@ int tapir_recording__set_up(struct recording *r)
 {
 	int err = catch_signals(r);
 
+	if (!err)
+		err = tapir_recording__plan_dotnet(r);
 	if (!err)
 		err = load_programs(r);
 	if (!err && r->opts->file)

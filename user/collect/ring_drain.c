@@ -3,6 +3,7 @@
 #include "collect/ring_drain_impl.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "attach/proc.h"
@@ -274,7 +275,10 @@ static int open_session(struct tapir_ring_process *p)
 	struct ring_counters counters;
 	int err;
 
-	tapir_ring_select__fill(p->sink->specs, selections);
+	if (p->lane.is_private && p->sink->has_own_selections)
+		memcpy(selections, p->sink->own_selections, sizeof(selections));
+	else
+		tapir_ring_select__fill(p->sink->specs, selections);
 	err = tapir_ring_control__take(&p->control, p->lane.ctl_fd, &opts);
 	if (err)
 		return err;

@@ -28,6 +28,9 @@ struct tapir_ring_sink {
 	struct tapir_recbuf recbuf;
 	struct tapir_map charged; /* by tgid: what its catalogs cost us; see ring_catalog.c */
 	uint64_t charged_all;
+	/* of lanes that are private; else the SPECs' */
+	struct tapir_ring_selection own_selections[TAPIR_RING_SELECTIONS];
+	bool has_own_selections;
 	uint32_t next_probe_id;	   /* of the recording */
 	struct tapir_block *block; /* being filled; NULL */
 };

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -207,6 +208,19 @@ bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid)
 	return has;
 }
 
+bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
+{
+	const struct lane *lane;
+	bool has = false;
+
+	lock(r);
+	tapir_vec_for_each (lane, &r->lanes)
+		has |= lane->tgid == tgid && !lane->is_over &&
+		       tapir_ring_process__key(lane->process) == key;
+	pthread_mutex_unlock(&r->lock);
+	return has;
+}
+
 /* ---- rounds ----------------------------------------------------------------------------- */
 
 /* Once: it may be opened again, and the process may go on so. */
@@ -308,6 +322,10 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 		.next_probe_id = TAPIR_RING_PROBE_ID_MIN,
 		.spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool)),
 	};
+	r->sink.has_own_selections = opts->own_selections != NULL;
+	if (opts->own_selections)
+		memcpy(r->sink.own_selections, opts->own_selections,
+		       sizeof(r->sink.own_selections));
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	r->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (!r->sink.spec_matched)

@@ -21,6 +21,9 @@ struct tapir_ring_reader_opts {
 	struct tapir_lane_cover *cover;	     /* told what is on; borrowed, may be NULL */
 	uint32_t rate_hz;		     /* events a second of each thread; 0: all */
 	bool with_stack;
+	/* What is asked of lanes of our own (__own): TAPIR_RING_SELECTIONS, copied; NULL: by specs
+	 */
+	const struct tapir_ring_selection *own_selections;
 };
 
 struct tapir_ring_reader_stats {
@@ -49,6 +52,9 @@ int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid);
 
 /* Has the process a lane that is open? Any thread. */
 bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid);
+
+/* Has it one under this key that is open? Any thread. */
+bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key);
 
 /* Drains what was written until now, counts what was lost, ends every session and the thread. */
 void tapir_ring_reader__stop(struct tapir_ring_reader *r);

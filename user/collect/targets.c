@@ -22,6 +22,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "collect/describe.h"
+#include "runtime/dotnet.h"
 
 /* Mappings that wait for the session thread; a process can make 100,000 a second. */
 #define BACKLOG_MAX 16384
@@ -99,6 +100,13 @@ static void post_gap(struct tapir_targets *t, uint32_t tgid, const char *path, u
 	post(t, tapir_recbuf__gap(&t->recbuf, &fixed, tapir_sv__of(path)), -1);
 }
 
+static void look_for_dotnet(struct tapir_targets *t, uint32_t tgid,
+			    const struct tapir_mapping_line *line)
+{
+	if (t->opts.lanes && line->path && tapir_dotnet__is_path(line->path, line->path_len))
+		tapir_dotnet_lanes__see(t->opts.lanes, tgid);
+}
+
 /* A failure to attach to one process of many is a GAP, to the only one an error. */
 static int attach_image(struct mapping_walk *walk, struct tapir_image *image, const char *path)
 {
@@ -159,6 +167,7 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 	if (!line->is_executable || (walk->only_va && walk->only_va != line->start_va))
 		return 0;
 	walk->saw_one = true;
+	look_for_dotnet(walk->t, walk->tgid, line);
 	if (tapir_mapping_line__is_file(line))
 		walk->err = see_file(walk, line);
 	else
@@ -207,6 +216,7 @@ static void post_told(struct tapir_targets *t, const struct tapir_sideband_mmap 
 	};
 
 	line.path_len = strlen(line.path);
+	look_for_dotnet(t, mmap->tgid, &line);
 	post(t, tapir_describe__mapping(&t->recbuf, mmap->tgid, mmap->time_ns, &line, image), fd);
 }
 
@@ -413,8 +423,11 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 {
 	int mark = tapir_diag__cnt();
 
+	if (rec->kind == TAPIR_PROCESS_EXEC)
+		tapir_dotnet_lanes__restart(t->opts.lanes, rec->tgid);
 	if (rec->kind == TAPIR_PROCESS_EXIT) {
 		tapir_vec__push(&t->ended, rec->tgid);
+		tapir_dotnet_lanes__forget(t->opts.lanes, rec->tgid);
 	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||
 		   !t->opts.rules->pids.cnt) {
 		list(t, rec->tgid);

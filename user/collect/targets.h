@@ -18,6 +18,7 @@
 #include "attach/programs.h"
 #include "attach/sideband.h"
 #include "base/vec.h"
+#include "collect/dotnet_lanes.h"
 #include "collect/images.h"
 #include "collect/queue.h"
 #include "collect/ring_looks.h"
@@ -48,9 +49,10 @@ struct tapir_targets_opts {
 	struct tapir_programs *programs;
 	struct tapir_images *images;
 	struct tapir_queue *queue;
-	struct tapir_ring_reader *rings; /* NULL: probes alone */
-	struct tapir_guardian *guardian; /* NULL without hold_new */
-	bool link_by_pid;		 /* attach in each process alone, not everywhere */
+	struct tapir_ring_reader *rings;  /* NULL: probes alone */
+	struct tapir_dotnet_lanes *lanes; /* NULL: .NET is not asked for its events */
+	struct tapir_guardian *guardian;  /* NULL without hold_new */
+	bool link_by_pid;		  /* attach in each process alone, not everywhere */
 };
 
 struct tapir_targets;

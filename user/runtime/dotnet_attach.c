@@ -14,7 +14,8 @@
 #include "tapir/coreclr.h"
 
 /* Milliseconds or seconds, whom one asks: either is long enough and no reason to wait. */
-#define RUNTIME_TIMEOUT 10000
+#define RUNTIME_TIMEOUT	  10000
+#define ENVIRON_MAX_BYTES (4u << 20)
 
 static int put_request(struct tapir_str *out, const char *path, uint64_t key)
 {
@@ -162,4 +163,43 @@ bool tapir_dotnet__has_profiler(uint32_t tgid, uint64_t key)
 	has = tapir_proc__each_mapping(tgid, is_ours, name) == 1;
 	tapir_diag__rewind(line_cnt);
 	return has;
+}
+
+/* ---- from the start ------------------------------------------------------------------------ */
+
+static void put_key(struct tapir_str *out, uint64_t key)
+{
+	tapir_str__addf(out, TAPIR_CORECLR_KEY_ENV "=%016" PRIx64, key);
+}
+
+int tapir_dotnet__put_start_environment(struct tapir_str *out, const char *path, uint64_t key,
+					const char *existing)
+{
+	tapir_str__adds(out, "CORECLR_ENABLE_NOTIFICATION_PROFILERS=1");
+	tapir_str__addc(out, '\0');
+	/* runtimes before 10 drop an entry that does not end with a semicolon */
+	tapir_str__addf(out, "CORECLR_NOTIFICATION_PROFILERS=%s%s%s=" TAPIR_CORECLR_CLSID_TEXT ";",
+			existing ? existing : "",
+			existing && *existing && existing[strlen(existing) - 1] != ';' ? ";" : "",
+			path);
+	tapir_str__addc(out, '\0');
+	put_key(out, key);
+	tapir_str__addc(out, '\0');
+	return out->failed ? -ENOMEM : 0;
+}
+
+bool tapir_dotnet__was_started_with(uint32_t tgid, uint64_t key)
+{
+	tapir_autofree char *environ_text = NULL;
+	struct tapir_str wanted = {};
+	char path[32];
+	size_t len = 0;
+	bool was = false;
+
+	snprintf(path, sizeof(path), "/proc/%u/environ", tgid);
+	put_key(&wanted, key);
+	if (wanted.data && !tapir_file__read(path, ENVIRON_MAX_BYTES, &environ_text, &len))
+		was = memmem(environ_text, len, wanted.data, wanted.len) != NULL;
+	tapir_str__fini(&wanted);
+	return was;
 }

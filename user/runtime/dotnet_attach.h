@@ -32,4 +32,14 @@ int tapir_dotnet__attach_profiler(const struct tapir_dotnet_opts *opts,
 /* Does the process map a library that was placed under this key? Cheap: it reads its maps. */
 bool tapir_dotnet__has_profiler(uint32_t tgid, uint64_t key);
 
+/*
+ * The variables by which a program that is started loads the library from a path and makes its
+ * lane under the key: *out gets three "NAME=VALUE", each with its NUL. Whom existing names (the
+ * value of CORECLR_NOTIFICATION_PROFILERS, NULL: none) stays. 0 or -ENOMEM.
+ */
+int tapir_dotnet__put_start_environment(struct tapir_str *out, const char *path, uint64_t key,
+					const char *existing);
+/* Was the process started with that key in its environment? */
+bool tapir_dotnet__was_started_with(uint32_t tgid, uint64_t key);
+
 #endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dotnet_lanes.h - ring lanes in .NET processes: a thread that has libtapir-coreclr.so loaded into
+ * each that is met, and hands the lane it makes to the ring reader. A process may be starting,
+ * stopped, hung or ending: it is tried again as long as that makes sense, and nobody waits for it.
+ *
+ * All lanes of a recording have one key, which no other tapir knows.
+ */
+#ifndef TAPIR_USER_DOTNET_LANES_H
+#define TAPIR_USER_DOTNET_LANES_H
+
+#include "collect/ring_reader.h"
+
+struct tapir_dotnet_lanes_opts {
+	size_t sz;
+	struct tapir_ring_reader *rings; /* borrowed until __stop, like the library */
+	const void *library;
+	size_t library_bytes;
+	uint64_t key;	/* 0: one is made up; the reader is told of it */
+	bool are_named; /* the processes: a warning for each that cannot be recorded */
+};
+
+struct tapir_dotnet_lanes;
+
+int tapir_dotnet_lanes__start(const struct tapir_dotnet_lanes_opts *opts,
+			      struct tapir_dotnet_lanes **out);
+
+/* A mapping shows that it runs .NET. Cheap; again: nothing. NULL is fine, as for all of these. */
+void tapir_dotnet_lanes__see(struct tapir_dotnet_lanes *l, uint32_t tgid);
+/* Maybe it does: its files are looked at (NativeAOT maps none that tells). */
+void tapir_dotnet_lanes__look(struct tapir_dotnet_lanes *l, uint32_t tgid);
+/* It ended. / Another program is in it now. */
+void tapir_dotnet_lanes__forget(struct tapir_dotnet_lanes *l, uint32_t tgid);
+void tapir_dotnet_lanes__restart(struct tapir_dotnet_lanes *l, uint32_t tgid);
+
+/* No process waits for its first try? */
+bool tapir_dotnet_lanes__are_settled(struct tapir_dotnet_lanes *l);
+/* Processes whose lane was opened. */
+size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l);
+
+/* Gives up what is being tried. Before the reader's __stop. */
+void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l);
+/*
+ * After it: the libraries leave when their sessions are closed. Waits at most so long for it; the
+ * number of processes where they stay, each with a warning.
+ */
+size_t tapir_dotnet_lanes__await_leaving(struct tapir_dotnet_lanes *l, uint64_t max_ns);
+void tapir_dotnet_lanes__free(struct tapir_dotnet_lanes *l);
+
+#endif

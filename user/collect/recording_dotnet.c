@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A recording's part in .NET processes: what is asked of them, and by which library. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "collect/dotnet_specs.h"
+#include "collect/recording_impl.h"
+#include "runtime/dotnet_attach.h"
+#include "runtime/dotnet_profiler.h"
+
+#define AWAIT_NS (3 * TAPIR_NS_PER_SEC)
+
+/* Everybody's processes are not entered because nobody said what else. */
+static bool may_enter(const struct recording *r)
+{
+	return r->opts->lanes != TAPIR_LANES_PROBE &&
+	       !(r->rules.all && r->opts->specs_are_defaults);
+}
+
+int tapir_recording__plan_dotnet(struct recording *r)
+{
+	bool fits = true;
+
+	r->dotnet.is_wanted = may_enter(r) && tapir_dotnet_specs__select(
+						      r->opts->specs, r->dotnet.selections, &fits);
+	if (!fits)
+		tapir_warn("so many SPECs that a .NET process cannot be asked for all of them");
+	while (r->dotnet.is_wanted && !r->dotnet.key)
+		if (getrandom(&r->dotnet.key, sizeof(r->dotnet.key), 0) != sizeof(r->dotnet.key))
+			return -EIO;
+	return 0;
+}
+
+/* Memory, so that it goes with us however we end; its name is as that of a library that is placed.
+ */
+static int make_library(struct recording *r)
+{
+	const void *image;
+	char name[48];
+	size_t len;
+	int err;
+
+	snprintf(name, sizeof(name), "libtapir-coreclr-%016" PRIx64 ".so", r->dotnet.key);
+	r->dotnet.library_fd = memfd_create(name, MFD_CLOEXEC);
+	if (r->dotnet.library_fd < 0)
+		return -errno;
+	image = tapir_dotnet_profiler__image(&len);
+	err = tapir_file__write_all(r->dotnet.library_fd, image, len);
+	if (!err && fchmod(r->dotnet.library_fd, 0555))
+		err = -errno;
+	return err;
+}
+
+/* Without it the program is attached to when it runs: a few events later. */
+int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *out)
+{
+	char path[64];
+
+	if (!r->dotnet.is_wanted || prctl(PR_GET_DUMPABLE) != 1 || make_library(r))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), r->dotnet.library_fd);
+	return tapir_dotnet__put_start_environment(out, path, r->dotnet.key,
+						   getenv("CORECLR_NOTIFICATION_PROFILERS"));
+}
+
+int tapir_recording__start_dotnet(struct recording *r)
+{
+	struct tapir_dotnet_lanes_opts opts = {
+		.sz = sizeof(opts),
+		.rings = r->rings,
+		.key = r->dotnet.key,
+		.are_named = r->rules.pids.cnt || r->program,
+	};
+
+	if (!r->dotnet.is_wanted || !r->rings)
+		return 0;
+	opts.library = tapir_dotnet_profiler__image(&opts.library_bytes);
+	return tapir_dotnet_lanes__start(&opts, &r->dotnet.lanes);
+}
+
+void tapir_recording__await_dotnet(struct recording *r)
+{
+	struct pollfd signals = {.fd = r->signal_fd, .events = POLLIN};
+	uint64_t end_ns = tapir_clock__now_ns() + AWAIT_NS;
+	const uint32_t *tgid;
+
+	tapir_vec_for_each (tgid, &r->rules.pids)
+		tapir_dotnet_lanes__look(r->dotnet.lanes, *tgid);
+	while (!tapir_dotnet_lanes__are_settled(r->dotnet.lanes) &&
+	       tapir_clock__now_ns() < end_ns && poll(&signals, 1, 1) == 0)
+		;
+}
