@@ -23,7 +23,7 @@ struct asked {
 };
 
 static void ask_all(struct asked *a, const char *const *texts,
-		    const struct tapir_dotnet_provider_info *const *more)
+		    const struct tapir_layout_provider *const *more)
 {
 	*a = (struct asked){};
 	for (; *texts; texts++) {
@@ -190,10 +190,14 @@ static void misspelt_name_has_a_near_miss(void **state)
 
 static void name_of_an_event_and_a_keyword_must_be_told_apart(void **state)
 {
-	static const struct tapir_dotnet_keyword keywords[] = {{"Order", 1}, {NULL, 0}};
-	static const struct tapir_dotnet_event_info events[] = {{"Order", 1, 4}, {NULL, 0, 0}};
-	static const struct tapir_dotnet_provider_info mine = {"My-Shop", false, keywords, events};
-	static const struct tapir_dotnet_provider_info *const more[] = {&mine, NULL};
+	static const struct tapir_layout_keyword keywords[] = {{"Order", 1}};
+	static const struct tapir_layout_event events[] = {{.name = "Order", .keywords = 1}};
+	static const struct tapir_layout_provider mine = {.name = "My-Shop",
+							  .keywords = keywords,
+							  .keyword_cnt = 1,
+							  .events = events,
+							  .event_cnt = 1};
+	static const struct tapir_layout_provider *const more[] = {&mine, NULL};
 	static const char *const unclear[] = {"My-Shop:Order", NULL}, *const clear[] = {
 									      "My-Shop:kw=Order",
 									      "My-Shop:ev=Order",

@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/str.h"
 #include "collect/ring_select.h"
+#include "decode/dotnet_tables.h"
 #include "decode/usdt_hints.h"
 
 #define LEVEL_MAX      5u
@@ -27,40 +28,35 @@
 
 /* ---- names into bits ---------------------------------------------------------------------- */
 
-static const struct tapir_dotnet_provider_info *
-find_provider(const char *name, const struct tapir_dotnet_provider_info *const *more)
+static const struct tapir_layout_provider *
+find_provider(const char *name, const struct tapir_layout_provider *const *more)
 {
 	for (; more && *more; more++)
 		if (!strcmp((*more)->name, name))
 			return *more;
-	return tapir_dotnet_known__find(name);
+	return tapir_dotnet_provider__find(tapir_sv__of(name));
 }
 
-static bool find_keyword(const struct tapir_dotnet_provider_info *p, const char *name,
-			 uint64_t *mask)
+/* The runtime's own: its events carry numbers, not names. */
+static bool is_native(const struct tapir_layout_provider *p)
 {
-	for (const struct tapir_dotnet_keyword *k = p->keywords; k->name; k++) {
-		if (strcasecmp(k->name, name))
-			continue;
-		*mask = k->mask;
-		return true;
-	}
-	return false;
+	return p && (!strncmp(p->name, TAPIR_DOTNET_RUNTIME, strlen(TAPIR_DOTNET_RUNTIME)) ||
+		     !strcmp(p->name, "Microsoft-DotNETCore-SampleProfiler"));
 }
 
-static bool has_event(const struct tapir_dotnet_provider_info *p, const char *glob)
+static bool has_event(const struct tapir_layout_provider *p, const char *glob)
 {
-	for (const struct tapir_dotnet_event_info *e = p->events; e->name; e++)
-		if (tapir_glob__match(glob, e->name))
+	for (size_t i = 0; i < p->event_cnt; i++)
+		if (tapir_glob__match(glob, p->events[i].name))
 			return true;
 	return false;
 }
 
 /* The oldest manifests call an event Contention that is ContentionStart now, and in no keyword. */
-static bool is_ambiguous(const struct tapir_dotnet_provider_info *p, const char *word)
+static bool is_ambiguous(const struct tapir_layout_provider *p, const char *word)
 {
-	for (const struct tapir_dotnet_event_info *e = p->events; e->name; e++)
-		if (!strcmp(word, e->name) && (e->keywords || !p->is_native))
+	for (size_t i = 0; i < p->event_cnt; i++)
+		if (!strcmp(word, p->events[i].name) && (p->events[i].keywords || !is_native(p)))
 			return true;
 	return false;
 }
@@ -88,17 +84,17 @@ static void consider(const char *name, const char *wanted, unsigned *best, const
 	*near = name;
 }
 
-static int unknown_name(const struct tapir_spec *spec, const struct tapir_dotnet_provider_info *p,
+static int unknown_name(const struct tapir_spec *spec, const struct tapir_layout_provider *p,
 			const struct tapir_spec_item *item)
 {
 	bool is_keyword = item->kind == TAPIR_SPEC_KEYWORD;
 	const char *near = NULL, *what = is_keyword ? "keyword" : "event or keyword";
 	unsigned best = MAX_EDITS + 1;
 
-	for (const struct tapir_dotnet_keyword *k = p->keywords; k->name; k++)
-		consider(k->name, item->text, &best, &near);
-	for (const struct tapir_dotnet_event_info *e = p->events; !is_keyword && e->name; e++)
-		consider(e->name, item->text, &best, &near);
+	for (size_t i = 0; i < p->keyword_cnt; i++)
+		consider(p->keywords[i].name, item->text, &best, &near);
+	for (size_t i = 0; !is_keyword && i < p->event_cnt; i++)
+		consider(p->events[i].name, item->text, &best, &near);
 	if (near)
 		return tapir_diag__fail(-EINVAL,
 					"SPEC '%.200s': %s has no %s '%.60s': did you mean "
@@ -111,12 +107,12 @@ static int unknown_name(const struct tapir_spec *spec, const struct tapir_dotnet
 }
 
 /* Those of later runtimes are called by their number. */
-static bool may_be_event(const struct tapir_dotnet_provider_info *p, const char *glob)
+static bool may_be_event(const struct tapir_layout_provider *p, const char *glob)
 {
-	return !p->is_native || !strncmp(glob, "EventID", 7) || has_event(p, glob);
+	return !is_native(p) || !strncmp(glob, "EventID", 7) || has_event(p, glob);
 }
 
-static int resolve_item(const struct tapir_spec *spec, const struct tapir_dotnet_provider_info *p,
+static int resolve_item(const struct tapir_spec *spec, const struct tapir_layout_provider *p,
 			struct tapir_spec_item *item)
 {
 	uint64_t mask = 0;
@@ -124,7 +120,8 @@ static int resolve_item(const struct tapir_spec *spec, const struct tapir_dotnet
 
 	if (item->kind == TAPIR_SPEC_MASK)
 		return 0;
-	is_keyword = item->kind != TAPIR_SPEC_EVENT && find_keyword(p, item->text, &mask);
+	is_keyword = item->kind != TAPIR_SPEC_EVENT &&
+		     tapir_dotnet_keyword__find(p, tapir_sv__of(item->text), &mask);
 	if (is_keyword && item->kind == TAPIR_SPEC_WORD && is_ambiguous(p, item->text))
 		return tapir_diag__fail(-EINVAL,
 					"SPEC '%.200s': %s has an event and a keyword '%s': "
@@ -135,7 +132,7 @@ static int resolve_item(const struct tapir_spec *spec, const struct tapir_dotnet
 		item->mask = mask;
 		return 0;
 	}
-	if (p->is_native)
+	if (is_native(p))
 		cut_version(item);
 	if (item->kind == TAPIR_SPEC_KEYWORD || !may_be_event(p, item->text))
 		return unknown_name(spec, p, item);
@@ -143,12 +140,12 @@ static int resolve_item(const struct tapir_spec *spec, const struct tapir_dotnet
 }
 
 int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
-				const struct tapir_dotnet_provider_info *const *more)
+				const struct tapir_layout_provider *const *more)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < specs->cnt && !err; i++) {
-		const struct tapir_dotnet_provider_info *p =
+		const struct tapir_layout_provider *p =
 			find_provider(specs->data[i]->provider, more);
 		struct tapir_spec_item *item;
 
@@ -192,7 +189,7 @@ struct native_ask {
 	unsigned level;
 };
 
-static void ask_event(const struct tapir_spec *spec, const struct tapir_dotnet_event_info *event,
+static void ask_event(const struct tapir_spec *spec, const struct tapir_layout_event *event,
 		      struct native_ask *ask)
 {
 	ask->keywords |=
@@ -201,7 +198,7 @@ static void ask_event(const struct tapir_spec *spec, const struct tapir_dotnet_e
 		ask->level = event->level;
 }
 
-static void ask_item(const struct tapir_spec *spec, const struct tapir_dotnet_provider_info *p,
+static void ask_item(const struct tapir_spec *spec, const struct tapir_layout_provider *p,
 		     const struct tapir_spec_item *item, struct native_ask *ask)
 {
 	struct tapir_spec one = *spec;
@@ -213,9 +210,9 @@ static void ask_item(const struct tapir_spec *spec, const struct tapir_dotnet_pr
 		ask->level = LEVEL_MAX;
 		return;
 	}
-	for (const struct tapir_dotnet_event_info *e = p->events; e->name; e++)
-		if (tapir_spec__matches(&one, NULL, p->name, e->name))
-			ask_event(spec, e, ask);
+	for (size_t i = 0; i < p->event_cnt; i++)
+		if (tapir_spec__matches(&one, NULL, p->name, p->events[i].name))
+			ask_event(spec, &p->events[i], ask);
 	if (!strncmp(item->text, "EventID", 7)) {
 		ask->keywords |= ~TAPIR_DOTNET_HEAP_COLLECT;
 		ask->level = LEVEL_MAX;
@@ -234,7 +231,7 @@ static uint64_t left_out(const struct tapir_spec *spec)
 }
 
 /* true: something is asked of it. */
-static bool ask_native(const struct tapir_spec *spec, const struct tapir_dotnet_provider_info *p,
+static bool ask_native(const struct tapir_spec *spec, const struct tapir_layout_provider *p,
 		       struct native_ask *ask)
 {
 	bool is_named = tapir_glob__is_plain(spec->provider), wants_some = false;
@@ -286,11 +283,11 @@ static void add_native(struct selector *s, const char *provider, const struct na
 
 static void select_natives(struct selector *s, const struct tapir_spec *spec)
 {
-	const struct tapir_dotnet_provider_info *p;
+	const struct tapir_layout_provider *p;
 	struct native_ask ask;
 
-	for (size_t i = 0; (p = tapir_dotnet_known__at(i)); i++)
-		if (p->is_native && tapir_glob__match(spec->provider, p->name) &&
+	for (size_t i = 0; (p = tapir_dotnet_provider__at((unsigned)i)); i++)
+		if (is_native(p) && tapir_glob__match(spec->provider, p->name) &&
 		    ask_native(spec, p, &ask))
 			add_native(s, p->name, &ask);
 }
@@ -311,13 +308,6 @@ static void select_sources(struct selector *s, const struct tapir_spec *spec)
 	}
 }
 
-static bool is_native(const char *provider)
-{
-	const struct tapir_dotnet_provider_info *p = tapir_dotnet_known__find(provider);
-
-	return p && p->is_native;
-}
-
 unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
 				    struct tapir_ring_selection out[TAPIR_RING_SELECTIONS],
 				    bool *fits)
@@ -331,7 +321,7 @@ unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
 		if (!tapir_dotnet_specs__is_for(spec))
 			continue;
 		select_natives(&s, spec);
-		if (!is_native(spec->provider))
+		if (!is_native(tapir_dotnet_provider__find(tapir_sv__of(spec->provider))))
 			select_sources(&s, spec);
 	}
 	*fits = s.fits;

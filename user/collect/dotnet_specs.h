@@ -13,7 +13,7 @@
 #define TAPIR_USER_DOTNET_SPECS_H
 
 #include "collect/images.h"
-#include "decode/dotnet_providers.h"
+#include "decode/layout.h"
 #include "tapir/ring.h"
 
 /* Forces a collection when a session begins: only where it is named. */
@@ -25,7 +25,7 @@
  * line: a name that is neither keyword nor event, with a near miss, or both.
  */
 int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
-				const struct tapir_dotnet_provider_info *const *more);
+				const struct tapir_layout_provider *const *more);
 
 /* Does the SPEC ask anything of a .NET process? Not if it names a file or a runtime with probes. */
 bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec);

@@ -2,27 +2,18 @@
 /* From (provider, event id, version) to a name. */
 #include "collect/ring_names.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "decode/dotnet_tables.h"
 #include "trace/record.h"
-
-#define NUMBERED_BYTES 32
-
-/* The one place where tables of known providers are asked; until there is one, a number. */
-static struct tapir_sv name_of(const struct tapir_probe_view *view, char numbered[NUMBERED_BYTES])
-{
-	snprintf(numbered, NUMBERED_BYTES, "EventID(%u)", view->rec->event_id);
-	return tapir_sv__of(numbered);
-}
 
 const struct tapir_rec *tapir_ring_names__complete(struct tapir_recbuf *buf,
 						   const struct tapir_rec *probe)
 {
 	tapir_autofree struct tapir_sv *names = NULL;
 	struct tapir_probe_view view;
-	char numbered[NUMBERED_BYTES];
+	char numbered[TAPIR_EVENT_ID_TEXT_BYTES];
 
 	tapir_probe_view__of(probe, &view);
 	if (view.event.len || !view.rec->event_id)
@@ -32,7 +23,9 @@ const struct tapir_rec *tapir_ring_names__complete(struct tapir_recbuf *buf,
 		return NULL;
 	for (unsigned i = 0; i < view.rec->field_cnt; i++)
 		names[i] = tapir_probe_view__name(&view, i);
-	return tapir_recbuf__probe(buf, view.rec, view.provider, name_of(&view, numbered),
+	return tapir_recbuf__probe(buf, view.rec, view.provider,
+				   tapir_dotnet_event__name(view.provider, view.rec->event_id,
+							    view.rec->version, numbered),
 				   view.file, view.build_id, view.fields, names,
 				   view.rec->field_cnt);
 }
