@@ -133,13 +133,15 @@ static void clear_line(struct tapir_recorder *r)
 	r->has_line = false;
 }
 
-static void on_ready(void *ctx, size_t attached_cnt, uint64_t took_ns)
+static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 {
 	struct tapir_recorder *r = ctx;
+	double took_ms = (double)ready->took_ns / 1e6;
 
-	if (attached_cnt)
-		tapir_info("%zu probes on in %.0f ms; Ctrl-C stops", attached_cnt,
-			   (double)took_ns / 1e6);
+	if (ready->dotnet_cnt)
+		tapir_info("events of .NET on in %.0f ms; Ctrl-C stops", took_ms);
+	else if (ready->attached_cnt)
+		tapir_info("%zu probes on in %.0f ms; Ctrl-C stops", ready->attached_cnt, took_ms);
 	else if (r->opts.sampling.hz)
 		tapir_info("sampling each CPU %u times a second; Ctrl-C stops",
 			   r->opts.sampling.hz);
@@ -149,7 +151,7 @@ static void on_ready(void *ctx, size_t attached_cnt, uint64_t took_ns)
 		tapir_info("%s is held until its probes are on; Ctrl-C stops", r->opts.program[0]);
 	else
 		tapir_info("waiting for processes with these probes; Ctrl-C stops");
-	r->ready_ns = took_ns;
+	r->ready_ns = ready->took_ns;
 }
 
 static void on_progress(void *ctx, const struct tapir_recording_progress *p)

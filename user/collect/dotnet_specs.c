@@ -177,6 +177,11 @@ bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec)
 	return !spec->path && !is_probe_provider(spec->provider);
 }
 
+bool tapir_dotnet_specs__is_known(const struct tapir_spec *spec)
+{
+	return !spec->path && tapir_dotnet_provider__find(tapir_sv__of(spec->provider));
+}
+
 struct selector {
 	struct tapir_ring_selection *out;
 	unsigned used;

@@ -30,6 +30,9 @@ int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
 /* Does the SPEC ask anything of a .NET process? Not if it names a file or a runtime with probes. */
 bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec);
 
+/* Is its provider one that is known, with what it names? Then that nothing came is no mistake. */
+bool tapir_dotnet_specs__is_known(const struct tapir_spec *spec);
+
 /*
  * Fills out with what all of them ask of a process's providers; the number of those that are used.
  * True in *fits: each has its place. A glob over providers is kept as it is for EventSources, and

@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "collect/dotnet_specs.h"
 
 static void collect_seen(const struct tapir_no_match *m, struct tapir_seen_names *out)
 {
@@ -20,6 +21,11 @@ static bool is_matched(const struct tapir_no_match *m, size_t spec_idx)
 {
 	return (m->images && tapir_images__spec_matched(m->images, spec_idx)) ||
 	       (m->rings && tapir_ring_reader__spec_matched(m->rings, spec_idx));
+}
+
+static bool is_silent(const struct tapir_no_match *m, size_t spec_idx)
+{
+	return m->may_be_silent && tapir_dotnet_specs__is_known(m->specs->data[spec_idx]);
 }
 
 static void describe(const struct tapir_no_match *m, const struct tapir_spec *spec,
@@ -80,7 +86,7 @@ void tapir_no_match__warn(const struct tapir_no_match *m)
 
 	collect_seen(m, &seen);
 	for (size_t i = 0; i < m->specs->cnt; i++) {
-		if (is_matched(m, i))
+		if (is_matched(m, i) || is_silent(m, i))
 			continue;
 		tapir_str__clear(&line);
 		describe(m, m->specs->data[i], &seen, &line);

@@ -27,6 +27,12 @@ struct tapir_recording_progress {
 	bool is_stopping;
 };
 
+struct tapir_recording_ready {
+	size_t attached_cnt; /* probe sites, and events of rings, that are on */
+	size_t dotnet_cnt;   /* .NET processes whose events are on: which, shows as they fire */
+	uint64_t took_ns;
+};
+
 /* CPU samples. */
 struct tapir_sampling {
 	const struct tapir_sample_event *event;
@@ -60,7 +66,7 @@ struct tapir_recording_opts {
 	tapir_session_fn on_record;	      /* live sink, session thread; may be NULL */
 	tapir_session_flush_fn on_flush;
 	void (*on_progress)(void *ctx, const struct tapir_recording_progress *progress);
-	void (*on_ready)(void *ctx, size_t attached_cnt, uint64_t took_ns); /* probes are on */
+	void (*on_ready)(void *ctx, const struct tapir_recording_ready *ready); /* probes are on */
 	void *ctx;
 };
 

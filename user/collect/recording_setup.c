@@ -417,17 +417,16 @@ static void say_what_else_is_there(const struct recording *r)
 
 static void say_ready(const struct recording *r)
 {
-	size_t dotnet_cnt = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes);
+	const struct tapir_recording_ready ready = {
+		.attached_cnt =
+			tapir_images__attached_cnt(r->images) + tapir_recording__ring_events(r),
+		.dotnet_cnt = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes),
+		.took_ns = tapir_clock__now_ns() - r->start_ns,
+	};
 
 	if (r->opts->on_ready)
-		r->opts->on_ready(r->opts->ctx,
-				  tapir_images__attached_cnt(r->images) +
-					  tapir_recording__ring_events(r),
-				  tapir_clock__now_ns() - r->start_ns);
-	if (dotnet_cnt)
-		tapir_info("events of .NET come from %zu process%s", dotnet_cnt,
-			   dotnet_cnt == 1 ? "" : "es");
-	else
+		r->opts->on_ready(r->opts->ctx, &ready);
+	if (!ready.dotnet_cnt)
 		say_what_else_is_there(r);
 	if (!r->use_multi)
 		tapir_info("this kernel has no uprobe_multi (Linux 6.6): every probe takes 0.1 s "
