@@ -330,6 +330,20 @@ bool tapir_dotnet_lanes__are_settled(struct tapir_dotnet_lanes *l)
 	return settled;
 }
 
+bool tapir_dotnet_lanes__may_come(struct tapir_dotnet_lanes *l)
+{
+	const struct process *p;
+	bool may = false;
+
+	if (!l)
+		return false;
+	pthread_mutex_lock(&l->lock);
+	tapir_vec_for_each (p, &l->all)
+		may |= p->state < ATTACHED && !p->is_forgotten;
+	pthread_mutex_unlock(&l->lock);
+	return may;
+}
+
 size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l)
 {
 	size_t cnt;

@@ -35,6 +35,8 @@ void tapir_dotnet_lanes__restart(struct tapir_dotnet_lanes *l, uint32_t tgid);
 
 /* No process waits for its first try? */
 bool tapir_dotnet_lanes__are_settled(struct tapir_dotnet_lanes *l);
+/* Is one still to be tried, first or again (it starts, or is stopped)? */
+bool tapir_dotnet_lanes__may_come(struct tapir_dotnet_lanes *l);
 /* Processes whose lane was opened. */
 size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l);
 

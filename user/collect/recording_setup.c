@@ -397,8 +397,8 @@ static int attach_all(struct recording *r)
 	tapir_recording__await_dotnet(r);
 	asked = tapir_recording__no_match(r);
 	if (!tapir_images__site_cnt(r->images) && !tapir_recording__ring_events(r) &&
-	    !asked.may_be_silent && r->rules.pids.cnt &&
-	    !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
+	    !asked.may_be_silent && !tapir_dotnet_lanes__may_come(r->dotnet.lanes) &&
+	    r->rules.pids.cnt && !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
 		return tapir_no_match__fail(&asked);
 	return 0;
 }

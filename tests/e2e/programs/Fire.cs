@@ -107,11 +107,11 @@ static class Fire
         bool waits = Array.IndexOf(args, "now") < 0;
         int threads = Math.Max(1, Arg(args, "threads")), events = Arg(args, "events");
 
+        int[] before = [GC.CollectionCount(0), GC.CollectionCount(1), GC.CollectionCount(2)];
+        long locks = Monitor.LockContentionCount;
         Console.WriteLine("pid " + Environment.ProcessId);
         if (waits)
             go.Wait();
-        int[] before = [GC.CollectionCount(0), GC.CollectionCount(1), GC.CollectionCount(2)];
-        long locks = Monitor.LockContentionCount;
         var all = new Thread[threads];
         for (int i = 0; i < threads; i++)
         {

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Events of .NET processes that nobody prepared, with the process itself as the witness: it says
+how many events it fired, exceptions it threw, locks it waited for and collections it had. It must be
+as it was afterwards.
+
+The program is tests/e2e/programs/Fire.cs.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import threading
+import time
+
+from dotnet_program import build_dotnet
+from harness import EVENTS_ONLY
+
+NOBODY = "65534"
+TIMEOUT = 180
+RUNTIME = "Microsoft-Windows-DotNETRuntime"
+DEMO = "MyCompany-Demo"
+END = 7  # what Fire ends with
+
+
+def start(t, *args, before=(), env=None, path=None):
+    fire = t.start(*before, path or build_dotnet(t, "Fire"), *args, env={**os.environ, **(env or {})})
+    fire.wait_line("pid ")
+    return fire
+
+
+def fire_now(fire):
+    """Lets it go and returns what it says it did."""
+    fire.go()
+    return json.loads(fire.wait_line("{", timeout=60))
+
+
+def record(t, pid, *specs, file="trace.tapir", options=EVENTS_ONLY):
+    tapir = t.start_tapir("record", *specs, *options, "-p", pid, "-f", "-o", t.path(file))
+    tapir.wait_line("tapir: events of .NET on")
+    return tapir
+
+
+def stop(t, tapir, file="trace.tapir"):
+    """The events of the file, and how many the recording lost."""
+    time.sleep(0.2)
+    tapir.signal(signal.SIGINT)
+    result = tapir.wait()
+    t.eq(result.rc, 0, result.err)
+    lost = re.search(r" ([\d,]+) lost", result.err)
+    t.ok(lost, result.err)
+    return t.events(t.path(file)), int(lost.group(1).replace(",", "")), result
+
+
+def count(events, provider, name):
+    return sum(e["provider"] == provider and e["event"] == name for e in events)
+
+
+def traces_of_us(pid):
+    """Maps, files and threads of ours that a process has."""
+    base = pathlib.Path(f"/proc/{pid}")
+    found = {line.split()[-1] for line in (base / "maps").read_text().splitlines() if "tapir" in line}
+    for fd in os.listdir(base / "fd"):
+        try:
+            link = os.readlink(base / "fd" / fd)
+        except FileNotFoundError:
+            continue
+        if "tapir" in link:
+            found.add(link)
+    for task in os.listdir(base / "task"):
+        comm = (base / "task" / task / "comm").read_text().strip()
+        if "tapir" in comm:
+            found.add(comm)
+    places = [base / "root" / d for d in ("dev/shm", "tmp", "var/tmp", "run")]
+    return found | {str(f) for d in places if d.is_dir() for f in d.glob("libtapir-coreclr-*")}
+
+
+def nothing_is_left(t, pid, seconds=3.0):
+    """Within so many seconds."""
+    end = time.monotonic() + seconds
+    while traces_of_us(pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    t.eq(traces_of_us(pid), set(), "what is left in the process")
+
+
+def ends_as_always(t, fire):
+    fire.go()
+    result = fire.wait()
+    t.eq(result.rc, END, "its exit code")
+    lines = [line for line in result.out.splitlines() if not line.startswith("{")]
+    t.eq(lines, [f"pid {fire.pid}", "over"], "its output")
+    t.eq(result.err, "", "its stderr")
+
+
+def exact(t, threads, events):
+    fire = start(t, f"threads={threads}", f"events={events}")
+    tapir = record(t, fire.pid, DEMO)
+    did = fire_now(fire)
+    seen, lost, _ = stop(t, tapir)
+    got = count(seen, DEMO, "OrderPlaced") + count(seen, DEMO, "StockLow")
+    t.eq(got + lost, did["orders"] + did["lows"], f"{got} captured + {lost} lost")
+    t.ok(got >= 0.5 * did["orders"], f"{got} captured")
+    ends_as_always(t, fire)
+
+
+def test_events_of_one_thread_are_captured_or_counted(t):
+    exact(t, 1, 50000)
+
+
+def test_events_of_four_threads_are_captured_or_counted(t):
+    exact(t, 4, 50000)
+
+
+def test_counts_of_the_runtime_are_the_programs(t):
+    fire = start(t, "exceptions=300", "contentions=20", "gcs=60")
+    tapir = record(t, fire.pid, f"{RUNTIME}:GC,Exception,Contention:Informational")
+    did = fire_now(fire)
+    seen, lost, _ = stop(t, tapir)
+    t.eq(lost, 0, "lost")
+    t.eq(count(seen, RUNTIME, "ExceptionThrown"), did["exceptions"], "exceptions")
+    t.eq(count(seen, RUNTIME, "ContentionStart"), did["contentions"], "contentions")
+    starts = [e for e in seen if e["event"] == "GCStart"]
+    t.eq(len(starts), did["gcs"][0], "collections")
+    for generation in (0, 1, 2):
+        deep = sum(int(e["args"]["Depth"]) >= generation for e in starts)
+        t.eq(deep, did["gcs"][generation], f"of generation {generation} or older")
+    ends_as_always(t, fire)
+
+
+def test_single_events_are_named_and_others_left_out(t):
+    fire = start(t, "exceptions=10", "gcs=9", "events=200")
+    tapir = record(t, fire.pid, f"{RUNTIME}:GCEnd", f"{DEMO}:StockLow")
+    did = fire_now(fire)
+    seen, _, _ = stop(t, tapir)
+    t.eq({e["event"] for e in seen}, {"GCEnd", "StockLow"}, "events")
+    t.eq((count(seen, RUNTIME, "GCEnd"), count(seen, DEMO, "StockLow")), (did["gcs"][0], did["lows"]), "counts")
+    ends_as_always(t, fire)
+
+
+def test_keywords_and_level_of_an_event_source_choose(t):
+    fire = start(t, "events=200")
+    tapir = record(t, fire.pid, f"{DEMO}:0x3:Informational")
+    fire_now(fire)
+    seen, _, _ = stop(t, tapir)
+    t.eq({e["event"] for e in seen}, {"OrderPlaced"}, "up to Informational")
+    ends_as_always(t, fire)
+
+
+def test_glob_finds_a_source_that_is_made_later(t):
+    fire = start(t, "events=2000", "pace=500")
+    tapir = record(t, fire.pid, "MyComp*")
+    did = fire_now(fire)
+    seen, _, _ = stop(t, tapir)
+    got = count(seen, DEMO, "OrderPlaced")
+    t.ok(0.5 * did["orders"] <= got <= did["orders"], f"{got} of {did['orders']}")
+    ends_as_always(t, fire)
+
+
+def test_stack_leads_to_the_caller(t):
+    fire = start(t, "events=500", "pace=100")
+    tapir = record(t, fire.pid, DEMO, options=())
+    fire_now(fire)
+    seen, _, _ = stop(t, tapir)
+    orders = [e for e in seen if e["event"] == "OrderPlaced"]
+    named = [e for e in orders if any("Fire::Place(int32,int32,int32)" in (f["name"] or "") for f in e["stack"])]
+    t.ok(len(named) >= 0.99 * len(orders) > 0, f"{len(named)} of {len(orders)} stacks have Place")
+    ends_as_always(t, fire)
+
+
+def test_nothing_is_left_behind(t):
+    fire = start(t, "events=1000")
+    before = len(os.listdir(f"/proc/{fire.pid}/task")), len(os.listdir(f"/proc/{fire.pid}/fd"))
+    tapir = record(t, fire.pid, DEMO)
+    t.ok(any("coreclr" in name or "memfd" in name for name in traces_of_us(fire.pid)), "it was there")
+    stop(t, tapir)
+    nothing_is_left(t, fire.pid, 1.0)
+    after = len(os.listdir(f"/proc/{fire.pid}/task")), len(os.listdir(f"/proc/{fire.pid}/fd"))
+    t.ok(after[0] <= before[0] + 1 and after[1] <= before[1] + 2, f"threads and files {before} -> {after}")
+    fire_now(fire)
+    ends_as_always(t, fire)
+
+
+def test_killed_tapir_leaves_nothing(t):
+    fire = start(t, "events=1000")
+    tapir = record(t, fire.pid, DEMO)
+    tapir.signal(signal.SIGKILL)
+    tapir.wait()
+    nothing_is_left(t, fire.pid)
+    fire_now(fire)
+    ends_as_always(t, fire)
+
+
+def test_several_recordings_at_once_get_their_own(t):
+    fire = start(t, "events=5000", "exceptions=50")
+    tapirs = [record(t, fire.pid, spec, file=f"{i}.tapir") for i, spec in
+              enumerate((DEMO, f"{DEMO}:StockLow", f"{RUNTIME}:Exception:Error"))]
+    did = fire_now(fire)
+    results = [stop(t, tapir, f"{i}.tapir") for i, tapir in enumerate(tapirs)]
+    both, lows, thrown = (r[0] for r in results)
+    t.eq(len(both) + results[0][1], did["orders"] + did["lows"], "the first")
+    t.eq(len(lows), did["lows"], "the second")
+    t.eq(len(thrown), did["exceptions"], "the third")
+    nothing_is_left(t, fire.pid)
+    ends_as_always(t, fire)
+
+
+def test_program_is_recorded_from_its_start(t):
+    file = t.path("trace.tapir")
+    result = t.tapir("record", DEMO, f"{RUNTIME}:Exception:Error", *EVENTS_ONLY, "-f", "-o", file, "--",
+                     build_dotnet(t, "Fire"), "events=300", "pace=100", "exceptions=20", "now")
+    t.ok(f"ended with status {END}" in result.err, result.err)
+    did = json.loads([line for line in result.out.splitlines() if line.startswith("{")][0])
+    seen = t.events(file)
+    t.eq(count(seen, RUNTIME, "ExceptionThrown"), did["exceptions"], "exceptions")
+    t.eq(count(seen, DEMO, "OrderPlaced"), did["orders"], "orders, from the first on")
+
+
+def test_processes_that_start_later_are_attached_to(t):
+    path, file = build_dotnet(t, "Fire"), t.path("trace.tapir")
+    name = "Fire" + str(os.getpid() % 10000)
+    home = t.path("home")
+    shutil.copytree(os.path.dirname(path), home)
+    os.rename(os.path.join(home, "Fire"), os.path.join(home, name))
+    tapir = t.start_tapir("record", DEMO, *EVENTS_ONLY, "--comm", name, "-f", "-o", file)
+    tapir.wait_line("tapir: ")
+    fires = [start(t, "events=1000", path=os.path.join(home, name)) for _ in range(2)]
+    time.sleep(2)
+    did = [fire_now(fire) for fire in fires]
+    seen, lost, _ = stop(t, tapir)
+    for fire, told in zip(fires, did):
+        got = sum(e["pid"] == fire.pid and e["event"] == "OrderPlaced" for e in seen)
+        t.eq(got + lost, told["orders"], f"of process {fire.pid}")
+        ends_as_always(t, fire)
+
+
+# ---- what goes wrong -------------------------------------------------------------------------------------
+
+
+def test_stopped_process_holds_nothing_up_and_is_attached_to_later(t):
+    fire = start(t, "events=500")
+    fire.signal(signal.SIGSTOP)
+    tapir = t.start_tapir("record", DEMO, "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
+    tapir.wait_line("tapir: ", timeout=8)
+    fire.signal(signal.SIGCONT)
+    time.sleep(2)
+    did = fire_now(fire)
+    seen, lost, _ = stop(t, tapir)
+    t.eq(count(seen, DEMO, "OrderPlaced") + lost, did["orders"], "orders")
+    ends_as_always(t, fire)
+
+
+def test_stopped_while_recorded_lets_tapir_go(t):
+    fire = start(t, "events=10")
+    tapir = record(t, fire.pid, DEMO)
+    fire.signal(signal.SIGSTOP)
+    before = time.monotonic()
+    stop(t, tapir)
+    t.ok(time.monotonic() - before < 6, f"took {time.monotonic() - before:.1f} s")
+    fire.signal(signal.SIGCONT)
+    nothing_is_left(t, fire.pid)
+    fire_now(fire)
+    ends_as_always(t, fire)
+
+
+def test_process_that_ends_at_any_moment_of_the_attach(t):
+    path = build_dotnet(t, "Fire")
+    for wait_ms in (0, 20, 40, 60, 80, 120, 200):
+        fire = t.start(path, "events=1", env=dict(os.environ))
+        tapir = t.start_tapir("record", DEMO, "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
+        time.sleep(wait_ms / 1000)
+        fire.kill()
+        before = time.monotonic()
+        rc = tapir.wait(20).rc
+        t.ok(rc in (0, 1), f"exit {rc}")
+        t.ok(time.monotonic() - before < 8, "it ends")
+
+
+def test_wrong_names_are_usage_errors(t):
+    t.ok("did you mean 'GCStart'" in t.tapir("record", f"{RUNTIME}:GCStrat", "-p", os.getpid(), expect=2).err, "hint")
+    t.ok("no such profile" in t.tapir("record", "--profile", "x", "-p", os.getpid(), expect=2).err, "profile")
+
+
+def test_process_that_is_no_dotnet_is_left_alone(t):
+    sleeper = t.start("sleep", "60")
+    result = t.tapir("record", DEMO, "-p", sleeper.pid, "-d", 1, "-f", "-o", t.path("trace.tapir"), expect=1)
+    t.ok("USDT" in result.err, result.err)
+    t.eq(traces_of_us(sleeper.pid), set(), "what is left in the process")
+
+
+def test_provider_that_nobody_has_is_told_of(t):
+    fire = start(t)
+    tapir = record(t, fire.pid, "MyCompany-Demmo")
+    _, _, result = stop(t, tapir)
+    t.ok("Nothing came of MyCompany-Demmo" in result.err, result.err)
+    fire_now(fire)
+    ends_as_always(t, fire)
+
+
+def test_diagnostics_off_leaves_samples_and_a_reason(t):
+    fire = start(t, env={"DOTNET_EnableDiagnostics": "0"})
+    result = t.tapir("record", "-p", fire.pid, "-d", 1, "-f", "-o", t.path("trace.tapir"))
+    t.ok("none of .NET's events" in result.err and "DOTNET_EnableDiagnostics=0" in result.err, result.err)
+    fire_now(fire)
+    ends_as_always(t, fire)
+
+
+# ---- where the library lies ------------------------------------------------------------------------------
+
+
+def in_namespace(t, script, *args):
+    """Fire in a mount namespace of its own, prepared by a shell script."""
+    unshare = t.need("unshare")
+    outer = start(t, *args, before=(unshare, "--mount", "sh", "-c", f'{script}; exec "$@"', "sh"))
+    return outer
+
+
+def records_events(t, fire):
+    tapir = record(t, fire.pid, DEMO)
+    did = fire_now(fire)
+    seen, lost, _ = stop(t, tapir)
+    t.eq(count(seen, DEMO, "OrderPlaced") + lost, did["orders"], "orders")
+    nothing_is_left(t, fire.pid)
+    ends_as_always(t, fire)
+
+
+def test_noexec_directories_are_passed_by(t):
+    records_events(t, in_namespace(t, "mount -t tmpfs -o noexec,mode=1777 x /dev/shm", "events=500"))
+
+
+def test_read_only_root_with_one_tmpfs_is_enough(t):
+    script = ("for d in /dev/shm /var/tmp /run; do mount -t tmpfs -o ro x $d; done; "
+              "mount --bind / /mnt && mount -o remount,bind,ro /mnt; true")
+    records_events(t, in_namespace(t, script, "events=500"))
+
+
+def test_no_directory_at_all_is_told(t):
+    script = ("mkdir -p /tmp/tapir-sock-$$ && for d in /dev/shm /var/tmp /run; do mount -t tmpfs -o noexec x $d; done; "
+              "mount --bind /tmp /tmp && mount -o remount,bind,noexec /tmp; rmdir /tmp/tapir-sock-$$")
+    fire = in_namespace(t, script, "events=500")
+    result = t.tapir("record", "-p", fire.pid, "-d", 1, "-f", "-o", t.path("trace.tapir"))
+    t.ok("no directory takes the library" in result.err and "noexec" in result.err, result.err)
+    fire_now(fire)
+    ends_as_always(t, fire)
+
+
+def test_full_disk_is_passed_by(t):
+    script = "mount -t tmpfs -o size=4k,mode=1777 x /dev/shm"
+    records_events(t, in_namespace(t, script, "events=500"))
+
+
+def test_directory_that_others_may_change_is_passed_by(t):
+    script = "mount -t tmpfs -o mode=0777 x /dev/shm"
+    records_events(t, in_namespace(t, script, "events=500"))
+
+
+def test_process_of_another_user(t):
+    setpriv, home = t.need("setpriv"), t.path("home")
+    shutil.copytree(os.path.dirname(build_dotnet(t, "Fire")), home)
+    os.chmod(t.tmp, 0o755)
+    fire = start(t, "events=500", path=os.path.join(home, "Fire"),
+                 before=(setpriv, "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"))
+    records_events(t, fire)
+
+
+def test_process_in_a_user_namespace(t):
+    unshare = t.need("unshare")
+    fire = start(t, "events=500", before=(unshare, "--user", "--map-root-user", "--mount"))
+    records_events(t, fire)
+
+
+def test_file_that_is_swapped_harms_nobody(t):
+    """A process that renames what appears in its /dev/shm gets no more than it had; tapir goes on."""
+    fire = in_namespace(t, "mount -t tmpfs -o mode=1777 x /dev/shm", "events=500")
+    place, over = pathlib.Path(f"/proc/{fire.pid}/root/dev/shm"), threading.Event()
+
+    def swap():
+        while not over.is_set():
+            for file in place.glob("libtapir-coreclr-*"):
+                try:
+                    file.rename(place / "swapped")
+                    file.write_text("no library")
+                except OSError:
+                    pass
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    result = t.tapir("record", DEMO, "-p", fire.pid, "-d", 1, "-f", "-o", t.path("trace.tapir"), expect=None)
+    over.set()
+    thread.join()
+    t.ok(result.rc in (0, 1), result.err)
+    fire_now(fire)
+    ends_as_always(t, fire)
