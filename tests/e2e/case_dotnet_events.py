@@ -105,11 +105,11 @@ def exact(t, threads, events):
 
 
 def test_events_of_one_thread_are_captured_or_counted(t):
-    exact(t, 1, 50000)
+    exact(t, 1, 20000)
 
 
 def test_events_of_four_threads_are_captured_or_counted(t):
-    exact(t, 4, 50000)
+    exact(t, 4, 8000)
 
 
 def test_counts_of_the_runtime_are_the_programs(t):
