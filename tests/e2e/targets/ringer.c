@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ringer [--wait] [--late | --dlopen | --await] [--end] COUNT [THREADS [PACE]] - fires
- * ringer:tick(thread, i) COUNT times a thread through the ring lane, from tick below ring_inner
- * below ring_outer, with 1 ms of sleep behind each PACE events (0: none). ringer:other and one
- * without a name are there and never fired. --late: the lane is made half a second after the start,
- * --dlopen: right behind the loading of a library; there, and with --await, events wait until
- * somebody wants them. --end: killed by itself behind the last event.
+ * ringer [--wait] [--late | --dlopen | --await] [--fork] [--exec] [--end] COUNT [THREADS [PACE]] -
+ * fires ringer:tick(thread, i) COUNT times a thread through the ring lane, from tick below
+ * ring_inner below ring_outer, with 1 ms of sleep behind each PACE events (0: none). ringer:other
+ * and one without a name are there and never fired. --late: the lane is made half a second after
+ * the start, --dlopen: right behind the loading of a library; there, and with --await, events
+ * wait until somebody wants them. --fork: a child of it fires as well. --exec: then it is executed
+ * anew, with --await COUNT. --end: killed by itself behind the last event.
  */
 // build: -I. -fno-optimize-sibling-calls
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 #include "target.h"
 #include "usdt/ring/ring_writer.h"
@@ -33,6 +35,12 @@ static const struct tapir_ring_about numbered_about = {
 	.provider = "ringer", .event = "", .event_id = 7, .level = 2, .keywords = 0x40};
 static struct tapir_ring_event tick_event, other_event, numbered_event;
 static long hits, pace;
+
+/* As the thread itself sees them. */
+static struct {
+	pid_t tid;
+	uint64_t first_ns, last_ns;
+} seen_by[64];
 
 __attribute__((noipa)) void tick(uint64_t thread, uint64_t i);
 __attribute__((noipa)) void tick(uint64_t thread, uint64_t i)
@@ -62,12 +70,40 @@ __attribute__((noipa)) void ring_outer(uint64_t thread, uint64_t i)
 
 static void *run(void *arg)
 {
+	long thread = (long)(uintptr_t)arg;
+
+	seen_by[thread].tid = gettid();
+	seen_by[thread].first_ns = target__now_ns();
 	for (long i = 0; i < hits; i++) {
 		ring_outer((uint64_t)(uintptr_t)arg, (uint64_t)i);
 		if (pace && i % pace == pace - 1)
 			target__sleep_ns(1000000);
 	}
+	seen_by[thread].last_ns = target__now_ns();
 	return NULL;
+}
+
+/* A child that fires in what it has inherited. */
+static void fork_and_fire(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		run((void *)0);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+}
+
+static void print_witness(long thread_cnt, uint64_t waited_ns)
+{
+	printf("{\"fired\": %ld, \"waited_ms\": %" PRIu64 ", \"threads\": [", hits * thread_cnt,
+	       waited_ns / 1000000);
+	for (long t = 0; t < thread_cnt; t++)
+		printf("%s[%d, %" PRIu64 ", %" PRIu64 "]", t ? ", " : "", (int)seen_by[t].tid,
+		       seen_by[t].first_ns, seen_by[t].last_ns);
+	printf("]}\n");
+	fflush(stdout);
 }
 
 static void make_lane(void)
@@ -82,6 +118,8 @@ int main(int argc, char **argv)
 {
 	bool late = target__option(&argc, argv, "--late"),
 	     library = target__option(&argc, argv, "--dlopen"),
+	     forks = target__option(&argc, argv, "--fork"),
+	     again = target__option(&argc, argv, "--exec"),
 	     await = target__option(&argc, argv, "--await") || late || library,
 	     end = target__option(&argc, argv, "--end");
 	pthread_t threads[64];
@@ -106,14 +144,16 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 5000 && await && !tapir_ring__wanted(&tick_event); i++)
 		target__sleep_ns(1000000);
 	waited_ns = target__now_ns() - start_ns;
+	if (forks)
+		fork_and_fire();
 	for (long t = 0; t < thread_cnt; t++)
 		if (pthread_create(&threads[t], NULL, run, (void *)t) != 0)
 			target__die("pthread_create");
 	for (long t = 0; t < thread_cnt; t++)
 		pthread_join(threads[t], NULL);
-	printf("{\"fired\": %ld, \"waited_ms\": %" PRIu64 "}\n", hits * thread_cnt,
-	       waited_ns / 1000000);
-	fflush(stdout);
+	print_witness(thread_cnt, waited_ns);
+	if (again)
+		execl("/proc/self/exe", argv[0], "--await", argc > 1 ? argv[1] : "1", NULL);
 	if (end)
 		kill(getpid(), SIGKILL);
 	return 0;
