@@ -192,6 +192,17 @@ def test_trace_prints_from_the_ring_lane(t):
          [[0, i] for i in range(10)], "arguments")
 
 
+def test_trace_prints_events_of_many_threads_in_the_order_of_their_times(t):
+    target = t.target("ringer", "--wait", 400, 6, 5)
+    tapir = t.start_tapir("trace", "ringer:tick", "--json", "-p", target.pid)
+    tapir.wait_line("tapir: ")
+    target.go()
+    target.wait()
+    times = [line["time_ns"] for line in tapir.wait().json_lines() if line["type"] == "event"]
+    t.eq(len(times), 2400, "events")
+    t.eq([i for i in range(1, len(times)) if times[i] < times[i - 1]], [], "out of order")
+
+
 def test_a_lane_that_does_not_exist_is_a_usage_error(t):
     result = t.run(t.tapir_path, "record", "--lane", "wire", "-p", 1)
     t.eq(result.rc, 2, result.err)
@@ -205,6 +216,11 @@ def test_doctor_says_which_lanes_a_process_offers(t):
 
     t.eq(found(t.target("ringer", "--wait", 1)), "probe, ring (1)", "of a program with the library")
     t.eq(found(t.target("waiter", "--wait")), "probe", "of a program without it")
+    private = t.target("ringer", "--wait", "--private", 1)
+    t.eq(found(private), "probe; 1 private of other tracers", "of a lane that is another's")
+    result = t.run(t.tapir_path, "record", "ringer:tick", "--lane", "ring", *EVENTS_ONLY, "-p", private.pid, "-f", "-o",
+                   t.path("trace.tapir"))
+    t.eq(result.rc, 1, "a private lane is no lane for us: " + result.err)
 
 
 def test_a_process_that_rewrites_its_lane_harms_nobody(t):

@@ -205,6 +205,25 @@ static void check_probes(struct tapir_checkup *checkup, uint32_t tgid)
 	tapir_discovery__fini(&d);
 }
 
+/* Lanes for all, and such as were made for one tracer each, who alone reads them. */
+static void say_rings(const struct tapir_ring_lanes *lanes, struct tapir_check *check)
+{
+	size_t private_cnt = 0, all_cnt = lanes->all.cnt;
+	const struct tapir_ring_lane *lane;
+
+	tapir_vec_for_each (lane, &lanes->all)
+		private_cnt += lane->is_private;
+	if (!private_cnt)
+		snprintf(check->found, sizeof(check->found), "probe, ring (%zu)", all_cnt);
+	else if (private_cnt == all_cnt)
+		snprintf(check->found, sizeof(check->found), "probe; %zu private of other tracers",
+			 private_cnt);
+	else
+		snprintf(check->found, sizeof(check->found),
+			 "probe, ring (%zu); %zu private of other tracers", all_cnt - private_cnt,
+			 private_cnt);
+}
+
 /* The probe lane is everybody's; a ring is what a library of ours offers. */
 static void check_lanes(struct tapir_checkup *checkup, uint32_t tgid)
 {
@@ -217,7 +236,7 @@ static void check_lanes(struct tapir_checkup *checkup, uint32_t tgid)
 		snprintf(check->found, sizeof(check->found), "probe; rings not seen: err=-%s",
 			 tapir_errno__name(err));
 	else if (lanes.all.cnt)
-		snprintf(check->found, sizeof(check->found), "probe, ring (%zu)", lanes.all.cnt);
+		say_rings(&lanes, check);
 	else if (lanes.refused && strcmp(lanes.refused, "of another process"))
 		snprintf(check->found, sizeof(check->found), "probe; a ring was refused: %s",
 			 lanes.refused);

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/line_order.h"
 #include "cli/recorder.h"
 #include "cli/terminal.h"
 #include "cli/recording_file.h"
@@ -38,8 +39,12 @@ struct tracer {
 	struct tapir_recorder recorder;
 	enum tapir_event_format format;
 	struct tapir_event_lines *lines;
-	struct tapir_str out;
+	struct tapir_line_order order;
+	struct tapir_str line, out;
 };
+
+/* Longer than it takes from an event to here: the rings are emptied one after the other. */
+#define HOLD_NS (60 * TAPIR_NS_PER_MS)
 
 /* ---- session thread --------------------------------------------------------------------- */
 
@@ -51,15 +56,25 @@ static int on_record(void *ctx, const struct tapir_catalog *catalog, const struc
 		t->lines = tapir_event_lines__new(t->format, catalog, tapir_clock__now_ns());
 	if (!t->lines)
 		return -ENOMEM;
-	tapir_event_lines__add(t->lines, rec, &t->out);
+	tapir_str__clear(&t->line);
+	tapir_event_lines__add(t->lines, rec, &t->line);
+	if (t->line.len &&
+	    !tapir_line_order__add(&t->order, rec->time_ns, t->line.data, t->line.len))
+		return -ENOMEM;
 	return 0;
 }
 
 static int on_flush(void *ctx)
 {
 	struct tracer *t = ctx;
+	uint64_t now_ns = tapir_clock__now_ns();
+	int err;
 
-	return tapir_terminal__flush(&t->out);
+	tapir_line_order__take(&t->order,
+			       tapir_line_order__is_full(&t->order) ? now_ns : now_ns - HOLD_NS,
+			       &t->out);
+	err = tapir_terminal__flush(&t->out);
+	return err ? err : t->order.lines.cnt > 0;
 }
 
 /* ---- the command ------------------------------------------------------------------------ */
@@ -73,6 +88,13 @@ static int trace(struct tracer *t)
 	t->recorder.opts.on_flush = on_flush;
 	t->recorder.is_quiet = true; /* a line of progress between the events would be in the way */
 	err = tapir_recorder__run(&t->recorder, &result);
+	if (err != -EPIPE) {
+		int flush_err;
+
+		tapir_line_order__take(&t->order, UINT64_MAX, &t->out);
+		flush_err = tapir_terminal__flush(&t->out);
+		err = err ? err : flush_err;
+	}
 	if (err == -EPIPE) { /* `| head` has seen enough */
 		tapir_diag__clear();
 		return 0;
@@ -98,6 +120,8 @@ static int run(struct tapir_cli *cli)
 	if (!err)
 		err = trace(&t);
 	tapir_event_lines__free(t.lines);
+	tapir_line_order__fini(&t.order);
+	tapir_str__fini(&t.line);
 	tapir_str__fini(&t.out);
 	tapir_recorder__fini(&t.recorder);
 	return err;

@@ -17,6 +17,8 @@
 #include "collect/repairs.h"
 #include "trace/recbuf.h"
 
+#define SINK_POLL_NS (20 * TAPIR_NS_PER_MS)
+
 struct tapir_session {
 	struct tapir_session_opts opts;
 	struct tapir_catalog *catalog;
@@ -26,7 +28,8 @@ struct tapir_session {
 	struct tapir_lane_twice twice;
 	pthread_t thread;
 	bool is_running;
-	int err; /* of the sink, the first one */
+	int err;	 /* of the sink, the first one */
+	bool sink_holds; /* something that it prints soon */
 	uint64_t malformed_cnt, refused_cnt;
 	struct tapir_diag *diag; /* the lines that belong to err */
 	atomic_uint_least64_t event_cnt, sample_cnt, switch_cnt, lost_cnt, unwritten_cnt,
@@ -263,8 +266,10 @@ static void tick(struct tapir_session *s)
 
 static void flush_live(struct tapir_session *s)
 {
-	if (s->opts.on_flush && !s->err)
-		note_error(s, s->opts.on_flush(s->opts.ctx));
+	int err = s->opts.on_flush && !s->err ? s->opts.on_flush(s->opts.ctx) : 0;
+
+	s->sink_holds = err > 0;
+	note_error(s, err < 0 ? err : 0);
 }
 
 /* Names are read oftener than ticks come, as long as there is somebody who writes them. */
@@ -272,6 +277,8 @@ static uint64_t next_wake_ns(const struct tapir_session *s, uint64_t now_ns, uin
 {
 	uint64_t poll_ns = now_ns + TAPIR_NAMER_POLL_NS;
 
+	if (s->sink_holds && now_ns + SINK_POLL_NS < next_tick_ns)
+		return now_ns + SINK_POLL_NS;
 	return tapir_namer__has_files(s->namer) && poll_ns < next_tick_ns ? poll_ns : next_tick_ns;
 }
 

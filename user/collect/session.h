@@ -20,7 +20,7 @@
 /* A live sink sees each record after the catalog has what it refers to. Session thread. */
 typedef int (*tapir_session_fn)(void *ctx, const struct tapir_catalog *catalog,
 				const struct tapir_rec *rec);
-/* After the last record of a batch: print what is buffered. */
+/* After the last record of a batch: print what is buffered. 1: some of it later, ask again soon. */
 typedef int (*tapir_session_flush_fn)(void *ctx);
 
 struct tapir_session_opts {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ringer [--wait] [--late | --dlopen | --await] [--fork] [--exec] [--end] COUNT [THREADS [PACE]] -
- * fires ringer:tick(thread, i) COUNT times a thread through the ring lane, from tick below
- * ring_inner below ring_outer, with 1 ms of sleep behind each PACE events (0: none). ringer:other
- * and one without a name are there and never fired. --late: the lane is made half a second after
- * the start, --dlopen: right behind the loading of a library; there, and with --await, events
- * wait until somebody wants them. --fork: a child of it fires as well. --exec: then it is executed
- * anew, with --await COUNT. --end: killed by itself behind the last event.
+ * ringer [--wait] [--late | --dlopen | --await] [--fork] [--exec] [--end] [--private] COUNT
+ * [THREADS [PACE]] - fires ringer:tick(thread, i) COUNT times a thread through the ring lane, from
+ * tick below ring_inner below ring_outer, with 1 ms of sleep behind each PACE events (0: none).
+ * ringer:other and one without a name are there and never fired. --late: the lane is made half a
+ * second after the start, --dlopen: right behind the loading of a library; there, and with --await,
+ * events wait until somebody wants them. --fork: a child of it fires as well. --exec: then it is
+ * executed anew, with --await COUNT. --private: the lane is another tracer's. --end: killed by
+ * itself behind the last event.
  */
 // build: -I. -fno-optimize-sibling-calls
 #include <dlfcn.h>
@@ -35,6 +36,7 @@ static const struct tapir_ring_about numbered_about = {
 	.provider = "ringer", .event = "", .event_id = 7, .level = 2, .keywords = 0x40};
 static struct tapir_ring_event tick_event, other_event, numbered_event;
 static long hits, pace;
+static bool is_private;
 
 /* As the thread itself sees them. */
 static struct {
@@ -108,7 +110,8 @@ static void print_witness(long thread_cnt, uint64_t waited_ns)
 
 static void make_lane(void)
 {
-	if (tapir_ring__init() || tapir_ring__register(&tick_event, &tick_about) ||
+	if ((is_private ? tapir_ring__init_private(0x1234) : tapir_ring__init()) ||
+	    tapir_ring__register(&tick_event, &tick_about) ||
 	    tapir_ring__register(&other_event, &other_about) ||
 	    tapir_ring__register(&numbered_event, &numbered_about))
 		target__die("ring lane");
@@ -118,6 +121,7 @@ int main(int argc, char **argv)
 {
 	bool late = target__option(&argc, argv, "--late"),
 	     library = target__option(&argc, argv, "--dlopen"),
+	     is_private_lane = target__option(&argc, argv, "--private"),
 	     forks = target__option(&argc, argv, "--fork"),
 	     again = target__option(&argc, argv, "--exec"),
 	     await = target__option(&argc, argv, "--await") || late || library,
@@ -126,6 +130,7 @@ int main(int argc, char **argv)
 	uint64_t start_ns, waited_ns;
 	long thread_cnt;
 
+	is_private = is_private_lane;
 	if (!late && !library)
 		make_lane();
 	target__start(&argc, argv);
