@@ -21,6 +21,7 @@
 #define TAPIR_TIMELINE_MAX_PROCESSES (1u << 16)
 #define TAPIR_TIMELINE_MAX_OPEN	     (1u << 16) /* intervals, of all threads */
 #define TAPIR_TIMELINE_MAX_NESTED    256u	/* of one kind on a thread */
+#define TAPIR_TIMELINE_MAX_ON_THREAD 1024u	/* of all; then shared ones leave it */
 #define TAPIR_INTERVAL_LABEL_BYTES   512
 
 enum tapir_thread_state {
@@ -53,6 +54,8 @@ struct tapir_tl_thread {
 	uint32_t last_node, whole_node;
 	uint64_t last_node_ns, whole_node_ns; /* 0: none */
 	struct tapir_interval *open;	      /* the last one that began first */
+	struct tapir_interval *outermost;
+	unsigned open_cnt;
 	struct tapir_tl_process *process;
 	struct tapir_tl_thread *next, *prev; /* of the process */
 };

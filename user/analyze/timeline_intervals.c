@@ -43,7 +43,10 @@ static void enter_thread(struct tapir_interval *i, struct tapir_tl_thread *t, ui
 	i->outer = t->open;
 	if (t->open)
 		t->open->inner = i;
+	else
+		t->outermost = i;
 	t->open = i;
+	t->open_cnt++;
 	find_own_cause(t);
 }
 
@@ -66,9 +69,27 @@ static void leave_thread(struct tapir_interval *i)
 		t->open = i->outer;
 	if (i->outer)
 		i->outer->inner = i->inner;
+	else
+		t->outermost = i->inner;
+	t->open_cnt--;
 	i->inner = i->outer = NULL;
 	i->thread = NULL;
 	find_own_cause(t);
+}
+
+/* A dispatcher begins thousands that others end: what the oldest take of it is not looked at. */
+static void limit_shared(struct tapir_tl_thread *t, uint64_t now_ns)
+{
+	struct tapir_interval *i = t->outermost;
+
+	if (t->open_cnt <= TAPIR_TIMELINE_MAX_ON_THREAD)
+		return;
+	while (i && !i->map_key)
+		i = i->inner;
+	if (!i)
+		return;
+	take_parts(i, now_ns);
+	leave_thread(i);
 }
 
 static void share(struct tapir_timeline *tl, struct tapir_interval *i, struct tapir_tl_process *p)
@@ -407,6 +428,7 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 	if (i->map_key)
 		share(tl, i, h->thread->process);
 	enter_thread(i, h->thread, h->now_ns);
+	limit_shared(h->thread, h->now_ns);
 	if (i->map_key)
 		pause_process(h->thread->process, i, true, h->now_ns);
 	if (tapir_tl__in_range(tl, h->now_ns) && tapir_tl__is_told(tl, i->tgid, i->tid))
