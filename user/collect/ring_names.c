@@ -14,18 +14,20 @@ const struct tapir_rec *tapir_ring_names__complete(struct tapir_recbuf *buf,
 	tapir_autofree struct tapir_sv *names = NULL;
 	struct tapir_probe_view view;
 	char numbered[TAPIR_EVENT_ID_TEXT_BYTES];
+	struct tapir_sv name;
 
 	tapir_probe_view__of(probe, &view);
-	if (view.event.len || !view.rec->event_id)
+	if (view.event.len)
 		return probe;
+	name = tapir_dotnet_event__name(view.provider, view.rec->event_id, view.rec->version,
+					numbered);
+	if (!view.rec->event_id && name.data == numbered)
+		return probe; /* no number either */
 	names = calloc(view.rec->field_cnt + 1u, sizeof(*names));
 	if (!names)
 		return NULL;
 	for (unsigned i = 0; i < view.rec->field_cnt; i++)
 		names[i] = tapir_probe_view__name(&view, i);
-	return tapir_recbuf__probe(buf, view.rec, view.provider,
-				   tapir_dotnet_event__name(view.provider, view.rec->event_id,
-							    view.rec->version, numbered),
-				   view.file, view.build_id, view.fields, names,
-				   view.rec->field_cnt);
+	return tapir_recbuf__probe(buf, view.rec, view.provider, name, view.file, view.build_id,
+				   view.fields, names, view.rec->field_cnt);
 }

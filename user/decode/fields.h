@@ -19,8 +19,14 @@
 #define TAPIR_VALUE_MISSING (1u << 3) /* the payload ends before it */
 #define TAPIR_VALUE_ABSENT  (TAPIR_VALUE_NULL | TAPIR_VALUE_FAULT | TAPIR_VALUE_MISSING)
 
+/* Types of values beyond enum tapir_field_type, which only PACKED payloads have. */
+#define TAPIR_VALUE_ARRAY   64 /* u64: elements that are there; packed.h takes it apart */
+#define TAPIR_VALUE_DECIMAL 65 /* 16 bytes: .NET's decimal */
+
+struct tapir_layout_field;
+
 struct tapir_value {
-	struct tapir_sv name; /* borrowed from the PROBE; empty: it is called argN */
+	struct tapir_sv name; /* borrowed from the PROBE or layout; empty: it is called argN */
 	uint8_t type;	      /* enum tapir_field_type; NONE: unreadable, reason says why */
 	uint8_t size;	      /* bytes in the process; 0 variable */
 	uint8_t reason;	      /* enum tapir_operand_reason */
@@ -30,15 +36,16 @@ struct tapir_value {
 		uint64_t u64;
 		double f64;
 	};
-	const uint8_t *bytes; /* STR, STRN, BLOB, I128, U128; borrowed from the event */
+	const uint8_t *bytes; /* STR, STRN, BLOB, I128, U128 and more; borrowed from the event */
 	size_t len;
+	const struct tapir_layout_field *layout; /* of a PACKED payload's field; NULL: SLOTS */
 };
 
 /*
  * Fills out with the values in field order and returns their number, at most max: one a
  * field, and one called "rest" (BLOB) when the payload holds more than the layout says. A
- * PACKED payload, which only the runtime's METADATA describes, is one "payload" (BLOB).
- * Both views are of well-formed records.
+ * PACKED payload, of which a PROBE says nothing, is one "payload" (BLOB): who knows its layout
+ * (event_layout.h) asks tapir_event_layout__decode. Both views are of well-formed records.
  */
 unsigned tapir_fields__decode(const struct tapir_probe_view *probe,
 			      const struct tapir_event_view *event, struct tapir_value *out,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "decode/value_packed.h"
 #include "elf/operand.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
@@ -156,7 +157,7 @@ static bool add_marker(struct tapir_str *out, const struct tapir_value *value)
 
 void tapir_value__add_text(struct tapir_str *out, const struct tapir_value *value)
 {
-	if (add_marker(out, value))
+	if (add_marker(out, value) || (value->layout && tapir_value_packed__add_text(out, value)))
 		return;
 	switch (value->type) {
 	case TAPIR_FIELD_INT:
@@ -205,6 +206,8 @@ void tapir_value__add_json(struct tapir_str *out, const struct tapir_value *valu
 		tapir_json__null(&j, NULL);
 		return;
 	}
+	if (value->layout && tapir_value_packed__add_json(out, value))
+		return;
 	switch (value->type) {
 	case TAPIR_FIELD_INT:
 		tapir_str__addd(out, value->i64);

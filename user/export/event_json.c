@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "decode/value.h"
+#include "decode/value_packed.h"
 #include "export/event_lines_impl.h"
 
 #define ADD(out, literal) tapir_str__add(out, literal, sizeof(literal) - 1)
@@ -35,7 +36,6 @@ static void add_key(struct tapir_str *out, struct tapir_sv name, unsigned idx)
 void tapir_event_json__prepare(struct tapir_line_probe *probe)
 {
 	const struct tapir_probe_view *view = &probe->view;
-	const char *name = view->names;
 
 	ADD(&probe->head, ",\"provider\":");
 	add_quoted(&probe->head, view->provider);
@@ -45,14 +45,11 @@ void tapir_event_json__prepare(struct tapir_line_probe *probe)
 	tapir_str__addu(&probe->head, view->rec->version);
 	if (view->rec->lane == TAPIR_LANE_RING)
 		ADD(&probe->head, ",\"lane\":\"ring\"");
-	for (unsigned i = 0; i < view->rec->field_cnt; i++) {
-		struct tapir_sv sv = {name, view->fields[i].name_len};
-
+	for (unsigned i = 0; i < probe->key_cnt; i++) {
 		if (i)
 			tapir_str__addc(&probe->keys, ',');
-		add_key(&probe->keys, sv, i);
+		add_key(&probe->keys, tapir_line_probe__field(probe, i), i);
 		probe->key_ends[i] = (uint32_t)probe->keys.len;
-		name += sv.len;
 	}
 }
 
@@ -202,13 +199,12 @@ static void add_marks(struct tapir_event_lines *l, struct tapir_str *out, unsign
 static void add_args(struct tapir_event_lines *l, struct tapir_str *out,
 		     const struct tapir_line_probe *probe, const struct tapir_event_view *view)
 {
-	unsigned cnt = tapir_fields__decode(&probe->view, view, l->values, l->value_cap);
-	bool is_slots = probe->view.rec->encoding == TAPIR_ENCODING_SLOTS;
+	unsigned cnt = tapir_line__decode(l, probe, view);
 	uint32_t at = 0;
 
 	ADD(out, ",\"args\":{");
 	for (unsigned i = 0; i < cnt; i++) {
-		if (is_slots && i < probe->view.rec->field_cnt) {
+		if (i < probe->key_cnt) {
 			tapir_str__add(out, probe->keys.data + at, probe->key_ends[i] - at);
 			at = probe->key_ends[i];
 		} else {
@@ -220,6 +216,16 @@ static void add_args(struct tapir_event_lines *l, struct tapir_str *out,
 	}
 	tapir_str__addc(out, '}');
 	add_marks(l, out, cnt);
+}
+
+/* A runtime says zeros where there is none. */
+static void add_activity(struct tapir_str *out, const char *key, const uint8_t *id)
+{
+	if (!tapir_guid__is_set(id))
+		return;
+	tapir_str__adds(out, key);
+	tapir_guid__add_text(out, id);
+	tapir_str__addc(out, '"');
 }
 
 static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
@@ -239,6 +245,8 @@ static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		ADD(out, ",\"provider\":null,\"event\":null,\"version\":null,\"args\":{}");
 		tapir_json__u64(&j, "unknown_probe", ev->probe_id);
 	}
+	add_activity(out, ",\"activity_id\":\"", view.activity_id);
+	add_activity(out, ",\"related_activity_id\":\"", view.related_id);
 	add_stack(l, &j, "stack", ev->tgid, rec->time_ns, ev->stack_id);
 	add_stack(l, &j, "kernel_stack", ev->tgid, rec->time_ns, view.kstack_id);
 	if (ev->flags & TAPIR_EVENT_STACK_LOST && !ev->stack_id)

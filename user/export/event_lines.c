@@ -16,6 +16,7 @@ static void free_probe(struct tapir_line_probe *probe)
 		return;
 	tapir_str__fini(&probe->head);
 	tapir_str__fini(&probe->keys);
+	tapir_event_layout__free(probe->layout);
 	free(probe->key_ends);
 	free(probe->rec);
 	free(probe);
@@ -82,6 +83,33 @@ static bool grow_values(struct tapir_event_lines *l, unsigned cnt)
 	return true;
 }
 
+/* Recorded without a name, or with its number for one: what the tables call it now. */
+static void complete_name(struct tapir_line_probe *probe)
+{
+	struct tapir_probe_view *view = &probe->view;
+
+	if (!view->event.len || tapir_sv__starts_with(view->event, "EventID("))
+		view->event = tapir_dotnet_event__name(view->provider, view->rec->event_id,
+						       view->rec->version, probe->name);
+}
+
+static bool add_layout(struct tapir_event_lines *l, struct tapir_line_probe *probe)
+{
+	const struct tapir_rec_metadata *metadata;
+
+	if (probe->rec->encoding != TAPIR_ENCODING_PACKED) {
+		probe->key_cnt = probe->rec->field_cnt;
+		return grow_values(l, probe->key_cnt + 1u);
+	}
+	metadata = tapir_catalog__metadata(l->catalog, probe->rec->probe_id);
+	probe->has_metadata = metadata;
+	if (tapir_event_layout__new(&probe->view, metadata, &probe->layout))
+		return false;
+	probe->key_cnt = tapir_event_layout__max(probe->layout) - 1;
+	complete_name(probe);
+	return grow_values(l, probe->key_cnt + 1u);
+}
+
 static struct tapir_line_probe *new_probe(struct tapir_event_lines *l,
 					  const struct tapir_rec_probe *rec)
 {
@@ -90,13 +118,18 @@ static struct tapir_line_probe *new_probe(struct tapir_event_lines *l,
 	if (!probe)
 		return NULL;
 	probe->rec = malloc(rec->h.size);
-	probe->key_ends = calloc(rec->field_cnt + 1u, sizeof(*probe->key_ends));
-	if (!probe->rec || !probe->key_ends || !grow_values(l, rec->field_cnt + 1u)) {
+	if (!probe->rec) {
 		free_probe(probe);
 		return NULL;
 	}
 	memcpy(probe->rec, rec, rec->h.size);
 	tapir_probe_view__of(&probe->rec->h, &probe->view);
+	if (add_layout(l, probe))
+		probe->key_ends = calloc(probe->key_cnt + 1u, sizeof(*probe->key_ends));
+	if (!probe->key_ends) {
+		free_probe(probe);
+		return NULL;
+	}
 	if (l->format == TAPIR_EVENT_JSON)
 		tapir_event_json__prepare(probe);
 	else
@@ -126,7 +159,9 @@ const struct tapir_line_probe *tapir_line__probe(struct tapir_event_lines *l, ui
 		return NULL;
 	slot = tapir_map__get(&l->probes, probe_id);
 	probe = slot ? (void *)(uintptr_t)*slot : NULL;
-	if (probe && is_same(probe->rec, rec))
+	if (probe && is_same(probe->rec, rec) &&
+	    (!probe->layout || probe->has_metadata ||
+	     !tapir_catalog__metadata(l->catalog, probe_id)))
 		return probe;
 	if (l->probes.cnt >= PROBE_CNT_MAX)
 		forget_probes(l);
@@ -137,6 +172,20 @@ const struct tapir_line_probe *tapir_line__probe(struct tapir_event_lines *l, ui
 	probe = new_probe(l, rec);
 	*slot = (uint64_t)(uintptr_t)probe;
 	return probe;
+}
+
+unsigned tapir_line__decode(struct tapir_event_lines *l, const struct tapir_line_probe *probe,
+			    const struct tapir_event_view *view)
+{
+	return probe->layout
+		       ? tapir_event_layout__decode(probe->layout, view, l->values, l->value_cap)
+		       : tapir_fields__decode(&probe->view, view, l->values, l->value_cap);
+}
+
+struct tapir_sv tapir_line_probe__field(const struct tapir_line_probe *probe, unsigned idx)
+{
+	return probe->layout ? tapir_event_layout__name(probe->layout, idx)
+			     : tapir_probe_view__name(&probe->view, idx);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

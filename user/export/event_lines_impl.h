@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "decode/dotnet_tables.h"
+#include "decode/event_layout.h"
 #include "decode/fields.h"
 #include "export/event_lines.h"
 #include "symbol/frame.h"
@@ -19,6 +21,10 @@ struct tapir_line_probe {
 	struct tapir_str head; /* "provider:event", or the JSON members up to "args":{ */
 	struct tapir_str keys;
 	uint32_t *key_ends;
+	unsigned key_cnt;
+	struct tapir_event_layout *layout;    /* PACKED; NULL: SLOTS */
+	bool has_metadata;		      /* the layout was made with what METADATA says */
+	char name[TAPIR_EVENT_ID_TEXT_BYTES]; /* of an event without one */
 };
 
 struct tapir_event_lines {
@@ -34,6 +40,11 @@ struct tapir_event_lines {
 
 /* NULL: the probe is not described, or out of memory. */
 const struct tapir_line_probe *tapir_line__probe(struct tapir_event_lines *l, uint32_t probe_id);
+/* The values of the event, in l->values. Returns their number. */
+unsigned tapir_line__decode(struct tapir_event_lines *l, const struct tapir_line_probe *probe,
+			    const struct tapir_event_view *view);
+/* What field idx, below key_cnt, is called; empty: argN. */
+struct tapir_sv tapir_line_probe__field(const struct tapir_line_probe *probe, unsigned idx);
 /* The process's name; empty: not known. */
 struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgid, uint32_t tid,
 				 uint64_t time_ns);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "decode/value.h"
+#include "decode/value_packed.h"
 #include "export/event_lines_impl.h"
 
 #define TIME_WIDTH  12 /* "  123.456789" */
@@ -26,20 +27,16 @@ static void end_column(struct tapir_str *out, size_t from, size_t width)
 void tapir_event_text__prepare(struct tapir_line_probe *probe)
 {
 	const struct tapir_probe_view *view = &probe->view;
-	const char *name = view->names;
 
 	add_sv(&probe->head, view->provider);
 	tapir_str__addc(&probe->head, ':');
 	add_sv(&probe->head, view->event);
 	tapir_str__pad(&probe->head, 0, EVENT_WIDTH);
-	for (unsigned i = 0; i < view->rec->field_cnt; i++) {
-		struct tapir_sv sv = {name, view->fields[i].name_len};
-
+	for (unsigned i = 0; i < probe->key_cnt; i++) {
 		tapir_str__addc(&probe->keys, ' ');
-		tapir_value__add_name(&probe->keys, sv, i);
+		tapir_value__add_name(&probe->keys, tapir_line_probe__field(probe, i), i);
 		tapir_str__addc(&probe->keys, '=');
 		probe->key_ends[i] = (uint32_t)probe->keys.len;
-		name += sv.len;
 	}
 }
 
@@ -147,12 +144,11 @@ static void add_stack(const struct tapir_event_lines *l, struct tapir_str *out, 
 static void add_args(struct tapir_event_lines *l, struct tapir_str *out,
 		     const struct tapir_line_probe *probe, const struct tapir_event_view *view)
 {
-	unsigned cnt = tapir_fields__decode(&probe->view, view, l->values, l->value_cap);
+	unsigned cnt = tapir_line__decode(l, probe, view);
 	uint32_t at = 0;
 
 	for (unsigned i = 0; i < cnt; i++) {
-		if (i < probe->view.rec->field_cnt &&
-		    probe->view.rec->encoding == TAPIR_ENCODING_SLOTS) {
+		if (i < probe->key_cnt) {
 			tapir_str__add(out, probe->keys.data + at, probe->key_ends[i] - at);
 			at = probe->key_ends[i];
 		} else {
@@ -162,6 +158,15 @@ static void add_args(struct tapir_event_lines *l, struct tapir_str *out,
 		}
 		tapir_value__add_text(out, &l->values[i]);
 	}
+}
+
+/* A runtime says zeros where there is none. */
+static void add_activity(struct tapir_str *out, const char *key, const uint8_t *id)
+{
+	if (!tapir_guid__is_set(id))
+		return;
+	tapir_str__adds(out, key);
+	tapir_guid__add_text(out, id);
 }
 
 static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
@@ -182,6 +187,8 @@ static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		tapir_str__addu(out, ev->probe_id);
 		tapir_str__addc(out, '>');
 	}
+	add_activity(out, " activity=", view.activity_id);
+	add_activity(out, " related=", view.related_id);
 	while (out->len && out->data[out->len - 1] == ' ')
 		out->len--;
 	tapir_str__addc(out, '\n');

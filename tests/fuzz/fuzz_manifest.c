@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// fuzz: user/decode/manifest.c user/decode/manifest_fields.c user/decode/manifest_xml.c
+// fuzz: user/decode/layout.c user/base/*.c
+/* Any bytes as a manifest. What is accepted has names everywhere, and events in order. */
+#include <stdlib.h>
+
+#include "base/diag.h"
+#include "decode/manifest.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
+
+/* As deep as the reader lets through; the sanitizer looks at what is touched. */
+static void check_fields(const struct tapir_layout_field *fields, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++) {
+		if (!*fields[i].name || fields[i].type >= TAPIR_LAYOUT_TYPE_CNT)
+			abort();
+		if (fields[i].repeat == TAPIR_REPEAT_FIELD && fields[i].count >= i)
+			abort();
+		check_fields(fields[i].members, fields[i].member_cnt);
+	}
+}
+
+static void check_provider(const struct tapir_layout_provider *p)
+{
+	for (unsigned i = 0; i < p->event_cnt; i++) {
+		if (!*p->events[i].name || (i && p->events[i].id < p->events[i - 1].id))
+			abort();
+		check_fields(p->events[i].fields, p->events[i].field_cnt);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
+{
+	struct tapir_manifest *manifest;
+
+	if (tapir_manifest__parse("fuzz", input, len, &manifest)) {
+		tapir_diag__clear();
+		return 0;
+	}
+	for (unsigned i = 0; i < tapir_manifest__provider_cnt(manifest); i++)
+		check_provider(tapir_manifest__provider(manifest, i));
+	tapir_manifest__free(manifest);
+	return 0;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See event_layout.h. */
+#include "decode/event_layout.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "decode/dotnet_tables.h"
+#include "decode/event_blob.h"
+#include "decode/packed.h"
+
+#define FORMAT_EVENTPIPE 1
+
+struct tapir_event_layout {
+	struct tapir_event_blob *blob; /* ours; NULL: the fields are the tables' */
+	struct tapir_packed_layout packed;
+	struct tapir_packed_layout other; /* see event_blob.h; no fields: none */
+	bool is_known;
+	struct tapir_event_layout_odd odd;
+};
+
+static int parse_blob(const struct tapir_rec_metadata *rec, struct tapir_event_blob **out)
+{
+	struct tapir_metadata_view view;
+	int err;
+
+	if (!rec || rec->format != FORMAT_EVENTPIPE)
+		return 0;
+	tapir_metadata_view__of(&rec->h, &view);
+	err = tapir_event_blob__parse(view.blob.data, view.blob.len, out);
+	return err == -EINVAL ? 0 : err;
+}
+
+static void use_tables(struct tapir_event_layout *layout, const struct tapir_probe_view *probe)
+{
+	const struct tapir_layout_event *ev = tapir_dotnet_event__find(
+		probe->provider, probe->rec->event_id, probe->rec->version);
+
+	if (!ev)
+		return;
+	layout->packed =
+		(struct tapir_packed_layout){.fields = ev->fields, .field_cnt = ev->field_cnt};
+	layout->is_known = true;
+}
+
+int tapir_event_layout__new(const struct tapir_probe_view *probe,
+			    const struct tapir_rec_metadata *metadata,
+			    struct tapir_event_layout **out)
+{
+	struct tapir_event_layout *layout = calloc(1, sizeof(*layout));
+	int err = layout ? parse_blob(metadata, &layout->blob) : -ENOMEM;
+
+	if (err) {
+		tapir_event_layout__free(layout);
+		return err;
+	}
+	if (layout->blob && layout->blob->layout.field_cnt) {
+		layout->packed = layout->blob->layout;
+		layout->other = layout->blob->other;
+		layout->is_known = true;
+	} else {
+		use_tables(layout, probe);
+	}
+	*out = layout;
+	return 0;
+}
+
+void tapir_event_layout__free(struct tapir_event_layout *layout)
+{
+	if (!layout)
+		return;
+	tapir_event_blob__free(layout->blob);
+	free(layout);
+}
+
+unsigned tapir_event_layout__max(const struct tapir_event_layout *layout)
+{
+	return layout->packed.field_cnt + 1u;
+}
+
+struct tapir_sv tapir_event_layout__name(const struct tapir_event_layout *layout, unsigned idx)
+{
+	return tapir_sv__of(layout->packed.fields[idx].name);
+}
+
+/* An event without fields and without a payload is all there, whoever describes it. */
+static unsigned unknown(struct tapir_event_layout *layout, const struct tapir_event_view *event,
+			struct tapir_value *out, unsigned max)
+{
+	if (!max || !event->payload_bytes)
+		return 0;
+	layout->odd.unknown_cnt++;
+	out[0] = (struct tapir_value){.name = {"payload", 7},
+				      .type = TAPIR_FIELD_BLOB,
+				      .bytes = event->payload,
+				      .len = event->payload_bytes};
+	return 1;
+}
+
+/* Is it the other way of writing the same fields? Then that is the one from now on. */
+static void choose_way(struct tapir_event_layout *layout, const struct tapir_event_view *event,
+		       struct tapir_value *out, unsigned max)
+{
+	struct tapir_packed_layout packed = layout->packed;
+	unsigned odd;
+
+	tapir_packed__decode(&packed, event->payload, event->payload_bytes, out, max, &odd);
+	if (!odd)
+		return;
+	tapir_packed__decode(&layout->other, event->payload, event->payload_bytes, out, max, &odd);
+	if (odd)
+		return;
+	layout->packed = layout->other;
+	layout->other = packed;
+}
+
+unsigned tapir_event_layout__decode(struct tapir_event_layout *layout,
+				    const struct tapir_event_view *event, struct tapir_value *out,
+				    unsigned max)
+{
+	bool is_cut = event->rec->flags & TAPIR_EVENT_CUT;
+	unsigned odd, cnt;
+
+	if (!layout->is_known) {
+		cnt = unknown(layout, event, out, max);
+	} else {
+		if (layout->other.field_cnt)
+			choose_way(layout, event, out, max);
+		cnt = tapir_packed__decode(&layout->packed, event->payload, event->payload_bytes,
+					   out, max, &odd);
+		layout->odd.short_cnt += odd & TAPIR_PACKED_SHORT && !is_cut;
+		layout->odd.long_cnt += !!(odd & TAPIR_PACKED_LONG);
+	}
+	if (is_cut && cnt && out[cnt - 1].type == TAPIR_FIELD_BLOB)
+		out[cnt - 1].flags |= TAPIR_VALUE_CUT;
+	return cnt;
+}
+
+const struct tapir_event_layout_odd *
+tapir_event_layout__odd(const struct tapir_event_layout *layout)
+{
+	return &layout->odd;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * event_layout.h - where the fields of a PROBE with PACKED payloads are described, and its
+ * payloads as values.
+ *
+ * Asked in this order: the fields the event's own METADATA names; the tables (dotnet_tables.h:
+ * a manifest of the user's, then ours) by provider, event id and version. Where neither knows
+ * them, the payload is one "payload" (BLOB).
+ */
+#ifndef TAPIR_USER_EVENT_LAYOUT_H
+#define TAPIR_USER_EVENT_LAYOUT_H
+
+#include "decode/fields.h"
+
+struct tapir_event_layout;
+
+/*
+ * probe: a well-formed one with PACKED payloads; metadata: its record, or NULL. *out is yours and
+ * borrows nothing. 0 or -ENOMEM; a blob that is no blob is the same as none.
+ */
+int tapir_event_layout__new(const struct tapir_probe_view *probe,
+			    const struct tapir_rec_metadata *metadata,
+			    struct tapir_event_layout **out);
+void tapir_event_layout__free(struct tapir_event_layout *layout);
+
+/* Values of a payload, at most: one a field, and the rest. */
+unsigned tapir_event_layout__max(const struct tapir_event_layout *layout);
+
+/* What field idx, below max - 1, is called. */
+struct tapir_sv tapir_event_layout__name(const struct tapir_event_layout *layout, unsigned idx);
+
+/* As tapir_fields__decode. Counts payloads that differ from their layout. */
+unsigned tapir_event_layout__decode(struct tapir_event_layout *layout,
+				    const struct tapir_event_view *event, struct tapir_value *out,
+				    unsigned max);
+
+/* Payloads so far that ended too early, went on too long, or had no layout at all. */
+struct tapir_event_layout_odd {
+	uint64_t short_cnt, long_cnt, unknown_cnt;
+};
+const struct tapir_event_layout_odd *
+tapir_event_layout__odd(const struct tapir_event_layout *layout);
+
+#endif

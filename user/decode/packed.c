@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See packed.h. */
+#include "decode/packed.h"
+
+#include <string.h>
+#include <time.h>
+
+#define FILETIME_A_SECOND 10000000ull
+#define FILETIME_OF_1970  11644473600ull /* seconds */
+
+static void skip(struct tapir_packed_cursor *c, size_t bytes)
+{
+	c->at += bytes;
+	c->left -= bytes;
+}
+
+static void missing(struct tapir_packed_cursor *c, struct tapir_value *out)
+{
+	c->is_short = true;
+	out->flags = TAPIR_VALUE_MISSING;
+}
+
+/* ---- one value of a fixed size ----------------------------------------------------------------- */
+
+static uint64_t read_uint(const uint8_t *at, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, at, bytes);
+	return value;
+}
+
+static int64_t read_int(const uint8_t *at, unsigned bytes)
+{
+	unsigned up = 64 - 8 * bytes;
+
+	return (int64_t)(read_uint(at, bytes) << up) >> up;
+}
+
+static double read_float(const uint8_t *at, unsigned bytes)
+{
+	double wide;
+	float narrow;
+
+	if (bytes == sizeof(narrow)) {
+		memcpy(&narrow, at, sizeof(narrow));
+		return (double)narrow;
+	}
+	memcpy(&wide, at, sizeof(wide));
+	return wide;
+}
+
+/* Eight u16: year, month, day of week, day, hour, minute, second, millisecond. */
+static uint64_t filetime_of(const uint8_t *at)
+{
+	uint16_t part[8];
+	struct tm tm;
+
+	memcpy(part, at, sizeof(part));
+	tm = (struct tm){.tm_year = part[0] - 1900,
+			 .tm_mon = part[1] - 1,
+			 .tm_mday = part[3],
+			 .tm_hour = part[4],
+			 .tm_min = part[5],
+			 .tm_sec = part[6]};
+	return ((uint64_t)timegm(&tm) + FILETIME_OF_1970) * FILETIME_A_SECOND + part[7] * 10000u;
+}
+
+static void set_fixed(const struct tapir_layout_field *f, const uint8_t *at, unsigned bytes,
+		      struct tapir_value *out)
+{
+	out->size = (uint8_t)bytes;
+	switch (f->type) {
+	case TAPIR_LAYOUT_I8:
+	case TAPIR_LAYOUT_I16:
+	case TAPIR_LAYOUT_I32:
+	case TAPIR_LAYOUT_I64:
+		out->type = TAPIR_FIELD_INT;
+		out->i64 = read_int(at, bytes);
+		return;
+	case TAPIR_LAYOUT_F32:
+	case TAPIR_LAYOUT_F64:
+		out->type = TAPIR_FIELD_FLOAT;
+		out->f64 = read_float(at, bytes);
+		return;
+	case TAPIR_LAYOUT_GUID:
+	case TAPIR_LAYOUT_DECIMAL:
+	case TAPIR_LAYOUT_CHAR16:
+		out->type = f->type == TAPIR_LAYOUT_GUID     ? TAPIR_FIELD_GUID
+			    : f->type == TAPIR_LAYOUT_CHAR16 ? TAPIR_FIELD_UTF16
+							     : TAPIR_VALUE_DECIMAL;
+		out->bytes = at;
+		out->len = bytes;
+		return;
+	case TAPIR_LAYOUT_SYSTEMTIME:
+		out->type = TAPIR_FIELD_TIME;
+		out->u64 = filetime_of(at);
+		return;
+	default:
+		out->u64 = read_uint(at, bytes);
+		out->type = f->type == TAPIR_LAYOUT_PTR	       ? TAPIR_FIELD_PTR
+			    : f->type == TAPIR_LAYOUT_BOOL32   ? TAPIR_FIELD_BOOL
+			    : f->type == TAPIR_LAYOUT_BOOL8    ? TAPIR_FIELD_BOOL
+			    : f->type == TAPIR_LAYOUT_FILETIME ? TAPIR_FIELD_TIME
+							       : TAPIR_FIELD_UINT;
+	}
+}
+
+/* ---- strings ----------------------------------------------------------------------------------- */
+
+/* Bytes before the NUL; all whole characters if there is none. */
+static size_t utf16_bytes(const uint8_t *at, size_t left)
+{
+	size_t len = 0;
+
+	for (; len + 2 <= left; len += 2)
+		if (!(at[len] | at[len + 1]))
+			break;
+	return len;
+}
+
+static void take_string(struct tapir_packed_cursor *c, bool is_wide, struct tapir_value *out)
+{
+	size_t nul_bytes = is_wide ? 2 : 1;
+	size_t len = is_wide ? utf16_bytes(c->at, c->left) : strnlen((const char *)c->at, c->left);
+
+	out->type = is_wide ? TAPIR_FIELD_UTF16 : TAPIR_FIELD_STR;
+	if (!c->left) {
+		missing(c, out);
+		return;
+	}
+	out->bytes = c->at;
+	out->len = len;
+	skip(c, len);
+	if (c->left >= nul_bytes) {
+		skip(c, nul_bytes);
+	} else {
+		out->flags = TAPIR_VALUE_CUT;
+		c->is_short = true;
+	}
+}
+
+/* cnt units, or as many as there are. */
+static void take_bytes(struct tapir_packed_cursor *c, uint64_t cnt, unsigned unit,
+		       struct tapir_value *out)
+{
+	size_t len = cnt > c->left / unit ? c->left / unit * unit : (size_t)cnt * unit;
+
+	out->bytes = c->at;
+	out->len = len;
+	skip(c, len);
+	if (len / unit < cnt) {
+		out->flags = TAPIR_VALUE_CUT;
+		c->is_short = true;
+	}
+}
+
+/* ---- fields ------------------------------------------------------------------------------------ */
+
+static void take_field(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
+		       const uint64_t *numbers, struct tapir_value *out);
+
+/* As deep as the layout, which is bounded where it is made. */
+static void take_struct(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
+			struct tapir_value *out)
+{
+	uint64_t numbers[TAPIR_LAYOUT_REFERABLE];
+	struct tapir_value member;
+
+	out->type = TAPIR_FIELD_STRUCT;
+	out->bytes = c->at;
+	for (unsigned i = 0; i < f->member_cnt; i++) {
+		take_field(c, &f->members[i], numbers, &member);
+		if (i < TAPIR_LAYOUT_REFERABLE)
+			numbers[i] = member.flags & TAPIR_VALUE_ABSENT ? 0 : member.u64;
+	}
+	out->len = (size_t)(c->at - out->bytes);
+	if (c->is_short)
+		out->flags |= TAPIR_VALUE_CUT;
+}
+
+static void take_one(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
+		     struct tapir_value *out)
+{
+	unsigned bytes = tapir_layout_type__bytes(f->type);
+
+	if (f->type == TAPIR_LAYOUT_STRUCT) {
+		take_struct(c, f, out);
+	} else if (f->type == TAPIR_LAYOUT_UTF16 || f->type == TAPIR_LAYOUT_UTF8) {
+		take_string(c, f->type == TAPIR_LAYOUT_UTF16, out);
+	} else if (bytes && bytes <= c->left) {
+		set_fixed(f, c->at, bytes, out);
+		skip(c, bytes);
+	} else {
+		missing(c, out);
+	}
+}
+
+/* Elements without end would need elements without bytes, which no maker of layouts lets through.
+ */
+static void take_array(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
+		       uint64_t cnt, struct tapir_value *out)
+{
+	unsigned bytes = tapir_layout_type__bytes(f->type);
+	struct tapir_value element;
+	uint64_t i = 0;
+
+	out->type = TAPIR_VALUE_ARRAY;
+	out->bytes = c->at;
+	if (bytes) {
+		i = cnt < c->left / bytes ? cnt : c->left / bytes;
+		skip(c, (size_t)i * bytes);
+	}
+	for (; !bytes && i < cnt && c->left && !c->is_short; i++) {
+		element = (struct tapir_value){};
+		take_one(c, f, &element);
+	}
+	out->u64 = i;
+	out->len = (size_t)(c->at - out->bytes);
+	if (i < cnt || (!bytes && c->is_short)) {
+		out->flags = TAPIR_VALUE_CUT;
+		c->is_short = true;
+	}
+}
+
+/* How often, or how long. false: the number in front is cut off. */
+static bool take_count(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
+		       const uint64_t *numbers, uint64_t *cnt)
+{
+	unsigned bytes = f->repeat == TAPIR_REPEAT_U16 ? 2 : 4;
+
+	if (f->repeat == TAPIR_REPEAT_FIXED || f->repeat == TAPIR_REPEAT_FIELD) {
+		*cnt = f->repeat == TAPIR_REPEAT_FIXED ? f->count : numbers[f->count];
+		return true;
+	}
+	if (c->left < bytes)
+		return false;
+	*cnt = read_uint(c->at, bytes);
+	skip(c, bytes);
+	return true;
+}
+
+static void take_field(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
+		       const uint64_t *numbers, struct tapir_value *out)
+{
+	uint64_t cnt;
+
+	*out = (struct tapir_value){
+		.name = tapir_sv__of(f->name), .type = TAPIR_FIELD_UINT, .layout = f};
+	if (c->is_short) {
+		out->flags = TAPIR_VALUE_MISSING;
+		return;
+	}
+	if (f->repeat == TAPIR_REPEAT_ONCE) {
+		take_one(c, f, out);
+		return;
+	}
+	if (!take_count(c, f, numbers, &cnt)) {
+		missing(c, out);
+	} else if (f->type == TAPIR_LAYOUT_BINARY) {
+		out->type = TAPIR_FIELD_BLOB;
+		take_bytes(c, cnt, 1, out);
+	} else if (f->type == TAPIR_LAYOUT_UTF16N || f->type == TAPIR_LAYOUT_UTF8N) {
+		out->type = f->type == TAPIR_LAYOUT_UTF16N ? TAPIR_FIELD_UTF16 : TAPIR_FIELD_STRN;
+		take_bytes(c, cnt, f->type == TAPIR_LAYOUT_UTF16N ? 2 : 1, out);
+	} else {
+		take_array(c, f, cnt, out);
+	}
+}
+
+/* Bytes whose make another field names: a struct of that name, if we know it. */
+static void apply_name(struct tapir_value *value, const struct tapir_value *by)
+{
+	const struct tapir_layout_field *f = value->layout;
+
+	for (unsigned i = 0; i < f->member_cnt; i++) {
+		const char *name = f->members[i].name;
+		size_t len = strlen(name), at = 0;
+
+		while (at < len && by->len == 2 * len && by->bytes[2 * at] == (uint8_t)name[at] &&
+		       !by->bytes[2 * at + 1])
+			at++;
+		if (at == len && by->len == 2 * len) {
+			value->type = TAPIR_FIELD_STRUCT;
+			value->layout = &f->members[i];
+			return;
+		}
+	}
+}
+
+static struct tapir_value rest_of(const struct tapir_packed_cursor *c)
+{
+	return (struct tapir_value){
+		.name = {"rest", 4}, .type = TAPIR_FIELD_BLOB, .bytes = c->at, .len = c->left};
+}
+
+static unsigned decode(const struct tapir_packed_layout *layout, struct tapir_packed_cursor *c,
+		       struct tapir_value *out, unsigned max)
+{
+	uint64_t numbers[TAPIR_LAYOUT_REFERABLE];
+	unsigned cnt = 0;
+
+	for (; cnt < layout->field_cnt && cnt < max; cnt++) {
+		const struct tapir_layout_field *f = &layout->fields[cnt];
+
+		take_field(c, f, numbers, &out[cnt]);
+		if (cnt < TAPIR_LAYOUT_REFERABLE)
+			numbers[cnt] = out[cnt].flags & TAPIR_VALUE_ABSENT ? 0 : out[cnt].u64;
+		if (f->named_by && f->named_by <= cnt && out[cnt].type == TAPIR_FIELD_BLOB &&
+		    out[f->named_by - 1].type == TAPIR_FIELD_UTF16)
+			apply_name(&out[cnt], &out[f->named_by - 1]);
+	}
+	return cnt;
+}
+
+unsigned tapir_packed__decode(const struct tapir_packed_layout *layout, const uint8_t *payload,
+			      size_t bytes, struct tapir_value *out, unsigned max, unsigned *odd)
+{
+	struct tapir_packed_cursor c = {.at = payload, .left = bytes};
+	unsigned cnt = decode(layout, &c, out, max);
+
+	*odd = (c.is_short ? TAPIR_PACKED_SHORT : 0u) |
+	       (c.left && !c.is_short ? TAPIR_PACKED_LONG : 0u);
+	if (c.left && cnt < max)
+		out[cnt++] = rest_of(&c);
+	return cnt;
+}
+
+/* ---- what is inside ---------------------------------------------------------------------------- */
+
+void tapir_packed_iter__init(struct tapir_packed_iter *iter, const struct tapir_value *value)
+{
+	const struct tapir_layout_field *f = value->layout;
+	bool is_array = value->type == TAPIR_VALUE_ARRAY;
+
+	iter->cursor = (struct tapir_packed_cursor){.at = value->bytes, .left = value->len};
+	iter->idx = 0;
+	iter->fields = is_array ? NULL : f->members;
+	iter->cnt = is_array ? (unsigned)value->u64 : f->member_cnt;
+	if (is_array) {
+		iter->element = *f;
+		iter->element.repeat = TAPIR_REPEAT_ONCE;
+	}
+}
+
+bool tapir_packed_iter__next(struct tapir_packed_iter *iter, struct tapir_value *out)
+{
+	unsigned idx = iter->idx++;
+
+	if (idx < iter->cnt && !iter->fields) {
+		take_field(&iter->cursor, &iter->element, NULL, out);
+		return true;
+	}
+	if (idx < iter->cnt) {
+		take_field(&iter->cursor, &iter->fields[idx], iter->numbers, out);
+		if (idx < TAPIR_LAYOUT_REFERABLE)
+			iter->numbers[idx] = out->flags & TAPIR_VALUE_ABSENT ? 0 : out->u64;
+		return true;
+	}
+	if (idx > iter->cnt || !iter->cursor.left || !iter->fields)
+		return false;
+	*out = rest_of(&iter->cursor);
+	return true;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * packed.h - a PACKED payload as values, by its layout (layout.h).
+ *
+ * The payload is another process's: nothing is read outside it and time is bounded by its
+ * length times the depth of its layout. What ends too early leaves MISSING values (and what was
+ * there of the field it ends in as "rest"); what goes on behind its layout is "rest", too.
+ *
+ * A STRUCT or ARRAY value is not taken apart by decoding: it knows its bytes, and an iterator
+ * gives what is in it. So decoding allocates nothing.
+ */
+#ifndef TAPIR_USER_PACKED_H
+#define TAPIR_USER_PACKED_H
+
+#include "decode/fields.h"
+#include "decode/layout.h"
+
+/* The fields of an event; where they come from is its maker's. */
+struct tapir_packed_layout {
+	const struct tapir_layout_field *fields;
+	uint16_t field_cnt;
+};
+
+/* How a payload differed from its layout. */
+#define TAPIR_PACKED_SHORT (1u << 0)
+#define TAPIR_PACKED_LONG  (1u << 1)
+
+/* As tapir_fields__decode. *odd: TAPIR_PACKED_*. */
+unsigned tapir_packed__decode(const struct tapir_packed_layout *layout, const uint8_t *payload,
+			      size_t bytes, struct tapir_value *out, unsigned max, unsigned *odd);
+
+struct tapir_packed_cursor {
+	const uint8_t *at;
+	size_t left;
+	bool is_short; /* something ended too early: what follows is missing */
+};
+
+/* What is in a STRUCT (its fields, and "rest") or an ARRAY (its elements, without names). */
+struct tapir_packed_iter {
+	struct tapir_packed_cursor cursor;
+	const struct tapir_layout_field *fields; /* STRUCT */
+	struct tapir_layout_field element;	 /* ARRAY */
+	unsigned idx, cnt;
+	uint64_t numbers[TAPIR_LAYOUT_REFERABLE];
+};
+
+void tapir_packed_iter__init(struct tapir_packed_iter *iter, const struct tapir_value *value);
+bool tapir_packed_iter__next(struct tapir_packed_iter *iter, struct tapir_value *out);
+
+#endif

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See value_packed.h. */
+#include "decode/value_packed.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "decode/packed.h"
+#include "decode/value.h"
+
+#define FILETIME_A_SECOND 10000000ull
+#define FILETIME_OF_1970  11644473600ll /* seconds */
+#define SHORT_BYTES	  1024		/* UTF-16 bytes that need no memory of their own */
+
+/* ---- enumerations ------------------------------------------------------------------------------ */
+
+static const char *name_of(const struct tapir_layout_map *map, uint64_t value)
+{
+	for (unsigned i = 0; i < map->value_cnt; i++)
+		if (map->values[i].value == value)
+			return map->values[i].name;
+	return NULL;
+}
+
+/* A|B|0x40: what has no name is a number. */
+static void add_bits(struct tapir_str *out, const struct tapir_layout_map *map, uint64_t bits)
+{
+	uint64_t left = bits;
+
+	for (unsigned i = 0; i < map->value_cnt; i++) {
+		const struct tapir_layout_value *v = &map->values[i];
+
+		if (!v->value || (bits & v->mask) != v->value)
+			continue;
+		if (left != bits)
+			tapir_str__addc(out, '|');
+		tapir_str__add_printable(out, v->name, strlen(v->name));
+		left &= ~(uint64_t)v->mask;
+	}
+	if (left && left != bits)
+		tapir_str__addc(out, '|');
+	if (left) {
+		tapir_str__add(out, "0x", 2);
+		tapir_str__addx(out, left);
+	}
+}
+
+/* false: it has no name. */
+static bool add_named(struct tapir_str *out, const struct tapir_value *value)
+{
+	const struct tapir_layout_map *map = value->layout->map;
+	const char *name;
+
+	if (map->is_bits && value->u64) {
+		add_bits(out, map, value->u64);
+		return true;
+	}
+	name = name_of(map, value->u64);
+	if (name)
+		tapir_str__add_printable(out, name, strlen(name));
+	return name;
+}
+
+static bool has_map(const struct tapir_value *value)
+{
+	return value->layout && value->layout->map &&
+	       (value->type == TAPIR_FIELD_UINT || value->type == TAPIR_FIELD_INT);
+}
+
+/* ---- UTF-16 ------------------------------------------------------------------------------------ */
+
+static unsigned unit_at(const uint8_t *utf16, size_t at)
+{
+	return (unsigned)utf16[at] | (unsigned)utf16[at + 1] << 8;
+}
+
+static size_t put_utf8(uint32_t c, char *out)
+{
+	if (c < 0x80) {
+		out[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		out[0] = (char)(0xe0 | c >> 12);
+		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | c >> 18);
+	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+size_t tapir_utf16__to_utf8(const uint8_t *utf16, size_t bytes, char *text)
+{
+	size_t len = 0;
+
+	for (size_t at = 0; at + 2 <= bytes; at += 2) {
+		uint32_t c = unit_at(utf16, at);
+
+		if (c >= 0xd800 && c < 0xdc00 && at + 4 <= bytes &&
+		    (unit_at(utf16, at + 2) & 0xfc00) == 0xdc00) {
+			c = 0x10000 + ((c & 0x3ff) << 10) + (unit_at(utf16, at + 2) & 0x3ff);
+			at += 2;
+		} else if (c >= 0xd800 && c < 0xe000) {
+			c = 0xfffd;
+		}
+		len += put_utf8(c, text + len);
+	}
+	return len;
+}
+
+static void add_utf16(struct tapir_str *out, const struct tapir_value *value, bool is_json)
+{
+	char near[SHORT_BYTES / 2 * 3], *text = near;
+	struct tapir_value utf8 = {.type = TAPIR_FIELD_STRN, .flags = value->flags};
+
+	if (value->len > SHORT_BYTES)
+		text = malloc(value->len / 2 * 3);
+	if (!text) {
+		out->failed = true;
+		return;
+	}
+	utf8.len = tapir_utf16__to_utf8(value->bytes, value->len, text);
+	utf8.bytes = (const uint8_t *)text;
+	if (is_json)
+		tapir_value__add_json(out, &utf8);
+	else
+		tapir_value__add_text(out, &utf8);
+	if (text != near)
+		free(text);
+}
+
+/* ---- GUIDs, times, decimals ---------------------------------------------------------------------- */
+
+void tapir_guid__add_text(struct tapir_str *out, const uint8_t *guid)
+{
+	static const uint8_t order[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
+
+	for (unsigned i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			tapir_str__addc(out, '-');
+		tapir_str__add_hex(out, &guid[order[i]], 1);
+	}
+}
+
+bool tapir_guid__is_set(const uint8_t *guid)
+{
+	static const uint8_t zeros[16];
+
+	return guid && memcmp(guid, zeros, sizeof(zeros)) != 0;
+}
+
+/* Hundreds of nanoseconds since 1601, in UTC. */
+static void add_time(struct tapir_str *out, uint64_t filetime)
+{
+	time_t sec = (time_t)(filetime / FILETIME_A_SECOND) - FILETIME_OF_1970;
+	struct tm tm;
+
+	if (filetime > INT64_MAX || !gmtime_r(&sec, &tm)) {
+		tapir_str__addu(out, filetime);
+		return;
+	}
+	tapir_str__addf(out, "%04d-%02d-%02dT%02d:%02d:%02d.%07" PRIu64 "Z", tm.tm_year + 1900,
+			tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+			(uint64_t)(filetime % FILETIME_A_SECOND));
+}
+
+/* u32 flags (sign, and how many digits stand behind the point), u32 high, u64 low. */
+static void add_decimal(struct tapir_str *out, const uint8_t *bytes)
+{
+	uint32_t flags, high;
+	unsigned __int128 number;
+	char digits[48];
+	unsigned at = sizeof(digits), scale, cnt = 0;
+	uint64_t low;
+
+	memcpy(&flags, bytes, 4);
+	memcpy(&high, bytes + 4, 4);
+	memcpy(&low, bytes + 8, 8);
+	number = (unsigned __int128)high << 64 | low;
+	scale = flags >> 16 & 0xff;
+	if (scale > 28)
+		scale = 28;
+	do {
+		digits[--at] = (char)('0' + (unsigned)(number % 10));
+		number /= 10;
+		if (++cnt == scale && scale)
+			digits[--at] = '.';
+	} while (number || cnt <= scale);
+	if (flags >> 31)
+		tapir_str__addc(out, '-');
+	tapir_str__add(out, digits + at, sizeof(digits) - at);
+}
+
+/* ---- what holds others --------------------------------------------------------------------------- */
+
+static void add_member(struct tapir_str *out, const struct tapir_value *value, bool is_json)
+{
+	if (is_json)
+		tapir_value__add_json(out, value);
+	else
+		tapir_value__add_text(out, value);
+}
+
+static void add_key(struct tapir_str *out, const struct tapir_value *value, unsigned idx,
+		    bool is_json)
+{
+	struct tapir_json j = tapir_json__to(out);
+
+	if (!is_json) {
+		tapir_value__add_name(out, value->name, idx);
+		tapir_str__addc(out, '=');
+		return;
+	}
+	tapir_json__strn(&j, NULL, value->name.data, value->name.len);
+	tapir_str__addc(out, ':');
+}
+
+/* As deep as the layout. */
+static void add_inside(struct tapir_str *out, const struct tapir_value *value, bool is_json)
+{
+	bool is_array = value->type == TAPIR_VALUE_ARRAY;
+	struct tapir_packed_iter iter;
+	struct tapir_value member;
+	bool is_first = true;
+
+	tapir_packed_iter__init(&iter, value);
+	tapir_str__addc(out, is_array ? '[' : '{');
+	for (unsigned i = 0; tapir_packed_iter__next(&iter, &member); i++) {
+		if (!is_first)
+			tapir_str__adds(out, is_json || is_array ? "," : ", ");
+		is_first = false;
+		if (!is_array)
+			add_key(out, &member, i, is_json);
+		add_member(out, &member, is_json);
+	}
+	if (value->flags & TAPIR_VALUE_CUT && is_array && !is_json)
+		tapir_str__adds(out, is_first ? "\xe2\x80\xa6" : ",\xe2\x80\xa6");
+	tapir_str__addc(out, is_array ? ']' : '}');
+}
+
+static bool add_plain(struct tapir_str *out, const struct tapir_value *value)
+{
+	if (has_map(value))
+		return add_named(out, value);
+	if (value->type == TAPIR_FIELD_GUID)
+		tapir_guid__add_text(out, value->bytes);
+	else if (value->type == TAPIR_FIELD_TIME)
+		add_time(out, value->u64);
+	else
+		return false;
+	return true;
+}
+
+static bool add_nested(struct tapir_str *out, const struct tapir_value *value, bool is_json)
+{
+	switch (value->type) {
+	case TAPIR_FIELD_UTF16:
+		add_utf16(out, value, is_json);
+		return true;
+	case TAPIR_VALUE_DECIMAL:
+		add_decimal(out, value->bytes);
+		return true;
+	case TAPIR_FIELD_STRUCT:
+	case TAPIR_VALUE_ARRAY:
+		add_inside(out, value, is_json);
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool tapir_value_packed__add_text(struct tapir_str *out, const struct tapir_value *value)
+{
+	return add_plain(out, value) || add_nested(out, value, false);
+}
+
+bool tapir_value_packed__add_json(struct tapir_str *out, const struct tapir_value *value)
+{
+	struct tapir_json j = tapir_json__to(out);
+	struct tapir_str text = {};
+	bool is_plain;
+
+	if (add_nested(out, value, true))
+		return true;
+	if (!has_map(value) && value->type != TAPIR_FIELD_GUID && value->type != TAPIR_FIELD_TIME)
+		return false;
+	is_plain = add_plain(&text, value);
+	if (is_plain)
+		tapir_json__strn(&j, NULL, text.data, text.len);
+	out->failed |= text.failed;
+	tapir_str__fini(&text);
+	return is_plain;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * value_packed.h - the part of value.c for what only PACKED payloads hold: enumerations, UTF-16,
+ * GUIDs, times, decimals, structs and arrays.
+ *
+ * Text: Reason=AllocSmall, Flags=Jitted|OptimizedTier1, "text", 8-4-4-4-12, an ISO time,
+ * {A=1, B=[1,2]}. JSON: the same names and texts as strings, objects and arrays; a number without
+ * a name stays a number.
+ */
+#ifndef TAPIR_USER_VALUE_PACKED_H
+#define TAPIR_USER_VALUE_PACKED_H
+
+#include "base/str.h"
+#include "decode/fields.h"
+
+/* false: the value is none of these, nothing was added. Of values that are there. */
+bool tapir_value_packed__add_text(struct tapir_str *out, const struct tapir_value *value);
+bool tapir_value_packed__add_json(struct tapir_str *out, const struct tapir_value *value);
+
+/* 16 bytes as 8-4-4-4-12. */
+void tapir_guid__add_text(struct tapir_str *out, const uint8_t *guid);
+bool tapir_guid__is_set(const uint8_t *guid); /* false: NULL, or all zero */
+
+/*
+ * UTF-16 (little-endian) as UTF-8; what is no character becomes U+FFFD. text must have room for
+ * bytes / 2 * 3. Returns the number of bytes.
+ */
+size_t tapir_utf16__to_utf8(const uint8_t *utf16, size_t bytes, char *text);
+
+#endif
