@@ -161,8 +161,9 @@ struct coreclr_state {
 	struct coreclr_object *info; /* ICorProfilerInfo12 */
 	/* Memory that a forked child finds wiped: 1 while events are to be taken. */
 	uint32_t *gate;
-	uint32_t overlap; /* enum coreclr_overlap */
-	uint32_t is_shut; /* the runtime goes: it is called no more */
+	uint32_t overlap;	 /* enum coreclr_overlap */
+	uint32_t overlap_window; /* raised when one begins */
+	uint32_t is_shut;	 /* the runtime goes: it is called no more */
 };
 
 extern struct coreclr_state coreclr;

@@ -4,9 +4,9 @@
  * event of both to us twice, one right after the other on its thread, and does not say for which.
  * The second is known by this: same provider, event, place and content of its payload and same
  * frame as the one before, which was no second itself. While one of the two is being started or
- * stopped the next event of a thread may also be a new one that looks the same: then the time
- * between decides, the thread's own, so that it may have lost its processor meanwhile. The loop of
- * the runtime comes back in some hundred nanoseconds, most of them the clock's.
+ * stopped the next event of a thread may also be a new one that looks the same. Where the thread's
+ * events differ from each other this one will not; else the time between decides, the thread's
+ * own: the loop of the runtime comes back in some hundred nanoseconds, most of them the clock's.
  *
  * What remains: a thread that writes equal events within microseconds, in those moments alone.
  */
@@ -20,7 +20,7 @@
 static __thread struct {
 	struct coreclr_delivery last;
 	uint64_t hash, done_ns;
-	uint32_t can_double;
+	uint32_t can_double, differs, window;
 } before;
 
 static uint64_t ran_ns(void)
@@ -48,13 +48,17 @@ static int is_same(const struct coreclr_delivery *a, const struct coreclr_delive
 
 int coreclr_overlap__is_double(const struct coreclr_delivery *d, uint32_t overlap)
 {
+	uint32_t window = coreclr_load(&coreclr.overlap_window);
 	uint64_t hash = hash_of(d->data, d->data_bytes);
+	int is_equal = before.window == window && before.hash == hash && is_same(&before.last, d);
 
-	if (before.can_double && is_same(&before.last, d) && before.hash == hash &&
-	    (overlap == OVERLAP_BOTH || ran_ns() - before.done_ns < LOOP_NS)) {
+	if (is_equal && before.can_double &&
+	    (overlap == OVERLAP_BOTH || before.differs || ran_ns() - before.done_ns < LOOP_NS)) {
 		before.can_double = 0;
 		return 1;
 	}
+	before.differs = before.window == window && !is_equal;
+	before.window = window;
 	before.last = *d;
 	before.hash = hash;
 	before.can_double = 1;

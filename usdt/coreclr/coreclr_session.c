@@ -11,7 +11,9 @@
 #include "../ring/ring_sys.h"
 #include "coreclr_impl.h"
 
-#define SETTLE_NS 50000000l
+/* Longer than a thread that wants to run waits for a processor, mostly. */
+#define BEFORE_NS 20000000l
+#define AFTER_NS  50000000l
 
 static void fill(struct coreclr_session *s, const struct coreclr_wants *wants)
 {
@@ -34,9 +36,9 @@ static void set_overlap(uint32_t overlap)
 	__atomic_store_n(&coreclr.overlap, overlap, __ATOMIC_SEQ_CST);
 }
 
-static void settle(void)
+static void settle(long ns)
 {
-	const struct timespec time = {.tv_nsec = SETTLE_NS};
+	const struct timespec time = {.tv_nsec = ns};
 
 	ring_sys3(SYS_nanosleep, &time, 0, 0);
 }
@@ -58,8 +60,12 @@ int coreclr_session__change(struct coreclr_session *s, const struct coreclr_want
 		return -EIO;
 	if (wants->cnt) {
 		fill(s, wants);
-		if (old)
+		if (old) {
+			coreclr_store(&coreclr.overlap_window, coreclr.overlap_window + 1);
 			set_overlap(OVERLAP_MAYBE);
+			/* A thread on its way through the callback has not noted its event. */
+			settle(BEFORE_NS);
+		}
 		if (coreclr_info__start_session(coreclr.info, wants->cnt, s->configs, &id) < 0 ||
 		    !id) {
 			set_overlap(OVERLAP_NONE);
@@ -74,7 +80,7 @@ int coreclr_session__change(struct coreclr_session *s, const struct coreclr_want
 		set_overlap(OVERLAP_MAYBE);
 		coreclr_info__stop_session(coreclr.info, old);
 		/* A thread that has just delivered for the old one may come for the new one yet. */
-		settle();
+		settle(AFTER_NS);
 		set_overlap(OVERLAP_NONE);
 	}
 	return 0;
