@@ -45,7 +45,7 @@ sealed class StormSource : EventSource
 /// Storm storm SECONDS [STOP]: until then or the file STOP appears, threads that allocate, throw, and write events; output says what went wrong (0).
 /// Storm exact THREADS COUNT [big]: waits until its source is on, writes COUNT Quick events a thread flat
 /// out, says how many, and waits until it is off. Storm cost COUNT: ns an event, again and again.
-/// Storm load SECONDS: collectible assemblies with EventSources come and go. Storm quit: ends at once when it is on.
+/// Storm paced SECONDS STOP: 10 Quick events each ms. Storm load SECONDS: collectible assemblies with EventSources come and go. Storm quit: ends at once when it is on.
 /// </summary>
 static class Storm
 {
@@ -168,6 +168,16 @@ static class Storm
         }
     }
 
+    static void RunPaced(double seconds, string stop)
+    {
+        var watch = Stopwatch.StartNew();
+        long n = 0;
+        for (; watch.Elapsed.TotalSeconds < seconds && !File.Exists(stop); Thread.Sleep(1))
+            for (int i = 0; i < 10; i++)
+                StormSource.Log.Quick(0, 0, n++, Text);
+        Console.WriteLine($"{{\"wrong\": 0, \"fired\": {n}}}");
+    }
+
     [MethodImpl(MethodImplOptions.NoInlining)]
     static WeakReference LoadOnce(int n)
     {
@@ -202,13 +212,15 @@ static class Storm
     static void Main(string[] args)
     {
         Console.WriteLine("pid " + Environment.ProcessId);
-        GC.KeepAlive(StormSource.Log);
+        if (args[0] != "load") // one name, one source at a time
+            GC.KeepAlive(StormSource.Log);
         switch (args[0])
         {
             case "storm": RunStorm(double.Parse(args[1], CultureInfo.InvariantCulture), args.Length > 2 ? args[2] : ""); break;
             case "exact": RunExact(int.Parse(args[1]), int.Parse(args[2]), args.Length > 3); break;
             case "cost": RunCost(int.Parse(args[1])); break;
             case "load": RunLoad(double.Parse(args[1], CultureInfo.InvariantCulture)); break;
+            case "paced": RunPaced(double.Parse(args[1], CultureInfo.InvariantCulture), args[2]); break;
             case "quit": WaitUntil(true); Console.WriteLine("{\"wrong\": 0}"); break;
         }
     }

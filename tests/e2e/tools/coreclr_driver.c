@@ -414,8 +414,8 @@ static int wait_detached(void)
 	while ((mapped = is_mapped()) & 1) {
 		if (!(mapped & 2) && !lane_ms)
 			lane_ms = (now_us() - since) / 1000;
-		if (now_us() - since > 10000000)
-			return fail("the library is still mapped after 10 s", EBUSY);
+		if (now_us() - since > 30000000)
+			return fail("the library is still mapped after 30 s", EBUSY);
 		usleep(5000);
 	}
 	d.detach_ms += (now_us() - since) / 1000;

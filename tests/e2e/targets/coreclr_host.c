@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// build: -ldl
+/*
+ * coreclr_host.c - plays the runtime to libtapir-coreclr.so, and the tracer too: loads it, attaches
+ * it, asks for events, delivers them, closes, and takes it down, with checks on the way.
+ *	coreclr_host FILE.so attach|start
+ * Also built by musl-gcc: what it shows there is that the library needs nothing that musl lacks.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "../../unit/ring_taker.h"
+#include "tapir/coreclr.h"
+
+#define KEY	   0x1234abcd5678ull
+#define PROVIDER_A 0xa0
+#define PROVIDER_G 0xb0
+#define RUNTIME	   0xc0
+#define PER_THREAD 20000
+
+typedef int32_t (*query_fn)(void *, const void *, void *);
+typedef int32_t (*deliver_fn)(void *, uintptr_t, uint32_t, uint32_t, uint32_t, const void *,
+			      uint32_t, const void *, const void *, const void *, uintptr_t,
+			      uint32_t, const void *);
+
+struct config {
+	const uint16_t *name;
+	uint64_t keywords;
+	uint32_t level, pad0;
+	const uint16_t *filter;
+};
+
+static struct {
+	void *library, **callback;
+	deliver_fn deliver;
+	uint32_t mask_low, mask_high, starts, stops, detach_ms;
+	uint64_t sessions[16], stopped[16];
+	char started[16][400]; /* "name:keywords:level:filter " of each provider */
+	int refuse;
+	const char *name_of_a;
+	uint32_t seen_activity, seen_related, seen_plain;
+} host = {.name_of_a = "Prov-A"};
+
+#define CHECK(x)                                                                                   \
+	do {                                                                                       \
+		if (!(x)) {                                                                        \
+			printf("line %d: not so: %s\n", __LINE__, #x);                             \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static void **slots(void *object)
+{
+	return *(void ***)object;
+}
+
+/* Within 2 s. */
+static int comes(const uint32_t *word, uint32_t value)
+{
+	for (int i = 0; i < 2000 && __atomic_load_n(word, __ATOMIC_ACQUIRE) < value; i++)
+		usleep(1000);
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= value;
+}
+
+/* ---- ICorProfilerInfo12 -------------------------------------------------------------------- */
+
+static void narrow(char *out, const uint16_t *text)
+{
+	while (text && *text)
+		*out++ = (char)*text++;
+	*out = 0;
+}
+
+static int32_t info_query(void *self, const void *iid, void **out)
+{
+	static const uint8_t info12[] = {0xcd, 0x4c, 0xb2, 0x27, 0xb1, 0x1c, 0xc5, 0x47,
+					 0x96, 0xee, 0x98, 0x19, 0x0d, 0xc3, 0x09, 0x59};
+
+	*out = memcmp(iid, info12, 16) ? NULL : self;
+	return *out ? 0 : (int32_t)0x80004002;
+}
+
+static int32_t set_mask(void *self, uint32_t low, uint32_t high)
+{
+	(void)self;
+	host.mask_low = low;
+	host.mask_high = high;
+	return 0;
+}
+
+static int32_t start_session(void *self, uint32_t cnt, const struct config *configs,
+			     int32_t rundown, uint64_t *session)
+{
+	uint32_t n = host.starts;
+
+	(void)self;
+	if (host.refuse || rundown)
+		return (int32_t)0x80004005;
+	for (uint32_t i = 0; i < cnt; i++) {
+		char name[100], filter[300], *end = host.started[n] + strlen(host.started[n]);
+
+		narrow(name, configs[i].name);
+		narrow(filter, configs[i].filter);
+		snprintf(end, (size_t)(host.started[n] + 400 - end), "%s:%llx:%u:%s ", name,
+			 (unsigned long long)configs[i].keywords, configs[i].level, filter);
+	}
+	*session = host.sessions[n] = 0x1000 + n;
+	__atomic_store_n(&host.starts, n + 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int32_t stop_session(void *self, uint64_t session)
+{
+	(void)self;
+	host.stopped[host.stops] = session;
+	__atomic_store_n(&host.stops, host.stops + 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int32_t provider_info(void *self, uintptr_t provider, uint32_t room, uint32_t *cnt,
+			     uint16_t *out)
+{
+	const char *name = provider == PROVIDER_A   ? host.name_of_a
+			   : provider == PROVIDER_G ? "Glob-1"
+			   : provider == RUNTIME    ? "Microsoft-Windows-DotNETRuntime"
+						    : NULL;
+	uint32_t n = 0;
+
+	(void)self;
+	if (!name)
+		return (int32_t)0x80070057;
+	while (n < room && (out[n] = (uint16_t)name[n]))
+		n++;
+	*cnt = n + 1;
+	return 0;
+}
+
+static int32_t request_detach(void *self, uint32_t ms)
+{
+	(void)self;
+	__atomic_store_n(&host.detach_ms, ms ? ms : 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void *info_slots[115];
+static void *info[] = {info_slots};
+
+static void make_info(void)
+{
+	info_slots[0] = (void *)info_query;
+	info_slots[82] = (void *)set_mask;
+	info_slots[101] = (void *)start_session;
+	info_slots[103] = (void *)stop_session;
+	info_slots[105] = (void *)provider_info;
+	info_slots[58] = (void *)request_detach;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static void load(const char *path)
+{
+	static const uint8_t clsid[] = TAPIR_CORECLR_CLSID_BYTES;
+	static const uint8_t factory_iid[] = {1, 0, 0, 0, 0, 0, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0, 0x46};
+	static const uint8_t callback2[] = {0x29, 0xc8, 0x8c, 0x8a, 0xf2, 0xcc, 0xfe, 0x49,
+					    0xbb, 0xae, 0x0f, 0x02, 0x22, 0x28, 0x07, 0x1a};
+	static const uint8_t callback11[] = {0x46, 0x08, 0x35, 0x42, 0xed, 0xaa, 0xf7, 0x47,
+					     0xb1, 0x28, 0xfd, 0x0c, 0x98, 0x88, 0x1c, 0xde};
+	int32_t (*get)(const void *, const void *, void *);
+	void *factory = NULL, *object = NULL;
+	int32_t only = 0;
+
+	host.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!host.library)
+		printf("%s\n", dlerror());
+	CHECK(host.library);
+	get = (int32_t(*)(const void *, const void *, void *))dlsym(host.library,
+								    "DllGetClassObject");
+	CHECK(get);
+	CHECK(get(factory_iid, factory_iid, &factory) < 0 && !factory);
+	CHECK(get(clsid, callback2, &factory) < 0);
+	CHECK(!get(clsid, factory_iid, &factory) && factory);
+	CHECK(((int32_t(*)(void *, void *, const void *, void *))slots(factory)[3])(
+		      factory, factory, callback2, &object) < 0);
+	CHECK(!((int32_t(*)(void *, void *, const void *, void *))slots(factory)[3])(
+		factory, NULL, callback2, &object));
+	CHECK(((query_fn)slots(object)[0])(object, clsid, &object) < 0 && !object);
+	((int32_t(*)(void *, void *, const void *, void *))slots(factory)[3])(factory, NULL,
+									      callback2, &object);
+	CHECK(!((query_fn)slots(object)[0])(object, callback11, &host.callback));
+	CHECK(!((int32_t(*)(void *, int32_t *))slots(host.callback)[97])(host.callback, &only) &&
+	      only);
+	host.deliver = (deliver_fn)slots(host.callback)[95];
+	/* A session that somebody left behind delivers before Initialize. */
+	CHECK(!host.deliver(host.callback, PROVIDER_A, 1, 0, 0, NULL, 3, "abc", NULL, NULL, 0, 0,
+			    NULL));
+	CHECK(!((int32_t(*)(void *, uintptr_t))slots(host.callback)[96])(host.callback,
+									 PROVIDER_A));
+	for (int i = 4; i < 95; i++)
+		if (i != 80 && i != 82 && i != 4)
+			CHECK(!((int32_t(*)(void *))slots(host.callback)[i])(host.callback));
+}
+
+static void attach(void)
+{
+	int32_t (*begin)(void *, void *, const void *, uint32_t) =
+		(int32_t(*)(void *, void *, const void *, uint32_t))slots(host.callback)[80];
+	struct tapir_coreclr_client client = {TAPIR_CORECLR_MAGIC, TAPIR_CORECLR_VERSION, KEY}, bad;
+
+	CHECK(begin(host.callback, info, NULL, 0) < 0);
+	CHECK(begin(host.callback, info, &client, 8) < 0);
+	bad = client;
+	bad.magic++;
+	CHECK(begin(host.callback, info, &bad, sizeof(bad)) < 0);
+	bad = client;
+	bad.key = 0;
+	CHECK(begin(host.callback, info, &bad, sizeof(bad)) < 0);
+	CHECK(!begin(host.callback, info, &client, sizeof(client)));
+	CHECK(begin(host.callback, info, &client, sizeof(client)) < 0);
+}
+
+static void start(void)
+{
+	int32_t (*begin)(void *, void *) = (int32_t(*)(void *, void *))slots(host.callback)[3];
+
+	unsetenv(TAPIR_CORECLR_KEY_ENV);
+	CHECK(begin(host.callback, info) < 0);
+	setenv(TAPIR_CORECLR_KEY_ENV, "no key", 1);
+	CHECK(begin(host.callback, info) < 0);
+	setenv(TAPIR_CORECLR_KEY_ENV, "1234ABCD5678", 1);
+	CHECK(!begin(host.callback, info));
+}
+
+/* ---- events ----------------------------------------------------------------------------------- */
+
+/* id, name, keywords, version, level, no parameters */
+static uint32_t make_blob(uint8_t *out, uint32_t id, const char *name, uint64_t keywords,
+			  uint32_t version, uint32_t level)
+{
+	uint8_t *at = out + 4;
+	const uint32_t none = 0;
+
+	memcpy(out, &id, 4);
+	for (const char *c = name;; c++) {
+		*at++ = (uint8_t)*c;
+		*at++ = 0;
+		if (!*c)
+			break;
+	}
+	memcpy(at, &keywords, 8);
+	memcpy(at + 8, &version, 4);
+	memcpy(at + 12, &level, 4);
+	memcpy(at + 16, &none, 4);
+	return (uint32_t)(at + 20 - out);
+}
+
+static void fire(uintptr_t provider, uint32_t id, const char *name, uint64_t keywords,
+		 uint32_t level, const void *data, uint32_t len, const void *activity,
+		 const void *related)
+{
+	uint8_t blob[300];
+	uint32_t bytes = make_blob(blob, id, name, keywords, 2, level);
+
+	CHECK(!host.deliver(host.callback, provider, id, 2, bytes, blob, len, data, activity,
+			    related, 0, 0, NULL));
+}
+
+static void *flood(void *unused)
+{
+	for (uint64_t i = 0; i < PER_THREAD; i++)
+		fire(PROVIDER_A, 1, "First", 1, 4, &i, sizeof(i), NULL, NULL);
+	return unused;
+}
+
+static void see(const struct tapir_rec_event *event, const uint8_t *rest)
+{
+	(void)rest;
+	host.seen_activity += !!(event->flags & TAPIR_EVENT_ACTIVITY);
+	host.seen_related += !!(event->flags & TAPIR_EVENT_RELATED);
+	host.seen_plain += !(event->flags & (TAPIR_EVENT_ACTIVITY | TAPIR_EVENT_RELATED));
+}
+
+static void announce(struct taker *t)
+{
+	__atomic_fetch_add(&t->ctl->generation, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &t->ctl->generation, 1 /* FUTEX_WAKE */, 64, NULL, NULL, 0);
+}
+
+static void select_one(struct taker *t, unsigned i, const char *provider, uint64_t keywords,
+		       uint8_t level, const char *args)
+{
+	struct tapir_ring_selection *sel = &taker_session(t)->selections[i];
+
+	sel->used = 1;
+	sel->keywords = keywords;
+	sel->level = level;
+	snprintf(sel->provider, sizeof(sel->provider), "%s", provider);
+	snprintf(sel->args, sizeof(sel->args), "%s", args);
+}
+
+static void test_flood(struct taker *t)
+{
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_create(&threads[i], NULL, flood, NULL));
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	taker_take(t);
+	taker_losses(t, t->after);
+	CHECK(t->read[0] + t->after[0][TAPIR_RING_NO_SPACE] == 4 * PER_THREAD);
+	CHECK(t->read[0] > 0 && !t->bad);
+	printf("read %llu\n", (unsigned long long)t->read[0]);
+}
+
+static void test_ids(struct taker *t)
+{
+	static const uint8_t none[16], some[16] = {1};
+
+	host.seen_activity = host.seen_related = host.seen_plain = 0;
+	fire(PROVIDER_A, 1, "First", 1, 4, "x", 1, none, NULL);
+	fire(PROVIDER_A, 1, "First", 1, 4, "x", 1, some, none);
+	fire(PROVIDER_A, 1, "First", 1, 4, NULL, 7, some, some);
+	taker_take(t);
+	CHECK(host.seen_plain == 1 && host.seen_activity == 2 && host.seen_related == 1);
+}
+
+/* A level or keywords that nobody asked for, a payload too long, descriptions cut anywhere. */
+static void test_refused(struct taker *t)
+{
+	static uint8_t large[40000];
+	uint64_t before = t->read[0], missed;
+	uint8_t blob[100];
+	uint32_t whole = make_blob(blob, 77, "Cut", 1, 1, 1);
+
+	fire(PROVIDER_A, 2, "TooFine", 1, 5, "x", 1, NULL, NULL);
+	fire(PROVIDER_A, 3, "Other", 2, 4, "x", 1, NULL, NULL);
+	taker_losses(t, t->after);
+	missed = t->after[0][TAPIR_RING_NO_SPACE];
+	fire(PROVIDER_A, 1, "First", 1, 4, large, sizeof(large), NULL, NULL);
+	taker_take(t);
+	taker_losses(t, t->after);
+	CHECK(t->read[0] == before && !t->read[1] && !t->read[2]);
+	CHECK(t->after[0][TAPIR_RING_NO_SPACE] == missed + 1);
+	for (uint32_t len = 0; len <= whole; len++) {
+		uint8_t *exact = malloc(len ? len : 1);
+
+		memcpy(exact, blob, len);
+		host.deliver(host.callback, PROVIDER_A, 1000 + len, 1, len, len ? exact : NULL, 1,
+			     "x", NULL, NULL, 0, 0, NULL);
+		free(exact);
+	}
+	CHECK(!host.deliver(host.callback, 0xdead, 1, 1, whole, blob, 1, "x", NULL, NULL, 0, 0,
+			    NULL));
+}
+
+/* Another provider at the place of the first. */
+static void test_place_used_again(struct taker *t)
+{
+	uint32_t cnt = taker_arena(t, 0)->event_cnt;
+	uint64_t before = t->read[0];
+
+	host.name_of_a = "Prov-B";
+	((int32_t(*)(void *, uintptr_t))slots(host.callback)[96])(host.callback, PROVIDER_A);
+	fire(PROVIDER_A, 1, "First", 1, 4, "x", 1, NULL, NULL);
+	taker_take(t);
+	CHECK(taker_arena(t, 0)->event_cnt == cnt + 1 && t->read[0] == before);
+	host.name_of_a = "Prov-A";
+	((int32_t(*)(void *, uintptr_t))slots(host.callback)[96])(host.callback, PROVIDER_A);
+}
+
+static uint64_t all_heads(struct taker *t)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < taker_arena(t, 0)->slots_used; i++)
+		sum += taker_slot(t, 0, i).head;
+	return sum;
+}
+
+/* A child that runs on writes nothing into its parent's rings and makes no lane of its own. */
+static void test_fork(struct taker *t)
+{
+	uint64_t before = all_heads(t);
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct taker child;
+
+		for (int i = 0; i < 100; i++)
+			fire(PROVIDER_A, 1, "First", 1, 4, "x", 1, NULL, NULL);
+		fire(PROVIDER_A, 9, "Ninth", 1, 4, "x", 1, NULL, NULL);
+		_exit(!taker_init(&child, getpid(), 0) &&
+		      child.ctl->owner_tgid != (uint32_t)getppid());
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(all_heads(t) == before);
+}
+
+/* A provider that a glob stands for comes: the new session is on before the old one goes. */
+static void test_change(struct taker *t)
+{
+	CHECK(host.starts == 1);
+	((int32_t(*)(void *, uintptr_t))slots(host.callback)[96])(host.callback, PROVIDER_G);
+	CHECK(comes(&host.starts, 2) && comes(&host.stops, 1));
+	CHECK(host.stopped[0] == host.sessions[0]);
+	CHECK(strstr(host.started[1], "Glob-1:ffffffffffffffff:3: "));
+	CHECK(strstr(host.started[1], "Prov-A:1:4:k=v "));
+	select_one(t, 2, "Microsoft-Windows-DotNETRuntime", 0, 0, "");
+	announce(t);
+	CHECK(comes(&host.starts, 3) && comes(&host.stops, 2));
+	CHECK(strstr(host.started[2], "Microsoft-Windows-DotNETRuntime:ffffffffff7fffff:5: "));
+	select_one(t, 2, "Microsoft-Windows-DotNETRuntime", 0x800001, 9, "");
+	host.refuse = 1;
+	announce(t);
+	usleep(300000);
+	CHECK(host.starts == 3 && host.stops == 2);
+	host.refuse = 0; /* and it tries again */
+	CHECK(comes(&host.starts, 4) && comes(&host.stops, 3));
+	CHECK(strstr(host.started[3], "Microsoft-Windows-DotNETRuntime:800001:5: "));
+}
+
+/* ---- the end ----------------------------------------------------------------------------------- */
+
+static int is_mapped(const char *what)
+{
+	char line[600];
+	FILE *maps = fopen("/proc/self/maps", "re");
+	int found = 0;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		found |= strstr(line, what) != NULL;
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+static int thread_cnt(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int cnt = -2;
+
+	while (tasks && readdir(tasks))
+		cnt++;
+	closedir(tasks);
+	return cnt;
+}
+
+static void end(struct taker *t, int is_killed)
+{
+	uint32_t starts = host.starts, stops = host.stops;
+
+	if (is_killed)
+		taker_fini(t); /* its descriptor goes, and the lock with it */
+	else
+		taker_close(t), announce(t), taker_fini(t);
+	CHECK(comes(&host.stops, stops + 1));
+	CHECK(host.stopped[stops] == host.sessions[starts - 1]);
+	CHECK(!host.deliver(host.callback, PROVIDER_A, 1, 2, 0, NULL, 3, "abc", NULL, NULL, 0, 0,
+			    NULL));
+	CHECK(comes(&host.detach_ms, 1));
+	CHECK(!((int32_t(*)(void *))slots(host.callback)[82])(host.callback));
+	CHECK(thread_cnt() == 1);
+	CHECK(!is_mapped("/memfd:tapir"));
+	dlclose(host.library);
+	printf("still mapped %d\n", is_mapped("tapir-coreclr"));
+}
+
+int main(int argc, char **argv)
+{
+	int is_attach = argc > 2 && !strcmp(argv[2], "attach");
+	struct taker t;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	make_info();
+	load(argv[1]);
+	is_attach ? attach() : start();
+	CHECK(host.mask_low == 0 && host.mask_high == 0x80);
+	CHECK(!taker_init(&t, getpid(), 0));
+	CHECK(t.ctl->key == KEY && t.ctl->flags == TAPIR_RING_CTL_PRIVATE);
+	t.on_event = see;
+	select_one(&t, 0, "Prov-A", 1, 4, "k=v");
+	select_one(&t, 1, "Glob-*", 0, 3, "");
+	CHECK(!taker_open(&t, 0, 0, 1));
+	announce(&t);
+	CHECK(comes(&host.starts, 1));
+	CHECK(!strcmp(host.started[0], "Prov-A:1:4:k=v "));
+	test_flood(&t);
+	test_ids(&t);
+	test_refused(&t);
+	test_fork(&t);
+	test_change(&t);
+	test_place_used_again(&t);
+	end(&t, !is_attach);
+	printf("over\n");
+	return 0;
+}
