@@ -16,6 +16,7 @@
 
 #define ATTACH_OPEN_NS 10000000000ull
 #define START_OPEN_NS  60000000000ull
+#define START_AWAIT_NS 1000000000ull /* the program waits for it, if no tracer comes */
 
 static const struct coreclr_guid clsid = {
 	0x2f8d5b1a, 0x7c46, 0x4e03, {0x9a, 0x57, 0x74, 0x61, 0x70, 0x69, 0x72, 0xc1}};
@@ -72,7 +73,8 @@ static int32_t ignore(void *self)
 	return CORECLR_OK;
 }
 
-static int32_t begin(struct coreclr_object *unknown, uint64_t key, uint64_t open_within_ns)
+static int32_t begin(struct coreclr_object *unknown, uint64_t key, uint64_t open_within_ns,
+		     uint64_t await_ns)
 {
 	static uint32_t is_used;
 	struct coreclr_object *info = NULL;
@@ -86,7 +88,7 @@ static int32_t begin(struct coreclr_object *unknown, uint64_t key, uint64_t open
 	if (coreclr_memory__init() || coreclr_providers__init() || coreclr_events__init() ||
 	    tapir_ring__init_private(key) ||
 	    coreclr_info__set_event_mask(info, 0, CORECLR_HIGH_EVENT_PIPE) < 0 ||
-	    coreclr_control__start(open_within_ns)) {
+	    coreclr_control__start(open_within_ns, await_ns)) {
 		tapir_ring__fini();
 		coreclr_memory__fini();
 		return CORECLR_FAIL;
@@ -117,7 +119,7 @@ static int32_t initialize(void *self, struct coreclr_object *unknown)
 	uint64_t key = key_of(getenv(TAPIR_CORECLR_KEY_ENV));
 
 	(void)self;
-	return key ? begin(unknown, key, START_OPEN_NS) : CORECLR_INVALID_ARGUMENT;
+	return key ? begin(unknown, key, START_OPEN_NS, START_AWAIT_NS) : CORECLR_INVALID_ARGUMENT;
 }
 
 static int32_t initialize_for_attach(void *self, struct coreclr_object *unknown, const void *data,
@@ -132,7 +134,7 @@ static int32_t initialize_for_attach(void *self, struct coreclr_object *unknown,
 	if (client.magic != TAPIR_CORECLR_MAGIC || client.version != TAPIR_CORECLR_VERSION ||
 	    !client.key)
 		return CORECLR_INVALID_ARGUMENT;
-	return begin(unknown, client.key, ATTACH_OPEN_NS);
+	return begin(unknown, client.key, ATTACH_OPEN_NS, 0);
 }
 
 static int32_t shut_down(void *self)

@@ -28,6 +28,7 @@
 #define SETTLE_NS     1000000000ull
 #define IDLE_AFTER_NS 3000000000ull
 #define STEP_NS	      50000000ull
+#define FIRST_STEP_NS 1000000ull
 #define FUTEX_SHARED  0
 /* The runtime looks after this time, again after the same, then each 5 s; its least is 300. */
 #define DETACH_MS     300u
@@ -186,7 +187,26 @@ static int start_thread(void)
 	return -err;
 }
 
-int coreclr_control__start(uint64_t open_within_ns)
+/*
+ * In Initialize the runtime lets us open a session, and it has run no code yet: so the first event
+ * there is is the tracer's. It has seen our library and looks for the lane: a few milliseconds.
+ */
+static void await_first(uint64_t max_ns)
+{
+	uint64_t end_ns = now_ns() + max_ns;
+	struct plan *plan = control.plan;
+
+	do {
+		coreclr_wants__collect(&plan->wants, control.ctl);
+		if (plan->wants.cnt) {
+			coreclr_session__change(&plan->session, &plan->wants);
+			return;
+		}
+		nap(FIRST_STEP_NS);
+	} while (now_ns() < end_ns);
+}
+
+int coreclr_control__start(uint64_t open_within_ns, uint64_t await_ns)
 {
 	long va = ring_sys6(SYS_mmap, 0, sizeof(struct plan), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -198,6 +218,8 @@ int coreclr_control__start(uint64_t open_within_ns)
 	control.open_until_ns = now_ns() + open_within_ns;
 	coreclr_store_release(&control.ctl, tapir_ring__ctl());
 	coreclr_store_release(coreclr.gate, 1);
+	if (await_ns)
+		await_first(await_ns);
 	err = start_thread();
 	control.is_running = !err;
 	if (err) {

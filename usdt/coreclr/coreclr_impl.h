@@ -151,7 +151,8 @@ void coreclr_turn__give(int turn);
 
 /* ---- coreclr_control.c: the control thread --------------------------------------------------- */
 
-int coreclr_control__start(uint64_t open_within_ns);
+/* await_ns: so long the first session is waited for, and opened, in here (Initialize). */
+int coreclr_control__start(uint64_t open_within_ns, uint64_t await_ns);
 void coreclr_control__poke(void); /* providers have come. Any thread */
 void coreclr_control__join(void); /* after it asked for the detach */
 
