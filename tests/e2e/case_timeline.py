@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The join: where the time of intervals went, against programs and runtimes that know it themselves."""
 import json
+import os
 import pathlib
 import re
 
@@ -42,12 +43,15 @@ def test_parts_of_slow_requests_are_what_the_program_did(t):
                 ("lock", request["lock_ns"], sums(parts, reason="mutex")),
                 ("sleep", request["sleep_ns"], sums(parts, reason="sleep")),
                 ("burn", request["cpu_ns"], sums(parts, state="running"))):
-            t.ok(abs(expected - seen) < 3 * MS, f"{what}: {seen / MS:.2f} ms, expected {expected / MS:.2f}: {parts}")
+            # The program's clock also counts what it waited for a CPU behind a sleep or a lock.
+            behind = 0 if what == "burn" else sums(parts, state="runnable")
+            t.ok(seen - 3 * MS < expected < seen + behind + 3 * MS,
+                 f"{what}: {seen / MS:.2f} ms, expected {expected / MS:.2f}: {parts}")
         lock = next(p for p in parts if p["reason"] == "mutex")
         t.ok(lock["ended_by"].endswith(f" ({said['holder_tid']})"), f"who had the lock: {lock}")
         t.ok("serve" in lock["stack"] and "be_holder" in (lock["holder_stack"] or ["be_holder"]), lock)
         burnt = [p for p in parts if p["state"] == "running" and p["count"]]
-        t.ok(sums([p for p in burnt if "burn_cpu" in p["stack"]], state="running") >= 0.6 * request["burn_ns"] - 2 * MS,
+        t.ok(sums([p for p in burnt if "burn_cpu" in p["stack"]], state="running") >= 0.6 * request["cpu_ns"] - 2 * MS,
              f"burnt in burn_cpu: {burnt}")
 
 
@@ -65,7 +69,7 @@ def test_contention_names_the_holder(t):
     file, said = slowly(t)
     locks = view(t, file, "contention")["locks"]
     expected = sum(r["lock_ns"] for r in said["requests"])
-    t.ok(abs(locks[0]["ns"] - expected) < 5 * MS, f"{locks[0]['ns'] / MS} ms, expected {expected / MS}")
+    t.ok(0.8 * expected < locks[0]["ns"] < expected + 5 * MS, f"{locks[0]['ns'] / MS} ms, expected {expected / MS}")
     t.eq((locks[0]["kind"], locks[0]["waiters"][0]["let_go_by_tid"]), ("mutex", said["holder_tid"]), "lock, holder")
 
 
@@ -116,8 +120,12 @@ def test_pauses_of_the_jvm_are_those_of_its_log(t):
     seen = [p["ns"] / MS for p in sorted(found["pauses"], key=lambda p: p["begin_ns"])]
     t.ok(len(logged) > 5, f"{len(logged)} pauses in the log")
     t.eq((len(seen), found["count"]), (len(logged), len(logged)), "pauses")
-    far = [(a, b) for a, b in zip(seen, logged) if abs(a - b) > 2]
-    t.ok(len(far) <= len(logged) * 0.02, f"not within 2 ms of the log: {far} of {len(logged)}")
+    # On a busy machine the JVM's thread loses its CPU between its clock and the probe.
+    kept_waiting = {s["begin_ns"]: sums(s["parts"], state="runnable") / MS for s in view(t, file, "slow=gc", "--all")["slowest"]}
+    allowed = [2 + kept_waiting[p["begin_ns"]] for p in sorted(found["pauses"], key=lambda p: p["begin_ns"])]
+    far = [(a, b) for a, b, most in zip(seen, logged, allowed) if abs(a - b) > most]
+    is_busy = os.getloadavg()[0] > os.cpu_count()  # then its helpers wait for CPUs, too
+    t.ok(len(far) <= (0.03 * len(logged) if is_busy else 0), f"not within 2 ms of the log: {far} of {len(logged)}")
     stopped = [int(m.group(1)) / MS for line in lines if (m := re.search(r"At safepoint: (\d+) ns", line))]
     points = view(t, file, "slow=safepoint", "--all")
     ours = [s["ns"] / MS for s in sorted(points["slowest"], key=lambda s: s["begin_ns"]) if not s["incomplete"]]
@@ -127,6 +135,8 @@ def test_pauses_of_the_jvm_are_those_of_its_log(t):
     heap = [p for p in found["pauses"] if p["before_bytes"] and p["after_bytes"]]
     t.ok(len(heap) > 0.5 * len(logged), f"the heap before and after: of {len(heap)} pauses")
     t.ok(any(p["reason"] == "G1CollectFull" for p in found["pauses"]), "reasons")
+    headline = t.tapir("report", file).out.splitlines()[0]
+    t.ok(re.match(rf"\d+% of the CPU in GC: {len(logged)} pauses of ", headline), f"the report leads with it: {headline}")
     t.ok(found["gc_samples"] > 0.05 * found["samples"], f"CPU of the collector: {found['gc_samples']}")
 
 

@@ -93,6 +93,18 @@ static bool make_root(struct tapir_stack_tree *tree)
 	return tree->nodes.cnt;
 }
 
+/* Functions in which threads begin: a stack that does not reach one lacks its callers. */
+static bool is_start(const char *name)
+{
+	static const char *const starts[] = {"_start",	"__libc_start_", "start_thread", "clone",
+					     "__clone", "ret_from_fork", "thread_start", NULL};
+
+	for (const char *const *start = starts; *start; start++)
+		if (!strncmp(name, *start, strlen(*start)))
+			return true;
+	return false;
+}
+
 /* The parent's child of that name, made if it is new; the parent itself when there is no room. */
 static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint32_t name,
 		      enum tapir_frame_kind kind)
@@ -100,13 +112,16 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint32_t n
 	uint64_t key = (uint64_t)parent << 32 | name;
 	bool is_new = false;
 	uint64_t *idx = tapir_map__get(&tree->by_child, key);
-	struct tapir_tree_node node = {.name = name, .parent = parent, .kind = (uint16_t)kind};
+	struct tapir_tree_node node = {.name = name, .parent = parent, .kind = (uint8_t)kind};
 
 	if (idx)
 		return (uint32_t)*idx;
 	if (tree->nodes.cnt == TAPIR_STACK_TREE_MAX_NODES)
 		return parent;
 	idx = tapir_map__put(&tree->by_child, key, &is_new);
+	node.is_whole = tree->nodes.data[parent].kind == TAPIR_FRAME_NONE
+				? is_start(tree->names.data[name])
+				: tree->nodes.data[parent].is_whole;
 	node.next_sibling = tree->nodes.data[parent].first_child;
 	node.depth = (uint16_t)(tree->nodes.data[parent].depth + 1);
 	if (!idx || !tapir_vec__push(&tree->nodes, node)) {

@@ -25,7 +25,8 @@ struct tapir_tree_node {
 	uint32_t first_child, next_sibling; /* 0: none; the root is nobody's child */
 	uint32_t parent;
 	uint16_t depth;
-	uint16_t kind;	      /* enum tapir_frame_kind */
+	uint8_t kind;	      /* enum tapir_frame_kind */
+	bool is_whole;	      /* the stack begins where a thread does */
 	uint64_t self, total; /* total: after __sort */
 };
 

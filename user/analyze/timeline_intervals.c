@@ -164,15 +164,21 @@ static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
 	TELL(tl, close, i);
 }
 
-/* What no thread of its own can account for went by between threads, or unseen. */
-static void add_rest(struct tapir_interval *i)
+/*
+ * What no thread of its own can account for went by between threads, or unseen. A record that
+ * came too late ends it before what its thread had: then that is cut off.
+ */
+static void make_whole(struct tapir_interval *i)
 {
-	uint64_t sum = 0, took_ns = i->until_ns - i->from_ns;
+	uint64_t left_ns = i->until_ns - i->from_ns;
 
 	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
-		sum += tapir_parts__sum(&i->parts, c);
-	if (sum < took_ns)
-		i->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_UNKNOWN] += took_ns - sum;
+		for (unsigned s = 0; s < TAPIR_THREAD_STATE_CNT; s++) {
+			if (i->parts.ns[c][s] > left_ns)
+				i->parts.ns[c][s] = left_ns;
+			left_ns -= i->parts.ns[c][s];
+		}
+	i->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_UNKNOWN] += left_ns;
 }
 
 static void pause_process(struct tapir_tl_process *p, const struct tapir_interval *i, bool begins,
@@ -200,7 +206,7 @@ static void close_interval(struct tapir_timeline *tl, struct tapir_interval *i, 
 		pause_process(p, i, false, i->until_ns);
 		unshare(tl, i, p);
 	}
-	add_rest(i);
+	make_whole(i);
 	tell_close(tl, i);
 	tl->open_cnt--;
 	free(i->label);

@@ -505,10 +505,15 @@ static int no_such(struct slow *s)
 	struct tapir_str known = {};
 	int err;
 
-	tapir_vec_for_each (kind, &pairs->kinds)
-		if (kind->provider && kind->name && (kind->cnt || kind->unbegun || kind->unended))
-			tapir_str__addf(&known, "%s%s:%s", known.len ? ", " : "", kind->provider,
-					kind->name);
+	tapir_vec_for_each (kind, &pairs->kinds) {
+		if (!kind->provider || !kind->name ||
+		    !(kind->cnt || kind->unbegun || kind->unended))
+			continue;
+		tapir_str__adds(&known, known.len ? ", " : "");
+		tapir_str__add_printable(&known, kind->provider, strlen(kind->provider));
+		tapir_str__addc(&known, ':');
+		tapir_str__add_printable(&known, kind->name, strlen(kind->name));
+	}
 	err = tapir_diag__fail(
 		-ENOENT, "Nothing in this file is called '%s'; it has intervals of: %s", s->arg,
 		known.data ? known.data

@@ -165,27 +165,5 @@ bool tapir_wait_reason__is_lock(const char *reason)
 
 bool tapir_stack__is_whole(const struct tapir_stack_tree *tree, uint32_t node)
 {
-	static const char *const starts[] = {"_start",
-					     "__libc_start_call_main",
-					     "__libc_start_main",
-					     "start_thread",
-					     "clone",
-					     "clone3",
-					     "__clone3",
-					     "__clone",
-					     "ret_from_fork_asm",
-					     "ret_from_fork",
-					     "thread_start",
-					     NULL};
-	const char *name;
-
-	if (!node || node >= tree->nodes.cnt)
-		return false;
-	while (tree->nodes.data[node].parent)
-		node = tree->nodes.data[node].parent;
-	name = tree->names.data[tree->nodes.data[node].name];
-	for (const char *const *start = starts; *start; start++)
-		if (!strncmp(name, *start, strlen(*start)))
-			return true;
-	return false;
+	return node && node < tree->nodes.cnt && tree->nodes.data[node].is_whole;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/finding.h"
 #include "base/diag.h"
 #include "cli/commands.h"
 #include "cli/recording_file.h"
@@ -82,17 +83,21 @@ static bool is_wanted(const struct args *args, const struct tapir_rec *rec)
 }
 
 static int read_all(struct tapir_reader *reader, const struct args *args,
-		    struct tapir_summary *summary)
+		    struct tapir_summary *summary, struct tapir_timeline *tl)
 {
 	const struct tapir_rec *rec;
-	int err;
+	int err, added = 0;
 
 	tapir_reader__deliver_descriptions(reader, true);
 	summary->start_ns = tapir_reader__stats(reader)->created_ns;
-	while ((err = tapir_reader__next(reader, &rec)) > 0)
+	while (!added && (err = tapir_reader__next(reader, &rec)) > 0) {
 		if (is_wanted(args, rec))
 			tapir_summary__add(summary, tapir_reader__catalog(reader), rec);
-	return err ? err : summary->failed ? -ENOMEM : 0;
+		added = tapir_timeline__add(tl, rec);
+	}
+	if (added)
+		return added;
+	return err ? err : summary->failed ? -ENOMEM : tapir_timeline__finish(tl);
 }
 
 static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
@@ -115,32 +120,55 @@ static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 	return tapir_view__run(reader, cli, &rq);
 }
 
+static int print(struct tapir_reader *reader, struct tapir_cli *cli, struct tapir_summary *summary,
+		 const struct tapir_finding *finding)
+{
+	const struct args *args = cli->args;
+	struct tapir_str out = {}, found = {};
+	struct tapir_report_view view = {.path = cli->words.data[0],
+					 .summary = summary,
+					 .pairs = tapir_timeline__pairs(finding->tl),
+					 .catalog = tapir_reader__catalog(reader),
+					 .stats = tapir_reader__stats(reader),
+					 .top = args->all ? UINT64_MAX : args->top};
+	int err;
+
+	tapir_finding__add_text(finding, &found);
+	view.finding = found.data ? found.data : "";
+	if (args->json)
+		tapir_report__write_json(&view, &out);
+	else
+		tapir_report__write_text(&view, tapir_terminal__palette(stdout), &out);
+	out.failed |= found.failed;
+	err = tapir_terminal__flush(&out);
+	tapir_str__fini(&out);
+	tapir_str__fini(&found);
+	return err;
+}
+
 static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
+	struct tapir_timeline_opts opts = {.tgids = args->pids.data, .tgid_cnt = args->pids.cnt};
 	struct tapir_summary summary = {};
-	struct tapir_str out = {};
+	struct tapir_finding finding = {};
+	struct tapir_pairs pairs = {};
 	int err;
 
 	if (args->view)
 		return answer(reader, cli);
-	err = read_all(reader, args, &summary);
+	finding.tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, &opts);
+	err = finding.tl ? tapir_timeline__listen(finding.tl, &tapir_finding_fns, &finding)
+			 : -ENOMEM;
+	if (!err)
+		err = read_all(reader, args, &summary, finding.tl);
 	if (!err)
 		err = tapir_summary__sort(&summary);
-	if (!err) {
-		struct tapir_report_view view = {.path = cli->words.data[0],
-						 .summary = &summary,
-						 .catalog = tapir_reader__catalog(reader),
-						 .stats = tapir_reader__stats(reader),
-						 .top = args->all ? UINT64_MAX : args->top};
-
-		if (args->json)
-			tapir_report__write_json(&view, &out);
-		else
-			tapir_report__write_text(&view, tapir_terminal__palette(stdout), &out);
-		err = tapir_terminal__flush(&out);
-	}
-	tapir_str__fini(&out);
+	if (!err)
+		err = print(reader, cli, &summary, &finding);
+	tapir_timeline__free(finding.tl);
+	tapir_finding__fini(&finding);
+	tapir_pairs__fini(&pairs);
 	tapir_summary__fini(&summary);
 	return err;
 }

@@ -13,13 +13,14 @@ static void begin_part(struct tapir_str *out, size_t from)
 		tapir_str__adds(out, "; ");
 }
 
-static void add_hottest(const struct tapir_summary *s, struct tapir_str *out)
+static void add_hottest(const struct tapir_summary *s, size_t from, struct tapir_str *out)
 {
 	const struct tapir_function_row *row = s->functions.data;
 	const char *event = tapir_summary__meta(s, "sample_event");
 
 	if (!s->functions.cnt || !row->self)
 		return;
+	begin_part(out, from);
 	tapir_str__addf(out, "%.1f%% of the ", tapir_report__percent(row->self, s->sample_cnt));
 	if (event && strcmp(event, "cpu-clock") && strcmp(event, "cycles"))
 		tapir_report__add_printable(out, event);
@@ -125,7 +126,8 @@ void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_
 	uint64_t lost = tapir_report__lost(v);
 	size_t from = out->len;
 
-	add_hottest(s, out);
+	tapir_str__adds(out, v->finding);
+	add_hottest(s, from, out);
 	add_threads(s, from, out);
 	add_events(s, from, out);
 	if (out->len == from)

@@ -188,6 +188,27 @@ static void json_loss_times(struct tapir_json *j, const struct tapir_report_view
 	tapir_json__close(j, ']');
 }
 
+/* Of each kind of interval; half ones began before the file or did not end in it. */
+static void json_intervals(struct tapir_json *j, const struct tapir_pairs *pairs)
+{
+	const struct tapir_kind *kind;
+
+	tapir_json__open(j, "intervals", '[');
+	tapir_vec_for_each (kind, &pairs->kinds) {
+		if (!kind->cnt && !kind->unbegun && !kind->unended)
+			continue;
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "provider", kind->provider);
+		tapir_json__str(j, "name", kind->name);
+		tapir_json__u64(j, "count", kind->cnt);
+		tapir_json__u64(j, "ns", kind->sum_ns);
+		tapir_json__u64(j, "worst_ns", kind->worst_ns);
+		tapir_json__u64(j, "half", kind->unbegun + kind->unended);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+}
+
 static void json_gaps(struct tapir_json *j, const struct tapir_summary *s)
 {
 	tapir_json__open(j, "gaps", '[');
@@ -215,6 +236,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	tapir_json__open(&j, NULL, '{');
 	tapir_report__add_headline(v, &headline);
 	tapir_json__str(&j, "headline", headline.data);
+	tapir_json__str(&j, "finding", *v->finding ? v->finding : NULL);
 	tapir_json__u64(&j, "duration_ns", tapir_report__duration_ns(v));
 	tapir_json__str(&j, "utc", utc.data);
 	json_events(&j, s);
@@ -228,6 +250,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	json_functions(&j, s);
 	json_modules(&j, s);
 	json_stacks(&j, s);
+	json_intervals(&j, v->pairs);
 	json_gaps(&j, s);
 	tapir_json__open(&j, "meta", '{');
 	for (size_t i = 0; i < s->metas.cnt; i++)

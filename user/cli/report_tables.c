@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/view.h"
 #include "base/clock.h"
 #include "cli/figures.h"
 #include "cli/report_view.h"
@@ -92,6 +93,44 @@ static void write_events(const struct tapir_report_view *v, const struct tapir_p
 		tapir_table__cell(&table, name.data ? name.data : "");
 	}
 	end_table(&table, cnt, shown, p, out);
+	tapir_str__fini(&name);
+}
+
+static void cell_ns(struct tapir_table *table, uint64_t ns)
+{
+	char text[TAPIR_NS_TEXT_BYTES];
+
+	tapir_table__cell(table, tapir_ns__text(ns, text));
+}
+
+/* What began and ended: each can be asked for by --view slow=NAME. */
+static void write_intervals(const struct tapir_report_view *v, const struct tapir_palette *p,
+			    struct tapir_str *out)
+{
+	static const char *const titles[] = {">COUNT", ">TOGETHER", ">WORST",
+					     ">HALF",  "INTERVAL",  NULL};
+	struct tapir_table table = {.titles = titles};
+	const struct tapir_kind *kind;
+	struct tapir_str name = {};
+	size_t cnt = 0, shown;
+
+	tapir_vec_for_each (kind, &v->pairs->kinds)
+		cnt += kind->cnt > 0;
+	shown = shown_cnt(v, cnt, ROWS_SHOWN);
+	cnt = 0;
+	tapir_vec_for_each (kind, &v->pairs->kinds) {
+		if (!kind->cnt || cnt++ >= shown)
+			continue;
+		tapir_str__clear(&name);
+		tapir_str__addf(&name, "%s:%s", kind->provider, kind->name);
+		cell_count(&table, kind->cnt);
+		cell_ns(&table, kind->sum_ns);
+		cell_ns(&table, kind->worst_ns);
+		cell_count(&table, kind->unbegun + kind->unended);
+		tapir_table__cell(&table, name.data ? name.data : "");
+	}
+	if (cnt)
+		end_table(&table, cnt, shown, p, out);
 	tapir_str__fini(&name);
 }
 
@@ -313,6 +352,7 @@ void tapir_report__write_tables(const struct tapir_report_view *v, const struct 
 	write_functions(v, p, out);
 	write_modules(v, p, out);
 	write_events(v, p, out);
+	write_intervals(v, p, out);
 	write_processes(v, p, out);
 	write_threads(v, p, out);
 	write_stacks(v, p, out);

@@ -3,6 +3,7 @@
 #ifndef TAPIR_USER_REPORT_VIEW_H
 #define TAPIR_USER_REPORT_VIEW_H
 
+#include "analyze/pairs.h"
 #include "analyze/summary.h"
 #include "cli/terminal.h"
 #include "trace/reader.h"
@@ -10,6 +11,8 @@
 struct tapir_report_view {
 	const char *path;
 	const struct tapir_summary *summary; /* sorted */
+	const struct tapir_pairs *pairs; /* with what was counted of their intervals */
+	const char *finding;		 /* what stands out; "" nothing */
 	const struct tapir_catalog *catalog;
 	const struct tapir_reader_stats *stats;
 	uint64_t top; /* rows of a table; 0: as many as fit a look, UINT64_MAX: all */

@@ -37,7 +37,7 @@ static __attribute__((noipa)) void burn_cpu(uint64_t ns)
 	uint64_t end_ns = cpu_ns() + ns;
 
 	while (cpu_ns() < end_ns)
-		for (int i = 0; i < 20000; i++)
+		for (int i = 0; i < 100000; i++)
 			sink += (uint64_t)i;
 }
 

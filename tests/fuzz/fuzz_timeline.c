@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// fuzz: user/analyze/*.c user/decode/fields.c user/decode/value.c user/elf/*.c user/symbol/frame.c
+// fuzz: user/symbol/frame_kind.c user/symbol/stack_memo.c user/trace/*.c user/base/*.c
+/*
+ * Any well-formed records in any order through the timeline into every view: an interval's parts
+ * add up to it, and a sheet is made. The first byte chooses the view; up to the first newline a
+ * pair as a user writes it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "base/diag.h"
+#include "each_record.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
+
+static void on_close(void *ctx, struct tapir_interval *i)
+{
+	uint64_t sum = 0;
+
+	(void)ctx;
+	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
+		sum += tapir_parts__sum(&i->parts, c);
+	if (i->until_ns < i->from_ns || sum != i->until_ns - i->from_ns)
+		abort();
+}
+
+static void add(void *ctx, const struct tapir_rec *rec)
+{
+	if (tapir_timeline__add(ctx, rec))
+		abort();
+}
+
+static size_t name_pair(struct tapir_pairs *pairs, const uint8_t *input, size_t len)
+{
+	char text[64] = "";
+	size_t n = 0;
+
+	while (n < len && n < sizeof(text) - 1 && input[n] != '\n')
+		n++;
+	memcpy(text, input, n);
+	tapir_pairs__name(pairs, text);
+	return n;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
+{
+	static const struct tapir_timeline_fns check = {.close = on_close};
+	const struct tapir_timeline_opts opts = {.wants_stacks = true};
+	struct tapir_catalog *catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
+	struct tapir_pairs pairs = {};
+	struct tapir_sheet sheet = {};
+	const struct tapir_view *view;
+	struct tapir_timeline *tl;
+	size_t cnt = 0, at = 1;
+	void *ctx;
+
+	while (tapir_views[cnt])
+		cnt++;
+	if (len > 1)
+		at += name_pair(&pairs, input + 1, len - 1);
+	view = tapir_views[len ? input[0] % cnt : 0];
+	tl = tapir_timeline__new(catalog, &pairs, &opts);
+	ctx = view->start(tl, view->arg ? "order" : NULL, 3);
+	if (tapir_timeline__listen(tl, &view->fns, ctx) || tapir_timeline__listen(tl, &check, NULL))
+		abort();
+	if (at < len)
+		each_record(input + at, len - at, catalog, add, tl);
+	if (tapir_timeline__finish(tl))
+		abort();
+	sheet.tree = tapir_timeline__stacks(tl);
+	view->finish(ctx, &sheet);
+	for (size_t i = 0; i < sheet.tables.cnt; i++)
+		if (sheet.tables.data[i].cells.cnt % sheet.tables.data[i].column_cnt)
+			abort();
+	tapir_sheet__fini(&sheet);
+	tapir_timeline__free(tl);
+	view->free(ctx);
+	tapir_pairs__fini(&pairs);
+	tapir_catalog__free(catalog);
+	tapir_diag__clear();
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding.h - what stands out in a recording, for the report's first sentence: time in the
+ * collector, for locks, in the JIT compiler. It asks for no stacks, so that it costs little.
+ */
+#ifndef TAPIR_USER_FINDING_H
+#define TAPIR_USER_FINDING_H
+
+#include "analyze/runtime_work.h"
+#include "analyze/timeline.h"
+#include "base/str.h"
+
+struct tapir_lock_found {
+	uint64_t key, ns, cnt;
+	char *label; /* "monitor java/lang/Object 0x7f.." */
+};
+
+struct tapir_finding {
+	struct tapir_timeline *tl;
+	uint64_t samples, gc_samples, jit_samples;
+	uint64_t gc_cnt, gc_ns, gc_worst_ns;
+	uint64_t lock_cnt, lock_ns;
+	/* for the finding alone */
+	struct tapir_works works;
+	struct tapir_map lock_by_key;
+	struct tapir_vec(struct tapir_lock_found) locks;
+};
+
+extern const struct tapir_timeline_fns tapir_finding_fns; /* ctx: the finding */
+
+/* "31% of the CPU in GC: 212 pauses, ...", or nothing when nothing stands out. */
+void tapir_finding__add_text(const struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding__fini(struct tapir_finding *f);
+
+#endif
