@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The catalog of a lane as the process wrote it: entries, then the bytes they name. */
-// fuzz: user/attach/ring_entry.c user/collect/ring_names.c user/trace/record.c user/trace/recbuf.c
+// fuzz: user/attach/ring_entry.c user/decode/probe_name.c user/decode/dotnet_tables.c
+// fuzz: user/decode/manifest*.c user/decode/layout.c GEN/dotnet_tables.c
+// fuzz: user/trace/record.c user/trace/recbuf.c
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,7 @@
 #include <unistd.h>
 
 #include "attach/ring_entry.h"
-#include "collect/ring_names.h"
+#include "decode/probe_name.h"
 
 #define ENTRIES	    8u
 #define CATALOG_OFF (sizeof(struct tapir_ring_data) + ENTRIES * sizeof(struct tapir_ring_entry))
@@ -40,7 +42,7 @@ static void look_at(const struct tapir_ring_lane *lane, uint32_t idx)
 		return;
 	if (!tapir_record__ok(rec, rec_bytes) || rec->size > rec_bytes)
 		abort();
-	named = tapir_ring_names__complete(&buf, rec);
+	named = tapir_probe_name__complete(&buf, rec);
 	if (!named || !tapir_record__ok(named, named->size))
 		abort();
 	tapir_probe_view__of(named, &view);

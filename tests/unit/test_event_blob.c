@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "decode/event_blob.h"
+#include "decode/probe_name.h"
 #include "export/event_lines.h"
 #include "trace/recbuf.h"
 
@@ -89,19 +90,22 @@ static char *line(const struct event *ev, enum tapir_event_format format)
 					.payload_bytes = ev->payload.len};
 	struct tapir_event_lines *lines = tapir_event_lines__new(format, catalog, 1);
 	struct tapir_sv blob = {(const char *)ev->blob.data, ev->blob.len};
-	struct tapir_recbuf b = {};
+	const struct tapir_rec *named;
+	struct tapir_recbuf b = {}, n = {};
 	struct tapir_str out = {};
 
 	fixed.flags = TAPIR_EVENT_ACTIVITY | (ev->related ? TAPIR_EVENT_RELATED : 0);
-	tapir_catalog__describe(catalog, tapir_recbuf__probe(&b, &probe, tapir_sv__of(ev->provider),
-							     tapir_sv__of(ev->name), SV(""), SV(""),
-							     NULL, NULL, 0));
+	named = tapir_probe_name__complete(
+		&n, tapir_recbuf__probe(&b, &probe, tapir_sv__of(ev->provider),
+					tapir_sv__of(ev->name), SV(""), SV(""), NULL, NULL, 0));
+	tapir_catalog__describe(catalog, named);
 	if (blob.len)
 		tapir_catalog__describe(catalog, tapir_recbuf__metadata(&b, &metadata, blob));
 	tapir_event_lines__add(lines, tapir_recbuf__event(&b, &view), &out);
 	tapir_event_lines__free(lines);
 	tapir_catalog__free(catalog);
 	tapir_recbuf__fini(&b);
+	tapir_recbuf__fini(&n);
 	assert_false(out.failed);
 	out.data[out.len - 1] = '\0';
 	return out.data;

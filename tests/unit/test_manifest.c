@@ -41,7 +41,7 @@ static void a_manifest_is_read_whatever_order_its_parts_have(void **state)
 		     "<struct name='l' count='n'><data name='x' inType='win:Int16'/></struct>"
 		     "</template></templates>"
 		     "<maps><valueMap name='M'><map value='1' message='$(string.map_M.One)'/>"
-		     "<map value='0x2' message='Two'/></valueMap></maps>"
+		     "<map value='0x2' message='T&quot;w\\o'/></valueMap></maps>"
 		     "<keywords><keyword name='A' mask='0x1'/><keyword name='B' "
 		     "mask='4'/></keywords>" FOOT;
 	const struct tapir_layout_provider *p;
@@ -64,7 +64,7 @@ static void a_manifest_is_read_whatever_order_its_parts_have(void **state)
 	assert_int_equal(p->events[1].field_cnt, 4);
 	assert_int_equal(p->events[1].fields[1].type, TAPIR_LAYOUT_UTF16N);
 	assert_string_equal(p->events[1].fields[2].map->values[0].name, "One");
-	assert_string_equal(p->events[1].fields[2].map->values[1].name, "Two");
+	assert_string_equal(p->events[1].fields[2].map->values[1].name, "T_w_o");
 	assert_string_equal(p->events[1].fields[3].members[0].name, "x");
 	tapir_manifest__free(m);
 }

@@ -8,17 +8,20 @@
 #include "cli/event_choice.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
+#include "decode/dotnet_tables.h"
 #include "symbol/frame.h"
 #include "export/event_lines.h"
 
 struct args {
 	bool json;
 	bool raw_names;
+	struct tapir_words manifests;
 };
 
 static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON object a line", struct args, json),
 	TAPIR_RAW_NAMES_OPTION(struct args),
+	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
 
 /* ---- processes, in their time ----------------------------------------------------------- */
@@ -116,6 +119,8 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 					       tapir_reader__catalog(reader),
 					       tapir_reader__stats(reader)->created_ns);
 	err = printer.lines ? print_records(reader, &printer, &choice) : -ENOMEM;
+	if (!err)
+		tapir_manifests__warn_of_odd(printer.lines);
 	tapir_event_lines__free(printer.lines);
 	tapir_vec__fini(&printer.held);
 	tapir_str__fini(&printer.out);
@@ -126,16 +131,21 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
+	int err;
 
 	if (args->raw_names)
 		tapir_frame__show_raw_names();
-	return tapir_recording_file__read(cli, print_file);
+	err = tapir_manifests__add(&args->manifests);
+	if (!err)
+		err = tapir_recording_file__read(cli, print_file);
+	tapir_dotnet_tables__fini();
+	return err;
 }
 
 const struct tapir_command tapir_cmd_events = {
 	.name = "events",
 	.summary = "what a file holds, event by event",
-	.synopsis = "FILE [GLOB] [--json] [--raw-names]",
+	.synopsis = "FILE [GLOB] [--json] [--raw-names] [--manifest FILE]...",
 	.text = "Each line has the seconds since the recording began, the process's name, "
 		"pid/tid,\n"
 		"the event and its arguments by name; the frames of its stack stand below. "

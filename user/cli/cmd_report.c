@@ -10,6 +10,7 @@
 #include "cli/recording_file.h"
 #include "cli/report_view.h"
 #include "cli/terminal.h"
+#include "decode/dotnet_tables.h"
 #include "cli/view_run.h"
 #include "symbol/frame.h"
 
@@ -22,6 +23,7 @@ struct args {
 	struct tapir_words pairs;
 	uint64_t from_ns, until_ns;
 	bool raw_names;
+	struct tapir_words manifests;
 };
 
 static const struct tapir_option options[] = {
@@ -46,6 +48,7 @@ static const struct tapir_option options[] = {
 		   "two threads where ARG of both is the same",
 		   struct args, pairs),
 	TAPIR_RAW_NAMES_OPTION(struct args),
+	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
 
 static uint32_t owner_of(const struct tapir_rec *rec)
@@ -176,10 +179,15 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
+	int err;
 
 	if (args->raw_names)
 		tapir_frame__show_raw_names();
-	return tapir_recording_file__read(cli, report);
+	err = tapir_manifests__add(&args->manifests);
+	if (!err)
+		err = tapir_recording_file__read(cli, report);
+	tapir_dotnet_tables__fini();
+	return err;
 }
 
 const struct tapir_command tapir_cmd_report = {

@@ -10,6 +10,7 @@
 #include "cli/recorder.h"
 #include "cli/terminal.h"
 #include "cli/recording_file.h"
+#include "decode/dotnet_tables.h"
 #include "symbol/frame.h"
 #include "export/event_lines.h"
 
@@ -19,6 +20,7 @@ struct args {
 	bool json;
 	bool force;
 	bool raw_names;
+	struct tapir_words manifests;
 };
 
 static const struct tapir_option options[] = {
@@ -26,6 +28,7 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("force", 'f', "any number of probes on a kernel without uprobe_multi",
 		   struct args, force),
 	TAPIR_RAW_NAMES_OPTION(struct args),
+	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
 
 static const struct tapir_option_group groups[] = {
@@ -115,15 +118,20 @@ static int run(struct tapir_cli *cli)
 					     "-p PID' shows what a process has");
 	if (args->raw_names)
 		tapir_frame__show_raw_names();
-	err = tapir_recorder__init(&t.recorder, cli, &args->target, &args->capture);
+	err = tapir_manifests__add(&args->manifests);
+	if (!err)
+		err = tapir_recorder__init(&t.recorder, cli, &args->target, &args->capture);
 	t.recorder.opts.force = args->force;
 	if (!err)
 		err = trace(&t);
+	if (t.lines)
+		tapir_manifests__warn_of_odd(t.lines);
 	tapir_event_lines__free(t.lines);
 	tapir_line_order__fini(&t.order);
 	tapir_str__fini(&t.line);
 	tapir_str__fini(&t.out);
 	tapir_recorder__fini(&t.recorder);
+	tapir_dotnet_tables__fini();
 	return err;
 }
 

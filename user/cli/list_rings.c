@@ -9,14 +9,14 @@
 
 #include "base/json.h"
 #include "cli/table.h"
-#include "collect/ring_names.h"
+#include "decode/probe_name.h"
 #include "collect/ring_select.h"
 #include "trace/record.h"
 
 static int complete(struct tapir_ring_event_info *info)
 {
 	struct tapir_recbuf buf = {};
-	const struct tapir_rec *named = tapir_ring_names__complete(&buf, info->probe);
+	const struct tapir_rec *named = tapir_probe_name__complete(&buf, info->probe);
 	struct tapir_rec *copy = named && named != info->probe ? malloc(named->size) : NULL;
 
 	if (copy) {

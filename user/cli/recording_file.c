@@ -8,6 +8,8 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "decode/dotnet_tables.h"
+#include "decode/probe_name.h"
 
 bool tapir_recording_file__is_damaged(const struct tapir_reader_stats *stats)
 {
@@ -48,6 +50,29 @@ static int check_damage(const char *path, const struct tapir_reader_stats *stats
 	return 0;
 }
 
+int tapir_manifests__add(const struct tapir_words *paths)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < paths->cnt && !err; i++)
+		err = tapir_dotnet_tables__add_manifest(paths->data[i]);
+	return err;
+}
+
+void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines)
+{
+	struct tapir_event_layout_odd odd = tapir_event_lines__odd(lines);
+
+	if (odd.short_cnt || odd.long_cnt)
+		tapir_warn("%" PRIu64 " payloads were shorter and %" PRIu64 " longer than the "
+			   "layout of their event: <missing> and rest= show where",
+			   odd.short_cnt, odd.long_cnt);
+	if (odd.unknown_cnt)
+		tapir_warn("%" PRIu64 " payloads are of events nobody describes: payload= has "
+			   "their bytes (--manifest FILE, if there is one)",
+			   odd.unknown_cnt);
+}
+
 int tapir_recording_file__read(struct tapir_cli *cli,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli))
 {
@@ -57,6 +82,7 @@ int tapir_recording_file__read(struct tapir_cli *cli,
 
 	if (err)
 		return err;
+	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
 	err = work(reader, cli);
 	if (!err)
 		err = check_damage(path, tapir_reader__stats(reader));

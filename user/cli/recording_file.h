@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "cli/options.h"
+#include "export/event_lines.h"
 #include "trace/reader.h"
 
 /* The first positional of such a command. */
@@ -19,6 +20,15 @@
 #define TAPIR_RAW_NAMES_OPTION(args)                                                               \
 	TAPIR_FLAG("raw-names", 0, "names of .NET methods as their runtime gives them", args,      \
 		   raw_names)
+
+/* The option of every command that shows events, and what its run does of it first. */
+#define TAPIR_MANIFEST_OPTION(args)                                                                \
+	TAPIR_LIST("manifest", 0, "FILE",                                                          \
+		   "take names and fields of a provider's events from this ETW manifest (XML)",    \
+		   args, manifests)
+int tapir_manifests__add(const struct tapir_words *paths);
+/* A warning, if payloads were not as they were said to be. */
+void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines);
 
 /*
  * Opens FILE, the first word, lets work do its work, and says on stderr what of the file could

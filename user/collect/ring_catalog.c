@@ -8,7 +8,7 @@
 
 #include "attach/ring_entry.h"
 #include "base/clock.h"
-#include "collect/ring_names.h"
+#include "decode/probe_name.h"
 #include "collect/ring_select.h"
 
 #define PROBE_ID_MAX 0x40000u /* of all lanes of a recording */
@@ -145,7 +145,7 @@ static bool want(struct tapir_ring_process *p, uint32_t idx, size_t bytes)
 static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *rec, size_t bytes)
 {
 	struct tapir_rec *named =
-		(struct tapir_rec *)tapir_ring_names__complete(&p->sink->recbuf, rec);
+		(struct tapir_rec *)tapir_probe_name__complete(&p->sink->recbuf, rec);
 	struct tapir_probe_view view;
 
 	if (!named)

@@ -30,6 +30,15 @@ const char *tapir_manifest__text(struct manifest_reader *r, const xmlNode *node,
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
+/* It is printed as it is, in text and in JSON. */
+static const char *plain(char *name)
+{
+	for (char *c = name; c && *c; c++)
+		if (*c < 0x20 || *c > 0x7e || *c == '"' || *c == '\\')
+			*c = '_';
+	return name;
+}
+
 /* $(string.map_Reason.Pooled) is Pooled; other text is taken as it is. */
 static const char *message_name(struct manifest_reader *r, const xmlNode *node)
 {
@@ -37,7 +46,7 @@ static const char *message_name(struct manifest_reader *r, const xmlNode *node)
 	size_t len;
 
 	if (!text || strncmp(text, "$(", 2))
-		return tapir_manifest__text(r, node, text);
+		return plain((char *)(uintptr_t)tapir_manifest__text(r, node, text));
 	len = strlen(text);
 	if (len > TAPIR_MANIFEST_NAME_MAX || text[len - 1] != ')') {
 		fail_at(r, node, "not understood", text);
@@ -47,7 +56,7 @@ static const char *message_name(struct manifest_reader *r, const xmlNode *node)
 	for (const char *p = text; p < end; p++)
 		if (*p == '.')
 			text = p + 1;
-	return tapir_arena__text(r->arena, text, (size_t)(end - text));
+	return plain(tapir_arena__text(r->arena, text, (size_t)(end - text)));
 }
 
 static int add_value(struct manifest_reader *r, const xmlNode *node,

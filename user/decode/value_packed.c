@@ -286,20 +286,20 @@ bool tapir_value_packed__add_text(struct tapir_str *out, const struct tapir_valu
 	return add_plain(out, value) || add_nested(out, value, false);
 }
 
+/* No name of an enumeration needs escaping: who reads it sees to that (manifest_fields.c). */
 bool tapir_value_packed__add_json(struct tapir_str *out, const struct tapir_value *value)
 {
-	struct tapir_json j = tapir_json__to(out);
-	struct tapir_str text = {};
-	bool is_plain;
+	size_t from = out->len;
 
 	if (add_nested(out, value, true))
 		return true;
 	if (!has_map(value) && value->type != TAPIR_FIELD_GUID && value->type != TAPIR_FIELD_TIME)
 		return false;
-	is_plain = add_plain(&text, value);
-	if (is_plain)
-		tapir_json__strn(&j, NULL, text.data, text.len);
-	out->failed |= text.failed;
-	tapir_str__fini(&text);
-	return is_plain;
+	tapir_str__addc(out, '"');
+	if (!add_plain(out, value)) {
+		out->len = from;
+		return false;
+	}
+	tapir_str__addc(out, '"');
+	return true;
 }

@@ -10,10 +10,22 @@
 /* A program without many probes; a hostile file may hold millions. */
 #define PROBE_CNT_MAX 16384
 
-static void free_probe(struct tapir_line_probe *probe)
+static void add_odd(struct tapir_event_layout_odd *sum, const struct tapir_line_probe *probe)
+{
+	const struct tapir_event_layout_odd *odd =
+		probe->layout ? tapir_event_layout__odd(probe->layout)
+			      : &(const struct tapir_event_layout_odd){};
+
+	sum->short_cnt += odd->short_cnt;
+	sum->long_cnt += odd->long_cnt;
+	sum->unknown_cnt += odd->unknown_cnt;
+}
+
+static void free_probe(struct tapir_event_lines *l, struct tapir_line_probe *probe)
 {
 	if (!probe)
 		return;
+	add_odd(&l->odd, probe);
 	tapir_str__fini(&probe->head);
 	tapir_str__fini(&probe->keys);
 	tapir_event_layout__free(probe->layout);
@@ -26,7 +38,7 @@ static void forget_probes(struct tapir_event_lines *l)
 {
 	for (size_t i = 0; i < l->probes.cap; i++)
 		if (l->probes.slots[i].used)
-			free_probe((void *)(uintptr_t)l->probes.slots[i].value);
+			free_probe(l, (void *)(uintptr_t)l->probes.slots[i].value);
 	tapir_map__clear(&l->probes);
 }
 
@@ -66,6 +78,16 @@ void tapir_event_lines__add(struct tapir_event_lines *lines, const struct tapir_
 		tapir_event_text__add(lines, rec, out);
 }
 
+struct tapir_event_layout_odd tapir_event_lines__odd(const struct tapir_event_lines *l)
+{
+	struct tapir_event_layout_odd sum = l->odd;
+
+	for (size_t i = 0; i < l->probes.cap; i++)
+		if (l->probes.slots[i].used && l->probes.slots[i].value)
+			add_odd(&sum, (void *)(uintptr_t)l->probes.slots[i].value);
+	return sum;
+}
+
 /* ---- probes ---------------------------------------------------------------------------------- */
 
 /* Room for every field and the rest behind them. */
@@ -83,16 +105,6 @@ static bool grow_values(struct tapir_event_lines *l, unsigned cnt)
 	return true;
 }
 
-/* Recorded without a name, or with its number for one: what the tables call it now. */
-static void complete_name(struct tapir_line_probe *probe)
-{
-	struct tapir_probe_view *view = &probe->view;
-
-	if (!view->event.len || tapir_sv__starts_with(view->event, "EventID("))
-		view->event = tapir_dotnet_event__name(view->provider, view->rec->event_id,
-						       view->rec->version, probe->name);
-}
-
 static bool add_layout(struct tapir_event_lines *l, struct tapir_line_probe *probe)
 {
 	const struct tapir_rec_metadata *metadata;
@@ -106,7 +118,6 @@ static bool add_layout(struct tapir_event_lines *l, struct tapir_line_probe *pro
 	if (tapir_event_layout__new(&probe->view, metadata, &probe->layout))
 		return false;
 	probe->key_cnt = tapir_event_layout__max(probe->layout) - 1;
-	complete_name(probe);
 	return grow_values(l, probe->key_cnt + 1u);
 }
 
@@ -119,7 +130,7 @@ static struct tapir_line_probe *new_probe(struct tapir_event_lines *l,
 		return NULL;
 	probe->rec = malloc(rec->h.size);
 	if (!probe->rec) {
-		free_probe(probe);
+		free_probe(l, probe);
 		return NULL;
 	}
 	memcpy(probe->rec, rec, rec->h.size);
@@ -127,7 +138,7 @@ static struct tapir_line_probe *new_probe(struct tapir_event_lines *l,
 	if (add_layout(l, probe))
 		probe->key_ends = calloc(probe->key_cnt + 1u, sizeof(*probe->key_ends));
 	if (!probe->key_ends) {
-		free_probe(probe);
+		free_probe(l, probe);
 		return NULL;
 	}
 	if (l->format == TAPIR_EVENT_JSON)
@@ -135,7 +146,7 @@ static struct tapir_line_probe *new_probe(struct tapir_event_lines *l,
 	else
 		tapir_event_text__prepare(probe);
 	if (probe->head.failed || probe->keys.failed) {
-		free_probe(probe);
+		free_probe(l, probe);
 		return NULL;
 	}
 	return probe;
@@ -168,7 +179,7 @@ const struct tapir_line_probe *tapir_line__probe(struct tapir_event_lines *l, ui
 	slot = tapir_map__put(&l->probes, probe_id, &is_new);
 	if (!slot)
 		return NULL;
-	free_probe((void *)(uintptr_t)*slot);
+	free_probe(l, (void *)(uintptr_t)*slot);
 	probe = new_probe(l, rec);
 	*slot = (uint64_t)(uintptr_t)probe;
 	return probe;

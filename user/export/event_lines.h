@@ -17,6 +17,7 @@
 #define TAPIR_USER_EVENT_LINES_H
 
 #include "base/str.h"
+#include "decode/event_layout.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
 
@@ -39,5 +40,8 @@ void tapir_event_lines__free(struct tapir_event_lines *lines);
  */
 void tapir_event_lines__add(struct tapir_event_lines *lines, const struct tapir_rec *rec,
 			    struct tapir_str *out);
+
+/* Of the payloads so far: how many were not as their layout says, or had none. */
+struct tapir_event_layout_odd tapir_event_lines__odd(const struct tapir_event_lines *lines);
 
 #endif

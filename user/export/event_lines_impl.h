@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "decode/dotnet_tables.h"
 #include "decode/event_layout.h"
 #include "decode/fields.h"
 #include "export/event_lines.h"
@@ -22,9 +21,8 @@ struct tapir_line_probe {
 	struct tapir_str keys;
 	uint32_t *key_ends;
 	unsigned key_cnt;
-	struct tapir_event_layout *layout;    /* PACKED; NULL: SLOTS */
-	bool has_metadata;		      /* the layout was made with what METADATA says */
-	char name[TAPIR_EVENT_ID_TEXT_BYTES]; /* of an event without one */
+	struct tapir_event_layout *layout; /* PACKED; NULL: SLOTS */
+	bool has_metadata;		   /* the layout was made with what METADATA says */
 };
 
 struct tapir_event_lines {
@@ -34,7 +32,8 @@ struct tapir_event_lines {
 	struct tapir_map probes;    /* id -> struct tapir_line_probe * */
 	struct tapir_value *values; /* of the event at hand */
 	unsigned value_cap;
-	uint64_t utc_sec; /* what utc_text says */
+	struct tapir_event_layout_odd odd; /* of probes that were forgotten */
+	uint64_t utc_sec;		   /* what utc_text says */
 	char utc_text[TAPIR_UTC_TEXT_BYTES];
 };
 

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "trace/chunk.h"
+#include "trace/recbuf.h"
 
 /*
  * A writer makes some 200 chunks a segment; one that never ends is taken in parts, so that
@@ -34,6 +35,8 @@ struct tapir_reader {
 	uint32_t next_seq;
 	struct tapir_chunk chunk;
 	struct tapir_catalog *catalog;
+	const struct tapir_rec *(*complete)(struct tapir_recbuf *buf, const struct tapir_rec *rec);
+	struct tapir_recbuf completed;
 	struct tapir_reader_stats stats;
 };
 
@@ -153,6 +156,7 @@ void tapir_reader__close(struct tapir_reader *r)
 	tapir_chunk__fini(&r->chunk);
 	tapir_vec__fini(&r->refs);
 	tapir_catalog__free(r->catalog);
+	tapir_recbuf__fini(&r->completed);
 	free(r);
 }
 
@@ -264,6 +268,12 @@ static int advance(struct tapir_reader *r)
 	}
 }
 
+/* NULL: out of memory. */
+static const struct tapir_rec *completed(struct tapir_reader *r, const struct tapir_rec *rec)
+{
+	return r->complete && rec->type == TAPIR_REC_PROBE ? r->complete(&r->completed, rec) : rec;
+}
+
 int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec)
 {
 	for (;;) {
@@ -279,7 +289,8 @@ int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec)
 		next = tapir_chunk__record(&r->chunk, r->order_idx++);
 		r->stats.records++;
 		if (r->stage == STAGE_DESCRIPTIONS) {
-			err = tapir_catalog__describe(r->catalog, next);
+			next = completed(r, next);
+			err = next ? tapir_catalog__describe(r->catalog, next) : -ENOMEM;
 			if (err == -ENOMEM)
 				return err;
 			if (err != 1 || !r->deliver_descriptions)
@@ -288,6 +299,13 @@ int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec)
 		*rec = next;
 		return 1;
 	}
+}
+
+void tapir_reader__complete_probes(struct tapir_reader *r,
+				   const struct tapir_rec *(*complete)(struct tapir_recbuf *buf,
+								       const struct tapir_rec *rec))
+{
+	r->complete = complete;
 }
 
 const struct tapir_catalog *tapir_reader__catalog(const struct tapir_reader *r)

@@ -42,6 +42,15 @@ void tapir_reader__close(struct tapir_reader *r);
 void tapir_reader__deliver_descriptions(struct tapir_reader *r, bool on);
 
 /*
+ * Call before the first next: each PROBE record is what complete makes of it (itself, or another in
+ * buf; NULL: out of memory) before anybody sees it. For names the recorder did not know.
+ */
+struct tapir_recbuf;
+void tapir_reader__complete_probes(
+	struct tapir_reader *r,
+	const struct tapir_rec *(*complete)(struct tapir_recbuf *buf, const struct tapir_rec *rec));
+
+/*
  * 1: *rec is the next record, well-formed, borrowed until the next call; 0: the end;
  * -errno: reading failed. Damage is counted and passed over.
  */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * probe_name.h - events that a process knows by number alone (CoreCLR's own) get their names: of
+ * a lane before anybody compares them with a SPEC, of a file before anybody sees them.
+ */
+#ifndef TAPIR_USER_PROBE_NAME_H
+#define TAPIR_USER_PROBE_NAME_H
+
+#include "trace/recbuf.h"
+
+/*
+ * A well-formed PROBE record -> the same with an event name (dotnet_tables.h; "EventID(7)" where
+ * they know none, and what was recorded so is looked up again). It is the record itself where
+ * there is nothing to complete, else one in buf (until its next use). NULL: out of memory.
+ */
+const struct tapir_rec *tapir_probe_name__complete(struct tapir_recbuf *buf,
+						   const struct tapir_rec *probe);
+
+#endif
