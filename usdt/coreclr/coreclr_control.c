@@ -141,6 +141,7 @@ static void end(void)
 	if (coreclr_load(&coreclr.is_shut))
 		return;
 	coreclr_store_release(&control.ctl, NULL);
+	coreclr_repair__stop();
 	tapir_ring__fini();
 	coreclr_memory__fini();
 	ring_sys3(SYS_munmap, control.plan, sizeof(*control.plan), 0);
@@ -152,6 +153,7 @@ static void end(void)
 static void *run(void *unused)
 {
 	(void)unused;
+	coreclr_repair__start();
 	serve();
 	if (!coreclr_load(&coreclr.is_shut))
 		end();

@@ -135,6 +135,11 @@ struct coreclr_session {
 int coreclr_session__change(struct coreclr_session *session, const struct coreclr_wants *wants);
 void coreclr_session__stop(struct coreclr_session *session);
 
+/* ---- coreclr_repair.c: callers that the runtime's helpers hide --------------------------- */
+
+void coreclr_repair__start(void); /* the control thread, before there are events */
+void coreclr_repair__stop(void);  /* when no thread can be walking its stack */
+
 /* ---- coreclr_quiet.c: nobody is inside ----------------------------------------------------- */
 
 struct coreclr_quiet;
