@@ -174,6 +174,19 @@ def test_allocating_methods_are_in_the_stacks(t):
     alloc.kill()
 
 
+def test_allocating_methods_are_in_the_stacks_of_allocation_events(t):
+    alloc, file = t.start(build_dotnet(t, "Alloc"), 60), t.path("trace.tapir")
+    alloc.wait_line("pid ")
+    time.sleep(1.5)
+    t.tapir("record", "-p", alloc.pid, "-d", 2, "-f", "-o", file, "Microsoft-Windows-DotNETRuntime:GC:Verbose")
+    ticks = [e for e in t.events(file) if e["event"] == "GCAllocationTick" and e.get("stack")
+             and any(re.search(RUN, n or "") for n in managed_names(e))]
+    t.ok(len(ticks) >= 1000, f"{len(ticks)} allocation ticks")
+    whole = [e for e in ticks if is_whole(e) and re.search(MAKER, managed_names(e)[0] or "")]
+    t.ok(len(whole) >= 0.999 * len(ticks), f"{len(whole)} of {len(ticks)} have who allocates, and all callers once")
+    alloc.kill()
+
+
 def test_raw_names_are_the_runtimes_own(t):
     busy, file = start(t, 60), t.path("trace.tapir")
     _, shown = record(t, busy.pid, 2)

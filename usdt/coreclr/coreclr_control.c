@@ -153,7 +153,6 @@ static void end(void)
 static void *run(void *unused)
 {
 	(void)unused;
-	coreclr_repair__start();
 	serve();
 	if (!coreclr_load(&coreclr.is_shut))
 		end();

@@ -137,8 +137,8 @@ void coreclr_session__stop(struct coreclr_session *session);
 
 /* ---- coreclr_repair.c: callers that the runtime's helpers hide --------------------------- */
 
-void coreclr_repair__start(void); /* the control thread, before there are events */
-void coreclr_repair__stop(void);  /* when no thread can be walking its stack */
+int coreclr_repair__start(void); /* before there are events. 0: also without a table */
+void coreclr_repair__stop(void); /* when no thread can be walking its stack */
 
 /* ---- coreclr_quiet.c: nobody is inside ----------------------------------------------------- */
 

@@ -3,8 +3,9 @@
  * coreclr_repair.c - the callers that the runtime's assembly helpers hide from a walk by frame
  * pointers: from .NET 10 on the methods that allocate. Which functions do so is read from the
  * runtime's own .eh_frame (tapir/eh_rows.h) as it is mapped, in libcoreclr.so or in the
- * executable of a single-file app: whichever holds the functions it has given us. Some 5 ms, by
- * the control thread; a lookup is a bit of a page and ten steps.
+ * executable of a single-file app: whichever holds the functions it has given us. That takes
+ * 1.2 ms, 5 the first time; a lookup is a bit of a page and ten steps. Done before the tracer has
+ * its answer: one that is quick, and gone again, must find the control thread at work.
  */
 #include <link.h>
 #include <string.h>
@@ -141,21 +142,22 @@ static int mark_pages(void)
 	return 1;
 }
 
-void coreclr_repair__start(void)
+int coreclr_repair__start(void)
 {
 	struct search search = {.va = (uint64_t)(uintptr_t)(*(void ***)coreclr.info)[0]};
 	uint32_t is_cut;
 
 	if (!dl_iterate_phdr(on_module, &search) || !search.frames.bytes)
-		return;
+		return 0;
 	table = coreclr_memory__take(sizeof(*table));
 	if (!table)
-		return;
+		return 0;
 	table->row_cnt = tapir_eh__rows(&search.frames, 0, table->rows, ROW_MAX, &is_cut);
 	sort_rows();
 	table->repair.find = find;
 	if (table->row_cnt && mark_pages())
 		tapir_ring__set_repair(&table->repair);
+	return 0;
 }
 
 void coreclr_repair__stop(void)
