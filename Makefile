@@ -129,6 +129,17 @@ bench-dotnet: ## tapir on .NET beside dotnet-trace; a few minutes, wants the .NE
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet.py
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_web.py
 
+# The process side of the ring lane by itself, so that a build with sanitizers is a small one.
+RING_TESTS := $(patsubst %,$(BUILD)/tests/ring/test_ring_%,writer threads process walk unload ids)
+
+.PHONY: check-ring-san ring-tests
+check-ring-san: ## ring lane tests under address and thread sanitizers
+	$(Q)$(MAKE) --no-print-directory SAN=address,undefined ring-tests
+	$(Q)$(MAKE) --no-print-directory SAN=thread ring-tests
+
+ring-tests: $(RING_TESTS)
+	$(Q)BUILD=$(BUILD) tests/run ring
+
 fuzz: ## each parser under libFuzzer, FUZZ_SECONDS (20) each
 	$(Q)scripts/bootstrap build test
 	$(Q)$(MAKE) --no-print-directory fuzz-bins
@@ -277,7 +288,13 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB) $(USDT_LIB) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(USDT_LIB) $(LIBS) -lcmocka -o $@
 
-$(BUILD)/tests/unit/test_ring_unload: $(BUILD)/tests/targets/ringplug
+$(BUILD)/tests/unit/test_ring_unload $(BUILD)/tests/ring/test_ring_unload: \
+	$(BUILD)/tests/targets/ringplug
+
+$(BUILD)/tests/ring/%: tests/unit/%.c $(USDT_LIB) Makefile
+	$(call say,TEST,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(USDT_LIB) -lcmocka -o $@
 
 $(BUILD)/tests/bpf_host/%: tests/bpf_host/%.c Makefile
 	$(call say,TEST,$<)
@@ -312,5 +329,5 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h) Makefile | $(G
 	    -fno-sanitize-recover=undefined $(INC) $< $$(sed -n -e 's| GEN/| $(BUILD)/gen/|g' -e 's|^// fuzz: ||p' $<) -o $@ $(LIBS)
 
 -include $(USER_OBJ:.o=.d) $(USDT_OBJ:.o=.d) $(MANIFEST_OBJ:.o=.d) $(BUILD)/user/cli/main.d $(BPF_OBJ:.o=.d)
--include $(CORECLR_OBJ:.o=.d)
+-include $(CORECLR_OBJ:.o=.d) $(RING_TESTS:=.d)
 -include $(UNIT_BIN:=.d) $(TOOL_BIN:=.d) $(HOST_BIN:=.d) $(TARGET_BIN:=.d) $(BENCH_BIN:=.d)

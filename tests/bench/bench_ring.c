@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * bench_ring - what an event costs the program in the ring lane: four ints and a string of 16
- * characters, off, on without and with the stack of a known depth, while a tracer in a process of
- * its own drains by pread every 10 ms. Least and median of the rounds, as JSON.
+ * characters, off, on without and with the stack of a known depth, and with one of 64 such stacks
+ *in turn, while a tracer in a process of its own drains by pread every 10 ms. Least and median of
+ *the rounds, as JSON.
  *
  *	bench_ring [DEPTH]	frames above the event: 28
  *
@@ -130,6 +131,50 @@ static __attribute__((noinline)) void descend(unsigned frames, const char *what)
 	__asm__ volatile("" : : : "memory");
 }
 
+/* One of two places that call, by a bit of `way`: as many stacks as bits say, equally deep. */
+static __attribute__((noinline)) void wander(unsigned way)
+{
+	if (way < 2) {
+		fire((int)way, 0, -1, 42, "sixteen chars...");
+	} else if (way & 1) {
+		wander(way / 2);
+		__asm__ volatile("nop" : : : "memory");
+	} else {
+		wander(way / 2);
+		__asm__ volatile("nop; nop" : : : "memory");
+	}
+	__asm__ volatile("" : : : "memory");
+}
+
+#define WANDER_BITS 6
+
+static __attribute__((noinline)) void wander_rounds(const char *what)
+{
+	double ns[ROUNDS];
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		uint64_t start_ns = now_ns();
+
+		for (unsigned i = 0; i < HITS; i++)
+			wander(i % (1u << WANDER_BITS) + (1u << WANDER_BITS));
+		ns[round] = (double)(now_ns() - start_ns) / HITS;
+		usleep(12000);
+	}
+	qsort(ns, ROUNDS, sizeof(*ns), by_value);
+	printf("{\"what\": \"%s\", \"ns_min\": %.2f, \"ns_median\": %.2f}\n", what, ns[0],
+	       ns[ROUNDS / 2]);
+	fflush(stdout);
+}
+
+static __attribute__((noinline)) void descend_and_wander(unsigned frames, const char *what)
+{
+	if (frames)
+		descend_and_wander(frames - 1, what);
+	else
+		wander_rounds(what);
+	__asm__ volatile("" : : : "memory");
+}
+
 /* The tracer, until it is told to end: says what it read and what was lost. */
 static void drain(int pid, int stacks, int ready, int done)
 {
@@ -151,7 +196,7 @@ static void drain(int pid, int stacks, int ready, int done)
 	_exit(0);
 }
 
-static int traced(unsigned depth, int stacks, const char *what)
+static int traced(unsigned depth, int stacks, int wanders, const char *what)
 {
 	int ready[2], done[2], status, parent = getpid();
 	char byte = 1;
@@ -167,7 +212,10 @@ static int traced(unsigned depth, int stacks, const char *what)
 	}
 	if (read(ready[0], &byte, 1) != 1)
 		return 1;
-	descend(depth > 5 ? depth - 5 : 0, what);
+	if (wanders)
+		descend_and_wander(depth > 5 + WANDER_BITS ? depth - 5 - WANDER_BITS : 0, what);
+	else
+		descend(depth > 5 ? depth - 5 : 0, what);
 	return write(done[1], &byte, 1) != 1 || waitpid(pid, &status, 0) != pid || status;
 }
 
@@ -179,5 +227,6 @@ int main(int argc, char **argv)
 		return 1;
 	empty_rounds();
 	off_rounds();
-	return traced(depth, 0, "on, no stack") || traced(depth, 1, "on, stack");
+	return traced(depth, 0, 0, "on, no stack") || traced(depth, 1, 0, "on, stack") ||
+	       traced(depth, 1, 1, "on, another of 64 stacks each time");
 }

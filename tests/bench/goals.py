@@ -91,7 +91,41 @@ def perf_map(runs):
     ]
 
 
-def judge(results, starts, sites, cpu, maps, read):
+def a_second(rounds):
+    """Events that are there afterwards, for each second that the program fired."""
+    return [{"a_second": r["captured"] / r["seconds"]} if r.get("captured") else r for r in rounds]
+
+
+def ring(of, runs):
+    """The ring lane, beside LTTng-UST in the same run. Both are paced where ns are compared."""
+    peer, flat = of("lttng paced"), of("lttng flat out 2t")
+
+    def over_lttng(what, name, limit):
+        return line(what, f"<= {limit}x", limit, ratios(of(name), peer), why(of(name) + peer))
+
+    def cost(what, limit, name, key, scale=1):
+        return line(what, f"<= {limit}", limit, each_event(good(of(name)), key, scale),
+                    why(of(name)))
+
+    ours = ratios(a_second(of("ring flat out 2t")), a_second(flat), "a_second")
+    return [
+        over_lttng("ring lane: event, over LTTng-UST's", "ring", 0.5),
+        over_lttng("  with a 28-frame stack, over LTTng-UST's without", "ring stack", 0.75),
+        line("  off, ns", "<= 0.5", 0.5,
+             [r["ns_min"] for r in runs if r["what"] == "off"], "not measured"),
+        lost("  lost at 1 M/s a thread, 2 threads", of("ring 1M/s 2t")),
+        accounted("  fired - captured - lost flat out, 2 threads", of("ring flat out 2t")),
+        line("  captured/s flat out, over LTTng-UST's", ">= 1x", 1, ours,
+             why(of("ring flat out 2t") + flat), at_least=True),
+        cost("  bytes on disk an event", 40, "ring", "bytes"),
+        cost("  the same with stacks", 40, "ring stack", "bytes"),
+        cost("  CPU of tapir an event, us, --no-compress", 0.1, "ring plain", "cpu_seconds", 1e6),
+        line("  RSS, MiB", "<= 20", 20, [r["resident_mib"] for r in good(of("ring 1M/s 2t"))],
+             why(of("ring 1M/s 2t"))),
+    ]
+
+
+def judge(results, starts, sites, cpu, maps, read, rings):
     """All goals, in the order of the table."""
     def of(name):
         return results.get(name, [])
@@ -135,6 +169,7 @@ def judge(results, starts, sites, cpu, maps, read):
         number("stopped and file closed, s", "<= 0.5", 0.5, "tapir", "closed_seconds"),
         line("500 sites on, s", "<= 0.15", 0.15, started, why(starts)),
         line("500 sites: stopped and file closed, s", "<= 0.5", 0.5, closed, why(starts)),
+        *ring(of, rings),
         *perf_map(maps),
         line("site, not attached, ns", "<= 0.5", 0.5, [sites["no_arguments"]["median_ns"]], ""),
         line("site with semaphore, not attached, ns", "<= 0.5", 0.5,

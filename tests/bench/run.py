@@ -29,6 +29,7 @@ import tracers  # noqa: E402
 
 REPO = HERE.parent.parent
 MULTI_THREADED = 2
+RING_PACE_HZ = 400000
 
 
 class Context:
@@ -69,6 +70,10 @@ def compile_peers(context):
                            "-llttng-ust", "-ldl", "-pthread",
                            "-o", f"{context.bench}/workload_lttng"],
                           capture_output=True, text=True, check=False)
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-DBENCH_RING", "-O2", *frames,
+                    f"-I{REPO}", f"-I{REPO}/include", str(HERE / "workload.c"),
+                    f"{context.build}/libtapir.a", "-pthread", "-o",
+                    f"{context.bench}/workload_ring"], check=True)
     if done.returncode != 0:
         say(f"no LTTng build of the workload: {done.stderr.strip().splitlines()[0]}")
 
@@ -90,8 +95,18 @@ def configurations(context):
            tracers.Bpftrace(context, "bpftrace"),
            tracers.Perf(context, "perf", []),
            tracers.Perf(context, "perf -g", ["-g"]),
-           tracers.Lttng(context, "lttng-ust")]
-    two = [tracers.Bare(context, "empty uprobe 2t", "bare_empty"),
+           tracers.Lttng(context, "lttng-ust"),
+           # Paced so that nobody's buffers run full: an event that is dropped costs less.
+           tracers.Lttng(context, "lttng paced", rate=RING_PACE_HZ),
+           tracers.TapirRing(context, "ring", ["--no-stack"], rate=RING_PACE_HZ),
+           tracers.TapirRing(context, "ring plain", ["--no-stack", "--no-compress"],
+                             rate=RING_PACE_HZ),
+           tracers.TapirRing(context, "ring stack", [], rate=RING_PACE_HZ),
+           tracers.TapirRing(context, "ring stack plain", ["--no-compress"], rate=RING_PACE_HZ)]
+    two = [tracers.TapirRing(context, "ring 1M/s 2t", [], rate=1000000, longer=5),
+           tracers.TapirRing(context, "ring flat out 2t", ["--no-stack"], longer=5),
+           tracers.Lttng(context, "lttng flat out 2t", longer=5),
+           tracers.Bare(context, "empty uprobe 2t", "bare_empty"),
            tracers.Tapir(context, "tapir 2t", []),
            tracers.Tapir(context, "tapir stack 2t", ["--stack"])]
     return [(t, 1) for t in one] + [(t, MULTI_THREADED) for t in two]
@@ -99,9 +114,9 @@ def configurations(context):
 
 def run_once(context, tracer, threads, options):
     """One tracer over one run of the workload."""
-    argv = [context.workload_of(tracer), "--threads", str(threads), "--depth", str(options.depth),
-            "--rounds", str(options.inner), "--hits", str(options.hits),
-            "--rate", str(options.rate)]
+    argv = [context.workload_of(tracer), "--threads", str(threads), "--depth", str(tracer.depth or options.depth),
+            "--rounds", str(options.inner * tracer.longer), "--hits", str(options.hits),
+            "--rate", str(options.rate if tracer.rate is None else tracer.rate)]
     target = None
     try:
         tracer.prepare()
@@ -170,6 +185,16 @@ def measure_sites(context):
     program = os.path.join(context.build, "tests/bench/bench_site")
     out = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     return {r["site"]: r for r in map(json.loads, out.splitlines())}
+
+
+def measure_ring(context, options):
+    """bench_ring: a ring event without any file: off, on, with a stack, with ever another one."""
+    program = os.path.join(context.build, "tests/bench/bench_ring")
+    runs = []
+    for _ in range(options.rounds):
+        out = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+        runs += [r for r in map(json.loads, out.splitlines()) if "what" in r]
+    return runs
 
 
 def measure_cpu(context, options):
@@ -264,12 +289,13 @@ def main():
     results, commands = run_rounds(context, options)
     starts, sites = measure_start(context, options), measure_sites(context)
     cpu, maps = measure_cpu(context, options), measure_perf_map(context, options)
+    rings = measure_ring(context, options)
     read = readers.run(context, options.rounds)
-    lines = goals.judge(results, starts, sites, cpu, maps, read)
+    lines = goals.judge(results, starts, sites, cpu, maps, read, rings)
     document = {"began_utc": began, "kernel": platform.release(), "cpus": os.cpu_count(),
                 "options": vars(options), "commands": commands, "rounds": results,
                 "start_500_sites": starts, "sites": sites, "cpu": cpu, "perf_map": maps,
-                "readers": read,
+                "readers": read, "ring": rings,
                 "goals": lines}
     for path in filter(None, [f"{context.bench}/rounds.json", options.json]):
         with open(path, "w") as file:
@@ -280,6 +306,7 @@ def main():
             print(f"  {name:<18} {argv}")
     print("  switches, samples  $BUILD/tests/bench/bench_cpu; $BUILD/tapir record --no-sched -- "
           "$BUILD/tests/targets/burner 2000 2")
+    print("  ring, no file      $BUILD/tests/bench/bench_ring")
     print("  perf maps          $BUILD/tests/bench/bench_perf_map")
     print("  report             $BUILD/tests/bench/make_trace FILE --samples 10000000 --stacks 50000; "
           "$BUILD/tapir report FILE")

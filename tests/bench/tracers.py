@@ -26,6 +26,8 @@ TRACING = "/sys/kernel/tracing"
 
 class Tracer:
     program = "workload"
+    depth = rate = None  # as the run's options say
+    longer = 1           # times as many timings
 
     def __init__(self, context, name):
         self.context, self.name = context, name
@@ -166,6 +168,33 @@ class Tapir(Tracer):
         return found
 
 
+class TapirRing(Tapir):
+    """The ring lane: the workload with an event of the library."""
+
+    program = "workload_ring"
+    STACK_FRAMES = 28
+
+    def __init__(self, context, name, options, rate=0, longer=1):
+        super().__init__(context, name, ["--lane", "ring", *options])
+        self.depth, self.rate, self.longer = self.STACK_FRAMES, rate, longer
+
+    def command(self, target):
+        # With us as a second target it does not end with the first, before it was looked at.
+        return [*super().command(target), "-p", str(os.getpid())]
+
+    def start(self, target, sites):
+        argv = self.command(target)
+        self.note(argv)
+        self.log = open(self.output + ".log", "w+")
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(argv, stdout=self.log, stderr=self.log)
+        measure.wait_until(lambda: "tapir: " in open(self.log.name).read(),
+                           measure.ATTACH_SECONDS, "tapir's first line")
+        self.start_seconds = time.monotonic() - self.started
+        time.sleep(SETTLE_SECONDS)
+        self.cpu_before = measure.cpu_seconds(self.process.pid)
+
+
 class Bpftrace(Tracer):
     def missing(self):
         return None if shutil.which("bpftrace") else "bpftrace is not installed"
@@ -251,6 +280,10 @@ class Lttng(Tracer):
     program = "workload_lttng"
     SESSION = "tapir-bench"
     daemon = None
+
+    def __init__(self, context, name, rate=0, longer=1):
+        super().__init__(context, name)
+        self.rate, self.longer = rate, longer
 
     def missing(self):
         if not shutil.which("lttng-sessiond"):

@@ -2,7 +2,8 @@
 /*
  * workload - the program that the benchmarks trace: an event with four ints and a string of 16
  * characters, fired by one or more threads at the bottom of a stack of known depth, and the
- * time each one took. Built a second time with -DBENCH_LTTNG, it fires an LTTng-UST tracepoint.
+ * time each one took. Built again with -DBENCH_LTTNG it fires an LTTng-UST tracepoint, with
+ * -DBENCH_RING an event of the ring lane.
  *
  *	workload [--threads N] [--depth FRAMES] [--rounds N] [--hits N] [--rate HZ]
  *
@@ -25,6 +26,10 @@
 #ifdef BENCH_LTTNG
 #include "lttng_provider.h"
 #define FIRE(a, b, c, d, text) lttng_ust_tracepoint(bench, event, a, b, c, d, text)
+#elif defined(BENCH_RING)
+#include "usdt/ring/ring_writer.h"
+#define TEXT_BYTES	       16
+#define FIRE(a, b, c, d, text) fire_ring(a, b, c, d, text)
 #else
 #include "tapir/usdt.h"
 #define FIRE(a, b, c, d, text) TAPIR_PROBE(bench, event, a, b, c, d, text)
@@ -56,6 +61,47 @@ static void sleep_until(uint64_t when_ns)
 
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL);
 }
+
+#ifdef BENCH_RING
+static struct tapir_ring_event ring_event;
+static const struct tapir_field ring_fields[] = {{.type = TAPIR_FIELD_INT, .size = 4},
+						 {.type = TAPIR_FIELD_INT, .size = 4},
+						 {.type = TAPIR_FIELD_INT, .size = 4},
+						 {.type = TAPIR_FIELD_INT, .size = 4},
+						 {.type = TAPIR_FIELD_STR}};
+static const struct tapir_ring_about ring_about = {.provider = "bench",
+						   .event = "event",
+						   .encoding = TAPIR_ENCODING_SLOTS,
+						   .field_cnt = 5,
+						   .fields = ring_fields};
+
+struct ring_payload {
+	uint64_t numbers[4];
+	struct tapir_slot_bytes text;
+	char bytes[TEXT_BYTES];
+};
+
+static inline void fire_ring(int a, int b, int c, int d, const char *text)
+{
+	struct tapir_ring_write write;
+	struct ring_payload *p;
+	size_t len;
+
+	if (!tapir_ring__wanted(&ring_event))
+		return;
+	len = strnlen(text, TEXT_BYTES);
+	if (!tapir_ring__begin(&write, &ring_event, sizeof(*p)))
+		return;
+	p = (void *)write.payload;
+	p->numbers[0] = (uint64_t)(int64_t)a;
+	p->numbers[1] = (uint64_t)(int64_t)b;
+	p->numbers[2] = (uint64_t)(int64_t)c;
+	p->numbers[3] = (uint64_t)(int64_t)d;
+	p->text = (struct tapir_slot_bytes){.len_bytes = (uint32_t)len};
+	memcpy(p->bytes, text, len);
+	tapir_ring__commit(&write);
+}
+#endif
 
 static __attribute__((noipa)) void fire(int a, int b, int c, int d, const char *text)
 {
@@ -175,6 +221,10 @@ int main(int argc, char **argv)
 	round_ns = calloc((size_t)options.thread_cnt * options.round_cnt, sizeof(*round_ns));
 	if (!round_ns)
 		return 1;
+#ifdef BENCH_RING
+	if (tapir_ring__init() || tapir_ring__register(&ring_event, &ring_about))
+		return 1;
+#endif
 	puts("ready");
 	fflush(stdout);
 	status = fgets(line, sizeof(line), stdin) ? run() : 1;

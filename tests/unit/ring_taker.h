@@ -19,6 +19,7 @@
 #include "tapir/ring.h"
 
 #define TAKER_EVENTS 8
+#define TAKER_STACKS 65536u
 
 struct taker {
 	int pid, ctl_fd, data_fd[TAPIR_RING_ARENAS];
@@ -29,7 +30,7 @@ struct taker {
 	uint64_t read[TAKER_EVENTS], stacks, threads, bad, unnamed, lost_stacks;
 	uint64_t before[TAKER_EVENTS][TAPIR_RING_CAUSE_CNT];
 	uint64_t after[TAKER_EVENTS][TAPIR_RING_CAUSE_CNT]; /* when it was closed */
-	uint64_t seen[4096];				    /* stack ids, by their low bits */
+	uint64_t seen[TAKER_STACKS];			    /* stack ids, near their low bits */
 	void (*on_event)(const struct tapir_rec_event *event, const uint8_t *payload);
 	void (*on_stack)(const struct tapir_rec_stack *stack, const uint64_t *frames);
 };
@@ -201,6 +202,16 @@ static inline void taker_stop(struct taker *t)
 					   __ATOMIC_SEQ_CST);
 }
 
+/* The place of the id, or of none. */
+static inline uint64_t *taker_stack(struct taker *t, uint64_t id)
+{
+	uint32_t at = id % TAKER_STACKS;
+
+	for (uint32_t i = 0; i < TAKER_STACKS && t->seen[at] && t->seen[at] != id; i++)
+		at = (at + 1) % TAKER_STACKS;
+	return &t->seen[at];
+}
+
 static inline void taker_record(struct taker *t, const uint8_t *at)
 {
 	const struct tapir_rec *h = (const void *)at;
@@ -209,7 +220,7 @@ static inline void taker_record(struct taker *t, const uint8_t *at)
 
 	if (h->type == TAPIR_REC_STACK) {
 		t->stacks++;
-		t->seen[stack->stack_id & 4095] = stack->stack_id;
+		*taker_stack(t, stack->stack_id) = stack->stack_id;
 		if (t->on_stack)
 			t->on_stack(stack, (const void *)(at + sizeof(*stack)));
 	} else if (h->type == TAPIR_REC_THREAD) {
@@ -219,7 +230,7 @@ static inline void taker_record(struct taker *t, const uint8_t *at)
 			return;
 		t->read[event->probe_id - 1]++;
 		t->lost_stacks += !!(event->flags & TAPIR_EVENT_STACK_LOST);
-		if (event->stack_id && t->seen[event->stack_id & 4095] != event->stack_id)
+		if (event->stack_id && *taker_stack(t, event->stack_id) != event->stack_id)
 			t->unnamed++;
 		if (t->on_event)
 			t->on_event(event, at + sizeof(*event));

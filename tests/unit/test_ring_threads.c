@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -48,8 +49,8 @@ static void short_threads(void)
 
 	start(&t);
 	/* One slot may have all of a batch, one after the other: that must fit its 4 MB. */
-	for (unsigned batch = 0; batch < 4; batch++) {
-		run_threads(500, 100);
+	for (unsigned batch = 0; batch < 8; batch++) {
+		run_threads(250, 100);
 		taker_take(&t);
 	}
 	finish(&t);
@@ -128,12 +129,13 @@ static void more_live_threads_than_all_slots_are_counted(void **state)
 	in_child(five_thousand);
 }
 
-static volatile int stop;
+static int stop;
 
 static void *fire_until_stopped(void *own)
 {
-	while (!stop)
-		fire(), ++*(uint64_t *)own;
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		if (fire(), ++*(uint64_t *)own % 64 == 0)
+			sched_yield();
 	return NULL;
 }
 
@@ -146,11 +148,11 @@ static void churning(void)
 	start(&t);
 	for (unsigned i = 0; i < 2; i++)
 		pthread_create(&steady[i], NULL, fire_until_stopped, &own[i]);
-	for (unsigned i = 0; i < 100; i++) {
+	for (unsigned i = 0; i < CASE_PART(100); i++) {
 		run_threads(8, 50);
 		taker_take(&t);
 	}
-	stop = 1;
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < 2; i++)
 		pthread_join(steady[i], NULL);
 	fired += own[0] + own[1];

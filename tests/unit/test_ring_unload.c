@@ -113,7 +113,7 @@ static void unloading(void)
 		pthread_create(&steady[i], NULL, fire_until_stopped, &own[i]);
 	for (unsigned i = 0; i < WORKERS; i++)
 		pthread_create(&workers[i], NULL, fire_through_gate, &leave[i % 2]);
-	for (unsigned cycle = 0; cycle < 6; cycle++) {
+	for (unsigned cycle = 0; cycle < CASE_PART(6); cycle++) {
 		load_under(path, 1000 + cycle);
 		__atomic_store_n(&leave[0], 1, __ATOMIC_RELEASE);
 		for (unsigned i = 0; i < WORKERS; i += 2)
@@ -123,7 +123,8 @@ static void unloading(void)
 			pthread_create(&workers[i], NULL, fire_through_gate, &leave[0]);
 		taker_take(&t);
 	}
-	leave[0] = leave[1] = 1;
+	for (unsigned i = 0; i < 2; i++)
+		__atomic_store_n(&leave[i], 1, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < WORKERS; i++)
 		pthread_join(workers[i], NULL);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);

@@ -456,7 +456,11 @@ static void handlers_inside_malloc_lose_nothing_uncounted(void **state)
 	timer_delete(timer);
 	sigaction(SIGPROF, &old, NULL);
 	end(&t);
+#if defined(__SANITIZE_THREAD__)
+	assert_true(handler_cnt > 100); /* it delivers signals when it likes */
+#else
 	assert_true(handler_cnt > 10000); /* in 2 s at least */
+#endif
 	assert_int_equal(t.read[0] + taker_missed(&t, 0), fired);
 	assert_int_equal(t.read[1] + taker_missed(&t, 1), handler_cnt);
 	assert_int_equal(t.read[1], handler_written);

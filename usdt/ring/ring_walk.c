@@ -53,9 +53,8 @@ static OWN_MEMORY __attribute__((noinline)) uint64_t
 walk_to(struct ring_walk *walk, const struct tapir_ring_repair *repair, uint64_t fp, uint64_t high)
 {
 	uint64_t above = fp, hash = walk->hash;
-	uint32_t cnt = walk->frame_cnt;
+	uint32_t cnt = walk->frame_cnt, record_cnt = cnt;
 
-	walk->record_cnt = cnt;
 	while (fp >= above && fp <= high - RECORD_BYTES && fp - above <= MAX_FRAME_BYTES &&
 	       !(fp & 7)) {
 		const uint64_t *pair = (const uint64_t *)(uintptr_t)fp;
@@ -63,10 +62,9 @@ walk_to(struct ring_walk *walk, const struct tapir_ring_repair *repair, uint64_t
 
 		walk->fps[cnt] = fp;
 		walk->ips[cnt] = ip;
-		walk->record_cnt = cnt + 1;
 		above = fp + RECORD_BYTES;
 		fp = pair[0];
-		walk->fps[cnt + 1] = fp;
+		record_cnt = cnt + 1;
 		if (cnt == TAPIR_MAX_FRAMES || !is_code(ip)) {
 			walk->flags |= is_code(ip) ? TAPIR_STACK_MORE : 0;
 			break;
@@ -84,6 +82,8 @@ walk_to(struct ring_walk *walk, const struct tapir_ring_repair *repair, uint64_t
 			}
 		}
 	}
+	walk->fps[record_cnt] = fp;
+	walk->record_cnt = record_cnt;
 	walk->frame_cnt = cnt;
 	walk->hash = hash;
 	return fp;

@@ -15,6 +15,8 @@ const struct tapir_option tapir_target_options[] = {
 const struct tapir_option tapir_capture_options[] = {
 	TAPIR_FLAG("stack", 0, "take the user stack with every event", struct tapir_capture_args,
 		   stack),
+	TAPIR_FLAG("no-stack", 0, "ring lane: leave out the stacks of events",
+		   struct tapir_capture_args, no_stack),
 	TAPIR_STRING("profile", 0, "NAME",
 		     "events by what they are for: gc, cpu, exceptions, contention,\n"
 		     "allocations, threadpool, http, everything ('tapir help profiles')",

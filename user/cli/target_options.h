@@ -25,7 +25,7 @@ int tapir_target_args__check(const struct tapir_target_args *target, const struc
 
 /* What record and trace share beside the target. */
 struct tapir_capture_args {
-	bool stack;
+	bool stack, no_stack;
 	const char *lane;     /* NULL: auto */
 	uint64_t rate_hz;     /* 0: all */
 	const char *profile;  /* NULL: none was named */

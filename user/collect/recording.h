@@ -52,7 +52,8 @@ struct tapir_recording_opts {
 	struct tapir_target_rules rules;
 	const struct tapir_spec_list *specs;
 	char *const *program; /* NULL: none is started */
-	bool with_stack;      /* with the events of probes; those of rings always have them */
+	bool with_stack;      /* with the events of probes */
+	bool no_ring_stacks;  /* those of rings have them otherwise */
 	enum tapir_lanes lanes;
 	uint32_t rate_hz; /* of rings: events a second of each thread; 0: all */
 	struct tapir_sampling sampling;

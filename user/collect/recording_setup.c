@@ -203,7 +203,7 @@ static int start_rings(struct recording *r)
 		.specs = r->opts->specs,
 		.rate_hz = r->opts->rate_hz,
 		.cover = r->cover,
-		.with_stack = true, /* nothing to what a trap costs */
+		.with_stack = !r->opts->no_ring_stacks, /* nothing to what a trap costs */
 		.own_selections = r->dotnet.is_wanted ? r->dotnet.selections : NULL,
 	};
 	int err = 0;
