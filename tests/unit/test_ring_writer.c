@@ -410,6 +410,12 @@ static void seals_keep_data_from_others(void **state)
 
 /* ---- handlers ------------------------------------------------------------------------------ */
 
+#if defined(__SANITIZE_THREAD__)
+#define HANDLERS 100 /* it delivers signals when it likes */
+#else
+#define HANDLERS 20000
+#endif
+
 static volatile uint64_t handler_cnt, handler_written;
 static sigjmp_buf jump;
 
@@ -445,7 +451,8 @@ static void handlers_inside_malloc_lose_nothing_uncounted(void **state)
 	begin(&t, 0, 0, 2, 1);
 	sigaction(SIGPROF, &action, &old);
 	timer = start_timer();
-	for (time_t until = time(NULL) + 3; time(NULL) < until;) {
+	/* On a machine that others keep busy, signals are fewer: they are what counts. */
+	for (time_t until = time(NULL) + 30; handler_cnt < HANDLERS && time(NULL) < until;) {
 		for (unsigned i = 0; i < 100; i++, fired++) {
 			free(malloc(16 + i * 64));
 			fire(0, fired);
@@ -456,11 +463,7 @@ static void handlers_inside_malloc_lose_nothing_uncounted(void **state)
 	timer_delete(timer);
 	sigaction(SIGPROF, &old, NULL);
 	end(&t);
-#if defined(__SANITIZE_THREAD__)
-	assert_true(handler_cnt > 100); /* it delivers signals when it likes */
-#else
-	assert_true(handler_cnt > 10000); /* in 2 s at least */
-#endif
+	assert_true(handler_cnt >= HANDLERS);
 	assert_int_equal(t.read[0] + taker_missed(&t, 0), fired);
 	assert_int_equal(t.read[1] + taker_missed(&t, 1), handler_cnt);
 	assert_int_equal(t.read[1], handler_written);
