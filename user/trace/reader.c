@@ -222,6 +222,7 @@ static int load_next(struct tapir_reader *r)
 		if (ref->h.type != type)
 			continue;
 		loaded = tapir_chunk__load(&r->chunk, r->fd, ref);
+		r->stats.read_bytes = ref->off;
 		if (loaded < 0)
 			return loaded;
 		r->stats.chunks += loaded == 1;
@@ -306,6 +307,16 @@ void tapir_reader__complete_probes(struct tapir_reader *r,
 								       const struct tapir_rec *rec))
 {
 	r->complete = complete;
+}
+
+bool tapir_reader__is_segment_end(const struct tapir_reader *r)
+{
+	if (r->stage != STAGE_RECORDS || r->order_idx != r->chunk.order_cnt)
+		return false;
+	for (size_t i = r->ref_idx; i < r->refs.cnt; i++)
+		if (r->refs.data[i].h.type == TAPIR_CHUNK_RECORDS)
+			return false;
+	return true;
 }
 
 const struct tapir_catalog *tapir_reader__catalog(const struct tapir_reader *r)

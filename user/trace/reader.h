@@ -21,6 +21,7 @@ struct tapir_reader_stats {
 	uint64_t created_utc_ns; /* from the file header */
 	uint64_t created_ns;
 	uint64_t file_bytes;
+	uint64_t read_bytes;	    /* how far reading has come, for a person who waits */
 	uint64_t chunks;	    /* whole and undamaged, END included */
 	uint64_t bad_chunks;	    /* header sound, data not: skipped */
 	uint64_t bytes_skipped;	    /* passed over in search of a chunk header */
@@ -55,6 +56,12 @@ void tapir_reader__complete_probes(
  * -errno: reading failed. Damage is counted and passed over.
  */
 int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec);
+
+/*
+ * The record that __next gave is the last of its segment: the one after it may come when the
+ * catalog has forgotten what this one refers to.
+ */
+bool tapir_reader__is_segment_end(const struct tapir_reader *r);
 
 const struct tapir_catalog *tapir_reader__catalog(const struct tapir_reader *r);
 const struct tapir_reader_stats *tapir_reader__stats(const struct tapir_reader *r);
