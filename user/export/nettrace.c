@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records come in the order of their times and become rows of event blocks. What a row refers
+ * to stands in blocks before its own. One thread stands for tapir as who wrote all rows, with
+ * one run of sequence numbers: what LOSS records count is missing in it.
+ */
+#include "export/nettrace_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#define BLOCK_BYTES	 (256u << 10) /* worth a block */
+#define OWN_THREAD_IDX	 TAPIR_NETTRACE_CAPTURE_THREAD
+#define SEGMENT_KEEP_NS	 (50 * TAPIR_NS_PER_MS) /* of a segment, to come among the next one's */
+#define ABSENCES_MAX	 (1u << 20)
+#define SEQUENCE_GAP_MAX (1u << 30)
+
+struct tapir_nettrace *tapir_nettrace__new(struct tapir_reader *reader)
+{
+	struct tapir_nettrace *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->reader = reader;
+	n->catalog = tapir_reader__catalog(reader);
+	n->next_thread_idx = OWN_THREAD_IDX + 1;
+	n->next_metadata_id = TAPIR_NETTRACE_OWN_END;
+	n->next_event_id = 1;
+	n->stacks.first_id = n->labels.first_id = 1;
+	tapir_reader__deliver_descriptions(reader, true);
+	return n;
+}
+
+void tapir_nettrace__free(struct tapir_nettrace *n)
+{
+	struct tapir_nettrace_event_kind *kind;
+
+	if (!n)
+		return;
+	tapir_vec_for_each (kind, &n->kinds)
+		free(kind->rec);
+	tapir_vec__fini(&n->kinds);
+	tapir_map__fini(&n->kind_by_probe);
+	free(n->values);
+	tapir_record_window__fini(&n->window);
+	tapir_str__fini(&n->rows.bytes);
+	tapir_str__fini(&n->metadata);
+	tapir_str__fini(&n->threads);
+	tapir_str__fini(&n->payload);
+	tapir_str__fini(&n->stacks.bytes);
+	tapir_str__fini(&n->labels.bytes);
+	tapir_map__fini(&n->thread_by_id);
+	tapir_map__fini(&n->label_by_ids);
+	tapir_map__fini(&n->absence_by_tid);
+	tapir_vec__fini(&n->absences);
+	tapir_stack_memo__fini(&n->stack_memo);
+	tapir_frame_memo__fini(&n->frame_memo);
+	tapir_nettrace__forget_processes(n);
+	tapir_vec__fini(&n->kernel_mappings);
+	tapir_map__fini(&n->va_by_name);
+	tapir_map__fini(&n->metadata_by_build_id);
+	free(n);
+}
+
+const struct tapir_nettrace_stats *tapir_nettrace__stats(const struct tapir_nettrace *n)
+{
+	return &n->stats;
+}
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+static void put_pair(struct tapir_str *out, const char *key, const char *value)
+{
+	tapir_nettrace__put_text(out, tapir_sv__of(key));
+	tapir_nettrace__put_text(out, tapir_sv__of(value));
+}
+
+/* The moment from which readers count: UTC in whole milliseconds, and our clock then. */
+static void put_trace(struct tapir_nettrace *n, uint64_t first_ns, struct tapir_str *block)
+{
+	const struct tapir_reader_stats *stats = tapir_reader__stats(n->reader);
+	uint64_t start_ns =
+		stats->created_ns && stats->created_ns < first_ns ? stats->created_ns : first_ns;
+	uint64_t utc_ns = stats->created_utc_ns - (stats->created_ns - start_ns);
+	time_t seconds = (time_t)(utc_ns / TAPIR_NS_PER_SEC);
+	uint64_t part_ns = utc_ns % TAPIR_NS_PER_MS;
+	struct tapir_sv hz = tapir_catalog__meta_value(n->catalog, "sample_hz");
+	char text[24] = "";
+	struct tm t;
+
+	if (part_ns > start_ns)
+		part_ns = start_ns;
+	gmtime_r(&seconds, &t);
+	const uint16_t date[] = {(uint16_t)(t.tm_year + 1900),
+				 (uint16_t)(t.tm_mon + 1),
+				 (uint16_t)t.tm_wday,
+				 (uint16_t)t.tm_mday,
+				 (uint16_t)t.tm_hour,
+				 (uint16_t)t.tm_min,
+				 (uint16_t)t.tm_sec,
+				 (uint16_t)(utc_ns % TAPIR_NS_PER_SEC / TAPIR_NS_PER_MS)};
+
+	tapir_nettrace__put(block, date, sizeof(date));
+	tapir_nettrace__put_u64(block, start_ns - part_ns);
+	tapir_nettrace__put_u64(block, TAPIR_NS_PER_SEC);
+	tapir_nettrace__put_u32(block, sizeof(uint64_t)); /* a pointer */
+	if (hz.len && hz.len < sizeof(text))
+		memcpy(text, hz.data, hz.len);
+	tapir_nettrace__put_u32(block, atoi(text) > 0 ? 2 : 1);
+	put_pair(block, "Recorder", "tapir");
+	if (atoi(text) > 0) {
+		snprintf(text, sizeof(text), "%d", (int)(TAPIR_NS_PER_SEC / (unsigned)atoi(text)));
+		put_pair(block, "ExpectedCPUSamplingRate", text);
+	}
+	n->now_ns = start_ns;
+}
+
+static void put_thread(struct tapir_nettrace *n, uint64_t idx, uint32_t tgid, uint32_t tid,
+		       struct tapir_sv name)
+{
+	enum { THREAD_NAME = 1, THREAD_TGID = 2, THREAD_TID = 3 };
+	struct tapir_str row = {};
+
+	tapir_nettrace__put_var(&row, idx);
+	tapir_nettrace__put_u8(&row, THREAD_TGID);
+	tapir_nettrace__put_var(&row, tgid);
+	tapir_nettrace__put_u8(&row, THREAD_TID);
+	tapir_nettrace__put_var(&row, tid);
+	if (name.len) {
+		tapir_nettrace__put_u8(&row, THREAD_NAME);
+		tapir_nettrace__put_text(&row, name);
+	}
+	n->failed |= row.failed;
+	tapir_nettrace__put_u16(&n->threads, (uint16_t)row.len);
+	tapir_str__add(&n->threads, row.data, row.len);
+	tapir_str__fini(&row);
+}
+
+static void begin(struct tapir_nettrace *n, uint64_t first_ns, struct tapir_str *out)
+{
+	static const uint32_t version[] = {0, 6, 0};
+	struct tapir_str block = {};
+
+	tapir_str__adds(out, "Nettrace");
+	tapir_nettrace__put(out, version, sizeof(version));
+	put_trace(n, first_ns, &block);
+	out->failed |= block.failed;
+	tapir_nettrace__put_block(out, TAPIR_NETTRACE_TRACE, block.len);
+	tapir_str__add(out, block.data, block.len);
+	tapir_str__fini(&block);
+	tapir_nettrace__put_own_metadata(&n->metadata);
+	put_thread(n, OWN_THREAD_IDX, 0, 0, tapir_sv__of("tapir"));
+	n->has_begun = true;
+}
+
+static void flush_blocks(struct tapir_nettrace *n, struct tapir_str *out)
+{
+	if (n->metadata.len) {
+		tapir_nettrace__put_block(out, TAPIR_NETTRACE_METADATA, 2 + n->metadata.len);
+		tapir_nettrace__put_u16(out, 0); /* no header */
+		tapir_str__add(out, n->metadata.data, n->metadata.len);
+	}
+	tapir_nettrace_list__flush(&n->stacks, TAPIR_NETTRACE_STACKS, out);
+	if (n->threads.len) {
+		tapir_nettrace__put_block(out, TAPIR_NETTRACE_THREADS, n->threads.len);
+		tapir_str__add(out, n->threads.data, n->threads.len);
+	}
+	tapir_nettrace_list__flush(&n->labels, TAPIR_NETTRACE_LABELS, out);
+	tapir_nettrace_rows__flush(&n->rows, out);
+	out->failed |= n->metadata.failed || n->threads.failed || n->payload.failed || n->failed;
+	tapir_str__clear(&n->metadata);
+	tapir_str__clear(&n->threads);
+}
+
+/* Readers forget stacks and labels; ours begin at 1 again. */
+static void put_sequence_point(struct tapir_nettrace *n, struct tapir_str *out)
+{
+	struct tapir_str block = {};
+
+	flush_blocks(n, out);
+	tapir_nettrace__put_u64(&block, n->now_ns);
+	tapir_nettrace__put_u32(&block, 0);
+	tapir_nettrace__put_u32(&block, 1);
+	tapir_nettrace__put_var(&block, TAPIR_NETTRACE_CAPTURE_THREAD);
+	tapir_nettrace__put_var(&block, n->sequence);
+	out->failed |= block.failed;
+	tapir_nettrace__put_block(out, TAPIR_NETTRACE_SEQUENCE_POINT, block.len);
+	tapir_str__add(out, block.data, block.len);
+	tapir_str__fini(&block);
+	n->stacks.first_id = n->labels.first_id = 1;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+static uint64_t thread_idx(struct tapir_nettrace *n, uint32_t tgid, uint32_t tid)
+{
+	bool is_new = false;
+	uint64_t *idx = tapir_map__put(&n->thread_by_id, (uint64_t)tgid << 32 | tid, &is_new);
+	const struct tapir_rec_thread *thread;
+	struct tapir_thread_view view = {};
+
+	n->failed |= !idx;
+	if (!idx || !is_new)
+		return idx ? *idx : OWN_THREAD_IDX;
+	thread = tapir_catalog__thread(n->catalog, tid, n->now_ns);
+	if (thread && thread->tgid == tgid)
+		tapir_thread_view__of(&thread->h, &view);
+	*idx = n->next_thread_idx++;
+	put_thread(n, *idx, tgid, tid, view.comm);
+	return *idx;
+}
+
+void tapir_nettrace__emit(struct tapir_nettrace *n, const struct tapir_nettrace_what *what)
+{
+	struct tapir_nettrace_row row = {
+		.metadata_id = what->metadata_id,
+		.stack_id = what->stack_id,
+		.label_id = what->label_id,
+		.sequence = ++n->sequence,
+		.thread_idx = what->tid || what->tgid ? thread_idx(n, what->tgid, what->tid)
+						      : OWN_THREAD_IDX,
+		.cpu = what->cpu == TAPIR_CPU_UNKNOWN ? 0 : what->cpu,
+		.time_ns = n->now_ns,
+		.payload = {n->payload.data, n->payload.len},
+	};
+
+	tapir_nettrace_rows__add(&n->rows, &row);
+	n->failed |= n->payload.failed;
+	tapir_str__clear(&n->payload);
+}
+
+/* ---- samples and switches ------------------------------------------------------------------- */
+
+static void add_sample(struct tapir_nettrace *n, const struct tapir_rec_sample *sample)
+{
+	struct tapir_stack_ref ref = {.tgid = sample->tgid,
+				      .time_ns = sample->h.time_ns,
+				      .stack_id = sample->stack_id,
+				      .kstack_id = sample->kstack_id};
+	uint32_t stack_id = tapir_nettrace__stack(n, &ref);
+
+	tapir_nettrace__put_var(&n->payload, 1);
+	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_CPU,
+							      .tgid = sample->tgid,
+							      .tid = sample->tid,
+							      .cpu = sample->h.cpu,
+							      .stack_id = stack_id});
+	n->stats.samples++;
+}
+
+/* NULL: too many threads, or out of memory. */
+static struct tapir_nettrace_absence *absence_of(struct tapir_nettrace *n, uint32_t tid,
+						 bool *is_new)
+{
+	uint64_t *idx = n->absences.cnt < ABSENCES_MAX
+				? tapir_map__put(&n->absence_by_tid, tid, is_new)
+				: tapir_map__get(&n->absence_by_tid, tid);
+
+	if (idx && *is_new) {
+		*idx = n->absences.cnt;
+		n->failed |= !tapir_vec__add(&n->absences);
+	}
+	return idx && *idx < n->absences.cnt ? &n->absences.data[*idx] : NULL;
+}
+
+static void come_in(struct tapir_nettrace *n, const struct tapir_rec_switch *rec)
+{
+	bool is_new = false;
+	struct tapir_nettrace_absence *absence = absence_of(n, rec->in_tid, &is_new);
+	uint64_t away_ns = absence && absence->time_ns ? n->now_ns - absence->time_ns : 0;
+	uint32_t stack_id = 0;
+
+	if (absence && absence->time_ns) {
+		stack_id = tapir_nettrace__stack(
+			n, &(struct tapir_stack_ref){.tgid = rec->in_tgid,
+						     .time_ns = absence->time_ns,
+						     .stack_id = absence->stack_id,
+						     .kstack_id = absence->kstack_id});
+		absence->time_ns = 0;
+	}
+	tapir_nettrace__put_var(&n->payload, away_ns);
+	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_CSWITCH,
+							      .tgid = rec->in_tgid,
+							      .tid = rec->in_tid,
+							      .cpu = rec->h.cpu,
+							      .stack_id = stack_id});
+	n->stats.switches++;
+}
+
+/* One row a thread that comes in, with the stack with which it went out and how long ago. */
+static void add_switch(struct tapir_nettrace *n, const struct tapir_rec_switch *rec)
+{
+	struct tapir_nettrace_absence *absence;
+	bool is_new = false;
+
+	if (rec->out_tid && (absence = absence_of(n, rec->out_tid, &is_new)))
+		*absence = (struct tapir_nettrace_absence){n->now_ns, rec->out_stack_id,
+							   rec->out_kstack_id};
+	if (rec->in_tid)
+		come_in(n, rec);
+}
+
+/* ---- what the format has no word for -------------------------------------------------------- */
+
+#define TEXT_MAX_BYTES 8192u
+
+static void put_text(struct tapir_nettrace *n, struct tapir_sv text)
+{
+	tapir_nettrace__put_utf16(&n->payload, text, TEXT_MAX_BYTES);
+}
+
+static void add_loss(struct tapir_nettrace *n, const struct tapir_rec_loss *loss)
+{
+	static const char *const kinds[] = {"event", "part", "info", "sample", "switch"};
+	int kind = tapir_loss__kind(loss->cause);
+	const struct tapir_rec_probe *probe =
+		loss->probe_id ? tapir_catalog__probe(n->catalog, loss->probe_id) : NULL;
+	struct tapir_probe_view view = {};
+
+	if (probe)
+		tapir_probe_view__of(&probe->h, &view);
+	if (tapir_loss__is_whole(loss->cause)) {
+		n->sequence +=
+			loss->count < SEQUENCE_GAP_MAX ? (uint32_t)loss->count : SEQUENCE_GAP_MAX;
+		n->stats.losses += loss->count;
+	}
+	tapir_nettrace__put_u64(&n->payload, loss->count);
+	put_text(n, tapir_sv__of(tapir_loss__text(loss->cause)));
+	put_text(n, tapir_sv__of(kind >= 0 ? kinds[kind] : "unknown"));
+	put_text(n, view.provider);
+	put_text(n, view.event);
+	tapir_nettrace__put_u64(&n->payload, loss->from_ns);
+	tapir_nettrace__put_u64(&n->payload, loss->until_ns);
+	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_LOSS,
+							      .cpu = loss->h.cpu});
+}
+
+static void add_gap(struct tapir_nettrace *n, const struct tapir_rec *rec)
+{
+	struct tapir_gap_view view;
+
+	tapir_gap_view__of(rec, &view);
+	put_text(n, tapir_sv__of(tapir_gap__text(view.rec->reason)));
+	put_text(n, view.path);
+	tapir_nettrace__put_u64(&n->payload, view.rec->from_ns);
+	tapir_nettrace__put_u64(&n->payload, view.rec->until_ns);
+	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_GAP,
+							      .tgid = view.rec->tgid,
+							      .tid = view.rec->tgid,
+							      .cpu = rec->cpu});
+}
+
+static void add_counter(struct tapir_nettrace *n, const struct tapir_rec *rec)
+{
+	struct tapir_counter_view view;
+
+	tapir_counter_view__of(rec, &view);
+	put_text(n, view.provider);
+	put_text(n, view.name);
+	tapir_nettrace__put(&n->payload, &view.rec->value, sizeof(view.rec->value));
+	put_text(n, view.unit);
+	put_text(n, view.tags);
+	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_COUNTER,
+							      .tgid = view.rec->tgid,
+							      .tid = view.rec->tgid,
+							      .cpu = rec->cpu});
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static void add_in_order(struct tapir_nettrace *n, const struct tapir_rec *rec)
+{
+	switch (rec->type) {
+	case TAPIR_REC_EVENT:
+		tapir_nettrace__add_event(n, (const struct tapir_rec_event *)rec);
+		break;
+	case TAPIR_REC_SAMPLE:
+		add_sample(n, (const struct tapir_rec_sample *)rec);
+		break;
+	case TAPIR_REC_SWITCH:
+		add_switch(n, (const struct tapir_rec_switch *)rec);
+		break;
+	case TAPIR_REC_PROCESS:
+		tapir_nettrace__tell_process(n, rec);
+		break;
+	case TAPIR_REC_MAPPING:
+		tapir_nettrace__tell_mapping(n, rec);
+		break;
+	case TAPIR_REC_LOSS:
+		add_loss(n, (const struct tapir_rec_loss *)rec);
+		break;
+	case TAPIR_REC_GAP:
+		add_gap(n, rec);
+		break;
+	case TAPIR_REC_COUNTER:
+		add_counter(n, rec);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool is_exported(unsigned type)
+{
+	return type < 32 && (1u << type & (1u << TAPIR_REC_EVENT | 1u << TAPIR_REC_SAMPLE |
+					   1u << TAPIR_REC_SWITCH | 1u << TAPIR_REC_PROCESS |
+					   1u << TAPIR_REC_MAPPING | 1u << TAPIR_REC_LOSS |
+					   1u << TAPIR_REC_GAP | 1u << TAPIR_REC_COUNTER));
+}
+
+/* Descriptions may be as old as a process: the trace begins with what happens. */
+static uint64_t first_time(const struct tapir_nettrace *n)
+{
+	const struct tapir_record_window_entry *entry;
+
+	tapir_vec_for_each (entry, &n->window.order) {
+		const struct tapir_rec *rec = (const void *)(n->window.held.data + entry->off);
+
+		if (!tapir_rec_type__describes(rec->type))
+			return rec->time_ns;
+	}
+	return tapir_reader__stats(n->reader)->created_ns;
+}
+
+static int take(struct tapir_nettrace *n, bool is_end, struct tapir_str *out)
+{
+	const struct tapir_rec *rec;
+
+	while ((rec = tapir_record_window__next(&n->window, is_end))) {
+		if (!n->has_begun)
+			begin(n, first_time(n), out);
+		if (rec->time_ns > n->now_ns)
+			n->now_ns = rec->time_ns;
+		if (tapir_nettrace__must_renew(n))
+			put_sequence_point(n, out);
+		add_in_order(n, rec);
+		if (n->rows.bytes.len >= BLOCK_BYTES || n->stacks.bytes.len >= BLOCK_BYTES)
+			flush_blocks(n, out);
+	}
+	return n->failed || out->failed ? -ENOMEM : 0;
+}
+
+int tapir_nettrace__add(struct tapir_nettrace *n, const struct tapir_rec *rec,
+			struct tapir_str *out)
+{
+	if (!is_exported(rec->type))
+		return 0;
+	if (!tapir_record_window__add(&n->window, rec))
+		return -ENOMEM;
+	if (tapir_reader__is_segment_end(n->reader))
+		tapir_record_window__release(&n->window, SEGMENT_KEEP_NS);
+	return n->window.give_cnt ? take(n, false, out) : 0;
+}
+
+int tapir_nettrace__finish(struct tapir_nettrace *n, struct tapir_str *out)
+{
+	int err = take(n, true, out);
+
+	if (!n->has_begun)
+		begin(n, first_time(n), out);
+	flush_blocks(n, out);
+	tapir_nettrace__put_block(out, TAPIR_NETTRACE_END, 0);
+	n->stats.late = n->window.late_cnt;
+	return err ? err : out->failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* EVENT records: which kind, described once, and the payload. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/nettrace_impl.h"
+
+#define EVENT_ID_MAX	   65535u
+#define METADATA_EVENTPIPE 1u /* tapir_rec_metadata.format */
+
+/* What both descriptions of a probe say, their times apart: they may be repeated with others. */
+static uint64_t description_hash(const struct tapir_rec_probe *probe,
+				 const struct tapir_rec_metadata *metadata)
+{
+	uint64_t hash = tapir_hash__bytes(1, &probe->h + 1, probe->h.size - sizeof(probe->h));
+
+	return metadata ? tapir_hash__bytes(hash, &metadata->h + 1,
+					    metadata->h.size - sizeof(metadata->h))
+			: hash;
+}
+
+/* A runtime's events have numbers of their own; readers tell the others apart by ours. */
+static uint32_t event_id(struct tapir_nettrace *n, const struct tapir_rec_probe *probe)
+{
+	uint32_t id = n->next_event_id;
+
+	if (probe->encoding == TAPIR_ENCODING_PACKED)
+		return probe->event_id;
+	n->next_event_id = id == EVENT_ID_MAX ? 1 : id + 1;
+	return id;
+}
+
+static void describe(struct tapir_nettrace *n, struct tapir_nettrace_event_kind *kind,
+		     const struct tapir_rec_metadata *metadata)
+{
+	struct tapir_nettrace_fields fields = {.opcode = -1};
+	struct tapir_metadata_view blob;
+
+	if (kind->rec->encoding == TAPIR_ENCODING_SLOTS) {
+		tapir_nettrace_fields__of_probe(&fields, &kind->view);
+	} else if (metadata && metadata->format == METADATA_EVENTPIPE) {
+		tapir_metadata_view__of(&metadata->h, &blob);
+		tapir_nettrace_fields__of_blob(&fields, blob.blob);
+	}
+	n->failed |= fields.bytes.failed;
+	kind->metadata_id = n->next_metadata_id++;
+	tapir_nettrace__put_metadata(
+		&n->metadata, &(struct tapir_nettrace_metadata){.id = kind->metadata_id,
+								.provider = kind->view.provider,
+								.event = kind->view.event,
+								.event_id = event_id(n, kind->rec),
+								.keywords = kind->rec->keywords,
+								.level = kind->rec->level,
+								.version = kind->rec->version,
+								.fields = &fields});
+	tapir_str__fini(&fields.bytes);
+}
+
+/* Room for the values of such an event, and one for what lies behind them. */
+static bool reserve_values(struct tapir_nettrace *n, unsigned cnt)
+{
+	struct tapir_value *grown;
+
+	if (cnt <= n->value_cap)
+		return true;
+	grown = reallocarray(n->values, cnt, sizeof(*grown));
+	if (!grown)
+		return false;
+	n->values = grown;
+	n->value_cap = cnt;
+	return true;
+}
+
+static void renew_kind(struct tapir_nettrace *n, struct tapir_nettrace_event_kind *kind,
+		       const struct tapir_rec_probe *probe)
+{
+	const struct tapir_rec_metadata *metadata =
+		tapir_catalog__metadata(n->catalog, probe->probe_id);
+	uint64_t hash = description_hash(probe, metadata);
+	struct tapir_rec_probe *copy;
+
+	kind->version = tapir_catalog__version(n->catalog);
+	if (kind->rec && kind->hash == hash)
+		return;
+	copy = malloc(probe->h.size);
+	if (!copy || !reserve_values(n, probe->field_cnt + 1u)) {
+		free(copy);
+		n->failed = true;
+		return;
+	}
+	memcpy(copy, probe, probe->h.size);
+	free(kind->rec);
+	kind->rec = copy;
+	kind->hash = hash;
+	tapir_probe_view__of(&copy->h, &kind->view);
+	describe(n, kind, metadata);
+}
+
+/* NULL: the probe is not described, or out of memory. */
+static const struct tapir_nettrace_event_kind *kind_of(struct tapir_nettrace *n, uint32_t probe_id)
+{
+	bool is_new = false;
+	uint64_t *idx = tapir_map__put(&n->kind_by_probe, probe_id, &is_new);
+	const struct tapir_rec_probe *probe;
+	struct tapir_nettrace_event_kind *kind;
+
+	n->failed |= !idx;
+	if (!idx)
+		return NULL;
+	if (is_new) {
+		*idx = n->kinds.cnt;
+		n->failed |= !tapir_vec__add(&n->kinds);
+	}
+	if (n->failed)
+		return NULL;
+	kind = &n->kinds.data[*idx];
+	if (kind->rec && kind->version == tapir_catalog__version(n->catalog))
+		return kind;
+	probe = tapir_catalog__probe(n->catalog, probe_id);
+	if (probe)
+		renew_kind(n, kind, probe);
+	return kind->rec && !n->failed ? kind : NULL;
+}
+
+void tapir_nettrace__add_event(struct tapir_nettrace *n, const struct tapir_rec_event *ev)
+{
+	const struct tapir_nettrace_event_kind *kind = kind_of(n, ev->probe_id);
+	struct tapir_nettrace_what what = {.tgid = ev->tgid, .tid = ev->tid, .cpu = ev->h.cpu};
+	struct tapir_event_view view;
+
+	tapir_event_view__of(&ev->h, &view);
+	if (!kind || view.payload_bytes > TAPIR_NETTRACE_PAYLOAD_MAX_BYTES) {
+		n->stats.too_long += kind != NULL;
+		n->stats.undescribed += kind == NULL;
+		n->sequence++; /* readers count it as lost */
+		return;
+	}
+	what.metadata_id = kind->metadata_id;
+	what.label_id = tapir_nettrace__label(n, &view);
+	what.stack_id =
+		tapir_nettrace__stack(n, &(struct tapir_stack_ref){.tgid = ev->tgid,
+								   .time_ns = ev->h.time_ns,
+								   .stack_id = ev->stack_id,
+								   .kstack_id = view.kstack_id});
+	if (kind->rec->encoding == TAPIR_ENCODING_SLOTS) {
+		unsigned cnt = tapir_fields__decode(&kind->view, &view, n->values, n->value_cap);
+
+		tapir_nettrace__put_values(&n->payload, &kind->view, n->values, cnt);
+	} else {
+		tapir_nettrace__put(&n->payload, view.payload, view.payload_bytes);
+	}
+	tapir_nettrace__emit(n, &what);
+	n->stats.events++;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* nettrace_impl.h - the exporter's inside; for nettrace*.c only. */
+#ifndef TAPIR_USER_NETTRACE_IMPL_H
+#define TAPIR_USER_NETTRACE_IMPL_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "export/nettrace.h"
+#include "export/nettrace_kind.h"
+#include "export/record_window.h"
+#include "symbol/frame.h"
+#include "symbol/stack_memo.h"
+#include "trace/ordset.h"
+
+/* Ids of the rows that describe tapir's own events, also their order; probes' come behind. */
+enum tapir_nettrace_own {
+	TAPIR_NETTRACE_CPU = 1,
+	TAPIR_NETTRACE_CSWITCH,
+	TAPIR_NETTRACE_EXISTING_PROCESS,
+	TAPIR_NETTRACE_PROCESS_CREATE,
+	TAPIR_NETTRACE_PROCESS_EXIT,
+	TAPIR_NETTRACE_PROCESS_MAPPING,
+	TAPIR_NETTRACE_PROCESS_SYMBOL,
+	TAPIR_NETTRACE_MAPPING_METADATA,
+	TAPIR_NETTRACE_LOSS,
+	TAPIR_NETTRACE_GAP,
+	TAPIR_NETTRACE_COUNTER,
+	TAPIR_NETTRACE_OWN_END
+};
+
+/* A probe, or one description of it. */
+struct tapir_nettrace_event_kind {
+	uint32_t metadata_id;
+	uint64_t hash;		     /* of the descriptions it was made by */
+	uint64_t version;	     /* of the catalog, when they were looked at last */
+	struct tapir_rec_probe *rec; /* ours; NULL: never described */
+	struct tapir_probe_view view;
+};
+
+/* Names behind which a thread went off the CPU. */
+struct tapir_nettrace_absence {
+	uint64_t time_ns, stack_id, kstack_id;
+};
+
+/* A program in a process: exec makes another. */
+struct tapir_nettrace_process {
+	uint32_t tgid;
+	bool is_told, has_ended;
+	uint64_t program; /* a number of its own */
+	struct tapir_ordset mappings, code;
+	uint64_t moved_va, moved_end_va; /* free room for code that was moved */
+	uint64_t moved_mapping_id;
+	size_t kernel_cnt; /* of the kernel's mappings, known to be in it */
+};
+
+/* What is mapped in every process, for those that have kernel stacks. */
+struct tapir_nettrace_kernel_mapping {
+	uint64_t start_va, end_va, file_off;
+};
+
+/* Stacks or labels of the block that is made, and the ids they have. */
+struct tapir_nettrace_list {
+	struct tapir_str bytes;
+	uint32_t first_id, cnt; /* of this block */
+};
+
+struct tapir_nettrace {
+	struct tapir_reader *reader; /* borrowed */
+	const struct tapir_catalog *catalog;
+	struct tapir_record_window window;
+	struct tapir_nettrace_stats stats;
+	bool has_begun, failed;
+	uint64_t now_ns; /* of the record at hand: never less than the one before */
+
+	/* blocks in the making */
+	struct tapir_nettrace_rows rows;
+	struct tapir_str metadata, threads, payload;
+	struct tapir_nettrace_list stacks, labels;
+	uint32_t sequence;
+
+	struct tapir_map thread_by_id;
+	uint64_t next_thread_idx;
+	struct tapir_map kind_by_probe;
+	struct tapir_vec(struct tapir_nettrace_event_kind) kinds;
+	uint32_t next_metadata_id, next_event_id;
+	struct tapir_value *values;
+	unsigned value_cap;
+	struct tapir_map label_by_ids;
+	struct tapir_map absence_by_tid; /* tid -> index in absences */
+	struct tapir_vec(struct tapir_nettrace_absence) absences;
+
+	/* stacks and names */
+	struct tapir_stack_memo stack_memo;
+	struct tapir_frame_memo frame_memo;
+	struct tapir_map process_by_tgid; /* -> struct tapir_nettrace_process * */
+	struct tapir_map va_by_name;	  /* of a program's function -> where it stands */
+	struct tapir_map metadata_by_build_id;
+	struct tapir_vec(struct tapir_nettrace_kernel_mapping) kernel_mappings;
+	uint64_t next_program, next_mapping_id, next_symbol_id;
+	/* of the frame that is named */
+	struct {
+		uint32_t tgid, owner; /* owner: 0 for a kernel's, which stands in tgid, too */
+		uint64_t time_ns;
+		bool is_caller; /* a return address */
+	} naming;
+};
+
+struct tapir_nettrace_what {
+	uint32_t metadata_id, tgid, tid;
+	uint16_t cpu;
+	uint32_t stack_id, label_id;
+};
+
+/* ---- nettrace.c: rows ----------------------------------------------------------------------- */
+
+/* An event at now_ns, with what payload holds; empties payload. */
+void tapir_nettrace__emit(struct tapir_nettrace *n, const struct tapir_nettrace_what *what);
+
+/* ---- nettrace_event.c ----------------------------------------------------------------------- */
+
+void tapir_nettrace__add_event(struct tapir_nettrace *n, const struct tapir_rec_event *ev);
+
+/* ---- nettrace_own.c: descriptions of tapir's own events ------------------------------------- */
+
+void tapir_nettrace__put_own_metadata(struct tapir_str *out);
+
+/* ---- nettrace_process.c --------------------------------------------------------------------- */
+
+void tapir_nettrace__tell_process(struct tapir_nettrace *n, const struct tapir_rec *rec);
+void tapir_nettrace__tell_mapping(struct tapir_nettrace *n, const struct tapir_rec *rec);
+/* A kernel stack of this process is to come: readers look its addresses up in the process. */
+void tapir_nettrace__tell_kernel(struct tapir_nettrace *n, uint32_t tgid);
+/* Where a frame stands for readers; a name that is new is told. Of a tapir_nettrace. */
+uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame);
+void tapir_nettrace__forget_processes(struct tapir_nettrace *n);
+
+/* ---- nettrace_stacks.c ---------------------------------------------------------------------- */
+
+/* Ids that were given mean nothing any more: write all blocks and a sequence point. */
+bool tapir_nettrace__must_renew(struct tapir_nettrace *n);
+/* 0: no stack. ref: ids of user and kernel stack. */
+uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stack_ref *ref);
+/* 0: none. */
+uint32_t tapir_nettrace__label(struct tapir_nettrace *n, const struct tapir_event_view *view);
+/* Adds the block, if it has something. */
+void tapir_nettrace_list__flush(struct tapir_nettrace_list *list, enum tapir_nettrace_block kind,
+				struct tapir_str *out);
+
+#endif

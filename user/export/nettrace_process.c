@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Processes, what is mapped in them, and names at addresses. Readers apply a name to an address
+ * of a program once and for all (TraceLog: the first that comes), so generated code that takes
+ * the place of other code is told of at a place of its own.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/nettrace_impl.h"
+#include "symbol/frame.h"
+
+#define NAME_MAX_BYTES	28672u
+#define MOVED_BYTES	(1ull << 30) /* of code, before another piece of room is told of */
+#define KERNEL_TGID	0u
+#define KERNEL_MAPPINGS 64u /* of which every process is told */
+
+struct range {
+	struct tapir_ordset_node node; /* pos: its start; first */
+	uint64_t end_va;
+	uint64_t hash; /* mappings: of what is mapped */
+	uint64_t id;
+	bool is_dotnet; /* CoreCLR's memory for generated code */
+};
+
+static struct tapir_nettrace_process *process_of(struct tapir_nettrace *n, uint32_t tgid)
+{
+	uint64_t *slot = tapir_map__put(&n->process_by_tgid, tgid, NULL);
+	struct tapir_nettrace_process *p = slot ? (void *)(uintptr_t)*slot : NULL;
+
+	if (slot && !p) {
+		p = calloc(1, sizeof(*p));
+		*slot = (uint64_t)(uintptr_t)p;
+		if (p) {
+			p->tgid = tgid;
+			p->program = ++n->next_program;
+		}
+	}
+	n->failed |= !p;
+	return p;
+}
+
+static void forget_ranges(struct tapir_ordset *set)
+{
+	while (set->root) {
+		struct tapir_ordset_node *node = set->root;
+
+		tapir_ordset__remove(set, node);
+		free(node);
+	}
+}
+
+/* Another program: its addresses mean nothing of what they meant. */
+static void renew_process(struct tapir_nettrace *n, struct tapir_nettrace_process *p)
+{
+	forget_ranges(&p->mappings);
+	forget_ranges(&p->code);
+	*p = (struct tapir_nettrace_process){.tgid = p->tgid, .program = ++n->next_program};
+}
+
+void tapir_nettrace__forget_processes(struct tapir_nettrace *n)
+{
+	for (size_t i = 0; i < n->process_by_tgid.cap; i++) {
+		struct tapir_nettrace_process *p =
+			(void *)(uintptr_t)n->process_by_tgid.slots[i].value;
+
+		if (!n->process_by_tgid.slots[i].used || !p)
+			continue;
+		forget_ranges(&p->mappings);
+		forget_ranges(&p->code);
+		free(p);
+	}
+	tapir_map__fini(&n->process_by_tgid);
+}
+
+static void emit(struct tapir_nettrace *n, uint32_t tgid, enum tapir_nettrace_own event)
+{
+	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = event,
+							      .tgid = tgid,
+							      .tid = tgid,
+							      .cpu = TAPIR_CPU_UNKNOWN});
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+void tapir_nettrace__tell_process(struct tapir_nettrace *n, const struct tapir_rec *rec)
+{
+	struct tapir_process_view view;
+	struct tapir_nettrace_process *p;
+	bool exists;
+
+	tapir_process_view__of(rec, &view);
+	exists = view.rec->kind == TAPIR_PROCESS_EXISTING;
+	p = process_of(n, view.rec->tgid);
+	if (!p || view.rec->tgid == KERNEL_TGID)
+		return;
+	if (view.rec->kind == TAPIR_PROCESS_EXIT) {
+		if (!p->has_ended)
+			emit(n, p->tgid, TAPIR_NETTRACE_PROCESS_EXIT);
+		p->has_ended = true;
+		return;
+	}
+	if (exists && p->is_told && !p->has_ended)
+		return; /* repeated */
+	if (p->is_told)
+		renew_process(n, p);
+	p->is_told = true;
+	tapir_nettrace__put_var(&n->payload, view.rec->ns_tgid ? view.rec->ns_tgid : p->tgid);
+	tapir_nettrace__put_text16(&n->payload, view.comm, NAME_MAX_BYTES);
+	tapir_nettrace__put_text16(&n->payload, view.cgroup, NAME_MAX_BYTES);
+	emit(n, p->tgid, exists ? TAPIR_NETTRACE_EXISTING_PROCESS : TAPIR_NETTRACE_PROCESS_CREATE);
+}
+
+/* ---- mappings ------------------------------------------------------------------------------- */
+
+static struct range *add_range(struct tapir_nettrace *n, struct tapir_ordset *set,
+			       const struct range *like)
+{
+	struct range *range = malloc(sizeof(*range));
+
+	n->failed |= !range;
+	if (!range)
+		return NULL;
+	*range = *like;
+	tapir_ordset__insert(set, &range->node);
+	return range;
+}
+
+/* The range that covers va, or NULL. Ranges of a set do not overlap. */
+static struct range *range_at(const struct tapir_ordset *set, uint64_t va)
+{
+	struct range *range = (struct range *)tapir_ordset__floor(set, va, UINT64_MAX);
+
+	return range && range->end_va > va ? range : NULL;
+}
+
+/* The last that has a byte in [start_va, end_va), or NULL. */
+static struct range *range_in(const struct tapir_ordset *set, uint64_t start_va, uint64_t end_va)
+{
+	struct range *range = (struct range *)tapir_ordset__floor(set, end_va - 1, UINT64_MAX);
+
+	return range && range->end_va > start_va ? range : NULL;
+}
+
+/* What is mapped from now on takes its addresses from what was. */
+static void make_room(struct tapir_nettrace *n, struct tapir_ordset *set, uint64_t start_va,
+		      uint64_t end_va)
+{
+	struct range *old;
+
+	while ((old = range_in(set, start_va, end_va))) {
+		struct range tail = *old;
+
+		if (old->end_va > end_va) {
+			tail.node = (struct tapir_ordset_node){.pos = end_va};
+			if (!add_range(n, set, &tail))
+				return;
+		}
+		if (old->node.pos < start_va) {
+			old->end_va = start_va;
+			continue;
+		}
+		tapir_ordset__remove(set, &old->node);
+		free(old);
+	}
+}
+
+static void put_mapping(struct tapir_nettrace *n, uint64_t id, uint64_t start_va, uint64_t end_va,
+			uint64_t file_off, struct tapir_sv path, uint64_t metadata_id)
+{
+	tapir_nettrace__put_var(&n->payload, id);
+	tapir_nettrace__put_var(&n->payload, start_va);
+	tapir_nettrace__put_var(&n->payload, end_va);
+	tapir_nettrace__put_var(&n->payload, file_off);
+	tapir_nettrace__put_text16(&n->payload, path, NAME_MAX_BYTES);
+	tapir_nettrace__put_var(&n->payload, metadata_id);
+}
+
+/* Told once for each build ID. 0: there is none. */
+static uint64_t tell_build_id(struct tapir_nettrace *n, uint32_t tgid, struct tapir_sv build_id)
+{
+	struct tapir_str json = {};
+	bool is_new = false;
+	uint64_t *id;
+
+	if (!build_id.len)
+		return 0;
+	id = tapir_map__put(&n->metadata_by_build_id,
+			    tapir_hash__bytes(3, build_id.data, build_id.len), &is_new);
+	n->failed |= !id;
+	if (!id || !is_new)
+		return id ? *id : 0;
+	*id = n->metadata_by_build_id.cnt;
+	tapir_str__adds(&json, "{\"type\":\"ELF\",\"build_id\":\"");
+	tapir_str__add_hex(&json, build_id.data, build_id.len);
+	tapir_str__adds(&json, "\"}");
+	tapir_nettrace__put_var(&n->payload, *id);
+	tapir_nettrace__put_text16(&n->payload, (struct tapir_sv){json.data, json.len},
+				   NAME_MAX_BYTES);
+	tapir_nettrace__put_text16(&n->payload, (struct tapir_sv){}, 0);
+	emit(n, tgid, TAPIR_NETTRACE_MAPPING_METADATA);
+	tapir_str__fini(&json);
+	return n->metadata_by_build_id.cnt;
+}
+
+static const char doublemapper[] = "/memfd:doublemapper", jit_module[] = "[jit]",
+		  kernel_module[] = "[kernel]";
+
+static void remember_kernel(struct tapir_nettrace *n, const struct tapir_rec_mapping *rec)
+{
+	struct tapir_nettrace_kernel_mapping m = {rec->start_va, rec->end_va, rec->file_off};
+
+	if (n->kernel_mappings.cnt < KERNEL_MAPPINGS)
+		n->failed |= !tapir_vec__push(&n->kernel_mappings, m);
+}
+
+void tapir_nettrace__tell_mapping(struct tapir_nettrace *n, const struct tapir_rec *rec)
+{
+	struct tapir_mapping_view view;
+	struct tapir_nettrace_process *p;
+	struct range range = {}, *old;
+	uint64_t metadata_id;
+
+	tapir_mapping_view__of(rec, &view);
+	p = process_of(n, view.rec->tgid);
+	if (!p)
+		return;
+	range.node.pos = view.rec->start_va;
+	range.end_va = view.rec->end_va;
+	range.is_dotnet = tapir_sv__starts_with(view.path, doublemapper);
+	range.hash = tapir_hash__mix(tapir_hash__bytes(9, view.path.data, view.path.len),
+				     view.rec->file_id ^ view.rec->file_off);
+	old = range_at(&p->mappings, range.node.pos);
+	if (old && old->node.pos == range.node.pos && old->end_va == range.end_va &&
+	    old->hash == range.hash)
+		return;
+	if (p->tgid == KERNEL_TGID)
+		remember_kernel(n, view.rec);
+	make_room(n, &p->mappings, range.node.pos, range.end_va);
+	range.id = ++n->next_mapping_id;
+	if (!add_range(n, &p->mappings, &range))
+		return;
+	metadata_id = tell_build_id(n, p->tgid, view.build_id);
+	put_mapping(n, range.id, range.node.pos, range.end_va,
+		    view.rec->flags & TAPIR_MAPPING_ANON ? 0 : view.rec->file_off,
+		    view.path.len ? view.path : tapir_sv__of(jit_module), metadata_id);
+	emit(n, p->tgid, TAPIR_NETTRACE_PROCESS_MAPPING);
+}
+
+void tapir_nettrace__tell_kernel(struct tapir_nettrace *n, uint32_t tgid)
+{
+	struct tapir_nettrace_process *p = process_of(n, tgid);
+
+	for (; p && p->kernel_cnt < n->kernel_mappings.cnt; p->kernel_cnt++) {
+		const struct tapir_nettrace_kernel_mapping *m =
+			&n->kernel_mappings.data[p->kernel_cnt];
+		struct range range = {
+			.node.pos = m->start_va, .end_va = m->end_va, .id = ++n->next_mapping_id};
+
+		if (tgid == KERNEL_TGID)
+			continue;
+		make_room(n, &p->mappings, m->start_va, m->end_va);
+		(void)add_range(n, &p->mappings, &range);
+		put_mapping(n, range.id, m->start_va, m->end_va, m->file_off,
+			    tapir_sv__of(kernel_module), 0);
+		emit(n, tgid, TAPIR_NETTRACE_PROCESS_MAPPING);
+	}
+}
+
+/* The mapping va lies in. Where none is known, one of its own is told. */
+static uint64_t mapping_id_at(struct tapir_nettrace *n, struct tapir_nettrace_process *p,
+			      uint64_t va, uint64_t end_va)
+{
+	struct range *range = range_at(&p->mappings, va);
+	struct range own = {.node.pos = va, .end_va = end_va};
+
+	if (range)
+		return range->id;
+	own.id = ++n->next_mapping_id;
+	make_room(n, &p->mappings, va, end_va);
+	(void)add_range(n, &p->mappings, &own);
+	put_mapping(n, own.id, va, end_va, 0, tapir_sv__of(jit_module), 0);
+	emit(n, p->tgid, TAPIR_NETTRACE_PROCESS_MAPPING);
+	return own.id;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* Room at addresses that no process has, for code whose own addresses are taken. */
+static uint64_t moved_room(struct tapir_nettrace *n, struct tapir_nettrace_process *p, uint64_t va,
+			   uint64_t bytes)
+{
+	const struct range *home = range_at(&p->mappings, va);
+	uint64_t start_va = p->moved_va;
+
+	if (bytes > MOVED_BYTES)
+		return va;
+	if (p->moved_end_va - p->moved_va < bytes) {
+		start_va = p->moved_end_va ? p->moved_end_va : TAPIR_NETTRACE_MOVED_VA;
+		p->moved_end_va = start_va + MOVED_BYTES;
+		p->moved_mapping_id = ++n->next_mapping_id;
+		put_mapping(n, p->moved_mapping_id, start_va, p->moved_end_va, 0,
+			    tapir_sv__of(home && home->is_dotnet ? doublemapper : jit_module), 0);
+		emit(n, p->tgid, TAPIR_NETTRACE_PROCESS_MAPPING);
+	}
+	p->moved_va = start_va + ((bytes + 15) & ~15ull);
+	return start_va;
+}
+
+static void tell_name(struct tapir_nettrace *n, struct tapir_nettrace_process *p, uint64_t start_va,
+		      uint64_t size, struct tapir_sv name)
+{
+	uint64_t id = start_va >= TAPIR_NETTRACE_MOVED_VA && start_va < p->moved_end_va
+			      ? p->moved_mapping_id
+			      : mapping_id_at(n, p, start_va, start_va + size);
+
+	tapir_nettrace__put_var(&n->payload, ++n->next_symbol_id);
+	tapir_nettrace__put_var(&n->payload, id);
+	tapir_nettrace__put_var(&n->payload, start_va);
+	tapir_nettrace__put_var(&n->payload, start_va + size - 1);
+	tapir_nettrace__put_text16(&n->payload, name, NAME_MAX_BYTES);
+	emit(n, p->tgid, TAPIR_NETTRACE_PROCESS_SYMBOL);
+}
+
+/* Where a function stands for readers: at its address, or if that had other code, elsewhere. */
+static uint64_t place_code(struct tapir_nettrace *n, struct tapir_nettrace_process *p,
+			   uint64_t start_va, uint64_t size)
+{
+	struct range range = {.node.pos = start_va, .end_va = start_va + size};
+
+	if (range_in(&p->code, start_va, range.end_va))
+		return moved_room(n, p, start_va, size);
+	(void)add_range(n, &p->code, &range);
+	return start_va;
+}
+
+/* How many bytes the name at va covers; 0: nobody knows. */
+static uint64_t name_bytes(struct tapir_nettrace *n, uint64_t va, bool *is_code)
+{
+	const struct tapir_rec_jit *jit =
+		tapir_catalog__jit(n->catalog, n->naming.owner, va, n->naming.time_ns);
+	const struct tapir_rec_mapping *m;
+	const struct tapir_rec_symbol *symbol;
+
+	*is_code = jit;
+	if (jit)
+		return jit->size;
+	m = tapir_catalog__mapping(n->catalog, n->naming.owner, va, n->naming.time_ns);
+	symbol = m ? tapir_catalog__symbol(n->catalog, m->file_id, va - m->start_va + m->file_off)
+		   : NULL;
+	return symbol ? symbol->size : 0;
+}
+
+uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame)
+{
+	struct tapir_nettrace *n = ctx;
+	uint64_t start_va = frame->va - frame->offset, size, key, *place;
+	struct tapir_nettrace_process *p;
+	bool is_new = false, is_code;
+
+	if (!frame->name.len)
+		return frame->va;
+	size = name_bytes(n, frame->va - n->naming.is_caller, &is_code);
+	if (!size) /* as much of it as was seen */
+		size = frame->offset + 1;
+	p = process_of(n, n->naming.tgid);
+	if (!p || start_va + size < start_va)
+		return frame->va;
+	key = tapir_hash__mix(tapir_hash__mix(p->program, start_va), size);
+	key = tapir_hash__bytes(key, frame->name.data, frame->name.len);
+	if (n->va_by_name.cnt == TAPIR_NETTRACE_NAMES_MAX && !tapir_map__get(&n->va_by_name, key)) {
+		n->stats.unnamed++;
+		return frame->va;
+	}
+	place = tapir_map__put(&n->va_by_name, key, &is_new);
+	n->failed |= !place;
+	if (!place)
+		return frame->va;
+	if (is_new) {
+		*place = is_code ? place_code(n, p, start_va, size) : start_va;
+		tell_name(n, p, *place, size, frame->name);
+	}
+	/* A call that ends its function returns to what comes behind it. */
+	return *place + (frame->offset < size ? frame->offset : size - 1);
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Stacks and activity ids are said once and called by a number from then on, until a sequence
+ * point, after which readers know them no more: as often as names may have changed.
+ */
+#include "export/nettrace_impl.h"
+#include "symbol/frame.h"
+
+#define LABELS_MAX (1u << 16)
+
+bool tapir_nettrace__must_renew(struct tapir_nettrace *n)
+{
+	bool renewed = tapir_stack_memo__renew(&n->stack_memo, n->catalog);
+
+	if (!renewed && n->label_by_ids.cnt < LABELS_MAX)
+		return false;
+	tapir_stack_memo__fini(&n->stack_memo);
+	(void)tapir_stack_memo__renew(&n->stack_memo, n->catalog);
+	tapir_map__clear(&n->label_by_ids);
+	return true;
+}
+
+static uint32_t next_id(struct tapir_nettrace_list *list)
+{
+	return list->first_id + list->cnt++;
+}
+
+void tapir_nettrace_list__flush(struct tapir_nettrace_list *list, enum tapir_nettrace_block kind,
+				struct tapir_str *out)
+{
+	out->failed |= list->bytes.failed;
+	if (list->cnt) {
+		tapir_nettrace__put_block(out, kind, 2 * sizeof(uint32_t) + list->bytes.len);
+		tapir_nettrace__put_u32(out, list->first_id);
+		tapir_nettrace__put_u32(out, list->cnt);
+		tapir_str__add(out, list->bytes.data, list->bytes.len);
+	}
+	list->first_id += list->cnt;
+	list->cnt = 0;
+	tapir_str__clear(&list->bytes);
+}
+
+/* ---- stacks --------------------------------------------------------------------------------- */
+
+/* The memo has one answer for all processes; readers have to be told in each of them. */
+static uint64_t place_kernel_frame(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
+				   const struct tapir_stack_view *view, unsigned idx)
+{
+	struct tapir_frame frame = tapir_frame__of(n->catalog, ref->tgid, ref->time_ns, view, idx);
+
+	return tapir_nettrace__place_frame(n, &frame);
+}
+
+static unsigned place_frames(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
+			     uint64_t stack_id, uint64_t *vas, struct tapir_name_span *span)
+{
+	const struct tapir_rec_stack *rec =
+		stack_id ? tapir_catalog__stack(n->catalog, stack_id) : NULL;
+	struct tapir_stack_view view;
+	bool is_kernel;
+
+	if (!rec)
+		return 0;
+	tapir_stack_view__of(&rec->h, &view);
+	is_kernel = rec->flags & TAPIR_STACK_KERNEL;
+	if (is_kernel)
+		tapir_nettrace__tell_kernel(n, ref->tgid);
+	n->naming.tgid = ref->tgid;
+	n->naming.owner = is_kernel ? 0 : ref->tgid;
+	n->naming.time_ns = ref->time_ns;
+	for (unsigned i = 0; i < rec->frame_cnt; i++) {
+		n->naming.is_caller = i > 0;
+		vas[i] = is_kernel ? place_kernel_frame(n, ref, &view, i)
+				   : tapir_frame_memo__number(&n->frame_memo, n->catalog, ref,
+							      &view, i, tapir_nettrace__place_frame,
+							      n, span);
+	}
+	return rec->frame_cnt;
+}
+
+uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stack_ref *ref)
+{
+	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
+	const struct tapir_stack_memo_entry *known;
+	uint64_t vas[2 * TAPIR_MAX_FRAMES];
+	uint32_t id = 0;
+	unsigned cnt;
+
+	if (!ref->stack_id && !ref->kstack_id)
+		return 0;
+	known = tapir_stack_memo__find(&n->stack_memo, ref);
+	if (known)
+		return (uint32_t)known->value;
+	cnt = place_frames(n, ref, ref->kstack_id, vas, &span);
+	cnt += place_frames(n, ref, ref->stack_id, vas + cnt, &span);
+	if (cnt) {
+		id = next_id(&n->stacks);
+		tapir_nettrace__put_u32(&n->stacks.bytes, cnt * (uint32_t)sizeof(*vas));
+		tapir_nettrace__put(&n->stacks.bytes, vas, cnt * sizeof(*vas));
+	}
+	n->failed |= !tapir_stack_memo__add(&n->stack_memo, ref, span, id);
+	return id;
+}
+
+/* ---- activity ids --------------------------------------------------------------------------- */
+
+enum label { LABEL_ACTIVITY = 1, LABEL_RELATED = 2, LABEL_LAST = 0x80 };
+
+static bool is_set(const uint8_t *guid)
+{
+	for (int i = 0; guid && i < 16; i++)
+		if (guid[i])
+			return true;
+	return false;
+}
+
+uint32_t tapir_nettrace__label(struct tapir_nettrace *n, const struct tapir_event_view *view)
+{
+	bool has_activity = is_set(view->activity_id), has_related = is_set(view->related_id);
+	uint64_t key = 7, *id;
+	bool is_new = false;
+
+	if (!has_activity && !has_related)
+		return 0;
+	if (has_activity)
+		key = tapir_hash__bytes(key, view->activity_id, 16);
+	if (has_related)
+		key = tapir_hash__bytes(tapir_hash__mix(key, 1), view->related_id, 16);
+	id = tapir_map__put(&n->label_by_ids, key, &is_new);
+	n->failed |= !id;
+	if (!id || !is_new)
+		return id ? (uint32_t)*id : 0;
+	if (has_activity) {
+		tapir_nettrace__put_u8(&n->labels.bytes,
+				       LABEL_ACTIVITY | (has_related ? 0 : LABEL_LAST));
+		tapir_nettrace__put(&n->labels.bytes, view->activity_id, 16);
+	}
+	if (has_related) {
+		tapir_nettrace__put_u8(&n->labels.bytes, LABEL_RELATED | LABEL_LAST);
+		tapir_nettrace__put(&n->labels.bytes, view->related_id, 16);
+	}
+	*id = next_id(&n->labels);
+	return (uint32_t)*id;
+}
