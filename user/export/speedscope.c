@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Functions and stacks get numbers when they come for the first time. The format wants each
+ * sample's frames written out, outermost first.
+ */
+#include "export/speedscope.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "symbol/frame.h"
+#include "symbol/stack_memo.h"
+
+#define FRAMES_MAX (64u << 20) /* of all stacks together */
+#define NAMES_MAX_BYTES (256u << 20)
+#define PART_BYTES (1u << 20)
+
+struct run {
+	uint64_t weight;
+	uint32_t stack;
+};
+
+struct thread {
+	struct tapir_str name;
+	struct tapir_vec(struct run) runs; /* neighbours with one stack are one */
+	uint64_t weight;
+};
+
+struct stack {
+	uint64_t first; /* in frames */
+	uint32_t cnt;
+};
+
+/* What is made of one type of records. */
+struct tapir_speedscope {
+	const struct tapir_catalog *catalog;
+	bool of_samples, has_time; /* weights are nanoseconds */
+	bool failed;
+	struct tapir_frame_memo frame_memo;
+	struct tapir_stack_memo stack_memo;
+	struct tapir_map frame_by_name, stack_by_frames, thread_by_id;
+	struct tapir_str frames_json;
+	uint32_t frame_cnt;
+	struct tapir_vec(uint32_t) frames;
+	struct tapir_vec(struct stack) stacks;
+	struct tapir_vec(struct thread) threads;
+	uint64_t run_cnt, left_out;
+	/* writing */
+	bool has_begun, has_ended;
+	size_t thread_idx, run_idx;
+	enum { PART_SAMPLES, PART_WEIGHTS } part;
+};
+
+struct tapir_speedscope *tapir_speedscope__new(const struct tapir_catalog *catalog)
+{
+	struct tapir_speedscope *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->catalog = catalog;
+	return s;
+}
+
+static void forget_threads(struct tapir_speedscope *s)
+{
+	struct thread *thread;
+
+	tapir_vec_for_each (thread, &s->threads) {
+		tapir_str__fini(&thread->name);
+		tapir_vec__fini(&thread->runs);
+	}
+	tapir_vec__fini(&s->threads);
+	tapir_map__clear(&s->thread_by_id);
+	s->run_cnt = s->left_out = 0;
+}
+
+void tapir_speedscope__free(struct tapir_speedscope *s)
+{
+	if (!s)
+		return;
+	forget_threads(s);
+	tapir_map__fini(&s->thread_by_id);
+	tapir_map__fini(&s->frame_by_name);
+	tapir_map__fini(&s->stack_by_frames);
+	tapir_frame_memo__fini(&s->frame_memo);
+	tapir_stack_memo__fini(&s->stack_memo);
+	tapir_str__fini(&s->frames_json);
+	tapir_vec__fini(&s->frames);
+	tapir_vec__fini(&s->stacks);
+	free(s);
+}
+
+uint64_t tapir_speedscope__left_out(const struct tapir_speedscope *s)
+{
+	return s->left_out;
+}
+
+/* ---- functions and stacks ------------------------------------------------------------------- */
+
+static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
+{
+	struct tapir_speedscope *s = ctx;
+	struct tapir_json json = tapir_json__to(&s->frames_json);
+	struct tapir_sv module = frame->is_jit ? tapir_sv__of("[jit]") : frame->module;
+	struct tapir_str name = {};
+	bool is_new = false;
+	uint64_t *number;
+
+	if (s->frames_json.len > NAMES_MAX_BYTES)
+		tapir_str__adds(&name, "[one of more functions than can be held]");
+	else if (frame->name.len)
+		tapir_str__add(&name, frame->name.data, frame->name.len);
+	else
+		tapir_frame__add_place(&name, frame, tapir_str__add);
+	number = tapir_map__put(&s->frame_by_name,
+				tapir_hash__bytes(tapir_hash__bytes(1, name.data, name.len),
+						  module.data, module.len),
+				&is_new);
+	if (number && is_new) {
+		*number = s->frame_cnt++;
+		if (*number)
+			tapir_str__addc(&s->frames_json, ',');
+		tapir_json__open(&json, NULL, '{');
+		tapir_json__strn(&json, "name", name.data, name.len);
+		if (module.len)
+			tapir_json__strn(&json, "file", module.data, module.len);
+		tapir_json__close(&json, '}');
+	}
+	s->failed |= !number || name.failed;
+	tapir_str__fini(&name);
+	return number ? *number : 0;
+}
+
+/* Adds the frames of a stack behind s->frames, innermost first. */
+static void add_frames(struct tapir_speedscope *s, const struct tapir_stack_ref *ref,
+		       uint64_t stack_id, struct tapir_name_span *span)
+{
+	const struct tapir_rec_stack *rec =
+		stack_id ? tapir_catalog__stack(s->catalog, stack_id) : NULL;
+	struct tapir_stack_view view;
+
+	if (!rec)
+		return;
+	tapir_stack_view__of(&rec->h, &view);
+	for (unsigned i = 0; i < rec->frame_cnt; i++) {
+		uint32_t number = (uint32_t)tapir_frame_memo__number(
+			&s->frame_memo, s->catalog, ref, &view, i, frame_number, s, span);
+
+		s->failed |= !tapir_vec__push(&s->frames, number);
+	}
+}
+
+#define NO_STACK UINT32_MAX
+
+/* The number of the frames behind first, which are taken off again when it is known. */
+static uint32_t number_frames(struct tapir_speedscope *s, size_t first)
+{
+	struct stack stack = {first, (uint32_t)(s->frames.cnt - first)};
+	bool is_new = false;
+	uint64_t *number;
+
+	if (!stack.cnt)
+		return NO_STACK;
+	number = tapir_map__put(
+		&s->stack_by_frames,
+		tapir_hash__bytes(2, s->frames.data + first, stack.cnt * sizeof(uint32_t)),
+		&is_new);
+	if (number && is_new) {
+		*number = s->stacks.cnt;
+		s->failed |= !tapir_vec__push(&s->stacks, stack);
+	} else {
+		s->frames.cnt = first;
+	}
+	s->failed |= !number;
+	return number ? (uint32_t)*number : NO_STACK;
+}
+
+static uint32_t stack_number(struct tapir_speedscope *s, const struct tapir_stack_ref *ref)
+{
+	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
+	const struct tapir_stack_memo_entry *known;
+	size_t first = s->frames.cnt;
+	uint32_t number;
+
+	(void)tapir_stack_memo__renew(&s->stack_memo, s->catalog);
+	known = tapir_stack_memo__find(&s->stack_memo, ref);
+	if (known)
+		return (uint32_t)known->value;
+	if (first > FRAMES_MAX)
+		return NO_STACK;
+	add_frames(s, ref, ref->kstack_id, &span);
+	add_frames(s, ref, ref->stack_id, &span);
+	number = number_frames(s, first);
+	s->failed |= !tapir_stack_memo__add(&s->stack_memo, ref, span, number);
+	return number;
+}
+
+/* ---- samples -------------------------------------------------------------------------------- */
+
+static struct thread *thread_of(struct tapir_speedscope *s, uint32_t tgid, uint32_t tid,
+				uint64_t time_ns)
+{
+	bool is_new = false;
+	uint64_t *idx = tapir_map__put(&s->thread_by_id, (uint64_t)tgid << 32 | tid, &is_new);
+	const struct tapir_rec_thread *rec;
+	struct thread *thread;
+
+	if (!idx || !is_new)
+		return idx ? &s->threads.data[*idx] : NULL;
+	thread = tapir_vec__add(&s->threads);
+	if (!thread) {
+		tapir_map__del(&s->thread_by_id, (uint64_t)tgid << 32 | tid);
+		return NULL;
+	}
+	*idx = s->threads.cnt - 1;
+	rec = tapir_catalog__thread(s->catalog, tid, time_ns);
+	if (rec)
+		tapir_str__add(&thread->name, rec->comm, strnlen(rec->comm, sizeof(rec->comm)));
+	tapir_str__addf(&thread->name, "%s%" PRIu32 "/%" PRIu32, rec ? " " : "", tgid, tid);
+	return thread;
+}
+
+static void add_run(struct tapir_speedscope *s, const struct tapir_stack_ref *ref, uint32_t tid,
+		    uint64_t weight)
+{
+	struct run run = {weight, stack_number(s, ref)};
+	struct thread *thread;
+
+	if (run.stack == NO_STACK || s->run_cnt == TAPIR_SPEEDSCOPE_SAMPLES_MAX) {
+		s->left_out += run.stack != NO_STACK || s->frames.cnt > FRAMES_MAX;
+		return;
+	}
+	thread = thread_of(s, ref->tgid, tid, ref->time_ns);
+	s->failed |= !thread;
+	if (!thread)
+		return;
+	thread->weight += weight;
+	if (thread->runs.cnt && thread->runs.data[thread->runs.cnt - 1].stack == run.stack) {
+		thread->runs.data[thread->runs.cnt - 1].weight += weight;
+		return;
+	}
+	s->failed |= !tapir_vec__push(&thread->runs, run);
+	s->run_cnt++;
+}
+
+/* Whose period is a time. */
+static bool is_clock(struct tapir_sv event)
+{
+	return !event.len || tapir_sv__starts_with(event, "cpu-clock") ||
+	       tapir_sv__starts_with(event, "task-clock");
+}
+
+static void add_sample(struct tapir_speedscope *s, const struct tapir_rec_sample *sample)
+{
+	struct tapir_stack_ref ref = {.tgid = sample->tgid,
+				      .time_ns = sample->h.time_ns,
+				      .stack_id = sample->stack_id,
+				      .kstack_id = sample->kstack_id};
+
+	if (!s->of_samples)
+		forget_threads(s); /* events are for files without samples */
+	s->of_samples = true;
+	s->has_time = is_clock(tapir_catalog__meta_value(s->catalog, "sample_event"));
+	add_run(s, &ref, sample->tid, sample->period ? sample->period : 1);
+}
+
+static void add_event(struct tapir_speedscope *s, const struct tapir_rec_event *ev)
+{
+	struct tapir_event_view view;
+
+	if (s->of_samples)
+		return;
+	tapir_event_view__of(&ev->h, &view);
+	add_run(s,
+		&(struct tapir_stack_ref){.tgid = ev->tgid,
+					  .time_ns = ev->h.time_ns,
+					  .stack_id = ev->stack_id,
+					  .kstack_id = view.kstack_id},
+		ev->tid, 1);
+}
+
+int tapir_speedscope__add(struct tapir_speedscope *s, const struct tapir_rec *rec)
+{
+	if (rec->type == TAPIR_REC_SAMPLE)
+		add_sample(s, (const struct tapir_rec_sample *)rec);
+	else if (rec->type == TAPIR_REC_EVENT)
+		add_event(s, (const struct tapir_rec_event *)rec);
+	return s->failed ? -ENOMEM : 0;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct thread *x = a, *y = b;
+
+	return x->weight < y->weight ? 1 : x->weight > y->weight ? -1 : 0;
+}
+
+static void write_head(struct tapir_speedscope *s, const char *title, struct tapir_str *out)
+{
+	struct tapir_json json = tapir_json__to(out);
+
+	if (s->threads.cnt)
+		qsort(s->threads.data, s->threads.cnt, sizeof(*s->threads.data), by_weight);
+	tapir_json__open(&json, NULL, '{');
+	tapir_json__str(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	tapir_json__str(&json, "exporter", "tapir");
+	tapir_json__str(&json, "name", title);
+	tapir_json__u64(&json, "activeProfileIndex", 0);
+	tapir_str__adds(out, ",\"shared\":{\"frames\":[");
+	tapir_str__add(out, s->frames_json.data, s->frames_json.len);
+	tapir_str__adds(out, "]},\"profiles\":[");
+}
+
+static void write_profile_head(const struct tapir_speedscope *s, const struct thread *thread,
+			       struct tapir_str *out)
+{
+	struct tapir_json json = tapir_json__to(out);
+
+	if (s->thread_idx)
+		tapir_str__addc(out, ',');
+	tapir_json__open(&json, NULL, '{');
+	tapir_json__str(&json, "type", "sampled");
+	tapir_json__strn(&json, "name", thread->name.data, thread->name.len);
+	tapir_json__str(&json, "unit", s->of_samples && s->has_time ? "nanoseconds" : "none");
+	tapir_json__u64(&json, "startValue", 0);
+	tapir_json__u64(&json, "endValue", thread->weight);
+	tapir_str__adds(out, ",\"samples\":[");
+}
+
+static void write_run(const struct tapir_speedscope *s, const struct run *run,
+		      struct tapir_str *out)
+{
+	const struct stack *stack = &s->stacks.data[run->stack];
+
+	if (s->part == PART_WEIGHTS) {
+		tapir_str__addu(out, run->weight);
+		return;
+	}
+	tapir_str__addc(out, '[');
+	for (uint32_t i = stack->cnt; i--;) {
+		tapir_str__addu(out, s->frames.data[stack->first + i]);
+		if (i)
+			tapir_str__addc(out, ',');
+	}
+	tapir_str__addc(out, ']');
+}
+
+/* Some of the thread's runs; true: all of them, in both parts, are written. */
+static bool write_runs(struct tapir_speedscope *s, const struct thread *thread,
+		       struct tapir_str *out)
+{
+	size_t end = out->len + PART_BYTES;
+
+	for (; s->run_idx < thread->runs.cnt; s->run_idx++) {
+		if (out->len > end)
+			return false;
+		if (s->run_idx)
+			tapir_str__addc(out, ',');
+		write_run(s, &thread->runs.data[s->run_idx], out);
+	}
+	s->run_idx = 0;
+	tapir_str__adds(out, s->part == PART_SAMPLES ? "],\"weights\":[" : "]}");
+	s->part = s->part == PART_SAMPLES ? PART_WEIGHTS : PART_SAMPLES;
+	return s->part == PART_SAMPLES;
+}
+
+bool tapir_speedscope__next_part(struct tapir_speedscope *s, const char *title,
+				 struct tapir_str *out)
+{
+	size_t end = out->len + PART_BYTES;
+
+	if (s->has_ended)
+		return false;
+	if (!s->has_begun)
+		write_head(s, title, out);
+	s->has_begun = true;
+	while (s->thread_idx < s->threads.cnt && out->len < end) {
+		const struct thread *thread = &s->threads.data[s->thread_idx];
+
+		if (!s->run_idx && s->part == PART_SAMPLES)
+			write_profile_head(s, thread, out);
+		s->thread_idx += write_runs(s, thread, out);
+	}
+	if (s->thread_idx == s->threads.cnt) {
+		tapir_str__adds(out, "]}\n");
+		s->has_ended = true;
+	}
+	return true;
+}
