@@ -1,178 +1,178 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir export: a file's stacks in the text forms that other tools read. */
+/* tapir export: a recording in the forms other tools read. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analyze/offcpu_tree.h"
 #include "base/diag.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/export_job.h"
+#include "cli/figures.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
 #include "symbol/frame.h"
-#include "export/perf_script.h"
 
 struct args {
 	const char *format;
+	const char *output;
 	const char *event;
 	bool raw_names;
 };
 
 static const struct tapir_option options[] = {
 	TAPIR_STRING("format", 0, "FORMAT",
-		     "folded: a stack a line, with its count;\nperfscript: as 'perf script' "
-		     "prints samples",
+		     "nettrace: all of it, for PerfView and TraceEvent;\n"
+		     "speedscope: stacks of each thread, in time;\n"
+		     "folded: a stack a line, with its count;\n"
+		     "perfscript: as 'perf script' prints samples",
 		     struct args, format),
-	TAPIR_STRING("event", 'e', "offcpu",
-		     "with folded: microseconds that threads did not run, by the stack with "
-		     "which\nthey left the CPU and why",
+	TAPIR_STRING("output", 'o', "OUT",
+		     "write to OUT, which is there when it is whole; without it, or\n'-': stdout",
+		     struct args, output),
+	TAPIR_STRING("event", 'e', "GLOB",
+		     "stacks of these events, not samples; with folded also 'offcpu':\n"
+		     "microseconds that threads did not run, by the stack with which they\n"
+		     "left the CPU and why",
 		     struct args, event),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
 
-/* ---- folded ------------------------------------------------------------------------------- */
+struct format {
+	const char *name;
+	int (*write)(struct tapir_export_job *job);
+	bool is_binary;
+};
 
-/* A name may hold what separates: stackcollapse's readers split at ';' and the last space. */
-static void add_name(struct tapir_str *out, const char *name)
+static const struct format formats[] = {
+	{"nettrace", tapir_export__nettrace, true},
+	{"speedscope", tapir_export__speedscope, false},
+	{"folded", tapir_export__folded, false},
+	{"perfscript", tapir_export__perf_script, false},
+	{},
+};
+
+/* NULL: no such format. */
+static const struct format *find_format(const char *name)
 {
-	size_t at = out->len;
+	const struct format *f = formats;
 
-	tapir_str__add_printable(out, name, strlen(name));
-	for (; at < out->len; at++)
-		if (out->data[at] == ';')
-			out->data[at] = ':';
+	while (name && f->name && strcmp(f->name, name))
+		f++;
+	return name && f->name ? f : NULL;
 }
 
-static int write_node(const struct tapir_stack_tree *tree, uint32_t idx, struct tapir_str *path,
-		      struct tapir_str *out)
+static bool is_stdout(const struct args *args)
 {
-	const struct tapir_tree_node *node = &tree->nodes.data[idx];
-	size_t len = path->len;
-	int err = 0;
-
-	if (idx != TAPIR_STACK_TREE_ROOT) {
-		if (len)
-			tapir_str__addc(path, ';');
-		add_name(path, tree->names.data[node->name]);
-	}
-	if (node->self && path->len) {
-		tapir_str__add(out, path->data, path->len);
-		tapir_str__addc(out, ' ');
-		tapir_str__addu(out, node->self);
-		tapir_str__addc(out, '\n');
-	}
-	for (uint32_t c = node->first_child; c && !err; c = tree->nodes.data[c].next_sibling)
-		err = write_node(tree, c, path, out);
-	if (!err)
-		err = tapir_terminal__flush_much(out);
-	path->len = len;
-	return err;
+	return !args->output || !strcmp(args->output, "-");
 }
 
-static int fold_offcpu(struct tapir_reader *reader, struct tapir_stack_tree *tree)
+static bool is_offcpu(const struct args *args)
 {
-	struct tapir_offcpu_tree *offcpu =
-		tapir_offcpu_tree__new(tree, tapir_reader__catalog(reader));
-	const struct tapir_rec *rec;
-	int err = -ENOMEM;
-
-	while (offcpu && (err = tapir_reader__next(reader, &rec)) > 0)
-		if (rec->type == TAPIR_REC_SWITCH &&
-		    (err = tapir_offcpu_tree__add(offcpu, (const void *)rec)))
-			break;
-	if (!err)
-		err = tapir_offcpu_tree__finish(offcpu);
-	tapir_offcpu_tree__free(offcpu);
-	return err;
+	return args->event && !strcmp(args->event, TAPIR_OFFCPU_EVENT);
 }
 
-static int export_folded(struct tapir_reader *reader, struct tapir_cli *cli)
+/* Whoever waited for a file hears that it is there; whoever did not get it, that it is not. */
+static void say_end(const struct tapir_export_job *job, int err)
+{
+	struct tapir_str size = {};
+
+	tapir_figure__add_bytes(&size, job->file.bytes);
+	if (!err && job->file.path && size.data)
+		tapir_info("%s: %s", job->file.path, size.data);
+	else if (err && job->file.path)
+		tapir_diag__add("%s was not written", job->file.path);
+	else if (err && job->file.bytes)
+		tapir_diag__add("What stands on standard output is not whole");
+	tapir_str__fini(&size);
+}
+
+static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	struct tapir_stack_tree samples = {}, events = {}, *tree;
-	struct tapir_str path = {}, out = {};
-	const struct tapir_rec *rec;
-	int err = args->event ? fold_offcpu(reader, &events) : 0;
+	const char *slash = strrchr(cli->words.data[0], '/');
+	struct tapir_export_job job = {.reader = reader,
+				       .title = slash ? slash + 1 : cli->words.data[0],
+				       .of_offcpu = is_offcpu(args),
+				       .choice.glob = is_offcpu(args) ? NULL : args->event};
+	int err = tapir_output_file__open(&job.file, args->output);
 
-	while (!args->event && (err = tapir_reader__next(reader, &rec)) > 0)
-		tapir_stack_tree__add_record(rec->type == TAPIR_REC_SAMPLE ? &samples : &events,
-					     tapir_reader__catalog(reader), rec);
-	tree = samples.nodes.cnt ? &samples : &events;
-	tapir_stack_tree__sort(tree);
-	if (!err && (samples.failed || events.failed))
-		err = -ENOMEM;
-	if (!err && tree->nodes.cnt)
-		err = write_node(tree, TAPIR_STACK_TREE_ROOT, &path, &out);
+	if (err)
+		return err;
+	tapir_long_read__start(&job.read, reader, cli);
+	err = find_format(args->format)->write(&job);
 	if (!err)
-		err = tapir_terminal__flush(&out);
-	if (!err && tree->dropped)
-		tapir_warn("%llu stacks are cut: there are more than %u frames",
-			   (unsigned long long)tree->dropped, TAPIR_STACK_TREE_MAX_NODES);
-	tapir_str__fini(&path);
-	tapir_str__fini(&out);
-	tapir_stack_tree__fini(&samples);
-	tapir_stack_tree__fini(&events);
+		err = tapir_output_file__flush(&job.file, &job.out);
+	tapir_long_read__stop(&job.read);
+	if (!err)
+		err = tapir_output_file__finish(&job.file);
+	say_end(&job, err);
+	tapir_output_file__close(&job.file);
+	tapir_event_choice__fini(&job.choice);
+	tapir_str__fini(&job.out);
 	return err;
 }
 
-/* ---- perfscript ----------------------------------------------------------------------------- */
-
-static int export_perf_script(struct tapir_reader *reader, struct tapir_cli *cli)
+static bool is_same_file(const char *a, const char *b)
 {
-	struct tapir_perf_script script = {.catalog = tapir_reader__catalog(reader)};
-	struct tapir_str out = {};
-	const struct tapir_rec *rec;
-	int err;
+	struct stat x, y;
 
-	(void)cli;
-	while ((err = tapir_reader__next(reader, &rec)) > 0) {
-		tapir_perf_script__add(&script, rec, &out);
-		err = tapir_terminal__flush_much(&out);
-		if (err)
-			break;
-	}
-	if (!err)
-		err = tapir_terminal__flush(&out);
-	tapir_perf_script__fini(&script);
-	tapir_str__fini(&out);
-	return err;
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
-
-/* ---- the command ---------------------------------------------------------------------------- */
 
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	bool folded = args->format && !strcmp(args->format, "folded");
+	const struct format *format = find_format(args->format);
 
-	if (!folded && (!args->format || strcmp(args->format, "perfscript")))
-		return tapir_cli__usage(cli, "as what? --format folded or --format perfscript");
-	if (args->event && (!folded || strcmp(args->event, TAPIR_OFFCPU_EVENT)))
-		return tapir_cli__usage(cli, "--event: only 'offcpu', with --format folded");
+	if (!format)
+		return tapir_cli__usage(
+			cli, "as what? --format nettrace, speedscope, folded or perfscript");
+	if (args->event && format->is_binary)
+		return tapir_cli__usage(cli, "--event: %s holds all of a recording", format->name);
+	if (is_offcpu(args) && strcmp(format->name, "folded"))
+		return tapir_cli__usage(cli, "--event offcpu: only with --format folded");
+	if (format->is_binary && is_stdout(args) && tapir_terminal__is_tty(stdout))
+		return tapir_cli__usage(cli, "%s is nothing for a terminal: say -o OUT",
+					format->name);
+	if (!is_stdout(args) && is_same_file(args->output, cli->words.data[0]))
+		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
 	if (args->raw_names)
 		tapir_frame__show_raw_names();
-	return tapir_recording_file__read(cli, folded ? export_folded : export_perf_script);
+	return tapir_recording_file__read(cli, write_format);
 }
 
 const struct tapir_command tapir_cmd_export = {
 	.name = "export",
-	.summary = "a file's stacks in the forms other tools read",
-	.synopsis = "--format folded|perfscript FILE",
-	.text = "Writes CPU samples with their stacks to standard output, or where a file has "
-		"none,\n"
-		"the events that have a stack. 'folded' is what flame graph scripts and "
-		"speedscope\n"
-		"take; 'perfscript' what reads the output of perf script.",
+	.summary = "a recording in the forms other tools read",
+	.synopsis = "--format nettrace|speedscope|folded|perfscript FILE [-o OUT]",
+	.text = "nettrace (version 6) has everything: runtimes' events with their payloads, USDT "
+		"events\n"
+		"with typed arguments, CPU samples, context switches, processes, names, and what "
+		"was "
+		"lost.\n"
+		"PerfView opens it, and what is built on the TraceEvent library. The others hold "
+		"CPU\n"
+		"samples with their stacks, or where a file has none, the events that have a "
+		"stack:\n"
+		"'speedscope' for that viewer, 'folded' for flame graph scripts, 'perfscript' for "
+		"what\n"
+		"reads the output of perf script.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
 	.examples =
 		(const struct tapir_example[]){
+			{"export --format nettrace slow.tapir -o slow.nettrace", "for PerfView"},
+			{"export --format speedscope slow.tapir -o slow.json",
+			 "for https://www.speedscope.app"},
 			{"export --format folded slow.tapir | sort -rnk2 | head",
 			 "the stacks that were seen most"},
 			{"export --format folded --event offcpu slow.tapir",
 			 "what threads waited for: microseconds by stack"},
 			{"export --format perfscript slow.tapir > slow.perf",
-			 "for speedscope, or Firefox's profiler"},
+			 "for Firefox's profiler"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,

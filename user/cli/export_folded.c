@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A stack a line, outermost first, with its count: what flame graph scripts take. */
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/offcpu_tree.h"
+#include "base/log.h"
+#include "cli/export_job.h"
+
+/* A name may hold what separates: stackcollapse's readers split at ';' and the last space. */
+static void add_name(struct tapir_str *out, const char *name)
+{
+	size_t at = out->len;
+
+	tapir_str__add_printable(out, name, strlen(name));
+	for (; at < out->len; at++)
+		if (out->data[at] == ';')
+			out->data[at] = ':';
+}
+
+static int write_node(struct tapir_export_job *job, const struct tapir_stack_tree *tree,
+		      uint32_t idx, struct tapir_str *path)
+{
+	const struct tapir_tree_node *node = &tree->nodes.data[idx];
+	size_t len = path->len;
+	int err = 0;
+
+	if (idx != TAPIR_STACK_TREE_ROOT) {
+		if (len)
+			tapir_str__addc(path, ';');
+		add_name(path, tree->names.data[node->name]);
+	}
+	if (node->self && path->len) {
+		tapir_str__add(&job->out, path->data, path->len);
+		tapir_str__addc(&job->out, ' ');
+		tapir_str__addu(&job->out, node->self);
+		tapir_str__addc(&job->out, '\n');
+	}
+	for (uint32_t c = node->first_child; c && !err; c = tree->nodes.data[c].next_sibling)
+		err = write_node(job, tree, c, path);
+	if (!err)
+		err = tapir_output_file__flush_much(&job->file, &job->out);
+	path->len = len;
+	return err;
+}
+
+static int fold_offcpu(struct tapir_export_job *job, struct tapir_stack_tree *tree)
+{
+	struct tapir_offcpu_tree *offcpu =
+		tapir_offcpu_tree__new(tree, tapir_reader__catalog(job->reader));
+	const struct tapir_rec *rec;
+	int err = -ENOMEM;
+
+	while (offcpu && (err = tapir_long_read__next(&job->read, &rec)) > 0)
+		if (rec->type == TAPIR_REC_SWITCH &&
+		    (err = tapir_offcpu_tree__add(offcpu, (const void *)rec)))
+			break;
+	if (!err)
+		err = tapir_offcpu_tree__finish(offcpu);
+	tapir_offcpu_tree__free(offcpu);
+	return err;
+}
+
+static int fold(struct tapir_export_job *job, struct tapir_stack_tree *samples,
+		struct tapir_stack_tree *events)
+{
+	const struct tapir_rec *rec;
+	int err;
+
+	if (job->of_offcpu)
+		return fold_offcpu(job, events);
+	while ((err = tapir_export_job__next(job, &rec)) > 0)
+		tapir_stack_tree__add_record(rec->type == TAPIR_REC_SAMPLE ? samples : events,
+					     tapir_reader__catalog(job->reader), rec);
+	return err;
+}
+
+int tapir_export__folded(struct tapir_export_job *job)
+{
+	struct tapir_stack_tree samples = {}, events = {}, *tree;
+	struct tapir_str path = {};
+	int err = fold(job, &samples, &events);
+
+	tree = samples.nodes.cnt ? &samples : &events;
+	tapir_stack_tree__sort(tree);
+	if (!err && (samples.failed || events.failed))
+		err = -ENOMEM;
+	if (!err && tree->nodes.cnt)
+		err = write_node(job, tree, TAPIR_STACK_TREE_ROOT, &path);
+	if (!err && tree->dropped)
+		tapir_warn("%llu stacks are cut: there are more than %u frames",
+			   (unsigned long long)tree->dropped, TAPIR_STACK_TREE_MAX_NODES);
+	tapir_str__fini(&path);
+	tapir_stack_tree__fini(&samples);
+	tapir_stack_tree__fini(&events);
+	return err;
+}

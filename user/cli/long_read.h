@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * long_read.h - reading a file for a person who waits: how far it is, on a terminal and after a
+ * second; Ctrl-C ends it with an error, a second Ctrl-C at once.
+ */
+#ifndef TAPIR_USER_LONG_READ_H
+#define TAPIR_USER_LONG_READ_H
+
+#include <signal.h>
+
+#include "cli/options.h"
+#include "trace/reader.h"
+
+struct tapir_long_read {
+	struct tapir_reader *reader; /* borrowed */
+	struct sigaction old_int, old_term;
+	bool is_shown, has_line; /* progress is wanted; a line stands there */
+	uint64_t records, began_ns, shown_ns;
+};
+
+void tapir_long_read__start(struct tapir_long_read *read, struct tapir_reader *reader,
+			    const struct tapir_cli *cli);
+void tapir_long_read__stop(struct tapir_long_read *read);
+
+/* As tapir_reader__next; -EINTR, with a line: it was interrupted. */
+int tapir_long_read__next(struct tapir_long_read *read, const struct tapir_rec **rec);
+/* While nothing is read, but written: 0, or -EINTR with a line. */
+int tapir_long_read__check(struct tapir_long_read *read);
+
+#endif

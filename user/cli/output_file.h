@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * output_file.h - where an export goes: -o OUT, or standard output. A file stands under its name
+ * when it is whole, and not before: until then, and when something fails, what was there before
+ * is still there.
+ */
+#ifndef TAPIR_USER_OUTPUT_FILE_H
+#define TAPIR_USER_OUTPUT_FILE_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct tapir_output_file {
+	const char *path; /* borrowed; NULL: standard output */
+	char *real_path, *part_path;
+	int fd;
+	uint64_t bytes;
+};
+
+/*
+ * path: NULL or "-" is standard output; so is what is no regular file (a FIFO, /dev/null)
+ * written to as it is. -errno, with a line.
+ */
+int tapir_output_file__open(struct tapir_output_file *file, const char *path);
+/* Writes out and empties it; __flush_much: when it is worth a write. -errno, with a line. */
+int tapir_output_file__flush(struct tapir_output_file *file, struct tapir_str *out);
+int tapir_output_file__flush_much(struct tapir_output_file *file, struct tapir_str *out);
+/* It is whole: gives it its name. */
+int tapir_output_file__finish(struct tapir_output_file *file);
+/* Without __finish, nothing is left. */
+void tapir_output_file__close(struct tapir_output_file *file);
+
+#endif
