@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What other tools are given is what the file holds."""
 import collections
+import json
+import os
 import re
+import tarfile
 
 from harness import EVENTS_ONLY
 
@@ -89,6 +92,100 @@ def test_hostile_names_break_no_line(t):
         t.ok(not re.search(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]", text), "no control characters")
 
 
+SPEEDSCOPE = "speedscope@1.25.0"
+
+
+def imported(t, file):
+    """What speedscope's own importer makes of a file: its profiles."""
+    node, npm = t.need("node", "npm")
+    home = os.path.join(t.build, "tests", "npm")
+    package = os.path.join(home, SPEEDSCOPE)
+    if not os.path.exists(package):
+        os.makedirs(home, exist_ok=True)
+        packed = t.run(npm, "pack", "--silent", "--pack-destination", home, SPEEDSCOPE, timeout=60)
+        if packed.rc:
+            t.skip("npm's registry is not to be reached")
+        with tarfile.open(os.path.join(home, packed.out.split()[-1])) as tar:
+            tar.extractall(package + ".part", filter="data")
+        os.rename(package + ".part", package)
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "speedscope_import.js")
+    result = t.run(node, script, os.path.join(package, "package"), file, timeout=60)
+    t.eq(result.rc, 0, f"speedscope imports {os.path.basename(file)}: {result.err}")
+    group = json.loads(result.out)
+    t.ok(group, f"speedscope knows the form of {os.path.basename(file)}")
+    return group["profiles"]
+
+
+def all_stacks(profiles):
+    stacks = collections.Counter()
+    for profile in profiles:
+        stacks.update(profile["stacks"])
+    return stacks
+
+
+def export(t, file, form, *options):
+    out = t.path(f"out.{form}")
+    t.tapir("export", "--format", form, file, "-o", out, *options)
+    return out
+
+
+def test_speedscope_imports_a_profile_a_thread(t):
+    file = t.path("made.tapir")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 20000, "--stacks", 500)
+    profiles = imported(t, export(t, file, "speedscope"))
+    t.eq(sorted(profile["name"] for profile in profiles)[:2], ["java 4000/4000", "java 4100/4100"], "names")
+    t.eq((len(profiles), {profile["unit"] for profile in profiles}), (16, {"nanoseconds"}), "profiles, their unit")
+    t.eq(sum(profile["weight"] for profile in profiles), 20000 * 1001001, "time")
+    t.ok(profiles[0]["weight"] == max(profile["weight"] for profile in profiles), "the busiest comes first")
+    lines = t.tapir("export", "--format", "folded", file).out
+    t.eq({tuple(stack.split(";")): weight // 1001001 for stack, weight in all_stacks(profiles).items()},
+         {tuple(stack.split(";")): int(cnt) for stack, cnt in (line.rsplit(" ", 1) for line in lines.splitlines())},
+         "stacks and their counts are those of --format folded")
+
+
+def test_speedscope_takes_hostile_names_and_files_without_samples(t):
+    file = t.path("made.tapir")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 3000, "--stacks", 200, "--depth", 12, "--hostile")
+    t.eq(sum(profile["weight"] for profile in imported(t, export(t, file, "speedscope"))), 3000 * 1001001, "time")
+    profiles = imported(t, export(t, record(t), "speedscope"))
+    t.eq([(profile["unit"], profile["weight"]) for profile in profiles], [("none", 40)], "events, counted")
+    t.ok(all(stack.endswith("fire_at;d1;d2;d3;bottom") for stack in all_stacks(profiles)), "their stacks")
+
+
+def test_speedscope_reads_perfscript_and_folded(t):
+    file = t.path("samples.tapir")
+    t.tapir("record", "-F", 997, "-f", "-o", file, "--", t.target_path("burner"), 300, 1)
+    want = folded(t.tapir("export", "--format", "folded", file).out)
+    profiles = imported(t, export(t, file, "folded"))
+    t.eq(sum(profile["weight"] for profile in profiles), sum(want.values()), "samples, folded")
+    script = imported(t, export(t, file, "perfscript"))
+    read = {tuple(re.sub(r"\+0x[0-9a-f]+$", "", name) for name in stack.split(";"))
+            for stack in all_stacks(script) if stack}
+    t.eq(read, set(want), "stacks, perf script")
+    t.ok(any("burner" in profile["name"] for profile in script), f"threads: {[p['name'] for p in script]}")
+
+
+def test_perfscript_has_events_only_where_asked_when_there_are_samples(t):
+    file = t.path("both.tapir")
+    t.tapir("record", "depth:hit", "--stack", "-F", 997, "-f", "-o", file, "--", t.target_path("depth"), 3, 40)
+    out = t.tapir("export", "--format", "perfscript", file).out
+    t.eq(out.count(" depth:hit:\n"), 0, "events")
+    t.eq(out.count(" cpu-clock:\n"), len(t.events(file, "sample")), "samples")
+    out = t.tapir("export", "--format", "perfscript", file, "--event", "h*t").out
+    t.eq((out.count(" depth:hit:\n"), out.count(" cpu-clock:\n")), (40, 0), "events that were asked for, samples")
+
+
+def test_output_is_the_same_in_a_file_and_on_stdout(t):
+    file = t.path("made.tapir")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 3000, "--stacks", 200)
+    for form in ("speedscope", "folded", "perfscript"):
+        with open(export(t, file, form)) as out:
+            t.eq(out.read(), t.tapir("export", "--format", form, file, "-o", "-").out, form)
+        t.eq(os.stat(t.path(f"out.{form}")).st_mode & 0o777, 0o600, "mode")
+
+
 def test_formats_are_named_when_none_was_given(t):
     result = t.tapir("export", "x.tapir", expect=2)
-    t.ok("--format folded or --format perfscript" in result.err, result.err)
+    t.ok("--format nettrace, speedscope, folded or perfscript" in result.err, result.err)
+    t.tapir("export", "--format", "nettrace", "--event", "x", "x.tapir", expect=2)
+    t.tapir("export", "--format", "speedscope", "--event", "offcpu", "x.tapir", expect=2)

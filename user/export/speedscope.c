@@ -104,14 +104,15 @@ static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
 	struct tapir_speedscope *s = ctx;
 	struct tapir_json json = tapir_json__to(&s->frames_json);
 	struct tapir_sv module = frame->is_jit ? tapir_sv__of("[jit]") : frame->module;
-	struct tapir_str name = {};
+	struct tapir_str name = {}, buf = {};
+	struct tapir_sv shown = tapir_frame__shown_name(frame, &buf, NULL);
 	bool is_new = false;
 	uint64_t *number;
 
 	if (s->frames_json.len > NAMES_MAX_BYTES)
 		tapir_str__adds(&name, "[one of more functions than can be held]");
 	else if (frame->name.len)
-		tapir_str__add(&name, frame->name.data, frame->name.len);
+		tapir_str__add(&name, shown.data, shown.len);
 	else
 		tapir_frame__add_place(&name, frame, tapir_str__add);
 	number = tapir_map__put(&s->frame_by_name,
@@ -128,7 +129,8 @@ static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
 			tapir_json__strn(&json, "file", module.data, module.len);
 		tapir_json__close(&json, '}');
 	}
-	s->failed |= !number || name.failed;
+	s->failed |= !number || name.failed || buf.failed;
+	tapir_str__fini(&buf);
 	tapir_str__fini(&name);
 	return number ? *number : 0;
 }

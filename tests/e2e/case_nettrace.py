@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""TraceEvent, the library PerfView is made of, opens what tapir exports and finds in it what the recording holds.
+
+Made recordings come from tests/bench/make_dotnet_trace.c, whose constants stand below once more."""
+import json
+import os
+import signal
+import time
+
+from dotnet_program import build_dotnet
+
+TRACE_EVENT = ("Microsoft.Diagnostics.Tracing.TraceEvent", "4.0.0")
+CLR = "Microsoft-Windows-DotNETRuntime:"
+BAKE = "pantry!Pantry.Bäcker::焼く();pantry!Pantry.Program::Main(string[]);libcoreclr.so!RunMain"
+OVEN = "pantry!Pantry.Oven::%s();pantry!Pantry.Program::Main(string[]);libcoreclr.so!RunMain"
+
+
+def reader(t):
+    return build_dotnet(t, "Nettrace", packages=[TRACE_EVENT])
+
+
+def export(t, file):
+    out = os.path.splitext(file)[0] + ".nettrace"
+    t.tapir("export", "--format", "nettrace", file, "-o", out)
+    return out
+
+
+def opened(t, file, *modes):
+    """What TraceEvent says of an exported recording: as a stream, as a log."""
+    result = t.run(reader(t), export(t, file), *modes, timeout=120)
+    t.eq(result.rc, 0, f"TraceEvent opens the file: {result.err[-1000:]}")
+    return json.loads(result.out)
+
+
+def made(t):
+    file = t.path("pantry.tapir")
+    t.eq(t.run(f"{t.build}/tests/bench/make_dotnet_trace", file).rc, 0, "make_dotnet_trace")
+    return file
+
+
+def test_runtime_events_keep_payload_and_description(t):
+    stream = opened(t, made(t), "stream")["stream"]
+    counts, first = stream["counts"], stream["first"]
+    for name, cnt in (("GC/Start", 6), ("GC/Stop", 6), ("GC/SuspendEEStart", 6), ("GC/RestartEEStop", 6),
+                      ("Exception/Start", 20)):
+        t.eq(counts.get(CLR + name), cnt, name)
+    thrown = first[CLR + "Exception/Start"]
+    t.eq((thrown["ExceptionType"], thrown["ExceptionMessage"], thrown["ExceptionHRESULT"]),
+         ("Pantry.EmptyException", "no flour 0", str(0x80131500 - (1 << 32))), "an exception, decoded by TraceEvent")
+    order = first["Pantry-Bäckerei:OrderPlaced"]
+    t.eq([order[name] for name in ("Count", "Customer", "Digits")], ["0", "Marta", "7,8,9"], "an EventSource's event")
+    t.eq([order[name] for name in ("#id", "#version", "#level", "#keywords", "#pid", "#tid", "#cpu")],
+         ["3", "2", "4", "1", "700", "701", "1"], "what describes it")
+    t.eq((order["#activity"], order["#related"]),
+         ("04030201-0605-0807-090a-0b0c0d0e0f00", "000000fe-0000-0000-0000-000000000000"), "activity ids")
+    t.eq(stream["back"], 0, "events out of order")
+
+
+def test_usdt_events_have_typed_fields(t):
+    query = opened(t, made(t), "stream")["stream"]["first"]["postgresql:query__start"]
+    t.eq({name: value for name, value in query.items() if name[0] != "#"},
+         {"rows": "-3", "bytes": str(1 << 63), "share": "0.25", "text": "select '焼く'", "key": "1,2,255",
+          "arg5": "<unreadable: vector register: not among the registers a probe sees>",
+          "marks": "text=cut,arg5=vector register: not among the registers a probe sees"}, "fields")
+
+
+def test_lost_ranges_are_counted_and_told(t):
+    both = opened(t, made(t), "stream", "log")
+    t.eq((both["stream"]["lost"], both["log"]["lost"]), (41, 41), "lost events, as TraceEvent counts them")
+    loss = both["stream"]["first"]["Tapir:Loss"]
+    t.eq((loss["Count"], loss["Event"], loss["Kind"]), ("41", "OrderPlaced", "event"), "the range")
+    t.eq(int(loss["UntilNs"]) - int(loss["FromNs"]), 1000000, "its length")
+
+
+def test_stacks_have_names_also_where_addresses_are_used_again(t):
+    stacks = opened(t, made(t), "log")["log"]["stacks"]
+    t.eq(stacks["Pantry-Bäckerei:OrderPlaced"], {BAKE: 30}, "an event's stack")
+    t.eq(stacks[CLR + "Exception/Start"], {BAKE: 20}, "a runtime event's stack")
+    t.eq(stacks["Universal.Events:cswitch"], {BAKE: 10}, "a switch's stack")
+    t.eq(stacks["Universal.Events:cpu"], {OVEN % "Early": 100, OVEN % "Late": 100}, "samples, by name and time")
+
+
+def test_processes_and_threads_have_their_names_and_samples(t):
+    log = opened(t, made(t), "log")["log"]
+    processes = {p["pid"]: p for p in log["processes"] if p["pid"]}
+    t.eq({pid: (p["name"], p["samples"]) for pid, p in processes.items()}, {700: ("pantry", 150), 800: ("厨房", 50)},
+         "processes")
+    for pid, p in processes.items():
+        t.eq({name.split(".")[0]: cnt for name, cnt in p["threads"].items() if cnt}, {str(pid + 1): p["samples"]},
+             f"threads of {pid} with samples")
+        t.ok("/opt/dotnet/libcoreclr.so" in p["modules"], f"modules: {p['modules']}")
+
+
+def test_gc_analysis_finds_each_collection_and_its_pause(t):
+    runtimes = opened(t, made(t), "log")["log"]["runtimes"]
+    gcs = {pid: [(gc["number"], gc["generation"], gc["pause_ms"]) for gc in runtime["gcs"]]
+           for pid, runtime in runtimes.items()}
+    t.eq(gcs, {"700": [(n, n % 3, n + 1.15) for n in range(1, 6)], "800": [(1, 1, 2.15)]}, "collections")
+
+
+def test_live_recording_of_two_processes_is_the_same_in_both(t):
+    file = t.path("live.tapir")
+    command = ["sh", "-c", f"{t.target_path('burner')} 300 1 & {t.target_path('burner')} 300 1; wait"]
+    t.tapir("record", "-F", 997, "-f", "-o", file, "--", *command)
+    log = opened(t, file, "log")["log"]
+    samples = t.events(file, "sample")
+    by_pid = {}
+    for sample in samples:
+        by_pid[sample["pid"]] = by_pid.get(sample["pid"], 0) + 1
+    seen = {}
+    for process in log["processes"]:
+        if process["samples"]:
+            seen[process["pid"]] = seen.get(process["pid"], 0) + process["samples"]
+    t.eq(seen, by_pid, "samples of each process")
+    stacks = log["stacks"]["Universal.Events:cpu"]
+    t.ok(any("burner!" in stack.split(";")[0] for stack in stacks), f"names: {list(stacks)[:5]}")
+    ins = sum(switch["in_pid"] is not None for switch in t.events(file, "switch"))
+    t.eq(log["counts"].get("Universal.Events:cswitch", 0), ins, "switches in")
+
+
+def test_many_segments_keep_their_names(t):
+    file = t.path("made.tapir")
+    t.eq(t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 20000, "--events", 20000, "--stacks", 300).rc, 0,
+         "make_trace")
+    both = opened(t, file, "stream", "log")
+    t.eq((both["stream"]["counts"]["Universal.Events:cpu"], both["stream"]["counts"]["hotspot:gc__begin"]),
+         (20000, 20000), "records")
+    t.eq(both["stream"]["lost"], 12, "lost")
+    stacks = both["log"]["stacks"]["Universal.Events:cpu"]
+    names = {}
+    for stack, cnt in stacks.items():
+        name = ";".join(frame.split("!", 1)[1] for frame in reversed(stack.split(";")))
+        names[name] = names.get(name, 0) + cnt
+    lines = [line.rsplit(" ", 1) for line in t.tapir("export", "--format", "folded", file).out.splitlines()]
+    ours = {stack: int(cnt) for stack, cnt in lines if "+0x" not in stack}
+    t.ok(sum(ours.values()) > 10000, "most stacks are all named")
+    t.eq([(stack, cnt, names.get(stack, 0)) for stack, cnt in ours.items() if names.get(stack, 0) < cnt][:2], [],
+         "stacks that TraceEvent has fewer of")
+    t.ok(any(stack.startswith("[kernel]!sys_kernel_3;[kernel]!sys_kernel_1;")
+             for stack in stacks), "kernel frames stand before the others")
+
+
+def test_cut_recording_gives_a_whole_export(t):
+    file = made(t)
+    with open(file, "rb") as whole:
+        data = whole.read()
+    with open(file, "wb") as cut:
+        cut.write(data[:-40])  # into the END chunk
+    out = t.path("pantry.nettrace")
+    result = t.tapir("export", "--format", "nettrace", file, "-o", out, expect=None)
+    t.ok("has no end" in result.err or "is damaged" in result.err, f"it is said: {result.err}")
+    stream = json.loads(t.run(reader(t), out, "stream", timeout=120).out)["stream"]
+    t.eq(stream["counts"]["Universal.Events:cpu"], 200, "samples")
+
+
+def test_no_half_output_stands_under_its_name(t):
+    file, out = t.path("made.tapir"), t.path("out.nettrace")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 2000000, "--stacks", 20000, timeout=120)
+    with open(out, "w") as old:
+        old.write("what was there")
+    tapir = t.start_tapir("export", "--format", "nettrace", file, "-o", out)
+    deadline = time.monotonic() + 20
+    while not any(".part-" in name for name in os.listdir(t.tmp)):
+        t.ok(time.monotonic() < deadline and tapir.child.poll() is None, "it has begun")
+        time.sleep(0.01)
+    tapir.signal(signal.SIGINT)
+    result = tapir.wait()
+    t.eq(result.rc, 1, "exit code")
+    t.ok("Interrupted" in result.err and "was not written" in result.err, result.err)
+    with open(out) as old:
+        t.eq(old.read(), "what was there", "what stands under the name")
+    t.eq([name for name in os.listdir(t.tmp) if ".part-" in name], [], "rests")
+
+
+def test_full_disk_is_said(t):
+    result = t.tapir("export", "--format", "nettrace", made(t), "-o", "/dev/full", expect=1)
+    t.ok("Cannot write /dev/full: err=-ENOSPC" in result.err, result.err)
+    result = t.tapir("export", "--format", "nettrace", made(t), "-o", t.path("no/such/out"), expect=1)
+    t.ok("ENOENT" in result.err, result.err)
+    file = made(t)
+    t.tapir("export", "--format", "nettrace", file, "-o", file, expect=2)

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What TraceEvent reads out of a .nettrace file, as one JSON document: as a stream of events, and
+// after its conversion to a TraceLog, which knows processes, threads and stacks. Its judgement is
+// its own: nothing here knows how the file was made.
+using System;
+using System.Collections.Generic;
+using System.Linq;
+using System.Text.Encodings.Web;
+using System.Text.Json;
+using Microsoft.Diagnostics.Tracing;
+using Microsoft.Diagnostics.Tracing.Analysis;
+using Microsoft.Diagnostics.Tracing.Etlx;
+using TraceLog = Microsoft.Diagnostics.Tracing.Etlx.TraceLog;
+
+class Tally
+{
+    public Dictionary<string, int> Counts = new();
+    public Dictionary<string, Dictionary<string, string>> First = new(); // event -> payload of its first
+
+    public void Add(TraceEvent e)
+    {
+        string name = e.ProviderName + ":" + e.EventName;
+        Counts[name] = Counts.GetValueOrDefault(name) + 1;
+        if (First.ContainsKey(name))
+            return;
+        var values = First[name] = new() {
+            ["#pid"] = e.ProcessID.ToString(), ["#tid"] = e.ThreadID.ToString(), ["#id"] = ((int)e.ID).ToString(),
+            ["#version"] = e.Version.ToString(), ["#level"] = ((int)e.Level).ToString(),
+            ["#keywords"] = ((ulong)e.Keywords).ToString(), ["#activity"] = e.ActivityID.ToString(),
+            ["#related"] = e.RelatedActivityID.ToString(), ["#cpu"] = e.ProcessorNumber.ToString(),
+            ["#ms"] = e.TimeStampRelativeMSec.ToString("f6"), ["#utc"] = e.TimeStamp.ToUniversalTime().ToString("o"),
+        };
+        for (int i = 0; i < e.PayloadNames.Length; i++)
+        {
+            object value = e.PayloadValue(i);
+            values[e.PayloadNames[i]] = value is Array array ? string.Join(",", array.Cast<object>())
+                                                             : Convert.ToString(value) ?? "";
+        }
+    }
+}
+
+static class Program
+{
+    // Innermost first: "module!method", or the address where nothing is known.
+    static List<string> Frames(TraceCallStack stack)
+    {
+        var frames = new List<string>();
+        for (; stack != null; stack = stack.Caller)
+        {
+            var at = stack.CodeAddress;
+            string name = at.FullMethodName;
+            frames.Add((at.ModuleFile != null ? at.ModuleFile.Name : "?") + "!" + (name.Length > 0 ? name : "?"));
+        }
+        return frames;
+    }
+
+    static object Stream(string path)
+    {
+        var tally = new Tally();
+        var threads = new HashSet<(int, int)>();
+        using var source = new EventPipeEventSource(path);
+        source.Dynamic.All += _ => { }; // AllEvents has only what a parser has asked for
+        source.Clr.All += _ => { };
+        double last = double.MinValue;
+        int back = 0;
+        source.AllEvents += e => {
+            tally.Add(e);
+            threads.Add((e.ProcessID, e.ThreadID));
+            if (e.TimeStampRelativeMSec < last)
+                back++;
+            last = e.TimeStampRelativeMSec;
+        };
+        source.Process();
+        return new { lost = source.EventsLost, counts = tally.Counts, first = tally.First, threads = threads.Count, back };
+    }
+
+    static object Log(string path)
+    {
+        string etlx = path + ".etlx";
+        TraceLog.CreateFromEventPipeDataFile(path, etlx);
+        using var log = new TraceLog(etlx);
+        var source = log.Events.GetSource();
+        source.NeedLoadedDotNetRuntimes();
+        source.Process();
+        var runtimes = source.Processes().Where(p => p.LoadedDotNetRuntime() != null)
+                             .ToDictionary(p => p.ProcessID, RuntimeOf);
+        var stacks = new Dictionary<string, Dictionary<string, int>>(); // event -> stack -> count
+        var counts = new Dictionary<string, int>();
+        foreach (var e in log.Events)
+        {
+            counts[e.ProviderName + ":" + e.EventName] = counts.GetValueOrDefault(e.ProviderName + ":" + e.EventName) + 1;
+            var stack = e.CallStack();
+            if (stack == null)
+                continue;
+            string name = e.ProviderName + ":" + e.EventName;
+            if (!stacks.TryGetValue(name, out var of))
+                stacks[name] = of = new();
+            string text = string.Join(";", Frames(stack));
+            of[text] = of.GetValueOrDefault(text) + 1;
+        }
+        var processes = log.Processes.Select(p => new {
+            pid = p.ProcessID, name = p.Name, events = p.EventsInProcess.Count(), samples = p.CPUMSec,
+            threads = p.Threads.ToDictionary(t => t.ThreadID.ToString() + "." + ((int)t.ThreadIndex), t => t.CPUMSec),
+            modules = p.LoadedModules.Select(m => m.ModuleFile.FilePath).Distinct().ToArray() }).ToArray();
+        return new { lost = log.EventsLost, counts, processes, stacks, runtimes };
+    }
+
+    static object RuntimeOf(Microsoft.Diagnostics.Tracing.Analysis.TraceProcess process)
+    {
+        var runtime = process.LoadedDotNetRuntime();
+        return new { gcs = runtime.GC.GCs.Select(gc => new { number = gc.Number, generation = gc.Generation,
+                                                             reason = gc.Reason.ToString(), type = gc.Type.ToString(),
+                                                             pause_ms = Math.Round(gc.PauseDurationMSec, 6) }).ToArray(),
+                     jitted = runtime.JIT.Methods.Count };
+    }
+
+    static int Main(string[] args)
+    {
+        var options = new JsonSerializerOptions { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
+        var result = new Dictionary<string, object>();
+        foreach (string mode in args.Skip(1))
+            result[mode] = mode == "stream" ? Stream(args[0]) : Log(args[0]);
+        Console.OutputEncoding = System.Text.Encoding.UTF8;
+        Console.WriteLine(JsonSerializer.Serialize(result, options));
+        return 0;
+    }
+}
