@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* EventPipe metadata blobs, which other processes write. */
-// fuzz: user/export/nettrace_[bk]*.c user/decode/value.c user/trace/record.c user/base/*.c user/elf/operand.c
+// fuzz: user/export/nettrace_[bk]*.c user/decode/value.c user/elf/*.c user/trace/record.c user/base/*.c
 #include <stdint.h>
 #include <stdlib.h>
 
