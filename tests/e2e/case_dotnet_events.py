@@ -252,6 +252,61 @@ def test_processes_that_start_later_are_attached_to(t):
         ends_as_always(t, fire)
 
 
+# ---- without root -----------------------------------------------------------------------------------------
+
+
+def as_nobody(t):
+    """What runs a program as a user without any capability, and a directory with Fire and tapir for it."""
+    setpriv, home = t.need("setpriv"), t.path("home")
+    shutil.copytree(os.path.dirname(build_dotnet(t, "Fire")), home)
+    shutil.copy(t.tapir_path, home)
+    os.chown(home, int(NOBODY), int(NOBODY))
+    os.chmod(t.tmp, 0o755)
+    return (setpriv, "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--inh-caps=-all",
+            "--bounding-set=-all"), home
+
+
+def record_as_nobody(t, user, home, fire, *specs):
+    tapir = t.start(*user, os.path.join(home, "tapir"), "record", *specs, "-p", fire.pid, "-f", "-o",
+                    os.path.join(home, "trace.tapir"))
+    tapir.wait_line("tapir: events of .NET on")
+    return tapir
+
+
+def test_own_process_is_recorded_without_a_capability(t):
+    user, home = as_nobody(t)
+    fire = start(t, "threads=2", "events=1000", "gcs=12", before=user, path=os.path.join(home, "Fire"))
+    tapir = record_as_nobody(t, user, home, fire, DEMO, f"{RUNTIME}:GC:Informational")
+    did = fire_now(fire)
+    seen, lost, _ = stop(t, tapir, "home/trace.tapir")
+    t.eq((lost, count(seen, DEMO, "OrderPlaced"), count(seen, RUNTIME, "GCStart")), (0, did["orders"], did["gcs"][0]), "counts")
+    named = [e for e in seen if any("Place(" in (f["name"] or "") for f in e.get("stack") or [])]
+    t.ok(len(named) >= 0.99 * did["orders"], f"{len(named)} stacks have Place")
+    nothing_is_left(t, fire.pid)
+    ends_as_always(t, fire)
+
+
+def test_program_is_recorded_from_its_start_without_a_capability(t):
+    user, home = as_nobody(t)
+    result = t.run(*user, os.path.join(home, "tapir"), "record", DEMO, "-f", "-o", os.path.join(home, "trace.tapir"), "--",
+                   os.path.join(home, "Fire"), "events=2000", "now", timeout=60)
+    t.ok(f"ended with status {END}" in result.err, result.err)
+    t.eq(count(t.events(os.path.join(home, "trace.tapir")), DEMO, "OrderPlaced"), 2000, "orders")
+
+
+def test_what_needs_more_than_ones_own_ends_with_3(t):
+    user, home = as_nobody(t)
+    tapir, file = os.path.join(home, "tapir"), os.path.join(home, "trace.tapir")
+    other = start(t)
+    for args in (("-a", "-d", 1), ("--comm", "Fire", "-d", 1), ("-p", other.pid, "--lane", "probe", "-d", 1)):
+        result = t.run(*user, tapir, "record", DEMO, *args, "-f", "-o", file)
+        t.eq(result.rc, 3, f"{args}: {result.err}")
+        t.ok("CAP_BPF" in result.err, result.err)
+    result = t.run(*user, tapir, "record", DEMO, "-p", other.pid, "-d", 1, "-f", "-o", file)
+    t.ok(result.rc in (1, 3), f"another's process: {result.rc} {result.err}")
+    t.eq(traces_of_us(other.pid), set(), "what is left in another's process")
+
+
 # ---- what goes wrong -------------------------------------------------------------------------------------
 
 

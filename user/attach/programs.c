@@ -291,7 +291,23 @@ static int attach(const struct attachment *all, size_t cnt, const char *what)
 	return 0;
 }
 
-int tapir_programs__attach_process(struct tapir_programs *p, bool hold)
+int tapir_programs__new_without(struct tapir_programs **out)
+{
+	struct tapir_programs *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->rings_fd = -1;
+	*out = p;
+	return 0;
+}
+
+bool tapir_programs__are_there(const struct tapir_programs *p)
+{
+	return p->skel != NULL;
+}
+
+static int attach_process(struct tapir_programs *p, bool hold)
 {
 	const struct attachment all[] = {
 		{p->skel->progs.tapir_fork, &p->skel->links.tapir_fork, true},
@@ -302,6 +318,11 @@ int tapir_programs__attach_process(struct tapir_programs *p, bool hold)
 	};
 
 	return attach(all, sizeof(all) / sizeof(all[0]), "processes");
+}
+
+int tapir_programs__attach_process(struct tapir_programs *p, bool hold)
+{
+	return p->skel ? attach_process(p, hold) : 0;
 }
 
 /* Wake-ups first: the first switch may already say who woke. */
@@ -335,12 +356,14 @@ uint32_t tapir_programs__site_cap(const struct tapir_programs *p)
 
 void tapir_programs__enable(struct tapir_programs *p, bool on)
 {
-	p->live->enabled = on;
+	if (p->live)
+		p->live->enabled = on;
 }
 
 void tapir_programs__next_epoch(struct tapir_programs *p)
 {
-	p->live->epoch++;
+	if (p->live)
+		p->live->epoch++;
 }
 
 static int update(const struct bpf_map *map, const void *key, const void *value, const char *what)
@@ -360,13 +383,16 @@ int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid)
 {
 	uint32_t one = 1;
 
+	if (!p->skel)
+		return 0;
 	p->maybe_tgids->is[tgid & (TAPIR_MAYBE_TGIDS - 1)] = 1;
 	return update(p->skel->maps.tgids, &tgid, &one, "processes");
 }
 
 void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid)
 {
-	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.tgids), &tgid);
+	if (p->skel)
+		bpf_map_delete_elem(bpf_map__fd(p->skel->maps.tgids), &tgid);
 }
 
 int tapir_programs__set_known_file(struct tapir_programs *p, uint64_t inode, uint64_t dev)
@@ -374,33 +400,38 @@ int tapir_programs__set_known_file(struct tapir_programs *p, uint64_t inode, uin
 	struct tapir_file_key key = {.inode = inode, .dev = dev};
 	uint32_t one = 1;
 
-	return update(p->skel->maps.known_files, &key, &one, "known files");
+	return !p->skel ? 0 : update(p->skel->maps.known_files, &key, &one, "known files");
 }
 
 int tapir_programs__set_repair_file(struct tapir_programs *p, uint32_t idx,
 				    const struct tapir_repair_file *file)
 {
-	return update(p->skel->maps.repair_files, &idx, file, "stack repairs");
+	return !p->skel ? 0 : update(p->skel->maps.repair_files, &idx, file, "stack repairs");
 }
 
 int tapir_programs__set_repair_process(struct tapir_programs *p, uint32_t tgid,
 				       const struct tapir_repair_process *process)
 {
-	int err = update(p->skel->maps.repair_processes, &tgid, process, "stack repairs");
+	int err = !p->skel
+			  ? 0
+			  : update(p->skel->maps.repair_processes, &tgid, process, "stack repairs");
 
-	if (!err)
+	if (!err && p->live)
 		p->live->has_repairs = 1;
 	return err;
 }
 
 void tapir_programs__del_repair_process(struct tapir_programs *p, uint32_t tgid)
 {
-	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.repair_processes), &tgid);
+	if (p->skel)
+		bpf_map_delete_elem(bpf_map__fd(p->skel->maps.repair_processes), &tgid);
 }
 
 const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t probe_id)
 {
-	return p->losses[probe_id].cnt;
+	static const struct tapir_losses none;
+
+	return p->losses ? p->losses[probe_id].cnt : none.cnt;
 }
 
 static enum tapir_loss_cause miss_cause(const struct tapir_programs *p,
@@ -416,6 +447,8 @@ uint64_t tapir_programs__misses(const struct tapir_programs *p, enum tapir_loss_
 	struct bpf_program *prog;
 	uint64_t misses = 0;
 
+	if (!p->skel)
+		return 0;
 	bpf_object__for_each_program(prog, p->skel->obj)
 	{
 		struct bpf_prog_info info = {};

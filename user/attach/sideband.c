@@ -145,7 +145,7 @@ void tapir_sideband__close(struct tapir_sideband *s)
 
 int tapir_sideband__fd(const struct tapir_sideband *s)
 {
-	return s->epoll_fd;
+	return s ? s->epoll_fd : -1;
 }
 
 /*
@@ -157,6 +157,8 @@ uint64_t tapir_sideband__lost(const struct tapir_sideband *s)
 	const struct cpu_ring *ring;
 	uint64_t sum = 0;
 
+	if (!s)
+		return 0;
 	tapir_vec_for_each (ring, &s->rings) {
 		struct {
 			uint64_t value, lost_cnt;
@@ -187,6 +189,8 @@ void tapir_sideband__drain(struct tapir_sideband *s, tapir_sideband_fn fn, void 
 {
 	struct cpu_ring *ring;
 
+	if (!s)
+		return;
 	tapir_vec_for_each (ring, &s->rings)
 		drain_ring(s, ring, fn, ctx);
 }

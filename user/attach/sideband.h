@@ -30,6 +30,7 @@ struct tapir_sideband_mmap {
 
 typedef void (*tapir_sideband_fn)(void *ctx, const struct tapir_sideband_mmap *mmap);
 
+/* All others take NULL: there are no records. */
 int tapir_sideband__open(struct tapir_sideband **out);
 void tapir_sideband__close(struct tapir_sideband *s);
 

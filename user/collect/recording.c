@@ -14,9 +14,10 @@
 #include "base/log.h"
 #include "trace/recbuf.h"
 
-#define POLL_MS	    500
-#define CONTROL_MAX 16384
-#define LEAVING_NS  (3 * TAPIR_NS_PER_SEC / 2)
+#define POLL_MS	      500
+#define CONTROL_MAX   16384
+#define LOOK_AGAIN_NS (50 * TAPIR_NS_PER_MS)
+#define LEAVING_NS    (3 * TAPIR_NS_PER_SEC / 2)
 
 enum { FD_SIGNAL, FD_CONTROL, FD_SIDEBAND, FD_SINK, FD_PROGRAM, FD_CNT };
 
@@ -33,6 +34,10 @@ static void drain_control(struct recording *r)
 	const void *rec;
 	uint32_t len;
 
+	if (!r->control.data) {
+		tapir_targets__forget_ended(r->targets);
+		return;
+	}
 	/* A full ring, twice: who forks faster than we read must not keep us from a signal. */
 	for (int i = 0; i < CONTROL_MAX && (rec = tapir_bpf_ring__next(&r->control, &len)); i++)
 		tapir_targets__on_control(r->targets, rec, len);
@@ -76,6 +81,14 @@ static void report_progress(struct recording *r, bool is_stopping, size_t detach
 	r->opts->on_progress(r->opts->ctx, &progress);
 }
 
+/* Without programs nobody tells of its end, and till it is waited for it looks alive. */
+static bool has_ended_unseen(const struct recording *r)
+{
+	int status;
+
+	return r->is_unprivileged && r->program && !tapir_command_run__status(r->program, &status);
+}
+
 static bool is_over(struct recording *r, const struct pollfd *fds)
 {
 	struct tapir_session_stats stats;
@@ -83,7 +96,7 @@ static bool is_over(struct recording *r, const struct pollfd *fds)
 	tapir_session__stats(r->session, &stats);
 	return fds[FD_SIGNAL].revents || stats.err ||
 	       (r->end_ns && tapir_clock__now_ns() >= r->end_ns) ||
-	       !tapir_targets__live_cnt(r->targets);
+	       !tapir_targets__live_cnt(r->targets) || has_ended_unseen(r);
 }
 
 static int poll_timeout_ms(const struct recording *r, uint64_t next_ns)
@@ -93,6 +106,8 @@ static int poll_timeout_ms(const struct recording *r, uint64_t next_ns)
 	uint64_t look_ns = tapir_targets__next_look_ns(r->targets);
 
 	until = look_ns < until ? look_ns : until;
+	if (r->is_unprivileged && until > now + LOOK_AGAIN_NS)
+		until = now + LOOK_AGAIN_NS;
 	return until <= now ? 0 : (int)((until - now) / TAPIR_NS_PER_MS + 1);
 }
 
@@ -120,6 +135,8 @@ static int watch(struct recording *r)
 				return err;
 			fds[FD_PROGRAM].fd = -1;
 		}
+		if (r->is_unprivileged)
+			tapir_targets__look_again(r->targets);
 		if (tapir_clock__now_ns() >= next_ns) {
 			tapir_targets__poll(r->targets);
 			post_sideband_loss(r);
@@ -321,6 +338,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		.rules = opts->rules,
 		.signal_fd = -1,
 		.dotnet.library_fd = -1,
+		.control.fd = -1,
 		.sink_fd = -1,
 		.start_ns = tapir_clock__now_ns(),
 	};

@@ -46,6 +46,7 @@ struct recording {
 	char lanes[48]; /* what the file says of them */
 	int signal_fd, sink_fd;
 	bool use_multi, link_by_pid;
+	bool is_unprivileged; /* no programs: rings, and samples of our own, alone */
 	uint64_t start_ns, end_ns; /* end: 0 none */
 	sigset_t old_mask;
 };

@@ -82,6 +82,22 @@ static int check_features(const struct tapir_features *features)
 	return 0;
 }
 
+/* Rings, and samples of processes of one's own, need no programs; probes and switches do. */
+static bool may_do_without(const struct recording *r)
+{
+	return r->opts->lanes != TAPIR_LANES_PROBE && tapir_target_rules__are_named(&r->rules);
+}
+
+static int do_without(struct recording *r)
+{
+	tapir_diag__clear();
+	tapir_info("without CAP_BPF and CAP_PERFMON: events of .NET and of ring lanes, but no "
+		   "probes, no context switches, no children");
+	r->is_unprivileged = true;
+	r->rules.hold_new = r->rules.children = false;
+	return tapir_programs__new_without(&r->programs);
+}
+
 static int load_programs(struct recording *r)
 {
 	size_t max = max_ring_bytes(r);
@@ -99,6 +115,8 @@ static int load_programs(struct recording *r)
 		opts.ring_bytes = MIN_RING_BYTES;
 	tapir_features__probe(&features);
 	err = check_features(&features);
+	if (err == -EPERM && may_do_without(r))
+		return do_without(r);
 	if (err)
 		return err;
 	r->use_multi = opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
@@ -220,7 +238,8 @@ static int make_parts(struct recording *r)
 		.sz = sizeof(images),
 		.programs = r->programs,
 		.queue = r->queue,
-		.specs = r->opts->lanes == TAPIR_LANES_RING ? &no_specs : r->opts->specs,
+		.specs = r->opts->lanes == TAPIR_LANES_RING || r->is_unprivileged ? &no_specs
+										  : r->opts->specs,
 		.cover = r->cover,
 		.with_stack = r->opts->with_stack,
 		.use_multi = r->use_multi,
@@ -238,7 +257,8 @@ static int make_parts(struct recording *r)
 	};
 	int err = 0;
 
-	if (r->opts->with_stack || r->opts->sampling.hz || r->opts->with_switches)
+	if (!r->is_unprivileged &&
+	    (r->opts->with_stack || r->opts->sampling.hz || r->opts->with_switches))
 		err = tapir_spec__parse(TAPIR_CODE_NAMES_SPEC, &r->name_spec);
 	images.name_spec = r->name_spec;
 	if (!err)
@@ -246,6 +266,8 @@ static int make_parts(struct recording *r)
 	targets.images = r->images;
 	if (!err)
 		err = tapir_targets__new(&targets, &r->targets);
+	if (r->is_unprivileged)
+		return err;
 	if (!err)
 		err = tapir_sideband__open(&r->sideband);
 	if (!err)
@@ -373,7 +395,7 @@ static int start_watching_cpus(struct recording *r)
 {
 	int err;
 
-	if (!tapir_recording__watches_cpus(r))
+	if (!tapir_recording__watches_cpus(r) || r->is_unprivileged)
 		return 0;
 	err = post_kernel(r);
 	if (!err)
@@ -428,7 +450,7 @@ static void say_ready(const struct recording *r)
 		r->opts->on_ready(r->opts->ctx, &ready);
 	if (!ready.dotnet_cnt)
 		say_what_else_is_there(r);
-	if (!r->use_multi)
+	if (!r->use_multi && !r->is_unprivileged)
 		tapir_info("this kernel has no uprobe_multi (Linux 6.6): every probe takes 0.1 s "
 			   "to take off");
 }

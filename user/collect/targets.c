@@ -25,11 +25,13 @@
 #include "runtime/dotnet.h"
 
 /* Mappings that wait for the session thread; a process can make 100,000 a second. */
+#define TOLD_MAX    65536 /* a process can map new code for ever */
 #define BACKLOG_MAX 16384
 
 struct tapir_targets {
 	struct tapir_targets_opts opts;
 	struct tapir_map live; /* tgids that are traced and run */
+	struct tapir_map told; /* mappings; without programs only */
 	struct tapir_vec(uint32_t) ended;
 	uint64_t dropped_cnt;
 	uint64_t scan_ns; /* when the scan began: what it finds was there before */
@@ -54,6 +56,7 @@ void tapir_targets__free(struct tapir_targets *t)
 	if (!t)
 		return;
 	tapir_map__fini(&t->live);
+	tapir_map__fini(&t->told);
 	tapir_vec__fini(&t->ended);
 	tapir_ring_looks__fini(&t->looks);
 	tapir_recbuf__fini(&t->recbuf);
@@ -160,6 +163,19 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	return err;
 }
 
+/* Of one that was told of: the process, where it begins and ends, and its file. */
+static bool is_told(struct tapir_targets *t, uint32_t tgid, const struct tapir_mapping_line *line)
+{
+	const uint64_t parts[] = {tgid, line->start_va, line->end_va, line->inode, line->file_off};
+	uint64_t key = 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		key = tapir_hash__mix(key, parts[i]);
+	if (tapir_map__get(&t->told, key) || t->told.cnt >= TOLD_MAX)
+		return true;
+	return !tapir_map__put(&t->told, key, NULL);
+}
+
 static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 {
 	struct mapping_walk *walk = ctx;
@@ -167,6 +183,9 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 	if (!line->is_executable || (walk->only_va && walk->only_va != line->start_va))
 		return 0;
 	walk->saw_one = true;
+	if (!tapir_programs__are_there(walk->t->opts.programs) &&
+	    is_told(walk->t, walk->tgid, line))
+		return 0;
 	look_for_dotnet(walk->t, walk->tgid, line);
 	if (tapir_mapping_line__is_file(line))
 		walk->err = see_file(walk, line);
@@ -392,6 +411,16 @@ void tapir_targets__poll(struct tapir_targets *t)
 	t->scan_ns = tapir_clock__now_ns();
 	scan_cgroups(t);
 	tapir_diag__rewind(mark); /* it may be gone: then nothing joins it any more */
+}
+
+void tapir_targets__look_again(struct tapir_targets *t)
+{
+	int mark = tapir_diag__cnt();
+
+	for (size_t i = 0; i < t->live.cap; i++)
+		if (t->live.slots[i].used)
+			see_mappings(t, (uint32_t)t->live.slots[i].key, tapir_clock__now_ns(), 0);
+	tapir_diag__rewind(mark);
 }
 
 /* ---- what happens to them --------------------------------------------------------------- */

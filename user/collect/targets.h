@@ -70,6 +70,12 @@ void tapir_targets__poll(struct tapir_targets *t);
 void tapir_targets__look(struct tapir_targets *t);
 uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t);
 
+/*
+ * Without programs nobody tells of what is mapped: looks at all processes' mappings, for those that
+ * are new. Costs a millisecond for a thousand mappings.
+ */
+void tapir_targets__look_again(struct tapir_targets *t);
+
 /* A process that is about to run and belongs to us, listed before it does. */
 int tapir_targets__add(struct tapir_targets *t, uint32_t tgid);
 
