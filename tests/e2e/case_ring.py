@@ -2,6 +2,7 @@
 """The ring lane: events with stacks through shared memory, by the library and the reader."""
 import collections
 import json
+import os
 import time
 
 from harness import EVENTS_ONLY, args_of, named
@@ -31,6 +32,19 @@ def test_every_event_arrives_with_its_stack_when_it_is_paced(t):
     t.eq(len({e["tid"] for e in events}), 2, "threads")
     for event in events:
         t.eq([f["name"] for f in event["stack"]][:4], ["tick", "ring_inner", "ring_outer", "run"], "stack")
+
+
+def test_an_event_takes_forty_bytes_of_the_file_at_most(t):
+    target = t.target("ringpace", "--wait", 1, 2, 100000)
+    tapir = t.start_tapir("record", "ringpace:*", *EVENTS_ONLY, "-p", target.pid, "-f", "-o", t.path("trace.tapir"))
+    tapir.wait_line("tapir: ")
+    target.go()
+    fired = target.wait().witness()["fired"]
+    t.eq(tapir.wait().rc, 0, "exit of tapir")
+    report = t.report(t.path("trace.tapir"))
+    t.eq((report["events"][0]["captured"], report["lost"]), (fired, {}), "events, losses")
+    size = os.path.getsize(t.path("trace.tapir"))
+    t.ok(size <= 40 * fired, f"{size} bytes for {fired} events")
 
 
 def test_captured_and_lost_are_what_fired_when_flat_out(t):

@@ -67,6 +67,28 @@ static void blocks_come_in_order_when_given(void **state)
 }
 
 /* That is the bound: what finds no block stays in the rings, where the kernel counts it. */
+/* Who keeps up needs one block's memory, not all of it. */
+static void the_block_given_back_last_is_taken_next(void **state)
+{
+	struct tapir_block *first = tapir_queue__take_empty(queue, 0),
+			   *second = tapir_queue__take_empty(queue, 0), *others[BLOCK_CNT];
+
+	(void)state;
+	tapir_queue__give_empty(queue, first);
+	tapir_queue__give_empty(queue, second);
+	assert_ptr_equal(tapir_queue__take_empty(queue, 0), second);
+	assert_ptr_equal(tapir_queue__take_empty(queue, 0), first);
+	for (unsigned i = 2; i < BLOCK_CNT; i++)
+		assert_non_null(others[i] = tapir_queue__take_empty(queue, 0));
+	tapir_queue__give_empty(queue, second); /* into an empty list */
+	assert_ptr_equal(tapir_queue__take_empty(queue, 0), second);
+	assert_null(tapir_queue__take_empty(queue, 0));
+	for (unsigned i = 2; i < BLOCK_CNT; i++)
+		tapir_queue__give_empty(queue, others[i]);
+	tapir_queue__give_empty(queue, second);
+	tapir_queue__give_empty(queue, first);
+}
+
 static void no_block_comes_when_all_are_out(void **state)
 {
 	struct tapir_block *all[BLOCK_CNT];
@@ -284,6 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		CASE(blocks_come_in_order_when_given),
+		CASE(the_block_given_back_last_is_taken_next),
 		CASE(no_block_comes_when_all_are_out),
 		CASE(waiting_ends_at_its_time_when_nothing_comes),
 		CASE(notes_come_all_at_once_when_posted),

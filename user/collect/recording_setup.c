@@ -22,7 +22,7 @@
 #include "trace/recbuf.h"
 
 #define SITE_CAP	     4096u
-#define BLOCK_CNT	     24u		/* 12 MB between drain and session thread */
+#define BLOCK_CNT	     24u /* 12 MB between drain and session thread, touched when it falls back */
 #define FIRST_RING_BYTES     (8u << 20)		/* all rings together, to begin with */
 #define DEFAULT_RING_BYTES   ((size_t)64 << 20) /* all rings together, at most */
 #define MIN_RING_BYTES	     ((size_t)256 << 10)
