@@ -64,7 +64,7 @@ def test_the_file_says_which_lanes_were_used(t):
 
 
 def test_what_is_over_the_rate_is_left_out_and_not_lost(t):
-    said, events, losses = record(t, t.target("ringer", "--wait", 5000, 2, 50), "ringer:tick", options=("--rate", 100))
+    said, events, losses = record(t, t.target("ringer", "--wait", 5000, 2, 50), "ringer:tick", options=("--rate", 20))
     t.ok(0 < len(events) < 2000, f"{len(events)} events")
     t.eq(losses["ring_lane_drop"], 0, "lost")
     t.eq(len(events) + losses["ring_lane_limited"], said["fired"], "captured and left out")
@@ -160,14 +160,14 @@ def test_a_lane_is_found_when_it_is_made_later(t):
 def test_a_lane_is_found_soon_when_something_new_is_executed(t):
     said, events = t.record(["ringer:tick"], ["ringer", "--await", 10])
     t.eq(len(events), 10, "events of a program that was started")
-    t.ok(said[-1]["waited_ms"] < 200, f"after an exec: {said[-1]}")
+    t.ok(said[-1]["waited_ms"] < 350, f"after an exec: {said[-1]}")
     target = t.target("ringer", "--wait", "--dlopen", 10)
     tapir = t.start_tapir("record", "ringer:tick", *EVENTS_ONLY, "--comm", "ringer", "-d", 3, "-f", "-o",
                           t.path("trace.tapir"))
     tapir.wait_line("tapir: ")
     target.go()
     said = target.wait().witness()
-    t.ok(said["waited_ms"] < 200, f"after a library: {said}")
+    t.ok(said["waited_ms"] < 350, f"after a library: {said}")
     tapir.signal(2)
     t.eq(tapir.wait().rc, 0, "exit")
     t.eq(len([e for e in t.events(t.path("trace.tapir")) if e["pid"] == target.pid]), 10, "events")

@@ -50,7 +50,7 @@ def test_a_killed_tracers_session_ends_and_the_next_one_names_everything(t):
         time.sleep(0.005)
     took = time.monotonic() - killed
     t.eq(state_of(ctl, 0), ENDED, "state of the session")
-    t.ok(took < 0.6, f"{took:.3f} s")
+    t.ok(took < 1, f"{took:.3f} s")  # 0.2 s and a loaded machine; without the lock it takes five
     record(t, target, "ringpace:*", file="second.tapir").wait()
     os.close(ctl)
     events = t.events(t.path("second.tapir"))
@@ -82,7 +82,7 @@ def test_all_that_a_killed_target_wrote_is_read(t):
 def test_two_tracers_get_each_what_it_asked_for(t):
     target = t.target("ringer", "--wait", 4000, 2, 50)
     all_of_it = record(t, target, "ringer:tick", file="all.tapir")
-    some = record(t, target, "ringer:*", file="some.tapir", options=("--rate", 100))
+    some = record(t, target, "ringer:*", file="some.tapir", options=("--rate", 20))
     target.go()
     said = target.wait().witness()
     t.eq((all_of_it.wait().rc, some.wait().rc), (0, 0), "exits")

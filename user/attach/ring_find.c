@@ -294,9 +294,13 @@ static int take_arenas(struct walk *w, struct tapir_ring_lane *lane)
 	int cnt = 0;
 
 	tapir_vec_for_each (c, &w->seen) {
-		int *fd = &lane->data_fds[c->data.arena_idx];
+		int *fd;
 
-		if (c->is_ctl || c->fd < 0 || c->key != lane->key || *fd >= 0)
+		/* Who was refused may have any index. */
+		if (c->is_ctl || c->fd < 0 || c->key != lane->key)
+			continue;
+		fd = &lane->data_fds[c->data.arena_idx];
+		if (*fd >= 0)
 			continue;
 		*fd = c->fd;
 		lane->data[c->data.arena_idx] = c->data;
