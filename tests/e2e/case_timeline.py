@@ -6,6 +6,8 @@ import pathlib
 import re
 
 from case_runtimes import Server
+from dotnet_program import build_dotnet
+from harness import named
 
 MS = 1_000_000
 
@@ -174,3 +176,30 @@ def test_durations_of_queries_are_those_of_the_servers_log(t):
     t.eq(t.report(file)["lost"], {}, "lost")
     for q in found["slowest"][:20]:
         t.eq(sum(p["ns"] for p in q["parts"]), q["ns"], "parts add up to the whole")
+
+
+# ---- .NET -----------------------------------------------------------------------------------------
+
+RUNTIME = "Microsoft-Windows-DotNETRuntime"
+
+
+def test_counts_of_dotnet_are_what_the_program_says(t):
+    file = t.path("fire.tapir")
+    result = t.tapir("record", f"{RUNTIME}:kw=GC,kw=Contention,kw=Exception,kw=Jit:5", "-f", "-o", file, "--",
+                     build_dotnet(t, "Fire"), "gcs=6", "exceptions=25", "contentions=3", "now", expect=None, timeout=90)
+    said = result.witness()
+    collections, thrown = view(t, file, "gc", "--all"), view(t, file, "exceptions", "--all")
+    events = t.events(file)
+    t.eq(collections["count"], len(named(events, f"{RUNTIME}:GCRestartEEEnd")), "pauses")
+    by_generation = [sum(f"gen {n} " in (p["reason"] or "") for p in collections["pauses"]) for n in range(3)]
+    t.eq(by_generation, [said["gcs"][0] - said["gcs"][1], said["gcs"][1] - said["gcs"][2], said["gcs"][2]], "by generation")
+    t.ok(all(p["after_bytes"] for p in collections["pauses"] if p["reason"]), collections["pauses"])
+    paused_ms = collections["sum_ns"] / MS
+    t.ok(abs(paused_ms - said["paused_ms"]) <= 2, f"paused {paused_ms} ms, {said}")
+    t.eq([(e["type"], e["count"]) for e in thrown["exceptions"]],
+         [("System.InvalidOperationException", said["exceptions"])], "exceptions")
+    jit = view(t, file, "jit", "--all")
+    t.eq(jit["count"] + jit["half"], len(named(events, f"{RUNTIME}:MethodJittingStarted")), "methods")
+    locks = [row for row in view(t, file, "contention", "--all")["locks"] if row["kind"] == "contention"]
+    t.eq(sum(row["count"] for row in locks), len(named(events, f"{RUNTIME}:ContentionStop")), "contentions")
+    t.ok(view(t, file, "allocations")["bytes"] > 100_000, "allocations")

@@ -19,7 +19,8 @@ enum tapir_cell_type {
 	TAPIR_CELL_BYTES,
 	TAPIR_CELL_PERCENT, /* a double */
 	TAPIR_CELL_NUMBER,  /* a double */
-	TAPIR_CELL_STACK    /* a node of the sheet's tree; innermost function first */
+	TAPIR_CELL_STACK,   /* a node of the sheet's tree; innermost function first */
+	TAPIR_CELL_ORIGIN   /* the same; in text without the runtime's own functions in front */
 };
 
 struct tapir_column {

@@ -128,6 +128,7 @@ void tapir_timeline__free(struct tapir_timeline *tl)
 	tapir_map__fini(&tl->shared);
 	tapir_map__fini(&tl->activities);
 	tapir_stack_tree__fini(&tl->tree);
+	tapir_event_fields__fini(&tl->fields);
 	free(tl);
 }
 
@@ -173,4 +174,12 @@ struct tapir_sv tapir_timeline__comm(const struct tapir_timeline *tl, uint32_t t
 		return (struct tapir_sv){};
 	tapir_thread_view__of(&rec->h, &view);
 	return view.comm;
+}
+
+const struct tapir_event_fields *tapir_timeline__fields(struct tapir_timeline *tl,
+							const struct tapir_probe_view *probe,
+							const struct tapir_event_view *event)
+{
+	tapir_event_fields__decode(&tl->fields, tl->catalog, probe, event);
+	return &tl->fields;
 }

@@ -12,6 +12,7 @@
 #ifndef TAPIR_USER_TIMELINE_H
 #define TAPIR_USER_TIMELINE_H
 
+#include "analyze/event_fields.h"
 #include "analyze/pairs.h"
 #include "analyze/stack_tree.h"
 #include "trace/catalog.h"
@@ -72,11 +73,10 @@ struct tapir_interval {
 	uint8_t scope, cause; /* the kind's */
 	uint32_t tgid, tid;   /* of the thread that began it */
 	uint64_t from_ns, until_ns;
-	uint64_t key;	    /* hash of its key; 0: none */
-	uint64_t key_value; /* the key, if it is a number */
-	uint64_t activity;  /* hash of its activity id; 0: none */
-	char *label;	    /* of the begin event; NULL: none */
-	uint32_t node;	    /* stack of the begin event, or TAPIR_NO_NODE */
+	uint64_t key;	   /* hash of its key; 0: none */
+	uint64_t activity; /* hash of its activity id; 0: none */
+	char *label;	   /* of the begin event; NULL: none */
+	uint32_t node;	   /* stack of the begin event, or TAPIR_NO_NODE */
 	uint32_t end_tid;
 	struct tapir_parts parts; /* whole once it is closed */
 	/* for the timeline alone, while it is open */
@@ -148,6 +148,10 @@ const struct tapir_timeline_stats *tapir_timeline__stats(const struct tapir_time
 struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl);
 struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl);
 const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline *tl);
+/* Of an event a view hears of; borrowed until the next one. */
+const struct tapir_event_fields *tapir_timeline__fields(struct tapir_timeline *tl,
+							const struct tapir_probe_view *probe,
+							const struct tapir_event_view *event);
 /* NULL: nothing was seen of it. */
 struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, uint32_t tid);
 

@@ -43,6 +43,7 @@ struct tapir_timeline {
 	struct tapir_map activities;	     /* -> interval */
 	size_t open_cnt;
 	struct tapir_stack_tree tree;
+	struct tapir_event_fields fields;
 	bool failed; /* out of memory */
 };
 

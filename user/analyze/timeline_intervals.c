@@ -4,14 +4,10 @@
  * list, the innermost first, and may overlap; those that others may end also in a map by their
  * key. One that changes threads takes with it what it has had of each.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/timeline_impl.h"
-#include "decode/value.h"
-
-#define MAX_FIELDS 16
 
 /* ---- lists -------------------------------------------------------------------------------- */
 
@@ -244,76 +240,39 @@ struct happening {
 	struct tapir_probe_view probe;
 	struct tapir_tl_thread *thread;
 	uint64_t now_ns;
-	struct tapir_value values[MAX_FIELDS];
-	unsigned value_cnt;
 	bool is_decoded;
 	uint32_t node; /* of its stack, or TAPIR_NO_NODE */
 };
 
-static void decode(struct happening *h)
+static const struct tapir_event_fields *fields_of(struct tapir_timeline *tl, struct happening *h)
 {
 	if (!h->is_decoded)
-		h->value_cnt = tapir_fields__decode(&h->probe, &h->event, h->values, MAX_FIELDS);
+		tapir_event_fields__decode(&tl->fields, tl->catalog, &h->probe, &h->event);
 	h->is_decoded = true;
+	return &tl->fields;
 }
 
-static const struct tapir_value *value_of(struct happening *h, const char *name, size_t len)
+/* Never 0. */
+static uint64_t hash_key(struct tapir_timeline *tl, struct happening *h, const char *field)
 {
-	decode(h);
-	for (unsigned i = 0; i < h->value_cnt; i++) {
-		const struct tapir_value *v = &h->values[i];
-		char arg[16];
-		size_t arg_len = (size_t)snprintf(arg, sizeof(arg), "arg%u", i);
-
-		if (v->name.len ? v->name.len == len && !memcmp(v->name.data, name, len)
-				: arg_len == len && !memcmp(arg, name, len))
-			return v;
-	}
-	return NULL;
-}
-
-/* Never 0. *number: the value itself if it is one. */
-static uint64_t hash_key(struct happening *h, const char *field, uint64_t *number)
-{
-	const struct tapir_value *v = value_of(h, field, strlen(field));
+	const struct tapir_value *v =
+		tapir_event_fields__find(fields_of(tl, h), field, strlen(field));
 	uint64_t hash = 7;
 
-	*number = 0;
 	if (v && v->bytes)
 		hash = tapir_hash__bytes(hash, v->bytes, v->len);
 	else if (v)
-		hash = tapir_hash__mix(hash, *number = v->u64);
+		hash = tapir_hash__mix(hash, v->u64);
 	return hash ? hash : 1;
 }
 
-/* A string without its quotes, anything else as it is printed. */
-static void add_value(struct tapir_str *out, const struct tapir_value *v)
-{
-	if ((v->type == TAPIR_FIELD_STR || v->type == TAPIR_FIELD_STRN) && v->bytes &&
-	    !(v->flags & TAPIR_VALUE_ABSENT))
-		tapir_str__add(out, (const char *)v->bytes,
-			       v->len < TAPIR_INTERVAL_LABEL_BYTES ? v->len
-								   : TAPIR_INTERVAL_LABEL_BYTES);
-	else
-		tapir_value__add_text(out, v);
-}
-
-static char *make_label(struct happening *h, const char *fields)
+static char *make_label(struct tapir_timeline *tl, struct happening *h, const char *names)
 {
 	struct tapir_str out = {};
 
-	for (size_t len; fields && *fields; fields += len + (fields[len] == ' ')) {
-		const struct tapir_value *v;
-
-		len = strcspn(fields, " ");
-		v = value_of(h, fields, len);
-		if (v && out.len)
-			tapir_str__addc(&out, ' ');
-		if (v)
-			add_value(&out, v);
-	}
-	if (out.len > TAPIR_INTERVAL_LABEL_BYTES)
-		out.data[TAPIR_INTERVAL_LABEL_BYTES] = 0;
+	if (names)
+		tapir_event_fields__add_text(fields_of(tl, h), names, TAPIR_INTERVAL_LABEL_BYTES,
+					     &out);
 	return out.data;
 }
 
@@ -421,9 +380,9 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 	if (!i)
 		return;
 	i->node = h->node;
-	i->key = kind->key ? hash_key(h, kind->key, &i->key_value) : 0;
+	i->key = kind->key ? hash_key(tl, h, kind->key) : 0;
 	i->activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
-	i->label = make_label(h, kind->label);
+	i->label = make_label(tl, h, kind->label);
 	if (is_shared(kind) && (i->activity || kind->scope != TAPIR_PAIR_ACTIVITY))
 		i->map_key = map_key_of(kind, kind_idx, i->tgid, i->key, i->activity);
 	before = i->map_key ? shared_of(tl, i->map_key) : NULL;
@@ -454,11 +413,11 @@ static void change_thread(struct tapir_interval *i, const struct happening *h)
 }
 
 /* NULL: none is open. */
-static struct tapir_interval *find_open(const struct tapir_timeline *tl, struct happening *h,
+static struct tapir_interval *find_open(struct tapir_timeline *tl, struct happening *h,
 					uint32_t kind_idx)
 {
 	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
-	uint64_t number, key = kind->key ? hash_key(h, kind->key, &number) : 0;
+	uint64_t key = kind->key ? hash_key(tl, h, kind->key) : 0;
 	uint64_t activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
 	struct tapir_interval *i;
 
@@ -478,7 +437,7 @@ static void end_unbegun(struct tapir_timeline *tl, struct happening *h, uint32_t
 		return;
 	i->from_ns = tl->stats.first_ns < h->now_ns ? tl->stats.first_ns : h->now_ns;
 	i->flags = TAPIR_INTERVAL_UNBEGUN;
-	i->label = make_label(h, tl->pairs->kinds.data[kind_idx].label);
+	i->label = make_label(tl, h, tl->pairs->kinds.data[kind_idx].label);
 	close_interval(tl, i, h->now_ns);
 }
 

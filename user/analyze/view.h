@@ -27,6 +27,10 @@ extern const struct tapir_view tapir_view_gc;
 extern const struct tapir_view tapir_view_jit;
 extern const struct tapir_view tapir_view_contention;
 extern const struct tapir_view tapir_view_offcpu;
+extern const struct tapir_view tapir_view_exceptions;
+extern const struct tapir_view tapir_view_threadpool;
+extern const struct tapir_view tapir_view_allocations;
+extern const struct tapir_view tapir_view_counters;
 extern const struct tapir_view *const tapir_views[]; /* ended by NULL */
 
 /* By name, or by what stands before '='; *arg: what stands behind it, NULL nothing. */

@@ -11,7 +11,6 @@
 #include "analyze/histogram.h"
 #include "analyze/runtime_work.h"
 #include "analyze/view.h"
-#include "decode/fields.h"
 
 #define MAX_GCS	    65536u
 #define MAX_WAITERS 4096u
@@ -19,7 +18,7 @@
 
 struct gc {
 	uint64_t from_ns, until_ns, samples;
-	uint64_t before_bytes, after_bytes; /* of all pools, 0: not told */
+	uint64_t before_bytes, after_bytes, promoted_bytes; /* of all pools, 0: not told */
 	uint32_t tgid, tid, kind;
 	char *label, *reason;
 	bool is_half;
@@ -34,7 +33,7 @@ struct waiter {
 /* The collection that goes on in a process, and what its heap had after the last one. */
 struct heap {
 	uint32_t tgid;
-	uint64_t samples, before_bytes, after_bytes, last_after_bytes;
+	uint64_t samples, before_bytes, after_bytes, last_after_bytes, promoted_bytes;
 	char *reason;
 };
 
@@ -156,36 +155,51 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 		count_waiter(v, w, ns);
 }
 
-static uint64_t field(const struct tapir_value *values, unsigned cnt, const char *name)
-{
-	for (unsigned i = 0; i < cnt; i++)
-		if (values[i].name.len == strlen(name) &&
-		    !memcmp(values[i].name.data, name, values[i].name.len))
-			return values[i].u64;
-	return 0;
-}
-
 static bool is_called(struct tapir_sv text, const char *name)
 {
 	return text.len == strlen(name) && !memcmp(text.data, name, text.len);
+}
+
+/* "GenerationSize0", ... in sum. */
+static uint64_t sum_of(const struct tapir_event_fields *f, const char *name)
+{
+	uint64_t sum = 0;
+	char text[32];
+
+	for (unsigned i = 0; i < 5; i++) {
+		snprintf(text, sizeof(text), "%s%u", name, i);
+		sum += tapir_event_fields__u64(f, text);
+	}
+	return sum;
+}
+
+static void take_heap_stats(struct gc_view *v, const struct tapir_tl_thread *t,
+			    const struct tapir_event_fields *f)
+{
+	struct heap *heap = heap_of(v, t->tgid);
+
+	if (!heap)
+		return;
+	heap->after_bytes = sum_of(f, "GenerationSize");
+	heap->promoted_bytes = sum_of(f, "TotalPromotedSize");
 }
 
 static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
 		     const struct tapir_event_view *event)
 {
 	bool is_begin = is_called(probe->event, "mem__pool__gc__begin");
-	struct tapir_value values[16];
 	struct gc_view *v = ctx;
 	struct heap *heap;
-	unsigned cnt;
 
+	if (is_called(probe->event, "GCHeapStats"))
+		take_heap_stats(v, t, tapir_timeline__fields(v->tl, probe, event));
 	if (!is_begin && !is_called(probe->event, "mem__pool__gc__end"))
 		return;
-	cnt = tapir_fields__decode(probe, event, values, 16);
 	heap = heap_of(v, t->tgid);
 	if (!heap)
 		return;
-	*(is_begin ? &heap->before_bytes : &heap->after_bytes) += field(values, cnt, "used_bytes");
+	*(is_begin ? &heap->before_bytes : &heap->after_bytes) +=
+		tapir_event_fields__u64(tapir_timeline__fields(v->tl, probe, event), "used_bytes");
 }
 
 /* The JVM's operation says why. */
@@ -213,13 +227,36 @@ static void take_heap(struct gc_view *v, struct gc *gc, struct heap *heap)
 	gc->samples = heap->samples;
 	gc->before_bytes = heap->before_bytes;
 	gc->after_bytes = heap->after_bytes;
+	gc->promoted_bytes = heap->promoted_bytes;
 	gc->reason = heap->reason;
 	heap->reason = NULL;
 	if (heap->last_after_bytes && gc->before_bytes > heap->last_after_bytes)
 		v->allocated_bytes += gc->before_bytes - heap->last_after_bytes;
 	if (gc->after_bytes)
 		heap->last_after_bytes = gc->after_bytes;
-	heap->samples = heap->before_bytes = heap->after_bytes = 0;
+	heap->samples = heap->before_bytes = heap->after_bytes = heap->promoted_bytes = 0;
+}
+
+/* A collection of .NET lies in the pause it is made for. */
+static bool is_dotnet_gc(const struct gc_view *v, const struct tapir_interval *i)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(v->tl)->kinds.data[i->kind];
+
+	return i->cause == TAPIR_CAUSE_NONE && !strcmp(kind->name, "gc") &&
+	       !strcmp(kind->provider, "Microsoft-Windows-DotNETRuntime");
+}
+
+static void name_pause(struct gc_view *v, const struct tapir_interval *i)
+{
+	struct heap *heap = heap_of(v, i->tgid);
+	struct tapir_str text = {};
+
+	if (!heap || !i->label)
+		return;
+	tapir_str__adds(&text, "gen ");
+	tapir_str__adds(&text, i->label);
+	free(heap->reason);
+	heap->reason = text.data;
 }
 
 static void on_close(void *ctx, struct tapir_interval *i)
@@ -233,6 +270,8 @@ static void on_close(void *ctx, struct tapir_interval *i)
 			.kind = i->kind,
 			.is_half = i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)};
 
+	if (is_dotnet_gc(v, i))
+		name_pause(v, i);
 	if (i->cause != TAPIR_CAUSE_GC)
 		return;
 	v->first_ns = v->first_ns ? v->first_ns : gc.from_ns;
@@ -298,17 +337,19 @@ static void add_bytes(struct tapir_sheet *sheet, size_t t, uint64_t bytes)
 
 static void write_gcs(struct gc_view *v, struct tapir_sheet *sheet)
 {
-	static const struct tapir_column columns[] = {{"ns", ">PAUSE", TAPIR_CELL_NS},
-						      {"at_ns", ">AT", TAPIR_CELL_TIME},
-						      {"begin_ns", NULL, TAPIR_CELL_ID},
-						      {"pid", ">PID", TAPIR_CELL_ID},
-						      {"what", "WHAT", TAPIR_CELL_TEXT},
-						      {"reason", "REASON", TAPIR_CELL_TEXT},
-						      {"before_bytes", ">BEFORE", TAPIR_CELL_BYTES},
-						      {"after_bytes", ">AFTER", TAPIR_CELL_BYTES},
-						      {"samples", ">CPU SAMPLES", TAPIR_CELL_COUNT},
-						      {"incomplete", "", TAPIR_CELL_TEXT},
-						      {}};
+	static const struct tapir_column columns[] = {
+		{"ns", ">PAUSE", TAPIR_CELL_NS},
+		{"at_ns", ">AT", TAPIR_CELL_TIME},
+		{"begin_ns", NULL, TAPIR_CELL_ID},
+		{"pid", ">PID", TAPIR_CELL_ID},
+		{"what", "WHAT", TAPIR_CELL_TEXT},
+		{"reason", "REASON", TAPIR_CELL_TEXT},
+		{"before_bytes", ">BEFORE", TAPIR_CELL_BYTES},
+		{"after_bytes", ">AFTER", TAPIR_CELL_BYTES},
+		{"promoted_bytes", ">PROMOTED", TAPIR_CELL_BYTES},
+		{"samples", ">CPU SAMPLES", TAPIR_CELL_COUNT},
+		{"incomplete", "", TAPIR_CELL_TEXT},
+		{}};
 	size_t t = tapir_sheet__table(sheet, "pauses", "the longest pauses", columns);
 	char text[160];
 
@@ -325,6 +366,7 @@ static void write_gcs(struct gc_view *v, struct tapir_sheet *sheet)
 		tapir_sheet__text(sheet, t, gc->reason);
 		add_bytes(sheet, t, gc->before_bytes);
 		add_bytes(sheet, t, gc->after_bytes);
+		add_bytes(sheet, t, gc->promoted_bytes);
 		tapir_sheet__u64(sheet, t, gc->samples);
 		tapir_sheet__text(sheet, t, gc->is_half ? "one end is not in the file" : NULL);
 	}

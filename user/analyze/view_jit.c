@@ -6,7 +6,6 @@
 
 #include "analyze/histogram.h"
 #include "analyze/view.h"
-#include "decode/fields.h"
 
 #define MAX_METHODS 65536u
 #define MAX_THREADS 4096u
@@ -134,21 +133,18 @@ static void on_close(void *ctx, struct tapir_interval *i)
 static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
 		     const struct tapir_event_view *event)
 {
-	struct tapir_value values[16];
+	const struct tapir_event_fields *f;
 	struct jit *v = ctx;
 	struct tapir_sv name = probe->event;
-	unsigned cnt;
 
 	(void)t;
 	if (!(name.len == 22 && !memcmp(name.data, "compiled__method__load", 22)) &&
 	    !(name.len == 17 && !memcmp(name.data, "MethodLoadVerbose", 17)))
 		return;
-	cnt = tapir_fields__decode(probe, event, values, 16);
+	f = tapir_timeline__fields(v->tl, probe, event);
 	v->loaded_cnt++;
-	for (unsigned i = 0; i < cnt; i++)
-		if ((values[i].name.len == 10 && (!memcmp(values[i].name.data, "code_bytes", 10) ||
-						  !memcmp(values[i].name.data, "MethodSize", 10))))
-			v->loaded_bytes += (uint32_t)values[i].u64;
+	v->loaded_bytes += (uint32_t)(tapir_event_fields__u64(f, "code_bytes") +
+				      tapir_event_fields__u64(f, "MethodSize"));
 }
 
 static int by_took(const void *a, const void *b)

@@ -33,10 +33,12 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("all", 'a', "every row of every table", struct args, all),
 	TAPIR_PIDS("pid", 'p', "PID", "of this process only; more than once, or PID,PID",
 		   struct args, pids),
-	TAPIR_STRING("view", 'V', "VIEW",
-		     "answer one question: cpu, gc, jit, contention, offcpu, or slow=EVENT, the\n"
-		     "slowest of a kind and where their time went",
-		     struct args, view),
+	TAPIR_STRING(
+		"view", 'V', "VIEW",
+		"answer one question: cpu, gc, jit, exceptions, contention, offcpu, threadpool,\n"
+		"allocations, counters, or slow=EVENT: the slowest of a kind, and where their\n"
+		"time went",
+		struct args, view),
 	TAPIR_PIDS("thread", 't', "TID", "with --view: of this thread only; more than once",
 		   struct args, tids),
 	TAPIR_DURATION("from", 0, "TIME", "with --view: from this time of the recording on",
@@ -116,10 +118,11 @@ static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 
 	rq.view = tapir_view__find(args->view, &rq.arg);
 	if (!rq.view)
-		return tapir_cli__usage(cli,
-					"--view: '%s' is not one of cpu, gc, jit, contention, "
-					"offcpu, slow=EVENT",
-					args->view);
+		return tapir_cli__usage(
+			cli,
+			"--view: '%s' is not one of cpu, gc, jit, exceptions, contention, "
+			"offcpu, threadpool, allocations, counters, slow=EVENT",
+			args->view);
 	return tapir_view__run(reader, cli, &rq);
 }
 

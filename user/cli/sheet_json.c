@@ -21,7 +21,7 @@ static void json_cell(struct tapir_json *j, const struct tapir_sheet *sheet,
 		tapir_json__str(j, column->key, cell->text);
 	else if (column->type == TAPIR_CELL_PERCENT || column->type == TAPIR_CELL_NUMBER)
 		tapir_json__f64(j, column->key, cell->f64);
-	else if (column->type == TAPIR_CELL_STACK)
+	else if (column->type == TAPIR_CELL_STACK || column->type == TAPIR_CELL_ORIGIN)
 		json_stack(j, column->key, sheet->tree, (uint32_t)cell->u64);
 	else
 		tapir_json__u64(j, column->key, cell->u64);

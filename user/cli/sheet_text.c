@@ -32,16 +32,25 @@ static uint32_t add_frames(struct tapir_str *out, const struct tapir_stack_tree 
 	return next;
 }
 
+/* Where a reader begins: behind the kernel's functions, of an origin behind the runtime's, too. */
+static uint32_t first_told(const struct tapir_stack_tree *tree, uint32_t node, bool is_origin)
+{
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+	uint32_t at = node;
+
+	while (at && (nodes[at].kind == TAPIR_FRAME_KERNEL ||
+		      (is_origin && nodes[at].kind == TAPIR_FRAME_RUNTIME)))
+		at = nodes[at].parent;
+	return at ? at : node;
+}
+
 static void add_stack(struct tapir_str *out, const struct tapir_stack_tree *tree, uint32_t node,
-		      size_t columns)
+		      bool is_origin, size_t columns)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;
 	size_t from = out->len;
-	uint32_t at = node;
+	uint32_t at = first_told(tree, node, is_origin);
 
-	while (at && nodes[at].kind == TAPIR_FRAME_KERNEL)
-		at = nodes[at].parent;
-	at = at ? at : node;
 	while (at) {
 		size_t len = strlen(tree->names.data[nodes[at].name]);
 
@@ -94,7 +103,8 @@ static void add_cell(struct tapir_str *out, const struct tapir_sheet *sheet,
 		tapir_str__addf(out, "%g", cell->f64);
 		break;
 	case TAPIR_CELL_STACK:
-		add_stack(out, sheet->tree, (uint32_t)cell->u64,
+	case TAPIR_CELL_ORIGIN:
+		add_stack(out, sheet->tree, (uint32_t)cell->u64, column->type == TAPIR_CELL_ORIGIN,
 			  is_last ? STACK_COLUMNS : STACK_COLUMNS / 2);
 		break;
 	}

@@ -126,7 +126,8 @@ static class Fire
         Collect(Arg(args, "gcs"));
         Console.WriteLine($"{{\"orders\": {threads * events}, \"lows\": {threads * ((events + 99) / 100)}, " +
                           $"\"exceptions\": {Arg(args, "exceptions")}, \"contentions\": {Monitor.LockContentionCount - locks}, " +
-                          $"\"gcs\": [{GC.CollectionCount(0) - before[0]}, {GC.CollectionCount(1) - before[1]}, {GC.CollectionCount(2) - before[2]}]}}");
+                          $"\"gcs\": [{GC.CollectionCount(0) - before[0]}, {GC.CollectionCount(1) - before[1]}, {GC.CollectionCount(2) - before[2]}], " +
+                          $"\"paused_ms\": {GC.GetTotalPauseDuration().TotalMilliseconds}}}");
         if (waits)
             go.Wait();
         Console.WriteLine("over");

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyze/event_fields.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "decode/value.h"
+
+#define MAX_LAYOUTS 8192u
+
+/* NULL: there is no room for one more. */
+static struct tapir_event_layout *layout_of(struct tapir_event_fields *f,
+					    const struct tapir_catalog *catalog,
+					    const struct tapir_probe_view *probe)
+{
+	uint64_t *idx = tapir_map__get(&f->by_probe, probe->rec->probe_id);
+	struct tapir_event_layout *layout;
+
+	if (idx)
+		return f->layouts.data[*idx - 1];
+	if (f->layouts.cnt == MAX_LAYOUTS ||
+	    tapir_event_layout__new(probe, tapir_catalog__metadata(catalog, probe->rec->probe_id),
+				    &layout))
+		return NULL;
+	idx = tapir_vec__push(&f->layouts, layout)
+		      ? tapir_map__put(&f->by_probe, probe->rec->probe_id, NULL)
+		      : NULL;
+	if (idx) {
+		*idx = f->layouts.cnt;
+		return layout;
+	}
+	if (f->layouts.cnt && f->layouts.data[f->layouts.cnt - 1] == layout)
+		f->layouts.cnt--;
+	tapir_event_layout__free(layout);
+	return NULL;
+}
+
+void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir_catalog *catalog,
+				const struct tapir_probe_view *probe,
+				const struct tapir_event_view *event)
+{
+	struct tapir_event_layout *layout;
+
+	f->cnt = 0;
+	if (probe->rec->encoding == TAPIR_ENCODING_SLOTS) {
+		f->cnt = tapir_fields__decode(probe, event, f->values, TAPIR_EVENT_FIELDS_MAX);
+		return;
+	}
+	layout = layout_of(f, catalog, probe);
+	if (layout)
+		f->cnt = tapir_event_layout__decode(layout, event, f->values,
+						    TAPIR_EVENT_FIELDS_MAX);
+}
+
+const struct tapir_value *tapir_event_fields__find(const struct tapir_event_fields *f,
+						   const char *name, size_t len)
+{
+	for (unsigned i = 0; i < f->cnt; i++) {
+		const struct tapir_value *v = &f->values[i];
+		char arg[16];
+		size_t arg_len = v->name.len ? 0 : (size_t)snprintf(arg, sizeof(arg), "arg%u", i);
+
+		if (v->name.len ? v->name.len == len && !memcmp(v->name.data, name, len)
+				: arg_len == len && !memcmp(arg, name, len))
+			return v->flags & TAPIR_VALUE_ABSENT ? NULL : v;
+	}
+	return NULL;
+}
+
+uint64_t tapir_event_fields__u64(const struct tapir_event_fields *f, const char *name)
+{
+	const struct tapir_value *v = tapir_event_fields__find(f, name, strlen(name));
+
+	return v && !v->bytes ? v->u64 : 0;
+}
+
+static void add_value(const struct tapir_value *v, struct tapir_str *out)
+{
+	struct tapir_str text = {};
+	bool is_quoted;
+
+	if ((v->type == TAPIR_FIELD_STR || v->type == TAPIR_FIELD_STRN) && v->bytes) {
+		tapir_str__add(out, (const char *)v->bytes, v->len);
+		return;
+	}
+	tapir_value__add_text(&text, v);
+	is_quoted = text.len >= 2 && text.data[0] == '"' && text.data[text.len - 1] == '"';
+	if (text.len)
+		tapir_str__add(out, text.data + is_quoted, text.len - 2 * (size_t)is_quoted);
+	out->failed |= text.failed;
+	tapir_str__fini(&text);
+}
+
+void tapir_event_fields__add_text(const struct tapir_event_fields *f, const char *names,
+				  size_t max_bytes, struct tapir_str *out)
+{
+	size_t from = out->len;
+
+	for (size_t len; names && *names; names += len + (names[len] == ' ')) {
+		const struct tapir_value *v;
+
+		len = strcspn(names, " ");
+		v = tapir_event_fields__find(f, names, len);
+		if (v && out->len > from)
+			tapir_str__addc(out, ' ');
+		if (v)
+			add_value(v, out);
+	}
+	if (out->len - from > max_bytes) {
+		out->len = from + max_bytes;
+		out->data[out->len] = 0;
+	}
+}
+
+void tapir_event_fields__fini(struct tapir_event_fields *f)
+{
+	for (size_t i = 0; i < f->layouts.cnt; i++)
+		tapir_event_layout__free(f->layouts.data[i]);
+	tapir_vec__fini(&f->layouts);
+	tapir_map__fini(&f->by_probe);
+}

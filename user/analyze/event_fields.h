@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * event_fields.h - the fields of events of either encoding, for views: layouts are found once a
+ * probe. One thread.
+ */
+#ifndef TAPIR_USER_EVENT_FIELDS_H
+#define TAPIR_USER_EVENT_FIELDS_H
+
+#include "base/map.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "decode/event_layout.h"
+#include "decode/fields.h"
+#include "trace/catalog.h"
+
+#define TAPIR_EVENT_FIELDS_MAX 24 /* of an event: more are not looked at */
+
+struct tapir_event_fields {
+	/* of the event decoded last; borrowed from it */
+	struct tapir_value values[TAPIR_EVENT_FIELDS_MAX];
+	unsigned cnt;
+	/* for this room alone */
+	struct tapir_map by_probe; /* -> idx + 1 */
+	struct tapir_vec(struct tapir_event_layout *) layouts;
+};
+
+void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir_catalog *catalog,
+				const struct tapir_probe_view *probe,
+				const struct tapir_event_view *event);
+/* name: of len bytes, or "argN". NULL: there is none, or its value is absent. */
+const struct tapir_value *tapir_event_fields__find(const struct tapir_event_fields *f,
+						   const char *name, size_t len);
+uint64_t tapir_event_fields__u64(const struct tapir_event_fields *f, const char *name);
+/*
+ * Adds fields by their names, which are separated by ' ', as people read them: strings without
+ * quotes. What is beyond max_bytes is left out.
+ */
+void tapir_event_fields__add_text(const struct tapir_event_fields *f, const char *names,
+				  size_t max_bytes, struct tapir_str *out);
+void tapir_event_fields__fini(struct tapir_event_fields *f);
+
+#endif

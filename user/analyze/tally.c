@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyze/tally.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PROBES 65536u
+#define TEXT_BYTES 300
+#define WAYS_SHOWN 4u
+
+/* NULL: it does not count. */
+static const struct tapir_tally_event *event_of(struct tapir_tally *t,
+						const struct tapir_probe_view *probe)
+{
+	uint64_t *known = tapir_map__get(&t->by_probe, probe->rec->probe_id);
+	size_t i = 0;
+
+	if (known)
+		return *known ? &t->events[*known - 1] : NULL;
+	while (t->events[i].provider &&
+	       (strlen(t->events[i].provider) != probe->provider.len ||
+		memcmp(t->events[i].provider, probe->provider.data, probe->provider.len) ||
+		strlen(t->events[i].event) != probe->event.len ||
+		memcmp(t->events[i].event, probe->event.data, probe->event.len)))
+		i++;
+	if (t->by_probe.cnt < MAX_PROBES)
+		known = tapir_map__put(&t->by_probe, probe->rec->probe_id, NULL);
+	if (known)
+		*known = t->events[i].provider ? i + 1 : 0;
+	return t->events[i].provider ? &t->events[i] : NULL;
+}
+
+static uint64_t weight_of(const struct tapir_event_fields *f, const char *names)
+{
+	uint64_t weight = names ? 0 : 1;
+
+	for (size_t len; names && *names && !weight; names += len + (names[len] == ' ')) {
+		const struct tapir_value *v;
+
+		len = strcspn(names, " ");
+		v = tapir_event_fields__find(f, names, len);
+		weight = v && !v->bytes ? v->u64 : 0;
+	}
+	return weight;
+}
+
+static char *text_of(const struct tapir_event_fields *f, const char *names)
+{
+	struct tapir_str text = {};
+
+	if (names)
+		tapir_event_fields__add_text(f, names, TEXT_BYTES, &text);
+	return text.data ? text.data : strdup("");
+}
+
+/* Takes the text. NULL: no room, or out of memory. */
+static struct tapir_tally_row *row_of(struct tapir_tally *t, char *what)
+{
+	uint64_t key = tapir_hash__bytes(1, what, strlen(what) + 1);
+	uint64_t *idx = tapir_map__get(&t->by_text, key);
+	struct tapir_tally_row *row = NULL;
+
+	if (!idx && t->rows.cnt < TAPIR_TALLY_MAX_ROWS)
+		row = calloc(1, sizeof(*row));
+	if (!row) {
+		free(what);
+		return idx ? t->rows.data[*idx] : NULL;
+	}
+	row->what = what;
+	if (tapir_vec__push(&t->rows, row)) {
+		idx = tapir_map__put(&t->by_text, key, NULL);
+		if (idx)
+			*idx = t->rows.cnt - 1;
+		t->failed |= !idx;
+		return row;
+	}
+	free(row->what);
+	free(row);
+	t->failed = true;
+	return NULL;
+}
+
+/* Takes the text. */
+static void count_message(struct tapir_tally_row *row, char *text)
+{
+	struct tapir_tally_message *m = row->messages;
+
+	while (m < row->messages + row->message_cnt && strcmp(m->text, text))
+		m++;
+	if (m == row->messages + TAPIR_TALLY_MESSAGES) {
+		row->other_messages++;
+		free(text);
+		return;
+	}
+	if (m == row->messages + row->message_cnt) {
+		row->message_cnt++;
+		m->text = text;
+	} else {
+		free(text);
+	}
+	m->cnt++;
+}
+
+static void count_way(struct tapir_tally_row *row, uint32_t node, uint64_t weight)
+{
+	struct tapir_tally_way *way = row->ways;
+
+	while (way < row->ways + row->way_cnt && way->node != node)
+		way++;
+	if (way == row->ways + TAPIR_TALLY_WAYS)
+		way--; /* the last one is all others */
+	else if (way == row->ways + row->way_cnt)
+		row->ways[row->way_cnt++].node = node;
+	way->cnt++;
+	way->weight += weight;
+}
+
+bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *thread,
+		      const struct tapir_probe_view *probe, const struct tapir_event_view *event)
+{
+	const struct tapir_tally_event *counted = event_of(t, probe);
+	const struct tapir_event_fields *f;
+	struct tapir_tally_row *row;
+	char *what, *more;
+	uint64_t weight;
+
+	if (!counted)
+		return false;
+	f = tapir_timeline__fields(t->tl, probe, event);
+	weight = weight_of(f, counted->weight);
+	what = text_of(f, counted->what);
+	more = text_of(f, counted->more);
+	t->cnt++;
+	t->weight += weight;
+	if (!what || !more) {
+		free(what);
+		free(more);
+		t->failed = true;
+		return true;
+	}
+	row = row_of(t, what);
+	if (!row) {
+		t->more++;
+		free(more);
+		return true;
+	}
+	if (counted->more)
+		count_message(row, more);
+	else
+		free(more);
+	row->cnt++;
+	row->weight += weight;
+	count_way(row, event->rec->stack_id ? thread->last_node : TAPIR_NO_NODE, weight);
+	return true;
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct tapir_tally_row *x = *(struct tapir_tally_row *const *)a;
+	const struct tapir_tally_row *y = *(struct tapir_tally_row *const *)b;
+
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	return x->cnt < y->cnt ? 1 : x->cnt > y->cnt ? -1 : strcmp(x->what, y->what);
+}
+
+static int way_by_weight(const void *a, const void *b)
+{
+	const struct tapir_tally_way *x = a, *y = b;
+
+	return x->weight < y->weight ? 1 : x->weight > y->weight ? -1 : 0;
+}
+
+void tapir_tally__sort(struct tapir_tally *t)
+{
+	struct tapir_tally_row **row;
+
+	if (t->rows.cnt)
+		qsort(t->rows.data, t->rows.cnt, sizeof(*t->rows.data), by_weight);
+	tapir_vec_for_each (row, &t->rows)
+		qsort((*row)->ways, (*row)->way_cnt, sizeof(*(*row)->ways), way_by_weight);
+}
+
+static void write_stacks(struct tapir_sheet *sheet, size_t rows, const struct tapir_tally_row *row,
+			 bool is_bytes)
+{
+	static const struct tapir_column in_bytes[] = {{"bytes", ">BYTES", TAPIR_CELL_BYTES},
+						       {"count", ">TIMES", TAPIR_CELL_COUNT},
+						       {"stack", "FROM", TAPIR_CELL_ORIGIN},
+						       {}};
+	static const struct tapir_column in_times[] = {{"weight", NULL, TAPIR_CELL_COUNT},
+						       {"count", ">TIMES", TAPIR_CELL_COUNT},
+						       {"stack", "FROM", TAPIR_CELL_ORIGIN},
+						       {}};
+	size_t table = tapir_sheet__table_of_row(sheet, rows, "stacks", NULL,
+						 is_bytes ? in_bytes : in_times);
+
+	for (unsigned i = 0; i < row->way_cnt && (sheet->top || i < WAYS_SHOWN); i++) {
+		tapir_sheet__u64(sheet, table, row->ways[i].weight);
+		tapir_sheet__u64(sheet, table, row->ways[i].cnt);
+		tapir_sheet__stack(sheet, table, row->ways[i].node);
+	}
+}
+
+static void write_messages(struct tapir_sheet *sheet, size_t rows,
+			   const struct tapir_tally_row *row)
+{
+	static const struct tapir_column columns[] = {
+		{"count", ">TIMES", TAPIR_CELL_COUNT}, {"message", "MESSAGE", TAPIR_CELL_TEXT}, {}};
+	size_t table = tapir_sheet__table_of_row(sheet, rows, "messages", NULL, columns);
+
+	for (unsigned i = 0; i < row->message_cnt && (sheet->top || i < WAYS_SHOWN); i++) {
+		tapir_sheet__u64(sheet, table, row->messages[i].cnt);
+		tapir_sheet__text(sheet, table, row->messages[i].text);
+	}
+	if (row->other_messages) {
+		tapir_sheet__u64(sheet, table, row->other_messages);
+		tapir_sheet__text(sheet, table, "(others)");
+	}
+}
+
+void tapir_tally__write(const struct tapir_tally *t, struct tapir_sheet *sheet, const char *key,
+			bool is_bytes, uint64_t top)
+{
+	static const struct tapir_column in_bytes[] = {{"bytes", ">BYTES", TAPIR_CELL_BYTES},
+						       {"percent", ">SHARE", TAPIR_CELL_PERCENT},
+						       {"count", ">TIMES", TAPIR_CELL_COUNT},
+						       {"type", "TYPE", TAPIR_CELL_TEXT},
+						       {}};
+	static const struct tapir_column in_times[] = {{"weight", NULL, TAPIR_CELL_COUNT},
+						       {"percent", ">SHARE", TAPIR_CELL_PERCENT},
+						       {"count", ">TIMES", TAPIR_CELL_COUNT},
+						       {"type", "TYPE", TAPIR_CELL_TEXT},
+						       {}};
+	size_t table = tapir_sheet__table(sheet, key, NULL, is_bytes ? in_bytes : in_times);
+
+	for (size_t i = 0; i < t->rows.cnt && i < top; i++) {
+		const struct tapir_tally_row *row = t->rows.data[i];
+
+		tapir_sheet__u64(sheet, table, row->weight);
+		tapir_sheet__share(sheet, table, row->weight, t->weight);
+		tapir_sheet__u64(sheet, table, row->cnt);
+		tapir_sheet__text(sheet, table, row->what);
+		if (row->message_cnt)
+			write_messages(sheet, table, row);
+		write_stacks(sheet, table, row, is_bytes);
+	}
+	if (t->more)
+		tapir_sheet__note(sheet, "%llu more are in no row", (unsigned long long)t->more);
+}
+
+void tapir_tally__fini(struct tapir_tally *t)
+{
+	struct tapir_tally_row **row;
+
+	tapir_vec_for_each (row, &t->rows) {
+		free((*row)->what);
+		for (unsigned i = 0; i < (*row)->message_cnt; i++)
+			free((*row)->messages[i].text);
+		free(*row);
+	}
+	tapir_vec__fini(&t->rows);
+	tapir_map__fini(&t->by_text);
+	tapir_map__fini(&t->by_probe);
+}

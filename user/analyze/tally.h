@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tally.h - events counted by what a text of theirs says (a type), and under it by another (a
+ * message) and by the stacks they came from; each with a weight. For views. Bounded.
+ */
+#ifndef TAPIR_USER_TALLY_H
+#define TAPIR_USER_TALLY_H
+
+#include "analyze/sheet.h"
+#include "analyze/timeline.h"
+
+#define TAPIR_TALLY_MAX_ROWS 16384u
+#define TAPIR_TALLY_WAYS     32u /* stacks of a row; what is more is in its last one */
+
+/* Which events count: a table ended by provider NULL. */
+struct tapir_tally_event {
+	const char *provider, *event;
+	const char *what, *more; /* fields, separated by ' '; more: NULL none */
+	const char *weight;	 /* the first of these fields that is there; NULL: each weighs 1 */
+};
+
+struct tapir_tally_way {
+	uint32_t node;
+	uint64_t cnt, weight;
+};
+
+#define TAPIR_TALLY_MESSAGES 12u /* of a row, the first ones */
+
+struct tapir_tally_message {
+	char *text;
+	uint64_t cnt;
+};
+
+struct tapir_tally_row {
+	char *what; /* "" where the event does not say */
+	unsigned message_cnt;
+	struct tapir_tally_message messages[TAPIR_TALLY_MESSAGES];
+	uint64_t other_messages;
+	uint64_t cnt, weight;
+	unsigned way_cnt;
+	struct tapir_tally_way ways[TAPIR_TALLY_WAYS];
+};
+
+struct tapir_tally {
+	const struct tapir_tally_event *events;
+	struct tapir_timeline *tl;
+	uint64_t cnt, weight, more; /* more: in no row, because there were too many */
+	struct tapir_vec(struct tapir_tally_row *) rows;
+	struct tapir_map by_text;
+	struct tapir_map by_probe; /* -> idx in events + 1; 0: it does not count */
+	bool failed;
+};
+
+/* True when it counts. */
+bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *thread,
+		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
+/* Rows and their stacks by weight, the heaviest first. */
+void tapir_tally__sort(struct tapir_tally *t);
+/* The rows, each with a table "stacks"; is_bytes: how weights are told. */
+void tapir_tally__write(const struct tapir_tally *t, struct tapir_sheet *sheet, const char *key,
+			bool is_bytes, uint64_t top);
+void tapir_tally__fini(struct tapir_tally *t);
+
+#endif

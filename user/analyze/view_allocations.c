@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What was allocated: bytes by type and stack. .NET tells of an allocation each 100 KB or so, with
+ * all that was allocated since the last one: bytes are right in sum, not for one object.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyze/tally.h"
+#include "analyze/view.h"
+
+#define DEFAULT_TOP 10
+
+/* Facts: the pages on the runtimes' probes, and .NET's manifest; JDK 17 passes no right size. */
+static const struct tapir_tally_event events[] = {
+	{"Microsoft-Windows-DotNETRuntime", "GCAllocationTick", "TypeName", NULL,
+	 "AllocationAmount64 AllocationAmount"},
+	{"Microsoft-Windows-DotNETRuntime", "GCSampledObjectAllocation", "TypeID", NULL,
+	 "TotalSizeForTypeSample"},
+	{"hotspot", "object__alloc", "class", NULL, NULL},
+	{"ruby", "object__create", "class", NULL, NULL},
+	{},
+};
+
+struct allocations {
+	struct tapir_tally tally;
+	uint64_t top;
+};
+
+static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
+{
+	struct allocations *v = calloc(1, sizeof(*v));
+
+	(void)arg;
+	if (v) {
+		v->tally.events = events;
+		v->tally.tl = tl;
+		v->top = top ? top : DEFAULT_TOP;
+	}
+	return v;
+}
+
+static void release(void *ctx)
+{
+	struct allocations *v = ctx;
+
+	if (v)
+		tapir_tally__fini(&v->tally);
+	free(v);
+}
+
+static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
+		     const struct tapir_event_view *event)
+{
+	struct allocations *v = ctx;
+
+	tapir_tally__add(&v->tally, t, probe, event);
+}
+
+static int finish(void *ctx, struct tapir_sheet *sheet)
+{
+	struct allocations *v = ctx;
+	const struct tapir_tally *t = &v->tally;
+	const struct tapir_timeline_stats *stats = tapir_timeline__stats(t->tl);
+	double seconds = (double)(stats->last_ns - stats->first_ns) / 1e9;
+	bool is_bytes = t->weight > t->cnt; /* else each weighs 1 */
+
+	tapir_tally__sort(&v->tally);
+	tapir_tally__write(t, sheet, "allocations", is_bytes, v->top);
+	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
+	tapir_sheet__fact(sheet, is_bytes ? "bytes" : "weight", NULL, TAPIR_CELL_COUNT, t->weight);
+	if (!t->rows.cnt)
+		tapir_str__adds(&sheet->headline, "no allocation was seen");
+	else if (is_bytes)
+		tapir_str__addf(&sheet->headline,
+				"%.1f MB allocated (%.1f MB a second), %.0f%% of "
+				"it %s",
+				(double)t->weight / 1e6,
+				seconds > 0 ? (double)t->weight / 1e6 / seconds : 0,
+				100.0 * (double)t->rows.data[0]->weight / (double)t->weight,
+				t->rows.data[0]->what);
+	else
+		tapir_str__addf(&sheet->headline, "%llu allocations, %.0f%% of them %s",
+				(unsigned long long)t->cnt,
+				100.0 * (double)t->rows.data[0]->weight / (double)t->weight,
+				t->rows.data[0]->what);
+	return t->failed ? -ENOMEM : 0;
+}
+
+const struct tapir_view tapir_view_allocations = {
+	.name = "allocations",
+	.summary = "bytes by type and stack",
+	.fns = {.event = on_event},
+	.start = start,
+	.finish = finish,
+	.free = release,
+};

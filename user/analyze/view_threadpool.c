@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * .NET's thread pool: how many workers there were, when their number was changed and why
+ * (starvation is one reason), and how long work waited in the queue.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/histogram.h"
+#include "analyze/view.h"
+
+#define MAX_CHANGES 65536u
+#define DEFAULT_TOP 20
+
+struct change {
+	uint64_t at_ns, workers;
+	char reason[48];
+};
+
+struct threadpool {
+	struct tapir_timeline *tl;
+	uint64_t top, starved, most, more, queued_cnt, queued_ns, queued_worst_ns, half;
+	struct tapir_vec(struct change) changes;
+	struct tapir_histogram queued;
+	bool failed;
+};
+
+static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
+{
+	struct threadpool *v = calloc(1, sizeof(*v));
+
+	(void)arg;
+	if (v) {
+		v->tl = tl;
+		v->top = top ? top : DEFAULT_TOP;
+	}
+	return v;
+}
+
+static void release(void *ctx)
+{
+	struct threadpool *v = ctx;
+
+	if (v)
+		tapir_vec__fini(&v->changes);
+	free(v);
+}
+
+static bool is_called(struct tapir_sv text, const char *name)
+{
+	return text.len == strlen(name) && !memcmp(text.data, name, text.len);
+}
+
+static void add_change(struct threadpool *v, const struct tapir_event_fields *f, uint64_t at_ns)
+{
+	struct change change = {.at_ns = at_ns,
+				.workers = tapir_event_fields__u64(f, "NewWorkerThreadCount")};
+	struct tapir_str reason = {};
+
+	tapir_event_fields__add_text(f, "Reason", sizeof(change.reason) - 1, &reason);
+	if (reason.data)
+		memcpy(change.reason, reason.data, reason.len);
+	/* as the runtime numbers it, where nobody has named it */
+	v->starved += strstr(change.reason, "tarvation") || !strcmp(change.reason, "6");
+	v->most = change.workers > v->most ? change.workers : v->most;
+	tapir_str__fini(&reason);
+	if (v->changes.cnt == MAX_CHANGES)
+		v->more++;
+	else
+		v->failed |= !tapir_vec__push(&v->changes, change);
+}
+
+static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
+		     const struct tapir_event_view *event)
+{
+	struct threadpool *v = ctx;
+	const struct tapir_event_fields *f;
+	uint64_t active;
+
+	(void)t;
+	if (!tapir_sv__starts_with(probe->event, "ThreadPoolWorkerThread"))
+		return;
+	f = tapir_timeline__fields(v->tl, probe, event);
+	if (is_called(probe->event, "ThreadPoolWorkerThreadAdjustmentAdjustment") ||
+	    is_called(probe->event, "ThreadPoolWorkerThreadAdjustment")) {
+		add_change(v, f, event->rec->h.time_ns);
+		return;
+	}
+	active = tapir_event_fields__u64(f, "ActiveWorkerThreadCount");
+	v->most = active > v->most ? active : v->most;
+}
+
+static void on_close(void *ctx, struct tapir_interval *i)
+{
+	struct threadpool *v = ctx;
+	const struct tapir_kind *kind = &tapir_timeline__pairs(v->tl)->kinds.data[i->kind];
+	uint64_t took_ns = i->until_ns - i->from_ns;
+
+	if (strcmp(kind->name, "queued"))
+		return;
+	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)) {
+		v->half++;
+		return;
+	}
+	v->queued_cnt++;
+	v->queued_ns += took_ns;
+	v->queued_worst_ns = took_ns > v->queued_worst_ns ? took_ns : v->queued_worst_ns;
+	tapir_histogram__add(&v->queued, took_ns);
+}
+
+static void write_facts(const struct threadpool *v, struct tapir_sheet *sheet)
+{
+	tapir_sheet__fact(sheet, "most_workers", "most workers", TAPIR_CELL_COUNT, v->most);
+	tapir_sheet__fact(sheet, "changes", NULL, TAPIR_CELL_COUNT, v->changes.cnt + v->more);
+	tapir_sheet__fact(sheet, "starved", "changes for starvation", TAPIR_CELL_COUNT, v->starved);
+	tapir_sheet__fact(sheet, "queued", "work taken from the queue", TAPIR_CELL_COUNT,
+			  v->queued_cnt);
+	tapir_sheet__fact(sheet, "queued_p50_ns", v->queued_cnt ? "queued, median" : NULL,
+			  TAPIR_CELL_NS, tapir_histogram__percentile(&v->queued, 50));
+	tapir_sheet__fact(sheet, "queued_p99_ns", v->queued_cnt ? "queued, 99%" : NULL,
+			  TAPIR_CELL_NS, tapir_histogram__percentile(&v->queued, 99));
+	tapir_sheet__fact(sheet, "queued_worst_ns", v->queued_cnt ? "queued, longest" : NULL,
+			  TAPIR_CELL_NS, v->queued_worst_ns);
+	tapir_sheet__fact(sheet, "half", NULL, TAPIR_CELL_COUNT, v->half);
+}
+
+static int finish(void *ctx, struct tapir_sheet *sheet)
+{
+	static const struct tapir_column columns[] = {{"at_ns", ">AT", TAPIR_CELL_TIME},
+						      {"workers", ">WORKERS", TAPIR_CELL_COUNT},
+						      {"reason", "WHY", TAPIR_CELL_TEXT},
+						      {}};
+	struct threadpool *v = ctx;
+	size_t t = tapir_sheet__table(sheet, "adjustments", "changes of the number of workers",
+				      columns);
+	char worst[TAPIR_NS_TEXT_BYTES];
+
+	for (size_t i = 0; i < v->changes.cnt && i < v->top; i++) {
+		tapir_sheet__time(sheet, t, v->changes.data[i].at_ns);
+		tapir_sheet__u64(sheet, t, v->changes.data[i].workers);
+		tapir_sheet__text(sheet, t, v->changes.data[i].reason);
+	}
+	write_facts(v, sheet);
+	if (v->changes.cnt > v->top)
+		tapir_sheet__note(sheet, "%zu more changes (--all shows them)",
+				  v->changes.cnt - (size_t)v->top);
+	if (!v->changes.cnt && !v->queued_cnt && !v->most)
+		tapir_str__adds(&sheet->headline, "no event of a thread pool was seen");
+	else
+		tapir_str__addf(&sheet->headline,
+				"at most %llu workers, their number changed %zu times, %llu of "
+				"them for starvation",
+				(unsigned long long)v->most, v->changes.cnt,
+				(unsigned long long)v->starved);
+	if (v->queued_cnt)
+		tapir_str__addf(&sheet->headline, "; work waited up to %s in the queue",
+				tapir_ns__text(v->queued_worst_ns, worst));
+	return v->failed ? -ENOMEM : 0;
+}
+
+const struct tapir_view tapir_view_threadpool = {
+	.name = "threadpool",
+	.summary = ".NET's thread pool: workers, why their number changed, queueing",
+	.fns = {.event = on_event, .close = on_close},
+	.start = start,
+	.finish = finish,
+	.free = release,
+};
