@@ -382,7 +382,7 @@ static void forking_under_load(void)
 	start(&t);
 	for (unsigned i = 0; i < 4; i++)
 		pthread_create(&threads[i], NULL, fire_until_stopped, &own[i]);
-	for (unsigned i = 0; i < 12; i++) {
+	for (unsigned i = 0; i < CASE_PART(12); i++) {
 		pid_t pid = fork();
 
 		if (!pid) {
@@ -396,7 +396,7 @@ static void forking_under_load(void)
 		CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-	fired = 1200;
+	fired = CASE_PART(12) * 100;
 	for (unsigned i = 0; i < 4; i++) {
 		pthread_join(threads[i], NULL);
 		fired += own[i];
