@@ -182,4 +182,6 @@ def judge(results, starts, sites, cpu, maps, read, rings):
         of_reader("report of 10 M samples, s", 12, "samples", "seconds"),
         of_reader("report of 10 M events with stacks, s", 12, "events", "seconds"),
         of_reader("  peak memory, MiB", 200, "samples", "mib"),
+        of_reader("nettrace of 1 M samples and 1 M events, s", 4, "nettrace", "seconds"),
+        of_reader("  peak memory, MiB", 200, "nettrace", "mib"),
     ]

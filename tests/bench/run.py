@@ -310,6 +310,8 @@ def main():
     print("  perf maps          $BUILD/tests/bench/bench_perf_map")
     print("  report             $BUILD/tests/bench/make_trace FILE --samples 10000000 --stacks 50000; "
           "$BUILD/tapir report FILE")
+    print("  nettrace           $BUILD/tests/bench/make_trace FILE --samples 1000000 --events 1000000 --stacks 50000; "
+          "$BUILD/tapir export --format nettrace -o /dev/null FILE")
     print_events(results)
     print_goals(lines)
     print(f"\n{options.rounds} rounds, {options.inner} x {options.hits} events each a thread; "

@@ -118,6 +118,36 @@ def test_live_recording_of_two_processes_is_the_same_in_both(t):
     t.eq(log["counts"].get("Universal.Events:cswitch", 0), ins, "switches in")
 
 
+def test_live_dotnet_process_is_analysed_as_it_counts_itself(t):
+    file = t.path("fire.tapir")
+    fire = t.start(build_dotnet(t, "Fire"), "events=2000", "exceptions=300", "contentions=20", "gcs=60")
+    fire.wait_line("pid ")
+    tapir = t.start_tapir("record", f"{CLR}GC,Exception,Contention:Informational", "MyCompany-Demo", "-p", fire.pid,
+                          "-f", "-o", file)
+    tapir.wait_line("tapir: events of .NET on")
+    fire.go()
+    did = json.loads(fire.wait_line("{", timeout=60))
+    time.sleep(0.3)
+    tapir.signal(signal.SIGINT)
+    t.eq(tapir.wait().rc, 0, "record")
+    both = opened(t, file, "stream", "log")
+    counts, lost = both["stream"]["counts"], both["stream"]["lost"]
+    t.eq(lost, sum(loss["count"] for loss in t.events(file, "loss") if loss["kind"] in ("event", "sample", "switch")),
+         "lost")
+    t.ok(abs(counts["MyCompany-Demo:OrderPlaced"] - did["orders"]) <= lost, f"orders: {counts}")
+    t.eq(counts[CLR + "Exception/Start"], did["exceptions"], "exceptions")
+    t.eq(both["stream"]["first"]["MyCompany-Demo:OrderPlaced"]["customer"], "customer-000000", "a field")
+    gcs = both["log"]["runtimes"][str(fire.pid)]["gcs"]
+    for generation in (0, 1, 2):
+        t.eq(sum(gc["generation"] >= generation for gc in gcs), did["gcs"][generation], f"GCs of generation {generation}+")
+    pause = sum(gc["pause_ms"] for gc in gcs)
+    t.ok(abs(pause - did["paused_ms"]) <= 0.05 * did["paused_ms"] + 0.1 * len(gcs),
+         f"{pause} ms of pauses by TraceEvent, {did['paused_ms']} by the runtime")
+    stacks = both["log"]["stacks"]
+    t.ok(any("!Fire.Throw(int32);" in stack or "!Fire::Throw(int32);" in stack
+             for stack in stacks[CLR + "Exception/Start"]), f"who throws: {list(stacks[CLR + 'Exception/Start'])[:2]}")
+
+
 def test_many_segments_keep_their_names(t):
     file = t.path("made.tapir")
     t.eq(t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 20000, "--events", 20000, "--stacks", 300).rc, 0,

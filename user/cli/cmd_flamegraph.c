@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "cli/commands.h"
 #include "cli/event_choice.h"
 #include "cli/figures.h"
@@ -49,6 +50,7 @@ struct folding {
 	uint64_t bare_samples, bare_events; /* without a stack */
 	uint64_t period;		    /* of the last sample */
 	uint64_t first_ns, last_ns;
+	struct tapir_map seen; /* pids asked for that something is known of */
 };
 
 static bool is_wanted(const struct args *args, uint32_t tgid)
@@ -59,6 +61,35 @@ static bool is_wanted(const struct args *args, uint32_t tgid)
 		if (*pid == tgid)
 			return true;
 	return !args->pid.pids.cnt;
+}
+
+/* Notes which of the processes that were asked for are in the file at all. */
+static void see(struct folding *f, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_switch *sw = (const void *)rec;
+	const uint32_t tgids[] = {
+		rec->type == TAPIR_REC_EVENT	 ? ((const struct tapir_rec_event *)rec)->tgid
+		: rec->type == TAPIR_REC_SAMPLE	 ? ((const struct tapir_rec_sample *)rec)->tgid
+		: rec->type == TAPIR_REC_PROCESS ? ((const struct tapir_rec_process *)rec)->tgid
+		: rec->type == TAPIR_REC_THREAD	 ? ((const struct tapir_rec_thread *)rec)->tgid
+		: rec->type == TAPIR_REC_SWITCH	 ? sw->out_tgid
+						 : 0,
+		rec->type == TAPIR_REC_SWITCH ? sw->in_tgid : 0};
+
+	for (int i = 0; i < 2; i++)
+		if (tgids[i] && is_wanted(f->args, tgids[i]))
+			(void)tapir_map__put(&f->seen, tgids[i], NULL);
+}
+
+static int check_pids(const struct folding *f, const char *path)
+{
+	const uint32_t *pid;
+	int err = 0;
+
+	tapir_vec_for_each (pid, &f->args->pid.pids)
+		if (!tapir_map__get(&f->seen, *pid))
+			err = tapir_diag__fail(-ESRCH, "Process %u is not in %s", *pid, path);
+	return err;
 }
 
 static bool is_offcpu(const struct args *args)
@@ -106,7 +137,12 @@ static int fold(struct tapir_reader *reader, struct folding *f)
 		if (!f->offcpu)
 			return -ENOMEM;
 	}
+	tapir_reader__deliver_descriptions(reader, f->args->pid.pids.cnt);
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
+		if (f->args->pid.pids.cnt)
+			see(f, rec);
+		if (tapir_rec_type__describes(rec->type))
+			continue;
 		add(f, tapir_reader__catalog(reader), rec);
 		if (f->offcpu && rec->type == TAPIR_REC_SWITCH)
 			err = add_switch(f, (const void *)rec);
@@ -247,9 +283,12 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 	f.samples.by_process = f.events.by_process = args->pid.each;
 	err = fold(reader, &f);
 	if (!err)
+		err = check_pids(&f, cli->words.data[0]);
+	if (!err)
 		err = sort_and_draw(&f, reader, cli->words.data[0]);
 	tapir_offcpu_tree__free(f.offcpu);
 	tapir_event_choice__fini(&f.choice);
+	tapir_map__fini(&f.seen);
 	tapir_stack_tree__fini(&f.samples);
 	tapir_stack_tree__fini(&f.events);
 	return err;

@@ -33,6 +33,7 @@ void tapir_long_read__start(struct tapir_long_read *read, struct tapir_reader *r
 						 !cli->is_quiet && tapir_terminal__is_tty(stderr),
 					 .began_ns = tapir_clock__now_ns()};
 	was_interrupted = 0;
+	signal(SIGXFSZ, SIG_IGN); /* a limit is an error of the write */
 	sigaction(SIGINT, &action, &read->old_int);
 	sigaction(SIGTERM, &action, &read->old_term);
 }
@@ -79,7 +80,7 @@ int tapir_long_read__check(struct tapir_long_read *read)
 {
 	if (was_interrupted) {
 		clear_line(read);
-		return tapir_diag__fail(-EINTR, "Interrupted: nothing was written");
+		return tapir_diag__fail(-EINTR, "Interrupted");
 	}
 	if (read->is_shown)
 		show(read);

@@ -33,8 +33,8 @@ static int damage(const char *path, const struct tapir_reader_stats *stats)
 	add_missing(&missing, stats->bad_chunks + stats->missing_chunks, "chunk");
 	add_missing(&missing, stats->bytes_skipped, "byte");
 	add_missing(&missing, stats->malformed_records, "record");
-	err = tapir_diag__fail(-EBADMSG, "%s is damaged: what could be read is above; it lacks %s",
-			       path, missing.data ? missing.data : "something");
+	err = tapir_diag__fail(-EBADMSG, "%s is damaged: what could be read was; it lacks %s", path,
+			       missing.data ? missing.data : "something");
 	tapir_str__fini(&missing);
 	return err;
 }
