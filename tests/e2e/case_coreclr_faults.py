@@ -91,6 +91,7 @@ def test_32_profilers_fit_and_the_33rd_is_refused(t):
     sessions = [driver(t, target.pid, "ms=120000", STORM) for _ in range(32)]
     for session in sessions:
         session.wait_line("open", timeout=60)
+    time.sleep(2)
     refused = driver(t, target.pid, "ms=100", STORM).wait(60)
     t.ok(refused.rc == 1 and "8013136a" in refused.err, refused.err)
     for session in sessions:

@@ -2,14 +2,15 @@
 /*
  * coreclr_blob.c - the head of EventPipe's metadata blob: u32 id, name in UTF-16 with its NUL,
  * i64 keywords, u32 version, u32 level; parameters follow, which the tracer reads. Unaligned,
- * little-endian. An EventSource's keywords carry channel bits at the top, which no mask has.
+ * little-endian. An EventSource's keywords have the bits 44 to 47 set, all four, which are not its
+ * author's: an event without keywords would seem to have some.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "coreclr_impl.h"
 
-#define CHANNEL_BITS 0xf000000000000000ull
+#define SOURCE_BITS 0x0000f00000000000ull
 
 int coreclr_blob__parse(const uint8_t *bytes, uint32_t len, struct coreclr_blob *out)
 {
@@ -33,6 +34,7 @@ int coreclr_blob__parse(const uint8_t *bytes, uint32_t len, struct coreclr_blob 
 	memcpy(&out->keywords, bytes + at, 8);
 	memcpy(&out->version, bytes + at + 8, 4);
 	memcpy(&out->level, bytes + at + 12, 4);
-	out->keywords &= ~CHANNEL_BITS;
+	if ((out->keywords & SOURCE_BITS) == SOURCE_BITS)
+		out->keywords &= ~SOURCE_BITS;
 	return 0;
 }

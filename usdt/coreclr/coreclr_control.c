@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "../ring/ring_control.h"
@@ -153,6 +154,8 @@ static void end(void)
 static void *run(void *unused)
 {
 	(void)unused;
+	/* Else it is called as the runtime's thread that was asked to attach us. */
+	ring_sys4(SYS_prctl, PR_SET_NAME, "tapir", 0, 0);
 	serve();
 	if (!coreclr_load(&coreclr.is_shut))
 		end();

@@ -6,10 +6,11 @@
  * event drops its own.
  *
  * It is also the probe lane: a site that any USDT tool can attach to, fired for what is selected.
- *	tapir_coreclr:event(u32 sessions, char *provider, u32 id, u32 version, u32 level,
- *		u64 keywords, void *payload, u32 bytes, void *activity, void *related,
+ *	tapir_coreclr:event(u32 sessions, char *provider, u32 id, void *payload, u32 bytes,
+ *		u64 keywords, u32 level, u32 version, void *activity, void *related,
  *		void *metadata, u32 bytes)
- * sessions: a bit for each session of the lane; ids: 16 bytes or NULL; metadata: the blob.
+ * sessions: a bit for each session of the lane; ids: 16 bytes or NULL; metadata: the blob. The
+ * first six are what bpftrace can read.
  */
 #include <string.h>
 
@@ -168,8 +169,8 @@ static __attribute__((noipa)) void fire(const struct event *e, const uint8_t *da
 {
 	uint32_t sessions = (uint32_t)(coreclr_load(e->ring.word) >> TAPIR_RING_WANT_SHIFT) & 0xff;
 
-	TAPIR_PROBE_SEM(tapir_coreclr, event, sessions, e->provider_name, e->id, e->version,
-			(uint32_t)e->about.level, e->about.keywords, (const void *)data, data_bytes,
+	TAPIR_PROBE_SEM(tapir_coreclr, event, sessions, e->provider_name, e->id, (const void *)data,
+			data_bytes, e->about.keywords, (uint32_t)e->about.level, e->version,
 			(const void *)activity, (const void *)related, (const void *)meta,
 			e->meta_bytes);
 }

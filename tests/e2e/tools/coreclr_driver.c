@@ -4,9 +4,10 @@
  * a session in its lane, counts what comes, closes; again and again. A witness of usdt/coreclr that
  * shares no code with user/collect's reader. It trusts its target.
  *
- *	coreclr_driver PID [cycles=N] [ms=N] [stack=0|1] [change=N] [rate=N] [detach=0] [quiet=1]
- *		PROVIDER[:KEYWORDS[:LEVEL[:ARGS]]] ...
+ *	coreclr_driver PID [so=FILE] [cycles=N] [ms=N] [stack=0|1] [change=N] [rate=N] [detach=0]
+ *[quiet=1] PROVIDER[:KEYWORDS[:LEVEL[:ARGS]]] ...
  *
+ * so: this file (one cycle then) instead of a copy of its own, which is unlinked at once.
  * A cycle attaches, is open for ms, changes what is on `change` times meanwhile, closes, and waits
  * until nothing of ours is mapped. One line of JSON at the end. SIGTERM ends a cycle early.
  */
@@ -49,7 +50,8 @@ static struct {
 	struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
 	unsigned selection_cnt;
 	volatile sig_atomic_t is_over;
-	char so[64]; /* as the process maps it */
+	char so[200]; /* as the process maps it */
+	int is_given;
 	struct tapir_ring_lane lane;
 	struct tapir_ring_control control;
 	uint64_t tails[TAPIR_RING_SLOTS];
@@ -83,17 +85,19 @@ static int fail(const char *what, int err)
 
 /* ---- attach ----------------------------------------------------------------------------- */
 
-static int place(char outside[128])
+static int place(char outside[256])
 {
 	size_t len;
 	const void *image = tapir_dotnet_profiler__image(&len);
 	unsigned random;
 	int fd;
 
+	if (d.is_given)
+		return 0;
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -1;
 	snprintf(d.so, sizeof(d.so), "/dev/shm/tapir-driver-%08x.so", random);
-	snprintf(outside, 128, "/proc/%d/root%s", d.pid, d.so);
+	snprintf(outside, 256, "/proc/%d/root%s", d.pid, d.so);
 	fd = open(outside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
 	if (fd < 0)
 		return -1;
@@ -111,7 +115,7 @@ static int attach(uint64_t key, uint32_t *hresult)
 	struct tapir_dotnet_opts opts = {
 		.tgid = (uint32_t)d.pid, .cancel_fd = -1, .timeout_ns = 60000000000ull};
 	struct tapir_str request = {};
-	char outside[128];
+	char outside[256] = "";
 	uint64_t since = now_us();
 	int err;
 
@@ -121,7 +125,8 @@ static int attach(uint64_t key, uint32_t *hresult)
 						sizeof(client));
 	if (!err)
 		err = tapir_dotnet__command(&opts, &request, hresult);
-	unlink(outside);
+	if (outside[0])
+		unlink(outside);
 	tapir_str__fini(&request);
 	since = now_us() - since;
 	d.attach_us += since;
@@ -558,6 +563,8 @@ int main(int argc, char **argv)
 		    sscanf(argv[i], "rate=%d", &d.rate) == 1 ||
 		    sscanf(argv[i], "quiet=%d", &d.quiet) == 1)
 			;
+		else if (sscanf(argv[i], "so=%199s", d.so) == 1)
+			d.is_given = 1;
 		else if (!strcmp(argv[i], "detach=0"))
 			d.no_detach = 1;
 		else if (d.selection_cnt < MAX_SPECS)
