@@ -181,6 +181,7 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 			       uintptr_t thread, uint32_t frame_cnt, const uintptr_t *frames)
 {
 	struct tapir_ring_write write;
+	struct coreclr_delivery delivery;
 	struct event **entry, *e;
 	uint32_t overlap;
 
@@ -197,15 +198,17 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 		return CORECLR_OK;
 	if (!data)
 		data_bytes = 0;
+	delivery = (struct coreclr_delivery){
+		.provider = provider,
+		.id = id,
+		.version = version,
+		.data = data,
+		.data_bytes = data_bytes,
+		.frame = (uint64_t)(uintptr_t)__builtin_frame_address(0),
+	};
 	overlap = coreclr_load(&coreclr.overlap);
-	if (coreclr_unlikely(overlap)) {
-		struct coreclr_delivery d = {
-			provider, id,	      version,
-			data,	  data_bytes, (uint64_t)(uintptr_t)__builtin_frame_address(0)};
-
-		if (coreclr_overlap__is_double(&d, overlap))
-			return CORECLR_OK;
-	}
+	if (coreclr_unlikely(overlap) && coreclr_overlap__is_double(&delivery, overlap))
+		return CORECLR_OK;
 	activity = if_any(activity);
 	related = if_any(related);
 	if (TAPIR_PROBE_ENABLED(tapir_coreclr, event))
@@ -218,5 +221,7 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 	}
 	if (coreclr_unlikely(overlap))
 		coreclr_overlap__done();
+	else if (coreclr_unlikely(coreclr_load(&coreclr.overlap)))
+		coreclr_overlap__note(&delivery);
 	return CORECLR_OK;
 }

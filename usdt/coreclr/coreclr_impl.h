@@ -100,6 +100,8 @@ struct coreclr_delivery {
 
 /* 1: the event before, delivered by the other session. */
 int coreclr_overlap__is_double(const struct coreclr_delivery *d, uint32_t overlap);
+/* The window has opened while this one was written: it may have been for long. */
+void coreclr_overlap__note(const struct coreclr_delivery *d);
 void coreclr_overlap__done(void); /* the callback is about to return */
 
 /* ---- coreclr_wants.c: what open sessions ask for, as EventPipe's providers ----------------- */

@@ -46,6 +46,15 @@ static int is_same(const struct coreclr_delivery *a, const struct coreclr_delive
 	       a->data == b->data && a->data_bytes == b->data_bytes && a->frame == b->frame;
 }
 
+static void note(const struct coreclr_delivery *d, uint64_t hash, uint32_t window, uint32_t differs)
+{
+	before.last = *d;
+	before.hash = hash;
+	before.window = window;
+	before.differs = differs;
+	before.can_double = 1;
+}
+
 int coreclr_overlap__is_double(const struct coreclr_delivery *d, uint32_t overlap)
 {
 	uint32_t window = coreclr_load(&coreclr.overlap_window);
@@ -57,12 +66,14 @@ int coreclr_overlap__is_double(const struct coreclr_delivery *d, uint32_t overla
 		before.can_double = 0;
 		return 1;
 	}
-	before.differs = before.window == window && !is_equal;
-	before.window = window;
-	before.last = *d;
-	before.hash = hash;
-	before.can_double = 1;
+	note(d, hash, window, before.window == window && !is_equal);
 	return 0;
+}
+
+void coreclr_overlap__note(const struct coreclr_delivery *d)
+{
+	note(d, hash_of(d->data, d->data_bytes), coreclr_load(&coreclr.overlap_window), 0);
+	before.done_ns = ran_ns();
 }
 
 void coreclr_overlap__done(void)

@@ -4,12 +4,13 @@
  * a session in its lane, counts what comes, closes; again and again. A witness of usdt/coreclr that
  * shares no code with user/collect's reader. It trusts its target.
  *
- *	coreclr_driver PID [so=FILE] [cycles=N] [ms=N] [stack=0|1] [change=N] [rate=N] [detach=0]
- *[quiet=1] PROVIDER[:KEYWORDS[:LEVEL[:ARGS]]] ...
+ *	coreclr_driver PID [so=FILE] [event=GLOB] [cycles=N] [ms=N] [stack=0|1] [change=N] [rate=N]
+ *[detach=0] [quiet=1] PROVIDER[:KEYWORDS[:LEVEL[:ARGS]]] ...
  *
- * so: this file (one cycle then) instead of a copy of its own, which is unlinked at once.
- * A cycle attaches, is open for ms, changes what is on `change` times meanwhile, closes, and waits
- * until nothing of ours is mapped. One line of JSON at the end. SIGTERM ends a cycle early.
+ * event: a glob for all selections. so: this file (one cycle then) instead of a copy of its own,
+ *which is unlinked at once. A cycle attaches, is open for ms, changes what is on `change` times
+ *meanwhile, closes, and waits until nothing of ours is mapped. One line of JSON at the end. SIGTERM
+ *ends a cycle early.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,6 +53,7 @@ static struct {
 	volatile sig_atomic_t is_over;
 	char so[200]; /* as the process maps it */
 	int is_given;
+	char event[96];
 	struct tapir_ring_lane lane;
 	struct tapir_ring_control control;
 	uint64_t tails[TAPIR_RING_SLOTS];
@@ -125,8 +127,8 @@ static int attach(uint64_t key, uint32_t *hresult)
 						sizeof(client));
 	if (!err)
 		err = tapir_dotnet__command(&opts, &request, hresult);
-	if (outside[0])
-		unlink(outside);
+	if (outside[0] && unlink(outside) && errno == ENOENT)
+		unlink(d.so); /* the process has gone, and its root with it; it was ours */
 	tapir_str__fini(&request);
 	since = now_us() - since;
 	d.attach_us += since;
@@ -519,6 +521,7 @@ static void add_spec(char *text)
 	     *level = strsep(&text, ":");
 
 	sel->used = 1;
+	snprintf(sel->event, sizeof(sel->event), "%s", d.event);
 	snprintf(sel->provider, sizeof(sel->provider), "%s", name);
 	sel->keywords = keywords ? strtoull(keywords, NULL, 0) : 0;
 	sel->level = level ? (uint8_t)atoi(level) : 0;
@@ -562,6 +565,8 @@ int main(int argc, char **argv)
 		    sscanf(argv[i], "change=%d", &d.change) == 1 ||
 		    sscanf(argv[i], "rate=%d", &d.rate) == 1 ||
 		    sscanf(argv[i], "quiet=%d", &d.quiet) == 1)
+			;
+		else if (sscanf(argv[i], "event=%95s", d.event) == 1)
 			;
 		else if (sscanf(argv[i], "so=%199s", d.so) == 1)
 			d.is_given = 1;
