@@ -275,13 +275,19 @@ def record_as_nobody(t, user, home, fire, *specs):
 
 def test_own_process_is_recorded_without_a_capability(t):
     user, home = as_nobody(t)
-    fire = start(t, "threads=2", "events=1000", "gcs=12", before=user, path=os.path.join(home, "Fire"))
+    fire = start(t, "threads=2", "events=5000", "gcs=12", before=user, path=os.path.join(home, "Fire"))
     tapir = record_as_nobody(t, user, home, fire, DEMO, f"{RUNTIME}:GC:Informational")
     did = fire_now(fire)
     seen, lost, _ = stop(t, tapir, "home/trace.tapir")
     t.eq((lost, count(seen, DEMO, "OrderPlaced"), count(seen, RUNTIME, "GCStart")), (0, did["orders"], did["gcs"][0]), "counts")
     named = [e for e in seen if any("Place(" in (f["name"] or "") for f in e.get("stack") or [])]
     t.ok(len(named) >= 0.99 * did["orders"], f"{len(named)} stacks have Place")
+    if int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) <= 2:
+        samples = t.events(t.path("home/trace.tapir"), "sample")
+        t.ok(samples and {s["pid"] for s in samples} == {fire.pid}, f"{len(samples)} samples")
+    doctor = t.run(*user, os.path.join(home, "tapir"), "doctor", "-p", fire.pid)
+    t.eq(doctor.rc, 0, doctor.out + doctor.err)
+    t.ok("ring lane" in doctor.out and "cap_bpf" in doctor.out, doctor.out)
     nothing_is_left(t, fire.pid)
     ends_as_always(t, fire)
 
@@ -373,6 +379,8 @@ def test_provider_that_nobody_has_is_told_of(t):
 def test_diagnostics_off_leaves_samples_and_a_reason(t):
     fire = start(t, env={"DOTNET_EnableDiagnostics": "0"})
     result = t.tapir("record", "-p", fire.pid, "-d", 1, "-f", "-o", t.path("trace.tapir"))
+    doctor = t.tapir("doctor", "-p", fire.pid).out
+    t.ok("none: its socket does not answer" in doctor and "EnableDiagnostics=0" in doctor, doctor)
     t.ok("none of .NET's events" in result.err and "DOTNET_EnableDiagnostics=0" in result.err, result.err)
     fire_now(fire)
     ends_as_always(t, fire)

@@ -79,11 +79,17 @@ static bool hand_out(const struct mmap2_record *rec, tapir_sideband_fn fn, void 
 	return true;
 }
 
-/* A record at hand; how many it says or is lost. */
-static uint64_t take(const struct perf_event_header *h, tapir_sideband_fn fn, void *ctx)
+struct taker {
+	tapir_sideband_fn fn;
+	void *ctx;
+};
+
+static uint64_t take(void *ctx, struct perf_event_header *h)
 {
+	const struct taker *taker = ctx;
+
 	if (h->type == PERF_RECORD_MMAP2)
-		return !hand_out((const void *)h, fn, ctx);
+		return !hand_out((const void *)h, taker->fn, taker->ctx);
 	if (h->type == PERF_RECORD_LOST)
 		return h->size < sizeof(struct lost_record)
 			       ? 1
@@ -93,6 +99,15 @@ static uint64_t take(const struct perf_event_header *h, tapir_sideband_fn fn, vo
 
 uint64_t tapir_perf_span__each(const struct tapir_perf_span *span,
 			       struct tapir_perf_scratch *scratch, tapir_sideband_fn fn, void *ctx)
+{
+	struct taker taker = {fn, ctx};
+
+	return tapir_perf_span__each_record(span, scratch, take, &taker);
+}
+
+uint64_t tapir_perf_span__each_record(const struct tapir_perf_span *span,
+				      struct tapir_perf_scratch *scratch, tapir_perf_record_fn fn,
+				      void *ctx)
 {
 	uint64_t lost_cnt = 0, left = span->head - span->tail;
 
@@ -107,7 +122,7 @@ uint64_t tapir_perf_span__each(const struct tapir_perf_span *span,
 		if (h.size < sizeof(h) || h.size > left)
 			return lost_cnt + 1;
 		copy_out(span, span->head - left, h.size, scratch->words);
-		lost_cnt += take((const void *)scratch->words, fn, ctx);
+		lost_cnt += fn(ctx, (void *)scratch->words);
 		left -= h.size;
 	}
 	return lost_cnt;

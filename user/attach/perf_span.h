@@ -25,6 +25,16 @@ struct tapir_perf_scratch {
 	uint64_t words[(UINT16_MAX + 1) / 8];
 };
 
+struct perf_event_header;
+
+/* A record at hand; how many it says or is lost. */
+typedef uint64_t (*tapir_perf_record_fn)(void *ctx, struct perf_event_header *record);
+
+/* All of them, whatever they are, each with its whole size; as below. */
+uint64_t tapir_perf_span__each_record(const struct tapir_perf_span *span,
+				      struct tapir_perf_scratch *scratch, tapir_perf_record_fn fn,
+				      void *ctx);
+
 /*
  * How many records were lost: those the kernel says, and each malformed one. Behind a size that
  * cannot be, nothing can be found any more: that counts as one.

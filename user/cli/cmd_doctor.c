@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/doctor_dotnet.h"
 #include "cli/terminal.h"
 
 struct args {
@@ -122,6 +123,8 @@ static int run(struct tapir_cli *cli)
 	if (args->pids.cnt > 1)
 		return tapir_cli__usage(cli, "one process at a time");
 	err = tapir_doctor__run(args->pids.cnt ? args->pids.data[0] : 0, &checkup);
+	if (!err && args->pids.cnt)
+		tapir_doctor_dotnet__check(&checkup, args->pids.data[0]);
 	if (!err) {
 		(args->json ? write_json : write_plain)(&checkup, &out);
 		err = tapir_terminal__flush(&out);

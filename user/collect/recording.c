@@ -137,6 +137,7 @@ static int watch(struct recording *r)
 		}
 		if (r->is_unprivileged)
 			tapir_targets__look_again(r->targets);
+		tapir_own_samples__drain(r->own_samples);
 		if (tapir_clock__now_ns() >= next_ns) {
 			tapir_targets__poll(r->targets);
 			post_sideband_loss(r);
@@ -234,6 +235,9 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 
 	if (r->programs)
 		tapir_programs__enable(r->programs, false);
+	tapir_own_samples__drain(r->own_samples);
+	tapir_own_samples__free(r->own_samples);
+	r->own_samples = NULL;
 	tapir_sampler__stop(r->sampler);
 	r->sampler = NULL;
 	release_held(r);

@@ -12,6 +12,7 @@
 #include "collect/command.h"
 #include "collect/dotnet_lanes.h"
 #include "collect/drain.h"
+#include "collect/own_samples.h"
 #include "collect/no_match.h"
 #include "collect/recording.h"
 #include "collect/ring_reader.h"
@@ -26,6 +27,7 @@ struct recording {
 	struct tapir_command_run *program;
 	struct tapir_guardian *guardian;
 	struct tapir_sampler *sampler;
+	struct tapir_own_samples *own_samples; /* instead, without programs */
 	struct tapir_spec *name_spec; /* for the names of generated code; NULL: no stacks */
 	struct tapir_images *images;
 	struct tapir_targets *targets;

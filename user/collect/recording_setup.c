@@ -316,16 +316,16 @@ struct tapir_no_match tapir_recording__no_match(const struct recording *r)
 int tapir_recording__post_lanes(struct recording *r)
 {
 	struct tapir_ring_reader_stats stats = {};
-	char ring[32] = "", lanes[sizeof(r->lanes)];
+	char ring[40] = "", lanes[sizeof(r->lanes)];
+	bool by_ring_alone = r->opts->lanes == TAPIR_LANES_RING || r->is_unprivileged;
 
 	if (r->rings)
 		tapir_ring_reader__stats(r->rings, &stats);
-	if (stats.process_cnt || r->opts->lanes == TAPIR_LANES_RING)
+	if (stats.process_cnt || by_ring_alone)
 		snprintf(ring, sizeof(ring), "ring %zu process%s", stats.process_cnt,
 			 stats.process_cnt == 1 ? "" : "es");
-	snprintf(lanes, sizeof(lanes), "%s%s%s", ring,
-		 *ring && r->opts->lanes != TAPIR_LANES_RING ? ", " : "",
-		 r->opts->lanes == TAPIR_LANES_RING ? "" : "probe");
+	snprintf(lanes, sizeof(lanes), "%s%s%s", ring, *ring && !by_ring_alone ? ", " : "",
+		 by_ring_alone ? "" : "probe");
 	if (!strcmp(lanes, r->lanes))
 		return 0;
 	memcpy(r->lanes, lanes, sizeof(lanes));
@@ -357,6 +357,26 @@ static int post_kernel(struct recording *r)
 	return err;
 }
 
+static int start_own_sampler(struct recording *r)
+{
+	const struct tapir_sampling *sampling = &r->opts->sampling;
+	uint32_t tgid = r->program ? tapir_command_run__tgid(r->program) : 0;
+
+	return tapir_own_samples__start(r->queue, sampling->event, sampling->hz,
+					r->program ? &tgid : r->rules.pids.data,
+					r->program ? 1 : r->rules.pids.cnt, &r->own_samples);
+}
+
+static int start_sampler(struct recording *r)
+{
+	const struct tapir_sampling *sampling = &r->opts->sampling;
+
+	if (r->is_unprivileged)
+		return start_own_sampler(r);
+	return tapir_sampler__start(tapir_programs__sample_fd(r->programs), sampling->event,
+				    sampling->hz, &r->sampler);
+}
+
 /* The file says what was sampled, not what was meant to be. */
 static int start_sampling(struct recording *r)
 {
@@ -366,8 +386,7 @@ static int start_sampling(struct recording *r)
 
 	if (!sampling->hz)
 		return 0;
-	err = tapir_sampler__start(tapir_programs__sample_fd(r->programs), sampling->event,
-				   sampling->hz, &r->sampler);
+	err = start_sampler(r);
 	if (err && sampling->is_a_default && tapir_diag__line(mark)) {
 		tapir_warn("recording without CPU samples: %s (--no-samples: no more warning)",
 			   tapir_diag__line(mark));
@@ -395,8 +414,10 @@ static int start_watching_cpus(struct recording *r)
 {
 	int err;
 
-	if (!tapir_recording__watches_cpus(r) || r->is_unprivileged)
+	if (!tapir_recording__watches_cpus(r))
 		return 0;
+	if (r->is_unprivileged)
+		return start_sampling(r);
 	err = post_kernel(r);
 	if (!err)
 		err = start_sampling(r);

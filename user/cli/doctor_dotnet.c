@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See doctor_dotnet.h. */
+#include "cli/doctor_dotnet.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "attach/doctor_checks.h"
+#include "base/diag.h"
+#include "runtime/dotnet.h"
+#include "runtime/dotnet_client.h"
+
+#define TIMEOUT_NS 1500000000ull
+
+static void say_version(struct tapir_checkup *checkup, const struct tapir_dotnet_info *info)
+{
+	struct tapir_check *check = tapir_checkup__add(checkup, "dotnet", "a .NET runtime");
+
+	snprintf(check->found, sizeof(check->found), "%.40s, %s",
+		 *info->version ? info->version : "version not known",
+		 tapir_dotnet_kind__text(info->kind));
+}
+
+/* Behind "err=-ENAME: " of a line stands why. */
+static const char *reason_of(const char *line)
+{
+	const char *err = line ? strstr(line, "err=") : NULL;
+	const char *why = err ? strstr(err, ": ") : NULL;
+
+	return why ? why + 2 : line ? line : "";
+}
+
+/* true: it answers. */
+static bool check_socket(struct tapir_checkup *checkup, uint32_t tgid)
+{
+	const struct tapir_dotnet_opts opts = {
+		.tgid = tgid, .cancel_fd = -1, .timeout_ns = TIMEOUT_NS};
+	struct tapir_check *check = tapir_checkup__add(
+		checkup, "dotnet_socket", "names of its methods, and the way in for its events");
+	struct tapir_dotnet_process process;
+	int mark = tapir_diag__cnt();
+
+	if (!tapir_dotnet__ask_process(&opts, &process)) {
+		snprintf(check->found, sizeof(check->found), "answers, as pid %llu and %.60s",
+			 (unsigned long long)process.pid,
+			 *process.version ? process.version : "an older runtime");
+		tapir_dotnet_process__fini(&process);
+		return true;
+	}
+	snprintf(check->found, sizeof(check->found), "no: %.150s",
+		 reason_of(tapir_diag__line(mark)));
+	tapir_diag__rewind(mark);
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "neither names nor events of .NET";
+	check->remedy = "a process that runs, without DOTNET_EnableDiagnostics=0, of this user "
+			"or for root";
+	return false;
+}
+
+/* true: they come by a ring. */
+static bool check_events(struct tapir_checkup *checkup, const struct tapir_dotnet_info *info,
+			 bool answers)
+{
+	struct tapir_check *check = tapir_checkup__add(
+		checkup, "dotnet_events", "the runtime's and EventSources', each with its stack");
+
+	if (answers && info->kind != TAPIR_DOTNET_NATIVE_AOT) {
+		strcpy(check->found, "ring lane, by a library loaded while it is recorded");
+		return true;
+	}
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "CPU samples and context switches only";
+	if (answers)
+		strcpy(check->found, "none: compiled ahead of time (NativeAOT), it takes no "
+				     "profiler");
+	else
+		strcpy(check->found, "none: its socket does not answer");
+	return false;
+}
+
+/* Rings need no BPF; and its USDT probes are not what its events come by. */
+static void soften(struct tapir_checkup *checkup)
+{
+	struct tapir_check *check;
+
+	tapir_vec_for_each (check, checkup) {
+		if (check->state == TAPIR_CHECK_MISSING)
+			check->state = TAPIR_CHECK_LIMITED;
+		if (strcmp(check->name, "process_probes") || check->state == TAPIR_CHECK_OK)
+			continue;
+		check->state = TAPIR_CHECK_OK;
+		check->means = "USDT probes; events of .NET need none";
+	}
+}
+
+void tapir_doctor_dotnet__check(struct tapir_checkup *checkup, uint32_t tgid)
+{
+	int mark = tapir_diag__cnt();
+	struct tapir_dotnet_info info;
+	bool is_dotnet = tapir_dotnet__inspect(tgid, &info) > 0;
+
+	tapir_diag__rewind(mark);
+	if (!is_dotnet)
+		return;
+	say_version(checkup, &info);
+	if (check_events(checkup, &info, check_socket(checkup, tgid)))
+		soften(checkup);
+}
