@@ -166,10 +166,50 @@ static void check_provider(char **c)
 	}
 }
 
+/* The map of that name, found at a field of the provider's. */
+static const struct tapir_layout_map *find_map(const struct tapir_layout_field *fields,
+					       unsigned cnt, const char *name)
+{
+	for (unsigned i = 0; i < cnt; i++) {
+		const struct tapir_layout_map *map =
+			find_map(fields[i].members, fields[i].member_cnt, name);
+
+		if (map)
+			return map;
+		if (fields[i].map && !strcmp(fields[i].map->name, name))
+			return fields[i].map;
+	}
+	return NULL;
+}
+
+/* "0x1=InducedMapMessage": ours is called Induced. Maps that no field has need not be there. */
+static bool check_map(char **c)
+{
+	const struct tapir_layout_provider *p = tapir_dotnet_provider__find(SV(c[1]));
+	const struct tapir_layout_map *map = NULL;
+	char *values = c[3];
+
+	for (unsigned i = 0; i < p->event_cnt && !map; i++)
+		map = find_map(p->events[i].fields, p->events[i].field_cnt, c[2]);
+	for (char *word; map && (word = strsep(&values, " ")) && *word;) {
+		uint32_t value = (uint32_t)strtoul(strsep(&word, "="), NULL, 0);
+		const char *name = NULL;
+
+		for (unsigned i = 0; i < map->value_cnt && !name; i++)
+			if (map->values[i].value == value)
+				name = map->values[i].name;
+		assert_non_null(name);
+		assert_memory_equal(name, word, strlen(name));
+		word += strlen(name);
+		assert_true(!*word || !strcmp(word, "Message") || !strcmp(word, "MapMessage"));
+	}
+	return map;
+}
+
 static void the_tables_say_what_the_table_of_events_says(void **state)
 {
 	tapir_autofree char *text = NULL;
-	unsigned events = 0, providers = 0;
+	unsigned events = 0, providers = 0, maps = 0;
 	char *rest, *line;
 	size_t len;
 
@@ -184,13 +224,16 @@ static void the_tables_say_what_the_table_of_events_says(void **state)
 		if (!strcmp(c[0], "provider")) {
 			check_provider(c);
 			providers++;
-		} else if (strcmp(c[0], "map")) {
+		} else if (!strcmp(c[0], "map")) {
+			maps += check_map(c);
+		} else {
 			check_event(c);
 			events++;
 		}
 	}
 	assert_int_equal(providers, 8);
 	assert_int_equal(events, 475);
+	assert_true(maps >= 30);
 }
 
 /* ---- what the runtime printed ---------------------------------------------------------------- */
@@ -306,6 +349,38 @@ static void every_provider_is_found_by_its_number_and_its_name(void **state)
 	assert_false(tapir_dotnet_keyword__find(p, SV("GCx"), &mask));
 }
 
+static void keywords_of_event_sources_are_known(void **state)
+{
+	static const struct {
+		const char *provider, *keyword;
+		uint64_t mask;
+	} cases[] = {
+		{"System.Net.Http", "RequestFailedDetailed", 1},
+		{"Private.InternalDiagnostics.System.Net.Http", "Debug", 2},
+		{"System.Threading.Tasks.TplEventSource", "TasksFlowActivityIds", 0x80},
+		{"Microsoft-Diagnostics-DiagnosticSource", "EntityFrameworkCoreCommands", 0x2000},
+		{"System.Diagnostics.Metrics", "TimeSeriesValues", 2},
+		{"Microsoft-Extensions-Logging", "JsonMessage", 8},
+	};
+	static const char *const without[] = {
+		"System.Net.Sockets",		"System.Net.NameResolution",
+		"System.Net.Security",		"Microsoft-AspNetCore-Server-Kestrel",
+		"Microsoft.AspNetCore.Hosting", "Microsoft.EntityFrameworkCore"};
+	uint64_t mask;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct tapir_layout_provider *p =
+			tapir_dotnet_provider__find(SV(cases[i].provider));
+
+		assert_non_null(p);
+		assert_true(tapir_dotnet_keyword__find(p, SV(cases[i].keyword), &mask));
+		assert_int_equal(mask, cases[i].mask);
+	}
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+		assert_non_null(tapir_dotnet_provider__find(SV(without[i])));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +389,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_version_has_the_layout_below_it),
 		cmocka_unit_test(names_are_public_and_never_missing),
 		cmocka_unit_test(every_provider_is_found_by_its_number_and_its_name),
+		cmocka_unit_test(keywords_of_event_sources_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
