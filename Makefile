@@ -7,7 +7,7 @@
 #   user/cli/main.c        -> build/tapir
 #   usdt/*/*.c             -> build/libtapir.a     (what runs inside a traced process)
 #   usdt/manifest/*.c      -> build/tapir-manifest (a tool of the build)
-#   usdt/manifests/*.man   -> build/gen/dotnet_tables.c, by that tool
+#   usdt/manifests/*.man   -> build/gen/dotnet_layouts.c, by that tool
 #   usdt/coreclr/*.c       -> build/libtapir-coreclr.so, with usdt/ring; data of build/tapir
 #   tests/unit/test_*.c    -> build/tests/unit/test_*      (cmocka, linked with the archive)
 #   tests/bpf_host/test_*.c-> build/tests/bpf_host/test_*  (BPF logic compiled for the host)
@@ -82,7 +82,7 @@ MANIFEST   := $(BUILD)/tapir-manifest
 MANIFEST_SRC := $(wildcard usdt/manifest/*.c)
 MANIFEST_OBJ := $(MANIFEST_SRC:%.c=$(BUILD)/%.o) $(patsubst %.c,$(BUILD)/%.o,$(wildcard user/decode/manifest*.c) \
                 user/decode/layout.c $(wildcard user/base/*.c))
-TABLES     := $(BUILD)/gen/dotnet_tables
+TABLES     := $(BUILD)/gen/dotnet_layouts
 GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
@@ -163,13 +163,14 @@ docs: $(BUILD)/tapir.1 $(BUILD)/tapir.bash
 
 install: all ## install below $(DESTDIR)$(PREFIX)
 	install -D -m 0755 $(TAPIR) $(DESTDIR)$(PREFIX)/bin/tapir
+	install -D -m 0755 $(MANIFEST) $(DESTDIR)$(PREFIX)/bin/tapir-manifest
 	install -D -m 0644 $(BUILD)/tapir.1 $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1
 	install -D -m 0644 $(BUILD)/tapir.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
 	install -d $(DESTDIR)$(PREFIX)/include/tapir
 	install -m 0644 include/tapir/*.h $(DESTDIR)$(PREFIX)/include/tapir/
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/tapir $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1 \
+	rm -f $(DESTDIR)$(PREFIX)/bin/tapir $(DESTDIR)$(PREFIX)/bin/tapir-manifest $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1 \
 	      $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
 	rm -f $(patsubst include/tapir/%,$(DESTDIR)$(PREFIX)/include/tapir/%,$(wildcard include/tapir/*.h))
 	-rmdir $(DESTDIR)$(PREFIX)/include/tapir
