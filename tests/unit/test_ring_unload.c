@@ -80,7 +80,7 @@ static void load_under(const char *path, uint64_t key)
 	CHECK(!init(key));
 	CHECK(!taker_init_key(&t, getpid(), 0, key));
 	CHECK(t.ctl->flags == TAPIR_RING_CTL_PRIVATE);
-	CHECK(!taker_open(&t, 0, 1, 1));
+	CHECK(!taker_open(&t, 0, 1, CASE_STACKS));
 	gate.fire = (int (*)(uint64_t))dlsym(plug, "plug_fire");
 	gate.fired = gate.written = 0;
 	__atomic_store_n(&gate.is_open, 1, __ATOMIC_SEQ_CST);
