@@ -216,6 +216,29 @@ def test_methods_made_while_it_is_recorded_have_names(t):
     busy.kill()
 
 
+def test_killed_process_keeps_the_names_it_told(t):
+    """Methods made between a snapshot and the kill: the JIT's own events have named them."""
+    busy, file = start(t, 60, "make"), t.path("trace.tapir")
+    tapir = t.start_tapir("record", "-F", HZ, "-p", busy.pid, "-d", 40, "-f", "-o", file)
+    for _ in range(300):
+        if "events of .NET on" in "".join(tapir.err):
+            break
+        time.sleep(0.1)
+    time.sleep(5)
+    tids = {int(tid): pathlib.Path(f"/proc/{busy.pid}/task/{tid}/comm").read_text().strip()
+            for tid in os.listdir(f"/proc/{busy.pid}/task")}
+    killed_ns = time.monotonic_ns()
+    busy.kill()
+    t.eq(tapir.wait().rc, 0, "record")
+    samples = [s for s in read_samples(t, file) if s["time_ns"] > killed_ns - 3e9]
+    made = [s for s in samples if tids.get(s["tid"]) == "maker" and is_managed(s["stack"][0])]
+    named = [s for s in made if re.search(r"dynamicClass\.Made\d+\(long\)", s["stack"][0]["name"] or "")]
+    t.ok(len(made) > 20 and len(named) >= 0.95 * len(made), f"{len(named)} of {len(made)} samples of the maker")
+    frames = [f for s in samples for f in s["stack"] if is_managed(f)]
+    unnamed = [f for f in frames if not f["name"]]
+    t.ok(len(unnamed) <= 0.01 * len(frames), f"{len(unnamed)} of {len(frames)} managed frames have no name")
+
+
 def test_program_that_is_started_by_us_is_named(t):
     directory, file = build(t), t.path("trace.tapir")
     result = t.tapir("record", "-F", HZ, "-f", "-o", file, "--", os.path.join(directory, "Busy"), 4)

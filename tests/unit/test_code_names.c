@@ -191,6 +191,113 @@ static void events_that_were_asked_for_are_names_too(void **state)
 	is_called(f, 100, CODE_VA + 1, "void A.b()");
 }
 
+/* ---- .NET ----------------------------------------------------------------------------------- */
+
+#define DOTNET_LOAD   8
+#define DOTNET_UNLOAD 9
+
+static void tell_dotnet_probe(struct fixture *f, uint32_t probe_id, uint16_t event_id)
+{
+	struct tapir_rec_probe fixed = {.probe_id = probe_id,
+					.event_id = event_id,
+					.version = 2,
+					.encoding = TAPIR_ENCODING_PACKED};
+	const struct tapir_rec *rec =
+		tapir_recbuf__probe(&f->b, &fixed, SV("Microsoft-Windows-DotNETRuntime"),
+				    SV("MethodLoadVerbose"), SV(""), SV(""), NULL, NULL, 0);
+
+	tapir_code_names__on_probe(f->names, (const struct tapir_rec_probe *)rec);
+}
+
+static size_t put_text(uint8_t *at, const char *text)
+{
+	size_t len = strlen(text) + 1;
+
+	for (size_t i = 0; i < len; i++) {
+		at[2 * i] = (uint8_t)text[i];
+		at[2 * i + 1] = 0;
+	}
+	return 2 * len;
+}
+
+/* The layout of version 2. cut: so many bytes are missing at the end. */
+static bool fire_dotnet(struct fixture *f, uint32_t probe_id, uint64_t va, const char *method,
+			size_t cut)
+{
+	uint8_t payload[512] = {};
+	uint32_t numbers[3] = {0x40, 0x6000001, 0x208}; /* size, token, OptimizedTier1 and jitted */
+	size_t at = 36;
+	struct tapir_rec_event fixed = {
+		.h.time_ns = f->now_ns, .probe_id = probe_id, .tgid = 100, .tid = 100};
+	struct tapir_event_view view = {.rec = &fixed, .payload = payload};
+
+	memcpy(payload + 16, &va, sizeof(va));
+	memcpy(payload + 24, numbers, sizeof(numbers));
+	at += put_text(payload + at, "My.App.Box`1[System.Int32]");
+	at += put_text(payload + at, method);
+	at += put_text(payload + at, "instance generic void  (value class System.Guid,class "
+				     "System.String)");
+	view.payload_bytes = at + 10 - cut; /* ClrInstanceID, ReJITID */
+	return tapir_code_names__on_event(
+		f->names, (const struct tapir_rec_event *)tapir_recbuf__event(&f->b, &view));
+}
+
+#define DOTNET_NAME(method)                                                                        \
+	"instance generic void My.App.Box`1[System.Int32]::" method                                \
+	"(value class System.Guid,class System.String)[OptimizedTier1]"
+
+static void dotnet_begin(struct fixture *f)
+{
+	tell_process(f, TAPIR_PROCESS_EXISTING, 100, 1);
+	tell_dotnet_probe(f, DOTNET_LOAD, 143);
+	tell_dotnet_probe(f, DOTNET_UNLOAD, 144);
+}
+
+static void methods_of_dotnet_are_named_until_they_are_unloaded(void **state)
+{
+	struct fixture *f = *state;
+
+	dotnet_begin(f);
+	assert_false(fire_dotnet(f, DOTNET_LOAD, CODE_VA, "Get", 0)); /* it was asked for */
+	is_called(f, 100, CODE_VA + 0x3f, DOTNET_NAME("Get"));
+	is_called(f, 100, CODE_VA + 0x40, NULL);
+	f->now_ns += TAPIR_NS_PER_SEC;
+	fire_dotnet(f, DOTNET_UNLOAD, CODE_VA, "Get", 0);
+	f->now_ns += TAPIR_NS_PER_SEC;
+	is_called(f, 100, CODE_VA + 1, NULL);
+	fire_dotnet(f, DOTNET_LOAD, CODE_VA, "Other", 0); /* the address is used again */
+	f->now_ns += TAPIR_NS_PER_SEC;
+	is_called(f, 100, CODE_VA + 1, DOTNET_NAME("Other"));
+	f->now_ns -= 3 * TAPIR_NS_PER_SEC - TAPIR_NS_PER_MS;
+	is_called(f, 100, CODE_VA + 1, DOTNET_NAME("Get"));
+}
+
+static void event_of_dotnet_is_no_name_when_it_is_cut(void **state)
+{
+	struct fixture *f = *state;
+
+	dotnet_begin(f);
+	for (size_t cut = 11; cut < 240; cut++) {
+		fire_dotnet(f, DOTNET_LOAD, CODE_VA, "Get", cut);
+		is_called(f, 100, CODE_VA + 1, NULL);
+	}
+	fire_dotnet(f, DOTNET_LOAD, CODE_VA, "Get", 10); /* version 0 has no more */
+	is_called(f, 100, CODE_VA + 1, DOTNET_NAME("Get"));
+	fire_dotnet(f, DOTNET_LOAD, UINT64_MAX - 1, "Get", 0);
+	is_called(f, 100, UINT64_MAX - 1, NULL);
+}
+
+static void hundred_thousand_methods_are_kept(void **state)
+{
+	struct fixture *f = *state;
+
+	dotnet_begin(f);
+	for (uint64_t i = 0; i < 100000; i++, f->now_ns += 600000) /* in a minute */
+		fire_dotnet(f, DOTNET_LOAD, CODE_VA + 0x40 * i, "Made", 0);
+	for (uint64_t i = 0; i < 100000; i += 999)
+		is_called(f, 100, CODE_VA + 0x40 * i + 7, DOTNET_NAME("Made"));
+}
+
 static void given_names_are_described_again_when_they_end(void **state)
 {
 	struct fixture *f = *state;
@@ -274,6 +381,9 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		CASE(names_come_from_the_map_of_who_has_code),
 		CASE(events_of_the_jvm_are_names_and_stay_inside),
+		CASE(methods_of_dotnet_are_named_until_they_are_unloaded),
+		CASE(event_of_dotnet_is_no_name_when_it_is_cut),
+		CASE(hundred_thousand_methods_are_kept),
 		CASE(events_that_were_asked_for_are_names_too),
 		CASE(given_names_are_described_again_when_they_end),
 		CASE(child_runs_its_parents_code_until_it_executes),

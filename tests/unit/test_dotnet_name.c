@@ -159,6 +159,29 @@ static void parameters_are_short(void **state)
 	CHECK(pairs);
 }
 
+static void both_spellings_are_one_method(void **state)
+{
+	static const char by_event[] =
+		"instance generic !0 My.Box`1[System.Guid]::Get(!!0,value class "
+		"System.TimeSpan,class "
+		"System.Collections.Generic.List`1<class System.String>,class System.Object)"
+		"[Optimized]";
+	static const char by_dump[] =
+		"instance !0 [App] My.Box`1[System.Guid]::Get(!!0,valuetype "
+		"[System.Runtime]System.TimeSpan,class [System.Collections]"
+		"System.Collections.Generic.List`1<string>,object)[Optimized]";
+	static const char other_tier[] = "instance void [App] A::B()[OptimizedTier1]";
+
+	(void)state;
+	assert_true(tapir_dotnet_name__are_one(tapir_sv__of(by_event), tapir_sv__of(by_dump)));
+	assert_false(tapir_dotnet_name__are_one(tapir_sv__of(by_event), tapir_sv__of(other_tier)));
+	assert_true(tapir_dotnet_name__are_one(tapir_sv__of("void A::B()[OptimizedTier1]"),
+					       tapir_sv__of(other_tier)));
+	assert_false(tapir_dotnet_name__are_one(tapir_sv__of("void A::B()[QuickJitted]"),
+						tapir_sv__of(other_tier)));
+	assert_false(tapir_dotnet_name__are_one(tapir_sv__of("x"), tapir_sv__of("x")));
+}
+
 static void other_names_stay_as_they_are(void **state)
 {
 	static const char *const names[] = {
@@ -243,6 +266,7 @@ int main(void)
 		cmocka_unit_test(generics_have_their_arguments),
 		cmocka_unit_test(what_compilers_make_is_called_as_its_source),
 		cmocka_unit_test(parameters_are_short),
+		cmocka_unit_test(both_spellings_are_one_method),
 		cmocka_unit_test(other_names_stay_as_they_are),
 		cmocka_unit_test(nothing_breaks_when_names_are_odd),
 		cmocka_unit_test(types_within_types_end_somewhere),

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "collect/code_sources.h"
 #include "runtime/dotnet.h"
+#include "runtime/dotnet_methods.h"
 #include "runtime/jvm_methods.h"
 #include "trace/recbuf.h"
 
@@ -20,7 +21,8 @@
 
 /* A probe that tells of generated code. */
 struct teller {
-	bool for_names; /* nobody asked for its events */
+	bool for_names;			/* nobody asked for its events */
+	enum tapir_dotnet_probe dotnet; /* OTHER: it is a JVM's */
 	struct tapir_rec_probe *rec;
 };
 
@@ -140,7 +142,9 @@ void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_r
 	bool is_new;
 
 	tapir_probe_view__of(&rec->h, &view);
-	if (tapir_jvm_probe__of(&view) != TAPIR_JVM_PROBE_LOAD || n->tellers.cnt == TELLERS_MAX)
+	teller.dotnet = tapir_dotnet_probe__of(&view);
+	if ((!teller.dotnet && tapir_jvm_probe__of(&view) != TAPIR_JVM_PROBE_LOAD) ||
+	    n->tellers.cnt == TELLERS_MAX)
 		return;
 	idx = tapir_map__put(&n->teller_by_probe, rec->probe_id, &is_new);
 	teller.rec = idx && is_new ? malloc(rec->h.size) : NULL;
@@ -154,10 +158,31 @@ void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_r
 	}
 }
 
-static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,
-		       const struct teller *teller, const struct tapir_rec_event *rec)
+static void add_dotnet(struct tapir_code_names *n, struct tapir_jit_table *table,
+		       enum tapir_dotnet_probe kind, const struct tapir_rec_event *rec)
 {
-	struct tapir_jit_table *table = tapir_code_sources__table(s);
+	struct tapir_jit_name name = {.from_ns = rec->h.time_ns, .source = TAPIR_JIT_METHOD_EVENT};
+	struct tapir_dotnet_method method;
+	struct tapir_event_view event;
+
+	tapir_event_view__of(&rec->h, &event);
+	n->name.len = 0;
+	if (tapir_dotnet_method__of(&event, &method, &n->name))
+		return;
+	if (kind == TAPIR_DOTNET_PROBE_UNLOAD) {
+		(void)tapir_jit_table__end(table, method.start_va, rec->h.time_ns);
+		return;
+	}
+	name.start_va = method.start_va;
+	name.size = method.size;
+	name.name = n->name.data;
+	name.name_len = n->name.len;
+	(void)tapir_jit_table__add(table, &name);
+}
+
+static void add_java(struct tapir_code_names *n, struct tapir_jit_table *table,
+		     const struct teller *teller, const struct tapir_rec_event *rec)
+{
 	struct tapir_probe_view probe;
 	struct tapir_event_view event;
 	struct tapir_jvm_method method;
@@ -166,13 +191,26 @@ static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,
 	tapir_probe_view__of(&teller->rec->h, &probe);
 	tapir_event_view__of(&rec->h, &event);
 	n->name.len = 0;
-	if (!table || tapir_jvm_method__of(&probe, &event, &method, &n->name))
+	if (tapir_jvm_method__of(&probe, &event, &method, &n->name))
 		return;
 	name.start_va = method.start_va;
 	name.size = method.size;
 	name.name = n->name.data;
 	name.name_len = n->name.len;
 	(void)tapir_jit_table__add(table, &name);
+}
+
+static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,
+		       const struct teller *teller, const struct tapir_rec_event *rec)
+{
+	struct tapir_jit_table *table = tapir_code_sources__table(s);
+
+	if (teller->dotnet)
+		tapir_dotnet_names__told(&s->dotnet, rec->h.time_ns);
+	if (table && teller->dotnet)
+		add_dotnet(n, table, teller->dotnet, rec);
+	else if (table)
+		add_java(n, table, teller, rec);
 }
 
 /* Asked for every event: where no probe tells of code, no map is looked into. */

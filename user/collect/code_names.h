@@ -20,6 +20,13 @@
  */
 #define TAPIR_CODE_NAMES_SPEC "hotspot:compiled__method__load"
 
+/*
+ * The same of .NET processes that are entered for other events. The runtime sends loads to whoever
+ * listens to everything of the JIT, at level 5.
+ */
+#define TAPIR_CODE_NAMES_DOTNET_SPEC                                                               \
+	"Microsoft-Windows-DotNETRuntime:ev=MethodLoadVerbose,ev=MethodUnloadVerbose:Verbose"
+
 struct tapir_code_names;
 
 /* catalog is borrowed: names that changed are described in it. */

@@ -40,6 +40,15 @@ void tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t time_ns)
 		n->missed_ns = time_ns;
 }
 
+void tapir_dotnet_names__told(struct tapir_dotnet_names *n, uint64_t time_ns)
+{
+	if (n->is_told || !n->asker)
+		return;
+	n->is_told = true;
+	n->next_ns = 0;
+	tapir_dotnet_names__miss(n, time_ns);
+}
+
 static void forget_question(struct tapir_dotnet_names *n)
 {
 	tapir_runtime_question__drop(n->question);

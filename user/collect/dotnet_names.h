@@ -37,6 +37,7 @@ struct tapir_dotnet_names {
 	uint64_t next_ns, wait_ns;
 	unsigned failed_cnt;
 	bool is_over; /* it will not answer */
+	bool is_told; /* its own events have come */
 	enum tapir_dotnet_dumps dumps;
 };
 
@@ -47,6 +48,12 @@ void tapir_dotnet_names__fini(struct tapir_dotnet_names *n);
 
 /* Code without a name ran at time_ns. */
 void tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t time_ns);
+
+/*
+ * From time_ns on the process tells itself what it compiles: one more snapshot, soon, has what was
+ * compiled since the one before. Again: nothing.
+ */
+void tapir_dotnet_names__told(struct tapir_dotnet_names *n, uint64_t time_ns);
 
 /*
  * Reads on, at most max_bytes, and asks if it is time; is_last: now, if at all. True: there is

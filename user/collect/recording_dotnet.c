@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "collect/code_names.h"
 #include "collect/dotnet_specs.h"
 #include "collect/recording_impl.h"
 #include "runtime/dotnet_attach.h"
@@ -28,12 +29,36 @@ static bool may_enter(const struct recording *r)
 	       !(r->rules.all && r->opts->specs_are_defaults);
 }
 
+/* A process that is entered anyway is also asked what it compiles. */
+static int select_names(struct recording *r, bool *fits)
+{
+	struct tapir_spec_list specs = {};
+	struct tapir_spec **spec;
+	bool ok = true;
+	int err = tapir_spec__parse(TAPIR_CODE_NAMES_DOTNET_SPEC, &r->dotnet_name_spec);
+
+	if (err)
+		return err;
+	tapir_vec_for_each (spec, r->opts->specs)
+		ok &= tapir_vec__push(&specs, *spec);
+	ok &= tapir_vec__push(&specs, r->dotnet_name_spec);
+	if (ok)
+		tapir_dotnet_specs__select(&specs, r->dotnet.selections, fits);
+	tapir_vec__fini(&specs);
+	return ok ? 0 : -ENOMEM;
+}
+
 int tapir_recording__plan_dotnet(struct recording *r)
 {
 	bool fits = true;
+	int err = 0;
 
 	r->dotnet.is_wanted = may_enter(r) && tapir_dotnet_specs__select(
 						      r->opts->specs, r->dotnet.selections, &fits);
+	if (r->dotnet.is_wanted)
+		err = select_names(r, &fits);
+	if (err)
+		return err;
 	if (!fits)
 		tapir_warn("so many SPECs that a .NET process cannot be asked for all of them");
 	while (r->dotnet.is_wanted && !r->dotnet.key)

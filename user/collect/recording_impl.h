@@ -28,7 +28,8 @@ struct recording {
 	struct tapir_guardian *guardian;
 	struct tapir_sampler *sampler;
 	struct tapir_own_samples *own_samples; /* instead, without programs */
-	struct tapir_spec *name_spec; /* for the names of generated code; NULL: no stacks */
+	struct tapir_spec *name_spec;	     /* for the names of generated code; NULL: no stacks */
+	struct tapir_spec *dotnet_name_spec; /* NULL: no .NET process is entered */
 	struct tapir_images *images;
 	struct tapir_targets *targets;
 	struct tapir_sideband *sideband;
@@ -48,7 +49,7 @@ struct recording {
 	char lanes[48]; /* what the file says of them */
 	int signal_fd, sink_fd;
 	bool use_multi, link_by_pid;
-	bool is_unprivileged; /* no programs: rings, and samples of our own, alone */
+	bool is_unprivileged;	   /* no programs: rings, and samples of our own, alone */
 	uint64_t start_ns, end_ns; /* end: 0 none */
 	sigset_t old_mask;
 };

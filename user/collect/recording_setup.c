@@ -223,6 +223,7 @@ static int start_rings(struct recording *r)
 		.cover = r->cover,
 		.with_stack = !r->opts->no_ring_stacks, /* nothing to what a trap costs */
 		.own_selections = r->dotnet.is_wanted ? r->dotnet.selections : NULL,
+		.name_spec = r->dotnet_name_spec,
 	};
 	int err = 0;
 

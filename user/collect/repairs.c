@@ -325,6 +325,8 @@ static void on_mapping(struct tapir_repairs *r, const struct tapir_rec_mapping *
 
 void tapir_repairs__on_record(struct tapir_repairs *r, const struct tapir_rec *rec, int fd)
 {
+	if (!r->programs)
+		return;
 	if (rec->type == TAPIR_REC_PROCESS)
 		on_process(r, (const void *)rec);
 	else if (rec->type == TAPIR_REC_MAPPING)

@@ -15,7 +15,7 @@
 struct tapir_programs;
 struct tapir_repairs;
 
-/* programs is borrowed. */
+/* programs is borrowed; NULL: none walk stacks, nothing is done. */
 int tapir_repairs__new(struct tapir_programs *programs, struct tapir_repairs **out);
 void tapir_repairs__free(struct tapir_repairs *r);
 

@@ -84,13 +84,14 @@ void tapir_ring_process__report_losses(struct tapir_ring_process *p)
 
 /* ---- entries ---------------------------------------------------------------------------- */
 
-static void post_probe(struct tapir_ring_process *p, uint32_t probe_id, struct tapir_rec *rec)
+static void post_probe(struct tapir_ring_process *p, uint32_t probe_id, struct tapir_rec *rec,
+		       uint8_t flags)
 {
 	struct tapir_rec_probe *probe = (struct tapir_rec_probe *)rec;
 
 	probe->probe_id = probe_id;
 	probe->lane = TAPIR_LANE_RING;
-	probe->flags = 0;
+	probe->flags = flags;
 	probe->h.cpu = TAPIR_CPU_UNKNOWN;
 	probe->h.time_ns = tapir_clock__now_ns();
 	tapir_queue__post(p->sink->queue, rec, -1);
@@ -141,23 +142,39 @@ static bool want(struct tapir_ring_process *p, uint32_t idx, size_t bytes)
 	return true;
 }
 
+/* By a SPEC; or for names of code alone, as *flags says then. */
+static bool is_asked_for(struct tapir_ring_sink *sink, const struct tapir_probe_view *view,
+			 uint8_t *flags)
+{
+	struct tapir_spec *names[] = {(struct tapir_spec *)sink->name_spec};
+	const struct tapir_spec_list for_names = {.data = names, .cnt = 1, .cap = 1};
+
+	*flags = 0;
+	if (tapir_ring_select__judge(sink->specs, view, sink->spec_matched))
+		return true;
+	if (!sink->name_spec || !tapir_ring_select__judge(&for_names, view, NULL))
+		return false;
+	*flags = TAPIR_PROBE_FOR_NAMES;
+	return true;
+}
+
 /* rec: our copy of what the entry names, the record with its event's name completed. */
 static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *rec, size_t bytes)
 {
 	struct tapir_rec *named =
 		(struct tapir_rec *)tapir_probe_name__complete(&p->sink->recbuf, rec);
 	struct tapir_probe_view view;
+	uint8_t flags;
 
 	if (!named)
 		return;
 	tapir_probe_view__of(named, &view);
 	tapir_seen_names__add(&p->sink->seen, view.provider, view.event);
-	if (!tapir_ring_select__judge(p->sink->specs, &view, p->sink->spec_matched) ||
-	    !want(p, idx, bytes)) {
+	if (!is_asked_for(p->sink, &view, &flags) || !want(p, idx, bytes)) {
 		tapir_ring_control__want(&p->control, idx, false);
 		return;
 	}
-	post_probe(p, p->events[idx].probe_id, named);
+	post_probe(p, p->events[idx].probe_id, named, flags);
 	post_metadata(p, p->events[idx].probe_id, rec, bytes);
 	tapir_ring_control__want(&p->control, idx, true);
 	p->events[idx].cover_key = tapir_lane_cover__key(view.provider, view.event);

@@ -20,6 +20,7 @@
 struct tapir_ring_sink {
 	struct tapir_queue *queue;	     /* borrowed */
 	const struct tapir_spec_list *specs; /* borrowed */
+	const struct tapir_spec *name_spec;  /* borrowed; NULL: none */
 	bool *spec_matched;		     /* one a SPEC; may be NULL */
 	bool with_stack;
 	struct tapir_lane_cover *cover; /* borrowed; NULL: nobody asks */

@@ -316,6 +316,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 	r->sink = (struct tapir_ring_sink){
 		.queue = opts->queue,
 		.specs = opts->specs,
+		.name_spec = opts->name_spec,
 		.with_stack = opts->with_stack,
 		.rate_hz = opts->rate_hz,
 		.cover = opts->cover,

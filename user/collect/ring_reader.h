@@ -24,6 +24,9 @@ struct tapir_ring_reader_opts {
 	/* What is asked of lanes of our own (__own): TAPIR_RING_SELECTIONS, copied; NULL: by specs
 	 */
 	const struct tapir_ring_selection *own_selections;
+	/* Events that are on for names of code alone: TAPIR_PROBE_FOR_NAMES. Borrowed, may be NULL.
+	 */
+	const struct tapir_spec *name_spec;
 };
 
 struct tapir_ring_reader_stats {

@@ -130,16 +130,6 @@ static bool split(struct tapir_sv raw, struct parts *p)
 	return p->type.len && p->method.len;
 }
 
-bool tapir_dotnet_name__tier(struct tapir_sv raw, struct tapir_sv *tier)
-{
-	struct parts parts;
-
-	if (!split(raw, &parts))
-		return false;
-	*tier = parts.tier;
-	return true;
-}
-
 /* ---- types ----------------------------------------------------------------------------------- */
 
 static const char *keyword_of(struct tapir_sv name)
@@ -333,13 +323,13 @@ static bool follows(struct tapir_sv text, size_t at, const char *word)
 /* Bytes at `at` that say nothing to a reader; 0: none. */
 static size_t noise(struct tapir_sv text, size_t at, bool is_start)
 {
-	static const char *const words[] = {"class ", "valuetype ", " /*"};
+	static const char *const words[] = {"class ", "valuetype ", "value class ", NULL};
 	const char *end;
 
-	for (size_t i = 0; i < 2 && is_start; i++)
+	for (size_t i = 0; words[i] && is_start; i++)
 		if (follows(text, at, words[i]))
 			return strlen(words[i]);
-	if (follows(text, at, words[2])) {
+	if (follows(text, at, " /*")) {
 		end = memmem(text.data + at, text.len - at, "*/", 2);
 		return end ? (size_t)(end + 2 - text.data) - at : 0;
 	}
@@ -531,4 +521,18 @@ bool tapir_dotnet_name__add(struct tapir_str *out, struct tapir_sv raw, struct t
 	}
 	*tier = p.tier;
 	return true;
+}
+
+bool tapir_dotnet_name__are_one(struct tapir_sv raw, struct tapir_sv other)
+{
+	struct tapir_str a = {}, b = {};
+	struct tapir_sv a_tier = {}, b_tier = {};
+	bool are = tapir_dotnet_name__add(&a, raw, &a_tier) &&
+		   tapir_dotnet_name__add(&b, other, &b_tier) && !a.failed && !b.failed &&
+		   !tapir_sv__compare(a_tier, b_tier) && a.len == b.len &&
+		   !memcmp(a.data, b.data, a.len);
+
+	tapir_str__fini(&a);
+	tapir_str__fini(&b);
+	return are;
 }

@@ -16,11 +16,11 @@
 
 /* ---- finding ---------------------------------------------------------------------------- */
 
-static void give(struct tapir_jit_table *t, struct tapir_jit_entry *e, struct tapir_jit_name *out)
+static void describe(const struct tapir_jit_table *t, const struct tapir_jit_entry *e,
+		     struct tapir_jit_name *out)
 {
 	const struct tapir_jit_text *text = tapir_jit_table__text(t, e);
 
-	e->is_given_out = true;
 	*out = (struct tapir_jit_name){
 		.start_va = e->start_va,
 		.size = e->size,
@@ -30,6 +30,12 @@ static void give(struct tapir_jit_table *t, struct tapir_jit_entry *e, struct ta
 		.name_len = text->len,
 		.source = text->source,
 	};
+}
+
+static void give(struct tapir_jit_table *t, struct tapir_jit_entry *e, struct tapir_jit_name *out)
+{
+	e->is_given_out = true;
+	describe(t, e, out);
 }
 
 /* A name that holds at va, or will soon. */
@@ -129,6 +135,21 @@ bool tapir_jit_table__is_held(struct tapir_jit_table *t, uint64_t start_va, uint
 	struct tapir_jit_over over = tapir_jit_over__in(&t->live, start_va, start_va + size);
 
 	return size && start_va + size > start_va && tapir_jit_over__next(&over, 1);
+}
+
+bool tapir_jit_table__at(struct tapir_jit_table *t, uint64_t start_va,
+			 struct tapir_jit_name *out)
+{
+	const struct tapir_jit_entry *e;
+	struct tapir_jit_pos pos;
+
+	if (!tapir_jit_index__floor(&t->live, start_va, UINT64_MAX, &pos))
+		return false;
+	e = tapir_jit_index__at(&t->live, pos);
+	if (e->start_va != start_va)
+		return false;
+	describe(t, e, out);
+	return true;
 }
 
 /* ---- what changed ----------------------------------------------------------------------- */

@@ -19,6 +19,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "symbol/jit_file.h"
+#include "symbol/dotnet_name.h"
 
 #define MAGIC	       0x4a695444u /* "JiTD" in the byte order of who wrote it */
 #define MAGIC_FOREIGN  0x4454694au
@@ -162,13 +163,20 @@ static uint64_t time_of(const struct tapir_jitdump *d, uint64_t time, uint64_t n
 
 /*
  * Of a picture: since when its name holds. False: it is a block of stubs around names that are
- * known; they are told with the pages they lie in (64 KB seen).
+ * known; they are told with the pages they lie in (64 KB seen). Or the method is known from an
+ * event, which knows when it was compiled, and which spells it a little otherwise.
  */
 static bool picture_time(const struct tapir_jitdump *d, struct tapir_jit_table *table,
 			 const struct load *load, const char *name, size_t len, uint64_t *from_ns)
 {
 	bool is_held = tapir_jit_table__is_held(table, load->code_va, load->code_bytes);
+	struct tapir_jit_name known;
 
+	if (is_held && tapir_jit_table__at(table, load->code_va, &known) &&
+	    known.source == TAPIR_JIT_METHOD_EVENT &&
+	    tapir_dotnet_name__are_one((struct tapir_sv){known.name, known.name_len},
+				       (struct tapir_sv){name, len}))
+		return false;
 	*from_ns = is_held ? d->opts.at_ns : d->opts.since_ns;
 	return !is_held || len < 4 || memcmp(name, "stub", 4);
 }
