@@ -155,6 +155,8 @@ static void begin(struct tapir_nettrace *n, uint64_t first_ns, struct tapir_str 
 	tapir_str__fini(&block);
 	tapir_nettrace__put_own_metadata(&n->metadata);
 	put_thread(n, OWN_THREAD_IDX, 0, 0, tapir_sv__of("tapir"));
+	n->samples_time =
+		tapir_sample_event__is_clock(tapir_catalog__meta_value(n->catalog, "sample_event"));
 	n->has_begun = true;
 }
 
@@ -200,11 +202,14 @@ static void put_sequence_point(struct tapir_nettrace *n, struct tapir_str *out)
 static uint64_t thread_idx(struct tapir_nettrace *n, uint32_t tgid, uint32_t tid)
 {
 	bool is_new = false;
-	uint64_t *idx = tapir_map__put(&n->thread_by_id, (uint64_t)tgid << 32 | tid, &is_new);
+	uint64_t id = (uint64_t)tgid << 32 | tid;
+	bool is_full = n->thread_by_id.cnt >= TAPIR_NETTRACE_THREADS_MAX;
+	uint64_t *idx = is_full ? tapir_map__get(&n->thread_by_id, id)
+				: tapir_map__put(&n->thread_by_id, id, &is_new);
 	const struct tapir_rec_thread *thread;
 	struct tapir_thread_view view = {};
 
-	n->failed |= !idx;
+	n->failed |= !idx && !is_full;
 	if (!idx || !is_new)
 		return idx ? *idx : OWN_THREAD_IDX;
 	thread = tapir_catalog__thread(n->catalog, tid, n->now_ns);
@@ -236,6 +241,15 @@ void tapir_nettrace__emit(struct tapir_nettrace *n, const struct tapir_nettrace_
 
 /* ---- samples and switches ------------------------------------------------------------------- */
 
+/* A sample weighs as many milliseconds as it stands for. */
+static uint64_t weight_of(const struct tapir_nettrace *n, const struct tapir_rec_sample *sample)
+{
+	uint64_t ms = sample->period / TAPIR_NS_PER_MS +
+		      (sample->period % TAPIR_NS_PER_MS >= TAPIR_NS_PER_MS / 2);
+
+	return n->samples_time && ms ? ms : 1;
+}
+
 static void add_sample(struct tapir_nettrace *n, const struct tapir_rec_sample *sample)
 {
 	struct tapir_stack_ref ref = {.tgid = sample->tgid,
@@ -244,7 +258,7 @@ static void add_sample(struct tapir_nettrace *n, const struct tapir_rec_sample *
 				      .kstack_id = sample->kstack_id};
 	uint32_t stack_id = tapir_nettrace__stack(n, &ref);
 
-	tapir_nettrace__put_var(&n->payload, 1);
+	tapir_nettrace__put_var(&n->payload, weight_of(n, sample));
 	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_CPU,
 							      .tgid = sample->tgid,
 							      .tid = sample->tid,

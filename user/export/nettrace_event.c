@@ -100,11 +100,13 @@ static void renew_kind(struct tapir_nettrace *n, struct tapir_nettrace_event_kin
 static const struct tapir_nettrace_event_kind *kind_of(struct tapir_nettrace *n, uint32_t probe_id)
 {
 	bool is_new = false;
-	uint64_t *idx = tapir_map__put(&n->kind_by_probe, probe_id, &is_new);
+	bool is_full = n->kinds.cnt >= TAPIR_NETTRACE_KINDS_MAX;
+	uint64_t *idx = is_full ? tapir_map__get(&n->kind_by_probe, probe_id)
+				: tapir_map__put(&n->kind_by_probe, probe_id, &is_new);
 	const struct tapir_rec_probe *probe;
 	struct tapir_nettrace_event_kind *kind;
 
-	n->failed |= !idx;
+	n->failed |= !idx && !is_full;
 	if (!idx)
 		return NULL;
 	if (is_new) {

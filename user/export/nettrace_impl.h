@@ -12,6 +12,15 @@
 #include "symbol/stack_memo.h"
 #include "trace/ordset.h"
 
+/*
+ * What a file may make us remember. Behind it, threads have no rows of their own, processes no
+ * names, and events of more probes are left out.
+ */
+#define TAPIR_NETTRACE_THREADS_MAX   (1u << 21)
+#define TAPIR_NETTRACE_PROCESSES_MAX (1u << 19)
+#define TAPIR_NETTRACE_RANGES_MAX    (1u << 21)
+#define TAPIR_NETTRACE_KINDS_MAX     (1u << 16)
+
 /* Ids of the rows that describe tapir's own events, also their order; probes' come behind. */
 enum tapir_nettrace_own {
 	TAPIR_NETTRACE_CPU = 1,
@@ -70,7 +79,8 @@ struct tapir_nettrace {
 	struct tapir_record_window window;
 	struct tapir_nettrace_stats stats;
 	bool has_begun, failed;
-	uint64_t now_ns; /* of the record at hand: never less than the one before */
+	bool samples_time; /* a sample's period is a time */
+	uint64_t now_ns;   /* of the record at hand: never less than the one before */
 
 	/* blocks in the making */
 	struct tapir_nettrace_rows rows;
@@ -97,6 +107,7 @@ struct tapir_nettrace {
 	struct tapir_map metadata_by_build_id;
 	struct tapir_vec(struct tapir_nettrace_kernel_mapping) kernel_mappings;
 	uint64_t next_program, next_mapping_id, next_symbol_id;
+	size_t range_cnt; /* of all processes' sets */
 	/* of the frame that is named */
 	struct {
 		uint32_t tgid, owner; /* owner: 0 for a kernel's, which stands in tgid, too */

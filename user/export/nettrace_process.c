@@ -25,7 +25,9 @@ struct range {
 
 static struct tapir_nettrace_process *process_of(struct tapir_nettrace *n, uint32_t tgid)
 {
-	uint64_t *slot = tapir_map__put(&n->process_by_tgid, tgid, NULL);
+	bool is_full = n->process_by_tgid.cnt >= TAPIR_NETTRACE_PROCESSES_MAX;
+	uint64_t *slot = is_full ? tapir_map__get(&n->process_by_tgid, tgid)
+				 : tapir_map__put(&n->process_by_tgid, tgid, NULL);
 	struct tapir_nettrace_process *p = slot ? (void *)(uintptr_t)*slot : NULL;
 
 	if (slot && !p) {
@@ -36,25 +38,26 @@ static struct tapir_nettrace_process *process_of(struct tapir_nettrace *n, uint3
 			p->program = ++n->next_program;
 		}
 	}
-	n->failed |= !p;
+	n->failed |= !p && !is_full;
 	return p;
 }
 
-static void forget_ranges(struct tapir_ordset *set)
+static void forget_ranges(struct tapir_nettrace *n, struct tapir_ordset *set)
 {
 	while (set->root) {
 		struct tapir_ordset_node *node = set->root;
 
 		tapir_ordset__remove(set, node);
 		free(node);
+		n->range_cnt--;
 	}
 }
 
 /* Another program: its addresses mean nothing of what they meant. */
 static void renew_process(struct tapir_nettrace *n, struct tapir_nettrace_process *p)
 {
-	forget_ranges(&p->mappings);
-	forget_ranges(&p->code);
+	forget_ranges(n, &p->mappings);
+	forget_ranges(n, &p->code);
 	*p = (struct tapir_nettrace_process){.tgid = p->tgid, .program = ++n->next_program};
 }
 
@@ -66,8 +69,8 @@ void tapir_nettrace__forget_processes(struct tapir_nettrace *n)
 
 		if (!n->process_by_tgid.slots[i].used || !p)
 			continue;
-		forget_ranges(&p->mappings);
-		forget_ranges(&p->code);
+		forget_ranges(n, &p->mappings);
+		forget_ranges(n, &p->code);
 		free(p);
 	}
 	tapir_map__fini(&n->process_by_tgid);
@@ -113,14 +116,19 @@ void tapir_nettrace__tell_process(struct tapir_nettrace *n, const struct tapir_r
 
 /* ---- mappings ------------------------------------------------------------------------------- */
 
+/* NULL: there are too many, or no memory. */
 static struct range *add_range(struct tapir_nettrace *n, struct tapir_ordset *set,
 			       const struct range *like)
 {
-	struct range *range = malloc(sizeof(*range));
+	struct range *range;
 
+	if (n->range_cnt == TAPIR_NETTRACE_RANGES_MAX)
+		return NULL;
+	range = malloc(sizeof(*range));
 	n->failed |= !range;
 	if (!range)
 		return NULL;
+	n->range_cnt++;
 	*range = *like;
 	tapir_ordset__insert(set, &range->node);
 	return range;
@@ -162,6 +170,7 @@ static void make_room(struct tapir_nettrace *n, struct tapir_ordset *set, uint64
 		}
 		tapir_ordset__remove(set, &old->node);
 		free(old);
+		n->range_cnt--;
 	}
 }
 

@@ -14,9 +14,10 @@
 #include "symbol/frame.h"
 #include "symbol/stack_memo.h"
 
-#define FRAMES_MAX (64u << 20) /* of all stacks together */
+#define FRAMES_MAX	(64u << 20) /* of all stacks together */
 #define NAMES_MAX_BYTES (256u << 20)
-#define PART_BYTES (1u << 20)
+#define PART_BYTES	(1u << 20)
+#define THREADS_MAX	(1u << 20)
 
 struct run {
 	uint64_t weight;
@@ -205,7 +206,10 @@ static struct thread *thread_of(struct tapir_speedscope *s, uint32_t tgid, uint3
 				uint64_t time_ns)
 {
 	bool is_new = false;
-	uint64_t *idx = tapir_map__put(&s->thread_by_id, (uint64_t)tgid << 32 | tid, &is_new);
+	uint64_t *idx =
+		s->threads.cnt < THREADS_MAX
+			? tapir_map__put(&s->thread_by_id, (uint64_t)tgid << 32 | tid, &is_new)
+			: tapir_map__get(&s->thread_by_id, (uint64_t)tgid << 32 | tid);
 	const struct tapir_rec_thread *rec;
 	struct thread *thread;
 
@@ -235,9 +239,11 @@ static void add_run(struct tapir_speedscope *s, const struct tapir_stack_ref *re
 		return;
 	}
 	thread = thread_of(s, ref->tgid, tid, ref->time_ns);
-	s->failed |= !thread;
-	if (!thread)
+	if (!thread) {
+		s->failed |= s->threads.cnt < THREADS_MAX;
+		s->left_out++;
 		return;
+	}
 	thread->weight += weight;
 	if (thread->runs.cnt && thread->runs.data[thread->runs.cnt - 1].stack == run.stack) {
 		thread->runs.data[thread->runs.cnt - 1].weight += weight;
@@ -247,13 +253,6 @@ static void add_run(struct tapir_speedscope *s, const struct tapir_stack_ref *re
 	s->run_cnt++;
 }
 
-/* Whose period is a time. */
-static bool is_clock(struct tapir_sv event)
-{
-	return !event.len || tapir_sv__starts_with(event, "cpu-clock") ||
-	       tapir_sv__starts_with(event, "task-clock");
-}
-
 static void add_sample(struct tapir_speedscope *s, const struct tapir_rec_sample *sample)
 {
 	struct tapir_stack_ref ref = {.tgid = sample->tgid,
@@ -261,10 +260,12 @@ static void add_sample(struct tapir_speedscope *s, const struct tapir_rec_sample
 				      .stack_id = sample->stack_id,
 				      .kstack_id = sample->kstack_id};
 
-	if (!s->of_samples)
+	if (!s->of_samples) {
 		forget_threads(s); /* events are for files without samples */
-	s->of_samples = true;
-	s->has_time = is_clock(tapir_catalog__meta_value(s->catalog, "sample_event"));
+		s->of_samples = true;
+		s->has_time = tapir_sample_event__is_clock(
+			tapir_catalog__meta_value(s->catalog, "sample_event"));
+	}
 	add_run(s, &ref, sample->tid, sample->period ? sample->period : 1);
 }
 

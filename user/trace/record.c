@@ -26,6 +26,12 @@ void tapir_sv__copy(struct tapir_sv text, char *out, size_t out_bytes)
 	out[len] = '\0';
 }
 
+bool tapir_sample_event__is_clock(struct tapir_sv event)
+{
+	return !event.len || tapir_sv__starts_with(event, "cpu-clock") ||
+	       tapir_sv__starts_with(event, "task-clock");
+}
+
 bool tapir_sv__starts_with(struct tapir_sv text, const char *start)
 {
 	size_t len = strlen(start);

@@ -151,6 +151,9 @@ bool tapir_loss__is_whole(unsigned cause);
 /* Why a thread left the CPU: "sleeping", "uninterruptible", "preempted", "runnable", ... */
 const char *tapir_switch__state_name(const struct tapir_rec_switch *rec);
 
+/* META's sample_event (empty: the default one): is a sample's period a time in ns? */
+bool tapir_sample_event__is_clock(struct tapir_sv event);
+
 /* Any reason but ATTACH_FAILED is said as ATTACH_LATE is. */
 const char *tapir_gap__name(unsigned reason); /* "attach_late" */
 const char *tapir_gap__text(unsigned reason); /* "probes were attached late to", a path follows */
