@@ -287,6 +287,30 @@ static void a_dynamic_event_is_decoded_by_its_inner_name(void **state)
 	      NULL);
 }
 
+/* Their sizes were seen, or add up in the runtime's source. */
+static void inner_layouts_have_the_sizes_that_were_seen(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned bytes;
+	} cases[] = {{"CommittedUsage", 42},	   {"SizeAdaptationSample", 38},
+		     {"SizeAdaptationTuning", 56}, {"SizeAdaptationFullGCTuning", 44},
+		     {"HeapCountSample", 34},	   {"HeapCountTuning", 36}};
+	const struct tapir_layout_field *data =
+		&tapir_dotnet_event__find(SV(TAPIR_DOTNET_RUNTIME), 39, 0)->fields[2];
+
+	(void)state;
+	assert_int_equal(data->member_cnt, sizeof(cases) / sizeof(cases[0]));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned bytes = 0;
+
+		for (unsigned j = 0; j < data->member_cnt; j++)
+			if (!strcmp(data->members[j].name, cases[i].name))
+				bytes = data->members[j].min_bytes;
+		assert_int_equal(bytes, cases[i].bytes);
+	}
+}
+
 /* ---- longer, shorter ----------------------------------------------------------------------------- */
 
 static void what_is_not_as_the_layout_says_is_shown_and_counted(void **state)
@@ -473,6 +497,7 @@ int main(void)
 		cmocka_unit_test(structs_repeat_as_a_field_says),
 		cmocka_unit_test(guids_and_paths_of_a_module),
 		cmocka_unit_test(a_dynamic_event_is_decoded_by_its_inner_name),
+		cmocka_unit_test(inner_layouts_have_the_sizes_that_were_seen),
 		cmocka_unit_test(what_is_not_as_the_layout_says_is_shown_and_counted),
 		cmocka_unit_test(every_layout_is_decoded_to_the_last_byte),
 		cmocka_unit_test(what_was_recorded_is_decoded_to_the_last_byte),
