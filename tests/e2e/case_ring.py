@@ -3,18 +3,23 @@
 import collections
 import json
 import os
+import signal
 import time
 
 from harness import EVENTS_ONLY, args_of, named
 
 
-def record(t, target, *specs, options=()):
-    """Records a target that waits; (witness, events, losses by name)."""
+def record(t, target, *specs, options=(), is_stopped=False):
+    """Records a target that waits, with tapir stopped while it fires or not; (witness, events,
+    losses by name)."""
     file = t.path("trace.tapir")
     tapir = t.start_tapir("record", *specs, *EVENTS_ONLY, *options, "-p", target.pid, "-f", "-o", file)
     tapir.wait_line("tapir: ")
+    if is_stopped:
+        os.kill(tapir.pid, signal.SIGSTOP)
     target.go()
     said = target.wait().json_lines()
+    os.kill(tapir.pid, signal.SIGCONT)
     t.eq(tapir.wait().rc, 0, "exit of tapir")
     losses = collections.Counter()
     for loss in t.events(file, "loss"):
@@ -75,7 +80,7 @@ def test_what_is_over_the_rate_is_left_out_and_not_lost(t):
 
 
 def test_losses_are_those_of_their_event(t):
-    said, events, losses = record(t, t.target("ringer", "--wait", 100000, 2), "ringer:*")
+    said, events, losses = record(t, t.target("ringer", "--wait", 100000, 2), "ringer:*", is_stopped=True)
     rows = {f"{r['provider']}:{r['event']}": r for r in t.report(t.path("trace.tapir"))["events"]}
     t.ok(losses["ring_lane_drop"] > 0, "a ring that did not fill proves nothing")
     t.eq(rows["ringer:tick"]["captured"], len(events), "captured")
