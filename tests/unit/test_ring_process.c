@@ -141,7 +141,13 @@ static void a_small_group_gives_a_sixteenth_and_is_not_killed(void **state)
 	if (make_group(group, sizeof(group)))
 		skip(); /* no memory cgroup to be had here */
 	in_able_child(little_memory);
+}
+
+static int remove_group(void **state)
+{
+	(void)state;
 	rmdir(group);
+	return 0;
 }
 
 /* ---- system calls refused ----------------------------------------------------------------------- */
@@ -456,7 +462,8 @@ static void destructors_of_a_thread_fire_and_its_slot_is_given_back(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_small_group_gives_a_sixteenth_and_is_not_killed),
+		cmocka_unit_test_teardown(a_small_group_gives_a_sixteenth_and_is_not_killed,
+					  remove_group),
 		cmocka_unit_test(refused_system_calls_cost_the_lane_or_nothing),
 		cmocka_unit_test(events_have_the_clock_of_the_process),
 		cmocka_unit_test(exec_ends_the_lane_and_its_events_stay),
