@@ -13,7 +13,7 @@ import shutil
 import signal
 import time
 
-from dotnet_program import build_dotnet
+from dotnet_program import build_dotnet, download_dotnet, publish_dotnet
 
 NOBODY = "65534"
 TIMEOUT = 180
@@ -187,6 +187,35 @@ def test_allocating_methods_are_in_the_stacks_of_allocation_events(t):
     alloc.kill()
 
 
+def is_named_on(t, program):
+    """The burner's and every other managed frame, at a lower rate where the machine is busy."""
+    busy = start(t, 60, "make", directory=os.path.dirname(program))
+    _, samples = record(t, busy.pid, 3)
+    burner = of_thread(samples, "burner")
+    leaf = [s for s in burner if re.fullmatch(LEAF, s["stack"][0]["name"] or "")]
+    t.ok(len(burner) > HZ * 0.2 and len(leaf) >= 0.97 * len(burner), f"{len(leaf)} of {len(burner)} in Leaf")
+    frames = [f for s in samples for f in s["stack"] if is_managed(f)]
+    unnamed = [f for f in frames if not f["name"]]
+    t.ok(len(frames) > len(samples) and len(unnamed) <= 0.001 * len(frames),
+         f"{len(unnamed)} of {len(frames)} managed frames have no name: {unnamed[:3]}")
+    t.ok(any(f.get("tier") == "PreJIT" for s in samples for f in s["stack"]), "there is ReadyToRun code")
+    t.eq(left_by_us(busy.pid), [], "files left")
+    goes_on(t, busy)
+    busy.kill()
+
+
+def test_methods_of_dotnet_8_are_named(t):
+    is_named_on(t, publish_dotnet(t, "Busy", "8.0.33"))
+
+
+def test_methods_of_dotnet_9_are_named(t):
+    is_named_on(t, publish_dotnet(t, "Busy", "9.0.22"))
+
+
+def test_methods_of_a_single_file_app_are_named(t):
+    is_named_on(t, publish_dotnet(t, "Busy", "9.0.22", single_file=True))
+
+
 def test_raw_names_are_the_runtimes_own(t):
     busy, file = start(t, 60), t.path("trace.tapir")
     _, shown = record(t, busy.pid, 2)
@@ -344,3 +373,23 @@ def test_process_without_diagnostics_has_samples_and_a_reason(t):
     t.ok(re.search(rf"process {busy.pid} runs \.NET \d+\.\d+\.\d+.*, CoreCLR: /.*/libcoreclr\.so", listed), listed)
     goes_on(t, busy)
     busy.kill()
+
+
+def test_names_come_from_microsofts_debug_file(t):
+    """libSystem.Native.so as apps get it, and the debug file that another package of NuGet's has for it."""
+    nm = t.need("nm")
+    app = os.path.dirname(publish_dotnet(t, "Busy", "8.0.33"))
+    debug = download_dotnet(t, "runtime.linux-x64.Microsoft.DotNet.ILCompiler", "8.0.33", ["libSystem.Native.so.dbg"])
+    home = t.path("native")
+    os.makedirs(home)
+    shutil.copy(os.path.join(app, "libSystem.Native.so"), home)
+    shutil.copy(os.path.join(debug, "libSystem.Native.so.dbg"), home)
+    exported = t.run(nm, "-D", f"{home}/libSystem.Native.so").out
+    local = [line.split() for line in t.run(nm, f"{home}/libSystem.Native.so.dbg").out.splitlines() if " t " in line]
+    va, _, name = next(row for row in local if row[2] == "SignalHandlerLoop")
+    t.ok(name not in exported, "the library itself does not say it")
+    result = t.run(os.path.join(t.build, "tests", "unit", "test_symbols"),
+                   env={**os.environ, "TAPIR_DOTNET_DEBUG_DIR": home, "TAPIR_DOTNET_DEBUG_NAME": name,
+                        "TAPIR_DOTNET_DEBUG_VA": va})
+    t.eq(result.rc, 0, result.out + result.err)
+    t.ok("names_come_from_the_debug_file" in result.out + result.err, "it ran")

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <lzma.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -415,6 +416,40 @@ static void functions_are_named_when_they_are_mapped_here(void **state)
 	check_function(dlsym(RTLD_DEFAULT, "lzma_easy_buffer_encode"), "lzma_easy_buffer_encode");
 }
 
+/* ---- somebody else's debug file ------------------------------------------------------------- */
+
+/*
+ * A library of .NET's with the debug file that Microsoft gives for it, in one directory, where
+ * tests/e2e/case_dotnet.py puts them: a function only the debug file knows gets its name.
+ */
+static void names_come_from_the_debug_file_of_a_dotnet_library(void **state)
+{
+	const char *dir = getenv("TAPIR_DOTNET_DEBUG_DIR"),
+		   *local = getenv("TAPIR_DOTNET_DEBUG_NAME"),
+		   *va_text = getenv("TAPIR_DOTNET_DEBUG_VA");
+	uint64_t off = 0;
+	struct tapir_symtab *symtab;
+	struct tapir_symbol found;
+	struct tapir_elf *elf;
+	char path[4096];
+	size_t cnt;
+
+	(void)state;
+	assert_true(dir && local && va_text);
+	snprintf(path, sizeof(path), "%s/libSystem.Native.so", dir);
+	assert_int_equal(tapir_elf__open(path, &elf), 0);
+	assert_int_equal(tapir_symtab__load(elf, &symtab), 0);
+	assert_true(tapir_elf__va_to_off(elf, strtoull(va_text, NULL, 16), &off));
+	assert_false(tapir_symtab__find(symtab, off, &found) && !strcmp(found.name, local));
+	cnt = tapir_symtab__cnt(symtab);
+	assert_int_equal(tapir_symtab__load_debug(symtab, elf, "", path), 1);
+	assert_true(tapir_symtab__cnt(symtab) > cnt);
+	assert_true(tapir_symtab__find(symtab, off, &found));
+	assert_string_equal(found.name, local);
+	tapir_symtab__free(symtab);
+	tapir_elf__free(elf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,5 +463,11 @@ int main(void)
 		cmocka_unit_test(functions_are_named_when_they_are_mapped_here),
 	};
 
+	const struct CMUnitTest real[] = {
+		cmocka_unit_test(names_come_from_the_debug_file_of_a_dotnet_library),
+	};
+
+	if (getenv("TAPIR_DOTNET_DEBUG_DIR"))
+		return cmocka_run_group_tests(real, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
