@@ -91,6 +91,18 @@ static void add_value(const struct tapir_value *v, struct tapir_str *out)
 	tapir_str__fini(&text);
 }
 
+void tapir_event_fields__add_value(const struct tapir_value *value, size_t max_bytes,
+				   struct tapir_str *out)
+{
+	size_t from = out->len;
+
+	add_value(value, out);
+	if (out->len - from > max_bytes) {
+		out->len = from + max_bytes;
+		out->data[out->len] = 0;
+	}
+}
+
 void tapir_event_fields__add_text(const struct tapir_event_fields *f, const char *names,
 				  size_t max_bytes, struct tapir_str *out)
 {

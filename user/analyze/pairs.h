@@ -89,6 +89,10 @@ struct tapir_user_pair {
 	char *kind;		      /* what the begin event is called */
 };
 
+/* What a number in an interval's label means: "transaction"; NULL: it is a number. Static. */
+const char *tapir_kind__value_name(const struct tapir_kind *kind, const char *field, size_t len,
+				   uint64_t value);
+
 /* Before the first probe. -EINVAL: text is no pair, -ENOMEM. */
 int tapir_pairs__name(struct tapir_pairs *pairs, const char *text);
 /* What this probe begins and ends; borrowed until the next call; none: cnt is 0. */

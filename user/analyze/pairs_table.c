@@ -5,6 +5,8 @@
  */
 #include "analyze/pairs.h"
 
+#include <string.h>
+
 #define THREAD	 TAPIR_PAIR_THREAD
 #define KEY	 TAPIR_PAIR_KEY
 #define ACTIVITY TAPIR_PAIR_ACTIVITY
@@ -49,7 +51,7 @@ static const struct tapir_pair pairs[] = {
 	{PG, "transaction__start", "transaction__commit|transaction__abort", "transaction", THREAD,
 	 NONE, 0, "local_xid"},
 	{PG, "lock__wait__start", "lock__wait__done", "lock", THREAD, LOCK, 0,
-	 "tag_type mode tag_field1 tag_field2 tag_field3"},
+	 "tag_type tag_field1 tag_field2 tag_field3 mode"},
 	{PG, "lwlock__wait__start", "lwlock__wait__done", "lwlock", THREAD, LOCK, 0, "tranche"},
 	{PG, "buffer__read__start", "buffer__read__done", "buffer_read", THREAD, NONE, 0,
 	 "relation_oid block"},
@@ -114,3 +116,33 @@ static const struct tapir_pair pairs[] = {
 };
 
 const struct tapir_pair_table tapir_pairs_known = {pairs, sizeof(pairs) / sizeof(*pairs)};
+
+/* ---- numbers in labels ---------------------------------------------------------------------- */
+
+/* PostgreSQL's LockTagType and LOCKMODE. */
+static const char *const pg_tags[] = {"relation", "extend",	 "frozenid",   "page",
+				      "tuple",	  "transaction", "virtualxid", "speculative",
+				      "object",	  "userlock",	 "advisory"};
+static const char *const pg_modes[] = {
+	NULL,	 "AccessShare",	      "RowShare",  "RowExclusive",   "ShareUpdateExclusive",
+	"Share", "ShareRowExclusive", "Exclusive", "AccessExclusive"};
+
+static const struct {
+	const char *provider, *kind, *field;
+	const char *const *names;
+	size_t cnt;
+} values[] = {
+	{PG, "lock", "tag_type", pg_tags, sizeof(pg_tags) / sizeof(*pg_tags)},
+	{PG, "lock", "mode", pg_modes, sizeof(pg_modes) / sizeof(*pg_modes)},
+};
+
+const char *tapir_kind__value_name(const struct tapir_kind *kind, const char *field, size_t len,
+				   uint64_t value)
+{
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+		if (strlen(values[i].field) == len && !memcmp(values[i].field, field, len) &&
+		    !strcmp(values[i].provider, kind->provider) &&
+		    !strcmp(values[i].kind, kind->name))
+			return value < values[i].cnt ? values[i].names[value] : NULL;
+	return NULL;
+}

@@ -121,6 +121,7 @@ void tapir_timeline__free(struct tapir_timeline *tl)
 		return;
 	tl->listeners.cnt = 0; /* nobody hears of what ends now */
 	tapir_tl__end_all(tl, tl->stats.last_ns);
+	tapir_tl__free_dead(tl);
 	tapir_reorder__free(tl->reorder);
 	tapir_vec__fini(&tl->listeners);
 	tapir_map__fini(&tl->threads);

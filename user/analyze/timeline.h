@@ -19,6 +19,7 @@
 #include "trace/record.h"
 
 #define TAPIR_TIMELINE_MAX_THREADS   (1u << 17)
+#define TAPIR_TIMELINE_MAX_DEAD	     1024u /* threads still known after their end */
 #define TAPIR_TIMELINE_MAX_PROCESSES (1u << 16)
 #define TAPIR_TIMELINE_MAX_OPEN	     (1u << 16) /* intervals, of all threads */
 #define TAPIR_TIMELINE_MAX_NESTED    256u	/* of one kind on a thread */
@@ -41,8 +42,16 @@ struct tapir_parts {
 struct tapir_timeline;
 struct tapir_tl_process;
 
+#define TAPIR_TL_WAITS 4
+
+struct tapir_tl_wait {
+	uint64_t from_ns, until_ns;
+	uint32_t node;
+};
+
 struct tapir_tl_thread {
 	uint32_t tgid, tid;
+	bool is_dead;	   /* for a while somebody may ask what it did */
 	uint8_t state;	   /* enum tapir_thread_state */
 	uint8_t own_cause; /* of its innermost interval that has one */
 	uint16_t out_state, out_flags;
@@ -53,10 +62,15 @@ struct tapir_tl_thread {
 	uint32_t out_node; /* with which stack; TAPIR_NO_NODE: not asked for */
 	/* of its last sample, wait or event, and of the last one that was not cut short */
 	uint32_t last_node, whole_node;
-	uint64_t last_node_ns, whole_node_ns; /* 0: none */
-	struct tapir_interval *open;	      /* the last one that began first */
+	uint64_t last_node_ns, whole_node_ns;	    /* 0: none */
+	struct tapir_tl_wait waits[TAPIR_TL_WAITS]; /* of the last second, the longest */
+	struct tapir_interval *open;		    /* the last one that began first */
 	struct tapir_interval *outermost;
 	unsigned open_cnt;
+	uint64_t locked_ns; /* when it got the last lock it had waited for; 0: none */
+	char *last_label;   /* of its own interval that ended last, NULL: none */
+	uint32_t last_kind;
+	uint64_t last_from_ns, last_until_ns;
 	struct tapir_tl_process *process;
 	struct tapir_tl_thread *next, *prev; /* of the process */
 };
@@ -157,8 +171,18 @@ struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, 
 
 /* Where a stack lies in the tree, made if it is new. TAPIR_NO_NODE: nothing is known of it. */
 uint32_t tapir_timeline__node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref);
-/* The stack that says best what it was doing since a moment; TAPIR_NO_NODE: nothing was seen. */
-uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *thread, uint64_t since_ns);
+/*
+ * What a thread did for most of a time that ends now, if that was a wait, else where it was last:
+ * the stack that says most. TAPIR_NO_NODE: nothing was seen.
+ */
+uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *thread, uint64_t since_ns,
+				uint64_t now_ns);
+/*
+ * The label of its innermost own interval that has one, at a time that is now or a moment ago, when
+ * the interval may have been open still; *kind: its kind. Borrowed; NULL: none.
+ */
+const char *tapir_tl_thread__label(const struct tapir_tl_thread *thread, uint64_t at_ns,
+				   uint32_t *kind);
 /* What its process or its innermost interval makes of a thread's time now. */
 enum tapir_cause tapir_tl_thread__cause(const struct tapir_tl_thread *thread);
 /* The innermost interval of a kind with a cause; NULL: none. */

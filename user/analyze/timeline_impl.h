@@ -42,6 +42,11 @@ struct tapir_timeline {
 	struct tapir_map shared;	     /* map_key -> interval */
 	struct tapir_map activities;	     /* -> interval */
 	size_t open_cnt;
+	struct {
+		uint32_t tid;
+		const struct tapir_tl_thread *thread; /* gone if the tid is another's by now */
+	} dead[TAPIR_TIMELINE_MAX_DEAD];
+	size_t dead_next;
 	struct tapir_stack_tree tree;
 	struct tapir_event_fields fields;
 	bool failed; /* out of memory */
@@ -65,6 +70,7 @@ void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint
 void tapir_tl__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
 void tapir_tl__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec);
 void tapir_tl__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns);
+void tapir_tl__free_dead(struct tapir_timeline *tl);
 void tapir_tl__end_all(struct tapir_timeline *tl, uint64_t now_ns);
 uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns);
 void tapir_pauses__begin(struct pauses *p, uint64_t now_ns);

@@ -189,9 +189,23 @@ static void pause_process(struct tapir_tl_process *p, const struct tapir_interva
 	fn(&p->any, now_ns);
 }
 
+/* Who waits for this thread may be told of it a moment later. */
+static void remember_label(struct tapir_tl_thread *t, struct tapir_interval *i)
+{
+	if (!t || i->map_key || !i->label)
+		return;
+	free(t->last_label);
+	t->last_label = i->label;
+	t->last_kind = i->kind;
+	t->last_from_ns = i->from_ns;
+	t->last_until_ns = i->until_ns;
+	i->label = NULL;
+}
+
 static void close_interval(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns)
 {
 	struct tapir_tl_process *p = process_in(tl, i->tgid);
+	struct tapir_tl_thread *t = i->thread;
 
 	i->until_ns = now_ns > i->from_ns ? now_ns : i->from_ns;
 	if (i->thread) {
@@ -204,6 +218,9 @@ static void close_interval(struct tapir_timeline *tl, struct tapir_interval *i, 
 	}
 	make_whole(i);
 	tell_close(tl, i);
+	if (t && i->cause == TAPIR_CAUSE_LOCK && !(i->flags & TAPIR_INTERVAL_UNENDED))
+		t->locked_ns = i->until_ns;
+	remember_label(t, i);
 	tl->open_cnt--;
 	free(i->label);
 	free(i);
@@ -266,13 +283,35 @@ static uint64_t hash_key(struct tapir_timeline *tl, struct happening *h, const c
 	return hash ? hash : 1;
 }
 
-static char *make_label(struct tapir_timeline *tl, struct happening *h, const char *names)
+static void add_to_label(const struct tapir_event_fields *f, const struct tapir_kind *kind,
+			 const char *name, size_t len, struct tapir_str *out)
 {
+	const struct tapir_value *v = tapir_event_fields__find(f, name, len);
+	const char *known;
+
+	if (!v || out->len >= TAPIR_INTERVAL_LABEL_BYTES)
+		return;
+	known = v->bytes || !kind->provider || !kind->name
+			? NULL
+			: tapir_kind__value_name(kind, name, len, v->u64);
+	if (out->len)
+		tapir_str__addc(out, ' ');
+	if (known)
+		tapir_str__adds(out, known);
+	else
+		tapir_event_fields__add_value(v, TAPIR_INTERVAL_LABEL_BYTES - out->len, out);
+}
+
+static char *make_label(struct tapir_timeline *tl, struct happening *h,
+			const struct tapir_kind *kind)
+{
+	const char *names = kind->label;
 	struct tapir_str out = {};
 
-	if (names)
-		tapir_event_fields__add_text(fields_of(tl, h), names, TAPIR_INTERVAL_LABEL_BYTES,
-					     &out);
+	for (size_t len; names && *names; names += len + (names[len] == ' ')) {
+		len = strcspn(names, " ");
+		add_to_label(fields_of(tl, h), kind, names, len, &out);
+	}
 	return out.data;
 }
 
@@ -382,7 +421,7 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 	i->node = h->node;
 	i->key = kind->key ? hash_key(tl, h, kind->key) : 0;
 	i->activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
-	i->label = make_label(tl, h, kind->label);
+	i->label = make_label(tl, h, kind);
 	if (is_shared(kind) && (i->activity || kind->scope != TAPIR_PAIR_ACTIVITY))
 		i->map_key = map_key_of(kind, kind_idx, i->tgid, i->key, i->activity);
 	before = i->map_key ? shared_of(tl, i->map_key) : NULL;
@@ -437,7 +476,7 @@ static void end_unbegun(struct tapir_timeline *tl, struct happening *h, uint32_t
 		return;
 	i->from_ns = tl->stats.first_ns < h->now_ns ? tl->stats.first_ns : h->now_ns;
 	i->flags = TAPIR_INTERVAL_UNBEGUN;
-	i->label = make_label(tl, h, tl->pairs->kinds.data[kind_idx].label);
+	i->label = make_label(tl, h, &tl->pairs->kinds.data[kind_idx]);
 	close_interval(tl, i, h->now_ns);
 }
 

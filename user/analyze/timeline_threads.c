@@ -5,6 +5,7 @@
  * process with a hundred thousand threads costs nothing for those that sleep.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/timeline_impl.h"
 #include "analyze/wait_reason.h"
@@ -84,14 +85,50 @@ static void count_time(struct tapir_timeline *tl, const struct tapir_tl_thread *
 	}
 }
 
+static void free_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t)
+{
+	tapir_map__del(&tl->threads, t->tid);
+	free(t->last_label);
+	free(t);
+}
+
+static struct tapir_tl_thread *find_thread(const struct tapir_timeline *tl, uint32_t tid)
+{
+	const uint64_t *place = tapir_map__get(&tl->threads, tid);
+
+	return place ? (void *)(uintptr_t)*place : NULL;
+}
+
+/* Room for one more dead thread: the one that has been dead the longest is forgotten. */
+static void bury(struct tapir_timeline *tl, const struct tapir_tl_thread *t)
+{
+	size_t at = tl->dead_next++ % TAPIR_TIMELINE_MAX_DEAD;
+	struct tapir_tl_thread *old = find_thread(tl, tl->dead[at].tid);
+
+	if (old && old == tl->dead[at].thread && old->is_dead && old != t)
+		free_thread(tl, old);
+	tl->dead[at].tid = t->tid;
+	tl->dead[at].thread = t;
+}
+
 static void drop_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	tapir_tl__advance(t, now_ns);
 	tapir_tl__close_thread(tl, t, now_ns);
 	count_time(tl, t);
 	leave_process(t);
-	tapir_map__del(&tl->threads, t->tid);
-	free(t);
+	t->is_dead = true;
+	bury(tl, t);
+}
+
+void tapir_tl__free_dead(struct tapir_timeline *tl)
+{
+	for (size_t i = 0; i < TAPIR_TIMELINE_MAX_DEAD; i++) {
+		struct tapir_tl_thread *t = find_thread(tl, tl->dead[i].tid);
+
+		if (t && t == tl->dead[i].thread && t->is_dead)
+			free_thread(tl, t);
+	}
 }
 
 static struct tapir_tl_thread *new_thread(struct tapir_timeline *tl, uint32_t tgid, uint32_t tid,
@@ -129,24 +166,45 @@ static struct tapir_tl_thread *new_thread(struct tapir_timeline *tl, uint32_t tg
 	return t;
 }
 
+/* A process's end is told before the last moments of its threads: they are the same ones. */
+static struct tapir_tl_thread *renew_thread(struct tapir_timeline *tl, struct tapir_tl_thread *dead,
+					    uint64_t now_ns)
+{
+	struct tapir_tl_thread old = *dead, *t;
+
+	dead->last_label = NULL;
+	free_thread(tl, dead);
+	t = new_thread(tl, old.tgid, old.tid, now_ns);
+	if (!t) {
+		free(old.last_label);
+		return NULL;
+	}
+	t->last_label = old.last_label;
+	t->last_kind = old.last_kind;
+	t->last_from_ns = old.last_from_ns;
+	t->last_until_ns = old.last_until_ns;
+	t->locked_ns = old.locked_ns;
+	memcpy(t->waits, old.waits, sizeof(t->waits));
+	return t;
+}
+
 struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgid, uint32_t tid,
 					 uint64_t now_ns)
 {
-	const uint64_t *place = tapir_map__get(&tl->threads, tid);
-	struct tapir_tl_thread *t = place ? (void *)(uintptr_t)*place : NULL;
+	struct tapir_tl_thread *t = find_thread(tl, tid);
 
 	if (t && t->tgid == tgid)
-		return t;
-	if (t) /* the id is another thread's now */
+		return t->is_dead ? renew_thread(tl, t, now_ns) : t;
+	if (t && !t->is_dead) /* the id is another thread's now */
 		drop_thread(tl, t, now_ns);
+	if (t)
+		free_thread(tl, t);
 	return new_thread(tl, tgid, tid, now_ns);
 }
 
 struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, uint32_t tid)
 {
-	const uint64_t *place = tapir_map__get(&tl->threads, tid);
-
-	return place ? (void *)(uintptr_t)*place : NULL;
+	return find_thread(tl, tid);
 }
 
 void tapir_tl__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns)
@@ -222,11 +280,66 @@ void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint
 	t->whole_node_ns = now_ns;
 }
 
-uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *t, uint64_t since_ns)
+/* An event that was fired right before a wait says where it began, if the wait's stack does not. */
+#define RIGHT_BEFORE_NS 1000000u
+
+/* Of waits long ago any, else the shortest, makes room. */
+static struct tapir_tl_wait *room_for_wait(struct tapir_tl_thread *t, uint64_t now_ns)
 {
+	struct tapir_tl_wait *room = &t->waits[0];
+
+	for (struct tapir_tl_wait *w = t->waits; w < t->waits + TAPIR_TL_WAITS; w++) {
+		if (now_ns - w->until_ns > 1000 * 1000000ull)
+			return w;
+		if (w->until_ns - w->from_ns < room->until_ns - room->from_ns)
+			room = w;
+	}
+	return room;
+}
+
+static void has_waited(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
+{
+	struct tapir_tl_wait *w = room_for_wait(t, now_ns);
+
+	if (t->own_cause == TAPIR_CAUSE_LOCK)
+		return;
+	*w = (struct tapir_tl_wait){t->out_ns, now_ns, t->out_node};
+	if (!tapir_stack__is_whole(&tl->tree, t->out_node) && t->whole_node_ns &&
+	    t->whole_node_ns + RIGHT_BEFORE_NS >= t->out_ns)
+		w->node = t->whole_node;
+	tapir_tl__was_at(tl, t, t->out_node, now_ns);
+}
+
+uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *t, uint64_t since_ns, uint64_t now_ns)
+{
+	if (t->locked_ns > since_ns && t->locked_ns < now_ns)
+		since_ns = t->locked_ns; /* before that it waited itself */
+	for (unsigned i = 0; i < TAPIR_TL_WAITS; i++) {
+		const struct tapir_tl_wait *w = &t->waits[i];
+		uint64_t from_ns = w->from_ns > since_ns ? w->from_ns : since_ns;
+		uint64_t until_ns = w->until_ns < now_ns ? w->until_ns : now_ns;
+
+		if (until_ns > from_ns && (until_ns - from_ns) * 2 >= now_ns - since_ns)
+			return w->node;
+	}
 	if (t->whole_node_ns && t->whole_node_ns >= since_ns)
 		return t->whole_node;
 	return t->last_node_ns && t->last_node_ns >= since_ns ? t->last_node : TAPIR_NO_NODE;
+}
+
+const char *tapir_tl_thread__label(const struct tapir_tl_thread *t, uint64_t at_ns, uint32_t *kind)
+{
+	const struct tapir_interval *i = t->open;
+
+	if (t->last_label && t->last_from_ns <= at_ns && t->last_until_ns >= at_ns) {
+		*kind = t->last_kind;
+		return t->last_label;
+	}
+	while (i && (i->map_key || !i->label || i->from_ns > at_ns))
+		i = i->outer;
+	if (i)
+		*kind = i->kind;
+	return i ? i->label : NULL;
 }
 
 /* ---- switches ----------------------------------------------------------------------------- */
@@ -285,7 +398,7 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 	if (t->out_state)
 		wait.waker_tid = rec->flags & TAPIR_SWITCH_WOKEN_BY_IRQ ? 0 : rec->in_waker_tid;
 	tapir_parts__add_difference(&wait.parts, &t->parts, before);
-	tapir_tl__was_at(tl, t, t->out_node, rec->h.time_ns);
+	has_waited(tl, t, rec->h.time_ns);
 	if (tapir_tl__in_range(tl, rec->h.time_ns) && tapir_tl__is_told(tl, t->tgid, t->tid))
 		TELL(tl, wait, &wait);
 }

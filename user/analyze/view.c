@@ -53,3 +53,16 @@ const char *tapir_ns__text(uint64_t ns, char text[TAPIR_NS_TEXT_BYTES])
 		snprintf(text, TAPIR_NS_TEXT_BYTES, "%.3f s", (double)ns / 1e9);
 	return text;
 }
+
+char *tapir_tl_thread__within(struct tapir_timeline *tl, const struct tapir_tl_thread *thread,
+			      uint64_t at_ns)
+{
+	uint32_t kind = TAPIR_NO_KIND;
+	const char *label = tapir_tl_thread__label(thread, at_ns, &kind);
+	char *text = NULL;
+
+	if (!label ||
+	    asprintf(&text, "%s %s", tapir_timeline__pairs(tl)->kinds.data[kind].name, label) < 0)
+		return NULL;
+	return text;
+}

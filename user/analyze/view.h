@@ -41,6 +41,10 @@ const struct tapir_view *tapir_view__find(const char *text, const char **arg);
 #define TAPIR_COMM_TEXT_BYTES 16
 void tapir_comm__copy(char out[TAPIR_COMM_TEXT_BYTES], struct tapir_sv comm); /* cut, terminated */
 
+/* "query select 1": what a thread was in. Yours to free; NULL: nothing, or out of memory. */
+char *tapir_tl_thread__within(struct tapir_timeline *tl, const struct tapir_tl_thread *thread,
+			      uint64_t at_ns);
+
 /* "12.3 ms" */
 #define TAPIR_NS_TEXT_BYTES 24
 const char *tapir_ns__text(uint64_t ns, char text[TAPIR_NS_TEXT_BYTES]);

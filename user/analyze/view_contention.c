@@ -17,8 +17,9 @@
 
 struct way {
 	uint32_t node, waker_tid, holder_node;
-	uint64_t ns, cnt;
+	uint64_t ns, cnt, longest_ns;
 	char waker[TAPIR_COMM_TEXT_BYTES];
+	char *holder_in; /* label of the interval it was in; NULL: none */
 };
 
 struct lock {
@@ -60,6 +61,8 @@ static void release(void *ctx)
 	if (!v)
 		return;
 	tapir_vec_for_each (lock, &v->locks) {
+		for (unsigned i = 0; i < (*lock)->way_cnt; i++)
+			free((*lock)->ways[i].holder_in);
 		free((*lock)->label);
 		free(*lock);
 	}
@@ -133,15 +136,19 @@ static void count_way(struct contention *v, struct lock *lock, const struct tapi
 		way--; /* the last one is all others */
 	else if (way == lock->ways + lock->way_cnt) {
 		lock->way_cnt++;
-		*way = (struct way){node, w->waker_tid, TAPIR_NO_NODE, 0, 0, ""};
+		*way = (struct way){node, w->waker_tid, TAPIR_NO_NODE, 0, 0, 0, "", NULL};
 		tapir_comm__copy(way->waker, tapir_timeline__comm(v->tl, w->waker_tid, w->wake_ns));
 	}
 	way->ns += ns;
 	way->cnt++;
 	if (!(way->cnt & (way->cnt - 1))) /* it may have got its name meanwhile */
 		tapir_comm__copy(way->waker, tapir_timeline__comm(v->tl, w->waker_tid, w->wake_ns));
-	if (holder && holder != w->thread)
-		way->holder_node = tapir_tl_thread__doing(holder, w->from_ns);
+	if (!holder || holder == w->thread || ns < way->longest_ns)
+		return;
+	free(way->holder_in);
+	way->holder_in = tapir_tl_thread__within(v->tl, holder, w->wake_ns);
+	way->holder_node = tapir_tl_thread__doing(holder, w->from_ns, w->wake_ns);
+	way->longest_ns = ns;
 }
 
 static void on_wait(void *ctx, const struct tapir_wait *w)
@@ -202,7 +209,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	lock->worst_ns = took_ns > lock->worst_ns ? took_ns : lock->worst_ns;
 	if (!lock->way_cnt && i->node != TAPIR_NO_NODE) {
 		lock->ways[lock->way_cnt++] =
-			(struct way){i->node, 0, TAPIR_NO_NODE, took_ns, 1, ""};
+			(struct way){i->node, 0, TAPIR_NO_NODE, took_ns, 1, 0, "", NULL};
 	}
 }
 
@@ -229,8 +236,9 @@ static void add_ways(struct tapir_sheet *sheet, size_t locks, struct lock *lock)
 		{"count", ">TIMES", TAPIR_CELL_COUNT},
 		{"let_go_by", "LET GO BY", TAPIR_CELL_TEXT},
 		{"let_go_by_tid", NULL, TAPIR_CELL_ID},
-		{"stack", "WAITER", TAPIR_CELL_STACK},
-		{"holder_stack", "HOLDER, MEANWHILE", TAPIR_CELL_STACK},
+		{"let_go_in", "WHICH WAS IN", TAPIR_CELL_TEXT},
+		{"stack", "WAITER", TAPIR_CELL_ORIGIN},
+		{"holder_stack", "HOLDER, MEANWHILE", TAPIR_CELL_ORIGIN},
 		{}};
 	size_t t = tapir_sheet__table_of_row(sheet, locks, "waiters", NULL, columns);
 
@@ -240,6 +248,7 @@ static void add_ways(struct tapir_sheet *sheet, size_t locks, struct lock *lock)
 		tapir_sheet__u64(sheet, t, lock->ways[i].cnt);
 		tapir_sheet__name(sheet, t, lock->ways[i].waker, lock->ways[i].waker_tid);
 		tapir_sheet__u64(sheet, t, lock->ways[i].waker_tid);
+		tapir_sheet__text(sheet, t, lock->ways[i].holder_in);
 		tapir_sheet__stack(sheet, t, lock->ways[i].node);
 		tapir_sheet__stack(sheet, t, lock->ways[i].holder_node);
 	}

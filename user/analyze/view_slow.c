@@ -23,11 +23,13 @@
 /* A sample count for running, nanoseconds for waits. */
 struct detail {
 	uint8_t cause, state;
-	uint32_t node, waker_tid, holder_node, interval_kind;
+	uint32_t node, waker_tid, holder_node;
 	uint64_t amount, cnt;
 	char comm[TAPIR_COMM_TEXT_BYTES]; /* of the waker */
 	const char *reason;		  /* of a wait; NULL: its stack does not say */
 	char *label;			  /* of the interval that caused it; NULL: none */
+	char *holder_in;		  /* the interval its waker was in; NULL: none */
+	uint64_t holder_ns;		  /* of the wait that says so, the longest */
 };
 
 struct details {
@@ -75,8 +77,10 @@ static void free_details(struct details *d)
 
 	if (!d)
 		return;
-	tapir_vec_for_each (row, &d->rows)
+	tapir_vec_for_each (row, &d->rows) {
 		free(row->label);
+		free(row->holder_in);
+	}
 	tapir_vec__fini(&d->rows);
 	free(d);
 }
@@ -130,10 +134,12 @@ static struct detail *place_of(struct slow *s, struct details *d, const struct d
 	if (d->rows.cnt >= MAX_DETAILS)
 		return NULL;
 	added = tapir_vec__add(&d->rows);
-	if (added)
+	if (added) {
 		*added = *like;
-	else
+		added->label = added->holder_in = NULL;
+	} else {
 		s->failed = true;
+	}
 	return added;
 }
 
@@ -146,11 +152,14 @@ static void count_detail(struct slow *s, struct details *d, const struct detail 
 		return;
 	row->amount += amount;
 	row->cnt++;
-	if (like->holder_node != TAPIR_NO_NODE)
-		row->holder_node = like->holder_node;
 	if (causing && !row->label && causing->label)
 		row->label = strdup(causing->label);
-	row->interval_kind = causing ? causing->kind : TAPIR_NO_KIND;
+	if (amount > row->holder_ns) { /* of a sample: nobody's */
+		free(row->holder_in);
+		row->holder_in = like->holder_in ? strdup(like->holder_in) : NULL;
+		row->holder_node = like->holder_node;
+		row->holder_ns = amount;
+	}
 }
 
 static void slow_open(void *ctx, struct tapir_interval *i)
@@ -178,13 +187,15 @@ static void slow_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir
 }
 
 /* What the thread that ended a wait did meanwhile, if it was seen: the lock's holder. */
-static uint32_t holder_node(const struct slow *s, const struct tapir_wait *w)
+static void find_holder(const struct slow *s, const struct tapir_wait *w, struct detail *like)
 {
 	const struct tapir_tl_thread *holder = tapir_timeline__thread(s->tl, w->waker_tid);
 
-	if (!w->waker_tid || !holder || holder == w->thread)
-		return TAPIR_NO_NODE;
-	return tapir_tl_thread__doing(holder, w->from_ns);
+	tapir_comm__copy(like->comm, tapir_timeline__comm(s->tl, w->waker_tid, w->wake_ns));
+	if (!like->waker_tid || !holder || holder == w->thread)
+		return;
+	like->holder_node = tapir_tl_thread__doing(holder, w->from_ns, w->wake_ns);
+	like->holder_in = tapir_tl_thread__within(s->tl, holder, w->wake_ns);
 }
 
 static void slow_wait(void *ctx, const struct tapir_wait *w)
@@ -203,12 +214,12 @@ static void slow_wait(void *ctx, const struct tapir_wait *w)
 			continue;
 		if (is_first) {
 			like.reason = tapir_wait_reasons__of(&s->reasons, tree, w->node);
+			if (like.reason && !strcmp(like.reason, "sleep"))
+				like.waker_tid = 0; /* a timer, in whoever ran then */
 			if (causing && causing->node != TAPIR_NO_NODE &&
 			    !tapir_stack__is_whole(tree, w->node))
 				like.node = causing->node;
-			like.holder_node = holder_node(s, w);
-			tapir_comm__copy(like.comm,
-					 tapir_timeline__comm(s->tl, w->waker_tid, w->wake_ns));
+			find_holder(s, w, &like);
 		}
 		is_first = false;
 		for (uint8_t cause = 0; cause < TAPIR_CAUSE_CNT; cause++) {
@@ -219,6 +230,7 @@ static void slow_wait(void *ctx, const struct tapir_wait *w)
 				count_detail(s, i->details, &like, causing, ns);
 		}
 	}
+	free(like.holder_in);
 }
 
 /* ---- which are the slowest ------------------------------------------------------------------ */
@@ -231,7 +243,6 @@ static void keep(struct slow *s, struct tapir_interval *i)
 			       .tid = i->tid,
 			       .end_tid = i->end_tid,
 			       .flags = i->flags,
-			       .label = i->label,
 			       .parts = i->parts,
 			       .details = i->details};
 	uint64_t took_ns = one.until_ns - one.from_ns;
@@ -248,9 +259,9 @@ static void keep(struct slow *s, struct tapir_interval *i)
 	memmove(&s->slowest.data[at + 1], &s->slowest.data[at],
 		(s->slowest.cnt - 1 - at) * sizeof(one));
 	tapir_comm__copy(one.comm, tapir_timeline__comm(s->tl, i->tid, i->from_ns));
+	one.label = i->label ? strdup(i->label) : NULL;
 	s->slowest.data[at] = one;
-	i->label = NULL; /* taken */
-	i->details = NULL;
+	i->details = NULL; /* taken */
 	if (s->slowest.cnt > s->top)
 		fini_one(&s->slowest.data[--s->slowest.cnt]);
 }
@@ -287,8 +298,9 @@ static const struct tapir_column part_columns[] = {
 	{"reason", NULL, TAPIR_CELL_TEXT},
 	{"cause_label", NULL, TAPIR_CELL_TEXT},
 	{"ended_by", "ENDED BY", TAPIR_CELL_TEXT},
+	{"ended_in", "WHICH WAS IN", TAPIR_CELL_TEXT},
 	{"stack", "STACK", TAPIR_CELL_STACK},
-	{"holder_stack", "THE OTHER'S STACK", TAPIR_CELL_STACK},
+	{"holder_stack", "THE OTHER'S STACK", TAPIR_CELL_ORIGIN},
 	{}};
 
 static const char *const state_names[] = {"unknown", "running", "runnable", "sleeping"};
@@ -326,6 +338,7 @@ static void add_part(struct slow *s, struct tapir_sheet *sheet, size_t table,
 	tapir_sheet__text(sheet, table, reason);
 	tapir_sheet__text(sheet, table, d->label);
 	tapir_sheet__name(sheet, table, d->comm, d->waker_tid);
+	tapir_sheet__text(sheet, table, d->holder_in);
 	tapir_sheet__stack(sheet, table, d->node);
 	tapir_sheet__stack(sheet, table, d->holder_node);
 	s->failed |= text.failed;

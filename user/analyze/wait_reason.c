@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Names of Linux 6.1 to 6.18, glibc, HotSpot and CoreCLR. The innermost known name decides; the
- * kernel's futex is what many things are made of: there, a name further out says which.
+ * kernel's futex and epoll are what many things are made of: there, a name further out says which.
  */
 #include "analyze/wait_reason.h"
 
@@ -9,7 +9,8 @@
 
 #include "symbol/frame_kind.h"
 
-static const char futex[] = "futex";
+static const char futex[] = "futex", epoll[] = "epoll";
+static const char pg_lock[] = "PostgreSQL lock", lwlock[] = "lwlock";
 static const char mutex[] = "mutex", monitor[] = "monitor", rwlock[] = "rwlock";
 static const char kernel_lock[] = "kernel lock";
 
@@ -23,8 +24,8 @@ static const struct known {
 	{"hrtimer_nanosleep", "sleep"},
 	{"do_nanosleep", "sleep"},
 	{"common_nsleep*", "sleep"},
-	{"ep_poll", "epoll"},
-	{"do_epoll_wait", "epoll"},
+	{"ep_poll", epoll},
+	{"do_epoll_wait", epoll},
 	{"do_sys_poll", "poll"},
 	{"do_poll*", "poll"},
 	{"do_select", "select"},
@@ -70,6 +71,10 @@ static const struct known {
 };
 
 static const struct known user[] = {
+	{"ProcSleep", pg_lock},
+	{"LWLockAcquire*", lwlock},
+	{"pg_sleep", "sleep"},
+	{"secure_read", "client"},
 	{"ObjectMonitor::enter*", monitor},
 	{"ObjectMonitor::EnterI*", monitor},
 	{"ObjectMonitor::ReenterI*", monitor},
@@ -128,7 +133,7 @@ static const char *look_up(const struct tapir_stack_tree *tree, uint32_t node)
 				reason = FIND(kernel, name);
 			continue;
 		}
-		if (reason && reason != futex)
+		if (reason && reason != futex && reason != epoll)
 			return reason;
 		more = FIND(user, name);
 		if (more)
@@ -160,7 +165,8 @@ void tapir_wait_reasons__fini(struct tapir_wait_reasons *reasons)
 
 bool tapir_wait_reason__is_lock(const char *reason)
 {
-	return reason == mutex || reason == monitor || reason == rwlock;
+	return reason == mutex || reason == monitor || reason == rwlock || reason == pg_lock ||
+	       reason == lwlock;
 }
 
 bool tapir_stack__is_whole(const struct tapir_stack_tree *tree, uint32_t node)
