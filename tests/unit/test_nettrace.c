@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "export/nettrace.h"
-#include "export/nettrace_kind.h"
+#include "export/nettrace_impl.h"
 #include "trace_sample.h"
 
 static void assert_bytes(struct tapir_str *out, const char *bytes, size_t len)
@@ -163,6 +163,37 @@ static void malformed_blobs_have_no_fields(void **state)
 	tapir_str__fini(&fields.bytes);
 }
 
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static void methods_get_a_module_when_they_have_none(void **state)
+{
+	static const char *const names[][2] = {
+		{"void Fire::Throw(int32)[QuickJitted]",
+		 "void [jit] Fire::Throw(int32)[QuickJitted]"},
+		{"int32[] A.B`1[class C]::D(class X, int32)[Tier]",
+		 "int32[] [jit] A.B`1[class C]::D(class X, int32)[Tier]"},
+		{"A::B()[Tier]", "? [jit] A::B()[Tier]"},
+		{"instance void [App] A.B::C(int32[])[Tier]", NULL},
+		{"stub GenerateLookupStub", NULL},
+		{"no::method", NULL},
+		{"(::)[]", NULL},
+		{"::()]", "? [jit] ::()]"},
+		{"] ::()]", "] [jit] ::()]"},
+		{"", NULL},
+	};
+	struct tapir_str out = {};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *want = names[i][1] ? names[i][1] : names[i][0];
+
+		tapir_str__clear(&out);
+		tapir_nettrace__add_method(&out, tapir_sv__of(names[i][0]));
+		assert_string_equal(out.data ? out.data : "", want);
+	}
+	tapir_str__fini(&out);
+}
+
 /* ---- whole files ---------------------------------------------------------------------------- */
 
 static void file_begins_and_ends_as_the_format_says_and_is_the_same_twice(void **state)
@@ -211,6 +242,7 @@ int main(void)
 		cmocka_unit_test(blob_fields_of_both_forms_are_taken),
 		cmocka_unit_test(blob_objects_keep_their_members),
 		cmocka_unit_test(malformed_blobs_have_no_fields),
+		cmocka_unit_test(methods_get_a_module_when_they_have_none),
 		cmocka_unit_test(file_begins_and_ends_as_the_format_says_and_is_the_same_twice),
 	};
 

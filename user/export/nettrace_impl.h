@@ -145,6 +145,11 @@ void tapir_nettrace__tell_kernel(struct tapir_nettrace *n, uint32_t tgid);
 uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame);
 void tapir_nettrace__forget_processes(struct tapir_nettrace *n);
 
+/* ---- nettrace_method.c ---------------------------------------------------------------------- */
+
+/* The name of a .NET method, with a module in it. */
+void tapir_nettrace__add_method(struct tapir_str *out, struct tapir_sv name);
+
 /* ---- nettrace_stacks.c ---------------------------------------------------------------------- */
 
 /* Ids that were given mean nothing any more: write all blocks and a sequence point. */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Processes, what is mapped in them, and names at addresses. Readers apply a name to an address
- * of a program once and for all (TraceLog: the first that comes), so generated code that takes
- * the place of other code is told of at a place of its own.
+ * of a process once and for all (TraceLog: the first that comes), so code that takes the place of
+ * other code is told of at a place of its own. A process is created once, whatever it executes
+ * later: TraceLog leaves threads in the first of several that have one pid.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,10 @@
 struct range {
 	struct tapir_ordset_node node; /* pos: its start; first */
 	uint64_t end_va;
-	uint64_t hash; /* mappings: of what is mapped */
+	uint64_t hash; /* of what is mapped; of names: whose they are, see program_of */
 	uint64_t id;
 	bool is_dotnet; /* CoreCLR's memory for generated code */
+	bool is_code;	/* generated */
 };
 
 static struct tapir_nettrace_process *process_of(struct tapir_nettrace *n, uint32_t tgid)
@@ -57,8 +59,9 @@ static void forget_ranges(struct tapir_nettrace *n, struct tapir_ordset *set)
 static void renew_process(struct tapir_nettrace *n, struct tapir_nettrace_process *p)
 {
 	forget_ranges(n, &p->mappings);
-	forget_ranges(n, &p->code);
-	*p = (struct tapir_nettrace_process){.tgid = p->tgid, .program = ++n->next_program};
+	p->program = ++n->next_program;
+	p->kernel_cnt = 0;
+	p->has_ended = false;
 }
 
 void tapir_nettrace__forget_processes(struct tapir_nettrace *n)
@@ -90,7 +93,7 @@ void tapir_nettrace__tell_process(struct tapir_nettrace *n, const struct tapir_r
 {
 	struct tapir_process_view view;
 	struct tapir_nettrace_process *p;
-	bool exists;
+	bool exists, is_first;
 
 	tapir_process_view__of(rec, &view);
 	exists = view.rec->kind == TAPIR_PROCESS_EXISTING;
@@ -105,13 +108,15 @@ void tapir_nettrace__tell_process(struct tapir_nettrace *n, const struct tapir_r
 	}
 	if (exists && p->is_told && !p->has_ended)
 		return; /* repeated */
-	if (p->is_told)
+	is_first = !p->is_told;
+	if (!is_first)
 		renew_process(n, p);
 	p->is_told = true;
 	tapir_nettrace__put_var(&n->payload, view.rec->ns_tgid ? view.rec->ns_tgid : p->tgid);
 	tapir_nettrace__put_text16(&n->payload, view.comm, NAME_MAX_BYTES);
 	tapir_nettrace__put_text16(&n->payload, view.cgroup, NAME_MAX_BYTES);
-	emit(n, p->tgid, exists ? TAPIR_NETTRACE_EXISTING_PROCESS : TAPIR_NETTRACE_PROCESS_CREATE);
+	emit(n, p->tgid,
+	     is_first && !exists ? TAPIR_NETTRACE_PROCESS_CREATE : TAPIR_NETTRACE_EXISTING_PROCESS);
 }
 
 /* ---- mappings ------------------------------------------------------------------------------- */
@@ -213,7 +218,7 @@ static uint64_t tell_build_id(struct tapir_nettrace *n, uint32_t tgid, struct ta
 }
 
 static const char doublemapper[] = "/memfd:doublemapper", jit_module[] = "[jit]",
-		  kernel_module[] = "[kernel]";
+		  kernel_module[] = "[kernel]", moved_module[] = "[moved]";
 
 static void remember_kernel(struct tapir_nettrace *n, const struct tapir_rec_mapping *rec)
 {
@@ -295,11 +300,20 @@ static uint64_t mapping_id_at(struct tapir_nettrace *n, struct tapir_nettrace_pr
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
+/* The kernel is the same for every program of a process. */
+static uint64_t program_of(const struct tapir_nettrace *n, const struct tapir_nettrace_process *p)
+{
+	return n->naming.owner == KERNEL_TGID ? 1ull << 63 | p->tgid : p->program;
+}
+
 /* Room at addresses that no process has, for code whose own addresses are taken. */
 static uint64_t moved_room(struct tapir_nettrace *n, struct tapir_nettrace_process *p, uint64_t va,
-			   uint64_t bytes)
+			   uint64_t bytes, bool is_code)
 {
 	const struct range *home = range_at(&p->mappings, va);
+	const char *module = home && home->is_dotnet ? doublemapper
+			     : is_code		     ? jit_module
+						     : moved_module;
 	uint64_t start_va = p->moved_va;
 
 	if (bytes > MOVED_BYTES)
@@ -309,7 +323,7 @@ static uint64_t moved_room(struct tapir_nettrace *n, struct tapir_nettrace_proce
 		p->moved_end_va = start_va + MOVED_BYTES;
 		p->moved_mapping_id = ++n->next_mapping_id;
 		put_mapping(n, p->moved_mapping_id, start_va, p->moved_end_va, 0,
-			    tapir_sv__of(home && home->is_dotnet ? doublemapper : jit_module), 0);
+			    tapir_sv__of(module), 0);
 		emit(n, p->tgid, TAPIR_NETTRACE_PROCESS_MAPPING);
 	}
 	p->moved_va = start_va + ((bytes + 15) & ~15ull);
@@ -331,15 +345,23 @@ static void tell_name(struct tapir_nettrace *n, struct tapir_nettrace_process *p
 	emit(n, p->tgid, TAPIR_NETTRACE_PROCESS_SYMBOL);
 }
 
-/* Where a function stands for readers: at its address, or if that had other code, elsewhere. */
+/*
+ * Where a function stands for readers: at its address, or if that had other code, elsewhere.
+ * Functions of one program's files may overlap: aliases.
+ */
 static uint64_t place_code(struct tapir_nettrace *n, struct tapir_nettrace_process *p,
-			   uint64_t start_va, uint64_t size)
+			   uint64_t start_va, uint64_t size, bool is_code)
 {
-	struct range range = {.node.pos = start_va, .end_va = start_va + size};
+	struct range range = {.node.pos = start_va,
+			      .end_va = start_va + size,
+			      .hash = program_of(n, p),
+			      .is_code = is_code};
+	const struct range *old = range_in(&p->code, start_va, range.end_va);
 
-	if (range_in(&p->code, start_va, range.end_va))
-		return moved_room(n, p, start_va, size);
-	(void)add_range(n, &p->code, &range);
+	if (old && (is_code || old->is_code || old->hash != range.hash))
+		return moved_room(n, p, start_va, size, is_code);
+	if (!old)
+		(void)add_range(n, &p->code, &range);
 	return start_va;
 }
 
@@ -360,6 +382,22 @@ static uint64_t name_bytes(struct tapir_nettrace *n, uint64_t va, bool *is_code)
 	return symbol ? symbol->size : 0;
 }
 
+/* home: where it is mapped. */
+static void tell_function(struct tapir_nettrace *n, struct tapir_nettrace_process *p,
+			  const struct range *home, uint64_t start_va, uint64_t size,
+			  struct tapir_sv name)
+{
+	struct tapir_str method = {};
+
+	if (home && home->is_dotnet) {
+		tapir_nettrace__add_method(&method, name);
+		n->failed |= method.failed;
+		name = (struct tapir_sv){method.data, method.len};
+	}
+	tell_name(n, p, start_va, size, name);
+	tapir_str__fini(&method);
+}
+
 uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame)
 {
 	struct tapir_nettrace *n = ctx;
@@ -375,7 +413,7 @@ uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame)
 	p = process_of(n, n->naming.tgid);
 	if (!p || start_va + size < start_va)
 		return frame->va;
-	key = tapir_hash__mix(tapir_hash__mix(p->program, start_va), size);
+	key = tapir_hash__mix(tapir_hash__mix(program_of(n, p), start_va), size);
 	key = tapir_hash__bytes(key, frame->name.data, frame->name.len);
 	if (n->va_by_name.cnt == TAPIR_NETTRACE_NAMES_MAX && !tapir_map__get(&n->va_by_name, key)) {
 		n->stats.unnamed++;
@@ -386,8 +424,8 @@ uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame)
 	if (!place)
 		return frame->va;
 	if (is_new) {
-		*place = is_code ? place_code(n, p, start_va, size) : start_va;
-		tell_name(n, p, *place, size, frame->name);
+		*place = place_code(n, p, start_va, size, is_code);
+		tell_function(n, p, range_at(&p->mappings, start_va), *place, size, frame->name);
 	}
 	/* A call that ends its function returns to what comes behind it. */
 	return *place + (frame->offset < size ? frame->offset : size - 1);
