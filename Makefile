@@ -266,7 +266,8 @@ $(USDT_LIB): $(USDT_OBJ)
 
 # The profiler that .NET loads. No DT_NEEDED and no versions, so that one file fits every glibc and
 # musl: libc's functions are the process's own. Never with sanitizers.
-CORECLR_CFLAGS := -O2 -g -U_FORTIFY_SOURCE -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
+# No TLS segment either: ring_thread.c says why.
+CORECLR_CFLAGS := -DTAPIR_RING_NO_TLS -O2 -g -U_FORTIFY_SOURCE -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
                   -fno-stack-protector -fno-plt -mgeneral-regs-only \
                   $(if $(filter x86_64,$(ARCH)),-mtls-dialect=gnu2)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import time
 
 from dotnet_program import build_dotnet
@@ -70,3 +71,20 @@ def test_every_event_is_read_or_counted_lost_when_flat_out(t):
         t.eq((got["bad"], got["repeated"], got["nested"]), (0, 0, 0), "bad, repeated, nested")
         t.ok(got["whole_stack"] >= 0.99 * got["wanted_stack"], got)
         t.eq(target.wait().rc, 0, "exit of the program")
+
+
+def test_events_come_from_the_start_when_the_program_is_started_with_the_library(t):
+    library = t.path("profiler.so")
+    shutil.copy(os.path.join(t.build, "libtapir-coreclr.so"), library)
+    target = app(t, "exact", 1, 10_000, env={
+        **os.environ, "CORECLR_ENABLE_NOTIFICATION_PROFILERS": "1", "TAPIR_CORECLR_KEY": "abc123",
+        "CORECLR_NOTIFICATION_PROFILERS": library + "={2F8D5B1A-7C46-4E03-9A57-7461706972C1};"})
+    session = driver(t, target.pid, f"so={library}", "key=abc123", "ms=60000", STORM, f"{RUNTIME}:0x8:4")
+    target.wait_line('{"fired"', timeout=30)
+    time.sleep(0.1)
+    session.signal(15)
+    result = session.wait()
+    t.eq(result.rc, 0, result.err)
+    got = result.witness()
+    t.eq(got["events"][f"{STORM}/Quick"] + got["lost"], 10_000, got)
+    t.eq(target.wait().rc, 0, "exit of the program")

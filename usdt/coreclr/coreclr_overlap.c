@@ -13,15 +13,38 @@
 #include <string.h>
 #include <time.h>
 
+#include "../ring/ring_sys.h"
 #include "coreclr_impl.h"
 
-#define LOOP_NS 3000u
+#define LOOP_NS	   3000u
 
-static __thread struct {
+#define THREAD_CNT 4096u /* power of two */
+
+/* The last delivery to a thread. No thread-local variable: see ring_thread.c. */
+struct before {
+	uint32_t tid, can_double, differs, window;
 	struct coreclr_delivery last;
 	uint64_t hash, done_ns;
-	uint32_t can_double, differs, window;
-} before;
+};
+
+static struct before threads[THREAD_CNT];
+
+/* Given away for good, by thread id. NULL: there are too many. */
+static struct before *this_thread(void)
+{
+	uint32_t tid = (uint32_t)ring_sys3(SYS_gettid, 0, 0, 0);
+
+	for (uint32_t i = 0; i < THREAD_CNT; i++) {
+		struct before *b = &threads[(tid * 2654435761u + i) % THREAD_CNT];
+		uint32_t owner = coreclr_load(&b->tid);
+
+		if (owner == tid ||
+		    (!owner && __atomic_compare_exchange_n(&b->tid, &owner, tid, 0,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED)))
+			return b;
+	}
+	return NULL;
+}
 
 static uint64_t ran_ns(void)
 {
@@ -46,37 +69,50 @@ static int is_same(const struct coreclr_delivery *a, const struct coreclr_delive
 	       a->data == b->data && a->data_bytes == b->data_bytes && a->frame == b->frame;
 }
 
-static void note(const struct coreclr_delivery *d, uint64_t hash, uint32_t window, uint32_t differs)
+static void note(struct before *before, const struct coreclr_delivery *d, uint64_t hash,
+		 uint32_t window, uint32_t differs)
 {
-	before.last = *d;
-	before.hash = hash;
-	before.window = window;
-	before.differs = differs;
-	before.can_double = 1;
+	before->last = *d;
+	before->hash = hash;
+	before->window = window;
+	before->differs = differs;
+	before->can_double = 1;
 }
 
 int coreclr_overlap__is_double(const struct coreclr_delivery *d, uint32_t overlap)
 {
 	uint32_t window = coreclr_load(&coreclr.overlap_window);
+	struct before *before = this_thread();
 	uint64_t hash = hash_of(d->data, d->data_bytes);
-	int is_equal = before.window == window && before.hash == hash && is_same(&before.last, d);
+	int is_equal;
 
-	if (is_equal && before.can_double &&
-	    (overlap == OVERLAP_BOTH || before.differs || ran_ns() - before.done_ns < LOOP_NS)) {
-		before.can_double = 0;
+	if (!before)
+		return 0;
+	is_equal = before->window == window && before->hash == hash && is_same(&before->last, d);
+
+	if (is_equal && before->can_double &&
+	    (overlap == OVERLAP_BOTH || before->differs || ran_ns() - before->done_ns < LOOP_NS)) {
+		before->can_double = 0;
 		return 1;
 	}
-	note(d, hash, window, before.window == window && !is_equal);
+	note(before, d, hash, window, before->window == window && !is_equal);
 	return 0;
 }
 
 void coreclr_overlap__note(const struct coreclr_delivery *d)
 {
-	note(d, hash_of(d->data, d->data_bytes), coreclr_load(&coreclr.overlap_window), 0);
-	before.done_ns = ran_ns();
+	struct before *before = this_thread();
+
+	if (!before)
+		return;
+	note(before, d, hash_of(d->data, d->data_bytes), coreclr_load(&coreclr.overlap_window), 0);
+	before->done_ns = ran_ns();
 }
 
 void coreclr_overlap__done(void)
 {
-	before.done_ns = ran_ns();
+	struct before *before = this_thread();
+
+	if (before)
+		before->done_ns = ran_ns();
 }

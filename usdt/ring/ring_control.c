@@ -31,8 +31,8 @@ void tapir_ring__retire(void)
 
 	if (ring_load_acquire(&p->state) != RING_READY || !p->exit_key_made)
 		return;
+	ring_store(&p->exit_key_made, 0);
 	pthread_key_delete(p->exit_key);
-	p->exit_key_made = 0;
 }
 
 void tapir_ring__say_idle(void)

@@ -5,6 +5,7 @@
  * the first time) is looked for once. An event that interrupts another one's writing in the same
  * thread is counted, not written.
  */
+#include <pthread.h>
 #include <time.h>
 
 #include "ring_impl.h"
@@ -15,7 +16,25 @@
 #define RATE_WINDOWS_SEC 10u
 #define ID_BYTES	 16u
 
+#ifdef TAPIR_RING_NO_TLS
+/* Without its key, or when that is gone, the number is another's. */
+static inline struct ring_tls *this_thread(void)
+{
+	struct ring_tls *t;
+
+	if (__builtin_expect(!ring_load(&ring_process.exit_key_made), 0))
+		return NULL;
+	t = pthread_getspecific(ring_process.exit_key);
+	return __builtin_expect(t != NULL, 1) ? t : ring_thread__make();
+}
+#else
 static __thread struct ring_tls tls;
+
+static inline struct ring_tls *this_thread(void)
+{
+	return &tls;
+}
+#endif
 
 static inline uint64_t now_ns(void)
 {
@@ -303,28 +322,29 @@ static inline void leave(struct ring_writer *w)
 {
 	ring_store_release(&w->slot->writing, 0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	tls.busy = 0;
+	w->thread->busy = 0;
 }
 
 /*
  * An event while the thread is busy: inside the writing of another one, or after that one was
  * left by a siglongjmp. 1: it was left; its bytes were never published.
  */
-static __attribute__((noinline)) int was_left(uint64_t fp)
+static __attribute__((noinline)) int was_left(const struct ring_tls *t, uint64_t fp)
 {
-	struct ring_writer *w = tls.writer;
+	struct ring_writer *w = t->writer;
 	struct ring_stack alternate;
 
-	if (!w || !w->live || fp <= tls.busy || !ring_stack__holds(&w->stack, fp) ||
+	if (!w || !w->live || fp <= t->busy || !ring_stack__holds(&w->stack, fp) ||
 	    ring_stack__alternate(&alternate))
 		return 0;
 	begin_epoch(w, w->epoch);
 	return 1;
 }
 
-static __attribute__((noinline)) int nested(const struct tapir_ring_event *event)
+static __attribute__((noinline)) int nested(const struct ring_tls *t,
+					    const struct tapir_ring_event *event)
 {
-	struct ring_writer *w = tls.writer;
+	struct ring_writer *w = t->writer;
 
 	if (w && w->live)
 		__atomic_fetch_add(&w->slot->nested, 1, __ATOMIC_RELAXED);
@@ -332,19 +352,41 @@ static __attribute__((noinline)) int nested(const struct tapir_ring_event *event
 	return 0;
 }
 
-static __attribute__((noinline)) struct ring_writer *first_event(void)
+static __attribute__((noinline)) int no_writer(const struct tapir_ring_event *event)
+{
+	count(event->idx, sessions_of(ring_load(event->word)), TAPIR_RING_NO_SPACE);
+	return 0;
+}
+
+static __attribute__((noinline)) struct ring_writer *first_event(struct ring_tls *t)
 {
 	struct ring_writer *w;
 
-	if (tls.refused && ++tls.refused % RETRY_EVENTS)
+	if (t->refused && ++t->refused % RETRY_EVENTS)
 		return NULL;
 	w = ring_slot__claim();
-	tls.writer = w;
-	tls.refused = !w;
+	if (w)
+		w->thread = t;
+	t->writer = w;
+	t->refused = !w;
 	return w;
 }
 
 /* The thread exits: destructor of its key. Events of later destructors begin anew. */
+#ifdef TAPIR_RING_NO_TLS
+void ring_slot__leave(void *thread)
+{
+	struct ring_tls *t = thread;
+	struct ring_writer *w = t->writer;
+
+	__atomic_fetch_add(&ring_process.leaving_cnt, 1, __ATOMIC_SEQ_CST);
+	t->writer = NULL;
+	if (w)
+		ring_slot__give_back(w);
+	ring_thread__free(t);
+	__atomic_fetch_sub(&ring_process.leaving_cnt, 1, __ATOMIC_RELEASE);
+}
+#else
 void ring_slot__leave(void *writer)
 {
 	__atomic_fetch_add(&ring_process.leaving_cnt, 1, __ATOMIC_SEQ_CST);
@@ -353,6 +395,7 @@ void ring_slot__leave(void *writer)
 	ring_slot__give_back(writer);
 	__atomic_fetch_sub(&ring_process.leaving_cnt, 1, __ATOMIC_RELEASE);
 }
+#endif
 
 static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, struct plan *plan,
 		       uint64_t fp)
@@ -391,20 +434,22 @@ static inline __attribute__((always_inline)) int
 begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint32_t payload_bytes,
       const uint8_t *activity, const uint8_t *related, uint64_t fp)
 {
+	struct ring_tls *t = this_thread();
 	struct ring_writer *w;
 	struct plan plan;
 
-	if (__builtin_expect(tls.busy != 0, 0) && !was_left(fp))
-		return nested(event);
-	tls.busy = fp;
+	if (__builtin_expect(!t, 0))
+		return no_writer(event);
+	if (__builtin_expect(t->busy != 0, 0) && !was_left(t, fp))
+		return nested(t, event);
+	t->busy = fp;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	w = tls.writer;
+	w = t->writer;
 	if (__builtin_expect(!w || !w->live, 0)) {
-		w = first_event();
+		w = first_event(t);
 		if (!w) {
-			count(event->idx, sessions_of(ring_load(event->word)), TAPIR_RING_NO_SPACE);
-			tls.busy = 0;
-			return 0;
+			t->busy = 0;
+			return no_writer(event);
 		}
 	}
 	w->writing += 2;

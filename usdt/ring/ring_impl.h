@@ -44,10 +44,13 @@ struct ring_walk {
 	uint64_t fps[TAPIR_MAX_FRAMES + 2];
 };
 
+struct ring_tls;
+
 struct ring_writer {
 	uint32_t live; /* the ring may be written: cleared by the kernel in a forked child */
 	uint32_t idx;  /* in all arenas */
 	struct tapir_ring_slot *slot;
+	struct ring_tls *thread; /* its owner's */
 	uint8_t *ring;
 	const uint64_t *tails; /* ctl's, one a session */
 	uint64_t head, off, cap_bytes;
@@ -110,6 +113,7 @@ struct ring_tls {
 	struct ring_writer *writer;
 	uint64_t busy;	  /* frame address of the event being written; 0 none */
 	uint32_t refused; /* events since a slot was last asked for in vain */
+	uint32_t used;	  /* ring_thread.c */
 };
 
 #pragma GCC visibility push(hidden)
@@ -140,12 +144,18 @@ void ring_stack__find(struct ring_stack *stack, uint64_t sp);
 void ring_stack__retry(struct ring_stack *stack, uint64_t sp);
 int ring_stack__alternate(struct ring_stack *stack); /* 1: the thread is on it */
 
+#ifdef TAPIR_RING_NO_TLS
+/* ring_thread.c */
+struct ring_tls *ring_thread__make(void); /* the calling thread's; NULL: no room */
+void ring_thread__free(struct ring_tls *t);
+#endif
+
 /* ring_slot.c */
 struct ring_writer *ring_slot__claim(void);
 void ring_slot__give_back(struct ring_writer *w);
 
 /* ring_event.c */
-void ring_slot__leave(void *writer); /* a thread exits */
+void ring_slot__leave(void *thread); /* a thread exits */
 
 /* ring_process.c */
 int ring_process__adopt(void);

@@ -12,7 +12,11 @@
 #include "ring_impl.h"
 
 /* glibc keeps values of lower keys in the thread itself: setting one never allocates. */
-#define INLINE_KEYS	  32u
+#ifndef TAPIR_RING_NO_TLS
+#define INLINE_KEYS 32u
+#else
+#define INLINE_KEYS UINT32_MAX /* without the key there is no lane: then it may allocate */
+#endif
 
 #define LEAVING_NS	  2000000
 #define MAX_LEAVING_WAITS 50u

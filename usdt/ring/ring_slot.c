@@ -159,8 +159,10 @@ struct ring_writer *ring_slot__claim(void)
 				   0);
 		return NULL;
 	}
+#ifndef TAPIR_RING_NO_TLS
 	if (p->exit_key_made)
 		pthread_setspecific(p->exit_key, w);
+#endif
 	return w;
 }
 

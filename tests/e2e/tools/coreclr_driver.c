@@ -4,13 +4,13 @@
  * a session in its lane, counts what comes, closes; again and again. A witness of usdt/coreclr that
  * shares no code with user/collect's reader. It trusts its target.
  *
- *	coreclr_driver PID [so=FILE] [event=GLOB] [cycles=N] [ms=N] [stack=0|1] [change=N] [rate=N]
- *[detach=0] [quiet=1] PROVIDER[:KEYWORDS[:LEVEL[:ARGS]]] ...
+ *	coreclr_driver PID [so=FILE] [key=HEX] [event=GLOB] [cycles=N] [ms=N] [stack=0|1] [change=N]
+ *[rate=N] [detach=0] [quiet=1] PROVIDER[:KEYWORDS[:LEVEL[:ARGS]]] ...
  *
- * event: a glob for all selections. so: this file (one cycle then) instead of a copy of its own,
- *which is unlinked at once. A cycle attaches, is open for ms, changes what is on `change` times
- *meanwhile, closes, and waits until nothing of ours is mapped. One line of JSON at the end. SIGTERM
- *ends a cycle early.
+ * key: the process was started with the library. event: a glob for all selections. so: this file
+ *(one cycle then) instead of a copy of its own, which is unlinked at once. A cycle attaches, is
+ *open for ms, changes what is on `change` times meanwhile, closes, and waits until nothing of ours
+ *is mapped. One line of JSON at the end. SIGTERM ends a cycle early.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,6 +53,7 @@ static struct {
 	volatile sig_atomic_t is_over;
 	char so[200]; /* as the process maps it */
 	int is_given;
+	uint64_t key; /* 0: a new one each cycle */
 	char event[96];
 	struct tapir_ring_lane lane;
 	struct tapir_ring_control control;
@@ -151,6 +152,18 @@ static int find_lane(uint64_t key)
 			err = 0;
 		}
 	tapir_ring_lanes__fini(&lanes);
+	return err;
+}
+
+static int wait_for_lane(uint64_t key)
+{
+	int err = -ENOENT;
+
+	for (int i = 0; i < 10000 && err; i++) {
+		err = find_lane(key);
+		if (err)
+			usleep(1000);
+	}
 	return err;
 }
 
@@ -466,18 +479,21 @@ static int cycle(void)
 	};
 	uint64_t key = 0, opened_us;
 	uint32_t hresult = 0;
-	int err;
+	int err = -EIO;
 
 	forget_cycle();
-	if (getrandom(&key, sizeof(key), 0) != sizeof(key))
-		return -1;
-	key |= 1;
-	err = attach(key, &hresult);
+	if (d.key) { /* it was started with the library in it */
+		key = d.key;
+		err = wait_for_lane(key);
+	} else if (getrandom(&key, sizeof(key), 0) == sizeof(key)) {
+		key |= 1;
+		err = attach(key, &hresult);
+	}
 	if (err) {
 		fprintf(stderr, "coreclr_driver: attach: %d, hresult %08x\n", err, hresult);
 		return err;
 	}
-	err = find_lane(key);
+	err = d.key ? 0 : find_lane(key);
 	if (!err)
 		err = tapir_ring_control__take(&d.control, d.lane.ctl_fd, &opts);
 	if (err)
@@ -565,6 +581,8 @@ int main(int argc, char **argv)
 		    sscanf(argv[i], "change=%d", &d.change) == 1 ||
 		    sscanf(argv[i], "rate=%d", &d.rate) == 1 ||
 		    sscanf(argv[i], "quiet=%d", &d.quiet) == 1)
+			;
+		else if (sscanf(argv[i], "key=%" SCNx64, &d.key) == 1)
 			;
 		else if (sscanf(argv[i], "event=%95s", d.event) == 1)
 			;
