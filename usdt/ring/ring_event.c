@@ -334,8 +334,8 @@ static __attribute__((noinline)) int was_left(const struct ring_tls *t, uint64_t
 	struct ring_writer *w = t->writer;
 	struct ring_stack alternate;
 
-	if (!w || !w->live || fp <= t->busy || !ring_stack__holds(&w->stack, fp) ||
-	    ring_stack__alternate(&alternate))
+	if (!w || !w->live || w->thread != t || fp <= t->busy ||
+	    !ring_stack__holds(&w->stack, fp) || ring_stack__alternate(&alternate))
 		return 0;
 	begin_epoch(w, w->epoch);
 	return 1;
@@ -346,7 +346,7 @@ static __attribute__((noinline)) int nested(const struct ring_tls *t,
 {
 	struct ring_writer *w = t->writer;
 
-	if (w && w->live)
+	if (w && w->live && w->thread == t)
 		__atomic_fetch_add(&w->slot->nested, 1, __ATOMIC_RELAXED);
 	count(event->idx, sessions_of(ring_load(event->word)), TAPIR_RING_NESTED);
 	return 0;
@@ -445,7 +445,8 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 	t->busy = fp;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	w = t->writer;
-	if (__builtin_expect(!w || !w->live, 0)) {
+	/* Another's by now: the lane was taken down and made anew. */
+	if (__builtin_expect(!w || !w->live || w->thread != t, 0)) {
 		w = first_event(t);
 		if (!w) {
 			t->busy = 0;
