@@ -157,6 +157,36 @@ def test_glob_finds_a_source_that_is_made_later(t):
     ends_as_always(t, fire)
 
 
+def test_names_of_keywords_of_an_event_source_are_known(t):
+    fire = start(t, "events=2000")
+    tapir = record(t, fire.pid, "MyComp*:kw=Stock")
+    did = fire_now(fire)
+    seen, lost, _ = stop(t, tapir)
+    t.eq({e["event"] for e in seen}, {"StockLow"}, "events")
+    t.eq(len(seen) + lost, did["lows"], "from the first on, of a source that was not made yet")
+    wrong = t.tapir("record", f"{DEMO}:kw=Stok", "-p", fire.pid, expect=2)
+    t.ok("did you mean 'Stock'" in wrong.err, wrong.err)
+    ends_as_always(t, fire)
+
+
+def test_list_shows_providers_keywords_and_events(t):
+    fire = start(t)
+    result = t.tapir("list", "-p", fire.pid)
+    t.ok(re.search(rf"process {fire.pid} runs \.NET \d+\.\d+\.\d+, CoreCLR", result.err), result.err)
+    rows = {line.split()[0]: line.split()[1:] for line in result.out.splitlines() if line.split()}
+    t.eq(rows.get(DEMO), ["2", "Orders", "Stock"], "the program's own")
+    t.ok({"GC", "Exception", "Contention"} <= set(rows.get(RUNTIME, [])), rows.get(RUNTIME))
+    t.ok("System.Threading.Tasks.TplEventSource" in rows, "of the framework's libraries")
+    events = [line.split() for line in t.tapir("list", "-p", fire.pid, "MyCompany-*").out.splitlines()][1:]
+    t.eq(events, [[DEMO, "OrderPlaced", "1", "4", "Orders"], [DEMO, "StockLow", "2", "5", "Stock"]], "events")
+    near = t.tapir("list", "-p", fire.pid, f"{DEMO}:OrderPlacd", expect=1)
+    t.ok(f"did you mean '{DEMO}:OrderPlaced'" in near.err, near.err)
+    listed = [p for p in t.tapir("list", "-p", fire.pid, DEMO, "--json").json_lines() if p["provider"] == DEMO]
+    t.eq(listed[0]["keywords"], {"Orders": 1, "Stock": 2}, "as JSON")
+    fire_now(fire)
+    ends_as_always(t, fire)
+
+
 def test_stack_leads_to_the_caller(t):
     fire = start(t, "events=500", "pace=100")
     tapir = record(t, fire.pid, DEMO, options=())

@@ -23,7 +23,7 @@ struct asked {
 };
 
 static void ask_all(struct asked *a, const char *const *texts,
-		    const struct tapir_layout_provider *const *more)
+		    const struct tapir_layout_provider *more)
 {
 	*a = (struct asked){};
 	for (; *texts; texts++) {
@@ -32,7 +32,9 @@ static void ask_all(struct asked *a, const char *const *texts,
 		assert_int_equal(tapir_spec__parse(*texts, &spec), 0);
 		assert_true(tapir_vec__push(&a->specs, spec));
 	}
-	a->err = tapir_dotnet_specs__resolve(&a->specs, more);
+	a->err = tapir_dotnet_specs__expand(&a->specs, more, more ? 1 : 0);
+	if (!a->err)
+		a->err = tapir_dotnet_specs__resolve(&a->specs, more, more ? 1 : 0);
 	if (!a->err)
 		a->cnt = tapir_dotnet_specs__select(&a->specs, a->selections, &a->fits);
 }
@@ -197,7 +199,6 @@ static void name_of_an_event_and_a_keyword_must_be_told_apart(void **state)
 							  .keyword_cnt = 1,
 							  .events = events,
 							  .event_cnt = 1};
-	static const struct tapir_layout_provider *const more[] = {&mine, NULL};
 	static const char *const unclear[] = {"My-Shop:Order", NULL}, *const clear[] = {
 									      "My-Shop:kw=Order",
 									      "My-Shop:ev=Order",
@@ -205,14 +206,35 @@ static void name_of_an_event_and_a_keyword_must_be_told_apart(void **state)
 	struct asked a;
 
 	(void)state;
-	ask_all(&a, unclear, more);
+	ask_all(&a, unclear, &mine);
 	assert_int_equal(a.err, -EINVAL);
 	assert_non_null(strstr(tapir_diag__line(0), "ev=Order or kw=Order"));
 	forget(&a);
-	ask_all(&a, clear, more);
+	ask_all(&a, clear, &mine);
 	assert_int_equal(a.err, 0);
 	assert_true(a.selections[0].keywords == 1);
 	assert_string_equal(a.selections[1].event, "Order");
+	forget(&a);
+}
+
+static void glob_gets_the_names_and_keywords_of_what_it_matches(void **state)
+{
+	static const struct tapir_layout_keyword keywords[] = {{"Orders", 4}};
+	static const struct tapir_layout_provider mine = {
+		.name = "My-Shop", .keywords = keywords, .keyword_cnt = 1};
+	static const char *const texts[] = {"My-*:Orders:Warning:Shop=1", NULL};
+	struct asked a;
+
+	(void)state;
+	ask_all(&a, texts, &mine);
+	assert_int_equal(a.err, 0);
+	assert_int_equal(a.cnt, 2);
+	assert_string_equal(a.selections[0].provider, "My-*");
+	assert_string_equal(a.selections[1].provider, "My-Shop");
+	assert_true(a.selections[1].keywords == 4);
+	assert_int_equal(a.selections[1].level, 3);
+	assert_string_equal(a.selections[1].args, "Shop=1");
+	assert_true(a.specs.data[0]->is_silent && a.specs.data[1]->is_silent);
 	forget(&a);
 }
 
@@ -239,6 +261,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_dotnet_is_not_asked_for),
 		cmocka_unit_test(misspelt_name_has_a_near_miss),
 		cmocka_unit_test(name_of_an_event_and_a_keyword_must_be_told_apart),
+		cmocka_unit_test(glob_gets_the_names_and_keywords_of_what_it_matches),
 		cmocka_unit_test(too_many_do_not_fit),
 	};
 

@@ -40,8 +40,10 @@ struct tapir_spec_arg {
 };
 
 struct tapir_spec {
-	char *text; /* as it was given */
-	char *path; /* NULL: any file */
+	char *text;	/* as it was given */
+	bool is_silent; /* made of another, or replaced by such: that nothing matches it is no news
+			 */
+	char *path;	/* NULL: any file */
 	char *provider;
 	struct tapir_vec(struct tapir_spec_item) items;
 	int level; /* 0..5; -1: not given */

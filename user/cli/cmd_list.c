@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/list_dotnet.h"
 #include "cli/list_rings.h"
 #include "cli/list_view.h"
 #include "cli/terminal.h"
@@ -65,11 +66,12 @@ static int understand(const struct tapir_cli *cli, struct question *q)
 	return 0;
 }
 
-/* Beside the probes, on stderr: it may have none. */
-static void say_runtime(uint32_t tgid)
+/* Beside the probes, on stderr: it may have none. True: it is .NET, and takes what asks for events.
+ */
+static bool say_runtime(uint32_t tgid)
 {
 	int line_cnt = tapir_diag__cnt();
-	struct tapir_dotnet_info dotnet;
+	struct tapir_dotnet_info dotnet = {};
 	struct tapir_jvm_info jvm;
 
 	if (tapir_dotnet__inspect(tgid, &dotnet) > 0)
@@ -78,11 +80,13 @@ static void say_runtime(uint32_t tgid)
 	else if (tapir_jvm__inspect(tgid, &jvm) > 0)
 		tapir_info("process %u runs a HotSpot JVM %s: %s", tgid, jvm.version, jvm.path);
 	tapir_diag__rewind(line_cnt);
+	return dotnet.kind && dotnet.kind != TAPIR_DOTNET_NATIVE_AOT;
 }
 
 struct found {
 	struct tapir_discovery sites;
 	struct tapir_ring_event_list rings; /* of the processes that were named */
+	struct tapir_dotnet_sources dotnet; /* of the last of them that is .NET */
 };
 
 static int discover_process(uint32_t tgid, struct found *found)
@@ -93,8 +97,13 @@ static int discover_process(uint32_t tgid, struct found *found)
 	if (err)
 		return err;
 	tapir_proc__fini(&proc);
-	say_runtime(tgid);
-	err = tapir_discover__process(tgid, &found->sites);
+	if (say_runtime(tgid)) {
+		tapir_dotnet_sources__fini(&found->dotnet);
+		found->dotnet = (struct tapir_dotnet_sources){};
+		err = tapir_list_dotnet__add(tgid, &found->dotnet);
+	}
+	if (!err)
+		err = tapir_discover__process(tgid, &found->sites);
 	return err ? err : tapir_list_rings__add(tgid, &found->rings);
 }
 
@@ -164,6 +173,7 @@ static void add_seen(const struct found *found, struct tapir_seen_names *seen)
 		tapir_probe_view__of(event->probe, &view);
 		tapir_seen_names__add(seen, view.provider, view.event);
 	}
+	tapir_list_dotnet__add_seen(&found->dotnet, seen);
 }
 
 /* Sorted; the sites are borrowed from the discovery. Of the rings only those stay that match. */
@@ -183,9 +193,12 @@ static int choose(struct found *found, const char *glob, struct tapir_chosen_sit
 		if (!err && is_chosen(site, glob, spec) && !tapir_vec__push(chosen, *site))
 			err = -ENOMEM;
 	add_seen(found, &seen);
-	if (!err && glob)
+	if (!err && glob) {
 		tapir_list_rings__choose(&found->rings, word, spec);
-	if (!err && glob && seen.all.cnt && !chosen->cnt && !found->rings.cnt)
+		tapir_list_dotnet__choose(&found->dotnet, word, spec);
+	}
+	if (!err && glob && seen.all.cnt && !chosen->cnt && !found->rings.cnt &&
+	    !found->dotnet.all.cnt)
 		err = nothing_chosen(&seen, glob, spec);
 	if (chosen->cnt)
 		qsort(chosen->data, chosen->cnt, sizeof(*chosen->data), by_name);
@@ -197,20 +210,32 @@ static int choose(struct found *found, const char *glob, struct tapir_chosen_sit
 
 /* ---- the command -------------------------------------------------------------------------- */
 
-static int write_all(const struct tapir_chosen_sites *chosen,
-		     const struct tapir_ring_event_list *rings, bool json)
+static void write_tables(const struct tapir_chosen_sites *chosen, const struct found *found,
+			 bool with_events, struct tapir_str *out)
+{
+	const struct tapir_palette *palette = tapir_terminal__palette(stdout);
+
+	tapir_list__write_table(chosen, palette, out);
+	if (chosen->cnt && found->rings.cnt)
+		tapir_str__addc(out, '\n');
+	tapir_list_rings__write_table(&found->rings, palette, out);
+	if ((chosen->cnt || found->rings.cnt) && found->dotnet.all.cnt)
+		tapir_str__addc(out, '\n');
+	tapir_list_dotnet__write_table(&found->dotnet, with_events, palette, out);
+}
+
+static int write_all(const struct tapir_chosen_sites *chosen, const struct found *found,
+		     const struct question *q, bool json)
 {
 	struct tapir_str out = {};
 	int err;
 
 	if (json) {
 		tapir_list__write_json(chosen, &out);
-		tapir_list_rings__write_json(rings, &out);
+		tapir_list_rings__write_json(&found->rings, &out);
+		tapir_list_dotnet__write_json(&found->dotnet, &out);
 	} else {
-		tapir_list__write_table(chosen, tapir_terminal__palette(stdout), &out);
-		if (chosen->cnt && rings->cnt)
-			tapir_str__addc(&out, '\n');
-		tapir_list_rings__write_table(rings, tapir_terminal__palette(stdout), &out);
+		write_tables(chosen, found, q->glob != NULL, &out);
 	}
 	err = tapir_terminal__flush(&out);
 	tapir_str__fini(&out);
@@ -245,10 +270,11 @@ static int run(struct tapir_cli *cli)
 	if (!err)
 		say_what_was_not_seen(&found.sites, &q);
 	if (!err)
-		err = write_all(&chosen, &found.rings, args->json);
+		err = write_all(&chosen, &found, &q, args->json);
 	tapir_vec__fini(&chosen);
 	tapir_discovery__fini(&found.sites);
 	tapir_ring_events__fini(&found.rings);
+	tapir_dotnet_sources__fini(&found.dotnet);
 	return err;
 }
 
@@ -260,7 +286,13 @@ const struct tapir_command tapir_cmd_list = {
 		"type, with a name where one is known. '?' cannot be read (--json says why), the\n"
 		"probe fires all the same. A probe with a semaphore costs its program no more "
 		"than\n"
-		"a test until it is traced. Nothing is attached or changed by looking.",
+		"a test until it is traced. Of .NET the runtime's providers and the EventSources "
+		"of "
+		"the\n"
+		"assemblies it has loaded are shown, with keywords; with GLOB their events. "
+		"Nothing "
+		"is\n"
+		"attached or changed by looking.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals =
 		(const struct tapir_positional[]){
@@ -272,6 +304,8 @@ const struct tapir_command tapir_cmd_list = {
 		(const struct tapir_example[]){
 			{"list -p 4242", "all probes this process could fire"},
 			{"list -p 4242 'gc__*'", "its garbage collection"},
+			{"list -p 4242 'MyCompany-*'",
+			 "the events of a .NET program's EventSources"},
 			{"list /usr/bin/python3", "a program that does not run yet"},
 			{"list --all --json | jq -r .provider | sort | uniq -c",
 			 "which providers are there on this machine?"},

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/figures.h"
 #include "cli/terminal.h"
 #include "collect/dotnet_specs.h"
 #include "decode/profiles.h"
+#include "runtime/dotnet_assembly.h"
 
 /* ---- from options ----------------------------------------------------------------------- */
 
@@ -59,7 +61,26 @@ static int add_words(struct tapir_recorder *r, const struct tapir_cli *cli)
 	return err;
 }
 
-static int add_specs(struct tapir_recorder *r, struct tapir_cli *cli, const char *profile)
+/* What the EventSources of the processes that are named say of keywords and of names. */
+static int resolve_names(struct tapir_recorder *r, const struct tapir_pids *pids)
+{
+	struct tapir_dotnet_sources sources = {};
+	int mark = tapir_diag__cnt(), err;
+	const uint32_t *pid;
+
+	if (tapir_dotnet_specs__need_sources(&r->specs))
+		tapir_vec_for_each (pid, pids)
+			(void)tapir_dotnet_sources__add_process(&sources, *pid);
+	tapir_diag__rewind(mark);
+	err = tapir_dotnet_specs__expand(&r->specs, sources.all.data, sources.all.cnt);
+	if (!err)
+		err = tapir_dotnet_specs__resolve(&r->specs, sources.all.data, sources.all.cnt);
+	tapir_dotnet_sources__fini(&sources);
+	return err;
+}
+
+static int add_specs(struct tapir_recorder *r, struct tapir_cli *cli, const struct tapir_pids *pids,
+		     const char *profile)
 {
 	int err = add_words(r, cli);
 
@@ -69,7 +90,7 @@ static int add_specs(struct tapir_recorder *r, struct tapir_cli *cli, const char
 	if (!err && profile)
 		err = add_profile(r, cli, profile);
 	if (!err)
-		err = tapir_dotnet_specs__resolve(&r->specs, NULL);
+		err = resolve_names(r, pids);
 	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
 }
 
@@ -212,7 +233,7 @@ int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
 	if (!err)
 		err = choose_lanes(cli, capture->lane, &r->opts.lanes);
 	if (!err)
-		err = add_specs(r, cli, capture->profile);
+		err = add_specs(r, cli, &target->pids, capture->profile);
 	if (!err)
 		err = add_targets(r, target);
 	add_command_line(r);

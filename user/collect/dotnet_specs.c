@@ -29,12 +29,12 @@
 /* ---- names into bits ---------------------------------------------------------------------- */
 
 static const struct tapir_layout_provider *
-find_provider(const char *name, const struct tapir_layout_provider *const *more)
+find_provider(const char *name, const struct tapir_layout_provider *more, size_t more_cnt)
 {
-	for (; more && *more; more++)
-		if (!strcmp((*more)->name, name))
-			return *more;
-	return tapir_dotnet_provider__find(tapir_sv__of(name));
+	for (size_t i = 0; i < more_cnt; i++)
+		if (!strcmp(more[i].name, name))
+			return &more[i];
+	return NULL;
 }
 
 /* The runtime's own: its events carry numbers, not names. */
@@ -139,22 +139,77 @@ static int resolve_item(const struct tapir_spec *spec, const struct tapir_layout
 	return 0;
 }
 
+static int resolve(const struct tapir_spec *spec, const struct tapir_layout_provider *p)
+{
+	struct tapir_spec_item *item;
+	int err = 0;
+
+	tapir_vec_for_each (item, &spec->items) {
+		err = resolve_item(spec, p, item);
+		if (err)
+			break;
+	}
+	return err;
+}
+
 int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
-				const struct tapir_layout_provider *const *more)
+				const struct tapir_layout_provider *more, size_t more_cnt)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < specs->cnt && !err; i++) {
+		const struct tapir_spec *spec = specs->data[i];
 		const struct tapir_layout_provider *p =
-			find_provider(specs->data[i]->provider, more);
-		struct tapir_spec_item *item;
+			tapir_dotnet_provider__find(tapir_sv__of(spec->provider));
 
-		if (!p || specs->data[i]->path)
+		if (!p)
+			p = find_provider(spec->provider, more, more_cnt);
+		if (p && !spec->path)
+			err = resolve(spec, p);
+	}
+	return err;
+}
+
+/* "GLOB:SEL:LEVEL:ARGS" with the name for the glob. */
+static int add_spec_for(struct tapir_spec_list *specs, const struct tapir_spec *spec,
+			const char *name)
+{
+	struct tapir_str text = {};
+	struct tapir_spec *made = NULL;
+	const char *rest = strchr(spec->text, ':');
+	int err;
+
+	tapir_str__addf(&text, "%s%s", name, rest ? rest : "");
+	err = text.data ? tapir_spec__parse(text.data, &made) : -ENOMEM;
+	tapir_str__fini(&text);
+	if (err)
+		return err;
+	made->is_silent = true;
+	if (tapir_vec__push(specs, made))
+		return 0;
+	tapir_spec__free(made);
+	return -ENOMEM;
+}
+
+int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
+			       const struct tapir_layout_provider *providers, size_t cnt)
+{
+	size_t spec_cnt = specs->cnt;
+	int err = 0;
+
+	for (size_t i = 0; i < spec_cnt; i++) {
+		struct tapir_spec *spec = specs->data[i];
+
+		if (spec->path || tapir_glob__is_plain(spec->provider) ||
+		    strchr(spec->provider, '\\'))
 			continue;
-		tapir_vec_for_each (item, &specs->data[i]->items) {
-			err = resolve_item(specs->data[i], p, item);
-			if (err)
-				break;
+		for (size_t k = 0; k < cnt && !err; k++) {
+			if (is_native(&providers[k]) ||
+			    !tapir_glob__match(spec->provider, providers[k].name) ||
+			    specs->cnt - spec_cnt >= TAPIR_RING_SELECTIONS)
+				continue;
+			err = add_spec_for(specs, spec, providers[k].name);
+			spec->is_silent = true;
 		}
 	}
 	return err;
@@ -180,6 +235,18 @@ bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec)
 bool tapir_dotnet_specs__is_known(const struct tapir_spec *spec)
 {
 	return !spec->path && tapir_dotnet_provider__find(tapir_sv__of(spec->provider));
+}
+
+bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs)
+{
+	for (size_t i = 0; i < specs->cnt; i++) {
+		const struct tapir_spec *spec = specs->data[i];
+
+		if (tapir_dotnet_specs__is_for(spec) && !tapir_dotnet_specs__is_known(spec) &&
+		    (spec->items.cnt || !tapir_glob__is_plain(spec->provider)))
+			return true;
+	}
+	return false;
 }
 
 struct selector {

@@ -20,12 +20,23 @@
 #define TAPIR_DOTNET_HEAP_COLLECT 0x800000ull
 
 /*
- * In a SPEC whose provider is the name of one that is known (of the table, or of more, which ends
- * with NULL and may be NULL): kw=NAME and words that are keywords become masks. -EINVAL with a
- * line: a name that is neither keyword nor event, with a near miss, or both.
+ * In a SPEC whose provider is the name of one that is known (of the table, or of more): kw=NAME and
+ * words that are keywords become masks. -EINVAL with a line: a name that is neither keyword nor
+ * event, with a near miss, or both.
  */
 int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
-				const struct tapir_layout_provider *const *more);
+				const struct tapir_layout_provider *more, size_t more_cnt);
+
+/*
+ * Adds, before the names are resolved, a SPEC for each of these providers that a SPEC with a glob
+ * matches: a session can ask for a provider that is yet to come by its name alone, and a keyword
+ * has a meaning of its own in each.
+ */
+int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
+			       const struct tapir_layout_provider *providers, size_t cnt);
+
+/* Is there a SPEC about which an EventSource that the table lacks might say more? */
+bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs);
 
 /* Does the SPEC ask anything of a .NET process? Not if it names a file or a runtime with probes. */
 bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec);

@@ -25,7 +25,9 @@ static bool is_matched(const struct tapir_no_match *m, size_t spec_idx)
 
 static bool is_silent(const struct tapir_no_match *m, size_t spec_idx)
 {
-	return m->may_be_silent && tapir_dotnet_specs__is_known(m->specs->data[spec_idx]);
+	const struct tapir_spec *spec = m->specs->data[spec_idx];
+
+	return spec->is_silent || (m->may_be_silent && tapir_dotnet_specs__is_known(spec));
 }
 
 static void describe(const struct tapir_no_match *m, const struct tapir_spec *spec,

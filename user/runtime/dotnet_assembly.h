@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dotnet_assembly.h - the EventSources that .NET assemblies define, by their metadata: types that
+ * derive from EventSource, the names [EventSource] gives them, the constants of their nested class
+ * Keywords, and their methods with [Event]. Nothing is run and nobody is asked; what a program
+ * makes at run time (new EventSource("name")) is not found.
+ *
+ * Assemblies are whoever's: what is read, kept and walked is bounded. Thread-safe.
+ */
+#ifndef TAPIR_USER_DOTNET_ASSEMBLY_H
+#define TAPIR_USER_DOTNET_ASSEMBLY_H
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "decode/layout.h"
+
+struct tapir_dotnet_sources {
+	struct tapir_vec(struct tapir_layout_provider) all; /* events without fields */
+	struct tapir_arena arena;			    /* their texts */
+};
+
+/* Adds those of an assembly (PE file, also ReadyToRun). 0, or -errno without a line: no assembly.
+ */
+int tapir_dotnet_sources__add_file(struct tapir_dotnet_sources *sources, int fd);
+/* The same of its metadata. */
+int tapir_dotnet_sources__add_metadata(struct tapir_dotnet_sources *sources, const void *bytes,
+				       size_t len);
+/* Those of every .dll the process maps. -errno with a line: it cannot be looked at. */
+int tapir_dotnet_sources__add_process(struct tapir_dotnet_sources *sources, uint32_t tgid);
+void tapir_dotnet_sources__fini(struct tapir_dotnet_sources *sources);
+
+#endif
