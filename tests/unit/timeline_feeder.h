@@ -55,8 +55,8 @@ static inline void feeder_probe(struct feeder *f, uint32_t id, const char *provi
 				const char *event, const char *number, const char *text)
 {
 	struct tapir_rec_probe probe = {.probe_id = id};
-	struct tapir_field fields[2];
-	struct tapir_sv names[2];
+	struct tapir_field fields[2] = {};
+	struct tapir_sv names[2] = {};
 	unsigned cnt = 0;
 
 	if (number) {

@@ -14,7 +14,7 @@
 #include "symbol/frame_kind.h"
 
 #define STACK_COLUMNS 140 /* of the last column; others have half of it */
-#define TEXT_COLUMNS  90
+#define TEXT_COLUMNS  60
 
 /* "f", or "f (x3)" where a function stands below itself; the next node behind them. */
 static uint32_t add_frames(struct tapir_str *out, const struct tapir_stack_tree *tree,
@@ -79,7 +79,7 @@ static void add_cell(struct tapir_str *out, const struct tapir_sheet *sheet,
 
 	switch (cell->is_there ? column->type : UINT8_MAX) {
 	case TAPIR_CELL_TEXT:
-		add_text(out, cell->text, is_last ? 2 * TEXT_COLUMNS : TEXT_COLUMNS);
+		add_text(out, cell->text, is_last ? 3 * TEXT_COLUMNS : TEXT_COLUMNS);
 		break;
 	case TAPIR_CELL_COUNT:
 		tapir_figure__add_count(out, cell->u64);

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Views on made-up recordings: what their sheets say, cell by cell. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "analyze/histogram.h"
+#include "analyze/tally.h"
+#include "analyze/view.h"
+#include "base/diag.h"
+#include "timeline_feeder.h"
+
+#define RUNTIME "Microsoft-Windows-DotNETRuntime"
+
+static struct feeder f;
+static struct tapir_sheet sheet;
+static const struct tapir_view *view;
+static void *ctx;
+
+static int setup(void **state)
+{
+	const struct tapir_timeline_opts opts = {.wants_stacks = true};
+
+	(void)state;
+	sheet = (struct tapir_sheet){};
+	ctx = NULL;
+	return feeder_init(&f, &opts);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	tapir_sheet__fini(&sheet);
+	feeder_fini(&f);
+	if (ctx)
+		view->free(ctx);
+	tapir_diag__clear();
+	return 0;
+}
+
+static void ask(const char *text, uint64_t top)
+{
+	const char *arg;
+
+	view = tapir_view__find(text, &arg);
+	assert_non_null(view);
+	ctx = view->start(f.tl, arg, top);
+	assert_non_null(ctx);
+	assert_int_equal(tapir_timeline__listen(f.tl, &view->fns, ctx), 0);
+}
+
+static int answer(void)
+{
+	int err;
+
+	assert_int_equal(tapir_timeline__finish(f.tl), 0);
+	sheet.tree = tapir_timeline__stacks(f.tl);
+	err = view->finish(ctx, &sheet);
+	assert_false(sheet.failed);
+	return err;
+}
+
+/* The nth table of that key. */
+static const struct tapir_sheet_table *table(const char *key, unsigned nth)
+{
+	const struct tapir_sheet_table *t;
+
+	tapir_vec_for_each (t, &sheet.tables)
+		if (!strcmp(t->key, key) && !nth--)
+			return t;
+	fail_msg("no table %s", key);
+	return NULL;
+}
+
+static const struct tapir_cell *cell(const struct tapir_sheet_table *t, size_t row, const char *key)
+{
+	for (unsigned c = 0; c < t->column_cnt; c++)
+		if (!strcmp(t->columns[c].key, key)) {
+			assert_true(row < tapir_sheet_table__rows(t));
+			return &t->cells.data[row * t->column_cnt + c];
+		}
+	fail_msg("no column %s", key);
+	return NULL;
+}
+
+static uint64_t fact(const char *key)
+{
+	const struct tapir_fact *found;
+
+	tapir_vec_for_each (found, &sheet.facts)
+		if (!strcmp(found->column.key, key))
+			return found->cell.u64;
+	fail_msg("no fact %s", key);
+	return 0;
+}
+
+static void fire(uint32_t probe, uint32_t tid, uint64_t time_ns)
+{
+	feeder_event(&f, (struct feeder_event){
+				 .probe_id = probe, .tgid = 100, .tid = tid, .time_ns = time_ns});
+}
+
+static void fire_with(uint32_t probe, uint32_t tid, uint64_t time_ns, uint64_t number,
+		      const char *text)
+{
+	feeder_event(&f, (struct feeder_event){.probe_id = probe,
+					       .tgid = 100,
+					       .tid = tid,
+					       .time_ns = time_ns,
+					       .number = number,
+					       .has_number = true,
+					       .text = text});
+}
+
+/* ---- slow ------------------------------------------------------------------------------------- */
+
+static void slowest_come_first_and_their_parts_add_up(void **state)
+{
+	const struct tapir_sheet_table *slowest, *parts;
+	uint64_t sum = 0;
+
+	(void)state;
+	feeder_probe(&f, 1, "shop", "order__start", NULL, NULL);
+	feeder_probe(&f, 2, "shop", "order__done", NULL, NULL);
+	ask("slow=order", 2);
+	for (unsigned i = 0; i < 5; i++) {
+		uint64_t at_ns = i * 100 * MS;
+
+		fire(1, 1, at_ns);
+		feeder_sample(&f, 100, 1, at_ns + MS / 2, 0);
+		feeder_leave(&f, 1, at_ns + MS, TAPIR_STATE_SLEEPING);
+		feeder_come(&f, 1, at_ns + (2 + 7 * i % 5) * MS, at_ns + 2 * MS, 9);
+		fire(2, 1, at_ns + 10 * MS + i % 3 * MS);
+	}
+	assert_int_equal(answer(), 0);
+	slowest = table("slowest", 0);
+	assert_int_equal(tapir_sheet_table__rows(slowest), 2);
+	assert_int_equal(cell(slowest, 0, "ns")->u64, 12 * MS);
+	assert_int_equal(cell(slowest, 1, "ns")->u64, 11 * MS);
+	parts = table("parts", 0);
+	for (size_t row = 0; row < tapir_sheet_table__rows(parts); row++)
+		sum += cell(parts, row, "ns")->u64;
+	assert_int_equal(sum, 12 * MS);
+	assert_string_equal(cell(parts, 0, "ended_by")->text, "? (9)");
+	assert_int_equal(fact("count"), 5);
+	assert_int_equal(fact("sum_ns"), 54 * MS);
+}
+
+static void event_that_is_not_there_is_an_error_that_says_what_is(void **state)
+{
+	(void)state;
+	feeder_probe(&f, 1, "shop", "order__start", NULL, NULL);
+	ask("slow=query", 0);
+	fire(1, 1, MS);
+	assert_int_equal(answer(), -ENOENT);
+	assert_non_null(strstr(tapir_diag__line(0), "shop:order"));
+}
+
+static void details_are_bounded_when_all_waits_differ(void **state)
+{
+	const struct tapir_sheet_table *parts;
+	uint64_t sum = 0;
+
+	(void)state;
+	feeder_probe(&f, 1, "shop", "order__start", NULL, NULL);
+	feeder_probe(&f, 2, "shop", "order__done", NULL, NULL);
+	ask("slow=order", 1);
+	fire(1, 1, 1);
+	for (uint32_t i = 1; i <= 5000; i++) {
+		feeder_leave(&f, 1, i * 1000, TAPIR_STATE_SLEEPING);
+		feeder_come(&f, 1, i * 1000 + 500, i * 1000 + 500, i);
+	}
+	fire(2, 1, 6000000);
+	assert_int_equal(answer(), 0);
+	parts = table("parts", 0);
+	assert_true(tapir_sheet_table__rows(parts) < 20);
+	for (size_t row = 0; row < tapir_sheet_table__rows(parts); row++)
+		sum += cell(parts, row, "ns")->u64;
+	assert_int_equal(sum, 6000000 - 1);
+}
+
+/* ---- the others ------------------------------------------------------------------------------- */
+
+static void locks_come_by_waited_time_with_who_let_go(void **state)
+{
+	const struct tapir_sheet_table *locks;
+
+	(void)state;
+	feeder_probe(&f, 1, "hotspot", "monitor__contended__enter", "monitor", "class");
+	feeder_probe(&f, 2, "hotspot", "monitor__contended__entered", "monitor", "class");
+	ask("contention", 0);
+	fire_with(1, 1, 1 * MS, 7, "A");
+	feeder_leave(&f, 1, 2 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&f, 1, 9 * MS, 8 * MS, 5);
+	fire_with(2, 1, 10 * MS, 7, "A");
+	fire_with(1, 2, 20 * MS, 8, "B");
+	fire_with(2, 2, 22 * MS, 8, "B");
+	fire_with(1, 2, 30 * MS, 8, "B");
+	assert_int_equal(answer(), 0);
+	locks = table("locks", 0);
+	assert_int_equal(cell(locks, 0, "ns")->u64, 9 * MS);
+	assert_string_equal(cell(locks, 0, "label")->text, "A 7");
+	assert_int_equal(cell(table("waiters", 0), 0, "let_go_by_tid")->u64, 5);
+	assert_int_equal(cell(table("waiters", 0), 0, "ns")->u64, 6 * MS);
+	assert_int_equal(cell(locks, 1, "ns")->u64, 2 * MS);
+	assert_int_equal(fact("half"), 1);
+}
+
+static void pauses_have_their_reason_and_heap(void **state)
+{
+	const struct tapir_sheet_table *pauses;
+
+	(void)state;
+	feeder_probe(&f, 1, "hotspot", "gc__begin", "is_full", NULL);
+	feeder_probe(&f, 2, "hotspot", "gc__end", NULL, NULL);
+	feeder_probe(&f, 3, "hotspot", "vmops__begin", NULL, "operation");
+	feeder_probe(&f, 4, "hotspot", "vmops__end", NULL, "operation");
+	feeder_probe(&f, 5, "hotspot", "mem__pool__gc__begin", "used_bytes", "pool");
+	feeder_probe(&f, 6, "hotspot", "mem__pool__gc__end", "used_bytes", "pool");
+	ask("gc", 0);
+	feeder_event(&f, (struct feeder_event){.probe_id = 3,
+					       .tgid = 100,
+					       .tid = 9,
+					       .time_ns = 9 * MS,
+					       .text = "G1Collect"});
+	fire(1, 9, 10 * MS);
+	fire_with(5, 9, 10 * MS + 1, 3000, "eden");
+	fire_with(5, 9, 10 * MS + 2, 1000, "old");
+	feeder_sample(&f, 100, 9, 11 * MS, 0);
+	fire_with(6, 9, 12 * MS, 500, "eden");
+	fire_with(6, 9, 12 * MS + 1, 1100, "old");
+	fire(2, 9, 13 * MS);
+	fire(4, 9, 14 * MS);
+	feeder_sample(&f, 100, 8, 15 * MS, 0);
+	assert_int_equal(answer(), 0);
+	pauses = table("pauses", 0);
+	assert_int_equal(cell(pauses, 0, "ns")->u64, 3 * MS);
+	assert_string_equal(cell(pauses, 0, "reason")->text, "G1Collect");
+	assert_int_equal(cell(pauses, 0, "before_bytes")->u64, 4000);
+	assert_int_equal(cell(pauses, 0, "after_bytes")->u64, 1600);
+	assert_int_equal(cell(pauses, 0, "samples")->u64, 1);
+	assert_int_equal(fact("gc_samples"), 1);
+	assert_int_equal(fact("samples"), 2);
+}
+
+static void exceptions_and_allocations_are_counted_by_type(void **state)
+{
+	const struct tapir_sheet_table *rows;
+
+	(void)state;
+	feeder_probe(&f, 1, RUNTIME, "GCAllocationTick", "AllocationAmount64", "TypeName");
+	feeder_probe(&f, 2, RUNTIME, "ExceptionThrown", NULL, "ExceptionType");
+	ask("allocations", 0);
+	fire_with(1, 1, 1 * MS, 100, "String");
+	fire_with(1, 1, 2 * MS, 300, "Byte[]");
+	fire_with(1, 2, 3 * MS, 150, "String");
+	fire(2, 1, 4 * MS);
+	assert_int_equal(answer(), 0);
+	rows = table("allocations", 0);
+	assert_int_equal(tapir_sheet_table__rows(rows), 2);
+	assert_string_equal(cell(rows, 0, "type")->text, "Byte[]");
+	assert_int_equal(cell(rows, 1, "bytes")->u64, 250);
+	assert_int_equal(cell(rows, 1, "count")->u64, 2);
+	assert_int_equal(fact("bytes"), 550);
+}
+
+static void types_are_bounded_when_all_differ(void **state)
+{
+	char type[32];
+
+	(void)state;
+	feeder_probe(&f, 1, RUNTIME, "ExceptionThrown", NULL, "ExceptionType");
+	ask("exceptions", 0);
+	for (unsigned i = 0; i < (TAPIR_TALLY_MAX_ROWS + 5); i++) {
+		snprintf(type, sizeof(type), "E%u", i);
+		feeder_event(
+			&f,
+			(struct feeder_event){
+				.probe_id = 1, .tgid = 100, .tid = 1, .time_ns = i, .text = type});
+	}
+	assert_int_equal(answer(), 0);
+	assert_int_equal(fact("count"), (TAPIR_TALLY_MAX_ROWS + 5));
+	assert_int_equal(sheet.notes.cnt, 1);
+}
+
+static void pool_has_its_workers_and_queue(void **state)
+{
+	(void)state;
+	feeder_probe(&f, 1, RUNTIME, "ThreadPoolWorkerThreadAdjustmentAdjustment",
+		     "NewWorkerThreadCount", "Reason");
+	feeder_probe(&f, 2, RUNTIME, "ThreadPoolEnqueue", "WorkID", NULL);
+	feeder_probe(&f, 3, RUNTIME, "ThreadPoolDequeue", "WorkID", NULL);
+	ask("threadpool", 0);
+	fire_with(1, 1, 1 * MS, 4, "ClimbingMove");
+	fire_with(1, 1, 2 * MS, 6, "Starvation");
+	fire_with(2, 1, 3 * MS, 77, NULL);
+	fire_with(3, 2, 8 * MS, 77, NULL);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(fact("most_workers"), 6);
+	assert_int_equal(fact("starved"), 1);
+	assert_int_equal(fact("queued"), 1);
+	assert_int_equal(fact("queued_worst_ns"), 5 * MS);
+	assert_string_equal(cell(table("adjustments", 0), 1, "reason")->text, "Starvation");
+}
+
+static void counters_keep_their_course_when_values_are_many(void **state)
+{
+	struct tapir_rec_counter counter = {.tgid = 100};
+	const struct tapir_sheet_table *rows;
+
+	(void)state;
+	ask("counters", 0);
+	for (unsigned i = 0; i < 5000; i++) {
+		counter.h.time_ns = i * MS;
+		counter.value = i;
+		feeder_add(&f, tapir_recbuf__counter(&f.buf, &counter, feeder_sv("p"),
+						     feeder_sv("heap"), feeder_sv("MB"),
+						     feeder_sv("")));
+	}
+	assert_int_equal(answer(), 0);
+	rows = table("counters", 0);
+	assert_int_equal(tapir_sheet_table__rows(rows), 1);
+	assert_int_equal(cell(rows, 0, "count")->u64, 5000);
+	assert_true(cell(rows, 0, "mean")->f64 == 2499.5);
+	assert_true(cell(rows, 0, "most")->f64 == 4999);
+	assert_true(tapir_sheet_table__rows(table("points", 0)) <= 512);
+	assert_true(cell(table("points", 0), 1, "value")->f64 >
+		    cell(table("points", 0), 0, "value")->f64);
+}
+
+static void percentiles_are_within_a_step(void **state)
+{
+	static struct tapir_histogram h;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 100000; i++)
+		tapir_histogram__add(&h, i * 1000);
+	for (unsigned percent = 10; percent < 100; percent += 10) {
+		double is = (double)tapir_histogram__percentile(&h, percent);
+		double should = percent * 1e6;
+
+		assert_true(is > 0.97 * should && is < 1.03 * should);
+	}
+	h = (struct tapir_histogram){};
+	assert_int_equal(tapir_histogram__percentile(&h, 50), 0);
+	tapir_histogram__add(&h, UINT64_MAX);
+	assert_true(tapir_histogram__percentile(&h, 99) > UINT64_MAX / 2);
+}
+
+static void every_view_says_so_when_the_file_is_empty(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; tapir_views[i]; i++) {
+		ask(tapir_views[i]->arg ? "slow=x" : tapir_views[i]->name, 0);
+		assert_int_equal(answer(), view->arg ? -ENOENT : 0);
+		assert_true(view->arg || sheet.headline.len > 0);
+		teardown(NULL);
+		assert_int_equal(setup(NULL), 0);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(slowest_come_first_and_their_parts_add_up),
+		TEST(event_that_is_not_there_is_an_error_that_says_what_is),
+		TEST(details_are_bounded_when_all_waits_differ),
+		TEST(locks_come_by_waited_time_with_who_let_go),
+		TEST(pauses_have_their_reason_and_heap),
+		TEST(exceptions_and_allocations_are_counted_by_type),
+		TEST(types_are_bounded_when_all_differ),
+		TEST(pool_has_its_workers_and_queue),
+		TEST(counters_keep_their_course_when_values_are_many),
+		TEST(percentiles_are_within_a_step),
+		TEST(every_view_says_so_when_the_file_is_empty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
