@@ -2,6 +2,7 @@
 // fuzz: user/symbol/jitdump.c user/symbol/jit_table.c user/symbol/jit_lookup.c
 // fuzz: user/symbol/jit_index.c user/symbol/jit_arena.c user/symbol/jit_file.c
 // fuzz: user/base/diag.c user/base/file.c user/base/log.c
+// fuzz: user/symbol/dotnet_name.c user/trace/record.c user/base/str.c
 /*
  * Any bytes as a jitdump that grows in two steps: it ends, and what it read is the same as when
  * it is read at once.

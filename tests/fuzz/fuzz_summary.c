@@ -2,6 +2,7 @@
 // fuzz: user/analyze/summary*.c
 // fuzz: user/symbol/frame.c user/symbol/frame_kind.c user/symbol/stack_memo.c
 // fuzz: user/trace/*.c user/base/*.c
+// fuzz: user/symbol/dotnet_name.c
 /* Any well-formed records in any order, summed up: every row that is named is there. */
 #include <stdlib.h>
 #include <string.h>
