@@ -3,7 +3,9 @@
 import collections
 import json
 import os
+import pty
 import re
+import subprocess
 import tarfile
 
 from harness import EVENTS_ONLY
@@ -182,6 +184,28 @@ def test_output_is_the_same_in_a_file_and_on_stdout(t):
         with open(export(t, file, form)) as out:
             t.eq(out.read(), t.tapir("export", "--format", form, file, "-o", "-").out, form)
         t.eq(os.stat(t.path(f"out.{form}")).st_mode & 0o777, 0o600, "mode")
+
+
+def test_progress_is_shown_on_a_terminal_only(t):
+    file = t.path("made.tapir")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 500000, "--stacks", 20000, timeout=60)
+    command = [t.tapir_path, "export", "--format", "perfscript", file, "-o", "/dev/null"]
+    leader, follower = pty.openpty()
+    child = subprocess.Popen(command, stderr=follower, stdout=subprocess.DEVNULL)
+    os.close(follower)
+    shown = b""
+    try:
+        while block := os.read(leader, 4096):
+            shown += block
+    except OSError:  # how a terminal says that nobody is at its other end
+        pass
+    os.close(leader)
+    t.eq(child.wait(60), 0, "exit code")
+    lines = shown.split(b"\r\x1b[K")
+    t.ok(len(lines) > 2 and re.fullmatch(rb"  \d+ %   [\d,]+ records", lines[1]), f"progress: {shown[:200]}")
+    t.ok(b"records" not in lines[-1], "it is wiped away")
+    result = t.run(*command, timeout=120)
+    t.ok("\r" not in result.err and "records" not in result.err, f"no terminal: {result.err[:200]}")
 
 
 def test_formats_are_named_when_none_was_given(t):
