@@ -293,6 +293,29 @@ def test_two_recordings_at_once_take_turns(t):
     busy.kill()
 
 
+def test_jitdump_of_the_process_itself_is_left_alone(t):
+    """Ours would be the same file, and to switch ours off would end theirs."""
+    busy = start(t, 60, "make", env={"DOTNET_PerfMapEnabled": "2", "DOTNET_PerfMapStubGranularity": "2"})
+    own = f"/tmp/jit-{busy.pid}.dump"
+    try:
+        inode, size = os.stat(own).st_ino, os.stat(own).st_size
+        _, samples = record(t, busy.pid, 3)
+        leaf = [s for s in of_thread(samples, "burner") if re.fullmatch(LEAF, s["stack"][0]["name"] or "")]
+        t.ok(len(leaf) > HZ * 0.1, f"{len(leaf)} samples in Leaf")
+        t.ok(os.stat(own).st_ino == inode and os.stat(own).st_size >= size, "its jitdump was not begun anew")
+        t.ok(own in open_files(busy.pid), "it has it open")
+        size = os.stat(own).st_size
+        for _ in range(50):
+            if os.stat(own).st_size > size:
+                break
+            time.sleep(0.1)
+        t.ok(os.stat(own).st_size > size, "it is written on")
+        goes_on(t, busy)
+    finally:
+        busy.kill()
+        os.unlink(own)
+
+
 def test_what_the_process_writes_itself_is_left_alone(t):
     busy = start(t, 60, env={"DOTNET_PerfMapEnabled": "3"})
     own = f"/tmp/perf-{busy.pid}.map"
