@@ -25,6 +25,7 @@
 struct event {
 	uint64_t provider; /* the runtime's pointer */
 	uint32_t id, version, meta_bytes, pad0;
+	uint64_t meta_hash;
 	struct tapir_ring_event ring;
 	const char *provider_name;
 	struct tapir_ring_about about;
@@ -87,6 +88,37 @@ void coreclr_events__forget(uint64_t provider_va)
 	}
 }
 
+static uint64_t hash_of(const uint8_t *bytes, uint32_t len)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (uint32_t i = 0; i < len; i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+/* The same event of a provider that was unloaded, and has come again to the same place. */
+static struct event *find_again(uint64_t provider, uint32_t id, uint32_t version,
+				const uint8_t *meta, uint32_t meta_bytes)
+{
+	const struct coreclr_provider *from = coreclr_providers__find(provider);
+	uint32_t place = place_of(provider, id, version);
+
+	for (uint32_t i = 0; from && i < TABLE_CNT; i++) {
+		struct event *e = coreclr_load_acquire(&table[(place + i) & (TABLE_CNT - 1)]);
+
+		if (!e)
+			return NULL;
+		if (!is_it(e, GONE_PROVIDER, id, version, meta_bytes) ||
+		    e->meta_hash != hash_of(meta, meta_bytes) ||
+		    strcmp(e->provider_name, from->name))
+			continue;
+		coreclr_store(&e->provider, provider);
+		return e;
+	}
+	return NULL;
+}
+
 static struct event *new_event(uint64_t provider, uint32_t id, uint32_t version,
 			       const uint8_t *meta, uint32_t meta_bytes)
 {
@@ -108,6 +140,7 @@ static struct event *new_event(uint64_t provider, uint32_t id, uint32_t version,
 	e->id = id;
 	e->version = version;
 	e->meta_bytes = meta_bytes;
+	e->meta_hash = hash_of(meta, meta_bytes);
 	e->provider_name = from->name;
 	e->about = (struct tapir_ring_about){
 		.provider = from->name,
@@ -128,8 +161,12 @@ static __attribute__((noinline, cold)) struct event *
 first_sight(uint64_t provider, uint32_t id, uint32_t version, const uint8_t *meta,
 	    uint32_t meta_bytes, struct event **entry)
 {
-	struct event *e = new_event(provider, id, version, meta, meta_bytes), *none;
+	struct event *e, *none;
 
+	e = find_again(provider, id, version, meta, meta_bytes);
+	if (e)
+		return e;
+	e = new_event(provider, id, version, meta, meta_bytes);
 	if (!e)
 		return NULL;
 	if (tapir_ring__register(&e->ring, &e->about) && e->about.metadata) {
@@ -188,6 +225,8 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 	(void)self, (void)thread, (void)frame_cnt, (void)frames;
 	if (coreclr_unlikely(!coreclr_load(coreclr_load(&coreclr.gate))))
 		return CORECLR_OK;
+	if (!meta)
+		meta_bytes = 0;
 	e = find(provider, id, version, meta_bytes, &entry);
 	if (coreclr_unlikely(!e)) {
 		e = first_sight(provider, id, version, meta, meta_bytes, entry);

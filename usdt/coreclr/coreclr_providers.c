@@ -24,21 +24,28 @@ static uint32_t place_of(uint64_t va)
 	return (uint32_t)((va * 0x9e3779b97f4a7c15ull) >> 32) & (TABLE_CNT - 1);
 }
 
-static struct coreclr_provider *ask(uint64_t va)
+/* 0: the runtime does not say. */
+static int ask(uint64_t va, char out[CORECLR_NAME_BYTES])
 {
 	uint16_t name[NAME_UNITS];
 	uint32_t cnt = 0;
-	struct coreclr_provider *p;
 
 	if (coreclr_load(&coreclr.is_shut) ||
 	    coreclr_info__provider_name(coreclr.info, va, NAME_UNITS, &cnt, name) < 0)
-		return NULL;
-	p = coreclr_memory__take(sizeof(*p));
+		return 0;
+	coreclr_text__narrow(out, CORECLR_NAME_BYTES, (const uint8_t *)name,
+			     cnt < NAME_UNITS ? cnt : NAME_UNITS);
+	return 1;
+}
+
+static struct coreclr_provider *new_provider(uint64_t va, const char *name)
+{
+	struct coreclr_provider *p = coreclr_memory__take(sizeof(*p));
+
 	if (!p)
 		return NULL;
 	p->va = va;
-	coreclr_text__narrow(p->name, sizeof(p->name), (const uint8_t *)name,
-			     cnt < NAME_UNITS ? cnt : NAME_UNITS);
+	memcpy(p->name, name, strlen(name) + 1);
 	return p;
 }
 
@@ -58,13 +65,14 @@ static struct coreclr_provider **entry_of(uint64_t va)
 const struct coreclr_provider *coreclr_providers__find(uint64_t va)
 {
 	struct coreclr_provider **entry = entry_of(va), *p, *none = NULL;
+	char name[CORECLR_NAME_BYTES];
 
 	if (!entry)
 		return NULL;
 	p = coreclr_load_acquire(entry);
 	if (p)
 		return p;
-	p = ask(va);
+	p = ask(va, name) ? new_provider(va, name) : NULL;
 	if (!p ||
 	    __atomic_compare_exchange_n(entry, &none, p, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return p;
@@ -72,22 +80,34 @@ const struct coreclr_provider *coreclr_providers__find(uint64_t va)
 	return none->va == va ? none : p;
 }
 
-void coreclr_providers__created(uint64_t va)
+/* Puts a provider where another was, or none. NULL: no room, or there was none. */
+static struct coreclr_provider *replace(uint64_t va, struct coreclr_provider *p)
 {
-	struct coreclr_provider **entry, *p = ask(va), *old;
+	struct coreclr_provider **entry, *old;
 
-	if (!p)
-		return;
-	for (;;) {
+	do {
 		entry = entry_of(va);
 		if (!entry)
-			return;
+			return NULL;
 		old = coreclr_load_acquire(entry);
-		if (old && old->va != va)
-			continue; /* taken meanwhile */
-		if (__atomic_compare_exchange_n(entry, &old, p, 0, __ATOMIC_ACQ_REL,
-						__ATOMIC_ACQUIRE))
-			break;
+	} while ((old && old->va != va) ||
+		 !__atomic_compare_exchange_n(entry, &old, p, 0, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+	return old;
+}
+
+/* Assemblies that come and go bring the same names again and again: these take no more memory. */
+void coreclr_providers__created(uint64_t va)
+{
+	struct coreclr_provider **entry = entry_of(va), *old, *p;
+	char name[CORECLR_NAME_BYTES];
+
+	if (!entry || !ask(va, name))
+		return;
+	old = coreclr_load_acquire(entry);
+	if (!old || old->va != va || strcmp(old->name, name)) {
+		p = new_provider(va, name);
+		old = p ? replace(va, p) : NULL;
 	}
 	if (old)
 		coreclr_events__forget(va);

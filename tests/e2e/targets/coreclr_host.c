@@ -371,7 +371,13 @@ static void test_place_used_again(struct taker *t)
 	taker_take(t);
 	CHECK(taker_arena(t, 0)->event_cnt == cnt + 1 && t->read[0] == before);
 	host.name_of_a = "Prov-A";
-	((int32_t(*)(void *, uintptr_t))slots(host.callback)[96])(host.callback, PROVIDER_A);
+	for (int i = 0; i < 3; i++) { /* the first one again: known, and no new event */
+		((int32_t(*)(void *, uintptr_t))slots(host.callback)[96])(host.callback,
+									  PROVIDER_A);
+		fire(PROVIDER_A, 1, "First", 1, 4, "x", 1, NULL, NULL);
+	}
+	taker_take(t);
+	CHECK(taker_arena(t, 0)->event_cnt == cnt + 1 && t->read[0] == before + 3);
 }
 
 static uint64_t all_heads(struct taker *t)
