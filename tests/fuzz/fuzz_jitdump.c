@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/symbol/dotnet_name.c user/trace/record.c user/base/str.c
 // fuzz: user/symbol/jitdump.c user/symbol/jit_table.c user/symbol/jit_lookup.c
 // fuzz: user/symbol/jit_index.c user/symbol/jit_arena.c user/symbol/jit_file.c
 // fuzz: user/base/diag.c user/base/file.c user/base/log.c

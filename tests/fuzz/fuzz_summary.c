@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/symbol/dotnet_name.c
 // fuzz: user/analyze/summary*.c
 // fuzz: user/symbol/frame.c user/symbol/frame_kind.c user/symbol/stack_memo.c
 // fuzz: user/trace/*.c user/base/*.c
