@@ -193,7 +193,7 @@ def test_stack_leads_to_the_caller(t):
     fire_now(fire)
     seen, _, _ = stop(t, tapir)
     orders = [e for e in seen if e["event"] == "OrderPlaced"]
-    named = [e for e in orders if any("Fire::Place(int32,int32,int32)" in (f["name"] or "") for f in e["stack"])]
+    named = [e for e in orders if any("Fire.Place(int, int, int)" in (f["name"] or "") for f in e["stack"])]
     t.ok(len(named) >= 0.99 * len(orders) > 0, f"{len(named)} of {len(orders)} stacks have Place")
     ends_as_always(t, fire)
 

@@ -33,7 +33,8 @@ void tapir_programs__free(struct tapir_programs *p); /* detaches what is attache
 
 /*
  * For who may load none: an object in which there is nothing, so that nothing happens and nothing
- * is lost by what follows, but for __usdt_fd, __sample_fd and __control_ring_fd, which there are not.
+ * is lost by what follows, but for __usdt_fd, __sample_fd and __control_ring_fd, which there are
+ * not.
  */
 int tapir_programs__new_without(struct tapir_programs **out);
 bool tapir_programs__are_there(const struct tapir_programs *p);
