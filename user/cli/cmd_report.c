@@ -205,7 +205,12 @@ const struct tapir_command tapir_cmd_report = {
 		"it called), events, processes, threads, and the hottest stacks of each event\n"
 		"(innermost function first). Digits in brackets show when something was lost: a "
 		"digit\n"
-		"a part of the recording, 9 where most was.",
+		"a part of the recording, 9 where most was.\n"
+		"\n"
+		"A view joins events, samples and switches: each thread's time is running, "
+		"waiting\n"
+		"for a CPU or asleep, inside the intervals that events begin and end (the table\n"
+		"INTERVAL lists their kinds), and the parts of an interval add up to it.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
 	.examples =
@@ -213,6 +218,12 @@ const struct tapir_command tapir_cmd_report = {
 			{"report slow.tapir", "the first look at a recording"},
 			{"report --top 5 --pid 4514 slow.tapir",
 			 "one process, the top of each table"},
+			{"report --view slow=query slow.tapir",
+			 "the slowest queries, and where their time went"},
+			{"report --view slow=sold --pair shop:sold,shop:shipped,key=order s.tapir",
+			 "from one event to another, whatever they are called"},
+			{"report --view gc --from 10 --to 20 slow.tapir",
+			 "collections between the 10th and the 20th second"},
 			{"report --json slow.tapir | jq '.events[] | select(.lost > 0)'",
 			 "which events are not complete?"},
 			{}},
