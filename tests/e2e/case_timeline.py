@@ -36,6 +36,7 @@ def test_parts_of_slow_requests_are_what_the_program_did(t):
     t.eq((found["count"], found["half"], len(slowest)), (len(said["requests"]), 0, len(said["requests"])), "how many")
     took = [s["ns"] for s in found["slowest"]]
     t.eq(took, sorted(took, reverse=True), "the slowest first")
+    holder_known = 0
     for request in said["requests"]:
         begin = next(b for b in slowest if request["from_ns"] <= b <= request["until_ns"])
         parts = slowest[begin]["parts"]
@@ -47,14 +48,18 @@ def test_parts_of_slow_requests_are_what_the_program_did(t):
                 ("burn", request["cpu_ns"], sums(parts, state="running"))):
             # The program's clock also counts what it waited for a CPU behind a sleep or a lock.
             behind = 0 if what == "burn" else sums(parts, state="runnable")
-            t.ok(seen - 3 * MS < expected < seen + behind + 3 * MS,
+            # And the kernel does not charge a thread for interrupts and what the host took meanwhile.
+            least = 0.75 * seen if what == "burn" else seen
+            t.ok(least - 3 * MS < expected < seen + behind + 3 * MS,
                  f"{what}: {seen / MS:.2f} ms, expected {expected / MS:.2f}: {parts}")
         lock = next(p for p in parts if p["reason"] == "mutex")
         t.ok(lock["ended_by"].endswith(f" ({said['holder_tid']})"), f"who had the lock: {lock}")
-        t.ok("serve" in lock["stack"] and "be_holder" in (lock["holder_stack"] or ["be_holder"]), lock)
+        t.ok("serve" in lock["stack"], f"where it waited: {lock}")
+        holder_known += "be_holder" in (lock["holder_stack"] or [])
         burnt = [p for p in parts if p["state"] == "running" and p["count"]]
         t.ok(sums([p for p in burnt if "burn_cpu" in p["stack"]], state="running") >= 0.6 * request["cpu_ns"] - 2 * MS,
              f"burnt in burn_cpu: {burnt}")
+    t.ok(holder_known >= 0.7 * len(said["requests"]), f"what the holder did meanwhile: known of {holder_known}")
 
 
 def test_named_pair_finds_the_same_intervals(t):
