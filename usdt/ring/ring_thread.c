@@ -4,7 +4,7 @@
  * for libraries that come and go while the program runs (TAPIR_RING_NO_TLS). Loading and unloading
  * a file with a TLS segment makes glibc rearrange every thread's table of such segments, and there
  * a thread that asks for another library's at the wrong moment gets a new one, all zero: a .NET 9
- * thread lost its Thread that way and the process died (glibc 2.36, once in some 2,000 times).
+ * thread lost its Thread that way and the process died (glibc 2.36, twice in some 600 attaches).
  */
 #ifdef TAPIR_RING_NO_TLS
 
