@@ -53,6 +53,12 @@ const struct tapir_topic tapir_topics[] = {
 	 "begins, and is left out unless it is named. `tapir list -p PID` shows providers and\n"
 	 "keywords, `tapir doctor -p PID` says how the process can be recorded.\n"
 	 "\n"
+	 "As the process's own user neither root nor a capability is needed: events, names and, "
+	 "where\n"
+	 "perf_event_paranoid is 2 or less, CPU samples of user code. Probes, context switches, "
+	 "-a and\n"
+	 "--comm need CAP_BPF and CAP_PERFMON.\n"
+	 "\n"
 	 "`tapir record -- dotnet app.dll` records from the first event on: the program gets\n"
 	 "CORECLR_ENABLE_NOTIFICATION_PROFILERS, CORECLR_NOTIFICATION_PROFILERS and\n"
 	 "TAPIR_CORECLR_KEY in its environment.\n"},
