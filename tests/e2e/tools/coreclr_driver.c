@@ -4,13 +4,13 @@
  * a session in its lane, counts what comes, closes; again and again. A witness of usdt/coreclr that
  * shares no code with user/collect's reader. It trusts its target.
  *
- *	coreclr_driver PID [so=FILE] [key=HEX] [event=GLOB] [cycles=N] [ms=N] [stack=0|1] [change=N]
- *[rate=N] [detach=0] [quiet=1] PROVIDER[:KEYWORDS[:LEVEL[:ARGS]]] ...
+ *	coreclr_driver PID [OPTION=VALUE]... PROVIDER[:KEYWORDS[:LEVEL[:ARGS]]]...
  *
- * key: the process was started with the library. event: a glob for all selections. so: this file
- *(one cycle then) instead of a copy of its own, which is unlinked at once. A cycle attaches, is
- *open for ms, changes what is on `change` times meanwhile, closes, and waits until nothing of ours
- *is mapped. One line of JSON at the end. SIGTERM ends a cycle early.
+ * Options: cycles, ms, stack=0|1, change, rate, quiet=1, detach=0. key: the process was started
+ * with the library. event: a glob for all selections. so: this file (one cycle then).
+ *
+ * A cycle attaches, is open for ms, changes what is on `change` times meanwhile, closes, and waits
+ * until nothing of ours is mapped. One line of JSON at the end. SIGTERM ends a cycle early.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -517,8 +517,7 @@ static int cycle(void)
 	add_sums();
 	tapir_ring_control__close(&d.control);
 	tapir_ring_lane__close(&d.lane);
-	if (d.first_us)
-		d.late_ms += (d.first_us - opened_us) / 1000;
+	d.late_ms += d.first_us ? (d.first_us - opened_us) / 1000 : 0;
 	return d.no_detach || kill(d.pid, 0) ? 0 : wait_detached();
 }
 
@@ -570,8 +569,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
-	d.pid = atoi(argv[1]);
-	d.cycles = 1;
+	d.pid = atoi(argv[1]), d.cycles = 1;
 	d.ms = 100;
 	d.with_stack = 1;
 	for (int i = 2; i < argc; i++)
