@@ -131,13 +131,17 @@ static __always_inline void begin_repair(struct user_stack *u)
 		load_repair(u);
 }
 
-/* Where the frame of the function at ip ends, counted from the stack pointer; 0: it hides nobody.
+/*
+ * Where the frame of the function at ip ends, counted from the stack pointer; 0: it hides nobody.
+ * Not static, as walk: looked at anew in each turn of each walk it was most of what loading takes.
  */
-static __always_inline __u32 hidden_cfa_off(const struct user_stack *u, __u64 ip)
+__weak __noinline __u32 hidden_cfa_off(struct user_stack *u, __u64 ip)
 {
 	const struct tapir_repair_file *file;
 	__u32 file_idx;
 
+	if (!u)
+		return 0;
 	for (__u32 i = 0; i < TAPIR_REPAIR_RANGES; i++) {
 		__u64 off = ip - u->repair.ranges[i].start_va;
 
