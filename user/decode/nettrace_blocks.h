@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * nettrace_blocks.h - what stands inside a block of a nettrace stream; for nettrace_stream.c only.
+ */
+#ifndef TAPIR_USER_NETTRACE_BLOCKS_H
+#define TAPIR_USER_NETTRACE_BLOCKS_H
+
+#include "base/map.h"
+#include "decode/nettrace_stream.h"
+
+struct nettrace_blocks {
+	struct tapir_nettrace_sink sink;
+	struct tapir_map sequences; /* by capture thread: the number of its last event */
+	uint64_t malformed_cnt;
+};
+
+void tapir_nettrace_blocks__metadata(struct nettrace_blocks *b, const uint8_t *data, size_t len);
+void tapir_nettrace_blocks__events(struct nettrace_blocks *b, const uint8_t *data, size_t len);
+void tapir_nettrace_blocks__stacks(struct nettrace_blocks *b, const uint8_t *data, size_t len);
+void tapir_nettrace_blocks__sequence_point(struct nettrace_blocks *b, const uint8_t *data,
+					   size_t len);
+
+#endif

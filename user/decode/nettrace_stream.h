@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * nettrace_stream.h - the events of a .NET runtime's own stream (EventPipe, format "nettrace" of
+ * version 4), read as its bytes come, in pieces of any size.
+ *
+ * "Nettrace", "!FastSerialization.1", then objects: Trace (the clock), MetadataBlock (what an event
+ * is called), StackBlock, EventBlock, SPBlock (how many events each thread tried to write). Blocks
+ * of other kinds are passed over. Stack ids hold until the next SPBlock, ids of metadata for
+ * ever. What a full buffer of the runtime made it drop shows as a gap in a thread's numbers.
+ *
+ * The bytes are a traced process's: sizes are bounded, a block that is nonsense inside is left
+ * where it makes no sense any more and counted, and what cannot be followed at all ends the stream.
+ * Memory is bounded by the largest block. Pure; one thread at a time.
+ */
+#ifndef TAPIR_USER_NETTRACE_STREAM_H
+#define TAPIR_USER_NETTRACE_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TAPIR_NETTRACE_BLOCK_MAX  (4u << 20) /* bytes; a runtime's blocks have 100 KB, events 64 */
+#define TAPIR_NETTRACE_FRAMES_MAX 127u
+
+struct tapir_nettrace_start {
+	uint64_t sync_ticks, ticks_per_sec; /* the clock of all times, when the session began */
+	uint32_t pid;			    /* as the process sees it */
+};
+
+/* All of it is borrowed for the call. */
+struct tapir_nettrace_event {
+	uint64_t ticks;
+	uint64_t tid; /* as the process sees it */
+	uint32_t metadata_id, stack_id;
+	const uint8_t *activity_id, *related_id; /* 16 bytes; NULL: all zero */
+	const uint8_t *payload;
+	size_t payload_bytes;
+};
+
+struct tapir_nettrace_metadata {
+	uint32_t metadata_id;
+	const char *provider; /* UTF-8 */
+	const uint8_t *blob;  /* METADATA's format 1 (event_blob.h) */
+	size_t blob_bytes;
+};
+
+struct tapir_nettrace_stack {
+	uint32_t stack_id;
+	unsigned frame_cnt;
+	bool is_cut; /* it had more */
+	uint64_t frames_va[TAPIR_NETTRACE_FRAMES_MAX];
+};
+
+struct tapir_nettrace_sink {
+	void *ctx;
+	void (*on_start)(void *ctx, const struct tapir_nettrace_start *start);
+	void (*on_metadata)(void *ctx, const struct tapir_nettrace_metadata *metadata);
+	void (*on_stack)(void *ctx, const struct tapir_nettrace_stack *stack);
+	void (*on_event)(void *ctx, const struct tapir_nettrace_event *event);
+	/* Stack ids begin anew. */
+	void (*on_forget)(void *ctx);
+	/* Events of one thread that were not sent, up to this time. */
+	void (*on_lost)(void *ctx, uint64_t cnt, uint64_t ticks);
+};
+
+struct tapir_nettrace_stream;
+
+/* sink is copied, its functions must be there. */
+int tapir_nettrace_stream__new(const struct tapir_nettrace_sink *sink,
+			       struct tapir_nettrace_stream **out);
+void tapir_nettrace_stream__free(struct tapir_nettrace_stream *s);
+
+/*
+ * 0; -EPROTO: this is no such stream (any more), and stays it; -EOPNOTSUPP: one of another version,
+ * or a 32-bit process's; -ENOMEM. No line.
+ */
+int tapir_nettrace_stream__feed(struct tapir_nettrace_stream *s, const void *bytes, size_t len);
+
+/* Its own end was read: nothing is missing behind it. */
+bool tapir_nettrace_stream__has_ended(const struct tapir_nettrace_stream *s);
+/* Blocks and parts of blocks that made no sense. */
+uint64_t tapir_nettrace_stream__malformed_cnt(const struct tapir_nettrace_stream *s);
+
+#endif
