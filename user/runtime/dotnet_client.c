@@ -135,9 +135,9 @@ static int receive_reply(const struct tapir_dotnet_talk *talk, int fd, const cha
 }
 
 /* message gets the reply's bytes, which reply borrows; *fd is the connection, yours. */
-static int exchange(struct tapir_dotnet_talk *talk, const struct tapir_str *request,
-		    struct tapir_str *message, struct tapir_dotnet_reply *reply, int *fd,
-		    uint32_t *hresult)
+int tapir_dotnet_talk__exchange(struct tapir_dotnet_talk *talk, const struct tapir_str *request,
+				struct tapir_str *message, struct tapir_dotnet_reply *reply,
+				int *fd, uint32_t *hresult)
 {
 	int err;
 
@@ -163,7 +163,7 @@ int tapir_dotnet_talk__command(struct tapir_dotnet_talk *talk, const struct tapi
 	struct tapir_str message = {};
 	tapir_autofd int fd = -1;
 	uint32_t code = 0;
-	int err = exchange(talk, request, &message, &reply, &fd, hresult);
+	int err = tapir_dotnet_talk__exchange(talk, request, &message, &reply, &fd, hresult);
 
 	if (!err && tapir_dotnet__parse_hresult(&reply, &code))
 		err = broken(talk, -EPROTO, "it is no result");
@@ -197,7 +197,7 @@ static int ask_process_by(struct tapir_dotnet_talk *talk, enum tapir_dotnet_comm
 	int err = tapir_dotnet__put_plain(&request, command);
 
 	if (!err)
-		err = exchange(talk, &request, &message, &reply, &fd, hresult);
+		err = tapir_dotnet_talk__exchange(talk, &request, &message, &reply, &fd, hresult);
 	if (!err && tapir_dotnet__parse_process(&reply, command, out))
 		err = broken(talk, -EPROTO, "it does not say which process it is");
 	tapir_str__fini(&request);
@@ -238,7 +238,7 @@ static int read_environment(struct tapir_dotnet_talk *talk, struct tapir_str *ou
 	int err = tapir_dotnet__put_plain(&request, TAPIR_DOTNET_PROCESS_ENVIRONMENT);
 
 	if (!err)
-		err = exchange(talk, &request, &message, &reply, &fd, NULL);
+		err = tapir_dotnet_talk__exchange(talk, &request, &message, &reply, &fd, NULL);
 	if (!err) {
 		err = tapir_dotnet__parse_env_bytes(&reply, &bytes);
 		if (err)

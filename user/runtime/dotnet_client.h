@@ -44,7 +44,7 @@ int tapir_dotnet__ask_process(const struct tapir_dotnet_opts *opts,
 /* *out gets "NAME=VALUE\0" of each variable, as they are now. */
 int tapir_dotnet__ask_environment(const struct tapir_dotnet_opts *opts, struct tapir_str *out);
 
-/* ---- for dotnet_snapshot.c and dotnet_attach.c: several requests of one talk ------------------------------------ */
+/* ---- for dotnet_snapshot.c, dotnet_attach.c, dotnet_stream.c: several requests of one talk ------------------------------------ */
 
 #include "runtime/dotnet_facts.h"
 #include "runtime/peer_job.h"
@@ -61,6 +61,14 @@ void tapir_dotnet_talk__fini(struct tapir_dotnet_talk *talk);
 
 /* facts.is_off: the failure, with its line. */
 int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk);
+
+/*
+ * One request and its reply, which borrows from *message; *fd, also yours on failure, is the
+ * connection, on which more may follow.
+ */
+int tapir_dotnet_talk__exchange(struct tapir_dotnet_talk *talk, const struct tapir_str *request,
+				struct tapir_str *message, struct tapir_dotnet_reply *reply,
+				int *fd, uint32_t *hresult);
 
 int tapir_dotnet_talk__command(struct tapir_dotnet_talk *talk, const struct tapir_str *request,
 			       uint32_t *hresult);
