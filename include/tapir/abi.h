@@ -437,7 +437,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 	X(SAMPLE_DISK, SAMPLE, "the file could not be written: a CPU sample")                      \
 	X(SWITCH_DISK, SWITCH, "the file could not be written: a context switch")                  \
 	X(RING_LANE_LIMITED, INFO, "events over --rate, left out as it was asked")                 \
-	X(LANE_TWICE, INFO, "hits of probes whose events came by the program's own ring")
+	X(LANE_TWICE, INFO, "hits of probes whose events came by the program's own ring")          \
+	X(STREAM_DROP, EVENT, "no space in the runtime's buffer for its event stream")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1

@@ -134,7 +134,7 @@ static void add_command_line(struct tapir_recorder *r)
 
 static int choose_lanes(const struct tapir_cli *cli, const char *lane, enum tapir_lanes *out)
 {
-	static const char *const names[] = {"auto", "probe", "ring"};
+	static const char *const names[] = {"auto", "probe", "ring", "stream"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (lane && strcmp(lane, names[i]))
@@ -142,7 +142,7 @@ static int choose_lanes(const struct tapir_cli *cli, const char *lane, enum tapi
 		*out = (enum tapir_lanes)i;
 		return 0;
 	}
-	return tapir_cli__usage(cli, "--lane %s: auto, probe or ring is expected", lane);
+	return tapir_cli__usage(cli, "--lane %s: auto, probe, ring or stream is expected", lane);
 }
 
 /* ---- words on stderr -------------------------------------------------------------------- */

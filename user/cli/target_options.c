@@ -23,7 +23,8 @@ const struct tapir_option tapir_capture_options[] = {
 		     struct tapir_capture_args, profile),
 	TAPIR_STRING("lane", 0, "LANE",
 		     "auto: rings of the program's own where it offers them, probes\n"
-		     "elsewhere; probe or ring: these alone",
+		     "elsewhere, .NET's event streams where it takes no library;\n"
+		     "probe, ring or stream: these alone",
 		     struct tapir_capture_args, lane),
 	TAPIR_U64("rate", 0, "N",
 		  "ring lane: at most N events a second of each thread; the rest is left out\n"

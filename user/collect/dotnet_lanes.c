@@ -33,6 +33,8 @@ struct process {
 	enum state state;
 	bool was_tried, is_forgotten;
 	bool is_no_dotnet; /* when it was looked at */
+	bool is_streamed;  /* by the runtime's own stream */
+	bool takes_none;   /* no library: compiled ahead of time */
 	bool is_stale;	   /* another program is in it since it is TRYING */
 	unsigned silent_cnt;
 	uint64_t seen_ns, next_ns, wait_ns;
@@ -117,6 +119,8 @@ static bool is_cancelled(struct tapir_dotnet_lanes *l)
 	return is_over;
 }
 
+#define TAKES_NO_PROFILER "it was compiled ahead of time (NativeAOT) and takes no profiler"
+
 static bool has_lane(struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	return tapir_ring_reader__has_key(l->opts.rings, tgid, l->opts.key) ||
@@ -144,6 +148,31 @@ static int await_lane(struct tapir_dotnet_lanes *l, uint32_t tgid)
 	return 0;
 }
 
+/* What another try, or a stream, would not change. */
+static bool may_stream(const struct tapir_dotnet_lanes *l, int err)
+{
+	return l->opts.streams && err != -EINPROGRESS && err != -EAGAIN && err != -ETIMEDOUT &&
+	       err != -ESRCH && err != -ECANCELED && err != -ENOENT && err != -EPERM;
+}
+
+/* Where no library was to be loaded at all, there is nothing to explain. */
+static int fall_back(struct tapir_dotnet_lanes *l, uint32_t tgid, const char *why)
+{
+	struct tapir_str said = {};
+	int err;
+
+	tapir_str__adds(&said, why);
+	tapir_diag__clear();
+	err = tapir_dotnet_streams__open(l->opts.streams, tgid, l->cancel_fd);
+	if (!err && *why && l->opts.are_named)
+		tapir_warn("process %u: events by the runtime's own stream, whose stacks have "
+			   "managed frames alone, and which drops what its buffer cannot hold "
+			   "(counted): %s",
+			   tgid, said.data ? said.data : "");
+	tapir_str__fini(&said);
+	return err;
+}
+
 static int try_to_attach(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t seen_ns)
 {
 	const struct tapir_dotnet_opts opts = {
@@ -166,7 +195,23 @@ static int try_to_attach(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t s
 	return await_lane(l, tgid);
 }
 
-/* 1: it is one to attach to. */
+/* 1: by a lane; 2: by a stream. */
+static int bring_in(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t seen_ns, bool takes_none)
+{
+	int err;
+
+	if (!l->opts.rings || takes_none) {
+		err = fall_back(l, tgid, takes_none && l->opts.rings ? TAKES_NO_PROFILER : "");
+		return err ? err : 2;
+	}
+	err = try_to_attach(l, tgid, seen_ns);
+	if (!may_stream(l, err) || !err)
+		return err ? err : 1;
+	err = fall_back(l, tgid, reason(err));
+	return err ? err : 2;
+}
+
+/* 1: it is one to attach to; 2: to ask for its stream. */
 static int look_at(struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	struct tapir_dotnet_info info;
@@ -175,7 +220,9 @@ static int look_at(struct tapir_dotnet_lanes *l, uint32_t tgid)
 		return 0;
 	if (info.kind != TAPIR_DOTNET_NATIVE_AOT)
 		return 1;
-	warn(l, tgid, "it was compiled ahead of time (NativeAOT) and takes no profiler");
+	if (l->opts.streams)
+		return 2;
+	warn(l, tgid, TAKES_NO_PROFILER);
 	return 0;
 }
 
@@ -190,9 +237,12 @@ static bool may_try_again(struct process *p, int err)
 	       (err == -ETIMEDOUT && ++p->silent_cnt < SILENT_TRIES);
 }
 
+/* err: what bring_in returned. */
 static void settle(struct tapir_dotnet_lanes *l, struct process *p, int err)
 {
 	p->was_tried = true;
+	p->is_streamed = err == 2;
+	err = err > 0 ? 0 : err;
 	p->state = err ? FAILED : ATTACHED;
 	l->attached_cnt += !err;
 	if (p->is_stale) {
@@ -211,17 +261,18 @@ static void settle(struct tapir_dotnet_lanes *l, struct process *p, int err)
 static void do_one(struct tapir_dotnet_lanes *l, struct process *p)
 {
 	uint32_t tgid = p->tgid;
-	bool is_look = p->state == LOOK;
+	bool is_look = p->state == LOOK, takes_none = p->takes_none;
 	uint64_t seen_ns = p->seen_ns;
 	int result;
 
 	p->state = TRYING;
 	pthread_mutex_unlock(&l->lock);
-	result = is_look ? look_at(l, tgid) : try_to_attach(l, tgid, seen_ns);
+	result = is_look ? look_at(l, tgid) : bring_in(l, tgid, seen_ns, takes_none);
 	pthread_mutex_lock(&l->lock);
 	p = find(l, tgid);
 	if (p && is_look && result) {
 		p->state = WAITING;
+		p->takes_none = result == 2;
 	} else if (p && is_look) {
 		p->state = FAILED;
 		p->was_tried = p->is_no_dotnet = true;
@@ -374,7 +425,7 @@ static int init(struct tapir_dotnet_lanes *l, const struct tapir_dotnet_lanes_op
 	while (!l->opts.key)
 		if (getrandom(&l->opts.key, sizeof(l->opts.key), 0) != sizeof(l->opts.key))
 			return -EIO;
-	return tapir_ring_reader__own(opts->rings, l->opts.key);
+	return opts->rings ? tapir_ring_reader__own(opts->rings, l->opts.key) : 0;
 }
 
 int tapir_dotnet_lanes__start(const struct tapir_dotnet_lanes_opts *opts,
@@ -415,7 +466,7 @@ static size_t count_staying(struct tapir_dotnet_lanes *l)
 	for (size_t i = 0; i < l->all.cnt; i++) {
 		struct process *p = &l->all.data[i];
 
-		if (p->state != ATTACHED || p->is_forgotten)
+		if (p->state != ATTACHED || p->is_forgotten || p->is_streamed)
 			continue;
 		if (tapir_dotnet__has_profiler(p->tgid, l->opts.key))
 			cnt++;
@@ -436,7 +487,7 @@ size_t tapir_dotnet_lanes__await_leaving(struct tapir_dotnet_lanes *l, uint64_t 
 	while ((cnt = count_staying(l)) && tapir_clock__now_ns() < end_ns)
 		usleep(LOOK_NS / 1000);
 	tapir_vec_for_each (p, &l->all)
-		if (p->state == ATTACHED && !p->is_forgotten)
+		if (p->state == ATTACHED && !p->is_forgotten && !p->is_streamed)
 			tapir_info("process %u: tapir's library is on its way out; it leaves when "
 				   "all threads have passed it",
 				   p->tgid);

@@ -9,11 +9,14 @@
 #ifndef TAPIR_USER_DOTNET_LANES_H
 #define TAPIR_USER_DOTNET_LANES_H
 
+#include "collect/dotnet_streams.h"
 #include "collect/ring_reader.h"
 
 struct tapir_dotnet_lanes_opts {
 	size_t sz;
-	struct tapir_ring_reader *rings; /* borrowed until __stop, like the library */
+	struct tapir_ring_reader *rings; /* borrowed until __stop, like the library; NULL: streams
+					    alone */
+	struct tapir_dotnet_streams *streams; /* where no library can be loaded; NULL: nothing */
 	const void *library;
 	size_t library_bytes;
 	uint64_t key;	/* 0: one is made up; the reader is told of it */
@@ -37,7 +40,7 @@ void tapir_dotnet_lanes__restart(struct tapir_dotnet_lanes *l, uint32_t tgid);
 bool tapir_dotnet_lanes__are_settled(struct tapir_dotnet_lanes *l);
 /* Is one still to be tried, first or again (it starts, or is stopped)? */
 bool tapir_dotnet_lanes__may_come(struct tapir_dotnet_lanes *l);
-/* Processes whose lane was opened. */
+/* Processes whose lane, or stream, was opened. */
 size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l);
 
 /* Gives up what is being tried. Before the reader's __stop. */

@@ -44,6 +44,11 @@ static bool is_native(const struct tapir_layout_provider *p)
 		     !strcmp(p->name, "Microsoft-DotNETCore-SampleProfiler"));
 }
 
+bool tapir_dotnet_specs__is_native(const struct tapir_layout_provider *p)
+{
+	return is_native(p);
+}
+
 static bool has_event(const struct tapir_layout_provider *p, const char *glob)
 {
 	for (size_t i = 0; i < p->event_cnt; i++)

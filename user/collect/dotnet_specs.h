@@ -41,6 +41,9 @@ bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs);
 /* Does the SPEC ask anything of a .NET process? Not if it names a file or a runtime with probes. */
 bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec);
 
+/* Is it one of the runtime's own, whose events have numbers alone? */
+bool tapir_dotnet_specs__is_native(const struct tapir_layout_provider *p);
+
 /* Is its provider one that is known, with what it names? Then that nothing came is no mistake. */
 bool tapir_dotnet_specs__is_known(const struct tapir_spec *spec);
 

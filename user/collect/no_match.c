@@ -15,12 +15,14 @@ static void collect_seen(const struct tapir_no_match *m, struct tapir_seen_names
 		tapir_seen_names__add_all(out, tapir_images__seen(m->images));
 	if (m->rings)
 		tapir_ring_reader__add_seen(m->rings, out);
+	tapir_dotnet_streams__add_seen(m->streams, out);
 }
 
 static bool is_matched(const struct tapir_no_match *m, size_t spec_idx)
 {
 	return (m->images && tapir_images__spec_matched(m->images, spec_idx)) ||
-	       (m->rings && tapir_ring_reader__spec_matched(m->rings, spec_idx));
+	       (m->rings && tapir_ring_reader__spec_matched(m->rings, spec_idx)) ||
+	       tapir_dotnet_streams__spec_matched(m->streams, spec_idx);
 }
 
 static bool is_silent(const struct tapir_no_match *m, size_t spec_idx)
@@ -52,6 +54,9 @@ static void describe(const struct tapir_no_match *m, const struct tapir_spec *sp
 
 static int fail_without_any(const struct tapir_no_match *m)
 {
+	if (!m->images && !m->rings)
+		return tapir_diag__fail(-ENOENT, "No event stream of .NET (`tapir doctor -p PID` "
+						 "says which lanes a process has)");
 	if (!m->images)
 		return tapir_diag__fail(-ENOENT, "No event of a ring lane: the process offers none "
 						 "(`tapir doctor -p PID` says which lanes it has)");

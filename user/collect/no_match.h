@@ -3,6 +3,7 @@
 #ifndef TAPIR_USER_NO_MATCH_H
 #define TAPIR_USER_NO_MATCH_H
 
+#include "collect/dotnet_streams.h"
 #include "collect/images.h"
 #include "collect/ring_reader.h"
 
@@ -10,9 +11,10 @@
 struct tapir_no_match {
 	const struct tapir_spec_list *specs;
 	bool specs_are_defaults;
-	const struct tapir_images *images; /* NULL: no probes were looked at */
-	struct tapir_ring_reader *rings;   /* NULL: no ring lanes were */
-	bool may_be_silent;		   /* .NET's providers show only when they fire */
+	const struct tapir_images *images;    /* NULL: no probes were looked at */
+	struct tapir_ring_reader *rings;      /* NULL: no ring lanes were */
+	struct tapir_dotnet_streams *streams; /* NULL: no event streams were */
+	bool may_be_silent;		      /* .NET's providers show only when they fire */
 };
 
 /* -ENOENT, and a line a SPEC with the nearest event that was seen, if one is near. */

@@ -198,7 +198,7 @@ static int check_matches(const struct recording *r)
 	const struct tapir_no_match asked = tapir_recording__no_match(r);
 	size_t seen_cnt;
 
-	if (r->opts->lanes == TAPIR_LANES_RING)
+	if (tapir_recording__is_without_probes(r))
 		return check_ring_matches(r);
 	if (tapir_recording__ring_events(r) || asked.may_be_silent) {
 		if (!r->opts->specs_are_defaults)
@@ -244,6 +244,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	tapir_drain__stop(r->drain);
 	r->drain = NULL;
 	tapir_dotnet_lanes__stop(r->dotnet.lanes);
+	tapir_dotnet_streams__stop(r->dotnet.streams);
 	tapir_ring_reader__stop(r->rings);
 	if (has_begun)
 		tapir_recording__post_lanes(r);
@@ -291,6 +292,7 @@ static void tear_down(struct recording *r)
 	tapir_writer__free(r->writer);
 	tapir_dotnet_lanes__await_leaving(r->dotnet.lanes, LEAVING_NS);
 	tapir_dotnet_lanes__free(r->dotnet.lanes);
+	tapir_dotnet_streams__free(r->dotnet.streams);
 	tapir_guard__fd(&r->dotnet.library_fd);
 	tapir_guard__fd(&r->signal_fd);
 	tapir_guard__fd(&r->sink_fd);

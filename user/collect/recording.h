@@ -42,9 +42,10 @@ struct tapir_sampling {
 
 /* By which lanes events are taken. */
 enum tapir_lanes {
-	TAPIR_LANES_AUTO,  /* by rings where the program offers them, by probes elsewhere */
-	TAPIR_LANES_PROBE, /* by probes alone */
-	TAPIR_LANES_RING,  /* by rings alone */
+	TAPIR_LANES_AUTO,   /* by rings where the program offers them, by probes elsewhere */
+	TAPIR_LANES_PROBE,  /* by probes alone */
+	TAPIR_LANES_RING,   /* by rings alone */
+	TAPIR_LANES_STREAM, /* by the event streams of .NET's runtimes alone */
 };
 
 struct tapir_recording_opts {

@@ -92,11 +92,28 @@ int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *o
 {
 	char path[64];
 
-	if (!r->dotnet.is_wanted || prctl(PR_GET_DUMPABLE) != 1 || make_library(r))
+	if (!r->dotnet.is_wanted || r->opts->lanes == TAPIR_LANES_STREAM ||
+	    prctl(PR_GET_DUMPABLE) != 1 || make_library(r))
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), r->dotnet.library_fd);
 	return tapir_dotnet__put_start_environment(out, path, r->dotnet.key,
 						   getenv("CORECLR_NOTIFICATION_PROFILERS"));
+}
+
+/* Where rings alone were asked for, nothing else is taken. */
+static int start_streams(struct recording *r)
+{
+	const struct tapir_dotnet_streams_opts opts = {
+		.sz = sizeof(opts),
+		.queue = r->queue,
+		.specs = r->opts->specs,
+		.selections = r->dotnet.selections,
+		.with_stack = !r->opts->no_ring_stacks,
+	};
+
+	if (r->opts->lanes == TAPIR_LANES_RING)
+		return 0;
+	return tapir_dotnet_streams__new(&opts, &r->dotnet.streams);
 }
 
 int tapir_recording__start_dotnet(struct recording *r)
@@ -107,9 +124,14 @@ int tapir_recording__start_dotnet(struct recording *r)
 		.key = r->dotnet.key,
 		.are_named = r->rules.pids.cnt || r->program,
 	};
+	int err;
 
-	if (!r->dotnet.is_wanted || !r->rings)
+	if (!r->dotnet.is_wanted)
 		return 0;
+	err = start_streams(r);
+	if (err)
+		return err;
+	opts.streams = r->dotnet.streams;
 	opts.library = tapir_dotnet_profiler__image(&opts.library_bytes);
 	return tapir_dotnet_lanes__start(&opts, &r->dotnet.lanes);
 }

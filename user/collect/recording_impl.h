@@ -43,16 +43,20 @@ struct recording {
 		struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
 		bool is_wanted; /* of .NET's processes, too */
 		uint64_t key;
-		int library_fd;			  /* what a program of ours loads */
-		struct tapir_dotnet_lanes *lanes; /* NULL: none */
+		int library_fd;			      /* what a program of ours loads */
+		struct tapir_dotnet_lanes *lanes;     /* NULL: none */
+		struct tapir_dotnet_streams *streams; /* likewise */
 	} dotnet;
-	char lanes[48]; /* what the file says of them */
+	char lanes[80]; /* what the file says of them */
 	int signal_fd, sink_fd;
 	bool use_multi, link_by_pid;
 	bool is_unprivileged;	   /* no programs: rings, and samples of our own, alone */
 	uint64_t start_ns, end_ns; /* end: 0 none */
 	sigset_t old_mask;
 };
+
+/* No probes are put on, but those that samples and names need. */
+bool tapir_recording__is_without_probes(const struct recording *r);
 
 /* What was asked for, for who says that it is not there. */
 struct tapir_no_match tapir_recording__no_match(const struct recording *r);

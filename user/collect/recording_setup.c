@@ -111,7 +111,7 @@ static int load_programs(struct recording *r)
 	bool is_testing;
 
 	/* Two mappings of each, all of it in our RSS: for nothing but who forks. */
-	if (r->opts->lanes == TAPIR_LANES_RING && !tapir_recording__watches_cpus(r))
+	if (tapir_recording__is_without_probes(r) && !tapir_recording__watches_cpus(r))
 		opts.ring_bytes = MIN_RING_BYTES;
 	tapir_features__probe(&features);
 	err = check_features(&features);
@@ -227,7 +227,7 @@ static int start_rings(struct recording *r)
 	};
 	int err = 0;
 
-	if (r->opts->lanes != TAPIR_LANES_PROBE)
+	if (r->opts->lanes != TAPIR_LANES_PROBE && r->opts->lanes != TAPIR_LANES_STREAM)
 		err = tapir_ring_reader__start(&opts, &r->rings);
 	return err ? err : tapir_recording__start_dotnet(r);
 }
@@ -239,8 +239,9 @@ static int make_parts(struct recording *r)
 		.sz = sizeof(images),
 		.programs = r->programs,
 		.queue = r->queue,
-		.specs = r->opts->lanes == TAPIR_LANES_RING || r->is_unprivileged ? &no_specs
-										  : r->opts->specs,
+		.specs = tapir_recording__is_without_probes(r) || r->is_unprivileged
+				 ? &no_specs
+				 : r->opts->specs,
 		.cover = r->cover,
 		.with_stack = r->opts->with_stack,
 		.use_multi = r->use_multi,
@@ -308,8 +309,9 @@ struct tapir_no_match tapir_recording__no_match(const struct recording *r)
 	return (struct tapir_no_match){
 		.specs = r->opts->specs,
 		.specs_are_defaults = r->opts->specs_are_defaults,
-		.images = r->opts->lanes == TAPIR_LANES_RING ? NULL : r->images,
+		.images = tapir_recording__is_without_probes(r) ? NULL : r->images,
 		.rings = r->rings,
+		.streams = r->dotnet.streams,
 		.may_be_silent = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes) > 0,
 	};
 }
@@ -317,20 +319,29 @@ struct tapir_no_match tapir_recording__no_match(const struct recording *r)
 int tapir_recording__post_lanes(struct recording *r)
 {
 	struct tapir_ring_reader_stats stats = {};
-	char ring[40] = "", lanes[sizeof(r->lanes)];
-	bool by_ring_alone = r->opts->lanes == TAPIR_LANES_RING || r->is_unprivileged;
+	char ring[40] = "", stream[32] = "", lanes[sizeof(r->lanes)];
+	size_t stream_cnt = tapir_dotnet_streams__process_cnt(r->dotnet.streams);
+	bool has_probes = !tapir_recording__is_without_probes(r) && !r->is_unprivileged;
 
 	if (r->rings)
 		tapir_ring_reader__stats(r->rings, &stats);
-	if (stats.process_cnt || by_ring_alone)
+	if (stats.process_cnt || (r->rings && !has_probes && !stream_cnt))
 		snprintf(ring, sizeof(ring), "ring %zu process%s", stats.process_cnt,
 			 stats.process_cnt == 1 ? "" : "es");
-	snprintf(lanes, sizeof(lanes), "%s%s%s", ring, *ring && !by_ring_alone ? ", " : "",
-		 by_ring_alone ? "" : "probe");
+	if (stream_cnt || (!r->rings && !has_probes))
+		snprintf(stream, sizeof(stream), "stream %zu process%s", stream_cnt,
+			 stream_cnt == 1 ? "" : "es");
+	snprintf(lanes, sizeof(lanes), "%s%s%s%s%s", ring, *ring && *stream ? ", " : "", stream,
+		 (*ring || *stream) && has_probes ? ", " : "", has_probes ? "probe" : "");
 	if (!strcmp(lanes, r->lanes))
 		return 0;
 	memcpy(r->lanes, lanes, sizeof(lanes));
 	return tapir_meta__post_one(r->queue, "lane", lanes);
+}
+
+bool tapir_recording__is_without_probes(const struct recording *r)
+{
+	return r->opts->lanes == TAPIR_LANES_RING || r->opts->lanes == TAPIR_LANES_STREAM;
 }
 
 bool tapir_recording__watches_cpus(const struct recording *r)

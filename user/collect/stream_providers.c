@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A provider has one place, with all that is asked of it; what that lets through is judged later.
+ */
+#include "collect/stream_providers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "collect/dotnet_specs.h"
+#include "decode/dotnet_tables.h"
+
+#define LEVEL_MAX 5u
+
+static struct tapir_dotnet_provider *place_of(struct tapir_stream_providers *out, const char *name)
+{
+	for (uint32_t i = 0; i < out->cnt; i++)
+		if (!strcmp(out->all[i].name, name))
+			return &out->all[i];
+	if (out->cnt == TAPIR_STREAM_PROVIDERS)
+		return NULL;
+	out->args[out->cnt][0] = '\0';
+	out->all[out->cnt] = (struct tapir_dotnet_provider){.name = name};
+	return &out->all[out->cnt++];
+}
+
+/* As the runtime has it: the keyword that makes it collect has to be named. */
+static uint64_t keywords_of(const struct tapir_ring_selection *s)
+{
+	uint64_t all = ~0ull;
+
+	if (s->keywords && s->keywords != all)
+		return s->keywords;
+	return strcmp(s->provider, TAPIR_DOTNET_RUNTIME) ? all : all & ~TAPIR_DOTNET_HEAP_COLLECT;
+}
+
+static void add(struct tapir_stream_providers *out, const char *name,
+		const struct tapir_ring_selection *s)
+{
+	struct tapir_dotnet_provider *p = place_of(out, name);
+	char *args;
+
+	if (!p)
+		return;
+	p->keywords |= keywords_of(s);
+	if (!s->level || s->level > LEVEL_MAX)
+		p->level = LEVEL_MAX;
+	else if (s->level > p->level)
+		p->level = s->level;
+	args = out->args[p - out->all];
+	if (*s->args && !*args) {
+		snprintf(args, sizeof(out->args[0]), "%s", s->args);
+		p->filter = args;
+	}
+}
+
+/* The natives among them have selections of their own. */
+static void add_matching(struct tapir_stream_providers *out, const struct tapir_ring_selection *s)
+{
+	const struct tapir_layout_provider *p;
+
+	out->glob = out->glob ? out->glob : s->provider;
+	for (unsigned i = 0; (p = tapir_dotnet_provider__at(i)); i++)
+		if (!tapir_dotnet_specs__is_native(p) && tapir_glob__match(s->provider, p->name))
+			add(out, p->name, s);
+}
+
+void tapir_stream_providers__fill(struct tapir_stream_providers *out,
+				  const struct tapir_ring_selection *selections)
+{
+	out->cnt = 0;
+	out->glob = NULL;
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
+		const struct tapir_ring_selection *s = &selections[i];
+
+		if (!s->used || !*s->provider)
+			continue;
+		if (tapir_glob__is_plain(s->provider))
+			add(out, s->provider, s);
+		else
+			add_matching(out, s);
+	}
+}
