@@ -383,12 +383,18 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_jit) == 56, "tapir_rec_jit");
 
 /* ---- COUNTER ---------------------------------------------------------------------------- */
 
+enum tapir_counter_kind {
+	TAPIR_COUNTER_GAUGE = 0,
+	TAPIR_COUNTER_RATE = 1, /* value was added in interval_ns */
+	TAPIR_COUNTER_SUM = 2	/* of all that was added so far */
+};
+
 struct tapir_rec_counter {
 	struct tapir_rec h;
 	uint32_t tgid;
-	uint32_t kind; /* 0 gauge, 1 rate, 2 sum */
+	uint32_t kind; /* enum tapir_counter_kind */
 	double value;
-	uint64_t interval_ns;
+	uint64_t interval_ns; /* 0: not known */
 	uint16_t provider_len;
 	uint16_t name_len;
 	uint16_t unit_len;

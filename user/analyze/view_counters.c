@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Measured values over time: each counter of a process in parts of the recording. */
+/*
+ * Measured values over time: each counter of a process. What was added in an interval is shown as
+ * so much a second. As long as there is room every value is kept; then two become one.
+ */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/view.h"
 
 #define MAX_COUNTERS 4096u
-#define MAX_POINTS   512u /* of a counter: when there are more, two become one */
+#define MAX_POINTS   32768u	/* of a counter: when there are more, two become one */
+#define FEW_POINTS   512u	/* likewise, when there are more than enough of all */
+#define ENOUGH	     (1u << 21) /* of all: 48 MB */
+#define SPARKS	     32u
 
 struct point {
 	uint64_t at_ns, cnt;
@@ -15,16 +22,17 @@ struct point {
 };
 
 struct counter {
-	uint32_t tgid, kind, point_cnt;
+	uint32_t tgid, kind;
 	uint64_t cnt, per_point; /* values that make one point */
 	char *provider, *name, *unit, *tags;
 	double first, last, least, most, sum;
-	struct point points[MAX_POINTS];
+	double total; /* RATE: of what was added */
+	struct tapir_vec(struct point) points;
 };
 
 struct counters {
 	struct tapir_timeline *tl;
-	uint64_t more;
+	uint64_t more, point_cnt;
 	struct tapir_vec(struct counter *) rows;
 	struct tapir_map by_name;
 	bool failed;
@@ -47,6 +55,7 @@ static void free_counter(struct counter *c)
 	free(c->name);
 	free(c->unit);
 	free(c->tags);
+	tapir_vec__fini(&c->points);
 	free(c);
 }
 
@@ -103,7 +112,7 @@ static struct counter *make_counter(struct counters *v, const struct tapir_count
 
 static struct counter *counter_of(struct counters *v, const struct tapir_counter_view *view)
 {
-	uint64_t key = tapir_hash__mix(1, view->rec->tgid);
+	uint64_t key = tapir_hash__mix(view->rec->kind, view->rec->tgid);
 	const uint64_t *idx;
 
 	key = tapir_hash__bytes(key, view->provider.data, view->provider.len);
@@ -115,25 +124,45 @@ static struct counter *counter_of(struct counters *v, const struct tapir_counter
 	return idx ? v->rows.data[*idx] : make_counter(v, view, key);
 }
 
-static void add_point(struct counter *c, uint64_t at_ns, double value)
+/* Two become one. */
+static void halve(struct counters *v, struct counter *c)
 {
-	struct point *last = c->point_cnt ? &c->points[c->point_cnt - 1] : NULL;
+	size_t half = c->points.cnt / 2;
+
+	for (size_t i = 0; i < half; i++) {
+		c->points.data[i] = c->points.data[2 * i];
+		c->points.data[i].sum += c->points.data[2 * i + 1].sum;
+		c->points.data[i].cnt += c->points.data[2 * i + 1].cnt;
+	}
+	v->point_cnt -= c->points.cnt - half;
+	c->points.cnt = half;
+	c->per_point *= 2;
+}
+
+static void add_point(struct counters *v, struct counter *c, uint64_t at_ns, double value)
+{
+	struct point *last = c->points.cnt ? &c->points.data[c->points.cnt - 1] : NULL;
+	struct point point = {at_ns, 1, value};
 
 	if (last && last->cnt < c->per_point) {
 		last->sum += value;
 		last->cnt++;
 		return;
 	}
-	if (c->point_cnt == MAX_POINTS) {
-		for (unsigned i = 0; i < MAX_POINTS / 2; i++) {
-			c->points[i] = c->points[2 * i];
-			c->points[i].sum += c->points[2 * i + 1].sum;
-			c->points[i].cnt += c->points[2 * i + 1].cnt;
-		}
-		c->point_cnt = MAX_POINTS / 2;
-		c->per_point *= 2;
-	}
-	c->points[c->point_cnt++] = (struct point){at_ns, 1, value};
+	if (c->points.cnt >= (v->point_cnt < ENOUGH ? MAX_POINTS : FEW_POINTS))
+		halve(v, c);
+	if (tapir_vec__push(&c->points, point))
+		v->point_cnt++;
+	else
+		v->failed = true;
+}
+
+/* As it is shown: of what was added, how much a second. */
+static double shown_value(const struct tapir_rec_counter *rec)
+{
+	if (rec->kind != TAPIR_COUNTER_RATE || !rec->interval_ns)
+		return rec->value;
+	return rec->value * 1e9 / (double)rec->interval_ns;
 }
 
 static void on_counter(void *ctx, const struct tapir_rec_counter *rec)
@@ -141,19 +170,26 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *rec)
 	struct counters *v = ctx;
 	struct tapir_counter_view view;
 	struct counter *c;
+	double value;
 
+	if (!isfinite(rec->value))
+		return;
 	tapir_counter_view__of(&rec->h, &view);
 	c = counter_of(v, &view);
 	if (!c)
 		return;
+	value = shown_value(rec);
 	if (!c->cnt++)
-		c->first = c->least = c->most = rec->value;
-	c->last = rec->value;
-	c->least = rec->value < c->least ? rec->value : c->least;
-	c->most = rec->value > c->most ? rec->value : c->most;
-	c->sum += rec->value;
-	add_point(c, rec->h.time_ns, rec->value);
+		c->first = c->least = c->most = value;
+	c->last = value;
+	c->least = value < c->least ? value : c->least;
+	c->most = value > c->most ? value : c->most;
+	c->sum += value;
+	c->total += rec->value;
+	add_point(v, c, rec->h.time_ns, value);
 }
+
+/* ---- the sheet -------------------------------------------------------------------------------- */
 
 static void write_points(struct tapir_sheet *sheet, size_t rows, const struct counter *c)
 {
@@ -161,53 +197,122 @@ static void write_points(struct tapir_sheet *sheet, size_t rows, const struct co
 		{"at_ns", NULL, TAPIR_CELL_TIME}, {"value", NULL, TAPIR_CELL_NUMBER}, {}};
 	size_t t = tapir_sheet__table_of_row(sheet, rows, "points", NULL, columns);
 
-	for (unsigned i = 0; i < c->point_cnt; i++) {
-		tapir_sheet__time(sheet, t, c->points[i].at_ns);
-		tapir_sheet__f64(sheet, t, c->points[i].sum / (double)c->points[i].cnt);
+	for (size_t i = 0; i < c->points.cnt; i++) {
+		const struct point *p = &c->points.data[i];
+
+		tapir_sheet__time(sheet, t, p->at_ns);
+		tapir_sheet__f64(sheet, t, p->sum / (double)p->cnt);
 	}
+}
+
+/* Means of equal parts of its time, from the least to the most of them; a gap is a space. */
+static void write_sparks(struct tapir_sheet *sheet, size_t t, const struct counter *c)
+{
+	static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
+					     "\u2585", "\u2586", "\u2587", "\u2588"};
+	const struct point *points = c->points.data;
+	size_t cnt = c->points.cnt, slots = cnt < SPARKS ? cnt : SPARKS;
+	uint64_t from_ns = points[0].at_ns, span_ns = points[cnt - 1].at_ns - from_ns + 1;
+	double sums[SPARKS] = {}, cnts[SPARKS] = {};
+	struct tapir_str text = {};
+
+	for (size_t i = 0; i < cnt; i++) {
+		uint64_t since_ns = points[i].at_ns > from_ns ? points[i].at_ns - from_ns : 0;
+		size_t slot = (size_t)((double)since_ns / (double)span_ns * (double)slots);
+
+		slot = slot < slots ? slot : slots - 1;
+		sums[slot] += points[i].sum;
+		cnts[slot] += (double)points[i].cnt;
+	}
+	for (size_t i = 0; i < slots; i++) {
+		double mean = cnts[i] > 0 ? sums[i] / cnts[i] : 0, range = c->most - c->least;
+		double share = range > 0 ? (mean - c->least) / range : 0;
+		int level = (int)(share * 7.999);
+
+		level = level < 0 ? 0 : level > 7 ? 7 : level;
+		tapir_str__adds(&text, cnts[i] > 0 ? blocks[level] : " ");
+	}
+	tapir_sheet__text(sheet, t, text.data ? text.data : "");
+	tapir_str__fini(&text);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct counter *x = *(struct counter *const *)a, *y = *(struct counter *const *)b;
+	int order = x->tgid < y->tgid ? -1 : x->tgid > y->tgid;
+
+	order = order ? order : strcmp(x->provider, y->provider);
+	order = order ? order : strcmp(x->name, y->name);
+	order = order ? order : strcmp(x->tags, y->tags);
+	return order ? order : (int)x->kind - (int)y->kind;
+}
+
+static void write_unit(struct tapir_sheet *sheet, size_t t, const struct counter *c)
+{
+	struct tapir_str text = {};
+
+	tapir_str__adds(&text, c->unit);
+	tapir_str__adds(&text, c->kind == TAPIR_COUNTER_RATE ? "/s" : "");
+	tapir_sheet__text(sheet, t, text.data ? text.data : "");
+	tapir_str__fini(&text);
 }
 
 static int finish(void *ctx, struct tapir_sheet *sheet)
 {
 	static const char *const kinds[] = {"gauge", "rate", "sum"};
 	static const struct tapir_column columns[] = {{"pid", ">PID", TAPIR_CELL_ID},
-						      {"count", ">VALUES", TAPIR_CELL_COUNT},
+						      {"provider", "PROVIDER", TAPIR_CELL_TEXT},
+						      {"name", "COUNTER", TAPIR_CELL_TEXT},
+						      {"tags", "TAGS", TAPIR_CELL_TEXT},
+						      {"kind", NULL, TAPIR_CELL_TEXT},
+						      {"count", NULL, TAPIR_CELL_COUNT},
+						      {"total", NULL, TAPIR_CELL_NUMBER},
 						      {"first", ">FIRST", TAPIR_CELL_NUMBER},
 						      {"least", ">LEAST", TAPIR_CELL_NUMBER},
 						      {"mean", ">MEAN", TAPIR_CELL_NUMBER},
 						      {"most", ">MOST", TAPIR_CELL_NUMBER},
 						      {"last", ">LAST", TAPIR_CELL_NUMBER},
 						      {"unit", "UNIT", TAPIR_CELL_TEXT},
-						      {"kind", NULL, TAPIR_CELL_TEXT},
-						      {"provider", NULL, TAPIR_CELL_TEXT},
-						      {"name", "COUNTER", TAPIR_CELL_TEXT},
-						      {"tags", "", TAPIR_CELL_TEXT},
+						      {"over_time", "OVER TIME", TAPIR_CELL_TEXT},
 						      {}};
 	struct counters *v = ctx;
 	size_t t = tapir_sheet__table(sheet, "counters", NULL, columns);
 	struct counter **row;
 
+	if (v->rows.cnt)
+		qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_name);
 	tapir_vec_for_each (row, &v->rows) {
 		const struct counter *c = *row;
 
+		if (!c->points.cnt)
+			continue; /* out of memory */
 		tapir_sheet__u64(sheet, t, c->tgid);
+		tapir_sheet__text(sheet, t, c->provider);
+		tapir_sheet__text(sheet, t, c->name);
+		tapir_sheet__text(sheet, t, c->tags[0] ? c->tags : NULL);
+		tapir_sheet__text(sheet, t, c->kind < 3 ? kinds[c->kind] : NULL);
 		tapir_sheet__u64(sheet, t, c->cnt);
+		if (c->kind == TAPIR_COUNTER_RATE)
+			tapir_sheet__f64(sheet, t, c->total);
+		else
+			tapir_sheet__none(sheet, t);
 		tapir_sheet__f64(sheet, t, c->first);
 		tapir_sheet__f64(sheet, t, c->least);
 		tapir_sheet__f64(sheet, t, c->sum / (double)c->cnt);
 		tapir_sheet__f64(sheet, t, c->most);
 		tapir_sheet__f64(sheet, t, c->last);
-		tapir_sheet__text(sheet, t, c->unit);
-		tapir_sheet__text(sheet, t, c->kind < 3 ? kinds[c->kind] : NULL);
-		tapir_sheet__text(sheet, t, c->provider);
-		tapir_sheet__text(sheet, t, c->name);
-		tapir_sheet__text(sheet, t, c->tags);
+		write_unit(sheet, t, c);
+		write_sparks(sheet, t, c);
 		write_points(sheet, t, c);
 	}
+	if (v->more)
+		tapir_sheet__note(sheet, "values of more than %u counters: the rest is left out",
+				  MAX_COUNTERS);
 	if (v->rows.cnt)
 		tapir_str__addf(&sheet->headline, "%zu counters", v->rows.cnt);
 	else
-		tapir_str__adds(&sheet->headline, "the file has no counters");
+		tapir_str__adds(&sheet->headline,
+				"the file has no counters (`tapir record --counters`)");
 	return v->failed ? -ENOMEM : 0;
 }
 

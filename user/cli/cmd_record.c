@@ -73,6 +73,8 @@ static const struct tapir_example examples[] = {
 	 "'MyCompany-*'",
 	 "events of a .NET process's runtime and of its EventSources"},
 	{"record --profile allocations -p 4711 -d 30", "who allocates, in .NET, a JVM or Ruby"},
+	{"record -p 4711 --counters 'System.Net.*' --counters 'MyCompany.*'",
+	 "the default profile, and values of counters each second"},
 	{"record -a -d 10", "where the machine spends its CPU time, 99 samples a second and CPU"},
 	{"record -p 4711 --no-samples --no-sched", "events only"},
 	{"record -- java -jar app.jar", "a program from its first instruction on"},

@@ -6,10 +6,12 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/counter_table.h"
 #include "cli/line_order.h"
 #include "cli/recorder.h"
 #include "cli/terminal.h"
 #include "cli/recording_file.h"
+#include "decode/dotnet_counters.h"
 #include "decode/dotnet_tables.h"
 #include "symbol/frame.h"
 #include "export/event_lines.h"
@@ -43,6 +45,8 @@ struct tracer {
 	enum tapir_event_format format;
 	struct tapir_event_lines *lines;
 	struct tapir_line_order order;
+	struct tapir_counter_table *table; /* NULL: a line each */
+	bool hides_counter_events;
 	struct tapir_str line, out;
 };
 
@@ -50,6 +54,22 @@ struct tracer {
 #define HOLD_NS (60 * TAPIR_NS_PER_MS)
 
 /* ---- session thread --------------------------------------------------------------------- */
+
+/* What a counter says is printed, not the event it says it by. */
+static bool is_hidden(const struct tracer *t, const struct tapir_catalog *catalog,
+		      const struct tapir_rec *rec)
+{
+	const struct tapir_rec_probe *probe;
+	struct tapir_probe_view view;
+
+	if (!t->hides_counter_events || rec->type != TAPIR_REC_EVENT)
+		return false;
+	probe = tapir_catalog__probe(catalog, ((const struct tapir_rec_event *)rec)->probe_id);
+	if (!probe)
+		return false;
+	tapir_probe_view__of(&probe->h, &view);
+	return tapir_dotnet_counters__are_in(&view);
+}
 
 static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
 {
@@ -59,6 +79,10 @@ static int on_record(void *ctx, const struct tapir_catalog *catalog, const struc
 		t->lines = tapir_event_lines__new(t->format, catalog, tapir_clock__now_ns());
 	if (!t->lines)
 		return -ENOMEM;
+	if (is_hidden(t, catalog, rec))
+		return 0;
+	if (t->table && rec->type == TAPIR_REC_COUNTER)
+		return tapir_counter_table__add(t->table, rec);
 	tapir_str__clear(&t->line);
 	tapir_event_lines__add(t->lines, rec, &t->line);
 	if (t->line.len &&
@@ -71,13 +95,14 @@ static int on_flush(void *ctx)
 {
 	struct tracer *t = ctx;
 	uint64_t now_ns = tapir_clock__now_ns();
+	bool will_draw = t->table && tapir_counter_table__draw(t->table, now_ns, &t->out);
 	int err;
 
 	tapir_line_order__take(&t->order,
 			       tapir_line_order__is_full(&t->order) ? now_ns : now_ns - HOLD_NS,
 			       &t->out);
 	err = tapir_terminal__flush(&t->out);
-	return err ? err : t->order.lines.cnt > 0;
+	return err ? err : will_draw || t->order.lines.cnt > 0;
 }
 
 /* ---- the command ------------------------------------------------------------------------ */
@@ -109,13 +134,17 @@ static int trace(struct tracer *t)
 
 static int run(struct tapir_cli *cli)
 {
-	const struct args *args = cli->args;
-	struct tracer t = {.format = args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT};
+	struct args *args = cli->args;
+	struct tracer t = {.format = args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
+			   .hides_counter_events = args->capture.counters.is_given};
 	int err;
 
-	if (!cli->words.cnt && !args->capture.profile)
+	args->capture.has_no_default = !cli->words.cnt && !args->capture.profile;
+	if (args->capture.has_no_default && !args->capture.counters.is_given)
 		return tapir_cli__usage(cli, "which events? such as 'hotspot:gc__*'; 'tapir list "
 					     "-p PID' shows what a process has");
+	if (args->capture.has_no_default && !args->json && tapir_terminal__is_tty(stdout))
+		t.table = tapir_counter_table__new();
 	if (args->raw_names)
 		tapir_frame__show_raw_names();
 	err = tapir_manifests__add(&args->manifests);
@@ -127,6 +156,7 @@ static int run(struct tapir_cli *cli)
 	if (t.lines)
 		tapir_manifests__warn_of_odd(t.lines);
 	tapir_event_lines__free(t.lines);
+	tapir_counter_table__free(t.table);
 	tapir_line_order__fini(&t.order);
 	tapir_str__fini(&t.line);
 	tapir_str__fini(&t.out);
@@ -138,13 +168,18 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_trace = {
 	.name = "trace",
 	.summary = "print events as they happen",
-	.synopsis = "SPEC...|--profile NAME [-p PID | --comm GLOB | --cgroup PATH | -a] [--stack] "
+	.synopsis = "SPEC...|--profile NAME|--counters [GLOB] [-p PID | --comm GLOB | --cgroup "
+		    "PATH | -a] [--stack] "
 		    "[--json] [-- CMD]",
 	.text = "Puts probes on and prints what they see until Ctrl-C, --duration or the end of "
 		"the\n"
 		"traced processes; lines are as 'tapir events' has them. What cannot be printed "
 		"fast\n"
-		"enough is counted and said; 'tapir record' takes more events a second.",
+		"enough is counted and said; 'tapir record' takes more events a second.\n"
+		"\n"
+		"--counters prints values of .NET's EventCounters and meters, by default those of\n"
+		"System.Runtime: alone and on a terminal a table that is drawn anew with each\n"
+		"--interval, else one line a value.",
 	.groups = groups,
 	.positionals =
 		(const struct tapir_positional[]){
@@ -158,6 +193,9 @@ const struct tapir_command tapir_cmd_trace = {
 			 "what every backend is asked"},
 			{"trace 'MyCompany-Demo:OrderPlaced' -p 4711 --json",
 			 "an EventSource's event, its fields by name"},
+			{"trace -p 4711 --counters", "how a .NET runtime is doing, each second"},
+			{"trace -p 4711 --counters 'MyCompany.*/orders*' --interval 5 --json",
+			 "one's own counters and instruments"},
 			{"trace 'python:function__entry' --stack -- python3 app.py",
 			 "calls, each with its native stack"},
 			{}},

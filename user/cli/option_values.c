@@ -147,6 +147,11 @@ int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, 
 		return add_pids(cli, option, value, text);
 	case TAPIR_OPTION_PIDS_OR_EACH:
 		return add_pids(cli, option, &((struct tapir_pids_or_each *)value)->pids, text);
+	case TAPIR_OPTION_LIST_OR_DEFAULT:
+		((struct tapir_words_or_default *)value)->is_given = true;
+		return tapir_vec__push(&((struct tapir_words_or_default *)value)->words, text)
+			       ? 0
+			       : -ENOMEM;
 	case TAPIR_OPTION_U64:
 		return set_u64(cli, option, value, text);
 	case TAPIR_OPTION_DURATION:

@@ -171,6 +171,24 @@ struct cursor {
 	int at; /* the word that is looked at */
 };
 
+/* Is the option complete without what follows? Then that is noted. */
+static bool takes_none(const struct cursor *c, const struct found *f)
+{
+	const char *next = c->at + 1 < c->argc ? c->argv[c->at + 1] : NULL;
+
+	if (f->option->type == TAPIR_OPTION_PIDS_OR_EACH &&
+	    (!next || !isdigit((unsigned char)*next))) {
+		((struct tapir_pids_or_each *)f->value)->each = true;
+		return true;
+	}
+	if (f->option->type == TAPIR_OPTION_LIST_OR_DEFAULT &&
+	    (!next || *next == '-' || strchr(next, ':'))) {
+		((struct tapir_words_or_default *)f->value)->is_given = true;
+		return true;
+	}
+	return false;
+}
+
 /* attached: the text behind '=' or behind the letter; NULL: the value is the next word. */
 static int take_value(struct tapir_cli *cli, struct cursor *c, const struct found *f,
 		      const char *attached)
@@ -179,11 +197,8 @@ static int take_value(struct tapir_cli *cli, struct cursor *c, const struct foun
 
 	if (o->type == TAPIR_OPTION_FLAG && attached)
 		return tapir_cli__usage(cli, "--%s takes no value", o->name);
-	if (o->type == TAPIR_OPTION_PIDS_OR_EACH && !attached &&
-	    (c->at + 1 >= c->argc || !isdigit((unsigned char)*c->argv[c->at + 1]))) {
-		((struct tapir_pids_or_each *)f->value)->each = true;
+	if (!attached && takes_none(c, f))
 		return 0;
-	}
 	if (o->type != TAPIR_OPTION_FLAG && !attached) {
 		if (c->at + 1 >= c->argc)
 			return tapir_cli__usage(cli, "--%s needs %s: %s", o->name, o->arg_name,
@@ -315,6 +330,8 @@ static bool free_value(const struct tapir_option *o, void *value, void *ctx)
 		tapir_vec__fini((struct tapir_pids *)value);
 	else if (o->type == TAPIR_OPTION_PIDS_OR_EACH)
 		tapir_vec__fini(&((struct tapir_pids_or_each *)value)->pids);
+	else if (o->type == TAPIR_OPTION_LIST_OR_DEFAULT)
+		tapir_vec__fini(&((struct tapir_words_or_default *)value)->words);
 	return false;
 }
 

@@ -36,6 +36,12 @@ struct tapir_pids_or_each {
 	struct tapir_pids pids;
 	bool each; /* given without one */
 };
+/* A value is the next word unless it is an option or holds a ':'; "--counters=A", "--counters A".
+ */
+struct tapir_words_or_default {
+	struct tapir_words words;
+	bool is_given; /* with or without one */
+};
 
 /* What stands at an option's offset. */
 enum tapir_option_type {
@@ -45,7 +51,8 @@ enum tapir_option_type {
 	TAPIR_OPTION_PIDS,     /* struct tapir_pids: repeated, or separated by commas */
 	TAPIR_OPTION_U64,      /* uint64_t in [min, max] */
 	TAPIR_OPTION_DURATION, /* uint64_t nanoseconds in [min, max]: 5, 0.5, 500ms, 1m30s, 2h */
-	TAPIR_OPTION_PIDS_OR_EACH, /* struct tapir_pids_or_each: as PIDS, or without a value */
+	TAPIR_OPTION_PIDS_OR_EACH,    /* struct tapir_pids_or_each: as PIDS, or without a value */
+	TAPIR_OPTION_LIST_OR_DEFAULT, /* struct tapir_words_or_default: as LIST, or without one */
 };
 
 struct tapir_option {
@@ -89,6 +96,11 @@ struct tapir_option {
 	{                                                                                          \
 		name, letter, "[PID]", help, TAPIR_OPTION_PIDS_OR_EACH,                            \
 			TAPIR_OPTION_AT(args, member, struct tapir_pids_or_each), 0, 0             \
+	}
+#define TAPIR_LIST_OR_DEFAULT(name, letter, arg_name, help, args, member)                          \
+	{                                                                                          \
+		name, letter, arg_name, help, TAPIR_OPTION_LIST_OR_DEFAULT,                        \
+			TAPIR_OPTION_AT(args, member, struct tapir_words_or_default), 0, 0         \
 	}
 #define TAPIR_U64(name, letter, arg_name, help, args, member, min, max)                            \
 	{                                                                                          \

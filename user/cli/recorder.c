@@ -79,16 +79,41 @@ static int resolve_names(struct tapir_recorder *r, const struct tapir_pids *pids
 	return err;
 }
 
-static int add_specs(struct tapir_recorder *r, struct tapir_cli *cli, const struct tapir_pids *pids,
-		     const char *profile)
+static int add_counters(struct tapir_recorder *r, const struct tapir_cli *cli,
+			const struct tapir_capture_args *capture)
 {
+	const char *const *glob;
+	int err = 0;
+
+	if (!capture->counters.is_given)
+		return capture->interval_ns ? tapir_cli__usage(cli, "--interval is of --counters")
+					    : 0;
+	tapir_vec_for_each (glob, &capture->counters.words) {
+		err = tapir_counter_choice__add(&r->counters, *glob);
+		if (err)
+			return err;
+	}
+	if (!r->counters.globs.cnt)
+		err = tapir_counter_choice__add(&r->counters, TAPIR_COUNTER_DEFAULT);
+	r->counters.interval_ns =
+		capture->interval_ns ? capture->interval_ns : TAPIR_COUNTER_INTERVAL_NS;
+	r->opts.counters = &r->counters;
+	return err ? err : tapir_counter_choice__add_specs(&r->counters, &r->specs);
+}
+
+static int add_specs(struct tapir_recorder *r, struct tapir_cli *cli, const struct tapir_pids *pids,
+		     const struct tapir_capture_args *capture)
+{
+	const char *profile = capture->profile;
 	int err = add_words(r, cli);
 
-	r->opts.specs_are_defaults = !r->specs.cnt;
-	if (!r->specs.cnt && !profile)
+	r->opts.specs_are_defaults = !r->specs.cnt && !capture->has_no_default;
+	if (r->opts.specs_are_defaults && !profile)
 		profile = TAPIR_PROFILE_DEFAULT;
 	if (!err && profile)
 		err = add_profile(r, cli, profile);
+	if (!err)
+		err = add_counters(r, cli, capture);
 	if (!err)
 		err = resolve_names(r, pids);
 	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
@@ -233,7 +258,7 @@ int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
 	if (!err)
 		err = choose_lanes(cli, capture->lane, &r->opts.lanes);
 	if (!err)
-		err = add_specs(r, cli, &target->pids, capture->profile);
+		err = add_specs(r, cli, &target->pids, capture);
 	if (!err)
 		err = add_targets(r, target);
 	add_command_line(r);
@@ -247,6 +272,7 @@ void tapir_recorder__fini(struct tapir_recorder *r)
 	tapir_vec_for_each (spec, &r->specs)
 		tapir_spec__free(*spec);
 	tapir_vec__fini(&r->specs);
+	tapir_counter_choice__fini(&r->counters);
 	tapir_vec__fini(&r->opts.rules.pids);
 	tapir_vec__fini(&r->opts.rules.comms);
 	tapir_vec__fini(&r->opts.rules.cgroups);

@@ -13,6 +13,7 @@
 
 struct tapir_recorder {
 	struct tapir_spec_list specs;
+	struct tapir_counter_choice counters;
 	struct tapir_str command_line;
 	struct tapir_recording_opts opts;
 	bool is_quiet, has_line; /* a progress line stands on the terminal */

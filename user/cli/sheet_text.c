@@ -4,6 +4,7 @@
  * innermost function first, without the kernel's part if there is more.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,6 +73,17 @@ static void add_text(struct tapir_str *out, const char *text, size_t columns)
 		tapir_str__adds(out, "...");
 }
 
+/* 0.5, 12.25, 1,234,567 */
+static void add_number(struct tapir_str *out, double value)
+{
+	if (fabs(value) < 1e5 || fabs(value) > 1e15) {
+		tapir_str__addf(out, "%g", value);
+		return;
+	}
+	tapir_str__adds(out, value < 0 ? "-" : "");
+	tapir_figure__add_count(out, (uint64_t)(fabs(value) + 0.5));
+}
+
 static void add_cell(struct tapir_str *out, const struct tapir_sheet *sheet,
 		     const struct tapir_column *column, const struct tapir_cell *cell, bool is_last)
 {
@@ -100,7 +112,7 @@ static void add_cell(struct tapir_str *out, const struct tapir_sheet *sheet,
 		tapir_str__addf(out, "%.1f%%", cell->f64);
 		break;
 	case TAPIR_CELL_NUMBER:
-		tapir_str__addf(out, "%g", cell->f64);
+		add_number(out, cell->f64);
 		break;
 	case TAPIR_CELL_STACK:
 	case TAPIR_CELL_ORIGIN:
@@ -128,10 +140,19 @@ static bool is_shown(const struct tapir_sheet_table *t, unsigned column)
 	return false;
 }
 
+static bool has_titles(const struct tapir_sheet_table *t)
+{
+	for (unsigned c = 0; c < t->column_cnt; c++)
+		if (t->columns[c].title)
+			return true;
+	return false;
+}
+
+/* That text shows: tables without titles are a program's alone. */
 static bool has_tables(const struct tapir_sheet *sheet, size_t table)
 {
 	for (size_t i = table + 1; i < sheet->tables.cnt; i++)
-		if (sheet->tables.data[i].parent == table)
+		if (sheet->tables.data[i].parent == table && has_titles(&sheet->tables.data[i]))
 			return true;
 	return false;
 }

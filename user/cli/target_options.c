@@ -2,6 +2,9 @@
 /* Table fragments shared by the commands that trace. */
 #include "cli/target_options.h"
 
+#include "base/clock.h"
+#include "collect/counter_choice.h"
+
 const struct tapir_option tapir_target_options[] = {
 	TAPIR_PIDS("pid", 'p', "PID", "this process; more than once, or PID,PID",
 		   struct tapir_target_args, pids),
@@ -21,6 +24,13 @@ const struct tapir_option tapir_capture_options[] = {
 		     "events by what they are for: gc, cpu, exceptions, contention,\n"
 		     "allocations, threadpool, http, everything ('tapir help profiles')",
 		     struct tapir_capture_args, profile),
+	TAPIR_LIST_OR_DEFAULT("counters", 0, "[GLOB]",
+			      ".NET: values of EventCounters and of meters' instruments, by\n"
+			      "PROVIDER or PROVIDER/COUNTER; none: System.Runtime",
+			      struct tapir_capture_args, counters),
+	TAPIR_DURATION("interval", 0, "SEC", "how often counters tell their values (1)",
+		       struct tapir_capture_args, interval_ns, TAPIR_COUNTER_MIN_NS,
+		       24 * 3600 * TAPIR_NS_PER_SEC),
 	TAPIR_STRING("lane", 0, "LANE",
 		     "auto: rings of the program's own where it offers them, probes\n"
 		     "elsewhere, .NET's event streams where it takes no library;\n"

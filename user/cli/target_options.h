@@ -26,9 +26,12 @@ int tapir_target_args__check(const struct tapir_target_args *target, const struc
 /* What record and trace share beside the target. */
 struct tapir_capture_args {
 	bool stack, no_stack;
-	const char *lane;     /* NULL: auto */
-	uint64_t rate_hz;     /* 0: all */
-	const char *profile;  /* NULL: none was named */
+	const char *lane;    /* NULL: auto */
+	uint64_t rate_hz;    /* 0: all */
+	const char *profile; /* NULL: none was named */
+	struct tapir_words_or_default counters;
+	uint64_t interval_ns; /* of counters; 0: a second */
+	bool has_no_default;  /* nothing was named, and nothing more is wanted: no profile */
 	uint64_t duration_ns; /* 0: no end */
 };
 

@@ -248,7 +248,8 @@ bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs)
 		const struct tapir_spec *spec = specs->data[i];
 
 		if (tapir_dotnet_specs__is_for(spec) && !tapir_dotnet_specs__is_known(spec) &&
-		    (spec->items.cnt || !tapir_glob__is_plain(spec->provider)))
+		    ((spec->items.cnt && !spec->is_silent) ||
+		     !tapir_glob__is_plain(spec->provider)))
 			return true;
 	}
 	return false;

@@ -52,6 +52,7 @@ struct tapir_recording_opts {
 	size_t sz; /* of this struct; everything else is borrowed for the call */
 	struct tapir_target_rules rules;
 	const struct tapir_spec_list *specs;
+	const struct tapir_counter_choice *counters; /* whose SPECs are among them; NULL: none */
 	char *const *program; /* NULL: none is started */
 	bool with_stack;      /* with the events of probes */
 	bool no_ring_stacks;  /* those of rings have them otherwise */

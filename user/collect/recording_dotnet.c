@@ -26,7 +26,7 @@
 static bool may_enter(const struct recording *r)
 {
 	return r->opts->lanes != TAPIR_LANES_PROBE &&
-	       !(r->rules.all && r->opts->specs_are_defaults);
+	       !(r->rules.all && r->opts->specs_are_defaults && !r->opts->counters);
 }
 
 /* A process that is entered anyway is also asked what it compiles. */

@@ -184,6 +184,7 @@ static int start_threads(struct recording *r)
 		.on_record = r->opts->on_record,
 		.on_flush = r->opts->on_flush,
 		.ctx = r->opts->ctx,
+		.counters = r->opts->counters,
 		.cover = r->cover,
 		.wake_fd = r->sink_fd,
 	};

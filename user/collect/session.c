@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "collect/counter_maker.h"
 #include "collect/lane_twice.h"
 #include "collect/loss_poll.h"
 #include "collect/namer.h"
@@ -24,6 +25,7 @@ struct tapir_session {
 	struct tapir_catalog *catalog;
 	struct tapir_namer *namer;
 	struct tapir_repairs *repairs;
+	struct tapir_counter_maker *counters;
 	struct tapir_loss_poll loss_poll;
 	struct tapir_lane_twice twice;
 	pthread_t thread;
@@ -77,7 +79,13 @@ static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 	if (s->opts.on_record && ev->stack_id)
 		name_new_stacks(s); /* printed in a moment */
 	put(s, rec);
+	tapir_counter_maker__add(s->counters, s->catalog, ev);
 	return true;
+}
+
+static void put_counter(void *ctx, const struct tapir_rec *rec)
+{
+	put(ctx, rec);
 }
 
 static void handle_sample(struct tapir_session *s, const struct tapir_rec *rec)
@@ -160,8 +168,10 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 	} else if (tapir_rec_type__describes(rec->type)) {
 		if (!is_for_names(rec))
 			describe(s, rec);
-		if (rec->type == TAPIR_REC_PROBE)
+		if (rec->type == TAPIR_REC_PROBE) {
 			tapir_lane_twice__learn(&s->twice, rec);
+			tapir_counter_maker__learn(s->counters, rec);
+		}
 		tapir_namer__on_record(s->namer, rec, fd);
 		tapir_repairs__on_record(s->repairs, rec, fd);
 	} else if (rec->type == TAPIR_REC_LOSS) {
@@ -309,6 +319,7 @@ static void *run(void *arg)
 		}
 	}
 	note_error(s, tapir_namer__finish(s->namer));
+	tapir_counter_maker__finish(s->counters);
 	tick(s);
 	flush_live(s);
 	return NULL;
@@ -324,6 +335,8 @@ static int start(struct tapir_session *s)
 	err = s->catalog ? tapir_namer__new(s->catalog, &s->namer) : -ENOMEM;
 	if (!err)
 		err = tapir_repairs__new(s->opts.programs, &s->repairs);
+	if (!err)
+		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
 	if (!err)
 		err = tapir_loss_poll__init(&s->loss_poll,
 					    tapir_programs__site_cap(s->opts.programs));
@@ -382,6 +395,7 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_lane_twice__fini(&s->twice);
 	tapir_namer__free(s->namer);
 	tapir_repairs__free(s->repairs);
+	tapir_counter_maker__free(s->counters);
 	tapir_catalog__free(s->catalog);
 	free(s);
 }

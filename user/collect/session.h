@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "attach/programs.h"
+#include "collect/counter_choice.h"
 #include "collect/lane_cover.h"
 #include "collect/queue.h"
 #include "trace/catalog.h"
@@ -31,6 +32,7 @@ struct tapir_session_opts {
 	tapir_session_fn on_record;  /* NULL: file only */
 	tapir_session_flush_fn on_flush;
 	void *ctx;
+	const struct tapir_counter_choice *counters; /* NULL: all that come by */
 	struct tapir_lane_cover *cover; /* events that rings have; borrowed; NULL: none */
 	int wake_fd;			/* eventfd, written when the sink failed; -1: none */
 };

@@ -342,19 +342,23 @@ static void add_counter(struct tapir_event_lines *l, const struct tapir_rec *rec
 			struct tapir_str *out)
 {
 	struct tapir_counter_view view;
+	bool is_rate;
 
 	tapir_counter_view__of(rec, &view);
+	is_rate = view.rec->kind == TAPIR_COUNTER_RATE;
 	add_time(l, out, rec->time_ns);
 	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
 	tapir_str__adds(out, "counter ");
 	add_sv(out, view.provider);
 	tapir_str__addc(out, ':');
 	add_sv(out, view.name);
-	tapir_str__addf(out, "=%.10g", view.rec->value);
+	tapir_str__addf(out, is_rate ? "=+%.10g" : "=%.10g", view.rec->value);
 	if (view.unit.len) {
 		tapir_str__addc(out, ' ');
 		add_sv(out, view.unit);
 	}
+	if (is_rate && view.rec->interval_ns)
+		tapir_str__addf(out, " in %.3g s", (double)view.rec->interval_ns / 1e9);
 	if (view.tags.len) {
 		tapir_str__addc(out, ' ');
 		add_sv(out, view.tags);

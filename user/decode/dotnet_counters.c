@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See dotnet_counters.h. What the fields are called is .NET's. */
+#include "decode/dotnet_counters.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "decode/packed.h"
+#include "decode/value_packed.h"
+
+#define NAME_BYTES	512
+#define TAGS_BYTES	2048
+#define PROBLEM_BYTES	512
+#define MAX_QUANTILES	16
+#define MAX_INTERVAL_NS (24 * 3600 * 1000000000ull)
+
+static bool is(struct tapir_sv sv, const char *text)
+{
+	return sv.len == strlen(text) && !memcmp(sv.data, text, sv.len);
+}
+
+static bool is_metrics(const struct tapir_probe_view *probe)
+{
+	return is(probe->provider, TAPIR_DOTNET_METRICS);
+}
+
+static bool is_source_error(const struct tapir_probe_view *probe)
+{
+	return !probe->rec->event_id && is(probe->event, TAPIR_DOTNET_SOURCE_ERROR);
+}
+
+bool tapir_dotnet_counters__are_in(const struct tapir_probe_view *probe)
+{
+	return probe->rec->encoding == TAPIR_ENCODING_PACKED &&
+	       (is(probe->event, TAPIR_DOTNET_EVENTCOUNTERS) || is_metrics(probe) ||
+		is_source_error(probe));
+}
+
+/* ---- fields -------------------------------------------------------------------------------- */
+
+/* The fields of an event, or those of a struct in it. */
+struct fields {
+	const struct tapir_value *values;
+	unsigned cnt;
+};
+
+/* NULL: there is none of that name, or nothing of it. */
+static const struct tapir_value *find(const struct fields *f, const char *name)
+{
+	for (unsigned i = 0; i < f->cnt; i++)
+		if (is(f->values[i].name, name))
+			return f->values[i].flags & TAPIR_VALUE_ABSENT ? NULL : &f->values[i];
+	return NULL;
+}
+
+/* As UTF-8, cut; empty if it is no text. */
+static struct tapir_sv text_of(const struct fields *f, const char *name, char *buf, size_t bytes)
+{
+	const struct tapir_value *v = find(f, name);
+	size_t len = v && v->type == TAPIR_FIELD_UTF16 && v->bytes ? v->len : 0;
+	struct tapir_sv out = {.data = buf};
+
+	if (len > bytes / 3 * 2)
+		len = bytes / 3 * 2;
+	if (len)
+		out.len = tapir_utf16__to_utf8(v->bytes, len & ~(size_t)1, buf);
+	return out;
+}
+
+static bool number_of(const struct fields *f, const char *name, double *out)
+{
+	const struct tapir_value *v = find(f, name);
+
+	if (!v)
+		return false;
+	switch (v->type) {
+	case TAPIR_FIELD_FLOAT:
+		*out = v->f64;
+		return true;
+	case TAPIR_FIELD_INT:
+		*out = (double)v->i64;
+		return true;
+	case TAPIR_FIELD_UINT:
+		*out = (double)v->u64;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The whole of text, as .NET writes numbers for programs. false: it is empty, or none. */
+static bool to_number(const char *text, size_t len, double *out)
+{
+	char copy[64], *end;
+
+	if (!len || len >= sizeof(copy))
+		return false;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	*out = strtod(copy, &end);
+	return end == copy + len;
+}
+
+static bool written_number(const struct fields *f, const char *name, double *out)
+{
+	char buf[96];
+	struct tapir_sv text = text_of(f, name, buf, sizeof(buf));
+
+	return to_number(text.data, text.len, out);
+}
+
+/* ---- EventCounters --------------------------------------------------------------------------- */
+
+#define COUNTER_FIELDS 24u /* of its Payload: there are 11 or 12 */
+
+static uint64_t seconds_to_ns(double seconds)
+{
+	double ns = seconds * 1e9;
+
+	return ns > 0 && ns < (double)MAX_INTERVAL_NS ? (uint64_t)ns : 0;
+}
+
+static void read_payload(struct tapir_dotnet_counters *c, const struct tapir_probe_view *probe,
+			 const struct fields *f)
+{
+	char name[NAME_BYTES], unit[NAME_BYTES], tags[TAGS_BYTES];
+	struct tapir_dotnet_counter counter = {
+		.provider = probe->provider,
+		.name = text_of(f, "Name", name, sizeof(name)),
+		.unit = text_of(f, "DisplayUnits", unit, sizeof(unit)),
+		.tags = text_of(f, "Metadata", tags, sizeof(tags)),
+	};
+	double seconds = 0;
+
+	if (number_of(f, "IntervalSec", &seconds))
+		counter.interval_ns = seconds_to_ns(seconds);
+	if (number_of(f, "Increment", &counter.value))
+		counter.kind = TAPIR_COUNTER_RATE;
+	else if (!number_of(f, "Mean", &counter.value))
+		return;
+	if (counter.name.len)
+		c->on_value(c->ctx, &counter);
+}
+
+static void read_event_counters(struct tapir_dotnet_counters *c,
+				const struct tapir_probe_view *probe, const struct fields *event)
+{
+	const struct tapir_value *payload = find(event, "Payload");
+	struct tapir_value inside[COUNTER_FIELDS];
+	struct fields f = {.values = inside};
+	struct tapir_packed_iter iter;
+
+	if (!payload || payload->type != TAPIR_FIELD_STRUCT)
+		return;
+	tapir_packed_iter__init(&iter, payload);
+	while (f.cnt < COUNTER_FIELDS && tapir_packed_iter__next(&iter, &inside[f.cnt]))
+		f.cnt++;
+	read_payload(c, probe, &f);
+}
+
+/* ---- System.Diagnostics.Metrics ---------------------------------------------------------------- */
+
+/* A value of an instrument, and room for its texts. */
+struct published {
+	struct tapir_dotnet_counters *c;
+	const struct fields *f;
+	struct tapir_dotnet_counter counter;
+	char meter[NAME_BYTES], name[NAME_BYTES], unit[NAME_BYTES], tags[TAGS_BYTES];
+};
+
+static void publish(struct published *p, enum tapir_counter_kind kind, double value)
+{
+	p->counter.kind = kind;
+	p->counter.value = value;
+	p->c->on_value(p->c->ctx, &p->counter);
+}
+
+/* The same as "name.suffix", with another unit if it is not NULL. */
+static void publish_part(struct published *p, const char *suffix, const char *unit,
+			 enum tapir_counter_kind kind, double value)
+{
+	struct tapir_dotnet_counter whole = p->counter;
+	char name[NAME_BYTES + 16];
+	int len = snprintf(name, sizeof(name), "%.*s.%s", (int)whole.name.len, whole.name.data,
+			   suffix);
+
+	p->counter.name = (struct tapir_sv){name, (size_t)len};
+	if (unit)
+		p->counter.unit = tapir_sv__of(unit);
+	publish(p, kind, value);
+	p->counter = whole;
+}
+
+/* What was added, unless it is the first time it is told; from .NET 8 on the sum as well. */
+static void read_counter(struct published *p)
+{
+	double value;
+
+	if (written_number(p->f, "rate", &value))
+		publish(p, TAPIR_COUNTER_RATE, value);
+	if (written_number(p->f, "value", &value))
+		publish(p, TAPIR_COUNTER_SUM, value);
+}
+
+/* It goes up and down: where it is, or how it changed if that is all that is told. */
+static void read_up_down(struct published *p)
+{
+	double value;
+
+	if (written_number(p->f, "value", &value))
+		publish(p, TAPIR_COUNTER_GAUGE, value);
+	else if (written_number(p->f, "rate", &value))
+		publish(p, TAPIR_COUNTER_RATE, value);
+}
+
+static void read_gauge(struct published *p)
+{
+	double value;
+
+	if (written_number(p->f, "lastValue", &value))
+		publish(p, TAPIR_COUNTER_GAUGE, value);
+}
+
+/* "0.95=39": a value with a tag more, as dotnet-counters has it. */
+static void publish_quantile(struct published *p, const char *text, size_t len)
+{
+	const char *equals = memchr(text, '=', len);
+	size_t key_len = equals ? (size_t)(equals - text) : 0;
+	struct tapir_sv own = p->counter.tags;
+	char tags[TAGS_BYTES + 64];
+	double quantile, value;
+	int tags_len;
+
+	if (!equals || !to_number(text, key_len, &quantile) ||
+	    !to_number(equals + 1, len - key_len - 1, &value) || !(quantile >= 0 && quantile <= 1))
+		return;
+	tags_len = snprintf(tags, sizeof(tags), "%.*s%sPercentile=%.10g", (int)own.len, own.data,
+			    own.len ? "," : "", quantile * 100);
+	p->counter.tags = (struct tapir_sv){tags, (size_t)tags_len};
+	publish(p, TAPIR_COUNTER_GAUGE, value);
+	p->counter.tags = own;
+}
+
+static void publish_count_and_sum(struct published *p)
+{
+	double value;
+
+	if (number_of(p->f, "count", &value))
+		publish_part(p, "count", "", TAPIR_COUNTER_RATE, value);
+	if (number_of(p->f, "sum", &value))
+		publish_part(p, "sum", NULL, TAPIR_COUNTER_RATE, value);
+}
+
+static void read_histogram(struct published *p)
+{
+	char buf[NAME_BYTES];
+	struct tapir_sv text = text_of(p->f, "quantiles", buf, sizeof(buf));
+	size_t at = 0;
+
+	publish_count_and_sum(p);
+	for (unsigned i = 0; i < MAX_QUANTILES && at < text.len; i++) {
+		const char *end = memchr(text.data + at, ';', text.len - at);
+		size_t len = end ? (size_t)(end - text.data) - at : text.len - at;
+
+		publish_quantile(p, text.data + at, len);
+		at += len + 1;
+	}
+}
+
+static void read_exponential_histogram(struct published *p)
+{
+	double value;
+
+	publish_count_and_sum(p);
+	if (number_of(p->f, "minimum", &value))
+		publish_part(p, "min", NULL, TAPIR_COUNTER_GAUGE, value);
+	if (number_of(p->f, "maximum", &value))
+		publish_part(p, "max", NULL, TAPIR_COUNTER_GAUGE, value);
+}
+
+static void read_published(struct tapir_dotnet_counters *c, const struct fields *f,
+			   void (*read)(struct published *))
+{
+	struct published p = {.c = c, .f = f};
+
+	p.counter.provider = text_of(f, "meterName", p.meter, sizeof(p.meter));
+	p.counter.name = text_of(f, "instrumentName", p.name, sizeof(p.name));
+	p.counter.unit = text_of(f, "unit", p.unit, sizeof(p.unit));
+	p.counter.tags = text_of(f, "tags", p.tags, sizeof(p.tags));
+	p.counter.interval_ns = c->interval_ns;
+	if (p.counter.name.len)
+		read(&p);
+}
+
+/* Times in hundreds of nanoseconds. */
+static void read_start(struct tapir_dotnet_counters *c, const struct fields *f)
+{
+	const struct tapir_value *from = find(f, "intervalStartTime");
+	const struct tapir_value *until = find(f, "intervalEndTime");
+
+	if (!from || !until || from->type != TAPIR_FIELD_TIME || until->type != TAPIR_FIELD_TIME ||
+	    until->u64 <= from->u64 || until->u64 - from->u64 > MAX_INTERVAL_NS / 100)
+		return;
+	c->interval_ns = (until->u64 - from->u64) * 100;
+}
+
+/* ---- what went wrong ---------------------------------------------------------------------------- */
+
+static void tell(struct tapir_dotnet_counters *c, const struct tapir_probe_view *probe,
+		 const struct fields *f, const char *words, const char *field)
+{
+	char buf[PROBLEM_BYTES];
+	struct tapir_sv text = text_of(f, field, buf, sizeof(buf));
+	struct tapir_str problem = {};
+
+	tapir_str__adds(&problem, words);
+	tapir_str__add_printable(&problem, text.data, text.len);
+	if (problem.data && c->on_problem)
+		c->on_problem(c->ctx, probe->provider, problem.data);
+	tapir_str__fini(&problem);
+}
+
+static bool read_problem(struct tapir_dotnet_counters *c, const struct tapir_probe_view *probe,
+			 const struct fields *f)
+{
+	static const struct {
+		const char *event, *words, *field;
+	} problems[] = {
+		{"TimeSeriesLimitReached",
+		 "more time series (instruments and their tags) than it keeps: those above are "
+		 "missing",
+		 ""},
+		{"HistogramLimitReached", "more histograms than it keeps: those above are missing",
+		 ""},
+		{"ObservableInstrumentCallbackError",
+		 "an instrument's callback threw: ", "errorMessage"},
+		{"Error", "error: ", "errorMessage"},
+		{"MultipleSessionsNotSupportedError",
+		 "another tool's metrics session is on, and only one can be: ", "runningSessionId"},
+		{"MultipleSessionsConfiguredIncorrectlyError",
+		 "another tool's metrics session is on with another interval: use the same "
+		 "--interval, in seconds: ",
+		 "expectedRefreshInterval"},
+	};
+
+	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++) {
+		if (!is(probe->event, problems[i].event))
+			continue;
+		tell(c, probe, f, problems[i].words, problems[i].field);
+		return true;
+	}
+	return false;
+}
+
+static bool is_of_session(const struct tapir_dotnet_counters *c, const struct fields *f)
+{
+	char buf[NAME_BYTES];
+
+	return !c->session || is(text_of(f, "sessionId", buf, sizeof(buf)), c->session);
+}
+
+static void read_metrics(struct tapir_dotnet_counters *c, const struct tapir_probe_view *probe,
+			 const struct fields *f)
+{
+	static const struct {
+		const char *event;
+		void (*read)(struct published *);
+	} readers[] = {
+		{"CounterRateValuePublished", read_counter},
+		{"UpDownCounterRateValuePublished", read_up_down},
+		{"GaugeValuePublished", read_gauge},
+		{"HistogramValuePublished", read_histogram},
+		{"Base2ExponentialHistogramValuePublished", read_exponential_histogram},
+	};
+
+	if (read_problem(c, probe, f) || !is_of_session(c, f))
+		return;
+	if (is(probe->event, "CollectionStart")) {
+		read_start(c, f);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
+		if (is(probe->event, readers[i].event))
+			read_published(c, f, readers[i].read);
+}
+
+void tapir_dotnet_counters__read(struct tapir_dotnet_counters *c,
+				 const struct tapir_probe_view *probe,
+				 const struct tapir_value *values, unsigned cnt)
+{
+	const struct fields f = {.values = values, .cnt = cnt};
+
+	if (is_source_error(probe))
+		tell(c, probe, &f, "", "message");
+	else if (is_metrics(probe) && !is(probe->event, TAPIR_DOTNET_EVENTCOUNTERS))
+		read_metrics(c, probe, &f);
+	else if (is(probe->event, TAPIR_DOTNET_EVENTCOUNTERS))
+		read_event_counters(c, probe, &f);
+}

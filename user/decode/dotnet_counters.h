@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dotnet_counters.h - measured values out of .NET's events: the EventCounters event of any
+ * EventSource, and what the EventSource System.Diagnostics.Metrics publishes of meters.
+ *
+ * Values are as dotnet-counters has them: of an EventCounter its mean over the interval, of an
+ * incrementing one what was added in it; of a Counter what was added and the sum so far, of a
+ * histogram count, sum and percentiles of the interval. An instrument's version, session and
+ * descriptions are left out.
+ *
+ * Events are the traced process's: fields are found by name, a missing or strange one leaves the
+ * value out, texts are cut at fixed lengths. Nothing is allocated. Pure; thread-safe.
+ */
+#ifndef TAPIR_USER_DOTNET_COUNTERS_H
+#define TAPIR_USER_DOTNET_COUNTERS_H
+
+#include <stdbool.h>
+
+#include "decode/fields.h"
+
+#define TAPIR_DOTNET_METRICS	   "System.Diagnostics.Metrics"
+#define TAPIR_DOTNET_EVENTCOUNTERS "EventCounters"
+/* Event 0 of each EventSource: what it has to say about itself. */
+#define TAPIR_DOTNET_SOURCE_ERROR  "EventSourceMessage"
+
+struct tapir_dotnet_counter {
+	struct tapir_sv provider, name, unit, tags; /* UTF-8 */
+	enum tapir_counter_kind kind;
+	double value;
+	uint64_t interval_ns; /* 0: not known */
+};
+
+struct tapir_dotnet_counters {
+	/* Of a metrics session: its collections; set by its CollectionStart. 0: not known. */
+	uint64_t interval_ns;
+	/* Only this session's values; NULL: those of every tool's session. */
+	const char *session;
+	/* Borrowed for the call. */
+	void (*on_value)(void *ctx, const struct tapir_dotnet_counter *value);
+	/* What went wrong in the process, in its words. */
+	void (*on_problem)(void *ctx, struct tapir_sv provider, const char *problem);
+	void *ctx;
+};
+
+/* May events of the probe hold values or problems? */
+bool tapir_dotnet_counters__are_in(const struct tapir_probe_view *probe);
+
+/* The decoded fields of one of its events (tapir_event_layout__decode). */
+void tapir_dotnet_counters__read(struct tapir_dotnet_counters *c,
+				 const struct tapir_probe_view *probe,
+				 const struct tapir_value *values, unsigned cnt);
+
+#endif
