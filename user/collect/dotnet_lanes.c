@@ -165,8 +165,8 @@ static int fall_back(struct tapir_dotnet_lanes *l, uint32_t tgid, const char *wh
 	tapir_diag__clear();
 	err = tapir_dotnet_streams__open(l->opts.streams, tgid, l->cancel_fd);
 	if (!err && *why && l->opts.are_named)
-		tapir_warn("process %u: events by the runtime's own stream, whose stacks have "
-			   "managed frames alone, and which drops what its buffer cannot hold "
+		tapir_warn("process %u: events by the runtime's own stream, with managed frames "
+			   "alone (NativeAOT: none), and what its buffer cannot hold is dropped "
 			   "(counted): %s",
 			   tgid, said.data ? said.data : "");
 	tapir_str__fini(&said);

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "collect/stream_providers.h"
 #include "collect/stream_records.h"
+#include "runtime/dotnet_assembly.h"
 #include "runtime/dotnet_stream.h"
 
 #define STREAMS_MAX 64u
@@ -40,7 +41,6 @@ struct stream {
 
 struct tapir_dotnet_streams {
 	struct tapir_dotnet_streams_opts opts;
-	struct tapir_stream_providers providers;
 	struct tapir_stream_sink sink;
 	pthread_mutex_t lock; /* of the list */
 	struct stream *list[STREAMS_MAX];
@@ -185,24 +185,46 @@ static struct stream **find_place(struct tapir_dotnet_streams *all)
 	return NULL;
 }
 
-static int ask(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_fd,
-	       struct tapir_dotnet_stream *port)
+static int ask_for(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_fd,
+		   const struct tapir_stream_providers *providers, struct tapir_dotnet_stream *port)
 {
 	const struct tapir_dotnet_opts opts = {
 		.tgid = tgid, .cancel_fd = cancel_fd, .timeout_ns = OPEN_NS};
 	const struct tapir_dotnet_session session = {
 		.buffer_mb = BUFFER_MB,
 		.has_stacks = all->opts.with_stack,
-		.providers = all->providers.all,
-		.provider_cnt = all->providers.cnt,
+		.providers = providers->all,
+		.provider_cnt = providers->cnt,
 	};
 
-	if (!all->providers.cnt)
-		return tapir_diag__fail(-ENOTSUP,
-					"Cannot open a .NET event stream: pid=%u, err=-ENOTSUP: "
-					"it takes exact names of providers, and no SPEC has one",
-					tgid);
+	if (!providers->cnt)
+		return tapir_diag__fail(
+			-ENOTSUP,
+			"Cannot open a .NET event stream: pid=%u, err=-ENOTSUP: "
+			"it takes names of providers, and no SPEC names one that is "
+			"known",
+			tgid);
 	return tapir_dotnet_stream__open(&opts, &session, port);
+}
+
+/* What assemblies define is looked up only where a glob may mean it. */
+static int ask(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_fd,
+	       struct tapir_dotnet_stream *port)
+{
+	tapir_autofree struct tapir_stream_providers *providers = calloc(1, sizeof(*providers));
+	struct tapir_dotnet_sources sources = {};
+	int mark = tapir_diag__cnt(), err;
+
+	if (!providers)
+		return -ENOMEM;
+	if (tapir_stream_providers__need_names(all->opts.selections) &&
+	    tapir_dotnet_sources__add_process(&sources, tgid))
+		tapir_diag__rewind(mark);
+	tapir_stream_providers__fill(providers, all->opts.selections, sources.all.data,
+				     sources.all.cnt);
+	err = ask_for(all, tgid, cancel_fd, providers, port);
+	tapir_dotnet_sources__fini(&sources);
+	return err;
 }
 
 int tapir_dotnet_streams__open(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_fd)
@@ -276,8 +298,7 @@ int tapir_dotnet_streams__new(const struct tapir_dotnet_streams_opts *opts,
 		return -ENOMEM;
 	all->opts = *opts;
 	pthread_mutex_init(&all->lock, NULL);
-	tapir_stream_providers__fill(&all->providers, opts->selections);
-	err = tapir_stream_sink__init(&all->sink, opts->queue, opts->specs);
+	err = tapir_stream_sink__init(&all->sink, opts->queue, opts->specs, opts->name_spec);
 	if (err)
 		tapir_dotnet_streams__free(all);
 	else

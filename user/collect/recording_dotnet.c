@@ -107,6 +107,7 @@ static int start_streams(struct recording *r)
 		.sz = sizeof(opts),
 		.queue = r->queue,
 		.specs = r->opts->specs,
+		.name_spec = r->dotnet_name_spec,
 		.selections = r->dotnet.selections,
 		.with_stack = !r->opts->no_ring_stacks,
 	};

@@ -55,29 +55,43 @@ static void add(struct tapir_stream_providers *out, const char *name,
 }
 
 /* The natives among them have selections of their own. */
-static void add_matching(struct tapir_stream_providers *out, const struct tapir_ring_selection *s)
+static void add_matching(struct tapir_stream_providers *out, const struct tapir_ring_selection *s,
+			 const struct tapir_layout_provider *sources, size_t source_cnt)
 {
 	const struct tapir_layout_provider *p;
 
-	out->glob = out->glob ? out->glob : s->provider;
 	for (unsigned i = 0; (p = tapir_dotnet_provider__at(i)); i++)
 		if (!tapir_dotnet_specs__is_native(p) && tapir_glob__match(s->provider, p->name))
 			add(out, p->name, s);
+	for (size_t i = 0; i < source_cnt; i++)
+		if (tapir_glob__match(s->provider, sources[i].name))
+			add(out, sources[i].name, s);
+}
+
+static bool is_glob(const struct tapir_ring_selection *s)
+{
+	return s->used && !tapir_glob__is_plain(s->provider);
+}
+
+bool tapir_stream_providers__need_names(const struct tapir_ring_selection *selections)
+{
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++)
+		if (is_glob(&selections[i]))
+			return true;
+	return false;
 }
 
 void tapir_stream_providers__fill(struct tapir_stream_providers *out,
-				  const struct tapir_ring_selection *selections)
+				  const struct tapir_ring_selection *selections,
+				  const struct tapir_layout_provider *sources, size_t source_cnt)
 {
 	out->cnt = 0;
-	out->glob = NULL;
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
 		const struct tapir_ring_selection *s = &selections[i];
 
-		if (!s->used || !*s->provider)
-			continue;
-		if (tapir_glob__is_plain(s->provider))
+		if (is_glob(s))
+			add_matching(out, s, sources, source_cnt);
+		else if (s->used && *s->provider)
 			add(out, s->provider, s);
-		else
-			add_matching(out, s);
 	}
 }

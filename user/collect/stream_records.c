@@ -31,11 +31,12 @@
 /* ---- shared ------------------------------------------------------------------------------ */
 
 int tapir_stream_sink__init(struct tapir_stream_sink *sink, struct tapir_queue *queue,
-			    const struct tapir_spec_list *specs)
+			    const struct tapir_spec_list *specs, const struct tapir_spec *name_spec)
 {
 	*sink = (struct tapir_stream_sink){
 		.queue = queue,
 		.specs = specs,
+		.name_spec = name_spec,
 		.next_probe_id = TAPIR_STREAM_PROBE_ID_MIN,
 		.spec_matched = calloc(specs->cnt + 1, sizeof(bool)),
 	};
@@ -103,9 +104,12 @@ static void on_start(void *ctx, const struct tapir_nettrace_start *start)
 
 /* ---- descriptions ------------------------------------------------------------------------ */
 
-static bool is_wanted(struct tapir_stream_records *r, const struct tapir_rec *probe)
+/* By a SPEC; or for names of code alone, as *flags says then. */
+static bool is_wanted(struct tapir_stream_records *r, const struct tapir_rec *probe, uint8_t *flags)
 {
 	struct tapir_stream_sink *sink = r->sink;
+	struct tapir_spec *names[] = {(struct tapir_spec *)sink->name_spec};
+	const struct tapir_spec_list for_names = {.data = names, .cnt = 1, .cap = 1};
 	struct tapir_probe_view view;
 	bool wanted;
 
@@ -114,7 +118,10 @@ static bool is_wanted(struct tapir_stream_records *r, const struct tapir_rec *pr
 	tapir_seen_names__add(&sink->seen, view.provider, view.event);
 	wanted = tapir_ring_select__judge(sink->specs, &view, sink->spec_matched);
 	pthread_mutex_unlock(&sink->lock);
-	return wanted;
+	if (wanted || !sink->name_spec || !tapir_ring_select__judge(&for_names, &view, NULL))
+		return wanted;
+	*flags = TAPIR_PROBE_FOR_NAMES;
+	return true;
 }
 
 /* 0: there are too many. */
@@ -161,15 +168,17 @@ static uint32_t describe(struct tapir_stream_records *r, const struct tapir_nett
 	struct tapir_recbuf named_buf = {};
 	const struct tapir_rec *rec;
 	uint32_t id = 0;
+	uint8_t flags = 0;
 
 	tapir_rec__init(&fixed.h, TAPIR_REC_PROBE, sizeof(fixed), tapir_clock__now_ns());
 	rec = tapir_recbuf__probe(&r->recbuf, &fixed, tapir_sv__of(m->provider),
 				  tapir_sv__of(blob->name), none, none, NULL, NULL, 0);
 	rec = rec ? tapir_probe_name__complete(&named_buf, rec) : NULL;
-	if (rec && is_wanted(r, rec)) {
+	if (rec && is_wanted(r, rec, &flags)) {
 		id = new_probe_id(r, m->blob_bytes);
 		/* ours: built a moment ago */
 		((struct tapir_rec_probe *)rec)->probe_id = id;
+		((struct tapir_rec_probe *)rec)->flags = flags;
 		if (id)
 			tapir_queue__post(r->sink->queue, rec, -1);
 		r->malformed_cnt += !id;

@@ -25,6 +25,7 @@
 struct tapir_stream_sink {
 	struct tapir_queue *queue;	     /* borrowed, like specs */
 	const struct tapir_spec_list *specs; /* what is asked for */
+	const struct tapir_spec *name_spec;  /* for the names of code, borrowed; NULL: none */
 	pthread_mutex_t lock;		     /* of all below */
 	bool *spec_matched;		     /* one a SPEC; ours */
 	struct tapir_seen_names seen;
@@ -33,7 +34,8 @@ struct tapir_stream_sink {
 };
 
 int tapir_stream_sink__init(struct tapir_stream_sink *sink, struct tapir_queue *queue,
-			    const struct tapir_spec_list *specs);
+			    const struct tapir_spec_list *specs,
+			    const struct tapir_spec *name_spec);
 void tapir_stream_sink__fini(struct tapir_stream_sink *sink);
 
 struct tapir_stream_records {
