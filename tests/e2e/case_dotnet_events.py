@@ -445,13 +445,16 @@ def test_read_only_root_with_one_tmpfs_is_enough(t):
     records_events(t, in_namespace(t, script, "events=500"))
 
 
-def test_no_directory_at_all_is_told(t):
+def test_no_directory_at_all_is_told_and_the_stream_is_taken(t):
     script = ("mkdir -p /tmp/tapir-sock-$$ && for d in /dev/shm /var/tmp /run; do mount -t tmpfs -o noexec x $d; done; "
               "mount --bind /tmp /tmp && mount -o remount,bind,noexec /tmp; rmdir /tmp/tapir-sock-$$")
     fire = in_namespace(t, script, "events=500")
-    result = t.tapir("record", "-p", fire.pid, "-d", 1, "-f", "-o", t.path("trace.tapir"))
+    tapir = record(t, fire.pid, DEMO)
+    did = fire_now(fire)
+    seen, lost, result = stop(t, tapir)
     t.ok("no directory takes the library" in result.err and "noexec" in result.err, result.err)
-    fire_now(fire)
+    t.ok("by the runtime's own stream" in result.err, result.err)
+    t.eq(count(seen, DEMO, "OrderPlaced") + lost, did["orders"], "orders, by the stream")
     ends_as_always(t, fire)
 
 

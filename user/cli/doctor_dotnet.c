@@ -57,7 +57,7 @@ static bool check_socket(struct tapir_checkup *checkup, uint32_t tgid)
 	return false;
 }
 
-/* true: they come by a ring. */
+/* true: they come by a ring, or by what needs no BPF either. */
 static bool check_events(struct tapir_checkup *checkup, const struct tapir_dotnet_info *info,
 			 bool answers)
 {
@@ -69,12 +69,15 @@ static bool check_events(struct tapir_checkup *checkup, const struct tapir_dotne
 		return true;
 	}
 	check->state = TAPIR_CHECK_LIMITED;
+	if (answers) {
+		strcpy(check->found, "the runtime's own event stream: compiled ahead of time "
+				     "(NativeAOT), it takes no library");
+		check->means = "events without stacks; what its buffer cannot hold is dropped, and "
+			       "counted";
+		return true;
+	}
 	check->means = "CPU samples and context switches only";
-	if (answers)
-		strcpy(check->found, "none: compiled ahead of time (NativeAOT), it takes no "
-				     "profiler");
-	else
-		strcpy(check->found, "none: its socket does not answer");
+	strcpy(check->found, "none: its socket does not answer");
 	return false;
 }
 

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Events of .NET processes by the runtime's own stream: asked for, or because no library can be loaded.
+The witness is the process itself, as in case_dotnet_events.py.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import time
+
+from dotnet_program import build_dotnet
+from harness import EVENTS_ONLY
+
+TIMEOUT = 300
+RUNTIME = "Microsoft-Windows-DotNETRuntime"
+DEMO = "MyCompany-Demo"
+STREAM = ("--lane", "stream", *EVENTS_ONLY)
+AOT = """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup>
+    <OutputType>Exe</OutputType>
+    <TargetFramework>%s</TargetFramework>
+    <InvariantGlobalization>true</InvariantGlobalization>
+    <AllowUnsafeBlocks>true</AllowUnsafeBlocks>
+    <LangVersion>latest</LangVersion>
+    <PublishAot>true</PublishAot>
+    <EventSourceSupport>true</EventSourceSupport>
+  </PropertyGroup>
+</Project>
+"""
+
+
+def start(t, *args, path=None, env=None):
+    fire = t.start(path or build_dotnet(t, "Fire"), *args, env={**os.environ, **(env or {})})
+    fire.wait_line("pid ")
+    return fire
+
+
+def record(t, pid, *specs, options=STREAM):
+    tapir = t.start_tapir("record", *specs, *options, "-p", pid, "-f", "-o", t.path("trace.tapir"))
+    tapir.wait_line("tapir: events of .NET on")
+    return tapir
+
+
+def fire_now(fire):
+    fire.go()
+    return json.loads(fire.wait_line("{", timeout=60))
+
+
+def stop(t, tapir):
+    """The events of the file, how many the recording lost, and what it said."""
+    time.sleep(0.2)
+    began = time.monotonic()
+    tapir.signal(signal.SIGINT)
+    result = tapir.wait()
+    t.eq(result.rc, 0, result.err)
+    t.ok(time.monotonic() - began < 8, "it stops in time")
+    lost = re.search(r" ([\d,]+) lost", result.err)
+    t.ok(lost, result.err)
+    return t.events(t.path("trace.tapir")), int(lost.group(1).replace(",", "")), result
+
+
+def count(events, provider, name):
+    return sum(e["provider"] == provider and e["event"] == name for e in events)
+
+
+def ends_as_always(t, fire):
+    fire.go()
+    result = fire.wait()
+    t.eq((result.rc, result.err), (7, ""), "its end")
+
+
+def exact(t, threads, events, options=STREAM):
+    fire = start(t, f"threads={threads}", f"events={events}")
+    tapir = record(t, fire.pid, DEMO, options=options)
+    did = fire_now(fire)
+    seen, lost, _ = stop(t, tapir)
+    got = count(seen, DEMO, "OrderPlaced") + count(seen, DEMO, "StockLow")
+    t.eq(got + lost, did["orders"] + did["lows"], f"{got} captured + {lost} lost")
+    t.ok(got >= 0.1 * did["orders"], f"{got} captured")
+    ends_as_always(t, fire)
+
+
+def test_events_of_one_thread_are_captured_or_counted(t):
+    exact(t, 1, 20000)
+
+
+def test_events_of_four_threads_are_captured_or_counted(t):
+    exact(t, 4, 8000)
+
+
+def test_fields_and_stacks_are_what_the_program_did(t):
+    fire = start(t, "events=500")
+    tapir = record(t, fire.pid, DEMO)
+    fire_now(fire)
+    seen, lost, _ = stop(t, tapir)
+    t.eq(lost, 0, "lost")
+    orders = [e for e in seen if e["event"] == "OrderPlaced"]
+    t.eq([(int(e["args"]["id"]), int(e["args"]["cents"]), e["args"]["customer"]) for e in orders],
+         [(i, 1000 * i, f"customer-{i:06}") for i in range(500)], "what it wrote")
+    names = [[f["name"] or "" for f in e["stack"]] for e in orders]
+    callers = [n for n in names if any(re.search(r"Demo\.OrderPlaced\(", f) and "Fire.Place(" in g for f, g in zip(n, n[1:]))]
+    t.eq(len(callers), 500, f"stacks in which Place calls OrderPlaced; one: {names[0]}")
+    t.eq(sum("Thread.StartCallback" in n[-1] for n in names), 500, "stacks from the thread's start")
+    t.eq({e["pid"] for e in orders}, {fire.pid}, "its pid")
+    t.eq(len({e["tid"] for e in orders}), 1, "threads")
+    t.ok("lanes: stream 1 process" in t.tapir("report", t.path("trace.tapir")).out, "the report says which lane")
+    ends_as_always(t, fire)
+
+
+def test_counts_of_the_runtime_are_the_programs(t):
+    fire = start(t, "exceptions=300", "contentions=20", "gcs=60")
+    tapir = record(t, fire.pid, f"{RUNTIME}:GC,Exception,Contention:Informational")
+    did = fire_now(fire)
+    seen, lost, _ = stop(t, tapir)
+    t.eq(lost, 0, "lost")
+    t.eq(count(seen, RUNTIME, "ExceptionThrown"), did["exceptions"], "exceptions")
+    t.eq(count(seen, RUNTIME, "ContentionStart"), did["contentions"], "contentions")
+    t.eq(count(seen, RUNTIME, "GCStart"), did["gcs"][0], "collections")
+    ends_as_always(t, fire)
+
+
+def test_glob_finds_the_sources_of_its_assemblies(t):
+    fire = start(t, "events=200")
+    tapir = record(t, fire.pid, "MyComp*")
+    did = fire_now(fire)
+    seen, lost, _ = stop(t, tapir)
+    t.eq((count(seen, DEMO, "OrderPlaced"), lost), (did["orders"], 0), "orders")
+    ends_as_always(t, fire)
+
+
+def test_a_stopped_or_killed_process_does_not_hold_us_up(t):
+    for sig in (signal.SIGSTOP, signal.SIGKILL):
+        fire = start(t, "events=200")
+        tapir = record(t, fire.pid, DEMO)
+        fire_now(fire)
+        time.sleep(0.5)
+        fire.signal(sig)
+        if sig == signal.SIGSTOP:
+            seen, _, _ = stop(t, tapir)
+        else:
+            t.eq(tapir.wait(15).rc, 0, "it ends with the process")
+            seen = t.events(t.path("trace.tapir"))
+        t.eq(count(seen, DEMO, "OrderPlaced"), 200, "what came before is there")
+        fire.signal(signal.SIGKILL)
+
+
+def publish_aot(t, framework):
+    """Fire compiled ahead of time; skips where that cannot be done."""
+    dotnet = t.need("dotnet", "gcc")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "Fire.cs")
+    home = os.path.join(t.build, "tests", "dotnet", f"aot-{framework}")
+    done = os.path.join(home, "out", "Fire")
+    if os.path.exists(done) and os.path.getmtime(done) > os.path.getmtime(source):
+        return done
+    shutil.rmtree(home, ignore_errors=True)
+    os.makedirs(home)
+    shutil.copy(source, home)
+    pathlib.Path(home, "Fire.csproj").write_text(AOT % framework)
+    env = {**os.environ, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1",
+           "NUGET_PACKAGES": os.path.join(t.build, "tests", "dotnet", "nuget")}
+    result = t.run(dotnet, "publish", "-c", "Release", "-r", "linux-x64", "-p:CppCompilerAndLinker=gcc", "-v", "q",
+                   "-o", os.path.dirname(done), home, timeout=240, env=env)
+    if result.rc or not os.path.exists(done):
+        t.skip(f"dotnet publishes no {framework} program ahead of time here: " + (result.out + result.err).strip()[-300:])
+    os.utime(done)
+    return done
+
+
+def test_native_aot_has_its_events_by_the_stream(t):
+    fire = start(t, "events=300", path=publish_aot(t, "net9.0"))
+    tapir = record(t, fire.pid, DEMO, options=EVENTS_ONLY)
+    did = fire_now(fire)
+    seen, lost, result = stop(t, tapir)
+    t.eq(count(seen, DEMO, "OrderPlaced") + count(seen, DEMO, "StockLow") + lost, did["orders"] + did["lows"], "events")
+    t.eq(lost, 0, "lost")
+    t.ok("NativeAOT" in result.err and "own stream" in result.err, f"it says why: {result.err}")
+    doctor = t.tapir("doctor", "-p", fire.pid, expect=None)
+    t.ok("event stream" in doctor.out, doctor.out)
+    ends_as_always(t, fire)
+
+
+def test_without_diagnostics_it_says_why(t):
+    fire = start(t, "events=10", env={"DOTNET_EnableDiagnostics": "0"})
+    tapir = t.start_tapir("record", DEMO, "-p", fire.pid, "-d", "1", "-f", "-o", t.path("trace.tapir"))
+    result = tapir.wait(20)
+    t.ok("DOTNET_EnableDiagnostics=0" in result.err, result.err)
+    fire.kill()
