@@ -105,7 +105,7 @@ static bool to_number(const char *text, size_t len, double *out)
 
 static bool written_number(const struct fields *f, const char *name, double *out)
 {
-	char buf[96];
+	char buf[3 * 72]; /* what is cut there is too long to be a number */
 	struct tapir_sv text = text_of(f, name, buf, sizeof(buf));
 
 	return to_number(text.data, text.len, out);
