@@ -4,8 +4,14 @@
 The program is tests/e2e/programs/Counting.cs. Values reach us when an interval is over, so each case
 waits for one more than the program works for.
 """
+import fcntl
 import json
+import os
+import pty
 import signal
+import struct
+import subprocess
+import termios
 import time
 
 from dotnet_program import build_dotnet
@@ -159,6 +165,30 @@ def test_two_tools_share_the_metrics_and_another_interval_is_told_of(t):
         counters = [json.loads(line) for line in result.out.splitlines()]
         t.eq(of(counters, METER, "sold", "sum", "colour=blue")[-1]["value"], did["blue"], "each tool's")
     t.ok("another interval" in end(t, tapirs[2]).err, "the third says why it has none of its own")
+
+
+def test_terminal_gets_a_table_that_is_drawn_anew(t):
+    program = start(t)
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 70, 0, 0))
+    tapir = subprocess.Popen([t.tapir_path, "trace", "-p", str(program.pid), "-d", "6", "--counters", METER, "--counters", SOURCE],
+                             stdout=theirs, stderr=subprocess.DEVNULL)
+    os.close(theirs)
+    time.sleep(2)
+    program.go()
+    seen = b""
+    try:
+        while more := os.read(ours, 65536):
+            seen += more
+    except OSError:  # the other end is closed
+        pass
+    t.eq(tapir.wait(10), 0, "exit")
+    frames = seen.decode().split("\x1b[H")[1:]
+    t.ok(len(frames) >= 4, f"{len(frames)} tables")
+    lines = frames[-1].replace("\x1b[K", "").replace("\x1b[0m", "").replace("\r", "").splitlines()
+    t.ok(len(lines) <= 12 and all(len(line) <= 70 + 8 for line in lines), frames[-1])
+    orders = [line for line in lines if " total " in line and SOURCE in line]
+    t.ok(orders and "PROVIDER" in lines[0], frames[-1])
 
 
 def test_wrong_words_are_usage_errors(t):

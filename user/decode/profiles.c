@@ -91,6 +91,7 @@ static const char *const everything[] = {
 	"Microsoft.EntityFrameworkCore",
 	"System.Net.*",
 	"System.Threading.Tasks.TplEventSource:Tasks:Informational",
+	"System.Runtime:ev=EventCounters:Error:EventCounterIntervalSec=1",
 	"hotspot:gc__*,mem__pool__gc__*",
 	"hotspot:method__compile__*",
 	"hotspot:class__*",
