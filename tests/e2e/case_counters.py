@@ -14,14 +14,14 @@ import subprocess
 import termios
 import time
 
-from dotnet_program import build_dotnet
+from dotnet_program import build_dotnet, publish_dotnet
 
 TIMEOUT = 120
 SOURCE, METER, RUNTIME = "MyCompany-Counting", "MyCompany.Meter", "System.Runtime"
 
 
-def start(t):
-    program = t.start(build_dotnet(t, "Counting"))
+def start(t, path=None):
+    program = t.start(path or build_dotnet(t, "Counting"))
     program.wait_line("pid ")
     return program
 
@@ -42,9 +42,9 @@ def end(t, tapir):
     return result
 
 
-def trace(t, *args, interval_s=1):
+def trace(t, *args, interval_s=1, path=None):
     """What the program says, the COUNTER objects, all objects, and tapir's words."""
-    program = start(t)
+    program = start(t, path)
     tapir = t.start_tapir("trace", "-p", program.pid, "--json", *args)
     tapir.wait_line("tapir: events of .NET on", timeout=20)
     time.sleep(1.1 * interval_s)  # what a counter has before its first interval is not counted by it
@@ -100,6 +100,18 @@ def test_own_counters_and_instruments_are_what_the_program_counted(t):
     check_meter(t, counters, did)
     t.eq({c["provider"] for c in counters}, {SOURCE, METER}, "whose they are")
     t.eq([line for line in lines if line["type"] == "event"], [], "the events that carry them are not printed")
+
+
+def test_dotnet_8_has_the_same(t):
+    did, counters, _, _ = trace(t, "--counters", SOURCE, "--counters", METER, path=publish_dotnet(t, "Counting", "8.0.33"))
+    check_source(t, counters, did)
+    check_meter(t, counters, did)
+
+
+def test_dotnet_9_has_the_same(t):
+    did, counters, _, _ = trace(t, "--counters", "MyComp*", path=publish_dotnet(t, "Counting", "9.0.22"))
+    check_source(t, counters, did)
+    check_meter(t, counters, did)
 
 
 def test_runtime_counters_are_plausible(t):

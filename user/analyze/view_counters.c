@@ -205,7 +205,7 @@ static void write_points(struct tapir_sheet *sheet, size_t rows, const struct co
 	}
 }
 
-/* Means of equal parts of its time, from the least to the most of them; a gap is a space. */
+/* Each value, or means of equal parts of its time: from the least to the most; a gap is a space. */
 static void write_sparks(struct tapir_sheet *sheet, size_t t, const struct counter *c)
 {
 	static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
@@ -220,7 +220,7 @@ static void write_sparks(struct tapir_sheet *sheet, size_t t, const struct count
 		uint64_t since_ns = points[i].at_ns > from_ns ? points[i].at_ns - from_ns : 0;
 		size_t slot = (size_t)((double)since_ns / (double)span_ns * (double)slots);
 
-		slot = slot < slots ? slot : slots - 1;
+		slot = cnt <= SPARKS ? i : slot < slots ? slot : slots - 1;
 		sums[slot] += points[i].sum;
 		cnts[slot] += (double)points[i].cnt;
 	}
@@ -268,9 +268,9 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 						      {"count", NULL, TAPIR_CELL_COUNT},
 						      {"total", NULL, TAPIR_CELL_NUMBER},
 						      {"first", ">FIRST", TAPIR_CELL_NUMBER},
-						      {"least", ">LEAST", TAPIR_CELL_NUMBER},
+						      {"least", ">MIN", TAPIR_CELL_NUMBER},
 						      {"mean", ">MEAN", TAPIR_CELL_NUMBER},
-						      {"most", ">MOST", TAPIR_CELL_NUMBER},
+						      {"most", ">MAX", TAPIR_CELL_NUMBER},
 						      {"last", ">LAST", TAPIR_CELL_NUMBER},
 						      {"unit", "UNIT", TAPIR_CELL_TEXT},
 						      {"over_time", "OVER TIME", TAPIR_CELL_TEXT},
