@@ -11,6 +11,7 @@
 #define GC_PERCENT   5	/* of the CPU, or of the time: from there on it is worth a word */
 #define JIT_PERCENT  20 /* of the CPU */
 #define LOCK_PERCENT 10 /* of the time, all threads together */
+#define HEAP_PERCENT 10 /* of what was allocated, from one method */
 
 static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
 {
@@ -21,6 +22,33 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 	f->samples++;
 	f->gc_samples += work == TAPIR_WORK_GC;
 	f->jit_samples += work == TAPIR_WORK_JIT;
+}
+
+static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
+		     const struct tapir_event_view *event)
+{
+	struct tapir_finding *f = ctx;
+
+	tapir_allocators__add(&f->allocators, f->tl, t, probe, event);
+}
+
+/* A collection of .NET lies in its pause; one in the background stops the program only shortly. */
+static void count_dotnet_gc(struct tapir_finding *f, struct tapir_interval *i)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+
+	if (!i->label || strcmp(kind->name, "gc") != 0 ||
+	    strcmp(kind->provider, "Microsoft-Windows-DotNETRuntime") != 0 ||
+	    strstr(i->label, "BackgroundGC"))
+		return;
+	f->dotnet_gc_cnt++;
+	f->dotnet_gen2_cnt += i->label[0] == '2';
+	if (i->until_ns - i->from_ns < f->dotnet_gc_ns)
+		return;
+	f->dotnet_gc_ns = i->until_ns - i->from_ns;
+	free(f->dotnet_gc_label);
+	f->dotnet_gc_label = i->label;
+	i->label = NULL; /* taken */
 }
 
 static char *lock_label(const struct tapir_finding *f, const struct tapir_interval *i)
@@ -66,6 +94,8 @@ static void on_close(void *ctx, struct tapir_interval *i)
 
 	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))
 		return;
+	if (i->cause == TAPIR_CAUSE_NONE)
+		count_dotnet_gc(f, i);
 	if (i->cause == TAPIR_CAUSE_GC) {
 		f->gc_cnt++;
 		f->gc_ns += took_ns;
@@ -78,7 +108,8 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	}
 }
 
-const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample, .close = on_close};
+const struct tapir_timeline_fns tapir_finding_fns = {
+	.sample = on_sample, .event = on_event, .close = on_close};
 
 /* ---- the sentence --------------------------------------------------------------------------- */
 
@@ -91,6 +122,33 @@ static void begin_part(struct tapir_str *out, size_t from)
 {
 	if (out->len > from)
 		tapir_str__adds(out, "; ");
+}
+
+/* "7 of 7 collections gen 2, the longest AllocLarge NonConcurrentGC" */
+static void add_dotnet_gcs(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const char *why = f->dotnet_gc_label ? strchr(f->dotnet_gc_label, ' ') : NULL;
+
+	if (!f->dotnet_gen2_cnt)
+		return;
+	tapir_str__addf(out, ", %" PRIu64 " of %" PRIu64 " collections gen 2", f->dotnet_gen2_cnt,
+			f->dotnet_gc_cnt);
+	if (!why)
+		return;
+	tapir_str__adds(out, ", the longest");
+	tapir_str__add_printable(out, why, strlen(why));
+}
+
+static void add_allocator(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const char *method = tapir_allocators__most(&f->allocators, f->tl);
+	double share = percent(f->allocators.best_bytes, f->allocators.bytes);
+
+	if (!method || share < HEAP_PERCENT)
+		return;
+	tapir_str__addf(out, "; %.0f%% of %.1f MB allocated from ", share,
+			(double)f->allocators.bytes / 1e6);
+	tapir_str__add_printable(out, method, strlen(method));
 }
 
 static void add_gc(const struct tapir_finding *f, uint64_t span_ns, struct tapir_str *out)
@@ -110,6 +168,8 @@ static void add_gc(const struct tapir_finding *f, uint64_t span_ns, struct tapir
 				"longest %s",
 				f->gc_cnt, f->gc_cnt == 1 ? "" : "s", tapir_ns__text(f->gc_ns, sum),
 				time, tapir_ns__text(f->gc_worst_ns, worst));
+	add_dotnet_gcs(f, out);
+	add_allocator(f, out);
 }
 
 static void add_locks(const struct tapir_finding *f, uint64_t span_ns, size_t from,
@@ -154,4 +214,6 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_vec__fini(&f->locks);
 	tapir_map__fini(&f->lock_by_key);
 	tapir_works__fini(&f->works);
+	tapir_allocators__fini(&f->allocators);
+	free(f->dotnet_gc_label);
 }

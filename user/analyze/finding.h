@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * finding.h - what stands out in a recording, for the report's first sentence: time in the
- * collector, for locks, in the JIT compiler. It asks for no stacks, so that it costs little.
+ * collector and who allocates, for locks, in the JIT compiler. It asks for the stacks of
+ * allocations alone, so that it costs little.
  */
 #ifndef TAPIR_USER_FINDING_H
 #define TAPIR_USER_FINDING_H
 
+#include "analyze/allocators.h"
 #include "analyze/runtime_work.h"
 #include "analyze/timeline.h"
 #include "base/str.h"
@@ -19,7 +21,11 @@ struct tapir_finding {
 	struct tapir_timeline *tl;
 	uint64_t samples, gc_samples, jit_samples;
 	uint64_t gc_cnt, gc_ns, gc_worst_ns;
+	uint64_t dotnet_gc_cnt, dotnet_gen2_cnt; /* those that stop the program */
+	uint64_t dotnet_gc_ns;			 /* the longest one, */
+	char *dotnet_gc_label;			 /* "2 AllocLarge NonConcurrentGC"; NULL: none */
 	uint64_t lock_cnt, lock_ns;
+	struct tapir_allocators allocators;
 	/* for the finding alone */
 	struct tapir_works works;
 	struct tapir_map lock_by_key;
@@ -28,7 +34,8 @@ struct tapir_finding {
 
 extern const struct tapir_timeline_fns tapir_finding_fns; /* ctx: the finding */
 
-/* "31% of the CPU in GC: 212 pauses, ...", or nothing when nothing stands out. */
+/* "31% of the CPU in GC: 212 pauses, ...; 88% of allocation from Foo.Bar()", or nothing when
+ * nothing stands out. */
 void tapir_finding__add_text(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding__fini(struct tapir_finding *f);
 

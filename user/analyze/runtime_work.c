@@ -151,6 +151,20 @@ enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline
 	return work_of_node(works, tapir_timeline__stacks(tl), node);
 }
 
+uint32_t tapir_work__collecting_node(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+	bool is_nameless = false;
+
+	for (uint32_t n = node == TAPIR_NO_NODE ? 0 : node; n; n = nodes[n].parent) {
+		if (nodes[n].kind == TAPIR_FRAME_JIT)
+			return is_nameless ? n : node;
+		is_nameless |= nodes[n].kind == TAPIR_FRAME_RUNTIME &&
+			       strstr(tree->names.data[nodes[n].name], "+0x") != NULL;
+	}
+	return node;
+}
+
 void tapir_works__fini(struct tapir_works *works)
 {
 	tapir_vec__fini(&works->by_node);

@@ -32,6 +32,11 @@ struct tapir_works {
 enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
 				const struct tapir_tl_thread *thread, uint32_t node,
 				uint64_t time_ns);
+/*
+ * Where a thread that collects is worth telling: a thread of .NET does so itself, and of a runtime
+ * without symbols each address would be a place of its own; then the method that made it collect.
+ */
+uint32_t tapir_work__collecting_node(const struct tapir_stack_tree *tree, uint32_t node);
 void tapir_works__fini(struct tapir_works *works);
 
 #endif

@@ -24,6 +24,8 @@ struct tapir_tally_way {
 	uint64_t cnt, weight;
 };
 
+extern const struct tapir_tally_event tapir_allocation_events[]; /* view_allocations.c */
+
 #define TAPIR_TALLY_MESSAGES 12u /* of a row, the first ones */
 
 struct tapir_tally_message {

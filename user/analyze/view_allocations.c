@@ -12,7 +12,7 @@
 #define DEFAULT_TOP 10
 
 /* Facts: the pages on the runtimes' probes, and .NET's manifest; JDK 17 passes no right size. */
-static const struct tapir_tally_event events[] = {
+const struct tapir_tally_event tapir_allocation_events[] = {
 	{"Microsoft-Windows-DotNETRuntime", "GCAllocationTick", "TypeName", NULL,
 	 "AllocationAmount64 AllocationAmount"},
 	{"Microsoft-Windows-DotNETRuntime", "GCSampledObjectAllocation", "TypeID", NULL,
@@ -33,7 +33,7 @@ static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
 
 	(void)arg;
 	if (v) {
-		v->tally.events = events;
+		v->tally.events = tapir_allocation_events;
 		v->tally.tl = tl;
 		v->top = top ? top : DEFAULT_TOP;
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Collections: each pause with its reason, what it freed, the CPU it took and who waited; their
- * percentiles; and how fast the program allocates, from the heap's size between them.
+ * percentiles; how fast the program allocates, from the heap's size between them; and what and
+ * where, if that was recorded.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,11 +11,13 @@
 
 #include "analyze/histogram.h"
 #include "analyze/runtime_work.h"
+#include "analyze/tally.h"
 #include "analyze/view.h"
 
 #define MAX_GCS	    65536u
 #define MAX_WAITERS 4096u
 #define DEFAULT_TOP 10
+#define TYPES_SHOWN 3u
 
 struct gc {
 	uint64_t from_ns, until_ns, samples;
@@ -46,6 +49,7 @@ struct gc_view {
 	struct tapir_vec(struct heap) heaps;
 	struct tapir_map by_tid, by_tgid;
 	struct tapir_works works;
+	struct tapir_tally allocated;
 	struct tapir_histogram took;
 	bool failed;
 };
@@ -56,7 +60,8 @@ static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
 
 	(void)arg;
 	if (v) {
-		v->tl = tl;
+		v->tl = v->allocated.tl = tl;
+		v->allocated.events = tapir_allocation_events;
 		v->top = top ? top : DEFAULT_TOP;
 	}
 	return v;
@@ -82,6 +87,7 @@ static void release(void *ctx)
 	tapir_map__fini(&v->by_tid);
 	tapir_map__fini(&v->by_tgid);
 	tapir_works__fini(&v->works);
+	tapir_tally__fini(&v->allocated);
 	free(v);
 }
 
@@ -191,6 +197,8 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	struct gc_view *v = ctx;
 	struct heap *heap;
 
+	if (tapir_tally__add(&v->allocated, t, probe, event))
+		return;
 	if (is_called(probe->event, "GCHeapStats"))
 		take_heap_stats(v, t, tapir_timeline__fields(v->tl, probe, event));
 	if (!is_begin && !is_called(probe->event, "mem__pool__gc__end"))
@@ -414,6 +422,18 @@ static void write_facts(const struct gc_view *v, struct tapir_sheet *sheet)
 				  (uint64_t)((double)v->allocated_bytes * 1e9 / (double)span_ns));
 }
 
+static void write_allocated(struct gc_view *v, struct tapir_sheet *sheet)
+{
+	struct tapir_tally *t = &v->allocated;
+
+	if (!t->rows.cnt)
+		return;
+	tapir_tally__sort(t);
+	tapir_tally__write(t, sheet, "allocations", t->weight > t->cnt,
+			   v->top < TYPES_SHOWN ? v->top : TYPES_SHOWN);
+	v->failed |= t->failed;
+}
+
 static int finish(void *ctx, struct tapir_sheet *sheet)
 {
 	const struct tapir_timeline_stats *stats;
@@ -429,6 +449,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 		return v->failed ? -ENOMEM : 0;
 	}
 	write_waiters(v, sheet);
+	write_allocated(v, sheet);
 	write_facts(v, sheet);
 	tapir_str__addf(&sheet->headline,
 			"%llu pauses for GC: %s, %.1f%% of the time, the longest %s",

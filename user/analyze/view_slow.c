@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analyze/histogram.h"
+#include "analyze/runtime_work.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 #include "base/diag.h"
@@ -181,6 +182,8 @@ static void slow_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir
 			      .holder_node = TAPIR_NO_NODE};
 
 	(void)sample;
+	if (like.cause == TAPIR_CAUSE_GC)
+		like.node = tapir_work__collecting_node(tapir_timeline__stacks(s->tl), like.node);
 	for (struct tapir_interval *i = t->open; i; i = i->outer)
 		if (i->details)
 			count_detail(s, i->details, &like, tapir_tl_thread__causing(t), 1);

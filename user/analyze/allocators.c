@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* .NET's ticks: one each 100 KB or so, with what was allocated since the last one. */
+#include "analyze/allocators.h"
+
+#include <string.h>
+
+#include "symbol/frame_kind.h"
+
+#define MAX_PROBES 65536u
+
+static bool is_called(struct tapir_sv text, const char *name)
+{
+	return text.len == strlen(name) && !memcmp(text.data, name, text.len);
+}
+
+static bool is_tick(struct tapir_allocators *a, const struct tapir_probe_view *probe)
+{
+	uint64_t *known = tapir_map__get(&a->by_probe, probe->rec->probe_id);
+	bool is_one;
+
+	if (known)
+		return *known;
+	is_one = is_called(probe->provider, "Microsoft-Windows-DotNETRuntime") &&
+		 is_called(probe->event, "GCAllocationTick");
+	known = a->by_probe.cnt < MAX_PROBES
+			? tapir_map__put(&a->by_probe, probe->rec->probe_id, NULL)
+			: NULL;
+	if (known)
+		*known = is_one;
+	return is_one;
+}
+
+/* List<T>.Add is asked by somebody, and who that is says more. */
+static bool is_frameworks(const char *name)
+{
+	struct tapir_sv text = tapir_sv__of(name);
+
+	return tapir_sv__starts_with(text, "System.") ||
+	       tapir_sv__starts_with(text, "Microsoft.") ||
+	       tapir_sv__starts_with(text, "dynamicClass.");
+}
+
+/* Of a node's frames; where all are the framework's: its innermost. False: none is managed. */
+static bool find_method(const struct tapir_stack_tree *tree, uint32_t node, uint32_t *name)
+{
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+	bool is_found = false;
+
+	for (; node; node = nodes[node].parent) {
+		if (nodes[node].kind != TAPIR_FRAME_JIT)
+			continue;
+		if (!is_frameworks(tree->names.data[nodes[node].name])) {
+			*name = nodes[node].name;
+			return true;
+		}
+		if (!is_found)
+			*name = nodes[node].name;
+		is_found = true;
+	}
+	return is_found;
+}
+
+static uint64_t bytes_of(const struct tapir_event_fields *f)
+{
+	uint64_t bytes = tapir_event_fields__u64(f, "AllocationAmount64");
+
+	return bytes ? bytes : tapir_event_fields__u64(f, "AllocationAmount");
+}
+
+void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl,
+			   const struct tapir_tl_thread *thread,
+			   const struct tapir_probe_view *probe,
+			   const struct tapir_event_view *event)
+{
+	struct tapir_stack_ref ref = {.tgid = thread->tgid,
+				      .time_ns = event->rec->h.time_ns,
+				      .stack_id = event->rec->stack_id,
+				      .kstack_id = event->kstack_id};
+	uint64_t bytes, *sum;
+	uint32_t node, name = 0;
+
+	if (!is_tick(a, probe))
+		return;
+	bytes = bytes_of(tapir_timeline__fields(tl, probe, event));
+	a->bytes += bytes;
+	node = tapir_timeline__node(tl, &ref);
+	if (node == TAPIR_NO_NODE || !find_method(tapir_timeline__stacks(tl), node, &name))
+		return;
+	sum = tapir_map__get(&a->by_name, name);
+	if (!sum && a->by_name.cnt < TAPIR_ALLOCATORS_MAX)
+		sum = tapir_map__put(&a->by_name, name, NULL);
+	if (!sum)
+		return;
+	*sum += bytes;
+	if (*sum > a->best_bytes) {
+		a->best_bytes = *sum;
+		a->best_name = name;
+	}
+}
+
+const char *tapir_allocators__most(const struct tapir_allocators *a, struct tapir_timeline *tl)
+{
+	return a->best_bytes ? tapir_timeline__stacks(tl)->names.data[a->best_name] : NULL;
+}
+
+void tapir_allocators__fini(struct tapir_allocators *a)
+{
+	tapir_map__fini(&a->by_probe);
+	tapir_map__fini(&a->by_name);
+}
