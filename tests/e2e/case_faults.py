@@ -39,7 +39,7 @@ def test_capabilities_are_named_when_they_are_missing(t):
     if t.run(*NOBODY, t.tapir_path, "--version").rc:
         t.skip("nobody may not run the build")
     result = t.run(*NOBODY, t.tapir_path, "record", "storm:hit", "-p", os.getpid(), "-o", t.path("n.tapir"))
-    refused(t, result, 3, "needs CAP_BPF and CAP_PERFMON")
+    refused(t, result, 3, "need CAP_BPF and CAP_PERFMON")
     t.ok(not os.path.exists(t.path("n.tapir")), "no file was left")
 
 

@@ -85,8 +85,8 @@ def test_postgresql_query_that_waits(t):
         tapir = t.start_tapir("record", "postgresql:query__start", "postgresql:query__done", "postgresql:lock__wait__*",
                               "--comm", "postgres", "-f", "-o", file)
         tapir.wait_line("tapir: ")
-        # A nightly report that holds a row while it sums up: 0.6 s; and clients that pay meanwhile.
-        holder = session(server, "begin; update accounts set cents = 0 where id = 7; select pg_sleep(0.6); commit")
+        # A nightly report that holds a row while it sums up: 1 s; and clients that pay meanwhile.
+        holder = session(server, "begin; update accounts set cents = 0 where id = 7; select pg_sleep(1); commit")
         payers = [session(server, f"select pg_sleep(0.2); update accounts set cents = cents + {i} where id = {i}")
                   for i in (6, 7, 8)]
         for process in [holder, *payers]:

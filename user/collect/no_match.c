@@ -70,6 +70,9 @@ int tapir_no_match__fail(const struct tapir_no_match *m)
 	struct tapir_str line = {};
 
 	collect_seen(m, &seen);
+	if (!seen.all.cnt && m->is_unprivileged)
+		return tapir_diag__fail(-EPERM, "Neither .NET nor a ring lane there; probes need "
+						"CAP_BPF and CAP_PERFMON, or root (run with sudo)");
 	if (!seen.all.cnt)
 		fail_without_any(m);
 	else if (m->specs_are_defaults)

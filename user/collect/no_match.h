@@ -15,9 +15,13 @@ struct tapir_no_match {
 	struct tapir_ring_reader *rings;      /* NULL: no ring lanes were */
 	struct tapir_dotnet_streams *streams; /* NULL: no event streams were */
 	bool may_be_silent;		      /* .NET's providers show only when they fire */
+	bool is_unprivileged;		      /* probes were not looked for */
 };
 
-/* -ENOENT, and a line a SPEC with the nearest event that was seen, if one is near. */
+/*
+ * -ENOENT, and a line a SPEC with the nearest event that was seen, if one is near. -EPERM: what
+ * there may be needs privileges.
+ */
 int tapir_no_match__fail(const struct tapir_no_match *m);
 
 /* Some SPECs matched: a warning for each that did not. */

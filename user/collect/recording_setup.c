@@ -314,6 +314,7 @@ struct tapir_no_match tapir_recording__no_match(const struct recording *r)
 		.rings = r->rings,
 		.streams = r->dotnet.streams,
 		.may_be_silent = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes) > 0,
+		.is_unprivileged = r->is_unprivileged,
 	};
 }
 
