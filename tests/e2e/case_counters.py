@@ -108,6 +108,12 @@ def test_dotnet_8_has_the_same(t):
     check_meter(t, counters, did)
 
 
+def test_stream_of_the_runtime_has_the_same(t):
+    did, counters, _, _ = trace(t, "--lane", "stream", "--counters", SOURCE, "--counters", METER)
+    check_source(t, counters, did)
+    check_meter(t, counters, did)
+
+
 def test_dotnet_9_has_the_same(t):
     did, counters, _, _ = trace(t, "--counters", "MyComp*", path=publish_dotnet(t, "Counting", "9.0.22"))
     check_source(t, counters, did)

@@ -19,6 +19,7 @@ struct args {
 	uint64_t depth;
 	uint64_t every_ns;
 	bool json;
+	struct tapir_words_or_default counters;
 };
 
 static const struct tapir_option own_options[] = {
@@ -26,6 +27,7 @@ static const struct tapir_option own_options[] = {
 	TAPIR_U64("depth", 0, "N", "frames", struct args, depth, 1, 127),
 	TAPIR_DURATION("every", 'e', "TIME", "how often", struct args, every_ns, 1, UINT64_MAX),
 	TAPIR_FLAG("json", 'j', "as JSON", struct args, json),
+	TAPIR_LIST_OR_DEFAULT("counters", 0, "[GLOB]", "which", struct args, counters),
 	{}};
 
 static int run_nothing(struct tapir_cli *cli)
@@ -102,6 +104,24 @@ static void assert_usage(const char *part)
 	assert_int_equal(tapir_diag__cnt(), 1);
 	if (!strstr(tapir_diag__line(0), part))
 		fail_msg("'%s' is not in '%s'", part, tapir_diag__line(0));
+}
+
+static void value_that_may_be_missing_is_no_option_and_no_spec(void **state)
+{
+	const struct tapir_words_or_default *counters;
+
+	(void)state;
+	assert_int_equal(PARSE("watch", "--counters", "--counters", "a*/b", "--counters", "p:e",
+			       "--counters=x:y", "w", "--counters"),
+			 0);
+	counters = &parsed()->counters;
+	assert_true(counters->is_given);
+	assert_int_equal(counters->words.cnt, 2);
+	assert_string_equal(counters->words.data[0], "a*/b");
+	assert_string_equal(counters->words.data[1], "x:y");
+	assert_int_equal(cli.words.cnt, 2);
+	assert_string_equal(cli.words.data[0], "p:e");
+	assert_string_equal(cli.words.data[1], "w");
 }
 
 static void every_type_is_filled_when_given(void **state)
@@ -319,6 +339,7 @@ int main(void)
 		CASE(help_needs_no_arguments_when_asked_for),
 		CASE(mistakes_teach_in_one_line),
 		CASE(durations_are_exact_when_right_and_refused_when_not),
+		CASE(value_that_may_be_missing_is_no_option_and_no_spec),
 		CASE(targets_are_of_one_kind),
 		CASE(exit_codes_tell_kinds_of_failure),
 		CASE(every_option_is_in_help_man_and_completion),
