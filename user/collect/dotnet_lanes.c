@@ -270,7 +270,10 @@ static void do_one(struct tapir_dotnet_lanes *l, struct process *p)
 	result = is_look ? look_at(l, tgid) : bring_in(l, tgid, seen_ns, takes_none);
 	pthread_mutex_lock(&l->lock);
 	p = find(l, tgid);
-	if (p && is_look && result) {
+	if (p && is_look && p->is_stale) {
+		p->is_stale = false;
+		p->state = LOOK;
+	} else if (p && is_look && result) {
 		p->state = WAITING;
 		p->takes_none = result == 2;
 	} else if (p && is_look) {

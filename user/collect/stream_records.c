@@ -328,11 +328,17 @@ static void on_lost(void *ctx, uint64_t cnt, uint64_t ticks)
 
 static void report_losses(struct tapir_stream_records *r)
 {
-	/* More than one a nanosecond: no count of anything, but what the process wrote there. */
-	if (r->lost_cnt > r->max_ns - r->losses_ns) {
+	bool has_news = r->lost_cnt || r->malformed_cnt > r->malformed_reported;
+
+	/*
+	 * More than one a nanosecond since it began: no count of anything, but what the process
+	 * wrote there.
+	 */
+	if (r->lost_cnt > r->max_ns - r->min_ns - r->lost_reported) {
 		r->malformed_cnt++;
 		r->lost_cnt = 0;
 	}
+	r->lost_reported += r->lost_cnt;
 	if (r->lost_cnt)
 		post_loss(r, TAPIR_LOSS_STREAM_DROP, r->lost_cnt);
 	if (r->malformed_cnt > r->malformed_reported)
@@ -344,7 +350,7 @@ static void report_losses(struct tapir_stream_records *r)
 	pthread_mutex_unlock(&r->sink->lock);
 	r->event_cnt = r->lost_cnt = 0;
 	r->malformed_reported = r->malformed_cnt;
-	r->losses_ns = r->max_ns;
+	r->losses_ns = has_news ? r->max_ns : r->losses_ns;
 }
 
 /* ---- its callers ------------------------------------------------------------------------- */

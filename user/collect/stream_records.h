@@ -50,7 +50,8 @@ struct tapir_stream_records {
 	uint64_t ticks_per_sec;
 	int64_t clock_offset_ns; /* the process's clock less ours */
 	uint64_t min_ns, max_ns, losses_ns;
-	uint64_t cost_bytes;	      /* of descriptions */
+	uint64_t cost_bytes; /* of descriptions */
+	uint64_t lost_reported;
 	uint64_t event_cnt, lost_cnt; /* since the last report */
 	uint64_t malformed_cnt, malformed_reported,
 		malformed_read; /* added up; read: the reader's */
