@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import threading
@@ -412,6 +413,19 @@ def test_diagnostics_off_leaves_samples_and_a_reason(t):
     doctor = t.tapir("doctor", "-p", fire.pid).out
     t.ok("none: its socket does not answer" in doctor and "EnableDiagnostics=0" in doctor, doctor)
     t.ok("none of .NET's events" in result.err and "DOTNET_EnableDiagnostics=0" in result.err, result.err)
+    fire_now(fire)
+    ends_as_always(t, fire)
+
+
+def test_process_without_spare_descriptors_is_not_entered(t):
+    """The runtime aborts when it runs out of them while it loads a profiler."""
+    fire = start(t)
+    limits = resource.prlimit(fire.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(fire.pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{fire.pid}/fd")) + 8, limits[1]))
+    result = t.tapir("record", DEMO, *EVENTS_ONLY, "-p", fire.pid, "-d", 1, "-f", "-o", t.path("trace.tapir"), expect=None)
+    t.ok("fewer than 16 file descriptors left" in result.err, result.err)
+    t.eq(traces_of_us(fire.pid), set(), "what is left in the process")
+    resource.prlimit(fire.pid, resource.RLIMIT_NOFILE, limits)
     fire_now(fire)
     ends_as_always(t, fire)
 

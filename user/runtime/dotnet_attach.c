@@ -2,10 +2,12 @@
 /* See dotnet_attach.h. */
 #include "runtime/dotnet_attach.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "attach/proc.h"
 #include "base/diag.h"
@@ -16,6 +18,8 @@
 /* Milliseconds or seconds, whom one asks: either is long enough and no reason to wait. */
 #define RUNTIME_TIMEOUT	  10000
 #define ENVIRON_MAX_BYTES (4u << 20)
+#define SPARE_DESCRIPTORS 16u /* with fewer than 2 the runtime aborts in AttachProfiler (10.0.12)  \
+			       */
 
 static int put_request(struct tapir_str *out, const char *path, uint64_t key)
 {
@@ -119,6 +123,26 @@ static bool is_stopped(const struct tapir_dotnet_talk *talk)
 	return *state == 'T' || *state == 't';
 }
 
+/* What cannot be counted is taken to be there. */
+static bool has_spare_descriptors(uint32_t tgid)
+{
+	struct rlimit limit;
+	char path[32];
+	rlim_t cnt = 0;
+	DIR *dir;
+
+	if (prlimit((pid_t)tgid, RLIMIT_NOFILE, NULL, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%u/fd", tgid);
+	dir = opendir(path);
+	if (!dir)
+		return true;
+	while (cnt + SPARE_DESCRIPTORS <= limit.rlim_cur && readdir(dir))
+		cnt++;
+	closedir(dir);
+	return cnt + SPARE_DESCRIPTORS <= limit.rlim_cur;
+}
+
 static int check(const struct tapir_dotnet_talk *talk)
 {
 	if (talk->facts.is_off)
@@ -127,6 +151,12 @@ static int check(const struct tapir_dotnet_talk *talk)
 		return tapir_diag__fail(-EAGAIN,
 					"Cannot attach to .NET: pid=%u, err=-EAGAIN: it is stopped",
 					talk->job.tgid);
+	if (!has_spare_descriptors(talk->job.tgid))
+		return tapir_diag__fail(
+			-EMFILE,
+			"Cannot attach to .NET: pid=%u, err=-EMFILE: it has fewer than "
+			"%u file descriptors left (raise its limit: prlimit --nofile)",
+			talk->job.tgid, SPARE_DESCRIPTORS);
 	return 0;
 }
 

@@ -24,7 +24,8 @@ struct tapir_dotnet_profiler {
  * 0: it is loaded. Failures leave one line, those of dotnet_client.h and:
  *   -EAGAIN the runtime is starting, or stopped: ask again · -EOPNOTSUPP this runtime takes no
  * profiler (NativeAOT) · -EUSERS it has too many · -EACCES no directory of its takes the library,
- * or the runtime could load it from none
+ * or the runtime could load it from none · -EMFILE it has hardly a file descriptor left: the
+ * runtime itself may abort then
  */
 int tapir_dotnet__attach_profiler(const struct tapir_dotnet_opts *opts,
 				  const struct tapir_dotnet_profiler *profiler);
