@@ -43,3 +43,11 @@ def test_argument_that_is_not_there_is_refused(t):
     result = t.tapir("record", "storm:hit::arg7=str", "-o", t.path("x.tapir"), "--", t.target_path("storm"), 0, 1,
                      expect=None)
     t.ok(result.rc == 1 and "there is no arg7" in result.err, f"{result.rc} {result.err}")
+
+
+def test_only_what_was_typed_is_missed(t):
+    file = t.path("typed.tapir")
+    said = t.tapir("record", "--profile", "gc", "types:*", "typo:*", "--no-samples", "-o", file, "--",
+                   t.target_path("types"), 1).err
+    t.ok("typo:*" in said, "the SPEC that was typed wrongly is named")
+    t.ok("hotspot" not in said and "python" not in said, "the profile's SPECs for other runtimes are not")

@@ -43,8 +43,11 @@ static int add_profile(struct tapir_recorder *r, const struct tapir_cli *cli, co
 					"exceptions, contention, allocations, threadpool, http, "
 					"everything and default are ('tapir help profiles')",
 					name);
-	for (const char *const *text = profile->specs; !err && *text; text++)
+	for (const char *const *text = profile->specs; !err && *text; text++) {
 		err = add_spec(r, *text);
+		if (!err) /* each runtime is asked for its own: the others' are no news */
+			r->specs.data[r->specs.cnt - 1]->is_silent = true;
+	}
 	return err;
 }
 
@@ -302,21 +305,22 @@ static void say_program(const struct tapir_recording_result *result)
 		tapir_info("the program ended with status %d", WEXITSTATUS(status));
 }
 
+static void add_number(struct tapir_str *line, uint64_t cnt, const char *one, const char *many)
+{
+	tapir_figure__add_count(line, cnt);
+	tapir_str__addf(line, " %s, ", cnt == 1 ? one : many);
+}
+
 void tapir_recorder__say_result(const struct tapir_recorder *r,
 				const struct tapir_recording_result *result, const char *path)
 {
 	struct tapir_str line = {};
 
-	tapir_figure__add_count(&line, result->stats.event_cnt);
-	tapir_str__adds(&line, " events, ");
-	if (r->opts.sampling.hz) {
-		tapir_figure__add_count(&line, result->stats.sample_cnt);
-		tapir_str__adds(&line, " samples, ");
-	}
-	if (r->opts.with_switches) {
-		tapir_figure__add_count(&line, result->stats.switch_cnt);
-		tapir_str__adds(&line, " switches, ");
-	}
+	add_number(&line, result->stats.event_cnt, "event", "events");
+	if (r->opts.sampling.hz)
+		add_number(&line, result->stats.sample_cnt, "sample", "samples");
+	if (r->opts.with_switches)
+		add_number(&line, result->stats.switch_cnt, "switch", "switches");
 	tapir_figure__add_count(&line, result->stats.lost_cnt);
 	tapir_str__adds(&line, " lost");
 	if (path) {
