@@ -51,3 +51,15 @@ def test_only_what_was_typed_is_missed(t):
                    t.target_path("types"), 1).err
     t.ok("typo:*" in said, "the SPEC that was typed wrongly is named")
     t.ok("hotspot" not in said and "python" not in said, "the profile's SPECs for other runtimes are not")
+
+
+def test_glob_without_a_match_is_said(t):
+    file = t.path("glob.tapir")
+    t.tapir("record", "types:*", "-o", file, "--", t.target_path("types"), 1)
+    every = t.tapir("events", file, "types:*", "--json").out
+    t.ok(every, "the provider's events")
+    t.eq(t.tapir("events", file, "types", "--json").out, every, "its name alone means the same")
+    none = t.tapir("events", file, "tpyes:*")
+    t.eq(none.out, "", "nothing for a name that is not there")
+    t.ok("matches tpyes:*" in none.err, "which is said")
+    t.eq(t.tapir("events", file, "types:*").err, "", "and only then")

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tapir events: a file's records, one a line (a stack's frames below it). */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/event_choice.h"
 #include "cli/recording_file.h"
@@ -90,20 +92,37 @@ static bool is_chosen(struct tapir_event_choice *choice, const struct tapir_cata
 				 tapir_event_choice__has(choice, catalog, (const void *)rec));
 }
 
+/* An empty answer to a misspelt GLOB would look like an event that did not happen. */
+static void warn_of_no_match(const char *glob, uint64_t event_cnt)
+{
+	if (event_cnt)
+		tapir_warn("none of the file's %" PRIu64 " event%s matches %s (`tapir report` "
+			   "lists their names)",
+			   event_cnt, event_cnt == 1 ? "" : "s", glob);
+	else
+		tapir_warn("the file has no event, so none that matches %s", glob);
+}
+
 static int print_records(struct tapir_reader *reader, struct printer *p,
 			 struct tapir_event_choice *choice)
 {
 	const struct tapir_rec *rec;
+	uint64_t chosen_cnt = 0, event_cnt = 0;
 	int err, flush_err = 0;
 
 	while (!flush_err && (err = tapir_reader__next(reader, &rec)) > 0) {
-		if (is_chosen(choice, tapir_reader__catalog(reader), rec))
+		event_cnt += rec->type == TAPIR_REC_EVENT;
+		if (is_chosen(choice, tapir_reader__catalog(reader), rec)) {
+			chosen_cnt++;
 			print_record(p, rec);
+		}
 		flush_err = tapir_terminal__flush_much(&p->out);
 	}
 	print_held(p, UINT64_MAX);
 	if (!flush_err)
 		flush_err = tapir_terminal__flush(&p->out);
+	if (!flush_err && !err && choice->glob && !chosen_cnt)
+		warn_of_no_match(choice->glob, event_cnt);
 	return flush_err ? flush_err : err;
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The glob is matched once a description; a probe id may be described again. */
+/*
+ * The glob is matched once a description; a probe id may be described again. A provider's name
+ * alone means all of its events, as in a SPEC.
+ */
 #include "cli/event_choice.h"
 
 #include <string.h>
@@ -19,7 +22,9 @@ static bool name_matches(const char *glob, const struct tapir_rec_probe *probe)
 		tapir_str__addc(&name, ':');
 	}
 	tapir_str__add(&name, view.event.data, view.event.len);
-	matches = name.data && tapir_glob__match(glob, name.data);
+	matches = (name.data && tapir_glob__match(glob, name.data)) ||
+		  (strlen(glob) == view.provider.len &&
+		   !memcmp(glob, view.provider.data, view.provider.len));
 	tapir_str__fini(&name);
 	return matches;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* event_choice.h - which events of a file a GLOB names: "gc__*", or with a ':' "hotspot:*". */
+/* event_choice.h - which events of a file a GLOB names: "gc__*", "hotspot:gc__*", or "hotspot". */
 #ifndef TAPIR_USER_EVENT_CHOICE_H
 #define TAPIR_USER_EVENT_CHOICE_H
 
