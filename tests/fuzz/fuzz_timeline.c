@@ -2,13 +2,14 @@
 // fuzz: user/analyze/*.c user/decode/*.c GEN/dotnet_layouts.c user/elf/*.c user/symbol/frame.c
 // fuzz: user/symbol/frame_kind.c user/symbol/stack_memo.c user/symbol/dotnet_name*.c user/trace/*.c user/base/*.c
 /*
- * Any well-formed records in any order through the timeline into every view: an interval's parts
- * add up to it, and a sheet is made. The first byte chooses the view; up to the first newline a
- * pair as a user writes it.
+ * Any well-formed records in any order through the timeline into every view, and the finding: an
+ * interval's parts add up to it, a sheet and a sentence are made. The first byte chooses the view;
+ * up to the first newline a pair as a user writes it.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/finding.h"
 #include "analyze/view.h"
 #include "base/diag.h"
 #include "each_record.h"
@@ -50,7 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	const struct tapir_timeline_opts opts = {.wants_stacks = true};
 	struct tapir_catalog *catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
 	struct tapir_pairs pairs = {};
+	struct tapir_finding finding = {};
 	struct tapir_sheet sheet = {};
+	struct tapir_str text = {};
 	const struct tapir_view *view;
 	struct tapir_timeline *tl;
 	size_t cnt = 0, at = 1;
@@ -63,7 +66,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	view = tapir_views[len ? input[0] % cnt : 0];
 	tl = tapir_timeline__new(catalog, &pairs, &opts);
 	ctx = view->start(tl, view->arg ? "order" : NULL, 3);
-	if (tapir_timeline__listen(tl, &view->fns, ctx) || tapir_timeline__listen(tl, &check, NULL))
+	finding.tl = tl;
+	if (tapir_timeline__listen(tl, &view->fns, ctx) ||
+	    tapir_timeline__listen(tl, &tapir_finding_fns, &finding) ||
+	    tapir_timeline__listen(tl, &check, NULL))
 		abort();
 	if (at < len)
 		each_record(input + at, len - at, catalog, add, tl);
@@ -74,7 +80,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	for (size_t i = 0; i < sheet.tables.cnt; i++)
 		if (sheet.tables.data[i].cells.cnt % sheet.tables.data[i].column_cnt)
 			abort();
+	tapir_finding__add_text(&finding, &text);
+	tapir_str__fini(&text);
 	tapir_sheet__fini(&sheet);
+	tapir_finding__fini(&finding);
 	tapir_timeline__free(tl);
 	view->free(ctx);
 	tapir_pairs__fini(&pairs);
