@@ -60,7 +60,8 @@
  *	   records of the catalog. Events registered later are judged by the process, which reads
  *	   the selections of OPEN sessions (so fill them, too).
  *	6. Raise generation and FUTEX_WAKE it (shared): a runtime that must open a source of its own
- *	   may wait there.
+ *	   may wait there, and says in `applied` which one it has followed: from then on nothing
+ *	   that was asked for is missed.
  * Drain: acquire head, copy [tail, head), then tail = head (release). head < tail or head - tail >
  * cap_bytes: corrupt, count it, tail = head.
  * Closing: fetch_and the bits out of words[]; wait 1 ms, then for each slot until `writing` is 0 or
@@ -247,7 +248,9 @@ struct tapir_ring_ctl {
 	uint8_t pad0[12];
 	uint32_t epoch;	     /* tracers: fetch_add, seq_cst */
 	uint32_t generation; /* tracers: fetch_add, then FUTEX_WAKE */
-	uint8_t pad1[4024];
+	uint32_t
+		applied; /* the process: the generation that a source of its own follows; release */
+	uint8_t pad1[4020];
 	struct tapir_ring_session sessions[TAPIR_RING_SESSIONS];
 	/* [slot][session]: position up to which a session has read; release. Slot = 256 x arena +
 	   the slot's index there. */

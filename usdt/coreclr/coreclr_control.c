@@ -103,6 +103,8 @@ static void serve(void)
 
 		if (!look(&had_session))
 			return;
+		if (coreclr_wants__are_equal(&control.plan->wants, &control.plan->session.wants))
+			tapir_ring__say_applied(seen);
 		wait_for_news(seen);
 	}
 }

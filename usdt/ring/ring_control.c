@@ -35,6 +35,12 @@ void tapir_ring__retire(void)
 	pthread_key_delete(p->exit_key);
 }
 
+void tapir_ring__say_applied(uint32_t generation)
+{
+	if (ring_load_acquire(&ring_process.state) == RING_READY)
+		ring_store_release(&ring_process.ctl->applied, generation);
+}
+
 void tapir_ring__say_idle(void)
 {
 	if (ring_load_acquire(&ring_process.state) == RING_READY)

@@ -21,6 +21,9 @@ void tapir_ring__check_life(void);
  */
 void tapir_ring__retire(void);
 
+/* What was asked for up to this generation is on. */
+void tapir_ring__say_applied(uint32_t generation);
+
 /* TAPIR_RING_CTL_IDLE: the source has ended, the files stay. */
 void tapir_ring__say_idle(void);
 

@@ -19,6 +19,7 @@
 
 #define ATTACH_NS     (2 * TAPIR_NS_PER_SEC) /* for one try; a young process may have no socket yet */
 #define OPEN_NS	      (2 * TAPIR_NS_PER_SEC) /* from the loading to the lane */
+#define FOLLOW_NS     TAPIR_NS_PER_SEC /* from the lane to its first event; then later ones come */
 #define FIRST_WAIT_NS (10 * TAPIR_NS_PER_MS)
 #define MAX_WAIT_NS   (500 * TAPIR_NS_PER_MS)
 #define SILENT_TRIES  3
@@ -145,6 +146,10 @@ static int await_lane(struct tapir_dotnet_lanes *l, uint32_t tgid)
 						tgid);
 		usleep(1000);
 	}
+	end_ns = tapir_clock__now_ns() + FOLLOW_NS;
+	while (!tapir_ring_reader__is_followed(l->opts.rings, tgid, l->opts.key) &&
+	       !is_cancelled(l) && tapir_clock__now_ns() < end_ns)
+		usleep(1000);
 	return 0;
 }
 

@@ -386,6 +386,11 @@ void tapir_ring_process__want_nothing(struct tapir_ring_process *p)
 	tapir_ring_control__want_nothing(&p->control);
 }
 
+bool tapir_ring_process__is_followed(const struct tapir_ring_process *p)
+{
+	return tapir_ring_control__is_followed(&p->control);
+}
+
 uint64_t tapir_ring_process__key(const struct tapir_ring_process *p)
 {
 	return p->lane.key;

@@ -64,6 +64,8 @@ void tapir_ring_process__want_nothing(struct tapir_ring_process *p);
 void tapir_ring_process__finish(struct tapir_ring_process *p, bool is_alive);
 void tapir_ring_process__close(struct tapir_ring_process *p); /* frees the session; NULL is fine */
 
+/* Of a runtime with a source of its own: is what we asked for on? */
+bool tapir_ring_process__is_followed(const struct tapir_ring_process *p);
 uint64_t tapir_ring_process__key(const struct tapir_ring_process *p); /* of the lane */
 size_t tapir_ring_process__wanted_cnt(const struct tapir_ring_process *p);
 uint64_t tapir_ring_process__event_cnt(const struct tapir_ring_process *p);

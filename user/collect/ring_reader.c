@@ -208,6 +208,20 @@ bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid)
 	return has;
 }
 
+bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
+{
+	const struct lane *lane;
+	bool is_followed = true;
+
+	lock(r);
+	tapir_vec_for_each (lane, &r->lanes)
+		if (lane->tgid == tgid && !lane->is_over &&
+		    tapir_ring_process__key(lane->process) == key)
+			is_followed &= tapir_ring_process__is_followed(lane->process);
+	pthread_mutex_unlock(&r->lock);
+	return is_followed;
+}
+
 bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
 {
 	const struct lane *lane;

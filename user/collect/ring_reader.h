@@ -56,6 +56,9 @@ int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid);
 /* Has the process a lane that is open? Any thread. */
 bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid);
 
+/* Is what we asked for on in the lanes of that key? true: there is none, too. Any thread. */
+bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key);
+
 /* Has it one under this key that is open? Any thread. */
 bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key);
 

@@ -134,8 +134,13 @@ void tapir_ring_control__want_nothing(struct tapir_ring_control *c)
 
 void tapir_ring_control__announce(struct tapir_ring_control *c)
 {
-	__atomic_fetch_add(&c->map->generation, 1, __ATOMIC_SEQ_CST);
+	c->announced = __atomic_add_fetch(&c->map->generation, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &c->map->generation, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+bool tapir_ring_control__is_followed(const struct tapir_ring_control *c)
+{
+	return (int32_t)(__atomic_load_n(&c->map->applied, __ATOMIC_ACQUIRE) - c->announced) >= 0;
 }
 
 void tapir_ring_control__set_tail(struct tapir_ring_control *c, uint32_t slot, uint64_t tail)

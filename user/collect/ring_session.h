@@ -27,6 +27,7 @@ struct tapir_ring_control {
 	int fd;			    /* borrowed; the lock is its description's */
 	unsigned session;
 	uint64_t bits; /* of the events we want */
+	uint32_t announced; /* generation */
 };
 
 /*
@@ -45,6 +46,8 @@ void tapir_ring_control__open(struct tapir_ring_control *c, void (*fill)(void *c
 void tapir_ring_control__want(struct tapir_ring_control *c, uint32_t event, bool on);
 void tapir_ring_control__want_nothing(struct tapir_ring_control *c);
 void tapir_ring_control__announce(struct tapir_ring_control *c); /* what changed: a runtime waits */
+/* Has a runtime that waits done what was announced? */
+bool tapir_ring_control__is_followed(const struct tapir_ring_control *c);
 
 void tapir_ring_control__set_tail(struct tapir_ring_control *c, uint32_t slot, uint64_t tail);
 void tapir_ring_control__beat(struct tapir_ring_control *c);
