@@ -6,6 +6,7 @@ The program is tests/e2e/programs/Busy.cs; the witness is the program itself: wh
 what it knows, and what it prints.
 """
 import json
+import collections
 import os
 import pathlib
 import re
@@ -248,7 +249,8 @@ def test_methods_made_while_it_is_recorded_have_names(t):
     _, samples = record(t, busy.pid, 4)
     maker = of_thread(samples, "maker")
     made = [s for s in maker if re.search(r"dynamicClass\.Made\d+\(long\)", s["stack"][0]["name"] or "")]
-    t.ok(len(made) >= 0.95 * len(maker) > 0, f"{len(made)} of {len(maker)} samples in made methods")
+    t.ok(len(made) >= 0.95 * len(maker) > 0, f"{len(made)} of {len(maker)} samples in made methods; "
+         f"others: {collections.Counter(s['stack'][0]['name'] for s in maker if s not in made).most_common(4)}")
     t.ok(len({s["stack"][0]["name"] for s in made}) >= 5, "several methods")
     all_is_named(t, samples)
     busy.kill()
@@ -271,7 +273,8 @@ def test_killed_process_keeps_the_names_it_told(t):
     samples = [s for s in read_samples(t, file) if s["time_ns"] > killed_ns - 3e9]
     made = [s for s in samples if tids.get(s["tid"]) == "maker" and is_managed(s["stack"][0])]
     named = [s for s in made if re.search(r"dynamicClass\.Made\d+\(long\)", s["stack"][0]["name"] or "")]
-    t.ok(len(made) > 20 and len(named) >= 0.95 * len(made), f"{len(named)} of {len(made)} samples of the maker")
+    t.ok(len(made) > 20 and len(named) >= 0.95 * len(made), f"{len(named)} of {len(made)} samples of the maker; "
+         f"others: {collections.Counter(s['stack'][0]['name'] for s in made if s not in named).most_common(4)}")
     frames = [f for s in samples for f in s["stack"] if is_managed(f)]
     unnamed = [f for f in frames if not f["name"]]
     t.ok(len(unnamed) <= 0.01 * len(frames), f"{len(unnamed)} of {len(frames)} managed frames have no name")

@@ -148,7 +148,7 @@ def test_a_stopped_or_killed_process_does_not_hold_us_up(t):
 
 def publish_aot(t, framework):
     """Fire compiled ahead of time; skips where that cannot be done."""
-    dotnet = t.need("dotnet", "gcc")
+    dotnet, _ = t.need("dotnet", "gcc")
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "Fire.cs")
     home = os.path.join(t.build, "tests", "dotnet", f"aot-{framework}")
     done = os.path.join(home, "out", "Fire")

@@ -108,7 +108,7 @@ def imported(t, file):
         if packed.rc:
             t.skip("npm's registry is not to be reached")
         with tarfile.open(os.path.join(home, packed.out.split()[-1])) as tar:
-            tar.extractall(package + ".part", filter="data")
+            tar.extractall(package + ".part", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
         os.rename(package + ".part", package)
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "speedscope_import.js")
     result = t.run(node, script, os.path.join(package, "package"), file, timeout=60)

@@ -225,7 +225,7 @@ def test_trace_prints_events_of_many_threads_in_the_order_of_their_times(t):
 def test_a_lane_that_does_not_exist_is_a_usage_error(t):
     result = t.run(t.tapir_path, "record", "--lane", "wire", "-p", 1)
     t.eq(result.rc, 2, result.err)
-    t.ok("auto, probe or ring" in result.err, result.err)
+    t.ok("auto, probe, ring or stream" in result.err, result.err)
 
 
 def test_doctor_says_which_lanes_a_process_offers(t):

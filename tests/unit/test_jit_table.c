@@ -202,6 +202,44 @@ static void unloaded_code_has_no_name(void **state)
 	names(t, 0x1000, 9000 * MS, "c");
 }
 
+static void who_takes_an_address_late_is_told_of(void **state)
+{
+	struct tapir_jit_table *t = *state;
+	struct tapir_jit_name n;
+
+	add(t, 0x1000, 0x100, 1000 * MS, "a");
+	names(t, 0x1010, 1500 * MS, "a");
+	assert_true(tapir_jit_table__end(t, 0x1000, 2000 * MS));
+	assert_true(tapir_jit_table__next_changed(t, &n));
+	assert_memory_equal(n.name, "a", 1);
+	assert_false(tapir_jit_table__next_changed(t, &n));
+	add(t, 0x9000, 0x100, 5000 * MS, "elsewhere"); /* time goes by */
+	assert_false(tapir_jit_table__next_changed(t, &n));
+	add(t, 0x1000, 0x100, 9000 * MS, "b");
+	assert_true(tapir_jit_table__next_changed(t, &n));
+	assert_memory_equal(n.name, "b", 1);
+	assert_false(tapir_jit_table__next_changed(t, &n));
+}
+
+static void who_came_after_a_name_that_is_asked_for_late_is_told_of(void **state)
+{
+	struct tapir_jit_table *t = *state;
+	struct tapir_jit_name n;
+
+	add(t, 0x1000, 0x100, 1000 * MS, "a");
+	assert_true(tapir_jit_table__end(t, 0x1000, 2000 * MS));
+	add(t, 0x1000, 0x100, 3000 * MS, "b");
+	assert_true(tapir_jit_table__end(t, 0x1000, 4000 * MS));
+	add(t, 0x1000, 0x100, 5000 * MS, "c");
+	assert_false(tapir_jit_table__next_changed(t, &n));
+	names(t, 0x1010, 1500 * MS, "a");
+	assert_true(tapir_jit_table__next_changed(t, &n));
+	assert_memory_equal(n.name, "c", 1);
+	assert_true(tapir_jit_table__next_changed(t, &n));
+	assert_memory_equal(n.name, "b", 1);
+	assert_false(tapir_jit_table__next_changed(t, &n));
+}
+
 static void moved_code_keeps_its_name(void **state)
 {
 	struct tapir_jit_table *t = *state;
@@ -489,6 +527,8 @@ int main(void)
 		CASE(last_of_one_batch_wins),
 		CASE(name_that_was_given_out_keeps_its_moment),
 		CASE(unloaded_code_has_no_name),
+		CASE(who_takes_an_address_late_is_told_of),
+		CASE(who_came_after_a_name_that_is_asked_for_late_is_told_of),
 		CASE(moved_code_keeps_its_name),
 		CASE(code_that_ran_before_its_name_has_it),
 		CASE(earlier_time_of_a_name_that_was_given_out_is_a_name_of_its_own),

@@ -11,6 +11,8 @@
 #define TAKERS_STEPS  256
 
 #define WATCH_NS      (300 * TAPIR_NS_PER_MS) /* takers of an address are told so late at most */
+#define FREE_WATCH_NS (60 * TAPIR_NS_PER_SEC) /* an address nobody has taken is looked at so long  \
+					       */
 #define WATCH_MAX     1024
 #define WATCHES_AHEAD 8
 
@@ -36,6 +38,18 @@ static void give(struct tapir_jit_table *t, struct tapir_jit_entry *e, struct ta
 {
 	e->is_given_out = true;
 	describe(t, e, out);
+}
+
+/* e has ended: who takes its addresses is to be told of. */
+static void watch(struct tapir_jit_table *t, const struct tapir_jit_entry *e)
+{
+	const struct tapir_jit_watch w = {.start_va = e->start_va,
+					  .end_va = tapir_jit_entry__end_va(e),
+					  .until_ns = e->until_ns};
+
+	if (t->watched.cnt < WATCH_MAX)
+		(void)tapir_vec__push(&t->watched, w);
+	t->is_watch_due = true;
 }
 
 /* A name that holds at va, or will soon. */
@@ -124,7 +138,11 @@ bool tapir_jit_table__find(struct tapir_jit_table *t, uint64_t va, uint64_t time
 	if (va == UINT64_MAX)
 		return false;
 	if (search(t, va, time_ns, &f)) {
-		give(t, tapir_jit_index__at(f.ix, f.pos), out);
+		struct tapir_jit_entry *e = tapir_jit_index__at(f.ix, f.pos);
+
+		if (e->until_ns && !e->is_given_out)
+			watch(t, e); /* asked for so late that others may have been there since */
+		give(t, e, out);
 		return true;
 	}
 	return f.ix && begin_earlier(t, &f, time_ns, out);
@@ -137,8 +155,7 @@ bool tapir_jit_table__is_held(struct tapir_jit_table *t, uint64_t start_va, uint
 	return size && start_va + size > start_va && tapir_jit_over__next(&over, 1);
 }
 
-bool tapir_jit_table__at(struct tapir_jit_table *t, uint64_t start_va,
-			 struct tapir_jit_name *out)
+bool tapir_jit_table__at(struct tapir_jit_table *t, uint64_t start_va, struct tapir_jit_name *out)
 {
 	const struct tapir_jit_entry *e;
 	struct tapir_jit_pos pos;
@@ -167,12 +184,7 @@ static bool next_ended(struct tapir_jit_table *t, struct tapir_jit_name *out)
 		if (e->start_va != key.start_va || e->from_ns != key.from_ns)
 			continue;
 		e->is_queued = false;
-		if (t->watched.cnt < WATCH_MAX)
-			(void)tapir_vec__push(
-				&t->watched,
-				((struct tapir_jit_watch){e->start_va, tapir_jit_entry__end_va(e),
-							  e->until_ns}));
-		t->is_watch_due = true;
+		watch(t, e);
 		give(t, e, out);
 		return true;
 	}
@@ -204,11 +216,12 @@ static bool next_of_watched(struct tapir_jit_table *t, struct tapir_jit_name *ou
 			tapir_jit_table__expect(t, w[WATCHES_AHEAD].start_va,
 						w[WATCHES_AHEAD].end_va -
 							w[WATCHES_AHEAD].start_va);
-		if (next_taker(t, &t->live, w, out))
+		if (next_taker(t, &t->live, w, out) ||
+		    (w->until_ns < t->past_until_ns && next_taker(t, &t->past, w, out))) {
+			w->is_taken = true;
 			return true;
-		if (w->until_ns < t->past_until_ns && next_taker(t, &t->past, w, out))
-			return true;
-		if (w->until_ns + WATCH_NS < t->newest_ns)
+		}
+		if (w->until_ns + (w->is_taken ? WATCH_NS : FREE_WATCH_NS) < t->newest_ns)
 			*w = t->watched.data[--t->watched.cnt];
 		else
 			t->watch_idx++;

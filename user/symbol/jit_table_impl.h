@@ -15,6 +15,7 @@ struct tapir_jit_key {
 /* A name that was given out and ended: who takes its addresses is told, too. */
 struct tapir_jit_watch {
 	uint64_t start_va, end_va, until_ns;
+	bool is_taken; /* somebody has been told of one that took it */
 };
 
 struct tapir_jit_table {
