@@ -116,7 +116,7 @@ unit-bins: $(UNIT_BIN) $(HOST_BIN)
 unit: unit-bins ## unit tests only
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run unit
 
-targets: $(TARGET_BIN) $(TOOL_BIN) $(BUILD)/tests/bench/make_trace
+targets: $(TARGET_BIN) $(TOOL_BIN) $(BUILD)/tests/bench/make_trace $(BUILD)/tests/bench/make_dotnet_trace
 
 bench: ## tapir beside its peers; a few minutes
 	$(Q)scripts/bootstrap build bench
