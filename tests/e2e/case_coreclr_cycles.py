@@ -34,7 +34,7 @@ def footprint(pid):
 
 
 def test_a_storm_is_not_harmed_when_drivers_come_and_go(t):
-    cycles = int(os.environ.get("TAPIR_CYCLES", "100"))
+    cycles = int(os.environ.get("TAPIR_CYCLES", "40"))
     drivers = 8
     stop = t.path("stop")
     storm = app(t, "storm", 3600, stop)

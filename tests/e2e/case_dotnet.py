@@ -344,6 +344,7 @@ def test_what_the_process_writes_itself_is_left_alone(t):
 
 
 def test_process_of_another_user_in_its_own_tmpdir(t):
+    t.need_others()
     setpriv = t.need("setpriv")
     home = t.path("home")
     shutil.copytree(build(t), home)

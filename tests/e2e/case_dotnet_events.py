@@ -288,6 +288,7 @@ def test_processes_that_start_later_are_attached_to(t):
 
 def as_nobody(t):
     """What runs a program as a user without any capability, and a directory with Fire and tapir for it."""
+    t.need_others()
     setpriv, home = t.need("setpriv"), t.path("home")
     shutil.copytree(os.path.dirname(build_dotnet(t, "Fire")), home)
     shutil.copy(t.tapir_path, home)
@@ -485,6 +486,7 @@ def test_directory_that_others_may_change_is_passed_by(t):
 
 
 def test_process_of_another_user(t):
+    t.need_others()
     setpriv, home = t.need("setpriv"), t.path("home")
     shutil.copytree(os.path.dirname(build_dotnet(t, "Fire")), home)
     os.chmod(t.tmp, 0o755)

@@ -212,6 +212,14 @@ class Case:
             raise Skip("not installed: " + ", ".join(missing))
         return paths[0] if len(paths) == 1 else paths
 
+    def need_others(self):
+        """Skips the case where another user may not run what was built."""
+        path = os.path.realpath(self.build)
+        while path != "/" and os.stat(path).st_mode & 0o001:
+            path = os.path.dirname(path)
+        if path != "/":
+            raise Skip(f"other users may not enter {path}")
+
     def ok(self, condition, message):
         if not condition:
             raise Failure(message)
