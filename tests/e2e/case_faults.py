@@ -34,6 +34,7 @@ def record_storm(t, *options, env=None, count=1000):
 
 
 def test_capabilities_are_named_when_they_are_missing(t):
+    t.need_others()
     t.need("setpriv")
     os.chmod(t.tmp, 0o777)
     if t.run(*NOBODY, t.tapir_path, "--version").rc:

@@ -179,6 +179,7 @@ def test_version_comes_from_the_library_and_from_the_jvm(t):
 
 
 def test_jvm_of_another_user_is_asked_as_that_user(t):
+    t.need_others()
     setpriv = t.need("setpriv")
     for java in javas(t):
         jvm = start(t, java, before=(setpriv, "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"))
@@ -221,6 +222,7 @@ def test_jvm_in_its_own_pid_and_mount_namespace_is_found(t):
 
 
 def test_jvm_in_a_user_namespace_is_asked_with_its_user_outside(t):
+    t.need_others()
     setpriv, unshare = t.need("setpriv", "unshare")
     user = (setpriv, "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", unshare, "--user", "--map-root-user")
     if t.run(*user, "true").rc:

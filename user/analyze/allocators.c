@@ -30,6 +30,15 @@ static bool is_tick(struct tapir_allocators *a, const struct tapir_probe_view *p
 	return is_one;
 }
 
+/* The runtime's own pieces of code: nobody's method. */
+static bool is_stub(const char *name)
+{
+	static const char mark[] = " [CoreCLR]";
+	size_t len = strlen(name);
+
+	return len >= sizeof(mark) - 1 && !strcmp(name + len - (sizeof(mark) - 1), mark);
+}
+
 /* List<T>.Add is asked by somebody, and who that is says more. */
 static bool is_frameworks(const char *name)
 {
@@ -47,9 +56,11 @@ static bool find_method(const struct tapir_stack_tree *tree, uint32_t node, uint
 	bool is_found = false;
 
 	for (; node; node = nodes[node].parent) {
-		if (nodes[node].kind != TAPIR_FRAME_JIT)
+		const char *text = tree->names.data[nodes[node].name];
+
+		if (nodes[node].kind != TAPIR_FRAME_JIT || is_stub(text))
 			continue;
-		if (!is_frameworks(tree->names.data[nodes[node].name])) {
+		if (!is_frameworks(text)) {
 			*name = nodes[node].name;
 			return true;
 		}
