@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // fuzz: user/analyze/*.c user/decode/*.c GEN/dotnet_layouts.c user/elf/*.c user/symbol/frame.c
-// fuzz: user/symbol/frame_kind.c user/symbol/stack_memo.c user/symbol/dotnet_name*.c user/trace/*.c user/base/*.c
+// fuzz: user/symbol/frame_kind.c user/symbol/stack_memo.c user/symbol/dotnet_name*.c user/trace/*.c
+// user/base/*.c
 /*
  * Any well-formed records in any order through the timeline into every view, and the finding: an
  * interval's parts add up to it, a sheet and a sentence are made. The first byte chooses the view;
@@ -65,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 		at += name_pair(&pairs, input + 1, len - 1);
 	view = tapir_views[len ? input[0] % cnt : 0];
 	tl = tapir_timeline__new(catalog, &pairs, &opts);
-	ctx = view->start(tl, view->arg ? "order" : NULL, 3);
+	ctx = tapir_view__start(view, tl, view->arg ? "order" : NULL, 3);
 	finding.tl = tl;
 	if (tapir_timeline__listen(tl, &view->fns, ctx) ||
 	    tapir_timeline__listen(tl, &tapir_finding_fns, &finding) ||
@@ -85,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	tapir_sheet__fini(&sheet);
 	tapir_finding__fini(&finding);
 	tapir_timeline__free(tl);
-	view->free(ctx);
+	tapir_view__free(view, ctx);
 	tapir_pairs__fini(&pairs);
 	tapir_catalog__free(catalog);
 	tapir_diag__clear();

@@ -39,7 +39,7 @@ static int teardown(void **state)
 	tapir_sheet__fini(&sheet);
 	feeder_fini(&f);
 	if (ctx)
-		view->free(ctx);
+		tapir_view__free(view, ctx);
 	tapir_diag__clear();
 	return 0;
 }
@@ -50,7 +50,7 @@ static void ask(const char *text, uint64_t top)
 
 	view = tapir_view__find(text, &arg);
 	assert_non_null(view);
-	ctx = view->start(f.tl, arg, top);
+	ctx = tapir_view__start(view, f.tl, arg, top);
 	assert_non_null(ctx);
 	assert_int_equal(tapir_timeline__listen(f.tl, &view->fns, ctx), 0);
 }

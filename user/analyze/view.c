@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct tapir_view *const tapir_views[] = {&tapir_view_cpu,
@@ -30,6 +31,28 @@ const struct tapir_view *tapir_view__find(const char *text, const char **arg)
 		return *v;
 	}
 	return NULL;
+}
+
+void *tapir_view__start(const struct tapir_view *view, struct tapir_timeline *tl, const char *arg,
+			uint64_t top)
+{
+	struct tapir_view_asked *asked = calloc(1, view->ctx_bytes);
+
+	if (!asked)
+		return NULL;
+	asked->tl = tl;
+	asked->arg = arg ? arg : "";
+	asked->top = top ? top : view->default_top;
+	if (view->begin)
+		view->begin(asked);
+	return asked;
+}
+
+void tapir_view__free(const struct tapir_view *view, void *ctx)
+{
+	if (ctx)
+		view->fini(ctx);
+	free(ctx);
 }
 
 void tapir_comm__copy(char out[TAPIR_COMM_TEXT_BYTES], struct tapir_sv comm)

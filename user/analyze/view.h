@@ -9,16 +9,24 @@
 #include "analyze/sheet.h"
 #include "analyze/timeline.h"
 
+/* What a view's context begins with. */
+struct tapir_view_asked {
+	struct tapir_timeline *tl;
+	const char *arg; /* borrowed; "": nothing */
+	uint64_t top;	 /* how many of what it lists */
+};
+
 struct tapir_view {
 	const char *name;
 	const char *summary; /* half a line, for help */
 	const char *arg;     /* "EVENT": it wants "name=EVENT"; NULL: none */
 	struct tapir_timeline_fns fns;
-	/* top: how many of what it lists. arg: borrowed. NULL: out of memory. */
-	void *(*start)(struct tapir_timeline *tl, const char *arg, uint64_t top);
+	size_t ctx_bytes;	  /* struct tapir_view_asked, and what follows it: zero at first */
+	uint64_t default_top;	  /* where nobody says how many */
+	void (*begin)(void *ctx); /* NULL: there is nothing more to set */
 	/* After the timeline is finished. 0, or -errno with a diagnostic. */
 	int (*finish)(void *ctx, struct tapir_sheet *sheet);
-	void (*free)(void *ctx); /* accepts NULL */
+	void (*fini)(void *ctx);
 };
 
 extern const struct tapir_view tapir_view_slow;
@@ -35,6 +43,12 @@ extern const struct tapir_view *const tapir_views[]; /* ended by NULL */
 
 /* By name, or by what stands before '='; *arg: what stands behind it, NULL nothing. */
 const struct tapir_view *tapir_view__find(const char *text, const char **arg);
+
+/* Its context, which listens with view->fns. top: 0 the view's own. arg: borrowed. NULL: no memory.
+ */
+void *tapir_view__start(const struct tapir_view *view, struct tapir_timeline *tl, const char *arg,
+			uint64_t top);
+void tapir_view__free(const struct tapir_view *view, void *ctx); /* accepts NULL */
 
 /* ---- for views ------------------------------------------------------------------------------ */
 

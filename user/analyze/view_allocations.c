@@ -9,8 +9,6 @@
 #include "analyze/tally.h"
 #include "analyze/view.h"
 
-#define DEFAULT_TOP 10
-
 /* Facts: the pages on the runtimes' probes, and .NET's manifest; JDK 17 passes no right size. */
 const struct tapir_tally_event tapir_allocation_events[] = {
 	{"Microsoft-Windows-DotNETRuntime", "GCAllocationTick", "TypeName", NULL,
@@ -23,30 +21,23 @@ const struct tapir_tally_event tapir_allocation_events[] = {
 };
 
 struct allocations {
+	struct tapir_view_asked asked;
 	struct tapir_tally tally;
-	uint64_t top;
 };
 
-static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
-{
-	struct allocations *v = calloc(1, sizeof(*v));
-
-	(void)arg;
-	if (v) {
-		v->tally.events = tapir_allocation_events;
-		v->tally.tl = tl;
-		v->top = top ? top : DEFAULT_TOP;
-	}
-	return v;
-}
-
-static void release(void *ctx)
+static void begin(void *ctx)
 {
 	struct allocations *v = ctx;
 
-	if (v)
-		tapir_tally__fini(&v->tally);
-	free(v);
+	v->tally.events = tapir_allocation_events;
+	v->tally.tl = v->asked.tl;
+}
+
+static void fini(void *ctx)
+{
+	struct allocations *v = ctx;
+
+	tapir_tally__fini(&v->tally);
 }
 
 static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
@@ -66,7 +57,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	bool is_bytes = t->weight > t->cnt; /* else each weighs 1 */
 
 	tapir_tally__sort(&v->tally);
-	tapir_tally__write(t, sheet, "allocations", is_bytes, v->top);
+	tapir_tally__write(t, sheet, "allocations", is_bytes, v->asked.top);
 	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
 	tapir_sheet__fact(sheet, is_bytes ? "bytes" : "weight", NULL, TAPIR_CELL_COUNT, t->weight);
 	if (!t->rows.cnt)
@@ -91,7 +82,9 @@ const struct tapir_view tapir_view_allocations = {
 	.name = "allocations",
 	.summary = "bytes by type and stack",
 	.fns = {.event = on_event},
-	.start = start,
+	.ctx_bytes = sizeof(struct allocations),
+	.default_top = 10,
+	.begin = begin,
 	.finish = finish,
-	.free = release,
+	.fini = fini,
 };

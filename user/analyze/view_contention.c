@@ -10,10 +10,9 @@
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 
-#define MAX_LOCKS   16384u
-#define MAX_WAYS    24 /* of waiting for one lock: stack and who ended it */
-#define DEFAULT_TOP 10
-#define WAYS_SHOWN  5
+#define MAX_LOCKS  16384u
+#define MAX_WAYS   24 /* of waiting for one lock: stack and who ended it */
+#define WAYS_SHOWN 5
 
 struct way {
 	uint32_t node, waker_tid, holder_node;
@@ -33,33 +32,19 @@ struct lock {
 };
 
 struct contention {
-	struct tapir_timeline *tl;
-	uint64_t top, cnt, waited_ns, half, more;
+	struct tapir_view_asked asked;
+	uint64_t cnt, waited_ns, half, more;
 	struct tapir_map by_key;
 	struct tapir_vec(struct lock *) locks;
 	struct tapir_wait_reasons reasons;
 	bool failed;
 };
 
-static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
-{
-	struct contention *v = calloc(1, sizeof(*v));
-
-	(void)arg;
-	if (v) {
-		v->tl = tl;
-		v->top = top ? top : DEFAULT_TOP;
-	}
-	return v;
-}
-
-static void release(void *ctx)
+static void fini(void *ctx)
 {
 	struct contention *v = ctx;
 	struct lock **lock;
 
-	if (!v)
-		return;
 	tapir_vec_for_each (lock, &v->locks) {
 		for (unsigned i = 0; i < (*lock)->way_cnt; i++)
 			free((*lock)->ways[i].holder_in);
@@ -69,7 +54,6 @@ static void release(void *ctx)
 	tapir_vec__fini(&v->locks);
 	tapir_map__fini(&v->by_key);
 	tapir_wait_reasons__fini(&v->reasons);
-	free(v);
 }
 
 static struct lock *make_lock(struct contention *v, uint64_t key, uint32_t kind, const char *label)
@@ -126,7 +110,7 @@ static struct lock *untold_lock(struct contention *v, const struct tapir_wait *w
 static void count_way(struct contention *v, struct lock *lock, const struct tapir_wait *w,
 		      uint32_t node, uint64_t ns)
 {
-	const struct tapir_tl_thread *holder = tapir_timeline__thread(v->tl, w->waker_tid);
+	const struct tapir_tl_thread *holder = tapir_timeline__thread(v->asked.tl, w->waker_tid);
 	struct way *way = lock->ways;
 
 	while (way < lock->ways + lock->way_cnt &&
@@ -137,16 +121,18 @@ static void count_way(struct contention *v, struct lock *lock, const struct tapi
 	else if (way == lock->ways + lock->way_cnt) {
 		lock->way_cnt++;
 		*way = (struct way){node, w->waker_tid, TAPIR_NO_NODE, 0, 0, 0, "", NULL};
-		tapir_comm__copy(way->waker, tapir_timeline__comm(v->tl, w->waker_tid, w->wake_ns));
+		tapir_comm__copy(way->waker,
+				 tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
 	}
 	way->ns += ns;
 	way->cnt++;
 	if (!(way->cnt & (way->cnt - 1))) /* it may have got its name meanwhile */
-		tapir_comm__copy(way->waker, tapir_timeline__comm(v->tl, w->waker_tid, w->wake_ns));
+		tapir_comm__copy(way->waker,
+				 tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
 	if (!holder || holder == w->thread || ns < way->longest_ns)
 		return;
 	free(way->holder_in);
-	way->holder_in = tapir_tl_thread__within(v->tl, holder, w->wake_ns);
+	way->holder_in = tapir_tl_thread__within(v->asked.tl, holder, w->wake_ns);
 	way->holder_node = tapir_tl_thread__doing(holder, w->from_ns, w->wake_ns);
 	way->longest_ns = ns;
 }
@@ -155,7 +141,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 {
 	struct contention *v = ctx;
 	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->tl);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
 	bool is_told = causing && causing->cause == TAPIR_CAUSE_LOCK;
 	uint64_t ns = w->wake_ns - w->from_ns;
 	const char *reason;
@@ -256,7 +242,7 @@ static void add_ways(struct tapir_sheet *sheet, size_t locks, struct lock *lock)
 
 static const char *kind_name(const struct contention *v, const struct lock *lock)
 {
-	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->tl);
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->asked.tl);
 
 	return lock->kind == TAPIR_NO_KIND ? lock->reason : pairs->kinds.data[lock->kind].name;
 }
@@ -295,7 +281,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 	if (v->locks.cnt)
 		qsort(v->locks.data, v->locks.cnt, sizeof(*v->locks.data), by_waited);
-	for (size_t i = 0; i < v->locks.cnt && i < v->top; i++) {
+	for (size_t i = 0; i < v->locks.cnt && i < v->asked.top; i++) {
 		struct lock *lock = v->locks.data[i];
 
 		if (!lock->cnt)
@@ -322,7 +308,8 @@ const struct tapir_view tapir_view_contention = {
 	.name = "contention",
 	.summary = "locks by the time threads waited for them, and who had them",
 	.fns = {.wait = on_wait, .close = on_close},
-	.start = start,
+	.ctx_bytes = sizeof(struct contention),
+	.default_top = 10,
 	.finish = finish,
-	.free = release,
+	.fini = fini,
 };

@@ -31,23 +31,12 @@ struct counter {
 };
 
 struct counters {
-	struct tapir_timeline *tl;
+	struct tapir_view_asked asked;
 	uint64_t more, point_cnt;
 	struct tapir_vec(struct counter *) rows;
 	struct tapir_map by_name;
 	bool failed;
 };
-
-static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
-{
-	struct counters *v = calloc(1, sizeof(*v));
-
-	(void)arg;
-	(void)top;
-	if (v)
-		v->tl = tl;
-	return v;
-}
 
 static void free_counter(struct counter *c)
 {
@@ -59,18 +48,15 @@ static void free_counter(struct counter *c)
 	free(c);
 }
 
-static void release(void *ctx)
+static void fini(void *ctx)
 {
 	struct counters *v = ctx;
 	struct counter **c;
 
-	if (!v)
-		return;
 	tapir_vec_for_each (c, &v->rows)
 		free_counter(*c);
 	tapir_vec__fini(&v->rows);
 	tapir_map__fini(&v->by_name);
-	free(v);
 }
 
 static char *copy(struct tapir_sv text)
@@ -320,7 +306,7 @@ const struct tapir_view tapir_view_counters = {
 	.name = "counters",
 	.summary = "measured values over time",
 	.fns = {.counter = on_counter},
-	.start = start,
+	.ctx_bytes = sizeof(struct counters),
 	.finish = finish,
-	.free = release,
+	.fini = fini,
 };

@@ -14,7 +14,6 @@
 #include "symbol/frame_kind.h"
 
 #define MAX_THREADS   65536u
-#define DEFAULT_TOP   20
 #define PATHS_PERCENT 2 /* of all samples: a path that has less is not told */
 #define MAX_PATHS     200u
 
@@ -32,8 +31,8 @@ struct function_row {
 };
 
 struct cpu {
-	struct tapir_timeline *tl;
-	uint64_t top, cnt, bare_cnt, period_sum, works[TAPIR_WORK_CNT];
+	struct tapir_view_asked asked;
+	uint64_t cnt, bare_cnt, period_sum, works[TAPIR_WORK_CNT];
 	struct tapir_works known;
 	struct tapir_map by_tid;
 	struct tapir_vec(struct thread_row) threads;
@@ -42,30 +41,15 @@ struct cpu {
 	bool failed;
 };
 
-static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
-{
-	struct cpu *v = calloc(1, sizeof(*v));
-
-	(void)arg;
-	if (v) {
-		v->tl = tl;
-		v->top = top ? top : DEFAULT_TOP;
-	}
-	return v;
-}
-
-static void release(void *ctx)
+static void fini(void *ctx)
 {
 	struct cpu *v = ctx;
 
-	if (!v)
-		return;
 	tapir_works__fini(&v->known);
 	tapir_map__fini(&v->by_tid);
 	tapir_vec__fini(&v->threads);
 	tapir_vec__fini(&v->by_kind);
 	tapir_vec__fini(&v->functions);
-	free(v);
 }
 
 static struct thread_row *row_of(struct cpu *v, const struct tapir_tl_thread *t, uint64_t now_ns)
@@ -78,7 +62,7 @@ static struct thread_row *row_of(struct cpu *v, const struct tapir_tl_thread *t,
 		return &v->threads.data[*idx];
 	if (v->threads.cnt == MAX_THREADS)
 		return NULL;
-	tapir_comm__copy(row.comm, tapir_timeline__comm(v->tl, t->tid, now_ns));
+	tapir_comm__copy(row.comm, tapir_timeline__comm(v->asked.tl, t->tid, now_ns));
 	idx = tapir_map__put(&v->by_tid, key, NULL);
 	if (!idx || !tapir_vec__push(&v->threads, row)) {
 		if (idx)
@@ -112,9 +96,9 @@ static void count_intervals(struct cpu *v, const struct tapir_tl_thread *t)
 static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
 {
 	struct cpu *v = ctx;
-	struct tapir_stack_tree *tree = tapir_timeline__stacks(v->tl);
+	struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
 	enum tapir_work work =
-		tapir_works__of(&v->known, v->tl, t, t->last_node, sample->h.time_ns);
+		tapir_works__of(&v->known, v->asked.tl, t, t->last_node, sample->h.time_ns);
 	struct thread_row *row = row_of(v, t, sample->h.time_ns);
 
 	v->cnt++;
@@ -127,8 +111,8 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 	if (row) {
 		row->cnt++;
 		if (!(row->cnt & (row->cnt - 1))) /* it may have got its name meanwhile */
-			tapir_comm__copy(row->comm,
-					 tapir_timeline__comm(v->tl, t->tid, sample->h.time_ns));
+			tapir_comm__copy(row->comm, tapir_timeline__comm(v->asked.tl, t->tid,
+									 sample->h.time_ns));
 		row->works[work]++;
 	}
 	if (t->open)
@@ -202,7 +186,7 @@ static void write_functions(struct cpu *v, struct tapir_sheet *sheet)
 		{}};
 	size_t t = tapir_sheet__table(sheet, "functions", "functions", columns);
 	const struct function_row *f;
-	uint64_t left = v->top;
+	uint64_t left = v->asked.top;
 
 	add_functions(v, sheet->tree);
 	if (v->functions.cnt)
@@ -305,7 +289,7 @@ static void write_threads(struct cpu *v, struct tapir_sheet *sheet)
 						      {}};
 	size_t t = tapir_sheet__table(sheet, "threads", "threads", columns);
 	const struct thread_row *row;
-	uint64_t left = v->top;
+	uint64_t left = v->asked.top;
 
 	if (v->threads.cnt)
 		qsort(v->threads.data, v->threads.cnt, sizeof(*v->threads.data), by_cnt);
@@ -349,7 +333,7 @@ static void write_intervals(const struct cpu *v, struct tapir_sheet *sheet)
 						      {"intervals", ">INTERVALS", TAPIR_CELL_COUNT},
 						      {"kind", "INSIDE", TAPIR_CELL_TEXT},
 						      {}};
-	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->tl);
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->asked.tl);
 	size_t t = tapir_sheet__table(sheet, "intervals", "inside intervals", columns);
 	char text[512];
 
@@ -375,7 +359,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 		tapir_str__adds(&sheet->headline, "the file has no CPU samples (of these threads)");
 		return v->failed ? -ENOMEM : 0;
 	}
-	tapir_stack_tree__sort(tapir_timeline__stacks(v->tl));
+	tapir_stack_tree__sort(tapir_timeline__stacks(v->asked.tl));
 	for (unsigned w = 1; w < TAPIR_WORK_CNT; w++)
 		most = v->works[w] > v->works[most] ? w : most;
 	write_works(v, sheet);
@@ -406,7 +390,8 @@ const struct tapir_view tapir_view_cpu = {
 	.name = "cpu",
 	.summary = "where the CPU went: work, functions, paths, threads, intervals",
 	.fns = {.sample = on_sample},
-	.start = start,
+	.ctx_bytes = sizeof(struct cpu),
+	.default_top = 20,
 	.finish = finish,
-	.free = release,
+	.fini = fini,
 };

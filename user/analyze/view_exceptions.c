@@ -6,8 +6,6 @@
 #include "analyze/tally.h"
 #include "analyze/view.h"
 
-#define DEFAULT_TOP 10
-
 /* Facts: the pages on the runtimes' probes, and .NET's manifest. */
 static const struct tapir_tally_event events[] = {
 	{"Microsoft-Windows-DotNETRuntime", "ExceptionThrown", "ExceptionType", "ExceptionMessage",
@@ -19,30 +17,23 @@ static const struct tapir_tally_event events[] = {
 };
 
 struct exceptions {
+	struct tapir_view_asked asked;
 	struct tapir_tally tally;
-	uint64_t top;
 };
 
-static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
-{
-	struct exceptions *v = calloc(1, sizeof(*v));
-
-	(void)arg;
-	if (v) {
-		v->tally.events = events;
-		v->tally.tl = tl;
-		v->top = top ? top : DEFAULT_TOP;
-	}
-	return v;
-}
-
-static void release(void *ctx)
+static void begin(void *ctx)
 {
 	struct exceptions *v = ctx;
 
-	if (v)
-		tapir_tally__fini(&v->tally);
-	free(v);
+	v->tally.events = events;
+	v->tally.tl = v->asked.tl;
+}
+
+static void fini(void *ctx)
+{
+	struct exceptions *v = ctx;
+
+	tapir_tally__fini(&v->tally);
 }
 
 static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
@@ -59,7 +50,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	const struct tapir_tally *t = &v->tally;
 
 	tapir_tally__sort(&v->tally);
-	tapir_tally__write(t, sheet, "exceptions", false, v->top);
+	tapir_tally__write(t, sheet, "exceptions", false, v->asked.top);
 	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
 	if (!t->rows.cnt)
 		tapir_str__adds(&sheet->headline, "no exception was seen to be thrown");
@@ -75,7 +66,9 @@ const struct tapir_view tapir_view_exceptions = {
 	.name = "exceptions",
 	.summary = "what was thrown, with what message, from where",
 	.fns = {.event = on_event},
-	.start = start,
+	.ctx_bytes = sizeof(struct exceptions),
+	.default_top = 10,
+	.begin = begin,
 	.finish = finish,
-	.free = release,
+	.fini = fini,
 };

@@ -16,7 +16,6 @@
 
 #define MAX_GCS	    65536u
 #define MAX_WAITERS 4096u
-#define DEFAULT_TOP 10
 #define TYPES_SHOWN 3u
 
 struct gc {
@@ -41,8 +40,8 @@ struct heap {
 };
 
 struct gc_view {
-	struct tapir_timeline *tl;
-	uint64_t top, cnt, sum_ns, samples, gc_samples, more, half, allocated_bytes;
+	struct tapir_view_asked asked;
+	uint64_t cnt, sum_ns, samples, gc_samples, more, half, allocated_bytes;
 	uint64_t first_ns, last_ns;
 	struct tapir_vec(struct gc) gcs;
 	struct tapir_vec(struct waiter) waiters;
@@ -54,27 +53,20 @@ struct gc_view {
 	bool failed;
 };
 
-static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
+static void begin(void *ctx)
 {
-	struct gc_view *v = calloc(1, sizeof(*v));
+	struct gc_view *v = ctx;
 
-	(void)arg;
-	if (v) {
-		v->tl = v->allocated.tl = tl;
-		v->allocated.events = tapir_allocation_events;
-		v->top = top ? top : DEFAULT_TOP;
-	}
-	return v;
+	v->allocated.tl = v->asked.tl;
+	v->allocated.events = tapir_allocation_events;
 }
 
-static void release(void *ctx)
+static void fini(void *ctx)
 {
 	struct gc_view *v = ctx;
 	struct heap *heap;
 	struct gc *gc;
 
-	if (!v)
-		return;
 	tapir_vec_for_each (gc, &v->gcs) {
 		free(gc->label);
 		free(gc->reason);
@@ -88,7 +80,6 @@ static void release(void *ctx)
 	tapir_map__fini(&v->by_tgid);
 	tapir_works__fini(&v->works);
 	tapir_tally__fini(&v->allocated);
-	free(v);
 }
 
 static struct heap *heap_of(struct gc_view *v, uint32_t tgid)
@@ -117,7 +108,7 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 {
 	struct gc_view *v = ctx;
 	enum tapir_work work =
-		tapir_works__of(&v->works, v->tl, t, t->last_node, sample->h.time_ns);
+		tapir_works__of(&v->works, v->asked.tl, t, t->last_node, sample->h.time_ns);
 	struct heap *heap;
 
 	v->samples++;
@@ -135,7 +126,8 @@ static void count_waiter(struct gc_view *v, const struct tapir_wait *w, uint64_t
 	struct waiter waiter = {.tgid = w->thread->tgid, .tid = w->thread->tid};
 
 	if (!idx && v->waiters.cnt < MAX_WAITERS) {
-		tapir_comm__copy(waiter.comm, tapir_timeline__comm(v->tl, waiter.tid, w->until_ns));
+		tapir_comm__copy(waiter.comm,
+				 tapir_timeline__comm(v->asked.tl, waiter.tid, w->until_ns));
 		idx = tapir_map__put(&v->by_tid, waiter.tid, NULL);
 		if (!idx || !tapir_vec__push(&v->waiters, waiter)) {
 			v->failed = true;
@@ -156,7 +148,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 	uint64_t ns = w->parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_SLEEPING] +
 		      w->parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_RUNNABLE];
 
-	if (ns && tapir_works__of(&v->works, v->tl, w->thread, TAPIR_NO_NODE, w->until_ns) !=
+	if (ns && tapir_works__of(&v->works, v->asked.tl, w->thread, TAPIR_NO_NODE, w->until_ns) !=
 			  TAPIR_WORK_GC)
 		count_waiter(v, w, ns);
 }
@@ -200,21 +192,21 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	if (tapir_tally__add(&v->allocated, t, probe, event))
 		return;
 	if (is_called(probe->event, "GCHeapStats"))
-		take_heap_stats(v, t, tapir_timeline__fields(v->tl, probe, event));
+		take_heap_stats(v, t, tapir_timeline__fields(v->asked.tl, probe, event));
 	if (!is_begin && !is_called(probe->event, "mem__pool__gc__end"))
 		return;
 	heap = heap_of(v, t->tgid);
 	if (!heap)
 		return;
-	*(is_begin ? &heap->before_bytes : &heap->after_bytes) +=
-		tapir_event_fields__u64(tapir_timeline__fields(v->tl, probe, event), "used_bytes");
+	*(is_begin ? &heap->before_bytes : &heap->after_bytes) += tapir_event_fields__u64(
+		tapir_timeline__fields(v->asked.tl, probe, event), "used_bytes");
 }
 
 /* The JVM's operation says why. */
 static void on_open(void *ctx, struct tapir_interval *i)
 {
 	struct gc_view *v = ctx;
-	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->tl);
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->asked.tl);
 	struct heap *heap;
 
 	if (i->cause != TAPIR_CAUSE_GC)
@@ -248,7 +240,7 @@ static void take_heap(struct gc_view *v, struct gc *gc, struct heap *heap)
 /* A collection of .NET lies in the pause it is made for. */
 static bool is_dotnet_gc(const struct gc_view *v, const struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(v->tl)->kinds.data[i->kind];
+	const struct tapir_kind *kind = &tapir_timeline__pairs(v->asked.tl)->kinds.data[i->kind];
 
 	return i->cause == TAPIR_CAUSE_NONE && !strcmp(kind->name, "gc") &&
 	       !strcmp(kind->provider, "Microsoft-Windows-DotNETRuntime");
@@ -325,7 +317,7 @@ static int by_ns(const void *a, const void *b)
 /* "true" of is_full says little. */
 static const char *what_of(const struct gc_view *v, const struct gc *gc, char *text, size_t size)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(v->tl)->kinds.data[gc->kind];
+	const struct tapir_kind *kind = &tapir_timeline__pairs(v->asked.tl)->kinds.data[gc->kind];
 
 	if (gc->label && !strcmp(kind->provider, "hotspot"))
 		return !strcmp(gc->label, "true") ? "full" : "not full";
@@ -363,7 +355,7 @@ static void write_gcs(struct gc_view *v, struct tapir_sheet *sheet)
 
 	if (v->gcs.cnt)
 		qsort(v->gcs.data, v->gcs.cnt, sizeof(*v->gcs.data), by_took);
-	for (size_t i = 0; i < v->gcs.cnt && i < v->top; i++) {
+	for (size_t i = 0; i < v->gcs.cnt && i < v->asked.top; i++) {
 		const struct gc *gc = &v->gcs.data[i];
 
 		tapir_sheet__u64(sheet, t, gc->until_ns - gc->from_ns);
@@ -392,7 +384,7 @@ static void write_waiters(struct gc_view *v, struct tapir_sheet *sheet)
 
 	if (v->waiters.cnt)
 		qsort(v->waiters.data, v->waiters.cnt, sizeof(*v->waiters.data), by_ns);
-	for (size_t i = 0; i < v->waiters.cnt && i < v->top; i++) {
+	for (size_t i = 0; i < v->waiters.cnt && i < v->asked.top; i++) {
 		tapir_sheet__u64(sheet, t, v->waiters.data[i].ns);
 		tapir_sheet__u64(sheet, t, v->waiters.data[i].cnt);
 		tapir_sheet__u64(sheet, t, v->waiters.data[i].tid);
@@ -430,7 +422,7 @@ static void write_allocated(struct gc_view *v, struct tapir_sheet *sheet)
 		return;
 	tapir_tally__sort(t);
 	tapir_tally__write(t, sheet, "allocations", t->weight > t->cnt,
-			   v->top < TYPES_SHOWN ? v->top : TYPES_SHOWN);
+			   v->asked.top < TYPES_SHOWN ? v->asked.top : TYPES_SHOWN);
 	v->failed |= t->failed;
 }
 
@@ -441,7 +433,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	char sum[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
 	uint64_t span_ns;
 
-	stats = tapir_timeline__stats(v->tl);
+	stats = tapir_timeline__stats(v->asked.tl);
 	span_ns = stats->last_ns - stats->first_ns;
 	write_gcs(v, sheet);
 	if (!v->gcs.cnt) {
@@ -473,7 +465,9 @@ const struct tapir_view tapir_view_gc = {
 		.event = on_event,
 		.open = on_open,
 		.close = on_close},
-	.start = start,
+	.ctx_bytes = sizeof(struct gc_view),
+	.default_top = 10,
+	.begin = begin,
 	.finish = finish,
-	.free = release,
+	.fini = fini,
 };

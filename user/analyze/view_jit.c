@@ -9,7 +9,6 @@
 
 #define MAX_METHODS 65536u
 #define MAX_THREADS 4096u
-#define DEFAULT_TOP 20
 
 struct method {
 	uint64_t took_ns, cpu_ns, at_ns, size;
@@ -25,8 +24,8 @@ struct compiler {
 };
 
 struct jit {
-	struct tapir_timeline *tl;
-	uint64_t top, cnt, took_ns, cpu_ns, half, loaded_cnt, loaded_bytes;
+	struct tapir_view_asked asked;
+	uint64_t cnt, took_ns, cpu_ns, half, loaded_cnt, loaded_bytes;
 	struct tapir_vec(struct method) slowest; /* sorted, the slowest first */
 	struct tapir_vec(struct compiler) threads;
 	struct tapir_map by_tid;
@@ -34,32 +33,23 @@ struct jit {
 	bool failed;
 };
 
-static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
+static void begin(void *ctx)
 {
-	struct jit *v = calloc(1, sizeof(*v));
+	struct jit *v = ctx;
 
-	(void)arg;
-	if (v) {
-		v->tl = tl;
-		v->top = top ? top : DEFAULT_TOP;
-		v->top = v->top < MAX_METHODS ? v->top : MAX_METHODS;
-	}
-	return v;
+	v->asked.top = v->asked.top < MAX_METHODS ? v->asked.top : MAX_METHODS;
 }
 
-static void release(void *ctx)
+static void fini(void *ctx)
 {
 	struct jit *v = ctx;
 	struct method *m;
 
-	if (!v)
-		return;
 	tapir_vec_for_each (m, &v->slowest)
 		free(m->label);
 	tapir_vec__fini(&v->slowest);
 	tapir_vec__fini(&v->threads);
 	tapir_map__fini(&v->by_tid);
-	free(v);
 }
 
 static void count_thread(struct jit *v, const struct method *m)
@@ -92,7 +82,7 @@ static void keep(struct jit *v, struct method *m, struct tapir_interval *i)
 
 	while (at && v->slowest.data[at - 1].took_ns < m->took_ns)
 		at--;
-	if (at >= v->top)
+	if (at >= v->asked.top)
 		return;
 	if (!tapir_vec__add(&v->slowest)) {
 		v->failed = true;
@@ -103,7 +93,7 @@ static void keep(struct jit *v, struct method *m, struct tapir_interval *i)
 	m->label = i->label;
 	i->label = NULL;
 	v->slowest.data[at] = *m;
-	if (v->slowest.cnt > v->top)
+	if (v->slowest.cnt > v->asked.top)
 		free(v->slowest.data[--v->slowest.cnt].label);
 }
 
@@ -120,7 +110,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	}
 	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
 		m.cpu_ns += i->parts.ns[c][TAPIR_THREAD_RUNNING];
-	tapir_comm__copy(m.thread, tapir_timeline__comm(v->tl, i->tid, i->from_ns));
+	tapir_comm__copy(m.thread, tapir_timeline__comm(v->asked.tl, i->tid, i->from_ns));
 	v->cnt++;
 	v->took_ns += m.took_ns;
 	v->cpu_ns += m.cpu_ns;
@@ -141,7 +131,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	if (!(name.len == 22 && !memcmp(name.data, "compiled__method__load", 22)) &&
 	    !(name.len == 17 && !memcmp(name.data, "MethodLoadVerbose", 17)))
 		return;
-	f = tapir_timeline__fields(v->tl, probe, event);
+	f = tapir_timeline__fields(v->asked.tl, probe, event);
 	v->loaded_cnt++;
 	v->loaded_bytes += (uint32_t)(tapir_event_fields__u64(f, "code_bytes") +
 				      tapir_event_fields__u64(f, "MethodSize"));
@@ -226,7 +216,9 @@ const struct tapir_view tapir_view_jit = {
 	.name = "jit",
 	.summary = "what was compiled, how long it took, on which thread",
 	.fns = {.close = on_close, .event = on_event},
-	.start = start,
+	.ctx_bytes = sizeof(struct jit),
+	.default_top = 20,
+	.begin = begin,
 	.finish = finish,
-	.free = release,
+	.fini = fini,
 };

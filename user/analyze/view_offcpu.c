@@ -7,8 +7,7 @@
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 
-#define MAX_ROWS    65536u
-#define DEFAULT_TOP 20
+#define MAX_ROWS 65536u
 
 struct row {
 	uint32_t node, waker_tid;
@@ -19,36 +18,21 @@ struct row {
 };
 
 struct offcpu_view {
-	struct tapir_timeline *tl;
-	uint64_t top, more_ns, waited_ns, ready_ns, cut_ns;
+	struct tapir_view_asked asked;
+	uint64_t more_ns, waited_ns, ready_ns, cut_ns;
 	struct tapir_map by_key;
 	struct tapir_vec(struct row) rows;
 	struct tapir_wait_reasons reasons;
 	bool failed;
 };
 
-static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
-{
-	struct offcpu_view *v = calloc(1, sizeof(*v));
-
-	(void)arg;
-	if (v) {
-		v->tl = tl;
-		v->top = top ? top : DEFAULT_TOP;
-	}
-	return v;
-}
-
-static void release(void *ctx)
+static void fini(void *ctx)
 {
 	struct offcpu_view *v = ctx;
 
-	if (!v)
-		return;
 	tapir_map__fini(&v->by_key);
 	tapir_vec__fini(&v->rows);
 	tapir_wait_reasons__fini(&v->reasons);
-	free(v);
 }
 
 static struct row *row_of(struct offcpu_view *v, const struct tapir_wait *w)
@@ -64,7 +48,7 @@ static struct row *row_of(struct offcpu_view *v, const struct tapir_wait *w)
 		return &v->rows.data[*idx];
 	if (v->rows.cnt == MAX_ROWS)
 		return NULL;
-	tapir_comm__copy(row.waker, tapir_timeline__comm(v->tl, w->waker_tid, w->wake_ns));
+	tapir_comm__copy(row.waker, tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
 	idx = tapir_map__put(&v->by_key, key, NULL);
 	if (!idx || !tapir_vec__push(&v->rows, row)) {
 		if (idx)
@@ -84,7 +68,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 
 	v->waited_ns += took_ns;
 	v->ready_ns += w->until_ns - w->wake_ns;
-	if (!tapir_stack__is_whole(tapir_timeline__stacks(v->tl), w->node))
+	if (!tapir_stack__is_whole(tapir_timeline__stacks(v->asked.tl), w->node))
 		v->cut_ns += took_ns;
 	if (!row) {
 		v->more_ns += took_ns;
@@ -92,7 +76,8 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 	}
 	row->cnt++;
 	if (!(row->cnt & (row->cnt - 1))) /* it may have got its name meanwhile */
-		tapir_comm__copy(row->waker, tapir_timeline__comm(v->tl, w->waker_tid, w->wake_ns));
+		tapir_comm__copy(row->waker,
+				 tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
 	row->waited_ns += took_ns;
 	row->ready_ns += w->until_ns - w->wake_ns;
 	if (took_ns > row->worst_ns)
@@ -155,7 +140,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 	if (v->rows.cnt)
 		qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_waited);
-	for (size_t i = 0; i < v->rows.cnt && i < v->top; i++)
+	for (size_t i = 0; i < v->rows.cnt && i < v->asked.top; i++)
 		add_row(v, sheet, t, &v->rows.data[i]);
 	tapir_sheet__fact(sheet, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
 	tapir_sheet__fact(sheet, "ready_ns", NULL, TAPIR_CELL_NS, v->ready_ns);
@@ -176,9 +161,9 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 				  "%.0f%% of the time has stacks that are cut short: their "
 				  "callers are missing (no frame pointers, or no stack)",
 				  100.0 * (double)v->cut_ns / (double)v->waited_ns);
-	if (v->rows.cnt > v->top)
+	if (v->rows.cnt > v->asked.top)
 		tapir_sheet__note(sheet, "%zu more places (--all shows them)",
-				  v->rows.cnt - (size_t)v->top);
+				  v->rows.cnt - (size_t)v->asked.top);
 	return v->failed ? -ENOMEM : 0;
 }
 
@@ -186,7 +171,8 @@ const struct tapir_view tapir_view_offcpu = {
 	.name = "offcpu",
 	.summary = "where threads waited, for what, and who ended it",
 	.fns = {.wait = on_wait},
-	.start = start,
+	.ctx_bytes = sizeof(struct offcpu_view),
+	.default_top = 20,
 	.finish = finish,
-	.free = release,
+	.fini = fini,
 };

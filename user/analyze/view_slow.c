@@ -16,7 +16,6 @@
 #include "analyze/wait_reason.h"
 #include "base/diag.h"
 
-#define DEFAULT_TOP 5
 #define MAX_DETAILS 64	 /* of an interval; what is more is one "other" */
 #define MAX_ROWS    12	 /* of them are told */
 #define MAX_WATCHED 4096 /* open intervals of the kind that have details */
@@ -48,9 +47,8 @@ struct slow_one {
 };
 
 struct slow {
-	struct tapir_timeline *tl;
-	const char *arg;
-	uint64_t top, watched;
+	struct tapir_view_asked asked;
+	uint64_t watched;
 	struct tapir_vec(int8_t) is_kind; /* by kind idx: 0 not asked, 1 it is, -1 it is not */
 	struct tapir_vec(struct slow_one) slowest; /* sorted, the slowest first */
 	struct tapir_parts sum;			   /* of all whole ones */
@@ -59,18 +57,6 @@ struct slow {
 	struct tapir_wait_reasons reasons;
 	bool failed;
 };
-
-static void *slow_start(struct tapir_timeline *tl, const char *arg, uint64_t top)
-{
-	struct slow *s = calloc(1, sizeof(*s));
-
-	if (s) {
-		s->tl = tl;
-		s->arg = arg ? arg : "";
-		s->top = top ? top : DEFAULT_TOP;
-	}
-	return s;
-}
 
 static void free_details(struct details *d)
 {
@@ -92,24 +78,21 @@ static void fini_one(struct slow_one *one)
 	free_details(one->details);
 }
 
-static void slow_free(void *ctx)
+static void slow_fini(void *ctx)
 {
 	struct slow *s = ctx;
 	struct slow_one *one;
 
-	if (!s)
-		return;
 	tapir_vec_for_each (one, &s->slowest)
 		fini_one(one);
 	tapir_vec__fini(&s->slowest);
 	tapir_vec__fini(&s->is_kind);
 	tapir_wait_reasons__fini(&s->reasons);
-	free(s);
 }
 
 static bool is_asked(struct slow *s, uint32_t kind)
 {
-	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->tl);
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->asked.tl);
 	int8_t *known;
 
 	while (s->is_kind.cnt <= kind)
@@ -117,7 +100,7 @@ static bool is_asked(struct slow *s, uint32_t kind)
 			return false;
 	known = &s->is_kind.data[kind];
 	if (!*known)
-		*known = tapir_kind__is_called(&pairs->kinds.data[kind], s->arg) ? 1 : -1;
+		*known = tapir_kind__is_called(&pairs->kinds.data[kind], s->asked.arg) ? 1 : -1;
 	return *known > 0;
 }
 
@@ -183,7 +166,8 @@ static void slow_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir
 
 	(void)sample;
 	if (like.cause == TAPIR_CAUSE_GC)
-		like.node = tapir_work__collecting_node(tapir_timeline__stacks(s->tl), like.node);
+		like.node =
+			tapir_work__collecting_node(tapir_timeline__stacks(s->asked.tl), like.node);
 	for (struct tapir_interval *i = t->open; i; i = i->outer)
 		if (i->details)
 			count_detail(s, i->details, &like, tapir_tl_thread__causing(t), 1);
@@ -192,19 +176,19 @@ static void slow_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir
 /* What the thread that ended a wait did meanwhile, if it was seen: the lock's holder. */
 static void find_holder(const struct slow *s, const struct tapir_wait *w, struct detail *like)
 {
-	const struct tapir_tl_thread *holder = tapir_timeline__thread(s->tl, w->waker_tid);
+	const struct tapir_tl_thread *holder = tapir_timeline__thread(s->asked.tl, w->waker_tid);
 
-	tapir_comm__copy(like->comm, tapir_timeline__comm(s->tl, w->waker_tid, w->wake_ns));
+	tapir_comm__copy(like->comm, tapir_timeline__comm(s->asked.tl, w->waker_tid, w->wake_ns));
 	if (!like->waker_tid || !holder || holder == w->thread)
 		return;
 	like->holder_node = tapir_tl_thread__doing(holder, w->from_ns, w->wake_ns);
-	like->holder_in = tapir_tl_thread__within(s->tl, holder, w->wake_ns);
+	like->holder_in = tapir_tl_thread__within(s->asked.tl, holder, w->wake_ns);
 }
 
 static void slow_wait(void *ctx, const struct tapir_wait *w)
 {
 	struct slow *s = ctx;
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(s->tl);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(s->asked.tl);
 	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
 	struct detail like = {.state = TAPIR_THREAD_SLEEPING,
 			      .node = w->node,
@@ -253,7 +237,7 @@ static void keep(struct slow *s, struct tapir_interval *i)
 
 	while (at && s->slowest.data[at - 1].until_ns - s->slowest.data[at - 1].from_ns < took_ns)
 		at--;
-	if (at >= s->top)
+	if (at >= s->asked.top)
 		return;
 	if (!tapir_vec__add(&s->slowest)) {
 		s->failed = true;
@@ -261,11 +245,11 @@ static void keep(struct slow *s, struct tapir_interval *i)
 	}
 	memmove(&s->slowest.data[at + 1], &s->slowest.data[at],
 		(s->slowest.cnt - 1 - at) * sizeof(one));
-	tapir_comm__copy(one.comm, tapir_timeline__comm(s->tl, i->tid, i->from_ns));
+	tapir_comm__copy(one.comm, tapir_timeline__comm(s->asked.tl, i->tid, i->from_ns));
 	one.label = i->label ? strdup(i->label) : NULL;
 	s->slowest.data[at] = one;
 	i->details = NULL; /* taken */
-	if (s->slowest.cnt > s->top)
+	if (s->slowest.cnt > s->asked.top)
 		fini_one(&s->slowest.data[--s->slowest.cnt]);
 }
 
@@ -403,7 +387,8 @@ static void add_state(struct slow *s, struct tapir_sheet *sheet, size_t table,
 	if (left_ns)
 		add_part(s, sheet, table, one, &rest, left_ns, whats[state],
 			 row ? "(other)"
-			 : state == TAPIR_THREAD_RUNNING && tapir_timeline__stats(s->tl)->samples
+			 : state == TAPIR_THREAD_RUNNING &&
+					 tapir_timeline__stats(s->asked.tl)->samples
 				 ? "(no sample)"
 				 : NULL);
 }
@@ -516,7 +501,7 @@ static void add_finding(const struct slow *s, struct tapir_sheet *sheet)
 
 static int no_such(struct slow *s)
 {
-	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->tl);
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->asked.tl);
 	const struct tapir_kind *kind;
 	struct tapir_str known = {};
 	int err;
@@ -530,11 +515,12 @@ static int no_such(struct slow *s)
 		tapir_str__addc(&known, ':');
 		tapir_str__add_printable(&known, kind->name, strlen(kind->name));
 	}
-	err = tapir_diag__fail(
-		-ENOENT, "Nothing in this file is called '%s'; it has intervals of: %s", s->arg,
-		known.data ? known.data
-			   : "nothing (no event that begins "
-			     "one)");
+	err = tapir_diag__fail(-ENOENT,
+			       "Nothing in this file is called '%s'; it has intervals of: %s",
+			       s->asked.arg,
+			       known.data ? known.data
+					  : "nothing (no event that begins "
+					    "one)");
 	tapir_str__fini(&known);
 	return err;
 }
@@ -561,7 +547,7 @@ static int slow_finish(void *ctx, struct tapir_sheet *sheet)
 				  tapir_histogram__percentile(&s->took, percents[i]));
 	}
 	tapir_str__addf(&sheet->headline, "%llu of %s: median %s, 99%% within %s, slowest %s",
-			(unsigned long long)s->cnt, s->arg,
+			(unsigned long long)s->cnt, s->asked.arg,
 			tapir_ns__text(tapir_histogram__percentile(&s->took, 50), median),
 			tapir_ns__text(tapir_histogram__percentile(&s->took, 99), late),
 			tapir_ns__text(worst_ns, worst));
@@ -569,7 +555,7 @@ static int slow_finish(void *ctx, struct tapir_sheet *sheet)
 	if (s->half_cnt)
 		tapir_sheet__note(sheet, "%llu more began before the file or did not end in it",
 				  (unsigned long long)s->half_cnt);
-	if (!tapir_timeline__stats(s->tl)->switches)
+	if (!tapir_timeline__stats(s->asked.tl)->switches)
 		tapir_sheet__note(sheet, "no context switches were recorded: running and waiting "
 					 "are not told apart");
 	return s->failed ? -ENOMEM : 0;
@@ -580,7 +566,8 @@ const struct tapir_view tapir_view_slow = {
 	.summary = "the slowest of one kind, and where their time went",
 	.arg = "EVENT",
 	.fns = {.sample = slow_sample, .wait = slow_wait, .open = slow_open, .close = slow_close},
-	.start = slow_start,
+	.ctx_bytes = sizeof(struct slow),
+	.default_top = 5,
 	.finish = slow_finish,
-	.free = slow_free,
+	.fini = slow_fini,
 };

@@ -11,7 +11,6 @@
 #include "analyze/view.h"
 
 #define MAX_CHANGES 65536u
-#define DEFAULT_TOP 20
 
 struct change {
 	uint64_t at_ns, workers;
@@ -19,32 +18,18 @@ struct change {
 };
 
 struct threadpool {
-	struct tapir_timeline *tl;
-	uint64_t top, starved, most, more, queued_cnt, queued_ns, queued_worst_ns, half;
+	struct tapir_view_asked asked;
+	uint64_t starved, most, more, queued_cnt, queued_ns, queued_worst_ns, half;
 	struct tapir_vec(struct change) changes;
 	struct tapir_histogram queued;
 	bool failed;
 };
 
-static void *start(struct tapir_timeline *tl, const char *arg, uint64_t top)
-{
-	struct threadpool *v = calloc(1, sizeof(*v));
-
-	(void)arg;
-	if (v) {
-		v->tl = tl;
-		v->top = top ? top : DEFAULT_TOP;
-	}
-	return v;
-}
-
-static void release(void *ctx)
+static void fini(void *ctx)
 {
 	struct threadpool *v = ctx;
 
-	if (v)
-		tapir_vec__fini(&v->changes);
-	free(v);
+	tapir_vec__fini(&v->changes);
 }
 
 static bool is_called(struct tapir_sv text, const char *name)
@@ -81,7 +66,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	(void)t;
 	if (!tapir_sv__starts_with(probe->event, "ThreadPoolWorkerThread"))
 		return;
-	f = tapir_timeline__fields(v->tl, probe, event);
+	f = tapir_timeline__fields(v->asked.tl, probe, event);
 	if (is_called(probe->event, "ThreadPoolWorkerThreadAdjustmentAdjustment") ||
 	    is_called(probe->event, "ThreadPoolWorkerThreadAdjustment")) {
 		add_change(v, f, event->rec->h.time_ns);
@@ -94,7 +79,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 static void on_close(void *ctx, struct tapir_interval *i)
 {
 	struct threadpool *v = ctx;
-	const struct tapir_kind *kind = &tapir_timeline__pairs(v->tl)->kinds.data[i->kind];
+	const struct tapir_kind *kind = &tapir_timeline__pairs(v->asked.tl)->kinds.data[i->kind];
 	uint64_t took_ns = i->until_ns - i->from_ns;
 
 	if (strcmp(kind->name, "queued"))
@@ -136,15 +121,15 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 				      columns);
 	char worst[TAPIR_NS_TEXT_BYTES];
 
-	for (size_t i = 0; i < v->changes.cnt && i < v->top; i++) {
+	for (size_t i = 0; i < v->changes.cnt && i < v->asked.top; i++) {
 		tapir_sheet__time(sheet, t, v->changes.data[i].at_ns);
 		tapir_sheet__u64(sheet, t, v->changes.data[i].workers);
 		tapir_sheet__text(sheet, t, v->changes.data[i].reason);
 	}
 	write_facts(v, sheet);
-	if (v->changes.cnt > v->top)
+	if (v->changes.cnt > v->asked.top)
 		tapir_sheet__note(sheet, "%zu more changes (--all shows them)",
-				  v->changes.cnt - (size_t)v->top);
+				  v->changes.cnt - (size_t)v->asked.top);
 	if (!v->changes.cnt && !v->queued_cnt && !v->most)
 		tapir_str__adds(&sheet->headline, "no event of a thread pool was seen");
 	else
@@ -163,7 +148,8 @@ const struct tapir_view tapir_view_threadpool = {
 	.name = "threadpool",
 	.summary = ".NET's thread pool: workers, why their number changed, queueing",
 	.fns = {.event = on_event, .close = on_close},
-	.start = start,
+	.ctx_bytes = sizeof(struct threadpool),
+	.default_top = 20,
 	.finish = finish,
-	.free = release,
+	.fini = fini,
 };

@@ -74,7 +74,7 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 				    .tree = tapir_timeline__stacks(tl),
 				    .start_ns = tapir_reader__stats(reader)->created_ns,
 				    .top = rq->top};
-	void *ctx = rq->view->start(tl, rq->arg, rq->top);
+	void *ctx = tapir_view__start(rq->view, tl, rq->arg, rq->top);
 	int err = ctx ? tapir_timeline__listen(tl, &rq->view->fns, ctx) : -ENOMEM;
 
 	if (!err)
@@ -86,7 +86,7 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 		err = print(&sheet, rq->json);
 	}
 	tapir_timeline__free(tl);
-	rq->view->free(ctx);
+	tapir_view__free(rq->view, ctx);
 	tapir_sheet__fini(&sheet);
 	return err;
 }
