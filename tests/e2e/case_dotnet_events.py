@@ -265,15 +265,17 @@ def test_child_of_a_program_is_recorded_from_its_start(t):
     all_came(t, did, [e for e in seen if e["pid"] == pid])
 
 
-def test_processes_that_start_later_are_attached_to(t):
+def test_processes_of_a_name_are_attached_to_now_and_later(t):
     path, file = build_dotnet(t, "Fire"), t.path("trace.tapir")
     name = "Fire" + str(os.getpid() % 10000)
     home = t.path("home")
     shutil.copytree(os.path.dirname(path), home)
     os.rename(os.path.join(home, "Fire"), os.path.join(home, name))
+    fires = [start(t, "events=1000", path=os.path.join(home, name))]
     tapir = t.start_tapir("record", DEMO, *EVENTS_ONLY, "--comm", name, "-f", "-o", file)
-    tapir.wait_line("tapir: ")
-    fires = [start(t, "events=1000", path=os.path.join(home, name)) for _ in range(2)]
+    t.ok(tapir.wait_line("tapir: ").startswith("tapir: events of .NET on"), "those there are entered at once: "
+         "who maps our library is held until tapir has looked at it, and tapir waits for who is held")
+    fires += [start(t, "events=1000", path=os.path.join(home, name)) for _ in range(2)]
     time.sleep(2)
     did = [fire_now(fire) for fire in fires]
     seen, lost, _ = stop(t, tapir)

@@ -29,7 +29,7 @@ static void on_mmap(void *ctx, const struct tapir_sideband_mmap *mmap)
 }
 
 /* Processes first: a mapping counts only for a process that is known to be ours. */
-static void drain_control(struct recording *r)
+void tapir_recording__drain_control(struct recording *r)
 {
 	const void *rec;
 	uint32_t len;
@@ -126,7 +126,7 @@ static int watch(struct recording *r)
 	for (;;) {
 		if (poll(fds, FD_CNT, poll_timeout_ms(r, next_ns)) < 0 && errno != EINTR)
 			return -errno;
-		drain_control(r);
+		tapir_recording__drain_control(r);
 		tapir_targets__look(r->targets);
 		if (fds[FD_PROGRAM].revents) {
 			int err = tapir_command_run__exec_error(r->program);
@@ -362,7 +362,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 	if (!err) {
 		r.end_ns = opts->duration_ns ? tapir_clock__now_ns() + opts->duration_ns : 0;
 		err = watch(&r);
-		drain_control(&r); /* what the last process did before it ended */
+		tapir_recording__drain_control(&r); /* what the last process did before it ended */
 	}
 	if (!err)
 		err = check_matches(&r);

@@ -151,5 +151,5 @@ void tapir_recording__await_dotnet(struct recording *r)
 		tapir_dotnet_lanes__look(r->dotnet.lanes, tapir_command_run__tgid(r->program));
 	while (!tapir_dotnet_lanes__are_settled(r->dotnet.lanes) &&
 	       tapir_clock__now_ns() < end_ns && poll(&signals, 1, 1) == 0)
-		;
+		tapir_recording__drain_control(r); /* who maps our library may be held for it */
 }

@@ -67,6 +67,9 @@ size_t tapir_recording__ring_events(const struct recording *r);
 /* Says by which lanes events come, when that has changed: "ring 2 processes, probe". */
 int tapir_recording__post_lanes(struct recording *r);
 
+/* What the kernel tells of processes. Those it holds for us run on: who waits calls this. */
+void tapir_recording__drain_control(struct recording *r);
+
 /* Are there samples or switches, which need no probe? */
 bool tapir_recording__watches_cpus(const struct recording *r);
 
