@@ -355,6 +355,8 @@ def test_stopped_process_holds_nothing_up_and_is_attached_to_later(t):
     fire.signal(signal.SIGSTOP)
     tapir = t.start_tapir("record", DEMO, "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
     tapir.wait_line("tapir: ", timeout=8)
+    line = tapir.wait_line("tapir: warning: process", timeout=4)
+    t.ok("none of .NET's events yet" in line and "it is stopped (kill -CONT" in line, line)
     fire.signal(signal.SIGCONT)
     time.sleep(2)
     did = fire_now(fire)
@@ -401,12 +403,17 @@ def test_process_that_is_no_dotnet_is_left_alone(t):
     t.eq(traces_of_us(sleeper.pid), set(), "what is left in the process")
 
 
-def test_provider_that_nobody_has_is_told_of(t):
-    fire = start(t)
-    tapir = record(t, fire.pid, "MyCompany-Demmo")
-    _, _, result = stop(t, tapir)
-    t.ok("Nothing came of MyCompany-Demmo" in result.err, result.err)
-    fire_now(fire)
+def test_misspelt_source_or_event_has_a_near_miss(t):
+    fire, file = start(t, "events=2500", "pace=1000"), t.path("trace.tapir")
+    fire.go()
+    result = t.tapir("record", "MyComp*:StokLow", *EVENTS_ONLY, "-p", fire.pid, "-d", 0.2, "-f", "-o", file, expect=1)
+    t.eq(re.findall(r"did you mean (.*)\?", result.err), [f"{DEMO}:StockLow"] * 2, "at the start and at the end")
+    t.ok("tapir: Nothing came of MyComp*:StokLow: " in result.err, result.err)
+    both = t.tapir("record", "MyCompany-Demmo", DEMO, *EVENTS_ONLY, "-p", fire.pid, "-d", 0.2, "-f", "-o", file)
+    t.ok("warning: Nothing came of MyCompany-Demmo: did you mean" in both.err, "one of two is no failure: " + both.err)
+    result = t.tapir("record", DEMO, "--lane", "probe", "-p", fire.pid, "-f", "-o", file, expect=1)
+    t.ok(f"No probe matches {DEMO}: events of .NET come by --lane auto" in result.err, result.err)
+    fire.wait_line("{")
     ends_as_always(t, fire)
 
 

@@ -220,9 +220,14 @@ static void name_of_an_event_and_a_keyword_must_be_told_apart(void **state)
 static void glob_gets_the_names_and_keywords_of_what_it_matches(void **state)
 {
 	static const struct tapir_layout_keyword keywords[] = {{"Orders", 4}};
-	static const struct tapir_layout_provider mine = {
-		.name = "My-Shop", .keywords = keywords, .keyword_cnt = 1};
-	static const char *const texts[] = {"My-*:Orders:Warning:Shop=1", NULL};
+	static const struct tapir_layout_event events[] = {{.name = "Placed", .keywords = 4}};
+	static const struct tapir_layout_provider mine = {.name = "My-Shop",
+							  .keywords = keywords,
+							  .keyword_cnt = 1,
+							  .events = events,
+							  .event_cnt = 1};
+	static const char *const texts[] = {"My-*:Orders:Warning:Shop=1", NULL},
+				 *const misspelt[] = {"My-*:ev=Plced", NULL};
 	struct asked a;
 
 	(void)state;
@@ -235,6 +240,10 @@ static void glob_gets_the_names_and_keywords_of_what_it_matches(void **state)
 	assert_int_equal(a.selections[1].level, 3);
 	assert_string_equal(a.selections[1].args, "Shop=1");
 	assert_true(a.specs.data[0]->is_silent && a.specs.data[1]->is_silent);
+	forget(&a);
+	ask_all(&a, misspelt, &mine);
+	assert_int_equal(a.specs.cnt, 2);
+	assert_false(a.specs.data[0]->is_silent); /* that nothing comes of it is news */
 	forget(&a);
 }
 

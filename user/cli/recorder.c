@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "cli/figures.h"
 #include "cli/terminal.h"
+#include "collect/dotnet_near.h"
 #include "collect/dotnet_specs.h"
 #include "decode/profiles.h"
 #include "runtime/dotnet_assembly.h"
@@ -64,21 +65,45 @@ static int add_words(struct tapir_recorder *r, const struct tapir_cli *cli)
 	return err;
 }
 
+/* Before much time is spent on it; one that the program makes when it runs is waited for. */
+static void warn_of_near_misses(const struct tapir_recorder *r)
+{
+	const struct tapir_layout_provider *all = r->sources.all.data;
+	size_t cnt = r->sources.all.cnt;
+	struct tapir_str near = {};
+
+	for (size_t i = 0; cnt && i < r->specs.cnt; i++) {
+		const struct tapir_spec *spec = r->specs.data[i];
+
+		tapir_str__clear(&near);
+		if (!spec->is_silent && tapir_dotnet_specs__is_for(spec) &&
+		    !tapir_dotnet_near__is_defined(spec, all, cnt))
+			tapir_dotnet_near__suggest(spec, all, cnt, &near);
+		if (near.len)
+			tapir_warn("no assembly of the process defines %s, which is waited for: "
+				   "did you mean %s?",
+				   spec->text, near.data);
+	}
+	tapir_str__fini(&near);
+}
+
 /* What the EventSources of the processes that are named say of keywords and of names. */
 static int resolve_names(struct tapir_recorder *r, const struct tapir_pids *pids)
 {
-	struct tapir_dotnet_sources sources = {};
+	struct tapir_dotnet_sources *sources = &r->sources;
 	int mark = tapir_diag__cnt(), err;
 	const uint32_t *pid;
 
 	if (tapir_dotnet_specs__need_sources(&r->specs))
 		tapir_vec_for_each (pid, pids)
-			(void)tapir_dotnet_sources__add_process(&sources, *pid);
+			(void)tapir_dotnet_sources__add_process(sources, *pid);
 	tapir_diag__rewind(mark);
-	err = tapir_dotnet_specs__expand(&r->specs, sources.all.data, sources.all.cnt);
+	r->opts.sources = sources;
+	err = tapir_dotnet_specs__expand(&r->specs, sources->all.data, sources->all.cnt);
 	if (!err)
-		err = tapir_dotnet_specs__resolve(&r->specs, sources.all.data, sources.all.cnt);
-	tapir_dotnet_sources__fini(&sources);
+		err = tapir_dotnet_specs__resolve(&r->specs, sources->all.data, sources->all.cnt);
+	if (!err && r->opts.lanes != TAPIR_LANES_PROBE)
+		warn_of_near_misses(r);
 	return err;
 }
 
@@ -190,7 +215,8 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 	if (ready->dotnet_cnt)
 		tapir_info("events of .NET on in %.0f ms; Ctrl-C stops", took_ms);
 	else if (ready->attached_cnt)
-		tapir_info("%zu probes on in %.0f ms; Ctrl-C stops", ready->attached_cnt, took_ms);
+		tapir_info("%zu probe%s on in %.0f ms; Ctrl-C stops", ready->attached_cnt,
+			   ready->attached_cnt == 1 ? "" : "s", took_ms);
 	else if (r->opts.sampling.hz)
 		tapir_info("sampling each CPU %u times a second; Ctrl-C stops",
 			   r->opts.sampling.hz);
@@ -275,6 +301,7 @@ void tapir_recorder__fini(struct tapir_recorder *r)
 	tapir_vec_for_each (spec, &r->specs)
 		tapir_spec__free(*spec);
 	tapir_vec__fini(&r->specs);
+	tapir_dotnet_sources__fini(&r->sources);
 	tapir_counter_choice__fini(&r->counters);
 	tapir_vec__fini(&r->opts.rules.pids);
 	tapir_vec__fini(&r->opts.rules.comms);

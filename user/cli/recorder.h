@@ -13,6 +13,7 @@
 
 struct tapir_recorder {
 	struct tapir_spec_list specs;
+	struct tapir_dotnet_sources sources; /* of the processes that are named */
 	struct tapir_counter_choice counters;
 	struct tapir_str command_line;
 	struct tapir_recording_opts opts;

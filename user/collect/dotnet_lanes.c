@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
@@ -24,6 +25,7 @@
 #define MAX_WAIT_NS   (500 * TAPIR_NS_PER_MS)
 #define SILENT_TRIES  3
 #define LOOK_NS	      (20 * TAPIR_NS_PER_MS) /* between looks for what has left */
+#define TELL_NS	      TAPIR_NS_PER_SEC	     /* that nobody answers is said when it took so long */
 #define START_WAIT_NS (2 * TAPIR_NS_PER_MS)  /* between looks for the lane of one we started */
 #define START_NS      (5 * TAPIR_NS_PER_SEC) /* for its runtime to begin */
 
@@ -37,8 +39,10 @@ struct process {
 	bool is_streamed;  /* by the runtime's own stream */
 	bool takes_none;   /* no library: compiled ahead of time */
 	bool is_stale;	   /* another program is in it since it is TRYING */
+	bool was_told;	   /* that it does not answer */
 	unsigned silent_cnt;
 	uint64_t seen_ns, next_ns, wait_ns;
+	char why[160]; /* the last try failed */
 };
 
 struct tapir_dotnet_lanes {
@@ -108,6 +112,17 @@ static void warn(const struct tapir_dotnet_lanes *l, uint32_t tgid, const char *
 			   tgid, why);
 	else
 		tapir_debug("process %u: none of .NET's events: %s", tgid, why);
+}
+
+/* Of one that is tried again, or was till the end: once, and not because it only starts. */
+static void tell_waiting(const struct tapir_dotnet_lanes *l, struct process *p)
+{
+	if (p->was_told || !l->opts.are_named ||
+	    tapir_clock__now_ns() - p->seen_ns < (p->why[0] && l->is_over ? 0 : TELL_NS))
+		return;
+	p->was_told = true;
+	tapir_warn("process %u: none of .NET's events%s, only what else is recorded: %s", p->tgid,
+		   l->is_over ? "" : " yet", p->why[0] ? p->why : "its runtime does not answer");
 }
 
 static bool is_cancelled(struct tapir_dotnet_lanes *l)
@@ -242,6 +257,17 @@ static bool may_try_again(struct process *p, int err)
 	       (err == -ETIMEDOUT && ++p->silent_cnt < SILENT_TRIES);
 }
 
+static void try_later(struct tapir_dotnet_lanes *l, struct process *p, int err)
+{
+	p->state = WAITING;
+	p->next_ns = tapir_clock__now_ns() + p->wait_ns;
+	p->wait_ns = p->wait_ns * 2 < MAX_WAIT_NS ? p->wait_ns * 2 : MAX_WAIT_NS;
+	if (err == -EINPROGRESS)
+		return;
+	snprintf(p->why, sizeof(p->why), "%s", reason(err));
+	tell_waiting(l, p);
+}
+
 /* err: what bring_in returned. */
 static void settle(struct tapir_dotnet_lanes *l, struct process *p, int err)
 {
@@ -254,10 +280,10 @@ static void settle(struct tapir_dotnet_lanes *l, struct process *p, int err)
 		p->is_stale = false;
 		p->state = LOOK;
 	} else if (err && may_try_again(p, err)) {
-		p->state = WAITING;
-		p->next_ns = tapir_clock__now_ns() + p->wait_ns;
-		p->wait_ns = p->wait_ns * 2 < MAX_WAIT_NS ? p->wait_ns * 2 : MAX_WAIT_NS;
-	} else if (err && err != -ESRCH && err != -ECANCELED) {
+		try_later(l, p, err);
+	} else if (err == -ECANCELED) {
+		tell_waiting(l, p);
+	} else if (err && err != -ESRCH) {
 		warn(l, p->tgid, reason(err));
 	}
 }
@@ -454,6 +480,8 @@ int tapir_dotnet_lanes__start(const struct tapir_dotnet_lanes_opts *opts,
 
 void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l)
 {
+	struct process *p;
+
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->lock);
@@ -464,6 +492,9 @@ void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l)
 	if (l->has_thread)
 		pthread_join(l->thread, NULL);
 	l->has_thread = false;
+	tapir_vec_for_each (p, &l->all)
+		if (p->state == WAITING && p->why[0] && !p->is_forgotten)
+			tell_waiting(l, p);
 }
 
 /* Those that have left, or ended, are taken off the list. */

@@ -9,6 +9,7 @@
 
 #include "base/diag.h"
 #include "base/str.h"
+#include "collect/dotnet_near.h"
 #include "collect/ring_select.h"
 #include "decode/dotnet_tables.h"
 #include "decode/usdt_hints.h"
@@ -214,7 +215,7 @@ int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
 			    specs->cnt - spec_cnt >= TAPIR_RING_SELECTIONS)
 				continue;
 			err = add_spec_for(specs, spec, providers[k].name);
-			spec->is_silent = true;
+			spec->is_silent |= tapir_dotnet_near__has(&providers[k], spec);
 		}
 	}
 	return err;
@@ -248,8 +249,7 @@ bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs)
 		const struct tapir_spec *spec = specs->data[i];
 
 		if (tapir_dotnet_specs__is_for(spec) && !tapir_dotnet_specs__is_known(spec) &&
-		    ((spec->items.cnt && !spec->is_silent) ||
-		     !tapir_glob__is_plain(spec->provider)))
+		    (!spec->is_silent || !tapir_glob__is_plain(spec->provider)))
 			return true;
 	}
 	return false;

@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "collect/dotnet_near.h"
 #include "collect/dotnet_specs.h"
 
 static void collect_seen(const struct tapir_no_match *m, struct tapir_seen_names *out)
@@ -25,31 +26,68 @@ static bool is_matched(const struct tapir_no_match *m, size_t spec_idx)
 	       tapir_dotnet_streams__spec_matched(m->streams, spec_idx);
 }
 
-static bool is_silent(const struct tapir_no_match *m, size_t spec_idx)
+/* What is no news when nothing comes of it. */
+static bool is_silent(const struct tapir_no_match *m, const struct tapir_spec *spec)
 {
-	const struct tapir_spec *spec = m->specs->data[spec_idx];
-
 	return spec->is_silent || (m->may_be_silent && tapir_dotnet_specs__is_known(spec));
+}
+
+/* May it come, or have come, from .NET, for all that is known? */
+static bool is_defined(const struct tapir_no_match *m, const struct tapir_spec *spec)
+{
+	return m->sources &&
+	       tapir_dotnet_near__is_defined(spec, m->sources->all.data, m->sources->all.cnt);
+}
+
+static void suggest(const struct tapir_no_match *m, const struct tapir_spec *spec,
+		    const struct tapir_seen_names *seen, struct tapir_str *out)
+{
+	const char *near;
+
+	if (m->sources && m->sources->all.cnt && tapir_dotnet_specs__is_for(spec) &&
+	    !is_defined(m, spec))
+		tapir_dotnet_near__suggest(spec, m->sources->all.data, m->sources->all.cnt, out);
+	if (out->len)
+		return;
+	near = tapir_spec__suggest(spec, seen->all.data, seen->all.cnt);
+	tapir_str__adds(out, near ? near : "");
+}
+
+/* Why there is nothing, where that is known. */
+static const char *why(const struct tapir_no_match *m, const struct tapir_spec *spec)
+{
+	if (m->is_waiting && tapir_dotnet_specs__is_for(spec))
+		return "its .NET process does not answer";
+	if (!m->rings && !m->streams && is_defined(m, spec))
+		return "events of .NET come by --lane auto, ring or stream";
+	return NULL;
 }
 
 static void describe(const struct tapir_no_match *m, const struct tapir_spec *spec,
 		     const struct tapir_seen_names *seen, struct tapir_str *out)
 {
-	const char *near = tapir_spec__suggest(spec, seen->all.data, seen->all.cnt);
-	const char *what = m->images ? "probe" : "event of a ring lane";
+	const char *what = m->images ? "probe" : "event of a ring lane", *reason = why(m, spec);
+	bool may_come = m->may_be_silent || m->is_waiting;
+	struct tapir_str near = {};
 
-	if (m->may_be_silent)
+	tapir_str__clear(out);
+	if (!reason)
+		suggest(m, spec, seen, &near);
+	if (may_come)
 		tapir_str__addf(out, "Nothing came of %s: ", spec->text);
 	else
 		tapir_str__addf(out, "No %s matches %s: ", what, spec->text);
-	if (near)
-		tapir_str__addf(out, "did you mean %s?", near);
-	else if (m->may_be_silent)
+	if (reason)
+		tapir_str__adds(out, reason);
+	else if (near.len)
+		tapir_str__addf(out, "did you mean %s?", near.data);
+	else if (may_come)
 		tapir_str__adds(out, "it fired nothing, or is called otherwise (`tapir list -p "
 				     "PID` shows what is there)");
 	else
 		tapir_str__addf(out, "there are %zu others (`tapir list -p PID` shows them)",
 				seen->all.cnt);
+	tapir_str__fini(&near);
 }
 
 static int fail_without_any(const struct tapir_no_match *m)
@@ -64,44 +102,78 @@ static int fail_without_any(const struct tapir_no_match *m)
 					 "`tapir list --all` shows who does");
 }
 
+/* A line a SPEC that somebody typed; those of a profile are many, and for several runtimes. */
+static void fail_with_others(const struct tapir_no_match *m, const struct tapir_seen_names *seen)
+{
+	struct tapir_str line = {};
+	size_t said_cnt = 0;
+
+	for (size_t i = 0; !m->specs_are_defaults && i < m->specs->cnt; i++) {
+		if (m->specs->data[i]->is_silent)
+			continue;
+		describe(m, m->specs->data[i], seen, &line);
+		tapir_diag__add("%s", line.data ? line.data : "Out of memory");
+		said_cnt++;
+	}
+	if (!said_cnt)
+		tapir_diag__add("%zu probes, but none that %s names: name some (`tapir list -p "
+				"PID` shows them)",
+				seen->all.cnt,
+				m->specs_are_defaults ? "the default profile" : "this profile");
+	tapir_str__fini(&line);
+}
+
 int tapir_no_match__fail(const struct tapir_no_match *m)
 {
 	struct tapir_seen_names seen = {};
-	struct tapir_str line = {};
+	int err = -ENOENT;
 
 	collect_seen(m, &seen);
-	if (!seen.all.cnt && m->is_unprivileged)
-		return tapir_diag__fail(-EPERM, "Neither .NET nor a ring lane there; probes need "
-						"CAP_BPF and CAP_PERFMON, or root (run with sudo)");
-	if (!seen.all.cnt)
+	if (seen.all.cnt)
+		fail_with_others(m, &seen);
+	else if (m->is_unprivileged)
+		err = tapir_diag__fail(-EPERM, "Neither .NET nor a ring lane there; probes need "
+					       "CAP_BPF and CAP_PERFMON, or root (run with sudo)");
+	else
 		fail_without_any(m);
-	else if (m->specs_are_defaults)
-		tapir_diag__add("%zu probes, but of no runtime with a default profile: name some "
-				"(`tapir list -p PID` shows them)",
-				seen.all.cnt);
-	for (size_t i = 0; seen.all.cnt && !m->specs_are_defaults && i < m->specs->cnt; i++) {
-		tapir_str__clear(&line);
-		describe(m, m->specs->data[i], &seen, &line);
-		tapir_diag__add("%s", line.data ? line.data : "Out of memory");
-	}
-	tapir_str__fini(&line);
 	tapir_seen_names__fini(&seen);
-	return -ENOENT;
+	return err;
 }
 
-void tapir_no_match__warn(const struct tapir_no_match *m)
+/* Nothing came of anything, and as far as the assemblies say nothing ever will. */
+static bool is_all_in_vain(const struct tapir_no_match *m)
+{
+	bool is_vain = false;
+
+	if (!m->are_named || !m->sources || !m->sources->all.cnt || m->is_waiting)
+		return false;
+	for (size_t i = 0; i < m->specs->cnt; i++) {
+		const struct tapir_spec *spec = m->specs->data[i];
+
+		if (is_matched(m, i) || (!spec->is_silent && is_defined(m, spec)))
+			return false;
+		is_vain |= !spec->is_silent;
+	}
+	return is_vain;
+}
+
+int tapir_no_match__judge(const struct tapir_no_match *m)
 {
 	struct tapir_seen_names seen = {};
 	struct tapir_str line = {};
+	bool is_vain = is_all_in_vain(m);
 
 	collect_seen(m, &seen);
 	for (size_t i = 0; i < m->specs->cnt; i++) {
-		if (is_matched(m, i) || is_silent(m, i))
+		if (is_matched(m, i) || is_silent(m, m->specs->data[i]))
 			continue;
-		tapir_str__clear(&line);
 		describe(m, m->specs->data[i], &seen, &line);
-		tapir_warn("%s", line.data ? line.data : "out of memory");
+		if (is_vain)
+			tapir_diag__add("%s", line.data ? line.data : "Out of memory");
+		else
+			tapir_warn("%s", line.data ? line.data : "out of memory");
 	}
 	tapir_str__fini(&line);
 	tapir_seen_names__fini(&seen);
+	return is_vain ? -ENOENT : 0;
 }

@@ -6,6 +6,7 @@
 #include "collect/dotnet_streams.h"
 #include "collect/images.h"
 #include "collect/ring_reader.h"
+#include "runtime/dotnet_assembly.h"
 
 /* What was asked for, and where it was looked for; all borrowed. */
 struct tapir_no_match {
@@ -14,8 +15,12 @@ struct tapir_no_match {
 	const struct tapir_images *images;    /* NULL: no probes were looked at */
 	struct tapir_ring_reader *rings;      /* NULL: no ring lanes were */
 	struct tapir_dotnet_streams *streams; /* NULL: no event streams were */
-	bool may_be_silent;		      /* .NET's providers show only when they fire */
-	bool is_unprivileged;		      /* probes were not looked for */
+	/* What .NET's assemblies define; NULL, or empty: nobody looked, or there is no .NET. */
+	const struct tapir_dotnet_sources *sources;
+	bool may_be_silent;   /* .NET's providers show only when they fire */
+	bool is_waiting;      /* for a .NET process that does not answer */
+	bool are_named;	      /* the processes */
+	bool is_unprivileged; /* probes were not looked for */
 };
 
 /*
@@ -24,7 +29,10 @@ struct tapir_no_match {
  */
 int tapir_no_match__fail(const struct tapir_no_match *m);
 
-/* Some SPECs matched: a warning for each that did not. */
-void tapir_no_match__warn(const struct tapir_no_match *m);
+/*
+ * At the end: a warning for each SPEC nothing came of. -ENOENT with lines instead: nothing came of
+ * any, and none is defined in the processes that were named.
+ */
+int tapir_no_match__judge(const struct tapir_no_match *m);
 
 #endif

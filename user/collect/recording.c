@@ -178,14 +178,13 @@ static void let_signals_kill(struct recording *r)
 static int check_ring_matches(const struct recording *r)
 {
 	const struct tapir_no_match asked = tapir_recording__no_match(r);
-	bool none = !tapir_recording__ring_events(r) && !asked.may_be_silent;
+	bool none = !tapir_recording__ring_events(r) && !asked.may_be_silent && !asked.is_waiting;
 
 	if (r->opts->specs_are_defaults && (!none || tapir_recording__watches_cpus(r)))
 		return 0;
 	if (none && (r->program || r->rules.pids.cnt))
 		return tapir_no_match__fail(&asked);
-	tapir_no_match__warn(&asked);
-	return 0;
+	return tapir_no_match__judge(&asked);
 }
 
 /*
@@ -197,14 +196,12 @@ static int check_matches(const struct recording *r)
 	bool none = !tapir_images__site_cnt(r->images);
 	const struct tapir_no_match asked = tapir_recording__no_match(r);
 	size_t seen_cnt;
+	int err = 0;
 
 	if (tapir_recording__is_without_probes(r))
 		return check_ring_matches(r);
-	if (tapir_recording__ring_events(r) || asked.may_be_silent) {
-		if (!r->opts->specs_are_defaults)
-			tapir_no_match__warn(&asked);
-		return 0;
-	}
+	if (tapir_recording__ring_events(r) || asked.may_be_silent || asked.is_waiting)
+		return r->opts->specs_are_defaults ? 0 : tapir_no_match__judge(&asked);
 	seen_cnt = tapir_images__seen(r->images)->all.cnt;
 	if (none && r->opts->specs_are_defaults && tapir_recording__watches_cpus(r))
 		return 0;
@@ -214,11 +211,11 @@ static int check_matches(const struct recording *r)
 		tapir_warn("no process had a probe that matches (`tapir list -p PID` shows what is "
 			   "there)");
 	else if (!r->opts->specs_are_defaults)
-		tapir_no_match__warn(&asked);
-	if (!none && !tapir_images__attached_cnt(r->images))
+		err = tapir_no_match__judge(&asked);
+	if (!err && !none && !tapir_images__attached_cnt(r->images))
 		return tapir_diag__fail(-EIO, "None of the %zu probes that match was put on",
 					tapir_images__site_cnt(r->images));
-	return 0;
+	return err;
 }
 
 /* A process that was stopped for us goes on, though nobody will put probes on any more. */

@@ -17,6 +17,7 @@
 #include "collect/images.h"
 #include "collect/session.h"
 #include "collect/targets.h"
+#include "runtime/dotnet_assembly.h"
 #include "trace/writer.h"
 
 struct tapir_recording_progress {
@@ -52,10 +53,12 @@ struct tapir_recording_opts {
 	size_t sz; /* of this struct; everything else is borrowed for the call */
 	struct tapir_target_rules rules;
 	const struct tapir_spec_list *specs;
+	/* What the assemblies of the processes named define, for near misses; NULL: not looked. */
+	const struct tapir_dotnet_sources *sources;
 	const struct tapir_counter_choice *counters; /* whose SPECs are among them; NULL: none */
-	char *const *program; /* NULL: none is started */
-	bool with_stack;      /* with the events of probes */
-	bool no_ring_stacks;  /* those of rings have them otherwise */
+	char *const *program;			     /* NULL: none is started */
+	bool with_stack;			     /* with the events of probes */
+	bool no_ring_stacks;			     /* those of rings have them otherwise */
 	enum tapir_lanes lanes;
 	uint32_t rate_hz; /* of rings: events a second of each thread; 0: all */
 	struct tapir_sampling sampling;

@@ -313,7 +313,10 @@ struct tapir_no_match tapir_recording__no_match(const struct recording *r)
 		.images = tapir_recording__is_without_probes(r) ? NULL : r->images,
 		.rings = r->rings,
 		.streams = r->dotnet.streams,
+		.sources = r->opts->sources,
 		.may_be_silent = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes) > 0,
+		.is_waiting = tapir_dotnet_lanes__may_come(r->dotnet.lanes),
+		.are_named = r->rules.pids.cnt > 0,
 		.is_unprivileged = r->is_unprivileged,
 	};
 }
@@ -454,8 +457,8 @@ static int attach_all(struct recording *r)
 	tapir_recording__await_dotnet(r);
 	asked = tapir_recording__no_match(r);
 	if (!tapir_images__site_cnt(r->images) && !tapir_recording__ring_events(r) &&
-	    !asked.may_be_silent && !tapir_dotnet_lanes__may_come(r->dotnet.lanes) &&
-	    r->rules.pids.cnt && !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
+	    !asked.may_be_silent && !asked.is_waiting && r->rules.pids.cnt &&
+	    !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
 		return tapir_no_match__fail(&asked);
 	return 0;
 }
@@ -466,7 +469,7 @@ static void say_what_else_is_there(const struct recording *r)
 	const struct tapir_seen_names *seen = tapir_images__seen(r->images);
 
 	if (seen->all.cnt && r->rules.pids.cnt && r->opts->specs_are_defaults &&
-	    !tapir_images__site_cnt(r->images))
+	    !tapir_images__site_cnt(r->images) && !tapir_dotnet_lanes__may_come(r->dotnet.lanes))
 		tapir_info("no default events here; %zu others wait to be named (%s ...): `tapir "
 			   "list -p %u` shows them",
 			   seen->all.cnt, seen->all.data[0], r->rules.pids.data[0]);

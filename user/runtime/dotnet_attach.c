@@ -18,8 +18,9 @@
 /* Milliseconds or seconds, whom one asks: either is long enough and no reason to wait. */
 #define RUNTIME_TIMEOUT	  10000
 #define ENVIRON_MAX_BYTES (4u << 20)
-#define SPARE_DESCRIPTORS 16u /* with fewer than 2 the runtime aborts in AttachProfiler (10.0.12)  \
-			       */
+#define SPARE_DESCRIPTORS                                                                          \
+	16u /* with fewer than 2 the runtime aborts in AttachProfiler (10.0.12)                    \
+	     */
 
 static int put_request(struct tapir_str *out, const char *path, uint64_t key)
 {
@@ -149,7 +150,8 @@ static int check(const struct tapir_dotnet_talk *talk)
 		return tapir_dotnet_talk__no_diagnostics(talk);
 	if (is_stopped(talk))
 		return tapir_diag__fail(-EAGAIN,
-					"Cannot attach to .NET: pid=%u, err=-EAGAIN: it is stopped",
+					"Cannot attach to .NET: pid=%u, err=-EAGAIN: it is stopped "
+					"(kill -CONT lets it run on)",
 					talk->job.tgid);
 	if (!has_spare_descriptors(talk->job.tgid))
 		return tapir_diag__fail(

@@ -30,7 +30,7 @@
 	X(SOCKET, "what lies where its socket should is no socket of its user")                    \
 	X(PEER, "another process listens on its socket")                                           \
 	X(CONNECT, "its socket does not connect")                                                  \
-	X(STOPPED, "it is stopped")                                                                \
+	X(STOPPED, "it is stopped (kill -CONT lets it run on)")                                    \
 	X(SILENT, "it does not begin to listen")                                                   \
 	X(ABSENT, "it has no socket for it")                                                       \
 	X(FILE, "the file is not a plain file of its user")                                        \
