@@ -138,6 +138,10 @@ def test_rights_are_named_when_they_are_missing(t):
     result = as_nobody(t, "list", "-p", os.getpid())
     t.eq(result.rc, 3, f"exit of list as nobody: {result.err}")
     one_line(t, result, "CAP_SYS_PTRACE")
+    for spec in ((), ("shop:order",)):
+        result = as_nobody(t, "record", *spec, "-p", os.getpid(), "-d", 1, "-o", "/tmp/none.tapir")
+        t.eq(result.rc, 3, f"exit of record as nobody: {result.err}")
+        one_line(t, result, f"process {os.getpid()}: it belongs to another user (uid 0)")
     result = as_nobody(t, "doctor")
     t.eq(result.rc, 3, "exit of doctor as nobody")
     t.ok("missing: cap_bpf, cap_perfmon" in result.err, f"what is missing: {result.err!r}")

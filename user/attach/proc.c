@@ -245,6 +245,16 @@ void tapir_proc__fini(struct tapir_proc *proc)
 	*proc = (struct tapir_proc){};
 }
 
+bool tapir_proc__is_open(uint32_t tgid)
+{
+	tapir_autofd int fd = -1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 || (errno != EACCES && errno != EPERM);
+}
+
 int tapir_thread__read(uint32_t tgid, uint32_t tid, struct tapir_thread *out)
 {
 	struct tapir_thread thread = {.tid = tid, .ns_tid = tid};

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "collect/code_names.h"
 #include "collect/meta.h"
+#include "collect/target_access.h"
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
 
@@ -88,9 +89,21 @@ static bool may_do_without(const struct recording *r)
 	return r->opts->lanes != TAPIR_LANES_PROBE && tapir_target_rules__are_named(&r->rules);
 }
 
+/* Of another's process there are at most samples and switches, and these by BPF alone. */
+static int check_access(const struct recording *r, bool has_bpf)
+{
+	return tapir_target_access__check(&r->rules, has_bpf && r->opts->specs_are_defaults &&
+							     tapir_recording__watches_cpus(r));
+}
+
 static int do_without(struct recording *r)
 {
+	int err;
+
 	tapir_diag__clear();
+	err = check_access(r, false);
+	if (err)
+		return err;
 	tapir_info("without CAP_BPF and CAP_PERFMON: events of .NET and of ring lanes, but no "
 		   "probes, no context switches, no children");
 	r->is_unprivileged = true;
@@ -117,6 +130,8 @@ static int load_programs(struct recording *r)
 	err = check_features(&features);
 	if (err == -EPERM && may_do_without(r))
 		return do_without(r);
+	if (!err)
+		err = check_access(r, true);
 	if (err)
 		return err;
 	r->use_multi = opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
