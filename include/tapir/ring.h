@@ -208,6 +208,13 @@ struct tapir_ring_selection {
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_selection) == 496, "tapir_ring_selection");
 
 #define TAPIR_RING_WANTS_STACKS (1u << 0)
+/*
+ * Its events are to be probes, too, for other tools (libtapir-coreclr.so alone does it): memfds
+ * named TAPIR_RING_PROBES_NAME, the lane's key in 16 hex digits, ':' and the provider, each an ELF
+ * file with USDT notes, mapped by the process.
+ */
+#define TAPIR_RING_WANTS_PROBES (1u << 1)
+#define TAPIR_RING_PROBES_NAME	"tapir-usdt."
 
 /* Owned by who holds the lock on byte s; the process changes `state` alone, OPEN to ENDED. */
 struct tapir_ring_session {
@@ -250,7 +257,10 @@ struct tapir_ring_ctl {
 	uint32_t generation; /* tracers: fetch_add, then FUTEX_WAKE */
 	uint32_t
 		applied; /* the process: the generation that a source of its own follows; release */
-	uint8_t pad1[4020];
+	/* The process, for TAPIR_RING_WANTS_PROBES: events that are probes, those that found no
+	   room for it, and the errno for which the last of these did not. For people. */
+	uint32_t published_cnt, unpublished_cnt, publish_errno;
+	uint8_t pad1[4008];
 	struct tapir_ring_session sessions[TAPIR_RING_SESSIONS];
 	/* [slot][session]: position up to which a session has read; release. Slot = 256 x arena +
 	   the slot's index there. */

@@ -85,6 +85,7 @@ static int32_t begin(struct coreclr_object *unknown, uint64_t key, uint64_t open
 	if (!unknown || coreclr_query(unknown, &iid_info12, &info) < 0 || !info)
 		return CORECLR_NO_INTERFACE;
 	coreclr.info = info;
+	coreclr.key = key;
 	if (coreclr_memory__init() || coreclr_providers__init() || coreclr_events__init() ||
 	    tapir_ring__init_private(key) || coreclr_repair__start() ||
 	    coreclr_info__set_event_mask(info, 0, CORECLR_HIGH_EVENT_PIPE) < 0 ||

@@ -23,7 +23,7 @@
 #include "../ring/ring_control.h"
 #include "../ring/ring_sys.h"
 #include "../ring/ring_writer.h"
-#include "coreclr_impl.h"
+#include "coreclr_publish.h"
 
 #define STACK_BYTES   (1536ul * 1024)
 #define SETTLE_NS     1000000000ull
@@ -88,9 +88,11 @@ static int look(int *had_session)
 	*had_session |= plan->wants.session_cnt != 0;
 	if (!plan->wants.session_cnt && (*had_session || now_ns() > control.open_until_ns))
 		return 0;
+	coreclr_publish__turn((int)plan->wants.publishes);
 	/* Refused while the runtime starts: asked again when the wait is over. */
 	if (!coreclr_wants__are_equal(&plan->wants, &plan->session.wants))
 		coreclr_session__change(&plan->session, &plan->wants);
+	coreclr_publish__serve();
 	return 1;
 }
 
@@ -145,6 +147,7 @@ static void end(void)
 		return;
 	coreclr_store_release(&control.ctl, NULL);
 	coreclr_repair__stop();
+	coreclr_publish__end();
 	tapir_ring__fini();
 	coreclr_memory__fini();
 	ring_sys3(SYS_munmap, control.plan, sizeof(*control.plan), 0);
@@ -204,6 +207,7 @@ static void await_first(uint64_t max_ns)
 
 	do {
 		coreclr_wants__collect(&plan->wants, control.ctl);
+		coreclr_publish__turn((int)plan->wants.publishes);
 		if (plan->wants.cnt) {
 			coreclr_session__change(&plan->session, &plan->wants);
 			return;

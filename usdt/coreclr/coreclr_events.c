@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "../ring/ring_writer.h"
-#include "coreclr_impl.h"
+#include "coreclr_publish.h"
 #include "tapir/usdt.h"
 
 #define TABLE_CNT     32768u /* power of two, twice TAPIR_RING_EVENTS */
@@ -27,6 +27,7 @@ struct event {
 	uint32_t id, version, meta_bytes, pad0;
 	uint64_t meta_hash;
 	struct tapir_ring_event ring;
+	struct coreclr_published *published;
 	const char *provider_name;
 	struct tapir_ring_about about;
 	char name[];
@@ -212,6 +213,28 @@ static __attribute__((noipa)) void fire(const struct event *e, const uint8_t *da
 			e->meta_bytes);
 }
 
+/* Out of the way of those who do not publish. */
+static __attribute__((noinline)) void publish(struct event *e, const struct coreclr_delivery *d,
+					      const uint8_t *meta, const uint8_t *activity,
+					      const uint8_t *related)
+{
+	const struct coreclr_published *p = coreclr_load_acquire(&e->published);
+	const struct coreclr_publish_event event = {
+		.provider = e->provider_name,
+		.name = e->name,
+		.id = e->id,
+		.version = e->version,
+		.level = e->about.level,
+		.keywords = e->about.keywords,
+		.meta = meta,
+		.meta_bytes = e->meta_bytes,
+	};
+
+	if (coreclr_unlikely(!p))
+		p = coreclr_publish__see(&e->published, &event, d->data, d->data_bytes);
+	coreclr_publish__fire(p, d->data, d->data_bytes, activity, related);
+}
+
 int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint32_t version,
 			       uint32_t meta_bytes, const uint8_t *meta, uint32_t data_bytes,
 			       const uint8_t *data, const uint8_t *activity, const uint8_t *related,
@@ -252,6 +275,8 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 	related = if_any(related);
 	if (TAPIR_PROBE_ENABLED(tapir_coreclr, event))
 		fire(e, data, data_bytes, activity, related, meta);
+	if (coreclr_unlikely(coreclr_load(&coreclr_publishing)))
+		publish(e, &delivery, meta, activity, related);
 	if (tapir_ring__begin_at(&write, &e->ring, data_bytes, activity, related,
 				 __builtin_frame_address(0))) {
 		if (data_bytes)

@@ -116,6 +116,7 @@ struct coreclr_want {
 struct coreclr_wants {
 	uint32_t cnt;
 	uint32_t session_cnt; /* open, or about to */
+	uint32_t publishes;   /* one of them wants TAPIR_RING_WANTS_PROBES */
 	struct coreclr_want all[CORECLR_WANT_MAX];
 };
 
@@ -167,6 +168,7 @@ void coreclr_control__join(void); /* after it asked for the detach */
 
 struct coreclr_state {
 	struct coreclr_object *info; /* ICorProfilerInfo12 */
+	uint64_t key;		     /* of the lane */
 	/* Memory that a forked child finds wiped: 1 while events are to be taken. */
 	uint32_t *gate;
 	uint32_t overlap;	 /* enum coreclr_overlap */

@@ -91,13 +91,16 @@ static void add_session(struct coreclr_wants *out, const struct tapir_ring_sessi
 
 void coreclr_wants__collect(struct coreclr_wants *out, const struct tapir_ring_ctl *ctl)
 {
-	out->cnt = out->session_cnt = 0;
+	out->cnt = out->session_cnt = out->publishes = 0;
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
 		uint32_t state = coreclr_load_acquire(&ctl->sessions[s].state);
 
 		out->session_cnt += state == TAPIR_RING_OPENING || state == TAPIR_RING_OPEN;
-		if (state == TAPIR_RING_OPEN)
-			add_session(out, &ctl->sessions[s]);
+		if (state != TAPIR_RING_OPEN)
+			continue;
+		add_session(out, &ctl->sessions[s]);
+		if (coreclr_load(&ctl->sessions[s].flags) & TAPIR_RING_WANTS_PROBES)
+			out->publishes = 1;
 	}
 }
 

@@ -41,6 +41,15 @@ void tapir_ring__say_applied(uint32_t generation)
 		ring_store_release(&ring_process.ctl->applied, generation);
 }
 
+void tapir_ring__say_published(uint32_t cnt, uint32_t left_cnt, uint32_t err)
+{
+	if (ring_load_acquire(&ring_process.state) != RING_READY)
+		return;
+	ring_store(&ring_process.ctl->published_cnt, cnt);
+	ring_store(&ring_process.ctl->unpublished_cnt, left_cnt);
+	ring_store(&ring_process.ctl->publish_errno, err);
+}
+
 void tapir_ring__say_idle(void)
 {
 	if (ring_load_acquire(&ring_process.state) == RING_READY)

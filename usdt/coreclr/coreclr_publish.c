@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coreclr_publish.c - EventSource events as probes that any USDT tool can attach to.
+ *
+ *	PROVIDER:EVENT(fields ...)	a probe of its own in the provider's image, from the event's
+ *					first occurrence on
+ *	tapir_coreclr:LEVEL(char *provider, char *event, char *json, u32 json_bytes, u32 id,
+ *		u64 keywords, u32 version, void *activity, void *related)
+ *					one for each level: logalways, critical, error, warning,
+ *					informational, verbose
+ *
+ * The thread that fires an event first reads its description; the control thread gives it a slot
+ * in an image and its notes. Whoever fires it then looks at two semaphores: nothing is converted
+ * while nobody is attached. The runtime's own events have no description: they are none of these.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../ring/ring_control.h"
+#include "../ring/ring_sys.h"
+#include "coreclr_publish.h"
+#include "tapir/usdt.h"
+
+#define ARENA_BYTES    (16ull << 20) /* address space: pages come as they are used */
+#define META_MAX_BYTES 65536u
+#define PROVIDER_MAX   64u /* images: each has a descriptor */
+#define NAME_BYTES     160u
+#define LEVEL_VERBOSE  5u
+
+struct coreclr_published {
+	const uint16_t *semaphore; /* of its slot; of one that stays 0 before there is one */
+	const uint8_t *slot;
+	struct coreclr_layout layout;
+	uint8_t level, is_raw;
+	uint32_t id, version;
+	uint64_t keywords;
+	const char *provider, *name;
+	struct coreclr_published *next; /* waiting for a slot */
+};
+
+struct provider {
+	const char *name;
+	int err;
+	struct coreclr_image image;
+	struct taken {
+		uint64_t name_hash, operands_hash;
+	} taken[CORECLR_SLOT_MAX];
+};
+
+TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_coreclr, logalways);
+TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_coreclr, critical);
+TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_coreclr, error);
+TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_coreclr, warning);
+TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_coreclr, informational);
+TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_coreclr, verbose);
+
+uint32_t coreclr_publishing;
+
+static const uint16_t nobody;
+static struct coreclr_published none = {.semaphore = &nobody}; /* an event that is no probe */
+static struct coreclr_published *waiting;		       /* the newest first */
+
+/* The control thread's. */
+static struct provider *providers[PROVIDER_MAX];
+static uint32_t provider_cnt, published_cnt, unpublished_cnt, last_errno;
+
+static struct {
+	uint8_t *at;
+	uint64_t used;
+} arena;
+
+/* ---- an event's first sight: any thread ---------------------------------------------------------- */
+
+/* Memory of its own: that events are recorded must not depend on it. */
+static void *take(uint64_t bytes)
+{
+	uint64_t need = (bytes + 15) & ~15ull, at;
+	uint8_t *from = coreclr_load_acquire(&arena.at);
+
+	if (!from || need > ARENA_BYTES || coreclr_load(&arena.used) > ARENA_BYTES - need)
+		return NULL;
+	at = __atomic_fetch_add(&arena.used, need, __ATOMIC_RELAXED);
+	return at <= ARENA_BYTES - need ? from + at : NULL;
+}
+
+static struct coreclr_published *new_published(const struct coreclr_publish_event *event,
+					       const uint8_t *data, uint32_t bytes)
+{
+	struct coreclr_published *p;
+
+	/* Native events have no name, and nothing that describes them. */
+	if (!event->name[0] || !event->meta || event->meta_bytes > META_MAX_BYTES)
+		return NULL;
+	p = take(sizeof(*p));
+	if (!p)
+		return NULL;
+	if (coreclr_layout__parse(event->meta, event->meta_bytes, take, &p->layout))
+		p->layout = (struct coreclr_layout){.cnt = 0};
+	p->layout.is_self = coreclr_payload__way(&p->layout, data, bytes);
+	p->is_raw = !p->layout.cnt && bytes;
+	p->semaphore = &nobody;
+	p->level = event->level < LEVEL_VERBOSE ? event->level : LEVEL_VERBOSE;
+	p->id = event->id;
+	p->version = event->version;
+	p->keywords = event->keywords;
+	p->provider = event->provider;
+	p->name = event->name;
+	return p;
+}
+
+static void enqueue(struct coreclr_published *p)
+{
+	p->next = coreclr_load(&waiting);
+	while (!__atomic_compare_exchange_n(&waiting, &p->next, p, 0, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+	coreclr_control__poke();
+}
+
+const struct coreclr_published *coreclr_publish__see(struct coreclr_published **at,
+						     const struct coreclr_publish_event *event,
+						     const uint8_t *data, uint32_t bytes)
+{
+	struct coreclr_published *p = new_published(event, data, bytes), *before = NULL;
+
+	if (!p)
+		p = &none;
+	if (!__atomic_compare_exchange_n(at, &before, p, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return before;
+	if (p != &none)
+		enqueue(p);
+	return p;
+}
+
+/* ---- firing: any thread -------------------------------------------------------------------------- */
+
+/* Where coreclr_payload.c's notes say that arguments are. The red zone stays as it is. */
+static __attribute__((noipa)) void call_slot(const uint8_t *slot, const uint64_t *args)
+{
+#ifdef __x86_64__
+	register const uint8_t *to __asm__("r11") = slot;
+	register const uint64_t *from __asm__("r15") = args;
+
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n"
+			 "mov (%%r15), %%rdi\n"
+			 "mov 8(%%r15), %%rsi\n"
+			 "mov 16(%%r15), %%rdx\n"
+			 "mov 24(%%r15), %%rcx\n"
+			 "mov 32(%%r15), %%r8\n"
+			 "mov 40(%%r15), %%r9\n"
+			 "mov 48(%%r15), %%rax\n"
+			 "mov 56(%%r15), %%r10\n"
+			 "mov 64(%%r15), %%rbx\n"
+			 "mov 72(%%r15), %%r12\n"
+			 "mov 80(%%r15), %%r13\n"
+			 "mov 88(%%r15), %%r14\n"
+			 "call *%%r11\n"
+			 "lea 128(%%rsp), %%rsp\n"
+			 : "+r"(to), "+r"(from)
+			 :
+			 : "rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax", "r10", "rbx", "r12",
+			   "r13", "r14", "memory", "cc");
+#else
+	(void)slot, (void)args;
+#endif
+}
+
+/* The description leaves open which way it is: as this payload has it. */
+static struct coreclr_layout layout_for(const struct coreclr_published *p, const uint8_t *data,
+					uint32_t bytes)
+{
+	struct coreclr_layout layout = p->layout;
+
+	layout.is_self = coreclr_payload__way(&layout, data, bytes);
+	return layout;
+}
+
+static __attribute__((noinline)) void fire_typed(const struct coreclr_published *p,
+						 const uint8_t *data, uint32_t bytes)
+{
+	const struct coreclr_layout layout = layout_for(p, data, bytes);
+	uint64_t args[CORECLR_ARG_MAX];
+	char text[CORECLR_TEXT_BYTES];
+
+	coreclr_payload__take(&layout, p->is_raw, data, bytes, args, text);
+	call_slot(p->slot, args);
+}
+
+/* Functions of their own, never cloned: the operands of their notes are the arguments' registers.
+ */
+#define JSON_PROBE(level)                                                                          \
+	static __attribute__((noipa)) void fire_##level(                                           \
+		const char *provider, const char *name, const char *json, uint32_t json_bytes,     \
+		uint32_t id, uint64_t keywords, const struct coreclr_published *p,                 \
+		const uint8_t *activity, const uint8_t *related)                                   \
+	{                                                                                          \
+		TAPIR_PROBE_SEM(tapir_coreclr, level, provider, name, json, json_bytes, id,        \
+				keywords, p->version, (const void *)activity,                      \
+				(const void *)related);                                            \
+	}
+
+JSON_PROBE(logalways)
+JSON_PROBE(critical)
+JSON_PROBE(error)
+JSON_PROBE(warning)
+JSON_PROBE(informational)
+JSON_PROBE(verbose)
+
+static const struct json_probe {
+	const volatile uint16_t *semaphore;
+	void (*fire)(const char *provider, const char *name, const char *json, uint32_t json_bytes,
+		     uint32_t id, uint64_t keywords, const struct coreclr_published *p,
+		     const uint8_t *activity, const uint8_t *related);
+} json_probes[] = {
+	{&TAPIR_USDT_SEMAPHORE(tapir_coreclr, logalways), fire_logalways},
+	{&TAPIR_USDT_SEMAPHORE(tapir_coreclr, critical), fire_critical},
+	{&TAPIR_USDT_SEMAPHORE(tapir_coreclr, error), fire_error},
+	{&TAPIR_USDT_SEMAPHORE(tapir_coreclr, warning), fire_warning},
+	{&TAPIR_USDT_SEMAPHORE(tapir_coreclr, informational), fire_informational},
+	{&TAPIR_USDT_SEMAPHORE(tapir_coreclr, verbose), fire_verbose},
+};
+
+static __attribute__((noinline)) void fire_json(const struct coreclr_published *p,
+						const uint8_t *data, uint32_t bytes,
+						const uint8_t *activity, const uint8_t *related)
+{
+	const struct coreclr_layout layout = layout_for(p, data, bytes);
+	char json[CORECLR_JSON_BYTES];
+	uint32_t len = coreclr_json__write(&layout, data, bytes, json);
+
+	json_probes[p->level].fire(p->provider, p->name, json, len, p->id, p->keywords, p, activity,
+				   related);
+}
+
+void coreclr_publish__fire(const struct coreclr_published *p, const uint8_t *data, uint32_t bytes,
+			   const uint8_t *activity, const uint8_t *related)
+{
+	if (p == &none)
+		return;
+	if (coreclr_unlikely(coreclr_load(coreclr_load_acquire(&p->semaphore))))
+		fire_typed(p, data, bytes);
+	if (coreclr_unlikely(*json_probes[p->level].semaphore))
+		fire_json(p, data, bytes, activity, related);
+}
+
+/* ---- slots: the control thread ---------------------------------------------------------------------- */
+
+/* What tools take as a name; one '_' for each other character. */
+static uint32_t plain_name(char *out, uint32_t room, const char *text)
+{
+	uint32_t at = 0;
+
+	for (; *text && at < room - 1; text++) {
+		uint8_t c = (uint8_t)*text, low = c | 0x20;
+
+		if ((c & 0xc0) == 0x80)
+			continue;
+		out[at++] = (low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') ||
+					    (c && strchr("-._", c))
+				    ? (char)c
+				    : '_';
+	}
+	out[at] = 0;
+	return at;
+}
+
+static uint64_t hash_of(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
+	return hash;
+}
+
+/* Another event has the name, with other arguments. */
+static int is_taken(const struct provider *pr, const char *name, uint64_t operands_hash)
+{
+	uint64_t hash = hash_of(name);
+
+	for (uint32_t i = 0; i < pr->image.slot_cnt; i++)
+		if (pr->taken[i].name_hash == hash && pr->taken[i].operands_hash != operands_hash)
+			return 1;
+	return 0;
+}
+
+/* The event's, or with its version, or with a number behind it. */
+static void choose_name(const struct provider *pr, const struct coreclr_published *p,
+			uint64_t operands_hash, char out[NAME_BYTES])
+{
+	uint32_t len = plain_name(out, NAME_BYTES - 24, p->name);
+
+	if (!is_taken(pr, out, operands_hash))
+		return;
+	memcpy(out + len, "_V", 2);
+	out[len + 2 + coreclr_number__u64(out + len + 2, p->version)] = 0;
+	for (uint32_t i = 2; is_taken(pr, out, operands_hash) && i < CORECLR_SLOT_MAX; i++)
+		out[len + 1 + coreclr_number__u64(out + len + 1, i)] = 0;
+}
+
+static struct provider *find_provider(const char *name)
+{
+	struct provider *pr;
+
+	for (uint32_t i = 0; i < provider_cnt; i++)
+		if (!strcmp(providers[i]->name, name))
+			return providers[i];
+	pr = provider_cnt < PROVIDER_MAX ? take(sizeof(*pr)) : NULL;
+	if (!pr)
+		return NULL;
+	pr->name = name;
+	pr->err = coreclr_image__open(&pr->image, coreclr.key, name);
+	providers[provider_cnt++] = pr;
+	return pr;
+}
+
+static int give_slot(struct coreclr_published *p)
+{
+	struct provider *pr = find_provider(p->provider);
+	char provider[CORECLR_NAME_BYTES], name[NAME_BYTES];
+	struct coreclr_signature signature;
+	const struct coreclr_probe_note note = {provider, name, &signature};
+	uint64_t operands_hash;
+	int idx;
+
+	if (!pr || pr->err)
+		return pr ? pr->err : -ENOSPC;
+	coreclr_payload__sign(&p->layout, p->is_raw, &signature);
+	operands_hash = hash_of(signature.operands) ^ hash_of(signature.kinds);
+	plain_name(provider, sizeof(provider), p->provider);
+	choose_name(pr, p, operands_hash, name);
+	idx = coreclr_image__add(&pr->image, &note);
+	if (idx < 0)
+		return idx;
+	pr->taken[idx].name_hash = hash_of(name);
+	pr->taken[idx].operands_hash = operands_hash;
+	p->slot = pr->image.text + (uint64_t)idx * CORECLR_SLOT_BYTES;
+	coreclr_store_release(&p->semaphore, pr->image.semaphores + idx);
+	return 0;
+}
+
+/* In the order in which they were seen. */
+static struct coreclr_published *take_waiting(void)
+{
+	struct coreclr_published *p = __atomic_exchange_n(&waiting, NULL, __ATOMIC_ACQUIRE),
+				 *oldest = NULL;
+
+	while (p) {
+		struct coreclr_published *next = p->next;
+
+		p->next = oldest;
+		oldest = p;
+		p = next;
+	}
+	return oldest;
+}
+
+void coreclr_publish__serve(void)
+{
+	struct coreclr_published *p = take_waiting();
+
+	if (!p)
+		return;
+	for (; p; p = p->next) {
+		int err = give_slot(p);
+
+		published_cnt += !err;
+		unpublished_cnt += err != 0;
+		last_errno = err ? (uint32_t)-err : last_errno;
+	}
+	tapir_ring__say_published(published_cnt, unpublished_cnt, last_errno);
+}
+
+void coreclr_publish__turn(int is_wanted)
+{
+	if (is_wanted && !arena.at) {
+		long va = ring_sys6(SYS_mmap, 0, ARENA_BYTES, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (ring_sys_failed(va)) {
+			tapir_ring__say_published(0, 0, ENOMEM);
+			return;
+		}
+		coreclr_store_release(&arena.at, (uint8_t *)va);
+	}
+	coreclr_store_release(&coreclr_publishing, (uint32_t)(is_wanted != 0));
+}
+
+void coreclr_publish__end(void)
+{
+	coreclr_store_release(&coreclr_publishing, 0);
+	for (uint32_t i = 0; i < provider_cnt; i++)
+		if (!providers[i]->err)
+			coreclr_image__close(&providers[i]->image);
+	provider_cnt = 0;
+	if (arena.at)
+		ring_sys3(SYS_munmap, arena.at, ARENA_BYTES, 0);
+	arena.at = NULL;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coreclr_publish.h - EventSource events for every USDT tool: what the files behind --publish
+ *share.
+ *
+ *	coreclr_layout	which fields an event has, by the runtime's description of it
+ *	coreclr_payload	the way through a payload, and its fields as arguments of a probe
+ *	coreclr_number, coreclr_json	a payload as JSON
+ *	coreclr_image	a provider's ELF image in a memfd, with a slot of code for each event
+ *	coreclr_publish	which event has which, and the probes fired
+ *
+ * Descriptions and payloads are the program's: bounded, no length believed. On an event's way
+ * nothing is allocated but at its first sight, and nothing locked.
+ */
+#ifndef TAPIR_CORECLR_PUBLISH_H
+#define TAPIR_CORECLR_PUBLISH_H
+
+#include "coreclr_impl.h"
+
+#define CORECLR_FIELD_MAX     255u /* of an event, those inside others counted; more are not read */
+#define CORECLR_DEPTH_MAX     8u
+#define CORECLR_ARG_MAX	      12u
+#define CORECLR_TEXT_BYTES    2048u /* of all strings of one typed probe */
+#define CORECLR_JSON_BYTES    3584u
+#define CORECLR_SLOT_MAX      4096u /* probes of a provider */
+#define CORECLR_SLOT_BYTES    16u
+#define CORECLR_OPERAND_BYTES 128u /* "-8@%rdi 8@%rsi ...", twelve of them */
+
+#pragma GCC visibility push(hidden)
+
+/* ---- coreclr_layout.c ----------------------------------------------------------------------- */
+
+/* System.TypeCode, and the two that EventPipe added. */
+enum coreclr_type {
+	CORECLR_OBJECT = 1,
+	CORECLR_BOOL = 3,
+	CORECLR_CHAR = 4,
+	CORECLR_I8 = 5,
+	CORECLR_U8 = 6,
+	CORECLR_I16 = 7,
+	CORECLR_U16 = 8,
+	CORECLR_I32 = 9,
+	CORECLR_U32 = 10,
+	CORECLR_I64 = 11,
+	CORECLR_U64 = 12,
+	CORECLR_F32 = 13,
+	CORECLR_F64 = 14,
+	CORECLR_DECIMAL = 15,
+	CORECLR_TIME = 16,
+	CORECLR_GUID = 17,
+	CORECLR_TEXT = 18,
+	CORECLR_ARRAY = 19,
+	CORECLR_TYPE_CNT
+};
+
+/* A field, those of an object behind it: the next one beside it is at `end`. */
+struct coreclr_field {
+	const char *name; /* UTF-8; "": none */
+	uint16_t end;
+	uint8_t type; /* of an array its elements'; never ARRAY */
+	uint8_t is_array;
+};
+
+struct coreclr_layout {
+	uint16_t cnt;
+	/*
+	 * A bool is 4 bytes, a decimal 16 and a byte[] has a u32 in front where the event has a
+	 * manifest; 1, a double and u16 where it describes itself. The description does not say.
+	 */
+	uint8_t differs; /* it has such a field */
+	uint8_t is_self; /* read as of one that describes itself; the likelier way */
+	struct coreclr_field *fields;
+};
+
+typedef void *(*coreclr_take_fn)(uint64_t bytes);
+
+/* 0: fields and names are from take(). -EPROTO: malformed; -ENOMEM. A field that cannot be read
+   ends the list. */
+int coreclr_layout__parse(const uint8_t *blob, uint32_t len, coreclr_take_fn take,
+			  struct coreclr_layout *out);
+
+/* Bytes of one value; 0: it is not of a fixed size. */
+uint32_t coreclr_type__bytes(uint8_t type, uint8_t is_self);
+
+/* ---- coreclr_payload.c ---------------------------------------------------------------------- */
+
+struct coreclr_cursor {
+	const uint8_t *at;
+	uint32_t left;
+	uint8_t is_self, is_short; /* short: the payload ends before the field does */
+};
+
+/* Of an array: the number of its elements, behind which the cursor stands. */
+uint32_t coreclr_cursor__count(struct coreclr_cursor *c, const struct coreclr_field *f);
+/* One value, or one element, with all that is inside. Nothing is taken of one that is short. */
+void coreclr_cursor__skip(struct coreclr_cursor *c, const struct coreclr_field *fields,
+			  uint32_t idx, int is_element);
+/* UTF-16 units before the NUL; the cursor stays. */
+uint32_t coreclr_cursor__units(const struct coreclr_cursor *c);
+
+/* Which of the two ways fits to the last byte? Else the likelier one. */
+uint8_t coreclr_payload__way(const struct coreclr_layout *layout, const uint8_t *data,
+			     uint32_t bytes);
+
+/* What stands in a probe's note. */
+struct coreclr_signature {
+	uint32_t cnt;
+	char operands[CORECLR_OPERAND_BYTES];
+	char kinds[CORECLR_ARG_MAX + 1];
+	uint32_t names_bytes; /* each with its NUL, as many as found room */
+	char names[512];
+};
+
+/* is_raw: there are no fields, but there is a payload: where it is and how long. */
+void coreclr_payload__sign(const struct coreclr_layout *layout, int is_raw,
+			   struct coreclr_signature *out);
+/* The arguments; strings are put into text. */
+void coreclr_payload__take(const struct coreclr_layout *layout, int is_raw, const uint8_t *data,
+			   uint32_t bytes, uint64_t args[CORECLR_ARG_MAX],
+			   char text[CORECLR_TEXT_BYTES]);
+
+/* ---- coreclr_number.c: into out, no NUL; the length. Room of CORECLR_NUMBER_BYTES ------------ */
+
+#define CORECLR_NUMBER_BYTES 64u
+
+uint32_t coreclr_number__u64(char *out, uint64_t value);
+uint32_t coreclr_number__i64(char *out, int64_t value);
+/* Shortest that reads back as the same; "null": not finite. bits of a double or (bytes 4) float. */
+uint32_t coreclr_number__float(char *out, uint64_t bits, uint32_t bytes);
+uint32_t coreclr_number__decimal(char *out, const uint8_t *at);
+uint32_t coreclr_number__guid(char *out, const uint8_t *at);
+uint32_t coreclr_number__time(char *out, uint64_t filetime);
+
+/* ---- coreclr_json.c --------------------------------------------------------------------------- */
+
+/* An object, whole JSON whatever the payload is, with its NUL. The length. What finds no room is
+   left out, and said by "tapir_cut":true. */
+uint32_t coreclr_json__write(const struct coreclr_layout *layout, const uint8_t *data,
+			     uint32_t bytes, char out[CORECLR_JSON_BYTES]);
+
+/* ---- coreclr_image.c: the control thread's ----------------------------------------------------- */
+
+struct coreclr_image {
+	int fd; /* bcc finds memfds by it */
+	uint64_t inode, dev;
+	uint8_t *head;		    /* header and notes, shared with the file */
+	uint8_t *text;		    /* private, executable */
+	const uint16_t *semaphores; /* private: the kernel counts tools there */
+	uint32_t slot_cnt, note_bytes, kind_bytes;
+};
+
+struct coreclr_probe_note {
+	const char *provider, *name;
+	const struct coreclr_signature *signature;
+};
+
+int coreclr_image__open(struct coreclr_image *image, uint64_t key, const char *provider);
+/* A slot with its notes, seen by tools from now on. Its index, or -ENOSPC, -ENOMEM. */
+int coreclr_image__add(struct coreclr_image *image, const struct coreclr_probe_note *note);
+void coreclr_image__close(struct coreclr_image *image);
+
+/* ---- coreclr_publish.c -------------------------------------------------------------------------- */
+
+struct coreclr_published;
+
+/* Control thread. On while a session wants it. */
+void coreclr_publish__turn(int is_wanted);
+/* Slots and notes for events that have come since. */
+void coreclr_publish__serve(void);
+void coreclr_publish__end(void); /* no thread is inside any more */
+
+struct coreclr_publish_event {
+	const char *provider, *name;
+	uint32_t id, version;
+	uint8_t level;
+	uint64_t keywords;
+	const uint8_t *meta;
+	uint32_t meta_bytes;
+};
+
+/* An event's first, while publishing is on. Any thread. *at: NULL before. */
+const struct coreclr_published *coreclr_publish__see(struct coreclr_published **at,
+						     const struct coreclr_publish_event *event,
+						     const uint8_t *data, uint32_t bytes);
+void coreclr_publish__fire(const struct coreclr_published *p, const uint8_t *data, uint32_t bytes,
+			   const uint8_t *activity, const uint8_t *related);
+
+extern uint32_t coreclr_publishing; /* is it on? */
+
+#pragma GCC visibility pop
+
+#endif
