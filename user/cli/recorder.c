@@ -198,6 +198,20 @@ static int choose_lanes(const struct tapir_cli *cli, const char *lane, enum tapi
 	return tapir_cli__usage(cli, "--lane %s: auto, probe, ring or stream is expected", lane);
 }
 
+static int choose_publish(const struct tapir_cli *cli, const char *publish,
+			  struct tapir_recording_opts *out)
+{
+	if (!publish)
+		return 0;
+	if (strcmp(publish, "usdt"))
+		return tapir_cli__usage(cli, "--publish %s: usdt is expected", publish);
+	if (out->lanes == TAPIR_LANES_PROBE || out->lanes == TAPIR_LANES_STREAM)
+		return tapir_cli__usage(cli, "--publish wants tapir's library in the process: not "
+					     "with --lane probe or stream");
+	out->publishes = true;
+	return 0;
+}
+
 /* ---- words on stderr -------------------------------------------------------------------- */
 
 static void clear_line(struct tapir_recorder *r)
@@ -286,6 +300,8 @@ int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
 	err = tapir_target_args__check(target, cli);
 	if (!err)
 		err = choose_lanes(cli, capture->lane, &r->opts.lanes);
+	if (!err)
+		err = choose_publish(cli, capture->publish, &r->opts);
 	if (!err)
 		err = add_specs(r, cli, &target->pids, capture);
 	if (!err)

@@ -441,6 +441,19 @@ size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l)
 	return cnt;
 }
 
+void tapir_dotnet_lanes__add_attached(struct tapir_dotnet_lanes *l, struct tapir_dotnet_tgids *out)
+{
+	const struct process *p;
+
+	if (!l)
+		return;
+	pthread_mutex_lock(&l->lock);
+	tapir_vec_for_each (p, &l->all)
+		if (p->state == ATTACHED && !p->is_forgotten && !p->is_streamed)
+			tapir_vec__push(out, p->tgid);
+	pthread_mutex_unlock(&l->lock);
+}
+
 /* ---- lifecycle ------------------------------------------------------------------------------------ */
 
 static int init(struct tapir_dotnet_lanes *l, const struct tapir_dotnet_lanes_opts *opts)

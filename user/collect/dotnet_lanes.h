@@ -43,6 +43,10 @@ bool tapir_dotnet_lanes__may_come(struct tapir_dotnet_lanes *l);
 /* Processes whose lane, or stream, was opened. */
 size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l);
 
+/* Adds those whose lane is open. */
+struct tapir_dotnet_tgids tapir_vec(uint32_t);
+void tapir_dotnet_lanes__add_attached(struct tapir_dotnet_lanes *l, struct tapir_dotnet_tgids *out);
+
 /* Gives up what is being tried. Before the reader's __stop. */
 void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l);
 /*

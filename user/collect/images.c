@@ -17,6 +17,7 @@
 #include "collect/plan.h"
 #include "elf/image.h"
 #include "elf/notes.h"
+#include "tapir/ring.h"
 #include "trace/recbuf.h"
 #include "unwind/cfi.h"
 
@@ -232,6 +233,12 @@ static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes)
 	return 0;
 }
 
+static bool is_published(const char *path)
+{
+	return !strncmp(path, "/memfd:" TAPIR_RING_PROBES_NAME,
+			sizeof("/memfd:" TAPIR_RING_PROBES_NAME) - 1);
+}
+
 /* A traced file may be anything: what is no readable ELF has no probes, and that is all. */
 static int read_image(struct tapir_images *images, struct tapir_image *image, int fd)
 {
@@ -241,6 +248,8 @@ static int read_image(struct tapir_images *images, struct tapir_image *image, in
 	size_t build_id_bytes = 0;
 	int diag_cnt = tapir_diag__cnt(), err = 0;
 
+	if (is_published(image->path) && !images->opts.with_published)
+		return 0;
 	if (tapir_elf__open_fd(fd, &elf)) {
 		tapir_diag__rewind(diag_cnt);
 		return 0;

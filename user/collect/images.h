@@ -47,6 +47,7 @@ struct tapir_images_opts {
 	const struct tapir_spec *name_spec;
 	struct tapir_lane_cover *cover; /* events that need no site; NULL: all do */
 	bool with_stack;
+	bool with_published; /* files of TAPIR_RING_WANTS_PROBES: their events come by rings else */
 	bool use_multi;	     /* uprobe_multi links; else perf events */
 	unsigned perf_limit; /* without uprobe_multi: sites at most, 0 any */
 };

@@ -106,6 +106,8 @@ static int poll_timeout_ms(const struct recording *r, uint64_t next_ns)
 	uint64_t look_ns = tapir_targets__next_look_ns(r->targets);
 
 	until = look_ns < until ? look_ns : until;
+	look_ns = tapir_publish__next_ns(r->publish);
+	until = look_ns < until ? look_ns : until;
 	if (r->is_unprivileged && until > now + LOOK_AGAIN_NS)
 		until = now + LOOK_AGAIN_NS;
 	return until <= now ? 0 : (int)((until - now) / TAPIR_NS_PER_MS + 1);
@@ -138,6 +140,7 @@ static int watch(struct recording *r)
 		if (r->is_unprivileged)
 			tapir_targets__look_again(r->targets);
 		tapir_own_samples__drain(r->own_samples);
+		tapir_publish__look(r->publish, tapir_clock__now_ns());
 		if (tapir_clock__now_ns() >= next_ns) {
 			tapir_targets__poll(r->targets);
 			post_sideband_loss(r);
@@ -240,6 +243,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	release_held(r);
 	tapir_drain__stop(r->drain);
 	r->drain = NULL;
+	tapir_publish__stop(r->publish);
 	tapir_dotnet_lanes__stop(r->dotnet.lanes);
 	tapir_dotnet_streams__stop(r->dotnet.streams);
 	tapir_ring_reader__stop(r->rings);
@@ -288,6 +292,7 @@ static void tear_down(struct recording *r)
 	tapir_command_run__free(r->program);
 	tapir_writer__free(r->writer);
 	tapir_dotnet_lanes__await_leaving(r->dotnet.lanes, LEAVING_NS);
+	tapir_publish__free(r->publish);
 	tapir_dotnet_lanes__free(r->dotnet.lanes);
 	tapir_dotnet_streams__free(r->dotnet.streams);
 	tapir_guard__fd(&r->dotnet.library_fd);

@@ -63,6 +63,7 @@ struct tapir_recording_opts {
 	uint32_t rate_hz; /* of rings: events a second of each thread; 0: all */
 	struct tapir_sampling sampling;
 	bool with_switches;	 /* context switches of the processes */
+	bool publishes;		 /* .NET's events as probes of other tools, too */
 	bool force;		 /* any number of sites without uprobe_multi */
 	bool specs_are_defaults; /* nobody named them: that some match nothing is no error */
 	uint64_t duration_ns;	 /* 0: no end */

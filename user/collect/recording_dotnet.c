@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "collect/code_names.h"
@@ -134,7 +135,33 @@ int tapir_recording__start_dotnet(struct recording *r)
 		return err;
 	opts.streams = r->dotnet.streams;
 	opts.library = tapir_dotnet_profiler__image(&opts.library_bytes);
-	return tapir_dotnet_lanes__start(&opts, &r->dotnet.lanes);
+	err = tapir_dotnet_lanes__start(&opts, &r->dotnet.lanes);
+	if (!err)
+		tapir_publish__start(r->publish,
+				     &(struct tapir_publish_opts){.sz = sizeof(opts),
+								  .key = r->dotnet.key,
+								  .lanes = r->dotnet.lanes,
+								  .rings = r->rings});
+	return err;
+}
+
+int tapir_recording__check_publish(const struct recording *r)
+{
+	struct tapir_dotnet_tgids tgids = {};
+	size_t cnt;
+
+	if (!r->publish || !r->rules.pids.cnt || tapir_dotnet_lanes__may_come(r->dotnet.lanes))
+		return 0;
+	tapir_dotnet_lanes__add_attached(r->dotnet.lanes, &tgids);
+	cnt = tgids.cnt;
+	tapir_vec__fini(&tgids);
+	if (cnt)
+		return 0;
+	return tapir_diag__fail(
+		-EOPNOTSUPP,
+		"Cannot publish: pid=%u, err=-EOPNOTSUPP: it runs no .NET that takes "
+		"tapir's library (`tapir doctor -p %u` says why)",
+		r->rules.pids.data[0], r->rules.pids.data[0]);
 }
 
 void tapir_recording__await_dotnet(struct recording *r)

@@ -13,6 +13,7 @@
 #include "collect/dotnet_lanes.h"
 #include "collect/drain.h"
 #include "collect/own_samples.h"
+#include "collect/publish.h"
 #include "collect/no_match.h"
 #include "collect/recording.h"
 #include "collect/ring_reader.h"
@@ -47,7 +48,8 @@ struct recording {
 		struct tapir_dotnet_lanes *lanes;     /* NULL: none */
 		struct tapir_dotnet_streams *streams; /* likewise */
 	} dotnet;
-	char lanes[80]; /* what the file says of them */
+	struct tapir_publish *publish; /* NULL: not asked for */
+	char lanes[80];		       /* what the file says of them */
 	int signal_fd, sink_fd;
 	bool use_multi, link_by_pid;
 	bool is_unprivileged;	   /* no programs: rings, and samples of our own, alone */
@@ -81,6 +83,8 @@ int tapir_recording__plan_dotnet(struct recording *r);
 int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *out);
 /* Behind the ring reader, before the targets. */
 int tapir_recording__start_dotnet(struct recording *r);
+/* Behind __await_dotnet: processes were named, and none of them can publish. */
+int tapir_recording__check_publish(const struct recording *r);
 /* Until those that run already are attached to, in vain or not, or a signal comes. */
 void tapir_recording__await_dotnet(struct recording *r);
 

@@ -240,6 +240,7 @@ static int start_rings(struct recording *r)
 		.with_stack = !r->opts->no_ring_stacks, /* nothing to what a trap costs */
 		.own_selections = r->dotnet.is_wanted ? r->dotnet.selections : NULL,
 		.name_spec = r->dotnet_name_spec,
+		.with_probes = r->opts->publishes,
 	};
 	int err = 0;
 
@@ -260,6 +261,7 @@ static int make_parts(struct recording *r)
 				 : r->opts->specs,
 		.cover = r->cover,
 		.with_stack = r->opts->with_stack,
+		.with_published = r->opts->lanes == TAPIR_LANES_PROBE,
 		.use_multi = r->use_multi,
 		.perf_limit = r->opts->force ? 0 : PERF_SITE_LIMIT,
 	};
@@ -470,6 +472,9 @@ static int attach_all(struct recording *r)
 	if (err)
 		return err;
 	tapir_recording__await_dotnet(r);
+	err = tapir_recording__check_publish(r);
+	if (err)
+		return err;
 	asked = tapir_recording__no_match(r);
 	if (!tapir_images__site_cnt(r->images) && !tapir_recording__ring_events(r) &&
 	    !asked.may_be_silent && !asked.is_waiting && r->rules.pids.cnt &&
@@ -514,6 +519,8 @@ int tapir_recording__set_up(struct recording *r)
 
 	if (!err)
 		err = tapir_recording__plan_dotnet(r);
+	if (!err && r->opts->publishes)
+		err = tapir_publish__open(&r->publish);
 	if (!err)
 		err = load_programs(r);
 	if (!err && r->opts->file)

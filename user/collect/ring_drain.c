@@ -275,6 +275,7 @@ static int open_session(struct tapir_ring_process *p)
 	struct ring_counters counters;
 	int err;
 
+	opts.with_probes = p->lane.is_private && p->sink->with_probes;
 	if (p->lane.is_private && p->sink->has_own_selections)
 		memcpy(selections, p->sink->own_selections, sizeof(selections));
 	else
@@ -389,6 +390,12 @@ void tapir_ring_process__want_nothing(struct tapir_ring_process *p)
 bool tapir_ring_process__is_followed(const struct tapir_ring_process *p)
 {
 	return tapir_ring_control__is_followed(&p->control);
+}
+
+void tapir_ring_process__published(const struct tapir_ring_process *p,
+				   struct tapir_ring_published *out)
+{
+	tapir_ring_control__published(&p->control, out);
 }
 
 uint64_t tapir_ring_process__key(const struct tapir_ring_process *p)

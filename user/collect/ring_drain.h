@@ -13,6 +13,7 @@
 #include "collect/images.h"
 #include "collect/lane_cover.h"
 #include "collect/queue.h"
+#include "collect/ring_session.h"
 #include "collect/seen_names.h"
 #include "trace/recbuf.h"
 
@@ -32,6 +33,7 @@ struct tapir_ring_sink {
 	/* of lanes that are private; else the SPECs' */
 	struct tapir_ring_selection own_selections[TAPIR_RING_SELECTIONS];
 	bool has_own_selections;
+	bool with_probes;	   /* likewise: TAPIR_RING_WANTS_PROBES */
 	uint32_t next_probe_id;	   /* of the recording */
 	struct tapir_block *block; /* being filled; NULL */
 };
@@ -66,6 +68,8 @@ void tapir_ring_process__close(struct tapir_ring_process *p); /* frees the sessi
 
 /* Of a runtime with a source of its own: is what we asked for on? */
 bool tapir_ring_process__is_followed(const struct tapir_ring_process *p);
+void tapir_ring_process__published(const struct tapir_ring_process *p,
+				   struct tapir_ring_published *out);
 uint64_t tapir_ring_process__key(const struct tapir_ring_process *p); /* of the lane */
 size_t tapir_ring_process__wanted_cnt(const struct tapir_ring_process *p);
 uint64_t tapir_ring_process__event_cnt(const struct tapir_ring_process *p);

@@ -222,6 +222,23 @@ bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, 
 	return is_followed;
 }
 
+bool tapir_ring_reader__published(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key,
+				  struct tapir_ring_published *out)
+{
+	const struct lane *lane;
+	bool has = false;
+
+	lock(r);
+	tapir_vec_for_each (lane, &r->lanes)
+		if (!has && lane->tgid == tgid && !lane->is_over &&
+		    tapir_ring_process__key(lane->process) == key) {
+			tapir_ring_process__published(lane->process, out);
+			has = true;
+		}
+	pthread_mutex_unlock(&r->lock);
+	return has;
+}
+
 bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
 {
 	const struct lane *lane;
@@ -333,6 +350,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 		.name_spec = opts->name_spec,
 		.with_stack = opts->with_stack,
 		.rate_hz = opts->rate_hz,
+		.with_probes = opts->with_probes,
 		.cover = opts->cover,
 		.next_probe_id = TAPIR_RING_PROBE_ID_MIN,
 		.spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool)),

@@ -11,6 +11,7 @@
 
 #include "collect/images.h"
 #include "collect/queue.h"
+#include "collect/ring_session.h"
 
 #define TAPIR_RING_PROBE_ID_MIN 0x10000u /* the probe ids of BPF sites lie below (SITE_CAP) */
 
@@ -24,6 +25,7 @@ struct tapir_ring_reader_opts {
 	/* What is asked of lanes of our own (__own): TAPIR_RING_SELECTIONS, copied; NULL: by specs
 	 */
 	const struct tapir_ring_selection *own_selections;
+	bool with_probes; /* lanes of our own: events as probes, too (TAPIR_RING_WANTS_PROBES) */
 	/* Events that are on for names of code alone: TAPIR_PROBE_FOR_NAMES. Borrowed, may be NULL.
 	 */
 	const struct tapir_spec *name_spec;
@@ -58,6 +60,11 @@ bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid);
 
 /* Is what we asked for on in the lanes of that key? true: there is none, too. Any thread. */
 bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key);
+
+/* What the lane under this key says of TAPIR_RING_WANTS_PROBES. false: there is none. Any thread.
+ */
+bool tapir_ring_reader__published(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key,
+				  struct tapir_ring_published *out);
 
 /* Has it one under this key that is open? Any thread. */
 bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key);

@@ -74,7 +74,8 @@ static void fill_session(struct tapir_ring_control *c, const struct tapir_ring_s
 	c->bits = 1ull << (TAPIR_RING_WANT_SHIFT + c->session);
 	c->bits |= opts->with_stack ? 1ull << (TAPIR_RING_STACK_SHIFT + c->session) : 0;
 	c->bits |= opts->rate_hz ? 1ull << (TAPIR_RING_RATE_SHIFT + c->session) : 0;
-	s->flags = opts->with_stack ? TAPIR_RING_WANTS_STACKS : 0;
+	s->flags = (opts->with_stack ? TAPIR_RING_WANTS_STACKS : 0) |
+		   (opts->with_probes ? TAPIR_RING_WANTS_PROBES : 0);
 	s->session_id = opts->session_id;
 	s->tracer_tgid = (uint32_t)getpid();
 	s->rate_hz = opts->rate_hz;
@@ -141,6 +142,14 @@ void tapir_ring_control__announce(struct tapir_ring_control *c)
 bool tapir_ring_control__is_followed(const struct tapir_ring_control *c)
 {
 	return (int32_t)(__atomic_load_n(&c->map->applied, __ATOMIC_ACQUIRE) - c->announced) >= 0;
+}
+
+void tapir_ring_control__published(const struct tapir_ring_control *c,
+				   struct tapir_ring_published *out)
+{
+	out->cnt = __atomic_load_n(&c->map->published_cnt, __ATOMIC_RELAXED);
+	out->left_cnt = __atomic_load_n(&c->map->unpublished_cnt, __ATOMIC_RELAXED);
+	out->err = __atomic_load_n(&c->map->publish_errno, __ATOMIC_RELAXED);
 }
 
 void tapir_ring_control__set_tail(struct tapir_ring_control *c, uint32_t slot, uint64_t tail)

@@ -20,13 +20,14 @@ struct tapir_ring_session_opts {
 	uint64_t session_id;			       /* for people */
 	uint32_t rate_hz;			       /* events a second of a thread; 0: all */
 	bool with_stack;
+	bool with_probes; /* TAPIR_RING_WANTS_PROBES */
 };
 
 struct tapir_ring_control {
 	struct tapir_ring_ctl *map; /* NULL: not open */
 	int fd;			    /* borrowed; the lock is its description's */
 	unsigned session;
-	uint64_t bits; /* of the events we want */
+	uint64_t bits;	    /* of the events we want */
 	uint32_t announced; /* generation */
 };
 
@@ -46,6 +47,12 @@ void tapir_ring_control__open(struct tapir_ring_control *c, void (*fill)(void *c
 void tapir_ring_control__want(struct tapir_ring_control *c, uint32_t event, bool on);
 void tapir_ring_control__want_nothing(struct tapir_ring_control *c);
 void tapir_ring_control__announce(struct tapir_ring_control *c); /* what changed: a runtime waits */
+/* As the process says. For people: nothing may depend on it. */
+struct tapir_ring_published {
+	uint32_t cnt, left_cnt, err;
+};
+void tapir_ring_control__published(const struct tapir_ring_control *c,
+				   struct tapir_ring_published *out);
 /* Has a runtime that waits done what was announced? */
 bool tapir_ring_control__is_followed(const struct tapir_ring_control *c);
 

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See probe_links.h. Several tapirs may be at it: what is gone already is no failure. */
+#include "collect/probe_links.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/str.h"
+
+#define SAME_NAME_MAX 64 /* tapirs that publish one provider of one process */
+#define OPEN_FLAGS    (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+/* Nobody else may have made it, or may write to it. */
+static int check_dir(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	return st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) ? 0 : -EPERM;
+}
+
+static int enter(int at_fd, const char *path)
+{
+	int fd, err;
+
+	if (mkdirat(at_fd, path, 0755) && errno != EEXIST)
+		return -errno;
+	fd = openat(at_fd, path, OPEN_FLAGS);
+	if (fd < 0)
+		return -errno;
+	err = check_dir(fd);
+	/* whatever the umask is */
+	if (!err && fchmod(fd, 0755))
+		err = -errno;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+static int enter_process(int dir_fd, uint32_t tgid)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", tgid);
+	return enter(dir_fd, name);
+}
+
+static void leave_process(int dir_fd, uint32_t tgid)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", tgid);
+	unlinkat(dir_fd, name, AT_REMOVEDIR); /* not while there are links in it */
+}
+
+/* ---- what is dead ------------------------------------------------------------------------------ */
+
+/* The number may be another process's by now, which maps something else there. */
+static bool is_alive(int fd, const char *name)
+{
+	char target[96], file[4096];
+	ssize_t len = readlinkat(fd, name, target, sizeof(target) - 1);
+
+	if (len <= 0)
+		return false;
+	target[len] = '\0';
+	len = readlink(target, file, sizeof(file) - 1);
+	if (len <= 0)
+		return false;
+	file[len] = '\0';
+	return strstr(file, "tapir") != NULL;
+}
+
+static void clear_process(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, OPEN_FLAGS);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && !is_alive(fd, entry->d_name))
+			unlinkat(fd, entry->d_name, 0);
+	closedir(dir);
+	unlinkat(dir_fd, name, AT_REMOVEDIR);
+}
+
+static void clear_dead(int dir_fd)
+{
+	int fd = openat(dir_fd, ".", OPEN_FLAGS);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			clear_process(dir_fd, entry->d_name);
+	closedir(dir);
+}
+
+int tapir_probe_links__open(void)
+{
+	int fd = enter(AT_FDCWD, TAPIR_PROBE_LINKS_DIR);
+
+	if (fd < 0)
+		return tapir_diag__fail(
+			fd,
+			"Cannot publish: path=%s, err=-%s: only root may make links "
+			"for other tools there",
+			TAPIR_PROBE_LINKS_DIR, tapir_errno__name(fd));
+	clear_dead(fd);
+	return fd;
+}
+
+/* ---- one link ------------------------------------------------------------------------------------ */
+
+static void plain_name(const char *name, char *out, size_t room)
+{
+	size_t len = 0;
+
+	for (; *name && len + 1 < room; name++) {
+		unsigned char c = (unsigned char)*name;
+
+		if ((c & 0xc0) == 0x80) /* one '_' a character */
+			continue;
+		out[len] = c < 0x80 && (isalnum(c) || strchr("-_.", c)) ? (char)c : '_';
+		len++;
+	}
+	if (!len)
+		out[len++] = '_';
+	if (out[0] == '.')
+		out[0] = '_';
+	out[len] = '\0';
+}
+
+static int link_as(int fd, const char *target, const char *name)
+{
+	if (!symlinkat(target, fd, name))
+		return 0;
+	if (errno != EEXIST || is_alive(fd, name))
+		return -errno;
+	unlinkat(fd, name, 0);
+	return symlinkat(target, fd, name) ? -errno : 0;
+}
+
+/* Another tapir may remove the directory just while it is empty. */
+static int add_once(int dir_fd, uint32_t tgid, const char *target, const char *name,
+		    char out[TAPIR_PROBE_LINK_BYTES])
+{
+	tapir_autofd int fd = enter_process(dir_fd, tgid);
+	int err = fd < 0 ? fd : -EEXIST;
+
+	for (unsigned i = 1; err == -EEXIST && i <= SAME_NAME_MAX; i++) {
+		plain_name(name, out, TAPIR_PROBE_LINK_BYTES - 4);
+		if (i > 1)
+			snprintf(out + strlen(out), 4, ".%u", i);
+		err = link_as(fd, target, out);
+	}
+	return err;
+}
+
+int tapir_probe_links__add(int dir_fd, uint32_t tgid, uint64_t start_va, uint64_t end_va,
+			   const char *name, char out[TAPIR_PROBE_LINK_BYTES])
+{
+	char target[96];
+	int err = -ENOENT;
+
+	snprintf(target, sizeof(target), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid, start_va,
+		 end_va);
+	for (int try = 0; err == -ENOENT && try < 8; try++)
+		err = add_once(dir_fd, tgid, target, name, out);
+	if (err)
+		return tapir_diag__fail(err, "Cannot link %s/%u/%s: err=-%s", TAPIR_PROBE_LINKS_DIR,
+					tgid, out, tapir_errno__name(err));
+	return 0;
+}
+
+void tapir_probe_links__remove(int dir_fd, uint32_t tgid, const char *name)
+{
+	char path[16 + TAPIR_PROBE_LINK_BYTES];
+
+	snprintf(path, sizeof(path), "%u/%s", tgid, name);
+	unlinkat(dir_fd, path, 0);
+	leave_process(dir_fd, tgid);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * probe_links.h - /run/tapir/PID/NAME: where other tools find files that a process maps and that
+ * have no path of their own (memfds, deleted files). Each is a symbolic link to the process's
+ * /proc/PID/map_files, which holds as long as the mapping does.
+ *
+ * Directories are root's, 0755, and made or entered without following a link. Links of a tapir that
+ * was killed lead nowhere once the process has let go of what it mapped: they are cleared here.
+ * Needs root. One thread at a time.
+ */
+#ifndef TAPIR_USER_PROBE_LINKS_H
+#define TAPIR_USER_PROBE_LINKS_H
+
+#include <stdint.h>
+
+#define TAPIR_PROBE_LINKS_DIR  "/run/tapir"
+#define TAPIR_PROBE_LINK_BYTES 128 /* of a name, its NUL among them */
+
+/* The directory, opened, cleared of what is dead. An fd, or -errno with a line. */
+int tapir_probe_links__open(void);
+
+/*
+ * A link to the mapping [start_va, end_va) of the process, called as name: what is no letter, digit
+ * or one of "-._" becomes '_', and where another tapir has that name ".2", ... follows. out is
+ * what it is called, to be handed to __remove. 0; -errno with a line.
+ */
+int tapir_probe_links__add(int dir_fd, uint32_t tgid, uint64_t start_va, uint64_t end_va,
+			   const char *name, char out[TAPIR_PROBE_LINK_BYTES]);
+/* The process's directory goes with its last link. */
+void tapir_probe_links__remove(int dir_fd, uint32_t tgid, const char *name);
+
+#endif
