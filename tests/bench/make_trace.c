@@ -4,7 +4,11 @@
  * asked for, of two JVM-like processes, always the same. For measuring readers, and for names
  * that no real program has.
  *
- *	make_trace FILE [--samples N] [--events N] [--stacks N] [--depth N] [--hostile]
+ *	make_trace FILE [--samples N] [--events N] [--requests N] [--stacks N] [--depth N]
+ *		   [--seconds N] [--plain] [--hostile]
+ *
+ * A request is nine records of a thread: its begin and end, three samples and two waits (out,
+ * in); a collection goes on during each thousandth. --plain: not compressed.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -23,13 +27,16 @@
 #define KERNEL_VA  0xffffffff81000000ull
 #define CODE_BYTES 0x10000000ull
 #define STEP	   0x100u /* bytes a function has */
-#define SPAN_NS	   60000000000ull
+#define SECOND_NS  1000000000ull
+#define SEGMENT_NS (10 * SECOND_NS)
 #define BATCH	   512
 #define SV(text)   ((struct tapir_sv){text, strlen(text)})
 
+enum probe { GC_BEGIN = 1, GC_END, REQUEST_BEGIN, REQUEST_END };
+
 struct plan {
-	uint64_t samples, events, stacks, depth;
-	bool hostile;
+	uint64_t samples, events, requests, stacks, depth, span_ns;
+	bool hostile, plain;
 	struct tapir_writer *writer;
 	struct tapir_catalog *catalog;
 	struct tapir_recbuf buf;
@@ -124,7 +131,7 @@ static void describe_function(struct plan *p, uint64_t idx)
 			.source = TAPIR_JIT_METHOD_EVENT,
 			.start_va = JIT_VA + idx * STEP,
 			.size = STEP,
-			.from_ns = 1000 + (idx / 2 % 64 ? 0 : idx * (SPAN_NS / FUNCTIONS))};
+			.from_ns = 1000 + (idx / 2 % 64 ? 0 : idx * (p->span_ns / FUNCTIONS))};
 
 		tapir_rec__init(&jit.h, TAPIR_REC_JIT, sizeof(jit), jit.from_ns);
 		put(p, tapir_recbuf__jit(&p->buf, &jit, SV(name)));
@@ -166,10 +173,18 @@ static void describe_stack(struct plan *p, uint64_t stack)
 	put(p, tapir_recbuf__stack(&p->buf, &rec, frames_va, (unsigned)p->depth));
 }
 
+static void describe_probe(struct plan *p, uint32_t id, const char *provider, const char *event)
+{
+	struct tapir_rec_probe probe = {.probe_id = id, .version = 1};
+
+	tapir_rec__init(&probe.h, TAPIR_REC_PROBE, sizeof(probe), 1000);
+	put(p, tapir_recbuf__probe(&p->buf, &probe, SV(provider), SV(event), SV("/x"), SV(""), NULL,
+				   NULL, 0));
+}
+
 static void describe_all(struct plan *p)
 {
 	static const uint64_t kernel_frames[] = {KERNEL_VA + 3 * STEP + 1, KERNEL_VA + 2 * STEP};
-	struct tapir_rec_probe probe = {.probe_id = 1, .version = 1};
 	struct tapir_rec_stack kernel = {.stack_id = UINT64_MAX, .flags = TAPIR_STACK_KERNEL};
 
 	describe_process(p, 0, "kernel");
@@ -184,9 +199,10 @@ static void describe_all(struct plan *p)
 		describe_function(p, i);
 	for (uint64_t i = 0; i < 8; i++)
 		describe_kernel_function(p, i);
-	tapir_rec__init(&probe.h, TAPIR_REC_PROBE, sizeof(probe), 1000);
-	put(p, tapir_recbuf__probe(&p->buf, &probe, SV("hotspot"), SV("gc__begin"), SV("/x"),
-				   SV(""), NULL, NULL, 0));
+	describe_probe(p, GC_BEGIN, "hotspot", "gc__begin");
+	describe_probe(p, GC_END, "hotspot", "gc__end");
+	describe_probe(p, REQUEST_BEGIN, "shop", "request__start");
+	describe_probe(p, REQUEST_END, "shop", "request__done");
 	tapir_rec__init(&kernel.h, TAPIR_REC_STACK, sizeof(kernel), 1000);
 	put(p, tapir_recbuf__stack(&p->buf, &kernel, kernel_frames, 2));
 }
@@ -211,27 +227,94 @@ static void use(struct plan *p, uint64_t stack, uint32_t tgid, uint32_t tid, uin
 	tapir_catalog__use(p->catalog, &u);
 }
 
+struct who {
+	uint32_t tgid, tid;
+	uint64_t stack, time_ns;
+};
+
+static void write_record(struct plan *p, struct tapir_rec *rec, const struct who *who)
+{
+	rec->cpu = (uint16_t)(who->tid % 2);
+	if (tapir_writer__put(p->writer, rec))
+		exit(1);
+}
+
+static void put_sample(struct plan *p, const struct who *who)
+{
+	struct tapir_rec_sample sample = {.tgid = who->tgid,
+					  .tid = who->tid,
+					  .period = 1001001,
+					  .stack_id = who->stack + 1,
+					  .kstack_id = who->stack % 8 ? 0 : UINT64_MAX};
+
+	tapir_rec__init(&sample.h, TAPIR_REC_SAMPLE, sizeof(sample), who->time_ns);
+	use(p, who->stack, who->tgid, who->tid, who->time_ns);
+	write_record(p, &sample.h, who);
+}
+
+static void put_event(struct plan *p, enum probe probe, const struct who *who)
+{
+	struct tapir_rec_event ev = {
+		.probe_id = probe, .tgid = who->tgid, .tid = who->tid, .stack_id = who->stack + 1};
+
+	tapir_rec__init(&ev.h, TAPIR_REC_EVENT, sizeof(ev), who->time_ns);
+	use(p, who->stack, who->tgid, who->tid, who->time_ns);
+	tapir_catalog__use_event(p->catalog, &ev);
+	write_record(p, &ev.h, who);
+}
+
+static void put_switch(struct plan *p, bool is_out, const struct who *who)
+{
+	struct tapir_rec_switch sw = {.in_tgid = who->tgid, .in_tid = who->tid};
+
+	if (is_out) {
+		use(p, who->stack, who->tgid, who->tid, who->time_ns);
+		sw = (struct tapir_rec_switch){.out_tgid = who->tgid,
+					       .out_tid = who->tid,
+					       .out_stack_id = who->stack + 1,
+					       .out_state = TAPIR_STATE_SLEEPING};
+	}
+	tapir_rec__init(&sw.h, TAPIR_REC_SWITCH, sizeof(sw), who->time_ns);
+	write_record(p, &sw.h, who);
+}
+
+#define STEPS 9 /* records of a request */
+
+/* Threads take turns, a record each. */
+static void put_step(struct plan *p, uint64_t n, struct who *who)
+{
+	static const char steps[STEPS] = {'b', 's', 'o', 'i', 's', 'o', 'i', 's', 'e'};
+	uint64_t turn = n / (2 * THREADS), request = turn / STEPS * 2 * THREADS + n % (2 * THREADS);
+	char step = steps[turn % STEPS];
+
+	who->tgid = TGID + (n % 2 ? 100 : 0);
+	who->tid = who->tgid + (uint32_t)(n / 2 % THREADS);
+	if (step == 'b' && request % 1000 == 0)
+		put_event(p, GC_BEGIN, who);
+	if (step == 's')
+		put_sample(p, who);
+	else if (step == 'o' || step == 'i')
+		put_switch(p, step == 'o', who);
+	else
+		put_event(p, step == 'b' ? REQUEST_BEGIN : REQUEST_END, who);
+	if (step == 'e' && request % 1000 == 0)
+		put_event(p, GC_END, who);
+}
+
 static void put_record(struct plan *p, uint64_t n, uint64_t time_ns)
 {
-	bool is_event = n % (p->samples + p->events) >= p->samples;
-	uint64_t stack = stack_of(p, n);
-	uint32_t tgid = TGID + (n % 7 == 0 ? 100 : 0), tid = tgid + (uint32_t)(n % THREADS);
-	struct tapir_rec_sample sample = {.tgid = tgid,
-					  .tid = tid,
-					  .period = 1001001,
-					  .stack_id = stack + 1,
-					  .kstack_id = stack % 8 ? 0 : UINT64_MAX};
-	struct tapir_rec_event ev = {
-		.probe_id = 1, .tgid = tgid, .tid = tid, .stack_id = stack + 1};
+	struct who who = {.stack = stack_of(p, n), .time_ns = time_ns};
 
-	use(p, stack, tgid, tid, time_ns);
-	tapir_rec__init(&sample.h, TAPIR_REC_SAMPLE, sizeof(sample), time_ns);
-	tapir_rec__init(&ev.h, TAPIR_REC_EVENT, sizeof(ev), time_ns);
-	sample.h.cpu = ev.h.cpu = (uint16_t)(n % 2);
-	if (is_event)
-		tapir_catalog__use_event(p->catalog, &ev);
-	if (tapir_writer__put(p->writer, is_event ? &ev.h : &sample.h))
-		exit(1);
+	if (n >= p->samples + p->events) {
+		put_step(p, n - p->samples - p->events, &who);
+		return;
+	}
+	who.tgid = TGID + (n % 7 == 0 ? 100 : 0);
+	who.tid = who.tgid + (uint32_t)(n % THREADS);
+	if (n % (p->samples + p->events) >= p->samples)
+		put_event(p, GC_BEGIN, &who);
+	else
+		put_sample(p, &who);
 }
 
 static void name_all(struct plan *p)
@@ -246,25 +329,30 @@ static void lose(struct plan *p, uint64_t time_ns)
 {
 	struct tapir_rec_loss loss = {.cause = TAPIR_LOSS_SAMPLE_RING_FULL,
 				      .count = 12,
-				      .from_ns = time_ns - SPAN_NS / 60,
+				      .from_ns = time_ns - p->span_ns / 60,
 				      .until_ns = time_ns};
 
 	tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), time_ns);
 	tapir_writer__put(p->writer, &loss.h);
 }
 
+static void begin_segment(struct plan *p)
+{
+	name_all(p);
+	tapir_writer__begin_segment(p->writer);
+	tapir_catalog__new_segment(p->catalog);
+	memset(p->used, 0, (p->stacks / 64 + 1) * 8);
+}
+
 static void write_records(struct plan *p)
 {
-	uint64_t cnt = p->samples + p->events, time_ns = 0, segment = 0;
+	uint64_t cnt = p->samples + p->events + p->requests * STEPS, time_ns = 0, segment = 0;
 
 	for (uint64_t n = 0; n < cnt; n++) {
-		time_ns = 2000 + (uint64_t)((double)n / (double)cnt * (double)SPAN_NS);
-		if (time_ns / (SPAN_NS / 6) != segment) {
-			segment = time_ns / (SPAN_NS / 6);
-			name_all(p);
-			tapir_writer__begin_segment(p->writer);
-			tapir_catalog__new_segment(p->catalog);
-			memset(p->used, 0, (p->stacks / 64 + 1) * 8);
+		time_ns = 2000 + (uint64_t)((double)n / (double)cnt * (double)p->span_ns);
+		if (time_ns / SEGMENT_NS != segment || tapir_writer__segment_due(p->writer, 0)) {
+			segment = time_ns / SEGMENT_NS;
+			begin_segment(p);
 		}
 		put_record(p, n, time_ns);
 		if (n % BATCH == 0)
@@ -274,37 +362,56 @@ static void write_records(struct plan *p)
 	name_all(p);
 }
 
+static uint64_t *number_of(struct plan *p, int option, uint64_t *other)
+{
+	switch (option) {
+	case 's':
+		return &p->samples;
+	case 'e':
+		return &p->events;
+	case 'r':
+		return &p->requests;
+	case 'k':
+		return &p->stacks;
+	case 'd':
+		return &p->depth;
+	case 't':
+		return &p->span_ns;
+	default:
+		return other;
+	}
+}
+
 static void parse(struct plan *p, int argc, char **argv)
 {
-	static const struct option longs[] = {{"samples", 1, NULL, 's'}, {"events", 1, NULL, 'e'},
-					      {"stacks", 1, NULL, 'k'},	 {"depth", 1, NULL, 'd'},
-					      {"hostile", 0, NULL, 'h'}, {}};
+	static const struct option longs[] = {
+		{"samples", 1, NULL, 's'}, {"events", 1, NULL, 'e'},  {"requests", 1, NULL, 'r'},
+		{"stacks", 1, NULL, 'k'},  {"depth", 1, NULL, 'd'},   {"seconds", 1, NULL, 't'},
+		{"plain", 0, NULL, 'p'},   {"hostile", 0, NULL, 'h'}, {}};
+	uint64_t other;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		uint64_t value = optarg ? strtoull(optarg, NULL, 10) : 0;
-
 		if (c == '?')
 			exit(2);
-		*(c == 's'   ? &p->samples
-		  : c == 'e' ? &p->events
-		  : c == 'k' ? &p->stacks
-		  : c == 'd' ? &p->depth
-			     : &value) = value;
+		*number_of(p, c, &other) = optarg ? strtoull(optarg, NULL, 10) : 0;
 		p->hostile |= c == 'h';
+		p->plain |= c == 'p';
 	}
-	if (optind + 1 != argc || !p->depth || p->depth > 127 || !p->stacks ||
-	    !(p->samples + p->events))
+	p->span_ns *= SECOND_NS;
+	if (optind + 1 != argc || !p->depth || p->depth > 127 || !p->stacks || !p->span_ns ||
+	    !(p->samples + p->events + p->requests))
 		exit(2);
 }
 
 int main(int argc, char **argv)
 {
-	struct plan p = {.samples = 100000, .stacks = 1000, .depth = 28};
+	struct plan p = {.samples = 100000, .stacks = 1000, .depth = 28, .span_ns = 60};
 	struct tapir_writer_opts opts = {.sz = sizeof(opts), .force = true};
 
 	parse(&p, argc, argv);
 	opts.path = argv[optind];
+	opts.plain = p.plain;
 	p.used = calloc(p.stacks / 64 + 1, 8);
 	if (!p.used || tapir_writer__open(&opts, &p.writer))
 		return 1;
