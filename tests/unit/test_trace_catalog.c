@@ -181,6 +181,91 @@ static void stack_is_kept_for_two_segments(void **state)
 	assert_null(tapir_catalog__stack(f->live, 8));
 }
 
+#define STACKS 20000u
+
+/* The address a stack leads to; 0: it is not known. */
+static uint64_t top_of(const struct tapir_catalog *c, uint64_t id)
+{
+	const struct tapir_rec_stack *stack = tapir_catalog__stack(c, id);
+	struct tapir_stack_view view;
+
+	if (!stack)
+		return 0;
+	assert_int_equal(stack->stack_id, id);
+	tapir_stack_view__of(&stack->h, &view);
+	return view.frames_va[stack->frame_cnt - 1];
+}
+
+/* In segment n: those that n divides, a few frames each; every 64th leads elsewhere each time. */
+static void stacks_are_those_of_the_last_two_segments(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint64_t segment = 1; segment <= 5; segment++) {
+		for (uint64_t id = segment; id <= STACKS; id += segment) {
+			struct tapir_rec_stack s = {.stack_id = id};
+			unsigned cnt = 1 + (unsigned)(id % 8);
+			uint64_t frames_va[8] = {};
+			bool is_old = segment > 1 && id % (segment - 1) == 0 && id % 64;
+
+			frames_va[cnt - 1] = id % 64 ? id : id + segment;
+			assert_int_equal(
+				tapir_catalog__describe(
+					f->read, tapir_recbuf__stack(&f->b, &s, frames_va, cnt)),
+				!is_old);
+		}
+		for (uint64_t id = 1; id <= STACKS; id++) {
+			uint64_t last = id % segment == 0    ? segment
+					: id % (segment - 1) ? 0
+							     : segment - 1;
+
+			assert_int_equal(top_of(f->read, id), !last ? 0 : id % 64 ? id : id + last);
+		}
+		tapir_catalog__new_segment(f->read);
+	}
+}
+
+/* Who remembers what a stack's names were need not forget it when nothing is new. */
+static void version_stays_when_a_segment_repeats_the_last_one(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t va = 1, version = 0;
+
+	for (unsigned segment = 0; segment < 5; segment++) {
+		for (uint64_t id = 1; id <= 100; id++) {
+			struct tapir_rec_stack s = {.stack_id = id};
+
+			tapir_catalog__describe(f->read, tapir_recbuf__stack(&f->b, &s, &va, 1));
+		}
+		if (segment)
+			assert_int_equal(tapir_catalog__version(f->read), version);
+		version = tapir_catalog__version(f->read);
+		tapir_catalog__new_segment(f->read);
+		assert_int_equal(tapir_catalog__version(f->read), version);
+	}
+	tapir_catalog__new_segment(f->read); /* now they are gone */
+	assert_true(tapir_catalog__version(f->read) > version);
+}
+
+static void stacks_are_bounded_when_they_never_end(void **state)
+{
+	static uint64_t frames_va[127];
+	struct fixture *f = *state;
+	struct tapir_rec_stack s = {};
+	int err = 0;
+
+	while (err >= 0 && s.stack_id < 1000000) {
+		s.stack_id++;
+		err = tapir_catalog__describe(f->read,
+					      tapir_recbuf__stack(&f->b, &s, frames_va, 127));
+	}
+	assert_int_equal(err, -ENOSPC);
+	assert_true(s.stack_id <= TAPIR_CATALOG_READ_MAX_BYTES / sizeof(frames_va) + 1);
+	assert_true(s.stack_id > TAPIR_CATALOG_READ_MAX_BYTES / sizeof(frames_va) / 10 * 9);
+	assert_int_equal(tapir_catalog__refused(f->read), 1);
+	tapir_diag__clear();
+}
+
 static void symbol_covers_its_size_or_reaches_to_the_next(void **state)
 {
 	struct fixture *f = *state;
@@ -291,7 +376,7 @@ static void memory_is_bounded_when_descriptions_never_end(void **state)
 	for (m.probe_id = 0; err >= 0 && m.probe_id < 4000; m.probe_id++)
 		err = tapir_catalog__describe(f->read, tapir_recbuf__metadata(&f->b, &m, sv));
 	assert_int_equal(err, -ENOSPC);
-	assert_true(m.probe_id < TAPIR_CATALOG_MAX_BYTES / sizeof(blob) + 2);
+	assert_true(m.probe_id < TAPIR_CATALOG_READ_MAX_BYTES / sizeof(blob) + 2);
 	assert_int_equal(tapir_catalog__refused(f->read), 1);
 	assert_int_equal(tapir_diag__cnt(), 1);
 	tapir_diag__clear();
@@ -342,6 +427,9 @@ int main(void)
 		CASE(repeated_process_is_no_news_and_stays_what_it_was),
 		CASE(dead_process_is_forgotten_after_the_segment_behind_its_exit),
 		CASE(stack_is_kept_for_two_segments),
+		CASE(stacks_are_those_of_the_last_two_segments),
+		CASE(version_stays_when_a_segment_repeats_the_last_one),
+		CASE(stacks_are_bounded_when_they_never_end),
 		CASE(symbol_covers_its_size_or_reaches_to_the_next),
 		CASE(jit_name_holds_from_and_until),
 		CASE(unnamed_stacks_are_asked_for_once_a_segment),

@@ -51,7 +51,7 @@ void tapir_catalog__free(struct tapir_catalog *c)
 		return;
 	free_map_of_entries(c, &c->probes);
 	free_map_of_entries(c, &c->metadata);
-	free_map_of_entries(c, &c->stacks);
+	tapir_stack_store__fini(&c->stacks);
 	free_map_of_entries(c, &c->threads);
 	for (size_t i = 0; i < c->processes.cap; i++)
 		if (c->processes.slots[i].used)
@@ -86,16 +86,28 @@ void tapir_catalog__free_entry(struct tapir_catalog *c, struct entry *e)
 	free(e);
 }
 
+static uint64_t max_bytes(const struct tapir_catalog *c)
+{
+	return c->mode == TAPIR_CATALOG_READ ? TAPIR_CATALOG_READ_MAX_BYTES
+					     : TAPIR_CATALOG_MAX_BYTES;
+}
+
+bool tapir_catalog__has_room(struct tapir_catalog *c, uint64_t bytes)
+{
+	if (c->bytes + c->stacks.bytes + bytes <= max_bytes(c))
+		return true;
+	if (!c->refused++)
+		tapir_diag__add("Too many descriptions: what exceeds %u MB stays unnamed",
+				(unsigned)(max_bytes(c) >> 20));
+	return false;
+}
+
 static int entry_new(struct tapir_catalog *c, const struct tapir_rec *rec, struct entry **out)
 {
 	struct entry *e;
 
-	if (c->bytes + cost_of(rec) > TAPIR_CATALOG_MAX_BYTES) {
-		if (!c->refused++)
-			tapir_diag__add("Too many descriptions: what exceeds %u MB stays unnamed",
-					TAPIR_CATALOG_MAX_BYTES >> 20);
+	if (!tapir_catalog__has_room(c, cost_of(rec)))
 		return -ENOSPC;
-	}
 	e = malloc(sizeof(*e) + rec->size);
 	if (!e)
 		return -ENOMEM;
@@ -174,6 +186,31 @@ static int describe_by_id(struct tapir_catalog *c, struct tapir_map *map, uint64
 	return and_put(c, e, news);
 }
 
+int tapir_catalog__keep_stack(struct tapir_catalog *c, const struct tapir_rec_stack *rec)
+{
+	return tapir_catalog__has_room(c, rec->h.size) ? tapir_stack_store__put(&c->stacks, rec)
+						       : -ENOSPC;
+}
+
+/* Its news are what the segment before did not say. */
+static int describe_stack(struct tapir_catalog *c, const struct tapir_rec_stack *rec)
+{
+	const struct tapir_rec_stack *known = tapir_stack_store__now(&c->stacks, rec->stack_id);
+	int err;
+
+	if (known && same_record(&known->h, &rec->h))
+		return 0;
+	if (!known)
+		known = tapir_stack_store__before(&c->stacks, rec->stack_id);
+	err = tapir_catalog__keep_stack(c, rec);
+	if (!err && c->writer)
+		err = tapir_writer__put(c->writer, &rec->h);
+	if (err || (known && same_record(&known->h, &rec->h)))
+		return err;
+	c->version++;
+	return 1;
+}
+
 /* ---- threads and processes: chains, newest first -------------------------------------------- */
 
 /* Keeps a chain short: ids are used again, but only the last few can be asked for. */
@@ -233,7 +270,7 @@ static void *owner_of(struct tapir_catalog *c, struct tapir_map *map, uint64_t k
 	uint64_t *slot;
 	void *owner = tapir_catalog__in(map, key);
 
-	if (owner || c->bytes > TAPIR_CATALOG_MAX_BYTES)
+	if (owner || c->bytes > max_bytes(c))
 		return owner;
 	owner = calloc(1, bytes);
 	slot = owner ? tapir_map__put(map, key, NULL) : NULL;
@@ -471,8 +508,7 @@ int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec
 		return describe_by_id(c, &c->metadata,
 				      ((const struct tapir_rec_metadata *)rec)->probe_id, rec);
 	case TAPIR_REC_STACK:
-		return describe_by_id(c, &c->stacks,
-				      ((const struct tapir_rec_stack *)rec)->stack_id, rec);
+		return describe_stack(c, (const struct tapir_rec_stack *)rec);
 	case TAPIR_REC_THREAD:
 		return describe_thread(c, rec);
 	case TAPIR_REC_PROCESS:

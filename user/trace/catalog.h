@@ -7,7 +7,7 @@
  * segment names everything it uses"). A reader fills it from the file and looks things up
  * while it prints, by id and time.
  *
- * Memory is bounded (TAPIR_CATALOG_MAX_BYTES): stacks and names live for this segment and
+ * Memory is bounded (TAPIR_CATALOG_*MAX_BYTES): stacks and names live for this segment and
  * the one before, what belongs to a process until the segment after its EXIT; what does
  * not fit is refused and counted. Not thread-safe. Pointers to records are borrowed until
  * the next describe or new_segment.
@@ -21,7 +21,8 @@
 #include "trace/record.h"
 #include "trace/writer.h"
 
-#define TAPIR_CATALOG_MAX_BYTES (256u * 1024u * 1024u)
+#define TAPIR_CATALOG_MAX_BYTES	     (256u * 1024u * 1024u)
+#define TAPIR_CATALOG_READ_MAX_BYTES (192u * 1024u * 1024u) /* two segments and their tables */
 
 struct tapir_catalog;
 

@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "trace/catalog.h"
 #include "trace/ordset.h"
+#include "trace/stack_store.h"
 
 /* A remembered record. */
 struct entry {
@@ -52,10 +53,11 @@ struct tapir_catalog {
 	enum tapir_catalog_mode mode;
 	struct tapir_writer *writer;
 	uint32_t gen;	/* number of the segment, from 1 */
-	uint64_t bytes; /* of all entries, about */
+	uint64_t bytes; /* of all entries, about; those of stacks are counted by themselves */
 	uint64_t refused;
 	uint64_t version; /* entries made and freed */
-	struct tapir_map probes, metadata, stacks, threads, processes, files;
+	struct tapir_map probes, metadata, threads, processes, files;
+	struct tapir_stack_store stacks;
 	struct entry *clock;
 	struct tapir_vec(struct entry *) metas;
 	/* (tgid, stack) pairs used in this segment, and those whose names are not asked for */
@@ -72,6 +74,10 @@ struct tapir_catalog {
 	} stack_cache[STACK_CACHE];
 };
 
+/* Is there room for so much more? What is refused is counted. */
+bool tapir_catalog__has_room(struct tapir_catalog *c, uint64_t bytes);
+/* Remembers a stack in this segment. 0, -ENOSPC or -ENOMEM. */
+int tapir_catalog__keep_stack(struct tapir_catalog *c, const struct tapir_rec_stack *rec);
 /* Writes the entry if this segment lacks it. */
 int tapir_catalog__put_entry(struct tapir_catalog *c, struct entry *e);
 void tapir_catalog__free_entry(struct tapir_catalog *c, struct entry *e);

@@ -75,7 +75,7 @@ static int use_stack(struct tapir_catalog *c, uint32_t tgid, uint64_t stack_id, 
 {
 	unsigned i = (stack_id ^ tgid) % STACK_CACHE;
 	const struct process *p;
-	struct entry *stack;
+	const struct tapir_rec_stack *stack;
 	uint64_t key;
 	bool is_new;
 
@@ -90,8 +90,13 @@ static int use_stack(struct tapir_catalog *c, uint32_t tgid, uint64_t stack_id, 
 	if (!tapir_map__put(&c->used, key, &is_new) || !is_new)
 		return 0;
 	(void)tapir_vec__push(&c->unnamed, ((struct stack_use){tgid, stack_id, time_ns}));
-	stack = tapir_catalog__in(&c->stacks, stack_id);
-	return stack ? tapir_catalog__put_entry(c, stack) : 0;
+	if (tapir_stack_store__now(&c->stacks, stack_id))
+		return 0; /* and so written */
+	stack = tapir_stack_store__before(&c->stacks, stack_id);
+	if (!stack)
+		return 0;
+	(void)tapir_catalog__keep_stack(c, stack); /* else it is written, not remembered */
+	return c->writer ? tapir_writer__put(c->writer, &stack->h) : 0;
 }
 
 int tapir_catalog__use(struct tapir_catalog *c, const struct tapir_use *use)
@@ -229,7 +234,8 @@ static bool is_stale(const struct tapir_catalog *c, uint32_t gen)
 /* What a living process owns is kept, unless memory gets short. */
 static bool keeps_unused(const struct tapir_catalog *c)
 {
-	return c->mode == TAPIR_CATALOG_LIVE && c->bytes < TAPIR_CATALOG_MAX_BYTES / 2;
+	return c->mode == TAPIR_CATALOG_LIVE &&
+	       c->bytes + c->stacks.bytes < TAPIR_CATALOG_MAX_BYTES / 2;
 }
 
 /* all: whatever is unused; else only what ended: replaced, or of an earlier program. */
@@ -279,16 +285,6 @@ static bool sweep_process(struct tapir_catalog *c, struct process *p)
 }
 
 typedef bool (*sweep_fn)(struct tapir_catalog *c, uint64_t *value);
-
-static bool sweep_stack(struct tapir_catalog *c, uint64_t *value)
-{
-	struct entry *e = (struct entry *)(uintptr_t)*value;
-
-	if (!is_stale(c, e->used_gen))
-		return false;
-	tapir_catalog__free_entry(c, e);
-	return true;
-}
 
 static bool sweep_thread(struct tapir_catalog *c, uint64_t *value)
 {
@@ -348,7 +344,7 @@ int tapir_catalog__new_segment(struct tapir_catalog *c)
 	c->gen++;
 	tapir_map__clear(&c->used);
 	c->unnamed_head = c->unnamed.cnt = c->again.cnt = 0;
-	sweep_map(c, &c->stacks, sweep_stack);
+	c->version += tapir_stack_store__next_generation(&c->stacks);
 	sweep_map(c, &c->threads, sweep_thread);
 	sweep_map(c, &c->processes, sweep_owner);
 	sweep_map(c, &c->files, sweep_file);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * stack_store.h - STACK records by their id, of this segment and of the one before.
+ *
+ * A recording has millions of them, and they go all at once: they stand in blocks, found by 8
+ * bytes each. What holds on to a record's pointer holds until its generation is dropped. The
+ * caller bounds the memory. One thread.
+ */
+#ifndef TAPIR_USER_STACK_STORE_H
+#define TAPIR_USER_STACK_STORE_H
+
+#include <stdbool.h>
+
+#include "base/vec.h"
+#include "tapir/abi.h"
+
+struct tapir_stack_slot {
+	uint32_t place; /* of the record, in 8 bytes, + 1; 0: free */
+	uint32_t tag;	/* of its id: most others are passed by without a look at theirs */
+};
+
+struct tapir_stack_generation {
+	struct tapir_vec(uint64_t *) blocks;
+	uint32_t used; /* of the last block, in 8 bytes */
+	struct tapir_stack_slot *slots;
+	size_t cnt, cap;  /* cap: 0 or a power of two */
+	size_t again_cnt; /* of cnt, those the generation before had, too */
+};
+
+struct tapir_stack_store {
+	struct tapir_stack_generation now, before;
+	uint64_t bytes;
+};
+
+void tapir_stack_store__fini(struct tapir_stack_store *s);
+
+/* Borrowed; NULL: not known. */
+const struct tapir_rec_stack *tapir_stack_store__now(const struct tapir_stack_store *s,
+						     uint64_t id);
+const struct tapir_rec_stack *tapir_stack_store__before(const struct tapir_stack_store *s,
+							uint64_t id);
+/* Copies a well-formed record into this generation, in place of one with its id. 0 or -ENOMEM. */
+int tapir_stack_store__put(struct tapir_stack_store *s, const struct tapir_rec_stack *rec);
+/* Forgets the generation before; true when something of it is not known any more. */
+bool tapir_stack_store__next_generation(struct tapir_stack_store *s);
+
+#endif
