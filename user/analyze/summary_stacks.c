@@ -106,6 +106,7 @@ static void add_frames(struct tapir_summary *s, const struct tapir_catalog *cata
 		return;
 	stack->is_described = true;
 	tapir_stack_view__of(&rec->h, &view);
+	tapir_frame_memo__expect(&s->frame_memo, catalog, ref, &view);
 	for (unsigned i = 0; i < rec->frame_cnt; i++) {
 		uint64_t fact = tapir_frame_memo__number(&s->frame_memo, catalog, ref, &view, i,
 							 frame_fact, s, span);

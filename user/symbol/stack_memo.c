@@ -73,6 +73,45 @@ void tapir_stack_memo__fini(struct tapir_stack_memo *memo)
 
 /* ---- frames ------------------------------------------------------------------------------- */
 
+#define LINE_BYTES sizeof(struct tapir_frame_memo_entry[2])
+
+static bool make_lines(struct tapir_frame_memo *memo)
+{
+	uintptr_t start;
+
+	memo->lines = calloc(TAPIR_FRAME_MEMO_LINES + 1, LINE_BYTES);
+	start = ((uintptr_t)memo->lines + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+	memo->pairs = memo->lines ? (void *)start : NULL;
+	return memo->lines;
+}
+
+/* What was remembered before the catalog changed has other keys. */
+static uint64_t frame_key(const struct tapir_frame_memo *memo, const struct tapir_stack_ref *ref,
+			  const struct tapir_stack_view *view, unsigned idx)
+{
+	bool is_kernel = view->rec->flags & TAPIR_STACK_KERNEL;
+	uint64_t key = tapir_hash__mix(memo->version, is_kernel ? 0 : ref->tgid);
+
+	return tapir_hash__mix(tapir_hash__mix(key, (uint64_t)(idx > 0) << 1 | is_kernel),
+			       view->frames_va[idx]);
+}
+
+static struct tapir_frame_memo_entry *line_of(const struct tapir_frame_memo *memo, uint64_t key)
+{
+	return memo->pairs[key % TAPIR_FRAME_MEMO_LINES];
+}
+
+static const struct tapir_frame_memo_entry *find_frame(const struct tapir_frame_memo *memo,
+						       uint64_t key, uint64_t time_ns)
+{
+	const struct tapir_frame_memo_entry *e = line_of(memo, key);
+
+	for (unsigned i = 0; i < 2; i++, e++)
+		if (e->key == key && time_ns >= e->from_ns && time_ns < e->until_ns)
+			return e;
+	return NULL;
+}
+
 static void forget_changes(struct tapir_frame_memo *memo)
 {
 	struct tapir_catalog_changes *changes;
@@ -151,6 +190,27 @@ static struct tapir_name_span span_of(struct tapir_frame_memo *memo,
 		between_changes(changes, TAPIR_CHANGE_ANYWHERE, time_ns));
 }
 
+/* False: out of memory. */
+static bool renew_frames(struct tapir_frame_memo *memo, const struct tapir_catalog *catalog)
+{
+	uint64_t version = tapir_catalog__version(catalog);
+
+	if (memo->version != version)
+		forget_changes(memo);
+	memo->version = version;
+	return memo->lines || make_lines(memo);
+}
+
+void tapir_frame_memo__expect(struct tapir_frame_memo *memo, const struct tapir_catalog *catalog,
+			      const struct tapir_stack_ref *ref,
+			      const struct tapir_stack_view *view)
+{
+	if (!renew_frames(memo, catalog))
+		return;
+	for (unsigned i = 0; i < view->rec->frame_cnt; i++)
+		__builtin_prefetch(line_of(memo, frame_key(memo, ref, view, i)));
+}
+
 uint64_t tapir_frame_memo__number(struct tapir_frame_memo *memo,
 				  const struct tapir_catalog *catalog,
 				  const struct tapir_stack_ref *ref,
@@ -158,31 +218,35 @@ uint64_t tapir_frame_memo__number(struct tapir_frame_memo *memo,
 				  uint64_t (*number_of)(void *ctx, const struct tapir_frame *frame),
 				  void *ctx, struct tapir_name_span *span)
 {
-	bool is_kernel = view->rec->flags & TAPIR_STACK_KERNEL;
-	struct tapir_stack_ref own = {.tgid = is_kernel ? 0 : ref->tgid,
-				      .time_ns = ref->time_ns,
-				      .stack_id = view->frames_va[idx],
-				      .salt = (uint64_t)(idx > 0) << 1 | is_kernel};
-	struct tapir_stack_memo_entry *entry;
-	struct tapir_name_span own_span;
+	uint32_t tgid = view->rec->flags & TAPIR_STACK_KERNEL ? 0 : ref->tgid;
+	uint64_t va = view->frames_va[idx], key;
+	const struct tapir_frame_memo_entry *known;
+	struct tapir_frame_memo_entry *line;
+	struct tapir_name_span own;
 	struct tapir_frame frame;
 	uint64_t number;
 
-	if (tapir_stack_memo__renew(&memo->memo, catalog))
-		forget_changes(memo);
-	entry = tapir_stack_memo__find(&memo->memo, &own);
-	if (entry) {
-		*span = tapir_name_span__both(*span, entry->span);
-		return entry->value;
+	if (!renew_frames(memo, catalog)) { /* nothing is remembered */
+		*span = (struct tapir_name_span){ref->time_ns, ref->time_ns + 1};
+		frame = tapir_frame__of(catalog, ref->tgid, ref->time_ns, view, idx);
+		return number_of(ctx, &frame);
+	}
+	key = frame_key(memo, ref, view, idx);
+	known = find_frame(memo, key, ref->time_ns);
+	if (known) {
+		*span = tapir_name_span__both(
+			*span, (struct tapir_name_span){known->from_ns, known->until_ns});
+		return known->number;
 	}
 	frame = tapir_frame__of(catalog, ref->tgid, ref->time_ns, view, idx);
 	number = number_of(ctx, &frame);
 	/* The call of a return address lies before it, maybe on another page. */
-	own_span = tapir_name_span__both(
-		span_of(memo, catalog, own.tgid, own.stack_id, ref->time_ns),
-		span_of(memo, catalog, own.tgid, own.stack_id - (idx > 0), ref->time_ns));
-	tapir_stack_memo__add(&memo->memo, &own, own_span, number);
-	*span = tapir_name_span__both(*span, own_span);
+	own = tapir_name_span__both(span_of(memo, catalog, tgid, va, ref->time_ns),
+				    span_of(memo, catalog, tgid, va - (idx > 0), ref->time_ns));
+	line = line_of(memo, key);
+	line[1] = line[0];
+	line[0] = (struct tapir_frame_memo_entry){key, own.from_ns, own.until_ns, number};
+	*span = tapir_name_span__both(*span, own);
 	return number;
 }
 
@@ -191,5 +255,7 @@ void tapir_frame_memo__fini(struct tapir_frame_memo *memo)
 	forget_changes(memo);
 	tapir_vec__fini(&memo->changes);
 	tapir_map__fini(&memo->changes_by_tgid);
-	tapir_stack_memo__fini(&memo->memo);
+	free(memo->lines);
+	memo->lines = NULL;
+	memo->pairs = NULL;
 }

@@ -69,13 +69,29 @@ static inline struct tapir_name_span tapir_name_span__both(struct tapir_name_spa
 struct tapir_stack_view;
 struct tapir_frame;
 
-/* Remembers a number of each frame, which stacks have in common. */
+#define TAPIR_FRAME_MEMO_LINES (1u << 17) /* of a cache line and two numbers each */
+
+/* until_ns 0: free. */
+struct tapir_frame_memo_entry {
+	uint64_t key, from_ns, until_ns, number;
+};
+
+/*
+ * Remembers a number of each frame, which stacks have in common. A new one takes the place of an
+ * old one: a look-up costs one cache line, and there are thirty for a stack.
+ */
 struct tapir_frame_memo {
-	struct tapir_stack_memo memo;
+	void *lines; /* as allocated */
+	struct tapir_frame_memo_entry (*pairs)[2];
+	uint64_t version;
 	struct tapir_map changes_by_tgid;
 	struct tapir_vec(struct tapir_catalog_changes) changes;
 };
 
+/* The numbers of all frames will be asked for: what is remembered of them is fetched meanwhile. */
+void tapir_frame_memo__expect(struct tapir_frame_memo *memo, const struct tapir_catalog *catalog,
+			      const struct tapir_stack_ref *ref,
+			      const struct tapir_stack_view *view);
 /*
  * The number of a stack's frame at a time; *span is narrowed to when it holds. It is asked for
  * by number_of(ctx, frame), once while names hold.
