@@ -169,6 +169,31 @@ static void nothing_is_added_when_no_stack_is_described(void **state)
 	assert_int_equal(f->tree.nodes.cnt, 0);
 }
 
+/* Weight below "(rarer stacks)". */
+static uint64_t folded_self(const struct fixture *f)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t n = 1; n < f->tree.nodes.cnt; n++) {
+		uint32_t at = n;
+
+		while (at && strcmp(f->tree.names.data[node_at(f, at)->name], "(rarer stacks)"))
+			at = node_at(f, at)->parent;
+		sum += at ? node_at(f, n)->self : 0;
+	}
+	return sum;
+}
+
+static uint64_t self_of(const struct fixture *f, const char *name)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t n = 1; n < f->tree.nodes.cnt; n++)
+		if (!strcmp(f->tree.names.data[node_at(f, n)->name], name))
+			sum += node_at(f, n)->self;
+	return sum;
+}
+
 static void tree_is_bounded_when_every_stack_is_new(void **state)
 {
 	const unsigned cnt = TAPIR_STACK_TREE_MAX_NODES / 127 + 100;
@@ -183,9 +208,49 @@ static void tree_is_bounded_when_every_stack_is_new(void **state)
 	}
 	tapir_stack_tree__sort(&f->tree);
 	assert_false(f->tree.failed);
-	assert_int_equal(f->tree.nodes.cnt, TAPIR_STACK_TREE_MAX_NODES);
-	assert_true(f->tree.dropped >= 99);
+	assert_true(f->tree.nodes.cnt <= TAPIR_STACK_TREE_MAX_NODES);
+	assert_true(f->tree.nodes.cnt > TAPIR_STACK_TREE_MAX_NODES / 4);
+	assert_true(f->tree.folded_cnt >= 99);
 	assert_int_equal(node_at(f, TAPIR_STACK_TREE_ROOT)->total, cnt);
+	assert_int_equal(folded_self(f), f->tree.folded_cnt);
+}
+
+/* main, then 100 frames of its own. */
+static void add_deep_stack(struct fixture *f, uint64_t id)
+{
+	uint64_t frames_va[101];
+
+	for (unsigned i = 0; i < 100; i++)
+		frames_va[i] = 0x800000 + id * 128 + i;
+	frames_va[0] = 0x400210; /* in a */
+	frames_va[100] = 0x400020;
+	add_stack(f, id, frames_va, 101);
+}
+
+static void frequent_stack_finds_room_when_rare_ones_fill_the_tree(void **state)
+{
+	const unsigned cnt = TAPIR_STACK_TREE_MAX_NODES / 100 * 2, frequent = cnt + 1;
+	struct fixture *f = *state;
+	struct tapir_stack_ref ref = {.tgid = TGID, .time_ns = 10, .stack_id = frequent};
+	uint32_t node;
+
+	for (uint64_t id = 1; id <= frequent; id++)
+		add_deep_stack(f, id);
+	for (uint64_t id = 1; id <= cnt; id++)
+		assert_true(add_samples(f, TGID, 10, id, 1));
+	/* Half of the tree is left to those that come again. */
+	node = tapir_stack_tree__node(&f->tree, f->catalog, &ref);
+	assert_int_equal(node_at(f, node_at(f, node)->parent)->name, node_at(f, 0)->name + 2);
+	assert_true(add_samples(f, TGID, 10, frequent, 20));
+	node = tapir_stack_tree__node(&f->tree, f->catalog, &ref);
+	assert_int_equal(node_at(f, node)->depth, 101);
+	tapir_stack_tree__sort(&f->tree);
+	assert_int_equal(node_at(f, TAPIR_STACK_TREE_ROOT)->total, cnt + 20);
+	/* Folded ones still are below main, and in the function they were in. */
+	assert_int_equal(node_at(f, node_at(f, TAPIR_STACK_TREE_ROOT)->first_child)->total,
+			 cnt + 20);
+	assert_int_equal(self_of(f, "a<\"&\x01\xff>"), cnt + 20);
+	assert_int_equal(folded_self(f), f->tree.folded_cnt - 1); /* one was only looked up */
 }
 
 static void add_jit(struct fixture *f, uint64_t from_ns, uint64_t until_ns, struct tapir_sv name)
@@ -313,6 +378,7 @@ int main(void)
 		TEST(code_of_no_file_is_jit_at_its_place_in_the_mapping),
 		TEST(nothing_is_added_when_no_stack_is_described),
 		TEST(tree_is_bounded_when_every_stack_is_new),
+		TEST(frequent_stack_finds_room_when_rare_ones_fill_the_tree),
 		TEST(one_address_has_the_name_of_its_time),
 		TEST(processes_stand_apart_when_asked_for),
 		TEST(narrow_frames_are_left_out_and_counted),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A child is found by (parent, name); siblings are a list, sorted at the end. */
+/*
+ * A child is found by (parent, name), 8 bytes a node; siblings are a list, sorted at the end. Ids
+ * of nodes are held by others: none is ever taken back. What a full tree has no room for is folded.
+ */
 #include "analyze/stack_tree.h"
 
 #include <stdlib.h>
@@ -8,8 +11,16 @@
 #include "base/str.h"
 #include "symbol/frame_kind.h"
 
-#define NO_NODE UINT32_MAX
-#define UNNAMED 1 /* idx of the name of what is behind the bound */
+#define NO_NODE	    UINT32_MAX
+#define UNNAMED	    1 /* idx of the name of what is behind the bound */
+#define FOLDED	    2 /* ... of stacks that came too rarely */
+
+/* Nodes for folded stacks; the last of them for no callers, only functions. */
+#define FOLD_NODES  (TAPIR_STACK_TREE_MAX_NODES / 4)
+#define FOLD_SPARE  (FOLD_NODES / 8)
+#define FOLD_DEPTH  32 /* callers a folded stack keeps while all of FOLD_NODES are there */
+#define WHOLE_NODES (TAPIR_STACK_TREE_MAX_NODES - FOLD_NODES)
+#define LOOK_ONLY   0
 
 /* ---- names ------------------------------------------------------------------------------ */
 
@@ -88,6 +99,7 @@ static bool make_root(struct tapir_stack_tree *tree)
 	if (!tree->nodes.cnt) {
 		name_idx(tree, "all");
 		name_idx(tree, "(too many names)");
+		name_idx(tree, "(rarer stacks)");
 		tree->failed |= !tapir_vec__add(&tree->nodes);
 	}
 	return tree->nodes.cnt;
@@ -105,36 +117,79 @@ static bool is_start(const char *name)
 	return false;
 }
 
-/* The parent's child of that name, made if it is new; the parent itself when there is no room. */
-static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint32_t name,
-		      enum tapir_frame_kind kind)
+static uint64_t child_hash(uint32_t parent, uint32_t name)
 {
-	uint64_t key = (uint64_t)parent << 32 | name;
-	bool is_new = false;
-	uint64_t *idx = tapir_map__get(&tree->by_child, key);
-	struct tapir_tree_node node = {.name = name, .parent = parent, .kind = (uint8_t)kind};
+	return tapir_hash__mix(9, (uint64_t)parent << 32 | name);
+}
 
-	if (idx)
-		return (uint32_t)*idx;
-	if (tree->nodes.cnt == TAPIR_STACK_TREE_MAX_NODES)
-		return parent;
-	idx = tapir_map__put(&tree->by_child, key, &is_new);
+/* The slot of the parent's child of that name, or the free one where it belongs. */
+static struct tapir_tree_slot *find_slot(const struct tapir_stack_tree *tree, uint32_t parent,
+					 uint32_t name)
+{
+	uint64_t hash = child_hash(parent, name);
+	size_t i = (size_t)hash & (tree->slot_cnt - 1);
+
+	for (; tree->slots[i].node; i = (i + 1) & (tree->slot_cnt - 1)) {
+		const struct tapir_tree_node *node = &tree->nodes.data[tree->slots[i].node];
+
+		if (tree->slots[i].tag == hash >> 32 && node->parent == parent &&
+		    node->name == name)
+			break;
+	}
+	return &tree->slots[i];
+}
+
+/* At most half of them are taken. */
+static bool grow_slots(struct tapir_stack_tree *tree)
+{
+	struct tapir_tree_slot *old = tree->slots;
+	size_t old_cnt = tree->slot_cnt;
+
+	if (tree->nodes.cnt * 2 < old_cnt)
+		return true;
+	tree->slots = calloc(old_cnt ? old_cnt * 2 : 64, sizeof(*tree->slots));
+	if (!tree->slots) {
+		tree->slots = old;
+		return false;
+	}
+	tree->slot_cnt = old_cnt ? old_cnt * 2 : 64;
+	for (size_t i = 0; i < old_cnt; i++)
+		if (old[i].node)
+			*find_slot(tree, tree->nodes.data[old[i].node].parent,
+				   tree->nodes.data[old[i].node].name) = old[i];
+	free(old);
+	return true;
+}
+
+/* The parent's child of that name; made, if it is new and there are fewer nodes than limit. */
+static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint32_t name,
+		      enum tapir_frame_kind kind, size_t limit)
+{
+	struct tapir_tree_node node = {.name = name, .parent = parent, .kind = (uint8_t)kind};
+	struct tapir_tree_slot *slot;
+
+	if (!grow_slots(tree)) {
+		tree->failed = true;
+		return NO_NODE;
+	}
+	slot = find_slot(tree, parent, name);
+	if (slot->node || tree->nodes.cnt >= limit)
+		return slot->node ? slot->node : NO_NODE;
 	node.is_whole = tree->nodes.data[parent].kind == TAPIR_FRAME_NONE
 				? is_start(tree->names.data[name])
 				: tree->nodes.data[parent].is_whole;
 	node.next_sibling = tree->nodes.data[parent].first_child;
 	node.depth = (uint16_t)(tree->nodes.data[parent].depth + 1);
-	if (!idx || !tapir_vec__push(&tree->nodes, node)) {
+	if (!tapir_vec__push(&tree->nodes, node)) {
 		tree->failed = true;
-		if (idx)
-			*idx = parent;
-		return parent;
+		return NO_NODE;
 	}
-	*idx = tree->nodes.cnt - 1;
-	tree->nodes.data[parent].first_child = (uint32_t)*idx;
+	slot->node = (uint32_t)tree->nodes.cnt - 1;
+	slot->tag = (uint32_t)(child_hash(parent, name) >> 32);
+	tree->nodes.data[parent].first_child = slot->node;
 	if (node.depth > tree->max_depth)
 		tree->max_depth = node.depth;
-	return (uint32_t)*idx;
+	return slot->node;
 }
 
 /* The idx of the frame's name, and its kind. */
@@ -143,42 +198,111 @@ static uint64_t frame_fact(void *ctx, const struct tapir_frame *frame)
 	return (uint64_t)frame_name(ctx, frame) << 8 | tapir_frame__kind(frame);
 }
 
-static uint32_t add_frames(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
-			   const struct tapir_stack_ref *ref, uint64_t stack_id, uint32_t node,
-			   struct tapir_name_span *span)
+/* Where a stack leads so far. */
+struct path {
+	const struct tapir_catalog *catalog;
+	const struct tapir_stack_ref *ref;
+	struct tapir_name_span *span;
+	size_t limit; /* of nodes, for new ones */
+	uint32_t node;
+	uint64_t leaf; /* fact of the innermost frame */
+	bool is_cut;
+};
+
+/* From the outermost frame as far as there are nodes. */
+static void add_frames(struct tapir_stack_tree *tree, struct path *path, uint64_t stack_id)
 {
 	const struct tapir_rec_stack *stack =
-		stack_id ? tapir_catalog__stack(catalog, stack_id) : NULL;
+		stack_id ? tapir_catalog__stack(path->catalog, stack_id) : NULL;
 	struct tapir_stack_view view;
 
-	if (!stack)
-		return node;
+	if (!stack || !stack->frame_cnt)
+		return;
 	tapir_stack_view__of(&stack->h, &view);
+	tapir_frame_memo__expect(&tree->frame_memo, path->catalog, path->ref, &view);
 	for (unsigned i = stack->frame_cnt; i-- > 0;) {
-		uint64_t fact = tapir_frame_memo__number(&tree->frame_memo, catalog, ref, &view, i,
-							 frame_fact, tree, span);
-		uint32_t next = child(tree, node, (uint32_t)(fact >> 8), fact & 0xff);
+		uint32_t next;
 
-		if (next == node) {
-			tree->dropped++;
-			break;
-		}
-		node = next;
+		if (path->is_cut) /* what it ends in is all that is left to know */
+			i = 0;
+		path->leaf = tapir_frame_memo__number(&tree->frame_memo, path->catalog, path->ref,
+						      &view, i, frame_fact, tree, path->span);
+		next = path->is_cut ? NO_NODE
+				    : child(tree, path->node, (uint32_t)(path->leaf >> 8),
+					    path->leaf & 0xff, path->limit);
+		path->is_cut |= next == NO_NODE;
+		if (!path->is_cut)
+			path->node = next;
 	}
-	return node;
+}
+
+/* How many of its callers a folded stack keeps: the fewer, the more stacks have them in common. */
+static unsigned fold_depth(const struct tapir_stack_tree *tree)
+{
+	size_t most = FOLD_NODES - FOLD_SPARE;
+	size_t left = tree->fold_cnt < most ? most - tree->fold_cnt : 0;
+	unsigned depth = (unsigned)(left * FOLD_DEPTH / most);
+
+	return depth ? depth : tree->by_process;
+}
+
+/* Its outermost callers, a node that says so, and the function it was in. */
+static uint32_t fold(struct tapir_stack_tree *tree, uint32_t node, uint64_t leaf)
+{
+	size_t before = tree->nodes.cnt;
+	uint32_t folded, top;
+
+	while (tree->nodes.data[node].depth > fold_depth(tree))
+		node = tree->nodes.data[node].parent;
+	folded = child(tree, node, FOLDED, TAPIR_FRAME_NONE, TAPIR_STACK_TREE_MAX_NODES);
+	if (folded == NO_NODE)
+		return node;
+	top = child(tree, folded, (uint32_t)(leaf >> 8), leaf & 0xff, TAPIR_STACK_TREE_MAX_NODES);
+	tree->fold_cnt += tree->nodes.cnt - before;
+	return top == NO_NODE ? folded : top;
 }
 
 /* The node of the stack's innermost frame. */
-static uint32_t innermost(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
-			  const struct tapir_stack_ref *ref, struct tapir_name_span *span)
+static uint32_t innermost(struct tapir_stack_tree *tree, struct path *path)
 {
-	uint32_t node = TAPIR_STACK_TREE_ROOT;
+	const struct tapir_stack_ref *ref = path->ref;
+	uint32_t process = TAPIR_STACK_TREE_ROOT;
 
 	if (tree->by_process)
-		node = child(tree, node, process_name(tree, catalog, ref->tgid, ref->time_ns),
-			     TAPIR_FRAME_NONE);
-	node = add_frames(tree, catalog, ref, ref->stack_id, node, span);
-	return add_frames(tree, catalog, ref, ref->kstack_id, node, span);
+		process = child(tree, process,
+				process_name(tree, path->catalog, ref->tgid, ref->time_ns),
+				TAPIR_FRAME_NONE, WHOLE_NODES + tree->fold_cnt);
+	path->node = process == NO_NODE ? TAPIR_STACK_TREE_ROOT : process;
+	add_frames(tree, path, ref->stack_id);
+	add_frames(tree, path, ref->kstack_id);
+	return path->is_cut ? fold(tree, path->node, path->leaf) : path->node;
+}
+
+/* How often a stack must have come to get nodes of its own. */
+static uint32_t times_needed(const struct tapir_stack_tree *tree)
+{
+	size_t cnt = tree->nodes.cnt - tree->fold_cnt;
+	size_t left = cnt < WHOLE_NODES ? WHOLE_NODES - cnt : 0;
+
+	return left * 2 >= WHOLE_NODES ? 1 : left ? (uint32_t)(WHOLE_NODES / left) : UINT32_MAX;
+}
+
+/*
+ * What is remembered of a stack: its node, and how often it came if it is folded. *span is
+ * narrowed to when it holds.
+ */
+static uint64_t place(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+		      const struct tapir_stack_ref *ref, uint32_t times,
+		      struct tapir_name_span *span)
+{
+	struct path path = {.catalog = catalog,
+			    .ref = ref,
+			    .span = span,
+			    .limit = times >= times_needed(tree) ? WHOLE_NODES + tree->fold_cnt
+								 : LOOK_ONLY};
+	uint64_t node = innermost(tree, &path);
+
+	return path.is_cut ? (uint64_t)times << 32 | node : node;
 }
 
 static bool is_described(const struct tapir_catalog *catalog, uint64_t stack_id)
@@ -186,25 +310,42 @@ static bool is_described(const struct tapir_catalog *catalog, uint64_t stack_id)
 	return stack_id && tapir_catalog__stack(catalog, stack_id);
 }
 
+/* It came again: maybe often enough by now. */
+static void count_folded(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+			 const struct tapir_stack_ref *ref, struct tapir_stack_memo_entry *e)
+{
+	uint32_t times = (uint32_t)(e->value >> 32);
+
+	times += times < UINT32_MAX;
+	e->value = (uint64_t)times << 32 | (uint32_t)e->value;
+	if (times >= times_needed(tree))
+		e->value = place(tree, catalog, ref, times, &e->span);
+}
+
 uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref)
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
-	const struct tapir_stack_memo_entry *known;
+	struct tapir_stack_memo_entry *known;
 	struct tapir_stack_ref own = *ref;
-	uint32_t node = NO_NODE;
+	uint64_t value = NO_NODE;
 
 	if (tree->by_process) /* which has another name after an exec */
 		own.salt = (uintptr_t)tapir_catalog__process(catalog, ref->tgid, ref->time_ns);
 	tapir_stack_memo__renew(&tree->memo, catalog);
 	known = tapir_stack_memo__find(&tree->memo, &own);
-	if (known)
+	if (known && known->value >> 32)
+		count_folded(tree, catalog, ref, known);
+	if (known) {
+		tree->folded_cnt += known->value >> 32 != 0;
 		return (uint32_t)known->value;
+	}
 	if ((is_described(catalog, ref->stack_id) || is_described(catalog, ref->kstack_id)) &&
 	    make_root(tree))
-		node = innermost(tree, catalog, ref, &span);
-	tree->failed |= !tapir_stack_memo__add(&tree->memo, &own, span, node);
-	return node;
+		value = place(tree, catalog, ref, 1, &span);
+	tree->failed |= !tapir_stack_memo__add(&tree->memo, &own, span, value);
+	tree->folded_cnt += value >> 32 != 0;
+	return (uint32_t)value;
 }
 
 bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
@@ -239,14 +380,16 @@ uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapi
 				const struct tapir_stack_ref *ref, const char *leaf)
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
-	uint32_t node;
+	struct path path = {catalog, ref, &span, .limit = LOOK_ONLY};
+	uint32_t node, top;
 
 	if (!make_root(tree))
 		return NO_NODE;
 	node = tapir_stack_tree__node(tree, catalog, ref);
 	if (node == NO_NODE)
-		node = innermost(tree, catalog, ref, &span);
-	return child(tree, node, name_idx(tree, leaf), TAPIR_FRAME_NONE);
+		node = innermost(tree, &path);
+	top = child(tree, node, name_idx(tree, leaf), TAPIR_FRAME_NONE, TAPIR_STACK_TREE_MAX_NODES);
+	return top == NO_NODE ? node : top;
 }
 
 /* ---- afterwards ------------------------------------------------------------------------- */
@@ -307,6 +450,6 @@ void tapir_stack_tree__fini(struct tapir_stack_tree *tree)
 	tapir_vec__fini(&tree->nodes);
 	tapir_stack_memo__fini(&tree->memo);
 	tapir_frame_memo__fini(&tree->frame_memo);
-	tapir_map__fini(&tree->by_child);
+	free(tree->slots);
 	tapir_map__fini(&tree->by_name);
 }

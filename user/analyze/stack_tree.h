@@ -3,8 +3,10 @@
  * stack_tree.h - stacks folded into a tree of calls, outermost function at the root: what a
  * flame graph draws.
  *
- * Names come from files and other processes: nodes and names are bounded, what is beyond is
- * counted in `dropped` and weighs on its caller. One thread.
+ * Names come from files and other processes: nodes and names are bounded. The fuller the tree, the
+ * more often must a stack have come before it gets nodes of its own. Until then it is folded: its
+ * outermost callers, as many as there is room for, "(rarer stacks)", and the function it was in. So
+ * sums stay whole, functions their own, and what was folded is seen as such. One thread.
  */
 #ifndef TAPIR_USER_STACK_TREE_H
 #define TAPIR_USER_STACK_TREE_H
@@ -15,7 +17,7 @@
 #include "trace/catalog.h"
 #include "trace/record.h"
 
-#define TAPIR_STACK_TREE_MAX_NODES 1000000
+#define TAPIR_STACK_TREE_MAX_NODES (1u << 20)
 #define TAPIR_STACK_TREE_MAX_NAME  512	       /* bytes; longer ones are cut */
 #define TAPIR_STACK_TREE_MAX_BYTES (64u << 20) /* of all names; behind it they are one */
 #define TAPIR_STACK_TREE_ROOT	   0
@@ -30,16 +32,25 @@ struct tapir_tree_node {
 	uint64_t self, total; /* total: after __sort */
 };
 
+struct tapir_tree_slot {
+	uint32_t node; /* 0: free */
+	uint32_t tag;  /* of parent and name */
+};
+
 struct tapir_stack_tree {
 	bool by_process; /* set it before adding: below the root a frame a process, "java (412)" */
 	struct tapir_vec(
 		struct tapir_tree_node) nodes; /* [0]: the root, once something was added */
 	struct tapir_vec(char *) names;
-	uint64_t dropped;   /* stacks that found no room for all frames */
-	uint32_t max_depth; /* of any node */
+	uint64_t folded_cnt; /* stacks asked for, as often as they were, that are not whole */
+	uint32_t max_depth;  /* of any node */
 	size_t name_bytes;
-	bool failed;			    /* out of memory: the tree is not complete */
-	struct tapir_map by_child, by_name; /* for the tree alone */
+	bool failed; /* out of memory: the tree is not complete */
+	/* for the tree alone */
+	struct tapir_map by_name;
+	struct tapir_tree_slot *slots; /* nodes by parent and name */
+	size_t slot_cnt;	       /* 0 or a power of two */
+	size_t fold_cnt;	       /* nodes made for folded stacks */
 	struct tapir_stack_memo memo;
 	struct tapir_frame_memo frame_memo;
 };

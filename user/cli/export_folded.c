@@ -87,9 +87,10 @@ int tapir_export__folded(struct tapir_export_job *job)
 		err = -ENOMEM;
 	if (!err && tree->nodes.cnt)
 		err = write_node(job, tree, TAPIR_STACK_TREE_ROOT, &path);
-	if (!err && tree->dropped)
-		tapir_warn("%llu stacks are cut: there are more than %u frames",
-			   (unsigned long long)tree->dropped, TAPIR_STACK_TREE_MAX_NODES);
+	if (!err && tree->folded_cnt)
+		tapir_warn("%llu times a stack was too rare for a tree of %u frames: of it there "
+			   "is what it shares with others",
+			   (unsigned long long)tree->folded_cnt, TAPIR_STACK_TREE_MAX_NODES);
 	tapir_str__fini(&path);
 	tapir_stack_tree__fini(&samples);
 	tapir_stack_tree__fini(&events);

@@ -286,7 +286,7 @@ static void write_tools(const struct drawing *d)
 
 static void write_head(const struct drawing *d)
 {
-	uint64_t left_out = d->tree->nodes.cnt - d->drawn_cnt + d->tree->dropped;
+	uint64_t left_out = d->tree->nodes.cnt - d->drawn_cnt;
 
 	tapir_str__addf(d->out,
 			"<g id=\"head\"><rect class=\"wide\" width=\"%d\" height=\"%d\" "

@@ -58,6 +58,13 @@ static int print(struct tapir_sheet *sheet, bool json)
 
 static void add_notes(const struct tapir_timeline_stats *stats, struct tapir_sheet *sheet)
 {
+	if (sheet->tree->folded_cnt)
+		tapir_sheet__note(sheet,
+				  "%llu times a stack was too rare for a tree of %u frames: of it "
+				  "there is what it shares with others, above that '(rarer "
+				  "stacks)'",
+				  (unsigned long long)sheet->tree->folded_cnt,
+				  TAPIR_STACK_TREE_MAX_NODES);
 	if (stats->late)
 		tapir_sheet__note(sheet, "%llu records came too late to be put into their place",
 				  (unsigned long long)stats->late);
