@@ -100,12 +100,20 @@ bootstrap: ## install what the build and the tests need (Debian 12, root)
 
 demo: ## install, build, record a real runtime, show the result
 	$(Q)scripts/bootstrap build demo
-	$(Q)$(MAKE) --no-print-directory all targets
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets
 	$(Q)TAPIR=$(abspath $(TAPIR)) BUILD=$(abspath $(BUILD)) scripts/demo
 
+# Unless the caller says how many at a time.
+JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 check: ## install, build, run all tests (what CI runs)
-	$(Q)scripts/bootstrap build test
-	$(Q)$(MAKE) --no-print-directory test
+	$(Q)scripts/bootstrap build
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all test-packages
+	$(Q)$(MAKE) --no-print-directory $(JOBS) test
+
+.PHONY: test-packages
+test-packages: # their installation takes as long as the build: both at a time
+	$(Q)scripts/bootstrap test
 
 test: all unit-bins targets ## run the tests of what is built
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run

@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 
+ALONE = True  # it traces the whole machine
 HZ = 997
 
 

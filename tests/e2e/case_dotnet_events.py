@@ -59,15 +59,16 @@ def count(events, provider, name):
 
 
 def traces_of_us(pid):
-    """Maps, files and threads of ours that a process has."""
+    """Maps, files and threads of ours that a process has. The repository's own directory may bear any name."""
     base = pathlib.Path(f"/proc/{pid}")
-    found = {line.split()[-1] for line in (base / "maps").read_text().splitlines() if "tapir" in line}
+    mapped = [line.split(maxsplit=5)[5:] for line in (base / "maps").read_text().splitlines()]
+    found = {name[0] for name in mapped if name and "tapir" in os.path.basename(name[0])}
     for fd in os.listdir(base / "fd"):
         try:
             link = os.readlink(base / "fd" / fd)
         except FileNotFoundError:
             continue
-        if "tapir" in link:
+        if "tapir" in os.path.basename(link):
             found.add(link)
     for task in os.listdir(base / "task"):
         comm = (base / "task" / task / "comm").read_text().strip()
@@ -371,7 +372,7 @@ def test_stopped_while_recorded_lets_tapir_go(t):
     fire.signal(signal.SIGSTOP)
     before = time.monotonic()
     stop(t, tapir)
-    t.ok(time.monotonic() - before < 6, f"took {time.monotonic() - before:.1f} s")
+    t.ok(time.monotonic() - before < 12, f"took {time.monotonic() - before:.1f} s")
     fire.signal(signal.SIGCONT)
     nothing_is_left(t, fire.pid)
     fire_now(fire)

@@ -11,7 +11,7 @@ import signal
 import time
 
 from dotnet_program import build_dotnet
-from harness import EVENTS_ONLY
+from harness import EVENTS_ONLY, made_once
 
 TIMEOUT = 300
 RUNTIME = "Microsoft-Windows-DotNETRuntime"
@@ -146,6 +146,7 @@ def test_a_stopped_or_killed_process_does_not_hold_us_up(t):
         fire.signal(signal.SIGKILL)
 
 
+@made_once
 def publish_aot(t, framework):
     """Fire compiled ahead of time; skips where that cannot be done."""
     dotnet, _ = t.need("dotnet", "gcc")

@@ -8,7 +8,7 @@ import re
 import subprocess
 import tarfile
 
-from harness import EVENTS_ONLY
+from harness import EVENTS_ONLY, made_once
 
 
 def record(t, *options):
@@ -97,9 +97,9 @@ def test_hostile_names_break_no_line(t):
 SPEEDSCOPE = "speedscope@1.25.0"
 
 
-def imported(t, file):
-    """What speedscope's own importer makes of a file: its profiles."""
-    node, npm = t.need("node", "npm")
+@made_once
+def speedscope_package(t):
+    npm = t.need("npm")
     home = os.path.join(t.build, "tests", "npm")
     package = os.path.join(home, SPEEDSCOPE)
     if not os.path.exists(package):
@@ -110,6 +110,12 @@ def imported(t, file):
         with tarfile.open(os.path.join(home, packed.out.split()[-1])) as tar:
             tar.extractall(package + ".part", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
         os.rename(package + ".part", package)
+    return package
+
+
+def imported(t, file):
+    """What speedscope's own importer makes of a file: its profiles."""
+    node, package = t.need("node"), speedscope_package(t)
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "speedscope_import.js")
     result = t.run(node, script, os.path.join(package, "package"), file, timeout=60)
     t.eq(result.rc, 0, f"speedscope imports {os.path.basename(file)}: {result.err}")

@@ -8,6 +8,9 @@ import time
 
 from harness import EVENTS_ONLY, args_of, named
 
+# They trace every ringer.
+ALONE = ["test_a_lane_is_found_soon_when_something_new_is_executed", "test_many_processes_are_looked_at_in_turn"]
+
 
 def record(t, target, *specs, options=(), is_stopped=False):
     """Records a target that waits, with tapir stopped while it fires or not; (witness, events,

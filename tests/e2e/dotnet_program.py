@@ -4,6 +4,8 @@ import os
 import pathlib
 import shutil
 
+from harness import made_once
+
 PROJECT = """<Project Sdk="%s">
   <PropertyGroup>
     <OutputType>Exe</OutputType>
@@ -16,6 +18,7 @@ PROJECT = """<Project Sdk="%s">
 """
 
 
+@made_once
 def build_dotnet(t, name, sdk="Microsoft.NET.Sdk", packages=()):
     """The path of the program, which is called as its source is. packages: (name, version) of NuGet's it needs."""
     dotnet = t.need("dotnet")
@@ -37,6 +40,7 @@ def build_dotnet(t, name, sdk="Microsoft.NET.Sdk", packages=()):
     return done
 
 
+@made_once
 def publish_dotnet(t, name, runtime, single_file=False):
     """The same program with a runtime of its own, such as "8.0.33", which NuGet has; published once."""
     dotnet = t.need("dotnet")
@@ -72,6 +76,7 @@ DOWNLOAD = """<Project Sdk="Microsoft.NET.Sdk">
 """
 
 
+@made_once
 def download_dotnet(t, package, version, names):
     """A directory with these files of a NuGet package, of which nothing else is kept."""
     dotnet = t.need("dotnet")

@@ -4,6 +4,8 @@
 A case is a function test_behaviour_when_condition(t) in case_*.py; t is a Case. What it starts
 is gone when it ends: every program runs in a process group of its own, which is killed by id.
 """
+import fcntl
+import functools
 import json
 import os
 import queue
@@ -24,6 +26,19 @@ class Skip(Exception):
 
 class Failure(Exception):
     """What the case saw is not what it must see."""
+
+
+def made_once(function):
+    """For a function(t, ...) that makes something below build/ for all cases: one case at a time makes it."""
+    @functools.wraps(function)
+    def locked(t, *args, **options):
+        locks = os.path.join(t.build, "tests", "locks")
+        os.makedirs(locks, exist_ok=True)
+        name = "-".join([function.__name__, *(word for word in args if isinstance(word, str))])
+        with open(os.path.join(locks, name), "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return function(t, *args, **options)
+    return locked
 
 
 class Result:

@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs the end-to-end cases: every function test_* of every case_*.py beside this file, one after
-the other, each with a time limit. Prints a line a case and writes "passed failed skipped" to
---summary. Exit code 0 when all were run, whatever came of them; 130 when interrupted.
+"""Runs the end-to-end cases: every function test_* of every case_*.py beside this file, each with
+a time limit. Prints a line a case and writes "passed failed skipped" to --summary. Exit code 0 when
+all were run, whatever came of them; 130 when interrupted.
+
+Most cases mostly wait, so that --jobs of them run at a time. A module with ALONE = True, or a
+function named in its ALONE, measures time, loads the processors or traces the whole machine: those
+run one after the other, when the rest is over. A case that fails beside others is run again alone,
+which counts; its line says so.
 """
 import argparse
 import fnmatch
 import importlib.util
+import multiprocessing
 import os
 import pathlib
 import signal
@@ -30,16 +36,25 @@ def load(path):
     return module
 
 
+class Entry:
+    """A case that is to be run: file.behaviour, its limit in seconds, whether others disturb it or it them."""
+
+    def __init__(self, path, module, key):
+        self.name = f"{path.stem[len('case_'):]}.{key[len('test_'):]}"
+        self.function = getattr(module, key)
+        self.limit = getattr(module, "TIMEOUT", CASE_SECONDS)
+        alone = getattr(module, "ALONE", False)
+        self.alone = alone if isinstance(alone, bool) else key in alone
+
+
 def discover(only):
-    """(name, function, limit in seconds), in the order of files and of lines."""
-    cases = []
+    """In the order of files and of lines."""
+    entries = []
     for path in sorted(HERE.glob("case_*.py")):
         module = load(path)
-        for key, value in vars(module).items():
-            name = f"{path.stem[len('case_'):]}.{key[len('test_'):]}"
-            if key.startswith("test_") and callable(value) and fnmatch.fnmatch(name, only):
-                cases.append((name, value, getattr(module, "TIMEOUT", CASE_SECONDS)))
-    return cases
+        entries += [Entry(path, module, key) for key, value in vars(module).items()
+                    if key.startswith("test_") and callable(value)]
+    return [entry for entry in entries if fnmatch.fnmatch(entry.name, only)]
 
 
 class TimeLimit(BaseException):
@@ -62,28 +77,79 @@ def may_trace():
     return effective & needed == needed
 
 
-def run_case(function, limit, build, verbose):
-    """One of "ok", "skip", "FAIL", and why. Whatever the case started is gone afterwards."""
+def run_case(entry, build, verbose):
+    """(one of "ok", "skip", "FAIL", why, seconds). Whatever the case started is gone afterwards."""
     if os.geteuid() != 0:
-        return "skip", "needs root"
+        return "skip", "needs root", 0.0
+    start = time.monotonic()
+    outcome, why = "ok", ""
     case = Case(build, verbose)
-    signal.alarm(limit)
+    signal.alarm(entry.limit)
     try:
-        function(case)
-        return "ok", ""
+        entry.function(case)
     except Skip as skip:
-        return "skip", str(skip)
+        outcome, why = "skip", str(skip)
     except Failure as failure:
+        outcome, why = "FAIL", str(failure)
         if not may_trace():
-            return "skip", "failed, as it must without CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN"
-        return "FAIL", str(failure)
+            outcome, why = "skip", "failed, as it must without CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN"
     except TimeLimit:
-        return "FAIL", f"still runs after {limit} s"
+        outcome, why = "FAIL", f"still runs after {entry.limit} s"
     except Exception:  # a bug in the case is a failure of the case
-        return "FAIL", traceback.format_exc()
+        outcome, why = "FAIL", traceback.format_exc()
     finally:
         signal.alarm(0)
         case.close()
+    return outcome, why, time.monotonic() - start
+
+
+def run_nth(nth):
+    """In a worker, which has Run.current by being a fork."""
+    run = Run.current
+    return nth, run_case(run.entries[nth], run.build, run.verbose)
+
+
+class Run:
+    """All cases, and what came of them."""
+
+    current = None
+
+    def __init__(self, entries, build, verbose):
+        Run.current = self
+        self.entries, self.build, self.verbose = entries, build, verbose
+        self.width = max((len(entry.name) for entry in entries), default=0)
+        self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
+
+    def tell(self, entry, outcome, why, seconds, note=""):
+        note = f": {why}" if outcome == "skip" else note
+        print(f"{outcome:<5} {entry.name:<{self.width}} {seconds:6.1f} s{note}", flush=True)
+        if outcome == "FAIL":
+            print("      " + why.rstrip().replace("\n", "\n      "), flush=True)
+
+    def finish(self, entry, outcome, why, seconds, note=""):
+        self.counts[outcome] += 1
+        self.tell(entry, outcome, why, seconds, note)
+
+    def beside(self, jobs):
+        """Runs what may run beside others; returns those that failed there, with why."""
+        nths = [n for n, entry in enumerate(self.entries) if not entry.alone]
+        failed = {}
+        with multiprocessing.get_context("fork").Pool(jobs) as pool:
+            for nth, (outcome, why, seconds) in pool.imap_unordered(run_nth, nths):
+                if outcome == "FAIL":
+                    failed[nth] = why
+                else:
+                    self.finish(self.entries[nth], outcome, why, seconds)
+            pool.close()
+            pool.join()
+        return failed
+
+    def run(self, jobs):
+        failed = self.beside(jobs) if jobs > 1 else {}
+        for nth, entry in enumerate(self.entries):
+            if jobs == 1 or entry.alone or nth in failed:
+                note = f", alone; beside others: {failed[nth].splitlines()[0][:200]}" if nth in failed else ""
+                self.finish(entry, *run_case(entry, self.build, self.verbose), note)
 
 
 def main():
@@ -91,27 +157,20 @@ def main():
     parser.add_argument("--build", default="build", help="where make built (default: build)")
     parser.add_argument("--only", default="*", metavar="GLOB", help="cases to run, as file.behaviour")
     parser.add_argument("--summary", metavar="FILE", help='gets "passed failed skipped"')
+    parser.add_argument("--jobs", type=int, default=1 + len(os.sched_getaffinity(0)), metavar="N",
+                        help="cases at a time (default: the processors and one; 1: all alone)")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the commands that run")
     options = parser.parse_args()
 
     signal.signal(signal.SIGALRM, on_alarm)
     signal.signal(signal.SIGTERM, on_terminate)
-    cases = discover(options.only)
-    width = max((len(name) for name, _, _ in cases), default=0)
-    counts = {"ok": 0, "FAIL": 0, "skip": 0}
+    run = Run(discover(options.only), options.build, options.verbose)
     try:
-        for name, function, limit in cases:
-            start = time.monotonic()
-            outcome, why = run_case(function, limit, options.build, options.verbose)
-            counts[outcome] += 1
-            seconds = time.monotonic() - start
-            note = f": {why}" if outcome == "skip" else ""
-            print(f"{outcome:<5} {name:<{width}} {seconds:6.1f} s{note}", flush=True)
-            if outcome == "FAIL":
-                print("      " + why.rstrip().replace("\n", "\n      "), flush=True)
+        run.run(options.jobs)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    counts = run.counts
     if options.summary:
         pathlib.Path(options.summary).write_text(f"{counts['ok']} {counts['FAIL']} {counts['skip']}\n")
     return 0
