@@ -32,8 +32,12 @@ tapir_repair__cfa_off(const struct tapir_repair_file *file, uint32_t off)
 		return 0;
 	for (uint32_t half = TAPIR_REPAIR_ROWS / 2; half; half /= 2) {
 		int64_t diff = (int64_t)off - file->rows[(at + half) & (TAPIR_REPAIR_ROWS - 1)].off;
-		uint64_t is_behind = (uint64_t)(diff >> 63);
 
+		uint64_t is_behind;
+
+		/* Both, or the compiler finds the comparison that the shift stands for. */
+		TAPIR_REPAIR_OPAQUE(diff);
+		is_behind = (uint64_t)(diff >> 63);
 		TAPIR_REPAIR_OPAQUE(is_behind);
 		at += half & ~is_behind;
 	}

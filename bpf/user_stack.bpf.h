@@ -138,20 +138,19 @@ static __always_inline void begin_repair(struct user_stack *u)
 __weak __noinline __u32 hidden_cfa_off(struct user_stack *u, __u64 ip)
 {
 	const struct tapir_repair_file *file;
-	__u32 file_idx;
+	__u32 file_idx = 0, is_found = 0;
+	__u64 off = 0;
 
 	if (!u)
 		return 0;
-	for (__u32 i = 0; i < TAPIR_REPAIR_RANGES; i++) {
-		__u64 off = ip - u->repair.ranges[i].start_va;
-
-		if (off >= u->repair.ranges[i].size)
-			continue;
+	/* Looks for the range alone: what follows it in here is verified once for each. */
+	for (__u32 i = 0; i < TAPIR_REPAIR_RANGES && !is_found; i++) {
+		off = ip - u->repair.ranges[i].start_va;
+		is_found = off < u->repair.ranges[i].size;
 		file_idx = u->repair.ranges[i].file_idx;
-		file = bpf_map_lookup_elem(&repair_files, &file_idx);
-		return file ? tapir_repair__cfa_off(file, off) : 0;
 	}
-	return 0;
+	file = is_found ? bpf_map_lookup_elem(&repair_files, &file_idx) : NULL;
+	return file ? tapir_repair__cfa_off(file, off) : 0;
 }
 
 /*
