@@ -209,3 +209,36 @@ def test_counts_of_dotnet_are_what_the_program_says(t):
     locks = [row for row in view(t, file, "contention", "--all")["locks"] if row["kind"] == "contention"]
     t.eq(sum(row["count"] for row in locks), len(named(events, f"{RUNTIME}:ContentionStop")), "contentions")
     t.ok(view(t, file, "allocations")["bytes"] > 100_000, "allocations")
+
+
+TICK_BYTES = 100 * 1024  # each context tells when it has allocated more since it last told
+CONTEXT_BYTES = 8 * 1024  # what a thread is given at once
+CONTEXTS = 2  # small objects, large ones
+
+
+def test_bytes_and_lock_waits_of_dotnet_are_the_runtimes_own(t):
+    file = t.path("known.tapir")
+    known = t.start(build_dotnet(t, "Known"), env={**os.environ, "DOTNET_gcServer": "0"})
+    known.wait_line("pid ")
+    tapir = t.start_tapir("record", f"{RUNTIME}:kw=GC,kw=Contention:5", "--no-samples", "-p", known.pid, "-f", "-o", file)
+    tapir.wait_line("tapir: events of .NET on")
+    known.go()
+    said = json.loads(known.wait_line("{", timeout=60))
+    known.go()
+    known.wait(10)
+    t.eq(tapir.wait(30).rc, 0, "exit")
+    t.eq(t.report(file)["lost"], {}, "lost")
+    first = view(t, file, "slow=contention", "--top", 1)["slowest"][0]
+    from_ns = said["from_ns"] - (first["begin_ns"] - first["at_ns"])  # before, the runtime takes some for being recorded
+    since = "--from", f"{from_ns / 1e9:.6f}"
+    seen = view(t, file, "allocations", "--all", *since)
+    bound = CONTEXTS * (TICK_BYTES + CONTEXT_BYTES)
+    t.ok(abs(seen["bytes"] - said["bytes"]) <= bound, f"{seen['bytes']} bytes, the runtime: {said['bytes']}, within {bound}")
+    t.ok(said["bytes"] - said["bytes_of_threads"] < bound, f"all but what the rest of the runtime takes: {said}")
+    t.eq(sum(row["bytes"] for row in seen["allocations"]), seen["bytes"], "types add up to all")
+    locks = [row for row in view(t, file, "contention", "--all", *since)["locks"] if row["kind"] == "contention"]
+    t.eq(sum(row["count"] for row in locks), said["contentions"], "waits, as Monitor.LockContentionCount")
+    by_count = {row["count"]: row["ns"] for row in locks}
+    t.eq(sorted(by_count), [truth["count"] for truth in said["locks"]], "waits of each lock")
+    for truth in said["locks"]:
+        t.ok(truth["held_ns"] <= by_count[truth["count"]] <= truth["waited_ns"], f"{by_count}, by the program's clock: {truth}")
