@@ -314,7 +314,35 @@ static void activity_is_followed_from_thread_to_thread(void **state)
 	assert_string_equal(closed[0].kind, "http_request");
 	assert_string_equal(closed[0].label, "shop.example");
 	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 7 * MS);
-	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_UNKNOWN], 6 * MS);
+	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN], 6 * MS);
+}
+
+/* Whoever was to go on with it could not, either. */
+static void gc_between_two_threads_is_a_part_of_the_activity(void **state)
+{
+	(void)state;
+	fire_number(POOL_BEGIN, 1, 10 * MS, 41);
+	fire(GC_BEGIN, 9, 12 * MS);
+	fire(GC_END, 9, 17 * MS);
+	fire_number(POOL_END, 2, 20 * MS, 41);
+	finish();
+	assert_int_equal(closed_cnt, 2);
+	assert_string_equal(closed[1].kind, "queued");
+	assert_int_equal(closed[1].parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_BETWEEN], 5 * MS);
+	assert_int_equal(closed[1].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN], 5 * MS);
+}
+
+/* Nobody follows it any more: what it did then is not known. */
+static void activity_whose_thread_died_is_not_known_after_it(void **state)
+{
+	(void)state;
+	fire_number(POOL_BEGIN, 1, 10 * MS, 41);
+	feeder_leave(&feeder, 1, 12 * MS, TAPIR_STATE_DEAD);
+	fire_number(POOL_END, 2, 20 * MS, 41);
+	finish();
+	assert_int_equal(closed_cnt, 1);
+	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 2 * MS);
+	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_UNKNOWN], 8 * MS);
 }
 
 static void users_pair_stands_beside_what_the_names_say(void **state)
@@ -518,6 +546,8 @@ int main(void)
 		TEST(nested_and_overlapping_intervals_are_told_apart),
 		TEST(key_finds_the_begin_on_another_thread),
 		TEST(activity_is_followed_from_thread_to_thread),
+		TEST(gc_between_two_threads_is_a_part_of_the_activity),
+		TEST(activity_whose_thread_died_is_not_known_after_it),
 		TEST(users_pair_stands_beside_what_the_names_say),
 		TEST(half_intervals_are_shown),
 		TEST(gc_without_end_ends_where_the_next_begins),

@@ -27,10 +27,12 @@
 #define TAPIR_INTERVAL_LABEL_BYTES   512
 
 enum tapir_thread_state {
-	TAPIR_THREAD_UNKNOWN, /* nothing of it was seen yet; between threads; no switches */
+	TAPIR_THREAD_UNKNOWN, /* nothing of it was seen yet; no switches */
 	TAPIR_THREAD_RUNNING,
 	TAPIR_THREAD_RUNNABLE,
 	TAPIR_THREAD_SLEEPING,
+	TAPIR_THREAD_BETWEEN, /* of intervals: since one thread's last event of it, before another's
+			       */
 	TAPIR_THREAD_STATE_CNT
 };
 
@@ -95,8 +97,8 @@ struct tapir_interval {
 	struct tapir_parts parts; /* whole once it is closed */
 	/* for the timeline alone, while it is open */
 	struct tapir_parts at;
-	uint64_t last_ns;
-	struct tapir_tl_thread *thread; /* whose time it is at present; NULL: nobody's */
+	uint64_t last_ns, gc_ns, any_ns; /* its thread's then */
+	struct tapir_tl_thread *thread;	 /* whose time it is at present; NULL: nobody's */
 	struct tapir_interval *outer, *inner;
 	struct tapir_interval *next, *prev; /* of the process, if it may change threads */
 	uint64_t map_key;

@@ -65,6 +65,9 @@ struct tapir_timeline {
 struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgid, uint32_t tid,
 					 uint64_t now_ns);
 void tapir_tl__advance(struct tapir_tl_thread *t, uint64_t now_ns);
+/* took_ns of a state, of which the process stood still for gc_ns, for that or else for any_ns. */
+void tapir_parts__add(struct tapir_parts *parts, unsigned state, unsigned own_cause,
+		      uint64_t took_ns, uint64_t gc_ns, uint64_t any_ns);
 void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
 		      uint64_t now_ns);
 void tapir_tl__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);

@@ -29,12 +29,20 @@ const struct tapir_interval *tapir_tl_thread__causing(const struct tapir_tl_thre
 	return i;
 }
 
+/* t->parts are up to date: what comes is counted from here. */
+static void note_time(struct tapir_interval *i, const struct tapir_tl_thread *t, uint64_t now_ns)
+{
+	i->at = t->parts;
+	i->last_ns = now_ns;
+	i->gc_ns = t->gc_ns;
+	i->any_ns = t->any_ns;
+}
+
 /* From now on it is this thread's time that it takes; t->parts are up to date. */
 static void enter_thread(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	i->thread = t;
-	i->at = t->parts;
-	i->last_ns = now_ns;
+	note_time(i, t, now_ns);
 	i->inner = NULL;
 	i->outer = t->open;
 	if (t->open)
@@ -50,8 +58,7 @@ static void take_parts(struct tapir_interval *i, uint64_t now_ns)
 {
 	tapir_tl__advance(i->thread, now_ns);
 	tapir_parts__add_difference(&i->parts, &i->thread->parts, &i->at);
-	i->at = i->thread->parts;
-	i->last_ns = now_ns;
+	note_time(i, i->thread, now_ns);
 }
 
 /* Without taking its parts. */
@@ -161,7 +168,7 @@ static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
 }
 
 /*
- * What no thread of its own can account for went by between threads, or unseen. A record that
+ * What no thread of its own can account for went by unseen. A record that
  * came too late ends it before what its thread had: then that is cut off.
  */
 static void make_whole(struct tapir_interval *i)
@@ -441,12 +448,22 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 
 /* ---- ending --------------------------------------------------------------------------------- */
 
-/* It is another thread's now: what lies between their events is nobody's. */
+/*
+ * It is another thread's now. What lies between their events was awaited, or on its way: when the
+ * one let go of it and the other took it, nobody tells.
+ */
 static void change_thread(struct tapir_interval *i, const struct happening *h)
 {
+	const struct tapir_tl_thread *t = h->thread;
+
+	tapir_tl__advance(h->thread, h->now_ns);
+	if (i->thread && h->now_ns > i->last_ns)
+		tapir_parts__add(&i->parts, TAPIR_THREAD_BETWEEN, TAPIR_CAUSE_NONE,
+				 h->now_ns - i->last_ns,
+				 t->gc_ns > i->gc_ns ? t->gc_ns - i->gc_ns : 0,
+				 t->any_ns > i->any_ns ? t->any_ns - i->any_ns : 0);
 	if (i->thread)
 		leave_thread(i);
-	tapir_tl__advance(h->thread, h->now_ns);
 	enter_thread(i, h->thread, h->now_ns);
 	i->flags |= TAPIR_INTERVAL_CROSSED;
 }

@@ -245,23 +245,33 @@ enum tapir_cause tapir_tl_thread__cause(const struct tapir_tl_thread *t)
 	return t->process->any.depth ? TAPIR_CAUSE_STOP : t->own_cause;
 }
 
+static uint64_t less_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void tapir_parts__add(struct tapir_parts *parts, unsigned state, unsigned own_cause,
+		      uint64_t took_ns, uint64_t gc_ns, uint64_t any_ns)
+{
+	uint64_t gc_part = less_of(gc_ns, took_ns);
+	uint64_t stop_part = less_of(any_ns > gc_part ? any_ns - gc_part : 0, took_ns - gc_part);
+
+	parts->ns[TAPIR_CAUSE_GC][state] += gc_part;
+	parts->ns[TAPIR_CAUSE_STOP][state] += stop_part;
+	parts->ns[own_cause][state] += took_ns - gc_part - stop_part;
+}
+
 void tapir_tl__advance(struct tapir_tl_thread *t, uint64_t now_ns)
 {
-	uint64_t gc_ns, any_ns, took_ns, gc_part, stop_part;
+	uint64_t gc_ns, any_ns;
 
 	if (now_ns <= t->since_ns)
 		return;
 	gc_ns = tapir_pauses__at(&t->process->gc, now_ns);
 	any_ns = tapir_pauses__at(&t->process->any, now_ns);
-	took_ns = now_ns - t->since_ns;
-	gc_part = gc_ns > t->gc_ns ? gc_ns - t->gc_ns : 0;
-	gc_part = gc_part < took_ns ? gc_part : took_ns;
-	stop_part = any_ns > t->any_ns ? any_ns - t->any_ns : 0;
-	stop_part = stop_part > gc_part ? stop_part - gc_part : 0;
-	stop_part = stop_part < took_ns - gc_part ? stop_part : took_ns - gc_part;
-	t->parts.ns[TAPIR_CAUSE_GC][t->state] += gc_part;
-	t->parts.ns[TAPIR_CAUSE_STOP][t->state] += stop_part;
-	t->parts.ns[t->own_cause][t->state] += took_ns - gc_part - stop_part;
+	tapir_parts__add(&t->parts, t->state, t->own_cause, now_ns - t->since_ns,
+			 gc_ns > t->gc_ns ? gc_ns - t->gc_ns : 0,
+			 any_ns > t->any_ns ? any_ns - t->any_ns : 0);
 	t->since_ns = now_ns;
 	t->gc_ns = gc_ns;
 	t->any_ns = any_ns;

@@ -290,7 +290,7 @@ static const struct tapir_column part_columns[] = {
 	{"holder_stack", "THE OTHER'S STACK", TAPIR_CELL_ORIGIN},
 	{}};
 
-static const char *const state_names[] = {"unknown", "running", "runnable", "sleeping"};
+static const char *const state_names[] = {"unknown", "running", "runnable", "sleeping", "between"};
 
 /* "gc", "in a lock", "JIT": a part's cause as a person says it, in front of what it was. */
 static const char *cause_text(unsigned cause)
@@ -357,7 +357,8 @@ static struct known known_of(const struct slow_one *one, uint8_t cause, uint8_t 
 static void add_state(struct slow *s, struct tapir_sheet *sheet, size_t table,
 		      const struct slow_one *one, uint8_t cause, uint8_t state)
 {
-	static const char *const whats[] = {"not known", "on CPU", "waits for a CPU", "waits:"};
+	static const char *const whats[] = {"not known", "on CPU", "waits for a CPU",
+					    "waits:", "between threads"};
 	uint64_t whole_ns = one->parts.ns[cause][state], left_ns = whole_ns;
 	struct known known = known_of(one, cause, state);
 	struct detail rest = {.cause = cause,
@@ -451,7 +452,8 @@ static void add_sums(struct slow *s, struct tapir_sheet *sheet)
 		{"part", "ALL OF THEM", TAPIR_CELL_TEXT},  {"ns", ">TIME", TAPIR_CELL_NS},
 		{"percent", ">SHARE", TAPIR_CELL_PERCENT}, {"state", NULL, TAPIR_CELL_TEXT},
 		{"cause", NULL, TAPIR_CELL_TEXT},	   {}};
-	static const char *const whats[] = {"not known", "on CPU", "waits for a CPU", "waits"};
+	static const char *const whats[] = {"not known", "on CPU", "waits for a CPU", "waits",
+					    "between threads"};
 	size_t table = tapir_sheet__table(sheet, "all", NULL, columns);
 	char text[64];
 
