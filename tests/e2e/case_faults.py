@@ -200,13 +200,14 @@ def test_file_is_whole_when_the_interrupt_comes_after_the_target_ended(t):
     """The recording stops by itself then; a Ctrl-C in that moment is the first, not the second."""
     for delay_ms in range(0, 60, 12):
         file = t.path("trace.tapir")
-        target = t.target("storm", "--wait-attached", 0, 60000, 2)
+        target = t.target("storm", "--wait-attached", 0, 20000, 2)
         tapir = t.start_tapir("record", "storm:hit", "-f", "--no-compress", "-p", target.pid, "-o", file)
         fired = target.wait().witness()["fired"]
         time.sleep(delay_ms / 1000)
         if tapir.child.poll() is None:
             tapir.signal(signal.SIGINT)
-        t.eq(tapir.wait().rc, 0, f"exit, {delay_ms} ms after the target's")
+        result = tapir.wait()
+        t.eq(result.rc, 0, f"exit, {delay_ms} ms after the target's: {result.err}")
         events = t.events(file)
         first, last = args_of(events[0]), args_of(events[-1])
         t.eq(len(events), fired, f"events, from {first} to {last}, lost {t.report(file)['lost']}")
