@@ -383,6 +383,21 @@ def test_process_in_its_own_namespaces(t):
     outer.kill()
 
 
+def test_names_come_by_the_rundown_where_no_jitdump_can_be(t):
+    for options in ("noexec,mode=1777", "size=1m,mode=1777"):
+        script = f'mount -t tmpfs -o {options} tapir-test /tmp; exec "$@"'
+        busy = start(t, 60, before=(t.need("unshare"), "--mount", "sh", "-c", script, "sh"))
+        before = open_files(busy.pid)
+        result, samples = record(t, busy.pid, 1)
+        burner_is_named(t, samples, 1)
+        library = names_of(of_thread(samples, "library"))
+        t.ok(any(n.startswith("System.Linq.") for n in library), f"ReadyToRun code, too: {library}")
+        all_is_named(t, samples)
+        t.eq((left_by_us(busy.pid), open_files(busy.pid)), ([], before), f"left with {options}: {result.err}")
+        goes_on(t, busy)
+        busy.kill()
+
+
 def test_stopped_process_holds_nothing_up(t):
     busy = start(t, 60)
     busy.signal(signal.SIGSTOP)

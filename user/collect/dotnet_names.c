@@ -3,6 +3,7 @@
 #include "collect/dotnet_names.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/diag.h"
@@ -85,6 +86,10 @@ static void take_answer(struct tapir_dotnet_names *n, uint64_t now_ns)
 	}
 	n->dumps = TAPIR_DOTNET_DUMPS_OURS;
 	opts.fd = snapshot->fd;
+	if (snapshot->is_rundown) {
+		opts.tgid = 0; /* it is no file of the process */
+		opts.uid = geteuid();
+	}
 	opts.is_picture = true;
 	opts.since_ns = n->last_ns;
 	opts.at_ns = snapshot->begin_ns;

@@ -7,14 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "runtime/dotnet_rundown.h"
 
 #define SWITCH_OFF_NS (500 * TAPIR_NS_PER_MS) /* beyond the timeout, if it must be */
 #define LOCK_REST_NS  (20 * TAPIR_NS_PER_MS)
+#define RUNDOWN_NS    (5 * TAPIR_NS_PER_SEC)
+#define ROOM_BYTES    (64ull << 20) /* what a jitdump of a large program takes */
 
 static const char task[] = "take the .NET names";
 
@@ -123,6 +127,17 @@ static void switch_off(struct tapir_dotnet_talk *talk)
 	tapir_diag__rewind(line_cnt);
 }
 
+/* The runtime maps it executable, which is how tools find it, and does not say when it ran out of
+ * space. */
+static bool has_room(int dir_fd)
+{
+	struct statvfs fs;
+
+	return dir_fd < 0 || fstatvfs(dir_fd, &fs) ||
+	       (!(fs.f_flag & (ST_NOEXEC | ST_RDONLY)) &&
+		(uint64_t)fs.f_bavail * fs.f_frsize >= ROOM_BYTES);
+}
+
 static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
 {
 	struct tapir_peer_answer before;
@@ -132,6 +147,11 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 
 	if (err)
 		return err;
+	if (!has_room(dir_fd))
+		return tapir_diag__fail(-ENOSPC,
+					"Cannot %s: pid=%u, err=-ENOSPC: %s is full, read-only or "
+					"noexec",
+					task, talk->job.tgid, talk->facts.dump_dir);
 	out->begin_ns = tapir_clock__now_ns();
 	err = switch_on(talk, &is_on);
 	out->end_ns = tapir_clock__now_ns();
@@ -144,14 +164,41 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 	return err;
 }
 
+/* The same answer, whoever wrote it. Else err stands, and its lines from line_cnt on. */
+static int take_rundown(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out, int err,
+			int line_cnt)
+{
+	const struct tapir_dotnet_opts opts = {
+		.tgid = talk->job.tgid, .cancel_fd = talk->job.cancel_fd, .timeout_ns = RUNDOWN_NS};
+
+	int failed_cnt = tapir_diag__cnt();
+
+	out->begin_ns = tapir_clock__now_ns();
+	if (tapir_dotnet_rundown__take(&opts, &out->fd)) {
+		tapir_diag__rewind(failed_cnt);
+		return err;
+	}
+	tapir_diag__rewind(line_cnt);
+	out->end_ns = tapir_clock__now_ns();
+	out->is_rundown = true;
+	return 0;
+}
+
 static int take(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
 {
+	int line_cnt = tapir_diag__cnt();
 	tapir_autofd int lock_fd = -1;
 	int err = talk->facts.writes_maps ? -EALREADY : lock(talk, &lock_fd);
 
 	if (!err && tapir_dotnet_facts__has_open_map(&talk->facts))
 		err = -EALREADY;
-	return err ? err : write_and_open(talk, out);
+	if (err)
+		return err;
+	err = write_and_open(talk, out);
+	/* No room, not written, or a command it does not know. */
+	if (err == -ENOSPC || err == -EIO || err == -EREMOTEIO)
+		err = take_rundown(talk, out, err, line_cnt);
+	return err;
 }
 
 int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts, struct tapir_dotnet_snapshot *out)

@@ -13,6 +13,9 @@
  * or by another tool's wish; two of us take turns (a lock on its /proc/PID/environ, which only
  * those may open who may trace it). One that stops or hangs in the moment between on and off
  * finds the off when it goes on; its file may stay then.
+ *
+ * Where no such file can be (an older .NET; a directory that is full, read-only or noexec) the
+ * same comes by the runtime's rundown.
  */
 #ifndef TAPIR_USER_DOTNET_SNAPSHOT_H
 #define TAPIR_USER_DOTNET_SNAPSHOT_H
@@ -23,11 +26,12 @@ struct tapir_dotnet_snapshot {
 	int fd;			   /* of the jitdump, for reading */
 	uint64_t dev, inode;	   /* which file it is */
 	uint64_t begin_ns, end_ns; /* when it was taken */
+	bool is_rundown;	   /* written by us: dotnet_rundown.h */
 };
 
 /*
- * -EALREADY, without a line: the process writes such files itself. Else as dotnet_client.h;
- * -EIO: it said it had written the file, but there is none. On success out needs __fini.
+ * -EALREADY, without a line: the process writes such files itself. Else as dotnet_client.h and
+ * dotnet_rundown.h. On success out needs __fini.
  */
 int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts, struct tapir_dotnet_snapshot *out);
 void tapir_dotnet_snapshot__fini(struct tapir_dotnet_snapshot *snapshot); /* twice is fine */
