@@ -321,6 +321,22 @@ static void off_is_sent_also_when_on_was_not_answered(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+static void file_of_one_that_is_killed_meanwhile_is_removed(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_dotnet_opts opts;
+	char path[96];
+
+	f->writes_dump = f->dies = true;
+	fake_dotnet__start(f);
+	opts = opts_of(f, 1000 * MS);
+	dump_path(f, path, sizeof(path));
+	assert_true(tapir_dotnet__snapshot(&opts, &snapshot) < 0);
+	assert_int_equal(access(f->request_path, F_OK), 0); /* it was asked, and wrote it */
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 static void one_that_says_it_wrote_but_did_not_is_told(void **state)
 {
 	struct fake_dotnet *f = *state;
@@ -372,6 +388,7 @@ int main(int argc, char **argv)
 		CASE(one_without_a_socket_is_waited_for_only_while_it_is_young),
 		CASE(cancel_ends_the_waiting),
 		CASE(snapshot_is_switched_on_read_switched_off_and_removed),
+		CASE(file_of_one_that_is_killed_meanwhile_is_removed),
 		CASE(file_that_was_there_before_stays),
 		CASE(link_in_the_files_place_is_not_followed),
 		CASE(off_is_sent_also_when_on_was_not_answered),

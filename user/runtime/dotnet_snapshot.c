@@ -79,20 +79,23 @@ static int open_dump(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapsho
 	return 0;
 }
 
-/* It was not there before: whatever regular file of that user has its name now is the runtime's. */
-static void remove_dump(struct tapir_dotnet_talk *talk, int dir_fd)
+/*
+ * It was not there before: whatever regular file of that user has its name now is the runtime's. By
+ * the directory we hold: a process that was killed meanwhile has none any more.
+ */
+static void remove_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
 {
+	struct tapir_peer_job job = talk->job;
+	uint64_t least_ns = tapir_clock__now_ns() + SWITCH_OFF_NS;
 	struct tapir_peer_answer file = {};
-	int line_cnt = tapir_diag__cnt();
 
-	talk->job.dir_fd = dir_fd;
-	if (!run_on_file(talk, tapir_peer_child__look, &file, NULL) && file.found) {
-		talk->job.dev = file.dev;
-		talk->job.inode = file.inode;
-		(void)run_on_file(talk, tapir_peer_child__remove, &file, NULL);
-	}
-	talk->job.dir_fd = -1;
-	tapir_diag__rewind(line_cnt);
+	job.act = tapir_peer_child__remove;
+	job.pidfd = job.proc_fd = -1;
+	job.dir_fd = dir_fd;
+	job.dev = job.inode = 0;
+	if (job.deadline_ns < least_ns)
+		job.deadline_ns = least_ns;
+	(void)tapir_peer_job__try(&job, &file, NULL);
 }
 
 /* ---- on and off -------------------------------------------------------------------------------- */

@@ -277,7 +277,7 @@ int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer
 	if (fd < 0)
 		return -1;
 	close(fd);
-	if (answer->dev != job->dev || answer->inode != job->inode)
+	if (job->inode && (answer->dev != job->dev || answer->inode != job->inode))
 		tapir_peer_child__fail(answer, -EPERM, (enum tapir_peer_why)job->file_why);
 	else if (unlinkat(job->dir_fd, job->name, 0))
 		tapir_peer_child__fail(answer, -errno, (enum tapir_peer_why)job->file_why);

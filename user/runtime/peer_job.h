@@ -78,7 +78,7 @@ struct tapir_peer_job {
 	char dir[TAPIR_PEER_DIR_BYTES];	  /* absolute, as the process sees it */
 	char name[TAPIR_PEER_NAME_BYTES]; /* of a file in it */
 	uint8_t file_why;	  /* enum tapir_peer_why: what a file that is refused is called */
-	uint64_t dev, inode;	  /* __remove: which one it must be */
+	uint64_t dev, inode;	  /* __remove: which one it must be; 0: any */
 	uint64_t absent_until_ns; /* .NET: it may have no socket yet */
 	bool may_be_stopped;	  /* .NET: what is sent may be done when it runs again */
 	uint8_t no_signal; /* JVM: enum tapir_peer_why that forbids SIGQUIT; NONE: nothing known */
