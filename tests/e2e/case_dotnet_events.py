@@ -200,6 +200,17 @@ def test_stack_leads_to_the_caller(t):
     ends_as_always(t, fire)
 
 
+def test_trace_has_names_and_times_from_its_first_line_on(t):
+    fire = start(t, "events=2000", "pace=1000")
+    fire.go()
+    lines = t.tapir("trace", f"{DEMO}:OrderPlaced", "-p", fire.pid, "-d", 0.3).out.splitlines()
+    times = [float(line.split()[0]) for line in lines if f"{DEMO}:" in line]
+    t.ok(times and times == sorted(times) and times[0] >= 0, f"{len(times)} times from {times[:1]} on")
+    t.eq([line for line in lines if "[jit]+0x" in line or ".dll+0x" in line][:3], [], "frames without a name")
+    fire.wait_line("{")
+    ends_as_always(t, fire)
+
+
 def test_nothing_is_left_behind(t):
     fire = start(t, "events=1000")
     before = len(os.listdir(f"/proc/{fire.pid}/task")), len(os.listdir(f"/proc/{fire.pid}/fd"))

@@ -28,6 +28,11 @@ static void add(uint64_t time_ns, const char *text)
 	assert_true(tapir_line_order__add(&order, time_ns, text, strlen(text)));
 }
 
+static void put(void *ctx, const void *bytes, size_t len)
+{
+	tapir_str__add(ctx, bytes, len);
+}
+
 static void lines_go_out_by_time_when_theirs_has_come(void **state)
 {
 	(void)state;
@@ -36,15 +41,15 @@ static void lines_go_out_by_time_when_theirs_has_come(void **state)
 	add(20, "b1\n");
 	add(20, "b2\n");
 	add(40, "d\n");
-	tapir_line_order__take(&order, 5, &out);
+	tapir_line_order__take(&order, 5, put, &out);
 	assert_int_equal(out.len, 0);
-	tapir_line_order__take(&order, 29, &out);
+	tapir_line_order__take(&order, 29, put, &out);
 	assert_string_equal(out.data, "a\nb1\nb2\n");
 	add(35, "late\n");
 	add(1, "too late\n");
-	tapir_line_order__take(&order, UINT64_MAX, &out);
+	tapir_line_order__take(&order, UINT64_MAX, put, &out);
 	assert_string_equal(out.data, "a\nb1\nb2\ntoo late\nc\nlate\nd\n");
-	tapir_line_order__take(&order, UINT64_MAX, &out);
+	tapir_line_order__take(&order, UINT64_MAX, put, &out);
 	assert_int_equal(order.lines.cnt, 0);
 	assert_int_equal(out.len, strlen("a\nb1\nb2\ntoo late\nc\nlate\nd\n"));
 }
@@ -60,7 +65,7 @@ static void much_text_is_said_to_be_full(void **state)
 		assert_true(tapir_line_order__add(&order, 9 - i, text, sizeof(text)));
 	}
 	assert_true(tapir_line_order__is_full(&order));
-	tapir_line_order__take(&order, 7, &out);
+	tapir_line_order__take(&order, 7, put, &out);
 	assert_int_equal(out.len, 2 * sizeof(text));
 	assert_false(tapir_line_order__is_full(&order));
 }

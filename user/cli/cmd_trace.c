@@ -11,6 +11,7 @@
 #include "cli/recorder.h"
 #include "cli/terminal.h"
 #include "cli/recording_file.h"
+#include "collect/namer.h"
 #include "decode/dotnet_counters.h"
 #include "decode/dotnet_tables.h"
 #include "symbol/frame.h"
@@ -44,14 +45,17 @@ struct tracer {
 	struct tapir_recorder recorder;
 	enum tapir_event_format format;
 	struct tapir_event_lines *lines;
-	struct tapir_line_order order;
+	struct tapir_line_order order; /* of records: they become lines when they go out */
+	uint64_t start_ns;
 	struct tapir_counter_table *table; /* NULL: a line each */
 	bool hides_counter_events;
-	struct tapir_str line, out;
+	struct tapir_str out;
 };
 
 /* Longer than it takes from an event to here: the rings are emptied one after the other. */
-#define HOLD_NS (60 * TAPIR_NS_PER_MS)
+#define HOLD_NS	      (60 * TAPIR_NS_PER_MS)
+/* And where names of its frames are on their way. */
+#define NAMES_HOLD_NS TAPIR_NAMER_WORTH_NS
 
 /* ---- session thread --------------------------------------------------------------------- */
 
@@ -76,31 +80,37 @@ static int on_record(void *ctx, const struct tapir_catalog *catalog, const struc
 	struct tracer *t = ctx;
 
 	if (!t->lines)
-		t->lines = tapir_event_lines__new(t->format, catalog, tapir_clock__now_ns());
+		t->lines = tapir_event_lines__new(t->format, catalog, t->start_ns);
 	if (!t->lines)
 		return -ENOMEM;
 	if (is_hidden(t, catalog, rec))
 		return 0;
 	if (t->table && rec->type == TAPIR_REC_COUNTER)
 		return tapir_counter_table__add(t->table, rec);
-	tapir_str__clear(&t->line);
-	tapir_event_lines__add(t->lines, rec, &t->line);
-	if (t->line.len &&
-	    !tapir_line_order__add(&t->order, rec->time_ns, t->line.data, t->line.len))
-		return -ENOMEM;
-	return 0;
+	return tapir_line_order__add(&t->order, rec->time_ns, rec, rec->size) ? 0 : -ENOMEM;
 }
 
-static int on_flush(void *ctx)
+static void put_line(void *ctx, const void *rec, size_t len)
 {
 	struct tracer *t = ctx;
-	uint64_t now_ns = tapir_clock__now_ns();
+
+	(void)len;
+	tapir_event_lines__add(t->lines, rec, &t->out);
+}
+
+static int on_flush(void *ctx, enum tapir_session_flush when)
+{
+	struct tracer *t = ctx;
+	uint64_t now_ns = tapir_clock__now_ns(), until_ns = now_ns - HOLD_NS;
 	bool will_draw = t->table && tapir_counter_table__draw(t->table, now_ns, &t->out);
 	int err;
 
-	tapir_line_order__take(&t->order,
-			       tapir_line_order__is_full(&t->order) ? now_ns : now_ns - HOLD_NS,
-			       &t->out);
+	if (when == TAPIR_FLUSH_NAMES_TO_COME)
+		until_ns = now_ns - NAMES_HOLD_NS;
+	if (tapir_line_order__is_full(&t->order))
+		until_ns = now_ns;
+	tapir_line_order__take(&t->order, when == TAPIR_FLUSH_LAST ? UINT64_MAX : until_ns,
+			       put_line, t);
 	err = tapir_terminal__flush(&t->out);
 	return err ? err : will_draw || t->order.lines.cnt > 0;
 }
@@ -114,13 +124,12 @@ static int trace(struct tracer *t)
 
 	t->recorder.opts.on_record = on_record;
 	t->recorder.opts.on_flush = on_flush;
+	t->start_ns = tapir_clock__now_ns();
 	t->recorder.is_quiet = true; /* a line of progress between the events would be in the way */
 	err = tapir_recorder__run(&t->recorder, &result);
 	if (err != -EPIPE) {
-		int flush_err;
+		int flush_err = tapir_terminal__flush(&t->out);
 
-		tapir_line_order__take(&t->order, UINT64_MAX, &t->out);
-		flush_err = tapir_terminal__flush(&t->out);
 		err = err ? err : flush_err;
 	}
 	if (err == -EPIPE) { /* `| head` has seen enough */
@@ -158,7 +167,6 @@ static int run(struct tapir_cli *cli)
 	tapir_event_lines__free(t.lines);
 	tapir_counter_table__free(t.table);
 	tapir_line_order__fini(&t.order);
-	tapir_str__fini(&t.line);
 	tapir_str__fini(&t.out);
 	tapir_recorder__fini(&t.recorder);
 	tapir_dotnet_tables__fini();

@@ -7,18 +7,18 @@
 
 #define FULL_BYTES (4u << 20)
 
-bool tapir_line_order__add(struct tapir_line_order *o, uint64_t time_ns, const char *text,
+bool tapir_line_order__add(struct tapir_line_order *o, uint64_t time_ns, const void *bytes,
 			   size_t len)
 {
-	struct tapir_held_line line = {time_ns, o->next_nr++, o->text.len, len};
+	struct tapir_held_line line = {time_ns, o->next_nr++, o->bytes.len, len};
 
-	tapir_str__add(&o->text, text, len);
-	return !o->text.failed && tapir_vec__push(&o->lines, line);
+	tapir_str__add(&o->bytes, bytes, len);
+	return !o->bytes.failed && tapir_vec__push(&o->lines, line);
 }
 
 bool tapir_line_order__is_full(const struct tapir_line_order *o)
 {
-	return o->text.len >= FULL_BYTES;
+	return o->bytes.len >= FULL_BYTES;
 }
 
 static int by_time(const void *left, const void *right)
@@ -30,7 +30,7 @@ static int by_time(const void *left, const void *right)
 	return (l->nr > r->nr) - (l->nr < r->nr);
 }
 
-/* The lines that are left get a text of their own. */
+/* The lines that are left get a buffer of their own. */
 static void keep_from(struct tapir_line_order *o, size_t first)
 {
 	struct tapir_str kept = {};
@@ -39,16 +39,17 @@ static void keep_from(struct tapir_line_order *o, size_t first)
 		struct tapir_held_line line = o->lines.data[i];
 		size_t off = kept.len;
 
-		tapir_str__add(&kept, o->text.data + line.off, line.len);
+		tapir_str__add(&kept, o->bytes.data + line.off, line.len);
 		line.off = off;
 		o->lines.data[i - first] = line;
 	}
 	o->lines.cnt = kept.failed ? 0 : o->lines.cnt - first;
-	tapir_str__fini(&o->text);
-	o->text = kept;
+	tapir_str__fini(&o->bytes);
+	o->bytes = kept;
 }
 
-void tapir_line_order__take(struct tapir_line_order *o, uint64_t until_ns, struct tapir_str *out)
+void tapir_line_order__take(struct tapir_line_order *o, uint64_t until_ns, tapir_line_order_fn fn,
+			    void *ctx)
 {
 	size_t cnt = 0;
 
@@ -56,13 +57,13 @@ void tapir_line_order__take(struct tapir_line_order *o, uint64_t until_ns, struc
 		return;
 	qsort(o->lines.data, o->lines.cnt, sizeof(*o->lines.data), by_time);
 	for (; cnt < o->lines.cnt && o->lines.data[cnt].time_ns <= until_ns; cnt++)
-		tapir_str__add(out, o->text.data + o->lines.data[cnt].off, o->lines.data[cnt].len);
+		fn(ctx, o->bytes.data + o->lines.data[cnt].off, o->lines.data[cnt].len);
 	if (cnt)
 		keep_from(o, cnt);
 }
 
 void tapir_line_order__fini(struct tapir_line_order *o)
 {
-	tapir_str__fini(&o->text);
+	tapir_str__fini(&o->bytes);
 	tapir_vec__fini(&o->lines);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * line_order.h - lines that come in the order of their source, a thread's ring after another's,
- * held for a moment and handed out in the order of their times. Bounded: beyond its room what is
- * oldest goes out early. One thread at a time.
+ * line_order.h - what is to be printed, records, that come in the order of their source, a thread's
+ * ring after another's, held for a moment and handed out in the order of their times. Bounded:
+ * beyond its room what is oldest goes out early. One thread at a time.
  */
 #ifndef TAPIR_USER_LINE_ORDER_H
 #define TAPIR_USER_LINE_ORDER_H
@@ -15,24 +15,27 @@
 
 struct tapir_held_line {
 	uint64_t time_ns, nr; /* nr: of lines of one time, the first to come goes first */
-	size_t off, len;      /* in text */
+	size_t off, len;      /* in bytes */
 };
 
 struct tapir_line_order {
-	struct tapir_str text;
+	struct tapir_str bytes;
 	struct tapir_vec(struct tapir_held_line) lines;
 	uint64_t next_nr;
 };
 
-/* text: one line, or a few that belong together. false: out of memory, it is not kept. */
-bool tapir_line_order__add(struct tapir_line_order *o, uint64_t time_ns, const char *text,
+/* What becomes a line, or a few that belong together: copied. false: out of memory. */
+bool tapir_line_order__add(struct tapir_line_order *o, uint64_t time_ns, const void *bytes,
 			   size_t len);
 
 /* Is there so much of it that some must go out? */
 bool tapir_line_order__is_full(const struct tapir_line_order *o);
 
-/* Appends the lines of times up to until_ns to out. */
-void tapir_line_order__take(struct tapir_line_order *o, uint64_t until_ns, struct tapir_str *out);
+typedef void (*tapir_line_order_fn)(void *ctx, const void *bytes, size_t len);
+
+/* Hands out those of times up to until_ns. Where all lengths are multiples of 8, they lie so. */
+void tapir_line_order__take(struct tapir_line_order *o, uint64_t until_ns, tapir_line_order_fn fn,
+			    void *ctx);
 void tapir_line_order__fini(struct tapir_line_order *o);
 
 #endif

@@ -14,10 +14,11 @@
 #include "runtime/jvm_methods.h"
 #include "trace/recbuf.h"
 
-#define READ_BYTES  (1u << 20)		   /* of one file at a time: some 20 ms */
-#define KEEP_NS	    (5 * TAPIR_NS_PER_SEC) /* after an end: its last samples are named by then */
-#define TELLERS_MAX 1024
-#define PARENTS_MAX 8 /* forks of forks that run their ancestor's code */
+#define READ_BYTES   (1u << 20)		     /* of one file at a time: some 20 ms */
+#define KEEP_NS	     (5 * TAPIR_NS_PER_SEC)  /* after an end: its last samples are named by then */
+#define FILE_READ_NS (120 * TAPIR_NS_PER_MS) /* what a process writes itself is read by then */
+#define TELLERS_MAX  1024
+#define PARENTS_MAX  8 /* forks of forks that run their ancestor's code */
 
 /* A probe that tells of generated code. */
 struct teller {
@@ -317,6 +318,17 @@ bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tg
 	const struct tapir_code_sources *s = sources_of(n, tgid);
 
 	return s && (s->table || s->jvm);
+}
+
+bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns,
+			       uint64_t until_ns)
+{
+	const struct tapir_code_sources *s = sources_of(n, tgid);
+
+	if (!s || s->exit_ns)
+		return false;
+	return s->jvm || tapir_dotnet_names__come_by(&s->dotnet, until_ns) ||
+	       ((s->perf_map || s->jitdumps.cnt) && tapir_clock__now_ns() < time_ns + FILE_READ_NS);
 }
 
 bool tapir_code_names__miss(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns)

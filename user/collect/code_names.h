@@ -65,6 +65,13 @@ int tapir_code_names__describe(struct tapir_code_names *n, uint32_t tgid,
 /* May the process name code later than it runs it? */
 bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tgid);
 
+/*
+ * Is it worth a moment to wait for the names of what the process ran at time_ns: is a runtime being
+ * asked, or a file read on, by until_ns at the latest?
+ */
+bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns,
+			       uint64_t until_ns);
+
 /* Generated code of the process ran at time_ns and has no name. True: it may get one later. */
 bool tapir_code_names__miss(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns);
 

@@ -142,3 +142,9 @@ bool tapir_dotnet_names__may_come(const struct tapir_dotnet_names *n, uint64_t t
 {
 	return n->asker && (n->question || (!n->is_over && time_ns > n->last_ns));
 }
+
+bool tapir_dotnet_names__come_by(const struct tapir_dotnet_names *n, uint64_t until_ns)
+{
+	return n->question ||
+	       (n->asker && !n->is_over && n->missed_ns > n->last_ns && n->next_ns <= until_ns);
+}

@@ -65,4 +65,7 @@ bool tapir_dotnet_names__read(struct tapir_dotnet_names *n, uint64_t now_ns, boo
 /* May names come for what ran at time_ns and has none? */
 bool tapir_dotnet_names__may_come(const struct tapir_dotnet_names *n, uint64_t time_ns);
 
+/* Is it being asked, or will it be by then? */
+bool tapir_dotnet_names__come_by(const struct tapir_dotnet_names *n, uint64_t until_ns);
+
 #endif

@@ -34,7 +34,14 @@ bool tapir_namer__is_for_names(const struct tapir_namer *n, uint32_t probe_id);
  * often as is convenient, and at least that often while there are files to read. 0 or the
  * writer's error.
  */
-#define TAPIR_NAMER_POLL_NS 50000000u
+#define TAPIR_NAMER_POLL_NS  50000000u
+
+/*
+ * Did stacks of the last round of __name_new_stacks that are hardly older than this have frames
+ * whose names are on their way? Who prints them may wait a moment.
+ */
+#define TAPIR_NAMER_WORTH_NS 1500000000u
+bool tapir_namer__are_awaited(const struct tapir_namer *n);
 int tapir_namer__poll(struct tapir_namer *n, uint64_t now_ns);
 bool tapir_namer__has_files(const struct tapir_namer *n);
 

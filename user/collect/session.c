@@ -274,10 +274,18 @@ static void tick(struct tapir_session *s)
 	atomic_store(&s->file_bytes, tapir_writer__bytes_written(s->opts.writer));
 }
 
-static void flush_live(struct tapir_session *s)
+static void flush_live(struct tapir_session *s, bool is_last)
 {
-	int err = s->opts.on_flush && !s->err ? s->opts.on_flush(s->opts.ctx) : 0;
+	enum tapir_session_flush when = is_last ? TAPIR_FLUSH_LAST : TAPIR_FLUSH_BATCH;
+	int err;
 
+	if (!s->opts.on_flush || s->err)
+		return;
+	if (tapir_namer__are_awaited(s->namer))
+		name_new_stacks(s);
+	if (!is_last && tapir_namer__are_awaited(s->namer))
+		when = TAPIR_FLUSH_NAMES_TO_COME;
+	err = s->opts.on_flush(s->opts.ctx, when);
 	s->sink_holds = err > 0;
 	note_error(s, err < 0 ? err : 0);
 }
@@ -309,19 +317,19 @@ static void *run(void *arg)
 			handle_block(s, block);
 			tapir_queue__give_empty(s->opts.queue, block);
 		}
-		flush_live(s);
+		flush_live(s, false);
 		now_ns = tapir_clock__now_ns();
 		note_error(s, tapir_namer__poll(s->namer, now_ns));
 		if (now_ns >= next_tick_ns) {
 			tick(s);
-			flush_live(s);
+			flush_live(s, false);
 			next_tick_ns = now_ns + TAPIR_NS_PER_SEC;
 		}
 	}
 	note_error(s, tapir_namer__finish(s->namer));
 	tapir_counter_maker__finish(s->counters);
 	tick(s);
-	flush_live(s);
+	flush_live(s, true);
 	return NULL;
 }
 

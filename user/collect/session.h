@@ -21,8 +21,14 @@
 /* A live sink sees each record after the catalog has what it refers to. Session thread. */
 typedef int (*tapir_session_fn)(void *ctx, const struct tapir_catalog *catalog,
 				const struct tapir_rec *rec);
-/* After the last record of a batch: print what is buffered. 1: some of it later, ask again soon. */
-typedef int (*tapir_session_flush_fn)(void *ctx);
+enum tapir_session_flush {
+	TAPIR_FLUSH_BATCH,	   /* after the last record of a batch */
+	TAPIR_FLUSH_NAMES_TO_COME, /* likewise, but frames of what was seen last get names soon */
+	TAPIR_FLUSH_LAST,	   /* nothing follows, and the catalog goes */
+};
+
+/* Print what is buffered. 1: some of it later, ask again soon. */
+typedef int (*tapir_session_flush_fn)(void *ctx, enum tapir_session_flush when);
 
 struct tapir_session_opts {
 	size_t sz;
