@@ -187,6 +187,41 @@ static void waits_say_who_ended_them(void **state)
 }
 
 /* The collector stops all threads of the process, those asleep too, and no other process. */
+/* Away for 10 ms with a stack of these. */
+static void wait_with(uint32_t tid, const uint64_t *frames_va, unsigned cnt)
+{
+	feeder_stack(&feeder, 70 + tid, frames_va, cnt);
+	feeder_switch(&feeder, 10 * MS,
+		      (struct tapir_rec_switch){.out_tgid = 100,
+						.out_tid = tid,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = 70 + tid});
+	feeder_come(&feeder, tid, (20 + tid) * MS, 0, 0);
+}
+
+static void waits_of_our_own_thread_are_not_told(void **state)
+{
+	static const uint64_t ours[] = {0x1010, 0x5010, 0x1020}, plain[] = {0x1010, 0x3010, 0x1020},
+			      callback[] = {0x5010, 0x3010, 0x1020}, other[] = {0x6010, 0x1020},
+			      unknown[] = {0x1010, 0x2010};
+
+	(void)state;
+	feeder_mapping(&feeder, 0x1000, "/lib/libc.so.6");
+	feeder_mapping(&feeder, 0x3000, "/app/app.dll");
+	feeder_mapping(&feeder, 0x5000, "/memfd:libtapir-coreclr-e44c9ba560cf275f.so (deleted)");
+	feeder_mapping(&feeder, 0x6000, "/app/libtapir-coreclr-mine.so");
+	wait_with(1, plain, 3);
+	wait_with(2, callback, 3);
+	wait_with(3, other, 2);
+	wait_with(4, unknown, 2);
+	finish();
+	assert_int_equal(wait_cnt, 4);
+	assert_int_equal(last_wait.until_ns, 24 * MS);
+	wait_with(5, ours, 3);
+	finish();
+	assert_int_equal(wait_cnt, 4);
+}
+
 static void gc_is_a_part_of_what_all_threads_do(void **state)
 {
 	(void)state;
@@ -540,6 +575,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(parts_are_what_the_thread_did),
 		TEST(waits_say_who_ended_them),
+		TEST(waits_of_our_own_thread_are_not_told),
 		TEST(gc_is_a_part_of_what_all_threads_do),
 		TEST(innermost_interval_with_a_cause_names_the_time),
 		TEST(order_of_time_is_found_when_cpus_come_one_by_one),

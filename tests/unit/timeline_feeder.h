@@ -141,6 +141,26 @@ static inline int feeder_sample(struct feeder *f, uint32_t tgid, uint32_t tid, u
 	return feeder_add(f, &sample.h);
 }
 
+/* A file of process 100 at start_va, 4 KB of it. */
+static inline int feeder_mapping(struct feeder *f, uint64_t start_va, const char *path)
+{
+	struct tapir_rec_mapping mapping = {.tgid = 100,
+					    .flags = TAPIR_MAPPING_EXEC,
+					    .start_va = start_va,
+					    .end_va = start_va + 0x1000,
+					    .file_id = start_va};
+
+	return feeder_add(f, tapir_recbuf__mapping(&f->buf, &mapping, feeder_sv(path)));
+}
+
+static inline int feeder_stack(struct feeder *f, uint64_t id, const uint64_t *frames_va,
+			       unsigned cnt)
+{
+	struct tapir_rec_stack stack = {.stack_id = id};
+
+	return feeder_add(f, tapir_recbuf__stack(&f->buf, &stack, frames_va, cnt));
+}
+
 static inline int feeder_exit(struct feeder *f, uint32_t tgid, uint64_t time_ns)
 {
 	struct tapir_rec_process process = {

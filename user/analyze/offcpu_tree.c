@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyze/own_thread.h"
 #include "base/clock.h"
 
 struct tapir_offcpu_tree {
@@ -24,6 +25,8 @@ static uint64_t on_out(void *ctx, const struct tapir_rec_switch *out)
 	};
 	char leaf[32];
 
+	if (tapir_own_thread__has_stack(t->catalog, ref.tgid, ref.time_ns, ref.stack_id))
+		return UINT64_MAX;
 	snprintf(leaf, sizeof(leaf), "[%s]", tapir_switch__state_name(out));
 	return tapir_stack_tree__find(t->tree, t->catalog, &ref, leaf);
 }

@@ -54,6 +54,8 @@ struct tapir_tl_wait {
 struct tapir_tl_thread {
 	uint32_t tgid, tid;
 	bool is_dead;	   /* for a while somebody may ask what it did */
+	bool is_ours;	   /* tapir's, in a traced process: nobody is told of its waits */
+	uint8_t look_cnt;  /* stacks that were asked whether it is */
 	uint8_t state;	   /* enum tapir_thread_state */
 	uint8_t own_cause; /* of its innermost interval that has one */
 	uint16_t out_state, out_flags;

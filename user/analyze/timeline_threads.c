@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/own_thread.h"
 #include "analyze/timeline_impl.h"
 #include "analyze/wait_reason.h"
 
@@ -291,6 +292,7 @@ void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint
 }
 
 /* An event that was fired right before a wait says where it began, if the wait's stack does not. */
+#define OWN_LOOKS 8 /* at stacks of a thread: one of ours always sleeps at the same place */
 #define RIGHT_BEFORE_NS 1000000u
 
 /* Of waits long ago any, else the shortest, makes room. */
@@ -391,6 +393,11 @@ static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec
 	t->out_state = rec->out_state;
 	t->out_flags = rec->flags;
 	t->out_node = tl->opts.wants_stacks ? tapir_timeline__node(tl, &ref) : TAPIR_NO_NODE;
+	if (!t->is_ours && t->look_cnt < OWN_LOOKS) {
+		t->look_cnt++;
+		t->is_ours = tapir_own_thread__has_stack(tl->catalog, ref.tgid, ref.time_ns,
+							 ref.stack_id);
+	}
 }
 
 static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
@@ -409,7 +416,8 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 		wait.waker_tid = rec->flags & TAPIR_SWITCH_WOKEN_BY_IRQ ? 0 : rec->in_waker_tid;
 	tapir_parts__add_difference(&wait.parts, &t->parts, before);
 	has_waited(tl, t, rec->h.time_ns);
-	if (tapir_tl__in_range(tl, rec->h.time_ns) && tapir_tl__is_told(tl, t->tgid, t->tid))
+	if (!t->is_ours && tapir_tl__in_range(tl, rec->h.time_ns) &&
+	    tapir_tl__is_told(tl, t->tgid, t->tid))
 		TELL(tl, wait, &wait);
 }
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * own_thread.h - tapir's own threads in traced processes: libtapir-coreclr.so has one, which sleeps
+ * as long as nobody changes what is on, and is not what anybody asks about.
+ */
+#ifndef TAPIR_USER_OWN_THREAD_H
+#define TAPIR_USER_OWN_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/catalog.h"
+
+/*
+ * Does the stack begin in the library, but for what libc starts threads with? A thread of the
+ * process that fires an event is in it, too, but did not begin there. Cheap for deep stacks.
+ */
+bool tapir_own_thread__has_stack(const struct tapir_catalog *catalog, uint32_t tgid,
+				 uint64_t time_ns, uint64_t stack_id);
+
+#endif
