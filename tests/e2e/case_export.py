@@ -133,7 +133,7 @@ def all_stacks(profiles):
 
 def export(t, file, form, *options):
     out = t.path(f"out.{form}")
-    t.tapir("export", "--format", form, file, "-o", out, *options)
+    t.tapir("export", "--format", form, file, "-f", "-o", out, *options)
     return out
 
 
@@ -190,6 +190,21 @@ def test_output_is_the_same_in_a_file_and_on_stdout(t):
         with open(export(t, file, form)) as out:
             t.eq(out.read(), t.tapir("export", "--format", form, file, "-o", "-").out, form)
         t.eq(os.stat(t.path(f"out.{form}")).st_mode & 0o777, 0o600, "mode")
+
+
+def test_file_that_is_there_is_replaced_by_force_alone(t):
+    file, out = t.path("made.tapir"), t.path("out")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 3000, "--stacks", 200)
+    for command in (("export", "--format", "folded", file), ("flamegraph", file)):
+        with open(out, "w") as old:
+            old.write("what was there")
+        result = t.tapir(*command, "-o", out, expect=1)
+        t.ok(f"Cannot write {out}: err=-EEXIST: it exists; name another or use --force" in result.err, result.err)
+        with open(out) as old:
+            t.eq(old.read(), "what was there", "what stands under the name")
+        t.tapir(*command, "-o", out, "--force")
+        t.ok(os.stat(out).st_size > 1000, "the new one")
+        t.ok("is the recording itself" in t.tapir(*command, "-f", "-o", file, expect=2).err, "of the recording")
 
 
 def test_progress_is_shown_on_a_terminal_only(t):

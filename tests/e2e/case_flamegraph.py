@@ -82,7 +82,7 @@ return [...document.querySelectorAll("g.f")].map(g => {
 
 def open_graph(t, file, *options):
     svg = t.path("graph.svg")
-    t.tapir("flamegraph", file, "-o", svg, *options)
+    t.tapir("flamegraph", file, "-f", "-o", svg, *options)
     browser = open_browser(t)
     browser.open(svg)
     return browser

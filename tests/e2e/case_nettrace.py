@@ -215,7 +215,7 @@ def test_no_half_output_stands_under_its_name(t):
     t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 2000000, "--stacks", 20000, timeout=120)
     with open(out, "w") as old:
         old.write("what was there")
-    tapir = t.start_tapir("export", "--format", "nettrace", file, "-o", out)
+    tapir = t.start_tapir("export", "--format", "nettrace", file, "-f", "-o", out)
     deadline = time.monotonic() + 20
     while not any(".part-" in name for name in os.listdir(t.tmp)):
         t.ok(time.monotonic() < deadline and tapir.child.poll() is None, "it has begun")

@@ -19,6 +19,7 @@ struct args {
 	const char *format;
 	const char *output;
 	const char *event;
+	bool force;
 	bool raw_names;
 };
 
@@ -32,6 +33,7 @@ static const struct tapir_option options[] = {
 	TAPIR_STRING("output", 'o', "OUT",
 		     "write to OUT, which is there when it is whole; without it, or\n'-': stdout",
 		     struct args, output),
+	TAPIR_FLAG("force", 'f', "replace OUT", struct args, force),
 	TAPIR_STRING("event", 'e', "GLOB",
 		     "stacks of these events, not samples; with folded also 'offcpu':\n"
 		     "microseconds that threads did not run, by the stack with which they\n"
@@ -97,7 +99,9 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 				       .title = slash ? slash + 1 : cli->words.data[0],
 				       .of_offcpu = is_offcpu(args),
 				       .choice.glob = is_offcpu(args) ? NULL : args->event};
-	int err = tapir_output_file__open(&job.file, args->output);
+	int err = tapir_output_file__open(
+		&job.file,
+		&(struct tapir_output_file_opts){.path = args->output, .force = args->force});
 
 	if (err)
 		return err;
@@ -115,13 +119,6 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err;
 }
 
-static bool is_same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
@@ -137,7 +134,7 @@ static int run(struct tapir_cli *cli)
 	if (format->is_binary && is_stdout(args) && tapir_terminal__is_tty(stdout))
 		return tapir_cli__usage(cli, "%s is nothing for a terminal: say -o OUT",
 					format->name);
-	if (!is_stdout(args) && is_same_file(args->output, cli->words.data[0]))
+	if (!is_stdout(args) && tapir_output_file__is_same(args->output, cli->words.data[0]))
 		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
 	if (args->raw_names)
 		tapir_frame__show_raw_names();
@@ -147,7 +144,7 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_export = {
 	.name = "export",
 	.summary = "a recording in the forms other tools read",
-	.synopsis = "--format nettrace|speedscope|folded|perfscript FILE [-o OUT]",
+	.synopsis = "--format nettrace|speedscope|folded|perfscript FILE [-o OUT] [-f]",
 	.text = "nettrace (version 6) has everything: runtimes' events with their payloads, USDT "
 		"events\n"
 		"with typed arguments, CPU samples, context switches, processes, names, and what "

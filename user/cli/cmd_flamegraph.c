@@ -17,6 +17,7 @@
 #include "cli/event_choice.h"
 #include "cli/figures.h"
 #include "cli/flamegraph_svg.h"
+#include "cli/output_file.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
 #include "symbol/frame.h"
@@ -24,6 +25,7 @@
 struct args {
 	const char *output;
 	const char *event;
+	bool force;
 	struct tapir_pids_or_each pid;
 	bool raw_names;
 };
@@ -31,6 +33,7 @@ struct args {
 static const struct tapir_option options[] = {
 	TAPIR_STRING("output", 'o', "OUT.svg", "write to OUT.svg; without it, or '-': stdout",
 		     struct args, output),
+	TAPIR_FLAG("force", 'f', "replace OUT.svg", struct args, force),
 	TAPIR_STRING("event", 'e', "GLOB",
 		     "stacks of these events; none: CPU samples, else all;\n"
 		     "'offcpu': where threads waited, in microseconds",
@@ -44,6 +47,7 @@ static const struct tapir_option options[] = {
 
 struct folding {
 	const struct args *args;
+	struct tapir_output_file file;
 	struct tapir_event_choice choice;
 	struct tapir_stack_tree samples, events;
 	struct tapir_offcpu_tree *offcpu;   /* adds to events; NULL: not asked for */
@@ -154,20 +158,16 @@ static int fold(struct tapir_reader *reader, struct folding *f)
 	return err ? err : f->samples.failed || f->events.failed ? -ENOMEM : 0;
 }
 
-static int write_svg(const struct args *args, struct tapir_str *svg)
+static int write_svg(struct folding *f, struct tapir_str *svg)
 {
-	tapir_autofd int fd = -1;
-	int err;
+	int err = tapir_output_file__flush(&f->file, svg);
 
-	if (!args->output || !strcmp(args->output, "-"))
-		return tapir_terminal__flush(svg);
-	fd = open(args->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
-	err = fd < 0 ? -errno : tapir_file__write_all(fd, svg->data, svg->len);
-	if (err)
-		return tapir_diag__fail(err, "Cannot write %s: err=-%s", args->output,
-					tapir_errno__name(err));
-	tapir_info("open %s in a browser; click a frame to zoom, / to search", args->output);
-	return 0;
+	if (!err)
+		err = tapir_output_file__finish(&f->file);
+	if (!err && f->file.path)
+		tapir_info("open %s in a browser; click a frame to zoom, / to search",
+			   f->file.path);
+	return err;
 }
 
 /* "CPU samples of slow.tapir" */
@@ -229,7 +229,7 @@ static void add_about(const struct folding *f, struct tapir_reader *reader, stru
 		tapir_str__addf(out, "%s%" PRIu64 " without a stack", dot, bare_cnt);
 }
 
-static int draw(const struct folding *f, struct tapir_reader *reader, const char *path)
+static int draw(struct folding *f, struct tapir_reader *reader, const char *path)
 {
 	bool of_samples = f->samples.nodes.cnt;
 	const struct tapir_stack_tree *tree = of_samples ? &f->samples : &f->events;
@@ -245,7 +245,7 @@ static int draw(const struct folding *f, struct tapir_reader *reader, const char
 								   : of_samples ? "samples"
 										: "events"},
 				&svg);
-	err = svg.failed ? -ENOMEM : write_svg(f->args, &svg);
+	err = svg.failed ? -ENOMEM : write_svg(f, &svg);
 	tapir_str__fini(&about);
 	tapir_str__fini(&title);
 	tapir_str__fini(&svg);
@@ -281,11 +281,17 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 	int err;
 
 	f.samples.by_process = f.events.by_process = args->pid.each;
-	err = fold(reader, &f);
+	/* For others' browsers, too. */
+	err = tapir_output_file__open(
+		&f.file, &(struct tapir_output_file_opts){
+				 .path = args->output, .force = args->force, .mode = 0644});
+	if (!err)
+		err = fold(reader, &f);
 	if (!err)
 		err = check_pids(&f, cli->words.data[0]);
 	if (!err)
 		err = sort_and_draw(&f, reader, cli->words.data[0]);
+	tapir_output_file__close(&f.file);
 	tapir_offcpu_tree__free(f.offcpu);
 	tapir_event_choice__fini(&f.choice);
 	tapir_map__fini(&f.seen);
@@ -298,6 +304,8 @@ static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 
+	if (tapir_output_file__is_same(args->output, cli->words.data[0]))
+		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
 	if (args->raw_names)
 		tapir_frame__show_raw_names();
 	return tapir_recording_file__read(cli, fold_and_draw);
@@ -306,7 +314,7 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_flamegraph = {
 	.name = "flamegraph",
 	.summary = "a file's stacks as one picture (SVG)",
-	.synopsis = "FILE [-o OUT.svg] [--event GLOB] [--pid [PID]]",
+	.synopsis = "FILE [-o OUT.svg] [-f] [--event GLOB] [--pid [PID]]",
 	.text = "Draws which functions called which until an event fired, or a CPU sample was "
 		"taken:\n"
 		"the wider, the more often. Colours tell kernel, JIT, interpreter, runtime and "

@@ -18,13 +18,22 @@
 
 static int fail(const struct tapir_output_file *file, int err)
 {
-	return tapir_diag__fail(err, "Cannot write %s: err=-%s",
+	return tapir_diag__fail(err, "Cannot write %s: err=-%s%s",
 				file->path ? file->path : "to standard output",
-				tapir_errno__name(err));
+				tapir_errno__name(err),
+				err == -EEXIST ? ": it exists; name another or use --force" : "");
+}
+
+bool tapir_output_file__is_same(const char *path, const char *recording)
+{
+	struct stat x, y;
+
+	return path && !stat(path, &x) && !stat(recording, &y) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
 }
 
 /* A file that does not exist yet has no real path, but its own. */
-static int open_part(struct tapir_output_file *file)
+static int open_part(struct tapir_output_file *file, mode_t mode)
 {
 	file->real_path = realpath(file->path, NULL);
 	if (!file->real_path)
@@ -35,8 +44,8 @@ static int open_part(struct tapir_output_file *file)
 		return -ENOMEM;
 	}
 	/* What a recording holds is its owner's: 0600, as the recording. */
-	file->fd =
-		open(file->part_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	file->fd = open(file->part_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+			mode ? mode : 0600);
 	if (file->fd >= 0)
 		return 0;
 	free(file->part_path); /* not ours */
@@ -44,19 +53,25 @@ static int open_part(struct tapir_output_file *file)
 	return fail(file, -errno);
 }
 
-int tapir_output_file__open(struct tapir_output_file *file, const char *path)
+int tapir_output_file__open(struct tapir_output_file *file,
+			    const struct tapir_output_file_opts *opts)
 {
 	struct stat st;
+	bool is_there;
 
-	*file = (struct tapir_output_file){.path = path, .fd = STDOUT_FILENO};
-	if (!path || !strcmp(path, "-")) {
+	*file = (struct tapir_output_file){
+		.path = opts->path, .fd = STDOUT_FILENO, .force = opts->force};
+	if (!opts->path || !strcmp(opts->path, "-")) {
 		file->path = NULL;
 		return 0;
 	}
 	file->fd = -1;
-	if (stat(path, &st) || S_ISREG(st.st_mode))
-		return open_part(file);
-	file->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	is_there = !stat(opts->path, &st);
+	if (is_there && S_ISREG(st.st_mode) && !opts->force)
+		return fail(file, -EEXIST);
+	if (!is_there || S_ISREG(st.st_mode))
+		return open_part(file, opts->mode);
+	file->fd = open(opts->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	return file->fd < 0 ? fail(file, -errno) : 0;
 }
 
@@ -77,10 +92,23 @@ int tapir_output_file__flush_much(struct tapir_output_file *file, struct tapir_s
 	return out->len >= MUCH_BYTES || out->failed ? tapir_output_file__flush(file, out) : 0;
 }
 
+/* What came there meanwhile is not replaced either, where the file system can tell. */
+static int give_name(const struct tapir_output_file *file)
+{
+	if (!file->force &&
+	    !renameat2(AT_FDCWD, file->part_path, AT_FDCWD, file->real_path, RENAME_NOREPLACE))
+		return 0;
+	if (!file->force && errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	return rename(file->part_path, file->real_path) ? -errno : 0;
+}
+
 int tapir_output_file__finish(struct tapir_output_file *file)
 {
+	int err;
+
 	if (file->fd > STDERR_FILENO) {
-		int err = close(file->fd) ? -errno : 0; /* where a network's disk says it is full */
+		err = close(file->fd) ? -errno : 0; /* where a network's disk says it is full */
 
 		file->fd = -1;
 		if (err)
@@ -88,8 +116,9 @@ int tapir_output_file__finish(struct tapir_output_file *file)
 	}
 	if (!file->part_path)
 		return 0;
-	if (rename(file->part_path, file->real_path))
-		return fail(file, -errno);
+	err = give_name(file);
+	if (err)
+		return fail(file, err);
 	free(file->part_path);
 	file->part_path = NULL;
 	return 0;

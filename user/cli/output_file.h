@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * output_file.h - where an export goes: -o OUT, or standard output. A file stands under its name
- * when it is whole, and not before: until then, and when something fails, what was there before
- * is still there.
+ * output_file.h - where an export or a picture goes: -o OUT, or standard output. A file stands
+ * under its name when it is whole, and not before: until then, and when something fails, what was
+ * there before is still there. Like a recording, it replaces a file only by force.
  */
 #ifndef TAPIR_USER_OUTPUT_FILE_H
 #define TAPIR_USER_OUTPUT_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/str.h"
 
@@ -15,14 +17,22 @@ struct tapir_output_file {
 	const char *path; /* borrowed; NULL: standard output */
 	char *real_path, *part_path;
 	int fd;
+	bool force;
 	uint64_t bytes;
 };
 
-/*
- * path: NULL or "-" is standard output; so is what is no regular file (a FIFO, /dev/null)
- * written to as it is. -errno, with a line.
- */
-int tapir_output_file__open(struct tapir_output_file *file, const char *path);
+struct tapir_output_file_opts {
+	const char *path; /* NULL or "-" is standard output */
+	bool force;	  /* replace a file that is there */
+	mode_t mode;	  /* of a new file, less the umask; 0: the recording's, 0600 */
+};
+
+/* Is OUT the recording that is read? Never by force. */
+bool tapir_output_file__is_same(const char *path, const char *recording);
+
+/* What is no regular file (a FIFO, /dev/null) is written to as it is. -errno, with a line. */
+int tapir_output_file__open(struct tapir_output_file *file,
+			    const struct tapir_output_file_opts *opts);
 /* Writes out and empties it; __flush_much: when it is worth a write. -errno, with a line. */
 int tapir_output_file__flush(struct tapir_output_file *file, struct tapir_str *out);
 int tapir_output_file__flush_much(struct tapir_output_file *file, struct tapir_str *out);
