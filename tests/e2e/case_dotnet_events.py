@@ -175,7 +175,9 @@ def test_list_shows_providers_keywords_and_events(t):
     fire = start(t)
     result = t.tapir("list", "-p", fire.pid)
     t.ok(re.search(rf"process {fire.pid} runs \.NET \d+\.\d+\.\d+, CoreCLR", result.err), result.err)
-    rows = {line.split()[0]: line.split()[1:] for line in result.out.splitlines() if line.split()}
+    rows = {line.split()[0]: line.split()[1:] for line in re.sub(r"\n {20,}", " ", result.out).splitlines() if line.split()}
+    tables = result.out.split("\n\n")
+    t.ok(max(map(len, next(table for table in tables if RUNTIME in table).splitlines())) <= 100, "its lines are wrapped")
     t.eq(rows.get(DEMO), ["2", "Orders", "Stock"], "the program's own")
     t.ok({"GC", "Exception", "Contention"} <= set(rows.get(RUNTIME, [])), rows.get(RUNTIME))
     t.ok("System.Threading.Tasks.TplEventSource" in rows, "of the framework's libraries")

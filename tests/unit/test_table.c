@@ -46,6 +46,33 @@ static void control_characters_do_not_reach_the_terminal(void **state)
 	tapir_table__fini(&table);
 }
 
+static void last_column_goes_on_below_itself_when_it_is_wrapped(void **state)
+{
+	static const char *const words[] = {"NAME", ">N", "WORDS", NULL};
+	struct tapir_table table = {.titles = words, .wrap_columns = 34};
+	struct tapir_str out = {};
+
+	(void)state;
+	tapir_table__cell(&table, "a");
+	tapir_table__cell_u64(&table, 1);
+	tapir_table__cell(&table, "gr\xc3\xb6\xc3\x9f\x65 zwei drei vier f\xc3\xbcnf sechs");
+	tapir_table__cell(&table, "b");
+	tapir_table__cell_u64(&table, 2);
+	tapir_table__cell(&table, "a-word-that-is-wider-than-its-column and more");
+	tapir_table__cell(&table, "c");
+	tapir_table__cell_u64(&table, 3);
+	tapir_table__cell(&table, "");
+	tapir_table__write(&table, &plain, &out);
+	assert_string_equal(out.data, "NAME  N  WORDS\n"
+				      "a     1  gr\xc3\xb6\xc3\x9f\x65 zwei drei vier f\xc3\xbcnf\n"
+				      "         sechs\n"
+				      "b     2  a-word-that-is-wider-than-its-column\n"
+				      "         and more\n"
+				      "c     3  \n");
+	tapir_str__fini(&out);
+	tapir_table__fini(&table);
+}
+
 static void titles_stand_alone_when_there_are_no_rows(void **state)
 {
 	struct tapir_table table = {.titles = titles};
@@ -63,6 +90,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_line_up_when_cells_differ_in_width),
 		cmocka_unit_test(control_characters_do_not_reach_the_terminal),
+		cmocka_unit_test(last_column_goes_on_below_itself_when_it_is_wrapped),
 		cmocka_unit_test(titles_stand_alone_when_there_are_no_rows),
 	};
 

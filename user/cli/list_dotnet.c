@@ -163,7 +163,11 @@ void tapir_list_dotnet__write_table(const struct tapir_dotnet_sources *sources, 
 	static const char *const providers[] = {".NET PROVIDER", ">EVENTS", "KEYWORDS", NULL};
 	static const char *const events[] = {".NET PROVIDER", "EVENT",	  ">ID",
 					     ">LEVEL",	      "KEYWORDS", NULL};
-	struct tapir_table table = {.titles = with_events ? events : providers};
+	struct tapir_table table = {
+		.titles = with_events ? events : providers,
+		.wrap_columns =
+			tapir_terminal__is_tty(stdout) ? (size_t)tapir_terminal__columns() : 80,
+	};
 	const struct tapir_layout_provider *provider;
 	struct tapir_str text = {};
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MIN_ROOM 24 /* of a last column that is wrapped, however wide the others are */
+
 void tapir_table__cell(struct tapir_table *table, const char *text)
 {
 	struct tapir_str printable = {};
@@ -40,16 +42,57 @@ static bool is_right(const char *title)
 	return *title == '>';
 }
 
+static void add_spaces(struct tapir_str *out, size_t cnt)
+{
+	while (cnt--)
+		tapir_str__addc(out, ' ');
+}
+
 static void add_cell(struct tapir_str *out, const char *text, size_t width, bool right, bool last)
 {
-	size_t have = columns(text);
+	size_t have = columns(text), rest = have < width ? width - have : 0;
 
-	for (size_t i = have; right && i < width; i++)
-		tapir_str__addc(out, ' ');
+	add_spaces(out, right ? rest : 0);
 	tapir_str__adds(out, text);
-	for (size_t i = have; !right && !last && i < width; i++)
-		tapir_str__addc(out, ' ');
+	add_spaces(out, right || last ? 0 : rest);
 	tapir_str__adds(out, last ? "\n" : "  ");
+}
+
+/* Word by word, each line beginning at column `from`. */
+static void add_wrapped(struct tapir_str *out, const char *text, size_t from, size_t room)
+{
+	size_t at = 0;
+
+	while (*text) {
+		size_t len = strcspn(text, " ");
+		size_t width = columns(text) - columns(text + len);
+
+		if (at && at + 1 + width > room) {
+			tapir_str__addc(out, '\n');
+			add_spaces(out, from);
+			at = 0;
+		}
+		tapir_str__adds(out, at ? " " : "");
+		tapir_str__add(out, text, len);
+		at += width + (at > 0);
+		text += len;
+		text += strspn(text, " ");
+	}
+	tapir_str__addc(out, '\n');
+}
+
+static void add_last(const struct tapir_table *table, struct tapir_str *out, const char *text,
+		     const size_t *widths, size_t cnt)
+{
+	size_t from = 0, room = table->wrap_columns;
+
+	for (size_t i = 0; i + 1 < cnt; i++)
+		from += widths[i] + 2;
+	room = room > from + MIN_ROOM ? room - from : MIN_ROOM;
+	if (table->wrap_columns)
+		add_wrapped(out, text, from, room);
+	else
+		add_cell(out, text, widths[cnt - 1], is_right(table->titles[cnt - 1]), true);
 }
 
 void tapir_table__write(const struct tapir_table *table, const struct tapir_palette *p,
@@ -69,8 +112,11 @@ void tapir_table__write(const struct tapir_table *table, const struct tapir_pale
 			 is_right(table->titles[i]), i + 1 == cnt);
 	tapir_str__adds(out, p->off);
 	for (size_t i = 0; i < table->cells.cnt; i++)
-		add_cell(out, table->cells.data[i], widths[i % cnt],
-			 is_right(table->titles[i % cnt]), i % cnt + 1 == cnt);
+		if (i % cnt + 1 == cnt)
+			add_last(table, out, table->cells.data[i], widths, cnt);
+		else
+			add_cell(out, table->cells.data[i], widths[i % cnt],
+				 is_right(table->titles[i % cnt]), false);
 }
 
 void tapir_table__fini(struct tapir_table *table)

@@ -15,6 +15,7 @@ struct tapir_table {
 	const char *const *titles; /* ended by NULL; one that starts with '>' is right-aligned */
 	struct tapir_vec(char *) cells; /* row after row */
 	bool failed;			/* out of memory: the table is not written */
+	size_t wrap_columns; /* words of the last column go on below it there; 0: one line a row */
 };
 
 void tapir_table__cell(struct tapir_table *table, const char *text); /* copied, made printable */
