@@ -88,7 +88,7 @@ def test_recording_ends_when_its_process_is_killed(t):
     file = t.path("trace.tapir")
     target = t.target("storm", "--wait-attached", 1000, 100000000, 1)
     tapir = t.start_tapir("record", "storm:hit", "-p", target.pid, "-o", file)
-    tapir.wait_line("tapir: 1 probes on")
+    tapir.wait_line("tapir: 1 probe on")
     time.sleep(0.5)
     target.signal(signal.SIGKILL)
     t.eq(tapir.wait(10).rc, 0, "exit")
@@ -132,7 +132,7 @@ def test_both_see_every_event_when_two_tapirs_share_a_site(t):
     target = t.target("storm", "--wait", 20000, 40000, 2)
     tapirs = [t.start_tapir("record", "storm:hit", "-p", target.pid, "-o", file) for file in files]
     for tapir in tapirs:
-        tapir.wait_line("tapir: 1 probes on")
+        tapir.wait_line("tapir: 1 probe on")
     target.go()
     fired = target.wait().witness()["fired"]
     for tapir, file in zip(tapirs, files):
@@ -158,7 +158,7 @@ def test_target_is_unharmed_and_file_is_readable_when_tapir_is_killed(t):
     file = t.path("trace.tapir")
     target = t.target("storm", "--wait-attached", 10000, 60000, 1)
     tapir = t.start_tapir("record", "storm:hit", "-p", target.pid, "-o", file)
-    tapir.wait_line("tapir: 1 probes on")
+    tapir.wait_line("tapir: 1 probe on")
     t.eq(semaphore(target.pid, t.target_path("storm")), 1, "semaphore while tapir records")
     time.sleep(2.6)
     tapir.signal(signal.SIGKILL)
