@@ -296,7 +296,11 @@ $(BUILD)/user/runtime/dotnet_profiler.o: $(CORECLR_SO)
 $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB) $(USDT_LIB) Makefile
 	$(call say,TEST,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(USDT_LIB) $(LIBS) -lcmocka -o $@
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $$(sed -n 's|^// with: ||p' $<) \
+	    $(LIB) $(USDT_LIB) $(LIBS) -lcmocka -o $@
+
+# "// with:" names sources of the profiler that a test is linked with.
+$(BUILD)/tests/unit/test_publish: $(wildcard usdt/coreclr/*.[ch])
 
 $(BUILD)/tests/unit/test_ring_unload $(BUILD)/tests/ring/test_ring_unload: \
 	$(BUILD)/tests/targets/ringplug

@@ -213,12 +213,9 @@ static __attribute__((noipa)) void fire(const struct event *e, const uint8_t *da
 			e->meta_bytes);
 }
 
-/* Out of the way of those who do not publish. */
-static __attribute__((noinline)) void publish(struct event *e, const struct coreclr_delivery *d,
-					      const uint8_t *meta, const uint8_t *activity,
-					      const uint8_t *related)
+static __attribute__((noinline, cold)) const struct coreclr_published *
+see_first(struct event *e, const struct coreclr_delivery *d, const uint8_t *meta)
 {
-	const struct coreclr_published *p = coreclr_load_acquire(&e->published);
 	const struct coreclr_publish_event event = {
 		.provider = e->provider_name,
 		.name = e->name,
@@ -230,8 +227,18 @@ static __attribute__((noinline)) void publish(struct event *e, const struct core
 		.meta_bytes = e->meta_bytes,
 	};
 
+	return coreclr_publish__see(&e->published, &event, d->data, d->data_bytes);
+}
+
+/* Out of the way of those who do not publish. */
+static __attribute__((noinline)) void publish(struct event *e, const struct coreclr_delivery *d,
+					      const uint8_t *meta, const uint8_t *activity,
+					      const uint8_t *related)
+{
+	const struct coreclr_published *p = coreclr_load_acquire(&e->published);
+
 	if (coreclr_unlikely(!p))
-		p = coreclr_publish__see(&e->published, &event, d->data, d->data_bytes);
+		p = see_first(e, d, meta);
 	coreclr_publish__fire(p, d->data, d->data_bytes, activity, related);
 }
 

@@ -53,8 +53,8 @@ static void put_character(struct json *j, const char *text, uint32_t len)
 	uint8_t c = (uint8_t)text[0];
 	char escaped[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
 
-	if (c == '"' || c == '\\') {
-		escaped[1] = (char)c;
+	if (c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r') {
+		escaped[1] = (char)(c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : c);
 		put(j, escaped, 2);
 	} else if (c < 0x20 || c == 0x7f) {
 		put(j, escaped, 6);

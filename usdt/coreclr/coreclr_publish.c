@@ -397,4 +397,5 @@ void coreclr_publish__end(void)
 	if (arena.at)
 		ring_sys3(SYS_munmap, arena.at, ARENA_BYTES, 0);
 	arena.at = NULL;
+	arena.used = 0;
 }

@@ -376,8 +376,8 @@ void tapir_publish__stop(struct tapir_publish *p)
 	if (!p || !p->opts.lanes)
 		return;
 	(void)look(p);
-	tapir_info("published: %zu events of %zu providers, each a probe of its own", p->event_cnt,
-		   p->provider_cnt);
+	tapir_info("published: %zu event%s of %zu provider%s as probes", p->event_cnt,
+		   p->event_cnt == 1 ? "" : "s", p->provider_cnt, p->provider_cnt == 1 ? "" : "s");
 	tapir_vec_for_each (image, &p->images)
 		image->is_there = false;
 	forget_gone(p);

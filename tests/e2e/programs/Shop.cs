@@ -76,7 +76,8 @@ static class Program
         log.Always(i);
         log.Many(200, -5, -3000, 60000, 4000000000, 10000000000000000000, 'x', 1.5f, "", new string('y', 3000), -i, i, 1, 2);
         log.Nothing();
-        odd.Write("Weird: event/1", new { In = new { X = i, Y = "why" }, M = 0.1m, B = true, A = new[] { 1, 2, 3 } });
+        odd.Write("Weird: event/1", new { In = new { X = i, Y = "why" }, M = 0.1m, B = true });
+        odd.Write("Array", new { A = new[] { 1, 2, 3 } });
         odd.Write("Weird: event/1", new { i });
         odd.Write("Weird_ event_1", new { text = "t" });
     }

@@ -411,6 +411,38 @@ static void test_fork(struct taker *t)
 	CHECK(all_heads(t) == before);
 }
 
+static int is_mapped(const char *what)
+{
+	char line[600];
+	FILE *maps = fopen("/proc/self/maps", "re");
+	int found = 0;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		found |= strstr(line, what) != NULL;
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/* A tracer that wants probes: the event's image is mapped, and says nothing is left out. */
+static void test_probes(struct taker *t)
+{
+	CHECK(!is_mapped("/memfd:tapir-usdt."));
+	__atomic_fetch_or(&taker_session(t)->flags, TAPIR_RING_WANTS_PROBES, __ATOMIC_SEQ_CST);
+	announce(t);
+	for (int i = 0; i < 10000 && !__atomic_load_n(&t->ctl->published_cnt, __ATOMIC_ACQUIRE);
+	     i++) {
+		fire(PROVIDER_A, 1, "First", 1, 4, "x", 1, NULL, NULL);
+		fire(PROVIDER_A, 1, "First", 1, 4, NULL, 0, NULL, NULL);
+		usleep(1000);
+	}
+#ifdef __x86_64__
+	CHECK(t->ctl->published_cnt == 1 && !t->ctl->unpublished_cnt && !t->ctl->publish_errno);
+	CHECK(is_mapped("/memfd:tapir-usdt.00001234abcd5678:Prov-A"));
+#endif
+	taker_take(t);
+}
+
 /* A provider that a glob stands for comes: the new session is on before the old one goes. */
 static void test_change(struct taker *t)
 {
@@ -435,19 +467,6 @@ static void test_change(struct taker *t)
 }
 
 /* ---- the end ----------------------------------------------------------------------------------- */
-
-static int is_mapped(const char *what)
-{
-	char line[600];
-	FILE *maps = fopen("/proc/self/maps", "re");
-	int found = 0;
-
-	while (maps && fgets(line, sizeof(line), maps))
-		found |= strstr(line, what) != NULL;
-	if (maps)
-		fclose(maps);
-	return found;
-}
 
 static int thread_cnt(void)
 {
@@ -506,6 +525,7 @@ int main(int argc, char **argv)
 	test_ids(&t);
 	test_refused(&t);
 	test_fork(&t);
+	test_probes(&t);
 	test_change(&t);
 	test_place_used_again(&t);
 	end(&t, !is_attach);
