@@ -90,7 +90,9 @@ def test_report_leads_with_what_was_found(t):
     t.eq(len({line.index("burner") for line in table if "burner" in line}), 1, f"columns line up: {table}")
     pid = samples[0]["pid"]
     t.eq(t.tapir("report", file, "--pid", pid).out.splitlines()[0], lines[0], "of its only process")
-    t.ok(t.tapir("report", file, "--pid", 1).out.startswith("no event and no sample; nothing lost"), "of another one")
+    for view in ((), ("--view", "offcpu")):
+        wrong = t.tapir("report", file, "--pid", 1, *view, expect=1)
+        t.eq((wrong.out, wrong.err), ("", f"tapir: Process 1 is not in {file}: {pid} (burner) is\n"), "of another one")
     short = t.tapir("report", file, "--top", 1).out
     t.ok("burn_much" in short and "burn_little" not in short and "(--all shows them)" in short, short)
 

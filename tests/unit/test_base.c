@@ -489,6 +489,16 @@ static void link_stays_below_the_root_it_is_opened_in(void **state)
 
 /* ---- clock ------------------------------------------------------------------------------------ */
 
+static void one_time_is_once(void **state)
+{
+	char text[TAPIR_TIMES_TEXT_BYTES];
+
+	(void)state;
+	assert_string_equal(tapir_times__text(0, text), "0 times");
+	assert_string_equal(tapir_times__text(1, text), "once");
+	assert_string_equal(tapir_times__text(UINT64_MAX, text), "18446744073709551615 times");
+}
+
 static void utc_text_is_the_calendar_s(void **state)
 {
 	const uint64_t last = UINT64_MAX / TAPIR_NS_PER_SEC; /* the year 2554 */
@@ -529,6 +539,7 @@ int main(void)
 		cmocka_unit_test(diag_keeps_the_first_lines_and_travels),
 		cmocka_unit_test(files_are_read_up_to_their_bound),
 		cmocka_unit_test(fifo_never_blocks_a_read),
+		cmocka_unit_test(one_time_is_once),
 		cmocka_unit_test(utc_text_is_the_calendar_s),
 		cmocka_unit_test(link_stays_below_the_root_it_is_opened_in),
 	};

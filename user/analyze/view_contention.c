@@ -251,14 +251,14 @@ static void add_headline(const struct contention *v, struct tapir_sheet *sheet)
 {
 	const struct lock *worst = v->locks.cnt ? v->locks.data[0] : NULL;
 	char waited[TAPIR_NS_TEXT_BYTES];
+	char times[TAPIR_TIMES_TEXT_BYTES];
 
 	if (!v->cnt || !worst) {
 		tapir_str__adds(&sheet->headline, "no thread was seen to wait for a lock");
 		return;
 	}
-	tapir_str__addf(&sheet->headline,
-			"threads waited %s for locks, %llu times; %.0f%% for %s %s",
-			tapir_ns__text(v->waited_ns, waited), (unsigned long long)v->cnt,
+	tapir_str__addf(&sheet->headline, "threads waited %s for locks, %s; %.0f%% for %s %s",
+			tapir_ns__text(v->waited_ns, waited), tapir_times__text(v->cnt, times),
 			v->waited_ns ? 100.0 * (double)worst->waited_ns / (double)v->waited_ns : 0,
 			kind_name(v, worst), worst->label ? worst->label : "");
 	if (worst->way_cnt && worst->ways[0].waker_tid)

@@ -120,6 +120,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	size_t t = tapir_sheet__table(sheet, "adjustments", "changes of the number of workers",
 				      columns);
 	char worst[TAPIR_NS_TEXT_BYTES];
+	char times[TAPIR_TIMES_TEXT_BYTES];
 
 	for (size_t i = 0; i < v->changes.cnt && i < v->asked.top; i++) {
 		tapir_sheet__time(sheet, t, v->changes.data[i].at_ns);
@@ -134,9 +135,10 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 		tapir_str__adds(&sheet->headline, "no event of a thread pool was seen");
 	else
 		tapir_str__addf(&sheet->headline,
-				"at most %llu workers, their number changed %zu times, %llu of "
+				"at most %llu workers, their number changed %s, %llu of "
 				"them for starvation",
-				(unsigned long long)v->most, v->changes.cnt,
+				(unsigned long long)v->most,
+				tapir_times__text(v->changes.cnt, times),
 				(unsigned long long)v->starved);
 	if (v->queued_cnt)
 		tapir_str__addf(&sheet->headline, "; work waited up to %s in the queue",

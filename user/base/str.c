@@ -327,3 +327,11 @@ unsigned tapir_str__distance(const char *a, const char *b, unsigned limit)
 	}
 	return row[b_len] <= limit ? row[b_len] : limit + 1;
 }
+
+const char *tapir_times__text(uint64_t cnt, char text[TAPIR_TIMES_TEXT_BYTES])
+{
+	if (cnt == 1)
+		return strcpy(text, "once");
+	snprintf(text, TAPIR_TIMES_TEXT_BYTES, "%llu times", (unsigned long long)cnt);
+	return text;
+}

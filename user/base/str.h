@@ -50,4 +50,8 @@ bool tapir_str__to_u64(const char *text, uint64_t min, uint64_t max, uint64_t *o
 /* Edit distance with early end, for "did you mean"; at most limit + 1. */
 unsigned tapir_str__distance(const char *a, const char *b, unsigned limit);
 
+/* "once", "2 times" */
+#define TAPIR_TIMES_TEXT_BYTES 28
+const char *tapir_times__text(uint64_t cnt, char text[TAPIR_TIMES_TEXT_BYTES]);
+
 #endif

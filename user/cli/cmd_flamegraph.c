@@ -12,12 +12,12 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "cli/commands.h"
 #include "cli/event_choice.h"
 #include "cli/figures.h"
 #include "cli/flamegraph_svg.h"
 #include "cli/output_file.h"
+#include "cli/pids_seen.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
 #include "symbol/frame.h"
@@ -54,7 +54,7 @@ struct folding {
 	uint64_t bare_samples, bare_events; /* without a stack */
 	uint64_t period;		    /* of the last sample */
 	uint64_t first_ns, last_ns;
-	struct tapir_map seen; /* pids asked for that something is known of */
+	struct tapir_pids_seen seen;
 };
 
 static bool is_wanted(const struct args *args, uint32_t tgid)
@@ -65,35 +65,6 @@ static bool is_wanted(const struct args *args, uint32_t tgid)
 		if (*pid == tgid)
 			return true;
 	return !args->pid.pids.cnt;
-}
-
-/* Notes which of the processes that were asked for are in the file at all. */
-static void see(struct folding *f, const struct tapir_rec *rec)
-{
-	const struct tapir_rec_switch *sw = (const void *)rec;
-	const uint32_t tgids[] = {
-		rec->type == TAPIR_REC_EVENT	 ? ((const struct tapir_rec_event *)rec)->tgid
-		: rec->type == TAPIR_REC_SAMPLE	 ? ((const struct tapir_rec_sample *)rec)->tgid
-		: rec->type == TAPIR_REC_PROCESS ? ((const struct tapir_rec_process *)rec)->tgid
-		: rec->type == TAPIR_REC_THREAD	 ? ((const struct tapir_rec_thread *)rec)->tgid
-		: rec->type == TAPIR_REC_SWITCH	 ? sw->out_tgid
-						 : 0,
-		rec->type == TAPIR_REC_SWITCH ? sw->in_tgid : 0};
-
-	for (int i = 0; i < 2; i++)
-		if (tgids[i] && is_wanted(f->args, tgids[i]))
-			(void)tapir_map__put(&f->seen, tgids[i], NULL);
-}
-
-static int check_pids(const struct folding *f, const char *path)
-{
-	const uint32_t *pid;
-	int err = 0;
-
-	tapir_vec_for_each (pid, &f->args->pid.pids)
-		if (!tapir_map__get(&f->seen, *pid))
-			err = tapir_diag__fail(-ESRCH, "Process %u is not in %s", *pid, path);
-	return err;
 }
 
 static bool is_offcpu(const struct args *args)
@@ -143,8 +114,7 @@ static int fold(struct tapir_reader *reader, struct folding *f)
 	}
 	tapir_reader__deliver_descriptions(reader, f->args->pid.pids.cnt);
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
-		if (f->args->pid.pids.cnt)
-			see(f, rec);
+		tapir_pids_seen__add(&f->seen, rec);
 		if (tapir_rec_type__describes(rec->type))
 			continue;
 		add(f, tapir_reader__catalog(reader), rec);
@@ -277,7 +247,8 @@ static int sort_and_draw(struct folding *f, struct tapir_reader *reader, const c
 static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	struct folding f = {.args = args, .choice = {.glob = args->event}};
+	struct folding f = {
+		.args = args, .choice = {.glob = args->event}, .seen.asked = &args->pid.pids};
 	int err;
 
 	f.samples.by_process = f.events.by_process = args->pid.each;
@@ -288,13 +259,14 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (!err)
 		err = fold(reader, &f);
 	if (!err)
-		err = check_pids(&f, cli->words.data[0]);
+		err = tapir_pids_seen__check(&f.seen, tapir_reader__catalog(reader),
+					     cli->words.data[0]);
 	if (!err)
 		err = sort_and_draw(&f, reader, cli->words.data[0]);
 	tapir_output_file__close(&f.file);
 	tapir_offcpu_tree__free(f.offcpu);
 	tapir_event_choice__fini(&f.choice);
-	tapir_map__fini(&f.seen);
+	tapir_pids_seen__fini(&f.seen);
 	tapir_stack_tree__fini(&f.samples);
 	tapir_stack_tree__fini(&f.events);
 	return err;

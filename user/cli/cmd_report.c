@@ -7,6 +7,7 @@
 #include "analyze/finding.h"
 #include "base/diag.h"
 #include "cli/commands.h"
+#include "cli/pids_seen.h"
 #include "cli/recording_file.h"
 #include "cli/report_view.h"
 #include "cli/terminal.h"
@@ -53,30 +54,10 @@ static const struct tapir_option options[] = {
 	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
 
-static uint32_t owner_of(const struct tapir_rec *rec)
-{
-	switch (rec->type) {
-	case TAPIR_REC_EVENT:
-		return ((const struct tapir_rec_event *)rec)->tgid;
-	case TAPIR_REC_SAMPLE:
-		return ((const struct tapir_rec_sample *)rec)->tgid;
-	case TAPIR_REC_SWITCH:
-		return ((const struct tapir_rec_switch *)rec)->out_tgid;
-	case TAPIR_REC_THREAD:
-		return ((const struct tapir_rec_thread *)rec)->tgid;
-	case TAPIR_REC_PROCESS:
-		return ((const struct tapir_rec_process *)rec)->tgid;
-	case TAPIR_REC_GAP:
-		return ((const struct tapir_rec_gap *)rec)->tgid;
-	default:
-		return 0;
-	}
-}
-
 /* What belongs to no process is everybody's. */
 static bool is_wanted(const struct args *args, const struct tapir_rec *rec)
 {
-	uint32_t owner = args->pids.cnt ? owner_of(rec) : 0;
+	uint32_t owner = args->pids.cnt ? tapir_rec__owner(rec) : 0;
 	const uint32_t *pid;
 
 	if (!owner)
@@ -88,7 +69,8 @@ static bool is_wanted(const struct args *args, const struct tapir_rec *rec)
 }
 
 static int read_all(struct tapir_reader *reader, const struct args *args,
-		    struct tapir_summary *summary, struct tapir_timeline *tl)
+		    struct tapir_summary *summary, struct tapir_timeline *tl,
+		    struct tapir_pids_seen *seen)
 {
 	const struct tapir_rec *rec;
 	int err, added = 0;
@@ -96,6 +78,7 @@ static int read_all(struct tapir_reader *reader, const struct args *args,
 	tapir_reader__deliver_descriptions(reader, true);
 	summary->start_ns = tapir_reader__stats(reader)->created_ns;
 	while (!added && (err = tapir_reader__next(reader, &rec)) > 0) {
+		tapir_pids_seen__add(seen, rec);
 		if (is_wanted(args, rec))
 			tapir_summary__add(summary, tapir_reader__catalog(reader), rec);
 		added = tapir_timeline__add(tl, rec);
@@ -158,6 +141,7 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 	struct tapir_timeline_opts opts = {.tgids = args->pids.data, .tgid_cnt = args->pids.cnt};
 	struct tapir_summary summary = {};
 	struct tapir_finding finding = {};
+	struct tapir_pids_seen seen = {.asked = &args->pids};
 	struct tapir_pairs pairs = {};
 	int err;
 
@@ -167,7 +151,10 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 	err = finding.tl ? tapir_timeline__listen(finding.tl, &tapir_finding_fns, &finding)
 			 : -ENOMEM;
 	if (!err)
-		err = read_all(reader, args, &summary, finding.tl);
+		err = read_all(reader, args, &summary, finding.tl, &seen);
+	if (!err)
+		err = tapir_pids_seen__check(&seen, tapir_reader__catalog(reader),
+					     cli->words.data[0]);
 	if (!err)
 		err = tapir_summary__sort(&summary);
 	if (!err)
@@ -175,6 +162,7 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 	tapir_timeline__free(finding.tl);
 	tapir_finding__fini(&finding);
 	tapir_pairs__fini(&pairs);
+	tapir_pids_seen__fini(&seen);
 	tapir_summary__fini(&summary);
 	return err;
 }

@@ -79,6 +79,7 @@ int tapir_export__folded(struct tapir_export_job *job)
 {
 	struct tapir_stack_tree samples = {}, events = {}, *tree;
 	struct tapir_str path = {};
+	char times[TAPIR_TIMES_TEXT_BYTES];
 	int err = fold(job, &samples, &events);
 
 	tree = samples.nodes.cnt ? &samples : &events;
@@ -88,9 +89,9 @@ int tapir_export__folded(struct tapir_export_job *job)
 	if (!err && tree->nodes.cnt)
 		err = write_node(job, tree, TAPIR_STACK_TREE_ROOT, &path);
 	if (!err && tree->folded_cnt)
-		tapir_warn("%llu times a stack was too rare for a tree of %u frames: of it there "
+		tapir_warn("%s a stack was too rare for a tree of %u frames: of it there "
 			   "is what it shares with others",
-			   (unsigned long long)tree->folded_cnt, TAPIR_STACK_TREE_MAX_NODES);
+			   tapir_times__text(tree->folded_cnt, times), TAPIR_STACK_TREE_MAX_NODES);
 	tapir_str__fini(&path);
 	tapir_stack_tree__fini(&samples);
 	tapir_stack_tree__fini(&events);

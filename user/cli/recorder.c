@@ -221,19 +221,34 @@ static void clear_line(struct tapir_recorder *r)
 	r->has_line = false;
 }
 
+/* "2 probes and 1 event by rings on in 12 ms" */
+static void say_on(const struct tapir_recording_ready *ready, double took_ms)
+{
+	struct tapir_str line = {};
+
+	if (ready->probe_cnt)
+		tapir_str__addf(&line, "%zu probe%s", ready->probe_cnt,
+				ready->probe_cnt == 1 ? "" : "s");
+	if (ready->ring_event_cnt)
+		tapir_str__addf(&line, "%s%zu event%s by rings", line.len ? " and " : "",
+				ready->ring_event_cnt, ready->ring_event_cnt == 1 ? "" : "s");
+	tapir_info("%s on in %.0f ms; Ctrl-C stops", line.data ? line.data : "", took_ms);
+	tapir_str__fini(&line);
+}
+
 static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 {
 	struct tapir_recorder *r = ctx;
 	double took_ms = (double)ready->took_ns / 1e6;
+	char times[TAPIR_TIMES_TEXT_BYTES];
 
 	if (ready->dotnet_cnt)
 		tapir_info("events of .NET on in %.0f ms; Ctrl-C stops", took_ms);
-	else if (ready->attached_cnt)
-		tapir_info("%zu probe%s on in %.0f ms; Ctrl-C stops", ready->attached_cnt,
-			   ready->attached_cnt == 1 ? "" : "s", took_ms);
+	else if (ready->probe_cnt + ready->ring_event_cnt)
+		say_on(ready, took_ms);
 	else if (r->opts.sampling.hz)
-		tapir_info("sampling each CPU %u times a second; Ctrl-C stops",
-			   r->opts.sampling.hz);
+		tapir_info("sampling each CPU %s a second; Ctrl-C stops",
+			   tapir_times__text(r->opts.sampling.hz, times));
 	else if (r->opts.with_switches)
 		tapir_info("watching context switches; Ctrl-C stops");
 	else if (r->opts.program)

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/diag.h"
+#include "cli/pids_seen.h"
 #include "cli/recording_file.h"
 #include "cli/sheet_view.h"
 
@@ -26,13 +27,15 @@ static int name_pairs(struct tapir_cli *cli, const struct tapir_words *words,
 	return 0;
 }
 
-static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl)
+static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl,
+		    struct tapir_pids_seen *seen)
 {
 	const struct tapir_rec *rec;
 	int err;
 
 	tapir_reader__deliver_descriptions(reader, true);
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
+		tapir_pids_seen__add(seen, rec);
 		err = tapir_timeline__add(tl, rec);
 		if (err)
 			return err;
@@ -58,34 +61,38 @@ static int print(struct tapir_sheet *sheet, bool json)
 
 static void add_notes(const struct tapir_timeline_stats *stats, struct tapir_sheet *sheet)
 {
+	char times[TAPIR_TIMES_TEXT_BYTES];
+
 	if (sheet->tree->folded_cnt)
 		tapir_sheet__note(sheet,
-				  "%llu times a stack was too rare for a tree of %u frames: of it "
+				  "%s a stack was too rare for a tree of %u frames: of it "
 				  "there is what it shares with others, above that '(rarer "
 				  "stacks)'",
-				  (unsigned long long)sheet->tree->folded_cnt,
+				  tapir_times__text(sheet->tree->folded_cnt, times),
 				  TAPIR_STACK_TREE_MAX_NODES);
 	if (stats->late)
 		tapir_sheet__note(sheet, "%llu records came too late to be put into their place",
 				  (unsigned long long)stats->late);
 	if (stats->no_room)
-		tapir_sheet__note(sheet,
-				  "%llu times there was no room for a thread or an interval more",
-				  (unsigned long long)stats->no_room);
+		tapir_sheet__note(sheet, "%s there was no room for a thread or an interval more",
+				  tapir_times__text(stats->no_room, times));
 }
 
 static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
-		const struct tapir_view_request *rq)
+		const struct tapir_view_request *rq, const char *path)
 {
 	struct tapir_sheet sheet = {.view = rq->view->name,
 				    .tree = tapir_timeline__stacks(tl),
 				    .start_ns = tapir_reader__stats(reader)->created_ns,
 				    .top = rq->top};
+	struct tapir_pids_seen seen = {.asked = rq->pids};
 	void *ctx = tapir_view__start(rq->view, tl, rq->arg, rq->top);
 	int err = ctx ? tapir_timeline__listen(tl, &rq->view->fns, ctx) : -ENOMEM;
 
 	if (!err)
-		err = read_all(reader, tl);
+		err = read_all(reader, tl, &seen);
+	if (!err)
+		err = tapir_pids_seen__check(&seen, tapir_reader__catalog(reader), path);
 	if (!err)
 		err = rq->view->finish(ctx, &sheet);
 	if (!err) {
@@ -95,6 +102,7 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 	tapir_timeline__free(tl);
 	tapir_view__free(rq->view, ctx);
 	tapir_sheet__fini(&sheet);
+	tapir_pids_seen__fini(&seen);
 	return err;
 }
 
@@ -117,7 +125,7 @@ int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 
 	if (!err) {
 		tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, &opts);
-		err = tl ? view(reader, tl, rq) : -ENOMEM;
+		err = tl ? view(reader, tl, rq, cli->words.data[0]) : -ENOMEM;
 	}
 	tapir_pairs__fini(&pairs);
 	return err;

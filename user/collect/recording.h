@@ -29,7 +29,8 @@ struct tapir_recording_progress {
 };
 
 struct tapir_recording_ready {
-	size_t attached_cnt; /* probe sites, and events of rings, that are on */
+	size_t probe_cnt;      /* sites that are on */
+	size_t ring_event_cnt; /* events of rings that are */
 	size_t dotnet_cnt;   /* .NET processes whose events are on: which, shows as they fire */
 	uint64_t took_ns;
 };

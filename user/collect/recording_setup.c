@@ -498,8 +498,8 @@ static void say_what_else_is_there(const struct recording *r)
 static void say_ready(const struct recording *r)
 {
 	const struct tapir_recording_ready ready = {
-		.attached_cnt =
-			tapir_images__attached_cnt(r->images) + tapir_recording__ring_events(r),
+		.probe_cnt = tapir_images__attached_cnt(r->images),
+		.ring_event_cnt = tapir_recording__ring_events(r),
 		.dotnet_cnt = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes),
 		.took_ns = tapir_clock__now_ns() - r->start_ns,
 	};

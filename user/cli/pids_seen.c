@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A count for each process; the busiest are named. */
+#include "cli/pids_seen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/diag.h"
+#include "base/str.h"
+
+#define NAMED_MAX 8
+
+struct busy {
+	uint32_t tgid;
+	uint64_t cnt;
+};
+
+uint32_t tapir_rec__owner(const struct tapir_rec *rec)
+{
+	switch (rec->type) {
+	case TAPIR_REC_EVENT:
+		return ((const struct tapir_rec_event *)rec)->tgid;
+	case TAPIR_REC_SAMPLE:
+		return ((const struct tapir_rec_sample *)rec)->tgid;
+	case TAPIR_REC_SWITCH:
+		return ((const struct tapir_rec_switch *)rec)->out_tgid;
+	case TAPIR_REC_THREAD:
+		return ((const struct tapir_rec_thread *)rec)->tgid;
+	case TAPIR_REC_PROCESS:
+		return ((const struct tapir_rec_process *)rec)->tgid;
+	case TAPIR_REC_GAP:
+		return ((const struct tapir_rec_gap *)rec)->tgid;
+	default:
+		return 0;
+	}
+}
+
+static void count(struct tapir_pids_seen *seen, uint32_t tgid)
+{
+	uint64_t *cnt = tgid ? tapir_map__put(&seen->cnt_by_tgid, tgid, NULL) : NULL;
+
+	if (cnt)
+		++*cnt;
+}
+
+void tapir_pids_seen__add(struct tapir_pids_seen *seen, const struct tapir_rec *rec)
+{
+	if (!seen->asked->cnt)
+		return;
+	count(seen, tapir_rec__owner(rec));
+	if (rec->type == TAPIR_REC_SWITCH)
+		count(seen, ((const struct tapir_rec_switch *)rec)->in_tgid);
+}
+
+static int by_cnt(const void *left, const void *right)
+{
+	const struct busy *l = left, *r = right;
+
+	if (l->cnt != r->cnt)
+		return l->cnt < r->cnt ? 1 : -1;
+	return l->tgid < r->tgid ? -1 : l->tgid > r->tgid;
+}
+
+static size_t list_busy(const struct tapir_pids_seen *seen, struct busy **out)
+{
+	struct busy *all = calloc(seen->cnt_by_tgid.cnt + 1, sizeof(*all));
+	size_t cnt = 0;
+
+	*out = all;
+	for (size_t i = 0; all && i < seen->cnt_by_tgid.cap; i++) {
+		const struct tapir_map_slot *slot = &seen->cnt_by_tgid.slots[i];
+
+		if (slot->used)
+			all[cnt++] = (struct busy){(uint32_t)slot->key, slot->value};
+	}
+	if (cnt)
+		qsort(all, cnt, sizeof(*all), by_cnt);
+	return cnt;
+}
+
+/* "22187 (Shop), 22190 (java) and 4 more are" */
+static void add_others(const struct tapir_pids_seen *seen, const struct tapir_catalog *catalog,
+		       struct tapir_str *out)
+{
+	struct busy *all;
+	size_t cnt = list_busy(seen, &all), named_cnt = cnt < NAMED_MAX ? cnt : NAMED_MAX;
+
+	for (size_t i = 0; i < named_cnt; i++) {
+		const struct tapir_rec_process *rec =
+			tapir_catalog__process(catalog, all[i].tgid, UINT64_MAX);
+		struct tapir_process_view view;
+
+		tapir_str__addf(out, "%s%u", i ? ", " : "", all[i].tgid);
+		if (!rec)
+			continue;
+		tapir_process_view__of(&rec->h, &view);
+		tapir_str__adds(out, " (");
+		tapir_str__add_printable(out, view.comm.data, view.comm.len);
+		tapir_str__addc(out, ')');
+	}
+	if (cnt > named_cnt)
+		tapir_str__addf(out, " and %zu more", cnt - named_cnt);
+	tapir_str__adds(out, !cnt ? "no process is" : cnt == 1 ? " is" : " are");
+	free(all);
+}
+
+int tapir_pids_seen__check(const struct tapir_pids_seen *seen, const struct tapir_catalog *catalog,
+			   const char *path)
+{
+	struct tapir_str others = {};
+	const uint32_t *pid;
+	int err = 0;
+
+	tapir_vec_for_each (pid, seen->asked) {
+		if (tapir_map__get(&seen->cnt_by_tgid, *pid))
+			continue;
+		add_others(seen, catalog, &others);
+		err = tapir_diag__fail(-ESRCH, "Process %u is not in %s: %s", *pid, path,
+				       others.data ? others.data : "");
+		break;
+	}
+	tapir_str__fini(&others);
+	return err;
+}
+
+void tapir_pids_seen__fini(struct tapir_pids_seen *seen)
+{
+	tapir_map__fini(&seen->cnt_by_tgid);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pids_seen.h - are the processes that --pid names in the file at all, and if not, which are? */
+#ifndef TAPIR_USER_PIDS_SEEN_H
+#define TAPIR_USER_PIDS_SEEN_H
+
+#include "base/map.h"
+#include "cli/options.h"
+#include "trace/catalog.h"
+
+struct tapir_pids_seen {
+	const struct tapir_pids *asked; /* borrowed; none: all of this does nothing */
+	struct tapir_map cnt_by_tgid;	/* records of each */
+};
+
+/* Every record, also descriptions. */
+void tapir_pids_seen__add(struct tapir_pids_seen *seen, const struct tapir_rec *rec);
+/* After the last one. -ESRCH with a line: one that was asked for is not there. */
+int tapir_pids_seen__check(const struct tapir_pids_seen *seen, const struct tapir_catalog *catalog,
+			   const char *path);
+void tapir_pids_seen__fini(struct tapir_pids_seen *seen);
+
+/* Whose record it is; of a switch, who leaves. 0: no process's. */
+uint32_t tapir_rec__owner(const struct tapir_rec *rec);
+
+#endif
