@@ -328,7 +328,7 @@ uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapi
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
 	struct tapir_stack_memo_entry *known;
 	struct tapir_stack_ref own = *ref;
-	uint64_t value = NO_NODE;
+	uint64_t value;
 
 	if (tree->by_process) /* which has another name after an exec */
 		own.salt = (uintptr_t)tapir_catalog__process(catalog, ref->tgid, ref->time_ns);
@@ -340,9 +340,10 @@ uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapi
 		tree->folded_cnt += known->value >> 32 != 0;
 		return (uint32_t)known->value;
 	}
-	if ((is_described(catalog, ref->stack_id) || is_described(catalog, ref->kstack_id)) &&
-	    make_root(tree))
-		value = place(tree, catalog, ref, 1, &span);
+	if (!(is_described(catalog, ref->stack_id) || is_described(catalog, ref->kstack_id)) ||
+	    !make_root(tree))
+		return NO_NODE;
+	value = place(tree, catalog, ref, 1, &span);
 	tree->failed |= !tapir_stack_memo__add(&tree->memo, &own, span, value);
 	tree->folded_cnt += value >> 32 != 0;
 	return (uint32_t)value;

@@ -181,6 +181,12 @@ static const struct tapir_stack_memo_entry *resolve(struct tapir_summary *s,
 	return tapir_stack_memo__add(&s->memo, ref, span, s->resolved.cnt - 1);
 }
 
+static bool is_described(const struct tapir_catalog *catalog, const struct tapir_stack_ref *ref)
+{
+	return (ref->stack_id && tapir_catalog__stack(catalog, ref->stack_id)) ||
+	       (ref->kstack_id && tapir_catalog__stack(catalog, ref->kstack_id));
+}
+
 void tapir_summary__count_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref)
 {
@@ -189,7 +195,7 @@ void tapir_summary__count_stack(struct tapir_summary *s, const struct tapir_cata
 	if (tapir_stack_memo__renew(&s->memo, catalog))
 		tapir_summary__flush_stacks(s);
 	known = tapir_stack_memo__find(&s->memo, ref);
-	if (!known)
+	if (!known || (!s->resolved.data[known->value].is_described && is_described(catalog, ref)))
 		known = resolve(s, catalog, ref);
 	if (known)
 		s->resolved.data[known->value].cnt++;

@@ -83,7 +83,7 @@ uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stac
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
 	const struct tapir_stack_memo_entry *known;
 	uint64_t vas[2 * TAPIR_MAX_FRAMES];
-	uint32_t id = 0;
+	uint32_t id;
 	unsigned cnt;
 
 	if (!ref->stack_id && !ref->kstack_id)
@@ -93,11 +93,11 @@ uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stac
 		return (uint32_t)known->value;
 	cnt = place_frames(n, ref, ref->kstack_id, vas, &span);
 	cnt += place_frames(n, ref, ref->stack_id, vas + cnt, &span);
-	if (cnt) {
-		id = next_id(&n->stacks);
-		tapir_nettrace__put_u32(&n->stacks.bytes, cnt * (uint32_t)sizeof(*vas));
-		tapir_nettrace__put(&n->stacks.bytes, vas, cnt * sizeof(*vas));
-	}
+	if (!cnt)
+		return 0;
+	id = next_id(&n->stacks);
+	tapir_nettrace__put_u32(&n->stacks.bytes, cnt * (uint32_t)sizeof(*vas));
+	tapir_nettrace__put(&n->stacks.bytes, vas, cnt * sizeof(*vas));
 	n->failed |= !tapir_stack_memo__add(&n->stack_memo, ref, span, id);
 	return id;
 }

@@ -196,6 +196,8 @@ static uint32_t stack_number(struct tapir_speedscope *s, const struct tapir_stac
 	add_frames(s, ref, ref->kstack_id, &span);
 	add_frames(s, ref, ref->stack_id, &span);
 	number = number_frames(s, first);
+	if (number == NO_STACK)
+		return number;
 	s->failed |= !tapir_stack_memo__add(&s->stack_memo, ref, span, number);
 	return number;
 }

@@ -49,7 +49,7 @@ bool tapir_stack_memo__renew(struct tapir_stack_memo *memo, const struct tapir_c
 /* What is remembered for ref at its time; borrowed until __add. NULL: nothing. */
 struct tapir_stack_memo_entry *tapir_stack_memo__find(struct tapir_stack_memo *memo,
 						      const struct tapir_stack_ref *ref);
-/* NULL: out of memory. */
+/* For a stack that is described: another may be, later. NULL: out of memory. */
 struct tapir_stack_memo_entry *tapir_stack_memo__add(struct tapir_stack_memo *memo,
 						     const struct tapir_stack_ref *ref,
 						     struct tapir_name_span span, uint64_t value);

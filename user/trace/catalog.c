@@ -207,7 +207,6 @@ static int describe_stack(struct tapir_catalog *c, const struct tapir_rec_stack 
 		err = tapir_writer__put(c->writer, &rec->h);
 	if (err || (known && same_record(&known->h, &rec->h)))
 		return err;
-	c->version++;
 	return 1;
 }
 

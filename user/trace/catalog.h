@@ -105,7 +105,10 @@ const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, 
 /* What META says of key; empty: nothing. */
 struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key);
 
-/* Grows whenever something is remembered or forgotten: what was looked up holds until then. */
+/*
+ * Grows whenever something but a stack is remembered or forgotten: names that were looked up hold
+ * until then. A stack's id names the same addresses for ever, but is not always described.
+ */
 uint64_t tapir_catalog__version(const struct tapir_catalog *c);
 
 /* A moment at which addresses of a page may change what they mean. */

@@ -55,7 +55,7 @@ struct tapir_catalog {
 	uint32_t gen;	/* number of the segment, from 1 */
 	uint64_t bytes; /* of all entries, about; those of stacks are counted by themselves */
 	uint64_t refused;
-	uint64_t version; /* entries made and freed */
+	uint64_t version; /* entries made and freed, not of stacks */
 	struct tapir_map probes, metadata, threads, processes, files;
 	struct tapir_stack_store stacks;
 	struct entry *clock;

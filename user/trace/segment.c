@@ -344,7 +344,7 @@ int tapir_catalog__new_segment(struct tapir_catalog *c)
 	c->gen++;
 	tapir_map__clear(&c->used);
 	c->unnamed_head = c->unnamed.cnt = c->again.cnt = 0;
-	c->version += tapir_stack_store__next_generation(&c->stacks);
+	tapir_stack_store__next_generation(&c->stacks);
 	sweep_map(c, &c->threads, sweep_thread);
 	sweep_map(c, &c->processes, sweep_owner);
 	sweep_map(c, &c->files, sweep_file);

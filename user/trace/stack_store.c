@@ -108,10 +108,7 @@ int tapir_stack_store__put(struct tapir_stack_store *s, const struct tapir_rec_s
 	memcpy(g->blocks.data[(place - 1) / BLOCK_WORDS] + (place - 1) % BLOCK_WORDS, rec,
 	       rec->h.size);
 	slot = find(g, rec->stack_id);
-	if (!slot->place) {
-		g->cnt++;
-		g->again_cnt += lookup(&s->before, rec->stack_id) != NULL;
-	}
+	g->cnt += !slot->place;
 	slot->place = place;
 	slot->tag = (uint32_t)(tapir_hash__mix(3, rec->stack_id) >> 32);
 	s->bytes = bytes_of(&s->now) + bytes_of(&s->before);
@@ -129,15 +126,12 @@ const struct tapir_rec_stack *tapir_stack_store__before(const struct tapir_stack
 	return lookup(&s->before, id);
 }
 
-bool tapir_stack_store__next_generation(struct tapir_stack_store *s)
+void tapir_stack_store__next_generation(struct tapir_stack_store *s)
 {
-	bool is_less = s->before.cnt > s->now.again_cnt;
-
 	generation_fini(&s->before);
 	s->before = s->now;
 	s->now = (struct tapir_stack_generation){};
 	s->bytes = bytes_of(&s->before);
-	return is_less;
 }
 
 void tapir_stack_store__fini(struct tapir_stack_store *s)

@@ -9,8 +9,6 @@
 #ifndef TAPIR_USER_STACK_STORE_H
 #define TAPIR_USER_STACK_STORE_H
 
-#include <stdbool.h>
-
 #include "base/vec.h"
 #include "tapir/abi.h"
 
@@ -23,8 +21,7 @@ struct tapir_stack_generation {
 	struct tapir_vec(uint64_t *) blocks;
 	uint32_t used; /* of the last block, in 8 bytes */
 	struct tapir_stack_slot *slots;
-	size_t cnt, cap;  /* cap: 0 or a power of two */
-	size_t again_cnt; /* of cnt, those the generation before had, too */
+	size_t cnt, cap; /* cap: 0 or a power of two */
 };
 
 struct tapir_stack_store {
@@ -41,7 +38,7 @@ const struct tapir_rec_stack *tapir_stack_store__before(const struct tapir_stack
 							uint64_t id);
 /* Copies a well-formed record into this generation, in place of one with its id. 0 or -ENOMEM. */
 int tapir_stack_store__put(struct tapir_stack_store *s, const struct tapir_rec_stack *rec);
-/* Forgets the generation before; true when something of it is not known any more. */
-bool tapir_stack_store__next_generation(struct tapir_stack_store *s);
+/* Forgets the generation before. */
+void tapir_stack_store__next_generation(struct tapir_stack_store *s);
 
 #endif
