@@ -149,6 +149,22 @@ static void processes_come_by_their_events(void **state)
 	assert_string_equal(f->summary.processes.data[1].comm, "");
 }
 
+/* A chunk was lost; the segment behind it tells of the stack again. */
+static void stack_told_of_later_counts_from_then_on(void **state)
+{
+	struct fixture *f = *state;
+
+	feed_probe(f, 1, SV("a"));
+	feed_event(f, 1, 100, 0xabc);
+	feed_event(f, 1, 100, 0xabc);
+	feed_stack(f, 100, 0xabc);
+	feed_event(f, 1, 100, 0xabc);
+	assert_int_equal(tapir_summary__sort(&f->summary), 0);
+	assert_int_equal(f->summary.no_stack_cnt, 2);
+	assert_int_equal(f->summary.stacks.cnt, 1);
+	assert_int_equal(f->summary.stacks.data[0].cnt, 1);
+}
+
 static void stacks_have_functions_or_places(void **state)
 {
 	struct fixture *f = *state;
@@ -246,6 +262,33 @@ static void feed_sample(struct fixture *f, uint64_t time_ns, uint64_t stack_id)
 
 	tapir_rec__init(&sample.h, TAPIR_REC_SAMPLE, sizeof(sample), time_ns);
 	feed(f, &sample.h);
+}
+
+/* It was sampled, then asked who it is. */
+static void process_told_of_after_its_samples_has_its_name(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_process process = {.h.time_ns = 500, .tgid = 100};
+	struct tapir_rec_thread thread = {.tgid = 100, .tid = 100, .comm = "late"};
+
+	feed_probe(f, 1, SV("a"));
+	feed_stack(f, 100, 0xabc);
+	feed_sample(f, 100, 0xabc);
+	feed_event(f, 1, 100, 0xabc);
+	feed(f,
+	     tapir_recbuf__process(&f->buf, &process, SV("late"), SV("/bin/late"), SV(""), SV("")));
+	tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), 500);
+	feed(f, &thread.h);
+	feed_sample(f, 600, 0xabc);
+	assert_int_equal(tapir_summary__sort(&f->summary), 0);
+	assert_int_equal(f->summary.processes.cnt, 1);
+	assert_string_equal(f->summary.processes.data[0].comm, "late");
+	assert_string_equal(f->summary.processes.data[0].exe, "/bin/late");
+	assert_int_equal(f->summary.processes.data[0].samples, 2);
+	assert_int_equal(f->summary.processes.data[0].events, 1);
+	assert_string_equal(f->summary.threads.data[0].comm, "late");
+	assert_int_equal(f->summary.functions.data[0].self, 2);
+	assert_string_equal(f->summary.functions.data[0].name, "main");
 }
 
 static const struct tapir_function_row *function(const struct fixture *f, const char *name)
@@ -412,6 +455,8 @@ int main(void)
 		TEST(sites_of_one_event_are_one_row),
 		TEST(losses_are_kept_by_event_and_by_cause),
 		TEST(processes_come_by_their_events),
+		TEST(process_told_of_after_its_samples_has_its_name),
+		TEST(stack_told_of_later_counts_from_then_on),
 		TEST(stacks_have_functions_or_places),
 		TEST(stacks_are_one_row_when_functions_are_the_same),
 		TEST(tables_are_sorted_and_stacks_still_name_their_rows),

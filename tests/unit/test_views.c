@@ -118,6 +118,49 @@ static void fire_with(uint32_t probe, uint32_t tid, uint64_t time_ns, uint64_t n
 					       .text = text});
 }
 
+/* ---- cpu -------------------------------------------------------------------------------------- */
+
+static void samples_of_a_hundred_thousand_threads_are_all_counted(void **state)
+{
+	const unsigned cnt = 100000;
+
+	(void)state;
+	ask("cpu", UINT32_MAX);
+	for (unsigned i = 0; i < 2 * cnt; i++)
+		feeder_sample(&f, 100, 1000 + i % cnt, 1 + i, 0);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(fact("samples"), 2 * cnt);
+	assert_int_equal(cell(table("works", 0), 0, "samples")->u64, 2 * cnt);
+	assert_int_equal(tapir_sheet_table__rows(table("threads", 0)), 65536);
+	assert_int_equal(cell(table("threads", 0), 65535, "samples")->u64, 2);
+	assert_int_equal(sheet.notes.cnt, 1); /* the rest is said to be in no row */
+	assert_non_null(strstr(sheet.notes.data[0], "68928 samples"));
+}
+
+/* The id of one that ended: another process's thread, with its own name and time. */
+static void thread_ids_used_again_are_threads_of_their_own(void **state)
+{
+	struct tapir_rec_thread thread = {.tgid = 100, .tid = 7, .comm = "first"};
+
+	(void)state;
+	ask("cpu", 0);
+	tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), 1 * MS);
+	feeder_add(&f, &thread.h);
+	feeder_sample(&f, 100, 7, 2 * MS, 0);
+	feeder_sample(&f, 100, 7, 3 * MS, 0);
+	feeder_exit(&f, 100, 4 * MS);
+	thread = (struct tapir_rec_thread){.tgid = 200, .tid = 7, .comm = "second"};
+	tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), 5 * MS);
+	feeder_add(&f, &thread.h);
+	feeder_sample(&f, 200, 7, 6 * MS, 0);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(tapir_sheet_table__rows(table("threads", 0)), 2);
+	assert_string_equal(cell(table("threads", 0), 0, "thread")->text, "first");
+	assert_int_equal(cell(table("threads", 0), 0, "samples")->u64, 2);
+	assert_string_equal(cell(table("threads", 0), 1, "thread")->text, "second");
+	assert_int_equal(cell(table("threads", 0), 1, "pid")->u64, 200);
+}
+
 /* ---- slow ------------------------------------------------------------------------------------- */
 
 static void slowest_come_first_and_their_parts_add_up(void **state)
@@ -408,6 +451,8 @@ static void every_view_says_so_when_the_file_is_empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(samples_of_a_hundred_thousand_threads_are_all_counted),
+		TEST(thread_ids_used_again_are_threads_of_their_own),
 		TEST(slowest_come_first_and_their_parts_add_up),
 		TEST(event_that_is_not_there_is_an_error_that_says_what_is),
 		TEST(details_are_bounded_when_all_waits_differ),

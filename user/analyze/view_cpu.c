@@ -32,7 +32,7 @@ struct function_row {
 
 struct cpu {
 	struct tapir_view_asked asked;
-	uint64_t cnt, bare_cnt, period_sum, works[TAPIR_WORK_CNT];
+	uint64_t cnt, bare_cnt, rowless_cnt, period_sum, works[TAPIR_WORK_CNT];
 	struct tapir_works known;
 	struct tapir_map by_tid;
 	struct tapir_vec(struct thread_row) threads;
@@ -108,6 +108,7 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 		tree->nodes.data[t->last_node].self++;
 	else
 		v->bare_cnt++;
+	v->rowless_cnt += !row;
 	if (row) {
 		row->cnt++;
 		if (!(row->cnt & (row->cnt - 1))) /* it may have got its name meanwhile */
@@ -382,6 +383,10 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 				100.0 * (double)v->functions.data[0].self / (double)v->cnt);
 	tapir_sheet__fact(sheet, "samples", NULL, TAPIR_CELL_COUNT, v->cnt);
 	tapir_sheet__fact(sheet, "without_stack", NULL, TAPIR_CELL_COUNT, v->bare_cnt);
+	if (v->rowless_cnt)
+		tapir_sheet__note(sheet,
+				  "%llu samples are of more threads than %u: these are in no row",
+				  (unsigned long long)v->rowless_cnt, MAX_THREADS);
 	tapir_sheet__fact(sheet, "period_sum", NULL, TAPIR_CELL_COUNT, v->period_sum);
 	return v->failed ? -ENOMEM : 0;
 }
