@@ -136,6 +136,7 @@ bench-dotnet: ## tapir on .NET beside dotnet-trace; a few minutes, wants the .NE
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet.py
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_web.py
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_publish.py
 
 # The process side of the ring lane by itself, so that a build with sanitizers is a small one.
 RING_TESTS := $(patsubst %,$(BUILD)/tests/ring/test_ring_%,writer threads process walk unload ids)

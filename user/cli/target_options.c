@@ -41,8 +41,8 @@ const struct tapir_option tapir_capture_options[] = {
 		  "and counted, not lost",
 		  struct tapir_capture_args, rate_hz, 1, UINT32_MAX),
 	TAPIR_STRING("publish", 0, "usdt",
-		     ".NET: its EventSources' events as USDT probes, too, for bpftrace, bcc,\n"
-		     "perf: one for each, with typed arguments ('tapir help publish')",
+		     ".NET: its EventSources' events as USDT probes, too, for bpftrace, bcc\n"
+		     "and others: one for each, with typed arguments ('tapir help publish')",
 		     struct tapir_capture_args, publish),
 	TAPIR_DURATION("duration", 'd', "SEC", "stop after this time: 5, 0.5, 500ms, 1m30s",
 		       struct tapir_capture_args, duration_ns, 1, UINT64_MAX),

@@ -67,14 +67,15 @@ static void leave_process(int dir_fd, uint32_t tgid)
 
 /* ---- what is dead ------------------------------------------------------------------------------ */
 
-/* The number may be another process's by now, which maps something else there. */
+/* The number may be another process's by now, which maps something else there. What is no link is
+   not ours. */
 static bool is_alive(int fd, const char *name)
 {
 	char target[96], file[4096];
 	ssize_t len = readlinkat(fd, name, target, sizeof(target) - 1);
 
 	if (len <= 0)
-		return false;
+		return true;
 	target[len] = '\0';
 	len = readlink(target, file, sizeof(file) - 1);
 	if (len <= 0)
@@ -125,8 +126,8 @@ int tapir_probe_links__open(void)
 	if (fd < 0)
 		return tapir_diag__fail(
 			fd,
-			"Cannot publish: path=%s, err=-%s: only root may make links "
-			"for other tools there",
+			"Cannot publish: path=%s, err=-%s: it takes root, and a directory "
+			"that only root may write to",
 			TAPIR_PROBE_LINKS_DIR, tapir_errno__name(fd));
 	clear_dead(fd);
 	return fd;

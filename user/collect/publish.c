@@ -19,12 +19,15 @@
 #include "elf/image.h"
 #include "elf/notes.h"
 
-#define BUSY_NS	    (100 * TAPIR_NS_PER_MS) /* between looks while something comes */
-#define IDLE_NS	    (500 * TAPIR_NS_PER_MS)
-#define BUSY_FOR_NS (3 * TAPIR_NS_PER_SEC)
-#define IMAGE_MAX   4096 /* in all processes: they may make as many as they like */
-#define TOLD_MAX    12	 /* events of a process, a line each */
-#define LIBRARY	    "tapir_coreclr"
+#define BUSY_NS	       (100 * TAPIR_NS_PER_MS) /* between looks while something comes */
+#define IDLE_NS	       (500 * TAPIR_NS_PER_MS)
+#define BUSY_FOR_NS    (3 * TAPIR_NS_PER_SEC)
+/* A process may make as many as it likes; the library makes 64, of a MB and a half of notes. */
+#define IMAGE_MAX      4096 /* in all processes */
+#define PROCESS_MAX    68   /* in one */
+#define NOTE_MAX_BYTES (2u << 20)
+#define TOLD_MAX       12 /* events of a process, a line each */
+#define LIBRARY	       "tapir_coreclr"
 
 struct image {
 	uint32_t tgid;
@@ -186,7 +189,8 @@ static bool look_into(struct tapir_publish *p, struct image *image,
 	if (fd < 0 || tapir_elf__open_fd(fd, &elf))
 		return false;
 	section = tapir_elf__section(elf, ".note.stapsdt");
-	if (section && section->sh_size != image->note_bytes) {
+	if (section && section->sh_size != image->note_bytes &&
+	    section->sh_size <= NOTE_MAX_BYTES) {
 		image->note_bytes = section->sh_size;
 		read_notes(p, image, elf);
 		is_new = true;
@@ -205,6 +209,16 @@ static struct image *find_image(struct tapir_publish *p, uint32_t tgid, uint64_t
 	return NULL;
 }
 
+static size_t count_images(const struct tapir_publish *p, uint32_t tgid)
+{
+	const struct image *image;
+	size_t cnt = 0;
+
+	tapir_vec_for_each (image, &p->images)
+		cnt += image->tgid == tgid;
+	return cnt;
+}
+
 static struct image *add_image(struct tapir_publish *p, uint32_t tgid,
 			       const struct tapir_mapping_line *m, const char *name)
 {
@@ -212,7 +226,7 @@ static struct image *add_image(struct tapir_publish *p, uint32_t tgid,
 		.tgid = tgid, .start_va = m->start_va, .is_library = !strcmp(name, LIBRARY)};
 	int mark = tapir_diag__cnt();
 
-	if (p->images.cnt == IMAGE_MAX)
+	if (p->images.cnt == IMAGE_MAX || count_images(p, tgid) == PROCESS_MAX)
 		return NULL;
 	if (tapir_probe_links__add(p->dir_fd, tgid, m->start_va, m->end_va, name, image.name)) {
 		image.name[0] = '\0';

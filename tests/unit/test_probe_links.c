@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Links for other tools, in a /run of our own (a mount namespace): names that a traced process
+ * chose, two tapirs, what dead ones left, and directories that somebody else has made.
+ */
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "collect/probe_links.h"
+
+#define PAGE 4096ull
+
+static bool has_run;
+
+static int own_run(void **state)
+{
+	(void)state;
+	has_run = !geteuid() && !unshare(CLONE_NEWNS) &&
+		  !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+		  !mount("tmpfs", "/run", "tmpfs", 0, "mode=755");
+	return 0;
+}
+
+static int need_run(void **state)
+{
+	(void)state;
+	tapir_diag__clear();
+	if (!has_run)
+		return 0;
+	umount("/run");
+	return mount("tmpfs", "/run", "tmpfs", 0, "mode=755");
+}
+
+/* A mapping whose file is called as ours are. */
+static uint64_t map_one(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC);
+	void *va;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	va = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	assert_true(va != MAP_FAILED);
+	return (uint64_t)(uintptr_t)va;
+}
+
+static int add(int dir, uint64_t va, const char *name, char out[TAPIR_PROBE_LINK_BYTES])
+{
+	return tapir_probe_links__add(dir, (uint32_t)getpid(), va, va + PAGE, name, out);
+}
+
+static bool is_there(const char *name)
+{
+	char path[300];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/run/tapir/%d/%s", getpid(), name);
+	return !lstat(path, &st);
+}
+
+static void names_are_plain_whatever_the_process_called_them(void **state)
+{
+	static const struct {
+		const char *name, *link;
+	} cases[] = {{"My-Shop", "My-Shop"},
+		     {"../../etc/passwd", "_._.._etc_passwd"},
+		     {"..", "_."},
+		     {"", "_"},
+		     {"a b'\"\n\xc3\xa9z", "a_b____z"}};
+	char out[TAPIR_PROBE_LINK_BYTES], longest[400];
+	uint64_t va = has_run ? map_one("tapir-x") : 0;
+	int dir;
+
+	(void)state;
+	if (!has_run)
+		skip();
+	dir = tapir_probe_links__open();
+	assert_true(dir >= 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(add(dir, va, cases[i].name, out), 0);
+		assert_string_equal(out, cases[i].link);
+		assert_true(is_there(out));
+		tapir_probe_links__remove(dir, (uint32_t)getpid(), out);
+		assert_false(is_there("."));
+	}
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = 0;
+	assert_int_equal(add(dir, va, longest, out), 0);
+	assert_true(strlen(out) < TAPIR_PROBE_LINK_BYTES && is_there(out));
+	close(dir);
+}
+
+static void a_second_tapir_gets_a_name_of_its_own(void **state)
+{
+	char one[TAPIR_PROBE_LINK_BYTES], two[TAPIR_PROBE_LINK_BYTES];
+	int dir;
+
+	(void)state;
+	if (!has_run)
+		skip();
+	dir = tapir_probe_links__open();
+	assert_int_equal(add(dir, map_one("tapir-x"), "My-Shop", one), 0);
+	assert_int_equal(add(dir, map_one("tapir-x"), "My-Shop", two), 0);
+	assert_string_equal(one, "My-Shop");
+	assert_string_equal(two, "My-Shop.2");
+	tapir_probe_links__remove(dir, (uint32_t)getpid(), one);
+	assert_true(is_there(two));
+	tapir_probe_links__remove(dir, (uint32_t)getpid(), two);
+	assert_false(is_there("."));
+	close(dir);
+}
+
+static void what_dead_tapirs_left_is_cleared(void **state)
+{
+	char name[TAPIR_PROBE_LINK_BYTES], other[TAPIR_PROBE_LINK_BYTES];
+	uint64_t va, not_ours;
+	int dir;
+
+	(void)state;
+	if (!has_run)
+		skip();
+	va = map_one("tapir-x");
+	not_ours = map_one("something-else");
+	dir = tapir_probe_links__open();
+	assert_int_equal(add(dir, va, "Gone", name), 0);
+	assert_int_equal(add(dir, not_ours, "Reused", other), 0);
+	assert_int_equal(add(dir, map_one("tapir-y"), "Alive", other), 0);
+	assert_int_equal(munmap((void *)(uintptr_t)va, PAGE), 0);
+	close(dir);
+	dir = tapir_probe_links__open();
+	assert_false(is_there("Gone"));
+	assert_false(is_there("Reused"));
+	assert_true(is_there("Alive"));
+	/* Between two looks: the name is free again. */
+	assert_int_equal(add(dir, not_ours, "Again", name), 0);
+	assert_int_equal(add(dir, map_one("tapir-z"), "Again", name), 0);
+	assert_string_equal(name, "Again");
+	close(dir);
+}
+
+static void directories_of_others_are_not_entered(void **state)
+{
+	char name[TAPIR_PROBE_LINK_BYTES], path[64];
+	uint64_t va;
+	int dir;
+
+	(void)state;
+	if (!has_run)
+		skip();
+	va = map_one("tapir-x");
+	assert_int_equal(mkdir("/run/elsewhere", 0755), 0);
+	assert_int_equal(symlink("/run/elsewhere", "/run/tapir"), 0);
+	assert_int_equal(tapir_probe_links__open(), -ENOTDIR);
+	assert_int_equal(unlink("/run/tapir"), 0);
+	assert_int_equal(mkdir("/run/tapir", 0755), 0);
+	assert_int_equal(chmod("/run/tapir", 0777), 0);
+	assert_int_equal(tapir_probe_links__open(), -EPERM);
+	assert_int_equal(chmod("/run/tapir", 0755), 0);
+	assert_int_equal(chown("/run/tapir", 65534, 65534), 0);
+	assert_int_equal(tapir_probe_links__open(), -EPERM);
+	assert_int_equal(chown("/run/tapir", 0, 0), 0);
+	dir = tapir_probe_links__open();
+	assert_true(dir >= 0);
+	snprintf(path, sizeof(path), "/run/tapir/%d", getpid());
+	assert_int_equal(symlink("/run/elsewhere", path), 0);
+	assert_int_equal(add(dir, va, "My-Shop", name), -ENOTDIR);
+	assert_int_not_equal(access("/run/elsewhere/My-Shop", F_OK), 0);
+	close(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(names_are_plain_whatever_the_process_called_them, need_run),
+		cmocka_unit_test_setup(a_second_tapir_gets_a_name_of_its_own, need_run),
+		cmocka_unit_test_setup(what_dead_tapirs_left_is_cleared, need_run),
+		cmocka_unit_test_setup(directories_of_others_are_not_entered, need_run),
+	};
+
+	return cmocka_run_group_tests(tests, own_run, NULL);
+}
