@@ -20,42 +20,6 @@
 
 #include "ring_case.h"
 
-#define EXIT_SKIP 77
-
-/* What in_child() does, but a body may say that the machine has not what it takes. */
-static void in_able_child(void (*body)(void))
-{
-	int status;
-	pid_t pid = fork();
-
-	if (!pid) {
-		alarm(60);
-		body();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIP)
-		skip();
-	assert_int_equal(status, 0);
-}
-
-static int stop;
-
-static int is_stopped(void)
-{
-	return __atomic_load_n(&stop, __ATOMIC_RELAXED);
-}
-
-static void *fire_until_stopped(void *own)
-{
-	while (!is_stopped()) {
-		fire();
-		if (++*(uint64_t *)own % 64 == 0)
-			sched_yield();
-	}
-	return NULL;
-}
-
 /* ---- little memory ------------------------------------------------------------------------------ */
 
 #define GROUP_BYTES (64ull << 20)
@@ -115,7 +79,7 @@ static void little_memory(void)
 	struct taker t;
 
 	if (write_text(group, "cgroup.procs", "0"))
-		_exit(EXIT_SKIP);
+		_exit(CASE_SKIP);
 	pthread_barrier_init(&turn, NULL, 201);
 	start(&t);
 	for (unsigned i = 0; i < 200; i++)
@@ -140,7 +104,7 @@ static void a_small_group_gives_a_sixteenth_and_is_not_killed(void **state)
 #endif
 	if (make_group(group, sizeof(group)))
 		skip(); /* no memory cgroup to be had here */
-	in_able_child(little_memory);
+	in_child(little_memory);
 }
 
 static int remove_group(void **state)
@@ -284,7 +248,7 @@ static void time_namespace(void)
 
 	if (unshare(CLONE_NEWTIME) ||
 	    write_text("/proc/self", "timens_offsets", "monotonic 86400 0"))
-		_exit(EXIT_SKIP);
+		_exit(CASE_SKIP);
 	CHECK(!pipe(ready) && !pipe(go));
 	pid = fork(); /* it is in the new one, we are not */
 	if (!pid) {
@@ -305,7 +269,7 @@ static void time_namespace(void)
 static void events_have_the_clock_of_the_process(void **state)
 {
 	(void)state;
-	in_able_child(time_namespace);
+	in_child(time_namespace);
 }
 
 static void executing(void)

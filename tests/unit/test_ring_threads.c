@@ -129,16 +129,6 @@ static void more_live_threads_than_all_slots_are_counted(void **state)
 	in_child(five_thousand);
 }
 
-static int stop;
-
-static void *fire_until_stopped(void *own)
-{
-	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
-		if (fire(), ++*(uint64_t *)own % 64 == 0)
-			sched_yield();
-	return NULL;
-}
-
 static void churning(void)
 {
 	uint64_t own[2] = {0};

@@ -14,23 +14,6 @@
 
 #include "ring_case.h"
 
-static int stop;
-
-static int is_stopped(void)
-{
-	return __atomic_load_n(&stop, __ATOMIC_RELAXED);
-}
-
-static void *fire_until_stopped(void *own)
-{
-	while (!is_stopped()) {
-		fire();
-		if (++*(uint64_t *)own % 64 == 0)
-			sched_yield();
-	}
-	return NULL;
-}
-
 #define WORKERS 6
 
 static struct {

@@ -155,6 +155,32 @@ size_t tapir_utf8__len(const unsigned char *p, size_t left)
 	return len;
 }
 
+uint32_t tapir_utf8__code(const unsigned char *p, size_t len)
+{
+	uint32_t c = len == 1 ? p[0] : p[0] & (0x7fu >> len);
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
+static void add_unit(struct tapir_str *s, uint32_t unit)
+{
+	tapir_str__addc(s, (char)unit);
+	tapir_str__addc(s, (char)(unit >> 8));
+}
+
+void tapir_str__add_utf16(struct tapir_str *s, uint32_t code)
+{
+	if (code < 0x10000) {
+		add_unit(s, code);
+		return;
+	}
+	code -= 0x10000;
+	add_unit(s, 0xd800 | code >> 10);
+	add_unit(s, 0xdc00 | (code & 0x3ff));
+}
+
 /* Characters beyond ASCII that turn text around, break lines or are none. */
 static bool misleads(uint32_t c)
 {
@@ -164,15 +190,6 @@ static bool misleads(uint32_t c)
 	       c == 0xfeff || (c & 0xfffe) == 0xfffe;
 }
 
-static uint32_t code_point(const unsigned char *p, size_t len)
-{
-	uint32_t c = len == 1 ? p[0] : p[0] & (0x7fu >> len);
-
-	for (size_t i = 1; i < len; i++)
-		c = c << 6 | (p[i] & 0x3f);
-	return c;
-}
-
 /* How many bytes at p are one character that a terminal only shows; 0: none. */
 static size_t printable_len(const unsigned char *p, size_t left)
 {
@@ -180,7 +197,7 @@ static size_t printable_len(const unsigned char *p, size_t left)
 
 	if (*p < 0x80)
 		return *p >= 0x20 && *p != 0x7f && *p != '\\';
-	return len && misleads(code_point(p, len)) ? 0 : len;
+	return len && misleads(tapir_utf8__code(p, len)) ? 0 : len;
 }
 
 void tapir_str__add_printable(struct tapir_str *s, const char *bytes, size_t len)

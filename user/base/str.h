@@ -37,6 +37,10 @@ void tapir_str__pad(struct tapir_str *s, size_t from, size_t width); /* spaces u
 
 /* Length of the well-formed UTF-8 sequence at p (RFC 3629), 0 if there is none. left > 0. */
 size_t tapir_utf8__len(const unsigned char *p, size_t left);
+/* The code point of such a sequence. */
+uint32_t tapir_utf8__code(const unsigned char *p, size_t len);
+/* A code point as UTF-16, low bytes first. */
+void tapir_str__add_utf16(struct tapir_str *s, uint32_t code);
 
 /* Shell glob (* ? [a-z] [!a-z] \x) over the whole text; no allocation, linear in len x stars. */
 bool tapir_glob__match(const char *glob, const char *text);

@@ -10,8 +10,6 @@
 #include "cli/event_choice.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
-#include "decode/dotnet_tables.h"
-#include "symbol/frame.h"
 #include "export/event_lines.h"
 
 struct args {
@@ -150,15 +148,8 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	int err;
 
-	if (args->raw_names)
-		tapir_frame__show_raw_names();
-	err = tapir_manifests__add(&args->manifests);
-	if (!err)
-		err = tapir_recording_file__read(cli, print_file);
-	tapir_dotnet_tables__fini();
-	return err;
+	return tapir_recording_file__show(cli, args->raw_names, &args->manifests, print_file);
 }
 
 const struct tapir_command tapir_cmd_events = {

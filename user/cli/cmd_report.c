@@ -11,9 +11,7 @@
 #include "cli/recording_file.h"
 #include "cli/report_view.h"
 #include "cli/terminal.h"
-#include "decode/dotnet_tables.h"
 #include "cli/view_run.h"
-#include "symbol/frame.h"
 
 struct args {
 	bool json;
@@ -170,15 +168,8 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	int err;
 
-	if (args->raw_names)
-		tapir_frame__show_raw_names();
-	err = tapir_manifests__add(&args->manifests);
-	if (!err)
-		err = tapir_recording_file__read(cli, report);
-	tapir_dotnet_tables__fini();
-	return err;
+	return tapir_recording_file__show(cli, args->raw_names, &args->manifests, report);
 }
 
 const struct tapir_command tapir_cmd_report = {

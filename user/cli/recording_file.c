@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "decode/dotnet_tables.h"
 #include "decode/probe_name.h"
+#include "symbol/frame.h"
 
 bool tapir_recording_file__is_damaged(const struct tapir_reader_stats *stats)
 {
@@ -87,5 +88,20 @@ int tapir_recording_file__read(struct tapir_cli *cli,
 	if (!err)
 		err = check_damage(path, tapir_reader__stats(reader));
 	tapir_reader__close(reader);
+	return err;
+}
+
+int tapir_recording_file__show(struct tapir_cli *cli, bool raw_names,
+			       const struct tapir_words *manifests,
+			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli))
+{
+	int err;
+
+	if (raw_names)
+		tapir_frame__show_raw_names();
+	err = tapir_manifests__add(manifests);
+	if (!err)
+		err = tapir_recording_file__read(cli, work);
+	tapir_dotnet_tables__fini();
 	return err;
 }

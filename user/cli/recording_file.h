@@ -37,6 +37,11 @@ void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines);
 int tapir_recording_file__read(struct tapir_cli *cli,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli));
 
+/* The same for who shows names and events: these are read, and shown, as the options say. */
+int tapir_recording_file__show(struct tapir_cli *cli, bool raw_names,
+			       const struct tapir_words *manifests,
+			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli));
+
 bool tapir_recording_file__is_damaged(const struct tapir_reader_stats *stats);
 
 #endif

@@ -159,10 +159,23 @@ void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_r
 	}
 }
 
+/* Its text stands in n->name. */
+static void add_name(const struct tapir_code_names *n, struct tapir_jit_table *table,
+		     uint64_t start_va, uint64_t size, uint64_t from_ns)
+{
+	const struct tapir_jit_name name = {.start_va = start_va,
+					    .size = size,
+					    .from_ns = from_ns,
+					    .name = n->name.data,
+					    .name_len = n->name.len,
+					    .source = TAPIR_JIT_METHOD_EVENT};
+
+	(void)tapir_jit_table__add(table, &name);
+}
+
 static void add_dotnet(struct tapir_code_names *n, struct tapir_jit_table *table,
 		       enum tapir_dotnet_probe kind, const struct tapir_rec_event *rec)
 {
-	struct tapir_jit_name name = {.from_ns = rec->h.time_ns, .source = TAPIR_JIT_METHOD_EVENT};
 	struct tapir_dotnet_method method;
 	struct tapir_event_view event;
 
@@ -170,15 +183,10 @@ static void add_dotnet(struct tapir_code_names *n, struct tapir_jit_table *table
 	n->name.len = 0;
 	if (tapir_dotnet_method__of(&event, &method, &n->name))
 		return;
-	if (kind == TAPIR_DOTNET_PROBE_UNLOAD) {
+	if (kind == TAPIR_DOTNET_PROBE_UNLOAD)
 		(void)tapir_jit_table__end(table, method.start_va, rec->h.time_ns);
-		return;
-	}
-	name.start_va = method.start_va;
-	name.size = method.size;
-	name.name = n->name.data;
-	name.name_len = n->name.len;
-	(void)tapir_jit_table__add(table, &name);
+	else
+		add_name(n, table, method.start_va, method.size, rec->h.time_ns);
 }
 
 static void add_java(struct tapir_code_names *n, struct tapir_jit_table *table,
@@ -187,18 +195,12 @@ static void add_java(struct tapir_code_names *n, struct tapir_jit_table *table,
 	struct tapir_probe_view probe;
 	struct tapir_event_view event;
 	struct tapir_jvm_method method;
-	struct tapir_jit_name name = {.from_ns = rec->h.time_ns, .source = TAPIR_JIT_METHOD_EVENT};
 
 	tapir_probe_view__of(&teller->rec->h, &probe);
 	tapir_event_view__of(&rec->h, &event);
 	n->name.len = 0;
-	if (tapir_jvm_method__of(&probe, &event, &method, &n->name))
-		return;
-	name.start_va = method.start_va;
-	name.size = method.size;
-	name.name = n->name.data;
-	name.name_len = n->name.len;
-	(void)tapir_jit_table__add(table, &name);
+	if (!tapir_jvm_method__of(&probe, &event, &method, &n->name))
+		add_name(n, table, method.start_va, method.size, rec->h.time_ns);
 }
 
 static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,

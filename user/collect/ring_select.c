@@ -64,10 +64,16 @@ static bool is_positive(const struct tapir_spec_item *item)
 	return !item->negated && item->kind != TAPIR_SPEC_KEYWORD;
 }
 
-/* One selection an item. -1: there are more items than selections. */
-static int fill_each(const struct tapir_spec_list *specs, struct tapir_ring_selection *out)
+/* Takes what is asked for; false: it has no room for it. */
+typedef bool (*take_fn)(struct tapir_ring_selection *out, const struct tapir_ring_selection *one);
+
+/* Each positive item of each SPEC, and each SPEC that only leaves out, or says nothing of events.
+ */
+static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_selection *out,
+		      take_fn take)
 {
-	unsigned used = 0;
+	struct tapir_ring_selection one;
+	bool all_fit = true;
 
 	for (size_t i = 0; i < specs->cnt; i++) {
 		const struct tapir_spec *spec = specs->data[i];
@@ -76,17 +82,29 @@ static int fill_each(const struct tapir_spec_list *specs, struct tapir_ring_sele
 
 		tapir_vec_for_each (item, &spec->items) {
 			wants_some |= !item->negated;
-			if (is_positive(item) && used == TAPIR_RING_SELECTIONS)
-				return -1;
-			if (is_positive(item))
-				fill_one(spec, item, &out[used++]);
+			if (!is_positive(item))
+				continue;
+			fill_one(spec, item, &one);
+			all_fit &= take(out, &one);
 		}
-		if (!wants_some && used == TAPIR_RING_SELECTIONS)
-			return -1;
-		if (!wants_some)
-			fill_one(spec, NULL, &out[used++]);
+		if (wants_some)
+			continue;
+		fill_one(spec, NULL, &one);
+		all_fit &= take(out, &one);
 	}
-	return 0;
+	return all_fit;
+}
+
+/* A place of its own. */
+static bool append(struct tapir_ring_selection *out, const struct tapir_ring_selection *one)
+{
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
+		if (out[i].used)
+			continue;
+		out[i] = *one;
+		return true;
+	}
+	return false;
 }
 
 /* into takes in what more asks for: of one provider, with the same arguments. */
@@ -99,6 +117,7 @@ static void widen(struct tapir_ring_selection *into, const struct tapir_ring_sel
 		into->event[0] = '\0';
 }
 
+/* One a provider: what it lets through too much is judged by us. */
 static bool fold(struct tapir_ring_selection *out, const struct tapir_ring_selection *more)
 {
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
@@ -114,40 +133,14 @@ static bool fold(struct tapir_ring_selection *out, const struct tapir_ring_selec
 	return false;
 }
 
-/* One selection a provider: what it lets through too much is judged by us. */
-static bool fill_folded(const struct tapir_spec_list *specs, struct tapir_ring_selection *out)
-{
-	struct tapir_ring_selection one;
-	bool all_fit = true;
-
-	for (size_t i = 0; i < specs->cnt; i++) {
-		const struct tapir_spec *spec = specs->data[i];
-		const struct tapir_spec_item *item;
-		bool wants_some = false;
-
-		tapir_vec_for_each (item, &spec->items) {
-			wants_some |= !item->negated;
-			if (!is_positive(item))
-				continue;
-			fill_one(spec, item, &one);
-			all_fit &= fold(out, &one);
-		}
-		if (wants_some)
-			continue;
-		fill_one(spec, NULL, &one);
-		all_fit &= fold(out, &one);
-	}
-	return all_fit;
-}
-
 bool tapir_ring_select__fill(const struct tapir_spec_list *specs,
 			     struct tapir_ring_selection out[TAPIR_RING_SELECTIONS])
 {
 	memset(out, 0, TAPIR_RING_SELECTIONS * sizeof(*out));
-	if (!fill_each(specs, out))
+	if (take_each(specs, out, append))
 		return true;
 	memset(out, 0, TAPIR_RING_SELECTIONS * sizeof(*out));
-	return fill_folded(specs, out);
+	return take_each(specs, out, fold);
 }
 
 /* ---- one event -------------------------------------------------------------------------- */

@@ -62,28 +62,6 @@ void tapir_nettrace__put_text16(struct tapir_str *out, struct tapir_sv text, siz
 	tapir_str__add(out, text.data, len);
 }
 
-/* p: a well-formed sequence of len bytes. */
-static uint32_t code_point(const unsigned char *p, size_t len)
-{
-	static const unsigned char lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-	uint32_t code = p[0] & lead_bits[len];
-
-	for (size_t i = 1; i < len; i++)
-		code = code << 6 | (p[i] & 0x3f);
-	return code;
-}
-
-static void put_code(struct tapir_str *out, uint32_t code)
-{
-	if (code < 0x10000) {
-		tapir_nettrace__put_u16(out, (uint16_t)code);
-		return;
-	}
-	code -= 0x10000;
-	tapir_nettrace__put_u16(out, (uint16_t)(0xd800 | code >> 10));
-	tapir_nettrace__put_u16(out, (uint16_t)(0xdc00 | (code & 0x3ff)));
-}
-
 void tapir_nettrace__put_utf16(struct tapir_str *out, struct tapir_sv text, size_t max_bytes)
 {
 	const unsigned char *p = (const unsigned char *)text.data;
@@ -92,9 +70,9 @@ void tapir_nettrace__put_utf16(struct tapir_str *out, struct tapir_sv text, size
 	for (size_t at = 0, len; at < text.len && out->len < end && !out->failed; at += len) {
 		len = tapir_utf8__len(p + at, text.len - at);
 		if (!len)
-			put_code(out, 0xfffd);
+			tapir_str__add_utf16(out, 0xfffd);
 		else if (p[at])
-			put_code(out, code_point(p + at, len));
+			tapir_str__add_utf16(out, tapir_utf8__code(p + at, len));
 		len = len ? len : 1;
 	}
 	tapir_nettrace__put_u16(out, 0);

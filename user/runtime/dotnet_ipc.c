@@ -34,28 +34,6 @@ static void put_u64(struct tapir_str *out, uint64_t value)
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-/* One code point of well-formed UTF-8 of len bytes. */
-static uint32_t code_point(const unsigned char *p, size_t len)
-{
-	static const unsigned char first_mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-	uint32_t c = p[0] & first_mask[len];
-
-	for (size_t i = 1; i < len; i++)
-		c = c << 6 | (p[i] & 0x3f);
-	return c;
-}
-
-static void put_code_point(struct tapir_str *out, uint32_t c)
-{
-	if (c < 0x10000) {
-		put_bytes(out, c, 2);
-		return;
-	}
-	c -= 0x10000;
-	put_bytes(out, 0xd800 | c >> 10, 2);
-	put_bytes(out, 0xdc00 | (c & 0x3ff), 2);
-}
-
 /* NULL: a count of 0. */
 static int put_text(struct tapir_str *out, const char *text)
 {
@@ -70,7 +48,7 @@ static int put_text(struct tapir_str *out, const char *text)
 
 		if (!len)
 			return -EINVAL;
-		put_code_point(out, code_point(p, len));
+		tapir_str__add_utf16(out, tapir_utf8__code(p, len));
 		p += len;
 		left -= len;
 		if (out->len > TAPIR_DOTNET_MAX_BYTES)
