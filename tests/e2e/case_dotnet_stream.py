@@ -2,20 +2,17 @@
 """Events of .NET processes by the runtime's own stream: asked for, or because no library can be loaded.
 The witness is the process itself, as in case_dotnet_events.py.
 """
-import json
 import os
-import pathlib
 import re
-import shutil
 import signal
 import time
 
-from dotnet_program import build_dotnet
+import dotnet_fire
+from dotnet_fire import DEMO, RUNTIME, count, ends_as_always, exact, fire_now, start, stop
+from dotnet_program import made
 from harness import EVENTS_ONLY, made_once
 
 TIMEOUT = 300
-RUNTIME = "Microsoft-Windows-DotNETRuntime"
-DEMO = "MyCompany-Demo"
 STREAM = ("--lane", "stream", *EVENTS_ONLY)
 AOT = """<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup>
@@ -31,63 +28,16 @@ AOT = """<Project Sdk="Microsoft.NET.Sdk">
 """
 
 
-def start(t, *args, path=None, env=None):
-    fire = t.start(path or build_dotnet(t, "Fire"), *args, env={**os.environ, **(env or {})})
-    fire.wait_line("pid ")
-    return fire
-
-
 def record(t, pid, *specs, options=STREAM):
-    tapir = t.start_tapir("record", *specs, *options, "-p", pid, "-f", "-o", t.path("trace.tapir"))
-    tapir.wait_line("tapir: events of .NET on")
-    return tapir
-
-
-def fire_now(fire):
-    fire.go()
-    return json.loads(fire.wait_line("{", timeout=60))
-
-
-def stop(t, tapir):
-    """The events of the file, how many the recording lost, and what it said."""
-    time.sleep(0.2)
-    began = time.monotonic()
-    tapir.signal(signal.SIGINT)
-    result = tapir.wait()
-    t.eq(result.rc, 0, result.err)
-    t.ok(time.monotonic() - began < 8, "it stops in time")
-    lost = re.search(r" ([\d,]+) lost", result.err)
-    t.ok(lost, result.err)
-    return t.events(t.path("trace.tapir")), int(lost.group(1).replace(",", "")), result
-
-
-def count(events, provider, name):
-    return sum(e["provider"] == provider and e["event"] == name for e in events)
-
-
-def ends_as_always(t, fire):
-    fire.go()
-    result = fire.wait()
-    t.eq((result.rc, result.err), (7, ""), "its end")
-
-
-def exact(t, threads, events, options=STREAM):
-    fire = start(t, f"threads={threads}", f"events={events}")
-    tapir = record(t, fire.pid, DEMO, options=options)
-    did = fire_now(fire)
-    seen, lost, _ = stop(t, tapir)
-    got = count(seen, DEMO, "OrderPlaced") + count(seen, DEMO, "StockLow")
-    t.eq(got + lost, did["orders"] + did["lows"], f"{got} captured + {lost} lost")
-    t.ok(got >= 0.1 * did["orders"], f"{got} captured")
-    ends_as_always(t, fire)
+    return dotnet_fire.record(t, pid, *specs, options=options)
 
 
 def test_events_of_one_thread_are_captured_or_counted(t):
-    exact(t, 1, 20000)
+    exact(t, 1, 20000, 0.1, STREAM)
 
 
 def test_events_of_four_threads_are_captured_or_counted(t):
-    exact(t, 4, 8000)
+    exact(t, 4, 8000, 0.1, STREAM)
 
 
 def test_fields_and_stacks_are_what_the_program_did(t):
@@ -149,23 +99,12 @@ def test_a_stopped_or_killed_process_does_not_hold_us_up(t):
 @made_once
 def publish_aot(t, framework):
     """Fire compiled ahead of time; skips where that cannot be done."""
-    dotnet, _ = t.need("dotnet", "gcc")
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "Fire.cs")
-    home = os.path.join(t.build, "tests", "dotnet", f"aot-{framework}")
-    done = os.path.join(home, "out", "Fire")
-    if os.path.exists(done) and os.path.getmtime(done) > os.path.getmtime(source):
-        return done
-    shutil.rmtree(home, ignore_errors=True)
-    os.makedirs(home)
-    shutil.copy(source, home)
-    pathlib.Path(home, "Fire.csproj").write_text(AOT % framework)
-    env = {**os.environ, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1",
-           "NUGET_PACKAGES": os.path.join(t.build, "tests", "dotnet", "nuget")}
-    result = t.run(dotnet, "publish", "-c", "Release", "-r", "linux-x64", "-p:CppCompilerAndLinker=gcc", "-v", "q",
-                   "-o", os.path.dirname(done), home, timeout=240, env=env)
-    if result.rc or not os.path.exists(done):
-        t.skip(f"dotnet publishes no {framework} program ahead of time here: " + (result.out + result.err).strip()[-300:])
-    os.utime(done)
+    t.need("gcc")
+    packages = os.path.join(t.build, "tests", "dotnet", "nuget")
+    done, said = made(t, "Fire", f"aot-{framework}", AOT % framework, "publish", "-r", "linux-x64",
+                      "-p:CppCompilerAndLinker=gcc", env={"NUGET_PACKAGES": packages}, timeout=240)
+    if not done:
+        t.skip(f"dotnet publishes no {framework} program ahead of time here: {said}")
     return done
 
 

@@ -18,51 +18,50 @@ PROJECT = """<Project Sdk="%s">
 """
 
 
-@made_once
-def build_dotnet(t, name, sdk="Microsoft.NET.Sdk", packages=()):
-    """The path of the program, which is called as its source is. packages: (name, version) of NuGet's it needs."""
+def made(t, name, place, project, *command, env=None, timeout=120):
+    """The program of programs/NAME.cs below tests/dotnet/PLACE of the build, made anew by a dotnet command when its source
+    is newer. project: what stands in its .csproj. None: the command fails; its words are in the second value."""
     dotnet = t.need("dotnet")
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", f"{name}.cs")
-    home = os.path.join(t.build, "tests", "dotnet", name)
+    home = os.path.join(t.build, "tests", "dotnet", place)
     done = os.path.join(home, "out", name)
     if os.path.exists(done) and os.path.getmtime(done) > os.path.getmtime(source):
-        return done
+        return done, ""
     shutil.rmtree(home, ignore_errors=True)
     os.makedirs(home)
     shutil.copy(source, home)
-    references = "".join(f'<PackageReference Include="{package}" Version="{at}" />' for package, at in packages)
-    version = t.run(dotnet, "--version").out.strip()
-    pathlib.Path(home, f"{name}.csproj").write_text(PROJECT % (sdk, ".".join(version.split(".")[:2]), references))
-    env = {**os.environ, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1"}
-    if t.run(dotnet, "build", "-c", "Release", "-v", "q", "-o", os.path.dirname(done), home, timeout=120, env=env).rc:
-        t.skip("dotnet builds no program here" + (" with NuGet's packages" if packages else ""))
+    pathlib.Path(home, f"{name}.csproj").write_text(project)
+    env = {**os.environ, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1", **(env or {})}
+    result = t.run(dotnet, *command, "-c", "Release", "-v", "q", "-o", os.path.dirname(done), home, timeout=timeout, env=env)
+    if result.rc or not os.path.exists(done):
+        shutil.rmtree(home, ignore_errors=True)
+        return None, (result.out + result.err).strip()[-300:]
     os.utime(done)
+    return done, ""
+
+
+@made_once
+def build_dotnet(t, name, sdk="Microsoft.NET.Sdk", packages=()):
+    """The path of the program, which is called as its source is. packages: (name, version) of NuGet's it needs."""
+    references = "".join(f'<PackageReference Include="{package}" Version="{at}" />' for package, at in packages)
+    version = t.run(t.need("dotnet"), "--version").out.strip()
+    project = PROJECT % (sdk, ".".join(version.split(".")[:2]), references)
+    done, _ = made(t, name, name, project, "build")
+    if not done:
+        t.skip("dotnet builds no program here" + (" with NuGet's packages" if packages else ""))
     return done
 
 
 @made_once
 def publish_dotnet(t, name, runtime, single_file=False):
     """The same program with a runtime of its own, such as "8.0.33", which NuGet has; published once."""
-    dotnet = t.need("dotnet")
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", f"{name}.cs")
-    home = os.path.join(t.build, "tests", "dotnet", f"{name}-{runtime}{'-single' if single_file else ''}")
-    done = os.path.join(home, "out", name)
-    if os.path.exists(done) and os.path.getmtime(done) > os.path.getmtime(source):
-        return done
-    shutil.rmtree(home, ignore_errors=True)
-    os.makedirs(home)
-    shutil.copy(source, home)
     version = ".".join(runtime.split(".")[:2])
-    pathlib.Path(home, f"{name}.csproj").write_text(PROJECT % ("Microsoft.NET.Sdk", version, ""))
-    env = {**os.environ, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1"}
     options = ["-p:PublishSingleFile=true"] if single_file else []
-    result = t.run(dotnet, "publish", "-c", "Release", "-v", "q", "-r", "linux-x64", "--self-contained",
-                   f"-p:RuntimeFrameworkVersion={runtime}", *options, "-o", os.path.dirname(done), home, timeout=120,
-                   env=env)
-    if result.rc:
-        shutil.rmtree(home, ignore_errors=True)
+    done, _ = made(t, name, f"{name}-{runtime}{'-single' if single_file else ''}",
+                   PROJECT % ("Microsoft.NET.Sdk", version, ""), "publish", "-r", "linux-x64", "--self-contained",
+                   f"-p:RuntimeFrameworkVersion={runtime}", *options)
+    if not done:
         t.skip(f"NuGet gives no .NET {runtime} here")
-    os.utime(done)
     return done
 
 

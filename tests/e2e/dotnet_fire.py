@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Fire (programs/Fire.cs), which says what it fired, and a recording of it."""
+import json
+import os
+import re
+import signal
+import time
+
+from dotnet_program import build_dotnet
+from harness import EVENTS_ONLY
+
+RUNTIME = "Microsoft-Windows-DotNETRuntime"
+DEMO = "MyCompany-Demo"
+END = 7  # what Fire ends with
+
+
+def start(t, *args, before=(), env=None, path=None):
+    fire = t.start(*before, path or build_dotnet(t, "Fire"), *args, env={**os.environ, **(env or {})})
+    fire.wait_line("pid ")
+    return fire
+
+
+def fire_now(fire):
+    """Lets it go and returns what it says it did."""
+    fire.go()
+    return json.loads(fire.wait_line("{", timeout=60))
+
+
+def record(t, pid, *specs, file="trace.tapir", options=EVENTS_ONLY):
+    tapir = t.start_tapir("record", *specs, *options, "-p", pid, "-f", "-o", t.path(file))
+    tapir.wait_line("tapir: events of .NET on")
+    return tapir
+
+
+def stop(t, tapir, file="trace.tapir"):
+    """The events of the file, how many the recording lost, and what it said."""
+    time.sleep(0.2)
+    began = time.monotonic()
+    tapir.signal(signal.SIGINT)
+    result = tapir.wait()
+    t.eq(result.rc, 0, result.err)
+    t.ok(time.monotonic() - began < 8, "it stops in time")
+    lost = re.search(r" ([\d,]+) lost", result.err)
+    t.ok(lost, result.err)
+    return t.events(t.path(file)), int(lost.group(1).replace(",", "")), result
+
+
+def count(events, provider, name):
+    return sum(e["provider"] == provider and e["event"] == name for e in events)
+
+
+def ends_as_always(t, fire):
+    fire.go()
+    result = fire.wait()
+    t.eq(result.rc, END, "its exit code")
+    lines = [line for line in result.out.splitlines() if not line.startswith("{")]
+    t.eq(lines, [f"pid {fire.pid}", "over"], "its output")
+    t.eq(result.err, "", "its stderr")
+
+
+def exact(t, threads, events, share, options=EVENTS_ONLY):
+    """Flat out, captured and lost are what was fired; at least this share of it was captured."""
+    fire = start(t, f"threads={threads}", f"events={events}")
+    tapir = record(t, fire.pid, DEMO, options=options)
+    did = fire_now(fire)
+    seen, lost, _ = stop(t, tapir)
+    got = count(seen, DEMO, "OrderPlaced") + count(seen, DEMO, "StockLow")
+    t.eq(got + lost, did["orders"] + did["lows"], f"{got} captured + {lost} lost")
+    t.ok(got >= share * did["orders"], f"{got} captured")
+    ends_as_always(t, fire)
