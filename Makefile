@@ -87,7 +87,7 @@ GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
 
-.PHONY: all demo check test unit e2e targets bench bench-dotnet fuzz check-kernels install uninstall format \
+.PHONY: all demo check test unit e2e targets bench bench-dotnet bench-large fuzz check-kernels install uninstall format \
         clean help bootstrap docs
 
 all: $(TAPIR) $(USDT_LIB) docs ## build build/tapir, its man page and shell completion
@@ -130,6 +130,10 @@ bench: ## tapir beside its peers; a few minutes
 	$(Q)scripts/bootstrap build bench
 	$(Q)$(MAKE) --no-print-directory all targets bench-bins
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/run.py
+
+bench-large: ## memory and speed of reading 10 GB and 10 M stacks; half an hour, 12 GB of disk
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bench/make_trace
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/large.py
 
 bench-dotnet: ## tapir on .NET beside dotnet-trace; a few minutes, wants the .NET SDK and NuGet
 	$(Q)scripts/bootstrap build bench

@@ -19,14 +19,14 @@ KINDS = {"samples": (["--samples", str(RECORDS)], REPORT),
 
 
 def read_once(tapir, command, path):
-    """Seconds and peak memory of one command."""
+    """Seconds, those of a CPU and peak memory of one command."""
     began = time.monotonic()
     child = subprocess.Popen([tapir, *command, path], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
         raise measure.Failed(f"tapir {command[0]}: exit {child.returncode}")
-    return {"seconds": time.monotonic() - began, "mib": usage.ru_maxrss / 1024}
+    return {"seconds": time.monotonic() - began, "cpu_seconds": usage.ru_utime + usage.ru_stime, "mib": usage.ru_maxrss / 1024}
 
 
 def run(context, rounds):
