@@ -231,6 +231,40 @@ static void members_come_when_version_one(void **state)
 	members_are_those_of_the_group_and_below("cgroup");
 }
 
+static void write_to(const char *dir, const char *file, const char *text)
+{
+	char path[4400];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static bool becomes(uint32_t tgid, bool is_frozen)
+{
+	for (int i = 0; i < 1000 && tapir_cgroup__is_frozen(tgid) != is_frozen; i++)
+		usleep(1000);
+	return tapir_cgroup__is_frozen(tgid) == is_frozen;
+}
+
+static void frozen_process_is_known_in_the_group_and_below(void **state)
+{
+	(void)state;
+	make_groups("cgroup2");
+	members[0] = start_member(top);
+	members[1] = start_member(below);
+	assert_false(tapir_cgroup__is_frozen((uint32_t)members[0]));
+	write_to(top, "cgroup.freeze", "1");
+	assert_true(becomes((uint32_t)members[0], true));
+	assert_true(becomes((uint32_t)members[1], true));
+	assert_false(tapir_cgroup__is_frozen((uint32_t)getpid()));
+	write_to(top, "cgroup.freeze", "0");
+	assert_true(becomes((uint32_t)members[1], false));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +275,7 @@ int main(void)
 		CASE(nothing_is_found_when_it_is_no_cgroup),
 		CASE(members_come_when_version_two),
 		CASE(members_come_when_version_one),
+		CASE(frozen_process_is_known_in_the_group_and_below),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,7 +154,7 @@ static void silent_one_times_out(void **state)
 
 	f->is_silent = true;
 	fake_dotnet__start(f);
-	fails(f, -ETIMEDOUT, "waiting for it");
+	fails(f, -ETIMEDOUT, "it does not answer");
 	assert_true(tapir_clock__now_ns() - begin < 2000 * MS);
 }
 

@@ -154,3 +154,66 @@ int tapir_cgroup__each_process(const struct tapir_cgroup *cgroup,
 {
 	return walk(cgroup->dir, 0, fn, ctx);
 }
+
+/* ---- frozen ---------------------------------------------------------------------------------- */
+
+/* v2 says it of the group and those above it together; v1 has FREEZING and FROZEN. */
+static bool file_says(const char *root, const char *path, const char *name, const char *what)
+{
+	tapir_autofree char *text = NULL;
+	char file[PATH_MAX];
+	size_t len = 0;
+
+	if (snprintf(file, sizeof(file), "%s%s/%s", root, path, name) >= (int)sizeof(file) ||
+	    tapir_file__read(file, 4096, &text, &len))
+		return false;
+	return strstr(text, what) != NULL;
+}
+
+static bool is_frozen_below(const char *type, const char *path)
+{
+	bool is_v2 = !strcmp(type, "cgroup2"), is_frozen = false;
+	tapir_autofile FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	tapir_autofree char *line = NULL;
+	size_t cap = 0;
+
+	while (!is_frozen && mounts && getline(&line, &cap, mounts) > 0) {
+		char *root;
+
+		if (!parse_mount(line, type, &root))
+			continue;
+		is_frozen = is_v2 ? file_says(root, path, "cgroup.events", "frozen 1")
+				  : file_says(root, path, "freezer.state", "FR");
+	}
+	return is_frozen;
+}
+
+/* "7:freezer:/docker/1234", "0::/system.slice" */
+static bool is_frozen_by(char *line)
+{
+	char *controllers = strchr(line, ':'), *path;
+
+	path = controllers ? strchr(++controllers, ':') : NULL;
+	if (!path)
+		return false;
+	*path++ = '\0';
+	path[strcspn(path, "\n")] = '\0';
+	if (!*controllers)
+		return is_frozen_below("cgroup2", path);
+	return !strcmp(controllers, "freezer") && is_frozen_below("cgroup", path);
+}
+
+bool tapir_cgroup__is_frozen(uint32_t tgid)
+{
+	tapir_autofile FILE *groups = NULL;
+	tapir_autofree char *line = NULL;
+	bool is_frozen = false;
+	char path[32];
+	size_t cap = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/cgroup", tgid);
+	groups = fopen(path, "re");
+	while (!is_frozen && groups && getline(&line, &cap, groups) > 0)
+		is_frozen = is_frozen_by(line);
+	return is_frozen;
+}

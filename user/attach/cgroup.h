@@ -24,4 +24,10 @@ int tapir_cgroup__find(const char *path, struct tapir_cgroup *out);
 int tapir_cgroup__each_process(const struct tapir_cgroup *cgroup,
 			       int (*fn)(uint32_t tgid, void *ctx), void *ctx);
 
+/*
+ * Is the process frozen with its cgroup, as in a paused container? It looks asleep, and does what
+ * it is asked when it is thawed. Where its cgroups cannot be seen: no.
+ */
+bool tapir_cgroup__is_frozen(uint32_t tgid);
+
 #endif

@@ -153,6 +153,8 @@ static int check(const struct tapir_dotnet_talk *talk)
 					"Cannot attach to .NET: pid=%u, err=-EAGAIN: it is stopped "
 					"(kill -CONT lets it run on)",
 					talk->job.tgid);
+	if (tapir_dotnet_talk__check_thawed(talk))
+		return -EAGAIN;
 	if (!has_spare_descriptors(talk->job.tgid))
 		return tapir_diag__fail(
 			-EMFILE,

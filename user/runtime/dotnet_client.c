@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attach/cgroup.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -66,12 +67,27 @@ int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk)
 				talk->job.tgid);
 }
 
+int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk)
+{
+	if (!tapir_cgroup__is_frozen(talk->job.tgid))
+		return 0;
+	return tapir_diag__fail(-EAGAIN,
+				"Cannot %s: pid=%u, err=-EAGAIN: its cgroup is frozen (a container "
+				"that is paused: unpause it)",
+				talk->job.task, talk->job.tgid);
+}
+
 static int connect_to(struct tapir_dotnet_talk *talk, int *fd)
 {
 	struct tapir_peer_answer answer;
+	int err = 0;
 
 	if (talk->facts.is_off)
 		return tapir_dotnet_talk__no_diagnostics(talk);
+	if (!talk->job.may_be_stopped)
+		err = tapir_dotnet_talk__check_thawed(talk);
+	if (err)
+		return err;
 	talk->job.act = tapir_dotnet_child__connect;
 	snprintf(talk->job.dir, sizeof(talk->job.dir), "%s", talk->facts.tmp_dir);
 	return tapir_peer_job__run(&talk->job, &answer, fd);
@@ -93,7 +109,7 @@ static int receive(const struct tapir_dotnet_talk *talk, int fd, size_t want, st
 		if (err)
 			return broken(talk, err,
 				      err == -ECONNRESET ? "it hung up before the end"
-							 : "waiting for it");
+							 : "it does not answer");
 		if (n > 0) {
 			tapir_str__add(out, bytes, (size_t)n);
 			want -= (size_t)n;

@@ -62,6 +62,9 @@ void tapir_dotnet_talk__fini(struct tapir_dotnet_talk *talk);
 /* facts.is_off: the failure, with its line. */
 int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk);
 
+/* Frozen: a failure, with its line. What was sent would be done when nobody waits any more. */
+int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk);
+
 /*
  * One request and its reply, which borrows from *message; *fd, also yours on failure, is the
  * connection, on which more may follow.
