@@ -38,7 +38,8 @@ def test_five_hundred_processes_a_second_keep_their_names(t):
     unnamed = [f for s in inside for f in s["stack"] if not f["name"]]
     t.ok(len(unnamed) <= 0.005 * len(inside), f"{len(unnamed)} frames without a name in {len(inside)} stacks")
     t.eq(t.report(file)["lost"], {}, "lost")
-    t.ok(late - early <= 8192, f"resident memory grew from {early} to {late} KB in 5 s")
+    # What a process was is kept until the segment after its end, 10 to 20 s.
+    t.ok(late - early <= 4000 * 4, f"resident memory grew from {early} to {late} KB for 4000 processes")
 
 
 def test_file_that_is_gone_after_five_milliseconds_keeps_its_names(t):
