@@ -39,8 +39,8 @@ def test_a_storm_is_not_harmed_when_drivers_come_and_go(t):
     drivers = 8
     stop = t.path("stop")
     storm = app(t, "storm", 3600, stop)
-    running = [driver(t, storm.pid, f"cycles={-(-cycles // drivers)}", "ms=60", "change=2", "quiet=1", *VERBOSE)
-               for _ in range(drivers)]
+    running = [driver(t, storm.pid, f"cycles={-(-cycles // drivers)}", "ms=60", "change=2", "quiet=1", f"probes={n % 2}",
+                      *VERBOSE) for n in range(drivers)]
     sums = []
     for process in running:
         result = process.wait(timeout=60 + 4 * cycles)
@@ -56,6 +56,7 @@ def test_a_storm_is_not_harmed_when_drivers_come_and_go(t):
     t.ok(sum(s["cycles"] for s in sums) >= cycles, sums)
     t.eq(sum(s["bad"] for s in sums), 0, "records that are none")
     t.ok(all(s["total"] for s in sums), sums)
+    t.ok(sum(s["raised"] for s in sums), f"published by no driver: {sums}")
 
 
 def test_every_event_is_read_or_counted_lost_when_flat_out(t):

@@ -306,6 +306,118 @@ static void json_says_so_when_it_finds_no_room(void **state)
 	}
 }
 
+/* ---- descriptions by chance, and payloads that fit them ------------------------------------------- */
+
+static uint64_t random_state = 88172645463325252ull;
+
+static uint64_t random_u64(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	return random_state ^= random_state << 17;
+}
+
+static void random_text(struct bytes *payload)
+{
+	static const uint16_t units[] = {'a', 'B', '7', ' ', '"', '\\', '\n', 0xe9, 0x20ac, 0xd800};
+
+	for (uint64_t cnt = random_u64() % 9; cnt; cnt--) {
+		uint16_t unit = units[random_u64() % 10];
+
+		u(payload, unit, 2);
+		if (unit == 0xd800) /* U+10302 */
+			u(payload, 0xdf02, 2);
+	}
+	u(payload, 0, 2);
+}
+
+static void random_value(unsigned type, struct bytes *payload)
+{
+	double d = (double)(int64_t)(random_u64() % 100000) / 8 - 5000;
+	float f = (float)d;
+
+	if (type == CORECLR_TEXT)
+		random_text(payload);
+	else if (type == CORECLR_F64 || type == CORECLR_DECIMAL)
+		put(payload, &d, 8);
+	else if (type == CORECLR_F32)
+		put(payload, &f, 4);
+	else if (type == CORECLR_BOOL)
+		u(payload, random_u64() & 1, 1);
+	else if (type == CORECLR_CHAR)
+		u(payload, 'a' + random_u64() % 26, 2);
+	else if (type == CORECLR_TIME)
+		u(payload, 130000000000000000ull + random_u64() % 1000000000000000ull, 8);
+	else
+		for (uint32_t i = coreclr_type__bytes((uint8_t)type, 1); i; i--)
+			u(payload, random_u64(), 1);
+}
+
+static void random_fields(struct bytes *fields, struct bytes *payload, unsigned depth);
+
+/* A type as V2 has it, and cnt values of it. */
+static void random_type(struct bytes *type, struct bytes *payload, unsigned depth, unsigned cnt)
+{
+	unsigned code = 3 + (unsigned)(random_u64() % 16);
+	struct bytes unused = {};
+
+	if (depth < 3 && random_u64() % 5 == 0) {
+		uint64_t seed = random_state;
+
+		u(type, CORECLR_OBJECT, 4);
+		random_fields(type, cnt ? payload : &unused, depth + 1);
+		for (unsigned i = 1; i < cnt; i++) { /* the same again */
+			struct bytes again = {};
+
+			random_state = seed;
+			random_fields(&again, payload, depth + 1);
+		}
+		return;
+	}
+	u(type, code, 4);
+	for (unsigned i = 0; i < cnt; i++)
+		random_value(code, payload);
+}
+
+static void random_fields(struct bytes *fields, struct bytes *payload, unsigned depth)
+{
+	unsigned cnt = 1 + (unsigned)(random_u64() % 4);
+
+	u(fields, cnt, 4);
+	for (unsigned i = 0; i < cnt; i++) {
+		struct bytes type = {}, values = {};
+		char name[8];
+
+		snprintf(name, sizeof(name), "f%u_%u", depth, i);
+		if (random_u64() % 4) {
+			random_type(&type, payload, depth, 1);
+		} else {
+			unsigned element_cnt = (unsigned)(random_u64() % 4);
+
+			u(&type, CORECLR_ARRAY, 4);
+			random_type(&type, &values, depth, element_cnt);
+			u(payload, element_cnt, 2);
+			put(payload, values.data, values.len);
+		}
+		field_v2(fields, name, type.data, type.len);
+	}
+}
+
+static void a_thousand_descriptions_by_chance_are_as_tapir_decodes_them(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		struct bytes blob, fields = {}, payload = {};
+
+		random_fields(&fields, &payload, 0);
+		head(&blob, "Chance", 0);
+		u(&blob, fields.len, 4);
+		u(&blob, 2, 1);
+		put(&blob, fields.data, fields.len);
+		check_same(&blob, &payload);
+	}
+}
+
 /* ---- arguments ------------------------------------------------------------------------------------ */
 
 static void fields_are_told_with_their_types_and_names(void **state)
@@ -341,15 +453,6 @@ static void fields_are_told_with_their_types_and_names(void **state)
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------- */
-
-static uint64_t random_u64(void)
-{
-	static uint64_t x = 88172645463325252ull;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	return x ^= x << 17;
-}
 
 /* As few digits as read back the same. */
 static void check_double(uint64_t bits)
@@ -660,7 +763,8 @@ static void names_stay_apart_when_events_share_them(void **state)
 {
 	static const char *const wanted[] = {"Order_placed_1", "Order_placed_1",
 					     "Order_placed_1_V2", "Order_placed_1_2", "Raw"};
-	struct coreclr_published *at[6] = {};
+	struct coreclr_published *at[7] = {};
+	char longest[251] = "";
 	struct bytes one, two, three, none, payload = {.len = 8};
 	struct tapir_usdt_notes notes;
 	struct tapir_elf *elf;
@@ -679,12 +783,15 @@ static void names_stay_apart_when_events_share_them(void **state)
 	see(&at[2], "Odd/Provider \xc3\xa9", "Order placed:1", 2, &two, &payload);
 	see(&at[3], "Odd/Provider \xc3\xa9", "Order placed:1", 2, &three, &payload);
 	see(&at[4], "Odd/Provider \xc3\xa9", "Raw", 0, &none, &payload);
+	memset(longest, 'e', sizeof(longest) - 1);
+	see(&at[6], "Odd/Provider \xc3\xa9", longest, 0, &one, &payload);
 	/* The runtime's own have no name. */
 	see(&at[5], "Odd/Provider \xc3\xa9", "", 0, &none, &payload);
 	assert_ptr_equal(see(&at[0], "", "", 0, &none, &payload), at[0]);
 	coreclr_publish__serve();
 	find_notes("tapir-usdt.0000000000000abc:Odd", &elf, &notes);
-	assert_int_equal(notes.cnt, 5);
+	assert_int_equal(notes.cnt, 6);
+	assert_true(strlen(notes.data[5].name) > 100 && strlen(notes.data[5].name) < 160);
 	for (unsigned i = 0; i < 5; i++) {
 		assert_string_equal(notes.data[i].provider, "Odd_Provider__");
 		assert_string_equal(notes.data[i].name, wanted[i]);
@@ -767,6 +874,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_type_is_as_tapir_decodes_it),
 		cmocka_unit_test(nested_objects_and_arrays_are_as_tapir_decodes_them),
+		cmocka_unit_test(a_thousand_descriptions_by_chance_are_as_tapir_decodes_them),
 		cmocka_unit_test(json_is_whole_when_the_payload_is_not),
 		cmocka_unit_test(json_says_so_when_it_finds_no_room),
 		cmocka_unit_test(fields_are_told_with_their_types_and_names),

@@ -27,6 +27,7 @@
 #include "attach/ring_find.h"
 #include "base/diag.h"
 #include "collect/ring_session.h"
+#include "raise_semaphores.h"
 #include "runtime/dotnet_client.h"
 #include "runtime/dotnet_profiler.h"
 #include "tapir/coreclr.h"
@@ -47,12 +48,11 @@ struct number {
 
 static struct {
 	int pid;
-	int cycles, ms, change, with_stack, rate, no_detach, quiet;
+	int cycles, ms, change, with_stack, rate, no_detach, quiet, probes, is_given;
 	struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
-	unsigned selection_cnt;
+	unsigned selection_cnt, start_cnt, raised;
 	volatile sig_atomic_t is_over;
 	char so[200]; /* as the process maps it */
-	int is_given;
 	uint64_t key; /* 0: a new one each cycle */
 	char event[96];
 	struct tapir_ring_lane lane;
@@ -65,7 +65,6 @@ static struct {
 	struct number numbers[TID_CNT];
 	uint8_t bytes[TAPIR_RING_MAX_BYTES];
 	uint64_t start_lo[64], start_hi[64]; /* code where threads begin */
-	unsigned start_cnt;
 	/* sums */
 	uint64_t total, lost, nested, bad, repeated, gaps, with_whole_stack, wanted_stack, late_ms;
 	uint64_t first_us, attach_us, attach_max_us, detach_ms;
@@ -392,6 +391,8 @@ static void change(int n)
 		s->selections[last].used = n & 1;
 	s->selections[0].level = (uint8_t)(n & 1 ? d.selections[0].level : 4);
 	tapir_ring_control__announce(&d.control);
+	if (d.probes)
+		d.raised += raise_semaphores(d.pid, d.lane.key);
 }
 
 static void hold(void)
@@ -476,6 +477,7 @@ static int cycle(void)
 		.selections = d.selections,
 		.rate_hz = (uint32_t)d.rate,
 		.with_stack = d.with_stack != 0,
+		.with_probes = d.probes != 0,
 	};
 	uint64_t key = 0, opened_us;
 	uint32_t hresult = 0;
@@ -548,9 +550,10 @@ static void print_json(int done)
 {
 	printf("{\"cycles\": %d, \"total\": %" PRIu64 ", \"lost\": %" PRIu64
 	       ", \"nested\": %" PRIu64 ", \"bad\": %" PRIu64 ", \"repeated\": %" PRIu64
-	       ", \"gaps\": %" PRIu64 ", \"wanted_stack\": %" PRIu64 ", \"whole_stack\": %" PRIu64,
+	       ", \"gaps\": %" PRIu64 ", \"wanted_stack\": %" PRIu64 ", \"whole_stack\": %" PRIu64
+	       ", \"raised\": %u",
 	       done, d.total, d.lost, d.nested, d.bad, d.repeated, d.gaps, d.wanted_stack,
-	       d.with_whole_stack);
+	       d.with_whole_stack, d.raised);
 	if (done)
 		printf(", \"attach_us\": %" PRIu64 ", \"attach_max_us\": %" PRIu64
 		       ", \"first_ms\": %" PRIu64 ", \"detach_ms\": %" PRIu64,
@@ -569,20 +572,17 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
-	d.pid = atoi(argv[1]), d.cycles = 1;
-	d.ms = 100;
-	d.with_stack = 1;
+	d.pid = atoi(argv[1]), d.cycles = 1, d.ms = 100, d.with_stack = 1;
 	for (int i = 2; i < argc; i++)
 		if (sscanf(argv[i], "cycles=%d", &d.cycles) == 1 ||
 		    sscanf(argv[i], "ms=%d", &d.ms) == 1 ||
 		    sscanf(argv[i], "stack=%d", &d.with_stack) == 1 ||
 		    sscanf(argv[i], "change=%d", &d.change) == 1 ||
 		    sscanf(argv[i], "rate=%d", &d.rate) == 1 ||
-		    sscanf(argv[i], "quiet=%d", &d.quiet) == 1)
-			;
-		else if (sscanf(argv[i], "key=%" SCNx64, &d.key) == 1)
-			;
-		else if (sscanf(argv[i], "event=%95s", d.event) == 1)
+		    sscanf(argv[i], "quiet=%d", &d.quiet) == 1 ||
+		    sscanf(argv[i], "probes=%d", &d.probes) == 1 ||
+		    sscanf(argv[i], "key=%" SCNx64, &d.key) == 1 ||
+		    sscanf(argv[i], "event=%95s", d.event) == 1)
 			;
 		else if (sscanf(argv[i], "so=%199s", d.so) == 1)
 			d.is_given = 1;
