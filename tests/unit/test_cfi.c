@@ -13,6 +13,7 @@
 #include <gelf.h>
 #include <unistd.h>
 
+#include "eh_frame_builder.h"
 #include "elf_builder.h"
 #include "unwind/cfi.h"
 
@@ -126,32 +127,6 @@ static void rows_are_libdws_when_file_is_a_real_one(void **state)
 
 /* ---- built sections ---------------------------------------------------------------------- */
 
-#define CIE_BYTES 20
-
-/* "zR", code alignment 1, data alignment -8, RA 16, absolute pointers; cfa = rsp + 8, RA saved. */
-static const uint8_t cie[CIE_BYTES + 4] = {CIE_BYTES, 0,  0, 0, 0,    0, 0, 0,	  1, 'z', 'R', 0, 1,
-					   0x78,      16, 1, 0, 0x0c, 7, 8, 0x90, 1, 0,	  0};
-
-struct built {
-	uint8_t bytes[4096];
-	size_t len;
-};
-
-static void add_fde(struct built *b, uint64_t start_va, uint64_t range, const uint8_t *code,
-		    size_t code_bytes)
-{
-	uint32_t len = (uint32_t)(4 + 8 + 8 + 1 + code_bytes), id = (uint32_t)b->len + 4;
-	uint8_t no_augmentation = 0;
-
-	memcpy(b->bytes + b->len, &len, 4);
-	memcpy(b->bytes + b->len + 4, &id, 4);
-	memcpy(b->bytes + b->len + 8, &start_va, 8);
-	memcpy(b->bytes + b->len + 16, &range, 8);
-	memcpy(b->bytes + b->len + 24, &no_augmentation, 1);
-	memcpy(b->bytes + b->len + 25, code, code_bytes);
-	b->len += 25 + code_bytes;
-}
-
 static bool row_of(const void *section, size_t len, uint64_t va, struct tapir_cfi_row *row)
 {
 	struct elf_builder b;
@@ -176,11 +151,11 @@ static void row_changes_where_code_says_so(void **state)
 {
 	/* push rbp; mov rsp, rbp: after byte 1 cfa is rsp + 16 and rbp saved, after 4 rbp + 16 */
 	static const uint8_t code[] = {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6};
-	struct built b = {.len = sizeof(cie)};
+	struct built b;
 	struct tapir_cfi_row row = {};
 
 	(void)state;
-	memcpy(b.bytes, cie, sizeof(cie));
+	begin(&b);
 	add_fde(&b, 0x1000, 0x100, code, sizeof(code));
 	assert_true(row_of(b.bytes, b.len, 0x1000, &row));
 	assert_int_equal(row.cfa_off, 8);
@@ -198,11 +173,11 @@ static void row_changes_where_code_says_so(void **state)
 static void no_row_when_rule_is_an_expression(void **state)
 {
 	static const uint8_t code[] = {0x0f, 2, 0x77, 8};
-	struct built b = {.len = sizeof(cie)};
+	struct built b;
 	struct tapir_cfi_row row;
 
 	(void)state;
-	memcpy(b.bytes, cie, sizeof(cie));
+	begin(&b);
 	add_fde(&b, 0x1000, 0x100, code, sizeof(code));
 	assert_false(row_of(b.bytes, b.len, 0x1000, &row));
 }
@@ -220,9 +195,9 @@ static void no_row_when_code_is_broken(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-		struct built b = {.len = sizeof(cie)};
+		struct built b;
 
-		memcpy(b.bytes, cie, sizeof(cie));
+		begin(&b);
 		add_fde(&b, 0x1000, 0x100, codes[i], i == 4 ? 2 : sizeof(codes[i]));
 		assert_false(row_of(b.bytes, b.len, 0x1050, &row));
 	}
@@ -231,11 +206,11 @@ static void no_row_when_code_is_broken(void **state)
 static void nothing_is_read_outside_when_section_is_cut(void **state)
 {
 	static const uint8_t code[] = {0x41, 0x0e, 16};
-	struct built b = {.len = sizeof(cie)};
+	struct built b;
 	struct tapir_cfi_row row;
 
 	(void)state;
-	memcpy(b.bytes, cie, sizeof(cie));
+	begin(&b);
 	add_fde(&b, 0x1000, 0x100, code, sizeof(code));
 	for (size_t len = 0; len < b.len; len++)
 		assert_false(row_of(b.bytes, len, 0x1000, &row));

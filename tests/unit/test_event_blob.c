@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blob_builder.h"
 #include "decode/event_blob.h"
 #include "decode/probe_name.h"
 #include "export/event_lines.h"
@@ -20,45 +21,9 @@
 
 #define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
 
-struct bytes {
-	uint8_t data[4096];
-	size_t len;
-};
-
-static void put(struct bytes *b, const void *data, size_t len)
-{
-	assert_true(b->len + len <= sizeof(b->data));
-	memcpy(b->data + b->len, data, len);
-	b->len += len;
-}
-
-static void u(struct bytes *b, uint64_t value, size_t len)
-{
-	put(b, &value, len);
-}
-
-static void wide(struct bytes *b, const char *text)
-{
-	for (; *text; text++)
-		u(b, (unsigned char)*text, 2);
-	u(b, 0, 2);
-}
-
 static void head(struct bytes *b, const char *name, unsigned fields)
 {
-	*b = (struct bytes){};
-	u(b, 7, 4);
-	wide(b, name);
-	u(b, 0xf000000000000001, 8);
-	u(b, 3, 4);
-	u(b, 5, 4);
-	u(b, fields, 4);
-}
-
-static void field(struct bytes *b, unsigned type, const char *name)
-{
-	u(b, type, 4);
-	wide(b, name);
+	head_of(b, name, 0xf000000000000001, 5, fields);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */

@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "blob_builder.h"
 #include "decode/event_blob.h"
 #include "decode/value.h"
 #include "elf/image.h"
@@ -37,45 +38,9 @@ void coreclr_control__poke(void)
 
 /* ---- blobs and payloads ------------------------------------------------------------------------ */
 
-struct bytes {
-	uint8_t data[8192];
-	uint32_t len;
-};
-
-static void put(struct bytes *b, const void *data, size_t len)
-{
-	assert_true(b->len + len <= sizeof(b->data));
-	memcpy(b->data + b->len, data, len);
-	b->len += (uint32_t)len;
-}
-
-static void u(struct bytes *b, uint64_t value, size_t len)
-{
-	put(b, &value, len);
-}
-
-static void wide(struct bytes *b, const char *text)
-{
-	for (; *text; text++)
-		u(b, (unsigned char)*text, 2);
-	u(b, 0, 2);
-}
-
 static void head(struct bytes *b, const char *name, unsigned field_cnt)
 {
-	*b = (struct bytes){};
-	u(b, 7, 4);
-	wide(b, name);
-	u(b, 0xf00000000001, 8);
-	u(b, 3, 4);
-	u(b, 4, 4);
-	u(b, field_cnt, 4);
-}
-
-static void field(struct bytes *b, unsigned type, const char *name)
-{
-	u(b, type, 4);
-	wide(b, name);
+	head_of(b, name, 0xf00000000001, 4, field_cnt);
 }
 
 static void field_v2(struct bytes *b, const char *name, const void *type, uint32_t type_bytes)

@@ -54,7 +54,7 @@ const struct tapir_topic tapir_topics[] = {
 	 "keywords, `tapir doctor -p PID` says how the process can be recorded.\n"
 	 "\n"
 	 "With -p, a source that no assembly of the process defines is waited for: it may be made\n"
-	 "when the program runs. If nothing came of any SPEC that is defined there, the exit code\n"
+	 "when the program runs. Where all SPECs are of that kind and nothing came, the exit code "
 	 "is 1.\n"
 	 "\n"
 	 "As the process's own user neither root nor a capability is needed: events, names and, "
