@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -767,6 +768,42 @@ static void names_stay_apart_when_events_share_them(void **state)
 	coreclr_publish__end();
 }
 
+static int descriptor_cnt(void)
+{
+	int cnt = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		cnt += fcntl(fd, F_GETFD) >= 0;
+	return cnt;
+}
+
+static void so_many_providers_have_images_and_few_descriptors(void **state)
+{
+	static struct coreclr_published *at[66];
+	static char names[66][8];
+	int before = descriptor_cnt();
+	struct bytes blob, payload = {.len = 4};
+
+	(void)state;
+	head(&blob, "x", 1);
+	field(&blob, CORECLR_I32, "a");
+	coreclr_publish__turn(1);
+	for (unsigned i = 0; i < 66; i++) {
+		snprintf(names[i], sizeof(names[i]), "P%u", i);
+		see(&at[i], names[i], "One", 1, &blob, &payload);
+	}
+	coreclr_publish__serve();
+	assert_int_equal(descriptor_cnt(), before + 16);
+	for (unsigned i = 0; i < 66; i++)
+		assert_int_equal(((const struct published_head *)at[i])->slot != NULL, i < 64);
+	watch(at[63]);
+	keeps_text = 0;
+	coreclr_publish__fire(at[63], (const uint8_t *)"\x09\0\0", 4, NULL, NULL);
+	assert_int_equal(seen[0], 9);
+	coreclr_publish__end();
+	assert_int_equal(descriptor_cnt(), before);
+}
+
 /* No descriptor left: the event is none of these, and fires as ever. */
 static void events_are_fired_when_there_can_be_no_image(void **state)
 {
@@ -848,6 +885,7 @@ int main(void)
 		cmocka_unit_test(an_image_is_read_as_it_grows),
 		cmocka_unit_test(arguments_are_in_their_registers_when_a_probe_fires),
 		cmocka_unit_test(names_stay_apart_when_events_share_them),
+		cmocka_unit_test(so_many_providers_have_images_and_few_descriptors),
 		cmocka_unit_test(events_are_fired_when_there_can_be_no_image),
 		cmocka_unit_test(a_description_that_is_cut_or_lies_is_refused_or_shortened),
 	};

@@ -200,13 +200,14 @@ int coreclr_image__open(struct coreclr_image *image, uint64_t key, const char *p
 }
 
 /* The program may have closed all it did not know, and opened others: those are not ours. */
-static void close_file(const struct coreclr_image *image)
+void coreclr_image__close_file(struct coreclr_image *image)
 {
 	struct stat st;
 
 	if (image->fd >= 0 && ring_sys3(SYS_fstat, image->fd, &st, 0) >= 0 &&
 	    (!image->inode || (st.st_ino == image->inode && st.st_dev == image->dev)))
 		ring_sys3(SYS_close, image->fd, 0, 0);
+	image->fd = -1;
 }
 
 void coreclr_image__close(struct coreclr_image *image)
@@ -217,7 +218,7 @@ void coreclr_image__close(struct coreclr_image *image)
 		ring_sys3(SYS_munmap, image->text, TEXT_BYTES, 0);
 	if (image->semaphores)
 		ring_sys3(SYS_munmap, image->semaphores, PROBES_BYTES, 0);
-	close_file(image);
+	coreclr_image__close_file(image);
 	memset(image, 0, sizeof(*image));
 	image->fd = -1;
 }
@@ -344,6 +345,11 @@ int coreclr_image__add(struct coreclr_image *image, const struct coreclr_probe_n
 {
 	(void)image, (void)note;
 	return -ENOSYS;
+}
+
+void coreclr_image__close_file(struct coreclr_image *image)
+{
+	(void)image;
 }
 
 void coreclr_image__close(struct coreclr_image *image)

@@ -24,9 +24,11 @@
 
 #define ARENA_BYTES    (16ull << 20) /* address space: pages come as they are used */
 #define META_MAX_BYTES 65536u
-#define PROVIDER_MAX   64u /* images: each has a descriptor */
-#define NAME_BYTES     160u
-#define LEVEL_VERBOSE  5u
+#define PROVIDER_MAX   64u
+#define DESCRIPTOR_MAX                                                                             \
+	16u /* of images that stay open: the program has so many, and needs its own */
+#define NAME_BYTES    160u
+#define LEVEL_VERBOSE 5u
 
 struct coreclr_published {
 	const uint16_t *semaphore; /* of its slot; of one that stays 0 before there is one */
@@ -60,10 +62,11 @@ uint32_t coreclr_publishing;
 static const uint16_t nobody;
 static struct coreclr_published none = {.semaphore = &nobody}; /* an event that is no probe */
 static struct coreclr_published *waiting;		       /* the newest first */
+static uint32_t homeless_cnt; /* events for which there was no memory */
 
 /* The control thread's. */
 static struct provider *providers[PROVIDER_MAX];
-static uint32_t provider_cnt, published_cnt, unpublished_cnt, last_errno;
+static uint32_t provider_cnt, published_cnt, unpublished_cnt, told_homeless_cnt, last_errno;
 
 static struct {
 	uint8_t *at;
@@ -91,10 +94,12 @@ static struct coreclr_published *new_published(const struct coreclr_publish_even
 
 	/* Native events have no name, and nothing that describes them. */
 	if (!event->name[0] || !event->meta || event->meta_bytes > META_MAX_BYTES)
-		return NULL;
+		return &none;
 	p = take(sizeof(*p));
-	if (!p)
-		return NULL;
+	if (!p) {
+		__atomic_fetch_add(&homeless_cnt, 1, __ATOMIC_RELAXED);
+		return &none;
+	}
 	if (coreclr_layout__parse(event->meta, event->meta_bytes, take, &p->layout))
 		p->layout = (struct coreclr_layout){.cnt = 0};
 	p->layout.is_self = coreclr_payload__way(&p->layout, data, bytes);
@@ -124,8 +129,6 @@ const struct coreclr_published *coreclr_publish__see(struct coreclr_published **
 {
 	struct coreclr_published *p = new_published(event, data, bytes), *before = NULL;
 
-	if (!p)
-		p = &none;
 	if (!__atomic_compare_exchange_n(at, &before, p, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return before;
 	if (p != &none)
@@ -311,6 +314,8 @@ static struct provider *find_provider(const char *name)
 		return NULL;
 	pr->name = name;
 	pr->err = coreclr_image__open(&pr->image, coreclr.key, name);
+	if (!pr->err && provider_cnt >= DESCRIPTOR_MAX)
+		coreclr_image__close_file(&pr->image);
 	providers[provider_cnt++] = pr;
 	return pr;
 }
@@ -359,8 +364,9 @@ static struct coreclr_published *take_waiting(void)
 void coreclr_publish__serve(void)
 {
 	struct coreclr_published *p = take_waiting();
+	uint32_t homeless = coreclr_load(&homeless_cnt);
 
-	if (!p)
+	if (!p && homeless == told_homeless_cnt)
 		return;
 	for (; p; p = p->next) {
 		int err = give_slot(p);
@@ -369,7 +375,9 @@ void coreclr_publish__serve(void)
 		unpublished_cnt += err != 0;
 		last_errno = err ? (uint32_t)-err : last_errno;
 	}
-	tapir_ring__say_published(published_cnt, unpublished_cnt, last_errno);
+	last_errno = homeless != told_homeless_cnt ? ENOMEM : last_errno;
+	told_homeless_cnt = homeless;
+	tapir_ring__say_published(published_cnt, unpublished_cnt + homeless, last_errno);
 }
 
 void coreclr_publish__turn(int is_wanted)

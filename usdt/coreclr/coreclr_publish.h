@@ -141,7 +141,7 @@ uint32_t coreclr_json__write(const struct coreclr_layout *layout, const uint8_t 
 /* ---- coreclr_image.c: the control thread's ----------------------------------------------------- */
 
 struct coreclr_image {
-	int fd; /* bcc finds memfds by it */
+	int fd; /* bcc finds memfds by it; -1: closed */
 	uint64_t inode, dev;
 	uint8_t *head;		    /* header and notes, shared with the file */
 	uint8_t *text;		    /* private, executable */
@@ -157,6 +157,8 @@ struct coreclr_probe_note {
 int coreclr_image__open(struct coreclr_image *image, uint64_t key, const char *provider);
 /* A slot with its notes, seen by tools from now on. Its index, or -ENOSPC, -ENOMEM. */
 int coreclr_image__add(struct coreclr_image *image, const struct coreclr_probe_note *note);
+/* The descriptor goes, the image stays. */
+void coreclr_image__close_file(struct coreclr_image *image);
 void coreclr_image__close(struct coreclr_image *image);
 
 /* ---- coreclr_publish.c -------------------------------------------------------------------------- */
