@@ -24,7 +24,6 @@
 #define FIRST_WAIT_NS (10 * TAPIR_NS_PER_MS)
 #define MAX_WAIT_NS   (500 * TAPIR_NS_PER_MS)
 #define SILENT_TRIES  3
-#define LOOK_NS	      (20 * TAPIR_NS_PER_MS) /* between looks for what has left */
 #define TELL_NS	      TAPIR_NS_PER_SEC	     /* that nobody answers is said when it took so long */
 #define START_WAIT_NS (2 * TAPIR_NS_PER_MS)  /* between looks for the lane of one we started */
 #define START_NS      (5 * TAPIR_NS_PER_SEC) /* for its runtime to begin */
@@ -508,42 +507,6 @@ void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l)
 	tapir_vec_for_each (p, &l->all)
 		if (p->state == WAITING && p->why[0] && !p->is_forgotten)
 			tell_waiting(l, p);
-}
-
-/* Those that have left, or ended, are taken off the list. */
-static size_t count_staying(struct tapir_dotnet_lanes *l)
-{
-	size_t cnt = 0;
-
-	for (size_t i = 0; i < l->all.cnt; i++) {
-		struct process *p = &l->all.data[i];
-
-		if (p->state != ATTACHED || p->is_forgotten || p->is_streamed)
-			continue;
-		if (tapir_dotnet__has_profiler(p->tgid, l->opts.key))
-			cnt++;
-		else
-			p->is_forgotten = true;
-	}
-	return cnt;
-}
-
-size_t tapir_dotnet_lanes__await_leaving(struct tapir_dotnet_lanes *l, uint64_t max_ns)
-{
-	uint64_t end_ns = tapir_clock__now_ns() + max_ns;
-	const struct process *p;
-	size_t cnt;
-
-	if (!l)
-		return 0;
-	while ((cnt = count_staying(l)) && tapir_clock__now_ns() < end_ns)
-		usleep(LOOK_NS / 1000);
-	tapir_vec_for_each (p, &l->all)
-		if (p->state == ATTACHED && !p->is_forgotten && !p->is_streamed)
-			tapir_info("process %u: tapir's library is on its way out; it leaves when "
-				   "all threads have passed it",
-				   p->tgid);
-	return cnt;
 }
 
 void tapir_dotnet_lanes__free(struct tapir_dotnet_lanes *l)

@@ -47,13 +47,11 @@ size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l);
 struct tapir_dotnet_tgids tapir_vec(uint32_t);
 void tapir_dotnet_lanes__add_attached(struct tapir_dotnet_lanes *l, struct tapir_dotnet_tgids *out);
 
-/* Gives up what is being tried. Before the reader's __stop. */
-void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l);
 /*
- * After it: the libraries leave when their sessions are closed. Waits at most so long for it; the
- * number of processes where they stay, each with a warning.
+ * Gives up what is being tried. Before the reader's __stop, which closes the sessions: the
+ * libraries leave by themselves then, 1.3 s later, and nobody need wait for that.
  */
-size_t tapir_dotnet_lanes__await_leaving(struct tapir_dotnet_lanes *l, uint64_t max_ns);
+void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l);
 void tapir_dotnet_lanes__free(struct tapir_dotnet_lanes *l);
 
 #endif

@@ -17,7 +17,6 @@
 #define POLL_MS	      500
 #define CONTROL_MAX   16384
 #define LOOK_AGAIN_NS (50 * TAPIR_NS_PER_MS)
-#define LEAVING_NS    (3 * TAPIR_NS_PER_SEC / 2)
 
 enum { FD_SIGNAL, FD_CONTROL, FD_SIDEBAND, FD_SINK, FD_PROGRAM, FD_CNT };
 
@@ -291,7 +290,6 @@ static void tear_down(struct recording *r)
 	tapir_bpf_ring__close(&r->control);
 	tapir_command_run__free(r->program);
 	tapir_writer__free(r->writer);
-	tapir_dotnet_lanes__await_leaving(r->dotnet.lanes, LEAVING_NS);
 	tapir_publish__free(r->publish);
 	tapir_dotnet_lanes__free(r->dotnet.lanes);
 	tapir_dotnet_streams__free(r->dotnet.streams);
