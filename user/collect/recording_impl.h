@@ -49,7 +49,7 @@ struct recording {
 		struct tapir_dotnet_streams *streams; /* likewise */
 	} dotnet;
 	struct tapir_publish *publish; /* NULL: not asked for */
-	char lanes[80];		       /* what the file says of them */
+	char lanes[96];		       /* what the file says of them */
 	int signal_fd, sink_fd;
 	bool use_multi, link_by_pid;
 	bool is_unprivileged;	   /* no programs: rings, and samples of our own, alone */

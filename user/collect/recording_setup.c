@@ -341,7 +341,7 @@ struct tapir_no_match tapir_recording__no_match(const struct recording *r)
 int tapir_recording__post_lanes(struct recording *r)
 {
 	struct tapir_ring_reader_stats stats = {};
-	char ring[40] = "", stream[32] = "", lanes[sizeof(r->lanes)];
+	char ring[40] = "", stream[40] = "", lanes[sizeof(r->lanes)];
 	size_t stream_cnt = tapir_dotnet_streams__process_cnt(r->dotnet.streams);
 	bool has_probes = !tapir_recording__is_without_probes(r) && !r->is_unprivileged;
 
