@@ -63,8 +63,8 @@ static int write_speedscope(struct tapir_export_job *job, struct tapir_speedscop
 			err = tapir_output_file__flush_much(&job->file, &job->out);
 	}
 	if (!err && tapir_speedscope__left_out(s))
-		tapir_warn("%" PRIu64 " samples are left out: a profile holds %u of them",
-			   tapir_speedscope__left_out(s), TAPIR_SPEEDSCOPE_SAMPLES_MAX);
+		tapir_warn("%" PRIu64 " samples are left out: %u MB of them are held",
+			   tapir_speedscope__left_out(s), TAPIR_SPEEDSCOPE_MAX_BYTES >> 20);
 	return err;
 }
 

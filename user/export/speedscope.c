@@ -14,13 +14,13 @@
 #include "symbol/frame.h"
 #include "symbol/stack_memo.h"
 
-#define FRAMES_MAX	(64u << 20) /* of all stacks together */
-#define NAMES_MAX_BYTES (256u << 20)
+#define STACK_BYTES	64 /* of one, besides its frames: its place, and to find it */
+#define NAMES_MAX_BYTES (32u << 20)
 #define PART_BYTES	(1u << 20)
 #define THREADS_MAX	(1u << 20)
 
 struct run {
-	uint64_t weight;
+	uint32_t weight[2]; /* lower half, upper half: 12 bytes, not 16 */
 	uint32_t stack;
 };
 
@@ -191,8 +191,6 @@ static uint32_t stack_number(struct tapir_speedscope *s, const struct tapir_stac
 	known = tapir_stack_memo__find(&s->stack_memo, ref);
 	if (known)
 		return (uint32_t)known->value;
-	if (first > FRAMES_MAX)
-		return NO_STACK;
 	add_frames(s, ref, ref->kstack_id, &span);
 	add_frames(s, ref, ref->stack_id, &span);
 	number = number_frames(s, first);
@@ -230,16 +228,37 @@ static struct thread *thread_of(struct tapir_speedscope *s, uint32_t tgid, uint3
 	return thread;
 }
 
+static uint64_t weight_of(const struct run *run)
+{
+	return (uint64_t)run->weight[1] << 32 | run->weight[0];
+}
+
+static void set_weight(struct run *run, uint64_t weight)
+{
+	run->weight[0] = (uint32_t)weight;
+	run->weight[1] = (uint32_t)(weight >> 32);
+}
+
+static bool is_full(const struct tapir_speedscope *s)
+{
+	return s->run_cnt * sizeof(struct run) + s->frames.cnt * sizeof(*s->frames.data) +
+		       s->stacks.cnt * STACK_BYTES >=
+	       TAPIR_SPEEDSCOPE_MAX_BYTES;
+}
+
 static void add_run(struct tapir_speedscope *s, const struct tapir_stack_ref *ref, uint32_t tid,
 		    uint64_t weight)
 {
-	struct run run = {weight, stack_number(s, ref)};
+	struct run run = {}, *last;
 	struct thread *thread;
 
-	if (run.stack == NO_STACK || s->run_cnt == TAPIR_SPEEDSCOPE_SAMPLES_MAX) {
-		s->left_out += run.stack != NO_STACK || s->frames.cnt > FRAMES_MAX;
+	if (is_full(s)) {
+		s->left_out += ref->stack_id || ref->kstack_id;
 		return;
 	}
+	run.stack = stack_number(s, ref);
+	if (run.stack == NO_STACK)
+		return;
 	thread = thread_of(s, ref->tgid, tid, ref->time_ns);
 	if (!thread) {
 		s->failed |= s->threads.cnt < THREADS_MAX;
@@ -247,10 +266,12 @@ static void add_run(struct tapir_speedscope *s, const struct tapir_stack_ref *re
 		return;
 	}
 	thread->weight += weight;
-	if (thread->runs.cnt && thread->runs.data[thread->runs.cnt - 1].stack == run.stack) {
-		thread->runs.data[thread->runs.cnt - 1].weight += weight;
+	last = thread->runs.cnt ? &thread->runs.data[thread->runs.cnt - 1] : NULL;
+	if (last && last->stack == run.stack) {
+		set_weight(last, weight_of(last) + weight);
 		return;
 	}
+	set_weight(&run, weight);
 	s->failed |= !tapir_vec__push(&thread->runs, run);
 	s->run_cnt++;
 }
@@ -342,7 +363,7 @@ static void write_run(const struct tapir_speedscope *s, const struct run *run,
 	const struct stack *stack = &s->stacks.data[run->stack];
 
 	if (s->part == PART_WEIGHTS) {
-		tapir_str__addu(out, run->weight);
+		tapir_str__addu(out, weight_of(run));
 		return;
 	}
 	tapir_str__addc(out, '[');

@@ -4,8 +4,8 @@
  * of speedscope (https://www.speedscope.app/file-format-schema.json): one profile a thread, the
  * busiest first, in the order of time; names of functions once for all of them.
  *
- * A profile stands in one piece, so samples are held until the end: 16 bytes each, less where
- * one stack repeats; TAPIR_SPEEDSCOPE_SAMPLES_MAX of them. One thread.
+ * A profile stands in one piece, so samples are held until the end: 12 bytes each, less where
+ * one stack repeats, and each stack once; TAPIR_SPEEDSCOPE_MAX_BYTES of them. One thread.
  */
 #ifndef TAPIR_USER_SPEEDSCOPE_H
 #define TAPIR_USER_SPEEDSCOPE_H
@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "trace/catalog.h"
 
-#define TAPIR_SPEEDSCOPE_SAMPLES_MAX 16000000u
+#define TAPIR_SPEEDSCOPE_MAX_BYTES (120u << 20)
 
 struct tapir_speedscope;
 
