@@ -305,7 +305,7 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB) $(USDT_LIB) Makefile
 	    $(LIB) $(USDT_LIB) $(LIBS) -lcmocka -o $@
 
 # "// with:" names sources of the profiler that a test is linked with.
-$(BUILD)/tests/unit/test_publish: $(wildcard usdt/coreclr/*.[ch])
+$(BUILD)/tests/unit/test_publish $(BUILD)/tests/unit/test_publish_probes: $(wildcard usdt/coreclr/*.[ch])
 
 $(BUILD)/tests/unit/test_ring_unload $(BUILD)/tests/ring/test_ring_unload: \
 	$(BUILD)/tests/targets/ringplug

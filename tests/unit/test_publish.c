@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // with: usdt/coreclr/coreclr_blob.c usdt/coreclr/coreclr_text.c usdt/coreclr/coreclr_layout.c
 // with: usdt/coreclr/coreclr_payload.c usdt/coreclr/coreclr_number.c usdt/coreclr/coreclr_json.c
-// with: usdt/coreclr/coreclr_image.c usdt/coreclr/coreclr_publish.c
 /*
  * --publish usdt inside the process: fields and JSON as tapir's own decoder has them, numbers as
- * the C library reads them, images as tapir's reader of notes sees them, and the registers at a
- * probe (whose slot is overwritten by a jump to a function that keeps them).
+ * the C library reads them. What is made of them: test_publish_probes.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,35 +12,18 @@
 
 #include <cmocka.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "blob_builder.h"
 #include "decode/event_blob.h"
 #include "decode/value.h"
-#include "elf/image.h"
-#include "elf/notes.h"
-#include "usdt/coreclr/coreclr_publish.h"
-
-struct coreclr_state coreclr = {.key = 0xabc};
-
-void coreclr_control__poke(void)
-{
-}
+#include "publish_case.h"
 
 /* ---- blobs and payloads ------------------------------------------------------------------------ */
-
-static void head(struct bytes *b, const char *name, unsigned field_cnt)
-{
-	head_of(b, name, 0xf00000000001, 4, field_cnt);
-}
 
 static void field_v2(struct bytes *b, const char *name, const void *type, uint32_t type_bytes)
 {
@@ -121,50 +102,6 @@ static void check_same(const struct bytes *blob, const struct bytes *payload)
 
 	assert_string_equal(json_of(blob, payload), wanted);
 	free(wanted);
-}
-
-static const uint8_t guid[] = {0x33, 0x22, 0x11, 0,    0x55, 0x44, 0x77, 0x66,
-			       0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff};
-
-/* Types 3 to 18, one of each, and what they hold. is_self: as an event that describes itself. */
-static void all_types(struct bytes *blob, struct bytes *payload, int is_self)
-{
-	static const char *const names[] = {"b",   "c",	  "s8", "u8", "s16", "u16", "s32", "u32",
-					    "s64", "u64", "f",	"d",  "m",   "t",   "g",   "s"};
-	double d = -2.25;
-	float f = 0.1f;
-
-	head(blob, "All", is_self ? 1 : 16);
-	if (is_self) {
-		u(blob, CORECLR_OBJECT, 4);
-		u(blob, 16, 4);
-	}
-	for (unsigned i = 0; i < 16; i++)
-		field(blob, 3 + i, names[i]);
-	if (is_self)
-		wide(blob, "");
-	*payload = (struct bytes){};
-	u(payload, 1, is_self ? 1 : 4);
-	u(payload, 'x', 2);
-	u(payload, (uint64_t)-5, 1);
-	u(payload, 200, 1);
-	u(payload, (uint64_t)-3000, 2);
-	u(payload, 60000, 2);
-	u(payload, (uint64_t)-100000, 4);
-	u(payload, 4000000000, 4);
-	u(payload, (uint64_t)-5000000000, 8);
-	u(payload, 10000000000000000000ull, 8);
-	put(payload, &f, 4);
-	put(payload, &d, 8);
-	if (is_self) {
-		put(payload, &d, 8);
-	} else {
-		u(payload, 2ull << 16 | 1ull << 31, 8); /* two digits, negative */
-		u(payload, 12345, 8);
-	}
-	u(payload, 134000000001234567ull, 8);
-	put(payload, guid, 16);
-	wide(payload, "a \"b\"\\\n");
 }
 
 /* ---- fields -------------------------------------------------------------------------------------- */
@@ -518,315 +455,6 @@ static void times_are_as_the_c_library_has_them(void **state)
 	}
 }
 
-/* ---- images ---------------------------------------------------------------------------------------- */
-
-static void read_image(const struct coreclr_image *image, struct tapir_elf **elf,
-		       struct tapir_usdt_notes *notes)
-{
-	assert_int_equal(tapir_elf__open_fd(image->fd, elf), 0);
-	assert_true(tapir_usdt_notes__read(*elf, notes) >= 0);
-	assert_int_equal(notes->bad_cnt, 0);
-}
-
-static void an_image_is_read_as_it_grows(void **state)
-{
-	struct coreclr_signature s = {.cnt = 2,
-				      .operands = "-4@%rdi 8@%rsi",
-				      .kinds = "is",
-				      .names = "Id\0Customer",
-				      .names_bytes = 12};
-	struct coreclr_image image;
-	struct tapir_usdt_notes notes;
-	struct tapir_elf *elf;
-
-	(void)state;
-	assert_int_equal(coreclr_image__open(&image, 1, "My-Shop"), 0);
-	read_image(&image, &elf, &notes);
-	assert_int_equal(notes.cnt, 0);
-	tapir_elf__free(elf);
-	for (unsigned i = 0; i < CORECLR_SLOT_MAX; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "E%u", i);
-		assert_int_equal(coreclr_image__add(
-					 &image, &(struct coreclr_probe_note){"My-Shop", name, &s}),
-				 i);
-		assert_memory_equal(image.text + i * CORECLR_SLOT_BYTES, "\x90\x66\x2e", 3);
-		assert_int_equal(image.text[i * CORECLR_SLOT_BYTES + 11], 0xc3);
-		assert_int_equal(image.semaphores[i], 0);
-	}
-	assert_int_equal(
-		coreclr_image__add(&image, &(struct coreclr_probe_note){"My-Shop", "One", &s}),
-		-ENOSPC);
-	read_image(&image, &elf, &notes);
-	assert_int_equal(notes.cnt, CORECLR_SLOT_MAX);
-	for (unsigned i = 0; i < CORECLR_SLOT_MAX; i += 255) {
-		const struct tapir_usdt_note *n = &notes.data[i];
-		char name[16];
-
-		snprintf(name, sizeof(name), "E%u", i);
-		assert_string_equal(n->provider, "My-Shop");
-		assert_string_equal(n->name, name);
-		assert_string_equal(n->kinds, "is");
-		assert_string_equal(n->arg_names[1], "Customer");
-		assert_int_equal(n->site_off - notes.data[0].site_off, i * CORECLR_SLOT_BYTES);
-		assert_int_equal(n->semaphore_off - notes.data[0].semaphore_off, 2 * i);
-	}
-	tapir_usdt_notes__fini(&notes);
-	tapir_elf__free(elf);
-	coreclr_image__close(&image);
-	assert_int_equal(image.fd, -1);
-}
-
-/* ---- fired ------------------------------------------------------------------------------------------ */
-
-static volatile uint64_t seen[CORECLR_ARG_MAX] __attribute__((used));
-static volatile unsigned seen_cnt __attribute__((used));
-static volatile unsigned keeps_text __attribute__((used)); /* what the first argument points to */
-static char seen_text[CORECLR_TEXT_BYTES] __attribute__((used));
-
-/* Runs as the slot would: on its own return address. */
-__attribute__((naked, used)) static void keep_registers(void)
-{
-	__asm__("push %r15\n"
-		"lea seen(%rip), %r15\n"
-		"mov %rdi, (%r15)\n"
-		"mov %rsi, 8(%r15)\n"
-		"mov %rdx, 16(%r15)\n"
-		"mov %rcx, 24(%r15)\n"
-		"mov %r8, 32(%r15)\n"
-		"mov %r9, 40(%r15)\n"
-		"mov %rax, 48(%r15)\n"
-		"mov %r10, 56(%r15)\n"
-		"mov %rbx, 64(%r15)\n"
-		"mov %r12, 72(%r15)\n"
-		"mov %r13, 80(%r15)\n"
-		"mov %r14, 88(%r15)\n"
-		"incl seen_cnt(%rip)\n"
-		"cmpl $0, keeps_text(%rip)\n"
-		"je 1f\n"
-		"mov %rdi, %rsi\n"
-		"lea seen_text(%rip), %rdi\n"
-		"mov $2048, %ecx\n" /* CORECLR_TEXT_BYTES */
-		"cld\n"
-		"rep movsb\n"
-		"1:\n"
-		"pop %r15\n"
-		"ret\n");
-}
-
-/* As struct coreclr_published begins. */
-struct published_head {
-	uint16_t *semaphore;
-	uint8_t *slot;
-};
-
-static void watch(const struct coreclr_published *p)
-{
-	const struct published_head *h = (const struct published_head *)p;
-	uint64_t page = (uint64_t)(uintptr_t)h->slot & ~4095ull,
-		 to = (uint64_t)(uintptr_t)keep_registers;
-
-	assert_int_equal(mprotect((void *)page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
-	memcpy(h->slot, "\xff\x25\0\0\0\0", 6); /* jmp *0(%rip) */
-	memcpy(h->slot + 6, &to, 8);
-	*h->semaphore = 1;
-}
-
-static const struct coreclr_published *see(struct coreclr_published **at, const char *provider,
-					   const char *name, uint32_t version,
-					   const struct bytes *blob, const struct bytes *payload)
-{
-	const struct coreclr_publish_event event = {.provider = provider,
-						    .name = name,
-						    .id = 7,
-						    .version = version,
-						    .level = 4,
-						    .meta = blob->data,
-						    .meta_bytes = blob->len};
-
-	return coreclr_publish__see(at, &event, payload->data, payload->len);
-}
-
-static void arguments_are_in_their_registers_when_a_probe_fires(void **state)
-{
-	struct coreclr_published *at[3] = {};
-	struct bytes blob, payload, text_blob, text = {};
-	const struct coreclr_published *p, *q;
-	const char *strings[3];
-
-	(void)state;
-	coreclr_publish__turn(1);
-	assert_int_equal(coreclr_publishing, 1);
-	all_types(&blob, &payload, 0);
-	p = see(&at[0], "My-Shop", "All", 3, &blob, &payload);
-	coreclr_publish__fire(p, payload.data, payload.len, NULL, NULL); /* no slot yet */
-	coreclr_publish__serve();
-	coreclr_publish__fire(p, payload.data, payload.len, NULL, NULL);
-	assert_int_equal(seen_cnt, 0); /* nobody is there */
-	watch(p);
-	coreclr_publish__fire(p, payload.data, payload.len, NULL, NULL);
-	assert_int_equal(seen_cnt, 1);
-	assert_int_equal(seen[0], 1);
-	assert_int_equal(seen[1], 'x');
-	assert_int_equal((int64_t)seen[2], -5);
-	assert_int_equal(seen[3], 200);
-	assert_int_equal((int64_t)seen[4], -3000);
-	assert_int_equal((int64_t)seen[6], -100000);
-	assert_int_equal((int64_t)seen[8], -5000000000);
-	assert_int_equal(seen[9], 10000000000000000000ull);
-	assert_int_equal(seen[10], 0x3dcccccd);
-	assert_int_equal(seen[11], 0xc002000000000000ull);
-	coreclr_publish__fire(p, payload.data, 14, NULL, NULL); /* it ends within s32 */
-	assert_int_equal(seen[4], (uint64_t)-3000);
-	assert_int_equal(seen[6] | seen[7] | seen[11], 0);
-
-	head(&text_blob, "Text", 3);
-	field(&text_blob, CORECLR_TEXT, "a");
-	field(&text_blob, CORECLR_TEXT, "b");
-	field(&text_blob, CORECLR_TEXT, "c");
-	for (unsigned i = 0; i < 2000; i++)
-		u(&text, 0x20ac, 2);
-	u(&text, 0, 2);
-	wide(&text, "second");
-	wide(&text, "third");
-	q = see(&at[1], "My-Shop", "Text", 0, &text_blob, &text);
-	coreclr_publish__serve();
-	watch(q);
-	keeps_text = 1;
-	coreclr_publish__fire(q, text.data, text.len, NULL, NULL);
-	for (unsigned i = 0; i < 3; i++)
-		strings[i] = (const char *)(uintptr_t)seen[i];
-	__asm__ volatile("" : : : "memory");
-	assert_int_equal(strlen(seen_text), 1023 / 3 * 3); /* whole characters */
-	assert_string_equal(seen_text + (strings[1] - strings[0]), "second");
-	assert_string_equal(seen_text + (strings[2] - strings[0]), "third");
-	coreclr_publish__end();
-	assert_int_equal(coreclr_publishing, 0);
-}
-
-/* The image of a provider, by its memfd. */
-static void find_notes(const char *name, struct tapir_elf **elf, struct tapir_usdt_notes *notes)
-{
-	char path[64], target[256];
-
-	for (int fd = 3; fd < 256; fd++) {
-		ssize_t len;
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		len = readlink(path, target, sizeof(target) - 1);
-		target[len > 0 ? len : 0] = 0;
-		if (strstr(target, name)) {
-			assert_int_equal(tapir_elf__open_fd(fd, elf), 0);
-			assert_true(tapir_usdt_notes__read(*elf, notes) >= 0);
-			return;
-		}
-	}
-	fail_msg("no image %s", name);
-}
-
-static void names_stay_apart_when_events_share_them(void **state)
-{
-	static const char *const wanted[] = {"Order_placed_1", "Order_placed_1",
-					     "Order_placed_1_V2", "Order_placed_1_2", "Raw"};
-	struct coreclr_published *at[7] = {};
-	char longest[251] = "";
-	struct bytes one, two, three, none, payload = {.len = 8};
-	struct tapir_usdt_notes notes;
-	struct tapir_elf *elf;
-
-	(void)state;
-	head(&one, "x", 1);
-	field(&one, CORECLR_I32, "a");
-	head(&two, "x", 1);
-	field(&two, CORECLR_I64, "a");
-	head(&three, "x", 1);
-	field(&three, CORECLR_I16, "a");
-	head(&none, "x", 0);
-	coreclr_publish__turn(1);
-	see(&at[0], "Odd/Provider \xc3\xa9", "Order placed:1", 1, &one, &payload);
-	see(&at[1], "Odd/Provider \xc3\xa9", "Order/placed\"1", 2, &one, &payload);
-	see(&at[2], "Odd/Provider \xc3\xa9", "Order placed:1", 2, &two, &payload);
-	see(&at[3], "Odd/Provider \xc3\xa9", "Order placed:1", 2, &three, &payload);
-	see(&at[4], "Odd/Provider \xc3\xa9", "Raw", 0, &none, &payload);
-	memset(longest, 'e', sizeof(longest) - 1);
-	see(&at[6], "Odd/Provider \xc3\xa9", longest, 0, &one, &payload);
-	/* The runtime's own have no name. */
-	see(&at[5], "Odd/Provider \xc3\xa9", "", 0, &none, &payload);
-	assert_ptr_equal(see(&at[0], "", "", 0, &none, &payload), at[0]);
-	coreclr_publish__serve();
-	find_notes("tapir-usdt.0000000000000abc:Odd", &elf, &notes);
-	assert_int_equal(notes.cnt, 6);
-	assert_true(strlen(notes.data[5].name) > 100 && strlen(notes.data[5].name) < 160);
-	for (unsigned i = 0; i < 5; i++) {
-		assert_string_equal(notes.data[i].provider, "Odd_Provider__");
-		assert_string_equal(notes.data[i].name, wanted[i]);
-	}
-	assert_string_equal(notes.data[4].kinds, "pu");
-	tapir_usdt_notes__fini(&notes);
-	tapir_elf__free(elf);
-	coreclr_publish__end();
-}
-
-static int descriptor_cnt(void)
-{
-	int cnt = 0;
-
-	for (int fd = 0; fd < 1024; fd++)
-		cnt += fcntl(fd, F_GETFD) >= 0;
-	return cnt;
-}
-
-static void so_many_providers_have_images_and_few_descriptors(void **state)
-{
-	static struct coreclr_published *at[66];
-	static char names[66][8];
-	int before = descriptor_cnt();
-	struct bytes blob, payload = {.len = 4};
-
-	(void)state;
-	head(&blob, "x", 1);
-	field(&blob, CORECLR_I32, "a");
-	coreclr_publish__turn(1);
-	for (unsigned i = 0; i < 66; i++) {
-		snprintf(names[i], sizeof(names[i]), "P%u", i);
-		see(&at[i], names[i], "One", 1, &blob, &payload);
-	}
-	coreclr_publish__serve();
-	assert_int_equal(descriptor_cnt(), before + 16);
-	for (unsigned i = 0; i < 66; i++)
-		assert_int_equal(((const struct published_head *)at[i])->slot != NULL, i < 64);
-	watch(at[63]);
-	keeps_text = 0;
-	coreclr_publish__fire(at[63], (const uint8_t *)"\x09\0\0", 4, NULL, NULL);
-	assert_int_equal(seen[0], 9);
-	coreclr_publish__end();
-	assert_int_equal(descriptor_cnt(), before);
-}
-
-/* No descriptor left: the event is none of these, and fires as ever. */
-static void events_are_fired_when_there_can_be_no_image(void **state)
-{
-	struct coreclr_published *at = NULL;
-	struct bytes blob, payload = {.len = 4};
-	struct rlimit limit, none;
-
-	(void)state;
-	head(&blob, "x", 1);
-	field(&blob, CORECLR_I32, "a");
-	coreclr_publish__turn(1);
-	see(&at, "My-Shop", "One", 1, &blob, &payload);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	none = (struct rlimit){0, limit.rlim_max};
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	coreclr_publish__serve();
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_int_equal(*((const struct published_head *)at)->semaphore, 0);
-	assert_null(((const struct published_head *)at)->slot);
-	coreclr_publish__fire(at, payload.data, payload.len, NULL, NULL);
-	coreclr_publish__end();
-}
-
 /* ---- malformed -------------------------------------------------------------------------------------- */
 
 static void a_description_that_is_cut_or_lies_is_refused_or_shortened(void **state)
@@ -882,11 +510,6 @@ int main(void)
 		cmocka_unit_test(fields_are_told_with_their_types_and_names),
 		cmocka_unit_test(doubles_are_short_and_read_back_the_same),
 		cmocka_unit_test(times_are_as_the_c_library_has_them),
-		cmocka_unit_test(an_image_is_read_as_it_grows),
-		cmocka_unit_test(arguments_are_in_their_registers_when_a_probe_fires),
-		cmocka_unit_test(names_stay_apart_when_events_share_them),
-		cmocka_unit_test(so_many_providers_have_images_and_few_descriptors),
-		cmocka_unit_test(events_are_fired_when_there_can_be_no_image),
 		cmocka_unit_test(a_description_that_is_cut_or_lies_is_refused_or_shortened),
 	};
 
