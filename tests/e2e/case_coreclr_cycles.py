@@ -7,6 +7,7 @@ import shutil
 import time
 
 from dotnet_program import build_dotnet
+from harness import maps_of_us
 
 ALONE = True  # it loads the processors
 TIMEOUT = 1800 if "TAPIR_CYCLES" in os.environ else 180
@@ -27,11 +28,9 @@ def app(t, *args, env=None):
 
 def footprint(pid):
     """(threads, descriptors, mappings of ours, resident and shared-memory KiB)."""
-    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
-        ours = [line for line in maps if "tapir" in line and "Storm" not in line and "/tests/" not in line]
     with open(f"/proc/{pid}/status", encoding="utf-8") as status:
         rss = sum(int(line.split()[1]) for line in status if line.startswith(("RssAnon:", "RssShmem:")))
-    return len(os.listdir(f"/proc/{pid}/task")), len(os.listdir(f"/proc/{pid}/fd")), len(ours), rss
+    return len(os.listdir(f"/proc/{pid}/task")), len(os.listdir(f"/proc/{pid}/fd")), len(maps_of_us(pid)), rss
 
 
 def test_a_storm_is_not_harmed_when_drivers_come_and_go(t):

@@ -10,7 +10,7 @@ import struct
 import time
 
 from dotnet_program import build_dotnet
-from harness import EVENTS_ONLY
+from harness import EVENTS_ONLY, maps_of_us
 
 LINKS = "/run/tapir"
 
@@ -54,15 +54,11 @@ def stop(tracer):
     return tracer.wait().out
 
 
-def mappings(pid):
-    return [line for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines() if "tapir" in line]
-
-
 def semaphores(pid):
     """All of the images' that are not 0: the writable private mappings."""
     up = []
     with open(f"/proc/{pid}/mem", "rb") as memory:
-        for line in mappings(pid):
+        for line, _ in maps_of_us(pid):
             fields = line.split()
             if fields[1] != "rw-p" or "tapir-usdt." not in line:
                 continue
@@ -73,7 +69,7 @@ def semaphores(pid):
 
 
 def gone(t, pid):
-    until(lambda: not mappings(pid), "the library is out of the process", t)
+    until(lambda: not maps_of_us(pid), "the library is out of the process", t)
     t.ok(not os.path.exists(f"{LINKS}/{pid}"), f"links are left: {LINKS}/{pid}")
 
 
@@ -182,7 +178,7 @@ def test_the_program_is_unharmed_when_tools_stay_and_tapirs_go_or_are_killed(t):
     first.signal(signal.SIGKILL)
     first.wait()
     t.ok(os.path.exists(f"{LINKS}/{program.pid}"), "who is killed leaves its links")
-    until(lambda: not mappings(program.pid), "the library is out of the process", t)
+    until(lambda: not maps_of_us(program.pid), "the library is out of the process", t)
     out = stop(tracer)
     counts = {name: int(value) for name, value in re.findall(r"@(\w+): (\d+)", out)}
     t.ok(counts["first"] > 0 and counts["second"] > 0, out)

@@ -17,17 +17,16 @@ import time
 
 from dotnet_fire import DEMO, END, RUNTIME, count, ends_as_always, exact, fire_now, record, start, stop
 from dotnet_program import build_dotnet
-from harness import EVENTS_ONLY
+from harness import EVENTS_ONLY, maps_of_us
 
 NOBODY = "65534"
 TIMEOUT = 180
 
 
 def traces_of_us(pid):
-    """Maps, files and threads of ours that a process has. The repository's own directory may bear any name."""
+    """Maps, files and threads of ours that a process has."""
     base = pathlib.Path(f"/proc/{pid}")
-    mapped = [line.split(maxsplit=5)[5:] for line in (base / "maps").read_text().splitlines()]
-    found = {name[0] for name in mapped if name and "tapir" in os.path.basename(name[0])}
+    found = {file for _, file in maps_of_us(pid)}
     for fd in os.listdir(base / "fd"):
         try:
             link = os.readlink(base / "fd" / fd)
