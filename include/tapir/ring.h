@@ -85,7 +85,7 @@
 
 #define TAPIR_RING_DATA_MAGIC	0x31474e5250415421ull /* "!TAPRNG1" */
 #define TAPIR_RING_CTL_MAGIC	0x314c544350415421ull /* "!TAPCTL1" */
-#define TAPIR_RING_VERSION	1
+#define TAPIR_RING_VERSION	2
 
 /* As <linux/fcntl.h> has them: SEAL 1, SHRINK 2, GROW 4, FUTURE_WRITE 16. */
 #define TAPIR_RING_CTL_SEALS	0x07u
@@ -95,7 +95,7 @@
 #define TAPIR_RING_ARENA_SLOTS	256u
 #define TAPIR_RING_SLOTS	(TAPIR_RING_ARENAS * TAPIR_RING_ARENA_SLOTS)
 #define TAPIR_RING_SESSIONS	8u
-#define TAPIR_RING_SELECTIONS	16u
+#define TAPIR_RING_SELECTIONS	128u /* a process has some 40 EventSources */
 #define TAPIR_RING_EVENTS	16384u
 #define TAPIR_RING_CHUNK_BYTES	(64u * 1024u)
 #define TAPIR_RING_MAX_BYTES	(4u * 1024u * 1024u) /* of a thread; less under RLIMIT_AS */
@@ -201,11 +201,11 @@ struct tapir_ring_selection {
 	uint8_t used;	   /* 0: skip this one */
 	uint8_t level;	   /* an event of a higher one is left out; 0: all */
 	uint8_t pad0[6];
-	char provider[96];
+	char provider[192];
 	char event[96]; /* empty: all */
 	char args[288]; /* Key=Value;... for the provider; the ring does not look at it */
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_selection) == 496, "tapir_ring_selection");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_selection) == 592, "tapir_ring_selection");
 
 #define TAPIR_RING_WANTS_STACKS (1u << 0)
 /*
@@ -228,7 +228,7 @@ struct tapir_ring_session {
 	uint8_t pad0[208];
 	struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_session) == 8192, "tapir_ring_session");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_session) == 76032, "tapir_ring_session");
 
 /*
  * Made for one tracer, which chose the key and knows it (libtapir-coreclr.so, a copy a tracer).
@@ -267,7 +267,7 @@ struct tapir_ring_ctl {
 	uint64_t tails[TAPIR_RING_SLOTS][TAPIR_RING_SESSIONS];
 	uint64_t words[TAPIR_RING_EVENTS];
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_ctl) == 4096 + 8 * 8192 + 4096 * 64 + 16384 * 8,
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_ctl) == 4096 + 8 * 76032 + 4096 * 64 + 16384 * 8,
 		    "tapir_ring_ctl");
 
 #endif /* TAPIR_RING_H */

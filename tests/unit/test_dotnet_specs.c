@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <errno.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ struct asked {
 	struct tapir_spec_list specs;
 	struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
 	unsigned cnt;
-	bool fits;
+	struct tapir_dotnet_left_out left_out;
 	int err;
 };
 
@@ -36,7 +37,7 @@ static void ask_all(struct asked *a, const char *const *texts,
 	if (!a->err)
 		a->err = tapir_dotnet_specs__resolve(&a->specs, more, more ? 1 : 0);
 	if (!a->err)
-		a->cnt = tapir_dotnet_specs__select(&a->specs, a->selections, &a->fits);
+		a->cnt = tapir_dotnet_specs__select(&a->specs, a->selections, &a->left_out);
 }
 
 static void ask(struct asked *a, const char *text)
@@ -142,7 +143,7 @@ static void glob_over_native_providers_is_light(void **state)
 
 	(void)state;
 	ask(&a, "Microsoft-*");
-	assert_true(a.cnt >= 3 && a.fits);
+	assert_true(a.cnt >= 3 && !a.left_out.cnt);
 	for (unsigned i = 0; i < a.cnt; i++) {
 		if (strcmp(a.selections[i].provider, RUNTIME))
 			continue;
@@ -249,13 +250,45 @@ static void glob_gets_the_names_and_keywords_of_what_it_matches(void **state)
 
 static void too_many_do_not_fit(void **state)
 {
-	static const char *const texts[] = {"A-1:a,b,c,d,e,f,g,h,i", "A-2:a,b,c,d,e,f,g,h,i", NULL};
+	static char texts[3][3 * TAPIR_RING_SELECTIONS];
+	const char *const all[] = {texts[0], texts[1], texts[2], NULL};
 	struct asked a;
 
 	(void)state;
-	ask_all(&a, texts, NULL);
+	for (unsigned n = 0; n < 2; n++) {
+		snprintf(texts[n], sizeof(texts[n]), "A-%u:a", n);
+		for (unsigned i = 0; i < TAPIR_RING_SELECTIONS * 2 / 3; i++)
+			strcat(texts[n], ",b");
+	}
+	memset(texts[2], 'x', sizeof(a.selections[0].provider));
+	ask_all(&a, all, NULL);
 	assert_int_equal(a.cnt, TAPIR_RING_SELECTIONS);
-	assert_false(a.fits);
+	assert_int_equal(a.left_out.cnt, 2); /* the third has too long a name */
+	assert_string_equal(a.left_out.first, "A-1");
+	forget(&a);
+}
+
+/* The process chooses the names of its EventSources. */
+static void glob_takes_names_as_they_are(void **state)
+{
+	static const char *const names[] = {"My Prov \"q\"", "../../etc/x", "x:y*?", "a/b'c", ""};
+	static const char *const texts[] = {"*:Ev:3", NULL};
+	struct tapir_layout_provider mine[5] = {};
+	struct asked a;
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		mine[i].name = names[i];
+	ask_all(&a, texts, NULL);
+	assert_int_equal(tapir_dotnet_specs__expand(&a.specs, mine, 5), 0);
+	assert_int_equal(a.specs.cnt, 5);
+	for (unsigned i = 0; i < 4; i++) {
+		const struct tapir_spec *spec = a.specs.data[1 + i];
+
+		assert_true(tapir_spec__matches(spec, NULL, names[i], "Ev"));
+		assert_false(tapir_spec__matches(spec, NULL, "another", "Ev"));
+		assert_null(spec->path);
+	}
 	forget(&a);
 }
 
@@ -272,6 +305,7 @@ int main(void)
 		cmocka_unit_test(name_of_an_event_and_a_keyword_must_be_told_apart),
 		cmocka_unit_test(glob_gets_the_names_and_keywords_of_what_it_matches),
 		cmocka_unit_test(too_many_do_not_fit),
+		cmocka_unit_test(glob_takes_names_as_they_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

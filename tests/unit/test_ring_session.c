@@ -112,9 +112,11 @@ static void a_spec_becomes_a_selection_an_item(void **state)
 	assert_int_equal(selections[3].used, 0);
 }
 
+#define LAST (TAPIR_RING_SELECTIONS - 1)
+
 static void more_specs_than_selections_are_said_and_long_globs_end_in_a_star(void **state)
 {
-	char text[200];
+	char text[300];
 
 	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
@@ -122,17 +124,18 @@ static void more_specs_than_selections_are_said_and_long_globs_end_in_a_star(voi
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++)
 		add_spec(text);
 	assert_true(tapir_ring_select__fill(&specs, selections));
-	assert_int_equal(strlen(selections[15].provider), sizeof(selections[15].provider) - 1);
-	assert_int_equal(selections[15].provider[sizeof(selections[15].provider) - 2], '*');
+	assert_int_equal(strlen(selections[LAST].provider), sizeof(selections[LAST].provider) - 1);
+	assert_int_equal(selections[LAST].provider[sizeof(selections[LAST].provider) - 2], '*');
 	add_spec("one-more");
-	assert_true(tapir_ring_select__fill(&specs, selections)); /* the same provider 16 times */
+	assert_true(tapir_ring_select__fill(&specs, selections)); /* the same provider each time */
 	teardown(NULL);
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS + 1; i++) {
 		snprintf(text, sizeof(text), "provider%u:event", i);
 		add_spec(text);
 	}
 	assert_false(tapir_ring_select__fill(&specs, selections));
-	assert_string_equal(selections[15].provider, "provider15");
+	snprintf(text, sizeof(text), "provider%u", LAST);
+	assert_string_equal(selections[LAST].provider, text);
 }
 
 static void too_many_items_are_folded_by_provider_and_arguments(void **state)
@@ -140,8 +143,8 @@ static void too_many_items_are_folded_by_provider_and_arguments(void **state)
 	char text[64];
 
 	(void)state;
-	for (unsigned i = 0; i < 20; i++) {
-		snprintf(text, sizeof(text), "many:0x%x:%u", 1u << i, 1 + i % 4);
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS + 4; i++) {
+		snprintf(text, sizeof(text), "many:0x%x:%u", 1u << i % 20, 1 + i % 4);
 		add_spec(text);
 	}
 	add_spec("many:ev=a::K=V");

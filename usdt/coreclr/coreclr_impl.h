@@ -16,7 +16,7 @@
 #include "tapir/coreclr.h"
 #include "tapir/ring.h"
 
-#define CORECLR_NAME_BYTES	    96u /* of a provider, its NUL among them: as a selection has it */
+#define CORECLR_NAME_BYTES	    192u /* of a provider, its NUL among them: as a selection has it */
 #define CORECLR_ARGS_BYTES	    288u
 #define CORECLR_WANT_MAX	    256u
 #define CORECLR_RUNTIME_NAME	    "Microsoft-Windows-DotNETRuntime"

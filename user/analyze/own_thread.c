@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "tapir/coreclr.h"
 #include "trace/record.h"
 
 #define DEPTH_MAX 8 /* it does little */
@@ -12,7 +13,7 @@
 /* ".../libtapir-coreclr-0123456789abcdef.so", also of a memfd, and when it was unlinked. */
 static bool is_library(struct tapir_sv path)
 {
-	static const char begin[] = "libtapir-coreclr-", end[] = ".so";
+	static const char begin[] = TAPIR_CORECLR_FILE_NAME, end[] = ".so";
 	const size_t begin_len = sizeof(begin) - 1;
 	const char *at = memmem(path.data, path.len, begin, begin_len);
 	size_t len, i;

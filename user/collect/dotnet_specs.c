@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -16,6 +17,7 @@
 
 #define LEVEL_MAX      5u
 #define MAX_EDITS      3u
+#define MADE_MAX       1024u /* SPECs made of globs: assemblies may define any number */
 
 /* No keyword's: an event without any goes to whoever has the provider on. */
 #define NO_KEYWORD     (1ull << 47)
@@ -176,20 +178,33 @@ int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
 	return err;
 }
 
-/* "GLOB:SEL:LEVEL:ARGS" with the name for the glob. */
+/* The name alone, whatever it is made of: the process chose it. */
+static char *literal(const char *name)
+{
+	struct tapir_str out = {};
+
+	for (; *name; name++) {
+		if (strchr("*?[\\", *name))
+			tapir_str__addc(&out, '\\');
+		tapir_str__addc(&out, *name);
+	}
+	return out.data;
+}
+
+/* The SPEC with the name for its glob. */
 static int add_spec_for(struct tapir_spec_list *specs, const struct tapir_spec *spec,
 			const char *name)
 {
-	struct tapir_str text = {};
 	struct tapir_spec *made = NULL;
-	const char *rest = strchr(spec->text, ':');
-	int err;
+	char *provider = literal(name);
+	int err = provider ? tapir_spec__parse(spec->text, &made) : -ENOMEM;
 
-	tapir_str__addf(&text, "%s%s", name, rest ? rest : "");
-	err = text.data ? tapir_spec__parse(text.data, &made) : -ENOMEM;
-	tapir_str__fini(&text);
-	if (err)
+	if (err) {
+		free(provider);
 		return err;
+	}
+	free(made->provider);
+	made->provider = provider;
 	made->is_silent = true;
 	if (tapir_vec__push(specs, made))
 		return 0;
@@ -212,7 +227,7 @@ int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
 		for (size_t k = 0; k < cnt && !err; k++) {
 			if (is_native(&providers[k]) ||
 			    !tapir_glob__match(spec->provider, providers[k].name) ||
-			    specs->cnt - spec_cnt >= TAPIR_RING_SELECTIONS)
+			    !*providers[k].name || specs->cnt - spec_cnt >= MADE_MAX)
 				continue;
 			err = add_spec_for(specs, spec, providers[k].name);
 			spec->is_silent |= tapir_dotnet_near__has(&providers[k], spec);
@@ -258,7 +273,7 @@ bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs)
 struct selector {
 	struct tapir_ring_selection *out;
 	unsigned used;
-	bool fits;
+	struct tapir_dotnet_left_out *left_out;
 };
 
 /* What is asked of a native provider. */
@@ -331,12 +346,18 @@ static bool ask_native(const struct tapir_spec *spec, const struct tapir_layout_
 	return ask->keywords != 0;
 }
 
+static void leave_out(struct selector *s, const char *provider)
+{
+	if (!s->left_out->cnt++)
+		s->left_out->first = provider;
+}
+
 static struct tapir_ring_selection *add(struct selector *s, const char *provider, unsigned level)
 {
 	struct tapir_ring_selection *one;
 
 	if (s->used == TAPIR_RING_SELECTIONS) {
-		s->fits = false;
+		leave_out(s, provider);
 		return NULL;
 	}
 	one = &s->out[s->used++];
@@ -376,10 +397,14 @@ static void select_sources(struct selector *s, const struct tapir_spec *spec)
 	struct tapir_spec *specs[] = {(struct tapir_spec *)spec};
 	const struct tapir_spec_list one = {.data = specs, .cnt = 1, .cap = 1};
 
-	s->fits &= tapir_ring_select__fill(&one, some);
+	if (strlen(spec->provider) >= sizeof(some[0].provider) ||
+	    !tapir_ring_select__fill(&one, some)) {
+		leave_out(s, spec->provider);
+		return;
+	}
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS && some[i].used; i++) {
 		if (s->used == TAPIR_RING_SELECTIONS) {
-			s->fits = false;
+			leave_out(s, spec->provider);
 			return;
 		}
 		s->out[s->used++] = some[i];
@@ -388,11 +413,12 @@ static void select_sources(struct selector *s, const struct tapir_spec *spec)
 
 unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
 				    struct tapir_ring_selection out[TAPIR_RING_SELECTIONS],
-				    bool *fits)
+				    struct tapir_dotnet_left_out *left_out)
 {
-	struct selector s = {.out = out, .fits = true};
+	struct selector s = {.out = out, .left_out = left_out};
 
 	memset(out, 0, TAPIR_RING_SELECTIONS * sizeof(*out));
+	*left_out = (struct tapir_dotnet_left_out){};
 	for (size_t i = 0; i < specs->cnt; i++) {
 		const struct tapir_spec *spec = specs->data[i];
 
@@ -402,6 +428,5 @@ unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
 		if (!is_native(tapir_dotnet_provider__find(tapir_sv__of(spec->provider))))
 			select_sources(&s, spec);
 	}
-	*fits = s.fits;
 	return s.used;
 }

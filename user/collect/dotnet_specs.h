@@ -47,13 +47,18 @@ bool tapir_dotnet_specs__is_native(const struct tapir_layout_provider *p);
 /* Is its provider one that is known, with what it names? Then that nothing came is no mistake. */
 bool tapir_dotnet_specs__is_known(const struct tapir_spec *spec);
 
+struct tapir_dotnet_left_out {
+	unsigned cnt;
+	const char *first; /* a provider; borrowed from the SPECs */
+};
+
 /*
  * Fills out with what all of them ask of a process's providers; the number of those that are used.
- * True in *fits: each has its place. A glob over providers is kept as it is for EventSources, and
- * an exact selection is added for each native provider it matches.
+ * A glob over providers is kept as it is for EventSources, and an exact selection is added for each
+ * native provider it matches. left_out: what found no place, or has too long a name.
  */
 unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
 				    struct tapir_ring_selection out[TAPIR_RING_SELECTIONS],
-				    bool *fits);
+				    struct tapir_dotnet_left_out *left_out);
 
 #endif

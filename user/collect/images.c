@@ -17,6 +17,7 @@
 #include "collect/plan.h"
 #include "elf/image.h"
 #include "elf/notes.h"
+#include "tapir/coreclr.h"
 #include "tapir/ring.h"
 #include "trace/recbuf.h"
 #include "unwind/cfi.h"
@@ -233,10 +234,15 @@ static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes)
 	return 0;
 }
 
+/* Of a library of ours in a process: its sites are for other tools, its events come by rings. */
 static bool is_published(const char *path)
 {
-	return !strncmp(path, "/memfd:" TAPIR_RING_PROBES_NAME,
-			sizeof("/memfd:" TAPIR_RING_PROBES_NAME) - 1);
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (!strncmp(name, "memfd:", strlen("memfd:")))
+		name += strlen("memfd:");
+	return !strncmp(name, TAPIR_RING_PROBES_NAME, strlen(TAPIR_RING_PROBES_NAME)) ||
+	       !strncmp(name, TAPIR_CORECLR_FILE_NAME, strlen(TAPIR_CORECLR_FILE_NAME));
 }
 
 /* A traced file may be anything: what is no readable ELF has no probes, and that is all. */

@@ -20,6 +20,7 @@
 #include "collect/recording_impl.h"
 #include "runtime/dotnet_attach.h"
 #include "runtime/dotnet_profiler.h"
+#include "tapir/coreclr.h"
 
 #define AWAIT_NS (3 * TAPIR_NS_PER_SEC)
 
@@ -31,7 +32,7 @@ static bool may_enter(const struct recording *r)
 }
 
 /* A process that is entered anyway is also asked what it compiles. */
-static int select_names(struct recording *r, bool *fits)
+static int select_names(struct recording *r, struct tapir_dotnet_left_out *left_out)
 {
 	struct tapir_spec_list specs = {};
 	struct tapir_spec **spec;
@@ -44,24 +45,30 @@ static int select_names(struct recording *r, bool *fits)
 		ok &= tapir_vec__push(&specs, *spec);
 	ok &= tapir_vec__push(&specs, r->dotnet_name_spec);
 	if (ok)
-		tapir_dotnet_specs__select(&specs, r->dotnet.selections, fits);
+		tapir_dotnet_specs__select(&specs, r->dotnet.selections, left_out);
 	tapir_vec__fini(&specs);
 	return ok ? 0 : -ENOMEM;
 }
 
 int tapir_recording__plan_dotnet(struct recording *r)
 {
-	bool fits = true;
+	struct tapir_dotnet_left_out left_out = {};
 	int err = 0;
 
-	r->dotnet.is_wanted = may_enter(r) && tapir_dotnet_specs__select(
-						      r->opts->specs, r->dotnet.selections, &fits);
+	r->dotnet.is_wanted =
+		may_enter(r) &&
+		tapir_dotnet_specs__select(r->opts->specs, r->dotnet.selections, &left_out);
 	if (r->dotnet.is_wanted)
-		err = select_names(r, &fits);
+		err = select_names(r, &left_out);
 	if (err)
 		return err;
-	if (!fits)
-		tapir_warn("so many SPECs that a .NET process cannot be asked for all of them");
+	if (left_out.cnt)
+		tapir_warn("%u of the chosen sources %s not asked for ('%.60s'%s): a .NET process "
+			   "takes "
+			   "%u, with names of up to %zu characters",
+			   left_out.cnt, left_out.cnt == 1 ? "is" : "are", left_out.first,
+			   left_out.cnt == 1 ? "" : " and others", TAPIR_RING_SELECTIONS,
+			   sizeof(r->dotnet.selections[0].provider) - 1);
 	while (r->dotnet.is_wanted && !r->dotnet.key)
 		if (getrandom(&r->dotnet.key, sizeof(r->dotnet.key), 0) != sizeof(r->dotnet.key))
 			return -EIO;
@@ -77,7 +84,7 @@ static int make_library(struct recording *r)
 	size_t len;
 	int err;
 
-	snprintf(name, sizeof(name), "libtapir-coreclr-%016" PRIx64 ".so", r->dotnet.key);
+	snprintf(name, sizeof(name), TAPIR_CORECLR_FILE_NAME "%016" PRIx64 ".so", r->dotnet.key);
 	r->dotnet.library_fd = memfd_create(name, MFD_CLOEXEC);
 	if (r->dotnet.library_fd < 0)
 		return -errno;

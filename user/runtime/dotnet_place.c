@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "tapir/coreclr.h"
 
 #define REMOVE_NS (500 * TAPIR_NS_PER_MS) /* beyond the timeout, if it must be */
 
@@ -68,7 +69,7 @@ int tapir_dotnet_place__make(struct tapir_dotnet_talk *talk,
 	struct tapir_dotnet_placed placed = {.dir_fd = -1};
 	int err = -ENOENT;
 
-	snprintf(placed.name, sizeof(placed.name), "libtapir-coreclr-%016" PRIx64 ".so",
+	snprintf(placed.name, sizeof(placed.name), TAPIR_CORECLR_FILE_NAME "%016" PRIx64 ".so",
 		 library->key);
 	for (; place < TAPIR_DOTNET_PLACES; place++) {
 		const char *dir = place_of(talk, place);
