@@ -181,7 +181,7 @@ static void every_number_of_a_data_header_is_checked(void **state)
 		assert_non_null(tapir_ring_data__fault(&h, bytes, (uint32_t)getpid()));            \
 	} while (0)
 	BAD(magic, 0);
-	BAD(version, 2);
+	BAD(version, TAPIR_RING_VERSION + 1);
 	BAD(header_bytes, 135);
 	BAD(arena_idx, TAPIR_RING_ARENAS);
 	BAD(slot_cnt, 255);
