@@ -154,6 +154,13 @@ static void what_dead_tapirs_left_is_cleared(void **state)
 	close(dir);
 }
 
+static void assert_refused(const char *words)
+{
+	assert_int_equal(tapir_probe_links__open(), -EPERM);
+	assert_non_null(strstr(tapir_diag__line(0), words));
+	tapir_diag__clear();
+}
+
 static void directories_of_others_are_not_entered(void **state)
 {
 	char name[TAPIR_PROBE_LINK_BYTES], path[64];
@@ -166,21 +173,26 @@ static void directories_of_others_are_not_entered(void **state)
 	va = map_one("tapir-x");
 	assert_int_equal(mkdir("/run/elsewhere", 0755), 0);
 	assert_int_equal(symlink("/run/elsewhere", "/run/tapir"), 0);
-	assert_int_equal(tapir_probe_links__open(), -ENOTDIR);
+	assert_refused("it is a symbolic link;");
+	assert_int_equal(unlink("/run/tapir"), 0);
+	close(open("/run/tapir", O_CREAT | O_WRONLY, 0644));
+	assert_refused("it is no directory;");
 	assert_int_equal(unlink("/run/tapir"), 0);
 	assert_int_equal(mkdir("/run/tapir", 0755), 0);
 	assert_int_equal(chmod("/run/tapir", 0777), 0);
-	assert_int_equal(tapir_probe_links__open(), -EPERM);
+	assert_refused("it is writable by others (mode 777);");
 	assert_int_equal(chmod("/run/tapir", 0755), 0);
 	assert_int_equal(chown("/run/tapir", 65534, 65534), 0);
-	assert_int_equal(tapir_probe_links__open(), -EPERM);
+	assert_refused("it belongs to user 65534;");
 	assert_int_equal(chown("/run/tapir", 0, 0), 0);
 	dir = tapir_probe_links__open();
 	assert_true(dir >= 0);
 	snprintf(path, sizeof(path), "/run/tapir/%d", getpid());
 	assert_int_equal(symlink("/run/elsewhere", path), 0);
-	assert_int_equal(add(dir, va, "My-Shop", name), -ENOTDIR);
+	assert_int_equal(add(dir, va, "My-Shop", name), -EPERM);
 	assert_int_not_equal(access("/run/elsewhere/My-Shop", F_OK), 0);
+	assert_non_null(strstr(tapir_diag__line(0), "/My-Shop: err=-EPERM: /run/tapir/"));
+	assert_non_null(strstr(tapir_diag__line(0), " is a symbolic link"));
 	close(dir);
 }
 

@@ -19,42 +19,67 @@
 #define SAME_NAME_MAX 64 /* tapirs that publish one provider of one process */
 #define OPEN_FLAGS    (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-/* Nobody else may have made it, or may write to it. */
-static int check_dir(int fd)
-{
-	struct stat st;
+#define FAULT_BYTES   64
 
-	if (fstat(fd, &st))
-		return -errno;
-	return st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) ? 0 : -EPERM;
+/* Nobody else may have made it, or may write to it: "" if that is so. */
+static void find_fault(const struct stat *st, char out[FAULT_BYTES])
+{
+	out[0] = '\0';
+	if (S_ISLNK(st->st_mode))
+		snprintf(out, FAULT_BYTES, "is a symbolic link");
+	else if (!S_ISDIR(st->st_mode))
+		snprintf(out, FAULT_BYTES, "is no directory");
+	else if (st->st_uid != geteuid())
+		snprintf(out, FAULT_BYTES, "belongs to user %u", (unsigned)st->st_uid);
+	else if (st->st_mode & (S_IWGRP | S_IWOTH))
+		snprintf(out, FAULT_BYTES, "is writable by others (mode %03o)",
+			 (unsigned)st->st_mode & 0777);
 }
 
-static int enter(int at_fd, const char *path)
+static int open_dir(int at_fd, const char *path, char fault[FAULT_BYTES])
 {
-	int fd, err;
+	struct stat st;
+	int fd = openat(at_fd, path, OPEN_FLAGS), err = fd < 0 ? -errno : 0;
 
+	if (err && fstatat(at_fd, path, &st, AT_SYMLINK_NOFOLLOW))
+		return err;
+	if (!err && fstat(fd, &st))
+		err = -errno;
+	else
+		find_fault(&st, fault);
+	/* one errno, whatever it is that others have prepared */
+	if (*fault)
+		err = -EPERM;
+	if (err && fd >= 0)
+		close(fd);
+	return err ? err : fd;
+}
+
+/* -EPERM: fault says what is wrong with it, where that is known. */
+static int enter(int at_fd, const char *path, char fault[FAULT_BYTES])
+{
+	int fd;
+
+	fault[0] = '\0';
 	if (mkdirat(at_fd, path, 0755) && errno != EEXIST)
 		return -errno;
-	fd = openat(at_fd, path, OPEN_FLAGS);
-	if (fd < 0)
-		return -errno;
-	err = check_dir(fd);
+	fd = open_dir(at_fd, path, fault);
 	/* whatever the umask is */
-	if (!err && fchmod(fd, 0755))
-		err = -errno;
-	if (err) {
+	if (fd >= 0 && fchmod(fd, 0755)) {
+		int err = -errno;
+
 		close(fd);
 		return err;
 	}
 	return fd;
 }
 
-static int enter_process(int dir_fd, uint32_t tgid)
+static int enter_process(int dir_fd, uint32_t tgid, char fault[FAULT_BYTES])
 {
 	char name[16];
 
 	snprintf(name, sizeof(name), "%u", tgid);
-	return enter(dir_fd, name);
+	return enter(dir_fd, name, fault);
 }
 
 static void leave_process(int dir_fd, uint32_t tgid)
@@ -121,14 +146,18 @@ static void clear_dead(int dir_fd)
 
 int tapir_probe_links__open(void)
 {
-	int fd = enter(AT_FDCWD, TAPIR_PROBE_LINKS_DIR);
+	char fault[FAULT_BYTES];
+	int fd = enter(AT_FDCWD, TAPIR_PROBE_LINKS_DIR, fault);
 
+	if (fd < 0 && *fault)
+		return tapir_diag__fail(fd,
+					"Cannot publish: path=%s, err=-%s: it %s; remove it, or "
+					"make it a directory that only root may write to",
+					TAPIR_PROBE_LINKS_DIR, tapir_errno__name(fd), fault);
 	if (fd < 0)
-		return tapir_diag__fail(
-			fd,
-			"Cannot publish: path=%s, err=-%s: it takes root, and a directory "
-			"that only root may write to",
-			TAPIR_PROBE_LINKS_DIR, tapir_errno__name(fd));
+		return tapir_diag__fail(fd, "Cannot publish: path=%s, err=-%s%s",
+					TAPIR_PROBE_LINKS_DIR, tapir_errno__name(fd),
+					geteuid() ? ": it takes root" : "");
 	clear_dead(fd);
 	return fd;
 }
@@ -164,15 +193,20 @@ static int link_as(int fd, const char *target, const char *name)
 	return symlinkat(target, fd, name) ? -errno : 0;
 }
 
+void tapir_probe_links__plain(const char *name, char out[TAPIR_PROBE_LINK_BYTES])
+{
+	plain_name(name, out, TAPIR_PROBE_LINK_BYTES - 4);
+}
+
 /* Another tapir may remove the directory just while it is empty. */
 static int add_once(int dir_fd, uint32_t tgid, const char *target, const char *name,
-		    char out[TAPIR_PROBE_LINK_BYTES])
+		    char out[TAPIR_PROBE_LINK_BYTES], char fault[FAULT_BYTES])
 {
-	tapir_autofd int fd = enter_process(dir_fd, tgid);
+	tapir_autofd int fd = enter_process(dir_fd, tgid, fault);
 	int err = fd < 0 ? fd : -EEXIST;
 
 	for (unsigned i = 1; err == -EEXIST && i <= SAME_NAME_MAX; i++) {
-		plain_name(name, out, TAPIR_PROBE_LINK_BYTES - 4);
+		tapir_probe_links__plain(name, out);
 		if (i > 1)
 			snprintf(out + strlen(out), 4, ".%u", i);
 		err = link_as(fd, target, out);
@@ -183,13 +217,18 @@ static int add_once(int dir_fd, uint32_t tgid, const char *target, const char *n
 int tapir_probe_links__add(int dir_fd, uint32_t tgid, uint64_t start_va, uint64_t end_va,
 			   const char *name, char out[TAPIR_PROBE_LINK_BYTES])
 {
-	char target[96];
+	char target[96], fault[FAULT_BYTES] = "";
 	int err = -ENOENT;
 
 	snprintf(target, sizeof(target), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid, start_va,
 		 end_va);
+	tapir_probe_links__plain(name, out);
 	for (int try = 0; err == -ENOENT && try < 8; try++)
-		err = add_once(dir_fd, tgid, target, name, out);
+		err = add_once(dir_fd, tgid, target, name, out, fault);
+	if (err && *fault)
+		return tapir_diag__fail(err, "Cannot link %s/%u/%s: err=-%s: %s/%u %s",
+					TAPIR_PROBE_LINKS_DIR, tgid, out, tapir_errno__name(err),
+					TAPIR_PROBE_LINKS_DIR, tgid, fault);
 	if (err)
 		return tapir_diag__fail(err, "Cannot link %s/%u/%s: err=-%s", TAPIR_PROBE_LINKS_DIR,
 					tgid, out, tapir_errno__name(err));

@@ -16,7 +16,8 @@
 #define TAPIR_PROBE_LINKS_DIR  "/run/tapir"
 #define TAPIR_PROBE_LINK_BYTES 128 /* of a name, its NUL among them */
 
-/* The directory, opened, cleared of what is dead. An fd, or -errno with a line. */
+/* The directory, opened, cleared of what is dead. An fd, or -errno with a line;
+   -EPERM: somebody else has made it, or may write to it. */
 int tapir_probe_links__open(void);
 
 /*
@@ -26,6 +27,8 @@ int tapir_probe_links__open(void);
  */
 int tapir_probe_links__add(int dir_fd, uint32_t tgid, uint64_t start_va, uint64_t end_va,
 			   const char *name, char out[TAPIR_PROBE_LINK_BYTES]);
+/* What a link of this name is called where no other has it. */
+void tapir_probe_links__plain(const char *name, char out[TAPIR_PROBE_LINK_BYTES]);
 /* The process's directory goes with its last link. */
 void tapir_probe_links__remove(int dir_fd, uint32_t tgid, const char *name);
 
