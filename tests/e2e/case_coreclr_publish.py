@@ -85,6 +85,10 @@ def cents(n):
 
 def test_bpftrace_reads_typed_fields_and_json_when_events_are_published(t):
     program, home = shop(t)
+    few = t.run("sh", "-c", 'ulimit -n 64; exec "$@"', "sh", t.tapir_path, "record", "My-Shop", "-p", program.pid,
+                "--publish", "usdt", "-f", "-o", t.path("few"))
+    t.eq(few.rc, 1, few.err)
+    t.ok("`ulimit -n 4096`" in few.err and "no .NET" not in few.err and "published:" not in few.err, few.err)
     tapir = publish(t, program.pid, "My-Shop")
     where = f"usdt:{LINKS}/{program.pid}"
     until(lambda: os.path.exists(f"{LINKS}/{program.pid}/tapir_coreclr"), "the library's link", t)
@@ -137,7 +141,7 @@ def test_bpftrace_reads_typed_fields_and_json_when_events_are_published(t):
 def test_probes_are_listed_with_their_types_when_the_program_was_started_so(t):
     home = pathlib.Path(t.path("odd"))
     os.makedirs(home)
-    tapir = t.start_tapir("record", "Odd*", "My-Shop", *EVENTS_ONLY, "--publish", "usdt", "-f", "-o", t.path("trace"), "--",
+    tapir = t.start_tapir("record", "Odd*", "My-Shop", "tapir_coreclr", *EVENTS_ONLY, "--publish", "usdt", "-f", "-o", t.path("trace"), "--",
                           build_dotnet(t, "Shop"), home)
     pid = int(tapir.wait_line("pid ").split()[1])
     until(lambda: "Weird__event_1_2(" in "".join(tapir.err) and ":OrderPlaced(" in "".join(tapir.err), "probes", t)
@@ -154,7 +158,8 @@ def test_probes_are_listed_with_their_types_when_the_program_was_started_so(t):
     t.eq(kinds[odd, "Array"], [("Payload", "ptr"), ("Payload_Count", "u32")], "of which the runtime says no fields")
     t.eq(sorted(name for provider, name in kinds if provider == odd),
          ["Array", "Weird__event_1", "Weird__event_1_2", "Weird__event_1_V0"], "names that events share")
-    until(lambda: sorted(os.listdir(f"{LINKS}/{pid}")) == ["My-Shop", odd, "tapir_coreclr"], "links", t)
+    until(lambda: sorted(os.listdir(f"{LINKS}/{pid}")) == ["My-Shop", odd, "tapir_coreclr", "tapir_coreclr_source"], "links", t)
+    t.ok(f"its probes are at {LINKS}/{pid}/tapir_coreclr_source" in "".join(tapir.err), tapir.err)
     with open(f"{LINKS}/{pid}/tapir_coreclr", "rb") as library:
         t.eq(library.read(4), b"\x7fELF", "the library by its link")
     (home / "stop").touch()
@@ -225,5 +230,5 @@ def test_it_is_refused_when_nobody_could_publish(t):
         for command in "record", "trace":
             output = ("-f", "-o", t.path("none")) if command == "record" else ()
             result = t.tapir(command, "My-Shop", "-p", program.pid, *args, *output, expect=rc)
-            t.ok(words in result.err, result.err)
+            t.ok(words in result.err and "published:" not in result.err, result.err)
     t.ok(not os.path.exists(t.path("none")), "a file though nothing was recorded")

@@ -249,7 +249,8 @@ void coreclr_publish__fire(const struct coreclr_published *p, const uint8_t *dat
 
 /* ---- slots: the control thread ---------------------------------------------------------------------- */
 
-/* What tools take as a name; one '_' for each other character. */
+/* What tools take as a name; one '_' for each other character. One that is too long ends in "_cut":
+   user/collect/publish.c counts those. */
 static uint32_t plain_name(char *out, uint32_t room, const char *text)
 {
 	uint32_t at = 0;
@@ -264,6 +265,10 @@ static uint32_t plain_name(char *out, uint32_t room, const char *text)
 				    ? (char)c
 				    : '_';
 	}
+	while (((uint8_t)*text & 0xc0) == 0x80)
+		text++;
+	if (*text)
+		memcpy(out + at - 4, "_cut", 4);
 	out[at] = 0;
 	return at;
 }

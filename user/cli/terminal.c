@@ -87,6 +87,11 @@ void tapir_terminal__print_diag(int err)
 		snprintf(line, sizeof(line), "failed: err=-%s", tapir_errno__name(err));
 		say(red, "tapir: ", line);
 	}
+	if (err == -EMFILE || err == -ENFILE)
+		say(red, "tapir: ",
+		    err == -EMFILE
+			    ? "no file descriptor is left: `ulimit -n 4096` allows this shell more"
+			    : "no file descriptor is left on this machine: sysctl fs.file-max");
 }
 
 int tapir_terminal__flush(struct tapir_str *out)

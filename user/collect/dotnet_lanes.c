@@ -42,6 +42,7 @@ struct process {
 	unsigned silent_cnt;
 	uint64_t seen_ns, next_ns, wait_ns;
 	char why[160]; /* the last try failed */
+	int err;       /* of the last look or try */
 };
 
 struct tapir_dotnet_lanes {
@@ -171,7 +172,8 @@ static int await_lane(struct tapir_dotnet_lanes *l, uint32_t tgid)
 static bool may_stream(const struct tapir_dotnet_lanes *l, int err)
 {
 	return l->opts.streams && err != -EINPROGRESS && err != -EAGAIN && err != -ETIMEDOUT &&
-	       err != -ESRCH && err != -ECANCELED && err != -ENOENT && err != -EPERM;
+	       err != -ESRCH && err != -ECANCELED && err != -ENOENT && err != -EPERM &&
+	       err != -EMFILE && err != -ENFILE;
 }
 
 /* Where no library was to be loaded at all, there is nothing to explain. */
@@ -230,13 +232,14 @@ static int bring_in(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t seen_n
 	return err ? err : 2;
 }
 
-/* 1: it is one to attach to; 2: to ask for its stream. */
+/* 1: it is one to attach to; 2: to ask for its stream; -errno: it could not be looked at. */
 static int look_at(struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	struct tapir_dotnet_info info;
+	int is_dotnet = tapir_dotnet__inspect(tgid, &info);
 
-	if (tapir_dotnet__inspect(tgid, &info) <= 0)
-		return 0;
+	if (is_dotnet <= 0)
+		return is_dotnet;
 	if (info.kind != TAPIR_DOTNET_NATIVE_AOT)
 		return 1;
 	if (l->opts.streams)
@@ -273,6 +276,7 @@ static void settle(struct tapir_dotnet_lanes *l, struct process *p, int err)
 	p->was_tried = true;
 	p->is_streamed = err == 2;
 	err = err > 0 ? 0 : err;
+	p->err = err;
 	p->state = err ? FAILED : ATTACHED;
 	l->attached_cnt += !err;
 	if (p->is_stale) {
@@ -303,12 +307,13 @@ static void do_one(struct tapir_dotnet_lanes *l, struct process *p)
 	if (p && is_look && p->is_stale) {
 		p->is_stale = false;
 		p->state = LOOK;
-	} else if (p && is_look && result) {
+	} else if (p && is_look && result > 0) {
 		p->state = WAITING;
 		p->takes_none = result == 2;
 	} else if (p && is_look) {
 		p->state = FAILED;
 		p->was_tried = p->is_no_dotnet = true;
+		p->err = result;
 	} else if (p) {
 		settle(l, p, result);
 	}
@@ -438,6 +443,20 @@ size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l)
 	cnt = l->attached_cnt;
 	pthread_mutex_unlock(&l->lock);
 	return cnt;
+}
+
+int tapir_dotnet_lanes__error(struct tapir_dotnet_lanes *l, uint32_t tgid)
+{
+	const struct process *p;
+	int err;
+
+	if (!l)
+		return 0;
+	pthread_mutex_lock(&l->lock);
+	p = find(l, tgid);
+	err = p ? p->err : 0;
+	pthread_mutex_unlock(&l->lock);
+	return err;
 }
 
 void tapir_dotnet_lanes__add_attached(struct tapir_dotnet_lanes *l, struct tapir_dotnet_tgids *out)

@@ -43,6 +43,9 @@ bool tapir_dotnet_lanes__may_come(struct tapir_dotnet_lanes *l);
 /* Processes whose lane, or stream, was opened. */
 size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l);
 
+/* -errno by which it could not be looked at, or its lane not be opened, the last time; else 0. */
+int tapir_dotnet_lanes__error(struct tapir_dotnet_lanes *l, uint32_t tgid);
+
 /* Adds those whose lane is open. */
 struct tapir_dotnet_tgids tapir_vec(uint32_t);
 void tapir_dotnet_lanes__add_attached(struct tapir_dotnet_lanes *l, struct tapir_dotnet_tgids *out);

@@ -28,12 +28,14 @@
 #define NOTE_MAX_BYTES (2u << 20)
 #define TOLD_MAX       12 /* events of a process, a line each */
 #define LIBRARY	       "tapir_coreclr"
+#define NAMESAKE       LIBRARY "_source" /* the link of an EventSource of that name */
+#define CUT_AT	       131		 /* as coreclr_publish.c has it */
 
 struct image {
 	uint32_t tgid;
 	uint64_t start_va;
 	uint64_t note_bytes; /* of .note.stapsdt, when it was last read */
-	size_t event_cnt;
+	size_t event_cnt, bad_note_cnt;
 	bool is_library, is_there;
 	char name[TAPIR_PROBE_LINK_BYTES]; /* "": it has no link */
 };
@@ -52,7 +54,10 @@ struct tapir_publish {
 	struct tapir_vec(struct process) processes;
 	uint64_t next_ns, busy_until_ns;
 	bool was_shown; /* a line to paste */
+	bool has_begun; /* a process took the library */
 	size_t event_cnt, provider_cnt;
+	size_t cut_cnt;	     /* events, of which the name is */
+	size_t bad_note_cnt; /* by somebody else: the library makes none */
 };
 
 /* ---- what is told ------------------------------------------------------------------------------- */
@@ -159,6 +164,13 @@ static void tell(struct tapir_publish *p, const struct image *image,
 	tapir_str__fini(&line);
 }
 
+/* As coreclr_publish.c ends a name that is too long for it, before the number of one that was
+   taken. */
+static bool is_cut(const char *name)
+{
+	return strlen(name) >= CUT_AT + 4 && !strncmp(name + CUT_AT, "_cut", 4);
+}
+
 /* ---- images --------------------------------------------------------------------------------------- */
 
 static void read_notes(struct tapir_publish *p, struct image *image, struct tapir_elf *elf)
@@ -167,8 +179,14 @@ static void read_notes(struct tapir_publish *p, struct image *image, struct tapi
 
 	if (tapir_usdt_notes__read(elf, &notes) < 0)
 		return;
-	for (size_t i = image->event_cnt; i < notes.cnt; i++)
+	for (size_t i = image->event_cnt; i < notes.cnt; i++) {
 		tell(p, image, &notes.data[i]);
+		p->cut_cnt += is_cut(notes.data[i].name);
+	}
+	if (notes.bad_cnt > image->bad_note_cnt) {
+		p->bad_note_cnt += notes.bad_cnt - image->bad_note_cnt;
+		image->bad_note_cnt = notes.bad_cnt;
+	}
 	if (notes.cnt > image->event_cnt) {
 		p->provider_cnt += !image->event_cnt;
 		p->event_cnt += notes.cnt - image->event_cnt;
@@ -219,15 +237,37 @@ static size_t count_images(const struct tapir_publish *p, uint32_t tgid)
 	return cnt;
 }
 
+/* What is mapped somewhere, if it is ours. */
+struct what {
+	char name[TAPIR_PROBE_LINK_BYTES];
+	bool is_library;
+};
+
+/* The library's link is found by its name: a source may not take it. */
+static const char *link_name(const struct image *image, const char *name)
+{
+	char plain[TAPIR_PROBE_LINK_BYTES];
+
+	tapir_probe_links__plain(name, plain);
+	if (image->is_library || strcmp(plain, LIBRARY))
+		return name;
+	tapir_info("process %u: a source is called as tapir's library is: its probes are "
+		   "at " TAPIR_PROBE_LINKS_DIR "/%u/" NAMESAKE,
+		   image->tgid, image->tgid);
+	return NAMESAKE;
+}
+
 static struct image *add_image(struct tapir_publish *p, uint32_t tgid,
-			       const struct tapir_mapping_line *m, const char *name)
+			       const struct tapir_mapping_line *m, const struct what *what)
 {
 	struct image image = {
-		.tgid = tgid, .start_va = m->start_va, .is_library = !strcmp(name, LIBRARY)};
+		.tgid = tgid, .start_va = m->start_va, .is_library = what->is_library};
 	int mark = tapir_diag__cnt();
+	const char *name;
 
 	if (p->images.cnt == IMAGE_MAX || count_images(p, tgid) == PROCESS_MAX)
 		return NULL;
+	name = link_name(&image, what->name);
 	if (tapir_probe_links__add(p->dir_fd, tgid, m->start_va, m->end_va, name, image.name)) {
 		image.name[0] = '\0';
 		tapir_warn("%s; %s is at /proc/%u/map_files/%" PRIx64 "-%" PRIx64,
@@ -237,22 +277,26 @@ static struct image *add_image(struct tapir_publish *p, uint32_t tgid,
 	return tapir_vec__push(&p->images, image) ? &p->images.data[p->images.cnt - 1] : NULL;
 }
 
-/* NULL: none of ours; else what its link is called. */
-static const char *name_of(const struct tapir_publish *p, const struct tapir_mapping_line *m,
-			   char *out, size_t room)
+/* false: it is none of ours. */
+static bool understand(const struct tapir_publish *p, const struct tapir_mapping_line *m,
+		       struct what *out)
 {
 	size_t prefix = strlen(p->image_prefix);
 	const char *end;
 
 	if (!m->is_executable || !tapir_mapping_line__is_file(m))
-		return NULL;
-	if (strstr(m->path, p->library_part))
-		return LIBRARY;
+		return false;
+	out->is_library = strstr(m->path, p->library_part) != NULL;
+	if (out->is_library) {
+		snprintf(out->name, sizeof(out->name), "%s", LIBRARY);
+		return true;
+	}
 	if (strncmp(m->path, p->image_prefix, prefix))
-		return NULL;
+		return false;
 	end = strstr(m->path + prefix, " (deleted)");
-	snprintf(out, room, "%.*s", end ? (int)(end - m->path - prefix) : -1, m->path + prefix);
-	return out;
+	snprintf(out->name, sizeof(out->name), "%.*s", end ? (int)(end - m->path - prefix) : -1,
+		 m->path + prefix);
+	return true;
 }
 
 struct walk {
@@ -264,15 +308,14 @@ struct walk {
 static int visit(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct walk *w = ctx;
-	char room[TAPIR_PROBE_LINK_BYTES];
-	const char *name = name_of(w->publish, m, room, sizeof(room));
+	struct what what;
 	struct image *image;
 
-	if (!name)
+	if (!understand(w->publish, m, &what))
 		return 0;
 	image = find_image(w->publish, w->tgid, m->start_va);
 	if (!image) {
-		image = add_image(w->publish, w->tgid, m, name);
+		image = add_image(w->publish, w->tgid, m, &what);
 		w->is_new = true;
 	}
 	if (!image)
@@ -294,7 +337,9 @@ static void warn_of_failures(struct tapir_publish *p, uint32_t tgid)
 	    !tapir_ring_reader__published(p->opts.rings, tgid, p->opts.key, &told) || !told.err)
 		return;
 	process->was_warned = true;
-	tapir_warn("process %u: not every event is a probe of its own: err=-%s%s", tgid,
+	tapir_warn("process %u: %s a probe of its own, those of " LIBRARY
+		   " (JSON) remain: err=-%s%s",
+		   tgid, told.cnt ? "not every event is" : "no event is",
 		   tapir_errno__name((int)told.err),
 		   told.err == EACCES || told.err == EPERM
 			   ? ": it may make no code in memory (vm.memfd_noexec, SELinux)"
@@ -329,6 +374,7 @@ static bool look(struct tapir_publish *p)
 	for (size_t i = 0; i < tgids.cnt; i++) {
 		struct walk w = {.publish = p, .tgid = tgids.data[i]};
 
+		p->has_begun = true;
 		(void)tapir_proc__each_mapping(w.tgid, visit, &w);
 		warn_of_failures(p, w.tgid);
 		is_new |= w.is_new;
@@ -383,6 +429,25 @@ void tapir_publish__start(struct tapir_publish *p, const struct tapir_publish_op
 	p->busy_until_ns = tapir_clock__now_ns() + BUSY_FOR_NS;
 }
 
+static void tell_sum(const struct tapir_publish *p)
+{
+	struct tapir_str line = {};
+
+	tapir_str__addf(&line, "published: %zu event%s of %zu provider%s as probes", p->event_cnt,
+			p->event_cnt == 1 ? "" : "s", p->provider_cnt,
+			p->provider_cnt == 1 ? "" : "s");
+	if (p->cut_cnt)
+		tapir_str__addf(&line, "; names cut, to end in _cut: %zu", p->cut_cnt);
+	if (p->bad_note_cnt)
+		tapir_str__addf(&line,
+				"; left out: %zu notes without a name that can be shown, or a "
+				"place",
+				p->bad_note_cnt);
+	if (line.data)
+		tapir_info("%s", line.data);
+	tapir_str__fini(&line);
+}
+
 void tapir_publish__stop(struct tapir_publish *p)
 {
 	struct image *image;
@@ -390,8 +455,8 @@ void tapir_publish__stop(struct tapir_publish *p)
 	if (!p || !p->opts.lanes)
 		return;
 	(void)look(p);
-	tapir_info("published: %zu event%s of %zu provider%s as probes", p->event_cnt,
-		   p->event_cnt == 1 ? "" : "s", p->provider_cnt, p->provider_cnt == 1 ? "" : "s");
+	if (p->has_begun)
+		tell_sum(p);
 	tapir_vec_for_each (image, &p->images)
 		image->is_there = false;
 	forget_gone(p);

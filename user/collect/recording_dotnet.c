@@ -18,6 +18,7 @@
 #include "collect/code_names.h"
 #include "collect/dotnet_specs.h"
 #include "collect/recording_impl.h"
+#include "decode/dotnet_tables.h"
 #include "runtime/dotnet_attach.h"
 #include "runtime/dotnet_profiler.h"
 #include "tapir/coreclr.h"
@@ -125,6 +126,22 @@ static int start_streams(struct recording *r)
 	return tapir_dotnet_streams__new(&opts, &r->dotnet.streams);
 }
 
+/* The runtime describes its own events to no session: there is nothing to make probes of. */
+static void warn_of_natives(const struct recording *r)
+{
+	bool has_source = false;
+
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
+		const struct tapir_ring_selection *s = &r->dotnet.selections[i];
+		const struct tapir_layout_provider asked = {.name = s->provider};
+
+		has_source |= s->used && !tapir_dotnet_specs__is_native(&asked);
+	}
+	if (!has_source)
+		tapir_warn("--publish usdt: nothing will be a probe: only events of EventSources "
+			   "can be, not the runtime's own (" TAPIR_DOTNET_RUNTIME ")");
+}
+
 int tapir_recording__start_dotnet(struct recording *r)
 {
 	struct tapir_dotnet_lanes_opts opts = {
@@ -149,6 +166,8 @@ int tapir_recording__start_dotnet(struct recording *r)
 								  .key = r->dotnet.key,
 								  .lanes = r->dotnet.lanes,
 								  .rings = r->rings});
+	if (!err && r->publish)
+		warn_of_natives(r);
 	return err;
 }
 
@@ -156,6 +175,7 @@ int tapir_recording__check_publish(const struct recording *r)
 {
 	struct tapir_dotnet_tgids tgids = {};
 	size_t cnt;
+	int err;
 
 	if (!r->publish || !r->rules.pids.cnt || tapir_dotnet_lanes__may_come(r->dotnet.lanes))
 		return 0;
@@ -164,6 +184,10 @@ int tapir_recording__check_publish(const struct recording *r)
 	tapir_vec__fini(&tgids);
 	if (cnt)
 		return 0;
+	err = tapir_dotnet_lanes__error(r->dotnet.lanes, r->rules.pids.data[0]);
+	if (err == -EMFILE || err == -ENFILE)
+		return tapir_diag__fail(err, "Cannot publish: pid=%u, err=-%s",
+					r->rules.pids.data[0], tapir_errno__name(err));
 	return tapir_diag__fail(
 		-EOPNOTSUPP,
 		"Cannot publish: pid=%u, err=-EOPNOTSUPP: it runs no .NET that takes "

@@ -64,6 +64,8 @@ static class Program
         return true;
     }
 
+    static readonly EventSource Namesake = new("tapir_coreclr"); // as the library's link is called
+
     static void Round(int i, EventSource odd)
     {
         var log = Shop.Log;
@@ -80,6 +82,7 @@ static class Program
         odd.Write("Array", new { A = new[] { 1, 2, 3 } });
         odd.Write("Weird: event/1", new { i });
         odd.Write("Weird_ event_1", new { text = "t" });
+        Namesake.Write("Same", new { i });
     }
 
     static void Paced()
