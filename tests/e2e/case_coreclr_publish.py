@@ -144,10 +144,14 @@ def test_probes_are_listed_with_their_types_when_the_program_was_started_so(t):
     tapir = t.start_tapir("record", "Odd*", "My-Shop", "tapir_coreclr", *EVENTS_ONLY, "--publish", "usdt", "-f", "-o", t.path("trace"), "--",
                           build_dotnet(t, "Shop"), home)
     pid = int(tapir.wait_line("pid ").split()[1])
-    until(lambda: "Weird__event_1_2(" in "".join(tapir.err) and ":OrderPlaced(" in "".join(tapir.err), "probes", t)
+    until(lambda: "more events are probes" in "".join(tapir.err), "all 13, of which 12 are told", t)
     lines = t.tapir("list", "-p", pid, "--json").json_lines()
     probes = {(line["provider"], line["name"]): line["args"] for line in lines
               if line.get("file", "").startswith("/memfd:tapir-usdt.")}
+    t.eq(sorted({(line["provider"], line["link"]) for line in lines if "link" in line}),
+         [(name, f"{LINKS}/{pid}/{link}") for name, link in
+          (("My-Shop", "My-Shop"), ("Odd_Provider_name__", "Odd_Provider_name__"), ("tapir_coreclr", "tapir_coreclr"),
+           ("tapir_coreclr", "tapir_coreclr_source"))], "links that are listed")
     kinds = {key: [(arg.get("name"), arg["type"]) for arg in args] for key, args in probes.items()}
     t.eq(kinds["My-Shop", "OrderPlaced"],
          [("Id", "i32"), ("Customer", "str"), ("Cents", "i64"), ("Rate", "f64"), ("Paid", "bool"), ("Key", "ptr"),
@@ -174,6 +178,9 @@ def test_the_program_is_unharmed_when_tools_stay_and_tapirs_go_or_are_killed(t):
     where = f"usdt:{LINKS}/{program.pid}"
     until(lambda: sorted(os.listdir(f"{LINKS}/{program.pid}")) ==
           ["My-Shop", "My-Shop.2", "tapir_coreclr", "tapir_coreclr.2"], "links of two tapirs", t)
+    rows = [line.split() for line in t.tapir("list", "-p", program.pid, "My-Shop:OnFire").out.splitlines()]
+    t.eq([row[-1] for row in rows if row[:2] == ["My-Shop", "OnFire"]][:2],
+         [f"{LINKS}/{program.pid}/My-Shop", f"{LINKS}/{program.pid}/My-Shop.2"], rows)
     tracer = bpftrace(t, f"""{where}/My-Shop:My-Shop:OnFire {{ @first = count(); }}
                              {where}/My-Shop.2:My-Shop:OnFire {{ @second = count(); }}""")
     until(lambda: sum(semaphores(program.pid)) == 2, "one semaphore up in each image", t)

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -108,7 +109,8 @@ static void names_are_plain_whatever_the_process_called_them(void **state)
 
 static void a_second_tapir_gets_a_name_of_its_own(void **state)
 {
-	char one[TAPIR_PROBE_LINK_BYTES], two[TAPIR_PROBE_LINK_BYTES];
+	char one[TAPIR_PROBE_LINK_BYTES], two[TAPIR_PROBE_LINK_BYTES], path[64], target[96] = "";
+	char *found;
 	int dir;
 
 	(void)state;
@@ -119,6 +121,15 @@ static void a_second_tapir_gets_a_name_of_its_own(void **state)
 	assert_int_equal(add(dir, map_one("tapir-x"), "My-Shop", two), 0);
 	assert_string_equal(one, "My-Shop");
 	assert_string_equal(two, "My-Shop.2");
+	snprintf(path, sizeof(path), "/run/tapir/%d/My-Shop.2", getpid());
+	target[readlink(path, target, sizeof(target) - 1)] = '\0';
+	found = tapir_probe_links__find((uint32_t)getpid(), target);
+	assert_non_null(found);
+	assert_string_equal(found, path);
+	free(found);
+	target[strlen(target) - 1] = '\0';
+	assert_null(tapir_probe_links__find((uint32_t)getpid(), target));
+	assert_null(tapir_probe_links__find(1, path));
 	tapir_probe_links__remove(dir, (uint32_t)getpid(), one);
 	assert_true(is_there(two));
 	tapir_probe_links__remove(dir, (uint32_t)getpid(), two);

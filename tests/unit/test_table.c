@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <string.h>
 
+#include "cli/list_dotnet.h"
 #include "cli/table.h"
 
 static const struct tapir_palette plain = {"", "", "", "", "", ""};
@@ -44,6 +46,45 @@ static void control_characters_do_not_reach_the_terminal(void **state)
 	assert_string_equal(out.data, "NAME       N  FILE\n\\x1b[2J\\n     x\n");
 	tapir_str__fini(&out);
 	tapir_table__fini(&table);
+}
+
+static void a_wide_cell_pushes_its_own_row_alone_when_columns_have_a_bound(void **state)
+{
+	struct tapir_table table = {.titles = titles, .max_columns = 8};
+	struct tapir_str out = {};
+
+	(void)state;
+	tapir_table__cell(&table, "a-name-that-is-very-long");
+	tapir_table__cell_u64(&table, 1);
+	tapir_table__cell(&table, "/x");
+	tapir_table__cell(&table, "eight-it");
+	tapir_table__cell_u64(&table, 2);
+	tapir_table__cell(&table, "/a/longer/path");
+	tapir_table__write(&table, &plain, &out);
+	assert_string_equal(out.data, "NAME      N  FILE\n"
+				      "a-name-that-is-very-long  1  /x\n"
+				      "eight-it  2  /a/longer/path\n");
+	tapir_str__fini(&out);
+	tapir_table__fini(&table);
+}
+
+static void names_are_escaped_once_when_a_program_has_odd_ones(void **state)
+{
+	struct tapir_layout_keyword keyword = {.name = "k\n", .mask = 1};
+	struct tapir_layout_event event = {.name = "e\033", .id = 1, .level = 4, .keywords = 1};
+	struct tapir_layout_provider source = {.name = "s\n\033x",
+					       .keywords = &keyword,
+					       .keyword_cnt = 1,
+					       .events = &event,
+					       .event_cnt = 1};
+	struct tapir_dotnet_sources sources = {.all = {.data = &source, .cnt = 1}};
+	struct tapir_str out = {};
+
+	(void)state;
+	tapir_list_dotnet__write_table(&sources, true, &plain, &out);
+	assert_non_null(strstr(out.data, "\ns\\n\\x1bx       e\\x1b"));
+	assert_non_null(strstr(out.data, "  k\\n\n"));
+	tapir_str__fini(&out);
 }
 
 static void last_column_goes_on_below_itself_when_it_is_wrapped(void **state)
@@ -90,6 +131,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_line_up_when_cells_differ_in_width),
 		cmocka_unit_test(control_characters_do_not_reach_the_terminal),
+		cmocka_unit_test(a_wide_cell_pushes_its_own_row_alone_when_columns_have_a_bound),
+		cmocka_unit_test(names_are_escaped_once_when_a_program_has_odd_ones),
 		cmocka_unit_test(last_column_goes_on_below_itself_when_it_is_wrapped),
 		cmocka_unit_test(titles_stand_alone_when_there_are_no_rows),
 	};

@@ -21,7 +21,13 @@ static void free_file(struct tapir_probe_file *file)
 	tapir_usdt_notes__fini(&file->notes);
 	free(file->path);
 	free(file->openable);
+	free(file->link);
 	free(file);
+}
+
+const char *tapir_probe_file__shown(const struct tapir_probe_file *file)
+{
+	return file->link ? file->link : file->path;
 }
 
 void tapir_discovery__fini(struct tapir_discovery *d)
@@ -90,6 +96,7 @@ static int add_elf(struct tapir_discovery *d, struct tapir_elf *elf, const struc
 		free_file(file);
 		return err;
 	}
+	d->bad_note_cnt += file->notes.bad_cnt;
 	file->tgid = place->tgid;
 	file->dev = tapir_mapping_line__dev(st->st_dev);
 	file->inode = st->st_ino;

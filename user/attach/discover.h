@@ -21,6 +21,7 @@
 struct tapir_probe_file {
 	char *path;	/* as its process sees it, or as it was given */
 	char *openable; /* a path that opens it from here while the process maps it */
+	char *link;	/* by which other tools open it, set by who knows one; NULL */
 	uint32_t tgid;	/* the first process found to map it; 0: it was given by path */
 	uint32_t dev;	/* major << 20 | minor */
 	uint64_t inode;
@@ -29,6 +30,9 @@ struct tapir_probe_file {
 	size_t build_id_bytes; /* 0: none */
 	struct tapir_usdt_notes notes;
 };
+
+/* Where a person finds it. Borrowed. */
+const char *tapir_probe_file__shown(const struct tapir_probe_file *file);
 
 /* One place where a probe fires. */
 struct tapir_site_info {
@@ -41,6 +45,7 @@ struct tapir_discovery {
 	struct tapir_vec(struct tapir_probe_file *) files;
 	size_t file_cnt;	    /* looked at, with or without probes */
 	size_t skipped_file_cnt;    /* could not be read, or are no ELF files */
+	size_t bad_note_cnt;	    /* of all files: left out (elf/notes.h) */
 	size_t skipped_process_cnt; /* not ours to read; __all only */
 	struct tapir_map seen;	    /* files looked at */
 };

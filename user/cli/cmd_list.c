@@ -15,6 +15,7 @@
 #include "cli/list_rings.h"
 #include "cli/list_view.h"
 #include "cli/terminal.h"
+#include "collect/probe_links.h"
 #include "collect/seen_names.h"
 #include "runtime/dotnet.h"
 #include "runtime/jvm.h"
@@ -120,6 +121,16 @@ static int discover(const struct args *args, const struct question *q, struct fo
 	return err;
 }
 
+/* Files of --publish have no path that opens them; the tapir that has them made made links. */
+static void find_links(struct tapir_discovery *d)
+{
+	struct tapir_probe_file **file;
+
+	tapir_vec_for_each (file, &d->files)
+		if ((*file)->tgid)
+			(*file)->link = tapir_probe_links__find((*file)->tgid, (*file)->openable);
+}
+
 /* ---- which of them ---------------------------------------------------------------------- */
 
 /* GLOB without ':' is asked of provider and event; with one it is a SPEC. */
@@ -140,7 +151,8 @@ static int by_name(const void *a, const void *b)
 	int order = strcmp(x->note->provider, y->note->provider);
 
 	order = order ? order : strcmp(x->note->name, y->note->name);
-	order = order ? order : strcmp(x->file->path, y->file->path);
+	order = order ? order
+		      : strcmp(tapir_probe_file__shown(x->file), tapir_probe_file__shown(y->file));
 	order = order ? order : strcmp(x->note->args_text, y->note->args_text);
 	if (order)
 		return order;
@@ -248,6 +260,10 @@ static void say_what_was_not_seen(const struct tapir_discovery *d, const struct 
 		tapir_info("%s has no USDT probes", q->path);
 	else if (!d->sites.cnt)
 		tapir_info("none of the %zu mapped files has USDT probes", d->file_cnt);
+	if (d->bad_note_cnt)
+		tapir_info("notes left out: %zu, of no place in their file or with a name that is "
+			   "none (empty, above 511 bytes, blanks or control characters)",
+			   d->bad_note_cnt);
 	if (d->skipped_process_cnt)
 		tapir_warn("processes not ours to look at: %zu; be root, or have CAP_SYS_PTRACE",
 			   d->skipped_process_cnt);
@@ -265,6 +281,7 @@ static int run(struct tapir_cli *cli)
 
 	if (!err)
 		err = discover(args, &q, &found);
+	find_links(&found.sites);
 	if (!err)
 		err = choose(&found, q.glob, &chosen);
 	if (!err)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/list_view.h"
 #include "cli/table.h"
 #include "decode/dotnet_tables.h"
 
@@ -103,13 +104,6 @@ void tapir_list_dotnet__choose(struct tapir_dotnet_sources *sources, const char 
 
 /* ---- as a table -------------------------------------------------------------------------------- */
 
-static void cell(struct tapir_table *table, struct tapir_str *text, const char *value)
-{
-	tapir_str__clear(text);
-	tapir_str__add_printable(text, value, strlen(value));
-	tapir_table__cell(table, text->data ? text->data : "");
-}
-
 /* Those that share a bit with the mask. */
 static void cell_keywords(struct tapir_table *table, struct tapir_str *text,
 			  const struct tapir_layout_provider *p, uint64_t mask)
@@ -121,7 +115,7 @@ static void cell_keywords(struct tapir_table *table, struct tapir_str *text,
 		if (!(p->keywords[i].mask & mask) || !strncmp(name, "Session", 7))
 			continue;
 		tapir_str__adds(text, text->len ? " " : "");
-		tapir_str__add_printable(text, name, strlen(name));
+		tapir_str__adds(text, name);
 	}
 	tapir_table__cell(table, text->len ? text->data : "-");
 }
@@ -137,8 +131,8 @@ static void add_events(struct tapir_table *table, struct tapir_str *text,
 	for (size_t i = 0; i < p->event_cnt; i++) {
 		if (!is_last_version(p, i))
 			continue;
-		cell(table, text, p->name);
-		cell(table, text, p->events[i].name);
+		tapir_table__cell(table, p->name);
+		tapir_table__cell(table, p->events[i].name);
 		tapir_table__cell_u64(table, p->events[i].id);
 		tapir_table__cell_u64(table, p->events[i].level);
 		cell_keywords(table, text, p, p->events[i].keywords);
@@ -152,7 +146,7 @@ static void add_provider(struct tapir_table *table, struct tapir_str *text,
 
 	for (size_t i = 0; i < p->event_cnt; i++)
 		cnt += is_last_version(p, i);
-	cell(table, text, p->name);
+	tapir_table__cell(table, p->name);
 	tapir_table__cell_u64(table, cnt);
 	cell_keywords(table, text, p, UINT64_MAX);
 }
@@ -165,6 +159,7 @@ void tapir_list_dotnet__write_table(const struct tapir_dotnet_sources *sources, 
 					     ">LEVEL",	      "KEYWORDS", NULL};
 	struct tapir_table table = {
 		.titles = with_events ? events : providers,
+		.max_columns = TAPIR_LIST_MAX_COLUMNS,
 		.wrap_columns =
 			tapir_terminal__is_tty(stdout) ? (size_t)tapir_terminal__columns() : 80,
 	};

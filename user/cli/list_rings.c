@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/list_view.h"
 #include "cli/table.h"
 #include "decode/probe_name.h"
 #include "collect/ring_select.h"
@@ -87,13 +88,6 @@ void tapir_list_rings__choose(struct tapir_ring_event_list *list, const char *wo
 
 /* ---- as a table --------------------------------------------------------------------------- */
 
-static void cell_text(struct tapir_table *table, struct tapir_str *text, struct tapir_sv sv)
-{
-	tapir_str__clear(text);
-	tapir_str__add_printable(text, sv.data, sv.len);
-	tapir_table__cell(table, text->data ? text->data : "");
-}
-
 static void cell_fields(struct tapir_table *table, struct tapir_str *text,
 			const struct tapir_probe_view *view)
 {
@@ -103,27 +97,55 @@ static void cell_fields(struct tapir_table *table, struct tapir_str *text,
 
 		tapir_str__adds(text, i ? " " : "");
 		if (name.len)
-			tapir_str__add_printable(text, name.data, name.len);
+			tapir_str__add(text, name.data, name.len);
 		else
 			tapir_str__addf(text, "arg%u", i);
 	}
-	tapir_table__cell(table, text->len ? text->data : "-");
+	if (text->len)
+		tapir_table__cell_bytes(table, text->data, text->len);
+	else
+		tapir_table__cell(table, "-");
 }
 
-static void add_row(struct tapir_table *table, const struct tapir_ring_event_info *info)
+/* Each tracer with a lane of its own has the events once more. */
+static bool is_same_row(const struct tapir_ring_event_info *left,
+			const struct tapir_ring_event_info *right)
+{
+	struct tapir_probe_view a, b;
+
+	tapir_probe_view__of(left->probe, &a);
+	tapir_probe_view__of(right->probe, &b);
+	if (left->tgid != right->tgid || left->is_private != right->is_private ||
+	    tapir_sv__compare(a.provider, b.provider) || tapir_sv__compare(a.event, b.event) ||
+	    a.rec->level != b.rec->level || a.rec->keywords != b.rec->keywords ||
+	    a.rec->field_cnt != b.rec->field_cnt)
+		return false;
+	for (unsigned i = 0; i < a.rec->field_cnt; i++)
+		if (tapir_sv__compare(tapir_probe_view__name(&a, i), tapir_probe_view__name(&b, i)))
+			return false;
+	return true;
+}
+
+static void add_row(struct tapir_table *table, const struct tapir_ring_event_info *info, size_t cnt)
 {
 	struct tapir_probe_view view;
 	struct tapir_str text = {};
 
 	tapir_probe_view__of(info->probe, &view);
-	cell_text(table, &text, view.provider);
-	cell_text(table, &text, view.event);
+	tapir_table__cell_bytes(table, view.provider.data, view.provider.len);
+	tapir_table__cell_bytes(table, view.event.data, view.event.len);
 	cell_fields(table, &text, &view);
 	tapir_table__cell_u64(table, view.rec->level);
 	tapir_str__clear(&text);
-	tapir_str__addf(&text, "0x%" PRIx64, view.rec->keywords);
-	tapir_table__cell(table, text.data ? text.data : "");
-	tapir_table__cell(table, info->is_private ? "ring, of another tracer" : "ring");
+	if (view.rec->keywords)
+		tapir_str__addf(&text, "0x%" PRIx64, view.rec->keywords);
+	tapir_table__cell(table, text.len ? text.data : "-");
+	tapir_str__clear(&text);
+	if (cnt > 1)
+		tapir_str__addf(&text, "ring, of %zu other tracers", cnt);
+	tapir_table__cell(table, text.len	    ? text.data
+				 : info->is_private ? "ring, of another tracer"
+						    : "ring");
 	tapir_table__cell_u64(table, info->tgid);
 	tapir_str__fini(&text);
 }
@@ -133,10 +155,16 @@ void tapir_list_rings__write_table(const struct tapir_ring_event_list *list,
 {
 	static const char *const titles[] = {"PROVIDER",  "EVENT", "ARGUMENTS", ">LEVEL",
 					     ">KEYWORDS", "LANE",  ">PID",	NULL};
-	struct tapir_table table = {.titles = titles};
+	struct tapir_table table = {.titles = titles, .max_columns = TAPIR_LIST_MAX_COLUMNS};
+	size_t first = 0;
 
-	for (size_t i = 0; i < list->cnt; i++)
-		add_row(&table, &list->data[i]);
+	for (size_t i = 1; i <= list->cnt; i++) {
+		if (i < list->cnt && list->data[first].is_private &&
+		    is_same_row(&list->data[first], &list->data[i]))
+			continue;
+		add_row(&table, &list->data[first], i - first);
+		first = i;
+	}
 	if (list->cnt)
 		tapir_table__write(&table, p, out);
 	tapir_table__fini(&table);

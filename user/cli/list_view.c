@@ -131,7 +131,7 @@ static void add_row(struct tapir_table *table, const struct tapir_site_info *sit
 	tapir_table__cell(table, args.len ? args.data : "-");
 	tapir_table__cell_u64(table, site_cnt);
 	tapir_table__cell(table, site->note->semaphore_off ? "yes" : "-");
-	tapir_table__cell(table, site->file->path);
+	tapir_table__cell(table, tapir_probe_file__shown(site->file));
 	tapir_str__fini(&args);
 }
 
@@ -140,7 +140,7 @@ void tapir_list__write_table(const struct tapir_chosen_sites *chosen, const stru
 {
 	static const char *const titles[] = {"PROVIDER",  "EVENT", "ARGUMENTS", ">SITES",
 					     "SEMAPHORE", "FILE",  NULL};
-	struct tapir_table table = {.titles = titles};
+	struct tapir_table table = {.titles = titles, .max_columns = TAPIR_LIST_MAX_COLUMNS};
 	size_t first = 0;
 
 	for (size_t i = 1; i <= chosen->cnt; i++) {
@@ -191,6 +191,8 @@ static void write_site(const struct tapir_site_info *site, struct tapir_str *out
 	tapir_json__str(&j, "provider", site->note->provider);
 	tapir_json__str(&j, "name", site->note->name);
 	tapir_json__str(&j, "file", site->file->path);
+	if (site->file->link)
+		tapir_json__str(&j, "link", site->file->link);
 	tapir_json__u64(&j, "offset", site->note->site_off);
 	tapir_json__u64(&j, "semaphore", site->note->semaphore_off);
 	tapir_json__str(&j, "build_id", build_id.data ? build_id.data : "");

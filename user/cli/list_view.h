@@ -7,6 +7,8 @@
 #include "base/str.h"
 #include "cli/terminal.h"
 
+#define TAPIR_LIST_MAX_COLUMNS 64 /* of a table's column: names are whoever's */
+
 /* In the order they are shown; the sites are borrowed from their discovery. */
 struct tapir_chosen_sites tapir_vec(struct tapir_site_info);
 

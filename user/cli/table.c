@@ -7,15 +7,20 @@
 
 #define MIN_ROOM 24 /* of a last column that is wrapped, however wide the others are */
 
-void tapir_table__cell(struct tapir_table *table, const char *text)
+void tapir_table__cell_bytes(struct tapir_table *table, const char *text, size_t len)
 {
 	struct tapir_str printable = {};
 
-	tapir_str__add_printable(&printable, text, strlen(text)); /* "" allocates too */
+	tapir_str__add_printable(&printable, text, len); /* "" allocates too */
 	if (printable.failed || !tapir_vec__push(&table->cells, printable.data)) {
 		table->failed = true;
 		tapir_str__fini(&printable);
 	}
+}
+
+void tapir_table__cell(struct tapir_table *table, const char *text)
+{
+	tapir_table__cell_bytes(table, text, strlen(text));
 }
 
 void tapir_table__cell_u64(struct tapir_table *table, uint64_t value)
@@ -102,9 +107,14 @@ void tapir_table__write(const struct tapir_table *table, const struct tapir_pale
 
 	for (; cnt < TAPIR_TABLE_MAX_COLUMNS && table->titles[cnt]; cnt++)
 		widths[cnt] = columns(table->titles[cnt] + is_right(table->titles[cnt]));
-	for (size_t i = 0; i < table->cells.cnt; i++)
-		if (columns(table->cells.data[i]) > widths[i % cnt])
-			widths[i % cnt] = columns(table->cells.data[i]);
+	for (size_t i = 0; i < table->cells.cnt; i++) {
+		size_t width = columns(table->cells.data[i]);
+
+		if (table->max_columns && width > table->max_columns)
+			width = table->max_columns;
+		if (width > widths[i % cnt])
+			widths[i % cnt] = width;
+	}
 	out->failed |= table->failed;
 	tapir_str__adds(out, p->bold);
 	for (size_t i = 0; i < cnt; i++)

@@ -15,10 +15,13 @@ struct tapir_table {
 	const char *const *titles; /* ended by NULL; one that starts with '>' is right-aligned */
 	struct tapir_vec(char *) cells; /* row after row */
 	bool failed;			/* out of memory: the table is not written */
+	size_t max_columns;		/* of a column: a row that is wider pushes what is behind it
+					   to the right, and no other row; 0: no matter */
 	size_t wrap_columns; /* words of the last column go on below it there; 0: one line a row */
 };
 
 void tapir_table__cell(struct tapir_table *table, const char *text); /* copied, made printable */
+void tapir_table__cell_bytes(struct tapir_table *table, const char *text, size_t len);
 void tapir_table__cell_u64(struct tapir_table *table, uint64_t value);
 void tapir_table__write(const struct tapir_table *table, const struct tapir_palette *p,
 			struct tapir_str *out);

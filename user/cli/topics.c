@@ -103,9 +103,16 @@ const struct tapir_topic tapir_topics[] = {
 	 "      provider, event, JSON, its bytes, id, keywords, version, activity, related\n"
 	 "      LEVEL := logalways, critical, error, warning, informational, verbose\n"
 	 "\n"
-	 "With `bpftrace -p 4711` write 'usdt:*:OrderPlaced'. Needs root. A second tapir's links "
-	 "end\n"
-	 "in .2; all go when their tapir ends, and tools that are still attached see no more.\n"},
+	 "Names keep letters, digits and -._ ; an event's that is longer than 135 ends in _cut. "
+	 "Only\n"
+	 "events of EventSources become probes, the runtime's own do not.\n"
+	 "\n"
+	 "With `bpftrace -p 4711` write 'usdt:*:OrderPlaced'. Needs root. A second tapir makes "
+	 "probes\n"
+	 "of its own: its links are My-Shop.2 and tapir_coreclr.2, and what names no link, as\n"
+	 "'usdt:*:OrderPlaced' does, counts each event twice. All go when their tapir ends, and "
+	 "tools\n"
+	 "that are still attached see no more.\n"},
 	{"profiles", "events by what they are for",
 	 "`--profile NAME` asks each runtime that is found for these; SPECs may stand beside it.\n"
 	 "\n"

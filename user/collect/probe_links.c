@@ -243,3 +243,28 @@ void tapir_probe_links__remove(int dir_fd, uint32_t tgid, const char *name)
 	unlinkat(dir_fd, path, 0);
 	leave_process(dir_fd, tgid);
 }
+
+static bool leads_to(int fd, const char *name, const char *target)
+{
+	char found[96];
+	ssize_t len = readlinkat(fd, name, found, sizeof(found));
+
+	return len > 0 && (size_t)len == strlen(target) && !memcmp(found, target, (size_t)len);
+}
+
+char *tapir_probe_links__find(uint32_t tgid, const char *target)
+{
+	char path[32], *found = NULL;
+	const struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), TAPIR_PROBE_LINKS_DIR "/%u", tgid);
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir)))
+		if (leads_to(dirfd(dir), entry->d_name, target) &&
+		    asprintf(&found, "%s/%s", path, entry->d_name) < 0)
+			found = NULL;
+	if (dir)
+		closedir(dir);
+	return found;
+}

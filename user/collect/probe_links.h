@@ -29,6 +29,9 @@ int tapir_probe_links__add(int dir_fd, uint32_t tgid, uint64_t start_va, uint64_
 			   const char *name, char out[TAPIR_PROBE_LINK_BYTES]);
 /* What a link of this name is called where no other has it. */
 void tapir_probe_links__plain(const char *name, char out[TAPIR_PROBE_LINK_BYTES]);
+/* Whose link leads there, of the links that stand now: its path, for free(); NULL: none. No
+   privileges needed. */
+char *tapir_probe_links__find(uint32_t tgid, const char *target);
 /* The process's directory goes with its last link. */
 void tapir_probe_links__remove(int dir_fd, uint32_t tgid, const char *name);
 

@@ -103,7 +103,7 @@ static void add_arguments(struct tapir_str *out, const struct tapir_usdt_note *n
 		if (name)
 			tapir_str__addc(out, ' ');
 		if (name)
-			tapir_str__add_printable(out, name, strlen(name));
+			tapir_str__adds(out, name); /* who prints the line escapes it */
 	}
 }
 
