@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/analyze/stack_tree.c user/analyze/offcpu*.c
+// fuzz: user/analyze/stack_tree.c user/analyze/offcpu*.c user/analyze/own_thread.c
 // fuzz: user/symbol/frame.c user/symbol/frame_kind.c user/symbol/stack_memo.c
 // fuzz: user/export/perf_script.c user/cli/flamegraph_svg.c user/cli/figures.c
 // fuzz: user/trace/*.c user/base/*.c
