@@ -113,6 +113,36 @@ static void nothing_is_added_when_there_is_no_such_thing(void **state)
 	assert_int_equal(d.sites.cnt + d.files.cnt + d.file_cnt, 0);
 }
 
+/* This program's file, but for a line feed in the name of its two__end. */
+static void write_odd_file(const char *path)
+{
+	static const char name[] = "tapir_self\0two__end"; /* as in its note, and here */
+	FILE *from = fopen("/proc/self/exe", "re"), *to = fopen(path, "we");
+	char *bytes = malloc(64u << 20), *at = bytes;
+	size_t len = fread(bytes, 1, 64u << 20, from);
+
+	while ((at = memmem(at, (size_t)(bytes + len - at), name, sizeof(name))))
+		at[14] = '\n';
+	assert_int_equal(fwrite(bytes, 1, len, to), len);
+	free(bytes);
+	fclose(from);
+	fclose(to);
+}
+
+static void notes_without_a_name_are_counted(void **state)
+{
+	char path[] = "/tmp/tapir-discover-XXXXXX";
+
+	(void)state;
+	close(mkstemp(path));
+	write_odd_file(path);
+	assert_int_equal(tapir_discover__file(path, &d), 0);
+	unlink(path);
+	assert_int_equal(own_sites("one"), 2);
+	assert_int_equal(own_sites("two__end"), 0);
+	assert_int_equal(d.bad_probe_cnt, 1);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -121,6 +151,7 @@ int main(void)
 		CASE(sites_are_found_in_a_file),
 		CASE(sites_are_found_once_when_a_process_is_asked_twice),
 		CASE(own_sites_are_among_those_of_all),
+		CASE(notes_without_a_name_are_counted),
 		CASE(nothing_is_added_when_there_is_no_such_thing),
 	};
 

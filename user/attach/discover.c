@@ -96,7 +96,7 @@ static int add_elf(struct tapir_discovery *d, struct tapir_elf *elf, const struc
 		free_file(file);
 		return err;
 	}
-	d->bad_note_cnt += file->notes.bad_cnt;
+	d->bad_probe_cnt += file->notes.bad_probe_cnt;
 	file->tgid = place->tgid;
 	file->dev = tapir_mapping_line__dev(st->st_dev);
 	file->inode = st->st_ino;

@@ -45,7 +45,7 @@ struct tapir_discovery {
 	struct tapir_vec(struct tapir_probe_file *) files;
 	size_t file_cnt;	    /* looked at, with or without probes */
 	size_t skipped_file_cnt;    /* could not be read, or are no ELF files */
-	size_t bad_note_cnt;	    /* of all files: left out (elf/notes.h) */
+	size_t bad_probe_cnt;	    /* of all files: left out (elf/notes.h) */
 	size_t skipped_process_cnt; /* not ours to read; __all only */
 	struct tapir_map seen;	    /* files looked at */
 };

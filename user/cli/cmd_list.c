@@ -260,10 +260,10 @@ static void say_what_was_not_seen(const struct tapir_discovery *d, const struct 
 		tapir_info("%s has no USDT probes", q->path);
 	else if (!d->sites.cnt)
 		tapir_info("none of the %zu mapped files has USDT probes", d->file_cnt);
-	if (d->bad_note_cnt)
-		tapir_info("notes left out: %zu, of no place in their file or with a name that is "
-			   "none (empty, above 511 bytes, blanks or control characters)",
-			   d->bad_note_cnt);
+	if (d->bad_probe_cnt)
+		tapir_info("probes left out: %zu, of no place in their file, or of a name that is "
+			   "none (empty, above 511 bytes, blanks or control characters in it)",
+			   d->bad_probe_cnt);
 	if (d->skipped_process_cnt)
 		tapir_warn("processes not ours to look at: %zu; be root, or have CAP_SYS_PTRACE",
 			   d->skipped_process_cnt);

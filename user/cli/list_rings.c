@@ -117,6 +117,7 @@ static bool is_same_row(const struct tapir_ring_event_info *left,
 	tapir_probe_view__of(right->probe, &b);
 	if (left->tgid != right->tgid || left->is_private != right->is_private ||
 	    tapir_sv__compare(a.provider, b.provider) || tapir_sv__compare(a.event, b.event) ||
+	    a.rec->event_id != b.rec->event_id || a.rec->version != b.rec->version ||
 	    a.rec->level != b.rec->level || a.rec->keywords != b.rec->keywords ||
 	    a.rec->field_cnt != b.rec->field_cnt)
 		return false;

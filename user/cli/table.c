@@ -110,9 +110,7 @@ void tapir_table__write(const struct tapir_table *table, const struct tapir_pale
 	for (size_t i = 0; i < table->cells.cnt; i++) {
 		size_t width = columns(table->cells.data[i]);
 
-		if (table->max_columns && width > table->max_columns)
-			width = table->max_columns;
-		if (width > widths[i % cnt])
+		if (width > widths[i % cnt] && (!table->max_columns || width <= table->max_columns))
 			widths[i % cnt] = width;
 	}
 	out->failed |= table->failed;

@@ -35,7 +35,7 @@ struct image {
 	uint32_t tgid;
 	uint64_t start_va;
 	uint64_t note_bytes; /* of .note.stapsdt, when it was last read */
-	size_t event_cnt, bad_note_cnt;
+	size_t event_cnt, bad_probe_cnt;
 	bool is_library, is_there;
 	char name[TAPIR_PROBE_LINK_BYTES]; /* "": it has no link */
 };
@@ -56,8 +56,8 @@ struct tapir_publish {
 	bool was_shown; /* a line to paste */
 	bool has_begun; /* a process took the library */
 	size_t event_cnt, provider_cnt;
-	size_t cut_cnt;	     /* events, of which the name is */
-	size_t bad_note_cnt; /* by somebody else: the library makes none */
+	size_t cut_cnt;	      /* events, of which the name is */
+	size_t bad_probe_cnt; /* by somebody else: the library makes none */
 };
 
 /* ---- what is told ------------------------------------------------------------------------------- */
@@ -183,9 +183,9 @@ static void read_notes(struct tapir_publish *p, struct image *image, struct tapi
 		tell(p, image, &notes.data[i]);
 		p->cut_cnt += is_cut(notes.data[i].name);
 	}
-	if (notes.bad_cnt > image->bad_note_cnt) {
-		p->bad_note_cnt += notes.bad_cnt - image->bad_note_cnt;
-		image->bad_note_cnt = notes.bad_cnt;
+	if (notes.bad_probe_cnt > image->bad_probe_cnt) {
+		p->bad_probe_cnt += notes.bad_probe_cnt - image->bad_probe_cnt;
+		image->bad_probe_cnt = notes.bad_probe_cnt;
 	}
 	if (notes.cnt > image->event_cnt) {
 		p->provider_cnt += !image->event_cnt;
@@ -438,11 +438,10 @@ static void tell_sum(const struct tapir_publish *p)
 			p->provider_cnt == 1 ? "" : "s");
 	if (p->cut_cnt)
 		tapir_str__addf(&line, "; names cut, to end in _cut: %zu", p->cut_cnt);
-	if (p->bad_note_cnt)
+	if (p->bad_probe_cnt)
 		tapir_str__addf(&line,
-				"; left out: %zu notes without a name that can be shown, or a "
-				"place",
-				p->bad_note_cnt);
+				"; left out: %zu without a name that can be shown, or a place",
+				p->bad_probe_cnt);
 	if (line.data)
 		tapir_info("%s", line.data);
 	tapir_str__fini(&line);

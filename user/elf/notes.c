@@ -179,6 +179,7 @@ static int read_probes(struct reader *r)
 		}
 	}
 	r->notes.bad_cnt += it.broken;
+	r->notes.bad_probe_cnt = r->notes.bad_cnt;
 	return err;
 }
 
@@ -282,7 +283,7 @@ void tapir_usdt_notes__fini(struct tapir_usdt_notes *notes)
 	free(notes->text);
 	free(notes->kinds_text);
 	notes->text = notes->kinds_text = NULL;
-	notes->bad_cnt = 0;
+	notes->bad_cnt = notes->bad_probe_cnt = 0;
 	tapir_vec__fini(notes);
 }
 

@@ -40,7 +40,8 @@ struct tapir_usdt_note {
 struct tapir_usdt_notes {
 	struct tapir_usdt_note *data; /* a tapir_vec, in the order of the file */
 	size_t cnt, cap;
-	size_t bad_cnt; /* notes that were not well-formed, or point nowhere */
+	size_t bad_cnt;	      /* notes that were not well-formed, or point nowhere */
+	size_t bad_probe_cnt; /* those of them that would have been probes */
 	char *text;	/* what the strings are borrowed from */
 	char *kinds_text;
 };
