@@ -255,6 +255,22 @@ static void locks_come_by_waited_time_with_who_let_go(void **state)
 	assert_int_equal(fact("half"), 1);
 }
 
+static void headline_of_a_lock_without_a_name_has_no_gap(void **state)
+{
+	(void)state;
+	feeder_probe(&f, 1, "hotspot", "monitor__contended__enter", NULL, NULL);
+	feeder_probe(&f, 2, "hotspot", "monitor__contended__entered", NULL, NULL);
+	ask("contention", 0);
+	fire(1, 1, 1 * MS);
+	feeder_leave(&f, 1, 2 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&f, 1, 9 * MS, 8 * MS, 5);
+	fire(2, 1, 10 * MS);
+	assert_int_equal(answer(), 0);
+	assert_string_equal(sheet.headline.data,
+			    "threads waited 9.00 ms for locks, once; 100% for monitor, most often "
+			    "let go by ? (5)");
+}
+
 static void pauses_have_their_reason_and_heap(void **state)
 {
 	const struct tapir_sheet_table *pauses;
@@ -457,6 +473,7 @@ int main(void)
 		TEST(event_that_is_not_there_is_an_error_that_says_what_is),
 		TEST(details_are_bounded_when_all_waits_differ),
 		TEST(locks_come_by_waited_time_with_who_let_go),
+		TEST(headline_of_a_lock_without_a_name_has_no_gap),
 		TEST(pauses_have_their_reason_and_heap),
 		TEST(exceptions_and_allocations_are_counted_by_type),
 		TEST(types_are_bounded_when_all_differ),

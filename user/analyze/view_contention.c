@@ -257,10 +257,11 @@ static void add_headline(const struct contention *v, struct tapir_sheet *sheet)
 		tapir_str__adds(&sheet->headline, "no thread was seen to wait for a lock");
 		return;
 	}
-	tapir_str__addf(&sheet->headline, "threads waited %s for locks, %s; %.0f%% for %s %s",
+	tapir_str__addf(&sheet->headline, "threads waited %s for locks, %s; %.0f%% for %s%s%s",
 			tapir_ns__text(v->waited_ns, waited), tapir_times__text(v->cnt, times),
 			v->waited_ns ? 100.0 * (double)worst->waited_ns / (double)v->waited_ns : 0,
-			kind_name(v, worst), worst->label ? worst->label : "");
+			kind_name(v, worst), worst->label && *worst->label ? " " : "",
+			worst->label ? worst->label : "");
 	if (worst->way_cnt && worst->ways[0].waker_tid)
 		tapir_str__addf(&sheet->headline, ", most often let go by %s (%u)",
 				*worst->ways[0].waker ? worst->ways[0].waker : "?",
