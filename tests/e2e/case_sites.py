@@ -10,6 +10,8 @@ def test_every_site_fires_when_there_are_500(t):
     _, events = t.record(["manysites"], ["manysites", 3])
     counts = collections.Counter((e["event"], *args_of(e)) for e in events)
     t.eq(counts, {(f"s{i:03d}", i): 3 for i in range(500)}, "events by name and argument")
+    headline = t.report(t.path("trace.tapir"))["headline"]
+    t.ok("1,500 events; nothing lost" in headline, f"no kind is more than the others: {headline}")
 
 
 def test_every_site_fires_when_each_needs_a_file_descriptor(t):

@@ -6,6 +6,9 @@
 #include "cli/figures.h"
 #include "cli/report_view.h"
 
+/* The most frequent of thousands of kinds says nothing of the others. */
+#define TELLING_PERCENT 1
+
 /* Where the next part of the sentence begins. */
 static void begin_part(struct tapir_str *out, size_t from)
 {
@@ -95,6 +98,7 @@ static void add_events(const struct tapir_summary *s, size_t from, struct tapir_
 {
 	const struct tapir_event_row *row;
 	bool is_said = false;
+	double percent;
 
 	tapir_vec_for_each (row, &s->events) {
 		const char *what = row->captured ? meaning_of(row) : NULL;
@@ -110,9 +114,11 @@ static void add_events(const struct tapir_summary *s, size_t from, struct tapir_
 		return;
 	begin_part(out, from);
 	add_plural(out, s->event_cnt, "event");
+	percent = tapir_report__percent(row->captured, s->event_cnt);
+	if (percent < TELLING_PERCENT)
+		return;
 	if (s->events.cnt > 1)
-		tapir_str__addf(out, ", %.0f%% of them ",
-				tapir_report__percent(row->captured, s->event_cnt));
+		tapir_str__addf(out, ", %.0f%% of them ", percent);
 	else
 		tapir_str__adds(out, ", all ");
 	tapir_report__add_printable(out, row->provider);
