@@ -363,6 +363,18 @@ static void say_program(const struct tapir_recording_result *result)
 		tapir_info("the program ended with status %d", WEXITSTATUS(status));
 }
 
+/* Sooner than --duration or Ctrl-C. */
+static void say_end(const struct tapir_tgid_list *pids, uint64_t after_ns)
+{
+	double seconds = (double)after_ns / 1e9;
+
+	if (pids->cnt == 1)
+		tapir_info("process %u ended after %.1f s", pids->data[0], seconds);
+	else
+		tapir_info("all %zu processes ended, the last one after %.1f s", pids->cnt,
+			   seconds);
+}
+
 static void add_number(struct tapir_str *line, uint64_t cnt, const char *one, const char *many)
 {
 	tapir_figure__add_count(line, cnt);
@@ -392,6 +404,8 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 	tapir_str__fini(&line);
 	if (r->opts.program)
 		say_program(result);
+	else if (result->targets_ended_ns)
+		say_end(&r->opts.rules.pids, result->targets_ended_ns);
 	if ((result->site_cnt || result->ring_event_cnt || r->opts.sampling.hz ||
 	     r->opts.with_switches) &&
 	    path && strcmp(path, "-"))

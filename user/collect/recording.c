@@ -93,9 +93,13 @@ static bool is_over(struct recording *r, const struct pollfd *fds)
 	struct tapir_session_stats stats;
 
 	tapir_session__stats(r->session, &stats);
-	return fds[FD_SIGNAL].revents || stats.err ||
-	       (r->end_ns && tapir_clock__now_ns() >= r->end_ns) ||
-	       !tapir_targets__live_cnt(r->targets) || has_ended_unseen(r);
+	if (fds[FD_SIGNAL].revents || stats.err ||
+	    (r->end_ns && tapir_clock__now_ns() >= r->end_ns))
+		return true;
+	if (tapir_targets__live_cnt(r->targets) && !has_ended_unseen(r))
+		return false;
+	r->targets_ended_ns = tapir_clock__now_ns();
+	return true;
 }
 
 static int poll_timeout_ms(const struct recording *r, uint64_t next_ns)
@@ -326,6 +330,8 @@ static void subtract_unwritten(const struct tapir_writer *w, struct tapir_sessio
 static void fill_result(struct recording *r, struct tapir_recording_result *out)
 {
 	out->elapsed_ns = tapir_clock__now_ns() - r->start_ns;
+	if (r->targets_ended_ns)
+		out->targets_ended_ns = r->targets_ended_ns - r->start_ns;
 	if (r->session)
 		tapir_session__stats(r->session, &out->stats);
 	if (r->writer)

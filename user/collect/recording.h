@@ -31,7 +31,7 @@ struct tapir_recording_progress {
 struct tapir_recording_ready {
 	size_t probe_cnt;      /* sites that are on */
 	size_t ring_event_cnt; /* events of rings that are */
-	size_t dotnet_cnt;   /* .NET processes whose events are on: which, shows as they fire */
+	size_t dotnet_cnt;     /* .NET processes whose events are on: which, shows as they fire */
 	uint64_t took_ns;
 };
 
@@ -83,6 +83,7 @@ struct tapir_recording_result {
 	size_t site_cnt;       /* that matched a SPEC */
 	size_t ring_event_cnt; /* likewise, of events that rings carry */
 	uint64_t elapsed_ns;
+	uint64_t targets_ended_ns; /* since its start; 0: that is not why it ended */
 	bool program_ended;
 	int program_status; /* as wait(2) has it */
 };

@@ -52,8 +52,10 @@ struct recording {
 	char lanes[96];		       /* what the file says of them */
 	int signal_fd, sink_fd;
 	bool use_multi, link_by_pid;
-	bool is_unprivileged;	   /* no programs: rings, and samples of our own, alone */
+	bool is_unprivileged; /* no programs: rings, and samples of our own, alone; or they would
+				 not know our pids */
 	uint64_t start_ns, end_ns; /* end: 0 none */
+	uint64_t targets_ended_ns; /* 0: some run, for all we know */
 	sigset_t old_mask;
 };
 
