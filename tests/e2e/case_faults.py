@@ -96,8 +96,26 @@ def test_recording_ends_when_its_process_is_killed(t):
     tapir.wait_line("tapir: 1 probe on")
     time.sleep(0.5)
     target.signal(signal.SIGKILL)
-    t.eq(tapir.wait(10).rc, 0, "exit")
+    result = tapir.wait(10)
+    t.eq(result.rc, 0, "exit")
+    t.ok(re.search(rf"^tapir: process {target.pid} ended after \d+\.\d s$", result.err, re.M), f"why it is over: {result.err}")
     t.ok(len(t.events(file)) > 100, "events until it died")
+
+
+def test_samples_come_and_the_rest_is_named_in_another_pid_namespace(t):
+    """There the kernel's pids are others: probes and switches would be looked for in vain."""
+    inside = [t.need("unshare"), "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]
+    if t.run(*inside, "true").rc:
+        t.skip("no such namespaces can be made here")
+    file = t.path("inside.tapir")
+    result = t.run(*inside, t.tapir_path, "record", "-F", 499, "-o", file, "--", t.target_path("burner"), 200, 1,
+                   timeout=20)
+    t.eq(result.rc, 0, result.err)
+    t.eq(result.err.count("pid namespace"), 1, result.err)
+    t.ok("no context switches" in result.err and "--pid=host" in result.err, result.err)
+    t.ok(len(t.events(file, "sample")) > 0.2 * 499 * 0.5, "samples")
+    refused(t, t.run(*inside, t.tapir_path, "record", "storm:hit", "--lane", "probe", "-o", t.path("no.tapir"), "--",
+                     t.target_path("storm")), 3, "No probes in a container's pid namespace")
 
 
 def test_every_child_is_whole_when_processes_begin_and_end_all_the_time(t):

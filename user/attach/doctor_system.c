@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/timex.h>
 #include <unistd.h>
 
@@ -18,7 +17,6 @@
 #include "base/file.h"
 
 #define SETTING_MAX_BYTES 4096
-#define PID_NS_INIT_INO	  0xEFFFFFFCu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
 /* The first line of a small file into found; false and why: it cannot be read. */
 static bool read_setting(const char *path, struct tapir_check *check)
@@ -156,9 +154,8 @@ static void check_pid_namespace(struct tapir_checkup *checkup)
 {
 	struct tapir_check *check = tapir_checkup__add(checkup, "pid_namespace",
 						       "pids here are those the kernel records");
-	struct stat st;
 
-	if (!stat("/proc/self/ns/pid", &st) && st.st_ino == PID_NS_INIT_INO) {
+	if (tapir_proc__sees_kernel_pids()) {
 		strcpy(check->found, "the machine's own");
 		return;
 	}

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,8 +17,9 @@
 #include "base/file.h"
 #include "base/str.h"
 
-#define PF_KTHREAD	 0x00200000 /* include/linux/sched.h: since 2.6.27 where it is */
-#define STATUS_MAX_BYTES 65536	    /* its lists of CPUs and groups can be long */
+#define PF_KTHREAD	 0x00200000  /* include/linux/sched.h: since 2.6.27 where it is */
+#define PID_NS_INIT_INO	 0xEFFFFFFCu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define STATUS_MAX_BYTES 65536	     /* its lists of CPUs and groups can be long */
 #define CGROUP_MAX_BYTES 65536
 
 /* ---- small files ------------------------------------------------------------------------ */
@@ -243,6 +245,13 @@ void tapir_proc__fini(struct tapir_proc *proc)
 	free(proc->cmdline);
 	free(proc->cgroup);
 	*proc = (struct tapir_proc){};
+}
+
+bool tapir_proc__sees_kernel_pids(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == PID_NS_INIT_INO;
 }
 
 bool tapir_proc__is_open(uint32_t tgid)

@@ -37,6 +37,9 @@ struct tapir_proc {
 int tapir_proc__read(uint32_t tgid, struct tapir_proc *out);
 void tapir_proc__fini(struct tapir_proc *proc);
 
+/* Are pids here those that the kernel records? Not in a container's pid namespace. */
+bool tapir_proc__sees_kernel_pids(void);
+
 /* May we look at its mappings and memory? Not at another user's without CAP_SYS_PTRACE. */
 bool tapir_proc__is_open(uint32_t tgid);
 

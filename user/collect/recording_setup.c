@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "attach/features.h"
+#include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -58,6 +59,8 @@ static void *test_pid_filter(void *result)
 	return NULL;
 }
 
+#define NAMESPACE_REMEDY "run tapir in the host's (podman run --pid=host, hostPID: true)"
+
 /* What no fallback replaces. */
 static int check_features(const struct tapir_features *features)
 {
@@ -96,6 +99,26 @@ static int check_access(const struct recording *r, bool has_bpf)
 							     tapir_recording__watches_cpus(r));
 }
 
+/* Nor do ends of processes reach us: who is held for us would not be let go. */
+static int check_namespace(struct recording *r)
+{
+	if (!tapir_target_rules__are_named(&r->rules)) {
+		tapir_warn("in a container's pid namespace, where pids are not the kernel's: "
+			   "samples and events without names: " NAMESPACE_REMEDY);
+		r->rules.hold_new = r->rules.children = false;
+		return 0;
+	}
+	if (r->opts->lanes == TAPIR_LANES_PROBE)
+		return tapir_diag__fail(-EOPNOTSUPP,
+					"No probes in a container's pid namespace, "
+					"where pids are not the kernel's: " NAMESPACE_REMEDY);
+	tapir_warn("in a container's pid namespace, where pids are not the kernel's: events of "
+		   ".NET and of ring lanes and CPU samples, but no probes, no context switches, "
+		   "no children: " NAMESPACE_REMEDY);
+	r->is_unprivileged = true;
+	return 0;
+}
+
 static int do_without(struct recording *r)
 {
 	int err;
@@ -104,8 +127,9 @@ static int do_without(struct recording *r)
 	err = check_access(r, false);
 	if (err)
 		return err;
-	tapir_info("without CAP_BPF and CAP_PERFMON: events of .NET and of ring lanes, but no "
-		   "probes, no context switches, no children");
+	if (!r->is_unprivileged)
+		tapir_info("without CAP_BPF and CAP_PERFMON: events of .NET and of ring lanes, "
+			   "but no probes, no context switches, no children");
 	r->is_unprivileged = true;
 	r->rules.hold_new = r->rules.children = false;
 	return tapir_programs__new_without(&r->programs);
@@ -126,6 +150,9 @@ static int load_programs(struct recording *r)
 	/* Two mappings of each, all of it in our RSS: for nothing but who forks. */
 	if (tapir_recording__is_without_probes(r) && !tapir_recording__watches_cpus(r))
 		opts.ring_bytes = MIN_RING_BYTES;
+	err = tapir_proc__sees_kernel_pids() ? 0 : check_namespace(r);
+	if (err || r->is_unprivileged)
+		return err ? err : do_without(r);
 	tapir_features__probe(&features);
 	err = check_features(&features);
 	if (err == -EPERM && may_do_without(r))
