@@ -311,6 +311,8 @@ def test_what_needs_more_than_ones_own_ends_with_3(t):
 def test_stopped_process_holds_nothing_up_and_is_attached_to_later(t):
     fire = start(t, "events=500")
     fire.signal(signal.SIGSTOP)
+    nothing = t.tapir("record", DEMO, "-p", fire.pid, "-d", 0.1, "-o", t.path("nothing.tapir"), expect=None)
+    t.ok(nothing.rc == 1 and f"Nothing came of {DEMO}: its .NET process does not answer" in nothing.err, nothing.err)
     tapir = t.start_tapir("record", DEMO, "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
     tapir.wait_line("tapir: ", timeout=8)
     line = tapir.wait_line("tapir: warning: process", timeout=4)

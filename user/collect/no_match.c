@@ -3,6 +3,7 @@
 #include "collect/no_match.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/diag.h"
 #include "base/log.h"
@@ -81,6 +82,10 @@ static void describe(const struct tapir_no_match *m, const struct tapir_spec *sp
 		tapir_str__adds(out, reason);
 	else if (near.len)
 		tapir_str__addf(out, "did you mean %s?", near.data);
+	else if (may_come && strpbrk(spec->provider, "*?["))
+		tapir_str__adds(out, "nothing fired, or its EventSource is declared by no "
+				     "assembly: give its exact name (`tapir list -p PID` shows "
+				     "those that are)");
 	else if (may_come)
 		tapir_str__adds(out, "it fired nothing, or is called otherwise (`tapir list -p "
 				     "PID` shows what is there)");
@@ -133,7 +138,8 @@ int tapir_no_match__fail(const struct tapir_no_match *m)
 		fail_with_others(m, &seen);
 	else if (m->is_unprivileged)
 		err = tapir_diag__fail(-EPERM, "Neither .NET nor a ring lane there; probes need "
-					       "CAP_BPF and CAP_PERFMON, or root (run with sudo)");
+					       "CAP_BPF and CAP_PERFMON, or root (run with sudo), "
+					       "outside a container's pid namespace");
 	else
 		fail_without_any(m);
 	tapir_seen_names__fini(&seen);
@@ -157,11 +163,26 @@ static bool is_all_in_vain(const struct tapir_no_match *m)
 	return is_vain;
 }
 
+/* Nor of what is to come: no process that was named has answered until the end. */
+static bool is_all_unanswered(const struct tapir_no_match *m)
+{
+	bool is_asked = false;
+
+	if (!m->are_named || !m->is_waiting || m->may_be_silent)
+		return false;
+	for (size_t i = 0; i < m->specs->cnt; i++) {
+		if (is_matched(m, i))
+			return false;
+		is_asked |= !m->specs->data[i]->is_silent;
+	}
+	return is_asked;
+}
+
 int tapir_no_match__judge(const struct tapir_no_match *m)
 {
 	struct tapir_seen_names seen = {};
 	struct tapir_str line = {};
-	bool is_vain = is_all_in_vain(m);
+	bool is_vain = is_all_in_vain(m) || is_all_unanswered(m);
 
 	collect_seen(m, &seen);
 	for (size_t i = 0; i < m->specs->cnt; i++) {

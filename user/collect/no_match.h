@@ -31,7 +31,7 @@ int tapir_no_match__fail(const struct tapir_no_match *m);
 
 /*
  * At the end: a warning for each SPEC nothing came of. -ENOENT with lines instead: nothing came of
- * any, and none is defined in the processes that were named.
+ * any, and none is defined in the processes that were named, or none of these answered.
  */
 int tapir_no_match__judge(const struct tapir_no_match *m);
 
