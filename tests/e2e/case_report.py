@@ -50,6 +50,15 @@ def test_text_says_what_how_many_and_from_where(t):
         t.ok(part in text, f"{part!r} in {text}")
 
 
+def test_view_tells_what_was_not_recorded_from_what_did_not_happen(t):
+    file, _ = record_types(t)
+    said = t.tapir("report", file, "--view", "gc").out
+    t.eq(said, "collections were not recorded: `tapir record --profile gc` records them\n", "nobody asked for any")
+    t.eq(json.loads(t.tapir("report", file, "--view", "threadpool", "--json").out)["recorded"], False, "in JSON")
+    file, _ = record_types(t, "hotspot:gc__*")
+    t.eq(t.tapir("report", file, "--view", "gc").out, "no collection was seen\n", "there was none")
+
+
 def record_burner(t):
     file = t.path("burner.tapir")
     t.tapir("record", "-F", 997, "-f", "-o", file, "--", t.target_path("burner"), 400, 2)

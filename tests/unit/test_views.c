@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "analyze/histogram.h"
+#include "analyze/recorded.h"
 #include "analyze/tally.h"
 #include "analyze/view.h"
 #include "base/diag.h"
@@ -462,6 +463,89 @@ static void every_view_says_so_when_the_file_is_empty(void **state)
 	}
 }
 
+/* What a view that found nothing says; specs: the recorder's, NULL: of an old one that told none.
+ */
+static const char *found_nothing(const char *asked, const char *specs, const char *provider,
+				 bool has_switches)
+{
+	static const struct tapir_rec_probe probe = {.probe_id = 1};
+	struct tapir_recorded recorded = {};
+
+	(void)teardown(NULL);
+	assert_int_equal(setup(NULL), 0);
+	if (specs)
+		feeder_add(&f, tapir_recbuf__meta(&f.buf, 1, feeder_sv("specs"), feeder_sv(specs)));
+	feeder_add(&f, tapir_recbuf__meta(&f.buf, 1, feeder_sv("lane"), feeder_sv("probe")));
+	if (has_switches)
+		feeder_add(&f,
+			   tapir_recbuf__meta(&f.buf, 1, feeder_sv("switches"), feeder_sv("on")));
+	if (provider)
+		tapir_recorded__add(&recorded,
+				    tapir_recbuf__probe(&f.buf, &probe, feeder_sv(provider),
+							feeder_sv("x"), feeder_sv(""),
+							feeder_sv(""), NULL, NULL, 0));
+	ask(asked, 0);
+	assert_int_equal(answer(), 0);
+	tapir_recorded__judge(&recorded, f.catalog, view, &sheet);
+	return sheet.headline.data;
+}
+
+#define DEFAULTS                                                                                   \
+	RUNTIME ":GC,Jit,Threading:Informational\n" RUNTIME ":Exception:Error\n"                   \
+		"hotspot:gc__*,mem__pool__gc__*\nhotspot:method__compile__*"
+
+static void nothing_is_not_recorded_where_nobody_asked_for_it(void **state)
+{
+	static const struct {
+		const char *view, *specs, *provider;
+		bool is_recorded;
+	} cases[] = {
+		{"gc", NULL, NULL, true},
+		{"gc", "", NULL, false},
+		{"gc", "My-Source", NULL, false},
+		{"gc", "My-Source\n*", NULL, true},
+		{"gc", "not a [SPEC::::\n" RUNTIME ":GC:Informational", NULL, true},
+		{"gc", RUNTIME, NULL, true},
+		{"gc", RUNTIME ":GC:Error", NULL, false},
+		{"gc", RUNTIME ":-GC", NULL, false},
+		{"gc", RUNTIME ":0x1:4", NULL, true},
+		{"gc", RUNTIME ":GCSuspendEEBegin", NULL, true},
+		{"gc", RUNTIME ":ExceptionThrown", NULL, false},
+		{"gc", "hotspot:gc__*", "hotspot", true},
+		{"gc", "hotspot:gc__*", RUNTIME, false},
+		{"gc", DEFAULTS, "hotspot", true},
+		{"jit", DEFAULTS, "hotspot", true},
+		{"jit", DEFAULTS, RUNTIME, false}, /* of .NET it is Verbose */
+		{"exceptions", DEFAULTS, RUNTIME, true},
+		{"exceptions", DEFAULTS, "hotspot", false}, /* a JVM tells of none */
+		{"allocations", DEFAULTS, NULL, false},
+		{"allocations", RUNTIME ":GCAllocationTick", NULL, true},
+		{"threadpool", DEFAULTS, NULL, true},
+		{"threadpool", "hotspot:*", NULL, false},
+		{"contention", DEFAULTS, NULL, false},
+		{"contention", "hotspot:monitor__*", NULL, true},
+		{"offcpu", DEFAULTS, NULL, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *said =
+			found_nothing(cases[i].view, cases[i].specs, cases[i].provider, false);
+
+		if (!strstr(said, "not recorded") != cases[i].is_recorded)
+			fail_msg("%s of %s: %s", cases[i].view, cases[i].specs, said);
+		assert_int_equal(sheet.is_unrecorded, !cases[i].is_recorded);
+	}
+	assert_string_equal(found_nothing("gc", "My-Source", NULL, true),
+			    "collections were not recorded: `tapir record --profile gc` records "
+			    "them");
+	assert_string_equal(found_nothing("offcpu", "My-Source", NULL, true),
+			    "no thread was seen to wait");
+	assert_string_equal(found_nothing("contention", "My-Source", NULL, true),
+			    "no thread was seen to wait for a lock");
+	assert_int_equal(sheet.notes.cnt, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -481,6 +565,7 @@ int main(void)
 		TEST(counters_keep_their_course_when_values_are_many),
 		TEST(what_was_added_is_shown_a_second_and_summed),
 		TEST(percentiles_are_within_a_step),
+		TEST(nothing_is_not_recorded_where_nobody_asked_for_it),
 		TEST(every_view_says_so_when_the_file_is_empty),
 	};
 

@@ -123,6 +123,12 @@ void tapir_sheet__name(struct tapir_sheet *s, size_t table, const char *comm, ui
 	tapir_sheet__text(s, table, text);
 }
 
+void tapir_sheet__nothing(struct tapir_sheet *s, const char *headline)
+{
+	tapir_str__adds(&s->headline, headline);
+	s->has_nothing = true;
+}
+
 void tapir_sheet__fact(struct tapir_sheet *s, const char *key, const char *title,
 		       enum tapir_cell_type type, uint64_t value)
 {

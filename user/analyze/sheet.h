@@ -61,8 +61,10 @@ struct tapir_sheet {
 	struct tapir_vec(struct tapir_fact) facts;
 	struct tapir_vec(char *) notes;
 	struct tapir_vec(struct tapir_sheet_table) tables;
-	uint64_t start_ns; /* times are since then */
-	uint64_t top;	   /* rows a view makes of a table that could be long; 0: its own choice */
+	uint64_t start_ns;  /* times are since then */
+	uint64_t top;	    /* rows a view makes of a table that could be long; 0: its own choice */
+	bool has_nothing;   /* of what was looked for there is nothing in the file */
+	bool is_unrecorded; /* because nobody asked for it (recorded.h) */
 	bool failed;
 };
 
@@ -86,6 +88,8 @@ void tapir_sheet__share(struct tapir_sheet *s, size_t table, uint64_t part, uint
 /* "java (4711)" */
 void tapir_sheet__name(struct tapir_sheet *s, size_t table, const char *comm, uint32_t tid);
 
+/* The headline where there is nothing: "no collection was seen". */
+void tapir_sheet__nothing(struct tapir_sheet *s, const char *headline);
 void tapir_sheet__fact(struct tapir_sheet *s, const char *key, const char *title,
 		       enum tapir_cell_type type, uint64_t value);
 void tapir_sheet__note(struct tapir_sheet *s, const char *fmt, ...)

@@ -61,7 +61,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
 	tapir_sheet__fact(sheet, is_bytes ? "bytes" : "weight", NULL, TAPIR_CELL_COUNT, t->weight);
 	if (!t->rows.cnt)
-		tapir_str__adds(&sheet->headline, "no allocation was seen");
+		tapir_sheet__nothing(sheet, "no allocation was seen");
 	else if (is_bytes)
 		tapir_str__addf(&sheet->headline,
 				"%.1f MB allocated (%.1f MB a second), %.0f%% of "

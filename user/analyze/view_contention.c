@@ -254,7 +254,7 @@ static void add_headline(const struct contention *v, struct tapir_sheet *sheet)
 	char times[TAPIR_TIMES_TEXT_BYTES];
 
 	if (!v->cnt || !worst) {
-		tapir_str__adds(&sheet->headline, "no thread was seen to wait for a lock");
+		tapir_sheet__nothing(sheet, "no thread was seen to wait for a lock");
 		return;
 	}
 	tapir_str__addf(&sheet->headline, "threads waited %s for locks, %s; %.0f%% for %s%s%s",

@@ -53,7 +53,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	tapir_tally__write(t, sheet, "exceptions", false, v->asked.top);
 	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
 	if (!t->rows.cnt)
-		tapir_str__adds(&sheet->headline, "no exception was seen to be thrown");
+		tapir_sheet__nothing(sheet, "no exception was seen to be thrown");
 	else
 		tapir_str__addf(&sheet->headline, "%llu exceptions thrown, %.0f%% of them %s",
 				(unsigned long long)t->cnt,

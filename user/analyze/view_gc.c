@@ -437,7 +437,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	span_ns = stats->last_ns - stats->first_ns;
 	write_gcs(v, sheet);
 	if (!v->gcs.cnt) {
-		tapir_str__adds(&sheet->headline, "no collection was seen");
+		tapir_sheet__nothing(sheet, "no collection was seen");
 		return v->failed ? -ENOMEM : 0;
 	}
 	write_waiters(v, sheet);

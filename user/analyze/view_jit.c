@@ -198,7 +198,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 				tapir_ns__text(v->cpu_ns, cpu),
 				tapir_ns__text(tapir_histogram__percentile(&v->took, 99), late));
 	else
-		tapir_str__adds(&sheet->headline, "no method was seen to be compiled");
+		tapir_sheet__nothing(sheet, "no method was seen to be compiled");
 	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
 	tapir_sheet__fact(sheet, "ns", NULL, TAPIR_CELL_NS, v->took_ns);
 	tapir_sheet__fact(sheet, "cpu_ns", NULL, TAPIR_CELL_NS, v->cpu_ns);

@@ -146,7 +146,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	tapir_sheet__fact(sheet, "ready_ns", NULL, TAPIR_CELL_NS, v->ready_ns);
 	tapir_sheet__fact(sheet, "cut_ns", NULL, TAPIR_CELL_NS, v->cut_ns);
 	if (!v->rows.cnt) {
-		tapir_str__adds(&sheet->headline, "no thread was seen to wait");
+		tapir_sheet__nothing(sheet, "no thread was seen to wait");
 		return v->failed ? -ENOMEM : 0;
 	}
 	reason = tapir_wait_reasons__of(&v->reasons, sheet->tree, v->rows.data[0].node);

@@ -132,7 +132,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 		tapir_sheet__note(sheet, "%zu more changes (--all shows them)",
 				  v->changes.cnt - (size_t)v->asked.top);
 	if (!v->changes.cnt && !v->queued_cnt && !v->most)
-		tapir_str__adds(&sheet->headline, "no event of a thread pool was seen");
+		tapir_sheet__nothing(sheet, "no event of a thread pool was seen");
 	else
 		tapir_str__addf(&sheet->headline,
 				"at most %llu workers, their number changed %s, %llu of "

@@ -61,6 +61,8 @@ void tapir_sheet__write_json(const struct tapir_sheet *sheet, struct tapir_str *
 	tapir_json__open(&j, NULL, '{');
 	tapir_json__str(&j, "view", sheet->view);
 	tapir_json__str(&j, "headline", sheet->headline.data);
+	if (sheet->is_unrecorded)
+		tapir_json__bool(&j, "recorded", false);
 	for (size_t i = 0; i < sheet->facts.cnt; i++)
 		json_cell(&j, sheet, &sheet->facts.data[i].column, &sheet->facts.data[i].cell);
 	json_tables_of(&j, sheet, TAPIR_SHEET_NO_PARENT, 0);

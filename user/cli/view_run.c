@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "analyze/recorded.h"
 #include "base/diag.h"
 #include "cli/pids_seen.h"
 #include "cli/recording_file.h"
@@ -28,7 +29,7 @@ static int name_pairs(struct tapir_cli *cli, const struct tapir_words *words,
 }
 
 static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl,
-		    struct tapir_pids_seen *seen)
+		    struct tapir_pids_seen *seen, struct tapir_recorded *recorded)
 {
 	const struct tapir_rec *rec;
 	int err;
@@ -36,6 +37,7 @@ static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl,
 	tapir_reader__deliver_descriptions(reader, true);
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
 		tapir_pids_seen__add(seen, rec);
+		tapir_recorded__add(recorded, rec);
 		err = tapir_timeline__add(tl, rec);
 		if (err)
 			return err;
@@ -86,16 +88,18 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 				    .start_ns = tapir_reader__stats(reader)->created_ns,
 				    .top = rq->top};
 	struct tapir_pids_seen seen = {.asked = rq->pids};
+	struct tapir_recorded recorded = {};
 	void *ctx = tapir_view__start(rq->view, tl, rq->arg, rq->top);
 	int err = ctx ? tapir_timeline__listen(tl, &rq->view->fns, ctx) : -ENOMEM;
 
 	if (!err)
-		err = read_all(reader, tl, &seen);
+		err = read_all(reader, tl, &seen, &recorded);
 	if (!err)
 		err = tapir_pids_seen__check(&seen, tapir_reader__catalog(reader), path);
 	if (!err)
 		err = rq->view->finish(ctx, &sheet);
 	if (!err) {
+		tapir_recorded__judge(&recorded, tapir_reader__catalog(reader), rq->view, &sheet);
 		add_notes(tapir_timeline__stats(tl), &sheet);
 		err = print(&sheet, rq->json);
 	}

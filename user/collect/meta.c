@@ -4,11 +4,15 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "trace/recbuf.h"
+
+#define SPECS_MAX_BYTES 16384
 
 int tapir_meta__post_one(struct tapir_queue *queue, const char *key, const char *value)
 {
@@ -41,5 +45,26 @@ int tapir_meta__post(struct tapir_queue *queue, const char *command_line)
 	for (size_t i = 0; !err && i < sizeof(pairs) / sizeof(pairs[0]); i++)
 		if (pairs[i][1])
 			err = tapir_meta__post_one(queue, pairs[i][0], pairs[i][1]);
+	return err;
+}
+
+int tapir_meta__post_specs(struct tapir_queue *queue, const struct tapir_spec_list *specs)
+{
+	struct tapir_str text = {};
+	int err;
+
+	for (size_t i = 0; i < specs->cnt; i++) {
+		const char *one = specs->data[i]->text;
+
+		if (text.len + strlen(one) > SPECS_MAX_BYTES)
+			one = "*";
+		tapir_str__adds(&text, i ? "\n" : "");
+		tapir_str__adds(&text, one);
+		if (!strcmp(one, "*"))
+			break; /* all there is */
+	}
+	err = text.failed ? -ENOMEM
+			  : tapir_meta__post_one(queue, "specs", text.data ? text.data : "");
+	tapir_str__fini(&text);
 	return err;
 }

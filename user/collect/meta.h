@@ -3,12 +3,18 @@
 #ifndef TAPIR_USER_META_H
 #define TAPIR_USER_META_H
 
+#include "attach/spec.h"
+#include "collect/images.h"
 #include "collect/queue.h"
+#include "collect/images.h"
 
 /* command_line: of this tapir; NULL leaves it out. */
 int tapir_meta__post(struct tapir_queue *queue, const char *command_line);
 
 /* One more: key and value are copied. */
 int tapir_meta__post_one(struct tapir_queue *queue, const char *key, const char *value);
+
+/* "specs": what was asked for, a line each; a last "*" stands for those that found no room. */
+int tapir_meta__post_specs(struct tapir_queue *queue, const struct tapir_spec_list *specs);
 
 #endif

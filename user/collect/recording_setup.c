@@ -564,6 +564,8 @@ int tapir_recording__set_up(struct recording *r)
 	if (!err)
 		err = tapir_meta__post(r->queue, r->opts->command_line);
 	if (!err)
+		err = tapir_meta__post_specs(r->queue, r->opts->specs);
+	if (!err)
 		err = start_threads(r);
 	if (!err)
 		err = attach_all(r);

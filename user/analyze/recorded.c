@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What each view needs, against the SPECs of the file. */
+#include "analyze/recorded.h"
+
+#include <string.h>
+
+#include "attach/spec.h"
+#include "base/diag.h"
+#include "decode/dotnet_tables.h"
+
+#define CLR	    TAPIR_DOTNET_RUNTIME
+#define ANY_RUNTIME UINT32_MAX
+
+struct need {
+	const char *provider, *event;
+};
+
+static const struct need thrown[] = {{CLR, "ExceptionThrown"},
+				     {"php", "exception__thrown"},
+				     {"ruby", "raise"},
+				     {"libstdcxx", "throw"},
+				     {}};
+static const struct need allocated[] = {{CLR, "GCAllocationTick"},
+					{CLR, "AllocationSampled"},
+					{"hotspot", "object__alloc"},
+					{"ruby", "object__create"},
+					{}};
+static const struct need pooled[] = {{CLR, "ThreadPoolWorkerThreadStart"},
+				     {CLR, "ThreadPoolWorkerThreadAdjustmentAdjustment"},
+				     {CLR, "ThreadPoolEnqueue"},
+				     {}};
+
+enum switches { SWITCHES_NEVER, SWITCHES_TOO, SWITCHES_ALONE };
+
+/* By events of these names, or by the pairs of a cause; by context switches. */
+static const struct subject {
+	const struct tapir_view *view;
+	const char *what, *how;
+	enum tapir_cause cause;
+	const struct need *needs;
+	enum switches switches;
+} subjects[] = {
+	{&tapir_view_gc, "collections", "`tapir record --profile gc`", TAPIR_CAUSE_GC, NULL, 0},
+	{&tapir_view_jit, "compilations",
+	 "`tapir record '" CLR ":Jit:Verbose' 'hotspot:method__compile__*'`", TAPIR_CAUSE_JIT, NULL,
+	 0},
+	{&tapir_view_contention, "events of locks", "`tapir record --profile contention`",
+	 TAPIR_CAUSE_LOCK, NULL, SWITCHES_TOO},
+	{&tapir_view_exceptions, "exceptions",
+	 "`tapir record --profile exceptions` (.NET, PHP, C++)", TAPIR_CAUSE_NONE, thrown, 0},
+	{&tapir_view_allocations, "allocations", "`tapir record --profile allocations`",
+	 TAPIR_CAUSE_NONE, allocated, 0},
+	{&tapir_view_threadpool, "events of .NET's thread pool",
+	 "`tapir record --profile threadpool`", TAPIR_CAUSE_NONE, pooled, 0},
+	{&tapir_view_offcpu, "context switches", "`tapir record` without --no-sched",
+	 TAPIR_CAUSE_NONE, NULL, SWITCHES_ALONE},
+};
+
+/* ---- whose events there are ------------------------------------------------------------------ */
+
+/* Whose process is told by its events; others come from any. */
+static const char *const runtimes[] = {CLR,   "hotspot", "python",    "ruby",
+				       "php", "node",	 "postgresql"};
+
+static unsigned runtime_bit(struct tapir_sv provider)
+{
+	for (unsigned i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++)
+		if (provider.len == strlen(runtimes[i]) &&
+		    !memcmp(provider.data, runtimes[i], provider.len))
+			return 1u << i;
+	return 0;
+}
+
+void tapir_recorded__add(struct tapir_recorded *r, const struct tapir_rec *rec)
+{
+	struct tapir_probe_view probe;
+
+	if (rec->type != TAPIR_REC_PROBE)
+		return;
+	tapir_probe_view__of(rec, &probe);
+	r->runtimes_seen |= runtime_bit(probe.provider);
+}
+
+/* ---- what was asked for ---------------------------------------------------------------------- */
+
+struct asked {
+	struct tapir_sv specs; /* a line each */
+	unsigned runtimes;     /* that count */
+	bool has_probes;
+};
+
+static bool item_takes(const struct tapir_spec_item *item, const struct tapir_layout_provider *p,
+		       const struct tapir_layout_event *e)
+{
+	uint64_t mask = item->kind == TAPIR_SPEC_MASK ? item->mask : 0;
+
+	if (item->kind == TAPIR_SPEC_WORD || item->kind == TAPIR_SPEC_KEYWORD)
+		(void)tapir_dotnet_keyword__find(p, tapir_sv__of(item->text), &mask);
+	if (mask)
+		return mask & e->keywords;
+	return (item->kind == TAPIR_SPEC_WORD || item->kind == TAPIR_SPEC_EVENT) &&
+	       (tapir_glob__match(item->text, e->name) || tapir_glob__match(item->text, e->symbol));
+}
+
+static bool takes(const struct tapir_spec *spec, const struct tapir_layout_provider *p,
+		  const struct tapir_layout_event *e)
+{
+	const struct tapir_spec_item *item;
+	bool wants_some = false, wanted = false;
+
+	if (spec->level >= 0 && e->level > spec->level)
+		return false;
+	tapir_vec_for_each (item, &spec->items) {
+		bool match = item_takes(item, p, e);
+
+		if (item->negated && match)
+			return false;
+		wants_some |= !item->negated;
+		wanted |= !item->negated && match;
+	}
+	return wanted || !wants_some;
+}
+
+/* The runtime's own events: by keyword, level or name. */
+static bool takes_dotnet(const struct tapir_spec *spec, const char *event)
+{
+	const struct tapir_layout_provider *p = tapir_dotnet_provider__find(tapir_sv__of(CLR));
+
+	if (!p || !tapir_spec__matches_provider(spec, NULL, CLR))
+		return false;
+	for (unsigned i = 0; i < p->event_cnt; i++)
+		if (!strcmp(p->events[i].name, event) && takes(spec, p, &p->events[i]))
+			return true;
+	return false;
+}
+
+static bool is_asked(const struct asked *asked, const char *provider, const char *event)
+{
+	bool is_dotnet = !strcmp(provider, CLR), is_taken = false;
+	unsigned bit = runtime_bit(tapir_sv__of(provider));
+	char text[TAPIR_SPEC_MAX_BYTES + 1];
+
+	if ((asked->runtimes != ANY_RUNTIME && !(asked->runtimes & bit)) ||
+	    (!is_dotnet && !asked->has_probes))
+		return false;
+	for (size_t at = 0; !is_taken && at < asked->specs.len;) {
+		const char *line = asked->specs.data + at;
+		const char *end = memchr(line, '\n', asked->specs.len - at);
+		size_t len = end ? (size_t)(end - line) : asked->specs.len - at;
+		struct tapir_spec *spec = NULL;
+		int mark = tapir_diag__cnt();
+
+		at += len + 1;
+		if (len >= sizeof(text))
+			continue;
+		memcpy(text, line, len);
+		text[len] = '\0';
+		if (!tapir_spec__parse(text, &spec))
+			is_taken = is_dotnet ? takes_dotnet(spec, event)
+					     : tapir_spec__matches(spec, NULL, provider, event);
+		tapir_diag__rewind(mark);
+		tapir_spec__free(spec);
+	}
+	return is_taken;
+}
+
+static bool is_any_asked(const struct asked *asked, const struct subject *s)
+{
+	for (const struct need *need = s->needs; need && need->provider; need++)
+		if (is_asked(asked, need->provider, need->event))
+			return true;
+	for (size_t i = 0; s->cause != TAPIR_CAUSE_NONE && i < tapir_pairs_known.cnt; i++) {
+		const struct tapir_pair *pair = &tapir_pairs_known.pairs[i];
+
+		if (pair->cause == s->cause && is_asked(asked, pair->provider, pair->begin))
+			return true;
+	}
+	return false;
+}
+
+static bool says(struct tapir_sv text, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (size_t i = 0; i + len <= text.len; i++)
+		if (!memcmp(text.data + i, word, len))
+			return true;
+	return false;
+}
+
+static void say_not_recorded(const struct subject *s, struct tapir_sheet *sheet)
+{
+	struct tapir_fact *fact;
+
+	tapir_str__clear(&sheet->headline);
+	tapir_str__addf(&sheet->headline, "%s were not recorded: %s records them", s->what, s->how);
+	tapir_vec_for_each (fact, &sheet->facts)
+		fact->column.title = NULL; /* zeros of what nobody counted */
+	sheet->is_unrecorded = true;
+}
+
+void tapir_recorded__judge(const struct tapir_recorded *r, const struct tapir_catalog *catalog,
+			   const struct tapir_view *view, struct tapir_sheet *sheet)
+{
+	const struct subject *s = subjects, *end = s + sizeof(subjects) / sizeof(*subjects);
+	const struct asked asked = {
+		.specs = tapir_catalog__meta_value(catalog, "specs"),
+		.runtimes = r->runtimes_seen ? r->runtimes_seen : ANY_RUNTIME,
+		.has_probes = says(tapir_catalog__meta_value(catalog, "lane"), "probe"),
+	};
+	bool has_switches = tapir_catalog__meta_value(catalog, "switches").len > 0;
+
+	while (s < end && s->view != view)
+		s++;
+	if (s == end || !sheet->has_nothing || !asked.specs.data || is_any_asked(&asked, s))
+		return;
+	if (!has_switches || s->switches == SWITCHES_NEVER)
+		say_not_recorded(s, sheet);
+	else if (s->switches == SWITCHES_TOO)
+		tapir_sheet__note(sheet, "%s were not recorded: %s records them", s->what, s->how);
+}
