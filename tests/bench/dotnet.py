@@ -222,7 +222,7 @@ def cases(context, options):
     return [
         Case("1 thread", ["events", "1", count, "0"],
              [Nobody(context, "nobody"), Tapir(context, "tapir", one, "--no-stack"),
-              Tapir(context, "tapir stack", one, "--stack"), Tapir(context, "tapir probe", one, "--lane", "probe"),
+              Tapir(context, "tapir stack", one, "--stack"),
               Stream(context, "stream", one), DotnetTrace(context, "dotnet-trace", one)]),
         Case("2 threads", ["events", "2", count, "0"],
              [Tapir(context, "tapir stack 2t", one, "--stack"), DotnetTrace(context, "dotnet-trace 2t", one)]),

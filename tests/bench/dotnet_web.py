@@ -22,7 +22,7 @@ WARM_SECONDS = 4
 
 class TapirDefault(dotnet.Tapir):
     def argv(self, pid):
-        return [self.context.tapir, "record", "-p", str(pid), "-f", "-o", self.output]
+        return [self.context.tapir, "record", "-p", str(pid), "-f", "-o", self.output, *self.options]
 
     def counts(self):
         return {}
@@ -55,7 +55,7 @@ def run_round(context, target, port, seconds, number, results):
             found = {"failed": f"{type(reason).__name__}: {reason}"}
         time.sleep(2)  # a profiler that leaves takes a second
         results[recorder.name].append(found)
-        print(f"[bench] round {number + 1}  {recorder.name:<14} " +
+        print(f"[bench] round {number + 1}  {recorder.name:<18} " +
               (found.get("failed") or f"{found['requests']:8.0f} requests/s"), file=sys.stderr, flush=True)
 
 
@@ -68,6 +68,7 @@ def main():
     context = dotnet.Context(options.build)
     program = dotnet_program.build_dotnet(dotnet.Builder(context.build), "Web", "Microsoft.NET.Sdk.Web")
     context.recorders = [r for r in (dotnet.Nobody(context, "alone"), TapirDefault(context, "tapir", []),
+                                     TapirDefault(context, "tapir --no-sched", [], "--no-sched"),
                                      TraceDefault(context, "dotnet-trace", []), dotnet.Nobody(context, "after"))
                          if not r.missing()]
     results = {r.name: [] for r in context.recorders}
@@ -82,7 +83,7 @@ def main():
     lines = [goals.line(f"requests/s with {name}, over alone", f">= {limit}x", limit,
                         goals.ratios(results[name], results["alone"], "requests"), goals.why(results[name]),
                         at_least=True)
-             for name, limit in (("tapir", 0.97), ("dotnet-trace", 0.0), ("after", 0.97)) if name in results]
+             for name, limit in (("tapir", 0.97), ("tapir --no-sched", 0.97), ("dotnet-trace", 0.0), ("after", 0.97)) if name in results]
     with open(os.path.join(context.build, "bench", "dotnet_web.json"), "w") as file:
         json.dump({"commands": context.commands, "rounds": results, "goals": lines}, file, indent=1)
     print("commands:", *context.commands, sep="\n  ")
