@@ -418,7 +418,9 @@ static void names_in_order_of_time_are_found_as_by_looking_at_all(void **state)
 			hit_cnt++;
 			assert_int_equal(got.start_va, want->start);
 			assert_int_equal(got.from_ns, want->from);
-			assert_int_equal(atoi(got.name), want->id);
+			/* it has a length, and no end of its own */
+			snprintf(name, sizeof(name), "%.*s", (int)got.name_len, got.name);
+			assert_int_equal(atoi(name), want->id);
 		}
 	}
 	assert_true(hit_cnt > MODEL_CNT);
