@@ -48,11 +48,22 @@ def test_switches_are_those_the_kernel_counted(t):
     t.ok(said["sleeps"]["voluntary"] >= 20, said)
 
 
+def unseen_ms(t, said, switches):
+    """What sleeps may be short of: about once in 500 a thread's coming back is shown to no program on the tracepoint.
+    Two tapirs at once miss the same one, with nothing lost in either (6.18); its thread goes out twice then."""
+    mine = [s["tid"] == said["tid"] for s in sorted(switches, key=lambda s: s["time_ns"])
+            if said["tid"] in (s["tid"], s["in_tid"])]
+    twice = sum(a and b for a, b in zip(mine, mine[1:]))
+    t.ok(twice <= 1, f"{twice} times it came back unseen")
+    return 50 * twice
+
+
 def test_time_off_the_cpu_is_what_was_slept(t):
     _, said, switches = record(t)
     slept = away_ms(said["tid"], within(said["sleeps"], switches))["sleeping"]
     took = (said["sleeps"]["until_ns"] - said["sleeps"]["from_ns"]) / 1e6
-    t.ok(said["sleep_ms"] <= slept <= took, f"slept {slept:.1f} ms of {took:.1f}, asked for {said['sleep_ms']}")
+    asked = said["sleep_ms"] - unseen_ms(t, said, within(said["sleeps"], switches))
+    t.ok(asked <= slept <= took, f"slept {slept:.1f} ms of {took:.1f}, asked for {said['sleep_ms']}")
     burning = away_ms(said["tid"], within(said["burn"], switches))
     t.ok(burning.get("sleeping", 0) < 5, f"a burn sleeps: {burning}")
 
@@ -89,12 +100,13 @@ def test_stack_of_who_leaves_says_where(t):
 
 
 def test_folded_off_cpu_time_adds_up(t):
-    file, said, _ = record(t)
+    file, said, switches = record(t)
     out = t.tapir("export", "--format", "folded", "--event", "offcpu", file).out
     weights = {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in out.splitlines()}
     asleep = sum(us for stack, us in weights.items() if "nanosleep" in stack and stack.endswith(";[sleeping]"))
     pauses = (said["writes"] + 2 * said["locks"]) * 5
-    t.ok(0 <= asleep / 1000 - said["sleep_ms"] - pauses < 150, f"{asleep / 1000} ms, {said}")
+    short = unseen_ms(t, said, switches)
+    t.ok(-short <= asleep / 1000 - said["sleep_ms"] - pauses < 150, f"{asleep / 1000} ms, {said}")
     svg = t.tapir("flamegraph", file, "--event", "offcpu").out
     t.ok("Off-CPU time of" in svg and "[sleeping]" in svg and "microseconds" in svg, svg[:400])
 
