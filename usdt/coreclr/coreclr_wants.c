@@ -79,6 +79,9 @@ static void add_session(struct coreclr_wants *out, const struct tapir_ring_sessi
 	for (uint32_t i = 0; i < TAPIR_RING_SELECTIONS; i++) {
 		struct tapir_ring_selection sel;
 
+		/* Each look of the control thread comes here: most of them are not used. */
+		if (!coreclr_load(&session->selections[i].used))
+			continue;
 		copy_selection(&sel, &session->selections[i]);
 		if (!sel.used || !sel.provider[0])
 			continue;
