@@ -23,11 +23,14 @@
 	}
 
 /* A copy of libtapir-coreclr.so is called this, the key of its lane in 16 hex digits, and ".so". */
-#define TAPIR_CORECLR_FILE_NAME "libtapir-coreclr-"
-#define TAPIR_CORECLR_KEY_ENV	"TAPIR_CORECLR_KEY" /* the key in hex */
+#define TAPIR_CORECLR_FILE_NAME	     "libtapir-coreclr-"
+/* Names of published events have so many characters at most; a longer one is cut, and ends so. */
+#define TAPIR_CORECLR_EVENT_NAME_MAX 135
+#define TAPIR_CORECLR_CUT	     "_cut"
+#define TAPIR_CORECLR_KEY_ENV	     "TAPIR_CORECLR_KEY" /* the key in hex */
 
-#define TAPIR_CORECLR_MAGIC	0x43544150u /* "PATC" */
-#define TAPIR_CORECLR_VERSION	1
+#define TAPIR_CORECLR_MAGIC	     0x43544150u /* "PATC" */
+#define TAPIR_CORECLR_VERSION	     1
 
 struct tapir_coreclr_client {
 	uint32_t magic;

@@ -27,7 +27,7 @@
 #define PROVIDER_MAX   64u
 #define DESCRIPTOR_MAX                                                                             \
 	16u /* of images that stay open: the program has so many, and needs its own */
-#define NAME_BYTES    160u
+#define NAME_BYTES    (TAPIR_CORECLR_EVENT_NAME_MAX + 25u) /* with a version and a number */
 #define LEVEL_VERBOSE 5u
 
 struct coreclr_published {
@@ -249,8 +249,8 @@ void coreclr_publish__fire(const struct coreclr_published *p, const uint8_t *dat
 
 /* ---- slots: the control thread ---------------------------------------------------------------------- */
 
-/* What tools take as a name; one '_' for each other character. One that is too long ends in "_cut":
-   user/collect/publish.c counts those. */
+/* What tools take as a name; one '_' for each other character. One that is too long ends in
+   TAPIR_CORECLR_CUT. */
 static uint32_t plain_name(char *out, uint32_t room, const char *text)
 {
 	uint32_t at = 0;
@@ -268,7 +268,8 @@ static uint32_t plain_name(char *out, uint32_t room, const char *text)
 	while (((uint8_t)*text & 0xc0) == 0x80)
 		text++;
 	if (*text)
-		memcpy(out + at - 4, "_cut", 4);
+		memcpy(out + at - strlen(TAPIR_CORECLR_CUT), TAPIR_CORECLR_CUT,
+		       strlen(TAPIR_CORECLR_CUT));
 	out[at] = 0;
 	return at;
 }
@@ -297,7 +298,7 @@ static int is_taken(const struct provider *pr, const char *name, uint64_t operan
 static void choose_name(const struct provider *pr, const struct coreclr_published *p,
 			uint64_t operands_hash, char out[NAME_BYTES])
 {
-	uint32_t len = plain_name(out, NAME_BYTES - 24, p->name);
+	uint32_t len = plain_name(out, TAPIR_CORECLR_EVENT_NAME_MAX + 1, p->name);
 
 	if (!is_taken(pr, out, operands_hash))
 		return;

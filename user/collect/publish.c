@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "elf/image.h"
 #include "elf/notes.h"
+#include "tapir/coreclr.h"
 
 #define BUSY_NS	       (100 * TAPIR_NS_PER_MS) /* between looks while something comes */
 #define IDLE_NS	       (500 * TAPIR_NS_PER_MS)
@@ -29,7 +30,6 @@
 #define TOLD_MAX       12 /* events of a process, a line each */
 #define LIBRARY	       "tapir_coreclr"
 #define NAMESAKE       LIBRARY "_source" /* the link of an EventSource of that name */
-#define CUT_AT	       131		 /* as coreclr_publish.c has it */
 
 struct image {
 	uint32_t tgid;
@@ -164,11 +164,14 @@ static void tell(struct tapir_publish *p, const struct image *image,
 	tapir_str__fini(&line);
 }
 
-/* As coreclr_publish.c ends a name that is too long for it, before the number of one that was
-   taken. */
+/* Behind it may stand a version or a number. */
 static bool is_cut(const char *name)
 {
-	return strlen(name) >= CUT_AT + 4 && !strncmp(name + CUT_AT, "_cut", 4);
+	size_t cut_bytes = strlen(TAPIR_CORECLR_CUT);
+
+	return strlen(name) >= TAPIR_CORECLR_EVENT_NAME_MAX &&
+	       !strncmp(name + TAPIR_CORECLR_EVENT_NAME_MAX - cut_bytes, TAPIR_CORECLR_CUT,
+			cut_bytes);
 }
 
 /* ---- images --------------------------------------------------------------------------------------- */
@@ -425,7 +428,8 @@ void tapir_publish__start(struct tapir_publish *p, const struct tapir_publish_op
 	p->opts = *opts;
 	snprintf(p->image_prefix, sizeof(p->image_prefix),
 		 "/memfd:" TAPIR_RING_PROBES_NAME "%016" PRIx64 ":", opts->key);
-	snprintf(p->library_part, sizeof(p->library_part), "-coreclr-%016" PRIx64, opts->key);
+	snprintf(p->library_part, sizeof(p->library_part), TAPIR_CORECLR_FILE_NAME "%016" PRIx64,
+		 opts->key);
 	p->busy_until_ns = tapir_clock__now_ns() + BUSY_FOR_NS;
 }
 

@@ -190,10 +190,10 @@ static int is_ours(const struct tapir_mapping_line *line, void *name)
 bool tapir_dotnet__has_profiler(uint32_t tgid, uint64_t key)
 {
 	int line_cnt = tapir_diag__cnt();
-	char name[32];
+	char name[sizeof(TAPIR_CORECLR_FILE_NAME) + 16];
 	bool has;
 
-	snprintf(name, sizeof(name), "-coreclr-%016" PRIx64, key);
+	snprintf(name, sizeof(name), TAPIR_CORECLR_FILE_NAME "%016" PRIx64, key);
 	has = tapir_proc__each_mapping(tgid, is_ours, name) == 1;
 	tapir_diag__rewind(line_cnt);
 	return has;
