@@ -13,16 +13,9 @@
 
 #include "timeline_feeder.h"
 
-#define REQ_BEGIN  1
-#define REQ_END	   2
-#define GC_BEGIN   3
-#define GC_END	   4
-#define LOCK_BEGIN 5
-#define LOCK_END   6
-#define HTTP_BEGIN 7
-#define HTTP_END   8
-#define POOL_BEGIN 9
-#define POOL_END   10
+/* What the probes are called by. */
+enum { REQ_BEGIN = 1, REQ_END, GC_BEGIN, GC_END, LOCK_BEGIN, LOCK_END };
+enum { HTTP_BEGIN = LOCK_END + 1, HTTP_END, POOL_BEGIN, POOL_END };
 
 struct closed {
 	uint32_t flags, tid, end_tid;

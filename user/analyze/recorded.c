@@ -180,12 +180,7 @@ static bool is_any_asked(const struct asked *asked, const struct subject *s)
 
 static bool says(struct tapir_sv text, const char *word)
 {
-	size_t len = strlen(word);
-
-	for (size_t i = 0; i + len <= text.len; i++)
-		if (!memcmp(text.data + i, word, len))
-			return true;
-	return false;
+	return text.len && memmem(text.data, text.len, word, strlen(word));
 }
 
 static void say_not_recorded(const struct subject *s, struct tapir_sheet *sheet)
