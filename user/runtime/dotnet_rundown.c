@@ -17,6 +17,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "decode/event_blob.h"
+#include "decode/jitdump_format.h"
 #include "decode/nettrace_stream.h"
 #include "runtime/dotnet_methods.h"
 #include "runtime/dotnet_stream.h"
@@ -30,19 +31,6 @@
 #define METHODS_MAX    (4u << 20)
 #define BUFFER_MB      16
 #define READ_BYTES     (64u << 10)
-#define JITDUMP_MAGIC  0x4a695444u
-
-struct jitdump_header {
-	uint32_t magic, version, total_bytes, machine, pad, pid;
-	uint64_t time, flags;
-};
-
-struct jitdump_load {
-	uint32_t kind, total_bytes;
-	uint64_t time;
-	uint32_t pid, tid;
-	uint64_t vma, code_va, code_bytes, code_idx;
-};
 
 struct rundown {
 	struct tapir_dotnet_opts opts;
@@ -84,8 +72,8 @@ static bool is_method(const struct rundown *r, uint32_t metadata_id)
 
 static int write_load(struct rundown *r, const struct tapir_dotnet_method *method)
 {
-	struct jitdump_load load = {
-		.total_bytes = (uint32_t)(sizeof(load) + r->name.len + 1 + method->size),
+	struct tapir_jitdump_load load = {
+		.p.total_bytes = (uint32_t)(sizeof(load) + r->name.len + 1 + method->size),
 		.vma = method->start_va,
 		.code_va = method->start_va,
 		.code_bytes = method->size,
@@ -96,7 +84,7 @@ static int write_load(struct rundown *r, const struct tapir_dotnet_method *metho
 	    pwrite(r->fd, r->name.data, r->name.len, (off_t)(r->off + sizeof(load))) !=
 		    (ssize_t)r->name.len)
 		return -errno;
-	r->off += load.total_bytes;
+	r->off += load.p.total_bytes;
 	r->method_cnt++;
 	return 0;
 }
@@ -190,8 +178,9 @@ static void *stop(void *arg)
 
 static int begin_file(struct rundown *r)
 {
-	const struct jitdump_header header = {
-		.magic = JITDUMP_MAGIC, .version = 1, .total_bytes = sizeof(header)};
+	const struct tapir_jitdump_header header = {.magic = TAPIR_JITDUMP_MAGIC,
+						    .version = TAPIR_JITDUMP_VERSION,
+						    .total_bytes = sizeof(header)};
 
 	r->fd = memfd_create("tapir-rundown", MFD_CLOEXEC);
 	if (r->fd < 0 || pwrite(r->fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))

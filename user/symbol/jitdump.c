@@ -18,10 +18,10 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
+#include "decode/jitdump_format.h"
 #include "symbol/jit_file.h"
 #include "symbol/dotnet_name.h"
 
-#define MAGIC	       0x4a695444u /* "JiTD" in the byte order of who wrote it */
 #define MAGIC_FOREIGN  0x4454694au
 #define MAX_HEADER     (64u << 10)
 #define TICKS	       1ull		/* a header's flag: times are the processor's ticks */
@@ -29,32 +29,8 @@
 #define BUFFER_BYTES   (64u << 10)
 #define MIN_NAME_BYTES 1 /* its NUL */
 
-enum { LOAD = 0, MOVE = 1, KIND_CNT = 5 };
-
-struct header {
-	uint32_t magic, version, total_bytes, machine, pad, pid;
-	uint64_t time, flags;
-};
-
-struct prefix {
-	uint32_t kind, total_bytes;
-	uint64_t time;
-};
-
-struct load {
-	struct prefix p;
-	uint32_t pid, tid;
-	uint64_t vma, code_va, code_bytes, code_idx;
-};
-
-struct move {
-	struct prefix p;
-	uint32_t pid, tid;
-	uint64_t vma, old_va, new_va, code_bytes, code_idx;
-};
-
 /* What is read of a record at most. */
-#define MAX_HEAD_BYTES (sizeof(struct load) + TAPIR_JIT_MAX_NAME_BYTES)
+#define MAX_HEAD_BYTES (sizeof(struct tapir_jitdump_load) + TAPIR_JIT_MAX_NAME_BYTES)
 
 struct tapir_jitdump {
 	struct tapir_jitdump_opts opts;
@@ -167,7 +143,8 @@ static uint64_t time_of(const struct tapir_jitdump *d, uint64_t time, uint64_t n
  * event, which knows when it was compiled, and which spells it a little otherwise.
  */
 static bool picture_time(const struct tapir_jitdump *d, struct tapir_jit_table *table,
-			 const struct load *load, const char *name, size_t len, uint64_t *from_ns)
+			 const struct tapir_jitdump_load *load, const char *name, size_t len,
+			 uint64_t *from_ns)
 {
 	bool is_held = tapir_jit_table__is_held(table, load->code_va, load->code_bytes);
 	struct tapir_jit_name known;
@@ -185,8 +162,8 @@ static bool picture_time(const struct tapir_jitdump *d, struct tapir_jit_table *
 static bool take_load(struct tapir_jitdump *d, const char *bytes, size_t len, uint64_t now_ns,
 		      struct tapir_jit_table *table)
 {
-	const char *name = bytes + sizeof(struct load);
-	struct load load;
+	const char *name = bytes + sizeof(struct tapir_jitdump_load);
+	struct tapir_jitdump_load load;
 	uint64_t from_ns;
 	size_t name_len;
 	int err;
@@ -219,7 +196,7 @@ static bool take_load(struct tapir_jitdump *d, const char *bytes, size_t len, ui
 static bool take_move(struct tapir_jitdump *d, const char *bytes, size_t len, uint64_t now_ns,
 		      struct tapir_jit_table *table)
 {
-	struct move move;
+	struct tapir_jitdump_move move;
 	int err;
 
 	if (len < sizeof(move))
@@ -236,23 +213,24 @@ static bool take_move(struct tapir_jitdump *d, const char *bytes, size_t len, ui
 static void take_record(struct tapir_jitdump *d, const char *bytes, size_t len, uint64_t now_ns,
 			struct tapir_jit_table *table)
 {
-	struct prefix prefix;
+	struct tapir_jitdump_prefix prefix;
 	bool is_good;
 
 	memcpy(&prefix, bytes, sizeof(prefix));
-	if (prefix.kind == LOAD)
+	if (prefix.kind == TAPIR_JITDUMP_LOAD)
 		is_good = take_load(d, bytes, len, now_ns, table);
-	else if (prefix.kind == MOVE)
+	else if (prefix.kind == TAPIR_JITDUMP_MOVE)
 		is_good = take_move(d, bytes, len, now_ns, table);
 	else
-		is_good = prefix.kind < KIND_CNT;
+		is_good = prefix.kind < TAPIR_JITDUMP_KIND_CNT;
 	d->stats.records++;
 	d->stats.bad_records += !is_good;
 }
 
 /* ---- the file --------------------------------------------------------------------------- */
 
-static void check_clock(struct tapir_jitdump *d, const struct header *h, uint64_t now_ns)
+static void check_clock(struct tapir_jitdump *d, const struct tapir_jitdump_header *h,
+			uint64_t now_ns)
 {
 	d->uses_ticks = h->flags & TICKS;
 	d->uses_read_times = false;
@@ -272,14 +250,14 @@ static void check_clock(struct tapir_jitdump *d, const struct header *h, uint64_
 /* True: the records can be read now. */
 static bool read_header(struct tapir_jitdump *d, uint64_t size, uint64_t now_ns)
 {
-	struct header h;
+	struct tapir_jitdump_header h;
 
 	if (size < sizeof(h) || pread(d->opts.fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
 		return false;
 	d->is_given_up = true;
 	if (h.magic == MAGIC_FOREIGN)
 		complain(d, "written in the other byte order, cannot be read");
-	else if (h.magic != MAGIC)
+	else if (h.magic != TAPIR_JITDUMP_MAGIC)
 		complain(d, "not a jitdump (magic 0x%x)", h.magic);
 	else if (h.version != 1)
 		complain(d, "version %u, only 1 is known", h.version);
@@ -321,7 +299,7 @@ static const char *window_at(struct window *w, int fd, uint64_t off, size_t want
 static int next_record(struct tapir_jitdump *d, struct window *w, uint64_t size, uint64_t now_ns,
 		       struct tapir_jit_table *table)
 {
-	struct prefix prefix;
+	struct tapir_jitdump_prefix prefix;
 	const char *at;
 	size_t len;
 
