@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 
-from dotnet_fire import DEMO, END, RUNTIME, count, ends_as_always, exact, fire_now, record, start, stop
+from dotnet_fire import DEMO, END, RUNTIME, count, counts_of_the_runtime, ends_as_always, exact, fire_now, record, start, stop
 from dotnet_program import build_dotnet
 from harness import EVENTS_ONLY, maps_of_us
 
@@ -59,19 +59,7 @@ def test_events_of_four_threads_are_captured_or_counted(t):
 
 
 def test_counts_of_the_runtime_are_the_programs(t):
-    fire = start(t, "exceptions=300", "contentions=20", "gcs=60")
-    tapir = record(t, fire.pid, f"{RUNTIME}:GC,Exception,Contention:Informational")
-    did = fire_now(fire)
-    seen, lost, _ = stop(t, tapir)
-    t.eq(lost, 0, "lost")
-    t.eq(count(seen, RUNTIME, "ExceptionThrown"), did["exceptions"], "exceptions")
-    t.eq(count(seen, RUNTIME, "ContentionStart"), did["contentions"], "contentions")
-    starts = [e for e in seen if e["event"] == "GCStart"]
-    t.eq(len(starts), did["gcs"][0], "collections")
-    for generation in (0, 1, 2):
-        deep = sum(int(e["args"]["Depth"]) >= generation for e in starts)
-        t.eq(deep, did["gcs"][generation], f"of generation {generation} or older")
-    ends_as_always(t, fire)
+    counts_of_the_runtime(t)
 
 
 def test_single_events_are_named_and_others_left_out(t):

@@ -8,7 +8,7 @@ import signal
 import time
 
 import dotnet_fire
-from dotnet_fire import DEMO, RUNTIME, count, ends_as_always, exact, fire_now, start, stop
+from dotnet_fire import DEMO, RUNTIME, count, counts_of_the_runtime, ends_as_always, exact, fire_now, start, stop
 from dotnet_program import made
 from harness import EVENTS_ONLY, made_once
 
@@ -60,15 +60,7 @@ def test_fields_and_stacks_are_what_the_program_did(t):
 
 
 def test_counts_of_the_runtime_are_the_programs(t):
-    fire = start(t, "exceptions=300", "contentions=20", "gcs=60")
-    tapir = record(t, fire.pid, f"{RUNTIME}:GC,Exception,Contention:Informational")
-    did = fire_now(fire)
-    seen, lost, _ = stop(t, tapir)
-    t.eq(lost, 0, "lost")
-    t.eq(count(seen, RUNTIME, "ExceptionThrown"), did["exceptions"], "exceptions")
-    t.eq(count(seen, RUNTIME, "ContentionStart"), did["contentions"], "contentions")
-    t.eq(count(seen, RUNTIME, "GCStart"), did["gcs"][0], "collections")
-    ends_as_always(t, fire)
+    counts_of_the_runtime(t, options=STREAM)
 
 
 def test_glob_finds_the_sources_of_its_assemblies(t):

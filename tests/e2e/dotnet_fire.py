@@ -68,3 +68,20 @@ def exact(t, threads, events, share, options=EVENTS_ONLY):
     t.eq(got + lost, did["orders"] + did["lows"], f"{got} captured + {lost} lost")
     t.ok(got >= share * did["orders"], f"{got} captured")
     ends_as_always(t, fire)
+
+
+def counts_of_the_runtime(t, options=EVENTS_ONLY):
+    """Exceptions, contentions and collections of each generation are as many as the program says."""
+    fire = start(t, "exceptions=300", "contentions=20", "gcs=60")
+    tapir = record(t, fire.pid, f"{RUNTIME}:GC,Exception,Contention:Informational", options=options)
+    did = fire_now(fire)
+    seen, lost, _ = stop(t, tapir)
+    t.eq(lost, 0, "lost")
+    t.eq(count(seen, RUNTIME, "ExceptionThrown"), did["exceptions"], "exceptions")
+    t.eq(count(seen, RUNTIME, "ContentionStart"), did["contentions"], "contentions")
+    starts = [e for e in seen if e["event"] == "GCStart"]
+    t.eq(len(starts), did["gcs"][0], "collections")
+    for generation in (0, 1, 2):
+        deep = sum(int(e["args"]["Depth"]) >= generation for e in starts)
+        t.eq(deep, did["gcs"][generation], f"of generation {generation} or older")
+    ends_as_always(t, fire)

@@ -73,6 +73,19 @@ int tapir_file__open_in_root(const char *root, const char *path, int flags)
 					 RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
+DIR *tapir_file__open_dir(int at_fd, const char *path, int flags)
+{
+	int fd = openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags), err;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir && fd >= 0) {
+		err = errno;
+		close(fd);
+		errno = err;
+	}
+	return dir;
+}
+
 int tapir_file__write_all(int fd, const void *data, size_t len)
 {
 	const char *p = data;

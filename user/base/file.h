@@ -8,6 +8,7 @@
 #ifndef TAPIR_USER_FILE_H
 #define TAPIR_USER_FILE_H
 
+#include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -53,6 +54,12 @@ int tapir_file__open_resolved(int dir_fd, const char *path, uint64_t flags, uint
  * made it, leads out of it or through /proc's links. An fd or -errno.
  */
 int tapir_file__open_in_root(const char *root, const char *path, int flags);
+
+/*
+ * The entries of a directory, by openat(2) with these flags beside O_DIRECTORY and O_CLOEXEC. NULL:
+ * errno says why. Ends with closedir(3); dirfd(3) is open until then.
+ */
+DIR *tapir_file__open_dir(int at_fd, const char *path, int flags);
 
 /* Writes all of it, through interruptions and short writes. */
 int tapir_file__write_all(int fd, const void *data, size_t len);

@@ -17,8 +17,6 @@
 #include "base/str.h"
 
 #define SAME_NAME_MAX 64 /* tapirs that publish one provider of one process */
-#define OPEN_FLAGS    (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-
 #define FAULT_BYTES   64
 
 /* Nobody else may have made it, or may write to it: "" if that is so. */
@@ -39,7 +37,8 @@ static void find_fault(const struct stat *st, char out[FAULT_BYTES])
 static int open_dir(int at_fd, const char *path, char fault[FAULT_BYTES])
 {
 	struct stat st;
-	int fd = openat(at_fd, path, OPEN_FLAGS), err = fd < 0 ? -errno : 0;
+	int fd = openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+	    err = fd < 0 ? -errno : 0;
 
 	if (err && fstatat(at_fd, path, &st, AT_SYMLINK_NOFOLLOW))
 		return err;
@@ -111,33 +110,25 @@ static bool is_alive(int fd, const char *name)
 
 static void clear_process(int dir_fd, const char *name)
 {
-	int fd = openat(dir_fd, name, OPEN_FLAGS);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = tapir_file__open_dir(dir_fd, name, O_NOFOLLOW);
 	const struct dirent *entry;
 
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
+	if (!dir)
 		return;
-	}
 	while ((entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && !is_alive(fd, entry->d_name))
-			unlinkat(fd, entry->d_name, 0);
+		if (entry->d_name[0] != '.' && !is_alive(dirfd(dir), entry->d_name))
+			unlinkat(dirfd(dir), entry->d_name, 0);
 	closedir(dir);
 	unlinkat(dir_fd, name, AT_REMOVEDIR);
 }
 
 static void clear_dead(int dir_fd)
 {
-	int fd = openat(dir_fd, ".", OPEN_FLAGS);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = tapir_file__open_dir(dir_fd, ".", O_NOFOLLOW);
 	const struct dirent *entry;
 
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
+	if (!dir)
 		return;
-	}
 	while ((entry = readdir(dir)))
 		if (isdigit((unsigned char)entry->d_name[0]))
 			clear_process(dir_fd, entry->d_name);

@@ -109,20 +109,17 @@ static bool is_map(const char *path, const char *jitdump, const char *perf_map)
 
 bool tapir_dotnet_facts__has_open_map(const struct tapir_dotnet_facts *facts)
 {
-	int fd = openat(facts->peer.proc_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = tapir_file__open_dir(facts->peer.proc_fd, "fd", 0);
 	char jitdump[32], perf_map[32], path[1024];
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 	bool has = false;
 
-	if (!dir) {
-		tapir_guard__fd(&fd);
+	if (!dir)
 		return false;
-	}
 	snprintf(jitdump, sizeof(jitdump), "jit-%u.dump", facts->peer.ns_tgid);
 	snprintf(perf_map, sizeof(perf_map), "perf-%u.map", facts->peer.ns_tgid);
 	for (int i = 0; i < FDS_MAX && !has && (entry = readdir(dir)); i++) {
-		ssize_t len = readlinkat(fd, entry->d_name, path, sizeof(path) - 1);
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, path, sizeof(path) - 1);
 
 		path[len > 0 ? len : 0] = '\0';
 		has = is_map(path, jitdump, perf_map);
