@@ -2,14 +2,17 @@
 """Events of .NET processes by the runtime's own stream: asked for, or because no library can be loaded.
 The witness is the process itself, as in case_dotnet_events.py.
 """
+import glob
 import os
 import re
+import select
 import signal
+import socket
 import time
 
 import dotnet_fire
 from dotnet_fire import DEMO, RUNTIME, count, counts_of_the_runtime, ends_as_always, exact, fire_now, start, stop
-from dotnet_program import made
+from dotnet_program import build_dotnet, made
 from harness import EVENTS_ONLY, made_once
 
 TIMEOUT = 300
@@ -113,12 +116,54 @@ def test_native_aot_has_its_events_by_the_stream(t):
     ends_as_always(t, fire)
 
 
-def test_native_aot_is_recorded_when_it_is_started(t):
-    program = publish_aot(t, "net9.0")
-    result = t.tapir("record", DEMO, *EVENTS_ONLY, "-f", "-o", t.path("trace.tapir"), "--", program, "now", "events=2000",
-                     "pace=1000", expect=None)
-    got = count(t.events(t.path("trace.tapir")), DEMO, "OrderPlaced")
-    t.ok(got > 1500, f"{got} events: {result.err}")
+def starts(t, program, *options, before=()):
+    """The nr of the first event recorded of a program that fires as soon as it runs; all later ones are there."""
+    result = t.run(*before, t.tapir_path, "record", DEMO, *options, "-f", "-o", t.path("trace.tapir"), "--", program, "now",
+                   "events=500", "pace=1000")
+    t.ok("ended with status 7" in result.err, result.err)
+    ids = [int(e["args"]["id"]) for e in t.events(t.path("trace.tapir")) if e["event"] == "OrderPlaced"]
+    t.eq(ids, list(range(ids[0] if ids else 500, 500)), "no gap")
+    return ids[0]
+
+
+def test_native_aot_that_is_started_connects_to_us_before_its_first_event(t):
+    """By its own socket, which had to be found, it was its 7th to 28th."""
+    first = starts(t, publish_aot(t, "net9.0"), *EVENTS_ONLY)
+    t.ok(first <= 2, f"the first event we have is nr {first}")
+
+
+def test_program_that_is_started_for_its_stream_has_all_events(t):
+    first = starts(t, build_dotnet(t, "Fire"), *STREAM)
+    t.ok(first <= 2, f"the first event we have is nr {first}")
+
+
+def test_diagnostic_port_of_somebody_else_is_served_too(t):
+    path = t.path("monitor")
+    with socket.socket(socket.AF_UNIX) as monitor:
+        monitor.bind(path)
+        monitor.listen()
+        monitor.settimeout(10)
+        first = starts(t, build_dotnet(t, "Fire"), *STREAM,
+                       before=("env", f"DOTNET_DiagnosticPorts={path},nosuspend"))
+        theirs, _ = monitor.accept()
+        with theirs:
+            t.eq(theirs.recv(8), b"ADVR_V1\0", "what it begins with")
+    t.ok(first <= 2, f"the first event we have is nr {first}")
+
+
+def test_killed_tapir_leaves_the_program_it_started_as_it_was(t):
+    tapir = t.start_tapir("record", DEMO, *STREAM, "-f", "-o", t.path("trace.tapir"), "--", build_dotnet(t, "Fire"), "events=50")
+    pid = int(tapir.wait_line("pid ").split()[1])
+    port = re.search(rb"DOTNET_DiagnosticPorts=/proc/(\d+)/fd/\d+,nosuspend\0", open(f"/proc/{pid}/environ", "rb").read())
+    t.eq(int(port.group(1)), tapir.pid, "its port is ours")
+    tapir.signal(signal.SIGKILL)
+    with os.fdopen(os.pidfd_open(pid)) as end:
+        for _ in range(2):  # what it does, and its end
+            time.sleep(0.7)
+            os.kill(pid, signal.SIGUSR1)
+        t.ok(select.select([end], [], [], 10)[0], "it goes on, and ends")
+    tapir.wait()
+    t.eq(glob.glob("/tmp/tapir-port-*"), [], "files that are left")
 
 
 def test_what_the_runtime_drops_is_counted(t):

@@ -57,6 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 
 	if (!len)
 		return 0;
+	if (!tapir_dotnet__parse_advert(input, len) && len != TAPIR_DOTNET_ADVERT_BYTES)
+		abort();
 	if (!(*input & 1)) {
 		fuzz_reply(input + 1, len - 1, *input / 2);
 		return 0;

@@ -261,6 +261,19 @@ static void messages_are_whole_or_none(void **state)
 	assert_int_equal(tapir_dotnet__parse_reply(bytes, len, &reply), -EPROTO);
 }
 
+static void an_advertisement_is_whole_or_none(void **state)
+{
+	char bytes[TAPIR_DOTNET_ADVERT_BYTES + 1] = "ADVR_V1";
+
+	(void)state;
+	assert_int_equal(tapir_dotnet__parse_advert(bytes, TAPIR_DOTNET_ADVERT_BYTES), 0);
+	assert_int_equal(tapir_dotnet__parse_advert(bytes, TAPIR_DOTNET_ADVERT_BYTES - 1), -EPROTO);
+	assert_int_equal(tapir_dotnet__parse_advert(bytes, TAPIR_DOTNET_ADVERT_BYTES + 1), -EPROTO);
+	assert_int_equal(tapir_dotnet__parse_advert(bytes, 0), -EPROTO);
+	bytes[7] = ' ';
+	assert_int_equal(tapir_dotnet__parse_advert(bytes, TAPIR_DOTNET_ADVERT_BYTES), -EPROTO);
+}
+
 static void environments_are_read(void **state)
 {
 	static const char env[] = "\x02\0\0\0\x04\0\0\0A\0=\0\x31\0\0\0\x03\0\0\0B\0=\0\0\0";
@@ -319,6 +332,7 @@ int main(void)
 		cmocka_unit_test(environments_are_read),
 		cmocka_unit_test(lone_surrogates_are_replaced),
 		cmocka_unit_test(every_error_has_words),
+		cmocka_unit_test(an_advertisement_is_whole_or_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,17 +46,17 @@ static void run_child(int go_fd, int error_fd, char *const *argv, const struct t
 	_exit(127);
 }
 
-/* As execvp looks for it. What else may be wrong with it is for exec to say. */
-static bool is_anywhere(const char *name)
+bool tapir_command__find(const char *name, char path[PATH_MAX])
 {
 	const char *dirs = getenv("PATH"), *end;
-	char path[PATH_MAX];
 
-	if (strchr(name, '/') || !dirs)
+	if (strchr(name, '/') || !dirs) {
+		snprintf(path, PATH_MAX, "%s", name);
 		return !access(name, F_OK) || errno != ENOENT;
+	}
 	for (;; dirs = end + 1) {
 		end = strchrnul(dirs, ':');
-		snprintf(path, sizeof(path), "%.*s/%s", (int)(end - dirs), end > dirs ? dirs : ".",
+		snprintf(path, PATH_MAX, "%.*s/%s", (int)(end - dirs), end > dirs ? dirs : ".",
 			 name);
 		if (!access(path, F_OK))
 			return true;
@@ -69,9 +69,10 @@ int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 			       struct tapir_command_run **out)
 {
 	struct tapir_command_run *run;
+	char path[PATH_MAX];
 	int go[2], error[2];
 
-	if (!is_anywhere(argv[0]))
+	if (!tapir_command__find(argv[0], path))
 		return tapir_diag__fail(-ENOENT, "Cannot run %s: no such program", argv[0]);
 	run = calloc(1, sizeof(*run));
 	if (!run)

@@ -6,11 +6,16 @@
 #ifndef TAPIR_USER_COMMAND_H
 #define TAPIR_USER_COMMAND_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
 
 struct tapir_command_run;
+
+/* Where execvp finds it, as far as that is known: what else may be wrong is for exec to say. */
+bool tapir_command__find(const char *name, char path[PATH_MAX]);
 
 /*
  * Forks; the child waits. argv and env, what is added to its environment ("NAME=VALUE", each with

@@ -92,7 +92,6 @@ static int read_stream(struct stream *s, void *buffer)
 	return 0;
 }
 
-/* A process that ends does not say goodbye: what its buffers had is gone with it. */
 static void say(const struct stream *s, int err)
 {
 	if (err == -EPROTO || err == -EOPNOTSUPP)
@@ -101,8 +100,9 @@ static void say(const struct stream *s, int err)
 	else if (err == -ETIMEDOUT)
 		tapir_warn("process %u: the end of its event stream did not come in time", s->tgid);
 	else if (err)
-		tapir_debug("process %u: its event stream broke off (%s)", s->tgid,
-			    tapir_errno__name(err));
+		tapir_warn("process %u: its event stream broke off (%s): when it ended, what its "
+			   "runtime had not sent yet was gone, and nobody counted it",
+			   s->tgid, tapir_errno__name(err));
 }
 
 static void *run(void *arg)
@@ -188,8 +188,10 @@ static struct stream **find_place(struct tapir_dotnet_streams *all)
 static int ask_for(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_fd,
 		   const struct tapir_stream_providers *providers, struct tapir_dotnet_stream *port)
 {
-	const struct tapir_dotnet_opts opts = {
-		.tgid = tgid, .cancel_fd = cancel_fd, .timeout_ns = OPEN_NS};
+	const struct tapir_dotnet_opts opts = {.tgid = tgid,
+					       .cancel_fd = cancel_fd,
+					       .timeout_ns = OPEN_NS,
+					       .port = all->opts.port};
 	const struct tapir_dotnet_session session = {
 		.buffer_mb = BUFFER_MB,
 		.has_stacks = all->opts.with_stack,

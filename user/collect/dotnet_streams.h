@@ -12,6 +12,7 @@
 #include "collect/images.h"
 #include "collect/queue.h"
 #include "collect/seen_names.h"
+#include "runtime/dotnet_port.h"
 #include "tapir/ring.h"
 
 struct tapir_dotnet_streams_opts {
@@ -21,6 +22,7 @@ struct tapir_dotnet_streams_opts {
 	const struct tapir_spec *name_spec;  /* events for the names of code; NULL: none */
 	const struct tapir_ring_selection *selections; /* the same, by dotnet_specs.h */
 	bool with_stack;
+	struct tapir_dotnet_port *port; /* of ours, that programs we start know of; NULL: none */
 };
 
 struct tapir_dotnet_streams;

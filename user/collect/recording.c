@@ -298,6 +298,7 @@ static void tear_down(struct recording *r)
 	tapir_dotnet_lanes__free(r->dotnet.lanes);
 	tapir_dotnet_streams__free(r->dotnet.streams);
 	tapir_guard__fd(&r->dotnet.library_fd);
+	tapir_dotnet_port__free(r->dotnet.port);
 	tapir_guard__fd(&r->signal_fd);
 	tapir_guard__fd(&r->sink_fd);
 }

@@ -19,6 +19,7 @@
 #include "collect/dotnet_specs.h"
 #include "collect/recording_impl.h"
 #include "decode/dotnet_tables.h"
+#include "runtime/dotnet.h"
 #include "runtime/dotnet_attach.h"
 #include "runtime/dotnet_profiler.h"
 #include "tapir/coreclr.h"
@@ -96,13 +97,31 @@ static int make_library(struct recording *r)
 	return err;
 }
 
+/* Will the program be asked for its own stream? Of what it starts nothing is known yet. */
+static bool is_streamed(const struct recording *r)
+{
+	char path[PATH_MAX];
+
+	if (r->opts->lanes == TAPIR_LANES_STREAM)
+		return true;
+	return r->opts->lanes != TAPIR_LANES_RING &&
+	       tapir_command__find(r->opts->program[0], path) &&
+	       tapir_dotnet__kind_of_file(path) == TAPIR_DOTNET_NATIVE_AOT;
+}
+
 /* Without it the program is attached to when it runs: a few events later. */
 int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *out)
 {
 	char path[64];
 
-	if (!r->dotnet.is_wanted || r->opts->lanes == TAPIR_LANES_STREAM ||
-	    prctl(PR_GET_DUMPABLE) != 1 || make_library(r))
+	if (!r->dotnet.is_wanted || prctl(PR_GET_DUMPABLE) != 1)
+		return 0;
+	if (is_streamed(r))
+		return tapir_dotnet_port__new(&r->dotnet.port)
+			       ? 0
+			       : tapir_dotnet_port__put_environment(
+					 r->dotnet.port, out, getenv("DOTNET_DiagnosticPorts"));
+	if (make_library(r))
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), r->dotnet.library_fd);
 	return tapir_dotnet__put_start_environment(out, path, r->dotnet.key,
@@ -119,6 +138,7 @@ static int start_streams(struct recording *r)
 		.name_spec = r->dotnet_name_spec,
 		.selections = r->dotnet.selections,
 		.with_stack = !r->opts->no_ring_stacks,
+		.port = r->dotnet.port,
 	};
 
 	if (r->opts->lanes == TAPIR_LANES_RING)

@@ -45,6 +45,7 @@ struct recording {
 		bool is_wanted; /* of .NET's processes, too */
 		uint64_t key;
 		int library_fd;			      /* what a program of ours loads */
+		struct tapir_dotnet_port *port;	      /* or connects to; NULL: none */
 		struct tapir_dotnet_lanes *lanes;     /* NULL: none */
 		struct tapir_dotnet_streams *streams; /* likewise */
 	} dotnet;

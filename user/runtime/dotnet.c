@@ -66,6 +66,20 @@ static enum tapir_dotnet_kind kind_of(struct tapir_elf *elf)
 	return 0;
 }
 
+enum tapir_dotnet_kind tapir_dotnet__kind_of_file(const char *path)
+{
+	enum tapir_dotnet_kind kind = 0;
+	int line_cnt = tapir_diag__cnt();
+	struct tapir_elf *elf;
+
+	if (!tapir_elf__open(path, &elf)) {
+		kind = kind_of(elf);
+		tapir_elf__free(elf);
+	}
+	tapir_diag__rewind(line_cnt);
+	return kind;
+}
+
 /* A number with dots that begins at text. */
 static void copy_version(const char *text, size_t left, char *out, size_t out_bytes)
 {

@@ -37,6 +37,10 @@ const char *tapir_dotnet_kind__text(enum tapir_dotnet_kind kind);
 bool tapir_dotnet__is_path(const char *path, size_t len);
 bool tapir_dotnet__is_code_memory(const char *path, size_t len); /* the second of the two */
 
+/* Which kind of .NET a program is by its file alone: single-file or NativeAOT; 0: neither. No line.
+ */
+enum tapir_dotnet_kind tapir_dotnet__kind_of_file(const char *path);
+
 /*
  * 1: .NET, and out is filled; 0: not. -errno with a line: the process is gone or not ours to look
  * at. Threads: any. Needs CAP_SYS_PTRACE for processes of other users.

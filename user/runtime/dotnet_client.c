@@ -14,6 +14,7 @@
 #include "base/file.h"
 
 #define CLEANUP_NS (300 * TAPIR_NS_PER_MS) /* the child's part of the timeout's end */
+#define PORT_NS	   (500 * TAPIR_NS_PER_MS) /* for it to connect to a port of ours */
 #define START_NS   (2 * TAPIR_NS_PER_SEC)  /* a process so young may have no socket yet */
 
 int tapir_dotnet_talk__init(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_opts *opts)
@@ -23,7 +24,7 @@ int tapir_dotnet_talk__init(struct tapir_dotnet_talk *talk, const struct tapir_d
 	const struct tapir_peer_facts *peer = &talk->facts.peer;
 	int err;
 
-	*talk = (struct tapir_dotnet_talk){.deadline_ns = now + timeout_ns};
+	*talk = (struct tapir_dotnet_talk){.deadline_ns = now + timeout_ns, .port = opts->port};
 	err = tapir_dotnet_facts__read(opts->tgid, &talk->facts);
 	if (err)
 		return err;
@@ -80,6 +81,7 @@ int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk)
 static int connect_to(struct tapir_dotnet_talk *talk, int *fd)
 {
 	struct tapir_peer_answer answer;
+	uint64_t port_end_ns = tapir_clock__now_ns() + PORT_NS;
 	int err = 0;
 
 	if (talk->facts.is_off)
@@ -88,6 +90,10 @@ static int connect_to(struct tapir_dotnet_talk *talk, int *fd)
 		err = tapir_dotnet_talk__check_thawed(talk);
 	if (err)
 		return err;
+	/* Who runs as another user was not allowed to find it. */
+	if (talk->port && !talk->job.takes_user &&
+	    !tapir_dotnet_port__take(talk->port, &talk->job, port_end_ns, fd))
+		return 0;
 	talk->job.act = tapir_dotnet_child__connect;
 	snprintf(talk->job.dir, sizeof(talk->job.dir), "%s", talk->facts.tmp_dir);
 	return tapir_peer_job__run(&talk->job, &answer, fd);

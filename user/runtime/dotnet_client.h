@@ -16,13 +16,16 @@
 
 #include "base/str.h"
 #include "runtime/dotnet_ipc.h"
+#include "runtime/dotnet_port.h"
 
 #define TAPIR_DOTNET_TIMEOUT_NS 5000000000ull
 
 struct tapir_dotnet_opts {
 	uint32_t tgid;
-	int cancel_fd;	     /* readable: give up with -ECANCELED; -1: nothing cancels */
-	uint64_t timeout_ns; /* for the whole call; 0: TAPIR_DOTNET_TIMEOUT_NS */
+	int cancel_fd;			/* readable: give up with -ECANCELED; -1: nothing cancels */
+	uint64_t timeout_ns;		/* for the whole call; 0: TAPIR_DOTNET_TIMEOUT_NS */
+	struct tapir_dotnet_port *port; /* one of ours it may connect to (dotnet_port.h); NULL: none
+					 */
 };
 
 /*
@@ -52,6 +55,7 @@ int tapir_dotnet__ask_environment(const struct tapir_dotnet_opts *opts, struct t
 struct tapir_dotnet_talk {
 	struct tapir_dotnet_facts facts;
 	struct tapir_peer_job job;
+	struct tapir_dotnet_port *port;
 	uint64_t deadline_ns;
 	bool was_sent; /* the last request: it may be carried out, whatever came back */
 };

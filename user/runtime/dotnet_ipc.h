@@ -22,6 +22,7 @@
 #include "base/str.h"
 
 #define TAPIR_DOTNET_HEADER_BYTES    20u
+#define TAPIR_DOTNET_ADVERT_BYTES    34u
 #define TAPIR_DOTNET_MAX_BYTES	     65535u /* of a message */
 #define TAPIR_DOTNET_MAX_PROVIDERS   1000u
 #define TAPIR_DOTNET_RUNDOWN_KEYWORD 0x80020139ull
@@ -132,6 +133,12 @@ int tapir_dotnet__reply_bytes(const void *header);
 
 /* A whole message, exactly. -EPROTO: none, or an error without its code. */
 int tapir_dotnet__parse_reply(const void *bytes, size_t len, struct tapir_dotnet_reply *out);
+
+/*
+ * What a runtime sends first on a connection it makes itself: "ADVR_V1\0", its 16 byte cookie, u64
+ * its pid as it sees it, u16 0 for the future. -EPROTO: it is cut, longer, or something else.
+ */
+int tapir_dotnet__parse_advert(const void *bytes, size_t len);
 
 /* Payloads of successes. -EPROTO: cut, longer, or not what it should be; *out is untouched. */
 int tapir_dotnet__parse_hresult(const struct tapir_dotnet_reply *reply, uint32_t *out);

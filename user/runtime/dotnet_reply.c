@@ -160,6 +160,14 @@ int tapir_dotnet__reply_bytes(const void *header)
 	return size;
 }
 
+int tapir_dotnet__parse_advert(const void *bytes, size_t len)
+{
+	static const char magic[] = "ADVR_V1"; /* with its NUL */
+
+	return len == TAPIR_DOTNET_ADVERT_BYTES && !memcmp(bytes, magic, sizeof(magic)) ? 0
+											: -EPROTO;
+}
+
 int tapir_dotnet__parse_reply(const void *bytes, size_t len, struct tapir_dotnet_reply *out)
 {
 	struct tapir_dotnet_reply reply = {};

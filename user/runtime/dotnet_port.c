@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A socket that was bound and unlinked: who opens it through /proc still finds who listens. Who
+ * connects is who the kernel says, not who it says it is.
+ */
+#include "runtime/dotnet_port.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "runtime/dotnet_ipc.h"
+
+#define KEPT_MAX  64
+#define ADVERT_NS (100 * TAPIR_NS_PER_MS) /* a runtime sends it with the connection */
+
+struct kept {
+	uint32_t tgid;
+	int fd;
+};
+
+struct tapir_dotnet_port {
+	pthread_mutex_t lock;
+	int listen_fd, path_fd;	    /* path_fd: O_PATH, what the name in the environment leads to */
+	struct kept kept[KEPT_MAX]; /* oldest first */
+	unsigned kept_cnt;
+};
+
+/* ---- the socket ------------------------------------------------------------------------------ */
+
+static int listen_in(const char *dir, struct tapir_dotnet_port *port)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int err = 0;
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/port", dir);
+	port->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (port->listen_fd < 0 ||
+	    bind(port->listen_fd, (const struct sockaddr *)&addr, sizeof(addr)))
+		return -errno;
+	port->path_fd = open(addr.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (port->path_fd < 0 || listen(port->listen_fd, KEPT_MAX))
+		err = -errno;
+	unlink(addr.sun_path);
+	return err;
+}
+
+int tapir_dotnet_port__new(struct tapir_dotnet_port **out)
+{
+	struct tapir_dotnet_port *port = calloc(1, sizeof(*port));
+	char dir[] = "/tmp/tapir-port-XXXXXX";
+	int err;
+
+	if (!port)
+		return -ENOMEM;
+	port->listen_fd = port->path_fd = -1;
+	pthread_mutex_init(&port->lock, NULL);
+	if (mkdtemp(dir)) {
+		err = listen_in(dir, port);
+		rmdir(dir);
+	} else {
+		err = -errno;
+	}
+	if (err)
+		tapir_dotnet_port__free(port);
+	else
+		*out = port;
+	return err;
+}
+
+void tapir_dotnet_port__free(struct tapir_dotnet_port *port)
+{
+	if (!port)
+		return;
+	for (unsigned i = 0; i < port->kept_cnt; i++)
+		close(port->kept[i].fd);
+	tapir_guard__fd(&port->listen_fd);
+	tapir_guard__fd(&port->path_fd);
+	pthread_mutex_destroy(&port->lock);
+	free(port);
+}
+
+int tapir_dotnet_port__put_environment(const struct tapir_dotnet_port *port, struct tapir_str *out,
+				       const char *existing)
+{
+	tapir_str__addf(out, "DOTNET_DiagnosticPorts=%s%s/proc/%d/fd/%d,nosuspend",
+			existing ? existing : "", existing && *existing ? ";" : "", getpid(),
+			port->path_fd);
+	tapir_str__addc(out, '\0');
+	return out->failed ? -ENOMEM : 0;
+}
+
+/* ---- its connections; lock held -------------------------------------------------------------- */
+
+static void drop(struct tapir_dotnet_port *port, unsigned at)
+{
+	memmove(&port->kept[at], &port->kept[at + 1],
+		(--port->kept_cnt - at) * sizeof(*port->kept));
+}
+
+/* Takes fd. */
+static void keep(struct tapir_dotnet_port *port, int fd)
+{
+	struct ucred peer = {};
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid <= 0) {
+		close(fd); /* of another pid namespace */
+		return;
+	}
+	if (port->kept_cnt == KEPT_MAX) {
+		close(port->kept[0].fd);
+		drop(port, 0);
+	}
+	port->kept[port->kept_cnt++] = (struct kept){(uint32_t)peer.pid, fd};
+}
+
+/* Does it begin as a runtime does? If not, or if it is gone, fd is closed. */
+static bool is_runtime(const struct tapir_peer_job *job, int fd, uint64_t until_ns)
+{
+	char bytes[TAPIR_DOTNET_ADVERT_BYTES];
+	uint64_t soon_ns = tapir_clock__now_ns() + ADVERT_NS;
+	size_t have = 0;
+
+	if (until_ns > soon_ns)
+		until_ns = soon_ns;
+	while (have < sizeof(bytes) && !tapir_peer_job__poll(job, fd, POLLIN, until_ns)) {
+		ssize_t n = read(fd, bytes + have, sizeof(bytes) - have);
+
+		if (!n || (n < 0 && errno != EINTR && errno != EAGAIN))
+			break;
+		have += n > 0 ? (size_t)n : 0;
+	}
+	if (!tapir_dotnet__parse_advert(bytes, have))
+		return true;
+	close(fd);
+	return false;
+}
+
+/* The newest of the process: older ones were left behind by another program in it. -1: none. */
+static int find(struct tapir_dotnet_port *port, const struct tapir_peer_job *job, uint64_t until_ns)
+{
+	for (unsigned i = port->kept_cnt; i-- > 0;) {
+		int fd = port->kept[i].fd;
+
+		if (port->kept[i].tgid != job->tgid)
+			continue;
+		drop(port, i);
+		if (is_runtime(job, fd, until_ns))
+			return fd;
+	}
+	return -1;
+}
+
+int tapir_dotnet_port__take(struct tapir_dotnet_port *port, const struct tapir_peer_job *job,
+			    uint64_t until_ns, int *fd)
+{
+	int found, err = 0;
+
+	pthread_mutex_lock(&port->lock);
+	for (;;) {
+		int one = accept4(port->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (one >= 0) {
+			keep(port, one);
+			continue;
+		}
+		found = find(port, job, until_ns);
+		if (found >= 0 || err)
+			break;
+		err = tapir_peer_job__poll(job, port->listen_fd, POLLIN, until_ns);
+	}
+	pthread_mutex_unlock(&port->lock);
+	if (found < 0)
+		return err;
+	*fd = found;
+	return 0;
+}
