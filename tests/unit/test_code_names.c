@@ -38,7 +38,7 @@ static int setup(void **state)
 
 	tapir_diag__clear();
 	f->catalog = tapir_catalog__new(TAPIR_CATALOG_LIVE, NULL);
-	assert_int_equal(tapir_code_names__new(f->catalog, &f->names), 0);
+	assert_int_equal(tapir_code_names__new(f->catalog, false, &f->names), 0);
 	f->now_ns = tapir_clock__now_ns();
 	snprintf(f->map_path, sizeof(f->map_path), "/tmp/perf-%d.map", (int)getpid());
 	*state = f;

@@ -35,10 +35,11 @@ struct tapir_code_names {
 	struct tapir_runtime_asker *asker;
 	struct tapir_recbuf recbuf;
 	struct tapir_str name; /* of a method, being put together */
-	bool has_files;
+	bool dotnet_tells, has_files;
 };
 
-int tapir_code_names__new(struct tapir_catalog *catalog, struct tapir_code_names **out)
+int tapir_code_names__new(struct tapir_catalog *catalog, bool dotnet_tells,
+			  struct tapir_code_names **out)
 {
 	struct tapir_code_names *n = calloc(1, sizeof(*n));
 	int err;
@@ -46,6 +47,7 @@ int tapir_code_names__new(struct tapir_catalog *catalog, struct tapir_code_names
 	if (!n)
 		return -ENOMEM;
 	n->catalog = catalog;
+	n->dotnet_tells = dotnet_tells;
 	err = tapir_runtime_asker__new(&n->asker);
 	if (err) {
 		free(n);
@@ -108,6 +110,7 @@ static struct tapir_code_sources *begin(struct tapir_code_names *n,
 		*slot = (uint64_t)(uintptr_t)s;
 	}
 	tapir_code_sources__begin(s, rec);
+	s->dotnet_tells = n->dotnet_tells;
 	return s;
 }
 
@@ -224,6 +227,28 @@ static const struct teller *teller_of(const struct tapir_code_names *n, uint32_t
 	return idx ? &n->tellers.data[*idx] : NULL;
 }
 
+void tapir_code_names__on_tells(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns)
+{
+	struct tapir_code_sources *s = sources_of(n, tgid);
+
+	if (s)
+		tapir_dotnet_names__told(&s->dotnet, time_ns);
+}
+
+void tapir_code_names__on_loss(struct tapir_code_names *n, uint32_t probe_id)
+{
+	struct tapir_code_sources *s;
+
+	if (!teller_of(n, probe_id))
+		return;
+	n->dotnet_tells = false;
+	for (size_t i = 0; i < n->processes.cap; i++) {
+		s = (void *)(uintptr_t)n->processes.slots[i].value;
+		if (n->processes.slots[i].used && s)
+			s->dotnet.is_doubted = true;
+	}
+}
+
 bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_rec_event *rec)
 {
 	const struct teller *teller = teller_of(n, rec->probe_id);
@@ -333,14 +358,22 @@ bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, 
 	       ((s->perf_map || s->jitdumps.cnt) && tapir_clock__now_ns() < time_ns + FILE_READ_NS);
 }
 
-bool tapir_code_names__miss(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns)
+/* What is compiled lies there; ReadyToRun code, which nobody tells of, in files. */
+static bool is_code_memory(const struct tapir_rec_mapping *mapping)
 {
-	struct tapir_code_sources *s = sources_of(n, tgid);
+	struct tapir_mapping_view view;
 
-	if (!s || s->exit_ns)
-		return false;
-	tapir_code_sources__miss(s, time_ns);
-	return tapir_dotnet_names__may_come(&s->dotnet, time_ns);
+	tapir_mapping_view__of(&mapping->h, &view);
+	return tapir_dotnet__is_code_memory(view.path.data, view.path.len);
+}
+
+bool tapir_code_names__miss(struct tapir_code_names *n, const struct tapir_rec_mapping *mapping,
+			    uint64_t va, uint64_t time_ns)
+{
+	struct tapir_code_sources *s = sources_of(n, mapping->tgid);
+
+	return s && !s->exit_ns &&
+	       tapir_dotnet_names__miss(&s->dotnet, va, time_ns, is_code_memory(mapping));
 }
 
 /* What stubs and write barriers are aligned to; methods are, too, but have names. */
@@ -358,11 +391,9 @@ bool tapir_code_names__name_stub(struct tapir_code_names *n,
 				      .name = text,
 				      .name_len = strlen(text),
 				      .source = TAPIR_JIT_JITDUMP};
-	struct tapir_mapping_view view;
 
-	tapir_mapping_view__of(&mapping->h, &view);
-	return s && s->table && time_ns <= s->dotnet.last_ns &&
-	       tapir_dotnet__is_code_memory(view.path.data, view.path.len) &&
+	return s && s->table && is_code_memory(mapping) &&
+	       tapir_dotnet_names__are_known(&s->dotnet, time_ns) &&
 	       !tapir_jit_table__is_held(s->table, name.start_va, name.size) &&
 	       tapir_jit_table__add(s->table, &name) > 0;
 }

@@ -29,8 +29,12 @@
 
 struct tapir_code_names;
 
-/* catalog is borrowed: names that changed are described in it. */
-int tapir_code_names__new(struct tapir_catalog *catalog, struct tapir_code_names **out);
+/*
+ * catalog is borrowed: names that changed are described in it. dotnet_tells: the first snapshot of
+ * a .NET process waits a moment for __on_tells, so that it needs no second one.
+ */
+int tapir_code_names__new(struct tapir_catalog *catalog, bool dotnet_tells,
+			  struct tapir_code_names **out);
 void tapir_code_names__free(struct tapir_code_names *n);
 
 /* Every PROCESS and MAPPING record; fd: the mapped file, borrowed; -1 none. */
@@ -43,6 +47,11 @@ void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_r
 
 /* Every EVENT record. True: it is one that nobody but us asked for. */
 bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_rec_event *rec);
+
+/* From time_ns on a .NET process sends events of what it compiles. */
+void tapir_code_names__on_tells(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns);
+/* Events of the probe were lost: if they told of code, nobody is taken to have told all. */
+void tapir_code_names__on_loss(struct tapir_code_names *n, uint32_t probe_id);
 
 bool tapir_code_names__is_for_names(const struct tapir_code_names *n, uint32_t probe_id);
 
@@ -72,13 +81,15 @@ bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tg
 bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns,
 			       uint64_t until_ns);
 
-/* Generated code of the process ran at time_ns and has no name. True: it may get one later. */
-bool tapir_code_names__miss(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns);
+/* Generated code at va ran at time_ns and has no name. True: it may get one later. */
+bool tapir_code_names__miss(struct tapir_code_names *n, const struct tapir_rec_mapping *mapping,
+			    uint64_t va, uint64_t time_ns);
 
 /*
- * What a whole snapshot of CoreCLR has no method for, in the memory it keeps its code in, is a
- * stub of its own, or, where that memory begins, a copy of a write barrier: it is known as such
- * now. (So is a method that came and went between two snapshots.) False: nothing of the kind.
+ * What neither a whole snapshot of CoreCLR nor its events have a method for, in the memory it keeps
+ * its code in, is a stub of its own, or, where that memory begins, a copy of a write barrier: it is
+ * known as such now. (So is a method that came and went between two snapshots.) False: nothing of
+ * the kind.
  */
 bool tapir_code_names__name_stub(struct tapir_code_names *n,
 				 const struct tapir_rec_mapping *mapping, uint64_t va,

@@ -103,7 +103,7 @@ void tapir_code_sources__on_mapping(struct tapir_code_sources *s, struct tapir_r
 	if (!s->jvm && tapir_jvm__is_libjvm_path(view.path.data, view.path.len))
 		s->jvm = tapir_runtime_asker__ask(asker, TAPIR_RUNTIME_JVM, s->tgid);
 	if (tapir_dotnet__is_path(view.path.data, view.path.len))
-		tapir_dotnet_names__start(&s->dotnet, asker, s->tgid, s->uid);
+		tapir_dotnet_names__start(&s->dotnet, asker, s->tgid, s->uid, s->dotnet_tells);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */
@@ -177,11 +177,6 @@ static bool read_jitdumps(struct tapir_code_sources *s, uint64_t now_ns, size_t 
 		if (tapir_code_sources__table(s))
 			more |= tapir_jitdump__read(*dump, now_ns, max_bytes, s->table) > 0;
 	return more;
-}
-
-void tapir_code_sources__miss(struct tapir_code_sources *s, uint64_t time_ns)
-{
-	tapir_dotnet_names__miss(&s->dotnet, time_ns);
 }
 
 bool tapir_code_sources__read(struct tapir_code_sources *s, uint64_t now_ns, bool is_last,

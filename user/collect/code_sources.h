@@ -26,6 +26,7 @@ struct tapir_code_sources {
 	uint64_t next_open_ns, open_wait_ns; /* a perf map may come late or never */
 	struct tapir_runtime_question *jvm;  /* NULL: no JVM, or its answer was read */
 	struct tapir_perf_map *jvm_map;	     /* its answer, being read */
+	bool dotnet_tells;		     /* likely: dotnet_names.h */
 	struct tapir_dotnet_names dotnet;
 };
 
@@ -38,9 +39,6 @@ struct tapir_jit_table *tapir_code_sources__table(struct tapir_code_sources *s);
 
 void tapir_code_sources__on_mapping(struct tapir_code_sources *s, struct tapir_runtime_asker *asker,
 				    const struct tapir_rec_mapping *rec, int fd);
-
-/* Code without a name ran at time_ns. */
-void tapir_code_sources__miss(struct tapir_code_sources *s, uint64_t time_ns);
 
 /*
  * Reads on, at most max_bytes of each file. True: there is more. is_last: the recording ends, who

@@ -216,6 +216,18 @@ static int try_to_attach(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t s
 	return await_lane(l, tgid);
 }
 
+/* Its lane is there, with the events for the names of code. */
+static void note_telling(const struct tapir_dotnet_lanes *l, uint32_t tgid)
+{
+	const struct tapir_note_tells note = {
+		.h = {TAPIR_NOTE_TELLS, TAPIR_CPU_UNKNOWN, sizeof(note), tapir_clock__now_ns()},
+		.tgid = tgid,
+	};
+
+	if (l->opts.queue)
+		(void)tapir_queue__post(l->opts.queue, &note.h, -1);
+}
+
 /* 1: by a lane; 2: by a stream. */
 static int bring_in(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t seen_ns, bool takes_none)
 {
@@ -226,6 +238,8 @@ static int bring_in(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t seen_n
 		return err ? err : 2;
 	}
 	err = try_to_attach(l, tgid, seen_ns);
+	if (!err)
+		note_telling(l, tgid);
 	if (!may_stream(l, err) || !err)
 		return err ? err : 1;
 	err = fall_back(l, tgid, reason(err));

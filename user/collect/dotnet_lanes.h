@@ -19,8 +19,9 @@ struct tapir_dotnet_lanes_opts {
 	struct tapir_dotnet_streams *streams; /* where no library can be loaded; NULL: nothing */
 	const void *library;
 	size_t library_bytes;
-	uint64_t key;	/* 0: one is made up; the reader is told of it */
-	bool are_named; /* the processes: a warning for each that cannot be recorded */
+	struct tapir_queue *queue; /* is told who tells of its code; NULL: nobody asked for that */
+	uint64_t key;		   /* 0: one is made up; the reader is told of it */
+	bool are_named;		   /* the processes: a warning for each that cannot be recorded */
 };
 
 struct tapir_dotnet_lanes;

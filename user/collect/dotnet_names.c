@@ -3,28 +3,38 @@
 #include "collect/dotnet_names.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/log.h"
 
 #define FIRST_WAIT_NS (1 * TAPIR_NS_PER_SEC)
 #define WAIT_NS	      (10 * TAPIR_NS_PER_SEC)
 #define IDLE_WAIT_NS  (80 * TAPIR_NS_PER_SEC)
+#define TELL_WAIT_NS  (400 * TAPIR_NS_PER_MS) /* for its own events to begin */
+#define EVENT_NS      (1 * TAPIR_NS_PER_SEC)  /* from the compiler to us */
 #define FAILURES_MAX  3
+#define ASKED_FOR_MAX 65536u
 
 void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtime_asker *asker,
-			       uint32_t tgid, uint32_t uid)
+			       uint32_t tgid, uint32_t uid, bool will_tell)
 {
+	uint64_t now_ns = tapir_clock__now_ns();
+
 	if (n->asker)
 		return;
 	*n = (struct tapir_dotnet_names){
 		.asker = asker,
 		.tgid = tgid,
 		.uid = uid,
+		.missed_ns = now_ns,
+		.told_ns = n->told_ns,
+		.is_doubted = n->is_doubted,
+		.next_ns = will_tell && !n->told_ns ? now_ns + TELL_WAIT_NS : 0,
 		.wait_ns = FIRST_WAIT_NS,
 		.dumps = TAPIR_DOTNET_DUMPS_UNKNOWN,
-		.question = tapir_runtime_asker__ask(asker, TAPIR_RUNTIME_DOTNET, tgid),
 	};
 }
 
@@ -32,22 +42,29 @@ void tapir_dotnet_names__fini(struct tapir_dotnet_names *n)
 {
 	tapir_jitdump__close(n->dump);
 	tapir_runtime_question__drop(n->question);
+	tapir_map__fini(&n->asked_for);
 	*n = (struct tapir_dotnet_names){};
-}
-
-void tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t time_ns)
-{
-	if (time_ns > n->missed_ns)
-		n->missed_ns = time_ns;
 }
 
 void tapir_dotnet_names__told(struct tapir_dotnet_names *n, uint64_t time_ns)
 {
-	if (n->is_told || !n->asker)
+	if (n->told_ns)
 		return;
-	n->is_told = true;
+	n->told_ns = time_ns;
 	n->next_ns = 0;
-	tapir_dotnet_names__miss(n, time_ns);
+	n->missed_ns = time_ns > n->missed_ns ? time_ns : n->missed_ns;
+}
+
+/* All of it, since the last snapshot. */
+static bool tells(const struct tapir_dotnet_names *n)
+{
+	return n->told_ns && n->last_ns > n->told_ns && !n->is_doubted;
+}
+
+/* Did code without a name run since the last snapshot, for which it is worth another one? */
+static bool has_missed(const struct tapir_dotnet_names *n)
+{
+	return n->missed_ns > n->last_ns || (!tells(n) && n->missed_told_ns > n->last_ns);
 }
 
 static void forget_question(struct tapir_dotnet_names *n)
@@ -102,19 +119,23 @@ static void take_answer(struct tapir_dotnet_names *n, uint64_t now_ns)
 
 static void finish_dump(struct tapir_dotnet_names *n, uint64_t now_ns)
 {
-	bool has_news = tapir_jitdump__stats(n->dump)->names;
+	uint64_t names = tapir_jitdump__stats(n->dump)->names;
+
+	tapir_debug("process %u: its runtime named %" PRIu64 " methods anew", n->tgid, names);
 
 	tapir_jitdump__close(n->dump);
 	n->dump = NULL;
 	forget_question(n);
 	n->last_ns = n->taken_ns;
 	n->failed_cnt = 0;
-	wait_for(n, now_ns, has_news ? WAIT_NS : IDLE_WAIT_NS);
+	wait_for(n, now_ns, names ? WAIT_NS : IDLE_WAIT_NS);
 }
 
 static void ask_again(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_last)
 {
-	if (n->is_over || n->missed_ns <= n->last_ns || (now_ns < n->next_ns && !is_last))
+	bool has = has_missed(n) || (is_last && n->missed_told_ns > n->last_ns);
+
+	if (n->is_over || !has || (now_ns < n->next_ns && !is_last))
 		return;
 	n->question = tapir_runtime_asker__ask(n->asker, TAPIR_RUNTIME_DOTNET, n->tgid);
 }
@@ -138,13 +159,45 @@ bool tapir_dotnet_names__read(struct tapir_dotnet_names *n, uint64_t now_ns, boo
 	return false;
 }
 
-bool tapir_dotnet_names__may_come(const struct tapir_dotnet_names *n, uint64_t time_ns)
+/* Its own events of it may still be on their way. */
+static bool is_fresh(uint64_t time_ns)
 {
-	return n->asker && (n->question || (!n->is_over && time_ns > n->last_ns));
+	return tapir_clock__now_ns() < time_ns + EVENT_NS;
+}
+
+/* It ran before the last snapshot, too, which has no name for it. */
+static bool is_nameless(struct tapir_dotnet_names *n, uint64_t va, uint64_t time_ns)
+{
+	bool is_new = true;
+	uint64_t *first_ns = n->asked_for.cnt < ASKED_FOR_MAX
+				     ? tapir_map__put(&n->asked_for, va, &is_new)
+				     : tapir_map__get(&n->asked_for, va);
+
+	if (first_ns && is_new)
+		*first_ns = time_ns;
+	return first_ns && *first_ns <= n->last_ns;
+}
+
+bool tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t va, uint64_t time_ns,
+			      bool is_told_of)
+{
+	uint64_t *missed_ns = is_told_of ? &n->missed_told_ns : &n->missed_ns;
+
+	if (!n->asker || n->is_over || (time_ns <= n->last_ns && !n->question))
+		return false;
+	if (is_nameless(n, va, time_ns))
+		return false;
+	if (time_ns > *missed_ns)
+		*missed_ns = time_ns;
+	return n->question || !is_told_of || !tells(n) || is_fresh(time_ns);
+}
+
+bool tapir_dotnet_names__are_known(const struct tapir_dotnet_names *n, uint64_t time_ns)
+{
+	return time_ns <= n->last_ns || tells(n);
 }
 
 bool tapir_dotnet_names__come_by(const struct tapir_dotnet_names *n, uint64_t until_ns)
 {
-	return n->question ||
-	       (n->asker && !n->is_over && n->missed_ns > n->last_ns && n->next_ns <= until_ns);
+	return n->question || (n->asker && !n->is_over && has_missed(n) && n->next_ns <= until_ns);
 }

@@ -27,7 +27,7 @@ struct tapir_namer {
 	bool are_awaited;
 };
 
-int tapir_namer__new(struct tapir_catalog *catalog, struct tapir_namer **out)
+int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_tells, struct tapir_namer **out)
 {
 	struct tapir_namer *n = calloc(1, sizeof(*n));
 	int err;
@@ -37,7 +37,7 @@ int tapir_namer__new(struct tapir_catalog *catalog, struct tapir_namer **out)
 	n->catalog = catalog;
 	err = tapir_symbolizer__new(&n->symbolizer);
 	if (!err)
-		err = tapir_code_names__new(catalog, &n->code_names);
+		err = tapir_code_names__new(catalog, dotnet_tells, &n->code_names);
 	if (err) {
 		tapir_namer__free(n);
 		return err;
@@ -83,6 +83,16 @@ void tapir_namer__on_record(struct tapir_namer *n, const struct tapir_rec *rec, 
 bool tapir_namer__on_event(struct tapir_namer *n, const struct tapir_rec_event *rec)
 {
 	return tapir_code_names__on_event(n->code_names, rec);
+}
+
+void tapir_namer__on_tells(struct tapir_namer *n, const struct tapir_note_tells *note)
+{
+	tapir_code_names__on_tells(n->code_names, note->tgid, note->h.time_ns);
+}
+
+void tapir_namer__on_loss(struct tapir_namer *n, const struct tapir_rec_loss *loss)
+{
+	tapir_code_names__on_loss(n->code_names, loss->probe_id);
 }
 
 int tapir_namer__poll(struct tapir_namer *n, uint64_t now_ns)
@@ -143,17 +153,25 @@ static bool name_code(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 	return true;
 }
 
-/* Made by a runtime; .NET's ReadyToRun code is mapped from files that are no ELF. */
+static bool ends_with(struct tapir_sv text, const char *suffix)
+{
+	size_t len = strlen(suffix);
+
+	return text.len >= len && !memcmp(text.data + text.len - len, suffix, len);
+}
+
+/*
+ * Made by a runtime; .NET's ReadyToRun code is mapped from files that are no ELF. Not the kernel's
+ * own ("[vdso]", "[uprobes]"), nor a library whose file is gone, as ours in a .NET process.
+ */
 static bool is_runtimes_code(const struct tapir_rec_mapping *mapping)
 {
-	static const char suffix[] = ".dll";
 	struct tapir_mapping_view view;
-	size_t len = sizeof(suffix) - 1;
 
 	tapir_mapping_view__of(&mapping->h, &view);
-	if (!mapping->file_id) /* the kernel's own are "[vdso]", "[uprobes]" */
-		return !view.path.len || *view.path.data != '[';
-	return view.path.len >= len && !memcmp(view.path.data + view.path.len - len, suffix, len);
+	if (mapping->file_id)
+		return ends_with(view.path, ".dll");
+	return !view.path.len || (*view.path.data != '[' && !ends_with(view.path, ".so"));
 }
 
 /* A runtime's code without a name: as name_frame. */
@@ -163,7 +181,7 @@ static int name_late(struct tapir_namer *n, const struct tapir_rec_mapping *mapp
 	uint32_t tgid = mapping->tgid;
 	int err = 1;
 
-	if (tapir_code_names__miss(n->code_names, tgid, time_ns))
+	if (tapir_code_names__miss(n->code_names, mapping, va, time_ns))
 		return -EAGAIN;
 	if (!tapir_code_names__name_stub(n->code_names, mapping, va, time_ns))
 		return 0;

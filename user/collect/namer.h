@@ -9,12 +9,13 @@
 #ifndef TAPIR_USER_NAMER_H
 #define TAPIR_USER_NAMER_H
 
+#include "collect/queue.h"
 #include "trace/catalog.h"
 
 struct tapir_namer;
 
-/* catalog is borrowed. */
-int tapir_namer__new(struct tapir_catalog *catalog, struct tapir_namer **out);
+/* catalog is borrowed. dotnet_tells: .NET processes may be told of by __on_tells, soon. */
+int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_tells, struct tapir_namer **out);
 void tapir_namer__free(struct tapir_namer *n);
 
 /*
@@ -25,6 +26,10 @@ void tapir_namer__on_record(struct tapir_namer *n, const struct tapir_rec *rec, 
 
 /* Every EVENT. True: nobody asked for it, it was on for the names of generated code alone. */
 bool tapir_namer__on_event(struct tapir_namer *n, const struct tapir_rec_event *rec);
+
+/* From its time on the process sends events of what it compiles; and: some of those were lost. */
+void tapir_namer__on_tells(struct tapir_namer *n, const struct tapir_note_tells *note);
+void tapir_namer__on_loss(struct tapir_namer *n, const struct tapir_rec_loss *loss);
 
 /* Is the probe on for names alone? */
 bool tapir_namer__is_for_names(const struct tapir_namer *n, uint32_t probe_id);

@@ -30,6 +30,17 @@ struct tapir_note {
 	uint64_t rec[]; /* struct tapir_rec … */
 };
 
+/*
+ * A note for the session alone, not for the file: from its time on .NET process tgid sends events
+ * of the code it compiles. Its type is none of abi.h's.
+ */
+#define TAPIR_NOTE_TELLS 0x8000u
+struct tapir_note_tells {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t pad0;
+};
+
 struct tapir_queue;
 
 int tapir_queue__new(unsigned block_cnt, struct tapir_queue **out);

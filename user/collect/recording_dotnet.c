@@ -167,6 +167,7 @@ int tapir_recording__start_dotnet(struct recording *r)
 	struct tapir_dotnet_lanes_opts opts = {
 		.sz = sizeof(opts),
 		.rings = r->rings,
+		.queue = r->queue,
 		.key = r->dotnet.key,
 		.are_named = r->rules.pids.cnt || r->program,
 	};

@@ -228,6 +228,7 @@ static int start_threads(struct recording *r)
 		.ctx = r->opts->ctx,
 		.counters = r->opts->counters,
 		.cover = r->cover,
+		.dotnet_tells = r->dotnet.is_wanted && r->opts->lanes != TAPIR_LANES_STREAM,
 		.wake_fd = r->sink_fd,
 	};
 	struct tapir_drain_opts drain = {

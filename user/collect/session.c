@@ -141,6 +141,7 @@ static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 	struct tapir_session *s = ctx;
 	bool is_whole = tapir_loss__is_whole(loss->cause);
 
+	tapir_namer__on_loss(s->namer, loss);
 	if (tapir_namer__is_for_names(s->namer, loss->probe_id)) {
 		s->refused_cnt += is_whole ? loss->count : 0; /* a name is missing, no event */
 		return;
@@ -210,7 +211,12 @@ static void handle_notes(struct tapir_session *s, struct tapir_note *note)
 	while (note) {
 		struct tapir_note *next = note->next;
 
-		handle_record(s, (const void *)note->rec, note->fd);
+		const struct tapir_rec *rec = (const void *)note->rec;
+
+		if (rec->type == TAPIR_NOTE_TELLS)
+			tapir_namer__on_tells(s->namer, (const void *)rec);
+		else
+			handle_record(s, rec, note->fd);
 		tapir_note__free(note);
 		note = next;
 	}
@@ -340,7 +346,7 @@ static int start(struct tapir_session *s)
 	int err;
 
 	s->catalog = tapir_catalog__new(TAPIR_CATALOG_LIVE, s->opts.writer);
-	err = s->catalog ? tapir_namer__new(s->catalog, &s->namer) : -ENOMEM;
+	err = s->catalog ? tapir_namer__new(s->catalog, s->opts.dotnet_tells, &s->namer) : -ENOMEM;
 	if (!err)
 		err = tapir_repairs__new(s->opts.programs, &s->repairs);
 	if (!err)

@@ -40,7 +40,8 @@ struct tapir_session_opts {
 	void *ctx;
 	const struct tapir_counter_choice *counters; /* NULL: all that come by */
 	struct tapir_lane_cover *cover; /* events that rings have; borrowed; NULL: none */
-	int wake_fd;			/* eventfd, written when the sink failed; -1: none */
+	bool dotnet_tells; /* .NET processes that are entered tell of their code (queue.h) */
+	int wake_fd;	   /* eventfd, written when the sink failed; -1: none */
 };
 
 struct tapir_session_stats {

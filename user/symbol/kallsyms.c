@@ -24,17 +24,26 @@ struct tapir_kallsyms {
 	struct tapir_str names; /* each with its NUL */
 };
 
-/* 1: added, 0: no function, or no address was shown. */
+/*
+ * 1: added, 0: no function, or no address was shown. By hand: there are 100,000 lines and more,
+ * and a process we watch may be waiting for the CPU.
+ */
 static int add_line(struct tapir_kallsyms *k, const char *line)
 {
 	struct symbol symbol = {.name_off = (uint32_t)k->names.len};
-	unsigned long long va;
-	char type, name[512];
+	size_t len;
+	char *at;
 
-	if (sscanf(line, "%llx %c %511s", &va, &type, name) != 3 || !va || !strchr("tTwW", type))
+	symbol.va = strtoull(line, &at, 16);
+	if (at == line || !symbol.va || at[0] != ' ' || !at[1] || !strchr("tTwW", at[1]) ||
+	    at[2] != ' ')
 		return 0;
-	symbol.va = va;
-	tapir_str__add(&k->names, name, strlen(name) + 1);
+	at += 3;
+	len = strcspn(at, " \t\n");
+	if (!len)
+		return 0;
+	tapir_str__add(&k->names, at, len);
+	tapir_str__addc(&k->names, '\0');
 	return !k->names.failed && tapir_vec__push(&k->symbols, symbol) ? 1 : -ENOMEM;
 }
 
@@ -43,6 +52,14 @@ static int by_va(const void *a, const void *b)
 	const struct symbol *x = a, *y = b;
 
 	return x->va < y->va ? -1 : x->va > y->va;
+}
+
+static bool is_sorted(const struct tapir_kallsyms *k)
+{
+	for (size_t i = 1; i < k->symbols.cnt; i++)
+		if (k->symbols.data[i].va < k->symbols.data[i - 1].va)
+			return false;
+	return true;
 }
 
 static int read_lines(struct tapir_kallsyms *k, FILE *file)
@@ -74,7 +91,8 @@ int tapir_kallsyms__load(const char *path, struct tapir_kallsyms **out)
 		tapir_kallsyms__free(k);
 		return err;
 	}
-	qsort(k->symbols.data, k->symbols.cnt, sizeof(*k->symbols.data), by_va);
+	if (!is_sorted(k)) /* the kernel's own are, modules may be behind */
+		qsort(k->symbols.data, k->symbols.cnt, sizeof(*k->symbols.data), by_va);
 	*out = k;
 	return 0;
 }
