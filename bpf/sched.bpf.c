@@ -108,6 +108,8 @@ int BPF_PROG(tapir_wake_new, struct task_struct *woken)
 struct switch_scratch {
 	struct tapir_rec_switch rec;
 	struct cpu_stacks stacks;
+	__u64 yield_kstack_id; /* that of sched_yield(2), 0: not known, and when it was sent */
+	__u64 yield_epoch;
 };
 
 struct {
@@ -118,7 +120,10 @@ struct {
 } switch_scratches SEC(".maps");
 
 /* The innermost kernel frames: this program and bpf_trace_run4. Seen on 6.1, 6.12 and 6.18. */
-#define OWN_FRAMES 2
+#define OWN_FRAMES     2
+
+#define NR_SCHED_YIELD 24    /* x86-64 */
+#define NO_RESULT_YET  (-38) /* -ENOSYS */
 
 static __noinline int announce(struct switch_scratch *s, struct task_struct *task)
 {
@@ -129,8 +134,42 @@ static __noinline int announce(struct switch_scratch *s, struct task_struct *tas
 	return 0;
 }
 
+/*
+ * Does the thread give the CPU up in sched_yield(2)? By the registers it entered the kernel with:
+ * until the call returns, its result is -ENOSYS (x86's entry code). On its way out of the call
+ * it may be preempted: that is something else.
+ */
+static __always_inline int is_yielding(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
+
+	return regs->orig_ax == NR_SCHED_YIELD && (long)regs->ax == NO_RESULT_YET;
+#else
+	(void)task;
+	return 0;
+#endif
+}
+
+/*
+ * Unwinding the kernel takes 4 us, most of what a switch costs, and who spins yields some 10,000
+ * times a second, always by the same few functions: those are unwound once an epoch.
+ */
+static __always_inline void take_yield_stack(struct switch_scratch *s, struct tapir_live *now,
+					     void *ctx, long *err)
+{
+	if (s->yield_kstack_id && s->yield_epoch == now->epoch) {
+		s->rec.out_kstack_id = s->yield_kstack_id;
+		*err = 0;
+		return;
+	}
+	s->rec.out_kstack_id = take_kernel_stack(&s->stacks, now, ctx, OWN_FRAMES, &s->rec.h, err);
+	s->yield_kstack_id = *err ? 0 : s->rec.out_kstack_id;
+	s->yield_epoch = now->epoch;
+}
+
 static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_live *now, void *ctx,
-					struct task_struct *task)
+					struct task_struct *task, int is_runnable)
 {
 	long err, kernel_err;
 
@@ -140,8 +179,11 @@ static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_l
 	} else {
 		err = 0;
 	}
-	s->rec.out_kstack_id =
-		take_kernel_stack(&s->stacks, now, ctx, OWN_FRAMES, &s->rec.h, &kernel_err);
+	if (is_runnable && task->mm && is_yielding(task))
+		take_yield_stack(s, now, ctx, &kernel_err);
+	else
+		s->rec.out_kstack_id =
+			take_kernel_stack(&s->stacks, now, ctx, OWN_FRAMES, &s->rec.h, &kernel_err);
 	if (!err && !kernel_err)
 		return;
 	s->rec.flags |= TAPIR_SWITCH_STACK_LOST;
@@ -212,7 +254,7 @@ int BPF_PROG(tapir_switch, bool preempt, struct task_struct *prev, struct task_s
 	if (out) {
 		fill_out(&s->rec, prev, preempt, prev_state);
 		announce(s, prev);
-		take_stacks(s, now, ctx, prev);
+		take_stacks(s, now, ctx, prev, !preempt && !prev_state);
 	}
 	if (in) {
 		fill_in(&s->rec, next);

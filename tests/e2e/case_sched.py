@@ -99,6 +99,27 @@ def test_stack_of_who_leaves_says_where(t):
     t.ok(all("__schedule" in names[:2] for names in kernel), kernel)
 
 
+def test_who_yields_is_told_from_who_is_preempted_on_its_way_out(t):
+    """The kernel's part is unwound once for all that yield: it must be theirs, and nobody else's."""
+    if t.run("grep", "-qv", "^0000000000000000", "/proc/kallsyms").rc:
+        t.skip("the kernel shows no addresses of its functions")
+    yields = "import os\nos.sched_setaffinity(0, {0})\nfor _ in range(20000): os.sched_yield()"
+    file = t.path("trace.tapir")
+    t.tapir("record", "--no-samples", "-f", "-o", file, "--", "sh", "-c", f"python3 -c '{yields}' & python3 -c '{yields}'; wait")
+    kernel = {"in": 0, "out": 0, "else": 0}
+    for s in t.events(file, "switch"):
+        names = [f["name"] or "" for f in s.get("kernel_stack", [])]
+        if s.get("state") != "runnable" or not names:
+            continue
+        is_in, is_out = "__x64_sys_sched_yield" in names, any("exit_to_user" in name for name in names)
+        t.ok(not (is_in and is_out), names)
+        if is_in:
+            t.ok("schedule" in names and names[-1].startswith("entry_SYSCALL_64"), names)
+            t.ok("yield" in s["stack"][0]["name"], f"it is where it yields: {s['stack'][0]}")
+        kernel["in" if is_in else "out" if is_out else "else"] += 1
+    t.ok(kernel["in"] > 1000, f"switches in the call, on the way out, elsewhere: {kernel}")
+
+
 def test_folded_off_cpu_time_adds_up(t):
     file, said, switches = record(t)
     out = t.tapir("export", "--format", "folded", "--event", "offcpu", file).out
