@@ -398,6 +398,22 @@ bool tapir_code_names__name_stub(struct tapir_code_names *n,
 	       tapir_jit_table__add(s->table, &name) > 0;
 }
 
+bool tapir_code_names__add_compiled(struct tapir_code_names *n,
+				    const struct tapir_rec_mapping *mapping, uint64_t start_va,
+				    uint64_t size, struct tapir_sv raw)
+{
+	struct tapir_code_sources *s = sources_of(n, mapping->tgid);
+	struct tapir_jit_table *table = s ? tapir_code_sources__table(s) : NULL;
+	const struct tapir_jit_name name = {.start_va = start_va,
+					    .size = size,
+					    .name = raw.data,
+					    .name_len = raw.len,
+					    .source = TAPIR_JIT_JITDUMP};
+
+	return table && !tapir_jit_table__is_held(table, start_va, size) &&
+	       tapir_jit_table__add(table, &name) > 0;
+}
+
 /* ---- records ---------------------------------------------------------------------------- */
 
 int tapir_code_names__describe(struct tapir_code_names *n, uint32_t tgid,

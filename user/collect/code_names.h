@@ -85,6 +85,11 @@ bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, 
 bool tapir_code_names__miss(struct tapir_code_names *n, const struct tapir_rec_mapping *mapping,
 			    uint64_t va, uint64_t time_ns);
 
+/* Code of a file in the mapping has that name, by the file itself. False: it has another one. */
+bool tapir_code_names__add_compiled(struct tapir_code_names *n,
+				    const struct tapir_rec_mapping *mapping, uint64_t start_va,
+				    uint64_t size, struct tapir_sv raw);
+
 /*
  * What neither a whole snapshot of CoreCLR nor its events have a method for, in the memory it keeps
  * its code in, is a stub of its own, or, where that memory begins, a copy of a write barrier: it is

@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "collect/code_names.h"
+#include "symbol/dotnet_r2r.h"
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
 
@@ -17,11 +20,13 @@
 #define ASKED_NAME_NS  (15 * TAPIR_NS_PER_SEC) /* one that is asked for has answered by then */
 #define LAST_REST_US   2000
 #define SUCCESSORS_MAX 256
+#define ASSEMBLIES_MAX 65536u
 
 struct tapir_namer {
 	struct tapir_catalog *catalog;
 	struct tapir_code_names *code_names;
 	struct tapir_symbolizer *symbolizer;
+	struct tapir_map assemblies; /* mappings of .NET's: what stands for their file_id */
 	struct tapir_recbuf recbuf;
 	uint64_t next_poll_ns;
 	bool are_awaited;
@@ -53,7 +58,40 @@ void tapir_namer__free(struct tapir_namer *n)
 	tapir_symbolizer__free(n->symbolizer);
 	tapir_code_names__free(n->code_names);
 	tapir_recbuf__fini(&n->recbuf);
+	tapir_map__fini(&n->assemblies);
 	free(n);
+}
+
+static bool ends_with(struct tapir_sv text, const char *suffix)
+{
+	size_t len = strlen(suffix);
+
+	return text.len >= len && !memcmp(text.data + text.len - len, suffix, len);
+}
+
+/* Assemblies are no ELF: their mappings have no file_id. What stands for it; 0: it is none. */
+static uint64_t assembly_id(const struct tapir_namer *n, const struct tapir_rec_mapping *mapping)
+{
+	const uint64_t *id =
+		tapir_map__get(&n->assemblies, tapir_hash__mix(mapping->tgid, mapping->start_va));
+
+	return id ? *id : 0;
+}
+
+static void add_assembly(struct tapir_namer *n, const struct tapir_rec_mapping *mapping, int fd,
+			 const char *path)
+{
+	uint64_t key = tapir_hash__mix(mapping->tgid, mapping->start_va), *id;
+	struct stat st;
+
+	if (n->assemblies.cnt >= ASSEMBLIES_MAX || fstat(fd, &st))
+		return;
+	id = tapir_map__put(&n->assemblies, key, NULL);
+	if (!id)
+		return;
+	*id = tapir_hash__mix(tapir_hash__mix(st.st_dev, st.st_ino), (uint64_t)st.st_mtim.tv_sec) |
+	      1;
+	tapir_symbolizer__add_file(n->symbolizer, *id, fd, path);
 }
 
 static void add_file(struct tapir_namer *n, const struct tapir_rec_mapping *mapping, int fd)
@@ -61,11 +99,14 @@ static void add_file(struct tapir_namer *n, const struct tapir_rec_mapping *mapp
 	struct tapir_mapping_view view;
 	char path[4096];
 
-	if (!mapping->file_id || fd < 0)
+	if (fd < 0)
 		return;
 	tapir_mapping_view__of(&mapping->h, &view);
 	snprintf(path, sizeof(path), "%.*s", (int)view.path.len, view.path.data);
-	tapir_symbolizer__add_file(n->symbolizer, mapping->file_id, fd, path);
+	if (mapping->file_id)
+		tapir_symbolizer__add_file(n->symbolizer, mapping->file_id, fd, path);
+	else if (mapping->flags & TAPIR_MAPPING_EXEC && ends_with(view.path, ".dll"))
+		add_assembly(n, mapping, fd, path);
 }
 
 void tapir_namer__on_record(struct tapir_namer *n, const struct tapir_rec *rec, int fd)
@@ -153,13 +194,6 @@ static bool name_code(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 	return true;
 }
 
-static bool ends_with(struct tapir_sv text, const char *suffix)
-{
-	size_t len = strlen(suffix);
-
-	return text.len >= len && !memcmp(text.data + text.len - len, suffix, len);
-}
-
 /*
  * Made by a runtime; .NET's ReadyToRun code is mapped from files that are no ELF. Not the kernel's
  * own ("[vdso]", "[uprobes]"), nor a library whose file is gone, as ours in a .NET process.
@@ -174,6 +208,27 @@ static bool is_runtimes_code(const struct tapir_rec_mapping *mapping)
 	return !view.path.len || (*view.path.data != '[' && !ends_with(view.path, ".so"));
 }
 
+/* The runtime has no name for it: does the assembly itself say which method it is? */
+static bool name_compiled(struct tapir_namer *n, const struct tapir_rec_mapping *mapping,
+			  uint64_t va)
+{
+	uint64_t id = assembly_id(n, mapping);
+	const struct tapir_r2r *r2r = id ? tapir_symbolizer__r2r(n->symbolizer, id) : NULL;
+	uint64_t to_va = mapping->start_va - mapping->file_off;
+	struct tapir_str raw = {};
+	struct tapir_r2r_method method;
+	bool ok;
+
+	if (!r2r || !tapir_r2r__find(r2r, va - to_va, &method))
+		return false;
+	tapir_r2r__put_name(r2r, method.row, &raw);
+	ok = !raw.failed &&
+	     tapir_code_names__add_compiled(n->code_names, mapping, to_va + method.start_off,
+					    method.size, (struct tapir_sv){raw.data, raw.len});
+	tapir_str__fini(&raw);
+	return ok;
+}
+
 /* A runtime's code without a name: as name_frame. */
 static int name_late(struct tapir_namer *n, const struct tapir_rec_mapping *mapping, uint64_t va,
 		     uint64_t time_ns)
@@ -183,7 +238,8 @@ static int name_late(struct tapir_namer *n, const struct tapir_rec_mapping *mapp
 
 	if (tapir_code_names__miss(n->code_names, mapping, va, time_ns))
 		return -EAGAIN;
-	if (!tapir_code_names__name_stub(n->code_names, mapping, va, time_ns))
+	if (!tapir_code_names__name_stub(n->code_names, mapping, va, time_ns) &&
+	    !name_compiled(n, mapping, va))
 		return 0;
 	return name_code(n, tgid, va, time_ns, &err) ? err : 0;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 enum tapir_md_table {
+	TAPIR_MD_MODULE = 0x00,
 	TAPIR_MD_TYPE_REF = 0x01,
 	TAPIR_MD_TYPE_DEF = 0x02,
 	TAPIR_MD_FIELD = 0x04,

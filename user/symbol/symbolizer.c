@@ -16,19 +16,22 @@
 #include "elf/demangle.h"
 #include "elf/image.h"
 #include "elf/symbols.h"
+#include "symbol/dotnet_r2r.h"
 #include "symbol/kallsyms.h"
 #include "symbol/vdso.h"
 
 /* Each holds a descriptor; a thousand is more than any process maps, less than the limit. */
-#define MAX_FILES   1000
+#define MAX_FILES    1000
 /* Symbols in memory, of all tables: about 40 bytes each, with its name. */
-#define MAX_SYMBOLS 400000
+#define MAX_SYMBOLS  400000
+#define SYMBOL_BYTES 40u
 
 struct file {
 	uint64_t file_id;
 	int fd;	    /* -1: could not be read, is not tried again */
 	char *path; /* NULL: no separate debug information is looked for */
 	struct tapir_symtab *symtab;
+	struct tapir_r2r *r2r; /* instead: it is an assembly */
 	uint64_t last_use;
 };
 
@@ -54,13 +57,21 @@ int tapir_symbolizer__new(struct tapir_symbolizer **out)
 	return 0;
 }
 
+/* What it has in memory counts as so many symbols. */
+static size_t cost_of(const struct file *file)
+{
+	return file->symtab ? tapir_symtab__cnt(file->symtab)
+	       : file->r2r  ? tapir_r2r__bytes(file->r2r) / SYMBOL_BYTES
+			    : 0;
+}
+
 static void unload(struct tapir_symbolizer *s, struct file *file)
 {
-	if (!file->symtab)
-		return;
-	s->symbol_cnt -= tapir_symtab__cnt(file->symtab);
+	s->symbol_cnt -= cost_of(file);
 	tapir_symtab__free(file->symtab);
+	tapir_r2r__free(file->r2r);
 	file->symtab = NULL;
+	file->r2r = NULL;
 }
 
 static void file__fini(struct tapir_symbolizer *s, struct file *file)
@@ -115,7 +126,7 @@ static void make_room(struct tapir_symbolizer *s, const struct file *wanted)
 		struct file *file, *oldest = NULL;
 
 		tapir_vec_for_each (file, &s->files)
-			if (file != wanted && file->symtab &&
+			if (file != wanted && cost_of(file) &&
 			    (!oldest || file->last_use < oldest->last_use))
 				oldest = file;
 		if (!oldest)
@@ -138,7 +149,7 @@ static int load(struct tapir_symbolizer *s, struct file *file)
 	tapir_elf__free(elf);
 	if (err)
 		return err;
-	s->symbol_cnt += tapir_symtab__cnt(file->symtab);
+	s->symbol_cnt += cost_of(file);
 	make_room(s, file);
 	return 0;
 }
@@ -176,6 +187,25 @@ static struct file *readable_file(struct tapir_symbolizer *s, uint64_t file_id)
 	}
 	file->last_use = ++s->use_cnt;
 	return file;
+}
+
+const struct tapir_r2r *tapir_symbolizer__r2r(struct tapir_symbolizer *s, uint64_t file_id)
+{
+	struct file *file = find_file(s, file_id);
+
+	if (!file || file->fd < 0 || file->symtab)
+		return NULL;
+	if (!file->r2r) {
+		if (tapir_r2r__load(file->fd, &file->r2r)) {
+			close(file->fd);
+			file->fd = -1;
+			return NULL;
+		}
+		s->symbol_cnt += cost_of(file);
+		make_room(s, file);
+	}
+	file->last_use = ++s->use_cnt;
+	return file->r2r;
 }
 
 uint64_t tapir_symbolizer__kernel_id(void)

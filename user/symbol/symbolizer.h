@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct tapir_r2r;
 struct tapir_symbolizer;
 
 struct tapir_symbol_name {
@@ -36,6 +37,13 @@ void tapir_symbolizer__add_file(struct tapir_symbolizer *symbolizer, uint64_t fi
  */
 uint64_t tapir_symbolizer__kernel_id(void);
 #define TAPIR_KERNEL_START_VA 0xffff800000000000ull
+
+/*
+ * What was compiled into a .NET assembly; read when it is first asked for. NULL: the file is none,
+ * or is not known. Borrowed until the next call.
+ */
+const struct tapir_r2r *tapir_symbolizer__r2r(struct tapir_symbolizer *symbolizer,
+					      uint64_t file_id);
 
 /* False: no name is known; *out is untouched. */
 bool tapir_symbolizer__name(struct tapir_symbolizer *symbolizer, uint64_t file_id,

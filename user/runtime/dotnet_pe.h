@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dotnet_pe.h - where things lie in an assembly's file (PE/COFF, ECMA-335 II.25).
+ *
+ * Files are whoever's: every read is checked. No lines; -ENOEXEC: it is no assembly.
+ */
+#ifndef TAPIR_USER_DOTNET_PE_H
+#define TAPIR_USER_DOTNET_PE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tapir_pe {
+	int fd; /* borrowed */
+	uint64_t sections_off;
+	uint64_t cli_off; /* of the CLI header */
+	uint16_t section_cnt;
+	uint16_t machine;
+};
+
+int tapir_pe__open(int fd, struct tapir_pe *out);
+
+bool tapir_pe__read(const struct tapir_pe *pe, uint64_t off, void *out, size_t bytes);
+
+/* Between addresses in memory (RVA) and places in the file. */
+int tapir_pe__off(const struct tapir_pe *pe, uint32_t va, uint64_t *off);
+
+/* *out, yours, gets the metadata; not empty, 32 MB at most. Also -ENOMEM. */
+int tapir_pe__read_metadata(const struct tapir_pe *pe, void **out, size_t *len);
+
+#endif
