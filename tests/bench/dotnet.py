@@ -229,7 +229,9 @@ def cases(context, options):
         Case("2 threads, 1 M/s each", ["events", "2", str(options.paced), "1000000"],
              [Tapir(context, "tapir paced 2t", one, "--stack")]),
         Case("exceptions", ["exceptions", "100000"],
-             three("exceptions", [SOURCE, f"{runtime}:Exception:Error"], [SOURCE, f"{runtime}:0x8000:2"])),
+             three("exceptions", [SOURCE, f"{runtime}:Exception:Error"], [SOURCE, f"{runtime}:0x8000:2"]) +
+             # what the runtime itself does for the event: it makes its texts
+             [Tapir(context, "exceptions, no stack", [SOURCE, f"{runtime}:Exception:Error"], "--no-stack")]),
         Case("allocations", ["allocate", "40000000"],
              three("GC:Verbose", [SOURCE, f"{runtime}:GC:Verbose"], [SOURCE, f"{runtime}:0x1:5"])),
     ]

@@ -132,8 +132,8 @@ def test_pauses_of_the_jvm_are_those_of_its_log(t):
     kept_waiting = {s["begin_ns"]: sums(s["parts"], state="runnable") / MS for s in view(t, file, "slow=gc", "--all")["slowest"]}
     allowed = [2 + kept_waiting[p["begin_ns"]] for p in sorted(found["pauses"], key=lambda p: p["begin_ns"])]
     far = [(a, b) for a, b, most in zip(seen, logged, allowed) if abs(a - b) > most]
-    is_busy = os.getloadavg()[0] > os.cpu_count()  # then its helpers wait for CPUs, too
-    t.ok(len(far) <= (0.03 * len(logged) if is_busy else 0), f"not within 2 ms of the log: {far} of {len(logged)}")
+    # So do its helpers, and nobody here sees when a hypervisor takes a CPU away.
+    t.ok(len(far) <= 0.03 * len(logged), f"not within 2 ms of the log: {far} of {len(logged)}")
     stopped = [int(m.group(1)) / MS for line in lines if (m := re.search(r"At safepoint: (\d+) ns", line))]
     points = view(t, file, "slow=safepoint", "--all")
     ours = [s["ns"] / MS for s in sorted(points["slowest"], key=lambda s: s["begin_ns"]) if not s["incomplete"]]
