@@ -143,6 +143,24 @@ def test_every_managed_frame_has_a_name(t):
     busy.kill()
 
 
+def test_snapshot_is_ended_when_tapir_is_killed_in_the_middle(t):
+    for _ in range(4):
+        busy = start(t, 60)
+        dump = f"/tmp/jit-{busy.pid}.dump"
+        tapir = t.start_tapir("record", "-p", busy.pid, "-f", "-o", t.path("trace.tapir"))
+        end = time.monotonic() + 10
+        while not os.path.exists(dump) and time.monotonic() < end:
+            pass
+        t.ok(os.path.exists(dump), "the runtime writes")
+        tapir.signal(signal.SIGKILL)
+        end = time.monotonic() + 5
+        while os.path.exists(dump) and time.monotonic() < end:
+            time.sleep(0.05)
+        t.ok(not os.path.exists(dump), "its file is gone")
+        t.ok(not any("jit-" in file for file in open_files(busy.pid)), "it writes no more")
+        busy.kill()
+
+
 def test_compiled_code_its_runtime_does_not_name_is_named_by_its_file(t):
     echo = t.start(build_dotnet(t, "Echo"))
     echo.wait_line("pid ")

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -161,4 +162,54 @@ int tapir_dotnet_child__connect(const struct tapir_peer_job *job, struct tapir_p
 			return -1;
 		}
 	}
+}
+
+/* ---- when we are killed -------------------------------------------------------------------- */
+
+#define GUARD_NS (2 * TAPIR_NS_PER_SEC)
+
+static bool has_died(int pipe_fd)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(pipe_fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	return !n;
+}
+
+/* Whatever it answers: when it does, the file is closed. */
+static void switch_off(const struct tapir_peer_job *job, int fd)
+{
+	static const char request[20] = "DOTNET_IPC_V1\0\x14\0\x04\x06"; /* DisablePerfMap */
+	char reply[64];
+
+	if (tapir_peer_job__send(job, fd, request, sizeof(request), job->deadline_ns) ||
+	    tapir_peer_job__poll(job, fd, POLLIN, job->deadline_ns))
+		return;
+	if (read(fd, reply, sizeof(reply)) < 0)
+		return;
+}
+
+int tapir_dotnet_child__guard(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+{
+	struct tapir_peer_job last = *job;
+	struct stat st;
+	int fd;
+
+	if (!has_died(job->cancel_fd))
+		return -1;
+	last.cancel_fd = -1;
+	last.may_be_stopped = true;
+	last.deadline_ns = tapir_clock__now_ns() + GUARD_NS;
+	fd = tapir_dotnet_child__connect(&last, answer); /* we are its user from here on */
+	if (fd >= 0) {
+		switch_off(&last, fd);
+		close(fd);
+	}
+	if (*job->name && !fstatat(job->dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    S_ISREG(st.st_mode) && st.st_uid == job->uid)
+		unlinkat(job->dir_fd, job->name, 0);
+	return -1;
 }

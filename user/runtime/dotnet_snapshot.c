@@ -141,11 +141,26 @@ static bool has_room(int dir_fd)
 		(uint64_t)fs.f_bavail * fs.f_frsize >= ROOM_BYTES);
 }
 
+/* Else the runtime would write on, and the file stay, if we are killed in between. */
+static int start_guard(const struct tapir_dotnet_talk *talk, int dir_fd, bool is_file_ours,
+		       struct tapir_peer_guard *out)
+{
+	struct tapir_peer_job job = talk->job; /* its name is the file's */
+
+	job.act = tapir_dotnet_child__guard;
+	job.dir_fd = dir_fd;
+	snprintf(job.dir, sizeof(job.dir), "%s", talk->facts.tmp_dir);
+	if (!is_file_ours)
+		job.name[0] = '\0';
+	return tapir_peer_job__start_guard(&job, out);
+}
+
 static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
 {
 	struct tapir_peer_answer before;
 	tapir_autofd int dir_fd = -1;
-	bool is_on = false;
+	struct tapir_peer_guard guard;
+	bool is_on = false, is_guarded;
 	int err = run_on_file(talk, tapir_peer_child__look, &before, &dir_fd);
 
 	if (err)
@@ -155,6 +170,7 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 					"Cannot %s: pid=%u, err=-ENOSPC: %s is full, read-only or "
 					"noexec",
 					task, talk->job.tgid, talk->facts.dump_dir);
+	is_guarded = !start_guard(talk, dir_fd, !before.found, &guard);
 	out->begin_ns = tapir_clock__now_ns();
 	err = switch_on(talk, &is_on);
 	out->end_ns = tapir_clock__now_ns();
@@ -164,6 +180,8 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 		switch_off(talk);
 	if (is_on && !before.found)
 		remove_dump(talk, dir_fd);
+	if (is_guarded)
+		tapir_peer_job__end_guard(&guard);
 	return err;
 }
 

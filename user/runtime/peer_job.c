@@ -7,6 +7,7 @@
  * job and no other: a link or a ring that a child keeps would outlive us.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
 #include <poll.h>
@@ -230,6 +231,34 @@ static int run(const struct tapir_peer_job *job, struct tapir_peer_answer *answe
 		end_child(pidfd, !err);
 	close(pair[0]);
 	return err;
+}
+
+int tapir_peer_job__start_guard(const struct tapir_peer_job *job, struct tapir_peer_guard *out)
+{
+	struct tapir_peer_job own = *job;
+	int ends[2], pidfd;
+
+	if (!may_make_one_more())
+		return -EBUSY;
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	own.cancel_fd = ends[0];
+	pidfd = start_child(&own, -1);
+	close(ends[0]);
+	if (pidfd < 0) {
+		close(ends[1]);
+		return pidfd;
+	}
+	*out = (struct tapir_peer_guard){pidfd, ends[1]};
+	return 0;
+}
+
+void tapir_peer_job__end_guard(struct tapir_peer_guard *guard)
+{
+	ssize_t n = write(guard->pipe_fd, "", 1);
+
+	close(guard->pipe_fd);
+	end_child(guard->pidfd, n == 1);
 }
 
 int tapir_peer_job__try(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,

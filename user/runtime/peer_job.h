@@ -102,6 +102,17 @@ int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answ
 int tapir_peer_job__try(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
 			int *out_fd);
 
+/*
+ * A child that does nothing as long as we live: its act waits on job.cancel_fd, which ends when
+ * we do, whoever kills us, and tells a byte when it is not needed any more. 0 or -errno, without a
+ * line: it is done without.
+ */
+struct tapir_peer_guard {
+	int pidfd, pipe_fd;
+};
+int tapir_peer_job__start_guard(const struct tapir_peer_job *job, struct tapir_peer_guard *out);
+void tapir_peer_job__end_guard(struct tapir_peer_guard *guard);
+
 /* Polls fd (-1: just waits) until events, the deadline or a cancel: 0, -ETIMEDOUT, -ECANCELED. */
 int tapir_peer_job__poll(const struct tapir_peer_job *job, int fd, short events,
 			 uint64_t deadline_ns);
@@ -159,6 +170,7 @@ int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer
 /* Acts of one runtime. */
 int tapir_jvm_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 int tapir_dotnet_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+int tapir_dotnet_child__guard(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 int tapir_dotnet_child__place(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 
 #endif
