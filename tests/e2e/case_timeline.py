@@ -213,7 +213,7 @@ def test_counts_of_dotnet_are_what_the_program_says(t):
 
 TICK_BYTES = 100 * 1024  # each context tells when it has allocated more since it last told
 CONTEXT_BYTES = 8 * 1024  # what a thread is given at once
-CONTEXTS = 2  # small objects, large ones
+CONTEXTS = 4  # small objects and large ones, of its own thread and of one of the runtime's
 
 
 def test_bytes_and_lock_waits_of_dotnet_are_the_runtimes_own(t):
