@@ -155,17 +155,21 @@ static __always_inline int is_yielding(struct task_struct *task)
  * Unwinding the kernel takes 4 us, most of what a switch costs, and who spins yields some 10,000
  * times a second, always by the same few functions: those are unwound once an epoch.
  */
-static __always_inline void take_yield_stack(struct switch_scratch *s, struct tapir_live *now,
-					     void *ctx, long *err)
+static __always_inline long take_kernel(struct switch_scratch *s, struct tapir_live *now, void *ctx,
+					int is_yield)
 {
-	if (s->yield_kstack_id && s->yield_epoch == now->epoch) {
+	long err;
+
+	if (is_yield && s->yield_kstack_id && s->yield_epoch == now->epoch) {
 		s->rec.out_kstack_id = s->yield_kstack_id;
-		*err = 0;
-		return;
+		return 0;
 	}
-	s->rec.out_kstack_id = take_kernel_stack(&s->stacks, now, ctx, OWN_FRAMES, &s->rec.h, err);
-	s->yield_kstack_id = *err ? 0 : s->rec.out_kstack_id;
-	s->yield_epoch = now->epoch;
+	s->rec.out_kstack_id = take_kernel_stack(&s->stacks, now, ctx, OWN_FRAMES, &s->rec.h, &err);
+	if (is_yield) {
+		s->yield_kstack_id = err ? 0 : s->rec.out_kstack_id;
+		s->yield_epoch = now->epoch;
+	}
+	return err;
 }
 
 static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_live *now, void *ctx,
@@ -179,11 +183,7 @@ static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_l
 	} else {
 		err = 0;
 	}
-	if (is_runnable && task->mm && is_yielding(task))
-		take_yield_stack(s, now, ctx, &kernel_err);
-	else
-		s->rec.out_kstack_id =
-			take_kernel_stack(&s->stacks, now, ctx, OWN_FRAMES, &s->rec.h, &kernel_err);
+	kernel_err = take_kernel(s, now, ctx, is_runnable && task->mm && is_yielding(task));
 	if (!err && !kernel_err)
 		return;
 	s->rec.flags |= TAPIR_SWITCH_STACK_LOST;

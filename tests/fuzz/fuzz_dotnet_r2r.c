@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // fuzz: user/symbol/dotnet_r2r.c user/runtime/dotnet_metadata.c user/runtime/dotnet_pe.c
-// fuzz: user/base/*.c
+// fuzz: user/trace/record.c user/base/*.c
 /*
  * An assembly with compiled code: a sound one (tests/unit/fake_r2r.h) of which three bytes each,
  * two for the place, are changed. What is found has a name of bounded length.

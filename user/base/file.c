@@ -7,6 +7,8 @@
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 
+#include "base/map.h"
+
 #define OPEN_TRIES 32 /* of openat2, which says EAGAIN */
 
 int tapir_file__read_fd(int fd, size_t max_bytes, char **out, size_t *len)
@@ -101,4 +103,13 @@ int tapir_file__write_all(int fd, const void *data, size_t len)
 		len -= (size_t)n;
 	}
 	return 0;
+}
+
+uint64_t tapir_file__key(const struct stat *st)
+{
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(1, st->st_dev), st->st_ino);
+
+	key = tapir_hash__mix(key, (uint64_t)st->st_size);
+	key = tapir_hash__mix(key, (uint64_t)st->st_mtim.tv_sec);
+	return tapir_hash__mix(key, (uint64_t)st->st_mtim.tv_nsec) | 1;
 }

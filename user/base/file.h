@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -60,6 +61,12 @@ int tapir_file__open_in_root(const char *root, const char *path, int flags);
  * errno says why. Ends with closedir(3); dirfd(3) is open until then.
  */
 DIR *tapir_file__open_dir(int at_fd, const char *path, int flags);
+
+/*
+ * Stands for the file and what is in it, never 0: an inode number may be used again for another
+ * one.
+ */
+uint64_t tapir_file__key(const struct stat *st);
 
 /* Writes all of it, through interruptions and short writes. */
 int tapir_file__write_all(int fd, const void *data, size_t len);

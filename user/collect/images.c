@@ -286,16 +286,6 @@ static int read_image(struct tapir_images *images, struct tapir_image *image, in
 						 image->path, tapir_errno__name(errno));
 }
 
-/* An inode number may be used again for another file. */
-static uint64_t file_key(const struct stat *st)
-{
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(1, st->st_dev), st->st_ino);
-
-	key = tapir_hash__mix(key, (uint64_t)st->st_size);
-	key = tapir_hash__mix(key, (uint64_t)st->st_mtim.tv_sec);
-	return tapir_hash__mix(key, (uint64_t)st->st_mtim.tv_nsec);
-}
-
 int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		       struct tapir_image **out)
 {
@@ -306,7 +296,7 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 
 	if (fstat(fd, &st))
 		return -errno;
-	key = file_key(&st);
+	key = tapir_file__key(&st);
 	idx = tapir_map__get(&images->by_file, key);
 	if (idx && *idx) {
 		*out = images->all.data[*idx - 1];

@@ -6,7 +6,6 @@
 #include "attach/spec.h"
 #include "collect/images.h"
 #include "collect/queue.h"
-#include "collect/images.h"
 
 /* command_line: of this tapir; NULL leaves it out. */
 int tapir_meta__post(struct tapir_queue *queue, const char *command_line);

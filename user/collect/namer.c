@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/map.h"
 #include "collect/code_names.h"
 #include "symbol/dotnet_r2r.h"
@@ -62,13 +63,6 @@ void tapir_namer__free(struct tapir_namer *n)
 	free(n);
 }
 
-static bool ends_with(struct tapir_sv text, const char *suffix)
-{
-	size_t len = strlen(suffix);
-
-	return text.len >= len && !memcmp(text.data + text.len - len, suffix, len);
-}
-
 /* Assemblies are no ELF: their mappings have no file_id. What stands for it; 0: it is none. */
 static uint64_t assembly_id(const struct tapir_namer *n, const struct tapir_rec_mapping *mapping)
 {
@@ -89,8 +83,7 @@ static void add_assembly(struct tapir_namer *n, const struct tapir_rec_mapping *
 	id = tapir_map__put(&n->assemblies, key, NULL);
 	if (!id)
 		return;
-	*id = tapir_hash__mix(tapir_hash__mix(st.st_dev, st.st_ino), (uint64_t)st.st_mtim.tv_sec) |
-	      1;
+	*id = tapir_file__key(&st);
 	tapir_symbolizer__add_file(n->symbolizer, *id, fd, path);
 }
 
@@ -105,7 +98,7 @@ static void add_file(struct tapir_namer *n, const struct tapir_rec_mapping *mapp
 	snprintf(path, sizeof(path), "%.*s", (int)view.path.len, view.path.data);
 	if (mapping->file_id)
 		tapir_symbolizer__add_file(n->symbolizer, mapping->file_id, fd, path);
-	else if (mapping->flags & TAPIR_MAPPING_EXEC && ends_with(view.path, ".dll"))
+	else if (mapping->flags & TAPIR_MAPPING_EXEC && tapir_sv__ends_with(view.path, ".dll"))
 		add_assembly(n, mapping, fd, path);
 }
 
@@ -204,8 +197,8 @@ static bool is_runtimes_code(const struct tapir_rec_mapping *mapping)
 
 	tapir_mapping_view__of(&mapping->h, &view);
 	if (mapping->file_id)
-		return ends_with(view.path, ".dll");
-	return !view.path.len || (*view.path.data != '[' && !ends_with(view.path, ".so"));
+		return tapir_sv__ends_with(view.path, ".dll");
+	return !view.path.len || (*view.path.data != '[' && !tapir_sv__ends_with(view.path, ".so"));
 }
 
 /* The runtime has no name for it: does the assembly itself say which method it is? */

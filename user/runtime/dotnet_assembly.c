@@ -16,8 +16,6 @@
 #define ABSTRACT     0x80u
 #define TRACING	     "System.Diagnostics.Tracing"
 
-enum { TYPE_FLAGS, TYPE_NAME, TYPE_SPACE, TYPE_BASE, TYPE_FIELDS, TYPE_METHODS };
-
 struct source {
 	uint32_t type, keywords_type; /* rows; 0: it has no such */
 	uint32_t first_method, end_method;
@@ -50,7 +48,7 @@ static bool is_source(const struct tapir_metadata *m, uint32_t row)
 	struct tapir_md_ref base = {TAPIR_MD_TYPE_DEF, row};
 
 	for (int i = 0; i < BASES_MAX && base.table == TAPIR_MD_TYPE_DEF && base.row; i++) {
-		base = tapir_metadata__ref(m, TAPIR_MD_TYPE_DEF, base.row, TYPE_BASE);
+		base = tapir_metadata__ref(m, TAPIR_MD_TYPE_DEF, base.row, TAPIR_MD_TYPE_BASE);
 		if (is_called(m, base, "EventSource"))
 			return true;
 	}
@@ -75,10 +73,12 @@ static void find_sources(struct scan *s)
 		struct source source = {.type = row};
 
 		if (!is_source(&s->m, row) ||
-		    tapir_metadata__number(&s->m, TAPIR_MD_TYPE_DEF, row, TYPE_FLAGS) & ABSTRACT)
+		    tapir_metadata__number(&s->m, TAPIR_MD_TYPE_DEF, row, TAPIR_MD_TYPE_FLAGS) &
+			    ABSTRACT)
 			continue;
-		source.name = tapir_metadata__string(&s->m, TAPIR_MD_TYPE_DEF, row, TYPE_NAME);
-		rows_of(&s->m, row, TYPE_METHODS, TAPIR_MD_METHOD, &source.first_method,
+		source.name =
+			tapir_metadata__string(&s->m, TAPIR_MD_TYPE_DEF, row, TAPIR_MD_TYPE_NAME);
+		rows_of(&s->m, row, TAPIR_MD_TYPE_METHODS, TAPIR_MD_METHOD, &source.first_method,
 			&source.end_method);
 		tapir_vec__push(&s->found, source);
 	}
@@ -115,11 +115,11 @@ static void find_keyword_classes(struct scan *s)
 		struct source *source = source_of_type(
 			s, tapir_metadata__number(&s->m, TAPIR_MD_NESTED_CLASS, row, 1));
 
-		if (!source ||
-		    strcmp(tapir_metadata__string(&s->m, TAPIR_MD_TYPE_DEF, nested, TYPE_NAME),
-			   "Keywords") != 0)
+		if (!source || strcmp(tapir_metadata__string(&s->m, TAPIR_MD_TYPE_DEF, nested,
+							     TAPIR_MD_TYPE_NAME),
+				      "Keywords") != 0)
 			continue;
-		rows_of(&s->m, nested, TYPE_FIELDS, TAPIR_MD_FIELD, &source->first_keyword,
+		rows_of(&s->m, nested, TAPIR_MD_TYPE_FIELDS, TAPIR_MD_FIELD, &source->first_keyword,
 			&source->end_keyword);
 	}
 }
@@ -302,19 +302,8 @@ static struct tapir_md_ref attribute_type(const struct tapir_metadata *m, uint32
 
 	if (ctor.table == TAPIR_MD_MEMBER_REF)
 		return tapir_metadata__ref(m, TAPIR_MD_MEMBER_REF, ctor.row, 0);
-	/* its own assembly's: the type with the last method list that begins before it */
-	for (uint32_t low = 1, high = tapir_metadata__rows(m, TAPIR_MD_TYPE_DEF); low <= high;) {
-		uint32_t mid = low + (high - low) / 2, first, end;
-
-		rows_of(m, mid, TYPE_METHODS, TAPIR_MD_METHOD, &first, &end);
-		if (ctor.row < first)
-			high = mid - 1;
-		else if (ctor.row >= end)
-			low = mid + 1;
-		else
-			return (struct tapir_md_ref){TAPIR_MD_TYPE_DEF, mid};
-	}
-	return (struct tapir_md_ref){};
+	/* its own assembly's */
+	return (struct tapir_md_ref){TAPIR_MD_TYPE_DEF, tapir_metadata__type_of(m, ctor.row)};
 }
 
 static void see_attribute(struct scan *s, uint32_t row)

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "runtime/dotnet_assembly.h"
 #include "runtime/dotnet_pe.h"
+#include "trace/record.h"
 
 #define FILES_MAX 2048u
 
@@ -33,13 +34,6 @@ struct walk {
 	struct tapir_dotnet_sources *sources;
 };
 
-static bool is_dll(const char *path)
-{
-	size_t len = strlen(path);
-
-	return len > 4 && !strcmp(path + len - 4, ".dll");
-}
-
 static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 {
 	struct walk *walk = ctx;
@@ -47,7 +41,8 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 	int mark = tapir_diag__cnt();
 	tapir_autofd int fd = -1;
 
-	if (!tapir_mapping_line__is_file(line) || !is_dll(line->path) ||
+	if (!tapir_mapping_line__is_file(line) ||
+	    !tapir_sv__ends_with(tapir_sv__of(line->path), ".dll") ||
 	    !tapir_map__put(&walk->seen, tapir_hash__mix(line->dev, line->inode), &is_new) ||
 	    !is_new)
 		return 0;

@@ -180,12 +180,11 @@ static bool has_died(int pipe_fd)
 }
 
 /* Whatever it answers: when it does, the file is closed. */
-static void switch_off(const struct tapir_peer_job *job, int fd)
+static void send_request(const struct tapir_peer_job *job, int fd)
 {
-	static const char request[20] = "DOTNET_IPC_V1\0\x14\0\x04\x06"; /* DisablePerfMap */
 	char reply[64];
 
-	if (tapir_peer_job__send(job, fd, request, sizeof(request), job->deadline_ns) ||
+	if (tapir_peer_job__send(job, fd, job->bytes, job->byte_cnt, job->deadline_ns) ||
 	    tapir_peer_job__poll(job, fd, POLLIN, job->deadline_ns))
 		return;
 	if (read(fd, reply, sizeof(reply)) < 0)
@@ -205,7 +204,7 @@ int tapir_dotnet_child__guard(const struct tapir_peer_job *job, struct tapir_pee
 	last.deadline_ns = tapir_clock__now_ns() + GUARD_NS;
 	fd = tapir_dotnet_child__connect(&last, answer); /* we are its user from here on */
 	if (fd >= 0) {
-		switch_off(&last, fd);
+		send_request(&last, fd);
 		close(fd);
 	}
 	if (*job->name && !fstatat(job->dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) &&

@@ -253,6 +253,30 @@ struct tapir_md_ref tapir_metadata__ref(const struct tapir_metadata *m, enum tap
 	return (struct tapir_md_ref){coded[kind].tables[which], value >> coded[kind].bits};
 }
 
+uint32_t tapir_metadata__last_upto(const struct tapir_metadata *m, enum tapir_md_table table,
+				   unsigned column, uint32_t number)
+{
+	uint32_t low = 1, high = tapir_metadata__rows(m, table) + 1;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (tapir_metadata__number(m, table, middle, column) <= number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;
+}
+
+/* Each type's begin where the last one's ended. */
+uint32_t tapir_metadata__type_of(const struct tapir_metadata *m, uint32_t method)
+{
+	if (!method || method > tapir_metadata__rows(m, TAPIR_MD_METHOD))
+		return 0;
+	return tapir_metadata__last_upto(m, TAPIR_MD_TYPE_DEF, TAPIR_MD_TYPE_METHODS, method);
+}
+
 bool tapir_md_blob__take(struct tapir_md_blob *blob, void *out, size_t bytes)
 {
 	struct reader r = {blob->data, blob->len};

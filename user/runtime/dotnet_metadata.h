@@ -25,6 +25,18 @@ enum tapir_md_table {
 	TAPIR_MD_NESTED_CLASS = 0x29,
 };
 
+/* Columns of some of them, by ECMA-335 II.22. */
+enum { TAPIR_MD_MODULE_NAME = 1 };
+enum {
+	TAPIR_MD_TYPE_FLAGS,
+	TAPIR_MD_TYPE_NAME,
+	TAPIR_MD_TYPE_SPACE,
+	TAPIR_MD_TYPE_BASE,
+	TAPIR_MD_TYPE_FIELDS,
+	TAPIR_MD_TYPE_METHODS,
+};
+enum { TAPIR_MD_METHOD_NAME = 3 };
+
 #define TAPIR_MD_TABLES	 64
 #define TAPIR_MD_COLUMNS 9
 
@@ -71,6 +83,12 @@ struct tapir_md_blob tapir_metadata__blob(const struct tapir_metadata *m, enum t
 /* A column that may refer to one of several tables. */
 struct tapir_md_ref tapir_metadata__ref(const struct tapir_metadata *m, enum tapir_md_table table,
 					uint32_t row, unsigned column);
+
+/* The last row whose number in a column that is sorted is at most that; 0: there is none. */
+uint32_t tapir_metadata__last_upto(const struct tapir_metadata *m, enum tapir_md_table table,
+				   unsigned column, uint32_t number);
+/* The type a method belongs to; 0: there is no such method. */
+uint32_t tapir_metadata__type_of(const struct tapir_metadata *m, uint32_t method);
 
 /* Reads a number of at most 29 bits from the beginning of a blob; false: there is none. */
 bool tapir_md_blob__take_length(struct tapir_md_blob *blob, uint32_t *out);

@@ -110,18 +110,17 @@ static void drop(struct tapir_dotnet_port *port, unsigned at)
 /* Takes fd. */
 static void keep(struct tapir_dotnet_port *port, int fd)
 {
-	struct ucred peer = {};
-	socklen_t len = sizeof(peer);
+	uint32_t tgid = tapir_peer_child__pid_behind(fd);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid <= 0) {
-		close(fd); /* of another pid namespace */
+	if (!tgid) {
+		close(fd);
 		return;
 	}
 	if (port->kept_cnt == KEPT_MAX) {
 		close(port->kept[0].fd);
 		drop(port, 0);
 	}
-	port->kept[port->kept_cnt++] = (struct kept){(uint32_t)peer.pid, fd};
+	port->kept[port->kept_cnt++] = (struct kept){tgid, fd};
 }
 
 /* Does it begin as a runtime does? If not, or if it is gone, fd is closed. */

@@ -146,13 +146,20 @@ static int start_guard(const struct tapir_dotnet_talk *talk, int dir_fd, bool is
 		       struct tapir_peer_guard *out)
 {
 	struct tapir_peer_job job = talk->job; /* its name is the file's */
+	struct tapir_str request = {};
+	int err = tapir_dotnet__put_plain(&request, TAPIR_DOTNET_DISABLE_PERF_MAP);
 
 	job.act = tapir_dotnet_child__guard;
 	job.dir_fd = dir_fd;
+	job.bytes = request.data;
+	job.byte_cnt = request.len;
 	snprintf(job.dir, sizeof(job.dir), "%s", talk->facts.tmp_dir);
 	if (!is_file_ours)
 		job.name[0] = '\0';
-	return tapir_peer_job__start_guard(&job, out);
+	if (!err)
+		err = tapir_peer_job__start_guard(&job, out);
+	tapir_str__fini(&request); /* the child has its copy */
+	return err;
 }
 
 static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)

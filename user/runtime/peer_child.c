@@ -144,13 +144,14 @@ int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_job *job,
 
 /* ---- its socket --------------------------------------------------------------------------- */
 
-static bool is_the_peers(const struct tapir_peer_job *job, int fd)
+uint32_t tapir_peer_child__pid_behind(int fd)
 {
 	struct ucred peer = {};
 	socklen_t len = sizeof(peer);
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0 &&
-	       (uint32_t)peer.pid == job->tgid;
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0
+		       ? (uint32_t)peer.pid
+		       : 0;
 }
 
 /* Connects to what path_fd took; -ECONNREFUSED: nobody listens, -EAGAIN: its queue is full. */
@@ -192,7 +193,7 @@ int tapir_peer_child__connect(const struct tapir_peer_job *job, const struct tap
 	if (fd < 0)
 		return fd == -EAGAIN ? fd
 				     : tapir_peer_child__fail(answer, fd, TAPIR_PEER_WHY_CONNECT);
-	if (is_the_peers(job, fd))
+	if (tapir_peer_child__pid_behind(fd) == job->tgid)
 		return fd;
 	close(fd);
 	return tapir_peer_child__fail(answer, -EPERM, TAPIR_PEER_WHY_PEER);

@@ -84,7 +84,7 @@ struct tapir_peer_job {
 	uint8_t no_signal; /* JVM: enum tapir_peer_why that forbids SIGQUIT; NONE: nothing known */
 	uint64_t perfdata_va; /* JVM: hsperfdata in its memory; 0: none */
 	size_t perfdata_bytes;
-	const void *bytes; /* .NET, __place: the content of the file that is made */
+	const void *bytes; /* .NET, __place: the content of the file; __guard: the last request */
 	size_t byte_cnt;
 };
 
@@ -161,6 +161,10 @@ int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_job *job,
  */
 int tapir_peer_child__connect(const struct tapir_peer_job *job, const struct tapir_peer_places *at,
 			      const char *name, struct tapir_peer_answer *answer);
+
+/* The process at the other end of a connection, as the kernel has it; 0: of another pid namespace.
+ */
+uint32_t tapir_peer_child__pid_behind(int fd);
 
 /* The acts all runtimes share: the file called name in dir. */
 int tapir_peer_child__look(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);

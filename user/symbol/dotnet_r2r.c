@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "runtime/dotnet_metadata.h"
 #include "runtime/dotnet_pe.h"
+#include "trace/record.h"
 
 #define MACHINE_X86_64	     0x8664u
 #define MACHINE_X86_64_LINUX (0x8664u ^ 0x7b79u) /* code for one system is marked so */
@@ -239,87 +240,53 @@ size_t tapir_r2r__bytes(const struct tapir_r2r *r)
 
 bool tapir_r2r__find(const struct tapir_r2r *r, uint64_t file_off, struct tapir_r2r_method *out)
 {
-	size_t low = 0, high = r->methods.cnt;
+	size_t behind = tapir_sorted__behind(r->methods.data, r->methods.cnt, start_off, file_off);
+	const struct tapir_r2r_method *method = behind ? &r->methods.data[behind - 1] : NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->methods.data[middle].start_off <= file_off)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || file_off - r->methods.data[low - 1].start_off >= r->methods.data[low - 1].size)
+	if (!method || file_off - method->start_off >= method->size)
 		return false;
-	*out = r->methods.data[low - 1];
+	*out = *method;
 	return true;
 }
 
-/* Columns of the tables, by ECMA-335 II.22. */
-enum { MODULE_NAME = 1, TYPE_NAME = 1, TYPE_NAMESPACE = 2, TYPE_METHODS = 5, METHOD_NAME = 3 };
-
-/* Types own runs of methods. 0: none. */
-static uint32_t type_of(const struct tapir_metadata *m, uint32_t method)
-{
-	uint32_t low = 1, high = tapir_metadata__rows(m, TAPIR_MD_TYPE_DEF) + 1;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (tapir_metadata__number(m, TAPIR_MD_TYPE_DEF, middle, TYPE_METHODS) <= method)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low - 1;
-}
-
-/* The type it is nested in; 0: none. The table is sorted by the first column. */
+/* The type it is nested in; 0: none. The table is sorted by its first column. */
 static uint32_t outer_of(const struct tapir_metadata *m, uint32_t type)
 {
-	uint32_t low = 1, high = tapir_metadata__rows(m, TAPIR_MD_NESTED_CLASS) + 1;
+	uint32_t row = tapir_metadata__last_upto(m, TAPIR_MD_NESTED_CLASS, 0, type);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		uint32_t nested = tapir_metadata__number(m, TAPIR_MD_NESTED_CLASS, middle, 0);
-
-		if (nested == type)
-			return tapir_metadata__number(m, TAPIR_MD_NESTED_CLASS, middle, 1);
-		if (nested < type)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return 0;
+	return tapir_metadata__number(m, TAPIR_MD_NESTED_CLASS, row, 0) == type
+		       ? tapir_metadata__number(m, TAPIR_MD_NESTED_CLASS, row, 1)
+		       : 0;
 }
 
 static void put_module(const struct tapir_metadata *m, struct tapir_str *out)
 {
-	const char *name = tapir_metadata__string(m, TAPIR_MD_MODULE, 1, MODULE_NAME);
-	size_t len = strlen(name), suffix = strlen(".dll");
+	const char *name = tapir_metadata__string(m, TAPIR_MD_MODULE, 1, TAPIR_MD_MODULE_NAME);
+	struct tapir_sv text = tapir_sv__of(name);
 
-	if (len > suffix && !strcmp(name + len - suffix, ".dll"))
-		len -= suffix;
-	tapir_str__addf(out, "[%.*s] ", (int)len, name);
+	if (tapir_sv__ends_with(text, ".dll"))
+		text.len -= strlen(".dll");
+	tapir_str__addf(out, "[%.*s] ", (int)text.len, text.data);
 }
 
 void tapir_r2r__put_name(const struct tapir_r2r *r, uint32_t row, struct tapir_str *out)
 {
 	const struct tapir_metadata *m = &r->metadata;
-	uint32_t types[NESTED_MAX] = {type_of(m, row)};
+	uint32_t types[NESTED_MAX] = {tapir_metadata__type_of(m, row)};
 	unsigned cnt = 1;
 	const char *space;
 
 	while (cnt < NESTED_MAX && (types[cnt] = outer_of(m, types[cnt - 1])))
 		cnt++;
 	put_module(m, out);
-	space = tapir_metadata__string(m, TAPIR_MD_TYPE_DEF, types[cnt - 1], TYPE_NAMESPACE);
+	space = tapir_metadata__string(m, TAPIR_MD_TYPE_DEF, types[cnt - 1], TAPIR_MD_TYPE_SPACE);
 	if (*space)
 		tapir_str__addf(out, "%s.", space);
 	while (cnt--)
 		tapir_str__addf(out, "%s%s",
-				tapir_metadata__string(m, TAPIR_MD_TYPE_DEF, types[cnt], TYPE_NAME),
+				tapir_metadata__string(m, TAPIR_MD_TYPE_DEF, types[cnt],
+						       TAPIR_MD_TYPE_NAME),
 				cnt ? "+" : "::");
 	tapir_str__addf(out, "%s(...)[PreJIT]",
-			tapir_metadata__string(m, TAPIR_MD_METHOD, row, METHOD_NAME));
+			tapir_metadata__string(m, TAPIR_MD_METHOD, row, TAPIR_MD_METHOD_NAME));
 }

@@ -135,6 +135,19 @@ static void make_room(struct tapir_symbolizer *s, const struct file *wanted)
 	}
 }
 
+/* What was loaded. */
+static void count(struct tapir_symbolizer *s, const struct file *file)
+{
+	s->symbol_cnt += cost_of(file);
+	make_room(s, file);
+}
+
+static void give_up(struct file *file)
+{
+	close(file->fd);
+	file->fd = -1;
+}
+
 static int load(struct tapir_symbolizer *s, struct file *file)
 {
 	struct tapir_elf *elf = NULL;
@@ -149,8 +162,7 @@ static int load(struct tapir_symbolizer *s, struct file *file)
 	tapir_elf__free(elf);
 	if (err)
 		return err;
-	s->symbol_cnt += cost_of(file);
-	make_room(s, file);
+	count(s, file);
 	return 0;
 }
 
@@ -180,8 +192,7 @@ static struct file *readable_file(struct tapir_symbolizer *s, uint64_t file_id)
 			tapir_debug("%s: no symbols: %s", file->path ? file->path : "a file",
 				    strerror(-err));
 			tapir_diag__rewind(diag_cnt);
-			close(file->fd);
-			file->fd = -1;
+			give_up(file);
 			return NULL;
 		}
 	}
@@ -197,12 +208,10 @@ const struct tapir_r2r *tapir_symbolizer__r2r(struct tapir_symbolizer *s, uint64
 		return NULL;
 	if (!file->r2r) {
 		if (tapir_r2r__load(file->fd, &file->r2r)) {
-			close(file->fd);
-			file->fd = -1;
+			give_up(file);
 			return NULL;
 		}
-		s->symbol_cnt += cost_of(file);
-		make_room(s, file);
+		count(s, file);
 	}
 	file->last_use = ++s->use_cnt;
 	return file->r2r;

@@ -39,6 +39,13 @@ bool tapir_sv__starts_with(struct tapir_sv text, const char *start)
 	return text.len >= len && !memcmp(text.data, start, len);
 }
 
+bool tapir_sv__ends_with(struct tapir_sv text, const char *end)
+{
+	size_t len = strlen(end);
+
+	return text.len >= len && !memcmp(text.data + text.len - len, end, len);
+}
+
 /* ---- checking ---------------------------------------------------------------------------- */
 
 static const uint16_t fixed_bytes[TAPIR_REC_TYPE_CNT] = {
