@@ -178,9 +178,11 @@ def test_the_program_is_unharmed_when_tools_stay_and_tapirs_go_or_are_killed(t):
     where = f"usdt:{LINKS}/{program.pid}"
     until(lambda: sorted(os.listdir(f"{LINKS}/{program.pid}")) ==
           ["My-Shop", "My-Shop.2", "tapir_coreclr", "tapir_coreclr.2"], "links of two tapirs", t)
-    rows = [line.split() for line in t.tapir("list", "-p", program.pid, "My-Shop:OnFire").out.splitlines()]
-    t.eq([row[-1] for row in rows if row[:2] == ["My-Shop", "OnFire"]][:2],
-         [f"{LINKS}/{program.pid}/My-Shop", f"{LINKS}/{program.pid}/My-Shop.2"], rows)
+
+    def files():
+        rows = [line.split() for line in t.tapir("list", "-p", program.pid, "My-Shop:OnFire").out.splitlines()]
+        return [row[-1] for row in rows if row[:2] == ["My-Shop", "OnFire"] and row[-1].startswith(LINKS)]
+    until(lambda: files() == [f"{LINKS}/{program.pid}/{name}" for name in ("My-Shop", "My-Shop.2")], "its probe of two tapirs", t)
     tracer = bpftrace(t, f"""{where}/My-Shop:My-Shop:OnFire {{ @first = count(); }}
                              {where}/My-Shop.2:My-Shop:OnFire {{ @second = count(); }}""")
     until(lambda: sum(semaphores(program.pid)) == 2, "one semaphore up in each image", t)

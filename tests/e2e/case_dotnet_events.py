@@ -38,16 +38,24 @@ def traces_of_us(pid):
         comm = (base / "task" / task / "comm").read_text().strip()
         if "tapir" in comm:
             found.add(comm)
-    places = [base / "root" / d for d in ("dev/shm", "tmp", "var/tmp", "run")]
-    return found | {str(f) for d in places if d.is_dir() for f in d.glob("libtapir-coreclr-*")}
+    return found | {file for file in library_files(base / "root") if os.path.basename(file) not in OLDER}
+
+
+def library_files(root):
+    places = [root / d for d in ("dev/shm", "tmp", "var/tmp", "run")]
+    return {str(f) for d in places if d.is_dir() for f in d.glob("libtapir-coreclr-*")}
+
+
+OLDER = {os.path.basename(file) for file in library_files(pathlib.Path("/"))}  # of a tapir that was not ours
 
 
 def nothing_is_left(t, pid):
-    """Within 3 s: the library leaves by itself."""
-    end = time.monotonic() + 3
-    while traces_of_us(pid) and time.monotonic() < end:
+    """Within 3 s: the library leaves by itself. Files of other tests, with other names, come and go meanwhile."""
+    left, end = traces_of_us(pid), time.monotonic() + 3
+    while left and time.monotonic() < end:
         time.sleep(0.05)
-    t.eq(traces_of_us(pid), set(), "what is left in the process")
+        left &= traces_of_us(pid)
+    t.eq(left, set(), f"what is left in process {pid}")
 
 
 def test_events_of_one_thread_are_captured_or_counted(t):
@@ -163,6 +171,39 @@ def test_killed_tapir_leaves_nothing(t):
     tapir = record(t, fire.pid, DEMO)
     tapir.signal(signal.SIGKILL)
     tapir.wait()
+    nothing_is_left(t, fire.pid)
+    fire_now(fire)
+    ends_as_always(t, fire)
+
+
+def stopped_in_mid_attach(t, fire, place):
+    """The tapir whose file lies there while the process that is to load it is stopped."""
+    for _ in range(20):
+        tapir = t.start_tapir("record", DEMO, *EVENTS_ONLY, "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
+        end = time.monotonic() + 10
+        while not os.listdir(place) and time.monotonic() < end:
+            pass
+        fire.signal(signal.SIGSTOP)
+        if os.listdir(place):
+            return tapir
+        fire.signal(signal.SIGCONT)  # it was loaded in between
+        tapir.signal(signal.SIGINT)
+        tapir.wait()
+    t.ok(False, "the file was not seen")
+
+
+def test_file_of_the_library_is_gone_when_tapir_is_killed_while_it_is_loaded(t):
+    fire = in_namespace(t, "mount -t tmpfs -o mode=1777 x /dev/shm", "events=1000")
+    place = f"/proc/{fire.pid}/root/dev/shm"
+    for number in signal.SIGKILL, signal.SIGINT:
+        tapir = stopped_in_mid_attach(t, fire, place)
+        tapir.signal(number)
+        tapir.wait()
+        end = time.monotonic() + 5
+        while os.listdir(place) and time.monotonic() < end:
+            time.sleep(0.02)
+        t.eq(os.listdir(place), [], f"what is left after signal {number}")
+        fire.signal(signal.SIGCONT)
     nothing_is_left(t, fire.pid)
     fire_now(fire)
     ends_as_always(t, fire)
@@ -290,7 +331,7 @@ def test_what_needs_more_than_ones_own_ends_with_3(t):
         t.ok("CAP_BPF" in result.err, result.err)
     result = t.run(*user, tapir, "record", DEMO, "-p", other.pid, "-d", 1, "-f", "-o", file)
     t.ok(result.rc in (1, 3), f"another's process: {result.rc} {result.err}")
-    t.eq(traces_of_us(other.pid), set(), "what is left in another's process")
+    nothing_is_left(t, other.pid)
 
 
 # ---- what goes wrong -------------------------------------------------------------------------------------
@@ -348,7 +389,7 @@ def test_process_that_is_no_dotnet_is_left_alone(t):
     sleeper = t.start("sleep", "60")
     result = t.tapir("record", DEMO, "-p", sleeper.pid, "-d", 1, "-f", "-o", t.path("trace.tapir"), expect=1)
     t.ok("USDT" in result.err, result.err)
-    t.eq(traces_of_us(sleeper.pid), set(), "what is left in the process")
+    nothing_is_left(t, sleeper.pid)
 
 
 def test_misspelt_source_or_event_has_a_near_miss(t):
@@ -382,7 +423,7 @@ def test_process_without_spare_descriptors_is_not_entered(t):
     resource.prlimit(fire.pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{fire.pid}/fd")) + 8, limits[1]))
     result = t.tapir("record", DEMO, *EVENTS_ONLY, "-p", fire.pid, "-d", 1, "-f", "-o", t.path("trace.tapir"), expect=None)
     t.ok("fewer than 16 file descriptors left" in result.err, result.err)
-    t.eq(traces_of_us(fire.pid), set(), "what is left in the process")
+    nothing_is_left(t, fire.pid)
     resource.prlimit(fire.pid, resource.RLIMIT_NOFILE, limits)
     fire_now(fire)
     ends_as_always(t, fire)

@@ -85,7 +85,7 @@ static int attach(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_prof
 {
 	const struct tapir_dotnet_library library = {profiler->bytes, profiler->byte_cnt,
 						     profiler->key};
-	struct tapir_dotnet_placed placed = {.dir_fd = -1};
+	struct tapir_dotnet_placed placed = TAPIR_DOTNET_NOT_PLACED;
 	struct tapir_str why = {};
 	int line_cnt = tapir_diag__cnt(), err = -EACCES;
 	bool was_loadable = false;

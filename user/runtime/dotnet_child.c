@@ -166,18 +166,7 @@ int tapir_dotnet_child__connect(const struct tapir_peer_job *job, struct tapir_p
 
 /* ---- when we are killed -------------------------------------------------------------------- */
 
-#define GUARD_NS (2 * TAPIR_NS_PER_SEC)
-
-static bool has_died(int pipe_fd)
-{
-	char byte;
-	ssize_t n;
-
-	do
-		n = read(pipe_fd, &byte, 1);
-	while (n < 0 && errno == EINTR);
-	return !n;
-}
+#define LAST_ACT_NS (2 * TAPIR_NS_PER_SEC)
 
 /* Whatever it answers: when it does, the file is closed. */
 static void send_request(const struct tapir_peer_job *job, int fd)
@@ -191,18 +180,20 @@ static void send_request(const struct tapir_peer_job *job, int fd)
 		return;
 }
 
-int tapir_dotnet_child__guard(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+void tapir_dotnet_child__end_dump(const struct tapir_peer_job *job,
+				  const struct tapir_peer_answer *none, int no_fd)
 {
 	struct tapir_peer_job last = *job;
+	struct tapir_peer_answer answer = {};
 	struct stat st;
 	int fd;
 
-	if (!has_died(job->cancel_fd))
-		return -1;
+	(void)none;
+	(void)no_fd;
 	last.cancel_fd = -1;
 	last.may_be_stopped = true;
-	last.deadline_ns = tapir_clock__now_ns() + GUARD_NS;
-	fd = tapir_dotnet_child__connect(&last, answer); /* we are its user from here on */
+	last.deadline_ns = tapir_clock__now_ns() + LAST_ACT_NS;
+	fd = tapir_dotnet_child__connect(&last, &answer); /* we are its user from here on */
 	if (fd >= 0) {
 		send_request(&last, fd);
 		close(fd);
@@ -210,5 +201,4 @@ int tapir_dotnet_child__guard(const struct tapir_peer_job *job, struct tapir_pee
 	if (*job->name && !fstatat(job->dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) &&
 	    S_ISREG(st.st_mode) && st.st_uid == job->uid)
 		unlinkat(job->dir_fd, job->name, 0);
-	return -1;
 }

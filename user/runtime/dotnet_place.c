@@ -36,6 +36,7 @@ static void set_job(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_li
 		    const char *dir, const char *name)
 {
 	talk->job.act = tapir_dotnet_child__place;
+	talk->job.last_act = tapir_dotnet_child__unplace;
 	talk->job.bytes = library->bytes;
 	talk->job.byte_cnt = library->byte_cnt;
 	snprintf(talk->job.dir, sizeof(talk->job.dir), "%s", dir);
@@ -52,7 +53,7 @@ static bool is_final(const struct tapir_peer_answer *answer)
 static int make_at(struct tapir_dotnet_talk *talk, struct tapir_dotnet_placed *out,
 		   struct tapir_peer_answer *answer)
 {
-	int err = tapir_peer_job__try(&talk->job, answer, &out->dir_fd);
+	int err = tapir_peer_job__try_guarded(&talk->job, answer, &out->dir_fd, &out->guard);
 
 	if (err)
 		return err;
@@ -66,7 +67,7 @@ int tapir_dotnet_place__make(struct tapir_dotnet_talk *talk,
 			     const struct tapir_dotnet_library *library, unsigned place,
 			     struct tapir_dotnet_placed *out, struct tapir_str *why)
 {
-	struct tapir_dotnet_placed placed = {.dir_fd = -1};
+	struct tapir_dotnet_placed placed = TAPIR_DOTNET_NOT_PLACED;
 	int err = -ENOENT;
 
 	snprintf(placed.name, sizeof(placed.name), TAPIR_CORECLR_FILE_NAME "%016" PRIx64 ".so",
@@ -107,6 +108,7 @@ void tapir_dotnet_place__remove(struct tapir_dotnet_talk *talk, struct tapir_dot
 	if (job.deadline_ns < least_ns)
 		job.deadline_ns = least_ns;
 	(void)tapir_peer_job__try(&job, &answer, NULL);
+	tapir_peer_guard__dismiss(&placed->guard);
 	tapir_guard__fd(&placed->dir_fd);
 	placed->dir_fd = -1;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * dotnet_place.h - a library of ours where a .NET process can load it: a file of its user's in
- * its own file system, there for the moment of the loading; for dotnet_attach.c only.
+ * its own file system, there for the moment of the loading, also if we are killed in it; for
+ * dotnet_attach.c only.
  *
  * Directories are tried in this order, as the process sees them: /dev/shm, its TMPDIR, /tmp,
  * /var/tmp, /run. One serves if its user may make a file there, nobody else can replace it
@@ -20,9 +21,16 @@ struct tapir_dotnet_placed {
 	unsigned place; /* which of the directories */
 	int dir_fd;
 	uint64_t dev, inode;
+	struct tapir_peer_guard guard; /* removes it when we are killed */
 	char name[TAPIR_PEER_NAME_BYTES];
 	char path[TAPIR_PEER_DIR_BYTES + TAPIR_PEER_NAME_BYTES]; /* as the process sees it */
 };
+
+#define TAPIR_DOTNET_NOT_PLACED                                                                    \
+	(struct tapir_dotnet_placed)                                                               \
+	{                                                                                          \
+		.dir_fd = -1, .guard = TAPIR_PEER_NO_GUARD                                         \
+	}
 
 struct tapir_dotnet_library {
 	const void *bytes; /* borrowed */

@@ -126,3 +126,14 @@ int tapir_dotnet_child__place(const struct tapir_peer_job *job, struct tapir_pee
 	unlinkat(at.dir_fd, job->name, 0);
 	return -1;
 }
+
+/* What made the file died before it could remove it. */
+void tapir_dotnet_child__unplace(const struct tapir_peer_job *job,
+				 const struct tapir_peer_answer *answer, int dir_fd)
+{
+	struct stat named;
+
+	if (!fstatat(dir_fd, job->name, &named, AT_SYMLINK_NOFOLLOW) &&
+	    named.st_dev == answer->dev && named.st_ino == answer->inode)
+		unlinkat(dir_fd, job->name, 0);
+}

@@ -142,14 +142,16 @@ static bool has_room(int dir_fd)
 }
 
 /* Else the runtime would write on, and the file stay, if we are killed in between. */
-static int start_guard(const struct tapir_dotnet_talk *talk, int dir_fd, bool is_file_ours,
-		       struct tapir_peer_guard *out)
+static void start_guard(const struct tapir_dotnet_talk *talk, int dir_fd, bool is_file_ours,
+			struct tapir_peer_guard *out)
 {
 	struct tapir_peer_job job = talk->job; /* its name is the file's */
 	struct tapir_str request = {};
+	struct tapir_peer_answer none;
 	int err = tapir_dotnet__put_plain(&request, TAPIR_DOTNET_DISABLE_PERF_MAP);
 
-	job.act = tapir_dotnet_child__guard;
+	job.act = NULL;
+	job.last_act = tapir_dotnet_child__end_dump;
 	job.dir_fd = dir_fd;
 	job.bytes = request.data;
 	job.byte_cnt = request.len;
@@ -157,17 +159,16 @@ static int start_guard(const struct tapir_dotnet_talk *talk, int dir_fd, bool is
 	if (!is_file_ours)
 		job.name[0] = '\0';
 	if (!err)
-		err = tapir_peer_job__start_guard(&job, out);
+		(void)tapir_peer_job__try_guarded(&job, &none, NULL, out);
 	tapir_str__fini(&request); /* the child has its copy */
-	return err;
 }
 
 static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
 {
 	struct tapir_peer_answer before;
 	tapir_autofd int dir_fd = -1;
-	struct tapir_peer_guard guard;
-	bool is_on = false, is_guarded;
+	struct tapir_peer_guard guard = TAPIR_PEER_NO_GUARD;
+	bool is_on = false;
 	int err = run_on_file(talk, tapir_peer_child__look, &before, &dir_fd);
 
 	if (err)
@@ -177,7 +178,7 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 					"Cannot %s: pid=%u, err=-ENOSPC: %s is full, read-only or "
 					"noexec",
 					task, talk->job.tgid, talk->facts.dump_dir);
-	is_guarded = !start_guard(talk, dir_fd, !before.found, &guard);
+	start_guard(talk, dir_fd, !before.found, &guard);
 	out->begin_ns = tapir_clock__now_ns();
 	err = switch_on(talk, &is_on);
 	out->end_ns = tapir_clock__now_ns();
@@ -187,8 +188,7 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 		switch_off(talk);
 	if (is_on && !before.found)
 		remove_dump(talk, dir_fd);
-	if (is_guarded)
-		tapir_peer_job__end_guard(&guard);
+	tapir_peer_guard__dismiss(&guard);
 	return err;
 }
 

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -133,21 +134,40 @@ static void send_answer(int answer_fd, struct tapir_peer_answer *answer, int fd)
 	sendmsg(answer_fd, &msg, MSG_NOSIGNAL);
 }
 
-static void __attribute__((noreturn)) live(const struct tapir_peer_job *job, int answer_fd)
+/* Who holds the other end, or told us with a byte that we are not needed? */
+static bool has_died(int pipe_fd)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(pipe_fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	return !n;
+}
+
+static void __attribute__((noreturn))
+live(const struct tapir_peer_job *job, int answer_fd, bool is_guard)
 {
 	struct tapir_peer_answer answer = {};
 	int fd;
 
 	keep_only(job, answer_fd);
-	fd = job->act(job, &answer);
+	if (is_guard) { /* who kills us by name or group shall not meet it */
+		syscall(SYS_setsid);
+		syscall(SYS_prctl, PR_SET_NAME, "guard");
+	}
+	fd = job->act ? job->act(job, &answer) : -1;
 	send_answer(answer_fd, &answer, fd);
+	if (is_guard && !answer.err && has_died(job->cancel_fd))
+		job->last_act(job, &answer, fd);
 	syscall(SYS_exit_group, 0);
 	__builtin_unreachable();
 }
 
 /* Returns its pidfd or -errno. Signals stay blocked in it: Ctrl-C is for us, not for what it does.
  */
-static int start_child(const struct tapir_peer_job *job, int answer_fd)
+static int start_child(const struct tapir_peer_job *job, int answer_fd, bool is_guard)
 {
 	int pidfd = -1;
 	sigset_t all, before;
@@ -159,7 +179,7 @@ static int start_child(const struct tapir_peer_job *job, int answer_fd)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (!pid)
-		live(job, answer_fd);
+		live(job, answer_fd, is_guard);
 	pidfd = pid < 0 ? -errno : pidfd;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return pidfd;
@@ -216,57 +236,53 @@ static void end_child(int pidfd, bool has_answered)
 		remember(pidfd);
 }
 
-static int run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer, int *fd)
+/* guard: the child stays, if it could do its job; NULL: it does not. */
+static int run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer, int *fd,
+	       struct tapir_peer_guard *guard)
 {
-	int pair[2], pidfd, err;
+	struct tapir_peer_job own = *job;
+	int pair[2], ends[2] = {-1, -1}, pidfd, err;
 
 	if (!may_make_one_more())
 		return -EBUSY;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	pidfd = start_child(job, pair[1]);
+	err = guard && pipe2(ends, O_CLOEXEC) ? -errno : 0;
+	if (guard)
+		own.cancel_fd = ends[0];
+	pidfd = err ? err : start_child(&own, pair[1], guard != NULL);
 	close(pair[1]);
+	tapir_guard__fd(&ends[0]);
 	err = pidfd < 0 ? pidfd : await_answer(job, pair[0], answer, fd);
-	if (pidfd >= 0)
-		end_child(pidfd, !err);
 	close(pair[0]);
+	if (guard && !err && !answer->err) {
+		*guard = (struct tapir_peer_guard){pidfd, ends[1]};
+		return 0;
+	}
+	tapir_guard__fd(&ends[1]); /* a guard that was too slow takes back what it does */
+	if (pidfd >= 0)
+		end_child(pidfd, !err || guard);
 	return err;
 }
 
-int tapir_peer_job__start_guard(const struct tapir_peer_job *job, struct tapir_peer_guard *out)
+void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard)
 {
-	struct tapir_peer_job own = *job;
-	int ends[2], pidfd;
+	ssize_t n;
 
-	if (!may_make_one_more())
-		return -EBUSY;
-	if (pipe2(ends, O_CLOEXEC))
-		return -errno;
-	own.cancel_fd = ends[0];
-	pidfd = start_child(&own, -1);
-	close(ends[0]);
-	if (pidfd < 0) {
-		close(ends[1]);
-		return pidfd;
-	}
-	*out = (struct tapir_peer_guard){pidfd, ends[1]};
-	return 0;
-}
-
-void tapir_peer_job__end_guard(struct tapir_peer_guard *guard)
-{
-	ssize_t n = write(guard->pipe_fd, "", 1);
-
-	close(guard->pipe_fd);
+	if (guard->pidfd < 0)
+		return;
+	n = write(guard->pipe_fd, "", 1);
 	end_child(guard->pidfd, n == 1);
+	close(guard->pipe_fd);
+	*guard = TAPIR_PEER_NO_GUARD;
 }
 
-int tapir_peer_job__try(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
-			int *out_fd)
+int tapir_peer_job__try_guarded(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
+				int *out_fd, struct tapir_peer_guard *guard)
 {
 	tapir_autofd int fd = -1;
 	struct tapir_peer_answer got = {};
-	int err = run(job, &got, &fd);
+	int err = run(job, &got, &fd, guard);
 
 	if (err)
 		got = (struct tapir_peer_answer){.err = err, .why = TAPIR_PEER_WHY_CHILD};
@@ -276,6 +292,12 @@ int tapir_peer_job__try(const struct tapir_peer_job *job, struct tapir_peer_answ
 		fd = -1;
 	}
 	return got.err;
+}
+
+int tapir_peer_job__try(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
+			int *out_fd)
+{
+	return tapir_peer_job__try_guarded(job, answer, out_fd, NULL);
 }
 
 int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,

@@ -64,10 +64,14 @@ struct tapir_peer_job;
 
 /* In the child. Returns the fd to hand over, -1 for none; failures in answer. */
 typedef int (*tapir_peer_act)(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+/* In a guard: answer and fd are what its act gave. */
+typedef void (*tapir_peer_last_act)(const struct tapir_peer_job *job,
+				    const struct tapir_peer_answer *answer, int fd);
 
 struct tapir_peer_job {
 	tapir_peer_act act;
-	const char *task; /* for the line: "attach to the JVM" */
+	tapir_peer_last_act last_act; /* of a guard */
+	const char *task;	      /* for the line: "attach to the JVM" */
 	uint32_t tgid, ns_tgid;
 	uint32_t uid, gid;
 	bool takes_user;    /* uid and gid are not ours already */
@@ -84,7 +88,7 @@ struct tapir_peer_job {
 	uint8_t no_signal; /* JVM: enum tapir_peer_why that forbids SIGQUIT; NONE: nothing known */
 	uint64_t perfdata_va; /* JVM: hsperfdata in its memory; 0: none */
 	size_t perfdata_bytes;
-	const void *bytes; /* .NET, __place: the content of the file; __guard: the last request */
+	const void *bytes; /* .NET, __place: the content of the file; __end_dump: the request */
 	size_t byte_cnt;
 };
 
@@ -103,15 +107,22 @@ int tapir_peer_job__try(const struct tapir_peer_job *job, struct tapir_peer_answ
 			int *out_fd);
 
 /*
- * A child that does nothing as long as we live: its act waits on job.cancel_fd, which ends when
- * we do, whoever kills us, and tells a byte when it is not needed any more. 0 or -errno, without a
- * line: it is done without.
+ * The same, and the child stays when it has answered: once we die, whoever kills us, it does the
+ * job's last act. Without a failure guard is for __dismiss. A job without an act is a guard alone.
  */
 struct tapir_peer_guard {
 	int pidfd, pipe_fd;
 };
-int tapir_peer_job__start_guard(const struct tapir_peer_job *job, struct tapir_peer_guard *out);
-void tapir_peer_job__end_guard(struct tapir_peer_guard *guard);
+#define TAPIR_PEER_NO_GUARD                                                                        \
+	(struct tapir_peer_guard)                                                                  \
+	{                                                                                          \
+		.pidfd = -1, .pipe_fd = -1                                                         \
+	}
+int tapir_peer_job__try_guarded(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
+				int *out_fd, struct tapir_peer_guard *guard);
+
+/* Ends the child without its last act; none: nothing. */
+void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard);
 
 /* Polls fd (-1: just waits) until events, the deadline or a cancel: 0, -ETIMEDOUT, -ECANCELED. */
 int tapir_peer_job__poll(const struct tapir_peer_job *job, int fd, short events,
@@ -174,7 +185,10 @@ int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer
 /* Acts of one runtime. */
 int tapir_jvm_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 int tapir_dotnet_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
-int tapir_dotnet_child__guard(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 int tapir_dotnet_child__place(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+void tapir_dotnet_child__unplace(const struct tapir_peer_job *job,
+				 const struct tapir_peer_answer *answer, int fd);
+void tapir_dotnet_child__end_dump(const struct tapir_peer_job *job,
+				  const struct tapir_peer_answer *answer, int fd);
 
 #endif
