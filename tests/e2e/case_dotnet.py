@@ -161,18 +161,6 @@ def test_snapshot_is_ended_when_tapir_is_killed_in_the_middle(t):
         busy.kill()
 
 
-def test_compiled_code_its_runtime_does_not_name_is_named_by_its_file(t):
-    echo = t.start(build_dotnet(t, "Echo"))
-    echo.wait_line("pid ")
-    time.sleep(2)  # what is called often is compiled anew by then
-    _, samples = record(t, echo.pid, 3, "--no-sched")
-    in_files = [f for s in samples for f in s["stack"] if f["module"].endswith(".dll")]
-    t.ok(len(in_files) > 100, f"{len(in_files)} frames in assemblies")
-    t.eq({(f["module"], hex(f["offset"])) for f in in_files if not f["name"]}, set(), "frames in assemblies without a name")
-    t.ok(any(f["name"] == "Interop.Sys.WaitForSocketEvents(...)" for f in in_files), "the stub by which the thread for sockets waits")
-    echo.kill()
-
-
 MAKER, WORK, RUN = r"Alloc\.Make(Node|Bytes|Box)\(", r"Alloc\.Work\(", r"Alloc\.Run\("
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/symbol/dotnet_r2r.c user/runtime/dotnet_metadata.c user/runtime/dotnet_pe.c
-// fuzz: user/trace/record.c user/base/*.c
+// fuzz: user/symbol/dotnet_r2r.c user/symbol/dotnet_r2r_name.c user/symbol/dotnet_native.c
+// fuzz: user/runtime/dotnet_metadata.c user/runtime/dotnet_pe.c user/trace/record.c user/base/*.c
 /*
  * An assembly with compiled code: a sound one (tests/unit/fake_r2r.h) of which three bytes each,
  * two for the place, are changed. What is found has a name of bounded length.
@@ -21,7 +21,7 @@ static void ask(const struct tapir_r2r *r, uint64_t off)
 		return;
 	if (off < method.start_off || off - method.start_off >= method.size)
 		abort();
-	tapir_r2r__put_name(r, method.row, &name);
+	tapir_r2r__put_name(r, &method, &name);
 	if (name.len > 16 * FAKE_R2R_BYTES)
 		abort();
 	tapir_str__fini(&name);

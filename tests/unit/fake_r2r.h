@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * fake_r2r.h - an assembly with code compiled into it (ReadyToRun), as small as one can be: the
- * methods My.Space.Outer::Go, 16 bytes at 0x600, and My.Space.Outer+Inner::Loop, 48 bytes at 0x620.
+ * methods My.Space.Outer::Go, 16 bytes at 0x600, and My.Space.Outer+Inner::Loop, 48 bytes at 0x620
+ * and a handler of 8 bytes at 0x660; an instance of My.Space.Box`1::Put, 16 bytes at 0x680.
  */
 #ifndef TAPIR_TESTS_FAKE_R2R_H
 #define TAPIR_TESTS_FAKE_R2R_H
@@ -11,12 +12,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define FAKE_R2R_BYTES	 0x800u
-#define FAKE_R2R_METHODS 0x540u /* the array of methods */
-#define FAKE_R2R_MACHINE 0x44u
+#define FAKE_R2R_BYTES	   0x800u
+#define FAKE_R2R_FUNCTIONS 0x500u
+#define FAKE_R2R_METHODS   0x540u		    /* the array of methods */
+#define FAKE_R2R_INSTANCES 0x560u		    /* the table of instances */
+#define FAKE_R2R_SIG	   (FAKE_R2R_INSTANCES + 5) /* of the one there is; then 0x0c, its entry */
+#define FAKE_R2R_MACHINE   0x44u
 
 /* What lies in the file at off is in memory at that + 0xe00. */
-#define FAKE_R2R_VA(off) ((off) + 0xe00u)
+#define FAKE_R2R_VA(off)   ((off) + 0xe00u)
 
 struct fake_r2r {
 	uint8_t data[FAKE_R2R_BYTES];
@@ -55,13 +59,16 @@ static inline void fake_r2r__put_headers(struct fake_r2r *f)
 	fake_r2r__put_at(f, 0x280, 0x00525452, 4);
 	fake_r2r__put(f, 9, 4);
 	fake_r2r__put(f, 0, 4);
-	fake_r2r__put(f, 2, 4);
+	fake_r2r__put(f, 3, 4);
 	fake_r2r__put(f, 102, 4);
-	fake_r2r__put(f, FAKE_R2R_VA(0x500), 4);
-	fake_r2r__put(f, 24, 4);
+	fake_r2r__put(f, FAKE_R2R_VA(FAKE_R2R_FUNCTIONS), 4);
+	fake_r2r__put(f, 48, 4);
 	fake_r2r__put(f, 103, 4);
 	fake_r2r__put(f, FAKE_R2R_VA(FAKE_R2R_METHODS), 4);
 	fake_r2r__put(f, 16, 4);
+	fake_r2r__put(f, 109, 4);
+	fake_r2r__put(f, FAKE_R2R_VA(FAKE_R2R_INSTANCES), 4);
+	fake_r2r__put(f, 32, 4);
 }
 
 static inline void fake_r2r__put_type(struct fake_r2r *f, unsigned name, unsigned space,
@@ -74,37 +81,45 @@ static inline void fake_r2r__put_type(struct fake_r2r *f, unsigned name, unsigne
 	fake_r2r__put(f, methods, 2);
 }
 
-static inline void fake_r2r__put_method(struct fake_r2r *f, unsigned name)
+static inline void fake_r2r__put_method(struct fake_r2r *f, unsigned name, unsigned sig)
 {
 	fake_r2r__put(f, 0, 8);
 	fake_r2r__put(f, name, 2);
-	fake_r2r__put(f, 0, 4);
+	fake_r2r__put(f, sig, 2);
+	fake_r2r__put(f, 0, 2);
 }
 
 static inline void fake_r2r__put_metadata(struct fake_r2r *f)
 {
-	static const char strings[] = "\0App.dll\0My.Space\0Outer\0Inner\0Go\0Loop";
+	static const char strings[] = "\0App.dll\0My.Space\0Outer\0Inner\0Go\0Loop\0Box`1\0Put";
+	/* instance bool (int32); none; !0 (class Outer/Inner, uint8&) */
+	static const uint8_t sigs[] = {0, 4,	0x20, 1,    0x02, 0x08, 8,   0x00,
+				       2, 0x13, 0,    0x12, 0x0c, 0x10, 0x05};
 
 	fake_r2r__put_at(f, 0x300, 0x424a5342, 4);
 	fake_r2r__put(f, 0, 8);
 	fake_r2r__put(f, 4, 4);
 	fake_r2r__put(f, 0x3476, 4); /* "v4" */
 	fake_r2r__put(f, 0, 2);
-	fake_r2r__put(f, 2, 2);
-	fake_r2r__put(f, 56, 4);
-	fake_r2r__put(f, 0x90, 4);
+	fake_r2r__put(f, 3, 2);
+	fake_r2r__put(f, 72, 4);
+	fake_r2r__put(f, 0xa0, 4);
 	memcpy(f->data + f->at, "#~\0", 4);
 	f->at += 4;
 	fake_r2r__put(f, 0x100, 4);
 	fake_r2r__put(f, sizeof(strings), 4);
 	memcpy(f->data + f->at, "#Strings", 9);
-	f->at = 0x300 + 56;
+	f->at += 12;
+	fake_r2r__put(f, 0x140, 4);
+	fake_r2r__put(f, sizeof(sigs), 4);
+	memcpy(f->data + f->at, "#Blob", 6);
+	f->at = 0x300 + 72;
 	fake_r2r__put(f, 0, 8);
 	fake_r2r__put(f, 1ull << 0x00 | 1ull << 0x02 | 1ull << 0x06 | 1ull << 0x29, 8);
 	fake_r2r__put(f, 0, 8);
 	fake_r2r__put(f, 1, 4);
+	fake_r2r__put(f, 4, 4);
 	fake_r2r__put(f, 3, 4);
-	fake_r2r__put(f, 2, 4);
 	fake_r2r__put(f, 1, 4);
 	fake_r2r__put(f, 0, 2); /* Module */
 	fake_r2r__put(f, 1, 2);
@@ -112,26 +127,38 @@ static inline void fake_r2r__put_metadata(struct fake_r2r *f)
 	fake_r2r__put_type(f, 0, 0, 1); /* <Module> */
 	fake_r2r__put_type(f, 18, 9, 1);
 	fake_r2r__put_type(f, 24, 0, 2);
-	fake_r2r__put_method(f, 30);
-	fake_r2r__put_method(f, 33);
+	fake_r2r__put_type(f, 38, 9, 3);
+	fake_r2r__put_method(f, 30, 1);
+	fake_r2r__put_method(f, 33, 0);
+	fake_r2r__put_method(f, 44, 6);
 	fake_r2r__put(f, 3, 2); /* Inner is nested in Outer */
 	fake_r2r__put(f, 2, 2);
 	memcpy(f->data + 0x400, strings, sizeof(strings));
+	memcpy(f->data + 0x440, sigs, sizeof(sigs));
+}
+
+static inline void fake_r2r__put_function(struct fake_r2r *f, unsigned off, unsigned bytes)
+{
+	fake_r2r__put(f, FAKE_R2R_VA(off), 4);
+	fake_r2r__put(f, FAKE_R2R_VA(off + bytes), 4);
+	fake_r2r__put(f, 0, 4);
 }
 
 static inline void fake_r2r__put_code(struct fake_r2r *f)
 {
 	/* 2 elements; their block; three nodes with a left half; one with both; their entries */
 	static const uint8_t methods[] = {0x10, 0x01, 0x02, 0x02, 0x02, 0x16, 0x00, 0x0a};
+	/* one bucket, from where to where; a hash, 2 bytes further: the signature; its entry */
+	static const uint8_t instances[] = {0x00, 0x02, 0x04, 0x77, 0x02, 0x40, 0x15,
+					    0x12, 0x10, 0x01, 0x08, 0x03, 0x0c};
 
-	f->at = 0x500;
-	fake_r2r__put(f, FAKE_R2R_VA(0x600), 4);
-	fake_r2r__put(f, FAKE_R2R_VA(0x610), 4);
-	fake_r2r__put(f, 0, 4);
-	fake_r2r__put(f, FAKE_R2R_VA(0x620), 4);
-	fake_r2r__put(f, FAKE_R2R_VA(0x650), 4);
-	fake_r2r__put(f, 0, 4);
+	f->at = FAKE_R2R_FUNCTIONS;
+	fake_r2r__put_function(f, 0x600, 16);
+	fake_r2r__put_function(f, 0x620, 48);
+	fake_r2r__put_function(f, 0x660, 8);
+	fake_r2r__put_function(f, 0x680, 16);
 	memcpy(f->data + FAKE_R2R_METHODS, methods, sizeof(methods));
+	memcpy(f->data + FAKE_R2R_INSTANCES, instances, sizeof(instances));
 }
 
 static inline void fake_r2r__init(struct fake_r2r *f)

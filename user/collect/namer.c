@@ -214,7 +214,7 @@ static bool name_compiled(struct tapir_namer *n, const struct tapir_rec_mapping 
 
 	if (!r2r || !tapir_r2r__find(r2r, va - to_va, &method))
 		return false;
-	tapir_r2r__put_name(r2r, method.row, &raw);
+	tapir_r2r__put_name(r2r, &method, &raw);
 	ok = !raw.failed &&
 	     tapir_code_names__add_compiled(n->code_names, mapping, to_va + method.start_off,
 					    method.size, (struct tapir_sv){raw.data, raw.len});

@@ -7,20 +7,29 @@
 #include <unistd.h>
 
 #define METADATA_MAX  (32u << 20)
-#define SECTIONS_MAX  96u
 #define CLI_DIRECTORY 14u
 #define PE32	      0x10bu
 #define PE32_PLUS     0x20bu
 
-struct section {
-	char name[8];
-	uint32_t bytes, va, raw_bytes, raw_off;
-	uint8_t rest[16];
-};
-
 bool tapir_pe__read(const struct tapir_pe *pe, uint64_t off, void *out, size_t bytes)
 {
 	return pread(pe->fd, out, bytes, (off_t)off) == (ssize_t)bytes;
+}
+
+static void read_sections(struct tapir_pe *pe, uint64_t off, uint16_t cnt)
+{
+	struct {
+		char name[8];
+		uint32_t bytes, va, raw_bytes, raw_off;
+		uint8_t rest[16];
+	} header;
+
+	for (uint16_t i = 0; i < cnt && i < TAPIR_PE_SECTIONS; i++) {
+		if (!tapir_pe__read(pe, off + i * sizeof(header), &header, sizeof(header)))
+			break;
+		pe->sections[pe->section_cnt++] = (struct tapir_pe_section){
+			.va = header.va, .bytes = header.raw_bytes, .off = header.raw_off};
+	}
 }
 
 int tapir_pe__open(int fd, struct tapir_pe *out)
@@ -40,8 +49,7 @@ int tapir_pe__open(int fd, struct tapir_pe *out)
 	    !tapir_pe__read(&pe, opt + (kind == PE32 ? 96 : 112) + 8 * CLI_DIRECTORY, &cli_va, 4) ||
 	    !cli_va)
 		return -ENOEXEC;
-	pe.sections_off = opt + opt_bytes;
-	pe.section_cnt = cnt < SECTIONS_MAX ? cnt : SECTIONS_MAX;
+	read_sections(&pe, opt + opt_bytes, cnt);
 	*out = pe;
 	return tapir_pe__off(&pe, cli_va, &out->cli_off);
 }
@@ -49,12 +57,10 @@ int tapir_pe__open(int fd, struct tapir_pe *out)
 int tapir_pe__off(const struct tapir_pe *pe, uint32_t va, uint64_t *off)
 {
 	for (uint16_t i = 0; i < pe->section_cnt; i++) {
-		struct section s;
+		const struct tapir_pe_section *s = &pe->sections[i];
 
-		if (!tapir_pe__read(pe, pe->sections_off + i * sizeof(s), &s, sizeof(s)))
-			break;
-		if (va >= s.va && va - s.va < s.raw_bytes) {
-			*off = (uint64_t)s.raw_off + (va - s.va);
+		if (va >= s->va && va - s->va < s->bytes) {
+			*off = (uint64_t)s->off + (va - s->va);
 			return 0;
 		}
 	}

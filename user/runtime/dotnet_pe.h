@@ -11,12 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define TAPIR_PE_SECTIONS 96u
+
+struct tapir_pe_section {
+	uint32_t va, bytes, off; /* of what is in the file */
+};
+
 struct tapir_pe {
-	int fd; /* borrowed */
-	uint64_t sections_off;
+	int fd;		  /* borrowed */
 	uint64_t cli_off; /* of the CLI header */
-	uint16_t section_cnt;
 	uint16_t machine;
+	uint16_t section_cnt;
+	struct tapir_pe_section sections[TAPIR_PE_SECTIONS];
 };
 
 int tapir_pe__open(int fd, struct tapir_pe *out);

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* All that is needed of a file is read at once; its methods are sorted by their places. */
+/*
+ * All that is needed of a file is read at once. The section of functions has a method's main part
+ * and, behind it, its exception handlers; two more say which of them are main parts: an array of
+ * the methods that are no instances, and a table of those that are.
+ */
 #include "symbol/dotnet_r2r.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/vec.h"
 #include "runtime/dotnet_metadata.h"
 #include "runtime/dotnet_pe.h"
-#include "trace/record.h"
+#include "symbol/dotnet_native.h"
+#include "symbol/dotnet_r2r_name.h"
 
 #define MACHINE_X86_64	     0x8664u
 #define MACHINE_X86_64_LINUX (0x8664u ^ 0x7b79u) /* code for one system is marked so */
@@ -18,33 +22,49 @@
 #define MAGIC		     0x00525452u	 /* "RTR" */
 #define SECTIONS_MAX	     64u
 #define SECTION_MAX	     (64u << 20)
-#define NESTED_MAX	     8
 
-enum { SECTION_FUNCTIONS = 102, SECTION_METHODS = 103 };
+enum {
+	SECTION_FUNCTIONS = 102,
+	SECTION_METHODS = 103,
+	SECTION_INSTANCES = 109,
+	SECTION_COLD = 120, /* parts that are not behind their main part */
+};
 
 struct function { /* of the section of functions */
 	uint32_t start_va, end_va, unwind_va;
 };
 
-struct bytes {
-	uint8_t *data;
-	size_t len;
+struct main_part {
+	uint32_t function; /* its index */
+	uint32_t row, sig;
 };
 
 struct tapir_r2r {
 	struct tapir_vec(struct tapir_r2r_method) methods; /* by start_off */
 	struct tapir_metadata metadata;
-	struct bytes metadata_bytes;
+	void *metadata_bytes;
+	size_t metadata_len;
+	struct tapir_native instances;
+};
+
+struct loading {
+	struct tapir_r2r *r;
+	struct tapir_pe pe;
+	struct tapir_native functions, methods;
+	struct tapir_vec(struct main_part) main_parts;
+	bool has_cold, has_unknown; /* whose part a function is cannot be told by its place */
+	int err;
 };
 
 /* ---- sections ----------------------------------------------------------------------------------- */
 
-static int read_section(const struct tapir_pe *pe, uint32_t va, uint32_t size, struct bytes *out)
+static int read_section(const struct tapir_pe *pe, uint32_t va, uint32_t size,
+			struct tapir_native *out)
 {
 	uint64_t off;
 	int err = size && size <= SECTION_MAX ? tapir_pe__off(pe, va, &off) : -ENOEXEC;
 
-	if (err)
+	if (err || out->data)
 		return err;
 	out->data = malloc(size);
 	if (!out->data)
@@ -53,9 +73,27 @@ static int read_section(const struct tapir_pe *pe, uint32_t va, uint32_t size, s
 	return tapir_pe__read(pe, off, out->data, size) ? 0 : -ENOEXEC;
 }
 
-static int read_sections(const struct tapir_pe *pe, struct bytes *functions, struct bytes *methods)
+static int take_section(struct loading *l, const uint32_t section[3])
+{
+	switch (section[0]) {
+	case SECTION_FUNCTIONS:
+		return read_section(&l->pe, section[1], section[2], &l->functions);
+	case SECTION_METHODS:
+		return read_section(&l->pe, section[1], section[2], &l->methods);
+	case SECTION_INSTANCES:
+		return read_section(&l->pe, section[1], section[2], &l->r->instances);
+	case SECTION_COLD:
+		l->has_cold = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int read_sections(struct loading *l)
 {
 	uint32_t place[2], head[4], one[3]; /* va, bytes; magic, version, flags, count; type, ... */
+	const struct tapir_pe *pe = &l->pe;
 	uint64_t off;
 	int err = 0;
 
@@ -66,113 +104,107 @@ static int read_sections(const struct tapir_pe *pe, struct bytes *functions, str
 	for (uint32_t i = 0; i < head[3] && i < SECTIONS_MAX && !err; i++) {
 		if (!tapir_pe__read(pe, off + sizeof(head) + i * sizeof(one), one, sizeof(one)))
 			return -ENOEXEC;
-		if (one[0] == SECTION_FUNCTIONS && !functions->data)
-			err = read_section(pe, one[1], one[2], functions);
-		else if (one[0] == SECTION_METHODS && !methods->data)
-			err = read_section(pe, one[1], one[2], methods);
+		err = take_section(l, one);
 	}
-	return err ? err : functions->data && methods->data ? 0 : -ENOEXEC;
+	return err ? err : l->functions.data && l->methods.data ? 0 : -ENOEXEC;
 }
 
-/* ---- the sparse array of methods ------------------------------------------------------------- */
+/* ---- main parts --------------------------------------------------------------------------------- */
 
-/*
- * A number of 1 to 5 bytes: as many as the lowest byte has ones at its end, and one; the bits above
- * them, or, of five bytes, the four others, are its value. Returns where it ends; 0: it is cut.
- */
-static size_t take_number(const struct bytes *b, size_t at, uint32_t *out)
-{
-	uint64_t value = 0;
-	unsigned cnt;
-
-	if (at >= b->len)
-		return 0;
-	cnt = (unsigned)__builtin_ctz(~(uint32_t)b->data[at]) + 1;
-	if (cnt > 5 || b->len - at < cnt)
-		return 0;
-	memcpy(&value, b->data + at, cnt);
-	*out = (uint32_t)(value >> (cnt == 5 ? 8 : cnt));
-	return at + cnt;
-}
-
-/* Where the tree of the block of 16 that idx is in begins; 0: there is none. */
-static size_t block_of(const struct bytes *b, size_t base, unsigned width_log, uint32_t idx)
-{
-	size_t width = (size_t)1 << width_log, at = base + width * (idx / 16);
-	uint32_t off = 0;
-
-	if (width > 4 || at > b->len || b->len - at < width)
-		return 0;
-	memcpy(&off, b->data + at, width);
-	return base + off;
-}
-
-/*
- * Where the element's entry is; 0: there is none. In a node, bit 0 says that a left half follows,
- * bit 1 that a right half stands that far from it; with neither it is a leaf, of that element.
- */
-static size_t find_entry(const struct bytes *b, size_t base, unsigned width_log, uint32_t idx)
-{
-	size_t at = block_of(b, base, width_log, idx);
-
-	for (uint32_t bit = 8; at && bit; bit /= 2) {
-		uint32_t node;
-		size_t behind = take_number(b, at, &node);
-
-		if (!behind)
-			return 0;
-		if (!(node & 3))
-			return node >> 2 == (idx & 15) ? behind : 0;
-		if (!(node & (idx & bit ? 2 : 1)))
-			return 0;
-		at = idx & bit ? at + (node >> 2) : behind;
-	}
-	return at;
-}
-
-/* Its number behind which, where bit 0 is set, fixups are told of. */
-static bool read_entry(const struct bytes *b, size_t at, uint32_t *function)
+/* An entry: the function's index, and whether fixups are told of behind it. */
+static bool add_main_part(struct loading *l, const struct tapir_native *b, size_t entry,
+			  uint32_t row, uint32_t sig)
 {
 	uint32_t id;
 
-	if (!take_number(b, at, &id))
-		return false;
-	*function = id & 1 ? id >> 2 : id >> 1;
+	if (!tapir_native__number(b, entry, &id)) {
+		l->has_unknown = true;
+		return true;
+	}
+	if (!tapir_vec__push(&l->main_parts,
+			     ((struct main_part){id & 1 ? id >> 2 : id >> 1, row, sig})))
+		l->err = -ENOMEM;
+	return !l->err;
+}
+
+static void add_methods(struct loading *l)
+{
+	uint32_t rows = tapir_metadata__rows(&l->r->metadata, TAPIR_MD_METHOD);
+	struct tapir_native_array array;
+
+	if (!tapir_native_array__init(&array, &l->methods)) {
+		l->err = -ENOEXEC;
+		return;
+	}
+	for (uint32_t i = 0; i < array.cnt && i < rows && !l->err; i++) {
+		size_t entry = tapir_native_array__find(&array, i);
+
+		if (entry)
+			add_main_part(l, &l->methods, entry, i + 1, 0);
+	}
+}
+
+static bool parse_sig(const struct tapir_native *b, size_t at, struct tapir_r2r_sig *out)
+{
+	return tapir_r2r_sig__parse((struct tapir_md_blob){b->data + at, b->len - at}, out);
+}
+
+/* Its signature, then its entry. */
+static bool add_instance(size_t at, void *ctx)
+{
+	struct loading *l = ctx;
+	const struct tapir_native *b = &l->r->instances;
+	struct tapir_r2r_sig sig;
+
+	if (parse_sig(b, at, &sig))
+		return add_main_part(l, b, at + sig.bytes, sig.method.row, (uint32_t)at);
+	l->has_unknown = true;
 	return true;
 }
 
-static int add_method(struct tapir_r2r *r, const struct tapir_pe *pe, const struct bytes *functions,
-		      uint32_t idx, uint32_t row)
+static void add_instances(struct loading *l)
 {
-	struct tapir_r2r_method method = {.row = row};
-	struct function f;
+	const struct tapir_native *b = &l->r->instances;
 
-	if (idx >= functions->len / sizeof(f))
-		return 0;
-	memcpy(&f, functions->data + idx * sizeof(f), sizeof(f));
-	if (f.end_va <= f.start_va || tapir_pe__off(pe, f.start_va, &method.start_off))
-		return 0;
-	method.size = f.end_va - f.start_va;
-	return tapir_vec__push(&r->methods, method) ? 0 : -ENOMEM;
+	if (b->data && !tapir_native_table__each(b, l->functions.len / sizeof(struct function),
+						 add_instance, l))
+		l->has_unknown = true;
 }
 
-static int add_methods(struct tapir_r2r *r, const struct tapir_pe *pe,
-		       const struct bytes *functions, const struct bytes *methods)
-{
-	uint32_t head, cnt, function, rows = tapir_metadata__rows(&r->metadata, TAPIR_MD_METHOD);
-	size_t base = take_number(methods, 0, &head), at;
-	int err = base ? 0 : -ENOEXEC;
+/* ---- methods ------------------------------------------------------------------------------------ */
 
-	cnt = base && head >> 2 < rows ? head >> 2 : rows;
-	for (uint32_t i = 0; i < cnt && !err; i++) {
-		at = find_entry(methods, base, head & 3, i);
-		if (at && read_entry(methods, at, &function))
-			err = add_method(r, pe, functions, function, i + 1);
-	}
-	return err;
+static bool function_at(const struct loading *l, uint64_t idx, struct function *out)
+{
+	if (idx >= l->functions.len / sizeof(*out))
+		return false;
+	memcpy(out, l->functions.data + idx * sizeof(*out), sizeof(*out));
+	return out->end_va > out->start_va;
 }
 
-/* ---- the file ----------------------------------------------------------------------------------- */
+/* With the handlers behind it, up to where the next method begins. */
+static bool add_method(struct loading *l, const struct main_part *part, uint64_t next_function)
+{
+	struct tapir_r2r_method method = {.row = part->row, .sig = part->sig};
+	struct function first, last;
+	uint64_t off;
+
+	if (!part->row || !function_at(l, part->function, &first) ||
+	    tapir_pe__off(&l->pe, first.start_va, &off) || off > UINT32_MAX)
+		return true;
+	if (l->has_cold || l->has_unknown || !function_at(l, next_function - 1, &last) ||
+	    last.end_va < first.end_va)
+		last = first;
+	method.start_off = (uint32_t)off;
+	method.size = last.end_va - first.start_va;
+	return tapir_vec__push(&l->r->methods, method);
+}
+
+static int by_function(const void *a, const void *b)
+{
+	const struct main_part *x = a, *y = b;
+
+	return x->function < y->function ? -1 : x->function > y->function;
+}
 
 static int by_start(const void *a, const void *b)
 {
@@ -181,44 +213,62 @@ static int by_start(const void *a, const void *b)
 	return x->start_off < y->start_off ? -1 : x->start_off > y->start_off;
 }
 
-static int fill(struct tapir_r2r *r, const struct tapir_pe *pe)
+static int make_methods(struct loading *l)
 {
-	struct bytes functions = {}, methods = {};
-	void *metadata = NULL;
-	int err = tapir_pe__read_metadata(pe, &metadata, &r->metadata_bytes.len);
+	const struct main_part *parts = l->main_parts.data;
+	size_t cnt = l->main_parts.cnt;
+	struct tapir_r2r *r = l->r;
 
-	r->metadata_bytes.data = metadata;
-	if (!err && tapir_metadata__init(&r->metadata, metadata, r->metadata_bytes.len))
+	if (cnt)
+		qsort(l->main_parts.data, cnt, sizeof(*parts), by_function);
+	for (size_t i = 0; i < cnt; i++)
+		if (!add_method(l, &parts[i],
+				i + 1 < cnt ? parts[i + 1].function
+					    : l->functions.len / sizeof(struct function)))
+			return -ENOMEM;
+	if (!r->methods.cnt)
+		return -ENOEXEC;
+	qsort(r->methods.data, r->methods.cnt, sizeof(*r->methods.data), by_start);
+	return 0;
+}
+
+/* ---- the file ----------------------------------------------------------------------------------- */
+
+static int fill(struct loading *l)
+{
+	struct tapir_r2r *r = l->r;
+	int err = tapir_pe__read_metadata(&l->pe, &r->metadata_bytes, &r->metadata_len);
+
+	if (!err && tapir_metadata__init(&r->metadata, r->metadata_bytes, r->metadata_len))
 		err = -ENOEXEC;
 	if (!err)
-		err = read_sections(pe, &functions, &methods);
-	if (!err)
-		err = add_methods(r, pe, &functions, &methods);
-	free(functions.data);
-	free(methods.data);
-	if (!err && !r->methods.cnt)
-		err = -ENOEXEC;
-	if (!err)
-		qsort(r->methods.data, r->methods.cnt, sizeof(*r->methods.data), by_start);
-	return err;
+		err = read_sections(l);
+	if (err)
+		return err;
+	add_methods(l);
+	if (!l->err)
+		add_instances(l);
+	return l->err ? l->err : make_methods(l);
 }
 
 int tapir_r2r__load(int fd, struct tapir_r2r **out)
 {
-	struct tapir_r2r *r;
-	struct tapir_pe pe;
-	int err = tapir_pe__open(fd, &pe);
+	struct loading l = {};
+	int err = tapir_pe__open(fd, &l.pe);
 
-	if (!err && pe.machine != MACHINE_X86_64 && pe.machine != MACHINE_X86_64_LINUX)
+	if (!err && l.pe.machine != MACHINE_X86_64 && l.pe.machine != MACHINE_X86_64_LINUX)
 		err = -ENOEXEC;
 	if (err)
 		return err;
-	r = calloc(1, sizeof(*r));
-	err = r ? fill(r, &pe) : -ENOMEM;
+	l.r = calloc(1, sizeof(*l.r));
+	err = l.r ? fill(&l) : -ENOMEM;
+	free(l.functions.data);
+	free(l.methods.data);
+	tapir_vec__fini(&l.main_parts);
 	if (err)
-		tapir_r2r__free(r);
+		tapir_r2r__free(l.r);
 	else
-		*out = r;
+		*out = l.r;
 	return err;
 }
 
@@ -227,13 +277,14 @@ void tapir_r2r__free(struct tapir_r2r *r)
 	if (!r)
 		return;
 	tapir_vec__fini(&r->methods);
-	free(r->metadata_bytes.data);
+	free(r->instances.data);
+	free(r->metadata_bytes);
 	free(r);
 }
 
 size_t tapir_r2r__bytes(const struct tapir_r2r *r)
 {
-	return r->metadata_bytes.len + r->methods.cnt * sizeof(*r->methods.data);
+	return r->metadata_len + r->instances.len + r->methods.cnt * sizeof(*r->methods.data);
 }
 
 /* ---- questions ---------------------------------------------------------------------------------- */
@@ -249,44 +300,11 @@ bool tapir_r2r__find(const struct tapir_r2r *r, uint64_t file_off, struct tapir_
 	return true;
 }
 
-/* The type it is nested in; 0: none. The table is sorted by its first column. */
-static uint32_t outer_of(const struct tapir_metadata *m, uint32_t type)
+void tapir_r2r__put_name(const struct tapir_r2r *r, const struct tapir_r2r_method *method,
+			 struct tapir_str *out)
 {
-	uint32_t row = tapir_metadata__last_upto(m, TAPIR_MD_NESTED_CLASS, 0, type);
+	struct tapir_r2r_sig sig;
+	bool has_sig = method->sig && parse_sig(&r->instances, method->sig, &sig);
 
-	return tapir_metadata__number(m, TAPIR_MD_NESTED_CLASS, row, 0) == type
-		       ? tapir_metadata__number(m, TAPIR_MD_NESTED_CLASS, row, 1)
-		       : 0;
-}
-
-static void put_module(const struct tapir_metadata *m, struct tapir_str *out)
-{
-	const char *name = tapir_metadata__string(m, TAPIR_MD_MODULE, 1, TAPIR_MD_MODULE_NAME);
-	struct tapir_sv text = tapir_sv__of(name);
-
-	if (tapir_sv__ends_with(text, ".dll"))
-		text.len -= strlen(".dll");
-	tapir_str__addf(out, "[%.*s] ", (int)text.len, text.data);
-}
-
-void tapir_r2r__put_name(const struct tapir_r2r *r, uint32_t row, struct tapir_str *out)
-{
-	const struct tapir_metadata *m = &r->metadata;
-	uint32_t types[NESTED_MAX] = {tapir_metadata__type_of(m, row)};
-	unsigned cnt = 1;
-	const char *space;
-
-	while (cnt < NESTED_MAX && (types[cnt] = outer_of(m, types[cnt - 1])))
-		cnt++;
-	put_module(m, out);
-	space = tapir_metadata__string(m, TAPIR_MD_TYPE_DEF, types[cnt - 1], TAPIR_MD_TYPE_SPACE);
-	if (*space)
-		tapir_str__addf(out, "%s.", space);
-	while (cnt--)
-		tapir_str__addf(out, "%s%s",
-				tapir_metadata__string(m, TAPIR_MD_TYPE_DEF, types[cnt],
-						       TAPIR_MD_TYPE_NAME),
-				cnt ? "+" : "::");
-	tapir_str__addf(out, "%s(...)[PreJIT]",
-			tapir_metadata__string(m, TAPIR_MD_METHOD, row, TAPIR_MD_METHOD_NAME));
+	tapir_r2r_name__add(out, &r->metadata, method->row, has_sig ? &sig : NULL);
 }

@@ -4,12 +4,13 @@
  * lies in its file.
  *
  * The runtime names such code itself, but not all of it: no stubs that call native functions, and
- * no code of a method that it has compiled anew. Here are the main parts of the methods that the
- * assembly defines; not exception handlers, nor instances of generic methods. x86-64 only.
+ * no code of a method that it has compiled anew. Here are the methods that the assembly defines and
+ * the instances of generic ones it has code of, each with its exception handlers; not the instances
+ * of what another assembly defines, unless a member reference names the method. x86-64 only.
  *
- * Formats: READYTORUN_HEADER and the sections RuntimeFunctions and MethodDefEntryPoints of
- * dotnet/runtime docs/design/coreclr/botr/readytorun-format.md. Files are whoever's: every access
- * is checked. A loaded one is read-only: any thread.
+ * Formats: READYTORUN_HEADER and the sections RuntimeFunctions, MethodDefEntryPoints and
+ * InstanceMethodEntryPoints of dotnet/runtime docs/design/coreclr/botr/readytorun-format.md. Files
+ * are whoever's: every access is checked. A loaded one is read-only: any thread.
  */
 #ifndef TAPIR_USER_DOTNET_R2R_H
 #define TAPIR_USER_DOTNET_R2R_H
@@ -19,9 +20,9 @@
 struct tapir_r2r;
 
 struct tapir_r2r_method {
-	uint64_t start_off; /* in the file */
+	uint32_t start_off; /* in the file */
 	uint32_t size;
-	uint32_t row; /* of the table of methods */
+	uint32_t row, sig; /* for __put_name */
 };
 
 /* fd is not kept. -ENOEXEC, without a line: no assembly, or no code of x86-64 in it; -ENOMEM. */
@@ -34,9 +35,10 @@ size_t tapir_r2r__bytes(const struct tapir_r2r *r);
 bool tapir_r2r__find(const struct tapir_r2r *r, uint64_t file_off, struct tapir_r2r_method *out);
 
 /*
- * Adds what the runtime calls it, but for its types, to out (whose failed tells of memory):
- * "[Module] Namespace.Type+Nested::Method(...)[PreJIT]".
+ * Adds what the runtime calls it to out (whose failed tells of memory):
+ * "instance bool [Module] Namespace.Type+Nested`1[System.Int32]::Method(string,!0)[PreJIT]".
  */
-void tapir_r2r__put_name(const struct tapir_r2r *r, uint32_t row, struct tapir_str *out);
+void tapir_r2r__put_name(const struct tapir_r2r *r, const struct tapir_r2r_method *method,
+			 struct tapir_str *out);
 
 #endif

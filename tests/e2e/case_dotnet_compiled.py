@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Names of code that was compiled into assemblies (ReadyToRun), by the assemblies themselves; the runtime is the
+witness."""
+import glob
+import os
+import pathlib
+import re
+import socket
+import struct
+import subprocess
+import time
+
+from dotnet_program import build_dotnet
+
+
+def echo(t):
+    """It talks to itself over a socket."""
+    program = t.start(build_dotnet(t, "Echo"))
+    program.wait_line("pid ")
+    time.sleep(2)  # what is called often is compiled anew by then
+    return program
+
+
+def test_code_its_runtime_does_not_name_is_named_by_its_file(t):
+    program = echo(t)
+    file = t.path("trace.tapir")
+    t.tapir("record", "-F", 997, "-p", program.pid, "-d", 3, "--no-sched", "-f", "-o", file)
+    in_files = [f for s in t.events(file, "sample") for f in s.get("stack") or [] if f["module"].endswith(".dll")]
+    t.ok(len(in_files) > 100, f"{len(in_files)} frames in assemblies")
+    t.eq({(f["module"], hex(f["offset"])) for f in in_files if not f["name"]}, set(), "frames in assemblies without a name")
+    t.ok(any(f["name"] == "Interop.Sys.WaitForSocketEvents(nint, Interop.Sys.SocketEvent*, int*)" for f in in_files), "the stub by which the thread for sockets waits")
+    program.kill()
+
+
+def tool(t, *args):
+    path = os.path.join(t.build, "tests", "tools", "compiled_names")
+    return subprocess.run([path, *map(str, args)], check=True, capture_output=True, timeout=60).stdout
+
+
+def told(t, pid):
+    """(address, name) of each record of the jitdump that begins with code's size and place."""
+    dump, at = tool(t, "told", pid), 40
+    while at < len(dump):
+        kind, size = struct.unpack_from("<II", dump, at)
+        if kind == 0:
+            yield struct.unpack_from("<Q", dump, at + 24)[0], dump[at + 56:dump.index(b"\0", at + 56)].decode()
+        at += size
+
+
+def in_assemblies(pid):
+    """What is mapped of files that are no ELF: (begin, end, place in the file, path)."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        for line in maps:
+            fields = line.split()
+            if "x" in fields[1] and fields[-1].endswith(".dll"):
+                begin, end = (int(word, 16) for word in fields[0].split("-"))
+                yield begin, end, int(fields[2], 16), fields[-1]
+
+
+def names_of_file(t, path):
+    """By their places."""
+    rows = [line.split(" ", 2) for line in tool(t, "file", path).decode().splitlines()]
+    return {int(row[0], 16): row[2] for row in rows}
+
+
+def method_of(raw):
+    """Without its module, and what it takes and returns."""
+    return re.search(r"(?:^|\] | )(\S+::[^(]+)\(", raw).group(1)
+
+
+def test_code_is_the_method_the_runtime_says(t):
+    """At the end of an event session it tells each method it has prepared, compiled ones too, and where."""
+    program = echo(t)
+    mappings, files, seen = list(in_assemblies(program.pid)), {}, {"plain": 0, "instance": 0}
+    wrong = []
+    for address, name in told(t, program.pid):
+        for begin, end, place, path in mappings:
+            if not begin <= address < end:
+                continue
+            if path not in files:
+                files[path] = names_of_file(t, path)
+            got, wanted = files[path].get(address - begin + place), method_of(name)
+            if not got or method_of(got) != wanted:
+                wrong.append((os.path.basename(path), hex(address - begin + place), wanted, got))
+            seen["instance" if re.search(r"`\d+.*\[", wanted) else "plain"] += 1
+    t.eq(wrong[:10], [], f"{len(wrong)} of {seen}")
+    t.ok(seen["plain"] > 300 and seen["instance"] > 50, seen)
+    program.kill()
+
+
+def perf_map(pid):
+    """The names of what it has compiled itself, in the spelling that its jitdumps have, too."""
+    path = pathlib.Path(f"/tmp/perf-{pid}.map")
+    with socket.socket(socket.AF_UNIX) as port:
+        port.connect(glob.glob(f"/tmp/dotnet-diagnostic-{pid}-*-socket")[0])
+        port.sendall(b"DOTNET_IPC_V1\0" + struct.pack("<HBBHI", 24, 4, 5, 0, 3))
+        port.recv(100)
+    names = [line.split(" ", 2)[2] for line in path.read_text().splitlines()]
+    path.unlink()
+    return names
+
+
+def test_names_are_spelled_as_the_runtime_does(t):
+    """A method that was compiled into its assembly, and then anew: one name but for the tier."""
+    program = echo(t)
+    files, equal, other = {}, 0, []
+    paths = {os.path.basename(path)[:-len(".dll")]: path for _, _, _, path in in_assemblies(program.pid)}
+    for raw in perf_map(program.pid):
+        module = re.search(r" \[([\w.]+)\] \S+::", raw)
+        if not module or module.group(1) not in paths:
+            continue
+        path = paths[module.group(1)]
+        if path not in files:
+            files[path] = {}
+            for name in names_of_file(t, path).values():
+                files[path].setdefault(method_of(name), set()).add(name)
+        name = re.sub(r"\[\w+\]$", "[PreJIT]", raw)
+        overloads = files[path].get(method_of(name), set())
+        equal += name in overloads
+        if overloads and name not in overloads:
+            other.append(name)
+    t.ok(equal > 100 and len(other) * 10 < equal, f"{equal} are equal; other overloads, or wrong: {other}")
+    program.kill()

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See dotnet_native.h. */
+#include "symbol/dotnet_native.h"
+
+#include <string.h>
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/*
+ * As many bytes as the lowest one has ones at its end, and one; the bits above them, or, of five
+ * bytes, the four others, are its value.
+ */
+size_t tapir_native__number(const struct tapir_native *b, size_t at, uint32_t *out)
+{
+	uint64_t value = 0;
+	unsigned cnt;
+
+	if (at >= b->len)
+		return 0;
+	cnt = (unsigned)__builtin_ctz(~(uint32_t)b->data[at]) + 1;
+	if (cnt > 5 || b->len - at < cnt)
+		return 0;
+	memcpy(&value, b->data + at, cnt);
+	*out = (uint32_t)(value >> (cnt == 5 ? 8 : cnt));
+	return at + cnt;
+}
+
+/* The same with a sign. */
+static size_t take_distance(const struct tapir_native *b, size_t at, int64_t *out)
+{
+	uint32_t value;
+	size_t behind = tapir_native__number(b, at, &value);
+	unsigned bits = behind - at < 5 ? 7 * (unsigned)(behind - at) : 32;
+
+	if (behind)
+		*out = (int64_t)value - (int64_t)((uint64_t)(value >> (bits - 1)) << bits);
+	return behind;
+}
+
+/* ---- sparse arrays --------------------------------------------------------------------------- */
+
+bool tapir_native_array__init(struct tapir_native_array *array, const struct tapir_native *b)
+{
+	uint32_t head;
+	size_t base = tapir_native__number(b, 0, &head);
+
+	if (!base)
+		return false;
+	*array = (struct tapir_native_array){
+		.bytes = b, .base = base, .width_log = head & 3, .cnt = head >> 2};
+	return true;
+}
+
+/* Where the tree of the block of 16 that idx is in begins. */
+static size_t block_of(const struct tapir_native_array *array, uint32_t idx)
+{
+	const struct tapir_native *b = array->bytes;
+	size_t width = (size_t)1 << array->width_log, at = array->base + width * (idx / 16);
+	uint32_t off = 0;
+
+	if (width > 4 || at > b->len || b->len - at < width)
+		return 0;
+	memcpy(&off, b->data + at, width);
+	return array->base + off;
+}
+
+/*
+ * In a node, bit 0 says that a left half follows, bit 1 that a right half stands that far from it;
+ * with neither it is a leaf, of that element.
+ */
+size_t tapir_native_array__find(const struct tapir_native_array *array, uint32_t idx)
+{
+	size_t at = block_of(array, idx);
+
+	for (uint32_t bit = 8; at && bit; bit /= 2) {
+		uint32_t node;
+		size_t behind = tapir_native__number(array->bytes, at, &node);
+
+		if (!behind)
+			return 0;
+		if (!(node & 3))
+			return node >> 2 == (idx & 15) ? behind : 0;
+		if (!(node & (idx & bit ? 2 : 1)))
+			return 0;
+		at = idx & bit ? at + (node >> 2) : behind;
+	}
+	return at;
+}
+
+/* ---- hash tables ----------------------------------------------------------------------------- */
+
+/* The first byte: the width of the buckets' places, and how many buckets there are. */
+struct table {
+	const struct tapir_native *bytes;
+	size_t width, bucket_cnt;
+};
+
+#define TABLE_BASE 1u
+
+/* Where the bucket begins, which is where the one before it ends. */
+static size_t bucket_at(const struct table *table, size_t bucket)
+{
+	size_t at = TABLE_BASE + bucket * table->width;
+	uint32_t off = 0;
+
+	if (at > table->bytes->len || table->bytes->len - at < table->width)
+		return 0;
+	memcpy(&off, table->bytes->data + at, table->width);
+	return TABLE_BASE + off;
+}
+
+/* An entry: a byte of the hash, and how far from behind that byte the element is. */
+static size_t take_entry(const struct table *table, size_t at, size_t *element)
+{
+	int64_t distance, place;
+	size_t behind = take_distance(table->bytes, at + 1, &distance);
+
+	place = (int64_t)at + 1 + (behind ? distance : 0);
+	if (!behind || place <= 0 || (uint64_t)place >= table->bytes->len)
+		return 0;
+	*element = (size_t)place;
+	return behind;
+}
+
+bool tapir_native_table__each(const struct tapir_native *b, size_t max, tapir_native_fn fn,
+			      void *ctx)
+{
+	struct table table = {.bytes = b};
+
+	if (!b->len || b->data[0] >> 2 > 24 || (b->data[0] & 3) > 2)
+		return false;
+	table.width = (size_t)1 << (b->data[0] & 3);
+	table.bucket_cnt = (size_t)1 << (b->data[0] >> 2);
+	for (size_t i = 0; i < table.bucket_cnt; i++) {
+		size_t at = bucket_at(&table, i), end = bucket_at(&table, i + 1), element;
+
+		if (!at || !end)
+			return false;
+		while (at < end) {
+			at = take_entry(&table, at, &element);
+			if (!at || !max-- || !fn(element, ctx))
+				return false;
+		}
+	}
+	return true;
+}
