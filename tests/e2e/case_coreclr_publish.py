@@ -85,7 +85,7 @@ def cents(n):
 
 def test_bpftrace_reads_typed_fields_and_json_when_events_are_published(t):
     program, home = shop(t)
-    few = t.run("sh", "-c", 'ulimit -n 64; exec "$@"', "sh", t.tapir_path, "record", "My-Shop", "-p", program.pid,
+    few = t.run("sh", "-c", 'ulimit -n 56; exec "$@"', "sh", t.tapir_path, "record", "My-Shop", "-p", program.pid,
                 "--publish", "usdt", "-f", "-o", t.path("few"))
     t.eq(few.rc, 1, few.err)
     t.ok("`ulimit -n 4096`" in few.err and "no .NET" not in few.err and "published:" not in few.err, few.err)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <glob.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "fake_dotnet.h"
@@ -175,6 +176,31 @@ static void diagnostics_off_is_the_reason(void **state)
 	line_has("DOTNET_EnableDiagnostics=0");
 }
 
+/* However far it comes before there is no descriptor: with which the file is removed, too. */
+static void nothing_is_left_when_we_run_out_of_descriptors(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct rlimit all, few;
+	unsigned done_cnt = 0;
+
+	f->loads = true;
+	answer(f, 0, 0);
+	fake_dotnet__start(f);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	few = all;
+	for (few.rlim_cur = 3; few.rlim_cur < 48; few.rlim_cur++) {
+		int err;
+
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		err = attach(f);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+		tapir_diag__clear();
+		nothing_is_left(f);
+		done_cnt += !err;
+	}
+	assert_in_range(done_cnt, 5, 44); /* it is enough at the end, and was not at first */
+}
+
 static void file_of_that_name_is_not_written_to(void **state)
 {
 	struct fake_dotnet *f = *state;
@@ -210,6 +236,7 @@ int main(int argc, char **argv)
 		CASE(one_that_ends_meanwhile_is_told),
 		CASE(stopped_one_is_sent_nothing),
 		CASE(diagnostics_off_is_the_reason),
+		CASE(nothing_is_left_when_we_run_out_of_descriptors),
 		CASE(file_of_that_name_is_not_written_to),
 	};
 

@@ -101,7 +101,7 @@ static int attach(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_prof
 		tapir_diag__rewind(line_cnt);
 		was_loadable = true;
 		err = load(talk, placed.path, profiler->key);
-		tapir_dotnet_place__remove(talk, &placed);
+		tapir_dotnet_place__remove(&placed);
 	}
 	tapir_str__fini(&why);
 	return err;

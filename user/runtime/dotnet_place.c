@@ -7,12 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/diag.h"
-#include "base/file.h"
 #include "tapir/coreclr.h"
-
-#define REMOVE_NS (500 * TAPIR_NS_PER_MS) /* beyond the timeout, if it must be */
 
 static const char *place_of(const struct tapir_dotnet_talk *talk, unsigned place)
 {
@@ -53,12 +49,10 @@ static bool is_final(const struct tapir_peer_answer *answer)
 static int make_at(struct tapir_dotnet_talk *talk, struct tapir_dotnet_placed *out,
 		   struct tapir_peer_answer *answer)
 {
-	int err = tapir_peer_job__try_guarded(&talk->job, answer, &out->dir_fd, &out->guard);
+	int err = tapir_peer_job__try_guarded(&talk->job, answer, NULL, &out->guard);
 
 	if (err)
 		return err;
-	out->dev = answer->dev;
-	out->inode = answer->inode;
 	snprintf(out->path, sizeof(out->path), "%s/%s", talk->job.dir, out->name);
 	return 0;
 }
@@ -91,24 +85,4 @@ int tapir_dotnet_place__make(struct tapir_dotnet_talk *talk,
 	if (!err)
 		*out = placed;
 	return err;
-}
-
-void tapir_dotnet_place__remove(struct tapir_dotnet_talk *talk, struct tapir_dotnet_placed *placed)
-{
-	struct tapir_peer_answer answer;
-	struct tapir_peer_job job = talk->job;
-	uint64_t least_ns = tapir_clock__now_ns() + REMOVE_NS;
-
-	job.act = tapir_peer_child__remove;
-	job.cancel_fd = -1;
-	job.dir_fd = placed->dir_fd;
-	job.dev = placed->dev;
-	job.inode = placed->inode;
-	snprintf(job.name, sizeof(job.name), "%s", placed->name);
-	if (job.deadline_ns < least_ns)
-		job.deadline_ns = least_ns;
-	(void)tapir_peer_job__try(&job, &answer, NULL);
-	tapir_peer_guard__dismiss(&placed->guard);
-	tapir_guard__fd(&placed->dir_fd);
-	placed->dir_fd = -1;
 }

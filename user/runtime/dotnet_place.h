@@ -18,10 +18,8 @@
 #define TAPIR_DOTNET_PLACES 5u
 
 struct tapir_dotnet_placed {
-	unsigned place; /* which of the directories */
-	int dir_fd;
-	uint64_t dev, inode;
-	struct tapir_peer_guard guard; /* removes it when we are killed */
+	unsigned place;		       /* which of the directories */
+	struct tapir_peer_guard guard; /* removes it when we let it, or are killed */
 	char name[TAPIR_PEER_NAME_BYTES];
 	char path[TAPIR_PEER_DIR_BYTES + TAPIR_PEER_NAME_BYTES]; /* as the process sees it */
 };
@@ -29,7 +27,7 @@ struct tapir_dotnet_placed {
 #define TAPIR_DOTNET_NOT_PLACED                                                                    \
 	(struct tapir_dotnet_placed)                                                               \
 	{                                                                                          \
-		.dir_fd = -1, .guard = TAPIR_PEER_NO_GUARD                                         \
+		.guard = TAPIR_PEER_NO_GUARD                                                       \
 	}
 
 struct tapir_dotnet_library {
@@ -47,7 +45,10 @@ int tapir_dotnet_place__make(struct tapir_dotnet_talk *talk,
 			     const struct tapir_dotnet_library *library, unsigned place,
 			     struct tapir_dotnet_placed *out, struct tapir_str *why);
 
-/* The file, if it is still that one, also beyond the talk's deadline. No line. */
-void tapir_dotnet_place__remove(struct tapir_dotnet_talk *talk, struct tapir_dotnet_placed *placed);
+/* The file, if it is still that one. No line. */
+static inline void tapir_dotnet_place__remove(struct tapir_dotnet_placed *placed)
+{
+	tapir_peer_guard__let_act(&placed->guard);
+}
 
 #endif

@@ -97,7 +97,7 @@ static void fill(const struct tapir_peer_job *job, const struct tapir_peer_place
 		tapir_peer_child__fail(answer, -EIO, TAPIR_PEER_WHY_CONTENT);
 }
 
-/* Hands over the directory. */
+/* Its directory is for __unplace. */
 int tapir_dotnet_child__place(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
@@ -127,7 +127,6 @@ int tapir_dotnet_child__place(const struct tapir_peer_job *job, struct tapir_pee
 	return -1;
 }
 
-/* What made the file died before it could remove it. */
 void tapir_dotnet_child__unplace(const struct tapir_peer_job *job,
 				 const struct tapir_peer_answer *answer, int dir_fd)
 {

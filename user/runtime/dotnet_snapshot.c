@@ -83,7 +83,7 @@ static int open_dump(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapsho
  * It was not there before: whatever regular file of that user has its name now is the runtime's. By
  * the directory we hold: a process that was killed meanwhile has none any more.
  */
-static void remove_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
+static bool remove_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
 {
 	struct tapir_peer_job job = talk->job;
 	uint64_t least_ns = tapir_clock__now_ns() + SWITCH_OFF_NS;
@@ -95,7 +95,7 @@ static void remove_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
 	job.dev = job.inode = 0;
 	if (job.deadline_ns < least_ns)
 		job.deadline_ns = least_ns;
-	(void)tapir_peer_job__try(&job, &file, NULL);
+	return !tapir_peer_job__try(&job, &file, NULL);
 }
 
 /* ---- on and off -------------------------------------------------------------------------------- */
@@ -114,20 +114,23 @@ static int switch_on(struct tapir_dotnet_talk *talk, bool *is_on)
 }
 
 /* Also for a process that stopped meanwhile or a recording that ends: it waits in its queue. */
-static void switch_off(struct tapir_dotnet_talk *talk)
+static bool switch_off(struct tapir_dotnet_talk *talk)
 {
 	int line_cnt = tapir_diag__cnt();
 	struct tapir_str request = {};
 	uint64_t least_ns = tapir_clock__now_ns() + SWITCH_OFF_NS;
+	int err;
 
 	talk->job.cancel_fd = -1;
 	talk->job.may_be_stopped = true;
 	if (talk->deadline_ns < least_ns)
 		talk->deadline_ns = talk->job.deadline_ns = least_ns;
-	if (!tapir_dotnet__put_plain(&request, TAPIR_DOTNET_DISABLE_PERF_MAP))
-		(void)tapir_dotnet_talk__command(talk, &request, NULL);
+	err = tapir_dotnet__put_plain(&request, TAPIR_DOTNET_DISABLE_PERF_MAP);
+	if (!err)
+		err = tapir_dotnet_talk__command(talk, &request, NULL);
 	tapir_str__fini(&request);
 	tapir_diag__rewind(line_cnt);
+	return !err || talk->was_sent;
 }
 
 /* The runtime maps it executable, which is how tools find it, and does not say when it ran out of
@@ -168,7 +171,7 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 	struct tapir_peer_answer before;
 	tapir_autofd int dir_fd = -1;
 	struct tapir_peer_guard guard = TAPIR_PEER_NO_GUARD;
-	bool is_on = false;
+	bool is_on = false, is_off, is_gone;
 	int err = run_on_file(talk, tapir_peer_child__look, &before, &dir_fd);
 
 	if (err)
@@ -184,11 +187,12 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 	out->end_ns = tapir_clock__now_ns();
 	if (!err)
 		err = open_dump(talk, out);
-	if (is_on)
-		switch_off(talk);
-	if (is_on && !before.found)
-		remove_dump(talk, dir_fd);
-	tapir_peer_guard__dismiss(&guard);
+	is_off = !is_on || switch_off(talk);
+	is_gone = !is_on || before.found || remove_dump(talk, dir_fd);
+	if (is_off && is_gone)
+		tapir_peer_guard__dismiss(&guard);
+	else /* we may be out of descriptors, of which it has its own */
+		tapir_peer_guard__let_act(&guard);
 	return err;
 }
 

@@ -25,9 +25,10 @@
 #include "base/file.h"
 #include "runtime/peer_job.h"
 
-#define GRACE_NS   (200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */
-#define DEATH_NS   (100 * TAPIR_NS_PER_MS) /* from SIGKILL to the end; longer: it hangs */
-#define MAX_UNDEAD 8
+#define GRACE_NS    (200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */
+#define DEATH_NS    (100 * TAPIR_NS_PER_MS) /* from SIGKILL to the end; longer: it hangs */
+#define LAST_ACT_NS (500 * TAPIR_NS_PER_MS) /* then it goes on without us */
+#define MAX_UNDEAD  8
 
 static const char *const whys[] = {
 #define TAPIR_X(name, text) text,
@@ -203,6 +204,8 @@ static int receive(int fd, struct tapir_peer_answer *answer, int *out_fd)
 
 	if (n != (ssize_t)sizeof(*answer))
 		return -EIO;
+	if (msg.msg_flags & MSG_CTRUNC) /* an fd, and we have no place for it */
+		return -EMFILE;
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 		memcpy(out_fd, CMSG_DATA(c), sizeof(*out_fd));
 	return 0;
@@ -274,6 +277,21 @@ void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard)
 	n = write(guard->pipe_fd, "", 1);
 	end_child(guard->pidfd, n == 1);
 	close(guard->pipe_fd);
+	*guard = TAPIR_PEER_NO_GUARD;
+}
+
+void tapir_peer_guard__let_act(struct tapir_peer_guard *guard)
+{
+	struct pollfd end = {.fd = guard->pidfd, .events = POLLIN};
+
+	if (guard->pidfd < 0)
+		return;
+	close(guard->pipe_fd);
+	poll(&end, 1, LAST_ACT_NS / TAPIR_NS_PER_MS);
+	if (has_ended(guard->pidfd))
+		close(guard->pidfd);
+	else
+		remember(guard->pidfd);
 	*guard = TAPIR_PEER_NO_GUARD;
 }
 

@@ -121,8 +121,9 @@ struct tapir_peer_guard {
 int tapir_peer_job__try_guarded(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
 				int *out_fd, struct tapir_peer_guard *guard);
 
-/* Ends the child without its last act; none: nothing. */
+/* Ends the child without its last act, or with it, which takes no fd of ours; none: nothing. */
 void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard);
+void tapir_peer_guard__let_act(struct tapir_peer_guard *guard);
 
 /* Polls fd (-1: just waits) until events, the deadline or a cancel: 0, -ETIMEDOUT, -ECANCELED. */
 int tapir_peer_job__poll(const struct tapir_peer_job *job, int fd, short events,
