@@ -25,6 +25,7 @@ struct tapir_programs_opts {
 	bool use_multi;	    /* programs will be attached by uprobe_multi links */
 	bool with_samples;  /* load the sampler, too */
 	bool with_switches; /* load what sees context switches, too */
+	bool probes_later;  /* load what probes run by a thread, which may still run afterwards */
 };
 
 /* Loads everything; nothing is attached or enabled yet. *out is yours. */
@@ -45,7 +46,8 @@ int tapir_programs__attach_switches(struct tapir_programs *p);
 /* Fork, exec, exit of processes; with hold also the brake for new files (see control.h). */
 int tapir_programs__attach_process(struct tapir_programs *p, bool hold);
 
-int tapir_programs__usdt_fd(const struct tapir_programs *p);   /* borrowed */
+/* Borrowed. With probes_later it waits, or is -errno, with a line. */
+int tapir_programs__usdt_fd(struct tapir_programs *p);
 int tapir_programs__sample_fd(const struct tapir_programs *p); /* borrowed; with_samples only */
 uint32_t tapir_programs__site_cap(const struct tapir_programs *p);
 

@@ -202,8 +202,8 @@ static int try_to_attach(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t s
 						       l->opts.key};
 	int err;
 
-	if (has_lane(l, tgid))
-		return 0;
+	if (has_lane(l, tgid)) /* placed early */
+		return await_lane(l, tgid);
 	if (tapir_clock__now_ns() - seen_ns < START_NS &&
 	    tapir_dotnet__was_started_with(tgid, l->opts.key))
 		return -EINPROGRESS;

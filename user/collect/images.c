@@ -365,8 +365,10 @@ static int keep_link(struct tapir_image *image, int fd)
 static int put_on_by_perf(struct tapir_images *images, struct tapir_image *image,
 			  const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
 {
-	int fd = tapir_link__perf(tapir_programs__usdt_fd(images->opts.programs), sites, idx, tgid);
+	int fd = tapir_programs__usdt_fd(images->opts.programs);
 
+	if (fd >= 0)
+		fd = tapir_link__perf(fd, sites, idx, tgid);
 	return fd < 0 ? fd : keep_link(image, fd);
 }
 
@@ -443,7 +445,9 @@ static int put_on(struct tapir_images *images, struct tapir_image *image,
 
 	if (!images->opts.use_multi)
 		return attach_by_perf(images, image, sites, tgid);
-	fd = tapir_link__multi(tapir_programs__usdt_fd(images->opts.programs), sites, tgid);
+	fd = tapir_programs__usdt_fd(images->opts.programs);
+	if (fd >= 0)
+		fd = tapir_link__multi(fd, sites, tgid);
 	return fd < 0 ? fd : keep_link(image, fd);
 }
 

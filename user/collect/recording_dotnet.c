@@ -24,7 +24,9 @@
 #include "runtime/dotnet_profiler.h"
 #include "tapir/coreclr.h"
 
-#define AWAIT_NS (3 * TAPIR_NS_PER_SEC)
+#define AWAIT_NS  (3 * TAPIR_NS_PER_SEC)
+#define EARLY_NS  (500 * TAPIR_NS_PER_MS) /* for each */
+#define EARLY_MAX 4u
 
 /* Everybody's processes are not entered because nobody said what else. */
 static bool may_enter(const struct recording *r)
@@ -76,6 +78,44 @@ int tapir_recording__plan_dotnet(struct recording *r)
 			return -EIO;
 	return 0;
 }
+
+/* ---- before everything else is ready --------------------------------------------------------- */
+
+/* Whoever does not take the library is asked again, and told of, when there are lanes. */
+static void *place_early(void *arg)
+{
+	const struct recording *r = arg;
+	struct tapir_dotnet_profiler profiler = {.key = r->dotnet.key};
+	struct tapir_dotnet_info info;
+	const uint32_t *tgid;
+
+	profiler.bytes = tapir_dotnet_profiler__image(&profiler.byte_cnt);
+	tapir_vec_for_each (tgid, &r->rules.pids) {
+		const struct tapir_dotnet_opts opts = {
+			.tgid = *tgid, .cancel_fd = r->signal_fd, .timeout_ns = EARLY_NS};
+
+		if (tapir_dotnet__inspect(*tgid, &info) > 0 && info.kind != TAPIR_DOTNET_NATIVE_AOT)
+			(void)tapir_dotnet__attach_profiler(&opts, &profiler);
+	}
+	tapir_diag__clear();
+	return NULL;
+}
+
+void tapir_recording__begin_dotnet(struct recording *r)
+{
+	if (r->dotnet.is_wanted && r->opts->lanes != TAPIR_LANES_STREAM && r->rules.pids.cnt &&
+	    r->rules.pids.cnt <= EARLY_MAX)
+		r->dotnet.is_early = !pthread_create(&r->dotnet.early, NULL, place_early, r);
+}
+
+void tapir_recording__join_dotnet(struct recording *r)
+{
+	if (r->dotnet.is_early)
+		pthread_join(r->dotnet.early, NULL);
+	r->dotnet.is_early = false;
+}
+
+/* ---- a program of ours ------------------------------------------------------------------------ */
 
 /* Memory, so that it goes with us however we end; its name is as that of a library that is placed.
  */

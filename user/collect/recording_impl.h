@@ -3,6 +3,7 @@
 #ifndef TAPIR_USER_RECORDING_IMPL_H
 #define TAPIR_USER_RECORDING_IMPL_H
 
+#include <pthread.h>
 #include <signal.h>
 
 #include "attach/bpf_ring.h"
@@ -48,6 +49,8 @@ struct recording {
 		struct tapir_dotnet_port *port;	      /* or connects to; NULL: none */
 		struct tapir_dotnet_lanes *lanes;     /* NULL: none */
 		struct tapir_dotnet_streams *streams; /* likewise */
+		pthread_t early;		      /* places it in what runs already */
+		bool is_early;
 	} dotnet;
 	struct tapir_publish *publish; /* NULL: not asked for */
 	char lanes[96];		       /* what the file says of them */
@@ -82,6 +85,9 @@ bool tapir_recording__watches_cpus(const struct recording *r);
 
 /* First: what SPECs ask of .NET, and whether anything. */
 int tapir_recording__plan_dotnet(struct recording *r);
+/* While programs are loaded, which is up to the kernel, runtimes load our library. */
+void tapir_recording__begin_dotnet(struct recording *r);
+void tapir_recording__join_dotnet(struct recording *r);
 /* What is added to the environment of a program of ours; empty: nothing. */
 int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *out);
 /* Behind the ring reader, before the targets. */

@@ -164,13 +164,17 @@ static int load_programs(struct recording *r)
 	r->use_multi = opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
 	opts.with_samples = r->opts->sampling.hz;
 	opts.with_switches = r->opts->with_switches;
+	opts.probes_later =
+		!r->opts->program && !r->rules.hold_new; /* children come before threads */
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
 	if (err)
 		return err;
 	is_testing = r->use_multi && !r->opts->program && !r->rules.children && r->rules.pids.cnt &&
 		     r->rules.pids.cnt <= LINK_BY_PID_MAX_PIDS &&
 		     !pthread_create(&tester, NULL, test_pid_filter, &pid_filter);
+	tapir_recording__begin_dotnet(r);
 	err = tapir_programs__load(&opts, &r->programs);
+	tapir_recording__join_dotnet(r);
 	if (is_testing)
 		pthread_join(tester, NULL);
 	r->link_by_pid = pid_filter == 1;

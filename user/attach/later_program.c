@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See later_program.h. */
+#include "attach/later_program.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#define SECTION	  "uprobe.s"
+#define LOG_BYTES (256u << 10) /* of the verifier, when it refuses */
+
+struct tapir_later_program {
+	int handler; /* libbpf's number for it; 0: none */
+	pthread_t thread;
+	bool is_running;
+	char name[32];
+	struct bpf_insn *insns;
+	size_t insn_cnt;
+	struct bpf_prog_load_opts opts; /* func_info and line_info are ours */
+	int fd, err;
+};
+
+static void *copy(const void *bytes, size_t len)
+{
+	void *own = len ? malloc(len) : NULL;
+
+	if (own)
+		memcpy(own, bytes, len);
+	return own;
+}
+
+/* What the kernel wants to know of it. */
+static int keep(struct tapir_later_program *l, const struct bpf_program *prog,
+		const struct bpf_prog_load_opts *opts)
+{
+	size_t func_bytes = (size_t)opts->func_info_cnt * opts->func_info_rec_size,
+	       line_bytes = (size_t)opts->line_info_cnt * opts->line_info_rec_size;
+
+	snprintf(l->name, sizeof(l->name), "%s", bpf_program__name(prog));
+	l->insn_cnt = bpf_program__insn_cnt(prog);
+	l->insns = copy(bpf_program__insns(prog), l->insn_cnt * sizeof(*l->insns));
+	l->opts = (struct bpf_prog_load_opts){
+		.sz = sizeof(l->opts),
+		.expected_attach_type = bpf_program__expected_attach_type(prog),
+		.prog_btf_fd = opts->prog_btf_fd,
+		.prog_flags = opts->prog_flags | BPF_F_SLEEPABLE,
+		.kern_version = opts->kern_version,
+		.func_info = copy(opts->func_info, func_bytes),
+		.func_info_cnt = opts->func_info_cnt,
+		.func_info_rec_size = opts->func_info_rec_size,
+		.line_info = copy(opts->line_info, line_bytes),
+		.line_info_cnt = opts->line_info_cnt,
+		.line_info_rec_size = opts->line_info_rec_size,
+	};
+	return l->insns && (!func_bytes || l->opts.func_info) && (!line_bytes || l->opts.line_info)
+		       ? 0
+		       : -ENOMEM;
+}
+
+static int load(struct tapir_later_program *l, char *log)
+{
+	int fd;
+
+	l->opts.log_buf = log;
+	l->opts.log_size = log ? LOG_BYTES : 0;
+	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, l->name, "Dual BSD/GPL", l->insns, l->insn_cnt,
+			   &l->opts);
+	return fd < 0 ? -errno : fd;
+}
+
+static void *run(void *arg)
+{
+	struct tapir_later_program *l = arg;
+	tapir_autofree char *log = NULL;
+	int fd = load(l, NULL);
+
+	if (fd < 0 && (log = calloc(1, LOG_BYTES)) && (fd = load(l, log)) < 0)
+		tapir_debug("%s", log);
+	l->err = fd < 0 ? fd : 0;
+	__atomic_store_n(&l->fd, fd < 0 ? -1 : fd, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Called by libbpf in place of the loading. */
+static int take(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
+{
+	struct tapir_later_program *l = (void *)cookie;
+	struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int err = keep(l, prog, opts);
+
+	if (!err)
+		err = bpf_program__set_insns(prog, nothing, sizeof(nothing) / sizeof(nothing[0]));
+	if (err)
+		return err;
+	opts->func_info_cnt = opts->line_info_cnt = 0;
+	opts->func_info = opts->line_info = NULL;
+	opts->prog_btf_fd = 0;
+	err = -pthread_create(&l->thread, NULL, run, l);
+	l->is_running = !err;
+	return err;
+}
+
+int tapir_later_program__new(struct tapir_later_program **out)
+{
+	struct tapir_later_program *l = calloc(1, sizeof(*l));
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)l,
+		    .prog_prepare_load_fn = take);
+	int handler;
+
+	if (!l)
+		return -ENOMEM;
+	l->fd = -1;
+	handler = libbpf_register_prog_handler(SECTION, BPF_PROG_TYPE_KPROBE, 0, &opts);
+	if (handler < 0) {
+		free(l);
+		return handler;
+	}
+	l->handler = handler;
+	*out = l;
+	return 0;
+}
+
+void tapir_later_program__is_begun(struct tapir_later_program *l)
+{
+	if (l->handler)
+		libbpf_unregister_prog_handler(l->handler);
+	l->handler = 0;
+}
+
+int tapir_later_program__fd(struct tapir_later_program *l)
+{
+	if (l->is_running)
+		pthread_join(l->thread, NULL);
+	l->is_running = false;
+	if (l->err)
+		return tapir_diag__fail(l->err,
+					"Cannot load the BPF program for probes: err=-%s "
+					"(`tapir -v` shows the kernel's reason)",
+					tapir_errno__name(l->err));
+	return l->fd;
+}
+
+int tapir_later_program__fd_now(const struct tapir_later_program *l)
+{
+	return __atomic_load_n(&l->fd, __ATOMIC_ACQUIRE);
+}
+
+void tapir_later_program__free(struct tapir_later_program *l)
+{
+	if (!l)
+		return;
+	if (l->is_running)
+		pthread_join(l->thread, NULL);
+	tapir_later_program__is_begun(l);
+	tapir_guard__fd(&l->fd);
+	free((void *)l->opts.func_info);
+	free((void *)l->opts.line_info);
+	free(l->insns);
+	free(l);
+}
