@@ -7,12 +7,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "attach/programs.h"
 #include "may_trace.h"
 #include "tapir.skel.h"
 
@@ -108,11 +110,69 @@ static void loading_stays_quick(void **state)
 	}
 }
 
+static uint32_t code_bytes(int fd, char name[BPF_OBJ_NAME_LEN])
+{
+	struct bpf_prog_info info = {};
+	uint32_t len = sizeof(info);
+
+	assert_int_equal(bpf_obj_get_info_by_fd(fd, &info, &len), 0);
+	memcpy(name, info.name, BPF_OBJ_NAME_LEN);
+	return info.xlated_prog_len;
+}
+
+/* Loaded by a thread, it is the program it would be otherwise. */
+static void program_for_probes_is_the_same_when_it_comes_later(void **state)
+{
+	struct tapir_programs_opts opts = {
+		.sz = sizeof(opts), .site_cap = 16, .ring_bytes = 1 << 18};
+	uint32_t bytes[2];
+
+	(void)state;
+	if (!may_trace()) {
+		print_message("skipped: loading BPF programs needs root\n");
+		skip();
+	}
+	for (int later = 0; later < 2; later++) {
+		struct tapir_programs *p;
+		char name[BPF_OBJ_NAME_LEN];
+
+		opts.probes_later = later;
+		assert_int_equal(tapir_programs__load(&opts, &p), 0);
+		bytes[later] = code_bytes(tapir_programs__usdt_fd(p), name);
+		assert_string_equal(name, "tapir_usdt");
+		assert_int_equal(tapir_programs__misses(p, TAPIR_LOSS_RECURSION), 0);
+		tapir_programs__free(p);
+	}
+	assert_true(bytes[0] > 1000);
+	assert_int_equal(bytes[1], bytes[0]);
+}
+
+/* Whoever needs no probe ends without it. */
+static void nothing_is_waited_for_when_it_is_not_asked_for(void **state)
+{
+	const struct tapir_programs_opts opts = {
+		.sz = sizeof(opts), .site_cap = 16, .ring_bytes = 1 << 18, .probes_later = true};
+	struct tapir_programs *p;
+
+	(void)state;
+	if (!may_trace()) {
+		print_message("skipped: loading BPF programs needs root\n");
+		skip();
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(tapir_programs__load(&opts, &p), 0);
+		assert_int_equal(tapir_programs__misses(p, TAPIR_LOSS_RECURSION), 0);
+		tapir_programs__free(p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stack_is_the_threads_own_when_probe_sleeps),
 		cmocka_unit_test(loading_stays_quick),
+		cmocka_unit_test(program_for_probes_is_the_same_when_it_comes_later),
+		cmocka_unit_test(nothing_is_waited_for_when_it_is_not_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,6 @@
 #define LOG_BYTES (256u << 10) /* of the verifier, when it refuses */
 
 struct tapir_later_program {
-	int handler; /* libbpf's number for it; 0: none */
 	pthread_t thread;
 	bool is_running;
 	char name[32];
@@ -26,6 +25,9 @@ struct tapir_later_program {
 	struct bpf_prog_load_opts opts; /* func_info and line_info are ours */
 	int fd, err;
 };
+
+/* Of the object this thread opens and loads; NULL: it is loaded with the others. */
+static __thread struct tapir_later_program *awaited;
 
 static void *copy(const void *bytes, size_t len)
 {
@@ -50,7 +52,7 @@ static int keep(struct tapir_later_program *l, const struct bpf_program *prog,
 		.sz = sizeof(l->opts),
 		.expected_attach_type = bpf_program__expected_attach_type(prog),
 		.prog_btf_fd = opts->prog_btf_fd,
-		.prog_flags = opts->prog_flags | BPF_F_SLEEPABLE,
+		.prog_flags = opts->prog_flags,
 		.kern_version = opts->kern_version,
 		.func_info = copy(opts->func_info, func_bytes),
 		.func_info_cnt = opts->func_info_cnt,
@@ -88,16 +90,21 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Called by libbpf in place of the loading. */
+/* Called by libbpf before it loads, in place of its own handler for the section. */
 static int take(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
 {
-	struct tapir_later_program *l = (void *)cookie;
+	struct tapir_later_program *l = awaited;
 	struct bpf_insn nothing[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	int err = keep(l, prog, opts);
+	int err;
 
+	(void)cookie;
+	opts->prog_flags |= BPF_F_SLEEPABLE;
+	if (!l)
+		return 0;
+	err = keep(l, prog, opts);
 	if (!err)
 		err = bpf_program__set_insns(prog, nothing, sizeof(nothing) / sizeof(nothing[0]));
 	if (err)
@@ -110,31 +117,36 @@ static int take(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long 
 	return err;
 }
 
+static int handler;
+
+/* For good: up to 1.1, libbpf frees its table when the last one goes, and uses it again. */
+static void register_handler(void)
+{
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .prog_prepare_load_fn = take);
+
+	handler = libbpf_register_prog_handler(SECTION, BPF_PROG_TYPE_KPROBE, 0, &opts);
+}
+
 int tapir_later_program__new(struct tapir_later_program **out)
 {
-	struct tapir_later_program *l = calloc(1, sizeof(*l));
-	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)l,
-		    .prog_prepare_load_fn = take);
-	int handler;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct tapir_later_program *l;
 
+	pthread_once(&once, register_handler);
+	if (handler < 0)
+		return handler;
+	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
 	l->fd = -1;
-	handler = libbpf_register_prog_handler(SECTION, BPF_PROG_TYPE_KPROBE, 0, &opts);
-	if (handler < 0) {
-		free(l);
-		return handler;
-	}
-	l->handler = handler;
-	*out = l;
+	*out = awaited = l;
 	return 0;
 }
 
 void tapir_later_program__is_begun(struct tapir_later_program *l)
 {
-	if (l->handler)
-		libbpf_unregister_prog_handler(l->handler);
-	l->handler = 0;
+	if (awaited == l)
+		awaited = NULL;
 }
 
 int tapir_later_program__fd(struct tapir_later_program *l)

@@ -13,11 +13,11 @@
 struct tapir_later_program;
 
 /*
- * Before the object is opened: the next one with a program in the section "uprobe.s" has that one
- * loaded later. One at a time in a process. -errno, without a line.
+ * Before the object is opened: of the one that this thread opens and loads now, the program in the
+ * section "uprobe.s" is loaded later. -errno, without a line.
  */
 int tapir_later_program__new(struct tapir_later_program **out);
-/* When the object was loaded, or could not be. */
+/* When the object was loaded, or could not be; by the same thread. */
 void tapir_later_program__is_begun(struct tapir_later_program *l);
 
 /* Waits for it. Its fd, borrowed, or -errno with a line. One thread. */
