@@ -23,6 +23,14 @@
 #define STACK_UNIT_BYTES    16 /* what the verifier rounds to */
 #define LOG_BYTES	    (1u << 20)
 
+static void need_root(void)
+{
+	if (!may_trace()) {
+		print_message("skipped: loading BPF programs needs root\n");
+		skip();
+	}
+}
+
 static int ignore_log(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	(void)level;
@@ -62,10 +70,7 @@ static void stack_is_the_threads_own_when_probe_sleeps(void **state)
 	unsigned function_cnt = 0;
 
 	(void)state;
-	if (!may_trace()) {
-		print_message("skipped: loading BPF programs needs root\n");
-		skip();
-	}
+	need_root();
 	libbpf_set_print(ignore_log);
 	log = log_of("tapir_usdt");
 	at = strstr(log, "stack depth ");
@@ -95,10 +100,7 @@ static void loading_stays_quick(void **state)
 	char *log;
 
 	(void)state;
-	if (!may_trace()) {
-		print_message("skipped: loading BPF programs needs root\n");
-		skip();
-	}
+	need_root();
 	libbpf_set_print(ignore_log);
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 		log = log_of(programs[i].name);
@@ -128,10 +130,7 @@ static void program_for_probes_is_the_same_when_it_comes_later(void **state)
 	uint32_t bytes[2];
 
 	(void)state;
-	if (!may_trace()) {
-		print_message("skipped: loading BPF programs needs root\n");
-		skip();
-	}
+	need_root();
 	for (int later = 0; later < 2; later++) {
 		struct tapir_programs *p;
 		char name[BPF_OBJ_NAME_LEN];
@@ -155,10 +154,7 @@ static void nothing_is_waited_for_when_it_is_not_asked_for(void **state)
 	struct tapir_programs *p;
 
 	(void)state;
-	if (!may_trace()) {
-		print_message("skipped: loading BPF programs needs root\n");
-		skip();
-	}
+	need_root();
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(tapir_programs__load(&opts, &p), 0);
 		assert_int_equal(tapir_programs__misses(p, TAPIR_LOSS_RECURSION), 0);

@@ -23,7 +23,7 @@ struct tapir_later_program {
 	struct bpf_insn *insns;
 	size_t insn_cnt;
 	struct bpf_prog_load_opts opts; /* func_info and line_info are ours */
-	int fd, err;
+	int fd;				/* or -errno; -1 as long as it is not loaded */
 };
 
 /* Of the object this thread opens and loads; NULL: it is loaded with the others. */
@@ -66,27 +66,21 @@ static int keep(struct tapir_later_program *l, const struct bpf_program *prog,
 		       : -ENOMEM;
 }
 
-static int load(struct tapir_later_program *l, char *log)
+static void *run(void *arg)
 {
+	struct tapir_later_program *l = arg;
+	tapir_autofree char *log = calloc(1, LOG_BYTES); /* written when libbpf tries once more */
 	int fd;
 
 	l->opts.log_buf = log;
 	l->opts.log_size = log ? LOG_BYTES : 0;
 	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, l->name, "Dual BSD/GPL", l->insns, l->insn_cnt,
 			   &l->opts);
-	return fd < 0 ? -errno : fd;
-}
-
-static void *run(void *arg)
-{
-	struct tapir_later_program *l = arg;
-	tapir_autofree char *log = NULL;
-	int fd = load(l, NULL);
-
-	if (fd < 0 && (log = calloc(1, LOG_BYTES)) && (fd = load(l, log)) < 0)
+	if (fd < 0)
+		fd = -errno;
+	if (fd < 0 && log)
 		tapir_debug("%s", log);
-	l->err = fd < 0 ? fd : 0;
-	__atomic_store_n(&l->fd, fd < 0 ? -1 : fd, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->fd, fd, __ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -154,11 +148,11 @@ int tapir_later_program__fd(struct tapir_later_program *l)
 	if (l->is_running)
 		pthread_join(l->thread, NULL);
 	l->is_running = false;
-	if (l->err)
-		return tapir_diag__fail(l->err,
+	if (l->fd < 0)
+		return tapir_diag__fail(l->fd,
 					"Cannot load the BPF program for probes: err=-%s "
 					"(`tapir -v` shows the kernel's reason)",
-					tapir_errno__name(l->err));
+					tapir_errno__name(l->fd));
 	return l->fd;
 }
 

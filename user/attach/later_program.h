@@ -22,7 +22,7 @@ void tapir_later_program__is_begun(struct tapir_later_program *l);
 
 /* Waits for it. Its fd, borrowed, or -errno with a line. One thread. */
 int tapir_later_program__fd(struct tapir_later_program *l);
-/* -1 as long as it is not loaded. Any thread. */
+/* Negative as long as it is not loaded. Any thread. */
 int tapir_later_program__fd_now(const struct tapir_later_program *l);
 
 /* Before the object; waits for the thread. NULL is fine. */

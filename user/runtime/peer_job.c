@@ -225,6 +225,15 @@ static int await_answer(const struct tapir_peer_job *job, int fd, struct tapir_p
 	return err ? err : receive(fd, answer, out_fd);
 }
 
+/* Takes pidfd, of one that should have ended. */
+static void put_away(int pidfd)
+{
+	if (has_ended(pidfd))
+		close(pidfd);
+	else
+		remember(pidfd);
+}
+
 /* Takes pidfd. */
 static void end_child(int pidfd, bool has_answered)
 {
@@ -233,10 +242,7 @@ static void end_child(int pidfd, bool has_answered)
 	if (!has_answered || poll(&end, 1, DEATH_NS / TAPIR_NS_PER_MS) <= 0)
 		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 	poll(&end, 1, DEATH_NS / TAPIR_NS_PER_MS);
-	if (has_ended(pidfd))
-		close(pidfd);
-	else
-		remember(pidfd);
+	put_away(pidfd);
 }
 
 /* guard: the child stays, if it could do its job; NULL: it does not. */
@@ -288,10 +294,7 @@ void tapir_peer_guard__let_act(struct tapir_peer_guard *guard)
 		return;
 	close(guard->pipe_fd);
 	poll(&end, 1, LAST_ACT_NS / TAPIR_NS_PER_MS);
-	if (has_ended(guard->pidfd))
-		close(guard->pidfd);
-	else
-		remember(guard->pidfd);
+	put_away(guard->pidfd);
 	*guard = TAPIR_PEER_NO_GUARD;
 }
 
