@@ -37,7 +37,6 @@ CC      ?= gcc
 CLANG   ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PYTHON  ?= $(firstword $(wildcard /usr/bin/python3) python3)
-PKG_CONFIG ?= pkg-config
 
 VERSION := 0.1.0
 ARCH    := $(shell uname -m)
@@ -77,6 +76,7 @@ CORECLR_SO := $(BUILD)/libtapir-coreclr.so
 TOOL_BIN   := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/e2e/tools/*.c))
 USDT_OBJ   := $(USDT_SRC:%.c=$(BUILD)/%.o)
 USDT_LIB   := $(BUILD)/libtapir.a
+PUBLIC_HEADERS := $(wildcard include/tapir/*.h) usdt/ring/ring_writer.h
 # The manifest compiler: itself, the reader it shares with tapir, and what that needs.
 MANIFEST   := $(BUILD)/tapir-manifest
 MANIFEST_SRC := $(wildcard usdt/manifest/*.c)
@@ -179,13 +179,14 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	install -D -m 0755 $(MANIFEST) $(DESTDIR)$(PREFIX)/bin/tapir-manifest
 	install -D -m 0644 $(BUILD)/tapir.1 $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1
 	install -D -m 0644 $(BUILD)/tapir.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
+	install -D -m 0644 $(USDT_LIB) $(DESTDIR)$(PREFIX)/lib/libtapir.a
 	install -d $(DESTDIR)$(PREFIX)/include/tapir
-	install -m 0644 include/tapir/*.h $(DESTDIR)$(PREFIX)/include/tapir/
+	install -m 0644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/tapir/
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/tapir $(DESTDIR)$(PREFIX)/bin/tapir-manifest $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1 \
 	      $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
-	rm -f $(patsubst include/tapir/%,$(DESTDIR)$(PREFIX)/include/tapir/%,$(wildcard include/tapir/*.h))
+	rm -f $(DESTDIR)$(PREFIX)/lib/libtapir.a $(addprefix $(DESTDIR)$(PREFIX)/include/tapir/,$(notdir $(PUBLIC_HEADERS)))
 	-rmdir $(DESTDIR)$(PREFIX)/include/tapir
 
 clean: ## remove the build directories
@@ -298,14 +299,26 @@ $(BUILD)/user/runtime/dotnet_profiler.o: $(CORECLR_SO)
 
 # ---- tests -----------------------------------------------------------------------------
 
-$(BUILD)/tests/unit/%: tests/unit/%.c $(LIB) $(USDT_LIB) Makefile
+# Compiled apart from linking, so that a change below user/ links the tests again and compiles none.
+$(BUILD)/tests/unit/%.o: tests/unit/%.c Makefile | $(GEN)
 	$(call say,TEST,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $$(sed -n 's|^// with: ||p' $<) \
-	    $(LIB) $(USDT_LIB) $(LIBS) -lcmocka -o $@
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
 
-# "// with:" names sources of the profiler that a test is linked with.
-$(BUILD)/tests/unit/test_publish $(BUILD)/tests/unit/test_publish_probes: $(wildcard usdt/coreclr/*.[ch])
+$(UNIT_BIN): %: %.o $(LIB) $(USDT_LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $(filter %.o,$^) $(LIB) $(USDT_LIB) $(LIBS) -lcmocka -o $@
+
+# Tests of the profiler's parts that need no process around them.
+PUBLISH_OBJ := $(patsubst %,$(BUILD)/tests/coreclr/coreclr_%.o,blob text layout payload number json)
+$(BUILD)/tests/unit/test_publish: $(PUBLISH_OBJ)
+$(BUILD)/tests/unit/test_publish_probes: $(PUBLISH_OBJ) $(BUILD)/tests/coreclr/coreclr_image.o \
+	$(BUILD)/tests/coreclr/coreclr_publish.o
+
+$(BUILD)/tests/coreclr/%.o: usdt/coreclr/%.c Makefile
+	$(call say,CC,$< (test))
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
 
 $(BUILD)/tests/unit/test_ring_unload $(BUILD)/tests/ring/test_ring_unload: \
 	$(BUILD)/tests/targets/ringplug
@@ -349,4 +362,4 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h) Makefile | $(G
 
 -include $(USER_OBJ:.o=.d) $(USDT_OBJ:.o=.d) $(MANIFEST_OBJ:.o=.d) $(BUILD)/user/cli/main.d $(BPF_OBJ:.o=.d)
 -include $(CORECLR_OBJ:.o=.d) $(RING_TESTS:=.d)
--include $(UNIT_BIN:=.d) $(TOOL_BIN:=.d) $(HOST_BIN:=.d) $(TARGET_BIN:=.d) $(BENCH_BIN:=.d)
+-include $(UNIT_BIN:=.d) $(wildcard $(BUILD)/tests/coreclr/*.d) $(TOOL_BIN:=.d) $(HOST_BIN:=.d) $(TARGET_BIN:=.d) $(BENCH_BIN:=.d)

@@ -465,9 +465,8 @@ static void clock_offset_is_that_of_the_time_namespace(void **state)
 	close(in[0]);
 	close(out[1]);
 	if (read(out[0], line, sizeof(line) - 1) > 0)
-		assert_int_equal(tapir_proc__clock_offset((uint32_t)strtoul(line, NULL, 10),
-							  &offset_ns),
-				 0);
+		assert_int_equal(
+			tapir_proc__clock_offset((uint32_t)strtoul(line, NULL, 10), &offset_ns), 0);
 	close(in[1]);
 	close(out[0]);
 	waitpid(pid, NULL, 0);

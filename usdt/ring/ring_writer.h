@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_writer.h - the process side of the ring lane (tapir/ring.h) for the code of ours that
- * runs inside a program: events registered, written, and nothing else. Not installed.
+ * ring_writer.h - the process side of the ring lane (tapir/ring.h), for code that runs inside
+ * the traced program: events are registered and written, and nothing else. Link libtapir.a.
  *
  * Nothing here prints, installs a signal handler, starts a thread or holds a lock. Needs Linux
  * 5.14 to be safe where memory runs out, no privileges. Where the lane cannot be had (no memfd,

@@ -292,7 +292,7 @@ void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint
 }
 
 /* An event that was fired right before a wait says where it began, if the wait's stack does not. */
-#define OWN_LOOKS 8 /* at stacks of a thread: one of ours always sleeps at the same place */
+#define OWN_LOOKS	8 /* at stacks of a thread: one of ours always sleeps at the same place */
 #define RIGHT_BEFORE_NS 1000000u
 
 /* Of waits long ago any, else the shortest, makes room. */

@@ -52,7 +52,8 @@ struct tapir_thread {
 /* -ESRCH without a line: threads come and go. */
 int tapir_thread__read(uint32_t tgid, uint32_t tid, struct tapir_thread *out);
 
-/* CLOCK_MONOTONIC as the process reads it, less ours: its time namespace's. -errno without a line. */
+/* CLOCK_MONOTONIC as the process reads it, less ours: its time namespace's. -errno without a line.
+ */
 int tapir_proc__clock_offset(uint32_t tgid, int64_t *offset_ns);
 
 /* Anything but 0 ends the walk and is returned. */

@@ -33,8 +33,8 @@ static bool is_probe_of(const struct tapir_rec *rec, size_t bytes, uint32_t idx)
 	       ((const struct tapir_rec_probe *)rec)->probe_id == idx + 1;
 }
 
-int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx,
-			   struct tapir_rec **out, size_t *bytes)
+int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, struct tapir_rec **out,
+			   size_t *bytes)
 {
 	const struct tapir_ring_data *h = &lane->data[0];
 	struct tapir_ring_entry entry;

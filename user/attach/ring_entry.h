@@ -16,8 +16,8 @@
  * with bytes - out->size bytes of anything behind it; 0: the entry is still empty, or cannot be
  * read now; -EBADMSG without a line: it is none.
  */
-int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx,
-			   struct tapir_rec **out, size_t *bytes);
+int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, struct tapir_rec **out,
+			   size_t *bytes);
 
 /* Entries begun so far, in bounds. */
 uint32_t tapir_ring_entry__cnt(const struct tapir_ring_lane *lane);

@@ -15,7 +15,8 @@
 #include "base/vec.h"
 #include "tapir/ring.h"
 
-#define TAPIR_RING_LANES_MAX 40 /* copies of the library in one process: .NET takes 32 profilers */
+/* Copies of the library in one process: .NET takes 32 profilers. */
+#define TAPIR_RING_LANES_MAX 40
 
 /* The part of struct tapir_ring_ctl that the process writes. */
 struct tapir_ring_ctl_head {

@@ -11,8 +11,8 @@
 struct tapir_report_view {
 	const char *path;
 	const struct tapir_summary *summary; /* sorted */
-	const struct tapir_pairs *pairs; /* with what was counted of their intervals */
-	const char *finding;		 /* what stands out; "" nothing */
+	const struct tapir_pairs *pairs;     /* with what was counted of their intervals */
+	const char *finding;		     /* what stands out; "" nothing */
 	const struct tapir_catalog *catalog;
 	const struct tapir_reader_stats *stats;
 	uint64_t top; /* rows of a table; 0: as many as fit a look, UINT64_MAX: all */

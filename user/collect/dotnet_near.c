@@ -98,7 +98,8 @@ void tapir_dotnet_near__suggest(const struct tapir_spec *spec,
 
 	if (s.for_events)
 		search_all(&s, providers, cnt);
-	one.items.cnt = 0; /* keywords, and words that may be some: of a provider that is none yet */
+	one.items.cnt =
+		0; /* keywords, and words that may be some: of a provider that is none yet */
 	s.for_events = false;
 	if (!s.provider)
 		search_all(&s, providers, cnt);

@@ -13,8 +13,9 @@
 static void describe(const struct tapir_proc *proc, char *out, size_t out_bytes)
 {
 	if (proc->uid == geteuid())
-		snprintf(out, out_bytes, "it protects itself (it is not dumpable, or lives in "
-					 "another user namespace)");
+		snprintf(out, out_bytes,
+			 "it protects itself (it is not dumpable, or lives in "
+			 "another user namespace)");
 	else
 		snprintf(out, out_bytes, "it belongs to another user (uid %u)", proc->uid);
 }

@@ -42,7 +42,7 @@ struct tapir_usdt_notes {
 	size_t cnt, cap;
 	size_t bad_cnt;	      /* notes that were not well-formed, or point nowhere */
 	size_t bad_probe_cnt; /* those of them that would have been probes */
-	char *text;	/* what the strings are borrowed from */
+	char *text;	      /* what the strings are borrowed from */
 	char *kinds_text;
 };
 

@@ -7,12 +7,13 @@
 #include "base/clock.h"
 #include "symbol/jit_table_impl.h"
 
-#define FIND_STEPS    8192 /* entries looked at for one address */
-#define TAKERS_STEPS  256
+#define FIND_STEPS   8192 /* entries looked at for one address */
+#define TAKERS_STEPS 256
 
-#define WATCH_NS      (300 * TAPIR_NS_PER_MS) /* takers of an address are told so late at most */
-#define FREE_WATCH_NS (60 * TAPIR_NS_PER_SEC) /* an address nobody has taken is looked at so long  \
-					       */
+#define WATCH_NS     (300 * TAPIR_NS_PER_MS) /* takers of an address are told so late at most */
+#define FREE_WATCH_NS                                                                              \
+	(60 * TAPIR_NS_PER_SEC) /* an address nobody has taken is looked at so long                \
+				 */
 #define WATCH_MAX     1024
 #define WATCHES_AHEAD 8
 

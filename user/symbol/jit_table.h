@@ -61,8 +61,7 @@ void tapir_jit_table__expect(struct tapir_jit_table *t, uint64_t start_va, uint6
 bool tapir_jit_table__is_held(struct tapir_jit_table *t, uint64_t start_va, uint64_t size);
 
 /* What begins at start_va and holds now; not marked as given out, borrowed until the next __add. */
-bool tapir_jit_table__at(struct tapir_jit_table *t, uint64_t start_va,
-			 struct tapir_jit_name *out);
+bool tapir_jit_table__at(struct tapir_jit_table *t, uint64_t start_va, struct tapir_jit_name *out);
 
 /* Unloaded: what begins at start_va and holds at at_ns ends then. False: nothing does. */
 bool tapir_jit_table__end(struct tapir_jit_table *t, uint64_t start_va, uint64_t at_ns);

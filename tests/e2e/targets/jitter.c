@@ -70,8 +70,8 @@ static void open_file(bool is_dump)
 static void tell(bool is_dump, const char *name, const unsigned char *at)
 {
 	static uint64_t index;
-	struct dump_load load = {.total_size = (uint32_t)(sizeof(load) + strlen(name) + 1 +
-							  sizeof(spin)),
+	struct dump_load load = {.total_size =
+					 (uint32_t)(sizeof(load) + strlen(name) + 1 + sizeof(spin)),
 				 .timestamp = target__now_ns(),
 				 .pid = (uint32_t)getpid(),
 				 .tid = (uint32_t)syscall(SYS_gettid),

@@ -10,8 +10,8 @@
 	SITE(h, t, 0)                                                                              \
 	SITE(h, t, 1)                                                                              \
 	SITE(h, t, 2)                                                                              \
-	SITE(h, t, 3) SITE(h, t, 4) SITE(h, t, 5) SITE(h, t, 6) SITE(h, t, 7) SITE(h, t, 8)        \
-		SITE(h, t, 9)
+	SITE(h, t, 3)                                                                              \
+	SITE(h, t, 4) SITE(h, t, 5) SITE(h, t, 6) SITE(h, t, 7) SITE(h, t, 8) SITE(h, t, 9)
 #define HUNDRED(h)                                                                                 \
 	TEN(h, 0)                                                                                  \
 	TEN(h, 1) TEN(h, 2) TEN(h, 3) TEN(h, 4) TEN(h, 5) TEN(h, 6) TEN(h, 7) TEN(h, 8) TEN(h, 9)
