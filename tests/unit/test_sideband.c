@@ -309,12 +309,14 @@ static struct wanted map_and_look(int fd)
 	pollfd = (struct pollfd){tapir_sideband__fd(sideband), POLLIN, 0};
 	assert_int_equal(poll(&pollfd, 1, 3000), 1);
 	w.va = (uintptr_t)at;
+	tapir_sideband__mark(sideband);
 	tapir_sideband__drain(sideband, look, &w);
 	assert_int_equal(w.cnt, 1);
 	assert_int_equal(w.mmap.tid, gettid());
 	assert_int_equal(w.mmap.len_bytes, 4096);
 	assert_int_equal(w.mmap.file_off, 4096);
 	assert_in_range(w.mmap.time_ns, from_ns, tapir_clock__now_ns());
+	tapir_sideband__mark(sideband);
 	tapir_sideband__drain(sideband, look, &w); /* it comes once */
 	assert_int_equal(w.cnt, 1);
 	assert_int_equal(tapir_sideband__lost(sideband), 0);

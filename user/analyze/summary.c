@@ -307,6 +307,7 @@ static void add_gap(struct tapir_summary *s, const struct tapir_catalog *catalog
 
 	(void)catalog;
 	tapir_gap_view__of(rec, &view);
+	s->gap_cnt++;
 	if (s->gaps.cnt == TAPIR_SUMMARY_MAX_ROWS) {
 		s->more++;
 		return;

@@ -117,6 +117,7 @@ struct tapir_summary {
 	struct tapir_vec(struct tapir_stack_row) stacks;
 	struct tapir_vec(struct tapir_gap_row) gaps;
 	struct tapir_vec(struct tapir_meta_row) metas;
+	uint64_t gap_cnt;      /* also those without a row */
 	uint64_t more;	       /* things counted in no row, because there were too many rows */
 	uint64_t no_stack_cnt; /* events whose stack the file does not describe */
 	/* keys -> idx; for the summary alone */

@@ -25,6 +25,7 @@ struct cpu_ring {
 	int fd;
 	struct perf_event_mmap_page *page;
 	size_t data_bytes;
+	uint64_t marked_head;
 };
 
 struct tapir_sideband {
@@ -173,7 +174,7 @@ uint64_t tapir_sideband__lost(const struct tapir_sideband *s)
 static void drain_ring(struct tapir_sideband *s, struct cpu_ring *ring, tapir_sideband_fn fn,
 		       void *ctx)
 {
-	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t head = ring->marked_head;
 	struct tapir_perf_span span = {
 		.ring = (const char *)ring->page + s->page_bytes,
 		.ring_bytes = ring->data_bytes,
@@ -183,6 +184,16 @@ static void drain_ring(struct tapir_sideband *s, struct cpu_ring *ring, tapir_si
 
 	s->lost_cnt += tapir_perf_span__each(&span, &s->scratch, fn, ctx);
 	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
+}
+
+void tapir_sideband__mark(struct tapir_sideband *s)
+{
+	struct cpu_ring *ring;
+
+	if (!s)
+		return;
+	tapir_vec_for_each (ring, &s->rings)
+		ring->marked_head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 }
 
 void tapir_sideband__drain(struct tapir_sideband *s, tapir_sideband_fn fn, void *ctx)

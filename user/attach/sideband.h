@@ -37,7 +37,13 @@ void tapir_sideband__close(struct tapir_sideband *s);
 /* An epoll fd that is readable when there are records. Borrowed. */
 int tapir_sideband__fd(const struct tapir_sideband *s);
 
-/* Hands out what there is, ring by ring. */
+/*
+ * Remembers how far the rings are filled: __drain stops there. Who then reads what the kernel told
+ * of processes knows every process that such a mapping belongs to.
+ */
+void tapir_sideband__mark(struct tapir_sideband *s);
+
+/* Hands out what there was at the last __mark, ring by ring. */
 void tapir_sideband__drain(struct tapir_sideband *s, tapir_sideband_fn fn, void *ctx);
 
 /* Records the kernel dropped for want of room and malformed ones, since open. */

@@ -375,10 +375,16 @@ static void say_end(const struct tapir_tgid_list *pids, uint64_t after_ns)
 			   seconds);
 }
 
-static void add_number(struct tapir_str *line, uint64_t cnt, const char *one, const char *many)
+static void add_count_of(struct tapir_str *line, uint64_t cnt, const char *one, const char *many)
 {
 	tapir_figure__add_count(line, cnt);
-	tapir_str__addf(line, " %s, ", cnt == 1 ? one : many);
+	tapir_str__addf(line, " %s", cnt == 1 ? one : many);
+}
+
+static void add_number(struct tapir_str *line, uint64_t cnt, const char *one, const char *many)
+{
+	add_count_of(line, cnt, one, many);
+	tapir_str__adds(line, ", ");
 }
 
 void tapir_recorder__say_result(const struct tapir_recorder *r,
@@ -393,6 +399,10 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 		add_number(&line, result->stats.switch_cnt, "switch", "switches");
 	tapir_figure__add_count(&line, result->stats.lost_cnt);
 	tapir_str__adds(&line, " lost");
+	if (result->stats.gap_cnt) {
+		tapir_str__adds(&line, ", ");
+		add_count_of(&line, result->stats.gap_cnt, "gap", "gaps");
+	}
 	if (path) {
 		tapir_str__adds(&line, ", ");
 		tapir_figure__add_bytes(&line, result->stats.file_bytes);

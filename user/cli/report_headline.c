@@ -126,6 +126,13 @@ static void add_events(const struct tapir_summary *s, size_t from, struct tapir_
 	tapir_report__add_printable(out, row->event);
 }
 
+static void add_lost(uint64_t lost, struct tapir_str *out)
+{
+	if (lost)
+		tapir_figure__add_count(out, lost);
+	tapir_str__adds(out, lost ? " lost" : "nothing lost");
+}
+
 void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const struct tapir_summary *s = v->summary;
@@ -139,7 +146,10 @@ void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_
 	if (out->len == from)
 		tapir_str__adds(out, "no event and no sample");
 	tapir_str__adds(out, "; ");
-	if (lost)
-		tapir_figure__add_count(out, lost);
-	tapir_str__adds(out, lost ? " lost" : "nothing lost");
+	if (lost || !s->gap_cnt)
+		add_lost(lost, out);
+	if (s->gap_cnt) {
+		tapir_str__adds(out, lost ? ", " : "");
+		add_plural(out, s->gap_cnt, "gap");
+	}
 }

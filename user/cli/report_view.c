@@ -137,7 +137,10 @@ static void write_totals(const struct tapir_report_view *v, struct tapir_str *ou
 		tapir_str__addf(out, " switch%s, ", s->switch_cnt == 1 ? "" : "es");
 	}
 	tapir_figure__add_count(out, tapir_report__lost(v));
-	tapir_str__adds(out, " lost\n");
+	tapir_str__adds(out, " lost");
+	if (s->gap_cnt)
+		tapir_str__addf(out, ", %" PRIu64 " gap%s", s->gap_cnt, plural(s->gap_cnt));
+	tapir_str__adds(out, "\n");
 }
 
 /* "CPU: JIT 78.1%, kernel 20.0%, native 1.9%; of the innermost frames 99.8% have a name, ..." */

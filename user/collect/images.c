@@ -469,6 +469,7 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 	if (tgid && !tapir_vec__push(&image->on_tgids, tgid))
 		return -ENOMEM;
 	image->is_on_everywhere |= !tgid;
+	image->on_ns = tapir_clock__now_ns();
 	image->counted_cnt += is_first ? sites.cnt : 0;
 	images->attached_cnt += is_first ? sites.cnt : 0;
 	tapir_debug("%zu probes on: %s%s", sites.cnt, image->path,

@@ -37,6 +37,7 @@ void tapir_recording__drain_control(struct recording *r)
 		tapir_targets__forget_ended(r->targets);
 		return;
 	}
+	tapir_sideband__mark(r->sideband);
 	/* A full ring, twice: who forks faster than we read must not keep us from a signal. */
 	for (int i = 0; i < CONTROL_MAX && (rec = tapir_bpf_ring__next(&r->control, &len)); i++)
 		tapir_targets__on_control(r->targets, rec, len);
@@ -218,9 +219,14 @@ static int check_matches(const struct recording *r)
 			   "there)");
 	else if (!r->opts->specs_are_defaults)
 		err = tapir_no_match__judge(&asked);
-	if (!err && !none && !tapir_images__attached_cnt(r->images))
-		return tapir_diag__fail(-EIO, "None of the %zu probes that match was put on",
-					tapir_images__site_cnt(r->images));
+	if (err || none || tapir_images__attached_cnt(r->images))
+		return err;
+	if (!tapir_target_rules__are_named(&r->rules))
+		tapir_warn("every process whose probes match ended before they were attached (see "
+			   "the GAP records)");
+	else
+		err = tapir_diag__fail(-EIO, "None of the %zu probes that match was put on",
+				       tapir_images__site_cnt(r->images));
 	return err;
 }
 
@@ -360,8 +366,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 	int err;
 
 	r.rules.children |= opts->program != NULL;
-	r.rules.hold_new |= opts->program || opts->rules.comms.cnt || opts->rules.cgroups.cnt ||
-			    opts->rules.children;
+	r.rules.hold_new = opts->program != NULL;
 	err = tapir_recording__set_up(&r);
 	has_begun = !err;
 	if (has_begun && r.writer)

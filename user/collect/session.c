@@ -34,7 +34,7 @@ struct tapir_session {
 	bool sink_holds; /* something that it prints soon */
 	uint64_t malformed_cnt, refused_cnt;
 	struct tapir_diag *diag; /* the lines that belong to err */
-	atomic_uint_least64_t event_cnt, sample_cnt, switch_cnt, lost_cnt, unwritten_cnt,
+	atomic_uint_least64_t event_cnt, sample_cnt, switch_cnt, lost_cnt, gap_cnt, unwritten_cnt,
 		file_bytes;
 	atomic_int shared_err;
 };
@@ -178,6 +178,8 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 	} else if (rec->type == TAPIR_REC_LOSS) {
 		put_loss(s, (const struct tapir_rec_loss *)rec);
 	} else {
+		if (rec->type == TAPIR_REC_GAP)
+			atomic_fetch_add(&s->gap_cnt, 1);
 		put(s, rec);
 	}
 	return false;
@@ -385,6 +387,7 @@ void tapir_session__stats(const struct tapir_session *s, struct tapir_session_st
 		.sample_cnt = atomic_load(&s->sample_cnt),
 		.switch_cnt = atomic_load(&s->switch_cnt),
 		.lost_cnt = atomic_load(&s->lost_cnt),
+		.gap_cnt = atomic_load(&s->gap_cnt),
 		.unwritten_cnt = atomic_load(&s->unwritten_cnt),
 		.file_bytes = atomic_load(&s->file_bytes),
 		.err = atomic_load(&s->shared_err),

@@ -34,7 +34,8 @@ struct tapir_targets {
 	struct tapir_map told; /* mappings; without programs only */
 	struct tapir_vec(uint32_t) ended;
 	uint64_t dropped_cnt;
-	uint64_t scan_ns; /* when the scan began: what it finds was there before */
+	uint64_t scan_ns;      /* when the scan began: what it finds was there before */
+	uint64_t last_poll_ns; /* what a poll finds joined after it; 0: this is the first scan */
 	struct tapir_ring_looks looks;
 	struct tapir_recbuf recbuf;
 };
@@ -89,18 +90,24 @@ struct mapping_walk {
 	int err;
 };
 
-static void post_gap(struct tapir_targets *t, uint32_t tgid, const char *path, uint64_t from_ns,
-		     enum tapir_gap_reason reason)
+static void post_gap_until(struct tapir_targets *t, uint32_t tgid, const char *path,
+			   uint64_t from_ns, uint64_t until_ns, enum tapir_gap_reason reason)
 {
 	struct tapir_rec_gap fixed = {
 		.tgid = tgid,
 		.reason = (uint16_t)reason,
 		.from_ns = from_ns,
-		.until_ns = tapir_clock__now_ns(),
+		.until_ns = until_ns,
 	};
 
-	tapir_rec__init(&fixed.h, TAPIR_REC_GAP, sizeof(fixed), fixed.until_ns);
+	tapir_rec__init(&fixed.h, TAPIR_REC_GAP, sizeof(fixed), until_ns);
 	post(t, tapir_recbuf__gap(&t->recbuf, &fixed, tapir_sv__of(path)), -1);
+}
+
+static void post_gap(struct tapir_targets *t, uint32_t tgid, const char *path, uint64_t from_ns,
+		     enum tapir_gap_reason reason)
+{
+	post_gap_until(t, tgid, path, from_ns, tapir_clock__now_ns(), reason);
 }
 
 static void look_for_dotnet(struct tapir_targets *t, uint32_t tgid,
@@ -117,8 +124,10 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image, co
 	int mark = tapir_diag__cnt();
 	int on = tapir_images__attach(t->opts.images, image, t->opts.link_by_pid ? walk->tgid : 0);
 
-	if (on > 0 && walk->mapped_ns)
-		post_gap(t, walk->tgid, path, walk->mapped_ns, TAPIR_GAP_ATTACH_LATE);
+	/* Another process may have had them attached, and also later than this one mapped it. */
+	if (on >= 0 && walk->mapped_ns && image->on_ns > walk->mapped_ns)
+		post_gap_until(t, walk->tgid, path, walk->mapped_ns, image->on_ns,
+			       TAPIR_GAP_ATTACH_LATE);
 	if (on >= 0)
 		return 0;
 	post_gap(t, walk->tgid, path, walk->mapped_ns ? walk->mapped_ns : tapir_clock__now_ns(),
@@ -220,6 +229,19 @@ static int see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t from_ns
 	return walk.err;
 }
 
+/*
+ * A process has become one of ours: what it mapped before that was passed over. Since that
+ * moment its hits count, and those on probes that are attached only now were missed.
+ */
+static int see_joined(struct tapir_targets *t, uint32_t tgid, uint64_t joined_ns)
+{
+	struct mapping_walk walk = {
+		.t = t, .tgid = tgid, .from_ns = joined_ns, .mapped_ns = joined_ns};
+
+	walk_mappings(&walk);
+	return walk.err;
+}
+
 /* A mapping as the kernel told of it when it was made: the process is not asked. */
 static void post_told(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap,
 		      const struct tapir_image *image, int fd)
@@ -273,14 +295,15 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
 
 /* ---- who is traced ---------------------------------------------------------------------- */
 
-static int list(struct tapir_targets *t, uint32_t tgid)
+/* is_new may be NULL. */
+static int list(struct tapir_targets *t, uint32_t tgid, bool *is_new)
 {
-	return tapir_map__put(&t->live, tgid, NULL) ? 0 : -ENOMEM;
+	return tapir_map__put(&t->live, tgid, is_new) ? 0 : -ENOMEM;
 }
 
 static int see_process(struct tapir_targets *t, const struct tapir_proc *proc)
 {
-	int err = list(t, proc->tgid);
+	int err = list(t, proc->tgid, NULL);
 
 	if (err)
 		return err;
@@ -288,12 +311,14 @@ static int see_process(struct tapir_targets *t, const struct tapir_proc *proc)
 	/* Events that come by its ring need no probe. */
 	if (t->opts.rings)
 		tapir_ring_reader__add(t->opts.rings, proc->tgid);
+	if (t->last_poll_ns)
+		return see_joined(t, proc->tgid, t->last_poll_ns);
 	return see_mappings(t, proc->tgid, t->scan_ns, 0);
 }
 
 int tapir_targets__add(struct tapir_targets *t, uint32_t tgid)
 {
-	int err = list(t, tgid);
+	int err = list(t, tgid, NULL);
 
 	return err ? err : tapir_programs__add_tgid(t->opts.programs, tgid);
 }
@@ -408,6 +433,7 @@ void tapir_targets__poll(struct tapir_targets *t)
 
 	tapir_ring_looks__turn(&t->looks, &t->live);
 
+	t->last_poll_ns = t->scan_ns;
 	t->scan_ns = tapir_clock__now_ns();
 	scan_cgroups(t);
 	tapir_diag__rewind(mark); /* it may be gone: then nothing joins it any more */
@@ -451,6 +477,7 @@ static void warn_from(int mark)
 static void on_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
 {
 	int mark = tapir_diag__cnt();
+	bool is_new = false;
 
 	if (rec->kind == TAPIR_PROCESS_EXEC)
 		tapir_dotnet_lanes__restart(t->opts.lanes, rec->tgid);
@@ -459,11 +486,13 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 		tapir_dotnet_lanes__forget(t->opts.lanes, rec->tgid);
 	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||
 		   !t->opts.rules->pids.cnt) {
-		list(t, rec->tgid);
+		list(t, rec->tgid, &is_new);
 		if (rec->kind == TAPIR_PROCESS_EXEC)
 			tapir_ring_looks__expect(&t->looks, rec->tgid);
 	}
 	post_process(t, rec);
+	if (is_new && rec->kind == TAPIR_PROCESS_EXEC && !t->opts.rules->all)
+		see_joined(t, rec->tgid, rec->h.time_ns);
 	warn_from(mark);
 }
 
@@ -473,7 +502,7 @@ static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
 	int mark = tapir_diag__cnt();
 
 	tapir_guardian__hold(t->opts.guardian, rec->tgid);
-	list(t, rec->tgid);
+	list(t, rec->tgid, NULL);
 	tapir_ring_looks__expect(&t->looks, rec->tgid);
 	see_mappings(t, rec->tgid, rec->h.time_ns, rec->start_va);
 	warn_from(mark);
