@@ -53,6 +53,7 @@ struct tapir_dotnet_lanes {
 	pthread_t thread;
 	size_t attached_cnt;
 	bool has_thread, is_over;
+	bool was_late_reported;
 	int cancel_fd;
 };
 
@@ -194,17 +195,39 @@ static int fall_back(struct tapir_dotnet_lanes *l, uint32_t tgid, const char *wh
 	return err;
 }
 
+/* Once: what holds for one process of a tree holds for most of them. By the thread alone. */
+static void report_late(struct tapir_dotnet_lanes *l, uint32_t tgid, const char *why)
+{
+	if (l->was_late_reported)
+		return;
+	l->was_late_reported = true;
+	tapir_warn("process %u: its first .NET events are not recorded, because tapir attached "
+		   "after its start: %s",
+		   tgid, why);
+}
+
+static void report_late_library(struct tapir_dotnet_lanes *l, uint32_t tgid, bool was_visible)
+{
+	if (!l->opts.start_path && l->opts.start_why)
+		report_late(l, tgid, l->opts.start_why);
+	else if (l->opts.start_path)
+		report_late(l, tgid,
+			    was_visible ? "its runtime did not load tapir's library by itself"
+					: "its root directory does not contain tapir's library");
+}
+
 static int try_to_attach(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t seen_ns)
 {
 	const struct tapir_dotnet_opts opts = {
 		.tgid = tgid, .cancel_fd = l->cancel_fd, .timeout_ns = ATTACH_NS};
 	const struct tapir_dotnet_profiler profiler = {l->opts.library, l->opts.library_bytes,
 						       l->opts.key};
+	bool is_visible = l->opts.start_path && tapir_dotnet__sees(tgid, l->opts.start_path);
 	int err;
 
 	if (has_lane(l, tgid)) /* placed early */
 		return await_lane(l, tgid);
-	if (tapir_clock__now_ns() - seen_ns < START_NS &&
+	if (is_visible && tapir_clock__now_ns() - seen_ns < START_NS &&
 	    tapir_dotnet__was_started_with(tgid, l->opts.key))
 		return -EINPROGRESS;
 	/* Loaded by a try that got no answer. */
@@ -212,6 +235,7 @@ static int try_to_attach(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t s
 		err = tapir_dotnet__attach_profiler(&opts, &profiler);
 		if (err)
 			return err;
+		report_late_library(l, tgid, is_visible);
 	}
 	return await_lane(l, tgid);
 }
@@ -235,6 +259,8 @@ static int bring_in(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t seen_n
 
 	if (!l->opts.rings || takes_none) {
 		err = fall_back(l, tgid, takes_none && l->opts.rings ? TAKES_NO_PROFILER : "");
+		if (!err && l->opts.start_why)
+			report_late(l, tgid, l->opts.start_why);
 		return err ? err : 2;
 	}
 	err = try_to_attach(l, tgid, seen_ns);

@@ -22,6 +22,9 @@ struct tapir_dotnet_lanes_opts {
 	struct tapir_queue *queue; /* is told who tells of its code; NULL: nobody asked for that */
 	uint64_t key;		   /* 0: one is made up; the reader is told of it */
 	bool are_named;		   /* the processes: a warning for each that cannot be recorded */
+	/* Of a program that tapir starts: the library that it was told to load, NULL: none, and
+	 * then why (NULL: it is no such program). Borrowed until __stop. */
+	const char *start_path, *start_why;
 };
 
 struct tapir_dotnet_lanes;

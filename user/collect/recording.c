@@ -303,8 +303,8 @@ static void tear_down(struct recording *r)
 	tapir_publish__free(r->publish);
 	tapir_dotnet_lanes__free(r->dotnet.lanes);
 	tapir_dotnet_streams__free(r->dotnet.streams);
-	tapir_guard__fd(&r->dotnet.library_fd);
 	tapir_dotnet_port__free(r->dotnet.port);
+	tapir_run_dir__close(&r->dotnet.dir);
 	tapir_guard__fd(&r->signal_fd);
 	tapir_guard__fd(&r->sink_fd);
 }
@@ -357,7 +357,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		.opts = opts,
 		.rules = opts->rules,
 		.signal_fd = -1,
-		.dotnet.library_fd = -1,
+		.dotnet.dir = TAPIR_NO_RUN_DIR,
 		.control.fd = -1,
 		.sink_fd = -1,
 		.start_ns = tapir_clock__now_ns(),

@@ -5,15 +5,11 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "collect/code_names.h"
 #include "collect/dotnet_specs.h"
@@ -117,26 +113,6 @@ void tapir_recording__join_dotnet(struct recording *r)
 
 /* ---- a program of ours ------------------------------------------------------------------------ */
 
-/* Memory, so that it goes with us however we end; its name is as that of a library that is placed.
- */
-static int make_library(struct recording *r)
-{
-	const void *image;
-	char name[48];
-	size_t len;
-	int err;
-
-	snprintf(name, sizeof(name), TAPIR_CORECLR_FILE_NAME "%016" PRIx64 ".so", r->dotnet.key);
-	r->dotnet.library_fd = memfd_create(name, MFD_CLOEXEC);
-	if (r->dotnet.library_fd < 0)
-		return -errno;
-	image = tapir_dotnet_profiler__image(&len);
-	err = tapir_file__write_all(r->dotnet.library_fd, image, len);
-	if (!err && fchmod(r->dotnet.library_fd, 0555))
-		err = -errno;
-	return err;
-}
-
 /* Will the program be asked for its own stream? Of what it starts nothing is known yet. */
 static bool is_streamed(const struct recording *r)
 {
@@ -149,23 +125,53 @@ static bool is_streamed(const struct recording *r)
 	       tapir_dotnet__kind_of_file(path) == TAPIR_DOTNET_NATIVE_AOT;
 }
 
-/* Without it the program is attached to when it runs: a few events later. */
+static int put_port(struct recording *r, struct tapir_str *out)
+{
+	int err = tapir_dotnet_port__new(&r->dotnet.dir, &r->dotnet.port);
+
+	return err ? err
+		   : tapir_dotnet_port__put_environment(r->dotnet.port, out,
+							getenv("DOTNET_DiagnosticPorts"));
+}
+
+/* Named as a library that is placed in a running process. */
+static int put_library(struct recording *r, struct tapir_str *out)
+{
+	char name[TAPIR_PEER_NAME_BYTES];
+	const void *image;
+	size_t len;
+	int err;
+
+	snprintf(name, sizeof(name), TAPIR_CORECLR_FILE_NAME "%016" PRIx64 ".so", r->dotnet.key);
+	image = tapir_dotnet_profiler__image(&len);
+	err = tapir_run_dir__add_file(&r->dotnet.dir, name, image, len);
+	if (err)
+		return err;
+	snprintf(r->dotnet.library_path, sizeof(r->dotnet.library_path), "%s/%s",
+		 r->dotnet.dir.path, name);
+	return tapir_dotnet__put_start_environment(out, r->dotnet.library_path, r->dotnet.key,
+						   getenv("CORECLR_NOTIFICATION_PROFILERS"));
+}
+
+/* Without it the program is attached to when it runs: a few events later, which is reported then.
+ */
 int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *out)
 {
-	char path[64];
+	bool streams = is_streamed(r);
+	int mark = tapir_diag__cnt(), err;
 
-	if (!r->dotnet.is_wanted || prctl(PR_GET_DUMPABLE) != 1)
+	if (!r->dotnet.is_wanted)
 		return 0;
-	if (is_streamed(r))
-		return tapir_dotnet_port__new(&r->dotnet.port)
-			       ? 0
-			       : tapir_dotnet_port__put_environment(
-					 r->dotnet.port, out, getenv("DOTNET_DiagnosticPorts"));
-	if (make_library(r))
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), r->dotnet.library_fd);
-	return tapir_dotnet__put_start_environment(out, path, r->dotnet.key,
-						   getenv("CORECLR_NOTIFICATION_PROFILERS"));
+	err = tapir_run_dir__open(!streams, &r->dotnet.dir);
+	if (!err)
+		err = streams ? put_port(r, out) : put_library(r, out);
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		snprintf(r->dotnet.start_why, sizeof(r->dotnet.start_why), "%s",
+			 tapir_diag__line(mark) ? tapir_diag__line(mark) : tapir_errno__name(err));
+	tapir_diag__rewind(mark);
+	return 0;
 }
 
 /* Where rings alone were asked for, nothing else is taken. */
@@ -210,6 +216,8 @@ int tapir_recording__start_dotnet(struct recording *r)
 		.queue = r->queue,
 		.key = r->dotnet.key,
 		.are_named = r->rules.pids.cnt || r->program,
+		.start_path = r->dotnet.library_path[0] ? r->dotnet.library_path : NULL,
+		.start_why = r->dotnet.start_why[0] ? r->dotnet.start_why : NULL,
 	};
 	int err;
 

@@ -18,6 +18,7 @@
 #include "collect/no_match.h"
 #include "collect/recording.h"
 #include "collect/ring_reader.h"
+#include "runtime/run_dir.h"
 #include "tapir/ring.h"
 
 struct recording {
@@ -45,8 +46,10 @@ struct recording {
 		struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
 		bool is_wanted; /* of .NET's processes, too */
 		uint64_t key;
-		int library_fd;			      /* what a program of ours loads */
-		struct tapir_dotnet_port *port;	      /* or connects to; NULL: none */
+		struct tapir_run_dir dir; /* for a program that is started; it loads: */
+		char library_path[TAPIR_RUN_DIR_PATH_BYTES + TAPIR_PEER_NAME_BYTES];
+		struct tapir_dotnet_port *port; /* or connects to; NULL: none */
+		char start_why[256]; /* why it has neither from its start; "": it has one */
 		struct tapir_dotnet_lanes *lanes;     /* NULL: none */
 		struct tapir_dotnet_streams *streams; /* likewise */
 		pthread_t early;		      /* places it in what runs already */

@@ -5,11 +5,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "attach/proc.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "runtime/dotnet_place.h"
@@ -18,6 +22,7 @@
 /* Milliseconds or seconds, whom one asks: either is long enough and no reason to wait. */
 #define RUNTIME_TIMEOUT	  10000
 #define ENVIRON_MAX_BYTES (4u << 20)
+#define FIND_NS		  (500 * TAPIR_NS_PER_MS)
 #define SPARE_DESCRIPTORS                                                                          \
 	16u /* with fewer than 2 the runtime aborts in AttachProfiler (10.0.12)                    \
 	     */
@@ -220,6 +225,52 @@ int tapir_dotnet__put_start_environment(struct tapir_str *out, const char *path,
 	put_key(out, key);
 	tapir_str__addc(out, '\0');
 	return out->failed ? -ENOMEM : 0;
+}
+
+static bool have_one_link(uint32_t tgid, const char *name)
+{
+	char own[64], path[48], ours[PATH_MAX], theirs[PATH_MAX];
+	ssize_t our_len, their_len;
+
+	snprintf(own, sizeof(own), "/proc/self/%s", name);
+	snprintf(path, sizeof(path), "/proc/%u/%s", tgid, name);
+	our_len = readlink(own, ours, sizeof(ours));
+	their_len = readlink(path, theirs, sizeof(theirs));
+	return our_len > 0 && our_len == their_len && !memcmp(ours, theirs, (size_t)our_len);
+}
+
+static bool finds(uint32_t tgid, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct tapir_peer_facts facts;
+	struct tapir_peer_answer answer = {};
+	struct tapir_peer_job job = {.act = tapir_peer_child__find, .dir_fd = -1, .cancel_fd = -1};
+	struct stat st;
+	int err;
+
+	if (!slash || stat(path, &st) || tapir_peer_facts__read(tgid, "find", &facts))
+		return true;
+	job.tgid = tgid;
+	job.pidfd = facts.pidfd;
+	job.proc_fd = facts.proc_fd;
+	job.deadline_ns = tapir_clock__now_ns() + FIND_NS;
+	job.dev = st.st_dev;
+	job.inode = st.st_ino;
+	snprintf(job.dir, sizeof(job.dir), "%.*s", (int)(slash - path), path);
+	snprintf(job.name, sizeof(job.name), "%s", slash + 1);
+	err = tapir_peer_job__try(&job, &answer, NULL);
+	tapir_peer_facts__fini(&facts);
+	return err || answer.found;
+}
+
+bool tapir_dotnet__sees(uint32_t tgid, const char *path)
+{
+	int line_cnt = tapir_diag__cnt();
+	bool sees =
+		(have_one_link(tgid, "ns/mnt") && have_one_link(tgid, "root")) || finds(tgid, path);
+
+	tapir_diag__rewind(line_cnt);
+	return sees;
 }
 
 bool tapir_dotnet__was_started_with(uint32_t tgid, uint64_t key)

@@ -40,6 +40,11 @@ bool tapir_dotnet__has_profiler(uint32_t tgid, uint64_t key);
  */
 int tapir_dotnet__put_start_environment(struct tapir_str *out, const char *path, uint64_t key,
 					const char *existing);
+/*
+ * Does the process find at this path what this one finds there? Where that cannot be known: yes.
+ * At once where both have one root directory; else a helper process looks (peer_job.h).
+ */
+bool tapir_dotnet__sees(uint32_t tgid, const char *path);
 /* Was the process started with that key in its environment? */
 bool tapir_dotnet__was_started_with(uint32_t tgid, uint64_t key);
 

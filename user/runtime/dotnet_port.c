@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A socket that was bound and unlinked: who opens it through /proc still finds who listens. Who
- * connects is who the kernel says, not who it says it is.
+ * A listening socket in a directory that nobody else can write to. Who connects is who the kernel
+ * says, not who it says it is.
  */
 #include "runtime/dotnet_port.h"
 
@@ -13,13 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/diag.h"
 #include "base/file.h"
 #include "runtime/dotnet_ipc.h"
 
+#define NAME	  "port"
 #define KEPT_MAX  64
 #define ADVERT_NS (100 * TAPIR_NS_PER_MS) /* a runtime sends it with the connection */
 
@@ -30,51 +33,47 @@ struct kept {
 
 struct tapir_dotnet_port {
 	pthread_mutex_t lock;
-	int listen_fd, path_fd;	    /* path_fd: O_PATH, what the name in the environment leads to */
+	int listen_fd;
+	struct sockaddr_un addr;    /* what the name in the environment leads to */
 	struct kept kept[KEPT_MAX]; /* oldest first */
 	unsigned kept_cnt;
 };
 
 /* ---- the socket ------------------------------------------------------------------------------ */
 
-static int listen_in(const char *dir, struct tapir_dotnet_port *port)
+/* Nobody can connect before listen(2): by then the mode is what it must be, whatever the umask. */
+static int listen_in(const struct tapir_run_dir *dir, struct tapir_dotnet_port *port)
 {
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int err = 0;
-
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/port", dir);
+	port->addr.sun_family = AF_UNIX;
+	if ((size_t)snprintf(port->addr.sun_path, sizeof(port->addr.sun_path), "%s/" NAME,
+			     dir->path) >= sizeof(port->addr.sun_path))
+		return -ENAMETOOLONG;
 	port->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (port->listen_fd < 0 ||
-	    bind(port->listen_fd, (const struct sockaddr *)&addr, sizeof(addr)))
+	    bind(port->listen_fd, (const struct sockaddr *)&port->addr, sizeof(port->addr)) ||
+	    fchmodat(dir->fd, NAME, 0600, 0) || listen(port->listen_fd, KEPT_MAX))
 		return -errno;
-	port->path_fd = open(addr.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (port->path_fd < 0 || listen(port->listen_fd, KEPT_MAX))
-		err = -errno;
-	unlink(addr.sun_path);
-	return err;
+	return 0;
 }
 
-int tapir_dotnet_port__new(struct tapir_dotnet_port **out)
+int tapir_dotnet_port__new(const struct tapir_run_dir *dir, struct tapir_dotnet_port **out)
 {
 	struct tapir_dotnet_port *port = calloc(1, sizeof(*port));
-	char dir[] = "/tmp/tapir-port-XXXXXX";
 	int err;
 
 	if (!port)
 		return -ENOMEM;
-	port->listen_fd = port->path_fd = -1;
+	port->listen_fd = -1;
 	pthread_mutex_init(&port->lock, NULL);
-	if (mkdtemp(dir)) {
-		err = listen_in(dir, port);
-		rmdir(dir);
-	} else {
-		err = -errno;
-	}
-	if (err)
-		tapir_dotnet_port__free(port);
-	else
+	err = listen_in(dir, port);
+	if (!err) {
 		*out = port;
-	return err;
+		return 0;
+	}
+	tapir_dotnet_port__free(port);
+	return tapir_diag__fail(
+		err, "Cannot listen for the program's .NET runtime: path=%s/" NAME ", err=-%s",
+		dir->path, tapir_errno__name(err));
 }
 
 void tapir_dotnet_port__free(struct tapir_dotnet_port *port)
@@ -84,7 +83,6 @@ void tapir_dotnet_port__free(struct tapir_dotnet_port *port)
 	for (unsigned i = 0; i < port->kept_cnt; i++)
 		close(port->kept[i].fd);
 	tapir_guard__fd(&port->listen_fd);
-	tapir_guard__fd(&port->path_fd);
 	pthread_mutex_destroy(&port->lock);
 	free(port);
 }
@@ -92,9 +90,8 @@ void tapir_dotnet_port__free(struct tapir_dotnet_port *port)
 int tapir_dotnet_port__put_environment(const struct tapir_dotnet_port *port, struct tapir_str *out,
 				       const char *existing)
 {
-	tapir_str__addf(out, "DOTNET_DiagnosticPorts=%s%s/proc/%d/fd/%d,nosuspend",
-			existing ? existing : "", existing && *existing ? ";" : "", getpid(),
-			port->path_fd);
+	tapir_str__addf(out, "DOTNET_DiagnosticPorts=%s%s%s,nosuspend", existing ? existing : "",
+			existing && *existing ? ";" : "", port->addr.sun_path);
 	tapir_str__addc(out, '\0');
 	return out->failed ? -ENOMEM : 0;
 }

@@ -5,23 +5,25 @@
  * because their own socket was found late. A connection begins with what the runtime advertises
  * and takes one request; for the next one the runtime connects again.
  *
- * The environment names the port through our /proc: nothing lies in the file system, and nothing
- * is left however we end. It says "nosuspend": a runtime that waits to be resumed would hang
- * with its children if we die. While the program outlives us it looks for the port each 0.5 s.
+ * The port is a socket of mode 0600 in a directory of ours (run_dir.h), which goes with us however
+ * we end and whose path nobody else can create. The variable says "nosuspend": a runtime that
+ * waits to be resumed would hang with its children if we die. While the program outlives us it
+ * looks for the port each 0.5 s.
  *
- * Privileges: none; the program must be allowed to follow our /proc/PID/fd, as it is while it
- * runs as our user. Runtime: .NET 5; "nosuspend" and the form of the list were seen on 8 to 10.
+ * Privileges: none; the program must run as our user to connect. Runtime: .NET 5; "nosuspend" and
+ * the form of the list were seen on 8 to 10.
  */
 #ifndef TAPIR_USER_DOTNET_PORT_H
 #define TAPIR_USER_DOTNET_PORT_H
 
 #include "base/str.h"
 #include "runtime/peer_job.h"
+#include "runtime/run_dir.h"
 
 struct tapir_dotnet_port;
 
-/* -errno without a line: it is done without. */
-int tapir_dotnet_port__new(struct tapir_dotnet_port **out);
+/* In dir, which is borrowed for the call and removes the socket. -errno with a line. */
+int tapir_dotnet_port__new(const struct tapir_run_dir *dir, struct tapir_dotnet_port **out);
 void tapir_dotnet_port__free(struct tapir_dotnet_port *port); /* NULL is fine */
 
 /*

@@ -284,3 +284,18 @@ int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer
 		tapir_peer_child__fail(answer, -errno, (enum tapir_peer_why)job->file_why);
 	return -1;
 }
+
+int tapir_peer_child__find(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+{
+	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
+	struct stat st;
+	int dir_fd, err = tapir_peer_child__open_proc(job, &at, answer);
+
+	if (err)
+		return -1;
+	dir_fd = tapir_file__open_resolved(at.root_fd, job->dir, O_PATH | O_DIRECTORY,
+					   RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	answer->found = dir_fd >= 0 && !fstatat(dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) &&
+			st.st_dev == job->dev && st.st_ino == job->inode;
+	return -1;
+}

@@ -82,7 +82,7 @@ struct tapir_peer_job {
 	char dir[TAPIR_PEER_DIR_BYTES];	  /* absolute, as the process sees it */
 	char name[TAPIR_PEER_NAME_BYTES]; /* of a file in it */
 	uint8_t file_why;	  /* enum tapir_peer_why: what a file that is refused is called */
-	uint64_t dev, inode;	  /* __remove: which one it must be; 0: any */
+	uint64_t dev, inode;	  /* __remove, __find: which one it must be; 0: any */
 	uint64_t absent_until_ns; /* .NET: it may have no socket yet */
 	bool may_be_stopped;	  /* .NET: what is sent may be done when it runs again */
 	uint8_t no_signal; /* JVM: enum tapir_peer_why that forbids SIGQUIT; NONE: nothing known */
@@ -182,6 +182,9 @@ uint32_t tapir_peer_child__pid_behind(int fd);
 int tapir_peer_child__look(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 int tapir_peer_child__open(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+
+/* found: the process finds the file (dev, inode) under that name in dir. Nothing is opened. */
+int tapir_peer_child__find(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 
 /* Acts of one runtime. */
 int tapir_jvm_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""No path that a stranger can take over is left in a process: what tapir puts into environments, directories and memory."""
+import os
+import pathlib
+import re
+import signal
+import stat
+import time
+
+import dotnet_fire
+from dotnet_fire import DEMO, END
+from dotnet_program import build_dotnet
+from harness import EVENTS_ONLY
+
+TIMEOUT = 240
+PROFILERS, PORTS = "CORECLR_NOTIFICATION_PROFILERS", "DOTNET_DiagnosticPorts"
+VARIABLES = {"ring": PROFILERS, "stream": PORTS}
+
+
+def environment(pid):
+    """As it was started with."""
+    text = pathlib.Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace")
+    return dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
+
+
+def path_in(value):
+    """The last path of one of the two variables."""
+    return re.split(r"[=,]", re.split(r";(?=.)", value)[-1])[0]
+
+
+def children(pid):
+    return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def below(pid):
+    """The process and all below it."""
+    return [pid] + [each for child in children(pid) for each in below(child)]
+
+
+def gone(path, seconds=3):
+    end = time.monotonic() + seconds
+    while os.path.lexists(path) and time.monotonic() < end:
+        time.sleep(0.01)
+    return not os.path.lexists(path)
+
+
+def start_in_a_shell(t, lane, *options, before=()):
+    """tapir, the shell it started, and the .NET program that the shell started."""
+    tapir = t.start(*before, t.tapir_path, "record", DEMO, *EVENTS_ONLY, "--lane", lane, *options, "-f", "-o", t.path("trace.tapir"),
+                    "--", "sh", "-c", '"$@" & wait', "sh", build_dotnet(t, "Fire"), "events=50")
+    fire = int(tapir.wait_line("pid ", timeout=30).split()[1])
+    shell = int(pathlib.Path(f"/proc/{fire}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    return tapir, shell, fire
+
+
+def fire_twice(pid):
+    """It does what it is to do, and ends."""
+    for _ in range(2):
+        time.sleep(0.5)
+        os.kill(pid, signal.SIGUSR1)
+
+
+def test_no_path_below_proc_is_left_in_a_program_or_its_children(t):
+    for lane, variable in VARIABLES.items():
+        tapir, shell, fire = start_in_a_shell(t, lane)
+        tree = below(shell)
+        t.ok(fire in tree and len(tree) > 1, f"{fire} in {tree}")
+        for pid in tree:
+            value = environment(pid).get(variable, "")
+            t.ok(value, f"{variable} is set in {pid}")
+            t.ok("/proc/" not in value, f"{variable} of {pid}: {value}")
+            maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
+            t.ok(f"/proc/{tapir.pid}/" not in maps, f"mappings of {pid}")
+            t.ok(f"/proc/{tapir.pid}/" not in str(environment(pid)), f"environment of {pid}")
+        fire_twice(fire)
+        result = tapir.wait()
+        t.eq(result.rc, 0, result.err)
+
+
+def test_directory_belongs_to_root_and_goes_with_tapir(t):
+    for lane, variable in VARIABLES.items():
+        for how in signal.SIGINT, signal.SIGKILL:
+            tapir, _, fire = start_in_a_shell(t, lane)
+            path = path_in(environment(fire)[variable])
+            home = os.path.dirname(path)
+            t.ok(re.fullmatch(r"(/run|/var/lib)/tapir-[0-9a-f]{16}", home), home)
+            at, status = os.lstat(home), os.lstat(path)
+            t.eq((stat.S_IFMT(at.st_mode), stat.S_IMODE(at.st_mode), at.st_uid), (stat.S_IFDIR, 0o711, 0), home)
+            t.eq((stat.S_IMODE(status.st_mode), status.st_uid), (0o444 if lane == "ring" else 0o600, 0), path)
+            t.eq(os.listdir(home), [os.path.basename(path)], "what is in it")
+            for parent in pathlib.Path(home).parents:
+                t.ok(not parent.stat().st_mode & 0o022 and parent.stat().st_uid == 0, f"{parent} is root's alone")
+            tapir.signal(how)
+            t.ok(gone(home), f"{home} is gone after {how.name}")
+            os.kill(fire, signal.SIGKILL)
+            tapir.wait()
+
+
+def guards_of(pid):
+    return [child for child in children(pid) if pathlib.Path(f"/proc/{child}/comm").read_text() == "guard\n"]
+
+
+def test_directory_of_a_tapir_that_was_killed_with_its_guard_goes_with_the_next(t):
+    tapir, _, fire = start_in_a_shell(t, "ring")
+    home = os.path.dirname(path_in(environment(fire)[PROFILERS]))
+    guards = guards_of(tapir.pid)
+    t.eq(len(guards), 1, "guards")
+    for pid in guards + [tapir.pid]:
+        os.kill(pid, signal.SIGKILL)
+    os.kill(fire, signal.SIGKILL)
+    tapir.wait()
+    t.ok(os.path.isdir(home), "nobody was there to remove it")
+    alive, _, fire = start_in_a_shell(t, "ring")
+    t.ok(gone(home, 0), f"{home} is gone")
+    kept = os.path.dirname(path_in(environment(fire)[PROFILERS]))
+    t.tapir("record", *EVENTS_ONLY, DEMO, "-f", "-o", t.path("other.tapir"), "--", "true", expect=None)
+    t.ok(os.path.isdir(kept), "that of a living one stays")
+    alive.signal(signal.SIGINT)
+    os.kill(fire, signal.SIGKILL)
+    alive.wait()
+    t.ok(gone(kept), kept)
+
+
+def test_program_starts_as_always_when_the_paths_lead_to_nothing(t):
+    """What a child sees that is started after tapir has ended."""
+    nowhere = "/run/tapir-0123456789abcdef"
+    fire = build_dotnet(t, "Fire")
+    left = {PROFILERS: f"{nowhere}/libtapir-coreclr-0123456789abcdef.so={{2F8D5B1A-7C46-4E03-9A57-7461706972C1}};",
+            "CORECLR_ENABLE_NOTIFICATION_PROFILERS": "1", "TAPIR_CORECLR_KEY": "0123456789abcdef"}, {PORTS: f"{nowhere}/port,nosuspend"}
+    seen, took = [], []
+    for variables in ({}, *left):
+        began = time.monotonic()
+        result = t.run(fire, "now", "events=5", "gcs=1", env={**os.environ, **variables})
+        took.append(time.monotonic() - began)
+        seen.append((result.rc, re.sub(r"pid \d+|\"paused_ms.*", "", result.out), result.err))
+    t.eq(seen[0][0], END, seen[0])
+    t.eq(seen[1:], seen[:1] * 2, "status, output and messages")
+    t.ok(max(took) < took[0] + 2, f"seconds: {took}")
+
+
+def first_events(t, *options, before=(), env=None, program=()):
+    """(numbers of the events recorded of a program that fires 500 events as soon as it runs, what tapir said)."""
+    place = t.path("out")
+    os.makedirs(place, exist_ok=True)
+    os.chmod(place, 0o777)
+    file = os.path.join(place, "trace.tapir")
+    result = t.run(*before, t.tapir_path, "record", DEMO, *EVENTS_ONLY, *options, "-f", "-o", file, "--", *program,
+                   build_dotnet(t, "Fire"), "now", "events=500", "pace=1000", env=env)
+    t.ok("ended with status 7" in result.err, result.err)
+    return [int(e["args"]["id"]) for e in t.events(file) if e["event"] == "OrderPlaced"], result.err
+
+
+LATE = "because tapir attached after its start: "
+
+
+def test_ordinary_user_needs_a_runtime_directory_of_his_own(t):
+    t.need_others()
+    t.need("setpriv", "env")
+    own, shared = t.path("own"), t.path("shared")
+    for path, mode in (own, 0o700), (shared, 0o1777):
+        os.makedirs(os.path.join(path, "run"))
+        os.chmod(path, 0o755 if path == own else mode)
+        os.chmod(os.path.join(path, "run"), 0o700)
+        os.chown(os.path.join(path, "run"), 65534, 65534)
+    os.chmod(t.tmp, 0o755)
+    for place, why in (own, None), (shared, "other users can write"), (None, "XDG_RUNTIME_DIR is not set"):
+        run = place and os.path.join(place, "run")
+        user = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR", "HOME=/tmp",
+                *([f"XDG_RUNTIME_DIR={run}"] if run else []))
+        for lane in VARIABLES:
+            ids, said = first_events(t, "--lane", lane, before=user)
+            t.eq(ids, list(range(ids[0], 500)), "no gap")
+            t.ok(LATE + why in said if why == "XDG_RUNTIME_DIR is not set" else LATE in said and why in said
+                 if why else LATE not in said, f"{place}, {lane}: {said}")
+            if not why and lane == "ring":  # it looks for streams 20 times a second
+                t.ok(ids[0] <= 2, f"{lane}: the first event is nr {ids[0]}")
+            t.eq(os.listdir(run) if run else [], [], "what is left")
+
+
+def test_program_in_another_mount_namespace_is_recorded(t):
+    """With /run as it is: from its first event on. With another /run: from the attach on, which is reported."""
+    t.need("unshare", "mount")
+    ids, said = first_events(t, program=("unshare", "-m"))
+    t.ok(ids[0] <= 2 and LATE not in said, f"{ids[0]}: {said}")
+    ids, said = first_events(t, program=("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh"))
+    t.eq(ids, list(range(ids[0], 500)), "no gap")
+    t.ok(LATE + "its root directory does not contain tapir's library" in said, said)
+
+
+def test_program_that_changes_its_user_loads_the_library(t):
+    t.need_others()
+    t.need("setpriv")
+    ids, said = first_events(t, program=("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"))
+    t.ok(ids[0] <= 2 and LATE not in said, f"{ids[0]}: {said}")
+
+
+def test_library_is_elsewhere_where_run_is_noexec_and_nowhere_where_nothing_takes_it(t):
+    t.need("unshare", "mount")
+    run = "mount -t tmpfs -o noexec,mode=755 none /run"
+    ids, said = first_events(t, before=("unshare", "-m", "sh", "-c", f'{run} && "$@"; n=$?; ls /run /var/lib >&2; exit $n', "sh"))
+    t.ok(ids[0] <= 2 and LATE not in said, f"{ids[0]}: {said}")
+    t.ok(not re.search(r"tapir-[0-9a-f]{16}", said.split("ended with status")[1]), f"left: {said}")
+    ids, said = first_events(t, before=("unshare", "-m", "sh", "-c", f'{run} && mount -t tmpfs -o ro none /var/lib && exec "$@"', "sh"))
+    t.eq(ids, list(range(ids[0], 500)), "no gap")
+    t.ok(LATE in said and "noexec" in said, said)
