@@ -5,11 +5,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 
-#define OPEN_TRIES 32 /* of openat2, which says EAGAIN */
+#define OPEN_TRIES     32   /* of openat2, which says EAGAIN */
+#define STREAM_PIECE   4096 /* a pipe that poll(2) calls writable takes this without waiting */
+#define STREAM_POLL_MS 50
+#define STALL_NS       (500 * TAPIR_NS_PER_MS)
 
 int tapir_file__read_fd(int fd, size_t max_bytes, char **out, size_t *len)
 {
@@ -101,6 +107,44 @@ int tapir_file__write_all(int fd, const void *data, size_t len)
 			return -errno;
 		p += n;
 		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Has a reader that takes nothing had the time it gets? */
+static bool is_given_up(uint64_t stop_ns, uint64_t progress_ns)
+{
+	uint64_t since_ns = progress_ns > stop_ns ? progress_ns : stop_ns;
+
+	return stop_ns && tapir_clock__now_ns() > since_ns + STALL_NS;
+}
+
+int tapir_file__write_until(int fd, const void *data, size_t len,
+			    const atomic_uint_least64_t *stop_ns)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLOUT};
+	uint64_t progress_ns = 0;
+	const char *p = data;
+	struct stat st;
+
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		return tapir_file__write_all(fd, data, len);
+	while (len) {
+		size_t piece = len < STREAM_PIECE ? len : STREAM_PIECE;
+		ssize_t n = poll(&ready, 1, STREAM_POLL_MS);
+
+		if (!n && is_given_up(atomic_load(stop_ns), progress_ns))
+			return -ETIMEDOUT;
+		if (n > 0) {
+			n = write(fd, p, piece);
+			progress_ns = tapir_clock__now_ns();
+		}
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
+		if (n > 0) {
+			p += n;
+			len -= (size_t)n;
+		}
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 #define TAPIR_USER_FILE_H
 
 #include <dirent.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -70,5 +71,13 @@ uint64_t tapir_file__key(const struct stat *st);
 
 /* Writes all of it, through interruptions and short writes. */
 int tapir_file__write_all(int fd, const void *data, size_t len);
+
+/*
+ * The same into a pipe, socket or terminal whose reader may stall. *stop_ns is 0 until another
+ * thread stores the CLOCK_MONOTONIC time at which the program was asked to end: from then on, a
+ * reader that takes nothing for half a second ends the write with -ETIMEDOUT.
+ */
+int tapir_file__write_until(int fd, const void *data, size_t len,
+			    const atomic_uint_least64_t *stop_ns);
 
 #endif

@@ -21,6 +21,7 @@ static void on_signal(int number)
 {
 	(void)number;
 	was_interrupted = 1;
+	tapir_terminal__stop_waiting();
 }
 
 void tapir_long_read__start(struct tapir_long_read *read, struct tapir_reader *reader,
@@ -33,6 +34,7 @@ void tapir_long_read__start(struct tapir_long_read *read, struct tapir_reader *r
 						 !cli->is_quiet && tapir_terminal__is_tty(stderr),
 					 .began_ns = tapir_clock__now_ns()};
 	was_interrupted = 0;
+	tapir_terminal__wait_again();
 	signal(SIGXFSZ, SIG_IGN); /* a limit is an error of the write */
 	sigaction(SIGINT, &action, &read->old_int);
 	sigaction(SIGTERM, &action, &read->old_term);

@@ -11,13 +11,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/placed_file.h"
 #include "base/str.h"
 
 struct tapir_output_file {
 	const char *path; /* borrowed; NULL: standard output */
-	char *real_path, *part_path;
-	int fd;
-	bool force;
+	struct tapir_placed_file file;
+	int fd; /* of file, or standard output */
 	uint64_t bytes;
 };
 

@@ -288,6 +288,12 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *p)
 	r->last_elapsed_ns = p->elapsed_ns;
 }
 
+static void on_stopping(void *ctx)
+{
+	(void)ctx;
+	tapir_terminal__stop_waiting();
+}
+
 /* ---- lifecycle -------------------------------------------------------------------------- */
 
 int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
@@ -309,6 +315,7 @@ int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
 				.rate_hz = (uint32_t)capture->rate_hz,
 				.on_progress = on_progress,
 				.on_ready = on_ready,
+				.on_stopping = on_stopping,
 				.ctx = r,
 			},
 	};
@@ -390,6 +397,7 @@ static void add_number(struct tapir_str *line, uint64_t cnt, const char *one, co
 void tapir_recorder__say_result(const struct tapir_recorder *r,
 				const struct tapir_recording_result *result, const char *path)
 {
+	bool has_path = path && strcmp(path, "-") && !result->is_file_moved;
 	struct tapir_str line = {};
 
 	add_number(&line, result->stats.event_cnt, "event", "events");
@@ -408,9 +416,13 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 		tapir_figure__add_bytes(&line, result->stats.file_bytes);
 	}
 	tapir_str__addf(&line, " in %.1f s", (double)result->elapsed_ns / 1e9);
-	if (path && strcmp(path, "-"))
+	if (has_path)
 		tapir_str__addf(&line, " -> %s", path);
 	tapir_info("%s", line.data ? line.data : "");
+	if (result->is_file_moved)
+		tapir_warn("%s was renamed or replaced during the recording: the data is in the "
+			   "renamed file",
+			   path);
 	tapir_str__fini(&line);
 	if (r->opts.program)
 		say_program(result);
@@ -418,6 +430,6 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 		say_end(&r->opts.rules.pids, result->targets_ended_ns);
 	if ((result->site_cnt || result->ring_event_cnt || r->opts.sampling.hz ||
 	     r->opts.with_switches) &&
-	    path && strcmp(path, "-"))
+	    has_path)
 		tapir_info("next: tapir report %s", path);
 }

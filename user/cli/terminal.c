@@ -3,11 +3,13 @@
 #include "cli/terminal.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -94,17 +96,37 @@ void tapir_terminal__print_diag(int err)
 			    : "no file descriptor is left on this machine: sysctl fs.file-max");
 }
 
+static atomic_uint_least64_t stop_ns; /* the process has one terminal, and is asked once */
+
+void tapir_terminal__stop_waiting(void)
+{
+	atomic_store(&stop_ns, tapir_clock__now_ns());
+}
+
+void tapir_terminal__wait_again(void)
+{
+	atomic_store(&stop_ns, 0);
+}
+
+int tapir_terminal__write(int fd, const void *data, size_t len)
+{
+	return tapir_file__write_until(fd, data, len, &stop_ns);
+}
+
 int tapir_terminal__flush(struct tapir_str *out)
 {
 	int err;
 
 	if (out->failed)
 		return tapir_diag__fail(-ENOMEM, "Out of memory for the output");
-	err = out->len ? tapir_file__write_all(STDOUT_FILENO, out->data, out->len) : 0;
+	err = out->len ? tapir_terminal__write(STDOUT_FILENO, out->data, out->len) : 0;
 	tapir_str__clear(out);
 	if (err)
-		return tapir_diag__fail(err, "Cannot write to standard output: err=-%s",
-					tapir_errno__name(err));
+		return tapir_diag__fail(
+			err, "Cannot write to standard output: err=-%s%s", tapir_errno__name(err),
+			err == -ETIMEDOUT ? ": its reader stalled, and the rest was "
+					    "dropped"
+					  : "");
 	return 0;
 }
 

@@ -242,6 +242,10 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 {
 	int sink_err = 0;
 
+	if (r->writer)
+		tapir_writer__stop_waiting(r->writer);
+	if (r->opts->on_stopping)
+		r->opts->on_stopping(r->opts->ctx);
 	if (r->programs)
 		tapir_programs__enable(r->programs, false);
 	tapir_own_samples__drain(r->own_samples);
@@ -341,8 +345,10 @@ static void fill_result(struct recording *r, struct tapir_recording_result *out)
 		out->targets_ended_ns = r->targets_ended_ns - r->start_ns;
 	if (r->session)
 		tapir_session__stats(r->session, &out->stats);
-	if (r->writer)
+	if (r->writer) {
 		subtract_unwritten(r->writer, &out->stats);
+		out->is_file_moved = tapir_writer__is_moved(r->writer);
+	}
 	if (r->images)
 		out->site_cnt = tapir_images__site_cnt(r->images);
 	out->ring_event_cnt = tapir_recording__ring_events(r);

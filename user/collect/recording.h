@@ -75,6 +75,7 @@ struct tapir_recording_opts {
 	tapir_session_flush_fn on_flush;
 	void (*on_progress)(void *ctx, const struct tapir_recording_progress *progress);
 	void (*on_ready)(void *ctx, const struct tapir_recording_ready *ready); /* probes are on */
+	void (*on_stopping)(void *ctx); /* before the last records are delivered; may be NULL */
 	void *ctx;
 };
 
@@ -84,6 +85,7 @@ struct tapir_recording_result {
 	size_t ring_event_cnt; /* likewise, of events that rings carry */
 	uint64_t elapsed_ns;
 	uint64_t targets_ended_ns; /* since its start; 0: that is not why it ended */
+	bool is_file_moved;	   /* its path is not where it is */
 	bool program_ended;
 	int program_status; /* as wait(2) has it */
 };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Chunks: collect, compress, append. A chunk is written behind the last whole one or not at
+ * Chunks: collect, compress, append. A chunk is written after the last complete one or not at
  * all, as far as the file can be cut back.
  */
 #include "trace/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <libdeflate.h>
@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/placed_file.h"
 #include "tapir/trace_format.h"
 #include "trace/record.h"
 
@@ -46,12 +47,14 @@ struct chunk_buf {
 };
 
 struct tapir_writer {
-	int fd;
-	int err; /* of the write that failed; nothing is written behind it but by close */
-	bool is_regular, plain, closed;
+	struct tapir_placed_file file;
+	atomic_uint_least64_t stop_ns; /* see tapir_file__write_until */
+	int err;		       /* of the write that failed; after it only close writes */
+	atomic_bool is_kept;
+	bool plain, closed;
+	bool has_data; /* chunks were written before any failure */
+	bool is_moved;
 	bool segment_begins; /* the next chunk is the first of its segment */
-	char *path;	     /* as the user wrote it */
-	char *old_path;	     /* where the file is that this one replaces; NULL: none */
 	uint64_t max_bytes;
 	uint64_t bytes, records, lost_records;
 	uint64_t lost[TAPIR_REC_TYPE_CNT];  /* of them, by type */
@@ -65,104 +68,48 @@ struct tapir_writer {
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
-static int open_error(const char *path, int err)
+static int open_stdout(struct tapir_placed_file *file)
 {
-	return tapir_diag__fail(err, "Cannot create the output file: path=%s, err=-%s%s", path,
-				tapir_errno__name(err),
-				err == -EEXIST	 ? ": it exists; name another or use --force"
-				: err == -EISDIR ? ": it is a directory"
-				: err == -ENXIO	 ? ": nobody reads from it"
-						 : "");
+	if (isatty(STDOUT_FILENO))
+		return tapir_diag__fail(-EINVAL, "a recording is binary and cannot be written to a "
+						 "terminal: use -o FILE, or a pipe");
+	file->path = strdup("standard output");
+	file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (file->fd < 0)
+		return tapir_diag__fail(-errno, "cannot write to standard output: err=-%s",
+					tapir_errno__name(errno));
+	return file->path ? 0 : -ENOMEM;
 }
 
 /*
- * A pipe or device that is there. A link to one is followed if it is root's or ours, such as
- * /dev/stdout; who else could make one might lead us anywhere. Opening never waits for a reader.
+ * Stdout may be a file that others append to: it is never cut back, and -o /dev/stdout means the
+ * same file, not its name.
  */
-static int open_special(const char *path, const struct stat *link)
+static bool is_stdout(const char *path)
 {
-	int fd;
-
-	if (S_ISLNK(link->st_mode) && link->st_uid && link->st_uid != geteuid())
-		return -EEXIST;
-	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
-	if (fcntl(fd, F_SETFL, 0)) { /* from here on a write may wait */
-		close(fd);
-		return -EIO;
-	}
-	return fd;
-}
-
-/* What is replaced is kept beside the new file until that is worth keeping. */
-static int put_aside(struct tapir_writer *w, const char *path)
-{
-	if (asprintf(&w->old_path, "%s.old-%d", path, (int)getpid()) < 0) {
-		w->old_path = NULL;
-		return -ENOMEM;
-	}
-	if (!rename(path, w->old_path))
-		return 0;
-	free(w->old_path);
-	w->old_path = NULL;
-	return -errno;
-}
-
-/* An existing regular file is replaced, not rewritten: its owner and mode are not ours. */
-static int open_path(struct tapir_writer *w, const struct tapir_writer_opts *opts)
-{
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
-	struct stat link, st;
-	int err = 0;
-
-	if (!lstat(opts->path, &link) && !stat(opts->path, &st) && !S_ISREG(st.st_mode)) {
-		w->fd = S_ISDIR(st.st_mode) ? -EISDIR : open_special(opts->path, &link);
-		return w->fd < 0 ? open_error(opts->path, w->fd) : 0;
-	}
-	w->fd = open(opts->path, flags, 0600);
-	if (w->fd < 0 && errno == EEXIST && opts->force) {
-		err = put_aside(w, opts->path);
-		w->fd = err ? -1 : open(opts->path, flags, 0600);
-	}
-	if (w->fd < 0)
-		return open_error(opts->path, err ? err : -errno);
-	return 0;
-}
-
-static int open_stdout(int *out)
-{
-	int fd;
-
-	if (isatty(STDOUT_FILENO))
-		return tapir_diag__fail(-EINVAL, "Will not write a binary file to a terminal: "
-						 "name one with -o FILE, or pipe it on");
-	fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	if (fd < 0)
-		return tapir_diag__fail(-errno, "Cannot write to stdout: err=-%s",
-					tapir_errno__name(errno));
-	*out = fd;
-	return 0;
+	return !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
 }
 
 static int open_output(struct tapir_writer *w, const struct tapir_writer_opts *opts)
 {
-	bool is_stdout = !strcmp(opts->path, "-");
-	int err = is_stdout ? open_stdout(&w->fd) : open_path(w, opts);
-	struct stat st;
+	const struct tapir_placed_file_opts file = {
+		.path = opts->path,
+		.mode = 0600,
+		.force = opts->force,
+		.at_once = true,
+		.has_owner = opts->has_owner,
+		.uid = opts->uid,
+		.gid = opts->gid,
+	};
 
-	if (err)
-		return err;
-	if (fstat(w->fd, &st))
-		return -errno;
-	/* Stdout may be a file that others append to: it is never cut back. */
-	w->is_regular = S_ISREG(st.st_mode) && !is_stdout;
-	if (w->is_regular && opts->has_owner && fchown(w->fd, opts->uid, opts->gid)) {
-		err = tapir_diag__fail(-errno, "Cannot give the file to its user: path=%s, uid=%u",
-				       opts->path, opts->uid);
-		unlink(opts->path);
-	}
-	return err;
+	return is_stdout(opts->path) ? open_stdout(&w->file)
+				     : tapir_placed_file__open(&file, &w->file);
+}
+
+static int write_bytes(struct tapir_writer *w, const void *data, size_t len)
+{
+	return w->file.is_regular ? tapir_file__write_all(w->file.fd, data, len)
+				  : tapir_file__write_until(w->file.fd, data, len, &w->stop_ns);
 }
 
 static int write_file_header(struct tapir_writer *w)
@@ -175,10 +122,11 @@ static int write_file_header(struct tapir_writer *w)
 	int err;
 
 	h.crc = libdeflate_crc32(0, &h, sizeof(h));
-	err = tapir_file__write_all(w->fd, &h, sizeof(h));
+	err = write_bytes(w, &h, sizeof(h));
 	if (err)
-		return tapir_diag__fail(err, "Cannot write the output file: path=%s, err=-%s",
-					w->path, tapir_errno__name(err));
+		return tapir_diag__fail(
+			err, "cannot write %s: err=-%s%s", w->file.path, tapir_errno__name(err),
+			w->file.temp_name ? "; the existing file is unchanged" : "");
 	w->bytes = sizeof(h);
 	w->segment_ns = h.created_ns;
 	return 0;
@@ -188,7 +136,7 @@ static bool alloc_buffers(struct tapir_writer *w)
 {
 	w->rec_buf.data = malloc(BUF_BYTES);
 	w->desc_buf.data = malloc(BUF_BYTES);
-	if (!w->path || !w->rec_buf.data || !w->desc_buf.data)
+	if (!w->rec_buf.data || !w->desc_buf.data)
 		return false;
 	if (w->plain)
 		return true;
@@ -206,17 +154,17 @@ int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer
 
 	if (!w)
 		return -ENOMEM;
-	*w = (struct tapir_writer){.fd = -1,
+	*w = (struct tapir_writer){.file = {.fd = -1, .dir_fd = -1},
 				   .plain = opts->plain,
 				   .max_bytes = opts->max_bytes,
 				   .segment_begins = true,
-				   .path = strdup(opts->path),
 				   .rec_buf.type = TAPIR_CHUNK_RECORDS,
 				   .desc_buf.type = TAPIR_CHUNK_DESCRIPTIONS};
 	err = alloc_buffers(w) ? open_output(w, opts) : -ENOMEM;
 	if (!err)
 		err = write_file_header(w);
 	if (err) {
+		tapir_placed_file__discard(&w->file);
 		tapir_writer__free(w);
 		return err;
 	}
@@ -228,14 +176,11 @@ void tapir_writer__free(struct tapir_writer *w)
 {
 	if (!w)
 		return;
-	if (w->fd >= 0)
-		close(w->fd);
+	(void)tapir_placed_file__close(&w->file);
 	ZSTD_freeCCtx(w->zstd);
 	free(w->stored);
 	free(w->rec_buf.data);
 	free(w->desc_buf.data);
-	free(w->old_path);
-	free(w->path);
 	free(w);
 }
 
@@ -259,6 +204,20 @@ static void lose_all(struct tapir_writer *w, const char *data, size_t len)
 		lose(w, (const struct tapir_rec *)(data + at));
 }
 
+static const char *what_is_there(const struct tapir_writer *w, int err)
+{
+	if (err == -EFBIG)
+		return "the size limit is reached";
+	if (err == -ETIMEDOUT)
+		return "its reader stalled, and the rest was dropped";
+	if (err == -ENOENT)
+		return "it was deleted, and nothing of the recording is left";
+	if (w->has_data || !w->file.is_regular)
+		return "what was written is readable";
+	return w->file.temp_name ? "no recording was written; the existing file is unchanged"
+				 : "no recording was written";
+}
+
 /* Nothing more will be written: what is buffered now and comes later is lost. */
 static int fail(struct tapir_writer *w, int err)
 {
@@ -267,40 +226,46 @@ static int fail(struct tapir_writer *w, int err)
 	lose_all(w, w->rec_buf.data, w->rec_buf.used);
 	buf_reset(&w->rec_buf);
 	buf_reset(&w->desc_buf);
-	return tapir_diag__fail(err, "Cannot write on: path=%s, bytes=%llu, err=-%s: %s", w->path,
-				(unsigned long long)w->bytes, tapir_errno__name(err),
-				err == -EFBIG ? "the size limit is reached"
-					      : "the file is readable up to here");
+	return tapir_diag__fail(err, "cannot continue writing %s after %llu bytes: err=-%s: %s",
+				w->file.path, (unsigned long long)w->bytes, tapir_errno__name(err),
+				what_is_there(w, err));
 }
 
-/* Header and body as one append, or nothing. */
-static int append(struct tapir_writer *w, const struct tapir_chunk_header *h, const void *body)
+/* Header and body in one call, where the file takes them so. */
+static int write_both(struct tapir_writer *w, const struct tapir_chunk_header *h, const void *body)
 {
 	struct iovec iov[2] = {{(void *)h, sizeof(*h)}, {(void *)body, h->stored_bytes}};
-	size_t len = sizeof(*h) + h->stored_bytes;
+	size_t done;
 	ssize_t n;
 	int err = 0;
 
+	if (!w->file.is_regular) {
+		err = write_bytes(w, h, sizeof(*h));
+		return err ? err : write_bytes(w, body, h->stored_bytes);
+	}
 	do
-		n = writev(w->fd, iov, 2);
+		n = writev(w->file.fd, iov, 2);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		err = -errno;
-	else if ((size_t)n < sizeof(*h))
-		err = tapir_file__write_all(w->fd, (const char *)h + n, sizeof(*h) - (size_t)n);
-	if (!err && (size_t)n < len) {
-		size_t done = (size_t)n > sizeof(*h) ? (size_t)n - sizeof(*h) : 0;
+		return -errno;
+	if ((size_t)n < sizeof(*h))
+		err = write_bytes(w, (const char *)h + n, sizeof(*h) - (size_t)n);
+	done = (size_t)n > sizeof(*h) ? (size_t)n - sizeof(*h) : 0;
+	return err ? err : write_bytes(w, (const char *)body + done, h->stored_bytes - done);
+}
 
-		err = tapir_file__write_all(w->fd, (const char *)body + done,
-					    h->stored_bytes - done);
-	}
+/* A whole chunk, or nothing. */
+static int append(struct tapir_writer *w, const struct tapir_chunk_header *h, const void *body)
+{
+	int err = write_both(w, h, body);
+
 	if (!err) {
-		w->bytes += len;
+		w->bytes += sizeof(*h) + h->stored_bytes;
 		return 0;
 	}
-	if (w->is_regular &&
-	    (ftruncate(w->fd, (off_t)w->bytes) || lseek(w->fd, (off_t)w->bytes, SEEK_SET) < 0))
-		tapir_diag__add("Cannot cut a partial chunk off: path=%s, err=-%s", w->path,
+	if (w->file.is_regular && (ftruncate(w->file.fd, (off_t)w->bytes) ||
+				   lseek(w->file.fd, (off_t)w->bytes, SEEK_SET) < 0))
+		tapir_diag__add("cannot cut a partial chunk off %s: err=-%s", w->file.path,
 				tapir_errno__name(errno));
 	return err;
 }
@@ -432,12 +397,28 @@ int tapir_writer__put_span(struct tapir_writer *w, const void *data, size_t len,
 	return buf->used >= FLUSH_BYTES ? tapir_writer__flush(w) : 0;
 }
 
+/* What was written is worth the file that it replaces. */
+static int take_place(struct tapir_writer *w)
+{
+	int err = w->seq && atomic_load(&w->is_kept) ? tapir_placed_file__place(&w->file) : 0;
+
+	if (err)
+		return fail(w, err);
+	w->has_data |= w->seq > 0;
+	return 0;
+}
+
 /* Descriptions first: where the file ends for good, what it holds has its names. */
 int tapir_writer__flush(struct tapir_writer *w)
 {
-	int err = flush_buf(w, &w->desc_buf);
+	int err = w->err ? 0 : tapir_placed_file__check(&w->file);
 
-	return err ? err : flush_buf(w, &w->rec_buf);
+	if (err == -ENOENT)
+		return fail(w, err);
+	err = flush_buf(w, &w->desc_buf);
+	if (!err)
+		err = flush_buf(w, &w->rec_buf);
+	return err || w->err ? err : take_place(w);
 }
 
 /* ---- segments, closing ---------------------------------------------------------------------- */
@@ -469,22 +450,38 @@ static int finish(struct tapir_writer *w)
 
 void tapir_writer__keep(struct tapir_writer *w)
 {
-	if (w->old_path)
-		unlink(w->old_path);
-	free(w->old_path);
-	w->old_path = NULL;
+	atomic_store(&w->is_kept, true);
 }
 
 void tapir_writer__abandon(struct tapir_writer *w)
 {
-	if (w->is_regular)
-		unlink(w->path);
-	if (w->old_path)
-		rename(w->old_path, w->path);
-	if (w->fd >= 0)
-		close(w->fd);
-	w->fd = -1;
+	tapir_placed_file__discard(&w->file);
 	w->closed = true;
+}
+
+void tapir_writer__stop_waiting(struct tapir_writer *w)
+{
+	atomic_store(&w->stop_ns, tapir_clock__now_ns());
+}
+
+static int close_file(struct tapir_writer *w)
+{
+	int err = tapir_placed_file__check(&w->file);
+
+	w->is_moved = err == -ESTALE;
+	if (err == -ENOENT && !w->err)
+		return fail(w, err);
+	if (w->err && !w->has_data) { /* its losses alone are not worth a file */
+		tapir_placed_file__discard(&w->file);
+		return 0;
+	}
+	err = tapir_placed_file__place(&w->file);
+	if (err)
+		return err;
+	err = tapir_placed_file__close(&w->file);
+	if (err)
+		tapir_diag__add("cannot close the output file: err=-%s", tapir_errno__name(err));
+	return err;
 }
 
 int tapir_writer__close(struct tapir_writer *w)
@@ -493,17 +490,19 @@ int tapir_writer__close(struct tapir_writer *w)
 
 	if (w->closed)
 		return w->err;
-	tapir_writer__keep(w);
 	tapir_writer__flush(w);
 	err = finish(w);
 	if (err && !w->err)
 		err = fail(w, err);
-	if (close(w->fd) && !w->err)
-		w->err = tapir_diag__fail(-errno, "Cannot close the output file: path=%s, err=-%s",
-					  w->path, tapir_errno__name(errno));
-	w->fd = -1;
+	err = close_file(w);
+	w->err = w->err ? w->err : err;
 	w->closed = true;
 	return w->err;
+}
+
+bool tapir_writer__is_moved(const struct tapir_writer *w)
+{
+	return w->is_moved;
 }
 
 uint64_t tapir_writer__bytes_written(const struct tapir_writer *w)

@@ -35,19 +35,34 @@ struct tapir_writer_opts {
 };
 
 /*
- * Mode 0600. -EEXIST: there is such a file and force is not set. A file that is replaced stays
- * beside the new one until __keep or __close; __abandon brings it back. -ENXIO: a FIFO without
- * a reader.
+ * Mode 0600. -EEXIST: there is such a file and force is not set. A file that is replaced keeps its
+ * name until __keep and the first data of the new one; the new one is PATH.part-PID until then.
+ * -ENXIO: a FIFO without a reader. Also placed_file.h.
  */
 int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer **out);
 
-/* Writes what is buffered and the END chunk. 0, or the error of this or an earlier write. */
+/*
+ * Writes what is buffered and the END chunk. 0, or the error of this or an earlier write. A file
+ * that got no data because writing failed is removed.
+ */
 int tapir_writer__close(struct tapir_writer *w);
 
-/* The recording has begun: what the file replaces is gone for good. */
+/*
+ * The recording has begun: with its first data from now on, or at close, the file replaces what has
+ * its name. Any thread.
+ */
 void tapir_writer__keep(struct tapir_writer *w);
-/* The recording never began: the file is taken away, what it replaced comes back. */
+/* The recording never began: the file is removed, one it would have replaced is unchanged. */
 void tapir_writer__abandon(struct tapir_writer *w);
+
+/*
+ * The program was asked to end: a pipe's reader that takes nothing for half a second from now on
+ * is not waited for (-ETIMEDOUT). Any thread.
+ */
+void tapir_writer__stop_waiting(struct tapir_writer *w);
+
+/* After close: the file was renamed meanwhile, so that its path is not where it is. */
+bool tapir_writer__is_moved(const struct tapir_writer *w);
 
 /* Releases everything; without close, the file stays as a killed recorder leaves it. */
 void tapir_writer__free(struct tapir_writer *w);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * placed_file.h - an output file that takes its name when the caller says so.
+ *
+ * The directory is opened once; every later step is relative to its descriptor and follows no
+ * symbolic link, so that nobody who can write to the directory redirects the output. A file that
+ * is replaced stays under its name until tapir_placed_file__place. An existing FIFO or device is
+ * opened for writing instead; opening never waits for a reader.
+ *
+ * Thread safety: one thread at a time.
+ */
+#ifndef TAPIR_USER_PLACED_FILE_H
+#define TAPIR_USER_PLACED_FILE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct tapir_placed_file {
+	int fd;
+	int dir_fd;	  /* -1: a FIFO or device */
+	char *path;	  /* as the caller wrote it */
+	const char *name; /* its last component */
+	char *temp_name;  /* where the file is until it is placed; NULL: it has its name */
+	bool force;
+	bool is_regular; /* created here */
+};
+
+struct tapir_placed_file_opts {
+	const char *path;
+	mode_t mode;	/* of a file that is created */
+	bool force;	/* replace an existing regular file */
+	bool at_once;	/* where nothing is replaced, the file has its name from the start */
+	bool has_owner; /* a file that is created belongs to uid and gid */
+	uid_t uid;
+	gid_t gid;
+};
+
+/*
+ * 0, or -errno with a diagnostic line and nothing left behind. -EEXIST: the path exists and force
+ * is not set; -ENXIO: a FIFO without a reader; -ELOOP: a symbolic link of another user.
+ */
+int tapir_placed_file__open(const struct tapir_placed_file_opts *opts,
+			    struct tapir_placed_file *out);
+
+/* Gives the file its name; without force, -EEXIST if something has that name by now. */
+int tapir_placed_file__place(struct tapir_placed_file *file);
+
+/*
+ * 0: the path names the file. -ENOENT: the file has no name any more and is lost when it is closed;
+ * -ESTALE: it was renamed, and the path names another file or none.
+ */
+int tapir_placed_file__check(const struct tapir_placed_file *file);
+
+/* Removes a file that was created here, under whatever of its names it has, and closes it. */
+void tapir_placed_file__discard(struct tapir_placed_file *file);
+
+/* Closes the file. Without __place before, its temporary name is removed. 0 or close(2)'s error. */
+int tapir_placed_file__close(struct tapir_placed_file *file);
+
+#endif
