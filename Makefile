@@ -83,14 +83,14 @@ MANIFEST_SRC := $(wildcard usdt/manifest/*.c)
 MANIFEST_OBJ := $(MANIFEST_SRC:%.c=$(BUILD)/%.o) $(patsubst %.c,$(BUILD)/%.o,$(wildcard user/decode/manifest*.c) \
                 user/decode/layout.c $(wildcard user/base/*.c))
 TABLES     := $(BUILD)/gen/dotnet_layouts
-GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h
+GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/topics.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
 
 .PHONY: all demo check test unit e2e targets bench bench-dotnet bench-large fuzz check-kernels install uninstall format \
         clean help bootstrap docs
 
-all: $(TAPIR) $(USDT_LIB) docs ## build build/tapir, its man page and shell completion
+all: $(TAPIR) $(USDT_LIB) docs ## build build/tapir, its man pages and shell completion
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -172,20 +172,21 @@ check-kernels: ## boot Debian's 6.1 and 6.12 and test there
 format: ## clang-format the C files
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' | grep -v '^vmlinux/')
 
-docs: $(BUILD)/tapir.1 $(BUILD)/tapir.bash
+docs: $(BUILD)/man/tapir.1 $(BUILD)/tapir.bash
 
 install: all ## install below $(DESTDIR)$(PREFIX)
 	install -D -m 0755 $(TAPIR) $(DESTDIR)$(PREFIX)/bin/tapir
 	install -D -m 0755 $(MANIFEST) $(DESTDIR)$(PREFIX)/bin/tapir-manifest
-	install -D -m 0644 $(BUILD)/tapir.1 $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1
+	for page in $(BUILD)/man/*.[17]; do \
+	    install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$(basename $$page); done
 	install -D -m 0644 $(BUILD)/tapir.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
 	install -D -m 0644 $(USDT_LIB) $(DESTDIR)$(PREFIX)/lib/libtapir.a
 	install -d $(DESTDIR)$(PREFIX)/include/tapir
 	install -m 0644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/tapir/
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/tapir $(DESTDIR)$(PREFIX)/bin/tapir-manifest $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1 \
-	      $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
+	rm -f $(DESTDIR)$(PREFIX)/bin/tapir $(DESTDIR)$(PREFIX)/bin/tapir-manifest $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1 $(DESTDIR)$(PREFIX)/share/man/man[17]/tapir-*.[17]
 	rm -f $(DESTDIR)$(PREFIX)/lib/libtapir.a $(addprefix $(DESTDIR)$(PREFIX)/include/tapir/,$(notdir $(PUBLIC_HEADERS)))
 	-rmdir $(DESTDIR)$(PREFIX)/include/tapir
 
@@ -215,6 +216,14 @@ $(BUILD)/gen/flamegraph.gen.h: user/cli/flamegraph.js user/cli/flamegraph.css Ma
 	$(Q)for kind in js css; do printf 'static const char flamegraph_%s[] =\n' $$kind; \
 	    sed -e '/^\/\/ /d' -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' user/cli/flamegraph.$$kind; \
 	    echo ';'; done >$@
+
+# The texts of `tapir help`, as C strings: topics/NAME.txt is topic_NAME.
+TOPICS := $(sort $(wildcard user/cli/topics/*.txt))
+$(BUILD)/gen/topics.gen.h: $(TOPICS) Makefile
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)for file in $(TOPICS); do printf 'static const char topic_%s[] =\n' "$$(basename $$file .txt)"; \
+	    sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $$file; echo ';'; done >$@
 
 # ---- manifests: the compiler, and the tables it makes -------------------------------------
 
@@ -251,9 +260,9 @@ $(TAPIR): $(BUILD)/user/cli/main.o $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $< $(LIB) $(LIBS) -o $@
 
-$(BUILD)/tapir.1: $(TAPIR)
-	$(call say,GEN,$@)
-	$(Q)$(TAPIR) help --man >$@
+$(BUILD)/man/tapir.1: $(TAPIR)
+	$(call say,GEN,$(@D))
+	$(Q)rm -rf $(@D) && mkdir -p $(@D) && $(TAPIR) help --man-pages $(@D)
 
 $(BUILD)/tapir.bash: $(TAPIR)
 	$(call say,GEN,$@)

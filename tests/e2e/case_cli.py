@@ -10,20 +10,20 @@ NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-
           "--ambient-caps=-all")
 
 USAGE = (
-    (("lsit",), "did you mean 'tapir list'?"),
+    (("lsit",), "the nearest is 'tapir list'"),
     (("--jsno",), "no option '--jsno'"),
     (("list",), "tapir list -p 4242"),
-    (("list", "--jsno"), "did you mean '--json'?"),
+    (("list", "--jsno"), "the nearest is '--json'"),
     (("list", "-p", "x"), "'x' is not a process id"),
     (("list", "-p", "1", "--all"), "leave out"),
     (("list", "-p"), "--pid needs PID"),
-    (("list", "/bin/ls", "a", "b"), "what is 'b'?"),
+    (("list", "/bin/ls", "a", "b"), "unexpected argument 'b'"),
     (("list", "-p", "1", "a", "b"), "one GLOB at a time"),
     (("list", "/usr/bin/python3", "a b:c"), "cannot stand in a provider's name"),
-    (("doctor", "x"), "what is 'x'?"),
+    (("doctor", "x"), "unexpected argument 'x'"),
     (("doctor", "-p", "1,2"), "one process at a time"),
     (("help", "nothing"), "no command or topic 'nothing'"),
-    (("--", "ls"), "stands before a command"),
+    (("--", "ls"), "a command is required before '--'"),
 )
 
 
@@ -62,24 +62,71 @@ def test_every_command_refuses_nonsense_and_has_examples(t):
         t.eq(text, t.tapir("help", name).out, f"help {name}")
 
 
-def test_manual_and_completion_are_well_formed(t):
-    for option, checker in (("--man", (t.need("groff"), "-man", "-ww", "-z")),
-                            ("--completion", ("bash", "-n"))):
-        file = t.path("text")
-        with open(file, "w", encoding="utf-8") as f:
-            f.write(t.tapir("help", option).out)
-        result = t.run(*checker, file)
-        t.eq((result.rc, result.err), (0, ""), option)
+def topics(t):
+    return re.findall(r"^  (\w+) ", t.tapir("help").out.split("Topics")[1], re.M)
 
 
-def test_completion_offers_commands_and_options(t):
+def test_help_fits_80_columns(t):
+    words = [()] + [("help", word) for word in commands(t) + topics(t)]
+    t.ok(len(words) > 15, f"few pages: {words}")
+    for args in words:
+        for line in t.tapir(*args).out.splitlines():
+            t.ok(len(line) <= 80, f"tapir {' '.join(args)}: {line!r}")
+
+
+def test_lists_in_help_are_those_of_the_tables(t):
+    """What an option refuses, its help, its topic and the completion name the same values."""
+    for command, option, topic in (("record", "profile", "profiles"), ("report", "view", "views"),
+                                   ("export", "format", "formats"), ("record", "lane", None),
+                                   ("record", "event", None)):
+        line = t.tapir(command, f"--{option}", "no-such-value", expect=2).err
+        values = line.split("is not one of ")[1].split("\n")[0].split(", ")
+        t.ok(len(values) > 3, line)
+        text = " ".join(t.tapir("help", command).out.split())
+        t.ok(f"one of {', '.join(values)}" in text, f"{values} in the help of {command}")
+        if topic:
+            rows = re.findall(r"^  (\S+)  +\S", t.tapir("help", topic).out, re.M)
+            t.eq(rows[:len(values)], values, f"rows of the topic {topic}")
+        words = complete(t, "tapir", command, f"--{option}", "")
+        t.eq(words, [value.split("=")[0] + "=" * ("=" in value) for value in values], "completion")
+    t.eq(set(topics(t)) - set(complete(t, "tapir", "help", "")), set(), "topics that completion lacks")
+
+
+def test_man_pages_and_completion_are_well_formed(t):
+    groff = t.need("groff")
+    t.tapir("help", "--man-pages", t.tmp)
+    pages = sorted(os.listdir(t.tmp))
+    t.eq(pages, sorted(["tapir.1"] + [f"tapir-{name}.1" for name in commands(t)]
+                       + [f"tapir-{name}.7" for name in topics(t)]), "pages")
+    for page in pages:
+        result = t.run(groff, "-man", "-ww", "-z", t.path(page))
+        t.eq((result.rc, result.err), (0, ""), page)
+    with open(t.path("tapir-record.1"), encoding="utf-8") as f:
+        t.eq(t.tapir("help", "record", "--man").out, f.read(), "help record --man")
+    one_line(t, t.tapir("help", "--man-pages", "/nonexistent", expect=1), "cannot write /nonexistent/tapir.1")
+    with open(t.path("completion"), "w", encoding="utf-8") as f:
+        f.write(t.tapir("help", "--completion").out)
+    result = t.run("bash", "-n", t.path("completion"))
+    t.eq((result.rc, result.err), (0, ""), "completion")
+
+
+def complete(t, *words):
+    """What bash offers for the last word."""
     file = t.path("completion")
     with open(file, "w", encoding="utf-8") as f:
         f.write(t.tapir("help", "--completion").out)
-    script = f"""source {file}
-        complete_words() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tapir; echo "${{COMPREPLY[@]}}"; }}
-        complete_words tapir doc; complete_words tapir list --js; complete_words tapir list -p {os.getpid()}"""
-    t.eq(t.run("bash", "-c", script).out.splitlines(), ["doctor", "--json", str(os.getpid())], "words")
+    script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tapir; echo "${COMPREPLY[@]}"'
+    return t.run("bash", "-c", script, "bash", file, *words).out.split()
+
+
+def test_completion_offers_commands_options_and_files(t):
+    with open(t.path("here.tapir"), "w", encoding="utf-8"):
+        pass
+    for words, offered in ((("tapir", "doc"), ["doctor"]), (("tapir", "list", "--js"), ["--json"]),
+                           (("tapir", "list", "-p", str(os.getpid())), [str(os.getpid())]),
+                           (("tapir", "record", "-o", t.path("he")), [t.path("here.tapir")]),
+                           (("tapir", "export", "-o", t.path("he")), [t.path("here.tapir")])):
+        t.eq(complete(t, *words), offered, f"completion of {words}")
 
 
 def test_file_is_named_when_it_is_no_program(t):

@@ -33,6 +33,18 @@ const struct tapir_view *tapir_view__find(const char *text, const char **arg)
 	return NULL;
 }
 
+const char *tapir_view__usage(size_t i)
+{
+	static char usage[32];
+
+	if (i >= sizeof(tapir_views) / sizeof(tapir_views[0]) || !tapir_views[i])
+		return NULL;
+	if (!tapir_views[i]->arg)
+		return tapir_views[i]->name;
+	snprintf(usage, sizeof(usage), "%s=%s", tapir_views[i]->name, tapir_views[i]->arg);
+	return usage;
+}
+
 void *tapir_view__start(const struct tapir_view *view, struct tapir_timeline *tl, const char *arg,
 			uint64_t top)
 {

@@ -44,6 +44,10 @@ extern const struct tapir_view *const tapir_views[]; /* ended by NULL */
 /* By name, or by what stands before '='; *arg: what stands behind it, NULL nothing. */
 const struct tapir_view *tapir_view__find(const char *text, const char **arg);
 
+/* What is written for the i-th view, "cpu" or "slow=EVENT", until the next call; NULL after the
+ * last. */
+const char *tapir_view__usage(size_t i);
+
 /* Its context, which listens with view->fns. top: 0 the view's own. arg: borrowed. NULL: no memory.
  */
 void *tapir_view__start(const struct tapir_view *view, struct tapir_timeline *tl, const char *arg,

@@ -80,7 +80,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 const struct tapir_view tapir_view_allocations = {
 	.name = "allocations",
-	.summary = "bytes by type and stack",
+	.summary = "allocated bytes by type and by stack",
 	.fns = {.event = on_event},
 	.ctx_bytes = sizeof(struct allocations),
 	.default_top = 10,

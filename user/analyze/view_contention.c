@@ -307,7 +307,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 const struct tapir_view tapir_view_contention = {
 	.name = "contention",
-	.summary = "locks by the time threads waited for them, and who had them",
+	.summary = "locks by the time threads waited for them, with their holders",
 	.fns = {.wait = on_wait, .close = on_close},
 	.ctx_bytes = sizeof(struct contention),
 	.default_top = 10,

@@ -304,7 +304,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 const struct tapir_view tapir_view_counters = {
 	.name = "counters",
-	.summary = "measured values over time",
+	.summary = "counter values over time",
 	.fns = {.counter = on_counter},
 	.ctx_bytes = sizeof(struct counters),
 	.finish = finish,

@@ -393,7 +393,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 const struct tapir_view tapir_view_cpu = {
 	.name = "cpu",
-	.summary = "where the CPU went: work, functions, paths, threads, intervals",
+	.summary = "CPU time by function, call path, thread and interval",
 	.fns = {.sample = on_sample},
 	.ctx_bytes = sizeof(struct cpu),
 	.default_top = 20,

@@ -64,7 +64,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 const struct tapir_view tapir_view_exceptions = {
 	.name = "exceptions",
-	.summary = "what was thrown, with what message, from where",
+	.summary = "exceptions by type, message and stack",
 	.fns = {.event = on_event},
 	.ctx_bytes = sizeof(struct exceptions),
 	.default_top = 10,

@@ -459,7 +459,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 const struct tapir_view tapir_view_gc = {
 	.name = "gc",
-	.summary = "collections: pauses, reasons, heap, who waited",
+	.summary = "collections: pauses, reasons, heap size, threads that waited",
 	.fns = {.sample = on_sample,
 		.wait = on_wait,
 		.event = on_event,

@@ -214,7 +214,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 const struct tapir_view tapir_view_jit = {
 	.name = "jit",
-	.summary = "what was compiled, how long it took, on which thread",
+	.summary = "compiled methods, time per method, compiling threads",
 	.fns = {.close = on_close, .event = on_event},
 	.ctx_bytes = sizeof(struct jit),
 	.default_top = 20,

@@ -169,7 +169,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 const struct tapir_view tapir_view_offcpu = {
 	.name = "offcpu",
-	.summary = "where threads waited, for what, and who ended it",
+	.summary = "where threads waited, for what, and which thread ended the wait",
 	.fns = {.wait = on_wait},
 	.ctx_bytes = sizeof(struct offcpu_view),
 	.default_top = 20,

@@ -565,7 +565,7 @@ static int slow_finish(void *ctx, struct tapir_sheet *sheet)
 
 const struct tapir_view tapir_view_slow = {
 	.name = "slow",
-	.summary = "the slowest of one kind, and where their time went",
+	.summary = "the slowest intervals of EVENT and where their time went",
 	.arg = "EVENT",
 	.fns = {.sample = slow_sample, .wait = slow_wait, .open = slow_open, .close = slow_close},
 	.ctx_bytes = sizeof(struct slow),

@@ -148,7 +148,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 const struct tapir_view tapir_view_threadpool = {
 	.name = "threadpool",
-	.summary = ".NET's thread pool: workers, why their number changed, queueing",
+	.summary = "the .NET thread pool: workers, adjustments, queueing",
 	.fns = {.event = on_event, .close = on_close},
 	.ctx_bytes = sizeof(struct threadpool),
 	.default_top = 20,

@@ -37,6 +37,13 @@ const struct tapir_sample_event tapir_sample_events[] = {
 	{},
 };
 
+const char *tapir_sample_event__name(size_t i)
+{
+	return i < sizeof(tapir_sample_events) / sizeof(tapir_sample_events[0])
+		       ? tapir_sample_events[i].name
+		       : NULL;
+}
+
 const struct tapir_sample_event *tapir_sample_event__find(const char *name)
 {
 	for (const struct tapir_sample_event *e = tapir_sample_events; e->name; e++)

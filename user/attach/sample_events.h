@@ -7,6 +7,7 @@
 #define TAPIR_USER_SAMPLE_EVENTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct tapir_sample_event {
@@ -18,6 +19,9 @@ struct tapir_sample_event {
 
 /* The first one is the default: cpu-clock works everywhere. */
 extern const struct tapir_sample_event tapir_sample_events[];
+
+/* The i-th name, NULL after the last: for cli/options.h. */
+const char *tapir_sample_event__name(size_t i);
 
 /* NULL: there is none of that name. Static. */
 const struct tapir_sample_event *tapir_sample_event__find(const char *name);

@@ -16,7 +16,7 @@ struct args {
 };
 
 static const struct tapir_option options[] = {
-	TAPIR_PIDS("pid", 'p', "PID", "look at this process too", struct args, pids),
+	TAPIR_PIDS("pid", 'p', "PID", "also check this process", struct args, pids),
 	TAPIR_FLAG("json", 0, "one JSON document", struct args, json),
 	{}};
 
@@ -138,20 +138,19 @@ static int run(struct tapir_cli *cli)
 
 const struct tapir_command tapir_cmd_doctor = {
 	.name = "doctor",
-	.summary = "what this kernel and this user can do, and how to get what is missing",
+	.summary = "check what this kernel and user can record, and how to get more",
 	.synopsis = "[-p PID] [--json]",
-	.text = "Tries what recording needs, changes nothing, and takes a tenth of a second. "
-		"'limited'\n"
-		"means that recording works without it, 'missing' that it does not. The exit "
-		"status is 0\n"
-		"when recording works and 3 when it does not.",
+	.text = "Tries what recording needs, changes nothing, and takes a tenth of a "
+		"second. 'limited' means that recording works without it, 'missing' that "
+		"it does not. The exit status is 0 if recording works and 3 if it does "
+		"not.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.examples =
 		(const struct tapir_example[]){
-			{"doctor", "can I record here?"},
-			{"doctor -p 4242", "and this process?"},
+			{"doctor", "whether recording works here"},
+			{"doctor -p 4242", "what can be recorded of a process"},
 			{"doctor --json | jq -r '.checks[] | select(.state != \"ok\") | .name'",
-			 "what is not as it should be, for a script"},
+			 "everything that is limited or missing, for scripts"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,

@@ -19,7 +19,7 @@ struct args {
 };
 
 static const struct tapir_option options[] = {
-	TAPIR_FLAG("json", 0, "one JSON object a line", struct args, json),
+	TAPIR_FLAG("json", 0, "one JSON object per line", struct args, json),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
@@ -154,17 +154,13 @@ static int run(struct tapir_cli *cli)
 
 const struct tapir_command tapir_cmd_events = {
 	.name = "events",
-	.summary = "what a file holds, event by event",
+	.summary = "print the events of a recording, one by one",
 	.synopsis = "FILE [GLOB] [--json] [--raw-names] [--manifest FILE]...",
-	.text = "Each line has the seconds since the recording began, the process's name, "
-		"pid/tid,\n"
-		"the event and its arguments by name; the frames of its stack stand below. "
-		"<null>,\n"
-		"<fault> and the like say why a value is not there; a text that was longer than "
-		"what\n"
-		"was recorded ends with an ellipsis. Losses and gaps stand where they happened, "
-		"in\n"
-		"capitals.",
+	.text = "Each line shows the seconds since the recording began, process name, "
+		"pid/tid, the event, and its arguments by name; the frames of its stack "
+		"follow on their own lines. <null>, <fault> and the like say why a value "
+		"is missing. A string that was cut ends in an ellipsis. Losses and gaps "
+		"appear in capitals where they occurred.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals =
 		(const struct tapir_positional[]){
@@ -173,10 +169,10 @@ const struct tapir_command tapir_cmd_events = {
 			{}},
 	.examples =
 		(const struct tapir_example[]){
-			{"events slow.tapir", "everything, in the order it happened"},
+			{"events slow.tapir", "everything, in order of time"},
 			{"events slow.tapir 'query__start'", "one kind of event"},
 			{"events --json slow.tapir | jq -r 'select(.type==\"event\").args.query'",
-			 "the query texts"},
+			 "the SQL text of each query"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,

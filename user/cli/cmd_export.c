@@ -23,43 +23,42 @@ struct args {
 	bool raw_names;
 };
 
-static const struct tapir_option options[] = {
-	TAPIR_STRING("format", 0, "FORMAT",
-		     "nettrace: all of it, for PerfView and TraceEvent;\n"
-		     "speedscope: stacks of each thread, in time;\n"
-		     "folded: a stack a line, with its count;\n"
-		     "perfscript: as 'perf script' prints samples",
-		     struct args, format),
-	TAPIR_STRING("output", 'o', "OUT",
-		     "write to OUT, which is there when it is whole; without it, or\n'-': stdout",
-		     struct args, output),
-	TAPIR_FLAG("force", 'f', "replace OUT", struct args, force),
-	TAPIR_STRING("event", 'e', "GLOB",
-		     "stacks of these events, not samples; with folded also 'offcpu':\n"
-		     "microseconds that threads did not run, by the stack with which they\n"
-		     "left the CPU and why",
-		     struct args, event),
-	TAPIR_RAW_NAMES_OPTION(struct args),
-	{}};
-
-struct format {
-	const char *name;
-	int (*write)(struct tapir_export_job *job);
-	bool is_binary;
-};
-
-static const struct format formats[] = {
-	{"nettrace", tapir_export__nettrace, true},
-	{"speedscope", tapir_export__speedscope, false},
-	{"folded", tapir_export__folded, false},
-	{"perfscript", tapir_export__perf_script, false},
+const struct tapir_export_format tapir_export_formats[] = {
+	{"nettrace", "everything, for PerfView and TraceEvent", tapir_export__nettrace, true},
+	{"speedscope", "stacks of each thread over time, for speedscope.app",
+	 tapir_export__speedscope, false},
+	{"folded", "one stack per line with its count, for flame graph scripts",
+	 tapir_export__folded, false},
+	{"perfscript", "samples as 'perf script' prints them, for Firefox Profiler",
+	 tapir_export__perf_script, false},
 	{},
 };
 
-/* NULL: no such format. */
-static const struct format *find_format(const char *name)
+static const char *format_name(size_t i)
 {
-	const struct format *f = formats;
+	return i < sizeof(tapir_export_formats) / sizeof(tapir_export_formats[0])
+		       ? tapir_export_formats[i].name
+		       : NULL;
+}
+
+static const struct tapir_option options[] = {
+	TAPIR_CHOICE("format", 0, "FORMAT", "output format ('tapir help formats')", struct args,
+		     format, format_name),
+	TAPIR_STRING("output", 'o', "OUT",
+		     "write to OUT, which is replaced atomically; default, or '-': standard output",
+		     struct args, output),
+	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
+	TAPIR_STRING(
+		"event", 'e', "GLOB",
+		"stacks of these events instead of CPU samples; 'offcpu' (folded only): off-CPU microseconds by stack and reason",
+		struct args, event),
+	TAPIR_RAW_NAMES_OPTION(struct args),
+	{}};
+
+/* NULL: no such format. */
+static const struct tapir_export_format *find_format(const char *name)
+{
+	const struct tapir_export_format *f = tapir_export_formats;
 
 	while (name && f->name && strcmp(f->name, name))
 		f++;
@@ -76,7 +75,6 @@ static bool is_offcpu(const struct args *args)
 	return args->event && !strcmp(args->event, TAPIR_OFFCPU_EVENT);
 }
 
-/* Whoever waited for a file hears that it is there; whoever did not get it, that it is not. */
 static void say_end(const struct tapir_export_job *job, int err)
 {
 	struct tapir_str size = {};
@@ -87,7 +85,7 @@ static void say_end(const struct tapir_export_job *job, int err)
 	else if (err && job->file.path)
 		tapir_diag__add("%s was not written", job->file.path);
 	else if (err && job->file.bytes)
-		tapir_diag__add("What stands on standard output is not whole");
+		tapir_diag__add("the data on standard output is incomplete");
 	tapir_str__fini(&size);
 }
 
@@ -122,18 +120,19 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	const struct format *format = find_format(args->format);
+	const struct tapir_export_format *format = find_format(args->format);
 
 	if (!format)
-		return tapir_cli__usage(
-			cli, "as what? --format nettrace, speedscope, folded or perfscript");
+		return tapir_cli__usage(cli, "--format FORMAT is required ('tapir help formats')");
 	if (args->event && format->is_binary)
-		return tapir_cli__usage(cli, "--event: %s holds all of a recording", format->name);
+		return tapir_cli__usage(
+			cli,
+			"--event cannot be used with --format %s: it holds the whole recording",
+			format->name);
 	if (is_offcpu(args) && strcmp(format->name, "folded"))
-		return tapir_cli__usage(cli, "--event offcpu: only with --format folded");
+		return tapir_cli__usage(cli, "--event offcpu requires --format folded");
 	if (format->is_binary && is_stdout(args) && tapir_terminal__is_tty(stdout))
-		return tapir_cli__usage(cli, "%s is nothing for a terminal: say -o OUT",
-					format->name);
+		return tapir_cli__usage(cli, "%s is binary: use -o OUT", format->name);
 	if (!is_stdout(args) && tapir_output_file__is_same(args->output, cli->words.data[0]))
 		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
 	if (args->raw_names)
@@ -143,20 +142,13 @@ static int run(struct tapir_cli *cli)
 
 const struct tapir_command tapir_cmd_export = {
 	.name = "export",
-	.summary = "a recording in the forms other tools read",
-	.synopsis = "--format nettrace|speedscope|folded|perfscript FILE [-o OUT] [-f]",
-	.text = "nettrace (version 6) has everything: runtimes' events with their payloads, USDT "
-		"events\n"
-		"with typed arguments, CPU samples, context switches, processes, names, and what "
-		"was "
-		"lost.\n"
-		"PerfView opens it, and what is built on the TraceEvent library. The others hold "
-		"CPU\n"
-		"samples with their stacks, or where a file has none, the events that have a "
-		"stack:\n"
-		"'speedscope' for that viewer, 'folded' for flame graph scripts, 'perfscript' for "
-		"what\n"
-		"reads the output of perf script.",
+	.summary = "convert a recording for other tools",
+	.synopsis = "--format FORMAT FILE [-o OUT] [-f]",
+	.text = "nettrace (version 6) holds everything: runtime events with payloads, "
+		"USDT events with typed arguments, CPU samples, context switches, "
+		"processes, names and losses. PerfView and tools built on the TraceEvent "
+		"library open it. The other formats hold CPU samples with their stacks, "
+		"or the events that have stacks if the recording has no samples.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
 	.examples =
@@ -165,11 +157,11 @@ const struct tapir_command tapir_cmd_export = {
 			{"export --format speedscope slow.tapir -o slow.json",
 			 "for https://www.speedscope.app"},
 			{"export --format folded slow.tapir | sort -rnk2 | head",
-			 "the stacks that were seen most"},
+			 "the most frequent stacks"},
 			{"export --format folded --event offcpu slow.tapir",
-			 "what threads waited for: microseconds by stack"},
+			 "off-CPU microseconds by stack"},
 			{"export --format perfscript slow.tapir > slow.perf",
-			 "for Firefox's profiler"},
+			 "for Firefox Profiler"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,

@@ -31,17 +31,17 @@ struct args {
 };
 
 static const struct tapir_option options[] = {
-	TAPIR_STRING("output", 'o', "OUT.svg", "write to OUT.svg; without it, or '-': stdout",
+	TAPIR_STRING("output", 'o', "OUT.svg", "write to OUT.svg; default, or '-': standard output",
 		     struct args, output),
-	TAPIR_FLAG("force", 'f', "replace OUT.svg", struct args, force),
-	TAPIR_STRING("event", 'e', "GLOB",
-		     "stacks of these events; none: CPU samples, else all;\n"
-		     "'offcpu': where threads waited, in microseconds",
-		     struct args, event),
-	TAPIR_PIDS_OR_EACH("pid", 'p',
-			   "without a value: each process stands on a frame of its own;\nwith one: "
-			   "this process only; more than once, or PID,PID",
-			   struct args, pid),
+	TAPIR_FLAG("force", 'f', "replace OUT.svg if it exists", struct args, force),
+	TAPIR_STRING(
+		"event", 'e', "GLOB",
+		"stacks of these events (default: CPU samples, or all events if there are none); 'offcpu': off-CPU microseconds",
+		struct args, event),
+	TAPIR_PIDS_OR_EACH(
+		"pid", 'p',
+		"without a value: one root frame per process; with one: only this process; repeatable, or PID,PID",
+		struct args, pid),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
 
@@ -285,33 +285,30 @@ static int run(struct tapir_cli *cli)
 
 const struct tapir_command tapir_cmd_flamegraph = {
 	.name = "flamegraph",
-	.summary = "a file's stacks as one picture (SVG)",
+	.summary = "draw stacks as a flame graph (SVG)",
 	.synopsis = "FILE [-o OUT.svg] [-f] [--event GLOB] [--pid [PID]]",
-	.text = "Draws which functions called which until an event fired, or a CPU sample was "
-		"taken:\n"
-		"the wider, the more often. Colours tell kernel, JIT, interpreter, runtime and "
-		"native\n"
-		"code apart. The file needs nothing but a browser, not even a network: clicking a "
-		"frame\n"
-		"zooms in on it, '/' or Ctrl-F searches by regular expression and says what share "
-		"matched.",
+	.text = "Draws which functions called which when a CPU sample was taken or an "
+		"event fired; the width is how often. Colors separate kernel, "
+		"JIT-compiled, interpreted, runtime and native code. The file needs only "
+		"a browser: click a frame to zoom, press '/' or Ctrl-F to search by "
+		"regular expression.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals =
 		(const struct tapir_positional[]){
 			{.name = "FILE",
-			 .help = "a recording with stacks; '-' is standard input",
+			 .help = "a recording with stacks; '-': standard input",
 			 .required = true,
 			 .is_path = true},
 			{}},
 	.examples =
 		(const struct tapir_example[]){
-			{"flamegraph slow.tapir -o slow.svg", "everything that has a stack"},
+			{"flamegraph slow.tapir -o slow.svg", "CPU time"},
 			{"flamegraph machine.tapir --pid -o machine.svg",
-			 "a machine-wide recording, process beside process"},
+			 "a machine-wide recording, process by process"},
 			{"flamegraph slow.tapir --event 'query__start' -o queries.svg",
-			 "who asks the database"},
+			 "the callers of the database"},
 			{"flamegraph slow.tapir --event offcpu -o waits.svg",
-			 "what threads waited for, and how long"},
+			 "what threads waited for, and for how long"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,

@@ -27,10 +27,10 @@ struct args {
 };
 
 static const struct tapir_option options[] = {
-	TAPIR_PIDS("pid", 'p', "PID", "the files this process maps; more than once, or PID,PID",
+	TAPIR_PIDS("pid", 'p', "PID", "the files this process maps; repeatable, or PID,PID",
 		   struct args, pids),
-	TAPIR_FLAG("all", 'a', "the files every process of the machine maps", struct args, all),
-	TAPIR_FLAG("json", 0, "one JSON object a line, one for each site", struct args, json),
+	TAPIR_FLAG("all", 'a', "the files that all processes map", struct args, all),
+	TAPIR_FLAG("json", 0, "one JSON object per line, one per site", struct args, json),
 	{}};
 
 /* ---- whose probes ----------------------------------------------------------------------- */
@@ -297,35 +297,30 @@ static int run(struct tapir_cli *cli)
 
 const struct tapir_command tapir_cmd_list = {
 	.name = "list",
-	.summary = "the probes of a process, a file or everything that runs",
+	.summary = "list the probes of a process, a file or the whole machine",
 	.synopsis = "[-p PID | PATH | --all] [GLOB] [--json]",
-	.text = "Shows every USDT probe with the arguments it carries: u64, i32, str ... is their\n"
-		"type, with a name where one is known. '?' cannot be read (--json says why), the\n"
-		"probe fires all the same. A probe with a semaphore costs its program no more "
-		"than\n"
-		"a test until it is traced. Of .NET the runtime's providers and the EventSources "
-		"of "
-		"the\n"
-		"assemblies it has loaded are shown, with keywords; with GLOB their events. "
-		"Nothing "
-		"is\n"
-		"attached or changed by looking.",
+	.text = "Shows every USDT probe with the types of its arguments (u64, i32, str, "
+		"...), and their names where known. An argument shown as '?' cannot be "
+		"read (--json has the reason); the probe still fires. For .NET, shows the "
+		"runtime's providers and the EventSources of loaded assemblies with their "
+		"keywords, or with GLOB their events. Listing attaches to nothing and "
+		"changes nothing.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals =
 		(const struct tapir_positional[]){
 			{.name = "PATH", .help = "a program or library", .is_path = true},
 			{.name = "GLOB",
-			 .help = "only these: a provider or event ('gc__*'), or PROVIDER:EVENT"},
+			 .help = "a provider or event ('gc__*'), or PROVIDER:EVENT"},
 			{}},
 	.examples =
 		(const struct tapir_example[]){
-			{"list -p 4242", "all probes this process could fire"},
+			{"list -p 4242", "all probes of a process"},
 			{"list -p 4242 'gc__*'", "its garbage collection"},
 			{"list -p 4242 'MyCompany-*'",
 			 "the events of a .NET program's EventSources"},
-			{"list /usr/bin/python3", "a program that does not run yet"},
+			{"list /usr/bin/python3", "a program that is not running"},
 			{"list --all --json | jq -r .provider | sort | uniq -c",
-			 "which providers are there on this machine?"},
+			 "all providers on this machine"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,

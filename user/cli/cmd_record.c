@@ -28,54 +28,48 @@ struct args {
 };
 
 static const struct tapir_option options[] = {
-	TAPIR_STRING("output", 'o', "FILE", "write to FILE; '-' is standard output", struct args,
-		     output),
-	TAPIR_U64("frequency", 'F', "HZ", "CPU samples a second (999; with -a 99)", struct args,
-		  sample_hz, 1, TAPIR_SAMPLER_MAX_HZ),
-	TAPIR_STRING("event", 'e', "EVENT",
-		     "sample at this, not at the CPU's clock: cycles, page-faults, ...",
-		     struct args, sample_event),
+	TAPIR_STRING("output", 'o', "FILE", "write the recording to FILE; '-': standard output",
+		     struct args, output),
+	TAPIR_U64("frequency", 'F', "HZ", "CPU samples per second (default: 999, with -a 99)",
+		  struct args, sample_hz, 1, TAPIR_SAMPLER_MAX_HZ),
+	TAPIR_CHOICE("event", 'e', "EVENT", "sample on this event instead of the CPU clock",
+		     struct args, sample_event, tapir_sample_event__name),
 	TAPIR_FLAG("no-samples", 0, "take no CPU samples", struct args, no_samples),
-	TAPIR_FLAG("sched", 0, "context switches with -a, too", struct args, sched),
-	TAPIR_FLAG("no-sched", 0, "take no context switches", struct args, no_sched),
+	TAPIR_FLAG("sched", 0, "record context switches with -a, too", struct args, sched),
+	TAPIR_FLAG("no-sched", 0, "record no context switches", struct args, no_sched),
 	TAPIR_FLAG("force", 'f',
-		   "replace FILE; any number of probes on a kernel without uprobe_multi",
+		   "replace FILE; on kernels without uprobe_multi, attach any number of probes",
 		   struct args, force),
-	TAPIR_FLAG("children", 0, "with -p: trace what the process starts, too", struct args,
-		   children),
-	TAPIR_U64("max-size", 0, "MB", "stop when the file has this size", struct args, max_size, 1,
-		  UINT64_MAX >> 20),
-	TAPIR_U64("buffer", 0, "MB", "ring buffers may grow to this size together (64)",
+	TAPIR_FLAG("children", 0, "with -p: also trace processes it starts", struct args, children),
+	TAPIR_U64("max-size", 0, "MB", "stop when FILE has reached this size", struct args,
+		  max_size, 1, UINT64_MAX >> 20),
+	TAPIR_U64("buffer", 0, "MB", "limit for all ring buffers together (default: 64)",
 		  struct args, buffer_mb, 1, 4096),
-	TAPIR_FLAG("no-compress", 0, "larger file, less CPU", struct args, no_compress),
+	TAPIR_FLAG("no-compress", 0, "write FILE uncompressed: less CPU, more disk", struct args,
+		   no_compress),
 	{}};
 
 static const struct tapir_option_group groups[] = {
-	{"Whom to trace", tapir_target_options, offsetof(struct args, target)},
-	{"What to take", tapir_capture_options, offsetof(struct args, capture)},
+	{"Targets", tapir_target_options, offsetof(struct args, target)},
+	{"What to record", tapir_capture_options, offsetof(struct args, capture)},
 	{NULL, options, 0},
 	{}};
 
 static const struct tapir_positional positionals[] = {
-	{"SPEC",
-	 "which events; none: those of --profile, or the default profile of each known\n"
-	 "runtime ('tapir help spec', 'tapir help profiles')",
-	 false, true, false},
-	{}};
+	{.name = "SPEC", .help = "events to record ('tapir help spec')", .many = true}, {}};
 
 static const struct tapir_example examples[] = {
-	{"record -p 4711",
-	 "what process 4711 does and waits for, and its runtime's events, until Ctrl-C"},
-	{"record 'hotspot:gc__*' -p 4711 --duration 30", "30 seconds of a JVM's collections"},
+	{"record -p 4711", "CPU time, waits and runtime events of process 4711, until Ctrl-C"},
+	{"record 'hotspot:gc__*' -p 4711 --duration 30",
+	 "garbage collections of a JVM for 30 seconds"},
 	{"record 'postgresql:query__*' --comm postgres --stack -o slow.tapir",
-	 "every backend's queries, with stacks; new backends, too"},
-	{"record -p 4711 'Microsoft-Windows-DotNETRuntime:GC,Exception:Informational' "
-	 "'MyCompany-*'",
-	 "events of a .NET process's runtime and of its EventSources"},
-	{"record --profile allocations -p 4711 -d 30", "who allocates, in .NET, a JVM or Ruby"},
+	 "queries of every PostgreSQL backend, with stacks; new backends included"},
+	{"record -p 4711 'Microsoft-Windows-DotNETRuntime:GC' 'MyCompany-*'",
+	 "events of a .NET runtime and of EventSources"},
+	{"record --profile allocations -p 4711 -d 30", "allocations by stack: .NET, JVM, Ruby"},
 	{"record -p 4711 --counters 'System.Net.*' --counters 'MyCompany.*'",
-	 "the default profile, and values of counters each second"},
-	{"record -a -d 10", "where the machine spends its CPU time, 99 samples a second and CPU"},
+	 "the default profile, and counter values every second"},
+	{"record -a -d 10", "CPU time of the whole machine, 99 samples per second per CPU"},
 	{"record -p 4711 --no-samples --no-sched", "events only"},
 	{"record -- java -jar app.jar", "a program from its first instruction on"},
 	{}};
@@ -128,17 +122,11 @@ static int choose_samples(const struct tapir_cli *cli, const struct args *args,
 	bool is_asked = args->sample_hz || args->sample_event;
 
 	if (args->no_samples && is_asked)
-		return tapir_cli__usage(cli, "--no-samples, and -F or -e: one or the other");
+		return tapir_cli__usage(cli, "--no-samples excludes -F and -e");
 	if (args->no_samples)
 		return 0;
 	out->event = tapir_sample_event__find(args->sample_event ? args->sample_event
 								 : tapir_sample_events[0].name);
-	if (!out->event)
-		return tapir_cli__usage(cli,
-					"-e %s: there is no such event; cpu-clock, task-clock, "
-					"page-faults, context-switches, cycles, instructions, "
-					"cache-misses, branch-misses are some",
-					args->sample_event);
 	out->is_a_default = !is_asked;
 	out->hz = args->sample_hz ? (unsigned)args->sample_hz : default_hz(args->target.all);
 	return 0;
@@ -148,7 +136,7 @@ static int choose_cpu_data(const struct tapir_cli *cli, const struct args *args,
 			   struct tapir_recording_opts *out)
 {
 	if (args->sched && args->no_sched)
-		return tapir_cli__usage(cli, "--sched and --no-sched: one or the other");
+		return tapir_cli__usage(cli, "--sched excludes --no-sched");
 	out->with_switches = args->sched || (!args->no_sched && !args->target.all);
 	return choose_samples(cli, args, &out->sampling);
 }
@@ -198,16 +186,15 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_record = {
 	.name = "record",
 	.summary = "record events, CPU samples and context switches into a file",
-	.synopsis = "[SPEC...] [-p PID | --comm GLOB | --cgroup PATH | -a] [-o FILE] [-- CMD ARGS]",
-	.text = "Puts probes on, samples the CPUs (999 times a second; 99 with -a) and watches "
-		"context\n"
-		"switches (not with -a), writes all of it into one portable file, and takes the "
-		"probes off at\n"
-		"the end: after --duration, on Ctrl-C, or when the traced processes are gone. The "
-		"file\n"
-		"is readable up to its last second even when tapir is killed. The processes are "
-		"not\n"
-		"restarted and not changed.",
+	.synopsis = "[SPEC...] [-p PID | --comm GLOB | --cgroup PATH | -a] [-o FILE] [-- CMD "
+		    "ARGS]",
+	.text = "Attaches probes, samples the CPUs, records context switches (not with "
+		"-a) and writes everything into one portable file. Recording ends after "
+		"--duration, on Ctrl-C, or when the traced processes have exited. The "
+		"traced processes are not restarted. If tapir is killed, the file is "
+		"readable up to the last second.\n\n"
+		"Without SPEC, records the default profile of each known runtime it finds "
+		"('tapir help profiles').",
 	.groups = groups,
 	.positionals = positionals,
 	.examples = examples,

@@ -27,27 +27,22 @@ struct args {
 
 static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON document, with every row", struct args, json),
-	TAPIR_U64("top", 'n', "N", "this many rows of every table", struct args, top, 1,
-		  UINT32_MAX),
-	TAPIR_FLAG("all", 'a', "every row of every table", struct args, all),
-	TAPIR_PIDS("pid", 'p', "PID", "of this process only; more than once, or PID,PID",
-		   struct args, pids),
-	TAPIR_STRING(
-		"view", 'V', "VIEW",
-		"answer one question: cpu, gc, jit, exceptions, contention, offcpu, threadpool,\n"
-		"allocations, counters, or slow=EVENT: the slowest of a kind, and where their\n"
-		"time went",
-		struct args, view),
-	TAPIR_PIDS("thread", 't', "TID", "with --view: of this thread only; more than once",
-		   struct args, tids),
-	TAPIR_DURATION("from", 0, "TIME", "with --view: from this time of the recording on",
+	TAPIR_U64("top", 'n', "N", "show N rows of each table", struct args, top, 1, UINT32_MAX),
+	TAPIR_FLAG("all", 'a', "show all rows of each table", struct args, all),
+	TAPIR_PIDS("pid", 'p', "PID", "only this process; repeatable, or PID,PID", struct args,
+		   pids),
+	TAPIR_CHOICE("view", 'V', "VIEW", "answer one question ('tapir help views')", struct args,
+		     view, tapir_view__usage),
+	TAPIR_PIDS("thread", 't', "TID", "with --view: only this thread; repeatable", struct args,
+		   tids),
+	TAPIR_DURATION("from", 0, "TIME", "with --view: start at this time of the recording",
 		       struct args, from_ns, 0, UINT64_MAX / 4),
-	TAPIR_DURATION("to", 0, "TIME", "with --view: until this time of the recording",
+	TAPIR_DURATION("to", 0, "TIME", "with --view: end at this time of the recording",
 		       struct args, until_ns, 1, UINT64_MAX / 4),
-	TAPIR_LIST("pair", 0, "A,B[,key=ARG]",
-		   "with --view: from event A to event B is an interval, on one thread, or of any\n"
-		   "two threads where ARG of both is the same",
-		   struct args, pairs),
+	TAPIR_LIST(
+		"pair", 0, "A,B[,key=ARG]",
+		"with --view: events A and B begin and end an interval, on one thread, or across threads where ARG is equal",
+		struct args, pairs),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
@@ -99,11 +94,8 @@ static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 
 	rq.view = tapir_view__find(args->view, &rq.arg);
 	if (!rq.view)
-		return tapir_cli__usage(
-			cli,
-			"--view: '%s' is not one of cpu, gc, jit, exceptions, contention, "
-			"offcpu, threadpool, allocations, counters, slow=EVENT",
-			args->view);
+		return tapir_cli__usage(cli, "--view %s: an event is required, as in slow=query",
+					args->view);
 	return tapir_view__run(reader, cli, &rq);
 }
 
@@ -174,37 +166,33 @@ static int run(struct tapir_cli *cli)
 
 const struct tapir_command tapir_cmd_report = {
 	.name = "report",
-	.summary = "what a file holds, in numbers",
-	.synopsis = "FILE [--view VIEW] [--json] [--top N | --all] [--pid PID] [--thread TID]\n"
+	.summary = "summarize a recording, or answer one question about it",
+	.synopsis = "FILE [--view VIEW] [--json] [--top N | --all] [--pid PID] [--thread TID] "
 		    "[--from TIME] [--to TIME] [--pair A,B[,key=ARG]]...",
-	.text = "Leads with what was found, then: how it was recorded, what was lost, why and "
-		"when,\n"
-		"the hottest functions and modules (SELF: the CPU was in it; TOTAL: in it or in "
-		"what\n"
-		"it called), events, processes, threads, and the hottest stacks of each event\n"
-		"(innermost function first). Digits in brackets show when something was lost: a "
-		"digit\n"
-		"a part of the recording, 9 where most was.\n"
-		"\n"
-		"A view joins events, samples and switches: each thread's time is running, "
-		"waiting\n"
-		"for a CPU or asleep, inside the intervals that events begin and end (the table\n"
-		"INTERVAL lists their kinds), and the parts of an interval add up to it.",
+	.text = "Begins with the finding, followed by how the recording was made, what "
+		"was lost and why, the hottest functions and modules (SELF: on the CPU in "
+		"it; TOTAL: in it or its callees), events, processes, threads, and the "
+		"hottest stacks of each event, innermost function first. Digits in "
+		"brackets show when records were lost: one digit per part of the "
+		"recording, 9 where most were lost.\n\n"
+		"A view joins events, samples and switches on one timeline. Each thread "
+		"is running, runnable or asleep, inside the intervals that events begin "
+		"and end (table INTERVAL); the parts of an interval add up to the whole.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
 	.examples =
 		(const struct tapir_example[]){
 			{"report slow.tapir", "the first look at a recording"},
 			{"report --top 5 --pid 4514 slow.tapir",
-			 "one process, the top of each table"},
+			 "one process, five rows of each table"},
 			{"report --view slow=query slow.tapir",
 			 "the slowest queries, and where their time went"},
 			{"report --view slow=sold --pair shop:sold,shop:shipped,key=order s.tapir",
-			 "from one event to another, whatever they are called"},
+			 "the time between two events of your own"},
 			{"report --view gc --from 10 --to 20 slow.tapir",
-			 "collections between the 10th and the 20th second"},
+			 "collections between second 10 and second 20"},
 			{"report --json slow.tapir | jq '.events[] | select(.lost > 0)'",
-			 "which events are not complete?"},
+			 "events with losses"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,

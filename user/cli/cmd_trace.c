@@ -27,16 +27,16 @@ struct args {
 };
 
 static const struct tapir_option options[] = {
-	TAPIR_FLAG("json", 0, "one JSON object a line", struct args, json),
-	TAPIR_FLAG("force", 'f', "any number of probes on a kernel without uprobe_multi",
+	TAPIR_FLAG("json", 0, "one JSON object per line", struct args, json),
+	TAPIR_FLAG("force", 'f', "on kernels without uprobe_multi, attach any number of probes",
 		   struct args, force),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
 
 static const struct tapir_option_group groups[] = {
-	{"Whom to trace", tapir_target_options, offsetof(struct args, target)},
-	{"What to take", tapir_capture_options, offsetof(struct args, capture)},
+	{"Targets", tapir_target_options, offsetof(struct args, target)},
+	{"What to trace", tapir_capture_options, offsetof(struct args, capture)},
 	{NULL, options, 0},
 	{}};
 
@@ -176,36 +176,34 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_trace = {
 	.name = "trace",
 	.summary = "print events as they happen",
-	.synopsis = "SPEC...|--profile NAME|--counters [GLOB] [-p PID | --comm GLOB | --cgroup "
-		    "PATH | -a] [--stack] "
-		    "[--json] [-- CMD]",
-	.text = "Puts probes on and prints what they see until Ctrl-C, --duration or the end of "
-		"the\n"
-		"traced processes; lines are as 'tapir events' has them. What cannot be printed "
-		"fast\n"
-		"enough is counted and said; 'tapir record' takes more events a second.\n"
-		"\n"
-		"--counters prints values of .NET's EventCounters and meters, by default those of\n"
-		"System.Runtime: alone and on a terminal a table that is drawn anew with each\n"
-		"--interval, else one line a value.",
+	.synopsis = "SPEC... | --profile NAME | --counters [GLOB] [-p PID | --comm GLOB | "
+		    "--cgroup PATH | -a] [--stack] [--json] [-- CMD ARGS]",
+	.text = "Attaches probes and prints each event, in the format of 'tapir events', "
+		"until Ctrl-C, --duration or the exit of the traced processes. Events "
+		"that cannot be printed in time are counted and reported; 'tapir record' "
+		"sustains higher rates.\n\n"
+		"--counters prints values of .NET EventCounters and meters, by default "
+		"those of System.Runtime. On a terminal and without SPEC they are a table "
+		"that is redrawn every --interval, otherwise one line per value.",
 	.groups = groups,
 	.positionals =
-		(const struct tapir_positional[]){
-			{.name = "SPEC", .help = "which events ('tapir help spec')", .many = true},
-			{}},
+		(const struct tapir_positional[]){{.name = "SPEC",
+						   .help = "events to print ('tapir help spec')",
+						   .many = true},
+						  {}},
 	.examples =
 		(const struct tapir_example[]){
-			{"trace 'hotspot:gc__*' -p 4711", "collections of a JVM, as they begin and "
-							  "end"},
+			{"trace 'hotspot:gc__*' -p 4711",
+			 "collections of a JVM, as they begin and end"},
 			{"trace 'postgresql:query__start' --comm postgres",
-			 "what every backend is asked"},
+			 "every SQL statement, as it runs"},
 			{"trace 'MyCompany-Demo:OrderPlaced' -p 4711 --json",
-			 "an EventSource's event, its fields by name"},
-			{"trace -p 4711 --counters", "how a .NET runtime is doing, each second"},
+			 "an EventSource's event, with its fields by name"},
+			{"trace -p 4711 --counters", "the health of a .NET runtime, every second"},
 			{"trace -p 4711 --counters 'MyCompany.*/orders*' --interval 5 --json",
-			 "one's own counters and instruments"},
+			 "your own counters and instruments"},
 			{"trace 'python:function__entry' --stack -- python3 app.py",
-			 "calls, each with its native stack"},
+			 "function calls, each with its native stack"},
 			{}},
 	.takes_program = true,
 	.args_bytes = sizeof(struct args),

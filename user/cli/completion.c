@@ -36,21 +36,54 @@ static bool is_pid(const struct tapir_option *o)
 
 static bool is_file(const struct tapir_option *o)
 {
-	return o->arg_name && (!strcmp(o->arg_name, "FILE") || !strcmp(o->arg_name, "PATH"));
+	static const char *const names[] = {"FILE", "PATH", "OUT", "OUT.svg", "DIR"};
+
+	for (size_t i = 0; o->arg_name && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(o->arg_name, names[i]))
+			return true;
+	return false;
 }
 
 static bool is_free_text(const struct tapir_option *o)
 {
-	return o->arg_name && !is_pid(o) && !is_file(o);
+	return o->arg_name && !is_pid(o) && !is_file(o) && !o->value;
+}
+
+/* " a b c="; what follows the '=' is the user's. */
+static void add_values(struct tapir_str *out, const char *(*value)(size_t i))
+{
+	const char *one;
+
+	for (size_t i = 0; value && (one = value(i)); i++)
+		tapir_str__addf(out, " %.*s", (int)(strcspn(one, "=") + !!strchr(one, '=')), one);
+}
+
+/* A case for each option that takes one of a table's values. */
+static void add_choices(const struct tapir_cli *cli, struct tapir_str *out)
+{
+	for (const struct tapir_command *const *c = cli->commands; *c; c++)
+		for (const struct tapir_option_group *g = (*c)->groups; g && g->options; g++)
+			for (const struct tapir_option *o = g->options; o->name; o++) {
+				if (!o->value)
+					continue;
+				tapir_str__addf(out, "\t%s:--%s", (*c)->name, o->name);
+				if (o->letter)
+					tapir_str__addf(out, "|%s:-%c", (*c)->name, o->letter);
+				tapir_str__adds(out, ")\n\t\tCOMPREPLY=($(compgen -W \"");
+				add_values(out, o->value);
+				tapir_str__adds(out, "\" -- \"$cur\"))\n\t\treturn ;;\n");
+			}
 }
 
 static void add_command(struct tapir_str *out, const struct tapir_command *c)
 {
 	bool paths = c->takes_program;
 
-	for (const struct tapir_positional *a = c->positionals; a && a->name; a++)
-		paths |= a->is_path;
 	tapir_str__addf(out, "\t%s)\n\t\toptions=\"", c->name);
+	for (const struct tapir_positional *a = c->positionals; a && a->name; a++) {
+		paths |= a->is_path;
+		add_values(out, a->value);
+	}
 	for (const struct tapir_option_group *g = c->groups; g && g->options; g++)
 		add_option_words(out, g->options);
 	add_option_words(out, tapir_global_options);
@@ -75,7 +108,9 @@ void tapir_completion__write(const struct tapir_cli *cli, struct tapir_str *out)
 	add_patterns(cli, out, is_file);
 	tapir_str__adds(out, ")\n\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n\t\treturn ;;\n\t");
 	add_patterns(cli, out, is_free_text);
-	tapir_str__adds(out, ")\n\t\treturn ;;\n\tesac\n\tcase $command in\n\t'')\n\t\toptions=\"");
+	tapir_str__adds(out, ")\n\t\treturn ;;\n");
+	add_choices(cli, out);
+	tapir_str__adds(out, "\tesac\n\tcase $command in\n\t'')\n\t\toptions=\"");
 	for (const struct tapir_command *const *c = cli->commands; *c; c++)
 		tapir_str__addf(out, "%s%s", c == cli->commands ? "" : " ", (*c)->name);
 	add_option_words(out, tapir_global_options);

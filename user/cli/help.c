@@ -4,117 +4,82 @@
 
 #include <string.h>
 
-#define NAME_COLUMNS 13
+#include "cli/help_text.h"
+
+#define NAME_COLUMNS   13
+#define OPTION_COLUMNS 25 /* an option wider than this has its help on the next line */
 
 static void heading(struct tapir_str *out, const struct tapir_palette *p, const char *text)
 {
 	tapir_str__addf(out, "\n%s%s:%s\n", p->bold, text, p->off);
 }
 
-static void add_row(struct tapir_str *out, const char *name, const char *text)
+/* Two columns, the second one wrapped. */
+static void add_row(struct tapir_str *out, const char *name, struct tapir_sv text)
 {
-	size_t from;
+	size_t from = out->len;
 
-	tapir_str__adds(out, "  ");
-	from = out->len;
-	tapir_str__adds(out, name);
-	tapir_str__pad(out, from, NAME_COLUMNS);
-	tapir_str__addf(out, "%s\n", text);
+	tapir_str__addf(out, "  %s", name);
+	tapir_str__pad(out, from, NAME_COLUMNS + 2);
+	tapir_text__add_wrapped(out, from, text, NAME_COLUMNS + 2);
 }
 
 void tapir_help__overview(const struct tapir_cli *cli, const struct tapir_palette *p,
 			  struct tapir_str *out)
 {
-	static const struct tapir_example first[] = {
-		{"list -p 4242", "which events can this process tell of?"},
-		{"trace postgresql:query__start -p 4242", "every SQL text, as it is run"},
-		{"trace 'hotspot:gc__*' --all", "garbage collections of every JVM here"},
-		{"record -p 4242 -d 30 -o a.tapir", "events, stacks, processes -> one file"},
-		{"report a.tapir", "what happened in it, and what was lost"},
-		{}};
-
-	tapir_str__addf(
-		out,
-		"%stapir%s shows what a running program is doing: the events its authors built "
-		"probes for\n(Java, Python, PostgreSQL, Ruby, PHP, your own C), with arguments "
-		"and stacks, without a\nrestart and without a cost while nobody looks.\n\n",
-		p->bold, p->off);
-	for (const struct tapir_example *e = first; e->command; e++) {
-		size_t from;
-
-		tapir_str__addf(out, "  %stapir ", p->bold);
-		from = out->len;
-		tapir_str__addf(out, "%s%s", e->command, p->off);
-		tapir_str__pad(out, from, 40 + strlen(p->off));
-		tapir_str__addf(out, "%s\n", e->what);
-	}
-	heading(out, p, "Commands ('tapir help COMMAND' has examples of each)");
+	tapir_text__add_blocks(out, tapir_help_overview);
+	heading(out, p, "Commands ('tapir help COMMAND' shows options and examples)");
 	for (const struct tapir_command *const *c = cli->commands; *c; c++)
-		add_row(out, (*c)->name, (*c)->summary);
+		add_row(out, (*c)->name, tapir_text__sv((*c)->summary));
 	heading(out, p, "Topics ('tapir help TOPIC')");
 	for (const struct tapir_topic *t = tapir_topics; t->name; t++)
-		add_row(out, t->name, t->title);
+		add_row(out, t->name, (struct tapir_sv){t->text, tapir_topic__title_len(t)});
 }
 
-static bool takes_value(const struct tapir_option *o)
+void tapir_help__add_values(struct tapir_str *out, const struct tapir_option *option)
 {
-	return o->type != TAPIR_OPTION_FLAG;
+	const char *value;
+
+	if (!option->value || !strcmp(option->value(0), option->arg_name))
+		return;
+	for (size_t i = 0; (value = option->value(i)); i++)
+		tapir_str__addf(out, "%s%s", i ? ", " : "; one of ", value);
 }
 
-static size_t option_columns(const struct tapir_option *o)
+static void add_option(const struct tapir_option *o, struct tapir_str *out)
 {
-	return strlen("-x, --") + strlen(o->name) + (takes_value(o) ? 1 + strlen(o->arg_name) : 0);
-}
-
-static size_t widest(const struct tapir_option *table, size_t at_least)
-{
-	for (const struct tapir_option *o = table; o->name; o++)
-		if (option_columns(o) > at_least)
-			at_least = option_columns(o);
-	return at_least;
-}
-
-static void add_option(const struct tapir_option *o, size_t width, struct tapir_str *out)
-{
-	size_t from;
+	struct tapir_str text = {};
+	size_t from = out->len;
 
 	tapir_str__adds(out, "  ");
-	from = out->len;
 	if (o->letter)
 		tapir_str__addf(out, "-%c, --%s", o->letter, o->name);
 	else
 		tapir_str__addf(out, "    --%s", o->name);
-	if (takes_value(o))
+	if (o->type != TAPIR_OPTION_FLAG)
 		tapir_str__addf(out, " %s", o->arg_name);
-	for (const char *line = o->help;; line++) {
-		size_t len = strcspn(line, "\n");
-
-		tapir_str__pad(out, from, width + 2);
-		tapir_str__add(out, line, len);
+	if (out->len - from >= OPTION_COLUMNS) {
 		tapir_str__addc(out, '\n');
-		line += len;
-		if (!*line)
-			return;
-		tapir_str__adds(out, "  ");
 		from = out->len;
 	}
+	tapir_str__pad(out, from, OPTION_COLUMNS);
+	tapir_str__adds(&text, o->help);
+	tapir_help__add_values(&text, o);
+	tapir_text__add_wrapped(out, from, (struct tapir_sv){text.data, text.len}, OPTION_COLUMNS);
+	tapir_str__fini(&text);
 }
 
 static void add_options(const struct tapir_command *command, const struct tapir_palette *p,
 			struct tapir_str *out)
 {
-	size_t width = widest(tapir_global_options, 0);
-
-	for (const struct tapir_option_group *g = command->groups; g && g->options; g++)
-		width = widest(g->options, width);
 	for (const struct tapir_option_group *g = command->groups; g && g->options; g++) {
 		heading(out, p, g->title ? g->title : "Options");
 		for (const struct tapir_option *o = g->options; o->name; o++)
-			add_option(o, width, out);
+			add_option(o, out);
 	}
-	heading(out, p, "Everywhere");
+	heading(out, p, "Common options");
 	for (const struct tapir_option *o = tapir_global_options; o->name; o++)
-		add_option(o, width, out);
+		add_option(o, out);
 }
 
 static void add_positionals(const struct tapir_command *command, const struct tapir_palette *p,
@@ -124,7 +89,15 @@ static void add_positionals(const struct tapir_command *command, const struct ta
 		return;
 	heading(out, p, "Arguments");
 	for (const struct tapir_positional *a = command->positionals; a->name; a++)
-		add_row(out, a->name, a->help);
+		add_row(out, a->name, tapir_text__sv(a->help));
+}
+
+static void add_usage(const struct tapir_command *command, struct tapir_str *out)
+{
+	size_t from = out->len;
+
+	tapir_str__addf(out, "usage: tapir %s ", command->name);
+	tapir_text__add_wrapped(out, from, tapir_text__sv(command->synopsis), out->len - from);
 }
 
 void tapir_help__command(const struct tapir_command *command, const struct tapir_palette *p,
@@ -132,9 +105,11 @@ void tapir_help__command(const struct tapir_command *command, const struct tapir
 {
 	tapir_str__addf(out, "%stapir %s%s: %s\n\n", p->bold, command->name, p->off,
 			command->summary);
-	tapir_str__addf(out, "usage: tapir %s %s\n", command->name, command->synopsis);
-	if (command->text)
-		tapir_str__addf(out, "\n%s\n", command->text);
+	add_usage(command, out);
+	if (command->text) {
+		tapir_str__addc(out, '\n');
+		tapir_text__add_blocks(out, command->text);
+	}
 	if (command->examples && command->examples->command)
 		heading(out, p, "Examples");
 	for (const struct tapir_example *e = command->examples; e && e->command; e++)
@@ -147,6 +122,12 @@ void tapir_help__command(const struct tapir_command *command, const struct tapir
 void tapir_help__topic(const struct tapir_topic *topic, const struct tapir_palette *p,
 		       struct tapir_str *out)
 {
-	tapir_str__addf(out, "%stapir help %s%s: %s\n\n%s", p->bold, topic->name, p->off,
-			topic->title, topic->text);
+	struct tapir_str body = {};
+
+	tapir_str__addf(out, "%stapir help %s%s: %.*s\n\n", p->bold, topic->name, p->off,
+			(int)tapir_topic__title_len(topic), topic->text);
+	tapir_topic__add_body(topic, &body);
+	if (body.data)
+		tapir_text__add_blocks(out, body.data);
+	tapir_str__fini(&body);
 }

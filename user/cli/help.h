@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* help.h - the command tables as text for people and for other programs. */
+/*
+ * help.h - the command tables and the topics (topics/NAME.txt) as help for the terminal, man pages
+ * and shell completion.
+ */
 #ifndef TAPIR_USER_HELP_H
 #define TAPIR_USER_HELP_H
 
@@ -7,14 +10,23 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 
-/* What belongs to no single command: `tapir help spec`, and sections of the man page. */
+/* What belongs to no single command: `tapir help spec`, and the page tapir-spec(7). */
 struct tapir_topic {
 	const char *name; /* NULL ends the table */
-	const char *title;
-	const char *text; /* preformatted, lines <= 90 */
+	const char *text; /* its first line is the title; see cli/help_text.h */
+	/* Adds the rows of a table defined elsewhere, where the text has a line "{list}". NULL:
+	 * none. */
+	void (*add_list)(struct tapir_str *out);
 };
 
 extern const struct tapir_topic tapir_topics[];
+
+/* The title's length; what follows it in text, the list filled in, is added to body. */
+size_t tapir_topic__title_len(const struct tapir_topic *topic);
+void tapir_topic__add_body(const struct tapir_topic *topic, struct tapir_str *body);
+
+/* What most people come for, first: topics/overview.txt. For the first screen and tapir(1). */
+extern const char *const tapir_help_overview;
 
 /* The first screen: what tapir is, examples, the commands. */
 void tapir_help__overview(const struct tapir_cli *cli, const struct tapir_palette *p,
@@ -24,7 +36,16 @@ void tapir_help__command(const struct tapir_command *command, const struct tapir
 void tapir_help__topic(const struct tapir_topic *topic, const struct tapir_palette *p,
 		       struct tapir_str *out);
 
-void tapir_manpage__write(const struct tapir_cli *cli, struct tapir_str *out);	  /* roff */
+/* "; one of a, b, c" of an option that takes one of these values; nothing for others. */
+void tapir_help__add_values(struct tapir_str *out, const struct tapir_option *option);
+
+/*
+ * Man pages as roff, named as their files are: "tapir.1", "tapir-record.1", "tapir-spec.7".
+ * name(i) is the i-th, or false after the last.
+ */
+bool tapir_manpage__name(const struct tapir_cli *cli, size_t i, struct tapir_str *name);
+void tapir_manpage__write(const struct tapir_cli *cli, size_t i, struct tapir_str *out);
+
 void tapir_completion__write(const struct tapir_cli *cli, struct tapir_str *out); /* bash */
 
 #endif

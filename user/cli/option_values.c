@@ -131,6 +131,41 @@ static int set_duration(struct tapir_cli *cli, const struct tapir_option *o, uin
 	return 0;
 }
 
+/* "slow=EVENT" stands for "slow=" and any text. */
+static bool is_value(const char *value, const char *text)
+{
+	size_t len = strcspn(value, "=");
+
+	return value[len] ? !strncmp(value, text, len + 1) && text[len + 1] : !strcmp(value, text);
+}
+
+static bool takes(const struct tapir_option *o, const char *text)
+{
+	const char *one;
+
+	for (size_t i = 0; o->value && (one = o->value(i)); i++)
+		if (is_value(one, text))
+			return true;
+	return !o->value;
+}
+
+static int set_string(struct tapir_cli *cli, const struct tapir_option *o, const char **value,
+		      const char *text)
+{
+	struct tapir_str expected = {};
+	const char *one;
+	int err;
+
+	*value = text;
+	if (takes(o, text))
+		return 0;
+	for (size_t i = 0; (one = o->value(i)); i++)
+		tapir_str__addf(&expected, "%s%s", i ? ", " : "one of ", one);
+	err = expected.data ? bad_value(cli, o, text, expected.data) : -ENOMEM;
+	tapir_str__fini(&expected);
+	return err;
+}
+
 int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, void *value,
 		      const char *text)
 {
@@ -139,8 +174,7 @@ int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, 
 		*(bool *)value = true;
 		return 0;
 	case TAPIR_OPTION_STRING:
-		*(const char **)value = text;
-		return 0;
+		return set_string(cli, option, value, text);
 	case TAPIR_OPTION_LIST:
 		return tapir_vec__push((struct tapir_words *)value, text) ? 0 : -ENOMEM;
 	case TAPIR_OPTION_PIDS:

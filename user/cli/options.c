@@ -17,11 +17,11 @@
 #include "base/str.h"
 
 const struct tapir_option tapir_global_options[] = {
-	TAPIR_FLAG("help", 'h', "this text", struct tapir_cli, want_help),
+	TAPIR_FLAG("help", 'h', "show this help", struct tapir_cli, want_help),
 	TAPIR_FLAG("version", 0, "print the version", struct tapir_cli, want_version),
-	TAPIR_FLAG("verbose", 'v', "say on stderr what is done, once per file and process",
-		   struct tapir_cli, is_verbose),
-	TAPIR_FLAG("quiet", 'q', "only errors on stderr", struct tapir_cli, is_quiet),
+	TAPIR_FLAG("verbose", 'v', "log to stderr, once per file and process", struct tapir_cli,
+		   is_verbose),
+	TAPIR_FLAG("quiet", 'q', "print only errors to stderr", struct tapir_cli, is_quiet),
 	{}};
 
 #define MAX_EDITS 2 /* a near miss is this close */
@@ -145,7 +145,7 @@ static int unknown_option(struct tapir_cli *cli, const char *name, size_t name_l
 	snprintf(word, sizeof(word), "%.*s", (int)(name_len < 63 ? name_len : 63), name);
 	each_option(cli, is_near, &near);
 	if (near.name)
-		return tapir_cli__usage(cli, "no option '--%s': did you mean '--%s'?", word,
+		return tapir_cli__usage(cli, "no option '--%s'; the nearest is '--%s'", word,
 					near.name);
 	return tapir_cli__usage(cli, "no option '--%s'; 'tapir help%s%s' lists them", word,
 				*topic ? " " : "", topic);
@@ -158,7 +158,7 @@ static int unknown_command(struct tapir_cli *cli, const char *name)
 	for (const struct tapir_command *const *c = cli->commands; *c; c++)
 		consider(&near, (*c)->name);
 	if (near.name)
-		return tapir_cli__usage(cli, "no command '%s': did you mean 'tapir %s'?", name,
+		return tapir_cli__usage(cli, "no command '%s'; the nearest is 'tapir %s'", name,
 					near.name);
 	return tapir_cli__usage(cli, "no command '%s'; 'tapir help' lists them", name);
 }
@@ -276,14 +276,14 @@ static int check_words(const struct tapir_cli *cli)
 
 	for (; p && p->name; p++, seen++) {
 		if (p->required && seen >= cnt)
-			return tapir_cli__usage(cli, "%s is missing: %s", p->name, p->help);
+			return tapir_cli__usage(cli, "%s is required: %s", p->name, p->help);
 		if (p->many)
 			return 0;
 	}
 	if (cnt > seen)
-		return tapir_cli__usage(cli, "what is '%s'? usage: tapir %s %s",
-					cli->words.data[seen], cli->command->name,
-					cli->command->synopsis);
+		return tapir_cli__usage(
+			cli, "unexpected argument '%s' ('tapir help %s' shows the usage)",
+			cli->words.data[seen], cli->command->name);
 	return 0;
 }
 
@@ -291,10 +291,11 @@ static int check_words(const struct tapir_cli *cli)
 static int parse_rest(struct tapir_cli *cli, struct cursor *c)
 {
 	if (!cli->command)
-		return tapir_cli__usage(cli, "'--' stands before a command; try 'tapir help'");
+		return tapir_cli__usage(
+			cli, "a command is required before '--' ('tapir help' lists them)");
 	if (cli->command->takes_program) {
 		if (++c->at == c->argc)
-			return tapir_cli__usage(cli, "no program behind '--'");
+			return tapir_cli__usage(cli, "a program is required after '--'");
 		cli->program = c->argv + c->at;
 		return 0;
 	}

@@ -59,10 +59,15 @@ struct tapir_option {
 	const char *name;     /* long name, without --; NULL ends a table */
 	char letter;	      /* 0: none */
 	const char *arg_name; /* "PID"; NULL for a flag */
-	const char *help;     /* one line, or lines separated by \n */
+	const char *help;     /* wrapped where it is printed */
 	enum tapir_option_type type;
 	size_t offset;
 	uint64_t min, max; /* U64 and DURATION */
+	/*
+	 * The values a STRING takes, from the table that defines them: the i-th, or NULL after the
+	 * last. "name=ARG" takes "name=" and any text. NULL: any text is taken.
+	 */
+	const char *(*value)(size_t i);
 };
 
 /* The offset of a member, checked at compile time to be what the option's type writes. */
@@ -75,42 +80,48 @@ struct tapir_option {
 #define TAPIR_FLAG(name, letter, help, args, member)                                               \
 	{                                                                                          \
 		name, letter, NULL, help, TAPIR_OPTION_FLAG, TAPIR_OPTION_AT(args, member, bool),  \
-			0, 0                                                                       \
+			0, 0, NULL                                                                 \
 	}
 #define TAPIR_STRING(name, letter, arg_name, help, args, member)                                   \
 	{                                                                                          \
 		name, letter, arg_name, help, TAPIR_OPTION_STRING,                                 \
-			TAPIR_OPTION_AT(args, member, const char *), 0, 0                          \
+			TAPIR_OPTION_AT(args, member, const char *), 0, 0, NULL                    \
+	}
+/* One of the values that value_fn lists. */
+#define TAPIR_CHOICE(name, letter, arg_name, help, args, member, value_fn)                         \
+	{                                                                                          \
+		name, letter, arg_name, help, TAPIR_OPTION_STRING,                                 \
+			TAPIR_OPTION_AT(args, member, const char *), 0, 0, value_fn                \
 	}
 #define TAPIR_LIST(name, letter, arg_name, help, args, member)                                     \
 	{                                                                                          \
 		name, letter, arg_name, help, TAPIR_OPTION_LIST,                                   \
-			TAPIR_OPTION_AT(args, member, struct tapir_words), 0, 0                    \
+			TAPIR_OPTION_AT(args, member, struct tapir_words), 0, 0, NULL              \
 	}
 #define TAPIR_PIDS(name, letter, arg_name, help, args, member)                                     \
 	{                                                                                          \
 		name, letter, arg_name, help, TAPIR_OPTION_PIDS,                                   \
-			TAPIR_OPTION_AT(args, member, struct tapir_pids), 0, 0                     \
+			TAPIR_OPTION_AT(args, member, struct tapir_pids), 0, 0, NULL               \
 	}
 #define TAPIR_PIDS_OR_EACH(name, letter, help, args, member)                                       \
 	{                                                                                          \
 		name, letter, "[PID]", help, TAPIR_OPTION_PIDS_OR_EACH,                            \
-			TAPIR_OPTION_AT(args, member, struct tapir_pids_or_each), 0, 0             \
+			TAPIR_OPTION_AT(args, member, struct tapir_pids_or_each), 0, 0, NULL       \
 	}
 #define TAPIR_LIST_OR_DEFAULT(name, letter, arg_name, help, args, member)                          \
 	{                                                                                          \
 		name, letter, arg_name, help, TAPIR_OPTION_LIST_OR_DEFAULT,                        \
-			TAPIR_OPTION_AT(args, member, struct tapir_words_or_default), 0, 0         \
+			TAPIR_OPTION_AT(args, member, struct tapir_words_or_default), 0, 0, NULL   \
 	}
 #define TAPIR_U64(name, letter, arg_name, help, args, member, min, max)                            \
 	{                                                                                          \
 		name, letter, arg_name, help, TAPIR_OPTION_U64,                                    \
-			TAPIR_OPTION_AT(args, member, uint64_t), min, max                          \
+			TAPIR_OPTION_AT(args, member, uint64_t), min, max, NULL                    \
 	}
 #define TAPIR_DURATION(name, letter, arg_name, help, args, member, min, max)                       \
 	{                                                                                          \
 		name, letter, arg_name, help, TAPIR_OPTION_DURATION,                               \
-			TAPIR_OPTION_AT(args, member, uint64_t), min, max                          \
+			TAPIR_OPTION_AT(args, member, uint64_t), min, max, NULL                    \
 	}
 
 /* A table, and where its struct lies in the command's arguments: fragments are shared. */
@@ -124,8 +135,9 @@ struct tapir_positional {
 	const char *name; /* "FILE"; NULL ends a table */
 	const char *help;
 	bool required;
-	bool many;    /* the last one may repeat */
-	bool is_path; /* completion offers files */
+	bool many;			/* the last one may repeat */
+	bool is_path;			/* completion offers files */
+	const char *(*value)(size_t i); /* completion offers these; NULL: none */
 };
 
 struct tapir_example {

@@ -33,17 +33,11 @@ static int add_spec(struct tapir_recorder *r, const char *text)
 	return -ENOMEM;
 }
 
-static int add_profile(struct tapir_recorder *r, const struct tapir_cli *cli, const char *name)
+static int add_profile(struct tapir_recorder *r, const char *name)
 {
 	const struct tapir_profile *profile = tapir_profile__find(name);
 	int err = 0;
 
-	if (!profile)
-		return tapir_cli__usage(cli,
-					"--profile %s: there is no such profile; gc, cpu, "
-					"exceptions, contention, allocations, threadpool, http, "
-					"everything and default are ('tapir help profiles')",
-					name);
 	for (const char *const *text = profile->specs; !err && *text; text++) {
 		err = add_spec(r, *text);
 		if (!err) /* each runtime is asked for its own: the others' are no news */
@@ -139,7 +133,7 @@ static int add_specs(struct tapir_recorder *r, struct tapir_cli *cli, const stru
 	if (r->opts.specs_are_defaults && !profile)
 		profile = TAPIR_PROFILE_DEFAULT;
 	if (!err && profile)
-		err = add_profile(r, cli, profile);
+		err = add_profile(r, profile);
 	if (!err)
 		err = add_counters(r, cli, capture);
 	if (!err)
@@ -185,17 +179,13 @@ static void add_command_line(struct tapir_recorder *r)
 	r->opts.command_line = r->command_line.data;
 }
 
-static int choose_lanes(const struct tapir_cli *cli, const char *lane, enum tapir_lanes *out)
+static enum tapir_lanes find_lane(const char *name)
 {
-	static const char *const names[] = {"auto", "probe", "ring", "stream"};
+	size_t i = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (lane && strcmp(lane, names[i]))
-			continue;
-		*out = (enum tapir_lanes)i;
-		return 0;
-	}
-	return tapir_cli__usage(cli, "--lane %s: auto, probe, ring or stream is expected", lane);
+	while (name && strcmp(name, tapir_lane__name(i)))
+		i++;
+	return (enum tapir_lanes)i;
 }
 
 static int choose_publish(const struct tapir_cli *cli, const char *publish,
@@ -203,8 +193,6 @@ static int choose_publish(const struct tapir_cli *cli, const char *publish,
 {
 	if (!publish)
 		return 0;
-	if (strcmp(publish, "usdt"))
-		return tapir_cli__usage(cli, "--publish %s: usdt is expected", publish);
 	if (out->lanes == TAPIR_LANES_PROBE || out->lanes == TAPIR_LANES_STREAM)
 		return tapir_cli__usage(cli, "--publish wants tapir's library in the process: not "
 					     "with --lane probe or stream");
@@ -320,8 +308,7 @@ int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
 			},
 	};
 	err = tapir_target_args__check(target, cli);
-	if (!err)
-		err = choose_lanes(cli, capture->lane, &r->opts.lanes);
+	r->opts.lanes = find_lane(capture->lane);
 	if (!err)
 		err = choose_publish(cli, capture->publish, &r->opts);
 	if (!err)

@@ -12,19 +12,18 @@
 /* The first positional of such a command. */
 #define TAPIR_FILE_POSITIONAL                                                                      \
 	{                                                                                          \
-		.name = "FILE", .help = "a recording; '-' is standard input", .required = true,    \
+		.name = "FILE", .help = "a recording; '-': standard input", .required = true,      \
 		.is_path = true                                                                    \
 	}
 
 /* The option of every command that shows names, and what its run does of it. */
 #define TAPIR_RAW_NAMES_OPTION(args)                                                               \
-	TAPIR_FLAG("raw-names", 0, "names of .NET methods as their runtime gives them", args,      \
+	TAPIR_FLAG("raw-names", 0, "show .NET method names as the runtime writes them", args,      \
 		   raw_names)
 
 /* The option of every command that shows events, and what its run does of it first. */
 #define TAPIR_MANIFEST_OPTION(args)                                                                \
-	TAPIR_LIST("manifest", 0, "FILE",                                                          \
-		   "take names and fields of a provider's events from this ETW manifest (XML)",    \
+	TAPIR_LIST("manifest", 0, "FILE", "decode a provider's events by this ETW manifest (XML)", \
 		   args, manifests)
 int tapir_manifests__add(const struct tapir_words *paths);
 /* A warning, if payloads were not as they were said to be. */

@@ -4,47 +4,57 @@
 
 #include "base/clock.h"
 #include "collect/counter_choice.h"
+#include "decode/profiles.h"
 
 const struct tapir_option tapir_target_options[] = {
-	TAPIR_PIDS("pid", 'p', "PID", "this process; more than once, or PID,PID",
+	TAPIR_PIDS("pid", 'p', "PID", "this process; repeatable, or PID,PID",
 		   struct tapir_target_args, pids),
-	TAPIR_LIST("comm", 0, "GLOB", "every process of this name, those that start later too",
+	TAPIR_LIST("comm", 0, "GLOB", "all processes of this name, including later ones",
 		   struct tapir_target_args, comms),
-	TAPIR_LIST("cgroup", 0, "PATH", "every process in this cgroup and those below it",
+	TAPIR_LIST("cgroup", 0, "PATH", "all processes in this cgroup and below it",
 		   struct tapir_target_args, cgroups),
-	TAPIR_FLAG("all", 'a', "every process of the machine", struct tapir_target_args, all),
+	TAPIR_FLAG("all", 'a', "all processes of the machine", struct tapir_target_args, all),
 	{}};
 
+const char *tapir_lane__name(size_t i)
+{
+	static const char *const names[] = {"auto", "probe", "ring", "stream"};
+
+	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
+}
+
+static const char *publish_name(size_t i)
+{
+	return i ? NULL : "usdt";
+}
+
 const struct tapir_option tapir_capture_options[] = {
-	TAPIR_FLAG("stack", 0, "take the user stack with every event", struct tapir_capture_args,
+	TAPIR_FLAG("stack", 0, "record the user stack of every event", struct tapir_capture_args,
 		   stack),
-	TAPIR_FLAG("no-stack", 0, "ring lane: leave out the stacks of events",
+	TAPIR_FLAG("no-stack", 0, "ring lane: record events without stacks",
 		   struct tapir_capture_args, no_stack),
-	TAPIR_STRING("profile", 0, "NAME",
-		     "events by what they are for: gc, cpu, exceptions, contention,\n"
-		     "allocations, threadpool, http, everything ('tapir help profiles')",
-		     struct tapir_capture_args, profile),
+	TAPIR_CHOICE("profile", 0, "NAME", "events by purpose ('tapir help profiles')",
+		     struct tapir_capture_args, profile, tapir_profile__name),
 	TAPIR_LIST_OR_DEFAULT("counters", 0, "[GLOB]",
-			      ".NET: values of EventCounters and of meters' instruments, by\n"
-			      "PROVIDER or PROVIDER/COUNTER; none: System.Runtime",
+			      ".NET: values of EventCounters and meters, by PROVIDER or "
+			      "PROVIDER/COUNTER (default: System.Runtime)",
 			      struct tapir_capture_args, counters),
-	TAPIR_DURATION("interval", 0, "SEC", "how often counters tell their values (1)",
+	TAPIR_DURATION("interval", 0, "SEC", "with --counters: seconds between values (default: 1)",
 		       struct tapir_capture_args, interval_ns, TAPIR_COUNTER_MIN_NS,
 		       24 * 3600 * TAPIR_NS_PER_SEC),
-	TAPIR_STRING("lane", 0, "LANE",
-		     "auto: rings of the program's own where it offers them, probes\n"
-		     "elsewhere, .NET's event streams where it takes no library;\n"
-		     "probe, ring or stream: these alone",
-		     struct tapir_capture_args, lane),
+	TAPIR_CHOICE("lane", 0, "LANE",
+		     "how events are captured; auto: the program's own rings where it has them, "
+		     "probes elsewhere, .NET's event stream where no library can be loaded",
+		     struct tapir_capture_args, lane, tapir_lane__name),
 	TAPIR_U64("rate", 0, "N",
-		  "ring lane: at most N events a second of each thread; the rest is left out\n"
-		  "and counted, not lost",
+		  "ring lane: at most N events per second per thread; the rest is counted, not "
+		  "recorded",
 		  struct tapir_capture_args, rate_hz, 1, UINT32_MAX),
-	TAPIR_STRING("publish", 0, "usdt",
-		     ".NET: its EventSources' events as USDT probes, too, for bpftrace, bcc\n"
-		     "and others: one for each, with typed arguments ('tapir help publish')",
-		     struct tapir_capture_args, publish),
-	TAPIR_DURATION("duration", 'd', "SEC", "stop after this time: 5, 0.5, 500ms, 1m30s",
+	TAPIR_CHOICE("publish", 0, "usdt",
+		     ".NET: also make each EventSource event a USDT probe for bpftrace, bcc and "
+		     "other tools ('tapir help publish')",
+		     struct tapir_capture_args, publish, publish_name),
+	TAPIR_DURATION("duration", 'd', "TIME", "stop after this time: 5, 0.5, 500ms, 1m30s",
 		       struct tapir_capture_args, duration_ns, 1, UINT64_MAX),
 	{}};
 
@@ -55,18 +65,18 @@ int tapir_target_args__check(const struct tapir_target_args *target, const struc
 
 	if (!kinds)
 		return tapir_cli__usage(
-			cli,
-			"whom? name a process (-p PID), a name (--comm GLOB), "
-			"a cgroup (--cgroup PATH), all (-a)%s",
-			cli->command->takes_program ? ", or a program to run (-- CMD ARGS)" : "");
+			cli, "a target is required: -p PID, --comm GLOB, --cgroup PATH, -a%s",
+			cli->command->takes_program ? ", or -- CMD ARGS" : "");
 	for (size_t i = 0; i < target->comms.cnt; i++)
 		if (!*target->comms.data[i])
-			return tapir_cli__usage(cli, "--comm '': a process's name, or a glob");
+			return tapir_cli__usage(cli,
+						"--comm '': a process name or a glob is required");
 	if (target->all && kinds > 1)
-		return tapir_cli__usage(cli, "-a traces every process: leave out -p, --comm, "
-					     "--cgroup and the program, or leave out -a");
+		return tapir_cli__usage(
+			cli, "-a already traces every process: remove -a, or the other target");
 	if (kinds > 1)
-		return tapir_cli__usage(cli, "one kind of target at a time: -p, --comm, --cgroup "
-					     "or a program");
+		return tapir_cli__usage(
+			cli,
+			"only one kind of target can be given: -p, --comm, --cgroup or a program");
 	return 0;
 }

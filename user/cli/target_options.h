@@ -38,4 +38,7 @@ struct tapir_capture_args {
 
 extern const struct tapir_option tapir_capture_options[];
 
+/* The i-th lane, in the order of enum tapir_lanes; NULL after the last. */
+const char *tapir_lane__name(size_t i);
+
 #endif

@@ -1,157 +1,74 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Texts that belong to no single command. */
+/* The topics of `tapir help`: texts from topics/NAME.txt, lists from the tables that define them.
+ */
+#include <string.h>
+
+#include "analyze/view.h"
+#include "cli/export_job.h"
 #include "cli/help.h"
+#include "decode/profiles.h"
+#include "topics.gen.h"
+
+#define LIST_LINE    "{list}\n"
+#define NAME_COLUMNS 13
+
+static void add_row(struct tapir_str *out, const char *name, const char *arg, const char *what)
+{
+	size_t from = out->len;
+
+	tapir_str__addf(out, "  %s%s%s", name, arg ? "=" : "", arg ? arg : "");
+	tapir_str__pad(out, from, NAME_COLUMNS + 2);
+	tapir_str__addf(out, "%s\n", what);
+}
+
+static void add_profiles(struct tapir_str *out)
+{
+	for (const struct tapir_profile *p = tapir_profiles; p->name; p++)
+		add_row(out, p->name, NULL, p->what);
+}
+
+static void add_views(struct tapir_str *out)
+{
+	for (const struct tapir_view *const *v = tapir_views; *v; v++)
+		add_row(out, (*v)->name, (*v)->arg, (*v)->summary);
+}
+
+static void add_formats(struct tapir_str *out)
+{
+	for (const struct tapir_export_format *f = tapir_export_formats; f->name; f++)
+		add_row(out, f->name, NULL, f->what);
+}
 
 const struct tapir_topic tapir_topics[] = {
-	{"spec", "how events are named",
-	 "  SPEC  := [/PATH:]PROVIDER[:SEL[:LEVEL[:ARGS]]]\n"
-	 "  SEL   := [-]ITEM{,[-]ITEM}\n"
-	 "  ITEM  := ev=GLOB | kw=NAME | 0xHEX | WORD\n"
-	 "  LEVEL := 0..5 or LogAlways, Critical, Error, Warning, Informational, Verbose\n"
-	 "  ARGS  := KEY=VALUE{;KEY=VALUE}\n"
-	 "\n"
-	 "PROVIDER and event names are shell globs (quote them: '*' is the shell's too). No SEL "
-	 "means\n"
-	 "every event. An ITEM with '-' in front takes away; only such items mean \"all but\".\n"
-	 "A WORD is a keyword where the provider has one of that name, else a glob over event "
-	 "names.\n"
-	 "An event with a version in its symbol (GCStart_V2) is found with and without '_V2'.\n"
-	 "In PATH a ':' is written '\\:'.\n"
-	 "Of a .NET process a glob finds the EventSources that its assemblies declare, and such "
-	 "as\n"
-	 "are made while it is recorded; one made by new EventSource(\"NAME\") before that is "
-	 "found\n"
-	 "by its exact name alone.\n"
-	 "\n"
-	 "  hotspot:gc__*                             the garbage collections of a JVM\n"
-	 "  postgresql:query__start,query__done       two events\n"
-	 "  ruby:-line,-method__*                     all but these\n"
-	 "  /opt/pg/bin/postgres:postgresql:query__*  only in this file\n"
-	 "  Microsoft-Windows-DotNETRuntime:GC,Exception:Informational\n"
-	 "\n"
-	 "For probes compiled into a program ARGS says how an argument is read:\n"
-	 "\n"
-	 "  arg1=str        a NUL-terminated string (str:64: at most 64 bytes of it)\n"
-	 "  arg1=strn(arg2) a string whose length is arg2\n"
-	 "  arg1=buf(arg2)  arg2 bytes\n"
-	 "  arg1=int, uint, hex, ptr\n"
-	 "\n"
-	 "  'postgresql:query__start::arg0=str'       (LEVEL left empty)\n"},
-	{"dotnet", "recording .NET",
-	 "Nothing is prepared and nothing restarted: tapir loads a small library into the process\n"
-	 "through the runtime's diagnostics socket; it leaves when the recording ends. Events of "
-	 "the\n"
-	 "runtime and of every EventSource come with the stack of the thread that fired them.\n"
-	 "\n"
-	 "  Microsoft-Windows-DotNETRuntime:GC,Exception:Informational   keywords and a level\n"
-	 "  Microsoft-Windows-DotNETRuntime:GCStart,GCEnd                single events\n"
-	 "  Microsoft-Windows-DotNETRuntime:0x8001:4                     the same by bits\n"
-	 "  'MyCompany-*'                                                EventSources of these "
-	 "names\n"
-	 "  'MyCompany-Demo:OrderPlaced::Tenant=7'                       an event, with an "
-	 "argument "
-	 "for\n"
-	 "                                                               its source\n"
-	 "\n"
-	 "Without a LEVEL all levels are taken. GCHeapCollect forces a collection when a "
-	 "recording\n"
-	 "begins, and is left out unless it is named. `tapir list -p PID` shows providers and\n"
-	 "keywords, `tapir doctor -p PID` says how the process can be recorded.\n"
-	 "\n"
-	 "A glob finds the sources that an assembly declares, and any that is made later. One "
-	 "that\n"
-	 "the program made before by new EventSource(\"NAME\") is declared nowhere: give its "
-	 "exact\n"
-	 "name.\n"
-	 "\n"
-	 "With -p, a source that no assembly of the process defines is waited for: it may be made\n"
-	 "when the program runs. Where all SPECs are of that kind and nothing came, the exit code "
-	 "is 1.\n"
-	 "\n"
-	 "As the process's own user neither root nor a capability is needed: events, names and, "
-	 "where\n"
-	 "perf_event_paranoid is 2 or less, CPU samples of user code. Probes, context switches, "
-	 "-a and\n"
-	 "--comm need CAP_BPF and CAP_PERFMON.\n"
-	 "\n"
-	 "--counters [GLOB] asks for measured values: EventCounters of EventSources and what\n"
-	 "System.Diagnostics.Metrics has of meters, by PROVIDER or PROVIDER/COUNTER, both globs;\n"
-	 "without one System.Runtime's. The first values come after a whole --interval. A rate is\n"
-	 "what was added in it; a histogram gives NAME.count, NAME.sum and percentiles. `tapir "
-	 "report\n"
-	 "--view counters` shows their course.\n"
-	 "\n"
-	 "  trace -p 4711 --counters\n"
-	 "  record -p 4711 --counters 'System.Net.*' --counters 'MyCompany.*/orders*' --interval "
-	 "5\n"
-	 "\n"
-	 "`tapir record -- dotnet app.dll` records from the first event on: the program gets\n"
-	 "CORECLR_ENABLE_NOTIFICATION_PROFILERS, CORECLR_NOTIFICATION_PROFILERS and\n"
-	 "TAPIR_CORECLR_KEY in its environment.\n"},
-	{"publish", ".NET's events as probes for other tools",
-	 "  tapir record -p 4711 'My-Shop' --publish usdt\n"
-	 "\n"
-	 "makes each selected event of an EventSource a USDT probe that bpftrace, bcc and others\n"
-	 "attach to by its name, while tapir records it as ever. It is there from the event's "
-	 "first\n"
-	 "occurrence on, and costs nothing to speak of until somebody attaches.\n"
-	 "\n"
-	 "  bpftrace -l 'usdt:/run/tapir/4711/My-Shop:*'\n"
-	 "  bpftrace -e 'usdt:/run/tapir/4711/My-Shop:My-Shop:OrderPlaced { @[str(arg1)] = "
-	 "count(); "
-	 "}'\n"
-	 "  tapir list -p 4711 My-Shop                   with the arguments' types and names\n"
-	 "\n"
-	 "Arguments are the event's fields, at most twelve: numbers as they are, float and double "
-	 "as\n"
-	 "their bits, strings as UTF-8, a GUID or a decimal as where it is, an array as where and "
-	 "how\n"
-	 "many, a DateTime as FILETIME; of objects what is inside (Parent_Child). Every event is "
-	 "also\n"
-	 "one of six probes with JSON, one for each level:\n"
-	 "\n"
-	 "  usdt:/run/tapir/4711/tapir_coreclr:tapir_coreclr:LEVEL\n"
-	 "      provider, event, JSON, its bytes, id, keywords, version, activity, related\n"
-	 "      LEVEL := logalways, critical, error, warning, informational, verbose\n"
-	 "\n"
-	 "Names keep letters, digits and -._ ; an event's that is longer than 135 ends in _cut. "
-	 "Only\n"
-	 "events of EventSources become probes, the runtime's own do not. A source called\n"
-	 "tapir_coreclr is linked as tapir_coreclr_source.\n"
-	 "\n"
-	 "With `bpftrace -p 4711` write 'usdt:*:OrderPlaced'. Needs root. A second tapir makes "
-	 "probes\n"
-	 "of its own: its links are My-Shop.2 and tapir_coreclr.2, and what names no link, as\n"
-	 "'usdt:*:OrderPlaced' does, counts each event twice. All go when their tapir ends, and "
-	 "tools\n"
-	 "that are still attached see no more.\n"},
-	{"profiles", "events by what they are for",
-	 "`--profile NAME` asks each runtime that is found for these; SPECs may stand beside it.\n"
-	 "\n"
-	 "  default      what explains a runtime and may be left on: .NET collections, JIT, "
-	 "loader,\n"
-	 "               exceptions, contention, thread pool; JVM collections, compiler, classes,\n"
-	 "               threads, VM operations; PostgreSQL queries, transactions, lock waits;\n"
-	 "               CPython collections\n"
-	 "  gc           garbage collections alone\n"
-	 "  cpu          no events: CPU samples and context switches (record)\n"
-	 "  exceptions   thrown and caught: .NET, PHP, C++\n"
-	 "  contention   waiting for locks: .NET, JVM, PostgreSQL\n"
-	 "  allocations  every 100 KB of a .NET process, every object of a JVM or Ruby\n"
-	 "  threadpool   threads, work items and tasks\n"
-	 "  http         requests in and out: ASP.NET Core, HttpClient, DNS, sockets, TLS; PHP, "
-	 "Node\n"
-	 "  everything   all of the above but single allocations\n"},
-	{"environment", "what the environment changes",
-	 "  TAPIR_DISABLE=NAME[,NAME]   does without these kernel features, as if they were "
-	 "missing\n"
-	 "                              (for tests): btf, ring_buffer, task_storage, sleepable,\n"
-	 "                              uprobe_multi, perf_uprobe, cpu_clock, pid_filter\n"
-	 "  NO_COLOR                    no colours, if it is set and not empty\n"},
-	{"exit", "what the exit status says",
-	 "  0  it worked\n"
-	 "  1  it failed; the reason is on stderr\n"
-	 "  2  the command line was wrong\n"
-	 "  3  this kernel cannot do it, or this user may not ('tapir doctor' says which)\n"
-	 "  130  a second Ctrl-C ended it: a recording holds all but its last second\n"},
-	{}};
+	{"spec", topic_spec, NULL},
+	{"dotnet", topic_dotnet, NULL},
+	{"runtimes", topic_runtimes, NULL},
+	{"profiles", topic_profiles, add_profiles},
+	{"views", topic_views, add_views},
+	{"formats", topic_formats, add_formats},
+	{"publish", topic_publish, NULL},
+	{"limits", topic_limits, NULL},
+	{"environment", topic_environment, NULL},
+	{"exit", topic_exit, NULL},
+	{},
+};
+
+const char *const tapir_help_overview = topic_overview;
+
+size_t tapir_topic__title_len(const struct tapir_topic *topic)
+{
+	return strcspn(topic->text, "\n");
+}
+
+void tapir_topic__add_body(const struct tapir_topic *topic, struct tapir_str *body)
+{
+	const char *text = topic->text + tapir_topic__title_len(topic);
+	const char *list = topic->add_list ? strstr(text, LIST_LINE) : NULL;
+
+	if (list) {
+		tapir_str__add(body, text, (size_t)(list - text));
+		topic->add_list(body);
+		text = list + strlen(LIST_LINE);
+	}
+	tapir_str__adds(body, text);
+}

@@ -106,17 +106,24 @@ static const char *const everything[] = {
 };
 
 const struct tapir_profile tapir_profiles[] = {
-	{TAPIR_PROFILE_DEFAULT, defaults},
-	{"gc", gc},
-	{"cpu", cpu},
-	{"exceptions", exceptions},
-	{"contention", contention},
-	{"allocations", allocations},
-	{"threadpool", threadpool},
-	{"http", http},
-	{"everything", everything},
-	{NULL, NULL},
+	{TAPIR_PROFILE_DEFAULT, "each runtime's own account of itself, cheap enough to leave on",
+	 defaults},
+	{"gc", "garbage collections", gc},
+	{"cpu", "no events: CPU samples and context switches only (record)", cpu},
+	{"exceptions", "exceptions thrown and caught: .NET, PHP, C++", exceptions},
+	{"contention", "waits for locks: .NET, JVM, PostgreSQL", contention},
+	{"allocations", "one per 100 KB in .NET, every object in a JVM or Ruby", allocations},
+	{"threadpool", "threads, work items and tasks", threadpool},
+	{"http", "HTTP, DNS, sockets, TLS in .NET; PHP and Node requests", http},
+	{"everything", "all of these except single allocations", everything},
+	{NULL, NULL, NULL},
 };
+
+const char *tapir_profile__name(size_t i)
+{
+	return i < sizeof(tapir_profiles) / sizeof(tapir_profiles[0]) ? tapir_profiles[i].name
+								      : NULL;
+}
 
 const struct tapir_profile *tapir_profile__find(const char *name)
 {

@@ -7,14 +7,20 @@
 #ifndef TAPIR_USER_PROFILES_H
 #define TAPIR_USER_PROFILES_H
 
+#include <stddef.h>
+
 struct tapir_profile {
-	const char *name; /* the command line's and the documentation's: `tapir help profiles` */
+	const char *name;
+	const char *what;	  /* half a line, for help */
 	const char *const *specs; /* attach/spec.h; ended by NULL; of all runtimes */
 };
 
 #define TAPIR_PROFILE_DEFAULT "default"
 
 extern const struct tapir_profile tapir_profiles[]; /* ended by name == NULL */
+
+/* The i-th name, NULL after the last: for cli/options.h. */
+const char *tapir_profile__name(size_t i);
 
 /* NULL: there is none of that name. */
 const struct tapir_profile *tapir_profile__find(const char *name);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * help_text.h - help texts as blocks: a paragraph, which is wrapped, or preformatted lines, which
+ * begin with a space. Blank lines separate blocks.
+ */
+#ifndef TAPIR_USER_HELP_TEXT_H
+#define TAPIR_USER_HELP_TEXT_H
+
+#include <string.h>
+
+#include "base/str.h"
+#include "trace/record.h"
+
+#define TAPIR_HELP_COLUMNS 80
+
+struct tapir_text_block {
+	struct tapir_sv text; /* without the newline at its end */
+	bool is_preformatted;
+};
+
+static inline struct tapir_sv tapir_text__sv(const char *text)
+{
+	return (struct tapir_sv){text, strlen(text)};
+}
+
+/* The next block of *text, which is advanced. False: there is none. */
+bool tapir_text__next_block(const char **text, struct tapir_text_block *block);
+
+/*
+ * Adds text wrapped at TAPIR_HELP_COLUMNS: the first line goes on where the line that began at
+ * line_from stands, the others are indented by indent columns. Ends with a newline.
+ */
+void tapir_text__add_wrapped(struct tapir_str *out, size_t line_from, struct tapir_sv text,
+			     size_t indent);
+
+/* All blocks of text, a blank line between two. */
+void tapir_text__add_blocks(struct tapir_str *out, const char *text);
+
+#endif
