@@ -214,7 +214,7 @@ $(BUILD)/gen/flamegraph.gen.h: user/cli/flamegraph.js user/cli/flamegraph.css Ma
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
 	$(Q)for kind in js css; do printf 'static const char flamegraph_%s[] =\n' $$kind; \
-	    sed -e '/^\/\/ /d' -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' user/cli/flamegraph.$$kind; \
+	    sed -e '/^\/\/ /d' -e '/SPDX/d' -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' user/cli/flamegraph.$$kind; \
 	    echo ';'; done >$@
 
 # The texts of `tapir help`, as C strings: topics/NAME.txt is topic_NAME.

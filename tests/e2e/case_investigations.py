@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a symptom to its cause, as README tells it: run with --only 'investigations*' -v to see what
+"""From a symptom to its cause, as INVESTIGATIONS.md tells it: run with --only 'investigations*' -v to see what
 tapir says on the way."""
 import json
 import os

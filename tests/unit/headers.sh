@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Every public header compiles alone: C11 and C++11, gcc and clang, and abi.h for BPF, without
 # implicit padding. Sizes and offsets are asserted in the headers themselves.
 set -eu
