@@ -7,6 +7,7 @@ import signal
 import stat
 import time
 
+import case_jvm
 import dotnet_fire
 from dotnet_fire import DEMO, END
 from dotnet_program import build_dotnet
@@ -203,3 +204,80 @@ def test_library_is_elsewhere_where_run_is_noexec_and_nowhere_where_nothing_take
     ids, said = first_events(t, before=("unshare", "-m", "sh", "-c", f'{run} && mount -t tmpfs -o ro none /var/lib && exec "$@"', "sh"))
     t.eq(ids, list(range(ids[0], 500)), "no gap")
     t.ok(LATE in said and "noexec" in said, said)
+
+
+# ---- files that a runtime writes because tapir asks ---------------------------------------------------
+
+RACER = """import os, sys
+victim, path = sys.argv[1:]
+while True:
+    try:
+        os.symlink(victim, path)
+    except FileExistsError:
+        pass
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+"""
+
+
+def test_link_race_does_not_redirect_a_jitdump(t):
+    """Where the sysctl would not stop it: 2 of 18 recordings overwrote the file before."""
+    t.need_others()
+    setpriv = t.need("setpriv")
+    if pathlib.Path("/proc/sys/fs/protected_symlinks").read_text().strip() != "0":
+        t.skip("fs.protected_symlinks is on: the kernel refuses the link")
+    victim = t.path("victim")
+    pathlib.Path(victim).write_text("a file of root's")
+    os.chmod(victim, 0o600)
+    os.chmod(t.tmp, 0o755)
+    for _ in range(6):
+        fire = dotnet_fire.start(t, "events=10")
+        racer = t.start(setpriv, "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-c", RACER, victim,
+                        f"/tmp/jit-{fire.pid}.dump")
+        result = t.tapir("record", "-p", fire.pid, "-d", "0.3", "-f", "-o", t.path("trace.tapir"))
+        racer.kill()
+        t.eq(pathlib.Path(victim).read_bytes(), b"a file of root's", f"what it was: {result.err}")
+        fire.kill()
+        left = f"/tmp/jit-{fire.pid}.dump"
+        t.ok(not os.path.lexists(left) or os.path.islink(left), f"{left} is of the racer or gone")
+        if os.path.islink(left):
+            os.unlink(left)
+
+
+def frames(t, file):
+    return [f["name"] or "" for s in t.events(file, "sample") for f in s["stack"]]
+
+
+def test_names_come_by_the_rundown_where_others_can_replace_a_jitdump(t):
+    """A /tmp that is not sticky, where no sysctl protects: nothing is written there."""
+    script = 'mount -t tmpfs -o mode=0777 none /tmp && exec "$@"'
+    busy = t.start(t.need("unshare"), "-m", "sh", "-c", script, "sh", build_dotnet(t, "Busy"), 60)
+    busy.wait_line("pid ", 30)
+    time.sleep(1)
+    place = f"/proc/{busy.pid}/root/tmp"
+    before = os.stat(place).st_mtime_ns
+    t.tapir("record", "-p", busy.pid, "-d", "1", "-f", "-o", t.path("trace.tapir"))
+    named = [name for name in frames(t, t.path("trace.tapir")) if "Busy" in name]
+    t.ok(len(named) > 20, f"{len(named)} frames with names of the program's")
+    t.eq(os.stat(place).st_mtime_ns, before, "its /tmp was changed at")
+    busy.kill()
+
+
+def test_perf_map_of_a_jvm_goes_when_tapir_is_killed_before_its_removal(t):
+    for java in case_jvm.javas(t):
+        killed = 0
+        for _ in range(4):
+            jvm = case_jvm.start(t, java)
+            path = f"/tmp/perf-{jvm.pid}.map"
+            tapir = t.start_tapir("record", "-p", jvm.pid, "-f", "-o", t.path("trace.tapir"))
+            end = time.monotonic() + 10
+            while not (os.path.exists(path) and os.stat(path).st_size) and time.monotonic() < end:
+                pass
+            tapir.signal(signal.SIGKILL)
+            killed += os.path.exists(path)
+            t.ok(gone(path), f"{path} is gone")
+            case_jvm.goes_on(t, jvm, java)
+            jvm.kill()
+        t.ok(killed, "killed while the map was there")

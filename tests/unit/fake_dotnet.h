@@ -29,13 +29,15 @@ struct fake_dotnet {
 	/* what it does */
 	uint8_t reply[FAKE_REPLY_MAX];
 	size_t reply_len;
-	bool is_silent;	    /* reads, and never answers */
-	bool hangs_up;	    /* closes at once */
-	bool writes_dump;   /* jit-PID.dump, when it is told to */
-	bool loads;	    /* what it is to attach: a copy in "loaded", if its mode is 0755 */
-	bool dies;	    /* instead of answering */
-	bool is_off;	    /* DOTNET_EnableDiagnostics=0 in its environment */
-	bool is_absent;	    /* has no socket */
+	bool is_silent;	  /* reads, and never answers */
+	bool hangs_up;	  /* closes at once */
+	bool writes_dump; /* jit-PID.dump, when it is told to */
+	bool is_attacked; /* before, another user puts a link in its place; "redirected" if he could
+			   */
+	bool loads;	  /* what it is to attach: a copy in "loaded", if its mode is 0755 */
+	bool dies;	  /* instead of answering */
+	bool is_off;	  /* DOTNET_EnableDiagnostics=0 in its environment */
+	bool is_absent;	  /* has no socket */
 	unsigned stale_cnt; /* sockets nobody listens on, newer than its own */
 	/* what it is */
 	pid_t pid;
@@ -54,12 +56,30 @@ static inline int fake_dotnet__listen(const char *dir, unsigned start_time)
 	return fd;
 }
 
+/* The moment that a loop of unlink and symlink waits for. */
+static inline void fake_dotnet__attack(const struct fake_dotnet *f, const char *path)
+{
+	char aim[96];
+	pid_t pid = fork();
+
+	snprintf(aim, sizeof(aim), "%s/redirected", f->dir);
+	if (!pid) {
+		if (setgid(65534) || setuid(65534))
+			_exit(1);
+		unlink(path);
+		_exit(symlink(aim, path) != 0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
 static inline void fake_dotnet__write_dump(const struct fake_dotnet *f)
 {
 	char path[96];
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/jit-%d.dump", f->dir, getpid());
+	if (f->is_attacked)
+		fake_dotnet__attack(f, path);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	(void)!write(fd, "a jitdump", 9);
 	close(fd);

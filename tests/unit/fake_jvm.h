@@ -38,6 +38,7 @@ struct fake_jvm {
 	bool has_dispatcher;
 	bool is_hotspot; /* what it maps exports what HotSpot does */
 	bool writes_map;
+	bool is_attacked;    /* before, another user tries to put a link in the map's place */
 	uint32_t socket_uid; /* 0: its own */
 	/* what it is */
 	pid_t pid;
@@ -83,12 +84,34 @@ static inline int fake_jvm__listen_here(const struct fake_jvm *f)
 	return fd;
 }
 
-static inline void fake_jvm__write_map(void)
+static inline void fake_jvm__aim(pid_t pid, char *out, size_t bytes)
+{
+	snprintf(out, bytes, "/tmp/tapir-jvm-redirected-%d", pid);
+}
+
+static inline void fake_jvm__attack(const char *path)
+{
+	char aim[64];
+	pid_t jvm = getpid(), pid = fork();
+
+	fake_jvm__aim(jvm, aim, sizeof(aim));
+	if (!pid) {
+		if (setgid(65534) || setuid(65534))
+			_exit(1);
+		unlink(path);
+		_exit(symlink(aim, path) != 0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+static inline void fake_jvm__write_map(const struct fake_jvm *f)
 {
 	char path[64];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	if (f->is_attacked)
+		fake_jvm__attack(path);
 	file = fopen(path, "we");
 	fputs("0x1 0x2 fake\n", file);
 	fclose(file);
@@ -117,7 +140,7 @@ static inline void fake_jvm__serve_one(const struct fake_jvm *f, int listener)
 	(void)tapir_file__write_all(out, request, got);
 	close(out);
 	if (f->writes_map)
-		fake_jvm__write_map();
+		fake_jvm__write_map(f);
 	if (!f->reply)
 		pause();
 	for (size_t i = 0; i < (f->reply_repeat ? f->reply_repeat : 1); i++)

@@ -282,6 +282,19 @@ static void file_that_was_there_before_stays(void **state)
 	tapir_dotnet_snapshot__fini(&snapshot);
 }
 
+/* The rundown, instead of a file. */
+static void assert_asked_for_events_alone(const struct fake_dotnet *f)
+{
+	tapir_autofree char *requests = NULL;
+	size_t len = 0;
+
+	assert_int_equal(tapir_file__read(f->request_path, FAKE_REQUEST_MAX, &requests, &len), 0);
+	assert_true(len >= 20);
+	for (size_t at = 0; at + 18 <= len;
+	     at += (uint8_t)requests[at + 14] | (size_t)(uint8_t)requests[at + 15] << 8)
+		assert_int_equal(requests[at + 16], 2);
+}
+
 static void link_in_the_files_place_is_not_followed(void **state)
 {
 	struct fake_dotnet *f = *state;
@@ -297,7 +310,49 @@ static void link_in_the_files_place_is_not_followed(void **state)
 	opts = opts_of(f, 3000 * MS);
 	assert_int_equal(tapir_dotnet__snapshot(&opts, &snapshot), -EPERM);
 	line_has("not a plain file of its user");
-	assert_int_equal(access(f->request_path, F_OK), -1); /* it was not even asked */
+	assert_asked_for_events_alone(f);
+}
+
+static void no_link_can_take_the_files_place_once_it_is_asked_for(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_dotnet_opts opts;
+	char path[96];
+	struct stat st;
+
+	if (geteuid())
+		skip();
+	f->writes_dump = f->is_attacked = true;
+	answer(f, 0, "\0\0\0", 4);
+	assert_int_equal(chmod(f->dir, 01777), 0);
+	fake_dotnet__start(f);
+	opts = opts_of(f, 3000 * MS);
+	assert_int_equal(tapir_dotnet__snapshot(&opts, &snapshot), 0);
+	tapir_dotnet_snapshot__fini(&snapshot);
+	snprintf(path, sizeof(path), "%s/redirected", f->dir);
+	assert_int_equal(lstat(path, &st), -1);
+	dump_path(f, path, sizeof(path));
+	assert_int_equal(lstat(path, &st), -1);
+}
+
+static void nothing_is_written_where_others_replace_files(void **state)
+{
+	static const mode_t modes[] = {0777, 0770, 0707};
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_dotnet_opts opts;
+
+	f->writes_dump = true;
+	answer(f, 0, "\0\0\0", 4);
+	fake_dotnet__start(f);
+	opts = opts_of(f, 3000 * MS);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		assert_int_equal(chmod(f->dir, modes[i]), 0);
+		assert_int_equal(tapir_dotnet__snapshot(&opts, &snapshot), -EPERM);
+		line_has("other users can replace files there");
+	}
+	assert_asked_for_events_alone(f);
 }
 
 static void off_is_sent_also_when_on_was_not_answered(void **state)
@@ -391,6 +446,8 @@ int main(int argc, char **argv)
 		CASE(file_of_one_that_is_killed_meanwhile_is_removed),
 		CASE(file_that_was_there_before_stays),
 		CASE(link_in_the_files_place_is_not_followed),
+		CASE(no_link_can_take_the_files_place_once_it_is_asked_for),
+		CASE(nothing_is_written_where_others_replace_files),
 		CASE(off_is_sent_also_when_on_was_not_answered),
 		CASE(one_that_says_it_wrote_but_did_not_is_told),
 		cmocka_unit_test(environment_says_where_and_whether),

@@ -123,7 +123,9 @@ static int drive_map(const struct tapir_jvm_opts *opts, const char *copy, bool k
 		return err;
 	printf("%s existed=%d uid=%u\n", map.name, map.existed, map.uid);
 	err = copy_map(&map, copy);
-	if (!err && !keeps)
+	if (keeps)
+		tapir_peer_guard__dismiss(&map.guard);
+	else if (!err)
 		err = tapir_jvm__remove_perf_map(opts, &map);
 	tapir_jvm_perf_map__fini(&map);
 	return err;

@@ -381,6 +381,57 @@ static void a_map_that_was_not_there_is_removed(void **state)
 	tapir_jvm_perf_map__fini(&map);
 }
 
+static void no_link_can_take_the_maps_place_once_it_is_asked_for(void **state)
+{
+	struct fake_jvm *f = *state;
+	struct tapir_jvm_perf_map map;
+	char path[64], aim[64];
+	struct stat st;
+
+	if (geteuid())
+		skip();
+	f->writes_map = f->is_attacked = true;
+	fake_jvm__start(f);
+	map_path(f, path, sizeof(path));
+	fake_jvm__aim(f->pid, aim, sizeof(aim));
+	assert_int_equal(dump(f, &map), 0);
+	assert_int_equal(lstat(aim, &st), -1);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	tapir_jvm_perf_map__fini(&map); /* without __remove: it goes all the same */
+	assert_int_equal(lstat(path, &st), -1);
+}
+
+static void a_map_goes_when_we_are_killed_before_its_removal(void **state)
+{
+	struct fake_jvm *f = *state;
+	char path[64], byte;
+	int ends[2];
+	pid_t pid;
+
+	f->writes_map = true;
+	fake_jvm__start(f);
+	map_path(f, path, sizeof(path));
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		struct tapir_jvm_perf_map map;
+
+		if (dump(f, &map) || write(ends[1], "", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	close(ends[0]);
+	assert_int_equal(access(path, F_OK), 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	for (int i = 0; i < 300 && !access(path, F_OK); i++)
+		usleep(10000);
+	assert_int_not_equal(access(path, F_OK), 0);
+}
+
 static void a_map_is_not_removed_when_it_was_swapped(void **state)
 {
 	struct fake_jvm *f = *state;
@@ -482,6 +533,8 @@ int main(void)
 		FAKE_TEST(what_is_no_socket_is_refused_and_not_followed),
 		FAKE_TEST(arguments_that_are_too_long_are_refused),
 		FAKE_TEST(a_map_that_was_not_there_is_removed),
+		FAKE_TEST(no_link_can_take_the_maps_place_once_it_is_asked_for),
+		FAKE_TEST(a_map_goes_when_we_are_killed_before_its_removal),
 		FAKE_TEST(a_map_is_not_removed_when_it_was_swapped),
 		FAKE_TEST(a_map_that_was_there_stays),
 		FAKE_TEST(a_map_that_is_a_link_is_refused_before_anything_is_asked),

@@ -124,11 +124,12 @@ static void finish(struct tapir_runtime_question *q)
 
 /*
  * Does not listen, and would not survive SIGQUIT: that is so at the start, and with -Xrs. Or
- * another tapir asked at the same moment, and took the map away that was for both.
+ * another tapir asked at the same moment, made the file first, or took the map away that was for
+ * both.
  */
 static bool may_answer_later(const struct tapir_runtime_question *q, int err)
 {
-	return (err == -EOPNOTSUPP || err == -EIO) && q->try_cnt < TRIES;
+	return (err == -EOPNOTSUPP || err == -EIO || err == -EEXIST) && q->try_cnt < TRIES;
 }
 
 static const char *reason(int err)

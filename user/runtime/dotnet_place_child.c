@@ -19,18 +19,6 @@
 #define ST_NOEXEC 0x0008 /* of statfs(2)'s f_flags */
 #endif
 
-/* Who else may rename or remove a file of ours in it? Its owner may, and root always may. */
-static bool is_safe(const struct tapir_peer_job *job, const struct tapir_peer_places *at)
-{
-	struct stat dir, root;
-
-	if (fstat(at->dir_fd, &dir) || fstat(at->root_fd, &root) || !S_ISDIR(dir.st_mode))
-		return false;
-	if (dir.st_uid && dir.st_uid != job->uid && dir.st_uid != root.st_uid)
-		return false;
-	return !(dir.st_mode & (S_IWGRP | S_IWOTH)) || (dir.st_mode & S_ISVTX);
-}
-
 static bool is_noexec(const struct tapir_peer_places *at)
 {
 	struct statfs fs;
@@ -97,19 +85,15 @@ static void fill(const struct tapir_peer_job *job, const struct tapir_peer_place
 		tapir_peer_child__fail(answer, -EIO, TAPIR_PEER_WHY_CONTENT);
 }
 
-/* Its directory is for __unplace. */
+/* Its directory is for tapir_peer_child__unmake. */
 int tapir_dotnet_child__place(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
 	int fd;
 
 	if (tapir_peer_child__open_proc(job, &at, answer) ||
-	    tapir_peer_child__enter(job, &at, answer))
+	    tapir_peer_child__enter_private(job, &at, answer))
 		return -1;
-	if (!is_safe(job, &at)) {
-		tapir_peer_child__fail(answer, -EPERM, TAPIR_PEER_WHY_SHARED);
-		return -1;
-	}
 	if (is_noexec(&at)) {
 		tapir_peer_child__fail(answer, -EACCES, TAPIR_PEER_WHY_NOEXEC);
 		return -1;
@@ -125,14 +109,4 @@ int tapir_dotnet_child__place(const struct tapir_peer_job *job, struct tapir_pee
 		return at.dir_fd;
 	unlinkat(at.dir_fd, job->name, 0);
 	return -1;
-}
-
-void tapir_dotnet_child__unplace(const struct tapir_peer_job *job,
-				 const struct tapir_peer_answer *answer, int dir_fd)
-{
-	struct stat named;
-
-	if (!fstatat(dir_fd, job->name, &named, AT_SYMLINK_NOFOLLOW) &&
-	    named.st_dev == answer->dev && named.st_ino == answer->inode)
-		unlinkat(dir_fd, job->name, 0);
 }

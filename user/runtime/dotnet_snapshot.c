@@ -166,12 +166,24 @@ static void start_guard(const struct tapir_dotnet_talk *talk, int dir_fd, bool i
 	tapir_str__fini(&request); /* the child has its copy */
 }
 
+/* A file that is there already is the runtime's user's own: nobody can put another one in its
+ * place. */
+static int make_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
+{
+	struct tapir_peer_job job = talk->job; /* its name is the file's */
+	struct tapir_peer_answer made;
+
+	job.act = tapir_peer_child__make;
+	job.dir_fd = dir_fd;
+	return tapir_peer_job__run(&job, &made, NULL);
+}
+
 static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
 {
 	struct tapir_peer_answer before;
 	tapir_autofd int dir_fd = -1;
 	struct tapir_peer_guard guard = TAPIR_PEER_NO_GUARD;
-	bool is_on = false, is_off, is_gone;
+	bool is_made, is_on = false, is_off, is_gone;
 	int err = run_on_file(talk, tapir_peer_child__look, &before, &dir_fd);
 
 	if (err)
@@ -182,13 +194,16 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 					"noexec",
 					task, talk->job.tgid, talk->facts.dump_dir);
 	start_guard(talk, dir_fd, !before.found, &guard);
+	err = before.found ? 0 : make_dump(talk, dir_fd);
+	is_made = !before.found && !err;
 	out->begin_ns = tapir_clock__now_ns();
-	err = switch_on(talk, &is_on);
+	if (!err)
+		err = switch_on(talk, &is_on);
 	out->end_ns = tapir_clock__now_ns();
 	if (!err)
 		err = open_dump(talk, out);
 	is_off = !is_on || switch_off(talk);
-	is_gone = !is_on || before.found || remove_dump(talk, dir_fd);
+	is_gone = !is_made || remove_dump(talk, dir_fd);
 	if (is_off && is_gone)
 		tapir_peer_guard__dismiss(&guard);
 	else /* we may be out of descriptors, of which it has its own */
@@ -216,6 +231,18 @@ static int take_rundown(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snap
 	return 0;
 }
 
+/* Not written, a command it does not know, or no file that is the runtime's alone can be there. */
+static bool needs_no_file(int err)
+{
+	static const int errs[] = {ENOSPC, EDQUOT, EIO,	   EREMOTEIO, EPERM, EACCES,
+				   EROFS,  EEXIST, ENOENT, ENOTDIR,   ELOOP};
+
+	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++)
+		if (err == -errs[i])
+			return true;
+	return false;
+}
+
 static int take(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
 {
 	int line_cnt = tapir_diag__cnt();
@@ -227,8 +254,7 @@ static int take(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *ou
 	if (err)
 		return err;
 	err = write_and_open(talk, out);
-	/* No room, not written, or a command it does not know. */
-	if (err == -ENOSPC || err == -EIO || err == -EREMOTEIO)
+	if (needs_no_file(err))
 		err = take_rundown(talk, out, err, line_cnt);
 	return err;
 }

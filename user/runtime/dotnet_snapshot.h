@@ -14,8 +14,10 @@
  * those may open who may trace it). One that stops or hangs in the moment between on and off
  * finds the off when it goes on; its file may stay then.
  *
- * Where no such file can be (an older .NET; a directory that is full, read-only or noexec) the
- * same comes by the runtime's rundown.
+ * The file is made by us, with the process's uid, before the runtime is asked to write it: the
+ * runtime follows links, and nobody can put one where that file is (peer_job.h). Where no such
+ * file can be (an older .NET; a directory that is full, read-only, noexec, or in which other users
+ * can replace files) the same comes by the runtime's rundown.
  */
 #ifndef TAPIR_USER_DOTNET_SNAPSHOT_H
 #define TAPIR_USER_DOTNET_SNAPSHOT_H

@@ -236,22 +236,41 @@ static int ask_for_map(struct talk *talk, const char *file)
 	return err;
 }
 
+/* From here on the guard removes the file, unless it is told that all went well. */
+static int make_map(const struct talk *talk, struct tapir_jvm_perf_map *map)
+{
+	struct tapir_peer_job job = talk->job;
+	struct tapir_peer_answer made;
+	int err;
+
+	job.act = tapir_peer_child__make;
+	job.last_act = tapir_peer_child__unmake;
+	job.dir_fd = map->dir_fd;
+	memcpy(job.name, map->name, sizeof(map->name));
+	err = tapir_peer_job__try_guarded(&job, &made, NULL, &map->guard);
+	if (err)
+		return tapir_diag__fail(err, "Cannot %s: pid=%u, err=-%s: /tmp/%s: %s", job.task,
+					job.tgid, tapir_errno__name(err), map->name,
+					tapir_peer_why__text(made.why));
+	map->existed = false;
+	return 0;
+}
+
 /* JDK 22 and later take a file name; the others refuse it and have done nothing. */
 static int dump_elsewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
 {
-	struct tapir_peer_answer before;
-	char name[TAPIR_JVM_MAP_NAME_BYTES];
+	struct tapir_jvm_perf_map other = *map;
 	int err;
 
-	snprintf(name, sizeof(name), ".tapir-perf-%u.map", talk->facts.peer.ns_tgid);
-	err = look(talk, name, &before, NULL);
+	snprintf(other.name, sizeof(other.name), ".tapir-perf-%u.map", talk->facts.peer.ns_tgid);
+	err = make_map(talk, &other);
 	if (!err)
-		err = ask_for_map(talk, name);
+		err = ask_for_map(talk, other.name);
 	if (err)
-		return err;
-	memcpy(map->name, name, sizeof(map->name));
-	map->existed = false;
-	return 0;
+		tapir_peer_guard__let_act(&other.guard);
+	else
+		*map = other;
+	return err;
 }
 
 static int dump_somewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
@@ -264,7 +283,8 @@ static int dump_somewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
 			return err;
 		tapir_diag__rewind(line_cnt);
 	}
-	return ask_for_map(talk, NULL);
+	err = map->existed ? 0 : make_map(talk, map);
+	return err ? err : ask_for_map(talk, NULL);
 }
 
 static int dump(struct talk *talk, struct tapir_jvm_perf_map *map)
@@ -291,7 +311,7 @@ static int dump(struct talk *talk, struct tapir_jvm_perf_map *map)
 
 int tapir_jvm__dump_perf_map(const struct tapir_jvm_opts *opts, struct tapir_jvm_perf_map *out)
 {
-	struct tapir_jvm_perf_map map = {.dir_fd = -1};
+	struct tapir_jvm_perf_map map = {.dir_fd = -1, .guard = TAPIR_PEER_NO_GUARD};
 	struct talk talk;
 	int err = begin(opts, &talk);
 
@@ -310,6 +330,7 @@ int tapir_jvm__dump_perf_map(const struct tapir_jvm_opts *opts, struct tapir_jvm
 
 void tapir_jvm_perf_map__fini(struct tapir_jvm_perf_map *map)
 {
+	tapir_peer_guard__let_act(&map->guard);
 	if (map->dir_fd >= 0)
 		close(map->dir_fd);
 	map->dir_fd = -1;

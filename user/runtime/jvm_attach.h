@@ -49,6 +49,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "runtime/peer_job.h"
 
 #define TAPIR_JVM_TIMEOUT_NS	  5000000000ull
 #define TAPIR_JVM_MAX_REPLY_BYTES 65536u
@@ -82,17 +83,21 @@ struct tapir_jvm_perf_map {
 	bool existed;	   /* it was there before: overwritten by the JVM, not ours to remove */
 	uint32_t uid, gid; /* the JVM's */
 	uint64_t dev, inode;
+	struct tapir_peer_guard guard; /* removes it when we are killed; none if it existed */
 };
 
 /*
  * The JVM writes what is compiled now (jcmd Compiler.perfmap, JDK 17 and later) into its
  * /tmp/perf-N.map. Where that file exists and the JVM can write to another one (JDK 22 and
  * later), it is left alone and name is another. A file there that is not the JVM's own, or a
- * link, is refused (-EPERM). On success out needs __fini; errors are those of __command, and
- * -EIO: it said it had written the map, but there is none.
+ * link, is refused (-EPERM), and so is a /tmp in which other users can replace files: the file is
+ * made by us before the JVM is asked, so that no link can take its place. On success out needs
+ * __fini; errors are those of __command, and -EIO: it said it had written the map, but there is
+ * none.
  */
 int tapir_jvm__dump_perf_map(const struct tapir_jvm_opts *opts, struct tapir_jvm_perf_map *out);
-void tapir_jvm_perf_map__fini(struct tapir_jvm_perf_map *map); /* twice is fine */
+/* Also removes what __remove_perf_map did not. Twice is fine. */
+void tapir_jvm_perf_map__fini(struct tapir_jvm_perf_map *map);
 
 /*
  * Removes the file if it did not exist before and still is the one that was written: 0 also

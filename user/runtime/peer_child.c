@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/trusted_dir.h"
 #include "runtime/peer_job.h"
 
 #define POLL_NS	     (20 * TAPIR_NS_PER_MS)
@@ -99,6 +100,26 @@ int tapir_peer_child__enter(const struct tapir_peer_job *job, struct tapir_peer_
 	at->dir_fd = tapir_file__open_resolved(at->root_fd, job->dir, O_PATH | O_DIRECTORY,
 					       RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	return at->dir_fd < 0 ? tapir_peer_child__fail(answer, at->dir_fd, TAPIR_PEER_WHY_DIR) : 0;
+}
+
+int tapir_peer_child__enter_private(const struct tapir_peer_job *job, struct tapir_peer_places *at,
+				    struct tapir_peer_answer *answer)
+{
+	struct tapir_trust trust = {.owners = {0, job->uid}, .allows_sticky = true};
+	struct stat root;
+	int err = take_user(job);
+
+	if (err)
+		return tapir_peer_child__fail(answer, err, TAPIR_PEER_WHY_USER);
+	if (fstat(at->root_fd, &root))
+		return tapir_peer_child__fail(answer, -errno, TAPIR_PEER_WHY_DIR);
+	trust.owners[2] = root.st_uid;
+	at->dir_fd = tapir_trusted_dir__open(at->root_fd, job->dir, &trust);
+	if (at->dir_fd >= 0)
+		return 0;
+	return tapir_peer_child__fail(answer, at->dir_fd,
+				      at->dir_fd == -EPERM ? TAPIR_PEER_WHY_SHARED
+							   : TAPIR_PEER_WHY_DIR);
 }
 
 /* ---- the state of the process ------------------------------------------------------------- */
@@ -233,7 +254,7 @@ static int take_in_dir(const struct tapir_peer_job *job, struct tapir_peer_place
 		       struct tapir_peer_answer *answer)
 {
 	if (tapir_peer_child__open_proc(job, at, answer) ||
-	    tapir_peer_child__enter(job, at, answer))
+	    tapir_peer_child__enter_private(job, at, answer))
 		return -1;
 	return take_file(job, at->dir_fd, answer);
 }
@@ -285,17 +306,52 @@ int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer
 	return -1;
 }
 
+static bool is_that_file(int dir_fd, const char *name, uint64_t dev, uint64_t inode)
+{
+	struct stat st;
+
+	return !fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == dev &&
+	       st.st_ino == inode;
+}
+
+int tapir_peer_child__make(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+{
+	int err = take_user(job), fd;
+	struct stat st;
+
+	if (err) {
+		tapir_peer_child__fail(answer, err, TAPIR_PEER_WHY_USER);
+		return -1;
+	}
+	fd = openat(job->dir_fd, job->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
+	if (fd < 0 || fstat(fd, &st)) {
+		tapir_peer_child__fail(answer, -errno, TAPIR_PEER_WHY_MAKE);
+		return -1;
+	}
+	close(fd);
+	answer->found = true;
+	answer->dev = st.st_dev;
+	answer->inode = st.st_ino;
+	return job->dir_fd;
+}
+
+void tapir_peer_child__unmake(const struct tapir_peer_job *job,
+			      const struct tapir_peer_answer *answer, int dir_fd)
+{
+	if (is_that_file(dir_fd, job->name, answer->dev, answer->inode))
+		unlinkat(dir_fd, job->name, 0);
+}
+
 int tapir_peer_child__find(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
-	struct stat st;
 	int dir_fd, err = tapir_peer_child__open_proc(job, &at, answer);
 
 	if (err)
 		return -1;
 	dir_fd = tapir_file__open_resolved(at.root_fd, job->dir, O_PATH | O_DIRECTORY,
 					   RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
-	answer->found = dir_fd >= 0 && !fstatat(dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) &&
-			st.st_dev == job->dev && st.st_ino == job->inode;
+	answer->found = dir_fd >= 0 && is_that_file(dir_fd, job->name, job->dev, job->inode);
 	return -1;
 }

@@ -41,7 +41,7 @@
 	X(TRIGGER, "no .attach_pidN can be made in its working directory or /tmp")                 \
 	X(SIGNAL, "SIGQUIT cannot be sent to it")                                                  \
 	X(PERF_MAP, "its perf map is not a plain file of its user")                                \
-	X(SHARED, "others may replace what lies in it")                                            \
+	X(SHARED, "other users can replace files there")                                           \
 	X(NOEXEC, "it is mounted noexec")                                                          \
 	X(MAKE, "no file can be made in it")                                                       \
 	X(CONTENT, "what was written is not what is read")
@@ -56,7 +56,7 @@ enum tapir_peer_why {
 struct tapir_peer_answer {
 	int err;
 	uint8_t why; /* enum tapir_peer_why */
-	bool found;  /* __look, __open, __place: there is such a file, and this is it: */
+	bool found;  /* __look, __open, __make, __place: there is such a file, and this is it: */
 	uint64_t dev, inode, size;
 };
 
@@ -76,7 +76,7 @@ struct tapir_peer_job {
 	uint32_t uid, gid;
 	bool takes_user;    /* uid and gid are not ours already */
 	int pidfd, proc_fd; /* the process and its directory in /proc; __remove: -1 */
-	int dir_fd;	    /* __remove only, else -1 */
+	int dir_fd;	    /* __remove and __make only, else -1 */
 	int cancel_fd;
 	uint64_t deadline_ns;		  /* CLOCK_MONOTONIC */
 	char dir[TAPIR_PEER_DIR_BYTES];	  /* absolute, as the process sees it */
@@ -152,11 +152,17 @@ int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir
 /* A short rest: 0, or -ETIMEDOUT at the job's end, or -ECANCELED. */
 int tapir_peer_child__rest(const struct tapir_peer_job *job);
 
-/* Its root and status, while we may; then its user; then dir below its root. */
+/*
+ * Its root and status, while we may; then its user; then dir below its root. __enter_private: only
+ * a directory that, on each part of its path, belongs to root, the process's user or the owner of
+ * the process's root directory, and in which nobody else can replace a file that is there.
+ */
 int tapir_peer_child__open_proc(const struct tapir_peer_job *job, struct tapir_peer_places *at,
 				struct tapir_peer_answer *answer);
 int tapir_peer_child__enter(const struct tapir_peer_job *job, struct tapir_peer_places *at,
 			    struct tapir_peer_answer *answer);
+int tapir_peer_child__enter_private(const struct tapir_peer_job *job, struct tapir_peer_places *at,
+				    struct tapir_peer_answer *answer);
 
 /* The value of "\nKey:" in status, as it is now; false: not there, or the process is gone. */
 bool tapir_peer_child__status(const struct tapir_peer_places *at, const char *key, char *out,
@@ -178,10 +184,20 @@ int tapir_peer_child__connect(const struct tapir_peer_job *job, const struct tap
  */
 uint32_t tapir_peer_child__pid_behind(int fd);
 
-/* The acts all runtimes share: the file called name in dir. */
+/* The acts all runtimes share: the file called name in dir, which must be private. */
 int tapir_peer_child__look(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 int tapir_peer_child__open(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+
+/*
+ * Makes that file, empty, of the process's user and mode 0600, before a runtime is asked to write
+ * it. A runtime opens it by its name and follows links: where the name is taken by a file of its
+ * own, in a directory that is private, nobody can put a link there, whatever the sysctls
+ * fs.protected_* are. Hands over the directory. __unmake removes what __make or __place made.
+ */
+int tapir_peer_child__make(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+void tapir_peer_child__unmake(const struct tapir_peer_job *job,
+			      const struct tapir_peer_answer *answer, int dir_fd);
 
 /* found: the process finds the file (dev, inode) under that name in dir. Nothing is opened. */
 int tapir_peer_child__find(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
@@ -190,8 +206,6 @@ int tapir_peer_child__find(const struct tapir_peer_job *job, struct tapir_peer_a
 int tapir_jvm_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 int tapir_dotnet_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 int tapir_dotnet_child__place(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
-void tapir_dotnet_child__unplace(const struct tapir_peer_job *job,
-				 const struct tapir_peer_answer *answer, int fd);
 void tapir_dotnet_child__end_dump(const struct tapir_peer_job *job,
 				  const struct tapir_peer_answer *answer, int fd);
 
