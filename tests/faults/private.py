@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a worker of the tests has for itself: directories where every file that appears is tapir's, and orphans."""
+import ctypes
+import os
+import time
+
+libc = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNS = 0x20000
+MS_REC, MS_PRIVATE = 0x4000, 1 << 18
+PR_SET_CHILD_SUBREAPER = 36
+OWN_DIRECTORIES = ("/tmp", "/dev/shm", "/run")
+
+
+def enter():
+    """A mount namespace of its own with empty /tmp, /dev/shm and /run; orphaned descendants become our children."""
+    if libc.unshare(CLONE_NEWNS) or libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None):
+        raise OSError(ctypes.get_errno(), "no mount namespace")
+    for path in OWN_DIRECTORIES:
+        if libc.mount(b"tmpfs", path.encode(), b"tmpfs", 0, b"size=256m"):
+            raise OSError(ctypes.get_errno(), f"no tmpfs on {path}")
+    os.chmod("/tmp", 0o1777)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def files(*more):
+    """Every path below the directories that are ours alone, but for a JVM's own socket for those who attach."""
+    found = set()
+    for top in (*OWN_DIRECTORIES, *more):
+        for home, directories, names in os.walk(top):
+            found.update(os.path.join(home, name) for name in names + directories if not name.startswith(".java_pid"))
+    return found
+
+
+def children():
+    """pid -> comm, state of our own children, orphans among them."""
+    found = {}
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/children", encoding="ascii") as file:
+                pids = [int(word) for word in file.read().split()]
+        except OSError:
+            continue
+        for pid in pids:
+            found[pid] = stat(pid)
+    return found
+
+
+def stat(pid):
+    """(comm, state) of a process, None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            head, _, tail = file.read().rpartition(")")
+        return head.split("(", 1)[1], tail.split()[0]
+    except OSError:
+        return None
+
+
+def orphans(known, seconds):
+    """Children besides the known ones that are still there after so long; zombies are reaped."""
+    end = time.monotonic() + seconds
+    while True:
+        left = {}
+        for pid, seen in children().items():
+            if pid in known:
+                continue
+            if seen and seen[1] != "Z":
+                left[pid] = seen
+                continue
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                pass
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.01)
