@@ -238,3 +238,59 @@ def test_arguments_have_names_when_their_provider_is_known(t):
     t.ok(all(arg.get("name") for arg in args), f"names: {args}")
     table = t.tapir("list", python, "python:function__entry").out
     t.ok(f"{args[0]['name']}:str" in table, table)
+
+
+def test_program_without_dashes_is_told_what_to_type(t):
+    one_line(t, t.tapir("record", "sleep", "5", expect=2), "to run sleep: tapir record -- sleep ...")
+    one_line(t, t.tapir("trace", "true", expect=2), "to run true: tapir trace -- true")
+
+
+def recordings(directory):
+    return sorted(name for name in os.listdir(directory) if name.endswith(".tapir"))
+
+
+def test_file_is_named_by_program_and_time_when_out_is_a_directory(t):
+    t.tapir("record", "--profile", "gc,cpu", "-g", "--duration", "00:00:01", "-o", t.tmp, "--", "sleep", "0.1")
+    names = recordings(t.tmp)
+    t.ok(len(names) == 1 and re.fullmatch(r"sleep-\d{8}-\d{6}\.tapir", names[0]), str(names))
+
+
+def test_newest_recording_is_read_when_none_is_named(t):
+    """By whom it was made counts: a link, a directory and another user's file are passed over."""
+    script = 'cd "$1" && shift && exec "$@"'
+    def there(*args, expect=0):
+        result = t.run("sh", "-c", script, "sh", t.tmp, *args)
+        t.eq(result.rc, expect, f"{args}: {result.err}")
+        return result
+    t.ok("FILE is required: no recording of yours" in there(t.tapir_path, "report", expect=2).err, "none")
+    for name in ("old.tapir", "new.tapir", "foreign.tapir"):
+        t.tapir("record", "--no-sched", "-o", t.path(name), "--", "true")
+    os.chown(t.path("foreign.tapir"), 65534, 65534)
+    os.utime(t.path("old.tapir"), (1, 1))
+    os.symlink("/etc/passwd", t.path("link.tapir"))
+    os.mkdir(t.path("directory.tapir"))
+    for args in (("report",), ("events",), ("events", "no_such_event*"), ("export", "--format", "folded")):
+        t.ok(there(t.tapir_path, *args).err.startswith("tapir: reading new.tapir\n"), f"{args} names what it reads")
+    t.ok("old.tapir:" in there(t.tapir_path, "report", "old.tapir").out, "the one that is named")
+    sudo = there("env", "SUDO_UID=65534", t.tapir_path, "report")
+    t.ok(sudo.err.startswith("tapir: reading foreign.tapir\n"), f"behind sudo: {sudo.err}")
+
+
+def on_terminal(t, command, **env):
+    script = t.need("script")
+    return t.run(script, "-qec", command, "/dev/null", env={**os.environ, "TERM": "xterm", **env})
+
+
+def test_long_output_goes_through_the_pager_on_a_terminal(t):
+    t.tapir("record", "--no-sched", "-o", t.path("a.tapir"), "--", "true")
+    report = f"{t.tapir_path} report {t.path('a.tapir')}"
+    plain = t.tapir("report", t.path("a.tapir")).out.splitlines()[1]
+    paged = {"PAGER": "sed s/^/paged:/"}
+    t.ok(f"paged:{plain}" in on_terminal(t, report, **paged).out, "PAGER")
+    for command, env in ((f"{report} --no-pager", paged), (f"{report} --json", paged), (f"{report} | cat", paged),
+                         (report, {"PAGER": ""}), (report, {"PAGER": "cat"}), (report, {"PAGER": "no-such-pager"}),
+                         (report, {"PAGER": "/no/such/pager"})):
+        out = on_terminal(t, command, **env).out
+        t.ok("machine" in out and "paged:" not in out, f"{command} {env}: {out[:200]!r}")
+    t.eq(on_terminal(t, f"{t.tapir_path} events {t.path('a.tapir')}; echo rc=$?", PAGER="true").out.strip(), "rc=0",
+         "a pager that is left at once")

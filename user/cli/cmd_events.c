@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/event_choice.h"
+#include "cli/newest_file.h"
+#include "cli/pager.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
 #include "export/event_lines.h"
@@ -149,13 +151,19 @@ static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 
+	int err = tapir_newest_file__choose(cli, true);
+
+	if (err)
+		return err;
+	if (!args->json)
+		tapir_pager__start(cli);
 	return tapir_recording_file__show(cli, args->raw_names, &args->manifests, print_file);
 }
 
 const struct tapir_command tapir_cmd_events = {
 	.name = "events",
 	.summary = "print the events of a recording, one by one",
-	.synopsis = "FILE [GLOB] [--json] [--raw-names] [--manifest FILE]...",
+	.synopsis = "[FILE] [GLOB] [--json] [--raw-names] [--manifest FILE]...",
 	.text = "Each line shows the seconds since the recording began, process name, "
 		"pid/tid, the event, and its arguments by name; the frames of its stack "
 		"follow on their own lines. <null>, <fault> and the like say why a value "

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/export_job.h"
 #include "cli/figures.h"
+#include "cli/newest_file.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
 #include "symbol/frame.h"
@@ -117,11 +118,9 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err;
 }
 
-static int run(struct tapir_cli *cli)
+static int check(struct tapir_cli *cli, const struct args *args,
+		 const struct tapir_export_format *format)
 {
-	const struct args *args = cli->args;
-	const struct tapir_export_format *format = find_format(args->format);
-
 	if (!format)
 		return tapir_cli__usage(cli, "--format FORMAT is required ('tapir help formats')");
 	if (args->event && format->is_binary)
@@ -133,6 +132,16 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "--event offcpu requires --format folded");
 	if (format->is_binary && is_stdout(args) && tapir_terminal__is_tty(stdout))
 		return tapir_cli__usage(cli, "%s is binary: use -o OUT", format->name);
+	return tapir_newest_file__choose(cli, false);
+}
+
+static int run(struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	int err = check(cli, args, find_format(args->format));
+
+	if (err)
+		return err;
 	if (!is_stdout(args) && tapir_output_file__is_same(args->output, cli->words.data[0]))
 		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
 	if (args->raw_names)
@@ -143,7 +152,7 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_export = {
 	.name = "export",
 	.summary = "convert a recording for other tools",
-	.synopsis = "--format FORMAT FILE [-o OUT] [-f]",
+	.synopsis = "--format FORMAT [FILE] [-o OUT] [-f]",
 	.text = "nettrace (version 6) holds everything: runtime events with payloads, "
 		"USDT events with typed arguments, CPU samples, context switches, "
 		"processes, names and losses. PerfView and tools built on the TraceEvent "

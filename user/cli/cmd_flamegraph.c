@@ -18,6 +18,7 @@
 #include "cli/flamegraph_svg.h"
 #include "cli/output_file.h"
 #include "cli/pids_seen.h"
+#include "cli/newest_file.h"
 #include "cli/recording_file.h"
 #include "cli/terminal.h"
 #include "symbol/frame.h"
@@ -276,6 +277,10 @@ static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 
+	int err = tapir_newest_file__choose(cli, false);
+
+	if (err)
+		return err;
 	if (tapir_output_file__is_same(args->output, cli->words.data[0]))
 		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
 	if (args->raw_names)
@@ -286,20 +291,14 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_flamegraph = {
 	.name = "flamegraph",
 	.summary = "draw stacks as a flame graph (SVG)",
-	.synopsis = "FILE [-o OUT.svg] [-f] [--event GLOB] [--pid [PID]]",
+	.synopsis = "[FILE] [-o OUT.svg] [-f] [--event GLOB] [--pid [PID]]",
 	.text = "Draws which functions called which when a CPU sample was taken or an "
 		"event fired; the width is how often. Colors separate kernel, "
 		"JIT-compiled, interpreted, runtime and native code. The file needs only "
 		"a browser: click a frame to zoom, press '/' or Ctrl-F to search by "
 		"regular expression.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
-	.positionals =
-		(const struct tapir_positional[]){
-			{.name = "FILE",
-			 .help = "a recording with stacks; '-': standard input",
-			 .required = true,
-			 .is_path = true},
-			{}},
+	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
 	.examples =
 		(const struct tapir_example[]){
 			{"flamegraph slow.tapir -o slow.svg", "CPU time"},

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tapir record: events into a file. */
+#include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/proc.h"
 #include "attach/sampler.h"
 #include "base/log.h"
 #include "cli/commands.h"
@@ -74,14 +79,56 @@ static const struct tapir_example examples[] = {
 	{"record -- java -jar app.jar", "a program from its first instruction on"},
 	{}};
 
-/* Several recordings a day in one directory: a name that sorts and does not collide. */
-static void default_name(char *out, size_t out_bytes)
+/* What is recorded, as the first part of a file's name. */
+static void add_subject(struct tapir_str *out, const struct tapir_target_args *target,
+			char *const *program)
 {
+	const char *name = "tapir", *slash;
+	struct tapir_thread leader = {};
+
+	if (program)
+		name = program[0];
+	else if (target->comms.cnt)
+		name = target->comms.data[0];
+	else if (target->cgroups.cnt)
+		name = target->cgroups.data[0];
+	else if (target->all)
+		name = "machine";
+	else if (target->pids.cnt &&
+		 !tapir_thread__read(target->pids.data[0], target->pids.data[0], &leader))
+		name = leader.comm;
+	slash = strrchr(name, '/');
+	for (name = slash && slash[1] ? slash + 1 : name; *name; name++)
+		tapir_str__addc(out, isalnum((unsigned char)*name) || strchr("._+", *name) ? *name
+											   : '-');
+}
+
+/* Several recordings a day in one directory: names that sort and do not collide. */
+static void add_file_name(struct tapir_str *out, const struct tapir_target_args *target,
+			  char *const *program)
+{
+	char when[32];
 	time_t now = time(NULL);
 	struct tm tm;
 
+	add_subject(out, target, program);
 	localtime_r(&now, &tm);
-	strftime(out, out_bytes, "tapir-%Y%m%d-%H%M%S.tapir", &tm);
+	strftime(when, sizeof(when), "-%Y%m%d-%H%M%S.tapir", &tm);
+	tapir_str__adds(out, when);
+}
+
+/* The file of -o; below it where that is a directory. NULL: out of memory. */
+static const char *choose_path(struct tapir_str *out, const struct args *args, char *const *program)
+{
+	struct stat st;
+
+	if (args->output && (stat(args->output, &st) || !S_ISDIR(st.st_mode)))
+		return args->output;
+	if (args->output)
+		tapir_str__addf(out, "%s%s", args->output,
+				args->output[strlen(args->output) - 1] == '/' ? "" : "/");
+	add_file_name(out, &args->target, program);
+	return out->failed ? NULL : out->data;
 }
 
 static bool env_id(const char *name, uint64_t *id)
@@ -143,10 +190,10 @@ static int choose_cpu_data(const struct tapir_cli *cli, const struct args *args,
 
 static int record(struct tapir_recorder *r, const struct args *args)
 {
-	char name[64];
+	struct tapir_str name = {};
 	struct tapir_writer_opts file = {
 		.sz = sizeof(file),
-		.path = args->output,
+		.path = choose_path(&name, args, r->opts.program),
 		.max_bytes = args->max_size << 20,
 		.plain = args->no_compress,
 		.force = args->force,
@@ -154,10 +201,8 @@ static int record(struct tapir_recorder *r, const struct args *args)
 	struct tapir_recording_result result = {};
 	int err;
 
-	if (!file.path) {
-		default_name(name, sizeof(name));
-		file.path = name;
-	}
+	if (!file.path)
+		return -ENOMEM;
 	set_owner(&file);
 	r->opts.file = &file;
 	r->opts.force = args->force;
@@ -166,6 +211,7 @@ static int record(struct tapir_recorder *r, const struct args *args)
 	err = tapir_recorder__run(r, &result);
 	if (!err || result.stats.event_cnt + result.stats.sample_cnt + result.stats.switch_cnt)
 		tapir_recorder__say_result(r, &result, file.path);
+	tapir_str__fini(&name);
 	return err;
 }
 

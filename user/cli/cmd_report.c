@@ -7,6 +7,8 @@
 #include "analyze/finding.h"
 #include "base/diag.h"
 #include "cli/commands.h"
+#include "cli/newest_file.h"
+#include "cli/pager.h"
 #include "cli/pids_seen.h"
 #include "cli/recording_file.h"
 #include "cli/report_view.h"
@@ -161,13 +163,19 @@ static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 
+	int err = tapir_newest_file__choose(cli, false);
+
+	if (err)
+		return err;
+	if (!args->json)
+		tapir_pager__start(cli);
 	return tapir_recording_file__show(cli, args->raw_names, &args->manifests, report);
 }
 
 const struct tapir_command tapir_cmd_report = {
 	.name = "report",
 	.summary = "summarize a recording, or answer one question about it",
-	.synopsis = "FILE [--view VIEW] [--json] [--top N | --all] [--pid PID] [--thread TID] "
+	.synopsis = "[FILE] [--view VIEW] [--json] [--top N | --all] [--pid PID] [--thread TID] "
 		    "[--from TIME] [--to TIME] [--pair A,B[,key=ARG]]...",
 	.text = "Begins with the finding, followed by how the recording was made, what "
 		"was lost and why, the hottest functions and modules (SELF: on the CPU in "

@@ -148,7 +148,7 @@ static int run(struct tapir_cli *cli)
 			   .hides_counter_events = args->capture.counters.is_given};
 	int err;
 
-	args->capture.has_no_default = !cli->words.cnt && !args->capture.profile;
+	args->capture.has_no_default = !cli->words.cnt && !args->capture.profiles.cnt;
 	if (args->capture.has_no_default && !args->capture.counters.is_given)
 		return tapir_cli__usage(cli, "which events? such as 'hotspot:gc__*'; 'tapir list "
 					     "-p PID' shows what a process has");

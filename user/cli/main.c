@@ -2,6 +2,7 @@
 /* tapir: parse, run, say what went wrong. What a command does is in its cmd_NAME.c. */
 #include "cli/cmd_help.h"
 #include "cli/commands.h"
+#include "cli/pager.h"
 #include "cli/terminal.h"
 
 /* In the order a newcomer needs them. */
@@ -28,6 +29,7 @@ int main(int argc, char **argv)
 
 	if (!err)
 		err = run(&cli);
+	tapir_pager__stop();
 	tapir_terminal__print_diag(err);
 	tapir_cli__fini(&cli);
 	return tapir_cli__exit_code(err);

@@ -61,10 +61,42 @@ static bool parse_part(const char **text, uint64_t *sum_ns)
 	return true;
 }
 
+/* "hh:mm:ss" or "dd:hh:mm:ss", as dotnet-trace takes it. */
+static bool parse_clock(const char *text, uint64_t *out_ns)
+{
+	static const uint64_t unit_s[] = {24 * 3600, 3600, 60, 1};
+	static const uint64_t limit[] = {10000, 24, 60, 60};
+	size_t colons = 0, i;
+	uint64_t sum_s = 0;
+
+	for (const char *p = text; *p; p++)
+		colons += *p == ':';
+	if (colons != 2 && colons != 3)
+		return false;
+	for (i = 3 - colons; i < 4; i++) {
+		size_t digits = strspn(text, "0123456789");
+		uint64_t value = 0;
+
+		if (!digits || digits > 4 || text[digits] != (i < 3 ? ':' : '\0'))
+			return false;
+		for (size_t at = 0; at < digits; at++)
+			value = value * 10 + (uint64_t)(text[at] - '0');
+		/* The first number may be large: 90:00:00 is 90 hours. */
+		if (i > 3 - colons && value >= limit[i])
+			return false;
+		sum_s += value * unit_s[i];
+		text += digits + 1;
+	}
+	*out_ns = sum_s * TAPIR_NS_PER_SEC;
+	return true;
+}
+
 bool tapir_duration__parse(const char *text, uint64_t *out_ns)
 {
 	uint64_t sum_ns = 0;
 
+	if (strchr(text, ':'))
+		return parse_clock(text, out_ns);
 	do {
 		if (!parse_part(&text, &sum_ns))
 			return false;
@@ -124,7 +156,8 @@ static int set_duration(struct tapir_cli *cli, const struct tapir_option *o, uin
 	uint64_t ns;
 
 	if (!tapir_duration__parse(text, &ns))
-		return bad_value(cli, o, text, "a time: 5 or 0.5 (seconds), 500ms, 1m30s, 2h");
+		return bad_value(cli, o, text,
+				 "a time: 5 or 0.5 (seconds), 500ms, 1m30s, 2h, 00:01:30");
 	if (ns < o->min || ns > o->max)
 		return bad_value(cli, o, text, ns < o->min ? "long enough" : "short enough");
 	*value = ns;
@@ -139,31 +172,56 @@ static bool is_value(const char *value, const char *text)
 	return value[len] ? !strncmp(value, text, len + 1) && text[len + 1] : !strcmp(value, text);
 }
 
-static bool takes(const struct tapir_option *o, const char *text)
+/* The value of the table that text stands for; NULL: none. */
+static const char *find_value(const struct tapir_option *o, const char *text)
 {
 	const char *one;
 
-	for (size_t i = 0; o->value && (one = o->value(i)); i++)
+	for (size_t i = 0; (one = o->value(i)); i++)
 		if (is_value(one, text))
-			return true;
-	return !o->value;
+			return one;
+	return NULL;
 }
 
-static int set_string(struct tapir_cli *cli, const struct tapir_option *o, const char **value,
-		      const char *text)
+static int not_a_value(struct tapir_cli *cli, const struct tapir_option *o, const char *text)
 {
 	struct tapir_str expected = {};
 	const char *one;
 	int err;
 
-	*value = text;
-	if (takes(o, text))
-		return 0;
 	for (size_t i = 0; (one = o->value(i)); i++)
 		tapir_str__addf(&expected, "%s%s", i ? ", " : "one of ", one);
 	err = expected.data ? bad_value(cli, o, text, expected.data) : -ENOMEM;
 	tapir_str__fini(&expected);
 	return err;
+}
+
+static int set_string(struct tapir_cli *cli, const struct tapir_option *o, const char **value,
+		      const char *text)
+{
+	*value = text;
+	return !o->value || find_value(o, text) ? 0 : not_a_value(cli, o, text);
+}
+
+static int add_choices(struct tapir_cli *cli, const struct tapir_option *o,
+		       struct tapir_words *values, const char *text)
+{
+	char name[32];
+
+	for (;; text++) {
+		size_t len = strcspn(text, ",");
+		const char *value;
+
+		snprintf(name, sizeof(name), "%.*s", (int)(len < 31 ? len : 31), text);
+		value = find_value(o, name);
+		if (!value)
+			return not_a_value(cli, o, name);
+		if (!tapir_vec__push(values, value))
+			return -ENOMEM;
+		text += len;
+		if (!*text)
+			return 0;
+	}
 }
 
 int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, void *value,
@@ -175,6 +233,8 @@ int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, 
 		return 0;
 	case TAPIR_OPTION_STRING:
 		return set_string(cli, option, value, text);
+	case TAPIR_OPTION_CHOICES:
+		return add_choices(cli, option, value, text);
 	case TAPIR_OPTION_LIST:
 		return tapir_vec__push((struct tapir_words *)value, text) ? 0 : -ENOMEM;
 	case TAPIR_OPTION_PIDS:

@@ -21,6 +21,7 @@ const struct tapir_option tapir_global_options[] = {
 	TAPIR_FLAG("version", 0, "print the version", struct tapir_cli, want_version),
 	TAPIR_FLAG("verbose", 'v', "log to stderr, once per file and process", struct tapir_cli,
 		   is_verbose),
+	TAPIR_FLAG("no-pager", 0, "do not pipe output into $PAGER", struct tapir_cli, no_pager),
 	TAPIR_FLAG("quiet", 'q', "print only errors to stderr", struct tapir_cli, is_quiet),
 	{}};
 
@@ -325,7 +326,7 @@ int tapir_cli__parse(struct tapir_cli *cli, int argc, char **argv)
 static bool free_value(const struct tapir_option *o, void *value, void *ctx)
 {
 	(void)ctx;
-	if (o->type == TAPIR_OPTION_LIST)
+	if (o->type == TAPIR_OPTION_LIST || o->type == TAPIR_OPTION_CHOICES)
 		tapir_vec__fini((struct tapir_words *)value);
 	else if (o->type == TAPIR_OPTION_PIDS)
 		tapir_vec__fini((struct tapir_pids *)value);
@@ -341,6 +342,8 @@ void tapir_cli__fini(struct tapir_cli *cli)
 	if (cli->command)
 		each_option(cli, free_value, NULL);
 	tapir_vec__fini(&cli->words);
+	free(cli->chosen_file);
+	cli->chosen_file = NULL;
 	free(cli->args);
 	cli->args = NULL;
 	cli->command = NULL;

@@ -45,13 +45,14 @@ struct tapir_words_or_default {
 
 /* What stands at an option's offset. */
 enum tapir_option_type {
-	TAPIR_OPTION_FLAG,     /* bool */
-	TAPIR_OPTION_STRING,   /* const char *: borrowed from argv, the last one counts */
-	TAPIR_OPTION_LIST,     /* struct tapir_words: one element each time it is given */
-	TAPIR_OPTION_PIDS,     /* struct tapir_pids: repeated, or separated by commas */
-	TAPIR_OPTION_U64,      /* uint64_t in [min, max] */
-	TAPIR_OPTION_DURATION, /* uint64_t nanoseconds in [min, max]: 5, 0.5, 500ms, 1m30s, 2h */
-	TAPIR_OPTION_PIDS_OR_EACH,    /* struct tapir_pids_or_each: as PIDS, or without a value */
+	TAPIR_OPTION_FLAG,	   /* bool */
+	TAPIR_OPTION_STRING,	   /* const char *: borrowed from argv, the last one counts */
+	TAPIR_OPTION_LIST,	   /* struct tapir_words: one element each time it is given */
+	TAPIR_OPTION_CHOICES,	   /* struct tapir_words: the values themselves, from their table */
+	TAPIR_OPTION_PIDS,	   /* struct tapir_pids: repeated, or separated by commas */
+	TAPIR_OPTION_U64,	   /* uint64_t in [min, max] */
+	TAPIR_OPTION_DURATION,	   /* uint64_t nanoseconds in [min, max]: tapir_duration__parse */
+	TAPIR_OPTION_PIDS_OR_EACH, /* struct tapir_pids_or_each: as PIDS, or without a value */
 	TAPIR_OPTION_LIST_OR_DEFAULT, /* struct tapir_words_or_default: as LIST, or without one */
 };
 
@@ -64,8 +65,8 @@ struct tapir_option {
 	size_t offset;
 	uint64_t min, max; /* U64 and DURATION */
 	/*
-	 * The values a STRING takes, from the table that defines them: the i-th, or NULL after the
-	 * last. "name=ARG" takes "name=" and any text. NULL: any text is taken.
+	 * The values of a STRING or of CHOICES, from the table that defines them: the i-th, or NULL
+	 * after the last. "name=ARG" takes "name=" and any text. NULL: any text is taken.
 	 */
 	const char *(*value)(size_t i);
 };
@@ -92,6 +93,12 @@ struct tapir_option {
 	{                                                                                          \
 		name, letter, arg_name, help, TAPIR_OPTION_STRING,                                 \
 			TAPIR_OPTION_AT(args, member, const char *), 0, 0, value_fn                \
+	}
+/* Any of them, repeated or separated by commas. */
+#define TAPIR_CHOICES(name, letter, arg_name, help, args, member, value_fn)                        \
+	{                                                                                          \
+		name, letter, arg_name, help, TAPIR_OPTION_CHOICES,                                \
+			TAPIR_OPTION_AT(args, member, struct tapir_words), 0, 0, value_fn          \
 	}
 #define TAPIR_LIST(name, letter, arg_name, help, args, member)                                     \
 	{                                                                                          \
@@ -166,7 +173,8 @@ struct tapir_cli {
 	void *args;				     /* the command's own, filled */
 	struct tapir_words words;		     /* what is no option */
 	char **program;				     /* behind "--", NULL-terminated; NULL: none */
-	bool want_help, want_version, is_verbose, is_quiet;
+	char *chosen_file; /* the word that no one typed (cli/newest_file.h); ours; NULL: none */
+	bool want_help, want_version, is_verbose, is_quiet, no_pager;
 };
 
 /* Not an errno: the command line was wrong (exit 2). */
@@ -191,7 +199,8 @@ int tapir_cli__exit_code(int err);
 
 const struct tapir_command *tapir_cli__find(const struct tapir_cli *cli, const char *name);
 
-/* "5", "0.25", "500ms", "1m30s" -> nanoseconds. false: not one; out untouched. */
+/* "5", "0.25", "500ms", "1m30s", "01:30:00", "1:12:00:00" (days first) -> nanoseconds. False: not
+ * one; out untouched. */
 bool tapir_duration__parse(const char *text, uint64_t *out_ns);
 
 #endif

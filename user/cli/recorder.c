@@ -33,12 +33,25 @@ static int add_spec(struct tapir_recorder *r, const char *text)
 	return -ENOMEM;
 }
 
+/* Profiles overlap. */
+static bool has_spec(const struct tapir_recorder *r, const char *text)
+{
+	struct tapir_spec *const *spec;
+
+	tapir_vec_for_each (spec, &r->specs)
+		if (!strcmp((*spec)->text, text))
+			return true;
+	return false;
+}
+
 static int add_profile(struct tapir_recorder *r, const char *name)
 {
 	const struct tapir_profile *profile = tapir_profile__find(name);
 	int err = 0;
 
 	for (const char *const *text = profile->specs; !err && *text; text++) {
+		if (has_spec(r, *text))
+			continue;
 		err = add_spec(r, *text);
 		if (!err) /* each runtime is asked for its own: the others' are no news */
 			r->specs.data[r->specs.cnt - 1]->is_silent = true;
@@ -108,8 +121,9 @@ static int add_counters(struct tapir_recorder *r, const struct tapir_cli *cli,
 	int err = 0;
 
 	if (!capture->counters.is_given)
-		return capture->interval_ns ? tapir_cli__usage(cli, "--interval is of --counters")
-					    : 0;
+		return capture->interval_ns
+			       ? tapir_cli__usage(cli, "--interval requires --counters")
+			       : 0;
 	tapir_vec_for_each (glob, &capture->counters.words) {
 		err = tapir_counter_choice__add(&r->counters, *glob);
 		if (err)
@@ -126,14 +140,14 @@ static int add_counters(struct tapir_recorder *r, const struct tapir_cli *cli,
 static int add_specs(struct tapir_recorder *r, struct tapir_cli *cli, const struct tapir_pids *pids,
 		     const struct tapir_capture_args *capture)
 {
-	const char *profile = capture->profile;
+	const char *const *profile;
 	int err = add_words(r, cli);
 
 	r->opts.specs_are_defaults = !r->specs.cnt && !capture->has_no_default;
-	if (r->opts.specs_are_defaults && !profile)
-		profile = TAPIR_PROFILE_DEFAULT;
-	if (!err && profile)
-		err = add_profile(r, profile);
+	tapir_vec_for_each (profile, &capture->profiles)
+		err = err ? err : add_profile(r, *profile);
+	if (!err && r->opts.specs_are_defaults && !capture->profiles.cnt)
+		err = add_profile(r, TAPIR_PROFILE_DEFAULT);
 	if (!err)
 		err = add_counters(r, cli, capture);
 	if (!err)

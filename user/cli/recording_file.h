@@ -12,7 +12,8 @@
 /* The first positional of such a command. */
 #define TAPIR_FILE_POSITIONAL                                                                      \
 	{                                                                                          \
-		.name = "FILE", .help = "a recording; '-': standard input", .required = true,      \
+		.name = "FILE",                                                                    \
+		.help = "a recording; '-': standard input; default: your newest *.tapir here",     \
 		.is_path = true                                                                    \
 	}
 

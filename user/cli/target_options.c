@@ -3,6 +3,7 @@
 #include "cli/target_options.h"
 
 #include "base/clock.h"
+#include "collect/command.h"
 #include "collect/counter_choice.h"
 #include "decode/profiles.h"
 
@@ -29,12 +30,12 @@ static const char *publish_name(size_t i)
 }
 
 const struct tapir_option tapir_capture_options[] = {
-	TAPIR_FLAG("stack", 0, "record the user stack of every event", struct tapir_capture_args,
+	TAPIR_FLAG("stack", 'g', "record the user stack of every event", struct tapir_capture_args,
 		   stack),
 	TAPIR_FLAG("no-stack", 0, "ring lane: record events without stacks",
 		   struct tapir_capture_args, no_stack),
-	TAPIR_CHOICE("profile", 0, "NAME", "events by purpose ('tapir help profiles')",
-		     struct tapir_capture_args, profile, tapir_profile__name),
+	TAPIR_CHOICES("profile", 0, "NAME[,NAME]", "events by purpose ('tapir help profiles')",
+		      struct tapir_capture_args, profiles, tapir_profile__name),
 	TAPIR_LIST_OR_DEFAULT("counters", 0, "[GLOB]",
 			      ".NET: values of EventCounters and meters, by PROVIDER or "
 			      "PROVIDER/COUNTER (default: System.Runtime)",
@@ -54,7 +55,8 @@ const struct tapir_option tapir_capture_options[] = {
 		     ".NET: also make each EventSource event a USDT probe for bpftrace, bcc and "
 		     "other tools ('tapir help publish')",
 		     struct tapir_capture_args, publish, publish_name),
-	TAPIR_DURATION("duration", 'd', "TIME", "stop after this time: 5, 0.5, 500ms, 1m30s",
+	TAPIR_DURATION("duration", 'd', "TIME",
+		       "stop after this time: 5, 0.5, 500ms, 1m30s, 00:01:30",
 		       struct tapir_capture_args, duration_ns, 1, UINT64_MAX),
 	{}};
 
@@ -62,7 +64,13 @@ int tapir_target_args__check(const struct tapir_target_args *target, const struc
 {
 	int kinds = (target->pids.cnt > 0) + (target->comms.cnt > 0) + (target->cgroups.cnt > 0) +
 		    target->all + (cli->program != NULL);
+	char path[PATH_MAX];
 
+	if (!kinds && cli->command->takes_program && cli->words.cnt &&
+	    tapir_command__find(cli->words.data[0], path))
+		return tapir_cli__usage(cli, "a target is required; to run %s: tapir %s -- %s%s",
+					cli->words.data[0], cli->command->name, cli->words.data[0],
+					cli->words.cnt > 1 ? " ..." : "");
 	if (!kinds)
 		return tapir_cli__usage(
 			cli, "a target is required: -p PID, --comm GLOB, --cgroup PATH, -a%s",

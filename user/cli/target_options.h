@@ -29,7 +29,7 @@ struct tapir_capture_args {
 	const char *lane;    /* NULL: auto */
 	uint64_t rate_hz;    /* 0: all */
 	const char *publish; /* NULL: for nobody */
-	const char *profile; /* NULL: none was named */
+	struct tapir_words profiles;
 	struct tapir_words_or_default counters;
 	uint64_t interval_ns; /* of counters; 0: a second */
 	bool has_no_default;  /* nothing was named, and nothing more is wanted: no profile */

@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/pager.h"
 
 #define MUCH_BYTES (256u * 1024u)
 
@@ -28,8 +29,10 @@ const struct tapir_palette *tapir_terminal__palette(FILE *stream)
 						    "\033[32m", "\033[33m", "\033[0m"};
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	if (!tapir_terminal__is_tty(stream) || (no_color && *no_color) ||
-	    (term && !strcmp(term, "dumb")))
+	bool is_tty =
+		tapir_terminal__is_tty(stream) || (stream == stdout && tapir_pager__is_running());
+
+	if (!is_tty || (no_color && *no_color) || (term && !strcmp(term, "dumb")))
 		return &plain;
 	return &colour;
 }

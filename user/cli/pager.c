@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The pager is a child of the same process group, so Ctrl-C reaches both: less stays, tapir ignores
+ * it. When the pager ends before all was written, tapir ends, too: nobody reads the rest.
+ */
+#include "cli/pager.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile pid_t pager;
+
+static void on_child(int number)
+{
+	int saved_errno = errno;
+
+	(void)number;
+	if (pager > 0 && waitpid(pager, NULL, WNOHANG) == pager)
+		_exit(0);
+	errno = saved_errno;
+}
+
+/* NULL: none is wanted. */
+static const char *choose(void)
+{
+	const char *command = getenv("PAGER");
+
+	if (!command)
+		return "less";
+	return *command && strcmp(command, "cat") ? command : NULL;
+}
+
+static void become_pager(const char *command, const int fds[2])
+{
+	setenv("LESS", "FRX", 0);
+	if (!geteuid())
+		setenv("LESSSECURE", "1",
+		       0); /* no shell, no files: the text is a traced process's */
+	if (dup2(fds[0], STDIN_FILENO) < 0)
+		_exit(127);
+	close(fds[0]);
+	close(fds[1]);
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	_exit(127);
+}
+
+/* The shell would fail only when everything is written already. */
+static bool is_there(const char *command)
+{
+	const char *dirs = getenv("PATH");
+	size_t len = strcspn(command, " \t");
+	char path[4096];
+
+	if (memchr(command, '/', len)) {
+		snprintf(path, sizeof(path), "%.*s", (int)len, command);
+		return !access(path, X_OK);
+	}
+	for (size_t dir_len; dirs && *dirs; dirs += dir_len + (dirs[dir_len] == ':')) {
+		dir_len = strcspn(dirs, ":");
+		snprintf(path, sizeof(path), "%.*s/%.*s", (int)dir_len, dirs, (int)len, command);
+		if (!access(path, X_OK))
+			return true;
+	}
+	return false;
+}
+
+void tapir_pager__start(const struct tapir_cli *cli)
+{
+	const char *command = choose();
+	struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_RESTART};
+	int fds[2];
+	pid_t child;
+
+	if (cli->no_pager || !command || !isatty(STDOUT_FILENO) || !is_there(command) || pipe(fds))
+		return;
+	child = fork();
+	if (child == 0)
+		become_pager(command, fds);
+	if (child > 0 && dup2(fds[1], STDOUT_FILENO) == STDOUT_FILENO) {
+		pager = child;
+		sigaction(SIGCHLD, &action, NULL);
+		signal(SIGINT, SIG_IGN);
+	}
+	close(fds[0]);
+	close(fds[1]);
+}
+
+bool tapir_pager__is_running(void)
+{
+	return pager > 0;
+}
+
+void tapir_pager__stop(void)
+{
+	pid_t child = pager;
+
+	if (child <= 0)
+		return;
+	pager = 0;
+	fflush(stdout);
+	close(STDOUT_FILENO);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+}
