@@ -11,7 +11,7 @@ import case_jvm
 import dotnet_fire
 from dotnet_fire import DEMO, END
 from dotnet_program import build_dotnet
-from harness import EVENTS_ONLY
+from harness import EVENTS_ONLY, maps_of_us
 
 TIMEOUT = 240
 PROFILERS, PORTS = "CORECLR_NOTIFICATION_PROFILERS", "DOTNET_DiagnosticPorts"
@@ -281,3 +281,25 @@ def test_perf_map_of_a_jvm_goes_when_tapir_is_killed_before_its_removal(t):
             case_jvm.goes_on(t, jvm, java)
             jvm.kill()
         t.ok(killed, "killed while the map was there")
+
+
+# ---- the library while it leaves -----------------------------------------------------------------------
+
+
+def test_sources_that_are_created_while_the_library_leaves_harm_nobody(t):
+    """The runtime announces each provider to the library, from any thread, also after the session has ended."""
+    stop = t.path("stop")
+    target = t.start(build_dotnet(t, "Sources"), 3, stop)
+    target.wait_line("pid ", 30)
+    driver = os.path.join(t.build, "tests", "tools", "coreclr_driver")
+    cycles = int(os.environ.get("TAPIR_CYCLES", "6"))
+    running = [t.start(driver, target.pid, f"cycles={cycles}", "ms=40", "quiet=1", "Tapir-Made-*", "Tapir-Storm") for _ in range(4)]
+    results = [process.wait(timeout=60 + 5 * cycles) for process in running]
+    t.eq([r.rc for r in results], [0] * 4, results[-1].err)
+    t.eq(maps_of_us(target.pid), [], "mappings of the library")
+    pathlib.Path(stop).touch()
+    result = target.wait()
+    t.eq((result.rc, result.err), (0, ""), "exit of the program")
+    said = result.witness()
+    t.eq(said["wrong"], 0, result.out)
+    t.ok(said["made"] > 10_000, said)

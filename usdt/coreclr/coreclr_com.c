@@ -158,8 +158,12 @@ static int32_t detach_succeeded(void *self)
 static int32_t provider_created(void *self, uintptr_t provider)
 {
 	(void)self;
-	if (coreclr_load(coreclr_load(&coreclr.gate)))
+	/* It may sleep in the runtime, which proves nothing to coreclr_quiet.c: so it is counted.
+	 */
+	__atomic_fetch_add(&coreclr.inside_cnt, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(coreclr.gate, __ATOMIC_SEQ_CST))
 		coreclr_providers__created(provider);
+	__atomic_fetch_sub(&coreclr.inside_cnt, 1, __ATOMIC_RELEASE);
 	return CORECLR_OK;
 }
 

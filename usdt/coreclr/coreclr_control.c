@@ -7,9 +7,10 @@
  * an ordinary one, and of the signals only those are blocked that a program handles for itself:
  * neither faults nor the real-time ones, by which the runtime stops threads for a collection.
  *
- * The end: StopSession; the gate shut; no destructors at threads' exits any more; a second and
- * the proof of coreclr_quiet.c; the lane taken down; RequestProfilerDetach. Without the proof the
- * library stays, idle, says so in ctl (TAPIR_RING_CTL_IDLE), and goes on trying.
+ * The end: StopSession; the gate shut; no destructors at threads' exits any more; a second, no
+ * thread in ProviderCreated, and the proof of coreclr_quiet.c; the lane taken down;
+ * RequestProfilerDetach. Until then the library stays, idle, says so in ctl (TAPIR_RING_CTL_IDLE),
+ * and goes on trying.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -65,7 +66,7 @@ void coreclr_control__poke(void)
 {
 	const struct tapir_ring_ctl *ctl = coreclr_load_acquire(&control.ctl);
 
-	if (ctl && coreclr_load(coreclr_load(&coreclr.gate)))
+	if (ctl && coreclr_load(coreclr.gate))
 		ring_sys4(SYS_futex, &ctl->generation, FUTEX_WAKE | FUTEX_SHARED, 1, 0);
 }
 
@@ -124,7 +125,8 @@ static void wait_until_quiet(void)
 
 		if (!quiet)
 			quiet = coreclr_quiet__note();
-		else if (coreclr_quiet__is_proven(quiet) && since_ns >= SETTLE_NS)
+		else if (coreclr_quiet__is_proven(quiet) && since_ns >= SETTLE_NS &&
+			 !__atomic_load_n(&coreclr.inside_cnt, __ATOMIC_SEQ_CST))
 			break;
 		if (since_ns >= IDLE_AFTER_NS && !is_told) {
 			tapir_ring__say_idle();
@@ -140,7 +142,7 @@ static void wait_until_quiet(void)
 static void end(void)
 {
 	coreclr_session__stop(&control.plan->session);
-	coreclr_store_release(coreclr.gate, 0);
+	__atomic_store_n(coreclr.gate, 0, __ATOMIC_SEQ_CST); /* before inside_cnt is read */
 	tapir_ring__retire();
 	wait_until_quiet();
 	if (coreclr_load(&coreclr.is_shut))

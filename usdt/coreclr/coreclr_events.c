@@ -253,7 +253,7 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 	uint32_t overlap;
 
 	(void)self, (void)thread, (void)frame_cnt, (void)frames;
-	if (coreclr_unlikely(!coreclr_load(coreclr_load(&coreclr.gate))))
+	if (coreclr_unlikely(!coreclr_load(coreclr.gate)))
 		return CORECLR_OK;
 	if (!meta)
 		meta_bytes = 0;

@@ -169,8 +169,9 @@ void coreclr_control__join(void); /* after it asked for the detach */
 struct coreclr_state {
 	struct coreclr_object *info; /* ICorProfilerInfo12 */
 	uint64_t key;		     /* of the lane */
-	/* Memory that a forked child finds wiped: 1 while events are to be taken. */
-	uint32_t *gate;
+	/* Memory that a forked child finds wiped: 1 while events are to be taken. Never moves. */
+	uint32_t *const gate;
+	uint32_t inside_cnt;	 /* callbacks that StopSession does not wait for */
 	uint32_t overlap;	 /* enum coreclr_overlap */
 	uint32_t overlap_window; /* raised when one begins */
 	uint32_t is_shut;	 /* the runtime goes: it is called no more */

@@ -2,7 +2,8 @@
 /*
  * coreclr_memory.c - address space taken once, handed out by one addition, given back as a whole:
  * what an event's first sight needs, where malloc may be held by a thread that is suspended.
- * Also the gate, a page that the kernel wipes in a forked child.
+ * Also the gate, a page that the kernel wipes in a forked child. It is part of the library's own
+ * data, because a callback may look at it until the library is unloaded.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -13,8 +14,8 @@
 #define ARENA_BYTES (24ull << 20) /* address space: pages come as they are used */
 #define PAGE_BYTES  4096ull
 
-static uint32_t closed_gate;
-struct coreclr_state coreclr = {.gate = &closed_gate};
+static uint32_t gate[PAGE_BYTES / sizeof(uint32_t)] __attribute__((aligned(PAGE_BYTES)));
+struct coreclr_state coreclr = {.gate = gate};
 
 static struct {
 	uint8_t *at;
@@ -31,30 +32,17 @@ static void *map(uint64_t bytes)
 
 int coreclr_memory__init(void)
 {
-	uint32_t *gate = map(PAGE_BYTES);
-
+	if (ring_sys3(SYS_madvise, gate, PAGE_BYTES, MADV_WIPEONFORK))
+		return -ENOMEM;
 	arena.at = map(ARENA_BYTES);
 	arena.used = 0;
-	if (gate && arena.at && !ring_sys3(SYS_madvise, gate, PAGE_BYTES, MADV_WIPEONFORK)) {
-		coreclr_store_release(&coreclr.gate, gate);
-		return 0;
-	}
-	if (gate)
-		ring_sys3(SYS_munmap, gate, PAGE_BYTES, 0);
-	if (arena.at)
-		ring_sys3(SYS_munmap, arena.at, ARENA_BYTES, 0);
-	arena.at = NULL;
-	return -ENOMEM;
+	return arena.at ? 0 : -ENOMEM;
 }
 
 void coreclr_memory__fini(void)
 {
-	uint32_t *gate = coreclr.gate;
-
 	if (!arena.at)
 		return;
-	coreclr_store_release(&coreclr.gate, &closed_gate);
-	ring_sys3(SYS_munmap, gate, PAGE_BYTES, 0);
 	ring_sys3(SYS_munmap, arena.at, ARENA_BYTES, 0);
 	arena.at = NULL;
 }

@@ -22,6 +22,7 @@
 #define PROVIDER_A 0xa0
 #define PROVIDER_G 0xb0
 #define RUNTIME	   0xc0
+#define PROVIDER_S 0xd0 /* its name is a long time coming */
 #define PER_THREAD 20000
 
 typedef int32_t (*query_fn)(void *, const void *, void *);
@@ -45,6 +46,7 @@ static struct {
 	int refuse;
 	const char *name_of_a;
 	uint32_t seen_activity, seen_related, seen_plain;
+	uint32_t is_asked, may_answer, has_returned; /* PROVIDER_S */
 } host = {.name_of_a = "Prov-A"};
 
 #define CHECK(x)                                                                                   \
@@ -128,6 +130,7 @@ static int32_t provider_info(void *self, uintptr_t provider, uint32_t room, uint
 {
 	const char *name = provider == PROVIDER_A   ? host.name_of_a
 			   : provider == PROVIDER_G ? "Glob-1"
+			   : provider == PROVIDER_S ? "Slow"
 			   : provider == RUNTIME    ? "Microsoft-Windows-DotNETRuntime"
 						    : NULL;
 	uint32_t n = 0;
@@ -135,6 +138,11 @@ static int32_t provider_info(void *self, uintptr_t provider, uint32_t room, uint
 	(void)self;
 	if (!name)
 		return (int32_t)0x80070057;
+	if (provider == PROVIDER_S) { /* a lock of the runtime's */
+		__atomic_store_n(&host.is_asked, 1, __ATOMIC_RELEASE);
+		while (!__atomic_load_n(&host.may_answer, __ATOMIC_ACQUIRE))
+			usleep(1000);
+	}
 	while (n < room && (out[n] = (uint16_t)name[n]))
 		n++;
 	*cnt = n + 1;
@@ -479,10 +487,31 @@ static int thread_cnt(void)
 	return cnt;
 }
 
+static void *create_slowly(void *unused)
+{
+	CHECK(!((int32_t(*)(void *, uintptr_t))slots(host.callback)[96])(host.callback,
+									 PROVIDER_S));
+	__atomic_store_n(&host.has_returned, 1, __ATOMIC_RELEASE);
+	return unused;
+}
+
+/* A thread is told of a provider, and inside the library, while the session ends: it is waited for.
+ */
+static void test_provider_that_comes_at_the_end(pthread_t slow)
+{
+	usleep(2500000);
+	CHECK(!host.has_returned && !host.detach_ms && is_mapped("/memfd:tapir"));
+	__atomic_store_n(&host.may_answer, 1, __ATOMIC_RELEASE);
+	pthread_join(slow, NULL);
+	CHECK(host.has_returned);
+}
+
 static void end(struct taker *t, int is_killed)
 {
 	uint32_t starts = host.starts, stops = host.stops;
+	pthread_t slow;
 
+	CHECK(!pthread_create(&slow, NULL, create_slowly, NULL) && comes(&host.is_asked, 1));
 	if (is_killed)
 		taker_fini(t); /* its descriptor goes, and the lock with it */
 	else
@@ -491,7 +520,11 @@ static void end(struct taker *t, int is_killed)
 	CHECK(host.stopped[stops] == host.sessions[starts - 1]);
 	CHECK(!host.deliver(host.callback, PROVIDER_A, 1, 2, 0, NULL, 3, "abc", NULL, NULL, 0, 0,
 			    NULL));
+	test_provider_that_comes_at_the_end(slow);
 	CHECK(comes(&host.detach_ms, 1));
+	/* One more before the library goes: nothing of it is there but its own pages. */
+	CHECK(!((int32_t(*)(void *, uintptr_t))slots(host.callback)[96])(host.callback,
+									 PROVIDER_A));
 	CHECK(!((int32_t(*)(void *))slots(host.callback)[82])(host.callback));
 	/* One that was joined may still stand in /proc for a moment. */
 	for (int i = 0; i < 1000 && thread_cnt() != 1; i++)
