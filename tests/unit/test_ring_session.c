@@ -10,9 +10,11 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "collect/ring_select.h"
 #include "collect/ring_session.h"
@@ -278,6 +280,62 @@ static void who_waits_for_sessions_is_woken(void **state)
 	close(fd);
 }
 
+/* A tracer with a child that has closed all its descriptors, and stays. Returns the tracer. */
+static pid_t start_tracer(int *ready_fd)
+{
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (!pid) {
+		struct tapir_ring_control c;
+
+		if (take(&c, open_ctl()))
+			_exit(1);
+		if (!fork()) {
+			pid = getpid();
+			dup2(ends[1], 3);
+			syscall(SYS_close_range, 4u, ~0u, 0u);
+			(void)!write(3, &pid, sizeof(pid));
+			alarm(30);
+			pause();
+		}
+		pause();
+	}
+	close(ends[1]);
+	*ready_fd = ends[0];
+	return pid;
+}
+
+static bool is_owned(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+
+	assert_int_equal(fcntl(fd, F_OFD_GETLK, &lock), 0);
+	return lock.l_type != F_UNLCK;
+}
+
+static void session_of_a_killed_tracer_is_free_though_a_child_of_it_lives(void **state)
+{
+	int ready_fd, fd, status;
+	pid_t pid, child;
+
+	(void)state;
+	assert_true(maker_open(&maker, 1));
+	fd = open_ctl();
+	pid = start_tracer(&ready_fd);
+	assert_int_equal(read(ready_fd, &child, sizeof(child)), sizeof(child));
+	assert_true(is_owned(fd));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(kill(child, 0), 0);
+	assert_false(is_owned(fd));
+	kill(child, SIGKILL);
+	close(ready_fd);
+	close(fd);
+}
+
 #define T(name) cmocka_unit_test_teardown(name, teardown)
 
 int main(void)
@@ -290,6 +348,7 @@ int main(void)
 		T(there_are_eight_sessions_and_a_closed_one_is_free_again),
 		T(a_session_opens_in_the_order_of_the_page),
 		T(who_waits_for_sessions_is_woken),
+		T(session_of_a_killed_tracer_is_free_though_a_child_of_it_lives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,9 @@ int tapir_ring_control__take(struct tapir_ring_control *c, int fd,
 	*c = (struct tapir_ring_control){.fd = fd};
 	if (map == MAP_FAILED)
 		return -errno;
+	/* A mapping holds the file's description, and with it the lock: not in a child that
+	   outlives us. */
+	madvise(map, sizeof(*c->map), MADV_DONTFORK);
 	c->map = map;
 	err = take_session(c);
 	if (err) {
