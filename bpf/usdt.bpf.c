@@ -161,15 +161,18 @@ static __always_inline void capture_values(struct scratch *s, const struct tapir
 }
 
 /* How many bytes a pointer-and-length argument asks for. */
-static __always_inline __u64 asked_bytes(struct scratch *s, const struct tapir_site_arg *arg)
+static __always_inline __u64 asked_bytes(struct scratch *s, const struct tapir_site *site,
+					 const struct tapir_site_arg *arg)
 {
 	__u32 len_arg = arg->len_arg;
+	__u64 len;
 
 	if (arg->operand.size == 16)
 		return 16;
 	if (len_arg >= TAPIR_MAX_ARGS || event_of(s)->fault_mask & (1u << len_arg))
 		return 0;
-	return *slot_of(s, len_arg);
+	len = *slot_of(s, len_arg);
+	return site->args[len_arg].operand.is_signed && (__s64)len < 0 ? 0 : len;
 }
 
 /* Second pass: the bytes that the nth of the site's byte arguments points to. */
@@ -211,7 +214,7 @@ static __noinline long capture_nth_bytes(struct scratch *s, const struct tapir_s
 		if (len > 0)
 			len--; /* its NUL */
 	} else {
-		want = asked_bytes(s, arg);
+		want = asked_bytes(s, site, arg);
 		if (want > max) {
 			want = max;
 			flags = TAPIR_SLOT_CUT;
