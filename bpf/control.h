@@ -113,11 +113,18 @@ struct tapir_filter {
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_filter) == 8376, "tapir_filter");
 
 /*
+ * The value of a process in the map `tgids`: 0 if the loader named it, else which process of that
+ * number it is, so that a child is not forgotten with one that ended and had the number before.
+ */
+#define TAPIR_TGID_NAMED	   0u
+#define TAPIR_TGID_VALUE(start_ns) ((uint32_t)(start_ns) | 1u)
+
+/*
  * The map `maybe_tgids`, mapped by the loader: 1 for a process that may be in `tgids`, by the low
  * bits of its id, set before it is put there and never cleared. It spares those who are not ours
  * the look into the hash table at each context switch.
  */
-#define TAPIR_MAYBE_TGIDS 65536u
+#define TAPIR_MAYBE_TGIDS	   65536u
 
 struct tapir_maybe_tgids {
 	uint8_t is[TAPIR_MAYBE_TGIDS];

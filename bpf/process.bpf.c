@@ -8,10 +8,11 @@
  */
 #include "bpf/common.bpf.h"
 
-#define PROT_EXEC  4
-#define SIGSTOP	   19
-#define NR_MMAP	   9
-#define PATH_BYTES 256 /* a power of two */
+#define PROT_EXEC	  4
+#define SIGSTOP		  19
+#define NR_MMAP		  9
+#define SIGNAL_GROUP_EXIT 4   /* include/linux/sched/signal.h */
+#define PATH_BYTES	  256 /* a power of two */
 
 /* Files the loader has looked at, by inode and device. */
 struct {
@@ -47,6 +48,14 @@ static __always_inline void send_control(void *rec, __u32 size)
 		tapir_lose(&zero_key, TAPIR_LOSS_PROCESS_RING_FULL);
 }
 
+/* As wait(2) has it. */
+static __always_inline int exit_status(struct task_struct *leader)
+{
+	if (BPF_CORE_READ(leader, signal, flags) & SIGNAL_GROUP_EXIT)
+		return BPF_CORE_READ(leader, signal, group_exit_code);
+	return BPF_CORE_READ(leader, exit_code);
+}
+
 static __always_inline void send_process(struct task_struct *task, enum tapir_process_kind kind,
 					 const char *exe, __u64 time_ns)
 {
@@ -70,7 +79,7 @@ static __always_inline void send_process(struct task_struct *task, enum tapir_pr
 	buf->rec.start_ns = BPF_CORE_READ(leader, start_time);
 	buf->rec.cgroup_id = bpf_get_current_cgroup_id();
 	if (kind == TAPIR_PROCESS_EXIT)
-		buf->rec.exit_status = BPF_CORE_READ(leader, exit_code);
+		buf->rec.exit_status = exit_status(leader);
 	n = bpf_core_read_str(buf->names, TAPIR_COMM_BYTES, &leader->comm);
 	if (n > 0)
 		comm_len = (n - 1) & (TAPIR_COMM_BYTES - 1);
@@ -88,7 +97,7 @@ static __always_inline void send_process(struct task_struct *task, enum tapir_pr
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
 {
-	__u32 one = 1, tgid = child->tgid;
+	__u32 start, tgid = child->tgid;
 	struct tapir_maybe_tgids *maybe;
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 
@@ -98,7 +107,10 @@ int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
 		maybe = bpf_map_lookup_elem(&maybe_tgids, &zero_key);
 		if (maybe)
 			maybe->is[tgid & (TAPIR_MAYBE_TGIDS - 1)] = 1;
-		bpf_map_update_elem(&tgids, &tgid, &one, BPF_ANY);
+		/* Which process of this number it is: the loader forgets one that ended, late. */
+		start = TAPIR_TGID_VALUE(child->start_time);
+		if (bpf_map_update_elem(&tgids, &tgid, &start, BPF_ANY))
+			tapir_lose(&zero_key, TAPIR_LOSS_PROCESS_MAP_FULL);
 	}
 	send_process(child, TAPIR_PROCESS_FORK, NULL, bpf_ktime_get_ns());
 	return 0;
@@ -191,10 +203,47 @@ int BPF_PROG(tapir_exec, struct task_struct *task, pid_t old_pid, struct linux_b
 	return 0;
 }
 
+enum end_kind { END_OF_LEADER, END_SENT };
+
+struct end_key {
+	__u64 start_ns;
+	__u32 tgid;
+	__u32 kind; /* enum end_kind */
+};
+
+/* What processes that end have got to, by END_: of the last ones. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct end_key);
+	__type(value, __u32);
+} ends SEC(".maps");
+
+/*
+ * Threads that end at once may each find none left alive, and a leader that is counted out may not
+ * have its exit code yet: that is there when the leader comes by here. So the process ends once,
+ * with the first thread that finds none alive and the leader's code in its place.
+ */
+static __always_inline int is_end_of_process(struct task_struct *task, struct task_struct *leader)
+{
+	struct end_key key = {.start_ns = BPF_CORE_READ(leader, start_time), .tgid = task->tgid};
+	__u32 one = 1;
+
+	if (task->pid == task->tgid)
+		bpf_map_update_elem(&ends, &key, &one, BPF_ANY);
+	if (BPF_CORE_READ(task, signal, live.counter))
+		return 0;
+	if (!BPF_CORE_READ(leader, exit_state) && !bpf_map_lookup_elem(&ends, &key))
+		return 0; /* the leader is on its way here */
+	key.kind = END_SENT;
+	return !bpf_map_update_elem(&ends, &key, &one, BPF_NOEXIST);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(tapir_exit, struct task_struct *task)
 {
-	if (BPF_CORE_READ(task, signal, live.counter) || !tapir_is_wanted(task, task->tgid))
+	if (!tapir_is_wanted(task, task->tgid) ||
+	    !is_end_of_process(task, BPF_CORE_READ(task, group_leader)))
 		return 0;
 	send_process(task, TAPIR_PROCESS_EXIT, NULL, bpf_ktime_get_ns());
 	return 0;

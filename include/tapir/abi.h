@@ -444,7 +444,10 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 	X(SWITCH_DISK, SWITCH, "the file could not be written: a context switch")                  \
 	X(RING_LANE_LIMITED, INFO, "events over --rate, left out as it was asked")                 \
 	X(LANE_TWICE, INFO, "hits of probes whose events came by the program's own ring")          \
-	X(STREAM_DROP, EVENT, "no space in the runtime's buffer for its event stream")
+	X(STREAM_DROP, EVENT, "no space in the runtime's buffer for its event stream")             \
+	X(PROCESS_MAP_FULL, PART, "no space to remember a process: its events are missing")        \
+	X(NO_MEMORY, EVENT, "no memory for an event on its way to the file")                       \
+	X(NOTE_NO_MEMORY, PART, "no memory for what describes a process, a file or a probe")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1

@@ -211,3 +211,156 @@ def test_reading_ends_when_the_reader_of_its_pipe_stalls(t):
         tapir.send_signal(signal.SIGINT)
         ended(t, tapir, time.monotonic(), str(command), may_be_killed=True)
         os.close(pipe)
+
+
+# ---- targets that cannot be traced -----------------------------------------------------------------
+
+
+class Zombie:
+    """A process that has ended and for which its parent does not wait."""
+
+    def __init__(self, t):
+        self.parent = t.start("/usr/bin/python3", "-c", "import os, sys, time\npid = os.fork()\n"
+                              "if not pid: os._exit(0)\nprint('zombie', pid, flush=True)\ntime.sleep(600)")
+        self.pid = int(self.parent.wait_line("zombie ").split()[1])
+        while content(f"/proc/{self.pid}/stat").rsplit(")", 1)[1].split()[0] != "Z":
+            time.sleep(0.01)
+
+
+def test_zombie_is_named_and_not_waited_for(t):
+    zombie = Zombie(t)
+    for command in (("record", "-o", t.path("z.tapir")), ("record", "-o", t.path("z.tapir"), "--lane", "ring"),
+                    ("trace", "a:b"), ("list",), ("doctor",)):
+        result = t.run(t.tapir_path, *command, "-p", zombie.pid, timeout=15)
+        one_error(t, result, 1, str(zombie.pid), "zombie", str(zombie.parent.pid))
+    t.eq(os.listdir(t.tmp), [], "files that are left")
+
+
+def test_process_counts_when_its_first_thread_has_ended(t):
+    """/proc shows it as a zombie, too, but its other threads run."""
+    program = t.start("/usr/bin/python3", "-c", "import ctypes, threading, time\n"
+                      "threading.Thread(target=lambda: [sum(range(10000)) for _ in iter(int, 1)]).start()\n"
+                      "print('ready', flush=True)\nctypes.CDLL(None).syscall(60, 0)")
+    program.wait_line("ready")
+    while content(f"/proc/{program.pid}/stat").rsplit(")", 1)[1].split()[0] != "Z":
+        time.sleep(0.01)
+    t.tapir("record", "-p", program.pid, "-d", "1.5", "-o", t.path("n.tapir"))
+    report = t.report(t.path("n.tapir"))
+    t.ok(report["duration_ns"] > 1.4e9, "it was recorded to the end")
+    t.ok(len(t.events(t.path("n.tapir"), "sample")) > 20, "samples of the other thread")
+
+
+def test_recording_ends_when_its_process_becomes_a_zombie(t):
+    """With and without programs of the kernel's, which report the end."""
+    for name, prefix in (("root", ()), ("nobody", ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                                                  "--inh-caps=-all", "--ambient-caps=-all"))):
+        if prefix:
+            t.need_others()
+            t.need("setpriv")
+            os.chmod(t.tmp, 0o777)
+        parent = t.start(*prefix, "/usr/bin/python3", "-c", "import os, sys, time\npid = os.fork()\n"
+                         "if not pid: time.sleep(2); os._exit(0)\nprint('child', pid, flush=True)\ntime.sleep(600)")
+        pid = int(parent.wait_line("child ").split()[1])
+        result = t.run(*prefix, t.tapir_path, "record", "-p", pid, "-o", t.path(f"{name}.tapir"), timeout=15)
+        if prefix and "Not allowed to sample" in result.err:
+            continue
+        t.eq(result.rc, 0, f"{name}: {result.err}")
+        t.ok(f"process {pid} ended" in result.err, f"{name}: {result.err}")
+
+
+def test_kernel_thread_is_named(t):
+    if content("/proc/2/comm") != "kthreadd\n":
+        t.skip("no kernel threads here")
+    result = t.tapir("record", "-p", 2, "-d", "0.2", "-o", t.path("k.tapir"))
+    t.ok("process 2 (kthreadd) is a kernel thread" in result.err, result.err)
+    one_error(t, t.tapir("doctor", "-p", 2, expect=None), 3, "process")
+
+
+def test_name_that_no_process_has_is_named(t):
+    for options in ((), ("--no-samples",), ("--no-sched",)):
+        result = t.tapir("record", "--comm", "no-such-prog*", "-d", "0.3", *options, "-f", "-o", t.path("n.tapir"))
+        t.ok("no process was named no-such-prog*" in result.err, f"{options}: {result.err}")
+    target = t.target("storm", "--wait-attached", 100, 1000000, 1)
+    result = t.tapir("record", "storm:hit", "--comm", "storm", "-d", "0.5", "-f", "-o", t.path("n.tapir"))
+    t.ok("no process" not in result.err, result.err)
+    target.kill()
+
+
+# ---- limits ----------------------------------------------------------------------------------------
+
+
+def with_files(t, limit, *args):
+    return t.run(t.need("prlimit"), f"--nofile={limit}", t.tapir_path, *args)
+
+
+def test_soft_limit_on_open_files_is_raised(t):
+    storm = t.target_path("storm")
+    result = with_files(t, "5:4096", "record", "storm:hit", "-o", t.path("x.tapir"), "--", "sh", "-c",
+                        f"ulimit -n; exec '{storm}' 0 10 1")
+    t.eq(result.rc, 0, result.err)
+    t.eq(result.out.splitlines()[0], "5", "the program has the limit tapir was given")
+    t.eq(len(t.events(t.path("x.tapir"))), 10, "events")
+    t.eq(with_files(t, "5:4096", "doctor").rc, 0, "doctor")
+
+
+def test_want_of_descriptors_is_not_blamed_on_the_kernel(t):
+    sleeper = t.start("sleep", "60")
+    for limit in (4, 5, 6, 8, 10, 12, 16, 20):
+        result = with_files(t, f"{limit}:{limit}", "record", "-p", sleeper.pid, "-d", "0.1", "-o", t.path("x.tapir"))
+        t.eq(result.rc, 1, f"{limit} files: {result.err}")
+        t.ok("EMFILE" in result.err and "ulimit -Hn" in result.err, f"{limit} files: {result.err}")
+        t.ok("This kernel has no" not in result.err and "the kernel has no" not in result.err,
+             f"{limit} files: {result.err}")
+        t.eq(os.listdir(t.tmp), [], f"{limit} files: what is left")
+    result = with_files(t, "5:5", "doctor")
+    t.eq(result.rc, 3, "doctor")
+    t.ok("err=-EMFILE" in result.out and "(ulimit -Hn)" in result.out, f"{result.out}{result.err}")
+    t.ok("CONFIG_" not in result.out and "Linux 6" not in result.out and "report" not in result.out, result.out)
+
+
+# ---- the exit status --------------------------------------------------------------------------------
+
+
+def test_exit_status_is_that_of_the_program(t):
+    """As perf and strace have it, where the recording was written."""
+    for script, rc in (("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -TERM $$", 128 + 15),
+                       ("kill -KILL $$", 128 + 9), ("true & exit 3", 3)):
+        result = t.run(t.tapir_path, "record", "-f", "-o", t.path("x.tapir"), "--", "sh", "-c", script)
+        t.eq(result.rc, rc, f"{script}: {result.err}")
+        t.ok("->" in result.err, f"{script}: {result.err}")
+    result = t.run(t.tapir_path, "record", "-f", "-o", t.path("x.tapir"), "-d", "0.3", "--", "sh", "-c", "sleep 2; exit 5")
+    t.eq(result.rc, 0, f"a program that is still running: {result.err}")
+    result = t.run(t.tapir_path, "trace", "storm:hit", "--", "sh", "-c", f"'{t.target_path('storm')}' 0 3 1; exit 4")
+    t.eq(result.rc, 4, f"trace: {result.err}")
+
+
+def test_exit_status_is_of_tapir_when_nothing_was_recorded(t):
+    for args, rc in ((("-o", "/no/such/dir/x", "--", "sh", "-c", "exit 7"), 1),
+                     (("-o", t.path("x.tapir"), "--", "/no/such/program"), 1),
+                     (("-o", t.path("x.tapir"), "--", t.tmp), 3), (("--no-such-option", "--", "sh", "-c", "exit 7"), 2)):
+        result = t.run(t.tapir_path, "record", *args)
+        t.eq(result.rc, rc, f"{args}: {result.err}")
+        t.ok(result.err.startswith("tapir: "), f"{args}: {result.err}")
+
+
+# ---- input that is no recording ----------------------------------------------------------------------
+
+
+def test_wrong_input_is_one_line(t):
+    paths = {"empty": b"", "text": b"hello\n" * 100, "short": b"\xb5TA"}
+    for name, data in paths.items():
+        with open(t.path(name), "wb") as f:
+            f.write(data)
+    names = [t.path(name) for name in paths] + ["/dev/zero", "/dev/null", t.tmp, t.path("none")]
+    for command in (("report",), ("events",), ("export", "--format", "folded"), ("flamegraph",)):
+        for name in names:
+            result = t.run(t.tapir_path, *command, name, timeout=10)
+            t.eq((result.rc, result.out), (1, ""), f"{command} {name}: {result.err}")
+            t.eq(result.err.count("\n"), 1, f"{command} {name}: lines of {result.err}")
+
+
+def test_length_that_is_negative_is_of_no_bytes(t):
+    """An argument that gives a string's length may be -1, and the string no string."""
+    _, events = t.record(["storm:hit::arg4=strn(arg3)"], ["storm", 0, 6, 1])
+    t.eq([(event["args"]["arg3"], event["args"]["arg4"]) for event in events], [(-i, "") for i in range(6)], "arguments")
+    t.ok(not t.report(t.path("trace.tapir"))["lost"], "what was lost or cut")

@@ -140,6 +140,20 @@ static bool is_not_allowed(const struct tapir_feature *feature)
 	return feature->err == -EPERM || feature->err == -EACCES;
 }
 
+#define FILES_REMEDY "a higher limit on open files (ulimit -Hn)"
+
+/* What keeps doctor from finding out keeps a recording from working. */
+static bool check_unknown(const struct tapir_feature *feature, struct tapir_check *check)
+{
+	if (!tapir_feature__is_unknown(feature))
+		return false;
+	snprintf(check->found, sizeof(check->found), "cannot be tested: err=-%s",
+		 tapir_errno__name(feature->err));
+	check->state = TAPIR_CHECK_MISSING;
+	check->remedy = feature->err == -EMFILE ? FILES_REMEDY : "more memory and file descriptors";
+	return true;
+}
+
 static void check_feature(struct tapir_checkup *checkup, const struct tapir_features *f,
 			  enum tapir_feature_id id)
 {
@@ -155,6 +169,8 @@ static void check_feature(struct tapir_checkup *checkup, const struct tapir_feat
 		strcpy(check->found, "no, and not needed");
 		return;
 	}
+	if (check_unknown(feature, check))
+		return;
 	check->state = features[id].without;
 	check->remedy = features[id].remedy;
 	if (id == TAPIR_FEATURE_UPROBE_MULTI && !tapir_features__has(f, TAPIR_FEATURE_PERF_UPROBE))
@@ -176,7 +192,7 @@ static void check_feature(struct tapir_checkup *checkup, const struct tapir_feat
 static void check_pid_filter(struct tapir_checkup *checkup, const struct tapir_features *f)
 {
 	struct tapir_check *check;
-	int diag_cnt = tapir_diag__cnt(), result;
+	int diag_cnt = tapir_diag__cnt(), result = 0;
 
 	check = tapir_checkup__add(checkup, "pid_filter", "-p costs other processes nothing");
 	if (!tapir_features__has(f, TAPIR_FEATURE_UPROBE_MULTI)) {
@@ -196,7 +212,8 @@ static void check_pid_filter(struct tapir_checkup *checkup, const struct tapir_f
 	check->means = "with -p other processes of the same program are trapped, then filtered";
 	check->remedy = is_not_allowed(&f->by_id[TAPIR_FEATURE_UPROBE_MULTI])
 				? "cap_bpf and cap_perfmon"
-				: "Linux 6.10 or later";
+			: result == -EMFILE ? FILES_REMEDY
+					    : "Linux 6.10 or later";
 }
 
 /* Features may all be there and a verifier still refuse what is built on them. */
@@ -224,7 +241,8 @@ static void check_programs(struct tapir_checkup *checkup, const struct tapir_fea
 		return;
 	}
 	check->state = TAPIR_CHECK_MISSING;
-	check->remedy = "please report what `tapir -v doctor` says of it";
+	check->remedy =
+		err == -EMFILE ? FILES_REMEDY : "please report what `tapir -v doctor` says of it";
 	snprintf(check->found, sizeof(check->found), "no: err=-%s", tapir_errno__name(err));
 }
 

@@ -246,7 +246,7 @@ int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid)
 {
 	struct tapir_check *check;
 	struct tapir_proc proc;
-	int err = tapir_proc__read(tgid, &proc);
+	int err = tapir_proc__read_running(tgid, &proc);
 
 	if (err)
 		return err;

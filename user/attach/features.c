@@ -147,6 +147,25 @@ static int (*const probes[TAPIR_FEATURE_CNT])(void) = {
 	[TAPIR_FEATURE_CPU_CLOCK] = probe_cpu_clock,
 };
 
+bool tapir_feature__is_unknown(const struct tapir_feature *feature)
+{
+	switch (feature->err) {
+	case 0:
+	case -EPERM:
+	case -EACCES:
+	case -ENOENT:
+	case -EINVAL:
+	case -E2BIG:
+	case -ENODEV:
+	case -ENOSYS:
+	case -EOPNOTSUPP:
+	case -524: /* ENOTSUPP, the kernel's own */
+		return false;
+	default:
+		return true;
+	}
+}
+
 bool tapir_feature__is_disabled(const char *name)
 {
 	const char *list = getenv("TAPIR_DISABLE");

@@ -32,7 +32,8 @@ enum tapir_feature_id {
 struct tapir_feature {
 	bool is_there;
 	bool is_disabled; /* by TAPIR_DISABLE */
-	int err;	  /* -EPERM, -EACCES: not allowed to find out; else why it is not there */
+	int err;	  /* -EPERM, -EACCES: not allowed to find out; else why it is not there, or
+			     why that is not known: tapir_feature__is_unknown */
 };
 
 struct tapir_features {
@@ -49,7 +50,9 @@ static inline bool tapir_features__has(const struct tapir_features *f, enum tapi
 
 const char *tapir_feature__name(enum tapir_feature_id id);    /* "uprobe_multi" */
 const char *tapir_feature__purpose(enum tapir_feature_id id); /* borrowed, static */
-bool tapir_feature__is_disabled(const char *name);	      /* TAPIR_DISABLE names it */
+/* The test itself failed, such as for want of a file descriptor: err says nothing of the kernel. */
+bool tapir_feature__is_unknown(const struct tapir_feature *feature);
+bool tapir_feature__is_disabled(const char *name); /* TAPIR_DISABLE names it */
 
 /*
  * 1: a uprobe_multi link with a pid sees the hits of all threads of the process; 0: of its

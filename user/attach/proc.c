@@ -92,6 +92,7 @@ struct stat_facts {
 	char comm[TAPIR_COMM_BYTES];
 	unsigned long flags;
 	uint64_t start_ns;
+	bool is_zombie;
 };
 
 static uint64_t ticks_to_monotonic_ns(unsigned long long ticks)
@@ -111,6 +112,7 @@ static int parse_stat(const char *text, struct stat_facts *out)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *p;
 	int field = 3; /* the word behind ')', counted as proc(5) does */
+	bool has_ended = false;
 	size_t len;
 
 	if (!open || !close || close < open)
@@ -123,7 +125,11 @@ static int parse_stat(const char *text, struct stat_facts *out)
 		p += strspn(p, " ");
 		if (!*p)
 			return -EPROTO;
-		if (field == 9)
+		if (field == 3)
+			has_ended = *p == 'Z' || *p == 'X';
+		else if (field == 20) /* a leader may end before the other threads */
+			out->is_zombie = has_ended && strtoul(p, NULL, 10) <= 1;
+		else if (field == 9)
 			out->flags = strtoul(p, NULL, 10);
 		else if (field == 22)
 			out->start_ns = ticks_to_monotonic_ns(strtoull(p, NULL, 10));
@@ -205,6 +211,7 @@ static int read_facts(int dir_fd, struct tapir_proc *proc)
 		return err;
 	memcpy(proc->comm, stat.comm, sizeof(proc->comm));
 	proc->start_ns = stat.start_ns;
+	proc->is_zombie = stat.is_zombie;
 	proc->is_kernel_thread = stat.flags & PF_KTHREAD;
 	while (proc->cmdline_len && !proc->cmdline[proc->cmdline_len - 1])
 		proc->cmdline_len--;
@@ -237,6 +244,39 @@ int tapir_proc__read(uint32_t tgid, struct tapir_proc *out)
 	}
 	*out = proc;
 	return 0;
+}
+
+int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out)
+{
+	struct tapir_proc proc;
+	int err = tapir_proc__read(tgid, &proc);
+
+	if (err)
+		return err;
+	if (proc.is_zombie) {
+		err = tapir_diag__fail(-ESRCH,
+				       "process %u (%s) has ended: it is a zombie, for which its "
+				       "parent %u has not waited",
+				       tgid, proc.comm, proc.parent_tgid);
+		tapir_proc__fini(&proc);
+		return err;
+	}
+	*out = proc;
+	return 0;
+}
+
+bool tapir_proc__has_ended(uint32_t tgid)
+{
+	tapir_autofree char *text = NULL;
+	struct stat_facts stat;
+	char path[32];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
+	err = tapir_file__read(path, 8192, &text, NULL);
+	if (err)
+		return err == -ENOENT || err == -ESRCH;
+	return !parse_stat(text, &stat) && stat.is_zombie;
 }
 
 void tapir_proc__fini(struct tapir_proc *proc)

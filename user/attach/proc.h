@@ -28,6 +28,7 @@ struct tapir_proc {
 	size_t cmdline_len;
 	char *cgroup; /* v2 path; "" where there is none */
 	bool is_kernel_thread;
+	bool is_zombie; /* all of its threads have ended; its parent has not waited for it */
 };
 
 /*
@@ -35,7 +36,12 @@ struct tapir_proc {
  * Both with a line. On success out needs __fini.
  */
 int tapir_proc__read(uint32_t tgid, struct tapir_proc *out);
+/* The same, but a zombie is -ESRCH, too: nothing will happen in it any more. */
+int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out);
 void tapir_proc__fini(struct tapir_proc *proc);
+
+/* Has it ended, whether or not its parent has waited for it? */
+bool tapir_proc__has_ended(uint32_t tgid);
 
 /* Are pids here those that the kernel records? Not in a container's pid namespace. */
 bool tapir_proc__sees_kernel_pids(void);

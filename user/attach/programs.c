@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
@@ -46,6 +47,20 @@ static int log_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap
 	return 0;
 }
 
+/* libbpf says -ESRCH for whatever kept it from reading type information. */
+static bool is_without_btf(int *err)
+{
+	tapir_autofd int fd = -1;
+
+	if (*err != -ESRCH && *err != -ENOENT)
+		return false;
+	fd = open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return true;
+	*err = fd < 0 ? -errno : *err;
+	return false;
+}
+
 static int load_error(int err)
 {
 	if (err == -EACCES)
@@ -56,7 +71,7 @@ static int load_error(int err)
 		return tapir_diag__fail(-EPERM,
 					"Cannot load BPF programs: needs CAP_BPF and CAP_PERFMON, "
 					"or root (run with sudo; `tapir doctor` says more)");
-	if (err == -ESRCH || err == -ENOENT)
+	if (is_without_btf(&err))
 		return tapir_diag__fail(-EOPNOTSUPP,
 					"Cannot load BPF programs: the kernel has no type "
 					"information (/sys/kernel/btf/vmlinux, "
@@ -389,18 +404,26 @@ int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struc
 
 int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid)
 {
-	uint32_t one = 1;
+	uint32_t named = TAPIR_TGID_NAMED;
 
 	if (!p->skel)
 		return 0;
 	p->maybe_tgids->is[tgid & (TAPIR_MAYBE_TGIDS - 1)] = 1;
-	return update(p->skel->maps.tgids, &tgid, &one, "processes");
+	return update(p->skel->maps.tgids, &tgid, &named, "processes");
 }
 
-void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid)
+void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t start_ns)
 {
-	if (p->skel)
-		bpf_map_delete_elem(bpf_map__fd(p->skel->maps.tgids), &tgid);
+	uint32_t value;
+	int fd;
+
+	if (!p->skel)
+		return;
+	fd = bpf_map__fd(p->skel->maps.tgids);
+	if (bpf_map_lookup_elem(fd, &tgid, &value) ||
+	    (start_ns && value != TAPIR_TGID_NAMED && value != TAPIR_TGID_VALUE(start_ns)))
+		return;
+	bpf_map_delete_elem(fd, &tgid);
 }
 
 int tapir_programs__set_known_file(struct tapir_programs *p, uint64_t inode, uint64_t dev)

@@ -59,7 +59,8 @@ void tapir_programs__next_epoch(struct tapir_programs *p);
 
 int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struct tapir_site *site);
 int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid);
-void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid);
+/* Of the process that began at start_ns; 0: whichever has that number. */
+void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t start_ns);
 int tapir_programs__set_known_file(struct tapir_programs *p, uint64_t inode, uint64_t dev);
 
 /* What a walk of user stacks repairs (bpf/control.h); idx < TAPIR_REPAIR_FILES. */

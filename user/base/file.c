@@ -7,6 +7,7 @@
 #include <linux/openat2.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "base/clock.h"
@@ -109,6 +110,26 @@ int tapir_file__write_all(int fd, const void *data, size_t len)
 		len -= (size_t)n;
 	}
 	return 0;
+}
+
+static struct rlimit first_limit;
+
+void tapir_file__raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	first_limit = limit;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		first_limit = (struct rlimit){};
+}
+
+void tapir_file__restore_limit(void)
+{
+	if (first_limit.rlim_max)
+		setrlimit(RLIMIT_NOFILE, &first_limit);
 }
 
 /* Has a reader that takes nothing had the time it gets? */

@@ -69,6 +69,13 @@ DIR *tapir_file__open_dir(int at_fd, const char *path, int flags);
  */
 uint64_t tapir_file__key(const struct stat *st);
 
+/*
+ * Raises the soft limit on open files to the hard one, for this process; __restore_limit is for a
+ * child that runs another program, which gets the limit tapir was started with. Not thread-safe.
+ */
+void tapir_file__raise_limit(void);
+void tapir_file__restore_limit(void);
+
 /* Writes all of it, through interruptions and short writes. */
 int tapir_file__write_all(int fd, const void *data, size_t len);
 

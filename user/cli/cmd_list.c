@@ -93,7 +93,7 @@ struct found {
 static int discover_process(uint32_t tgid, struct found *found)
 {
 	struct tapir_proc proc;
-	int err = tapir_proc__read(tgid, &proc); /* knows best what is wrong with a pid */
+	int err = tapir_proc__read_running(tgid, &proc); /* knows best what is wrong with a pid */
 
 	if (err)
 		return err;

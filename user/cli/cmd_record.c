@@ -188,7 +188,7 @@ static int choose_cpu_data(const struct tapir_cli *cli, const struct args *args,
 	return choose_samples(cli, args, &out->sampling);
 }
 
-static int record(struct tapir_recorder *r, const struct args *args)
+static int record(struct tapir_recorder *r, const struct args *args, struct tapir_cli *cli)
 {
 	struct tapir_str name = {};
 	struct tapir_writer_opts file = {
@@ -209,6 +209,7 @@ static int record(struct tapir_recorder *r, const struct args *args)
 	r->opts.max_ring_bytes = args->buffer_mb << 20;
 	r->opts.rules.children = args->children;
 	err = tapir_recorder__run(r, &result);
+	cli->exit_status = tapir_recorder__exit_status(r, &result);
 	if (!err || result.stats.event_cnt + result.stats.sample_cnt + result.stats.switch_cnt)
 		tapir_recorder__say_result(r, &result, file.path);
 	tapir_str__fini(&name);
@@ -224,7 +225,7 @@ static int run(struct tapir_cli *cli)
 	if (!err)
 		err = choose_cpu_data(cli, args, &r.opts);
 	if (!err)
-		err = record(&r, args);
+		err = record(&r, args, cli);
 	tapir_recorder__fini(&r);
 	return err;
 }

@@ -117,7 +117,7 @@ static int on_flush(void *ctx, enum tapir_session_flush when)
 
 /* ---- the command ------------------------------------------------------------------------ */
 
-static int trace(struct tracer *t)
+static int trace(struct tracer *t, struct tapir_cli *cli)
 {
 	struct tapir_recording_result result = {};
 	int err;
@@ -127,6 +127,7 @@ static int trace(struct tracer *t)
 	t->start_ns = tapir_clock__now_ns();
 	t->recorder.is_quiet = true; /* a line of progress between the events would be in the way */
 	err = tapir_recorder__run(&t->recorder, &result);
+	cli->exit_status = tapir_recorder__exit_status(&t->recorder, &result);
 	if (err != -EPIPE) {
 		int flush_err = tapir_terminal__flush(&t->out);
 
@@ -161,7 +162,7 @@ static int run(struct tapir_cli *cli)
 		err = tapir_recorder__init(&t.recorder, cli, &args->target, &args->capture);
 	t.recorder.opts.force = args->force;
 	if (!err)
-		err = trace(&t);
+		err = trace(&t, cli);
 	if (t.lines)
 		tapir_manifests__warn_of_odd(t.lines);
 	tapir_event_lines__free(t.lines);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tapir: parse, run, say what went wrong. What a command does is in its cmd_NAME.c. */
+#include "base/file.h"
 #include "cli/cmd_help.h"
 #include "cli/commands.h"
 #include "cli/pager.h"
@@ -25,12 +26,14 @@ static int run(struct tapir_cli *cli)
 int main(int argc, char **argv)
 {
 	struct tapir_cli cli = {.commands = commands};
-	int err = tapir_cli__parse(&cli, argc, argv);
+	int err;
 
+	tapir_file__raise_limit();
+	err = tapir_cli__parse(&cli, argc, argv);
 	if (!err)
 		err = run(&cli);
 	tapir_pager__stop();
 	tapir_terminal__print_diag(err);
 	tapir_cli__fini(&cli);
-	return tapir_cli__exit_code(err);
+	return err < 0 ? tapir_cli__exit_code(err) : cli.exit_status;
 }

@@ -175,6 +175,7 @@ struct tapir_cli {
 	char **program;				     /* behind "--", NULL-terminated; NULL: none */
 	char *chosen_file; /* the word that no one typed (cli/newest_file.h); ours; NULL: none */
 	bool want_help, want_version, is_verbose, is_quiet, no_pager;
+	int exit_status; /* of a command that succeeded: that of the program it ran */
 };
 
 /* Not an errno: the command line was wrong (exit 2). */

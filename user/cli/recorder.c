@@ -371,6 +371,16 @@ static void say_program(const struct tapir_recording_result *result)
 		tapir_info("the program ended with status %d", WEXITSTATUS(status));
 }
 
+int tapir_recorder__exit_status(const struct tapir_recorder *r,
+				const struct tapir_recording_result *result)
+{
+	int status = result->program_status;
+
+	if (!r->opts.program || !result->program_ended)
+		return 0;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 /* Sooner than --duration or Ctrl-C. */
 static void say_end(const struct tapir_tgid_list *pids, uint64_t after_ns)
 {

@@ -31,6 +31,10 @@ void tapir_recorder__fini(struct tapir_recorder *r);
 /* Runs it; afterwards the last line of progress is gone from the terminal. */
 int tapir_recorder__run(struct tapir_recorder *r, struct tapir_recording_result *out);
 
+/* What tapir exits with where all went well: the program's status, as a shell has it; else 0. */
+int tapir_recorder__exit_status(const struct tapir_recorder *r,
+				const struct tapir_recording_result *result);
+
 /* One line of what it came to, on stderr. path: of the file; NULL: there is none. */
 void tapir_recorder__say_result(const struct tapir_recorder *r,
 				const struct tapir_recording_result *result, const char *path);

@@ -95,7 +95,8 @@ void tapir_terminal__print_diag(int err)
 	if (err == -EMFILE || err == -ENFILE)
 		say(red, "tapir: ",
 		    err == -EMFILE
-			    ? "no file descriptor is left: `ulimit -n 4096` allows this shell more"
+			    ? "no file descriptor is left: raise the hard limit on open files "
+			      "(ulimit -Hn, or LimitNOFILE= of a service)"
 			    : "no file descriptor is left on this machine: sysctl fs.file-max");
 }
 

@@ -37,6 +37,7 @@ static void run_child(int go_fd, int error_fd, char *const *argv, const struct t
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
+	tapir_file__restore_limit();
 	for (size_t at = 0; env && at < env->len; at += strlen(env->data + at) + 1)
 		putenv(env->data + at);
 	execvp(argv[0], argv);

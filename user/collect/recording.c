@@ -345,6 +345,8 @@ static void fill_result(struct recording *r, struct tapir_recording_result *out)
 		out->targets_ended_ns = r->targets_ended_ns - r->start_ns;
 	if (r->session)
 		tapir_session__stats(r->session, &out->stats);
+	if (r->targets && !(out->stats.event_cnt + out->stats.sample_cnt + out->stats.switch_cnt))
+		tapir_targets__warn_of_none(r->targets);
 	if (r->writer) {
 		subtract_unwritten(r->writer, &out->stats);
 		out->is_file_moved = tapir_writer__is_moved(r->writer);

@@ -64,9 +64,9 @@ static void *test_pid_filter(void *result)
 /* What no fallback replaces. */
 static int check_features(const struct tapir_features *features)
 {
-	static const enum tapir_feature_id needed[] = {TAPIR_FEATURE_BTF, TAPIR_FEATURE_RING_BUFFER,
-						       TAPIR_FEATURE_TASK_STORAGE,
-						       TAPIR_FEATURE_SLEEPABLE};
+	static const enum tapir_feature_id needed[] = {
+		TAPIR_FEATURE_BTF, TAPIR_FEATURE_RING_BUFFER, TAPIR_FEATURE_TASK_STORAGE,
+		TAPIR_FEATURE_SLEEPABLE, TAPIR_FEATURE_UPROBE_MULTI};
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
 		const struct tapir_feature *f = &features->by_id[needed[i]];
@@ -77,6 +77,12 @@ static int check_features(const struct tapir_features *features)
 			return tapir_diag__fail(-EPERM, "Not allowed to trace: needs CAP_BPF and "
 							"CAP_PERFMON, or root (run with sudo; "
 							"`tapir doctor` says what is missing)");
+		if (tapir_feature__is_unknown(f))
+			return tapir_diag__fail(
+				f->err, "cannot test whether this kernel has %s: err=-%s",
+				tapir_feature__name(needed[i]), tapir_errno__name(f->err));
+		if (needed[i] == TAPIR_FEATURE_UPROBE_MULTI)
+			continue; /* perf events replace it */
 		return tapir_diag__fail(-EOPNOTSUPP,
 					"This kernel has no %s, by which %s: nothing can be traced "
 					"(`tapir doctor` says more)",
@@ -203,21 +209,6 @@ static int start_children(struct recording *r)
 		err = tapir_guardian__start(tapir_programs__control_ring_fd(r->programs),
 					    &r->guardian);
 	return err;
-}
-
-/*
- * A file is held by its descriptor until it was read for names: -a meets thousands. Without
- * uprobe_multi each site has one as well, and --force may ask for more than the usual 1,024. A
- * program we started was forked before and keeps the limit it had.
- */
-static void raise_open_files(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static int start_threads(struct recording *r)
@@ -561,7 +552,6 @@ int tapir_recording__set_up(struct recording *r)
 		err = tapir_queue__new(BLOCK_CNT, &r->queue);
 	if (!err)
 		err = start_children(r);
-	raise_open_files(); /* ours, not the program's */
 	if (!err)
 		err = start_rings(r);
 	if (!err)

@@ -23,7 +23,7 @@ static void describe(const struct tapir_proc *proc, char *out, size_t out_bytes)
 static int refuse(uint32_t tgid, bool is_failure)
 {
 	struct tapir_proc proc;
-	int err = tapir_proc__read(tgid, &proc);
+	int err = tapir_proc__read_running(tgid, &proc);
 	char why[128];
 
 	if (err)

@@ -27,12 +27,16 @@
 /* Mappings that wait for the session thread; a process can make 100,000 a second. */
 #define TOLD_MAX    65536 /* a process can map new code for ever */
 #define BACKLOG_MAX 16384
+#define SWEEP_MAX   64
 
 struct tapir_targets {
 	struct tapir_targets_opts opts;
 	struct tapir_map live; /* tgids that are traced and run */
 	struct tapir_map told; /* mappings; without programs only */
-	struct tapir_vec(uint32_t) ended;
+	struct tapir_map
+		ended;	   /* tgids, and when they began (0: unknown), until they are forgotten */
+	size_t sweep_at;   /* a slot of live */
+	bool has_seen_one; /* process of these rules */
 	uint64_t dropped_cnt;
 	uint64_t scan_ns;      /* when the scan began: what it finds was there before */
 	uint64_t last_poll_ns; /* what a poll finds joined after it; 0: this is the first scan */
@@ -58,7 +62,7 @@ void tapir_targets__free(struct tapir_targets *t)
 		return;
 	tapir_map__fini(&t->live);
 	tapir_map__fini(&t->told);
-	tapir_vec__fini(&t->ended);
+	tapir_map__fini(&t->ended);
 	tapir_ring_looks__fini(&t->looks);
 	tapir_recbuf__fini(&t->recbuf);
 	free(t);
@@ -296,8 +300,19 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
 /* ---- who is traced ---------------------------------------------------------------------- */
 
 /* is_new may be NULL. */
+static void end(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)
+{
+	uint64_t *value = tapir_map__put(&t->ended, tgid, NULL);
+
+	if (value)
+		*value = start_ns;
+}
+
+/* Ended before, it is another one with the same number. */
 static int list(struct tapir_targets *t, uint32_t tgid, bool *is_new)
 {
+	tapir_map__del(&t->ended, tgid);
+	t->has_seen_one = true;
 	return tapir_map__put(&t->live, tgid, is_new) ? 0 : -ENOMEM;
 }
 
@@ -326,10 +341,14 @@ int tapir_targets__add(struct tapir_targets *t, uint32_t tgid)
 static int add_named(struct tapir_targets *t, uint32_t tgid)
 {
 	struct tapir_proc proc;
-	int err = tapir_proc__read(tgid, &proc);
+	int err = tapir_proc__read_running(tgid, &proc);
 
 	if (err)
 		return err;
+	if (proc.is_kernel_thread)
+		tapir_warn("process %u (%s) is a kernel thread: it has no events, only samples and "
+			   "context switches",
+			   tgid, proc.comm);
 	/* First the filter, then the probes: a link made before would drop its first hits. */
 	err = tapir_programs__add_tgid(t->opts.programs, tgid);
 	if (!err)
@@ -427,6 +446,22 @@ uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t)
 	return tapir_ring_looks__next_ns(&t->looks);
 }
 
+/* An end that was not reported, as without programs: of some processes at a time. */
+static void sweep(struct tapir_targets *t)
+{
+	size_t looked_cnt = 0;
+
+	for (size_t n = 0; n < t->live.cap && looked_cnt < SWEEP_MAX; n++) {
+		const struct tapir_map_slot *slot = &t->live.slots[t->sweep_at++ % t->live.cap];
+
+		if (!slot->used)
+			continue;
+		looked_cnt++;
+		if (tapir_proc__has_ended((uint32_t)slot->key))
+			end(t, (uint32_t)slot->key, 0);
+	}
+}
+
 void tapir_targets__poll(struct tapir_targets *t)
 {
 	int mark = tapir_diag__cnt();
@@ -436,6 +471,7 @@ void tapir_targets__poll(struct tapir_targets *t)
 	t->last_poll_ns = t->scan_ns;
 	t->scan_ns = tapir_clock__now_ns();
 	scan_cgroups(t);
+	sweep(t);
 	tapir_diag__rewind(mark); /* it may be gone: then nothing joins it any more */
 }
 
@@ -482,7 +518,7 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 	if (rec->kind == TAPIR_PROCESS_EXEC)
 		tapir_dotnet_lanes__restart(t->opts.lanes, rec->tgid);
 	if (rec->kind == TAPIR_PROCESS_EXIT) {
-		tapir_vec__push(&t->ended, rec->tgid);
+		end(t, rec->tgid, rec->start_ns);
 		tapir_dotnet_lanes__forget(t->opts.lanes, rec->tgid);
 	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||
 		   !t->opts.rules->pids.cnt) {
@@ -558,13 +594,30 @@ uint64_t tapir_targets__dropped(const struct tapir_targets *t)
 
 void tapir_targets__forget_ended(struct tapir_targets *t)
 {
-	const uint32_t *tgid;
+	for (size_t i = 0; i < t->ended.cap && t->ended.cnt; i++) {
+		const struct tapir_map_slot *slot = &t->ended.slots[i];
 
-	tapir_vec_for_each (tgid, &t->ended) {
-		tapir_map__del(&t->live, *tgid);
-		tapir_programs__del_tgid(t->opts.programs, *tgid);
+		if (!slot->used)
+			continue;
+		tapir_map__del(&t->live, slot->key);
+		tapir_programs__del_tgid(t->opts.programs, (uint32_t)slot->key, slot->value);
 	}
-	t->ended.cnt = 0;
+	tapir_map__clear(&t->ended);
+}
+
+void tapir_targets__warn_of_none(const struct tapir_targets *t)
+{
+	const struct tapir_target_rules *rules = t->opts.rules;
+
+	if (t->has_seen_one)
+		return;
+	if (rules->comms.cnt)
+		tapir_warn("no process was named %s%s: --comm compares the whole name, of at most "
+			   "15 characters (`ps -eo comm` lists them)",
+			   rules->comms.data[0], rules->comms.cnt > 1 ? " or another --comm" : "");
+	else if (rules->cgroups.cnt)
+		tapir_warn("no process ran in cgroup %s%s", rules->cgroups.data[0],
+			   rules->cgroups.cnt > 1 ? " or another --cgroup" : "");
 }
 
 size_t tapir_targets__live_cnt(struct tapir_targets *t)

@@ -89,6 +89,9 @@ uint64_t tapir_targets__dropped(const struct tapir_targets *t);
 /* Of processes that ended, after what they mapped was handed in. */
 void tapir_targets__forget_ended(struct tapir_targets *t);
 
+/* After a recording that is empty: prints a warning if no process matched the rules. */
+void tapir_targets__warn_of_none(const struct tapir_targets *t);
+
 /* Named or started processes that still run; with other rules there is no end: SIZE_MAX. */
 size_t tapir_targets__live_cnt(struct tapir_targets *t);
 

@@ -42,13 +42,29 @@ struct tapir_reader {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+static int not_a_recording(const char *path)
+{
+	return tapir_diag__fail(-EINVAL, "Not a .tapir file: path=%s", path);
+}
+
+/* Told by its first bytes, before an endless device fills the disk. */
+static bool may_be_recording(int file, size_t len)
+{
+	uint64_t magic;
+
+	return len < sizeof(magic) || (pread(file, &magic, sizeof(magic), 0) == sizeof(magic) &&
+				       magic == TAPIR_FILE_MAGIC);
+}
+
 /* Copies a pipe to a file without a name; *fd becomes that file. */
-static int spool(int *fd)
+static int spool(int *fd, const char *path)
 {
 	const char *dir = getenv("TMPDIR");
 	tapir_autofd int file =
 		open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	tapir_autofree char *block = malloc(1 << 16);
+	bool is_checked = false;
+	size_t len = 0;
 	int err = 0;
 
 	if (!block)
@@ -66,6 +82,10 @@ static int spool(int *fd)
 			break;
 		}
 		err = tapir_file__write_all(file, block, (size_t)n);
+		len += (size_t)n;
+		if (!err && !is_checked && !may_be_recording(file, len))
+			return not_a_recording(path);
+		is_checked = len >= sizeof(uint64_t);
 	}
 	if (err)
 		return tapir_diag__fail(err, "Cannot spool a pipe: err=-%s",
@@ -90,7 +110,7 @@ static int open_input(struct tapir_reader *r, const char *path)
 	if (S_ISDIR(st.st_mode))
 		return tapir_diag__fail(-EISDIR, "Cannot read a directory: path=%s", path);
 	if (!S_ISREG(st.st_mode))
-		err = spool(&r->fd);
+		err = spool(&r->fd, path);
 	if (!err && fstat(r->fd, &st))
 		err = -errno;
 	r->stats.file_bytes = err ? 0 : (uint64_t)st.st_size;
@@ -107,7 +127,7 @@ static int read_file_header(struct tapir_reader *r, const char *path)
 		return tapir_diag__fail(-errno, "Cannot read: path=%s, err=-%s", path,
 					tapir_errno__name(errno));
 	if (n < (ssize_t)sizeof(h) || h.magic != TAPIR_FILE_MAGIC)
-		return tapir_diag__fail(-EINVAL, "Not a .tapir file: path=%s", path);
+		return not_a_recording(path);
 	copy = h;
 	copy.crc = 0;
 	r->walk = (struct tapir_chunk_walk){
