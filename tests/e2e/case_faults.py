@@ -271,9 +271,8 @@ def test_recorded_part_is_kept_when_the_disk_is_full(t):
 
 
 def test_output_is_refused_when_it_cannot_be_written(t):
-    for file, part in (("/no/such/dir/x.tapir", "ENOENT"), (t.tmp, "EISDIR")):
-        result = t.run(t.tapir_path, "record", "storm:hit", "-o", file, "--", t.target_path("storm"), 0, 10)
-        refused(t, result, 1, part)
+    result = t.run(t.tapir_path, "record", "storm:hit", "-o", "/no/such/dir/x.tapir", "--", t.target_path("storm"), 0, 10)
+    refused(t, result, 1, "ENOENT")
     kept = t.path("kept.tapir")
     with open(kept, "w", encoding="utf-8") as f:
         f.write("precious")

@@ -112,8 +112,7 @@ def test_each_wrong_output_is_one_line(t):
     os.mkdir(t.path("closed"))
     os.mkfifo(t.path("fifo"))
     os.symlink(t.path("nothing"), t.path("dangling"))
-    cases = (("/no/such/dir/x", "ENOENT"), (t.tmp, "EISDIR"), (t.tmp + "/", "EISDIR"), (t.path("fifo"), "ENXIO"),
-             ("/dev/full", "ENOSPC"), (t.path("dangling"), "EEXIST"), (storm + "/x", "ENOTDIR"))
+    cases = (("/no/such/dir/x", "ENOENT"), (t.path("fifo"), "ENXIO"), ("/dev/full", "ENOSPC"), (t.path("dangling"), "EEXIST"), (storm + "/x", "ENOTDIR"))
     for path, part in cases:
         result = t.run(t.tapir_path, "record", "storm:hit", "-o", path, "--", storm, 0, 10, timeout=20)
         one_error(t, result, 1, path, part)
