@@ -29,7 +29,10 @@ void tapir_ring__retire(void)
 {
 	struct ring_process *p = &ring_process;
 
-	if (ring_load_acquire(&p->state) != RING_READY || !p->exit_key_made)
+	if (ring_load_acquire(&p->state) != RING_READY)
+		return;
+	ring_store(&p->is_by_tid, 0);
+	if (!p->exit_key_made)
 		return;
 	ring_store(&p->exit_key_made, 0);
 	pthread_key_delete(p->exit_key);

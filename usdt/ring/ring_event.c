@@ -23,7 +23,7 @@ static inline struct ring_tls *this_thread(void)
 	struct ring_tls *t;
 
 	if (__builtin_expect(!ring_load(&ring_process.exit_key_made), 0))
-		return NULL;
+		return ring_thread__find();
 	t = pthread_getspecific(ring_process.exit_key);
 	return __builtin_expect(t != NULL, 1) ? t : ring_thread__make();
 }

@@ -103,6 +103,7 @@ struct ring_process {
 	uint64_t beat[TAPIR_RING_SESSIONS], beat_ns[TAPIR_RING_SESSIONS];
 	uint32_t exit_key; /* of pthread_key_create */
 	uint32_t exit_key_made;
+	uint32_t is_by_tid;		  /* there is none, and threads are known by their ids */
 	uint32_t leaving_cnt;		  /* threads in the key's destructor */
 	struct tapir_ring_event **events; /* by index: TAPIR_RING_EVENTS */
 	const struct tapir_ring_repair *repair;
@@ -113,7 +114,8 @@ struct ring_tls {
 	struct ring_writer *writer;
 	uint64_t busy;	  /* frame address of the event being written; 0 none */
 	uint32_t refused; /* events since a slot was last asked for in vain */
-	uint32_t used;	  /* ring_thread.c */
+	uint32_t used;	  /* ring_thread.c; by tid: whose it is */
+	uint64_t self;	  /* by tid: its thread pointer */
 };
 
 #pragma GCC visibility push(hidden)
@@ -147,6 +149,7 @@ int ring_stack__alternate(struct ring_stack *stack); /* 1: the thread is on it *
 #ifdef TAPIR_RING_NO_TLS
 /* ring_thread.c */
 struct ring_tls *ring_thread__make(void); /* the calling thread's; NULL: no room */
+struct ring_tls *ring_thread__find(void); /* likewise, where there is no key */
 void ring_thread__free(struct ring_tls *t);
 #endif
 

@@ -11,12 +11,11 @@
 
 #include "ring_impl.h"
 
-/* glibc keeps values of lower keys in the thread itself: setting one never allocates. */
-#ifndef TAPIR_RING_NO_TLS
-#define INLINE_KEYS 32u
-#else
-#define INLINE_KEYS UINT32_MAX /* without the key there is no lane: then it may allocate */
-#endif
+/* glibc keeps values of lower keys in the thread itself: setting one never allocates. Others do so
+   for all. */
+#define GLIBC_INLINE_KEYS 32u
+
+extern __attribute__((weak, visibility("default"))) const char *gnu_get_libc_version(void);
 
 #define LEAVING_NS	  2000000
 #define MAX_LEAVING_WAITS 50u
@@ -76,16 +75,19 @@ static void announce(void)
 	ring_store_release(&ring_process.ctl->magic, TAPIR_RING_CTL_MAGIC);
 }
 
+/* Without one, threads that have ended are noticed when their places are needed. */
 static void make_exit_key(void)
 {
 	pthread_key_t key;
+	int err = pthread_key_create(&key, ring_slot__leave);
 
-	if (pthread_key_create(&key, ring_slot__leave))
-		return;
-	if (key >= INLINE_KEYS) {
+	if (!err && key >= GLIBC_INLINE_KEYS && gnu_get_libc_version) {
 		pthread_key_delete(key);
-		return;
+		err = -ENOSPC;
 	}
+	ring_store(&ring_process.is_by_tid, err != 0);
+	if (err)
+		return;
 	ring_process.exit_key = key;
 	ring_process.exit_key_made = 1;
 }
@@ -177,6 +179,7 @@ void tapir_ring__fini(void)
 
 	if (__atomic_compare_exchange_n(&p->state, &ready, RING_STARTING, 0, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
+		ring_store(&p->is_by_tid, 0);
 		ring_events__switch_off();
 		drop_exit_key();
 		take_down();

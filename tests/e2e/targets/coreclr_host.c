@@ -3,7 +3,8 @@
 /*
  * coreclr_host.c - plays the runtime to libtapir-coreclr.so, and the tracer too: loads it, attaches
  * it, asks for events, delivers them, closes, and takes it down, with checks on the way.
- *	coreclr_host FILE.so attach|start
+ *	coreclr_host FILE.so attach|start [keys]
+ * keys: the process has taken those keys whose values the C library keeps in the thread itself.
  * Also built by musl-gcc: what it shows there is that the library needs nothing that musl lacks.
  */
 #include <dlfcn.h>
@@ -68,6 +69,36 @@ static int comes(const uint32_t *word, uint32_t value)
 	for (int i = 0; i < 10000 && __atomic_load_n(word, __ATOMIC_ACQUIRE) < value; i++)
 		usleep(1000);
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= value;
+}
+
+/* ---- memory: none is taken from the C library while an event is delivered -------------------- */
+
+static __thread int is_delivering;
+static uint32_t allocation_cnt;
+
+#ifdef __GLIBC__
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t cnt, size_t bytes);
+
+void *malloc(size_t bytes)
+{
+	__atomic_fetch_add(&allocation_cnt, is_delivering, __ATOMIC_RELAXED);
+	return __libc_malloc(bytes);
+}
+
+void *calloc(size_t cnt, size_t bytes)
+{
+	__atomic_fetch_add(&allocation_cnt, is_delivering, __ATOMIC_RELAXED);
+	return __libc_calloc(cnt, bytes);
+}
+#endif
+
+static void take_keys(void)
+{
+	pthread_key_t key;
+
+	for (int i = 0; i < 40; i++)
+		CHECK(!pthread_key_create(&key, NULL));
 }
 
 /* ---- ICorProfilerInfo12 -------------------------------------------------------------------- */
@@ -273,9 +304,13 @@ static void fire(uintptr_t provider, uint32_t id, const char *name, uint64_t key
 {
 	uint8_t blob[300];
 	uint32_t bytes = make_blob(blob, id, name, keywords, 2, level);
+	int32_t result;
 
-	CHECK(!host.deliver(host.callback, provider, id, 2, bytes, blob, len, data, activity,
-			    related, 0, 0, NULL));
+	is_delivering = 1;
+	result = host.deliver(host.callback, provider, id, 2, bytes, blob, len, data, activity,
+			      related, 0, 0, NULL);
+	is_delivering = 0;
+	CHECK(!result);
 }
 
 static void *flood(void *unused)
@@ -326,6 +361,31 @@ static void test_flood(struct taker *t)
 	CHECK(t->read[0] + t->after[0][TAPIR_RING_NO_SPACE] == 4 * PER_THREAD + 1);
 	CHECK(t->read[0] > 0 && !t->bad);
 	printf("read %llu\n", (unsigned long long)t->read[0]);
+}
+
+static void *fire_once(void *unused)
+{
+	fire(PROVIDER_A, 1, "First", 1, 4, "x", 1, NULL, NULL);
+	return unused;
+}
+
+/* More threads than there are slots, and places for what is kept of a thread; each event is read.
+ */
+static void test_short_threads(struct taker *t)
+{
+	uint64_t before = t->read[0];
+	pthread_t threads[8];
+
+	for (unsigned n = 0; n < TAPIR_RING_SLOTS + 800; n += 8) {
+		for (int i = 0; i < 8; i++)
+			CHECK(!pthread_create(&threads[i], NULL, fire_once, NULL));
+		for (int i = 0; i < 8; i++)
+			pthread_join(threads[i], NULL);
+		if (n % 512 == 0)
+			taker_take(t);
+	}
+	taker_take(t);
+	CHECK(t->read[0] - before == TAPIR_RING_SLOTS + 800 && !t->bad);
 }
 
 static void test_ids(struct taker *t)
@@ -541,6 +601,8 @@ int main(int argc, char **argv)
 	struct taker t;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 3)
+		take_keys();
 	make_info();
 	load(argv[1]);
 	is_attach ? attach() : start();
@@ -555,12 +617,14 @@ int main(int argc, char **argv)
 	CHECK(comes(&host.starts, 1));
 	CHECK(!strcmp(host.started[0], "Prov-A:1:4:k=v "));
 	test_flood(&t);
+	test_short_threads(&t);
 	test_ids(&t);
 	test_refused(&t);
 	test_fork(&t);
 	test_probes(&t);
 	test_change(&t);
 	test_place_used_again(&t);
+	CHECK(!allocation_cnt);
 	end(&t, !is_attach);
 	printf("over\n");
 	return 0;
