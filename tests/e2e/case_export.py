@@ -23,6 +23,7 @@ def test_folded_lines_add_up_to_the_events(t):
     stacks = {stack: int(cnt) for stack, cnt in (line.rsplit(" ", 1) for line in lines)}
     t.eq(sum(stacks.values()), 40, "events")
     t.ok(all(stack.endswith("fire_at;d1;d2;d3;bottom") for stack in stacks), f"outermost first: {stacks}")
+    t.eq({stack.split(";")[0] for stack in stacks}, {"depth"}, "the process is the root, as stackcollapse-perf.pl has it")
 
 
 def test_perfscript_has_a_block_an_event(t):
@@ -49,6 +50,12 @@ HEAD = re.compile(r"(\S.*?)\s+(\d+)/(\d+)\s+\[\d{3}\]\s+(\d+\.\d{6}):\s+\d+\s+(\
 FRAME = re.compile(r"\s+([0-9a-f]+)\s(.+) \((\S*)\)")
 
 
+def as_read(name, module):
+    """What is left of a name in stackcollapse-perf.pl, and in speedscope and Firefox Profiler but for its form."""
+    name = re.sub(r"\+0x[0-9a-f]+$", "", name)
+    return f"[{module.rsplit('/', 1)[-1]}]" if name == "[unknown]" else name.replace(";", ":")
+
+
 def collapse(text):
     """What readers of perf script's output make of it: stacks, outermost first, without offsets."""
     stacks = collections.Counter()
@@ -59,15 +66,21 @@ def collapse(text):
         parsed = [FRAME.fullmatch(frame) for frame in frames]
         if None in parsed:
             raise ValueError(f"no frame: {frames[parsed.index(None)]!r}")
-        stacks[tuple(re.sub(r"\+0x[0-9a-f]+$", "", m.group(2)).replace(";", ":") for m in reversed(parsed))] += 1
+        stacks[tuple(as_read(m.group(2), m.group(3)) for m in reversed(parsed))] += 1
     return stacks
+
+
+def place(name):
+    """A frame without a name as perfscript has it."""
+    found = re.fullmatch(r"\[?(.+?)\]?(\+0x[0-9a-f]+)", name)
+    return f"[{found.group(1)}{found.group(2)}]" if found else name
 
 
 def folded(text):
     stacks = collections.Counter()
     for line in text.splitlines():
         stack, cnt = line.rsplit(" ", 1)
-        stacks[tuple(re.sub(r"\+0x[0-9a-f]+$", "", name) for name in stack.split(";"))] += int(cnt)
+        stacks[tuple(place(name) for name in stack.split(";")[1:])] += int(cnt)
     return stacks
 
 
@@ -143,18 +156,18 @@ def test_speedscope_imports_a_profile_a_thread(t):
     profiles = imported(t, export(t, file, "speedscope"))
     t.eq(sorted(profile["name"] for profile in profiles)[:2], ["java 4000/4000", "java 4100/4100"], "names")
     t.eq((len(profiles), {profile["unit"] for profile in profiles}), (16, {"nanoseconds"}), "profiles, their unit")
-    t.eq(sum(profile["weight"] for profile in profiles), 20000 * 1001001, "time")
-    t.ok(profiles[0]["weight"] == max(profile["weight"] for profile in profiles), "the busiest comes first")
+    t.eq(len({profile["weight"] for profile in profiles}), 1, "all begin and end with the recording")
+    busy = [profile["weight"] - profile["stacks"].get("", 0) for profile in profiles]
+    t.ok(busy[0] == max(busy), "the busiest comes first")
     lines = t.tapir("export", "--format", "folded", file).out
-    t.eq({tuple(stack.split(";")): weight // 1001001 for stack, weight in all_stacks(profiles).items()},
-         {tuple(stack.split(";")): int(cnt) for stack, cnt in (line.rsplit(" ", 1) for line in lines.splitlines())},
-         "stacks and their counts are those of --format folded")
+    t.eq({tuple(place(name) for name in stack.split(";")) for stack in all_stacks(profiles) if stack}, set(folded(lines)),
+         "stacks are those of --format folded")
 
 
 def test_speedscope_takes_hostile_names_and_files_without_samples(t):
     file = t.path("made.tapir")
     t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 3000, "--stacks", 200, "--depth", 12, "--hostile")
-    t.eq(sum(profile["weight"] for profile in imported(t, export(t, file, "speedscope"))), 3000 * 1001001, "time")
+    t.eq(len({profile["weight"] for profile in imported(t, export(t, file, "speedscope"))}), 1, "time")
     profiles = imported(t, export(t, record(t), "speedscope"))
     t.eq([(profile["unit"], profile["weight"]) for profile in profiles], [("none", 40)], "events, counted")
     t.ok(all(stack.endswith("fire_at;d1;d2;d3;bottom") for stack in all_stacks(profiles)), "their stacks")
@@ -167,10 +180,75 @@ def test_speedscope_reads_perfscript_and_folded(t):
     profiles = imported(t, export(t, file, "folded"))
     t.eq(sum(profile["weight"] for profile in profiles), sum(want.values()), "samples, folded")
     script = imported(t, export(t, file, "perfscript"))
-    read = {tuple(re.sub(r"\+0x[0-9a-f]+$", "", name) for name in stack.split(";"))
-            for stack in all_stacks(script) if stack}
-    t.eq(read, set(want), "stacks, perf script")
+    t.eq({tuple(stack.split(";")) for stack in all_stacks(script) if stack}, set(want), "stacks, perf script")
     t.ok(any("burner" in profile["name"] for profile in script), f"threads: {[p['name'] for p in script]}")
+
+
+def positions(profile):
+    """Of a profile in time: (from, until, stack of names' numbers) of each run that is not idle."""
+    at, runs = profile["startValue"], []
+    for stack, weight in zip(profile["samples"], profile["weights"]):
+        if stack:
+            runs.append((at, at + weight, stack))
+        at += weight
+    return runs, at
+
+
+def test_speedscope_is_in_time_when_threads_begin_and_pause_at_different_times(t):
+    file = t.path("pauses.tapir")
+    burner = t.target_path("burner")
+    t.tapir("record", "-F", 997, "-f", "-o", file, "--", "sh", "-c", f"{burner} 300 1; sleep 0.5; {burner} 300 1")
+    with open(export(t, file, "speedscope"), encoding="utf-8") as out:
+        document = json.load(out)
+    period_ns = 1e9 / 997
+    samples = collections.defaultdict(list)
+    for sample in t.events(file, "sample"):
+        if sample.get("stack") or sample.get("kernel_stack"):
+            samples[f"{sample['pid']}/{sample['tid']}"].append(sample["time_ns"])
+    start_ns, ends = None, set()
+    for profile in document["profiles"]:
+        taken = sorted(samples.pop(profile["name"].split(" ")[-1]))
+        runs, end = positions(profile)
+        ends.add((profile["startValue"], profile["endValue"], end))
+        start_ns = start_ns if start_ns is not None else taken[-1] - runs[-1][1]  # a sample ends where it was taken
+        for time_ns in taken:
+            at = time_ns - start_ns
+            t.ok(any(begin < at <= until for begin, until, _ in runs), f"{profile['name']} runs at {at / 1e6:.3f} ms")
+        for begin, until, _ in runs:
+            inside = [time_ns for time_ns in taken if begin < time_ns - start_ns <= until]
+            t.ok(until - begin <= 1.6 * period_ns * len(inside), f"{begin} to {until} is covered by {len(inside)} samples")
+    t.eq((len(ends), {end for _, end, _ in ends}), (1, {end for _, _, end in ends}), f"one begin and end: {ends}")
+    t.eq(dict(samples), {}, "threads without a profile")
+    busy = sorted(positions(p)[0][0][0] for p in document["profiles"][:2])
+    t.ok(busy[1] - busy[0] > 0.7e9, f"the second begins after the first and the pause: {busy}")
+
+
+@made_once
+def stripped_burner(t):
+    bare = t.path("bare")
+    t.eq(t.run("strip", "-o", bare, t.target_path("burner")).rc, 0, "strip")
+    return bare
+
+
+def test_frames_without_a_name_stay_apart_in_all_readers(t):
+    file = t.path("bare.tapir")
+    t.tapir("record", "-F", 997, "-f", "-o", file, "--", stripped_burner(t), 400, 2)
+    places = {(frame["module"], frame["offset"]) for sample in t.events(file, "sample")
+              for frame in sample.get("stack", []) if not frame["name"] and (frame["module"] or "").endswith("/bare")}
+    t.ok(len(places) > 3, f"there are such frames: {places}")
+    want = {f"[bare+{offset:#x}]" for _, offset in places}
+    script = t.tapir("export", "--format", "perfscript", file).out
+    t.eq({name for stack in collapse(script) for name in stack if "bare" in name}, want, "stackcollapse-perf.pl's rules")
+    read = {name for stack in all_stacks(imported(t, export(t, file, "perfscript"))) for name in stack.split(";")}
+    t.eq({name for name in read if "bare" in name}, want, "speedscope")
+    t.ok("[unknown]" not in script.replace("([unknown])", ""), "no name that readers merge")
+
+
+def test_perfscript_names_the_kernel_as_perf_does(t):
+    file = t.path("made.tapir")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 3000, "--stacks", 200)
+    script = t.tapir("export", "--format", "perfscript", file).out
+    t.ok("([kernel.kallsyms])\n" in script and "([kernel])" not in script, "module of the kernel's frames")
 
 
 def test_perfscript_has_events_only_where_asked_when_there_are_samples(t):
@@ -231,6 +309,6 @@ def test_progress_is_shown_on_a_terminal_only(t):
 
 def test_formats_are_named_when_none_was_given(t):
     result = t.tapir("export", "x.tapir", expect=2)
-    t.ok("--format nettrace, speedscope, folded or perfscript" in result.err, result.err)
+    t.ok("--format FORMAT is required" in result.err, result.err)
     t.tapir("export", "--format", "nettrace", "--event", "x", "x.tapir", expect=2)
     t.tapir("export", "--format", "speedscope", "--event", "offcpu", "x.tapir", expect=2)

@@ -189,7 +189,7 @@ def test_many_segments_keep_their_names(t):
         name = ";".join(frame.split("!", 1)[1] for frame in reversed(stack.split(";")))
         names[name] = names.get(name, 0) + cnt
     lines = [line.rsplit(" ", 1) for line in t.tapir("export", "--format", "folded", file).out.splitlines()]
-    ours = {stack: int(cnt) for stack, cnt in lines if "+0x" not in stack}
+    ours = {stack.split(";", 1)[1]: int(cnt) for stack, cnt in lines if "+0x" not in stack}
     t.ok(sum(ours.values()) > 10000, "most stacks are all named")
     t.eq([(stack, cnt, names.get(stack, 0)) for stack, cnt in ours.items() if names.get(stack, 0) < cnt][:2], [],
          "stacks that TraceEvent has fewer of")

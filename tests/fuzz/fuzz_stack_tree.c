@@ -57,7 +57,7 @@ static void grow(void *ctx, const struct tapir_rec *rec)
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
 	struct tapir_catalog *catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
-	struct growing g = {.tree.by_process = len % 2, .script.catalog = catalog};
+	struct growing g = {.tree.process_frame = len % 3, .script.catalog = catalog};
 
 	each_record(input, len, catalog, grow, &g);
 	tapir_stack_tree__sort(&g.tree);

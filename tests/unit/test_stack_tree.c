@@ -297,7 +297,7 @@ static void processes_stand_apart_when_asked_for(void **state)
 	tapir_rec__init(&process.h, TAPIR_REC_PROCESS, sizeof(process), 1);
 	describe(f, tapir_recbuf__process(&f->buf, &process, SV("java"), SV("/j"), SV(""), SV("")));
 	add_stack(f, 1, &frame_va, 1);
-	f->tree.by_process = true;
+	f->tree.process_frame = TAPIR_PROCESS_FRAME_EACH;
 	assert_true(add_samples(f, TGID, 10, 1, 2));
 	assert_true(add_samples(f, TGID + 1, 10, 1, 1));
 	tapir_stack_tree__sort(&f->tree);

@@ -73,7 +73,7 @@ static uint32_t frame_name(struct tapir_stack_tree *tree, const struct tapir_fra
 	return idx;
 }
 
-/* "java (4711)", by what it was called then. */
+/* "java (4711)" or "java": its name at that time. */
 static uint32_t process_name(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 			     uint32_t tgid, uint64_t time_ns)
 {
@@ -85,7 +85,8 @@ static uint32_t process_name(struct tapir_stack_tree *tree, const struct tapir_c
 	if (rec)
 		tapir_process_view__of(&rec->h, &view);
 	tapir_str__add(&text, view.comm.data, view.comm.len);
-	tapir_str__addf(&text, " (%u)", tgid);
+	if (tree->process_frame == TAPIR_PROCESS_FRAME_EACH)
+		tapir_str__addf(&text, " (%u)", tgid);
 	tree->failed |= text.failed;
 	idx = name_idx(tree, text.data ? text.data : "?");
 	tapir_str__fini(&text);
@@ -243,7 +244,7 @@ static unsigned fold_depth(const struct tapir_stack_tree *tree)
 	size_t left = tree->fold_cnt < most ? most - tree->fold_cnt : 0;
 	unsigned depth = (unsigned)(left * FOLD_DEPTH / most);
 
-	return depth ? depth : tree->by_process;
+	return depth ? depth : tree->process_frame != TAPIR_PROCESS_FRAME_NONE;
 }
 
 /* Its outermost callers, a node that says so, and the function it was in. */
@@ -268,7 +269,7 @@ static uint32_t innermost(struct tapir_stack_tree *tree, struct path *path)
 	const struct tapir_stack_ref *ref = path->ref;
 	uint32_t process = TAPIR_STACK_TREE_ROOT;
 
-	if (tree->by_process)
+	if (tree->process_frame)
 		process = child(tree, process,
 				process_name(tree, path->catalog, ref->tgid, ref->time_ns),
 				TAPIR_FRAME_NONE, WHOLE_NODES + tree->fold_cnt);
@@ -330,7 +331,7 @@ uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapi
 	struct tapir_stack_ref own = *ref;
 	uint64_t value;
 
-	if (tree->by_process) /* which has another name after an exec */
+	if (tree->process_frame) /* which has another name after an exec */
 		own.salt = (uintptr_t)tapir_catalog__process(catalog, ref->tgid, ref->time_ns);
 	tapir_stack_memo__renew(&tree->memo, catalog);
 	known = tapir_stack_memo__find(&tree->memo, &own);

@@ -37,8 +37,15 @@ struct tapir_tree_slot {
 	uint32_t tag;  /* of parent and name */
 };
 
+/* The frame of a stack's process, between the root and its outermost function. */
+enum tapir_process_frame {
+	TAPIR_PROCESS_FRAME_NONE,
+	TAPIR_PROCESS_FRAME_NAME, /* "java": one frame for all processes of this name */
+	TAPIR_PROCESS_FRAME_EACH, /* "java (412)" */
+};
+
 struct tapir_stack_tree {
-	bool by_process; /* set it before adding: below the root a frame a process, "java (412)" */
+	enum tapir_process_frame process_frame; /* set it before adding */
 	struct tapir_vec(
 		struct tapir_tree_node) nodes; /* [0]: the root, once something was added */
 	struct tapir_vec(char *) names;

@@ -41,7 +41,7 @@ static const struct tapir_option options[] = {
 		struct args, event),
 	TAPIR_PIDS_OR_EACH(
 		"pid", 'p',
-		"without a value: one root frame per process; with one: only this process; repeatable, or PID,PID",
+		"without a value: one root frame per process, not per process name; with one: only this process; repeatable, or PID,PID",
 		struct args, pid),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
@@ -252,7 +252,8 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 		.args = args, .choice = {.glob = args->event}, .seen.asked = &args->pid.pids};
 	int err;
 
-	f.samples.by_process = f.events.by_process = args->pid.each;
+	f.samples.process_frame = f.events.process_frame =
+		args->pid.each ? TAPIR_PROCESS_FRAME_EACH : TAPIR_PROCESS_FRAME_NAME;
 	/* For others' browsers, too. */
 	err = tapir_output_file__open(
 		&f.file, &(struct tapir_output_file_opts){
@@ -293,7 +294,8 @@ const struct tapir_command tapir_cmd_flamegraph = {
 	.summary = "draw stacks as a flame graph (SVG)",
 	.synopsis = "[FILE] [-o OUT.svg] [-f] [--event GLOB] [--pid [PID]]",
 	.text = "Draws which functions called which when a CPU sample was taken or an "
-		"event fired; the width is how often. Colors separate kernel, "
+		"event fired; the width is how often. Above the root is one frame per "
+		"process name. Colors separate kernel, "
 		"JIT-compiled, interpreted, runtime and native code. The file needs only "
 		"a browser: click a frame to zoom, press '/' or Ctrl-F to search by "
 		"regular expression.",

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A stack a line, outermost first, with its count: what flame graph scripts take. */
+/*
+ * One stack per line, outermost first, with its count: what flame graph scripts take. The first
+ * frame is the name of the process, as in the output of stackcollapse-perf.pl.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -77,7 +80,8 @@ static int fold(struct tapir_export_job *job, struct tapir_stack_tree *samples,
 
 int tapir_export__folded(struct tapir_export_job *job)
 {
-	struct tapir_stack_tree samples = {}, events = {}, *tree;
+	struct tapir_stack_tree samples = {.process_frame = TAPIR_PROCESS_FRAME_NAME};
+	struct tapir_stack_tree events = {.process_frame = TAPIR_PROCESS_FRAME_NAME}, *tree;
 	struct tapir_str path = {};
 	char times[TAPIR_TIMES_TEXT_BYTES];
 	int err = fold(job, &samples, &events);

@@ -63,14 +63,15 @@ static int write_speedscope(struct tapir_export_job *job, struct tapir_speedscop
 			err = tapir_output_file__flush_much(&job->file, &job->out);
 	}
 	if (!err && tapir_speedscope__left_out(s))
-		tapir_warn("%" PRIu64 " samples are left out: %u MB of them are held",
+		tapir_warn("%" PRIu64 " samples are left out: the limit of %u MB is reached",
 			   tapir_speedscope__left_out(s), TAPIR_SPEEDSCOPE_MAX_BYTES >> 20);
 	return err;
 }
 
 int tapir_export__speedscope(struct tapir_export_job *job)
 {
-	struct tapir_speedscope *s = tapir_speedscope__new(tapir_reader__catalog(job->reader));
+	struct tapir_speedscope *s = tapir_speedscope__new(
+		tapir_reader__catalog(job->reader), tapir_reader__stats(job->reader)->created_ns);
 	const struct tapir_rec *rec;
 	int err = -ENOMEM;
 

@@ -3,6 +3,10 @@
  * "comm pid/tid [cpu] seconds.micros: period event:", a line a frame (tab, address, name+offset,
  * module in brackets), an empty line. Readers split at spaces where they can, and take the last
  * "(...)" without one for the module: spaces in it and in words become '_'.
+ *
+ * Readers cut "+0x..." off at the end of a name, and merge frames by what is left; perf's
+ * "[unknown]" they merge by module (stackcollapse-perf.pl, speedscope, Firefox Profiler). A frame
+ * without a name is "[libfoo.so+0x1234]", which none of them changes: each address stays apart.
  */
 #include "export/perf_script.h"
 
@@ -43,9 +47,28 @@ static void add_head(const struct tapir_catalog *catalog, const struct tapir_rec
 
 static struct tapir_sv module_of(const struct tapir_frame *frame)
 {
+	if (frame->is_kernel && !tapir_sv__compare(frame->module, tapir_sv__of("[kernel]")))
+		return tapir_sv__of("[kernel.kallsyms]"); /* perf's name of it; readers know it */
 	if (frame->is_jit)
 		return tapir_sv__of("[jit]");
 	return frame->module.len ? frame->module : tapir_sv__of("[unknown]");
+}
+
+/* "[libfoo.so+0x1234]", "[jit+0x1f3a]"; an address where no mapping is known. */
+static void add_place(struct tapir_str *out, const struct tapir_frame *frame)
+{
+	struct tapir_sv module =
+		frame->is_jit ? tapir_sv__of("[jit]") : tapir_frame__module_name(frame);
+
+	if (module.len > 2 && module.data[0] == '[' && module.data[module.len - 1] == ']')
+		module = (struct tapir_sv){module.data + 1, module.len - 2};
+	if (!module.len) {
+		tapir_str__addf(out, "0x%" PRIx64, frame->va);
+		return;
+	}
+	tapir_str__addc(out, '[');
+	tapir_str__add_printable(out, module.data, module.len);
+	tapir_str__addf(out, "+0x%" PRIx64 "]", frame->offset);
 }
 
 static void add_line(const struct tapir_frame *frame, struct tapir_str *out)
@@ -59,7 +82,7 @@ static void add_line(const struct tapir_frame *frame, struct tapir_str *out)
 		tapir_str__add_printable(out, name.data, name.len);
 		tapir_str__addf(out, "+0x%" PRIx64, frame->offset);
 	} else {
-		tapir_frame__add_place(out, frame, tapir_str__add_printable);
+		add_place(out, frame);
 	}
 	tapir_str__fini(&buf);
 	tapir_str__adds(out, " (");

@@ -19,15 +19,28 @@
 #define PART_BYTES	(1u << 20)
 #define THREADS_MAX	(1u << 20)
 
-struct run {
-	uint32_t weight[2]; /* lower half, upper half: 12 bytes, not 16 */
+/* A sample: when it was taken, or what it counts where that is no time. */
+struct point {
+	uint32_t value[2]; /* lower half, upper half: 12 bytes, not 16 */
 	uint32_t stack;
 };
 
 struct thread {
 	struct tapir_str name;
-	struct tapir_vec(struct run) runs; /* neighbours with one stack are one */
+	struct tapir_vec(struct point) points;
 	uint64_t weight;
+};
+
+/* Neighbours with one stack, or a time without samples: NO_STACK. */
+struct run {
+	uint32_t stack;
+	uint64_t weight;
+};
+
+/* How far a thread is written. */
+struct cursor {
+	size_t point_idx;
+	uint64_t until; /* since the recording began */
 };
 
 struct stack {
@@ -38,8 +51,10 @@ struct stack {
 /* What is made of one type of records. */
 struct tapir_speedscope {
 	const struct tapir_catalog *catalog;
-	bool of_samples, has_time; /* weights are nanoseconds */
+	bool of_samples, has_time; /* points have a time */
 	bool failed;
+	uint64_t start_ns, period_ns; /* period_ns: of the last sample */
+	uint64_t end;		      /* of the last record, since the recording began */
 	struct tapir_frame_memo frame_memo;
 	struct tapir_stack_memo stack_memo;
 	struct tapir_map frame_by_name, stack_by_frames, thread_by_id;
@@ -48,19 +63,23 @@ struct tapir_speedscope {
 	struct tapir_vec(uint32_t) frames;
 	struct tapir_vec(struct stack) stacks;
 	struct tapir_vec(struct thread) threads;
-	uint64_t run_cnt, left_out;
+	uint64_t point_cnt, left_out;
 	/* writing */
 	bool has_begun, has_ended;
-	size_t thread_idx, run_idx;
+	size_t thread_idx;
+	struct cursor cursor;
 	enum { PART_SAMPLES, PART_WEIGHTS } part;
 };
 
-struct tapir_speedscope *tapir_speedscope__new(const struct tapir_catalog *catalog)
+struct tapir_speedscope *tapir_speedscope__new(const struct tapir_catalog *catalog,
+					       uint64_t start_ns)
 {
 	struct tapir_speedscope *s = calloc(1, sizeof(*s));
 
-	if (s)
-		s->catalog = catalog;
+	if (!s)
+		return NULL;
+	s->catalog = catalog;
+	s->start_ns = start_ns;
 	return s;
 }
 
@@ -70,11 +89,11 @@ static void forget_threads(struct tapir_speedscope *s)
 
 	tapir_vec_for_each (thread, &s->threads) {
 		tapir_str__fini(&thread->name);
-		tapir_vec__fini(&thread->runs);
+		tapir_vec__fini(&thread->points);
 	}
 	tapir_vec__fini(&s->threads);
 	tapir_map__clear(&s->thread_by_id);
-	s->run_cnt = s->left_out = 0;
+	s->point_cnt = s->left_out = 0;
 }
 
 void tapir_speedscope__free(struct tapir_speedscope *s)
@@ -228,36 +247,31 @@ static struct thread *thread_of(struct tapir_speedscope *s, uint32_t tgid, uint3
 	return thread;
 }
 
-static uint64_t weight_of(const struct run *run)
+static uint64_t value_of(const struct point *point)
 {
-	return (uint64_t)run->weight[1] << 32 | run->weight[0];
-}
-
-static void set_weight(struct run *run, uint64_t weight)
-{
-	run->weight[0] = (uint32_t)weight;
-	run->weight[1] = (uint32_t)(weight >> 32);
+	return (uint64_t)point->value[1] << 32 | point->value[0];
 }
 
 static bool is_full(const struct tapir_speedscope *s)
 {
-	return s->run_cnt * sizeof(struct run) + s->frames.cnt * sizeof(*s->frames.data) +
+	return s->point_cnt * sizeof(struct point) + s->frames.cnt * sizeof(*s->frames.data) +
 		       s->stacks.cnt * STACK_BYTES >=
 	       TAPIR_SPEEDSCOPE_MAX_BYTES;
 }
 
-static void add_run(struct tapir_speedscope *s, const struct tapir_stack_ref *ref, uint32_t tid,
-		    uint64_t weight)
+/* value: of the point. */
+static void add_point(struct tapir_speedscope *s, const struct tapir_stack_ref *ref, uint32_t tid,
+		      uint64_t value, uint64_t weight)
 {
-	struct run run = {}, *last;
+	struct point point = {.value = {(uint32_t)value, (uint32_t)(value >> 32)}};
 	struct thread *thread;
 
 	if (is_full(s)) {
 		s->left_out += ref->stack_id || ref->kstack_id;
 		return;
 	}
-	run.stack = stack_number(s, ref);
-	if (run.stack == NO_STACK)
+	point.stack = stack_number(s, ref);
+	if (point.stack == NO_STACK)
 		return;
 	thread = thread_of(s, ref->tgid, tid, ref->time_ns);
 	if (!thread) {
@@ -266,14 +280,13 @@ static void add_run(struct tapir_speedscope *s, const struct tapir_stack_ref *re
 		return;
 	}
 	thread->weight += weight;
-	last = thread->runs.cnt ? &thread->runs.data[thread->runs.cnt - 1] : NULL;
-	if (last && last->stack == run.stack) {
-		set_weight(last, weight_of(last) + weight);
-		return;
-	}
-	set_weight(&run, weight);
-	s->failed |= !tapir_vec__push(&thread->runs, run);
-	s->run_cnt++;
+	s->failed |= !tapir_vec__push(&thread->points, point);
+	s->point_cnt++;
+}
+
+static uint64_t since_start(const struct tapir_speedscope *s, uint64_t time_ns)
+{
+	return time_ns > s->start_ns ? time_ns - s->start_ns : 0;
 }
 
 static void add_sample(struct tapir_speedscope *s, const struct tapir_rec_sample *sample)
@@ -282,6 +295,7 @@ static void add_sample(struct tapir_speedscope *s, const struct tapir_rec_sample
 				      .time_ns = sample->h.time_ns,
 				      .stack_id = sample->stack_id,
 				      .kstack_id = sample->kstack_id};
+	uint64_t period = sample->period ? sample->period : 1;
 
 	if (!s->of_samples) {
 		forget_threads(s); /* events are for files without samples */
@@ -289,7 +303,8 @@ static void add_sample(struct tapir_speedscope *s, const struct tapir_rec_sample
 		s->has_time = tapir_sample_event__is_clock(
 			tapir_catalog__meta_value(s->catalog, "sample_event"));
 	}
-	add_run(s, &ref, sample->tid, sample->period ? sample->period : 1);
+	s->period_ns = period;
+	add_point(s, &ref, sample->tid, s->has_time ? since_start(s, ref.time_ns) : period, period);
 }
 
 static void add_event(struct tapir_speedscope *s, const struct tapir_rec_event *ev)
@@ -299,21 +314,108 @@ static void add_event(struct tapir_speedscope *s, const struct tapir_rec_event *
 	if (s->of_samples)
 		return;
 	tapir_event_view__of(&ev->h, &view);
-	add_run(s,
-		&(struct tapir_stack_ref){.tgid = ev->tgid,
-					  .time_ns = ev->h.time_ns,
-					  .stack_id = ev->stack_id,
-					  .kstack_id = view.kstack_id},
-		ev->tid, 1);
+	add_point(s,
+		  &(struct tapir_stack_ref){.tgid = ev->tgid,
+					    .time_ns = ev->h.time_ns,
+					    .stack_id = ev->stack_id,
+					    .kstack_id = view.kstack_id},
+		  ev->tid, 1, 1);
 }
 
 int tapir_speedscope__add(struct tapir_speedscope *s, const struct tapir_rec *rec)
 {
+	uint64_t at = since_start(s, rec->time_ns);
+
+	if (!tapir_rec_type__describes(rec->type) && at > s->end)
+		s->end = at;
 	if (rec->type == TAPIR_REC_SAMPLE)
 		add_sample(s, (const struct tapir_rec_sample *)rec);
 	else if (rec->type == TAPIR_REC_EVENT)
 		add_event(s, (const struct tapir_rec_event *)rec);
 	return s->failed ? -ENOMEM : 0;
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+/* Where a sample begins to count. Timers are not exact: a short gap is the sample's, too. */
+static uint64_t from_of(const struct tapir_speedscope *s, uint64_t at, uint64_t until)
+{
+	uint64_t from = at > s->period_ns ? at - s->period_ns : 0;
+
+	return from > until + s->period_ns / 2 ? from : until;
+}
+
+/* The next neighbours of one stack, or the gap before them. */
+static struct run next_timed(const struct tapir_speedscope *s, const struct thread *thread,
+			     struct cursor *c)
+{
+	uint64_t begin = c->until, from = s->end;
+	struct run run = {NO_STACK, 0};
+
+	if (c->point_idx < thread->points.cnt)
+		from = from_of(s, value_of(&thread->points.data[c->point_idx]), begin);
+	if (from > begin) {
+		c->until = from;
+	} else {
+		run.stack = thread->points.data[c->point_idx].stack;
+		for (; c->point_idx < thread->points.cnt; c->point_idx++) {
+			const struct point *point = &thread->points.data[c->point_idx];
+			uint64_t at = value_of(point);
+
+			if (point->stack != run.stack || from_of(s, at, c->until) > c->until)
+				break;
+			c->until = at > c->until ? at : c->until + 1; /* none vanishes */
+		}
+	}
+	run.weight = c->until - begin;
+	return run;
+}
+
+static struct run next_counted(const struct thread *thread, struct cursor *c)
+{
+	struct run run = {thread->points.data[c->point_idx].stack, 0};
+
+	for (; c->point_idx < thread->points.cnt &&
+	       thread->points.data[c->point_idx].stack == run.stack;
+	     c->point_idx++)
+		run.weight += value_of(&thread->points.data[c->point_idx]);
+	c->until += run.weight;
+	return run;
+}
+
+static bool has_more(const struct tapir_speedscope *s, const struct thread *thread,
+		     const struct cursor *c)
+{
+	return c->point_idx < thread->points.cnt || (s->has_time && c->until < s->end);
+}
+
+static struct run next_run(const struct tapir_speedscope *s, const struct thread *thread,
+			   struct cursor *c)
+{
+	return s->has_time ? next_timed(s, thread, c) : next_counted(thread, c);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	uint64_t x = value_of(a), y = value_of(b);
+
+	return x < y ? -1 : x > y;
+}
+
+/* Records of several CPUs are not in order; all threads end with the last of them. */
+static void order_points(struct tapir_speedscope *s)
+{
+	struct thread *thread;
+
+	tapir_vec_for_each (thread, &s->threads) {
+		struct cursor c = {};
+
+		qsort(thread->points.data, thread->points.cnt, sizeof(*thread->points.data),
+		      by_time);
+		while (c.point_idx < thread->points.cnt)
+			(void)next_timed(s, thread, &c);
+		s->end = c.until > s->end ? c.until : s->end;
+	}
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -329,6 +431,8 @@ static void write_head(struct tapir_speedscope *s, const char *title, struct tap
 {
 	struct tapir_json json = tapir_json__to(out);
 
+	if (s->has_time)
+		order_points(s);
 	if (s->threads.cnt)
 		qsort(s->threads.data, s->threads.cnt, sizeof(*s->threads.data), by_weight);
 	tapir_json__open(&json, NULL, '{');
@@ -351,28 +455,33 @@ static void write_profile_head(const struct tapir_speedscope *s, const struct th
 	tapir_json__open(&json, NULL, '{');
 	tapir_json__str(&json, "type", "sampled");
 	tapir_json__strn(&json, "name", thread->name.data, thread->name.len);
-	tapir_json__str(&json, "unit", s->of_samples && s->has_time ? "nanoseconds" : "none");
+	tapir_json__str(&json, "unit", s->has_time ? "nanoseconds" : "none");
 	tapir_json__u64(&json, "startValue", 0);
-	tapir_json__u64(&json, "endValue", thread->weight);
+	tapir_json__u64(&json, "endValue", s->has_time ? s->end : thread->weight);
 	tapir_str__adds(out, ",\"samples\":[");
 }
 
 static void write_run(const struct tapir_speedscope *s, const struct run *run,
 		      struct tapir_str *out)
 {
-	const struct stack *stack = &s->stacks.data[run->stack];
+	const struct stack *stack = run->stack == NO_STACK ? NULL : &s->stacks.data[run->stack];
 
 	if (s->part == PART_WEIGHTS) {
-		tapir_str__addu(out, weight_of(run));
+		tapir_str__addu(out, run->weight);
 		return;
 	}
 	tapir_str__addc(out, '[');
-	for (uint32_t i = stack->cnt; i--;) {
+	for (uint32_t i = stack ? stack->cnt : 0; i--;) {
 		tapir_str__addu(out, s->frames.data[stack->first + i]);
 		if (i)
 			tapir_str__addc(out, ',');
 	}
 	tapir_str__addc(out, ']');
+}
+
+static bool is_begun(const struct cursor *c)
+{
+	return c->point_idx || c->until;
 }
 
 /* Some of the thread's runs; true: all of them, in both parts, are written. */
@@ -381,14 +490,17 @@ static bool write_runs(struct tapir_speedscope *s, const struct thread *thread,
 {
 	size_t end = out->len + PART_BYTES;
 
-	for (; s->run_idx < thread->runs.cnt; s->run_idx++) {
+	while (has_more(s, thread, &s->cursor)) {
+		struct run run;
+
 		if (out->len > end)
 			return false;
-		if (s->run_idx)
+		if (is_begun(&s->cursor))
 			tapir_str__addc(out, ',');
-		write_run(s, &thread->runs.data[s->run_idx], out);
+		run = next_run(s, thread, &s->cursor);
+		write_run(s, &run, out);
 	}
-	s->run_idx = 0;
+	s->cursor = (struct cursor){};
 	tapir_str__adds(out, s->part == PART_SAMPLES ? "],\"weights\":[" : "]}");
 	s->part = s->part == PART_SAMPLES ? PART_WEIGHTS : PART_SAMPLES;
 	return s->part == PART_SAMPLES;
@@ -407,7 +519,7 @@ bool tapir_speedscope__next_part(struct tapir_speedscope *s, const char *title,
 	while (s->thread_idx < s->threads.cnt && out->len < end) {
 		const struct thread *thread = &s->threads.data[s->thread_idx];
 
-		if (!s->run_idx && s->part == PART_SAMPLES)
+		if (!is_begun(&s->cursor) && s->part == PART_SAMPLES)
 			write_profile_head(s, thread, out);
 		s->thread_idx += write_runs(s, thread, out);
 	}

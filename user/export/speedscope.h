@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * speedscope.h - CPU samples, or where a file has none events with a stack, in the file format
- * of speedscope (https://www.speedscope.app/file-format-schema.json): one profile a thread, the
- * busiest first, in the order of time; names of functions once for all of them.
+ * of speedscope (https://www.speedscope.app/file-format-schema.json): one profile per thread, the
+ * busiest first; names of functions once for all of them.
  *
- * A profile stands in one piece, so samples are held until the end: 12 bytes each, less where
- * one stack repeats, and each stack once; TAPIR_SPEEDSCOPE_MAX_BYTES of them. One thread.
+ * Samples of a clock are placed in time: each profile begins with the recording and ends with it,
+ * and where a thread was not sampled its stack is empty. A sample covers the period before it.
+ * Samples of another event, and events, follow each other, as wide as they count.
+ *
+ * A profile is one piece of the document, so samples are held until the end: 12 bytes each, and
+ * each stack once; TAPIR_SPEEDSCOPE_MAX_BYTES of them. One thread.
  */
 #ifndef TAPIR_USER_SPEEDSCOPE_H
 #define TAPIR_USER_SPEEDSCOPE_H
@@ -17,8 +21,12 @@
 
 struct tapir_speedscope;
 
-/* catalog: borrowed; it may learn more between records. NULL: out of memory. */
-struct tapir_speedscope *tapir_speedscope__new(const struct tapir_catalog *catalog);
+/*
+ * catalog: borrowed; it may learn more between records. start_ns: when the recording began, on the
+ * records' clock. NULL: out of memory.
+ */
+struct tapir_speedscope *tapir_speedscope__new(const struct tapir_catalog *catalog,
+					       uint64_t start_ns);
 void tapir_speedscope__free(struct tapir_speedscope *s);
 
 /* 0, or -ENOMEM. Records of other types, or without a stack, are passed over. */
