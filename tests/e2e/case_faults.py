@@ -86,7 +86,7 @@ def test_process_is_named_when_it_does_not_exist(t):
     child = subprocess.Popen(["true"])
     child.wait()
     refused(t, t.tapir("record", "storm:hit", "-p", child.pid, "-o", t.path("x.tapir"), expect=None), 1,
-            f"No process {child.pid}")
+            f"process {child.pid} does not exist")
 
 
 def test_recording_ends_when_its_process_is_killed(t):

@@ -75,8 +75,8 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
 		const char *text, *line;
 	} cases[] = {
 		{"", "m.man:"},
-		{"no xml", "no well-formed XML"},
-		{"<a>", "no well-formed XML"},
+		{"no xml", "malformed XML"},
+		{"<a>", "malformed XML"},
 		{"<a/>", "<a>: no manifest: it lacks: instrumentationManifest"},
 		{"<instrumentationManifest><instrumentation><events/></instrumentation>"
 		 "</instrumentationManifest>",
@@ -155,7 +155,7 @@ static void a_document_type_is_refused_before_its_entities(void **state)
 
 		assert_int_equal(parse(texts[i], &m), -EINVAL);
 		assert_string_equal(tapir_diag__line(0),
-				    "m.man: a document type is not accepted in a manifest");
+				    "m.man: a manifest with a document type is not accepted");
 	}
 	tapir_diag__clear();
 }

@@ -251,10 +251,10 @@ static void dead_process_is_said_to_be_none(void **state)
 	struct tapir_proc p = {.tgid = 77};
 	struct seen seen = {};
 	uint32_t pid = dead_pid();
-	char line[32];
+	char line[64];
 
 	(void)state;
-	snprintf(line, sizeof(line), "No process %u", pid);
+	snprintf(line, sizeof(line), "process %u does not exist", pid);
 	tapir_diag__clear();
 	assert_int_equal(tapir_proc__read(pid, &p), -ESRCH);
 	assert_non_null(strstr(tapir_diag__line(0), line));
@@ -295,7 +295,7 @@ static void thread_is_no_process_and_its_process_is_named(void **state)
 	assert_int_equal(read(pipes[0], &tid, sizeof(tid)), sizeof(tid));
 	tapir_diag__clear();
 	assert_int_equal(tapir_proc__read(tid, &p), -EINVAL);
-	snprintf(leader, sizeof(leader), "its process is %d", getpid());
+	snprintf(leader, sizeof(leader), "is a thread of process %d", getpid());
 	assert_int_equal(tapir_diag__cnt(), 1);
 	assert_non_null(strstr(tapir_diag__line(0), leader));
 	assert_int_equal(tapir_thread__read((uint32_t)getpid(), tid, &thread), 0);

@@ -517,12 +517,8 @@ static int no_such(struct slow *s)
 		tapir_str__addc(&known, ':');
 		tapir_str__add_printable(&known, kind->name, strlen(kind->name));
 	}
-	err = tapir_diag__fail(-ENOENT,
-			       "Nothing in this file is called '%s'; it has intervals of: %s",
-			       s->asked.arg,
-			       known.data ? known.data
-					  : "nothing (no event that begins "
-					    "one)");
+	err = tapir_diag__fail(-ENOENT, "the recording has no interval '%s'; it has: %s",
+			       s->asked.arg, known.data ? known.data : "none");
 	tapir_str__fini(&known);
 	return err;
 }

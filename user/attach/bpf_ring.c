@@ -18,20 +18,20 @@ int tapir_bpf_ring__open(int map_fd, struct tapir_bpf_ring *out)
 	void *consumer, *producer;
 
 	if (bpf_obj_get_info_by_fd(map_fd, &info, &info_len))
-		return tapir_diag__fail(-errno, "Cannot look at a ring buffer: err=-%s",
-					tapir_errno__name(errno));
+		return tapir_diag__fail(-errno, "cannot inspect a ring buffer: %s",
+					tapir_errno__text(errno));
 	consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
 	if (consumer == MAP_FAILED)
-		return tapir_diag__fail(-errno, "Cannot map a ring buffer: err=-%s",
-					tapir_errno__name(errno));
+		return tapir_diag__fail(-errno, "cannot map a ring buffer: %s",
+					tapir_errno__text(errno));
 	producer = mmap(NULL, page + 2 * (size_t)info.max_entries, PROT_READ, MAP_SHARED, map_fd,
 			(off_t)page);
 	if (producer == MAP_FAILED) {
 		int err = -errno;
 
 		munmap(consumer, page);
-		return tapir_diag__fail(err, "Cannot map a ring buffer: err=-%s",
-					tapir_errno__name(err));
+		return tapir_diag__fail(err, "cannot map a ring buffer: %s",
+					tapir_errno__text(err));
 	}
 	*out = (struct tapir_bpf_ring){
 		.fd = map_fd,

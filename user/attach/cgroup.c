@@ -107,10 +107,10 @@ int tapir_cgroup__find(const char *path, struct tapir_cgroup *out)
 	struct tapir_cgroup found;
 
 	if (find_below_mounts(path, "cgroup2", &found) && find_below_mounts(path, "cgroup", &found))
-		return tapir_diag__fail(-ENOENT,
-					"No such cgroup: %s (a path below /sys/fs/cgroup, as in "
-					"/proc/PID/cgroup)",
-					path);
+		return tapir_diag__fail(
+			-ENOENT,
+			"cgroup %s does not exist (a path below /sys/fs/cgroup, as in /proc/PID/cgroup)",
+			path);
 	*out = found;
 	return 0;
 }

@@ -113,8 +113,8 @@ int tapir_discover__file(const char *path, struct tapir_discovery *d)
 	if (err)
 		return err;
 	if (stat(path, &st))
-		err = tapir_diag__fail(-errno, "Cannot look at %s: err=-%s", path,
-				       tapir_errno__name(errno));
+		err = tapir_diag__fail(-errno, "cannot inspect %s: %s", path,
+				       tapir_errno__text(errno));
 	else
 		err = add_elf(d, elf, &st, &place);
 	tapir_elf__free(elf);

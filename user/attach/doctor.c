@@ -43,7 +43,7 @@ void tapir_checkup__fini(struct tapir_checkup *checkup)
 
 static void check_kernel(struct tapir_checkup *checkup)
 {
-	struct tapir_check *check = tapir_checkup__add(checkup, "kernel", "what runs here");
+	struct tapir_check *check = tapir_checkup__add(checkup, "kernel", "kernel and machine");
 	struct utsname name;
 
 	if (!uname(&name))
@@ -51,7 +51,7 @@ static void check_kernel(struct tapir_checkup *checkup)
 			 name.machine);
 #ifndef __x86_64__
 	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "arguments of probes are read on x86-64 only; elsewhere events have none";
+	check->means = "events have no arguments: they are read on x86-64 only";
 #endif
 }
 
@@ -63,14 +63,14 @@ static const struct {
 	enum tapir_check_state without;
 	const char *means;
 } caps[] = {
-	{CAP_BPF, "cap_bpf", TAPIR_CHECK_MISSING, "load programs into the kernel"},
-	{CAP_PERFMON, "cap_perfmon", TAPIR_CHECK_MISSING, "let them see other processes"},
+	{CAP_BPF, "cap_bpf", TAPIR_CHECK_MISSING, "load BPF programs"},
+	{CAP_PERFMON, "cap_perfmon", TAPIR_CHECK_MISSING, "let BPF programs read other processes"},
 	{CAP_SYS_PTRACE, "cap_sys_ptrace", TAPIR_CHECK_LIMITED,
-	 "find the probes of other users' processes"},
+	 "find probes of other users' processes"},
 	{CAP_CHECKPOINT_RESTORE, "cap_checkpoint_restore", TAPIR_CHECK_LIMITED,
-	 "open mapped files that were deleted or replaced since"},
+	 "open mapped files that were deleted or replaced"},
 	{CAP_DAC_READ_SEARCH, "cap_dac_read_search", TAPIR_CHECK_LIMITED,
-	 "read programs that only their owner may read"},
+	 "read program files that only their owner can read"},
 };
 
 bool tapir_doctor__has_cap(cap_value_t cap)
@@ -106,7 +106,7 @@ static void check_caps(struct tapir_checkup *checkup)
 			strcpy(check->found, "yes");
 		} else if (is_implied_by_admin(caps[i].cap) &&
 			   tapir_doctor__has_cap(CAP_SYS_ADMIN)) {
-			strcpy(check->found, "yes, by cap_sys_admin");
+			strcpy(check->found, "yes, through cap_sys_admin");
 		} else {
 			strcpy(check->found, "no");
 			check->state = caps[i].without;
@@ -128,8 +128,8 @@ static const struct {
 	[TAPIR_FEATURE_RING_BUFFER] = {TAPIR_CHECK_MISSING, "Linux 5.8 or later"},
 	[TAPIR_FEATURE_TASK_STORAGE] = {TAPIR_CHECK_MISSING, "Linux 5.12 or later"},
 	[TAPIR_FEATURE_SLEEPABLE] = {TAPIR_CHECK_MISSING, "Linux 6.0 or later"},
-	[TAPIR_FEATURE_UPROBE_MULTI] =
-		{TAPIR_CHECK_LIMITED, "Linux 6.6 or later; till then few probes, slow to take off"},
+	[TAPIR_FEATURE_UPROBE_MULTI] = {TAPIR_CHECK_LIMITED,
+					"Linux 6.6 or later; before, few probes, slow to detach"},
 	[TAPIR_FEATURE_PERF_UPROBE] = {TAPIR_CHECK_LIMITED, "a kernel with CONFIG_UPROBE_EVENTS"},
 	[TAPIR_FEATURE_CPU_CLOCK] = {TAPIR_CHECK_LIMITED,
 				     "a kernel with CONFIG_PERF_EVENTS; record --no-samples"},
@@ -179,13 +179,13 @@ static void check_feature(struct tapir_checkup *checkup, const struct tapir_feat
 		strcpy(check->found, "switched off by TAPIR_DISABLE");
 		check->remedy = "unset TAPIR_DISABLE";
 	} else if (is_not_allowed(feature)) {
-		snprintf(check->found, sizeof(check->found), "not allowed to try: err=-%s",
-			 tapir_errno__name(feature->err));
+		snprintf(check->found, sizeof(check->found), "not permitted: %s",
+			 tapir_errno__text(feature->err));
 		check->remedy = id == TAPIR_FEATURE_PERF_UPROBE ? "cap_sys_admin"
 								: "cap_bpf and cap_perfmon";
 	} else {
-		snprintf(check->found, sizeof(check->found), "no: err=-%s",
-			 tapir_errno__name(feature->err));
+		snprintf(check->found, sizeof(check->found), "no: %s",
+			 tapir_errno__text(feature->err));
 	}
 }
 
@@ -201,15 +201,15 @@ static void check_pid_filter(struct tapir_checkup *checkup, const struct tapir_f
 		result = tapir_features__test_pid_filter();
 		tapir_diag__rewind(diag_cnt);
 		snprintf(check->found, sizeof(check->found),
-			 result < 0 ? "not tested: err=-%s"
+			 result < 0 ? "not tested: %s"
 			 : result   ? "yes"
 				    : "no",
-			 tapir_errno__name(result));
+			 tapir_errno__text(result));
 		if (result == 1)
 			return;
 	}
 	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "with -p other processes of the same program are trapped, then filtered";
+	check->means = "with -p, other processes of the program are trapped, too, and filtered";
 	check->remedy = is_not_allowed(&f->by_id[TAPIR_FEATURE_UPROBE_MULTI])
 				? "cap_bpf and cap_perfmon"
 			: result == -EMFILE ? FILES_REMEDY
@@ -235,15 +235,14 @@ static void check_programs(struct tapir_checkup *checkup, const struct tapir_fea
 	err = tapir_programs__load(&opts, &programs);
 	tapir_diag__rewind(diag_cnt);
 	tapir_programs__free(programs);
-	check = tapir_checkup__add(checkup, "programs", "this kernel takes tapir's BPF programs");
+	check = tapir_checkup__add(checkup, "programs", "this kernel accepts tapir's BPF programs");
 	if (!err) {
 		strcpy(check->found, "yes");
 		return;
 	}
 	check->state = TAPIR_CHECK_MISSING;
-	check->remedy =
-		err == -EMFILE ? FILES_REMEDY : "please report what `tapir -v doctor` says of it";
-	snprintf(check->found, sizeof(check->found), "no: err=-%s", tapir_errno__name(err));
+	check->remedy = err == -EMFILE ? FILES_REMEDY : "report the output of 'tapir -v doctor'";
+	snprintf(check->found, sizeof(check->found), "no: %s", tapir_errno__text(err));
 }
 
 static void check_features(struct tapir_checkup *checkup)

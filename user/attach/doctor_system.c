@@ -25,8 +25,7 @@ static bool read_setting(const char *path, struct tapir_check *check)
 	int err = tapir_file__read(path, SETTING_MAX_BYTES, &text, NULL);
 
 	if (err) {
-		snprintf(check->found, sizeof(check->found), "unknown: err=-%s",
-			 tapir_errno__name(err));
+		snprintf(check->found, sizeof(check->found), "unknown: %s", tapir_errno__text(err));
 		return false;
 	}
 	text[strcspn(text, "\n")] = '\0';
@@ -36,15 +35,15 @@ static bool read_setting(const char *path, struct tapir_check *check)
 
 static void check_paranoid(struct tapir_checkup *checkup)
 {
-	struct tapir_check *check = tapir_checkup__add(checkup, "perf_event_paranoid",
-						       "does not matter with cap_perfmon");
+	struct tapir_check *check =
+		tapir_checkup__add(checkup, "perf_event_paranoid", "irrelevant with cap_perfmon");
 
 	if (!read_setting("/proc/sys/kernel/perf_event_paranoid", check) ||
 	    tapir_doctor__may_trace() || atoi(check->found) <= -1)
 		return;
 	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "without cap_perfmon only own processes may be sampled, or none";
-	check->remedy = "cap_perfmon (better than lowering it for everybody)";
+	check->means = "without cap_perfmon, only your own processes can be sampled, or none";
+	check->remedy = "cap_perfmon (better than lowering the setting for all users)";
 }
 
 /* Symbols of per-CPU data stand at 0 for everybody, so some more than the first are read. */
@@ -71,14 +70,14 @@ static void check_kernel_names(struct tapir_checkup *checkup)
 	}
 	strcpy(check->found, f ? "addresses are hidden" : "no /proc/kallsyms");
 	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "kernel frames are numbers";
+	check->means = "kernel frames are shown as addresses";
 	check->remedy = "sysctl kernel.kptr_restrict=0, or cap_syslog";
 }
 
 static void check_lockdown(struct tapir_checkup *checkup)
 {
 	struct tapir_check *check =
-		tapir_checkup__add(checkup, "lockdown", "the kernel lets its memory be read");
+		tapir_checkup__add(checkup, "lockdown", "BPF programs may read memory");
 
 	if (!read_setting("/sys/kernel/security/lockdown", check)) {
 		strcpy(check->found, "none");
@@ -87,14 +86,14 @@ static void check_lockdown(struct tapir_checkup *checkup)
 	if (!strstr(check->found, "[confidentiality]"))
 		return;
 	check->state = TAPIR_CHECK_MISSING;
-	check->means = "programs may not read memory: no arguments, no stacks";
-	check->remedy = "boot with lockdown=integrity, or turn Secure Boot's lockdown off";
+	check->means = "BPF programs cannot read memory: no arguments, no stacks";
+	check->remedy = "boot with lockdown=integrity, or disable Secure Boot's lockdown";
 }
 
 static void check_memlock(struct tapir_checkup *checkup)
 {
 	struct tapir_check *check =
-		tapir_checkup__add(checkup, "memlock", "room for the buffers of samples");
+		tapir_checkup__add(checkup, "memlock", "memory for sample buffers");
 	bool may_exceed = tapir_doctor__has_cap(CAP_IPC_LOCK);
 	struct rlimit limit = {};
 
@@ -104,18 +103,18 @@ static void check_memlock(struct tapir_checkup *checkup)
 	else
 		snprintf(check->found, sizeof(check->found), "%llu KiB%s",
 			 (unsigned long long)limit.rlim_cur / 1024,
-			 may_exceed ? ", cap_ipc_lock lifts it" : "");
+			 may_exceed ? ", lifted by cap_ipc_lock" : "");
 	if (may_exceed || limit.rlim_cur >= 8ull << 20)
 		return;
 	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "buffers of samples may be refused or small";
+	check->means = "sample buffers can be refused or small";
 	check->remedy = "ulimit -l 65536, or cap_ipc_lock";
 }
 
 static void check_cgroup(struct tapir_checkup *checkup)
 {
 	struct tapir_check *check =
-		tapir_checkup__add(checkup, "cgroup_v2", "--cgroup, in the kernel");
+		tapir_checkup__add(checkup, "cgroup_v2", "--cgroup is filtered in the kernel");
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
 	struct mntent *m;
 
@@ -129,7 +128,7 @@ static void check_cgroup(struct tapir_checkup *checkup)
 		return;
 	strcpy(check->found, "not mounted");
 	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "--cgroup is followed process by process";
+	check->means = "--cgroup is scanned for processes every 0.5 s";
 	check->remedy = "mount -t cgroup2 none /sys/fs/cgroup/unified";
 }
 
@@ -140,13 +139,13 @@ static void check_clock(struct tapir_checkup *checkup)
 	struct timex now = {};
 
 	if (adjtimex(&now) >= 0 && !(now.status & STA_UNSYNC)) {
-		snprintf(check->found, sizeof(check->found), "synchronised, error below %ld us",
+		snprintf(check->found, sizeof(check->found), "synchronized, error below %ld us",
 			 now.maxerror);
 		return;
 	}
-	strcpy(check->found, "not synchronised");
+	strcpy(check->found, "not synchronized");
 	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "UTC times may be off; events are in order all the same";
+	check->means = "UTC times can be off; the order of events is not affected";
 	check->remedy = "run chrony or systemd-timesyncd";
 }
 
@@ -156,12 +155,12 @@ static void check_pid_namespace(struct tapir_checkup *checkup)
 						       "pids here are those the kernel records");
 
 	if (tapir_proc__sees_kernel_pids()) {
-		strcpy(check->found, "the machine's own");
+		strcpy(check->found, "the host's");
 		return;
 	}
 	strcpy(check->found, "a container's");
 	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "pids here are not those that the kernel records";
+	check->means = "pids here differ from those the kernel records";
 	check->remedy = "run in the host's pid namespace (podman run --pid=host, hostPID: true)";
 }
 
@@ -181,22 +180,23 @@ void tapir_doctor__check_system(struct tapir_checkup *checkup)
 static void check_probes(struct tapir_checkup *checkup, uint32_t tgid)
 {
 	struct tapir_check *check =
-		tapir_checkup__add(checkup, "process_probes", "what 'tapir list -p' shows");
+		tapir_checkup__add(checkup, "process_probes", "see 'tapir list -p'");
 	struct tapir_discovery d = {};
 	int diag_cnt = tapir_diag__cnt();
 	int err = tapir_discover__process(tgid, &d);
 
 	tapir_diag__rewind(diag_cnt);
-	snprintf(check->found, sizeof(check->found), "%zu sites in %zu of %zu files, %zu not read",
-		 d.sites.cnt, d.files.cnt, d.file_cnt, d.skipped_file_cnt);
+	snprintf(check->found, sizeof(check->found),
+		 "%zu sites in %zu of %zu files, %zu not readable", d.sites.cnt, d.files.cnt,
+		 d.file_cnt, d.skipped_file_cnt);
 	if (err) {
-		snprintf(check->found, sizeof(check->found), "cannot look: err=-%s",
-			 tapir_errno__name(err));
+		snprintf(check->found, sizeof(check->found), "not readable: %s",
+			 tapir_errno__text(err));
 		check->state = TAPIR_CHECK_MISSING;
-		check->remedy = "be its user, or cap_sys_ptrace";
+		check->remedy = "run as its user, or with cap_sys_ptrace";
 	} else if (!d.sites.cnt) {
 		check->state = TAPIR_CHECK_LIMITED;
-		check->means = "no events of its own; samples and switches can be recorded";
+		check->means = "no events; samples and switches can be recorded";
 		check->remedy = "a build with probes (configure --enable-dtrace, --with-dtrace)";
 	}
 	tapir_discovery__fini(&d);
@@ -213,11 +213,11 @@ static void say_rings(const struct tapir_ring_lanes *lanes, struct tapir_check *
 	if (!private_cnt)
 		snprintf(check->found, sizeof(check->found), "probe, ring (%zu)", all_cnt);
 	else if (private_cnt == all_cnt)
-		snprintf(check->found, sizeof(check->found), "probe; %zu private of other tracers",
-			 private_cnt);
+		snprintf(check->found, sizeof(check->found),
+			 "probe; %zu rings private to other tracers", private_cnt);
 	else
 		snprintf(check->found, sizeof(check->found),
-			 "probe, ring (%zu); %zu private of other tracers", all_cnt - private_cnt,
+			 "probe, ring (%zu); %zu private to other tracers", all_cnt - private_cnt,
 			 private_cnt);
 }
 
@@ -225,17 +225,17 @@ static void say_rings(const struct tapir_ring_lanes *lanes, struct tapir_check *
 static void check_lanes(struct tapir_checkup *checkup, uint32_t tgid)
 {
 	struct tapir_check *check = tapir_checkup__add(
-		checkup, "lanes", "how its events can leave it: a probe is a trap, a ring is not");
+		checkup, "lanes", "how its events are captured: a probe traps, a ring does not");
 	struct tapir_ring_lanes lanes = {};
 	int err = tapir_ring_lanes__find(tgid, &lanes);
 
 	if (err)
-		snprintf(check->found, sizeof(check->found), "probe; rings not seen: err=-%s",
-			 tapir_errno__name(err));
+		snprintf(check->found, sizeof(check->found), "probe; rings not readable: %s",
+			 tapir_errno__text(err));
 	else if (lanes.all.cnt)
 		say_rings(&lanes, check);
 	else if (lanes.refused && strcmp(lanes.refused, "of another process"))
-		snprintf(check->found, sizeof(check->found), "probe; a ring was refused: %s",
+		snprintf(check->found, sizeof(check->found), "probe; a ring was rejected: %s",
 			 lanes.refused);
 	else
 		snprintf(check->found, sizeof(check->found), "probe");
@@ -250,13 +250,13 @@ int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid)
 
 	if (err)
 		return err;
-	check = tapir_checkup__add(checkup, "process", "whom -p names");
+	check = tapir_checkup__add(checkup, "process", "the process of -p");
 	snprintf(check->found, sizeof(check->found), "%u %.15s, uid %u%s", tgid, proc.comm,
 		 proc.uid, proc.ns_tgid != tgid ? ", in a container" : "");
 	if (proc.is_kernel_thread) {
 		check->state = TAPIR_CHECK_MISSING;
-		check->means = "a kernel thread has no user-space probes";
-		check->remedy = "name a process of user space";
+		check->means = "kernel threads have no user-space probes";
+		check->remedy = "choose a user-space process";
 	} else {
 		check_probes(checkup, tgid);
 		check_lanes(checkup, tgid);

@@ -115,8 +115,7 @@ int tapir_features__test_pid_filter(void)
 		return 0;
 	result = test();
 	if (result < 0)
-		return tapir_diag__fail(result,
-					"Cannot test the pid filter of uprobe_multi: err=-%s",
-					tapir_errno__name(result));
+		return tapir_diag__fail(result, "cannot test the pid filter of uprobe_multi: %s",
+					tapir_errno__text(result));
 	return result;
 }

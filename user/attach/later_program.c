@@ -149,10 +149,10 @@ int tapir_later_program__fd(struct tapir_later_program *l)
 		pthread_join(l->thread, NULL);
 	l->is_running = false;
 	if (l->fd < 0)
-		return tapir_diag__fail(l->fd,
-					"Cannot load the BPF program for probes: err=-%s "
-					"(`tapir -v` shows the kernel's reason)",
-					tapir_errno__name(l->fd));
+		return tapir_diag__fail(
+			l->fd,
+			"cannot load the BPF program for probes: %s (-v shows the kernel's reason)",
+			tapir_errno__text(l->fd));
 	return l->fd;
 }
 

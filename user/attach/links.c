@@ -22,15 +22,14 @@
 
 static int attach_error(int err, const char *what, uint32_t tgid)
 {
-	const char *hint = err == -EPERM || err == -EACCES
-				   ? ": needs CAP_BPF and CAP_PERFMON, or root"
-			   : err == -ESRCH  ? ": the process is gone"
-			   : err == -EMFILE ? ": no file descriptor left (ulimit -n)"
-			   : err == -EINVAL ? ": the file changed, or a site is no instruction"
-					    : "";
+	const char *hint = err == -EPERM || err == -EACCES ? " (requires CAP_BPF and CAP_PERFMON)"
+			   : err == -EMFILE		   ? " (raise ulimit -n)"
+			   : err == -EINVAL
+				   ? " (the file changed, or a probe is not at an instruction)"
+				   : "";
 
-	return tapir_diag__fail(err, "Cannot attach %s: pid=%u, err=-%s%s", what, tgid,
-				tapir_errno__name(err), hint);
+	return tapir_diag__fail(err, "cannot attach %s to process %u: %s%s", what, tgid,
+				tapir_errno__text(err), hint);
 }
 
 int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link_sites *sites,
@@ -100,9 +99,9 @@ static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, u
 	if (!err)
 		err = read_sysfs_number(UPROBE_PMU "format/ref_ctr_offset", &ref_ctr_shift);
 	if (err == -ENOENT)
-		return tapir_diag__fail(-EOPNOTSUPP,
-					"Cannot attach probe: the kernel has no uprobe events "
-					"(CONFIG_UPROBE_EVENTS)");
+		return tapir_diag__fail(
+			-EOPNOTSUPP,
+			"cannot attach probes: the kernel has no uprobe events (CONFIG_UPROBE_EVENTS)");
 	if (err)
 		return attach_error(err, "probe", tgid);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", sites->file_fd);

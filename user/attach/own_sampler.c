@@ -172,12 +172,12 @@ int tapir_own_sampler__add(struct tapir_own_sampler *s, uint32_t tgid)
 
 	if (!err)
 		return 0;
-	return tapir_diag__fail(err, "Cannot sample the CPU: pid=%u, err=-%s: %s", tgid,
-				tapir_errno__name(err),
-				err == -EACCES || err == -EPERM
-					? "needs CAP_PERFMON, or perf_event_paranoid of 2 at most"
-				: err == -EMFILE ? "too many threads for RLIMIT_NOFILE"
-						 : s->event->name);
+	return tapir_diag__fail(
+		err, "cannot sample process %u: %s", tgid,
+		err == -EACCES || err == -EPERM
+			? "requires CAP_PERFMON, or perf_event_paranoid of at most 2"
+		: err == -EMFILE ? "it has more threads than RLIMIT_NOFILE allows (raise ulimit -n)"
+				 : tapir_errno__text(err));
 }
 
 /* ---- samples -------------------------------------------------------------------------------- */

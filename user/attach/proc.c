@@ -150,7 +150,7 @@ static int read_stat(int dir_fd, struct stat_facts *out)
 
 static int no_process(uint32_t tgid)
 {
-	return tapir_diag__fail(-ESRCH, "No process %u: it does not exist, or it has ended", tgid);
+	return tapir_diag__fail(-ESRCH, "process %u does not exist", tgid);
 }
 
 static int read_status(int dir_fd, struct tapir_proc *proc)
@@ -168,8 +168,7 @@ static int read_status(int dir_fd, struct tapir_proc *proc)
 	if (!status_number(text, "NSpid", LAST_WORD, &proc->ns_tgid))
 		proc->ns_tgid = proc->tgid;
 	if (leader != proc->tgid)
-		return tapir_diag__fail(-EINVAL,
-					"%u is a thread, not a process; its process is %u: -p %u",
+		return tapir_diag__fail(-EINVAL, "%u is a thread of process %u: use -p %u",
 					proc->tgid, leader, leader);
 	return 0;
 }
@@ -231,16 +230,16 @@ int tapir_proc__read(uint32_t tgid, struct tapir_proc *out)
 	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)
 		return errno == ENOENT ? no_process(tgid)
-				       : tapir_diag__fail(-errno, "Cannot read %s: err=-%s", path,
-							  tapir_errno__name(errno));
+				       : tapir_diag__fail(-errno, "cannot read %s: %s", path,
+							  tapir_errno__text(errno));
 	err = read_facts(dir_fd, &proc);
 	if (err) {
 		tapir_proc__fini(&proc);
 		if (err == -ESRCH || err == -ENOENT) /* ended meanwhile */
 			return no_process(tgid);
 		return err == -EINVAL ? err
-				      : tapir_diag__fail(err, "Cannot read %s: err=-%s", path,
-							 tapir_errno__name(err));
+				      : tapir_diag__fail(err, "cannot read %s: %s", path,
+							 tapir_errno__text(err));
 	}
 	*out = proc;
 	return 0;
@@ -373,8 +372,7 @@ int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx)
 		return no_process(tgid);
 	if (fd < 0)
 		return tapir_diag__fail(-errno,
-					"Cannot read %s: err=-%s: needs to be its user or "
-					"CAP_SYS_PTRACE",
-					path, tapir_errno__name(errno));
+					"cannot read %s: %s (requires its user or CAP_SYS_PTRACE)",
+					path, tapir_errno__text(errno));
 	return tapir_maps__each(fd, fn, ctx, NULL);
 }

@@ -64,21 +64,19 @@ static bool is_without_btf(int *err)
 static int load_error(int err)
 {
 	if (err == -EACCES)
-		return tapir_diag__fail(-EOPNOTSUPP,
-					"Cannot load BPF programs: this kernel's verifier refuses "
-					"them (`tapir -v` shows why; please report it)");
+		return tapir_diag__fail(
+			-EOPNOTSUPP,
+			"cannot load BPF programs: this kernel's verifier rejects them (-v shows its reason; please report it)");
 	if (err == -EPERM)
-		return tapir_diag__fail(-EPERM,
-					"Cannot load BPF programs: needs CAP_BPF and CAP_PERFMON, "
-					"or root (run with sudo; `tapir doctor` says more)");
+		return tapir_diag__fail(
+			-EPERM,
+			"cannot load BPF programs: requires CAP_BPF and CAP_PERFMON (run as root; see 'tapir doctor')");
 	if (is_without_btf(&err))
-		return tapir_diag__fail(-EOPNOTSUPP,
-					"Cannot load BPF programs: the kernel has no type "
-					"information (/sys/kernel/btf/vmlinux, "
-					"CONFIG_DEBUG_INFO_BTF)");
-	return tapir_diag__fail(
-		err, "Cannot load BPF programs: err=-%s (`tapir -v` shows the kernel's reason)",
-		tapir_errno__name(err));
+		return tapir_diag__fail(
+			-EOPNOTSUPP,
+			"cannot load BPF programs: the kernel has no BTF (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)");
+	return tapir_diag__fail(err, "cannot load BPF programs: %s (-v shows the kernel's reason)",
+				tapir_errno__text(err));
 }
 
 /* ---- loading ---------------------------------------------------------------------------- */
@@ -126,7 +124,7 @@ static int map_shared(struct tapir_programs *p)
 	p->losses_bytes = whole_pages((p->site_cap + 1) * sizeof(*p->losses));
 	p->losses = map_array(p->skel->maps.losses, p->losses_bytes, PROT_READ);
 	if (!p->live || !p->losses || !p->maybe_tgids)
-		return tapir_diag__fail(-ENOMEM, "Cannot map the BPF counters: out of memory");
+		return tapir_diag__fail(-ENOMEM, "cannot map the BPF counters: out of memory");
 	return 0;
 }
 
@@ -135,8 +133,8 @@ int tapir_programs__new_ring(size_t bytes)
 	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tapir_ring", 0, 0, (uint32_t)bytes, NULL);
 
 	return fd >= 0 ? fd
-		       : tapir_diag__fail(fd, "Cannot make a ring buffer: bytes=%zu, err=-%s",
-					  bytes, tapir_errno__name(fd));
+		       : tapir_diag__fail(fd, "cannot create a ring buffer of %zu bytes: %s", bytes,
+					  tapir_errno__text(fd));
 }
 
 int tapir_programs__use_ring(struct tapir_programs *p, unsigned pair, int fd, int *old_fd)
@@ -144,8 +142,8 @@ int tapir_programs__use_ring(struct tapir_programs *p, unsigned pair, int fd, in
 	uint32_t key = pair;
 
 	if (bpf_map_update_elem(p->rings_fd, &key, &fd, BPF_ANY))
-		return tapir_diag__fail(-errno, "Cannot use a ring buffer: err=-%s",
-					tapir_errno__name(errno));
+		return tapir_diag__fail(-errno, "cannot use a ring buffer: %s",
+					tapir_errno__text(errno));
 	*old_fd = p->ring_fds[pair];
 	p->ring_fds[pair] = fd;
 	return 0;
@@ -247,8 +245,8 @@ static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts
 	p->live->wake_bytes = opts->ring_bytes / 8;
 	p->live->ask_bytes = opts->ring_bytes / 256;
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.filter), &zero, &opts->filter, BPF_ANY))
-		return tapir_diag__fail(-errno, "Cannot set the process filter: err=-%s",
-					tapir_errno__name(errno));
+		return tapir_diag__fail(-errno, "cannot set the process filter: %s",
+					tapir_errno__text(errno));
 	return 0;
 }
 
@@ -306,9 +304,9 @@ static int attach(const struct attachment *all, size_t cnt, const char *what)
 			continue;
 		*all[i].link = bpf_program__attach(all[i].prog);
 		if (!*all[i].link)
-			return tapir_diag__fail(-errno, "Cannot watch %s: program=%s, err=-%s",
-						what, bpf_program__name(all[i].prog),
-						tapir_errno__name(errno));
+			return tapir_diag__fail(-errno, "cannot attach %s (program %s): %s", what,
+						bpf_program__name(all[i].prog),
+						tapir_errno__text(errno));
 	}
 	return 0;
 }
@@ -393,8 +391,8 @@ static int update(const struct bpf_map *map, const void *key, const void *value,
 {
 	if (!bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY))
 		return 0;
-	return tapir_diag__fail(-errno, "Cannot add to the map of %s: err=-%s", what,
-				tapir_errno__name(errno));
+	return tapir_diag__fail(-errno, "cannot add to the map of %s: %s", what,
+				tapir_errno__text(errno));
 }
 
 int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struct tapir_site *site)

@@ -48,23 +48,22 @@ static int open_error(int err, const struct tapir_sample_event *event, unsigned 
 	if (event->is_hardware && (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV))
 		return tapir_diag__fail(
 			-EOPNOTSUPP,
-			"Cannot sample %s: this machine shows no such hardware "
-			"counter, as most virtual ones (cpu-clock works everywhere)",
+			"cannot sample %s: this machine has no such hardware counter, like most virtual ones (use cpu-clock)",
 			event->name);
 	if (err == -EINVAL)
-		return tapir_diag__fail(-EINVAL,
-					"Cannot sample %u times a second: the kernel allows what "
-					"/proc/sys/kernel/perf_event_max_sample_rate says",
-					hz);
+		return tapir_diag__fail(
+			-EINVAL,
+			"cannot sample %u times per second: /proc/sys/kernel/perf_event_max_sample_rate is lower",
+			hz);
 	if (err == -EPERM || err == -EACCES)
-		return tapir_diag__fail(-EPERM, "Not allowed to sample CPUs: needs CAP_PERFMON or "
-						"root, and in a container a seccomp profile that "
-						"lets perf_event_open pass");
+		return tapir_diag__fail(
+			-EPERM,
+			"cannot sample CPUs: requires CAP_PERFMON (run as root), and in a container a seccomp profile that allows perf_event_open");
 	if (err == -ENOSYS)
-		return tapir_diag__fail(-EOPNOTSUPP, "Cannot sample CPUs: the kernel has no perf "
-						     "events (CONFIG_PERF_EVENTS)");
-	return tapir_diag__fail(err, "Cannot sample %s: err=-%s", event->name,
-				tapir_errno__name(err));
+		return tapir_diag__fail(
+			-EOPNOTSUPP,
+			"cannot sample CPUs: the kernel has no perf events (CONFIG_PERF_EVENTS)");
+	return tapir_diag__fail(err, "cannot sample %s: %s", event->name, tapir_errno__text(err));
 }
 
 static int start_cpu(struct tapir_sampler *s, int prog_fd, unsigned cpu,
@@ -80,8 +79,8 @@ static int start_cpu(struct tapir_sampler *s, int prog_fd, unsigned cpu,
 		return -ENOMEM;
 	link = bpf_link_create(prog_fd, fd, BPF_PERF_EVENT, NULL);
 	if (link < 0)
-		return tapir_diag__fail(link, "Cannot attach the sampler: cpu=%u, err=-%s", cpu,
-					tapir_errno__name(link));
+		return tapir_diag__fail(link, "cannot attach the sampler to CPU %u: %s", cpu,
+					tapir_errno__text(link));
 	return keep(s, link) ? 0 : -ENOMEM;
 }
 

@@ -79,8 +79,8 @@ static int map_ring(const struct tapir_sideband *s, struct cpu_ring *ring)
 		if (errno != EPERM)
 			break;
 	}
-	return tapir_diag__fail(-errno, "Cannot map a perf ring: err=-%s (RLIMIT_MEMLOCK)",
-				tapir_errno__name(errno));
+	return tapir_diag__fail(-errno, "cannot map a perf ring: %s (raise RLIMIT_MEMLOCK)",
+				tapir_errno__text(errno));
 }
 
 /* 0 also for a CPU that is offline: it has no ring. */
@@ -94,8 +94,8 @@ static int open_cpu(struct tapir_sideband *s, int cpu)
 		return 0;
 	if (fd < 0)
 		return tapir_diag__fail(
-			fd, "Cannot watch mapped files: cpu=%d, err=-%s: needs CAP_PERFMON", cpu,
-			tapir_errno__name(fd));
+			fd, "cannot watch mapped files on CPU %d: %s (requires CAP_PERFMON)", cpu,
+			tapir_errno__text(fd));
 	ring = tapir_vec__add(&s->rings);
 	if (!ring) {
 		close(fd);

@@ -70,10 +70,10 @@ static int parse_path(struct parser *p)
 	size_t len = part_len(p->at, ":");
 
 	if (!p->at[len])
-		return mistake(p, p->at + len,
-			       "a provider is missing behind the path: %.100s:PROVIDER, or "
-			       "%.100s:* for all of this file",
-			       p->at, p->at);
+		return mistake(
+			p, p->at + len,
+			"a provider must follow the path: %.100s:PROVIDER, or %.100s:* for all of this file",
+			p->at, p->at);
 	p->spec->path = copy_part(p->at, len, true);
 	p->at += len + 1;
 	return p->spec->path ? 0 : -ENOMEM;
@@ -85,18 +85,17 @@ static int parse_provider(struct parser *p)
 
 	if (!len)
 		return mistake(p, p->at,
-			       "a provider is missing: hotspot:gc__*, or *:gc__* for any");
+			       "a provider is required: hotspot:gc__*, or *:gc__* for any");
 	if (odd < len && p->at[odd] == '/')
 		return mistake(p, p->at,
-			       "a path starts with '/' and stands in front: "
-			       "/usr/bin/x:PROVIDER:EVENT");
+			       "a path starts with '/' and comes first: /usr/bin/x:PROVIDER:EVENT");
 	if (odd < len)
-		return mistake(p, p->at + odd,
-			       "'%c' cannot stand in a provider's name; SPECs are separated by "
-			       "spaces: hotspot:gc__* hotspot:thread__*",
-			       p->at[odd]);
+		return mistake(
+			p, p->at + odd,
+			"'%c' is not allowed in a provider name; separate SPECs by spaces: hotspot:gc__* hotspot:thread__*",
+			p->at[odd]);
 	if (len == 4 && !strncmp(p->at, "usdt:", 5))
-		return mistake(p, p->at, "leave out 'usdt:': [/PATH:]PROVIDER:EVENT");
+		return mistake(p, p->at, "omit 'usdt:': [/PATH:]PROVIDER:EVENT");
 	p->spec->provider = copy_part(p->at, len, false);
 	p->at += len;
 	return p->spec->provider ? 0 : -ENOMEM;
@@ -131,12 +130,12 @@ static int parse_item(struct parser *p)
 	len = part_len(p->at, ":,");
 	if (!len)
 		return mistake(p, p->at,
-			       "an event or keyword is missing: hotspot:gc__begin,gc__end");
+			       "an event or keyword is required: hotspot:gc__begin,gc__end");
 	if (memchr(p->at, '/', len) || memchr(p->at, '=', len) || memchr(p->at, ' ', len))
-		return mistake(p, p->at,
-			       "'%.*s' is no event or keyword: ev=GLOB, kw=NAME, 0xHEX or "
-			       "a plain word; a path stands in front of the provider",
-			       (int)(len < 60 ? len : 60), p->at);
+		return mistake(
+			p, p->at,
+			"'%.*s' is not an event or keyword: ev=GLOB, kw=NAME, 0xHEX or a plain word; a path comes before the provider",
+			(int)(len < 60 ? len : 60), p->at);
 	item->text = copy_part(p->at, len, false);
 	if (!item->text)
 		return -ENOMEM;
@@ -165,15 +164,15 @@ static int bad_level(struct parser *p, const char *word)
 	for (int i = 0; i < LEVEL_CNT; i++)
 		if (!strncasecmp(word, level_names[i], 4) ||
 		    tapir_str__distance(word, level_names[i], 2) <= 2)
-			return mistake(p, p->at, "no level '%.40s': did you mean %s?", word,
-				       level_names[i]);
+			return mistake(p, p->at, "level '%.40s' does not exist; the nearest is %s",
+				       word, level_names[i]);
 	if (strchr(word, '='))
-		return mistake(p, p->at, "a level stands here; it may be empty: %.60s::%.60s",
+		return mistake(p, p->at, "a level is expected here; it can be empty: %.60s::%.60s",
 			       p->spec->provider, word);
-	return mistake(p, p->at,
-		       "no level '%.40s': 0 LogAlways, 1 Critical, 2 Error, 3 Warning, "
-		       "4 Informational, 5 Verbose",
-		       word);
+	return mistake(
+		p, p->at,
+		"level '%.40s' is not one of 0 LogAlways, 1 Critical, 2 Error, 3 Warning, 4 Informational, 5 Verbose",
+		word);
 }
 
 static int parse_level(struct parser *p)
@@ -188,7 +187,7 @@ static int parse_level(struct parser *p)
 		if (!strcasecmp(word, level_names[i]))
 			p->spec->level = i;
 	if (!len && !p->at[len])
-		return mistake(p, p->at, "a level is missing: 0..5 or its name; or no ':' here");
+		return mistake(p, p->at, "a level is required after ':': 0..5 or its name");
 	if (len && p->spec->level < 0)
 		return bad_level(p, word);
 	p->at += len;
@@ -203,7 +202,7 @@ static int parse_arg(struct parser *p)
 
 	if (!key_len || p->at[key_len] != '=')
 		return mistake(p, p->at,
-			       "KEY=VALUE is expected, ';' between two: arg0=str;arg1=hex");
+			       "KEY=VALUE is required, separated by ';': arg0=str;arg1=hex");
 	value_len = strcspn(p->at + key_len + 1, ";");
 	arg = tapir_vec__add(&p->spec->args);
 	if (!arg)

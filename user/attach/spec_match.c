@@ -206,13 +206,13 @@ int tapir_spec__capture(const struct tapir_spec_arg *arg, struct tapir_spec_capt
 	if (strncmp(arg->key, "arg", 3) != 0 || !isdigit((unsigned char)arg->key[3]))
 		return 0;
 	if (!parse_arg_name(arg->key, &capture.arg, &end) || *end)
-		return tapir_diag__fail(-EINVAL, "'%.40s' is no argument: arg0 to arg%d", arg->key,
-					TAPIR_MAX_ARGS - 1);
+		return tapir_diag__fail(-EINVAL, "'%.40s' is not an argument: arg0 to arg%d are",
+					arg->key, TAPIR_MAX_ARGS - 1);
 	if (!parse_value(arg->value, &capture))
-		return tapir_diag__fail(-EINVAL,
-					"%s=%.40s: str, str:64, strn(arg2), buf(arg2), int, uint, "
-					"hex or ptr is expected",
-					arg->key, arg->value);
+		return tapir_diag__fail(
+			-EINVAL,
+			"%s=%.40s is not one of str, str:64, strn(arg2), buf(arg2), int, uint, hex, ptr",
+			arg->key, arg->value);
 	*out = capture;
 	return 1;
 }

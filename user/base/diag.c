@@ -71,6 +71,15 @@ const char *tapir_errno__name(int err)
 	return name ? name : "unknown error";
 }
 
+const char *tapir_errno__text(int err)
+{
+	const char *text = strerrordesc_np(err < 0 && err != INT_MIN ? -err : err);
+
+	if (abs(err) == 524) /* ENOTSUPP, the kernel's own */
+		return "Operation not supported by this kernel";
+	return text ? text : "Unknown error";
+}
+
 struct tapir_diag *tapir_diag__take(void)
 {
 	struct tapir_diag *diag = malloc(sizeof(*diag));

@@ -27,8 +27,11 @@ void tapir_diag__clear(void);
 /* Drops the lines behind the first cnt: the failure they tell of was none for the caller. */
 void tapir_diag__rewind(int cnt);
 
-/* "ENOENT" for 2 or -2, "unknown error" for what is none. Borrowed, static. */
+/* "ENOENT" for 2 or -2, "unknown error" for others: what -v adds. Borrowed, static. */
 const char *tapir_errno__name(int err);
+
+/* "No such file or directory" for 2 or -2: what a message says. Borrowed, static. */
+const char *tapir_errno__text(int err);
 
 /* Moves this thread's list into a heap object / appends one to this thread's list and frees it. */
 struct tapir_diag;

@@ -17,7 +17,7 @@ static void say_version(struct tapir_checkup *checkup, const struct tapir_dotnet
 	struct tapir_check *check = tapir_checkup__add(checkup, "dotnet", "a .NET runtime");
 
 	snprintf(check->found, sizeof(check->found), "%.40s, %s",
-		 *info->version ? info->version : "version not known",
+		 *info->version ? info->version : "version unknown",
 		 tapir_dotnet_kind__text(info->kind));
 }
 
@@ -36,7 +36,7 @@ static bool check_socket(struct tapir_checkup *checkup, uint32_t tgid)
 	const struct tapir_dotnet_opts opts = {
 		.tgid = tgid, .cancel_fd = -1, .timeout_ns = TIMEOUT_NS};
 	struct tapir_check *check = tapir_checkup__add(
-		checkup, "dotnet_socket", "names of its methods, and the way in for its events");
+		checkup, "dotnet_socket", "method names; loads the library for events");
 	struct tapir_dotnet_process process;
 	int mark = tapir_diag__cnt();
 
@@ -51,9 +51,9 @@ static bool check_socket(struct tapir_checkup *checkup, uint32_t tgid)
 		 reason_of(tapir_diag__line(mark)));
 	tapir_diag__rewind(mark);
 	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "neither names nor events of .NET";
-	check->remedy = "a process that runs, without DOTNET_EnableDiagnostics=0, of this user "
-			"or for root";
+	check->means = "no .NET names and events";
+	check->remedy =
+		"a running process without DOTNET_EnableDiagnostics=0, recorded as its user or as root";
 	return false;
 }
 
@@ -62,22 +62,20 @@ static bool check_events(struct tapir_checkup *checkup, const struct tapir_dotne
 			 bool answers)
 {
 	struct tapir_check *check = tapir_checkup__add(
-		checkup, "dotnet_events", "the runtime's and EventSources', each with its stack");
+		checkup, "dotnet_events", "events of runtime and EventSources, with stacks");
 
 	if (answers && info->kind != TAPIR_DOTNET_NATIVE_AOT) {
-		strcpy(check->found, "ring lane, by a library loaded while it is recorded");
+		strcpy(check->found, "ring lane, through a library loaded during recording");
 		return true;
 	}
 	check->state = TAPIR_CHECK_LIMITED;
 	if (answers) {
-		strcpy(check->found, "the runtime's own event stream: compiled ahead of time "
-				     "(NativeAOT), it takes no library");
-		check->means = "events without stacks; what its buffer cannot hold is dropped, and "
-			       "counted";
+		strcpy(check->found, "the runtime's event stream: NativeAOT loads no library");
+		check->means = "events without stacks; buffer overflows are counted";
 		return true;
 	}
 	check->means = "CPU samples and context switches only";
-	strcpy(check->found, "none: its socket does not answer");
+	strcpy(check->found, "none: the socket does not answer");
 	return false;
 }
 
@@ -92,7 +90,7 @@ static void soften(struct tapir_checkup *checkup)
 		if (strcmp(check->name, "process_probes") || check->state == TAPIR_CHECK_OK)
 			continue;
 		check->state = TAPIR_CHECK_OK;
-		check->means = "USDT probes; events of .NET need none";
+		check->means = "USDT probes; .NET events need none";
 	}
 }
 

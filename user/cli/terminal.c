@@ -86,18 +86,15 @@ void tapir_terminal__print_diag(int err)
 		return;
 	for (int i = 0; i < tapir_diag__cnt(); i++)
 		say(red, "tapir: ", tapir_diag__line(i));
-	if (!tapir_diag__cnt()) {
-		char line[64];
-
-		snprintf(line, sizeof(line), "failed: err=-%s", tapir_errno__name(err));
-		say(red, "tapir: ", line);
-	}
+	if (!tapir_diag__cnt())
+		say(red, "tapir: failed: ", tapir_errno__text(err));
+	tapir_debug("errno: %s", tapir_errno__name(err));
 	if (err == -EMFILE || err == -ENFILE)
 		say(red, "tapir: ",
 		    err == -EMFILE
 			    ? "no file descriptor is left: raise the hard limit on open files "
 			      "(ulimit -Hn, or LimitNOFILE= of a service)"
-			    : "no file descriptor is left on this machine: sysctl fs.file-max");
+			    : "no file descriptor is left on this machine: raise sysctl fs.file-max");
 }
 
 static atomic_uint_least64_t stop_ns; /* the process has one terminal, and is asked once */
@@ -127,7 +124,7 @@ int tapir_terminal__flush(struct tapir_str *out)
 	tapir_str__clear(out);
 	if (err)
 		return tapir_diag__fail(
-			err, "Cannot write to standard output: err=-%s%s", tapir_errno__name(err),
+			err, "cannot write to standard output: %s%s", tapir_errno__text(err),
 			err == -ETIMEDOUT ? ": its reader stalled, and the rest was "
 					    "dropped"
 					  : "");

@@ -295,9 +295,9 @@ int tapir_manifest__parse(const char *path, const void *bytes, size_t len,
 
 	if (!err) {
 		m->arena.max_bytes = ARENA_MAX_BYTES;
-		err = root_of(doc)
-			      ? read_tree(m, path, root_of(doc))
-			      : tapir_diag__fail(-EINVAL, "%s: no manifest: it is empty", path);
+		err = root_of(doc) ? read_tree(m, path, root_of(doc))
+				   : tapir_diag__fail(-EINVAL, "%s is not a manifest: it is empty",
+						      path);
 		tapir_manifest_xml__close(doc);
 	}
 	if (err) {
@@ -315,8 +315,8 @@ int tapir_manifest__read(const char *path, struct tapir_manifest **out)
 	int err = tapir_file__read(path, TAPIR_MANIFEST_MAX_BYTES, &bytes, &len);
 
 	if (err)
-		return tapir_diag__fail(err, "Cannot read the manifest %s: %s", path,
-					tapir_errno__name(err));
+		return tapir_diag__fail(err, "cannot read manifest %s: %s", path,
+					tapir_errno__text(err));
 	return tapir_manifest__parse(path, bytes, len, out);
 }
 

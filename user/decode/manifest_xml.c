@@ -41,17 +41,17 @@ static int load(void)
 		return 0;
 	lib = dlopen(LIBXML_NAME, RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
-		return tapir_diag__fail(-ENOENT,
-					"Cannot read a manifest: %s is not installed (Debian's "
-					"package libxml2)",
-					LIBXML_NAME);
+		return tapir_diag__fail(
+			-ENOENT,
+			"cannot read a manifest: %s is not installed (Debian package libxml2)",
+			LIBXML_NAME);
 	xml.is_loaded = find(lib, "xmlNewParserCtxt", &xml.new_parser) &&
 			find(lib, "xmlFreeParserCtxt", &xml.free_parser) &&
 			find(lib, "xmlCtxtReadMemory", &xml.read_memory) &&
 			find(lib, "xmlStopParser", &xml.stop_parser) &&
 			find(lib, "xmlFreeDoc", &xml.free_doc);
 	return xml.is_loaded ? 0
-			     : tapir_diag__fail(-ENOENT, "Cannot read a manifest: %s is too old",
+			     : tapir_diag__fail(-ENOENT, "cannot read a manifest: %s is too old",
 						LIBXML_NAME);
 }
 
@@ -80,13 +80,13 @@ static int parse(xmlParserCtxtPtr parser, const char *path, const void *bytes, s
 			      XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
 	if (has_doctype || (doc && (doc->intSubset || doc->extSubset))) {
 		xml.free_doc(doc);
-		return tapir_diag__fail(-EINVAL,
-					"%s: a document type is not accepted in a manifest", path);
+		return tapir_diag__fail(
+			-EINVAL, "%s: a manifest with a document type is not accepted", path);
 	}
 	if (!doc) {
 		const char *why = parser->lastError.message ? parser->lastError.message : "";
 
-		return tapir_diag__fail(-EINVAL, "%s:%d: no well-formed XML: %.*s", path,
+		return tapir_diag__fail(-EINVAL, "%s:%d: malformed XML: %.*s", path,
 					parser->lastError.line, (int)strcspn(why, "\n"), why);
 	}
 	*out = doc;
@@ -101,7 +101,7 @@ int tapir_manifest_xml__open(const char *path, const void *bytes, size_t len, xm
 	if (err)
 		return err;
 	if (len > TAPIR_MANIFEST_MAX_BYTES)
-		return tapir_diag__fail(-EFBIG, "%s: larger than %u MB", path,
+		return tapir_diag__fail(-EFBIG, "%s is larger than %u MB", path,
 					TAPIR_MANIFEST_MAX_BYTES >> 20);
 	parser = xml.new_parser();
 	if (!parser)

@@ -42,7 +42,7 @@ struct tapir_elf {
 
 static int not_elf(const char *name, const char *why)
 {
-	return tapir_diag__fail(-ENOEXEC, "Not an ELF file: path=%s: %s", name, why);
+	return tapir_diag__fail(-ENOEXEC, "%s is not a valid ELF file: %s", name, why);
 }
 
 static bool fits(uint64_t off, uint64_t bytes, uint64_t limit)
@@ -227,8 +227,8 @@ int tapir_elf__open(const char *path, struct tapir_elf **out)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
-		return tapir_diag__fail(-errno, "Cannot open ELF file: path=%s, err=-%s", path,
-					tapir_errno__name(errno));
+		return tapir_diag__fail(-errno, "cannot open %s: %s", path,
+					tapir_errno__text(errno));
 	return open_taken(fd, path, out);
 }
 
@@ -409,7 +409,7 @@ int tapir_elf__data(struct tapir_elf *elf, const Elf64_Shdr *section, const void
 	if (section->sh_type == SHT_NOBITS || !section->sh_size)
 		return -ENODATA;
 	if (section->sh_size > MAX_LOADED_BYTES - elf->loaded_bytes)
-		return tapir_diag__fail(-EFBIG, "Sections too large: path=%s, bytes=%llu",
+		return tapir_diag__fail(-EFBIG, "%s: a section of %llu bytes is too large",
 					elf->name, (unsigned long long)section->sh_size);
 	bytes = chunk(elf, section->sh_offset, section->sh_size);
 	if (!bytes)

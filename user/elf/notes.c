@@ -139,7 +139,7 @@ static int copy_section(struct tapir_elf *elf, const char *name, char **out, siz
 	if (!sec || sec->sh_type != SHT_NOTE)
 		return 0;
 	if (sec->sh_size > MAX_TEXT_BYTES)
-		return tapir_diag__fail(-EFBIG, "Note section too large: path=%s, section=%s",
+		return tapir_diag__fail(-EFBIG, "%s: section %s is too large for notes",
 					tapir_elf__name(elf), name);
 	err = tapir_elf__data(elf, sec, &data, len);
 	if (err)
@@ -272,7 +272,7 @@ int tapir_usdt_notes__read(struct tapir_elf *elf, struct tapir_usdt_notes *out)
 		return err;
 	}
 	if (r.dropped_cnt)
-		tapir_diag__add("Too many USDT notes: path=%s, read=%u, dropped=%zu",
+		tapir_diag__add("%s: only the first %u USDT notes are read, %zu are dropped",
 				tapir_elf__name(elf), TAPIR_MAX_NOTES, r.dropped_cnt);
 	*out = r.notes;
 	return (int)r.notes.cnt;

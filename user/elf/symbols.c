@@ -214,7 +214,7 @@ static int finish(struct builder *b, struct tapir_symtab *t)
 		return -ENOMEM;
 	}
 	if (b->dropped_cnt)
-		tapir_diag__add("Too many or too long symbols: path=%s, dropped=%zu",
+		tapir_diag__add("%s: %zu symbols are dropped: too many or too long",
 				tapir_elf__name(b->layout), b->dropped_cnt);
 	free(t->entries);
 	tapir_str__fini(&t->names);

@@ -74,8 +74,8 @@ int tapir_jitdump__open(const struct tapir_jitdump_opts *opts, struct tapir_jitd
 	if (d->opts.fd < 0) {
 		err = -errno;
 		free(d);
-		return tapir_diag__fail(err, "Cannot keep a jitdump open: err=-%s (ulimit -n)",
-					tapir_errno__name(err));
+		return tapir_diag__fail(err, "cannot keep a jitdump open: %s (raise ulimit -n)",
+					tapir_errno__text(err));
 	}
 	*out = d;
 	return 0;

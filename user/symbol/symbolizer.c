@@ -236,9 +236,8 @@ static bool name_kernel(struct tapir_symbolizer *s, uint64_t off, struct tapir_s
 	if (!s->kernel_was_tried) {
 		err = tapir_kallsyms__load("/proc/kallsyms", &s->kernel);
 		if (err)
-			tapir_warn("kernel functions have no names: err=-%s (`tapir doctor` says "
-				   "why)",
-				   tapir_errno__name(err));
+			tapir_warn("kernel functions have no names: %s (see 'tapir doctor')",
+				   tapir_errno__text(err));
 		s->kernel_was_tried = true;
 	}
 	if (!s->kernel ||

@@ -97,8 +97,9 @@ bool tapir_catalog__has_room(struct tapir_catalog *c, uint64_t bytes)
 	if (c->bytes + c->stacks.bytes + bytes <= max_bytes(c))
 		return true;
 	if (!c->refused++)
-		tapir_diag__add("Too many descriptions: what exceeds %u MB stays unnamed",
-				(unsigned)(max_bytes(c) >> 20));
+		tapir_diag__add(
+			"descriptions beyond %u MB are dropped, and what they describe stays unnamed",
+			(unsigned)(max_bytes(c) >> 20));
 	return false;
 }
 

@@ -70,8 +70,9 @@ static int spool(int *fd, const char *path)
 	if (!block)
 		return -ENOMEM;
 	if (file < 0)
-		return tapir_diag__fail(-errno, "Cannot spool a pipe: TMPDIR=%s, err=-%s",
-					dir ? dir : "/tmp", tapir_errno__name(errno));
+		return tapir_diag__fail(-errno,
+					"cannot create a temporary file in %s for the pipe: %s",
+					dir ? dir : "/tmp", tapir_errno__text(errno));
 	while (!err) {
 		ssize_t n = read(*fd, block, 1 << 16);
 
@@ -88,8 +89,8 @@ static int spool(int *fd, const char *path)
 		is_checked = len >= sizeof(uint64_t);
 	}
 	if (err)
-		return tapir_diag__fail(err, "Cannot spool a pipe: err=-%s",
-					tapir_errno__name(err));
+		return tapir_diag__fail(err, "cannot copy the pipe to a temporary file: %s",
+					tapir_errno__text(err));
 	close(*fd);
 	*fd = file;
 	file = -1;
@@ -105,10 +106,10 @@ static int open_input(struct tapir_reader *r, const char *path)
 	r->fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
 			 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (r->fd < 0 || fstat(r->fd, &st))
-		return tapir_diag__fail(-errno, "Cannot open: path=%s, err=-%s", path,
-					tapir_errno__name(errno));
+		return tapir_diag__fail(-errno, "cannot open %s: %s", path,
+					tapir_errno__text(errno));
 	if (S_ISDIR(st.st_mode))
-		return tapir_diag__fail(-EISDIR, "Cannot read a directory: path=%s", path);
+		return tapir_diag__fail(-EISDIR, "%s is a directory, not a recording", path);
 	if (!S_ISREG(st.st_mode))
 		err = spool(&r->fd, path);
 	if (!err && fstat(r->fd, &st))
@@ -124,8 +125,8 @@ static int read_file_header(struct tapir_reader *r, const char *path)
 	ssize_t n = pread(r->fd, &h, sizeof(h), 0);
 
 	if (n < 0)
-		return tapir_diag__fail(-errno, "Cannot read: path=%s, err=-%s", path,
-					tapir_errno__name(errno));
+		return tapir_diag__fail(-errno, "cannot read %s: %s", path,
+					tapir_errno__text(errno));
 	if (n < (ssize_t)sizeof(h) || h.magic != TAPIR_FILE_MAGIC)
 		return not_a_recording(path);
 	copy = h;
@@ -135,9 +136,10 @@ static int read_file_header(struct tapir_reader *r, const char *path)
 	if (libdeflate_crc32(0, &copy, sizeof(copy)) != h.crc)
 		return 0; /* damaged: the chunks carry CRCs of their own */
 	if (h.version != TAPIR_FILE_VERSION)
-		return tapir_diag__fail(-EPROTONOSUPPORT,
-					"Cannot read format version %u, only %u: path=%s",
-					h.version, TAPIR_FILE_VERSION, path);
+		return tapir_diag__fail(
+			-EPROTONOSUPPORT,
+			"%s has format version %u, this tapir reads version %u only", path,
+			h.version, TAPIR_FILE_VERSION);
 	if (h.header_bytes > sizeof(h))
 		r->walk.off = h.header_bytes;
 	r->stats.created_utc_ns = h.created_utc_ns;

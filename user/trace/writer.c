@@ -282,7 +282,7 @@ static int store(struct tapir_writer *w, const struct chunk_buf *buf, struct tap
 		return 0;
 	n = ZSTD_compress2(w->zstd, w->stored, w->stored_cap, buf->data, buf->used);
 	if (ZSTD_isError(n))
-		return tapir_diag__fail(-EIO, "Cannot compress: %s", ZSTD_getErrorName(n));
+		return tapir_diag__fail(-EIO, "cannot compress: %s", ZSTD_getErrorName(n));
 	*body = w->stored;
 	h->stored_bytes = (uint32_t)n;
 	h->flags |= TAPIR_CHUNK_ZSTD;

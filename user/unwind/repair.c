@@ -124,7 +124,7 @@ static int make(struct tapir_elf *elf, const struct tapir_eh_section *section,
 		return err;
 	}
 	if (is_cut)
-		tapir_debug("%s: more functions without a frame than are kept: %u rows",
+		tapir_debug("%s: rows beyond %u of functions without a frame are dropped",
 			    tapir_elf__name(elf), cnt);
 	*out = t;
 	return 0;
