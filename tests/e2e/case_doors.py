@@ -303,3 +303,44 @@ def test_sources_that_are_created_while_the_library_leaves_harm_nobody(t):
     said = result.witness()
     t.eq(said["wrong"], 0, result.out)
     t.ok(said["made"] > 10_000, said)
+
+
+def leaves(pid, seconds=3):
+    """The library is gone from a process, in so many seconds."""
+    end = time.monotonic() + seconds
+    while maps_of_us(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not maps_of_us(pid)
+
+
+def test_library_leaves_though_a_child_of_a_killed_tapir_lives_on(t):
+    """Its guard stands still, and the program it started runs: neither owns the session."""
+    tapir, _, fire = start_in_a_shell(t, "ring")
+    guards = guards_of(tapir.pid)
+    end = time.monotonic() + 10
+    while not maps_of_us(fire) and time.monotonic() < end:
+        time.sleep(0.02)
+    t.ok(guards and maps_of_us(fire), f"guards {guards}, the library is there")
+    for pid in guards:
+        os.kill(pid, signal.SIGSTOP)
+    tapir.signal(signal.SIGKILL)
+    t.ok(leaves(fire), f"left in it: {maps_of_us(fire)}")
+    for pid in guards:
+        os.kill(pid, signal.SIGCONT)
+    fire_twice(fire)
+    tapir.wait()
+
+
+def test_links_of_published_probes_go_when_tapir_is_killed(t):
+    fire = dotnet_fire.start(t, "events=10")
+    tapir = t.start_tapir("record", DEMO, *EVENTS_ONLY, "--publish", "usdt", "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
+    tapir.wait_line("tapir: events of .NET on", 20)
+    dotnet_fire.fire_now(fire)
+    links = f"/run/tapir/{fire.pid}"
+    end = time.monotonic() + 5
+    while not os.path.isdir(links) and time.monotonic() < end:
+        time.sleep(0.02)
+    t.ok(os.listdir(links), links)
+    tapir.signal(signal.SIGKILL)
+    t.ok(gone(links, 6), f"left: {links}")
+    dotnet_fire.ends_as_always(t, fire)

@@ -13,12 +13,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/diag.h"
@@ -85,7 +87,7 @@ static void names_are_plain_whatever_the_process_called_them(void **state)
 		     {"", "_"},
 		     {"a b'\"\n\xc3\xa9z", "a_b____z"}};
 	char out[TAPIR_PROBE_LINK_BYTES], longest[400];
-	uint64_t va = has_run ? map_one("tapir-x") : 0;
+	uint64_t va = has_run ? map_one("tapir-usdt.x") : 0;
 	int dir;
 
 	(void)state;
@@ -117,8 +119,8 @@ static void a_second_tapir_gets_a_name_of_its_own(void **state)
 	if (!has_run)
 		skip();
 	dir = tapir_probe_links__open();
-	assert_int_equal(add(dir, map_one("tapir-x"), "My-Shop", one), 0);
-	assert_int_equal(add(dir, map_one("tapir-x"), "My-Shop", two), 0);
+	assert_int_equal(add(dir, map_one("tapir-usdt.x"), "My-Shop", one), 0);
+	assert_int_equal(add(dir, map_one("tapir-usdt.x"), "My-Shop", two), 0);
 	assert_string_equal(one, "My-Shop");
 	assert_string_equal(two, "My-Shop.2");
 	snprintf(path, sizeof(path), "/run/tapir/%d/My-Shop.2", getpid());
@@ -146,12 +148,12 @@ static void what_dead_tapirs_left_is_cleared(void **state)
 	(void)state;
 	if (!has_run)
 		skip();
-	va = map_one("tapir-x");
-	not_ours = map_one("something-else");
+	va = map_one("tapir-usdt.x");
+	not_ours = map_one("of-tapir");
 	dir = tapir_probe_links__open();
 	assert_int_equal(add(dir, va, "Gone", name), 0);
 	assert_int_equal(add(dir, not_ours, "Reused", other), 0);
-	assert_int_equal(add(dir, map_one("tapir-y"), "Alive", other), 0);
+	assert_int_equal(add(dir, map_one("tapir-usdt.y"), "Alive", other), 0);
 	assert_int_equal(munmap((void *)(uintptr_t)va, PAGE), 0);
 	close(dir);
 	dir = tapir_probe_links__open();
@@ -160,7 +162,7 @@ static void what_dead_tapirs_left_is_cleared(void **state)
 	assert_true(is_there("Alive"));
 	/* Between two looks: the name is free again. */
 	assert_int_equal(add(dir, not_ours, "Again", name), 0);
-	assert_int_equal(add(dir, map_one("tapir-z"), "Again", name), 0);
+	assert_int_equal(add(dir, map_one("tapir-usdt.z"), "Again", name), 0);
 	assert_string_equal(name, "Again");
 	close(dir);
 }
@@ -181,7 +183,7 @@ static void directories_of_others_are_not_entered(void **state)
 	(void)state;
 	if (!has_run)
 		skip();
-	va = map_one("tapir-x");
+	va = map_one("tapir-usdt.x");
 	assert_int_equal(mkdir("/run/elsewhere", 0755), 0);
 	assert_int_equal(symlink("/run/elsewhere", "/run/tapir"), 0);
 	assert_refused("it is a symbolic link;");
@@ -196,6 +198,9 @@ static void directories_of_others_are_not_entered(void **state)
 	assert_int_equal(chown("/run/tapir", 65534, 65534), 0);
 	assert_refused("it belongs to user 65534;");
 	assert_int_equal(chown("/run/tapir", 0, 0), 0);
+	assert_int_equal(chmod("/run", 0777), 0);
+	assert_refused("it is where other users can replace files;");
+	assert_int_equal(chmod("/run", 0755), 0);
 	dir = tapir_probe_links__open();
 	assert_true(dir >= 0);
 	snprintf(path, sizeof(path), "/run/tapir/%d", getpid());
@@ -207,6 +212,41 @@ static void directories_of_others_are_not_entered(void **state)
 	close(dir);
 }
 
+static void links_go_when_we_are_killed(void **state)
+{
+	char path[64], byte;
+	struct stat st;
+	int ends[2];
+	pid_t pid;
+
+	(void)state;
+	if (!has_run)
+		skip();
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		struct tapir_peer_guard guard = TAPIR_PEER_NO_GUARD;
+		char name[TAPIR_PROBE_LINK_BYTES];
+		int dir = tapir_probe_links__open();
+
+		tapir_probe_links__guard(dir, &guard);
+		if (guard.pidfd < 0 || add(dir, map_one("tapir-usdt.x"), "My-Shop", name) ||
+		    write(ends[1], "", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	close(ends[0]);
+	snprintf(path, sizeof(path), "/run/tapir/%d", pid);
+	assert_int_equal(lstat(path, &st), 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	for (int i = 0; i < 500 && !lstat(path, &st); i++)
+		usleep(10000);
+	assert_int_equal(lstat(path, &st), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +254,7 @@ int main(void)
 		cmocka_unit_test_setup(a_second_tapir_gets_a_name_of_its_own, need_run),
 		cmocka_unit_test_setup(what_dead_tapirs_left_is_cleared, need_run),
 		cmocka_unit_test_setup(directories_of_others_are_not_entered, need_run),
+		cmocka_unit_test_setup(links_go_when_we_are_killed, need_run),
 	};
 
 	return cmocka_run_group_tests(tests, own_run, NULL);

@@ -9,6 +9,7 @@
 #define TAPIR_USER_FILE_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,6 +63,14 @@ int tapir_file__open_in_root(const char *root, const char *path, int flags);
  * errno says why. Ends with closedir(3); dirfd(3) is open until then.
  */
 DIR *tapir_file__open_dir(int at_fd, const char *path, int flags);
+
+/*
+ * Calls visit for each entry of the directory path (taken from at_fd, no link followed) but "." and
+ * "..", with an fd of that directory, until visit returns false. System calls and the stack only,
+ * unlike readdir(3): for copies of a process with threads, too. 0 or -errno.
+ */
+typedef bool (*tapir_file_visit)(void *ctx, int dir_fd, const char *name);
+int tapir_file__each_name(int at_fd, const char *path, tapir_file_visit visit, void *ctx);
 
 /*
  * Stands for the file and what is in it, never 0: an inode number may be used again for another

@@ -10,14 +10,21 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/trusted_dir.h"
+#include "tapir/coreclr.h"
+#include "tapir/ring.h"
 #include "base/str.h"
 
-#define SAME_NAME_MAX 64 /* tapirs that publish one provider of one process */
-#define FAULT_BYTES   64
+#define SAME_NAME_MAX  64 /* tapirs that publish one provider of one process */
+#define FAULT_BYTES    64
+#define GUARD_ROUNDS   20 /* of 0.25 s: the library leaves within 2 s of us */
+#define GUARD_START_NS (2 * TAPIR_NS_PER_SEC)
 
 /* Nobody else may have made it, or may write to it: "" if that is so. */
 static void find_fault(const struct stat *st, char out[FAULT_BYTES])
@@ -105,40 +112,82 @@ static bool is_alive(int fd, const char *name)
 	if (len <= 0)
 		return false;
 	file[len] = '\0';
-	return strstr(file, "tapir") != NULL;
+	return strstr(file, "/memfd:" TAPIR_RING_PROBES_NAME) ||
+	       strstr(file, "/" TAPIR_CORECLR_FILE_NAME);
 }
 
-static void clear_process(int dir_fd, const char *name)
+static bool clear_link(void *unused, int fd, const char *name)
 {
-	DIR *dir = tapir_file__open_dir(dir_fd, name, O_NOFOLLOW);
-	const struct dirent *entry;
-
-	if (!dir)
-		return;
-	while ((entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && !is_alive(dirfd(dir), entry->d_name))
-			unlinkat(dirfd(dir), entry->d_name, 0);
-	closedir(dir);
-	unlinkat(dir_fd, name, AT_REMOVEDIR);
+	(void)unused;
+	if (!is_alive(fd, name))
+		unlinkat(fd, name, 0);
+	return true;
 }
 
+static bool clear_process(void *unused, int dir_fd, const char *name)
+{
+	if (isdigit((unsigned char)name[0])) {
+		(void)tapir_file__each_name(dir_fd, name, clear_link, unused);
+		unlinkat(dir_fd, name, AT_REMOVEDIR);
+	}
+	return true;
+}
+
+/* System calls and the stack only: also in the guard. */
 static void clear_dead(int dir_fd)
 {
-	DIR *dir = tapir_file__open_dir(dir_fd, ".", O_NOFOLLOW);
-	const struct dirent *entry;
+	(void)tapir_file__each_name(dir_fd, ".", clear_process, NULL);
+}
 
-	if (!dir)
-		return;
-	while ((entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			clear_process(dir_fd, entry->d_name);
-	closedir(dir);
+/* ---- when we are killed ------------------------------------------------------------------------ */
+
+/* The library takes a moment to leave its process; what of other tapirs is alive stays. */
+static void clear_as_guard(const struct tapir_peer_job *job, const struct tapir_peer_answer *answer,
+			   int fd)
+{
+	const struct timespec rest = {.tv_nsec = 250 * 1000 * 1000};
+
+	(void)answer;
+	(void)fd;
+	for (unsigned i = 0; i < GUARD_ROUNDS; i++) {
+		clear_dead(job->dir_fd);
+		nanosleep(&rest, NULL);
+	}
+}
+
+void tapir_probe_links__guard(int dir_fd, struct tapir_peer_guard *out)
+{
+	const struct tapir_peer_job job = {
+		.last_act = clear_as_guard,
+		.pidfd = -1,
+		.proc_fd = -1,
+		.dir_fd = dir_fd,
+		.cancel_fd = -1,
+		.deadline_ns = tapir_clock__now_ns() + GUARD_START_NS,
+	};
+	struct tapir_peer_answer answer;
+
+	(void)tapir_peer_job__try_guarded(&job, &answer, NULL, out);
+}
+
+static int open_run(char fault[FAULT_BYTES])
+{
+	const struct tapir_trust trust = {.owners = {0, geteuid(), geteuid()},
+					  .allows_sticky = true};
+	tapir_autofd int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = root_fd < 0 ? -errno
+			     : tapir_trusted_dir__open(root_fd, TAPIR_PROBE_LINKS_PARENT, &trust);
+
+	if (fd == -EPERM)
+		snprintf(fault, FAULT_BYTES, "is where other users can replace files");
+	return fd;
 }
 
 int tapir_probe_links__open(void)
 {
-	char fault[FAULT_BYTES];
-	int fd = enter(AT_FDCWD, TAPIR_PROBE_LINKS_DIR, fault);
+	char fault[FAULT_BYTES] = "";
+	tapir_autofd int run_fd = open_run(fault);
+	int fd = run_fd < 0 ? run_fd : enter(run_fd, TAPIR_PROBE_LINKS_NAME, fault);
 
 	if (fd < 0 && *fault)
 		return tapir_diag__fail(fd,

@@ -5,7 +5,8 @@
  * /proc/PID/map_files, which holds as long as the mapping does.
  *
  * Directories are root's, 0755, and made or entered without following a link. Links of a tapir that
- * was killed lead nowhere once the process has let go of what it mapped: they are cleared here.
+ * was killed lead nowhere once the process has let go of what it mapped: its guard clears them,
+ * or the next tapir.
  * Needs root. One thread at a time.
  */
 #ifndef TAPIR_USER_PROBE_LINKS_H
@@ -13,12 +14,19 @@
 
 #include <stdint.h>
 
-#define TAPIR_PROBE_LINKS_DIR  "/run/tapir"
-#define TAPIR_PROBE_LINK_BYTES 128 /* of a name, its NUL among them */
+#include "runtime/peer_job.h"
+
+#define TAPIR_PROBE_LINKS_PARENT "/run"
+#define TAPIR_PROBE_LINKS_NAME	 "tapir"
+#define TAPIR_PROBE_LINKS_DIR	 TAPIR_PROBE_LINKS_PARENT "/" TAPIR_PROBE_LINKS_NAME
+#define TAPIR_PROBE_LINK_BYTES	 128 /* of a name, its NUL among them */
 
 /* The directory, opened, cleared of what is dead. An fd, or -errno with a line;
    -EPERM: somebody else has made it, or may write to it. */
 int tapir_probe_links__open(void);
+/* A process that clears the directory when we are killed, and the libraries have left; none: the
+   next tapir does it. Ended by tapir_peer_guard__dismiss. */
+void tapir_probe_links__guard(int dir_fd, struct tapir_peer_guard *out);
 
 /*
  * A link to the mapping [start_va, end_va) of the process, called as name: what is no letter, digit

@@ -49,6 +49,7 @@ struct process {
 struct tapir_publish {
 	struct tapir_publish_opts opts;
 	int dir_fd;
+	struct tapir_peer_guard guard;
 	char image_prefix[48], library_part[48]; /* in the names of mapped files */
 	struct tapir_vec(struct image) images;
 	struct tapir_vec(struct process) processes;
@@ -412,6 +413,7 @@ int tapir_publish__open(struct tapir_publish **out)
 
 	if (!p)
 		return -ENOMEM;
+	p->guard = TAPIR_PEER_NO_GUARD;
 	p->dir_fd = tapir_probe_links__open();
 	if (p->dir_fd < 0) {
 		int err = p->dir_fd;
@@ -419,6 +421,7 @@ int tapir_publish__open(struct tapir_publish **out)
 		free(p);
 		return err;
 	}
+	tapir_probe_links__guard(p->dir_fd, &p->guard);
 	*out = p;
 	return 0;
 }
@@ -473,6 +476,7 @@ void tapir_publish__free(struct tapir_publish *p)
 	if (!p)
 		return;
 	tapir_publish__stop(p);
+	tapir_peer_guard__dismiss(&p->guard);
 	tapir_guard__fd(&p->dir_fd);
 	tapir_vec__fini(&p->images);
 	tapir_vec__fini(&p->processes);

@@ -5,30 +5,20 @@
  * /proc was not mounted anew in a pid namespace, it is another one's (seen). So the newest is
  * tried first, and the process that listens on it must be the one that is meant.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "runtime/peer_job.h"
 
 #define NAME_BYTES  64
 #define SOCKETS_MAX 16
-#define BATCH_BYTES 16384
-
-struct entry { /* of getdents64(2) */
-	uint64_t inode;
-	int64_t off;
-	uint16_t bytes;
-	uint8_t type;
-	char name[];
-};
 
 struct candidate {
 	char name[NAME_BYTES];
@@ -71,43 +61,36 @@ static void add_candidate(struct candidates *found, const struct candidate *one)
 	found->all[at] = *one;
 }
 
-static void look_at(const struct tapir_peer_job *job, int dir_fd, const char *name,
-		    struct candidates *found)
+struct search {
+	const struct tapir_peer_job *job;
+	struct candidates *found;
+};
+
+/* Of a directory of any size, until the deadline. */
+static bool look_at(void *ctx, int dir_fd, const char *name)
 {
+	const struct search *search = ctx;
 	struct candidate one;
 	struct stat st;
 
-	if (!is_its_socket(job, name) || fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) ||
-	    !S_ISSOCK(st.st_mode) || st.st_uid != job->uid)
-		return;
-	snprintf(one.name, sizeof(one.name), "%s", name);
-	one.sec = st.st_mtim.tv_sec;
-	one.nsec = st.st_mtim.tv_nsec;
-	add_candidate(found, &one);
+	if (is_its_socket(search->job, name) && !fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    S_ISSOCK(st.st_mode) && st.st_uid == search->job->uid) {
+		snprintf(one.name, sizeof(one.name), "%s", name);
+		one.sec = st.st_mtim.tv_sec;
+		one.nsec = st.st_mtim.tv_nsec;
+		add_candidate(search->found, &one);
+	}
+	return tapir_clock__now_ns() < search->job->deadline_ns;
 }
 
-/* Of a directory of any size, until the deadline. */
 static int find_sockets(const struct tapir_peer_job *job, const struct tapir_peer_places *at,
 			struct candidates *found)
 {
-	char batch[BATCH_BYTES] __attribute__((aligned(8)));
-	int fd = openat(at->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	long bytes = 0;
+	struct search search = {job, found};
 
 	found->cnt = 0;
 	memset(found->all, 0, sizeof(found->all));
-	if (fd < 0)
-		return -errno;
-	while (tapir_clock__now_ns() < job->deadline_ns &&
-	       (bytes = syscall(SYS_getdents64, fd, batch, sizeof(batch))) > 0)
-		for (long off = 0; off < bytes;) {
-			const struct entry *entry = (const void *)(batch + off);
-
-			look_at(job, at->dir_fd, entry->name, found);
-			off += entry->bytes;
-		}
-	close(fd);
-	return bytes < 0 ? (int)bytes : 0;
+	return tapir_file__each_name(at->dir_fd, ".", look_at, &search);
 }
 
 /* The fd, -ENOENT: none of them is its own and listens, -EAGAIN: try again. Why: in answer. */

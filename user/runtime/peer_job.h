@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * peer_job.h - what is done in the files of a process we talk to (a JVM, a .NET runtime) with
- * its rights, by a child of ours that may be killed at any moment; for user/runtime only.
+ * its rights, by a child of ours that may be killed at any moment; for user/runtime, and for
+ * guards of what collect places.
  *
  * The child is a copy of one thread of a program with many: it makes system calls and touches
  * its stack, no heap, no locks, no libc that has any. All it needs stands in the job; all it

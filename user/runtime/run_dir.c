@@ -23,8 +23,7 @@
 #define HEX_DIGITS   16
 #define NAME_TRIES   8
 #define GUARD_NS     (2 * TAPIR_NS_PER_SEC) /* for it to start */
-#define BATCH_BYTES  4096
-#define ENTRIES_MAX  1024 /* of a directory that is removed */
+#define ENTRIES_MAX  1024		    /* of a directory that is removed */
 #define LISTED_CHARS ",;=\n"
 
 static int fail(int err, const char *path, const char *why)
@@ -37,37 +36,17 @@ static int fail(int err, const char *path, const char *why)
 
 /* ---- removal: also in the guard, so system calls and the stack only ------------------------ */
 
-struct entry { /* of getdents64(2) */
-	uint64_t inode;
-	int64_t off;
-	uint16_t bytes;
-	uint8_t type;
-	char name[];
-};
-
-static void remove_entries(int fd)
+static bool remove_entry(void *cnt, int dir_fd, const char *name)
 {
-	char batch[BATCH_BYTES] __attribute__((aligned(8)));
-	unsigned cnt = 0;
-	long bytes;
-
-	while (cnt < ENTRIES_MAX && (bytes = getdents64(fd, batch, sizeof(batch))) > 0)
-		for (long at = 0; at < bytes; cnt++) {
-			const struct entry *entry = (const void *)(batch + at);
-
-			unlinkat(fd, entry->name, 0); /* "." and "..": refused */
-			at += entry->bytes;
-		}
+	unlinkat(dir_fd, name, 0);
+	return ++*(unsigned *)cnt < ENTRIES_MAX;
 }
 
 static void remove_dir(int parent_fd, const char *name)
 {
-	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	unsigned cnt = 0;
 
-	if (fd >= 0) {
-		remove_entries(fd);
-		close(fd);
-	}
+	(void)tapir_file__each_name(parent_fd, name, remove_entry, &cnt);
 	unlinkat(parent_fd, name, AT_REMOVEDIR);
 }
 
@@ -98,17 +77,12 @@ static bool is_abandoned(int parent_fd, const char *name)
 	       !flock(fd, LOCK_EX | LOCK_NB);
 }
 
-static void remove_abandoned(int parent_fd)
+static bool remove_if_abandoned(void *unused, int parent_fd, const char *name)
 {
-	DIR *dir = tapir_file__open_dir(parent_fd, ".", 0);
-	const struct dirent *entry;
-
-	if (!dir)
-		return;
-	while ((entry = readdir(dir)))
-		if (is_name(entry->d_name) && is_abandoned(parent_fd, entry->d_name))
-			remove_dir(parent_fd, entry->d_name);
-	closedir(dir);
+	(void)unused;
+	if (is_name(name) && is_abandoned(parent_fd, name))
+		remove_dir(parent_fd, name);
+	return true;
 }
 
 /* ---- where it can be ------------------------------------------------------------------------ */
@@ -220,7 +194,7 @@ static int open_in(const char *parent, bool for_code, struct tapir_run_dir *out)
 	dir.parent_fd = open_parent(parent, for_code);
 	if (dir.parent_fd < 0)
 		return dir.parent_fd;
-	remove_abandoned(dir.parent_fd);
+	(void)tapir_file__each_name(dir.parent_fd, ".", remove_if_abandoned, NULL);
 	err = make(&dir);
 	if (!err)
 		err = start_guard(&dir);
