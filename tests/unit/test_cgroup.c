@@ -265,6 +265,33 @@ static void frozen_process_is_known_in_the_group_and_below(void **state)
 	assert_true(becomes((uint32_t)members[1], false));
 }
 
+static void container_is_known_by_its_cgroup(void **state)
+{
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	static const struct {
+		const char *path, *id;
+	} cases[] = {
+		{"", ""},
+		{"/", ""},
+		{"/user.slice/user-1000.slice/session-3.scope", ""},
+		{"/docker/" ID, "0123456789ab"},
+		{"/system.slice/docker-" ID ".scope", "0123456789ab"},
+		{"/kubepods.slice/kubepods-pod12.slice/cri-containerd-" ID ".scope",
+		 "0123456789ab"},
+		{"/machine.slice/libpod-" ID ".scope/container", "0123456789ab"},
+		{"/docker/" ID "/docker/fedcba98" ID, "0123456789ab"}, /* 72 digits: no id */
+		{"/docker/f" ID, ""},
+		{"/a/0123456789abcdef", ""},
+	};
+	char id[TAPIR_CONTAINER_ID_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		tapir_container__id(cases[i].path, id);
+		assert_string_equal(id, cases[i].id);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +303,7 @@ int main(void)
 		CASE(members_come_when_version_two),
 		CASE(members_come_when_version_one),
 		CASE(frozen_process_is_known_in_the_group_and_below),
+		cmocka_unit_test(container_is_known_by_its_cgroup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -217,3 +217,18 @@ bool tapir_cgroup__is_frozen(uint32_t tgid)
 		is_frozen = is_frozen_by(line);
 	return is_frozen;
 }
+
+void tapir_container__id(const char *cgroup_path, char id[TAPIR_CONTAINER_ID_BYTES])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	*id = '\0';
+	/* The innermost one counts: a container may run in another. */
+	for (const char *at = cgroup_path; *at;) {
+		size_t len = strspn(at, digits);
+
+		if (len == 64)
+			snprintf(id, TAPIR_CONTAINER_ID_BYTES, "%.12s", at);
+		at += len ? len : 1;
+	}
+}

@@ -30,4 +30,13 @@ int tapir_cgroup__each_process(const struct tapir_cgroup *cgroup,
  */
 bool tapir_cgroup__is_frozen(uint32_t tgid);
 
+#define TAPIR_CONTAINER_ID_BYTES 13
+
+/*
+ * The first 12 digits of a container's id, as container tools show it, by the path of a process's
+ * cgroup
+ * (.../docker-<id>.scope, /docker/<id>, cri-containerd-<id>.scope, libpod-<id>.scope); "": none.
+ */
+void tapir_container__id(const char *cgroup_path, char id[TAPIR_CONTAINER_ID_BYTES]);
+
 #endif

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tapir ps: the processes that have more to record than CPU time and waits, one per line. */
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attach/cgroup.h"
+#include "attach/discover.h"
+#include "attach/proc.h"
+#include "attach/ring_find.h"
+#include "base/diag.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "cli/commands.h"
+#include "cli/pager.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "runtime/recognize.h"
+
+#define MAX_COLUMNS 32
+
+struct args {
+	bool all;
+	bool json;
+};
+
+static const struct tapir_option options[] = {
+	TAPIR_FLAG("all", 'a', "also processes with neither events nor probes", struct args, all),
+	TAPIR_FLAG("json", 0, "one JSON object per line", struct args, json),
+	{}};
+
+/* ---- one process ------------------------------------------------------------------------ */
+
+struct row {
+	uint32_t pid, uid;
+	char user[33];
+	char comm[TAPIR_COMM_BYTES];
+	char container[TAPIR_CONTAINER_ID_BYTES];
+	struct tapir_runtime_info runtime;
+	size_t probe_cnt; /* USDT sites */
+	bool has_rings;
+};
+
+struct walk {
+	const struct args *args;
+	struct tapir_discovery discovery; /* files are read once, whoever maps them */
+	struct tapir_map cnt_by_file;	  /* pack(), by device and inode */
+	size_t known_file_cnt;		  /* of discovery.files, those in cnt_by_file */
+	struct tapir_vec(struct row) rows;
+	uint32_t pid;	  /* of the process that is looked at, */
+	size_t probe_cnt; /* and its sites */
+	size_t hidden_cnt;
+};
+
+static void fill_user(struct row *row)
+{
+	const struct passwd *user = getpwuid(row->uid);
+
+	if (user)
+		snprintf(row->user, sizeof(row->user), "%.32s", user->pw_name);
+	else
+		snprintf(row->user, sizeof(row->user), "%u", row->uid);
+}
+
+/* Every C or C++ program has these: they tell programs apart no more than CPU time does. */
+static bool is_system_library(const char *provider)
+{
+	static const char *const names[] = {"libc",	 "libm",   "libpthread",
+					    "libstdcxx", "libgcc", "rtld"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(provider, names[i]))
+			return true;
+	return false;
+}
+
+/* What cnt_by_file holds: the sites of a file, and the last process that was found to map it. */
+static uint64_t pack(size_t site_cnt, uint32_t pid)
+{
+	return (uint64_t)site_cnt << 32 | pid;
+}
+
+static int add_new_files(struct walk *w)
+{
+	for (; w->known_file_cnt < w->discovery.files.cnt; w->known_file_cnt++) {
+		const struct tapir_probe_file *file = w->discovery.files.data[w->known_file_cnt];
+		uint64_t *packed = tapir_map__put(&w->cnt_by_file,
+						  tapir_hash__mix(file->dev, file->inode), NULL);
+		size_t cnt = 0;
+
+		if (!packed)
+			return -ENOMEM;
+		for (size_t i = 0; i < file->notes.cnt; i++)
+			cnt += !is_system_library(file->notes.data[i].provider);
+		*packed = pack(cnt, 0);
+	}
+	return 0;
+}
+
+/* Once per file, however often it is mapped. */
+static int count_probes(const struct tapir_mapping_line *m, void *ctx)
+{
+	struct walk *w = ctx;
+	uint64_t *packed;
+
+	if (!m->is_executable || !tapir_mapping_line__is_file(m))
+		return 0;
+	packed = tapir_map__get(&w->cnt_by_file, tapir_hash__mix(m->dev, m->inode));
+	if (!packed || (uint32_t)*packed == w->pid)
+		return 0;
+	w->probe_cnt += *packed >> 32;
+	*packed = pack(*packed >> 32, w->pid);
+	return 0;
+}
+
+static void fill_rings(struct row *row)
+{
+	struct tapir_ring_lanes lanes = {};
+
+	if (tapir_ring_lanes__find(row->pid, &lanes))
+		return;
+	row->has_rings = lanes.all.cnt > 0;
+	tapir_ring_lanes__fini(&lanes);
+}
+
+static int fill_row(struct walk *w, struct row *row)
+{
+	int err = tapir_runtime__recognize(row->pid, &row->runtime);
+
+	w->pid = row->pid;
+	w->probe_cnt = 0;
+	if (!err)
+		err = tapir_discover__process(row->pid, &w->discovery);
+	if (!err)
+		err = add_new_files(w);
+	if (!err)
+		err = tapir_proc__each_mapping(row->pid, count_probes, w);
+	row->probe_cnt = w->probe_cnt;
+	fill_rings(row);
+	fill_user(row);
+	return err;
+}
+
+static bool has_something(const struct row *row)
+{
+	return row->runtime.has_events || row->probe_cnt || row->has_rings;
+}
+
+/* A process that has ended meanwhile, or is another user's, is no failure. */
+static int visit(uint32_t pid, void *ctx)
+{
+	struct walk *w = ctx;
+	int diag_cnt = tapir_diag__cnt(), err;
+	struct row row = {.pid = pid};
+	struct tapir_proc proc;
+
+	err = tapir_proc__read(pid, &proc);
+	if (!err) {
+		row.uid = proc.uid;
+		memcpy(row.comm, proc.comm, sizeof(row.comm));
+		tapir_container__id(proc.cgroup, row.container);
+		err = proc.is_kernel_thread ? -ESRCH : fill_row(w, &row);
+		tapir_proc__fini(&proc);
+	}
+	tapir_diag__rewind(diag_cnt);
+	w->hidden_cnt += err == -EACCES || err == -EPERM;
+	if (err == -ENOMEM)
+		return err;
+	if (err || (!w->args->all && !has_something(&row)))
+		return 0;
+	return tapir_vec__push(&w->rows, row) ? 0 : -ENOMEM;
+}
+
+/* ---- output ----------------------------------------------------------------------------- */
+
+/* ".NET events, 12 probes" */
+static void add_what(struct tapir_str *out, const struct row *row)
+{
+	size_t from = out->len;
+
+	if (row->runtime.has_events)
+		tapir_str__adds(out, "events");
+	if (row->has_rings && !row->runtime.has_events)
+		tapir_str__addf(out, "%sring events", out->len > from ? ", " : "");
+	if (row->probe_cnt)
+		tapir_str__addf(out, "%s%zu probe%s", out->len > from ? ", " : "", row->probe_cnt,
+				row->probe_cnt == 1 ? "" : "s");
+	if (out->len == from)
+		tapir_str__adds(out, "-");
+}
+
+static void write_table(const struct walk *w, struct tapir_str *out)
+{
+	static const char *const titles[] = {">PID", "USER",	"RUNTIME", "CONTAINER",
+					     "NAME", "RECORDS", NULL};
+	struct tapir_table table = {.titles = titles, .max_columns = MAX_COLUMNS};
+	struct tapir_str text = {};
+	const struct row *row;
+
+	tapir_vec_for_each (row, &w->rows) {
+		tapir_table__cell_u64(&table, row->pid);
+		tapir_table__cell(&table, row->user);
+		tapir_str__clear(&text);
+		tapir_str__addf(&text, "%s%s%s", *row->runtime.name ? row->runtime.name : "-",
+				*row->runtime.version ? " " : "", row->runtime.version);
+		tapir_table__cell(&table, text.data ? text.data : "");
+		tapir_table__cell(&table, *row->container ? row->container : "-");
+		tapir_table__cell_bytes(&table, row->comm, strnlen(row->comm, sizeof(row->comm)));
+		tapir_str__clear(&text);
+		add_what(&text, row);
+		tapir_table__cell(&table, text.data ? text.data : "");
+	}
+	if (w->rows.cnt)
+		tapir_table__write(&table, tapir_terminal__palette(stdout), out);
+	tapir_table__fini(&table);
+	tapir_str__fini(&text);
+}
+
+static void write_json(const struct walk *w, struct tapir_str *out)
+{
+	const struct row *row;
+
+	tapir_vec_for_each (row, &w->rows) {
+		struct tapir_json j = tapir_json__to(out);
+
+		tapir_json__open(&j, NULL, '{');
+		tapir_json__u64(&j, "pid", row->pid);
+		tapir_json__u64(&j, "uid", row->uid);
+		tapir_json__str(&j, "user", row->user);
+		tapir_json__strn(&j, "name", row->comm, strnlen(row->comm, sizeof(row->comm)));
+		tapir_json__str(&j, "runtime", *row->runtime.name ? row->runtime.name : NULL);
+		tapir_json__str(&j, "version", *row->runtime.version ? row->runtime.version : NULL);
+		tapir_json__str(&j, "container", *row->container ? row->container : NULL);
+		tapir_json__bool(&j, "events", row->runtime.has_events);
+		tapir_json__bool(&j, "rings", row->has_rings);
+		tapir_json__u64(&j, "probes", row->probe_cnt);
+		tapir_json__close(&j, '}');
+		tapir_str__addc(out, '\n');
+	}
+}
+
+static int print(const struct walk *w)
+{
+	struct tapir_str out = {};
+	int err;
+
+	if (w->args->json)
+		write_json(w, &out);
+	else
+		write_table(w, &out);
+	err = tapir_terminal__flush(&out);
+	tapir_str__fini(&out);
+	if (err)
+		return err;
+	if (!w->rows.cnt)
+		tapir_info("no process has events or probes; --all lists the others, too");
+	if (w->hidden_cnt)
+		tapir_warn(
+			"%zu process%s could not be inspected: run as root or with CAP_SYS_PTRACE",
+			w->hidden_cnt, w->hidden_cnt == 1 ? "" : "es");
+	return 0;
+}
+
+static int run(struct tapir_cli *cli)
+{
+	struct walk w = {.args = cli->args};
+	int err = tapir_proc__each(visit, &w);
+
+	if (!err && !w.args->json)
+		tapir_pager__start(cli);
+	if (!err)
+		err = print(&w);
+	tapir_vec__fini(&w.rows);
+	tapir_map__fini(&w.cnt_by_file);
+	tapir_discovery__fini(&w.discovery);
+	return err;
+}
+
+const struct tapir_command tapir_cmd_ps = {
+	.name = "ps",
+	.summary = "list the processes that have events or probes to record",
+	.synopsis = "[--all] [--json]",
+	.text = "Shows one line per process: user, runtime and version, container, name, and what "
+		"can be recorded of it besides CPU time and waits: events of its runtime, events of "
+		"rings, USDT probes. 'tapir list -p PID' names them. Probes of system libraries such "
+		"as libc, which every process has, do not count. Nothing is sent to any process.",
+	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
+	.examples =
+		(const struct tapir_example[]){
+			{"ps", "what can be recorded on this machine"},
+			{"ps --json | jq 'select(.runtime == \".NET\").pid'", "all .NET processes"},
+			{}},
+	.args_bytes = sizeof(struct args),
+	.run = run,
+};

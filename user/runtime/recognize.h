@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * recognize.h - the runtime of a process, by the files it maps: a .NET or HotSpot process by what
+ * is in them, others by their names alone. Nothing is sent to the process.
+ */
+#ifndef TAPIR_USER_RECOGNIZE_H
+#define TAPIR_USER_RECOGNIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tapir_runtime_info {
+	char name[32]; /* ".NET", "OpenJDK", "CPython", "PostgreSQL", ...; "" none that is known */
+	char version[64]; /* "10.0.12", "3.11", "15"; "" not known */
+	bool has_events;  /* .NET: events without USDT probes */
+};
+
+/*
+ * 0 and *out, also when no runtime is known; -errno with a line: the process has ended, or may not
+ * be inspected (requires its user or CAP_SYS_PTRACE). Any thread.
+ */
+int tapir_runtime__recognize(uint32_t tgid, struct tapir_runtime_info *out);
+
+#endif
