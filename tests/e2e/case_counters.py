@@ -4,17 +4,13 @@
 The program is tests/e2e/programs/Counting.cs. Values reach us when an interval is over, so each case
 waits for one more than the program works for.
 """
-import fcntl
 import json
-import os
-import pty
+import re
 import signal
-import struct
-import subprocess
-import termios
 import time
 
 from dotnet_program import build_dotnet, publish_dotnet
+from screen import on_terminal, plain_lines
 
 TIMEOUT = 120
 SOURCE, METER, RUNTIME = "MyCompany-Counting", "MyCompany.Meter", "System.Runtime"
@@ -185,28 +181,40 @@ def test_two_tools_share_the_metrics_and_another_interval_is_told_of(t):
     t.ok("another interval" in end(t, tapirs[2]).err, "the third says why it has none of its own")
 
 
+def drawn(t, program, columns, rows, *globs):
+    """The frames of the table, each as the lines of a terminal of that size."""
+    options = [word for glob in globs for word in ("--counters", glob)]
+    text = on_terminal(t, columns, rows, "trace", "-p", program.pid, "-d", 6, *options)
+    return [plain_lines(frame) for frame in text.split("\x1b[H")[1:]]
+
+
 def test_terminal_gets_a_table_that_is_drawn_anew(t):
     program = start(t)
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 70, 0, 0))
-    tapir = subprocess.Popen([t.tapir_path, "trace", "-p", str(program.pid), "-d", "6", "--counters", METER, "--counters", SOURCE],
-                             stdout=theirs, stderr=subprocess.DEVNULL)
-    os.close(theirs)
-    time.sleep(2)
-    program.go()
-    seen = b""
-    try:
-        while more := os.read(ours, 65536):
-            seen += more
-    except OSError:  # the other end is closed
-        pass
-    t.eq(tapir.wait(10), 0, "exit")
-    frames = seen.decode().split("\x1b[H")[1:]
+    frames = drawn(t, program, 70, 12, METER, SOURCE)
     t.ok(len(frames) >= 4, f"{len(frames)} tables")
-    lines = frames[-1].replace("\x1b[K", "").replace("\x1b[0m", "").replace("\r", "").splitlines()
-    t.ok(len(lines) <= 12 and all(len(line) <= 70 + 8 for line in lines), frames[-1])
-    orders = [line for line in lines if " total " in line and SOURCE in line]
-    t.ok(orders and "PROVIDER" in lines[0], frames[-1])
+    lines = frames[-1]
+    t.ok(len(lines) < 12 and all(len(line) <= 70 for line in lines), lines)
+    t.ok([line for line in lines if " total " in line and "MyCompan\u2026Counting" in line] and "PROVIDER" in lines[0], lines)
+
+
+def check_values(t, lines, columns, rows, all_rows):
+    t.ok(len(lines) <= rows - 1 and max(map(len, lines)) <= columns, f"on {columns}x{rows}: {lines}")
+    t.ok(re.match(r"(PROVIDER +)?COUNTER .*VALUE .*RATE/S", lines[0]), f"titles: {lines[0]}")
+    end = lines[0].index("RATE/S") + len("RATE/S")
+    bare = [line for line in lines[1:-1] if not re.search(r"\s[-0-9][0-9.,e+]*\s*$", line[:end])]
+    t.eq(bare, [], "rows without a value")
+    left = re.fullmatch(r"(\d+) more counters do not fit", lines[-1])
+    t.ok(left and len(lines) - 2 + int(left.group(1)) == all_rows, f"{all_rows} rows, the last line: {lines[-1]}")
+
+
+def test_values_are_on_the_screen_when_it_is_small(t):
+    program = start(t)
+    wide = drawn(t, program, 240, 200, RUNTIME)[-1]
+    t.ok(len(wide) > 24 and "\u2026" not in "".join(wide), f"nothing is cut on a large terminal: {wide}")
+    for columns, rows in (80, 24), (40, 10):
+        check_values(t, drawn(t, program, columns, rows, RUNTIME)[-1], columns, rows, len(wide) - 1)
+    names = [line.split()[0] for line in drawn(t, program, 80, 200, RUNTIME)[-1][1:]]
+    t.ok(any(re.fullmatch(r"dotnet\.gc\.last.*\u2026.*ation\.size", name) for name in names), f"names keep both ends: {names}")
 
 
 def test_wrong_words_are_usage_errors(t):

@@ -114,6 +114,75 @@ static void last_column_goes_on_below_itself_when_it_is_wrapped(void **state)
 	tapir_table__fini(&table);
 }
 
+static void add_wide_rows(struct tapir_table *table)
+{
+	tapir_table__cell(table, "a-name-that-is-very-long-indeed");
+	tapir_table__cell_u64(table, 1234567);
+	tapir_table__cell(table, "/usr/share/a/long/path/to/libfoo.so");
+	tapir_table__cell(table, "b");
+	tapir_table__cell_u64(table, 5);
+	tapir_table__cell(table,
+			  "a function whose name is gr\xc3\xb6\xc3\x9f\x65r than the column");
+}
+
+static void cells_are_cut_when_rows_have_to_fit(void **state)
+{
+	struct tapir_table table = {.titles = titles, .fit_columns = 52};
+	struct tapir_str out = {};
+
+	(void)state;
+	add_wide_rows(&table);
+	assert_true(tapir_table__can_fit(&table));
+	tapir_table__write(&table, &plain, &out);
+	assert_string_equal(out.data,
+			    "NAME                  N  FILE\n"
+			    "a-name-\xe2\x80\xa6indeed  1234567  \xe2\x80\xa6"
+			    "e/a/long/path/to/libfoo.so\n"
+			    "b                     5  a function whose name is g\xe2\x80\xa6\n");
+	tapir_str__fini(&out);
+	tapir_table__fini(&table);
+}
+
+static void nothing_is_cut_when_no_terminal_is_there_or_all_fits(void **state)
+{
+	struct tapir_table table = {.titles = titles};
+	struct tapir_str out = {}, wide = {};
+
+	(void)state;
+	add_wide_rows(&table);
+	tapir_table__write(&table, &plain, &out);
+	table.fit_columns = 200;
+	tapir_table__write(&table, &plain, &wide);
+	assert_string_equal(out.data, wide.data);
+	assert_null(strstr(out.data, "\xe2\x80\xa6"));
+	tapir_str__fini(&out);
+	tapir_str__fini(&wide);
+	tapir_table__fini(&table);
+}
+
+static void columns_are_cut_where_they_say_when_they_say(void **state)
+{
+	static const struct tapir_column_fit fits[] = {
+		{TAPIR_CUT_BEGIN, 4}, {TAPIR_CUT_NEVER, 0}, {TAPIR_CUT_MIDDLE, 5}};
+	struct tapir_table table = {.titles = titles, .fit_columns = 20, .fits = fits};
+	struct tapir_str out = {};
+
+	(void)state;
+	tapir_table__cell(&table, "0123456789");
+	tapir_table__cell_u64(&table, 1234567);
+	tapir_table__cell(&table, "0123456789");
+	assert_true(tapir_table__can_fit(&table));
+	tapir_table__write(&table, &plain, &out);
+	assert_string_equal(out.data, "NAME        N  FILE\n"
+				      "\xe2\x80\xa6"
+				      "789  1234567  01\xe2\x80\xa6"
+				      "89\n");
+	table.fit_columns = 19;
+	assert_false(tapir_table__can_fit(&table));
+	tapir_str__fini(&out);
+	tapir_table__fini(&table);
+}
+
 static void titles_stand_alone_when_there_are_no_rows(void **state)
 {
 	struct tapir_table table = {.titles = titles};
@@ -134,6 +203,9 @@ int main(void)
 		cmocka_unit_test(a_wide_cell_pushes_its_own_row_alone_when_columns_have_a_bound),
 		cmocka_unit_test(names_are_escaped_once_when_a_program_has_odd_ones),
 		cmocka_unit_test(last_column_goes_on_below_itself_when_it_is_wrapped),
+		cmocka_unit_test(cells_are_cut_when_rows_have_to_fit),
+		cmocka_unit_test(nothing_is_cut_when_no_terminal_is_there_or_all_fits),
+		cmocka_unit_test(columns_are_cut_where_they_say_when_they_say),
 		cmocka_unit_test(titles_stand_alone_when_there_are_no_rows),
 	};
 

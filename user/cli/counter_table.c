@@ -159,6 +159,23 @@ static int by_name(const void *a, const void *b)
 	return order ? order : strcmp(x->tags, y->tags);
 }
 
+/* Of the table; what the terminal has no room for is left out, the values never. */
+enum column { PID, PROVIDER, COUNTER, COUNTER_AND_TAGS, VALUE, RATE, UNIT, TAGS, COLUMN_CNT };
+
+static const struct {
+	const char *title;
+	struct tapir_column_fit fit;
+} columns[COLUMN_CNT] = {
+	[PID] = {">PID"},
+	[PROVIDER] = {"PROVIDER", {TAPIR_CUT_MIDDLE, 12}},
+	[COUNTER] = {"COUNTER", {TAPIR_CUT_MIDDLE, 28}},
+	[COUNTER_AND_TAGS] = {"COUNTER", {TAPIR_CUT_MIDDLE, 8}},
+	[VALUE] = {">VALUE"},
+	[RATE] = {">RATE/S"},
+	[UNIT] = {"UNIT", {TAPIR_CUT_END, 4}},
+	[TAGS] = {"TAGS", {TAPIR_CUT_BEGIN, 12}},
+};
+
 static void add_number(struct tapir_table *table, bool is_there, double value)
 {
 	struct tapir_str text = {};
@@ -169,27 +186,116 @@ static void add_number(struct tapir_table *table, bool is_there, double value)
 	tapir_str__fini(&text);
 }
 
-static void write_rows(struct row *const *rows, size_t cnt, struct tapir_str *out)
+static void add_name_and_tags(struct tapir_table *table, const struct row *row)
 {
-	static const char *const titles[] = {">PID",	"PROVIDER", "COUNTER", ">VALUE",
-					     ">RATE/S", "UNIT",	    "TAGS",    NULL};
-	struct tapir_table table = {.titles = titles};
+	struct tapir_str text = {};
 
-	for (size_t i = 0; i < cnt; i++) {
-		tapir_table__cell_u64(&table, rows[i]->tgid);
-		tapir_table__cell(&table, rows[i]->provider);
-		tapir_table__cell(&table, rows[i]->name);
-		add_number(&table, rows[i]->has_value, rows[i]->value);
-		add_number(&table, rows[i]->has_rate, rows[i]->rate);
-		tapir_table__cell(&table, rows[i]->unit);
-		tapir_table__cell(&table, rows[i]->tags);
+	tapir_str__addf(&text, "%s%s%s", row->name, *row->tags ? " " : "", row->tags);
+	tapir_table__cell(table, text.data ? text.data : "");
+	tapir_str__fini(&text);
+}
+
+static void add_cell(struct tapir_table *table, const struct row *row, enum column column)
+{
+	switch (column) {
+	case PID:
+		tapir_table__cell_u64(table, row->tgid);
+		break;
+	case PROVIDER:
+		tapir_table__cell(table, row->provider);
+		break;
+	case COUNTER:
+		tapir_table__cell(table, row->name);
+		break;
+	case COUNTER_AND_TAGS:
+		add_name_and_tags(table, row);
+		break;
+	case VALUE:
+		add_number(table, row->has_value, row->value);
+		break;
+	case RATE:
+		add_number(table, row->has_rate, row->rate);
+		break;
+	case UNIT: /* "{request}" only repeats what the name says (UCUM: an annotation) */
+		tapir_table__cell(table, *row->unit == '{' && table->fit_columns ? "" : row->unit);
+		break;
+	default:
+		tapir_table__cell(table, row->tags);
 	}
-	tapir_table__write(&table, tapir_terminal__palette(stdout), out);
+}
+
+#define BIT(column) (1u << (column))
+
+/* Columns that say something; those that say the same in each row are in *same. */
+static unsigned telling_columns(struct row *const *rows, size_t cnt, unsigned *same)
+{
+	unsigned telling = BIT(PID) | BIT(PROVIDER) | BIT(COUNTER);
+
+	*same = BIT(PID) | BIT(PROVIDER);
+	for (size_t i = 0; i < cnt; i++) {
+		telling |= rows[i]->has_value ? BIT(VALUE) : 0;
+		telling |= rows[i]->has_rate ? BIT(RATE) : 0;
+		telling |= *rows[i]->unit ? BIT(UNIT) : 0;
+		telling |= *rows[i]->tags ? BIT(TAGS) : 0;
+		if (rows[i]->tgid != rows[0]->tgid)
+			*same &= ~BIT(PID);
+		if (strcmp(rows[i]->provider, rows[0]->provider) != 0)
+			*same &= ~BIT(PROVIDER);
+	}
+	return telling;
+}
+
+static void add_rows(struct tapir_table *table, struct row *const *rows, size_t cnt,
+		     unsigned chosen)
+{
+	for (size_t i = 0; i < cnt; i++)
+		for (unsigned c = 0; c < COLUMN_CNT; c++)
+			if (chosen & BIT(c))
+				add_cell(table, rows[i], c);
+}
+
+/* False: it does not fit and was not written. */
+static bool write_columns(struct row *const *rows, size_t cnt, unsigned chosen, size_t fit_columns,
+			  struct tapir_str *out)
+{
+	const char *titles[COLUMN_CNT + 1] = {};
+	struct tapir_column_fit fits[COLUMN_CNT];
+	struct tapir_table table = {.titles = titles, .fits = fits, .fit_columns = fit_columns};
+	unsigned column_cnt = 0;
+	bool is_written;
+
+	for (unsigned c = 0; c < COLUMN_CNT; c++)
+		if (chosen & BIT(c)) {
+			fits[column_cnt] = columns[c].fit;
+			titles[column_cnt++] = columns[c].title;
+		}
+	add_rows(&table, rows, cnt, chosen);
+	is_written = chosen & BIT(COUNTER_AND_TAGS) || tapir_table__can_fit(&table);
+	if (is_written)
+		tapir_table__write(&table, tapir_terminal__palette(stdout), out);
 	tapir_table__fini(&table);
+	return is_written;
+}
+
+/* Leaves columns out, one after the other, until the rest fits. */
+static void write_rows(struct row *const *rows, size_t cnt, size_t fit_columns,
+		       struct tapir_str *out)
+{
+	unsigned same, chosen = telling_columns(rows, cnt, &same);
+	const unsigned left_out[] = {0,		same & BIT(PID), same & BIT(PROVIDER),
+				     BIT(UNIT), BIT(PROVIDER),	 BIT(PID)};
+
+	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
+		chosen &= ~left_out[i];
+		if (write_columns(rows, cnt, chosen, fit_columns, out))
+			return;
+	}
+	chosen &= ~(BIT(COUNTER) | BIT(TAGS));
+	(void)write_columns(rows, cnt, chosen | BIT(COUNTER_AND_TAGS), fit_columns, out);
 }
 
 /* Characters as they stand on a terminal, each one column wide; escapes take none. */
-static size_t cut_at(const char *line, size_t len, unsigned columns)
+static size_t cut_at(const char *line, size_t len, unsigned columns_max)
 {
 	size_t at = 0;
 	unsigned used = 0;
@@ -199,7 +305,7 @@ static size_t cut_at(const char *line, size_t len, unsigned columns)
 
 		if (line[at] == '\033') {
 			step = strcspn(line + at, "m") + 1;
-		} else if (((unsigned char)line[at] & 0xc0) != 0x80 && ++used > columns) {
+		} else if (((unsigned char)line[at] & 0xc0) != 0x80 && ++used > columns_max) {
 			break;
 		}
 		at += step;
@@ -207,20 +313,40 @@ static size_t cut_at(const char *line, size_t len, unsigned columns)
 	return at < len ? at : len;
 }
 
-/* Over what stands there: line for line, each cut to the terminal, and the rest cleared. */
-static void draw_over(const char *text, const struct winsize *size, struct tapir_str *out)
+/* Over what is on the screen: line by line, and the rest cleared. */
+static void draw_over(const char *text, unsigned columns_max, struct tapir_str *out)
 {
-	unsigned lines = size->ws_row ? size->ws_row - 1u : UINT32_MAX;
-
 	tapir_str__adds(out, "\033[H");
-	for (unsigned i = 0; *text && i < lines; i++) {
+	while (*text) {
 		size_t len = strcspn(text, "\n");
 
-		tapir_str__add(out, text, size->ws_col ? cut_at(text, len, size->ws_col) : len);
+		tapir_str__add(out, text, columns_max ? cut_at(text, len, columns_max) : len);
 		tapir_str__adds(out, "\033[0m\033[K\n");
 		text += len + (text[len] == '\n');
 	}
 	tapir_str__adds(out, "\033[J");
+}
+
+/* How many rows the screen has room for, besides the titles, the last line and the cursor's. */
+static size_t fitting_rows(const struct tapir_counter_table *t, const struct winsize *size)
+{
+	size_t lines = size->ws_row > 1 ? size->ws_row - 1u : 1;
+
+	if (!size->ws_row || (t->rows.cnt < lines && !t->more))
+		return t->rows.cnt;
+	return t->rows.cnt < lines - 1 ? t->rows.cnt : lines > 2 ? lines - 2 : 1;
+}
+
+static void write_table(const struct tapir_counter_table *t, struct row *const *sorted,
+			const struct winsize *size, struct tapir_str *out)
+{
+	size_t shown = fitting_rows(t, size);
+
+	write_rows(sorted, shown, size->ws_col, out);
+	if (shown < t->rows.cnt)
+		tapir_str__addf(out, "%zu more counters do not fit\n", t->rows.cnt - shown);
+	else if (t->more)
+		tapir_str__addf(out, "%" PRIu64 " values of more counters\n", t->more);
 }
 
 bool tapir_counter_table__draw(struct tapir_counter_table *t, uint64_t now_ns,
@@ -239,12 +365,10 @@ bool tapir_counter_table__draw(struct tapir_counter_table *t, uint64_t now_ns,
 	for (size_t i = 0; i < t->rows.cnt; i++)
 		sorted[i] = &t->rows.data[i];
 	qsort(sorted, t->rows.cnt, sizeof(struct row *), by_name);
-	write_rows(sorted, t->rows.cnt, &text);
-	if (t->more)
-		tapir_str__addf(&text, "%" PRIu64 " values of more counters\n", t->more);
 	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	write_table(t, sorted, &size, &text);
 	if (text.data)
-		draw_over(text.data, &size, out);
+		draw_over(text.data, size.ws_col, out);
 	out->failed |= text.failed;
 	tapir_str__fini(&text);
 	free(sorted);

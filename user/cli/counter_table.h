@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * counter_table.h - the newest value of each counter, as a table that is drawn over itself on a
- * terminal. A counter of which both are told has its sum and its rate in one row. One thread.
+ * terminal. A counter that reports both has its sum and its rate in one row. On a small terminal
+ * names are shortened and columns left out; rows that do not fit are counted. One thread.
  */
 #ifndef TAPIR_USER_COUNTER_TABLE_H
 #define TAPIR_USER_COUNTER_TABLE_H

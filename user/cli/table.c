@@ -32,6 +32,15 @@ void tapir_table__cell_u64(struct tapir_table *table, uint64_t value)
 	tapir_str__fini(&digits);
 }
 
+/* Where the character after the next cnt ones begins. */
+static const char *skip(const char *text, size_t cnt)
+{
+	for (; *text && cnt; cnt--)
+		for (text++; ((unsigned char)*text & 0xc0) == 0x80;)
+			text++;
+	return text;
+}
+
 /* Columns on the screen: characters, not bytes (wide ones are rare in names of probes). */
 static size_t columns(const char *text)
 {
@@ -53,6 +62,24 @@ static void add_spaces(struct tapir_str *out, size_t cnt)
 		tapir_str__addc(out, ' ');
 }
 
+/* The end of a path says more than its beginning. */
+static void add_cut(struct tapir_str *out, const char *text, size_t width, enum tapir_cut cut)
+{
+	size_t have = columns(text), keep = width ? width - 1 : 0, head = keep;
+
+	if (have <= width) {
+		tapir_str__adds(out, text);
+		return;
+	}
+	if (cut == TAPIR_CUT_BEGIN || *text == '/')
+		head = 0;
+	else if (cut == TAPIR_CUT_MIDDLE)
+		head = (keep + 1) / 2;
+	tapir_str__add(out, text, (size_t)(skip(text, head) - text));
+	tapir_str__adds(out, "\xe2\x80\xa6");
+	tapir_str__adds(out, skip(text, have - (keep - head)));
+}
+
 static void add_cell(struct tapir_str *out, const char *text, size_t width, bool right, bool last)
 {
 	size_t have = columns(text), rest = have < width ? width - have : 0;
@@ -62,6 +89,85 @@ static void add_cell(struct tapir_str *out, const char *text, size_t width, bool
 	add_spaces(out, right || last ? 0 : rest);
 	tapir_str__adds(out, last ? "\n" : "  ");
 }
+
+/* ---- fitting -------------------------------------------------------------------------------- */
+
+#define LEAST_COLUMNS 12 /* of a column that is cut; twice that of the last one */
+
+static struct tapir_column_fit fit_of(const struct tapir_table *table, size_t column)
+{
+	bool is_last = !table->titles[column + 1];
+
+	if (!table->fit_columns)
+		return (struct tapir_column_fit){};
+	if (table->fits)
+		return table->fits[column];
+	if (is_right(table->titles[column]))
+		return (struct tapir_column_fit){};
+	return is_last ? (struct tapir_column_fit){TAPIR_CUT_END, 2 * LEAST_COLUMNS}
+		       : (struct tapir_column_fit){TAPIR_CUT_MIDDLE, LEAST_COLUMNS};
+}
+
+/* Of which columns there are how many; each is as wide as its widest cell. */
+static size_t measure(const struct tapir_table *table, size_t *widths)
+{
+	size_t cnt = 0, most = table->fit_columns ? 0 : table->max_columns;
+
+	for (; cnt < TAPIR_TABLE_MAX_COLUMNS && table->titles[cnt]; cnt++)
+		widths[cnt] = columns(table->titles[cnt] + is_right(table->titles[cnt]));
+	for (size_t i = 0; i < table->cells.cnt; i++) {
+		size_t width = columns(table->cells.data[i]);
+
+		if (width > widths[i % cnt] && (!most || width <= most))
+			widths[i % cnt] = width;
+	}
+	if (table->fit_columns && table->wrap_columns && widths[cnt - 1] > MIN_ROOM)
+		widths[cnt - 1] = MIN_ROOM; /* what is wider goes on below */
+	return cnt;
+}
+
+/* The column that can give most; cnt: none can give any. */
+static size_t widest(const struct tapir_table *table, const size_t *widths, size_t cnt)
+{
+	size_t found = cnt, most = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		struct tapir_column_fit fit = fit_of(table, i);
+		size_t title = columns(table->titles[i]);
+		size_t least = fit.least_columns > title ? fit.least_columns : title;
+
+		if (fit.cut == TAPIR_CUT_NEVER || widths[i] <= least || widths[i] - least <= most)
+			continue;
+		most = widths[i] - least;
+		found = i;
+	}
+	return found;
+}
+
+/* Makes columns narrower, evenly, until they fit; false: they cannot. */
+static bool shrink(const struct tapir_table *table, size_t *widths, size_t cnt)
+{
+	size_t total = cnt ? 2 * (cnt - 1) : 0, i;
+
+	for (i = 0; i < cnt; i++)
+		total += widths[i];
+	for (; table->fit_columns && total > table->fit_columns; total--) {
+		i = widest(table, widths, cnt);
+		if (i == cnt)
+			return false;
+		widths[i]--;
+	}
+	return true;
+}
+
+bool tapir_table__can_fit(const struct tapir_table *table)
+{
+	size_t widths[TAPIR_TABLE_MAX_COLUMNS], cnt = measure(table, widths);
+
+	return shrink(table, widths, cnt);
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
 
 /* Word by word, each line beginning at column `from`. */
 static void add_wrapped(struct tapir_str *out, const char *text, size_t from, size_t room)
@@ -100,19 +206,30 @@ static void add_last(const struct tapir_table *table, struct tapir_str *out, con
 		add_cell(out, text, widths[cnt - 1], is_right(table->titles[cnt - 1]), true);
 }
 
+static void add_row_cell(const struct tapir_table *table, struct tapir_str *out, const char *text,
+			 const size_t *widths, size_t column, size_t cnt)
+{
+	struct tapir_column_fit fit = fit_of(table, column);
+	bool is_last = column + 1 == cnt;
+	struct tapir_str cut = {};
+
+	if (fit.cut != TAPIR_CUT_NEVER && !(is_last && table->wrap_columns)) {
+		add_cut(&cut, text, widths[column], fit.cut);
+		text = cut.data ? cut.data : text;
+	}
+	if (is_last)
+		add_last(table, out, text, widths, cnt);
+	else
+		add_cell(out, text, widths[column], is_right(table->titles[column]), false);
+	tapir_str__fini(&cut);
+}
+
 void tapir_table__write(const struct tapir_table *table, const struct tapir_palette *p,
 			struct tapir_str *out)
 {
-	size_t widths[TAPIR_TABLE_MAX_COLUMNS], cnt = 0;
+	size_t widths[TAPIR_TABLE_MAX_COLUMNS], cnt = measure(table, widths);
 
-	for (; cnt < TAPIR_TABLE_MAX_COLUMNS && table->titles[cnt]; cnt++)
-		widths[cnt] = columns(table->titles[cnt] + is_right(table->titles[cnt]));
-	for (size_t i = 0; i < table->cells.cnt; i++) {
-		size_t width = columns(table->cells.data[i]);
-
-		if (width > widths[i % cnt] && (!table->max_columns || width <= table->max_columns))
-			widths[i % cnt] = width;
-	}
+	(void)shrink(table, widths, cnt);
 	out->failed |= table->failed;
 	tapir_str__adds(out, p->bold);
 	for (size_t i = 0; i < cnt; i++)
@@ -120,11 +237,7 @@ void tapir_table__write(const struct tapir_table *table, const struct tapir_pale
 			 is_right(table->titles[i]), i + 1 == cnt);
 	tapir_str__adds(out, p->off);
 	for (size_t i = 0; i < table->cells.cnt; i++)
-		if (i % cnt + 1 == cnt)
-			add_last(table, out, table->cells.data[i], widths, cnt);
-		else
-			add_cell(out, table->cells.data[i], widths[i % cnt],
-				 is_right(table->titles[i % cnt]), false);
+		add_row_cell(table, out, table->cells.data[i], widths, i % cnt, cnt);
 }
 
 void tapir_table__fini(struct tapir_table *table)

@@ -22,6 +22,12 @@ bool tapir_terminal__is_tty(FILE *stream)
 	return isatty(fileno(stream)) == 1;
 }
 
+/* Standard output: the terminal itself, or the pager on it. */
+static bool is_read_on_terminal(void)
+{
+	return tapir_terminal__is_tty(stdout) || tapir_pager__is_running();
+}
+
 const struct tapir_palette *tapir_terminal__palette(FILE *stream)
 {
 	static const struct tapir_palette plain = {"", "", "", "", "", ""};
@@ -29,8 +35,7 @@ const struct tapir_palette *tapir_terminal__palette(FILE *stream)
 						    "\033[32m", "\033[33m", "\033[0m"};
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	bool is_tty =
-		tapir_terminal__is_tty(stream) || (stream == stdout && tapir_pager__is_running());
+	bool is_tty = stream == stdout ? is_read_on_terminal() : tapir_terminal__is_tty(stream);
 
 	if (!is_tty || (no_color && *no_color) || (term && !strcmp(term, "dumb")))
 		return &plain;
@@ -44,6 +49,17 @@ int tapir_terminal__columns(void)
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
 		return 80;
 	return size.ws_col;
+}
+
+size_t tapir_terminal__fit_columns(void)
+{
+	struct winsize size;
+
+	if (!is_read_on_terminal())
+		return 0;
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	return (size_t)tapir_terminal__columns(); /* the pager's */
 }
 
 /* One write a line, so that lines of several threads do not mix. */
