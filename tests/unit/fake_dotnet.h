@@ -21,6 +21,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "link_attack.h"
 
 #define FAKE_REPLY_MAX	 70000
 #define FAKE_REQUEST_MAX 4096
@@ -56,30 +57,15 @@ static inline int fake_dotnet__listen(const char *dir, unsigned start_time)
 	return fd;
 }
 
-/* The moment that a loop of unlink and symlink waits for. */
-static inline void fake_dotnet__attack(const struct fake_dotnet *f, const char *path)
-{
-	char aim[96];
-	pid_t pid = fork();
-
-	snprintf(aim, sizeof(aim), "%s/redirected", f->dir);
-	if (!pid) {
-		if (setgid(65534) || setuid(65534))
-			_exit(1);
-		unlink(path);
-		_exit(symlink(aim, path) != 0);
-	}
-	waitpid(pid, NULL, 0);
-}
-
 static inline void fake_dotnet__write_dump(const struct fake_dotnet *f)
 {
-	char path[96];
+	char path[96], aim[96];
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/jit-%d.dump", f->dir, getpid());
+	snprintf(aim, sizeof(aim), "%s/redirected", f->dir);
 	if (f->is_attacked)
-		fake_dotnet__attack(f, path);
+		link_attack(path, aim);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	(void)!write(fd, "a jitdump", 9);
 	close(fd);

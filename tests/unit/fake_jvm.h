@@ -23,6 +23,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "elf_builder.h"
+#include "link_attack.h"
 
 #define FAKE_REQUEST_MAX 4096
 #define FAKE_MAP_SIZE	 0x6000
@@ -89,29 +90,15 @@ static inline void fake_jvm__aim(pid_t pid, char *out, size_t bytes)
 	snprintf(out, bytes, "/tmp/tapir-jvm-redirected-%d", pid);
 }
 
-static inline void fake_jvm__attack(const char *path)
-{
-	char aim[64];
-	pid_t jvm = getpid(), pid = fork();
-
-	fake_jvm__aim(jvm, aim, sizeof(aim));
-	if (!pid) {
-		if (setgid(65534) || setuid(65534))
-			_exit(1);
-		unlink(path);
-		_exit(symlink(aim, path) != 0);
-	}
-	waitpid(pid, NULL, 0);
-}
-
 static inline void fake_jvm__write_map(const struct fake_jvm *f)
 {
-	char path[64];
+	char path[64], aim[64];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	fake_jvm__aim(getpid(), aim, sizeof(aim));
 	if (f->is_attacked)
-		fake_jvm__attack(path);
+		link_attack(path, aim);
 	file = fopen(path, "we");
 	fputs("0x1 0x2 fake\n", file);
 	fclose(file);

@@ -240,6 +240,30 @@ static void an_interrupt_of_the_group_does_not_end_the_helper(void **state)
 	sigaction(SIGINT, &before, NULL);
 }
 
+static void trigger_goes_though_we_are_killed_while_it_is_there(void **state)
+{
+	struct fake_jvm *f = *state;
+	pid_t pid;
+
+	f->listens = false;
+	fake_jvm__start(f);
+	pid = fork();
+	if (!pid) {
+		struct tapir_str reply = {};
+
+		_exit(ask_within(f, 1500 * MS, &reply) == 0);
+	}
+	for (int i = 0; i < 200 && !has_trigger(f); i++)
+		usleep(5000);
+	assert_true(has_trigger(f));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	for (int i = 0; i < 300 && has_trigger(f); i++)
+		usleep(10000);
+	assert_false(has_trigger(f));
+	assert_true(is_alive(f));
+}
+
 static void one_that_would_die_of_the_signal_gets_none(void **state)
 {
 	struct fake_jvm *f = *state;
@@ -524,6 +548,7 @@ int main(void)
 		FAKE_TEST(one_that_sleeps_is_woken_and_nothing_is_left),
 		FAKE_TEST(one_that_does_not_wake_times_out_and_nothing_is_left),
 		FAKE_TEST(an_interrupt_of_the_group_does_not_end_the_helper),
+		FAKE_TEST(trigger_goes_though_we_are_killed_while_it_is_there),
 		FAKE_TEST(one_that_would_die_of_the_signal_gets_none),
 		FAKE_TEST(one_without_a_dispatcher_gets_no_signal),
 		FAKE_TEST(a_libjvm_that_is_not_hotspots_is_refused),

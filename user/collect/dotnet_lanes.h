@@ -56,7 +56,7 @@ void tapir_dotnet_lanes__add_attached(struct tapir_dotnet_lanes *l, struct tapir
 
 /*
  * Gives up what is being tried. Before the reader's __stop, which closes the sessions: the
- * libraries leave by themselves then, 1.3 s later, and nobody need wait for that.
+ * libraries leave by themselves then, 1.3 to 1.5 s later, and nobody need wait for that.
  */
 void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l);
 void tapir_dotnet_lanes__free(struct tapir_dotnet_lanes *l);
