@@ -344,3 +344,26 @@ def test_links_of_published_probes_go_when_tapir_is_killed(t):
     tapir.signal(signal.SIGKILL)
     t.ok(gone(links, 6), f"left: {links}")
     dotnet_fire.ends_as_always(t, fire)
+
+
+KILLER = """import os, random, signal, subprocess, sys, time
+tapir, file, seed = sys.argv[1], sys.argv[2], sys.argv[3]
+random.seed(seed)
+for _ in range(40):
+    child = subprocess.Popen([tapir, "record", "MyCompany-Demo", "--no-samples", "--no-sched", "-f", "-o", file, "--", "sleep", "0.2"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(random.uniform(0, 0.35))
+    child.kill()
+    child.wait()
+end = time.monotonic() + 3
+while os.listdir("/run") and time.monotonic() < end:
+    time.sleep(0.02)
+print(sorted(os.listdir("/run")))
+"""
+
+
+def test_a_kill_at_any_moment_leaves_nothing_in_run(t):
+    seed = str(time.time_ns())
+    result = t.run(t.need("unshare"), "-m", "sh", "-c", 'mount -t tmpfs -o mode=755 none /run && exec "$@"', "sh", "/usr/bin/python3", "-c",
+                   KILLER, t.tapir_path, t.path("trace.tapir"), seed, timeout=120)
+    t.eq(result.out.strip(), "[]", f"left in /run, seed {seed}: {result.err}")

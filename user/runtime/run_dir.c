@@ -117,6 +117,9 @@ static int user_parent(const char **out)
 {
 	const char *path = secure_getenv("XDG_RUNTIME_DIR");
 
+	if (!path && getenv("XDG_RUNTIME_DIR"))
+		return tapir_diag__fail(-ENOENT, "XDG_RUNTIME_DIR is not used by a program with "
+						 "file capabilities");
 	if (!path || *path != '/')
 		return tapir_diag__fail(-ENOENT, "XDG_RUNTIME_DIR is not set");
 	if (strlen(path) + 1 + strlen(PREFIX) + HEX_DIGITS >= TAPIR_RUN_DIR_PATH_BYTES ||
@@ -146,30 +149,6 @@ static int take(int parent_fd, const char *name, int *out)
 	return 0;
 }
 
-static int make_once(struct tapir_run_dir *dir)
-{
-	uint64_t random;
-
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return -EIO;
-	snprintf(dir->name, sizeof(dir->name), PREFIX "%016" PRIx64, random);
-	if (mkdirat(dir->parent_fd, dir->name, 0700)) {
-		dir->name[0] = '\0'; /* there is nothing to remove */
-		return -errno;
-	}
-	return take(dir->parent_fd, dir->name, &dir->fd);
-}
-
-static int make(struct tapir_run_dir *dir)
-{
-	int err = -EEXIST;
-
-	for (unsigned i = 0;
-	     i < NAME_TRIES && (err == -EEXIST || err == -ENOENT || err == -EWOULDBLOCK); i++)
-		err = make_once(dir);
-	return err;
-}
-
 static int start_guard(struct tapir_run_dir *dir)
 {
 	struct tapir_peer_job job = {
@@ -186,6 +165,39 @@ static int start_guard(struct tapir_run_dir *dir)
 	return tapir_peer_job__try_guarded(&job, &answer, NULL, &dir->guard);
 }
 
+/* The guard comes first: whenever we are killed, somebody knows the name. */
+static int make_once(struct tapir_run_dir *dir)
+{
+	uint64_t random;
+	int err;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	snprintf(dir->name, sizeof(dir->name), PREFIX "%016" PRIx64, random);
+	err = start_guard(dir);
+	if (err)
+		return err;
+	if (mkdirat(dir->parent_fd, dir->name, 0700)) {
+		err = -errno;
+		tapir_peer_guard__dismiss(&dir->guard); /* it may be another's */
+		return err;
+	}
+	err = take(dir->parent_fd, dir->name, &dir->fd);
+	if (err)
+		tapir_peer_guard__let_act(&dir->guard);
+	return err;
+}
+
+static int make(struct tapir_run_dir *dir)
+{
+	int err = -EEXIST;
+
+	for (unsigned i = 0;
+	     i < NAME_TRIES && (err == -EEXIST || err == -ENOENT || err == -EWOULDBLOCK); i++)
+		err = make_once(dir);
+	return err;
+}
+
 static int open_in(const char *parent, bool for_code, struct tapir_run_dir *out)
 {
 	struct tapir_run_dir dir = TAPIR_NO_RUN_DIR;
@@ -196,10 +208,8 @@ static int open_in(const char *parent, bool for_code, struct tapir_run_dir *out)
 		return dir.parent_fd;
 	(void)tapir_file__each_name(dir.parent_fd, ".", remove_if_abandoned, NULL);
 	err = make(&dir);
-	if (!err)
-		err = start_guard(&dir);
 	if (err) {
-		tapir_run_dir__close(&dir);
+		tapir_guard__fd(&dir.parent_fd);
 		return fail(err, parent, "no directory can be created and guarded in it");
 	}
 	snprintf(dir.path, sizeof(dir.path), "%s/%s", parent, dir.name);
@@ -227,7 +237,7 @@ int tapir_run_dir__open(bool for_code, struct tapir_run_dir *out)
 
 void tapir_run_dir__close(struct tapir_run_dir *dir)
 {
-	if (dir->parent_fd >= 0 && dir->name[0])
+	if (dir->parent_fd >= 0)
 		remove_dir(dir->parent_fd, dir->name);
 	tapir_peer_guard__dismiss(&dir->guard);
 	tapir_guard__fd(&dir->fd);
