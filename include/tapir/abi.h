@@ -447,7 +447,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 	X(STREAM_DROP, EVENT, "no space in the runtime's buffer for its event stream")             \
 	X(PROCESS_MAP_FULL, PART, "no space to remember a process: its events are missing")        \
 	X(NO_MEMORY, EVENT, "no memory for an event on its way to the file")                       \
-	X(NOTE_NO_MEMORY, PART, "no memory for what describes a process, a file or a probe")
+	X(NOTE_NO_MEMORY, PART, "no memory for what describes a process, a file or a probe")       \
+	X(FILES_FULL, PART, "no descriptor for a mapped file: its functions have no names")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1

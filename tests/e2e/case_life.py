@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from harness import Failure
+from harness import EVENTS_ONLY, Failure, args_of
 
 ENDS_SECONDS = 3  # a signal ends tapir within one; the rest is the machine's
 
@@ -362,4 +362,108 @@ def test_length_that_is_negative_is_of_no_bytes(t):
     """An argument that gives a string's length may be -1, and the string no string."""
     _, events = t.record(["storm:hit::arg4=strn(arg3)"], ["storm", 0, 6, 1])
     t.eq([(event["args"]["arg3"], event["args"]["arg4"]) for event in events], [(-i, "") for i in range(6)], "arguments")
-    t.ok(not t.report(t.path("trace.tapir"))["lost"], "what was lost or cut")
+    t.ok(not t.report(t.path("trace.tapir"))["incomplete"], "what was lost or cut")
+
+
+# ---- processes that begin and end --------------------------------------------------------------------
+
+
+def ends_of(t, file):
+    return [(line["pid"], line["exit_status"]) for line in t.events(file, "process") if line["kind"] == "exit"]
+
+
+def test_pid_that_is_used_again_is_another_process(t):
+    file, rounds, count = t.path("trace.tapir"), 12, 5
+    result = t.tapir("record", "lives:hit", "--no-samples", "--stack", "-o", file, "--", t.target_path("lives"), "again",
+                     rounds, count)
+    said = result.witness()
+    if "skipped" in said:
+        t.skip(f"pids cannot be chosen: {said['skipped']}")
+    events = t.events(file)
+    t.eq([(e["comm"], e["pid"], args_of(e)) for e in events],
+         [(f"again-{r}", said["pid"], [r, i]) for r in range(rounds) for i in range(count)], "names and events")
+    t.ok(all(any(frame["name"] == "fire" for frame in e["stack"]) for e in events), "functions of every one")
+    t.eq([end for end in ends_of(t, file) if end[0] == said["pid"]],
+         [(said["pid"], (r + 1) << 8) for r in range(rounds)], "ends")
+    rows = t.report(file)
+    expected = sorted((f"again-{r}", count) for r in range(rounds))
+    t.eq(sorted((p["comm"], p["events"]) for p in rows["processes"] if p["pid"] == said["pid"]), expected, "processes")
+    t.eq(sorted((p["comm"], p["events"]) for p in rows["threads"] if p["pid"] == said["pid"]), expected, "threads")
+
+
+def test_process_ends_once_when_its_threads_end_at_once(t):
+    file, count = t.path("trace.tapir"), 1000
+    result = t.run(t.tapir_path, "record", *EVENTS_ONLY, "-o", file, "--profile", "default", "--", t.target_path("lives"),
+                   "ends", count)
+    said = result.witness()
+    ends = ends_of(t, file)
+    t.eq(len(ends), count + 1, "ends")
+    t.eq(len({pid for pid, _ in ends}), count + 1, "processes that ended")
+    t.eq(sum(status == 7 << 8 for _, status in ends), said["sevens"], "status 7, as wait(2) had it")
+    t.eq(sum(status == 0 for _, status in ends), count + 1 - said["sevens"], "status 0")
+
+
+# ---- more files than descriptors -----------------------------------------------------------------------
+
+
+def many_files(t, count):
+    """A program that loads so many libraries, each with a build ID of its own, and fires once from each."""
+    gcc = t.need("gcc")
+    source, program = t.path("lib.c"), t.path("main.c")
+    with open(source, "w", encoding="ascii") as f:
+        f.write("int step(void (*fire)(long), long i) { fire(i); return 1; }\n")
+    with open(program, "w", encoding="ascii") as f:
+        f.write('#include <dlfcn.h>\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include "tapir/usdt.h"\n'
+                "static void fire(long i) { TAPIR_PROBE(many, hit, i); }\n"
+                "int main(int argc, char **argv) { char path[4096]; long cnt = argc > 2 ? atol(argv[2]) : 0;\n"
+                "  int (*step[4096])(void (*)(long), long);\n"
+                "  for (long i = 0; i < cnt; i++) { snprintf(path, sizeof(path), \"%s/%ld.so\", argv[1], i);\n"
+                "    void *so = dlopen(path, RTLD_NOW); if (!so) { puts(dlerror()); return 1; }\n"
+                "    *(void **)&step[i] = dlsym(so, \"step\"); }\n"
+                "  sigset_t go; sigemptyset(&go); sigaddset(&go, SIGUSR1); sigprocmask(SIG_BLOCK, &go, NULL);\n"
+                "  int number; puts(\"ready\"); fflush(stdout); sigwait(&go, &number);\n"
+                "  for (long i = 0; i < cnt; i++) step[i](fire, i);\n"
+                "  sigwait(&go, &number);\n"
+                "  return 0; }\n")
+    mark = bytes(range(0xa0, 0xb4))
+    flags = ("-O0", "-fno-omit-frame-pointer", "-Iinclude")
+    for argv in ((gcc, *flags, "-shared", "-fPIC", f"-Wl,--build-id=0x{mark.hex()}", source, "-o", t.path("lib.so")),
+                 (gcc, *flags, program, "-o", t.path("many"), "-ldl")):
+        built = t.run(*argv)
+        t.eq(built.rc, 0, built.err)
+    with open(t.path("lib.so"), "rb") as f:
+        image = f.read()
+    t.eq(image.count(mark), 1, "build IDs in the library")
+    os.mkdir(t.path("libs"))
+    for i in range(count):
+        with open(t.path(f"libs/{i}.so"), "wb") as f:
+            f.write(image.replace(mark, i.to_bytes(20, "big")))
+    return [t.path("many"), t.path("libs"), count]
+
+
+def record_many_files(t, count, *prefix):
+    """Events, and how many of them lack the name of their file's function."""
+    program, file = t.start(*many_files(t, count)), t.path("trace.tapir")
+    program.wait_line("ready", 30)
+    tapir = t.start(*prefix, t.tapir_path, "record", "many:hit", *EVENTS_ONLY, "--stack", "-p", program.pid, "-o", file)
+    tapir.wait_line("tapir: 1 probe", 30)
+    program.go()
+    time.sleep(1.5)
+    program.go()
+    result = tapir.wait(30)
+    t.eq(result.rc, 0, result.err)
+    events = t.events(file)
+    t.eq([args_of(e)[0] for e in events], list(range(count)), "events")
+    return sum(not any(frame["name"] == "step" for frame in e["stack"]) for e in events), t.report(file)["incomplete"]
+
+
+def test_functions_of_1100_files_have_names(t):
+    missing, lost = record_many_files(t, 1100)
+    t.eq(missing, 0, "files whose function has no name")
+    t.ok(not lost, f"lost: {lost}")
+
+
+def test_missing_names_are_counted_when_there_are_too_few_descriptors(t):
+    missing, lost = record_many_files(t, 300, t.need("prlimit"), "--nofile=200:200")
+    t.ok(missing > 100, f"files without names: {missing}")
+    t.ok(lost.get("files_full", 0) >= missing, f"{missing} names are missing, and it is counted: {lost}")

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -301,6 +302,30 @@ static void waiting_ends_when_another_thread_closes(void **state)
 	pthread_join(closer, NULL);
 }
 
+/* A record for which there is no memory is counted, and its file closed. */
+static void record_without_memory_is_counted(void **state)
+{
+	struct rlimit old, low;
+	struct tapir_rec rec = {.type = TAPIR_REC_EVENT, .size = 0xfffffff8u};
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+	low = (struct rlimit){.rlim_cur = 2ull << 30, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+	assert_int_equal(tapir_queue__post(queue, &rec, -1), -ENOMEM);
+	rec.type = TAPIR_REC_MAPPING;
+	assert_int_equal(tapir_queue__post(queue, &rec, fds[1]), -ENOMEM);
+	assert_int_equal(tapir_queue__post(queue, &rec, -1), -ENOMEM);
+	assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+	assert_int_equal(tapir_queue__refused(queue).event_cnt, 1);
+	assert_int_equal(tapir_queue__refused(queue).other_cnt, 2);
+	assert_int_equal(tapir_queue__backlog(queue), 0);
+	assert_int_equal(fcntl(fds[1], F_GETFD), -1);
+	close(fds[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +339,7 @@ int main(void)
 		CASE(what_is_left_comes_when_closed),
 		CASE(each_block_and_note_comes_once_when_threads_race),
 		CASE(waiting_ends_when_another_thread_closes),
+		CASE(record_without_memory_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

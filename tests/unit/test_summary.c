@@ -149,6 +149,86 @@ static void processes_come_by_their_events(void **state)
 	assert_string_equal(f->summary.processes.data[1].comm, "");
 }
 
+static void feed_process(struct fixture *f, enum tapir_process_kind kind, uint64_t time_ns,
+			 struct tapir_sv comm)
+{
+	struct tapir_rec_process process = {
+		.h.time_ns = time_ns, .tgid = 200, .parent_tgid = 1, .kind = (uint8_t)kind};
+
+	feed(f, tapir_recbuf__process(&f->buf, &process, comm, SV(""), SV(""), SV("")));
+}
+
+static void feed_event_at(struct fixture *f, uint64_t time_ns, uint32_t tid)
+{
+	struct tapir_rec_event fixed = {
+		.h.time_ns = time_ns, .probe_id = 1, .tgid = 200, .tid = tid};
+	struct tapir_event_view view = {.rec = &fixed};
+
+	feed(f, tapir_recbuf__event(&f->buf, &view));
+}
+
+/* Descriptions come first, as a chunk has them; the second is seen from its exec only. */
+static void processes_of_one_id_are_rows_of_their_own(void **state)
+{
+	static const struct {
+		const char *comm;
+		uint64_t events;
+	} expected[] = {{"three", 3}, {"two", 2}, {"one", 1}};
+	struct fixture *f = *state;
+
+	feed_probe(f, 1, SV("a"));
+	feed_process(f, TAPIR_PROCESS_EXISTING, 100, SV("one"));
+	feed_process(f, TAPIR_PROCESS_EXIT, 200, SV("one"));
+	feed_process(f, TAPIR_PROCESS_EXEC, 300, SV("two"));
+	feed_process(f, TAPIR_PROCESS_EXIT, 400, SV("two"));
+	feed_process(f, TAPIR_PROCESS_FORK, 500, SV("three"));
+	feed_process(f, TAPIR_PROCESS_EXEC, 510, SV("three"));
+	feed_event_at(f, 50, 200); /* before it was described */
+	for (unsigned i = 0; i < 2; i++)
+		feed_event_at(f, 350 + i, 200);
+	for (unsigned i = 0; i < 3; i++)
+		feed_event_at(f, 505 + 5 * i, 200);
+	tapir_summary__sort(&f->summary);
+	assert_int_equal(f->summary.processes.cnt, 3);
+	assert_int_equal(f->summary.threads.cnt, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(f->summary.processes.data[i].pid, 200);
+		assert_string_equal(f->summary.processes.data[i].comm, expected[i].comm);
+		assert_int_equal(f->summary.processes.data[i].events, expected[i].events);
+		assert_int_equal(f->summary.threads.data[i].events, expected[i].events);
+	}
+}
+
+static void feed_thread(struct fixture *f, uint64_t time_ns, uint64_t start_ns,
+			struct tapir_sv comm)
+{
+	struct tapir_rec_thread thread = {.tgid = 200, .tid = 201, .start_ns = start_ns};
+
+	tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), time_ns);
+	memcpy(thread.comm, comm.data, comm.len);
+	feed(f, &thread.h);
+}
+
+static void threads_of_one_id_are_rows_of_their_own(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t second = 1000000000;
+
+	feed_probe(f, 1, SV("a"));
+	feed_thread(f, second, second, SV("old"));
+	feed_thread(f, 2 * second, second + 5000000, SV("old")); /* as exact as a tick */
+	feed_thread(f, 3 * second, 3 * second, SV("new"));
+	feed_event_at(f, second + 1, 201);
+	feed_event_at(f, 3 * second + 1, 201);
+	feed_event_at(f, 3 * second + 2, 201);
+	tapir_summary__sort(&f->summary);
+	assert_int_equal(f->summary.threads.cnt, 2);
+	assert_string_equal(f->summary.threads.data[0].comm, "new");
+	assert_int_equal(f->summary.threads.data[0].events, 2);
+	assert_string_equal(f->summary.threads.data[1].comm, "old");
+	assert_int_equal(f->summary.threads.data[1].events, 1);
+}
+
 /* A chunk was lost; the segment behind it tells of the stack again. */
 static void stack_told_of_later_counts_from_then_on(void **state)
 {
@@ -425,7 +505,7 @@ static void keys_are_bounded_when_file_is_hostile(void **state)
 		feed_event(f, id, id, id);
 	assert_int_equal(f->summary.event_cnt, cnt);
 	assert_true(f->summary.event_by_probe.cnt <= TAPIR_SUMMARY_MAX_KEYS);
-	assert_true(f->summary.process_by_pid.cnt <= TAPIR_SUMMARY_MAX_KEYS);
+	assert_true(f->summary.process_by_life.cnt <= TAPIR_SUMMARY_MAX_KEYS);
 	assert_true(f->summary.more > 0);
 	assert_false(f->summary.failed);
 }
@@ -455,6 +535,8 @@ int main(void)
 		TEST(sites_of_one_event_are_one_row),
 		TEST(losses_are_kept_by_event_and_by_cause),
 		TEST(processes_come_by_their_events),
+		TEST(processes_of_one_id_are_rows_of_their_own),
+		TEST(threads_of_one_id_are_rows_of_their_own),
 		TEST(process_told_of_after_its_samples_has_its_name),
 		TEST(stack_told_of_later_counts_from_then_on),
 		TEST(stacks_have_functions_or_places),

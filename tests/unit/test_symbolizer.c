@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <dlfcn.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/diag.h"
@@ -93,6 +94,41 @@ static void no_name_and_no_message_when_file_is_no_elf(void **state)
 	close(fds[1]);
 }
 
+/* With few descriptors the file that was asked longest ago goes, and requests for it count. */
+static void files_beyond_the_limit_replace_the_oldest(void **state)
+{
+	enum { LIMIT = 256, FILES = LIMIT / 4, MORE = 5 };
+	struct rlimit old, low;
+	struct tapir_symbolizer *s;
+	struct tapir_symbol_name got;
+	int fd = file_with_function("f");
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	low = (struct rlimit){.rlim_cur = LIMIT, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	assert_int_equal(tapir_symbolizer__new(&s), 0);
+	for (unsigned i = 1; i <= FILES; i++)
+		tapir_symbolizer__add_file(s, i, fd, "/none");
+	assert_true(tapir_symbolizer__name(s, 1, TEXT_OFF + 16, &got)); /* now the newest */
+	for (unsigned i = FILES + 1; i <= FILES + MORE; i++)
+		tapir_symbolizer__add_file(s, i, fd, "/none");
+	assert_int_equal(tapir_symbolizer__missed(s), 0);
+	for (unsigned i = 1; i <= FILES + MORE; i++)
+		assert_int_equal(tapir_symbolizer__name(s, i, TEXT_OFF + 16, &got),
+				 i == 1 || i > MORE + 1);
+	assert_int_equal(tapir_symbolizer__missed(s), MORE);
+	tapir_symbolizer__add_file(s, 2, fd, "/none"); /* mapped again */
+	assert_true(tapir_symbolizer__name(s, 2, TEXT_OFF + 16, &got));
+	tapir_symbolizer__add_file(s, 1000, -1, "/none"); /* could not be opened */
+	assert_false(tapir_symbolizer__name(s, 1000, TEXT_OFF + 16, &got));
+	assert_false(tapir_symbolizer__name(s, 1001, TEXT_OFF + 16, &got)); /* never seen */
+	assert_int_equal(tapir_symbolizer__missed(s), MORE + 1);
+	tapir_symbolizer__free(s);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	close(fd);
+}
+
 /* The dynamic linker says where the vdso and its function are. */
 static void kernels_own_library_has_names(void **state)
 {
@@ -137,6 +173,7 @@ int main(void)
 		cmocka_unit_test(name_is_demangled_when_offset_is_inside),
 		cmocka_unit_test(first_file_stays_when_id_comes_again),
 		cmocka_unit_test(no_name_and_no_message_when_file_is_no_elf),
+		cmocka_unit_test(files_beyond_the_limit_replace_the_oldest),
 		cmocka_unit_test(kernels_own_library_has_names),
 	};
 

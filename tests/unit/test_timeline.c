@@ -435,6 +435,37 @@ static void thread_that_dies_ends_its_intervals(void **state)
 	assert_int_equal(closed[1].from_ns, 20 * MS);
 }
 
+static void feeder_fork(uint32_t tgid, uint64_t time_ns)
+{
+	struct tapir_rec_process process = {
+		.h.time_ns = time_ns, .tgid = tgid, .kind = TAPIR_PROCESS_FORK};
+
+	assert_int_equal(feeder_add(&feeder, tapir_recbuf__process(&feeder.buf, &process,
+								   feeder_sv("x"), feeder_sv(""),
+								   feeder_sv(""), feeder_sv(""))),
+			 0);
+}
+
+/* What a thread did last is asked for afterwards; it is not what another did by the same id. */
+static void id_that_is_used_again_has_no_past(void **state)
+{
+	(void)state;
+	fire(REQ_BEGIN, 1, 10 * MS);
+	fire(REQ_END, 1, 12 * MS);
+	feeder_leave(&feeder, 1, 15 * MS, TAPIR_STATE_DEAD);
+	fire(POOL_END, 1, 20 * MS);
+	fire(REQ_BEGIN, 100, 21 * MS);
+	fire(REQ_END, 100, 22 * MS);
+	feeder_exit(&feeder, 100, 23 * MS);
+	feeder_fork(100, 24 * MS);
+	fire(POOL_END, 100, 25 * MS);
+	finish();
+	assert_non_null(tapir_timeline__thread(feeder.tl, 1));
+	assert_int_equal(tapir_timeline__thread(feeder.tl, 1)->last_until_ns, 0);
+	assert_non_null(tapir_timeline__thread(feeder.tl, 100));
+	assert_int_equal(tapir_timeline__thread(feeder.tl, 100)->last_until_ns, 0);
+}
+
 static void tid_of_another_process_is_another_thread(void **state)
 {
 	(void)state;
@@ -581,6 +612,7 @@ int main(void)
 		TEST(half_intervals_are_shown),
 		TEST(gc_without_end_ends_where_the_next_begins),
 		TEST(thread_that_dies_ends_its_intervals),
+		TEST(id_that_is_used_again_has_no_past),
 		TEST(tid_of_another_process_is_another_thread),
 		TEST(process_that_ends_ends_all_of_its_intervals),
 		TEST(event_of_a_sleeping_thread_means_that_it_runs),

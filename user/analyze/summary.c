@@ -98,11 +98,34 @@ static uint64_t event_row(struct tapir_summary *s, const struct tapir_catalog *c
 	return *idx;
 }
 
-static uint64_t process_row(struct tapir_summary *s, uint32_t pid)
+/* A process and a thread, as the records at a time name them: ids are used again. */
+struct who {
+	uint32_t pid, tid;
+	uint64_t life, thread_ns;
+};
+
+static struct who who_was(const struct tapir_catalog *catalog, uint32_t pid, uint32_t tid,
+			  uint64_t time_ns)
+{
+	const struct tapir_rec_thread *thread =
+		tid ? tapir_catalog__thread(catalog, tid, time_ns) : NULL;
+
+	return (struct who){.pid = pid,
+			    .tid = tid,
+			    .life = tapir_catalog__life(catalog, pid, time_ns),
+			    .thread_ns = thread && thread->tgid == pid ? thread->start_ns : 0};
+}
+
+static uint64_t key_of_process(const struct who *who)
+{
+	return who->life ? tapir_hash__mix(who->life, who->pid) : who->pid;
+}
+
+static uint64_t process_row(struct tapir_summary *s, const struct who *who)
 {
 	bool is_new = false;
-	uint64_t *idx = tapir_summary__place(s, &s->process_by_pid, pid, &is_new);
-	struct tapir_process_row row = {.pid = pid};
+	uint64_t *idx = tapir_summary__place(s, &s->process_by_life, key_of_process(who), &is_new);
+	struct tapir_process_row row = {.pid = who->pid};
 
 	if (!idx || !is_new)
 		return idx ? *idx : NO_ROW;
@@ -116,10 +139,10 @@ static uint64_t process_row(struct tapir_summary *s, uint32_t pid)
 	return *idx;
 }
 
-static void name_process(struct tapir_summary *s, uint32_t pid, struct tapir_sv comm,
+static void name_process(struct tapir_summary *s, const struct who *who, struct tapir_sv comm,
 			 struct tapir_sv exe)
 {
-	uint64_t idx = process_row(s, pid);
+	uint64_t idx = process_row(s, who);
 	struct tapir_process_row *row;
 
 	if (idx == NO_ROW)
@@ -132,42 +155,78 @@ static void name_process(struct tapir_summary *s, uint32_t pid, struct tapir_sv 
 }
 
 /* A forked child runs its parent's program until it says another one. */
-static void inherit_program(struct tapir_summary *s, uint32_t pid, uint32_t parent_pid)
+static void inherit_program(struct tapir_summary *s, const struct who *who,
+			    const struct who *parent_who)
 {
-	uint64_t child = process_row(s, pid);
-	const uint64_t *parent = tapir_map__get(&s->process_by_pid, parent_pid);
+	uint64_t child = process_row(s, who);
+	const uint64_t *parent = tapir_map__get(&s->process_by_life, key_of_process(parent_who));
 
 	if (child == NO_ROW || !parent || *parent == NO_ROW || *parent == child)
 		return;
 	replace(s, &s->processes.data[child].exe, tapir_sv__of(s->processes.data[*parent].exe));
 }
 
-static uint64_t thread_row(struct tapir_summary *s, uint32_t pid, uint32_t tid)
-{
-	bool is_new = false;
-	uint64_t *idx =
-		tapir_summary__place(s, &s->thread_by_tid, (uint64_t)pid << 32 | tid, &is_new);
-	struct tapir_thread_row row = {.pid = pid, .tid = tid};
+/* /proc gives a start to the tick of 10 ms, the kernel to the nanosecond. */
+#define SAME_START_NS 20000000ull
 
-	if (!idx || !is_new)
-		return idx ? *idx : NO_ROW;
-	*idx = NO_ROW;
+static bool is_same_start(uint64_t a, uint64_t b)
+{
+	return !a || !b || (a > b ? a - b : b - a) <= SAME_START_NS;
+}
+
+static uint64_t new_thread_row(struct tapir_summary *s, const struct who *who)
+{
+	struct tapir_thread_row row = {.pid = who->pid,
+				       .tid = who->tid,
+				       .start_ns = who->thread_ns,
+				       .next_idx = TAPIR_SUMMARY_NO_NEXT};
+
 	if (s->threads.cnt == TAPIR_SUMMARY_MAX_ROWS)
 		return NO_ROW;
 	row.comm = tapir_summary__copy(s, (struct tapir_sv){});
-	if (tapir_vec__push(&s->threads, row)) {
-		*idx = s->threads.cnt - 1;
-	} else {
-		free(row.comm);
-		s->failed = true;
+	if (tapir_vec__push(&s->threads, row))
+		return s->threads.cnt - 1;
+	free(row.comm);
+	s->failed = true;
+	return NO_ROW;
+}
+
+/* Threads of one process that had the same id are behind each other, the first one first. */
+static uint64_t next_thread_row(struct tapir_summary *s, uint64_t idx, const struct who *who)
+{
+	while (!is_same_start(s->threads.data[idx].start_ns, who->thread_ns)) {
+		uint64_t next = s->threads.data[idx].next_idx;
+
+		if (next == TAPIR_SUMMARY_NO_NEXT) {
+			next = new_thread_row(s, who);
+			if (next == NO_ROW)
+				return NO_ROW;
+			s->threads.data[idx].next_idx = (uint32_t)next;
+		}
+		idx = next;
 	}
-	return *idx;
+	if (!s->threads.data[idx].start_ns)
+		s->threads.data[idx].start_ns = who->thread_ns;
+	return idx;
+}
+
+static uint64_t thread_row(struct tapir_summary *s, const struct who *who)
+{
+	bool is_new = false;
+	uint64_t key = tapir_hash__mix(key_of_process(who), who->tid);
+	uint64_t *idx = tapir_summary__place(s, &s->thread_by_life, key, &is_new);
+
+	if (!idx)
+		return NO_ROW;
+	if (is_new)
+		*idx = new_thread_row(s, who);
+	return *idx == NO_ROW ? NO_ROW : next_thread_row(s, *idx, who);
 }
 
 /* Adds to a member of the process's and of the thread's row. */
-#define COUNT(s, pid, tid, member)                                                                 \
+#define COUNT(s, who, member)                                                                      \
 	do {                                                                                       \
-		uint64_t process_ = process_row(s, pid), thread_ = thread_row(s, pid, tid);        \
+		uint64_t process_ = process_row(s, who), thread_ = thread_row(s, who);             \
 		if (process_ != NO_ROW)                                                            \
 			(s)->processes.data[process_].member++;                                    \
 		if (thread_ != NO_ROW)                                                             \
@@ -182,10 +241,11 @@ static void add_event(struct tapir_summary *s, const struct tapir_catalog *catal
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
 	uint64_t event = event_row(s, catalog, ev->probe_id);
+	const struct who who = who_was(catalog, ev->tgid, ev->tid, rec->time_ns);
 	struct tapir_event_view view;
 
 	s->event_cnt++;
-	COUNT(s, ev->tgid, ev->tid, events);
+	COUNT(s, &who, events);
 	if (event == NO_ROW) {
 		s->more++;
 		return;
@@ -206,10 +266,11 @@ static void add_sample(struct tapir_summary *s, const struct tapir_catalog *cata
 		       const struct tapir_rec *rec)
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
+	const struct who who = who_was(catalog, sample->tgid, sample->tid, rec->time_ns);
 
 	s->sample_cnt++;
 	s->sample_period = sample->period;
-	COUNT(s, sample->tgid, sample->tid, samples);
+	COUNT(s, &who, samples);
 	tapir_summary__count_stack(s, catalog,
 				   &(struct tapir_stack_ref){.tgid = sample->tgid,
 							     .time_ns = rec->time_ns,
@@ -277,26 +338,31 @@ static void add_process(struct tapir_summary *s, const struct tapir_catalog *cat
 			const struct tapir_rec *rec)
 {
 	struct tapir_process_view view;
+	struct who who, parent;
 
-	(void)catalog;
 	tapir_process_view__of(rec, &view);
+	who = who_was(catalog, view.rec->tgid, 0, rec->time_ns);
+	parent = who_was(catalog, view.rec->parent_tgid, 0, rec->time_ns);
 	if (view.rec->kind == TAPIR_PROCESS_FORK && !view.exe.len)
-		inherit_program(s, view.rec->tgid, view.rec->parent_tgid);
-	name_process(s, view.rec->tgid, view.comm, view.exe);
+		inherit_program(s, &who, &parent);
+	name_process(s, &who, view.comm, view.exe);
 }
 
 static void add_thread(struct tapir_summary *s, const struct tapir_catalog *catalog,
 		       const struct tapir_rec *rec)
 {
 	struct tapir_thread_view view;
+	struct who who;
 	uint64_t thread;
 
-	(void)catalog;
 	tapir_thread_view__of(rec, &view);
-	thread = thread_row(s, view.rec->tgid, view.rec->tid);
+	who = who_was(catalog, view.rec->tgid, 0, rec->time_ns);
+	who.tid = view.rec->tid;
+	who.thread_ns = view.rec->start_ns;
+	thread = thread_row(s, &who);
 	if (thread != NO_ROW && view.comm.len)
 		replace(s, &s->threads.data[thread].comm, view.comm);
-	name_process(s, view.rec->tgid, view.leader_comm, (struct tapir_sv){});
+	name_process(s, &who, view.leader_comm, (struct tapir_sv){});
 }
 
 static void add_gap(struct tapir_summary *s, const struct tapir_catalog *catalog,
@@ -346,11 +412,13 @@ static void add_switch(struct tapir_summary *s, const struct tapir_catalog *cata
 		       const struct tapir_rec *rec)
 {
 	const struct tapir_rec_switch *sw = (const void *)rec;
+	struct who who;
 
-	(void)catalog;
 	s->switch_cnt++;
-	if (sw->out_tid)
-		COUNT(s, sw->out_tgid, sw->out_tid, switches);
+	if (!sw->out_tid)
+		return;
+	who = who_was(catalog, sw->out_tgid, sw->out_tid, rec->time_ns);
+	COUNT(s, &who, switches);
 }
 
 /* Not a description, which may tell of what was long ago. */
@@ -415,9 +483,9 @@ void tapir_summary__fini(struct tapir_summary *s)
 	tapir_vec__fini(&s->metas);
 	tapir_map__fini(&s->event_by_probe);
 	tapir_map__fini(&s->event_by_name);
-	tapir_map__fini(&s->process_by_pid);
+	tapir_map__fini(&s->process_by_life);
 	tapir_map__fini(&s->function_by_name);
-	tapir_map__fini(&s->thread_by_tid);
+	tapir_map__fini(&s->thread_by_life);
 	tapir_map__fini(&s->module_by_name);
 	tapir_stack_memo__fini(&s->memo);
 	tapir_frame_memo__fini(&s->frame_memo);

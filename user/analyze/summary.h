@@ -22,6 +22,8 @@
 #define TAPIR_SUMMARY_TIMES	     32		 /* parts of the time in which losses are counted */
 #define TAPIR_SUMMARY_SAMPLED	     UINT32_MAX	 /* as a stack's event: CPU samples */
 
+#define TAPIR_SUMMARY_NO_NEXT	     UINT32_MAX
+
 /* All strings below are the summary's. */
 struct tapir_event_row {
 	char *provider, *event;
@@ -38,7 +40,9 @@ struct tapir_process_row {
 /* A thread of which there is an event, a sample or a switch. */
 struct tapir_thread_row {
 	uint32_t pid, tid;
-	char *comm; /* "" unknown */
+	char *comm;	   /* "" unknown */
+	uint64_t start_ns; /* 0 unknown */
+	uint32_t next_idx; /* for the summary alone, until it is sorted */
 	uint64_t events, samples, switches;
 };
 
@@ -121,7 +125,7 @@ struct tapir_summary {
 	uint64_t more;	       /* things counted in no row, because there were too many rows */
 	uint64_t no_stack_cnt; /* events whose stack the file does not describe */
 	/* keys -> idx; for the summary alone */
-	struct tapir_map event_by_probe, event_by_name, process_by_pid, thread_by_tid,
+	struct tapir_map event_by_probe, event_by_name, process_by_life, thread_by_life,
 		function_by_name, module_by_name, stack_by_functions;
 	/* stacks whose frames are known, until names change; see summary_stacks.c */
 	struct tapir_stack_memo memo;

@@ -52,8 +52,11 @@ static void out(void *ctx, const struct tapir_rec *rec)
 	struct tapir_timeline *tl = ctx;
 
 	if (rec->type == TAPIR_REC_PROCESS) {
-		tapir_tl__end_process(tl, ((const struct tapir_rec_process *)rec)->tgid,
-				      rec->time_ns);
+		const struct tapir_rec_process *process = (const void *)rec;
+
+		tapir_tl__end_process(tl, process->tgid, rec->time_ns);
+		if (process->kind == TAPIR_PROCESS_FORK)
+			tapir_tl__forget_dead(tl, process->tgid);
 		return;
 	}
 	if (!tl->stats.first_ns)
@@ -78,14 +81,16 @@ static void out(void *ctx, const struct tapir_rec *rec)
 
 int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
-	bool is_exit = rec->type == TAPIR_REC_PROCESS &&
-		       ((const struct tapir_rec_process *)rec)->kind == TAPIR_PROCESS_EXIT;
+	unsigned kind = rec->type == TAPIR_REC_PROCESS
+				? ((const struct tapir_rec_process *)rec)->kind
+				: TAPIR_PROCESS_EXISTING;
+	bool is_life = kind == TAPIR_PROCESS_EXIT || kind == TAPIR_PROCESS_FORK;
 	int err = 0;
 
 	tl->stats.records++;
 	if (rec->type == TAPIR_REC_EVENT || rec->type == TAPIR_REC_SAMPLE ||
-	    rec->type == TAPIR_REC_SWITCH || rec->type == TAPIR_REC_COUNTER || is_exit)
-		err = tapir_reorder__add(tl->reorder, rec, is_exit);
+	    rec->type == TAPIR_REC_SWITCH || rec->type == TAPIR_REC_COUNTER || is_life)
+		err = tapir_reorder__add(tl->reorder, rec, is_life);
 	return err ? err : tl->failed ? -ENOMEM : 0;
 }
 

@@ -53,6 +53,7 @@ struct tapir_tl_wait {
 
 struct tapir_tl_thread {
 	uint32_t tgid, tid;
+	bool is_gone;	   /* it left its last CPU: what comes by its id is another thread */
 	bool is_dead;	   /* for a while somebody may ask what it did */
 	bool is_ours;	   /* tapir's, in a traced process: nobody is told of its waits */
 	uint8_t look_cnt;  /* stacks that were asked whether it is */

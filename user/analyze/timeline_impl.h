@@ -72,6 +72,8 @@ void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint
 		      uint64_t now_ns);
 void tapir_tl__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
 void tapir_tl__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec);
+/* The id is a new process's: what a dead thread of that id did is not its. */
+void tapir_tl__forget_dead(struct tapir_timeline *tl, uint32_t tid);
 void tapir_tl__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns);
 void tapir_tl__free_dead(struct tapir_timeline *tl);
 void tapir_tl__end_all(struct tapir_timeline *tl, uint64_t now_ns);

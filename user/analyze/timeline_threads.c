@@ -194,7 +194,7 @@ struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgi
 {
 	struct tapir_tl_thread *t = find_thread(tl, tid);
 
-	if (t && t->tgid == tgid)
+	if (t && t->tgid == tgid && !t->is_gone)
 		return t->is_dead ? renew_thread(tl, t, now_ns) : t;
 	if (t && !t->is_dead) /* the id is another thread's now */
 		drop_thread(tl, t, now_ns);
@@ -206,6 +206,14 @@ struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgi
 struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, uint32_t tid)
 {
 	return find_thread(tl, tid);
+}
+
+void tapir_tl__forget_dead(struct tapir_timeline *tl, uint32_t tid)
+{
+	struct tapir_tl_thread *t = find_thread(tl, tid);
+
+	if (t && t->is_dead)
+		free_thread(tl, t);
 }
 
 void tapir_tl__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns)
@@ -386,6 +394,7 @@ static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec
 	tapir_tl__advance(t, rec->h.time_ns);
 	if (rec->out_state & TAPIR_STATE_DEAD) {
 		drop_thread(tl, t, rec->h.time_ns);
+		t->is_gone = true;
 		return;
 	}
 	t->state = rec->out_state ? TAPIR_THREAD_SLEEPING : TAPIR_THREAD_RUNNABLE;

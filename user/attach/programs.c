@@ -92,6 +92,8 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 		return load_error(-errno);
 	bpf_map__set_max_entries(p->skel->maps.sites, opts->site_cap + 1);
 	bpf_map__set_max_entries(p->skel->maps.losses, opts->site_cap + 1);
+	if (opts->process_cap)
+		bpf_map__set_max_entries(p->skel->maps.tgids, opts->process_cap);
 	bpf_program__set_autoload(p->skel->progs.tapir_sample, opts->with_samples);
 	bpf_program__set_autoload(p->skel->progs.tapir_switch, opts->with_switches);
 	bpf_program__set_autoload(p->skel->progs.tapir_waking, opts->with_switches);

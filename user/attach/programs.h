@@ -20,12 +20,13 @@ struct tapir_programs;
 struct tapir_programs_opts {
 	size_t sz; /* of this struct */
 	struct tapir_filter filter;
-	uint32_t site_cap;  /* sites this session can ever have, 1 … 65,535 */
-	size_t ring_bytes;  /* each ring's size to begin with: a power of two >= 4096 */
-	bool use_multi;	    /* programs will be attached by uprobe_multi links */
-	bool with_samples;  /* load the sampler, too */
-	bool with_switches; /* load what sees context switches, too */
-	bool probes_later;  /* load what probes run by a thread, which may still run afterwards */
+	uint32_t site_cap;    /* sites this session can ever have, 1 … 65,535 */
+	size_t ring_bytes;    /* each ring's size to begin with: a power of two >= 4096 */
+	uint32_t process_cap; /* processes that are listed at a time; 0: 65,536 */
+	bool use_multi;	      /* programs will be attached by uprobe_multi links */
+	bool with_samples;    /* load the sampler, too */
+	bool with_switches;   /* load what sees context switches, too */
+	bool probes_later;    /* load what probes run by a thread, which may still run afterwards */
 };
 
 /* Loads everything; nothing is attached or enabled yet. *out is yours. */

@@ -92,13 +92,12 @@ static void add_file(struct tapir_namer *n, const struct tapir_rec_mapping *mapp
 	struct tapir_mapping_view view;
 	char path[4096];
 
-	if (fd < 0)
-		return;
 	tapir_mapping_view__of(&mapping->h, &view);
 	snprintf(path, sizeof(path), "%.*s", (int)view.path.len, view.path.data);
 	if (mapping->file_id)
 		tapir_symbolizer__add_file(n->symbolizer, mapping->file_id, fd, path);
-	else if (mapping->flags & TAPIR_MAPPING_EXEC && tapir_sv__ends_with(view.path, ".dll"))
+	else if (fd >= 0 && mapping->flags & TAPIR_MAPPING_EXEC &&
+		 tapir_sv__ends_with(view.path, ".dll"))
 		add_assembly(n, mapping, fd, path);
 }
 
@@ -143,6 +142,11 @@ int tapir_namer__poll(struct tapir_namer *n, uint64_t now_ns)
 bool tapir_namer__is_for_names(const struct tapir_namer *n, uint32_t probe_id)
 {
 	return tapir_code_names__is_for_names(n->code_names, probe_id);
+}
+
+uint64_t tapir_namer__missed(const struct tapir_namer *n)
+{
+	return tapir_symbolizer__missed(n->symbolizer);
 }
 
 bool tapir_namer__has_files(const struct tapir_namer *n)

@@ -48,6 +48,8 @@ bool tapir_namer__is_for_names(const struct tapir_namer *n, uint32_t probe_id);
 #define TAPIR_NAMER_WORTH_NS 1500000000u
 bool tapir_namer__are_awaited(const struct tapir_namer *n);
 int tapir_namer__poll(struct tapir_namer *n, uint64_t now_ns);
+/* Names that were looked for in files for which there was no descriptor. */
+uint64_t tapir_namer__missed(const struct tapir_namer *namer);
 bool tapir_namer__has_files(const struct tapir_namer *n);
 
 /* The recording ends: reads all that is there, for at most a second. */

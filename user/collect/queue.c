@@ -20,6 +20,7 @@ struct tapir_queue {
 	struct block_list empty, full;
 	struct tapir_note *notes, **notes_tail;
 	size_t note_cnt;
+	struct tapir_queue_refused refused;
 	bool is_closed;
 };
 
@@ -151,12 +152,33 @@ void tapir_queue__give_full(struct tapir_queue *q, struct tapir_block *block)
 	pthread_mutex_unlock(&q->lock);
 }
 
+static void refuse(struct tapir_queue *q, const struct tapir_rec *rec)
+{
+	pthread_mutex_lock(&q->lock);
+	if (rec->type == TAPIR_REC_EVENT)
+		q->refused.event_cnt++;
+	else
+		q->refused.other_cnt++;
+	pthread_mutex_unlock(&q->lock);
+}
+
+struct tapir_queue_refused tapir_queue__refused(struct tapir_queue *q)
+{
+	struct tapir_queue_refused refused;
+
+	pthread_mutex_lock(&q->lock);
+	refused = q->refused;
+	pthread_mutex_unlock(&q->lock);
+	return refused;
+}
+
 int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd)
 {
 	struct tapir_note *note = malloc(sizeof(*note) + rec->size);
 
 	if (!note) {
 		tapir_guard__fd(&fd);
+		refuse(q, rec);
 		return -ENOMEM;
 	}
 	note->next = NULL;

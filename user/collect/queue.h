@@ -53,8 +53,16 @@ void tapir_queue__give_full(struct tapir_queue *q, struct tapir_block *block);
 /* Posted records that wait for the session thread; any thread. */
 size_t tapir_queue__backlog(struct tapir_queue *q);
 
-/* Any thread. Copies rec; takes fd (or -1), even when it fails with -ENOMEM. */
+/*
+ * Any thread. Copies rec; takes fd (or -1), even when it fails with -ENOMEM. What fails is counted:
+ * events by the first, everything else by the second number of tapir_queue__refused.
+ */
 int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd);
+
+struct tapir_queue_refused {
+	uint64_t event_cnt, other_cnt;
+};
+struct tapir_queue_refused tapir_queue__refused(struct tapir_queue *q); /* any thread */
 
 /*
  * Session thread: waits until there is something or until_ns (CLOCK_MONOTONIC) has come.

@@ -235,11 +235,17 @@ static void poll_own_losses(struct tapir_session *s)
 	} disk_causes[] = {{TAPIR_REC_EVENT, TAPIR_LOSS_DISK},
 			   {TAPIR_REC_SAMPLE, TAPIR_LOSS_SAMPLE_DISK},
 			   {TAPIR_REC_SWITCH, TAPIR_LOSS_SWITCH_DISK}};
+	const struct tapir_queue_refused refused = tapir_queue__refused(s->opts.queue);
 	uint64_t unwritten_cnt = 0;
 
 	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_MALFORMED, s->malformed_cnt, put_loss, s);
 	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_NAME_QUEUE_FULL, s->refused_cnt, put_loss,
 			     s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_NO_MEMORY, refused.event_cnt, put_loss, s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_NOTE_NO_MEMORY, refused.other_cnt, put_loss,
+			     s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_FILES_FULL, tapir_namer__missed(s->namer),
+			     put_loss, s);
 	if (!s->opts.writer)
 		return;
 	for (size_t i = 0; i < sizeof(disk_causes) / sizeof(disk_causes[0]); i++) {

@@ -151,6 +151,21 @@ static void post_mapping(const struct mapping_walk *walk, const struct tapir_map
 	post(t, tapir_describe__mapping(&t->recbuf, walk->tgid, walk->from_ns, line, image), fd);
 }
 
+/* Not for want of rights: what the file has is missing for want of a descriptor. */
+static void post_unread(const struct mapping_walk *walk, const struct tapir_mapping_line *line)
+{
+	struct tapir_rec_loss loss = {
+		.cause = TAPIR_LOSS_FILES_FULL,
+		.count = 1,
+		.from_ns = walk->from_ns,
+		.until_ns = tapir_clock__now_ns(),
+	};
+
+	tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), loss.until_ns);
+	post(walk->t, &loss.h, -1);
+	post_gap(walk->t, walk->tgid, line->path, loss.until_ns, TAPIR_GAP_ATTACH_FAILED);
+}
+
 static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *line)
 {
 	int mark = tapir_diag__cnt();
@@ -159,6 +174,8 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	int err;
 
 	if (fd < 0) {
+		if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+			post_unread(walk, line);
 		tapir_diag__rewind(mark);
 		tapir_debug("cannot open %s of process %u: %s", line->path, walk->tgid,
 			    tapir_errno__name(fd));

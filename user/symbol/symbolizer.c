@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -20,15 +22,20 @@
 #include "symbol/kallsyms.h"
 #include "symbol/vdso.h"
 
-/* Each holds a descriptor; a thousand is more than any process maps, less than the limit. */
-#define MAX_FILES    1000
+/*
+ * Each file holds a descriptor: at most a quarter of those that the process may have. When there
+ * are more files, the one that was asked longest ago is dropped, and remembered as that.
+ */
+#define MAX_FILES    16384u
+#define MIN_FILES    16u
+#define MAX_DROPPED  65536u
 /* Symbols in memory, of all tables: about 40 bytes each, with its name. */
 #define MAX_SYMBOLS  400000
 #define SYMBOL_BYTES 40u
 
 struct file {
 	uint64_t file_id;
-	int fd;	    /* -1: could not be read, is not tried again */
+	int fd;	    /* -1: could not be read, is not tried again; or dropped */
 	char *path; /* NULL: no separate debug information is looked for */
 	struct tapir_symtab *symtab;
 	struct tapir_r2r *r2r; /* instead: it is an assembly */
@@ -38,6 +45,9 @@ struct file {
 struct tapir_symbolizer {
 	struct tapir_vec(struct file) files;
 	struct tapir_map idx_by_file_id;
+	struct tapir_map dropped; /* file_ids without a file, for want of descriptors */
+	size_t max_files;
+	uint64_t missed_cnt;
 	uint64_t use_cnt;
 	size_t symbol_cnt; /* of the tables in memory */
 	char *demangled;   /* what the last __name gave out */
@@ -46,6 +56,16 @@ struct tapir_symbolizer {
 	uint64_t kernel_id;
 };
 
+static size_t max_files(void)
+{
+	struct rlimit limit;
+	size_t cnt = MIN_FILES;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit))
+		cnt = limit.rlim_cur / 4 < MAX_FILES ? (size_t)limit.rlim_cur / 4 : MAX_FILES;
+	return cnt > MIN_FILES ? cnt : MIN_FILES;
+}
+
 int tapir_symbolizer__new(struct tapir_symbolizer **out)
 {
 	struct tapir_symbolizer *s = calloc(1, sizeof(*s));
@@ -53,6 +73,7 @@ int tapir_symbolizer__new(struct tapir_symbolizer **out)
 	if (!s)
 		return -ENOMEM;
 	s->kernel_id = tapir_symbolizer__kernel_id();
+	s->max_files = max_files();
 	*out = s;
 	return 0;
 }
@@ -92,32 +113,73 @@ void tapir_symbolizer__free(struct tapir_symbolizer *s)
 		file__fini(s, file);
 	tapir_vec__fini(&s->files);
 	tapir_map__fini(&s->idx_by_file_id);
+	tapir_map__fini(&s->dropped);
 	free(s->demangled);
 	tapir_kallsyms__free(s->kernel);
 	free(s);
 }
 
+/* A file that was dropped has a name for none of its functions: each that is asked for counts. */
+static void remember_dropped(struct tapir_symbolizer *s, uint64_t file_id)
+{
+	if (s->dropped.cnt < MAX_DROPPED)
+		tapir_map__put(&s->dropped, file_id, NULL);
+}
+
+/* The place of the file that was asked longest ago; NULL: there is none. */
+static struct file *drop_oldest(struct tapir_symbolizer *s)
+{
+	struct file *file, *oldest = NULL;
+
+	tapir_vec_for_each (file, &s->files)
+		if (!oldest || file->last_use < oldest->last_use)
+			oldest = file;
+	if (!oldest)
+		return NULL;
+	if (oldest->fd >= 0)
+		remember_dropped(s, oldest->file_id);
+	tapir_map__del(&s->idx_by_file_id, oldest->file_id);
+	file__fini(s, oldest);
+	*oldest = (struct file){.fd = -1};
+	return oldest;
+}
+
+/* A place for one more file. */
+static struct file *new_file(struct tapir_symbolizer *s)
+{
+	struct file none = {.fd = -1};
+
+	if (s->files.cnt >= s->max_files)
+		return drop_oldest(s);
+	return tapir_vec__push(&s->files, none) ? &s->files.data[s->files.cnt - 1] : NULL;
+}
+
 void tapir_symbolizer__add_file(struct tapir_symbolizer *s, uint64_t file_id, int fd,
 				const char *path)
 {
-	struct file file = {.file_id = file_id};
+	struct file *file;
 	uint64_t *idx;
+	int own_fd;
 
-	if (s->files.cnt == MAX_FILES || tapir_map__get(&s->idx_by_file_id, file_id))
+	if (tapir_map__get(&s->idx_by_file_id, file_id))
 		return;
-	file.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (file.fd < 0)
+	own_fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	file = own_fd < 0 ? NULL : new_file(s);
+	idx = file ? tapir_map__put(&s->idx_by_file_id, file_id, NULL) : NULL;
+	if (!idx) {
+		remember_dropped(s, file_id);
+		tapir_guard__fd(&own_fd);
 		return;
-	file.path = strdup(path);
-	idx = tapir_map__put(&s->idx_by_file_id, file_id, NULL);
-	if (!idx)
-		goto drop;
-	*idx = s->files.cnt;
-	if (tapir_vec__push(&s->files, file))
-		return;
-	tapir_map__del(&s->idx_by_file_id, file_id);
-drop:
-	file__fini(s, &file);
+	}
+	tapir_map__del(&s->dropped, file_id);
+	*idx = (uint64_t)(file - s->files.data);
+	*file = (struct file){
+		.file_id = file_id, .fd = own_fd, .path = strdup(path), .last_use = ++s->use_cnt};
+}
+
+uint64_t tapir_symbolizer__missed(const struct tapir_symbolizer *s)
+{
+	return s->missed_cnt;
 }
 
 static void make_room(struct tapir_symbolizer *s, const struct file *wanted)
@@ -176,6 +238,7 @@ static struct file *find_file(struct tapir_symbolizer *s, uint64_t file_id)
 		tapir_symbolizer__add_file(s, file_id, vdso->fd, "/[vdso]");
 		idx = tapir_map__get(&s->idx_by_file_id, file_id);
 	}
+	s->missed_cnt += !idx && tapir_map__get(&s->dropped, file_id);
 	return idx ? &s->files.data[*idx] : NULL;
 }
 

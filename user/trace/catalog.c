@@ -218,9 +218,10 @@ static void trim_chain(struct tapir_catalog *c, struct entry *e)
 {
 	for (int i = 1; e && i < INSTANCES_MAX; i++)
 		e = e->older;
-	if (e) {
+	if (e && e->older) {
 		tapir_catalog__free_chain(c, e->older);
 		e->older = NULL;
+		e->until_ns = TAPIR_EARLIER_DROPPED;
 	}
 }
 
@@ -330,6 +331,20 @@ static int describe_exit(struct tapir_catalog *c, const struct tapir_rec_process
 	return err ? err : 1;
 }
 
+/* Is it another one than that which had the id before, or the first whose begin was seen? */
+static void note_life(struct process *p, const struct tapir_rec_process *rec)
+{
+	uint64_t now_ns = rec->h.time_ns,
+		 *last = p->lives.cnt ? p->lives.data + p->lives.cnt - 1 : NULL;
+	bool is_other = p->exit_ns && now_ns > p->exit_ns;
+
+	if (!p->first_ns || now_ns < p->first_ns)
+		p->first_ns = now_ns;
+	if ((is_other || rec->kind == TAPIR_PROCESS_FORK) && (!last || *last < now_ns) &&
+	    p->lives.cnt < LIVES_MAX)
+		(void)tapir_vec__push(&p->lives, now_ns);
+}
+
 static int describe_process(struct tapir_catalog *c, const struct tapir_rec_process *rec)
 {
 	struct process *p;
@@ -340,6 +355,7 @@ static int describe_process(struct tapir_catalog *c, const struct tapir_rec_proc
 	p = owner_of(c, &c->processes, rec->tgid, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
+	note_life(p, rec);
 	if (rec->h.time_ns > p->exit_ns)
 		p->exit_ns = 0;
 	news = describe_in_chain(c, &p->newest, &rec->h);

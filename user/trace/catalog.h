@@ -90,6 +90,11 @@ const struct tapir_rec_thread *tapir_catalog__thread(const struct tapir_catalog 
 						     uint64_t time_ns);
 const struct tapir_rec_process *tapir_catalog__process(const struct tapir_catalog *c, uint32_t tgid,
 						       uint64_t time_ns);
+/*
+ * Which of the processes that had this id one after the other: the time from which the id was the
+ * one's of time_ns, as far as the records tell; 0: since before them.
+ */
+uint64_t tapir_catalog__life(const struct tapir_catalog *c, uint32_t tgid, uint64_t time_ns);
 /* What covered va at time_ns. */
 const struct tapir_rec_mapping *tapir_catalog__mapping(const struct tapir_catalog *c, uint32_t tgid,
 						       uint64_t va, uint64_t time_ns);

@@ -14,17 +14,23 @@
 struct entry {
 	struct tapir_ordset_node node; /* MAPPING, JIT, SYMBOL: in their owner's set; first */
 	struct entry *older;	       /* THREAD, PROCESS: the earlier one with this id */
-	uint64_t until_ns;	       /* MAPPING: when another took its place; 0: it is there */
+	uint64_t until_ns;	       /* MAPPING: when another took its place; 0: it is there.
+					  THREAD, PROCESS: TAPIR_EARLIER_DROPPED or 0 */
 	uint32_t used_gen;	       /* segment in which it was described or used last */
 	uint32_t put_gen;	       /* segment in which it was written last; 0: never */
 	struct tapir_rec rec[];	       /* the whole record */
 };
 
+/* There were earlier ones with this id, which are not remembered. */
+#define TAPIR_EARLIER_DROPPED UINT64_MAX
+
 struct process {
 	struct entry *newest;
-	struct tapir_ordset mappings; /* by start_va and the time from which they hold */
-	struct tapir_ordset jits;     /* by start_va and from_ns */
-	uint64_t exit_ns;	      /* 0: it lives */
+	struct tapir_ordset mappings;	  /* by start_va and the time from which they hold */
+	struct tapir_ordset jits;	  /* by start_va and from_ns */
+	uint64_t exit_ns;		  /* 0: it lives */
+	uint64_t first_ns;		  /* of its first record; 0: none */
+	struct tapir_vec(uint64_t) lives; /* when one began that has the id of one before, rising */
 	uint32_t exit_gen;
 	uint32_t put_gen; /* its mappings are in this segment */
 	uint32_t
@@ -47,7 +53,8 @@ struct stack_use {
 #define THREAD_CACHE		     64
 #define STACK_CACHE		     1024
 #define ASK_AGAIN_MAX		     4096 /* stacks that wait for a name */
-#define INSTANCES_MAX		     16	  /* remembered uses of one thread or process id */
+#define LIVES_MAX		     4096
+#define INSTANCES_MAX		     256 /* remembered uses of one thread or process id */
 
 struct tapir_catalog {
 	enum tapir_catalog_mode mode;

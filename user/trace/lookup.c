@@ -36,7 +36,9 @@ static const struct tapir_rec *at_time(const struct entry *e, uint64_t time_ns)
 {
 	while (e && e->rec->time_ns > time_ns && e->older)
 		e = e->older;
-	return e ? e->rec : NULL;
+	if (!e || (e->rec->time_ns > time_ns && e->until_ns == TAPIR_EARLIER_DROPPED))
+		return NULL;
+	return e->rec;
 }
 
 const struct tapir_rec_thread *tapir_catalog__thread(const struct tapir_catalog *c, uint32_t tid,
@@ -53,6 +55,19 @@ const struct tapir_rec_process *tapir_catalog__process(const struct tapir_catalo
 	const struct process *p = tapir_catalog__in(&c->processes, tgid);
 
 	return p ? (const struct tapir_rec_process *)at_time(p->newest, time_ns) : NULL;
+}
+
+uint64_t tapir_catalog__life(const struct tapir_catalog *c, uint32_t tgid, uint64_t time_ns)
+{
+	const struct process *p = tapir_catalog__in(&c->processes, tgid);
+	size_t at = p ? p->lives.cnt : 0;
+
+	while (at && p->lives.data[at - 1] > time_ns)
+		at--;
+	if (at)
+		return p->lives.data[at - 1];
+	/* Before everything that is known of the id. */
+	return p && p->lives.cnt && p->lives.data[0] <= p->first_ns ? p->lives.data[0] : 0;
 }
 
 uint64_t tapir_catalog__image_ns(const struct process *p, uint64_t time_ns)

@@ -222,6 +222,7 @@ void tapir_catalog__free_process(struct tapir_catalog *c, struct process *p)
 	tapir_catalog__free_chain(c, p->newest);
 	tapir_catalog__free_set(c, &p->mappings);
 	tapir_catalog__free_set(c, &p->jits);
+	tapir_vec__fini(&p->lives);
 	c->bytes -= sizeof(*p) + TAPIR_CATALOG_OVERHEAD_BYTES;
 	free(p);
 }
