@@ -15,13 +15,13 @@ USAGE = (
     (("list",), "tapir list -p 4242"),
     (("list", "--jsno"), "the nearest is '--json'"),
     (("list", "-p", "x"), "'x' is not a process id"),
-    (("list", "-p", "1", "--all"), "leave out"),
-    (("list", "-p"), "--pid needs PID"),
+    (("list", "-p", "1", "--all"), "remove -p or --all"),
+    (("list", "-p"), "--pid requires PID"),
     (("list", "/bin/ls", "a", "b"), "unexpected argument 'b'"),
-    (("list", "-p", "1", "a", "b"), "one GLOB at a time"),
+    (("list", "-p", "1", "a", "b"), "only one GLOB can be given"),
     (("list", "/usr/bin/python3", "a b:c"), "is not allowed in a provider name"),
     (("doctor", "x"), "unexpected argument 'x'"),
-    (("doctor", "-p", "1,2"), "one process at a time"),
+    (("doctor", "-p", "1,2"), "only one process can be checked"),
     (("help", "nothing"), "no command or topic 'nothing'"),
     (("--", "ls"), "a command is required before '--'"),
 )
@@ -161,9 +161,9 @@ def test_program_without_probes_is_no_failure(t):
 
 def test_near_miss_is_named_when_a_glob_finds_nothing(t):
     file = t.target_path("manysites")
-    one_line(t, t.tapir("list", file, "zzzz", expect=1), "No probe is called 'zzzz'")
+    one_line(t, t.tapir("list", file, "zzzz", expect=1), "no probe is named 'zzzz'")
     provider = t.tapir("list", file, "--json").json_lines()[0]["provider"]
-    one_line(t, t.tapir("list", file, f"{provider}x:s040", expect=1), f"did you mean '{provider}:s040'?")
+    one_line(t, t.tapir("list", file, f"{provider}x:s040", expect=1), f"the nearest is '{provider}:s040'")
 
 
 def test_process_is_named_when_it_is_none(t):
@@ -191,7 +191,7 @@ def test_rights_are_named_when_they_are_missing(t):
         one_line(t, result, f"process {os.getpid()}: it belongs to another user (uid 0)")
     result = as_nobody(t, "doctor")
     t.eq(result.rc, 3, "exit of doctor as nobody")
-    t.ok("missing: cap_bpf, cap_perfmon" in result.err, f"what is missing: {result.err!r}")
+    t.ok("missing cap_bpf, cap_perfmon" in result.err, f"what is missing: {result.err!r}")
     t.ok("setcap" in result.out, "the way to get it")
 
 

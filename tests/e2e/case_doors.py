@@ -147,7 +147,7 @@ def first_events(t, *options, before=(), env=None, program=()):
     file = os.path.join(place, "trace.tapir")
     result = t.run(*before, t.tapir_path, "record", DEMO, *EVENTS_ONLY, *options, "-f", "-o", file, "--", *program,
                    build_dotnet(t, "Fire"), "now", "events=500", "pace=1000", env=env)
-    t.ok("ended with status 7" in result.err, result.err)
+    t.ok("exited with status 7" in result.err, result.err)
     return [int(e["args"]["id"]) for e in t.events(file) if e["event"] == "OrderPlaced"], result.err
 
 
@@ -200,7 +200,7 @@ def test_library_is_elsewhere_where_run_is_noexec_and_nowhere_where_nothing_take
     run = "mount -t tmpfs -o noexec,mode=755 none /run"
     ids, said = first_events(t, before=("unshare", "-m", "sh", "-c", f'{run} && "$@"; n=$?; ls /run /var/lib >&2; exit $n', "sh"))
     t.ok(ids[0] <= 2 and LATE not in said, f"{ids[0]}: {said}")
-    t.ok(not re.search(r"tapir-[0-9a-f]{16}", said.split("ended with status")[1]), f"left: {said}")
+    t.ok(not re.search(r"tapir-[0-9a-f]{16}", said.split("exited with status")[1]), f"left: {said}")
     ids, said = first_events(t, before=("unshare", "-m", "sh", "-c", f'{run} && mount -t tmpfs -o ro none /var/lib && exec "$@"', "sh"))
     t.eq(ids, list(range(ids[0], 500)), "no gap")
     t.ok(LATE in said and "noexec" in said, said)

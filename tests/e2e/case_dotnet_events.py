@@ -107,7 +107,7 @@ def test_names_of_keywords_of_an_event_source_are_known(t):
     t.eq({e["event"] for e in seen}, {"StockLow"}, "events")
     t.eq(len(seen) + lost, did["lows"], "from the first on, of a source that was not made yet")
     wrong = t.tapir("record", f"{DEMO}:kw=Stok", "-p", fire.pid, expect=2)
-    t.ok("did you mean 'Stock'" in wrong.err, wrong.err)
+    t.ok("the nearest is 'Stock'" in wrong.err, wrong.err)
     ends_as_always(t, fire)
 
 
@@ -124,7 +124,7 @@ def test_list_shows_providers_keywords_and_events(t):
     events = [line.split() for line in t.tapir("list", "-p", fire.pid, "MyCompany-*").out.splitlines()][1:]
     t.eq(events, [[DEMO, "OrderPlaced", "1", "4", "Orders"], [DEMO, "StockLow", "2", "5", "Stock"]], "events")
     near = t.tapir("list", "-p", fire.pid, f"{DEMO}:OrderPlacd", expect=1)
-    t.ok(f"did you mean '{DEMO}:OrderPlaced'" in near.err, near.err)
+    t.ok(f"the nearest is '{DEMO}:OrderPlaced'" in near.err, near.err)
     listed = [p for p in t.tapir("list", "-p", fire.pid, DEMO, "--json").json_lines() if p["provider"] == DEMO]
     t.eq(listed[0]["keywords"], {"Orders": 1, "Stock": 2}, "as JSON")
     fire_now(fire)
@@ -228,7 +228,7 @@ def from_the_start(t, *command):
     file = t.path("trace.tapir")
     result = t.tapir("record", DEMO, f"{RUNTIME}:Loader,Exception:Informational", *EVENTS_ONLY, "-f", "-o", file,
                      "--", *command, "threads=2", "events=5000", "exceptions=20", "now")
-    t.ok(f"ended with status {END}" in result.err, result.err)
+    t.ok(f"exited with status {END}" in result.err, result.err)
     lines = result.out.splitlines()
     t.eq((len(lines), lines[2]), (3, "over"), "its output")
     return json.loads(lines[1]), t.events(file), int(lines[0].split()[1])
@@ -317,7 +317,7 @@ def test_program_is_recorded_from_its_start_without_a_capability(t):
     user, home = as_nobody(t)
     result = t.run(*user, os.path.join(home, "tapir"), "record", DEMO, "-f", "-o", os.path.join(home, "trace.tapir"), "--",
                    os.path.join(home, "Fire"), "events=2000", "now", timeout=60)
-    t.ok(f"ended with status {END}" in result.err, result.err)
+    t.ok(f"exited with status {END}" in result.err, result.err)
     t.eq(count(t.events(os.path.join(home, "trace.tapir")), DEMO, "OrderPlaced"), 2000, "orders")
 
 
@@ -341,7 +341,7 @@ def test_stopped_process_holds_nothing_up_and_is_attached_to_later(t):
     fire = start(t, "events=500")
     fire.signal(signal.SIGSTOP)
     nothing = t.tapir("record", DEMO, "-p", fire.pid, "-d", 0.1, "-o", t.path("nothing.tapir"), expect=None)
-    t.ok(nothing.rc == 1 and f"Nothing came of {DEMO}: its .NET process does not answer" in nothing.err, nothing.err)
+    t.ok(nothing.rc == 1 and f"no event matched {DEMO}: the .NET process does not answer" in nothing.err, nothing.err)
     tapir = t.start_tapir("record", DEMO, "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
     tapir.wait_line("tapir: ", timeout=8)
     line = tapir.wait_line("tapir: warning: process", timeout=4)
@@ -381,7 +381,7 @@ def test_process_that_ends_at_any_moment_of_the_attach(t):
 
 
 def test_wrong_names_are_usage_errors(t):
-    t.ok("did you mean 'GCStart'" in t.tapir("record", f"{RUNTIME}:GCStrat", "-p", os.getpid(), expect=2).err, "hint")
+    t.ok("the nearest is 'GCStart'" in t.tapir("record", f"{RUNTIME}:GCStrat", "-p", os.getpid(), expect=2).err, "hint")
     t.ok("is not one of default, gc" in t.tapir("record", "--profile", "x", "-p", os.getpid(), expect=2).err, "profile")
 
 
@@ -396,12 +396,12 @@ def test_misspelt_source_or_event_has_a_near_miss(t):
     fire, file = start(t, "events=2500", "pace=1000"), t.path("trace.tapir")
     fire.go()
     result = t.tapir("record", "MyComp*:StokLow", *EVENTS_ONLY, "-p", fire.pid, "-d", 0.2, "-f", "-o", file, expect=1)
-    t.eq(re.findall(r"did you mean (.*)\?", result.err), [f"{DEMO}:StockLow"] * 2, "at the start and at the end")
-    t.ok("tapir: Nothing came of MyComp*:StokLow: " in result.err, result.err)
+    t.eq(re.findall(r"the nearest is (\S*)", result.err), [f"{DEMO}:StockLow"] * 2, "at the start and at the end")
+    t.ok("tapir: no event matched MyComp*:StokLow: " in result.err, result.err)
     both = t.tapir("record", "MyCompany-Demmo", DEMO, *EVENTS_ONLY, "-p", fire.pid, "-d", 0.2, "-f", "-o", file)
-    t.ok("warning: Nothing came of MyCompany-Demmo: did you mean" in both.err, "one of two is no failure: " + both.err)
+    t.ok("warning: no event matched MyCompany-Demmo: the nearest is" in both.err, "one of two is no failure: " + both.err)
     result = t.tapir("record", DEMO, "--lane", "probe", "-p", fire.pid, "-f", "-o", file, expect=1)
-    t.ok(f"No probe matches {DEMO}: events of .NET come by --lane auto" in result.err, result.err)
+    t.ok(f"no probe matches {DEMO}: .NET events require --lane auto" in result.err, result.err)
     fire.wait_line("{")
     ends_as_always(t, fire)
 

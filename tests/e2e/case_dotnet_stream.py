@@ -120,7 +120,7 @@ def starts(t, program, *options, before=()):
     """The nr of the first event recorded of a program that fires as soon as it runs; all later ones are there."""
     result = t.run(*before, t.tapir_path, "record", DEMO, *options, "-f", "-o", t.path("trace.tapir"), "--", program, "now",
                    "events=500", "pace=1000")
-    t.ok("ended with status 7" in result.err, result.err)
+    t.ok("exited with status 7" in result.err, result.err)
     ids = [int(e["args"]["id"]) for e in t.events(t.path("trace.tapir")) if e["event"] == "OrderPlaced"]
     t.eq(ids, list(range(ids[0] if ids else 500, 500)), "no gap")
     return ids[0]

@@ -98,7 +98,7 @@ def test_recording_ends_when_its_process_is_killed(t):
     target.signal(signal.SIGKILL)
     result = tapir.wait(10)
     t.eq(result.rc, 0, "exit")
-    t.ok(re.search(rf"^tapir: process {target.pid} ended after \d+\.\d s$", result.err, re.M), f"why it is over: {result.err}")
+    t.ok(re.search(rf"^tapir: process {target.pid} exited after \d+\.\d s$", result.err, re.M), f"why it is over: {result.err}")
     t.ok(len(t.events(file)) > 100, "events until it died")
 
 
@@ -128,9 +128,9 @@ def test_every_child_is_whole_when_processes_begin_and_end_all_the_time(t):
 def test_near_miss_is_named_when_a_probe_is_misspelt(t):
     target = t.target("storm", "--wait", 0, 10, 1)
     refused(t, t.tapir("record", "storm:hti", "-p", target.pid, "-o", t.path("x.tapir"), expect=None), 1,
-            "did you mean storm:hit?")
+            "the nearest is storm:hit")
     refused(t, t.tapir("record", "sotrm:hit", "-o", t.path("y.tapir"), "--", t.target_path("storm"), 0, 10,
-                       expect=None), 1, "did you mean storm:hit?")
+                       expect=None), 1, "the nearest is storm:hit")
 
 
 def test_program_is_named_when_it_cannot_run(t):
@@ -290,7 +290,7 @@ def test_old_recording_is_kept_when_a_forced_one_cannot_begin(t):
     target = t.target("storm", "--wait", 0, 10, 1)
     for path in (kept, link):
         result = t.tapir("record", "no:such", "-p", target.pid, "-f", "-o", path, expect=1)
-        t.ok("No probe matches" in result.err, result.err)
+        t.ok("no probe matches" in result.err, result.err)
         with open(path, encoding="utf-8") as f:
             t.eq(f.read(), "precious", "the file that was there")
     t.ok(os.path.islink(link), "the link is one still")

@@ -264,7 +264,7 @@ def test_recording_ends_when_its_process_becomes_a_zombie(t):
         if prefix and "Not allowed to sample" in result.err:
             continue
         t.eq(result.rc, 0, f"{name}: {result.err}")
-        t.ok(f"process {pid} ended" in result.err, f"{name}: {result.err}")
+        t.ok(f"process {pid} exited" in result.err, f"{name}: {result.err}")
 
 
 def test_kernel_thread_is_named(t):

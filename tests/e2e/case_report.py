@@ -101,7 +101,7 @@ def test_report_leads_with_what_was_found(t):
     t.eq(t.tapir("report", file, "--pid", pid).out.splitlines()[0], lines[0], "of its only process")
     for view in ((), ("--view", "offcpu")):
         wrong = t.tapir("report", file, "--pid", 1, *view, expect=1)
-        t.eq((wrong.out, wrong.err), ("", f"tapir: Process 1 is not in {file}: {pid} (burner) is\n"), "of another one")
+        t.eq((wrong.out, wrong.err), ("", f"tapir: process 1 is not in {file}: {pid} (burner) is\n"), "of another one")
     short = t.tapir("report", file, "--top", 1).out
     t.ok("burn_much" in short and "burn_little" not in short and "(--all shows them)" in short, short)
 
@@ -138,7 +138,7 @@ def test_file_without_end_is_reported_and_said_to_have_none(t):
     with open(t.path("cut.tapir"), "wb") as f:
         f.write(whole[:-END_BYTES])
     result = t.tapir("report", t.path("cut.tapir"))
-    t.ok("no end: " in result.out and "has no end" in result.err, f"{result.out} {result.err}")
+    t.ok("incomplete: " in result.out and "is incomplete" in result.err, f"{result.out} {result.err}")
     document = t.report(t.path("cut.tapir"))
     t.eq(document["complete"], False, "complete")
     t.eq(sum(e["captured"] for e in document["events"]), sum(fired.values()), "events before the end")

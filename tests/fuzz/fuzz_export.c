@@ -71,8 +71,8 @@ static void export_nettrace(struct tapir_reader *reader)
 static void export_text(struct tapir_reader *reader)
 {
 	struct tapir_perf_script script = {.catalog = tapir_reader__catalog(reader)};
-	struct tapir_speedscope *s = tapir_speedscope__new(
-		tapir_reader__catalog(reader), tapir_reader__stats(reader)->created_ns);
+	struct tapir_speedscope *s = tapir_speedscope__new(tapir_reader__catalog(reader),
+							   tapir_reader__stats(reader)->created_ns);
 	struct tapir_str out = {}, lines = {};
 	const struct tapir_rec *rec;
 

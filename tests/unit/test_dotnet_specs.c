@@ -174,8 +174,8 @@ static void misspelt_name_has_a_near_miss(void **state)
 	static const struct {
 		const char *spec, *line;
 	} cases[] = {
-		{RUNTIME ":GCStrat", "did you mean 'GCStart'?"},
-		{RUNTIME ":kw=Contentoin", "did you mean 'Contention'?"},
+		{RUNTIME ":GCStrat", "the nearest is 'GCStart'"},
+		{RUNTIME ":kw=Contentoin", "the nearest is 'Contention'"},
 		{RUNTIME ":Xyzzyxyzzy*", "no event or keyword 'Xyzzyxyzzy*'"},
 	};
 

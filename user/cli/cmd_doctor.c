@@ -67,11 +67,10 @@ static void write_plain(const struct tapir_checkup *checkup, struct tapir_str *o
 		if (says_remedy(checkup, check))
 			tapir_str__addf(out, "         to get it: %s\n", check->remedy);
 	}
-	tapir_str__addf(
-		out, "\n%s\n",
-		tapir_checkup__can_record(checkup)
-			? "Recording works here. Next: tapir list --all"
-			: "Recording does not work here, for want of what is missing above.");
+	tapir_str__addf(out, "\n%s\n",
+			tapir_checkup__can_record(checkup)
+				? "Recording works here. Next: tapir ps"
+				: "Recording does not work here: see 'missing' above.");
 }
 
 static void write_json(const struct tapir_checkup *checkup, struct tapir_str *out)
@@ -108,7 +107,7 @@ static int verdict(const struct tapir_checkup *checkup)
 	tapir_vec_for_each (check, checkup)
 		if (check->state == TAPIR_CHECK_MISSING)
 			tapir_str__addf(&names, "%s%s", names.len ? ", " : "", check->name);
-	tapir_diag__add("Recording does not work here: missing: %s", names.data ? names.data : "");
+	tapir_diag__add("recording does not work here: missing %s", names.data ? names.data : "");
 	tapir_str__fini(&names);
 	return -ENOTSUP;
 }
@@ -121,7 +120,7 @@ static int run(struct tapir_cli *cli)
 	int err;
 
 	if (args->pids.cnt > 1)
-		return tapir_cli__usage(cli, "one process at a time");
+		return tapir_cli__usage(cli, "only one process can be checked at a time");
 	err = tapir_doctor__run(args->pids.cnt ? args->pids.data[0] : 0, &checkup);
 	if (!err && args->pids.cnt)
 		tapir_doctor_dotnet__check(&checkup, args->pids.data[0]);

@@ -96,11 +96,11 @@ static bool is_chosen(struct tapir_event_choice *choice, const struct tapir_cata
 static void warn_of_no_match(const char *glob, uint64_t event_cnt)
 {
 	if (event_cnt)
-		tapir_warn("none of the file's %" PRIu64 " event%s matches %s (`tapir report` "
-			   "lists their names)",
-			   event_cnt, event_cnt == 1 ? "" : "s", glob);
+		tapir_warn("none of the %" PRIu64
+			   " events matches %s ('tapir report' lists their names)",
+			   event_cnt, glob);
 	else
-		tapir_warn("the file has no event, so none that matches %s", glob);
+		tapir_warn("the recording has no events, so none matches %s", glob);
 }
 
 static int print_records(struct tapir_reader *reader, struct printer *p,

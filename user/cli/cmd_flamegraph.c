@@ -230,16 +230,15 @@ static int sort_and_draw(struct folding *f, struct tapir_reader *reader, const c
 	uint64_t bare_cnt = of_samples ? f->bare_samples : f->bare_events;
 
 	if (!tree->nodes.cnt && f->offcpu)
-		return tapir_diag__fail(-ENODATA,
-					"%s has no context switches: with -a, record "
-					"--sched to have them",
-					path);
+		return tapir_diag__fail(
+			-ENODATA,
+			"%s has no context switches: record with --sched (off with -a by default)",
+			path);
 	if (!tree->nodes.cnt)
-		return tapir_diag__fail(-ENODATA,
-					"%s has no stacks%s: record with --stack to have them",
-					path, f->args->event ? " of such events" : "");
+		return tapir_diag__fail(-ENODATA, "%s has no stacks%s: record with --stack", path,
+					f->args->event ? " of such events" : "");
 	if (bare_cnt)
-		tapir_warn("%" PRIu64 " %s have no stack and are not in the picture", bare_cnt,
+		tapir_warn("%" PRIu64 " %s have no stack and are left out", bare_cnt,
 			   of_samples ? "samples" : "events");
 	tapir_stack_tree__sort(tree);
 	return tree->failed ? -ENOMEM : draw(f, reader, path);

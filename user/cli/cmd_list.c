@@ -52,18 +52,17 @@ static int understand(const struct tapir_cli *cli, struct question *q)
 
 		if (!is_path && q->glob)
 			return tapir_cli__usage(cli,
-						"'%s' and '%s': one GLOB at a time, such as "
-						"'gc__*' or 'hotspot:gc__*'",
+						"only one GLOB can be given, not '%s' and '%s'",
 						q->glob, word);
 		*(is_path ? &q->path : &q->glob) = word;
 	}
 	if (args->all && args->pids.cnt)
 		return tapir_cli__usage(cli,
-					"--all has every process in it: leave out -p, or --all");
+					"--all already includes every process: remove -p or --all");
 	if (!args->all && !args->pids.cnt && !q->path)
-		return tapir_cli__usage(cli,
-					"whose probes? a process (tapir list -p 4242), a file "
-					"(tapir list /usr/bin/python3) or all (tapir list --all)");
+		return tapir_cli__usage(
+			cli,
+			"a process (tapir list -p 4242), a file (tapir list /usr/bin/python3) or --all is required");
 	return 0;
 }
 
@@ -166,9 +165,9 @@ static int nothing_chosen(const struct tapir_seen_names *seen, const char *glob,
 	const char *near = tapir_spec__suggest(spec, seen->all.data, seen->all.cnt);
 
 	if (near)
-		return tapir_diag__fail(-ENOENT, "No probe is called '%s': did you mean '%s'?",
+		return tapir_diag__fail(-ENOENT, "no probe is named '%s'; the nearest is '%s'",
 					glob, near);
-	return tapir_diag__fail(-ENOENT, "No probe is called '%s'; without it all %zu are listed",
+	return tapir_diag__fail(-ENOENT, "no probe is named '%s'; without it, all %zu are listed",
 				glob, seen->all.cnt);
 }
 
@@ -261,12 +260,13 @@ static void say_what_was_not_seen(const struct tapir_discovery *d, const struct 
 	else if (!d->sites.cnt)
 		tapir_info("none of the %zu mapped files has USDT probes", d->file_cnt);
 	if (d->bad_probe_cnt)
-		tapir_info("probes left out: %zu, of no place in their file, or of a name that is "
-			   "none (empty, above 511 bytes, blanks or control characters in it)",
-			   d->bad_probe_cnt);
+		tapir_info(
+			"%zu invalid probes are left out: no place in their file, or a name that is empty, longer than 511 bytes, or has blanks or control characters",
+			d->bad_probe_cnt);
 	if (d->skipped_process_cnt)
-		tapir_warn("processes not ours to look at: %zu; be root, or have CAP_SYS_PTRACE",
-			   d->skipped_process_cnt);
+		tapir_warn(
+			"%zu processes could not be inspected: run as root or with CAP_SYS_PTRACE",
+			d->skipped_process_cnt);
 	if (d->skipped_file_cnt)
 		tapir_debug("%zu mapped files could not be read", d->skipped_file_cnt);
 }

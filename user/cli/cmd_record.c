@@ -157,9 +157,9 @@ static unsigned default_hz(bool all)
 
 	if (max >= wanted)
 		return wanted;
-	tapir_info("%u CPU samples a second: the kernel allows no more now "
-		   "(/proc/sys/kernel/perf_event_max_sample_rate)",
-		   max);
+	tapir_info(
+		"%u CPU samples per second: the kernel allows no more (/proc/sys/kernel/perf_event_max_sample_rate)",
+		max);
 	return max;
 }
 

@@ -151,8 +151,9 @@ static int run(struct tapir_cli *cli)
 
 	args->capture.has_no_default = !cli->words.cnt && !args->capture.profiles.cnt;
 	if (args->capture.has_no_default && !args->capture.counters.is_given)
-		return tapir_cli__usage(cli, "which events? such as 'hotspot:gc__*'; 'tapir list "
-					     "-p PID' shows what a process has");
+		return tapir_cli__usage(
+			cli,
+			"a SPEC is required, such as 'hotspot:gc__*' ('tapir list -p PID' shows what a process has)");
 	if (args->capture.has_no_default && !args->json && tapir_terminal__is_tty(stdout))
 		t.table = tapir_counter_table__new();
 	if (args->raw_names)

@@ -93,9 +93,9 @@ int tapir_export__folded(struct tapir_export_job *job)
 	if (!err && tree->nodes.cnt)
 		err = write_node(job, tree, TAPIR_STACK_TREE_ROOT, &path);
 	if (!err && tree->folded_cnt)
-		tapir_warn("%s a stack was too rare for a tree of %u frames: of it there "
-			   "is what it shares with others",
-			   tapir_times__text(tree->folded_cnt, times), TAPIR_STACK_TREE_MAX_NODES);
+		tapir_warn(
+			"%s a stack was too rare for a tree of %u frames and is folded into its callers",
+			tapir_times__text(tree->folded_cnt, times), TAPIR_STACK_TREE_MAX_NODES);
 	tapir_str__fini(&path);
 	tapir_stack_tree__fini(&samples);
 	tapir_stack_tree__fini(&events);

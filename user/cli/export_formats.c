@@ -91,18 +91,20 @@ int tapir_export__speedscope(struct tapir_export_job *job)
 static void say_what_lacks(const struct tapir_nettrace_stats *stats)
 {
 	if (stats->late)
-		tapir_warn("%" PRIu64 " records came much later than others of their time, and "
-			   "stand where they came",
-			   stats->late);
+		tapir_warn(
+			"%" PRIu64
+			" records arrived much later than others of their time and are out of order",
+			stats->late);
 	if (stats->too_long)
-		tapir_warn("%" PRIu64 " events are left out: more than 64 KB, which readers of "
-			   "nettrace do not take",
-			   stats->too_long);
+		tapir_warn(
+			"%" PRIu64
+			" events are left out: larger than the 64 KB that nettrace readers accept",
+			stats->too_long);
 	if (stats->undescribed)
-		tapir_warn("%" PRIu64 " events are left out: the file lost what they are",
+		tapir_warn("%" PRIu64 " events are left out: the recording lost their descriptions",
 			   stats->undescribed);
 	if (stats->unnamed)
-		tapir_warn("some frames have no name: there are more than %u names",
+		tapir_warn("some frames have no name: the limit of %u names is reached",
 			   TAPIR_NETTRACE_NAMES_MAX);
 }
 

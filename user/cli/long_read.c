@@ -82,7 +82,7 @@ int tapir_long_read__check(struct tapir_long_read *read)
 {
 	if (was_interrupted) {
 		clear_line(read);
-		return tapir_diag__fail(-EINTR, "Interrupted");
+		return tapir_diag__fail(-EINTR, "interrupted");
 	}
 	if (read->is_shown)
 		show(read);

@@ -202,7 +202,7 @@ static int take_value(struct tapir_cli *cli, struct cursor *c, const struct foun
 		return 0;
 	if (o->type != TAPIR_OPTION_FLAG && !attached) {
 		if (c->at + 1 >= c->argc)
-			return tapir_cli__usage(cli, "--%s needs %s: %s", o->name, o->arg_name,
+			return tapir_cli__usage(cli, "--%s requires %s: %s", o->name, o->arg_name,
 						o->help);
 		attached = c->argv[++c->at];
 	}

@@ -15,8 +15,8 @@
 static int fail(const struct tapir_output_file *file, int err)
 {
 	return tapir_diag__fail(
-		err, "cannot write %s: err=-%s%s", file->path ? file->path : "to standard output",
-		tapir_errno__name(err),
+		err, "cannot write %s: %s%s", file->path ? file->path : "to standard output",
+		tapir_errno__text(err),
 		err == -ETIMEDOUT ? ": its reader stalled, and the rest was dropped" : "");
 }
 
@@ -52,7 +52,7 @@ int tapir_output_file__flush(struct tapir_output_file *file, struct tapir_str *o
 	int err;
 
 	if (out->failed)
-		return tapir_diag__fail(-ENOMEM, "Out of memory for the output");
+		return tapir_diag__fail(-ENOMEM, "out of memory for the output");
 	err = out->len ? tapir_terminal__write(file->fd, out->data, out->len) : 0;
 	file->bytes += out->len;
 	tapir_str__clear(out);

@@ -115,7 +115,7 @@ int tapir_pids_seen__check(const struct tapir_pids_seen *seen, const struct tapi
 		if (tapir_map__get(&seen->cnt_by_tgid, *pid))
 			continue;
 		add_others(seen, catalog, &others);
-		err = tapir_diag__fail(-ESRCH, "Process %u is not in %s: %s", *pid, path,
+		err = tapir_diag__fail(-ESRCH, "process %u is not in %s: %s", *pid, path,
 				       others.data ? others.data : "");
 		break;
 	}

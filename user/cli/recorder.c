@@ -87,9 +87,9 @@ static void warn_of_near_misses(const struct tapir_recorder *r)
 		    !tapir_dotnet_near__is_defined(spec, all, cnt))
 			tapir_dotnet_near__suggest(spec, all, cnt, &near);
 		if (near.len)
-			tapir_warn("no assembly of the process defines %s, which is waited for: "
-				   "did you mean %s?",
-				   spec->text, near.data);
+			tapir_warn(
+				"no assembly of the process declares %s: waiting for it; the nearest is %s",
+				spec->text, near.data);
 	}
 	tapir_str__fini(&near);
 }
@@ -208,8 +208,7 @@ static int choose_publish(const struct tapir_cli *cli, const char *publish,
 	if (!publish)
 		return 0;
 	if (out->lanes == TAPIR_LANES_PROBE || out->lanes == TAPIR_LANES_STREAM)
-		return tapir_cli__usage(cli, "--publish wants tapir's library in the process: not "
-					     "with --lane probe or stream");
+		return tapir_cli__usage(cli, "--publish excludes --lane probe and --lane stream");
 	out->publishes = true;
 	return 0;
 }
@@ -363,12 +362,12 @@ static void say_program(const struct tapir_recording_result *result)
 	int status = result->program_status;
 
 	if (!result->program_ended)
-		tapir_info("the program runs on");
+		tapir_info("the program is still running");
 	else if (WIFSIGNALED(status))
-		tapir_info("the program was ended by signal %d (%s)", WTERMSIG(status),
+		tapir_info("the program was killed by signal %d (%s)", WTERMSIG(status),
 			   strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
-		tapir_info("the program ended with status %d", WEXITSTATUS(status));
+		tapir_info("the program exited with status %d", WEXITSTATUS(status));
 }
 
 int tapir_recorder__exit_status(const struct tapir_recorder *r,
@@ -387,10 +386,9 @@ static void say_end(const struct tapir_tgid_list *pids, uint64_t after_ns)
 	double seconds = (double)after_ns / 1e9;
 
 	if (pids->cnt == 1)
-		tapir_info("process %u ended after %.1f s", pids->data[0], seconds);
+		tapir_info("process %u exited after %.1f s", pids->data[0], seconds);
 	else
-		tapir_info("all %zu processes ended, the last one after %.1f s", pids->cnt,
-			   seconds);
+		tapir_info("all %zu processes exited, the last after %.1f s", pids->cnt, seconds);
 }
 
 static void add_count_of(struct tapir_str *line, uint64_t cnt, const char *one, const char *many)

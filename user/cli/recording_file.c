@@ -34,8 +34,8 @@ static int damage(const char *path, const struct tapir_reader_stats *stats)
 	add_missing(&missing, stats->bad_chunks + stats->missing_chunks, "chunk");
 	add_missing(&missing, stats->bytes_skipped, "byte");
 	add_missing(&missing, stats->malformed_records, "record");
-	err = tapir_diag__fail(-EBADMSG, "%s is damaged: what could be read was; it lacks %s", path,
-			       missing.data ? missing.data : "something");
+	err = tapir_diag__fail(-EBADMSG, "%s is damaged: the rest was read, %s missing", path,
+			       missing.data ? missing.data : "something is");
 	tapir_str__fini(&missing);
 	return err;
 }
@@ -45,9 +45,9 @@ static int check_damage(const char *path, const struct tapir_reader_stats *stats
 	if (tapir_recording_file__is_damaged(stats))
 		return damage(path, stats);
 	if (stats->cut)
-		tapir_warn("%s has no end: it was cut short, tapir was killed, or it is still "
-			   "being written; all that is there was read",
-			   path);
+		tapir_warn(
+			"%s is incomplete: it was cut, tapir was killed, or it is still being written; everything in it was read",
+			path);
 	return 0;
 }
 
@@ -65,13 +65,14 @@ void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines)
 	struct tapir_event_layout_odd odd = tapir_event_lines__odd(lines);
 
 	if (odd.short_cnt || odd.long_cnt)
-		tapir_warn("%" PRIu64 " payloads were shorter and %" PRIu64 " longer than the "
-			   "layout of their event: <missing> and rest= show where",
+		tapir_warn("%" PRIu64 " payloads were shorter and %" PRIu64
+			   " longer than the layout of their event: see <missing> and rest=",
 			   odd.short_cnt, odd.long_cnt);
 	if (odd.unknown_cnt)
-		tapir_warn("%" PRIu64 " payloads are of events nobody describes: payload= has "
-			   "their bytes (--manifest FILE, if there is one)",
-			   odd.unknown_cnt);
+		tapir_warn(
+			"%" PRIu64
+			" payloads are of undescribed events and are shown as bytes in payload= (--manifest FILE describes them)",
+			odd.unknown_cnt);
 }
 
 int tapir_recording_file__read(struct tapir_cli *cli,

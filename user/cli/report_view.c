@@ -62,10 +62,10 @@ static void write_completeness(const struct tapir_report_view *v, const struct t
 			       struct tapir_str *out)
 {
 	if (tapir_recording_file__is_damaged(v->stats))
-		tapir_str__addf(out, "%sdamaged%s: below is what could be read\n", p->red, p->off);
+		tapir_str__addf(out, "%sdamaged%s: what could be read follows\n", p->red, p->off);
 	else if (v->stats->cut)
-		tapir_str__addf(out, "%sno end%s: below is what was written until then\n",
-				p->yellow, p->off);
+		tapir_str__addf(out, "%sincomplete%s: what was written follows\n", p->yellow,
+				p->off);
 }
 
 static void write_origin(const struct tapir_report_view *v, struct tapir_str *out)

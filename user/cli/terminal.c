@@ -135,7 +135,7 @@ int tapir_terminal__flush(struct tapir_str *out)
 	int err;
 
 	if (out->failed)
-		return tapir_diag__fail(-ENOMEM, "Out of memory for the output");
+		return tapir_diag__fail(-ENOMEM, "out of memory for the output");
 	err = out->len ? tapir_terminal__write(STDOUT_FILENO, out->data, out->len) : 0;
 	tapir_str__clear(out);
 	if (err)

@@ -79,10 +79,9 @@ void tapir_counter_maker__finish(const struct tapir_counter_maker *m)
 {
 	for (size_t i = 0; m->choice && i < m->choice->globs.cnt; i++)
 		if (!m->value_cnts[i])
-			tapir_warn("Nothing came of --counters %s: no EventSource or Meter of a "
-				   ".NET process has such a counter, or it was not yet told (the "
-				   "first values come after a whole --interval)",
-				   m->choice->globs.data[i].text);
+			tapir_warn(
+				"no value of --counters %s came: no EventSource or Meter of a .NET process has such a counter, or the recording was shorter than one --interval",
+				m->choice->globs.data[i].text);
 }
 
 void tapir_counter_maker__learn(struct tapir_counter_maker *m, const struct tapir_rec *rec)

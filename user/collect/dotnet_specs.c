@@ -105,13 +105,12 @@ static int unknown_name(const struct tapir_spec *spec, const struct tapir_layout
 		consider(p->events[i].name, item->text, &best, &near);
 	if (near)
 		return tapir_diag__fail(-EINVAL,
-					"SPEC '%.200s': %s has no %s '%.60s': did you mean "
-					"'%s'?",
+					"SPEC '%.200s': %s has no %s '%.60s'; the nearest is '%s'",
 					spec->text, p->name, what, item->text, near);
-	return tapir_diag__fail(-EINVAL,
-				"SPEC '%.200s': %s has no %s '%.60s' (`tapir list -p PID` shows "
-				"what it has; 0xHEX and ev=EventID* need no name)",
-				spec->text, p->name, what, item->text);
+	return tapir_diag__fail(
+		-EINVAL,
+		"SPEC '%.200s': %s has no %s '%.60s' ('tapir list -p PID' shows what it has; 0xHEX and ev=EventID* need no name)",
+		spec->text, p->name, what, item->text);
 }
 
 /* Those of later runtimes are called by their number. */

@@ -58,16 +58,16 @@ static void suggest(const struct tapir_no_match *m, const struct tapir_spec *spe
 static const char *why(const struct tapir_no_match *m, const struct tapir_spec *spec)
 {
 	if (m->is_waiting && tapir_dotnet_specs__is_for(spec))
-		return "its .NET process does not answer";
+		return "the .NET process does not answer";
 	if (!m->rings && !m->streams && is_defined(m, spec))
-		return "events of .NET come by --lane auto, ring or stream";
+		return ".NET events require --lane auto, ring or stream";
 	return NULL;
 }
 
 static void describe(const struct tapir_no_match *m, const struct tapir_spec *spec,
 		     const struct tapir_seen_names *seen, struct tapir_str *out)
 {
-	const char *what = m->images ? "probe" : "event of a ring lane", *reason = why(m, spec);
+	const char *what = m->images ? "probe" : "ring event", *reason = why(m, spec);
 	bool may_come = m->may_be_silent || m->is_waiting;
 	struct tapir_str near = {};
 
@@ -75,22 +75,23 @@ static void describe(const struct tapir_no_match *m, const struct tapir_spec *sp
 	if (!reason)
 		suggest(m, spec, seen, &near);
 	if (may_come)
-		tapir_str__addf(out, "Nothing came of %s: ", spec->text);
+		tapir_str__addf(out, "no event matched %s: ", spec->text);
 	else
-		tapir_str__addf(out, "No %s matches %s: ", what, spec->text);
+		tapir_str__addf(out, "no %s matches %s: ", what, spec->text);
 	if (reason)
 		tapir_str__adds(out, reason);
 	else if (near.len)
-		tapir_str__addf(out, "did you mean %s?", near.data);
+		tapir_str__addf(out, "the nearest is %s", near.data);
 	else if (may_come && strpbrk(spec->provider, "*?["))
-		tapir_str__adds(out, "nothing fired, or its EventSource is declared by no "
-				     "assembly: give its exact name (`tapir list -p PID` shows "
-				     "those that are)");
+		tapir_str__adds(
+			out,
+			"it did not fire, or no assembly declares its EventSource: use the exact name ('tapir list -p PID' shows declared ones)");
 	else if (may_come)
-		tapir_str__adds(out, "it fired nothing, or is called otherwise (`tapir list -p "
-				     "PID` shows what is there)");
+		tapir_str__adds(
+			out,
+			"it did not fire, or has another name ('tapir list -p PID' shows what there is)");
 	else
-		tapir_str__addf(out, "there are %zu others (`tapir list -p PID` shows them)",
+		tapir_str__addf(out, "%zu others exist ('tapir list -p PID' shows them)",
 				seen->all.cnt);
 	tapir_str__fini(&near);
 }
@@ -98,13 +99,16 @@ static void describe(const struct tapir_no_match *m, const struct tapir_spec *sp
 static int fail_without_any(const struct tapir_no_match *m)
 {
 	if (!m->images && !m->rings)
-		return tapir_diag__fail(-ENOENT, "No event stream of .NET (`tapir doctor -p PID` "
-						 "says which lanes a process has)");
+		return tapir_diag__fail(
+			-ENOENT,
+			"no .NET event stream ('tapir doctor -p PID' shows the lanes of a process)");
 	if (!m->images)
-		return tapir_diag__fail(-ENOENT, "No event of a ring lane: the process offers none "
-						 "(`tapir doctor -p PID` says which lanes it has)");
-	return tapir_diag__fail(-ENOENT, "The process maps no file with USDT probes: "
-					 "`tapir list --all` shows who does");
+		return tapir_diag__fail(
+			-ENOENT,
+			"no ring events: the process has no ring lane ('tapir doctor -p PID' shows its lanes)");
+	return tapir_diag__fail(
+		-ENOENT,
+		"the process maps no file with USDT probes ('tapir ps' lists processes that do)");
 }
 
 /* A line a SPEC that somebody typed; those of a profile are many, and for several runtimes. */
@@ -117,14 +121,14 @@ static void fail_with_others(const struct tapir_no_match *m, const struct tapir_
 		if (m->specs->data[i]->is_silent)
 			continue;
 		describe(m, m->specs->data[i], seen, &line);
-		tapir_diag__add("%s", line.data ? line.data : "Out of memory");
+		tapir_diag__add("%s", line.data ? line.data : "out of memory");
 		said_cnt++;
 	}
 	if (!said_cnt)
-		tapir_diag__add("%zu probes, but none that %s names: name some (`tapir list -p "
-				"PID` shows them)",
-				seen->all.cnt,
-				m->specs_are_defaults ? "the default profile" : "this profile");
+		tapir_diag__add(
+			"none of the %zu probes is in %s: name some ('tapir list -p PID' shows them)",
+			seen->all.cnt,
+			m->specs_are_defaults ? "the default profile" : "this profile");
 	tapir_str__fini(&line);
 }
 
@@ -137,9 +141,9 @@ int tapir_no_match__fail(const struct tapir_no_match *m)
 	if (seen.all.cnt)
 		fail_with_others(m, &seen);
 	else if (m->is_unprivileged)
-		err = tapir_diag__fail(-EPERM, "Neither .NET nor a ring lane there; probes need "
-					       "CAP_BPF and CAP_PERFMON, or root (run with sudo), "
-					       "outside a container's pid namespace");
+		err = tapir_diag__fail(
+			-EPERM,
+			"the process has neither .NET nor a ring lane; probes require CAP_BPF and CAP_PERFMON (run as root), outside a container's pid namespace");
 	else
 		fail_without_any(m);
 	tapir_seen_names__fini(&seen);
@@ -190,7 +194,7 @@ int tapir_no_match__judge(const struct tapir_no_match *m)
 			continue;
 		describe(m, m->specs->data[i], &seen, &line);
 		if (is_vain)
-			tapir_diag__add("%s", line.data ? line.data : "Out of memory");
+			tapir_diag__add("%s", line.data ? line.data : "out of memory");
 		else
 			tapir_warn("%s", line.data ? line.data : "out of memory");
 	}

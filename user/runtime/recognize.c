@@ -117,8 +117,8 @@ static void inspect(uint32_t tgid, const struct walk *w, struct tapir_runtime_in
 	} else if (w->may_be_jvm && tapir_jvm__inspect(tgid, &jvm) > 0) {
 		snprintf(out->name, sizeof(out->name), "OpenJDK");
 		/* "17.0.15+6-Debian-1deb12u1": the distribution's part is of no use here. */
-		snprintf(out->version, sizeof(out->version), "%.*s",
-			 (int)strcspn(jvm.version, "-"), jvm.version);
+		snprintf(out->version, sizeof(out->version), "%.*s", (int)strcspn(jvm.version, "-"),
+			 jvm.version);
 	}
 	tapir_diag__rewind(diag_cnt);
 }
