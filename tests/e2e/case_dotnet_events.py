@@ -227,7 +227,7 @@ def from_the_start(t, *command):
     """What it says it did, and the events, of a program that fires flat out from its beginning."""
     file = t.path("trace.tapir")
     result = t.tapir("record", DEMO, f"{RUNTIME}:Loader,Exception:Informational", *EVENTS_ONLY, "-f", "-o", file,
-                     "--", *command, "threads=2", "events=5000", "exceptions=20", "now")
+                     "--", *command, "threads=2", "events=5000", "exceptions=20", "now", expect=END)
     t.ok(f"exited with status {END}" in result.err, result.err)
     lines = result.out.splitlines()
     t.eq((len(lines), lines[2]), (3, "over"), "its output")
@@ -410,7 +410,7 @@ def test_diagnostics_off_leaves_samples_and_a_reason(t):
     fire = start(t, env={"DOTNET_EnableDiagnostics": "0"})
     result = t.tapir("record", "-p", fire.pid, "-d", 1, "-f", "-o", t.path("trace.tapir"))
     doctor = t.tapir("doctor", "-p", fire.pid).out
-    t.ok("none: its socket does not answer" in doctor and "EnableDiagnostics=0" in doctor, doctor)
+    t.ok("none: the socket does not answer" in doctor and "EnableDiagnostics=0" in doctor, doctor)
     t.ok("none of .NET's events" in result.err and "DOTNET_EnableDiagnostics=0" in result.err, result.err)
     fire_now(fire)
     ends_as_always(t, fire)

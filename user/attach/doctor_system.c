@@ -213,8 +213,8 @@ static void say_rings(const struct tapir_ring_lanes *lanes, struct tapir_check *
 	if (!private_cnt)
 		snprintf(check->found, sizeof(check->found), "probe, ring (%zu)", all_cnt);
 	else if (private_cnt == all_cnt)
-		snprintf(check->found, sizeof(check->found),
-			 "probe; %zu private to other tracers", private_cnt);
+		snprintf(check->found, sizeof(check->found), "probe; %zu private to other tracers",
+			 private_cnt);
 	else
 		snprintf(check->found, sizeof(check->found),
 			 "probe, ring (%zu); %zu private to other tracers", all_cnt - private_cnt,
