@@ -201,7 +201,7 @@ static void report_late(struct tapir_dotnet_lanes *l, uint32_t tgid, const char 
 	if (l->was_late_reported)
 		return;
 	l->was_late_reported = true;
-	tapir_warn("process %u: its first .NET events are not recorded, because tapir attached "
+	tapir_warn("process %u: its first .NET events may be missing, because tapir attached "
 		   "after its start: %s",
 		   tgid, why);
 }
