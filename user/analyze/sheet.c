@@ -57,10 +57,13 @@ size_t tapir_sheet__table_of_row(struct tapir_sheet *s, size_t parent, const cha
 	return table;
 }
 
-static void add(struct tapir_sheet *s, size_t table, struct tapir_cell cell)
+/* After a cell that is missing the others would be in the wrong columns. */
+static bool add(struct tapir_sheet *s, size_t table, struct tapir_cell cell)
 {
-	if (table >= s->tables.cnt || !tapir_vec__push(&s->tables.data[table].cells, cell))
+	if (table >= s->tables.cnt || s->failed ||
+	    !tapir_vec__push(&s->tables.data[table].cells, cell))
 		s->failed = true;
+	return !s->failed;
 }
 
 void tapir_sheet__u64(struct tapir_sheet *s, size_t table, uint64_t value)
@@ -78,10 +81,8 @@ void tapir_sheet__textn(struct tapir_sheet *s, size_t table, struct tapir_sv tex
 	char *copy = text.len ? strndup(text.data, text.len) : NULL;
 
 	s->failed |= text.len && !copy;
-	if (table >= s->tables.cnt)
+	if (!add(s, table, (struct tapir_cell){.is_there = copy, .text = copy}))
 		free(copy);
-	else
-		add(s, table, (struct tapir_cell){.is_there = copy, .text = copy});
 }
 
 void tapir_sheet__text(struct tapir_sheet *s, size_t table, const char *text)
