@@ -316,16 +316,23 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
 
 /* ---- who is traced ---------------------------------------------------------------------- */
 
-/* is_new may be NULL. */
+static void forget(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)
+{
+	tapir_map__del(&t->live, tgid);
+	tapir_programs__del_tgid(t->opts.programs, tgid, start_ns);
+}
+
 static void end(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)
 {
 	uint64_t *value = tapir_map__put(&t->ended, tgid, NULL);
 
 	if (value)
 		*value = start_ns;
+	else /* early is better than never: the recording would not end */
+		forget(t, tgid, start_ns);
 }
 
-/* Ended before, it is another one with the same number. */
+/* Ended before, it is another one with the same number. is_new may be NULL. */
 static int list(struct tapir_targets *t, uint32_t tgid, bool *is_new)
 {
 	tapir_map__del(&t->ended, tgid);
@@ -616,8 +623,7 @@ void tapir_targets__forget_ended(struct tapir_targets *t)
 
 		if (!slot->used)
 			continue;
-		tapir_map__del(&t->live, slot->key);
-		tapir_programs__del_tgid(t->opts.programs, (uint32_t)slot->key, slot->value);
+		forget(t, (uint32_t)slot->key, slot->value);
 	}
 	tapir_map__clear(&t->ended);
 }
