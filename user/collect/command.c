@@ -28,11 +28,17 @@ struct tapir_command_run {
 static void run_child(int go_fd, int error_fd, char *const *argv, const struct tapir_str *env)
 {
 	sigset_t none;
+	ssize_t got;
 	char byte;
 	int err;
 
 	sigemptyset(&none);
-	if (read(go_fd, &byte, 1) != 1)
+	got = read(go_fd, &byte, 1);
+	if (got < 0) {
+		err = errno;
+		_exit(write(error_fd, &err, sizeof(err)) < 0 ? 126 : 127);
+	}
+	if (!got)
 		_exit(127); /* the tracer gave up */
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
@@ -71,23 +77,26 @@ int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 {
 	struct tapir_command_run *run;
 	char path[PATH_MAX];
-	int go[2], error[2];
+	int go[2], error[2], err;
 
 	if (!tapir_command__find(argv[0], path))
 		return tapir_diag__fail(-ENOENT, "Cannot run %s: no such program", argv[0]);
 	run = calloc(1, sizeof(*run));
 	if (!run)
-		return -ENOMEM;
+		return tapir_diag__fail(-ENOMEM, "Cannot start %s: out of memory", argv[0]);
 	run->go_fd = run->error_fd = -1;
 	run->name = strdup(argv[0]);
 	if (!run->name || pipe2(go, O_CLOEXEC))
 		goto fail;
 	if (pipe2(error, O_CLOEXEC)) {
+		err = errno;
 		close(go[0]);
 		close(go[1]);
+		errno = err;
 		goto fail;
 	}
 	run->child = fork();
+	err = errno;
 	if (run->child == 0) {
 		close(go[1]);
 		run_child(go[0], error[1], argv, env);
@@ -97,13 +106,16 @@ int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 	run->go_fd = go[1];
 	run->error_fd = error[0];
 	fcntl(run->error_fd, F_SETFL, O_NONBLOCK);
+	errno = err;
 	if (run->child < 0)
 		goto fail;
 	*out = run;
 	return 0;
 fail:
+	err = errno;
 	tapir_command_run__free(run);
-	return tapir_diag__fail(-EAGAIN, "Cannot start %s: no process or file left", argv[0]);
+	return tapir_diag__fail(-err, "Cannot start %s: %s (%s)", argv[0], strerror(err),
+				tapir_errno__name(err));
 }
 
 uint32_t tapir_command_run__tgid(const struct tapir_command_run *run)
@@ -113,11 +125,19 @@ uint32_t tapir_command_run__tgid(const struct tapir_command_run *run)
 
 int tapir_command_run__go(struct tapir_command_run *run)
 {
-	if (write(run->go_fd, "", 1) != 1)
-		return tapir_diag__fail(-EPIPE, "Cannot start %s: its process was ended before",
-					run->name);
-	run->is_running = true;
-	return 0;
+	int err;
+
+	if (write(run->go_fd, "", 1) == 1) {
+		run->is_running = true;
+		return 0;
+	}
+	err = errno;
+	if (err == EPIPE && tapir_command_run__exec_error(run) < 0 && tapir_diag__cnt())
+		err = EIO;
+	/* Not -EPIPE, which is for a reader of our output that left. */
+	return tapir_diag__fail(err == EPIPE ? -ESRCH : -err, "Cannot start %s: %s", run->name,
+				err == EPIPE ? "its process was killed before it ran"
+					     : strerror(err));
 }
 
 int tapir_command_run__error_fd(const struct tapir_command_run *run)
