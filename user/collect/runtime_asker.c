@@ -3,6 +3,7 @@
 #include "collect/runtime_asker.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -115,7 +116,9 @@ static void finish(struct tapir_runtime_question *q)
 	if (!q->err && q->kind == TAPIR_RUNTIME_DOTNET) {
 		tapir_dotnet_snapshot__fini(&q->snapshot);
 	} else if (!q->err) {
-		(void)tapir_jvm__remove_perf_map(&opts, &q->map);
+		if (tapir_jvm__remove_perf_map(&opts, &q->map) &&
+		    !kill((pid_t)q->tgid, 0)) /* of a process that ended, its files may be gone */
+			tapir_warn("JVM %u: its perf map in /tmp could not be removed", q->tgid);
 		tapir_jvm_perf_map__fini(&q->map);
 	}
 	tapir_diag__clear();

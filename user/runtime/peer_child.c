@@ -22,8 +22,10 @@
 #include "base/trusted_dir.h"
 #include "runtime/peer_job.h"
 
-#define POLL_NS	     (20 * TAPIR_NS_PER_MS)
-#define STATUS_BYTES 8192u /* SigCgt stands in front of the long lists */
+#define REMOVE_TRIES	5
+#define REMOVE_PAUSE_US 2000
+#define POLL_NS		(20 * TAPIR_NS_PER_MS)
+#define STATUS_BYTES	8192u /* SigCgt stands in front of the long lists */
 
 int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir_peer_why why)
 {
@@ -287,22 +289,35 @@ int tapir_peer_child__open(const struct tapir_peer_job *job, struct tapir_peer_a
 }
 
 /* Between the look and the removal its user may swap the file: for another one of its own. */
-int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+static void remove_once(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
 {
-	int err = take_user(job), fd;
+	int fd = take_file(job, job->dir_fd, answer);
 
-	if (err) {
-		tapir_peer_child__fail(answer, err, TAPIR_PEER_WHY_USER);
-		return -1;
-	}
-	fd = take_file(job, job->dir_fd, answer);
 	if (fd < 0)
-		return -1;
+		return;
 	close(fd);
 	if (job->inode && (answer->dev != job->dev || answer->inode != job->inode))
 		tapir_peer_child__fail(answer, -EPERM, (enum tapir_peer_why)job->file_why);
 	else if (unlinkat(job->dir_fd, job->name, 0))
 		tapir_peer_child__fail(answer, -errno, (enum tapir_peer_why)job->file_why);
+}
+
+/* Memory or descriptors may be there a moment later; nobody else removes the file. */
+int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+{
+	int err = take_user(job);
+
+	if (err) {
+		tapir_peer_child__fail(answer, err, TAPIR_PEER_WHY_USER);
+		return -1;
+	}
+	for (int i = 0; i < REMOVE_TRIES; i++) {
+		*answer = (struct tapir_peer_answer){};
+		remove_once(job, answer);
+		if (!answer->err || answer->err == -EPERM)
+			break;
+		usleep(REMOVE_PAUSE_US);
+	}
 	return -1;
 }
 
@@ -327,6 +342,8 @@ int tapir_peer_child__make(const struct tapir_peer_job *job, struct tapir_peer_a
 		    0600);
 	if (fd < 0 || fstat(fd, &st)) {
 		tapir_peer_child__fail(answer, -errno, TAPIR_PEER_WHY_MAKE);
+		if (fd >= 0)
+			unlinkat(job->dir_fd, job->name, 0);
 		return -1;
 	}
 	close(fd);

@@ -144,7 +144,7 @@ static bool has_died(int pipe_fd)
 	do
 		n = read(pipe_fd, &byte, 1);
 	while (n < 0 && errno == EINTR);
-	return !n;
+	return n <= 0; /* who cannot ask cleans up */
 }
 
 static void __attribute__((noreturn))
