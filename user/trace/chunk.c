@@ -12,6 +12,7 @@
 #include <libdeflate.h>
 #include <zstd.h>
 
+#include "base/diag.h"
 #include "trace/record.h"
 
 /* A plain chunk has raw_bytes of them, zstd's bound for a chunk is a little above. */
@@ -29,7 +30,9 @@ static ssize_t read_at(int fd, void *data, size_t len, uint64_t off)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return -errno;
+			return tapir_diag__fail(-errno,
+						"Cannot read the recording at byte %llu: %s",
+						(unsigned long long)(off + got), strerror(errno));
 		if (!n)
 			break;
 		got += (size_t)n;
