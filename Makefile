@@ -87,7 +87,7 @@ GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/topics.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
 
-.PHONY: all demo check test unit e2e targets bench bench-dotnet bench-large fuzz check-kernels install uninstall format \
+.PHONY: all demo check soak test unit e2e targets bench bench-dotnet bench-large fuzz check-kernels install uninstall format \
         clean help bootstrap docs
 
 all: $(TAPIR) $(USDT_LIB) docs ## build build/tapir, its man pages and shell completion
@@ -141,6 +141,11 @@ bench-dotnet: ## tapir on .NET beside dotnet-trace; a few minutes, wants the .NE
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet.py
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_web.py
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_publish.py
+
+soak: ## a long life at once; SOAK_SECONDS (1800), SOAK_COMM ('soak*'; '*' traces everybody)
+	$(Q)scripts/bootstrap build test
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets
+	$(Q)$(PYTHON) tests/soak/soak.py --build $(BUILD) --seconds $(or $(SOAK_SECONDS),1800) --comm '$(or $(SOAK_COMM),soak*)'
 
 # The process side of the ring lane by itself, so that a build with sanitizers is a small one.
 RING_TESTS := $(patsubst %,$(BUILD)/tests/ring/test_ring_%,writer threads process walk unload ids)
@@ -250,7 +255,7 @@ $(TABLES).o: $(TABLES).c user/decode/layout.h user/decode/dotnet_tables_impl.h M
 $(BUILD)/user/%.o: user/%.c Makefile | $(GEN)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
+	$(Q)$(CC) $(TAPIR_CFLAGS) -include base/shortage.h $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
 
 $(LIB): $(USER_OBJ) $(TABLES).o
 	$(call say,AR,$@)

@@ -58,7 +58,7 @@ struct tapir_timeline {
 		const struct listener *l_;                                                         \
 		tapir_vec_for_each (l_, &(tl)->listeners)                                          \
 			if (l_->fns->fn)                                                           \
-				l_->fns->fn(l_->ctx, __VA_ARGS__);                                 \
+				(l_->fns->fn)(l_->ctx, __VA_ARGS__);                               \
 	} while (0)
 
 /* timeline_threads.c */

@@ -89,7 +89,7 @@ int tapir_recording_file__read(struct tapir_cli *cli,
 	if (!err)
 		err = check_damage(path, tapir_reader__stats(reader));
 	tapir_reader__close(reader);
-	return err;
+	return err ? err : tapir_shortage__err(); /* an answer with a hole in it is none */
 }
 
 int tapir_recording_file__show(struct tapir_cli *cli, bool raw_names,

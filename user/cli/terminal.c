@@ -94,10 +94,31 @@ void tapir_terminal__start_log(const struct tapir_cli *cli)
 		tapir_log__set(log_line, cli->is_verbose ? TAPIR_LOG_DEBUG : TAPIR_LOG_INFO);
 }
 
+static void print_shortage(const char *color)
+{
+	struct tapir_shortages all = tapir_shortage__all();
+	char line[160];
+
+	if (all.memory_cnt) {
+		snprintf(line, sizeof(line),
+			 "out of memory: %llu allocations failed, the result may be incomplete",
+			 (unsigned long long)all.memory_cnt);
+		say(color, "tapir: ", line);
+	}
+	if (all.fd_cnt) {
+		snprintf(line, sizeof(line),
+			 "too many open files: %llu could not be opened, the result may be "
+			 "incomplete (raise `ulimit -n`)",
+			 (unsigned long long)all.fd_cnt);
+		say(color, "tapir: ", line);
+	}
+}
+
 void tapir_terminal__print_diag(int err)
 {
 	const char *red = tapir_terminal__palette(stderr)->red;
 
+	print_shortage(red);
 	if (err >= 0)
 		return;
 	for (int i = 0; i < tapir_diag__cnt(); i++)

@@ -57,6 +57,8 @@ static void suggest(const struct tapir_no_match *m, const struct tapir_spec *spe
 /* Why there is nothing, where that is known. */
 static const char *why(const struct tapir_no_match *m, const struct tapir_spec *spec)
 {
+	if (tapir_shortage__err())
+		return "memory or file descriptors ran out";
 	if (m->is_waiting && tapir_dotnet_specs__is_for(spec))
 		return "the .NET process does not answer";
 	if (!m->rings && !m->streams && is_defined(m, spec))
@@ -80,6 +82,8 @@ static void describe(const struct tapir_no_match *m, const struct tapir_spec *sp
 		tapir_str__addf(out, "no %s matches %s: ", what, spec->text);
 	if (reason)
 		tapir_str__adds(out, reason);
+	else if (near.len && !strcmp(near.data, spec->text))
+		tapir_str__adds(out, "it was found, but could not be attached");
 	else if (near.len)
 		tapir_str__addf(out, "the nearest is %s", near.data);
 	else if (may_come && strpbrk(spec->provider, "*?["))
@@ -98,6 +102,11 @@ static void describe(const struct tapir_no_match *m, const struct tapir_spec *sp
 
 static int fail_without_any(const struct tapir_no_match *m)
 {
+	int err = tapir_shortage__err();
+
+	if (err)
+		return tapir_diag__fail(err,
+					"No probe was found: memory or file descriptors ran out");
 	if (!m->images && !m->rings)
 		return tapir_diag__fail(
 			-ENOENT,
@@ -145,7 +154,7 @@ int tapir_no_match__fail(const struct tapir_no_match *m)
 			-EPERM,
 			"the process has neither .NET nor a ring lane; probes require CAP_BPF and CAP_PERFMON (run as root), outside a container's pid namespace");
 	else
-		fail_without_any(m);
+		err = fail_without_any(m);
 	tapir_seen_names__fini(&seen);
 	return err;
 }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The counters of shortage.h. */
+#include "base/shortage.h"
+
+#include <stdatomic.h>
+
+static atomic_uint_least64_t memory_cnt, fd_cnt; /* the process has one limit of each */
+
+void tapir_shortage__note(int err)
+{
+	err = err < 0 ? -err : err;
+	if (err == ENOMEM)
+		atomic_fetch_add_explicit(&memory_cnt, 1, memory_order_relaxed);
+	else if (err == EMFILE || err == ENFILE)
+		atomic_fetch_add_explicit(&fd_cnt, 1, memory_order_relaxed);
+}
+
+struct tapir_shortages tapir_shortage__all(void)
+{
+	return (struct tapir_shortages){.memory_cnt = atomic_load(&memory_cnt),
+					.fd_cnt = atomic_load(&fd_cnt)};
+}
+
+int tapir_shortage__err(void)
+{
+	struct tapir_shortages all = tapir_shortage__all();
+
+	return all.memory_cnt ? -ENOMEM : all.fd_cnt ? -EMFILE : 0;
+}
