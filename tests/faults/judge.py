@@ -13,8 +13,9 @@ CAUSE = re.compile(r"\bE(MFILE|NFILE|NOMEM|IO|NOSPC|DQUOT|AGAIN|BUSY|NOBUFS)\b|m
 SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 13: "SIGPIPE"}
 
 
-def of_tapir(ended, quiet_err=""):
-    """Problems with how tapir itself ended. quiet_err: what it printed in the run in which nothing failed."""
+def of_tapir(ended, quiet_err="", knows_cause=True):
+    """Problems with how tapir itself ended. quiet_err: what it printed in the run in which nothing failed; knows_cause:
+    it was tapir's call that failed, with an error that it could see."""
     if ended.rc is None:
         yield f"hang: {ended.where}"
         return
@@ -26,6 +27,8 @@ def of_tapir(ended, quiet_err=""):
     lines = [line for line in ended.err.splitlines() if line]
     if ended.rc and not any(line.startswith("tapir: ") for line in lines):
         yield "message: none"
+    if not knows_cause:
+        return
     for line in lines:
         found = FALSE.search(line)
         if found and not FALSE.search(quiet_err) and not CAUSE.search(line):

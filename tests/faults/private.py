@@ -2,7 +2,9 @@
 """What a worker of the tests has for itself: directories where every file that appears is tapir's, and orphans."""
 import ctypes
 import os
+import sys
 import time
+import traceback
 
 libc = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNS = 0x20000
@@ -73,3 +75,22 @@ def orphans(known, seconds):
         if not left or time.monotonic() > end:
             return left
         time.sleep(0.01)
+
+
+def in_child(function, *args):
+    """The pid of a copy of this process that runs the function among directories of its own."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        enter()
+        function(*args)
+        code = 0
+    except SystemExit as stop:
+        print(stop, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(code)

@@ -12,20 +12,19 @@ import argparse
 import collections
 import os
 import random
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "e2e")]
+sys.path[:0] = [HERE]
 
 import fault_runs  # noqa: E402
 import judge  # noqa: E402
 import private  # noqa: E402
 from fault_table import place_all  # noqa: E402
+from runtimes import runtimes  # noqa: E402
 from worker import Worker  # noqa: E402
 
 
@@ -34,14 +33,21 @@ class Job(collections.namedtuple("Job", "run site nth error")):
         return f"{self.run.name}: {self.site}, call {self.nth} of {self.site.cnt}: {self.error}"
 
 
-def one(worker, run, key=0, nth=0, error=None):
+def what_is_libbpfs(what):
+    """libbpf answers EINVAL when its own bpf(BPF_BTF_LOAD) fails for another reason."""
+    return "libbpf bpf 19" in what
+
+
+def one(worker, run, key=0, nth=0, error=None, what="an undisturbed run"):
     """Runs once; (problems, Ended, whether the fault happened)."""
     worker.fresh()
     run.prepare(worker)
+    if isinstance(run, fault_runs.Runtime):
+        worker.last_runtime = what
     before = private.files()
     worker.table.arm(key, nth, error)
     ended, problems = run.go(worker)
-    problems = [*judge.of_tapir(ended, run.quiet_err), *problems, *worker.leftovers(before)]
+    problems = [*judge.of_tapir(ended, run.quiet_err, run.knows_cause and not what_is_libbpfs(what)), *problems, *worker.leftovers(before)]
     return problems, ended, worker.table.fired()
 
 
@@ -80,7 +86,7 @@ def work(number, count, jobs, args, runs, home, out):
         if time.monotonic() > end:
             break
         try:
-            problems, ended, happened = one(worker, job.run, job.site.key, job.nth, job.error)
+            problems, ended, happened = one(worker, job.run, job.site.key, job.nth, job.error, str(job))
         except Exception:  # the harness's own
             problems, ended, happened = [traceback.format_exc()], None, 1
         done, fired = done + 1, fired + min(happened, 1)
@@ -97,25 +103,6 @@ def work(number, count, jobs, args, runs, home, out):
     out.flush()
 
 
-def in_child(function, *args):
-    """The pid of a copy of this process that runs the function among directories of its own."""
-    pid = os.fork()
-    if pid:
-        return pid
-    code = 1
-    try:
-        private.enter()
-        function(*args)
-        code = 0
-    except SystemExit as stop:
-        print(stop, file=sys.stderr)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        os._exit(code)
-
-
 def everything(args, runs, home, out):
     """Within directories of its own: looks, then shares the jobs among workers."""
     first = Worker(args.build, home)
@@ -129,7 +116,7 @@ def everything(args, runs, home, out):
     pids = []
     for n, place in enumerate(homes):
         os.makedirs(place)
-        pids.append(in_child(work, n, args.jobs, jobs, args, runs, place, open(os.path.join(home, f"said{n}"), "w", encoding="utf-8")))
+        pids.append(private.in_child(work, n, args.jobs, jobs, args, runs, place, open(os.path.join(home, f"said{n}"), "w", encoding="utf-8")))
     codes = [os.waitpid(pid, 0)[1] for pid in pids]
     for n in range(args.jobs):
         with open(os.path.join(home, f"said{n}"), encoding="utf-8") as file:
@@ -137,25 +124,6 @@ def everything(args, runs, home, out):
     if any(codes):
         out.write(f"FAIL workers: {codes}\n")
     out.flush()
-
-
-def runtimes(build):
-    """Commands of a .NET and of a Java program, None where there is none."""
-    import harness
-    from dotnet_program import build_dotnet
-    case = harness.Case(build)
-    dotnet = java = None
-    try:
-        dotnet = [build_dotnet(case, "Storm"), "paced", "3600", "STOP"]
-    except (harness.Skip, harness.Failure) as why:
-        print(f"without .NET: {why}")
-    classes = os.path.join(build, "faults", "java")
-    if shutil.which("javac") and not subprocess.run(["javac", "-d", classes, os.path.join(HERE, "Idle.java")], check=False).returncode:
-        java = [shutil.which("java"), "-Xmx64m", "-XX:TieredStopAtLevel=1", "-cp", classes, "Idle", "STOP"]
-    else:
-        print("without Java: no javac")
-    case.close()
-    return dotnet, java
 
 
 def summary(text):
@@ -194,7 +162,7 @@ def main():
     os.makedirs(os.path.join(args.build, "tests", "tmp"), exist_ok=True)
     with tempfile.TemporaryDirectory(dir=os.path.join(args.build, "tests", "tmp"), ignore_cleanup_errors=True) as home:
         with open(os.path.join(home, "said"), "w+", encoding="utf-8") as out:
-            _, status = os.waitpid(in_child(everything, args, runs, home, out), 0)
+            _, status = os.waitpid(private.in_child(everything, args, runs, home, out), 0)
             out.seek(0)
             text = out.read()
     sys.stdout.write("".join(line + "\n" for line in text.splitlines() if not line.startswith("done ")))

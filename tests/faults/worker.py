@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One process that runs recordings with a fault in each: its own directories, its long-lived programs, its table."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,7 @@ class Worker:
         self.faulty = {**self.plain, "TAPIR_FAULTS": self.table.path}
         self.programs = {}  # long-lived, by name
         self.out = os.path.join(home, "out")
+        self.last_runtime = "nothing"  # the last run on a long-lived program
 
     def tool(self, *words):
         return os.path.join(self.build, *words)
@@ -72,6 +74,21 @@ class Worker:
     def run(self, argv, env=None, name="run"):
         return self.finish(self.spawn(argv, env or self.plain, name))
 
+    def wait_for(self, process, text):
+        """Until the process has printed text on stderr, or ended."""
+        end = time.monotonic() + STUCK_SECONDS
+        while process.poll() is None and time.monotonic() < end:
+            with open(process.streams[1].name, "rb") as file:
+                if text in file.read():
+                    return
+            time.sleep(0.005)
+
+    def late_out(self, name):
+        """Standard output once the programs that a run left have ended: they may run on when tapir does not."""
+        private.orphans(self.known(), ORPHAN_SECONDS)
+        with open(os.path.join(self.home, name + ".out"), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
     def long_lived(self, name, argv, env=None):
         """A program that serves many runs; it is started again when it has ended."""
         process = self.programs.get(name)
@@ -98,6 +115,10 @@ class Worker:
     def known(self):
         return {process.pid for process in self.programs.values()}
 
+    def blame(self, path):
+        """A runtime writes its file when it comes to it, which may be during a later run."""
+        return f", after {self.last_runtime}" if re.search(r"/(perf|jit)-|coreclr", path) else ""
+
     def leftovers(self, before):
         """Processes and files that a run left."""
         for pid, (comm, state) in private.orphans(self.known(), ORPHAN_SECONDS).items():
@@ -108,7 +129,7 @@ class Worker:
                 pass
         private.orphans(self.known(), 1)
         for path in sorted(private.files() - before):
-            yield f"left: {path}"
+            yield f"left: {path}{self.blame(path)}"
             if os.path.isdir(path):
                 shutil.rmtree(path, ignore_errors=True)
             elif os.path.lexists(path):

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A long life at once: 1,000 processes a minute, JVMs and .NET programs among them, one recording of all of them, others
+that attach and detach in a loop, others that are killed at random.
+
+At the end: no process is or was left stopped; no process, file, semaphore or leaked uprobe is left; the events that the
+programs say they fired equal those captured and lost; memory and descriptors of the recorder did not grow.
+
+Only programs called soak* are traced, because others use the machine; --comm '*' (SOAK_COMM) traces everybody.
+Exit: 0 passed, 1 problems, 77 skipped.
+"""
+import argparse
+import collections
+import json
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "faults")]
+
+import private  # noqa: E402
+from programs import Churn, Programs  # noqa: E402
+from recorders import Attacher, Killer, Tapirs, numbers  # noqa: E402
+from runtimes import runtimes  # noqa: E402
+
+GROWTH_KIB, GROWTH_SHARE, GROWTH_FDS = 4096, 0.10, 8
+
+
+def stopped():
+    """pid -> comm of programs of the soak that are stopped now."""
+    found = {}
+    for name in os.listdir("/proc"):
+        seen = private.stat(int(name)) if name.isdigit() else None
+        if seen and seen[0].startswith(("soak", "killstorm")) and seen[1] in "Tt":
+            found[int(name)] = seen[0]
+    return found
+
+
+def kernel_lines(pids):
+    """Lines of the kernel's log that name a leaked uprobe of one of our tapirs, or of nobody we can tell."""
+    out = subprocess.run(["dmesg"], capture_output=True, text=True, check=False).stdout
+    found = []
+    for line in out.splitlines():
+        match = re.search(r"uprobe: .*?:(\d+) failed to unregister, leaking uprobe", line)
+        if match and int(match.group(1)) in pids:
+            found.append(line)
+    return found
+
+
+def semaphores(pid, path):
+    """The counter of storm:hit in a running storm."""
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
+    address = int(re.search(r"Semaphore: (0x[0-9a-f]+)", notes).group(1), 16)
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        base = next(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith(path))
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        memory.seek(base + address)
+        return struct.unpack("<H", memory.read(2))[0]
+
+
+def grew(samples, index, slack, share):
+    """Whether the maximum of the last third is above that of the second one; the first is warming up."""
+    third = len(samples) // 3
+    if third < 3:
+        return None
+    middle = max(s[index] for s in samples[third:2 * third])
+    last = max(s[index] for s in samples[2 * third:])
+    return f"{middle} -> {last}" if last > middle + slack + middle * share else None
+
+
+def slope(samples, index):
+    """Growth a minute by least squares, over the last two thirds."""
+    points = [(s[0] / 60, s[index]) for s in samples[len(samples) // 3:]]
+    n = len(points)
+    if n < 3:
+        return 0.0
+    mean_x, mean_y = sum(x for x, _ in points) / n, sum(y for _, y in points) / n
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / max(1e-9, sum((x - mean_x) ** 2 for x, _ in points))
+
+
+class Soak:
+    def __init__(self, args, home, dotnet, java):
+        self.args, self.home = args, home
+        self.chance = random.Random(args.seed)
+        self.tapirs = Tapirs(os.path.join(args.build, "tapir"), home, args.comm)
+        self.programs = Programs(args.build, home, dotnet, java)
+        self.long, self.problems, self.samples, self.held = {}, [], [], {}
+
+    def start(self):
+        self.before = private.files()
+        self.errors = open(os.path.join(self.home, "main.err"), "wb+")
+        self.main = self.tapirs.start("record", "storm:hit", "--comm", self.args.comm, "--no-samples", "-o", "main.tapir",
+                                      err=self.errors)
+        time.sleep(1)
+        # The first of its name is attached late, which is a gap: it does not count.
+        for _ in range(2):
+            subprocess.run([self.programs.storm, "0", "1", "1"], stdout=subprocess.DEVNULL, check=True)
+            time.sleep(1)
+        for name, argv in self.programs.long().items():
+            self.long[name] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=open(os.path.join(self.home, name + ".out"), "wb"),
+                                               stderr=subprocess.STDOUT)
+        time.sleep(1)
+        pids = {name: process.pid for name, process in self.long.items()}
+        self.churn = Churn(self.programs, random.Random(self.args.seed + 1), self.args.rate)
+        self.loops = [Attacher(self.tapirs, random.Random(self.args.seed + 2), pids),
+                      Killer(self.tapirs, random.Random(self.args.seed + 3), pids, self.programs.killed)]
+        self.start_time = time.monotonic()
+        for thread in (self.churn, *self.loops):
+            thread.start()
+
+    def look(self):
+        """One sample; who was stopped at two looks in a row is a problem."""
+        now = stopped()
+        for pid in now.keys() & self.held.keys():
+            self.problems.append(f"{now[pid]} ({pid}) is stopped")
+        self.held = now
+        seen = numbers(self.main.pid)
+        if seen is None or self.main.poll() is not None:
+            raise RuntimeError("the recorder ended: " + self.said())
+        self.samples.append((time.monotonic() - self.start_time, *seen))
+
+    def said(self):
+        self.errors.seek(0)
+        return self.errors.read().decode("utf-8", "replace")[-1000:]
+
+    def watch(self):
+        next_line = 0
+        while (passed := time.monotonic() - self.start_time) < self.args.seconds:
+            self.look()
+            if passed >= next_line:
+                _, rss, fds, threads = self.samples[-1]
+                attached, killed = (loop.rounds for loop in self.loops)
+                print(f"{passed:5.0f} s: {self.churn.started} processes, {self.churn.fired} events, {attached} attached, "
+                      f"{killed} killed; recorder {rss} KiB, {fds} descriptors, {threads} threads; "
+                      f"{len(self.all_problems())} problems", flush=True)
+                next_line += 10
+            time.sleep(1)
+
+    def all_problems(self):
+        return self.problems + self.churn.problems + [p for loop in self.loops for p in loop.problems]
+
+    def end(self):
+        for thread in (*self.loops, self.churn):
+            thread.over.set()
+        for thread in (*self.loops, self.churn):
+            thread.join(120)
+        time.sleep(3)  # for a library to leave a process
+        storm = self.long["soakstorm"]
+        self.main.send_signal(signal.SIGINT)
+        try:
+            rc = self.main.wait(60)
+        except subprocess.TimeoutExpired:
+            rc = "none"
+            self.main.kill()
+        if rc != 0:
+            self.problems.append(f"the recorder ended with {rc}: {self.said()}")
+        time.sleep(0.5)
+        raised = semaphores(storm.pid, self.programs.storm)
+        if raised:
+            self.problems.append(f"the semaphore of soakstorm is {raised}")
+        storm.kill()
+        open(self.programs.stop, "wb").close()
+        for name, process in self.long.items():
+            code = process.wait(60)
+            if name != "soakstorm" and code:
+                self.problems.append(f"{name} ended with {code}")
+
+    def judge(self):
+        self.counts()
+        left = private.orphans(set(), 5)
+        self.problems += [f"left: process {comm} ({state})" for comm, state in left.values()]
+        self.problems += [f"left: {path}" for path in sorted(private.files() - self.before)
+                          if "hsperfdata" not in path and "clr-debug-pipe" not in path and "dotnet" not in path]
+        self.problems += kernel_lines(self.tapirs.pids)
+        for index, what, slack, share in ((1, "KiB", GROWTH_KIB, GROWTH_SHARE), (2, "descriptors", GROWTH_FDS, 0)):
+            if (change := grew(self.samples, index, slack, share)) is not None:
+                self.problems.append(f"the recorder grew: {change} {what}")
+
+    def counts(self):
+        """Of the churn: the long-lived storm has a process id of its own in the report."""
+        result = subprocess.run([self.tapirs.path, "report", "--json", "--all", os.path.join(self.home, "main.tapir")],
+                                capture_output=True, text=True, check=False)
+        if result.returncode:
+            self.problems.append(f"report says {result.returncode}: {result.stderr[-300:]}")
+            return
+        report = json.loads(result.stdout)
+        lost = sum(e["lost"] for e in report["events"])
+        own = sum(p["events"] for p in report["processes"] if p["pid"] == self.long["soakstorm"].pid)
+        captured = sum(e["captured"] for e in report["events"]) - own
+        self.table = [("fired by the churn", self.churn.fired), ("captured of it", captured - 2), ("lost", lost),
+                      ("captured of the long-lived storm", own), ("headline", report["headline"])]
+        if captured - 2 != self.churn.fired and not (lost and captured - 2 < self.churn.fired <= captured - 2 + lost):
+            self.problems.append(f"counts: {captured - 2} captured + {lost} lost of {self.churn.fired}")
+
+    def summary(self):
+        table = [("processes", self.churn.started), *getattr(self, "table", [])]
+        table += [(type(loop).__name__.lower() + " rounds", loop.rounds) for loop in self.loops]
+        table += [("recorder KiB, first and last", f"{self.samples[0][1]} {self.samples[-1][1]}"),
+                  ("KiB a minute", f"{slope(self.samples, 1):+.1f}"),
+                  ("descriptors a minute", f"{slope(self.samples, 2):+.2f}")]
+        for what, value in table:
+            print(f"  {what:34} {value}")
+        problems = self.all_problems()
+        kinds = collections.defaultdict(list)
+        for problem in problems:
+            kinds[re.sub(r"[\d.]+", "#", problem)[:60]].append(problem)
+        for alike in kinds.values():
+            print(f"FAIL {len(alike)} x {alike[0]}")
+        print("soak: " + (f"{len(problems)} problems" if problems else "passed"))
+        return 1 if problems else 0
+
+
+def live(args, home, dotnet, java):
+    soak = Soak(args, home, dotnet, java)
+    soak.start()
+    try:
+        soak.watch()
+    except RuntimeError as why:
+        soak.problems.append(str(why))
+    soak.end()
+    soak.judge()
+    code = soak.summary()
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--seconds", type=float, default=1800)
+    parser.add_argument("--rate", type=float, default=1000, help="processes a minute")
+    parser.add_argument("--comm", default="soak*", help="what the recorders trace")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    args = parser.parse_args()
+    args.build = os.path.abspath(args.build)
+    if os.geteuid():
+        print("requires root: it records")
+        return 77
+    print(f"seed {args.seed}", flush=True)
+    dotnet, java = runtimes(args.build)
+    os.makedirs(os.path.join(args.build, "tests", "tmp"), exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=os.path.join(args.build, "tests", "tmp"), ignore_cleanup_errors=True) as home:
+        _, status = os.waitpid(private.in_child(live, args, home, dotnet, java), 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
