@@ -181,6 +181,8 @@ void tapir_dotnet_child__end_dump(const struct tapir_peer_job *job,
 		send_request(&last, fd);
 		close(fd);
 	}
+	if (*job->name)
+		tapir_peer_child__await_written(job->dir_fd, job->name);
 	if (*job->name && !fstatat(job->dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) &&
 	    S_ISREG(st.st_mode) && st.st_uid == job->uid)
 		unlinkat(job->dir_fd, job->name, 0);

@@ -22,10 +22,12 @@
 #include "base/trusted_dir.h"
 #include "runtime/peer_job.h"
 
-#define REMOVE_TRIES	5
-#define REMOVE_PAUSE_US 2000
-#define POLL_NS		(20 * TAPIR_NS_PER_MS)
-#define STATUS_BYTES	8192u /* SigCgt stands in front of the long lists */
+#define WRITTEN_NS	 (3 * TAPIR_NS_PER_SEC)
+#define WRITTEN_PAUSE_US 5000
+#define REMOVE_TRIES	 5
+#define REMOVE_PAUSE_US	 2000
+#define POLL_NS		 (20 * TAPIR_NS_PER_MS)
+#define STATUS_BYTES	 8192u /* SigCgt stands in front of the long lists */
 
 int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir_peer_why why)
 {
@@ -351,6 +353,24 @@ int tapir_peer_child__make(const struct tapir_peer_job *job, struct tapir_peer_a
 	answer->dev = st.st_dev;
 	answer->inode = st.st_ino;
 	return job->dir_fd;
+}
+
+void tapir_peer_child__await_written(int dir_fd, const char *name)
+{
+	uint64_t until_ns = tapir_clock__now_ns() + WRITTEN_NS;
+	struct stat st;
+
+	while (!fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
+	       !st.st_size && tapir_clock__now_ns() < until_ns)
+		usleep(WRITTEN_PAUSE_US);
+}
+
+void tapir_peer_child__unmake_written(const struct tapir_peer_job *job,
+				      const struct tapir_peer_answer *answer, int dir_fd)
+{
+	if (is_that_file(dir_fd, job->name, answer->dev, answer->inode))
+		tapir_peer_child__await_written(dir_fd, job->name);
+	tapir_peer_child__unmake(job, answer, dir_fd);
 }
 
 void tapir_peer_child__unmake(const struct tapir_peer_job *job,

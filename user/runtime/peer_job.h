@@ -200,6 +200,14 @@ int tapir_peer_child__make(const struct tapir_peer_job *job, struct tapir_peer_a
 void tapir_peer_child__unmake(const struct tapir_peer_job *job,
 			      const struct tapir_peer_answer *answer, int dir_fd);
 
+/*
+ * The same for a file that a runtime was asked to write, maybe just before we were cancelled: it
+ * would create it again. Waits until the runtime has written to it, but at most three seconds.
+ */
+void tapir_peer_child__unmake_written(const struct tapir_peer_job *job,
+				      const struct tapir_peer_answer *answer, int dir_fd);
+void tapir_peer_child__await_written(int dir_fd, const char *name);
+
 /* found: the process finds the file (dev, inode) under that name in dir. Nothing is opened. */
 int tapir_peer_child__find(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 
