@@ -77,10 +77,15 @@ static int check_header(const struct tapir_elf *e)
 {
 	uint64_t file_bytes = (uint64_t)e->st.st_size;
 	Elf64_Ehdr head;
+	ssize_t got;
 
 	if (!S_ISREG(e->st.st_mode))
 		return not_elf(e->name, "not a regular file");
-	if (pread(e->fd, &head, sizeof(head), 0) != sizeof(head) ||
+	got = pread(e->fd, &head, sizeof(head), 0);
+	if (got < 0)
+		return tapir_diag__fail(-errno, "Cannot read an ELF file: path=%s, err=-%s", e->name,
+					tapir_errno__name(errno));
+	if (got != sizeof(head) ||
 	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
 		return not_elf(e->name, "no ELF header");
 	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB)
