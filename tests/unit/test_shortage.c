@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What could not be allocated or opened is counted where it happens, by the functions that
+ * everybody uses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/shortage.h"
+#include "base/str.h"
+
+static void failed_allocation_is_counted(void **state)
+{
+	struct tapir_shortages before = tapir_shortage__all();
+	struct tapir_str text = {};
+
+	(void)state;
+	assert_false(tapir_str__reserve(&text, PTRDIFF_MAX / 4));
+	assert_int_equal(tapir_shortage__all().memory_cnt, before.memory_cnt + 1);
+	assert_int_equal(tapir_shortage__err(), -ENOMEM);
+	tapir_str__fini(&text);
+}
+
+static void missing_descriptor_is_counted_and_errno_is_kept(void **state)
+{
+	struct tapir_shortages before = tapir_shortage__all();
+	struct rlimit was, none = {};
+	char *text = NULL;
+	int err;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none.rlim_max = was.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	err = tapir_file__read("/proc/self/stat", 4096, &text, NULL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(err, -EMFILE);
+	assert_int_equal(tapir_shortage__all().fd_cnt, before.fd_cnt + 1);
+}
+
+static void other_errors_are_not_counted(void **state)
+{
+	struct tapir_shortages before = tapir_shortage__all(), after;
+	char *text = NULL;
+
+	(void)state;
+	assert_int_equal(tapir_file__read("/no/such/file", 4096, &text, NULL), -ENOENT);
+	tapir_shortage__note(EIO);
+	after = tapir_shortage__all();
+	assert_memory_equal(&before, &after, sizeof(before));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(failed_allocation_is_counted),
+		cmocka_unit_test(missing_descriptor_is_counted_and_errno_is_kept),
+		cmocka_unit_test(other_errors_are_not_counted),
+	};
+
+	return cmocka_run_group_tests_name("shortage", tests, NULL, NULL);
+}
