@@ -256,10 +256,11 @@ static int read_image(struct tapir_images *images, struct tapir_image *image, in
 
 	if (is_published(image->path) && !images->opts.with_published)
 		return 0;
-	if (tapir_elf__open_fd(fd, &elf)) {
+	err = tapir_elf__open_fd(fd, &elf);
+	if (err == -ENOEXEC)
 		tapir_diag__rewind(diag_cnt);
-		return 0;
-	}
+	if (err)
+		return err == -ENOEXEC ? 0 : err;
 	image->file_id = tapir_elf__file_id(elf);
 	build_id = tapir_elf__build_id(elf, &build_id_bytes);
 	if (build_id && build_id_bytes <= sizeof(image->build_id)) {
