@@ -117,7 +117,10 @@ class Worker:
 
     def blame(self, path):
         """A runtime writes its file when it comes to it, which may be during a later run."""
-        return f", after {self.last_runtime}" if re.search(r"/(perf|jit)-|coreclr", path) else ""
+        if not re.search(r"/(perf|jit)-|coreclr", path):
+            return ""
+        whose = [name for name, process in self.programs.items() if f"-{process.pid}." in path]
+        return f" ({whose}, {os.path.getsize(path)} bytes), after {self.last_runtime}"
 
     def leftovers(self, before):
         """Processes and files that a run left."""

@@ -83,10 +83,9 @@ static int check_header(const struct tapir_elf *e)
 		return not_elf(e->name, "not a regular file");
 	got = pread(e->fd, &head, sizeof(head), 0);
 	if (got < 0)
-		return tapir_diag__fail(-errno, "Cannot read an ELF file: path=%s, err=-%s", e->name,
-					tapir_errno__name(errno));
-	if (got != sizeof(head) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+		return tapir_diag__fail(-errno, "Cannot read an ELF file: path=%s, err=-%s",
+					e->name, tapir_errno__name(errno));
+	if (got != sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
 		return not_elf(e->name, "no ELF header");
 	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB)
 		return not_elf(e->name, "only 64-bit little-endian files are read");
