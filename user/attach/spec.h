@@ -80,6 +80,8 @@ unsigned tapir_spec__distance(const struct tapir_spec *spec, const char *provide
 const char *tapir_spec__suggest(const struct tapir_spec *spec, const char *const *candidates,
 				size_t candidate_cnt);
 
+struct tapir_spec_list tapir_vec(struct tapir_spec *);
+
 /* How ARGS say that an argument is read: arg3=strn(arg4). */
 struct tapir_spec_capture {
 	uint8_t arg;	    /* 0..11 */

@@ -12,12 +12,6 @@
 #include "decode/probe_name.h"
 #include "symbol/frame.h"
 
-bool tapir_recording_file__is_damaged(const struct tapir_reader_stats *stats)
-{
-	return stats->bad_chunks || stats->bytes_skipped || stats->malformed_records ||
-	       stats->missing_chunks;
-}
-
 /* "3 chunks, 48 bytes": what there is none of is not spoken of. */
 static void add_missing(struct tapir_str *out, uint64_t cnt, const char *what)
 {
@@ -42,7 +36,7 @@ static int damage(const char *path, const struct tapir_reader_stats *stats)
 
 static int check_damage(const char *path, const struct tapir_reader_stats *stats)
 {
-	if (tapir_recording_file__is_damaged(stats))
+	if (tapir_reader_stats__is_damaged(stats))
 		return damage(path, stats);
 	if (stats->cut)
 		tapir_warn(

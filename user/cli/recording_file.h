@@ -42,6 +42,4 @@ int tapir_recording_file__show(struct tapir_cli *cli, bool raw_names,
 			       const struct tapir_words *manifests,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli));
 
-bool tapir_recording_file__is_damaged(const struct tapir_reader_stats *stats);
-
 #endif

@@ -2,7 +2,6 @@
 /* The report as one JSON document. */
 #include "base/json.h"
 #include "cli/figures.h"
-#include "cli/recording_file.h"
 #include "cli/report_view.h"
 
 /* The causes of one kind as an object: {"ring_full": 12}. */
@@ -257,7 +256,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 		tapir_json__str(&j, s->metas.data[i].key, s->metas.data[i].value);
 	tapir_json__close(&j, '}');
 	tapir_json__bool(&j, "complete",
-			 !v->stats->cut && !tapir_recording_file__is_damaged(v->stats));
+			 !v->stats->cut && !tapir_reader_stats__is_damaged(v->stats));
 	tapir_json__close(&j, '}');
 	tapir_str__addc(out, '\n');
 	tapir_str__fini(&headline);

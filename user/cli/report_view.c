@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "cli/figures.h"
-#include "cli/recording_file.h"
 
 uint64_t tapir_report__start_ns(const struct tapir_report_view *v)
 {
@@ -61,7 +60,7 @@ static size_t firing_processes(const struct tapir_summary *s)
 static void write_completeness(const struct tapir_report_view *v, const struct tapir_palette *p,
 			       struct tapir_str *out)
 {
-	if (tapir_recording_file__is_damaged(v->stats))
+	if (tapir_reader_stats__is_damaged(v->stats))
 		tapir_str__addf(out, "%sdamaged%s: what could be read follows\n", p->red, p->off);
 	else if (v->stats->cut)
 		tapir_str__addf(out, "%sincomplete%s: what was written follows\n", p->yellow,

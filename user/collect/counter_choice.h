@@ -10,7 +10,9 @@
 #define TAPIR_USER_COUNTER_CHOICE_H
 
 #include "attach/spec.h"
-#include "collect/images.h"
+#include "trace/record.h"
+#include "attach/spec.h"
+#include "trace/record.h"
 
 /* What a metrics session is called that several tools may share. */
 #define TAPIR_COUNTER_SESSION	  "SHARED"

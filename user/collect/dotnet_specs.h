@@ -12,7 +12,7 @@
 #ifndef TAPIR_USER_DOTNET_SPECS_H
 #define TAPIR_USER_DOTNET_SPECS_H
 
-#include "collect/images.h"
+#include "attach/spec.h"
 #include "decode/layout.h"
 #include "tapir/ring.h"
 

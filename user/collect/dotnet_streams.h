@@ -9,7 +9,7 @@
 #ifndef TAPIR_USER_DOTNET_STREAMS_H
 #define TAPIR_USER_DOTNET_STREAMS_H
 
-#include "collect/images.h"
+#include "attach/spec.h"
 #include "collect/queue.h"
 #include "collect/seen_names.h"
 #include "runtime/dotnet_port.h"

@@ -20,8 +20,6 @@
 #include "collect/queue.h"
 #include "collect/seen_names.h"
 
-struct tapir_spec_list tapir_vec(struct tapir_spec *);
-
 struct tapir_image {
 	uint64_t dev, inode; /* of the file: two paths to one file are one image */
 	uint64_t file_id;    /* see tapir_rec_mapping; 0: not an ELF file */

@@ -10,7 +10,7 @@
 
 #include "attach/ring_find.h"
 #include "base/map.h"
-#include "collect/images.h"
+#include "attach/spec.h"
 #include "collect/lane_cover.h"
 #include "collect/queue.h"
 #include "collect/ring_session.h"

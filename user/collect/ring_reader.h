@@ -9,7 +9,8 @@
 #ifndef TAPIR_USER_RING_READER_H
 #define TAPIR_USER_RING_READER_H
 
-#include "collect/images.h"
+#include "attach/spec.h"
+#include "collect/seen_names.h"
 #include "collect/queue.h"
 #include "collect/ring_session.h"
 

@@ -9,7 +9,7 @@
 #ifndef TAPIR_USER_RING_SELECT_H
 #define TAPIR_USER_RING_SELECT_H
 
-#include "collect/images.h"
+#include "attach/spec.h"
 #include "tapir/ring.h"
 #include "trace/record.h"
 

@@ -14,7 +14,7 @@
 #include "collect/queue.h"
 #include "collect/ring_tids.h"
 #include "collect/seen_names.h"
-#include "collect/images.h"
+#include "attach/spec.h"
 #include "decode/nettrace_stream.h"
 #include "trace/recbuf.h"
 

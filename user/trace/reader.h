@@ -32,6 +32,13 @@ struct tapir_reader_stats {
 	bool cut;		    /* no END chunk: cut, killed, or still being written */
 };
 
+/* Something in it could not be read; an end that is missing is not damage. */
+static inline bool tapir_reader_stats__is_damaged(const struct tapir_reader_stats *stats)
+{
+	return stats->bad_chunks || stats->bytes_skipped || stats->malformed_records ||
+	       stats->missing_chunks;
+}
+
 /* path: "-" for stdin. A pipe is spooled to an unlinked file in TMPDIR first. */
 int tapir_reader__open(const char *path, struct tapir_reader **out);
 void tapir_reader__close(struct tapir_reader *r);
