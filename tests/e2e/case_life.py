@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From the first option to the exit status: outputs that cannot be written, targets that are dead, readers that stall."""
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -467,3 +468,25 @@ def test_missing_names_are_counted_when_there_are_too_few_descriptors(t):
     missing, lost = record_many_files(t, 300, t.need("prlimit"), "--nofile=200:200")
     t.ok(missing > 100, f"files without names: {missing}")
     t.ok(lost.get("files_full", 0) >= missing, f"{missing} names are missing, and it is counted: {lost}")
+
+
+# ---- names with spaces ---------------------------------------------------------------------------------
+
+
+def test_paths_with_spaces_are_paths(t):
+    """Of programs, of libraries they load, of SPECs, and of files written and read."""
+    place = t.path("with some spaces; and 'quotes'")
+    os.mkdir(place)
+    for name in ("dlopener", "plug"):
+        shutil.copy(t.target_path(name), place)
+    program, file = os.path.join(place, "dlopener"), os.path.join(place, "a trace.tapir")
+    t.tapir("record", f"{program}:dlopener", "plug:hit", *EVENTS_ONLY, "--stack", "-o", file, "--", program, 2, 3)
+    events = t.events(file)
+    t.eq([e["event"] for e in events], ["before", "hit", "hit", "hit"] * 2, "events")
+    t.eq({e["stack"][0]["module"] for e in events}, {program, os.path.join(place, "plug")}, "modules")
+    t.ok(all(e["stack"][0]["name"] for e in events), "names")
+    t.eq([line["event"] for line in t.tapir("list", program, "--json").json_lines()], ["before"], "list")
+    for command in (("export", "--format", "folded", "--event", "*"), ("flamegraph", "--event", "*")):
+        out = os.path.join(place, "an output")
+        t.tapir(*command, file, "-f", "-o", out)
+        t.ok(os.path.getsize(out), f"{command[0]}")
