@@ -188,6 +188,14 @@ def test_program_in_another_mount_namespace_is_recorded(t):
     t.ok(LATE + "its root directory does not contain tapir's library" in said, said)
 
 
+def test_program_in_another_root_directory_is_recorded(t):
+    t.need("unshare", "mount", "chroot")
+    mounts = "mount --rbind / /mnt && mount -t tmpfs none /mnt/run"
+    ids, said = first_events(t, before=("unshare", "-m", "sh", "-c", f'{mounts} && exec "$@"', "sh"), program=("chroot", "/mnt"))
+    t.eq(ids, list(range(ids[0], 500)), "no gap")
+    t.ok(LATE + "its root directory does not contain tapir's library" in said, said)
+
+
 def test_program_that_changes_its_user_loads_the_library(t):
     t.need_others()
     t.need("setpriv")
@@ -281,6 +289,35 @@ def test_perf_map_of_a_jvm_goes_when_tapir_is_killed_before_its_removal(t):
             case_jvm.goes_on(t, jvm, java)
             jvm.kill()
         t.ok(killed, "killed while the map was there")
+
+
+# ---- the library in the program ------------------------------------------------------------------------
+
+KEYS = """#include <pthread.h>
+static void __attribute__((constructor)) take(void)
+{
+    pthread_key_t key;
+    for (int i = 0; i < 40; i++)
+        pthread_key_create(&key, 0);
+}
+"""
+
+
+def test_events_are_exact_when_the_program_has_taken_all_cheap_keys(t):
+    """The library knows its threads by their ids then, and is told of no thread's end."""
+    source, library = t.path("keys.c"), t.path("keys.so")
+    pathlib.Path(source).write_text(KEYS)
+    t.eq(t.run(t.need("gcc"), "-shared", "-fPIC", source, "-o", library).rc, 0, "gcc")
+    fire = dotnet_fire.start(t, "threads=6", "events=5000", "exceptions=200", env={"LD_PRELOAD": library})
+    tapir = dotnet_fire.record(t, fire.pid, DEMO, f"{dotnet_fire.RUNTIME}:Exception:Error")
+    did = dotnet_fire.fire_now(fire)
+    seen, lost, _ = dotnet_fire.stop(t, tapir)
+    got = [dotnet_fire.count(seen, DEMO, name) for name in ("OrderPlaced", "StockLow")]
+    t.eq((got[0] + got[1] + lost, dotnet_fire.count(seen, dotnet_fire.RUNTIME, "ExceptionThrown")),
+         (did["orders"] + did["lows"], did["exceptions"]), f"events and exceptions; lost {lost}")
+    t.ok(lost < did["orders"] / 10, f"lost {lost}")
+    t.ok(leaves(fire.pid), f"left in it: {maps_of_us(fire.pid)}")
+    dotnet_fire.ends_as_always(t, fire)
 
 
 # ---- the library while it leaves -----------------------------------------------------------------------

@@ -70,9 +70,10 @@ void coreclr_control__poke(void)
 		ring_sys4(SYS_futex, &ctl->generation, FUTEX_WAKE | FUTEX_SHARED, 1, 0);
 }
 
+/* A little longer than the time between two looks for tracers: each wait is followed by one. */
 static void wait_for_news(uint32_t seen)
 {
-	struct timespec time = {.tv_nsec = (long)TAPIR_RING_LIFE_NS};
+	struct timespec time = {.tv_nsec = (long)(TAPIR_RING_LIFE_NS + TAPIR_RING_LIFE_NS / 32)};
 
 	ring_sys4(SYS_futex, &control.ctl->generation, FUTEX_WAIT | FUTEX_SHARED, seen, &time);
 }

@@ -6,6 +6,8 @@
  * All of ctl may be anything at any time.
  */
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sys/stat.h>
 
 #include "ring_impl.h"
@@ -124,6 +126,8 @@ static void end_session(uint32_t s)
 			__atomic_fetch_and(&p->ctl->words[i], ~TAPIR_RING_SESSION_BITS(s),
 					   __ATOMIC_SEQ_CST);
 	ring_store(&p->beat_ns[s], 0);
+	/* A source of events that waits for news has some. */
+	ring_sys4(SYS_futex, &p->ctl->generation, FUTEX_WAKE, INT_MAX, 0);
 }
 
 void ring_life__check(uint64_t now_ns)
