@@ -104,8 +104,8 @@ struct tapir_filter {
 	uint32_t comm_cnt;    /* globs over the leader's name */
 	uint32_t cgroup_cnt;  /* v2: the process's ancestor at cgroup_level has this id */
 	uint32_t follow_fork; /* a child of a listed tgid is listed before it runs */
-	uint32_t hold;	      /* stop a process of ours that maps a file nobody has looked at */
 	uint32_t self_tgid;   /* the tracer: never recorded */
+	uint32_t pad0;
 	struct tapir_comm_glob comms[TAPIR_FILTER_MAX_COMMS];
 	uint64_t cgroup_ids[TAPIR_FILTER_MAX_CGROUPS];
 	uint32_t cgroup_levels[TAPIR_FILTER_MAX_CGROUPS];
@@ -130,11 +130,18 @@ struct tapir_maybe_tgids {
 	uint8_t is[TAPIR_MAYBE_TGIDS];
 };
 
-/* The key of `known_files`: files the loader has looked at. */
+/*
+ * The key of `known_files`: a file and what is in it, by the inode that is mapped (below an
+ * overlay: the real one). Only BPF programs fill it; the loader asks them.
+ */
 struct tapir_file_key {
-	uint64_t inode;
-	uint64_t dev; /* as the kernel's s_dev has it: major << 20 | minor */
+	uint64_t inode; /* 0: no file */
+	uint64_t size;
+	uint64_t ctime_ns;
+	uint32_t dev;
+	uint32_t generation;
 };
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_file_key) == 32, "tapir_file_key");
 
 /*
  * Functions that hide their caller from a frame-pointer walk (tapir/eh_rows.h), of one file; an
@@ -181,24 +188,91 @@ struct tapir_live {
 	uint64_t ask_bytes;  /* a thread sends that much before it asks how full the ring is */
 	uint32_t enabled;
 	uint32_t has_repairs; /* something was put into `repair_processes` */
+	uint32_t holder_tgid; /* who traces those that may be held; 0: nobody */
+	uint32_t pad0;
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 32, "tapir_live");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 40, "tapir_live");
 
 /* One element of the map `losses`, by probe id (0: of no probe); mapped by the loader. */
 struct tapir_losses {
 	uint64_t cnt[TAPIR_LOSS_CAUSE_CNT];
 };
 
-/* Travels on the control ring only, never into a file: a process of ours was stopped. */
+/* ---- holding ---------------------------------------------------------------------------- */
+
+enum tapir_hold_kind {
+	TAPIR_HOLD_EXEC = 1,  /* it executed a file whose probes are not attached */
+	TAPIR_HOLD_MMAP = 2,  /* it mapped one at arg */
+	TAPIR_HOLD_PTRACE = 3 /* it may not trace the thread arg; 0: that is not known */
+};
+
+/* Who writes which: BPF claims a free one, the holder stops the thread, the loader is done. */
+enum tapir_hold_state {
+	TAPIR_HOLD_ASKED,   /* the thread is about to stop */
+	TAPIR_HOLD_STOPPED, /* it has */
+	TAPIR_HOLD_DONE,    /* it may go on */
+	TAPIR_HOLD_OWED,    /* it went on; the signal that was to stop it is still to come */
+};
+
+/* One element of the map `holds`, by the low bits of the thread's id. 0: free. */
+#define TAPIR_HOLDS 1024u /* a power of two */
+
+struct tapir_hold {
+	uint64_t word;
+	uint64_t arg;
+};
+
+struct tapir_holds {
+	struct tapir_hold slots[TAPIR_HOLDS];
+	struct tapir_file_key own_key; /* of the file that the loader mapped last */
+	uint64_t outsider_ns;	       /* when a refused ptrace(2) of another process was told of */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_holds) == 16 * TAPIR_HOLDS + 40, "tapir_holds");
+
+/* salt tells two holds of one thread apart. */
+static inline uint64_t tapir_hold__word(uint32_t tid, uint16_t salt, uint8_t signal,
+					enum tapir_hold_kind kind)
+{
+	return (uint64_t)tid << 32 | (uint64_t)salt << 16 | (uint64_t)signal << 8 |
+	       (uint64_t)kind << 4;
+}
+
+static inline uint64_t tapir_hold__with(uint64_t word, enum tapir_hold_state state)
+{
+	return (word & ~15ull) | (uint64_t)state;
+}
+
+static inline enum tapir_hold_state tapir_hold__state(uint64_t word)
+{
+	return (enum tapir_hold_state)(word & 15);
+}
+
+static inline enum tapir_hold_kind tapir_hold__kind(uint64_t word)
+{
+	return (enum tapir_hold_kind)(word >> 4 & 15);
+}
+
+static inline int tapir_hold__signal(uint64_t word)
+{
+	return (int)(word >> 8 & 255);
+}
+
+static inline uint32_t tapir_hold__tid(uint64_t word)
+{
+	return (uint32_t)(word >> 32);
+}
+
+/* Travels on the control ring only, never into a file: a thread of ours is about to be held. */
 #define TAPIR_REC_HELD 0x8001
 
 struct tapir_rec_held {
 	struct tapir_rec h;
 	uint32_t tgid;
 	uint32_t tid;
-	uint64_t inode; /* of the file it executed or mapped */
-	uint64_t dev;
-	uint64_t start_va; /* 0: it was stopped at exec, not at mmap */
+	uint64_t word; /* of its hold; 0: it is not held */
+	uint64_t arg;
+	uint32_t kind; /* enum tapir_hold_kind */
+	uint32_t pad0;
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_held) == 48, "tapir_rec_held");
 

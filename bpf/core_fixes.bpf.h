@@ -11,6 +11,30 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+/* Until 6.5; until 6.10 (13bc24457850 "fs: rename i_ctime field to __i_ctime"). */
+struct inode___6_5 {
+	struct timespec64 i_ctime;
+} __attribute__((preserve_access_index));
+struct inode___6_10 {
+	struct timespec64 __i_ctime;
+} __attribute__((preserve_access_index));
+
+/* When the file was changed last, in whatever way: no system call sets that. */
+static __always_inline __u64 tapir_inode__ctime_ns(struct inode *inode)
+{
+	struct inode___6_5 *old = (void *)inode;
+	struct inode___6_10 *middle = (void *)inode;
+
+	if (bpf_core_field_exists(old->i_ctime))
+		return BPF_CORE_READ(old, i_ctime.tv_sec) * 1000000000ull +
+		       BPF_CORE_READ(old, i_ctime.tv_nsec);
+	if (bpf_core_field_exists(middle->__i_ctime))
+		return BPF_CORE_READ(middle, __i_ctime.tv_sec) * 1000000000ull +
+		       BPF_CORE_READ(middle, __i_ctime.tv_nsec);
+	return BPF_CORE_READ(inode, i_ctime_sec) * 1000000000ull +
+	       BPF_CORE_READ(inode, i_ctime_nsec);
+}
+
 /* The thread pointer of the current task as it was at the last switch to kernel-known state. */
 static __always_inline __u64 tapir_task__thread_pointer(struct task_struct *task)
 {
@@ -27,6 +51,16 @@ static __always_inline int tapir_task__is_in_exec(struct task_struct *task)
 	if (!bpf_core_field_exists(task->in_execve))
 		return 0;
 	return BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+}
+
+/* Is it in a 32-bit system call, whose numbers are others? */
+static __always_inline int tapir_task__is_compat(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return BPF_CORE_READ(task, thread_info.status) & 2; /* TS_COMPAT */
+#else
+	return 0;
+#endif
 }
 
 /* A pid in the innermost namespace of the task: thread_pid->numbers[level].nr. */

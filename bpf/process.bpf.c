@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * process.bpf.c - processes that begin, change and end; and the brake: a process of ours that
- * maps an executable file nobody has looked at is stopped until the loader has put its probes
- * on and lets it go.
+ * process.bpf.c - processes that begin, change and end.
  *
  * These programs are not sleepable and few hit them: a per-CPU buffer is private here.
  */
 #include "bpf/common.bpf.h"
 
-#define PROT_EXEC	  4
-#define SIGSTOP		  19
-#define NR_MMAP		  9
 #define SIGNAL_GROUP_EXIT 4   /* include/linux/sched/signal.h */
 #define PATH_BYTES	  256 /* a power of two */
-
-/* Files the loader has looked at, by inode and device. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct tapir_file_key);
-	__type(value, __u32);
-} known_files SEC(".maps");
 
 struct process_buf {
 	struct tapir_rec_process rec;
@@ -116,25 +103,6 @@ int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-static __always_inline void hold(struct task_struct *task, struct tapir_file_key *file, __u64 va)
-{
-	struct tapir_rec_held rec = {
-		.h = {.type = TAPIR_REC_HELD,
-		      .cpu = bpf_get_smp_processor_id(),
-		      .size = sizeof(rec),
-		      .time_ns = bpf_ktime_get_ns()},
-		.tgid = task->tgid,
-		.tid = task->pid,
-		.inode = file->inode,
-		.dev = file->dev,
-		.start_va = va,
-	};
-
-	/* The signal first: a record the loader sees early finds no stop to undo yet. */
-	if (!bpf_send_signal(SIGSTOP))
-		send_control(&rec, sizeof(rec));
-}
-
 /* It has, or is about to have, another name: the rules are to be asked again. */
 static __always_inline void forget_verdict(__u32 tgid)
 {
@@ -170,36 +138,20 @@ int BPF_PROG(tapir_rename, struct task_struct *task, const char *comm)
 	return 0;
 }
 
-static __always_inline void file_key(struct tapir_file_key *key, struct file *file)
-{
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
-
-	key->inode = BPF_CORE_READ(inode, i_ino);
-	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
-}
-
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(tapir_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
-	struct tapir_file_key exe = {};
-	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 	struct tapir_live *now = tapir_live();
 	__u32 tid = task->pid;
 	__u64 *start_ns;
 
 	forget_verdict(task->tgid);
-	/* Switched off: nobody would let go of what is held. */
-	if (!f || !now || !now->enabled || !tapir_is_wanted(task, task->tgid))
+	if (!now || !now->enabled || !tapir_is_wanted(task, task->tgid))
 		return 0;
 	start_ns = bpf_map_lookup_elem(&exec_starts, &tid);
 	send_process(task, TAPIR_PROCESS_EXEC, BPF_CORE_READ(bprm, filename),
 		     start_ns ? *start_ns : bpf_ktime_get_ns());
 	bpf_map_delete_elem(&exec_starts, &tid);
-	if (!f->hold)
-		return 0;
-	file_key(&exe, BPF_CORE_READ(bprm, file));
-	if (!bpf_map_lookup_elem(&known_files, &exe))
-		hold(task, &exe, 0);
 	return 0;
 }
 
@@ -246,34 +198,5 @@ int BPF_PROG(tapir_exit, struct task_struct *task)
 	    !is_end_of_process(task, BPF_CORE_READ(task, group_leader)))
 		return 0;
 	send_process(task, TAPIR_PROCESS_EXIT, NULL, bpf_ktime_get_ns());
-	return 0;
-}
-
-static long file_of_vma(struct task_struct *task, struct vm_area_struct *vma, void *ctx)
-{
-	file_key(ctx, BPF_CORE_READ(vma, vm_file));
-	return 0;
-}
-
-/* Attached only while processes are held for their files: every system call passes here. */
-SEC("tp_btf/sys_exit")
-int BPF_PROG(tapir_sys_exit, struct pt_regs *regs, long ret)
-{
-	struct task_struct *task;
-	struct tapir_file_key key = {};
-	const struct tapir_filter *f;
-	struct tapir_live *now;
-
-	if (regs->orig_ax != NR_MMAP || !(regs->dx & PROT_EXEC) || (int)regs->r8 < 0 || ret < 0)
-		return 0;
-	task = bpf_get_current_task_btf();
-	f = bpf_map_lookup_elem(&filter, &zero_key);
-	now = tapir_live();
-	if (!f || !f->hold || !now || !now->enabled || !tapir_is_wanted(task, task->tgid))
-		return 0;
-	if (!bpf_find_vma(task, ret, file_of_vma, &key, 0) &&
-	    (!key.inode || bpf_map_lookup_elem(&known_files, &key)))
-		return 0;
-	hold(task, &key, ret);
 	return 0;
 }

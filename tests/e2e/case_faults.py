@@ -197,7 +197,7 @@ def test_target_is_unharmed_and_file_is_readable_when_tapir_is_killed(t):
 
 
 def test_held_program_goes_on_when_tapir_is_killed(t):
-    """The guardian lets go whom tapir stopped at an exec or mmap."""
+    """The death of the holder, which goes with tapir, resumes everything it held."""
     tapir = t.start_tapir("record", "dlopener", "-o", t.path("x.tapir"), "--", t.target_path("spawner"), 200, 1)
     line = tapir.wait_line("pid ")
     time.sleep(0.1)

@@ -215,7 +215,7 @@ static void kernel_finds_room_only_when_released(void **state)
 	next_is(&real, rec, sizeof(rec));
 }
 
-/* A second reader of the same ring, as the guardian is, begins where the first released. */
+/* A second reader of the same ring, as a peer would be, begins where the first released. */
 static void reading_starts_at_the_released_position(void **state)
 {
 	struct tapir_bpf_ring other = {};

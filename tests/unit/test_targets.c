@@ -93,14 +93,12 @@ static void filter_lists_processes_when_they_are_named(void **state)
 	filter = filter_of(); /* a CMD alone: it is added when it has a number */
 	assert_int_equal(filter.use_tgids, 1);
 	assert_int_equal(filter.follow_fork, 0);
-	assert_int_equal(filter.hold, 0);
 	assert_true(tapir_target_rules__are_named(&rules));
 	assert_true(tapir_vec__push(&rules.pids, 1u));
-	rules.children = rules.hold_new = true;
+	rules.children = true;
 	filter = filter_of();
 	assert_int_equal(filter.use_tgids, 1);
 	assert_int_equal(filter.follow_fork, 1);
-	assert_int_equal(filter.hold, 1);
 	assert_int_equal(filter.comm_cnt, 0);
 	assert_int_equal(filter.cgroup_cnt, 0);
 }

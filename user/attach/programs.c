@@ -14,6 +14,7 @@
 
 #include "attach/later_program.h"
 #include "attach/links.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -25,6 +26,7 @@ struct tapir_programs {
 	struct tapir_later_program *usdt; /* NULL: it is loaded with the others */
 	int rings_fd;			  /* the array of rings */
 	volatile struct tapir_live *live;
+	struct tapir_holds *holds; /* shared with the holder */
 	volatile struct tapir_maybe_tgids *maybe_tgids;
 	const struct tapir_losses *losses;
 	size_t losses_bytes;
@@ -125,7 +127,9 @@ static int map_shared(struct tapir_programs *p)
 				   PROT_READ | PROT_WRITE);
 	p->losses_bytes = whole_pages((p->site_cap + 1) * sizeof(*p->losses));
 	p->losses = map_array(p->skel->maps.losses, p->losses_bytes, PROT_READ);
-	if (!p->live || !p->losses || !p->maybe_tgids)
+	p->holds = map_array(p->skel->maps.holds, whole_pages(sizeof(*p->holds)),
+			     PROT_READ | PROT_WRITE);
+	if (!p->live || !p->losses || !p->maybe_tgids || !p->holds)
 		return tapir_diag__fail(-ENOMEM, "cannot map the BPF counters: out of memory");
 	return 0;
 }
@@ -283,6 +287,8 @@ void tapir_programs__free(struct tapir_programs *p)
 		munmap((void *)p->live, sizeof(*p->live));
 	if (p->maybe_tgids)
 		munmap((void *)p->maybe_tgids, sizeof(*p->maybe_tgids));
+	if (p->holds)
+		munmap(p->holds, whole_pages(sizeof(*p->holds)));
 	if (p->losses)
 		munmap((void *)p->losses, p->losses_bytes);
 	for (unsigned pair = 0; pair < p->ring_cnt; pair++)
@@ -336,6 +342,7 @@ static int attach_process(struct tapir_programs *p, bool hold)
 		{p->skel->progs.tapir_rename, &p->skel->links.tapir_rename, true},
 		{p->skel->progs.tapir_exec, &p->skel->links.tapir_exec, true},
 		{p->skel->progs.tapir_exit, &p->skel->links.tapir_exit, true},
+		{p->skel->progs.tapir_hold_exec, &p->skel->links.tapir_hold_exec, hold},
 		{p->skel->progs.tapir_sys_exit, &p->skel->links.tapir_sys_exit, hold},
 	};
 
@@ -426,12 +433,43 @@ void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t 
 	bpf_map_delete_elem(fd, &tgid);
 }
 
-int tapir_programs__set_known_file(struct tapir_programs *p, uint64_t inode, uint64_t dev)
+struct tapir_holds *tapir_programs__holds(struct tapir_programs *p)
 {
-	struct tapir_file_key key = {.inode = inode, .dev = dev};
-	uint32_t one = 1;
+	return p->holds;
+}
 
-	return !p->skel ? 0 : update(p->skel->maps.known_files, &key, &one, "known files");
+void tapir_programs__set_holder(struct tapir_programs *p, uint32_t tgid)
+{
+	if (p->live)
+		p->live->holder_tgid = tgid;
+}
+
+/* With no rights: nothing of the file is read, and no probe gets into the mapping. */
+int tapir_programs__file_key(struct tapir_programs *p, int fd, struct tapir_file_key *key)
+{
+	void *at;
+
+	if (!p->holds)
+		return -ENODATA;
+	p->holds->own_key.inode = 0;
+	at = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	*key = *(volatile struct tapir_file_key *)&p->holds->own_key;
+	munmap(at, 1);
+	return key->inode ? 0 : -ENODATA;
+}
+
+int tapir_programs__set_known_file(struct tapir_programs *p, const struct tapir_file_key *key)
+{
+	uint64_t now = tapir_clock__now_ns();
+
+	if (!p->skel ||
+	    !bpf_map_update_elem(bpf_map__fd(p->skel->maps.known_files), key, &now, BPF_NOEXIST) ||
+	    errno == EEXIST)
+		return 0;
+	return tapir_diag__fail(-errno, "cannot add to the map of known files: err=-%s",
+				tapir_errno__name(errno));
 }
 
 int tapir_programs__set_repair_file(struct tapir_programs *p, uint32_t idx,

@@ -44,7 +44,7 @@ bool tapir_programs__are_there(const struct tapir_programs *p);
 /* Context switches and wake-ups; with_switches only. */
 int tapir_programs__attach_switches(struct tapir_programs *p);
 
-/* Fork, exec, exit of processes; with hold also the brake for new files (see control.h). */
+/* Fork, exec, exit of processes; with hold also what asks the holder to hold (holder.h). */
 int tapir_programs__attach_process(struct tapir_programs *p, bool hold);
 
 /* Borrowed. With probes_later it waits, or is -errno, with a line. */
@@ -62,7 +62,19 @@ int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struc
 int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid);
 /* Of the process that began at start_ns; 0: whichever has that number. */
 void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t start_ns);
-int tapir_programs__set_known_file(struct tapir_programs *p, uint64_t inode, uint64_t dev);
+
+/* For the holder; the kernel's and ours, borrowed. NULL without programs. */
+struct tapir_holds *tapir_programs__holds(struct tapir_programs *p);
+/* 0: nobody is held from here on. */
+void tapir_programs__set_holder(struct tapir_programs *p, uint32_t tgid);
+
+/*
+ * What the BPF programs call a file, as it is now. -ENODATA: nothing that holds is attached. Ask
+ * before the file is read: what is changed in between has another key.
+ */
+int tapir_programs__file_key(struct tapir_programs *p, int fd, struct tapir_file_key *key);
+/* Its probes are attached: nobody who maps it needs to be held. */
+int tapir_programs__set_known_file(struct tapir_programs *p, const struct tapir_file_key *key);
 
 /* What a walk of user stacks repairs (bpf/control.h); idx < TAPIR_REPAIR_FILES. */
 int tapir_programs__set_repair_file(struct tapir_programs *p, uint32_t idx,

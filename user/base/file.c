@@ -219,5 +219,22 @@ uint64_t tapir_file__key(const struct stat *st)
 
 	key = tapir_hash__mix(key, (uint64_t)st->st_size);
 	key = tapir_hash__mix(key, (uint64_t)st->st_mtim.tv_sec);
-	return tapir_hash__mix(key, (uint64_t)st->st_mtim.tv_nsec) | 1;
+	key = tapir_hash__mix(key, (uint64_t)st->st_mtim.tv_nsec);
+	key = tapir_hash__mix(key, (uint64_t)st->st_ctim.tv_sec);
+	return tapir_hash__mix(key, (uint64_t)st->st_ctim.tv_nsec) | 1;
+}
+
+/* A file handle holds inode and generation; nothing but memory is asked for it. */
+uint64_t tapir_file__key_of_fd(int fd, const struct stat *st)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} u = {.handle.handle_bytes = MAX_HANDLE_SZ};
+	uint64_t key = tapir_file__key(st);
+	int mount_id;
+
+	if (name_to_handle_at(fd, "", &u.handle, &mount_id, AT_EMPTY_PATH))
+		return key;
+	return tapir_hash__bytes(key, u.handle.f_handle, u.handle.handle_bytes) | 1;
 }

@@ -74,9 +74,12 @@ int tapir_file__each_name(int at_fd, const char *path, tapir_file_visit visit, v
 
 /*
  * Stands for the file and what is in it, never 0: an inode number may be used again for another
- * one.
+ * one, and what is in it changed without its size or time of modification showing it.
  */
 uint64_t tapir_file__key(const struct stat *st);
+
+/* The same of an open file, whose generation counts as well where its file system has one. */
+uint64_t tapir_file__key_of_fd(int fd, const struct stat *st);
 
 /*
  * Raises the soft limit on open files to the hard one, for this process; __restore_limit is for a

@@ -28,6 +28,7 @@ struct tapir_images {
 	struct tapir_images_opts opts;
 	struct tapir_vec(struct tapir_image *) all;
 	struct tapir_map by_file;     /* see file_key -> index in all + 1 */
+	struct tapir_map by_inode;    /* device and inode -> index in all + 1 of the latest */
 	struct tapir_map by_build_id; /* a hash of it -> index in all + 1 */
 	struct tapir_recbuf recbuf;
 	uint32_t next_probe_id;
@@ -105,6 +106,7 @@ void tapir_images__free(struct tapir_images *images, void (*on_progress)(size_t 
 	free(images->spec_matched);
 	tapir_vec__fini(&images->all);
 	tapir_map__fini(&images->by_file);
+	tapir_map__fini(&images->by_inode);
 	tapir_map__fini(&images->by_build_id);
 	tapir_recbuf__fini(&images->recbuf);
 	free(images);
@@ -245,13 +247,36 @@ static bool is_published(const char *path)
 	       !strncmp(name, TAPIR_CORECLR_FILE_NAME, strlen(TAPIR_CORECLR_FILE_NAME));
 }
 
+static void fill_names(struct tapir_image *image, const struct tapir_elf *elf)
+{
+	size_t bytes = 0;
+	const uint8_t *build_id = tapir_elf__build_id(elf, &bytes);
+
+	image->file_id = tapir_elf__file_id(elf);
+	if (build_id && bytes <= sizeof(image->build_id)) {
+		memcpy(image->build_id, build_id, bytes);
+		image->build_id_bytes = (uint8_t)bytes;
+	}
+}
+
+/* What a file is called, without looking for its probes. */
+static void name_content(struct tapir_image *image, int fd)
+{
+	int mark = tapir_diag__cnt();
+	struct tapir_elf *elf;
+
+	if (!tapir_elf__open_fd(fd, &elf)) {
+		fill_names(image, elf);
+		tapir_elf__free(elf);
+	}
+	tapir_diag__rewind(mark);
+}
+
 /* A traced file may be anything: what is no readable ELF has no probes, and that is all. */
 static int read_image(struct tapir_images *images, struct tapir_image *image, int fd)
 {
 	struct tapir_usdt_notes notes = {};
 	struct tapir_elf *elf;
-	const uint8_t *build_id;
-	size_t build_id_bytes = 0;
 	int diag_cnt = tapir_diag__cnt(), err = 0;
 
 	if (is_published(image->path) && !images->opts.with_published)
@@ -261,12 +286,7 @@ static int read_image(struct tapir_images *images, struct tapir_image *image, in
 		tapir_diag__rewind(diag_cnt);
 	if (err)
 		return err == -ENOEXEC ? 0 : err;
-	image->file_id = tapir_elf__file_id(elf);
-	build_id = tapir_elf__build_id(elf, &build_id_bytes);
-	if (build_id && build_id_bytes <= sizeof(image->build_id)) {
-		memcpy(image->build_id, build_id, build_id_bytes);
-		image->build_id_bytes = (uint8_t)build_id_bytes;
-	}
+	fill_names(image, elf);
 	if (tapir_usdt_notes__read(elf, &notes) >= 0) {
 		struct reading r = {.images = images, .image = image, .elf = elf};
 
@@ -287,56 +307,135 @@ static int read_image(struct tapir_images *images, struct tapir_image *image, in
 						 image->path, tapir_errno__name(errno));
 }
 
+/*
+ * The same file, overwritten: what the probes of its old content stand on is something else now,
+ * and the kernel puts them there in whoever maps it.
+ */
+static void give_up_old_content(struct tapir_images *images, struct tapir_image *old)
+{
+	if (!old->link_fds.cnt)
+		return;
+	tapir_debug("%s was overwritten: its old probes are detached", old->path);
+	images->attached_cnt -= old->counted_cnt;
+	old->counted_cnt = 0;
+	drop_links(old, 0);
+	old->is_on_everywhere = false;
+	old->on_tgids.cnt = 0;
+	old->on_ns = 0;
+}
+
+/* Other names, links or rights change a file's key and nothing in it. */
+static bool is_same_content(const struct tapir_image *image, const struct tapir_image *old)
+{
+	return image->size == old->size && image->file_id == old->file_id && image->build_id_bytes;
+}
+
+static struct tapir_image *new_image(struct tapir_images *images, const struct stat *st,
+				     const char *path)
+{
+	struct tapir_image *image = calloc(1, sizeof(*image));
+
+	if (!image)
+		return NULL;
+	image->dev = st->st_dev;
+	image->inode = st->st_ino;
+	image->size = (uint64_t)st->st_size;
+	image->fd = -1;
+	image->path = strdup(path);
+	if (image->path && tapir_vec__push(&images->all, image))
+		return image;
+	free(image->path);
+	free(image);
+	return NULL;
+}
+
+/* One that was there under another key if nothing in it has changed. */
+static struct tapir_image *find_same(struct tapir_images *images, int fd, const struct stat *st,
+				     uint64_t *latest)
+{
+	struct tapir_image *old = *latest ? images->all.data[*latest - 1] : NULL;
+	struct tapir_image probe = {.size = (uint64_t)st->st_size};
+
+	if (!old)
+		return NULL;
+	name_content(&probe, fd);
+	if (is_same_content(&probe, old))
+		return old;
+	give_up_old_content(images, old);
+	return NULL;
+}
+
+/* The place of a new key is filled. *out stays NULL: nothing stood for the file yet. */
+static int find_or_add(struct tapir_images *images, int fd, const struct stat *st, const char *path,
+		       uint64_t *idx, struct tapir_image **added)
+{
+	uint64_t *latest =
+		tapir_map__put(&images->by_inode,
+			       tapir_hash__mix(tapir_hash__mix(1, st->st_dev), st->st_ino), NULL);
+
+	if (!latest)
+		return -ENOMEM;
+	if (find_same(images, fd, st, latest)) {
+		*idx = *latest;
+		return 0;
+	}
+	*added = new_image(images, st, path);
+	if (!*added)
+		return -ENOMEM;
+	*latest = *idx = images->all.cnt;
+	return 0;
+}
+
+static int no_room(struct tapir_images *images, struct tapir_image **out)
+{
+	if (!images->is_full)
+		tapir_warn("%u files were mapped: probes in later ones are not found", IMAGE_MAX);
+	images->is_full = true;
+	*out = &images->none;
+	return 0;
+}
+
+static void index_build_id(struct tapir_images *images, const struct tapir_image *image)
+{
+	uint64_t *idx;
+
+	if (!image->build_id_bytes)
+		return;
+	idx = tapir_map__put(&images->by_build_id,
+			     tapir_hash__bytes(0, image->build_id, image->build_id_bytes), NULL);
+	if (idx)
+		*idx = images->all.cnt;
+}
+
 int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		       struct tapir_image **out)
 {
-	struct tapir_image *image;
+	struct tapir_image *added = NULL;
 	struct stat st;
 	uint64_t key, *idx;
 	int err;
 
 	if (fstat(fd, &st))
 		return -errno;
-	key = tapir_file__key(&st);
+	key = tapir_file__key_of_fd(fd, &st);
 	idx = tapir_map__get(&images->by_file, key);
-	if (idx && *idx) {
-		*out = images->all.data[*idx - 1];
-		return 0;
-	}
-	if (images->all.cnt == IMAGE_MAX) {
-		if (!images->is_full)
-			tapir_warn("%u files were mapped: probes in later ones are not found",
-				   IMAGE_MAX);
-		images->is_full = true;
-		*out = &images->none;
-		return 0;
-	}
-	idx = tapir_map__put(&images->by_file, key, NULL);
+	if (!idx && images->all.cnt == IMAGE_MAX)
+		return no_room(images, out);
+	if (!idx)
+		idx = tapir_map__put(&images->by_file, key, NULL);
 	if (!idx)
 		return -ENOMEM;
-	image = calloc(1, sizeof(*image));
-	if (!image || !tapir_vec__push(&images->all, image)) {
-		free(image);
-		return -ENOMEM;
-	}
-	*idx = images->all.cnt;
-	image->dev = st.st_dev;
-	image->inode = st.st_ino;
-	image->fd = -1;
-	image->path = strdup(path);
-	if (!image->path)
-		return -ENOMEM;
-	err = read_image(images, image, fd);
+	err = *idx ? 0 : find_or_add(images, fd, &st, path, idx, &added);
+	if (!err && added)
+		err = read_image(images, added, fd);
+	if (err && added)
+		added->site_cnt = 0; /* said once; whoever maps it next has a file without probes */
 	if (err)
-		image->site_cnt = 0; /* said once; whoever maps it next has a file without probes */
-	else
-		*out = image;
-	if (!err && image->build_id_bytes &&
-	    (idx = tapir_map__put(&images->by_build_id,
-				  tapir_hash__bytes(0, image->build_id, image->build_id_bytes),
-				  NULL)))
-		*idx = images->all.cnt;
-	return err;
+		return err;
+	if (added)
+		index_build_id(images, added);
+	*out = images->all.data[*idx - 1];
+	return 0;
 }
 
 const struct tapir_image *tapir_images__of_build_id(const struct tapir_images *images,

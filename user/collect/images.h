@@ -22,7 +22,8 @@
 
 struct tapir_image {
 	uint64_t dev, inode; /* of the file: two paths to one file are one image */
-	uint64_t file_id;    /* see tapir_rec_mapping; 0: not an ELF file */
+	uint64_t size;
+	uint64_t file_id; /* see tapir_rec_mapping; 0: not an ELF file */
 	uint8_t build_id[TAPIR_BUILD_ID_BYTES];
 	uint8_t build_id_bytes;
 	int fd; /* kept open while it has sites; -1 */

@@ -230,13 +230,6 @@ static int check_matches(const struct recording *r)
 	return err;
 }
 
-/* A process that was stopped for us goes on, though nobody will put probes on any more. */
-static void release_held(struct recording *r)
-{
-	if (r->guardian && r->control.data)
-		tapir_guardian__release_unread(&r->control);
-}
-
 /* Nothing more is let in; what is on its way reaches the file, and the file is closed. */
 static int finish_file(struct recording *r, bool has_begun, int err)
 {
@@ -246,6 +239,8 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 		tapir_writer__stop_waiting(r->writer);
 	if (r->opts->on_stopping)
 		r->opts->on_stopping(r->opts->ctx);
+	if (r->targets)
+		tapir_targets__finish(r->targets);
 	if (r->programs)
 		tapir_programs__enable(r->programs, false);
 	tapir_own_samples__drain(r->own_samples);
@@ -253,7 +248,8 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	r->own_samples = NULL;
 	tapir_sampler__stop(r->sampler);
 	r->sampler = NULL;
-	release_held(r);
+	tapir_holder__stop(r->holder); /* everything goes on */
+	r->holder = NULL;
 	tapir_drain__stop(r->drain);
 	r->drain = NULL;
 	tapir_publish__stop(r->publish);
@@ -299,8 +295,6 @@ static void tear_down(struct recording *r)
 	tapir_lane_cover__free(r->cover);
 	tapir_queue__free(r->queue);
 	tapir_programs__free(r->programs);
-	release_held(r); /* by a program that ran when it was switched off */
-	tapir_guardian__stop(r->guardian);
 	tapir_bpf_ring__close(&r->control);
 	tapir_command_run__free(r->program);
 	tapir_writer__free(r->writer);
@@ -374,7 +368,6 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 	int err;
 
 	r.rules.children |= opts->program != NULL;
-	r.rules.hold_new = opts->program != NULL;
 	err = tapir_recording__set_up(&r);
 	has_begun = !err;
 	if (has_begun && r.writer)

@@ -7,7 +7,7 @@
 #include <signal.h>
 
 #include "attach/bpf_ring.h"
-#include "attach/guardian.h"
+#include "attach/holder.h"
 #include "attach/sampler.h"
 #include "attach/sideband.h"
 #include "collect/command.h"
@@ -28,7 +28,7 @@ struct recording {
 	struct tapir_programs *programs;
 	struct tapir_queue *queue;
 	struct tapir_command_run *program;
-	struct tapir_guardian *guardian;
+	struct tapir_holder *holder; /* NULL: nobody is held */
 	struct tapir_sampler *sampler;
 	struct tapir_own_samples *own_samples; /* instead, without programs */
 	struct tapir_spec *name_spec;	     /* for the names of generated code; NULL: no stacks */

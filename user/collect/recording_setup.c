@@ -111,7 +111,7 @@ static int check_namespace(struct recording *r)
 	if (!tapir_target_rules__are_named(&r->rules)) {
 		tapir_warn("in a container's pid namespace, where pids are not the kernel's: "
 			   "samples and events without names: " NAMESPACE_REMEDY);
-		r->rules.hold_new = r->rules.children = false;
+		r->rules.children = false;
 		return 0;
 	}
 	if (r->opts->lanes == TAPIR_LANES_PROBE)
@@ -137,7 +137,7 @@ static int do_without(struct recording *r)
 		tapir_info("without CAP_BPF and CAP_PERFMON: events of .NET and of ring lanes, "
 			   "but no probes, no context switches, no children");
 	r->is_unprivileged = true;
-	r->rules.hold_new = r->rules.children = false;
+	r->rules.children = false;
 	return tapir_programs__new_without(&r->programs);
 }
 
@@ -170,8 +170,7 @@ static int load_programs(struct recording *r)
 	r->use_multi = opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
 	opts.with_samples = r->opts->sampling.hz;
 	opts.with_switches = r->opts->with_switches;
-	opts.probes_later =
-		!r->opts->program && !r->rules.hold_new; /* children come before threads */
+	opts.probes_later = !r->opts->program; /* children come before threads */
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
 	if (err)
 		return err;
@@ -198,6 +197,25 @@ static int prepare_program(struct recording *r)
 	return err;
 }
 
+/* It does without: what is attached late for that is a GAP. */
+static int start_holder(struct recording *r)
+{
+	int err = tapir_holder__start(tapir_programs__holds(r->programs),
+				      tapir_command_run__tgid(r->program), &r->holder);
+
+	if (err == -EPERM) {
+		tapir_info("new processes and files are not held until their probes are attached: "
+			   "requires CAP_SYS_PTRACE, and a program that nobody traces (a late "
+			   "attach is recorded as a GAP)");
+		return 0;
+	}
+	if (err)
+		return tapir_diag__fail(err, "cannot start the holder of new processes: err=-%s",
+					tapir_errno__name(err));
+	tapir_programs__set_holder(r->programs, tapir_holder__tgid(r->holder));
+	return 0;
+}
+
 /* Children come before threads: fork copies only the thread that calls it. */
 static int start_children(struct recording *r)
 {
@@ -205,10 +223,9 @@ static int start_children(struct recording *r)
 
 	if (r->opts->program)
 		err = prepare_program(r);
-	if (!err && r->rules.hold_new)
-		err = tapir_guardian__start(tapir_programs__control_ring_fd(r->programs),
-					    &r->guardian);
-	return err;
+	if (err || !r->program || !tapir_programs__holds(r->programs))
+		return err;
+	return start_holder(r);
 }
 
 static int start_threads(struct recording *r)
@@ -293,7 +310,7 @@ static int make_parts(struct recording *r)
 		.rules = &r->rules,
 		.programs = r->programs,
 		.queue = r->queue,
-		.guardian = r->guardian,
+		.holder = r->holder,
 		.link_by_pid = r->link_by_pid,
 		.rings = r->rings,
 		.lanes = r->dotnet.lanes,
@@ -485,7 +502,7 @@ static int start_watching_cpus(struct recording *r)
 static int attach_all(struct recording *r)
 {
 	struct tapir_no_match asked;
-	int err = tapir_programs__attach_process(r->programs, r->rules.hold_new);
+	int err = tapir_programs__attach_process(r->programs, r->holder != NULL);
 
 	tapir_programs__enable(r->programs, true);
 	if (!err && r->program)

@@ -57,7 +57,6 @@ int tapir_target_rules__filter(const struct tapir_target_rules *rules, struct ta
 	struct tapir_filter filter = {
 		.use_tgids = tapir_target_rules__are_named(rules),
 		.follow_fork = rules->children,
-		.hold = rules->hold_new,
 		.self_tgid = (uint32_t)getpid(),
 	};
 	int err = add_comms(&rules->comms, &filter);

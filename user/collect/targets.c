@@ -22,6 +22,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "collect/describe.h"
+#include "collect/lateness.h"
 #include "runtime/dotnet.h"
 
 /* Mappings that wait for the session thread; a process can make 100,000 a second. */
@@ -38,7 +39,8 @@ struct tapir_targets {
 	size_t sweep_at;   /* a slot of live */
 	bool has_seen_one; /* process of these rules */
 	uint64_t dropped_cnt;
-	uint64_t scan_ns;      /* when the scan began: what it finds was there before */
+	uint64_t scan_ns;		/* when the scan began: what it finds was there before */
+	struct tapir_lateness lateness; /* with a holder: what may have been held */
 	uint64_t last_poll_ns; /* what a poll finds joined after it; 0: this is the first scan */
 	struct tapir_ring_looks looks;
 	struct tapir_recbuf recbuf;
@@ -63,6 +65,7 @@ void tapir_targets__free(struct tapir_targets *t)
 	tapir_map__fini(&t->live);
 	tapir_map__fini(&t->told);
 	tapir_map__fini(&t->ended);
+	tapir_lateness__fini(&t->lateness);
 	tapir_ring_looks__fini(&t->looks);
 	tapir_recbuf__fini(&t->recbuf);
 	free(t);
@@ -86,7 +89,7 @@ static void post(struct tapir_targets *t, const struct tapir_rec *rec, int fd)
 
 struct mapping_walk {
 	struct tapir_targets *t;
-	uint32_t tgid;
+	uint32_t tgid, tid; /* tid: who mapped it; 0: unknown */
 	uint64_t from_ns;   /* what is mapped was mapped then, or before anything was recorded */
 	uint64_t mapped_ns; /* that is too late for its probes, since then; 0: it is not */
 	uint64_t only_va;   /* 0: all of them */
@@ -121,20 +124,45 @@ static void look_for_dotnet(struct tapir_targets *t, uint32_t tgid,
 		tapir_dotnet_lanes__see(t->opts.lanes, tgid);
 }
 
+static void post_late(void *ctx, const struct tapir_late *late)
+{
+	post_gap_until(ctx, late->tgid, late->path, late->mapped_ns, late->on_ns,
+		       TAPIR_GAP_ATTACH_LATE);
+}
+
+/* Another process may have had its probes attached, and also later than this one mapped it. */
+static void check_lateness(struct mapping_walk *walk, const struct tapir_image *image,
+			   const struct tapir_mapping_line *line)
+{
+	struct tapir_late late = {
+		.tgid = walk->tgid,
+		.tid = walk->tid,
+		.start_va = line->start_va,
+		.mapped_ns = walk->mapped_ns,
+		.on_ns = image->on_ns,
+		.path = (char *)line->path,
+	};
+
+	if (!walk->mapped_ns || image->on_ns <= walk->mapped_ns)
+		return;
+	if (!walk->tid || !walk->t->opts.holder || tapir_lateness__add(&walk->t->lateness, &late))
+		post_late(walk->t, &late);
+}
+
 /* A failure to attach to one process of many is a GAP, to the only one an error. */
-static int attach_image(struct mapping_walk *walk, struct tapir_image *image, const char *path)
+static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
+			const struct tapir_mapping_line *line)
 {
 	struct tapir_targets *t = walk->t;
 	int mark = tapir_diag__cnt();
 	int on = tapir_images__attach(t->opts.images, image, t->opts.link_by_pid ? walk->tgid : 0);
 
-	/* Another process may have had them attached, and also later than this one mapped it. */
-	if (on >= 0 && walk->mapped_ns && image->on_ns > walk->mapped_ns)
-		post_gap_until(t, walk->tgid, path, walk->mapped_ns, image->on_ns,
-			       TAPIR_GAP_ATTACH_LATE);
-	if (on >= 0)
+	if (on >= 0) {
+		check_lateness(walk, image, line);
 		return 0;
-	post_gap(t, walk->tgid, path, walk->mapped_ns ? walk->mapped_ns : tapir_clock__now_ns(),
+	}
+	post_gap(t, walk->tgid, line->path,
+		 walk->mapped_ns ? walk->mapped_ns : tapir_clock__now_ns(),
 		 TAPIR_GAP_ATTACH_FAILED);
 	if (on == -ESRCH && kill((pid_t)walk->tgid, 0)) {
 		tapir_diag__rewind(mark); /* it ended meanwhile */
@@ -171,6 +199,8 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	int mark = tapir_diag__cnt();
 	tapir_autofd int fd = tapir_proc__open_mapped(walk->tgid, line, NULL);
 	struct tapir_image *image = NULL;
+	struct tapir_file_key key;
+	bool has_key = false;
 	int err;
 
 	if (fd < 0) {
@@ -182,12 +212,16 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 		post_mapping(walk, line, NULL, -1);
 		return 0;
 	}
+	if (walk->t->opts.holder)
+		has_key = !tapir_programs__file_key(walk->t->opts.programs, fd, &key);
 	err = tapir_images__look(walk->t->opts.images, fd, line->path, &image);
 	if (err)
 		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
 			 TAPIR_GAP_ATTACH_FAILED);
 	else
-		err = attach_image(walk, image, line->path);
+		err = attach_image(walk, image, line);
+	if (has_key) /* also where it failed: to hold the next one would be in vain */
+		tapir_programs__set_known_file(walk->t->opts.programs, &key);
 	/* Last: who is told of a runtime's file may rely on its probes. */
 	post_mapping(walk, line, image, fcntl(fd, F_DUPFD_CLOEXEC, 3));
 	return err;
@@ -491,12 +525,17 @@ void tapir_targets__poll(struct tapir_targets *t)
 	int mark = tapir_diag__cnt();
 
 	tapir_ring_looks__turn(&t->looks, &t->live);
-
+	tapir_lateness__settle(&t->lateness, tapir_clock__now_ns(), post_late, t);
 	t->last_poll_ns = t->scan_ns;
 	t->scan_ns = tapir_clock__now_ns();
 	scan_cgroups(t);
 	sweep(t);
 	tapir_diag__rewind(mark); /* it may be gone: then nothing joins it any more */
+}
+
+void tapir_targets__finish(struct tapir_targets *t)
+{
+	tapir_lateness__settle(&t->lateness, UINT64_MAX, post_late, t);
 }
 
 void tapir_targets__look_again(struct tapir_targets *t)
@@ -539,8 +578,10 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 	int mark = tapir_diag__cnt();
 	bool is_new = false;
 
-	if (rec->kind == TAPIR_PROCESS_EXEC)
+	if (rec->kind == TAPIR_PROCESS_EXEC) {
 		tapir_dotnet_lanes__restart(t->opts.lanes, rec->tgid);
+		tapir_lateness__on_exec(&t->lateness, rec->tgid, rec->h.time_ns);
+	}
 	if (rec->kind == TAPIR_PROCESS_EXIT) {
 		end(t, rec->tgid, rec->start_ns);
 		tapir_dotnet_lanes__forget(t->opts.lanes, rec->tgid);
@@ -556,24 +597,27 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 	warn_from(mark);
 }
 
-/* The process is stopped: put the probes on, then let it go, whatever came of it. */
+/* The thread stands still: attach the probes, then let it go on, whatever came of it. */
 static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
 {
 	int mark = tapir_diag__cnt();
 
-	tapir_guardian__hold(t->opts.guardian, rec->tgid);
+	if (rec->kind == TAPIR_HOLD_PTRACE) {
+		if (!rec->word && rec->arg)
+			tapir_holder__let_go(t->opts.holder, (uint32_t)rec->arg);
+		return;
+	}
 	list(t, rec->tgid, NULL);
 	tapir_ring_looks__expect(&t->looks, rec->tgid);
-	see_mappings(t, rec->tgid, rec->h.time_ns, rec->start_va);
+	see_mappings(t, rec->tgid, rec->h.time_ns, rec->arg);
 	warn_from(mark);
-	if (rec->inode)
-		tapir_programs__set_known_file(t->opts.programs, rec->inode, rec->dev);
-	tapir_guardian__release(t->opts.guardian, rec->tgid);
+	if (tapir_holder__release(t->opts.holder, rec))
+		tapir_lateness__pardon(&t->lateness, rec);
 }
 
 void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *rec, uint32_t len)
 {
-	if (len >= sizeof(struct tapir_rec_held) && rec->type == TAPIR_REC_HELD && t->opts.guardian)
+	if (len >= sizeof(struct tapir_rec_held) && rec->type == TAPIR_REC_HELD && t->opts.holder)
 		on_held(t, (const struct tapir_rec_held *)rec);
 	else if (tapir_record__ok(rec, len) && rec->type == TAPIR_REC_PROCESS)
 		on_process(t, (const struct tapir_rec_process *)rec);
@@ -583,11 +627,11 @@ void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *
 
 void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap)
 {
-	/* Held processes have had their probes put on; this gives the mapping of a known file. */
 	struct mapping_walk walk = {.t = t,
 				    .tgid = mmap->tgid,
+				    .tid = mmap->tid,
 				    .from_ns = mmap->time_ns,
-				    .mapped_ns = t->opts.guardian ? 0 : mmap->time_ns,
+				    .mapped_ns = mmap->time_ns,
 				    .only_va = mmap->start_va};
 	const struct tapir_image *known;
 	int mark = tapir_diag__cnt();
@@ -623,6 +667,7 @@ void tapir_targets__forget_ended(struct tapir_targets *t)
 
 		if (!slot->used)
 			continue;
+		tapir_lateness__on_exit(&t->lateness, (uint32_t)slot->key);
 		forget(t, (uint32_t)slot->key, slot->value);
 	}
 	tapir_map__clear(&t->ended);

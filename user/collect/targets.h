@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "attach/cgroup.h"
-#include "attach/guardian.h"
+#include "attach/holder.h"
 #include "attach/programs.h"
 #include "attach/sideband.h"
 #include "base/vec.h"
@@ -34,7 +34,6 @@ struct tapir_target_rules {
 	struct tapir_word_list cgroups; /* paths below the cgroup mount, or absolute */
 	bool all;
 	bool children; /* what a named process starts is traced too */
-	bool hold_new; /* stop a process at exec and mmap until its probes are on */
 };
 
 /* Processes are named one by one (or started by us), so that there is an end to them. */
@@ -51,7 +50,7 @@ struct tapir_targets_opts {
 	struct tapir_queue *queue;
 	struct tapir_ring_reader *rings;  /* NULL: probes alone */
 	struct tapir_dotnet_lanes *lanes; /* NULL: .NET is not asked for its events */
-	struct tapir_guardian *guardian;  /* NULL without hold_new */
+	struct tapir_holder *holder;	  /* NULL: nobody is held */
 	bool link_by_pid;		  /* attach in each process alone, not everywhere */
 };
 
@@ -65,6 +64,9 @@ int tapir_targets__scan(struct tapir_targets *t);
 
 /* Twice a second: processes moved into a cgroup, ring lanes that were made since. */
 void tapir_targets__poll(struct tapir_targets *t);
+
+/* At the end: what may still have turned out to be held, but did not, is a GAP. */
+void tapir_targets__finish(struct tapir_targets *t);
 
 /* Looks for ring lanes, soon behind what may have made some; when it is time to call it again. */
 void tapir_targets__look(struct tapir_targets *t);

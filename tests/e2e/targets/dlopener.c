@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dlopener [--wait] ROUNDS COUNT - fires dlopener:before(round), then opens the shared object
- * `plug` that lies beside it, lets it fire plug:hit COUNT times at once, and closes it;
- * ROUNDS times.
+ * dlopener [--wait] ROUNDS COUNT [PATH...] - fires dlopener:before(round), then opens the shared
+ * object `plug` that lies beside it, lets it fire plug:hit COUNT times at once, and closes it;
+ * ROUNDS times. With PATHs it opens these copies of `plug` instead, one a round.
  */
 // build: -ldl
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 		void *plug;
 
 		TAPIR_PROBE(dlopener, before, round);
-		plug = dlopen(plug_path(), RTLD_NOW);
+		plug = dlopen(argc > 3 ? argv[3 + round % (argc - 3)] : plug_path(), RTLD_NOW);
 		if (!plug || !(*(void **)&fire = dlsym(plug, "plug_fire"))) {
 			fprintf(stderr, "%s\n", dlerror());
 			return 1;

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* holder_impl.h - what the holder and its parent share; for holder*.c only. */
+#ifndef TAPIR_USER_HOLDER_IMPL_H
+#define TAPIR_USER_HOLDER_IMPL_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "attach/holder.h"
+
+#define TAPIR_HOLDER_WAKE    SIGUSR1
+#define TAPIR_HOLDER_LET_GOS 256
+
+/* Mapped by both. */
+struct tapir_holder_shared {
+	pid_t parent;
+	uint32_t served_cnt;		       /* holds the parent was done with: a sign of life */
+	uint32_t let_go[TAPIR_HOLDER_LET_GOS]; /* tids; 0: free. Written by the parent, taken by the
+						  child */
+};
+
+/* The child's life. Never returns; report_fd gets 0 or an errno when the process is traced or not.
+ */
+_Noreturn void tapir_holder_child__run(struct tapir_holds *holds,
+				       struct tapir_holder_shared *shared, pid_t tgid,
+				       int report_fd);
+
+/* ---- registers of a stopped thread; nothing is done where they are not known ---------------- */
+
+/* It makes its last system call again. */
+void tapir_holder_regs__repeat(pid_t tid);
+
+/*
+ * It stopped on its way out of a system call that ended because of this signal (0: because it was
+ * asked to stop), which, were it not traced, would have been dropped: the call begins anew. True:
+ * it was so.
+ */
+bool tapir_holder_regs__mend(pid_t tid, int signal);
+
+#endif
