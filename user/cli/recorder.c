@@ -416,6 +416,11 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 		add_number(&line, result->stats.switch_cnt, "switch", "switches");
 	tapir_figure__add_count(&line, result->stats.lost_cnt);
 	tapir_str__adds(&line, " lost");
+	if (result->stats.unseen_cnt) {
+		tapir_str__adds(&line, ", ");
+		add_count_of(&line, result->stats.unseen_cnt, "process or mapping missed",
+			     "processes or mappings missed");
+	}
 	if (result->stats.gap_cnt) {
 		tapir_str__adds(&line, ", ");
 		add_count_of(&line, result->stats.gap_cnt, "gap", "gaps");

@@ -133,10 +133,20 @@ static void add_lost(uint64_t lost, struct tapir_str *out)
 	tapir_str__adds(out, lost ? " lost" : "nothing lost");
 }
 
+/* Records of processes and mappings that were lost: the events of those are in no count. */
+static uint64_t hidden(const struct tapir_summary *s)
+{
+	uint64_t sum = 0;
+
+	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++)
+		sum += tapir_loss__hides_events(cause) ? s->lost[cause].cnt : 0;
+	return sum;
+}
+
 void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const struct tapir_summary *s = v->summary;
-	uint64_t lost = tapir_report__lost(v);
+	uint64_t lost = tapir_report__lost(v), unseen = hidden(s);
 	size_t from = out->len;
 
 	tapir_str__adds(out, v->finding);
@@ -146,10 +156,15 @@ void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_
 	if (out->len == from)
 		tapir_str__adds(out, "no event and no sample");
 	tapir_str__adds(out, "; ");
-	if (lost || !s->gap_cnt)
+	if (lost || (!s->gap_cnt && !unseen))
 		add_lost(lost, out);
-	if (s->gap_cnt) {
+	if (unseen) {
 		tapir_str__adds(out, lost ? ", " : "");
+		add_plural(out, unseen, "process record");
+		tapir_str__adds(out, " lost");
+	}
+	if (s->gap_cnt) {
+		tapir_str__adds(out, lost || unseen ? ", " : "");
 		add_plural(out, s->gap_cnt, "gap");
 	}
 }

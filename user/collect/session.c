@@ -34,8 +34,8 @@ struct tapir_session {
 	bool sink_holds; /* something that it prints soon */
 	uint64_t malformed_cnt, refused_cnt;
 	struct tapir_diag *diag; /* the lines that belong to err */
-	atomic_uint_least64_t event_cnt, sample_cnt, switch_cnt, lost_cnt, gap_cnt, unwritten_cnt,
-		file_bytes;
+	atomic_uint_least64_t event_cnt, sample_cnt, switch_cnt, lost_cnt, gap_cnt, unseen_cnt,
+		unwritten_cnt, file_bytes;
 	atomic_int shared_err;
 };
 
@@ -148,6 +148,8 @@ static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 	}
 	if (is_whole)
 		atomic_fetch_add(&s->lost_cnt, loss->count);
+	if (tapir_loss__hides_events(loss->cause))
+		atomic_fetch_add(&s->unseen_cnt, loss->count);
 	put(s, &loss->h);
 }
 
@@ -394,6 +396,7 @@ void tapir_session__stats(const struct tapir_session *s, struct tapir_session_st
 		.switch_cnt = atomic_load(&s->switch_cnt),
 		.lost_cnt = atomic_load(&s->lost_cnt),
 		.gap_cnt = atomic_load(&s->gap_cnt),
+		.unseen_cnt = atomic_load(&s->unseen_cnt),
 		.unwritten_cnt = atomic_load(&s->unwritten_cnt),
 		.file_bytes = atomic_load(&s->file_bytes),
 		.err = atomic_load(&s->shared_err),

@@ -50,6 +50,7 @@ struct tapir_session_stats {
 	uint64_t switch_cnt;
 	uint64_t lost_cnt;	/* of all three, all causes */
 	uint64_t gap_cnt;	/* GAP records: what was lost in them was not counted */
+	uint64_t unseen_cnt;	/* records of processes and mappings: likewise */
 	uint64_t unwritten_cnt; /* of lost_cnt, what did not fit on the disk */
 	uint64_t file_bytes;
 	int err; /* of the sink: the session goes on draining and counts */

@@ -390,6 +390,11 @@ int tapir_loss__kind(unsigned cause)
 	return cause < TAPIR_LOSS_CAUSE_CNT ? losses[cause].kind : -1;
 }
 
+bool tapir_loss__hides_events(unsigned cause)
+{
+	return cause == TAPIR_LOSS_PROCESS_RING_FULL || cause == TAPIR_LOSS_PERF_LOST;
+}
+
 const char *tapir_gap__name(unsigned reason)
 {
 	return reason == TAPIR_GAP_ATTACH_FAILED ? "attach_failed" : "attach_late";

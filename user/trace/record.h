@@ -156,6 +156,8 @@ const char *tapir_switch__state_name(const struct tapir_rec_switch *rec);
 bool tapir_sample_event__is_clock(struct tapir_sv event);
 
 /* Any reason but ATTACH_FAILED is said as ATTACH_LATE is. */
+/* Of processes or mappings: events of those that were not known then are in no count. */
+bool tapir_loss__hides_events(unsigned cause);
 const char *tapir_gap__name(unsigned reason); /* "attach_late" */
 const char *tapir_gap__text(unsigned reason); /* "probes were attached late to", a path follows */
 
