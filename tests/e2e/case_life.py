@@ -485,7 +485,7 @@ def test_paths_with_spaces_are_paths(t):
     t.eq([e["event"] for e in events], ["before", "hit", "hit", "hit"] * 2, "events")
     t.eq({e["stack"][0]["module"] for e in events}, {program, os.path.join(place, "plug")}, "modules")
     t.ok(all(e["stack"][0]["name"] for e in events), "names")
-    t.eq([line["event"] for line in t.tapir("list", program, "--json").json_lines()], ["before"], "list")
+    t.eq([line["name"] for line in t.tapir("list", program, "--json").json_lines()], ["before"], "list")
     for command in (("export", "--format", "folded", "--event", "*"), ("flamegraph", "--event", "*")):
         out = os.path.join(place, "an output")
         t.tapir(*command, file, "-f", "-o", out)
