@@ -176,6 +176,10 @@ def test_ordinary_user_needs_a_runtime_directory_of_his_own(t):
             if not why and lane == "ring":  # it looks for streams 20 times a second
                 t.ok(ids[0] <= 2, f"{lane}: the first event is nr {ids[0]}")
             t.eq(os.listdir(run) if run else [], [], "what is left")
+            out = t.run(*user, t.tapir_path, "record", DEMO, *EVENTS_ONLY, "--lane", lane, "-f", "-o", t.path("out") + "/env.tapir",
+                        "--", "env").out
+            t.eq([name for name in VARIABLES.values() if f"\n{name}=" in "\n" + out], [] if why else [VARIABLES[lane]],
+                 f"{place}, {lane}: variables that are set")
 
 
 def test_program_in_another_mount_namespace_is_recorded(t):
