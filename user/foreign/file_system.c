@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One entry per foreign file system, known by its device; mounts are looked up by id. */
+#include "foreign/file_system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "foreign/mount_list.h"
+
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x4000U /* Linux 6.8, commit 98d2b43081972 */
+#endif
+
+#define FS_MAX		64
+#define MOUNTS_MAX	65536
+#define NAME_BYTES	320
+#define SKIPPED_MAX	100000
+#define ANSWER_NS	(500 * TAPIR_NS_PER_MS) /* longer: it does not answer */
+/* Of all waiting for file systems that did not answer; then they get only FIRST_ANSWER_NS. */
+#define PATIENCE_NS	(2 * TAPIR_NS_PER_SEC)
+#define FIRST_ANSWER_NS (20 * TAPIR_NS_PER_MS)
+
+struct tapir_fs {
+	pthread_mutex_t lock; /* a call at a time */
+	uint64_t dev;
+	char name[NAME_BYTES];
+	bool is_overlay;
+	bool was_silent;
+	struct tapir_helper helper;
+	struct tapir_map skipped; /* files */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
+static struct tapir_fs *all[FS_MAX];
+static unsigned fs_cnt;
+static struct tapir_map kinds; /* unique mount id -> KIND_ */
+static uint64_t memory_mount_id;
+static uint64_t waited_ns; /* in vain */
+
+enum { KIND_LOCAL = 1, KIND_REFUSED, KIND_FOREIGN /* + its index */ };
+
+/* ---- what a mount is ------------------------------------------------------------------------ */
+
+/* The id, and whether the kernel gives it to no other mount later. */
+static int mount_id(int fd, struct statx *st, uint64_t *id, bool *is_unique)
+{
+	int flags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
+
+	if (statx(fd, "", flags, STATX_TYPE | STATX_INO | STATX_MNT_ID_UNIQUE, st))
+		return -errno;
+	*is_unique = st->stx_mask & STATX_MNT_ID_UNIQUE;
+	if (!*is_unique && statx(fd, "", flags, STATX_TYPE | STATX_INO | STATX_MNT_ID, st))
+		return -errno;
+	if (!*is_unique && !(st->stx_mask & STATX_MNT_ID))
+		return -EOPNOTSUPP;
+	*id = st->stx_mnt_id;
+	return 0;
+}
+
+/* The id that lists of mounts have. */
+static uint64_t listed_id(int fd)
+{
+	struct statx st;
+
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MNT_ID, &st)
+		       ? 0
+		       : st.stx_mnt_id;
+}
+
+/* Files of memory alone (memfd_create) are on a mount that no list has. */
+static bool is_memory(uint64_t id)
+{
+	tapir_autofd int fd = -1;
+	struct statx st;
+	bool is_unique;
+	uint64_t own;
+
+	if (!memory_mount_id) {
+		fd = memfd_create("tapir", MFD_CLOEXEC);
+		if (fd >= 0 && !mount_id(fd, &st, &own, &is_unique))
+			memory_mount_id = own;
+	}
+	return memory_mount_id && id == memory_mount_id;
+}
+
+/* In a helper: what type the kernel says it is. */
+static int ask_magic(const void *in, const int *fds, uint64_t *value, int *out_fd)
+{
+	struct statfs fs;
+
+	(void)in, (void)out_fd;
+	if (fstatfs(fds[0], &fs))
+		return -errno;
+	*value = (uint64_t)fs.f_type;
+	return 0;
+}
+
+/* ---- entries -------------------------------------------------------------------------------- */
+
+/* Call with the lock. */
+static struct tapir_fs *entry_of(uint64_t dev, const struct tapir_mount *mount)
+{
+	struct tapir_fs *fs;
+
+	for (unsigned i = 0; i < fs_cnt; i++)
+		if (all[i]->dev == dev)
+			return all[i];
+	fs = fs_cnt < FS_MAX ? calloc(1, sizeof(*fs)) : NULL;
+	if (!fs)
+		return NULL;
+	pthread_mutex_init(&fs->lock, NULL);
+	fs->dev = dev;
+	fs->helper = TAPIR_HELPER_NONE;
+	fs->is_overlay = !strcmp(mount->type, "overlay");
+	snprintf(fs->name, sizeof(fs->name), "%s%s%s", mount->type, *mount->point ? " at " : "",
+		 mount->point);
+	return all[fs_cnt++] = fs;
+}
+
+static unsigned index_of(const struct tapir_fs *fs)
+{
+	unsigned i = 0;
+
+	while (all[i] != fs)
+		i++;
+	return i;
+}
+
+static int kind_known(uint64_t id, bool is_unique, struct tapir_fs **out)
+{
+	const uint64_t *kind = is_unique ? tapir_map__get(&kinds, id) : NULL;
+
+	if (!kind)
+		return -ENOENT;
+	*out = *kind >= KIND_FOREIGN ? all[*kind - KIND_FOREIGN] : NULL;
+	return *kind == KIND_REFUSED ? -EMEDIUMTYPE : 0;
+}
+
+/* A bound on memory, not on correctness: what is forgotten is looked up again. */
+static void remember(uint64_t id, uint64_t kind)
+{
+	uint64_t *slot;
+
+	if (kinds.cnt >= MOUNTS_MAX) {
+		tapir_map__fini(&kinds);
+		kinds = (struct tapir_map){};
+	}
+	slot = tapir_map__put(&kinds, id, NULL);
+	if (slot)
+		*slot = kind;
+}
+
+/* Not listed: of another mount namespace, or unmounted. What it is, is asked in its helper. */
+static int ask_kind(int fd, struct tapir_fs *fs, enum tapir_fs_trait *trait)
+{
+	struct tapir_helper_call call = {.fn = ask_magic, .fds = {fd}, .fd_cnt = 1};
+	int err = tapir_fs__call(fs, &call);
+
+	if (err)
+		return err;
+	*trait = tapir_mount__trait_of_magic(call.value);
+	return 0;
+}
+
+static int find_kind(int fd, uint32_t tgid, const struct statx *st, struct tapir_fs **out,
+		     enum tapir_fs_trait *trait)
+{
+	uint64_t dev = makedev(st->stx_dev_major, st->stx_dev_minor);
+	struct tapir_mount mount = {.type = "a file system"};
+	bool is_listed = tapir_mount__find(tgid, listed_id(fd), &mount);
+
+	*out = NULL;
+	*trait = is_listed ? tapir_mount__trait(&mount) : TAPIR_FS_FOREIGN;
+	if (*trait != TAPIR_FS_FOREIGN)
+		return 0;
+	pthread_mutex_lock(&lock);
+	*out = entry_of(dev, &mount);
+	pthread_mutex_unlock(&lock);
+	if (!*out)
+		return -ENFILE;
+	return is_listed ? 0 : ask_kind(fd, *out, trait);
+}
+
+int tapir_fs__of(int fd, uint32_t tgid, struct tapir_fs **out)
+{
+	enum tapir_fs_trait trait;
+	struct tapir_fs *fs;
+	struct statx st;
+	bool is_unique;
+	uint64_t id;
+	int err = mount_id(fd, &st, &id, &is_unique);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&lock);
+	err = is_memory(id) ? 0 : kind_known(id, is_unique, out);
+	if (is_memory(id))
+		*out = NULL;
+	pthread_mutex_unlock(&lock);
+	if (err != -ENOENT)
+		return err;
+	err = find_kind(fd, tgid, &st, &fs, &trait);
+	if (err) {
+		if (fs)
+			tapir_fs__skip(fs, st.stx_ino);
+		return err;
+	}
+	*out = trait == TAPIR_FS_FOREIGN ? fs : NULL;
+	pthread_mutex_lock(&lock);
+	if (is_unique)
+		remember(id, trait == TAPIR_FS_LOCAL	 ? KIND_LOCAL
+			     : trait == TAPIR_FS_REFUSED ? KIND_REFUSED
+							 : KIND_FOREIGN + index_of(fs));
+	pthread_mutex_unlock(&lock);
+	return trait == TAPIR_FS_REFUSED ? -EMEDIUMTYPE : 0;
+}
+
+struct tapir_fs *tapir_fs__of_path(const char *path)
+{
+	struct tapir_mount mount = {.type = "the file system"};
+	struct tapir_fs *fs;
+
+	snprintf(mount.point, sizeof(mount.point), "%s", path);
+	pthread_mutex_lock(&lock);
+	fs = entry_of(0, &mount);
+	pthread_mutex_unlock(&lock);
+	return fs;
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static uint64_t patience_ns(void)
+{
+	bool is_impatient;
+
+	pthread_mutex_lock(&lock);
+	is_impatient = waited_ns >= PATIENCE_NS;
+	pthread_mutex_unlock(&lock);
+	return is_impatient ? FIRST_ANSWER_NS : ANSWER_NS;
+}
+
+static void note_silence(struct tapir_fs *fs, uint64_t ns)
+{
+	pthread_mutex_lock(&lock);
+	waited_ns += ns;
+	fs->was_silent = true;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Call with its lock. */
+static int call_helper(struct tapir_fs *fs, struct tapir_helper_call *call)
+{
+	uint64_t start_ns = tapir_clock__now_ns();
+	int err;
+
+	if (fs->helper.sock < 0 && (err = tapir_helper__start(&fs->helper)))
+		return err;
+	err = tapir_helper__call(&fs->helper, call, start_ns + patience_ns());
+	if (err == -EPIPE) { /* it died, of a SIGBUS say: the next call gets another one */
+		tapir_helper__leave(&fs->helper);
+		return -EIO;
+	}
+	if (err == -ETIMEDOUT)
+		note_silence(fs, tapir_clock__now_ns() - start_ns);
+	return err == -EBUSY ? -ETIMEDOUT : err;
+}
+
+int tapir_fs__call(struct tapir_fs *fs, struct tapir_helper_call *call)
+{
+	int err;
+
+	pthread_mutex_lock(&fs->lock);
+	err = call_helper(fs, call);
+	pthread_mutex_unlock(&fs->lock);
+	return err;
+}
+
+void tapir_fs__skip(struct tapir_fs *fs, uint64_t file)
+{
+	pthread_mutex_lock(&lock);
+	if (fs->skipped.cnt < SKIPPED_MAX)
+		(void)tapir_map__put(&fs->skipped, file, NULL);
+	pthread_mutex_unlock(&lock);
+}
+
+const char *tapir_fs__name(const struct tapir_fs *fs)
+{
+	return fs->name;
+}
+
+bool tapir_fs__is_overlay(const struct tapir_fs *fs)
+{
+	return fs->is_overlay;
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+static bool is_among(pid_t pid, const pid_t *pids, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+static void describe(const struct tapir_fs *fs, bool is_left, void (*line)(const char *text))
+{
+	char text[NAME_BYTES + 192], left[96] = "";
+
+	if (is_left)
+		snprintf(left, sizeof(left),
+			 "; process %d waits for it and cannot be ended before it answers",
+			 (int)fs->helper.pid);
+	snprintf(text, sizeof(text), "%s does not answer: %zu file%s not read there%s", fs->name,
+		 fs->skipped.cnt, fs->skipped.cnt == 1 ? " was" : "s were", left);
+	line(text);
+}
+
+void tapir_fs__end_all(void (*line)(const char *text))
+{
+	pid_t left[TAPIR_NURSERY_CHILDREN];
+	size_t left_cnt = tapir_helpers__stop(left, TAPIR_NURSERY_CHILDREN);
+
+	for (unsigned i = 0; i < fs_cnt; i++) {
+		struct tapir_fs *fs = all[i];
+
+		if (fs->was_silent && line)
+			describe(fs, is_among(fs->helper.pid, left, left_cnt), line);
+		tapir_helper__leave(&fs->helper);
+		tapir_map__fini(&fs->skipped);
+		pthread_mutex_destroy(&fs->lock);
+		free(fs);
+	}
+	fs_cnt = 0;
+	waited_ns = 0;
+	tapir_map__fini(&kinds);
+	kinds = (struct tapir_map){};
+}
+
+/* ---- what is cached ------------------------------------------------------------------------- */
+
+int tapir_fs__stat(int fd, struct stat *out)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st))
+		return -errno;
+	*out = (struct stat){
+		.st_dev = makedev(st.stx_dev_major, st.stx_dev_minor),
+		.st_ino = st.stx_ino,
+		.st_mode = st.stx_mode,
+		.st_nlink = st.stx_nlink,
+		.st_uid = st.stx_uid,
+		.st_gid = st.stx_gid,
+		.st_rdev = makedev(st.stx_rdev_major, st.stx_rdev_minor),
+		.st_size = (off_t)st.stx_size,
+		.st_blksize = st.stx_blksize,
+		.st_blocks = (blkcnt_t)st.stx_blocks,
+		.st_atim = {st.stx_atime.tv_sec, st.stx_atime.tv_nsec},
+		.st_mtim = {st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec},
+		.st_ctim = {st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec},
+	};
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * file_system.h - which file systems may block a call for ever, and how they are used all the same.
+ *
+ * Local: the kernel alone serves it (ext4, xfs, btrfs, tmpfs ...), calls return. Foreign: anything
+ * else, such as FUSE, NFS, an overlay (whose layers may be either) and every type that is not
+ * known: calls are made by a helper process of that file system, with a deadline. Refused: /proc,
+ * /sys and their like, where reading can have effects.
+ *
+ * Which one a file is on is learnt without asking the file system: by the mount's id (statx with
+ * AT_STATX_DONT_SYNC) and the kernel's list of mounts. Thread-safe.
+ *
+ * Kernel: 5.8 (STATX_MNT_ID); from 6.8 on (ids that are not used again) the list is read once a
+ * mount.
+ */
+#ifndef TAPIR_USER_FILE_SYSTEM_H
+#define TAPIR_USER_FILE_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "foreign/helper.h"
+
+struct tapir_fs; /* a foreign one; there until __end_all */
+
+/*
+ * The file system of what fd names; *out NULL: a local one. tgid (0: none) is a process that sees
+ * the mount. 0; -EMEDIUMTYPE: a refused one; else -errno. No line.
+ */
+int tapir_fs__of(int fd, uint32_t tgid, struct tapir_fs **out);
+
+/* An entry for all that the user's own paths lead to; NULL: out of memory. */
+struct tapir_fs *tapir_fs__of_path(const char *path);
+
+/*
+ * Makes a call in its helper process. -ETIMEDOUT: it does not answer, and is not asked again before
+ * the call returns; -ECANCELED: the program is about to end.
+ */
+int tapir_fs__call(struct tapir_fs *fs, struct tapir_helper_call *call);
+
+/* A file was not read because of it: counted once, by its number or a hash of its path, for the
+ * last line. */
+void tapir_fs__skip(struct tapir_fs *fs, uint64_t file);
+
+/* "fuse.sshfs at /mnt/x". Borrowed. */
+const char *tapir_fs__name(const struct tapir_fs *fs);
+bool tapir_fs__is_overlay(const struct tapir_fs *fs);
+
+/*
+ * Ends all helpers. line is called for each file system that did not answer with what was skipped
+ * and which process is left. Not beside other threads that use file systems.
+ */
+void tapir_fs__end_all(void (*line)(const char *text));
+
+/* stat(2) from what the kernel has cached: never asks a server. 0 or -errno. */
+int tapir_fs__stat(int fd, struct stat *out);
+
+#endif

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The caller's side of helper.h: starting helpers, and waiting for them only so long. */
+#include "foreign/helper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#define NURSERY_MS 1000 /* it only forks: more than this is a machine that stands still */
+
+static pthread_mutex_t nursery_lock = PTHREAD_MUTEX_INITIALIZER;
+static int nursery_sock = -1;
+static pid_t nursery_pid;
+static atomic_int cancel_fd = -1;
+static atomic_uint_least64_t hurry_until_ns; /* 0: no hurry */
+
+void tapir_helpers__set_cancel(int fd)
+{
+	atomic_store(&cancel_fd, fd);
+}
+
+void tapir_helpers__hurry(uint64_t limit_ns)
+{
+	atomic_store(&hurry_until_ns, tapir_clock__now_ns() + limit_ns);
+}
+
+/* ---- the nursery ---------------------------------------------------------------------------- */
+
+static int start_nursery(void)
+{
+	int pair[2], err;
+
+	if (nursery_sock >= 0)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	nursery_pid = fork();
+	if (!nursery_pid) {
+		close(pair[0]);
+		tapir_nursery__live(pair[1]);
+	}
+	err = nursery_pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (err)
+		close(pair[0]);
+	else
+		nursery_sock = pair[0];
+	return err;
+}
+
+int tapir_helpers__start(void)
+{
+	int err;
+
+	pthread_mutex_lock(&nursery_lock);
+	err = start_nursery();
+	pthread_mutex_unlock(&nursery_lock);
+	return err;
+}
+
+/* Call with the lock. */
+static int ask_nursery(uint8_t command, int fd, struct tapir_nursery_reply *reply)
+{
+	struct pollfd answer = {.fd = nursery_sock, .events = POLLIN};
+	int err = tapir_helper__send(nursery_sock, &command, sizeof(command), &fd, fd >= 0);
+
+	if (err)
+		return err;
+	while (poll(&answer, 1, NURSERY_MS) < 0 && errno == EINTR)
+		;
+	if (tapir_helper__recv(nursery_sock, reply, sizeof(*reply), NULL, 0, MSG_DONTWAIT) !=
+	    (ssize_t)sizeof(*reply))
+		return -EPIPE;
+	return reply->err;
+}
+
+size_t tapir_helpers__stop(pid_t *left, size_t cnt)
+{
+	struct tapir_nursery_reply reply = {};
+	size_t left_cnt = 0;
+
+	pthread_mutex_lock(&nursery_lock);
+	if (nursery_sock >= 0) {
+		if (ask_nursery(TAPIR_NURSERY_END, -1, &reply))
+			reply.left_cnt = 0;
+		close(nursery_sock); /* which ends it in any case */
+		waitpid(nursery_pid, NULL, 0);
+	}
+	nursery_sock = -1;
+	pthread_mutex_unlock(&nursery_lock);
+	for (; left_cnt < reply.left_cnt && left_cnt < cnt; left_cnt++)
+		left[left_cnt] = reply.pids[left_cnt];
+	return reply.left_cnt;
+}
+
+/* ---- a helper ------------------------------------------------------------------------------- */
+
+int tapir_helper__start(struct tapir_helper *helper)
+{
+	struct tapir_nursery_reply reply = {};
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pthread_mutex_lock(&nursery_lock);
+	err = start_nursery();
+	if (!err)
+		err = ask_nursery(TAPIR_NURSERY_SPAWN, pair[1], &reply);
+	pthread_mutex_unlock(&nursery_lock);
+	close(pair[1]);
+	if (err) {
+		close(pair[0]);
+		return err;
+	}
+	*helper = (struct tapir_helper){.sock = pair[0], .pid = reply.pids[0]};
+	return 0;
+}
+
+void tapir_helper__leave(struct tapir_helper *helper)
+{
+	tapir_guard__fd(&helper->sock);
+	*helper = TAPIR_HELPER_NONE;
+}
+
+/* Takes the answer that waits: of this call, or of one that was given up. */
+static int receive(struct tapir_helper *helper, struct tapir_helper_call *call)
+{
+	struct tapir_helper_reply reply;
+	int fd = -1;
+	ssize_t n = tapir_helper__recv(helper->sock, &reply, sizeof(reply), &fd, 1, MSG_DONTWAIT);
+
+	if (n == -EAGAIN)
+		return -EAGAIN;
+	if (n != (ssize_t)sizeof(reply) || reply.serial != helper->serial) {
+		tapir_guard__fd(&fd);
+		return -EPIPE;
+	}
+	helper->is_busy = false;
+	if (!call) {
+		tapir_guard__fd(&fd);
+		return 0;
+	}
+	call->value = reply.value;
+	call->out_fd = fd;
+	return reply.err;
+}
+
+static int wait_answer(const struct tapir_helper *helper, uint64_t deadline_ns)
+{
+	for (;;) {
+		struct pollfd fds[] = {{.fd = helper->sock, .events = POLLIN},
+				       {.fd = atomic_load(&cancel_fd), .events = POLLIN}};
+		uint64_t now_ns = tapir_clock__now_ns(), until_ns = deadline_ns,
+			 hurry_ns = atomic_load(&hurry_until_ns);
+		int n;
+
+		if (hurry_ns && hurry_ns < until_ns)
+			until_ns = hurry_ns;
+		n = poll(fds, 2,
+			 now_ns < until_ns ? (int)((until_ns - now_ns) / TAPIR_NS_PER_MS + 1) : 0);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0 && fds[0].revents)
+			return 0;
+		if (n > 0)
+			return -ECANCELED;
+		if (!n && now_ns >= until_ns)
+			return until_ns < deadline_ns ? -ECANCELED : -ETIMEDOUT;
+	}
+}
+
+int tapir_helper__call(struct tapir_helper *helper, struct tapir_helper_call *call,
+		       uint64_t deadline_ns)
+{
+	struct tapir_helper_request request = {.fn = call->fn};
+	int err;
+
+	call->out_fd = -1;
+	if (call->in_bytes > sizeof(request.in))
+		return -E2BIG;
+	if (helper->is_busy && (err = receive(helper, NULL)))
+		return err == -EAGAIN ? -EBUSY : err;
+	request.serial = ++helper->serial;
+	request.fd_cnt = (uint32_t)call->fd_cnt;
+	request.in_bytes = (uint32_t)call->in_bytes;
+	memcpy(request.in, call->in, call->in_bytes);
+	err = tapir_helper__send(helper->sock, &request,
+				 offsetof(struct tapir_helper_request, in) + call->in_bytes,
+				 call->fds, call->fd_cnt);
+	if (err)
+		return -EPIPE;
+	helper->is_busy = true;
+	err = wait_answer(helper, deadline_ns);
+	return err ? err : receive(helper, call);
+}

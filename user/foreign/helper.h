@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * helper.h - processes that make the system calls that may never return.
+ *
+ * A file system that is served by a program (FUSE) or by another machine (NFS) can stop answering;
+ * a call to it then blocks in the kernel, often beyond the reach of SIGKILL. So such calls are made
+ * by a helper, a process of our own that nobody has to wait for. Helpers are forked by a nursery,
+ * itself forked while this program is still small and has one thread: neither holds descriptors,
+ * the terminal or mappings of a recording. All of them end when this program ends, however it ends,
+ * except a helper that the kernel does not let go: that one ends when its call returns.
+ *
+ * Thread-safe, but one helper serves one call at a time: the caller serializes.
+ */
+#ifndef TAPIR_USER_HELPER_H
+#define TAPIR_USER_HELPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TAPIR_HELPER_MAX_BYTES 4608 /* of a request: a path and a little more */
+#define TAPIR_HELPER_MAX_FDS   3
+
+/*
+ * What a helper runs. fds are its own for the call. Results: *value, and in *out_fd a descriptor
+ * to hand over (-1: none), which it closes afterwards. Returns 0 or -errno.
+ */
+typedef int (*tapir_helper_fn)(const void *in, const int *fds, uint64_t *value, int *out_fd);
+
+struct tapir_helper_call {
+	tapir_helper_fn fn;
+	const void *in; /* copied */
+	size_t in_bytes;
+	int fds[TAPIR_HELPER_MAX_FDS]; /* duplicated into the helper */
+	int fd_cnt;
+	/* results */
+	uint64_t value;
+	int out_fd; /* the caller's; -1: none */
+};
+
+struct tapir_helper {
+	int sock; /* -1: not started */
+	pid_t pid;
+	bool is_busy; /* with a call that was given up */
+	uint64_t serial;
+};
+#define TAPIR_HELPER_NONE                                                                          \
+	(struct tapir_helper)                                                                      \
+	{                                                                                          \
+		.sock = -1                                                                         \
+	}
+
+/* Forks the nursery. Without it the first helper does; best while the program has one thread. */
+int tapir_helpers__start(void);
+
+/*
+ * Ends the nursery and all helpers, within 200 ms. Returns how many could not be ended; their pids
+ * are in left[0..cnt).
+ */
+size_t tapir_helpers__stop(pid_t *left, size_t cnt);
+
+/*
+ * A call ends at once with -ECANCELED when this descriptor becomes readable (a signalfd, before the
+ * signal is taken); borrowed, -1: none. From __hurry on all calls together may take limit_ns more.
+ */
+void tapir_helpers__set_cancel(int fd);
+void tapir_helpers__hurry(uint64_t limit_ns);
+
+int tapir_helper__start(struct tapir_helper *helper);
+/* The helper ends when it is not busy, else when its call returns. */
+void tapir_helper__leave(struct tapir_helper *helper);
+
+/*
+ * 0 or what fn returned. -ETIMEDOUT: no answer until deadline_ns (CLOCK_MONOTONIC). -EBUSY: still
+ * with a call that was given up. -ECANCELED. -EPIPE: the helper died. Never blocks longer.
+ */
+int tapir_helper__call(struct tapir_helper *helper, struct tapir_helper_call *call,
+		       uint64_t deadline_ns);
+
+/* ---- between helper.c and helper_child.c -------------------------------------------------- */
+
+struct tapir_helper_request {
+	uint64_t serial;
+	tapir_helper_fn fn; /* the same address there: a fork without exec */
+	uint32_t fd_cnt, in_bytes;
+	uint8_t in[TAPIR_HELPER_MAX_BYTES] __attribute__((aligned(8)));
+};
+
+struct tapir_helper_reply {
+	uint64_t serial, value;
+	int32_t err, pad;
+};
+
+enum { TAPIR_NURSERY_SPAWN = 1, TAPIR_NURSERY_END };
+#define TAPIR_NURSERY_CHILDREN 80
+
+struct tapir_nursery_reply {
+	int32_t err;
+	uint32_t left_cnt;
+	int32_t pids[TAPIR_NURSERY_CHILDREN]; /* __SPAWN: [0] */
+};
+
+/* One message with descriptors. recv: closes what it has no place for; 0: the other end is gone. */
+int tapir_helper__send(int sock, const void *bytes, size_t len, const int *fds, int fd_cnt);
+ssize_t tapir_helper__recv(int sock, void *bytes, size_t cap, int *fds, int fd_cap, int flags);
+
+/* The nursery's process. */
+void tapir_nursery__live(int sock) __attribute__((noreturn));
+
+#endif

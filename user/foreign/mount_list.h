@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * mount_list.h - the kernel's list of mounts (/proc/PID/mountinfo), and what a file system's type
+ * means for a reader: whether calls to it always return.
+ */
+#ifndef TAPIR_USER_MOUNT_LIST_H
+#define TAPIR_USER_MOUNT_LIST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum tapir_fs_trait {
+	TAPIR_FS_FOREIGN, /* may block, or is not known */
+	TAPIR_FS_LOCAL,
+	TAPIR_FS_REFUSED, /* reading a file there can have effects */
+};
+
+struct tapir_mount {
+	char type[32];
+	char point[256]; /* in the namespace that lists it; cut when longer */
+	bool is_ours;	 /* listed in our namespace */
+};
+
+/* Looks in the lists of tgid (0: not there) and of this process. false: neither has the id. */
+bool tapir_mount__find(uint32_t tgid, uint64_t id, struct tapir_mount *out);
+
+/* Parses one list; text is NUL-terminated. */
+bool tapir_mount__find_in(const char *text, uint64_t id, struct tapir_mount *out);
+
+enum tapir_fs_trait tapir_mount__trait(const struct tapir_mount *mount);
+enum tapir_fs_trait tapir_mount__trait_of_magic(uint64_t magic); /* of statfs(2) */
+
+#endif
