@@ -13,6 +13,7 @@
 #   tests/bpf_host/test_*.c-> build/tests/bpf_host/test_*  (BPF logic compiled for the host)
 #   tests/e2e/targets/*.c  -> build/tests/targets/*        (programs that are traced)
 #   tests/e2e/tools/*.c    -> build/tests/tools/*          (drivers, linked with the archive)
+#   tests/e2e/fuse/deadfs.c-> build/tests/tools/deadfs     (a file system that stops answering; where fuse3 is found)
 #   tests/fuzz/fuzz_*.c    -> build/fuzz/fuzz_*            (libFuzzer, clang)
 #   tests/bench/*.c        -> build/tests/bench/*
 #
@@ -36,6 +37,7 @@ DESTDIR ?=
 CC      ?= gcc
 CLANG   ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+PKG_CONFIG ?= pkg-config
 PYTHON  ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 VERSION := 0.1.0
@@ -75,6 +77,7 @@ CORECLR_OBJ := $(CORECLR_SRC:usdt/%.c=$(BUILD)/coreclr/%.o)
 CORECLR_SO := $(BUILD)/libtapir-coreclr.so
 TOOL_BIN   := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/e2e/tools/*.c))
 USDT_OBJ   := $(USDT_SRC:%.c=$(BUILD)/%.o)
+FUSE_BIN   := $(if $(shell $(PKG_CONFIG) --exists fuse3 2>/dev/null && echo yes),$(BUILD)/tests/tools/deadfs)
 USDT_LIB   := $(BUILD)/libtapir.a
 PUBLIC_HEADERS := $(wildcard include/tapir/*.h) usdt/ring/ring_writer.h
 # The manifest compiler: itself, the reader it shares with tapir, and what that needs.
@@ -126,7 +129,7 @@ unit-bins: $(UNIT_BIN) $(HOST_BIN)
 unit: unit-bins ## unit tests only
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run unit
 
-targets: $(TARGET_BIN) $(TOOL_BIN) $(BUILD)/tests/bench/make_trace $(BUILD)/tests/bench/make_dotnet_trace
+targets: $(TARGET_BIN) $(TOOL_BIN) $(FUSE_BIN) $(BUILD)/tests/bench/make_trace $(BUILD)/tests/bench/make_dotnet_trace
 
 bench: ## tapir beside its peers; a few minutes
 	$(Q)scripts/bootstrap build bench
@@ -413,6 +416,12 @@ $(BUILD)/tests/targets/%: tests/e2e/targets/%.c $(USDT_LIB) Makefile
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer \
 	    -mno-omit-leaf-frame-pointer -Iinclude -MD -MP -MF $@.d -pthread $< $(USDT_LIB) -o $@ \
 	    $$(sed -n 's|^// build: ||p' $<)
+
+$(BUILD)/tests/tools/deadfs: tests/e2e/fuse/deadfs.c Makefile
+	$(call say,TOOL,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(shell $(PKG_CONFIG) --cflags fuse3) $< \
+	    $(shell $(PKG_CONFIG) --libs fuse3) -o $@
 
 $(BUILD)/tests/tools/%: tests/e2e/tools/%.c $(LIB) Makefile
 	$(call say,TOOL,$<)

@@ -474,8 +474,9 @@ struct tapir_rec_loss {
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_loss) == 48, "tapir_rec_loss");
 
 enum tapir_gap_reason {
-	TAPIR_GAP_ATTACH_LATE = 1,  /* probes of a file were on only after it was mapped */
-	TAPIR_GAP_ATTACH_FAILED = 2 /* they never were */
+	TAPIR_GAP_ATTACH_LATE = 1,   /* probes of a file were on only after it was mapped */
+	TAPIR_GAP_ATTACH_FAILED = 2, /* they never were */
+	TAPIR_GAP_NOT_READ = 3 /* the file was not: its probes, if any, and names are missing */
 };
 
 struct tapir_rec_gap {

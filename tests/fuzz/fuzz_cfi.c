@@ -2,6 +2,8 @@
 // fuzz: user/unwind/cfi.c user/elf/image.c user/elf/note_iter.c user/base/map.c
 // fuzz: user/base/diag.c user/base/str.c
 // fuzz: user/base/file.c
+// fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
+// fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
 /* Any bytes as .eh_frame: rows are asked for all over the text. */
 #include <assert.h>
 

@@ -465,28 +465,6 @@ static void fifo_never_blocks_a_read(void **state)
 	unlink(path);
 }
 
-static void link_stays_below_the_root_it_is_opened_in(void **state)
-{
-	char root[] = "/tmp/tapir-root-XXXXXX", link[64];
-	int fd;
-
-	(void)state;
-	assert_non_null(mkdtemp(root));
-	snprintf(link, sizeof(link), "%s/link", root);
-	assert_int_equal(symlink("/proc/version", link), 0); /* is there, but not below root */
-	assert_int_equal(tapir_file__open_in_root(root, "/link", O_RDONLY | O_CLOEXEC), -ENOENT);
-	unlink(link);
-	assert_int_equal(symlink("/../..", link), 0);
-	fd = tapir_file__open_in_root(root, "/link/proc/version", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(fd, -ENOENT);
-	fd = tapir_file__open_in_root(root, "/link", O_PATH | O_CLOEXEC);
-	assert_true(fd >= 0);
-	close(fd);
-	unlink(link);
-	rmdir(root);
-	assert_int_equal(tapir_file__open_in_root(root, "/link", O_RDONLY | O_CLOEXEC), -ENOENT);
-}
-
 /* ---- clock ------------------------------------------------------------------------------------ */
 
 static void one_time_is_once(void **state)
@@ -541,7 +519,6 @@ int main(void)
 		cmocka_unit_test(fifo_never_blocks_a_read),
 		cmocka_unit_test(one_time_is_once),
 		cmocka_unit_test(utc_text_is_the_calendar_s),
-		cmocka_unit_test(link_stays_below_the_root_it_is_opened_in),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

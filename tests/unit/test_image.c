@@ -44,7 +44,7 @@ static void file_is_refused_when_it_is_no_regular_elf_file(void **state)
 	tapir_diag__clear();
 	assert_int_equal(tapir_elf__open("/nonexistent/file", &elf), -ENOENT);
 	assert_string_equal(tapir_diag__line(0),
-			    "cannot open /nonexistent/file: No such file or directory");
+			    "cannot read /nonexistent/file: No such file or directory");
 	assert_int_equal(tapir_elf__open("/dev/null", &elf), -ENOEXEC);
 	assert_int_equal(tapir_elf__open("/", &elf), -ENOEXEC);
 	assert_int_equal(tapir_elf__open("/proc/self/maps", &elf), -ENOEXEC);

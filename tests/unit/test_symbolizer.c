@@ -48,7 +48,7 @@ static void name_is_demangled_when_offset_is_inside(void **state)
 
 	(void)state;
 	assert_int_equal(tapir_symbolizer__new(&s), 0);
-	tapir_symbolizer__add_file(s, FILE_ID, fd, "/none");
+	tapir_symbolizer__add_file(s, FILE_ID, fd, "/none", 0);
 	close(fd); /* its own descriptor keeps the file */
 	assert_true(tapir_symbolizer__name(s, FILE_ID, TEXT_OFF + 20, &got));
 	assert_string_equal(got.name, "tapir::name");
@@ -67,8 +67,8 @@ static void first_file_stays_when_id_comes_again(void **state)
 
 	(void)state;
 	assert_int_equal(tapir_symbolizer__new(&s), 0);
-	tapir_symbolizer__add_file(s, FILE_ID, first, "/none");
-	tapir_symbolizer__add_file(s, FILE_ID, second, "/none");
+	tapir_symbolizer__add_file(s, FILE_ID, first, "/none", 0);
+	tapir_symbolizer__add_file(s, FILE_ID, second, "/none", 0);
 	assert_true(tapir_symbolizer__name(s, FILE_ID, TEXT_OFF + 16, &got));
 	assert_string_equal(got.name, "first");
 	tapir_symbolizer__free(s);
@@ -85,7 +85,7 @@ static void no_name_and_no_message_when_file_is_no_elf(void **state)
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(tapir_symbolizer__new(&s), 0);
-	tapir_symbolizer__add_file(s, FILE_ID, fds[0], "/none");
+	tapir_symbolizer__add_file(s, FILE_ID, fds[0], "/none", 0);
 	assert_false(tapir_symbolizer__name(s, FILE_ID, 0, &got));
 	assert_false(tapir_symbolizer__name(s, FILE_ID, 0, &got));
 	assert_int_equal(tapir_diag__cnt(), 0);
@@ -109,18 +109,18 @@ static void files_beyond_the_limit_replace_the_oldest(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
 	assert_int_equal(tapir_symbolizer__new(&s), 0);
 	for (unsigned i = 1; i <= FILES; i++)
-		tapir_symbolizer__add_file(s, i, fd, "/none");
+		tapir_symbolizer__add_file(s, i, fd, "/none", 0);
 	assert_true(tapir_symbolizer__name(s, 1, TEXT_OFF + 16, &got)); /* now the newest */
 	for (unsigned i = FILES + 1; i <= FILES + MORE; i++)
-		tapir_symbolizer__add_file(s, i, fd, "/none");
+		tapir_symbolizer__add_file(s, i, fd, "/none", 0);
 	assert_int_equal(tapir_symbolizer__missed(s), 0);
 	for (unsigned i = 1; i <= FILES + MORE; i++)
 		assert_int_equal(tapir_symbolizer__name(s, i, TEXT_OFF + 16, &got),
 				 i == 1 || i > MORE + 1);
 	assert_int_equal(tapir_symbolizer__missed(s), MORE);
-	tapir_symbolizer__add_file(s, 2, fd, "/none"); /* mapped again */
+	tapir_symbolizer__add_file(s, 2, fd, "/none", 0); /* mapped again */
 	assert_true(tapir_symbolizer__name(s, 2, TEXT_OFF + 16, &got));
-	tapir_symbolizer__add_file(s, 1000, -1, "/none"); /* could not be opened */
+	tapir_symbolizer__add_file(s, 1000, -1, "/none", 0); /* could not be opened */
 	assert_false(tapir_symbolizer__name(s, 1000, TEXT_OFF + 16, &got));
 	assert_false(tapir_symbolizer__name(s, 1001, TEXT_OFF + 16, &got)); /* never seen */
 	assert_int_equal(tapir_symbolizer__missed(s), MORE + 1);

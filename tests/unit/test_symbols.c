@@ -8,11 +8,14 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
+#include "elf/debug_file.h"
 #include "elf/symbols.h"
 #include "elf_builder.h"
 
@@ -284,6 +287,7 @@ static int load_with_debug_at(const char *place, const struct elf_builder *debug
 {
 	char root[] = "/tmp/tapir-symbols-XXXXXX", path[256], command[64];
 	struct tapir_elf *elf = elf_builder__open(stripped);
+	struct tapir_debug_place where = {.path = "/opt/bin/program"};
 	struct tapir_symtab *table = NULL;
 	struct tapir_symbol symbol;
 	int result;
@@ -294,7 +298,9 @@ static int load_with_debug_at(const char *place, const struct elf_builder *debug
 	make_dirs(path);
 	write_file(path, debug);
 	assert_int_equal(tapir_symtab__load(elf, &table), 0);
-	result = tapir_symtab__load_debug(table, elf, root, "/opt/bin/program");
+	where.root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	result = tapir_symtab__load_debug(table, elf, &where);
+	close(where.root_fd);
 	check_name(table, 0x108, "exported");
 	*named = tapir_symtab__find(table, TEXT_OFF + 0x208, &symbol) &&
 		 strcmp(symbol.name, "hidden") == 0;
@@ -428,6 +434,7 @@ static void names_come_from_the_debug_file_of_a_dotnet_library(void **state)
 		   *local = getenv("TAPIR_DOTNET_DEBUG_NAME"),
 		   *va_text = getenv("TAPIR_DOTNET_DEBUG_VA");
 	uint64_t off = 0;
+	struct tapir_debug_place place = {};
 	struct tapir_symtab *symtab;
 	struct tapir_symbol found;
 	struct tapir_elf *elf;
@@ -442,7 +449,10 @@ static void names_come_from_the_debug_file_of_a_dotnet_library(void **state)
 	assert_true(tapir_elf__va_to_off(elf, strtoull(va_text, NULL, 16), &off));
 	assert_false(tapir_symtab__find(symtab, off, &found) && !strcmp(found.name, local));
 	cnt = tapir_symtab__cnt(symtab);
-	assert_int_equal(tapir_symtab__load_debug(symtab, elf, "", path), 1);
+	place.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	place.path = path;
+	assert_int_equal(tapir_symtab__load_debug(symtab, elf, &place), 1);
+	close(place.root_fd);
 	assert_true(tapir_symtab__cnt(symtab) > cnt);
 	assert_true(tapir_symtab__find(symtab, off, &found));
 	assert_string_equal(found.name, local);

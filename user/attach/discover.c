@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "attach/proc.h"
 #include "base/diag.h"
@@ -84,9 +82,9 @@ struct place {
 };
 
 /* The probes of an image that was opened at a place. */
-static int add_elf(struct tapir_discovery *d, struct tapir_elf *elf, const struct stat *st,
-		   const struct place *place)
+static int add_elf(struct tapir_discovery *d, struct tapir_elf *elf, const struct place *place)
 {
+	const struct stat *st = tapir_elf__stat(elf);
 	struct tapir_probe_file *file = calloc(1, sizeof(*file));
 	int err = file ? tapir_usdt_notes__read(elf, &file->notes) : -ENOMEM;
 
@@ -107,16 +105,11 @@ int tapir_discover__file(const char *path, struct tapir_discovery *d)
 {
 	const struct place place = {.path = path, .openable = path};
 	struct tapir_elf *elf = NULL;
-	struct stat st;
 	int err = tapir_elf__open(path, &elf);
 
 	if (err)
 		return err;
-	if (stat(path, &st))
-		err = tapir_diag__fail(-errno, "cannot inspect %s: %s", path,
-				       tapir_errno__text(errno));
-	else
-		err = add_elf(d, elf, &st, &place);
+	err = add_elf(d, elf, &place);
 	tapir_elf__free(elf);
 	d->file_cnt += !err;
 	return err;
@@ -125,14 +118,10 @@ int tapir_discover__file(const char *path, struct tapir_discovery *d)
 static int add_fd(struct tapir_discovery *d, int fd, const struct place *place)
 {
 	struct tapir_elf *elf = NULL;
-	struct stat st;
-	int err;
+	int err = tapir_elf__open_fd(fd, &elf);
 
-	if (fstat(fd, &st))
-		return -errno;
-	err = tapir_elf__open_fd(fd, &elf);
 	if (!err)
-		err = add_elf(d, elf, &st, place);
+		err = add_elf(d, elf, place);
 	tapir_elf__free(elf);
 	return err;
 }

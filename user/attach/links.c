@@ -16,9 +16,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/link_helper.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "foreign/foreign_file.h"
 
 static int attach_error(int err, const char *what, uint32_t tgid)
 {
@@ -55,13 +57,23 @@ int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_t tgid)
+static int link_multi(int prog_fd, int file_fd, const struct tapir_link_sites *sites, uint32_t tgid)
 {
 	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file_fd);
+	return tapir_link__try_multi(prog_fd, path, sites, tgid);
+}
+
+int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_t tgid)
+{
+	struct tapir_fs *fs;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", sites->file_fd);
-	fd = tapir_link__try_multi(prog_fd, path, sites, tgid);
+	if (tapir_foreign__is_foreign(sites->file_fd, &fs))
+		fd = tapir_link_helper__multi(fs, prog_fd, sites, tgid);
+	else
+		fd = link_multi(prog_fd, sites->file_fd, sites, tgid);
 	return fd >= 0 ? fd : attach_error(fd, "probes", tgid);
 }
 
@@ -87,7 +99,7 @@ int tapir_link__perf_type(uint64_t *type)
 	return read_sysfs_number(UPROBE_PMU "type", type);
 }
 
-static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
+int tapir_link__try_perf(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
 {
 	char path[32];
 	struct perf_event_attr attr = {.size = sizeof(attr)};
@@ -98,12 +110,8 @@ static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, u
 	err = tapir_link__perf_type(&type);
 	if (!err)
 		err = read_sysfs_number(UPROBE_PMU "format/ref_ctr_offset", &ref_ctr_shift);
-	if (err == -ENOENT)
-		return tapir_diag__fail(
-			-EOPNOTSUPP,
-			"cannot attach probes: the kernel has no uprobe events (CONFIG_UPROBE_EVENTS)");
 	if (err)
-		return attach_error(err, "probe", tgid);
+		return err == -ENOENT ? -ENODEV : err;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", sites->file_fd);
 	attr.type = (uint32_t)type;
 	attr.config = sites->semaphore_offs[idx] << ref_ctr_shift;
@@ -111,7 +119,21 @@ static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, u
 	attr.probe_offset = sites->offs[idx];
 	fd = syscall(SYS_perf_event_open, &attr, tgid ? (int)tgid : -1, tgid ? -1 : 0, -1,
 		     PERF_FLAG_FD_CLOEXEC);
-	return fd >= 0 ? (int)fd : attach_error(-errno, "probe", tgid);
+	return fd >= 0 ? (int)fd : -errno;
+}
+
+static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
+{
+	struct tapir_fs *fs;
+	int fd = tapir_foreign__is_foreign(sites->file_fd, &fs)
+			 ? tapir_link_helper__perf(fs, sites, idx, tgid)
+			 : tapir_link__try_perf(sites, idx, tgid);
+
+	if (fd == -ENODEV)
+		return tapir_diag__fail(-EOPNOTSUPP,
+					"cannot attach probes: the kernel has no uprobe events "
+					"(CONFIG_UPROBE_EVENTS)");
+	return fd >= 0 ? fd : attach_error(fd, "probe", tgid);
 }
 
 int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)

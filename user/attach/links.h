@@ -21,7 +21,7 @@
 
 /* Sites of one file; the arrays are borrowed for the call. */
 struct tapir_link_sites {
-	int file_fd; /* any open fd of the file: it is named through /proc/self/fd */
+	int file_fd; /* a handle (foreign/foreign_file.h) or any fd of the file */
 	size_t cnt;
 	const uint64_t *offs;		/* of the sites in the file */
 	const uint64_t *semaphore_offs; /* 0: none */
@@ -49,6 +49,9 @@ int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link
  * multi link none). Returns the link's fd or -errno with a line.
  */
 int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid);
+
+/* The event of site idx, without its program and without a line. -ENODEV: the kernel has none. */
+int tapir_link__try_perf(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid);
 
 /* What perf calls such events on this machine. -ENOENT: it has none; no line. */
 int tapir_link__perf_type(uint64_t *type);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Opening files of other processes' mount namespaces. They choose the paths: a component may
- * become a symbolic link out of their root, a FIFO or a device between two system calls. So
- * the file is first taken without being opened (O_PATH), looked at, and only then opened.
+ * Opening the file that a process maps: by its link in map_files where we may, else by its path.
+ * What a name leads to is taken and checked before it is opened: foreign/foreign_file.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +13,7 @@
 #include "attach/proc.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "foreign/foreign_file.h"
 
 /* The mapped file without opening it; /proc/PID/map_files needs CAP_CHECKPOINT_RESTORE. */
 static int take_map_file(uint32_t tgid, const struct tapir_mapping_line *m, char *openable)
@@ -31,12 +31,18 @@ static int take_map_file(uint32_t tgid, const struct tapir_mapping_line *m, char
  * the path as seen from the mount namespace: that is below the process's root, or below ours
  * when it was only moved by chroot(2).
  */
-static int take_below(const char *root, const struct tapir_mapping_line *m, char *openable)
+static int take_below(uint32_t root_of, const struct tapir_mapping_line *m, uint32_t tgid,
+		      char *openable)
 {
-	int fd = tapir_file__open_in_root(*root ? root : "/", m->path, O_PATH | O_CLOEXEC);
+	tapir_autofd int root_fd = tapir_foreign__root(root_of);
+	int fd = tapir_foreign__take(root_fd, m->path, tgid, 0);
 
-	if (fd >= 0)
-		snprintf(openable, TAPIR_PROC_OPENABLE_BYTES, "%s%s", root, m->path);
+	if (fd < 0)
+		return fd;
+	if (root_of)
+		snprintf(openable, TAPIR_PROC_OPENABLE_BYTES, "/proc/%u/root%s", root_of, m->path);
+	else
+		snprintf(openable, TAPIR_PROC_OPENABLE_BYTES, "%s", m->path);
 	return fd;
 }
 
@@ -48,9 +54,10 @@ static int take_below(const char *root, const struct tapir_mapping_line *m, char
 static int check_identity(int path_fd, const struct tapir_mapping_line *m, bool with_dev)
 {
 	struct stat st;
+	int err = tapir_foreign__stat(path_fd, &st);
 
-	if (fstat(path_fd, &st))
-		return -errno;
+	if (err)
+		return err;
 	if (!S_ISREG(st.st_mode))
 		return -EMEDIUMTYPE;
 	if (st.st_ino != m->inode)
@@ -60,40 +67,35 @@ static int check_identity(int path_fd, const struct tapir_mapping_line *m, bool 
 	return 0;
 }
 
-static int open_taken(int path_fd)
-{
-	char link[32];
-	int fd;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
-	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
-}
-
 /* path_fd: what one of the ways took, or its error. Closes it. */
-static int check_and_open(int path_fd, const struct tapir_mapping_line *m, bool with_dev)
+static int check_and_open(int path_fd, uint32_t tgid, const struct tapir_mapping_line *m,
+			  bool with_dev)
 {
 	int fd = path_fd < 0 ? path_fd : check_identity(path_fd, m, with_dev);
 
 	if (!fd)
-		fd = open_taken(path_fd);
+		fd = tapir_foreign__open_taken(path_fd, tgid);
 	if (path_fd >= 0)
 		close(path_fd);
 	return fd;
 }
 
+/* That another way leads to the same: it is no use to try. */
+static bool is_final(int fd)
+{
+	return fd >= 0 || fd == -EMEDIUMTYPE || fd == -ETIMEDOUT || fd == -ECANCELED;
+}
+
 static int open_any_way(uint32_t tgid, const struct tapir_mapping_line *m, char *openable)
 {
-	int fd = check_and_open(take_map_file(tgid, m, openable), m, false), by_path;
-	char root[32];
+	int fd = check_and_open(take_map_file(tgid, m, openable), tgid, m, false), by_path;
 
-	if (fd >= 0 || fd == -EMEDIUMTYPE)
+	if (is_final(fd))
 		return fd;
-	snprintf(root, sizeof(root), "/proc/%u/root", tgid);
-	by_path = check_and_open(take_below(root, m, openable), m, true);
-	if (by_path >= 0 || by_path == -EMEDIUMTYPE)
+	by_path = check_and_open(take_below(tgid, m, tgid, openable), tgid, m, true);
+	if (is_final(by_path))
 		return by_path;
-	fd = check_and_open(take_below("", m, openable), m, true);
+	fd = check_and_open(take_below(0, m, tgid, openable), tgid, m, true);
 	return fd >= 0 ? fd : by_path;
 }
 
@@ -104,15 +106,14 @@ int tapir_proc__open_mapped(uint32_t tgid, const struct tapir_mapping_line *mapp
 
 	if (fd == -ESTALE)
 		return tapir_diag__fail(fd,
-					"Cannot open %s of process %u: the path names another "
-					"file now; CAP_CHECKPOINT_RESTORE would find it",
+					"cannot open %s of process %u: its path names another "
+					"file now (requires CAP_CHECKPOINT_RESTORE)",
 					mapping->path, tgid);
 	if (fd == -EMEDIUMTYPE)
-		return tapir_diag__fail(-EINVAL, "Not a regular file: %s of process %u",
+		return tapir_diag__fail(-EINVAL, "cannot open %s of process %u: not a regular file",
 					mapping->path, tgid);
 	if (fd < 0)
-		return tapir_diag__fail(fd, "Cannot open %s of process %u: err=-%s", mapping->path,
-					tgid, tapir_errno__name(fd));
+		return tapir_foreign__fail(fd, mapping->path, tgid);
 	if (openable)
 		memcpy(openable, name, sizeof(name));
 	return fd;

@@ -24,6 +24,12 @@ static inline uint64_t tapir_clock__now_ns(void)
 	return tapir_clock__ns(CLOCK_MONOTONIC);
 }
 
+/* CPU time of this thread: what bounds work, whatever else the machine does. */
+static inline uint64_t tapir_clock__cpu_ns(void)
+{
+	return tapir_clock__ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* "2026-08-05T10:11:12", in UTC, whatever this machine's time zone is. */
 #define TAPIR_UTC_TEXT_BYTES 20
 void tapir_clock__utc_text(uint64_t utc_ns, char text[TAPIR_UTC_TEXT_BYTES]);

@@ -73,16 +73,6 @@ int tapir_file__open_resolved(int dir_fd, const char *path, uint64_t flags, uint
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int tapir_file__open_in_root(const char *root, const char *path, int flags)
-{
-	tapir_autofd int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (root_fd < 0)
-		return -errno;
-	return tapir_file__open_resolved(root_fd, path, (unsigned)flags,
-					 RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
-}
-
 DIR *tapir_file__open_dir(int at_fd, const char *path, int flags)
 {
 	int fd = openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags), err;

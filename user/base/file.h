@@ -53,12 +53,6 @@ int tapir_file__read_fd(int fd, size_t max_bytes, char **out, size_t *len);
 int tapir_file__open_resolved(int dir_fd, const char *path, uint64_t flags, uint64_t resolve);
 
 /*
- * Opens path as if root, a directory, were the only root there is: no symbolic link, whoever
- * made it, leads out of it or through /proc's links. An fd or -errno.
- */
-int tapir_file__open_in_root(const char *root, const char *path, int flags);
-
-/*
  * The entries of a directory, by openat(2) with these flags beside O_DIRECTORY and O_CLOEXEC. NULL:
  * errno says why. Ends with closedir(3); dirfd(3) is open until then.
  */

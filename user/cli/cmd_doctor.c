@@ -152,5 +152,6 @@ const struct tapir_command tapir_cmd_doctor = {
 			 "everything that is limited or missing, for scripts"},
 			{}},
 	.args_bytes = sizeof(struct args),
+	.reads_foreign_files = true,
 	.run = run,
 };

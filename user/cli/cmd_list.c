@@ -9,6 +9,7 @@
 #include "attach/proc.h"
 #include "attach/spec.h"
 #include "base/diag.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/list_dotnet.h"
@@ -17,6 +18,7 @@
 #include "cli/terminal.h"
 #include "collect/probe_links.h"
 #include "collect/seen_names.h"
+#include "foreign/foreign_file.h"
 #include "runtime/dotnet.h"
 #include "runtime/jvm.h"
 
@@ -40,6 +42,13 @@ struct question {
 	const char *glob; /* NULL: all probes */
 };
 
+static bool is_here(const char *word)
+{
+	tapir_autofd int path_fd = tapir_foreign__take_own(word);
+
+	return path_fd >= 0;
+}
+
 /* A word with a '/' in it, or that is a file here, is the PATH; the other one is the GLOB. */
 static int understand(const struct tapir_cli *cli, struct question *q)
 {
@@ -48,7 +57,7 @@ static int understand(const struct tapir_cli *cli, struct question *q)
 	for (size_t i = 0; i < cli->words.cnt; i++) {
 		const char *word = cli->words.data[i];
 		bool is_path = !args->all && !args->pids.cnt && !q->path &&
-			       (strchr(word, '/') || !access(word, F_OK));
+			       (strchr(word, '/') || is_here(word));
 
 		if (!is_path && q->glob)
 			return tapir_cli__usage(cli,
@@ -323,5 +332,6 @@ const struct tapir_command tapir_cmd_list = {
 			 "all providers on this machine"},
 			{}},
 	.args_bytes = sizeof(struct args),
+	.reads_foreign_files = true,
 	.run = run,
 };

@@ -247,5 +247,6 @@ const struct tapir_command tapir_cmd_record = {
 	.examples = examples,
 	.takes_program = true,
 	.args_bytes = sizeof(struct args),
+	.reads_foreign_files = true,
 	.run = run,
 };

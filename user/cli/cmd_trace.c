@@ -209,5 +209,6 @@ const struct tapir_command tapir_cmd_trace = {
 			{}},
 	.takes_program = true,
 	.args_bytes = sizeof(struct args),
+	.reads_foreign_files = true,
 	.run = run,
 };

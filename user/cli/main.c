@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tapir: parse, run, say what went wrong. What a command does is in its cmd_NAME.c. */
 #include "base/file.h"
+#include "base/log.h"
 #include "cli/cmd_help.h"
 #include "cli/commands.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
+#include "foreign/file_system.h"
 
 /* In the order a newcomer needs them. */
 static const struct tapir_command *const commands[] = {
@@ -26,7 +28,15 @@ static int run(struct tapir_cli *cli)
 	tapir_terminal__start_log(cli);
 	if (!cli->command || cli->want_help || cli->want_version)
 		return tapir_help__run(cli);
+	if (cli->command->reads_foreign_files)
+		(void)tapir_helpers__start(); /* now, while this process is small; else when needed
+					       */
 	return cli->command->run(cli);
+}
+
+static void warn(const char *text)
+{
+	tapir_warn("%s", text);
 }
 
 int main(int argc, char **argv)
@@ -40,6 +50,7 @@ int main(int argc, char **argv)
 		err = run(&cli);
 	tapir_pager__stop();
 	tapir_terminal__print_diag(err);
+	tapir_fs__end_all(warn);
 	tapir_cli__fini(&cli);
 	return err < 0 ? tapir_cli__exit_code(err) : cli.exit_status;
 }

@@ -15,6 +15,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "foreign/foreign_file.h"
 
 struct tapir_command_run {
 	pid_t child;
@@ -53,22 +54,33 @@ static void run_child(int go_fd, int error_fd, char *const *argv, const struct t
 	_exit(127);
 }
 
-bool tapir_command__find(const char *name, char path[PATH_MAX])
+/* 0: something has that name, or may have. */
+static int look_for(const char *path)
+{
+	tapir_autofd int path_fd = tapir_foreign__take_own(path);
+
+	return path_fd == -ENOENT || path_fd == -ETIMEDOUT ? path_fd : 0;
+}
+
+int tapir_command__find(const char *name, char path[PATH_MAX])
 {
 	const char *dirs = getenv("PATH"), *end;
+	int path_fd;
 
 	if (strchr(name, '/') || !dirs) {
 		snprintf(path, PATH_MAX, "%s", name);
-		return !access(name, F_OK) || errno != ENOENT;
+		return look_for(name);
 	}
 	for (;; dirs = end + 1) {
 		end = strchrnul(dirs, ':');
 		snprintf(path, PATH_MAX, "%.*s/%s", (int)(end - dirs), end > dirs ? dirs : ".",
 			 name);
-		if (!access(path, F_OK))
-			return true;
+		path_fd = tapir_foreign__take_own(path);
+		tapir_guard__fd(&path_fd);
+		if (path_fd >= 0)
+			return 0;
 		if (!*end)
-			return false;
+			return -ENOENT;
 	}
 }
 
@@ -79,7 +91,11 @@ int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 	char path[PATH_MAX];
 	int go[2], error[2], err;
 
-	if (!tapir_command__find(argv[0], path))
+	err = tapir_command__find(argv[0], path);
+	if (err == -ETIMEDOUT)
+		return tapir_diag__fail(err, "Cannot run %s: its file system does not answer",
+					argv[0]);
+	if (err)
 		return tapir_diag__fail(-ENOENT, "Cannot run %s: no such program", argv[0]);
 	run = calloc(1, sizeof(*run));
 	if (!run)

@@ -17,6 +17,7 @@
 #include "collect/plan.h"
 #include "elf/image.h"
 #include "elf/notes.h"
+#include "foreign/foreign_file.h"
 #include "tapir/coreclr.h"
 #include "tapir/ring.h"
 #include "trace/recbuf.h"
@@ -282,10 +283,11 @@ static int read_image(struct tapir_images *images, struct tapir_image *image, in
 	if (is_published(image->path) && !images->opts.with_published)
 		return 0;
 	err = tapir_elf__open_fd(fd, &elf);
-	if (err == -ENOEXEC)
+	image->is_unread = err == -ETIMEDOUT || err == -EFBIG || err == -EIO || err == -ECANCELED;
+	if (err == -ENOEXEC || image->is_unread)
 		tapir_diag__rewind(diag_cnt);
 	if (err)
-		return err == -ENOEXEC ? 0 : err;
+		return err == -ENOEXEC || image->is_unread ? 0 : err;
 	fill_names(image, elf);
 	if (tapir_usdt_notes__read(elf, &notes) >= 0) {
 		struct reading r = {.images = images, .image = image, .elf = elf};
@@ -395,7 +397,8 @@ static int no_room(struct tapir_images *images, struct tapir_image **out)
 	return 0;
 }
 
-static void index_build_id(struct tapir_images *images, const struct tapir_image *image)
+static void index_build_id(struct tapir_images *images, const struct tapir_image *image,
+			   uint64_t nth)
 {
 	uint64_t *idx;
 
@@ -404,7 +407,7 @@ static void index_build_id(struct tapir_images *images, const struct tapir_image
 	idx = tapir_map__put(&images->by_build_id,
 			     tapir_hash__bytes(0, image->build_id, image->build_id_bytes), NULL);
 	if (idx)
-		*idx = images->all.cnt;
+		*idx = nth;
 }
 
 int tapir_images__look(struct tapir_images *images, int fd, const char *path,
@@ -413,10 +416,10 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 	struct tapir_image *added = NULL;
 	struct stat st;
 	uint64_t key, *idx;
-	int err;
+	int err = tapir_foreign__stat(fd, &st);
 
-	if (fstat(fd, &st))
-		return -errno;
+	if (err)
+		return err;
 	key = tapir_file__key_of_fd(fd, &st);
 	idx = tapir_map__get(&images->by_file, key);
 	if (!idx && images->all.cnt == IMAGE_MAX)
@@ -425,6 +428,8 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		idx = tapir_map__put(&images->by_file, key, NULL);
 	if (!idx)
 		return -ENOMEM;
+	if (*idx && images->all.data[*idx - 1]->is_unread)
+		added = images->all.data[*idx - 1]; /* it may be readable by now */
 	err = *idx ? 0 : find_or_add(images, fd, &st, path, idx, &added);
 	if (!err && added)
 		err = read_image(images, added, fd);
@@ -433,7 +438,7 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 	if (err)
 		return err;
 	if (added)
-		index_build_id(images, added);
+		index_build_id(images, added, *idx);
 	*out = images->all.data[*idx - 1];
 	return 0;
 }

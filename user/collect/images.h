@@ -33,6 +33,7 @@ struct tapir_image {
 	uint64_t *cover_keys; /* lane_cover.h: of their names; 0: on in any case */
 	size_t counted_cnt;   /* sites that count as attached */
 	bool is_on_everywhere;
+	bool is_unread; /* its file system does not answer, or it is too large: tried again */
 	uint64_t on_ns; /* when its probes were last attached; 0: none are */
 	struct tapir_vec(uint32_t) on_tgids;
 	struct tapir_vec(int) link_fds;

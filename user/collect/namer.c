@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "collect/code_names.h"
+#include "foreign/foreign_file.h"
 #include "symbol/dotnet_r2r.h"
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
@@ -78,13 +79,13 @@ static void add_assembly(struct tapir_namer *n, const struct tapir_rec_mapping *
 	uint64_t key = tapir_hash__mix(mapping->tgid, mapping->start_va), *id;
 	struct stat st;
 
-	if (n->assemblies.cnt >= ASSEMBLIES_MAX || fstat(fd, &st))
+	if (n->assemblies.cnt >= ASSEMBLIES_MAX || tapir_foreign__stat(fd, &st))
 		return;
 	id = tapir_map__put(&n->assemblies, key, NULL);
 	if (!id)
 		return;
 	*id = tapir_file__key(&st);
-	tapir_symbolizer__add_file(n->symbolizer, *id, fd, path);
+	tapir_symbolizer__add_file(n->symbolizer, *id, fd, path, mapping->tgid);
 }
 
 static void add_file(struct tapir_namer *n, const struct tapir_rec_mapping *mapping, int fd)
@@ -95,7 +96,8 @@ static void add_file(struct tapir_namer *n, const struct tapir_rec_mapping *mapp
 	tapir_mapping_view__of(&mapping->h, &view);
 	snprintf(path, sizeof(path), "%.*s", (int)view.path.len, view.path.data);
 	if (mapping->file_id)
-		tapir_symbolizer__add_file(n->symbolizer, mapping->file_id, fd, path);
+		tapir_symbolizer__add_file(n->symbolizer, mapping->file_id, fd, path,
+					   mapping->tgid);
 	else if (fd >= 0 && mapping->flags & TAPIR_MAPPING_EXEC &&
 		 tapir_sv__ends_with(view.path, ".dll"))
 		add_assembly(n, mapping, fd, path);

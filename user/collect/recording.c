@@ -12,11 +12,13 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "foreign/helper.h"
 #include "trace/recbuf.h"
 
 #define POLL_MS	      500
 #define CONTROL_MAX   16384
 #define LOOK_AGAIN_NS (50 * TAPIR_NS_PER_MS)
+#define HURRY_NS      (300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
 
 enum { FD_SIGNAL, FD_CONTROL, FD_SIDEBAND, FD_SINK, FD_PROGRAM, FD_CNT };
 
@@ -174,8 +176,11 @@ static void let_signals_kill(struct recording *r)
 				   .sa_flags = (int)SA_RESETHAND | SA_RESTART};
 	struct signalfd_siginfo info;
 
+	tapir_helpers__set_cancel(-1);
 	while (r->signal_fd >= 0 && read(r->signal_fd, &info, sizeof(info)) > 0)
 		action.sa_handler = SIG_DFL; /* it made us stop */
+	if (action.sa_handler == SIG_DFL)
+		tapir_helpers__hurry(HURRY_NS);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);

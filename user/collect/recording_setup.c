@@ -20,6 +20,7 @@
 #include "collect/code_names.h"
 #include "collect/meta.h"
 #include "collect/target_access.h"
+#include "foreign/helper.h"
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
 
@@ -350,6 +351,7 @@ static int catch_signals(struct recording *r)
 	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
 	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	r->sink_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	tapir_helpers__set_cancel(r->signal_fd);
 	return r->signal_fd < 0 || r->sink_fd < 0 ? -errno : 0;
 }
 

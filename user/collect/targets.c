@@ -23,6 +23,7 @@
 #include "base/str.h"
 #include "collect/describe.h"
 #include "collect/lateness.h"
+#include "foreign/foreign_file.h"
 #include "runtime/dotnet.h"
 
 /* Mappings that wait for the session thread; a process can make 100,000 a second. */
@@ -194,6 +195,12 @@ static void post_unread(const struct mapping_walk *walk, const struct tapir_mapp
 	post_gap(walk->t, walk->tgid, line->path, loss.until_ns, TAPIR_GAP_ATTACH_FAILED);
 }
 
+/* Its file system does not answer, or it is too large: what it has is missing. */
+static bool is_a_gap(int open_err)
+{
+	return open_err == -ETIMEDOUT || open_err == -EFBIG || open_err == -EIO;
+}
+
 static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *line)
 {
 	int mark = tapir_diag__cnt();
@@ -209,12 +216,18 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 		tapir_diag__rewind(mark);
 		tapir_debug("cannot open %s of process %u: %s", line->path, walk->tgid,
 			    tapir_errno__name(fd));
+		if (is_a_gap(fd))
+			post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
+				 TAPIR_GAP_NOT_READ);
 		post_mapping(walk, line, NULL, -1);
 		return 0;
 	}
 	if (walk->t->opts.holder)
 		has_key = !tapir_programs__file_key(walk->t->opts.programs, fd, &key);
 	err = tapir_images__look(walk->t->opts.images, fd, line->path, &image);
+	if (!err && image->is_unread)
+		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
+			 TAPIR_GAP_NOT_READ);
 	if (err)
 		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
 			 TAPIR_GAP_ATTACH_FAILED);
@@ -316,14 +329,41 @@ static void post_told(struct tapir_targets *t, const struct tapir_sideband_mmap 
 	post(t, tapir_describe__mapping(&t->recbuf, mmap->tgid, mmap->time_ns, &line, image), fd);
 }
 
-static bool is_same_file(const struct tapir_sideband_mmap *mmap, const struct stat *st,
-			 const struct tapir_image *image)
+/* Of mappings that the kernel gives a build ID, it gives no inode. */
+static bool is_other_inode(const struct tapir_sideband_mmap *mmap, int path_fd)
 {
-	if (mmap->build_id_bytes)
-		return image->build_id_bytes == mmap->build_id_bytes &&
-		       !memcmp(image->build_id, mmap->build_id, mmap->build_id_bytes);
-	return st->st_ino == mmap->inode && major(st->st_dev) == mmap->dev_major &&
-	       minor(st->st_dev) == mmap->dev_minor;
+	struct stat st;
+
+	return !mmap->build_id_bytes &&
+	       (tapir_foreign__stat(path_fd, &st) || st.st_ino != mmap->inode ||
+		major(st.st_dev) != mmap->dev_major || minor(st.st_dev) != mmap->dev_minor);
+}
+
+static bool is_other_build(const struct tapir_sideband_mmap *mmap, const struct tapir_image *image)
+{
+	return mmap->build_id_bytes &&
+	       (image->build_id_bytes != mmap->build_id_bytes ||
+		memcmp(image->build_id, mmap->build_id, mmap->build_id_bytes) != 0);
+}
+
+/*
+ * What the path names below the root of the process or, when that has ended, below ours: nothing
+ * is opened that is not a regular file, or is known to be another one.
+ */
+static int open_missed(const struct tapir_sideband_mmap *mmap)
+{
+	tapir_autofd int root_fd = tapir_foreign__root(mmap->tgid), path_fd = -1;
+	uint32_t seen_by = mmap->tgid;
+
+	if (root_fd == -ESRCH) {
+		seen_by = 0;
+		root_fd = tapir_foreign__root(0);
+	}
+	path_fd = tapir_foreign__take(root_fd, mmap->path, seen_by, 0);
+	if (path_fd < 0)
+		return path_fd;
+	return is_other_inode(mmap, path_fd) ? -ESTALE
+					     : tapir_foreign__open_taken(path_fd, seen_by);
 }
 
 /*
@@ -333,15 +373,15 @@ static bool is_same_file(const struct tapir_sideband_mmap *mmap, const struct st
  */
 static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap)
 {
-	tapir_autofd int fd = open(mmap->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	tapir_autofd int fd = open_missed(mmap);
 	int mark = tapir_diag__cnt();
 	struct tapir_image *image = NULL;
-	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-	    tapir_images__look(t->opts.images, fd, mmap->path, &image) ||
-	    !is_same_file(mmap, &st, image))
+	if (fd < 0 || tapir_images__look(t->opts.images, fd, mmap->path, &image) ||
+	    is_other_build(mmap, image))
 		image = NULL;
+	if (is_a_gap(fd) || (image && image->is_unread))
+		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_NOT_READ);
 	if (image && image->site_cnt && !image->is_on_everywhere)
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_ATTACH_FAILED);
 	post_told(t, mmap, image, image ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1);

@@ -5,32 +5,28 @@
  */
 #include "elf/debug_file.h"
 
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "elf/image.h"
+#include "foreign/foreign_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <libdeflate.h>
 #include <lzma.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
 #define DEBUG_DIR	   "/usr/lib/debug"
-#define MAX_CRC_BYTES	   (1ll << 30)
-#define MAX_UNPACKED_BYTES (256u << 20)
-#define MAX_LZMA_BYTES	   (128u << 20)
+#define MAX_CRC_BYTES	   (256ll << 20)	   /* 50 ms where it is in memory */
+#define MAX_UNPACKED_BYTES (32u << 20)		   /* a distribution's are below 5 MB */
+#define MAX_LZMA_BYTES	   (80u << 20)		   /* xz -9 wants 65 MB */
+#define MAX_NS		   (150 * TAPIR_NS_PER_MS) /* of CPU time */
+#define BUFFER_BYTES	   65536
 
-/* ---- opening below a root ---------------------------------------------------------------- */
-
-static int open_below(const char *root, const char *path)
-{
-	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-
-	return *root ? tapir_file__open_in_root(root, path, flags) : open(path, flags);
-}
+/* ---- what is the right one --------------------------------------------------------------- */
 
 static bool same_build_id(const struct tapir_elf *a, const struct tapir_elf *b)
 {
@@ -53,7 +49,8 @@ static int open_quietly(int fd, struct tapir_elf **out)
 
 /* ---- by build ID ------------------------------------------------------------------------- */
 
-static int open_by_build_id(struct tapir_elf *elf, const char *root, struct tapir_elf **out)
+static int open_by_build_id(struct tapir_elf *elf, const struct tapir_debug_place *place,
+			    struct tapir_elf **out)
 {
 	struct tapir_str path = {};
 	struct tapir_elf *found = NULL;
@@ -68,7 +65,7 @@ static int open_by_build_id(struct tapir_elf *elf, const char *root, struct tapi
 	tapir_str__addc(&path, '/');
 	tapir_str__add_hex(&path, id + 1, len - 1);
 	tapir_str__adds(&path, ".debug");
-	fd = path.failed ? -1 : open_below(root, path.data);
+	fd = path.failed ? -1 : tapir_foreign__open(place->root_fd, path.data, place->tgid);
 	tapir_str__fini(&path);
 	if (fd < 0 || open_quietly(fd, &found))
 		return -ENOENT;
@@ -100,40 +97,57 @@ static const char *read_link(struct tapir_elf *elf, uint32_t *crc)
 	return name;
 }
 
-static bool has_crc(int fd, uint32_t want)
+/* 0, -ENOENT: it is another one's, or -EFBIG. fd: content, which never blocks. */
+static int check_crc(int fd, uint32_t want)
 {
-	uint8_t buf[16384];
-	uLong crc = crc32(0, NULL, 0);
+	uint64_t until_ns = tapir_clock__cpu_ns() + MAX_NS;
+	uint8_t buf[BUFFER_BYTES];
+	uint32_t crc = 0;
 	struct stat st;
 	off_t off = 0;
 	ssize_t n;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > MAX_CRC_BYTES)
-		return false;
-	while ((n = pread(fd, buf, sizeof(buf), off)) > 0 && off < MAX_CRC_BYTES) {
-		crc = crc32(crc, buf, (uInt)n);
+	if (fstat(fd, &st))
+		return -ENOENT;
+	if (st.st_size > MAX_CRC_BYTES)
+		return -EFBIG;
+	while ((n = pread(fd, buf, sizeof(buf), off)) > 0) {
+		if (off > MAX_CRC_BYTES || tapir_clock__cpu_ns() > until_ns)
+			return -EFBIG;
+		crc = libdeflate_crc32(crc, buf, (size_t)n);
 		off += n;
 	}
-	return n == 0 && crc == want;
+	return n == 0 && crc == want ? 0 : -ENOENT;
 }
 
-static int open_linked(const char *root, const char *path, uint32_t crc, struct tapir_elf **out)
+static int open_linked(struct tapir_elf *elf, const struct tapir_debug_place *place,
+		       const char *path, uint32_t crc, struct tapir_elf **out)
 {
-	tapir_autofd int fd = open_below(root, path);
+	tapir_autofd int handle = tapir_foreign__open(place->root_fd, path, place->tgid);
+	tapir_autofd int fd = handle < 0 ? handle : tapir_foreign__content(handle);
+	struct tapir_elf *found = NULL;
+	int err = fd < 0 ? -ENOENT : open_quietly(fd, &found);
 
-	return fd >= 0 && has_crc(fd, crc) ? open_quietly(fd, out) : -ENOENT;
+	/* What has the build ID needs no reading from its first to its last byte. */
+	if (!err && !same_build_id(elf, found))
+		err = check_crc(fd, crc);
+	if (err)
+		tapir_elf__free(found);
+	else
+		*out = found;
+	return err;
 }
 
-static int open_by_link(struct tapir_elf *elf, const char *root, const char *path,
+static int open_by_link(struct tapir_elf *elf, const struct tapir_debug_place *place,
 			struct tapir_elf **out)
 {
 	static const char *const forms[][2] = {{"", "/"}, {"", "/.debug/"}, {DEBUG_DIR, "/"}};
-	const char *slash = strrchr(path, '/'), *name;
+	const char *path = place->path, *slash = path ? strrchr(path, '/') : NULL, *name;
 	int err = -ENOENT;
 	uint32_t crc;
 
 	name = slash ? read_link(elf, &crc) : NULL;
-	for (size_t i = 0; name && err && i < sizeof(forms) / sizeof(*forms); i++) {
+	for (size_t i = 0; name && err == -ENOENT && i < sizeof(forms) / sizeof(*forms); i++) {
 		struct tapir_str full = {};
 
 		tapir_str__adds(&full, forms[i][0]);
@@ -141,18 +155,18 @@ static int open_by_link(struct tapir_elf *elf, const char *root, const char *pat
 		tapir_str__adds(&full, forms[i][1]);
 		tapir_str__adds(&full, name);
 		if (!full.failed)
-			err = open_linked(root, full.data, crc, out);
+			err = open_linked(elf, place, full.data, crc, out);
 		tapir_str__fini(&full);
 	}
 	return err;
 }
 
-int tapir_debug_file__open(struct tapir_elf *elf, const char *root, const char *path,
+int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place *place,
 			   struct tapir_elf **out)
 {
-	int err = open_by_build_id(elf, root, out);
+	int err = open_by_build_id(elf, place, out);
 
-	return err ? open_by_link(elf, root, path, out) : 0;
+	return err ? open_by_link(elf, place, out) : 0;
 }
 
 /* ---- .gnu_debugdata ----------------------------------------------------------------------- */
@@ -162,7 +176,8 @@ static int unpack(const uint8_t *data, size_t len, int fd)
 {
 	lzma_stream xz = LZMA_STREAM_INIT;
 	lzma_ret ret = lzma_stream_decoder(&xz, MAX_LZMA_BYTES, 0);
-	uint8_t buf[16384];
+	uint64_t until_ns = tapir_clock__cpu_ns() + MAX_NS;
+	uint8_t buf[BUFFER_BYTES];
 	int err = 0;
 
 	xz.next_in = data;
@@ -171,7 +186,7 @@ static int unpack(const uint8_t *data, size_t len, int fd)
 		xz.next_out = buf;
 		xz.avail_out = sizeof(buf);
 		ret = lzma_code(&xz, LZMA_FINISH);
-		if (xz.total_out > MAX_UNPACKED_BYTES)
+		if (xz.total_out > MAX_UNPACKED_BYTES || tapir_clock__cpu_ns() > until_ns)
 			err = -EFBIG;
 		else
 			err = tapir_file__write_all(fd, buf, sizeof(buf) - xz.avail_out);
@@ -188,11 +203,15 @@ int tapir_debug_file__open_embedded(struct tapir_elf *elf, struct tapir_elf **ou
 	tapir_autofd int fd = -1;
 	const void *data;
 	size_t len;
+	int err;
 
 	if (!sec || tapir_elf__data(elf, sec, &data, &len))
 		return -ENOENT;
 	fd = memfd_create("tapir-debugdata", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	return unpack(data, len, fd) ? -ENOENT : open_quietly(fd, out);
+	err = unpack(data, len, fd);
+	if (err)
+		return err == -EFBIG ? err : -ENOENT;
+	return open_quietly(fd, out);
 }

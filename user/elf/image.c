@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "elf/note_iter.h"
+#include "foreign/foreign_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +17,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_LOADED_BYTES   (512u << 20) /* of all sections: sparse files are cheap to make */
+#define MAX_LOADED_BYTES   (256u << 20) /* of all sections: sparse files are cheap to make */
 #define MAX_SECTION_CNT	   65536u	/* only object files have more */
 #define MAX_SEGMENT_CNT	   1024u
+#define MAX_UNSORTED_CNT   16u /* of PT_LOAD: gABI wants them in ascending order */
 #define MAX_BUILD_ID_BYTES 64u
 #define MAX_NOTE_BYTES	   (64u << 10) /* searched for a build ID, */
 #define MAX_NOTE_CNT	   64u	       /* in so many sections and segments */
@@ -30,6 +32,9 @@ struct tapir_elf {
 	const Elf64_Ehdr *ehdr; /* borrowed from elf, like all below */
 	const Elf64_Phdr *phdrs;
 	size_t phdr_cnt;
+	uint16_t *loads; /* indexes of PT_LOAD headers whose bytes the file has */
+	size_t load_cnt;
+	bool loads_are_sorted; /* and do not overlap */
 	size_t section_cnt;
 	size_t loaded_bytes; /* sections in memory, libelf's */
 	bool is_program, knows_program;
@@ -182,6 +187,37 @@ static void find_build_id(struct tapir_elf *e)
 	}
 }
 
+/* A header that promises bytes which the file does not have maps nothing. */
+static bool is_load(const struct tapir_elf *elf, const Elf64_Phdr *ph)
+{
+	return ph->p_type == PT_LOAD && fits(ph->p_offset, ph->p_filesz, (uint64_t)elf->st.st_size);
+}
+
+/* Each symbol asks for its segment: there may be millions, and a thousand segments. */
+static int find_loads(struct tapir_elf *e)
+{
+	const Elf64_Phdr *last = NULL;
+
+	e->loads = calloc(e->phdr_cnt + 1, sizeof(*e->loads));
+	if (!e->loads)
+		return -ENOMEM;
+	e->loads_are_sorted = true;
+	for (size_t i = 0; i < e->phdr_cnt; i++) {
+		const Elf64_Phdr *ph = &e->phdrs[i];
+
+		if (!is_load(e, ph))
+			continue;
+		if (last &&
+		    (ph->p_vaddr < last->p_vaddr || ph->p_vaddr - last->p_vaddr < last->p_filesz))
+			e->loads_are_sorted = false;
+		e->loads[e->load_cnt++] = (uint16_t)i;
+		last = ph;
+	}
+	if (!e->loads_are_sorted && e->load_cnt > MAX_UNSORTED_CNT)
+		e->load_cnt = MAX_UNSORTED_CNT;
+	return 0;
+}
+
 static int load_headers(struct tapir_elf *e)
 {
 	int err = check_header(e);
@@ -202,11 +238,11 @@ static int load_headers(struct tapir_elf *e)
 		e->phdr_cnt = 0;
 	load_section_names(e);
 	find_build_id(e);
-	return 0;
+	return find_loads(e);
 }
 
-/* Takes fd, also when it fails. */
-static int open_taken(int fd, const char *name, struct tapir_elf **out)
+/* Takes fd, also when it fails; handle names the file when fd is a copy of it. */
+static int open_taken(int fd, int handle, const char *name, struct tapir_elf **out)
 {
 	struct tapir_elf *e = calloc(1, sizeof(*e));
 	int err = -ENOMEM;
@@ -218,7 +254,9 @@ static int open_taken(int fd, const char *name, struct tapir_elf **out)
 	e->fd = fd;
 	e->name = strdup(name);
 	if (e->name)
-		err = fstat(fd, &e->st) ? -errno : load_headers(e);
+		err = tapir_foreign__stat(handle, &e->st);
+	if (!err)
+		err = load_headers(e);
 	if (err)
 		tapir_elf__free(e);
 	else
@@ -226,25 +264,37 @@ static int open_taken(int fd, const char *name, struct tapir_elf **out)
 	return err;
 }
 
+/* A file that could not be read is one line; what is no plain file is no ELF file. */
+static int open_handle(int handle, const char *name, struct tapir_elf **out)
+{
+	int fd = tapir_foreign__content(handle);
+
+	return fd < 0 ? tapir_foreign__fail(fd, name, 0) : open_taken(fd, handle, name, out);
+}
+
 int tapir_elf__open(const char *path, struct tapir_elf **out)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	tapir_autofd int path_fd = tapir_foreign__take_own(path);
+	tapir_autofd int handle = path_fd < 0 ? path_fd : tapir_foreign__open_taken(path_fd, 0);
 
-	if (fd < 0)
-		return tapir_diag__fail(-errno, "cannot open %s: %s", path,
-					tapir_errno__text(errno));
-	return open_taken(fd, path, out);
+	if (handle == -EMEDIUMTYPE)
+		return not_elf(path, "not a regular file of an ordinary file system");
+	if (handle < 0)
+		return tapir_foreign__fail(handle, path, 0);
+	return open_handle(handle, path, out);
 }
 
 int tapir_elf__open_fd(int fd, struct tapir_elf **out)
 {
-	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	char name[32];
 
-	if (own < 0)
-		return -errno;
 	snprintf(name, sizeof(name), "fd %d", fd);
-	return open_taken(own, name, out);
+	return open_handle(fd, name, out);
+}
+
+const struct stat *tapir_elf__stat(const struct tapir_elf *elf)
+{
+	return &elf->st;
 }
 
 void tapir_elf__free(struct tapir_elf *elf)
@@ -253,6 +303,7 @@ void tapir_elf__free(struct tapir_elf *elf)
 		return;
 	elf_end(elf->elf);
 	close(elf->fd);
+	free(elf->loads);
 	free(elf->name);
 	free(elf);
 }
@@ -327,20 +378,36 @@ uint64_t tapir_elf__file_id(const struct tapir_elf *elf)
 	return id ? id : 1;
 }
 
-/* A header that promises bytes which the file does not have maps nothing. */
-static bool is_load(const struct tapir_elf *elf, const Elf64_Phdr *ph)
+static bool covers(const Elf64_Phdr *ph, uint64_t va)
 {
-	return ph->p_type == PT_LOAD && fits(ph->p_offset, ph->p_filesz, (uint64_t)elf->st.st_size);
+	return va >= ph->p_vaddr && va - ph->p_vaddr < ph->p_filesz;
+}
+
+/* The last one that begins at va or before it. */
+static const Elf64_Phdr *search_load(const struct tapir_elf *elf, uint64_t va)
+{
+	size_t from = 0, until = elf->load_cnt;
+
+	while (from < until) {
+		size_t mid = (from + until) / 2;
+
+		if (elf->phdrs[elf->loads[mid]].p_vaddr <= va)
+			from = mid + 1;
+		else
+			until = mid;
+	}
+	return from ? &elf->phdrs[elf->loads[from - 1]] : NULL;
 }
 
 const Elf64_Phdr *tapir_elf__load_at(const struct tapir_elf *elf, uint64_t va)
 {
-	for (size_t i = 0; i < elf->phdr_cnt; i++) {
-		const Elf64_Phdr *ph = &elf->phdrs[i];
+	const Elf64_Phdr *ph = elf->loads_are_sorted ? search_load(elf, va) : NULL;
 
-		if (is_load(elf, ph) && va >= ph->p_vaddr && va - ph->p_vaddr < ph->p_filesz)
-			return ph;
-	}
+	if (elf->loads_are_sorted)
+		return ph && covers(ph, va) ? ph : NULL;
+	for (size_t i = 0; i < elf->load_cnt; i++)
+		if (covers(&elf->phdrs[elf->loads[i]], va))
+			return &elf->phdrs[elf->loads[i]];
 	return NULL;
 }
 

@@ -14,17 +14,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 struct tapir_elf;
 
-/* Regular files only; never blocks on a FIFO. -ENOEXEC: no ELF file we can read. */
+/*
+ * Regular files only; never blocks, whatever file system they are on (foreign/foreign_file.h).
+ * -ENOEXEC: no ELF file we can read. path is one that the user gave; fd a handle of a foreign file
+ * or any descriptor open for reading, of which a duplicate is kept.
+ */
 int tapir_elf__open(const char *path, struct tapir_elf **out);
-int tapir_elf__open_fd(int fd, struct tapir_elf **out); /* keeps a duplicate, not fd */
+int tapir_elf__open_fd(int fd, struct tapir_elf **out);
 void tapir_elf__free(struct tapir_elf *elf);
 
-const char *tapir_elf__name(const struct tapir_elf *elf); /* path or "fd N", for messages */
-uint16_t tapir_elf__machine(const struct tapir_elf *elf); /* EM_X86_64 ... */
-uint16_t tapir_elf__type(const struct tapir_elf *elf);	  /* ET_EXEC, ET_DYN, ... */
+const char *tapir_elf__name(const struct tapir_elf *elf);	 /* path or "fd N", for messages */
+const struct stat *tapir_elf__stat(const struct tapir_elf *elf); /* borrowed */
+uint16_t tapir_elf__machine(const struct tapir_elf *elf);	 /* EM_X86_64 ... */
+uint16_t tapir_elf__type(const struct tapir_elf *elf);		 /* ET_EXEC, ET_DYN, ... */
 /* A program rather than a library: ET_EXEC, or ET_DYN with an interpreter or DF_1_PIE. */
 bool tapir_elf__is_program(struct tapir_elf *elf);
 

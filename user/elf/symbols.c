@@ -7,7 +7,7 @@
  */
 #include "elf/symbols.h"
 
-#include "base/diag.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "elf/debug_file.h"
@@ -16,9 +16,12 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_SYMBOL_CNT	(4u << 20) /* seen: 53,000 in a JVM */
+#define MAX_SYMBOL_CNT	(1u << 20) /* seen: 53,000 in a JVM, 560,000 in a browser */
 #define MAX_NAME_BYTES	(16u << 10)
-#define MAX_NAMES_BYTES (512u << 20)
+#define MAX_NAMES_BYTES (128u << 20)
+#define MAX_COMPARED	256u			/* bytes of names that are equal so far */
+#define MAX_NS		(200 * TAPIR_NS_PER_MS) /* of CPU time for tables; a large one takes 50 */
+#define TURN_CNT	4096			/* symbols from one look at the clock to the next */
 #define MAX_NESTING	16 /* functions that may start within another one before its end */
 
 struct entry {
@@ -40,12 +43,14 @@ struct tapir_symtab {
 	struct entry *entries;
 	size_t cnt;
 	struct tapir_str names;
+	size_t dropped_cnt;
 };
 
 struct builder {
 	struct tapir_vec(struct candidate) found;
 	struct tapir_elf *layout; /* whose program headers give the offsets */
 	size_t dropped_cnt;
+	uint64_t until_ns;
 };
 
 /* ---- candidates ------------------------------------------------------------------------- */
@@ -97,11 +102,22 @@ static uint32_t rank_of(const Elf64_Sym *sym, const char *name, size_t len)
 	return rank << 16 | (uint32_t)len;
 }
 
+/*
+ * "memcpy@@GLIBC_2.14": the version is no part of the name. At most one byte more than a name may
+ * have is looked at: a million symbols may share one string of a hundred megabytes.
+ */
+static size_t len_of_name(const char *name)
+{
+	size_t len = strnlen(name, MAX_NAME_BYTES + 1);
+	const char *version = len > 1 ? memchr(name + 1, '@', len - 1) : NULL;
+
+	return version ? (size_t)(version - name) : len;
+}
+
 static int add_candidate(struct builder *b, const struct tapir_elf *source, const Elf64_Sym *sym,
 			 const char *name)
 {
-	/* "memcpy@@GLIBC_2.14": the version is no part of the name. */
-	size_t len = strcspn(name + 1, "@") + 1;
+	size_t len = len_of_name(name);
 	uint64_t end = code_end(b, source, sym), off;
 	struct candidate *c;
 
@@ -133,6 +149,10 @@ static int add_table(struct builder *b, struct tapir_elf *source, uint32_t type)
 	for (size_t i = 1; !err && i < syms.cnt; i++) {
 		const char *name = tapir_elf_syms__name(&syms, i);
 
+		if (i % TURN_CNT == 0 && tapir_clock__cpu_ns() > b->until_ns) {
+			b->dropped_cnt += syms.cnt - i;
+			break;
+		}
 		if (is_function(&syms.syms[i], name))
 			err = add_candidate(b, source, &syms.syms[i], name);
 	}
@@ -175,7 +195,8 @@ static int by_place_and_rank(const void *a, const void *b)
 		return x->start_off < y->start_off ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
-	return strncmp(x->name, y->name, x->name_len); /* equal ranks have equal lengths */
+	/* equal ranks have equal lengths; of names that go on alike for long, any is right */
+	return memcmp(x->name, y->name, x->name_len < MAX_COMPARED ? x->name_len : MAX_COMPARED);
 }
 
 static void append(struct tapir_symtab *t, const struct candidate *c)
@@ -213,9 +234,7 @@ static int finish(struct builder *b, struct tapir_symtab *t)
 		tapir_str__fini(&fresh.names);
 		return -ENOMEM;
 	}
-	if (b->dropped_cnt)
-		tapir_diag__add("%s: %zu symbols are dropped: too many or too long",
-				tapir_elf__name(b->layout), b->dropped_cnt);
+	fresh.dropped_cnt = t->dropped_cnt + b->dropped_cnt;
 	free(t->entries);
 	tapir_str__fini(&t->names);
 	*t = fresh;
@@ -225,11 +244,13 @@ static int finish(struct builder *b, struct tapir_symtab *t)
 int tapir_symtab__load(struct tapir_elf *elf, struct tapir_symtab **out)
 {
 	struct tapir_symtab *t = calloc(1, sizeof(*t));
-	struct builder b = {.layout = elf};
+	struct builder b = {.layout = elf, .until_ns = tapir_clock__cpu_ns() + MAX_NS};
 	struct tapir_elf *embedded = NULL;
-	int err = t ? add_tables(&b, elf) : -ENOMEM;
+	int err = t ? add_tables(&b, elf) : -ENOMEM, no_embedded;
 
-	if (!err && !tapir_debug_file__open_embedded(elf, &embedded))
+	no_embedded = err ? err : tapir_debug_file__open_embedded(elf, &embedded);
+	b.dropped_cnt += no_embedded == -EFBIG;
+	if (!no_embedded)
 		err = add_tables(&b, embedded);
 	if (!err)
 		err = finish(&b, t);
@@ -251,15 +272,16 @@ void tapir_symtab__free(struct tapir_symtab *symtab)
 	free(symtab);
 }
 
-int tapir_symtab__load_debug(struct tapir_symtab *symtab, struct tapir_elf *elf, const char *root,
-			     const char *path)
+int tapir_symtab__load_debug(struct tapir_symtab *symtab, struct tapir_elf *elf,
+			     const struct tapir_debug_place *place)
 {
-	struct builder b = {.layout = elf};
+	struct builder b = {.layout = elf, .until_ns = tapir_clock__cpu_ns() + MAX_NS};
 	struct tapir_elf *debug = NULL;
-	int err = tapir_debug_file__open(elf, root, path, &debug);
+	int err = tapir_debug_file__open(elf, place, &debug);
 
+	symtab->dropped_cnt += err == -EFBIG;
 	if (err)
-		return err == -ENOENT ? 0 : err;
+		return err == -ENOENT || err == -EFBIG ? 0 : err;
 	err = add_old(&b, symtab);
 	if (!err)
 		err = add_tables(&b, debug);
@@ -268,6 +290,11 @@ int tapir_symtab__load_debug(struct tapir_symtab *symtab, struct tapir_elf *elf,
 	tapir_elf__free(debug);
 	tapir_vec__fini(&b.found);
 	return err ? err : 1;
+}
+
+size_t tapir_symtab__dropped(const struct tapir_symtab *symtab)
+{
+	return symtab->dropped_cnt;
 }
 
 size_t tapir_symtab__cnt(const struct tapir_symtab *symtab)

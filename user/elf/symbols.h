@@ -25,16 +25,19 @@ struct tapir_symbol {
 int tapir_symtab__load(struct tapir_elf *elf, struct tapir_symtab **out);
 void tapir_symtab__free(struct tapir_symtab *symtab);
 
-/*
- * Merges in the file's separate debug information: root/usr/lib/debug/.build-id/..., then
- * the .gnu_debuglink beside path, in its .debug/ and below root/usr/lib/debug (CRC checked).
- * root: "" for the host's. path: elf's as seen below root. 1: merged, 0: there is none.
- */
-int tapir_symtab__load_debug(struct tapir_symtab *symtab, struct tapir_elf *elf, const char *root,
-			     const char *path);
+/* Merges in the file's separate debug information: debug_file.h. 1: merged, 0: there is none. */
+struct tapir_debug_place;
+int tapir_symtab__load_debug(struct tapir_symtab *symtab, struct tapir_elf *elf,
+			     const struct tapir_debug_place *place);
 
 bool tapir_symtab__find(const struct tapir_symtab *symtab, uint64_t file_off,
 			struct tapir_symbol *out);
 size_t tapir_symtab__cnt(const struct tapir_symtab *symtab);
+
+/*
+ * Symbols, or whole tables of them, that were left out: more than a million, longer than 16 KB, or
+ * of a file that takes more than 200 ms to read. Counted, not reported.
+ */
+size_t tapir_symtab__dropped(const struct tapir_symtab *symtab);
 
 #endif

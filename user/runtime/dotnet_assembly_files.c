@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "foreign/foreign_file.h"
 #include "runtime/dotnet_assembly.h"
 #include "runtime/dotnet_pe.h"
 #include "trace/record.h"
@@ -16,10 +17,11 @@
 
 int tapir_dotnet_sources__add_file(struct tapir_dotnet_sources *sources, int fd)
 {
+	tapir_autofd int content_fd = tapir_foreign__content(fd);
 	tapir_autofree void *bytes = NULL;
 	struct tapir_pe pe;
 	size_t len = 0;
-	int err = tapir_pe__open(fd, &pe);
+	int err = content_fd < 0 ? content_fd : tapir_pe__open(content_fd, &pe);
 
 	if (!err)
 		err = tapir_pe__read_metadata(&pe, &bytes, &len);

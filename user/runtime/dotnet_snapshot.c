@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "foreign/foreign_file.h"
 #include "runtime/dotnet_rundown.h"
 
 #define SWITCH_OFF_NS (500 * TAPIR_NS_PER_MS) /* beyond the timeout, if it must be */
@@ -64,10 +65,13 @@ static int run_on_file(struct tapir_dotnet_talk *talk, tapir_peer_act act,
 static int open_dump(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
 {
 	struct tapir_peer_answer file;
-	int err = run_on_file(talk, tapir_peer_child__open, &file, &out->fd);
+	tapir_autofd int path_fd = -1;
+	int err = run_on_file(talk, tapir_peer_child__take, &file, &path_fd);
 
 	if (err)
 		return err;
+	if (path_fd >= 0)
+		out->fd = tapir_foreign__open_taken(path_fd, talk->job.tgid);
 	if (out->fd < 0 || !file.size)
 		return tapir_diag__fail(-EIO,
 					"Cannot %s: pid=%u, err=-EIO: it says it wrote "
@@ -137,11 +141,11 @@ static bool switch_off(struct tapir_dotnet_talk *talk)
  * space. */
 static bool has_room(int dir_fd)
 {
-	struct statvfs fs;
+	struct statfs fs;
 
-	return dir_fd < 0 || fstatvfs(dir_fd, &fs) ||
-	       (!(fs.f_flag & (ST_NOEXEC | ST_RDONLY)) &&
-		(uint64_t)fs.f_bavail * fs.f_frsize >= ROOM_BYTES);
+	return dir_fd < 0 || tapir_foreign__statfs(dir_fd, &fs) ||
+	       (!(fs.f_flags & (ST_NOEXEC | ST_RDONLY)) &&
+		(uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize >= ROOM_BYTES);
 }
 
 /* Else the runtime would write on, and the file stay, if we are killed in between. */

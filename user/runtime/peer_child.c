@@ -274,20 +274,12 @@ int tapir_peer_child__look(const struct tapir_peer_job *job, struct tapir_peer_a
 	return answer->err ? -1 : at.dir_fd;
 }
 
-/* Hands over the file, for reading; O_NONBLOCK: a lease on it is no reason to wait. */
-int tapir_peer_child__open(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+/* Hands over the file, not opened yet (O_PATH): that is for who knows its file system. */
+int tapir_peer_child__take(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
-	int path_fd = take_in_dir(job, &at, answer), fd;
-	char link[32];
 
-	if (path_fd < 0)
-		return -1;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
-	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		tapir_peer_child__fail(answer, -errno, (enum tapir_peer_why)job->file_why);
-	return fd < 0 ? -1 : fd;
+	return take_in_dir(job, &at, answer);
 }
 
 /* Between the look and the removal its user may swap the file: for another one of its own. */

@@ -57,7 +57,7 @@ enum tapir_peer_why {
 struct tapir_peer_answer {
 	int err;
 	uint8_t why; /* enum tapir_peer_why */
-	bool found;  /* __look, __open, __make, __place: there is such a file, and this is it: */
+	bool found;  /* __look, __take, __make, __place: there is such a file, and this is it: */
 	uint64_t dev, inode, size;
 };
 
@@ -187,7 +187,7 @@ uint32_t tapir_peer_child__pid_behind(int fd);
 
 /* The acts all runtimes share: the file called name in dir, which must be private. */
 int tapir_peer_child__look(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
-int tapir_peer_child__open(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+int tapir_peer_child__take(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
 
 /*

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/vec.h"
+#include "foreign/foreign_file.h"
 #include "runtime/dotnet_metadata.h"
 #include "runtime/dotnet_pe.h"
 #include "symbol/dotnet_native.h"
@@ -253,8 +255,9 @@ static int fill(struct loading *l)
 
 int tapir_r2r__load(int fd, struct tapir_r2r **out)
 {
+	tapir_autofd int content_fd = tapir_foreign__content(fd);
 	struct loading l = {};
-	int err = tapir_pe__open(fd, &l.pe);
+	int err = content_fd < 0 ? content_fd : tapir_pe__open(content_fd, &l.pe);
 
 	if (!err && l.pe.machine != MACHINE_X86_64 && l.pe.machine != MACHINE_X86_64_LINUX)
 		err = -ENOEXEC;

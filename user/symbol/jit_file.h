@@ -4,13 +4,12 @@
  * elsewhere or held up.
  *
  * Everything about such a file is its process's choice: a symbolic link to /etc/shadow, a FIFO,
- * a device, another user's file, a filesystem whose server never answers. So: below the
- * process's root, no link at the end, a regular file with one name, owned by a user the process
- * runs as, and all the way on filesystems that the kernel alone serves (no FUSE, no network).
- * What remains: an overlay over such a filesystem looks like any other.
+ * a device, another user's file, a file system whose server never answers. So: below the
+ * process's root, no link at the end, no mount at the end, a regular file with one name, owned by a
+ * user the process runs as. What it opens is a handle of foreign/foreign_file.h.
  *
  * Privileges: CAP_SYS_PTRACE for /proc/PID/root of other users' processes, CAP_DAC_READ_SEARCH
- * for their files. Linux 5.6 (openat2), 5.8 (mount ids by statx). Thread-safe.
+ * for their files. Thread-safe.
  */
 #ifndef TAPIR_USER_JIT_FILE_H
 #define TAPIR_USER_JIT_FILE_H
@@ -26,13 +25,13 @@ struct tapir_jit_file_opts {
 };
 
 /*
- * An fd for reading. -ENOENT, -ESRCH without a line: no such file, no such process; else -errno
+ * A handle. -ENOENT, -ESRCH without a line: no such file, no such process; else -errno
  * with a line.
  */
 int tapir_jit_file__open(const struct tapir_jit_file_opts *opts);
 
 /* The same questions to a file that is open already (a mapped one). path is for the line. 0 or
- * -errno with a line. tgid 0 in opts: only type and owner are asked. */
+ * -errno with a line. */
 int tapir_jit_file__check(int fd, const struct tapir_jit_file_opts *opts);
 
 #endif

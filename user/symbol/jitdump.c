@@ -19,8 +19,9 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "decode/jitdump_format.h"
-#include "symbol/jit_file.h"
+#include "foreign/foreign_file.h"
 #include "symbol/dotnet_name.h"
+#include "symbol/jit_file.h"
 
 #define MAGIC_FOREIGN  0x4454694au
 #define MAX_HEADER     (64u << 10)
@@ -252,7 +253,8 @@ static bool read_header(struct tapir_jitdump *d, uint64_t size, uint64_t now_ns)
 {
 	struct tapir_jitdump_header h;
 
-	if (size < sizeof(h) || pread(d->opts.fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
+	if (size < sizeof(h) ||
+	    tapir_foreign__pread(d->opts.fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
 		return false;
 	d->is_given_up = true;
 	if (h.magic == MAGIC_FOREIGN)
@@ -286,7 +288,7 @@ static const char *window_at(struct window *w, int fd, uint64_t off, size_t want
 	ssize_t got;
 
 	if (off < w->off || off + want > w->off + w->len) {
-		got = pread(fd, w->bytes, sizeof(w->bytes), (off_t)off);
+		got = tapir_foreign__pread(fd, w->bytes, sizeof(w->bytes), off);
 		w->off = off;
 		w->len = got > 0 ? (size_t)got : 0;
 		if (w->len < want)
@@ -345,7 +347,7 @@ int tapir_jitdump__read(struct tapir_jitdump *d, uint64_t now_ns, size_t max_byt
 {
 	struct stat st;
 
-	if (fstat(d->opts.fd, &st))
+	if (tapir_foreign__stat(d->opts.fd, &st))
 		return 0;
 	if ((uint64_t)st.st_size < d->off) {
 		d->off = 0; /* cut: written anew */

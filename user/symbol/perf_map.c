@@ -19,6 +19,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "foreign/foreign_file.h"
 #include "symbol/jit_file.h"
 
 #define CHUNK_BYTES	  (64u << 10) /* a longer line is none */
@@ -241,7 +242,7 @@ static int open_file(const struct tapir_perf_map *m, struct stat *st)
 
 	if (fd < 0)
 		return fd;
-	if (!fstat(fd, st) && !is_stale(m, st))
+	if (!tapir_foreign__stat(fd, st) && !is_stale(m, st))
 		return fd;
 	tapir_debug("%s of process %u is older than the process", m->path, m->opts.tgid);
 	close(fd);
@@ -316,7 +317,7 @@ static bool is_rewritten(const struct tapir_perf_map *m, const struct stat *st)
 
 	if ((uint64_t)st->st_size < m->off)
 		return true;
-	return pread(m->fd, now, m->seen_len, (off_t)(m->off - m->seen_len)) !=
+	return tapir_foreign__pread(m->fd, now, m->seen_len, m->off - m->seen_len) !=
 		       (ssize_t)m->seen_len ||
 	       memcmp(now, m->seen, m->seen_len) != 0;
 }
@@ -363,7 +364,7 @@ static int read_on(struct tapir_perf_map *m, uint64_t now_ns, size_t max_bytes,
 	char chunk[CHUNK_BYTES];
 
 	for (size_t done = 0; done < max_bytes;) {
-		ssize_t got = pread(m->fd, chunk, sizeof(chunk), (off_t)m->off);
+		ssize_t got = tapir_foreign__pread(m->fd, chunk, sizeof(chunk), m->off);
 		size_t passed;
 
 		if (got <= 0)
@@ -388,7 +389,7 @@ int tapir_perf_map__read(struct tapir_perf_map *m, uint64_t now_ns, size_t max_b
 		m->look_ns = now_ns;
 		(void)look(m);
 	}
-	if (m->fd < 0 || fstat(m->fd, &st))
+	if (m->fd < 0 || tapir_foreign__stat(m->fd, &st))
 		return 0;
 	if ((uint64_t)st.st_size != m->size || mtime_ns(&st) != m->mtime_ns) {
 		if (is_rewritten(m, &st))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -15,9 +16,11 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "elf/debug_file.h"
 #include "elf/demangle.h"
 #include "elf/image.h"
 #include "elf/symbols.h"
+#include "foreign/foreign_file.h"
 #include "symbol/dotnet_r2r.h"
 #include "symbol/kallsyms.h"
 #include "symbol/vdso.h"
@@ -26,17 +29,19 @@
  * Each file holds a descriptor: at most a quarter of those that the process may have. When there
  * are more files, the one that was asked longest ago is dropped, and remembered as that.
  */
-#define MAX_FILES    16384u
-#define MIN_FILES    16u
-#define MAX_DROPPED  65536u
+#define MAX_FILES     16384u
+#define MIN_FILES     16u
+#define MAX_DROPPED   65536u
 /* Symbols in memory, of all tables: about 40 bytes each, with its name. */
-#define MAX_SYMBOLS  400000
-#define SYMBOL_BYTES 40u
+#define MAX_SYMBOLS   400000
+#define SYMBOL_BYTES  40u
+#define MAX_TOO_LARGE 8 /* warnings */
 
 struct file {
 	uint64_t file_id;
-	int fd;	    /* -1: could not be read, is not tried again; or dropped */
-	char *path; /* NULL: no separate debug information is looked for */
+	int fd;	       /* -1: could not be read, is not tried again; or dropped */
+	char *path;    /* NULL: no separate debug information is looked for */
+	uint32_t tgid; /* one of those that map it there; 0: we see it there */
 	struct tapir_symtab *symtab;
 	struct tapir_r2r *r2r; /* instead: it is an assembly */
 	uint64_t last_use;
@@ -54,6 +59,7 @@ struct tapir_symbolizer {
 	struct tapir_kallsyms *kernel;
 	bool kernel_was_tried;
 	uint64_t kernel_id;
+	unsigned too_large_cnt; /* files whose symbols are not all read */
 };
 
 static size_t max_files(void)
@@ -155,7 +161,7 @@ static struct file *new_file(struct tapir_symbolizer *s)
 }
 
 void tapir_symbolizer__add_file(struct tapir_symbolizer *s, uint64_t file_id, int fd,
-				const char *path)
+				const char *path, uint32_t tgid)
 {
 	struct file *file;
 	uint64_t *idx;
@@ -174,7 +180,12 @@ void tapir_symbolizer__add_file(struct tapir_symbolizer *s, uint64_t file_id, in
 	tapir_map__del(&s->dropped, file_id);
 	*idx = (uint64_t)(file - s->files.data);
 	*file = (struct file){
-		.file_id = file_id, .fd = own_fd, .path = strdup(path), .last_use = ++s->use_cnt};
+		.file_id = file_id,
+		.fd = own_fd,
+		.path = strdup(path),
+		.tgid = tgid,
+		.last_use = ++s->use_cnt,
+	};
 }
 
 uint64_t tapir_symbolizer__missed(const struct tapir_symbolizer *s)
@@ -210,6 +221,46 @@ static void give_up(struct file *file)
 	file->fd = -1;
 }
 
+/* Is it this file that the path names below the root? */
+static bool shows(int root_fd, uint32_t tgid, const struct file *file)
+{
+	tapir_autofd int path_fd = tapir_foreign__take(root_fd, file->path, tgid, 0);
+	struct stat there, own;
+
+	return path_fd >= 0 && !tapir_foreign__stat(path_fd, &there) &&
+	       !tapir_foreign__stat(file->fd, &own) && there.st_dev == own.st_dev &&
+	       there.st_ino == own.st_ino;
+}
+
+/*
+ * A debug file that the file itself names is looked for beside it: in our root if the path means
+ * the same file here, else in that of its process. One of its build ID is looked for here in any
+ * case.
+ */
+static void load_debug(struct file *file, struct tapir_elf *elf)
+{
+	tapir_autofd int own_fd = tapir_foreign__root(0), root_fd = -1;
+	struct tapir_debug_place own = {.root_fd = own_fd}, theirs = {.tgid = file->tgid};
+
+	if (shows(own_fd, 0, file))
+		own.path = file->path;
+	else if (file->tgid)
+		root_fd = tapir_foreign__root(file->tgid);
+	if (tapir_symtab__load_debug(file->symtab, elf, &own) || root_fd < 0 ||
+	    !shows(root_fd, file->tgid, file))
+		return;
+	theirs.root_fd = root_fd;
+	theirs.path = file->path;
+	tapir_symtab__load_debug(file->symtab, elf, &theirs);
+}
+
+static void report_dropped(struct tapir_symbolizer *s, const struct file *file)
+{
+	if (s->too_large_cnt++ < MAX_TOO_LARGE)
+		tapir_warn("symbols of %s are not all read: %zu symbols or tables are too large",
+			   file->path ? file->path : "a file", tapir_symtab__dropped(file->symtab));
+}
+
 static int load(struct tapir_symbolizer *s, struct file *file)
 {
 	struct tapir_elf *elf = NULL;
@@ -220,10 +271,12 @@ static int load(struct tapir_symbolizer *s, struct file *file)
 	err = tapir_symtab__load(elf, &file->symtab);
 	/* Names the file itself has are good even where its debug file is not. */
 	if (!err && file->path)
-		tapir_symtab__load_debug(file->symtab, elf, "", file->path);
+		load_debug(file, elf);
 	tapir_elf__free(elf);
 	if (err)
 		return err;
+	if (tapir_symtab__dropped(file->symtab))
+		report_dropped(s, file);
 	count(s, file);
 	return 0;
 }
@@ -235,7 +288,7 @@ static struct file *find_file(struct tapir_symbolizer *s, uint64_t file_id)
 	const struct tapir_vdso *vdso = idx ? NULL : tapir_vdso__get();
 
 	if (vdso && vdso->file_id == file_id) {
-		tapir_symbolizer__add_file(s, file_id, vdso->fd, "/[vdso]");
+		tapir_symbolizer__add_file(s, file_id, vdso->fd, "/[vdso]", 0);
 		idx = tapir_map__get(&s->idx_by_file_id, file_id);
 	}
 	s->missed_cnt += !idx && tapir_map__get(&s->dropped, file_id);

@@ -397,11 +397,15 @@ bool tapir_loss__hides_events(unsigned cause)
 
 const char *tapir_gap__name(unsigned reason)
 {
-	return reason == TAPIR_GAP_ATTACH_FAILED ? "attach_failed" : "attach_late";
+	return reason == TAPIR_GAP_NOT_READ	   ? "not_read"
+	       : reason == TAPIR_GAP_ATTACH_FAILED ? "attach_failed"
+						   : "attach_late";
 }
 
 const char *tapir_gap__text(unsigned reason)
 {
-	return reason == TAPIR_GAP_ATTACH_FAILED ? "no probes could be attached to"
-						 : "probes were attached late to";
+	return reason == TAPIR_GAP_NOT_READ
+		       ? "not read (no answer from its file system, or too large):"
+	       : reason == TAPIR_GAP_ATTACH_FAILED ? "no probes could be attached to"
+						   : "probes were attached late to";
 }
