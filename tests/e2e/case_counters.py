@@ -194,7 +194,7 @@ def test_terminal_gets_a_table_that_is_drawn_anew(t):
     t.ok(len(frames) >= 4, f"{len(frames)} tables")
     lines = frames[-1]
     t.ok(len(lines) < 12 and all(len(line) <= 70 for line in lines), lines)
-    t.ok([line for line in lines if " total " in line and "MyCompan\u2026Counting" in line] and "PROVIDER" in lines[0], lines)
+    t.ok(any(re.search(r"MyComp\S*\u2026\S*ting +total ", line) for line in lines) and "PROVIDER" in lines[0], lines)
 
 
 def check_values(t, lines, columns, rows, all_rows):
