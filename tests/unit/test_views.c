@@ -269,7 +269,7 @@ static void headline_of_a_lock_without_a_name_has_no_gap(void **state)
 	assert_int_equal(answer(), 0);
 	assert_string_equal(sheet.headline.data,
 			    "threads waited 9.00 ms for locks, once; 100% for monitor, most often "
-			    "let go by ? (5)");
+			    "released by ? (5)");
 }
 
 static void pauses_have_their_reason_and_heap(void **state)

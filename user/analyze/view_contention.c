@@ -220,11 +220,11 @@ static void add_ways(struct tapir_sheet *sheet, size_t locks, struct lock *lock)
 	static const struct tapir_column columns[] = {
 		{"ns", ">ASLEEP", TAPIR_CELL_NS},
 		{"count", ">TIMES", TAPIR_CELL_COUNT},
-		{"let_go_by", "LET GO BY", TAPIR_CELL_TEXT},
+		{"let_go_by", "RELEASED BY", TAPIR_CELL_TEXT},
 		{"let_go_by_tid", NULL, TAPIR_CELL_ID},
-		{"let_go_in", "WHICH WAS IN", TAPIR_CELL_TEXT},
+		{"let_go_in", "INSIDE", TAPIR_CELL_TEXT},
 		{"stack", "WAITER", TAPIR_CELL_ORIGIN},
-		{"holder_stack", "HOLDER, MEANWHILE", TAPIR_CELL_ORIGIN},
+		{"holder_stack", "HOLDER STACK", TAPIR_CELL_ORIGIN},
 		{}};
 	size_t t = tapir_sheet__table_of_row(sheet, locks, "waiters", NULL, columns);
 
@@ -263,7 +263,7 @@ static void add_headline(const struct contention *v, struct tapir_sheet *sheet)
 			kind_name(v, worst), worst->label && *worst->label ? " " : "",
 			worst->label ? worst->label : "");
 	if (worst->way_cnt && worst->ways[0].waker_tid)
-		tapir_str__addf(&sheet->headline, ", most often let go by %s (%u)",
+		tapir_str__addf(&sheet->headline, ", most often released by %s (%u)",
 				*worst->ways[0].waker ? worst->ways[0].waker : "?",
 				worst->ways[0].waker_tid);
 }
@@ -300,7 +300,8 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	tapir_sheet__fact(sheet, "half", NULL, TAPIR_CELL_COUNT, v->half);
 	add_headline(v, sheet);
 	if (v->half)
-		tapir_sheet__note(sheet, "%llu waits began before the file or did not end in it",
+		tapir_sheet__note(sheet,
+				  "%llu waits began before the recording or did not end in it",
 				  (unsigned long long)v->half);
 	return v->failed ? -ENOMEM : 0;
 }

@@ -292,13 +292,14 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 		write_points(sheet, t, c);
 	}
 	if (v->more)
-		tapir_sheet__note(sheet, "values of more than %u counters: the rest is left out",
+		tapir_sheet__note(sheet, "more than %u counters: values of the others are left out",
 				  MAX_COUNTERS);
 	if (v->rows.cnt)
 		tapir_str__addf(&sheet->headline, "%zu counters", v->rows.cnt);
 	else
-		tapir_str__adds(&sheet->headline,
-				"the file has no counters (`tapir record --counters`)");
+		tapir_str__adds(
+			&sheet->headline,
+			"the recording has no counters: `tapir record --counters` records them");
 	return v->failed ? -ENOMEM : 0;
 }
 

@@ -248,7 +248,8 @@ static void write_paths(struct cpu *v, struct tapir_sheet *sheet)
 						      {"path", "PATH", TAPIR_CELL_TEXT},
 						      {"function", NULL, TAPIR_CELL_TEXT},
 						      {}};
-	size_t t = tapir_sheet__table(sheet, "tree", "from the outside in", columns);
+	size_t t =
+		tapir_sheet__table(sheet, "tree", "call tree, outermost function first", columns);
 	const struct tapir_tree_node *nodes = sheet->tree->nodes.data;
 	uint32_t at = 0, last = 0;
 	unsigned left = MAX_PATHS;
@@ -335,7 +336,7 @@ static void write_intervals(const struct cpu *v, struct tapir_sheet *sheet)
 						      {"kind", "INSIDE", TAPIR_CELL_TEXT},
 						      {}};
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->asked.tl);
-	size_t t = tapir_sheet__table(sheet, "intervals", "inside intervals", columns);
+	size_t t = tapir_sheet__table(sheet, "intervals", "CPU time inside intervals", columns);
 	char text[512];
 
 	for (size_t k = 0; k < v->by_kind.cnt && k < pairs->kinds.cnt; k++) {
@@ -357,7 +358,8 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	unsigned most = 0;
 
 	if (!v->cnt) {
-		tapir_str__adds(&sheet->headline, "the file has no CPU samples (of these threads)");
+		tapir_str__adds(&sheet->headline,
+				"the recording has no CPU samples of these threads");
 		return v->failed ? -ENOMEM : 0;
 	}
 	tapir_stack_tree__sort(tapir_timeline__stacks(v->asked.tl));
@@ -384,9 +386,10 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	tapir_sheet__fact(sheet, "samples", NULL, TAPIR_CELL_COUNT, v->cnt);
 	tapir_sheet__fact(sheet, "without_stack", NULL, TAPIR_CELL_COUNT, v->bare_cnt);
 	if (v->rowless_cnt)
-		tapir_sheet__note(sheet,
-				  "%llu samples are of more threads than %u: these are in no row",
-				  (unsigned long long)v->rowless_cnt, MAX_THREADS);
+		tapir_sheet__note(
+			sheet,
+			"%llu samples of other threads are in no row: the limit is %u threads",
+			(unsigned long long)v->rowless_cnt, MAX_THREADS);
 	tapir_sheet__fact(sheet, "period_sum", NULL, TAPIR_CELL_COUNT, v->period_sum);
 	return v->failed ? -ENOMEM : 0;
 }

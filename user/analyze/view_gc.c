@@ -368,19 +368,19 @@ static void write_gcs(struct gc_view *v, struct tapir_sheet *sheet)
 		add_bytes(sheet, t, gc->after_bytes);
 		add_bytes(sheet, t, gc->promoted_bytes);
 		tapir_sheet__u64(sheet, t, gc->samples);
-		tapir_sheet__text(sheet, t, gc->is_half ? "one end is not in the file" : NULL);
+		tapir_sheet__text(sheet, t, gc->is_half ? "begin or end not recorded" : NULL);
 	}
 }
 
 static void write_waiters(struct gc_view *v, struct tapir_sheet *sheet)
 {
-	static const struct tapir_column columns[] = {{"ns", ">STOOD STILL", TAPIR_CELL_NS},
+	static const struct tapir_column columns[] = {{"ns", ">STOPPED FOR", TAPIR_CELL_NS},
 						      {"count", ">TIMES", TAPIR_CELL_COUNT},
 						      {"tid", ">TID", TAPIR_CELL_ID},
 						      {"thread", "THREAD", TAPIR_CELL_TEXT},
 						      {}};
-	size_t t =
-		tapir_sheet__table(sheet, "waiters", "who was off its CPU during a pause", columns);
+	size_t t = tapir_sheet__table(sheet, "waiters", "threads that were off-CPU during a pause",
+				      columns);
 
 	if (v->waiters.cnt)
 		qsort(v->waiters.data, v->waiters.cnt, sizeof(*v->waiters.data), by_ns);

@@ -153,7 +153,7 @@ static void add_methods(const struct jit *v, struct tapir_sheet *sheet)
 						      {"thread", "THREAD", TAPIR_CELL_TEXT},
 						      {"method", "METHOD", TAPIR_CELL_TEXT},
 						      {}};
-	size_t t = tapir_sheet__table(sheet, "methods", "the slowest to compile", columns);
+	size_t t = tapir_sheet__table(sheet, "methods", "slowest to compile", columns);
 	const struct method *m;
 
 	tapir_vec_for_each (m, &v->slowest) {
@@ -203,10 +203,11 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	tapir_sheet__fact(sheet, "ns", NULL, TAPIR_CELL_NS, v->took_ns);
 	tapir_sheet__fact(sheet, "cpu_ns", NULL, TAPIR_CELL_NS, v->cpu_ns);
 	tapir_sheet__fact(sheet, "half", NULL, TAPIR_CELL_COUNT, v->half);
-	tapir_sheet__fact(sheet, "loaded", v->loaded_cnt ? "methods made ready" : NULL,
+	tapir_sheet__fact(sheet, "loaded", v->loaded_cnt ? "methods loaded" : NULL,
 			  TAPIR_CELL_COUNT, v->loaded_cnt);
-	tapir_sheet__fact(sheet, "loaded_bytes", v->loaded_bytes ? "their code" : NULL,
-			  TAPIR_CELL_BYTES, v->loaded_bytes);
+	tapir_sheet__fact(sheet, "loaded_bytes",
+			  v->loaded_bytes ? "code size of methods loaded" : NULL, TAPIR_CELL_BYTES,
+			  v->loaded_bytes);
 	add_threads(v, sheet);
 	add_methods(v, sheet);
 	return v->failed ? -ENOMEM : 0;

@@ -116,7 +116,7 @@ static void add_row(struct offcpu_view *v, struct tapir_sheet *sheet, size_t t,
 			  row->state ? tapir_wait_reasons__of(&v->reasons, sheet->tree, row->node)
 				     : NULL);
 	tapir_sheet__name(sheet, t, row->waker, row->waker_tid);
-	tapir_sheet__text(sheet, t, is_whole ? NULL : "cut short");
+	tapir_sheet__text(sheet, t, is_whole ? NULL : "truncated");
 	tapir_sheet__stack(sheet, t, row->node);
 }
 
@@ -126,9 +126,9 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 						      {"percent", ">SHARE", TAPIR_CELL_PERCENT},
 						      {"count", ">TIMES", TAPIR_CELL_COUNT},
 						      {"worst_ns", ">WORST", TAPIR_CELL_NS},
-						      {"ready_ns", ">FOR A CPU", TAPIR_CELL_NS},
+						      {"ready_ns", ">RUNNABLE", TAPIR_CELL_NS},
 						      {"state", "STATE", TAPIR_CELL_TEXT},
-						      {"reason", "FOR", TAPIR_CELL_TEXT},
+						      {"reason", "WAITED FOR", TAPIR_CELL_TEXT},
 						      {"ended_by", "ENDED BY", TAPIR_CELL_TEXT},
 						      {"cut", "", TAPIR_CELL_TEXT},
 						      {"stack", "STACK", TAPIR_CELL_STACK},
@@ -151,14 +151,14 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	}
 	reason = tapir_wait_reasons__of(&v->reasons, sheet->tree, v->rows.data[0].node);
 	tapir_str__addf(&sheet->headline,
-			"threads were off their CPUs for %s, %s of it only for want of one; "
+			"threads were off-CPU for %s, %s of it runnable, waiting for a CPU; "
 			"%.0f%% in one place%s%s",
 			tapir_ns__text(v->waited_ns, waited), tapir_ns__text(v->ready_ns, ready),
 			100.0 * (double)v->rows.data[0].waited_ns / (double)v->waited_ns,
 			reason ? ": " : "", reason ? reason : "");
 	if (v->cut_ns)
 		tapir_sheet__note(sheet,
-				  "%.0f%% of the time has stacks that are cut short: their "
+				  "%.0f%% of the time has truncated stacks: their "
 				  "callers are missing (no frame pointers, or no stack)",
 				  100.0 * (double)v->cut_ns / (double)v->waited_ns);
 	if (v->rows.cnt > v->asked.top)

@@ -276,7 +276,7 @@ static void slow_close(void *ctx, struct tapir_interval *i)
 /* ---- the sheet ------------------------------------------------------------------------------ */
 
 static const struct tapir_column part_columns[] = {
-	{"part", "WHERE ITS TIME WENT", TAPIR_CELL_TEXT},
+	{"part", "TIME SPENT", TAPIR_CELL_TEXT},
 	{"ns", ">TIME", TAPIR_CELL_NS},
 	{"percent", ">SHARE", TAPIR_CELL_PERCENT},
 	{"count", ">TIMES", TAPIR_CELL_COUNT},
@@ -285,9 +285,9 @@ static const struct tapir_column part_columns[] = {
 	{"reason", NULL, TAPIR_CELL_TEXT},
 	{"cause_label", NULL, TAPIR_CELL_TEXT},
 	{"ended_by", "ENDED BY", TAPIR_CELL_TEXT},
-	{"ended_in", "WHICH WAS IN", TAPIR_CELL_TEXT},
+	{"ended_in", "INSIDE", TAPIR_CELL_TEXT},
 	{"stack", "STACK", TAPIR_CELL_STACK},
-	{"holder_stack", "THE OTHER'S STACK", TAPIR_CELL_ORIGIN},
+	{"holder_stack", "WAKER STACK", TAPIR_CELL_ORIGIN},
 	{}};
 
 static const char *const state_names[] = {"unknown", "running", "runnable", "sleeping", "between"};
@@ -417,8 +417,8 @@ static void add_parts(struct slow *s, struct tapir_sheet *sheet, size_t slowest,
 static const char *how_whole(uint16_t flags)
 {
 	if (flags & TAPIR_INTERVAL_UNBEGUN)
-		return "its begin is not in the file";
-	return flags & TAPIR_INTERVAL_UNENDED ? "its end is not in the file" : NULL;
+		return "begin not recorded";
+	return flags & TAPIR_INTERVAL_UNENDED ? "end not recorded" : NULL;
 }
 
 static void add_slowest(struct slow *s, struct tapir_sheet *sheet)
@@ -449,9 +449,9 @@ static void add_slowest(struct slow *s, struct tapir_sheet *sheet)
 static void add_sums(struct slow *s, struct tapir_sheet *sheet)
 {
 	static const struct tapir_column columns[] = {
-		{"part", "ALL OF THEM", TAPIR_CELL_TEXT},  {"ns", ">TIME", TAPIR_CELL_NS},
-		{"percent", ">SHARE", TAPIR_CELL_PERCENT}, {"state", NULL, TAPIR_CELL_TEXT},
-		{"cause", NULL, TAPIR_CELL_TEXT},	   {}};
+		{"part", "ALL INTERVALS", TAPIR_CELL_TEXT}, {"ns", ">TIME", TAPIR_CELL_NS},
+		{"percent", ">SHARE", TAPIR_CELL_PERCENT},  {"state", NULL, TAPIR_CELL_TEXT},
+		{"cause", NULL, TAPIR_CELL_TEXT},	    {}};
 	static const char *const whats[] = {"not known", "on CPU", "waits for a CPU", "waits",
 					    "between threads"};
 	size_t table = tapir_sheet__table(sheet, "all", NULL, columns);
@@ -551,11 +551,12 @@ static int slow_finish(void *ctx, struct tapir_sheet *sheet)
 			tapir_ns__text(worst_ns, worst));
 	add_finding(s, sheet);
 	if (s->half_cnt)
-		tapir_sheet__note(sheet, "%llu more began before the file or did not end in it",
+		tapir_sheet__note(sheet,
+				  "%llu more began before the recording or did not end in it",
 				  (unsigned long long)s->half_cnt);
 	if (!tapir_timeline__stats(s->asked.tl)->switches)
 		tapir_sheet__note(sheet, "no context switches were recorded: running and waiting "
-					 "are not told apart");
+					 "are not distinguished");
 	return s->failed ? -ENOMEM : 0;
 }
 

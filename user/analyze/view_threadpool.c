@@ -114,7 +114,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 {
 	static const struct tapir_column columns[] = {{"at_ns", ">AT", TAPIR_CELL_TIME},
 						      {"workers", ">WORKERS", TAPIR_CELL_COUNT},
-						      {"reason", "WHY", TAPIR_CELL_TEXT},
+						      {"reason", "REASON", TAPIR_CELL_TEXT},
 						      {}};
 	struct threadpool *v = ctx;
 	size_t t = tapir_sheet__table(sheet, "adjustments", "changes of the number of workers",

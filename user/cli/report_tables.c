@@ -107,8 +107,8 @@ static void cell_ns(struct tapir_table *table, uint64_t ns)
 static void write_intervals(const struct tapir_report_view *v, const struct tapir_palette *p,
 			    struct tapir_str *out)
 {
-	static const char *const titles[] = {">COUNT", ">TOGETHER", ">WORST",
-					     ">HALF",  "INTERVAL",  NULL};
+	static const char *const titles[] = {">COUNT",	  ">TOTAL TIME", ">WORST",
+					     ">UNPAIRED", "INTERVAL",	 NULL};
 	struct tapir_table table = {.titles = titles};
 	const struct tapir_kind *kind;
 	struct tapir_str name = {};
