@@ -2,8 +2,10 @@
 """What a recording adds up to: against what the program says it fired, and the file's own lines."""
 import collections
 import json
+import re
 
 from harness import EVENTS_ONLY
+from screen import on_terminal, plain_lines
 
 COUNT = 3
 END_BYTES = 48  # the chunk that ends a file: a header and nothing else
@@ -44,10 +46,86 @@ def test_stacks_equal_those_of_the_events(t):
 
 def test_text_says_what_how_many_and_from_where(t):
     file, fired = record_types(t)
-    text = t.tapir("report", file).out
+    text = t.tapir("report", "--stacks", file).out
     for part in ("command: ", f"{sum(fired.values())} events of {len(fired)} kinds from 1 process, 0 lost",
                  "EVENT", "types:ints", "PROGRAM", "STACKS", "fire_ints < main"):
         t.ok(part in text, f"{part!r} in {text}")
+
+
+def test_stacks_are_shown_when_they_are_asked_for(t):
+    file, _ = record_types(t)
+    short, long = t.tapir("report", file).out, t.tapir("report", "--stacks", file).out
+    t.ok(short.endswith("\n--stacks shows the hottest stacks of each event\n"), short[-200:])
+    t.ok("STACKS" not in short and long.startswith(short[:-len("--stacks shows the hottest stacks of each event\n")]), long)
+    t.ok("fire_ints < main" in long and "--stacks" not in long, long[-400:])
+    t.ok(t.report(file)["stacks"], "in JSON they are in any case")
+    t.ok("cannot be used with --view" in t.tapir("report", "--stacks", "--view", "gc", file, expect=2).err, "a view has its own")
+
+
+def test_frames_without_names_are_one_when_they_follow_each_other(t):
+    bare, file = t.path("bare"), t.path("bare.tapir")
+    t.eq(t.run("strip", "-o", bare, t.target_path("depth")).rc, 0, "strip")
+    t.tapir("record", "depth:hit", "--stack", *EVENTS_ONLY, "-f", "-o", file, "--", bare, 5, 40)
+    run = sum(frame["name"] is None and frame["module"].endswith("/bare") for frame in t.events(file)[0]["stack"])
+    t.ok(run > 6, f"frames without a name: {t.events(file)[0]['stack']}")
+    stacks = t.tapir("report", "--stacks", file).out.split("STACKS")[1]
+    t.ok(f"bare ({run} frames)" in stacks and "bare+0x" not in stacks, stacks)
+    t.eq(sum(name.startswith("bare+0x") for name in t.report(file)["stacks"][0]["functions"]), run, "JSON has all")
+
+
+def test_only_records_of_the_window_and_thread_are_counted(t):
+    file, script = t.path("window.tapir"), f"{t.target_path('burner')} 600 2; sleep 0.4; {t.target_path('burner')} 600 1"
+    t.tapir("record", "-F", 997, "-f", "-o", file, "--", "sh", "-c", script)
+    whole, times = t.report(file), sorted(r["time_ns"] for r in t.events(file, "sample"))
+    earliest, latest = 0, times[0]  # the start of the recording, by what was counted
+    for share in 0.3, 0.5, 0.8:
+        edge_ns = int(whole["duration_ns"] * share / 1e6) * 1000000
+        first, second = t.report(file, "--to", f"{edge_ns // 1000000}ms"), t.report(file, "--from", f"{edge_ns // 1000000}ms")
+        cnt = first["samples"]["captured"]
+        t.ok(0 < cnt < len(times), f"{cnt} of {len(times)} samples")
+        earliest, latest = max(earliest, times[cnt - 1] - edge_ns), min(latest, times[cnt] - edge_ns)
+        t.ok(abs(first["duration_ns"] - edge_ns) < 1e6, f"duration: {first['duration_ns']} of {edge_ns}")
+        t.eq(second["window"]["from_ns"], edge_ns, "window")
+        for key in "samples", "switches":
+            t.eq(first[key]["captured"] + second[key]["captured"], whole[key]["captured"], f"{key} of both parts")
+        for part in first, second:
+            own = sum(f["samples"] for f in part["functions"]) + part["samples"]["without_stack"]
+            t.eq(own, part["samples"]["captured"], "samples of functions")
+    t.ok(earliest <= latest, f"what is counted is what lies before the edge: {earliest} to {latest}")
+    text = t.tapir("report", file, "--from", f"{int(whole['duration_ns'] * 0.8 / 1e6)}ms").out.splitlines()
+    t.ok(re.search(r": [0-9.]+ m?s \([0-9.]+ s to [0-9.]+ s of [0-9.]+ m?s\) from ", text[1]), text[:2])
+
+
+def test_only_records_of_a_thread_are_counted(t):
+    file, whole, samples = record_burner(t)
+    tid = max(whole["threads"], key=lambda thread: thread["samples"])["tid"]
+    one = t.report(file, "--thread", tid)
+    t.eq([thread["tid"] for thread in one["threads"]], [tid], "threads")
+    t.eq(one["samples"]["captured"], sum(r["tid"] == tid for r in samples), "its samples")
+    t.ok("; 1 thread of burner" in one["headline"], one["headline"])
+    t.ok("Thread 1 is not in" in t.tapir("report", file, "--thread", 1, expect=1).err, "of no thread")
+    t.ok("must be later" in t.tapir("report", file, "--from", 2, "--to", 1, expect=2).err, "a window without time")
+
+
+def test_pairs_of_ones_own_are_in_the_plain_report(t):
+    file, fired = record_types(t)
+    first, second = sorted(fired)[:2]
+    pair = f"{first},{second}"
+    t.eq([i for i in t.report(file)["intervals"] if i["name"] == first], [], "without --pair")
+    found = t.report(file, "--pair", pair)["intervals"]
+    t.ok(any(i["count"] + i["half"] for i in found), f"--pair {pair}: {found}")
+    t.ok("is not BEGIN,END" in t.tapir("report", file, "--pair", "x", expect=2).err, "half a pair")
+
+
+def test_tables_fit_the_terminal_and_are_whole_in_a_pipe(t):
+    file, _ = record_types(t)
+    wide = t.tapir("report", file).out
+    t.ok("…" not in wide, "nothing is cut in a pipe")
+    for command in ("report", file), ("report", "--view", "offcpu", record_burner(t)[0]), ("doctor",), ("list", t.target_path("types")):
+        lines = plain_lines(on_terminal(t, 80, 24, *command))
+        rows = [line for line in lines if re.match(r"\s*([0-9.,]+[ %]|ok |[a-z]+ +[a-z]+ |[A-Z]{3,} )", line) and " of " not in line]
+        t.ok(len(rows) > 2, f"rows of {command}: {lines}")
+        t.eq([line for line in rows if len(line) > 80], [], f"{command} is wider than the terminal")
 
 
 def test_view_tells_what_was_not_recorded_from_what_did_not_happen(t):

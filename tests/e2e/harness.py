@@ -210,8 +210,8 @@ class Case:
         lines = self.tapir("events", file, "--json").json_lines()
         return [line for line in lines if kind is None or line["type"] == kind]
 
-    def report(self, file):
-        return json.loads(self.tapir("report", file, "--json").out)
+    def report(self, file, *options):
+        return json.loads(self.tapir("report", file, "--json", *options).out)
 
     # ---- saying what must be ---------------------------------------------------------------
 

@@ -134,11 +134,32 @@ static void cells_are_cut_when_rows_have_to_fit(void **state)
 	add_wide_rows(&table);
 	assert_true(tapir_table__can_fit(&table));
 	tapir_table__write(&table, &plain, &out);
-	assert_string_equal(out.data,
-			    "NAME                  N  FILE\n"
-			    "a-name-\xe2\x80\xa6indeed  1234567  \xe2\x80\xa6"
-			    "e/a/long/path/to/libfoo.so\n"
-			    "b                     5  a function whose name is g\xe2\x80\xa6\n");
+	assert_string_equal(
+		out.data,
+		"NAME                N  FILE\n"
+		"a-name\xe2\x80\xa6ndeed  1234567  \xe2\x80\xa6"
+		"are/a/long/path/to/libfoo.so\n"
+		"b                   5  a function whose name is gr\xc3\xb6\xe2\x80\xa6\n");
+	tapir_str__fini(&out);
+	tapir_table__fini(&table);
+}
+
+static void last_column_is_below_when_there_is_no_room_beside_the_others(void **state)
+{
+	struct tapir_table table = {.titles = titles, .fit_columns = 40};
+	struct tapir_str out = {};
+
+	(void)state;
+	add_wide_rows(&table);
+	assert_false(tapir_table__can_fit(&table));
+	tapir_table__write(&table, &plain, &out);
+	assert_string_equal(
+		out.data, "NAME                                   N\n"
+			  "    FILE\n"
+			  "a-name-that-is-very-long-indeed  1234567\n"
+			  "    /usr/share/a/long/path/to/libfoo.so\n"
+			  "b                                      5\n"
+			  "    a function whose name is gr\xc3\xb6\xc3\x9f\x65r tha\xe2\x80\xa6\n");
 	tapir_str__fini(&out);
 	tapir_table__fini(&table);
 }
@@ -204,6 +225,7 @@ int main(void)
 		cmocka_unit_test(names_are_escaped_once_when_a_program_has_odd_ones),
 		cmocka_unit_test(last_column_goes_on_below_itself_when_it_is_wrapped),
 		cmocka_unit_test(cells_are_cut_when_rows_have_to_fit),
+		cmocka_unit_test(last_column_is_below_when_there_is_no_room_beside_the_others),
 		cmocka_unit_test(nothing_is_cut_when_no_terminal_is_there_or_all_fits),
 		cmocka_unit_test(columns_are_cut_where_they_say_when_they_say),
 		cmocka_unit_test(titles_stand_alone_when_there_are_no_rows),

@@ -192,8 +192,7 @@ static void add_locks(const struct tapir_finding *f, uint64_t span_ns, size_t fr
 
 void tapir_finding__add_text(const struct tapir_finding *f, struct tapir_str *out)
 {
-	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);
-	uint64_t span_ns = stats->last_ns - stats->first_ns;
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	size_t from = out->len;
 
 	add_gc(f, span_ns, out);

@@ -428,6 +428,14 @@ static bool is_happening(const struct tapir_rec *rec)
 	       rec->type == TAPIR_REC_SWITCH || rec->type == TAPIR_REC_LOSS;
 }
 
+void tapir_summary__pass(struct tapir_summary *s, const struct tapir_rec *rec)
+{
+	if (is_happening(rec) && (!s->first_ns || rec->time_ns < s->first_ns))
+		s->first_ns = rec->time_ns;
+	if (rec->time_ns > s->last_ns)
+		s->last_ns = rec->time_ns;
+}
+
 void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *catalog,
 			const struct tapir_rec *rec)
 {
@@ -439,10 +447,7 @@ void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *cat
 		[TAPIR_REC_GAP] = add_gap,	 [TAPIR_REC_META] = add_meta,
 	};
 
-	if (is_happening(rec) && (!s->first_ns || rec->time_ns < s->first_ns))
-		s->first_ns = rec->time_ns;
-	if (rec->time_ns > s->last_ns)
-		s->last_ns = rec->time_ns;
+	tapir_summary__pass(s, rec);
 	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])
 		adders[rec->type](s, catalog, rec);
 }

@@ -139,6 +139,8 @@ struct tapir_summary {
 
 void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *catalog,
 			const struct tapir_rec *rec);
+/* Of a record that is not counted: only that the recording went on until then. */
+void tapir_summary__pass(struct tapir_summary *s, const struct tapir_rec *rec);
 /*
  * Brings functions, modules and stacks up to date, and sorts each table, largest first; nothing
  * may be added afterwards. -ENOMEM: nothing was moved.

@@ -149,6 +149,17 @@ const struct tapir_timeline_stats *tapir_timeline__stats(const struct tapir_time
 	return &tl->stats;
 }
 
+uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl)
+{
+	uint64_t from_ns = tl->stats.first_ns, until_ns = tl->stats.last_ns;
+
+	if (tl->opts.from_ns > from_ns)
+		from_ns = tl->opts.from_ns;
+	if (tl->opts.until_ns && tl->opts.until_ns < until_ns)
+		until_ns = tl->opts.until_ns;
+	return until_ns > from_ns ? until_ns - from_ns : 0;
+}
+
 struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl)
 {
 	return tl->pairs;

@@ -164,6 +164,8 @@ int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec);
 int tapir_timeline__finish(struct tapir_timeline *tl);
 
 const struct tapir_timeline_stats *tapir_timeline__stats(const struct tapir_timeline *tl);
+/* How long it is, as far as it lies in the range that was asked for. */
+uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl);
 struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl);
 struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl);
 const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline *tl);

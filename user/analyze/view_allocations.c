@@ -52,8 +52,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 {
 	struct allocations *v = ctx;
 	const struct tapir_tally *t = &v->tally;
-	const struct tapir_timeline_stats *stats = tapir_timeline__stats(t->tl);
-	double seconds = (double)(stats->last_ns - stats->first_ns) / 1e9;
+	double seconds = (double)tapir_timeline__span_ns(t->tl) / 1e9;
 	bool is_bytes = t->weight > t->cnt; /* else each weighs 1 */
 
 	tapir_tally__sort(&v->tally);

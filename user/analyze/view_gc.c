@@ -428,13 +428,11 @@ static void write_allocated(struct gc_view *v, struct tapir_sheet *sheet)
 
 static int finish(void *ctx, struct tapir_sheet *sheet)
 {
-	const struct tapir_timeline_stats *stats;
 	struct gc_view *v = ctx;
 	char sum[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
 	uint64_t span_ns;
 
-	stats = tapir_timeline__stats(v->asked.tl);
-	span_ns = stats->last_ns - stats->first_ns;
+	span_ns = tapir_timeline__span_ns(v->asked.tl);
 	write_gcs(v, sheet);
 	if (!v->gcs.cnt) {
 		tapir_sheet__nothing(sheet, "no collection was seen");

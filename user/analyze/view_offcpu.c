@@ -116,7 +116,7 @@ static void add_row(struct offcpu_view *v, struct tapir_sheet *sheet, size_t t,
 			  row->state ? tapir_wait_reasons__of(&v->reasons, sheet->tree, row->node)
 				     : NULL);
 	tapir_sheet__name(sheet, t, row->waker, row->waker_tid);
-	tapir_sheet__text(sheet, t, is_whole ? NULL : "truncated");
+	tapir_sheet__text(sheet, t, is_whole ? NULL : "cut");
 	tapir_sheet__stack(sheet, t, row->node);
 }
 
@@ -128,7 +128,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 						      {"worst_ns", ">WORST", TAPIR_CELL_NS},
 						      {"ready_ns", ">RUNNABLE", TAPIR_CELL_NS},
 						      {"state", "STATE", TAPIR_CELL_TEXT},
-						      {"reason", "WAITED FOR", TAPIR_CELL_TEXT},
+						      {"reason", "REASON", TAPIR_CELL_TEXT},
 						      {"ended_by", "ENDED BY", TAPIR_CELL_TEXT},
 						      {"cut", "", TAPIR_CELL_TEXT},
 						      {"stack", "STACK", TAPIR_CELL_STACK},

@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/help_text.h"
 #include "cli/doctor_dotnet.h"
 #include "cli/terminal.h"
 
@@ -33,37 +34,73 @@ static bool says_remedy(const struct tapir_checkup *checkup, const struct tapir_
 	       next->remedy != check->remedy;
 }
 
-static void write_row(const struct tapir_check *check, const size_t widths[2],
+/* How wide a row's columns are; which are cut short of their longest cells. */
+struct widths {
+	size_t name, found, means;
+	bool is_narrow; /* what a row means is wrapped */
+};
+
+#define STATE_COLUMNS  9
+#define FOUND_COLUMNS  40 /* one long cell does not push all others aside */
+#define NARROW_COLUMNS 10
+
+static size_t max_size(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+static struct widths measure(const struct tapir_checkup *checkup)
+{
+	size_t fit_columns = tapir_terminal__fit_columns(), short_found = 0;
+	const struct tapir_check *check;
+	struct widths w = {};
+
+	tapir_vec_for_each (check, checkup) {
+		size_t len = strlen(check->found);
+
+		w.name = max_size(w.name, strlen(check->name));
+		w.means = max_size(w.means, strlen(check->means));
+		w.found = max_size(w.found, len <= FOUND_COLUMNS ? len : 0);
+		short_found = max_size(short_found, len <= NARROW_COLUMNS ? len : 0);
+	}
+	w.is_narrow = fit_columns && STATE_COLUMNS + w.name + w.found + w.means + 4 > fit_columns;
+	w.found = w.is_narrow ? short_found : w.found;
+	return w;
+}
+
+static void write_row(const struct tapir_check *check, const struct widths *w,
 		      struct tapir_str *out)
 {
 	const struct tapir_palette *p = tapir_terminal__palette(stdout);
 	const char *const colours[] = {p->green, p->yellow, p->red};
-	size_t from;
+	size_t from, indent = STATE_COLUMNS + w->name + w->found + 4;
 
 	tapir_str__addf(out, "%s%-7s%s  ", colours[check->state], states[check->state], p->off);
 	from = out->len;
 	tapir_str__adds(out, check->name);
-	tapir_str__pad(out, from, widths[0] + 2);
-	from = out->len;
+	tapir_str__pad(out, from, w->name + 2);
 	tapir_str__add_printable(out, check->found, strlen(check->found));
-	tapir_str__pad(out, from, widths[1]);
-	tapir_str__addf(out, "  %s\n", check->means);
+	if (w->is_narrow && out->len - from > w->name + 2 + w->found) {
+		tapir_str__addc(out, '\n');
+		from = out->len;
+		tapir_str__pad(out, from, indent);
+	} else {
+		tapir_str__pad(out, from, w->name + w->found + 4);
+		from -= STATE_COLUMNS; /* without the color */
+	}
+	if (w->is_narrow)
+		tapir_text__add_wrapped(out, from, tapir_text__sv(check->means), indent);
+	else
+		tapir_str__addf(out, "%s\n", check->means);
 }
 
 static void write_plain(const struct tapir_checkup *checkup, struct tapir_str *out)
 {
+	struct widths w = measure(checkup);
 	const struct tapir_check *check;
-	size_t widths[2] = {};
 
 	tapir_vec_for_each (check, checkup) {
-		size_t lens[2] = {strlen(check->name), strlen(check->found)};
-
-		for (int i = 0; i < 2; i++) /* one long cell does not push all others aside */
-			if (lens[i] > widths[i] && lens[i] <= 40)
-				widths[i] = lens[i];
-	}
-	tapir_vec_for_each (check, checkup) {
-		write_row(check, widths, out);
+		write_row(check, &w, out);
 		if (says_remedy(checkup, check))
 			tapir_str__addf(out, "         to get it: %s\n", check->remedy);
 	}

@@ -157,9 +157,15 @@ void tapir_list_dotnet__write_table(const struct tapir_dotnet_sources *sources, 
 	static const char *const providers[] = {".NET PROVIDER", ">EVENTS", "KEYWORDS", NULL};
 	static const char *const events[] = {".NET PROVIDER", "EVENT",	  ">ID",
 					     ">LEVEL",	      "KEYWORDS", NULL};
+	/* EVENT and a single provider's name have to be typed. */
+	static const struct tapir_column_fit fits[] = {
+		{TAPIR_CUT_MIDDLE, 14}, {}, {}, {}, {TAPIR_CUT_END, 1}};
+	static const struct tapir_column_fit provider_fits[] = {{}, {}, {TAPIR_CUT_END, 1}};
 	struct tapir_table table = {
 		.titles = with_events ? events : providers,
+		.fits = with_events ? fits : provider_fits,
 		.max_columns = TAPIR_LIST_MAX_COLUMNS,
+		.fit_columns = tapir_terminal__fit_columns(),
 		.wrap_columns =
 			tapir_terminal__is_tty(stdout) ? (size_t)tapir_terminal__columns() : 80,
 	};

@@ -156,7 +156,13 @@ void tapir_list_rings__write_table(const struct tapir_ring_event_list *list,
 {
 	static const char *const titles[] = {"PROVIDER",  "EVENT", "ARGUMENTS", ">LEVEL",
 					     ">KEYWORDS", "LANE",  ">PID",	NULL};
-	struct tapir_table table = {.titles = titles, .max_columns = TAPIR_LIST_MAX_COLUMNS};
+	static const struct tapir_column_fit fits[] = {
+		{TAPIR_CUT_MIDDLE, 10}, {}, /* a name that has to be typed */
+		{TAPIR_CUT_END, 9},	{}, {}, {TAPIR_CUT_END, 4}, {}};
+	struct tapir_table table = {.titles = titles,
+				    .fits = fits,
+				    .max_columns = TAPIR_LIST_MAX_COLUMNS,
+				    .fit_columns = tapir_terminal__fit_columns()};
 	size_t first = 0;
 
 	for (size_t i = 1; i <= list->cnt; i++) {

@@ -121,7 +121,10 @@ static bool same_row(const struct tapir_site_info *a, const struct tapir_site_in
 	return same;
 }
 
-static void add_row(struct tapir_table *table, const struct tapir_site_info *site, size_t site_cnt)
+#define FULL_COLUMNS 110 /* of a terminal with room for all columns of the table */
+
+static void add_row(struct tapir_table *table, const struct tapir_site_info *site, size_t site_cnt,
+		    bool is_narrow)
 {
 	struct tapir_str args = {};
 
@@ -129,8 +132,10 @@ static void add_row(struct tapir_table *table, const struct tapir_site_info *sit
 	tapir_table__cell(table, site->note->provider);
 	tapir_table__cell(table, site->note->name);
 	tapir_table__cell(table, args.len ? args.data : "-");
-	tapir_table__cell_u64(table, site_cnt);
-	tapir_table__cell(table, site->note->semaphore_off ? "yes" : "-");
+	if (!is_narrow) {
+		tapir_table__cell_u64(table, site_cnt);
+		tapir_table__cell(table, site->note->semaphore_off ? "yes" : "-");
+	}
 	tapir_table__cell(table, tapir_probe_file__shown(site->file));
 	tapir_str__fini(&args);
 }
@@ -138,15 +143,25 @@ static void add_row(struct tapir_table *table, const struct tapir_site_info *sit
 void tapir_list__write_table(const struct tapir_chosen_sites *chosen, const struct tapir_palette *p,
 			     struct tapir_str *out)
 {
-	static const char *const titles[] = {"PROVIDER",  "EVENT", "ARGUMENTS", ">SITES",
-					     "SEMAPHORE", "FILE",  NULL};
-	struct tapir_table table = {.titles = titles, .max_columns = TAPIR_LIST_MAX_COLUMNS};
+	static const char *const all[] = {"PROVIDER",  "EVENT", "ARGUMENTS", ">SITES",
+					  "SEMAPHORE", "FILE",	NULL};
+	static const char *const few[] = {"PROVIDER", "EVENT", "ARGUMENTS", "FILE", NULL};
+	static const struct tapir_column_fit fits[] = {{TAPIR_CUT_MIDDLE, 10},
+						       {}, /* a name that has to be typed */
+						       {TAPIR_CUT_END, 9},
+						       {TAPIR_CUT_BEGIN, 12}};
+	size_t fit_columns = tapir_terminal__fit_columns();
+	bool is_narrow = fit_columns && fit_columns < FULL_COLUMNS;
+	struct tapir_table table = {.titles = is_narrow ? few : all,
+				    .fits = is_narrow ? fits : NULL,
+				    .max_columns = TAPIR_LIST_MAX_COLUMNS,
+				    .fit_columns = fit_columns};
 	size_t first = 0;
 
 	for (size_t i = 1; i <= chosen->cnt; i++) {
 		if (i < chosen->cnt && same_row(&chosen->data[first], &chosen->data[i]))
 			continue;
-		add_row(&table, &chosen->data[first], i - first);
+		add_row(&table, &chosen->data[first], i - first, is_narrow);
 		first = i;
 	}
 	if (chosen->cnt)

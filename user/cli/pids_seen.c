@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A count for each process; the busiest are named. */
+/* A count for each process and thread; the busiest processes are named. */
 #include "cli/pids_seen.h"
 
 #include <errno.h>
@@ -35,21 +35,48 @@ uint32_t tapir_rec__owner(const struct tapir_rec *rec)
 	}
 }
 
-static void count(struct tapir_pids_seen *seen, uint32_t tgid)
+uint32_t tapir_rec__thread(const struct tapir_rec *rec)
 {
-	uint64_t *cnt = tgid ? tapir_map__put(&seen->cnt_by_tgid, tgid, NULL) : NULL;
+	switch (rec->type) {
+	case TAPIR_REC_EVENT:
+		return ((const struct tapir_rec_event *)rec)->tid;
+	case TAPIR_REC_SAMPLE:
+		return ((const struct tapir_rec_sample *)rec)->tid;
+	case TAPIR_REC_SWITCH:
+		return ((const struct tapir_rec_switch *)rec)->out_tid;
+	case TAPIR_REC_THREAD:
+		return ((const struct tapir_rec_thread *)rec)->tid;
+	default:
+		return 0;
+	}
+}
+
+static void count(struct tapir_map *cnt_by_id, uint32_t id)
+{
+	uint64_t *cnt = id ? tapir_map__put(cnt_by_id, id, NULL) : NULL;
 
 	if (cnt)
 		++*cnt;
 }
 
+static bool are_asked(const struct tapir_pids *ids)
+{
+	return ids && ids->cnt;
+}
+
 void tapir_pids_seen__add(struct tapir_pids_seen *seen, const struct tapir_rec *rec)
 {
-	if (!seen->asked->cnt)
-		return;
-	count(seen, tapir_rec__owner(rec));
-	if (rec->type == TAPIR_REC_SWITCH)
-		count(seen, ((const struct tapir_rec_switch *)rec)->in_tgid);
+	const struct tapir_rec_switch *sw = (const void *)rec;
+	bool is_switch = rec->type == TAPIR_REC_SWITCH;
+
+	if (are_asked(seen->asked)) {
+		count(&seen->cnt_by_tgid, tapir_rec__owner(rec));
+		count(&seen->cnt_by_tgid, is_switch ? sw->in_tgid : 0);
+	}
+	if (are_asked(seen->asked_tids)) {
+		count(&seen->cnt_by_tid, tapir_rec__thread(rec));
+		count(&seen->cnt_by_tid, is_switch ? sw->in_tid : 0);
+	}
 }
 
 static int by_cnt(const void *left, const void *right)
@@ -104,6 +131,20 @@ static void add_others(const struct tapir_pids_seen *seen, const struct tapir_ca
 	free(all);
 }
 
+static int check_threads(const struct tapir_pids_seen *seen, const char *path)
+{
+	const uint32_t *tid;
+
+	if (are_asked(seen->asked_tids))
+		tapir_vec_for_each (tid, seen->asked_tids)
+			if (!tapir_map__get(&seen->cnt_by_tid, *tid))
+				return tapir_diag__fail(
+					-ESRCH,
+					"Thread %u is not in %s: `tapir report --all` lists its threads",
+					*tid, path);
+	return 0;
+}
+
 int tapir_pids_seen__check(const struct tapir_pids_seen *seen, const struct tapir_catalog *catalog,
 			   const char *path)
 {
@@ -120,10 +161,11 @@ int tapir_pids_seen__check(const struct tapir_pids_seen *seen, const struct tapi
 		break;
 	}
 	tapir_str__fini(&others);
-	return err;
+	return err ? err : check_threads(seen, path);
 }
 
 void tapir_pids_seen__fini(struct tapir_pids_seen *seen)
 {
 	tapir_map__fini(&seen->cnt_by_tgid);
+	tapir_map__fini(&seen->cnt_by_tid);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pids_seen.h - are the processes that --pid names in the file at all, and if not, which are? */
+/* pids_seen.h - whether the processes and threads that --pid and --thread name are in the file. */
 #ifndef TAPIR_USER_PIDS_SEEN_H
 #define TAPIR_USER_PIDS_SEEN_H
 
@@ -8,8 +8,10 @@
 #include "trace/catalog.h"
 
 struct tapir_pids_seen {
-	const struct tapir_pids *asked; /* borrowed; none: all of this does nothing */
-	struct tapir_map cnt_by_tgid;	/* records of each */
+	const struct tapir_pids *asked;	     /* borrowed; none: no process is counted */
+	const struct tapir_pids *asked_tids; /* borrowed; NULL or none: no thread is */
+	struct tapir_map cnt_by_tgid;	     /* records of each */
+	struct tapir_map cnt_by_tid;
 };
 
 /* Every record, also descriptions. */
@@ -21,5 +23,7 @@ void tapir_pids_seen__fini(struct tapir_pids_seen *seen);
 
 /* Whose record it is; of a switch, who leaves. 0: no process's. */
 uint32_t tapir_rec__owner(const struct tapir_rec *rec);
+/* The same for the thread. 0: no thread's. */
+uint32_t tapir_rec__thread(const struct tapir_rec *rec);
 
 #endif

@@ -238,6 +238,12 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	tapir_json__str(&j, "finding", *v->finding ? v->finding : NULL);
 	tapir_json__u64(&j, "duration_ns", tapir_report__duration_ns(v));
 	tapir_json__str(&j, "utc", utc.data);
+	if (tapir_report__has_window(v)) {
+		tapir_json__open(&j, "window", '{');
+		tapir_json__u64(&j, "from_ns", tapir_report__window_from_ns(v));
+		tapir_json__u64(&j, "until_ns", tapir_report__window_until_ns(v));
+		tapir_json__close(&j, '}');
+	}
 	json_events(&j, s);
 	json_processes(&j, s);
 	json_threads(&j, s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The report's tables. What may be long stands last in its row, so that columns line up whatever
- * a traced program calls its functions.
+ * The report's tables. What may be long is last in its row, so that columns line up whatever a
+ * traced program calls its functions; on a terminal it is cut.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "cli/figures.h"
 #include "cli/report_view.h"
 #include "cli/table.h"
+#include "cli/unnamed_frames.h"
 
 #define ROWS_SHOWN   20
 #define STACKS_SHOWN 5
@@ -60,6 +61,7 @@ static void end_table(struct tapir_table *table, size_t cnt, size_t shown,
 		      const struct tapir_palette *p, struct tapir_str *out)
 {
 	tapir_str__addc(out, '\n');
+	table->fit_columns = tapir_terminal__fit_columns();
 	tapir_table__write(table, p, out);
 	tapir_table__fini(table);
 	say_rest(cnt, shown, out);
@@ -269,6 +271,35 @@ static void write_threads(const struct tapir_report_view *v, const struct tapir_
 #define STACK_INDENT 14
 #define STACK_LINES  6
 
+/* How many frames without names, of one module, begin at a frame; 0: it has a name. */
+static uint32_t unnamed_run(const struct tapir_report_view *v, const struct tapir_stack_row *row,
+			    uint32_t first)
+{
+	const struct tapir_function_row *functions = v->summary->functions.data;
+	const char *name = functions[row->functions[first]].name;
+	uint32_t cnt = 0;
+
+	while (first + cnt < row->function_cnt &&
+	       tapir_unnamed_frames__are_alike(name, functions[row->functions[first + cnt]].name))
+		cnt++;
+	return cnt;
+}
+
+/* A frame, or a run of frames without names; how many they are. */
+static uint32_t add_frames(const struct tapir_report_view *v, const struct tapir_stack_row *row,
+			   uint32_t first, struct tapir_str *out)
+{
+	const char *name = v->summary->functions.data[row->functions[first]].name;
+	uint32_t cnt = unnamed_run(v, row, first);
+
+	if (cnt > 1) {
+		tapir_unnamed_frames__add(out, name, cnt);
+		return cnt;
+	}
+	tapir_report__add_printable(out, name);
+	return 1;
+}
+
 /* "   1,204  leaf < caller < caller", on as many lines as it needs, six at most. */
 static void write_stack(const struct tapir_report_view *v, const struct tapir_stack_row *row,
 			size_t columns, struct tapir_str *out)
@@ -278,10 +309,9 @@ static void write_stack(const struct tapir_report_view *v, const struct tapir_st
 
 	tapir_figure__add_count(&count, row->cnt);
 	tapir_str__addf(out, "%12s  ", count.data ? count.data : "");
-	for (uint32_t i = 0; i < row->function_cnt; i++) {
+	for (uint32_t i = 0, next; i < row->function_cnt; i = next) {
 		tapir_str__clear(&name);
-		tapir_report__add_printable(&name,
-					    v->summary->functions.data[row->functions[i]].name);
+		next = i + add_frames(v, row, i, &name);
 		if (i)
 			tapir_str__adds(out, " <");
 		if (i && out->len - line_start + name.len + 3 > columns) {
@@ -340,6 +370,10 @@ static void write_stacks(const struct tapir_report_view *v, const struct tapir_p
 
 	if (!v->summary->stacks.cnt)
 		return;
+	if (!v->with_stacks) {
+		tapir_str__adds(out, "\n--stacks shows the hottest stacks of each event\n");
+		return;
+	}
 	tapir_str__addf(out, "\n%sSTACKS%s (innermost function first)\n", p->bold, p->off);
 	write_stacks_of(v, TAPIR_SUMMARY_SAMPLED, out);
 	for (size_t i = 0; i < shown; i++)

@@ -14,9 +14,34 @@ uint64_t tapir_report__start_ns(const struct tapir_report_view *v)
 							  : v->summary->first_ns;
 }
 
+static uint64_t since_start(const struct tapir_report_view *v, uint64_t ns)
+{
+	uint64_t start_ns = tapir_report__start_ns(v);
+
+	return ns > start_ns ? ns - start_ns : 0;
+}
+
+bool tapir_report__has_window(const struct tapir_report_view *v)
+{
+	return v->from_ns || v->until_ns;
+}
+
+uint64_t tapir_report__window_from_ns(const struct tapir_report_view *v)
+{
+	return since_start(v, v->from_ns);
+}
+
+uint64_t tapir_report__window_until_ns(const struct tapir_report_view *v)
+{
+	bool is_earlier = v->until_ns && v->until_ns < v->summary->last_ns;
+
+	return since_start(v, is_earlier ? v->until_ns : v->summary->last_ns);
+}
+
 uint64_t tapir_report__duration_ns(const struct tapir_report_view *v)
 {
-	uint64_t from_ns = tapir_report__start_ns(v), until_ns = v->summary->last_ns;
+	uint64_t from_ns = tapir_report__window_from_ns(v);
+	uint64_t until_ns = tapir_report__window_until_ns(v);
 
 	return until_ns > from_ns ? until_ns - from_ns : 0;
 }
@@ -67,6 +92,16 @@ static void write_completeness(const struct tapir_report_view *v, const struct t
 				p->off);
 }
 
+/* " (3.000 s to 5.000 s of 10.2 s)" */
+static void add_window(const struct tapir_report_view *v, struct tapir_str *out)
+{
+	tapir_str__addf(out, " (%.3f s to %.3f s of ",
+			(double)tapir_report__window_from_ns(v) / 1e9,
+			(double)tapir_report__window_until_ns(v) / 1e9);
+	tapir_figure__add_duration(out, since_start(v, v->summary->last_ns));
+	tapir_str__addc(out, ')');
+}
+
 static void write_origin(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const char *kernel = tapir_summary__meta(v->summary, "kernel");
@@ -78,6 +113,8 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 	tapir_report__add_printable(out, v->path);
 	tapir_str__adds(out, ": ");
 	tapir_figure__add_duration(out, tapir_report__duration_ns(v));
+	if (tapir_report__has_window(v))
+		add_window(v, out);
 	tapir_str__adds(out, " from ");
 	tapir_figure__add_utc(out, v->stats->created_utc_ns);
 	if (host || kernel || machine) {
@@ -161,7 +198,7 @@ static void write_cpu(const struct tapir_report_view *v, struct tapir_str *out)
 		tapir_str__addf(out, "%swithout a stack %.1f%%", separator,
 				tapir_report__percent(s->sample_bare_cnt, s->sample_cnt));
 	if (s->frame_cnt)
-		tapir_str__addf(out, "\nnames: %.1f%% of frames, %.1f%% of the innermost",
+		tapir_str__addf(out, "\nnames: %.1f%% of frames, %.1f%% of leaf frames",
 				tapir_report__percent(s->frame_named_cnt, s->frame_cnt),
 				tapir_report__percent(s->sample_named_cnt,
 						      s->sample_cnt - s->sample_bare_cnt));
@@ -203,9 +240,7 @@ static void add_times(const struct tapir_loss_row *row, uint64_t until_ns, struc
 
 static void add_moment(const struct tapir_report_view *v, uint64_t ns, struct tapir_str *out)
 {
-	uint64_t start_ns = tapir_report__start_ns(v);
-
-	tapir_str__addf(out, "%.3f s", (double)(ns > start_ns ? ns - start_ns : 0) / 1e9);
+	tapir_str__addf(out, "%.3f s", (double)since_start(v, ns) / 1e9);
 }
 
 static void write_loss(const struct tapir_report_view *v, const struct tapir_palette *p,
@@ -257,7 +292,9 @@ static void write_missing(const struct tapir_report_view *v, const struct tapir_
 		tapir_str__adds(out, ": the stack of the event is not in the file\n");
 	}
 	if (v->summary->more)
-		tapir_str__addf(out, "%" PRIu64 " things are in no row below: there are too many\n",
+		tapir_str__addf(out,
+				"%" PRIu64
+				" items are in no row below: the limit of rows is reached\n",
 				v->summary->more);
 }
 

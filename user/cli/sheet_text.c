@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A sheet for a person: a column that is empty all the way down is left out; a stack is one line,
- * innermost function first, without the kernel's part if there is more.
+ * innermost function first, without the kernel's part if there is more. On a terminal, what is too
+ * long for it is cut.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,20 +13,43 @@
 #include "cli/figures.h"
 #include "cli/sheet_view.h"
 #include "cli/table.h"
+#include "cli/unnamed_frames.h"
 #include "symbol/frame_kind.h"
 
 #define STACK_COLUMNS 140 /* of the last column; others have half of it */
 #define TEXT_COLUMNS  60
+#define INDENT	      4 /* of the tables of a row */
 
-/* "f", or "f (x3)" where a function stands below itself; the next node behind them. */
+/* The node after a run of frames without names; *cnt: how many there are. */
+static uint32_t skip_unnamed(const struct tapir_stack_tree *tree, uint32_t node, uint32_t *cnt)
+{
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+	const char *name = tree->names.data[nodes[node].name];
+
+	for (*cnt = 0; node; node = nodes[node].parent, ++*cnt)
+		if (!tapir_unnamed_frames__are_alike(name, tree->names.data[nodes[node].name]))
+			break;
+	return node;
+}
+
+/*
+ * "f", "f (x3)" of a function that calls itself, or "libcoreclr.so (14 frames)"; returns the node
+ * after them.
+ */
 static uint32_t add_frames(struct tapir_str *out, const struct tapir_stack_tree *tree,
 			   uint32_t node, size_t columns)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;
 	const char *name = tree->names.data[nodes[node].name];
-	uint32_t next = nodes[node].parent, cnt = 1;
+	uint32_t cnt, next = skip_unnamed(tree, node, &cnt);
 
-	for (; next && nodes[next].name == nodes[node].name; next = nodes[next].parent)
+	if (cnt > 1) {
+		tapir_unnamed_frames__add(out, name, cnt);
+		return next;
+	}
+	cnt = 1;
+	for (next = nodes[node].parent; next && nodes[next].name == nodes[node].name;
+	     next = nodes[next].parent)
 		cnt++;
 	tapir_str__add(out, name, strlen(name) < columns ? strlen(name) : columns);
 	if (cnt > 1)
@@ -162,9 +186,14 @@ static void write_rows(const struct tapir_sheet *sheet, const struct tapir_sheet
 		       size_t first, size_t last, const struct tapir_palette *p,
 		       struct tapir_str *out)
 {
+	size_t indent = t->parent == TAPIR_SHEET_NO_PARENT ? 0 : INDENT;
+	size_t fit_columns = tapir_terminal__fit_columns();
 	const char *titles[TAPIR_TABLE_MAX_COLUMNS + 1] = {};
 	unsigned shown[TAPIR_TABLE_MAX_COLUMNS], cnt = 0;
-	struct tapir_table table = {.titles = titles};
+	struct tapir_table table = {
+		.titles = titles,
+		.fit_columns = fit_columns > indent ? fit_columns - indent : 0,
+	};
 	struct tapir_str text = {};
 
 	for (unsigned c = 0; c < t->column_cnt && cnt < TAPIR_TABLE_MAX_COLUMNS; c++)
@@ -192,7 +221,7 @@ static void add_indented(struct tapir_str *out, const char *text)
 	while (*text) {
 		size_t len = strcspn(text, "\n");
 
-		tapir_str__adds(out, "    ");
+		tapir_str__addf(out, "%*s", INDENT, "");
 		tapir_str__add(out, text, len);
 		tapir_str__addc(out, '\n');
 		text += len + (text[len] == '\n');

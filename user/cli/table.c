@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_ROOM 24 /* of a last column that is wrapped, however wide the others are */
+#define MIN_ROOM     24 /* of a last column that is wrapped, however wide the others are */
+#define MIN_FIT_ROOM 12 /* the same where rows have to fit */
 
 void tapir_table__cell_bytes(struct tapir_table *table, const char *text, size_t len)
 {
@@ -92,7 +93,9 @@ static void add_cell(struct tapir_str *out, const char *text, size_t width, bool
 
 /* ---- fitting -------------------------------------------------------------------------------- */
 
-#define LEAST_COLUMNS 12 /* of a column that is cut; twice that of the last one */
+#define LEAST_COLUMNS 8 /* of a column that is cut */
+#define LEAST_OF_LAST 24
+#define BELOW_INDENT  4
 
 static struct tapir_column_fit fit_of(const struct tapir_table *table, size_t column)
 {
@@ -104,7 +107,7 @@ static struct tapir_column_fit fit_of(const struct tapir_table *table, size_t co
 		return table->fits[column];
 	if (is_right(table->titles[column]))
 		return (struct tapir_column_fit){};
-	return is_last ? (struct tapir_column_fit){TAPIR_CUT_END, 2 * LEAST_COLUMNS}
+	return is_last ? (struct tapir_column_fit){TAPIR_CUT_END, LEAST_OF_LAST}
 		       : (struct tapir_column_fit){TAPIR_CUT_MIDDLE, LEAST_COLUMNS};
 }
 
@@ -121,8 +124,8 @@ static size_t measure(const struct tapir_table *table, size_t *widths)
 		if (width > widths[i % cnt] && (!most || width <= most))
 			widths[i % cnt] = width;
 	}
-	if (table->fit_columns && table->wrap_columns && widths[cnt - 1] > MIN_ROOM)
-		widths[cnt - 1] = MIN_ROOM; /* what is wider goes on below */
+	if (table->fit_columns && table->wrap_columns && widths[cnt - 1] > MIN_FIT_ROOM)
+		widths[cnt - 1] = MIN_FIT_ROOM; /* what is wider goes on below */
 	return cnt;
 }
 
@@ -167,6 +170,24 @@ bool tapir_table__can_fit(const struct tapir_table *table)
 	return shrink(table, widths, cnt);
 }
 
+struct layout {
+	size_t widths[TAPIR_TABLE_MAX_COLUMNS], cnt;
+	bool is_last_below; /* on a line of its own, as there is no room for it */
+};
+
+static void lay_out(const struct tapir_table *table, struct layout *l)
+{
+	*l = (struct layout){};
+	l->cnt = measure(table, l->widths);
+	if (shrink(table, l->widths, l->cnt) || table->fits || table->wrap_columns || l->cnt < 2 ||
+	    is_right(table->titles[l->cnt - 1]) || table->fit_columns < 2 * BELOW_INDENT)
+		return;
+	l->is_last_below = true;
+	(void)measure(table, l->widths);
+	(void)shrink(table, l->widths, l->cnt - 1);
+	l->widths[l->cnt - 1] = table->fit_columns - BELOW_INDENT;
+}
+
 /* ---- writing -------------------------------------------------------------------------------- */
 
 /* Word by word, each line beginning at column `from`. */
@@ -195,11 +216,12 @@ static void add_wrapped(struct tapir_str *out, const char *text, size_t from, si
 static void add_last(const struct tapir_table *table, struct tapir_str *out, const char *text,
 		     const size_t *widths, size_t cnt)
 {
+	size_t least = table->fit_columns ? MIN_FIT_ROOM : MIN_ROOM;
 	size_t from = 0, room = table->wrap_columns;
 
 	for (size_t i = 0; i + 1 < cnt; i++)
 		from += widths[i] + 2;
-	room = room > from + MIN_ROOM ? room - from : MIN_ROOM;
+	room = room > from + least ? room - from : least;
 	if (table->wrap_columns)
 		add_wrapped(out, text, from, room);
 	else
@@ -207,37 +229,50 @@ static void add_last(const struct tapir_table *table, struct tapir_str *out, con
 }
 
 static void add_row_cell(const struct tapir_table *table, struct tapir_str *out, const char *text,
-			 const size_t *widths, size_t column, size_t cnt)
+			 const struct layout *l, size_t column)
 {
 	struct tapir_column_fit fit = fit_of(table, column);
-	bool is_last = column + 1 == cnt;
+	bool is_last = column + 1 == l->cnt;
 	struct tapir_str cut = {};
 
 	if (fit.cut != TAPIR_CUT_NEVER && !(is_last && table->wrap_columns)) {
-		add_cut(&cut, text, widths[column], fit.cut);
+		add_cut(&cut, text, l->widths[column], fit.cut);
 		text = cut.data ? cut.data : text;
 	}
+	if (is_last && l->is_last_below)
+		add_spaces(out, BELOW_INDENT);
 	if (is_last)
-		add_last(table, out, text, widths, cnt);
+		add_last(table, out, text, l->widths, l->cnt);
 	else
-		add_cell(out, text, widths[column], is_right(table->titles[column]), false);
+		add_cell(out, text, l->widths[column], is_right(table->titles[column]),
+			 l->is_last_below && column + 2 == l->cnt);
 	tapir_str__fini(&cut);
+}
+
+static void add_titles(const struct tapir_table *table, const struct layout *l,
+		       struct tapir_str *out)
+{
+	for (size_t i = 0; i < l->cnt; i++) {
+		bool right = is_right(table->titles[i]), is_last = i + 1 == l->cnt;
+
+		add_spaces(out, is_last && l->is_last_below ? BELOW_INDENT : 0);
+		add_cell(out, table->titles[i] + right, l->widths[i], right,
+			 is_last || (l->is_last_below && i + 2 == l->cnt));
+	}
 }
 
 void tapir_table__write(const struct tapir_table *table, const struct tapir_palette *p,
 			struct tapir_str *out)
 {
-	size_t widths[TAPIR_TABLE_MAX_COLUMNS], cnt = measure(table, widths);
+	struct layout l;
 
-	(void)shrink(table, widths, cnt);
+	lay_out(table, &l);
 	out->failed |= table->failed;
 	tapir_str__adds(out, p->bold);
-	for (size_t i = 0; i < cnt; i++)
-		add_cell(out, table->titles[i] + is_right(table->titles[i]), widths[i],
-			 is_right(table->titles[i]), i + 1 == cnt);
+	add_titles(table, &l, out);
 	tapir_str__adds(out, p->off);
 	for (size_t i = 0; i < table->cells.cnt; i++)
-		add_row_cell(table, out, table->cells.data[i], widths, i % cnt, cnt);
+		add_row_cell(table, out, table->cells.data[i], &l, i % l.cnt);
 }
 
 void tapir_table__fini(struct tapir_table *table)

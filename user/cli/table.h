@@ -27,8 +27,9 @@ struct tapir_table {
 					   to the right, and no other row; 0: no matter */
 	size_t wrap_columns; /* words of the last column go on below it there; 0: one line a row */
 	/*
-	 * As wide as this at most: cells of left-aligned columns are cut, with an ellipsis. Set it
-	 * on a terminal only (tapir_terminal__fit_columns). 0: as wide as the cells are.
+	 * As wide as this at most: cells of left-aligned columns are cut, with an ellipsis, and
+	 * where that is not enough the last one goes on a line of its own. Set it on a terminal
+	 * only (tapir_terminal__fit_columns). 0: as wide as the cells are.
 	 */
 	size_t fit_columns;
 	const struct tapir_column_fit *fits; /* one per column; NULL: by where the column stands */

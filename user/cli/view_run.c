@@ -9,8 +9,8 @@
 #include "cli/recording_file.h"
 #include "cli/sheet_view.h"
 
-static int name_pairs(struct tapir_cli *cli, const struct tapir_words *words,
-		      struct tapir_pairs *pairs)
+int tapir_pair_option__name(const struct tapir_cli *cli, const struct tapir_words *words,
+			    struct tapir_pairs *pairs)
 {
 	const char *const *word;
 
@@ -87,7 +87,7 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 				    .tree = tapir_timeline__stacks(tl),
 				    .start_ns = tapir_reader__stats(reader)->created_ns,
 				    .top = rq->top};
-	struct tapir_pids_seen seen = {.asked = rq->pids};
+	struct tapir_pids_seen seen = {.asked = rq->pids, .asked_tids = rq->tids};
 	struct tapir_recorded recorded = {};
 	void *ctx = tapir_view__start(rq->view, tl, rq->arg, rq->top);
 	int err = ctx ? tapir_timeline__listen(tl, &rq->view->fns, ctx) : -ENOMEM;
@@ -125,7 +125,7 @@ int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 	};
 	struct tapir_timeline *tl = NULL;
 	struct tapir_pairs pairs = {};
-	int err = name_pairs(cli, rq->pairs, &pairs);
+	int err = tapir_pair_option__name(cli, rq->pairs, &pairs);
 
 	if (!err) {
 		tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, &opts);

@@ -17,6 +17,10 @@ struct tapir_view_request {
 	bool json;
 };
 
+/* The values of --pair. 0, -errno, or what tapir_cli__usage returned. */
+int tapir_pair_option__name(const struct tapir_cli *cli, const struct tapir_words *words,
+			    struct tapir_pairs *pairs);
+
 /* 0, -errno, or what tapir_cli__usage returned. */
 int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 		    const struct tapir_view_request *request);

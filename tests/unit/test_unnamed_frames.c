@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which names are none, and what a run of them is called. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "cli/unnamed_frames.h"
+
+static void frames_without_a_name_are_told_from_others_by_their_form(void **state)
+{
+	static const char *const named[] = {
+		"main", "operator+", "a+0x", "a+0xg", "+0x12", "std::plus+0x1(int)",
+		"0x",	"0xyz",	     "",     "a+12"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		assert_int_equal(tapir_unnamed_frame__module(named[i]).len, 0);
+	assert_true(tapir_unnamed_frames__are_alike("libfoo.so+0x1", "libfoo.so+0xff"));
+	assert_true(tapir_unnamed_frames__are_alike("0x7f0000001020", "0x1"));
+	assert_true(tapir_unnamed_frames__are_alike("[jit]+0x1", "[jit]+0x2"));
+	assert_false(tapir_unnamed_frames__are_alike("libfoo.so+0x1", "libbar.so+0x1"));
+	assert_false(tapir_unnamed_frames__are_alike("main", "main"));
+	assert_false(tapir_unnamed_frames__are_alike("libfoo.so+0x1", "main"));
+}
+
+static void run_is_called_by_its_module(void **state)
+{
+	struct tapir_str out = {};
+
+	(void)state;
+	tapir_unnamed_frames__add(&out, "lib\033.so+0x1", 14);
+	tapir_str__addc(&out, ' ');
+	tapir_unnamed_frames__add(&out, "0x7f00", 2);
+	assert_string_equal(out.data, "lib\\x1b.so (14 frames) [unknown] (2 frames)");
+	tapir_str__fini(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_without_a_name_are_told_from_others_by_their_form),
+		cmocka_unit_test(run_is_called_by_its_module),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
