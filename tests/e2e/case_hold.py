@@ -83,6 +83,19 @@ def test_first_events_of_program_child_and_object_are_recorded_without_a_gap(t):
     t.eq(report["gaps"], [], "gaps")
 
 
+def test_first_events_are_recorded_without_a_holder(t):
+    """Of the interpreter of a script, and of a program: both are known before they start."""
+    setpriv, script, file = t.need("setpriv"), t.path("script"), t.path("trace.tapir")
+    with open(script, "w", encoding="ascii") as out:
+        out.write(f"#!{t.target_path('nonleader')} 40\n")
+    os.chmod(script, 0o755)
+    for argv, probe, count in (([script], "nonleader:hit", 40), ([t.target_path("storm"), 0, 50, 1], "storm:hit", 50)):
+        result = t.run(setpriv, "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace", t.tapir_path, "record", "storm", "nonleader",
+                       *EVENTS_ONLY, "-f", "-o", file, "--", *argv)
+        t.eq(result.rc, 0, result.err)
+        t.eq((len(named(t.events(file), probe)), t.report(file)["gaps"]), (count, []), f"{argv}: {result.err}")
+
+
 def test_object_is_read_again_when_it_was_overwritten(t):
     """`cp` over a file keeps its inode; what is in it has other probes."""
     path, other = t.path("object"), t.path("plug")

@@ -9,10 +9,12 @@
 // fuzz: user/base/map.c user/base/diag.c user/base/str.c user/base/file.c
 // fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
 // fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
+// fuzz: user/elf/needed.c
 #include <assert.h>
 
 #include "base/diag.h"
 #include "elf/image.h"
+#include "elf/needed.h"
 #include "elf/notes.h"
 #include "elf/symbols.h"
 #include "tests/unit/elf_builder.h"
@@ -34,6 +36,20 @@ static void read_notes(struct tapir_elf *elf)
 			assert(*tapir_usdt_note__arg_text(note, i, &len));
 	}
 	tapir_usdt_notes__fini(&notes);
+}
+
+static void read_needed(struct tapir_elf *elf)
+{
+	struct tapir_needed needed;
+	size_t len = 0;
+
+	tapir_needed__read(elf, &needed);
+	assert(needed.cnt <= TAPIR_NEEDED_MAX);
+	for (size_t i = 0; i < needed.cnt; i++)
+		len += strlen(needed.names[i]);
+	for (const char *text = needed.runpath; text && *text; text++)
+		len++;
+	assert(len < SIZE_MAX);
 }
 
 static void read_symbols(struct tapir_elf *elf)
@@ -86,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	elf = *data & 1 ? open_wrapped(data + 1, size - 1) : open_whole(data + 1, size - 1);
 	if (elf) {
 		assert(tapir_elf__file_id(elf));
+		read_needed(elf);
 		read_notes(elf);
 		read_symbols(elf);
 		tapir_elf__free(elf);

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "collect/code_names.h"
+#include "collect/foreseen.h"
 #include "collect/meta.h"
 #include "collect/target_access.h"
 #include "foreign/helper.h"
@@ -500,6 +501,22 @@ static int start_watching_cpus(struct recording *r)
 	return err ? err : start_switches(r);
 }
 
+static int foresee(void *targets, int fd, const char *path)
+{
+	return tapir_targets__foresee(targets, fd, path);
+}
+
+/* What a program of ours maps when it starts; a failure shows again when it does. */
+static void attach_to_program(struct recording *r)
+{
+	int mark = tapir_diag__cnt();
+	char path[PATH_MAX];
+
+	if (tapir_command__find(r->opts->program[0], path))
+		(void)tapir_foreseen__each(path, foresee, r->targets);
+	tapir_diag__rewind(mark);
+}
+
 /* Probes go on in what runs already; then the program may start. */
 static int attach_all(struct recording *r)
 {
@@ -509,6 +526,8 @@ static int attach_all(struct recording *r)
 	tapir_programs__enable(r->programs, true);
 	if (!err && r->program)
 		err = tapir_targets__add(r->targets, tapir_command_run__tgid(r->program));
+	if (!err && r->program && !r->is_unprivileged)
+		attach_to_program(r);
 	if (!err)
 		err = tapir_targets__scan(r->targets);
 	if (err)

@@ -388,6 +388,24 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
 	tapir_diag__rewind(mark);
 }
 
+/* What fails is tried again when the file is mapped. */
+int tapir_targets__foresee(struct tapir_targets *t, int fd, const char *path)
+{
+	bool has_key = false;
+	struct tapir_image *image = NULL;
+	struct tapir_file_key key;
+	int err;
+
+	if (t->opts.holder)
+		has_key = !tapir_programs__file_key(t->opts.programs, fd, &key);
+	err = tapir_images__look(t->opts.images, fd, path, &image);
+	if (!err)
+		err = tapir_images__attach(t->opts.images, image, 0);
+	if (err >= 0 && has_key)
+		tapir_programs__set_known_file(t->opts.programs, &key);
+	return err < 0 ? err : 0;
+}
+
 /* ---- who is traced ---------------------------------------------------------------------- */
 
 static void forget(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)

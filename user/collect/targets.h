@@ -81,6 +81,9 @@ void tapir_targets__look_again(struct tapir_targets *t);
 /* A process that is about to run and belongs to us, listed before it does. */
 int tapir_targets__add(struct tapir_targets *t, uint32_t tgid);
 
+/* A file that a process of ours is going to map: its probes are attached before. 0 or -errno. */
+int tapir_targets__foresee(struct tapir_targets *t, int fd, const char *path);
+
 /* A record of the control ring; a mapping of the side-band. */
 void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *rec, uint32_t len);
 void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap);

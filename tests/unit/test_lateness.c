@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which late files are gaps, whatever the order in which mappings and holds are told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collect/lateness.h"
+
+#define S TAPIR_LATENESS_SETTLED_NS
+
+static struct tapir_lateness late;
+static char gaps[256];
+
+static int setup(void **state)
+{
+	(void)state;
+	late = (struct tapir_lateness){};
+	gaps[0] = '\0';
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	tapir_lateness__fini(&late);
+	return 0;
+}
+
+static void add(const char *path, uint32_t tid, uint64_t va, uint64_t mapped_ns, uint64_t on_ns)
+{
+	struct tapir_late l = {tid, tid, va, mapped_ns, on_ns, (char *)path};
+
+	assert_int_equal(tapir_lateness__add(&late, &l), 0);
+}
+
+static void pardon(enum tapir_hold_kind kind, uint32_t tid, uint64_t va, uint64_t time_ns)
+{
+	struct tapir_rec_held rec = {
+		.h.time_ns = time_ns, .tgid = tid, .tid = tid, .kind = kind, .arg = va};
+
+	tapir_lateness__pardon(&late, &rec);
+}
+
+static void note(void *ctx, const struct tapir_late *l)
+{
+	(void)ctx;
+	snprintf(gaps + strlen(gaps), sizeof(gaps) - strlen(gaps), "%s ", l->path);
+}
+
+static const char *settle(uint64_t now_ns)
+{
+	gaps[0] = '\0';
+	tapir_lateness__settle(&late, now_ns, note, NULL);
+	return gaps;
+}
+
+static void late_file_is_a_gap_when_a_moment_has_passed(void **state)
+{
+	(void)state;
+	add("a", 7, 0x1000, 100, 200);
+	assert_string_equal(settle(200 + S - 1), "");
+	assert_string_equal(settle(200 + S), "a ");
+	assert_string_equal(settle(UINT64_MAX), "");
+}
+
+static void mapping_is_pardoned_when_its_thread_was_held(void **state)
+{
+	(void)state;
+	add("before", 7, 0x1000, 100, 200);
+	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 110);
+	pardon(TAPIR_HOLD_MMAP, 8, 0x2000, 120);
+	add("behind", 8, 0x2000, 115, 200);
+	add("thread", 9, 0x1000, 100, 200);
+	add("place", 7, 0x3000, 100, 200);
+	add("later", 7, 0x1000, 130, 200);
+	assert_string_equal(settle(UINT64_MAX), "thread place later ");
+}
+
+static void old_mapping_at_the_same_place_is_not_pardoned(void **state)
+{
+	(void)state;
+	add("old", 7, 0x1000, 100, 200);
+	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 100 + 200000000);
+	assert_string_equal(settle(UINT64_MAX), "old ");
+}
+
+static void mappings_of_an_exec_are_pardoned_and_no_others(void **state)
+{
+	(void)state;
+	add("by the old program", 7, 0x1000, 100, 400);
+	tapir_lateness__on_exec(&late, 7, 200);
+	add("program", 7, 0x2000, 210, 400);
+	add("loader", 7, 0x3000, 220, 400);
+	pardon(TAPIR_HOLD_EXEC, 7, 0, 230);
+	add("library", 7, 0x4000, 300, 400);
+	assert_string_equal(settle(UINT64_MAX), "by the old program library ");
+}
+
+static void pardon_is_forgotten_when_it_is_old(void **state)
+{
+	(void)state;
+	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 110);
+	assert_string_equal(settle(110 + 4 * S), "");
+	assert_int_equal(late.pardons.cnt, 0);
+	tapir_lateness__on_exec(&late, 7, 200);
+	tapir_lateness__on_exit(&late, 7);
+	assert_int_equal(late.exec_ns.cnt, 0);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(late_file_is_a_gap_when_a_moment_has_passed),
+		CASE(mapping_is_pardoned_when_its_thread_was_held),
+		CASE(old_mapping_at_the_same_place_is_not_pardoned),
+		CASE(mappings_of_an_exec_are_pardoned_and_no_others),
+		CASE(pardon_is_forgotten_when_it_is_old),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ld_cache.h - /etc/ld.so.cache: where ldconfig(8) found the libraries of a machine. Both layouts
+ * that glibc reads: "glibc-ld.so.cache1.1", alone or behind an "ld.so-1.7.0". Any bytes may be in
+ * it: what does not fit is passed over.
+ */
+#ifndef TAPIR_USER_LD_CACHE_H
+#define TAPIR_USER_LD_CACHE_H
+
+#include <stddef.h>
+
+/* Anything but 0 ends the walk and is returned. path is borrowed for the call. */
+typedef int (*tapir_ld_cache_fn)(void *ctx, const char *path);
+
+/* Every path that the cache, len bytes, has for a library's name: each of its variants. */
+int tapir_ld_cache__each(const char *data, size_t len, const char *name, tapir_ld_cache_fn fn,
+			 void *ctx);
+
+#endif
