@@ -122,6 +122,16 @@ def test_directory_of_a_tapir_that_was_killed_with_its_guard_goes_with_the_next(
     t.ok(gone(kept), kept)
 
 
+def test_directory_goes_at_the_end_though_its_guard_was_killed(t):
+    tapir, _, fire = start_in_a_shell(t, "ring")
+    home = os.path.dirname(path_in(environment(fire)[PROFILERS]))
+    for pid in guards_of(tapir.pid):
+        os.kill(pid, signal.SIGKILL)
+    fire_twice(fire)
+    result = tapir.wait()
+    t.eq((result.rc, os.path.exists(home)), (0, False), f"{home}: {result.err}")
+
+
 def test_program_starts_as_always_when_the_paths_lead_to_nothing(t):
     """What a child sees that is started after tapir has ended."""
     nowhere = "/run/tapir-0123456789abcdef"

@@ -9,11 +9,13 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,6 +133,22 @@ static void the_guard_removes_it_when_we_are_killed(void **state)
 	assert_true(goes(path));
 }
 
+/* Nor does the end of the guard end us. */
+static void we_remove_it_ourselves_when_the_guard_was_killed(void **state)
+{
+	struct tapir_run_dir dir = open_one();
+	struct pollfd end = {.fd = dir.guard.pidfd, .events = POLLIN};
+	char path[TAPIR_RUN_DIR_PATH_BYTES];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s", dir.path);
+	assert_int_equal(syscall(SYS_pidfd_send_signal, dir.guard.pidfd, SIGKILL, NULL, 0), 0);
+	assert_int_equal(poll(&end, 1, 2000), 1);
+	assert_true(is_there(path));
+	tapir_run_dir__close(&dir);
+	assert_false(is_there(path));
+}
+
 static void what_nobody_holds_is_removed_by_the_next(void **state)
 {
 	struct tapir_run_dir dir = open_one();
@@ -218,6 +236,7 @@ int main(void)
 		CASE(nobody_else_can_write_to_it),
 		CASE(two_have_different_names_and_leave_each_other_alone),
 		CASE(the_guard_removes_it_when_we_are_killed),
+		CASE(we_remove_it_ourselves_when_the_guard_was_killed),
 		CASE(what_nobody_holds_is_removed_by_the_next),
 		CASE(directories_that_others_could_create_again_are_refused),
 	};

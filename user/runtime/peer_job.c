@@ -136,13 +136,13 @@ static void send_answer(int answer_fd, struct tapir_peer_answer *answer, int fd)
 }
 
 /* Who holds the other end, or told us with a byte that we are not needed? */
-static bool has_died(int pipe_fd)
+static bool has_died(int life_fd)
 {
 	char byte;
 	ssize_t n;
 
 	do
-		n = read(pipe_fd, &byte, 1);
+		n = read(life_fd, &byte, 1);
 	while (n < 0 && errno == EINTR);
 	return n <= 0; /* who cannot ask cleans up */
 }
@@ -256,7 +256,7 @@ static int run(const struct tapir_peer_job *job, struct tapir_peer_answer *answe
 		return -EBUSY;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	err = guard && pipe2(ends, O_CLOEXEC) ? -errno : 0;
+	err = guard && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ? -errno : 0;
 	if (guard)
 		own.cancel_fd = ends[0];
 	pidfd = err ? err : start_child(&own, pair[1], guard != NULL);
@@ -280,9 +280,9 @@ void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard)
 
 	if (guard->pidfd < 0)
 		return;
-	n = write(guard->pipe_fd, "", 1);
+	n = send(guard->life_fd, "", 1, MSG_NOSIGNAL); /* somebody may have killed it */
 	end_child(guard->pidfd, n == 1);
-	close(guard->pipe_fd);
+	close(guard->life_fd);
 	*guard = TAPIR_PEER_NO_GUARD;
 }
 
@@ -292,7 +292,7 @@ void tapir_peer_guard__let_act(struct tapir_peer_guard *guard)
 
 	if (guard->pidfd < 0)
 		return;
-	close(guard->pipe_fd);
+	close(guard->life_fd);
 	poll(&end, 1, LAST_ACT_NS / TAPIR_NS_PER_MS);
 	put_away(guard->pidfd);
 	*guard = TAPIR_PEER_NO_GUARD;

@@ -112,12 +112,12 @@ int tapir_peer_job__try(const struct tapir_peer_job *job, struct tapir_peer_answ
  * job's last act. Without a failure guard is for __dismiss. A job without an act is a guard alone.
  */
 struct tapir_peer_guard {
-	int pidfd, pipe_fd;
+	int pidfd, life_fd; /* life_fd: closed when we die */
 };
 #define TAPIR_PEER_NO_GUARD                                                                        \
 	(struct tapir_peer_guard)                                                                  \
 	{                                                                                          \
-		.pidfd = -1, .pipe_fd = -1                                                         \
+		.pidfd = -1, .life_fd = -1                                                         \
 	}
 int tapir_peer_job__try_guarded(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
 				int *out_fd, struct tapir_peer_guard *guard);
