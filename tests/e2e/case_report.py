@@ -184,6 +184,19 @@ def test_report_leads_with_what_was_found(t):
     t.ok("burn_much" in short and "burn_little" not in short and "(--all shows them)" in short, short)
 
 
+def test_record_ends_with_the_finding_and_what_to_do_next(t):
+    file, burner = t.path("end.tapir"), (t.target_path("burner"), 200, 1)
+    err = t.tapir("record", "-F", 997, "-f", "-o", file, "--", *burner).err.splitlines()
+    t.eq(err[-3:], [f"tapir: {t.report(file)['headline']}", f"tapir: next: tapir report {file}",
+                    f"tapir:       tapir flamegraph {file} -o {t.path('end.svg')}"], "the last lines")
+    t.eq(t.tapir("record", "-q", "-f", "-o", file, "--", *burner).err, "", "with -q")
+    for output in "-", "/dev/null":
+        err = t.run("sh", "-c", f"{t.tapir_path} record -f -o {output} -- {' '.join(map(str, burner))} >/dev/null").err
+        t.ok("CPU time in" not in err and "next:" not in err, f"-o {output}: {err}")
+    err = t.tapir("record", "types:*", *EVENTS_ONLY, "-f", "-o", file, "--", t.target_path("types"), COUNT).err
+    t.ok("next: tapir report" in err and "flamegraph" not in err, f"without stacks: {err}")
+
+
 def test_losses_are_said_with_their_time(t):
     file = t.path("made.tapir")
     t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 1000, "--stacks", 10)

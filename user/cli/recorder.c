@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/figures.h"
+#include "cli/record_finding.h"
 #include "cli/terminal.h"
 #include "collect/dotnet_near.h"
 #include "collect/dotnet_specs.h"
@@ -444,6 +445,6 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 		say_end(&r->opts.rules.pids, result->targets_ended_ns);
 	if ((result->site_cnt || result->ring_event_cnt || r->opts.sampling.hz ||
 	     r->opts.with_switches) &&
-	    has_path)
-		tapir_info("next: tapir report %s", path);
+	    has_path && !r->is_quiet)
+		tapir_record_finding__print(path, r->opts.sampling.hz);
 }

@@ -60,7 +60,7 @@ static bool is_wanted(const struct reading *r, const struct tapir_rec *rec)
 
 static bool goes_on(struct reading *r)
 {
-	return !r->request->goes_on || ++r->record_cnt % RECORDS_BETWEEN_CHECKS ||
+	return !r->request->goes_on || r->record_cnt++ % RECORDS_BETWEEN_CHECKS ||
 	       r->request->goes_on(r->request->ctx);
 }
 

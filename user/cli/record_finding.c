@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What cannot be read here is no error: the recording is written, and `tapir report` says why. */
+#include "cli/record_finding.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/log.h"
+#include "cli/report_read.h"
+#include "decode/probe_name.h"
+
+#define MAX_BYTES (256ll << 20)
+#define MAX_NS	  (2 * TAPIR_NS_PER_SEC)
+
+static volatile sig_atomic_t was_interrupted;
+
+static void on_signal(int number)
+{
+	(void)number;
+	was_interrupted = 1;
+}
+
+static bool goes_on(void *ctx)
+{
+	const uint64_t *until_ns = ctx;
+
+	return !was_interrupted && tapir_clock__now_ns() < *until_ns;
+}
+
+/* Nothing else can be read a second time. */
+static bool is_regular(const char *path, off_t *bytes)
+{
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	*bytes = st.st_size;
+	return true;
+}
+
+/* The headline; *has_stacks: a flame graph can be drawn. -errno: there is none. */
+static int read_headline(const char *path, struct tapir_str *headline, bool *has_stacks)
+{
+	uint64_t until_ns = tapir_clock__now_ns() + MAX_NS;
+	struct tapir_pids none = {};
+	struct tapir_report_request rq = {
+		.path = path, .pids = &none, .tids = &none, .goes_on = goes_on, .ctx = &until_ns};
+	struct tapir_report report = {};
+	struct tapir_pairs pairs = {};
+	struct tapir_reader *reader = NULL;
+	int err = tapir_reader__open(path, &reader);
+
+	if (err)
+		return err;
+	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
+	err = tapir_report__read(&report, reader, &pairs, &rq);
+	if (!err) {
+		tapir_report__add_headline(&report.view, headline);
+		*has_stacks = report.summary.stacks.cnt > 0;
+		err = headline->failed ? -ENOMEM : 0;
+	}
+	tapir_report__fini(&report);
+	tapir_pairs__fini(&pairs);
+	tapir_reader__close(reader);
+	return err;
+}
+
+/* "slow.svg" of "slow.tapir". */
+static void add_svg_name(const char *path, struct tapir_str *out)
+{
+	size_t len = strlen(path), end = sizeof(".tapir") - 1;
+
+	if (len > end && !strcmp(path + len - end, ".tapir"))
+		len -= end;
+	tapir_str__add(out, path, len);
+	tapir_str__adds(out, ".svg");
+}
+
+static void print_next(const char *path, bool has_stacks)
+{
+	struct tapir_str svg = {};
+
+	tapir_info("next: tapir report %s", path);
+	add_svg_name(path, &svg);
+	if (has_stacks && svg.data)
+		tapir_info("      tapir flamegraph %s -o %s", path, svg.data);
+	tapir_str__fini(&svg);
+}
+
+void tapir_record_finding__print(const char *path, bool has_samples)
+{
+	struct sigaction action = {.sa_handler = on_signal}, old_int, old_term;
+	struct tapir_str headline = {};
+	bool has_stacks = has_samples;
+	int diag_cnt = tapir_diag__cnt();
+	off_t bytes;
+
+	if (!is_regular(path, &bytes))
+		return;
+
+	was_interrupted = 0;
+	sigaction(SIGINT, &action, &old_int);
+	sigaction(SIGTERM, &action, &old_term);
+	if (bytes <= MAX_BYTES && !read_headline(path, &headline, &has_stacks))
+		tapir_info("%s", headline.data);
+	tapir_diag__rewind(diag_cnt);
+	sigaction(SIGINT, &old_int, NULL);
+	sigaction(SIGTERM, &old_term, NULL);
+	print_next(path, has_stacks);
+	tapir_str__fini(&headline);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * record_finding.h - the last words of `tapir record`: the first line of `tapir report` about the
+ * file that was just written, and the commands to go on with.
+ */
+#ifndef TAPIR_USER_RECORD_FINDING_H
+#define TAPIR_USER_RECORD_FINDING_H
+
+#include <stdbool.h>
+
+/*
+ * On stderr, as information; nothing for what is no regular file. The file is read again; the
+ * finding is left out where that is larger than 256 MB or takes more than two seconds, or when
+ * SIGINT or SIGTERM comes. has_samples: what is assumed of the file then.
+ */
+void tapir_record_finding__print(const char *path, bool has_samples);
+
+#endif
