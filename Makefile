@@ -153,7 +153,7 @@ soak: ## a long life at once; SOAK_SECONDS (1800), SOAK_COMM ('soak*'; '*' trace
 	$(Q)$(PYTHON) tests/soak/soak.py --build $(BUILD) --seconds $(or $(SOAK_SECONDS),1800) --comm '$(or $(SOAK_COMM),soak*)'
 
 # The process side of the ring lane by itself, so that a build with sanitizers is a small one.
-RING_TESTS := $(patsubst %,$(BUILD)/tests/ring/test_ring_%,writer threads process walk unload ids)
+RING_TESTS := $(patsubst %,$(BUILD)/tests/ring/test_ring_%,writer threads process fork reuse walk unload ids)
 
 .PHONY: check-ring-san ring-tests
 check-ring-san: ## ring lane tests under address and thread sanitizers

@@ -448,7 +448,14 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 	X(PROCESS_MAP_FULL, PART, "no space to remember a process: its events are missing")        \
 	X(NO_MEMORY, EVENT, "no memory for an event on its way to the file")                       \
 	X(NOTE_NO_MEMORY, PART, "no memory for what describes a process, a file or a probe")       \
-	X(FILES_FULL, PART, "no descriptor for a mapped file: its functions have no names")
+	X(FILES_FULL, PART, "no descriptor for a mapped file: its functions have no names")        \
+	X(RING_LANE_TOO_LARGE, EVENT, "the event was larger than 64 KB")                           \
+	X(RING_LANE_NO_SLOT, EVENT,                                                                \
+	  "no ring for the thread: 4,096 threads have one, or no memory")                          \
+	X(RING_LANE_NO_ENTRY, EVENT, "the process has more than 16,384 kinds of events at a time") \
+	X(RING_LANE_NO_PROVIDER, EVENT, "the process has more than 4,096 providers at a time")     \
+	X(RING_LANE_UNDESCRIBED, EVENT, "no room in tapir to describe the event")                  \
+	X(RING_LANE_CHILD, EVENT, "a forked child ended before its ring was read, or had none")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1

@@ -6,13 +6,15 @@ import fcntl
 import os
 import signal
 import struct
+import subprocess
+import sys
 import time
 
 from harness import EVENTS_ONLY, args_of
 
 ALONE = ["test_a_ninth_tracer_is_told_that_there_is_no_room"]  # it traces every ringer
 ENDED = 3
-CTL_SESSIONS, SESSION_BYTES = 4096, 76032
+CTL_SESSIONS, SESSION_BYTES = 4096, 256
 DATA_HEADER = "<QIIQQIIIIQQQ"  # up to ring_bytes
 
 
@@ -106,6 +108,29 @@ def test_a_ninth_tracer_is_told_that_there_is_no_room(t):
                    t.path("trace.tapir"))
     os.close(ctl)
     t.eq(result.err.count("all 8 sessions of its ring lane are taken"), 1, result.err)
+
+
+OLD_LANE = """
+import fcntl, os, struct, sys, time
+fd = os.memfd_create("tapir-ctl", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+os.write(fd, struct.pack("<QIIQQI", 0x314c544350415421, 2, 4096, 7, 1 << 20, os.getpid()))
+os.ftruncate(fd, 1 << 20)
+fcntl.fcntl(fd, 1033, 7)  # F_ADD_SEALS
+print("ready", flush=True)
+time.sleep(20)
+"""
+
+
+def test_a_lane_of_an_older_library_is_refused_by_its_version(t):
+    old = subprocess.Popen([sys.executable, "-c", OLD_LANE], stdout=subprocess.PIPE)
+    try:
+        t.eq(old.stdout.readline(), b"ready\n", "the lane")
+        result = t.run(t.tapir_path, "record", "ringer:tick", *EVENTS_ONLY, "-p", old.pid, "-d", 1, "-f", "-o",
+                       t.path("trace.tapir"))
+    finally:
+        old.kill()
+        old.wait()
+    t.eq(result.err.count("its ring lane has version 2 and this tapir reads version 3"), 1, result.err)
 
 
 def test_a_program_that_is_executed_anew_goes_on(t):

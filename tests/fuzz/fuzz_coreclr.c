@@ -47,15 +47,19 @@ static void fuzz_wants(const uint8_t *bytes, size_t len)
 
 	memset(ctl.sessions, 0, sizeof(ctl.sessions));
 	ctl.sessions[0].state = ctl.sessions[7].state = TAPIR_RING_OPEN;
-	memcpy(ctl.sessions[0].selections, bytes,
-	       len < sizeof(ctl.sessions[0].selections) ? len : sizeof(ctl.sessions[0].selections));
-	memcpy(ctl.sessions[7].selections, ctl.sessions[0].selections, 4000);
+	memcpy(ctl.selections[0], bytes,
+	       len < sizeof(ctl.selections[0]) ? len : sizeof(ctl.selections[0]));
+	memcpy(ctl.selections[7], ctl.selections[0], 4000);
+	memcpy(ctl.text[0], bytes, len < sizeof(ctl.text[0]) ? len : sizeof(ctl.text[0]));
+	memcpy(ctl.text[7], "A=1;B=2", 7);
 	coreclr_wants__collect(&wants, &ctl);
 	if (wants.cnt > CORECLR_WANT_MAX || !coreclr_wants__are_equal(&wants, &wants))
 		abort();
 	for (uint32_t i = 0; i < wants.cnt; i++)
 		if (strnlen(wants.all[i].provider, CORECLR_NAME_BYTES) == CORECLR_NAME_BYTES ||
-		    strnlen(wants.all[i].args, CORECLR_ARGS_BYTES) == CORECLR_ARGS_BYTES ||
+		    wants.all[i].args_off >= wants.text_bytes ||
+		    !memchr(wants.text + wants.all[i].args_off, 0,
+			    wants.text_bytes - wants.all[i].args_off) ||
 		    wants.all[i].level > 5 || !wants.all[i].keywords)
 			abort();
 }

@@ -9,12 +9,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-static uint32_t probe_of(void *ctx, uint32_t event_idx)
+static uint32_t probe_of(void *ctx, uint32_t event_id)
 {
+	uint32_t idx = TAPIR_RING_ID_IDX(event_id);
+
 	(void)ctx;
-	if (event_idx >= TAPIR_RING_EVENTS)
+	if (idx >= TAPIR_RING_EVENTS)
 		abort();
-	return event_idx % 3 ? 0x10000 + event_idx : 0;
+	return idx % 3 ? 0x10000 + idx : 0;
 }
 
 static uint32_t tid_of(void *ctx, uint32_t ns_tid, bool is_new)

@@ -56,7 +56,8 @@ static inline bool maker_add_arena(struct ring_maker *m, uint32_t idx)
 	if (!idx) {
 		h.entries_off = end;
 		h.losses_off = h.entries_off + TAPIR_RING_EVENTS * sizeof(struct tapir_ring_entry);
-		h.catalog_off = h.losses_off + TAPIR_RING_EVENTS * sizeof(struct tapir_ring_losses);
+		h.catalog_off =
+			h.losses_off + (TAPIR_RING_EVENTS + 1) * sizeof(struct tapir_ring_losses);
 		h.catalog_bytes = MAKER_CATALOG_MAX;
 		end = h.catalog_off + h.catalog_bytes;
 	}
@@ -193,7 +194,7 @@ static inline unsigned maker_event(struct ring_maker *m, const char *provider, c
 	uint32_t off = idx ? entries[idx - 1].catalog_off + entries[idx - 1].bytes : 0;
 	struct tapir_rec_probe probe = {
 		.h = {.type = TAPIR_REC_PROBE, .cpu = TAPIR_CPU_UNKNOWN},
-		.probe_id = idx + 1,
+		.probe_id = TAPIR_RING_ID(idx, 1),
 		.level = level,
 		.keywords = keywords,
 		.lane = TAPIR_LANE_RING,
@@ -207,9 +208,12 @@ static inline unsigned maker_event(struct ring_maker *m, const char *provider, c
 	memcpy(at, &probe, sizeof(probe));
 	memcpy(at + sizeof(probe), provider, strlen(provider));
 	memcpy(at + sizeof(probe) + strlen(provider), event, strlen(event));
+	m->ctl->words[idx] |= 1ull << TAPIR_RING_GENERATION_SHIFT;
 	entries[idx].catalog_off = off;
+	entries[idx].generation = 1;
 	__atomic_store_n(&entries[idx].bytes, probe.h.size, __ATOMIC_RELEASE);
 	__atomic_store_n(&h->event_cnt, idx + 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&h->changes, 1, __ATOMIC_RELEASE);
 	return idx;
 }
 

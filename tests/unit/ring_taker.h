@@ -161,8 +161,11 @@ static inline uint64_t taker_lost(const struct taker *t, unsigned e, int cause)
 
 static inline uint64_t taker_missed(const struct taker *t, unsigned e)
 {
-	return taker_lost(t, e, TAPIR_RING_NO_SPACE) + taker_lost(t, e, TAPIR_RING_NESTED) +
-	       taker_lost(t, e, TAPIR_RING_LIMITED);
+	uint64_t missed = 0;
+
+	for (int cause = 0; cause < TAPIR_RING_CAUSE_CNT; cause++)
+		missed += taker_lost(t, e, cause);
+	return missed;
 }
 
 static inline struct tapir_ring_session *taker_session(struct taker *t)
@@ -225,10 +228,11 @@ static inline void taker_record(struct taker *t, const uint8_t *at)
 			t->on_stack(stack, (const void *)(at + sizeof(*stack)));
 	} else if (h->type == TAPIR_REC_THREAD) {
 		t->threads++;
-	} else if (h->type == TAPIR_REC_EVENT && event->probe_id - 1 < TAKER_EVENTS) {
+	} else if (h->type == TAPIR_REC_EVENT &&
+		   TAPIR_RING_ID_IDX(event->probe_id) < TAKER_EVENTS) {
 		if (!(event->pad0 & (1u << t->s)))
 			return;
-		t->read[event->probe_id - 1]++;
+		t->read[TAPIR_RING_ID_IDX(event->probe_id)]++;
 		t->lost_stacks += !!(event->flags & TAPIR_EVENT_STACK_LOST);
 		if (event->stack_id && *taker_stack(t, event->stack_id) != event->stack_id)
 			t->unnamed++;
@@ -279,6 +283,7 @@ static inline void taker_take(struct taker *t)
 			taker_take_slot(t, a, i, bytes);
 	free(bytes);
 	__atomic_fetch_add(&taker_session(t)->beat, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&taker_session(t)->drains, 1, __ATOMIC_RELEASE);
 }
 
 /* The last drain after the last event that fired. */

@@ -17,7 +17,8 @@
 
 struct asked {
 	struct tapir_spec_list specs;
-	struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
+	struct tapir_ring_ask ask;
+	struct tapir_ring_selection *selections;
 	unsigned cnt;
 	struct tapir_dotnet_left_out left_out;
 	int err;
@@ -27,6 +28,7 @@ static void ask_all(struct asked *a, const char *const *texts,
 		    const struct tapir_layout_provider *more)
 {
 	*a = (struct asked){};
+	a->selections = a->ask.all;
 	for (; *texts; texts++) {
 		struct tapir_spec *spec;
 
@@ -37,7 +39,7 @@ static void ask_all(struct asked *a, const char *const *texts,
 	if (!a->err)
 		a->err = tapir_dotnet_specs__resolve(&a->specs, more, more ? 1 : 0);
 	if (!a->err)
-		a->cnt = tapir_dotnet_specs__select(&a->specs, a->selections, &a->left_out);
+		a->cnt = tapir_dotnet_specs__select(&a->specs, &a->ask, &a->left_out);
 }
 
 static void ask(struct asked *a, const char *text)
@@ -118,7 +120,7 @@ static void event_sources_are_asked_as_the_spec_says(void **state)
 	assert_int_equal(a.cnt, 2);
 	assert_string_equal(a.selections[0].provider, "MyCompany-*");
 	assert_string_equal(a.selections[0].event, "Order*");
-	assert_string_equal(a.selections[0].args, "Tenant=7;Deep=1");
+	assert_string_equal(tapir_ring_ask__args(&a.ask, &a.selections[0]), "Tenant=7;Deep=1");
 	assert_int_equal(a.selections[0].level, 3);
 	assert_true(a.selections[1].keywords == 4);
 	forget(&a);
@@ -239,7 +241,7 @@ static void glob_gets_the_names_and_keywords_of_what_it_matches(void **state)
 	assert_string_equal(a.selections[1].provider, "My-Shop");
 	assert_true(a.selections[1].keywords == 4);
 	assert_int_equal(a.selections[1].level, 3);
-	assert_string_equal(a.selections[1].args, "Shop=1");
+	assert_string_equal(tapir_ring_ask__args(&a.ask, &a.selections[1]), "Shop=1");
 	assert_true(a.specs.data[0]->is_silent && a.specs.data[1]->is_silent);
 	forget(&a);
 	ask_all(&a, misspelt, &mine);

@@ -19,7 +19,8 @@
 
 /* ---- providers ------------------------------------------------------------------------------- */
 
-static struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
+static struct tapir_ring_ask ask;
+static struct tapir_ring_selection *const selections = ask.all;
 static struct tapir_stream_providers providers;
 
 static struct tapir_ring_selection *ask_for(unsigned idx, const char *provider, uint64_t keywords,
@@ -30,6 +31,15 @@ static struct tapir_ring_selection *ask_for(unsigned idx, const char *provider, 
 	*s = (struct tapir_ring_selection){.used = 1, .keywords = keywords, .level = level};
 	snprintf(s->provider, sizeof(s->provider), "%s", provider);
 	return s;
+}
+
+static void give_args(struct tapir_ring_selection *s, const char *spec_text)
+{
+	struct tapir_spec *spec;
+
+	assert_int_equal(tapir_spec__parse(spec_text, &spec), 0);
+	assert_true(tapir_ring_ask__add_args(&ask, spec, s));
+	tapir_spec__free(spec);
 }
 
 static const struct tapir_dotnet_provider *find(const char *name)
@@ -43,11 +53,11 @@ static const struct tapir_dotnet_provider *find(const char *name)
 static void a_provider_has_one_place_with_all_that_is_asked(void **state)
 {
 	(void)state;
-	memset(selections, 0, sizeof(selections));
+	tapir_ring_ask__clear(&ask);
 	ask_for(0, "A", 0x1, 2);
-	strcpy(ask_for(3, "A", 0x10, 4)->args, "Key=Value");
+	give_args(ask_for(3, "A", 0x10, 4), "A:::Key=Value");
 	ask_for(4, "B", 0, 0);
-	tapir_stream_providers__fill(&providers, selections, NULL, 0);
+	tapir_stream_providers__fill(&providers, &ask, NULL, 0);
 	assert_int_equal(providers.cnt, 2);
 	assert_int_equal(find("A")->keywords, 0x11);
 	assert_int_equal(find("A")->level, 4);
@@ -55,18 +65,18 @@ static void a_provider_has_one_place_with_all_that_is_asked(void **state)
 	assert_true(find("B")->keywords == UINT64_MAX);
 	assert_int_equal(find("B")->level, 5);
 	assert_null(find("B")->filter);
-	assert_false(tapir_stream_providers__need_names(selections));
+	assert_false(tapir_stream_providers__need_names(&ask));
 }
 
 static void a_collection_is_not_forced_by_all_keywords(void **state)
 {
 	(void)state;
-	memset(selections, 0, sizeof(selections));
+	tapir_ring_ask__clear(&ask);
 	ask_for(0, "Microsoft-Windows-DotNETRuntime", 0, 0);
-	tapir_stream_providers__fill(&providers, selections, NULL, 0);
+	tapir_stream_providers__fill(&providers, &ask, NULL, 0);
 	assert_true(providers.all[0].keywords == ~TAPIR_DOTNET_HEAP_COLLECT);
 	ask_for(0, "Microsoft-Windows-DotNETRuntime", TAPIR_DOTNET_HEAP_COLLECT, 0);
-	tapir_stream_providers__fill(&providers, selections, NULL, 0);
+	tapir_stream_providers__fill(&providers, &ask, NULL, 0);
 	assert_true(providers.all[0].keywords == TAPIR_DOTNET_HEAP_COLLECT);
 }
 
@@ -76,14 +86,14 @@ static void a_glob_becomes_what_is_known_by_name(void **state)
 	const struct tapir_layout_provider sources[] = {{.name = "My-One"}, {.name = "Other"}};
 
 	(void)state;
-	memset(selections, 0, sizeof(selections));
+	tapir_ring_ask__clear(&ask);
 	ask_for(0, "My-*", 0, 3);
-	assert_true(tapir_stream_providers__need_names(selections));
-	tapir_stream_providers__fill(&providers, selections, sources, 2);
+	assert_true(tapir_stream_providers__need_names(&ask));
+	tapir_stream_providers__fill(&providers, &ask, sources, 2);
 	assert_int_equal(providers.cnt, 1);
 	assert_int_equal(find("My-One")->level, 3);
 	ask_for(0, "*", 0, 3);
-	tapir_stream_providers__fill(&providers, selections, sources, 2);
+	tapir_stream_providers__fill(&providers, &ask, sources, 2);
 	assert_non_null(find("Other"));
 	assert_non_null(find("System.Threading.Tasks.TplEventSource"));
 	assert_null(find("Microsoft-Windows-DotNETRuntime"));

@@ -230,6 +230,18 @@ static void every_number_of_a_control_header_is_checked(void **state)
 #undef BAD
 }
 
+static void a_lane_of_another_version_is_refused_by_its_number(void **state)
+{
+	(void)state;
+	assert_true(maker_open(&maker, 0x1111));
+	find();
+	assert_int_equal(lanes.other_version, 0);
+	maker.ctl->version = TAPIR_RING_VERSION - 1;
+	find();
+	assert_int_equal(lanes.all.cnt, 0);
+	assert_int_equal(lanes.other_version, TAPIR_RING_VERSION - 1);
+}
+
 /* Hundreds of files of the name cost a bounded number of descriptors and no line. */
 static void many_files_of_the_name_are_bounded(void **state)
 {
@@ -269,6 +281,7 @@ int main(void)
 		T(a_parents_files_are_no_lane_of_the_child),
 		T(every_number_of_a_data_header_is_checked),
 		T(every_number_of_a_control_header_is_checked),
+		T(a_lane_of_another_version_is_refused_by_its_number),
 		T(many_files_of_the_name_are_bounded),
 		T(the_name_is_told_from_its_likes),
 	};

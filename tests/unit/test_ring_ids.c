@@ -65,21 +65,23 @@ static void all_combinations(void)
 	CHECK(ids_wrong == 0);
 }
 
-/* The largest payload is the one that the record with its ids still has room for. */
+/* The largest payload is 64 KB, with ids and without. */
 static void largest(void)
 {
-	const uint32_t most = TAPIR_RING_RECORD_BYTES - sizeof(struct tapir_rec_event);
+	const uint32_t most = TAPIR_RING_PAYLOAD_BYTES;
 	struct tapir_ring_write write;
 	struct taker t;
 
 	start(&t);
-	fire_with_ids(3, most - 32);
-	CHECK(!tapir_ring__begin_with_ids(&write, &event, most - 31, activity_id, related_id));
-	fire_with_ids(2, most - 16);
-	CHECK(!tapir_ring__begin_with_ids(&write, &event, most, activity_id, NULL));
+	fire_with_ids(3, most);
+	CHECK(!tapir_ring__begin_with_ids(&write, &event, most + 1, activity_id, related_id));
+	fire_with_ids(2, most);
+	CHECK(!tapir_ring__begin_with_ids(&write, &event, most + 1, activity_id, NULL));
+	fire_with_ids(0, most);
 	taker_close(&t);
-	CHECK(t.read[0] == 2);
+	CHECK(t.read[0] == 3);
 	CHECK(taker_missed(&t, 0) == 2);
+	CHECK(taker_lost(&t, 0, TAPIR_RING_TOO_LARGE) == 2);
 }
 
 static void ids_stand_before_the_payload(void **state)
@@ -88,7 +90,7 @@ static void ids_stand_before_the_payload(void **state)
 	in_child(all_combinations);
 }
 
-static void ids_count_as_bytes_of_the_record(void **state)
+static void a_payload_of_64_kb_is_whole_with_any_ids(void **state)
 {
 	(void)state;
 	in_child(largest);
@@ -98,7 +100,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ids_stand_before_the_payload),
-		cmocka_unit_test(ids_count_as_bytes_of_the_record),
+		cmocka_unit_test(a_payload_of_64_kb_is_whole_with_any_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,8 @@
 #include "trace/recbuf.h"
 
 static struct tapir_spec_list specs;
-static struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
+static struct tapir_ring_ask ask;
+static struct tapir_ring_selection *const selections = ask.all;
 static struct tapir_recbuf recbuf;
 static struct ring_maker maker;
 
@@ -101,12 +102,12 @@ static void a_spec_becomes_a_selection_an_item(void **state)
 	(void)state;
 	add_spec("My-*:gc*,0x30,-gc_end,kw=x:4:Key=Value;B=2");
 	add_spec("p[ab]\\?q");
-	assert_true(tapir_ring_select__fill(&specs, selections));
+	assert_true(tapir_ring_select__fill(&specs, &ask));
 	assert_int_equal(selections[0].used, 1);
 	assert_string_equal(selections[0].provider, "My-*");
 	assert_string_equal(selections[0].event, "gc*");
 	assert_int_equal(selections[0].level, 4);
-	assert_string_equal(selections[0].args, "Key=Value;B=2");
+	assert_string_equal(tapir_ring_ask__args(&ask, &selections[0]), "Key=Value;B=2");
 	assert_int_equal(selections[1].keywords, 0x30);
 	assert_string_equal(selections[1].event, "");
 	assert_string_equal(selections[2].provider, "p??q");
@@ -125,17 +126,17 @@ static void more_specs_than_selections_are_said_and_long_globs_end_in_a_star(voi
 	text[sizeof(text) - 1] = '\0';
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++)
 		add_spec(text);
-	assert_true(tapir_ring_select__fill(&specs, selections));
+	assert_true(tapir_ring_select__fill(&specs, &ask));
 	assert_int_equal(strlen(selections[LAST].provider), sizeof(selections[LAST].provider) - 1);
 	assert_int_equal(selections[LAST].provider[sizeof(selections[LAST].provider) - 2], '*');
 	add_spec("one-more");
-	assert_true(tapir_ring_select__fill(&specs, selections)); /* the same provider each time */
+	assert_true(tapir_ring_select__fill(&specs, &ask)); /* the same provider each time */
 	teardown(NULL);
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS + 1; i++) {
 		snprintf(text, sizeof(text), "provider%u:event", i);
 		add_spec(text);
 	}
-	assert_false(tapir_ring_select__fill(&specs, selections));
+	assert_false(tapir_ring_select__fill(&specs, &ask));
 	snprintf(text, sizeof(text), "provider%u", LAST);
 	assert_string_equal(selections[LAST].provider, text);
 }
@@ -152,10 +153,10 @@ static void too_many_items_are_folded_by_provider_and_arguments(void **state)
 	add_spec("many:ev=a::K=V");
 	add_spec("few:gc*:4");
 	add_spec("few:gc*");
-	assert_true(tapir_ring_select__fill(&specs, selections));
+	assert_true(tapir_ring_select__fill(&specs, &ask));
 	assert_int_equal(selections[0].keywords, (1u << 20) - 1);
 	assert_int_equal(selections[0].level, 4);
-	assert_string_equal(selections[1].args, "K=V");
+	assert_string_equal(tapir_ring_ask__args(&ask, &selections[1]), "K=V");
 	assert_string_equal(selections[1].event, "a");
 	assert_string_equal(selections[2].event, "gc*"); /* the same in both */
 	assert_int_equal(selections[2].level, 0);	 /* all levels are more than four */
@@ -175,7 +176,7 @@ static int open_ctl(void)
 static int take(struct tapir_ring_control *c, int fd)
 {
 	struct tapir_ring_session_opts opts = {
-		.sz = sizeof(opts), .selections = selections, .session_id = 5, .with_stack = true};
+		.sz = sizeof(opts), .ask = &ask, .session_id = 5, .with_stack = true};
 
 	return tapir_ring_control__take(c, fd, &opts);
 }
@@ -224,7 +225,7 @@ static void a_session_opens_in_the_order_of_the_page(void **state)
 	(void)state;
 	fill_cnt = 0;
 	add_spec("prov:x");
-	tapir_ring_select__fill(&specs, selections);
+	tapir_ring_select__fill(&specs, &ask);
 	assert_true(maker_open(&maker, 1));
 	maker.ctl->words[9] = UINT64_MAX; /* left by a dead owner, and by others */
 	maker.ctl->sessions[0].state = TAPIR_RING_OPEN;
@@ -232,16 +233,21 @@ static void a_session_opens_in_the_order_of_the_page(void **state)
 	assert_int_equal(take(&c, fd), 0);
 	assert_int_equal(maker.ctl->words[9], ~TAPIR_RING_SESSION_BITS(0));
 	assert_int_equal(maker.ctl->sessions[0].tracer_tgid, getpid());
-	assert_string_equal(maker.ctl->sessions[0].selections[0].event, "x");
+	assert_string_equal(maker.ctl->selections[0][0].event, "x");
 	assert_int_equal(maker.ctl->sessions[0].flags, TAPIR_RING_WANTS_STACKS);
 	tapir_ring_control__open(&c, check_state, &c);
 	assert_int_equal(fill_cnt, 2);
 	assert_int_equal(maker.ctl->tails[7][0], 101);
 	assert_int_equal(maker.ctl->epoch, 1);
-	tapir_ring_control__want(&c, 4, true);
-	assert_int_equal(maker.ctl->words[4], 0x01010000);
-	tapir_ring_control__want(&c, 4, false);
-	assert_int_equal(maker.ctl->words[4], 0);
+	maker.ctl->words[4] = 7ull << TAPIR_RING_GENERATION_SHIFT;
+	tapir_ring_control__want(&c, 4, 7, true);
+	assert_int_equal(maker.ctl->words[4], 0x0007000100010000);
+	tapir_ring_control__want(&c, 4, 6, false); /* it has changed hands */
+	assert_int_equal(maker.ctl->words[4], 0x0007000100010000);
+	tapir_ring_control__want(&c, 4, 7, false);
+	assert_int_equal(maker.ctl->words[4], 0x0007000000000000);
+	tapir_ring_control__want(&c, 4, 8, true);
+	assert_int_equal(maker.ctl->words[4], 0x0007000000000000);
 	assert_false(tapir_ring_control__is_ended(&c));
 	maker.ctl->sessions[0].state = TAPIR_RING_ENDED;
 	assert_true(tapir_ring_control__is_ended(&c));

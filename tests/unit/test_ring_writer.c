@@ -207,13 +207,31 @@ static void too_large_an_event_is_dropped(void **state)
 
 	(void)state;
 	begin(&t, 0, 3, 4, 0);
-	assert_false(fire_sized(3, TAPIR_RING_RECORD_BYTES, 0));
+	assert_false(fire_sized(3, TAPIR_RING_PAYLOAD_BYTES + 1, 0));
 	assert_false(fire_sized(3, UINT32_MAX, 0));
-	assert_true(fire_sized(3, TAPIR_RING_RECORD_BYTES - sizeof(struct tapir_rec_event), 0));
+	assert_true(fire_sized(3, TAPIR_RING_PAYLOAD_BYTES, 0));
 	assert_true(fire_sized(3, 0, 0));
 	end(&t);
 	assert_int_equal(t.read[3], 2);
+	assert_int_equal(taker_lost(&t, 3, TAPIR_RING_TOO_LARGE), 2);
 	assert_int_equal(taker_missed(&t, 3), 2);
+}
+
+/* One behind the other, over many laps and at all places of the ring. */
+static void large_events_are_whole(void **state)
+{
+	struct taker t;
+
+	(void)state;
+	begin(&t, 0, 3, 4, 1);
+	for (unsigned i = 0; i < 400; i++) {
+		assert_true(fire_sized(3, TAPIR_RING_PAYLOAD_BYTES - i % 100 * 8, 0));
+		if (i % 20 == 19)
+			taker_take(&t);
+	}
+	end(&t);
+	assert_int_equal(t.read[3], 400);
+	assert_int_equal(taker_missed(&t, 3), 0);
 }
 
 static __attribute__((noinline)) int deep(unsigned n)
@@ -291,8 +309,72 @@ static void rate_limits_and_says_so(void **state)
 		fire(0, i);
 	taker_session(&t)->rate_hz = 0;
 	end(&t);
-	assert_in_range(t.read[0], 10, 30);
+	assert_in_range(t.read[0], 1, 5); /* a hundredth of a second each */
 	assert_int_equal(t.read[0] + taker_lost(&t, 0, TAPIR_RING_LIMITED), 1000);
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+/* Fires for so long; the events that passed, and what passed may be at most, by our own clock. */
+static uint64_t passed_in(uint32_t rate_hz, uint64_t ms, uint64_t *most)
+{
+	uint64_t start_ns, end_ns, fired = 0;
+	struct taker t;
+
+	assert_int_equal(taker_init(&t, getpid(), 0), 0);
+	taker_session(&t)->rate_hz = rate_hz;
+	assert_int_equal(taker_open(&t, 0, 1, 0), 0);
+	start_ns = monotonic_ns();
+	do {
+		for (unsigned i = 0; i < 20; i++, fired++)
+			fire(0, (unsigned)fired);
+		usleep(50);
+		taker_take(&t);
+		end_ns = monotonic_ns();
+	} while (end_ns - start_ns < ms * 1000000);
+	taker_session(&t)->rate_hz = 0;
+	end(&t);
+	assert_int_equal(t.read[0] + taker_lost(&t, 0, TAPIR_RING_LIMITED), fired);
+	assert_int_equal(taker_missed(&t, 0), taker_lost(&t, 0, TAPIR_RING_LIMITED));
+	*most = (end_ns - start_ns) * rate_hz / 1000000000 + 1;
+	return t.read[0];
+}
+
+/* The thread may not run for a while: then there is less to take. */
+static void a_rate_is_exact_over_seconds(void **state)
+{
+	static const uint32_t rates[] = {1, 5, 10, 1000};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		uint64_t most, passed = passed_in(rates[i], 2500, &most);
+
+		assert_in_range(passed, most - most / 10 - 1, most);
+	}
+}
+
+/* What a thread has not used in a second it may use at once, and no more than that. */
+static void a_rate_lets_a_burst_of_one_second_through(void **state)
+{
+	struct taker t;
+
+	(void)state;
+	assert_int_equal(taker_init(&t, getpid(), 0), 0);
+	taker_session(&t)->rate_hz = 5;
+	assert_int_equal(taker_open(&t, 0, 1, 0), 0);
+	fire(0, 0);
+	usleep(1100000);
+	for (unsigned i = 0; i < 100; i++)
+		fire(0, i);
+	taker_session(&t)->rate_hz = 0;
+	end(&t);
+	assert_in_range(t.read[0], 6, 7);
 }
 
 static void late_events_are_judged_by_the_selections(void **state)
@@ -307,7 +389,7 @@ static void late_events_are_judged_by_the_selections(void **state)
 
 	(void)state;
 	assert_int_equal(taker_init(&t, getpid(), 0), 0);
-	sel = &taker_session(&t)->selections[3];
+	sel = &t.ctl->selections[t.s][3];
 	sel->used = 1;
 	sel->level = 4;
 	sel->keywords = 4;
@@ -346,7 +428,7 @@ static void catalog_describes_every_event(void **state)
 			 entry.bytes);
 	memcpy(&probe, bytes, sizeof(probe));
 	assert_int_equal(probe.h.type, TAPIR_REC_PROBE);
-	assert_int_equal(probe.probe_id, 3);
+	assert_int_equal(probe.probe_id, TAPIR_RING_ID(2, 1));
 	assert_memory_equal(bytes + sizeof(probe), "mailsent", 8);
 	assert_int_equal(entry.bytes, probe.h.size + 40);
 	assert_memory_equal(bytes + probe.h.size + sizeof(struct tapir_rec_metadata), "blob", 4);
@@ -519,10 +601,13 @@ int main(void)
 		cmocka_unit_test(laps_end_exactly_at_the_end_of_the_ring),
 		cmocka_unit_test(full_ring_drops_and_counts),
 		cmocka_unit_test(too_large_an_event_is_dropped),
+		cmocka_unit_test(large_events_are_whole),
 		cmocka_unit_test(frames_are_sent_once_an_epoch),
 		cmocka_unit_test(sessions_do_not_see_each_others),
 		cmocka_unit_test(a_taken_session_is_refused),
 		cmocka_unit_test(rate_limits_and_says_so),
+		cmocka_unit_test(a_rate_is_exact_over_seconds),
+		cmocka_unit_test(a_rate_lets_a_burst_of_one_second_through),
 		cmocka_unit_test(late_events_are_judged_by_the_selections),
 		cmocka_unit_test(catalog_describes_every_event),
 		cmocka_unit_test(dead_tracer_s_session_ends),

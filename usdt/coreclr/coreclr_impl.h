@@ -17,7 +17,7 @@
 #include "tapir/ring.h"
 
 #define CORECLR_NAME_BYTES	    192u /* of a provider, its NUL among them: as a selection has it */
-#define CORECLR_ARGS_BYTES	    288u
+#define CORECLR_ARGS_BYTES	    (1u << 20) /* arguments of all providers */
 #define CORECLR_WANT_MAX	    256u
 #define CORECLR_RUNTIME_NAME	    "Microsoft-Windows-DotNETRuntime"
 
@@ -108,21 +108,24 @@ void coreclr_overlap__done(void); /* the callback is about to return */
 
 struct coreclr_want {
 	uint64_t keywords;
-	uint32_t level, pad0;
+	uint32_t level;
+	uint32_t args_off; /* in the text, with its NUL; 0: none */
 	char provider[CORECLR_NAME_BYTES];
-	char args[CORECLR_ARGS_BYTES]; /* "": none */
 };
 
 struct coreclr_wants {
 	uint32_t cnt;
 	uint32_t session_cnt; /* open, or about to */
 	uint32_t publishes;   /* one of them wants TAPIR_RING_WANTS_PROBES */
+	uint32_t text_bytes;
 	struct coreclr_want all[CORECLR_WANT_MAX];
+	char text[CORECLR_ARGS_BYTES]; /* begins with "" */
 };
 
 /* ctl may be anything, and change meanwhile. */
 void coreclr_wants__collect(struct coreclr_wants *out, const struct tapir_ring_ctl *ctl);
 int coreclr_wants__are_equal(const struct coreclr_wants *a, const struct coreclr_wants *b);
+void coreclr_wants__copy(struct coreclr_wants *to, const struct coreclr_wants *from);
 
 /* ---- coreclr_session.c: the EventPipe session ---------------------------------------------- */
 
@@ -131,7 +134,7 @@ struct coreclr_session {
 	struct coreclr_wants wants;
 	struct coreclr_provider_config configs[CORECLR_WANT_MAX];
 	uint16_t names[CORECLR_WANT_MAX][CORECLR_NAME_BYTES];
-	uint16_t args[CORECLR_WANT_MAX][CORECLR_ARGS_BYTES];
+	uint16_t args[CORECLR_ARGS_BYTES]; /* as wants.text */
 };
 
 /* The new one is on before the old one goes. 0; -EIO: the runtime refused, all is as it was. */

@@ -19,14 +19,15 @@ static void fill(struct coreclr_session *s, const struct coreclr_wants *wants)
 {
 	for (uint32_t i = 0; i < wants->cnt; i++) {
 		const struct coreclr_want *want = &wants->all[i];
+		uint32_t at = want->args_off;
 
 		coreclr_text__widen(s->names[i], CORECLR_NAME_BYTES, want->provider);
-		coreclr_text__widen(s->args[i], CORECLR_ARGS_BYTES, want->args);
+		coreclr_text__widen(s->args + at, CORECLR_ARGS_BYTES - at, wants->text + at);
 		s->configs[i] = (struct coreclr_provider_config){
 			.name = s->names[i],
 			.keywords = want->keywords,
 			.level = want->level,
-			.filter = want->args[0] ? s->args[i] : NULL,
+			.filter = at ? s->args + at : NULL,
 		};
 	}
 }
@@ -75,7 +76,7 @@ int coreclr_session__change(struct coreclr_session *s, const struct coreclr_want
 			set_overlap(OVERLAP_BOTH);
 	}
 	s->id = id;
-	memcpy(&s->wants, wants, sizeof(*wants));
+	coreclr_wants__copy(&s->wants, wants);
 	if (old) {
 		set_overlap(OVERLAP_MAYBE);
 		coreclr_info__stop_session(coreclr.info, old);

@@ -14,15 +14,19 @@
 #define GC_HEAP_COLLECT 0x800000ull
 
 /* A selection is read once: tracers may write it meanwhile. */
-static void copy_selection(struct tapir_ring_selection *out, const struct tapir_ring_selection *sel)
+static void copy_shared(void *out, const void *shared, uint32_t bytes)
 {
-	const volatile uint8_t *from = (const volatile uint8_t *)sel;
+	const volatile uint8_t *from = shared;
 
-	for (uint32_t i = 0; i < sizeof(*out); i++)
+	for (uint32_t i = 0; i < bytes; i++)
 		((uint8_t *)out)[i] = from[i];
-	out->provider[sizeof(out->provider) - 1] = 0;
-	out->args[sizeof(out->args) - 1] = 0;
 }
+
+/* What a selection asks, and where its arguments are. */
+struct ask {
+	struct tapir_ring_selection sel;
+	const char *text; /* the session's, TAPIR_RING_TEXT_BYTES of it */
+};
 
 static uint64_t keywords_for(const char *provider, uint64_t keywords)
 {
@@ -32,21 +36,54 @@ static uint64_t keywords_for(const char *provider, uint64_t keywords)
 						      : ALL_KEYWORDS & ~GC_HEAP_COLLECT;
 }
 
-/* Arguments of a second selection follow those of the first, where there is room. */
-static void add_args(char *args, const char *more)
+/* The end of the text, moved on; 0: there is no room. */
+static uint32_t add_text(struct coreclr_wants *out, const void *shared, uint32_t bytes)
 {
-	size_t len = strlen(args), more_len = strlen(more);
+	uint32_t at = out->text_bytes;
 
-	if (!more_len || !strcmp(args, more) || len + 1 + more_len >= CORECLR_ARGS_BYTES)
-		return;
-	if (len)
-		args[len++] = ';';
-	memcpy(args + len, more, more_len + 1);
+	if (bytes >= CORECLR_ARGS_BYTES - at)
+		return 0;
+	copy_shared(out->text + at, shared, bytes);
+	out->text[at + bytes] = 0;
+	out->text_bytes = at + (uint32_t)strlen(out->text + at) + 1;
+	return at;
 }
 
-static void add(struct coreclr_wants *out, const char *provider,
-		const struct tapir_ring_selection *sel)
+/* Arguments of a second selection follow those of the first. */
+static void add_args(struct coreclr_wants *out, struct coreclr_want *want, const struct ask *ask)
 {
+	uint32_t bytes = ask->sel.args_bytes, before = out->text_bytes, at, len;
+
+	if (!bytes || bytes >= TAPIR_RING_ARGS_BYTES || ask->sel.args_off > TAPIR_RING_TEXT_BYTES ||
+	    bytes > TAPIR_RING_TEXT_BYTES - ask->sel.args_off)
+		return;
+	at = add_text(out, ask->text + ask->sel.args_off, bytes);
+	if (!at || !out->text[at])
+		return;
+	if (!want->args_off) {
+		want->args_off = at;
+		return;
+	}
+	len = (uint32_t)strlen(out->text + want->args_off);
+	if (!strcmp(out->text + want->args_off, out->text + at)) {
+		out->text_bytes = before;
+		return;
+	}
+	/* The first ones, ';', the second ones: all of it behind what is there. */
+	bytes = (uint32_t)strlen(out->text + at);
+	if (len + 1 + bytes >= CORECLR_ARGS_BYTES - out->text_bytes)
+		return;
+	before = out->text_bytes;
+	memcpy(out->text + before, out->text + want->args_off, len);
+	out->text[before + len] = ';';
+	memcpy(out->text + before + len + 1, out->text + at, bytes + 1);
+	out->text_bytes = before + len + bytes + 2;
+	want->args_off = before;
+}
+
+static void add(struct coreclr_wants *out, const char *provider, const struct ask *ask)
+{
+	const struct tapir_ring_selection *sel = &ask->sel;
 	uint32_t level = sel->level && sel->level < LEVEL_VERBOSE ? sel->level : LEVEL_VERBOSE;
 	struct coreclr_want *want = out->all;
 
@@ -61,47 +98,50 @@ static void add(struct coreclr_wants *out, const char *provider,
 	}
 	want->keywords |= keywords_for(provider, sel->keywords);
 	want->level = want->level > level ? want->level : level;
-	add_args(want->args, sel->args);
+	add_args(out, want, ask);
 }
 
-static void add_known(struct coreclr_wants *out, const struct tapir_ring_selection *sel)
+static void add_known(struct coreclr_wants *out, const struct ask *ask)
 {
 	for (uint32_t i = 0; i < coreclr_providers__limit(); i++) {
 		const struct coreclr_provider *p = coreclr_providers__at(i);
 
-		if (p && p->name[0] && coreclr_text__glob(sel->provider, p->name))
-			add(out, p->name, sel);
+		if (p && p->name[0] && coreclr_text__glob(ask->sel.provider, p->name))
+			add(out, p->name, ask);
 	}
 }
 
-static void add_session(struct coreclr_wants *out, const struct tapir_ring_session *session)
+static void add_session(struct coreclr_wants *out, const struct tapir_ring_ctl *ctl, uint32_t s)
 {
 	for (uint32_t i = 0; i < TAPIR_RING_SELECTIONS; i++) {
-		struct tapir_ring_selection sel;
+		struct ask ask = {.text = ctl->text[s]};
 
 		/* Each look of the control thread comes here: most of them are not used. */
-		if (!coreclr_load(&session->selections[i].used))
+		if (!coreclr_load(&ctl->selections[s][i].used))
 			continue;
-		copy_selection(&sel, &session->selections[i]);
-		if (!sel.used || !sel.provider[0])
+		copy_shared(&ask.sel, &ctl->selections[s][i], sizeof(ask.sel));
+		ask.sel.provider[sizeof(ask.sel.provider) - 1] = 0;
+		if (!ask.sel.used || !ask.sel.provider[0])
 			continue;
-		if (coreclr_text__is_glob(sel.provider))
-			add_known(out, &sel);
+		if (coreclr_text__is_glob(ask.sel.provider))
+			add_known(out, &ask);
 		else
-			add(out, sel.provider, &sel);
+			add(out, ask.sel.provider, &ask);
 	}
 }
 
 void coreclr_wants__collect(struct coreclr_wants *out, const struct tapir_ring_ctl *ctl)
 {
 	out->cnt = out->session_cnt = out->publishes = 0;
+	out->text_bytes = 1;
+	out->text[0] = 0;
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
 		uint32_t state = coreclr_load_acquire(&ctl->sessions[s].state);
 
 		out->session_cnt += state == TAPIR_RING_OPENING || state == TAPIR_RING_OPEN;
 		if (state != TAPIR_RING_OPEN)
 			continue;
-		add_session(out, &ctl->sessions[s]);
+		add_session(out, ctl, s);
 		if (coreclr_load(&ctl->sessions[s].flags) & TAPIR_RING_WANTS_PROBES)
 			out->publishes = 1;
 	}
@@ -115,8 +155,15 @@ int coreclr_wants__are_equal(const struct coreclr_wants *a, const struct coreclr
 		const struct coreclr_want *x = &a->all[i], *y = &b->all[i];
 
 		if (x->keywords != y->keywords || x->level != y->level ||
-		    strcmp(x->provider, y->provider) || strcmp(x->args, y->args))
+		    strcmp(x->provider, y->provider) ||
+		    strcmp(a->text + x->args_off, b->text + y->args_off))
 			return 0;
 	}
 	return 1;
+}
+
+/* The text's unused rest is never touched. */
+void coreclr_wants__copy(struct coreclr_wants *to, const struct coreclr_wants *from)
+{
+	memcpy(to, from, offsetof(struct coreclr_wants, text) + from->text_bytes);
 }

@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "ring_impl.h"
 
@@ -18,7 +19,7 @@
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 16
 #endif
-#define CATALOG_BYTES (16ull << 20)
+#define CATALOG_BYTES (32ull << 20)
 
 _Static_assert((F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) == TAPIR_RING_CTL_SEALS, "seals");
 _Static_assert((TAPIR_RING_CTL_SEALS | F_SEAL_FUTURE_WRITE) == TAPIR_RING_DATA_SEALS, "seals");
@@ -57,13 +58,37 @@ static void *map(void *at, uint64_t bytes, int flags, int fd)
 				 flags | MAP_NORESERVE | (at ? MAP_FIXED : 0), fd, 0);
 }
 
+int ring_file__is(int fd, uint64_t inode)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && st.st_ino == inode && st.st_dev == ring_process.dev;
+}
+
+/* A program may have closed our descriptor, and opened a file of its own there. */
+void ring_file__close(int fd, uint64_t inode)
+{
+	if (ring_file__is(fd, inode))
+		ring_sys3(SYS_close, fd, 0, 0);
+}
+
+static uint64_t inode_of(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return 0;
+	ring_process.dev = st.st_dev;
+	return st.st_ino;
+}
+
 static void unmap(const void *at, uint64_t bytes)
 {
 	ring_sys3(SYS_munmap, at, bytes, 0);
 }
 
 /* A sealed mapping of a new memfd, its first page present; the descriptor, or -errno. */
-static int map_sealed(const char *name, uint64_t bytes, unsigned seals, void *at, void **mapped)
+static int map_sealed(const char *name, uint64_t bytes, unsigned seals, void **mapped)
 {
 	int fd = new_memfd(name, bytes);
 	long ret;
@@ -71,7 +96,7 @@ static int map_sealed(const char *name, uint64_t bytes, unsigned seals, void *at
 
 	if (fd < 0)
 		return fd;
-	va = map(at, bytes, MAP_SHARED, fd);
+	va = map(NULL, bytes, MAP_SHARED, fd);
 	if (ring_sys_failed((long)va)) {
 		ret = (long)va;
 	} else {
@@ -83,20 +108,18 @@ static int map_sealed(const char *name, uint64_t bytes, unsigned seals, void *at
 			*mapped = va;
 			return fd;
 		}
-		if (!at)
-			unmap(va, bytes);
+		unmap(va, bytes);
 	}
 	ring_sys3(SYS_close, fd, 0, 0);
 	return (int)ret;
 }
 
-/* The process's ctl; at: over the one of the parent, whose words events point to. */
-int ring_ctl__open(void *at)
+int ring_ctl__map(struct tapir_ring_ctl **out)
 {
 	struct ring_process *p = &ring_process;
 	struct tapir_ring_ctl *ctl;
 	void *mapped;
-	int fd = map_sealed(TAPIR_RING_CTL_NAME, sizeof(*ctl), TAPIR_RING_CTL_SEALS, at, &mapped);
+	int fd = map_sealed(TAPIR_RING_CTL_NAME, sizeof(*ctl), TAPIR_RING_CTL_SEALS, &mapped);
 
 	if (fd < 0)
 		return fd;
@@ -110,9 +133,39 @@ int ring_ctl__open(void *at)
 	ctl->session_cnt = TAPIR_RING_SESSIONS;
 	ctl->event_max = TAPIR_RING_EVENTS;
 	ctl->flags = p->ctl_flags;
-	p->ctl = ctl;
-	p->ctl_fd = fd;
+	p->ctl_inode = inode_of(fd);
+	*out = ctl;
+	return fd;
+}
+
+/* The page is there for good: threads may look at it at any time. */
+int ring_gate__map(void)
+{
+	struct ring_process *p = &ring_process;
+	uint32_t *page;
+
+	if (p->gate != &ring_shut_gate)
+		return 0;
+	page = map(NULL, RING_PAGE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (ring_sys_failed((long)page))
+		return -ENOMEM;
+	if (ring_sys3(SYS_madvise, page, RING_PAGE_BYTES, MADV_WIPEONFORK)) {
+		unmap(page, RING_PAGE_BYTES);
+		return -ENOMEM;
+	}
+	*page = RING_SHUT;
+	ring_store_release(&p->gate, page);
 	return 0;
+}
+
+void ring_gate__unmap(void)
+{
+	uint32_t *page = ring_process.gate;
+
+	if (page == &ring_shut_gate)
+		return;
+	ring_store_release(&ring_process.gate, &ring_shut_gate);
+	unmap(page, RING_PAGE_BYTES);
 }
 
 static void lay_out(struct tapir_ring_data *data, uint32_t arena_idx, uint64_t ring_bytes)
@@ -126,7 +179,7 @@ static void lay_out(struct tapir_ring_data *data, uint32_t arena_idx, uint64_t r
 		data->entries_off = at;
 		at += round_page(TAPIR_RING_EVENTS * sizeof(struct tapir_ring_entry));
 		data->losses_off = at;
-		at += round_page(TAPIR_RING_EVENTS * sizeof(struct tapir_ring_losses));
+		at += round_page((TAPIR_RING_EVENTS + 1) * sizeof(struct tapir_ring_losses));
 		data->catalog_off = at;
 		data->catalog_bytes = CATALOG_BYTES;
 		at += CATALOG_BYTES;
@@ -148,6 +201,7 @@ static void publish(struct tapir_ring_data *data, const struct tapir_ring_data *
 	data->slot_cnt = TAPIR_RING_ARENA_SLOTS;
 	data->slot_bytes = sizeof(struct tapir_ring_slot);
 	data->event_max = TAPIR_RING_EVENTS;
+	data->made_ns = ring_now_ns();
 	ring_store_release(&data->magic, TAPIR_RING_DATA_MAGIC);
 }
 
@@ -155,21 +209,13 @@ static void *map_writers(struct ring_writers *old)
 {
 	void *va = old ? (void *)old
 		       : map(NULL, sizeof(struct ring_writers), MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	long ret;
 
-	if (ring_sys_failed((long)va))
-		return NULL;
-	ret = ring_sys3(SYS_madvise, va, sizeof(struct ring_writers), MADV_WIPEONFORK);
-	if (!ret)
-		return va;
-	if (!old)
-		unmap(va, sizeof(struct ring_writers));
-	return NULL;
+	return ring_sys_failed((long)va) ? NULL : va;
 }
 
 /*
  * The arena's two mappings. Under RLIMIT_AS rings are made smaller: by those of arena 0 all
- * others go. A wiped `writers` of the parent's is used again.
+ * others go. Writers of a lane that was taken down are used again: all zero.
  */
 int ring_arena__open(uint32_t arena_idx)
 {
@@ -191,7 +237,7 @@ int ring_arena__open(uint32_t arena_idx)
 		return -ENOMEM;
 	do {
 		lay_out(&plan, arena_idx, p->ring_bytes);
-		fd = map_sealed(name, plan.file_bytes, TAPIR_RING_DATA_SEALS, NULL, &data);
+		fd = map_sealed(name, plan.file_bytes, TAPIR_RING_DATA_SEALS, &data);
 		if (fd != -ENOMEM || arena_idx || p->ring_bytes <= TAPIR_RING_CHUNK_BYTES)
 			break;
 		p->ring_bytes /= 4;
@@ -201,25 +247,39 @@ int ring_arena__open(uint32_t arena_idx)
 			unmap(writers, sizeof(*writers));
 		return fd;
 	}
-	ring_sys3(SYS_madvise, data, plan.file_bytes, MADV_DONTFORK);
 	publish(data, &plan);
+	if (!arena_idx)
+		ring_populate((uint8_t *)data + plan.losses_off +
+				      TAPIR_RING_EVENTS * sizeof(struct tapir_ring_losses),
+			      sizeof(struct tapir_ring_losses));
 	arena->writers = writers;
+	arena->bytes = plan.file_bytes;
+	arena->inode = inode_of(fd);
 	arena->fd = fd;
 	ring_store_release(&arena->data, data);
 	return 0;
 }
 
-/* The writers stay, wiped: a thread that lives on finds its own not live, in a lane made anew. */
+/* The writers stay, all zero: a thread that lives on finds its own of no lane. */
 void ring_arena__close(struct ring_arena *arena)
 {
 	if (arena->data)
-		unmap(arena->data, arena->data->file_bytes);
+		unmap(arena->data, arena->bytes);
 	if (arena->writers)
 		ring_sys3(SYS_madvise, arena->writers, sizeof(*arena->writers), MADV_DONTNEED);
-	if (arena->fd >= 0)
-		ring_sys3(SYS_close, arena->fd, 0, 0);
+	ring_file__close(arena->fd, arena->inode);
 	arena->data = NULL;
 	arena->fd = -1;
+}
+
+/*
+ * In a child, memory of its own where the parent's ring is: an event that was being written when
+ * a handler forked is written there. Where that fails it goes to the parent's, behind its head.
+ */
+void ring_arena__cover(const struct ring_arena *arena)
+{
+	if (arena->data)
+		map(arena->data, arena->bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
 /* The library is unloaded: no thread will ever look again. */

@@ -6,7 +6,6 @@
 #include "ring_control.h"
 
 #include <pthread.h>
-#include <time.h>
 
 #include "ring_impl.h"
 
@@ -17,12 +16,8 @@ const struct tapir_ring_ctl *tapir_ring__ctl(void)
 
 void tapir_ring__check_life(void)
 {
-	struct timespec now;
-
-	if (ring_load_acquire(&ring_process.state) != RING_READY)
-		return;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ring_life__check((uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
+	if (ring_load_acquire(&ring_process.state) == RING_READY)
+		ring_life__check(ring_now_ns());
 }
 
 void tapir_ring__retire(void)

@@ -6,15 +6,12 @@
  * thread is counted, not written.
  */
 #include <pthread.h>
-#include <time.h>
 
 #include "ring_impl.h"
 
-#define RETRY_EVENTS	 64u /* without a slot, or without memory: then ask again */
-#define LIFE_DROPS	 256u
-#define RATE_WINDOW_NS	 100000000ull
-#define RATE_WINDOWS_SEC 10u
-#define ID_BYTES	 16u
+#define RETRY_EVENTS 64u /* without a slot, or without memory: then ask again */
+#define LIFE_DROPS   256u
+#define ID_BYTES     16u
 
 #ifdef TAPIR_RING_NO_TLS
 /* Without its key, or when that is gone, the number is another's. */
@@ -36,39 +33,18 @@ static inline struct ring_tls *this_thread(void)
 }
 #endif
 
-static inline uint64_t now_ns(void)
+static uint32_t row_of(const struct tapir_ring_event *event)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+	return TAPIR_RING_ID_IDX(event->id);
 }
 
-static __attribute__((noinline)) void count(uint32_t idx, uint32_t sessions,
-					    enum tapir_ring_cause cause)
-{
-	struct tapir_ring_data *data = ring_process.arenas[0].data;
-	struct tapir_ring_losses *losses;
-
-	if (!data || ring_load_acquire(&ring_process.arenas[0].writers->alive) != RING_ALIVE)
-		return; /* a child before it has its own lane */
-	losses = (struct tapir_ring_losses *)((uint8_t *)data + data->losses_off) + idx;
-	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++)
-		if (sessions & (1u << s))
-			__atomic_fetch_add(&losses->cnt[s][cause], 1, __ATOMIC_RELAXED);
-}
-
-static inline uint32_t sessions_of(uint64_t word)
-{
-	return (uint32_t)(word >> TAPIR_RING_WANT_SHIFT) & 0xffu;
-}
-
-static __attribute__((noinline)) int drop(struct ring_writer *w, uint32_t idx, uint32_t sessions)
+static __attribute__((noinline)) int drop(struct ring_writer *w,
+					  const struct tapir_ring_event *event, uint32_t sessions)
 {
 	ring_store(&w->slot->dropped, ++w->dropped);
-	count(idx, sessions, TAPIR_RING_NO_SPACE);
+	ring_loss__count(row_of(event), sessions, TAPIR_RING_NO_SPACE);
 	if (w->dropped % LIFE_DROPS == 0)
-		ring_life__check(now_ns());
+		ring_life__check(ring_now_ns());
 	return 0;
 }
 
@@ -83,7 +59,7 @@ static __attribute__((noinline)) void look_at_tails(struct ring_writer *w)
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
 		uint64_t tail;
 
-		if (ring_load_acquire(&sessions[s].state) != TAPIR_RING_OPEN)
+		if (!ring_is_served(ring_load_acquire(&sessions[s].state)))
 			continue;
 		tail = ring_load_acquire(&w->tails[s]);
 		if (tail >= w->last_tail[s] && tail <= w->head && !(tail & 7))
@@ -99,7 +75,8 @@ static __attribute__((noinline)) void grow(struct ring_writer *w, uint64_t need)
 {
 	if (!w->cap_bytes && w->dropped % RETRY_EVENTS)
 		return;
-	while (!w->cap_final && w->off + need > w->cap_bytes) {
+	/* Half of the ring at most, so that it finds room when the ring begins again. */
+	while (!w->cap_final && (w->off + need > w->cap_bytes || need > w->cap_bytes / 2)) {
 		if (w->cap_bytes + TAPIR_RING_CHUNK_BYTES > ring_process.ring_bytes ||
 		    !ring_memory__charge(TAPIR_RING_CHUNK_BYTES)) {
 			w->cap_final = w->cap_bytes != 0;
@@ -123,10 +100,11 @@ static inline int64_t room_for(struct ring_writer *w, uint64_t need)
 	if (__builtin_expect(w->off + need > w->cap_bytes, 0)) {
 		if (!w->cap_final)
 			grow(w, need);
-		if (w->off + need > w->cap_bytes)
+		if (w->off + need > w->cap_bytes) {
 			pad = w->cap_bytes - w->off;
-		if (need > w->cap_bytes / 2)
-			return -1;
+			if (need > w->cap_bytes / 2)
+				return -1;
+		}
 	}
 	if (__builtin_expect(w->head + pad + need - w->tail > w->cap_bytes, 0)) {
 		look_at_tails(w);
@@ -158,6 +136,7 @@ static __attribute__((noinline)) void begin_epoch(struct ring_writer *w, uint32_
 	w->epoch = epoch;
 	w->thread_sent = 0;
 	memset(w->seen, 0, sizeof(w->seen));
+	memset(w->rate, 0, sizeof(w->rate));
 }
 
 static __attribute__((noinline)) uint8_t *write_thread(const struct ring_writer *w, uint8_t *at,
@@ -202,10 +181,40 @@ static __attribute__((noinline)) uint8_t *write_stack(uint8_t *at, const struct 
 	return at + rec.h.size;
 }
 
+/*
+ * A bucket that fills at rate_hz tokens a second, up to a second's worth, with one in it for the
+ * thread's first event: after t seconds never more than rate_hz * t + 1 events have passed.
+ */
+static int takes_token(struct ring_bucket *bucket, uint64_t rate_hz, uint64_t time_ns)
+{
+	const uint64_t token = 1000000000ull; /* a nanosecond is worth rate_hz */
+	uint64_t elapsed_ns = time_ns - bucket->from_ns;
+
+	if (!bucket->from_ns)
+		bucket->credit = token;
+	else if (elapsed_ns >= token || bucket->credit + elapsed_ns * rate_hz > token * rate_hz)
+		bucket->credit = token * rate_hz;
+	else
+		bucket->credit += elapsed_ns * rate_hz;
+	bucket->from_ns = time_ns;
+	if (bucket->credit < token)
+		return 0;
+	bucket->credit -= token;
+	return 1;
+}
+
+/* An event in a child whose tracer has not come yet: ring.h, FORK. */
+static void note_inherited(uint32_t s)
+{
+	ring_loss__in_child(ring_process.parent_ctl, 1u << s);
+	__atomic_fetch_add(&ring_process.arenas[0].data->inherited[s], 1, __ATOMIC_RELAXED);
+}
+
 /* Which of the sessions with a rate have had enough for now. */
 static __attribute__((noinline)) uint32_t limited(struct ring_writer *w, uint32_t with_rate,
 						  uint64_t time_ns)
 {
+	const struct tapir_ring_session *sessions = ring_process.ctl->sessions;
 	uint32_t over = 0;
 
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
@@ -213,17 +222,11 @@ static __attribute__((noinline)) uint32_t limited(struct ring_writer *w, uint32_
 
 		if (!(with_rate & (1u << s)))
 			continue;
-		rate_hz = ring_load(&ring_process.ctl->sessions[s].rate_hz);
-		if (!rate_hz)
-			continue;
-		if (time_ns - w->rate[s].from_ns >= RATE_WINDOW_NS) {
-			w->rate[s].from_ns = time_ns;
-			w->rate[s].cnt = 0;
-		}
-		if (w->rate[s].cnt >= (rate_hz + RATE_WINDOWS_SEC - 1) / RATE_WINDOWS_SEC)
+		rate_hz = ring_load(&sessions[s].rate_hz);
+		if (rate_hz && !takes_token(&w->rate[s], rate_hz, time_ns))
 			over |= 1u << s;
-		else
-			w->rate[s].cnt++;
+		if (ring_load_acquire(&sessions[s].state) == TAPIR_RING_INHERITED)
+			note_inherited(s);
 	}
 	return over;
 }
@@ -262,7 +265,7 @@ static inline uint8_t *write_event(const struct ring_writer *w, uint8_t *at,
 	rec->h.cpu = TAPIR_CPU_UNKNOWN;
 	rec->h.size = (uint32_t)plan->need;
 	rec->h.time_ns = plan->time_ns;
-	rec->probe_id = plan->event->idx + 1;
+	rec->probe_id = plan->event->id;
 	rec->tgid = w->tgid;
 	rec->tid = w->tid;
 	rec->flags = plan->flags;
@@ -334,8 +337,8 @@ static __attribute__((noinline)) int was_left(const struct ring_tls *t, uint64_t
 	struct ring_writer *w = t->writer;
 	struct ring_stack alternate;
 
-	if (!w || !w->live || w->thread != t || fp <= t->busy ||
-	    !ring_stack__holds(&w->stack, fp) || ring_stack__alternate(&alternate))
+	if (!ring_is_alive() || !w || w->life != ring_load(ring_process.gate) || w->thread != t ||
+	    fp <= t->busy || !ring_stack__holds(&w->stack, fp) || ring_stack__alternate(&alternate))
 		return 0;
 	begin_epoch(w, w->epoch);
 	return 1;
@@ -346,15 +349,23 @@ static __attribute__((noinline)) int nested(const struct ring_tls *t,
 {
 	struct ring_writer *w = t->writer;
 
-	if (w && w->live && w->thread == t)
+	if (ring_is_alive() && w && w->life == ring_load(ring_process.gate) && w->thread == t)
 		__atomic_fetch_add(&w->slot->nested, 1, __ATOMIC_RELAXED);
-	count(event->idx, sessions_of(ring_load(event->word)), TAPIR_RING_NESTED);
+	ring_loss__count(row_of(event), ring_sessions_of(ring_load(event->word)),
+			 TAPIR_RING_NESTED);
 	return 0;
 }
 
 static __attribute__((noinline)) int no_writer(const struct tapir_ring_event *event)
 {
-	count(event->idx, sessions_of(ring_load(event->word)), TAPIR_RING_NO_SPACE);
+	ring_loss__count(row_of(event), ring_sessions_of(ring_load(event->word)),
+			 TAPIR_RING_NO_SLOT);
+	return 0;
+}
+
+static __attribute__((noinline)) int too_large(const struct plan *plan)
+{
+	ring_loss__count(row_of(plan->event), plan->sessions, TAPIR_RING_TOO_LARGE);
 	return 0;
 }
 
@@ -364,6 +375,7 @@ static __attribute__((noinline)) struct ring_writer *first_event(struct ring_tls
 
 	if (t->refused && ++t->refused % RETRY_EVENTS)
 		return NULL;
+	t->writer = NULL; /* of a lane that is no more: a child frees it */
 	w = ring_slot__claim();
 	if (w)
 		w->thread = t;
@@ -387,12 +399,16 @@ void ring_slot__leave(void *thread)
 	__atomic_fetch_sub(&ring_process.leaving_cnt, 1, __ATOMIC_RELEASE);
 }
 #else
-void ring_slot__leave(void *writer)
+void ring_slot__leave(void *unused)
 {
+	struct ring_writer *w = tls.writer; /* what the key has may be of a lane that is no more */
+
+	(void)unused;
 	__atomic_fetch_add(&ring_process.leaving_cnt, 1, __ATOMIC_SEQ_CST);
 	tls.writer = NULL;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	ring_slot__give_back(writer);
+	if (w)
+		ring_slot__give_back(w);
 	__atomic_fetch_sub(&ring_process.leaving_cnt, 1, __ATOMIC_RELEASE);
 }
 #endif
@@ -403,10 +419,11 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 	uint32_t epoch = ring_load(&ring_process.ctl->epoch), with_rate;
 	uint8_t *payload;
 
-	if (__builtin_expect(plan->need > TAPIR_RING_RECORD_BYTES || room_for(w, plan->need) < 0,
-			     0))
-		return drop(w, plan->event->idx, plan->sessions);
-	plan->time_ns = now_ns();
+	if (__builtin_expect(plan->payload_bytes > TAPIR_RING_PAYLOAD_BYTES, 0))
+		return too_large(plan);
+	if (__builtin_expect(room_for(w, plan->need) < 0, 0))
+		return drop(w, plan->event, plan->sessions);
+	plan->time_ns = ring_now_ns();
 	if (__builtin_expect(plan->time_ns >= ring_load(&ring_process.next_life_ns), 0))
 		ring_life__check(plan->time_ns);
 	if (__builtin_expect(epoch != w->epoch, 0))
@@ -415,7 +432,8 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 	if (__builtin_expect(with_rate != 0, 0)) {
 		uint32_t over = limited(w, with_rate, plan->time_ns);
 
-		count(plan->event->idx, over, TAPIR_RING_LIMITED);
+		if (over)
+			ring_loss__count(row_of(plan->event), over, TAPIR_RING_LIMITED);
 		plan->sessions &= ~over;
 		if (!plan->sessions)
 			return 0;
@@ -424,9 +442,10 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 		take_stack(w, plan, fp);
 	payload = write_all(w, plan);
 	if (__builtin_expect(!payload, 0))
-		return drop(w, plan->event->idx, plan->sessions);
+		return drop(w, plan->event, plan->sessions);
 	write->payload = payload;
 	write->writer = w;
+	write->life = w->life;
 	return 1;
 }
 
@@ -437,6 +456,7 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 	struct ring_tls *t = this_thread();
 	struct ring_writer *w;
 	struct plan plan;
+	uint32_t life;
 
 	if (__builtin_expect(!t, 0))
 		return no_writer(event);
@@ -445,8 +465,10 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 	t->busy = fp;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	w = t->writer;
+	life = ring_load(ring_process.gate);
 	/* Another's by now: the lane was taken down and made anew. */
-	if (__builtin_expect(!w || !w->live || w->thread != t, 0)) {
+	if (__builtin_expect(life < RING_FIRST_LIFE || !w || w->life != life || w->thread != t,
+			     0)) {
 		w = first_event(t);
 		if (!w) {
 			t->busy = 0;
@@ -458,7 +480,7 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	plan.event = event;
 	plan.word = ring_load(event->word);
-	plan.sessions = sessions_of(plan.word);
+	plan.sessions = ring_sessions_of(plan.word);
 	plan.payload_bytes = payload_bytes;
 	plan.activity = activity;
 	plan.related = related;
@@ -502,8 +524,11 @@ void tapir_ring__commit(struct tapir_ring_write *write)
 {
 	struct ring_writer *w = write->writer;
 
-	w->head += w->pending;
-	w->off = w->pending_off;
-	ring_store_release(&w->slot->head, w->head);
+	/* Forked since it began: it is the parent's to commit. */
+	if (__builtin_expect(write->life == ring_load(ring_process.gate), 1)) {
+		w->head += w->pending;
+		w->off = w->pending_off;
+		ring_store_release(&w->slot->head, w->head);
+	}
 	leave(w);
 }

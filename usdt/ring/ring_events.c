@@ -5,6 +5,9 @@
  */
 #include "ring_impl.h"
 
+#define CATALOG_LEAST 128u /* of an entry, power of two */
+#define TAKE_TRIES    4u
+
 static const uint64_t nobody; /* the word of an event without a lane */
 
 struct blob {
@@ -42,12 +45,12 @@ static uint64_t metadata_bytes(const struct tapir_ring_about *about)
 		       : 0;
 }
 
-static void write_probe(struct blob *blob, const struct tapir_ring_about *about, uint32_t idx,
+static void write_probe(struct blob *blob, const struct tapir_ring_about *about, uint32_t id,
 			uint64_t bytes)
 {
 	struct tapir_rec_probe rec = {
 		.h = {.type = TAPIR_REC_PROBE, .cpu = TAPIR_CPU_UNKNOWN, .size = (uint32_t)bytes},
-		.probe_id = idx + 1,
+		.probe_id = id,
 		.event_id = about->event_id,
 		.version = about->version,
 		.level = about->level,
@@ -72,14 +75,14 @@ static void write_probe(struct blob *blob, const struct tapir_ring_about *about,
 		put(blob, about->field_names[i], text_len(about->field_names[i]));
 }
 
-static void write_metadata(struct blob *blob, const struct tapir_ring_about *about, uint32_t idx,
+static void write_metadata(struct blob *blob, const struct tapir_ring_about *about, uint32_t id,
 			   uint64_t bytes)
 {
 	struct tapir_rec_metadata rec = {
 		.h = {.type = TAPIR_REC_METADATA,
 		      .cpu = TAPIR_CPU_UNKNOWN,
 		      .size = (uint32_t)bytes},
-		.probe_id = idx + 1,
+		.probe_id = id,
 		.format = about->metadata_format,
 		.blob_bytes = about->metadata_bytes,
 	};
@@ -91,14 +94,58 @@ static void write_metadata(struct blob *blob, const struct tapir_ring_about *abo
 /* Present: the event's word, its entry, its counters of losses and its place in the catalog. */
 static int make_present(struct tapir_ring_data *data, uint32_t idx, uint64_t at, uint64_t bytes)
 {
+	const size_t entry = sizeof(struct tapir_ring_entry),
+		     row = sizeof(struct tapir_ring_losses);
 	uint8_t *base = (uint8_t *)data;
 
 	if (ring_populate(&ring_process.ctl->words[idx], 8) ||
-	    ring_populate(base + data->entries_off + idx * sizeof(struct tapir_ring_entry), 16) ||
-	    ring_populate(base + data->losses_off + idx * sizeof(struct tapir_ring_losses), 256) ||
+	    ring_populate(base + data->entries_off + idx * entry, entry) ||
+	    ring_populate(base + data->losses_off + idx * row, row) ||
 	    ring_populate(base + data->catalog_off + at, bytes))
 		return -ENOMEM;
 	return 0;
+}
+
+/* The bytes of the catalog that the entry has for good, if it is to hold so many. */
+static int find_room(struct ring_place *place, uint64_t bytes, uint64_t catalog_bytes)
+{
+	uint64_t cap = CATALOG_LEAST, at;
+
+	if (bytes <= place->catalog_cap)
+		return 0;
+	while (cap < bytes)
+		cap *= 2;
+	at = __atomic_fetch_add(&ring_process.catalog_used, cap, __ATOMIC_RELAXED);
+	if (at + cap > catalog_bytes) {
+		__atomic_fetch_sub(&ring_process.catalog_used, cap, __ATOMIC_RELAXED);
+		return -ENOSPC;
+	}
+	place->catalog_off = (uint32_t)at;
+	place->catalog_cap = (uint32_t)cap;
+	return 0;
+}
+
+static void store_entry(struct tapir_ring_data *data, const struct ring_place *place, uint32_t idx,
+			uint64_t bytes)
+{
+	struct tapir_ring_entry *entry =
+		(struct tapir_ring_entry *)((uint8_t *)data + data->entries_off) + idx;
+
+	ring_store(&entry->catalog_off, place->catalog_off);
+	ring_store(&entry->flags, 0);
+	ring_store(&entry->generation, place->generation);
+	ring_store_release(&entry->bytes, (uint32_t)bytes);
+	__atomic_store_n(&data->event_cnt, ring_load(&ring_process.event_cnt), __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&data->changes, 1, __ATOMIC_SEQ_CST);
+}
+
+/* From here on the catalog's bytes may change: a reader that has copied them sees it. */
+static void empty_entry(struct tapir_ring_data *data, uint32_t idx)
+{
+	struct tapir_ring_entry *entry =
+		(struct tapir_ring_entry *)((uint8_t *)data + data->entries_off) + idx;
+
+	__atomic_store_n(&entry->bytes, 0, __ATOMIC_SEQ_CST);
 }
 
 /* The event's descriptions, as number idx. */
@@ -107,34 +154,84 @@ int ring_event__publish(struct tapir_ring_event *event, uint32_t idx)
 	struct ring_process *p = &ring_process;
 	struct tapir_ring_data *data = p->arenas[0].data;
 	const struct tapir_ring_about *about = event->about;
-	uint64_t probe = probe_bytes(about), bytes = probe + metadata_bytes(about), at;
-	struct tapir_ring_entry *entry =
-		(struct tapir_ring_entry *)((uint8_t *)data + data->entries_off) + idx;
+	uint64_t probe = probe_bytes(about), bytes = probe + metadata_bytes(about);
+	struct ring_place *place = &p->places->all[idx];
 	struct blob blob;
+	int ret;
 
 	if (bytes > TAPIR_MAX_RECORD_BYTES)
 		return -EINVAL;
-	at = __atomic_fetch_add(&p->catalog_used, bytes, __ATOMIC_RELAXED);
-	if (at + bytes > data->catalog_bytes)
-		return -ENOSPC;
-	if (make_present(data, idx, at, bytes))
+	ret = find_room(place, bytes, data->catalog_bytes);
+	if (ret)
+		return ret;
+	if (make_present(data, idx, place->catalog_off, bytes))
 		return -ENOMEM;
-	blob.at = (uint8_t *)data + data->catalog_off + at;
-	write_probe(&blob, about, idx, probe);
-	blob.at = (uint8_t *)data + data->catalog_off + at + probe;
+	event->id = TAPIR_RING_ID(idx, place->generation);
+	empty_entry(data, idx);
+	blob.at = (uint8_t *)data + data->catalog_off + place->catalog_off;
+	memset(blob.at, 0, bytes); /* padding of what was there before */
+	write_probe(&blob, about, event->id, probe);
+	blob.at = (uint8_t *)data + data->catalog_off + place->catalog_off + probe;
 	if (about->metadata)
-		write_metadata(&blob, about, idx, bytes - probe);
-	entry->catalog_off = (uint32_t)at;
-	ring_store_release(&entry->bytes, (uint32_t)bytes);
-	__atomic_store_n(&data->event_cnt, p->event_cnt, __ATOMIC_SEQ_CST);
+		write_metadata(&blob, about, event->id, bytes - probe);
+	ring_store(&p->ctl->words[idx], (uint64_t)place->generation << TAPIR_RING_GENERATION_SHIFT);
+	store_entry(data, place, idx, bytes);
 	return 0;
+}
+
+void ring_events__publish_again(void)
+{
+	struct ring_process *p = &ring_process;
+
+	for (uint32_t i = 0; i < p->event_cnt; i++) {
+		struct tapir_ring_event *event = ring_load(&p->places->all[i].event);
+
+		if (event && !ring_event__publish(event, i))
+			ring_life__judge(event->about, &p->ctl->words[i]);
+	}
+}
+
+static int take_place(void)
+{
+	int idx = -ENOSPC;
+
+	if (ring_places__lock()) {
+		idx = ring_place__take();
+		ring_places__unlock();
+	}
+	return idx;
+}
+
+static void give_place(uint32_t idx)
+{
+	if (!ring_places__lock())
+		return; /* its holder was stopped in there: the place is not used again */
+	ring_place__give(idx);
+	ring_places__unlock();
+}
+
+/* Its index, or -errno. Where the catalog is full another entry may have the bytes. */
+static int take_entry(struct tapir_ring_event *event)
+{
+	int ret = -ENOSPC;
+
+	for (unsigned i = 0; i < TAKE_TRIES && ret == -ENOSPC; i++) {
+		int idx = take_place();
+
+		if (idx < 0)
+			return idx;
+		ret = ring_event__publish(event, (uint32_t)idx);
+		if (!ret)
+			return idx;
+		give_place((uint32_t)idx);
+	}
+	return ret;
 }
 
 int tapir_ring__register(struct tapir_ring_event *event, const struct tapir_ring_about *about)
 {
 	struct ring_process *p = &ring_process;
-	uint32_t idx;
-	int ret;
+	int idx;
 
 	event->word = &nobody;
 	event->about = about;
@@ -142,38 +239,44 @@ int tapir_ring__register(struct tapir_ring_event *event, const struct tapir_ring
 		return -EINVAL;
 	if (ring_load_acquire(&p->state) != RING_READY)
 		return -ENODEV;
-	if (ring_load_acquire(&p->arenas[0].writers->alive) != RING_ALIVE && !ring_process__adopt())
+	if (!ring_is_alive() && !ring_fork__adopt(0))
 		return -ENODEV;
-	idx = ring_load(&p->event_cnt);
-	do {
-		if (idx >= TAPIR_RING_EVENTS)
-			return -ENOSPC;
-	} while (!__atomic_compare_exchange_n(&p->event_cnt, &idx, idx + 1, 0, __ATOMIC_ACQ_REL,
-					      __ATOMIC_RELAXED));
-	event->idx = idx;
-	ret = ring_event__publish(event, idx);
-	if (ret)
-		return ret;
-	ring_store_release(&p->events[idx], event);
+	idx = take_entry(event);
+	if (idx < 0)
+		return idx;
+	ring_store_release(&p->places->all[idx].event, event);
 	ring_life__judge(about, &p->ctl->words[idx]);
 	ring_store_release(&event->word, &p->ctl->words[idx]);
 	return 0;
+}
+
+static void give_back(struct tapir_ring_data *data, uint32_t idx)
+{
+	struct tapir_ring_entry *entry =
+		(struct tapir_ring_entry *)((uint8_t *)data + data->entries_off) + idx;
+
+	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++)
+		__atomic_fetch_and(&ring_process.ctl->words[idx], ~TAPIR_RING_SESSION_BITS(s),
+				   __ATOMIC_SEQ_CST);
+	ring_store(&entry->flags, TAPIR_RING_ENTRY_GONE);
+	__atomic_fetch_add(&data->changes, 1, __ATOMIC_SEQ_CST);
+	give_place(idx);
 }
 
 void tapir_ring__unregister(struct tapir_ring_event *event)
 {
 	struct ring_process *p = &ring_process;
 
-	if (event->word && event->word != &nobody && ring_load_acquire(&p->state) == RING_READY &&
-	    ring_load_acquire(&p->arenas[0].writers->alive) == RING_ALIVE) {
-		struct tapir_ring_data *data = p->arenas[0].data;
-		struct tapir_ring_entry *entry =
-			(struct tapir_ring_entry *)((uint8_t *)data + data->entries_off);
+	uint32_t idx = TAPIR_RING_ID_IDX(event->id);
+	const uint64_t *word = event->word;
 
-		ring_store(&entry[event->idx].flags, TAPIR_RING_ENTRY_GONE);
-		ring_store_release(&p->events[event->idx], NULL);
-	}
 	ring_store_release(&event->word, &nobody);
+	if (!word || word == &nobody || ring_load_acquire(&p->state) != RING_READY)
+		return;
+	ring_store_release(&p->places->all[idx].event, NULL);
+	if (!ring_is_alive())
+		return; /* a child without a lane: its own will not have the event */
+	give_back(p->arenas[0].data, idx);
 }
 
 /* The lane goes: whoever still asks is told that nobody wants it. */
@@ -181,8 +284,8 @@ void ring_events__switch_off(void)
 {
 	struct ring_process *p = &ring_process;
 
-	for (uint32_t i = 0; i < p->event_cnt && i < TAPIR_RING_EVENTS; i++) {
-		struct tapir_ring_event *event = ring_load(&p->events[i]);
+	for (uint32_t i = 0; i < p->event_cnt; i++) {
+		struct tapir_ring_event *event = ring_load(&p->places->all[i].event);
 
 		if (event)
 			ring_store_release(&event->word, &nobody);

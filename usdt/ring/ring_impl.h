@@ -2,9 +2,11 @@
 /*
  * ring_impl.h - what the files of usdt/ring share: the process's lane, an arena, a writer.
  *
- * A writer is the private half of a slot. It lives in memory that the kernel wipes in a forked
- * child (MADV_WIPEONFORK): `live` is 0 there, which sends the child's first event the slow way,
- * so that it never touches its parent's ring (whose pages it does not even have: DONTFORK).
+ * A writer is the private half of a slot. It belongs to one lane of one process: its `life` is that
+ * of the gate, a word in a page that the kernel wipes in a forked child (MADV_WIPEONFORK). There
+ * the two differ, which sends the child's first event the slow way, so that it never writes its
+ * parent's ring. What the child inherits stays mapped until then: a thread that forked while an
+ * event was under way (in a signal handler) goes on with its copy of the writer, harmlessly.
  */
 #ifndef TAPIR_RING_IMPL_H
 #define TAPIR_RING_IMPL_H
@@ -12,6 +14,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 #include "ring_sys.h"
 #include "ring_writer.h"
@@ -47,7 +50,7 @@ struct ring_walk {
 struct ring_tls;
 
 struct ring_writer {
-	uint32_t live; /* the ring may be written: cleared by the kernel in a forked child */
+	uint32_t life; /* of the lane it belongs to; 0: nobody's */
 	uint32_t idx;  /* in all arenas */
 	struct tapir_ring_slot *slot;
 	struct ring_tls *thread; /* its owner's */
@@ -61,8 +64,9 @@ struct ring_writer {
 	uint64_t pending_off;
 	uint64_t dropped;
 	uint64_t last_tail[TAPIR_RING_SESSIONS];
-	struct {
-		uint64_t from_ns, cnt;
+	struct ring_bucket {
+		uint64_t from_ns; /* 0: no event yet */
+		uint64_t credit;  /* RING_TOKEN for each event that may pass now */
 	} rate[TAPIR_RING_SESSIONS];
 	struct ring_stack stack;
 	uint64_t seen[RING_SEEN_CNT]; /* stack ids sent in this epoch */
@@ -70,19 +74,37 @@ struct ring_writer {
 	struct ring_walk walks[RING_WALK_SETS * RING_WALK_WAYS];
 };
 
-struct ring_writers {	/* of an arena; wiped in a child */
-	uint32_t alive; /* arena 0 only: enum ring_alive */
-	uint32_t pad0;
+struct ring_writers {				 /* of an arena */
 	uint64_t owners[TAPIR_RING_ARENA_SLOTS]; /* changes << 32 | tid, tid 0: free */
 	struct ring_writer writers[TAPIR_RING_ARENA_SLOTS];
 };
 
-enum ring_alive { RING_FORKED = 0, RING_ADOPTING = 1, RING_ALIVE = 2 };
+/* The gate: RING_FORKED by the kernel, in a child; each lane made has a number of its own. */
+enum ring_gate { RING_FORKED = 0, RING_ADOPTING = 1, RING_SHUT = 2, RING_FIRST_LIFE = 3 };
 
 struct ring_arena {
 	struct tapir_ring_data *data;
+	uint64_t bytes; /* of data, ours: what the file says is the parent's in a child */
 	struct ring_writers *writers;
+	uint64_t inode;
 	int fd;
+};
+
+enum ring_place_state { RING_PLACE_FREE = 0, RING_PLACE_HELD = 1 };
+
+/* An entry of the catalog as the process keeps it. */
+struct ring_place {
+	struct tapir_ring_event *event; /* NULL: none is registered */
+	uint32_t catalog_off, catalog_cap;
+	uint32_t freed_turn; /* FREE: in which turn (ring_place.c) */
+	uint16_t generation;
+	uint8_t state; /* enum ring_place_state */
+	uint8_t pad0;
+};
+
+struct ring_places {
+	struct ring_place all[TAPIR_RING_EVENTS];
+	uint16_t freed[TAPIR_RING_EVENTS]; /* in the order in which they were given back */
 };
 
 enum ring_state { RING_NONE = 0, RING_STARTING = 1, RING_READY = 2, RING_OFF = 3 };
@@ -92,9 +114,11 @@ struct ring_process {
 	uint32_t arena_cnt;
 	uint32_t arena_lock; /* a thread is making one: others do not wait */
 	uint32_t event_cnt;
+	uint32_t *gate;
+	uint32_t life; /* of the last lane made */
 	int ctl_fd;
 	uint32_t tgid, ctl_flags;
-	uint64_t ctl_inode, ctl_dev;
+	uint64_t ctl_inode, dev; /* dev: of all our files */
 	struct tapir_ring_ctl *ctl;
 	uint64_t private_key; /* 0: for all tracers, under a key of our own */
 	uint64_t key, ring_bytes, catalog_used;
@@ -103,9 +127,13 @@ struct ring_process {
 	uint64_t beat[TAPIR_RING_SESSIONS], beat_ns[TAPIR_RING_SESSIONS];
 	uint32_t exit_key; /* of pthread_key_create */
 	uint32_t exit_key_made;
-	uint32_t is_by_tid;		  /* there is none, and threads are known by their ids */
-	uint32_t leaving_cnt;		  /* threads in the key's destructor */
-	struct tapir_ring_event **events; /* by index: TAPIR_RING_EVENTS */
+	uint32_t is_by_tid;   /* there is none, and threads are known by their ids */
+	uint32_t leaving_cnt; /* threads in the key's destructor */
+	struct ring_places *places;
+	uint32_t place_lock, freed_from, freed_cnt, turn;
+	uint64_t turn_id[TAPIR_RING_SESSIONS], turn_drains[TAPIR_RING_SESSIONS];
+	uint64_t inherited_until_ns;
+	struct tapir_ring_ctl *parent_ctl; /* while sessions are INHERITED; NULL */
 	const struct tapir_ring_repair *repair;
 	struct ring_arena arenas[TAPIR_RING_ARENAS];
 };
@@ -121,21 +149,40 @@ struct ring_tls {
 #pragma GCC visibility push(hidden)
 
 extern struct ring_process ring_process;
+extern uint32_t ring_shut_gate; /* before there is a page */
 
 /* ring_arena.c */
-int ring_ctl__open(void *at);
+int ring_ctl__map(struct tapir_ring_ctl **ctl); /* its descriptor, or -errno */
+int ring_gate__map(void);
+void ring_gate__unmap(void);
 int ring_arena__open(uint32_t arena_idx);
 void ring_arena__close(struct ring_arena *arena);
+int ring_file__is(int fd, uint64_t inode); /* 1: the program has not put another one there */
+void ring_file__close(int fd, uint64_t inode);
+void ring_arena__cover(const struct ring_arena *arena); /* by private memory, in a child */
 void ring_arena__free(struct ring_arena *arena);
 int ring_populate(const void *at, uint64_t bytes);
 
 /* ring_events.c */
 int ring_event__publish(struct tapir_ring_event *event, uint32_t idx);
+void ring_events__publish_again(void); /* in a new lane */
 void ring_events__switch_off(void);
+
+/* ring_place.c: the lock is for the four */
+int ring_places__lock(void); /* 1; 0: its holder does not run */
+void ring_places__unlock(void);
+int ring_place__take(void); /* its index, or -ENOSPC */
+void ring_place__give(uint32_t idx);
+void ring_places__forked(void); /* in a child: what is free stays so, nobody holds the lock */
 
 /* ring_life.c */
 void ring_life__check(uint64_t now_ns);
 void ring_life__judge(const struct tapir_ring_about *about, uint64_t *word);
+uint32_t ring_life__wanting(const struct tapir_ring_about *about); /* sessions, a bit each */
+
+/* ring_loss.c */
+void ring_loss__count(uint32_t row, uint32_t sessions, enum tapir_ring_cause cause);
+void ring_loss__in_child(struct tapir_ring_ctl *parent, uint32_t sessions);
 
 /* ring_memory.c */
 int ring_memory__charge(uint64_t bytes);
@@ -161,7 +208,12 @@ void ring_slot__give_back(struct ring_writer *w);
 void ring_slot__leave(void *thread); /* a thread exits */
 
 /* ring_process.c */
-int ring_process__adopt(void);
+int ring_process__start(struct tapir_ring_ctl **ctl, int *ctl_fd);
+void ring_process__announce(void);
+
+/* ring_fork.c */
+int ring_fork__adopt(int may_free);
+void ring_fork__forked(void); /* for pthread_atfork */
 
 /* ring_walk.c */
 const struct ring_walk *ring_walk__take(struct ring_writer *w, uint64_t fp);
@@ -179,6 +231,31 @@ void ring_lines__close(struct ring_lines *lines);
 uint64_t ring_text__number(const char **at, unsigned base);
 
 #pragma GCC visibility pop
+
+static inline uint64_t ring_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+/* The lane may be used: not in a forked child before it has its own, and not while it is made. */
+static inline int ring_is_alive(void)
+{
+	return ring_load_acquire(ring_process.gate) >= RING_FIRST_LIFE;
+}
+
+/* Its events are written. */
+static inline int ring_is_served(uint32_t state)
+{
+	return state == TAPIR_RING_OPEN || state == TAPIR_RING_INHERITED;
+}
+
+static inline uint32_t ring_sessions_of(uint64_t word)
+{
+	return (uint32_t)(word >> TAPIR_RING_WANT_SHIFT) & 0xffu;
+}
 
 static inline int ring_stack__holds(const struct ring_stack *stack, uint64_t va)
 {

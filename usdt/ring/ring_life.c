@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <sys/stat.h>
 
 #include "ring_impl.h"
 
@@ -52,38 +51,60 @@ static int selects(const struct tapir_ring_selection *sel, const struct tapir_ri
 	       (!ring_load(&sel->event[0]) || glob(sel->event, sizeof(sel->event), about->event));
 }
 
-static uint64_t wanted_bits(const struct tapir_ring_session *session, uint32_t s,
-			    const struct tapir_ring_about *about)
+static int wants(uint32_t s, const struct tapir_ring_about *about)
 {
-	uint64_t bits = 1ull << (TAPIR_RING_WANT_SHIFT + s);
+	const struct tapir_ring_selection *all = ring_process.ctl->selections[s];
 	uint32_t i = 0;
 
-	while (i < TAPIR_RING_SELECTIONS && !selects(&session->selections[i], about))
+	if (ring_populate(all, sizeof(ring_process.ctl->selections[s])))
+		return 0;
+	while (i < TAPIR_RING_SELECTIONS && !selects(&all[i], about))
 		i++;
-	if (i == TAPIR_RING_SELECTIONS)
+	return i < TAPIR_RING_SELECTIONS;
+}
+
+static uint64_t wanted_bits(uint32_t s, uint32_t state, const struct tapir_ring_about *about)
+{
+	const struct tapir_ring_session *session = &ring_process.ctl->sessions[s];
+	uint64_t bits = 1ull << (TAPIR_RING_WANT_SHIFT + s);
+
+	if (!wants(s, about))
 		return 0;
 	if (ring_load(&session->flags) & TAPIR_RING_WANTS_STACKS)
 		bits |= 1ull << (TAPIR_RING_STACK_SHIFT + s);
-	if (ring_load(&session->rate_hz))
+	/* The rate's bit is the slow way, on which events of an inherited session are counted. */
+	if (ring_load(&session->rate_hz) || state == TAPIR_RING_INHERITED)
 		bits |= 1ull << (TAPIR_RING_RATE_SHIFT + s);
 	return bits;
+}
+
+static uint32_t state_of(uint32_t s)
+{
+	return __atomic_load_n(&ring_process.ctl->sessions[s].state, __ATOMIC_SEQ_CST);
 }
 
 /* A session that opens now sees the event in the catalog; one that was open is seen here. */
 void ring_life__judge(const struct tapir_ring_about *about, uint64_t *word)
 {
-	struct tapir_ring_session *sessions = ring_process.ctl->sessions;
-
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
-		uint64_t bits;
+		uint32_t state = state_of(s);
 
-		if (__atomic_load_n(&sessions[s].state, __ATOMIC_SEQ_CST) != TAPIR_RING_OPEN)
+		if (!ring_is_served(state))
 			continue;
-		bits = wanted_bits(&sessions[s], s, about);
-		__atomic_fetch_or(word, bits, __ATOMIC_SEQ_CST);
-		if (__atomic_load_n(&sessions[s].state, __ATOMIC_SEQ_CST) != TAPIR_RING_OPEN)
+		__atomic_fetch_or(word, wanted_bits(s, state, about), __ATOMIC_SEQ_CST);
+		if (!ring_is_served(state_of(s)))
 			__atomic_fetch_and(word, ~TAPIR_RING_SESSION_BITS(s), __ATOMIC_SEQ_CST);
 	}
+}
+
+uint32_t ring_life__wanting(const struct tapir_ring_about *about)
+{
+	uint32_t sessions = 0;
+
+	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++)
+		if (ring_is_served(state_of(s)) && wants(s, about))
+			sessions |= 1u << s;
+	return sessions;
 }
 
 /* 1 locked, 0 not, -1 the program closed our descriptor, or has another file there. */
@@ -91,9 +112,8 @@ static int is_locked(uint32_t s)
 {
 	struct ring_process *p = &ring_process;
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = s, .l_len = 1};
-	struct stat st;
 
-	if (fstat(p->ctl_fd, &st) || st.st_ino != p->ctl_inode || st.st_dev != p->ctl_dev)
+	if (!ring_file__is(p->ctl_fd, p->ctl_inode))
 		return -1;
 	if (ring_sys3(SYS_fcntl, p->ctl_fd, F_OFD_GETLK, &lock))
 		return -1;
@@ -113,16 +133,16 @@ static int beats(uint32_t s, uint64_t now_ns)
 	return now_ns - ring_load(&p->beat_ns[s]) < TAPIR_RING_BEAT_NS;
 }
 
-static void end_session(uint32_t s)
+static void end_session(uint32_t s, uint32_t from, uint32_t to)
 {
 	struct ring_process *p = &ring_process;
-	uint32_t open = TAPIR_RING_OPEN, cnt = ring_load(&p->event_cnt);
+	uint32_t cnt = ring_load(&p->event_cnt);
 
-	if (!__atomic_compare_exchange_n(&p->ctl->sessions[s].state, &open, TAPIR_RING_ENDED, 0,
-					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&p->ctl->sessions[s].state, &from, to, 0, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
 		return;
-	for (uint32_t i = 0; i < cnt && i < TAPIR_RING_EVENTS; i++)
-		if (ring_load(&p->events[i]))
+	for (uint32_t i = 0; i < cnt; i++)
+		if (ring_load(&p->places->all[i].event))
 			__atomic_fetch_and(&p->ctl->words[i], ~TAPIR_RING_SESSION_BITS(s),
 					   __ATOMIC_SEQ_CST);
 	ring_store(&p->beat_ns[s], 0);
@@ -140,12 +160,15 @@ void ring_life__check(uint64_t now_ns)
 					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
+		uint32_t state = ring_load_acquire(&p->ctl->sessions[s].state);
 		int locked;
 
-		if (ring_load_acquire(&p->ctl->sessions[s].state) != TAPIR_RING_OPEN)
+		if (state == TAPIR_RING_INHERITED && now_ns > p->inherited_until_ns)
+			end_session(s, state, TAPIR_RING_FREE);
+		if (state != TAPIR_RING_OPEN)
 			continue;
 		locked = is_locked(s);
 		if (!(locked < 0 ? beats(s, now_ns) : locked))
-			end_session(s);
+			end_session(s, state, TAPIR_RING_ENDED);
 	}
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_process.c - the lane of a process: begun, ended, and begun anew in a forked child when its
- * first event finds what it inherited wiped.
+ * ring_process.c - the lane of a process: made and taken down. ring_fork.c makes it anew in a
+ * forked child.
  */
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "ring_impl.h"
@@ -20,7 +18,8 @@ extern __attribute__((weak, visibility("default"))) const char *gnu_get_libc_ver
 #define LEAVING_NS	  2000000
 #define MAX_LEAVING_WAITS 50u
 
-struct ring_process ring_process = {.ctl_fd = -1};
+uint32_t ring_shut_gate = RING_SHUT;
+struct ring_process ring_process = {.ctl_fd = -1, .gate = &ring_shut_gate};
 
 static uint64_t make_key(void)
 {
@@ -32,19 +31,8 @@ static uint64_t make_key(void)
 	return (key ^ ((uint64_t)now.tv_nsec << 32) ^ ring_process.tgid) | 1;
 }
 
-/* What a program that closes descriptors leaves us: is it still our file? */
-static void remember_ctl(void)
-{
-	struct ring_process *p = &ring_process;
-	struct stat st;
-
-	if (!fstat(p->ctl_fd, &st)) {
-		p->ctl_inode = st.st_ino;
-		p->ctl_dev = st.st_dev;
-	}
-}
-
-static int start(void *ctl_at)
+/* A ctl and a first arena; all of it or nothing. p->ctl is as it was. */
+int ring_process__start(struct tapir_ring_ctl **ctl, int *ctl_fd)
 {
 	struct ring_process *p = &ring_process;
 	int ret;
@@ -57,22 +45,30 @@ static int start(void *ctl_at)
 	p->arena_lock = 0;
 	p->charged_bytes = p->budget_bytes = p->budget_next = 0;
 	memset(p->beat_ns, 0, sizeof(p->beat_ns));
-	ret = ring_ctl__open(ctl_at);
-	if (ret)
+	ret = ring_ctl__map(ctl);
+	if (ret < 0)
 		return ret;
-	remember_ctl();
+	*ctl_fd = ret;
 	ret = ring_arena__open(0);
-	if (ret)
+	if (ret) {
+		munmap(*ctl, sizeof(**ctl));
+		ring_sys3(SYS_close, *ctl_fd, 0, 0);
+		*ctl_fd = -1;
 		return ret;
+	}
 	p->arenas[0].data->arena_cnt = 1;
 	ring_store_release(&p->arena_cnt, 1);
 	return 0;
 }
 
-static void announce(void)
+void ring_process__announce(void)
 {
-	ring_store_release(&ring_process.arenas[0].writers->alive, RING_ALIVE);
-	ring_store_release(&ring_process.ctl->magic, TAPIR_RING_CTL_MAGIC);
+	struct ring_process *p = &ring_process;
+
+	if (++p->life < RING_FIRST_LIFE)
+		p->life = RING_FIRST_LIFE;
+	ring_store_release(p->gate, p->life);
+	ring_store_release(&p->ctl->magic, TAPIR_RING_CTL_MAGIC);
 }
 
 /* Without one, threads that have ended are noticed when their places are needed. */
@@ -96,25 +92,53 @@ static void take_down(void)
 {
 	struct ring_process *p = &ring_process;
 
+	ring_store_release(p->gate, RING_SHUT);
 	for (uint32_t i = 0; i < TAPIR_RING_ARENAS; i++)
 		ring_arena__close(&p->arenas[i]);
 	if (p->ctl)
 		munmap(p->ctl, sizeof(*p->ctl));
-	if (p->ctl_fd >= 0)
-		ring_sys3(SYS_close, p->ctl_fd, 0, 0);
-	if (p->events)
-		munmap(p->events, TAPIR_RING_EVENTS * sizeof(*p->events));
-	p->ctl = NULL;
+	if (p->parent_ctl)
+		munmap(p->parent_ctl, sizeof(*p->parent_ctl));
+	ring_file__close(p->ctl_fd, p->ctl_inode);
+	if (p->places)
+		munmap(p->places, sizeof(*p->places));
+	p->ctl = p->parent_ctl = NULL;
 	p->ctl_fd = -1;
-	p->events = NULL;
+	p->places = NULL;
 	p->arena_cnt = p->event_cnt = 0;
+	p->place_lock = p->freed_from = p->freed_cnt = 0;
+}
+
+static int make(void)
+{
+	struct ring_process *p = &ring_process;
+	void *places;
+
+	if (ring_gate__map())
+		return -ENOMEM;
+	places = mmap(NULL, sizeof(*p->places), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (places == MAP_FAILED)
+		return -ENOMEM;
+	p->places = places;
+	return ring_process__start(&p->ctl, &p->ctl_fd);
+}
+
+/* For an event that a handler interrupts, in which it forks: ring_fork.c. */
+static void watch_forks(void)
+{
+#ifndef TAPIR_RING_NO_TLS
+	static uint32_t is_watched;
+
+	if (!__atomic_exchange_n(&is_watched, 1, __ATOMIC_ACQ_REL))
+		pthread_atfork(NULL, NULL, ring_fork__forked);
+#endif
 }
 
 static int init(uint64_t private_key)
 {
 	struct ring_process *p = &ring_process;
 	uint32_t none = RING_NONE;
-	void *events;
 	int ret;
 
 	if (!__atomic_compare_exchange_n(&p->state, &none, RING_STARTING, 0, __ATOMIC_ACQ_REL,
@@ -123,21 +147,15 @@ static int init(uint64_t private_key)
 	p->private_key = private_key;
 	for (uint32_t i = 0; i < TAPIR_RING_ARENAS; i++)
 		p->arenas[i].fd = -1;
-	events = mmap(NULL, TAPIR_RING_EVENTS * sizeof(*p->events), PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (events == MAP_FAILED) {
-		ret = -ENOMEM;
-	} else {
-		p->events = events;
-		ret = start(NULL);
-	}
+	ret = make();
 	if (ret) {
 		take_down();
 		ring_store_release(&p->state, RING_OFF);
 		return ret;
 	}
+	watch_forks();
 	make_exit_key();
-	announce();
+	ring_process__announce();
 	ring_store_release(&p->state, RING_READY);
 	return 0;
 }
@@ -194,53 +212,9 @@ static __attribute__((destructor)) void unload(void)
 {
 	struct ring_process *p = &ring_process;
 
-	if (ring_load_acquire(&p->state) == RING_NONE)
-		for (uint32_t i = 0; i < TAPIR_RING_ARENAS; i++)
-			ring_arena__free(&p->arenas[i]);
-}
-
-/* The parent's descriptors, where they still are its files and not another's. */
-static void close_inherited(void)
-{
-	struct ring_process *p = &ring_process;
-	struct stat st;
-
-	if (p->ctl_fd >= 0 && !fstat(p->ctl_fd, &st) && st.st_ino == p->ctl_inode &&
-	    st.st_dev == p->ctl_dev) {
-		ring_sys3(SYS_close, p->ctl_fd, 0, 0);
-		for (uint32_t i = 0; i < TAPIR_RING_ARENAS; i++)
-			if (p->arenas[i].fd >= 0)
-				ring_sys3(SYS_close, p->arenas[i].fd, 0, 0);
-	}
-	p->ctl_fd = -1;
-	for (uint32_t i = 0; i < TAPIR_RING_ARENAS; i++) {
-		p->arenas[i].fd = -1;
-		p->arenas[i].data = NULL; /* DONTFORK: there is nothing to unmap */
-	}
-}
-
-/*
- * In a forked child: a lane of its own, over the addresses that its events know. 1 when there is
- * one. A child whose parent was not traced has no event that comes here.
- */
-int ring_process__adopt(void)
-{
-	struct ring_process *p = &ring_process;
-	uint32_t forked = RING_FORKED;
-	uint32_t *alive = &p->arenas[0].writers->alive;
-
-	if (!__atomic_compare_exchange_n(alive, &forked, RING_ADOPTING, 0, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
-		return forked == RING_ALIVE;
-	close_inherited();
-	p->arena_cnt = 0;
-	if (start(p->ctl)) {
-		ring_store_release(&p->state, RING_OFF);
-		return 0;
-	}
-	for (uint32_t i = 0; i < p->event_cnt && i < TAPIR_RING_EVENTS; i++)
-		if (ring_load(&p->events[i]))
-			ring_event__publish(p->events[i], i);
-	announce();
-	return 1;
+	if (ring_load_acquire(&p->state) != RING_NONE)
+		return;
+	for (uint32_t i = 0; i < TAPIR_RING_ARENAS; i++)
+		ring_arena__free(&p->arenas[i]);
+	ring_gate__unmap();
 }

@@ -114,7 +114,7 @@ static int move_in(struct ring_writer *w, struct ring_arena *arena, uint32_t idx
 		return -ENOMEM;
 	if (ring_populate(slot, sizeof(*slot)) ||
 	    ring_populate(ctl->tails[idx], sizeof(ctl->tails[idx])) ||
-	    ring_populate(ctl, offsetof(struct tapir_ring_ctl, tails)))
+	    ring_populate(ctl, offsetof(struct tapir_ring_ctl, selections)))
 		return -ENOMEM;
 	w->idx = idx;
 	w->slot = slot;
@@ -130,7 +130,7 @@ static int move_in(struct ring_writer *w, struct ring_arena *arena, uint32_t idx
 	ring_store(&slot->owner_tid, tid);
 	__atomic_fetch_add(&slot->owners, 1, __ATOMIC_RELAXED);
 	raise_used(arena->data, i + 1);
-	w->live = 1;
+	w->life = ring_load(ring_process.gate);
 	return 0;
 }
 
@@ -145,7 +145,7 @@ struct ring_writer *ring_slot__claim(void)
 
 	if (ring_load_acquire(&p->state) != RING_READY)
 		return NULL;
-	if (ring_load_acquire(&p->arenas[0].writers->alive) != RING_ALIVE && !ring_process__adopt())
+	if (!ring_is_alive() && !ring_fork__adopt(1))
 		return NULL;
 	idx = find_any(tid);
 	if (idx < 0)
@@ -154,7 +154,7 @@ struct ring_writer *ring_slot__claim(void)
 	w = &arena->writers->writers[(uint32_t)idx % TAPIR_RING_ARENA_SLOTS];
 	if (move_in(w, arena, (uint32_t)idx, tid)) {
 		w->idx = (uint32_t)idx;
-		w->live = 0;
+		w->life = 0;
 		ring_store_release(&arena->writers->owners[(uint32_t)idx % TAPIR_RING_ARENA_SLOTS],
 				   0);
 		return NULL;
@@ -172,7 +172,7 @@ void ring_slot__give_back(struct ring_writer *w)
 	struct ring_arena *arena = &ring_process.arenas[w->idx / TAPIR_RING_ARENA_SLOTS];
 	uint64_t *owner = &arena->writers->owners[w->idx % TAPIR_RING_ARENA_SLOTS];
 
-	if (!w->live) /* the parent's, wiped */
+	if (w->life != ring_load(ring_process.gate)) /* of a lane that is not ours any more */
 		return;
 	ring_store(&w->slot->owner_tid, 0);
 	ring_store_release(owner, (ring_load(owner) >> 32) << 32);

@@ -32,13 +32,14 @@ struct tapir_ring_about {
 struct tapir_ring_event {
 	const uint64_t *word;
 	const struct tapir_ring_about *about; /* read again in a forked child */
-	uint32_t idx;
+	uint32_t id;			      /* TAPIR_RING_ID: as in its records */
 };
 
 /* An event being written. */
 struct tapir_ring_write {
 	uint8_t *payload; /* fill payload_bytes of it, in any order */
 	void *writer;
+	uint32_t life;
 };
 
 /*
@@ -58,15 +59,28 @@ int tapir_ring__init_private(uint64_t key);
  */
 void tapir_ring__fini(void);
 
-/* 0, -ENOSPC (too many), -ENODEV (no lane), -EINVAL. Any thread, not in a signal handler. */
+/*
+ * 0, -ENOSPC (TAPIR_RING_EVENTS are registered, or their descriptions take all of the catalog),
+ * -ENODEV (no lane), -EINVAL. Any thread, not in a signal handler.
+ */
 int tapir_ring__register(struct tapir_ring_event *event, const struct tapir_ring_about *about);
+
+/*
+ * Gives the event's entry back, for another event to take once no session can have records of this
+ * one left. No thread may fire it any more, or be firing it.
+ */
 void tapir_ring__unregister(struct tapir_ring_event *event);
+
+/*
+ * An event fired that has no entry (NO_ENTRY, NO_PROVIDER): counted for each session that would
+ * have taken it. Returns the number of these. Any thread, not in a signal handler.
+ */
+uint32_t tapir_ring__miss(const struct tapir_ring_about *about, enum tapir_ring_cause cause);
 
 /* Does anybody want it? Any thread, any time. */
 static inline int tapir_ring__wanted(const struct tapir_ring_event *event)
 {
-	return __builtin_expect(
-		(__atomic_load_n(event->word, __ATOMIC_RELAXED) >> TAPIR_RING_WANT_SHIFT) != 0, 0);
+	return __builtin_expect((uint32_t)__atomic_load_n(event->word, __ATOMIC_RELAXED) != 0, 0);
 }
 
 /*

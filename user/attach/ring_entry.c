@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -27,10 +28,20 @@ static bool read_entry(const struct tapir_ring_lane *lane, uint32_t idx,
 	return read_at(lane, entry, sizeof(*entry), off);
 }
 
-static bool is_probe_of(const struct tapir_rec *rec, size_t bytes, uint32_t idx)
+static bool is_probe_of(const struct tapir_rec *rec, size_t bytes, uint32_t id)
 {
 	return rec->type == TAPIR_REC_PROBE && tapir_record__ok(rec, bytes) &&
-	       ((const struct tapir_rec_probe *)rec)->probe_id == idx + 1;
+	       ((const struct tapir_rec_probe *)rec)->probe_id == id;
+}
+
+/* The entry may have been given to another event while its bytes were copied. */
+static bool is_same(const struct tapir_ring_lane *lane, uint32_t idx,
+		    const struct tapir_ring_entry *entry)
+{
+	struct tapir_ring_entry now;
+
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return read_entry(lane, idx, &now) && !memcmp(&now, entry, sizeof(now));
 }
 
 int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, struct tapir_rec **out,
@@ -40,7 +51,7 @@ int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, str
 	struct tapir_ring_entry entry;
 	tapir_autofree void *copy = NULL;
 
-	if (!read_entry(lane, idx, &entry))
+	if (!read_entry(lane, idx, &entry) || (entry.flags & TAPIR_RING_ENTRY_GONE))
 		return 0;
 	if (entry.bytes < sizeof(struct tapir_rec_probe) || entry.bytes % 8 ||
 	    entry.bytes > 2 * TAPIR_MAX_RECORD_BYTES ||
@@ -49,7 +60,9 @@ int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, str
 	copy = malloc(entry.bytes);
 	if (!copy || !read_at(lane, copy, entry.bytes, h->catalog_off + entry.catalog_off))
 		return 0;
-	if (!is_probe_of(copy, entry.bytes, idx))
+	if (!is_same(lane, idx, &entry))
+		return 0;
+	if (!is_probe_of(copy, entry.bytes, TAPIR_RING_ID(idx, entry.generation)))
 		return -EBADMSG;
 	*out = copy;
 	*bytes = entry.bytes;

@@ -43,7 +43,7 @@ static bool first_areas_lie_within(const struct tapir_ring_data *h)
 {
 	return lies_within(h->entries_off, TAPIR_RING_EVENTS, sizeof(struct tapir_ring_entry),
 			   h->file_bytes) &&
-	       lies_within(h->losses_off, TAPIR_RING_EVENTS, sizeof(struct tapir_ring_losses),
+	       lies_within(h->losses_off, TAPIR_RING_EVENTS + 1, sizeof(struct tapir_ring_losses),
 			   h->file_bytes) &&
 	       lies_within(h->catalog_off, 1, h->catalog_bytes, h->file_bytes);
 }
@@ -104,6 +104,7 @@ struct walk {
 	uint32_t dev_major, dev_minor; /* where all memfds of this kernel lie */
 	struct tapir_vec(struct candidate) seen;
 	const char *refused;
+	uint32_t other_version;
 };
 
 /* What the name says; false: none of ours. */
@@ -128,7 +129,7 @@ static const char *check_seals(int fd, bool is_ctl)
 	return seals >= 0 && ((unsigned)seals & need) == need ? NULL : "a file without its seals";
 }
 
-static const char *check_header(const struct walk *w, struct candidate *c, uint64_t file_bytes)
+static const char *check_header(struct walk *w, struct candidate *c, uint64_t file_bytes)
 {
 	struct tapir_ring_ctl_head ctl;
 	void *copy = c->is_ctl ? (void *)&ctl : (void *)&c->data;
@@ -137,12 +138,14 @@ static const char *check_header(const struct walk *w, struct candidate *c, uint6
 	if (pread(c->fd, copy, bytes, 0) != (ssize_t)bytes)
 		return "a file that is too short";
 	c->key = c->is_ctl ? ctl.key : c->data.key;
+	if (c->is_ctl && ctl.magic == TAPIR_RING_CTL_MAGIC && ctl.version != TAPIR_RING_VERSION)
+		w->other_version = ctl.version;
 	c->is_private = c->is_ctl && (ctl.flags & TAPIR_RING_CTL_PRIVATE);
 	return c->is_ctl ? tapir_ring_ctl__fault(&ctl, file_bytes, w->ns_tgid)
 			 : tapir_ring_data__fault(&c->data, file_bytes, w->ns_tgid);
 }
 
-static const char *open_checked(const struct walk *w, int path_fd, struct candidate *c)
+static const char *open_checked(struct walk *w, int path_fd, struct candidate *c)
 {
 	struct statfs fs;
 	struct stat st;
@@ -363,6 +366,7 @@ int tapir_ring_lanes__find(uint32_t tgid, struct tapir_ring_lanes *out)
 	if (!err)
 		err = join(&w, &lanes);
 	lanes.refused = w.refused;
+	lanes.other_version = w.other_version;
 	end_walk(&w);
 	if (err)
 		tapir_ring_lanes__fini(&lanes);

@@ -46,7 +46,8 @@ struct tapir_ring_lane {
 
 struct tapir_ring_lanes {
 	struct tapir_vec(struct tapir_ring_lane) all;
-	const char *refused; /* why a file of ours was left out (the first); NULL: none was */
+	const char *refused;	/* why a file of ours was left out (the first); NULL: none was */
+	uint32_t other_version; /* of a lane that another version of the library made; 0: none */
 };
 
 /*

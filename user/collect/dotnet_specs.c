@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/diag.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "collect/dotnet_near.h"
 #include "collect/ring_select.h"
@@ -270,7 +271,7 @@ bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs)
 }
 
 struct selector {
-	struct tapir_ring_selection *out;
+	struct tapir_ring_ask *out;
 	unsigned used;
 	struct tapir_dotnet_left_out *left_out;
 };
@@ -359,7 +360,7 @@ static struct tapir_ring_selection *add(struct selector *s, const char *provider
 		leave_out(s, provider);
 		return NULL;
 	}
-	one = &s->out[s->used++];
+	one = &s->out->all[s->used++];
 	*one = (struct tapir_ring_selection){.used = 1, .level = (uint8_t)level};
 	snprintf(one->provider, sizeof(one->provider), "%s", provider);
 	return one;
@@ -371,8 +372,9 @@ static void add_native(struct selector *s, const char *provider, const struct na
 	struct tapir_ring_selection *one = NULL;
 
 	for (unsigned i = 0; i < s->used && !one; i++)
-		if (!strcmp(s->out[i].provider, provider) && s->out[i].level == ask->level)
-			one = &s->out[i];
+		if (!strcmp(s->out->all[i].provider, provider) &&
+		    s->out->all[i].level == ask->level)
+			one = &s->out->all[i];
 	if (!one)
 		one = add(s, provider, ask->level);
 	if (one)
@@ -392,31 +394,31 @@ static void select_natives(struct selector *s, const struct tapir_spec *spec)
 
 static void select_sources(struct selector *s, const struct tapir_spec *spec)
 {
-	struct tapir_ring_selection some[TAPIR_RING_SELECTIONS];
+	tapir_autofree struct tapir_ring_ask *some = malloc(sizeof(*some));
 	struct tapir_spec *specs[] = {(struct tapir_spec *)spec};
 	const struct tapir_spec_list one = {.data = specs, .cnt = 1, .cap = 1};
 
-	if (strlen(spec->provider) >= sizeof(some[0].provider) ||
+	if (!some || strlen(spec->provider) >= sizeof(some->all[0].provider) ||
 	    !tapir_ring_select__fill(&one, some)) {
 		leave_out(s, spec->provider);
 		return;
 	}
-	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS && some[i].used; i++) {
-		if (s->used == TAPIR_RING_SELECTIONS) {
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS && some->all[i].used; i++) {
+		if (s->used == TAPIR_RING_SELECTIONS ||
+		    !tapir_ring_ask__add_args(s->out, spec, &some->all[i])) {
 			leave_out(s, spec->provider);
 			return;
 		}
-		s->out[s->used++] = some[i];
+		s->out->all[s->used++] = some->all[i];
 	}
 }
 
-unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
-				    struct tapir_ring_selection out[TAPIR_RING_SELECTIONS],
+unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs, struct tapir_ring_ask *out,
 				    struct tapir_dotnet_left_out *left_out)
 {
 	struct selector s = {.out = out, .left_out = left_out};
 
-	memset(out, 0, TAPIR_RING_SELECTIONS * sizeof(*out));
+	tapir_ring_ask__clear(out);
 	*left_out = (struct tapir_dotnet_left_out){};
 	for (size_t i = 0; i < specs->cnt; i++) {
 		const struct tapir_spec *spec = specs->data[i];

@@ -14,7 +14,7 @@
 
 #include "attach/spec.h"
 #include "decode/layout.h"
-#include "tapir/ring.h"
+#include "collect/ring_ask.h"
 
 /* Forces a collection when a session begins: only where it is named. */
 #define TAPIR_DOTNET_HEAP_COLLECT 0x800000ull
@@ -57,8 +57,7 @@ struct tapir_dotnet_left_out {
  * A glob over providers is kept as it is for EventSources, and an exact selection is added for each
  * native provider it matches. left_out: what found no place, or has too long a name.
  */
-unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
-				    struct tapir_ring_selection out[TAPIR_RING_SELECTIONS],
+unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs, struct tapir_ring_ask *out,
 				    struct tapir_dotnet_left_out *left_out);
 
 #endif

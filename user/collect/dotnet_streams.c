@@ -219,11 +219,10 @@ static int ask(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_fd,
 
 	if (!providers)
 		return -ENOMEM;
-	if (tapir_stream_providers__need_names(all->opts.selections) &&
+	if (tapir_stream_providers__need_names(all->opts.ask) &&
 	    tapir_dotnet_sources__add_process(&sources, tgid))
 		tapir_diag__rewind(mark);
-	tapir_stream_providers__fill(providers, all->opts.selections, sources.all.data,
-				     sources.all.cnt);
+	tapir_stream_providers__fill(providers, all->opts.ask, sources.all.data, sources.all.cnt);
 	err = ask_for(all, tgid, cancel_fd, providers, port);
 	tapir_dotnet_sources__fini(&sources);
 	return err;

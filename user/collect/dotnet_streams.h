@@ -12,15 +12,15 @@
 #include "attach/spec.h"
 #include "collect/queue.h"
 #include "collect/seen_names.h"
+#include "collect/ring_ask.h"
 #include "runtime/dotnet_port.h"
-#include "tapir/ring.h"
 
 struct tapir_dotnet_streams_opts {
 	size_t sz;
 	struct tapir_queue *queue;	     /* borrowed until __stop, like the others */
 	const struct tapir_spec_list *specs; /* what is asked for */
 	const struct tapir_spec *name_spec;  /* events for the names of code; NULL: none */
-	const struct tapir_ring_selection *selections; /* the same, by dotnet_specs.h */
+	const struct tapir_ring_ask *ask;    /* the same, by dotnet_specs.h */
 	bool with_stack;
 	struct tapir_dotnet_port *port; /* of ours, that programs we start know of; NULL: none */
 };

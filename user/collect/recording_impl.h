@@ -43,8 +43,8 @@ struct recording {
 	struct tapir_lane_cover *cover;	 /* what rings have; NULL: one lane alone */
 	struct tapir_session *session;
 	struct {
-		struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
-		bool is_wanted; /* of .NET's processes, too */
+		struct tapir_ring_ask *ask; /* of .NET's processes */
+		bool is_wanted;		    /* of .NET's processes, too */
 		uint64_t key;
 		struct tapir_run_dir dir; /* for a program that is started; it loads: */
 		char library_path[TAPIR_RUN_DIR_PATH_BYTES + TAPIR_PEER_NAME_BYTES];

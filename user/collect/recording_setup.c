@@ -264,6 +264,12 @@ static int start_threads(struct recording *r)
 	return err;
 }
 
+/* Whether a forked child of a traced process is traced, too. */
+static bool wants_children(const struct recording *r)
+{
+	return r->rules.children || r->rules.all || r->rules.comms.cnt || r->rules.cgroups.cnt;
+}
+
 /* Before the targets, which hand processes to it. */
 static int start_rings(struct recording *r)
 {
@@ -280,7 +286,8 @@ static int start_rings(struct recording *r)
 		.rate_hz = r->opts->rate_hz,
 		.cover = r->cover,
 		.with_stack = !r->opts->no_ring_stacks, /* nothing to what a trap costs */
-		.own_selections = r->dotnet.is_wanted ? r->dotnet.selections : NULL,
+		.own_ask = r->dotnet.is_wanted ? r->dotnet.ask : NULL,
+		.with_children = wants_children(r),
 		.name_spec = r->dotnet_name_spec,
 		.with_probes = r->opts->publishes,
 	};

@@ -4,22 +4,21 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "attach/ring_entry.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "decode/probe_name.h"
 #include "collect/ring_select.h"
 
-#define PROBE_ID_MAX 0x40000u /* of all lanes of a recording */
-
 /*
- * What descriptions may cost, of a process and of all: one that makes lanes anew, or rewrites its
- * catalog while we read it, must not take the others' ids and memory.
+ * What descriptions may cost of one process: one that rewrites its catalog while it is read must
+ * not take the others' memory. Given back with the entry, or when the lane is closed.
  */
-#define ID_COST	     512u /* bytes that an id counts for */
-#define COST_MAX     (16u << 20)
-#define COST_ALL_MAX (128u << 20)
+#define ID_COST	 512u /* bytes that an id counts for */
+#define COST_MAX (32u << 20)
 
 static bool read_at(const struct tapir_ring_process *p, void *out, size_t bytes, uint64_t off)
 {
@@ -28,10 +27,10 @@ static bool read_at(const struct tapir_ring_process *p, void *out, size_t bytes,
 
 /* ---- losses ----------------------------------------------------------------------------- */
 
-static bool read_losses(const struct tapir_ring_process *p, uint32_t idx,
+static bool read_losses(const struct tapir_ring_process *p, uint32_t row,
 			uint64_t cnt[TAPIR_RING_CAUSE_CNT])
 {
-	uint64_t off = p->lane.data[0].losses_off + idx * sizeof(struct tapir_ring_losses) +
+	uint64_t off = p->lane.data[0].losses_off + row * sizeof(struct tapir_ring_losses) +
 		       p->control.session * sizeof(uint64_t) * TAPIR_RING_CAUSE_CNT;
 
 	return read_at(p, cnt, TAPIR_RING_CAUSE_CNT * sizeof(*cnt), off);
@@ -60,52 +59,87 @@ static void post_loss(struct tapir_ring_process *p, enum tapir_loss_cause cause,
 	tapir_queue__post(p->sink->queue, &loss.h, -1);
 }
 
+static const enum tapir_loss_cause causes[RING_CAUSES] = {
+	[TAPIR_RING_NO_SPACE] = TAPIR_LOSS_RING_LANE_DROP,
+	[TAPIR_RING_NESTED] = TAPIR_LOSS_RING_LANE_NESTED,
+	[TAPIR_RING_LIMITED] = TAPIR_LOSS_RING_LANE_LIMITED,
+	[TAPIR_RING_TOO_LARGE] = TAPIR_LOSS_RING_LANE_TOO_LARGE,
+	[TAPIR_RING_NO_SLOT] = TAPIR_LOSS_RING_LANE_NO_SLOT,
+	[TAPIR_RING_NO_ENTRY] = TAPIR_LOSS_RING_LANE_NO_ENTRY,
+	[TAPIR_RING_NO_PROVIDER] = TAPIR_LOSS_RING_LANE_NO_PROVIDER,
+};
+
+/* probe_id 0: of events that have none. */
+static void report_row(struct tapir_ring_process *p, uint32_t row, uint32_t probe_id,
+		       uint64_t seen[RING_CAUSES], uint64_t now_ns)
+{
+	uint64_t cnt[TAPIR_RING_CAUSE_CNT];
+
+	if (!read_losses(p, row, cnt))
+		return;
+	for (unsigned cause = 0; cause < RING_CAUSES; cause++)
+		post_loss(p, causes[cause], probe_id, cnt[cause], &seen[cause], now_ns);
+}
+
 void tapir_ring_process__report_losses(struct tapir_ring_process *p)
 {
-	static const enum tapir_loss_cause causes[RING_CAUSES] = {
-		[TAPIR_RING_NO_SPACE] = TAPIR_LOSS_RING_LANE_DROP,
-		[TAPIR_RING_NESTED] = TAPIR_LOSS_RING_LANE_NESTED,
-		[TAPIR_RING_LIMITED] = TAPIR_LOSS_RING_LANE_LIMITED};
-	uint64_t now_ns = tapir_clock__now_ns(), cnt[TAPIR_RING_CAUSE_CNT];
+	uint64_t now_ns = tapir_clock__now_ns();
 
-	for (uint32_t i = 0; i < p->event_cnt; i++) {
-		struct ring_event *ev = &p->events[i];
-
-		if (!ev->probe_id || !read_losses(p, i, cnt))
-			continue;
-		for (unsigned cause = 0; cause < RING_CAUSES; cause++)
-			post_loss(p, causes[cause], ev->probe_id, cnt[cause], &ev->lost[cause],
-				  now_ns);
-	}
+	for (uint32_t i = 0; i < p->event_cnt; i++)
+		if (p->events[i].probe_id)
+			report_row(p, i, p->events[i].probe_id, p->events[i].lost, now_ns);
+	report_row(p, TAPIR_RING_EVENTS, 0, p->unlisted, now_ns);
 	post_loss(p, TAPIR_LOSS_MALFORMED, 0, p->scan.malformed_cnt, &p->malformed_reported,
+		  now_ns);
+	post_loss(p, TAPIR_LOSS_RING_LANE_UNDESCRIBED, 0, p->refused_cnt, &p->refused_reported,
 		  now_ns);
 	p->losses_ns = now_ns;
 }
 
+void tapir_ring_process__begin_losses(struct tapir_ring_process *p)
+{
+	uint64_t cnt[TAPIR_RING_CAUSE_CNT];
+
+	if (!p->control.is_inherited && read_losses(p, TAPIR_RING_EVENTS, cnt))
+		memcpy(p->unlisted, cnt, sizeof(p->unlisted));
+}
+
 /* ---- entries ---------------------------------------------------------------------------- */
 
-static void post_probe(struct tapir_ring_process *p, uint32_t probe_id, struct tapir_rec *rec,
-		       uint8_t flags)
+static void post_probe(struct tapir_ring_process *p, uint32_t probe_id, struct tapir_rec *rec)
 {
-	struct tapir_rec_probe *probe = (struct tapir_rec_probe *)rec;
-
-	probe->probe_id = probe_id;
-	probe->lane = TAPIR_LANE_RING;
-	probe->flags = flags;
-	probe->h.cpu = TAPIR_CPU_UNKNOWN;
-	probe->h.time_ns = tapir_clock__now_ns();
+	((struct tapir_rec_probe *)rec)->probe_id = probe_id;
+	rec->time_ns = tapir_clock__now_ns();
 	tapir_queue__post(p->sink->queue, rec, -1);
 }
 
-/* Behind the PROBE record, if there is one. */
-static void post_metadata(struct tapir_ring_process *p, uint32_t probe_id, struct tapir_rec *probe,
-			  size_t bytes)
+/* The METADATA record after the PROBE record; NULL: there is none. */
+static struct tapir_rec_metadata *metadata_of(struct tapir_rec *probe, size_t bytes)
 {
 	struct tapir_rec_metadata *more = (void *)((char *)probe + probe->size);
 
 	bytes -= probe->size;
-	if (bytes < sizeof(*more) || more->h.type != TAPIR_REC_METADATA ||
-	    !tapir_record__ok(&more->h, bytes))
+	return bytes >= sizeof(*more) && more->h.type == TAPIR_REC_METADATA &&
+			       tapir_record__ok(&more->h, bytes)
+		       ? more
+		       : NULL;
+}
+
+/* What the lane's numbers are is no part of what the event is. */
+static void clear_ids(struct tapir_rec *entry, size_t bytes)
+{
+	struct tapir_rec_metadata *more = metadata_of(entry, bytes);
+
+	if (more)
+		more->probe_id = 0;
+}
+
+static void post_metadata(struct tapir_ring_process *p, uint32_t probe_id, struct tapir_rec *entry,
+			  size_t bytes)
+{
+	struct tapir_rec_metadata *more = metadata_of(entry, bytes);
+
+	if (!more)
 		return;
 	more->probe_id = probe_id;
 	more->h.cpu = TAPIR_CPU_UNKNOWN;
@@ -113,33 +147,54 @@ static void post_metadata(struct tapir_ring_process *p, uint32_t probe_id, struc
 	tapir_queue__post(p->sink->queue, &more->h, -1);
 }
 
-static bool charge(struct tapir_ring_process *p, size_t bytes)
+static bool charge(struct tapir_ring_process *p, struct ring_event *ev, size_t bytes)
 {
-	struct tapir_ring_sink *sink = p->sink;
-	uint64_t *of_process = tapir_map__put(&sink->charged, p->tgid, NULL),
-		 cost = bytes + ID_COST;
+	uint32_t cost = (uint32_t)bytes + ID_COST;
 
-	if (!of_process || *of_process + cost > COST_MAX ||
-	    sink->charged_all + cost > COST_ALL_MAX || sink->next_probe_id >= PROBE_ID_MAX)
+	if (p->cost_bytes + cost > COST_MAX)
 		return false;
-	*of_process += cost;
-	sink->charged_all += cost;
+	p->cost_bytes += cost;
+	ev->cost_bytes = cost;
 	return true;
 }
 
-/* true: it may be on. bytes: of its description. */
-static bool want(struct tapir_ring_process *p, uint32_t idx, size_t bytes)
+/* Its events are counted as not described if there is no room for what they are. */
+static void refuse(struct tapir_ring_process *p, struct ring_event *ev)
 {
-	struct ring_event *ev = &p->events[idx];
-	uint64_t cnt[TAPIR_RING_CAUSE_CNT];
+	p->cost_bytes -= ev->cost_bytes;
+	ev->cost_bytes = 0;
+	ev->is_refused = true;
+	if (!p->has_refused)
+		tapir_warn("process %u: no room for more descriptions of events: those of its "
+			   "other events are lost (counted)",
+			   p->tgid);
+	p->has_refused = true;
+}
 
-	if (!charge(p, bytes))
-		return false;
-	ev->probe_id = p->sink->next_probe_id++;
-	if (idx < p->counted_cnt && read_losses(p, idx, cnt))
-		memcpy(ev->lost, cnt, sizeof(ev->lost));
+/* rec: the PROBE record as it will be written; more: what follows it in the catalog. */
+static void describe(struct tapir_ring_process *p, struct ring_event *ev, struct tapir_rec *rec,
+		     struct tapir_rec *entry, size_t entry_bytes, uint8_t flags)
+{
+	struct tapir_rec_probe *probe = (struct tapir_rec_probe *)rec;
+	bool is_new;
+
+	probe->lane = TAPIR_LANE_RING;
+	probe->flags = flags;
+	probe->h.cpu = TAPIR_CPU_UNKNOWN;
+	clear_ids(entry, entry_bytes);
+	if (charge(p, ev, entry_bytes))
+		ev->probe_id =
+			tapir_ring_kinds__use(&p->sink->kinds, probe, (char *)entry + entry->size,
+					      entry_bytes - entry->size, &ev->kind, &is_new);
+	if (!ev->probe_id) {
+		refuse(p, ev);
+		return;
+	}
 	p->wanted_cnt++;
-	return true;
+	if (!is_new)
+		return;
+	post_probe(p, ev->probe_id, rec);
+	post_metadata(p, ev->probe_id, entry, entry_bytes);
 }
 
 /* By a SPEC; or for names of code alone, as *flags says then. */
@@ -163,6 +218,7 @@ static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *
 {
 	struct tapir_rec *named =
 		(struct tapir_rec *)tapir_probe_name__complete(&p->sink->recbuf, rec);
+	struct ring_event *ev = &p->events[idx];
 	struct tapir_probe_view view;
 	uint8_t flags;
 
@@ -170,39 +226,88 @@ static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *
 		return;
 	tapir_probe_view__of(named, &view);
 	tapir_seen_names__add(&p->sink->seen, view.provider, view.event);
-	if (!is_asked_for(p->sink, &view, &flags) || !want(p, idx, bytes)) {
-		tapir_ring_control__want(&p->control, idx, false);
+	if (!is_asked_for(p->sink, &view, &flags)) {
+		tapir_ring_control__want(&p->control, idx, ev->generation, false);
 		return;
 	}
-	post_probe(p, p->events[idx].probe_id, named, flags);
-	post_metadata(p, p->events[idx].probe_id, rec, bytes);
-	tapir_ring_control__want(&p->control, idx, true);
-	p->events[idx].cover_key = tapir_lane_cover__key(view.provider, view.event);
-	tapir_lane_cover__on(p->sink->cover, p->tgid, p->events[idx].cover_key);
+	ev->cover_key = tapir_lane_cover__key(view.provider, view.event);
+	describe(p, ev, named, rec, bytes, flags);
+	tapir_ring_control__want(&p->control, idx, ev->generation, true);
+	if (ev->is_refused)
+		ev->cover_key = 0; /* its probe, if it has one, serves */
+	else
+		tapir_lane_cover__on(p->sink->cover, p->tgid, ev->cover_key);
+}
+
+static void uncover(struct tapir_ring_process *p, struct ring_event *ev)
+{
+	if (ev->cover_key)
+		tapir_lane_cover__off(p->sink->cover, p->tgid, ev->cover_key);
+	ev->cover_key = 0;
 }
 
 void tapir_ring_process__uncover(struct tapir_ring_process *p)
 {
-	for (uint32_t i = 0; i < p->event_cnt; i++) {
-		if (p->events[i].cover_key)
-			tapir_lane_cover__off(p->sink->cover, p->tgid, p->events[i].cover_key);
-		p->events[i].cover_key = 0;
-	}
+	for (uint32_t i = 0; i < p->event_cnt; i++)
+		uncover(p, &p->events[i]);
 }
 
-/* true: it is known now, well-formed or not. */
-static bool see_entry(struct tapir_ring_process *p, uint32_t idx)
+/* The process has given it back: so every record of it was drained (ring.h, ENTRIES). */
+static void forget(struct tapir_ring_process *p, uint32_t idx)
+{
+	struct ring_event *ev = &p->events[idx];
+	uint64_t cnt[TAPIR_RING_CAUSE_CNT];
+
+	uncover(p, ev);
+	if (ev->probe_id)
+		report_row(p, idx, ev->probe_id, ev->lost, tapir_clock__now_ns());
+	else if (read_losses(p, idx, cnt))
+		memcpy(ev->lost, cnt, sizeof(ev->lost));
+	if (ev->probe_id)
+		tapir_ring_kinds__drop(&p->sink->kinds, ev->kind);
+	p->cost_bytes -= ev->cost_bytes;
+	ev->cost_bytes = ev->probe_id = 0;
+	ev->is_known = ev->is_refused = false;
+}
+
+void tapir_ring_process__forget_events(struct tapir_ring_process *p)
+{
+	for (uint32_t i = 0; i < p->event_cnt; i++)
+		if (p->events[i].probe_id)
+			tapir_ring_kinds__drop(&p->sink->kinds, p->events[i].kind);
+}
+
+static void see_first(struct tapir_ring_process *p, uint32_t idx, uint32_t generation)
+{
+	struct ring_event *ev = &p->events[idx];
+	uint64_t cnt[TAPIR_RING_CAUSE_CNT];
+
+	ev->generation = generation;
+	if (!ev->was_known && idx < p->counted_cnt && read_losses(p, idx, cnt))
+		memcpy(ev->lost, cnt, sizeof(ev->lost));
+	ev->was_known = true;
+}
+
+/* false: it cannot be read now. Else it is known, well-formed or not. */
+static bool see_entry(struct tapir_ring_process *p, uint32_t idx, uint32_t generation)
 {
 	struct tapir_rec *rec;
 	size_t bytes;
 	int got = tapir_ring_entry__read(&p->lane, idx, &rec, &bytes);
 
+	if (!got)
+		return false;
+	see_first(p, idx, generation);
+	p->events[idx].is_known = true;
 	if (got > 0) {
-		judge(p, idx, rec, bytes);
+		/* Another generation's by now: it is looked at again. */
+		if (TAPIR_RING_ID_GENERATION(((struct tapir_rec_probe *)rec)->probe_id) ==
+		    generation)
+			judge(p, idx, rec, bytes);
 		free(rec);
 	}
 	p->scan.malformed_cnt += got < 0;
-	return got != 0;
+	return true;
 }
 
 static int grow(struct tapir_ring_process *p, uint32_t cnt)
@@ -224,6 +329,22 @@ static int grow(struct tapir_ring_process *p, uint32_t cnt)
 	return 0;
 }
 
+/* An entry that was filled, given back, or both since it was last looked at. */
+static void look_at(struct tapir_ring_process *p, uint32_t idx,
+		    const struct tapir_ring_entry *entry)
+{
+	struct ring_event *ev = &p->events[idx];
+	uint32_t generation = entry->generation & 0xffffu;
+	bool is_gone = entry->flags & TAPIR_RING_ENTRY_GONE;
+
+	if (ev->is_known && (is_gone || ev->generation != generation) && entry->bytes)
+		forget(p, idx);
+	if (ev->is_known || is_gone || !entry->bytes)
+		return;
+	if (!see_entry(p, idx, generation))
+		p->must_look = true;
+}
+
 /* A page of entries a read: a process may leave thousands empty, and we come often. */
 static void see_entries(struct tapir_ring_process *p, uint32_t from, uint32_t cnt)
 {
@@ -232,30 +353,34 @@ static void see_entries(struct tapir_ring_process *p, uint32_t from, uint32_t cn
 	if (!read_at(p, entries, cnt * sizeof(*entries),
 		     p->lane.data[0].entries_off + from * sizeof(*entries)))
 		return;
-	for (uint32_t i = 0; i < cnt; i++) {
-		struct ring_event *ev = &p->events[from + i];
-
-		if (!ev->is_known && entries[i].bytes)
-			ev->is_known = see_entry(p, from + i);
-		p->first_unknown += ev->is_known && p->first_unknown == from + i;
-	}
+	for (uint32_t i = 0; i < cnt; i++)
+		look_at(p, from + i, &entries[i]);
 }
 
-int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_cnt)
+int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_cnt,
+				   uint64_t changes)
 {
 	int err = event_cnt > p->event_cnt ? grow(p, event_cnt) : 0;
 
-	for (uint32_t i = p->first_unknown; i < p->event_cnt; i += 256)
+	if (changes == p->changes && !p->must_look && !err)
+		return 0;
+	p->changes = changes;
+	p->must_look = err != 0;
+	for (uint32_t i = 0; i < p->event_cnt; i += 256)
 		see_entries(p, i, p->event_cnt - i < 256 ? p->event_cnt - i : 256);
 	return err;
 }
 
-uint32_t tapir_ring_process__probe_of(void *ctx, uint32_t event_idx)
+uint32_t tapir_ring_process__probe_of(void *ctx, uint32_t event_id)
 {
 	struct tapir_ring_process *p = ctx;
+	uint32_t idx = TAPIR_RING_ID_IDX(event_id);
+	const struct ring_event *ev = idx < p->event_cnt ? &p->events[idx] : NULL;
 
-	if (event_idx < p->event_cnt && p->events[event_idx].is_known)
-		return p->events[event_idx].probe_id;
-	p->scan.malformed_cnt++; /* an event without an entry */
-	return 0;
+	if (!ev || !ev->is_known || ev->generation != TAPIR_RING_ID_GENERATION(event_id)) {
+		p->scan.malformed_cnt++; /* an event without an entry */
+		return 0;
+	}
+	p->refused_cnt += ev->is_refused;
+	return ev->probe_id;
 }

@@ -36,6 +36,7 @@ bool tapir_ring_process__counters(const struct tapir_ring_process *p, unsigned a
 	out->arena_cnt = at_most(h.arena_cnt, TAPIR_RING_ARENAS);
 	out->event_cnt = at_most(h.event_cnt, TAPIR_RING_EVENTS);
 	out->slots_used = at_most(h.slots_used, TAPIR_RING_ARENA_SLOTS);
+	out->changes = h.changes;
 	return true;
 }
 
@@ -180,6 +181,7 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 	struct tapir_ring_slot slots[TAPIR_RING_ARENAS][TAPIR_RING_ARENA_SLOTS];
 	struct tapir_ring_drained drained = {};
 	struct ring_counters counters;
+	bool is_whole = !p->cursor; /* of all slots */
 
 	tapir_ring_control__beat(&p->control);
 	drained.is_ended = tapir_ring_control__is_ended(&p->control);
@@ -198,7 +200,7 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 	/* An event's entry is there before the event is: heads first, then entries. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (tapir_ring_process__counters(p, 0, &counters))
-		tapir_ring_process__see_events(p, counters.event_cnt);
+		tapir_ring_process__see_events(p, counters.event_cnt, counters.changes);
 	p->scan.max_ns = tapir_clock__now_ns();
 	p->round_bytes = ROUND_BYTES;
 	for (unsigned i = p->cursor / TAPIR_RING_ARENA_SLOTS;
@@ -211,6 +213,8 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 	drained.has_more = !p->round_bytes;
 	if (p->sink->block && p->sink->block->used_bytes)
 		flush(p->sink);
+	if (is_whole && !p->cursor && !drained.is_behind && !drained.has_more)
+		tapir_ring_control__drained(&p->control);
 	return drained;
 }
 
@@ -254,7 +258,7 @@ static void init_scan(struct tapir_ring_process *p)
 		.tgid = p->tgid,
 		.ns_tgid = p->lane.data[0].owner_tgid,
 		.clock_offset_ns = tapir_proc__clock_offset(p->tgid, &offset_ns) ? 0 : offset_ns,
-		.min_ns = tapir_clock__now_ns() - CLOCK_SLACK_NS,
+		.min_ns = p->control.is_inherited ? 0 : tapir_clock__now_ns() - CLOCK_SLACK_NS,
 		.session_bit = (uint8_t)(1u << p->control.session),
 		.probe_of = tapir_ring_process__probe_of,
 		.tid_of = tid_of,
@@ -264,37 +268,60 @@ static void init_scan(struct tapir_ring_process *p)
 
 static int open_session(struct tapir_ring_process *p)
 {
-	struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
+	const struct tapir_ring_sink *sink = p->sink;
+	bool is_own = p->lane.is_private && sink->own_ask;
 	struct tapir_ring_session_opts opts = {
 		.sz = sizeof(opts),
-		.selections = selections,
-		.session_id = (uint64_t)getpid() << 32 | p->tgid,
-		.rate_hz = p->sink->rate_hz,
-		.with_stack = p->sink->with_stack,
+		.ask = is_own ? sink->own_ask : sink->ask,
+		.session_id = sink->session_id,
+		.rate_hz = sink->rate_hz,
+		.with_stack = sink->with_stack,
+		.with_probes = p->lane.is_private && sink->with_probes,
+		.with_children = sink->with_children && !p->lane.is_private,
 	};
 	struct ring_counters counters;
 	int err;
 
-	opts.with_probes = p->lane.is_private && p->sink->with_probes;
-	if (p->lane.is_private && p->sink->has_own_selections)
-		memcpy(selections, p->sink->own_selections, sizeof(selections));
-	else
-		tapir_ring_select__fill(p->sink->specs, selections);
 	err = tapir_ring_control__take(&p->control, p->lane.ctl_fd, &opts);
 	if (err)
 		return err;
+	p->child_fired = tapir_ring_control__child_fired(&p->control);
+	tapir_ring_control__open(&p->control, fill_tails, p);
 	init_scan(p);
 	if (!tapir_ring_process__counters(p, 0, &counters))
 		return -EIO;
-	p->counted_cnt = counters.event_cnt;
-	tapir_ring_control__open(&p->control, fill_tails, p);
-	err = tapir_ring_process__see_events(p, counters.event_cnt);
+	p->counted_cnt = p->control.is_inherited ? 0 : counters.event_cnt;
+	tapir_ring_process__begin_losses(p);
+	err = tapir_ring_process__see_events(p, counters.event_cnt, counters.changes);
 	tapir_ring_control__announce(&p->control);
 	return err;
 }
 
+uint64_t tapir_ring_process__child_fired(const struct tapir_ring_process *p)
+{
+	return tapir_ring_control__child_fired(&p->control) - p->child_fired;
+}
+
+uint64_t tapir_ring_process__inherited(const struct tapir_ring_process *p)
+{
+	uint64_t cnt, off = offsetof(struct tapir_ring_data, inherited) +
+			    p->control.session * sizeof(cnt);
+
+	if (!p->control.is_inherited ||
+	    pread(p->lane.data_fds[0], &cnt, sizeof(cnt), (off_t)off) != (ssize_t)sizeof(cnt))
+		return 0;
+	return cnt;
+}
+
+unsigned tapir_ring_process__children(struct tapir_ring_process *p, uint32_t *pids, unsigned max)
+{
+	/* In another pid namespace these are others: they are found in their turn. */
+	return p->tids.is_same ? tapir_ring_control__children(&p->control, pids, max) : 0;
+}
+
 static void free_process(struct tapir_ring_process *p)
 {
+	tapir_ring_process__forget_events(p);
 	tapir_ring_control__close(&p->control);
 	tapir_ring_lane__close(&p->lane);
 	tapir_ring_tids__fini(&p->tids);

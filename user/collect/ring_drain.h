@@ -13,6 +13,7 @@
 #include "attach/spec.h"
 #include "collect/lane_cover.h"
 #include "collect/queue.h"
+#include "collect/ring_kinds.h"
 #include "collect/ring_session.h"
 #include "collect/seen_names.h"
 #include "trace/recbuf.h"
@@ -28,13 +29,12 @@ struct tapir_ring_sink {
 	uint32_t rate_hz;		/* events a second of a thread; 0: all */
 	struct tapir_seen_names seen;	/* of all catalogs; ours, like recbuf */
 	struct tapir_recbuf recbuf;
-	struct tapir_map charged; /* by tgid: what its catalogs cost us; see ring_catalog.c */
-	uint64_t charged_all;
-	/* of lanes that are private; else the SPECs' */
-	struct tapir_ring_selection own_selections[TAPIR_RING_SELECTIONS];
-	bool has_own_selections;
+	struct tapir_ring_kinds kinds;	      /* of events; ours */
+	const struct tapir_ring_ask *ask;     /* of lanes that are for all; borrowed */
+	const struct tapir_ring_ask *own_ask; /* of private lanes; borrowed; NULL: the SPECs' */
+	uint64_t session_id;		      /* of all our sessions, by which children know us */
+	bool with_children;
 	bool with_probes;	   /* likewise: TAPIR_RING_WANTS_PROBES */
-	uint32_t next_probe_id;	   /* of the recording */
 	struct tapir_block *block; /* being filled; NULL */
 };
 
@@ -70,6 +70,13 @@ void tapir_ring_process__close(struct tapir_ring_process *p); /* frees the sessi
 bool tapir_ring_process__is_followed(const struct tapir_ring_process *p);
 void tapir_ring_process__published(const struct tapir_ring_process *p,
 				   struct tapir_ring_published *out);
+/*
+ * Events of forked children that counted for our session since it was opened; those of them that
+ * this lane, a child's, has had before we came; children that made a lane since the last call.
+ */
+uint64_t tapir_ring_process__child_fired(const struct tapir_ring_process *p);
+uint64_t tapir_ring_process__inherited(const struct tapir_ring_process *p);
+unsigned tapir_ring_process__children(struct tapir_ring_process *p, uint32_t *pids, unsigned max);
 uint64_t tapir_ring_process__key(const struct tapir_ring_process *p); /* of the lane */
 size_t tapir_ring_process__wanted_cnt(const struct tapir_ring_process *p);
 uint64_t tapir_ring_process__event_cnt(const struct tapir_ring_process *p);

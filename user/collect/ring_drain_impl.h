@@ -9,13 +9,18 @@
 #include "collect/ring_session.h"
 #include "collect/ring_tids.h"
 
-#define RING_CAUSES 3 /* NO_SPACE, NESTED, LIMITED */
+#define RING_CAUSES 7 /* of enum tapir_ring_cause */
 
 /* An event of the process. */
 struct ring_event {
-	uint64_t cover_key;	    /* of its name, while it is on; 0 */
-	uint32_t probe_id;	    /* of the recording; 0: not asked for, or not known yet */
+	uint64_t cover_key;  /* of its name, while it is on; 0 */
+	uint64_t kind;	     /* ring_kinds.h; of a probe_id */
+	uint32_t probe_id;   /* of the recording; 0: not asked for, or not known yet */
+	uint32_t generation; /* of its entry */
+	uint32_t cost_bytes;
 	bool is_known;		    /* its entry was read and judged */
+	bool was_known;		    /* it, or another event in its place: `lost` is from then */
+	bool is_refused;	    /* asked for, and no room to say what it is */
 	uint64_t lost[RING_CAUSES]; /* by enum tapir_ring_cause: reported until now */
 };
 
@@ -26,10 +31,15 @@ struct tapir_ring_process {
 	struct tapir_ring_control control;
 	struct tapir_ring_tids tids;
 	struct tapir_ring_scan scan;
-	struct ring_event *events; /* event_cnt of them, all below are known unless empty */
+	struct ring_event *events; /* event_cnt of them */
 	uint32_t event_cnt, event_cap;
-	uint32_t first_unknown; /* all before it are known */
-	uint32_t counted_cnt;	/* events that may have lost something before we came */
+	uint64_t changes; /* of the entries, as last looked at */
+	bool must_look;	  /* one of them could not be read */
+	bool has_refused;
+	uint32_t counted_cnt; /* events that may have lost something before we came */
+	uint64_t cost_bytes;  /* of the descriptions */
+	uint64_t unlisted[RING_CAUSES], refused_cnt, refused_reported;
+	uint64_t child_fired; /* before we came */
 	size_t wanted_cnt;
 	uint32_t slots_used[TAPIR_RING_ARENAS];
 	uint64_t *tails;      /* TAPIR_RING_SLOTS; ctl has copies that are never read back */
@@ -42,17 +52,23 @@ struct tapir_ring_process {
 /* What one look at a shared header gives, put into bounds. */
 struct ring_counters {
 	uint32_t arena_cnt, event_cnt, slots_used;
+	uint64_t changes;
 };
 bool tapir_ring_process__counters(const struct tapir_ring_process *p, unsigned arena,
 				  struct ring_counters *out);
 
 /* Entries up to event_cnt: those that have been filled since are read, judged, switched on. */
-int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_cnt);
+int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_cnt,
+				   uint64_t changes);
+void tapir_ring_process__forget_events(struct tapir_ring_process *p); /* at the end */
+
+/* What was lost before us, of events without an entry, is not ours. */
+void tapir_ring_process__begin_losses(struct tapir_ring_process *p);
 
 /* Its events come by their probes alone from now on. */
 void tapir_ring_process__uncover(struct tapir_ring_process *p);
 
 /* For struct tapir_ring_scan; ctx is the process. */
-uint32_t tapir_ring_process__probe_of(void *ctx, uint32_t event_idx);
+uint32_t tapir_ring_process__probe_of(void *ctx, uint32_t event_id);
 
 #endif

@@ -15,14 +15,18 @@
 
 #include "attach/ring_find.h"
 #include "base/clock.h"
+#include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "collect/ring_drain.h"
+#include "collect/ring_select.h"
 
 #define ROUND_MS  10
 #define LOSSES_NS TAPIR_NS_PER_SEC
 #define LANE_MAX  4096 /* in all processes */
-#define OPEN_MAX  256  /* times in one process: it may end each of them at once */
+#define OPEN_MAX  256  /* times in one process, which may end each at once, ... */
+#define OPEN_HZ	  1    /* ... and then so often per second */
+#define CHILD_MAX TAPIR_RING_CHILDREN
 #define STOP_TGID 0ull
 
 struct lane {
@@ -34,10 +38,17 @@ struct lane {
 
 struct tapir_ring_reader {
 	struct tapir_ring_sink sink;
+	struct tapir_ring_ask *ask;
 	struct tapir_vec(struct lane) lanes;
-	struct tapir_vec(uint64_t) own_keys;  /* of private lanes */
-	struct tapir_map busy;		      /* lanes that had no session left, once */
-	struct tapir_map opens;		      /* by tgid: lanes that were opened */
+	struct tapir_vec(uint64_t) own_keys; /* of private lanes */
+	struct tapir_map busy;		     /* lanes that had no session left, once */
+	struct tapir_map opens;	    /* by tgid: lanes that were opened, and since when << 32 */
+	struct tapir_map limited;   /* tgids whose lanes were too many, once */
+	struct tapir_map strangers; /* tgids whose lane has another version, once */
+	struct tapir_vec(uint32_t) children; /* that made lanes: to be opened */
+	uint64_t child_fired, inherited;     /* of lanes that are closed: ring.h, FORK */
+	uint64_t start_ns;
+	bool is_full;			      /* that there are LANE_MAX was reported */
 	struct tapir_ring_reader_stats ended; /* of lanes that are closed; lane_cnt of all */
 	pthread_mutex_t lock;
 	atomic_int waiting_cnt; /* who wants the lock: rounds may follow each other without a gap */
@@ -56,6 +67,8 @@ static void close_lane(struct tapir_ring_reader *r, size_t idx)
 	r->lanes.data[idx] = r->lanes.data[--r->lanes.cnt];
 	r->ended.wanted_cnt += tapir_ring_process__wanted_cnt(lane.process);
 	tapir_ring_process__finish(lane.process, !lane.is_over);
+	r->child_fired += tapir_ring_process__child_fired(lane.process);
+	r->inherited += tapir_ring_process__inherited(lane.process);
 	r->ended.event_cnt += tapir_ring_process__event_cnt(lane.process);
 	r->ended.malformed_cnt += tapir_ring_process__malformed_cnt(lane.process);
 	tapir_ring_process__close(lane.process);
@@ -92,18 +105,50 @@ static bool is_for_us(const struct tapir_ring_reader *r, const struct tapir_ring
 	return !files->is_private;
 }
 
+/* A process may make lanes, or end sessions, as fast as it likes; each costs us a look. */
+static bool may_open(struct tapir_ring_reader *r, uint32_t tgid, uint64_t opens)
+{
+	uint64_t now_s = tapir_clock__now_ns() / TAPIR_NS_PER_SEC;
+	bool is_new = false;
+
+	if ((uint32_t)opens < OPEN_MAX + (now_s - (opens >> 32)) * OPEN_HZ)
+		return true;
+	tapir_map__put(&r->limited, tgid, &is_new);
+	if (is_new)
+		tapir_warn("process %u has made or ended more than %u ring lanes: not all of its "
+			   "events are recorded",
+			   tgid, OPEN_MAX);
+	return false;
+}
+
+/* They end with their processes. */
+static bool has_room(struct tapir_ring_reader *r)
+{
+	if (r->lanes.cnt < LANE_MAX)
+		return true;
+	if (!r->is_full)
+		tapir_warn("%u ring lanes are open: events of more processes are not recorded "
+			   "until one of these ends",
+			   LANE_MAX);
+	r->is_full = true;
+	return false;
+}
+
 static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ring_lane *files)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = tgid};
 	struct lane lane = {.tgid = tgid, .pid_fd = -1};
 	bool is_first = !has_any_lane(r, tgid);
+	bool is_new;
 	uint64_t *opens;
 	int err = 0;
 
-	if (r->lanes.cnt == LANE_MAX || !is_for_us(r, files) || has_lane(r, tgid, files->key))
+	if (!is_for_us(r, files) || has_lane(r, tgid, files->key) || !has_room(r))
 		return 0;
-	opens = tapir_map__put(&r->opens, tgid, NULL);
-	if (!opens || *opens == OPEN_MAX)
+	opens = tapir_map__put(&r->opens, tgid, &is_new);
+	if (opens && is_new)
+		*opens = tapir_clock__now_ns() / TAPIR_NS_PER_SEC << 32;
+	if (!opens || !may_open(r, tgid, *opens))
 		return 0;
 	lane.pid_fd = (int)syscall(SYS_pidfd_open, tgid, 0);
 	if (lane.pid_fd < 0)
@@ -121,7 +166,7 @@ static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ri
 	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, lane.pid_fd, &event))
 		tapir_debug("cannot wait for the end of process %u", tgid);
 	r->ended.lane_cnt++;
-	r->ended.process_cnt += is_first && !*opens;
+	r->ended.process_cnt += is_first && !(uint32_t)*opens;
 	++*opens;
 	return 1;
 }
@@ -172,7 +217,20 @@ static void warn_busy(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
 			   tgid, TAPIR_RING_SESSIONS);
 }
 
-int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
+/* Once a process. */
+static void warn_version(struct tapir_ring_reader *r, uint32_t tgid, uint32_t version)
+{
+	bool is_new = false;
+
+	tapir_map__put(&r->strangers, tgid, &is_new);
+	if (is_new)
+		tapir_warn("process %u: its ring lane has version %u and this tapir reads version "
+			   "%u: its events are not recorded",
+			   tgid, version, TAPIR_RING_VERSION);
+}
+
+/* Of a child that nobody asked for by name: lanes alone that have inherited from ours. */
+static int add(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
 {
 	struct tapir_ring_lanes offered;
 	struct tapir_ring_lane *files;
@@ -184,11 +242,16 @@ int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
 		tapir_debug("process %u: a file called as a ring lane's is %s", tgid,
 			    offered.refused);
 	lock(r);
+	if (offered.other_version && !is_child)
+		warn_version(r, tgid, offered.other_version);
 	give_up_others(r, tgid, &offered);
 	tapir_vec_for_each (files, &offered.all) {
 		uint64_t key = files->key;
-		int opened = open_lane(r, tgid, files);
+		int opened;
 
+		if (is_child && !tapir_ring_control__is_for_us(files->ctl_fd, r->sink.session_id))
+			continue;
+		opened = open_lane(r, tgid, files);
 		if (opened == -EBUSY)
 			warn_busy(r, tgid, key);
 		cnt += opened > 0;
@@ -196,6 +259,11 @@ int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
 	pthread_mutex_unlock(&r->lock);
 	tapir_ring_lanes__fini(&offered);
 	return cnt;
+}
+
+int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
+{
+	return add(r, tgid, false);
 }
 
 bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid)
@@ -259,9 +327,29 @@ static void warn_ended(struct tapir_ring_reader *r, uint32_t tgid)
 {
 	const uint64_t *opens = tapir_map__get(&r->opens, tgid);
 
-	if (opens && *opens > 1)
+	if (opens && (uint32_t)*opens > 1)
 		return;
 	tapir_warn("process %u took this recorder for dead: its ring lane ends", tgid);
+}
+
+static void note_children(struct tapir_ring_reader *r, struct tapir_ring_process *process)
+{
+	uint32_t pids[CHILD_MAX];
+	unsigned cnt = tapir_ring_process__children(process, pids, CHILD_MAX);
+
+	for (unsigned i = 0; i < cnt && r->children.cnt < CHILD_MAX; i++)
+		tapir_vec__push(&r->children, pids[i]);
+}
+
+/* Without the lock. What the parent wrote there may be any process. */
+static void open_children(struct tapir_ring_reader *r)
+{
+	int mark = tapir_diag__cnt();
+
+	for (size_t i = 0; i < r->children.cnt; i++)
+		add(r, r->children.data[i], true);
+	r->children.cnt = 0;
+	tapir_diag__rewind(mark);
 }
 
 /* true: come again without sleeping. */
@@ -277,6 +365,8 @@ static bool drain_all(struct tapir_ring_reader *r)
 			drained = tapir_ring_process__drain(lane->process);
 		if (drained.is_ended)
 			warn_ended(r, lane->tgid);
+		if (r->sink.with_children)
+			note_children(r, lane->process);
 		again |= drained.is_filling || drained.is_behind || drained.has_more;
 		if (lane->is_over || drained.is_ended)
 			close_lane(r, i--);
@@ -305,9 +395,12 @@ static void note_ends(struct tapir_ring_reader *r, int timeout_ms)
 	if (cnt <= 0)
 		return;
 	lock(r);
-	for (int i = 0; i < cnt; i++)
+	for (int i = 0; i < cnt; i++) {
 		tapir_vec_for_each (lane, &r->lanes)
 			lane->is_over |= lane->tgid == events[i].data.u64;
+		tapir_map__del(&r->opens, events[i].data.u64);
+		tapir_map__del(&r->limited, events[i].data.u64);
+	}
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -325,6 +418,7 @@ static void *run(void *arg)
 		again = drain_all(r);
 		report_losses(r, &next_losses_ns);
 		pthread_mutex_unlock(&r->lock);
+		open_children(r);
 		if (again && atomic_load(&r->waiting_cnt))
 			usleep(100);
 		note_ends(r, again ? 0 : ROUND_MS);
@@ -333,6 +427,14 @@ static void *run(void *arg)
 }
 
 /* ---- lifecycle -------------------------------------------------------------------------- */
+
+/* Not that of another recording, of this process or of one that had its pid. */
+static uint64_t make_session_id(void)
+{
+	uint64_t id = (uint64_t)getpid() << 32 | (uint32_t)(tapir_clock__now_ns() >> 10);
+
+	return id ? id : 1;
+}
 
 int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 			     struct tapir_ring_reader **out)
@@ -344,24 +446,28 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 	if (!r)
 		return -ENOMEM;
 	pthread_mutex_init(&r->lock, NULL);
+	r->start_ns = tapir_clock__now_ns();
 	r->sink = (struct tapir_ring_sink){
 		.queue = opts->queue,
 		.specs = opts->specs,
 		.name_spec = opts->name_spec,
 		.with_stack = opts->with_stack,
 		.rate_hz = opts->rate_hz,
+		.own_ask = opts->own_ask,
+		.with_children = opts->with_children,
+		.session_id = make_session_id(),
 		.with_probes = opts->with_probes,
 		.cover = opts->cover,
-		.next_probe_id = TAPIR_RING_PROBE_ID_MIN,
 		.spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool)),
 	};
-	r->sink.has_own_selections = opts->own_selections != NULL;
-	if (opts->own_selections)
-		memcpy(r->sink.own_selections, opts->own_selections,
-		       sizeof(r->sink.own_selections));
+	tapir_ring_kinds__init(&r->sink.kinds, TAPIR_RING_PROBE_ID_MIN);
+	r->ask = malloc(sizeof(*r->ask));
+	if (r->ask)
+		tapir_ring_select__fill(opts->specs, r->ask);
+	r->sink.ask = r->ask;
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	r->stop_fd = eventfd(0, EFD_CLOEXEC);
-	if (!r->sink.spec_matched)
+	if (!r->sink.spec_matched || !r->ask)
 		err = -ENOMEM;
 	else if (r->epoll_fd < 0 || r->stop_fd < 0 ||
 		 epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->stop_fd, &event))
@@ -374,6 +480,23 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 	else
 		*out = r;
 	return err;
+}
+
+/* Of forked children: fired, and no ring of theirs that had it was read. */
+static void report_children(struct tapir_ring_reader *r)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+	struct tapir_rec_loss loss = {
+		.h = {TAPIR_REC_LOSS, TAPIR_CPU_UNKNOWN, sizeof(loss), now_ns},
+		.cause = TAPIR_LOSS_RING_LANE_CHILD,
+		.count = r->child_fired - r->inherited,
+		.from_ns = r->start_ns,
+		.until_ns = now_ns,
+	};
+
+	/* More than one a nanosecond: no count of anything, but what a process wrote there. */
+	if (r->child_fired > r->inherited && loss.count < now_ns - r->start_ns)
+		tapir_queue__post(r->sink.queue, &loss.h, -1);
 }
 
 void tapir_ring_reader__stop(struct tapir_ring_reader *r)
@@ -390,6 +513,7 @@ void tapir_ring_reader__stop(struct tapir_ring_reader *r)
 		tapir_ring_process__want_nothing(lane->process);
 	while (r->lanes.cnt)
 		close_lane(r, r->lanes.cnt - 1);
+	report_children(r);
 	free(r->sink.block);
 	r->sink.block = NULL;
 }
@@ -404,8 +528,12 @@ void tapir_ring_reader__free(struct tapir_ring_reader *r)
 	tapir_map__fini(&r->busy);
 	free(r->sink.spec_matched);
 	tapir_seen_names__fini(&r->sink.seen);
-	tapir_map__fini(&r->sink.charged);
+	tapir_ring_kinds__fini(&r->sink.kinds);
+	free(r->ask);
 	tapir_map__fini(&r->opens);
+	tapir_map__fini(&r->limited);
+	tapir_map__fini(&r->strangers);
+	tapir_vec__fini(&r->children);
 	tapir_recbuf__fini(&r->sink.recbuf);
 	tapir_guard__fd(&r->epoll_fd);
 	tapir_guard__fd(&r->stop_fd);

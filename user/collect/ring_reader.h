@@ -23,10 +23,9 @@ struct tapir_ring_reader_opts {
 	struct tapir_lane_cover *cover;	     /* told what is on; borrowed, may be NULL */
 	uint32_t rate_hz;		     /* events a second of each thread; 0: all */
 	bool with_stack;
-	/* What is asked of lanes of our own (__own): TAPIR_RING_SELECTIONS, copied; NULL: by specs
-	 */
-	const struct tapir_ring_selection *own_selections;
-	bool with_probes; /* lanes of our own: events as probes, too (TAPIR_RING_WANTS_PROBES) */
+	const struct tapir_ring_ask *own_ask; /* of lanes of our own (__own); NULL: by specs */
+	bool with_children; /* forked children of a traced process are traced, too */
+	bool with_probes;   /* lanes of our own: events as probes, too (TAPIR_RING_WANTS_PROBES) */
 	/* Events that are on for names of code alone: TAPIR_PROBE_FOR_NAMES. Borrowed, may be NULL.
 	 */
 	const struct tapir_spec *name_spec;

@@ -19,8 +19,9 @@ static uint64_t host_time(const struct tapir_ring_scan *scan, uint64_t time_ns)
 /* A kernel stack is nothing a process knows of; the rest of the flags are about itself. */
 static bool is_event_sound(const struct tapir_ring_scan *scan, const struct tapir_rec_event *ev)
 {
-	return ev->tgid == scan->ns_tgid && ev->tid && ev->probe_id &&
-	       ev->probe_id <= TAPIR_RING_EVENTS && !(ev->flags & TAPIR_EVENT_KSTACK);
+	return ev->tgid == scan->ns_tgid && ev->tid &&
+	       TAPIR_RING_ID_IDX(ev->probe_id) < TAPIR_RING_EVENTS &&
+	       !(ev->flags & TAPIR_EVENT_KSTACK);
 }
 
 /* 1: keep it, 0: it is not for us, -1: malformed. */
@@ -32,7 +33,7 @@ static int take_event(struct tapir_ring_scan *scan, struct tapir_rec_event *ev)
 		return 0;
 	if (!is_event_sound(scan, ev))
 		return -1;
-	probe_id = scan->probe_of(scan->ctx, ev->probe_id - 1);
+	probe_id = scan->probe_of(scan->ctx, ev->probe_id);
 	if (!probe_id)
 		return 0;
 	ev->h.cpu = TAPIR_CPU_UNKNOWN;

@@ -19,8 +19,9 @@ struct tapir_ring_scan {
 	int64_t clock_offset_ns; /* the process's monotonic clock less ours */
 	uint64_t min_ns, max_ns; /* our clock; times outside are moved to these */
 	uint8_t session_bit;	 /* 1 << session */
-	/* The recording's probe for an event of the process; 0: not asked for, or none. */
-	uint32_t (*probe_of)(void *ctx, uint32_t event_idx);
+	/* The recording's probe for an event of the process (TAPIR_RING_ID, its index in bounds);
+	   0: not asked for, or none. */
+	uint32_t (*probe_of)(void *ctx, uint32_t event_id);
 	/* The host's id of a thread; is_new: a thread began to use this id. */
 	uint32_t (*tid_of)(void *ctx, uint32_t ns_tid, bool is_new);
 	void *ctx;

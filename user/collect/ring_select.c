@@ -5,7 +5,6 @@
  */
 #include "collect/ring_select.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -30,28 +29,12 @@ static void fill_glob(char *out, size_t out_bytes, const char *glob)
 	out[n] = '\0';
 }
 
-static void fill_args(char *out, size_t out_bytes, const struct tapir_spec *spec)
-{
-	const struct tapir_spec_arg *arg;
-	size_t used = 0;
-
-	tapir_vec_for_each (arg, &spec->args) {
-		size_t need = strlen(arg->key) + strlen(arg->value) + 2;
-
-		if (used + need >= out_bytes)
-			return;
-		used += (size_t)snprintf(out + used, out_bytes - used, "%s%s=%s", used ? ";" : "",
-					 arg->key, arg->value);
-	}
-}
-
 static void fill_one(const struct tapir_spec *spec, const struct tapir_spec_item *item,
 		     struct tapir_ring_selection *out)
 {
 	*out = (struct tapir_ring_selection){.used = 1};
 	out->level = spec->level > 0 ? (uint8_t)spec->level : 0;
 	fill_glob(out->provider, sizeof(out->provider), spec->provider);
-	fill_args(out->args, sizeof(out->args), spec);
 	if (item && item->kind == TAPIR_SPEC_MASK)
 		out->keywords = item->mask;
 	else if (item)
@@ -65,16 +48,24 @@ static bool is_positive(const struct tapir_spec_item *item)
 }
 
 /* Takes what is asked for; false: it has no room for it. */
-typedef bool (*take_fn)(struct tapir_ring_selection *out, const struct tapir_ring_selection *one);
+typedef bool (*take_fn)(struct tapir_ring_ask *out, const struct tapir_ring_selection *one);
+
+static bool take_one(const struct tapir_spec *spec, const struct tapir_spec_item *item,
+		     struct tapir_ring_ask *out, take_fn take)
+{
+	struct tapir_ring_selection one;
+
+	fill_one(spec, item, &one);
+	return tapir_ring_ask__add_args(out, spec, &one) && take(out, &one);
+}
 
 /* Each positive item of each SPEC, and each SPEC that only leaves out, or says nothing of events.
  */
-static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_selection *out,
-		      take_fn take)
+static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_ask *out, take_fn take)
 {
-	struct tapir_ring_selection one;
 	bool all_fit = true;
 
+	tapir_ring_ask__clear(out);
 	for (size_t i = 0; i < specs->cnt; i++) {
 		const struct tapir_spec *spec = specs->data[i];
 		const struct tapir_spec_item *item;
@@ -82,26 +73,22 @@ static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_sel
 
 		tapir_vec_for_each (item, &spec->items) {
 			wants_some |= !item->negated;
-			if (!is_positive(item))
-				continue;
-			fill_one(spec, item, &one);
-			all_fit &= take(out, &one);
+			if (is_positive(item))
+				all_fit &= take_one(spec, item, out, take);
 		}
-		if (wants_some)
-			continue;
-		fill_one(spec, NULL, &one);
-		all_fit &= take(out, &one);
+		if (!wants_some)
+			all_fit &= take_one(spec, NULL, out, take);
 	}
 	return all_fit;
 }
 
 /* A place of its own. */
-static bool append(struct tapir_ring_selection *out, const struct tapir_ring_selection *one)
+static bool append(struct tapir_ring_ask *out, const struct tapir_ring_selection *one)
 {
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
-		if (out[i].used)
+		if (out->all[i].used)
 			continue;
-		out[i] = *one;
+		out->all[i] = *one;
 		return true;
 	}
 	return false;
@@ -118,29 +105,27 @@ static void widen(struct tapir_ring_selection *into, const struct tapir_ring_sel
 }
 
 /* One a provider: what it lets through too much is judged by us. */
-static bool fold(struct tapir_ring_selection *out, const struct tapir_ring_selection *more)
+static bool fold(struct tapir_ring_ask *out, const struct tapir_ring_selection *more)
 {
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
-		if (!out[i].used) {
-			out[i] = *more;
+		struct tapir_ring_selection *one = &out->all[i];
+
+		if (!one->used) {
+			*one = *more;
 			return true;
 		}
-		if (!strcmp(out[i].provider, more->provider) && !strcmp(out[i].args, more->args)) {
-			widen(&out[i], more);
+		if (!strcmp(one->provider, more->provider) &&
+		    !strcmp(tapir_ring_ask__args(out, one), tapir_ring_ask__args(out, more))) {
+			widen(one, more);
 			return true;
 		}
 	}
 	return false;
 }
 
-bool tapir_ring_select__fill(const struct tapir_spec_list *specs,
-			     struct tapir_ring_selection out[TAPIR_RING_SELECTIONS])
+bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_ring_ask *out)
 {
-	memset(out, 0, TAPIR_RING_SELECTIONS * sizeof(*out));
-	if (take_each(specs, out, append))
-		return true;
-	memset(out, 0, TAPIR_RING_SELECTIONS * sizeof(*out));
-	return take_each(specs, out, fold);
+	return take_each(specs, out, append) || take_each(specs, out, fold);
 }
 
 /* ---- one event -------------------------------------------------------------------------- */

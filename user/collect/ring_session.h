@@ -12,15 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tapir/ring.h"
+#include "collect/ring_ask.h"
 
 struct tapir_ring_session_opts {
 	size_t sz;
-	const struct tapir_ring_selection *selections; /* TAPIR_RING_SELECTIONS; copied */
-	uint64_t session_id;			       /* for people */
-	uint32_t rate_hz;			       /* events a second of a thread; 0: all */
+	const struct tapir_ring_ask *ask; /* copied */
+	uint64_t session_id;		  /* the recording's: a child inherits it */
+	uint32_t rate_hz;		  /* events a second of a thread; 0: all */
 	bool with_stack;
-	bool with_probes; /* TAPIR_RING_WANTS_PROBES */
+	bool with_probes;   /* TAPIR_RING_WANTS_PROBES */
+	bool with_children; /* TAPIR_RING_WANTS_CHILDREN */
 };
 
 struct tapir_ring_control {
@@ -29,6 +30,8 @@ struct tapir_ring_control {
 	unsigned session;
 	uint64_t bits;	    /* of the events we want */
 	uint32_t announced; /* generation */
+	bool is_inherited;  /* the lane of a child, which has filled the session */
+	uint64_t child_cnt; /* children of the process that __children has given out */
 };
 
 /*
@@ -44,7 +47,9 @@ int tapir_ring_control__take(struct tapir_ring_control *c, int fd,
  */
 void tapir_ring_control__open(struct tapir_ring_control *c, void (*fill)(void *ctx), void *ctx);
 
-void tapir_ring_control__want(struct tapir_ring_control *c, uint32_t event, bool on);
+/* generation: of the entry by which this was decided. */
+void tapir_ring_control__want(struct tapir_ring_control *c, uint32_t event, uint32_t generation,
+			      bool on);
 void tapir_ring_control__want_nothing(struct tapir_ring_control *c);
 void tapir_ring_control__announce(struct tapir_ring_control *c); /* what changed: a runtime waits */
 /* As the process says. For people: nothing may depend on it. */
@@ -58,7 +63,18 @@ bool tapir_ring_control__is_followed(const struct tapir_ring_control *c);
 
 void tapir_ring_control__set_tail(struct tapir_ring_control *c, uint32_t slot, uint64_t tail);
 void tapir_ring_control__beat(struct tapir_ring_control *c);
-/* The process took us for dead. */
+void tapir_ring_control__drained(struct tapir_ring_control *c); /* all slots, to their heads */
+
+/* Has the control file behind fd a session that was inherited from ours? */
+bool tapir_ring_control__is_for_us(int fd, uint64_t session_id);
+
+/* Events of forked children that counted for our session, since the process began. */
+uint64_t tapir_ring_control__child_fired(const struct tapir_ring_control *c);
+
+/* Children that made a lane since the last call (pids of the process's namespace, unchecked). */
+unsigned tapir_ring_control__children(struct tapir_ring_control *c, uint32_t *pids, unsigned max);
+
+/* The process considered us dead. */
 bool tapir_ring_control__is_ended(const struct tapir_ring_control *c);
 
 /* FREE, generation, unlock. Before: __want_nothing, a moment, the last drain. Half-made is fine. */

@@ -3,7 +3,6 @@
  */
 #include "collect/stream_providers.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -19,7 +18,6 @@ static struct tapir_dotnet_provider *place_of(struct tapir_stream_providers *out
 			return &out->all[i];
 	if (out->cnt == TAPIR_STREAM_PROVIDERS)
 		return NULL;
-	out->args[out->cnt][0] = '\0';
 	out->all[out->cnt] = (struct tapir_dotnet_provider){.name = name};
 	return &out->all[out->cnt++];
 }
@@ -35,10 +33,9 @@ static uint64_t keywords_of(const struct tapir_ring_selection *s)
 }
 
 static void add(struct tapir_stream_providers *out, const char *name,
-		const struct tapir_ring_selection *s)
+		const struct tapir_ring_ask *ask, const struct tapir_ring_selection *s)
 {
 	struct tapir_dotnet_provider *p = place_of(out, name);
-	char *args;
 
 	if (!p)
 		return;
@@ -47,25 +44,23 @@ static void add(struct tapir_stream_providers *out, const char *name,
 		p->level = LEVEL_MAX;
 	else if (s->level > p->level)
 		p->level = s->level;
-	args = out->args[p - out->all];
-	if (*s->args && !*args) {
-		snprintf(args, sizeof(out->args[0]), "%s", s->args);
-		p->filter = args;
-	}
+	if (s->args_bytes && !p->filter)
+		p->filter = tapir_ring_ask__args(ask, s);
 }
 
 /* The natives among them have selections of their own. */
-static void add_matching(struct tapir_stream_providers *out, const struct tapir_ring_selection *s,
+static void add_matching(struct tapir_stream_providers *out, const struct tapir_ring_ask *ask,
+			 const struct tapir_ring_selection *s,
 			 const struct tapir_layout_provider *sources, size_t source_cnt)
 {
 	const struct tapir_layout_provider *p;
 
 	for (unsigned i = 0; (p = tapir_dotnet_provider__at(i)); i++)
 		if (!tapir_dotnet_specs__is_native(p) && tapir_glob__match(s->provider, p->name))
-			add(out, p->name, s);
+			add(out, p->name, ask, s);
 	for (size_t i = 0; i < source_cnt; i++)
 		if (tapir_glob__match(s->provider, sources[i].name))
-			add(out, sources[i].name, s);
+			add(out, sources[i].name, ask, s);
 }
 
 static bool is_glob(const struct tapir_ring_selection *s)
@@ -73,25 +68,25 @@ static bool is_glob(const struct tapir_ring_selection *s)
 	return s->used && !tapir_glob__is_plain(s->provider);
 }
 
-bool tapir_stream_providers__need_names(const struct tapir_ring_selection *selections)
+bool tapir_stream_providers__need_names(const struct tapir_ring_ask *ask)
 {
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++)
-		if (is_glob(&selections[i]))
+		if (is_glob(&ask->all[i]))
 			return true;
 	return false;
 }
 
 void tapir_stream_providers__fill(struct tapir_stream_providers *out,
-				  const struct tapir_ring_selection *selections,
+				  const struct tapir_ring_ask *ask,
 				  const struct tapir_layout_provider *sources, size_t source_cnt)
 {
 	out->cnt = 0;
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
-		const struct tapir_ring_selection *s = &selections[i];
+		const struct tapir_ring_selection *s = &ask->all[i];
 
 		if (is_glob(s))
-			add_matching(out, s, sources, source_cnt);
+			add_matching(out, ask, s, sources, source_cnt);
 		else if (s->used && *s->provider)
-			add(out, s->provider, s);
+			add(out, s->provider, ask, s);
 	}
 }

@@ -9,24 +9,23 @@
 #ifndef TAPIR_USER_STREAM_PROVIDERS_H
 #define TAPIR_USER_STREAM_PROVIDERS_H
 
+#include "collect/ring_ask.h"
 #include "decode/layout.h"
 #include "runtime/dotnet_ipc.h"
-#include "tapir/ring.h"
 
 #define TAPIR_STREAM_PROVIDERS 128u
 
 struct tapir_stream_providers {
 	struct tapir_dotnet_provider all[TAPIR_STREAM_PROVIDERS];
-	char args[TAPIR_STREAM_PROVIDERS][sizeof(((struct tapir_ring_selection *)0)->args)];
 	uint32_t cnt;
 };
 
-/* Is one of them, TAPIR_RING_SELECTIONS, a glob? */
-bool tapir_stream_providers__need_names(const struct tapir_ring_selection *selections);
+/* Is one of them a glob? */
+bool tapir_stream_providers__need_names(const struct tapir_ring_ask *ask);
 
-/* Names borrow from selections and from sources (source_cnt, may be none). */
+/* Names and arguments borrow from ask and from sources (source_cnt, may be none). */
 void tapir_stream_providers__fill(struct tapir_stream_providers *out,
-				  const struct tapir_ring_selection *selections,
+				  const struct tapir_ring_ask *ask,
 				  const struct tapir_layout_provider *sources, size_t source_cnt);
 
 #endif

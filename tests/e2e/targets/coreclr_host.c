@@ -337,13 +337,16 @@ static void announce(struct taker *t)
 static void select_one(struct taker *t, unsigned i, const char *provider, uint64_t keywords,
 		       uint8_t level, const char *args)
 {
-	struct tapir_ring_selection *sel = &taker_session(t)->selections[i];
+	struct tapir_ring_selection *sel = &t->ctl->selections[t->s][i];
+	uint32_t at = 1000 * i;
 
 	sel->used = 1;
 	sel->keywords = keywords;
 	sel->level = level;
 	snprintf(sel->provider, sizeof(sel->provider), "%s", provider);
-	snprintf(sel->args, sizeof(sel->args), "%s", args);
+	sel->args_off = at;
+	sel->args_bytes = (uint32_t)strlen(args);
+	memcpy(t->ctl->text[t->s] + at, args, strlen(args));
 }
 
 static void test_flood(struct taker *t)
@@ -403,7 +406,7 @@ static void test_ids(struct taker *t)
 /* A level or keywords that nobody asked for, a payload too long, descriptions cut anywhere. */
 static void test_refused(struct taker *t)
 {
-	static uint8_t large[40000];
+	static uint8_t large[TAPIR_RING_PAYLOAD_BYTES + 1];
 	uint64_t before = t->read[0], missed;
 	uint8_t blob[100];
 	uint32_t whole = make_blob(blob, 77, "Cut", 1, 1, 1);
@@ -411,12 +414,15 @@ static void test_refused(struct taker *t)
 	fire(PROVIDER_A, 2, "TooFine", 1, 5, "x", 1, NULL, NULL);
 	fire(PROVIDER_A, 3, "Other", 2, 4, "x", 1, NULL, NULL);
 	taker_losses(t, t->after);
-	missed = t->after[0][TAPIR_RING_NO_SPACE];
+	missed = t->after[0][TAPIR_RING_TOO_LARGE];
 	fire(PROVIDER_A, 1, "First", 1, 4, large, sizeof(large), NULL, NULL);
 	taker_take(t);
 	taker_losses(t, t->after);
 	CHECK(t->read[0] == before && !t->read[1] && !t->read[2]);
-	CHECK(t->after[0][TAPIR_RING_NO_SPACE] == missed + 1);
+	CHECK(t->after[0][TAPIR_RING_TOO_LARGE] == missed + 1);
+	fire(PROVIDER_A, 1, "First", 1, 4, large, sizeof(large) - 1, NULL, NULL);
+	taker_take(t);
+	CHECK(t->read[0] == before + 1);
 	for (uint32_t len = 0; len <= whole; len++) {
 		uint8_t *exact = malloc(len ? len : 1);
 

@@ -70,7 +70,8 @@ static void find_areas(void)
 	if (!data || !ctl)
 		target__die("no mapping");
 	memcpy(&h, data, sizeof(h));
-	add_area(offsetof(struct tapir_ring_data, arena_cnt), 32); /* the counters */
+	add_area(offsetof(struct tapir_ring_data, arena_cnt),
+		 sizeof(struct tapir_ring_data) - offsetof(struct tapir_ring_data, arena_cnt));
 	add_area(h.slots_off, RINGS * sizeof(struct tapir_ring_slot));
 	add_area(h.slots_off, h.slot_cnt * sizeof(struct tapir_ring_slot));
 	add_area(h.entries_off, 4096);

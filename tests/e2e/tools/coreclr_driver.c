@@ -49,7 +49,7 @@ struct number {
 static struct {
 	int pid;
 	int cycles, ms, change, with_stack, rate, no_detach, quiet, probes, is_given;
-	struct tapir_ring_selection selections[TAPIR_RING_SELECTIONS];
+	struct tapir_ring_ask ask;
 	unsigned selection_cnt, start_cnt, raised;
 	volatile sig_atomic_t is_over;
 	char so[200]; /* as the process maps it */
@@ -213,7 +213,8 @@ static void read_losses(void)
 		struct tapir_ring_losses losses = {};
 
 		read_at(0, d.lane.data[0].losses_off + e * sizeof(losses), &losses, sizeof(losses));
-		d.lost += losses.cnt[d.control.session][TAPIR_RING_NO_SPACE];
+		d.lost += losses.cnt[d.control.session][TAPIR_RING_NO_SPACE] +
+			  losses.cnt[d.control.session][TAPIR_RING_NO_SLOT];
 		d.nested += losses.cnt[d.control.session][TAPIR_RING_NESTED];
 	}
 }
@@ -280,7 +281,7 @@ static void on_storm(const struct tapir_rec_event *e, const uint8_t *payload)
 static void on_event(const struct tapir_rec_event *e)
 {
 	const uint8_t *payload = (const uint8_t *)(e + 1) + tapir_event__optional_bytes(e->flags);
-	uint32_t idx = e->probe_id - 1;
+	uint32_t idx = TAPIR_RING_ID_IDX(e->probe_id);
 
 	if (!(e->pad0 & (1u << d.control.session)) || idx >= TAPIR_RING_EVENTS)
 		return;
@@ -384,12 +385,12 @@ static void skip_all(void *ctx)
 /* Every other time the last selection is off; level 5 and 4 take turns besides. */
 static void change(int n)
 {
-	struct tapir_ring_session *s = &d.control.map->sessions[d.control.session];
+	struct tapir_ring_selection *s = d.control.map->selections[d.control.session];
 	unsigned last = d.selection_cnt - 1;
 
 	if (last)
-		s->selections[last].used = n & 1;
-	s->selections[0].level = (uint8_t)(n & 1 ? d.selections[0].level : 4);
+		s[last].used = n & 1;
+	s[0].level = (uint8_t)(n & 1 ? d.ask.all[0].level : 4);
 	tapir_ring_control__announce(&d.control);
 	if (d.probes)
 		d.raised += raise_semaphores(d.pid, d.lane.key);
@@ -474,7 +475,7 @@ static int cycle(void)
 {
 	struct tapir_ring_session_opts opts = {
 		.sz = sizeof(opts),
-		.selections = d.selections,
+		.ask = &d.ask,
 		.rate_hz = (uint32_t)d.rate,
 		.with_stack = d.with_stack != 0,
 		.with_probes = d.probes != 0,
@@ -531,9 +532,21 @@ static void on_term(int sig)
 	d.is_over = 1;
 }
 
+static void add_args(struct tapir_ring_selection *sel, const char *text)
+{
+	size_t bytes = strlen(text);
+
+	if (bytes >= TAPIR_RING_ARGS_BYTES || bytes > TAPIR_RING_TEXT_BYTES - d.ask.text_bytes)
+		return;
+	sel->args_off = d.ask.text_bytes;
+	sel->args_bytes = (uint32_t)bytes;
+	memcpy(d.ask.text + d.ask.text_bytes, text, bytes);
+	d.ask.text_bytes += (uint32_t)bytes;
+}
+
 static void add_spec(char *text)
 {
-	struct tapir_ring_selection *sel = &d.selections[d.selection_cnt++];
+	struct tapir_ring_selection *sel = &d.ask.all[d.selection_cnt++];
 	char *name = strsep(&text, ":"), *keywords = strsep(&text, ":"),
 	     *level = strsep(&text, ":");
 
@@ -543,7 +556,7 @@ static void add_spec(char *text)
 	sel->keywords = keywords ? strtoull(keywords, NULL, 0) : 0;
 	sel->level = level ? (uint8_t)atoi(level) : 0;
 	if (text)
-		snprintf(sel->args, sizeof(sel->args), "%s", text);
+		add_args(sel, text);
 }
 
 static void print_json(int done)

@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A process with a ring lane forks: each state that a child can be in, by what it does then. The
+ * witness is the child's wait status; where a tracer was there, its counts as well.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+
+#include "ring_case.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+/* Children end in the middle of a case: what cmocka has allocated is no leak. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+#endif
+
+static struct tapir_ring_event second_event;
+static const struct tapir_ring_about second_about = {.provider = "shop", .event = "returned"};
+static struct taker taker;
+
+/* ---- what a child may do ----------------------------------------------------------------- */
+
+static void do_nothing(void)
+{
+}
+
+static void fire_some(void)
+{
+	for (unsigned i = 0; i < 100; i++)
+		fire();
+}
+
+static void take_down(void)
+{
+	tapir_ring__fini();
+	fire_some();
+}
+
+static void fire_and_take_down(void)
+{
+	fire_some();
+	tapir_ring__fini();
+	fire_some();
+}
+
+static void take_down_and_begin_anew(void)
+{
+	tapir_ring__fini();
+	CHECK(!tapir_ring__init());
+	memset(&event, 0, sizeof(event));
+	CHECK(!tapir_ring__register(&event, &about));
+	fire_some();
+	tapir_ring__fini();
+}
+
+static void register_and_unregister(void)
+{
+	CHECK(!tapir_ring__register(&second_event, &second_about));
+	fire_some();
+	tapir_ring__unregister(&second_event);
+	tapir_ring__unregister(&event);
+	fire_some();
+}
+
+static void unregister_first(void)
+{
+	tapir_ring__unregister(&event);
+	fire_some();
+}
+
+static void *fire_in_thread(void *arg)
+{
+	fire_some();
+	return arg;
+}
+
+static void fire_in_threads(void)
+{
+#if !defined(__SANITIZE_THREAD__) /* it cannot follow threads made after such a fork */
+	pthread_t threads[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(!pthread_create(&threads[i], NULL, fire_in_thread, NULL));
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+#endif
+	fire_some();
+}
+
+static void end_the_first_thread(void)
+{
+	fire_some();
+	pthread_exit(NULL);
+}
+
+static void wait_for(pid_t pid)
+{
+	int status = -1;
+
+	CHECK(pid > 0);
+	CHECK(waitpid(pid, &status, 0) == pid);
+	if (status)
+		fprintf(stderr, "status of a child: %#x\n", status);
+	CHECK(status == 0);
+}
+
+static void fork_again(void)
+{
+	pid_t pid;
+
+	fire_some();
+	pid = fork();
+	if (!pid) {
+		fire_some();
+		tapir_ring__fini();
+		_exit(0);
+	}
+	wait_for(pid);
+	fire_some();
+}
+
+static void fork_before_firing(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		fire_some();
+		exit(0);
+	}
+	wait_for(pid);
+}
+
+/* As daemon(): the middle one ends, the last one goes on. Its end is seen by a pipe. */
+static void become_a_daemon(void)
+{
+	int fds[2];
+	char byte;
+
+	CHECK(!pipe(fds));
+	if (!fork()) {
+		setsid();
+		if (!fork()) {
+			close(fds[0]);
+			fire_some();
+			tapir_ring__fini();
+			CHECK(write(fds[1], "k", 1) == 1);
+		}
+		_exit(0);
+	}
+	wait(NULL);
+	close(fds[1]);
+	CHECK(read(fds[0], &byte, 1) == 1);
+	close(fds[0]);
+}
+
+static void fire_at_exit(void)
+{
+	fire_some();
+	tapir_ring__fini();
+	fire_some();
+}
+
+static void exit_with_handler(void)
+{
+	atexit(fire_at_exit);
+	exit(0);
+}
+
+static void exit_plainly(void)
+{
+	exit(0);
+}
+
+static void close_all(void)
+{
+	for (int fd = 3; fd < 256; fd++)
+		close(fd);
+	CHECK(open("/dev/null", O_RDONLY) == 3);
+	CHECK(open("/dev/null", O_RDONLY) == 4);
+	fire_some();
+	tapir_ring__fini();
+	CHECK(fcntl(3, F_GETFD) >= 0 && fcntl(4, F_GETFD) >= 0); /* not ours to close */
+}
+
+static void (*const deeds[])(void) = {
+	do_nothing,
+	fire_some,
+	take_down,
+	fire_and_take_down,
+	take_down_and_begin_anew,
+	register_and_unregister,
+	unregister_first,
+	fire_in_threads,
+	end_the_first_thread,
+	fork_again,
+	fork_before_firing,
+	become_a_daemon,
+	exit_with_handler,
+	exit_plainly,
+	close_all,
+};
+
+/* ---- ways to make a child ---------------------------------------------------------------- */
+
+static pid_t by_fork(void)
+{
+	return fork();
+}
+
+/* Without the C library: none of its handlers is called. */
+static pid_t by_clone(void)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static void each_deed_by(pid_t (*make)(void))
+{
+	for (size_t i = 0; i < sizeof(deeds) / sizeof(deeds[0]); i++) {
+		pid_t pid = make();
+
+		if (!pid) {
+			alarm(30);
+			deeds[i]();
+			_exit(0);
+		}
+		if (pid > 0)
+			wait_for(pid);
+		CHECK(pid > 0);
+	}
+}
+
+static void each_deed(void)
+{
+	each_deed_by(by_fork);
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) /* they miss that one */
+	each_deed_by(by_clone);
+#endif
+}
+
+/* ---- states of the parent ---------------------------------------------------------------- */
+
+static void never_fired(void)
+{
+	CHECK(!tapir_ring__init());
+	CHECK(!tapir_ring__register(&event, &about));
+	each_deed();
+}
+
+static void fired_without_a_tracer(void)
+{
+	CHECK(!tapir_ring__init());
+	CHECK(!tapir_ring__register(&event, &about));
+	fire_some();
+	each_deed();
+}
+
+static void fired_and_traced(void)
+{
+	start(&taker);
+	fire_some();
+	each_deed();
+	fired = 100;
+	finish(&taker);
+}
+
+static void fired_and_its_tracer_wants_children(void)
+{
+	CHECK(!tapir_ring__init());
+	CHECK(!tapir_ring__register(&event, &about));
+	CHECK(!taker_init(&taker, getpid(), 0));
+	taker.ctl->selections[0][0].used = 1;
+	strcpy(taker.ctl->selections[0][0].provider, "*");
+	CHECK(!taker_open(&taker, 0, 1, CASE_STACKS));
+	taker_session(&taker)->flags |= TAPIR_RING_WANTS_CHILDREN;
+	fire_some();
+	each_deed();
+	fired = 100;
+	finish(&taker);
+}
+
+static void no_lane_any_more(void)
+{
+	CHECK(!tapir_ring__init());
+	CHECK(!tapir_ring__register(&event, &about));
+	fire_some();
+	tapir_ring__fini();
+	for (size_t i = 0; i < 3; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			deeds[i]();
+			exit(0);
+		}
+		wait_for(pid);
+	}
+}
+
+static void every_deed_of_a_child_that_never_fired(void **state)
+{
+	(void)state;
+	in_child(never_fired);
+}
+
+static void every_deed_of_a_child_whose_parent_fired(void **state)
+{
+	(void)state;
+	in_child(fired_without_a_tracer);
+}
+
+static void every_deed_of_a_child_whose_parent_is_traced(void **state)
+{
+	(void)state;
+	in_child(fired_and_traced);
+}
+
+static void every_deed_of_a_child_that_is_to_be_traced(void **state)
+{
+	(void)state;
+	in_child(fired_and_its_tracer_wants_children);
+}
+
+static void a_child_after_the_lane_was_taken_down(void **state)
+{
+	(void)state;
+	in_child(no_lane_any_more);
+}
+
+/* ---- a fork in the middle of things ------------------------------------------------------- */
+
+static void fork_while_threads_fire(void)
+{
+	uint64_t own[4] = {0};
+	pthread_t threads[4];
+
+	start(&taker);
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(!pthread_create(&threads[i], NULL, fire_until_stopped, &own[i]));
+	for (unsigned i = 0; i < CASE_PART(6); i++) {
+		each_deed();
+		taker_take(&taker);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		fired += own[i];
+	}
+	finish(&taker);
+}
+
+static void others_are_in_the_middle_of_an_event(void **state)
+{
+	(void)state;
+	in_child(fork_while_threads_fire);
+}
+
+static pid_t (*make_child)(void);
+static void (*deed)(void);
+static volatile pid_t child_of_handler;
+static volatile sig_atomic_t handler_cnt;
+
+/* The child does its deed first (mostly it exits in there), or goes on with the event. */
+static void fork_in_handler(int sig)
+{
+	pid_t pid;
+
+	(void)sig;
+	if (child_of_handler)
+		return;
+	pid = make_child();
+	if (!pid) {
+		alarm(30);
+		child_of_handler = -1;
+		if (deed)
+			deed();
+		return;
+	}
+	child_of_handler = pid;
+	handler_cnt++;
+}
+
+/*
+ * The event is open while the handler runs: the child comes back from the handler with the payload
+ * to fill in memory that is its parent's.
+ */
+static void fork_within_an_event(void)
+{
+	struct tapir_ring_write write;
+
+	CHECK(tapir_ring__begin(&write, &event, 20000));
+	raise(SIGUSR1);
+	memset(write.payload, 7, 20000);
+	tapir_ring__commit(&write);
+	fire_some();
+	if (child_of_handler < 0)
+		_exit(0);
+	wait_for(child_of_handler);
+	child_of_handler = 0;
+}
+
+/* Not: what takes the lane down, which must not be done while an event is under way. */
+static void each_deed_within_an_event(void)
+{
+	static void (*const some[])(void) = {do_nothing, fire_some, register_and_unregister,
+					     unregister_first, fire_in_threads};
+
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		deed = some[i];
+		fork_within_an_event();
+		taker_take(&taker);
+	}
+}
+
+static void handlers_fork_within(void)
+{
+	signal(SIGUSR1, fork_in_handler);
+	start(&taker);
+	make_child = by_fork;
+	each_deed_within_an_event();
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+	make_child = by_clone;
+	each_deed_within_an_event();
+#endif
+	fired = 101ull * (uint64_t)handler_cnt;
+	finish(&taker);
+}
+
+static void a_handler_forks_while_an_event_is_open(void **state)
+{
+	(void)state;
+	in_child(handlers_fork_within);
+}
+
+/* Wherever it hits: in a first event, in a walk, between two stores of a commit. */
+static void timer_forks(pid_t (*make)(void), unsigned rounds)
+{
+	make_child = make;
+	deed = NULL;
+	for (unsigned i = 0; i < rounds; i++) {
+		struct itimerval soon = {.it_value.tv_usec = 50 + rand() % 400};
+
+		child_of_handler = 0;
+		CHECK(!setitimer(ITIMER_REAL, &soon, NULL));
+		while (!child_of_handler) {
+			fire();
+			fired++;
+		}
+		fire_some();
+		if (child_of_handler < 0) {
+			if (i % 2)
+				tapir_ring__fini();
+			_exit(0);
+		}
+		fired += 100;
+		wait_for(child_of_handler);
+		taker_take(&taker);
+	}
+}
+
+static void timers_fork(void)
+{
+	struct sigaction act = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};
+
+	CHECK(!sigaction(SIGALRM, &act, NULL));
+	start(&taker);
+	timer_forks(by_fork, CASE_PART(150));
+	finish(&taker);
+}
+
+static void a_handler_forks_anywhere_in_an_event(void **state)
+{
+	(void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	skip(); /* their own locks may be held where the signal hits */
+#endif
+	in_child(timers_fork);
+}
+
+static void fork_by_clone_anywhere(void)
+{
+	struct sigaction act = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};
+
+	CHECK(!sigaction(SIGALRM, &act, NULL));
+	start(&taker);
+	timer_forks(by_clone, CASE_PART(150));
+	taker_close(&taker);
+}
+
+/* No handler of ours runs then: what counts is that no child dies. */
+static void a_handler_clones_anywhere_in_an_event(void **state)
+{
+	(void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	skip();
+#endif
+	in_child(fork_by_clone_anywhere);
+}
+
+/* ---- handlers of pthread_atfork that fire -------------------------------------------------- */
+
+static void atfork_fires(void)
+{
+	CHECK(!pthread_atfork(fire_some, fire_some, fire_some)); /* before the lane's */
+	CHECK(!tapir_ring__init());
+	CHECK(!pthread_atfork(fire_some, fire_some, fire_some)); /* and after it */
+	CHECK(!tapir_ring__register(&event, &about));
+	CHECK(!taker_init(&taker, getpid(), 0));
+	CHECK(!taker_open(&taker, 0, 1, CASE_STACKS));
+	each_deed_by(by_fork);
+	fired = 400ull * sizeof(deeds) / sizeof(deeds[0]);
+	finish(&taker);
+}
+
+static void handlers_of_fork_fire(void **state)
+{
+	(void)state;
+	in_child(atfork_fires);
+}
+
+/* ---- vfork ---------------------------------------------------------------------------------- */
+
+static void vforking(void)
+{
+	start(&taker);
+	for (unsigned i = 0; i < 20; i++) {
+		pid_t pid = vfork();
+
+		if (!pid) {
+			fire(); /* in the parent's memory: as the parent */
+			_exit(0);
+		}
+		wait_for(pid);
+		fire();
+	}
+	fired = 40;
+	finish(&taker);
+	CHECK(taker.read[0] == 40);
+}
+
+static void a_child_of_vfork_fires_as_its_parent(void **state)
+{
+	(void)state;
+#if defined(__SANITIZE_THREAD__)
+	skip();
+#endif
+	in_child(vforking);
+}
+
+/* ---- a child that cannot make a lane --------------------------------------------------------- */
+
+static void without_descriptors(void)
+{
+	struct taker t;
+	pid_t pid;
+
+	CHECK(!tapir_ring__init());
+	CHECK(!tapir_ring__register(&event, &about));
+	CHECK(!taker_init(&t, getpid(), 0));
+	t.ctl->selections[0][0].used = 1;
+	strcpy(t.ctl->selections[0][0].provider, "*");
+	CHECK(!taker_open(&t, 0, 1, CASE_STACKS));
+	taker_session(&t)->flags |= TAPIR_RING_WANTS_CHILDREN;
+	pid = fork();
+	if (!pid) {
+		const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+
+		CHECK(!setrlimit(RLIMIT_NOFILE, &none));
+		fire_some();
+		fire_some();
+		tapir_ring__fini();
+		_exit(0);
+	}
+	wait_for(pid);
+	CHECK(t.ctl->child_fired[0] == 200);
+	CHECK(t.ctl->child_cnt == 0);
+	pid = fork();
+	if (!pid) {
+		fire_some();
+		_exit(0);
+	}
+	wait_for(pid);
+	CHECK(t.ctl->child_fired[0] == 300);
+	CHECK(t.ctl->child_cnt == 1 && t.ctl->children[0] == (uint32_t)pid);
+	taker_close(&t);
+	CHECK(t.read[0] == 0 && !t.bad);
+}
+
+static void what_a_child_without_a_lane_fires_is_counted(void **state)
+{
+	(void)state;
+	in_child(without_descriptors);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_deed_of_a_child_that_never_fired),
+		cmocka_unit_test(every_deed_of_a_child_whose_parent_fired),
+		cmocka_unit_test(every_deed_of_a_child_whose_parent_is_traced),
+		cmocka_unit_test(every_deed_of_a_child_that_is_to_be_traced),
+		cmocka_unit_test(a_child_after_the_lane_was_taken_down),
+		cmocka_unit_test(others_are_in_the_middle_of_an_event),
+		cmocka_unit_test(a_handler_forks_while_an_event_is_open),
+		cmocka_unit_test(a_handler_forks_anywhere_in_an_event),
+		cmocka_unit_test(a_handler_clones_anywhere_in_an_event),
+		cmocka_unit_test(handlers_of_fork_fire),
+		cmocka_unit_test(a_child_of_vfork_fires_as_its_parent),
+		cmocka_unit_test(what_a_child_without_a_lane_fires_is_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

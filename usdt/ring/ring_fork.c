@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_fork.c - the lane in a forked child. Until its first event a child has what it inherited:
+ * the parent's ctl, to which its events' words point, its copies of the parent's writers, and the
+ * parent's rings, or private memory in their place (ring_fork__forked). The first event makes a
+ * lane of the child's own, moves its ctl to where the parent's was, and takes over the sessions
+ * that asked for children (tapir/ring.h, FORK). If that fails the next event tries again.
+ *
+ * Any state can be forked: another thread may have been anywhere in here, and the child's only
+ * thread may be in the middle of an event that a signal handler interrupted. So the old writers
+ * stay until that is known not to be.
+ */
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "ring_impl.h"
+
+void ring_fork__forked(void)
+{
+	struct ring_process *p = &ring_process;
+
+	if (ring_load_acquire(&p->state) != RING_READY || ring_load_acquire(p->gate) != RING_FORKED)
+		return;
+	for (uint32_t i = 0; i < TAPIR_RING_ARENAS; i++)
+		ring_arena__cover(&p->arenas[i]);
+}
+
+/* The only thread that a fork leaves has the process's id. */
+static int is_first_thread(void)
+{
+	return ring_sys3(SYS_gettid, 0, 0, 0) == ring_sys3(SYS_getpid, 0, 0, 0);
+}
+
+static void leave_parents(int may_free)
+{
+	struct ring_process *p = &ring_process;
+
+	ring_file__close(p->ctl_fd, p->ctl_inode);
+	p->ctl_fd = -1;
+	for (uint32_t i = 0; i < TAPIR_RING_ARENAS; i++) {
+		struct ring_arena *arena = &p->arenas[i];
+
+		ring_file__close(arena->fd, arena->inode);
+		arena->fd = -1;
+		if (!may_free)
+			arena->data = NULL; /* written to by an event that is under way */
+		if (arena->data)
+			munmap(arena->data, arena->bytes);
+		arena->data = NULL;
+		if (arena->writers && may_free)
+			munmap(arena->writers, sizeof(*arena->writers));
+		arena->writers = NULL;
+	}
+	p->arena_cnt = 0;
+}
+
+/* 1: it goes on in the child. The parent's may change meanwhile, as all of ctl. */
+static int inherit(struct tapir_ring_ctl *ctl, const struct tapir_ring_ctl *parent, uint32_t s)
+{
+	struct tapir_ring_session *session = &ctl->sessions[s];
+
+	if (ring_load_acquire(&parent->sessions[s].state) != TAPIR_RING_OPEN ||
+	    !(ring_load(&parent->sessions[s].flags) & TAPIR_RING_WANTS_CHILDREN))
+		return 0;
+	if (ring_populate(session, sizeof(*session)) ||
+	    ring_populate(ctl->selections[s], sizeof(ctl->selections[s])))
+		return 0;
+	memcpy(session, &parent->sessions[s], sizeof(*session));
+	memcpy(ctl->selections[s], parent->selections[s], sizeof(ctl->selections[s]));
+	ring_store_release(&session->state, TAPIR_RING_INHERITED);
+	return 1;
+}
+
+static void announce_to_parents(struct tapir_ring_ctl *parent)
+{
+	uint64_t nr = __atomic_fetch_add(&parent->child_cnt, 1, __ATOMIC_RELAXED);
+
+	ring_store(&parent->children[nr % TAPIR_RING_CHILDREN], ring_process.tgid);
+}
+
+/* The parent's ctl once more, for child_fired. NULL: then it is not counted there. */
+static struct tapir_ring_ctl *map_again(struct tapir_ring_ctl *parent)
+{
+	long va = ring_sys6(SYS_mremap, (long)parent, 0, sizeof(*parent), MREMAP_MAYMOVE, 0, 0);
+
+	return ring_sys_failed(va) ? NULL : (struct tapir_ring_ctl *)va;
+}
+
+/* ctl is at another address: it comes to where the parent's is. 0 or -errno. */
+static int take_place_of(struct tapir_ring_ctl *parent, struct tapir_ring_ctl *ctl)
+{
+	struct ring_process *p = &ring_process;
+	struct tapir_ring_ctl *again;
+	int inherited = 0;
+
+	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++)
+		inherited |= inherit(ctl, parent, s);
+	announce_to_parents(parent);
+	again = inherited ? map_again(parent) : NULL;
+	if (ring_sys_failed(ring_sys6(SYS_mremap, (long)ctl, sizeof(*ctl), sizeof(*ctl),
+				      MREMAP_MAYMOVE | MREMAP_FIXED, (long)parent, 0))) {
+		if (again)
+			munmap(again, sizeof(*again));
+		return -ENOMEM;
+	}
+	if (p->parent_ctl) /* the parent's parent's */
+		munmap(p->parent_ctl, sizeof(*p->parent_ctl));
+	p->parent_ctl = again;
+	p->inherited_until_ns = ring_now_ns() + TAPIR_RING_INHERIT_NS;
+	return 0;
+}
+
+static int make_anew(int may_free)
+{
+	struct ring_process *p = &ring_process;
+	struct tapir_ring_ctl *ctl;
+	int ret;
+
+	leave_parents(may_free);
+	ret = ring_process__start(&ctl, &p->ctl_fd);
+	if (ret)
+		return ret;
+	ret = take_place_of(p->ctl, ctl);
+	if (!ret)
+		return 0;
+	munmap(ctl, sizeof(*ctl));
+	ring_file__close(p->ctl_fd, p->ctl_inode);
+	p->ctl_fd = -1;
+	ring_arena__close(&p->arenas[0]);
+	return ret;
+}
+
+/*
+ * A lane for this child. 1 when there is one. may_free: the calling thread's event is at its
+ * beginning, so if it is the one that forked no other one of it is under way.
+ */
+int ring_fork__adopt(int may_free)
+{
+	struct ring_process *p = &ring_process;
+	uint32_t forked = RING_FORKED;
+
+	if (!__atomic_compare_exchange_n(p->gate, &forked, RING_ADOPTING, 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return forked >= RING_FIRST_LIFE;
+	if (make_anew(may_free && is_first_thread())) {
+		ring_store_release(p->gate, RING_FORKED);
+		return 0;
+	}
+	ring_places__forked();
+	ring_events__publish_again();
+	ring_process__announce();
+	return 1;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_place.c - which event has which entry of the catalog. An entry that was given back may be
+ * taken again when no ring holds a record of its old event any more, for any session: so time is
+ * counted in turns, each of which has seen two drains completed by every open session (the first
+ * of them may have begun before the turn did), and an entry rests for one whole turn.
+ */
+#include "ring_impl.h"
+
+#define MAX_WAITS  20000u
+#define REST_TURNS 2u
+
+int ring_places__lock(void)
+{
+	uint32_t *lock = &ring_process.place_lock;
+
+	for (uint32_t i = 0; i < MAX_WAITS; i++) {
+		if (!__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+			return 1;
+		ring_sys3(SYS_sched_yield, 0, 0, 0);
+	}
+	return 0;
+}
+
+void ring_places__unlock(void)
+{
+	ring_store_release(&ring_process.place_lock, 0);
+}
+
+/* Has the session completed two drains since the turn began? One that is new begins to count. */
+static int is_through(uint32_t s)
+{
+	struct ring_process *p = &ring_process;
+	const struct tapir_ring_session *session = &p->ctl->sessions[s];
+	uint64_t id = ring_load(&session->session_id);
+	uint64_t drains = ring_load_acquire(&session->drains);
+
+	if (p->turn_id[s] == id && drains >= p->turn_drains[s])
+		return drains - p->turn_drains[s] >= 2;
+	p->turn_id[s] = id;
+	p->turn_drains[s] = drains;
+	return 0;
+}
+
+static int is_open(uint32_t state)
+{
+	return state == TAPIR_RING_OPENING || state == TAPIR_RING_OPEN ||
+	       state == TAPIR_RING_INHERITED;
+}
+
+static void advance(void)
+{
+	struct ring_process *p = &ring_process;
+	const struct tapir_ring_session *sessions = p->ctl->sessions;
+	int all = 1;
+
+	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++)
+		if (is_open(ring_load_acquire(&sessions[s].state)))
+			all &= is_through(s);
+	if (!all)
+		return;
+	p->turn++;
+	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
+		p->turn_id[s] = ring_load(&sessions[s].session_id);
+		p->turn_drains[s] = ring_load_acquire(&sessions[s].drains);
+	}
+}
+
+/* The longest free one; -1: none, or it rests still. */
+static int take_freed(void)
+{
+	struct ring_process *p = &ring_process;
+	uint32_t idx;
+
+	if (!p->freed_cnt)
+		return -1;
+	idx = p->places->freed[p->freed_from];
+	/* Without a session nothing has to be drained: each look is a turn. */
+	for (uint32_t i = 0; i < REST_TURNS; i++)
+		if (p->turn - p->places->all[idx].freed_turn < REST_TURNS)
+			advance();
+	if (p->turn - p->places->all[idx].freed_turn < REST_TURNS)
+		return -1;
+	p->freed_from = (p->freed_from + 1) % TAPIR_RING_EVENTS;
+	p->freed_cnt--;
+	return (int)idx;
+}
+
+int ring_place__take(void)
+{
+	struct ring_process *p = &ring_process;
+	struct ring_place *place;
+	int idx = take_freed(); /* first: it has its bytes of the catalog already */
+
+	if (idx < 0 && p->event_cnt < TAPIR_RING_EVENTS)
+		idx = (int)p->event_cnt;
+	if (idx < 0)
+		return -ENOSPC;
+	if ((uint32_t)idx == p->event_cnt)
+		ring_store_release(&p->event_cnt, p->event_cnt + 1);
+	place = &p->places->all[idx];
+	place->state = RING_PLACE_HELD;
+	place->generation++;
+	place->generation += !place->generation;
+	return idx;
+}
+
+void ring_place__give(uint32_t idx)
+{
+	struct ring_process *p = &ring_process;
+
+	p->places->all[idx].state = RING_PLACE_FREE;
+	p->places->all[idx].freed_turn = p->turn;
+	p->places->freed[(p->freed_from + p->freed_cnt++) % TAPIR_RING_EVENTS] = (uint16_t)idx;
+}
+
+void ring_places__forked(void)
+{
+	struct ring_process *p = &ring_process;
+
+	p->place_lock = 0;
+	p->freed_from = p->freed_cnt = 0;
+	for (uint32_t i = 0; i < p->event_cnt; i++) {
+		struct ring_place *place = &p->places->all[i];
+
+		place->catalog_cap = 0;
+		if (place->state == RING_PLACE_FREE || !place->event)
+			ring_place__give(i);
+	}
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ring_kinds.h - kinds of events that ring lanes describe: processes that describe the same event
+ * share its id in the recording. So a recording that sees a program start a thousand times knows
+ * its events once. One thread at a time.
+ *
+ * Descriptions are known by a hash of 128 bits under seeds that no process knows. A kind without a
+ * user is kept while there is room: the next process of the program finds it.
+ */
+#ifndef TAPIR_USER_RING_KINDS_H
+#define TAPIR_USER_RING_KINDS_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "tapir/abi.h"
+
+#define TAPIR_RING_KINDS_MAX_BYTES (128u << 20) /* that descriptions may take */
+
+struct tapir_ring_kind {
+	uint64_t hash, check;
+	uint32_t probe_id, ref_cnt, cost_bytes;
+};
+
+struct tapir_ring_kinds {
+	uint64_t seeds[2];
+	struct tapir_map by_hash; /* hash -> index in all */
+	struct tapir_vec(struct tapir_ring_kind) all;
+	uint64_t cost_bytes;
+	size_t unused_cnt;
+	uint32_t next_probe_id;
+};
+
+void tapir_ring_kinds__init(struct tapir_ring_kinds *k, uint32_t first_probe_id);
+void tapir_ring_kinds__fini(struct tapir_ring_kinds *k);
+
+/*
+ * The kind described by bytes at rec, a PROBE record and what follows it, whose probe_id and time
+ * are not compared. Its id, 0: no room; *is_new: nobody has described it yet. *hash is for __drop.
+ */
+uint32_t tapir_ring_kinds__use(struct tapir_ring_kinds *k, const struct tapir_rec_probe *probe,
+			       const void *more, size_t more_bytes, uint64_t *hash, bool *is_new);
+void tapir_ring_kinds__drop(struct tapir_ring_kinds *k, uint64_t hash);
+
+#endif
