@@ -320,11 +320,14 @@ struct tapir_ring_ctl {
 	/* The process, for TAPIR_RING_WANTS_PROBES: events that are probes, those that found no
 	   room for it, and the errno for which the last of these did not. For people. */
 	uint32_t published_cnt, unpublished_cnt, publish_errno;
+	/* The process: providers that a selection names or matches and that found no place among
+	   those its source can ask for. Their events are in no ring and in no count. */
+	uint32_t unserved_cnt, pad2;
 	/* The process's forked children, added by themselves (fetch_add, then the pid). */
 	uint64_t child_cnt;
 	uint64_t child_fired[TAPIR_RING_SESSIONS];
 	uint32_t children[TAPIR_RING_CHILDREN];
-	uint8_t pad1[3680];
+	uint8_t pad1[3672];
 	struct tapir_ring_session sessions[TAPIR_RING_SESSIONS];
 	uint8_t pad3[2048];
 	struct tapir_ring_selection selections[TAPIR_RING_SESSIONS][TAPIR_RING_SELECTIONS];

@@ -81,15 +81,17 @@ static void unregister_first(void)
 	fire_some();
 }
 
+#if !defined(__SANITIZE_THREAD__) /* it cannot follow threads made after such a fork */
 static void *fire_in_thread(void *arg)
 {
 	fire_some();
 	return arg;
 }
+#endif
 
 static void fire_in_threads(void)
 {
-#if !defined(__SANITIZE_THREAD__) /* it cannot follow threads made after such a fork */
+#if !defined(__SANITIZE_THREAD__)
 	pthread_t threads[4];
 
 	for (unsigned i = 0; i < 4; i++)
@@ -605,6 +607,9 @@ static void what_a_child_without_a_lane_fires_is_counted(void **state)
 
 int main(void)
 {
+#if defined(__SANITIZE_THREAD__)
+	return CASE_SKIP; /* its runtime waits for ever in children that end in a deed */
+#endif
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_deed_of_a_child_that_never_fired),
 		cmocka_unit_test(every_deed_of_a_child_whose_parent_fired),

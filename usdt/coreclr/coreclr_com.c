@@ -86,7 +86,7 @@ static int32_t begin(struct coreclr_object *unknown, uint64_t key, uint64_t open
 		return CORECLR_NO_INTERFACE;
 	coreclr.info = info;
 	coreclr.key = key;
-	if (coreclr_memory__init() || coreclr_providers__init() || coreclr_events__init() ||
+	if (coreclr_memory__init() || coreclr_providers__init() || coreclr_kinds__init() ||
 	    tapir_ring__init_private(key) || coreclr_repair__start() ||
 	    coreclr_info__set_event_mask(info, 0, CORECLR_HIGH_EVENT_PIPE) < 0 ||
 	    coreclr_control__start(open_within_ns, await_ns)) {

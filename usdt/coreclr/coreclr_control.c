@@ -94,7 +94,9 @@ static int look(int *had_session)
 	/* Refused while the runtime starts: asked again when the wait is over. */
 	if (!coreclr_wants__are_equal(&plan->wants, &plan->session.wants))
 		coreclr_session__change(&plan->session, &plan->wants);
+	tapir_ring__say_unserved(plan->wants.left_cnt + coreclr_providers__unnamed_cnt());
 	coreclr_publish__serve();
+	coreclr_kinds__sweep();
 	return 1;
 }
 

@@ -18,7 +18,7 @@
 
 #define CORECLR_NAME_BYTES	    192u /* of a provider, its NUL among them: as a selection has it */
 #define CORECLR_ARGS_BYTES	    (1u << 20) /* arguments of all providers */
-#define CORECLR_WANT_MAX	    256u
+#define CORECLR_WANT_MAX	    1024u
 #define CORECLR_RUNTIME_NAME	    "Microsoft-Windows-DotNETRuntime"
 
 #define coreclr_load(p)		    __atomic_load_n(p, __ATOMIC_RELAXED)
@@ -34,6 +34,9 @@
 int coreclr_memory__init(void); /* 0 or -ENOMEM */
 void coreclr_memory__fini(void);
 void *coreclr_memory__take(uint64_t bytes); /* zeroed, 16-aligned; NULL: used up */
+/* Of the same size as it was taken; nobody looks at it any more. */
+void coreclr_memory__give(void *at, uint64_t bytes);
+int coreclr_memory__is_scarce(void); /* more than half has been taken */
 
 /* ---- coreclr_text.c: UTF-16 of the runtime, UTF-8 of ours ------------------------------- */
 
@@ -57,24 +60,40 @@ int coreclr_blob__parse(const uint8_t *bytes, uint32_t len, struct coreclr_blob 
 
 /* ---- coreclr_providers.c: providers by their pointers ------------------------------------ */
 
+/* One a name, for good: providers of one name come and go by the thousand. */
 struct coreclr_provider {
-	uint64_t va; /* the runtime's pointer */
 	char name[CORECLR_NAME_BYTES];
 };
 
 int coreclr_providers__init(void);
-/* NULL: the runtime does not say, or there is no memory. Any thread. */
+/* NULL: the runtime does not say, or there is no room. Any thread. */
 const struct coreclr_provider *coreclr_providers__find(uint64_t va);
+/* What the runtime calls it, for one that has no place; "": it does not say. Any thread. */
+void coreclr_providers__ask(uint64_t va, char out[CORECLR_NAME_BYTES]);
 /* A new one at this place: what was known of it is of the past. Any thread. */
 void coreclr_providers__created(uint64_t va);
 /* Those known so far, for control. idx from 0 while below the limit; NULL: none there. */
 const struct coreclr_provider *coreclr_providers__at(uint32_t idx);
 uint32_t coreclr_providers__limit(void);
+uint32_t coreclr_providers__unnamed_cnt(void); /* that found no place for their name */
+/* For control: half of the places are taken. A sweep drops all that is not kept. */
+int coreclr_providers__are_many(void);
+void coreclr_providers__begin_sweep(void);
+void coreclr_providers__keep(uint64_t va);
+void coreclr_providers__end_sweep(void);
+
+/* ---- coreclr_kinds.c: what kinds of events there are --------------------------------------- */
+
+int coreclr_kinds__init(void);
+void coreclr_kinds__forget(uint64_t provider_va);
+
+/*
+ * Control's: when places run short, those of events and providers that have not been met lately
+ * are given back. Takes a few milliseconds then; otherwise nothing.
+ */
+void coreclr_kinds__sweep(void);
 
 /* ---- coreclr_events.c: an event's way to its ring ---------------------------------------- */
-
-int coreclr_events__init(void);
-void coreclr_events__forget(uint64_t provider_va);
 
 /* EventPipeEventDelivered. */
 int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint32_t version,
@@ -117,6 +136,7 @@ struct coreclr_wants {
 	uint32_t cnt;
 	uint32_t session_cnt; /* open, or about to */
 	uint32_t publishes;   /* one of them wants TAPIR_RING_WANTS_PROBES */
+	uint32_t left_cnt;    /* asked for, and no place among `all` */
 	uint32_t text_bytes;
 	struct coreclr_want all[CORECLR_WANT_MAX];
 	char text[CORECLR_ARGS_BYTES]; /* begins with "" */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_memory.c - address space taken once, handed out by one addition, given back as a whole:
- * what an event's first sight needs, where malloc may be held by a thread that is suspended.
+ * coreclr_memory.c - address space taken once, handed out by one addition: what an event's first
+ * sight needs, where malloc may be held by a thread that is suspended. Small pieces can be given
+ * back, to be handed out again; all of it goes as a whole.
  * Also the gate, a page that the kernel wipes in a forked child. It is part of the library's own
  * data, because a callback may look at it until the library is unloaded.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "../ring/ring_sys.h"
@@ -17,9 +19,17 @@
 static uint32_t gate[PAGE_BYTES / sizeof(uint32_t)] __attribute__((aligned(PAGE_BYTES)));
 struct coreclr_state coreclr = {.gate = gate};
 
+/* What was given back, by its size; a list's first word is its next one's address. */
+#define CLASS_BYTES 64u
+#define CLASS_CNT   16u
+#define LOCK_TRIES  1000u
+
 static struct {
 	uint8_t *at;
 	uint64_t used;
+	uint64_t out; /* used, less what was given back */
+	void *given[CLASS_CNT];
+	uint32_t lock;
 } arena;
 
 static void *map(uint64_t bytes)
@@ -35,7 +45,8 @@ int coreclr_memory__init(void)
 	if (ring_sys3(SYS_madvise, gate, PAGE_BYTES, MADV_WIPEONFORK))
 		return -ENOMEM;
 	arena.at = map(ARENA_BYTES);
-	arena.used = 0;
+	arena.used = arena.out = 0;
+	memset(arena.given, 0, sizeof(arena.given));
 	return arena.at ? 0 : -ENOMEM;
 }
 
@@ -47,12 +58,72 @@ void coreclr_memory__fini(void)
 	arena.at = NULL;
 }
 
+/* 0: a thread that holds it does not run: then without what was given back. */
+static int lock(void)
+{
+	for (uint32_t i = 0; i < LOCK_TRIES; i++) {
+		if (!__atomic_exchange_n(&arena.lock, 1, __ATOMIC_ACQUIRE))
+			return 1;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	}
+	return 0;
+}
+
+/* The list of a size; NULL: such are never given back. */
+static void **list_of(uint64_t bytes)
+{
+	uint64_t class = (bytes + CLASS_BYTES - 1) / CLASS_BYTES;
+
+	return bytes && class < CLASS_CNT ? &arena.given[class] : NULL;
+}
+
+static void *take_given(uint64_t bytes)
+{
+	void **list = list_of(bytes), *first;
+
+	if (!list || !coreclr_load(list) || !lock())
+		return NULL;
+	first = *list;
+	if (first)
+		*list = *(void **)first;
+	coreclr_store_release(&arena.lock, 0);
+	if (!first)
+		return NULL;
+	memset(first, 0, bytes);
+	__atomic_fetch_add(&arena.out, bytes, __ATOMIC_RELAXED);
+	return first;
+}
+
+void coreclr_memory__give(void *at, uint64_t bytes)
+{
+	void **list = list_of(bytes);
+
+	if (!at || !list || !lock())
+		return;
+	*(void **)at = *list;
+	*list = at;
+	coreclr_store_release(&arena.lock, 0);
+	__atomic_fetch_sub(&arena.out, bytes, __ATOMIC_RELAXED);
+}
+
+int coreclr_memory__is_scarce(void)
+{
+	return coreclr_load(&arena.out) > ARENA_BYTES / 2;
+}
+
+/* In whole classes, so that what is given back is large enough for any of its class. */
 void *coreclr_memory__take(uint64_t bytes)
 {
-	uint64_t need = (bytes + 15) & ~15ull, at;
+	uint64_t unit = list_of(bytes) ? CLASS_BYTES : 16, at;
+	uint64_t need = (bytes + unit - 1) / unit * unit;
+	void *given = take_given(bytes);
+
+	if (given)
+		return given;
 
 	if (!arena.at || need > ARENA_BYTES || coreclr_load(&arena.used) > ARENA_BYTES - need)
 		return NULL;
 	at = __atomic_fetch_add(&arena.used, need, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&arena.out, bytes, __ATOMIC_RELAXED);
 	return at <= ARENA_BYTES - need ? arena.at + at : NULL;
 }

@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_providers.c - providers by the runtime's pointers. A table of open addressing without a
- * lock: an entry, once put, is only ever replaced, when a new provider appears at the place of one
- * that was unloaded.
+ * coreclr_providers.c - providers by the runtime's pointers. Names are kept once and for good, in
+ * a table of open addressing without a lock. Places of pointers are in a second one, which control
+ * replaces by one without the idle ones when it fills: a pointer that is met again is asked for
+ * again.
  */
 #include <string.h>
 
 #include "coreclr_impl.h"
 
-#define TABLE_CNT  4096u /* power of two */
+#define NAME_CNT   4096u  /* power of two, the limit of NO_PROVIDER */
+#define PLACE_CNT  16384u /* power of two */
 #define NAME_UNITS 256u
 
-static struct coreclr_provider **table;
+struct place {
+	uint64_t va; /* 0: free */
+	const struct coreclr_provider *provider;
+};
+
+static struct coreclr_provider **names;
+static struct place *places, *spare; /* PLACE_CNT each */
+static uint32_t name_cnt, place_cnt, unnamed_cnt;
 
 int coreclr_providers__init(void)
 {
-	table = coreclr_memory__take(TABLE_CNT * sizeof(table[0]));
-	return table ? 0 : -1;
-}
-
-static uint32_t place_of(uint64_t va)
-{
-	return (uint32_t)((va * 0x9e3779b97f4a7c15ull) >> 32) & (TABLE_CNT - 1);
+	names = coreclr_memory__take(NAME_CNT * sizeof(names[0]));
+	places = coreclr_memory__take(PLACE_CNT * sizeof(places[0]));
+	spare = coreclr_memory__take(PLACE_CNT * sizeof(places[0]));
+	name_cnt = place_cnt = unnamed_cnt = 0;
+	return names && places && spare ? 0 : -1;
 }
 
 /* 0: the runtime does not say. */
@@ -30,6 +37,7 @@ static int ask(uint64_t va, char out[CORECLR_NAME_BYTES])
 	uint16_t name[NAME_UNITS];
 	uint32_t cnt = 0;
 
+	out[0] = 0;
 	if (coreclr_load(&coreclr.is_shut) ||
 	    coreclr_info__provider_name(coreclr.info, va, NAME_UNITS, &cnt, name) < 0)
 		return 0;
@@ -38,88 +46,186 @@ static int ask(uint64_t va, char out[CORECLR_NAME_BYTES])
 	return 1;
 }
 
-static struct coreclr_provider *new_provider(uint64_t va, const char *name)
+void coreclr_providers__ask(uint64_t va, char out[CORECLR_NAME_BYTES])
+{
+	ask(va, out);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static uint32_t hash_of(const char *name)
+{
+	uint32_t hash = 0x811c9dc5u;
+
+	for (; *name; name++)
+		hash = (hash ^ (uint8_t)*name) * 0x01000193u;
+	return hash;
+}
+
+static struct coreclr_provider *new_name(const char *name)
 {
 	struct coreclr_provider *p = coreclr_memory__take(sizeof(*p));
 
-	if (!p)
-		return NULL;
-	p->va = va;
-	memcpy(p->name, name, strlen(name) + 1);
+	if (p)
+		memcpy(p->name, name, strlen(name) + 1);
 	return p;
 }
 
-/* Its entry, or the free one where it belongs; NULL: the table is full. */
-static struct coreclr_provider **entry_of(uint64_t va)
+/* The one of this name; *is_new: it was not known. NULL: no room. */
+static const struct coreclr_provider *intern(const char *name, int *is_new)
 {
-	for (uint32_t i = 0; i < TABLE_CNT; i++) {
-		struct coreclr_provider **entry = &table[(place_of(va) + i) & (TABLE_CNT - 1)];
-		const struct coreclr_provider *p = coreclr_load_acquire(entry);
+	uint32_t hash = hash_of(name);
+	struct coreclr_provider *mine = NULL;
 
-		if (!p || p->va == va)
-			return entry;
+	*is_new = 0;
+	for (uint32_t i = 0; i < NAME_CNT; i++) {
+		struct coreclr_provider **entry = &names[(hash + i) & (NAME_CNT - 1)];
+		struct coreclr_provider *p = coreclr_load_acquire(entry);
+
+		if (!p && !mine)
+			mine = new_name(name);
+		if (!p && !mine)
+			return NULL;
+		if (!p && __atomic_compare_exchange_n(entry, &p, mine, 0, __ATOMIC_ACQ_REL,
+						      __ATOMIC_ACQUIRE)) {
+			__atomic_fetch_add(&name_cnt, 1, __ATOMIC_RELAXED);
+			*is_new = 1;
+			return mine;
+		}
+		if (!strcmp(p->name, name)) {
+			coreclr_memory__give(mine, sizeof(*mine));
+			return p;
+		}
 	}
+	coreclr_memory__give(mine, sizeof(*mine));
+	return NULL;
+}
+
+static const struct coreclr_provider *intern_counted(const char *name, int *is_new)
+{
+	const struct coreclr_provider *p = intern(name, is_new);
+
+	if (!p)
+		__atomic_fetch_add(&unnamed_cnt, 1, __ATOMIC_RELAXED);
+	return p;
+}
+
+uint32_t coreclr_providers__limit(void)
+{
+	return NAME_CNT;
+}
+
+const struct coreclr_provider *coreclr_providers__at(uint32_t idx)
+{
+	return coreclr_load_acquire(&names[idx]);
+}
+
+uint32_t coreclr_providers__unnamed_cnt(void)
+{
+	return coreclr_load(&unnamed_cnt);
+}
+
+/* ---- places --------------------------------------------------------------------------------- */
+
+static uint32_t place_of(uint64_t va)
+{
+	return (uint32_t)((va * 0x9e3779b97f4a7c15ull) >> 32) & (PLACE_CNT - 1);
+}
+
+/* Its place, or the free one where it belongs; NULL: the table is full. */
+static struct place *find_place(struct place *table, uint64_t va)
+{
+	for (uint32_t i = 0; i < PLACE_CNT; i++) {
+		struct place *place = &table[(place_of(va) + i) & (PLACE_CNT - 1)];
+		uint64_t seen = coreclr_load_acquire(&place->va);
+
+		if (!seen || seen == va)
+			return place;
+	}
+	return NULL;
+}
+
+/* What was there before; a full table keeps nothing: the next one is asked for again. */
+static const struct coreclr_provider *put(uint64_t va, const struct coreclr_provider *p)
+{
+	struct place *table = coreclr_load_acquire(&places), *place;
+	uint64_t none;
+
+	do {
+		none = 0;
+		place = find_place(table, va);
+		if (!place)
+			return NULL;
+		if (coreclr_load(&place->va) == va)
+			return __atomic_exchange_n(&place->provider, p, __ATOMIC_ACQ_REL);
+	} while (!__atomic_compare_exchange_n(&place->va, &none, va, 0, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED));
+	coreclr_store_release(&place->provider, p);
+	__atomic_fetch_add(&place_cnt, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
 
 const struct coreclr_provider *coreclr_providers__find(uint64_t va)
 {
-	struct coreclr_provider **entry = entry_of(va), *p, *none = NULL;
+	const struct place *place = find_place(coreclr_load_acquire(&places), va);
+	const struct coreclr_provider *p = NULL;
 	char name[CORECLR_NAME_BYTES];
+	int is_new;
 
-	if (!entry)
-		return NULL;
-	p = coreclr_load_acquire(entry);
+	if (place && coreclr_load_acquire(&place->va) == va)
+		p = coreclr_load_acquire(&place->provider);
+	if (p || !ask(va, name))
+		return p;
+	p = intern_counted(name, &is_new);
 	if (p)
-		return p;
-	p = ask(va, name) ? new_provider(va, name) : NULL;
-	if (!p ||
-	    __atomic_compare_exchange_n(entry, &none, p, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return p;
-	/* Another thread was quicker, with this provider or one of the same place. */
-	return none->va == va ? none : p;
+		put(va, p);
+	return p;
 }
 
-/* Puts a provider where another was, or none. NULL: no room, or there was none. */
-static struct coreclr_provider *replace(uint64_t va, struct coreclr_provider *p)
-{
-	struct coreclr_provider **entry, *old;
-
-	do {
-		entry = entry_of(va);
-		if (!entry)
-			return NULL;
-		old = coreclr_load_acquire(entry);
-	} while ((old && old->va != va) ||
-		 !__atomic_compare_exchange_n(entry, &old, p, 0, __ATOMIC_ACQ_REL,
-					      __ATOMIC_ACQUIRE));
-	return old;
-}
-
-/* Assemblies that come and go bring the same names again and again: these take no more memory. */
 void coreclr_providers__created(uint64_t va)
 {
-	struct coreclr_provider **entry = entry_of(va), *old, *p;
+	const struct coreclr_provider *p, *old;
 	char name[CORECLR_NAME_BYTES];
+	int is_new;
 
-	if (!entry || !ask(va, name))
+	if (!ask(va, name))
 		return;
-	old = coreclr_load_acquire(entry);
-	if (!old || old->va != va || strcmp(old->name, name)) {
-		p = new_provider(va, name);
-		old = p ? replace(va, p) : NULL;
-	}
+	p = intern_counted(name, &is_new);
+	old = p ? put(va, p) : NULL;
 	if (old)
-		coreclr_events__forget(va);
-	coreclr_control__poke();
+		coreclr_kinds__forget(va);
+	if (is_new)
+		coreclr_control__poke();
 }
 
-uint32_t coreclr_providers__limit(void)
+int coreclr_providers__are_many(void)
 {
-	return TABLE_CNT;
+	return coreclr_load(&place_cnt) > PLACE_CNT / 2;
 }
 
-const struct coreclr_provider *coreclr_providers__at(uint32_t idx)
+void coreclr_providers__begin_sweep(void)
 {
-	return coreclr_load_acquire(&table[idx]);
+	memset(spare, 0, PLACE_CNT * sizeof(spare[0]));
+}
+
+void coreclr_providers__keep(uint64_t va)
+{
+	const struct place *from = find_place(places, va);
+	struct place *to = find_place(spare, va);
+
+	if (from && to && coreclr_load_acquire(&from->va) == va)
+		*to = (struct place){va, coreclr_load_acquire(&from->provider)};
+}
+
+/* A pointer that came meanwhile is asked for once more. */
+void coreclr_providers__end_sweep(void)
+{
+	struct place *old = places;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < PLACE_CNT; i++)
+		kept += spare[i].va != 0;
+	coreclr_store(&place_cnt, kept);
+	coreclr_store_release(&places, spare);
+	spare = old; /* a thread that still reads it finds less than there is, at worst */
 }

@@ -89,8 +89,10 @@ static void add(struct coreclr_wants *out, const char *provider, const struct as
 
 	while (want < out->all + out->cnt && strcmp(want->provider, provider))
 		want++;
-	if (want == out->all + CORECLR_WANT_MAX)
+	if (want == out->all + CORECLR_WANT_MAX) {
+		out->left_cnt++;
 		return;
+	}
 	if (want == out->all + out->cnt) {
 		memset(want, 0, sizeof(*want));
 		memcpy(want->provider, provider, strlen(provider) + 1);
@@ -132,7 +134,7 @@ static void add_session(struct coreclr_wants *out, const struct tapir_ring_ctl *
 
 void coreclr_wants__collect(struct coreclr_wants *out, const struct tapir_ring_ctl *ctl)
 {
-	out->cnt = out->session_cnt = out->publishes = 0;
+	out->cnt = out->session_cnt = out->publishes = out->left_cnt = 0;
 	out->text_bytes = 1;
 	out->text[0] = 0;
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {

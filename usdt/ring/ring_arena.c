@@ -78,7 +78,8 @@ static uint64_t inode_of(int fd)
 
 	if (fstat(fd, &st))
 		return 0;
-	ring_process.dev = st.st_dev;
+	if (ring_process.dev != st.st_dev) /* the first: all memfds are of one */
+		ring_process.dev = st.st_dev;
 	return st.st_ino;
 }
 

@@ -48,6 +48,13 @@ void tapir_ring__say_published(uint32_t cnt, uint32_t left_cnt, uint32_t err)
 	ring_store(&ring_process.ctl->publish_errno, err);
 }
 
+void tapir_ring__say_unserved(uint32_t cnt)
+{
+	if (ring_load_acquire(&ring_process.state) == RING_READY &&
+	    ring_load(&ring_process.ctl->unserved_cnt) != cnt)
+		ring_store(&ring_process.ctl->unserved_cnt, cnt);
+}
+
 void tapir_ring__say_idle(void)
 {
 	if (ring_load_acquire(&ring_process.state) == RING_READY)

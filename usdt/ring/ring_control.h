@@ -27,6 +27,9 @@ void tapir_ring__say_applied(uint32_t generation);
 /* Of TAPIR_RING_WANTS_PROBES; err: an errno or 0. */
 void tapir_ring__say_published(uint32_t cnt, uint32_t left_cnt, uint32_t err);
 
+/* Providers that were asked for and cannot be served. */
+void tapir_ring__say_unserved(uint32_t cnt);
+
 /* TAPIR_RING_CTL_IDLE: the source has ended, the files stay. */
 void tapir_ring__say_idle(void);
 

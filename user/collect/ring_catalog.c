@@ -81,6 +81,18 @@ static void report_row(struct tapir_ring_process *p, uint32_t row, uint32_t prob
 		post_loss(p, causes[cause], probe_id, cnt[cause], &seen[cause], now_ns);
 }
 
+/* Once: their events cannot be counted. */
+static void report_unserved(struct tapir_ring_process *p)
+{
+	uint32_t cnt = tapir_ring_control__unserved_cnt(&p->control);
+
+	if (cnt && !p->has_unserved)
+		tapir_warn("process %u: events of at least %u providers are not recorded: more "
+			   "match the SPECs than a process can be asked for",
+			   p->tgid, cnt);
+	p->has_unserved |= cnt != 0;
+}
+
 void tapir_ring_process__report_losses(struct tapir_ring_process *p)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
@@ -94,6 +106,7 @@ void tapir_ring_process__report_losses(struct tapir_ring_process *p)
 	post_loss(p, TAPIR_LOSS_RING_LANE_UNDESCRIBED, 0, p->refused_cnt, &p->refused_reported,
 		  now_ns);
 	p->losses_ns = now_ns;
+	report_unserved(p);
 }
 
 void tapir_ring_process__begin_losses(struct tapir_ring_process *p)

@@ -33,11 +33,11 @@ struct tapir_ring_process {
 	struct tapir_ring_scan scan;
 	struct ring_event *events; /* event_cnt of them */
 	uint32_t event_cnt, event_cap;
-	uint64_t changes; /* of the entries, as last looked at */
-	bool must_look;	  /* one of them could not be read */
-	bool has_refused;
-	uint32_t counted_cnt; /* events that may have lost something before we came */
-	uint64_t cost_bytes;  /* of the descriptions */
+	uint64_t changes;		/* of the entries, as last looked at */
+	bool must_look;			/* one of them could not be read */
+	bool has_refused, has_unserved; /* was reported */
+	uint32_t counted_cnt;		/* events that may have lost something before we came */
+	uint64_t cost_bytes;		/* of the descriptions */
 	uint64_t unlisted[RING_CAUSES], refused_cnt, refused_reported;
 	uint64_t child_fired; /* before we came */
 	size_t wanted_cnt;

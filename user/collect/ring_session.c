@@ -207,6 +207,11 @@ void tapir_ring_control__published(const struct tapir_ring_control *c,
 	out->err = __atomic_load_n(&c->map->publish_errno, __ATOMIC_RELAXED);
 }
 
+uint32_t tapir_ring_control__unserved_cnt(const struct tapir_ring_control *c)
+{
+	return __atomic_load_n(&c->map->unserved_cnt, __ATOMIC_RELAXED);
+}
+
 void tapir_ring_control__set_tail(struct tapir_ring_control *c, uint32_t slot, uint64_t tail)
 {
 	__atomic_store_n(&c->map->tails[slot][c->session], tail, __ATOMIC_RELEASE);

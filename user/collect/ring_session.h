@@ -56,6 +56,7 @@ void tapir_ring_control__announce(struct tapir_ring_control *c); /* what changed
 struct tapir_ring_published {
 	uint32_t cnt, left_cnt, err;
 };
+uint32_t tapir_ring_control__unserved_cnt(const struct tapir_ring_control *c); /* providers */
 void tapir_ring_control__published(const struct tapir_ring_control *c,
 				   struct tapir_ring_published *out);
 /* Has a runtime that waits done what was announced? */
