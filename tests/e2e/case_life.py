@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From the first option to the exit status: outputs that cannot be written, targets that are dead, readers that stall."""
+import datetime
 import os
 import shutil
 import signal
@@ -490,3 +491,30 @@ def test_paths_with_spaces_are_paths(t):
         out = os.path.join(place, "an output")
         t.tapir(*command, file, "-f", "-o", out)
         t.ok(os.path.getsize(out), f"{command[0]}")
+
+
+# ---- the clock -------------------------------------------------------------------------------------------
+
+
+def test_utc_is_right_before_the_clock_was_set(t):
+    """The recorder's clock jumps by an hour while it records; the machine's stays."""
+    source, library, file = t.path("jump.c"), t.path("jump.so"), t.path("trace.tapir")
+    with open(source, "w", encoding="ascii") as f:
+        f.write("#include <time.h>\n#include <unistd.h>\n#include <sys/syscall.h>\n"
+                "int clock_gettime(clockid_t clock, struct timespec *ts) { static long first; struct timespec now;\n"
+                "  int rc = (int)syscall(SYS_clock_gettime, clock, ts);\n"
+                "  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now); if (!first) first = now.tv_sec;\n"
+                "  if (clock == CLOCK_REALTIME && now.tv_sec > first + 3) ts->tv_sec += 3600;\n"
+                "  return rc; }\n")
+    t.eq(t.run(t.need("gcc"), "-shared", "-fPIC", source, "-o", library).rc, 0, "gcc")
+    target = t.target("storm", "--wait-attached", 50, 1000000, 1)
+    began = time.time() - time.monotonic()
+    t.run("env", f"LD_PRELOAD={library}", t.tapir_path, "record", "storm:hit", *EVENTS_ONLY, "-p", target.pid, "-d", 7,
+          "-o", file, timeout=30)
+    target.kill()
+    off = [datetime.datetime.fromisoformat(e["utc"][:26] + "+00:00").timestamp() - began - e["time_ns"] / 1e9
+           for e in t.events(file)]
+    steps = [b - a for a, b in zip(off, off[1:]) if abs(b - a) > 0.1]
+    t.eq([round(step) for step in steps], [3600], "steps of UTC among the events")
+    t.ok(all(abs(o) < 0.1 or abs(o - 3600) < 0.1 for o in off), "UTC before and after it")
+    t.ok(abs(off[0]) < 0.1 and sum(abs(o) < 0.1 for o in off) > 80, "events before it")

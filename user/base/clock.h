@@ -3,6 +3,7 @@
 #ifndef TAPIR_USER_CLOCK_H
 #define TAPIR_USER_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -29,6 +30,13 @@ static inline uint64_t tapir_clock__cpu_ns(void)
 {
 	return tapir_clock__ns(CLOCK_THREAD_CPUTIME_ID);
 }
+
+/*
+ * A descriptor that polls as readable when the system's UTC is set (not slewed), or -errno.
+ * tapir_clock__was_set: true if it was since the last call; descriptors < 0 never are.
+ */
+int tapir_clock__watch(void);
+bool tapir_clock__was_set(int watch_fd);
 
 /* "2026-08-05T10:11:12", in UTC, whatever this machine's time zone is. */
 #define TAPIR_UTC_TEXT_BYTES 20

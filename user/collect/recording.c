@@ -20,7 +20,7 @@
 #define LOOK_AGAIN_NS (50 * TAPIR_NS_PER_MS)
 #define HURRY_NS      (300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
 
-enum { FD_SIGNAL, FD_CONTROL, FD_SIDEBAND, FD_SINK, FD_PROGRAM, FD_CNT };
+enum { FD_SIGNAL, FD_CONTROL, FD_SIDEBAND, FD_SINK, FD_PROGRAM, FD_CLOCK, FD_CNT };
 
 /* ---- watching --------------------------------------------------------------------------- */
 
@@ -119,6 +119,15 @@ static int poll_timeout_ms(const struct recording *r, uint64_t next_ns)
 	return until <= now ? 0 : (int)((until - now) / TAPIR_NS_PER_MS + 1);
 }
 
+/* UTC is another one from now on, not from the session thread's next second. */
+static void post_clock(struct recording *r)
+{
+	struct tapir_rec_clock clock;
+
+	tapir_rec_clock__now(&clock);
+	tapir_queue__post(r->queue, &clock.h, -1);
+}
+
 static int watch(struct recording *r)
 {
 	struct pollfd fds[FD_CNT] = {
@@ -128,6 +137,7 @@ static int watch(struct recording *r)
 		[FD_SINK] = {r->sink_fd, POLLIN, 0},
 		[FD_PROGRAM] = {r->program ? tapir_command_run__error_fd(r->program) : -1, POLLIN,
 				0},
+		[FD_CLOCK] = {r->clock_fd, POLLIN, 0},
 	};
 	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
 
@@ -143,6 +153,8 @@ static int watch(struct recording *r)
 				return err;
 			fds[FD_PROGRAM].fd = -1;
 		}
+		if (tapir_clock__was_set(r->clock_fd))
+			post_clock(r);
 		if (r->is_unprivileged)
 			tapir_targets__look_again(r->targets);
 		tapir_own_samples__drain(r->own_samples);
@@ -310,6 +322,7 @@ static void tear_down(struct recording *r)
 	tapir_run_dir__close(&r->dotnet.dir);
 	free(r->dotnet.ask);
 	tapir_guard__fd(&r->signal_fd);
+	tapir_guard__fd(&r->clock_fd);
 	tapir_guard__fd(&r->sink_fd);
 }
 
@@ -367,6 +380,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		.signal_fd = -1,
 		.dotnet.dir = TAPIR_NO_RUN_DIR,
 		.control.fd = -1,
+		.clock_fd = -1,
 		.sink_fd = -1,
 		.start_ns = tapir_clock__now_ns(),
 	};

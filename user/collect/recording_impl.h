@@ -57,7 +57,7 @@ struct recording {
 	} dotnet;
 	struct tapir_publish *publish; /* NULL: not asked for */
 	char lanes[96];		       /* what the file says of them */
-	int signal_fd, sink_fd;
+	int signal_fd, sink_fd, clock_fd;
 	bool use_multi, link_by_pid;
 	bool is_unprivileged; /* no programs: rings, and samples of our own, alone; or they would
 				 not know our pids */

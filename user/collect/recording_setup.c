@@ -358,6 +358,7 @@ static int catch_signals(struct recording *r)
 	sigaddset(&mask, SIGHUP);
 	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
 	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	r->clock_fd = tapir_clock__watch(); /* else UTC is as exact as the next second */
 	r->sink_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	tapir_helpers__set_cancel(r->signal_fd);
 	return r->signal_fd < 0 || r->sink_fd < 0 ? -errno : 0;

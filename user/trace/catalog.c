@@ -63,6 +63,7 @@ void tapir_catalog__free(struct tapir_catalog *c)
 			tapir_catalog__free_file(c, (struct file *)c->files.slots[i].value);
 	tapir_map__fini(&c->files);
 	tapir_catalog__free_chain(c, c->clock);
+	tapir_clock_pairs__fini(&c->clock_pairs);
 	for (size_t i = 0; i < c->metas.cnt; i++)
 		tapir_catalog__free_chain(c, c->metas.data[i]);
 	tapir_vec__fini(&c->metas);
@@ -538,6 +539,8 @@ int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec
 	case TAPIR_REC_META:
 		return describe_meta(c, rec);
 	case TAPIR_REC_CLOCK:
+		if (!tapir_clock_pairs__add(&c->clock_pairs, (const void *)rec))
+			return -ENOMEM;
 		news = replace(c, &c->clock, rec);
 		return and_put(c, c->clock, news);
 	default:

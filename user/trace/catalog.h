@@ -102,7 +102,7 @@ const struct tapir_rec_jit *tapir_catalog__jit(const struct tapir_catalog *c, ui
 					       uint64_t va, uint64_t time_ns);
 const struct tapir_rec_symbol *tapir_catalog__symbol(const struct tapir_catalog *c,
 						     uint64_t file_id, uint64_t off);
-/* UTC of a record's time by the last CLOCK seen; 0: none was. */
+/* UTC of a record's time by the CLOCK records around it; 0: none was seen. */
 uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns);
 /* The idx-th META record, in the order they came. */
 const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, unsigned idx);

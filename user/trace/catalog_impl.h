@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "trace/catalog.h"
+#include "trace/clock_pairs.h"
 #include "trace/ordset.h"
 #include "trace/stack_store.h"
 
@@ -65,7 +66,8 @@ struct tapir_catalog {
 	uint64_t version; /* entries made and freed, not of stacks */
 	struct tapir_map probes, metadata, threads, processes, files;
 	struct tapir_stack_store stacks;
-	struct entry *clock;
+	struct entry *clock; /* the newest, to be repeated */
+	struct tapir_clock_pairs clock_pairs;
 	struct tapir_vec(struct entry *) metas;
 	/* (tgid, stack) pairs used in this segment, and those whose names are not asked for */
 	struct tapir_map used;

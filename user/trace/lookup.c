@@ -176,12 +176,7 @@ const struct tapir_rec_symbol *tapir_catalog__symbol(const struct tapir_catalog 
 
 uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns)
 {
-	const struct tapir_rec_clock *clock;
-
-	if (!c->clock)
-		return 0;
-	clock = (const struct tapir_rec_clock *)c->clock->rec;
-	return clock->utc_ns + (time_ns - clock->h.time_ns);
+	return tapir_clock_pairs__utc_ns(&c->clock_pairs, time_ns);
 }
 
 const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, unsigned idx)

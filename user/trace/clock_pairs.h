@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * clock_pairs.h - UTC of a record's time, from the CLOCK records of a file: each holds for the time
+ * from it to the next, so that a clock that is set during a recording changes only what comes after
+ * it. Between two that differ as much as a clock is slewed, the difference grows evenly.
+ *
+ * Thread safety: none.
+ */
+#ifndef TAPIR_USER_CLOCK_PAIRS_H
+#define TAPIR_USER_CLOCK_PAIRS_H
+
+#include <stdbool.h>
+
+#include "base/vec.h"
+#include "tapir/abi.h"
+
+struct tapir_clock_pair {
+	uint64_t time_ns;
+	uint64_t offset_ns; /* UTC less time_ns, modulo 2^64 */
+};
+
+struct tapir_clock_pairs {
+	struct tapir_vec(struct tapir_clock_pair) all; /* by time */
+};
+
+void tapir_clock_pairs__fini(struct tapir_clock_pairs *pairs);
+
+/* One whose time is known changes nothing. false: out of memory. */
+bool tapir_clock_pairs__add(struct tapir_clock_pairs *pairs, const struct tapir_rec_clock *clock);
+
+/* 0: no pair is known. Before the first one, that one holds. */
+uint64_t tapir_clock_pairs__utc_ns(const struct tapir_clock_pairs *pairs, uint64_t time_ns);
+
+#endif
