@@ -120,7 +120,7 @@ check: ## install, build, run all tests (what CI runs)
 test-packages: # their installation takes as long as the build: both at a time
 	$(Q)scripts/bootstrap test || [ $$? = 3 ]
 
-test: all unit-bins targets ## run the tests of what is built
+test: all unit-bins targets fault-bins ## run the tests of what is built
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run
 
 .PHONY: unit-bins

@@ -66,12 +66,12 @@ def semaphores(pid, path):
 
 
 def grew(samples, index, slack, share):
-    """Whether the maximum of the last third is above that of the second one; the first is warming up."""
+    """Whether the mean of the last third is above that of the second one; the first is warming up."""
     third = len(samples) // 3
     if third < 3:
         return None
-    middle = max(s[index] for s in samples[third:2 * third])
-    last = max(s[index] for s in samples[2 * third:])
+    middle = sum(s[index] for s in samples[third:2 * third]) // third
+    last = sum(s[index] for s in samples[2 * third:]) // len(samples[2 * third:])
     return f"{middle} -> {last}" if last > middle + slack + middle * share else None
 
 
