@@ -9,7 +9,7 @@ import struct
 import subprocess
 import time
 
-from harness import args_of, named
+from harness import EVENTS_ONLY, args_of, named
 
 ALONE = ["test_second_interrupt_ends_at_once"]  # it traces the whole machine
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
@@ -194,6 +194,29 @@ def test_target_is_unharmed_and_file_is_readable_when_tapir_is_killed(t):
     indexes = [args_of(e)[1] for e in t.events(file)]
     t.eq(indexes, list(range(len(indexes))), "events, without a hole")
     t.ok(len(indexes) >= 14000, f"all but the last second is there: {len(indexes)} events of about 26,000")
+
+
+def test_no_breakpoint_leaks_when_tapir_is_killed_while_it_attaches_or_detaches(t):
+    """A fatal signal interrupts what the kernel does for the task that has it pending."""
+    target = t.target("manysites", "--wait")
+    pids = set()
+    for i in range(24):
+        tapir = t.start_tapir("record", "manysites:*", "-p", target.pid, *EVENTS_ONLY, "-f", "-o", t.path("k.tapir"))
+        pids.add(tapir.pid)
+        if i % 2:
+            tapir.wait_line("tapir: 500 probes on")
+            tapir.signal(signal.SIGINT)
+            time.sleep(0.002 * i)
+        else:
+            time.sleep(0.01 * i)
+        tapir.signal(signal.SIGKILL)
+        tapir.wait()
+    time.sleep(0.2)
+    log = t.run(t.need("dmesg"))
+    if log.rc:
+        t.skip("the kernel's log cannot be read")
+    leaks = re.findall(r"uprobe: \S+:(\d+) failed to unregister", log.out)
+    t.eq([pid for pid in leaks if int(pid) in pids], [], "uprobes that the kernel could not remove")
 
 
 def test_held_program_goes_on_when_tapir_is_killed(t):

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "attach/link_helper.h"
+#include "attach/undisturbed.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -57,12 +58,19 @@ int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static int link_multi(int prog_fd, int file_fd, const struct tapir_link_sites *sites, uint32_t tgid)
+struct attaching {
+	int prog_fd;
+	const struct tapir_link_sites *sites;
+	uint32_t tgid;
+};
+
+static long link_multi(const void *ctx)
 {
+	const struct attaching *a = ctx;
 	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file_fd);
-	return tapir_link__try_multi(prog_fd, path, sites, tgid);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", a->sites->file_fd);
+	return tapir_link__try_multi(a->prog_fd, path, a->sites, a->tgid);
 }
 
 int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_t tgid)
@@ -73,7 +81,8 @@ int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_
 	if (tapir_foreign__is_foreign(sites->file_fd, &fs))
 		fd = tapir_link_helper__multi(fs, prog_fd, sites, tgid);
 	else
-		fd = link_multi(prog_fd, sites->file_fd, sites, tgid);
+		fd = (int)tapir_undisturbed__call(link_multi,
+						  &(struct attaching){prog_fd, sites, tgid});
 	return fd >= 0 ? fd : attach_error(fd, "probes", tgid);
 }
 
@@ -99,27 +108,54 @@ int tapir_link__perf_type(uint64_t *type)
 	return read_sysfs_number(UPROBE_PMU "type", type);
 }
 
-int tapir_link__try_perf(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
-{
+struct event_request {
+	struct perf_event_attr attr;
 	char path[32];
-	struct perf_event_attr attr = {.size = sizeof(attr)};
-	uint64_t type, ref_ctr_shift;
-	int err;
-	long fd;
+	uint32_t tgid;
+};
 
-	err = tapir_link__perf_type(&type);
+static int prepare_event(struct event_request *rq, const struct tapir_link_sites *sites, size_t idx,
+			 uint32_t tgid)
+{
+	uint64_t type, ref_ctr_shift;
+	int err = tapir_link__perf_type(&type);
+
 	if (!err)
 		err = read_sysfs_number(UPROBE_PMU "format/ref_ctr_offset", &ref_ctr_shift);
 	if (err)
 		return err == -ENOENT ? -ENODEV : err;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", sites->file_fd);
-	attr.type = (uint32_t)type;
-	attr.config = sites->semaphore_offs[idx] << ref_ctr_shift;
-	attr.uprobe_path = (uint64_t)(uintptr_t)path;
-	attr.probe_offset = sites->offs[idx];
-	fd = syscall(SYS_perf_event_open, &attr, tgid ? (int)tgid : -1, tgid ? -1 : 0, -1,
-		     PERF_FLAG_FD_CLOEXEC);
-	return fd >= 0 ? (int)fd : -errno;
+	*rq = (struct event_request){.attr.size = sizeof(rq->attr), .tgid = tgid};
+	snprintf(rq->path, sizeof(rq->path), "/proc/self/fd/%d", sites->file_fd);
+	rq->attr.type = (uint32_t)type;
+	rq->attr.config = sites->semaphore_offs[idx] << ref_ctr_shift;
+	rq->attr.uprobe_path = (uint64_t)(uintptr_t)rq->path;
+	rq->attr.probe_offset = sites->offs[idx];
+	return 0;
+}
+
+static long open_event(const void *ctx)
+{
+	const struct event_request *rq = ctx;
+	long fd = syscall(SYS_perf_event_open, &rq->attr, rq->tgid ? (int)rq->tgid : -1,
+			  rq->tgid ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd >= 0 ? fd : -errno;
+}
+
+int tapir_link__try_perf(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
+{
+	struct event_request rq;
+	int err = prepare_event(&rq, sites, idx, tgid);
+
+	return err ? err : (int)open_event(&rq);
+}
+
+static int open_undisturbed(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
+{
+	struct event_request rq;
+	int err = prepare_event(&rq, sites, idx, tgid);
+
+	return err ? err : (int)tapir_undisturbed__call(open_event, &rq);
 }
 
 static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
@@ -127,7 +163,7 @@ static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, u
 	struct tapir_fs *fs;
 	int fd = tapir_foreign__is_foreign(sites->file_fd, &fs)
 			 ? tapir_link_helper__perf(fs, sites, idx, tgid)
-			 : tapir_link__try_perf(sites, idx, tgid);
+			 : open_undisturbed(sites, idx, tgid);
 
 	if (fd == -ENODEV)
 		return tapir_diag__fail(-EOPNOTSUPP,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "attach/links.h"
+#include "attach/undisturbed.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -61,8 +62,10 @@ int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images 
 
 static void drop_links(struct tapir_image *image, size_t keep_cnt)
 {
-	while (image->link_fds.cnt > keep_cnt)
-		close(image->link_fds.data[--image->link_fds.cnt]);
+	if (image->link_fds.cnt <= keep_cnt)
+		return;
+	tapir_undisturbed__close(image->link_fds.data + keep_cnt, image->link_fds.cnt - keep_cnt);
+	image->link_fds.cnt = keep_cnt;
 }
 
 static void free_image(struct tapir_image *image)
