@@ -48,7 +48,7 @@ def test_events_and_processes_are_chosen(t):
     pid = t.events(file)[0]["pid"]
     t.eq(frames(t.tapir("flamegraph", file, "--event", "hit", "--pid", pid).out)["all"][0], 50, "events")
     t.eq(frames(t.tapir("flamegraph", "--pid", file).out)[f"depth ({pid})"], (50, 100.0), "a frame a process")
-    for options, reason in ((("--event", "nothing"), "has no stacks"), (("--pid", 1), "Process 1 is not in")):
+    for options, reason in ((("--event", "nothing"), "has no stacks"), (("--pid", 1), "process 1 is not in")):
         result = t.tapir("flamegraph", file, *options, expect=1)
         t.ok(reason in result.err, result.err)
 
@@ -90,6 +90,29 @@ def open_graph(t, file, *options):
 
 def click(browser, frame):
     browser.click(frame["x"] + frame["width"] / 2, frame["y"] + 8)
+
+
+PLACES = """
+const [head, all] = [document.getElementById("head"), document.querySelector("g.f rect")].map(e => e.getBoundingClientRect());
+return {scrolled: scrollY, window: innerHeight, page: document.documentElement.scrollHeight, head: head.top, foot: head.bottom,
+        all: all.top, last: Math.max(...[...document.querySelectorAll("g.f rect")].map(r => r.getBoundingClientRect().bottom))};
+"""
+
+
+def test_header_and_root_are_in_sight_when_the_page_opens_and_is_scrolled(t):
+    svg = t.path("graph.svg")
+    t.tapir("flamegraph", made(t, "--samples", 3000, "--stacks", 40, "--depth", 60), "-o", svg)
+    for width, height in (1400, 900), (1000, 600):
+        browser = open_browser(t, width, height)
+        browser.open(svg)
+        seen = browser.js(PLACES)
+        t.ok(seen["page"] > seen["window"], f"there is more than a page: {seen}")
+        t.eq((seen["scrolled"], seen["head"]), (0, 0), f"the page opens at its top, with the header: {seen}")
+        t.ok(seen["foot"] <= seen["all"] <= seen["foot"] + 20, f"the root is right below it: {seen}")
+        browser.js("scrollTo(0, 1e6); dispatchEvent(new Event('scroll'))")
+        seen = browser.js(PLACES)
+        t.ok(abs(seen["head"]) < 1 and seen["window"] - 40 < seen["last"] <= seen["window"], f"scrolled to the end: {seen}")
+        browser.close()
 
 
 def test_click_zooms_in_and_escape_out_when_it_is_open_in_a_browser(t):

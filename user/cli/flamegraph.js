@@ -119,6 +119,7 @@ function resize() {
 	draw();
 }
 
+// The header stays in sight.
 function scrolled() {
 	byId("head").setAttribute("transform", `translate(0,${scrollY})`);
 }
@@ -149,5 +150,4 @@ addEventListener("keydown", e => {
 });
 byId("tools").style.display = "inline";
 resize();
-scrollTo(0, document.documentElement.scrollHeight);
 scrolled();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The picture: a rectangle a node, its width its share, its callees above it. It is whole
+ * The picture: a rectangle per node, its width its share, its callees below it: so the root stands
+ * right below the header however deep the stacks are, and the page opens at its top. It is whole
  * without its script (flamegraph.js), which adds zoom and search and finds a frame's numbers in
  * data-at: start, weight, depth. A <title> holds the name, a line break, and what is to say.
  */
@@ -171,7 +172,7 @@ static void draw_node(struct drawing *d, const struct tapir_tree_node *node, uin
 	const char *name = d->tree->names.data[node->name];
 	double x_px = LEFT_PX + (double)start * d->px_each;
 	double width_px = (double)node->total * d->px_each;
-	unsigned y_px = d->height_px - FOOT_PX - (node->depth + 1) * ROW_PX;
+	unsigned y_px = HEAD_PX + node->depth * ROW_PX;
 
 	tapir_str__addf(d->out, "<g class=\"f\" data-at=\"%" PRIu64 " %" PRIu64 " %u\">", start,
 			node->total, node->depth);
@@ -347,7 +348,7 @@ void tapir_flamegraph__write(const struct tapir_flamegraph *graph, struct tapir_
 	d.height_px = HEAD_PX + FOOT_PX + (drawn_depth(tree, d.least) + 1) * ROW_PX;
 	write_start(&d);
 	draw_tree(&d, TAPIR_STACK_TREE_ROOT, 0);
-	write_head(&d); /* above the frames when the page is scrolled */
+	write_head(&d); /* covers the frames when the page is scrolled */
 	tapir_str__adds(out, "<script><![CDATA[\n");
 	tapir_str__adds(out, flamegraph_js);
 	tapir_str__adds(out, "]]></script>\n</svg>\n");

@@ -140,7 +140,7 @@ static int check_threads(const struct tapir_pids_seen *seen, const char *path)
 			if (!tapir_map__get(&seen->cnt_by_tid, *tid))
 				return tapir_diag__fail(
 					-ESRCH,
-					"Thread %u is not in %s: `tapir report --all` lists its threads",
+					"thread %u is not in %s: `tapir report --all` lists its threads",
 					*tid, path);
 	return 0;
 }
