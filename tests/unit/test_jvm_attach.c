@@ -76,7 +76,7 @@ static void a_failure_is_told_with_its_first_line(void **state)
 	f->reply = "1\njava.lang.IllegalArgumentException: \x1b[31mno\nmore";
 	fake_jvm__start(f);
 	assert_int_equal(ask(f), -EREMOTEIO);
-	line_has("result=1: java.lang.IllegalArgumentException: \\x1b[31mno");
+	line_has("result 1: java.lang.IllegalArgumentException: \\x1b[31mno");
 }
 
 static void another_version_is_refused(void **state)
@@ -205,7 +205,7 @@ static void one_that_does_not_wake_times_out_and_nothing_is_left(void **state)
 	f->listens = false;
 	fake_jvm__start(f);
 	assert_int_equal(ask_within(f, 700 * MS, &reply), -ETIMEDOUT);
-	line_has("does not begin to listen");
+	line_has("does not start listening");
 	assert_false(has_trigger(f));
 	assert_true(is_alive(f));
 }
@@ -234,7 +234,7 @@ static void an_interrupt_of_the_group_does_not_end_the_helper(void **state)
 		_exit(0);
 	}
 	assert_int_equal(ask_within(f, 700 * MS, &reply), -ETIMEDOUT);
-	line_has("does not begin to listen");
+	line_has("does not start listening");
 	assert_false(has_trigger(f));
 	waitpid(sender, NULL, 0);
 	sigaction(SIGINT, &before, NULL);
@@ -284,7 +284,7 @@ static void one_without_a_dispatcher_gets_no_signal(void **state)
 	f->wakes = true; /* it would answer if it got one */
 	fake_jvm__start(f);
 	assert_int_equal(ask(f), -EOPNOTSUPP);
-	line_has("waits for no SIGQUIT");
+	line_has("does not handle SIGQUIT");
 }
 
 static void a_libjvm_that_is_not_hotspots_is_refused(void **state)

@@ -21,11 +21,10 @@ static void say_version(struct tapir_checkup *checkup, const struct tapir_dotnet
 		 tapir_dotnet_kind__text(info->kind));
 }
 
-/* Behind "err=-ENAME: " of a line stands why. */
+/* What follows "cannot attach to .NET in process 12: ". */
 static const char *reason_of(const char *line)
 {
-	const char *err = line ? strstr(line, "err=") : NULL;
-	const char *why = err ? strstr(err, ": ") : NULL;
+	const char *why = line ? strstr(line, ": ") : NULL;
 
 	return why ? why + 2 : line ? line : "";
 }

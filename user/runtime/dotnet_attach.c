@@ -68,8 +68,8 @@ static int load(struct tapir_dotnet_talk *talk, const char *path, uint64_t key)
 	int err = put_request(&request, path, key);
 
 	if (err)
-		tapir_diag__add("Cannot attach to .NET: pid=%u, err=-%s: its path %s",
-				talk->job.tgid, tapir_errno__name(err), path);
+		tapir_diag__add("cannot attach to .NET process %u: %s: its path %s", talk->job.tgid,
+				tapir_errno__text(err), path);
 	else
 		err = tapir_dotnet_talk__command(talk, &request, &hresult);
 	tapir_str__fini(&request);
@@ -78,11 +78,10 @@ static int load(struct tapir_dotnet_talk *talk, const char *path, uint64_t key)
 
 static int no_place(const struct tapir_dotnet_talk *talk, int err, const struct tapir_str *why)
 {
-	return tapir_diag__fail(err == -ENOENT ? -EACCES : err,
-				"Cannot attach to .NET: pid=%u, err=-%s: no directory takes the "
-				"library: %s",
-				talk->job.tgid, tapir_errno__name(err == -ENOENT ? -EACCES : err),
-				why->data ? why->data : "out of memory");
+	return tapir_diag__fail(
+		err == -ENOENT ? -EACCES : err,
+		"cannot attach to .NET process %u: no directory takes the library: %s",
+		talk->job.tgid, why->data ? why->data : "out of memory");
 }
 
 /* A policy we cannot see (SELinux, a seccomp filter) may hold for one directory and not another. */
@@ -154,17 +153,16 @@ static int check(const struct tapir_dotnet_talk *talk)
 	if (talk->facts.is_off)
 		return tapir_dotnet_talk__no_diagnostics(talk);
 	if (is_stopped(talk))
-		return tapir_diag__fail(-EAGAIN,
-					"Cannot attach to .NET: pid=%u, err=-EAGAIN: it is stopped "
-					"(kill -CONT lets it run on)",
-					talk->job.tgid);
+		return tapir_diag__fail(
+			-EAGAIN,
+			"cannot attach to .NET process %u: it is stopped (kill -CONT %u continues it)",
+			talk->job.tgid, talk->job.tgid);
 	if (tapir_dotnet_talk__check_thawed(talk))
 		return -EAGAIN;
 	if (!has_spare_descriptors(talk->job.tgid))
 		return tapir_diag__fail(
 			-EMFILE,
-			"Cannot attach to .NET: pid=%u, err=-EMFILE: it has fewer than "
-			"%u file descriptors left (raise its limit: prlimit --nofile)",
+			"cannot attach to .NET process %u: it has fewer than %u file descriptors left (raise its limit: prlimit --nofile)",
 			talk->job.tgid, SPARE_DESCRIPTORS);
 	return 0;
 }

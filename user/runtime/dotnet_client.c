@@ -56,26 +56,25 @@ void tapir_dotnet_talk__fini(struct tapir_dotnet_talk *talk)
 
 static int broken(const struct tapir_dotnet_talk *talk, int err, const char *why)
 {
-	return tapir_diag__fail(err, "No answer from the .NET runtime: pid=%u, err=-%s: %s",
-				talk->job.tgid, tapir_errno__name(err), why);
+	return tapir_diag__fail(err, "no answer from .NET process %u: %s", talk->job.tgid, why);
 }
 
 int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk)
 {
-	return tapir_diag__fail(-ENOENT,
-				"Cannot ask the .NET runtime: pid=%u, err=-ENOENT: its "
-				"environment switches diagnostics off (DOTNET_EnableDiagnostics=0)",
-				talk->job.tgid);
+	return tapir_diag__fail(
+		-ENOENT,
+		"cannot query .NET process %u: its environment switches diagnostics off (DOTNET_EnableDiagnostics=0)",
+		talk->job.tgid);
 }
 
 int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk)
 {
 	if (!tapir_cgroup__is_frozen(talk->job.tgid))
 		return 0;
-	return tapir_diag__fail(-EAGAIN,
-				"Cannot %s: pid=%u, err=-EAGAIN: its cgroup is frozen (a container "
-				"that is paused: unpause it)",
-				talk->job.task, talk->job.tgid);
+	return tapir_diag__fail(
+		-EAGAIN,
+		"cannot %s in process %u: its cgroup is frozen (resume the paused container)",
+		talk->job.task, talk->job.tgid);
 }
 
 static int connect_to(struct tapir_dotnet_talk *talk, int *fd)
@@ -131,10 +130,9 @@ static int refused(const struct tapir_dotnet_talk *talk, const char *request, ui
 {
 	if (hresult)
 		*hresult = code;
-	return tapir_diag__fail(
-		-EREMOTEIO, "The .NET runtime refused: pid=%u, command=%02x/%02x, err=0x%08x: %s",
-		talk->job.tgid, (uint8_t)request[16], (uint8_t)request[17], code,
-		tapir_dotnet__error_text(code));
+	return tapir_diag__fail(-EREMOTEIO, ".NET process %u refused command %02x/%02x: 0x%08x: %s",
+				talk->job.tgid, (uint8_t)request[16], (uint8_t)request[17], code,
+				tapir_dotnet__error_text(code));
 }
 
 static int receive_reply(const struct tapir_dotnet_talk *talk, int fd, const char *request,

@@ -71,9 +71,9 @@ int tapir_dotnet_port__new(const struct tapir_run_dir *dir, struct tapir_dotnet_
 		return 0;
 	}
 	tapir_dotnet_port__free(port);
-	return tapir_diag__fail(
-		err, "Cannot listen for the program's .NET runtime: path=%s/" NAME ", err=-%s",
-		dir->path, tapir_errno__name(err));
+	return tapir_diag__fail(err,
+				"cannot listen at %s/" NAME " for the program's .NET runtime: %s",
+				dir->path, tapir_errno__text(err));
 }
 
 void tapir_dotnet_port__free(struct tapir_dotnet_port *port)

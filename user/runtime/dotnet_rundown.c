@@ -228,10 +228,10 @@ int tapir_dotnet_rundown__take(const struct tapir_dotnet_opts *opts, int *out_fd
 	tapir_guard__fd(&r.port.fd);
 	if (err) {
 		tapir_guard__fd(&r.fd);
-		return tapir_diag__fail(err,
-					"Cannot take the .NET names: pid=%u, err=-%s: its "
-					"rundown does not come",
-					opts->tgid, tapir_errno__name(err));
+		return tapir_diag__fail(
+			err,
+			"cannot read .NET method names of process %u: the rundown does not arrive (%s)",
+			opts->tgid, tapir_errno__text(err));
 	}
 	*out_fd = r.fd;
 	return 0;

@@ -42,9 +42,8 @@ static int lock(const struct tapir_dotnet_talk *talk, int *out)
 		err = err == -ETIMEDOUT ? 0 : err;
 	}
 	if (err)
-		return tapir_diag__fail(err, "Cannot %s: pid=%u, err=-%s: %s", task, talk->job.tgid,
-					tapir_errno__name(err),
-					err == -EBUSY ? "another tapir asks for them"
+		return tapir_diag__fail(err, "cannot %s in process %u: %s", task, talk->job.tgid,
+					err == -EBUSY ? "another tapir is reading them"
 						      : "its environ cannot be locked");
 	*out = fd;
 	fd = -1;
@@ -73,11 +72,10 @@ static int open_dump(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapsho
 	if (path_fd >= 0)
 		out->fd = tapir_foreign__open_taken(path_fd, talk->job.tgid);
 	if (out->fd < 0 || !file.size)
-		return tapir_diag__fail(-EIO,
-					"Cannot %s: pid=%u, err=-EIO: it says it wrote "
-					"%s/jit-%u.dump, but did not",
-					task, talk->job.tgid, talk->facts.dump_dir,
-					talk->job.ns_tgid);
+		return tapir_diag__fail(
+			-EIO,
+			"cannot %s in process %u: it reports %s/jit-%u.dump as written, but the file is empty",
+			task, talk->job.tgid, talk->facts.dump_dir, talk->job.ns_tgid);
 	out->dev = file.dev;
 	out->inode = file.inode;
 	return 0;
@@ -194,8 +192,7 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 		return err;
 	if (!has_room(dir_fd))
 		return tapir_diag__fail(-ENOSPC,
-					"Cannot %s: pid=%u, err=-ENOSPC: %s is full, read-only or "
-					"noexec",
+					"cannot %s in process %u: %s is full, read-only or noexec",
 					task, talk->job.tgid, talk->facts.dump_dir);
 	start_guard(talk, dir_fd, !before.found, &guard);
 	err = before.found ? 0 : make_dump(talk, dir_fd);

@@ -21,15 +21,14 @@ static int ask(struct tapir_dotnet_talk *talk, enum tapir_dotnet_command command
 	asked.has_stacks |= command < TAPIR_DOTNET_COLLECT_TRACING3;
 	err = tapir_dotnet__put_collect(&request, command, &asked);
 	if (err)
-		tapir_diag__add("Cannot open a .NET event stream: pid=%u, err=-%s: the request "
-				"is not sound",
-				talk->job.tgid, tapir_errno__name(err));
+		tapir_diag__add(
+			"cannot open the event stream of .NET process %u: the request is malformed",
+			talk->job.tgid);
 	else
 		err = tapir_dotnet_talk__exchange(talk, &request, &message, &reply, &fd, hresult);
 	if (!err && tapir_dotnet__parse_session(&reply, &out->session_id))
 		err = tapir_diag__fail(-EPROTO,
-				       "No answer from the .NET runtime: pid=%u, err=-EPROTO: it "
-				       "is no session",
+				       "no answer from .NET process %u: the reply is not a session",
 				       talk->job.tgid);
 	tapir_str__fini(&request);
 	tapir_str__fini(&message);

@@ -70,8 +70,8 @@ static void end(struct talk *talk)
 
 static int broken(const struct talk *talk, int err, const char *why)
 {
-	return tapir_diag__fail(err, "No answer from the JVM: pid=%u, err=-%s: %s",
-				talk->facts.peer.tgid, tapir_errno__name(err), why);
+	return tapir_diag__fail(err, "no answer from JVM process %u: %s", talk->facts.peer.tgid,
+				why);
 }
 
 static int build_request(const char *cmd, const char *const *args, struct tapir_str *out)
@@ -79,7 +79,7 @@ static int build_request(const char *cmd, const char *const *args, struct tapir_
 	bool is_over = !args;
 
 	if (strlen(cmd) > MAX_COMMAND_BYTES)
-		return tapir_diag__fail(-EINVAL, "A JVM's attach command has at most %d bytes: %s",
+		return tapir_diag__fail(-EINVAL, "a JVM attach command has at most %d bytes: %s",
 					MAX_COMMAND_BYTES, cmd);
 	tapir_str__add(out, PROTOCOL_VERSION, sizeof(PROTOCOL_VERSION));
 	tapir_str__add(out, cmd, strlen(cmd) + 1);
@@ -88,9 +88,9 @@ static int build_request(const char *cmd, const char *const *args, struct tapir_
 
 		is_over = is_over || !args[i];
 		if (strlen(arg) > TAPIR_JVM_MAX_ARG_BYTES)
-			return tapir_diag__fail(-EINVAL,
-						"An attach command's argument has at most %u bytes",
-						TAPIR_JVM_MAX_ARG_BYTES);
+			return tapir_diag__fail(
+				-EINVAL, "an argument of an attach command has at most %u bytes",
+				TAPIR_JVM_MAX_ARG_BYTES);
 		tapir_str__add(out, arg, strlen(arg) + 1);
 	}
 	return out->failed ? -ENOMEM : 0;
@@ -151,7 +151,7 @@ static int refused(const struct talk *talk, const char *cmd, int result, const c
 
 	len = newline ? (size_t)(newline - text) : len;
 	tapir_str__add_printable(&line, text, len < MAX_ERROR_BYTES ? len : MAX_ERROR_BYTES);
-	err = tapir_diag__fail(-EREMOTEIO, "The JVM refused: pid=%u, command=%s, result=%d: %s",
+	err = tapir_diag__fail(-EREMOTEIO, "JVM process %u refused command %s: result %d: %s",
 			       talk->facts.peer.tgid, cmd, result, line.data ? line.data : "");
 	tapir_str__fini(&line);
 	return err;
@@ -249,9 +249,8 @@ static int make_map(const struct talk *talk, struct tapir_jvm_perf_map *map)
 	memcpy(job.name, map->name, sizeof(map->name));
 	err = tapir_peer_job__try_guarded(&job, &made, NULL, &map->guard);
 	if (err)
-		return tapir_diag__fail(err, "Cannot %s: pid=%u, err=-%s: /tmp/%s: %s", job.task,
-					job.tgid, tapir_errno__name(err), map->name,
-					tapir_peer_why__text(made.why));
+		return tapir_diag__fail(err, "cannot %s in process %u: /tmp/%s: %s", job.task,
+					job.tgid, map->name, tapir_peer_why__text(made.why));
 	map->existed = false;
 	return 0;
 }

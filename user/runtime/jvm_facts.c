@@ -87,7 +87,8 @@ static int read_facts(struct tapir_jvm_facts *facts)
 	int err = tapir_jvm__inspect(facts->peer.tgid, &info);
 
 	if (!err)
-		return tapir_diag__fail(-ENOEXEC, "Process %u is no HotSpot JVM", facts->peer.tgid);
+		return tapir_diag__fail(-ENOEXEC, "process %u is not a HotSpot JVM",
+					facts->peer.tgid);
 	if (err < 0)
 		return err;
 	facts->perfdata_va = info.perfdata_va;

@@ -94,8 +94,8 @@ int tapir_peer_facts__read(uint32_t tgid, const char *task, struct tapir_peer_fa
 		return 0;
 	}
 	tapir_peer_facts__fini(&facts);
-	return tapir_diag__fail(err, "Cannot %s: pid=%u, err=-%s", task, tgid,
-				tapir_errno__name(err));
+	return tapir_diag__fail(err, "cannot %s in process %u: %s", task, tgid,
+				tapir_errno__text(err));
 }
 
 void tapir_peer_facts__fini(struct tapir_peer_facts *facts)

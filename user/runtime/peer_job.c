@@ -328,8 +328,9 @@ int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answ
 	int err = tapir_peer_job__try(job, &got, out_fd);
 
 	if (err)
-		return tapir_diag__fail(err, "Cannot %s: pid=%u, err=-%s: %s", job->task, job->tgid,
-					tapir_errno__name(err), tapir_peer_why__text(got.why));
+		return tapir_diag__fail(err, "cannot %s in process %u: %s", job->task, job->tgid,
+					got.why ? tapir_peer_why__text(got.why)
+						: tapir_errno__text(err));
 	*answer = got;
 	return 0;
 }

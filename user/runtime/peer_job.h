@@ -25,27 +25,28 @@
 /* Why a job failed, in words for a line. */
 #define TAPIR_PEER_WHYS(X)                                                                         \
 	X(NONE, "")                                                                                \
-	X(PROC, "its root cannot be opened: needs CAP_SYS_PTRACE")                                 \
-	X(USER, "its uid and gid cannot be taken: needs CAP_SETUID and CAP_SETGID")                \
+	X(PROC, "its root cannot be opened: requires CAP_SYS_PTRACE")                              \
+	X(USER, "its uid and gid cannot be assumed: requires CAP_SETUID and CAP_SETGID")           \
 	X(DIR, "its directory for temporary files cannot be opened")                               \
-	X(SOCKET, "what lies where its socket should is no socket of its user")                    \
+	X(SOCKET, "its socket's path is not a socket of its user")                                 \
 	X(PEER, "another process listens on its socket")                                           \
 	X(CONNECT, "its socket does not connect")                                                  \
-	X(STOPPED, "it is stopped (kill -CONT lets it run on)")                                    \
-	X(SILENT, "it does not begin to listen")                                                   \
+	X(STOPPED, "it is stopped (kill -CONT continues it)")                                      \
+	X(SILENT, "it does not start listening")                                                   \
 	X(ABSENT, "it has no socket for it")                                                       \
 	X(FILE, "the file is not a plain file of its user")                                        \
-	X(CHILD, "the helper process did not come back: is its file system alive?")                \
+	X(CHILD, "the helper process did not return: its file system may not answer")              \
 	X(UNCAUGHT, "it does not listen and would die of SIGQUIT (-Xrs)")                          \
-	X(DISPATCHER, "it does not listen and waits for no SIGQUIT (starting, ending, or -Xrs)")   \
+	X(DISPATCHER,                                                                              \
+	  "it does not listen and does not handle SIGQUIT (starting, exiting, or -Xrs)")           \
 	X(DISABLED, "it runs with -XX:+DisableAttachMechanism")                                    \
-	X(TRIGGER, "no .attach_pidN can be made in its working directory or /tmp")                 \
+	X(TRIGGER, "no .attach_pidN can be created in its working directory or /tmp")              \
 	X(SIGNAL, "SIGQUIT cannot be sent to it")                                                  \
 	X(PERF_MAP, "its perf map is not a plain file of its user")                                \
 	X(SHARED, "other users can replace files there")                                           \
 	X(NOEXEC, "it is mounted noexec")                                                          \
-	X(MAKE, "no file can be made in it")                                                       \
-	X(CONTENT, "what was written is not what is read")
+	X(MAKE, "no file can be created in it")                                                    \
+	X(CONTENT, "what is read differs from what was written")
 
 enum tapir_peer_why {
 #define TAPIR_X(name, text) TAPIR_PEER_WHY_##name,

@@ -29,9 +29,8 @@
 static int fail(int err, const char *path, const char *why)
 {
 	return tapir_diag__fail(
-		err,
-		"Cannot create a directory for the program's .NET runtime: path=%s, err=-%s: %s",
-		path, tapir_errno__name(err), why);
+		err, "cannot create a directory for the program's .NET runtime in %s: %s", path,
+		why);
 }
 
 /* ---- removal: also in the guard, so system calls and the stack only ------------------------ */
