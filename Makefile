@@ -140,6 +140,10 @@ bench-large: ## memory and speed of reading 10 GB and 10 M stacks; half an hour,
 	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bench/make_trace
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/large.py
 
+bench-hold: ## what it costs a program to be held; a few minutes
+	$(Q)$(MAKE) --no-print-directory all targets
+	$(Q)$(PYTHON) tests/bench/hold.py --build $(BUILD)
+
 bench-dotnet: ## tapir on .NET beside dotnet-trace; a few minutes, wants the .NET SDK and NuGet
 	$(Q)scripts/bootstrap build bench
 	$(Q)$(MAKE) --no-print-directory all

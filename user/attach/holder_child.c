@@ -15,8 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LEAVING_MAX 256
-#define SEIZE_TRIES 10
+#define LEAVING_MAX  256
+#define SEIZE_TRIES  10
+#define NS_PER_SEC   1000000000ull
+#define QUIET_NS     (2 * NS_PER_SEC) /* nobody was held for so long */
+/* Stops in a second that are worth their price, of a thread and of all; and in any case. */
+#define THREAD_STOPS 64
+#define ALL_STOPS    200
+#define COSTLY_STOPS 500
+#define COUNTERS     1024 /* a power of two */
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
 
@@ -29,6 +36,13 @@ struct kept {
 	uint64_t until_ns;
 };
 
+/* Of one thread at a time: two that share a place push each other out. */
+struct counter {
+	pid_t tid;
+	unsigned cnt;
+	uint64_t since_ns;
+};
+
 static struct {
 	struct tapir_holds *holds;
 	struct tapir_holder_shared *shared;
@@ -36,6 +50,8 @@ static struct {
 	unsigned kept_cnt;
 	pid_t leaving[LEAVING_MAX]; /* let go at their next stop */
 	unsigned leaving_cnt;
+	struct counter all_stops, signal_stops[COUNTERS];
+	uint64_t held_ns; /* when somebody was held last */
 	bool is_alone; /* the parent left a hold unserved: none is begun until it serves one again
 			*/
 	uint32_t served_cnt; /* when that was so */
@@ -102,9 +118,34 @@ static void let_go(pid_t tid, int signal)
 	release_who_awaits(tid);
 }
 
+/* How many there were since the second that runs began, with this one. */
+static unsigned count(struct counter *c, pid_t tid, uint64_t now)
+{
+	if (c->tid != tid || now - c->since_ns > NS_PER_SEC)
+		*c = (struct counter){.tid = tid, .since_ns = now};
+	return ++c->cnt;
+}
+
+/*
+ * A stop costs tens of microseconds: null checks that a runtime leaves to the hardware, or a build
+ * of short processes, stop thousands of times a second. Who does, when nothing new was mapped for a
+ * while, is let go, and so are its children; what they map later is not held, but a gap.
+ */
+static bool is_too_dear(pid_t tid, int signal)
+{
+	uint64_t now = now_ns();
+	unsigned all = count(&me.all_stops, 0, now), own = 0;
+
+	if (signal)
+		own = count(&me.signal_stops[(unsigned)tid & (COUNTERS - 1)], tid, now);
+	if (own >= COSTLY_STOPS)
+		return true;
+	return now - me.held_ns > QUIET_NS && (own >= THREAD_STOPS || all >= ALL_STOPS);
+}
+
 static void go_on(pid_t tid, int signal)
 {
-	if (is_leaving(tid))
+	if (is_leaving(tid) || is_too_dear(tid, signal))
 		let_go(tid, signal);
 	else
 		ptrace(PTRACE_CONT, tid, NULL, (void *)(long)signal);
@@ -129,6 +170,7 @@ static void finish(const struct kept *was)
 static void keep(struct kept k)
 {
 	k.until_ns = now_ns() + TAPIR_HOLD_MAX_NS;
+	me.held_ns = now_ns();
 	me.is_alone &= me.served_cnt == __atomic_load_n(&me.shared->served_cnt, __ATOMIC_ACQUIRE);
 	if (me.kept_cnt < TAPIR_HOLDS && (!me.is_alone || k.awaits))
 		me.kept[me.kept_cnt++] = k;
@@ -446,6 +488,7 @@ void tapir_holder_child__run(struct tapir_holds *holds, struct tapir_holder_shar
 
 	me.holds = holds;
 	me.shared = shared;
+	me.held_ns = now_ns();
 	become_nobody(report_fd);
 	report = seize(tgid);
 	if (write(report_fd, &report, sizeof(report)) != sizeof(report) || report)

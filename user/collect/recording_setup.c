@@ -511,7 +511,11 @@ static int start_watching_cpus(struct recording *r)
 
 static int foresee(void *targets, int fd, const char *path)
 {
-	return tapir_targets__foresee(targets, fd, path);
+	int err = tapir_targets__foresee(targets, fd, path);
+
+	if (err)
+		tapir_debug("%s is not prepared: %s", path, tapir_errno__name(err));
+	return err == -ENOMEM ? err : 0;
 }
 
 /* What a program of ours maps when it starts; a failure shows again when it does. */
@@ -520,7 +524,7 @@ static void attach_to_program(struct recording *r)
 	int mark = tapir_diag__cnt();
 	char path[PATH_MAX];
 
-	if (tapir_command__find(r->opts->program[0], path))
+	if (!tapir_command__find(r->opts->program[0], path))
 		(void)tapir_foreseen__each(path, foresee, r->targets);
 	tapir_diag__rewind(mark);
 }

@@ -4,6 +4,7 @@
  * times, each after the last one was handled; halfway the other thread opens PATH, a copy of
  * `plug`, and lets it fire. SIGWINCH is blocked, so that no signal is left that means nothing.
  * preempted --catch SIGNALS PATH - SIGWINCH stays what it is.
+ * preempted --work ROUNDS - the loop has so many rounds, and 100 signals come a second meanwhile.
  * preempted --block PATH - blocks all signals and reads them by signalfd instead: none may come.
  * Prints {"sent": N, "handled": N, "fired": N} or {"strays": N, "fired": N}.
  */
@@ -26,12 +27,29 @@ static void on_signal(int number)
 	handled = handled + 1;
 }
 
-static void *loop(void *arg)
+static void *loop(void *rounds)
 {
 	looping = (pid_t)syscall(SYS_gettid);
-	while (!stop)
+	for (long i = 0; rounds ? i < (long)rounds : !stop; i++)
 		__asm__ volatile("");
-	return arg;
+	stop = 1;
+	return NULL;
+}
+
+static int be_working(long rounds)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, loop, (void *)rounds);
+	while (!looping)
+		sched_yield();
+	while (!stop) {
+		syscall(SYS_tgkill, getpid(), looping, SIGURG);
+		target__sleep_ns(10000000);
+	}
+	pthread_join(thread, NULL);
+	printf("{\"handled\": %ld}\n", handled);
+	return 0;
 }
 
 static long fire(const char *path)
@@ -66,17 +84,20 @@ static int be_blocked(const char *path)
 int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-	bool is_catching = target__option(&argc, argv, "--catch"), is_blocking;
+	bool is_catching = target__option(&argc, argv, "--catch"), is_blocking, is_working;
 	sigset_t set;
 	long cnt, fired = 0;
 	pthread_t thread;
 
 	is_blocking = target__option(&argc, argv, "--block");
+	is_working = target__option(&argc, argv, "--work");
 	target__start(&argc, argv);
 	if (is_blocking)
 		return be_blocked(argv[1]);
 	cnt = target__number(argc, argv, 1, 1);
 	sigaction(SIGURG, &action, NULL);
+	if (is_working)
+		return be_working(cnt);
 	sigemptyset(&set);
 	sigaddset(&set, SIGWINCH);
 	if (!is_catching)
