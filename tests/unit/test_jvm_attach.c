@@ -318,7 +318,7 @@ static void a_socket_of_another_user_is_refused(void **state)
 	f->socket_uid = NOBODY;
 	fake_jvm__start(f);
 	assert_int_equal(ask(f), -EPERM);
-	line_has("no socket of its user");
+	line_has("not a socket of its user");
 }
 
 /* Another process of the same user has put its own socket there. */
@@ -350,7 +350,7 @@ static void what_is_no_socket_is_refused_and_not_followed(void **state)
 	unlink(path);
 	assert_int_equal(symlink("/dev/null", path), 0);
 	assert_int_equal(ask(f), -EPERM);
-	line_has("no socket of its user");
+	line_has("not a socket of its user");
 }
 
 static void arguments_that_are_too_long_are_refused(void **state)
