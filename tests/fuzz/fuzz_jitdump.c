@@ -5,6 +5,7 @@
 // fuzz: user/symbol/dotnet_name.c user/trace/record.c user/base/str.c
 // fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
 // fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
+// fuzz: user/foreign/overlay.c
 // fuzz: user/base/map.c
 /*
  * Any bytes as a jitdump that grows in two steps: it ends, and what it read is the same as when

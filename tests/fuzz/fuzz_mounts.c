@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/foreign/mount_list.c user/base/file.c user/base/map.c user/base/diag.c
+// fuzz: user/foreign/mount_list.c user/foreign/overlay.c user/base/file.c user/base/map.c
+// user/base/diag.c
 /*
  * A list of mounts whose points and options another process chose: what is found is terminated,
  * and of a type that was there.
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "foreign/mount_list.h"
+#include "foreign/overlay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,6 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(memchr(mount.point, '\0', sizeof(mount.point)));
 		assert(strstr(text, mount.type));
 		(void)tapir_mount__trait(&mount);
+		(void)tapir_overlay__is_local_in(text, mount.dev);
 	}
 	free(text);
 	return 0;

@@ -10,6 +10,7 @@
 // fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
 // fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
 // fuzz: user/elf/needed.c
+// fuzz: user/foreign/overlay.c
 #include <assert.h>
 
 #include "base/diag.h"

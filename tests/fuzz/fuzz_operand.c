@@ -4,6 +4,7 @@
 // fuzz: user/elf/note_iter.c user/base/map.c user/base/diag.c
 // fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
 // fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
+// fuzz: user/foreign/overlay.c
 // fuzz: user/base/file.c
 #include <assert.h>
 #include <stdlib.h>

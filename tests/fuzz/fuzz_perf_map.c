@@ -4,6 +4,7 @@
 // fuzz: user/base/diag.c user/base/file.c user/base/log.c
 // fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
 // fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
+// fuzz: user/foreign/overlay.c
 // fuzz: user/base/map.c
 /*
  * Any bytes as a perf map that grows in two steps: every whole line is good or bad, as when it is

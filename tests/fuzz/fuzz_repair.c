@@ -4,6 +4,7 @@
 // fuzz: user/base/file.c
 // fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
 // fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
+// fuzz: user/foreign/overlay.c
 /* Any bytes as .eh_frame: what comes out is in order, and the walker's search finds its rows. */
 #include <assert.h>
 #include <stdlib.h>

@@ -29,6 +29,7 @@
 #include "foreign/file_system.h"
 #include "foreign/foreign_file.h"
 #include "foreign/mount_list.h"
+#include "foreign/overlay.h"
 
 static char dir[64];
 
@@ -356,7 +357,6 @@ static void overlay_is_read_by_its_helper(void **state)
 {
 	tapir_autofd int root_fd = tapir_foreign__root(0);
 	struct tapir_fs *fs = NULL;
-	char options[512];
 	int handle;
 
 	(void)state;
@@ -368,12 +368,14 @@ static void overlay_is_read_by_its_helper(void **state)
 	mkdir(in_dir("/merged"), 0755);
 	make_file(in_dir("/lower/file"), "layered");
 	assert_int_equal(symlink("file", in_dir("/lower/link")), 0);
-	snprintf(options, sizeof(options), "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work",
-		 dir, dir, dir);
-	if (mount("merged", in_dir("/merged"), "overlay", 0, options)) {
+	/* Where a relative path leads is known to nobody later. */
+	assert_int_equal(chdir(dir), 0);
+	if (mount("merged", "merged", "overlay", 0, "lowerdir=lower,upperdir=upper,workdir=work")) {
+		assert_int_equal(chdir("/"), 0);
 		umount2(dir, MNT_DETACH);
 		skip();
 	}
+	assert_int_equal(chdir("/"), 0);
 	handle = tapir_foreign__open(root_fd, in_dir("/merged/link"), 0);
 	assert_true(handle >= 0);
 	assert_true(tapir_foreign__is_foreign(handle, &fs));
@@ -382,6 +384,33 @@ static void overlay_is_read_by_its_helper(void **state)
 	tapir_fs__end_all(NULL);
 	umount2(in_dir("/merged"), MNT_DETACH);
 	umount2(dir, MNT_DETACH);
+}
+
+/* A container's root, mounted here by whoever runs containers, over a disk. */
+static void overlay_of_ours_is_as_local_as_its_layers(void **state)
+{
+	static const char text[] =
+		"22 1 259:0 / / rw - ext4 /dev/root rw\n"
+		"23 22 0:30 / /far rw - nfs4 server:/ rw\n"
+		"24 22 0:31 / /far/near rw - xfs /dev/b rw\n"
+		"25 22 0:40 / /a rw - overlay overlay rw,lowerdir=/l1:/far/near/l2,upperdir=/u,workdir=/w\n"
+		"26 22 0:41 / /b rw - overlay overlay rw,lowerdir=/l1:/far/l2,upperdir=/u,workdir=/w\n"
+		"27 22 0:42 / /c rw - overlay overlay rw,lowerdir=l1,upperdir=/u,workdir=/w\n"
+		"28 22 0:43 / /d rw - overlay overlay rw,lowerdir+=/l1,lowerdir+=/far,upperdir=/u\n"
+		"29 22 0:44 / /e rw - overlay overlay rw\n"
+		"30 22 0:45 / /f rw - overlay overlay ro,lowerdir=/l\\134:x:/l2\n"
+		"31 22 0:46 / /g ro - overlay overlay ro,lowerdir=/farther:/l2";
+
+	(void)state;
+	assert_true(tapir_overlay__is_local_in(text, "0:40"));
+	assert_false(tapir_overlay__is_local_in(text, "0:41"));
+	assert_false(tapir_overlay__is_local_in(text, "0:42"));
+	assert_false(tapir_overlay__is_local_in(text, "0:43"));
+	assert_false(tapir_overlay__is_local_in(text, "0:44"));
+	assert_false(tapir_overlay__is_local_in(text, "0:45"));
+	assert_true(tapir_overlay__is_local_in(text, "0:46"));
+	assert_false(tapir_overlay__is_local_in(text, "0:31")); /* not an overlay */
+	assert_false(tapir_overlay__is_local_in(text, "0:47"));
 }
 
 /* ---- the list of mounts ------------------------------------------------------------------------ */
@@ -430,6 +459,7 @@ int main(void)
 		CASE(file_system_is_asked_again_when_it_answers),
 		CASE(threads_wait_together),
 		CASE(overlay_is_read_by_its_helper),
+		CASE(overlay_of_ours_is_as_local_as_its_layers),
 		CASE(mounts_are_found_by_id),
 	};
 

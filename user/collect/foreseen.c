@@ -3,7 +3,6 @@
 #include "collect/foreseen.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include "elf/image.h"
 #include "elf/ld_cache.h"
 #include "elf/needed.h"
+#include "foreign/foreign_file.h"
 
 #define CACHE_PATH	"/etc/ld.so.cache"
 #define CACHE_MAX_BYTES (16u << 20)
@@ -81,6 +81,13 @@ static bool expand(const char *text, size_t len, const char *origin, char out[PA
 	return used > 0;
 }
 
+static bool is_there(const char *path)
+{
+	tapir_autofd int path_fd = tapir_foreign__take_own(path);
+
+	return path_fd >= 0;
+}
+
 static bool add_if_there(struct search *s, const char *dir, const char *name)
 {
 	static const char *const variants[] = {"/glibc-hwcaps/x86-64-v4", "/glibc-hwcaps/x86-64-v3",
@@ -92,7 +99,7 @@ static bool add_if_there(struct search *s, const char *dir, const char *name)
 		if (snprintf(path, sizeof(path), "%s%s/%s", dir, variants[i], name) >=
 		    (int)sizeof(path))
 			continue;
-		if (!access(path, R_OK)) {
+		if (is_there(path)) {
 			add_path(s, path);
 			found = true;
 		}
@@ -184,7 +191,7 @@ static void add_needed(struct search *s, int fd, struct tapir_elf *elf)
 static void add_interpreter(struct search *s, int fd)
 {
 	char line[SCRIPT_BYTES + 1], *path;
-	ssize_t len = pread(fd, line, SCRIPT_BYTES, 0);
+	ssize_t len = tapir_foreign__pread(fd, line, SCRIPT_BYTES, 0);
 
 	if (len < 3 || line[0] != '#' || line[1] != '!')
 		return;
@@ -209,20 +216,17 @@ static void add_all_of(struct search *s, int fd)
 	tapir_elf__free(elf);
 }
 
-/* -1: it is not there, no file, or was met before. */
+/* A handle; negative: it is not there, no file, or was met before. The path may be a file's choice. */
 static int open_new(struct search *s, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	tapir_autofd int path_fd = tapir_foreign__take_own(path);
 	bool is_new = false;
 	struct stat st;
 
-	if (fd < 0)
+	if (path_fd < 0 || tapir_foreign__stat(path_fd, &st) || !S_ISREG(st.st_mode) ||
+	    !tapir_map__put(&s->seen, tapir_hash__mix(st.st_dev, st.st_ino), &is_new) || !is_new)
 		return -1;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	    tapir_map__put(&s->seen, tapir_hash__mix(st.st_dev, st.st_ino), &is_new) && is_new)
-		return fd;
-	close(fd);
-	return -1;
+	return tapir_foreign__open_taken(path_fd, 0);
 }
 
 /* Libraries that are loaded before those a program names. */

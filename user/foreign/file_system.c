@@ -17,25 +17,26 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "foreign/mount_list.h"
+#include "foreign/overlay.h"
 
 #ifndef STATX_MNT_ID_UNIQUE
 #define STATX_MNT_ID_UNIQUE 0x4000U /* Linux 6.8, commit 98d2b43081972 */
 #endif
 
-#define FS_MAX		64
-#define MOUNTS_MAX	65536
-#define NAME_BYTES	320
-#define SKIPPED_MAX	100000
-#define ANSWER_NS	(500 * TAPIR_NS_PER_MS) /* longer: it does not answer */
-/* Of all waiting for file systems that did not answer; then they get only FIRST_ANSWER_NS. */
-#define PATIENCE_NS	(2 * TAPIR_NS_PER_SEC)
-#define FIRST_ANSWER_NS (20 * TAPIR_NS_PER_MS)
+#define FS_MAX	     64
+#define MOUNTS_MAX   65536
+#define NAME_BYTES   320
+#define SKIPPED_MAX  100000
+#define ANSWER_NS    (500 * TAPIR_NS_PER_MS) /* longer: it does not answer */
+/* Of all waiting for calls that took longer than SLOW_NS; then they get only IMPATIENT_NS. */
+#define PATIENCE_NS  (3 * TAPIR_NS_PER_SEC)
+#define IMPATIENT_NS (100 * TAPIR_NS_PER_MS)
+#define SLOW_NS	     (60 * TAPIR_NS_PER_MS)
 
 struct tapir_fs {
 	pthread_mutex_t lock; /* a call at a time */
 	uint64_t dev;
 	char name[NAME_BYTES];
-	bool is_overlay;
 	bool was_silent;
 	struct tapir_helper helper;
 	struct tapir_map skipped; /* files */
@@ -46,7 +47,7 @@ static struct tapir_fs *all[FS_MAX];
 static unsigned fs_cnt;
 static struct tapir_map kinds; /* unique mount id -> KIND_ */
 static uint64_t memory_mount_id;
-static uint64_t waited_ns; /* in vain */
+static uint64_t waited_ns; /* for slow calls */
 
 enum { KIND_LOCAL = 1, KIND_REFUSED, KIND_FOREIGN /* + its index */ };
 
@@ -122,7 +123,6 @@ static struct tapir_fs *entry_of(uint64_t dev, const struct tapir_mount *mount)
 	pthread_mutex_init(&fs->lock, NULL);
 	fs->dev = dev;
 	fs->helper = TAPIR_HELPER_NONE;
-	fs->is_overlay = !strcmp(mount->type, "overlay");
 	snprintf(fs->name, sizeof(fs->name), "%s%s%s", mount->type, *mount->point ? " at " : "",
 		 mount->point);
 	return all[fs_cnt++] = fs;
@@ -173,6 +173,13 @@ static int ask_kind(int fd, struct tapir_fs *fs, enum tapir_fs_trait *trait)
 	return 0;
 }
 
+static enum tapir_fs_trait trait_of(const struct tapir_mount *mount)
+{
+	if (!strcmp(mount->type, "overlay") && tapir_overlay__is_local(mount->dev))
+		return TAPIR_FS_LOCAL;
+	return tapir_mount__trait(mount);
+}
+
 static int find_kind(int fd, uint32_t tgid, const struct statx *st, struct tapir_fs **out,
 		     enum tapir_fs_trait *trait)
 {
@@ -181,7 +188,7 @@ static int find_kind(int fd, uint32_t tgid, const struct statx *st, struct tapir
 	bool is_listed = tapir_mount__find(tgid, listed_id(fd), &mount);
 
 	*out = NULL;
-	*trait = is_listed ? tapir_mount__trait(&mount) : TAPIR_FS_FOREIGN;
+	*trait = is_listed ? trait_of(&mount) : TAPIR_FS_FOREIGN;
 	if (*trait != TAPIR_FS_FOREIGN)
 		return 0;
 	pthread_mutex_lock(&lock);
@@ -247,14 +254,15 @@ static uint64_t patience_ns(void)
 	pthread_mutex_lock(&lock);
 	is_impatient = waited_ns >= PATIENCE_NS;
 	pthread_mutex_unlock(&lock);
-	return is_impatient ? FIRST_ANSWER_NS : ANSWER_NS;
+	return is_impatient ? IMPATIENT_NS : ANSWER_NS;
 }
 
-static void note_silence(struct tapir_fs *fs, uint64_t ns)
+/* A server that answers each of a thousand calls just in time must not hold everybody up either. */
+static void note_time(struct tapir_fs *fs, uint64_t ns, bool is_silent)
 {
 	pthread_mutex_lock(&lock);
-	waited_ns += ns;
-	fs->was_silent = true;
+	waited_ns += ns > SLOW_NS ? ns : 0;
+	fs->was_silent |= is_silent;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -271,8 +279,7 @@ static int call_helper(struct tapir_fs *fs, struct tapir_helper_call *call)
 		tapir_helper__leave(&fs->helper);
 		return -EIO;
 	}
-	if (err == -ETIMEDOUT)
-		note_silence(fs, tapir_clock__now_ns() - start_ns);
+	note_time(fs, tapir_clock__now_ns() - start_ns, err == -ETIMEDOUT);
 	return err == -EBUSY ? -ETIMEDOUT : err;
 }
 
@@ -292,16 +299,6 @@ void tapir_fs__skip(struct tapir_fs *fs, uint64_t file)
 	if (fs->skipped.cnt < SKIPPED_MAX)
 		(void)tapir_map__put(&fs->skipped, file, NULL);
 	pthread_mutex_unlock(&lock);
-}
-
-const char *tapir_fs__name(const struct tapir_fs *fs)
-{
-	return fs->name;
-}
-
-bool tapir_fs__is_overlay(const struct tapir_fs *fs)
-{
-	return fs->is_overlay;
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */
@@ -335,8 +332,10 @@ void tapir_fs__end_all(void (*line)(const char *text))
 	for (unsigned i = 0; i < fs_cnt; i++) {
 		struct tapir_fs *fs = all[i];
 
-		if (fs->was_silent && line)
-			describe(fs, is_among(fs->helper.pid, left, left_cnt), line);
+		bool is_left = is_among(fs->helper.pid, left, left_cnt);
+
+		if (line && (fs->was_silent || is_left))
+			describe(fs, is_left, line);
 		tapir_helper__leave(&fs->helper);
 		tapir_map__fini(&fs->skipped);
 		pthread_mutex_destroy(&fs->lock);

@@ -3,7 +3,7 @@
  * file_system.h - which file systems may block a call for ever, and how they are used all the same.
  *
  * Local: the kernel alone serves it (ext4, xfs, btrfs, tmpfs ...), calls return. Foreign: anything
- * else, such as FUSE, NFS, an overlay (whose layers may be either) and every type that is not
+ * else, such as FUSE, NFS, an overlay over anything (overlay.h) and every type that is not
  * known: calls are made by a helper process of that file system, with a deadline. Refused: /proc,
  * /sys and their like, where reading can have effects.
  *
@@ -43,10 +43,6 @@ int tapir_fs__call(struct tapir_fs *fs, struct tapir_helper_call *call);
 /* A file was not read because of it: counted once, by its number or a hash of its path, for the
  * last line. */
 void tapir_fs__skip(struct tapir_fs *fs, uint64_t file);
-
-/* "fuse.sshfs at /mnt/x". Borrowed. */
-const char *tapir_fs__name(const struct tapir_fs *fs);
-bool tapir_fs__is_overlay(const struct tapir_fs *fs);
 
 /*
  * Ends all helpers. line is called for each file system that did not answer with what was skipped

@@ -14,8 +14,8 @@
 #include "base/file.h"
 #include "foreign/file_system.h"
 
-#define COPY_NS	    (2 * TAPIR_NS_PER_SEC)  /* of a whole file */
-#define TURN_NS	    (100 * TAPIR_NS_PER_MS) /* of one call: well below the deadline of its answer */
+#define COPY_NS	    (2 * TAPIR_NS_PER_SEC) /* of a whole file */
+#define TURN_NS	    (10 * TAPIR_NS_PER_MS) /* of one call: a server that is slower is slow */
 #define CHUNK_BYTES (128u << 10)
 
 static bool is_path_only(int fd)

@@ -93,28 +93,43 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* line ends with a newline or the text. */
-static bool parse(const char *line, struct tapir_mount *out)
+const char *tapir_mount__next(const char *line)
+{
+	const char *newline = strchr(line, '\n');
+
+	return newline && newline[1] ? newline + 1 : NULL;
+}
+
+bool tapir_mount__parse(const char *line, struct tapir_mount *out)
 {
 	const char *end = line + strcspn(line, "\n"), *type = strstr(line, " - ");
 	struct tapir_mount mount = {};
 
 	if (!type || type >= end || sscanf(type + 3, "%31[^ \n]", mount.type) != 1 ||
-	    sscanf(line, "%*u %*u %*s %*s %255[^ \n]", mount.point) != 1)
+	    sscanf(line, "%*u %*u %23[^ \n] %*s %255[^ \n]", mount.dev, mount.point) != 2)
 		return false;
 	unescape(mount.point);
 	*out = mount;
 	return true;
 }
 
+/* " - TYPE SOURCE OPTIONS" */
+const char *tapir_mount__options(const char *line)
+{
+	const char *at = strstr(line, " - ") + 3;
+
+	for (int i = 0; i < 2; i++) {
+		at += strcspn(at, " \n");
+		at += *at == ' ';
+	}
+	return at;
+}
+
 bool tapir_mount__find_in(const char *text, uint64_t id, struct tapir_mount *out)
 {
-	for (const char *line = text, *next; line && *line; line = next) {
-		next = strchr(line, '\n');
-		next = next ? next + 1 : NULL;
+	for (const char *line = *text ? text : NULL; line; line = tapir_mount__next(line))
 		if (strtoull(line, NULL, 10) == id)
-			return parse(line, out);
-	}
+			return tapir_mount__parse(line, out);
 	return false;
 }
 
@@ -130,10 +145,8 @@ bool tapir_mount__find(uint32_t tgid, uint64_t id, struct tapir_mount *out)
 {
 	char path[48];
 
-	if (find_in_list("/proc/self/mountinfo", id, out)) {
-		out->is_ours = true;
+	if (find_in_list("/proc/self/mountinfo", id, out))
 		return true;
-	}
 	snprintf(path, sizeof(path), "/proc/%u/mountinfo", tgid);
 	return tgid && find_in_list(path, id, out);
 }

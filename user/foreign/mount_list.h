@@ -18,11 +18,17 @@ enum tapir_fs_trait {
 struct tapir_mount {
 	char type[32];
 	char point[256]; /* in the namespace that lists it; cut when longer */
-	bool is_ours;	 /* listed in our namespace */
+	char dev[24];	 /* "0:57" */
 };
 
 /* Looks in the lists of tgid (0: not there) and of this process. false: neither has the id. */
 bool tapir_mount__find(uint32_t tgid, uint64_t id, struct tapir_mount *out);
+
+/* The line after this one, NULL: none; and what a line says. A line ends with a newline or a NUL.
+ */
+const char *tapir_mount__next(const char *line);
+bool tapir_mount__parse(const char *line, struct tapir_mount *out);
+const char *tapir_mount__options(const char *line); /* of the file system; of a line that parses */
 
 /* Parses one list; text is NUL-terminated. */
 bool tapir_mount__find_in(const char *text, uint64_t id, struct tapir_mount *out);

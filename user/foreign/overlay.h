@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * overlay.h - is an overlay, such as a container's root, as local as its layers are?
+ *
+ * Its options name the directories of its layers as whoever mounted it saw them. They are believed
+ * only of an overlay that this process's own list of mounts has: only a privileged process can put
+ * it there. One of another namespace may have been mounted by any user, over anything.
+ */
+#ifndef TAPIR_USER_OVERLAY_H
+#define TAPIR_USER_OVERLAY_H
+
+#include <stdbool.h>
+
+/* dev: "0:57", as lists of mounts have it. */
+bool tapir_overlay__is_local(const char *dev);
+
+/* The same of a list; text is NUL-terminated. */
+bool tapir_overlay__is_local_in(const char *text, const char *dev);
+
+#endif
