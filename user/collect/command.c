@@ -54,33 +54,30 @@ static void run_child(int go_fd, int error_fd, char *const *argv, const struct t
 	_exit(127);
 }
 
-/* 0: something has that name, or may have. */
+/* 0: something has that name. -errno: -ENOENT nothing has, else it cannot be looked at. */
 static int look_for(const char *path)
 {
 	tapir_autofd int path_fd = tapir_foreign__take_own(path);
 
-	return path_fd == -ENOENT || path_fd == -ETIMEDOUT ? path_fd : 0;
+	return path_fd < 0 ? path_fd : 0;
 }
 
-int tapir_command__find(const char *name, char path[PATH_MAX])
+bool tapir_command__find(const char *name, char path[PATH_MAX])
 {
 	const char *dirs = getenv("PATH"), *end;
-	int path_fd;
 
 	if (strchr(name, '/') || !dirs) {
 		snprintf(path, PATH_MAX, "%s", name);
-		return look_for(name);
+		return look_for(name) != -ENOENT;
 	}
 	for (;; dirs = end + 1) {
 		end = strchrnul(dirs, ':');
 		snprintf(path, PATH_MAX, "%.*s/%s", (int)(end - dirs), end > dirs ? dirs : ".",
 			 name);
-		path_fd = tapir_foreign__take_own(path);
-		tapir_guard__fd(&path_fd);
-		if (path_fd >= 0)
-			return 0;
+		if (!look_for(path))
+			return true;
 		if (!*end)
-			return -ENOENT;
+			return false;
 	}
 }
 
@@ -91,12 +88,12 @@ int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 	char path[PATH_MAX];
 	int go[2], error[2], err;
 
-	err = tapir_command__find(argv[0], path);
-	if (err == -ETIMEDOUT)
-		return tapir_diag__fail(err, "Cannot run %s: its file system does not answer",
-					argv[0]);
-	if (err)
+	if (!tapir_command__find(argv[0], path))
 		return tapir_diag__fail(-ENOENT, "Cannot run %s: no such program", argv[0]);
+	/* Its exec would not return, and nothing could end it. */
+	if (look_for(path) == -ETIMEDOUT)
+		return tapir_diag__fail(-ETIMEDOUT,
+					"cannot run %s: its file system does not answer", argv[0]);
 	run = calloc(1, sizeof(*run));
 	if (!run)
 		return tapir_diag__fail(-ENOMEM, "Cannot start %s: out of memory", argv[0]);

@@ -14,11 +14,8 @@
 
 struct tapir_command_run;
 
-/*
- * Looks for name as execvp(3) will. 0: path is there, or cannot be looked at; -ENOENT: no such
- * program; -ETIMEDOUT: the file system of a path with a '/' does not answer.
- */
-int tapir_command__find(const char *name, char path[PATH_MAX]);
+/* Where execvp finds it, as far as that is known: what else may be wrong is for exec to say. */
+bool tapir_command__find(const char *name, char path[PATH_MAX]);
 
 /*
  * Forks; the child waits. argv and env, what is added to its environment ("NAME=VALUE", each with

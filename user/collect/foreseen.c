@@ -216,7 +216,8 @@ static void add_all_of(struct search *s, int fd)
 	tapir_elf__free(elf);
 }
 
-/* A handle; negative: it is not there, no file, or was met before. The path may be a file's choice. */
+/* A handle; negative: it is not there, no file, or was met before. The path may be a file's choice.
+ */
 static int open_new(struct search *s, const char *path)
 {
 	tapir_autofd int path_fd = tapir_foreign__take_own(path);

@@ -123,7 +123,7 @@ static bool is_streamed(const struct recording *r)
 	if (r->opts->lanes == TAPIR_LANES_STREAM)
 		return true;
 	return r->opts->lanes != TAPIR_LANES_RING &&
-	       !tapir_command__find(r->opts->program[0], path) &&
+	       tapir_command__find(r->opts->program[0], path) &&
 	       tapir_dotnet__kind_of_file(path) == TAPIR_DOTNET_NATIVE_AOT;
 }
 
