@@ -19,9 +19,9 @@ def reader(t):
     return build_dotnet(t, "Nettrace", packages=[TRACE_EVENT])
 
 
-def export(t, file):
+def export(t, file, *options):
     out = os.path.splitext(file)[0] + ".nettrace"
-    t.tapir("export", "--format", "nettrace", file, "-o", out)
+    t.tapir("export", "--format", "nettrace", file, "-o", out, *options)
     return out
 
 
@@ -236,3 +236,30 @@ def test_full_disk_is_said(t):
     t.ok("ENOENT" in result.err, result.err)
     file = made(t)
     t.tapir("export", "--format", "nettrace", file, "-o", file, expect=2)
+
+
+def test_names_are_looked_up_where_the_file_says(t):
+    """In a file whose segments are elsewhere in memory than in the file, as those of lld and of programs that are not
+    relocatable. The recorder had no names: it saw the file without its symbols."""
+    gcc, objcopy, readelf = t.need("gcc", "objcopy", "readelf")
+    source, program, whole = "tests/e2e/targets/burner.c", t.path("shifted"), t.path("whole")
+    for flags in (("-pie", "-fPIE", "-Wl,-Ttext-segment=0x2a0000"), ("-no-pie", "-fno-pie")):
+        built = t.run(gcc, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-fno-omit-frame-pointer", "-fno-inline", "-Iinclude", "-pthread",
+                      "-Wl,--build-id", *flags, source, "-o", whole)
+        t.eq(built.rc, 0, built.err)
+        code = next(line.split() for line in t.run(readelf, "-lW", whole).out.splitlines()
+                    if line.split()[:1] == ["LOAD"] and " R E " in line)
+        t.ok(int(code[1], 16) != int(code[2], 16), f"its code is elsewhere than in the file: {code}")
+        t.eq(t.run(objcopy, "--strip-all", whole, program).rc, 0, "objcopy")
+        file = t.path("shifted.tapir")
+        t.tapir("record", "-F", 499, "-f", "-o", file, "--", program, 300, 1)
+        os.replace(whole, program)
+        out = export(t, file, "-f")
+        result = t.run(reader(t), out, "elf", timeout=120)
+        t.eq(result.rc, 0, result.err[-1000:])
+        elf = json.loads(result.out)["elf"]
+        found = {name.split("!")[1] for name, _ in elf["names"].items() if name.startswith("shifted!")}
+        t.ok({"burn_much", "burn_little"} <= found, f"functions that TraceEvent found: {found} {elf['said']}")
+        for suffix in (".nettrace", ".etlx", ".nettrace.etlx"):
+            if os.path.exists(t.path("shifted" + suffix)):
+                os.unlink(t.path("shifted" + suffix))

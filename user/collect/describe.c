@@ -63,6 +63,7 @@ const struct tapir_rec *tapir_describe__mapping(struct tapir_recbuf *buf, uint32
 	tapir_rec__init(&fixed.h, TAPIR_REC_MAPPING, sizeof(fixed), from_ns);
 	if (image) {
 		fixed.file_id = image->file_id;
+		fixed.vaddr_pages = image->vaddr_pages;
 		fixed.build_id_bytes = image->build_id_bytes;
 		memcpy(fixed.build_id, image->build_id, sizeof(fixed.build_id));
 	} else if (vdso) {

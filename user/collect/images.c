@@ -251,12 +251,25 @@ static bool is_published(const char *path)
 	       !strncmp(name, TAPIR_CORECLR_FILE_NAME, strlen(TAPIR_CORECLR_FILE_NAME));
 }
 
+#define VADDR_PAGE 4096
+
+static int32_t vaddr_pages(const struct tapir_elf *elf)
+{
+	const Elf64_Phdr *ph = tapir_elf__first_executable(elf);
+	int64_t bias = ph ? (int64_t)(ph->p_vaddr - ph->p_offset) : 0;
+
+	if (bias % VADDR_PAGE || bias / VADDR_PAGE != (int32_t)(bias / VADDR_PAGE))
+		return 0;
+	return (int32_t)(bias / VADDR_PAGE);
+}
+
 static void fill_names(struct tapir_image *image, const struct tapir_elf *elf)
 {
 	size_t bytes = 0;
 	const uint8_t *build_id = tapir_elf__build_id(elf, &bytes);
 
 	image->file_id = tapir_elf__file_id(elf);
+	image->vaddr_pages = vaddr_pages(elf);
 	if (build_id && bytes <= sizeof(image->build_id)) {
 		memcpy(image->build_id, build_id, bytes);
 		image->build_id_bytes = (uint8_t)bytes;

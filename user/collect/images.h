@@ -26,7 +26,8 @@ struct tapir_image {
 	uint64_t file_id; /* see tapir_rec_mapping; 0: not an ELF file */
 	uint8_t build_id[TAPIR_BUILD_ID_BYTES];
 	uint8_t build_id_bytes;
-	int fd; /* kept open while it has sites; -1 */
+	int32_t vaddr_pages; /* see tapir_rec_mapping */
+	int fd;		     /* kept open while it has sites; -1 */
 	char *path;
 	size_t site_cnt;
 	uint64_t *site_offs, *semaphore_offs, *cookies; /* site_cnt each, like */

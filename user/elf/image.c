@@ -411,6 +411,17 @@ const Elf64_Phdr *tapir_elf__load_at(const struct tapir_elf *elf, uint64_t va)
 	return NULL;
 }
 
+const Elf64_Phdr *tapir_elf__first_executable(const struct tapir_elf *elf)
+{
+	for (size_t i = 0; i < elf->load_cnt; i++) {
+		const Elf64_Phdr *ph = &elf->phdrs[elf->loads[i]];
+
+		if (ph->p_flags & PF_X)
+			return ph;
+	}
+	return NULL;
+}
+
 const Elf64_Phdr *tapir_elf__tls(const struct tapir_elf *elf)
 {
 	for (size_t i = 0; i < elf->phdr_cnt; i++)

@@ -49,6 +49,9 @@ uint64_t tapir_elf__file_id(const struct tapir_elf *elf);
 const Elf64_Phdr *tapir_elf__load_at(const struct tapir_elf *elf, uint64_t va);
 const Elf64_Phdr *tapir_elf__tls(const struct tapir_elf *elf); /* PT_TLS or NULL */
 
+/* The first PT_LOAD header of a segment that can be executed; NULL: none. Borrowed. */
+const Elf64_Phdr *tapir_elf__first_executable(const struct tapir_elf *elf);
+
 /* By PT_LOAD headers; false: not backed by the file, *out untouched. */
 bool tapir_elf__va_to_off(const struct tapir_elf *elf, uint64_t va, uint64_t *out);
 bool tapir_elf__off_to_va(const struct tapir_elf *elf, uint64_t off, uint64_t *out);

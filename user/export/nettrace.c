@@ -111,8 +111,9 @@ static void put_trace(struct tapir_nettrace *n, uint64_t first_ns, struct tapir_
 	tapir_nettrace__put_u32(block, sizeof(uint64_t)); /* a pointer */
 	if (hz.len && hz.len < sizeof(text))
 		memcpy(text, hz.data, hz.len);
-	tapir_nettrace__put_u32(block, atoi(text) > 0 ? 2 : 1);
+	tapir_nettrace__put_u32(block, atoi(text) > 0 ? 3 : 2);
 	put_pair(block, "Recorder", "tapir");
+	put_pair(block, "SystemPageSize", "4096"); /* p_vaddr is aligned to it already */
 	if (atoi(text) > 0) {
 		snprintf(text, sizeof(text), "%d", (int)(TAPIR_NS_PER_SEC / (unsigned)atoi(text)));
 		put_pair(block, "ExpectedCPUSamplingRate", text);

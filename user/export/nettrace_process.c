@@ -190,9 +190,14 @@ static void put_mapping(struct tapir_nettrace *n, uint64_t id, uint64_t start_va
 	tapir_nettrace__put_var(&n->payload, metadata_id);
 }
 
-/* Told once for each build ID. 0: there is none. */
-static uint64_t tell_build_id(struct tapir_nettrace *n, uint32_t tgid, struct tapir_sv build_id)
+#define VADDR_PAGE 4096 /* of tapir_rec_mapping.vaddr_pages */
+
+/* Reported once for each build ID and segment. 0: there is none. */
+static uint64_t tell_build_id(struct tapir_nettrace *n, const struct tapir_mapping_view *view)
 {
+	uint64_t bias = (uint64_t)(int64_t)view->rec->vaddr_pages * VADDR_PAGE;
+	uint64_t off = view->rec->file_off;
+	struct tapir_sv build_id = view->build_id;
 	struct tapir_str json = {};
 	bool is_new = false;
 	uint64_t *id;
@@ -200,19 +205,22 @@ static uint64_t tell_build_id(struct tapir_nettrace *n, uint32_t tgid, struct ta
 	if (!build_id.len)
 		return 0;
 	id = tapir_map__put(&n->metadata_by_build_id,
-			    tapir_hash__bytes(3, build_id.data, build_id.len), &is_new);
+			    tapir_hash__mix(tapir_hash__bytes(3, build_id.data, build_id.len), off),
+			    &is_new);
 	n->failed |= !id;
 	if (!id || !is_new)
 		return id ? *id : 0;
 	*id = n->metadata_by_build_id.cnt;
 	tapir_str__adds(&json, "{\"type\":\"ELF\",\"build_id\":\"");
 	tapir_str__add_hex(&json, build_id.data, build_id.len);
-	tapir_str__adds(&json, "\"}");
+	/* Where a symbol's address is in the file: (st_value - p_vaddr) + p_offset. */
+	tapir_str__addf(&json, "\",\"p_vaddr\":\"0x%llx\",\"p_offset\":\"0x%llx\"}",
+			(unsigned long long)(off + bias), (unsigned long long)off);
 	tapir_nettrace__put_var(&n->payload, *id);
 	tapir_nettrace__put_text16(&n->payload, (struct tapir_sv){json.data, json.len},
 				   NAME_MAX_BYTES);
 	tapir_nettrace__put_text16(&n->payload, (struct tapir_sv){}, 0);
-	emit(n, tgid, TAPIR_NETTRACE_MAPPING_METADATA);
+	emit(n, view->rec->tgid, TAPIR_NETTRACE_MAPPING_METADATA);
 	tapir_str__fini(&json);
 	return n->metadata_by_build_id.cnt;
 }
@@ -254,7 +262,7 @@ void tapir_nettrace__tell_mapping(struct tapir_nettrace *n, const struct tapir_r
 	range.id = ++n->next_mapping_id;
 	if (!add_range(n, &p->mappings, &range))
 		return;
-	metadata_id = tell_build_id(n, p->tgid, view.build_id);
+	metadata_id = tell_build_id(n, &view);
 	put_mapping(n, range.id, range.node.pos, range.end_va,
 		    view.rec->flags & TAPIR_MAPPING_ANON ? 0 : view.rec->file_off,
 		    view.path.len ? view.path : tapir_sv__of(jit_module), metadata_id);

@@ -114,12 +114,34 @@ static class Program
                      jitted = runtime.JIT.Methods.Count };
     }
 
+    // Code addresses that the file has no names for, after TraceEvent looked them up in the ELF files themselves.
+    static object Elf(string path)
+    {
+        // The package does not bring this one along; what it needs of it is in the runtime's own library.
+        AppDomain.CurrentDomain.AssemblyResolve +=
+            (_, wanted) => wanted.Name.StartsWith("Microsoft.Bcl.HashCode,") ? typeof(HashCode).Assembly : null;
+        string etlx = path + ".etlx";
+        TraceLog.CreateFromEventPipeDataFile(path, etlx);
+        using var log = new TraceLog(etlx);
+        var said = new System.IO.StringWriter();
+        using var reader = new Microsoft.Diagnostics.Symbols.SymbolReader(said, "") { SecurityCheck = _ => true };
+        foreach (var module in log.ModuleFiles)
+            log.CodeAddresses.LookupSymbolsForModule(reader, module);
+        var names = new Dictionary<string, int>();
+        foreach (var address in log.CodeAddresses)
+        {
+            string name = address.ModuleName + "!" + address.FullMethodName;
+            names[name] = names.GetValueOrDefault(name) + 1;
+        }
+        return new { names, said = said.ToString() };
+    }
+
     static int Main(string[] args)
     {
         var options = new JsonSerializerOptions { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
         var result = new Dictionary<string, object>();
         foreach (string mode in args.Skip(1))
-            result[mode] = mode == "stream" ? Stream(args[0]) : Log(args[0]);
+            result[mode] = mode == "stream" ? Stream(args[0]) : mode == "elf" ? Elf(args[0]) : Log(args[0]);
         Console.OutputEncoding = System.Text.Encoding.UTF8;
         Console.WriteLine(JsonSerializer.Serialize(result, options));
         return 0;
