@@ -251,7 +251,9 @@ static int write_both(struct tapir_writer *w, const struct tapir_chunk_header *h
 	if ((size_t)n < sizeof(*h))
 		err = write_bytes(w, (const char *)h + n, sizeof(*h) - (size_t)n);
 	done = (size_t)n > sizeof(*h) ? (size_t)n - sizeof(*h) : 0;
-	return err ? err : write_bytes(w, (const char *)body + done, h->stored_bytes - done);
+	return err ? err
+		   : write_bytes(w, done ? (const char *)body + done : body,
+				 h->stored_bytes - done);
 }
 
 /* A whole chunk, or nothing. */
