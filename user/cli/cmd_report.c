@@ -145,7 +145,7 @@ const struct tapir_command tapir_cmd_report = {
 		"Digits in brackets show when records were lost: one digit per part of "
 		"the recording, 9 where most were lost. With --from, --to, --pid or "
 		"--thread, only records in that time, or of that process or thread, "
-		"count.\n\n"
+		"count, and intervals that overlap that time.\n\n"
 		"A view joins events, samples and switches on one timeline. Each thread "
 		"is running, runnable or asleep, inside the intervals that events begin "
 		"and end (table INTERVAL); the parts of an interval add up to the whole.",

@@ -63,21 +63,18 @@ static int print(struct tapir_sheet *sheet, bool json)
 
 static void add_notes(const struct tapir_timeline_stats *stats, struct tapir_sheet *sheet)
 {
-	char times[TAPIR_TIMES_TEXT_BYTES];
-
 	if (sheet->tree->folded_cnt)
-		tapir_sheet__note(sheet,
-				  "%s a stack was too rare for a tree of %u frames: of it "
-				  "there is what it shares with others, above that '(rarer "
-				  "stacks)'",
-				  tapir_times__text(sheet->tree->folded_cnt, times),
-				  TAPIR_STACK_TREE_MAX_NODES);
+		tapir_sheet__note(
+			sheet,
+			"%llu times a rare stack was folded into '(rarer stacks)': a call "
+			"tree holds %u frames",
+			(unsigned long long)sheet->tree->folded_cnt, TAPIR_STACK_TREE_MAX_NODES);
 	if (stats->late)
-		tapir_sheet__note(sheet, "%llu records came too late to be put into their place",
+		tapir_sheet__note(sheet, "%llu records came too late to be put in order",
 				  (unsigned long long)stats->late);
 	if (stats->no_room)
-		tapir_sheet__note(sheet, "%s there was no room for a thread or an interval more",
-				  tapir_times__text(stats->no_room, times));
+		tapir_sheet__note(sheet, "%llu threads or intervals dropped: limit reached",
+				  (unsigned long long)stats->no_room);
 }
 
 static int view(struct tapir_reader *reader, struct tapir_timeline *tl,

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Functions and stacks get numbers when they come for the first time. The format wants each
- * sample's frames written out, outermost first.
- */
+/* The format wants each sample's frames written out, outermost first. */
 #include "export/speedscope.h"
 
 #include <errno.h>
@@ -11,13 +8,11 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "symbol/frame.h"
-#include "symbol/stack_memo.h"
+#include "export/speedscope_stacks.h"
 
-#define STACK_BYTES	64 /* of one, besides its frames: its place, and to find it */
-#define NAMES_MAX_BYTES (32u << 20)
-#define PART_BYTES	(1u << 20)
-#define THREADS_MAX	(1u << 20)
+#define PART_BYTES  (1u << 20)
+#define THREADS_MAX (1u << 20)
+#define NO_STACK    TAPIR_SPEEDSCOPE_NO_STACK
 
 /* A sample: when it was taken, or what it counts where that is no time. */
 struct point {
@@ -43,11 +38,6 @@ struct cursor {
 	uint64_t until; /* since the recording began */
 };
 
-struct stack {
-	uint64_t first; /* in frames */
-	uint32_t cnt;
-};
-
 /* What is made of one type of records. */
 struct tapir_speedscope {
 	const struct tapir_catalog *catalog;
@@ -55,13 +45,8 @@ struct tapir_speedscope {
 	bool failed;
 	uint64_t start_ns, period_ns; /* period_ns: of the last sample */
 	uint64_t end;		      /* of the last record, since the recording began */
-	struct tapir_frame_memo frame_memo;
-	struct tapir_stack_memo stack_memo;
-	struct tapir_map frame_by_name, stack_by_frames, thread_by_id;
-	struct tapir_str frames_json;
-	uint32_t frame_cnt;
-	struct tapir_vec(uint32_t) frames;
-	struct tapir_vec(struct stack) stacks;
+	struct tapir_speedscope_stacks stacks;
+	struct tapir_map thread_by_id;
 	struct tapir_vec(struct thread) threads;
 	uint64_t point_cnt, left_out;
 	/* writing */
@@ -78,7 +63,7 @@ struct tapir_speedscope *tapir_speedscope__new(const struct tapir_catalog *catal
 
 	if (!s)
 		return NULL;
-	s->catalog = catalog;
+	s->catalog = s->stacks.catalog = catalog;
 	s->start_ns = start_ns;
 	return s;
 }
@@ -102,121 +87,13 @@ void tapir_speedscope__free(struct tapir_speedscope *s)
 		return;
 	forget_threads(s);
 	tapir_map__fini(&s->thread_by_id);
-	tapir_map__fini(&s->frame_by_name);
-	tapir_map__fini(&s->stack_by_frames);
-	tapir_frame_memo__fini(&s->frame_memo);
-	tapir_stack_memo__fini(&s->stack_memo);
-	tapir_str__fini(&s->frames_json);
-	tapir_vec__fini(&s->frames);
-	tapir_vec__fini(&s->stacks);
+	tapir_speedscope_stacks__fini(&s->stacks);
 	free(s);
 }
 
 uint64_t tapir_speedscope__left_out(const struct tapir_speedscope *s)
 {
 	return s->left_out;
-}
-
-/* ---- functions and stacks ------------------------------------------------------------------- */
-
-static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
-{
-	struct tapir_speedscope *s = ctx;
-	struct tapir_json json = tapir_json__to(&s->frames_json);
-	struct tapir_sv module = frame->is_jit ? tapir_sv__of("[jit]") : frame->module;
-	struct tapir_str name = {}, buf = {};
-	struct tapir_sv shown = tapir_frame__shown_name(frame, &buf, NULL);
-	bool is_new = false;
-	uint64_t *number;
-
-	if (s->frames_json.len > NAMES_MAX_BYTES)
-		tapir_str__adds(&name, "[one of more functions than can be held]");
-	else if (frame->name.len)
-		tapir_str__add(&name, shown.data, shown.len);
-	else
-		tapir_frame__add_place(&name, frame, tapir_str__add);
-	number = tapir_map__put(&s->frame_by_name,
-				tapir_hash__bytes(tapir_hash__bytes(1, name.data, name.len),
-						  module.data, module.len),
-				&is_new);
-	if (number && is_new) {
-		*number = s->frame_cnt++;
-		if (*number)
-			tapir_str__addc(&s->frames_json, ',');
-		tapir_json__open(&json, NULL, '{');
-		tapir_json__strn(&json, "name", name.data, name.len);
-		if (module.len)
-			tapir_json__strn(&json, "file", module.data, module.len);
-		tapir_json__close(&json, '}');
-	}
-	s->failed |= !number || name.failed || buf.failed;
-	tapir_str__fini(&buf);
-	tapir_str__fini(&name);
-	return number ? *number : 0;
-}
-
-/* Adds the frames of a stack behind s->frames, innermost first. */
-static void add_frames(struct tapir_speedscope *s, const struct tapir_stack_ref *ref,
-		       uint64_t stack_id, struct tapir_name_span *span)
-{
-	const struct tapir_rec_stack *rec =
-		stack_id ? tapir_catalog__stack(s->catalog, stack_id) : NULL;
-	struct tapir_stack_view view;
-
-	if (!rec)
-		return;
-	tapir_stack_view__of(&rec->h, &view);
-	for (unsigned i = 0; i < rec->frame_cnt; i++) {
-		uint32_t number = (uint32_t)tapir_frame_memo__number(
-			&s->frame_memo, s->catalog, ref, &view, i, frame_number, s, span);
-
-		s->failed |= !tapir_vec__push(&s->frames, number);
-	}
-}
-
-#define NO_STACK UINT32_MAX
-
-/* The number of the frames behind first, which are taken off again when it is known. */
-static uint32_t number_frames(struct tapir_speedscope *s, size_t first)
-{
-	struct stack stack = {first, (uint32_t)(s->frames.cnt - first)};
-	bool is_new = false;
-	uint64_t *number;
-
-	if (!stack.cnt)
-		return NO_STACK;
-	number = tapir_map__put(
-		&s->stack_by_frames,
-		tapir_hash__bytes(2, s->frames.data + first, stack.cnt * sizeof(uint32_t)),
-		&is_new);
-	if (number && is_new) {
-		*number = s->stacks.cnt;
-		s->failed |= !tapir_vec__push(&s->stacks, stack);
-	} else {
-		s->frames.cnt = first;
-	}
-	s->failed |= !number;
-	return number ? (uint32_t)*number : NO_STACK;
-}
-
-static uint32_t stack_number(struct tapir_speedscope *s, const struct tapir_stack_ref *ref)
-{
-	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
-	const struct tapir_stack_memo_entry *known;
-	size_t first = s->frames.cnt;
-	uint32_t number;
-
-	(void)tapir_stack_memo__renew(&s->stack_memo, s->catalog);
-	known = tapir_stack_memo__find(&s->stack_memo, ref);
-	if (known)
-		return (uint32_t)known->value;
-	add_frames(s, ref, ref->kstack_id, &span);
-	add_frames(s, ref, ref->stack_id, &span);
-	number = number_frames(s, first);
-	if (number == NO_STACK)
-		return number;
-	s->failed |= !tapir_stack_memo__add(&s->stack_memo, ref, span, number);
-	return number;
 }
 
 /* ---- samples -------------------------------------------------------------------------------- */
@@ -254,8 +131,7 @@ static uint64_t value_of(const struct point *point)
 
 static bool is_full(const struct tapir_speedscope *s)
 {
-	return s->point_cnt * sizeof(struct point) + s->frames.cnt * sizeof(*s->frames.data) +
-		       s->stacks.cnt * STACK_BYTES >=
+	return s->point_cnt * sizeof(struct point) + tapir_speedscope_stacks__bytes(&s->stacks) >=
 	       TAPIR_SPEEDSCOPE_MAX_BYTES;
 }
 
@@ -270,7 +146,7 @@ static void add_point(struct tapir_speedscope *s, const struct tapir_stack_ref *
 		s->left_out += ref->stack_id || ref->kstack_id;
 		return;
 	}
-	point.stack = stack_number(s, ref);
+	point.stack = tapir_speedscope_stacks__number(&s->stacks, ref);
 	if (point.stack == NO_STACK)
 		return;
 	thread = thread_of(s, ref->tgid, tid, ref->time_ns);
@@ -332,7 +208,7 @@ int tapir_speedscope__add(struct tapir_speedscope *s, const struct tapir_rec *re
 		add_sample(s, (const struct tapir_rec_sample *)rec);
 	else if (rec->type == TAPIR_REC_EVENT)
 		add_event(s, (const struct tapir_rec_event *)rec);
-	return s->failed ? -ENOMEM : 0;
+	return s->failed || s->stacks.failed ? -ENOMEM : 0;
 }
 
 /* ---- runs ----------------------------------------------------------------------------------- */
@@ -441,7 +317,7 @@ static void write_head(struct tapir_speedscope *s, const char *title, struct tap
 	tapir_json__str(&json, "name", title);
 	tapir_json__u64(&json, "activeProfileIndex", 0);
 	tapir_str__adds(out, ",\"shared\":{\"frames\":[");
-	tapir_str__add(out, s->frames_json.data, s->frames_json.len);
+	tapir_str__add(out, s->stacks.frames_json.data, s->stacks.frames_json.len);
 	tapir_str__adds(out, "]},\"profiles\":[");
 }
 
@@ -464,7 +340,8 @@ static void write_profile_head(const struct tapir_speedscope *s, const struct th
 static void write_run(const struct tapir_speedscope *s, const struct run *run,
 		      struct tapir_str *out)
 {
-	const struct stack *stack = run->stack == NO_STACK ? NULL : &s->stacks.data[run->stack];
+	const struct tapir_speedscope_stack *stack =
+		run->stack == NO_STACK ? NULL : &s->stacks.stacks.data[run->stack];
 
 	if (s->part == PART_WEIGHTS) {
 		tapir_str__addu(out, run->weight);
@@ -472,7 +349,7 @@ static void write_run(const struct tapir_speedscope *s, const struct run *run,
 	}
 	tapir_str__addc(out, '[');
 	for (uint32_t i = stack ? stack->cnt : 0; i--;) {
-		tapir_str__addu(out, s->frames.data[stack->first + i]);
+		tapir_str__addu(out, s->stacks.frames.data[stack->first + i]);
 		if (i)
 			tapir_str__addc(out, ',');
 	}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Frames are one where name and module are; stacks are one where their frames are. */
+#include "export/speedscope_stacks.h"
+
+#include "base/json.h"
+#include "symbol/frame.h"
+
+#define STACK_BYTES	64 /* of one, besides its frames: its place, and to find it */
+#define NAMES_MAX_BYTES (32u << 20)
+
+static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
+{
+	struct tapir_speedscope_stacks *s = ctx;
+	struct tapir_json json = tapir_json__to(&s->frames_json);
+	struct tapir_sv module = frame->is_jit ? tapir_sv__of("[jit]") : frame->module;
+	struct tapir_str name = {}, buf = {};
+	struct tapir_sv shown = tapir_frame__shown_name(frame, &buf, NULL);
+	bool is_new = false;
+	uint64_t *number;
+
+	if (s->frames_json.len > NAMES_MAX_BYTES)
+		tapir_str__adds(&name, "[one of more functions than can be held]");
+	else if (frame->name.len)
+		tapir_str__add(&name, shown.data, shown.len);
+	else
+		tapir_frame__add_place(&name, frame, tapir_str__add);
+	number = tapir_map__put(&s->frame_by_name,
+				tapir_hash__bytes(tapir_hash__bytes(1, name.data, name.len),
+						  module.data, module.len),
+				&is_new);
+	if (number && is_new) {
+		*number = s->frame_cnt++;
+		if (*number)
+			tapir_str__addc(&s->frames_json, ',');
+		tapir_json__open(&json, NULL, '{');
+		tapir_json__strn(&json, "name", name.data, name.len);
+		if (module.len)
+			tapir_json__strn(&json, "file", module.data, module.len);
+		tapir_json__close(&json, '}');
+	}
+	s->failed |= !number || name.failed || buf.failed;
+	tapir_str__fini(&buf);
+	tapir_str__fini(&name);
+	return number ? *number : 0;
+}
+
+/* Adds the frames of a stack behind s->frames, innermost first. */
+static void add_frames(struct tapir_speedscope_stacks *s, const struct tapir_stack_ref *ref,
+		       uint64_t stack_id, struct tapir_name_span *span)
+{
+	const struct tapir_rec_stack *rec =
+		stack_id ? tapir_catalog__stack(s->catalog, stack_id) : NULL;
+	struct tapir_stack_view view;
+
+	if (!rec)
+		return;
+	tapir_stack_view__of(&rec->h, &view);
+	for (unsigned i = 0; i < rec->frame_cnt; i++) {
+		uint32_t number = (uint32_t)tapir_frame_memo__number(
+			&s->frame_memo, s->catalog, ref, &view, i, frame_number, s, span);
+
+		s->failed |= !tapir_vec__push(&s->frames, number);
+	}
+}
+
+/* The number of the frames behind first, which are taken off again when it is known. */
+static uint32_t number_frames(struct tapir_speedscope_stacks *s, size_t first)
+{
+	struct tapir_speedscope_stack stack = {first, (uint32_t)(s->frames.cnt - first)};
+	bool is_new = false;
+	uint64_t *number;
+
+	if (!stack.cnt)
+		return TAPIR_SPEEDSCOPE_NO_STACK;
+	number = tapir_map__put(
+		&s->stack_by_frames,
+		tapir_hash__bytes(2, s->frames.data + first, stack.cnt * sizeof(uint32_t)),
+		&is_new);
+	if (number && is_new) {
+		*number = s->stacks.cnt;
+		s->failed |= !tapir_vec__push(&s->stacks, stack);
+	} else {
+		s->frames.cnt = first;
+	}
+	s->failed |= !number;
+	return number ? (uint32_t)*number : TAPIR_SPEEDSCOPE_NO_STACK;
+}
+
+uint32_t tapir_speedscope_stacks__number(struct tapir_speedscope_stacks *s,
+					 const struct tapir_stack_ref *ref)
+{
+	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
+	const struct tapir_stack_memo_entry *known;
+	size_t first = s->frames.cnt;
+	uint32_t number;
+
+	(void)tapir_stack_memo__renew(&s->stack_memo, s->catalog);
+	known = tapir_stack_memo__find(&s->stack_memo, ref);
+	if (known)
+		return (uint32_t)known->value;
+	add_frames(s, ref, ref->kstack_id, &span);
+	add_frames(s, ref, ref->stack_id, &span);
+	number = number_frames(s, first);
+	if (number == TAPIR_SPEEDSCOPE_NO_STACK)
+		return number;
+	s->failed |= !tapir_stack_memo__add(&s->stack_memo, ref, span, number);
+	return number;
+}
+
+size_t tapir_speedscope_stacks__bytes(const struct tapir_speedscope_stacks *s)
+{
+	return s->frames.cnt * sizeof(*s->frames.data) + s->stacks.cnt * STACK_BYTES;
+}
+
+void tapir_speedscope_stacks__fini(struct tapir_speedscope_stacks *s)
+{
+	tapir_map__fini(&s->frame_by_name);
+	tapir_map__fini(&s->stack_by_frames);
+	tapir_frame_memo__fini(&s->frame_memo);
+	tapir_stack_memo__fini(&s->stack_memo);
+	tapir_str__fini(&s->frames_json);
+	tapir_vec__fini(&s->frames);
+	tapir_vec__fini(&s->stacks);
+}
