@@ -153,6 +153,53 @@ def test_a_forked_child_does_not_write_in_its_parents_ring(t):
     t.eq(t.report(t.path("trace.tapir"))["lost"], {}, "lost")
 
 
+def prefork(t, *args, options=("--children",)):
+    """(what it said, events by pid, losses by name) of a server that forks eight workers a round."""
+    target = t.target("prefork", "--wait", *args)
+    tapir = record(t, target, "prefork:request", options=options)
+    target.go()
+    said = target.wait().json_lines()
+    result = tapir.wait()
+    t.eq(result.rc, 0, result.err)
+    t.eq(said[-1]["bad"], 0, "workers that died")
+    events = t.events(t.path("trace.tapir"))
+    t.ok(all(args_of(e)[0] == e["pid"] for e in events), "each event is of the process that fired it")
+    return said, collections.Counter(e["pid"] for e in events), t.report(t.path("trace.tapir"))["lost"]
+
+
+def test_workers_of_a_prefork_server_are_recorded_from_their_first_event(t):
+    said, counts, lost = prefork(t, 3, 500, 300)
+    for line in said[:-1]:
+        t.eq(counts[line["pid"]], line["fired"], f"events of {line['pid']}; lost: {lost}")
+    t.eq((sum(counts.values()), lost), (said[-1]["all"], {}), "all")
+
+
+def test_events_of_workers_that_end_at_once_are_counted(t):
+    said, counts, lost = prefork(t, 10, 100, 0)
+    t.eq(set(lost) - {"ring_lane_child"}, set(), "causes")
+    t.eq(sum(counts.values()) + sum(lost.values()), said[-1]["all"], f"captured and lost: {lost}")
+
+
+def test_workers_are_not_recorded_when_their_parent_alone_is_asked_for(t):
+    said, counts, lost = prefork(t, 2, 100, 100, options=())
+    t.eq((set(counts), lost), ({said[-2]["pid"]}, {}), "processes, losses")
+
+
+def test_workers_live_while_recordings_come_and_go(t):
+    target = t.target("prefork", "--wait", 60, 200, 20)
+    target.go()
+    for i in range(12):
+        tapir = t.start_tapir("record", "prefork:request", *EVENTS_ONLY, "-p", target.pid, "--children", "-d", 0.1 + i % 3 / 10,
+                              "-f", "-o", t.path(f"{i}.tapir"))
+        if i % 4 == 3:
+            time.sleep(0.2)
+            tapir.signal(signal.SIGKILL)
+        tapir.wait()
+        if target.child.poll() is not None:
+            break
+    t.eq(target.wait().json_lines()[-1]["bad"], 0, "workers that died")
+
+
 def test_threads_and_times_are_ours_when_the_namespaces_are_not(t):
     unshare = t.need("unshare")
     before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)

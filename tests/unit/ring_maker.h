@@ -16,7 +16,7 @@
 #include "tapir/ring.h"
 
 #define MAKER_RING_BYTES  (4u * TAPIR_RING_CHUNK_BYTES)
-#define MAKER_CATALOG_MAX (1u << 20)
+#define MAKER_CATALOG_MAX (4u << 20)
 
 struct ring_maker {
 	int ctl_fd, data_fds[TAPIR_RING_ARENAS];

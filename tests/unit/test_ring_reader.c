@@ -244,6 +244,40 @@ static void a_process_that_ends_its_sessions_is_slowed_down(void **state)
 	stop_reader();
 }
 
+/* 16 programs, one after the other, each with 16,000 kinds of events of its own. */
+static void ids_and_room_are_given_back_when_a_lane_ends(void **state)
+{
+	const unsigned programs = 16, events = 16000;
+	uint64_t fired = 0;
+	char name[32];
+
+	(void)state;
+	start_reader("prov:*");
+	for (unsigned p = 0; p < programs; p++) {
+		assert_true(maker_open(&maker, 0x1000 + p));
+		for (unsigned i = 0; i < events; i++) {
+			snprintf(name, sizeof(name), "of%u_%u", p, i);
+			maker_event(&maker, "prov", name, 4, 1);
+		}
+		assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 1);
+		for (unsigned i = 0; i < events; i++) {
+			while (!fire(&maker, 0, i, i))
+				usleep(1000);
+			fired++;
+		}
+		for (int i = 0; i < 2000 && seen.event_cnt < fired; i++)
+			usleep(5000);
+		__atomic_store_n(&maker.ctl->sessions[0].state, TAPIR_RING_ENDED, __ATOMIC_SEQ_CST);
+		while (tapir_ring_reader__has(reader, (uint32_t)getpid()))
+			usleep(500);
+		maker_close(&maker);
+	}
+	stop_reader();
+	assert_int_equal(seen.event_cnt, programs * events);
+	assert_int_equal(seen.probe_cnt, programs * events);
+	assert_int_equal(seen.malformed_cnt, 0);
+}
+
 static void events_of_other_sessions_and_old_ones_are_left_out(void **state)
 {
 	(void)state;
@@ -578,6 +612,7 @@ int main(void)
 		T(a_ninth_tracer_is_refused_until_a_session_is_free),
 		T(losses_of_more_than_one_a_nanosecond_are_malformed),
 		T(a_process_that_ends_its_sessions_is_slowed_down),
+		T(ids_and_room_are_given_back_when_a_lane_ends),
 		T(events_of_other_sessions_and_old_ones_are_left_out),
 		T(later_events_and_arenas_are_found),
 		T(wrong_heads_are_counted_and_left_behind),

@@ -139,6 +139,31 @@ static void text_is_refused_when_it_is_endless(void **state)
 	tapir_spec__free(spec);
 }
 
+static void arguments_have_quotes_and_a_limit(void **state)
+{
+	static char text[TAPIR_SPEC_MAX_ARGS + 32];
+	struct tapir_spec *spec = NULL;
+
+	(void)state;
+	assert_int_equal(tapir_spec__parse("P:::A=\"x;y=z\";B=2", &spec), 0);
+	assert_int_equal(spec->args.cnt, 2);
+	assert_string_equal(spec->args.data[0].value, "\"x;y=z\"");
+	assert_string_equal(spec->args.data[1].key, "B");
+	tapir_spec__free(spec);
+	assert_int_equal(tapir_spec__parse("P:::A=\"x;y=z", &spec), -EINVAL);
+	assert_int_equal(tapir_spec__parse("P:::A=\"x\"y;B=1", &spec), -EINVAL);
+	memset(text, 'x', sizeof(text) - 1);
+	memcpy(text, "P:::A=", 6);
+	text[4 + TAPIR_SPEC_MAX_ARGS + 1] = '\0';
+	tapir_diag__clear();
+	assert_int_equal(tapir_spec__parse(text, &spec), -EINVAL);
+	assert_int_equal(tapir_diag__cnt(), 1);
+	text[4 + TAPIR_SPEC_MAX_ARGS] = '\0';
+	assert_int_equal(tapir_spec__parse(text, &spec), 0);
+	assert_int_equal(strlen(spec->args.data[0].value), TAPIR_SPEC_MAX_ARGS - 2);
+	tapir_spec__free(spec);
+}
+
 static void events_match_by_the_rules(void **state)
 {
 	static const struct {
@@ -269,6 +294,7 @@ int main(void)
 		cmocka_unit_test(parts_are_found_when_the_text_is_right),
 		cmocka_unit_test(mistakes_say_where_and_what),
 		cmocka_unit_test(text_is_refused_when_it_is_endless),
+		cmocka_unit_test(arguments_have_quotes_and_a_limit),
 		cmocka_unit_test(events_match_by_the_rules),
 		cmocka_unit_test(the_nearest_name_is_suggested),
 		cmocka_unit_test(captures_are_read_or_refused),

@@ -84,7 +84,7 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 		return CORECLR_OK;
 	if (!meta)
 		meta_bytes = 0;
-	e = coreclr_kinds__find(provider, id, version, meta_bytes);
+	e = coreclr_kinds__find(provider, id, version, meta, meta_bytes);
 	if (coreclr_unlikely(!e)) {
 		e = coreclr_kinds__meet(provider, id, version, meta, meta_bytes);
 		if (!e)

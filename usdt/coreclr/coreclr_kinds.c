@@ -73,6 +73,14 @@ static uint64_t hash_of(const uint8_t *bytes, uint32_t len)
 	return hash;
 }
 
+__attribute__((noinline)) int coreclr_kind__has_meta(struct coreclr_kind *k, const uint8_t *meta)
+{
+	if (k->meta_hash != hash_of(meta, k->meta_bytes))
+		return 0;
+	coreclr_store(&k->meta, meta);
+	return 1;
+}
+
 /* The same event of a provider that was unloaded, and has come again to the same place. */
 static struct coreclr_kind *find_again(uint64_t provider, uint32_t id, uint32_t version,
 				       const uint8_t *meta, uint32_t meta_bytes)
@@ -130,6 +138,7 @@ static struct coreclr_kind *new_kind(uint64_t provider, uint32_t id, uint32_t ve
 	k->turn = coreclr_load(&coreclr_kind_turn);
 	k->meta_bytes = meta_bytes;
 	k->meta_hash = hash_of(meta, meta_bytes);
+	k->meta = meta;
 	k->provider_name = about->provider;
 	k->about = *about;
 	k->about.event = k->name;
@@ -165,7 +174,8 @@ static struct coreclr_kind *put(struct coreclr_kind **table, struct coreclr_kind
 		if (!seen && __atomic_compare_exchange_n(entry, &seen, k, 0, __ATOMIC_ACQ_REL,
 							 __ATOMIC_ACQUIRE))
 			return k;
-		if (coreclr_kind__is(seen, k->provider, k->id, k->version, k->meta_bytes))
+		if (coreclr_kind__is(seen, k->provider, k->id, k->version, k->meta_bytes) &&
+		    seen->meta_hash == k->meta_hash)
 			return seen;
 	}
 	return NULL;

@@ -18,6 +18,7 @@ struct coreclr_kind {
 	uint32_t id, version, meta_bytes;
 	uint32_t turn; /* in which it was last met */
 	uint64_t meta_hash;
+	const uint8_t *meta; /* where the runtime keeps its description: never read */
 	struct tapir_ring_event ring;
 	struct coreclr_published *published;
 	const char *provider_name;
@@ -38,6 +39,9 @@ extern uint32_t coreclr_kind_turn;
 struct coreclr_kind *coreclr_kinds__meet(uint64_t provider, uint32_t id, uint32_t version,
 					 const uint8_t *meta, uint32_t meta_bytes);
 
+/* Is this its description, at another address than the last one? */
+int coreclr_kind__has_meta(struct coreclr_kind *k, const uint8_t *meta);
+
 #pragma GCC visibility pop
 
 static inline uint32_t coreclr_kind__place(uint64_t provider, uint32_t id, uint32_t version)
@@ -54,9 +58,13 @@ static inline int coreclr_kind__is(const struct coreclr_kind *k, uint64_t provid
 	       k->meta_bytes == meta_bytes;
 }
 
-/* NULL: not known, or not any more. What is found stays for as long as the callback runs. */
+/*
+ * NULL: not known, or not any more. What is found stays for as long as the callback runs. Events
+ * that are named at run time have ids of 16 bits, which come again: then descriptions differ.
+ */
 static inline struct coreclr_kind *coreclr_kinds__find(uint64_t provider, uint32_t id,
-						       uint32_t version, uint32_t meta_bytes)
+						       uint32_t version, const uint8_t *meta,
+						       uint32_t meta_bytes)
 {
 	struct coreclr_kind **table = coreclr_load_acquire(&coreclr_kind_table);
 	uint32_t place = coreclr_kind__place(provider, id, version);
@@ -68,6 +76,9 @@ static inline struct coreclr_kind *coreclr_kinds__find(uint64_t provider, uint32
 		if (!k)
 			return NULL;
 		if (!coreclr_kind__is(k, provider, id, version, meta_bytes))
+			continue;
+		if (coreclr_unlikely(coreclr_load(&k->meta) != meta) &&
+		    !coreclr_kind__has_meta(k, meta))
 			continue;
 		if (coreclr_unlikely(coreclr_load(&k->turn) != coreclr_load(&coreclr_kind_turn)))
 			coreclr_store(&k->turn, coreclr_load(&coreclr_kind_turn));

@@ -194,6 +194,17 @@ static int parse_level(struct parser *p)
 	return 0;
 }
 
+/* In double quotes, which the provider gets as well, ';' is free. 0: they do not end. */
+static size_t value_bytes(const char *value)
+{
+	const char *end;
+
+	if (*value != '"')
+		return strcspn(value, ";");
+	end = strchr(value + 1, '"');
+	return end && (!end[1] || end[1] == ';') ? (size_t)(end - value) + 1 : 0;
+}
+
 /* Behind ARGS nothing follows, so ':' is free in a value: arg1=str:64. */
 static int parse_arg(struct parser *p)
 {
@@ -203,7 +214,9 @@ static int parse_arg(struct parser *p)
 	if (!key_len || p->at[key_len] != '=')
 		return mistake(p, p->at,
 			       "KEY=VALUE is required, separated by ';': arg0=str;arg1=hex");
-	value_len = strcspn(p->at + key_len + 1, ";");
+	value_len = value_bytes(p->at + key_len + 1);
+	if (!value_len && p->at[key_len + 1] == '"')
+		return mistake(p, p->at + key_len + 1, "a closing '\"' is required");
 	arg = tapir_vec__add(&p->spec->args);
 	if (!arg)
 		return -ENOMEM;
@@ -215,8 +228,14 @@ static int parse_arg(struct parser *p)
 
 static int parse_args(struct parser *p)
 {
+	size_t bytes = strlen(p->at);
 	int err;
 
+	if (bytes > TAPIR_SPEC_MAX_ARGS)
+		return tapir_diag__fail(-EINVAL,
+					"SPEC '%.40s...': its arguments have %zu characters and "
+					"%d are the limit",
+					p->text, bytes, TAPIR_SPEC_MAX_ARGS);
 	for (;;) {
 		err = parse_arg(p);
 		if (err || !*p->at)

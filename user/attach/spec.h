@@ -18,7 +18,8 @@
 
 #include "base/vec.h"
 
-#define TAPIR_SPEC_MAX_BYTES 8192
+#define TAPIR_SPEC_MAX_BYTES 24576
+#define TAPIR_SPEC_MAX_ARGS  16383 /* characters of its arguments; a ring lane takes no more */
 
 enum tapir_spec_kind {
 	TAPIR_SPEC_WORD, /* a keyword where the provider has one of that name, else an event glob */

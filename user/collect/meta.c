@@ -56,11 +56,14 @@ int tapir_meta__post_specs(struct tapir_queue *queue, const struct tapir_spec_li
 	for (size_t i = 0; i < specs->cnt; i++) {
 		const char *one = specs->data[i]->text;
 
-		if (text.len + strlen(one) > SPECS_MAX_BYTES)
-			one = "*";
+		bool is_all = text.len + strlen(one) > SPECS_MAX_BYTES || !strcmp(one, "*");
+
 		tapir_str__adds(&text, i ? "\n" : "");
-		tapir_str__adds(&text, one);
-		if (!strcmp(one, "*"))
+		for (; *one && !is_all; one++) /* a line each; arguments may have several */
+			tapir_str__addc(&text, *one == '\n' ? ' ' : *one);
+		if (is_all)
+			tapir_str__adds(&text, "*");
+		if (is_all)
 			break; /* all there is */
 	}
 	err = text.failed ? -ENOMEM

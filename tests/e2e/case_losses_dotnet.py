@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A .NET process whose sources, kinds of events or payloads are more than there is room for: what was recorded and what
+was counted as lost is what the program fired.
+
+The program is tests/e2e/programs/Many.cs.
+"""
+import collections
+import json
+
+from dotnet_fire import record, stop
+from dotnet_program import build_dotnet
+from harness import EVENTS_ONLY
+
+ALONE = True  # it counts what is lost when the reader is late
+TIMEOUT = 240
+
+
+def start(t, *args):
+    many = t.start(build_dotnet(t, "Many"), *args)
+    many.wait_line("pid ")
+    return many
+
+
+def run(t, spec, *args, options=EVENTS_ONLY):
+    """(fired, events, lost, report, what tapir said)"""
+    many = start(t, *args)
+    tapir = record(t, many.pid, spec, options=options)
+    many.go()
+    fired = json.loads(many.wait_line("{", timeout=150))["fired"]
+    events, lost, result = stop(t, tapir)
+    many.go()
+    t.eq(many.wait().rc, 0, "exit of the program")
+    return fired, events, lost, t.report(t.path("trace.tapir")), result.err
+
+
+def test_sources_that_are_disposed_give_their_places_back(t):
+    fired, events, lost, report, err = run(t, "Many-Short", "sources", 20000, 400)
+    t.eq((len(events), lost, report["lost"]), (fired, 0, {}), err)
+    t.eq({e["event"] for e in events}, {"Short"}, "names")
+    t.eq(sorted(int(e["args"]["I"]) for e in events), list(range(20000)), "each once")
+
+
+def test_more_kinds_than_places_are_recorded_when_they_come_one_after_the_other(t):
+    fired, events, lost, report, err = run(t, "Many-Kinds", "kinds", 20000, 100)
+    t.eq((len(events), lost, report["lost"]), (fired, 0, {}), err)
+    t.ok(all(e["event"] == f"Kind{e['args']['I']}" for e in events), "each has its own name")
+
+
+def test_kinds_without_a_place_are_counted_when_they_come_at_once(t):
+    fired, events, lost, report, err = run(t, "Many-Kinds", "kinds", 30000)
+    t.eq(len(events) + lost, fired, f"{len(events)} captured, {lost} lost: {err}")
+    t.eq(sum(report["lost"].values()), lost, f"{report['lost']}")
+    t.ok(all(e["event"] == f"Kind{e['args']['I']}" for e in events), "each has its own name")
+
+
+def test_payloads_up_to_64_kb_are_whole(t):
+    fired, events, lost, report, err = run(t, "Many-Large", "large", 5)
+    sizes = collections.Counter(len(e["args"]["text"]) * 2 + 2 for e in events)
+    for size in (100, 32600, 32768, 40000, 65000, 65534, 65536):
+        t.eq(sizes[size], 5, f"events of {size} bytes; {lost} lost; {report['lost']}; {err}")
+    for event in events:
+        t.eq(len(set(event["args"]["text"])), 1, "one letter")
+
+
+def test_arguments_of_16_kb_reach_the_provider(t):
+    spec = "Many-Listener/Said:-Number;Word"
+    filler = "\n".join(f"Other{i}/Event{i}:-A;B" for i in range(700))
+    text = f'{filler}\n{spec}'
+    t.ok(15000 < len(text) < 16000, f"{len(text)} bytes")
+    many = start(t, "listener", 50)
+    tapir = record(t, many.pid, f'Microsoft-Diagnostics-DiagnosticSource:::FilterAndPayloadSpecs="{text}"')
+    many.go()
+    t.eq(json.loads(many.wait_line("{"))["fired"], 50, "fired")
+    events, lost, _ = stop(t, tapir)
+    t.eq(lost, 0, "lost")
+    said = [e for e in events if e["event"] == "Event" and e["args"].get("EventName") == "Said"]
+    t.eq(len(said), 50, "events with a filter longer than 287 bytes")
+    many.go()
+    many.wait()
+
+
+def test_longer_arguments_are_a_usage_error(t):
+    result = t.run(t.tapir_path, "record", "My-Source:::Key=" + "x" * 16384, "-p", 1, "-o", t.path("trace.tapir"))
+    t.eq(result.rc, 2, result.err)
+    t.eq(len(result.err.strip().splitlines()), 1, result.err)
+    t.ok("16383" in result.err, result.err)
