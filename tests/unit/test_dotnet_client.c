@@ -336,6 +336,34 @@ static void no_link_can_take_the_files_place_once_it_is_asked_for(void **state)
 	assert_int_equal(lstat(path, &st), -1);
 }
 
+static bool comes_to(const char *path, bool is_there)
+{
+	struct stat st;
+
+	for (int i = 0; i < 1000 && !lstat(path, &st) != is_there; i++)
+		usleep(10000);
+	return !lstat(path, &st) == is_there;
+}
+
+static void file_keeps_its_name_while_the_runtime_may_write_it(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_dotnet_opts opts;
+	char path[96];
+
+	f->is_silent = true; /* it has the request, and hangs */
+	fake_dotnet__start(f);
+	opts = opts_of(f, 700 * MS);
+	dump_path(f, path, sizeof(path));
+	assert_int_equal(tapir_dotnet__snapshot(&opts, &snapshot), -ETIMEDOUT);
+	assert_int_equal(access(f->request_path, F_OK), 0);
+	assert_int_equal(access(path, F_OK), 0);
+	kill(f->pid, SIGKILL);
+	assert_int_equal(waitpid(f->pid, NULL, 0), f->pid);
+	assert_true(comes_to(path, false));
+}
+
 static void nothing_is_written_where_others_replace_files(void **state)
 {
 	static const mode_t modes[] = {0777, 0770, 0707};
@@ -447,6 +475,7 @@ int main(int argc, char **argv)
 		CASE(file_that_was_there_before_stays),
 		CASE(link_in_the_files_place_is_not_followed),
 		CASE(no_link_can_take_the_files_place_once_it_is_asked_for),
+		CASE(file_keeps_its_name_while_the_runtime_may_write_it),
 		CASE(nothing_is_written_where_others_replace_files),
 		CASE(off_is_sent_also_when_on_was_not_answered),
 		CASE(one_that_says_it_wrote_but_did_not_is_told),

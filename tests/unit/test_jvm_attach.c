@@ -426,6 +426,26 @@ static void no_link_can_take_the_maps_place_once_it_is_asked_for(void **state)
 	assert_int_equal(lstat(path, &st), -1);
 }
 
+static void a_map_keeps_its_name_while_the_jvm_may_write_it(void **state)
+{
+	struct fake_jvm *f = *state;
+	struct tapir_jvm_opts opts = {.cancel_fd = -1, .timeout_ns = 700 * MS};
+	struct tapir_jvm_perf_map map;
+	char path[64];
+
+	f->reply = NULL; /* it has the request, and hangs */
+	fake_jvm__start(f);
+	opts.tgid = (uint32_t)f->pid;
+	map_path(f, path, sizeof(path));
+	assert_int_equal(tapir_jvm__dump_perf_map(&opts, &map), -ETIMEDOUT);
+	assert_int_equal(access(path, F_OK), 0);
+	kill(f->pid, SIGKILL);
+	assert_int_equal(waitpid(f->pid, NULL, 0), f->pid);
+	for (int i = 0; i < 500 && !access(path, F_OK); i++)
+		usleep(10000);
+	assert_int_not_equal(access(path, F_OK), 0);
+}
+
 static void a_map_goes_when_we_are_killed_before_its_removal(void **state)
 {
 	struct fake_jvm *f = *state;
@@ -559,6 +579,7 @@ int main(void)
 		FAKE_TEST(arguments_that_are_too_long_are_refused),
 		FAKE_TEST(a_map_that_was_not_there_is_removed),
 		FAKE_TEST(no_link_can_take_the_maps_place_once_it_is_asked_for),
+		FAKE_TEST(a_map_keeps_its_name_while_the_jvm_may_write_it),
 		FAKE_TEST(a_map_goes_when_we_are_killed_before_its_removal),
 		FAKE_TEST(a_map_is_not_removed_when_it_was_swapped),
 		FAKE_TEST(a_map_that_was_there_stays),

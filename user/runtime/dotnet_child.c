@@ -149,41 +149,41 @@ int tapir_dotnet_child__connect(const struct tapir_peer_job *job, struct tapir_p
 
 /* ---- when we are killed -------------------------------------------------------------------- */
 
-#define LAST_ACT_NS (2 * TAPIR_NS_PER_SEC)
+#define LAST_ACT_NS    (2 * TAPIR_NS_PER_SEC)
+#define LAST_ACT_TRIES 3
 
-/* Whatever it answers: when it does, the file is closed. */
-static void send_request(const struct tapir_peer_job *job, int fd)
+/* Whatever it answers: when it does, the file is closed, and what was asked before is done. */
+static bool is_answered(const struct tapir_peer_job *job)
 {
-	char reply[64];
+	struct tapir_peer_answer answer = {};
+	int fd = tapir_dotnet_child__connect(job, &answer); /* we are its user from here on */
+	bool is;
 
-	if (tapir_peer_job__send(job, fd, job->bytes, job->byte_cnt, job->deadline_ns) ||
-	    tapir_peer_job__poll(job, fd, POLLIN, job->deadline_ns))
-		return;
-	if (read(fd, reply, sizeof(reply)) < 0)
-		return;
+	if (fd < 0)
+		return false;
+	is = !tapir_peer_job__send(job, fd, job->bytes, job->byte_cnt, job->deadline_ns) &&
+	     !tapir_peer_job__poll(job, fd, POLLIN, job->deadline_ns);
+	close(fd);
+	return is;
 }
 
 void tapir_dotnet_child__end_dump(const struct tapir_peer_job *job,
-				  const struct tapir_peer_answer *none, int no_fd)
+				  const struct tapir_peer_answer *told, int no_fd)
 {
 	struct tapir_peer_job last = *job;
-	struct tapir_peer_answer answer = {};
+	struct tapir_peer_answer file = {.is_asked = told->is_asked};
 	struct stat st;
-	int fd;
 
-	(void)none;
 	(void)no_fd;
 	last.cancel_fd = -1;
 	last.may_be_stopped = true;
 	last.deadline_ns = tapir_clock__now_ns() + LAST_ACT_NS;
-	fd = tapir_dotnet_child__connect(&last, &answer); /* we are its user from here on */
-	if (fd >= 0) {
-		send_request(&last, fd);
-		close(fd);
-	}
-	if (*job->name)
-		tapir_peer_child__await_written(job->dir_fd, job->name);
-	if (*job->name && !fstatat(job->dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) &&
-	    S_ISREG(st.st_mode) && st.st_uid == job->uid)
-		unlinkat(job->dir_fd, job->name, 0);
+	for (unsigned i = 0; file.is_asked && i < LAST_ACT_TRIES; i++)
+		file.is_asked = !is_answered(&last);
+	if (!*job->name || fstatat(job->dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) ||
+	    !S_ISREG(st.st_mode) || st.st_uid != job->uid)
+		return;
+	file.dev = st.st_dev;
+	file.inode = st.st_ino;
+	tapir_peer_child__unmake_written(job, &file, job->dir_fd);
 }

@@ -169,6 +169,8 @@ int tapir_dotnet_talk__exchange(struct tapir_dotnet_talk *talk, const struct tap
 		err = broken(talk, -EIO, "no socket came back");
 	if (err)
 		return err;
+	if (talk->guard)
+		tapir_peer_guard__note(talk->guard, true);
 	err = tapir_peer_job__send(&talk->job, *fd, request->data, request->len, talk->deadline_ns);
 	if (err)
 		return broken(talk, err, "sending to it");

@@ -58,6 +58,7 @@ struct tapir_dotnet_talk {
 	struct tapir_dotnet_port *port;
 	uint64_t deadline_ns;
 	bool was_sent; /* the last request: it may be carried out, whatever came back */
+	const struct tapir_peer_guard *guard; /* is told when a request is sent; NULL: none */
 };
 
 int tapir_dotnet_talk__init(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_opts *opts);

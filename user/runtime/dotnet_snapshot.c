@@ -102,6 +102,12 @@ static bool remove_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
 
 /* ---- on and off -------------------------------------------------------------------------------- */
 
+/* It was sent, and may be carried out at any later time. */
+static bool is_pending(const struct tapir_dotnet_talk *talk, int err)
+{
+	return talk->was_sent && (err == -ETIMEDOUT || err == -ECANCELED);
+}
+
 static int switch_on(struct tapir_dotnet_talk *talk, bool *is_on)
 {
 	struct tapir_str request = {};
@@ -115,8 +121,9 @@ static int switch_on(struct tapir_dotnet_talk *talk, bool *is_on)
 	return err;
 }
 
-/* Also for a process that stopped meanwhile or a recording that ends: it waits in its queue. */
-static bool switch_off(struct tapir_dotnet_talk *talk)
+/* Also for a process that stopped meanwhile or a recording that ends: it waits in its queue. What
+   was asked before is done once this is answered. */
+static bool switch_off(struct tapir_dotnet_talk *talk, bool *may_write)
 {
 	int line_cnt = tapir_diag__cnt();
 	struct tapir_str request = {};
@@ -132,6 +139,7 @@ static bool switch_off(struct tapir_dotnet_talk *talk)
 		err = tapir_dotnet_talk__command(talk, &request, NULL);
 	tapir_str__fini(&request);
 	tapir_diag__rewind(line_cnt);
+	*may_write &= err && (!talk->was_sent || is_pending(talk, err));
 	return !err || talk->was_sent;
 }
 
@@ -185,7 +193,7 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 	struct tapir_peer_answer before;
 	tapir_autofd int dir_fd = -1;
 	struct tapir_peer_guard guard = TAPIR_PEER_NO_GUARD;
-	bool is_made, is_on = false, is_off, is_gone;
+	bool is_made, may_write = false, is_on = false, is_off, is_gone;
 	int err = run_on_file(talk, tapir_peer_child__look, &before, &dir_fd);
 
 	if (err)
@@ -198,13 +206,18 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 	err = before.found ? 0 : make_dump(talk, dir_fd);
 	is_made = !before.found && !err;
 	out->begin_ns = tapir_clock__now_ns();
-	if (!err)
+	talk->guard = &guard;
+	if (!err) {
 		err = switch_on(talk, &is_on);
+		may_write = is_pending(talk, err);
+	}
+	talk->guard = NULL;
 	out->end_ns = tapir_clock__now_ns();
 	if (!err)
 		err = open_dump(talk, out);
-	is_off = !is_on || switch_off(talk);
-	is_gone = !is_made || remove_dump(talk, dir_fd);
+	is_off = !is_on || switch_off(talk, &may_write);
+	/* It would make the file again, and follow a link that took its place. */
+	is_gone = !is_made || (!may_write && remove_dump(talk, dir_fd));
 	if (is_off && is_gone)
 		tapir_peer_guard__dismiss(&guard);
 	else /* we may be out of descriptors, of which it has its own */

@@ -26,6 +26,7 @@ struct talk {
 	struct tapir_jvm_facts facts;
 	struct tapir_peer_job job;
 	uint64_t deadline_ns;
+	const struct tapir_peer_guard *guard; /* of what it is asked to write; NULL: nothing */
 };
 
 static int begin(const struct tapir_jvm_opts *opts, struct talk *talk)
@@ -192,10 +193,14 @@ static int ask(struct talk *talk, const char *cmd, const char *const *args, stru
 		err = tapir_peer_job__run(&talk->job, &answer, &fd);
 	if (!err && fd < 0)
 		err = broken(talk, -EIO, "no socket came back");
+	if (!err && talk->guard)
+		tapir_peer_guard__note(talk->guard, true);
 	if (!err)
 		err = send_request(talk, fd, &request);
 	if (!err)
 		err = read_reply(talk, cmd, fd, reply);
+	if (talk->guard && err != -ETIMEDOUT && err != -ECANCELED)
+		tapir_peer_guard__note(talk->guard, false);
 	tapir_str__fini(&request);
 	return err;
 }
@@ -222,7 +227,7 @@ static int look(struct talk *talk, const char *name, struct tapir_peer_answer *a
 	return tapir_peer_job__run(&talk->job, answer, tmp_fd);
 }
 
-static int ask_for_map(struct talk *talk, const char *file)
+static int ask_for_map(struct talk *talk, const char *file, const struct tapir_peer_guard *guard)
 {
 	struct tapir_str reply = {};
 	char command[96];
@@ -231,7 +236,9 @@ static int ask_for_map(struct talk *talk, const char *file)
 
 	snprintf(command, sizeof(command), file ? "Compiler.perfmap /tmp/%s" : "Compiler.perfmap",
 		 file);
+	talk->guard = guard;
 	err = ask(talk, "jcmd", args, &reply);
+	talk->guard = NULL;
 	tapir_str__fini(&reply);
 	return err;
 }
@@ -264,7 +271,7 @@ static int dump_elsewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
 	snprintf(other.name, sizeof(other.name), ".tapir-perf-%u.map", talk->facts.peer.ns_tgid);
 	err = make_map(talk, &other);
 	if (!err)
-		err = ask_for_map(talk, other.name);
+		err = ask_for_map(talk, other.name, &other.guard);
 	if (err)
 		tapir_peer_guard__let_act(&other.guard);
 	else
@@ -283,7 +290,7 @@ static int dump_somewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
 		tapir_diag__rewind(line_cnt);
 	}
 	err = map->existed ? 0 : make_map(talk, map);
-	return err ? err : ask_for_map(talk, NULL);
+	return err ? err : ask_for_map(talk, NULL, &map->guard);
 }
 
 static int dump(struct talk *talk, struct tapir_jvm_perf_map *map)

@@ -347,22 +347,33 @@ int tapir_peer_child__make(const struct tapir_peer_job *job, struct tapir_peer_a
 	return job->dir_fd;
 }
 
-void tapir_peer_child__await_written(int dir_fd, const char *name)
+static bool has_ended(int pidfd)
+{
+	struct pollfd end = {.fd = pidfd, .events = POLLIN};
+
+	return pidfd >= 0 && poll(&end, 1, 0) == 1;
+}
+
+/* false: the runtime is there, and may open the file yet. */
+static bool await_written(const struct tapir_peer_job *job, int dir_fd)
 {
 	uint64_t until_ns = tapir_clock__now_ns() + WRITTEN_NS;
 	struct stat st;
 
-	while (!fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
-	       !st.st_size && tapir_clock__now_ns() < until_ns)
+	while (!fstatat(dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
+	       !st.st_size && !has_ended(job->pidfd)) {
+		if (tapir_clock__now_ns() >= until_ns)
+			return false;
 		usleep(WRITTEN_PAUSE_US);
+	}
+	return true;
 }
 
 void tapir_peer_child__unmake_written(const struct tapir_peer_job *job,
 				      const struct tapir_peer_answer *answer, int dir_fd)
 {
-	if (is_that_file(dir_fd, job->name, answer->dev, answer->inode))
-		tapir_peer_child__await_written(dir_fd, job->name);
-	tapir_peer_child__unmake(job, answer, dir_fd);
+	if (!answer->is_asked || await_written(job, dir_fd))
+		tapir_peer_child__unmake(job, answer, dir_fd);
 }
 
 void tapir_peer_child__unmake(const struct tapir_peer_job *job,

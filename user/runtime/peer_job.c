@@ -25,10 +25,15 @@
 #include "base/file.h"
 #include "runtime/peer_job.h"
 
-#define GRACE_NS    (200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */
-#define DEATH_NS    (100 * TAPIR_NS_PER_MS) /* from SIGKILL to the end; longer: it hangs */
-#define LAST_ACT_NS (500 * TAPIR_NS_PER_MS) /* then it goes on without us */
-#define MAX_UNDEAD  8
+#define GRACE_NS       (200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */
+#define DEATH_NS       (100 * TAPIR_NS_PER_MS) /* from SIGKILL to the end; longer: it hangs */
+#define LAST_ACT_NS    (500 * TAPIR_NS_PER_MS) /* then it goes on without us */
+#define MAX_UNDEAD     8
+
+/* What a guard is sent. */
+#define NOTE_DISMISSED '\0'
+#define NOTE_ASKED     'a'
+#define NOTE_ANSWERED  'r'
 
 static const char *const whys[] = {
 #define TAPIR_X(name, text) text,
@@ -135,16 +140,22 @@ static void send_answer(int answer_fd, struct tapir_peer_answer *answer, int fd)
 	sendmsg(answer_fd, &msg, MSG_NOSIGNAL);
 }
 
-/* Who holds the other end, or told us with a byte that we are not needed? */
-static bool has_died(int life_fd)
+/* Did our parent die, or tell us that we are not needed? Until then it may send notes. */
+static bool has_died(int life_fd, bool *is_asked)
 {
-	char byte;
+	char byte = NOTE_ASKED;
 	ssize_t n;
 
-	do
+	for (;;) {
 		n = read(life_fd, &byte, 1);
-	while (n < 0 && errno == EINTR);
-	return n <= 0; /* who cannot ask cleans up */
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return true; /* who cannot ask cleans up */
+		if (byte == NOTE_DISMISSED)
+			return false;
+		*is_asked = byte == NOTE_ASKED;
+	}
 }
 
 static void __attribute__((noreturn))
@@ -160,7 +171,7 @@ live(const struct tapir_peer_job *job, int answer_fd, bool is_guard)
 	}
 	fd = job->act ? job->act(job, &answer) : -1;
 	send_answer(answer_fd, &answer, fd);
-	if (is_guard && !answer.err && has_died(job->cancel_fd))
+	if (is_guard && !answer.err && has_died(job->cancel_fd, &answer.is_asked))
 		job->last_act(job, &answer, fd);
 	syscall(SYS_exit_group, 0);
 	__builtin_unreachable();
@@ -274,14 +285,23 @@ static int run(const struct tapir_peer_job *job, struct tapir_peer_answer *answe
 	return err;
 }
 
+/* Somebody may have killed it: that is no SIGPIPE. */
+static bool tell(const struct tapir_peer_guard *guard, char note)
+{
+	return send(guard->life_fd, &note, 1, MSG_NOSIGNAL) == 1;
+}
+
+void tapir_peer_guard__note(const struct tapir_peer_guard *guard, bool is_asked)
+{
+	if (guard->pidfd >= 0)
+		(void)tell(guard, is_asked ? NOTE_ASKED : NOTE_ANSWERED);
+}
+
 void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard)
 {
-	ssize_t n;
-
 	if (guard->pidfd < 0)
 		return;
-	n = send(guard->life_fd, "", 1, MSG_NOSIGNAL); /* somebody may have killed it */
-	end_child(guard->pidfd, n == 1);
+	end_child(guard->pidfd, tell(guard, NOTE_DISMISSED));
 	close(guard->life_fd);
 	*guard = TAPIR_PEER_NO_GUARD;
 }

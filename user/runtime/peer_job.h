@@ -60,6 +60,7 @@ struct tapir_peer_answer {
 	uint8_t why; /* enum tapir_peer_why */
 	bool found;  /* __look, __take, __make, __place: there is such a file, and this is it: */
 	uint64_t dev, inode, size;
+	bool is_asked; /* in a last act: see tapir_peer_guard__note */
 };
 
 struct tapir_peer_job;
@@ -123,6 +124,8 @@ struct tapir_peer_guard {
 int tapir_peer_job__try_guarded(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
 				int *out_fd, struct tapir_peer_guard *guard);
 
+/* For its last act: a runtime was asked to write the file, and has not answered yet; or it has. */
+void tapir_peer_guard__note(const struct tapir_peer_guard *guard, bool is_asked);
 /* Ends the child without its last act, or with it, which takes no fd of ours; none: nothing. */
 void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard);
 void tapir_peer_guard__let_act(struct tapir_peer_guard *guard);
@@ -202,12 +205,12 @@ void tapir_peer_child__unmake(const struct tapir_peer_job *job,
 			      const struct tapir_peer_answer *answer, int dir_fd);
 
 /*
- * The same for a file that a runtime was asked to write, maybe just before we were cancelled: it
- * would create it again. Waits until the runtime has written to it, but at most three seconds.
+ * The same for a file that a runtime was asked to write, and has not answered (is_asked): it would
+ * create it again, and follow a link then. Waits until the runtime has written to it or is gone, at
+ * most three seconds; if neither comes, the empty file stays, so that its name is taken.
  */
 void tapir_peer_child__unmake_written(const struct tapir_peer_job *job,
 				      const struct tapir_peer_answer *answer, int dir_fd);
-void tapir_peer_child__await_written(int dir_fd, const char *name);
 
 /* found: the process finds the file (dev, inode) under that name in dir. Nothing is opened. */
 int tapir_peer_child__find(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
