@@ -16,17 +16,19 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-struct tapir_sampler {
-	struct tapir_vec(int) fds; /* events and links */
+#define ONLINE_PATH "/sys/devices/system/cpu/online"
+#define CPUS_MAX    8192 /* as many as the kernel can be built for */
+
+struct cpu {
+	int event_fd, link_fd; /* -1: not sampled */
 };
 
-static bool keep(struct tapir_sampler *s, int fd)
-{
-	if (tapir_vec__push(&s->fds, fd))
-		return true;
-	close(fd);
-	return false;
-}
+struct tapir_sampler {
+	int prog_fd;
+	const struct tapir_sample_event *event;
+	unsigned hz;
+	struct tapir_vec(struct cpu) cpus;
+};
 
 static int open_event(unsigned cpu, const struct tapir_sample_event *event, unsigned hz)
 {
@@ -66,22 +68,112 @@ static int open_error(int err, const struct tapir_sample_event *event, unsigned 
 	return tapir_diag__fail(err, "cannot sample %s: %s", event->name, tapir_errno__text(err));
 }
 
-static int start_cpu(struct tapir_sampler *s, int prog_fd, unsigned cpu,
-		     const struct tapir_sample_event *event, unsigned hz)
+static void stop_cpu(struct cpu *cpu)
 {
-	int fd = open_event(cpu, event, hz), link;
+	tapir_guard__fd(&cpu->link_fd);
+	tapir_guard__fd(&cpu->event_fd);
+	*cpu = (struct cpu){-1, -1};
+}
 
-	if (fd == -ENXIO || (fd == -ENODEV && !event->is_hardware))
-		return 0; /* not online */
-	if (fd < 0)
-		return open_error(fd, event, hz);
-	if (!keep(s, fd))
-		return -ENOMEM;
-	link = bpf_link_create(prog_fd, fd, BPF_PERF_EVENT, NULL);
-	if (link < 0)
-		return tapir_diag__fail(link, "cannot attach the sampler to CPU %u: %s", cpu,
-					tapir_errno__text(link));
-	return keep(s, link) ? 0 : -ENOMEM;
+/* 0 also: it is not online. */
+static int start_cpu(const struct tapir_sampler *s, unsigned nr, struct cpu *cpu)
+{
+	int err;
+
+	cpu->event_fd = open_event(nr, s->event, s->hz);
+	if (cpu->event_fd == -ENXIO || (cpu->event_fd == -ENODEV && !s->event->is_hardware)) {
+		cpu->event_fd = -1;
+		return 0;
+	}
+	if (cpu->event_fd < 0) {
+		err = open_error(cpu->event_fd, s->event, s->hz);
+		cpu->event_fd = -1;
+		return err;
+	}
+	cpu->link_fd = bpf_link_create(s->prog_fd, cpu->event_fd, BPF_PERF_EVENT, NULL);
+	if (cpu->link_fd >= 0)
+		return 0;
+	err = tapir_diag__fail(cpu->link_fd, "cannot attach the sampler to CPU %u: %s", nr,
+			       tapir_errno__text(cpu->link_fd));
+	cpu->link_fd = -1;
+	stop_cpu(cpu);
+	return err;
+}
+
+/* The place of a CPU, and of all before it. */
+static struct cpu *cpu_at(struct tapir_sampler *s, unsigned nr)
+{
+	const struct cpu none = {-1, -1};
+
+	while (s->cpus.cnt <= nr)
+		if (!tapir_vec__push(&s->cpus, none))
+			return NULL;
+	return &s->cpus.data[nr];
+}
+
+/* Is nr in a list such as "0-3,7"? */
+static bool is_listed(const char *list, unsigned nr)
+{
+	while (*list) {
+		char *end;
+		unsigned long first = strtoul(list, &end, 10), last = first;
+
+		if (end == list)
+			return false;
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		if (nr >= first && nr <= last)
+			return true;
+		list = *end == ',' ? end + 1 : "";
+	}
+	return false;
+}
+
+/* The largest number in it, bounded; -1: it is empty. */
+static long last_listed(const char *list)
+{
+	long last = -1;
+
+	while (*list) {
+		char *end;
+		unsigned long nr = strtoul(list, &end, 10);
+
+		if (end == list)
+			break;
+		if ((long)nr > last)
+			last = nr < CPUS_MAX ? (long)nr : CPUS_MAX - 1;
+		list = *end ? end + 1 : end;
+	}
+	return last;
+}
+
+/*
+ * The event of a CPU that goes is dead, also when the CPU comes back. A failure is tried again with
+ * the next change: the CPU may have gone meanwhile.
+ */
+void tapir_sampler__follow(struct tapir_sampler *s, const char *online)
+{
+	long last = last_listed(online);
+	int mark = tapir_diag__cnt();
+
+	for (unsigned nr = 0; nr < s->cpus.cnt; nr++)
+		if (!is_listed(online, nr))
+			stop_cpu(&s->cpus.data[nr]);
+	for (long nr = 0; nr <= last; nr++) {
+		struct cpu *cpu = is_listed(online, (unsigned)nr) ? cpu_at(s, (unsigned)nr) : NULL;
+
+		if (cpu && cpu->event_fd < 0)
+			(void)start_cpu(s, (unsigned)nr, cpu);
+	}
+	tapir_diag__rewind(mark);
+}
+
+void tapir_sampler__poll(struct tapir_sampler *s)
+{
+	tapir_autofree char *online = NULL;
+
+	if (s && !tapir_file__read(ONLINE_PATH, 4096, &online, NULL))
+		tapir_sampler__follow(s, online);
 }
 
 unsigned tapir_sampler__max_hz(void)
@@ -103,8 +195,13 @@ int tapir_sampler__start(int prog_fd, const struct tapir_sample_event *event, un
 	struct tapir_sampler *s = calloc(1, sizeof(*s));
 	int err = s ? 0 : -ENOMEM;
 
-	for (long cpu = 0; !err && cpu < cpu_cnt; cpu++)
-		err = start_cpu(s, prog_fd, (unsigned)cpu, event, hz);
+	if (s)
+		*s = (struct tapir_sampler){.prog_fd = prog_fd, .event = event, .hz = hz};
+	for (long nr = 0; !err && nr < cpu_cnt; nr++) {
+		struct cpu *cpu = cpu_at(s, (unsigned)nr);
+
+		err = cpu ? start_cpu(s, (unsigned)nr, cpu) : -ENOMEM;
+	}
 	if (err) {
 		tapir_sampler__stop(s);
 		return err;
@@ -115,12 +212,12 @@ int tapir_sampler__start(int prog_fd, const struct tapir_sample_event *event, un
 
 void tapir_sampler__stop(struct tapir_sampler *s)
 {
-	const int *fd;
+	struct cpu *cpu;
 
 	if (!s)
 		return;
-	tapir_vec_for_each (fd, &s->fds)
-		close(*fd);
-	tapir_vec__fini(&s->fds);
+	tapir_vec_for_each (cpu, &s->cpus)
+		stop_cpu(cpu);
+	tapir_vec__fini(&s->cpus);
 	free(s);
 }

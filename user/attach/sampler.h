@@ -18,13 +18,20 @@ struct tapir_sampler;
 unsigned tapir_sampler__max_hz(void);
 
 /*
- * Runs the program prog_fd (borrowed) hz times a second, 1 ... TAPIR_SAMPLER_MAX_HZ, on every
- * CPU that is online now; where the event counts something, the kernel adapts the period to come
- * near that. With a line: -EINVAL more than the kernel's perf_event_max_sample_rate, -EOPNOTSUPP
- * the machine does not have the event, -EPERM.
+ * Runs the program prog_fd (borrowed until the end) hz times a second, 1 ... TAPIR_SAMPLER_MAX_HZ,
+ * on every CPU that is online now; where the event counts something, the kernel adapts the period
+ * to come near that. With a line: -EINVAL more than the kernel's perf_event_max_sample_rate,
+ * -EOPNOTSUPP the machine does not have the event, -EPERM.
  */
 int tapir_sampler__start(int prog_fd, const struct tapir_sample_event *event, unsigned hz,
 			 struct tapir_sampler **out);
+
+/*
+ * Samples CPUs that came online since, and no more those that went; call it now and then. NULL:
+ * does nothing. __follow does so by a list such as "0-3,7".
+ */
+void tapir_sampler__poll(struct tapir_sampler *sampler);
+void tapir_sampler__follow(struct tapir_sampler *sampler, const char *online);
 void tapir_sampler__stop(struct tapir_sampler *sampler);
 
 #endif

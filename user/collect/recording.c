@@ -161,6 +161,7 @@ static int watch(struct recording *r)
 		tapir_publish__look(r->publish, tapir_clock__now_ns());
 		if (tapir_clock__now_ns() >= next_ns) {
 			tapir_targets__poll(r->targets);
+			tapir_sampler__poll(r->sampler);
 			post_sideband_loss(r);
 			tapir_recording__post_lanes(r);
 			report_progress(r, false, 0);
