@@ -240,6 +240,7 @@ const struct tapir_command tapir_cmd_record = {
 		"--duration, on Ctrl-C, or when the traced processes have exited. The "
 		"traced processes are not restarted. If tapir is killed, the file is "
 		"readable up to the last second.\n\n"
+		"With CMD, the exit status is that of CMD ('tapir help exit').\n\n"
 		"Without SPEC, records the default profile of each known runtime it finds "
 		"('tapir help profiles').",
 	.groups = groups,
