@@ -105,7 +105,7 @@ static void pardon_is_forgotten_when_it_is_old(void **state)
 {
 	(void)state;
 	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 110);
-	assert_string_equal(settle(110 + 4 * S), "");
+	assert_string_equal(settle(110 + 7 * S), "");
 	assert_int_equal(late.pardons.cnt, 0);
 	tapir_lateness__on_exec(&late, 7, 200);
 	tapir_lateness__on_exit(&late, 7);

@@ -21,7 +21,7 @@
 
 #include "bpf/control.h"
 
-#define TAPIR_HOLD_MAX_NS 1000000000ull
+#define TAPIR_HOLD_MAX_NS 2000000000ull
 
 struct tapir_holder;
 

@@ -11,6 +11,7 @@
 #ifndef TAPIR_USER_SIDEBAND_H
 #define TAPIR_USER_SIDEBAND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tapir/abi.h"
@@ -39,9 +40,9 @@ int tapir_sideband__fd(const struct tapir_sideband *s);
 
 /*
  * Remembers how far the rings are filled: __drain stops there. Who then reads what the kernel told
- * of processes knows every process that such a mapping belongs to.
+ * of processes knows every process that such a mapping belongs to. True: there is something to drain.
  */
-void tapir_sideband__mark(struct tapir_sideband *s);
+bool tapir_sideband__mark(struct tapir_sideband *s);
 
 /* Hands out what there was at the last __mark, ring by ring. */
 void tapir_sideband__drain(struct tapir_sideband *s, tapir_sideband_fn fn, void *ctx);

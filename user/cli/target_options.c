@@ -67,7 +67,7 @@ int tapir_target_args__check(const struct tapir_target_args *target, const struc
 	char path[PATH_MAX];
 
 	if (!kinds && cli->command->takes_program && cli->words.cnt &&
-	    !tapir_command__find(cli->words.data[0], path))
+	    tapir_command__find(cli->words.data[0], path))
 		return tapir_cli__usage(cli, "a target is required; to run %s: tapir %s -- %s%s",
 					cli->words.data[0], cli->command->name, cli->words.data[0],
 					cli->words.cnt > 1 ? " ..." : "");

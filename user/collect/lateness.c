@@ -9,7 +9,7 @@
 
 #define LIST_MAX     4096
 #define SAME_CALL_NS 100000000ull /* from the mapping to the end of its mmap(2), at most */
-#define PARDONED_NS  (3 * TAPIR_LATENESS_SETTLED_NS)
+#define PARDONED_NS  (6 * TAPIR_LATENESS_SETTLED_NS)
 
 int tapir_lateness__add(struct tapir_lateness *l, const struct tapir_late *late)
 {

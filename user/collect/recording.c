@@ -17,6 +17,7 @@
 
 #define POLL_MS	      500
 #define CONTROL_MAX   16384
+#define ROUNDS_MAX    4
 #define LOOK_AGAIN_NS (50 * TAPIR_NS_PER_MS)
 #define HURRY_NS      (300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
 
@@ -29,23 +30,35 @@ static void on_mmap(void *ctx, const struct tapir_sideband_mmap *mmap)
 	tapir_targets__on_mmap(ctx, mmap);
 }
 
-/* Processes first: a mapping counts only for a process that is known to be ours. */
-void tapir_recording__drain_control(struct recording *r)
+static void drain_once(struct recording *r)
 {
 	const void *rec;
 	uint32_t len;
 
-	if (!r->control.data) {
-		tapir_targets__forget_ended(r->targets);
-		return;
-	}
-	tapir_sideband__mark(r->sideband);
 	/* A full ring, twice: who forks faster than we read must not keep us from a signal. */
 	for (int i = 0; i < CONTROL_MAX && (rec = tapir_bpf_ring__next(&r->control, &len)); i++)
 		tapir_targets__on_control(r->targets, rec, len);
 	tapir_bpf_ring__release(&r->control);
 	tapir_sideband__drain(r->sideband, on_mmap, r->targets);
-	tapir_targets__forget_ended(r->targets);
+}
+
+/*
+ * A process is known before it maps anything: what it mapped is read up to where the ring stood
+ * before the records of processes were read. And it is known until nothing of it is left there: one
+ * that ended may have mapped files behind that mark.
+ */
+void tapir_recording__drain_control(struct recording *r)
+{
+	bool has_news = true;
+
+	if (r->control.data)
+		tapir_sideband__mark(r->sideband);
+	for (int round = 0; r->control.data && has_news && round < ROUNDS_MAX; round++) {
+		drain_once(r);
+		has_news = tapir_sideband__mark(r->sideband);
+	}
+	if (!r->control.data || !has_news)
+		tapir_targets__forget_ended(r->targets);
 }
 
 /* What the side-band lost, or we could not follow, since the last time. */

@@ -524,7 +524,7 @@ static void attach_to_program(struct recording *r)
 	int mark = tapir_diag__cnt();
 	char path[PATH_MAX];
 
-	if (!tapir_command__find(r->opts->program[0], path))
+	if (tapir_command__find(r->opts->program[0], path))
 		(void)tapir_foreseen__each(path, foresee, r->targets);
 	tapir_diag__rewind(mark);
 }
