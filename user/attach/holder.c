@@ -43,7 +43,7 @@ static bool has_capability(void)
 /* Waits for the child's report. */
 static int start_child(struct tapir_holder *h, pid_t tgid)
 {
-	int fds[2], report = ESRCH;
+	int fds[2], report = ESRCH, err;
 	ssize_t n;
 
 	if (pipe2(fds, O_CLOEXEC))
@@ -56,10 +56,11 @@ static int start_child(struct tapir_holder *h, pid_t tgid)
 	do
 		n = h->child < 0 ? 0 : read(fds[0], &report, sizeof(report));
 	while (n < 0 && errno == EINTR);
+	err = n < 0 ? -errno : -ESRCH; /* it ended before it could report */
 	close(fds[0]);
 	if (h->child < 0)
 		return -EAGAIN;
-	return n == sizeof(report) ? -report : -ESRCH;
+	return n == sizeof(report) ? -report : err;
 }
 
 int tapir_holder__start(struct tapir_holds *holds, uint32_t tgid, struct tapir_holder **out)

@@ -114,7 +114,8 @@ static void release_who_awaits(pid_t tid);
 static void let_go(pid_t tid, int signal)
 {
 	stay(tid);
-	ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)signal);
+	if (ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)signal) && errno != ESRCH)
+		_exit(1); /* the end of its tracer resumes what nothing else can */
 	release_who_awaits(tid);
 }
 
@@ -147,8 +148,8 @@ static void go_on(pid_t tid, int signal)
 {
 	if (is_leaving(tid) || is_too_dear(tid, signal))
 		let_go(tid, signal);
-	else
-		ptrace(PTRACE_CONT, tid, NULL, (void *)(long)signal);
+	else if (ptrace(PTRACE_CONT, tid, NULL, (void *)(long)signal) && errno != ESRCH)
+		let_go(tid, signal);
 }
 
 static void drop_kept(struct kept *k)
@@ -340,7 +341,8 @@ static void on_event_stop(pid_t tid, int signal)
 		tapir_holder_regs__mend(tid, 0);
 		let_go(tid, 0);
 	} else if (signal != SIGTRAP) {
-		ptrace(PTRACE_LISTEN, tid, NULL, NULL);
+		if (ptrace(PTRACE_LISTEN, tid, NULL, NULL) && errno != ESRCH)
+			let_go(tid, 0);
 	} else {
 		go_on(tid, 0);
 	}
