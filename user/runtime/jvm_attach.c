@@ -295,7 +295,7 @@ static int dump_somewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
 
 static int dump(struct talk *talk, struct tapir_jvm_perf_map *map)
 {
-	struct tapir_peer_answer file;
+	struct tapir_peer_answer before, file;
 	int err;
 
 	snprintf(map->name, sizeof(map->name), "perf-%u.map", talk->facts.peer.ns_tgid);
@@ -303,11 +303,15 @@ static int dump(struct talk *talk, struct tapir_jvm_perf_map *map)
 	if (err)
 		return err;
 	map->existed = file.found;
+	before = file;
 	err = dump_somewhere(talk, map);
 	if (!err)
 		err = look(talk, map->name, &file, NULL);
 	if (err)
 		return err;
+	/* Another one is the JVM's, written for us: the one that was there has been removed since.
+	 */
+	map->existed &= file.dev == before.dev && file.inode == before.inode;
 	if (!file.found || !file.size)
 		return broken(talk, -EIO, "it says it wrote its perf map, but did not");
 	map->dev = file.dev;
