@@ -66,7 +66,7 @@ def test_many_sites_are_refused_when_there_is_no_uprobe_multi(t):
     target = t.target("manysites", "--wait")
     result = t.run(t.tapir_path, "record", "manysites:*", "-p", target.pid, "-o", t.path("m.tapir"),
                    env=without("uprobe_multi"))
-    refused(t, result, 1, "name at most 16, or use --force")
+    refused(t, result, 1, "select at most 16, or use --force")
 
 
 def test_events_of_all_threads_come_when_the_pid_filter_is_broken(t):

@@ -42,7 +42,7 @@ def test_pointer_is_a_number_when_the_spec_says_ptr(t):
 def test_argument_that_is_not_there_is_refused(t):
     result = t.tapir("record", "storm:hit::arg7=str", "-o", t.path("x.tapir"), "--", t.target_path("storm"), 0, 1,
                      expect=None)
-    t.ok(result.rc == 1 and "there is no arg7" in result.err, f"{result.rc} {result.err}")
+    t.ok(result.rc == 1 and "but no arg7" in result.err, f"{result.rc} {result.err}")
 
 
 def test_only_what_was_typed_is_missed(t):

@@ -103,8 +103,8 @@ static void error_is_execs_own_when_it_fails(void **state)
 		int err;
 		const char *line;
 	} cases[] = {
-		{"/etc/passwd", -EACCES, "Cannot run /etc/passwd: Permission denied"},
-		{"/", -EACCES, "Cannot run /: Permission denied"},
+		{"/etc/passwd", -EACCES, "cannot run /etc/passwd: Permission denied"},
+		{"/", -EACCES, "cannot run /: Permission denied"},
 	};
 
 	(void)state;
@@ -134,7 +134,7 @@ static void what_is_nowhere_is_not_begun(void **state)
 
 		tapir_diag__clear();
 		assert_int_equal(tapir_command_run__prepare(argv, NULL, &run), -ENOENT);
-		snprintf(line, sizeof(line), "Cannot run %s: no such program", names[i]);
+		snprintf(line, sizeof(line), "cannot run %s: no such program", names[i]);
 		assert_int_equal(tapir_diag__cnt(), 1);
 		assert_string_equal(tapir_diag__line(0), line);
 	}
@@ -150,7 +150,7 @@ static void going_fails_with_a_line_when_the_child_is_gone(void **state)
 			 -ESRCH); /* -EPIPE would be a pager that left */
 	assert_int_equal(tapir_diag__cnt(), 1);
 	assert_string_equal(tapir_diag__line(0),
-			    "Cannot start /bin/sh: its process was killed before it ran");
+			    "cannot start /bin/sh: its process was killed before it ran");
 }
 
 static void child_ends_when_it_is_never_told(void **state)

@@ -207,7 +207,7 @@ static void directories_of_others_are_not_entered(void **state)
 	assert_int_equal(symlink("/run/elsewhere", path), 0);
 	assert_int_equal(add(dir, va, "My-Shop", name), -EPERM);
 	assert_int_not_equal(access("/run/elsewhere/My-Shop", F_OK), 0);
-	assert_non_null(strstr(tapir_diag__line(0), "/My-Shop: err=-EPERM: /run/tapir/"));
+	assert_non_null(strstr(tapir_diag__line(0), "/My-Shop: /run/tapir/"));
 	assert_non_null(strstr(tapir_diag__line(0), " is a symbolic link"));
 	close(dir);
 }

@@ -89,14 +89,14 @@ int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 	int go[2], error[2], err;
 
 	if (!tapir_command__find(argv[0], path))
-		return tapir_diag__fail(-ENOENT, "Cannot run %s: no such program", argv[0]);
+		return tapir_diag__fail(-ENOENT, "cannot run %s: no such program", argv[0]);
 	/* Its exec would not return, and nothing could end it. */
 	if (look_for(path) == -ETIMEDOUT)
 		return tapir_diag__fail(-ETIMEDOUT,
 					"cannot run %s: its file system does not answer", argv[0]);
 	run = calloc(1, sizeof(*run));
 	if (!run)
-		return tapir_diag__fail(-ENOMEM, "Cannot start %s: out of memory", argv[0]);
+		return tapir_diag__fail(-ENOMEM, "cannot start %s: out of memory", argv[0]);
 	run->go_fd = run->error_fd = -1;
 	run->name = strdup(argv[0]);
 	if (!run->name || pipe2(go, O_CLOEXEC))
@@ -127,8 +127,7 @@ int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 fail:
 	err = errno;
 	tapir_command_run__free(run);
-	return tapir_diag__fail(-err, "Cannot start %s: %s (%s)", argv[0], strerror(err),
-				tapir_errno__name(err));
+	return tapir_diag__fail(-err, "cannot start %s: %s", argv[0], tapir_errno__text(err));
 }
 
 uint32_t tapir_command_run__tgid(const struct tapir_command_run *run)
@@ -148,9 +147,9 @@ int tapir_command_run__go(struct tapir_command_run *run)
 	if (err == EPIPE && tapir_command_run__exec_error(run) < 0 && tapir_diag__cnt())
 		err = EIO;
 	/* Not -EPIPE, which is for a reader of our output that left. */
-	return tapir_diag__fail(err == EPIPE ? -ESRCH : -err, "Cannot start %s: %s", run->name,
+	return tapir_diag__fail(err == EPIPE ? -ESRCH : -err, "cannot start %s: %s", run->name,
 				err == EPIPE ? "its process was killed before it ran"
-					     : strerror(err));
+					     : tapir_errno__text(err));
 }
 
 int tapir_command_run__error_fd(const struct tapir_command_run *run)
@@ -167,8 +166,7 @@ int tapir_command_run__exec_error(struct tapir_command_run *run)
 		return -EAGAIN;
 	if (n != sizeof(err))
 		return 0;
-	return tapir_diag__fail(-err, "Cannot run %s: %s", run->name,
-				err == ENOENT ? "no such program" : strerror(err));
+	return tapir_diag__fail(-err, "cannot run %s: %s", run->name, tapir_errno__text(err));
 }
 
 int tapir_command_run__status(struct tapir_command_run *run, int *status)

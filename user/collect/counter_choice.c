@@ -19,10 +19,10 @@
 
 static int refuse(const char *glob, const char *why)
 {
-	return tapir_diag__fail(-EINVAL,
-				"--counters '%.200s': %s; PROVIDER or PROVIDER/COUNTER is "
-				"expected, both may be globs: System.Runtime/gc-*",
-				glob, why);
+	return tapir_diag__fail(
+		-EINVAL,
+		"--counters '%.200s': %s; use PROVIDER or PROVIDER/COUNTER, both globs, such as System.Runtime/gc-*",
+		glob, why);
 }
 
 int tapir_counter_choice__add(struct tapir_counter_choice *choice, const char *glob)

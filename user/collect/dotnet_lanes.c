@@ -109,8 +109,7 @@ static const char *reason(int err)
 static void warn(const struct tapir_dotnet_lanes *l, uint32_t tgid, const char *why)
 {
 	if (l->opts.are_named)
-		tapir_warn("process %u: none of .NET's events, only what else is recorded: %s",
-			   tgid, why);
+		tapir_warn("process %u: .NET events are not recorded: %s", tgid, why);
 	else
 		tapir_debug("process %u: none of .NET's events: %s", tgid, why);
 }
@@ -122,7 +121,7 @@ static void tell_waiting(const struct tapir_dotnet_lanes *l, struct process *p)
 	    tapir_clock__now_ns() - p->seen_ns < (p->why[0] && l->is_over ? 0 : TELL_NS))
 		return;
 	p->was_told = true;
-	tapir_warn("process %u: none of .NET's events%s, only what else is recorded: %s", p->tgid,
+	tapir_warn("process %u: .NET events are not recorded%s: %s", p->tgid,
 		   l->is_over ? "" : " yet", p->why[0] ? p->why : "its runtime does not answer");
 }
 
@@ -156,10 +155,10 @@ static int await_lane(struct tapir_dotnet_lanes *l, uint32_t tgid)
 		if (kill((pid_t)tgid, 0) && errno == ESRCH)
 			return -ESRCH;
 		if (tapir_clock__now_ns() >= end_ns)
-			return tapir_diag__fail(-ETIMEDOUT,
-						"Cannot attach to .NET: pid=%u, err=-ETIMEDOUT: "
-						"its library was loaded but opens no lane",
-						tgid);
+			return tapir_diag__fail(
+				-ETIMEDOUT,
+				"cannot attach to .NET in process %u: its library was loaded but opens no ring lane",
+				tgid);
 		usleep(1000);
 	}
 	end_ns = tapir_clock__now_ns() + FOLLOW_NS;
@@ -187,10 +186,9 @@ static int fall_back(struct tapir_dotnet_lanes *l, uint32_t tgid, const char *wh
 	tapir_diag__clear();
 	err = tapir_dotnet_streams__open(l->opts.streams, tgid, l->cancel_fd);
 	if (!err && *why && l->opts.are_named)
-		tapir_warn("process %u: events by the runtime's own stream, with managed frames "
-			   "alone (NativeAOT: none), and what its buffer cannot hold is dropped "
-			   "(counted): %s",
-			   tgid, said.data ? said.data : "");
+		tapir_warn(
+			"process %u: events come from the runtime's stream, with managed frames only (NativeAOT: none); buffer overflows are counted: %s",
+			tgid, said.data ? said.data : "");
 	tapir_str__fini(&said);
 	return err;
 }

@@ -95,14 +95,15 @@ static int read_stream(struct stream *s, void *buffer)
 static void say(const struct stream *s, int err)
 {
 	if (err == -EPROTO || err == -EOPNOTSUPP)
-		tapir_warn("process %u: its event stream cannot be read any further (%s)", s->tgid,
-			   tapir_errno__name(err));
+		tapir_warn("process %u: cannot continue reading its event stream: %s", s->tgid,
+			   tapir_errno__text(err));
 	else if (err == -ETIMEDOUT)
-		tapir_warn("process %u: the end of its event stream did not come in time", s->tgid);
+		tapir_warn("process %u: the end of its event stream did not arrive in time",
+			   s->tgid);
 	else if (err)
-		tapir_warn("process %u: its event stream broke off (%s): when it ended, what its "
-			   "runtime had not sent yet was gone, and nobody counted it",
-			   s->tgid, tapir_errno__name(err));
+		tapir_warn(
+			"process %u: its event stream ended early (%s): events that the runtime had not sent are lost, their number is not known",
+			s->tgid, tapir_errno__text(err));
 }
 
 static void *run(void *arg)
@@ -202,9 +203,7 @@ static int ask_for(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_f
 	if (!providers->cnt)
 		return tapir_diag__fail(
 			-ENOTSUP,
-			"Cannot open a .NET event stream: pid=%u, err=-ENOTSUP: "
-			"it takes names of providers, and no SPEC names one that is "
-			"known",
+			"cannot open the event stream of .NET process %u: it requires provider names, and no SPEC names a known one",
 			tgid);
 	return tapir_dotnet_stream__open(&opts, &session, port);
 }
@@ -243,10 +242,10 @@ int tapir_dotnet_streams__open(struct tapir_dotnet_streams *all, uint32_t tgid, 
 		all->process_cnt += !err;
 	} else {
 		close(port.fd);
-		err = tapir_diag__fail(-EUSERS,
-				       "Cannot open a .NET event stream: pid=%u, err=-EUSERS: %u "
-				       "are open",
-				       tgid, STREAMS_MAX);
+		err = tapir_diag__fail(
+			-EUSERS,
+			"cannot open the event stream of .NET process %u: the limit of %u streams is reached",
+			tgid, STREAMS_MAX);
 	}
 	pthread_mutex_unlock(&all->lock);
 	return err;

@@ -190,7 +190,8 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	    tapir_cfi__row_at(r->cfi, site_va, &row))
 		tapir_plan__set_caller(&plan, &row);
 	if (images->next_probe_id > tapir_programs__site_cap(images->opts.programs))
-		return tapir_diag__fail(-E2BIG, "More than %u probe sites match: name fewer events",
+		return tapir_diag__fail(-E2BIG,
+					"more than %u probe sites match: select fewer events",
 					tapir_programs__site_cap(images->opts.programs));
 	plan.site.probe_id = images->next_probe_id;
 	err = tapir_programs__set_site(images->opts.programs, plan.site.probe_id, &plan.site);
@@ -318,11 +319,11 @@ static int read_image(struct tapir_images *images, struct tapir_image *image, in
 	if (err || !image->site_cnt)
 		return err;
 	image->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	return image->fd >= 0 ? 0
-			      : tapir_diag__fail(-errno,
-						 "Cannot keep a file with probes open: path=%s, "
-						 "err=-%s (ulimit -n)",
-						 image->path, tapir_errno__name(errno));
+	return image->fd >= 0
+		       ? 0
+		       : tapir_diag__fail(
+				 -errno, "cannot keep %s open for its probes: %s (raise ulimit -n)",
+				 image->path, tapir_errno__text(errno));
 }
 
 /*
@@ -502,8 +503,7 @@ static int attach_by_perf(struct tapir_images *images, struct tapir_image *image
 	if (images->opts.perf_limit && images->attached_cnt + sites->cnt > images->opts.perf_limit)
 		return tapir_diag__fail(
 			-E2BIG,
-			"%zu sites match, and this kernel (no uprobe_multi, Linux 6.6) takes "
-			"0.1 s a site to take probes off: name at most %u, or use --force",
+			"%zu probes match, and this kernel (no uprobe_multi, Linux 6.6) takes 0.1 s per probe to detach: select at most %u, or use --force",
 			sites->cnt, images->opts.perf_limit);
 	for (size_t i = 0; i < sites->cnt && !err; i++)
 		err = put_on_by_perf(images, image, sites, i, tgid);

@@ -105,13 +105,12 @@ static int apply_spec(const struct tapir_spec *spec, const struct tapir_usdt_not
 			continue;
 		}
 		if (capture.arg >= note->arg_cnt)
-			return tapir_diag__fail(
-				-EINVAL, "%s:%s has %u arguments: there is no arg%u",
-				note->provider, note->name, note->arg_cnt, capture.arg);
+			return tapir_diag__fail(-EINVAL, "%s:%s has %u arguments, but no arg%u",
+						note->provider, note->name, note->arg_cnt,
+						capture.arg);
 		if (has_length(capture.field_type) && !is_length(note, capture.len_arg))
 			return tapir_diag__fail(-EINVAL,
-						"%s:%s: arg%u=%s: arg%u is no number that can be "
-						"read",
+						"%s:%s: arg%u=%s: arg%u is not a readable number",
 						note->provider, note->name, capture.arg, arg->value,
 						capture.len_arg);
 		if (!fits(capture.field_type, &note->args[capture.arg]))

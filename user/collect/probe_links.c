@@ -190,14 +190,13 @@ int tapir_probe_links__open(void)
 	int fd = run_fd < 0 ? run_fd : enter(run_fd, TAPIR_PROBE_LINKS_NAME, fault);
 
 	if (fd < 0 && *fault)
-		return tapir_diag__fail(fd,
-					"Cannot publish: path=%s, err=-%s: it %s; remove it, or "
-					"make it a directory that only root may write to",
-					TAPIR_PROBE_LINKS_DIR, tapir_errno__name(fd), fault);
+		return tapir_diag__fail(
+			fd,
+			"cannot publish in %s: it %s; remove it, or make it a directory that only root can write to",
+			TAPIR_PROBE_LINKS_DIR, fault);
 	if (fd < 0)
-		return tapir_diag__fail(fd, "Cannot publish: path=%s, err=-%s%s",
-					TAPIR_PROBE_LINKS_DIR, tapir_errno__name(fd),
-					geteuid() ? ": it takes root" : "");
+		return tapir_diag__fail(fd, "cannot publish in %s: %s%s", TAPIR_PROBE_LINKS_DIR,
+					tapir_errno__text(fd), geteuid() ? " (run as root)" : "");
 	clear_dead(fd);
 	return fd;
 }
@@ -266,12 +265,12 @@ int tapir_probe_links__add(int dir_fd, uint32_t tgid, uint64_t start_va, uint64_
 	for (int try = 0; err == -ENOENT && try < 8; try++)
 		err = add_once(dir_fd, tgid, target, name, out, fault);
 	if (err && *fault)
-		return tapir_diag__fail(err, "Cannot link %s/%u/%s: err=-%s: %s/%u %s",
-					TAPIR_PROBE_LINKS_DIR, tgid, out, tapir_errno__name(err),
-					TAPIR_PROBE_LINKS_DIR, tgid, fault);
+		return tapir_diag__fail(err, "cannot link %s/%u/%s: %s/%u %s",
+					TAPIR_PROBE_LINKS_DIR, tgid, out, TAPIR_PROBE_LINKS_DIR,
+					tgid, fault);
 	if (err)
-		return tapir_diag__fail(err, "Cannot link %s/%u/%s: err=-%s", TAPIR_PROBE_LINKS_DIR,
-					tgid, out, tapir_errno__name(err));
+		return tapir_diag__fail(err, "cannot link %s/%u/%s: %s", TAPIR_PROBE_LINKS_DIR,
+					tgid, out, tapir_errno__text(err));
 	return 0;
 }
 

@@ -146,7 +146,7 @@ static void tell(struct tapir_publish *p, const struct image *image,
 	if (!process || process->told_cnt++ > TOLD_MAX)
 		return;
 	if (process->told_cnt > TOLD_MAX) {
-		tapir_info("process %u: more events are probes: `tapir list -p %u` has them all",
+		tapir_info("process %u: more events are probes: 'tapir list -p %u' lists them all",
 			   image->tgid, image->tgid);
 		return;
 	}
@@ -256,9 +256,10 @@ static const char *link_name(const struct image *image, const char *name)
 	tapir_probe_links__plain(name, plain);
 	if (image->is_library || strcmp(plain, LIBRARY))
 		return name;
-	tapir_info("process %u: a source is called as tapir's library is: its probes are "
-		   "at " TAPIR_PROBE_LINKS_DIR "/%u/" NAMESAKE,
-		   image->tgid, image->tgid);
+	tapir_info(
+		"process %u: an EventSource has the name of tapir's library: its probes are at " TAPIR_PROBE_LINKS_DIR
+		"/%u/" NAMESAKE,
+		image->tgid, image->tgid);
 	return NAMESAKE;
 }
 
@@ -342,14 +343,13 @@ static void warn_of_failures(struct tapir_publish *p, uint32_t tgid)
 	    !tapir_ring_reader__published(p->opts.rings, tgid, p->opts.key, &told) || !told.err)
 		return;
 	process->was_warned = true;
-	tapir_warn("process %u: %s a probe of its own, those of " LIBRARY
-		   " (JSON) remain: err=-%s%s",
-		   tgid, told.cnt ? "not every event is" : "no event is",
-		   tapir_errno__name((int)told.err),
+	tapir_warn("process %u: %s a probe of its own, those of " LIBRARY " (JSON) remain: %s",
+		   tgid, told.cnt ? "not every event has" : "no event has",
 		   told.err == EACCES || told.err == EPERM
-			   ? ": it may make no code in memory (vm.memfd_noexec, SELinux)"
-		   : told.err == ENOSPC ? ": 64 providers, 4,096 events of each"
-					: "");
+			   ? "it must not create code in memory (vm.memfd_noexec, SELinux)"
+		   : told.err == ENOSPC
+			   ? "the limit of 64 providers or 4,096 events of each is reached"
+			   : tapir_errno__text((int)told.err));
 }
 
 static void forget_gone(struct tapir_publish *p)

@@ -246,17 +246,17 @@ static int check_matches(const struct recording *r)
 	if (none && r->program)
 		return tapir_no_match__fail(&asked);
 	if (none && (!seen_cnt || r->opts->specs_are_defaults))
-		tapir_warn("no process had a probe that matches (`tapir list -p PID` shows what is "
-			   "there)");
+		tapir_warn(
+			"no process had a matching probe ('tapir list -p PID' shows what there is)");
 	else if (!r->opts->specs_are_defaults)
 		err = tapir_no_match__judge(&asked);
 	if (err || none || tapir_images__attached_cnt(r->images))
 		return err;
 	if (!tapir_target_rules__are_named(&r->rules))
-		tapir_warn("every process whose probes match ended before they were attached (see "
-			   "the GAP records)");
+		tapir_warn(
+			"every process with matching probes exited before they were attached (see the GAP records)");
 	else
-		err = tapir_diag__fail(-EIO, "None of the %zu probes that match was put on",
+		err = tapir_diag__fail(-EIO, "none of the %zu matching probes was attached",
 				       tapir_images__site_cnt(r->images));
 	return err;
 }

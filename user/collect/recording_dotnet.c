@@ -206,8 +206,9 @@ static void warn_of_natives(const struct recording *r)
 		has_source |= s->used && !tapir_dotnet_specs__is_native(&asked);
 	}
 	if (!has_source)
-		tapir_warn("--publish usdt: nothing will be a probe: only events of EventSources "
-			   "can be, not the runtime's own (" TAPIR_DOTNET_RUNTIME ")");
+		tapir_warn(
+			"--publish usdt has no effect: only events of EventSources become probes, not those of the runtime (" TAPIR_DOTNET_RUNTIME
+			")");
 }
 
 int tapir_recording__start_dotnet(struct recording *r)
@@ -257,12 +258,11 @@ int tapir_recording__check_publish(const struct recording *r)
 		return 0;
 	err = tapir_dotnet_lanes__error(r->dotnet.lanes, r->rules.pids.data[0]);
 	if (err == -EMFILE || err == -ENFILE)
-		return tapir_diag__fail(err, "Cannot publish: pid=%u, err=-%s",
-					r->rules.pids.data[0], tapir_errno__name(err));
+		return tapir_diag__fail(err, "cannot publish events of process %u: %s",
+					r->rules.pids.data[0], tapir_errno__text(err));
 	return tapir_diag__fail(
 		-EOPNOTSUPP,
-		"Cannot publish: pid=%u, err=-EOPNOTSUPP: it runs no .NET that takes "
-		"tapir's library (`tapir doctor -p %u` says why)",
+		"cannot publish events of process %u: it runs no .NET that takes tapir's library (see 'tapir doctor -p %u')",
 		r->rules.pids.data[0], r->rules.pids.data[0]);
 }
 

@@ -76,13 +76,13 @@ static int check_features(const struct tapir_features *features)
 		if (f->is_there)
 			continue;
 		if (f->err == -EPERM || f->err == -EACCES)
-			return tapir_diag__fail(-EPERM, "Not allowed to trace: needs CAP_BPF and "
-							"CAP_PERFMON, or root (run with sudo; "
-							"`tapir doctor` says what is missing)");
+			return tapir_diag__fail(
+				-EPERM,
+				"cannot trace: requires CAP_BPF and CAP_PERFMON (run as root; 'tapir doctor' shows what is missing)");
 		if (tapir_feature__is_unknown(f))
 			return tapir_diag__fail(
-				f->err, "cannot test whether this kernel has %s: err=-%s",
-				tapir_feature__name(needed[i]), tapir_errno__name(f->err));
+				f->err, "cannot test whether this kernel has %s: %s",
+				tapir_feature__name(needed[i]), tapir_errno__text(f->err));
 		if (needed[i] == TAPIR_FEATURE_UPROBE_MULTI)
 			continue; /* perf events replace it */
 		return tapir_diag__fail(-EOPNOTSUPP,
@@ -212,8 +212,9 @@ static int start_holder(struct recording *r)
 		return 0;
 	}
 	if (err)
-		return tapir_diag__fail(err, "cannot start the holder of new processes: err=-%s",
-					tapir_errno__name(err));
+		return tapir_diag__fail(err,
+					"cannot start the process that holds new processes: %s",
+					tapir_errno__text(err));
 	tapir_programs__set_holder(r->programs, tapir_holder__tgid(r->holder));
 	return 0;
 }
@@ -473,8 +474,9 @@ static int start_sampling(struct recording *r)
 		return 0;
 	err = start_sampler(r);
 	if (err && sampling->is_a_default && tapir_diag__line(mark)) {
-		tapir_warn("recording without CPU samples: %s (--no-samples: no more warning)",
-			   tapir_diag__line(mark));
+		tapir_warn(
+			"recording without CPU samples: %s (--no-samples suppresses this warning)",
+			tapir_diag__line(mark));
 		tapir_diag__rewind(mark);
 		return 0;
 	}
@@ -563,9 +565,9 @@ static void say_what_else_is_there(const struct recording *r)
 
 	if (seen->all.cnt && r->rules.pids.cnt && r->opts->specs_are_defaults &&
 	    !tapir_images__site_cnt(r->images) && !tapir_dotnet_lanes__may_come(r->dotnet.lanes))
-		tapir_info("no default events here; %zu others wait to be named (%s ...): `tapir "
-			   "list -p %u` shows them",
-			   seen->all.cnt, seen->all.data[0], r->rules.pids.data[0]);
+		tapir_info(
+			"no default events in this process; %zu other probes can be named (%s ...): 'tapir list -p %u' shows them",
+			seen->all.cnt, seen->all.data[0], r->rules.pids.data[0]);
 }
 
 static void say_ready(const struct recording *r)
@@ -582,8 +584,8 @@ static void say_ready(const struct recording *r)
 	if (!ready.dotnet_cnt)
 		say_what_else_is_there(r);
 	if (!r->use_multi && !r->is_unprivileged)
-		tapir_info("this kernel has no uprobe_multi (Linux 6.6): every probe takes 0.1 s "
-			   "to take off");
+		tapir_info(
+			"this kernel has no uprobe_multi (Linux 6.6): detaching takes 0.1 s per probe");
 }
 
 int tapir_recording__set_up(struct recording *r)

@@ -329,7 +329,7 @@ static void warn_ended(struct tapir_ring_reader *r, uint32_t tgid)
 
 	if (opens && (uint32_t)*opens > 1)
 		return;
-	tapir_warn("process %u took this recorder for dead: its ring lane ends", tgid);
+	tapir_warn("process %u considered this recorder dead: its ring lane ends", tgid);
 }
 
 static void note_children(struct tapir_ring_reader *r, struct tapir_ring_process *process)

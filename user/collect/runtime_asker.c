@@ -137,7 +137,7 @@ static bool may_answer_later(const struct tapir_runtime_question *q, int err)
 
 static const char *reason(int err)
 {
-	return tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__name(err);
+	return tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__text(err);
 }
 
 static int ask_jvm(const struct tapir_runtime_asker *a, struct tapir_runtime_question *q)

@@ -31,13 +31,12 @@ static int refuse(uint32_t tgid, bool is_failure)
 	describe(&proc, why, sizeof(why));
 	tapir_proc__fini(&proc);
 	if (is_failure)
-		return tapir_diag__fail(-EPERM,
-					"Not allowed to look into process %u: %s: needs root (run "
-					"with sudo), or CAP_SYS_PTRACE beside CAP_BPF and "
-					"CAP_PERFMON",
-					tgid, why);
-	tapir_warn("process %u: neither events nor names: %s: needs root, or CAP_SYS_PTRACE", tgid,
-		   why);
+		return tapir_diag__fail(
+			-EPERM,
+			"cannot inspect process %u: %s; requires root, or CAP_SYS_PTRACE besides CAP_BPF and CAP_PERFMON",
+			tgid, why);
+	tapir_warn("process %u has neither events nor names: %s; requires root or CAP_SYS_PTRACE",
+		   tgid, why);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 static int add_comms(const struct tapir_word_list *comms, struct tapir_filter *out)
 {
 	if (comms->cnt > TAPIR_FILTER_MAX_COMMS)
-		return tapir_diag__fail(-E2BIG, "More than %d --comm: use a wider glob",
+		return tapir_diag__fail(-E2BIG, "more than %d --comm are given: use a wider glob",
 					TAPIR_FILTER_MAX_COMMS);
 	for (size_t i = 0; i < comms->cnt; i++)
 		if (tapir_comm_glob__compile(comms->data[i], &out->comms[i]))
@@ -39,7 +39,8 @@ static int add_cgroups(const struct tapir_word_list *paths, struct tapir_filter 
 			continue;
 		}
 		if (out->cgroup_cnt == TAPIR_FILTER_MAX_CGROUPS)
-			return tapir_diag__fail(-E2BIG, "More than %d --cgroup: name their parent",
+			return tapir_diag__fail(-E2BIG,
+						"more than %d --cgroup are given: use their parent",
 						TAPIR_FILTER_MAX_CGROUPS);
 		out->cgroup_ids[out->cgroup_cnt] = cgroup.id;
 		out->cgroup_levels[out->cgroup_cnt++] = cgroup.level;

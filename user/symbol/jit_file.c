@@ -36,7 +36,8 @@ static bool runs_as(uint32_t tgid, uint32_t uid)
 
 static int refuse(int err, const struct tapir_jit_file_opts *opts, const char *why)
 {
-	return tapir_diag__fail(err, "Not read: %s of process %u: %s", opts->path, opts->tgid, why);
+	return tapir_diag__fail(err, "%s of process %u is not read: %s", opts->path, opts->tgid,
+				why);
 }
 
 static int check_stat(int fd, const struct tapir_jit_file_opts *opts)
@@ -54,10 +55,10 @@ static int check_stat(int fd, const struct tapir_jit_file_opts *opts)
 		return refuse(-EMLINK, opts, "it has another name, too");
 	if (st.st_uid == opts->uid || runs_as(opts->tgid, st.st_uid))
 		return 0;
-	return tapir_diag__fail(-EACCES,
-				"Not read: %s of process %u: it belongs to user %u, the process "
-				"to user %u",
-				opts->path, opts->tgid, st.st_uid, opts->uid);
+	return tapir_diag__fail(
+		-EACCES,
+		"%s of process %u is not read: it belongs to user %u, the process to user %u",
+		opts->path, opts->tgid, st.st_uid, opts->uid);
 }
 
 int tapir_jit_file__check(int fd, const struct tapir_jit_file_opts *opts)
