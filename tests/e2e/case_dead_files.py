@@ -168,7 +168,8 @@ def test_record_ends_when_its_own_program_does_not_answer(t):
             if tapir.child.poll() is None:
                 tapir.signal(signal.SIGINT)
             tapir.wait(10)
-            t.ok(time.monotonic() - start <= END_SECONDS + 0.2, f"{operation}: Ctrl-C does not end it")
+            took = time.monotonic() - start
+            t.ok(took <= END_SECONDS + 1, f"{operation}: from Ctrl-C to the end {took:.1f} s\n{''.join(tapir.err)}")
 
 
 def test_what_only_looks_ends_when_a_file_does_not_answer(t):
