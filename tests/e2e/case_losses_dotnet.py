@@ -60,6 +60,8 @@ def test_payloads_up_to_64_kb_are_whole(t):
         t.eq(sizes[size], 5, f"events of {size} bytes; {lost} lost; {report['lost']}; {err}")
     for event in events:
         t.eq(len(set(event["args"]["text"])), 1, "one letter")
+    t.eq(report["lost"], {"ring_lane_too_large": 15}, "those of 65,538 bytes and more")
+    t.eq(len(events) + lost, fired, "captured and lost")
 
 
 def test_arguments_of_16_kb_reach_the_provider(t):

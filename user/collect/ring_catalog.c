@@ -86,7 +86,7 @@ static void report_unserved(struct tapir_ring_process *p)
 {
 	uint32_t cnt = tapir_ring_control__unserved_cnt(&p->control);
 
-	if (cnt && !p->has_unserved)
+	if (cnt && !p->has_unserved && p->lane.is_private)
 		tapir_warn("process %u: events of at least %u providers are not recorded: more "
 			   "match the SPECs than a process can be asked for",
 			   p->tgid, cnt);

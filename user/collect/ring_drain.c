@@ -266,6 +266,28 @@ static void init_scan(struct tapir_ring_process *p)
 	};
 }
 
+/* What was fired since the lane was made, and before it was open, nobody wanted or counted. */
+static void post_gap(struct tapir_ring_process *p)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+	uint64_t made_ns = p->lane.data[0].made_ns - (uint64_t)p->scan.clock_offset_ns;
+	struct tapir_rec_gap fixed = {
+		.tgid = p->tgid,
+		.reason = TAPIR_GAP_ATTACH_LATE,
+		.from_ns = made_ns,
+		.until_ns = now_ns,
+	};
+	const struct tapir_rec *rec;
+
+	if (p->control.is_inherited || p->lane.is_private || made_ns <= p->sink->start_ns ||
+	    made_ns >= now_ns)
+		return;
+	tapir_rec__init(&fixed.h, TAPIR_REC_GAP, sizeof(fixed), now_ns);
+	rec = tapir_recbuf__gap(&p->sink->recbuf, &fixed, tapir_sv__of("ring lane"));
+	if (rec)
+		tapir_queue__post(p->sink->queue, rec, -1);
+}
+
 static int open_session(struct tapir_ring_process *p)
 {
 	const struct tapir_ring_sink *sink = p->sink;
@@ -294,6 +316,7 @@ static int open_session(struct tapir_ring_process *p)
 	tapir_ring_process__begin_losses(p);
 	err = tapir_ring_process__see_events(p, counters.event_cnt, counters.changes);
 	tapir_ring_control__announce(&p->control);
+	post_gap(p);
 	return err;
 }
 

@@ -32,7 +32,8 @@ struct tapir_ring_sink {
 	struct tapir_ring_kinds kinds;	      /* of events; ours */
 	const struct tapir_ring_ask *ask;     /* of lanes that are for all; borrowed */
 	const struct tapir_ring_ask *own_ask; /* of private lanes; borrowed; NULL: the SPECs' */
-	uint64_t session_id;		      /* of all our sessions, by which children know us */
+	uint64_t start_ns;   /* of the recording: lanes that are made later are opened late */
+	uint64_t session_id; /* of all our sessions, by which children know us */
 	bool with_children;
 	bool with_probes;	   /* likewise: TAPIR_RING_WANTS_PROBES */
 	struct tapir_block *block; /* being filled; NULL */
