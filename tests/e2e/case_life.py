@@ -156,6 +156,11 @@ def stalled(t, *args):
     return tapir, read_end
 
 
+def recording_began(tapir):
+    while "probe" not in (tapir.stderr.readline() or "probe"):
+        pass
+
+
 def ended(t, tapir, since, what, may_be_killed=False):
     try:
         _, err = tapir.communicate(timeout=20)
@@ -175,13 +180,14 @@ def test_recording_ends_when_the_reader_of_its_pipe_stalls(t):
         target = t.target("storm", "--wait-attached", 20000, 100000000, 2)
         args = (*command, "storm:hit", "-p", target.pid)
         tapir, pipe = stalled(t, *args)
+        recording_began(tapir)
         time.sleep(1)  # the pipe is full
         tapir.send_signal(signal.SIGINT)
         ended(t, tapir, time.monotonic(), f"{command[0]}, SIGINT")
         os.close(pipe)
-        since = time.monotonic()
         tapir, pipe = stalled(t, *args, "-d", 1)
-        ended(t, tapir, since + 1, f"{command[0]}, -d")
+        recording_began(tapir)
+        ended(t, tapir, time.monotonic() + 1, f"{command[0]}, -d")
         os.close(pipe)
         target.kill()
 
@@ -190,6 +196,7 @@ def test_pipe_gets_everything_when_its_reader_is_slow(t):
     """A slow reader is no stalled one: it gets the rest after the end, too."""
     target = t.target("storm", "--wait-attached", 20000, 100000000, 2)
     tapir, pipe = stalled(t, "record", "-o", "-", "--no-compress", "storm:hit", "-p", target.pid, "-d", 1)
+    recording_began(tapir)
     time.sleep(1.2)
     with open(t.path("slow.tapir"), "wb") as f:
         while data := os.read(pipe, 16384):
@@ -504,12 +511,12 @@ def test_utc_is_right_before_the_clock_was_set(t):
                 "int clock_gettime(clockid_t clock, struct timespec *ts) { static long first; struct timespec now;\n"
                 "  int rc = (int)syscall(SYS_clock_gettime, clock, ts);\n"
                 "  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now); if (!first) first = now.tv_sec;\n"
-                "  if (clock == CLOCK_REALTIME && now.tv_sec > first + 3) ts->tv_sec += 3600;\n"
+                "  if (clock == CLOCK_REALTIME && now.tv_sec > first + 2) ts->tv_sec += 3600;\n"
                 "  return rc; }\n")
     t.eq(t.run(t.need("gcc"), "-shared", "-fPIC", source, "-o", library).rc, 0, "gcc")
     target = t.target("storm", "--wait-attached", 50, 1000000, 1)
     began = time.time() - time.monotonic()
-    t.run("env", f"LD_PRELOAD={library}", t.tapir_path, "record", "storm:hit", *EVENTS_ONLY, "-p", target.pid, "-d", 7,
+    t.run("env", f"LD_PRELOAD={library}", t.tapir_path, "record", "storm:hit", *EVENTS_ONLY, "-p", target.pid, "-d", 5,
           "-o", file, timeout=30)
     target.kill()
     off = [datetime.datetime.fromisoformat(e["utc"][:26] + "+00:00").timestamp() - began - e["time_ns"] / 1e9
@@ -517,4 +524,4 @@ def test_utc_is_right_before_the_clock_was_set(t):
     steps = [b - a for a, b in zip(off, off[1:]) if abs(b - a) > 0.1]
     t.eq([round(step) for step in steps], [3600], "steps of UTC among the events")
     t.ok(all(abs(o) < 0.1 or abs(o - 3600) < 0.1 for o in off), "UTC before and after it")
-    t.ok(abs(off[0]) < 0.1 and sum(abs(o) < 0.1 for o in off) > 80, "events before it")
+    t.ok(abs(off[0]) < 0.1 and sum(abs(o) < 0.1 for o in off) > 40, "events before it")
