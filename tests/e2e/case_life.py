@@ -144,6 +144,17 @@ def test_link_in_the_output_path_is_replaced_not_followed(t):
         os.unlink(link)
 
 
+def test_standard_output_by_its_path_is_no_file(t):
+    """Not even with -f: what would be replaced is the link of everybody."""
+    target = t.target("storm", "--wait-attached", 1000, 1000000, 1)
+    result = t.run("sh", "-c", f"'{t.tapir_path}' record storm:hit -p {target.pid} -d 0.5 -f -o /dev/stdout >'{t.path('x.tapir')}'")
+    t.eq(result.rc, 0, result.err)
+    t.ok("->" not in result.err, result.err)
+    t.ok(t.events(t.path("x.tapir")), "events")
+    t.ok(os.path.islink("/dev/stdout"), "the link")
+    target.kill()
+
+
 # ---- readers that stall --------------------------------------------------------------------------
 
 

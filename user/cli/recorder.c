@@ -407,7 +407,7 @@ static void add_number(struct tapir_str *line, uint64_t cnt, const char *one, co
 void tapir_recorder__say_result(const struct tapir_recorder *r,
 				const struct tapir_recording_result *result, const char *path)
 {
-	bool has_path = path && strcmp(path, "-") && !result->is_file_moved;
+	bool has_path = path && !tapir_writer__is_stdout(path) && !result->is_file_moved;
 	struct tapir_str line = {};
 
 	add_number(&line, result->stats.event_cnt, "event", "events");

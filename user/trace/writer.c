@@ -85,7 +85,7 @@ static int open_stdout(struct tapir_placed_file *file)
  * Stdout may be a file that others append to: it is never cut back, and -o /dev/stdout means the
  * same file, not its name.
  */
-static bool is_stdout(const char *path)
+bool tapir_writer__is_stdout(const char *path)
 {
 	return !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
 }
@@ -102,8 +102,8 @@ static int open_output(struct tapir_writer *w, const struct tapir_writer_opts *o
 		.gid = opts->gid,
 	};
 
-	return is_stdout(opts->path) ? open_stdout(&w->file)
-				     : tapir_placed_file__open(&file, &w->file);
+	return tapir_writer__is_stdout(opts->path) ? open_stdout(&w->file)
+						   : tapir_placed_file__open(&file, &w->file);
 }
 
 static int write_bytes(struct tapir_writer *w, const void *data, size_t len)

@@ -41,6 +41,9 @@ struct tapir_writer_opts {
  */
 int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer **out);
 
+/* Is it not the path of a file: "-", or another name of standard output? */
+bool tapir_writer__is_stdout(const char *path);
+
 /*
  * Writes what is buffered and the END chunk. 0, or the error of this or an earlier write. A file
  * that got no data because writing failed is removed.
