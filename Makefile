@@ -90,7 +90,7 @@ GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/topics.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
 
-.PHONY: all demo check soak test unit e2e targets bench bench-dotnet bench-large fuzz check-kernels install uninstall format \
+.PHONY: all demo check soak test unit e2e targets bench bench-dotnet bench-hold bench-large fuzz check-kernels install uninstall format \
         clean help bootstrap docs
 
 all: $(TAPIR) $(USDT_LIB) docs ## build build/tapir, its man pages and shell completion
@@ -155,6 +155,9 @@ soak: ## a long life at once; SOAK_SECONDS (1800), SOAK_COMM ('soak*'; '*' trace
 	$(Q)scripts/bootstrap build test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets
 	$(Q)$(PYTHON) tests/soak/soak.py --build $(BUILD) --seconds $(or $(SOAK_SECONDS),1800) --comm '$(or $(SOAK_COMM),soak*)'
+	$(Q)TAPIR_SOAK_ROUNDS=50 $(PYTHON) tests/e2e/run.py --build $(BUILD) --jobs 1 --only 'hold.*killed' --summary $(BUILD)/soak-hold
+	$(Q)TAPIR_SOAK_ROUNDS=50 $(PYTHON) tests/e2e/run.py --build $(BUILD) --jobs 1 --only 'hold.daemons*' --summary $(BUILD)/soak-daemons
+	$(Q)! cat $(BUILD)/soak-hold $(BUILD)/soak-daemons | grep -v '^[1-9][0-9]* 0 '
 
 # The process side of the ring lane by itself, so that a build with sanitizers is a small one.
 RING_TESTS := $(patsubst %,$(BUILD)/tests/ring/test_ring_%,writer threads process fork reuse walk unload ids)

@@ -13,7 +13,8 @@ import time
 
 from harness import EVENTS_ONLY, args_of, named
 
-ROUNDS = int(os.environ.get("TAPIR_SOAK_ROUNDS", "0"))
+ROUNDS = int(os.environ.get("TAPIR_SOAK_ROUNDS", "0"))  # make soak: 50
+TIMEOUT = 600 if ROUNDS else 120
 
 
 def state_of(pid):
