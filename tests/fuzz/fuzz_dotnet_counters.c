@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/decode/*.c GEN/dotnet_layouts.c user/elf/*.c
+// fuzz: user/decode/*.c GEN/dotnet_layouts.c user/elf/*.c user/foreign/*.c
 // fuzz: user/trace/*.c user/base/*.c
 /*
  * Events that carry counters, whatever is in them: a byte for the event, two for the length of its
