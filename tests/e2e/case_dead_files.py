@@ -118,7 +118,7 @@ def record_both(t, fs, operation, *options, seconds=END_SECONDS):
     fs.hang(operation)
     targets = options or ("-p", f"{sick.pid},{healthy.pid}")
     tapir = t.start_tapir("record", "storm:hit", "-f", "-o", file, *EVENTS_ONLY, *targets)
-    fired = healthy.wait(10).witness()["fired"]
+    fired = healthy.wait(30).witness()["fired"]
     result = end_by_interrupt(t, tapir, what, seconds)
     t.eq(len(events_of(t, file, healthy.pid)), fired, f"{what}: events of the healthy process")
     if not events_of(t, file, sick.pid):
@@ -193,7 +193,7 @@ def test_trace_goes_on_when_a_mapped_file_does_not_answer(t):
         sick, healthy = start_from(t, fs), t.target("storm", "--wait-attached", 1000, 500)
         fs.hang("open")
         tapir = t.start_tapir("trace", "storm:hit", "--json", "-p", f"{sick.pid},{healthy.pid}")
-        fired = healthy.wait(10).witness()["fired"]
+        fired = healthy.wait(30).witness()["fired"]
         time.sleep(0.3)
         result = end_by_interrupt(t, tapir, "trace")
         t.eq(sum(1 for line in result.json_lines() if line.get("event") == "hit"), fired, "events")
@@ -226,7 +226,7 @@ def test_a_dead_perf_map_keeps_nobody_waiting(t):
         tapir.wait_line("tapir: 1 probe")
         time.sleep(0.7)
         fs.hang("all")
-        fired = healthy.wait(10).witness()["fired"]
+        fired = healthy.wait(30).witness()["fired"]
         result = end_by_interrupt(t, tapir, "perf map")
         t.eq(len(events_of(t, file, healthy.pid)), fired, "events of the healthy process")
         names = {frame["name"] for sample in t.events(file, "sample") if sample["pid"] == sick.pid

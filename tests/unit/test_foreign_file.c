@@ -237,13 +237,19 @@ static int fuse_fd = -1;
 
 /* A server that never answers: whoever asks it for anything waits until its descriptor is closed.
  */
-static bool mount_silent(void)
+static bool mount_silent_of(unsigned uid)
 {
 	char data[96];
 
 	fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	snprintf(data, sizeof(data), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse_fd);
+	snprintf(data, sizeof(data), "fd=%d,rootmode=40000,user_id=%u,group_id=%u", fuse_fd, uid,
+		 uid);
 	return fuse_fd >= 0 && !mount("silent", dir, "fuse", MS_NOSUID | MS_NODEV, data);
+}
+
+static bool mount_silent(void)
+{
+	return mount_silent_of(0);
 }
 
 static void unmount_silent(void)
@@ -280,6 +286,23 @@ static void silence_costs_half_a_second_once(void **state)
 	assert_in_range(start_ns, 400 * TAPIR_NS_PER_MS, 2 * TAPIR_NS_PER_SEC);
 	assert_non_null(strstr(last_line, "fuse at /tmp/tapir-foreign-"));
 	assert_non_null(strstr(last_line, "does not answer: 2 files were not read there"));
+}
+
+/* Its owner has not let others in: root is refused by the kernel, at once. */
+static void file_system_of_one_user_is_refused_at_once(void **state)
+{
+	tapir_autofd int root_fd = tapir_foreign__root(0);
+	uint64_t start_ns = tapir_clock__now_ns();
+	int err;
+
+	(void)state;
+	if (!mount_silent_of(65534))
+		skip();
+	err = tapir_foreign__open(root_fd, in_dir("/file"), 0);
+	start_ns = tapir_clock__now_ns() - start_ns;
+	unmount_silent();
+	assert_int_equal(err, -EACCES);
+	assert_in_range(start_ns, 0, 300 * TAPIR_NS_PER_MS);
 }
 
 static void cancel_ends_the_wait(void **state)
@@ -455,6 +478,7 @@ int main(void)
 		CASE(files_whose_reading_has_effects_are_refused),
 		CASE(users_own_path_is_what_open_makes_of_it),
 		CASE(silence_costs_half_a_second_once),
+		CASE(file_system_of_one_user_is_refused_at_once),
 		CASE(cancel_ends_the_wait),
 		CASE(file_system_is_asked_again_when_it_answers),
 		CASE(threads_wait_together),

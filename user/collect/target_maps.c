@@ -133,10 +133,14 @@ static void post_unread(const struct mapping_walk *walk, const struct tapir_mapp
 	post_gap(walk->t, walk->tgid, line->path, loss.until_ns, TAPIR_GAP_ATTACH_FAILED);
 }
 
-/* Its file system does not answer, or it is too large: what it has is missing. */
+/*
+ * Its file system does not answer, or lets only its owner in (FUSE without allow_other), or it is
+ * too large: what it has is missing.
+ */
 static bool is_a_gap(int open_err)
 {
-	return open_err == -ETIMEDOUT || open_err == -EFBIG || open_err == -EIO;
+	return open_err == -ETIMEDOUT || open_err == -EFBIG || open_err == -EIO ||
+	       open_err == -EACCES;
 }
 
 static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *line)

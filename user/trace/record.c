@@ -405,7 +405,7 @@ const char *tapir_gap__name(unsigned reason)
 const char *tapir_gap__text(unsigned reason)
 {
 	return reason == TAPIR_GAP_NOT_READ
-		       ? "not read (no answer from its file system, or too large):"
+		       ? "not read (no answer from its file system, not permitted, or too large):"
 	       : reason == TAPIR_GAP_ATTACH_FAILED ? "no probes could be attached to"
 						   : "probes were attached late to";
 }
