@@ -40,7 +40,8 @@ int tapir_sideband__fd(const struct tapir_sideband *s);
 
 /*
  * Remembers how far the rings are filled: __drain stops there. Who then reads what the kernel told
- * of processes knows every process that such a mapping belongs to. True: there is something to drain.
+ * of processes knows every process that such a mapping belongs to. True: there is something to
+ * drain.
  */
 bool tapir_sideband__mark(struct tapir_sideband *s);
 
