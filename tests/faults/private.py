@@ -25,7 +25,7 @@ def enter():
 
 
 def files(*more):
-    """Every path below the directories that are ours alone, but for a JVM's own socket for those who attach."""
+    """Every path below this worker's own directories, but for a JVM's own socket for those who attach."""
     found = set()
     for top in (*OWN_DIRECTORIES, *more):
         for home, directories, names in os.walk(top):

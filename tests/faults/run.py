@@ -35,7 +35,7 @@ class Job(collections.namedtuple("Job", "run site nth error")):
 
 def cannot_be_known(what):
     """Where the error does not reach tapir: libbpf answers EINVAL when its own bpf() fails while it loads, and a program whose
-    start failed in the child looks like one that nobody may trace."""
+    start failed in the child looks like one that must not be traced."""
     return any(part in what for part in ("libbpf bpf", "read at run_child", "write at tapir_holder_child__run"))
 
 

@@ -44,7 +44,7 @@ def stopped():
 
 
 def kernel_lines(pids):
-    """Lines of the kernel's log that name a leaked uprobe of one of our tapirs, or of nobody we can tell."""
+    """Lines of the kernel's log that report a uprobe leaked by one of these processes."""
     out = subprocess.run(["dmesg"], capture_output=True, text=True, check=False).stdout
     found = []
     for line in out.splitlines():

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* No SIGCHLD, and only __WALL finds it: no waitpid of ours takes it for a traced program. */
+/* No SIGCHLD, and only __WALL finds it: no other waitpid() takes it for a traced program. */
 static long make_child(void)
 {
 	struct clone_args args = {.flags = CLONE_FILES};
