@@ -51,7 +51,7 @@ bool tapir_glob__is_plain(const char *glob); /* no wildcard in it */
 /* Whole-string decimal or 0x number. false: not one, or out of [min, max]; out untouched. */
 bool tapir_str__to_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
-/* Edit distance with early end, for "did you mean"; at most limit + 1. */
+/* Edit distance with early end, for a suggestion; at most limit + 1. */
 unsigned tapir_str__distance(const char *a, const char *b, unsigned limit);
 
 /* "once", "2 times" */
