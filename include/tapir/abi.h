@@ -349,8 +349,9 @@ struct tapir_rec_mapping {
 	uint8_t pad0;
 	uint16_t path_len;
 	uint8_t build_id[TAPIR_BUILD_ID_BYTES];
-	int32_t vaddr_pages; /* p_vaddr less p_offset of the file's first executable segment, in
-				4,096 bytes; 0 also: unknown */
+	/* p_vaddr less p_offset of the file's first executable segment, in 4,096 bytes; 0 also:
+	 * unknown */
+	int32_t vaddr_pages;
 	/* path */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_mapping) == 96, "tapir_rec_mapping");
