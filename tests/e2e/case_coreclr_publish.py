@@ -234,7 +234,7 @@ def test_a_thousand_types_are_probes_when_tools_come_and_go_under_load(t):
 def test_it_is_refused_when_nobody_could_publish(t):
     program = t.target("ringer", "--wait")
     for args, rc, words in ((("--publish", "perf"), 2, "--publish: 'perf' is not one of usdt"),
-                            (("--publish", "usdt", "--lane", "probe"), 2, "not with --lane probe"),
+                            (("--publish", "usdt", "--lane", "probe"), 2, "--publish excludes --lane probe"),
                             (("--publish", "usdt"), 3, "runs no .NET that takes tapir's library")):
         for command in "record", "trace":
             output = ("-f", "-o", t.path("none")) if command == "record" else ()

@@ -145,7 +145,7 @@ def test_record_of_the_machine_goes_on_when_a_mapped_file_does_not_answer(t):
 def test_samples_keep_their_names_when_another_file_does_not_answer(t):
     """Names are read by another thread than probes are."""
     with dead_fs(t) as fs:
-        sick, healthy = start_from(t, fs), t.target("burner", 400)
+        sick, healthy = start_from(t, fs), t.target("burner", 2000)  # still there when the other was given up
         fs.hang("read")
         file = t.path("trace.tapir")
         tapir = t.start_tapir("record", "-F", 499, "-f", "-o", file, "-p", f"{sick.pid},{healthy.pid}")

@@ -167,12 +167,8 @@ LATE = "because tapir attached after its start: "
 def test_ordinary_user_needs_a_runtime_directory_of_his_own(t):
     t.need_others()
     t.need("setpriv", "env")
-    own, shared = t.path("own"), t.path("shared")
-    for path, mode in (own, 0o700), (shared, 0o1777):
-        os.makedirs(os.path.join(path, "run"))
-        os.chmod(path, 0o755 if path == own else mode)
-        os.chmod(os.path.join(path, "run"), 0o700)
-        os.chown(os.path.join(path, "run"), 65534, 65534)
+    own, shared = (os.path.dirname(t.runtime_dir(65534)) for _ in range(2))
+    os.chmod(shared, 0o1777)
     os.chmod(t.tmp, 0o755)
     for place, why in (own, None), (shared, "other users can write"), (None, "XDG_RUNTIME_DIR is not set"):
         run = place and os.path.join(place, "run")

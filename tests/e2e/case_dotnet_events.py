@@ -315,8 +315,8 @@ def test_own_process_is_recorded_without_a_capability(t):
 
 def test_program_is_recorded_from_its_start_without_a_capability(t):
     user, home = as_nobody(t)
-    result = t.run(*user, os.path.join(home, "tapir"), "record", DEMO, "-f", "-o", os.path.join(home, "trace.tapir"), "--",
-                   os.path.join(home, "Fire"), "events=2000", "now", timeout=60)
+    result = t.run(*user, "env", f"XDG_RUNTIME_DIR={t.runtime_dir(int(NOBODY))}", os.path.join(home, "tapir"), "record", DEMO, "-f",
+                   "-o", os.path.join(home, "trace.tapir"), "--", os.path.join(home, "Fire"), "events=2000", "now", timeout=60)
     t.ok(f"exited with status {END}" in result.err, result.err)
     t.eq(count(t.events(os.path.join(home, "trace.tapir")), DEMO, "OrderPlaced"), 2000, "orders")
 

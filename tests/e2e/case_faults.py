@@ -44,7 +44,7 @@ def test_capabilities_are_named_when_they_are_missing(t):
     own = t.start(*NOBODY, "sleep", "60")
     while pathlib.Path(f"/proc/{own.pid}/comm").read_text() != "sleep\n":
         time.sleep(0.01)
-    for pid, part in ((own.pid, "need CAP_BPF and CAP_PERFMON"), (os.getpid(), "it belongs to another user (uid 0)")):
+    for pid, part in ((own.pid, "require CAP_BPF and CAP_PERFMON"), (os.getpid(), "it belongs to another user (uid 0)")):
         result = t.run(*NOBODY, t.tapir_path, "record", "storm:hit", "-p", pid, "-o", t.path("n.tapir"))
         refused(t, result, 3, part)
     t.ok(not os.path.exists(t.path("n.tapir")), "no file was left")

@@ -136,6 +136,7 @@ class Case:
         self.build = os.path.abspath(build)
         self.verbose = verbose
         self.processes = []
+        self.outside = []  # directories that are elsewhere
         # Not /tmp: tests drop file pages, which tmpfs keeps.
         os.makedirs(os.path.join(self.build, "tests", "tmp"), exist_ok=True)
         self.tmp = tempfile.mkdtemp(dir=os.path.join(self.build, "tests", "tmp"))
@@ -143,9 +144,21 @@ class Case:
     def close(self):
         for process in reversed(self.processes):
             process.kill()
-        shutil.rmtree(self.tmp, ignore_errors=True)
+        for directory in (self.tmp, *self.outside):
+            shutil.rmtree(directory, ignore_errors=True)
 
     # ---- programs -----------------------------------------------------------------------
+
+    def runtime_dir(self, uid):
+        """A directory as XDG_RUNTIME_DIR is one: of that user, below directories that only root can write,
+        which the case's own directory is not in a clone below /tmp."""
+        parent = tempfile.mkdtemp(prefix="test-of-tapir-", dir="/run")
+        self.outside.append(parent)
+        os.chmod(parent, 0o755)
+        run = os.path.join(parent, "run")
+        os.mkdir(run, 0o700)
+        os.chown(run, uid, uid)
+        return run
 
     def path(self, name):
         """A file in this case's own directory."""

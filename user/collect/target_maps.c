@@ -328,9 +328,13 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
 	tapir_diag__rewind(mark);
 }
 
-/* What fails is tried again when the file is mapped. */
+/*
+ * Attaching is tried again when the file is mapped. A file that could not be read is not: that is
+ * reported here or never.
+ */
 int tapir_targets__foresee(struct tapir_targets *t, int fd, const char *path)
 {
+	int mark = tapir_diag__cnt();
 	bool has_key = false;
 	struct tapir_image *image = NULL;
 	struct tapir_file_key key;
@@ -339,7 +343,9 @@ int tapir_targets__foresee(struct tapir_targets *t, int fd, const char *path)
 	if (t->opts.holder)
 		has_key = !tapir_programs__file_key(t->opts.programs, fd, &key);
 	err = tapir_images__look(t->opts.images, fd, path, &image);
-	if (!err)
+	if (err)
+		tapir_targets__warn_from(mark);
+	else
 		err = tapir_images__attach(t->opts.images, image, 0);
 	if (err >= 0 && has_key)
 		tapir_programs__set_known_file(t->opts.programs, &key);

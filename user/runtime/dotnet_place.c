@@ -23,9 +23,9 @@ static const char *place_of(const struct tapir_dotnet_talk *talk, unsigned place
 static void add_why(struct tapir_str *why, const char *dir, const struct tapir_peer_answer *answer)
 {
 	tapir_str__addf(why, "%s%s: %s", why->len ? ", " : "", dir,
-			tapir_peer_why__text(answer->why));
+			tapir_peer_answer__reason(answer, answer->err));
 	if (answer->why == TAPIR_PEER_WHY_MAKE || answer->why == TAPIR_PEER_WHY_DIR)
-		tapir_str__addf(why, " (%s)", tapir_errno__name(answer->err));
+		tapir_str__addf(why, " (%s)", tapir_errno__text(answer->err));
 }
 
 static void set_job(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_library *library,

@@ -257,7 +257,7 @@ static int make_map(const struct talk *talk, struct tapir_jvm_perf_map *map)
 	err = tapir_peer_job__try_guarded(&job, &made, NULL, &map->guard);
 	if (err)
 		return tapir_diag__fail(err, "cannot %s in process %u: /tmp/%s: %s", job.task,
-					job.tgid, map->name, tapir_peer_why__text(made.why));
+					job.tgid, map->name, tapir_peer_answer__reason(&made, err));
 	map->existed = false;
 	return 0;
 }

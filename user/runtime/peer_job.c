@@ -41,9 +41,12 @@ static const char *const whys[] = {
 #undef TAPIR_X
 };
 
-const char *tapir_peer_why__text(uint8_t why)
+const char *tapir_peer_answer__reason(const struct tapir_peer_answer *answer, int err)
 {
-	return whys[why < TAPIR_PEER_WHY_CNT ? why : TAPIR_PEER_WHY_NONE];
+	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE || !answer->why ||
+	    answer->why >= TAPIR_PEER_WHY_CNT)
+		return tapir_errno__text(err);
+	return whys[answer->why];
 }
 
 /* ---- children that a kill did not end (a file system that does not answer) ----------------- */
@@ -349,8 +352,7 @@ int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answ
 
 	if (err)
 		return tapir_diag__fail(err, "cannot %s in process %u: %s", job->task, job->tgid,
-					got.why ? tapir_peer_why__text(got.why)
-						: tapir_errno__text(err));
+					tapir_peer_answer__reason(&got, err));
 	*answer = got;
 	return 0;
 }

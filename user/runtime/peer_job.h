@@ -95,8 +95,9 @@ struct tapir_peer_job {
 	size_t byte_cnt;
 };
 
-/* In words; "" for a number that is none. Static. */
-const char *tapir_peer_why__text(uint8_t why);
+/* Why a job failed with err (-errno); what tapir itself lacked is not blamed on the process.
+ * Static. */
+const char *tapir_peer_answer__reason(const struct tapir_peer_answer *answer, int err);
 
 /*
  * In the parent: makes the child, waits for its answer, ends it. out_fd: yours; may be NULL.
