@@ -364,8 +364,10 @@ static void see_entries(struct tapir_ring_process *p, uint32_t from, uint32_t cn
 	struct tapir_ring_entry entries[256];
 
 	if (!read_at(p, entries, cnt * sizeof(*entries),
-		     p->lane.data[0].entries_off + from * sizeof(*entries)))
+		     p->lane.data[0].entries_off + from * sizeof(*entries))) {
+		p->must_look = true; /* in the next round, before its events are read */
 		return;
+	}
 	for (uint32_t i = 0; i < cnt; i++)
 		look_at(p, from + i, &entries[i]);
 }
