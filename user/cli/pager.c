@@ -6,12 +6,15 @@
 #include "cli/pager.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "collect/command.h"
 
 static volatile pid_t pager;
 
@@ -52,21 +55,10 @@ static void become_pager(const char *command, const int fds[2])
 /* The shell would fail only when everything is written already. */
 static bool is_there(const char *command)
 {
-	const char *dirs = getenv("PATH");
-	size_t len = strcspn(command, " \t");
-	char path[4096];
+	char program[PATH_MAX], path[PATH_MAX];
 
-	if (memchr(command, '/', len)) {
-		snprintf(path, sizeof(path), "%.*s", (int)len, command);
-		return !access(path, X_OK);
-	}
-	for (size_t dir_len; dirs && *dirs; dirs += dir_len + (dirs[dir_len] == ':')) {
-		dir_len = strcspn(dirs, ":");
-		snprintf(path, sizeof(path), "%.*s/%.*s", (int)dir_len, dirs, (int)len, command);
-		if (!access(path, X_OK))
-			return true;
-	}
-	return false;
+	snprintf(program, sizeof(program), "%.*s", (int)strcspn(command, " \t"), command);
+	return tapir_command__find(program, path) && !access(path, X_OK);
 }
 
 void tapir_pager__start(const struct tapir_cli *cli)
