@@ -11,6 +11,7 @@
 #include "attach/proc.h"
 #include "attach/sampler.h"
 #include "base/log.h"
+#include "base/sudo_user.h"
 #include "cli/commands.h"
 #include "cli/recorder.h"
 
@@ -131,25 +132,6 @@ static const char *choose_path(struct tapir_str *out, const struct args *args, c
 	return out->failed ? NULL : out->data;
 }
 
-static bool env_id(const char *name, uint64_t *id)
-{
-	const char *text = getenv(name);
-
-	return text && tapir_str__to_u64(text, 0, UINT32_MAX, id);
-}
-
-/* The file belongs to the person who typed sudo. */
-static void set_owner(struct tapir_writer_opts *file)
-{
-	uint64_t uid, gid;
-
-	if (geteuid() || !env_id("SUDO_UID", &uid) || !env_id("SUDO_GID", &gid))
-		return;
-	file->has_owner = true;
-	file->uid = (uid_t)uid;
-	file->gid = (gid_t)gid;
-}
-
 /* The kernel lowers what it allows when its own sampling took too long. */
 static unsigned default_hz(bool all)
 {
@@ -203,7 +185,7 @@ static int record(struct tapir_recorder *r, const struct args *args, struct tapi
 
 	if (!file.path)
 		return -ENOMEM;
-	set_owner(&file);
+	file.has_owner = tapir_sudo_user__get(&file.uid, &file.gid);
 	r->opts.file = &file;
 	r->opts.force = args->force;
 	r->opts.max_ring_bytes = args->buffer_mb << 20;

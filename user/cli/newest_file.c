@@ -12,17 +12,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/str.h"
+#include "base/sudo_user.h"
 
 #define SUFFIX ".tapir"
-
-static uid_t caller(void)
-{
-	const char *text = geteuid() ? NULL : getenv("SUDO_UID");
-	uint64_t uid;
-
-	return text && tapir_str__to_u64(text, 0, UINT32_MAX, &uid) ? (uid_t)uid : geteuid();
-}
 
 static bool is_recording_name(const char *name)
 {
@@ -40,11 +32,12 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 static char *find_newest(void)
 {
 	DIR *dir = opendir(".");
-	const uid_t uid = caller();
+	uid_t uid = geteuid();
 	struct timespec newest = {};
 	const struct dirent *entry;
 	char *name = NULL;
 
+	(void)tapir_sudo_user__get(&uid, NULL);
 	while (dir && (entry = readdir(dir))) {
 		struct stat st;
 
