@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From the first option to the exit status: outputs that cannot be written, targets that are dead, readers that stall."""
+import collections
 import datetime
 import os
 import shutil
@@ -351,6 +352,59 @@ def test_exit_status_is_that_of_the_program(t):
     t.eq(result.rc, 0, f"a program that is still running: {result.err}")
     result = t.run(t.tapir_path, "trace", "storm:hit", "--", "sh", "-c", f"'{t.target_path('storm')}' 0 3 1; exit 4")
     t.eq(result.rc, 4, f"trace: {result.err}")
+
+
+def record_while(t, options, command):
+    """Options name what is recorded; the command says for how long. The result, and events by process."""
+    file = t.path("while.tapir")
+    result = t.run(t.tapir_path, "record", "storm:hit", *EVENTS_ONLY, *options, "-f", "-o", file, "--", *command)
+    return result, collections.Counter(event["pid"] for event in t.events(file))
+
+
+def test_targets_are_recorded_while_a_command_runs(t):
+    """As perf record has it: the command is no target, its end is the recording's, its status tapir's."""
+    storm = t.target_path("storm")
+    before = time.monotonic()
+    target = t.target("storm", "1000", "30000")
+    script = f"'{storm}' 0 5 1; sleep 0.5; exit 7"
+    result, events = record_while(t, ("-p", target.pid), ("sh", "-c", script))
+    t.eq(result.rc, 7, f"-p: {result.err}")
+    t.eq(result.witness()["fired"], 5, "what the command fired")
+    t.eq(set(events), {target.pid}, "-p: who was recorded")
+    t.ok(events[target.pid] > 250, f"-p: {events} in at least half a second")
+    result, events = record_while(t, ("--comm", "storm"), ("sh", "-c", script))
+    t.eq(result.rc, 7, f"--comm: {result.err}")
+    others = {pid: count for pid, count in events.items() if pid != target.pid}
+    t.ok(events[target.pid] > 250 and list(others.values()) == [5], f"--comm: the command matches, too: {events}")
+    result, events = record_while(t, ("-a",), ("sh", "-c", script))
+    t.ok(result.rc == 7 and 5 in events.values() and events[target.pid] > 250, f"-a: {events} {result.err}")
+    result = t.run(t.tapir_path, "trace", "storm:hit", "-p", target.pid, "--", "sleep", "0.3")
+    t.ok(result.rc == 0 and "storm:hit" in result.out, f"trace: {result.err}")
+    t.ok(target.child.poll() is None and time.monotonic() - before < 30, "ended with its command, not its target")
+
+
+def test_command_survives_the_targets_it_was_given_for(t):
+    """It is no target, and is left alone when they have ended."""
+    target = t.target("storm", "1000", "4000")
+    mark = t.path("mark")
+    result, _ = record_while(t, ("-p", target.pid), ("sh", "-c", f"sleep 5; : > '{mark}'"))
+    t.ok(result.rc == 0 and f"process {target.pid} exited after" in result.err
+         and "the program is still running" in result.err, f"{result.rc}: {result.err}")
+    for _ in range(500):
+        if os.path.exists(mark):
+            return
+        time.sleep(0.01)
+    t.ok(False, "the command did not end as it would have")
+
+
+def test_command_is_not_started_when_its_targets_cannot_be_recorded(t):
+    mark = t.path("mark")
+    for options in (("-p", "4194304"), ("--comm", "x" * 40), ("-p", str(os.getpid()))):
+        result = t.run(t.tapir_path, "record", "no:such_probe", *EVENTS_ONLY, *options, "-o", t.path("x.tapir"), "--",
+                       "touch", mark)
+        t.ok(result.rc and not os.path.exists(mark), f"{options}: {result.rc} {result.err}")
+    result = t.run(t.tapir_path, "record", "-a", "-o", t.path("x.tapir"), "--", "/no/such/program")
+    t.ok(result.rc == 1 and "no such program" in result.err and not os.path.exists(t.path("x.tapir")), result.err)
 
 
 def test_exit_status_is_of_tapir_when_nothing_was_recorded(t):

@@ -78,6 +78,8 @@ static const struct tapir_example examples[] = {
 	{"record -a -d 10", "CPU time of the whole machine, 99 samples per second per CPU"},
 	{"record -p 4711 --no-samples --no-sched", "events only"},
 	{"record -- java -jar app.jar", "a program from its first instruction on"},
+	{"record --comm postgres -- pgbench -T 10 bench",
+	 "every PostgreSQL backend while pgbench runs"},
 	{}};
 
 /* What is recorded, as the first part of a file's name. */
@@ -87,9 +89,7 @@ static void add_subject(struct tapir_str *out, const struct tapir_target_args *t
 	const char *name = "tapir", *slash;
 	struct tapir_thread leader = {};
 
-	if (program)
-		name = program[0];
-	else if (target->comms.cnt)
+	if (target->comms.cnt)
 		name = target->comms.data[0];
 	else if (target->cgroups.cnt)
 		name = target->cgroups.data[0];
@@ -98,6 +98,8 @@ static void add_subject(struct tapir_str *out, const struct tapir_target_args *t
 	else if (target->pids.cnt &&
 		 !tapir_thread__read(target->pids.data[0], target->pids.data[0], &leader))
 		name = leader.comm;
+	else if (program && !target->pids.cnt)
+		name = program[0];
 	slash = strrchr(name, '/');
 	for (name = slash && slash[1] ? slash + 1 : name; *name; name++)
 		tapir_str__addc(out, isalnum((unsigned char)*name) || strchr("._+", *name) ? *name
@@ -222,7 +224,9 @@ const struct tapir_command tapir_cmd_record = {
 		"--duration, on Ctrl-C, or when the traced processes have exited. The "
 		"traced processes are not restarted. If tapir is killed, the file is "
 		"readable up to the last second.\n\n"
-		"With CMD, the exit status is that of CMD ('tapir help exit').\n\n"
+		"With CMD, records CMD and what it starts. With CMD and a target (-p, --comm, "
+		"--cgroup, -a), records the target until CMD exits, and CMD only if it "
+		"matches. The exit status is that of CMD ('tapir help exit').\n\n"
 		"Without SPEC, records the default profile of each known runtime it finds "
 		"('tapir help profiles').",
 	.groups = groups,

@@ -253,7 +253,7 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 			   tapir_times__text(r->opts.sampling.hz, times));
 	else if (r->opts.with_switches)
 		tapir_info("watching context switches; Ctrl-C stops");
-	else if (r->opts.program)
+	else if (r->opts.program && !r->opts.program_is_workload)
 		tapir_info("%s is held until its probes are on; Ctrl-C stops", r->opts.program[0]);
 	else
 		tapir_info("waiting for processes with these probes; Ctrl-C stops");
@@ -311,6 +311,8 @@ int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
 				.sz = sizeof(r->opts),
 				.specs = &r->specs,
 				.program = cli->program,
+				.program_is_workload =
+					cli->program && tapir_target_args__kind_cnt(target),
 				.with_stack = capture->stack,
 				.no_ring_stacks = capture->no_stack,
 				.duration_ns = capture->duration_ns,
@@ -441,7 +443,7 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 	tapir_str__fini(&line);
 	if (r->opts.program)
 		say_program(result);
-	else if (result->targets_ended_ns)
+	if (result->targets_ended_ns && r->opts.rules.pids.cnt)
 		say_end(&r->opts.rules.pids, result->targets_ended_ns);
 	if ((result->site_cnt || result->ring_event_cnt || r->opts.sampling.hz ||
 	     r->opts.with_switches) &&

@@ -60,18 +60,23 @@ const struct tapir_option tapir_capture_options[] = {
 		       struct tapir_capture_args, duration_ns, 1, UINT64_MAX),
 	{}};
 
+int tapir_target_args__kind_cnt(const struct tapir_target_args *target)
+{
+	return (target->pids.cnt > 0) + (target->comms.cnt > 0) + (target->cgroups.cnt > 0) +
+	       target->all;
+}
+
 int tapir_target_args__check(const struct tapir_target_args *target, const struct tapir_cli *cli)
 {
-	int kinds = (target->pids.cnt > 0) + (target->comms.cnt > 0) + (target->cgroups.cnt > 0) +
-		    target->all + (cli->program != NULL);
+	int kinds = tapir_target_args__kind_cnt(target);
 	char path[PATH_MAX];
 
-	if (!kinds && cli->command->takes_program && cli->words.cnt &&
+	if (!kinds && !cli->program && cli->command->takes_program && cli->words.cnt &&
 	    tapir_command__find(cli->words.data[0], path))
 		return tapir_cli__usage(cli, "a target is required; to run %s: tapir %s -- %s%s",
 					cli->words.data[0], cli->command->name, cli->words.data[0],
 					cli->words.cnt > 1 ? " ..." : "");
-	if (!kinds)
+	if (!kinds && !cli->program)
 		return tapir_cli__usage(
 			cli, "a target is required: -p PID, --comm GLOB, --cgroup PATH, -a%s",
 			cli->command->takes_program ? ", or -- CMD ARGS" : "");
@@ -84,7 +89,6 @@ int tapir_target_args__check(const struct tapir_target_args *target, const struc
 			cli, "-a already traces every process: remove -a, or the other target");
 	if (kinds > 1)
 		return tapir_cli__usage(
-			cli,
-			"only one kind of target can be given: -p, --comm, --cgroup or a program");
+			cli, "only one kind of target can be given: -p, --comm or --cgroup");
 	return 0;
 }

@@ -20,7 +20,10 @@ struct tapir_target_args {
 
 extern const struct tapir_option tapir_target_options[];
 
-/* A usage error unless exactly one kind of target was named. */
+/* How many kinds of targets are named; a program is none. */
+int tapir_target_args__kind_cnt(const struct tapir_target_args *target);
+
+/* A usage error unless exactly one kind of target is named, or a program, or both. */
 int tapir_target_args__check(const struct tapir_target_args *target, const struct tapir_cli *cli);
 
 /* What record and trace share beside the target. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@
 
 struct tapir_command_run {
 	pid_t child;
-	int go_fd, error_fd;
+	int go_fd, error_fd, end_fd;
 	char *name;
 	bool is_running, has_ended;
 	int status;
@@ -97,7 +98,7 @@ int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 	run = calloc(1, sizeof(*run));
 	if (!run)
 		return tapir_diag__fail(-ENOMEM, "cannot start %s: out of memory", argv[0]);
-	run->go_fd = run->error_fd = -1;
+	run->go_fd = run->error_fd = run->end_fd = -1;
 	run->name = strdup(argv[0]);
 	if (!run->name || pipe2(go, O_CLOEXEC))
 		goto fail;
@@ -122,6 +123,7 @@ int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 	errno = err;
 	if (run->child < 0)
 		goto fail;
+	run->end_fd = (int)syscall(SYS_pidfd_open, run->child, 0);
 	*out = run;
 	return 0;
 fail:
@@ -169,6 +171,11 @@ int tapir_command_run__exec_error(struct tapir_command_run *run)
 	return tapir_diag__fail(-err, "cannot run %s: %s", run->name, tapir_errno__text(err));
 }
 
+int tapir_command_run__end_fd(const struct tapir_command_run *run)
+{
+	return run->end_fd;
+}
+
 int tapir_command_run__status(struct tapir_command_run *run, int *status)
 {
 	if (!run->has_ended)
@@ -185,6 +192,7 @@ void tapir_command_run__free(struct tapir_command_run *run)
 		return;
 	tapir_guard__fd(&run->go_fd); /* a child that waits reads the end of file and leaves */
 	tapir_guard__fd(&run->error_fd);
+	tapir_guard__fd(&run->end_fd);
 	if (run->child > 0 && !run->is_running)
 		waitpid(run->child, NULL, 0);
 	free(run->name);

@@ -35,6 +35,8 @@ int tapir_command_run__error_fd(const struct tapir_command_run *run);
 /* 0: it runs; -EAGAIN: not known yet; else execvp's error with a line. */
 int tapir_command_run__exec_error(struct tapir_command_run *run);
 
+/* Readable once it has ended. Borrowed; -1: the kernel has none (Linux before 5.3). */
+int tapir_command_run__end_fd(const struct tapir_command_run *run);
 /* How it ended, as wait(2) has it, if it has; -EAGAIN: it runs. */
 int tapir_command_run__status(struct tapir_command_run *run, int *status);
 

@@ -21,7 +21,7 @@
 #define LOOK_AGAIN_NS (50 * TAPIR_NS_PER_MS)
 #define HURRY_NS      (300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
 
-enum { FD_SIGNAL, FD_CONTROL, FD_SIDEBAND, FD_SINK, FD_PROGRAM, FD_CLOCK, FD_CNT };
+enum { FD_SIGNAL, FD_CONTROL, FD_SIDEBAND, FD_SINK, FD_PROGRAM, FD_WORKLOAD, FD_CLOCK, FD_CNT };
 
 /* ---- watching --------------------------------------------------------------------------- */
 
@@ -96,7 +96,7 @@ static void report_progress(struct recording *r, bool is_stopping, size_t detach
 	r->opts->on_progress(r->opts->ctx, &progress);
 }
 
-/* Without programs nobody tells of its end, and till it is waited for it looks alive. */
+/* Without BPF programs its end is not reported, and until waited for it looks alive. */
 static bool has_ended_unseen(const struct recording *r)
 {
 	int status;
@@ -104,12 +104,19 @@ static bool has_ended_unseen(const struct recording *r)
 	return r->is_unprivileged && r->program && !tapir_command_run__status(r->program, &status);
 }
 
+static bool workload_has_ended(const struct recording *r)
+{
+	int status;
+
+	return r->command && !r->program && !tapir_command_run__status(r->command, &status);
+}
+
 static bool is_over(struct recording *r, const struct pollfd *fds)
 {
 	struct tapir_session_stats stats;
 
 	tapir_session__stats(r->session, &stats);
-	if (fds[FD_SIGNAL].revents || stats.err ||
+	if (fds[FD_SIGNAL].revents || stats.err || workload_has_ended(r) ||
 	    (r->end_ns && tapir_clock__now_ns() >= r->end_ns))
 		return true;
 	if (tapir_targets__live_cnt(r->targets) && !has_ended_unseen(r))
@@ -148,8 +155,11 @@ static int watch(struct recording *r)
 		[FD_CONTROL] = {r->control.fd, POLLIN, 0},
 		[FD_SIDEBAND] = {tapir_sideband__fd(r->sideband), POLLIN, 0},
 		[FD_SINK] = {r->sink_fd, POLLIN, 0},
-		[FD_PROGRAM] = {r->program ? tapir_command_run__error_fd(r->program) : -1, POLLIN,
+		[FD_PROGRAM] = {r->command ? tapir_command_run__error_fd(r->command) : -1, POLLIN,
 				0},
+		[FD_WORKLOAD] = {r->command && !r->program ? tapir_command_run__end_fd(r->command)
+							   : -1,
+				 POLLIN, 0},
 		[FD_CLOCK] = {r->clock_fd, POLLIN, 0},
 	};
 	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
@@ -160,7 +170,7 @@ static int watch(struct recording *r)
 		tapir_recording__drain_control(r);
 		tapir_targets__look(r->targets);
 		if (fds[FD_PROGRAM].revents) {
-			int err = tapir_command_run__exec_error(r->program);
+			int err = tapir_command_run__exec_error(r->command);
 
 			if (err)
 				return err;
@@ -327,7 +337,7 @@ static void tear_down(struct recording *r)
 	tapir_queue__free(r->queue);
 	tapir_programs__free(r->programs);
 	tapir_bpf_ring__close(&r->control);
-	tapir_command_run__free(r->program);
+	tapir_command_run__free(r->command);
 	tapir_writer__free(r->writer);
 	tapir_publish__free(r->publish);
 	tapir_dotnet_lanes__free(r->dotnet.lanes);
@@ -343,7 +353,7 @@ static void tear_down(struct recording *r)
 /* BPF tells of an end a moment before wait(2) can: it gets that moment. */
 static bool program_ended(const struct recording *r, int *status)
 {
-	for (int try = 0; tapir_command_run__status(r->program, status); try++) {
+	for (int try = 0; tapir_command_run__status(r->command, status); try++) {
 		if (try == 50 || !r->targets || tapir_targets__live_cnt(r->targets))
 			return false;
 		usleep(2000);
@@ -381,7 +391,7 @@ static void fill_result(struct recording *r, struct tapir_recording_result *out)
 	if (r->images)
 		out->site_cnt = tapir_images__site_cnt(r->images);
 	out->ring_event_cnt = tapir_recording__ring_events(r);
-	if (r->program)
+	if (r->command)
 		out->program_ended = program_ended(r, &out->program_status);
 }
 
@@ -401,7 +411,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 	bool has_begun;
 	int err;
 
-	r.rules.children |= opts->program != NULL;
+	r.rules.children |= opts->program && !opts->program_is_workload;
 	err = tapir_recording__set_up(&r);
 	has_begun = !err;
 	if (has_begun && r.writer)

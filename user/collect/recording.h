@@ -58,8 +58,9 @@ struct tapir_recording_opts {
 	const struct tapir_dotnet_sources *sources;
 	const struct tapir_counter_choice *counters; /* whose SPECs are among them; NULL: none */
 	char *const *program;			     /* NULL: none is started */
-	bool with_stack;			     /* with the events of probes */
-	bool no_ring_stacks;			     /* those of rings have them otherwise */
+	bool program_is_workload; /* the rules say what is recorded, while the program runs */
+	bool with_stack;	  /* with the events of probes */
+	bool no_ring_stacks;	  /* those of rings have them otherwise */
 	enum tapir_lanes lanes;
 	uint32_t rate_hz; /* of rings: events a second of each thread; 0: all */
 	struct tapir_sampling sampling;
@@ -91,10 +92,10 @@ struct tapir_recording_result {
 };
 
 /*
- * Records until the first of: duration over, program and what it started gone, the last named
- * process gone, SIGINT or SIGTERM, a sink that failed. Returns 0, or -errno with lines; what was
- * recorded until then is in the file in any case. Call it from the only thread of the
- * process. out is filled also on failure.
+ * Records until the first of: duration over, program and what it started gone, a workload ended,
+ * the last named process gone, SIGINT or SIGTERM, a sink that failed. Returns 0, or -errno with
+ * lines; what was recorded until then is in the file in any case. Call it from the only thread of
+ * the process. out is filled also on failure.
  */
 int tapir_recording__run(const struct tapir_recording_opts *opts,
 			 struct tapir_recording_result *out);

@@ -27,8 +27,9 @@ struct recording {
 	struct tapir_writer *writer;
 	struct tapir_programs *programs;
 	struct tapir_queue *queue;
-	struct tapir_command_run *program;
-	struct tapir_holder *holder; /* NULL: nobody is held */
+	struct tapir_command_run *command; /* NULL: nothing was started */
+	struct tapir_command_run *program; /* the same where it is a target; else NULL */
+	struct tapir_holder *holder;	   /* NULL: nobody is held */
 	struct tapir_sampler *sampler;
 	struct tapir_own_samples *own_samples; /* instead, without programs */
 	struct tapir_spec *name_spec;	     /* for the names of generated code; NULL: no stacks */

@@ -143,6 +143,11 @@ static int do_without(struct recording *r)
 	return tapir_programs__new_without(&r->programs);
 }
 
+static bool traces_program(const struct recording *r)
+{
+	return r->opts->program && !r->opts->program_is_workload;
+}
+
 static int load_programs(struct recording *r)
 {
 	size_t max = max_ring_bytes(r);
@@ -176,8 +181,8 @@ static int load_programs(struct recording *r)
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
 	if (err)
 		return err;
-	is_testing = r->use_multi && !r->opts->program && !r->rules.children && r->rules.pids.cnt &&
-		     r->rules.pids.cnt <= LINK_BY_PID_MAX_PIDS &&
+	is_testing = r->use_multi && !traces_program(r) && !r->rules.children &&
+		     r->rules.pids.cnt && r->rules.pids.cnt <= LINK_BY_PID_MAX_PIDS &&
 		     !pthread_create(&tester, NULL, test_pid_filter, &pid_filter);
 	tapir_recording__begin_dotnet(r);
 	err = tapir_programs__load(&opts, &r->programs);
@@ -191,10 +196,12 @@ static int load_programs(struct recording *r)
 static int prepare_program(struct recording *r)
 {
 	struct tapir_str env = {};
-	int err = tapir_recording__dotnet_environment(r, &env);
+	int err = traces_program(r) ? tapir_recording__dotnet_environment(r, &env) : 0;
 
 	if (!err)
-		err = tapir_command_run__prepare(r->opts->program, &env, &r->program);
+		err = tapir_command_run__prepare(r->opts->program, &env, &r->command);
+	if (!err && traces_program(r))
+		r->program = r->command;
 	tapir_str__fini(&env);
 	return err;
 }
@@ -622,7 +629,7 @@ int tapir_recording__set_up(struct recording *r)
 		err = tapir_recording__post_lanes(r);
 	if (!err)
 		say_ready(r);
-	if (!err && r->program)
-		err = tapir_command_run__go(r->program);
+	if (!err && r->command)
+		err = tapir_command_run__go(r->command);
 	return err;
 }
