@@ -15,7 +15,7 @@
 
 struct kernel_stack {
 	struct tapir_rec_stack rec;
-	__u64 frames[TAPIR_MAX_FRAMES + 1];
+	__u64 frames[TAPIR_FRAMES + 1];
 };
 
 struct cpu_stacks {
@@ -51,7 +51,7 @@ __weak __noinline int set_kernel_stack(struct kernel_stack *k, __u32 cnt)
 
 	if (!k)
 		return 0;
-	for (__u32 i = 0; i < TAPIR_MAX_FRAMES && i < cnt; i++)
+	for (__u32 i = 0; i < TAPIR_FRAMES && i < cnt; i++)
 		hash = tapir_walk__hash(hash, k->frames[i]);
 	k->rec.stack_id = hash ? hash : 1;
 	k->rec.frame_cnt = cnt;
@@ -64,7 +64,7 @@ static __always_inline __u64 take_kernel_stack(struct cpu_stacks *s, struct tapi
 					       void *ctx, __u32 skip, const struct tapir_rec *of,
 					       long *err)
 {
-	long bytes = bpf_get_stack(ctx, s->kernel.frames, 8 * TAPIR_MAX_FRAMES, skip);
+	long bytes = bpf_get_stack(ctx, s->kernel.frames, 8 * TAPIR_FRAMES, skip);
 
 	*err = 0;
 	if (bytes <= 0)

@@ -37,7 +37,7 @@ struct user_stack {
 	__u64 pair[2]; /* a frame record: the caller's frame pointer, the return address */
 	__u64 window[WINDOW_WORDS];
 	struct tapir_rec_stack rec; /* filled but for its header; the frames stand behind it */
-	__u64 frames[TAPIR_MAX_FRAMES + 1];
+	__u64 frames[TAPIR_FRAMES + 1];
 };
 
 /* Reads the stack from base on in one go; less than asked near the end of a stack. */
@@ -163,7 +163,7 @@ __weak __noinline int take_hidden(struct user_stack *u, __u64 ip, __u64 sp_va, _
 {
 	if (!u)
 		return 0;
-	for (__u32 i = 0; i < HIDDEN_IN_A_ROW && frame_cnt(u) < TAPIR_MAX_FRAMES; i++) {
+	for (__u32 i = 0; i < HIDDEN_IN_A_ROW && frame_cnt(u) < TAPIR_FRAMES; i++) {
 		__u32 cfa_off = hidden_cfa_off(u, ip);
 		__u64 slot = sp_va + cfa_off - 8;
 
@@ -193,7 +193,7 @@ static __always_inline int walk_step(struct user_stack *u, struct walk *w)
 {
 	__u64 ip;
 
-	if (frame_cnt(u) >= TAPIR_MAX_FRAMES || !tapir_walk__fp_ok(w->fp, w->above))
+	if (frame_cnt(u) >= TAPIR_FRAMES || !tapir_walk__fp_ok(w->fp, w->above))
 		return 1;
 	if (read_pair(u, w->fp, w->base, w->window_bytes)) {
 		w->flags |= TAPIR_STACK_FAULT;
@@ -261,8 +261,8 @@ static __always_inline int walk_inline(struct user_stack *u, const struct tapir_
 	w.cnt = frame_cnt(u);
 	u->walk = w;
 	if (i == inline_cnt)
-		walk_deep(u, TAPIR_MAX_FRAMES);
-	if (u->walk.cnt == TAPIR_MAX_FRAMES && tapir_walk__fp_ok(u->walk.fp, u->walk.above))
+		walk_deep(u, TAPIR_FRAMES);
+	if (u->walk.cnt == TAPIR_FRAMES && tapir_walk__fp_ok(u->walk.fp, u->walk.above))
 		u->walk.flags |= TAPIR_STACK_MORE;
 	u->rec.frame_cnt = u->walk.cnt;
 	u->rec.flags = u->walk.flags;

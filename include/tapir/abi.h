@@ -41,8 +41,9 @@
 
 /* ---- limits ------------------------------------------------------------------------- */
 
-#define TAPIR_MAX_ARGS	       12 /* sys/sdt.h has no more */
-#define TAPIR_MAX_FRAMES       127
+#define TAPIR_MAX_ARGS	       12  /* sys/sdt.h has no more */
+#define TAPIR_FRAMES	       127 /* of a stack, unless more are asked for */
+#define TAPIR_MAX_FRAMES       512
 #define TAPIR_MAX_RECORD_BYTES (128u * 1024u) /* a reader refuses more */
 #define TAPIR_COMM_BYTES       16	      /* the kernel's TASK_COMM_LEN */
 #define TAPIR_BUILD_ID_BYTES   20
@@ -236,12 +237,38 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_metadata) == 32, "tapir_rec_metadata
 #define TAPIR_STACK_FAULT   (1u << 2) /* a frame could not be read: the walk ended there */
 #define TAPIR_STACK_UNWOUND (1u << 3) /* .eh_frame tables were used */
 
+/*
+ * How a user stack ends. WHOLE: at code that is marked as having no caller, at a runtime's thread
+ * root, or at a coroutine's first frame. Else callers are missing: the last frame is the function
+ * whose caller was not found, for this reason. What is there is right in either case.
+ */
+#define TAPIR_STACK_ENDS(X)                                                                        \
+	X(UNKNOWN, "not recorded")                                                                 \
+	X(WHOLE, "complete")                                                                       \
+	X(NO_TABLE, "no unwind table")                                                             \
+	X(NOT_YET, "unwind table not loaded yet")                                                  \
+	X(JIT_NO_FP, "generated code without frame pointers")                                      \
+	X(NOT_CODE, "return address outside executable code")                                      \
+	X(FAULT, "stack memory not readable")                                                      \
+	X(MORE, "frame limit reached")                                                             \
+	X(UNSUPPORTED, "unwind rule not supported")                                                \
+	X(NO_PROGRESS, "frame not above its callee's")                                             \
+	X(FP_END, "end of the frame pointer chain")
+
+enum tapir_stack_end {
+#define TAPIR_X(name, text) TAPIR_STACK_END_##name,
+	TAPIR_STACK_ENDS(TAPIR_X)
+#undef TAPIR_X
+		TAPIR_STACK_END_CNT
+};
+
 struct tapir_rec_stack {
 	struct tapir_rec h;
 	uint64_t stack_id; /* never 0 */
 	uint16_t frame_cnt;
 	uint16_t flags;
-	uint32_t pad0;
+	uint8_t end; /* enum tapir_stack_end; of kernel stacks and older files UNKNOWN */
+	uint8_t pad0[3];
 	/* frame_cnt x u64 virtual address, innermost first; callers are return addresses */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_stack) == 32, "tapir_rec_stack");
@@ -427,7 +454,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 	X(ARG_CUT, PART, "a string or blob was longer than the limit")                             \
 	X(STACK_RING_FULL, PART, "no space in the ring buffer for a stack")                        \
 	X(STACK_FAULT, PART, "a stack frame could not be read")                                    \
-	X(STACK_DEPTH, PART, "a stack was deeper than 127 frames")                                 \
+	X(STACK_DEPTH, PART, "a stack was deeper than the frame limit")                            \
 	X(THREAD_RING_FULL, PART, "no space in the ring buffer for a thread's name")               \
 	X(SEEN_MAP_FULL, PART, "no space to remember a stack: it was sent more than once")         \
 	X(PROCESS_RING_FULL, PART, "no space in the ring buffer for a process record")             \

@@ -52,7 +52,7 @@ static unsigned walk(uint64_t fp, uint64_t *ips)
 	uint64_t above = STACK_VA, pair[2];
 	unsigned cnt = 0;
 
-	while (cnt < TAPIR_MAX_FRAMES && tapir_walk__fp_ok(fp, above) && read_pair(fp, pair) &&
+	while (cnt < TAPIR_FRAMES && tapir_walk__fp_ok(fp, above) && read_pair(fp, pair) &&
 	       tapir_walk__ip_ok(pair[1])) {
 		ips[cnt++] = pair[1];
 		above = fp + 16;
@@ -63,7 +63,7 @@ static unsigned walk(uint64_t fp, uint64_t *ips)
 
 static void callers_are_found_when_frames_rise(void **state)
 {
-	uint64_t ips[TAPIR_MAX_FRAMES];
+	uint64_t ips[TAPIR_FRAMES];
 
 	(void)state;
 	put_frame(4, va_of(6), CODE_VA + 1); /* the next pair directly above: an empty frame */
@@ -78,7 +78,7 @@ static void walk_ends_when_the_frame_pointer_is_none(void **state)
 	static const uint64_t bad[] = {
 		0, 1, 8, STACK_VA - 8, STACK_VA + 4, STACK_VA + 1, CODE_VA, UINT64_MAX, ~7ull,
 	};
-	uint64_t ips[TAPIR_MAX_FRAMES];
+	uint64_t ips[TAPIR_FRAMES];
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -90,7 +90,7 @@ static void walk_ends_when_the_frame_pointer_is_none(void **state)
 
 static void walk_ends_when_frames_loop(void **state)
 {
-	uint64_t ips[TAPIR_MAX_FRAMES];
+	uint64_t ips[TAPIR_FRAMES];
 
 	(void)state;
 	put_frame(4, va_of(4), CODE_VA); /* its own caller */
@@ -104,7 +104,7 @@ static void walk_ends_when_frames_loop(void **state)
 
 static void walk_ends_when_frames_fall(void **state)
 {
-	uint64_t ips[TAPIR_MAX_FRAMES];
+	uint64_t ips[TAPIR_FRAMES];
 
 	(void)state;
 	put_frame(100, va_of(50), CODE_VA);
@@ -115,7 +115,7 @@ static void walk_ends_when_frames_fall(void **state)
 static void walk_ends_when_a_return_address_is_no_code(void **state)
 {
 	static const uint64_t bad[] = {0, 1, 4095, 1ull << 56, UINT64_MAX, 0xffffffff81000000ull};
-	uint64_t ips[TAPIR_MAX_FRAMES];
+	uint64_t ips[TAPIR_FRAMES];
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -146,13 +146,13 @@ static void frame_is_refused_when_larger_than_any(void **state)
 
 static void depth_is_bounded_when_the_stack_is_deep(void **state)
 {
-	uint64_t ips[TAPIR_MAX_FRAMES];
+	uint64_t ips[TAPIR_FRAMES];
 
 	(void)state;
 	for (unsigned i = 0; i < 500; i++)
 		put_frame(4 + 2 * i, va_of(6 + 2 * i), CODE_VA + i);
-	assert_int_equal(walk(va_of(4), ips), TAPIR_MAX_FRAMES);
-	assert_true(ips[TAPIR_MAX_FRAMES - 1] == CODE_VA + TAPIR_MAX_FRAMES - 1);
+	assert_int_equal(walk(va_of(4), ips), TAPIR_FRAMES);
+	assert_true(ips[TAPIR_FRAMES - 1] == CODE_VA + TAPIR_FRAMES - 1);
 }
 
 static uint64_t hash_of(const uint64_t *ips, unsigned cnt)

@@ -214,13 +214,14 @@ static void stack_is_refused_when_it_is_too_deep_or_has_no_id(void **state)
 	uint64_t frames[TAPIR_MAX_FRAMES + 1] = {1, 2, 3};
 	struct tapir_rec_stack fixed = {.stack_id = 9};
 	struct tapir_stack_view v;
-	struct tapir_rec *rec =
-		(struct tapir_rec *)tapir_recbuf__stack(*state, &fixed, frames, 128);
+	struct tapir_rec *rec = (struct tapir_rec *)tapir_recbuf__stack(*state, &fixed, frames,
+									TAPIR_MAX_FRAMES + 1);
 
 	assert_sound(rec);
 	tapir_stack_view__of(rec, &v);
 	assert_int_equal(v.rec->frame_cnt, TAPIR_MAX_FRAMES);
 	assert_true(v.rec->flags & TAPIR_STACK_MORE);
+	assert_int_equal(v.rec->end, TAPIR_STACK_END_MORE);
 	assert_int_equal(v.frames_va[2], 3);
 	((struct tapir_rec_stack *)rec)->stack_id = 0;
 	assert_false(tapir_record__ok(rec, rec->size));

@@ -375,7 +375,8 @@ static void put_stack(uint64_t id, uint32_t size)
 	struct {
 		struct tapir_rec_stack stack;
 		uint64_t frames[2];
-	} s = {{{TAPIR_REC_STACK, 0, size, 1}, id, 2, TAPIR_STACK_KERNEL, 0}, {0x1000, 0x2000}};
+	} s = {{{TAPIR_REC_STACK, 0, size, 1}, id, 2, TAPIR_STACK_KERNEL, 200, {0}},
+	       {0x1000, 0x2000}};
 
 	assert_true(maker_put(&maker, 0, &s));
 }

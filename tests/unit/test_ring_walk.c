@@ -32,8 +32,8 @@ static struct {
 	uint16_t flags[MAX_EVENTS];
 	unsigned event_cnt, stack_cnt, wrong_cnt;
 	struct {
-		uint64_t id, frames[TAPIR_MAX_FRAMES];
-		uint16_t cnt, flags;
+		uint64_t id, frames[TAPIR_FRAMES];
+		uint16_t cnt, flags, end;
 	} stacks[MAX_EVENTS];
 } seen;
 
@@ -52,8 +52,8 @@ static void on_stack(const struct tapir_rec_stack *rec, const uint64_t *frames)
 
 	for (unsigned i = 0; i < rec->frame_cnt; i++)
 		hash = tapir_walk__hash(hash, frames[i]);
-	seen.wrong_cnt += (hash ? hash : 1) != rec->stack_id || rec->frame_cnt > TAPIR_MAX_FRAMES;
-	if (seen.stack_cnt == MAX_EVENTS || rec->frame_cnt > TAPIR_MAX_FRAMES)
+	seen.wrong_cnt += (hash ? hash : 1) != rec->stack_id || rec->frame_cnt > TAPIR_FRAMES;
+	if (seen.stack_cnt == MAX_EVENTS || rec->frame_cnt > TAPIR_FRAMES)
 		return;
 	for (unsigned i = 0; i < seen.stack_cnt; i++)
 		if (seen.stacks[i].id == rec->stack_id) /* again: as ring.h allows */
@@ -61,6 +61,7 @@ static void on_stack(const struct tapir_rec_stack *rec, const uint64_t *frames)
 	seen.stacks[seen.stack_cnt].id = rec->stack_id;
 	seen.stacks[seen.stack_cnt].cnt = rec->frame_cnt;
 	seen.stacks[seen.stack_cnt].flags = rec->flags;
+	seen.stacks[seen.stack_cnt].end = rec->end;
 	memcpy(seen.stacks[seen.stack_cnt++].frames, frames, rec->frame_cnt * 8ul);
 }
 
@@ -188,7 +189,9 @@ static void depths_up_to_the_most_and_beyond(void **state)
 
 		assert_int_equal(seen.ids[e], seen.ids[e + 1]);
 		assert_true(seen.stacks[i].cnt > 90 + e / 2 * 3 || more);
-		assert_true(!more || seen.stacks[i].cnt == TAPIR_MAX_FRAMES);
+		assert_true(!more || seen.stacks[i].cnt == TAPIR_FRAMES);
+		assert_int_equal(seen.stacks[i].end,
+				 more ? TAPIR_STACK_END_MORE : TAPIR_STACK_END_FP_END);
 	}
 	assert_true(seen.stacks[stack_of(seen.event_cnt - 1)].flags & TAPIR_STACK_MORE);
 }

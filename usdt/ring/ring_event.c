@@ -174,6 +174,7 @@ static __attribute__((noinline)) uint8_t *write_stack(uint8_t *at, const struct 
 		.stack_id = walk->hash,
 		.frame_cnt = (uint16_t)walk->frame_cnt,
 		.flags = (uint16_t)walk->flags,
+		.end = (uint8_t)walk->end,
 	};
 
 	memcpy(at, &rec, sizeof(rec));

@@ -43,8 +43,10 @@ struct ring_walk {
 	uint64_t hash;
 	uint32_t frame_cnt, record_cnt;
 	uint32_t flags, is_repaired;
-	uint64_t ips[TAPIR_MAX_FRAMES + 1];
-	uint64_t fps[TAPIR_MAX_FRAMES + 2];
+	uint32_t end; /* enum tapir_stack_end */
+	uint32_t pad0;
+	uint64_t ips[TAPIR_FRAMES + 1];
+	uint64_t fps[TAPIR_FRAMES + 2];
 };
 
 struct ring_tls;

@@ -65,7 +65,7 @@ walk_to(struct ring_walk *walk, const struct tapir_ring_repair *repair, uint64_t
 		above = fp + RECORD_BYTES;
 		fp = pair[0];
 		record_cnt = cnt + 1;
-		if (cnt == TAPIR_MAX_FRAMES || !is_code(ip)) {
+		if (cnt == TAPIR_FRAMES || !is_code(ip)) {
 			walk->flags |= is_code(ip) ? TAPIR_STACK_MORE : 0;
 			break;
 		}
@@ -76,7 +76,7 @@ walk_to(struct ring_walk *walk, const struct tapir_ring_repair *repair, uint64_t
 			uint64_t extra = hidden_caller(repair, ip, fp, above, high);
 
 			walk->is_repaired = 1;
-			if (extra && is_code(extra) && cnt < TAPIR_MAX_FRAMES) {
+			if (extra && is_code(extra) && cnt < TAPIR_FRAMES) {
 				walk->ips[cnt++] = extra;
 				hash = hash_step(hash, extra);
 			}
@@ -98,7 +98,7 @@ static void walk_alternate(struct ring_walk *walk, const struct ring_stack *stac
 	if (!ring_stack__alternate(&alternate) || !ring_stack__holds(&alternate, fp))
 		return;
 	fp = walk_to(walk, repair, fp, alternate.high);
-	if (fp >= stack->mapped && fp < stack->high && walk->frame_cnt < TAPIR_MAX_FRAMES)
+	if (fp >= stack->mapped && fp < stack->high && walk->frame_cnt < TAPIR_FRAMES)
 		walk_to(walk, repair, fp, stack->high);
 }
 
@@ -124,6 +124,7 @@ take(struct ring_writer *w, struct ring_walk *walk, const struct tapir_ring_repa
 	if (!walk->frame_cnt)
 		return NULL;
 	walk->hash += !walk->hash;
+	walk->end = walk->flags & TAPIR_STACK_MORE ? TAPIR_STACK_END_MORE : TAPIR_STACK_END_FP_END;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (!walk->is_repaired)
 		ring_store(&walk->from, from);

@@ -205,6 +205,7 @@ const struct tapir_rec *tapir_recbuf__stack(struct tapir_recbuf *b,
 	if (frame_cnt > TAPIR_MAX_FRAMES) {
 		frame_cnt = TAPIR_MAX_FRAMES;
 		s.flags |= TAPIR_STACK_MORE;
+		s.end = TAPIR_STACK_END_MORE;
 	}
 	s.frame_cnt = (uint16_t)frame_cnt;
 	frames = (struct tapir_sv){(const char *)frames_va, frame_cnt * sizeof(*frames_va)};
