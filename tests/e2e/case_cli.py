@@ -243,6 +243,9 @@ def test_arguments_have_names_when_their_provider_is_known(t):
 def test_program_without_dashes_is_told_what_to_type(t):
     one_line(t, t.tapir("record", "sleep", "5", expect=2), "to run sleep: tapir record -- sleep ...")
     one_line(t, t.tapir("trace", "true", expect=2), "to run true: tapir trace -- true")
+    one_line(t, t.tapir("record", "ls", "-lt", expect=2), "to run ls: tapir record -- ls -l ...")
+    one_line(t, t.tapir("record", "node", "--inspect", "app.js", expect=2), "tapir record -- node --inspect ...")
+    one_line(t, t.tapir("record", "hotspot:gc*", "-l", expect=2), "'tapir help record' lists them")
 
 
 def recordings(directory):

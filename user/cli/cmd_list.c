@@ -274,8 +274,8 @@ static void say_what_was_not_seen(const struct tapir_discovery *d, const struct 
 			d->bad_probe_cnt);
 	if (d->skipped_process_cnt)
 		tapir_warn(
-			"%zu processes could not be inspected: run as root or with CAP_SYS_PTRACE",
-			d->skipped_process_cnt);
+			"%zu process%s could not be inspected: run as root or with CAP_SYS_PTRACE",
+			d->skipped_process_cnt, d->skipped_process_cnt == 1 ? "" : "es");
 	if (d->skipped_file_cnt)
 		tapir_debug("%zu mapped files could not be read", d->skipped_file_cnt);
 }

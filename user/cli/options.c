@@ -137,19 +137,30 @@ static bool is_near(const struct tapir_option *o, void *value, void *ctx)
 	return false;
 }
 
+/* Options after what looks like a program are most likely its own. word: with its dashes. */
+static int no_option(struct tapir_cli *cli, const char *word)
+{
+	const char *command = cli->command ? cli->command->name : "";
+	const char *program = cli->words.cnt ? cli->words.data[0] : "";
+
+	if (*program && cli->command->takes_program && !strpbrk(program, ":*?"))
+		return tapir_cli__usage(cli, "no option '%s'; to run %s: tapir %s -- %s %s ...",
+					word, program, command, program, word);
+	return tapir_cli__usage(cli, "no option '%s'; 'tapir help%s%s' lists them", word,
+				*command ? " " : "", command);
+}
+
 static int unknown_option(struct tapir_cli *cli, const char *name, size_t name_len)
 {
 	char word[64];
-	struct nearest near = {.to = word, .edits = MAX_EDITS + 1};
-	const char *topic = cli->command ? cli->command->name : "";
+	struct nearest near = {.to = word + 2, .edits = MAX_EDITS + 1};
 
-	snprintf(word, sizeof(word), "%.*s", (int)(name_len < 63 ? name_len : 63), name);
+	snprintf(word, sizeof(word), "--%.*s", (int)(name_len < 61 ? name_len : 61), name);
 	each_option(cli, is_near, &near);
 	if (near.name)
-		return tapir_cli__usage(cli, "no option '--%s'; the nearest is '--%s'", word,
+		return tapir_cli__usage(cli, "no option '%s'; the nearest is '--%s'", word,
 					near.name);
-	return tapir_cli__usage(cli, "no option '--%s'; 'tapir help%s%s' lists them", word,
-				*topic ? " " : "", topic);
+	return no_option(cli, word);
 }
 
 static int unknown_command(struct tapir_cli *cli, const char *name)
@@ -230,9 +241,7 @@ static int parse_letters(struct tapir_cli *cli, struct cursor *c)
 		int err;
 
 		if (!each_option(cli, is_wanted, &w))
-			return tapir_cli__usage(cli, "no option '-%c'; 'tapir help%s%s' lists them",
-						*p, cli->command ? " " : "",
-						cli->command ? cli->command->name : "");
+			return no_option(cli, (char[]){'-', *p, 0});
 		if (w.found.option->type != TAPIR_OPTION_FLAG)
 			return take_value(cli, c, &w.found, p[1] ? p + 1 : NULL);
 		err = take_value(cli, c, &w.found, NULL);
