@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from harness import EVENTS_ONLY, args_of, named
+from harness import EVENTS_ONLY, SLOWNESS, args_of, named
 
 ROUNDS = int(os.environ.get("TAPIR_SOAK_ROUNDS", "0"))  # make soak: 50
 TIMEOUT = 600 if ROUNDS else 120
@@ -135,7 +135,7 @@ class Terminal:
 
     def expect(self, text, timeout=10):
         """Reads until text has come; what comes behind it is kept."""
-        end = time.monotonic() + timeout
+        end = time.monotonic() + timeout * SLOWNESS
         os.set_blocking(self.fd, False)
         while text not in self.seen:
             try:
@@ -272,13 +272,14 @@ def test_strace_works_in_a_program_that_is_recorded(t):
     result, _, report = run_recorded(t, ["spawner"], argv)
     t.eq(result.witness()["bad_exits"], 0, result.err)
     with open(t.path("strace.txt"), encoding="utf-8", errors="replace") as lines:
-        t.eq(sum("execve(" in line and " = 0" in line for line in lines), 6, "programs that strace saw")
+        # Or "<... execve resumed>) = 0", when another process was reported in between.
+        t.eq(sum("execve" in line and line.rstrip().endswith("= 0") for line in lines), 6, "programs that strace saw")
     t.ok(report["gaps"] or sum(e["captured"] for e in report["events"]) == 15, "events or gaps")
 
 
 def test_strace_attaches_in_a_program_that_is_recorded(t):
     strace = t.need("strace")
-    script = f"sleep 1.5 & {strace} -qq -e trace=exit_group -p $!; echo rc=$?; wait $!; echo child=$?"
+    script = f"sleep {1.5 * SLOWNESS} & {strace} -qq -e trace=exit_group -p $!; echo rc=$?; wait $!; echo child=$?"
     plain = t.run("sh", "-c", script)
     result, _, _ = run_recorded(t, [], ["sh", "-c", script])
     t.eq(result.out, plain.out, result.err)
@@ -329,13 +330,14 @@ def test_recording_works_inside_a_recording(t):
 
 
 def test_two_recordings_hold_each_its_own(t):
+    count = 12 if t.lacks("uprobe_multi") else 30  # without it tapir attaches 16 probes
     tapirs = [t.start_tapir("record", "dlopener", "plug", *EVENTS_ONLY, "-o", t.path(f"{i}.tapir"), "--", t.target_path("dlopener"),
-                            30, 20, *copies(t, 30, "plug")) for i in range(2)]
+                            count, 20, *copies(t, count, "plug")) for i in range(2)]
     for i, tapir in enumerate(tapirs):
         result = tapir.wait()
-        t.eq((result.rc, result.witness()["plug_fired"]), (0, 600), result.err)
+        t.eq((result.rc, result.witness()["plug_fired"]), (0, 20 * count), result.err)
         file = t.path(f"{i}.tapir")
-        t.eq((len(t.events(file)), t.report(file)["gaps"]), (630, []), f"recording {i}")
+        t.eq((len(t.events(file)), t.report(file)["gaps"]), (21 * count, []), f"recording {i}")
 
 
 # ---- tapir does not serve, or dies --------------------------------------------------------------------
@@ -349,7 +351,7 @@ def storm_of_files(t, count):
 
 
 def wait_for(t, name, timeout):
-    end = time.monotonic() + timeout
+    end = time.monotonic() + timeout * SLOWNESS
     while not os.path.exists(t.path(name)) and time.monotonic() < end:
         time.sleep(0.002)
     t.ok(os.path.exists(t.path(name)), f"the program is stuck: no file {name}")
@@ -409,6 +411,8 @@ def test_nobody_stays_stopped_when_the_control_ring_is_full(t):
 def test_program_runs_and_gaps_are_recorded_without_the_capability(t):
     setpriv = t.need("setpriv")
     t.need_others()
+    if t.lacks("uprobe_multi"):
+        t.skip("without uprobe_multi, probes require CAP_SYS_ADMIN")
     caps = "-all,+bpf,+perfmon,+dac_override"
     file = t.path("trace.tapir")
     result = t.run(setpriv, "--bounding-set", caps, "--inh-caps", caps, t.tapir_path, "record", "dlopener", "plug", *EVENTS_ONLY, "-o",

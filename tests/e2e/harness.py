@@ -17,6 +17,8 @@ import threading
 import time
 
 
+# How many times as long an emulated machine takes (tests/kernels/guest): limits that tell a hang are multiplied.
+SLOWNESS = float(os.environ.get("TAPIR_SLOWNESS", "1"))
 EVENTS_ONLY = ("--no-samples", "--no-sched")  # else record also samples and takes switches
 
 
@@ -82,7 +84,7 @@ class Process:
 
     def wait_line(self, start, timeout=10):
         """The next line, of stdout or stderr, that starts with `start`."""
-        end = time.monotonic() + timeout
+        end = time.monotonic() + timeout * SLOWNESS
         while True:
             try:
                 line = self.fresh.get(timeout=max(0.0, min(0.1, end - time.monotonic())))
@@ -103,7 +105,7 @@ class Process:
 
     def wait(self, timeout=30):
         try:
-            rc = self.child.wait(timeout)
+            rc = self.child.wait(timeout * SLOWNESS)
         except subprocess.TimeoutExpired:
             raise Failure(f"{describe(self.argv)} still runs after {timeout} s\n"
                           + "".join(self.out + self.err)) from None
@@ -239,6 +241,11 @@ class Case:
         if missing:
             raise Skip("not installed: " + ", ".join(missing))
         return paths[0] if len(paths) == 1 else paths
+
+    def lacks(self, feature):
+        """Whether tapir doctor reports that the kernel does not have this feature."""
+        checks = json.loads(self.tapir("doctor", "--json", expect=None).out)["checks"]
+        return any(check["name"] == feature and check["state"] != "ok" for check in checks)
 
     def need_others(self):
         """Skips the case where another user may not run what was built."""

@@ -30,7 +30,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
-from harness import Case, Failure, Skip  # noqa: E402
+from harness import SLOWNESS, Case, Failure, Skip  # noqa: E402
 
 CASE_SECONDS = 120  # a case module may set its own TIMEOUT
 
@@ -48,7 +48,7 @@ class Entry:
     def __init__(self, path, module, key):
         self.name = f"{path.stem[len('case_'):]}.{key[len('test_'):]}"
         self.function = getattr(module, key)
-        self.limit = getattr(module, "TIMEOUT", CASE_SECONDS)
+        self.limit = int(getattr(module, "TIMEOUT", CASE_SECONDS) * SLOWNESS)
         alone = getattr(module, "ALONE", False)
         self.alone = alone if isinstance(alone, bool) else key in alone
 

@@ -16,7 +16,7 @@
 #include "tapir/ring.h"
 
 #define MAKER_RING_BYTES  (4u * TAPIR_RING_CHUNK_BYTES)
-#define MAKER_CATALOG_MAX (4u << 20)
+#define MAKER_CATALOG_MAX (40u << 20) /* takes memory as it is written */
 
 struct ring_maker {
 	int ctl_fd, data_fds[TAPIR_RING_ARENAS];
@@ -184,9 +184,10 @@ static inline bool maker_put(struct ring_maker *m, unsigned slot, const void *re
 	return true;
 }
 
-/* Registers an event; its index. */
-static inline unsigned maker_event(struct ring_maker *m, const char *provider, const char *event,
-				   uint8_t level, uint64_t keywords)
+/* Registers an event that is described by so many bytes of METADATA as well; its index. */
+static inline unsigned maker_event_with(struct ring_maker *m, const char *provider,
+					const char *event, uint8_t level, uint64_t keywords,
+					uint32_t blob_bytes)
 {
 	struct tapir_ring_data *h = m->data[0];
 	unsigned idx = h->event_cnt;
@@ -208,6 +209,19 @@ static inline unsigned maker_event(struct ring_maker *m, const char *provider, c
 	memcpy(at, &probe, sizeof(probe));
 	memcpy(at + sizeof(probe), provider, strlen(provider));
 	memcpy(at + sizeof(probe) + strlen(provider), event, strlen(event));
+	if (blob_bytes) {
+		struct tapir_rec_metadata more = {
+			.h = {.type = TAPIR_REC_METADATA,
+			      .cpu = TAPIR_CPU_UNKNOWN,
+			      .size = (uint32_t)(sizeof(more) + blob_bytes + 7) & ~7u},
+			.probe_id = probe.probe_id,
+			.format = 1,
+			.blob_bytes = blob_bytes,
+		};
+
+		memcpy(at + probe.h.size, &more, sizeof(more));
+		probe.h.size += more.h.size; /* of both, from here on */
+	}
 	m->ctl->words[idx] |= 1ull << TAPIR_RING_GENERATION_SHIFT;
 	entries[idx].catalog_off = off;
 	entries[idx].generation = 1;
@@ -215,6 +229,12 @@ static inline unsigned maker_event(struct ring_maker *m, const char *provider, c
 	__atomic_store_n(&h->event_cnt, idx + 1, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&h->changes, 1, __ATOMIC_RELEASE);
 	return idx;
+}
+
+static inline unsigned maker_event(struct ring_maker *m, const char *provider, const char *event,
+				   uint8_t level, uint64_t keywords)
+{
+	return maker_event_with(m, provider, event, level, keywords, 0);
 }
 
 #endif

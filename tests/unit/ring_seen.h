@@ -26,6 +26,7 @@ static bool is_consuming;
 static struct {
 	_Atomic uint64_t event_cnt, lost_cnt, nested_cnt, malformed_cnt, stack_cnt, thread_cnt;
 	_Atomic uint64_t disorder_cnt, wrong_cnt, probe_cnt, limited_cnt;
+	_Atomic uint64_t undescribed_cnt, late_gap_cnt, failed_gap_cnt;
 	uint64_t next[SLOTS]; /* of the sequence in each slot */
 	uint32_t tgid, tids[SLOTS], probe_id, thread_tid;
 } seen;
@@ -58,8 +59,16 @@ static inline void see_loss(const struct tapir_rec_loss *loss)
 {
 	seen.lost_cnt += loss->cause == TAPIR_LOSS_RING_LANE_DROP ? loss->count : 0;
 	seen.nested_cnt += loss->cause == TAPIR_LOSS_RING_LANE_NESTED ? loss->count : 0;
+	seen.undescribed_cnt += loss->cause == TAPIR_LOSS_RING_LANE_UNDESCRIBED ? loss->count : 0;
 	seen.limited_cnt += loss->cause == TAPIR_LOSS_RING_LANE_LIMITED ? loss->count : 0;
 	seen.malformed_cnt += loss->cause == TAPIR_LOSS_MALFORMED ? loss->count : 0;
+}
+
+static inline void see_gap(const struct tapir_rec_gap *gap)
+{
+	seen.late_gap_cnt += gap->reason == TAPIR_GAP_ATTACH_LATE;
+	seen.failed_gap_cnt += gap->reason == TAPIR_GAP_ATTACH_FAILED;
+	seen.wrong_cnt += gap->from_ns > gap->until_ns;
 }
 
 static inline void see(const struct tapir_rec *rec)
@@ -68,6 +77,8 @@ static inline void see(const struct tapir_rec *rec)
 		see_event((const void *)rec);
 	else if (rec->type == TAPIR_REC_LOSS)
 		see_loss((const void *)rec);
+	else if (rec->type == TAPIR_REC_GAP)
+		see_gap((const void *)rec);
 	else if (rec->type == TAPIR_REC_PROBE && !seen.probe_cnt++)
 		seen.probe_id = ((const struct tapir_rec_probe *)rec)->probe_id;
 	else if (rec->type == TAPIR_REC_THREAD)
@@ -144,6 +155,36 @@ static struct tapir_ring_reader_stats stop_reader(void)
 		tapir_spec__free(specs.data[i]);
 	tapir_vec__fini(&specs);
 	return stats;
+}
+
+/* An event for every session that wants it; false: lost, and counted so. */
+static inline bool fire(struct ring_maker *m, unsigned slot, unsigned event, uint64_t seq)
+{
+	uint64_t word = __atomic_load_n(&m->ctl->words[event], __ATOMIC_SEQ_CST);
+	struct fired f = {
+		.ev = {.h = {.type = TAPIR_REC_EVENT,
+			     .cpu = TAPIR_CPU_UNKNOWN,
+			     .time_ns = tapir_clock__now_ns()},
+		       .probe_id = TAPIR_RING_ID(event, 1),
+		       .tgid = (uint32_t)getpid(),
+		       .tid = (uint32_t)gettid(),
+		       .lane = TAPIR_LANE_RING,
+		       .pad0 = (uint8_t)(word >> TAPIR_RING_WANT_SHIFT)},
+		.slot = slot,
+		.seq = seq,
+	};
+
+	f.ev.h.size = (uint32_t)(sizeof(f.ev) + 16 + seq % 61 * 8);
+	f.ev.payload_bytes = f.ev.h.size - (uint32_t)sizeof(f.ev);
+	if (!f.ev.pad0)
+		return false;
+	if (maker_put(m, slot, &f))
+		return true;
+	for (unsigned s = 0; s < TAPIR_RING_SESSIONS; s++)
+		if (f.ev.pad0 & 1u << s)
+			__atomic_fetch_add(&maker_losses(m, event)->cnt[s][TAPIR_RING_NO_SPACE], 1,
+					   __ATOMIC_RELAXED);
+	return false;
 }
 
 static inline int teardown(void **state)

@@ -24,36 +24,6 @@
 
 /* ---- this end --------------------------------------------------------------------------- */
 
-/* An event for every session that wants it; false: lost, and counted so. */
-static bool fire(struct ring_maker *m, unsigned slot, unsigned event, uint64_t seq)
-{
-	uint64_t word = __atomic_load_n(&m->ctl->words[event], __ATOMIC_SEQ_CST);
-	struct fired f = {
-		.ev = {.h = {.type = TAPIR_REC_EVENT,
-			     .cpu = TAPIR_CPU_UNKNOWN,
-			     .time_ns = tapir_clock__now_ns()},
-		       .probe_id = TAPIR_RING_ID(event, 1),
-		       .tgid = (uint32_t)getpid(),
-		       .tid = (uint32_t)gettid(),
-		       .lane = TAPIR_LANE_RING,
-		       .pad0 = (uint8_t)(word >> TAPIR_RING_WANT_SHIFT)},
-		.slot = slot,
-		.seq = seq,
-	};
-
-	f.ev.h.size = (uint32_t)(sizeof(f.ev) + 16 + seq % 61 * 8);
-	f.ev.payload_bytes = f.ev.h.size - (uint32_t)sizeof(f.ev);
-	if (!f.ev.pad0)
-		return false;
-	if (maker_put(m, slot, &f))
-		return true;
-	for (unsigned s = 0; s < TAPIR_RING_SESSIONS; s++)
-		if (f.ev.pad0 & 1u << s)
-			__atomic_fetch_add(&maker_losses(m, event)->cnt[s][TAPIR_RING_NO_SPACE], 1,
-					   __ATOMIC_RELAXED);
-	return false;
-}
-
 static void open_lane(void)
 {
 	assert_true(maker_open(&maker, 0x77));

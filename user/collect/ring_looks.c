@@ -3,10 +3,10 @@
 #include "collect/ring_looks.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
-#define BURST_MAX 256 /* processes at a time; others wait for their turn */
-#define TURN_MAX  32  /* looks of a turn */
-#define COST	  4   /* times what a look took are left to others */
+#define TURN_MAX 32 /* looks of a turn */
+#define COST	 4  /* times what a look took are left to others */
 
 /* After what was expected. */
 static const unsigned step_ms[] = {5, 20, 50, 100, 200};
@@ -25,6 +25,17 @@ static uint64_t due_ns(const struct tapir_ring_burst *b)
 	return b->from_ns + step_ms[b->step] * TAPIR_NS_PER_MS;
 }
 
+/* It is found in its turn; what it fires until then is a GAP. */
+static void leave(struct tapir_ring_looks *l)
+{
+	l->left_cnt++;
+	if (!l->is_full)
+		tapir_warn("more than %u processes start programs at a time: ring lanes of others "
+			   "are found later (a GAP each)",
+			   TAPIR_RING_BURSTS_MAX);
+	l->is_full = true;
+}
+
 void tapir_ring_looks__expect(struct tapir_ring_looks *l, uint32_t tgid)
 {
 	struct tapir_ring_burst new = {.tgid = tgid, .from_ns = tapir_clock__now_ns()}, *b;
@@ -37,8 +48,8 @@ void tapir_ring_looks__expect(struct tapir_ring_looks *l, uint32_t tgid)
 		b->again = true;
 		return;
 	}
-	if (l->bursts.cnt < BURST_MAX)
-		tapir_vec__push(&l->bursts, new);
+	if (l->bursts.cnt >= TAPIR_RING_BURSTS_MAX || !tapir_vec__push(&l->bursts, new))
+		leave(l);
 }
 
 static void look(struct tapir_ring_looks *l, uint32_t tgid)
@@ -76,6 +87,7 @@ void tapir_ring_looks__run(struct tapir_ring_looks *l)
 		if (!advance(&l->bursts.data[i], now_ns))
 			l->bursts.data[i--] = l->bursts.data[--l->bursts.cnt];
 	}
+	l->is_full &= l->bursts.cnt > TAPIR_RING_BURSTS_MAX / 2;
 }
 
 uint64_t tapir_ring_looks__next_ns(const struct tapir_ring_looks *l)

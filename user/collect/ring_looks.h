@@ -13,11 +13,15 @@
 #include "base/map.h"
 #include "collect/ring_reader.h"
 
+#define TAPIR_RING_BURSTS_MAX 256u /* processes at a time; others wait for their turn */
+
 struct tapir_ring_looks {
 	struct tapir_ring_reader *rings; /* borrowed; NULL: nobody looks */
 	struct tapir_vec(struct tapir_ring_burst) bursts;
-	size_t cursor;	  /* of the looks in turn */
-	uint64_t free_ns; /* until then the last look is paid for */
+	size_t cursor;	   /* of the looks in turn */
+	uint64_t free_ns;  /* until then the last look is paid for */
+	uint64_t left_cnt; /* times that a process had to wait for its turn */
+	bool is_full;	   /* reported; until half of them are done */
 };
 
 /* Something new is executed in the process. */

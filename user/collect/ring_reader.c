@@ -19,13 +19,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "collect/ring_drain.h"
+#include "collect/ring_limits.h"
 #include "collect/ring_select.h"
 
 #define ROUND_MS  10
 #define LOSSES_NS TAPIR_NS_PER_SEC
-#define LANE_MAX  4096 /* in all processes */
-#define OPEN_MAX  256  /* times in one process, which may end each at once, ... */
-#define OPEN_HZ	  1    /* ... and then so often per second */
 #define CHILD_MAX TAPIR_RING_CHILDREN
 #define STOP_TGID 0ull
 
@@ -41,14 +39,10 @@ struct tapir_ring_reader {
 	struct tapir_ring_ask *ask;
 	struct tapir_vec(struct lane) lanes;
 	struct tapir_vec(uint64_t) own_keys; /* of private lanes */
-	struct tapir_map busy;		     /* lanes that had no session left, once */
-	struct tapir_map opens;	    /* by tgid: lanes that were opened, and since when << 32 */
-	struct tapir_map limited;   /* tgids whose lanes were too many, once */
-	struct tapir_map strangers; /* tgids whose lane has another version, once */
+	struct tapir_ring_limits limits;
 	struct tapir_vec(uint32_t) children; /* that made lanes: to be opened */
 	uint64_t child_fired, inherited;     /* of lanes that are closed: ring.h, FORK */
 	uint64_t start_ns;
-	bool is_full;			      /* that there are LANE_MAX was reported */
 	struct tapir_ring_reader_stats ended; /* of lanes that are closed; lane_cnt of all */
 	pthread_mutex_t lock;
 	atomic_int waiting_cnt; /* who wants the lock: rounds may follow each other without a gap */
@@ -73,6 +67,7 @@ static void close_lane(struct tapir_ring_reader *r, size_t idx)
 	r->ended.malformed_cnt += tapir_ring_process__malformed_cnt(lane.process);
 	tapir_ring_process__close(lane.process);
 	tapir_guard__fd(&lane.pid_fd);
+	tapir_ring_limits__note_close(&r->limits, r->lanes.cnt);
 }
 
 static bool has_lane(const struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
@@ -105,51 +100,12 @@ static bool is_for_us(const struct tapir_ring_reader *r, const struct tapir_ring
 	return !files->is_private;
 }
 
-/* A process may make lanes, or end sessions, as fast as it likes; each costs us a look. */
-static bool may_open(struct tapir_ring_reader *r, uint32_t tgid, uint64_t opens)
-{
-	uint64_t now_s = tapir_clock__now_ns() / TAPIR_NS_PER_SEC;
-	bool is_new = false;
-
-	if ((uint32_t)opens < OPEN_MAX + (now_s - (opens >> 32)) * OPEN_HZ)
-		return true;
-	tapir_map__put(&r->limited, tgid, &is_new);
-	if (is_new)
-		tapir_warn("process %u has made or ended more than %u ring lanes: not all of its "
-			   "events are recorded",
-			   tgid, OPEN_MAX);
-	return false;
-}
-
-/* They end with their processes. */
-static bool has_room(struct tapir_ring_reader *r)
-{
-	if (r->lanes.cnt < LANE_MAX)
-		return true;
-	if (!r->is_full)
-		tapir_warn("%u ring lanes are open: events of more processes are not recorded "
-			   "until one of these ends",
-			   LANE_MAX);
-	r->is_full = true;
-	return false;
-}
-
-static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ring_lane *files)
+static int start_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ring_lane *files)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = tgid};
-	struct lane lane = {.tgid = tgid, .pid_fd = -1};
-	bool is_first = !has_any_lane(r, tgid);
-	bool is_new;
-	uint64_t *opens;
-	int err = 0;
+	struct lane lane = {.tgid = tgid};
+	int err;
 
-	if (!is_for_us(r, files) || has_lane(r, tgid, files->key) || !has_room(r))
-		return 0;
-	opens = tapir_map__put(&r->opens, tgid, &is_new);
-	if (opens && is_new)
-		*opens = tapir_clock__now_ns() / TAPIR_NS_PER_SEC << 32;
-	if (!opens || !may_open(r, tgid, *opens))
-		return 0;
 	lane.pid_fd = (int)syscall(SYS_pidfd_open, tgid, 0);
 	if (lane.pid_fd < 0)
 		return -errno;
@@ -165,10 +121,33 @@ static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ri
 	}
 	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, lane.pid_fd, &event))
 		tapir_debug("cannot wait for the end of process %u", tgid);
-	r->ended.lane_cnt++;
-	r->ended.process_cnt += is_first && !(uint32_t)*opens;
-	++*opens;
-	return 1;
+	return 0;
+}
+
+/* 1: opened; 0: it is open, another tracer's, or left out. */
+static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ring_lane *files)
+{
+	enum tapir_ring_left_cause cause = TAPIR_RING_LEFT_FAILED;
+	bool is_first = !has_any_lane(r, tgid);
+	int err = 0;
+
+	if (!is_for_us(r, files) || has_lane(r, tgid, files->key))
+		return 0;
+	if (tapir_ring_limits__allow(&r->limits, tgid, r->lanes.cnt, &cause)) {
+		err = start_lane(r, tgid, files);
+		if (!err) {
+			r->ended.lane_cnt++;
+			r->ended.process_cnt +=
+				tapir_ring_limits__note_open(&r->limits, tgid, files->key) &&
+				is_first;
+			return 1;
+		}
+		if (err == -EBUSY)
+			cause = TAPIR_RING_LEFT_BUSY;
+	}
+	if (err != -ESRCH)
+		tapir_ring_limits__leave_out(&r->limits, tgid, files, cause, err);
+	return 0;
 }
 
 /* Another program is in the process now (exec), or the library was unloaded. */
@@ -204,31 +183,6 @@ int tapir_ring_reader__own(struct tapir_ring_reader *r, uint64_t key)
 	return is_kept ? 0 : -ENOMEM;
 }
 
-/* Once: we come again and again, and a session may be free by then. */
-static void warn_busy(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
-{
-	bool is_new = false;
-
-	if (r->busy.cnt < LANE_MAX)
-		tapir_map__put(&r->busy, tapir_hash__mix(key, tgid), &is_new);
-	if (is_new)
-		tapir_warn("process %u: all %u sessions of its ring lane are taken by other "
-			   "tracers",
-			   tgid, TAPIR_RING_SESSIONS);
-}
-
-/* Once a process. */
-static void warn_version(struct tapir_ring_reader *r, uint32_t tgid, uint32_t version)
-{
-	bool is_new = false;
-
-	tapir_map__put(&r->strangers, tgid, &is_new);
-	if (is_new)
-		tapir_warn("process %u: its ring lane has version %u and this tapir reads version "
-			   "%u: its events are not recorded",
-			   tgid, version, TAPIR_RING_VERSION);
-}
-
 /* Of a child that nobody asked for by name: lanes alone that have inherited from ours. */
 static int add(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
 {
@@ -243,18 +197,12 @@ static int add(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
 			    offered.refused);
 	lock(r);
 	if (offered.other_version && !is_child)
-		warn_version(r, tgid, offered.other_version);
+		tapir_ring_limits__refuse_version(&r->limits, tgid, offered.other_version);
 	give_up_others(r, tgid, &offered);
 	tapir_vec_for_each (files, &offered.all) {
-		uint64_t key = files->key;
-		int opened;
-
 		if (is_child && !tapir_ring_control__is_for_us(files->ctl_fd, r->sink.session_id))
 			continue;
-		opened = open_lane(r, tgid, files);
-		if (opened == -EBUSY)
-			warn_busy(r, tgid, key);
-		cnt += opened > 0;
+		cnt += open_lane(r, tgid, files);
 	}
 	pthread_mutex_unlock(&r->lock);
 	tapir_ring_lanes__fini(&offered);
@@ -325,9 +273,7 @@ bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint
 /* Once: it may be opened again, and the process may go on so. */
 static void warn_ended(struct tapir_ring_reader *r, uint32_t tgid)
 {
-	const uint64_t *opens = tapir_map__get(&r->opens, tgid);
-
-	if (opens && (uint32_t)*opens > 1)
+	if (tapir_ring_limits__open_cnt(&r->limits, tgid) > 1)
 		return;
 	tapir_warn("process %u considered this recorder dead: its ring lane ends", tgid);
 }
@@ -398,8 +344,7 @@ static void note_ends(struct tapir_ring_reader *r, int timeout_ms)
 	for (int i = 0; i < cnt; i++) {
 		tapir_vec_for_each (lane, &r->lanes)
 			lane->is_over |= lane->tgid == events[i].data.u64;
-		tapir_map__del(&r->opens, events[i].data.u64);
-		tapir_map__del(&r->limited, events[i].data.u64);
+		tapir_ring_limits__forget(&r->limits, (uint32_t)events[i].data.u64);
 	}
 	pthread_mutex_unlock(&r->lock);
 }
@@ -461,6 +406,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 		.cover = opts->cover,
 		.spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool)),
 	};
+	tapir_ring_limits__init(&r->limits, opts->queue, r->start_ns);
 	tapir_ring_kinds__init(&r->sink.kinds, TAPIR_RING_PROBE_ID_MIN);
 	r->ask = malloc(sizeof(*r->ask));
 	if (r->ask)
@@ -526,14 +472,11 @@ void tapir_ring_reader__free(struct tapir_ring_reader *r)
 	tapir_ring_reader__stop(r);
 	tapir_vec__fini(&r->lanes);
 	tapir_vec__fini(&r->own_keys);
-	tapir_map__fini(&r->busy);
 	free(r->sink.spec_matched);
 	tapir_seen_names__fini(&r->sink.seen);
 	tapir_ring_kinds__fini(&r->sink.kinds);
 	free(r->ask);
-	tapir_map__fini(&r->opens);
-	tapir_map__fini(&r->limited);
-	tapir_map__fini(&r->strangers);
+	tapir_ring_limits__fini(&r->limits);
 	tapir_vec__fini(&r->children);
 	tapir_recbuf__fini(&r->sink.recbuf);
 	tapir_guard__fd(&r->epoll_fd);

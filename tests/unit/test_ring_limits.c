@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a recording takes of ring lanes at most: each limit is run over, reported, and given back.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "collect/ring_limits.h"
+#include "collect/ring_looks.h"
+#include "may_trace.h"
+#include "ring_seen.h"
+
+#define LANES	   TAPIR_RING_LANES_MAX /* of one process */
+#define OVER	   24			/* lanes more than there is room for */
+#define MAKERS	   ((int)((TAPIR_RING_LANES_OPEN_MAX + OVER + LANES - 1) / LANES))
+#define OWN_FDS	   (2 * LANES + 64)
+#define WAIT_TRIES 2000
+#define COST_MAX   (32u << 20) /* ring_catalog.c */
+#define ID_COST	   512u
+#define BLOB_BYTES 60000u
+
+static struct {
+	pid_t pid;
+	int ready_fd, end_fd; /* closing end_fd ends it */
+} makers[MAKERS];
+
+/* ---- lanes ---------------------------------------------------------------------------------- */
+
+static void make_lanes(int lanes, int ready_fd, int end_fd)
+{
+	struct ring_maker m;
+	char byte = 0;
+
+	for (int i = 0; i < lanes; i++) {
+		if (!maker_open(&m, ((uint64_t)getpid() << 8) + (unsigned)i + 1))
+			_exit(1);
+		maker_event(&m, "prov", "wanted", 4, 1);
+	}
+	if (write(ready_fd, &byte, 1) != 1)
+		_exit(1);
+	_exit(read(end_fd, &byte, 1) == 0 ? 0 : 1);
+}
+
+/* A process that offers lanes until it is told to end, or its parent dies. */
+static void start_maker(int i, int lanes)
+{
+	int ready[2], end[2];
+	char byte;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(end, O_CLOEXEC), 0);
+	makers[i].pid = fork();
+	if (!makers[i].pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (int k = 0; k < i; k++)
+			close(makers[k].end_fd);
+		close(end[1]);
+		make_lanes(lanes, ready[1], end[0]);
+	}
+	close(ready[1]);
+	close(end[0]);
+	makers[i].end_fd = end[1];
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+}
+
+static void end_maker(int i)
+{
+	close(makers[i].end_fd);
+	assert_int_equal(waitpid(makers[i].pid, NULL, 0), makers[i].pid);
+}
+
+static int add(int i)
+{
+	return tapir_ring_reader__add(reader, (uint32_t)makers[i].pid);
+}
+
+static void wait_for_count(_Atomic uint64_t *cnt, uint64_t expected)
+{
+	for (int i = 0; i < WAIT_TRIES && *cnt < expected; i++)
+		usleep(5000);
+	assert_int_equal(*cnt, expected);
+}
+
+/* Each lane takes three descriptors of the reader. */
+static void need_descriptors(rlim_t cnt)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max < cnt)
+		skip();
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void lanes_over_the_limit_are_gaps_until_others_end(void **state)
+{
+	unsigned opened = 0, again = 0;
+	int last = MAKERS - 1;
+
+	(void)state;
+	need_descriptors(4 * TAPIR_RING_LANES_OPEN_MAX);
+	for (int i = 0; i < MAKERS; i++)
+		start_maker(i, i < last ? LANES : TAPIR_RING_LANES_OPEN_MAX + OVER - LANES * last);
+	start_reader("prov:*");
+	for (int i = 0; i < MAKERS; i++)
+		opened += (unsigned)add(i);
+	assert_int_equal(opened, TAPIR_RING_LANES_OPEN_MAX);
+	for (int i = last - 1; i < MAKERS; i++)
+		again += (unsigned)add(i);
+	assert_int_equal(again, 0);
+	wait_for_count(&seen.failed_gap_cnt, OVER);
+	end_maker(0);
+	while (tapir_ring_reader__has(reader, (uint32_t)makers[0].pid))
+		usleep(1000);
+	for (int i = last - 1; i < MAKERS; i++)
+		again += (unsigned)add(i);
+	assert_int_equal(again, OVER);
+	wait_for_count(&seen.late_gap_cnt, OVER);
+	for (int i = 1; i < MAKERS; i++)
+		end_maker(i);
+	stop_reader();
+	assert_int_equal(seen.failed_gap_cnt, OVER);
+	assert_int_equal(seen.wrong_cnt, 0);
+}
+
+/* ---- descriptions of one process ------------------------------------------------------------- */
+
+static void describe_much(unsigned cnt)
+{
+	char name[32];
+
+	for (unsigned i = 0; i < cnt; i++) {
+		snprintf(name, sizeof(name), "kind%u", i);
+		maker_event_with(&maker, "prov", name, 4, 1, BLOB_BYTES);
+	}
+}
+
+static void give_back(unsigned event)
+{
+	struct tapir_ring_data *h = maker.data[0];
+	struct tapir_ring_entry *entry = (void *)((char *)h + h->entries_off);
+
+	__atomic_store_n(&entry[event].flags, TAPIR_RING_ENTRY_GONE, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&h->changes, 1, __ATOMIC_RELEASE);
+}
+
+static void what_finds_no_room_for_its_description_is_counted(void **state)
+{
+	const unsigned room = COST_MAX / (BLOB_BYTES + ID_COST), cnt = room + 20;
+	unsigned refused, described;
+
+	(void)state;
+	assert_true(maker_open(&maker, 0x77));
+	describe_much(cnt);
+	start_reader("prov:*");
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 1);
+	described = (unsigned)seen.probe_cnt;
+	for (unsigned i = 0; i < cnt; i++)
+		assert_true(fire(&maker, 0, i, i));
+	for (int i = 0; i < WAIT_TRIES && seen.event_cnt + seen.undescribed_cnt < cnt; i++)
+		usleep(5000);
+	described = (unsigned)seen.probe_cnt;
+	refused = (unsigned)seen.undescribed_cnt;
+	assert_in_range(described, room - 2, room);
+	assert_int_equal(described + refused, cnt);
+	assert_int_equal(seen.event_cnt, described);
+	for (unsigned i = 0; i < 30; i++) /* and it serves others */
+		give_back(i);
+	for (unsigned i = 0; i < 10; i++) {
+		unsigned late = maker_event_with(&maker, "prov", "later", 4, 1u << i, BLOB_BYTES);
+
+		maker.ctl->words[late] |= 1ull << TAPIR_RING_WANT_SHIFT;
+		assert_true(fire(&maker, 0, late, cnt + i));
+	}
+	wait_for_count(&seen.event_cnt, described + 10);
+	stop_reader();
+	assert_int_equal(seen.undescribed_cnt, refused);
+	assert_int_equal(seen.malformed_cnt, 0);
+}
+
+/* ---- processes that are looked at soon ------------------------------------------------------- */
+
+static void expect_many(struct tapir_ring_looks *looks, uint32_t first_tgid, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		tapir_ring_looks__expect(looks, first_tgid + i);
+}
+
+static void more_processes_than_bursts_wait_for_their_turn(void **state)
+{
+	const uint32_t nobody = 1u << 24; /* above any pid */
+	struct tapir_ring_looks looks = {};
+	unsigned rounds = 0;
+
+	(void)state;
+	start_reader("prov:*");
+	looks.rings = reader;
+	expect_many(&looks, nobody, TAPIR_RING_BURSTS_MAX);
+	expect_many(&looks, nobody, TAPIR_RING_BURSTS_MAX); /* known */
+	assert_int_equal(looks.left_cnt, 0);
+	assert_false(looks.is_full);
+	expect_many(&looks, nobody + TAPIR_RING_BURSTS_MAX, 5);
+	assert_int_equal(looks.left_cnt, 5);
+	assert_true(looks.is_full);
+	while (tapir_ring_looks__next_ns(&looks) != UINT64_MAX && rounds++ < 20000) {
+		usleep(500);
+		tapir_ring_looks__run(&looks);
+	}
+	assert_int_equal(looks.bursts.cnt, 0);
+	assert_false(looks.is_full);
+	expect_many(&looks, nobody, TAPIR_RING_BURSTS_MAX);
+	assert_int_equal(looks.left_cnt, 5);
+	tapir_ring_looks__fini(&looks);
+	stop_reader();
+}
+
+#define T(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(lanes_over_the_limit_are_gaps_until_others_end),
+		T(more_processes_than_bursts_wait_for_their_turn),
+		T(what_finds_no_room_for_its_description_is_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
