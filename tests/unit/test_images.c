@@ -62,7 +62,7 @@ static int teardown(void **state)
 	struct tapir_spec **spec;
 
 	(void)state;
-	tapir_images__free(images, NULL);
+	tapir_images__free(images, NULL, NULL);
 	images = NULL;
 	tapir_queue__free(queue);
 	queue = NULL;
@@ -327,7 +327,7 @@ static void attach_and_detach(bool use_multi)
 	assert_int_equal(tapir_images__attach(images, image, 0), 0); /* they are on */
 	assert_int_equal(tapir_images__attach(images, image, (uint32_t)getpid()), 0);
 	assert_int_equal(raised(), 1);
-	tapir_images__free(images, NULL);
+	tapir_images__free(images, NULL, NULL);
 	images = NULL;
 	assert_int_equal(raised(), 0);
 }
@@ -384,7 +384,7 @@ static void sites_are_refused_when_they_are_too_many_for_perf(void **state)
 	start((const char *const[]){"tapir_img", NULL}, 16, false);
 	opts.programs = programs;
 	opts.queue = queue;
-	tapir_images__free(images, NULL);
+	tapir_images__free(images, NULL, NULL);
 	assert_int_equal(tapir_images__new(&opts, &images), 0);
 	image = look("/proc/self/exe");
 	assert_int_equal(tapir_images__attach(images, image, 0), -E2BIG);

@@ -59,7 +59,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	tapir_targets__free(targets);
-	tapir_images__free(images, NULL);
+	tapir_images__free(images, NULL, NULL);
 	tapir_queue__free(queue);
 	tapir_programs__free(programs);
 	targets = NULL;
@@ -359,7 +359,7 @@ static void children_count_when_they_are_followed(void **state)
 		tapir_targets__forget_ended(targets);
 		assert_int_equal(tapir_targets__live_cnt(targets), follow);
 		tapir_targets__free(targets);
-		tapir_images__free(images, NULL);
+		tapir_images__free(images, NULL, NULL);
 		tapir_queue__free(queue);
 		tapir_programs__free(programs);
 	}

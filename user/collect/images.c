@@ -85,7 +85,7 @@ static void free_image(struct tapir_image *image)
 
 /* Without uprobe_multi a link is a site, and each takes its time; else all go in one. */
 static void detach(struct tapir_images *images, struct tapir_image *image,
-		   void (*on_progress)(size_t left_cnt))
+		   tapir_detach_fn on_progress, void *ctx)
 {
 	while (image->link_fds.cnt) {
 		size_t keep_cnt = images->opts.use_multi ? 0 : image->link_fds.cnt - 1;
@@ -94,16 +94,16 @@ static void detach(struct tapir_images *images, struct tapir_image *image,
 		images->attached_cnt -= images->opts.use_multi ? image->counted_cnt : 1;
 		image->counted_cnt -= images->opts.use_multi ? image->counted_cnt : 1;
 		if (on_progress)
-			on_progress(images->attached_cnt);
+			on_progress(ctx, images->attached_cnt);
 	}
 }
 
-void tapir_images__free(struct tapir_images *images, void (*on_progress)(size_t left_cnt))
+void tapir_images__free(struct tapir_images *images, tapir_detach_fn on_progress, void *ctx)
 {
 	if (!images)
 		return;
 	for (size_t i = 0; i < images->all.cnt; i++) {
-		detach(images, images->all.data[i], on_progress);
+		detach(images, images->all.data[i], on_progress, ctx);
 		free_image(images->all.data[i]);
 	}
 	tapir_seen_names__fini(&images->seen);

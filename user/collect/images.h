@@ -56,9 +56,12 @@ struct tapir_images_opts {
 
 struct tapir_images;
 
+/* left_cnt: probes that are still attached. */
+typedef void (*tapir_detach_fn)(void *ctx, size_t left_cnt);
+
 int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images **out);
-/* Takes the probes off: may be slow without uprobe_multi. on_progress: may be NULL. */
-void tapir_images__free(struct tapir_images *images, void (*on_progress)(size_t left_cnt));
+/* Detaches the probes, which is slow without uprobe_multi. on_progress: may be NULL. */
+void tapir_images__free(struct tapir_images *images, tapir_detach_fn on_progress, void *ctx);
 
 /*
  * The image behind fd (borrowed; path is for people), read at the first call for its file.

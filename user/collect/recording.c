@@ -315,17 +315,14 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	return err ? err : sink_err;
 }
 
-static struct recording *stopping; /* for the progress of detaching, which has no context */
-
-static void on_detach(size_t left_cnt)
+static void on_detach(void *recording, size_t left_cnt)
 {
-	report_progress(stopping, true, left_cnt);
+	report_progress(recording, true, left_cnt);
 }
 
 static void tear_down(struct recording *r)
 {
-	stopping = r;
-	tapir_images__free(r->images, r->session && r->targets ? on_detach : NULL);
+	tapir_images__free(r->images, r->session && r->targets ? on_detach : NULL, r);
 	r->images = NULL;
 	tapir_targets__free(r->targets);
 	tapir_spec__free(r->name_spec);
