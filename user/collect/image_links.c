@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The probes of a file, attached in one process or in every one that maps it. */
+#include "collect/images_impl.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "attach/links.h"
+#include "attach/undisturbed.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+
+static void drop_links(struct tapir_image *image, size_t keep_cnt)
+{
+	if (image->link_fds.cnt <= keep_cnt)
+		return;
+	tapir_undisturbed__close(image->link_fds.data + keep_cnt, image->link_fds.cnt - keep_cnt);
+	image->link_fds.cnt = keep_cnt;
+}
+
+/* Without uprobe_multi a link is a site, and each takes its time; else all go in one. */
+void tapir_image__detach(struct tapir_images *images, struct tapir_image *image,
+			 tapir_detach_fn on_progress, void *ctx)
+{
+	while (image->link_fds.cnt) {
+		size_t keep_cnt = images->opts.use_multi ? 0 : image->link_fds.cnt - 1;
+
+		drop_links(image, keep_cnt);
+		images->attached_cnt -= images->opts.use_multi ? image->counted_cnt : 1;
+		image->counted_cnt -= images->opts.use_multi ? image->counted_cnt : 1;
+		if (on_progress)
+			on_progress(ctx, images->attached_cnt);
+	}
+}
+
+/*
+ * The same file, overwritten: what the probes of its old content stand on is something else now,
+ * and the kernel puts them there in whoever maps it.
+ */
+void tapir_image__give_up(struct tapir_images *images, struct tapir_image *old)
+{
+	if (!old->link_fds.cnt)
+		return;
+	tapir_debug("%s was overwritten: its old probes are detached", old->path);
+	images->attached_cnt -= old->counted_cnt;
+	old->counted_cnt = 0;
+	drop_links(old, 0);
+	old->is_on_everywhere = false;
+	old->on_tgids.cnt = 0;
+	old->on_ns = 0;
+}
+
+static int keep_link(struct tapir_image *image, int fd)
+{
+	if (tapir_vec__push(&image->link_fds, fd))
+		return 0;
+	close(fd);
+	return -ENOMEM;
+}
+
+static int put_on_by_perf(struct tapir_images *images, struct tapir_image *image,
+			  const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
+{
+	int fd = tapir_programs__usdt_fd(images->opts.programs);
+
+	if (fd >= 0)
+		fd = tapir_link__perf(fd, sites, idx, tgid);
+	return fd < 0 ? fd : keep_link(image, fd);
+}
+
+static int attach_by_perf(struct tapir_images *images, struct tapir_image *image,
+			  const struct tapir_link_sites *sites, uint32_t tgid)
+{
+	size_t had_cnt = image->link_fds.cnt;
+	int err = 0;
+
+	if (images->opts.perf_limit && images->attached_cnt + sites->cnt > images->opts.perf_limit)
+		return tapir_diag__fail(
+			-E2BIG,
+			"%zu probes match, and this kernel (no uprobe_multi, Linux 6.6) takes 0.1 s per probe to detach: select at most %u, or use --force",
+			sites->cnt, images->opts.perf_limit);
+	for (size_t i = 0; i < sites->cnt && !err; i++)
+		err = put_on_by_perf(images, image, sites, i, tgid);
+	if (err)
+		drop_links(image, had_cnt); /* or the next attempt puts the first ones on twice */
+	return err;
+}
+
+static bool is_on(const struct tapir_image *image, uint32_t tgid)
+{
+	const uint32_t *on;
+
+	if (image->is_on_everywhere)
+		return true;
+	tapir_vec_for_each (on, &image->on_tgids)
+		if (*on == tgid)
+			return true;
+	return false;
+}
+
+static bool is_covered(const struct tapir_images *images, const struct tapir_image *image,
+		       size_t idx, uint32_t tgid)
+{
+	return tgid && image->cover_keys[idx] &&
+	       tapir_lane_cover__has(images->opts.cover, tgid, image->cover_keys[idx],
+				     TAPIR_LANE_COVER_NOW);
+}
+
+/* All sites but those that a process's ring makes needless; *offs: the three arrays, to free. */
+static int choose_sites(const struct tapir_images *images, const struct tapir_image *image,
+			uint32_t tgid, struct tapir_link_sites *out, uint64_t **offs)
+{
+	size_t cnt = 0, all = image->site_cnt;
+	uint64_t *a = calloc(3 * all, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	for (size_t i = 0; i < all; i++) {
+		if (is_covered(images, image, i, tgid))
+			continue;
+		a[cnt] = image->site_offs[i];
+		a[all + cnt] = image->semaphore_offs[i];
+		a[2 * all + cnt++] = image->cookies[i];
+	}
+	*out = (struct tapir_link_sites){
+		.file_fd = image->fd,
+		.cnt = cnt,
+		.offs = a,
+		.semaphore_offs = a + all,
+		.cookies = a + 2 * all,
+	};
+	*offs = a;
+	return 0;
+}
+
+static int put_on(struct tapir_images *images, struct tapir_image *image,
+		  const struct tapir_link_sites *sites, uint32_t tgid)
+{
+	int fd;
+
+	if (!images->opts.use_multi)
+		return attach_by_perf(images, image, sites, tgid);
+	fd = tapir_programs__usdt_fd(images->opts.programs);
+	if (fd >= 0)
+		fd = tapir_link__multi(fd, sites, tgid);
+	return fd < 0 ? fd : keep_link(image, fd);
+}
+
+int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid)
+{
+	bool is_first = !image->is_on_everywhere && !image->on_tgids.cnt;
+	struct tapir_link_sites sites;
+	tapir_autofree uint64_t *offs = NULL;
+	int err;
+
+	if (!image->site_cnt || is_on(image, tgid))
+		return 0;
+	err = choose_sites(images, image, tgid, &sites, &offs);
+	if (err || !sites.cnt)
+		return err;
+	err = put_on(images, image, &sites, tgid);
+	if (err)
+		return err;
+	if (tgid && !tapir_vec__push(&image->on_tgids, tgid))
+		return -ENOMEM;
+	image->is_on_everywhere |= !tgid;
+	image->on_ns = tapir_clock__now_ns();
+	image->counted_cnt += is_first ? sites.cnt : 0;
+	images->attached_cnt += is_first ? sites.cnt : 0;
+	tapir_debug("%zu probes on: %s%s", sites.cnt, image->path,
+		    tgid ? "" : " (in every process that maps it)");
+	return 1;
+}

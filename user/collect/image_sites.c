@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a file of a traced process is called, and which of its probes were requested. */
+#include "collect/images_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "collect/plan.h"
+#include "elf/image.h"
+#include "elf/notes.h"
+#include "tapir/coreclr.h"
+#include "tapir/ring.h"
+#include "unwind/cfi.h"
+
+/* The first SPEC that matches says what is captured. */
+static const struct tapir_spec *matching_spec(const struct tapir_images *images,
+					      const struct tapir_image *image,
+					      const struct tapir_usdt_note *note)
+{
+	const struct tapir_spec *first = NULL;
+
+	for (size_t i = 0; i < images->opts.specs->cnt; i++) {
+		const struct tapir_spec *spec = images->opts.specs->data[i];
+
+		if (!tapir_spec__matches(spec, image->path, note->provider, note->name))
+			continue;
+		images->spec_matched[i] = true;
+		first = first ? first : spec;
+	}
+	return first;
+}
+
+static int announce(struct tapir_images *images, const struct tapir_image *image,
+		    const struct tapir_usdt_note *note, const struct tapir_plan *plan,
+		    bool for_names)
+{
+	struct tapir_rec_probe fixed = {
+		.probe_id = plan->site.probe_id,
+		.site_off = note->site_off,
+		.semaphore_off = note->semaphore_off,
+		.encoding = TAPIR_ENCODING_SLOTS,
+		.lane = TAPIR_LANE_PROBE,
+		.flags = for_names ? TAPIR_PROBE_FOR_NAMES : 0,
+	};
+	const struct tapir_rec *rec;
+
+	tapir_rec__init(&fixed.h, TAPIR_REC_PROBE, sizeof(fixed), tapir_clock__now_ns());
+	rec = tapir_recbuf__probe(
+		&images->recbuf, &fixed, tapir_sv__of(note->provider), tapir_sv__of(note->name),
+		tapir_sv__of(image->path),
+		(struct tapir_sv){(const char *)image->build_id, image->build_id_bytes},
+		plan->fields, plan->names, note->arg_cnt);
+	return rec ? tapir_queue__post(images->opts.queue, rec, -1) : -ENOMEM;
+}
+
+/* A file whose probes are being planned. */
+struct reading {
+	struct tapir_images *images;
+	struct tapir_image *image;
+	struct tapir_elf *elf;
+	struct tapir_cfi *cfi; /* NULL: not asked for, or the file has none */
+};
+
+static void load_cfi(struct reading *r)
+{
+	if (r->images->opts.with_stack && !r->cfi && !r->image->site_cnt)
+		(void)tapir_cfi__load(r->elf, &r->cfi); /* without it, stacks miss a caller */
+}
+
+static int add_site(struct reading *r, const struct tapir_usdt_note *note,
+		    const struct tapir_spec *spec, bool for_names)
+{
+	struct tapir_images *images = r->images;
+	struct tapir_image *image = r->image;
+	struct tapir_cfi_row row;
+	struct tapir_plan plan;
+	uint64_t site_va;
+	int err = tapir_plan__make(note, spec, images->opts.with_stack && !for_names, &plan);
+
+	if (err)
+		return err;
+	load_cfi(r);
+	if (r->cfi && tapir_elf__off_to_va(r->elf, note->site_off, &site_va) &&
+	    tapir_cfi__row_at(r->cfi, site_va, &row))
+		tapir_plan__set_caller(&plan, &row);
+	if (images->next_probe_id > tapir_programs__site_cap(images->opts.programs))
+		return tapir_diag__fail(-E2BIG,
+					"more than %u probe sites match: select fewer events",
+					tapir_programs__site_cap(images->opts.programs));
+	plan.site.probe_id = images->next_probe_id;
+	err = tapir_programs__set_site(images->opts.programs, plan.site.probe_id, &plan.site);
+	if (!err)
+		err = announce(images, image, note, &plan, for_names);
+	if (err)
+		return err;
+	image->site_offs[image->site_cnt] = note->site_off;
+	image->semaphore_offs[image->site_cnt] = note->semaphore_off;
+	image->cookies[image->site_cnt] = plan.site.probe_id;
+	if (!for_names)
+		image->cover_keys[image->site_cnt] = tapir_lane_cover__key(
+			tapir_sv__of(note->provider), tapir_sv__of(note->name));
+	image->site_cnt++;
+	images->next_probe_id++;
+	images->for_names_cnt += for_names;
+	return 0;
+}
+
+static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes)
+{
+	struct tapir_image *image = r->image;
+	const struct tapir_spec *name_spec = r->images->opts.name_spec;
+	const struct tapir_usdt_note *note;
+
+	image->site_offs = calloc(notes->cnt, sizeof(uint64_t));
+	image->semaphore_offs = calloc(notes->cnt, sizeof(uint64_t));
+	image->cookies = calloc(notes->cnt, sizeof(uint64_t));
+	image->cover_keys = calloc(notes->cnt, sizeof(uint64_t));
+	if (!image->site_offs || !image->semaphore_offs || !image->cookies || !image->cover_keys)
+		return -ENOMEM;
+	tapir_vec_for_each (note, notes) {
+		const struct tapir_spec *spec = matching_spec(r->images, image, note);
+		bool for_names = !spec;
+		int err = 0;
+
+		tapir_seen_names__add(&r->images->seen, tapir_sv__of(note->provider),
+				      tapir_sv__of(note->name));
+		if (for_names && name_spec &&
+		    tapir_spec__matches(name_spec, NULL, note->provider, note->name))
+			spec = name_spec;
+		if (spec)
+			err = add_site(r, note, spec, for_names);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Of a library of ours in a process: its sites are for other tools, its events come by rings. */
+static bool is_published(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (!strncmp(name, "memfd:", strlen("memfd:")))
+		name += strlen("memfd:");
+	return !strncmp(name, TAPIR_RING_PROBES_NAME, strlen(TAPIR_RING_PROBES_NAME)) ||
+	       !strncmp(name, TAPIR_CORECLR_FILE_NAME, strlen(TAPIR_CORECLR_FILE_NAME));
+}
+
+#define VADDR_PAGE 4096
+
+static int32_t vaddr_pages(const struct tapir_elf *elf)
+{
+	const Elf64_Phdr *ph = tapir_elf__first_executable(elf);
+	int64_t bias = ph ? (int64_t)(ph->p_vaddr - ph->p_offset) : 0;
+
+	if (bias % VADDR_PAGE || bias / VADDR_PAGE != (int32_t)(bias / VADDR_PAGE))
+		return 0;
+	return (int32_t)(bias / VADDR_PAGE);
+}
+
+static void fill_names(struct tapir_image *image, const struct tapir_elf *elf)
+{
+	size_t bytes = 0;
+	const uint8_t *build_id = tapir_elf__build_id(elf, &bytes);
+
+	image->file_id = tapir_elf__file_id(elf);
+	image->vaddr_pages = vaddr_pages(elf);
+	if (build_id && bytes <= sizeof(image->build_id)) {
+		memcpy(image->build_id, build_id, bytes);
+		image->build_id_bytes = (uint8_t)bytes;
+	}
+}
+
+/* What a file is called, without looking for its probes. */
+void tapir_image__name(struct tapir_image *image, int fd)
+{
+	int mark = tapir_diag__cnt();
+	struct tapir_elf *elf;
+
+	if (!tapir_elf__open_fd(fd, &elf)) {
+		fill_names(image, elf);
+		tapir_elf__free(elf);
+	}
+	tapir_diag__rewind(mark);
+}
+
+/* A traced file may be anything: what is no readable ELF has no probes, and that is all. */
+int tapir_image__read(struct tapir_images *images, struct tapir_image *image, int fd)
+{
+	struct tapir_usdt_notes notes = {};
+	struct tapir_elf *elf;
+	int diag_cnt = tapir_diag__cnt(), err = 0;
+
+	if (is_published(image->path) && !images->opts.with_published)
+		return 0;
+	err = tapir_elf__open_fd(fd, &elf);
+	image->is_unread = err == -ETIMEDOUT || err == -EFBIG || err == -EIO || err == -ECANCELED;
+	if (err == -ENOEXEC || image->is_unread)
+		tapir_diag__rewind(diag_cnt);
+	if (err)
+		return err == -ENOEXEC || image->is_unread ? 0 : err;
+	fill_names(image, elf);
+	if (tapir_usdt_notes__read(elf, &notes) >= 0) {
+		struct reading r = {.images = images, .image = image, .elf = elf};
+
+		err = add_sites(&r, &notes);
+		tapir_cfi__free(r.cfi);
+		tapir_usdt_notes__fini(&notes);
+	}
+	if (!err)
+		tapir_diag__rewind(diag_cnt);
+	tapir_elf__free(elf);
+	if (err || !image->site_cnt)
+		return err;
+	image->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return image->fd >= 0
+		       ? 0
+		       : tapir_diag__fail(
+				 -errno, "cannot keep %s open for its probes: %s (raise ulimit -n)",
+				 image->path, tapir_errno__text(errno));
+}
