@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* recording_impl.h - what a recording owns; for recording.c and recording_setup.c only. */
+/* recording_impl.h - what a recording owns; for recording*.c only. */
 #ifndef TAPIR_USER_RECORDING_IMPL_H
 #define TAPIR_USER_RECORDING_IMPL_H
 
@@ -82,8 +82,24 @@ int tapir_recording__post_lanes(struct recording *r);
 /* What the kernel tells of processes. Those it holds for us run on: who waits calls this. */
 void tapir_recording__drain_control(struct recording *r);
 
-/* Are there samples or switches, which need no probe? */
+/* ---- recording_programs.c -------------------------------------------------------------------- */
+
+/* Sets r->programs: also where none can be loaded, and none is needed. */
+int tapir_recording__load_programs(struct recording *r);
+
+/* A program is started, and is a target. */
+bool tapir_recording__traces_program(const struct recording *r);
+
+/* Of one ring, at most. */
+size_t tapir_recording__ring_bytes(const struct recording *r);
+
+/* ---- recording_cpus.c ------------------------------------------------------------------------ */
+
+/* Samples or switches were requested. */
 bool tapir_recording__watches_cpus(const struct recording *r);
+
+/* Starts them. */
+int tapir_recording__watch_cpus(struct recording *r);
 
 /* ---- recording_dotnet.c -------------------------------------------------------------------- */
 
