@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "cli/doctor_dotnet.h"
+#include "cli/screen.h"
 #include "cli/terminal.h"
 
 struct args {
@@ -51,7 +52,7 @@ static size_t max_size(size_t a, size_t b)
 
 static struct widths measure(const struct tapir_checkup *checkup)
 {
-	size_t fit_columns = tapir_terminal__fit_columns(), short_found = 0;
+	size_t fit_columns = tapir_screen__fit_columns(), short_found = 0;
 	const struct tapir_check *check;
 	struct widths w = {};
 
@@ -71,7 +72,7 @@ static struct widths measure(const struct tapir_checkup *checkup)
 static void write_row(const struct tapir_check *check, const struct widths *w,
 		      struct tapir_str *out)
 {
-	const struct tapir_palette *p = tapir_terminal__palette(stdout);
+	const struct tapir_palette *p = tapir_screen__palette(stdout);
 	const char *const colours[] = {p->green, p->yellow, p->red};
 	size_t from, indent = STATE_COLUMNS + w->name + w->found + 4;
 

@@ -13,7 +13,7 @@
 #include "cli/figures.h"
 #include "cli/newest_file.h"
 #include "cli/recording_file.h"
-#include "cli/terminal.h"
+#include "cli/screen.h"
 #include "symbol/frame.h"
 
 struct args {
@@ -130,7 +130,7 @@ static int check(struct tapir_cli *cli, const struct args *args,
 			format->name);
 	if (is_offcpu(args) && strcmp(format->name, "folded"))
 		return tapir_cli__usage(cli, "--event offcpu requires --format folded");
-	if (format->is_binary && is_stdout(args) && tapir_terminal__is_tty(stdout))
+	if (format->is_binary && is_stdout(args) && tapir_screen__is_tty(stdout))
 		return tapir_cli__usage(cli, "%s is binary: use -o OUT", format->name);
 	return tapir_newest_file__choose(cli, false);
 }

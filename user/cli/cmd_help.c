@@ -13,6 +13,8 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/screen.h"
+#include "cli/terminal.h"
 
 struct args {
 	bool man;
@@ -101,7 +103,7 @@ static int write_pages(const struct tapir_cli *cli, const char *dir)
 
 static int run(struct tapir_cli *cli)
 {
-	const struct tapir_palette *p = tapir_terminal__palette(stdout);
+	const struct tapir_palette *p = tapir_screen__palette(stdout);
 	const char *word = cli->words.cnt ? cli->words.data[0] : NULL;
 	const struct args *args = cli->args;
 	struct tapir_str out = {};
@@ -125,7 +127,7 @@ static int run(struct tapir_cli *cli)
 
 int tapir_help__run(const struct tapir_cli *cli)
 {
-	const struct tapir_palette *p = tapir_terminal__palette(stdout);
+	const struct tapir_palette *p = tapir_screen__palette(stdout);
 	struct tapir_str out = {};
 	int err;
 

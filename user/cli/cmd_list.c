@@ -15,6 +15,7 @@
 #include "cli/list_dotnet.h"
 #include "cli/list_rings.h"
 #include "cli/list_view.h"
+#include "cli/screen.h"
 #include "cli/terminal.h"
 #include "collect/probe_links.h"
 #include "collect/seen_names.h"
@@ -233,7 +234,7 @@ static int choose(struct found *found, const char *glob, struct tapir_chosen_sit
 static void write_tables(const struct tapir_chosen_sites *chosen, const struct found *found,
 			 bool with_events, struct tapir_str *out)
 {
-	const struct tapir_palette *palette = tapir_terminal__palette(stdout);
+	const struct tapir_palette *palette = tapir_screen__palette(stdout);
 
 	tapir_list__write_table(chosen, palette, out);
 	if (chosen->cnt && found->rings.cnt)

@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/pager.h"
 #include "cli/table.h"
+#include "cli/screen.h"
 #include "cli/terminal.h"
 #include "runtime/recognize.h"
 
@@ -213,7 +214,7 @@ static void write_table(const struct walk *w, struct tapir_str *out)
 		tapir_table__cell(&table, text.data ? text.data : "");
 	}
 	if (w->rows.cnt)
-		tapir_table__write(&table, tapir_terminal__palette(stdout), out);
+		tapir_table__write(&table, tapir_screen__palette(stdout), out);
 	tapir_table__fini(&table);
 	tapir_str__fini(&text);
 }

@@ -11,6 +11,7 @@
 #include "cli/recording_file.h"
 #include "cli/report_read.h"
 #include "cli/report_view.h"
+#include "cli/screen.h"
 #include "cli/terminal.h"
 #include "cli/view_run.h"
 
@@ -78,7 +79,7 @@ static int print(const struct args *args, struct tapir_report_view *view)
 	if (args->json)
 		tapir_report__write_json(view, &out);
 	else
-		tapir_report__write_text(view, tapir_terminal__palette(stdout), &out);
+		tapir_report__write_text(view, tapir_screen__palette(stdout), &out);
 	err = tapir_terminal__flush(&out);
 	tapir_str__fini(&out);
 	return err;

@@ -9,6 +9,7 @@
 #include "cli/counter_table.h"
 #include "cli/line_order.h"
 #include "cli/recorder.h"
+#include "cli/screen.h"
 #include "cli/terminal.h"
 #include "cli/recording_file.h"
 #include "collect/namer.h"
@@ -154,7 +155,7 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(
 			cli,
 			"a SPEC is required, such as 'hotspot:gc__*' ('tapir list -p PID' shows what a process has)");
-	if (args->capture.has_no_default && !args->json && tapir_terminal__is_tty(stdout))
+	if (args->capture.has_no_default && !args->json && tapir_screen__is_tty(stdout))
 		t.table = tapir_counter_table__new();
 	if (args->raw_names)
 		tapir_frame__show_raw_names();

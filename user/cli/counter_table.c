@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "cli/table.h"
 #include "decode/dotnet_counters.h"
+#include "cli/screen.h"
 
 #define MAX_ROWS 4096u
 #define DRAW_NS	 (200 * TAPIR_NS_PER_MS) /* values of an interval come one after another */
@@ -272,7 +273,7 @@ static bool write_columns(struct row *const *rows, size_t cnt, unsigned chosen, 
 	add_rows(&table, rows, cnt, chosen);
 	is_written = chosen & BIT(COUNTER_AND_TAGS) || tapir_table__can_fit(&table);
 	if (is_written)
-		tapir_table__write(&table, tapir_terminal__palette(stdout), out);
+		tapir_table__write(&table, tapir_screen__palette(stdout), out);
 	tapir_table__fini(&table);
 	return is_written;
 }

@@ -11,6 +11,7 @@
 #include "cli/list_view.h"
 #include "cli/table.h"
 #include "decode/dotnet_tables.h"
+#include "cli/screen.h"
 
 static bool is_native(const char *name)
 {
@@ -165,9 +166,8 @@ void tapir_list_dotnet__write_table(const struct tapir_dotnet_sources *sources, 
 		.titles = with_events ? events : providers,
 		.fits = with_events ? fits : provider_fits,
 		.max_columns = TAPIR_LIST_MAX_COLUMNS,
-		.fit_columns = tapir_terminal__fit_columns(),
-		.wrap_columns =
-			tapir_terminal__is_tty(stdout) ? (size_t)tapir_terminal__columns() : 80,
+		.fit_columns = tapir_screen__fit_columns(),
+		.wrap_columns = tapir_screen__is_tty(stdout) ? (size_t)tapir_screen__columns() : 80,
 	};
 	const struct tapir_layout_provider *provider;
 	struct tapir_str text = {};

@@ -8,7 +8,7 @@
 
 #include "attach/spec.h"
 #include "base/str.h"
-#include "cli/terminal.h"
+#include "cli/screen.h"
 #include "collect/seen_names.h"
 #include "runtime/dotnet_assembly.h"
 

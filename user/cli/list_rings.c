@@ -13,6 +13,7 @@
 #include "decode/probe_name.h"
 #include "collect/ring_select.h"
 #include "trace/record.h"
+#include "cli/screen.h"
 
 static int complete(struct tapir_ring_event_info *info)
 {
@@ -162,7 +163,7 @@ void tapir_list_rings__write_table(const struct tapir_ring_event_list *list,
 	struct tapir_table table = {.titles = titles,
 				    .fits = fits,
 				    .max_columns = TAPIR_LIST_MAX_COLUMNS,
-				    .fit_columns = tapir_terminal__fit_columns()};
+				    .fit_columns = tapir_screen__fit_columns()};
 	size_t first = 0;
 
 	for (size_t i = 1; i <= list->cnt; i++) {

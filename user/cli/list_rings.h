@@ -6,7 +6,7 @@
 #include "attach/ring_entry.h"
 #include "attach/spec.h"
 #include "base/str.h"
-#include "cli/terminal.h"
+#include "cli/screen.h"
 
 /* The events of a process's lanes, with names; a process that cannot be looked at has none. */
 int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list);

@@ -9,6 +9,7 @@
 #include "cli/table.h"
 #include "decode/usdt_hints.h"
 #include "elf/operand.h"
+#include "cli/screen.h"
 
 /* ---- what an argument is --------------------------------------------------------------- */
 
@@ -150,7 +151,7 @@ void tapir_list__write_table(const struct tapir_chosen_sites *chosen, const stru
 						       {}, /* a name that has to be typed */
 						       {TAPIR_CUT_END, 9},
 						       {TAPIR_CUT_BEGIN, 12}};
-	size_t fit_columns = tapir_terminal__fit_columns();
+	size_t fit_columns = tapir_screen__fit_columns();
 	bool is_narrow = fit_columns && fit_columns < FULL_COLUMNS;
 	struct tapir_table table = {.titles = is_narrow ? few : all,
 				    .fits = is_narrow ? fits : NULL,

@@ -5,7 +5,7 @@
 
 #include "attach/discover.h"
 #include "base/str.h"
-#include "cli/terminal.h"
+#include "cli/screen.h"
 
 #define TAPIR_LIST_MAX_COLUMNS 64 /* of a table's column: names are whoever's */
 

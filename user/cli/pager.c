@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/screen.h"
 #include "collect/command.h"
 
 static volatile pid_t pager;
@@ -75,16 +76,12 @@ void tapir_pager__start(const struct tapir_cli *cli)
 		become_pager(command, fds);
 	if (child > 0 && dup2(fds[1], STDOUT_FILENO) == STDOUT_FILENO) {
 		pager = child;
+		tapir_screen__set_paged(true);
 		sigaction(SIGCHLD, &action, NULL);
 		signal(SIGINT, SIG_IGN);
 	}
 	close(fds[0]);
 	close(fds[1]);
-}
-
-bool tapir_pager__is_running(void)
-{
-	return pager > 0;
 }
 
 void tapir_pager__stop(void)
@@ -94,6 +91,7 @@ void tapir_pager__stop(void)
 	if (child <= 0)
 		return;
 	pager = 0;
+	tapir_screen__set_paged(false);
 	fflush(stdout);
 	close(STDOUT_FILENO);
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)

@@ -15,9 +15,6 @@
  */
 void tapir_pager__start(const struct tapir_cli *cli);
 
-/* Standard output is a terminal behind a pager: colors are fine. */
-bool tapir_pager__is_running(void);
-
 /* All was written: waits until the person leaves the pager. */
 void tapir_pager__stop(void);
 

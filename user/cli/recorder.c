@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "cli/figures.h"
 #include "cli/record_finding.h"
+#include "cli/screen.h"
 #include "cli/terminal.h"
 #include "collect/dotnet_near.h"
 #include "collect/dotnet_specs.h"
@@ -266,7 +267,7 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *p)
 	struct tapir_str line = {};
 	double seconds = (double)(p->elapsed_ns - r->last_elapsed_ns) / 1e9;
 
-	if (r->is_quiet || !tapir_terminal__is_tty(stderr))
+	if (r->is_quiet || !tapir_screen__is_tty(stderr))
 		return;
 	if (p->is_stopping) {
 		tapir_str__addf(&line, "\r\033[K  taking probes off: %zu left", p->detach_left_cnt);

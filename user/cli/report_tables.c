@@ -12,6 +12,7 @@
 #include "cli/report_view.h"
 #include "cli/table.h"
 #include "cli/unnamed_frames.h"
+#include "cli/screen.h"
 
 #define ROWS_SHOWN   20
 #define STACKS_SHOWN 5
@@ -61,7 +62,7 @@ static void end_table(struct tapir_table *table, size_t cnt, size_t shown,
 		      const struct tapir_palette *p, struct tapir_str *out)
 {
 	tapir_str__addc(out, '\n');
-	table->fit_columns = tapir_terminal__fit_columns();
+	table->fit_columns = tapir_screen__fit_columns();
 	tapir_table__write(table, p, out);
 	tapir_table__fini(table);
 	say_rest(cnt, shown, out);
@@ -336,7 +337,7 @@ static void write_stack(const struct tapir_report_view *v, const struct tapir_st
 static void write_stacks_of(const struct tapir_report_view *v, uint32_t event,
 			    struct tapir_str *out)
 {
-	size_t columns = (size_t)tapir_terminal__columns(), cnt = 0, left, shown;
+	size_t columns = (size_t)tapir_screen__columns(), cnt = 0, left, shown;
 	const struct tapir_stack_row *row;
 	struct tapir_str name = {};
 

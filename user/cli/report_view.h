@@ -5,7 +5,7 @@
 
 #include "analyze/pairs.h"
 #include "analyze/summary.h"
-#include "cli/terminal.h"
+#include "cli/screen.h"
 #include "trace/reader.h"
 
 struct tapir_report_view {

@@ -15,6 +15,7 @@
 #include "cli/table.h"
 #include "cli/unnamed_frames.h"
 #include "symbol/frame_kind.h"
+#include "cli/screen.h"
 
 #define STACK_COLUMNS 140 /* of the last column; others have half of it */
 #define TEXT_COLUMNS  60
@@ -187,7 +188,7 @@ static void write_rows(const struct tapir_sheet *sheet, const struct tapir_sheet
 		       struct tapir_str *out)
 {
 	size_t indent = t->parent == TAPIR_SHEET_NO_PARENT ? 0 : INDENT;
-	size_t fit_columns = tapir_terminal__fit_columns();
+	size_t fit_columns = tapir_screen__fit_columns();
 	const char *titles[TAPIR_TABLE_MAX_COLUMNS + 1] = {};
 	unsigned shown[TAPIR_TABLE_MAX_COLUMNS], cnt = 0;
 	struct tapir_table table = {

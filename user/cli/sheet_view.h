@@ -4,7 +4,7 @@
 #define TAPIR_USER_SHEET_VIEW_H
 
 #include "analyze/sheet.h"
-#include "cli/terminal.h"
+#include "cli/screen.h"
 
 void tapir_sheet__write_text(const struct tapir_sheet *sheet, const struct tapir_palette *p,
 			     struct tapir_str *out);

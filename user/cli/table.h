@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "base/vec.h"
-#include "cli/terminal.h"
+#include "cli/screen.h"
 
 #define TAPIR_TABLE_MAX_COLUMNS 12
 
@@ -29,7 +29,7 @@ struct tapir_table {
 	/*
 	 * As wide as this at most: cells of left-aligned columns are cut, with an ellipsis, and
 	 * where that is not enough the last one goes on a line of its own. Set it on a terminal
-	 * only (tapir_terminal__fit_columns). 0: as wide as the cells are.
+	 * only (tapir_screen__fit_columns). 0: as wide as the cells are.
 	 */
 	size_t fit_columns;
 	const struct tapir_column_fit *fits; /* one per column; NULL: by where the column stands */

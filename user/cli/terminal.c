@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What reaches the terminal. Text of traced processes is made printable on its way. */
+#include "cli/screen.h"
 #include "cli/terminal.h"
 
 #include <errno.h>
@@ -13,59 +14,13 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "cli/pager.h"
 
 #define MUCH_BYTES (256u * 1024u)
-
-bool tapir_terminal__is_tty(FILE *stream)
-{
-	return isatty(fileno(stream)) == 1;
-}
-
-/* Standard output: the terminal itself, or the pager on it. */
-static bool is_read_on_terminal(void)
-{
-	return tapir_terminal__is_tty(stdout) || tapir_pager__is_running();
-}
-
-const struct tapir_palette *tapir_terminal__palette(FILE *stream)
-{
-	static const struct tapir_palette plain = {"", "", "", "", "", ""};
-	static const struct tapir_palette colour = {"\033[1m",	"\033[2m",  "\033[31m",
-						    "\033[32m", "\033[33m", "\033[0m"};
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	bool is_tty = stream == stdout ? is_read_on_terminal() : tapir_terminal__is_tty(stream);
-
-	if (!is_tty || (no_color && *no_color) || (term && !strcmp(term, "dumb")))
-		return &plain;
-	return &colour;
-}
-
-int tapir_terminal__columns(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return 80;
-	return size.ws_col;
-}
-
-size_t tapir_terminal__fit_columns(void)
-{
-	struct winsize size;
-
-	if (!is_read_on_terminal())
-		return 0;
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
-		return size.ws_col;
-	return (size_t)tapir_terminal__columns(); /* the pager's */
-}
 
 /* One write a line, so that lines of several threads do not mix. */
 static void say(const char *colour, const char *prefix, const char *line)
 {
-	const struct tapir_palette *palette = tapir_terminal__palette(stderr);
+	const struct tapir_palette *palette = tapir_screen__palette(stderr);
 	struct tapir_str text = {};
 
 	tapir_str__addf(&text, "%s%s%s", colour, prefix, *colour ? palette->off : "");
@@ -78,7 +33,7 @@ static void say(const char *colour, const char *prefix, const char *line)
 
 static void log_line(enum tapir_log_level level, const char *line)
 {
-	const struct tapir_palette *palette = tapir_terminal__palette(stderr);
+	const struct tapir_palette *palette = tapir_screen__palette(stderr);
 
 	if (level == TAPIR_LOG_WARN)
 		say(palette->yellow, "tapir: warning: ", line);
@@ -116,7 +71,7 @@ static void print_shortage(const char *color)
 
 void tapir_terminal__print_diag(int err)
 {
-	const char *red = tapir_terminal__palette(stderr)->red;
+	const char *red = tapir_screen__palette(stderr)->red;
 
 	print_shortage(red);
 	if (err >= 0)

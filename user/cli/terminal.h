@@ -12,17 +12,6 @@
 #include "base/str.h"
 #include "cli/options.h"
 
-/* Escape sequences, or empty strings. */
-struct tapir_palette {
-	const char *bold, *dim, *red, *green, *yellow, *off;
-};
-
-const struct tapir_palette *tapir_terminal__palette(FILE *stream); /* borrowed, static */
-bool tapir_terminal__is_tty(FILE *stream);
-int tapir_terminal__columns(void); /* of stderr's terminal; 80 where there is none */
-/* How wide a table on standard output may be; 0: no limit, as no person reads it on a terminal. */
-size_t tapir_terminal__fit_columns(void);
-
 /* Logs to stderr as asked by -v and -q. */
 void tapir_terminal__start_log(const struct tapir_cli *cli);
 

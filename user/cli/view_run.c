@@ -8,6 +8,8 @@
 #include "cli/pids_seen.h"
 #include "cli/recording_file.h"
 #include "cli/sheet_view.h"
+#include "cli/screen.h"
+#include "cli/terminal.h"
 
 int tapir_pair_option__name(const struct tapir_cli *cli, const struct tapir_words *words,
 			    struct tapir_pairs *pairs)
@@ -55,7 +57,7 @@ static int print(struct tapir_sheet *sheet, bool json)
 	if (json)
 		tapir_sheet__write_json(sheet, &out);
 	else
-		tapir_sheet__write_text(sheet, tapir_terminal__palette(stdout), &out);
+		tapir_sheet__write_text(sheet, tapir_screen__palette(stdout), &out);
 	err = tapir_terminal__flush(&out);
 	tapir_str__fini(&out);
 	return err;
