@@ -227,11 +227,11 @@ $(BUILD)/gen/tapir.skel.h: $(BUILD)/bpf/tapir.linked.o
 	$(Q)$(BPFTOOL) gen skeleton $< name tapir_bpf >$@
 
 # What a flame graph carries, as C strings.
-$(BUILD)/gen/flamegraph.gen.h: user/cli/flamegraph.js user/cli/flamegraph.css Makefile
+$(BUILD)/gen/flamegraph.gen.h: user/render/flamegraph.js user/render/flamegraph.css Makefile
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
 	$(Q)for kind in js css; do printf 'static const char flamegraph_%s[] =\n' $$kind; \
-	    sed -e '/^\/\/ /d' -e '/SPDX/d' -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' user/cli/flamegraph.$$kind; \
+	    sed -e '/^\/\/ /d' -e '/SPDX/d' -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' user/render/flamegraph.$$kind; \
 	    echo ';'; done >$@
 
 # The texts of `tapir help`, as C strings: topics/NAME.txt is topic_NAME.

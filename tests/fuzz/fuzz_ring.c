@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Bytes of a thread's ring: whatever is kept must be a row of well-formed records. */
-// fuzz: user/collect/ring_records.c user/trace/record.c
+// fuzz: user/rings/ring_records.c user/trace/record.c
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/ring_records.h"
+#include "rings/ring_records.h"
 #include "trace/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/attach/spec.c user/attach/spec_match.c user/base/str.c user/base/diag.c
+// fuzz: user/spec/spec.c user/spec/spec_match.c user/base/str.c user/base/diag.c
 /* Any text as a SPEC: parsed or refused with a line, matched and suggested without harm. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach/spec.h"
+#include "spec/spec.h"
 #include "base/diag.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // fuzz: user/analyze/stack_tree.c user/analyze/offcpu*.c user/analyze/own_thread.c
 // fuzz: user/symbol/frame.c user/symbol/frame_kind.c user/symbol/stack_memo.c
-// fuzz: user/export/perf_script.c user/cli/flamegraph_svg.c user/cli/figures.c
+// fuzz: user/export/perf_script.c user/render/flamegraph_svg.c user/render/figures.c
 // fuzz: user/trace/*.c user/base/*.c
 // fuzz: user/symbol/dotnet_name.c
 /*
@@ -13,7 +13,7 @@
 
 #include "analyze/stack_tree.h"
 #include "each_record.h"
-#include "cli/flamegraph_svg.h"
+#include "render/flamegraph_svg.h"
 #include "export/perf_script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "collect/ring_reader.h"
+#include "rings/ring_reader.h"
 #include "ring_maker.h"
 #include "trace/record.h"
 

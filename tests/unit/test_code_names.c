@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "collect/code_names.h"
-#include "collect/runtime_asker.h"
+#include "names/code_names.h"
+#include "names/runtime_asker.h"
 #include "trace/recbuf.h"
 
 #define SV(text) tapir_sv__of(text)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "collect/dotnet_near.h"
+#include "dotnet/dotnet_near.h"
 
 static const struct tapir_layout_keyword keywords[] = {{"Orders", 1}, {"Stock", 2}};
 static const struct tapir_layout_event events[] = {{.name = "OrderPlaced", .keywords = 1},

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "collect/dotnet_specs.h"
+#include "dotnet/dotnet_specs.h"
 
 #define RUNTIME "Microsoft-Windows-DotNETRuntime"
 

@@ -10,8 +10,8 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "collect/dotnet_specs.h"
-#include "collect/stream_providers.h"
+#include "dotnet/dotnet_specs.h"
+#include "dotnet/stream_providers.h"
 #include "fake_dotnet.h"
 #include "runtime/dotnet_stream.h"
 

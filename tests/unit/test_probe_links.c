@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "collect/probe_links.h"
+#include "dotnet/probe_links.h"
 
 #define PAGE 4096ull
 

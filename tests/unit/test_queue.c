@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collect/queue.h"
+#include "flow/queue.h"
 
 #define BLOCK_CNT 3
 

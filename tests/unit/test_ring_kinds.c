@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "collect/ring_kinds.h"
+#include "rings/ring_kinds.h"
 
 #define FIRST 0x10000u
 

@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "collect/ring_limits.h"
-#include "collect/ring_looks.h"
+#include "rings/ring_limits.h"
+#include "rings/ring_looks.h"
 #include "may_trace.h"
 #include "ring_seen.h"
 

@@ -16,10 +16,10 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "attach/spec.h"
+#include "spec/spec.h"
 #include "base/clock.h"
 #include "base/vec.h"
-#include "collect/ring_reader.h"
+#include "rings/ring_reader.h"
 #include "ring_taker.h"
 #include "trace/record.h"
 #include "usdt/ring/ring_writer.h"

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "collect/ring_reader.h"
+#include "rings/ring_reader.h"
 #include "may_trace.h"
 #include "ring_seen.h"
 #include "trace/record.h"

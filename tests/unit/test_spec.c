@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attach/spec.h"
+#include "spec/spec.h"
 #include "base/diag.h"
 #include "base/str.h"
 #include "tapir/abi.h"

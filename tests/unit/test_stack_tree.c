@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analyze/stack_tree.h"
-#include "cli/flamegraph_svg.h"
+#include "render/flamegraph_svg.h"
 #include "symbol/frame_kind.h"
 #include "trace/recbuf.h"
 

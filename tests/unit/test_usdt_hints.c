@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "attach/discover.h"
-#include "attach/spec.h"
+#include "spec/spec.h"
 #include "base/diag.h"
 #include "decode/profiles.h"
 #include "decode/usdt_hints.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "attach/spec.h"
+#include "spec/spec.h"
 #include "base/diag.h"
 #include "decode/dotnet_tables.h"
 

@@ -2,7 +2,7 @@
 /*
  * sheet.h - what a view found: a sentence, figures, and tables of typed cells, of which a row may
  * hold tables of its own. Made once; written as text for a person and as JSON for a program by
- * who prints (cli/sheet_text.c, cli/sheet_json.c).
+ * who prints (render/sheet_text.c, render/sheet_json.c).
  */
 #ifndef TAPIR_USER_SHEET_H
 #define TAPIR_USER_SHEET_H

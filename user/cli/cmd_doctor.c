@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "cli/doctor_dotnet.h"
-#include "cli/screen.h"
+#include "render/screen.h"
 #include "cli/terminal.h"
 
 struct args {

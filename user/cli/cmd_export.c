@@ -10,10 +10,10 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/export_job.h"
-#include "cli/figures.h"
+#include "render/figures.h"
 #include "cli/newest_file.h"
 #include "cli/recording_file.h"
-#include "cli/screen.h"
+#include "render/screen.h"
 #include "symbol/frame.h"
 
 struct args {

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/help.h"
-#include "cli/screen.h"
+#include "render/screen.h"
 #include "cli/terminal.h"
 
 struct args {

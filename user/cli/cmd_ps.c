@@ -15,8 +15,8 @@
 #include "base/map.h"
 #include "cli/commands.h"
 #include "cli/pager.h"
-#include "cli/table.h"
-#include "cli/screen.h"
+#include "render/table.h"
+#include "render/screen.h"
 #include "cli/terminal.h"
 #include "runtime/recognize.h"
 

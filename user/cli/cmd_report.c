@@ -10,8 +10,8 @@
 #include "cli/pager.h"
 #include "cli/recording_file.h"
 #include "cli/report_read.h"
-#include "cli/report_view.h"
-#include "cli/screen.h"
+#include "render/report_view.h"
+#include "render/screen.h"
 #include "cli/terminal.h"
 #include "cli/view_run.h"
 

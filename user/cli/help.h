@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 #include "cli/options.h"
-#include "cli/screen.h"
+#include "render/screen.h"
 
 /* What belongs to no single command: `tapir help spec`, and the page tapir-spec(7). */
 struct tapir_topic {

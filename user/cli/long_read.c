@@ -8,8 +8,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "cli/figures.h"
-#include "cli/screen.h"
+#include "render/figures.h"
+#include "render/screen.h"
 #include "cli/terminal.h"
 
 #define CHECK_EVERY 4096 /* records */

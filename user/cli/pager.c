@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/screen.h"
+#include "render/screen.h"
 #include "collect/command.h"
 
 static volatile pid_t pager;

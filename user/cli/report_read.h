@@ -10,7 +10,7 @@
 #include "analyze/pairs.h"
 #include "analyze/summary.h"
 #include "cli/options.h"
-#include "cli/report_view.h"
+#include "render/report_view.h"
 #include "trace/reader.h"
 
 struct tapir_report_request {

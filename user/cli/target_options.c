@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "collect/command.h"
-#include "collect/counter_choice.h"
+#include "dotnet/counter_choice.h"
 #include "decode/profiles.h"
 
 const struct tapir_option tapir_target_options[] = {

@@ -7,8 +7,8 @@
 #include "base/diag.h"
 #include "cli/pids_seen.h"
 #include "cli/recording_file.h"
-#include "cli/sheet_view.h"
-#include "cli/screen.h"
+#include "render/sheet_view.h"
+#include "render/screen.h"
 #include "cli/terminal.h"
 
 int tapir_pair_option__name(const struct tapir_cli *cli, const struct tapir_words *words,

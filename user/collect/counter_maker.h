@@ -9,7 +9,7 @@
 #ifndef TAPIR_USER_COUNTER_MAKER_H
 #define TAPIR_USER_COUNTER_MAKER_H
 
-#include "collect/counter_choice.h"
+#include "dotnet/counter_choice.h"
 #include "trace/catalog.h"
 
 struct tapir_counter_maker;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "attach/programs.h"
-#include "collect/queue.h"
+#include "flow/queue.h"
 
 struct tapir_drain_opts {
 	size_t sz;

@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 #include "attach/programs.h"
-#include "attach/spec.h"
+#include "spec/spec.h"
 #include "base/vec.h"
-#include "collect/lane_cover.h"
-#include "collect/queue.h"
-#include "collect/seen_names.h"
+#include "flow/lane_cover.h"
+#include "flow/queue.h"
+#include "flow/seen_names.h"
 
 struct tapir_image {
 	uint64_t dev, inode; /* of the file: two paths to one file are one image */

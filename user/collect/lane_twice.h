@@ -7,7 +7,7 @@
 #define TAPIR_USER_LANE_TWICE_H
 
 #include "base/map.h"
-#include "collect/lane_cover.h"
+#include "flow/lane_cover.h"
 #include "collect/loss_poll.h"
 
 struct tapir_lane_twice {

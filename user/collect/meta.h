@@ -3,9 +3,9 @@
 #ifndef TAPIR_USER_META_H
 #define TAPIR_USER_META_H
 
-#include "attach/spec.h"
+#include "spec/spec.h"
 #include "collect/images.h"
-#include "collect/queue.h"
+#include "flow/queue.h"
 
 /* command_line: of this tapir; NULL leaves it out. */
 int tapir_meta__post(struct tapir_queue *queue, const char *command_line);

@@ -8,8 +8,8 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "collect/dotnet_near.h"
-#include "collect/dotnet_specs.h"
+#include "dotnet/dotnet_near.h"
+#include "dotnet/dotnet_specs.h"
 
 static void collect_seen(const struct tapir_no_match *m, struct tapir_seen_names *out)
 {

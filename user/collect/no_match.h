@@ -3,9 +3,9 @@
 #ifndef TAPIR_USER_NO_MATCH_H
 #define TAPIR_USER_NO_MATCH_H
 
-#include "collect/dotnet_streams.h"
+#include "dotnet/dotnet_streams.h"
 #include "collect/images.h"
-#include "collect/ring_reader.h"
+#include "rings/ring_reader.h"
 #include "runtime/dotnet_assembly.h"
 
 /* What was asked for, and where it was looked for; all borrowed. */

@@ -7,7 +7,7 @@
 #define TAPIR_USER_OWN_SAMPLES_H
 
 #include "attach/own_sampler.h"
-#include "collect/queue.h"
+#include "flow/queue.h"
 
 struct tapir_own_samples;
 

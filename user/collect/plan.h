@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_PLAN_H
 #define TAPIR_USER_PLAN_H
 
-#include "attach/spec.h"
+#include "spec/spec.h"
 #include "bpf/control.h"
 #include "elf/notes.h"
 #include "trace/record.h"

@@ -15,7 +15,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "collect/code_names.h"
+#include "names/code_names.h"
 #include "collect/foreseen.h"
 #include "collect/meta.h"
 #include "foreign/helper.h"

@@ -14,7 +14,7 @@
 #include "collect/counter_maker.h"
 #include "collect/lane_twice.h"
 #include "collect/loss_poll.h"
-#include "collect/namer.h"
+#include "names/namer.h"
 #include "collect/repairs.h"
 #include "trace/recbuf.h"
 

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "attach/programs.h"
-#include "collect/counter_choice.h"
-#include "collect/lane_cover.h"
-#include "collect/queue.h"
+#include "dotnet/counter_choice.h"
+#include "flow/lane_cover.h"
+#include "flow/queue.h"
 #include "trace/catalog.h"
 #include "trace/writer.h"
 

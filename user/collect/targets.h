@@ -18,11 +18,11 @@
 #include "attach/programs.h"
 #include "attach/sideband.h"
 #include "base/vec.h"
-#include "collect/dotnet_lanes.h"
+#include "dotnet/dotnet_lanes.h"
 #include "collect/images.h"
-#include "collect/queue.h"
-#include "collect/ring_looks.h"
-#include "collect/ring_reader.h"
+#include "flow/queue.h"
+#include "rings/ring_looks.h"
+#include "rings/ring_reader.h"
 
 struct tapir_tgid_list tapir_vec(uint32_t);
 struct tapir_word_list tapir_vec(const char *);

@@ -12,7 +12,7 @@
 struct tapir_profile {
 	const char *name;
 	const char *what;	  /* half a line, for help */
-	const char *const *specs; /* attach/spec.h; ended by NULL; of all runtimes */
+	const char *const *specs; /* spec/spec.h; ended by NULL; of all runtimes */
 };
 
 #define TAPIR_PROFILE_DEFAULT "default"

@@ -26,7 +26,7 @@
 
 #include "attach/ring_find.h"
 #include "base/diag.h"
-#include "collect/ring_session.h"
+#include "rings/ring_session.h"
 #include "raise_semaphores.h"
 #include "runtime/dotnet_client.h"
 #include "runtime/dotnet_profiler.h"

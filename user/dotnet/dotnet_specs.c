@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See dotnet_specs.h. */
+#include "dotnet/dotnet_specs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "dotnet/dotnet_near.h"
+#include "rings/ring_select.h"
+#include "decode/dotnet_tables.h"
+#include "decode/usdt_hints.h"
+
+#define LEVEL_MAX      5u
+#define MAX_EDITS      3u
+#define MADE_MAX       1024u /* SPECs made of globs: assemblies may define any number */
+
+/* No keyword's: an event without any goes to whoever has the provider on. */
+#define NO_KEYWORD     (1ull << 47)
+
+/*
+ * Floods, and heap walks: on only where their provider is named. JitTracing, the maps of jitted
+ * code, GCHeapDump, survival and movement, type names of the heap, CodeSymbols, and the
+ * diagnostics of compilation, methods and types.
+ */
+#define HEAVY_KEYWORDS 0xe401521000ull
+
+/* ---- names into bits ---------------------------------------------------------------------- */
+
+static const struct tapir_layout_provider *
+find_provider(const char *name, const struct tapir_layout_provider *more, size_t more_cnt)
+{
+	for (size_t i = 0; i < more_cnt; i++)
+		if (!strcmp(more[i].name, name))
+			return &more[i];
+	return NULL;
+}
+
+/* The runtime's own: its events carry numbers, not names. */
+static bool is_native(const struct tapir_layout_provider *p)
+{
+	return p && (!strncmp(p->name, TAPIR_DOTNET_RUNTIME, strlen(TAPIR_DOTNET_RUNTIME)) ||
+		     !strcmp(p->name, "Microsoft-DotNETCore-SampleProfiler"));
+}
+
+bool tapir_dotnet_specs__is_native(const struct tapir_layout_provider *p)
+{
+	return is_native(p);
+}
+
+static bool has_event(const struct tapir_layout_provider *p, const char *glob)
+{
+	for (size_t i = 0; i < p->event_cnt; i++)
+		if (tapir_glob__match(glob, p->events[i].name))
+			return true;
+	return false;
+}
+
+/* The oldest manifests call an event Contention that is ContentionStart now, and in no keyword. */
+static bool is_ambiguous(const struct tapir_layout_provider *p, const char *word)
+{
+	for (size_t i = 0; i < p->event_cnt; i++)
+		if (!strcmp(word, p->events[i].name) && (p->events[i].keywords || !is_native(p)))
+			return true;
+	return false;
+}
+
+/* GCStart_V2 is GCStart: which version comes is the runtime's choice. */
+static void cut_version(struct tapir_spec_item *item)
+{
+	size_t at = strlen(item->text);
+
+	while (at && item->text[at - 1] >= '0' && item->text[at - 1] <= '9')
+		at--;
+	if (at > 2 && item->text[at] && !strncmp(item->text + at - 2, "_V", 2))
+		item->text[at - 2] = '\0';
+}
+
+static void consider(const char *name, const char *wanted, unsigned *best, const char **near)
+{
+	unsigned edits = tapir_str__distance(wanted, name, MAX_EDITS);
+
+	if (!strncasecmp(name, wanted, strlen(wanted)))
+		edits = 1;
+	if (edits >= *best)
+		return;
+	*best = edits;
+	*near = name;
+}
+
+static int unknown_name(const struct tapir_spec *spec, const struct tapir_layout_provider *p,
+			const struct tapir_spec_item *item)
+{
+	bool is_keyword = item->kind == TAPIR_SPEC_KEYWORD;
+	const char *near = NULL, *what = is_keyword ? "keyword" : "event or keyword";
+	unsigned best = MAX_EDITS + 1;
+
+	for (size_t i = 0; i < p->keyword_cnt; i++)
+		consider(p->keywords[i].name, item->text, &best, &near);
+	for (size_t i = 0; !is_keyword && i < p->event_cnt; i++)
+		consider(p->events[i].name, item->text, &best, &near);
+	if (near)
+		return tapir_diag__fail(-EINVAL,
+					"SPEC '%.200s': %s has no %s '%.60s'; the nearest is '%s'",
+					spec->text, p->name, what, item->text, near);
+	return tapir_diag__fail(
+		-EINVAL,
+		"SPEC '%.200s': %s has no %s '%.60s' ('tapir list -p PID' shows what it has; 0xHEX and ev=EventID* need no name)",
+		spec->text, p->name, what, item->text);
+}
+
+/* Those of later runtimes are called by their number. */
+static bool may_be_event(const struct tapir_layout_provider *p, const char *glob)
+{
+	return !is_native(p) || !strncmp(glob, "EventID", 7) || has_event(p, glob);
+}
+
+static int resolve_item(const struct tapir_spec *spec, const struct tapir_layout_provider *p,
+			struct tapir_spec_item *item)
+{
+	uint64_t mask = 0;
+	bool is_keyword;
+
+	if (item->kind == TAPIR_SPEC_MASK)
+		return 0;
+	is_keyword = item->kind != TAPIR_SPEC_EVENT &&
+		     tapir_dotnet_keyword__find(p, tapir_sv__of(item->text), &mask);
+	if (is_keyword && item->kind == TAPIR_SPEC_WORD && is_ambiguous(p, item->text))
+		return tapir_diag__fail(-EINVAL,
+					"SPEC '%.200s': %s has an event and a keyword '%s': "
+					"write ev=%s or kw=%s",
+					spec->text, p->name, item->text, item->text, item->text);
+	if (is_keyword) {
+		item->kind = TAPIR_SPEC_MASK;
+		item->mask = mask;
+		return 0;
+	}
+	if (is_native(p))
+		cut_version(item);
+	if (item->kind == TAPIR_SPEC_KEYWORD || !may_be_event(p, item->text))
+		return unknown_name(spec, p, item);
+	return 0;
+}
+
+static int resolve(const struct tapir_spec *spec, const struct tapir_layout_provider *p)
+{
+	struct tapir_spec_item *item;
+	int err = 0;
+
+	tapir_vec_for_each (item, &spec->items) {
+		err = resolve_item(spec, p, item);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
+				const struct tapir_layout_provider *more, size_t more_cnt)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < specs->cnt && !err; i++) {
+		const struct tapir_spec *spec = specs->data[i];
+		const struct tapir_layout_provider *p =
+			tapir_dotnet_provider__find(tapir_sv__of(spec->provider));
+
+		if (!p)
+			p = find_provider(spec->provider, more, more_cnt);
+		if (p && !spec->path)
+			err = resolve(spec, p);
+	}
+	return err;
+}
+
+/* The name alone, whatever it is made of: the process chose it. */
+static char *literal(const char *name)
+{
+	struct tapir_str out = {};
+
+	for (; *name; name++) {
+		if (strchr("*?[\\", *name))
+			tapir_str__addc(&out, '\\');
+		tapir_str__addc(&out, *name);
+	}
+	return out.data;
+}
+
+/* The SPEC with the name for its glob. */
+static int add_spec_for(struct tapir_spec_list *specs, const struct tapir_spec *spec,
+			const char *name)
+{
+	struct tapir_spec *made = NULL;
+	char *provider = literal(name);
+	int err = provider ? tapir_spec__parse(spec->text, &made) : -ENOMEM;
+
+	if (err) {
+		free(provider);
+		return err;
+	}
+	free(made->provider);
+	made->provider = provider;
+	made->is_silent = true;
+	if (tapir_vec__push(specs, made))
+		return 0;
+	tapir_spec__free(made);
+	return -ENOMEM;
+}
+
+int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
+			       const struct tapir_layout_provider *providers, size_t cnt)
+{
+	size_t spec_cnt = specs->cnt;
+	int err = 0;
+
+	for (size_t i = 0; i < spec_cnt; i++) {
+		struct tapir_spec *spec = specs->data[i];
+
+		if (spec->path || tapir_glob__is_plain(spec->provider) ||
+		    strchr(spec->provider, '\\'))
+			continue;
+		for (size_t k = 0; k < cnt && !err; k++) {
+			if (is_native(&providers[k]) ||
+			    !tapir_glob__match(spec->provider, providers[k].name) ||
+			    !*providers[k].name || specs->cnt - spec_cnt >= MADE_MAX)
+				continue;
+			err = add_spec_for(specs, spec, providers[k].name);
+			spec->is_silent |= tapir_dotnet_near__has(&providers[k], spec);
+		}
+	}
+	return err;
+}
+
+/* ---- SPECs into selections ---------------------------------------------------------------- */
+
+static bool is_probe_provider(const char *name)
+{
+	const struct tapir_hint *hint;
+
+	for (size_t i = 0; (hint = tapir_usdt_hint__at(i)); i++)
+		if (!strcmp(hint->provider, name))
+			return true;
+	return false;
+}
+
+bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec)
+{
+	return !spec->path && !is_probe_provider(spec->provider);
+}
+
+bool tapir_dotnet_specs__is_known(const struct tapir_spec *spec)
+{
+	return !spec->path && tapir_dotnet_provider__find(tapir_sv__of(spec->provider));
+}
+
+bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs)
+{
+	for (size_t i = 0; i < specs->cnt; i++) {
+		const struct tapir_spec *spec = specs->data[i];
+
+		if (tapir_dotnet_specs__is_for(spec) && !tapir_dotnet_specs__is_known(spec) &&
+		    (!spec->is_silent || !tapir_glob__is_plain(spec->provider)))
+			return true;
+	}
+	return false;
+}
+
+struct selector {
+	struct tapir_ring_ask *out;
+	unsigned used;
+	struct tapir_dotnet_left_out *left_out;
+};
+
+/* What is asked of a native provider. */
+struct native_ask {
+	uint64_t keywords;
+	unsigned level;
+};
+
+static void ask_event(const struct tapir_spec *spec, const struct tapir_layout_event *event,
+		      struct native_ask *ask)
+{
+	ask->keywords |=
+		event->keywords ? event->keywords & ~TAPIR_DOTNET_HEAP_COLLECT : NO_KEYWORD;
+	if (spec->level < 0 && event->level > ask->level)
+		ask->level = event->level;
+}
+
+static void ask_item(const struct tapir_spec *spec, const struct tapir_layout_provider *p,
+		     const struct tapir_spec_item *item, struct native_ask *ask)
+{
+	struct tapir_spec one = *spec;
+
+	one.items.data = (struct tapir_spec_item *)item;
+	one.items.cnt = 1;
+	if (item->kind == TAPIR_SPEC_MASK) {
+		ask->keywords |= item->mask;
+		ask->level = LEVEL_MAX;
+		return;
+	}
+	for (size_t i = 0; i < p->event_cnt; i++)
+		if (tapir_spec__matches(&one, NULL, p->name, p->events[i].name))
+			ask_event(spec, &p->events[i], ask);
+	if (!strncmp(item->text, "EventID", 7)) {
+		ask->keywords |= ~TAPIR_DOTNET_HEAP_COLLECT;
+		ask->level = LEVEL_MAX;
+	}
+}
+
+static uint64_t left_out(const struct tapir_spec *spec)
+{
+	const struct tapir_spec_item *item;
+	uint64_t mask = 0;
+
+	tapir_vec_for_each (item, &spec->items)
+		if (item->negated && item->kind == TAPIR_SPEC_MASK)
+			mask |= item->mask;
+	return mask;
+}
+
+/* true: something is asked of it. */
+static bool ask_native(const struct tapir_spec *spec, const struct tapir_layout_provider *p,
+		       struct native_ask *ask)
+{
+	bool is_named = tapir_glob__is_plain(spec->provider), wants_some = false;
+	const struct tapir_spec_item *item;
+
+	*ask = (struct native_ask){};
+	tapir_vec_for_each (item, &spec->items) {
+		wants_some |= !item->negated;
+		if (!item->negated)
+			ask_item(spec, p, item, ask);
+	}
+	if (!wants_some) {
+		ask->keywords = ~(TAPIR_DOTNET_HEAP_COLLECT | (is_named ? 0 : HEAVY_KEYWORDS));
+		ask->level = LEVEL_MAX;
+	}
+	ask->keywords &= ~left_out(spec);
+	if (spec->level > 0)
+		ask->level = (unsigned)spec->level;
+	return ask->keywords != 0;
+}
+
+static void leave_out(struct selector *s, const char *provider)
+{
+	if (!s->left_out->cnt++)
+		s->left_out->first = provider;
+}
+
+static struct tapir_ring_selection *add(struct selector *s, const char *provider, unsigned level)
+{
+	struct tapir_ring_selection *one;
+
+	if (s->used == TAPIR_RING_SELECTIONS) {
+		leave_out(s, provider);
+		return NULL;
+	}
+	one = &s->out->all[s->used++];
+	*one = (struct tapir_ring_selection){.used = 1, .level = (uint8_t)level};
+	snprintf(one->provider, sizeof(one->provider), "%s", provider);
+	return one;
+}
+
+/* One a provider and level, so that a long list of SPECs has room. */
+static void add_native(struct selector *s, const char *provider, const struct native_ask *ask)
+{
+	struct tapir_ring_selection *one = NULL;
+
+	for (unsigned i = 0; i < s->used && !one; i++)
+		if (!strcmp(s->out->all[i].provider, provider) &&
+		    s->out->all[i].level == ask->level)
+			one = &s->out->all[i];
+	if (!one)
+		one = add(s, provider, ask->level);
+	if (one)
+		one->keywords |= ask->keywords;
+}
+
+static void select_natives(struct selector *s, const struct tapir_spec *spec)
+{
+	const struct tapir_layout_provider *p;
+	struct native_ask ask;
+
+	for (size_t i = 0; (p = tapir_dotnet_provider__at((unsigned)i)); i++)
+		if (is_native(p) && tapir_glob__match(spec->provider, p->name) &&
+		    ask_native(spec, p, &ask))
+			add_native(s, p->name, &ask);
+}
+
+static void select_sources(struct selector *s, const struct tapir_spec *spec)
+{
+	tapir_autofree struct tapir_ring_ask *some = malloc(sizeof(*some));
+	struct tapir_spec *specs[] = {(struct tapir_spec *)spec};
+	const struct tapir_spec_list one = {.data = specs, .cnt = 1, .cap = 1};
+
+	if (!some || strlen(spec->provider) >= sizeof(some->all[0].provider) ||
+	    !tapir_ring_select__fill(&one, some)) {
+		leave_out(s, spec->provider);
+		return;
+	}
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS && some->all[i].used; i++) {
+		if (s->used == TAPIR_RING_SELECTIONS ||
+		    !tapir_ring_ask__add_args(s->out, spec, &some->all[i])) {
+			leave_out(s, spec->provider);
+			return;
+		}
+		s->out->all[s->used++] = some->all[i];
+	}
+}
+
+unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs, struct tapir_ring_ask *out,
+				    struct tapir_dotnet_left_out *left_out)
+{
+	struct selector s = {.out = out, .left_out = left_out};
+
+	tapir_ring_ask__clear(out);
+	*left_out = (struct tapir_dotnet_left_out){};
+	for (size_t i = 0; i < specs->cnt; i++) {
+		const struct tapir_spec *spec = specs->data[i];
+
+		if (!tapir_dotnet_specs__is_for(spec))
+			continue;
+		select_natives(&s, spec);
+		if (!is_native(tapir_dotnet_provider__find(tapir_sv__of(spec->provider))))
+			select_sources(&s, spec);
+	}
+	return s.used;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dotnet_specs.h - what SPECs ask of .NET processes.
+ *
+ * A provider of .NET has keywords: their names become bits before a recording begins (resolve).
+ * The runtime's own providers know their events by number alone, so that an event's name
+ * becomes the keywords and the level it is sent under (select); who reads judges by the name
+ * (ring_select.h). Everything else is an EventSource's until the opposite is known.
+ *
+ * Pure but for the lines of failures; thread-safe.
+ */
+#ifndef TAPIR_USER_DOTNET_SPECS_H
+#define TAPIR_USER_DOTNET_SPECS_H
+
+#include "spec/spec.h"
+#include "decode/layout.h"
+#include "rings/ring_ask.h"
+
+/* Forces a collection when a session begins: only where it is named. */
+#define TAPIR_DOTNET_HEAP_COLLECT 0x800000ull
+
+/*
+ * In a SPEC whose provider is the name of one that is known (of the table, or of more): kw=NAME and
+ * words that are keywords become masks. -EINVAL with a line: a name that is neither keyword nor
+ * event, with a near miss, or both.
+ */
+int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
+				const struct tapir_layout_provider *more, size_t more_cnt);
+
+/*
+ * Adds, before the names are resolved, a SPEC for each of these providers that a SPEC with a glob
+ * matches: a session can ask for a provider that is yet to come by its name alone, and a keyword
+ * has a meaning of its own in each.
+ */
+int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
+			       const struct tapir_layout_provider *providers, size_t cnt);
+
+/* Is there a SPEC about which an EventSource that the table lacks might say more? */
+bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs);
+
+/* Does the SPEC ask anything of a .NET process? Not if it names a file or a runtime with probes. */
+bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec);
+
+/* Is it one of the runtime's own, whose events have numbers alone? */
+bool tapir_dotnet_specs__is_native(const struct tapir_layout_provider *p);
+
+/* Is its provider one that is known, with what it names? Then that nothing came is no mistake. */
+bool tapir_dotnet_specs__is_known(const struct tapir_spec *spec);
+
+struct tapir_dotnet_left_out {
+	unsigned cnt;
+	const char *first; /* a provider; borrowed from the SPECs */
+};
+
+/*
+ * Fills out with what all of them ask of a process's providers; the number of those that are used.
+ * A glob over providers is kept as it is for EventSources, and an exact selection is added for each
+ * native provider it matches. left_out: what found no place, or has too long a name.
+ */
+unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs, struct tapir_ring_ask *out,
+				    struct tapir_dotnet_left_out *left_out);
+
+#endif

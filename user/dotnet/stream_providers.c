@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A provider has one place, with all that is asked of it; what that lets through is judged later.
+ */
+#include "dotnet/stream_providers.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "dotnet/dotnet_specs.h"
+#include "decode/dotnet_tables.h"
+
+#define LEVEL_MAX 5u
+
+static struct tapir_dotnet_provider *place_of(struct tapir_stream_providers *out, const char *name)
+{
+	for (uint32_t i = 0; i < out->cnt; i++)
+		if (!strcmp(out->all[i].name, name))
+			return &out->all[i];
+	if (out->cnt == TAPIR_STREAM_PROVIDERS)
+		return NULL;
+	out->all[out->cnt] = (struct tapir_dotnet_provider){.name = name};
+	return &out->all[out->cnt++];
+}
+
+/* As the runtime has it: the keyword that makes it collect has to be named. */
+static uint64_t keywords_of(const struct tapir_ring_selection *s)
+{
+	uint64_t all = ~0ull;
+
+	if (s->keywords && s->keywords != all)
+		return s->keywords;
+	return strcmp(s->provider, TAPIR_DOTNET_RUNTIME) ? all : all & ~TAPIR_DOTNET_HEAP_COLLECT;
+}
+
+static void add(struct tapir_stream_providers *out, const char *name,
+		const struct tapir_ring_ask *ask, const struct tapir_ring_selection *s)
+{
+	struct tapir_dotnet_provider *p = place_of(out, name);
+
+	if (!p)
+		return;
+	p->keywords |= keywords_of(s);
+	if (!s->level || s->level > LEVEL_MAX)
+		p->level = LEVEL_MAX;
+	else if (s->level > p->level)
+		p->level = s->level;
+	if (s->args_bytes && !p->filter)
+		p->filter = tapir_ring_ask__args(ask, s);
+}
+
+/* The natives among them have selections of their own. */
+static void add_matching(struct tapir_stream_providers *out, const struct tapir_ring_ask *ask,
+			 const struct tapir_ring_selection *s,
+			 const struct tapir_layout_provider *sources, size_t source_cnt)
+{
+	const struct tapir_layout_provider *p;
+
+	for (unsigned i = 0; (p = tapir_dotnet_provider__at(i)); i++)
+		if (!tapir_dotnet_specs__is_native(p) && tapir_glob__match(s->provider, p->name))
+			add(out, p->name, ask, s);
+	for (size_t i = 0; i < source_cnt; i++)
+		if (tapir_glob__match(s->provider, sources[i].name))
+			add(out, sources[i].name, ask, s);
+}
+
+static bool is_glob(const struct tapir_ring_selection *s)
+{
+	return s->used && !tapir_glob__is_plain(s->provider);
+}
+
+bool tapir_stream_providers__need_names(const struct tapir_ring_ask *ask)
+{
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++)
+		if (is_glob(&ask->all[i]))
+			return true;
+	return false;
+}
+
+void tapir_stream_providers__fill(struct tapir_stream_providers *out,
+				  const struct tapir_ring_ask *ask,
+				  const struct tapir_layout_provider *sources, size_t source_cnt)
+{
+	out->cnt = 0;
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
+		const struct tapir_ring_selection *s = &ask->all[i];
+
+		if (is_glob(s))
+			add_matching(out, ask, s, sources, source_cnt);
+		else if (s->used && *s->provider)
+			add(out, s->provider, ask, s);
+	}
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A runtime's stacks are its managed frames alone, addresses in it as they are: they get ids as
+ * every walker's do. What was dropped is known by thread only, so losses name no event.
+ */
+#include "dotnet/stream_records.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/proc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "bpf/walk_logic.bpf.h"
+#include "rings/ring_select.h"
+#include "decode/event_blob.h"
+#include "decode/probe_name.h"
+
+#define ROOM_BYTES     (TAPIR_MAX_RECORD_BYTES + sizeof(struct tapir_rec_event) + 64)
+#define PAYLOAD_MAX    (TAPIR_MAX_RECORD_BYTES - 256u)
+#define CLOCK_SLACK_NS TAPIR_NS_PER_SEC
+#define WAIT_MS	       100
+#define TRIES	       50
+#define ID_COST	       512u /* bytes that a description counts for beside its own */
+#define COST_MAX       (16u << 20)
+#define STACKS_MAX     (1u << 17) /* that are remembered: of one sequence point, and as sent */
+#define THREADS_MAX    65536u
+#define SESSION_BITS   0xf00000000000ull /* EventSource sets them in all its keywords */
+
+/* ---- shared ------------------------------------------------------------------------------ */
+
+int tapir_stream_sink__init(struct tapir_stream_sink *sink, struct tapir_queue *queue,
+			    const struct tapir_spec_list *specs, const struct tapir_spec *name_spec)
+{
+	*sink = (struct tapir_stream_sink){
+		.queue = queue,
+		.specs = specs,
+		.name_spec = name_spec,
+		.next_probe_id = TAPIR_STREAM_PROBE_ID_MIN,
+		.spec_matched = calloc(specs->cnt + 1, sizeof(bool)),
+	};
+	pthread_mutex_init(&sink->lock, NULL);
+	return sink->spec_matched ? 0 : -ENOMEM;
+}
+
+void tapir_stream_sink__fini(struct tapir_stream_sink *sink)
+{
+	tapir_seen_names__fini(&sink->seen);
+	free(sink->spec_matched);
+	sink->spec_matched = NULL;
+	pthread_mutex_destroy(&sink->lock);
+}
+
+/* ---- blocks ------------------------------------------------------------------------------ */
+
+static void flush(struct tapir_stream_records *r)
+{
+	if (r->block)
+		tapir_queue__give_full(r->sink->queue, r->block);
+	r->block = NULL;
+}
+
+/*
+ * Until the session thread gives one back we do not read, and the runtime keeps what comes, or
+ * counts it. false: it does not come any more.
+ */
+static bool put(struct tapir_stream_records *r, const struct tapir_rec *rec)
+{
+	if (!rec)
+		return false;
+	if (r->block && r->block->used_bytes + ROOM_BYTES > TAPIR_BLOCK_BYTES)
+		flush(r);
+	for (unsigned i = 0; !r->block && i < TRIES; i++)
+		r->block = tapir_queue__take_empty(r->sink->queue, WAIT_MS);
+	if (!r->block)
+		return false;
+	memcpy((char *)r->block->data + r->block->used_bytes, rec, rec->size);
+	r->block->used_bytes += rec->size;
+	return true;
+}
+
+/* ---- time -------------------------------------------------------------------------------- */
+
+static uint64_t host_time(const struct tapir_stream_records *r, uint64_t ticks)
+{
+	unsigned __int128 scaled = (unsigned __int128)ticks * TAPIR_NS_PER_SEC;
+	uint64_t ns = r->ticks_per_sec == TAPIR_NS_PER_SEC ? ticks
+							   : (uint64_t)(scaled / r->ticks_per_sec);
+
+	ns -= (uint64_t)r->clock_offset_ns;
+	if (ns > r->max_ns)
+		return r->max_ns;
+	return ns < r->min_ns ? r->min_ns : ns;
+}
+
+/* Its clock is CLOCK_MONOTONIC of its time namespace, whatever it counts in. */
+static void on_start(void *ctx, const struct tapir_nettrace_start *start)
+{
+	struct tapir_stream_records *r = ctx;
+
+	r->ticks_per_sec = start->ticks_per_sec;
+}
+
+/* ---- descriptions ------------------------------------------------------------------------ */
+
+/* By a SPEC; or for names of code alone, as *flags says then. */
+static bool is_wanted(struct tapir_stream_records *r, const struct tapir_rec *probe, uint8_t *flags)
+{
+	struct tapir_stream_sink *sink = r->sink;
+	struct tapir_spec *names[] = {(struct tapir_spec *)sink->name_spec};
+	const struct tapir_spec_list for_names = {.data = names, .cnt = 1, .cap = 1};
+	struct tapir_probe_view view;
+	bool wanted;
+
+	tapir_probe_view__of(probe, &view);
+	pthread_mutex_lock(&sink->lock);
+	tapir_seen_names__add(&sink->seen, view.provider, view.event);
+	wanted = tapir_ring_select__judge(sink->specs, &view, sink->spec_matched);
+	pthread_mutex_unlock(&sink->lock);
+	if (wanted || !sink->name_spec || !tapir_ring_select__judge(&for_names, &view, NULL))
+		return wanted;
+	*flags = TAPIR_PROBE_FOR_NAMES;
+	return true;
+}
+
+/* 0: there are too many. */
+static uint32_t new_probe_id(struct tapir_stream_records *r, size_t blob_bytes)
+{
+	uint32_t id = 0;
+
+	if (r->cost_bytes + blob_bytes + ID_COST > COST_MAX)
+		return 0;
+	r->cost_bytes += blob_bytes + ID_COST;
+	pthread_mutex_lock(&r->sink->lock);
+	if (r->sink->next_probe_id < TAPIR_STREAM_PROBE_ID_MAX)
+		id = r->sink->next_probe_id++;
+	pthread_mutex_unlock(&r->sink->lock);
+	return id;
+}
+
+static void post_metadata(struct tapir_stream_records *r, uint32_t probe_id,
+			  const struct tapir_nettrace_metadata *m)
+{
+	struct tapir_rec_metadata fixed = {.probe_id = probe_id, .format = 1};
+	const struct tapir_rec *rec;
+
+	tapir_rec__init(&fixed.h, TAPIR_REC_METADATA, sizeof(fixed), tapir_clock__now_ns());
+	rec = tapir_recbuf__metadata(&r->recbuf, &fixed,
+				     (struct tapir_sv){(const char *)m->blob, m->blob_bytes});
+	if (rec)
+		tapir_queue__post(r->sink->queue, rec, -1);
+}
+
+/* Its probe id, when it was asked for; else 0. */
+static uint32_t describe(struct tapir_stream_records *r, const struct tapir_nettrace_metadata *m,
+			 const struct tapir_event_blob *blob)
+{
+	struct tapir_rec_probe fixed = {
+		.event_id = (uint16_t)blob->id,
+		.version = (uint8_t)blob->version,
+		.level = (uint8_t)blob->level,
+		.keywords = blob->keywords & ~SESSION_BITS,
+		.encoding = TAPIR_ENCODING_PACKED,
+		.lane = TAPIR_LANE_STREAM,
+	};
+	const struct tapir_sv none = {};
+	struct tapir_recbuf named_buf = {};
+	const struct tapir_rec *rec;
+	uint32_t id = 0;
+	uint8_t flags = 0;
+
+	tapir_rec__init(&fixed.h, TAPIR_REC_PROBE, sizeof(fixed), tapir_clock__now_ns());
+	rec = tapir_recbuf__probe(&r->recbuf, &fixed, tapir_sv__of(m->provider),
+				  tapir_sv__of(blob->name), none, none, NULL, NULL, 0);
+	rec = rec ? tapir_probe_name__complete(&named_buf, rec) : NULL;
+	if (rec && is_wanted(r, rec, &flags)) {
+		id = new_probe_id(r, m->blob_bytes);
+		/* ours: built a moment ago */
+		((struct tapir_rec_probe *)rec)->probe_id = id;
+		((struct tapir_rec_probe *)rec)->flags = flags;
+		if (id)
+			tapir_queue__post(r->sink->queue, rec, -1);
+		r->malformed_cnt += !id;
+	}
+	tapir_recbuf__fini(&named_buf);
+	return id;
+}
+
+static void on_metadata(void *ctx, const struct tapir_nettrace_metadata *m)
+{
+	struct tapir_stream_records *r = ctx;
+	struct tapir_event_blob *blob;
+	uint64_t *known;
+	uint32_t id;
+
+	if (r->probes.cnt * ID_COST > COST_MAX ||
+	    tapir_event_blob__parse(m->blob, m->blob_bytes, &blob)) {
+		r->malformed_cnt++;
+		return;
+	}
+	id = describe(r, m, blob);
+	tapir_event_blob__free(blob);
+	if (id)
+		post_metadata(r, id, m);
+	known = tapir_map__put(&r->probes, m->metadata_id, NULL);
+	if (known)
+		*known = id;
+}
+
+/* ---- stacks, threads --------------------------------------------------------------------- */
+
+static uint64_t hash_of(const struct tapir_nettrace_stack *stack)
+{
+	uint64_t hash = 0;
+
+	for (unsigned i = 0; i < stack->frame_cnt; i++)
+		hash = tapir_walk__hash(hash, stack->frames_va[i]);
+	return hash ? hash : 1;
+}
+
+static void on_stack(void *ctx, const struct tapir_nettrace_stack *stack)
+{
+	struct tapir_stream_records *r = ctx;
+	struct tapir_rec_stack fixed = {.flags = stack->is_cut ? TAPIR_STACK_MORE : 0};
+	bool is_new = false;
+	uint64_t *ours;
+
+	if (!stack->frame_cnt || r->stacks.cnt >= STACKS_MAX)
+		return;
+	ours = tapir_map__put(&r->stacks, stack->stack_id, NULL);
+	if (!ours)
+		return;
+	*ours = fixed.stack_id = hash_of(stack);
+	if (r->sent_stacks.cnt >= STACKS_MAX)
+		tapir_map__clear(&r->sent_stacks);
+	if (!tapir_map__put(&r->sent_stacks, fixed.stack_id, &is_new) || !is_new)
+		return;
+	tapir_rec__init(&fixed.h, TAPIR_REC_STACK, sizeof(fixed), r->max_ns);
+	put(r, tapir_recbuf__stack(&r->recbuf, &fixed, stack->frames_va, stack->frame_cnt));
+}
+
+static void on_forget(void *ctx)
+{
+	struct tapir_stream_records *r = ctx;
+
+	tapir_map__clear(&r->stacks);
+}
+
+/* A thread that has ended since has no name. */
+static void see_thread(struct tapir_stream_records *r, uint32_t tid)
+{
+	struct tapir_rec_thread rec = {.tgid = r->tgid, .tid = tid};
+	struct tapir_thread thread;
+	bool is_new = false;
+	int mark;
+
+	if (r->sent_threads.cnt >= THREADS_MAX || !tapir_map__put(&r->sent_threads, tid, &is_new) ||
+	    !is_new)
+		return;
+	mark = tapir_diag__cnt();
+	if (!tapir_thread__read(r->tgid, tid, &thread)) {
+		rec.ns_tid = thread.ns_tid;
+		rec.start_ns = thread.start_ns;
+		memcpy(rec.comm, thread.comm, sizeof(rec.comm));
+		if (!tapir_thread__read(r->tgid, r->tgid, &thread)) {
+			rec.ns_tgid = thread.ns_tid;
+			rec.leader_start_ns = thread.start_ns;
+			memcpy(rec.leader_comm, thread.comm, sizeof(rec.leader_comm));
+		}
+		tapir_rec__init(&rec.h, TAPIR_REC_THREAD, sizeof(rec), r->max_ns);
+		put(r, &rec.h);
+	}
+	tapir_diag__rewind(mark);
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static void on_event(void *ctx, const struct tapir_nettrace_event *event)
+{
+	struct tapir_stream_records *r = ctx;
+	const uint64_t *probe_id = tapir_map__get(&r->probes, event->metadata_id), *stack_id;
+	size_t bytes = event->payload_bytes;
+	struct tapir_rec_event fixed = {.tgid = r->tgid, .lane = TAPIR_LANE_STREAM};
+	struct tapir_event_view view = {.rec = &fixed,
+					.activity_id = event->activity_id,
+					.related_id = event->related_id,
+					.payload = event->payload};
+
+	r->malformed_cnt += !probe_id || event->tid > INT32_MAX || !event->tid;
+	if (!probe_id || !*probe_id || event->tid > INT32_MAX || !event->tid)
+		return;
+	fixed.probe_id = (uint32_t)*probe_id;
+	fixed.tid = tapir_ring_tids__find(&r->tids, (uint32_t)event->tid, false);
+	if (!(fixed.tid & TAPIR_RING_TID_GONE))
+		see_thread(r, fixed.tid);
+	stack_id = event->stack_id ? tapir_map__get(&r->stacks, event->stack_id) : NULL;
+	fixed.stack_id = stack_id ? *stack_id : 0;
+	fixed.flags = (uint16_t)((event->activity_id ? TAPIR_EVENT_ACTIVITY : 0) |
+				 (event->related_id ? TAPIR_EVENT_RELATED : 0) |
+				 (bytes > PAYLOAD_MAX ? TAPIR_EVENT_CUT : 0));
+	view.payload_bytes = bytes > PAYLOAD_MAX ? PAYLOAD_MAX : bytes;
+	tapir_rec__init(&fixed.h, TAPIR_REC_EVENT, sizeof(fixed), host_time(r, event->ticks));
+	if (put(r, tapir_recbuf__event(&r->recbuf, &view)))
+		r->event_cnt++;
+	else
+		r->lost_cnt++;
+}
+
+/* ---- losses ------------------------------------------------------------------------------ */
+
+static void post_loss(struct tapir_stream_records *r, enum tapir_loss_cause cause, uint64_t cnt)
+{
+	struct tapir_rec_loss loss = {
+		.cause = cause, .count = cnt, .from_ns = r->losses_ns, .until_ns = r->max_ns};
+
+	tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), r->max_ns);
+	tapir_queue__post(r->sink->queue, &loss.h, -1);
+}
+
+static void on_lost(void *ctx, uint64_t cnt, uint64_t ticks)
+{
+	struct tapir_stream_records *r = ctx;
+
+	(void)ticks;
+	r->lost_cnt += cnt;
+}
+
+static void report_losses(struct tapir_stream_records *r)
+{
+	bool has_news = r->lost_cnt || r->malformed_cnt > r->malformed_reported;
+
+	/*
+	 * More than one a nanosecond since it began: no count of anything, but what the process
+	 * wrote there.
+	 */
+	if (r->lost_cnt > r->max_ns - r->min_ns - r->lost_reported) {
+		r->malformed_cnt++;
+		r->lost_cnt = 0;
+	}
+	r->lost_reported += r->lost_cnt;
+	if (r->lost_cnt)
+		post_loss(r, TAPIR_LOSS_STREAM_DROP, r->lost_cnt);
+	if (r->malformed_cnt > r->malformed_reported)
+		post_loss(r, TAPIR_LOSS_MALFORMED, r->malformed_cnt - r->malformed_reported);
+	pthread_mutex_lock(&r->sink->lock);
+	r->sink->event_cnt += r->event_cnt;
+	r->sink->lost_cnt += r->lost_cnt;
+	r->sink->malformed_cnt += r->malformed_cnt - r->malformed_reported;
+	pthread_mutex_unlock(&r->sink->lock);
+	r->event_cnt = r->lost_cnt = 0;
+	r->malformed_reported = r->malformed_cnt;
+	r->losses_ns = has_news ? r->max_ns : r->losses_ns;
+}
+
+/* ---- its callers ------------------------------------------------------------------------- */
+
+void tapir_stream_records__init(struct tapir_stream_records *r, struct tapir_stream_sink *sink,
+				uint32_t tgid)
+{
+	int64_t offset_ns;
+
+	*r = (struct tapir_stream_records){.sink = sink, .tgid = tgid};
+	r->max_ns = r->losses_ns = tapir_clock__now_ns();
+	r->min_ns = r->max_ns - CLOCK_SLACK_NS;
+	r->ticks_per_sec = TAPIR_NS_PER_SEC;
+	r->clock_offset_ns = tapir_proc__clock_offset(tgid, &offset_ns) ? 0 : offset_ns;
+	tapir_ring_tids__init(&r->tids, tgid);
+}
+
+void tapir_stream_records__fini(struct tapir_stream_records *r)
+{
+	flush(r);
+	tapir_ring_tids__fini(&r->tids);
+	tapir_recbuf__fini(&r->recbuf);
+	tapir_map__fini(&r->probes);
+	tapir_map__fini(&r->stacks);
+	tapir_map__fini(&r->sent_stacks);
+	tapir_map__fini(&r->sent_threads);
+}
+
+struct tapir_nettrace_sink tapir_stream_records__sink(struct tapir_stream_records *r)
+{
+	return (struct tapir_nettrace_sink){
+		.ctx = r,
+		.on_start = on_start,
+		.on_metadata = on_metadata,
+		.on_stack = on_stack,
+		.on_event = on_event,
+		.on_forget = on_forget,
+		.on_lost = on_lost,
+	};
+}
+
+void tapir_stream_records__begin(struct tapir_stream_records *r)
+{
+	r->max_ns = tapir_clock__now_ns();
+}
+
+void tapir_stream_records__end(struct tapir_stream_records *r, uint64_t malformed_cnt)
+{
+	flush(r);
+	r->malformed_cnt += malformed_cnt - r->malformed_read;
+	r->malformed_read = malformed_cnt;
+	report_losses(r);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * stream_records.h - the stream of one .NET runtime (decode/nettrace_stream.h) as records of the
+ * recording: PROBE and METADATA of the events that were asked for, EVENT, STACK, THREAD, LOSS.
+ *
+ * What a process may say is bounded: its own pid, its threads, times between the session's start
+ * and now, a number of descriptions. One thread at a time; the sink is shared by several.
+ */
+#ifndef TAPIR_USER_STREAM_RECORDS_H
+#define TAPIR_USER_STREAM_RECORDS_H
+
+#include <pthread.h>
+
+#include "flow/queue.h"
+#include "rings/ring_tids.h"
+#include "flow/seen_names.h"
+#include "spec/spec.h"
+#include "decode/nettrace_stream.h"
+#include "trace/recbuf.h"
+
+#define TAPIR_STREAM_PROBE_ID_MIN 0x40000u /* those of rings lie below */
+#define TAPIR_STREAM_PROBE_ID_MAX 0x50000u
+
+/* Of all streams of a recording. */
+struct tapir_stream_sink {
+	struct tapir_queue *queue;	     /* borrowed, like specs */
+	const struct tapir_spec_list *specs; /* what is asked for */
+	const struct tapir_spec *name_spec;  /* for the names of code, borrowed; NULL: none */
+	pthread_mutex_t lock;		     /* of all below */
+	bool *spec_matched;		     /* one a SPEC; ours */
+	struct tapir_seen_names seen;
+	uint32_t next_probe_id;
+	uint64_t event_cnt, lost_cnt, malformed_cnt;
+};
+
+int tapir_stream_sink__init(struct tapir_stream_sink *sink, struct tapir_queue *queue,
+			    const struct tapir_spec_list *specs,
+			    const struct tapir_spec *name_spec);
+void tapir_stream_sink__fini(struct tapir_stream_sink *sink);
+
+struct tapir_stream_records {
+	struct tapir_stream_sink *sink;
+	uint32_t tgid;
+	struct tapir_ring_tids tids;
+	struct tapir_recbuf recbuf;
+	struct tapir_map probes; /* metadata id -> probe id; 0: not asked for */
+	struct tapir_map stacks; /* the stream's stack id -> ours */
+	struct tapir_map sent_stacks, sent_threads;
+	struct tapir_block *block; /* being filled; NULL */
+	uint64_t ticks_per_sec;
+	int64_t clock_offset_ns; /* the process's clock less ours */
+	uint64_t min_ns, max_ns, losses_ns;
+	uint64_t cost_bytes; /* of descriptions */
+	uint64_t lost_reported;
+	uint64_t event_cnt, lost_cnt; /* since the last report */
+	uint64_t malformed_cnt, malformed_reported,
+		malformed_read; /* added up; read: the reader's */
+};
+
+void tapir_stream_records__init(struct tapir_stream_records *r, struct tapir_stream_sink *sink,
+				uint32_t tgid);
+void tapir_stream_records__fini(struct tapir_stream_records *r);
+
+/* For the stream's reader. Before each feeding: __begin, behind it: __end, which sends it all. */
+struct tapir_nettrace_sink tapir_stream_records__sink(struct tapir_stream_records *r);
+void tapir_stream_records__begin(struct tapir_stream_records *r);
+/* malformed_cnt: the reader's, added up since the start. */
+void tapir_stream_records__end(struct tapir_stream_records *r, uint64_t malformed_cnt);
+
+#endif

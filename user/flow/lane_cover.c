@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The bit in the ring is set first and the time taken behind it: an event of later is in the ring
+ * for certain. One that was under way comes by its probe alone, and is kept.
+ */
+#include "flow/lane_cover.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "spec/spec.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+#define COVER_MAX (1u << 18)
+
+struct span {
+	uint64_t from_ns, until_ns; /* UINT64_MAX: on */
+};
+
+struct tapir_lane_cover {
+	pthread_mutex_t lock;
+	struct tapir_map by_event; /* tgid and key -> index in spans + 1 */
+	struct tapir_vec(struct span) spans;
+	atomic_size_t cnt; /* of spans: most recordings have none */
+};
+
+struct tapir_lane_cover *tapir_lane_cover__new(void)
+{
+	struct tapir_lane_cover *c = calloc(1, sizeof(*c));
+
+	if (c)
+		pthread_mutex_init(&c->lock, NULL);
+	return c;
+}
+
+void tapir_lane_cover__free(struct tapir_lane_cover *c)
+{
+	if (!c)
+		return;
+	tapir_map__fini(&c->by_event);
+	tapir_vec__fini(&c->spans);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+uint64_t tapir_lane_cover__key(struct tapir_sv provider, struct tapir_sv event)
+{
+	uint64_t hash = tapir_hash__bytes(1, provider.data, provider.len);
+
+	hash = tapir_hash__bytes(hash, event.data, tapir_spec__plain_len(event.data, event.len));
+	return hash ? hash : 1;
+}
+
+static struct span *find(const struct tapir_lane_cover *c, uint32_t tgid, uint64_t key)
+{
+	uint64_t *idx = tapir_map__get(&c->by_event, tapir_hash__mix(key, tgid));
+
+	return idx && *idx ? &c->spans.data[*idx - 1] : NULL;
+}
+
+static struct span *add(struct tapir_lane_cover *c, uint32_t tgid, uint64_t key)
+{
+	uint64_t *idx;
+
+	if (c->spans.cnt == COVER_MAX || !tapir_vec__push(&c->spans, (struct span){}))
+		return NULL;
+	idx = tapir_map__put(&c->by_event, tapir_hash__mix(key, tgid), NULL);
+	if (idx)
+		*idx = c->spans.cnt;
+	return idx ? &c->spans.data[c->spans.cnt - 1] : NULL;
+}
+
+void tapir_lane_cover__on(struct tapir_lane_cover *c, uint32_t tgid, uint64_t key)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+	struct span *span;
+
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	span = find(c, tgid, key);
+	if (!span)
+		span = add(c, tgid, key);
+	if (span)
+		*span = (struct span){now_ns, UINT64_MAX};
+	atomic_store(&c->cnt, c->spans.cnt);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void tapir_lane_cover__off(struct tapir_lane_cover *c, uint32_t tgid, uint64_t key)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+	struct span *span;
+
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	span = find(c, tgid, key);
+	if (span && span->until_ns == UINT64_MAX)
+		span->until_ns = now_ns;
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool tapir_lane_cover__has(struct tapir_lane_cover *c, uint32_t tgid, uint64_t key,
+			   uint64_t time_ns)
+{
+	const struct span *span;
+	bool has;
+
+	if (!c || !atomic_load_explicit(&c->cnt, memory_order_relaxed))
+		return false;
+	pthread_mutex_lock(&c->lock);
+	span = find(c, tgid, key);
+	has = span && time_ns >= span->from_ns && time_ns < span->until_ns;
+	pthread_mutex_unlock(&c->lock);
+	return has;
+}

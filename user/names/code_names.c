@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which process a record is about, and what its sources say. */
+#include "names/code_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "names/code_sources.h"
+#include "runtime/dotnet.h"
+#include "runtime/dotnet_methods.h"
+#include "runtime/jvm_methods.h"
+#include "trace/recbuf.h"
+
+#define READ_BYTES   (1u << 20)		     /* of one file at a time: some 20 ms */
+#define KEEP_NS	     (5 * TAPIR_NS_PER_SEC)  /* after an end: its last samples are named by then */
+#define FILE_READ_NS (120 * TAPIR_NS_PER_MS) /* what a process writes itself is read by then */
+#define TELLERS_MAX  1024
+#define PARENTS_MAX  8 /* forks of forks that run their ancestor's code */
+
+/* A probe that tells of generated code. */
+struct teller {
+	bool for_names;			/* nobody asked for its events */
+	enum tapir_dotnet_probe dotnet; /* OTHER: it is a JVM's */
+	struct tapir_rec_probe *rec;
+};
+
+struct tapir_code_names {
+	struct tapir_catalog *catalog;
+	struct tapir_map processes; /* tgid -> struct tapir_code_sources * */
+	struct tapir_map teller_by_probe;
+	struct tapir_vec(struct teller) tellers;
+	struct tapir_runtime_asker *asker;
+	struct tapir_recbuf recbuf;
+	struct tapir_str name; /* of a method, being put together */
+	bool dotnet_tells, has_files;
+};
+
+int tapir_code_names__new(struct tapir_catalog *catalog, bool dotnet_tells,
+			  struct tapir_code_names **out)
+{
+	struct tapir_code_names *n = calloc(1, sizeof(*n));
+	int err;
+
+	if (!n)
+		return -ENOMEM;
+	n->catalog = catalog;
+	n->dotnet_tells = dotnet_tells;
+	err = tapir_runtime_asker__new(&n->asker);
+	if (err) {
+		free(n);
+		return err;
+	}
+	*out = n;
+	return 0;
+}
+
+static struct tapir_code_sources *sources_of(const struct tapir_code_names *n, uint32_t tgid)
+{
+	const uint64_t *value = tapir_map__get(&n->processes, tgid);
+
+	return value ? (struct tapir_code_sources *)(uintptr_t)*value : NULL;
+}
+
+static void free_sources(struct tapir_code_sources *s)
+{
+	if (!s)
+		return;
+	tapir_code_sources__fini(s);
+	free(s);
+}
+
+void tapir_code_names__free(struct tapir_code_names *n)
+{
+	struct teller *teller;
+
+	if (!n)
+		return;
+	for (size_t i = 0; i < n->processes.cap; i++)
+		if (n->processes.slots[i].used)
+			free_sources((void *)(uintptr_t)n->processes.slots[i].value);
+	tapir_map__fini(&n->processes);
+	tapir_vec_for_each (teller, &n->tellers)
+		free(teller->rec);
+	tapir_vec__fini(&n->tellers);
+	tapir_map__fini(&n->teller_by_probe);
+	tapir_runtime_asker__free(n->asker); /* after those who asked */
+	tapir_recbuf__fini(&n->recbuf);
+	tapir_str__fini(&n->name);
+	free(n);
+}
+
+/* ---- processes -------------------------------------------------------------------------- */
+
+static struct tapir_code_sources *begin(struct tapir_code_names *n,
+					const struct tapir_rec_process *rec)
+{
+	struct tapir_code_sources *s = sources_of(n, rec->tgid);
+	uint64_t *slot;
+
+	if (!s) {
+		s = calloc(1, sizeof(*s));
+		slot = s ? tapir_map__put(&n->processes, rec->tgid, NULL) : NULL;
+		if (!slot) {
+			free(s);
+			return NULL;
+		}
+		*slot = (uint64_t)(uintptr_t)s;
+	}
+	tapir_code_sources__begin(s, rec);
+	s->dotnet_tells = n->dotnet_tells;
+	return s;
+}
+
+void tapir_code_names__on_process(struct tapir_code_names *n, const struct tapir_rec_process *rec)
+{
+	struct tapir_code_sources *s;
+
+	if (rec->kind != TAPIR_PROCESS_EXIT) {
+		begin(n, rec);
+		return;
+	}
+	s = sources_of(n, rec->tgid);
+	if (s)
+		s->exit_ns = rec->h.time_ns;
+}
+
+void tapir_code_names__on_mapping(struct tapir_code_names *n, const struct tapir_rec_mapping *rec,
+				  int fd)
+{
+	struct tapir_code_sources *s = sources_of(n, rec->tgid);
+
+	if (s)
+		tapir_code_sources__on_mapping(s, n->asker, rec, fd);
+}
+
+/* ---- events that name code -------------------------------------------------------------- */
+
+void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_rec_probe *rec)
+{
+	struct teller teller = {.for_names = rec->flags & TAPIR_PROBE_FOR_NAMES};
+	struct tapir_probe_view view;
+	uint64_t *idx;
+	bool is_new;
+
+	tapir_probe_view__of(&rec->h, &view);
+	teller.dotnet = tapir_dotnet_probe__of(&view);
+	if ((!teller.dotnet && tapir_jvm_probe__of(&view) != TAPIR_JVM_PROBE_LOAD) ||
+	    n->tellers.cnt == TELLERS_MAX)
+		return;
+	idx = tapir_map__put(&n->teller_by_probe, rec->probe_id, &is_new);
+	teller.rec = idx && is_new ? malloc(rec->h.size) : NULL;
+	if (!teller.rec)
+		return;
+	memcpy(teller.rec, rec, rec->h.size);
+	*idx = n->tellers.cnt;
+	if (!tapir_vec__push(&n->tellers, teller)) {
+		tapir_map__del(&n->teller_by_probe, rec->probe_id);
+		free(teller.rec);
+	}
+}
+
+/* Its text stands in n->name. */
+static void add_name(const struct tapir_code_names *n, struct tapir_jit_table *table,
+		     uint64_t start_va, uint64_t size, uint64_t from_ns)
+{
+	const struct tapir_jit_name name = {.start_va = start_va,
+					    .size = size,
+					    .from_ns = from_ns,
+					    .name = n->name.data,
+					    .name_len = n->name.len,
+					    .source = TAPIR_JIT_METHOD_EVENT};
+
+	(void)tapir_jit_table__add(table, &name);
+}
+
+static void add_dotnet(struct tapir_code_names *n, struct tapir_jit_table *table,
+		       enum tapir_dotnet_probe kind, const struct tapir_rec_event *rec)
+{
+	struct tapir_dotnet_method method;
+	struct tapir_event_view event;
+
+	tapir_event_view__of(&rec->h, &event);
+	n->name.len = 0;
+	if (tapir_dotnet_method__of(&event, &method, &n->name))
+		return;
+	if (kind == TAPIR_DOTNET_PROBE_UNLOAD)
+		(void)tapir_jit_table__end(table, method.start_va, rec->h.time_ns);
+	else
+		add_name(n, table, method.start_va, method.size, rec->h.time_ns);
+}
+
+static void add_java(struct tapir_code_names *n, struct tapir_jit_table *table,
+		     const struct teller *teller, const struct tapir_rec_event *rec)
+{
+	struct tapir_probe_view probe;
+	struct tapir_event_view event;
+	struct tapir_jvm_method method;
+
+	tapir_probe_view__of(&teller->rec->h, &probe);
+	tapir_event_view__of(&rec->h, &event);
+	n->name.len = 0;
+	if (!tapir_jvm_method__of(&probe, &event, &method, &n->name))
+		add_name(n, table, method.start_va, method.size, rec->h.time_ns);
+}
+
+static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,
+		       const struct teller *teller, const struct tapir_rec_event *rec)
+{
+	struct tapir_jit_table *table = tapir_code_sources__table(s);
+
+	if (teller->dotnet)
+		tapir_dotnet_names__told(&s->dotnet, rec->h.time_ns);
+	if (table && teller->dotnet)
+		add_dotnet(n, table, teller->dotnet, rec);
+	else if (table)
+		add_java(n, table, teller, rec);
+}
+
+/* Asked for every event: where no probe tells of code, no map is looked into. */
+static const struct teller *teller_of(const struct tapir_code_names *n, uint32_t probe_id)
+{
+	const uint64_t *idx = n->tellers.cnt ? tapir_map__get(&n->teller_by_probe, probe_id) : NULL;
+
+	return idx ? &n->tellers.data[*idx] : NULL;
+}
+
+void tapir_code_names__on_tells(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns)
+{
+	struct tapir_code_sources *s = sources_of(n, tgid);
+
+	if (s)
+		tapir_dotnet_names__told(&s->dotnet, time_ns);
+}
+
+void tapir_code_names__on_loss(struct tapir_code_names *n, uint32_t probe_id)
+{
+	struct tapir_code_sources *s;
+
+	if (!teller_of(n, probe_id))
+		return;
+	n->dotnet_tells = false;
+	for (size_t i = 0; i < n->processes.cap; i++) {
+		s = (void *)(uintptr_t)n->processes.slots[i].value;
+		if (n->processes.slots[i].used && s)
+			s->dotnet.is_doubted = true;
+	}
+}
+
+bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_rec_event *rec)
+{
+	const struct teller *teller = teller_of(n, rec->probe_id);
+	struct tapir_code_sources *s = teller ? sources_of(n, rec->tgid) : NULL;
+
+	if (s)
+		add_method(n, s, teller, rec);
+	return teller && teller->for_names;
+}
+
+bool tapir_code_names__is_for_names(const struct tapir_code_names *n, uint32_t probe_id)
+{
+	const struct teller *teller = teller_of(n, probe_id);
+
+	return teller && teller->for_names;
+}
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+/* Names that were given out and have ended, and those in their place. */
+static int describe_changed(struct tapir_code_names *n, struct tapir_code_sources *s)
+{
+	struct tapir_jit_name name;
+	int err = 0;
+
+	while (err >= 0 && s->table && tapir_jit_table__next_changed(s->table, &name))
+		err = tapir_code_names__describe(n, s->tgid, &name);
+	return err;
+}
+
+static void forget_ended(struct tapir_code_names *n, uint64_t now_ns)
+{
+	struct tapir_vec(uint32_t) gone = {};
+	const uint32_t *tgid;
+
+	for (size_t i = 0; i < n->processes.cap; i++) {
+		struct tapir_map_slot *slot = &n->processes.slots[i];
+		const struct tapir_code_sources *s = (void *)(uintptr_t)slot->value;
+
+		if (slot->used && s->exit_ns && s->exit_ns + KEEP_NS < now_ns)
+			(void)tapir_vec__push(&gone, (uint32_t)slot->key);
+	}
+	tapir_vec_for_each (tgid, &gone) {
+		free_sources(sources_of(n, *tgid));
+		tapir_map__del(&n->processes, *tgid);
+	}
+	tapir_vec__fini(&gone);
+}
+
+int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns, bool is_last)
+{
+	bool more = false;
+	int err = 0;
+
+	n->has_files = false;
+	for (size_t i = 0; err >= 0 && i < n->processes.cap; i++) {
+		struct tapir_code_sources *s = (void *)(uintptr_t)n->processes.slots[i].value;
+
+		if (!n->processes.slots[i].used)
+			continue;
+		more |= tapir_code_sources__read(s, now_ns, is_last, READ_BYTES);
+		err = describe_changed(n, s);
+		n->has_files |= s->perf_map || s->jitdumps.cnt || s->jvm || s->dotnet.question;
+	}
+	forget_ended(n, now_ns);
+	return err < 0 ? err : more;
+}
+
+bool tapir_code_names__has_files(const struct tapir_code_names *n)
+{
+	return n->has_files;
+}
+
+/* The code of an ancestor, as long as nothing else was executed since. */
+static const struct tapir_code_sources *parent_of(const struct tapir_code_names *n,
+						  const struct tapir_code_sources *s)
+{
+	return s->inherits ? sources_of(n, s->parent_tgid) : NULL;
+}
+
+bool tapir_code_names__find(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
+			    uint64_t time_ns, struct tapir_jit_name *out)
+{
+	const struct tapir_code_sources *s = sources_of(n, tgid);
+
+	for (int i = 0; s && i < PARENTS_MAX; i++, s = parent_of(n, s))
+		if (s->table && tapir_jit_table__find(s->table, va, time_ns, out))
+			return true;
+	return false;
+}
+
+bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tgid)
+{
+	const struct tapir_code_sources *s = sources_of(n, tgid);
+
+	return s && (s->table || s->jvm);
+}
+
+bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns,
+			       uint64_t until_ns)
+{
+	const struct tapir_code_sources *s = sources_of(n, tgid);
+
+	if (!s || s->exit_ns)
+		return false;
+	return s->jvm || tapir_dotnet_names__come_by(&s->dotnet, until_ns) ||
+	       ((s->perf_map || s->jitdumps.cnt) && tapir_clock__now_ns() < time_ns + FILE_READ_NS);
+}
+
+/* What is compiled lies there; ReadyToRun code, which nobody tells of, in files. */
+static bool is_code_memory(const struct tapir_rec_mapping *mapping)
+{
+	struct tapir_mapping_view view;
+
+	tapir_mapping_view__of(&mapping->h, &view);
+	return tapir_dotnet__is_code_memory(view.path.data, view.path.len);
+}
+
+bool tapir_code_names__miss(struct tapir_code_names *n, const struct tapir_rec_mapping *mapping,
+			    uint64_t va, uint64_t time_ns)
+{
+	struct tapir_code_sources *s = sources_of(n, mapping->tgid);
+
+	return s && !s->exit_ns &&
+	       tapir_dotnet_names__miss(&s->dotnet, va, time_ns, is_code_memory(mapping));
+}
+
+/* What stubs and write barriers are aligned to; methods are, too, but have names. */
+#define STUB_BYTES 16u
+
+bool tapir_code_names__name_stub(struct tapir_code_names *n,
+				 const struct tapir_rec_mapping *mapping, uint64_t va,
+				 uint64_t time_ns)
+{
+	static const char barrier[] = "write barrier [CoreCLR]", stub[] = "stub [CoreCLR]";
+	const char *text = mapping->file_off ? stub : barrier;
+	struct tapir_code_sources *s = sources_of(n, mapping->tgid);
+	struct tapir_jit_name name = {.start_va = va & ~(uint64_t)(STUB_BYTES - 1),
+				      .size = STUB_BYTES,
+				      .name = text,
+				      .name_len = strlen(text),
+				      .source = TAPIR_JIT_JITDUMP};
+
+	return s && s->table && is_code_memory(mapping) &&
+	       tapir_dotnet_names__are_known(&s->dotnet, time_ns) &&
+	       !tapir_jit_table__is_held(s->table, name.start_va, name.size) &&
+	       tapir_jit_table__add(s->table, &name) > 0;
+}
+
+bool tapir_code_names__add_compiled(struct tapir_code_names *n,
+				    const struct tapir_rec_mapping *mapping, uint64_t start_va,
+				    uint64_t size, struct tapir_sv raw)
+{
+	struct tapir_code_sources *s = sources_of(n, mapping->tgid);
+	struct tapir_jit_table *table = s ? tapir_code_sources__table(s) : NULL;
+	const struct tapir_jit_name name = {.start_va = start_va,
+					    .size = size,
+					    .name = raw.data,
+					    .name_len = raw.len,
+					    .source = TAPIR_JIT_JITDUMP};
+
+	return table && !tapir_jit_table__is_held(table, start_va, size) &&
+	       tapir_jit_table__add(table, &name) > 0;
+}
+
+/* ---- records ---------------------------------------------------------------------------- */
+
+int tapir_code_names__describe(struct tapir_code_names *n, uint32_t tgid,
+			       const struct tapir_jit_name *name)
+{
+	struct tapir_rec_jit fixed = {
+		.tgid = tgid,
+		.source = (uint16_t)name->source,
+		.start_va = name->start_va,
+		.size = name->size,
+		.from_ns = name->from_ns,
+		.until_ns = name->until_ns,
+	};
+	const struct tapir_rec *rec;
+
+	tapir_rec__init(&fixed.h, TAPIR_REC_JIT, sizeof(fixed), tapir_clock__now_ns());
+	rec = tapir_recbuf__jit(&n->recbuf, &fixed, (struct tapir_sv){name->name, name->name_len});
+	return rec ? tapir_catalog__describe(n->catalog, rec) : -ENOMEM;
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Finding, following and letting go of one process's name files. */
+#include "names/code_sources.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attach/proc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "runtime/dotnet.h"
+#include "runtime/jvm.h"
+
+#define FIRST_OPEN_WAIT_NS (50 * TAPIR_NS_PER_MS)
+#define MAX_OPEN_WAIT_NS   (2 * TAPIR_NS_PER_SEC)
+#define JITDUMPS_MAX	   4
+
+static void forget_jitdumps(struct tapir_code_sources *s)
+{
+	struct tapir_jitdump **dump;
+
+	tapir_vec_for_each (dump, &s->jitdumps)
+		tapir_jitdump__close(*dump);
+	tapir_vec__fini(&s->jitdumps);
+}
+
+static void forget(struct tapir_code_sources *s)
+{
+	forget_jitdumps(s);
+	tapir_perf_map__close(s->perf_map);
+	tapir_perf_map__close(s->jvm_map);
+	tapir_jit_table__free(s->table);
+	tapir_runtime_question__drop(s->jvm);
+	tapir_dotnet_names__fini(&s->dotnet);
+}
+
+void tapir_code_sources__begin(struct tapir_code_sources *s, const struct tapir_rec_process *rec)
+{
+	/* A process that ran already may be described twice; one that forks or executes is new. */
+	if (rec->kind == TAPIR_PROCESS_EXISTING && s->tgid == rec->tgid && !s->exit_ns)
+		return;
+	forget(s);
+	*s = (struct tapir_code_sources){
+		.tgid = rec->tgid,
+		.parent_tgid = rec->parent_tgid,
+		.ns_tgid = rec->ns_tgid,
+		.uid = rec->uid,
+		.start_ns = rec->start_ns,
+		.inherits = rec->kind == TAPIR_PROCESS_FORK,
+		.open_wait_ns = FIRST_OPEN_WAIT_NS,
+	};
+}
+
+void tapir_code_sources__fini(struct tapir_code_sources *s)
+{
+	forget(s);
+}
+
+struct tapir_jit_table *tapir_code_sources__table(struct tapir_code_sources *s)
+{
+	if (!s->table)
+		(void)tapir_jit_table__new(&s->table);
+	return s->table;
+}
+
+/* ---- what its mappings tell ------------------------------------------------------------- */
+
+/* The kernel's own pieces are no generated code. */
+static bool is_generated(const struct tapir_rec_mapping *rec, struct tapir_sv path)
+{
+	return !rec->file_id && !tapir_sv__starts_with(path, "[v") &&
+	       !tapir_sv__starts_with(path, "[uprobes");
+}
+
+static void add_jitdump(struct tapir_code_sources *s, int fd)
+{
+	struct tapir_jitdump_opts opts = {
+		.sz = sizeof(opts), .fd = fd, .tgid = s->tgid, .uid = s->uid};
+	struct tapir_jitdump *dump;
+	int mark = tapir_diag__cnt();
+
+	(void)tapir_proc__clock_offset(s->tgid, &opts.clock_offset_ns);
+	if (s->dotnet.dumps == TAPIR_DOTNET_DUMPS_OURS || s->jitdumps.cnt == JITDUMPS_MAX ||
+	    tapir_jitdump__open(&opts, &dump)) {
+		tapir_diag__rewind(mark);
+		return;
+	}
+	if (!tapir_vec__push(&s->jitdumps, dump))
+		tapir_jitdump__close(dump);
+}
+
+void tapir_code_sources__on_mapping(struct tapir_code_sources *s, struct tapir_runtime_asker *asker,
+				    const struct tapir_rec_mapping *rec, int fd)
+{
+	struct tapir_mapping_view view;
+
+	tapir_mapping_view__of(&rec->h, &view);
+	if (is_generated(rec, view.path))
+		s->has_code = true;
+	if (fd >= 0 && tapir_jitdump__is_path(view.path.data, view.path.len))
+		add_jitdump(s, fd);
+	if (!s->jvm && tapir_jvm__is_libjvm_path(view.path.data, view.path.len))
+		s->jvm = tapir_runtime_asker__ask(asker, TAPIR_RUNTIME_JVM, s->tgid);
+	if (tapir_dotnet__is_path(view.path.data, view.path.len))
+		tapir_dotnet_names__start(&s->dotnet, asker, s->tgid, s->uid, s->dotnet_tells);
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+static void open_perf_map(struct tapir_code_sources *s, const char *path,
+			  struct tapir_perf_map **out)
+{
+	struct tapir_perf_map_opts opts = {
+		.sz = sizeof(opts),
+		.tgid = s->tgid,
+		.ns_tgid = s->ns_tgid,
+		.uid = s->uid,
+		.start_ns = s->start_ns,
+		.path = path,
+	};
+
+	(void)tapir_perf_map__open(&opts, out);
+}
+
+/* A file that is not there may come: it is asked for less and less often. */
+static void try_perf_map(struct tapir_code_sources *s, uint64_t now_ns)
+{
+	if (s->exit_ns || now_ns < s->next_open_ns)
+		return;
+	open_perf_map(s, NULL, &s->perf_map);
+	s->next_open_ns = now_ns + s->open_wait_ns;
+	if (s->open_wait_ns < MAX_OPEN_WAIT_NS)
+		s->open_wait_ns *= 2;
+}
+
+static bool read_map(struct tapir_code_sources *s, struct tapir_perf_map *map, uint64_t now_ns,
+		     size_t max_bytes)
+{
+	struct tapir_jit_table *table = map ? tapir_code_sources__table(s) : NULL;
+
+	return table && tapir_perf_map__read(map, now_ns, max_bytes, table) > 0;
+}
+
+/* What a JVM wrote for us is read when it is whole: it is a picture of one moment. */
+static bool read_jvm_map(struct tapir_code_sources *s, uint64_t now_ns, size_t max_bytes)
+{
+	const struct tapir_jvm_perf_map *map;
+	char path[sizeof(map->name) + sizeof("/tmp/")];
+
+	if (!tapir_runtime_question__is_answered(s->jvm))
+		return false;
+	map = tapir_runtime_question__map(s->jvm);
+	if (map && !s->jvm_map) {
+		snprintf(path, sizeof(path), "/tmp/%s", map->name);
+		open_perf_map(s, path, &s->jvm_map);
+	}
+	if (read_map(s, s->jvm_map, now_ns, max_bytes))
+		return true;
+	tapir_perf_map__close(s->jvm_map);
+	tapir_runtime_question__drop(s->jvm);
+	s->jvm_map = NULL;
+	s->jvm = NULL;
+	return false;
+}
+
+static bool read_jitdumps(struct tapir_code_sources *s, uint64_t now_ns, size_t max_bytes)
+{
+	struct tapir_jitdump **dump;
+	bool more = false;
+
+	if (s->dotnet.dumps == TAPIR_DOTNET_DUMPS_OURS)
+		forget_jitdumps(s); /* mapped before it was known whose it is */
+	if (s->dotnet.dumps != TAPIR_DOTNET_DUMPS_THEIRS)
+		return false;
+	tapir_vec_for_each (dump, &s->jitdumps)
+		if (tapir_code_sources__table(s))
+			more |= tapir_jitdump__read(*dump, now_ns, max_bytes, s->table) > 0;
+	return more;
+}
+
+bool tapir_code_sources__read(struct tapir_code_sources *s, uint64_t now_ns, bool is_last,
+			      size_t max_bytes)
+{
+	bool more = false;
+
+	if (s->jvm)
+		return read_jvm_map(s, now_ns, max_bytes);
+	if (s->has_code && !s->perf_map)
+		try_perf_map(s, now_ns);
+	more |= read_map(s, s->perf_map, now_ns, max_bytes);
+	if (s->dotnet.asker && (!s->exit_ns || s->dotnet.question))
+		more |= tapir_dotnet_names__read(&s->dotnet, now_ns, is_last && !s->exit_ns,
+						 max_bytes, tapir_code_sources__table(s));
+	return more | read_jitdumps(s, now_ns, max_bytes);
+}

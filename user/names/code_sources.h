@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * code_sources.h - where the names of one process's generated code come from: its perf map, its
+ * jitdumps, its JVM, its .NET runtime. For code_names.c only.
+ */
+#ifndef TAPIR_USER_CODE_SOURCES_H
+#define TAPIR_USER_CODE_SOURCES_H
+
+#include "base/vec.h"
+#include "names/dotnet_names.h"
+#include "names/runtime_asker.h"
+#include "symbol/jit_table.h"
+#include "symbol/jitdump.h"
+#include "symbol/perf_map.h"
+#include "trace/record.h"
+
+struct tapir_code_sources {
+	uint32_t tgid, parent_tgid, ns_tgid, uid;
+	uint64_t start_ns;
+	uint64_t exit_ns; /* 0: it lives */
+	bool has_code;	  /* executable memory without a file of its own */
+	bool inherits;	  /* forked and not executed since: it runs its parent's code, too */
+	struct tapir_jit_table *table;
+	struct tapir_perf_map *perf_map;
+	struct tapir_vec(struct tapir_jitdump *) jitdumps;
+	uint64_t next_open_ns, open_wait_ns; /* a perf map may come late or never */
+	struct tapir_runtime_question *jvm;  /* NULL: no JVM, or its answer was read */
+	struct tapir_perf_map *jvm_map;	     /* its answer, being read */
+	bool dotnet_tells;		     /* likely: dotnet_names.h */
+	struct tapir_dotnet_names dotnet;
+};
+
+/* From a PROCESS record that is no EXIT. An EXEC: what was there is gone. */
+void tapir_code_sources__begin(struct tapir_code_sources *s, const struct tapir_rec_process *rec);
+void tapir_code_sources__fini(struct tapir_code_sources *s);
+
+/* NULL: out of memory. */
+struct tapir_jit_table *tapir_code_sources__table(struct tapir_code_sources *s);
+
+void tapir_code_sources__on_mapping(struct tapir_code_sources *s, struct tapir_runtime_asker *asker,
+				    const struct tapir_rec_mapping *rec, int fd);
+
+/*
+ * Reads on, at most max_bytes of each file. True: there is more. is_last: the recording ends, who
+ * can be asked once more is asked.
+ */
+bool tapir_code_sources__read(struct tapir_code_sources *s, uint64_t now_ns, bool is_last,
+			      size_t max_bytes);
+
+#endif

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See dotnet_names.h. */
+#include "names/dotnet_names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/log.h"
+
+#define FIRST_WAIT_NS (1 * TAPIR_NS_PER_SEC)
+#define WAIT_NS	      (10 * TAPIR_NS_PER_SEC)
+#define IDLE_WAIT_NS  (80 * TAPIR_NS_PER_SEC)
+#define TELL_WAIT_NS  (400 * TAPIR_NS_PER_MS) /* for its own events to begin */
+#define EVENT_NS      (1 * TAPIR_NS_PER_SEC)  /* from the compiler to us */
+#define FAILURES_MAX  3
+#define ASKED_FOR_MAX 65536u
+
+void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtime_asker *asker,
+			       uint32_t tgid, uint32_t uid, bool will_tell)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	if (n->asker)
+		return;
+	*n = (struct tapir_dotnet_names){
+		.asker = asker,
+		.tgid = tgid,
+		.uid = uid,
+		.missed_ns = now_ns,
+		.told_ns = n->told_ns,
+		.is_doubted = n->is_doubted,
+		.next_ns = will_tell && !n->told_ns ? now_ns + TELL_WAIT_NS : 0,
+		.wait_ns = FIRST_WAIT_NS,
+		.dumps = TAPIR_DOTNET_DUMPS_UNKNOWN,
+	};
+}
+
+void tapir_dotnet_names__fini(struct tapir_dotnet_names *n)
+{
+	tapir_jitdump__close(n->dump);
+	tapir_runtime_question__drop(n->question);
+	tapir_map__fini(&n->asked_for);
+	*n = (struct tapir_dotnet_names){};
+}
+
+void tapir_dotnet_names__told(struct tapir_dotnet_names *n, uint64_t time_ns)
+{
+	if (n->told_ns)
+		return;
+	n->told_ns = time_ns;
+	n->next_ns = 0;
+	n->missed_ns = time_ns > n->missed_ns ? time_ns : n->missed_ns;
+}
+
+/* All of it, since the last snapshot. */
+static bool tells(const struct tapir_dotnet_names *n)
+{
+	return n->told_ns && n->last_ns > n->told_ns && !n->is_doubted;
+}
+
+/* Did code without a name run since the last snapshot, for which it is worth another one? */
+static bool has_missed(const struct tapir_dotnet_names *n)
+{
+	return n->missed_ns > n->last_ns || (!tells(n) && n->missed_told_ns > n->last_ns);
+}
+
+static void forget_question(struct tapir_dotnet_names *n)
+{
+	tapir_runtime_question__drop(n->question);
+	n->question = NULL;
+}
+
+static void wait_for(struct tapir_dotnet_names *n, uint64_t now_ns, uint64_t max_wait_ns)
+{
+	n->next_ns = now_ns + n->wait_ns;
+	n->wait_ns = n->wait_ns * 2 < max_wait_ns ? n->wait_ns * 2 : max_wait_ns;
+}
+
+/* One that is stopped or starting may answer later; one that has no socket will not. */
+static void fail(struct tapir_dotnet_names *n, int err, uint64_t now_ns)
+{
+	forget_question(n);
+	n->is_over = err == -EALREADY || err == -ENOENT || err == -EPERM || err == -ESRCH ||
+		     ++n->failed_cnt >= FAILURES_MAX;
+	if (!n->last_ns || err == -EALREADY)
+		n->dumps = TAPIR_DOTNET_DUMPS_THEIRS;
+	wait_for(n, now_ns, WAIT_NS);
+}
+
+static void take_answer(struct tapir_dotnet_names *n, uint64_t now_ns)
+{
+	const struct tapir_dotnet_snapshot *snapshot =
+		tapir_runtime_question__snapshot(n->question);
+	struct tapir_jitdump_opts opts = {.sz = sizeof(opts), .tgid = n->tgid, .uid = n->uid};
+	int mark = tapir_diag__cnt();
+
+	if (!snapshot) {
+		fail(n, tapir_runtime_question__error(n->question), now_ns);
+		return;
+	}
+	n->dumps = TAPIR_DOTNET_DUMPS_OURS;
+	opts.fd = snapshot->fd;
+	if (snapshot->is_rundown) {
+		opts.tgid = 0; /* it is no file of the process */
+		opts.uid = geteuid();
+	}
+	opts.is_picture = true;
+	opts.since_ns = n->last_ns;
+	opts.at_ns = snapshot->begin_ns;
+	n->taken_ns = snapshot->begin_ns;
+	if (tapir_jitdump__open(&opts, &n->dump)) {
+		tapir_diag__rewind(mark);
+		fail(n, -EIO, now_ns);
+	}
+}
+
+static void finish_dump(struct tapir_dotnet_names *n, uint64_t now_ns)
+{
+	uint64_t names = tapir_jitdump__stats(n->dump)->names;
+
+	tapir_debug("process %u: its runtime named %" PRIu64 " methods anew", n->tgid, names);
+
+	tapir_jitdump__close(n->dump);
+	n->dump = NULL;
+	forget_question(n);
+	n->last_ns = n->taken_ns;
+	n->failed_cnt = 0;
+	wait_for(n, now_ns, names ? WAIT_NS : IDLE_WAIT_NS);
+}
+
+static void ask_again(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_last)
+{
+	bool has = has_missed(n) || (is_last && n->missed_told_ns > n->last_ns);
+
+	if (n->is_over || !has || (now_ns < n->next_ns && !is_last))
+		return;
+	n->question = tapir_runtime_asker__ask(n->asker, TAPIR_RUNTIME_DOTNET, n->tgid);
+}
+
+bool tapir_dotnet_names__read(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_last,
+			      size_t max_bytes, struct tapir_jit_table *table)
+{
+	if (!n->asker || !table)
+		return false;
+	if (!n->question)
+		ask_again(n, now_ns, is_last);
+	if (!n->question)
+		return false;
+	if (!n->dump && tapir_runtime_question__is_answered(n->question))
+		take_answer(n, now_ns);
+	if (!n->dump)
+		return n->question && is_last;
+	if (tapir_jitdump__read(n->dump, now_ns, max_bytes, table) > 0)
+		return true;
+	finish_dump(n, now_ns);
+	return false;
+}
+
+/* Its own events of it may still be on their way. */
+static bool is_fresh(uint64_t time_ns)
+{
+	return tapir_clock__now_ns() < time_ns + EVENT_NS;
+}
+
+/* It ran before the last snapshot, too, which has no name for it. */
+static bool is_nameless(struct tapir_dotnet_names *n, uint64_t va, uint64_t time_ns)
+{
+	bool is_new = true;
+	uint64_t *first_ns = n->asked_for.cnt < ASKED_FOR_MAX
+				     ? tapir_map__put(&n->asked_for, va, &is_new)
+				     : tapir_map__get(&n->asked_for, va);
+
+	if (first_ns && is_new)
+		*first_ns = time_ns;
+	return first_ns && *first_ns <= n->last_ns;
+}
+
+bool tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t va, uint64_t time_ns,
+			      bool is_told_of)
+{
+	uint64_t *missed_ns = is_told_of ? &n->missed_told_ns : &n->missed_ns;
+
+	if (!n->asker || n->is_over || (time_ns <= n->last_ns && !n->question))
+		return false;
+	if (is_nameless(n, va, time_ns))
+		return false;
+	if (time_ns > *missed_ns)
+		*missed_ns = time_ns;
+	return n->question || !is_told_of || !tells(n) || is_fresh(time_ns);
+}
+
+bool tapir_dotnet_names__are_known(const struct tapir_dotnet_names *n, uint64_t time_ns)
+{
+	return time_ns <= n->last_ns || tells(n);
+}
+
+bool tapir_dotnet_names__come_by(const struct tapir_dotnet_names *n, uint64_t until_ns)
+{
+	return n->question || (n->asker && !n->is_over && has_missed(n) && n->next_ns <= until_ns);
+}

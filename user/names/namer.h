@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * namer.h - names for the addresses of new stacks: generated code by what its process says of
+ * it, to a JIT record; else from (process, address) by the catalog's mappings to (file, offset)
+ * and from there by the file's symbols to a SYMBOL record.
+ *
+ * Runs on the session thread, once a second or when a stack is about to be printed.
+ */
+#ifndef TAPIR_USER_NAMER_H
+#define TAPIR_USER_NAMER_H
+
+#include "flow/queue.h"
+#include "trace/catalog.h"
+
+struct tapir_namer;
+
+/* catalog is borrowed. dotnet_tells: .NET processes may be told of by __on_tells, soon. */
+int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_tells, struct tapir_namer **out);
+void tapir_namer__free(struct tapir_namer *n);
+
+/*
+ * Every describing record, after the catalog has it. fd: for a MAPPING its file, as it was opened
+ * when it was mapped, borrowed; else -1.
+ */
+void tapir_namer__on_record(struct tapir_namer *n, const struct tapir_rec *rec, int fd);
+
+/* Every EVENT. True: nobody asked for it, it was on for the names of generated code alone. */
+bool tapir_namer__on_event(struct tapir_namer *n, const struct tapir_rec_event *rec);
+
+/* From its time on the process sends events of what it compiles; and: some of those were lost. */
+void tapir_namer__on_tells(struct tapir_namer *n, const struct tapir_note_tells *note);
+void tapir_namer__on_loss(struct tapir_namer *n, const struct tapir_rec_loss *loss);
+
+/* Is the probe on for names alone? */
+bool tapir_namer__is_for_names(const struct tapir_namer *n, uint32_t probe_id);
+
+/*
+ * Reads on what processes say of their code, once in TAPIR_NAMER_POLL_NS of now_ns: call it as
+ * often as is convenient, and at least that often while there are files to read. 0 or the
+ * writer's error.
+ */
+#define TAPIR_NAMER_POLL_NS  50000000u
+
+/*
+ * Did stacks of the last round of __name_new_stacks that are hardly older than this have frames
+ * whose names are on their way? Who prints them may wait a moment.
+ */
+#define TAPIR_NAMER_WORTH_NS 1500000000u
+bool tapir_namer__are_awaited(const struct tapir_namer *n);
+int tapir_namer__poll(struct tapir_namer *n, uint64_t now_ns);
+/* Names that were looked for in files for which there was no descriptor. */
+uint64_t tapir_namer__missed(const struct tapir_namer *namer);
+bool tapir_namer__has_files(const struct tapir_namer *n);
+
+/* The recording ends: reads all that is there, for at most a second. */
+int tapir_namer__finish(struct tapir_namer *n);
+
+/* Names what the catalog lists as unnamed. 0 or the writer's error. */
+int tapir_namer__name_new_stacks(struct tapir_namer *n);
+
+#endif

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A list of questions; its thread owns what is ASKING or dropped, the others the rest. */
+#include "names/runtime_asker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#define CLEAN_UP_NS   500000000u /* for removing one file at the end */
+
+/* A JVM that has just begun does not listen yet: it is asked again, each time after twice as long.
+ */
+#define FIRST_WAIT_NS (250 * TAPIR_NS_PER_MS)
+#define TRIES	      6
+
+enum state { WAITING, ASKING, ANSWERED };
+
+struct tapir_runtime_question {
+	struct tapir_runtime_asker *asker;
+	struct tapir_runtime_question *next;
+	enum tapir_runtime_kind kind;
+	uint32_t tgid;
+	enum state state;
+	bool is_dropped;
+	unsigned try_cnt;
+	uint64_t next_try_ns;
+	int err; /* of an answered one; 0: one of these is there */
+	struct tapir_jvm_perf_map map;
+	struct tapir_dotnet_snapshot snapshot;
+};
+
+struct tapir_runtime_asker {
+	pthread_mutex_t lock;
+	pthread_cond_t news;
+	struct tapir_runtime_question *first, **last;
+	pthread_t thread;
+	bool has_thread, is_over;
+	int cancel_fd;
+};
+
+int tapir_runtime_asker__new(struct tapir_runtime_asker **out)
+{
+	struct tapir_runtime_asker *a = calloc(1, sizeof(*a));
+	pthread_condattr_t attr;
+
+	if (!a)
+		return -ENOMEM;
+	a->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->cancel_fd < 0) {
+		free(a);
+		return -errno;
+	}
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&a->news, &attr);
+	pthread_condattr_destroy(&attr);
+	a->last = &a->first;
+	*out = a;
+	return 0;
+}
+
+/* ---- the thread ------------------------------------------------------------------------- */
+
+/* What this thread has to do something about, now or first of all. Lock held. */
+static struct tapir_runtime_question *next_to_do(const struct tapir_runtime_asker *a)
+{
+	struct tapir_runtime_question *next = NULL;
+
+	for (struct tapir_runtime_question *q = a->first; q; q = q->next) {
+		if (q->is_dropped)
+			return q;
+		if (q->state == WAITING && (!next || q->next_try_ns < next->next_try_ns))
+			next = q;
+	}
+	return next;
+}
+
+/* Until there is news, or the question's time has come (NULL: no time). Lock held. */
+static void wait_for(struct tapir_runtime_asker *a, const struct tapir_runtime_question *q)
+{
+	struct timespec until;
+
+	if (!q) {
+		pthread_cond_wait(&a->news, &a->lock);
+		return;
+	}
+	until.tv_sec = (time_t)(q->next_try_ns / TAPIR_NS_PER_SEC);
+	until.tv_nsec = (long)(q->next_try_ns % TAPIR_NS_PER_SEC);
+	pthread_cond_timedwait(&a->news, &a->lock, &until);
+}
+
+static void unlink_question(struct tapir_runtime_asker *a, struct tapir_runtime_question *q)
+{
+	struct tapir_runtime_question **at = &a->first;
+
+	while (*at != q)
+		at = &(*at)->next;
+	*at = q->next;
+	if (!q->next)
+		a->last = at;
+}
+
+static void finish(struct tapir_runtime_question *q)
+{
+	struct tapir_jvm_opts opts = {.tgid = q->tgid, .cancel_fd = -1, .timeout_ns = CLEAN_UP_NS};
+
+	if (!q->err && q->kind == TAPIR_RUNTIME_DOTNET) {
+		tapir_dotnet_snapshot__fini(&q->snapshot);
+	} else if (!q->err) {
+		if (tapir_jvm__remove_perf_map(&opts, &q->map) &&
+		    !kill((pid_t)q->tgid, 0)) /* of a process that ended, its files may be gone */
+			tapir_warn("JVM %u: its perf map in /tmp could not be removed", q->tgid);
+		tapir_jvm_perf_map__fini(&q->map);
+	}
+	tapir_diag__clear();
+	free(q);
+}
+
+/*
+ * Does not listen, and would not survive SIGQUIT: that is so at the start, and with -Xrs. Or
+ * another tapir asked at the same moment, made the file first, or took the map away that was for
+ * both.
+ */
+static bool may_answer_later(const struct tapir_runtime_question *q, int err)
+{
+	return (err == -EOPNOTSUPP || err == -EIO || err == -EEXIST) && q->try_cnt < TRIES;
+}
+
+static const char *reason(int err)
+{
+	return tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__text(err);
+}
+
+static int ask_jvm(const struct tapir_runtime_asker *a, struct tapir_runtime_question *q)
+{
+	struct tapir_jvm_opts opts = {.tgid = q->tgid, .cancel_fd = a->cancel_fd};
+	int err = tapir_jvm__dump_perf_map(&opts, &q->map);
+
+	if (err && err != -ECANCELED && err != -ESRCH && !may_answer_later(q, err))
+		tapir_warn("JVM %u: methods compiled before now have no names: %s", q->tgid,
+			   reason(err));
+	return err;
+}
+
+/* What it writes itself (-EALREADY) is read where it lies. */
+static int ask_dotnet(const struct tapir_runtime_asker *a, struct tapir_runtime_question *q)
+{
+	struct tapir_dotnet_opts opts = {.tgid = q->tgid, .cancel_fd = a->cancel_fd};
+	int err = tapir_dotnet__snapshot(&opts, &q->snapshot);
+
+	if (err && err != -ECANCELED && err != -ESRCH && err != -EALREADY)
+		tapir_warn(".NET process %u: its methods have no names: %s", q->tgid, reason(err));
+	return err;
+}
+
+/* Lock held; let go of while the question is asked: what is ASKING is this thread's. */
+static void answer(struct tapir_runtime_asker *a, struct tapir_runtime_question *q)
+{
+	q->state = ASKING;
+	q->try_cnt++;
+	pthread_mutex_unlock(&a->lock);
+	q->err = q->kind == TAPIR_RUNTIME_DOTNET ? ask_dotnet(a, q) : ask_jvm(a, q);
+	tapir_diag__clear();
+	pthread_mutex_lock(&a->lock);
+	q->state = may_answer_later(q, q->err) ? WAITING : ANSWERED;
+	q->next_try_ns = tapir_clock__now_ns() + (FIRST_WAIT_NS << (q->try_cnt - 1));
+}
+
+static void *run(void *arg)
+{
+	struct tapir_runtime_asker *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	for (;;) {
+		struct tapir_runtime_question *q = next_to_do(a);
+
+		if (q && q->is_dropped) {
+			unlink_question(a, q);
+			pthread_mutex_unlock(&a->lock);
+			finish(q);
+			pthread_mutex_lock(&a->lock);
+		} else if (a->is_over) {
+			break;
+		} else if (q && q->next_try_ns <= tapir_clock__now_ns()) {
+			answer(a, q);
+		} else {
+			wait_for(a, q);
+		}
+	}
+	pthread_mutex_unlock(&a->lock);
+	return NULL;
+}
+
+/* ---- its callers ------------------------------------------------------------------------ */
+
+struct tapir_runtime_question *tapir_runtime_asker__ask(struct tapir_runtime_asker *a,
+							enum tapir_runtime_kind kind, uint32_t tgid)
+{
+	struct tapir_runtime_question *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->asker = a;
+	q->kind = kind;
+	q->err = -EAGAIN; /* nobody asked yet */
+	q->tgid = tgid;
+	pthread_mutex_lock(&a->lock);
+	*a->last = q;
+	a->last = &q->next;
+	if (!a->has_thread)
+		a->has_thread = !pthread_create(&a->thread, NULL, run, a);
+	if (!a->has_thread)
+		q->state = ANSWERED; /* with nothing */
+	pthread_cond_signal(&a->news);
+	pthread_mutex_unlock(&a->lock);
+	return q;
+}
+
+bool tapir_runtime_question__is_answered(struct tapir_runtime_question *q)
+{
+	bool is_answered;
+
+	pthread_mutex_lock(&q->asker->lock);
+	is_answered = q->state == ANSWERED;
+	pthread_mutex_unlock(&q->asker->lock);
+	return is_answered;
+}
+
+const struct tapir_jvm_perf_map *tapir_runtime_question__map(const struct tapir_runtime_question *q)
+{
+	return !q->err && q->kind == TAPIR_RUNTIME_JVM ? &q->map : NULL;
+}
+
+const struct tapir_dotnet_snapshot *
+tapir_runtime_question__snapshot(const struct tapir_runtime_question *q)
+{
+	return !q->err && q->kind == TAPIR_RUNTIME_DOTNET ? &q->snapshot : NULL;
+}
+
+int tapir_runtime_question__error(const struct tapir_runtime_question *q)
+{
+	return q->err;
+}
+
+void tapir_runtime_question__drop(struct tapir_runtime_question *q)
+{
+	struct tapir_runtime_asker *a;
+
+	if (!q)
+		return;
+	a = q->asker;
+	pthread_mutex_lock(&a->lock);
+	q->is_dropped = true;
+	pthread_cond_signal(&a->news);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void tapir_runtime_asker__free(struct tapir_runtime_asker *a)
+{
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	for (struct tapir_runtime_question *q = a->first; q; q = q->next)
+		q->is_dropped = true;
+	a->is_over = true;
+	pthread_cond_signal(&a->news);
+	pthread_mutex_unlock(&a->lock);
+	eventfd_write(a->cancel_fd, 1);
+	if (a->has_thread)
+		pthread_join(a->thread, NULL);
+	while (a->first) { /* there never was a thread */
+		struct tapir_runtime_question *q = a->first;
+
+		a->first = q->next;
+		free(q);
+	}
+	pthread_cond_destroy(&a->news);
+	pthread_mutex_destroy(&a->lock);
+	tapir_guard__fd(&a->cancel_fd);
+	free(a);
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Events as their catalogs have them; every text in them is the process's. */
+#include "render/list_rings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "render/list_view.h"
+#include "render/table.h"
+#include "decode/probe_name.h"
+#include "rings/ring_select.h"
+#include "trace/record.h"
+#include "render/screen.h"
+
+static int complete(struct tapir_ring_event_info *info)
+{
+	struct tapir_recbuf buf = {};
+	const struct tapir_rec *named = tapir_probe_name__complete(&buf, info->probe);
+	struct tapir_rec *copy = named && named != info->probe ? malloc(named->size) : NULL;
+
+	if (copy) {
+		memcpy(copy, named, named->size);
+		free(info->probe);
+		info->probe = copy;
+	}
+	tapir_recbuf__fini(&buf);
+	return named && (copy || named == info->probe) ? 0 : -ENOMEM;
+}
+
+static int by_name(const void *left, const void *right)
+{
+	const struct tapir_ring_event_info *l = left, *r = right;
+	struct tapir_probe_view a, b;
+	int order;
+
+	tapir_probe_view__of(l->probe, &a);
+	tapir_probe_view__of(r->probe, &b);
+	order = tapir_sv__compare(a.provider, b.provider);
+	order = order ? order : tapir_sv__compare(a.event, b.event);
+	return order ? order : (l->tgid > r->tgid) - (l->tgid < r->tgid);
+}
+
+int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list)
+{
+	size_t first = list->cnt;
+	int err = tapir_ring_events__add(tgid, list);
+
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	for (size_t i = first; i < list->cnt && !err; i++)
+		err = complete(&list->data[i]);
+	if (list->cnt)
+		qsort(list->data, list->cnt, sizeof(*list->data), by_name);
+	return err;
+}
+
+static bool is_chosen(const struct tapir_rec *probe, const char *word,
+		      const struct tapir_spec *spec)
+{
+	struct tapir_spec *const specs[] = {(struct tapir_spec *)spec};
+	const struct tapir_spec_list one = {.data = (struct tapir_spec **)specs, .cnt = 1};
+	struct tapir_probe_view view;
+	char provider[256], event[256];
+
+	tapir_probe_view__of(probe, &view);
+	if (!word)
+		return tapir_ring_select__judge(&one, &view, NULL);
+	tapir_sv__copy(view.provider, provider, sizeof(provider));
+	tapir_sv__copy(view.event, event, sizeof(event));
+	return tapir_glob__match(word, provider) || tapir_glob__match(word, event);
+}
+
+void tapir_list_rings__choose(struct tapir_ring_event_list *list, const char *word,
+			      const struct tapir_spec *spec)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->cnt; i++) {
+		if (is_chosen(list->data[i].probe, word, spec))
+			list->data[kept++] = list->data[i];
+		else
+			free(list->data[i].probe);
+	}
+	list->cnt = kept;
+}
+
+/* ---- as a table --------------------------------------------------------------------------- */
+
+static void cell_fields(struct tapir_table *table, struct tapir_str *text,
+			const struct tapir_probe_view *view)
+{
+	tapir_str__clear(text);
+	for (unsigned i = 0; i < view->rec->field_cnt; i++) {
+		struct tapir_sv name = tapir_probe_view__name(view, i);
+
+		tapir_str__adds(text, i ? " " : "");
+		if (name.len)
+			tapir_str__add(text, name.data, name.len);
+		else
+			tapir_str__addf(text, "arg%u", i);
+	}
+	if (text->len)
+		tapir_table__cell_bytes(table, text->data, text->len);
+	else
+		tapir_table__cell(table, "-");
+}
+
+/* Each tracer with a lane of its own has the events once more. */
+static bool is_same_row(const struct tapir_ring_event_info *left,
+			const struct tapir_ring_event_info *right)
+{
+	struct tapir_probe_view a, b;
+
+	tapir_probe_view__of(left->probe, &a);
+	tapir_probe_view__of(right->probe, &b);
+	if (left->tgid != right->tgid || left->is_private != right->is_private ||
+	    tapir_sv__compare(a.provider, b.provider) || tapir_sv__compare(a.event, b.event) ||
+	    a.rec->event_id != b.rec->event_id || a.rec->version != b.rec->version ||
+	    a.rec->level != b.rec->level || a.rec->keywords != b.rec->keywords ||
+	    a.rec->field_cnt != b.rec->field_cnt)
+		return false;
+	for (unsigned i = 0; i < a.rec->field_cnt; i++)
+		if (tapir_sv__compare(tapir_probe_view__name(&a, i), tapir_probe_view__name(&b, i)))
+			return false;
+	return true;
+}
+
+static void add_row(struct tapir_table *table, const struct tapir_ring_event_info *info, size_t cnt)
+{
+	struct tapir_probe_view view;
+	struct tapir_str text = {};
+
+	tapir_probe_view__of(info->probe, &view);
+	tapir_table__cell_bytes(table, view.provider.data, view.provider.len);
+	tapir_table__cell_bytes(table, view.event.data, view.event.len);
+	cell_fields(table, &text, &view);
+	tapir_table__cell_u64(table, view.rec->level);
+	tapir_str__clear(&text);
+	if (view.rec->keywords)
+		tapir_str__addf(&text, "0x%" PRIx64, view.rec->keywords);
+	tapir_table__cell(table, text.len ? text.data : "-");
+	tapir_str__clear(&text);
+	if (cnt > 1)
+		tapir_str__addf(&text, "ring, of %zu other tracers", cnt);
+	tapir_table__cell(table, text.len	    ? text.data
+				 : info->is_private ? "ring, of another tracer"
+						    : "ring");
+	tapir_table__cell_u64(table, info->tgid);
+	tapir_str__fini(&text);
+}
+
+void tapir_list_rings__write_table(const struct tapir_ring_event_list *list,
+				   const struct tapir_palette *p, struct tapir_str *out)
+{
+	static const char *const titles[] = {"PROVIDER",  "EVENT", "ARGUMENTS", ">LEVEL",
+					     ">KEYWORDS", "LANE",  ">PID",	NULL};
+	static const struct tapir_column_fit fits[] = {
+		{TAPIR_CUT_MIDDLE, 10}, {}, /* a name that has to be typed */
+		{TAPIR_CUT_END, 9},	{}, {}, {TAPIR_CUT_END, 4}, {}};
+	struct tapir_table table = {.titles = titles,
+				    .fits = fits,
+				    .max_columns = TAPIR_LIST_MAX_COLUMNS,
+				    .fit_columns = tapir_screen__fit_columns()};
+	size_t first = 0;
+
+	for (size_t i = 1; i <= list->cnt; i++) {
+		if (i < list->cnt && list->data[first].is_private &&
+		    is_same_row(&list->data[first], &list->data[i]))
+			continue;
+		add_row(&table, &list->data[first], i - first);
+		first = i;
+	}
+	if (list->cnt)
+		tapir_table__write(&table, p, out);
+	tapir_table__fini(&table);
+}
+
+/* ---- as JSON ------------------------------------------------------------------------------ */
+
+static void write_event(const struct tapir_ring_event_info *info, struct tapir_str *out)
+{
+	struct tapir_json j = tapir_json__to(out);
+	struct tapir_probe_view view;
+
+	tapir_probe_view__of(info->probe, &view);
+	tapir_json__open(&j, NULL, '{');
+	tapir_json__strn(&j, "provider", view.provider.data, view.provider.len);
+	tapir_json__strn(&j, "name", view.event.data, view.event.len);
+	tapir_json__str(&j, "lane", "ring");
+	tapir_json__bool(&j, "private", info->is_private);
+	tapir_json__u64(&j, "pid", info->tgid);
+	tapir_json__u64(&j, "event_id", view.rec->event_id);
+	tapir_json__u64(&j, "version", view.rec->version);
+	tapir_json__u64(&j, "level", view.rec->level);
+	tapir_json__u64(&j, "keywords", view.rec->keywords);
+	tapir_json__open(&j, "args", '[');
+	for (unsigned i = 0; i < view.rec->field_cnt; i++) {
+		struct tapir_sv name = tapir_probe_view__name(&view, i);
+
+		tapir_json__open(&j, NULL, '{');
+		tapir_json__strn(&j, "name", name.data, name.len);
+		tapir_json__close(&j, '}');
+	}
+	tapir_json__close(&j, ']');
+	tapir_json__close(&j, '}');
+	tapir_str__addc(out, '\n');
+}
+
+void tapir_list_rings__write_json(const struct tapir_ring_event_list *list, struct tapir_str *out)
+{
+	for (size_t i = 0; i < list->cnt; i++)
+		write_event(&list->data[i], out);
+}

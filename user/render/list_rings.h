@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* list_rings.h - the part of `tapir list -p` that is about events of ring lanes. */
+#ifndef TAPIR_USER_LIST_RINGS_H
+#define TAPIR_USER_LIST_RINGS_H
+
+#include "attach/ring_entry.h"
+#include "spec/spec.h"
+#include "base/str.h"
+#include "render/screen.h"
+
+/* The events of a process's lanes, with names; a process that cannot be looked at has none. */
+int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list);
+
+/* Keeps those that match: by the SPEC, or, where word is not NULL, in provider or event. */
+void tapir_list_rings__choose(struct tapir_ring_event_list *list, const char *word,
+			      const struct tapir_spec *spec);
+
+void tapir_list_rings__write_table(const struct tapir_ring_event_list *list,
+				   const struct tapir_palette *p, struct tapir_str *out);
+void tapir_list_rings__write_json(const struct tapir_ring_event_list *list, struct tapir_str *out);
+
+#endif

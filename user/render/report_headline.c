@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The report's first sentence: what was found, with its numbers. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "render/figures.h"
+#include "render/report_view.h"
+
+/* The most frequent of thousands of kinds says nothing of the others. */
+#define TELLING_PERCENT 1
+
+/* Where the next part of the sentence begins. */
+static void begin_part(struct tapir_str *out, size_t from)
+{
+	if (out->len > from)
+		tapir_str__adds(out, "; ");
+}
+
+static void add_hottest(const struct tapir_summary *s, size_t from, struct tapir_str *out)
+{
+	const struct tapir_function_row *row = s->functions.data;
+	const char *event = tapir_summary__meta(s, "sample_event");
+
+	if (!s->functions.cnt || !row->self)
+		return;
+	begin_part(out, from);
+	tapir_str__addf(out, "%.1f%% of the ", tapir_report__percent(row->self, s->sample_cnt));
+	if (event && strcmp(event, "cpu-clock") && strcmp(event, "cycles"))
+		tapir_report__add_printable(out, event);
+	else
+		tapir_str__adds(out, "CPU time");
+	tapir_str__adds(out, " in ");
+	tapir_report__add_printable(out, row->name);
+	tapir_str__addf(out, " (%s)", tapir_frame_kind__name(row->kind));
+}
+
+static bool is_active(uint64_t events, uint64_t samples, uint64_t switches)
+{
+	return events || samples || switches;
+}
+
+/* "3 threads of java (4514)", "12 threads of 4 processes, most of it in java (4514)" */
+static void add_threads(const struct tapir_summary *s, size_t from, struct tapir_str *out)
+{
+	const struct tapir_process_row *first = s->processes.data, *process;
+	const struct tapir_thread_row *thread;
+	size_t processes = 0, threads = 0;
+
+	tapir_vec_for_each (process, &s->processes)
+		processes += is_active(process->events, process->samples, process->switches);
+	tapir_vec_for_each (thread, &s->threads)
+		threads += is_active(thread->events, thread->samples, thread->switches);
+	if (!processes)
+		return;
+	begin_part(out, from);
+	tapir_str__addf(out, "%zu thread%s of ", threads, threads == 1 ? "" : "s");
+	if (processes > 1)
+		tapir_str__addf(out, "%zu processes, most in ", processes);
+	tapir_report__add_printable(out, *first->comm ? first->comm : "?");
+	tapir_str__addf(out, " (%u)", first->pid);
+}
+
+/* Events whose number says more than their name. */
+static const char *meaning_of(const struct tapir_event_row *row)
+{
+	static const struct {
+		const char *provider, *event, *what;
+	} known[] = {
+		{"hotspot", "gc__begin", "GC"},
+		{"python", "gc__start", "GC"},
+		{"node", "gc__start", "GC"},
+		{"ruby", "gc__mark__begin", "GC"},
+		{"Microsoft-Windows-DotNETRuntime", "GCStart", "GC"},
+		{"postgresql", "query__start", "query"},
+		{"postgresql", "transaction__commit", "commit"},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(row->provider, known[i].provider) &&
+		    !strcmp(row->event, known[i].event))
+			return known[i].what;
+	return NULL;
+}
+
+static void add_plural(struct tapir_str *out, uint64_t cnt, const char *what)
+{
+	size_t len = strlen(what);
+	bool is_y = len && what[len - 1] == 'y';
+
+	tapir_figure__add_count(out, cnt);
+	if (cnt == 1)
+		tapir_str__addf(out, " %s", what);
+	else
+		tapir_str__addf(out, " %.*s%s", (int)(len - is_y), what, is_y ? "ies" : "s");
+}
+
+static void add_events(const struct tapir_summary *s, size_t from, struct tapir_str *out)
+{
+	const struct tapir_event_row *row;
+	bool is_said = false;
+	double percent;
+
+	tapir_vec_for_each (row, &s->events) {
+		const char *what = row->captured ? meaning_of(row) : NULL;
+
+		if (!what)
+			continue;
+		begin_part(out, from);
+		add_plural(out, row->captured, what);
+		is_said = true;
+	}
+	row = s->events.data;
+	if (is_said || !s->event_cnt || !s->events.cnt)
+		return;
+	begin_part(out, from);
+	add_plural(out, s->event_cnt, "event");
+	percent = tapir_report__percent(row->captured, s->event_cnt);
+	if (percent < TELLING_PERCENT)
+		return;
+	if (s->events.cnt > 1)
+		tapir_str__addf(out, ", %.0f%% of them ", percent);
+	else
+		tapir_str__adds(out, ", all ");
+	tapir_report__add_printable(out, row->provider);
+	tapir_str__adds(out, *row->provider ? ":" : "");
+	tapir_report__add_printable(out, row->event);
+}
+
+static void add_lost(uint64_t lost, struct tapir_str *out)
+{
+	if (lost)
+		tapir_figure__add_count(out, lost);
+	tapir_str__adds(out, lost ? " lost" : "nothing lost");
+}
+
+/* Records of processes and mappings that were lost: the events of those are in no count. */
+static uint64_t hidden(const struct tapir_summary *s)
+{
+	uint64_t sum = 0;
+
+	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++)
+		sum += tapir_loss__hides_events(cause) ? s->lost[cause].cnt : 0;
+	return sum;
+}
+
+void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_str *out)
+{
+	const struct tapir_summary *s = v->summary;
+	uint64_t lost = tapir_report__lost(v), unseen = hidden(s);
+	size_t from = out->len;
+
+	tapir_str__adds(out, v->finding);
+	add_hottest(s, from, out);
+	add_threads(s, from, out);
+	add_events(s, from, out);
+	if (out->len == from)
+		tapir_str__adds(out, "no event and no sample");
+	tapir_str__adds(out, "; ");
+	if (lost || (!s->gap_cnt && !unseen))
+		add_lost(lost, out);
+	if (unseen) {
+		tapir_str__adds(out, lost ? ", " : "");
+		add_plural(out, unseen, "process record");
+		tapir_str__adds(out, " lost");
+	}
+	if (s->gap_cnt) {
+		tapir_str__adds(out, lost || unseen ? ", " : "");
+		add_plural(out, s->gap_cnt, "gap");
+	}
+}

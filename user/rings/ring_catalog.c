@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The catalog of a lane: which events there are, which were asked for, what each has lost. */
+#include "rings/ring_drain_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/ring_entry.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "decode/probe_name.h"
+#include "rings/ring_select.h"
+
+/*
+ * What descriptions may cost of one process: one that rewrites its catalog while it is read must
+ * not take the others' memory. Given back with the entry, or when the lane is closed.
+ */
+#define ID_COST	 512u /* bytes that an id counts for */
+#define COST_MAX (32u << 20)
+
+static bool read_at(const struct tapir_ring_process *p, void *out, size_t bytes, uint64_t off)
+{
+	return pread(p->lane.data_fds[0], out, bytes, (off_t)off) == (ssize_t)bytes;
+}
+
+/* ---- losses ----------------------------------------------------------------------------- */
+
+static bool read_losses(const struct tapir_ring_process *p, uint32_t row,
+			uint64_t cnt[TAPIR_RING_CAUSE_CNT])
+{
+	uint64_t off = p->lane.data[0].losses_off + row * sizeof(struct tapir_ring_losses) +
+		       p->control.session * sizeof(uint64_t) * TAPIR_RING_CAUSE_CNT;
+
+	return read_at(p, cnt, TAPIR_RING_CAUSE_CNT * sizeof(*cnt), off);
+}
+
+static void post_loss(struct tapir_ring_process *p, enum tapir_loss_cause cause, uint32_t probe_id,
+		      uint64_t now, uint64_t *seen, uint64_t until_ns)
+{
+	struct tapir_rec_loss loss = {
+		.cause = cause,
+		.probe_id = probe_id,
+		.count = now - *seen,
+		.from_ns = p->losses_ns,
+		.until_ns = until_ns,
+	};
+
+	if (now <= *seen)
+		return;
+	*seen = now;
+	/* More than one a nanosecond: no count of anything, but what the process wrote there. */
+	if (loss.count > until_ns - p->losses_ns) {
+		p->scan.malformed_cnt += cause != TAPIR_LOSS_MALFORMED;
+		return;
+	}
+	loss.h = (struct tapir_rec){TAPIR_REC_LOSS, TAPIR_CPU_UNKNOWN, sizeof(loss), until_ns};
+	tapir_queue__post(p->sink->queue, &loss.h, -1);
+}
+
+static const enum tapir_loss_cause causes[RING_CAUSES] = {
+	[TAPIR_RING_NO_SPACE] = TAPIR_LOSS_RING_LANE_DROP,
+	[TAPIR_RING_NESTED] = TAPIR_LOSS_RING_LANE_NESTED,
+	[TAPIR_RING_LIMITED] = TAPIR_LOSS_RING_LANE_LIMITED,
+	[TAPIR_RING_TOO_LARGE] = TAPIR_LOSS_RING_LANE_TOO_LARGE,
+	[TAPIR_RING_NO_SLOT] = TAPIR_LOSS_RING_LANE_NO_SLOT,
+	[TAPIR_RING_NO_ENTRY] = TAPIR_LOSS_RING_LANE_NO_ENTRY,
+	[TAPIR_RING_NO_PROVIDER] = TAPIR_LOSS_RING_LANE_NO_PROVIDER,
+};
+
+/* probe_id 0: of events that have none. */
+static void report_row(struct tapir_ring_process *p, uint32_t row, uint32_t probe_id,
+		       uint64_t seen[RING_CAUSES], uint64_t now_ns)
+{
+	uint64_t cnt[TAPIR_RING_CAUSE_CNT];
+
+	if (!read_losses(p, row, cnt))
+		return;
+	for (unsigned cause = 0; cause < RING_CAUSES; cause++)
+		post_loss(p, causes[cause], probe_id, cnt[cause], &seen[cause], now_ns);
+}
+
+/* Once: their events cannot be counted. */
+static void report_unserved(struct tapir_ring_process *p)
+{
+	uint32_t cnt = tapir_ring_control__unserved_cnt(&p->control);
+
+	if (cnt && !p->has_unserved && p->lane.is_private)
+		tapir_warn("process %u: events of at least %u providers are not recorded: more "
+			   "match the SPECs than a process can be asked for",
+			   p->tgid, cnt);
+	p->has_unserved |= cnt != 0;
+}
+
+void tapir_ring_process__report_losses(struct tapir_ring_process *p)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	for (uint32_t i = 0; i < p->event_cnt; i++)
+		if (p->events[i].probe_id)
+			report_row(p, i, p->events[i].probe_id, p->events[i].lost, now_ns);
+	report_row(p, TAPIR_RING_EVENTS, 0, p->unlisted, now_ns);
+	post_loss(p, TAPIR_LOSS_MALFORMED, 0, p->scan.malformed_cnt, &p->malformed_reported,
+		  now_ns);
+	post_loss(p, TAPIR_LOSS_RING_LANE_UNDESCRIBED, 0, p->refused_cnt, &p->refused_reported,
+		  now_ns);
+	p->losses_ns = now_ns;
+	report_unserved(p);
+}
+
+void tapir_ring_process__begin_losses(struct tapir_ring_process *p)
+{
+	uint64_t cnt[TAPIR_RING_CAUSE_CNT];
+
+	if (!p->control.is_inherited && read_losses(p, TAPIR_RING_EVENTS, cnt))
+		memcpy(p->unlisted, cnt, sizeof(p->unlisted));
+}
+
+/* ---- entries ---------------------------------------------------------------------------- */
+
+static void post_probe(struct tapir_ring_process *p, uint32_t probe_id, struct tapir_rec *rec)
+{
+	((struct tapir_rec_probe *)rec)->probe_id = probe_id;
+	rec->time_ns = tapir_clock__now_ns();
+	tapir_queue__post(p->sink->queue, rec, -1);
+}
+
+/* The METADATA record after the PROBE record; NULL: there is none. */
+static struct tapir_rec_metadata *metadata_of(struct tapir_rec *probe, size_t bytes)
+{
+	struct tapir_rec_metadata *more = (void *)((char *)probe + probe->size);
+
+	bytes -= probe->size;
+	return bytes >= sizeof(*more) && more->h.type == TAPIR_REC_METADATA &&
+			       tapir_record__ok(&more->h, bytes)
+		       ? more
+		       : NULL;
+}
+
+/* What the lane's numbers are is no part of what the event is. */
+static void clear_ids(struct tapir_rec *entry, size_t bytes)
+{
+	struct tapir_rec_metadata *more = metadata_of(entry, bytes);
+
+	if (more)
+		more->probe_id = 0;
+}
+
+static void post_metadata(struct tapir_ring_process *p, uint32_t probe_id, struct tapir_rec *entry,
+			  size_t bytes)
+{
+	struct tapir_rec_metadata *more = metadata_of(entry, bytes);
+
+	if (!more)
+		return;
+	more->probe_id = probe_id;
+	more->h.cpu = TAPIR_CPU_UNKNOWN;
+	more->h.time_ns = tapir_clock__now_ns();
+	tapir_queue__post(p->sink->queue, &more->h, -1);
+}
+
+static bool charge(struct tapir_ring_process *p, struct ring_event *ev, size_t bytes)
+{
+	uint32_t cost = (uint32_t)bytes + ID_COST;
+
+	if (p->cost_bytes + cost > COST_MAX)
+		return false;
+	p->cost_bytes += cost;
+	ev->cost_bytes = cost;
+	return true;
+}
+
+/* Its events are counted as not described if there is no room for what they are. */
+static void refuse(struct tapir_ring_process *p, struct ring_event *ev)
+{
+	p->cost_bytes -= ev->cost_bytes;
+	ev->cost_bytes = 0;
+	ev->is_refused = true;
+	if (!p->has_refused)
+		tapir_warn("process %u: no room for more descriptions of events: those of its "
+			   "other events are lost (counted)",
+			   p->tgid);
+	p->has_refused = true;
+}
+
+/* rec: the PROBE record as it will be written; more: what follows it in the catalog. */
+static void describe(struct tapir_ring_process *p, struct ring_event *ev, struct tapir_rec *rec,
+		     struct tapir_rec *entry, size_t entry_bytes, uint8_t flags)
+{
+	struct tapir_rec_probe *probe = (struct tapir_rec_probe *)rec;
+	bool is_new;
+
+	probe->lane = TAPIR_LANE_RING;
+	probe->flags = flags;
+	probe->h.cpu = TAPIR_CPU_UNKNOWN;
+	clear_ids(entry, entry_bytes);
+	if (charge(p, ev, entry_bytes))
+		ev->probe_id =
+			tapir_ring_kinds__use(&p->sink->kinds, probe, (char *)entry + entry->size,
+					      entry_bytes - entry->size, &ev->kind, &is_new);
+	if (!ev->probe_id) {
+		refuse(p, ev);
+		return;
+	}
+	p->wanted_cnt++;
+	if (!is_new)
+		return;
+	post_probe(p, ev->probe_id, rec);
+	post_metadata(p, ev->probe_id, entry, entry_bytes);
+}
+
+/* By a SPEC; or for names of code alone, as *flags says then. */
+static bool is_asked_for(struct tapir_ring_sink *sink, const struct tapir_probe_view *view,
+			 uint8_t *flags)
+{
+	struct tapir_spec *names[] = {(struct tapir_spec *)sink->name_spec};
+	const struct tapir_spec_list for_names = {.data = names, .cnt = 1, .cap = 1};
+
+	*flags = 0;
+	if (tapir_ring_select__judge(sink->specs, view, sink->spec_matched))
+		return true;
+	if (!sink->name_spec || !tapir_ring_select__judge(&for_names, view, NULL))
+		return false;
+	*flags = TAPIR_PROBE_FOR_NAMES;
+	return true;
+}
+
+/* rec: our copy of what the entry names, the record with its event's name completed. */
+static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *rec, size_t bytes)
+{
+	struct tapir_rec *named =
+		(struct tapir_rec *)tapir_probe_name__complete(&p->sink->recbuf, rec);
+	struct ring_event *ev = &p->events[idx];
+	struct tapir_probe_view view;
+	uint8_t flags;
+
+	if (!named)
+		return;
+	tapir_probe_view__of(named, &view);
+	tapir_seen_names__add(&p->sink->seen, view.provider, view.event);
+	if (!is_asked_for(p->sink, &view, &flags)) {
+		tapir_ring_control__want(&p->control, idx, ev->generation, false);
+		return;
+	}
+	ev->cover_key = tapir_lane_cover__key(view.provider, view.event);
+	describe(p, ev, named, rec, bytes, flags);
+	tapir_ring_control__want(&p->control, idx, ev->generation, true);
+	if (ev->is_refused)
+		ev->cover_key = 0; /* its probe, if it has one, serves */
+	else
+		tapir_lane_cover__on(p->sink->cover, p->tgid, ev->cover_key);
+}
+
+static void uncover(struct tapir_ring_process *p, struct ring_event *ev)
+{
+	if (ev->cover_key)
+		tapir_lane_cover__off(p->sink->cover, p->tgid, ev->cover_key);
+	ev->cover_key = 0;
+}
+
+void tapir_ring_process__uncover(struct tapir_ring_process *p)
+{
+	for (uint32_t i = 0; i < p->event_cnt; i++)
+		uncover(p, &p->events[i]);
+}
+
+/* The process has given it back: so every record of it was drained (ring.h, ENTRIES). */
+static void forget(struct tapir_ring_process *p, uint32_t idx)
+{
+	struct ring_event *ev = &p->events[idx];
+	uint64_t cnt[TAPIR_RING_CAUSE_CNT];
+
+	uncover(p, ev);
+	if (ev->probe_id)
+		report_row(p, idx, ev->probe_id, ev->lost, tapir_clock__now_ns());
+	else if (read_losses(p, idx, cnt))
+		memcpy(ev->lost, cnt, sizeof(ev->lost));
+	if (ev->probe_id)
+		tapir_ring_kinds__drop(&p->sink->kinds, ev->kind);
+	p->cost_bytes -= ev->cost_bytes;
+	ev->cost_bytes = ev->probe_id = 0;
+	ev->is_known = ev->is_refused = false;
+}
+
+void tapir_ring_process__forget_events(struct tapir_ring_process *p)
+{
+	for (uint32_t i = 0; i < p->event_cnt; i++)
+		if (p->events[i].probe_id)
+			tapir_ring_kinds__drop(&p->sink->kinds, p->events[i].kind);
+}
+
+static void see_first(struct tapir_ring_process *p, uint32_t idx, uint32_t generation)
+{
+	struct ring_event *ev = &p->events[idx];
+	uint64_t cnt[TAPIR_RING_CAUSE_CNT];
+
+	ev->generation = generation;
+	if (!ev->was_known && idx < p->counted_cnt && read_losses(p, idx, cnt))
+		memcpy(ev->lost, cnt, sizeof(ev->lost));
+	ev->was_known = true;
+}
+
+/* false: it cannot be read now. Else it is known, well-formed or not. */
+static bool see_entry(struct tapir_ring_process *p, uint32_t idx, uint32_t generation)
+{
+	struct tapir_rec *rec;
+	size_t bytes;
+	int got = tapir_ring_entry__read(&p->lane, idx, &rec, &bytes);
+
+	if (!got)
+		return false;
+	see_first(p, idx, generation);
+	p->events[idx].is_known = true;
+	if (got > 0) {
+		/* Another generation's by now: it is looked at again. */
+		if (TAPIR_RING_ID_GENERATION(((struct tapir_rec_probe *)rec)->probe_id) ==
+		    generation)
+			judge(p, idx, rec, bytes);
+		free(rec);
+	}
+	p->scan.malformed_cnt += got < 0;
+	return true;
+}
+
+static int grow(struct tapir_ring_process *p, uint32_t cnt)
+{
+	uint32_t cap = p->event_cap ? p->event_cap : 64;
+	struct ring_event *events;
+
+	while (cap < cnt)
+		cap *= 2;
+	if (cap > p->event_cap) {
+		events = reallocarray(p->events, cap, sizeof(*events));
+		if (!events)
+			return -ENOMEM;
+		memset(events + p->event_cap, 0, (cap - p->event_cap) * sizeof(*events));
+		p->events = events;
+		p->event_cap = cap;
+	}
+	p->event_cnt = cnt;
+	return 0;
+}
+
+/* An entry that was filled, given back, or both since it was last looked at. */
+static void look_at(struct tapir_ring_process *p, uint32_t idx,
+		    const struct tapir_ring_entry *entry)
+{
+	struct ring_event *ev = &p->events[idx];
+	uint32_t generation = entry->generation & 0xffffu;
+	bool is_gone = entry->flags & TAPIR_RING_ENTRY_GONE;
+
+	if (ev->is_known && (is_gone || ev->generation != generation) && entry->bytes)
+		forget(p, idx);
+	if (ev->is_known || is_gone || !entry->bytes)
+		return;
+	if (!see_entry(p, idx, generation))
+		p->must_look = true;
+}
+
+/* A page of entries a read: a process may leave thousands empty, and we come often. */
+static void see_entries(struct tapir_ring_process *p, uint32_t from, uint32_t cnt)
+{
+	struct tapir_ring_entry entries[256];
+
+	if (!read_at(p, entries, cnt * sizeof(*entries),
+		     p->lane.data[0].entries_off + from * sizeof(*entries))) {
+		p->must_look = true; /* in the next round, before its events are read */
+		return;
+	}
+	for (uint32_t i = 0; i < cnt; i++)
+		look_at(p, from + i, &entries[i]);
+}
+
+int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_cnt,
+				   uint64_t changes)
+{
+	int err = event_cnt > p->event_cnt ? grow(p, event_cnt) : 0;
+
+	if (changes == p->changes && !p->must_look && !err)
+		return 0;
+	p->changes = changes;
+	p->must_look = err != 0;
+	for (uint32_t i = 0; i < p->event_cnt; i += 256)
+		see_entries(p, i, p->event_cnt - i < 256 ? p->event_cnt - i : 256);
+	return err;
+}
+
+uint32_t tapir_ring_process__probe_of(void *ctx, uint32_t event_id)
+{
+	struct tapir_ring_process *p = ctx;
+	uint32_t idx = TAPIR_RING_ID_IDX(event_id);
+	const struct ring_event *ev = idx < p->event_cnt ? &p->events[idx] : NULL;
+
+	if (!ev || !ev->is_known || ev->generation != TAPIR_RING_ID_GENERATION(event_id)) {
+		p->scan.malformed_cnt++; /* an event without an entry */
+		return 0;
+	}
+	p->refused_cnt += ev->is_refused;
+	return ev->probe_id;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ring_drain.h - one ring lane of one process while it is recorded: its session, its events and
+ * which of them were asked for, the positions in its threads' rings, what was lost.
+ *
+ * One thread at a time. Bounded whatever the process writes: a drain ends at the heads it saw.
+ */
+#ifndef TAPIR_USER_RING_DRAIN_H
+#define TAPIR_USER_RING_DRAIN_H
+
+#include "attach/ring_find.h"
+#include "base/map.h"
+#include "spec/spec.h"
+#include "flow/lane_cover.h"
+#include "flow/queue.h"
+#include "rings/ring_kinds.h"
+#include "rings/ring_session.h"
+#include "flow/seen_names.h"
+#include "trace/recbuf.h"
+
+/* Shared by all lanes of a recording, owned by the reader. */
+struct tapir_ring_sink {
+	struct tapir_queue *queue;	     /* borrowed */
+	const struct tapir_spec_list *specs; /* borrowed */
+	const struct tapir_spec *name_spec;  /* borrowed; NULL: none */
+	bool *spec_matched;		     /* one a SPEC; may be NULL */
+	bool with_stack;
+	struct tapir_lane_cover *cover; /* borrowed; NULL: nobody asks */
+	uint32_t rate_hz;		/* events a second of a thread; 0: all */
+	struct tapir_seen_names seen;	/* of all catalogs; ours, like recbuf */
+	struct tapir_recbuf recbuf;
+	struct tapir_ring_kinds kinds;	      /* of events; ours */
+	const struct tapir_ring_ask *ask;     /* of lanes that are for all; borrowed */
+	const struct tapir_ring_ask *own_ask; /* of private lanes; borrowed; NULL: the SPECs' */
+	uint64_t start_ns;   /* of the recording: lanes that are made later are opened late */
+	uint64_t session_id; /* of all our sessions, by which children know us */
+	bool with_children;
+	bool with_probes;	   /* likewise: TAPIR_RING_WANTS_PROBES */
+	struct tapir_block *block; /* being filled; NULL */
+};
+
+struct tapir_ring_process;
+
+/* Opens a session in the lane, whose files are taken, also on failure. -EBUSY: no session left. */
+int tapir_ring_process__open(struct tapir_ring_sink *sink, uint32_t tgid,
+			     struct tapir_ring_lane *lane, struct tapir_ring_process **out);
+
+struct tapir_ring_drained {
+	bool any;	 /* records were there */
+	bool is_behind;	 /* no empty block for what is there */
+	bool is_filling; /* a ring was over a quarter full: come again at once */
+	bool has_more;	 /* it wrote more than one drain takes */
+	bool is_ended;	 /* the process took us for dead */
+};
+struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p);
+
+/* Posts LOSS records of what was added since the last time. */
+void tapir_ring_process__report_losses(struct tapir_ring_process *p);
+
+/* Nothing more is to be written: ask it of all before the first is closed. */
+void tapir_ring_process__want_nothing(struct tapir_ring_process *p);
+
+/*
+ * Takes our bits off, waits for what is being written, drains it all, reports. The session thread
+ * must still be taking blocks.
+ */
+void tapir_ring_process__finish(struct tapir_ring_process *p, bool is_alive);
+void tapir_ring_process__close(struct tapir_ring_process *p); /* frees the session; NULL is fine */
+
+/* Of a runtime with a source of its own: is what we asked for on? */
+bool tapir_ring_process__is_followed(const struct tapir_ring_process *p);
+void tapir_ring_process__published(const struct tapir_ring_process *p,
+				   struct tapir_ring_published *out);
+/*
+ * Events of forked children that counted for our session since it was opened; those of them that
+ * this lane, a child's, has had before we came; children that made a lane since the last call.
+ */
+uint64_t tapir_ring_process__child_fired(const struct tapir_ring_process *p);
+uint64_t tapir_ring_process__inherited(const struct tapir_ring_process *p);
+unsigned tapir_ring_process__children(struct tapir_ring_process *p, uint32_t *pids, unsigned max);
+uint64_t tapir_ring_process__key(const struct tapir_ring_process *p); /* of the lane */
+size_t tapir_ring_process__wanted_cnt(const struct tapir_ring_process *p);
+uint64_t tapir_ring_process__event_cnt(const struct tapir_ring_process *p);
+uint64_t tapir_ring_process__malformed_cnt(const struct tapir_ring_process *p);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ring_drain_impl.h - what a lane being recorded is; for ring_drain.c and ring_catalog.c only.
+ */
+#ifndef TAPIR_USER_RING_DRAIN_IMPL_H
+#define TAPIR_USER_RING_DRAIN_IMPL_H
+
+#include "rings/ring_drain.h"
+#include "rings/ring_records.h"
+#include "rings/ring_session.h"
+#include "rings/ring_tids.h"
+
+#define RING_CAUSES 7 /* of enum tapir_ring_cause */
+
+/* An event of the process. */
+struct ring_event {
+	uint64_t cover_key;  /* of its name, while it is on; 0 */
+	uint64_t kind;	     /* ring_kinds.h; of a probe_id */
+	uint32_t probe_id;   /* of the recording; 0: not asked for, or not known yet */
+	uint32_t generation; /* of its entry */
+	uint32_t cost_bytes;
+	bool is_known;		    /* its entry was read and judged */
+	bool was_known;		    /* it, or another event in its place: `lost` is from then */
+	bool is_refused;	    /* asked for, and no room to say what it is */
+	uint64_t lost[RING_CAUSES]; /* by enum tapir_ring_cause: reported until now */
+};
+
+struct tapir_ring_process {
+	struct tapir_ring_sink *sink;
+	uint32_t tgid;
+	struct tapir_ring_lane lane;
+	struct tapir_ring_control control;
+	struct tapir_ring_tids tids;
+	struct tapir_ring_scan scan;
+	struct ring_event *events; /* event_cnt of them */
+	uint32_t event_cnt, event_cap;
+	uint64_t changes;		/* of the entries, as last looked at */
+	bool must_look;			/* one of them could not be read */
+	bool has_refused, has_unserved; /* was reported */
+	uint32_t counted_cnt;		/* events that may have lost something before we came */
+	uint64_t cost_bytes;		/* of the descriptions */
+	uint64_t unlisted[RING_CAUSES], refused_cnt, refused_reported;
+	uint64_t child_fired; /* before we came */
+	size_t wanted_cnt;
+	uint32_t slots_used[TAPIR_RING_ARENAS];
+	uint64_t *tails;      /* TAPIR_RING_SLOTS; ctl has copies that are never read back */
+	unsigned cursor;      /* the slot at which a drain begins: the last one ended there */
+	uint64_t round_bytes; /* that a drain may still take */
+	unsigned arena_tries;
+	uint64_t next_arena_ns, losses_ns, malformed_reported;
+};
+
+/* What one look at a shared header gives, put into bounds. */
+struct ring_counters {
+	uint32_t arena_cnt, event_cnt, slots_used;
+	uint64_t changes;
+};
+bool tapir_ring_process__counters(const struct tapir_ring_process *p, unsigned arena,
+				  struct ring_counters *out);
+
+/* Entries up to event_cnt: those that have been filled since are read, judged, switched on. */
+int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_cnt,
+				   uint64_t changes);
+void tapir_ring_process__forget_events(struct tapir_ring_process *p); /* at the end */
+
+/* What was lost before us, of events without an entry, is not ours. */
+void tapir_ring_process__begin_losses(struct tapir_ring_process *p);
+
+/* Its events come by their probes alone from now on. */
+void tapir_ring_process__uncover(struct tapir_ring_process *p);
+
+/* For struct tapir_ring_scan; ctx is the process. */
+uint32_t tapir_ring_process__probe_of(void *ctx, uint32_t event_id);
+
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A table by hash over a vector, which is made anew without unused kinds when room ends. */
+#include "rings/ring_kinds.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+
+#define KIND_COST_BYTES 512u	    /* of an id, besides its description */
+#define ID_MAX		0x7fffffffu /* 0x40000-0x4ffff are those of streams (stream_records.h) */
+#define STREAM_ID_MIN	0x40000u
+#define STREAM_ID_END	0x50000u
+
+void tapir_ring_kinds__init(struct tapir_ring_kinds *k, uint32_t first_probe_id)
+{
+	*k = (struct tapir_ring_kinds){.next_probe_id = first_probe_id};
+	if (getrandom(k->seeds, sizeof(k->seeds), 0) != sizeof(k->seeds))
+		k->seeds[0] = k->seeds[1] = tapir_clock__now_ns();
+}
+
+void tapir_ring_kinds__fini(struct tapir_ring_kinds *k)
+{
+	tapir_map__fini(&k->by_hash);
+	tapir_vec__fini(&k->all);
+}
+
+static uint64_t hash_of(uint64_t seed, const struct tapir_rec_probe *probe, const void *more,
+			size_t more_bytes)
+{
+	struct tapir_rec_probe head = *probe;
+	size_t rest = head.h.size - sizeof(head);
+
+	head.h.time_ns = head.probe_id = 0;
+	seed = tapir_hash__bytes(seed, &head, sizeof(head));
+	seed = tapir_hash__bytes(tapir_hash__mix(seed, rest), probe + 1, rest);
+	return tapir_hash__bytes(tapir_hash__mix(seed, more_bytes), more, more_bytes);
+}
+
+static uint32_t next_id(struct tapir_ring_kinds *k)
+{
+	uint32_t id = k->next_probe_id;
+
+	if (id > ID_MAX)
+		return 0;
+	k->next_probe_id = id + 1 == STREAM_ID_MIN ? STREAM_ID_END : id + 1;
+	return id;
+}
+
+/* Those that a process uses stay. */
+static void drop_unused(struct tapir_ring_kinds *k)
+{
+	size_t kept = 0;
+
+	tapir_map__clear(&k->by_hash);
+	for (size_t i = 0; i < k->all.cnt; i++) {
+		struct tapir_ring_kind kind = k->all.data[i];
+		uint64_t *idx = kind.ref_cnt ? tapir_map__put(&k->by_hash, kind.hash, NULL) : NULL;
+
+		if (!idx) {
+			k->cost_bytes -= kind.cost_bytes;
+			continue;
+		}
+		*idx = kept;
+		k->all.data[kept++] = kind;
+	}
+	k->all.cnt = kept;
+	k->unused_cnt = 0;
+}
+
+static uint32_t add(struct tapir_ring_kinds *k, struct tapir_ring_kind kind)
+{
+	uint64_t *idx;
+
+	if (k->cost_bytes + kind.cost_bytes > TAPIR_RING_KINDS_MAX_BYTES && k->unused_cnt)
+		drop_unused(k);
+	if (k->cost_bytes + kind.cost_bytes > TAPIR_RING_KINDS_MAX_BYTES)
+		return 0;
+	kind.probe_id = next_id(k);
+	if (!kind.probe_id || !tapir_vec__push(&k->all, kind))
+		return 0;
+	idx = tapir_map__put(&k->by_hash, kind.hash, NULL);
+	if (!idx) {
+		k->all.cnt--;
+		return 0;
+	}
+	*idx = k->all.cnt - 1;
+	k->cost_bytes += kind.cost_bytes;
+	return kind.probe_id;
+}
+
+uint32_t tapir_ring_kinds__use(struct tapir_ring_kinds *k, const struct tapir_rec_probe *probe,
+			       const void *more, size_t more_bytes, uint64_t *hash, bool *is_new)
+{
+	struct tapir_ring_kind kind = {
+		.hash = hash_of(k->seeds[0], probe, more, more_bytes),
+		.check = hash_of(k->seeds[1], probe, more, more_bytes),
+		.ref_cnt = 1,
+		.cost_bytes = KIND_COST_BYTES + probe->h.size + (uint32_t)more_bytes,
+	};
+	const uint64_t *idx = tapir_map__get(&k->by_hash, kind.hash);
+	struct tapir_ring_kind *known = idx ? &k->all.data[*idx] : NULL;
+
+	*hash = kind.hash;
+	*is_new = !known;
+	if (!known)
+		return add(k, kind);
+	if (known->check != kind.check)
+		return 0;
+	k->unused_cnt -= !known->ref_cnt++;
+	return known->probe_id;
+}
+
+void tapir_ring_kinds__drop(struct tapir_ring_kinds *k, uint64_t hash)
+{
+	const uint64_t *idx = tapir_map__get(&k->by_hash, hash);
+
+	if (idx && k->all.data[*idx].ref_cnt)
+		k->unused_cnt += !--k->all.data[*idx].ref_cnt;
+}

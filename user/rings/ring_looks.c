@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A short list of processes, each with its step in the same row of times. */
+#include "rings/ring_looks.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define TURN_MAX 32 /* looks of a turn */
+#define COST	 4  /* times what a look took are left to others */
+
+/* After what was expected. */
+static const unsigned step_ms[] = {5, 20, 50, 100, 200};
+
+#define STEP_CNT (sizeof(step_ms) / sizeof(step_ms[0]))
+
+struct tapir_ring_burst {
+	uint32_t tgid;
+	unsigned step;
+	uint64_t from_ns;
+	bool again; /* something was executed since from_ns */
+};
+
+static uint64_t due_ns(const struct tapir_ring_burst *b)
+{
+	return b->from_ns + step_ms[b->step] * TAPIR_NS_PER_MS;
+}
+
+/* It is found in its turn; what it fires until then is a GAP. */
+static void leave(struct tapir_ring_looks *l)
+{
+	l->left_cnt++;
+	if (!l->is_full)
+		tapir_warn("more than %u processes start programs at a time: ring lanes of others "
+			   "are found later (a GAP each)",
+			   TAPIR_RING_BURSTS_MAX);
+	l->is_full = true;
+}
+
+void tapir_ring_looks__expect(struct tapir_ring_looks *l, uint32_t tgid)
+{
+	struct tapir_ring_burst new = {.tgid = tgid, .from_ns = tapir_clock__now_ns()}, *b;
+
+	if (!l->rings)
+		return;
+	tapir_vec_for_each (b, &l->bursts) {
+		if (b->tgid != tgid)
+			continue;
+		b->again = true;
+		return;
+	}
+	if (l->bursts.cnt >= TAPIR_RING_BURSTS_MAX || !tapir_vec__push(&l->bursts, new))
+		leave(l);
+}
+
+static void look(struct tapir_ring_looks *l, uint32_t tgid)
+{
+	uint64_t start_ns = tapir_clock__now_ns(), end_ns;
+
+	tapir_ring_reader__add(l->rings, tgid);
+	end_ns = tapir_clock__now_ns();
+	l->free_ns = end_ns + COST * (end_ns - start_ns);
+}
+
+/* false: its last look was taken. A new row of looks begins where more has been executed. */
+static bool advance(struct tapir_ring_burst *b, uint64_t now_ns)
+{
+	while (b->step < STEP_CNT && due_ns(b) <= now_ns)
+		b->step++;
+	if (b->step < STEP_CNT)
+		return true;
+	if (!b->again)
+		return false;
+	*b = (struct tapir_ring_burst){.tgid = b->tgid, .from_ns = now_ns};
+	return true;
+}
+
+void tapir_ring_looks__run(struct tapir_ring_looks *l)
+{
+	for (size_t i = 0; i < l->bursts.cnt; i++) {
+		uint64_t now_ns = tapir_clock__now_ns();
+
+		if (now_ns < l->free_ns)
+			return;
+		if (due_ns(&l->bursts.data[i]) > now_ns)
+			continue;
+		look(l, l->bursts.data[i].tgid);
+		if (!advance(&l->bursts.data[i], now_ns))
+			l->bursts.data[i--] = l->bursts.data[--l->bursts.cnt];
+	}
+	l->is_full &= l->bursts.cnt > TAPIR_RING_BURSTS_MAX / 2;
+}
+
+uint64_t tapir_ring_looks__next_ns(const struct tapir_ring_looks *l)
+{
+	const struct tapir_ring_burst *b;
+	uint64_t next_ns = UINT64_MAX;
+
+	tapir_vec_for_each (b, &l->bursts)
+		next_ns = due_ns(b) < next_ns ? due_ns(b) : next_ns;
+	return next_ns < l->free_ns ? l->free_ns : next_ns;
+}
+
+void tapir_ring_looks__turn(struct tapir_ring_looks *l, const struct tapir_map *live)
+{
+	uint64_t end_ns = tapir_clock__now_ns() + 20 * TAPIR_NS_PER_MS;
+
+	if (!l->rings)
+		return;
+	for (size_t seen = 0, looks = 0; seen < live->cap && looks < TURN_MAX; seen++) {
+		size_t i = l->cursor++ % live->cap;
+		uint32_t tgid = (uint32_t)live->slots[i].key;
+
+		if (!live->slots[i].used || tapir_ring_reader__has(l->rings, tgid))
+			continue;
+		look(l, tgid);
+		looks++;
+		if (tapir_clock__now_ns() >= end_ns)
+			return;
+	}
+}
+
+void tapir_ring_looks__fini(struct tapir_ring_looks *l)
+{
+	tapir_vec__fini(&l->bursts);
+}

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Rounds over all lanes under one lock, which those who add processes share. */
+#include "rings/ring_reader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/ring_find.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "rings/ring_drain.h"
+#include "rings/ring_limits.h"
+#include "rings/ring_select.h"
+
+#define ROUND_MS  10
+#define LOSSES_NS TAPIR_NS_PER_SEC
+#define CHILD_MAX TAPIR_RING_CHILDREN
+#define STOP_TGID 0ull
+
+struct lane {
+	uint32_t tgid;
+	int pid_fd;
+	bool is_over; /* its process ended, or it gave the lane up */
+	struct tapir_ring_process *process;
+};
+
+struct tapir_ring_reader {
+	struct tapir_ring_sink sink;
+	struct tapir_ring_ask *ask;
+	struct tapir_vec(struct lane) lanes;
+	struct tapir_vec(uint64_t) own_keys; /* of private lanes */
+	struct tapir_ring_limits limits;
+	struct tapir_vec(uint32_t) children; /* that made lanes: to be opened */
+	uint64_t child_fired, inherited;     /* of lanes that are closed: ring.h, FORK */
+	uint64_t start_ns;
+	struct tapir_ring_reader_stats ended; /* of lanes that are closed; lane_cnt of all */
+	pthread_mutex_t lock;
+	atomic_int waiting_cnt; /* who wants the lock: rounds may follow each other without a gap */
+	atomic_bool stop;
+	int epoll_fd, stop_fd;
+	pthread_t thread;
+	bool is_running;
+};
+
+/* ---- lanes ------------------------------------------------------------------------------ */
+
+static void close_lane(struct tapir_ring_reader *r, size_t idx)
+{
+	struct lane lane = r->lanes.data[idx];
+
+	r->lanes.data[idx] = r->lanes.data[--r->lanes.cnt];
+	r->ended.wanted_cnt += tapir_ring_process__wanted_cnt(lane.process);
+	tapir_ring_process__finish(lane.process, !lane.is_over);
+	r->child_fired += tapir_ring_process__child_fired(lane.process);
+	r->inherited += tapir_ring_process__inherited(lane.process);
+	r->ended.event_cnt += tapir_ring_process__event_cnt(lane.process);
+	r->ended.malformed_cnt += tapir_ring_process__malformed_cnt(lane.process);
+	tapir_ring_process__close(lane.process);
+	tapir_guard__fd(&lane.pid_fd);
+	tapir_ring_limits__note_close(&r->limits, r->lanes.cnt);
+}
+
+static bool has_lane(const struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
+{
+	const struct lane *lane;
+
+	tapir_vec_for_each (lane, &r->lanes)
+		if (lane->tgid == tgid && tapir_ring_process__key(lane->process) == key)
+			return true;
+	return false;
+}
+
+static bool has_any_lane(const struct tapir_ring_reader *r, uint32_t tgid)
+{
+	const struct lane *lane;
+
+	tapir_vec_for_each (lane, &r->lanes)
+		if (lane->tgid == tgid && !lane->is_over)
+			return true;
+	return false;
+}
+
+static bool is_for_us(const struct tapir_ring_reader *r, const struct tapir_ring_lane *files)
+{
+	const uint64_t *key;
+
+	tapir_vec_for_each (key, &r->own_keys)
+		if (*key == files->key)
+			return true;
+	return !files->is_private;
+}
+
+static int start_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ring_lane *files)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = tgid};
+	struct lane lane = {.tgid = tgid};
+	int err;
+
+	lane.pid_fd = (int)syscall(SYS_pidfd_open, tgid, 0);
+	if (lane.pid_fd < 0)
+		return -errno;
+	err = tapir_ring_process__open(&r->sink, tgid, files, &lane.process);
+	if (err) {
+		close(lane.pid_fd);
+		return err;
+	}
+	if (!tapir_vec__push(&r->lanes, lane)) {
+		tapir_ring_process__close(lane.process);
+		close(lane.pid_fd);
+		return -ENOMEM;
+	}
+	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, lane.pid_fd, &event))
+		tapir_debug("cannot wait for the end of process %u", tgid);
+	return 0;
+}
+
+/* 1: opened; 0: it is open, another tracer's, or left out. */
+static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ring_lane *files)
+{
+	enum tapir_ring_left_cause cause = TAPIR_RING_LEFT_FAILED;
+	bool is_first = !has_any_lane(r, tgid);
+	int err = 0;
+
+	if (!is_for_us(r, files) || has_lane(r, tgid, files->key))
+		return 0;
+	if (tapir_ring_limits__allow(&r->limits, tgid, r->lanes.cnt, &cause)) {
+		err = start_lane(r, tgid, files);
+		if (!err) {
+			r->ended.lane_cnt++;
+			r->ended.process_cnt +=
+				tapir_ring_limits__note_open(&r->limits, tgid, files->key) &&
+				is_first;
+			return 1;
+		}
+		if (err == -EBUSY)
+			cause = TAPIR_RING_LEFT_BUSY;
+	}
+	if (err != -ESRCH)
+		tapir_ring_limits__leave_out(&r->limits, tgid, files, cause, err);
+	return 0;
+}
+
+/* Another program is in the process now (exec), or the library was unloaded. */
+static void give_up_others(struct tapir_ring_reader *r, uint32_t tgid,
+			   const struct tapir_ring_lanes *offered)
+{
+	struct lane *lane;
+
+	tapir_vec_for_each (lane, &r->lanes) {
+		const struct tapir_ring_lane *files;
+		bool is_there = lane->tgid != tgid;
+
+		tapir_vec_for_each (files, &offered->all)
+			is_there |= files->key == tapir_ring_process__key(lane->process);
+		lane->is_over |= !is_there;
+	}
+}
+
+static void lock(struct tapir_ring_reader *r)
+{
+	atomic_fetch_add(&r->waiting_cnt, 1);
+	pthread_mutex_lock(&r->lock);
+	atomic_fetch_sub(&r->waiting_cnt, 1);
+}
+
+int tapir_ring_reader__own(struct tapir_ring_reader *r, uint64_t key)
+{
+	bool is_kept;
+
+	lock(r);
+	is_kept = tapir_vec__push(&r->own_keys, key);
+	pthread_mutex_unlock(&r->lock);
+	return is_kept ? 0 : -ENOMEM;
+}
+
+/* Of a child that nobody asked for by name: lanes alone that have inherited from ours. */
+static int add(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
+{
+	struct tapir_ring_lanes offered;
+	struct tapir_ring_lane *files;
+	int err = tapir_ring_lanes__find(tgid, &offered), cnt = 0;
+
+	if (err)
+		return err;
+	if (offered.refused)
+		tapir_debug("process %u: a file called as a ring lane's is %s", tgid,
+			    offered.refused);
+	lock(r);
+	if (offered.other_version && !is_child)
+		tapir_ring_limits__refuse_version(&r->limits, tgid, offered.other_version);
+	give_up_others(r, tgid, &offered);
+	tapir_vec_for_each (files, &offered.all) {
+		if (is_child && !tapir_ring_control__is_for_us(files->ctl_fd, r->sink.session_id))
+			continue;
+		cnt += open_lane(r, tgid, files);
+	}
+	pthread_mutex_unlock(&r->lock);
+	tapir_ring_lanes__fini(&offered);
+	return cnt;
+}
+
+int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
+{
+	return add(r, tgid, false);
+}
+
+bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid)
+{
+	bool has;
+
+	lock(r);
+	has = has_any_lane(r, tgid);
+	pthread_mutex_unlock(&r->lock);
+	return has;
+}
+
+bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
+{
+	const struct lane *lane;
+	bool is_followed = true;
+
+	lock(r);
+	tapir_vec_for_each (lane, &r->lanes)
+		if (lane->tgid == tgid && !lane->is_over &&
+		    tapir_ring_process__key(lane->process) == key)
+			is_followed &= tapir_ring_process__is_followed(lane->process);
+	pthread_mutex_unlock(&r->lock);
+	return is_followed;
+}
+
+bool tapir_ring_reader__published(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key,
+				  struct tapir_ring_published *out)
+{
+	const struct lane *lane;
+	bool has = false;
+
+	lock(r);
+	tapir_vec_for_each (lane, &r->lanes)
+		if (!has && lane->tgid == tgid && !lane->is_over &&
+		    tapir_ring_process__key(lane->process) == key) {
+			tapir_ring_process__published(lane->process, out);
+			has = true;
+		}
+	pthread_mutex_unlock(&r->lock);
+	return has;
+}
+
+bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
+{
+	const struct lane *lane;
+	bool has = false;
+
+	lock(r);
+	tapir_vec_for_each (lane, &r->lanes)
+		has |= lane->tgid == tgid && !lane->is_over &&
+		       tapir_ring_process__key(lane->process) == key;
+	pthread_mutex_unlock(&r->lock);
+	return has;
+}
+
+/* ---- rounds ----------------------------------------------------------------------------- */
+
+/* Once: it may be opened again, and the process may go on so. */
+static void warn_ended(struct tapir_ring_reader *r, uint32_t tgid)
+{
+	if (tapir_ring_limits__open_cnt(&r->limits, tgid) > 1)
+		return;
+	tapir_warn("process %u considered this recorder dead: its ring lane ends", tgid);
+}
+
+static void note_children(struct tapir_ring_reader *r, struct tapir_ring_process *process)
+{
+	uint32_t pids[CHILD_MAX];
+	unsigned cnt = tapir_ring_process__children(process, pids, CHILD_MAX);
+
+	for (unsigned i = 0; i < cnt && r->children.cnt < CHILD_MAX; i++)
+		tapir_vec__push(&r->children, pids[i]);
+}
+
+/* Without the lock. What the parent wrote there may be any process. */
+static void open_children(struct tapir_ring_reader *r)
+{
+	int mark = tapir_diag__cnt();
+
+	for (size_t i = 0; i < r->children.cnt; i++)
+		add(r, r->children.data[i], true);
+	r->children.cnt = 0;
+	tapir_diag__rewind(mark);
+}
+
+/* true: come again without sleeping. */
+static bool drain_all(struct tapir_ring_reader *r)
+{
+	bool again = false;
+
+	for (size_t i = 0; i < r->lanes.cnt; i++) {
+		struct lane *lane = &r->lanes.data[i];
+		struct tapir_ring_drained drained = {};
+
+		if (!lane->is_over)
+			drained = tapir_ring_process__drain(lane->process);
+		if (drained.is_ended)
+			warn_ended(r, lane->tgid);
+		if (r->sink.with_children)
+			note_children(r, lane->process);
+		again |= drained.is_filling || drained.is_behind || drained.has_more;
+		if (lane->is_over || drained.is_ended)
+			close_lane(r, i--);
+	}
+	return again;
+}
+
+static void report_losses(struct tapir_ring_reader *r, uint64_t *next_ns)
+{
+	struct lane *lane;
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	if (now_ns < *next_ns)
+		return;
+	tapir_vec_for_each (lane, &r->lanes)
+		tapir_ring_process__report_losses(lane->process);
+	*next_ns = now_ns + LOSSES_NS;
+}
+
+static void note_ends(struct tapir_ring_reader *r, int timeout_ms)
+{
+	struct epoll_event events[16];
+	int cnt = epoll_wait(r->epoll_fd, events, 16, timeout_ms);
+	struct lane *lane;
+
+	if (cnt <= 0)
+		return;
+	lock(r);
+	for (int i = 0; i < cnt; i++) {
+		tapir_vec_for_each (lane, &r->lanes)
+			lane->is_over |= lane->tgid == events[i].data.u64;
+		tapir_ring_limits__forget(&r->limits, (uint32_t)events[i].data.u64);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void *run(void *arg)
+{
+	struct tapir_ring_reader *r = arg;
+	uint64_t next_losses_ns = 0;
+
+	/* As for the drain thread: what we are late for is lost in the process. */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), -15);
+	while (!atomic_load(&r->stop)) {
+		bool again;
+
+		pthread_mutex_lock(&r->lock);
+		again = drain_all(r);
+		report_losses(r, &next_losses_ns);
+		pthread_mutex_unlock(&r->lock);
+		open_children(r);
+		if (again && atomic_load(&r->waiting_cnt))
+			usleep(100);
+		note_ends(r, again ? 0 : ROUND_MS);
+	}
+	return NULL;
+}
+
+/* ---- lifecycle -------------------------------------------------------------------------- */
+
+/* Not that of another recording, of this process or of one that had its pid. */
+static uint64_t make_session_id(void)
+{
+	uint64_t id = (uint64_t)getpid() << 32 | (uint32_t)(tapir_clock__now_ns() >> 10);
+
+	return id ? id : 1;
+}
+
+int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
+			     struct tapir_ring_reader **out)
+{
+	struct tapir_ring_reader *r = calloc(1, sizeof(*r));
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = STOP_TGID};
+	int err = 0;
+
+	if (!r)
+		return -ENOMEM;
+	pthread_mutex_init(&r->lock, NULL);
+	r->start_ns = tapir_clock__now_ns();
+	r->sink = (struct tapir_ring_sink){
+		.queue = opts->queue,
+		.specs = opts->specs,
+		.name_spec = opts->name_spec,
+		.with_stack = opts->with_stack,
+		.rate_hz = opts->rate_hz,
+		.own_ask = opts->own_ask,
+		.with_children = opts->with_children,
+		.session_id = make_session_id(),
+		.start_ns = r->start_ns,
+		.with_probes = opts->with_probes,
+		.cover = opts->cover,
+		.spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool)),
+	};
+	tapir_ring_limits__init(&r->limits, opts->queue, r->start_ns);
+	tapir_ring_kinds__init(&r->sink.kinds, TAPIR_RING_PROBE_ID_MIN);
+	r->ask = malloc(sizeof(*r->ask));
+	if (r->ask)
+		tapir_ring_select__fill(opts->specs, r->ask);
+	r->sink.ask = r->ask;
+	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	r->stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (!r->sink.spec_matched || !r->ask)
+		err = -ENOMEM;
+	else if (r->epoll_fd < 0 || r->stop_fd < 0 ||
+		 epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->stop_fd, &event))
+		err = -errno;
+	else
+		err = -pthread_create(&r->thread, NULL, run, r);
+	r->is_running = !err;
+	if (err)
+		tapir_ring_reader__free(r);
+	else
+		*out = r;
+	return err;
+}
+
+/* Of forked children: fired, and no ring of theirs that had it was read. */
+static void report_children(struct tapir_ring_reader *r)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+	struct tapir_rec_loss loss = {
+		.h = {TAPIR_REC_LOSS, TAPIR_CPU_UNKNOWN, sizeof(loss), now_ns},
+		.cause = TAPIR_LOSS_RING_LANE_CHILD,
+		.count = r->child_fired - r->inherited,
+		.from_ns = r->start_ns,
+		.until_ns = now_ns,
+	};
+
+	/* More than one a nanosecond: no count of anything, but what a process wrote there. */
+	if (r->child_fired > r->inherited && loss.count < now_ns - r->start_ns)
+		tapir_queue__post(r->sink.queue, &loss.h, -1);
+}
+
+void tapir_ring_reader__stop(struct tapir_ring_reader *r)
+{
+	struct lane *lane;
+
+	if (!r || !r->is_running)
+		return;
+	atomic_store(&r->stop, true);
+	eventfd_write(r->stop_fd, 1);
+	pthread_join(r->thread, NULL);
+	r->is_running = false;
+	tapir_vec_for_each (lane, &r->lanes)
+		tapir_ring_process__want_nothing(lane->process);
+	while (r->lanes.cnt)
+		close_lane(r, r->lanes.cnt - 1);
+	report_children(r);
+	free(r->sink.block);
+	r->sink.block = NULL;
+}
+
+void tapir_ring_reader__free(struct tapir_ring_reader *r)
+{
+	if (!r)
+		return;
+	tapir_ring_reader__stop(r);
+	tapir_vec__fini(&r->lanes);
+	tapir_vec__fini(&r->own_keys);
+	free(r->sink.spec_matched);
+	tapir_seen_names__fini(&r->sink.seen);
+	tapir_ring_kinds__fini(&r->sink.kinds);
+	free(r->ask);
+	tapir_ring_limits__fini(&r->limits);
+	tapir_vec__fini(&r->children);
+	tapir_recbuf__fini(&r->sink.recbuf);
+	tapir_guard__fd(&r->epoll_fd);
+	tapir_guard__fd(&r->stop_fd);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+void tapir_ring_reader__stats(struct tapir_ring_reader *r, struct tapir_ring_reader_stats *out)
+{
+	const struct lane *lane;
+
+	lock(r);
+	*out = r->ended;
+	tapir_vec_for_each (lane, &r->lanes) {
+		out->wanted_cnt += tapir_ring_process__wanted_cnt(lane->process);
+		out->event_cnt += tapir_ring_process__event_cnt(lane->process);
+		out->malformed_cnt += tapir_ring_process__malformed_cnt(lane->process);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool tapir_ring_reader__spec_matched(struct tapir_ring_reader *r, size_t spec_idx)
+{
+	bool matched;
+
+	lock(r);
+	matched = r->sink.spec_matched[spec_idx];
+	pthread_mutex_unlock(&r->lock);
+	return matched;
+}
+
+void tapir_ring_reader__add_seen(struct tapir_ring_reader *r, struct tapir_seen_names *out)
+{
+	lock(r);
+	tapir_seen_names__add_all(out, &r->sink.seen);
+	pthread_mutex_unlock(&r->lock);
+}

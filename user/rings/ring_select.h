@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ring_select.h - what SPECs ask of a ring lane: the selections a process reads (tapir/ring.h),
+ * and the judgement of one event, by its PROBE record. Selections may let through more than was
+ * asked for, since a process knows fewer patterns than a SPEC: who reads judges again.
+ *
+ * Pure.
+ */
+#ifndef TAPIR_USER_RING_SELECT_H
+#define TAPIR_USER_RING_SELECT_H
+
+#include "spec/spec.h"
+#include "rings/ring_ask.h"
+#include "trace/record.h"
+
+/*
+ * Fills all of them. More items than there are places: one a provider, for all it was asked for.
+ * true: every SPEC had its place (else those of later providers are judged by us alone).
+ */
+bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_ring_ask *out);
+
+/* Does a SPEC ask for the event? matched (one a SPEC, may be NULL) is set for each that does. */
+bool tapir_ring_select__judge(const struct tapir_spec_list *specs,
+			      const struct tapir_probe_view *probe, bool *matched);
+
+#endif
