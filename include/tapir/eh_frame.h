@@ -527,4 +527,45 @@ static inline int tapir_eh__each_row(const struct tapir_eh_section *section,
 	return 1;
 }
 
+/* ---- one function after the other --------------------------------------------------------- */
+
+struct tapir_eh_iter {
+	const struct tapir_eh_section *section;
+	uint64_t off;
+	uint64_t cie_off; /* of the CIE in common, and 1; 0: none was read */
+	struct tapir_eh_common common;
+	uint32_t is_cie_ok;
+	uint32_t broken_cnt; /* entries that make no sense */
+};
+
+static inline void tapir_eh__begin(struct tapir_eh_iter *it, const struct tapir_eh_section *section)
+{
+	it->section = section;
+	it->off = it->cie_off = 0;
+	it->is_cie_ok = it->broken_cnt = 0;
+}
+
+/* The next function that the section describes, by it->common. 0: there are no more. */
+static inline int tapir_eh__next(struct tapir_eh_iter *it, struct tapir_eh_function *out)
+{
+	struct tapir_eh_cursor c;
+	uint64_t id_off, id, cie_off;
+
+	while (tapir_eh__enter(it->section, it->off, &c, &id_off, &id)) {
+		it->off = c.end;
+		if (id == TAPIR_EH_CIE)
+			continue;
+		cie_off = tapir_eh__cie_off(it->section, id_off, id);
+		if (cie_off != UINT64_MAX && cie_off + 1 != it->cie_off) {
+			it->is_cie_ok = (uint32_t)tapir_eh__cie(it->section, cie_off, &it->common);
+			it->cie_off = cie_off + 1;
+		}
+		if (cie_off != UINT64_MAX && it->is_cie_ok &&
+		    tapir_eh__function(&c, &it->common, out))
+			return 1;
+		it->broken_cnt++;
+	}
+	return 0;
+}
+
 #endif

@@ -90,27 +90,20 @@ static inline uint32_t tapir_eh__rows(const struct tapir_eh_section *section,
 				      const struct tapir_eh_want *want, struct tapir_eh_row *rows,
 				      uint32_t cap, uint32_t *is_cut)
 {
+	struct tapir_eh_iter it;
 	struct tapir_eh_function function;
-	struct tapir_eh_common common;
 	struct tapir_eh_found found;
-	struct tapir_eh_cursor c;
-	uint64_t off = 0, id_off, id, cie_off, last_cie_off = UINT64_MAX;
-	uint32_t cnt = 0, ok = 0;
+	uint32_t cnt = 0;
 
 	*is_cut = 0;
-	for (; tapir_eh__enter(section, off, &c, &id_off, &id); off = c.end) {
-		cie_off = id == TAPIR_EH_CIE ? UINT64_MAX : tapir_eh__cie_off(section, id_off, id);
-		if (cie_off == UINT64_MAX)
+	tapir_eh__begin(&it, section);
+	while (tapir_eh__next(&it, &function)) {
+		if (!tapir_eh__is_wanted(want, function.start_va))
 			continue;
-		if (cie_off != last_cie_off)
-			ok = (uint32_t)tapir_eh__cie(section, cie_off, &common);
-		last_cie_off = cie_off;
 		found.rows = rows + cnt;
 		found.cap = cap - cnt;
 		found.cnt = found.has_frame = found.is_cut = 0;
-		if (ok && tapir_eh__function(&c, &common, &function) &&
-		    tapir_eh__is_wanted(want, function.start_va) &&
-		    tapir_eh__each_row(section, &common, &function, tapir_eh__on_row, &found))
+		if (tapir_eh__each_row(section, &it.common, &function, tapir_eh__on_row, &found))
 			cnt += tapir_eh__keep(&found, want != 0);
 		*is_cut |= found.is_cut;
 	}

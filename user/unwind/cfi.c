@@ -36,24 +36,13 @@ static int by_start(const void *a, const void *b)
 
 static int build_index(struct tapir_cfi *cfi)
 {
-	uint64_t off = 0, id_off, id, cie_off, last_cie_off = UINT64_MAX;
-	struct tapir_eh_common common = {};
-	struct tapir_eh_cursor c;
-	bool ok = false;
+	struct tapir_eh_iter it;
+	struct entry entry;
 
-	for (; tapir_eh__enter(&cfi->section, off, &c, &id_off, &id); off = c.end) {
-		struct entry entry = {};
-
-		cie_off = id == TAPIR_EH_CIE ? UINT64_MAX
-					     : tapir_eh__cie_off(&cfi->section, id_off, id);
-		if (cie_off == UINT64_MAX)
-			continue;
-		if (cie_off != last_cie_off)
-			ok = tapir_eh__cie(&cfi->section, cie_off, &common);
-		last_cie_off = cie_off;
-		entry.cie_off = cie_off;
-		if (ok && tapir_eh__function(&c, &common, &entry.function) &&
-		    !tapir_vec__push(&cfi->entries, entry))
+	tapir_eh__begin(&it, &cfi->section);
+	while (tapir_eh__next(&it, &entry.function)) {
+		entry.cie_off = it.cie_off - 1;
+		if (!tapir_vec__push(&cfi->entries, entry))
 			return -ENOMEM;
 	}
 	if (cfi->entries.cnt)
