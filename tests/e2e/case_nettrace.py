@@ -238,9 +238,27 @@ def test_full_disk_is_said(t):
     t.tapir("export", "--format", "nettrace", file, "-o", file, expect=2)
 
 
+def functions_of(t, program):
+    """(start, end, name) of each function, as linked."""
+    lines = [line.split() for line in t.run(t.need("nm"), "-S", program).out.splitlines()]
+    return [(int(at, 16), int(at, 16) + int(size, 16), name) for at, size, kind, name in
+            (line for line in lines if len(line) == 4) if kind in "tT"]
+
+
+def names_by_nm(t, program, segment, mapping, addresses):
+    """{address in the process: function}, by nm and the program header alone."""
+    (offset, linked), functions = segment, functions_of(t, program)
+    found = {}
+    for va in addresses:
+        at = va - mapping["start"] + mapping["offset"] - offset + linked
+        found[va] = next((name for start, end, name in functions if start <= at < end), None)
+    return found
+
+
 def test_names_are_looked_up_where_the_file_says(t):
-    """In a file whose segments are elsewhere in memory than in the file, as those of lld and of programs that are not
-    relocatable. The recorder had no names: it saw the file without its symbols."""
+    """In files whose segments are elsewhere in memory than in the file, as those of lld and of programs that are not
+    relocatable. The recorder had no names: it saw the file without its symbols. TraceEvent finds them in a folder of symbol
+    files, by build ID, as PerfView's users keep one."""
     gcc, objcopy, readelf = t.need("gcc", "objcopy", "readelf")
     source, program, whole = "tests/e2e/targets/burner.c", t.path("shifted"), t.path("whole")
     for flags in (("-pie", "-fPIE", "-Wl,-Ttext-segment=0x2a0000"), ("-no-pie", "-fno-pie")):
@@ -249,17 +267,26 @@ def test_names_are_looked_up_where_the_file_says(t):
         t.eq(built.rc, 0, built.err)
         code = next(line.split() for line in t.run(readelf, "-lW", whole).out.splitlines()
                     if line.split()[:1] == ["LOAD"] and " R E " in line)
-        t.ok(int(code[1], 16) != int(code[2], 16), f"its code is elsewhere than in the file: {code}")
+        segment = (int(code[1], 16), int(code[2], 16))
+        t.ok(segment[0] != segment[1], f"its code is elsewhere than in the file: {code}")
         t.eq(t.run(objcopy, "--strip-all", whole, program).rc, 0, "objcopy")
-        file = t.path("shifted.tapir")
+        file, folder = t.path("shifted.tapir"), t.path("symbols")
         t.tapir("record", "-F", 499, "-f", "-o", file, "--", program, 300, 1)
-        os.replace(whole, program)
+        mapping = next(m for m in t.events(file, "mapping") if m["path"] == program)
+        debug = os.path.join(folder, "_.debug", f"elf-buildid-sym-{mapping['build_id']}", "_.debug")
+        os.makedirs(os.path.dirname(debug))
+        t.eq(t.run(objcopy, "--only-keep-debug", whole, debug).rc, 0, "objcopy")
         out = export(t, file, "-f")
-        result = t.run(reader(t), out, "elf", timeout=120)
+        result = t.run(reader(t), out, f"elf={folder}", timeout=120)
         t.eq(result.rc, 0, result.err[-1000:])
         elf = json.loads(result.out)["elf"]
-        found = {name.split("!")[1] for name, _ in elf["names"].items() if name.startswith("shifted!")}
-        t.ok({"burn_much", "burn_little"} <= found, f"functions that TraceEvent found: {found} {elf['said']}")
-        for suffix in (".nettrace", ".etlx", ".nettrace.etlx"):
-            if os.path.exists(t.path("shifted" + suffix)):
-                os.unlink(t.path("shifted" + suffix))
+        found = {int(va): name.split("!")[1] for va, name in elf["names"].items() if name.startswith("shifted!")}
+        sampled = {frame["addr"] for sample in t.events(file, "sample") for frame in sample.get("stack") or []
+                   if frame.get("module") == program}
+        t.ok({"burn_much", "burn_little"} <= set(found.values()), f"functions that TraceEvent found: {found} {elf['said']}")
+        # Return addresses are told at the call, a byte before.
+        named = {va: name for va, name in found.items() if va in sampled or va + 1 in sampled}
+        t.eq(named, names_by_nm(t, whole, segment, mapping, named), "each address's function, as nm has it")
+        t.ok(len(named) >= 5, f"known addresses: {named}")
+        for suffix in (".nettrace", ".nettrace.etlx"):
+            os.unlink(t.path("shifted" + suffix))

@@ -114,8 +114,8 @@ static class Program
                      jitted = runtime.JIT.Methods.Count };
     }
 
-    // Code addresses that the file has no names for, after TraceEvent looked them up in the ELF files themselves.
-    static object Elf(string path)
+    // Code addresses after TraceEvent looked up those without a name: in a folder of symbol files, or in the ELF files.
+    static object Elf(string path, string folder)
     {
         // The package does not bring this one along; what it needs of it is in the runtime's own library.
         AppDomain.CurrentDomain.AssemblyResolve +=
@@ -124,15 +124,11 @@ static class Program
         TraceLog.CreateFromEventPipeDataFile(path, etlx);
         using var log = new TraceLog(etlx);
         var said = new System.IO.StringWriter();
-        using var reader = new Microsoft.Diagnostics.Symbols.SymbolReader(said, "") { SecurityCheck = _ => true };
+        using var reader = new Microsoft.Diagnostics.Symbols.SymbolReader(said, folder) { SecurityCheck = _ => true };
         foreach (var module in log.ModuleFiles)
             log.CodeAddresses.LookupSymbolsForModule(reader, module);
-        var names = new Dictionary<string, int>();
-        foreach (var address in log.CodeAddresses)
-        {
-            string name = address.ModuleName + "!" + address.FullMethodName;
-            names[name] = names.GetValueOrDefault(name) + 1;
-        }
+        var names = log.CodeAddresses.Where(at => at.FullMethodName.Length > 0)
+                       .GroupBy(at => at.Address).ToDictionary(at => at.Key.ToString(), at => at.First().ModuleName + "!" + at.First().FullMethodName);
         return new { names, said = said.ToString() };
     }
 
@@ -140,8 +136,11 @@ static class Program
     {
         var options = new JsonSerializerOptions { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
         var result = new Dictionary<string, object>();
-        foreach (string mode in args.Skip(1))
-            result[mode] = mode == "stream" ? Stream(args[0]) : mode == "elf" ? Elf(args[0]) : Log(args[0]);
+        foreach (string arg in args.Skip(1))
+        {
+            string mode = arg.Split('=')[0]; // elf=FOLDER
+            result[mode] = mode == "stream" ? Stream(args[0]) : mode == "elf" ? Elf(args[0], arg.Substring(4)) : Log(args[0]);
+        }
         Console.OutputEncoding = System.Text.Encoding.UTF8;
         Console.WriteLine(JsonSerializer.Serialize(result, options));
         return 0;
