@@ -10,6 +10,7 @@
  */
 #include "bpf/common.bpf.h"
 #include "bpf/cpu_stack.bpf.h"
+#include "bpf/kernel_memo.bpf.h"
 
 /* ---- is it ours? ------------------------------------------------------------------------ */
 
@@ -108,8 +109,7 @@ int BPF_PROG(tapir_wake_new, struct task_struct *woken)
 struct switch_scratch {
 	struct tapir_rec_switch rec;
 	struct cpu_stacks stacks;
-	__u64 yield_kstack_id; /* that of sched_yield(2), 0: not known, and when it was sent */
-	__u64 yield_epoch;
+	struct kernel_window window;
 };
 
 struct {
@@ -120,10 +120,7 @@ struct {
 } switch_scratches SEC(".maps");
 
 /* The innermost kernel frames: this program and bpf_trace_run4. Seen on 6.1, 6.12 and 6.18. */
-#define OWN_FRAMES     2
-
-#define NR_SCHED_YIELD 24    /* x86-64 */
-#define NO_RESULT_YET  (-38) /* -ENOSYS */
+#define OWN_FRAMES 2
 
 static __noinline int announce(struct switch_scratch *s, struct task_struct *task)
 {
@@ -134,46 +131,8 @@ static __noinline int announce(struct switch_scratch *s, struct task_struct *tas
 	return 0;
 }
 
-/*
- * Does the thread give the CPU up in sched_yield(2)? By the registers it entered the kernel with:
- * until the call returns, its result is -ENOSYS (x86's entry code). On its way out of the call
- * it may be preempted: that is something else.
- */
-static __always_inline int is_yielding(struct task_struct *task)
-{
-#if defined(__TARGET_ARCH_x86)
-	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
-
-	return regs->orig_ax == NR_SCHED_YIELD && (long)regs->ax == NO_RESULT_YET;
-#else
-	(void)task;
-	return 0;
-#endif
-}
-
-/*
- * Unwinding the kernel takes 4 us, most of what a switch costs, and who spins yields some 10,000
- * times a second, always by the same few functions: those are unwound once an epoch.
- */
-static __always_inline long take_kernel(struct switch_scratch *s, struct tapir_live *now, void *ctx,
-					int is_yield)
-{
-	long err;
-
-	if (is_yield && s->yield_kstack_id && s->yield_epoch == now->epoch) {
-		s->rec.out_kstack_id = s->yield_kstack_id;
-		return 0;
-	}
-	s->rec.out_kstack_id = take_kernel_stack(&s->stacks, now, ctx, OWN_FRAMES, &s->rec.h, &err);
-	if (is_yield) {
-		s->yield_kstack_id = err ? 0 : s->rec.out_kstack_id;
-		s->yield_epoch = now->epoch;
-	}
-	return err;
-}
-
 static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_live *now, void *ctx,
-					struct task_struct *task, int is_runnable)
+					struct task_struct *task)
 {
 	long err, kernel_err;
 
@@ -183,7 +142,9 @@ static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_l
 	} else {
 		err = 0;
 	}
-	kernel_err = take_kernel(s, now, ctx, is_runnable && task->mm && is_yielding(task));
+	begin_window(&s->window, (__u64)ctx, task, s->rec.flags & TAPIR_SWITCH_PREEMPTED);
+	s->rec.out_kstack_id = take_known_kernel_stack(&s->stacks, &s->window, now, ctx, OWN_FRAMES,
+						       &s->rec.h, &kernel_err);
 	if (!err && !kernel_err)
 		return;
 	s->rec.flags |= TAPIR_SWITCH_STACK_LOST;
@@ -254,7 +215,7 @@ int BPF_PROG(tapir_switch, bool preempt, struct task_struct *prev, struct task_s
 	if (out) {
 		fill_out(&s->rec, prev, preempt, prev_state);
 		announce(s, prev);
-		take_stacks(s, now, ctx, prev, !preempt && !prev_state);
+		take_stacks(s, now, ctx, prev);
 	}
 	if (in) {
 		fill_in(&s->rec, next);

@@ -143,6 +143,19 @@ static void switch_often(void)
 	}
 }
 
+#define DEEP __attribute__((noipa, optimize("no-omit-frame-pointer", "no-optimize-sibling-calls")))
+
+/* From a stack of that many frames. */
+static DEEP int switch_deep(int depth)
+{
+	int of = depth;
+
+	if (depth > 1)
+		return of + switch_deep(depth - 1);
+	switch_often();
+	return of;
+}
+
 static void list_us(struct tapir_bpf *skel)
 {
 	static struct tapir_maybe_tgids maybe;
@@ -179,7 +192,8 @@ static double median(double *values, size_t cnt)
 
 struct switch_costs {
 	double off_ns, other_ns, wake_ns, own_ns; /* of the program, measuring included */
-	double turn_ns; /* a switch and a wake-up of others, by the clock */
+	double stacks_ns; /* with both processes ours: each switch has both stacks */
+	double turn_ns;	  /* a switch and a wake-up of others, by the clock */
 };
 
 static double time_switches(void)
@@ -223,7 +237,9 @@ static struct switch_costs measure_switches(struct tapir_bpf *skel)
 {
 	const struct bpf_program *prog = skel->progs.tapir_switch;
 	struct switch_costs costs;
+	const struct tapir_filter all = {.self_tgid = (uint32_t)getppid()};
 	struct run before, wakes;
+	uint32_t zero = 0;
 	int stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 
 	if (stats_fd < 0)
@@ -247,6 +263,10 @@ static struct switch_costs measure_switches(struct tapir_bpf *skel)
 	before = stats_of(prog);
 	switch_often();
 	costs.own_ns = ns_since(prog, before);
+	bpf_map_update_elem(bpf_map__fd(skel->maps.filter), &zero, &all, BPF_ANY);
+	before = stats_of(prog);
+	(void)switch_deep(FRAMES - OUTER_FRAMES);
+	costs.stacks_ns = ns_since(prog, before);
 	detach(skel);
 	close(stats_fd);
 	return costs;
@@ -257,9 +277,7 @@ static struct switch_costs measure_switches(struct tapir_bpf *skel)
 static volatile uint64_t sink;
 
 /* The same work each time, FRAMES deep; CPU time it took. */
-static __attribute__((noipa, optimize("no-omit-frame-pointer", "no-optimize-sibling-calls")))
-uint64_t
-work(int depth)
+static DEEP uint64_t work(int depth)
 {
 	uint64_t began, took;
 
@@ -347,11 +365,12 @@ int main(void)
 	measure_samples(skel, &empty_ns, &full_ns);
 	program_ns = measure_sample_program(skel) - costs.off_ns;
 	printf("{\"measuring_ns\": %.1f, \"other_switch_ns\": %.1f, \"other_wake_ns\": %.1f, "
-	       "\"turn_ns\": %.1f, \"own_switch_ns\": %.1f, \"sample_ns\": %.1f, "
+	       "\"turn_ns\": %.1f, \"own_switch_ns\": %.1f, \"stacks_switch_ns\": %.1f, "
+	       "\"sample_ns\": %.1f, "
 	       "\"empty_sample_ns\": %.1f, \"sample_program_ns\": %.1f, \"slowdown\": %.5f}\n",
 	       costs.off_ns, costs.other_ns - costs.off_ns, costs.wake_ns - costs.off_ns,
-	       costs.turn_ns, costs.own_ns - costs.off_ns, full_ns, empty_ns, program_ns,
-	       full_ns * SAMPLE_HZ / 1e9);
+	       costs.turn_ns, costs.own_ns - costs.off_ns, costs.stacks_ns - costs.off_ns, full_ns,
+	       empty_ns, program_ns, full_ns * SAMPLE_HZ / 1e9);
 	tapir_bpf__destroy(skel);
 	return 0;
 }

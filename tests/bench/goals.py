@@ -175,6 +175,7 @@ def judge(results, starts, sites, cpu, maps, read, rings):
         line("site with semaphore, not attached, ns", "<= 0.5", 0.5,
              [sites["guarded_five_arguments"]["median_ns"]], ""),
         of_cpu("switch of others, our program, ns", "<= 60", 60, "other_switch_ns"),
+        of_cpu("switch of ours, stacks that repeat, ns", "<= 700", 700, "own_switch_ns"),
         of_cpu("CPU sample, 28 frames, our program, us", "<= 3", 3, "sample_program_ns", 1e-3),
         of_cpu("  with the timer's interrupt, us", "<= 5.5", 5.5, "sample_ns", 1e-3),
         of_cpu("  slow-down at 999 Hz, %", "<= 0.6", 0.6, "slowdown", 100),
