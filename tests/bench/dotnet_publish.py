@@ -25,7 +25,10 @@ def measure(case, program, home, way):
     options = ["--publish", "usdt"] if way != "record" else []
     tapir = case.start_tapir("record", "My-Shop", *harness.EVENTS_ONLY, *options, "-p", program.pid, "-f", "-o",
                              "/dev/null")
-    tapir.wait_line("tapir: process" if options else "tapir: events of .NET on")
+    if options:
+        tapir.wait_line("tapir: process")
+    else:
+        tapir.wait_ready(".NET events")
     tracer = None
     if way.startswith("bpftrace"):
         where = f"usdt:/run/tapir/{program.pid}"

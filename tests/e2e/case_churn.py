@@ -20,7 +20,7 @@ def innermost(samples):
 def test_five_hundred_processes_a_second_keep_their_names(t):
     file = t.path("trace.tapir")
     tapir = t.start_tapir("record", "-F", HZ, "--no-sched", "--comm", "swarm", "-o", file)
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     swarm = t.target("swarm", 8, 500, 1500)
     time.sleep(3)
     early = rss_kb(tapir.pid)
@@ -46,7 +46,7 @@ def test_file_that_is_gone_after_five_milliseconds_keeps_its_names(t):
     """Each program is a new file, deleted while it runs; nobody stops it for us."""
     file = t.path("trace.tapir")
     tapir = t.start_tapir("record", "-F", 4999, "-a", "-o", file)
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     pids = []
     for i in range(20):
         mayfly = t.path(f"mayfly{i}")

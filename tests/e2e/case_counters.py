@@ -42,7 +42,7 @@ def trace(t, *args, interval_s=1, path=None):
     """What the program says, the COUNTER objects, all objects, and tapir's words."""
     program = start(t, path)
     tapir = t.start_tapir("trace", "-p", program.pid, "--json", *args)
-    tapir.wait_line("tapir: events of .NET on", timeout=20)
+    tapir.wait_ready(".NET events", timeout=20)
     time.sleep(1.1 * interval_s)  # what a counter has before its first interval is not counted by it
     did = work(t, program, interval_s)
     result = end(t, tapir)
@@ -142,11 +142,11 @@ def test_recording_has_them_and_the_view_shows_their_course(t):
     program, file = start(t), t.path("trace.tapir")
     tapir = t.start_tapir("record", "-p", program.pid, "--counters", METER, "--counters", SOURCE, "--counters", "No.Such",
                           f"{SOURCE}:Placed", "--no-samples", "--no-sched", "-f", "-o", file)
-    tapir.wait_line("tapir: events of .NET on", timeout=20)
+    tapir.wait_ready(".NET events", timeout=20)
     time.sleep(1.1)
     did = work(t, program)
     result = end(t, tapir)
-    t.ok("no value of --counters No.Such came" in result.err, result.err)
+    t.ok("no value of --counters No.Such arrived" in result.err, result.err)
     t.eq(sum(e["event"] == "Placed" for e in t.events(file)), 25, "events beside them")
     view = json.loads(t.tapir("report", "--view", "counters", "--json", file).out)
     rows = {(r["provider"], r["name"], r["kind"], r.get("tags")): r for r in view["counters"]}
@@ -171,7 +171,7 @@ def test_two_tools_share_the_metrics_and_another_interval_is_told_of(t):
     tapirs = []
     for more in (), (), ("--interval", "3"):
         tapirs.append(t.start_tapir("trace", "-p", program.pid, "--json", "--counters", METER, *more))
-        tapirs[-1].wait_line("tapir: events of .NET on", timeout=20)
+        tapirs[-1].wait_ready(".NET events", timeout=20)
     time.sleep(1.1)
     did = work(t, program)
     for tapir in tapirs[:2]:

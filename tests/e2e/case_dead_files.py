@@ -223,7 +223,7 @@ def test_a_dead_perf_map_keeps_nobody_waiting(t):
         healthy = t.target("storm", "--wait-attached", 1000, 2500)
         file = t.path("trace.tapir")
         tapir = t.start_tapir("record", "storm:hit", "-F", 499, "-f", "-o", file, "-p", f"{sick.pid},{healthy.pid}")
-        tapir.wait_line("tapir: 1 probe")
+        tapir.wait_ready("1 probe")
         time.sleep(0.7)
         fs.hang("all")
         fired = healthy.wait(30).witness()["fired"]

@@ -17,7 +17,7 @@ def test_gap_is_recorded_when_probes_come_late(t):
     file = t.path("trace.tapir")
     target = t.target("dlopener", "--wait", 3, 20)
     tapir = t.start_tapir("record", "dlopener:*", "plug:*", "-p", target.pid, "-o", file)
-    tapir.wait_line("tapir: 1 probe on")
+    tapir.wait_ready("1 probe")
     target.go()
     said = target.wait().witness()
     t.eq(tapir.wait().rc, 0, "exit")

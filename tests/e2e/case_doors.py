@@ -381,7 +381,7 @@ def test_library_leaves_though_a_child_of_a_killed_tapir_lives_on(t):
 def test_links_of_published_probes_go_when_tapir_is_killed(t):
     fire = dotnet_fire.start(t, "events=10")
     tapir = t.start_tapir("record", DEMO, *EVENTS_ONLY, "--publish", "usdt", "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
-    tapir.wait_line("tapir: events of .NET on", 20)
+    tapir.wait_ready(".NET events", 20)
     dotnet_fire.fire_now(fire)
     links = f"/run/tapir/{fire.pid}"
     end = time.monotonic() + 5

@@ -15,6 +15,7 @@ import signal
 import time
 
 from dotnet_program import build_dotnet, download_dotnet, publish_dotnet
+from harness import READY
 
 NOBODY = "65534"
 TIMEOUT = 180
@@ -284,7 +285,7 @@ def test_killed_process_keeps_the_names_it_told(t):
     busy, file = start(t, 60, "make"), t.path("trace.tapir")
     tapir = t.start_tapir("record", "-F", HZ, "-p", busy.pid, "-d", 40, "-f", "-o", file)
     for _ in range(300):
-        if "events of .NET on" in "".join(tapir.err):
+        if READY in "".join(tapir.err):
             break
         time.sleep(0.1)
     time.sleep(5)

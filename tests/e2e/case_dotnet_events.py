@@ -260,7 +260,7 @@ def test_processes_of_a_name_are_attached_to_now_and_later(t):
     os.rename(os.path.join(home, "Fire"), os.path.join(home, name))
     fires = [start(t, "events=1000", path=os.path.join(home, name))]
     tapir = t.start_tapir("record", DEMO, *EVENTS_ONLY, "--comm", name, "-f", "-o", file)
-    t.ok(tapir.wait_line("tapir: ").startswith("tapir: events of .NET on"), "those there are entered at once: "
+    t.ok(tapir.wait_ready().startswith("tapir: .NET events"), "those there are entered at once: "
          "who maps our library is held until tapir has looked at it, and tapir waits for who is held")
     fires += [start(t, "events=1000", path=os.path.join(home, name)) for _ in range(2)]
     time.sleep(2)
@@ -290,7 +290,7 @@ def as_nobody(t):
 def record_as_nobody(t, user, home, fire, *specs):
     tapir = t.start(*user, os.path.join(home, "tapir"), "record", *specs, "-p", fire.pid, "-f", "-o",
                     os.path.join(home, "trace.tapir"))
-    tapir.wait_line("tapir: events of .NET on")
+    tapir.wait_ready(".NET events")
     return tapir
 
 
@@ -343,7 +343,7 @@ def test_stopped_process_holds_nothing_up_and_is_attached_to_later(t):
     nothing = t.tapir("record", DEMO, "-p", fire.pid, "-d", 0.1, "-o", t.path("nothing.tapir"), expect=None)
     t.ok(nothing.rc == 1 and f"no event matched {DEMO}: the .NET process does not answer" in nothing.err, nothing.err)
     tapir = t.start_tapir("record", DEMO, "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
-    tapir.wait_line("tapir: ", timeout=8)
+    tapir.wait_ready(timeout=8)
     line = tapir.wait_line("tapir: warning: process", timeout=4)
     t.ok(".NET events are not recorded yet" in line and "it is stopped (kill -CONT" in line, line)
     fire.signal(signal.SIGCONT)

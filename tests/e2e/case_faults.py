@@ -53,7 +53,7 @@ def test_capabilities_are_named_when_they_are_missing(t):
 def test_what_the_kernel_lacks_is_named(t):
     for feature in ("btf", "ring_buffer", "task_storage", "sleepable"):
         _, result = record_storm(t, env=without(feature))
-        refused(t, result, 3, f"This kernel has no {feature}")
+        refused(t, result, 3, f"cannot trace: this kernel has no {feature}")
 
 
 def test_events_are_exact_when_there_is_no_uprobe_multi(t):
@@ -93,7 +93,7 @@ def test_recording_ends_when_its_process_is_killed(t):
     file = t.path("trace.tapir")
     target = t.target("storm", "--wait-attached", 1000, 100000000, 1)
     tapir = t.start_tapir("record", "storm:hit", "-p", target.pid, "-o", file)
-    tapir.wait_line("tapir: 1 probe on")
+    tapir.wait_ready("1 probe")
     time.sleep(0.5)
     target.signal(signal.SIGKILL)
     result = tapir.wait(10)
@@ -115,7 +115,7 @@ def test_samples_come_and_the_rest_is_named_in_another_pid_namespace(t):
     t.ok("no context switches" in result.err and "--pid=host" in result.err, result.err)
     t.ok(len(t.events(file, "sample")) > 0.2 * 499 * 0.5, "samples")
     refused(t, t.run(*inside, t.tapir_path, "record", "storm:hit", "--lane", "probe", "-o", t.path("no.tapir"), "--",
-                     t.target_path("storm")), 3, "No probes in a container's pid namespace")
+                     t.target_path("storm")), 3, "cannot attach probes in a container's pid namespace")
 
 
 def test_every_child_is_whole_when_processes_begin_and_end_all_the_time(t):
@@ -155,7 +155,7 @@ def test_both_see_every_event_when_two_tapirs_share_a_site(t):
     target = t.target("storm", "--wait", 20000, 40000, 2)
     tapirs = [t.start_tapir("record", "storm:hit", "-p", target.pid, "-o", file) for file in files]
     for tapir in tapirs:
-        tapir.wait_line("tapir: 1 probe on")
+        tapir.wait_ready("1 probe")
     target.go()
     fired = target.wait().witness()["fired"]
     for tapir, file in zip(tapirs, files):
@@ -181,7 +181,7 @@ def test_target_is_unharmed_and_file_is_readable_when_tapir_is_killed(t):
     file = t.path("trace.tapir")
     target = t.target("storm", "--wait-attached", 10000, 60000, 1)
     tapir = t.start_tapir("record", "storm:hit", "-p", target.pid, "-o", file)
-    tapir.wait_line("tapir: 1 probe on")
+    tapir.wait_ready("1 probe")
     t.eq(semaphore(target.pid, t.target_path("storm")), 1, "semaphore while tapir records")
     time.sleep(2.6)
     tapir.signal(signal.SIGKILL)
@@ -204,7 +204,7 @@ def test_no_breakpoint_leaks_when_tapir_is_killed_while_it_attaches_or_detaches(
         tapir = t.start_tapir("record", "manysites:*", "-p", target.pid, *EVENTS_ONLY, "-f", "-o", t.path("k.tapir"))
         pids.add(tapir.pid)
         if i % 2:
-            tapir.wait_line("tapir: 500 probes on")
+            tapir.wait_ready("500 probes")
             tapir.signal(signal.SIGINT)
             time.sleep(0.002 * i)
         else:
@@ -235,7 +235,7 @@ def test_held_program_goes_on_when_tapir_is_killed(t):
 def test_second_interrupt_ends_at_once(t):
     t.target("storm", "--wait-attached", 1000, 100000, 1)  # two signals may become one: then it ends well
     tapir = t.start_tapir("record", "storm:hit", "-a", "-o", t.path("x.tapir"))
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     tapir.signal(signal.SIGINT)
     tapir.signal(signal.SIGINT)
     result = tapir.wait(5)

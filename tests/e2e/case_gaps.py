@@ -30,7 +30,7 @@ def stop(t, tapir):
 def test_gap_is_recorded_when_a_process_found_by_name_opens_an_object(t):
     file = t.path("trace.tapir")
     tapir = t.start_tapir("record", "dlopener:*", "plug:*", "--comm", "dlopener", "-o", file)
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     target = t.target("dlopener", "--wait", 3, 20)
     time.sleep(0.3)
     target.go()
@@ -49,7 +49,7 @@ def test_gap_is_recorded_when_a_child_executes_another_program(t):
     file = t.path("trace.tapir")
     parent = t.target("launcher", "--wait", t.target_path("dlopener"), 3, 20)
     tapir = t.start_tapir("record", "launcher:*", "plug:*", "--children", "-p", parent.pid, "-o", file)
-    tapir.wait_line("tapir: 1 probe on")
+    tapir.wait_ready("1 probe")
     parent.go()
     child = int(parent.wait_line("child ").split()[1])
     said = parent.wait()
@@ -64,7 +64,7 @@ def test_user_switchers_end_when_their_program_is_recorded_by_name(t):
     t.need_others()
     file, dlopener = t.path("trace.tapir"), t.target_path("dlopener")
     tapir = t.start_tapir("record", "plug:*", "--comm", "dlopener", "-o", file)
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     for argv in ((su, "nobody", "-s", "/bin/sh", "-c", f"exec {dlopener} 1 5"),
                  (runuser, "-u", "nobody", "--", dlopener, 1, 5)):
         result = t.run(*argv, timeout=10)

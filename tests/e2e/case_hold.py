@@ -195,7 +195,7 @@ def test_job_control_works_in_a_shell_that_is_recorded(t):
 def test_shell_sees_no_stop_beside_a_recording_by_name(t):
     t.need("bash")
     tapir = t.start_tapir("record", "storm", "--comm", "sleep", "-o", t.path("trace.tapir"))
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     terminal = Terminal(t, "bash", "--norc", "--noediting", "-i")
     try:
         terminal.expect("ready> ")

@@ -85,7 +85,7 @@ def test_postgresql_query_that_waits(t):
                    "insert into accounts select i, 0 from generate_series(1, 1000) i")
         tapir = t.start_tapir("record", "postgresql:query__start", "postgresql:query__done", "postgresql:lock__wait__*",
                               "--comm", "postgres", "-f", "-o", file)
-        tapir.wait_line("tapir: ")
+        tapir.wait_ready()
         # A nightly report that holds a row while it sums up: 1 s; and clients that pay meanwhile.
         holder = session(server, "begin; update accounts set cents = 0 where id = 7; select pg_sleep(1); commit")
         payers = [session(server, f"select pg_sleep(0.2); update accounts set cents = cents + {i} where id = {i}")
@@ -162,7 +162,7 @@ def catalog(t, file, *args):
     service.warm_up(0.5)
     tapir = t.start_tapir("record", f"{RUNTIME}:GC:Verbose", "Microsoft.AspNetCore.Hosting", "-p", service.pid,
                           "-f", "-o", file)
-    tapir.wait_line("tapir: events of .NET on", timeout=30)
+    tapir.wait_ready(".NET events", timeout=30)
     before = service.get("/health")
     took = service.load()
     after = service.get("/health")

@@ -140,7 +140,7 @@ def test_hostile_map_costs_one_line_at_most(t):
         make(path)
         try:
             tapir = t.start_tapir("record", "-F", HZ, "-p", target.pid, "-f", "-o", file)
-            tapir.wait_line("tapir: ")
+            tapir.wait_ready()
             begin = time.monotonic()
             target.go()
             target.wait()

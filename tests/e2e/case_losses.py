@@ -18,7 +18,7 @@ def stop_and_go(t, target, event, *options):
     """Records while tapir itself stands still: its rings fill and nobody empties them."""
     file = t.path("trace.tapir")
     tapir = t.start_tapir("record", event, "-p", target.pid, "--buffer", 1, "-o", file, *options)
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     tapir.signal(signal.SIGSTOP)
     target.go()
     fired = target.wait(60).witness()["fired"]
@@ -119,7 +119,7 @@ def test_processes_that_were_missed_are_counted(t):
     file = t.path("trace.tapir")
     target = t.target("forker", "--wait", 9000, 1)
     tapir = t.start_tapir("record", "forker:child", "-a", "--buffer", 64, "-o", file)
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     tapir.signal(signal.SIGSTOP)
     target.go()
     said = target.wait(100).witness()

@@ -121,7 +121,7 @@ def test_shares_are_those_perf_sees(t):
     data, file = t.path("perf.data"), t.path("trace.tapir")
     peer = t.start(perf, "record", "-q", "-F", HZ, "-g", "-p", target.pid, "-o", data)
     tapir = t.start_tapir("record", "-F", HZ, "-p", target.pid, "-f", "-o", file)
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     time.sleep(0.5)
     target.go()
     target.wait()

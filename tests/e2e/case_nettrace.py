@@ -144,7 +144,7 @@ def test_live_dotnet_process_is_analysed_as_it_counts_itself(t):
     fire.wait_line("pid ")
     tapir = t.start_tapir("record", f"{CLR}GC,Exception,Contention:Informational", "MyCompany-Demo", "-p", fire.pid,
                           "-f", "-o", file)
-    tapir.wait_line("tapir: events of .NET on")
+    tapir.wait_ready(".NET events")
     fire.go()
     did = json.loads(fire.wait_line("{", timeout=60))
     time.sleep(0.3)

@@ -18,7 +18,7 @@ def record_live(t):
     target = t.start(program, "--wait", 20000, 2)
     target.wait_line("pid ")
     tapir = t.start_tapir("record", "-F", 997, "-p", target.pid, "-o", file, "--duration", "0.8")
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     target.go()
     t.eq(tapir.wait().rc, 0, "tapir record")
     return file, target, program

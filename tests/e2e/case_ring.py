@@ -17,7 +17,7 @@ def record(t, target, *specs, options=(), is_stopped=False):
     losses by name)."""
     file = t.path("trace.tapir")
     tapir = t.start_tapir("record", *specs, *EVENTS_ONLY, *options, "-p", target.pid, "-f", "-o", file)
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     if is_stopped:
         os.kill(tapir.pid, signal.SIGSTOP)
     target.go()
@@ -45,7 +45,7 @@ def test_every_event_arrives_with_its_stack_when_it_is_paced(t):
 def test_an_event_takes_forty_bytes_of_the_file_at_most(t):
     target = t.target("ringpace", "--wait", 1, 2, 100000)
     tapir = t.start_tapir("record", "ringpace:*", *EVENTS_ONLY, "-p", target.pid, "-f", "-o", t.path("trace.tapir"))
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     target.go()
     fired = target.wait().witness()["fired"]
     t.eq(tapir.wait().rc, 0, "exit of tapir")
@@ -104,7 +104,7 @@ def test_a_spec_without_an_event_is_warned_of_when_another_has_one(t):
     target = t.target("ringer", "--wait", 10)
     tapir = t.start_tapir("record", "ringer:tick", "ringer:othre", *EVENTS_ONLY, "-p", target.pid, "-f", "-o",
                           t.path("trace.tapir"))
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     target.go()
     result = tapir.wait()
     t.eq(result.rc, 0, result.err)
@@ -181,7 +181,7 @@ def test_a_lane_is_found_soon_when_something_new_is_executed(t):
     target = t.target("ringer", "--wait", "--dlopen", 10)
     tapir = t.start_tapir("record", "ringer:tick", *EVENTS_ONLY, "--comm", "ringer", "-d", 3, "-f", "-o",
                           t.path("trace.tapir"))
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     target.go()
     said = target.wait().witness()
     t.ok(said["waited_ms"] < 350, f"after a library: {said}")
@@ -195,7 +195,7 @@ def test_many_processes_are_looked_at_in_turn(t):
     target = t.target("ringer", "--wait", "--late", 10)
     tapir = t.start_tapir("record", "ringer:tick", *EVENTS_ONLY, "--comm", "waiter", "--comm", "ringer", "-d", 8, "-f",
                           "-o", t.path("trace.tapir"))
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     target.go()
     said = target.wait().witness()
     tapir.signal(2)
@@ -214,7 +214,7 @@ def test_nothing_matches_when_the_lane_is_probe(t):
 def test_trace_prints_from_the_ring_lane(t):
     target = t.target("ringer", "--wait", 10)
     tapir = t.start_tapir("trace", "ringer:tick", "--json", "--lane", "ring", "-p", target.pid)
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     target.go()
     target.wait()
     result = tapir.wait()
@@ -226,7 +226,7 @@ def test_trace_prints_from_the_ring_lane(t):
 def test_trace_prints_events_of_many_threads_in_the_order_of_their_times(t):
     target = t.target("ringer", "--wait", 400, 6, 5)
     tapir = t.start_tapir("trace", "ringer:tick", "--json", "-p", target.pid)
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     target.go()
     target.wait()
     times = [line["time_ns"] for line in tapir.wait().json_lines() if line["type"] == "event"]
@@ -248,7 +248,7 @@ def test_doctor_says_which_lanes_a_process_offers(t):
     t.eq(found(t.target("ringer", "--wait", 1)), "probe, ring (1)", "of a program with the library")
     t.eq(found(t.target("waiter", "--wait")), "probe", "of a program without it")
     private = t.target("ringer", "--wait", "--private", 1)
-    t.eq(found(private), "probe; 1 private to other tracers", "of a lane that is another's")
+    t.eq(found(private), "probe; 1 ring of another tracer", "of a lane that is another's")
     result = t.run(t.tapir_path, "record", "ringer:tick", "--lane", "ring", *EVENTS_ONLY, "-p", private.pid, "-f", "-o",
                    t.path("trace.tapir"))
     t.eq(result.rc, 1, "a private lane is no lane for us: " + result.err)
@@ -261,7 +261,7 @@ def test_a_process_that_rewrites_its_lane_harms_nobody(t):
         file = t.path("trace.tapir")
         tapir = t.start_tapir("record", "ringer:tick", "hostile:*", *EVENTS_ONLY, "-p", f"{good.pid},{bad.pid}", "-f",
                               "-o", file)
-        tapir.wait_line("tapir: ")
+        tapir.wait_ready()
         bad.go()
         good.go()
         peak = 0

@@ -29,7 +29,7 @@ def lane_file(pid, name, flags):
 def record(t, target, *specs, file="trace.tapir", options=()):
     """A tapir that records a target, once it is ready."""
     tapir = t.start_tapir("record", *specs, *EVENTS_ONLY, *options, "-p", target.pid, "-f", "-o", t.path(file))
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     return tapir
 
 

@@ -90,7 +90,7 @@ def test_query_texts_equal_the_servers_log_when_there_are_1000(t):
         file = t.path("trace.tapir")
         tapir = t.start_tapir("record", "postgresql:query__start", "postgresql:query__done", "--comm",
                               "postgres", "-o", file)
-        tapir.wait_line("tapir: ")
+        tapir.wait_ready()
         script = "".join(q.replace("-- ", "/* ").rstrip() + " */;\n" for q in queries())
         server.run("psql", "-X", "-q", "-h", server.dir, "-d", "postgres", "-f", "-", stdin=script)
         tapir.signal(2)

@@ -56,7 +56,7 @@ def test_only_asked_processes_are_sampled(t):
     file = t.path("trace.tapir")
     other, target = t.target("burner", 600), t.target("burner", "--wait", 300)
     tapir = t.start_tapir("record", "-F", HZ, "-p", target.pid, "-o", file)
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     target.go()
     target.wait()
     t.eq(tapir.wait().rc, 0, "exit")

@@ -146,7 +146,7 @@ def test_names_and_cgroups_choose_switches_as_pids_do(t):
     file = t.path("trace.tapir")
     target, other = t.target("waiter", "--wait"), t.target("waiter", "--wait")
     tapir = t.start_tapir("record", "-p", target.pid, "--no-samples", "-o", file)
-    tapir.wait_line("tapir: watching")
+    tapir.wait_ready("recording context switches")
     target.go()
     other.go()
     target.wait()
@@ -160,7 +160,7 @@ def test_names_and_cgroups_choose_switches_as_pids_do(t):
 def test_comm_chooses_whose_switches(t):
     file = t.path("trace.tapir")
     tapir = t.start_tapir("record", "--comm", "waiter", "--no-samples", "-o", file)
-    tapir.wait_line("tapir: ")
+    tapir.wait_ready()
     target = t.target("waiter")
     burner = t.target("burner", 300)
     said = target.wait().witness()

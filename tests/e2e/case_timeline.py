@@ -159,7 +159,7 @@ def test_durations_of_queries_are_those_of_the_servers_log(t):
                    "alter system set log_min_duration_statement = 0", "-c", "select pg_reload_conf()")
         tapir = t.start_tapir("record", "postgresql:query__start", "postgresql:query__done", "postgresql:lock__wait__*",
                               "--comm", "postgres", "-f", "-o", file)
-        tapir.wait_line("tapir: ")
+        tapir.wait_ready()
         server.run("pgbench", "-n", "-c", "3", "-t", "150", "-h", server.dir, "postgres")
         tapir.signal(2)
         t.eq(tapir.wait(30).rc, 0, "exit")
@@ -221,7 +221,7 @@ def test_bytes_and_lock_waits_of_dotnet_are_the_runtimes_own(t):
     known = t.start(build_dotnet(t, "Known"), env={**os.environ, "DOTNET_gcServer": "0"})
     known.wait_line("pid ")
     tapir = t.start_tapir("record", f"{RUNTIME}:kw=GC,kw=Contention:5", "--no-samples", "-p", known.pid, "-f", "-o", file)
-    tapir.wait_line("tapir: events of .NET on")
+    tapir.wait_ready(".NET events")
     known.go()
     said = json.loads(known.wait_line("{", timeout=60))
     known.go()

@@ -28,7 +28,7 @@ def fire_now(fire):
 
 def record(t, pid, *specs, file="trace.tapir", options=EVENTS_ONLY):
     tapir = t.start_tapir("record", *specs, *options, "-p", pid, "-f", "-o", t.path(file))
-    tapir.wait_line("tapir: events of .NET on")
+    tapir.wait_ready(".NET events")
     return tapir
 
 

@@ -17,9 +17,10 @@ import threading
 import time
 
 
-# How many times as long an emulated machine takes (tests/kernels/guest): limits that tell a hang are multiplied.
+# How many times as long an emulated machine takes (tests/kernels/guest): limits that detect a hang are multiplied.
 SLOWNESS = float(os.environ.get("TAPIR_SLOWNESS", "1"))
-EVENTS_ONLY = ("--no-samples", "--no-sched")  # else record also samples and takes switches
+EVENTS_ONLY = ("--no-samples", "--no-sched")  # without them, record also samples and records switches
+READY = "press Ctrl-C to stop"  # ends the line that record and trace print when they have attached
 
 
 class Skip(Exception):
@@ -84,16 +85,24 @@ class Process:
 
     def wait_line(self, start, timeout=10):
         """The next line, of stdout or stderr, that starts with `start`."""
+        return self._wait_for(lambda line: line.startswith(start), repr(start), timeout)
+
+    def wait_ready(self, what="", timeout=10):
+        """Of record and trace: the line that they have attached, with `what` as its first words."""
+        return self._wait_for(lambda line: line.startswith("tapir: " + what) and READY in line,
+                              f"'tapir: {what} ... {READY}'", timeout)
+
+    def _wait_for(self, is_it, what, timeout):
         end = time.monotonic() + timeout * SLOWNESS
         while True:
             try:
                 line = self.fresh.get(timeout=max(0.0, min(0.1, end - time.monotonic())))
             except queue.Empty:
                 if time.monotonic() >= end or (self.child.poll() is not None and self.fresh.empty()):
-                    raise Failure(f"{describe(self.argv)}: no line {start!r} in {timeout} s\n"
+                    raise Failure(f"{describe(self.argv)}: no line {what} in {timeout} s\n"
                                   + "".join(self.out + self.err)) from None
                 continue
-            if line.startswith(start):
+            if is_it(line):
                 return line.rstrip("\n")
 
     def signal(self, number):

@@ -5,6 +5,7 @@ import signal
 
 import judge
 import private
+import runtimes
 
 SHORT = ("-F", "499")
 
@@ -61,7 +62,7 @@ class Attach(Run):
         target = worker.spawn([worker.target("storm"), "--wait", "4000", "1000", "2"], worker.plain, "target")
         process = worker.spawn([self.tapir(worker), "record", "storm:hit", *SHORT, "-p", str(target.pid), "-d", "0.2", "-o",
                                 worker.file()], worker.faulty, "run")
-        worker.wait_for(process, b" on in ")
+        worker.wait_for(process, runtimes.harness.READY.encode())
         target.send_signal(signal.SIGUSR1)
         ended = worker.finish(process)
         after = private.stat(target.pid)

@@ -224,18 +224,21 @@ static void clear_line(struct tapir_recorder *r)
 	r->has_line = false;
 }
 
-/* "2 probes and 1 event by rings on in 12 ms" */
+/* The end of the line that tells the user, and the tests, that recording has begun. */
+#define HOW_TO_STOP "; press Ctrl-C to stop"
+
+/* "2 probes attached and 1 ring event enabled in 12 ms" */
 static void say_on(const struct tapir_recording_ready *ready, double took_ms)
 {
 	struct tapir_str line = {};
 
 	if (ready->probe_cnt)
-		tapir_str__addf(&line, "%zu probe%s", ready->probe_cnt,
+		tapir_str__addf(&line, "%zu probe%s attached", ready->probe_cnt,
 				ready->probe_cnt == 1 ? "" : "s");
 	if (ready->ring_event_cnt)
-		tapir_str__addf(&line, "%s%zu event%s by rings", line.len ? " and " : "",
+		tapir_str__addf(&line, "%s%zu ring event%s enabled", line.len ? " and " : "",
 				ready->ring_event_cnt, ready->ring_event_cnt == 1 ? "" : "s");
-	tapir_info("%s on in %.0f ms; Ctrl-C stops", line.data ? line.data : "", took_ms);
+	tapir_info("%s in %.0f ms" HOW_TO_STOP, line.data ? line.data : "", took_ms);
 	tapir_str__fini(&line);
 }
 
@@ -246,18 +249,19 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 	char times[TAPIR_TIMES_TEXT_BYTES];
 
 	if (ready->dotnet_cnt)
-		tapir_info("events of .NET on in %.0f ms; Ctrl-C stops", took_ms);
+		tapir_info(".NET events enabled in %.0f ms" HOW_TO_STOP, took_ms);
 	else if (ready->probe_cnt + ready->ring_event_cnt)
 		say_on(ready, took_ms);
 	else if (r->opts.sampling.hz)
-		tapir_info("sampling each CPU %s a second; Ctrl-C stops",
+		tapir_info("sampling each CPU %s per second" HOW_TO_STOP,
 			   tapir_times__text(r->opts.sampling.hz, times));
 	else if (r->opts.with_switches)
-		tapir_info("watching context switches; Ctrl-C stops");
+		tapir_info("recording context switches" HOW_TO_STOP);
 	else if (r->opts.program && !r->opts.program_is_workload)
-		tapir_info("%s is held until its probes are on; Ctrl-C stops", r->opts.program[0]);
+		tapir_info("%s starts when its probes are attached" HOW_TO_STOP,
+			   r->opts.program[0]);
 	else
-		tapir_info("waiting for processes with these probes; Ctrl-C stops");
+		tapir_info("waiting for processes with these probes" HOW_TO_STOP);
 	r->ready_ns = ready->took_ns;
 }
 
@@ -270,7 +274,7 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *p)
 	if (r->is_quiet || !tapir_screen__is_tty(stderr))
 		return;
 	if (p->is_stopping) {
-		tapir_str__addf(&line, "\r\033[K  taking probes off: %zu left", p->detach_left_cnt);
+		tapir_str__addf(&line, "\r\033[K  detaching probes: %zu left", p->detach_left_cnt);
 	} else {
 		tapir_str__addf(&line, "\r\033[K  %.1f s   ", (double)p->elapsed_ns / 1e9);
 		tapir_figure__add_count(&line, p->stats.event_cnt);
