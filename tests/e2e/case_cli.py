@@ -161,7 +161,7 @@ def test_program_without_probes_is_no_failure(t):
 
 def test_near_miss_is_named_when_a_glob_finds_nothing(t):
     file = t.target_path("manysites")
-    one_line(t, t.tapir("list", file, "zzzz", expect=1), "no probe is named 'zzzz'")
+    one_line(t, t.tapir("list", file, "zzzz", expect=1), "no probe matches 'zzzz'")
     provider = t.tapir("list", file, "--json").json_lines()[0]["provider"]
     one_line(t, t.tapir("list", file, f"{provider}x:s040", expect=1), f"the nearest is '{provider}:s040'")
 

@@ -285,7 +285,7 @@ def test_recorded_part_is_kept_when_the_disk_is_full(t):
         file = os.path.join(disk.path, "trace.tapir")
         result = t.run(t.tapir_path, "record", "storm:hit", "--no-compress", "-o", file, "--",
                        t.target_path("storm"), 0, 300000, 1)
-        refused(t, result, 1, "ENOSPC")
+        refused(t, result, 1, "No space left on device")
         kept = t.tapir("events", file, "--json", expect=None).json_lines()
         events = [line for line in kept if line["type"] == "event"]
         t.ok(events, "events that fitted are there")
@@ -295,7 +295,7 @@ def test_recorded_part_is_kept_when_the_disk_is_full(t):
 
 def test_output_is_refused_when_it_cannot_be_written(t):
     result = t.run(t.tapir_path, "record", "storm:hit", "-o", "/no/such/dir/x.tapir", "--", t.target_path("storm"), 0, 10)
-    refused(t, result, 1, "ENOENT")
+    refused(t, result, 1, "its directory does not exist")
     kept = t.path("kept.tapir")
     with open(kept, "w", encoding="utf-8") as f:
         f.write("precious")
@@ -332,7 +332,7 @@ def test_link_of_a_stranger_is_not_followed(t):
     os.symlink("/dev/null", link)
     os.lchown(link, 65534, 65534)
     result = t.run(t.tapir_path, "record", "storm:hit", "-f", "-o", link, "--", t.target_path("storm"), 0, 10)
-    refused(t, result, 1, "ELOOP")
+    refused(t, result, 1, "it is a symbolic link of another user")
 
 
 def test_pipe_is_written_and_its_end_is_noticed(t):
@@ -346,7 +346,7 @@ def test_pipe_is_written_and_its_end_is_noticed(t):
     target = t.target("storm", "--wait-attached", 10000, 100000, 1)
     broken = t.run("bash", "-c", f"set -o pipefail; {t.tapir_path} record storm:hit -o - -p {target.pid} | head -c 100 "
                                  ">/dev/null", timeout=20)
-    t.ok("EPIPE" in broken.err, f"the closed pipe is named: {broken.err}")
+    t.ok("Broken pipe" in broken.err, f"the closed pipe is named: {broken.err}")
     target.kill()
 
 

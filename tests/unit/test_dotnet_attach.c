@@ -107,7 +107,7 @@ static void refusals_say_what_can_be_done(void **state)
 
 static void full_slots_are_too_many_users(void **state)
 {
-	refused(*state, TAPIR_DOTNET_PROFILER_ACTIVE, -EUSERS, "it has 32");
+	refused(*state, TAPIR_DOTNET_PROFILER_ACTIVE, -EUSERS, "limit of profilers");
 }
 
 static void starting_runtime_is_to_be_asked_again(void **state)
@@ -148,7 +148,7 @@ static void one_that_ends_meanwhile_is_told(void **state)
 	f->dies = true;
 	fake_dotnet__start(f);
 	assert_int_equal(attach(f), -ECONNRESET);
-	line_has("hung up");
+	line_has("closed the connection");
 	nothing_is_left(f);
 }
 

@@ -140,7 +140,7 @@ static void reply_cut_at_any_byte_is_no_answer(void **state)
 	whole = f->reply_len;
 	for (f->reply_len = 0; f->reply_len < whole; f->reply_len++) {
 		fake_dotnet__start(f);
-		fails(f, -ECONNRESET, "hung up before the end");
+		fails(f, -ECONNRESET, "closed the connection early");
 		kill(f->pid, SIGKILL);
 		waitpid(f->pid, NULL, 0);
 		f->pid = 0;
@@ -187,7 +187,7 @@ static void foreign_protocol_is_no_answer(void **state)
 	memset(f->reply, 'x', sizeof(f->reply));
 	f->reply_len = sizeof(f->reply); /* more than a message can have, too */
 	fake_dotnet__start(f);
-	fails(f, -EPROTO, "does not begin as one");
+	fails(f, -EPROTO, "its reply has no valid header");
 }
 
 static void diagnostics_off_is_the_reason(void **state)

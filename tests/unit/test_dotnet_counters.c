@@ -339,7 +339,7 @@ static void what_went_wrong_is_told_in_words(void **state)
 	hear_made(&m, "HistogramLimitReached");
 	assert_non_null(strstr(heard.data, "more histograms"));
 	hear_made(&m, "MultipleSessionsNotSupportedError");
-	assert_non_null(strstr(heard.data, "another tool's"));
+	assert_non_null(strstr(heard.data, "another tool has"));
 }
 
 /* ---- choices ------------------------------------------------------------------------------------ */

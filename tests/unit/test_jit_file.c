@@ -275,7 +275,7 @@ static void what_is_not_there_costs_no_line(void **state)
 	assert_int_equal(open_of(getpid(), path), -ENOENT);
 	assert_int_equal(tapir_diag__cnt(), 0);
 	assert_int_equal(open_of(getpid(), "relative"), -EINVAL);
-	says("no absolute path");
+	says("its path is not absolute");
 }
 
 /* Who has a lease on a file keeps others waiting for 45 seconds, if they wait. */

@@ -205,7 +205,7 @@ static void one_that_does_not_wake_times_out_and_nothing_is_left(void **state)
 	f->listens = false;
 	fake_jvm__start(f);
 	assert_int_equal(ask_within(f, 700 * MS, &reply), -ETIMEDOUT);
-	line_has("does not start listening");
+	line_has("did not start listening");
 	assert_false(has_trigger(f));
 	assert_true(is_alive(f));
 }
@@ -234,7 +234,7 @@ static void an_interrupt_of_the_group_does_not_end_the_helper(void **state)
 		_exit(0);
 	}
 	assert_int_equal(ask_within(f, 700 * MS, &reply), -ETIMEDOUT);
-	line_has("does not start listening");
+	line_has("did not start listening");
 	assert_false(has_trigger(f));
 	waitpid(sender, NULL, 0);
 	sigaction(SIGINT, &before, NULL);
@@ -271,7 +271,7 @@ static void one_that_would_die_of_the_signal_gets_none(void **state)
 	f->listens = f->catches = false;
 	fake_jvm__start(f);
 	assert_int_equal(ask(f), -EOPNOTSUPP);
-	line_has("would die of SIGQUIT");
+	line_has("SIGQUIT would end it");
 	assert_true(is_alive(f));
 	assert_false(has_trigger(f));
 }

@@ -81,37 +81,40 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
 		{"<instrumentationManifest><instrumentation><events/></instrumentation>"
 		 "</instrumentationManifest>",
 		 "it lacks: provider"},
-		{HEAD "<events><event symbol='x'/></events>" FOOT, "<event>: no 16-bit value"},
-		{HEAD "<events><event value='65536'/></events>" FOOT, "no 16-bit value: 65536"},
-		{HEAD "<events><event value='1' version='256'/></events>" FOOT, "no 8-bit version"},
+		{HEAD "<events><event symbol='x'/></events>" FOOT,
+		 "<event>: value must be a 16-bit number"},
+		{HEAD "<events><event value='65536'/></events>" FOOT,
+		 "value must be a 16-bit number: 65536"},
+		{HEAD "<events><event value='1' version='256'/></events>" FOOT,
+		 "version must be an 8-bit number"},
 		{HEAD "<events>\n<event value='1' level='win:Loud'/></events>" FOOT,
-		 "m.man:2: <event>: level not understood: win:Loud"},
+		 "m.man:2: <event>: unknown level: win:Loud"},
 		{HEAD "<events><event value='1' keywords='Q'/></events>" FOOT,
-		 "no such keyword: Q"},
+		 "unknown keyword: Q"},
 		{HEAD "<events><event value='1' template='Q'/></events>" FOOT,
-		 "no such template: Q"},
+		 "unknown template: Q"},
 		{HEAD "<keywords><keyword name='K'/></keywords>" FOOT, "<keyword>: no mask"},
 		{HEAD "<maps><bitMap name='M'><map value='4294967296' "
 		      "message='x'/></bitMap></maps>" FOOT,
-		 "no 32-bit value"},
+		 "value must be a 32-bit number"},
 		{HEAD "<templates><template tid='T'><data name='a' inType='win:Odd'/></template>"
 		      "</templates>" FOOT,
-		 "inType not understood: win:Odd"},
+		 "unknown inType: win:Odd"},
 		{HEAD "<templates><template tid='T'><data name='a' inType='win:UInt8' map='M'/>"
 		      "</template></templates>" FOOT,
-		 "no such map: M"},
+		 "unknown map: M"},
 		{HEAD "<templates><template tid='T'><data name='a' inType='win:UInt8' count='a'/>"
 		      "</template></templates>" FOOT,
-		 "no number before it is called: a"},
+		 "no earlier number has the name: a"},
 		{HEAD "<templates><template tid='T'><data name='s' inType='win:UnicodeString'/>"
 		      "<data name='a' inType='win:UInt8' count='s'/></template></templates>" FOOT,
-		 "no number before it is called: s"},
+		 "no earlier number has the name: s"},
 		{HEAD "<templates><template tid='T'><data name='a' inType='win:Binary'/></template>"
 		      "</templates>" FOOT,
-		 "a win:Binary without length"},
+		 "win:Binary requires a length"},
 		{HEAD "<templates><template tid='T'><struct name='a' count='2'/></template>"
 		      "</templates>" FOOT,
-		 "an array of nothing"},
+		 "an array of empty structs"},
 		{"<instrumentationManifest><instrumentation><events><provider name='' /></events>"
 		 "</instrumentation></instrumentationManifest>",
 		 "a name is missing"},

@@ -189,7 +189,7 @@ static void directories_of_others_are_not_entered(void **state)
 	assert_refused("it is a symbolic link;");
 	assert_int_equal(unlink("/run/tapir"), 0);
 	close(open("/run/tapir", O_CREAT | O_WRONLY, 0644));
-	assert_refused("it is no directory;");
+	assert_refused("it is not a directory;");
 	assert_int_equal(unlink("/run/tapir"), 0);
 	assert_int_equal(mkdir("/run/tapir", 0755), 0);
 	assert_int_equal(chmod("/run/tapir", 0777), 0);
@@ -199,7 +199,7 @@ static void directories_of_others_are_not_entered(void **state)
 	assert_refused("it belongs to user 65534;");
 	assert_int_equal(chown("/run/tapir", 0, 0), 0);
 	assert_int_equal(chmod("/run", 0777), 0);
-	assert_refused("it is where other users can replace files;");
+	assert_refused("it is in a directory where other users can replace files;");
 	assert_int_equal(chmod("/run", 0755), 0);
 	dir = tapir_probe_links__open();
 	assert_true(dir >= 0);

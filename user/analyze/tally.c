@@ -246,7 +246,7 @@ void tapir_tally__write(const struct tapir_tally *t, struct tapir_sheet *sheet, 
 		write_stacks(sheet, table, row, is_bytes);
 	}
 	if (t->more)
-		tapir_sheet__note(sheet, "%llu more are in no row", (unsigned long long)t->more);
+		tapir_sheet__note(sheet, "%llu more are not listed", (unsigned long long)t->more);
 }
 
 void tapir_tally__fini(struct tapir_tally *t)

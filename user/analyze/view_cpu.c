@@ -388,7 +388,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	if (v->rowless_cnt)
 		tapir_sheet__note(
 			sheet,
-			"%llu samples of other threads are in no row: the limit is %u threads",
+			"%llu samples of other threads are not listed: the limit is %u threads",
 			(unsigned long long)v->rowless_cnt, MAX_THREADS);
 	tapir_sheet__fact(sheet, "period_sum", NULL, TAPIR_CELL_COUNT, v->period_sum);
 	return v->failed ? -ENOMEM : 0;

@@ -450,7 +450,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 		tapir_str__addf(&sheet->headline, "; %.1f%% of the CPU in GC",
 				100.0 * (double)v->gc_samples / (double)v->samples);
 	if (v->more)
-		tapir_sheet__note(sheet, "%llu more pauses are in no row",
+		tapir_sheet__note(sheet, "%llu more pauses are not listed",
 				  (unsigned long long)v->more);
 	return v->failed ? -ENOMEM : 0;
 }

@@ -147,10 +147,10 @@ static bool check_unknown(const struct tapir_feature *feature, struct tapir_chec
 {
 	if (!tapir_feature__is_unknown(feature))
 		return false;
-	snprintf(check->found, sizeof(check->found), "cannot be tested: err=-%s",
-		 tapir_errno__name(feature->err));
+	snprintf(check->found, sizeof(check->found), "cannot be tested: %s",
+		 tapir_errno__text(feature->err));
 	check->state = TAPIR_CHECK_MISSING;
-	check->remedy = feature->err == -EMFILE ? FILES_REMEDY : "more memory and file descriptors";
+	check->remedy = feature->err == -EMFILE ? FILES_REMEDY : "more memory or file descriptors";
 	return true;
 }
 
@@ -176,7 +176,7 @@ static void check_feature(struct tapir_checkup *checkup, const struct tapir_feat
 	if (id == TAPIR_FEATURE_UPROBE_MULTI && !tapir_features__has(f, TAPIR_FEATURE_PERF_UPROBE))
 		check->state = TAPIR_CHECK_MISSING; /* no way at all */
 	if (feature->is_disabled) {
-		strcpy(check->found, "switched off by TAPIR_DISABLE");
+		strcpy(check->found, "disabled by TAPIR_DISABLE");
 		check->remedy = "unset TAPIR_DISABLE";
 	} else if (is_not_allowed(feature)) {
 		snprintf(check->found, sizeof(check->found), "not permitted: %s",

@@ -107,7 +107,7 @@ static void check_memlock(struct tapir_checkup *checkup)
 	if (may_exceed || limit.rlim_cur >= 8ull << 20)
 		return;
 	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "sample buffers can be refused or small";
+	check->means = "sample buffers may be refused or small";
 	check->remedy = "ulimit -l 65536, or cap_ipc_lock";
 }
 
@@ -151,8 +151,8 @@ static void check_clock(struct tapir_checkup *checkup)
 
 static void check_pid_namespace(struct tapir_checkup *checkup)
 {
-	struct tapir_check *check = tapir_checkup__add(checkup, "pid_namespace",
-						       "pids here are those the kernel records");
+	struct tapir_check *check =
+		tapir_checkup__add(checkup, "pid_namespace", "pids here are the kernel's");
 
 	if (tapir_proc__sees_kernel_pids()) {
 		strcpy(check->found, "the host's");
@@ -160,7 +160,7 @@ static void check_pid_namespace(struct tapir_checkup *checkup)
 	}
 	strcpy(check->found, "a container's");
 	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "pids here differ from those the kernel records";
+	check->means = "pids here differ from the kernel's";
 	check->remedy = "run in the host's pid namespace (podman run --pid=host, hostPID: true)";
 }
 
@@ -187,10 +187,10 @@ static void check_probes(struct tapir_checkup *checkup, uint32_t tgid)
 
 	tapir_diag__rewind(diag_cnt);
 	snprintf(check->found, sizeof(check->found),
-		 "%zu sites in %zu of %zu files, %zu not readable", d.sites.cnt, d.files.cnt,
+		 "%zu sites in %zu of %zu files, %zu unreadable", d.sites.cnt, d.files.cnt,
 		 d.file_cnt, d.skipped_file_cnt);
 	if (err) {
-		snprintf(check->found, sizeof(check->found), "not readable: %s",
+		snprintf(check->found, sizeof(check->found), "unreadable: %s",
 			 tapir_errno__text(err));
 		check->state = TAPIR_CHECK_MISSING;
 		check->remedy = "run as its user, or with cap_sys_ptrace";
@@ -213,24 +213,24 @@ static void say_rings(const struct tapir_ring_lanes *lanes, struct tapir_check *
 	if (!private_cnt)
 		snprintf(check->found, sizeof(check->found), "probe, ring (%zu)", all_cnt);
 	else if (private_cnt == all_cnt)
-		snprintf(check->found, sizeof(check->found), "probe; %zu private to other tracers",
-			 private_cnt);
+		snprintf(check->found, sizeof(check->found), "probe; %zu ring%s of another tracer",
+			 private_cnt, private_cnt == 1 ? "" : "s");
 	else
 		snprintf(check->found, sizeof(check->found),
-			 "probe, ring (%zu); %zu private to other tracers", all_cnt - private_cnt,
-			 private_cnt);
+			 "probe, ring (%zu); %zu ring%s of another tracer", all_cnt - private_cnt,
+			 private_cnt, private_cnt == 1 ? "" : "s");
 }
 
 /* The probe lane is everybody's; a ring is what a library of ours offers. */
 static void check_lanes(struct tapir_checkup *checkup, uint32_t tgid)
 {
 	struct tapir_check *check = tapir_checkup__add(
-		checkup, "lanes", "how its events are captured: a probe traps, a ring does not");
+		checkup, "lanes", "how its events are captured; rings cost less");
 	struct tapir_ring_lanes lanes = {};
 	int err = tapir_ring_lanes__find(tgid, &lanes);
 
 	if (err)
-		snprintf(check->found, sizeof(check->found), "probe; rings not readable: %s",
+		snprintf(check->found, sizeof(check->found), "probe; rings unreadable: %s",
 			 tapir_errno__text(err));
 	else if (lanes.all.cnt)
 		say_rings(&lanes, check);
@@ -250,7 +250,7 @@ int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid)
 
 	if (err)
 		return err;
-	check = tapir_checkup__add(checkup, "process", "the process of -p");
+	check = tapir_checkup__add(checkup, "process", "the process given with -p");
 	snprintf(check->found, sizeof(check->found), "%u %.15s, uid %u%s", tgid, proc.comm,
 		 proc.uid, proc.ns_tgid != tgid ? ", in a container" : "");
 	if (proc.is_kernel_thread) {

@@ -15,12 +15,12 @@
 /* X(NAME, "its name in TAPIR_DISABLE and in JSON", "what it is for") */
 #define TAPIR_FEATURES(X)                                                                          \
 	X(BTF, "btf", "programs adapt to this kernel (CO-RE)")                                     \
-	X(RING_BUFFER, "ring_buffer", "records travel in one ring, in order")                      \
-	X(TASK_STORAGE, "task_storage", "a record is built in memory of its thread")               \
-	X(SLEEPABLE, "sleepable", "strings on pages that are not in memory are read")              \
-	X(UPROBE_MULTI, "uprobe_multi", "many probes go on and off at once")                       \
-	X(PERF_UPROBE, "perf_uprobe", "probes one by one, for kernels without uprobe_multi")       \
-	X(CPU_CLOCK, "cpu_clock", "CPU samples without a hardware counter")
+	X(RING_BUFFER, "ring_buffer", "records arrive in order through one ring buffer")           \
+	X(TASK_STORAGE, "task_storage", "records are built in memory of their thread")             \
+	X(SLEEPABLE, "sleepable", "strings are read from pages that are not in memory")            \
+	X(UPROBE_MULTI, "uprobe_multi", "many probes are attached and detached at once")           \
+	X(PERF_UPROBE, "perf_uprobe", "probes are attached one by one, without uprobe_multi")      \
+	X(CPU_CLOCK, "cpu_clock", "CPUs are sampled without a hardware counter")
 
 enum tapir_feature_id {
 #define TAPIR_X(name, word, text) TAPIR_FEATURE_##name,

@@ -254,8 +254,8 @@ int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out)
 		return err;
 	if (proc.is_zombie) {
 		err = tapir_diag__fail(-ESRCH,
-				       "process %u (%s) has ended: it is a zombie, for which its "
-				       "parent %u has not waited",
+				       "process %u (%s) has exited: it is a zombie that its "
+				       "parent %u has not reaped",
 				       tgid, proc.comm, proc.parent_tgid);
 		tapir_proc__fini(&proc);
 		return err;

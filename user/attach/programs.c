@@ -468,7 +468,7 @@ int tapir_programs__set_known_file(struct tapir_programs *p, const struct tapir_
 	    !bpf_map_update_elem(bpf_map__fd(p->skel->maps.known_files), key, &now, BPF_NOEXIST) ||
 	    errno == EEXIST)
 		return 0;
-	return tapir_diag__fail(-errno, "cannot add to the map of known files: err=-%s",
+	return tapir_diag__fail(-errno, "cannot add to the map of known files: %s",
 				tapir_errno__name(errno));
 }
 

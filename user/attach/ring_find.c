@@ -52,9 +52,9 @@ const char *tapir_ring_data__fault(const struct tapir_ring_data *h, uint64_t fil
 				   uint32_t ns_tgid)
 {
 	if (h->magic != TAPIR_RING_DATA_MAGIC)
-		return "no ring data, or not ready";
+		return "not ring data, or not ready";
 	if (h->version != TAPIR_RING_VERSION)
-		return "a version this tapir does not know";
+		return "of a version that this tapir does not know";
 	if (h->owner_tgid != ns_tgid)
 		return "of another process";
 	if (h->header_bytes != sizeof(*h) || h->file_bytes != file_bytes ||
@@ -68,7 +68,7 @@ const char *tapir_ring_data__fault(const struct tapir_ring_data *h, uint64_t fil
 	if (!lies_within(h->slots_off, h->slot_cnt, h->slot_bytes, file_bytes) ||
 	    !lies_within(h->rings_off, h->slot_cnt, h->ring_bytes, file_bytes) ||
 	    (h->arena_idx == 0 && !first_areas_lie_within(h)))
-		return "a header whose areas lie outside the file";
+		return "a header whose areas are outside the file";
 	return NULL;
 }
 
@@ -76,9 +76,9 @@ const char *tapir_ring_ctl__fault(const struct tapir_ring_ctl_head *h, uint64_t 
 				  uint32_t ns_tgid)
 {
 	if (h->magic != TAPIR_RING_CTL_MAGIC)
-		return "no ring control, or not ready";
+		return "not a ring control file, or not ready";
 	if (h->version != TAPIR_RING_VERSION)
-		return "a version this tapir does not know";
+		return "of a version that this tapir does not know";
 	if (h->owner_tgid != ns_tgid)
 		return "of another process";
 	if (h->header_bytes != offsetof(struct tapir_ring_ctl, sessions) ||
@@ -155,9 +155,9 @@ static const char *open_checked(struct walk *w, int path_fd, struct candidate *c
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
 	c->fd = open(link, (c->is_ctl ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (c->fd < 0)
-		return "a file that may not be opened";
+		return "a file that cannot be opened";
 	if (fstatfs(c->fd, &fs) || fs.f_type != TMPFS_MAGIC || fstat(c->fd, &st))
-		return "a file that is not in memory";
+		return "a file that is not on tmpfs";
 	fault = check_seals(c->fd, c->is_ctl);
 	return fault ? fault : check_header(w, c, (uint64_t)st.st_size);
 }

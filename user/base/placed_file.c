@@ -19,30 +19,29 @@
 #define NAME_BYTES   200 /* of a name, in a temporary one: that must not be too long */
 #define CREATE_FLAGS (O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY)
 
-static const char *remedy(int err)
+static const char *reason(int err)
 {
 	switch (err) {
 	case -EEXIST:
-		return ": it exists; use --force or another name";
+		return "it exists (use --force or another name)";
 	case -EISDIR:
-		return ": it is a directory; name a file in it";
+		return "it is a directory (name a file in it)";
 	case -ENXIO:
-		return ": no process reads from it; start the reader first";
+		return "no process reads from it (start the reader first)";
 	case -ELOOP:
-		return ": it is a symbolic link of another user; use another name";
+		return "it is a symbolic link of another user (use another name)";
 	case -ENOENT:
-		return ": its directory does not exist";
+		return "its directory does not exist";
 	case -ENOSPC:
-		return ": the disk is full";
+		return "the disk is full";
 	default:
-		return "";
+		return tapir_errno__text(err);
 	}
 }
 
 static int open_error(const char *path, int err)
 {
-	return tapir_diag__fail(err, "cannot create %s: err=-%s%s", path, tapir_errno__name(err),
-				remedy(err));
+	return tapir_diag__fail(err, "cannot create %s: %s", path, reason(err));
 }
 
 /* ---- what is there already ----------------------------------------------------------------- */

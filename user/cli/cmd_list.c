@@ -177,7 +177,8 @@ static int nothing_chosen(const struct tapir_seen_names *seen, const char *glob,
 	if (near)
 		return tapir_diag__fail(-ENOENT, "no probe is named '%s'; the nearest is '%s'",
 					glob, near);
-	return tapir_diag__fail(-ENOENT, "no probe is named '%s'; without it, all %zu are listed",
+	return tapir_diag__fail(-ENOENT,
+				"no probe matches '%s'; 'tapir list' without GLOB lists all %zu",
 				glob, seen->all.cnt);
 }
 
@@ -271,7 +272,7 @@ static void say_what_was_not_seen(const struct tapir_discovery *d, const struct 
 		tapir_info("none of the %zu mapped files has USDT probes", d->file_cnt);
 	if (d->bad_probe_cnt)
 		tapir_info(
-			"%zu invalid probes are left out: no place in their file, or a name that is empty, longer than 511 bytes, or has blanks or control characters",
+			"%zu invalid probes are left out: their address is outside their file, or their name is empty, longer than 511 bytes, or contains blanks or control characters",
 			d->bad_probe_cnt);
 	if (d->skipped_process_cnt)
 		tapir_warn(

@@ -44,7 +44,7 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("sched", 0, "record context switches with -a, too", struct args, sched),
 	TAPIR_FLAG("no-sched", 0, "record no context switches", struct args, no_sched),
 	TAPIR_FLAG("force", 'f',
-		   "replace FILE; on kernels without uprobe_multi, attach any number of probes",
+		   "replace FILE; attach any number of probes on kernels without uprobe_multi",
 		   struct args, force),
 	TAPIR_FLAG("children", 0, "with -p: also trace processes it starts", struct args, children),
 	TAPIR_U64("max-size", 0, "MB", "stop when FILE has reached this size", struct args,

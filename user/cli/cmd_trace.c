@@ -29,7 +29,7 @@ struct args {
 
 static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON object per line", struct args, json),
-	TAPIR_FLAG("force", 'f', "on kernels without uprobe_multi, attach any number of probes",
+	TAPIR_FLAG("force", 'f', "attach any number of probes on kernels without uprobe_multi",
 		   struct args, force),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	TAPIR_MANIFEST_OPTION(struct args),

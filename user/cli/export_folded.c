@@ -83,7 +83,6 @@ int tapir_export__folded(struct tapir_export_job *job)
 	struct tapir_stack_tree samples = {.process_frame = TAPIR_PROCESS_FRAME_NAME};
 	struct tapir_stack_tree events = {.process_frame = TAPIR_PROCESS_FRAME_NAME}, *tree;
 	struct tapir_str path = {};
-	char times[TAPIR_TIMES_TEXT_BYTES];
 	int err = fold(job, &samples, &events);
 
 	tree = samples.nodes.cnt ? &samples : &events;
@@ -94,8 +93,8 @@ int tapir_export__folded(struct tapir_export_job *job)
 		err = write_node(job, tree, TAPIR_STACK_TREE_ROOT, &path);
 	if (!err && tree->folded_cnt)
 		tapir_warn(
-			"%s a stack was too rare for a tree of %u frames and is folded into its callers",
-			tapir_times__text(tree->folded_cnt, times), TAPIR_STACK_TREE_MAX_NODES);
+			"%llu samples or events of rare stacks were folded into their callers: a tree holds at most %u frames",
+			(unsigned long long)tree->folded_cnt, TAPIR_STACK_TREE_MAX_NODES);
 	tapir_str__fini(&path);
 	tapir_stack_tree__fini(&samples);
 	tapir_stack_tree__fini(&events);

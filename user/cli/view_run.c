@@ -66,13 +66,13 @@ static int print(struct tapir_sheet *sheet, bool json)
 static void add_notes(const struct tapir_timeline_stats *stats, struct tapir_sheet *sheet)
 {
 	if (sheet->tree->folded_cnt)
-		tapir_sheet__note(
-			sheet,
-			"%llu times a rare stack was folded into '(rarer stacks)': a call "
-			"tree holds %u frames",
-			(unsigned long long)sheet->tree->folded_cnt, TAPIR_STACK_TREE_MAX_NODES);
+		tapir_sheet__note(sheet,
+				  "%llu samples or events of rare stacks were folded into "
+				  "'(rarer stacks)': a call tree holds at most %u frames",
+				  (unsigned long long)sheet->tree->folded_cnt,
+				  TAPIR_STACK_TREE_MAX_NODES);
 	if (stats->late)
-		tapir_sheet__note(sheet, "%llu records came too late to be put in order",
+		tapir_sheet__note(sheet, "%llu records arrived too late to be sorted",
 				  (unsigned long long)stats->late);
 	if (stats->no_room)
 		tapir_sheet__note(sheet, "%llu threads or intervals dropped: limit reached",

@@ -80,7 +80,7 @@ void tapir_counter_maker__finish(const struct tapir_counter_maker *m)
 	for (size_t i = 0; m->choice && i < m->choice->globs.cnt; i++)
 		if (!m->value_cnts[i])
 			tapir_warn(
-				"no value of --counters %s came: no EventSource or Meter of a .NET process has such a counter, or the recording was shorter than one --interval",
+				"no value of --counters %s arrived: no EventSource or Meter of a .NET process has such a counter, or the recording was shorter than one --interval",
 				m->choice->globs.data[i].text);
 }
 
@@ -153,8 +153,8 @@ static void check_interval(struct tapir_counter_maker *m, uint64_t interval_ns)
 	if (!m->choice || !interval_ns || interval_ns == m->choice->interval_ns)
 		return;
 	snprintf(problem, sizeof(problem),
-		 "another tool's metrics session is on with another interval, and what it does "
-		 "not ask for is missing: use --interval %g",
+		 "another tool's metrics session has a different interval, and only counters that "
+		 "it requested are recorded: use --interval %g",
 		 (double)interval_ns / 1e9);
 	on_problem(m, tapir_sv__of(TAPIR_DOTNET_METRICS), problem);
 }

@@ -169,7 +169,7 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 	image->on_ns = tapir_clock__now_ns();
 	image->counted_cnt += is_first ? sites.cnt : 0;
 	images->attached_cnt += is_first ? sites.cnt : 0;
-	tapir_debug("%zu probes on: %s%s", sites.cnt, image->path,
+	tapir_debug("%zu probes attached: %s%s", sites.cnt, image->path,
 		    tgid ? "" : " (in every process that maps it)");
 	return 1;
 }

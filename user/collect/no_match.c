@@ -106,7 +106,7 @@ static int fail_without_any(const struct tapir_no_match *m)
 
 	if (err)
 		return tapir_diag__fail(err,
-					"No probe was found: memory or file descriptors ran out");
+					"no probe was found: memory or file descriptors ran out");
 	if (!m->images && !m->rings)
 		return tapir_diag__fail(
 			-ENOENT,

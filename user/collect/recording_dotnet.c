@@ -262,7 +262,7 @@ int tapir_recording__check_publish(const struct recording *r)
 					r->rules.pids.data[0], tapir_errno__text(err));
 	return tapir_diag__fail(
 		-EOPNOTSUPP,
-		"cannot publish events of process %u: it runs no .NET that takes tapir's library (see 'tapir doctor -p %u')",
+		"cannot publish events of process %u: it has no .NET runtime that can load tapir's library (see 'tapir doctor -p %u')",
 		r->rules.pids.data[0], r->rules.pids.data[0]);
 }
 

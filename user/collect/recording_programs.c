@@ -74,8 +74,8 @@ static int check_features(const struct tapir_features *features)
 		if (needed[i] == TAPIR_FEATURE_UPROBE_MULTI)
 			continue; /* perf events replace it */
 		return tapir_diag__fail(-EOPNOTSUPP,
-					"This kernel has no %s, by which %s: nothing can be traced "
-					"(`tapir doctor` says more)",
+					"cannot trace: this kernel has no %s, with which %s "
+					"('tapir doctor' shows details)",
 					tapir_feature__name(needed[i]),
 					tapir_feature__purpose(needed[i]));
 	}
@@ -99,18 +99,18 @@ static int check_access(const struct recording *r, bool has_bpf)
 static int check_namespace(struct recording *r)
 {
 	if (!tapir_target_rules__are_named(&r->rules)) {
-		tapir_warn("in a container's pid namespace, where pids are not the kernel's: "
-			   "samples and events without names: " NAMESPACE_REMEDY);
+		tapir_warn("in a container's pid namespace, samples and events have no names, "
+			   "because its pids are not the kernel's: " NAMESPACE_REMEDY);
 		r->rules.children = false;
 		return 0;
 	}
 	if (r->opts->lanes == TAPIR_LANES_PROBE)
 		return tapir_diag__fail(-EOPNOTSUPP,
-					"No probes in a container's pid namespace, "
+					"cannot attach probes in a container's pid namespace, "
 					"where pids are not the kernel's: " NAMESPACE_REMEDY);
-	tapir_warn("in a container's pid namespace, where pids are not the kernel's: events of "
-		   ".NET and of ring lanes and CPU samples, but no probes, no context switches, "
-		   "no children: " NAMESPACE_REMEDY);
+	tapir_warn(
+		"in a container's pid namespace, only events of .NET and of ring lanes and CPU "
+		"samples are recorded: no probes, no context switches, no children: " NAMESPACE_REMEDY);
 	r->is_unprivileged = true;
 	return 0;
 }
@@ -124,8 +124,8 @@ static int do_without(struct recording *r)
 	if (err)
 		return err;
 	if (!r->is_unprivileged)
-		tapir_info("without CAP_BPF and CAP_PERFMON: events of .NET and of ring lanes, "
-			   "but no probes, no context switches, no children");
+		tapir_info("without CAP_BPF and CAP_PERFMON, only events of .NET and of ring lanes "
+			   "are recorded: no probes, no context switches, no children");
 	r->is_unprivileged = true;
 	r->rules.children = false;
 	return tapir_programs__new_without(&r->programs);

@@ -47,8 +47,8 @@ static int start_holder(struct recording *r)
 
 	if (err == -EPERM) {
 		tapir_info("new processes and files are not held until their probes are attached: "
-			   "requires CAP_SYS_PTRACE, and a program that nobody traces (a late "
-			   "attach is recorded as a GAP)");
+			   "requires CAP_SYS_PTRACE, and a program that no other tool traces "
+			   "(a late attach is recorded as a GAP)");
 		return 0;
 	}
 	if (err)
@@ -263,7 +263,7 @@ static int foresee(void *targets, int fd, const char *path)
 	int err = tapir_targets__foresee(targets, fd, path);
 
 	if (err)
-		tapir_debug("%s is not prepared: %s", path, tapir_errno__name(err));
+		tapir_debug("cannot attach to %s in advance: %s", path, tapir_errno__text(err));
 	return err == -ENOMEM ? err : 0;
 }
 

@@ -35,8 +35,9 @@ static int refuse(uint32_t tgid, bool is_failure)
 			-EPERM,
 			"cannot inspect process %u: %s; requires root, or CAP_SYS_PTRACE besides CAP_BPF and CAP_PERFMON",
 			tgid, why);
-	tapir_warn("process %u has neither events nor names: %s; requires root or CAP_SYS_PTRACE",
-		   tgid, why);
+	tapir_warn(
+		"events and names of process %u are not recorded: %s; requires root or CAP_SYS_PTRACE",
+		tgid, why);
 	return 0;
 }
 

@@ -10,13 +10,13 @@
 static int add_comms(const struct tapir_word_list *comms, struct tapir_filter *out)
 {
 	if (comms->cnt > TAPIR_FILTER_MAX_COMMS)
-		return tapir_diag__fail(-E2BIG, "more than %d --comm are given: use a wider glob",
+		return tapir_diag__fail(-E2BIG, "more than %d --comm options: use a wider glob",
 					TAPIR_FILTER_MAX_COMMS);
 	for (size_t i = 0; i < comms->cnt; i++)
 		if (tapir_comm_glob__compile(comms->data[i], &out->comms[i]))
 			return tapir_diag__fail(
 				-EINVAL,
-				"--comm %s: longer than %d elements; the kernel keeps "
+				"--comm %s: longer than %d characters; the kernel keeps "
 				"only 15 of a name",
 				comms->data[i], TAPIR_COMM_GLOB_MAX);
 	out->comm_cnt = (uint32_t)comms->cnt;
@@ -40,7 +40,7 @@ static int add_cgroups(const struct tapir_word_list *paths, struct tapir_filter 
 		}
 		if (out->cgroup_cnt == TAPIR_FILTER_MAX_CGROUPS)
 			return tapir_diag__fail(-E2BIG,
-						"more than %d --cgroup are given: use their parent",
+						"more than %d --cgroup options: use their parent",
 						TAPIR_FILTER_MAX_CGROUPS);
 		out->cgroup_ids[out->cgroup_cnt] = cgroup.id;
 		out->cgroup_levels[out->cgroup_cnt++] = cgroup.level;

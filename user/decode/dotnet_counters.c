@@ -329,18 +329,19 @@ static bool read_problem(struct tapir_dotnet_counters *c, const struct tapir_pro
 		const char *event, *words, *field;
 	} problems[] = {
 		{"TimeSeriesLimitReached",
-		 "more time series (instruments and their tags) than it keeps: those above are "
-		 "missing",
+		 "more time series (instruments with their tags) than the runtime's limit: the "
+		 "excess is missing",
 		 ""},
-		{"HistogramLimitReached", "more histograms than it keeps: those above are missing",
-		 ""},
+		{"HistogramLimitReached",
+		 "more histograms than the runtime's limit: the excess is missing", ""},
 		{"ObservableInstrumentCallbackError",
 		 "an instrument's callback threw: ", "errorMessage"},
 		{"Error", "error: ", "errorMessage"},
 		{"MultipleSessionsNotSupportedError",
-		 "another tool's metrics session is on, and only one can be: ", "runningSessionId"},
+		 "another tool has a metrics session, and a process has only one: ",
+		 "runningSessionId"},
 		{"MultipleSessionsConfiguredIncorrectlyError",
-		 "another tool's metrics session is on with another interval: use the same "
+		 "another tool has a metrics session with a different interval: use the same "
 		 "--interval, in seconds: ",
 		 "expectedRefreshInterval"},
 	};

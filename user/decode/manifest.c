@@ -60,7 +60,7 @@ static int keyword_mask(const struct manifest_reader *r, const xmlNode *event, u
 			if (strlen(k->name) == len && !memcmp(k->name, names, len))
 				found = k;
 		if (!found && len)
-			return fail_at(r, event, "no such keyword", names);
+			return fail_at(r, event, "unknown keyword", names);
 		*out |= found ? found->mask : 0;
 	}
 	return 0;
@@ -130,7 +130,7 @@ static int set_fields(const struct manifest_reader *r, const xmlNode *node,
 			ev->field_cnt = t->field_cnt;
 			return 0;
 		}
-	return fail_at(r, node, "no such template", tid);
+	return fail_at(r, node, "unknown template", tid);
 }
 
 static int read_event(struct manifest_reader *r, const xmlNode *node, struct tapir_layout_event *ev)
@@ -140,13 +140,13 @@ static int read_event(struct manifest_reader *r, const xmlNode *node, struct tap
 	uint64_t u64;
 
 	if (!id || !tapir_str__to_u64(id, 0, UINT16_MAX, &u64))
-		return fail_at(r, node, "no 16-bit value", id ? id : "");
+		return fail_at(r, node, "value must be a 16-bit number", id ? id : "");
 	ev->id = (uint16_t)u64;
 	if (version && !tapir_str__to_u64(version, 0, UINT8_MAX, &u64))
-		return fail_at(r, node, "no 8-bit version", version);
+		return fail_at(r, node, "version must be an 8-bit number", version);
 	ev->version = version ? (uint8_t)u64 : 0;
 	if (level < 0)
-		return fail_at(r, node, "level not understood", attr_of(node, "level"));
+		return fail_at(r, node, "unknown level", attr_of(node, "level"));
 	ev->level = (uint8_t)level;
 	ev->symbol = text_or_empty(r, node, attr_of(node, "symbol"));
 	ev->task = text_or_empty(r, node, attr_of(node, "task"));

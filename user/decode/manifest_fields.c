@@ -66,10 +66,10 @@ static int add_value(struct manifest_reader *r, const xmlNode *node,
 	uint64_t u64, mask_u64;
 
 	if (!number || !tapir_str__to_u64(number, 0, UINT32_MAX, &u64))
-		return fail_at(r, node, "no 32-bit value", number ? number : "");
+		return fail_at(r, node, "value must be a 32-bit number", number ? number : "");
 	mask_u64 = u64;
 	if (mask && !tapir_str__to_u64(mask, 0, UINT32_MAX, &mask_u64))
-		return fail_at(r, node, "no 32-bit mask", mask);
+		return fail_at(r, node, "mask must be a 32-bit number", mask);
 	value->value = (uint32_t)u64;
 	value->mask = (uint32_t)mask_u64;
 	value->name = message_name(r, node);
@@ -192,7 +192,7 @@ static int set_repeat(struct manifest_reader *r, const xmlNode *node, const char
 	}
 	idx = sibling(before, text);
 	if (idx < 0 || !is_number(&before->data[idx]))
-		return fail_at(r, node, "no number before it is called", text);
+		return fail_at(r, node, "no earlier number has the name", text);
 	field->repeat = TAPIR_REPEAT_FIELD;
 	field->count = (uint16_t)idx;
 	return 0;
@@ -205,16 +205,16 @@ static int set_length(struct manifest_reader *r, const xmlNode *node, const stru
 
 	if (!length)
 		return field->type == TAPIR_LAYOUT_BINARY
-			       ? fail_at(r, node, "a win:Binary without length", "")
+			       ? fail_at(r, node, "win:Binary requires a length", "")
 			       : 0;
 	if (count && strcmp(count, "1"))
-		return fail_at(r, node, "count and length", "");
+		return fail_at(r, node, "count and length exclude each other", "");
 	if (field->type == TAPIR_LAYOUT_UTF16)
 		field->type = TAPIR_LAYOUT_UTF16N;
 	else if (field->type == TAPIR_LAYOUT_UTF8)
 		field->type = TAPIR_LAYOUT_UTF8N;
 	else if (field->type != TAPIR_LAYOUT_BINARY)
-		return fail_at(r, node, "a length of what has its own", "");
+		return fail_at(r, node, "this inType takes no length", "");
 	return set_repeat(r, node, length, before, field);
 }
 
@@ -234,7 +234,7 @@ static int set_named_by(struct manifest_reader *r, const xmlNode *node, const st
 	if (field->type != TAPIR_LAYOUT_BINARY || idx < 0 ||
 	    before->data[idx].type != TAPIR_LAYOUT_UTF16 ||
 	    before->data[idx].repeat != TAPIR_REPEAT_ONCE)
-		return fail_at(r, node, "not named by a string before it", by);
+		return fail_at(r, node, "no earlier string has the name", by);
 	field->named_by = (uint8_t)(idx + 1);
 	return read_members(r, node, depth, field);
 }
@@ -261,7 +261,7 @@ static int read_data(struct manifest_reader *r, const xmlNode *node, int depth,
 	int type = type_of(attr_of(node, "inType")), err;
 
 	if (type < 0)
-		return fail_at(r, node, "inType not understood",
+		return fail_at(r, node, "unknown inType",
 			       attr_of(node, "inType") ? attr_of(node, "inType") : "");
 	field->type = (uint8_t)type;
 	err = set_length(r, node, before, field);
@@ -272,7 +272,7 @@ static int read_data(struct manifest_reader *r, const xmlNode *node, int depth,
 	if (!err && map && field->type <= TAPIR_LAYOUT_I64) {
 		field->map = find_map(r, map);
 		if (!field->map)
-			err = fail_at(r, node, "no such map", map);
+			err = fail_at(r, node, "unknown map", map);
 	}
 	return err;
 }
@@ -288,7 +288,7 @@ static int read_struct(struct manifest_reader *r, const xmlNode *node, int depth
 	if (!err && count)
 		err = set_repeat(r, node, count, before, field);
 	if (!err && count && !field->min_bytes)
-		err = fail_at(r, node, "an array of nothing", "");
+		err = fail_at(r, node, "an array of empty structs", "");
 	return err;
 }
 

@@ -33,7 +33,7 @@ int tapir_counter_choice__add(struct tapir_counter_choice *choice, const char *g
 	if (!len || (glob[len] && !glob[len + 1]))
 		return refuse(glob, "a name is missing");
 	if (strpbrk(glob, ":;,="))
-		return refuse(glob, "':', ';', ',' and '=' are in no name");
+		return refuse(glob, "a name cannot contain ':', ';', ',' or '='");
 	if (len >= PART_BYTES || strlen(glob + len) > PART_BYTES)
 		return refuse(glob, "it is too long");
 	one.text = strdup(glob);

@@ -103,7 +103,7 @@ static void wait_for_news(struct tapir_dotnet_lanes *l, const struct process *ne
 
 static const char *reason(int err)
 {
-	return tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__name(err);
+	return tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__text(err);
 }
 
 static void warn(const struct tapir_dotnet_lanes *l, uint32_t tgid, const char *why)
@@ -111,7 +111,7 @@ static void warn(const struct tapir_dotnet_lanes *l, uint32_t tgid, const char *
 	if (l->opts.are_named)
 		tapir_warn("process %u: .NET events are not recorded: %s", tgid, why);
 	else
-		tapir_debug("process %u: none of .NET's events: %s", tgid, why);
+		tapir_debug("process %u: no .NET events: %s", tgid, why);
 }
 
 /* Of one that is tried again, or was till the end: once, and not because it only starts. */
@@ -135,7 +135,7 @@ static bool is_cancelled(struct tapir_dotnet_lanes *l)
 	return is_over;
 }
 
-#define TAKES_NO_PROFILER "it was compiled ahead of time (NativeAOT) and takes no profiler"
+#define TAKES_NO_PROFILER "it was compiled ahead of time (NativeAOT) and cannot load a profiler"
 
 static bool has_lane(struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
@@ -157,7 +157,7 @@ static int await_lane(struct tapir_dotnet_lanes *l, uint32_t tgid)
 		if (tapir_clock__now_ns() >= end_ns)
 			return tapir_diag__fail(
 				-ETIMEDOUT,
-				"cannot attach to .NET in process %u: its library was loaded but opens no ring lane",
+				"cannot attach to .NET in process %u: the library was loaded but opened no ring lane",
 				tgid);
 		usleep(1000);
 	}
@@ -210,7 +210,7 @@ static void report_late_library(struct tapir_dotnet_lanes *l, uint32_t tgid, boo
 		report_late(l, tgid, l->opts.start_why);
 	else if (l->opts.start_path)
 		report_late(l, tgid,
-			    was_visible ? "its runtime did not load tapir's library by itself"
+			    was_visible ? "its runtime did not load tapir's library at startup"
 					: "its root directory does not contain tapir's library");
 }
 

@@ -33,7 +33,7 @@ static void find_fault(const struct stat *st, char out[FAULT_BYTES])
 	if (S_ISLNK(st->st_mode))
 		snprintf(out, FAULT_BYTES, "is a symbolic link");
 	else if (!S_ISDIR(st->st_mode))
-		snprintf(out, FAULT_BYTES, "is no directory");
+		snprintf(out, FAULT_BYTES, "is not a directory");
 	else if (st->st_uid != geteuid())
 		snprintf(out, FAULT_BYTES, "belongs to user %u", (unsigned)st->st_uid);
 	else if (st->st_mode & (S_IWGRP | S_IWOTH))
@@ -179,7 +179,8 @@ static int open_run(char fault[FAULT_BYTES])
 			     : tapir_trusted_dir__open(root_fd, TAPIR_PROBE_LINKS_PARENT, &trust);
 
 	if (fd == -EPERM)
-		snprintf(fault, FAULT_BYTES, "is where other users can replace files");
+		snprintf(fault, FAULT_BYTES,
+			 "is in a directory where other users can replace files");
 	return fd;
 }
 

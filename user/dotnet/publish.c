@@ -257,7 +257,7 @@ static const char *link_name(const struct image *image, const char *name)
 	if (image->is_library || strcmp(plain, LIBRARY))
 		return name;
 	tapir_info(
-		"process %u: an EventSource has the name of tapir's library: its probes are at " TAPIR_PROBE_LINKS_DIR
+		"process %u: an EventSource has the same name as tapir's library: its probes are at " TAPIR_PROBE_LINKS_DIR
 		"/%u/" NAMESAKE,
 		image->tgid, image->tgid);
 	return NAMESAKE;
@@ -343,10 +343,10 @@ static void warn_of_failures(struct tapir_publish *p, uint32_t tgid)
 	    !tapir_ring_reader__published(p->opts.rings, tgid, p->opts.key, &told) || !told.err)
 		return;
 	process->was_warned = true;
-	tapir_warn("process %u: %s a probe of its own, those of " LIBRARY " (JSON) remain: %s",
+	tapir_warn("process %u: %s a probe of its own (the JSON probes of " LIBRARY " remain): %s",
 		   tgid, told.cnt ? "not every event has" : "no event has",
 		   told.err == EACCES || told.err == EPERM
-			   ? "it must not create code in memory (vm.memfd_noexec, SELinux)"
+			   ? "it may not create executable memory (vm.memfd_noexec, SELinux)"
 		   : told.err == ENOSPC
 			   ? "the limit of 64 providers or 4,096 events of each is reached"
 			   : tapir_errno__text((int)told.err));
@@ -446,10 +446,9 @@ static void tell_sum(const struct tapir_publish *p)
 			p->event_cnt == 1 ? "" : "s", p->provider_cnt,
 			p->provider_cnt == 1 ? "" : "s");
 	if (p->cut_cnt)
-		tapir_str__addf(&line, "; names cut, to end in _cut: %zu", p->cut_cnt);
+		tapir_str__addf(&line, "; %zu names were cut and end in _cut", p->cut_cnt);
 	if (p->bad_probe_cnt)
-		tapir_str__addf(&line,
-				"; left out: %zu without a name that can be shown, or a place",
+		tapir_str__addf(&line, "; %zu left out: no printable name, or no address",
 				p->bad_probe_cnt);
 	if (line.data)
 		tapir_info("%s", line.data);

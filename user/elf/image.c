@@ -88,19 +88,19 @@ static int check_header(const struct tapir_elf *e)
 		return not_elf(e->name, "not a regular file");
 	got = pread(e->fd, &head, sizeof(head), 0);
 	if (got < 0)
-		return tapir_diag__fail(-errno, "Cannot read an ELF file: path=%s, err=-%s",
-					e->name, tapir_errno__name(errno));
+		return tapir_diag__fail(-errno, "cannot read %s: %s", e->name,
+					tapir_errno__text(errno));
 	if (got != sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
 		return not_elf(e->name, "no ELF header");
 	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB)
-		return not_elf(e->name, "only 64-bit little-endian files are read");
+		return not_elf(e->name, "it is not 64-bit little-endian");
 	if (check_section_cnt(e->fd, &head, file_bytes))
-		return not_elf(e->name, "too many section headers, or outside of the file");
+		return not_elf(e->name, "its section headers are too many, or outside the file");
 	if (head.e_phnum > MAX_SEGMENT_CNT)
 		return not_elf(e->name, "too many program headers");
 	if (head.e_phnum && (head.e_phentsize != sizeof(Elf64_Phdr) ||
 			     !fits(head.e_phoff, head.e_phnum * sizeof(Elf64_Phdr), file_bytes)))
-		return not_elf(e->name, "program headers lie outside of the file");
+		return not_elf(e->name, "its program headers are outside the file");
 	return 0;
 }
 
@@ -227,7 +227,7 @@ static int load_headers(struct tapir_elf *e)
 	elf_version(EV_CURRENT);
 	e->elf = elf_begin(e->fd, ELF_C_READ, NULL);
 	if (!e->elf || elf_kind(e->elf) != ELF_K_ELF)
-		return not_elf(e->name, elf_errmsg(-1) ?: "libelf refuses it");
+		return not_elf(e->name, elf_errmsg(-1) ?: "libelf rejects it");
 	e->ehdr = elf64_getehdr(e->elf);
 	if (!e->ehdr)
 		return not_elf(e->name, elf_errmsg(-1) ?: "no header");

@@ -195,7 +195,7 @@ static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_stack(l, out, ev->tgid, rec->time_ns, view.kstack_id);
 	add_stack(l, out, ev->tgid, rec->time_ns, ev->stack_id);
 	if (ev->flags & TAPIR_EVENT_STACK_LOST)
-		tapir_str__adds(out, "                 <the stack could not be taken>\n");
+		tapir_str__adds(out, "                 <the stack could not be read>\n");
 }
 
 static void add_sample(struct tapir_event_lines *l, const struct tapir_rec *rec,
@@ -264,11 +264,11 @@ static void add_process(struct tapir_event_lines *l, const struct tapir_rec *rec
 	add_time(l, out, rec->time_ns);
 	add_who(l, out, p->tgid, p->tgid, rec->time_ns);
 	if (p->kind == TAPIR_PROCESS_EXIT && p->exit_status & 0x7f)
-		tapir_str__addf(out, "process ends by signal %d\n", p->exit_status & 0x7f);
+		tapir_str__addf(out, "process killed by signal %d\n", p->exit_status & 0x7f);
 	else if (p->kind == TAPIR_PROCESS_EXIT)
-		tapir_str__addf(out, "process exits with %d\n", p->exit_status >> 8 & 0xff);
+		tapir_str__addf(out, "process exited with status %d\n", p->exit_status >> 8 & 0xff);
 	else if (p->kind == TAPIR_PROCESS_FORK)
-		tapir_str__addf(out, "process is forked by %u\n", p->parent_tgid);
+		tapir_str__addf(out, "process forked by %u\n", p->parent_tgid);
 	if (p->kind != TAPIR_PROCESS_EXEC)
 		return;
 	tapir_str__adds(out, "process executes ");

@@ -19,7 +19,7 @@ static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
 	uint64_t *number;
 
 	if (s->frames_json.len > NAMES_MAX_BYTES)
-		tapir_str__adds(&name, "[one of more functions than can be held]");
+		tapir_str__adds(&name, "[functions beyond the limit]");
 	else if (frame->name.len)
 		tapir_str__add(&name, shown.data, shown.len);
 	else

@@ -317,7 +317,7 @@ static void describe(const struct tapir_fs *fs, bool is_left, void (*line)(const
 
 	if (is_left)
 		snprintf(left, sizeof(left),
-			 "; process %d waits for it and cannot be ended before it answers",
+			 "; process %d waits for it and cannot exit until it answers",
 			 (int)fs->helper.pid);
 	snprintf(text, sizeof(text), "%s does not answer: %zu file%s not read there%s", fs->name,
 		 fs->skipped.cnt, fs->skipped.cnt == 1 ? " was" : "s were", left);

@@ -121,7 +121,8 @@ static void finish_dump(struct tapir_dotnet_names *n, uint64_t now_ns)
 {
 	uint64_t names = tapir_jitdump__stats(n->dump)->names;
 
-	tapir_debug("process %u: its runtime named %" PRIu64 " methods anew", n->tgid, names);
+	tapir_debug("process %u: its runtime wrote the names of %" PRIu64 " methods", n->tgid,
+		    names);
 
 	tapir_jitdump__close(n->dump);
 	n->dump = NULL;

@@ -144,9 +144,9 @@ static void add_row(struct tapir_table *table, const struct tapir_ring_event_inf
 	tapir_table__cell(table, text.len ? text.data : "-");
 	tapir_str__clear(&text);
 	if (cnt > 1)
-		tapir_str__addf(&text, "ring, of %zu other tracers", cnt);
+		tapir_str__addf(&text, "ring of %zu other tracers", cnt);
 	tapir_table__cell(table, text.len	    ? text.data
-				 : info->is_private ? "ring, of another tracer"
+				 : info->is_private ? "ring of another tracer"
 						    : "ring");
 	tapir_table__cell_u64(table, info->tgid);
 	tapir_str__fini(&text);

@@ -292,10 +292,9 @@ static void write_missing(const struct tapir_report_view *v, const struct tapir_
 		tapir_str__adds(out, ": the stack of the event is not in the file\n");
 	}
 	if (v->summary->more)
-		tapir_str__addf(out,
-				"%" PRIu64
-				" items are in no row below: the limit of rows is reached\n",
-				v->summary->more);
+		tapir_str__addf(
+			out, "%" PRIu64 " items are not listed below: the row limit was reached\n",
+			v->summary->more);
 }
 
 void tapir_report__write_text(const struct tapir_report_view *v, const struct tapir_palette *p,

@@ -88,7 +88,7 @@ static void report_unserved(struct tapir_ring_process *p)
 
 	if (cnt && !p->has_unserved && p->lane.is_private)
 		tapir_warn("process %u: events of at least %u providers are not recorded: more "
-			   "match the SPECs than a process can be asked for",
+			   "match the SPECs than a process accepts",
 			   p->tgid, cnt);
 	p->has_unserved |= cnt != 0;
 }
@@ -178,8 +178,8 @@ static void refuse(struct tapir_ring_process *p, struct ring_event *ev)
 	ev->cost_bytes = 0;
 	ev->is_refused = true;
 	if (!p->has_refused)
-		tapir_warn("process %u: no room for more descriptions of events: those of its "
-			   "other events are lost (counted)",
+		tapir_warn("process %u: its limit of event descriptions is reached: its other "
+			   "events are lost (counted)",
 			   p->tgid);
 	p->has_refused = true;
 }

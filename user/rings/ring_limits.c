@@ -138,17 +138,17 @@ static void warn(struct tapir_ring_limits *l, uint32_t tgid, enum tapir_ring_lef
 {
 	if (cause == TAPIR_RING_LEFT_FULL && !l->is_full)
 		tapir_warn("%u ring lanes are open: events of more processes are not recorded "
-			   "until one of these ends",
+			   "until one of these closes",
 			   TAPIR_RING_LANES_OPEN_MAX);
 	l->is_full |= cause == TAPIR_RING_LEFT_FULL;
 	if (cause == TAPIR_RING_LEFT_FULL || !is_first(l, cause, tgid))
 		return;
 	if (cause == TAPIR_RING_LEFT_LIMITED)
-		tapir_warn("process %u has made or ended more than %u ring lanes: not all of its "
+		tapir_warn("process %u created or closed more than %u ring lanes: not all of its "
 			   "events are recorded",
 			   tgid, TAPIR_RING_OPENINGS_MAX);
 	else if (cause == TAPIR_RING_LEFT_BUSY)
-		tapir_warn("process %u: all %u sessions of its ring lane are taken by other "
+		tapir_warn("process %u: all %u sessions of its ring lane are in use by other "
 			   "tracers",
 			   tgid, TAPIR_RING_SESSIONS);
 	else

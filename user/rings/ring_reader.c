@@ -120,7 +120,7 @@ static int start_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_r
 		return -ENOMEM;
 	}
 	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, lane.pid_fd, &event))
-		tapir_debug("cannot wait for the end of process %u", tgid);
+		tapir_debug("cannot wait for process %u to exit", tgid);
 	return 0;
 }
 
@@ -193,7 +193,7 @@ static int add(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
 	if (err)
 		return err;
 	if (offered.refused)
-		tapir_debug("process %u: a file called as a ring lane's is %s", tgid,
+		tapir_debug("process %u: a file with the name of a ring lane is %s", tgid,
 			    offered.refused);
 	lock(r);
 	if (offered.other_version && !is_child)

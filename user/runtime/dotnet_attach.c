@@ -68,8 +68,8 @@ static int load(struct tapir_dotnet_talk *talk, const char *path, uint64_t key)
 	int err = put_request(&request, path, key);
 
 	if (err)
-		tapir_diag__add("cannot attach to .NET process %u: %s: its path %s", talk->job.tgid,
-				tapir_errno__text(err), path);
+		tapir_diag__add("cannot attach to .NET process %u: %s: library path %s",
+				talk->job.tgid, tapir_errno__text(err), path);
 	else
 		err = tapir_dotnet_talk__command(talk, &request, &hresult);
 	tapir_str__fini(&request);
@@ -80,7 +80,7 @@ static int no_place(const struct tapir_dotnet_talk *talk, int err, const struct 
 {
 	return tapir_diag__fail(
 		err == -ENOENT ? -EACCES : err,
-		"cannot attach to .NET process %u: no directory takes the library: %s",
+		"cannot attach to .NET process %u: no directory can hold the library: %s",
 		talk->job.tgid, why->data ? why->data : "out of memory");
 }
 

@@ -29,7 +29,7 @@ int tapir_dotnet_talk__init(struct tapir_dotnet_talk *talk, const struct tapir_d
 	if (err)
 		return err;
 	talk->job = (struct tapir_peer_job){
-		.task = "ask the .NET runtime",
+		.task = "query the .NET runtime",
 		.tgid = opts->tgid,
 		.ns_tgid = peer->ns_tgid,
 		.uid = peer->uid,
@@ -63,7 +63,7 @@ int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk)
 {
 	return tapir_diag__fail(
 		-ENOENT,
-		"cannot query .NET process %u: its environment switches diagnostics off (DOTNET_EnableDiagnostics=0)",
+		"cannot query .NET process %u: its environment disables diagnostics (DOTNET_EnableDiagnostics=0)",
 		talk->job.tgid);
 }
 
@@ -113,7 +113,7 @@ static int receive(const struct tapir_dotnet_talk *talk, int fd, size_t want, st
 			err = -ECONNRESET;
 		if (err)
 			return broken(talk, err,
-				      err == -ECONNRESET ? "it hung up before the end"
+				      err == -ECONNRESET ? "it closed the connection early"
 							 : "it does not answer");
 		if (n > 0) {
 			tapir_str__add(out, bytes, (size_t)n);
@@ -145,10 +145,10 @@ static int receive_reply(const struct tapir_dotnet_talk *talk, int fd, const cha
 		return err;
 	size = tapir_dotnet__reply_bytes(message->data);
 	if (size < 0)
-		return broken(talk, -EPROTO, "it does not begin as one");
+		return broken(talk, -EPROTO, "its reply has no valid header");
 	err = receive(talk, fd, (size_t)size - TAPIR_DOTNET_HEADER_BYTES, message);
 	if (!err && tapir_dotnet__parse_reply(message->data, message->len, reply))
-		err = broken(talk, -EPROTO, "it is not whole");
+		err = broken(talk, -EPROTO, "its reply is incomplete");
 	if (!err && reply->is_error)
 		err = refused(talk, request, reply->hresult, hresult);
 	return err;
@@ -163,17 +163,17 @@ int tapir_dotnet_talk__exchange(struct tapir_dotnet_talk *talk, const struct tap
 
 	talk->was_sent = false;
 	if (request->len < TAPIR_DOTNET_HEADER_BYTES)
-		return broken(talk, -EINVAL, "there is no request");
+		return broken(talk, -EINVAL, "the request is empty");
 	err = connect_to(talk, fd);
 	if (!err && *fd < 0)
-		err = broken(talk, -EIO, "no socket came back");
+		err = broken(talk, -EIO, "the helper returned no socket");
 	if (err)
 		return err;
 	if (talk->guard)
 		tapir_peer_guard__note(talk->guard, true);
 	err = tapir_peer_job__send(&talk->job, *fd, request->data, request->len, talk->deadline_ns);
 	if (err)
-		return broken(talk, err, "sending to it");
+		return broken(talk, err, "the request could not be sent");
 	talk->was_sent = true;
 	return receive_reply(talk, *fd, request->data, message, reply, hresult);
 }
@@ -188,7 +188,7 @@ int tapir_dotnet_talk__command(struct tapir_dotnet_talk *talk, const struct tapi
 	int err = tapir_dotnet_talk__exchange(talk, request, &message, &reply, &fd, hresult);
 
 	if (!err && tapir_dotnet__parse_hresult(&reply, &code))
-		err = broken(talk, -EPROTO, "it is no result");
+		err = broken(talk, -EPROTO, "its reply has no result");
 	if (!err && (int32_t)code < 0)
 		err = refused(talk, request->data, code, hresult);
 	tapir_str__fini(&message);
@@ -221,7 +221,7 @@ static int ask_process_by(struct tapir_dotnet_talk *talk, enum tapir_dotnet_comm
 	if (!err)
 		err = tapir_dotnet_talk__exchange(talk, &request, &message, &reply, &fd, hresult);
 	if (!err && tapir_dotnet__parse_process(&reply, command, out))
-		err = broken(talk, -EPROTO, "it does not say which process it is");
+		err = broken(talk, -EPROTO, "its reply does not identify the process");
 	tapir_str__fini(&request);
 	tapir_str__fini(&message);
 	return err;
@@ -264,12 +264,12 @@ static int read_environment(struct tapir_dotnet_talk *talk, struct tapir_str *ou
 	if (!err) {
 		err = tapir_dotnet__parse_env_bytes(&reply, &bytes);
 		if (err)
-			err = broken(talk, err, "it does not say how long the environment is");
+			err = broken(talk, err, "its reply has no length of the environment");
 	}
 	if (!err)
 		err = receive(talk, fd, bytes, &more);
 	if (!err && tapir_dotnet__parse_env(more.data, more.len, out))
-		err = broken(talk, -EPROTO, "its environment is not whole");
+		err = broken(talk, -EPROTO, "its environment is incomplete");
 	tapir_str__fini(&request);
 	tapir_str__fini(&message);
 	tapir_str__fini(&more);

@@ -74,7 +74,7 @@ int tapir_dotnet_facts__read(uint32_t tgid, struct tapir_dotnet_facts *out)
 	tapir_autofree char *text = NULL;
 	struct tapir_proc proc;
 	size_t len = 0;
-	int err = tapir_peer_facts__read(tgid, "ask the .NET runtime", &facts.peer);
+	int err = tapir_peer_facts__read(tgid, "query the .NET runtime", &facts.peer);
 
 	if (err)
 		return err;

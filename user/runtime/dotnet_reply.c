@@ -21,14 +21,14 @@ const char *tapir_dotnet__error_text(uint32_t hresult)
 		{TAPIR_DOTNET_UNKNOWN_COMMAND, "it does not know the command (an older runtime)"},
 		{TAPIR_DOTNET_UNKNOWN_MAGIC, "it speaks another version of the protocol"},
 		{TAPIR_DOTNET_NOT_SUPPORTED,
-		 "it does not support this (NativeAOT, or another kind)"},
+		 "this kind of runtime does not support it (NativeAOT)"},
 		{TAPIR_DOTNET_FAIL, "it failed"},
 		{TAPIR_DOTNET_NOT_YET_AVAILABLE, "not yet: the runtime is starting or suspended"},
-		{TAPIR_DOTNET_UNINITIALIZED, "the runtime is not initialised"},
-		{TAPIR_DOTNET_INVALID_ARG, "an argument it does not take"},
+		{TAPIR_DOTNET_UNINITIALIZED, "the runtime is not initialized"},
+		{TAPIR_DOTNET_INVALID_ARG, "an argument is invalid"},
 		{TAPIR_DOTNET_ENV_NOT_FOUND, "no such environment variable"},
 		{TAPIR_DOTNET_PROFILER_ACTIVE,
-		 "no place for one more profiler (it has 32, or another one holds the only one)"},
+		 "the limit of profilers is reached (32, or 1 in an older runtime)"},
 		{TAPIR_DOTNET_MODULE_NOT_FOUND,
 		 "it could not load the file (a policy forbids it, or it is for another machine)"},
 		{TAPIR_DOTNET_OUT_OF_MEMORY, "it is out of memory"},
@@ -37,7 +37,7 @@ const char *tapir_dotnet__error_text(uint32_t hresult)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].hresult == hresult)
 			return texts[i].text;
-	return "an error it has no name for";
+	return "unknown error";
 }
 
 struct cursor {

@@ -230,7 +230,7 @@ int tapir_dotnet_rundown__take(const struct tapir_dotnet_opts *opts, int *out_fd
 		tapir_guard__fd(&r.fd);
 		return tapir_diag__fail(
 			err,
-			"cannot read .NET method names of process %u: the rundown does not arrive (%s)",
+			"cannot read .NET method names of process %u: the rundown did not arrive (%s)",
 			opts->tgid, tapir_errno__text(err));
 	}
 	*out_fd = r.fd;

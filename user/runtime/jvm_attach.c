@@ -103,7 +103,7 @@ static int send_request(const struct talk *talk, int fd, const struct tapir_str 
 				       talk->deadline_ns);
 
 	/* it hangs up on a client it does not like, and on one it does not understand */
-	return err ? broken(talk, err, "sending to it") : 0;
+	return err ? broken(talk, err, "the request could not be sent") : 0;
 }
 
 /* Everything it sends until it hangs up. */
@@ -118,13 +118,13 @@ static int receive_all(const struct talk *talk, int fd, struct tapir_str *out)
 		if (!err && n < 0 && errno != EINTR && errno != EAGAIN)
 			err = -errno;
 		if (err)
-			return broken(talk, err, "waiting for its answer");
+			return broken(talk, err, "it does not answer");
 		if (!n)
 			return out->failed ? -ENOMEM : 0;
 		if (n > 0)
 			tapir_str__add(out, bytes, (size_t)n);
 		if (out->len > TAPIR_JVM_MAX_REPLY_BYTES)
-			return broken(talk, -EFBIG, "it is longer than 64 KB");
+			return broken(talk, -EFBIG, "its reply is longer than 64 KB");
 	}
 }
 
@@ -166,9 +166,10 @@ static int read_reply(const struct talk *talk, const char *cmd, int fd, struct t
 	int err = receive_all(talk, fd, &all);
 
 	if (!err && !all.len)
-		err = broken(talk, -ECONNRESET, "it hung up; does it run as another user now?");
+		err = broken(talk, -ECONNRESET,
+			     "it closed the connection (it may run as another user now)");
 	else if (!err && !parse_result(&all, &result, &used))
-		err = broken(talk, -EPROTO, "it does not begin with a result");
+		err = broken(talk, -EPROTO, "its reply does not begin with a result");
 	else if (!err && result == BAD_VERSION && used == all.len)
 		err = broken(talk, -EPROTO, "it speaks another version of the protocol");
 	else if (!err && result)
@@ -192,7 +193,7 @@ static int ask(struct talk *talk, const char *cmd, const char *const *args, stru
 	if (!err)
 		err = tapir_peer_job__run(&talk->job, &answer, &fd);
 	if (!err && fd < 0)
-		err = broken(talk, -EIO, "no socket came back");
+		err = broken(talk, -EIO, "the helper returned no socket");
 	if (!err && talk->guard)
 		tapir_peer_guard__note(talk->guard, true);
 	if (!err)
@@ -313,7 +314,7 @@ static int dump(struct talk *talk, struct tapir_jvm_perf_map *map)
 	 */
 	map->existed &= file.dev == before.dev && file.inode == before.inode;
 	if (!file.found || !file.size)
-		return broken(talk, -EIO, "it says it wrote its perf map, but did not");
+		return broken(talk, -EIO, "it reported a perf map but wrote none");
 	map->dev = file.dev;
 	map->inode = file.inode;
 	return 0;

@@ -30,13 +30,13 @@
 	X(DIR, "its directory for temporary files cannot be opened")                               \
 	X(SOCKET, "its socket's path is not a socket of its user")                                 \
 	X(PEER, "another process listens on its socket")                                           \
-	X(CONNECT, "its socket does not connect")                                                  \
+	X(CONNECT, "its socket refuses connections")                                               \
 	X(STOPPED, "it is stopped (kill -CONT continues it)")                                      \
-	X(SILENT, "it does not start listening")                                                   \
-	X(ABSENT, "it has no socket for it")                                                       \
+	X(SILENT, "it did not start listening")                                                    \
+	X(ABSENT, "it has no socket")                                                              \
 	X(FILE, "the file is not a plain file of its user")                                        \
 	X(CHILD, "the helper process did not return: its file system may not answer")              \
-	X(UNCAUGHT, "it does not listen and would die of SIGQUIT (-Xrs)")                          \
+	X(UNCAUGHT, "it does not listen, and SIGQUIT would end it (-Xrs)")                         \
 	X(DISPATCHER,                                                                              \
 	  "it does not listen and does not handle SIGQUIT (starting, exiting, or -Xrs)")           \
 	X(DISABLED, "it runs with -XX:+DisableAttachMechanism")                                    \

@@ -102,7 +102,7 @@ static int open_parent(const char *path, bool for_code)
 
 	if (fd < 0)
 		return fail(fd, path,
-			    fd == -EPERM ? "other users can write to it, or to what leads to it"
+			    fd == -EPERM ? "other users can write to it, or to a directory above it"
 					 : "it cannot be opened");
 	if (for_code && is_noexec(fd)) {
 		close(fd);
@@ -123,7 +123,9 @@ static int user_parent(const char **out)
 		return tapir_diag__fail(-ENOENT, "XDG_RUNTIME_DIR is not set");
 	if (strlen(path) + 1 + strlen(PREFIX) + HEX_DIGITS >= TAPIR_RUN_DIR_PATH_BYTES ||
 	    strpbrk(path, LISTED_CHARS))
-		return fail(-EINVAL, "XDG_RUNTIME_DIR", "its path cannot be used in a list");
+		return fail(
+			-EINVAL, "XDG_RUNTIME_DIR",
+			"its path is too long, or has characters that a list of paths cannot hold");
 	*out = path;
 	return 0;
 }
@@ -209,7 +211,7 @@ static int open_in(const char *parent, bool for_code, struct tapir_run_dir *out)
 	err = make(&dir);
 	if (err) {
 		tapir_guard__fd(&dir.parent_fd);
-		return fail(err, parent, "no directory can be created and guarded in it");
+		return fail(err, parent, "no guarded directory can be created in it");
 	}
 	snprintf(dir.path, sizeof(dir.path), "%s/%s", parent, dir.name);
 	*out = dir;

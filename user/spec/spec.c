@@ -233,8 +233,8 @@ static int parse_args(struct parser *p)
 
 	if (bytes > TAPIR_SPEC_MAX_ARGS)
 		return tapir_diag__fail(-EINVAL,
-					"SPEC '%.40s...': its arguments have %zu characters and "
-					"%d are the limit",
+					"SPEC '%.40s...': its arguments have %zu characters; the "
+					"limit is %d",
 					p->text, bytes, TAPIR_SPEC_MAX_ARGS);
 	for (;;) {
 		err = parse_arg(p);

@@ -52,7 +52,7 @@ static int check_stat(int fd, const struct tapir_jit_file_opts *opts)
 	if (!S_ISREG(st.st_mode))
 		return refuse(-EINVAL, opts, "not a regular file");
 	if (st.st_nlink > 1)
-		return refuse(-EMLINK, opts, "it has another name, too");
+		return refuse(-EMLINK, opts, "it has more than one hard link");
 	if (st.st_uid == opts->uid || runs_as(opts->tgid, st.st_uid))
 		return 0;
 	return tapir_diag__fail(
@@ -75,7 +75,7 @@ static int refuse_path(int err, const struct tapir_jit_file_opts *opts)
 	if (err == -ETIMEDOUT)
 		return refuse(err, opts, "its file system does not answer");
 	return refuse(err, opts,
-		      err == -EINVAL  ? "no absolute path"
+		      err == -EINVAL  ? "its path is not absolute"
 		      : err == -ELOOP ? "too many symbolic links"
 				      : tapir_errno__name(err));
 }

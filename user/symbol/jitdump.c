@@ -239,12 +239,15 @@ static void check_clock(struct tapir_jitdump *d, const struct tapir_jitdump_head
 		return;
 	if (d->uses_ticks && !has_ticks(&d->opts.ticks)) {
 		d->uses_read_times = true;
-		complain(d, "its times are processor ticks: names hold from when they were read");
+		complain(d,
+			 "its times are processor ticks: names are valid from when they were read");
 	} else if (!d->uses_ticks &&
 		   h->time - (uint64_t)d->opts.clock_offset_ns > now_ns + MAX_AHEAD_NS &&
 		   h->time > now_ns) {
 		d->uses_read_times = true;
-		complain(d, "its times are of another clock: names hold from when they were read");
+		complain(
+			d,
+			"its times are of another clock: names are valid from when they were read");
 	}
 }
 
@@ -258,11 +261,11 @@ static bool read_header(struct tapir_jitdump *d, uint64_t size, uint64_t now_ns)
 		return false;
 	d->is_given_up = true;
 	if (h.magic == MAGIC_FOREIGN)
-		complain(d, "written in the other byte order, cannot be read");
+		complain(d, "its byte order is not this machine's");
 	else if (h.magic != TAPIR_JITDUMP_MAGIC)
 		complain(d, "not a jitdump (magic 0x%x)", h.magic);
 	else if (h.version != 1)
-		complain(d, "version %u, only 1 is known", h.version);
+		complain(d, "unknown version %u (only 1 is known)", h.version);
 	else if (h.total_bytes < sizeof(h) || h.total_bytes > MAX_HEADER || h.flags & ~TICKS)
 		complain(d, "a header of %u bytes, flags 0x%llx, cannot be read", h.total_bytes,
 			 (unsigned long long)h.flags);
@@ -313,8 +316,8 @@ static int next_record(struct tapir_jitdump *d, struct window *w, uint64_t size,
 	memcpy(&prefix, at, sizeof(prefix));
 	if (prefix.total_bytes < sizeof(prefix)) {
 		d->is_given_up = true;
-		complain(d, "a record of %u bytes at %llu, not read on", prefix.total_bytes,
-			 (unsigned long long)d->off);
+		complain(d, "a record of %u bytes at %llu: the rest is not read",
+			 prefix.total_bytes, (unsigned long long)d->off);
 		return 0;
 	}
 	if (size - d->off < prefix.total_bytes)

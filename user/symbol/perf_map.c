@@ -349,10 +349,11 @@ static bool is_within_limits(struct tapir_perf_map *m, uint64_t now_ns)
 		MAX_BYTES + (now_ns - m->first_ns) / TAPIR_NS_PER_SEC * MAX_BYTES_PER_SEC;
 
 	if (m->junk_bytes > MAX_JUNK_BYTES)
-		give_up(m, "Not read on: %s of process %u: %llu MB without a line of a perf map",
+		give_up(m,
+			"%s of process %u is not read further: %llu MB hold no line of a perf map",
 			m->path, m->opts.tgid, MAX_JUNK_BYTES >> 20);
 	else if (m->stats.bytes > allowed)
-		give_up(m, "Not read on: %s of process %u: %llu MB were read, and more is there",
+		give_up(m, "%s of process %u is not read further: it has more than %llu MB",
 			m->path, m->opts.tgid, (unsigned long long)(m->stats.bytes >> 20));
 	return !m->is_given_up;
 }

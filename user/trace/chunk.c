@@ -31,7 +31,7 @@ static ssize_t read_at(int fd, void *data, size_t len, uint64_t off)
 			continue;
 		if (n < 0)
 			return tapir_diag__fail(-errno,
-						"Cannot read the recording at byte %llu: %s",
+						"cannot read the recording at byte %llu: %s",
 						(unsigned long long)(off + got), strerror(errno));
 		if (!n)
 			break;

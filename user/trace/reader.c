@@ -44,7 +44,7 @@ struct tapir_reader {
 
 static int not_a_recording(const char *path)
 {
-	return tapir_diag__fail(-EINVAL, "Not a .tapir file: path=%s", path);
+	return tapir_diag__fail(-EINVAL, "%s is not a .tapir recording", path);
 }
 
 /* Told by its first bytes, before an endless device fills the disk. */

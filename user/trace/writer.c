@@ -76,8 +76,8 @@ static int open_stdout(struct tapir_placed_file *file)
 	file->path = strdup("standard output");
 	file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (file->fd < 0)
-		return tapir_diag__fail(-errno, "cannot write to standard output: err=-%s",
-					tapir_errno__name(errno));
+		return tapir_diag__fail(-errno, "cannot write to standard output: %s",
+					tapir_errno__text(errno));
 	return file->path ? 0 : -ENOMEM;
 }
 
@@ -125,7 +125,7 @@ static int write_file_header(struct tapir_writer *w)
 	err = write_bytes(w, &h, sizeof(h));
 	if (err)
 		return tapir_diag__fail(
-			err, "cannot write %s: err=-%s%s", w->file.path, tapir_errno__name(err),
+			err, "cannot write %s: %s%s", w->file.path, tapir_errno__text(err),
 			w->file.temp_name ? "; the existing file is unchanged" : "");
 	w->bytes = sizeof(h);
 	w->segment_ns = h.created_ns;
@@ -226,8 +226,8 @@ static int fail(struct tapir_writer *w, int err)
 	lose_all(w, w->rec_buf.data, w->rec_buf.used);
 	buf_reset(&w->rec_buf);
 	buf_reset(&w->desc_buf);
-	return tapir_diag__fail(err, "cannot continue writing %s after %llu bytes: err=-%s: %s",
-				w->file.path, (unsigned long long)w->bytes, tapir_errno__name(err),
+	return tapir_diag__fail(err, "cannot continue writing %s after %llu bytes: %s: %s",
+				w->file.path, (unsigned long long)w->bytes, tapir_errno__text(err),
 				what_is_there(w, err));
 }
 
@@ -267,8 +267,8 @@ static int append(struct tapir_writer *w, const struct tapir_chunk_header *h, co
 	}
 	if (w->file.is_regular && (ftruncate(w->file.fd, (off_t)w->bytes) ||
 				   lseek(w->file.fd, (off_t)w->bytes, SEEK_SET) < 0))
-		tapir_diag__add("cannot cut a partial chunk off %s: err=-%s", w->file.path,
-				tapir_errno__name(errno));
+		tapir_diag__add("cannot cut a partial chunk off %s: %s", w->file.path,
+				tapir_errno__text(errno));
 	return err;
 }
 
@@ -482,7 +482,7 @@ static int close_file(struct tapir_writer *w)
 		return err;
 	err = tapir_placed_file__close(&w->file);
 	if (err)
-		tapir_diag__add("cannot close the output file: err=-%s", tapir_errno__name(err));
+		tapir_diag__add("cannot close the output file: %s", tapir_errno__text(err));
 	return err;
 }
 
