@@ -26,8 +26,25 @@ def state_of(pid):
         return None
 
 
+def comm_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
+            return comm.read().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
 def in_session(leader):
     """Processes of a session, zombies left out."""
+    return with_stat(3, leader)
+
+
+def in_group(leader):
+    """The same of a process group."""
+    return with_stat(2, leader)
+
+
+def with_stat(field, leader):
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -35,7 +52,7 @@ def in_session(leader):
                 words = stat.read().rsplit(")", 1)[1].split()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if int(words[3]) == leader and words[0] != "Z":
+        if int(words[field]) == leader and words[0] != "Z":
             found.append(int(name))
     return found
 
@@ -148,6 +165,13 @@ class Terminal:
         before, self.seen = self.seen.split(text, 1)
         return before
 
+    def expect_foreground(self, comm, timeout=10):
+        """Waits until a program of this name sleeps in the foreground."""
+        end = time.monotonic() + timeout * SLOWNESS
+        while not any(comm_of(pid) == comm and state_of(pid) == "S" for pid in in_group(os.tcgetpgrp(self.fd))):
+            self.t.ok(time.monotonic() < end, f"{comm} is not in the foreground in {timeout} s: {self.seen}")
+            time.sleep(0.01)
+
     def close(self):
         for pid in in_session(self.pid):
             os.kill(pid, signal.SIGKILL)
@@ -162,12 +186,12 @@ class Terminal:
 def use_job_control(terminal):
     terminal.expect("ready> ")
     terminal.say("sleep 60\n")
-    time.sleep(0.5)
+    terminal.expect_foreground("sleep")
     terminal.say("\x1a")
     terminal.expect("Stopped")
     terminal.say("jobs | wc -l; bg; fg\n")
     terminal.expect("1\r\n")
-    time.sleep(0.3)
+    terminal.expect_foreground("sleep")
     terminal.say("\x03")
     terminal.say("echo rc=$?\n")
     terminal.expect("rc=130")

@@ -85,8 +85,21 @@ static void old_mapping_at_the_same_place_is_not_pardoned(void **state)
 {
 	(void)state;
 	add("old", 7, 0x1000, 100, 200);
-	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 100 + 200000000);
+	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 100 + 2 * S + 1);
 	assert_string_equal(settle(UINT64_MAX), "old ");
+	add("old", 7, 0x1000, 100, 200);
+	add("new", 7, 0x1000, 150, 200);
+	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 160);
+	assert_string_equal(settle(UINT64_MAX), "old ");
+}
+
+/* An emulated one took 275 ms between the record of a mapping and the end of the call. */
+static void mapping_is_pardoned_when_its_call_took_long(void **state)
+{
+	(void)state;
+	add("slow", 7, 0x1000, 100, 400000000);
+	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 100 + 275000000);
+	assert_string_equal(settle(UINT64_MAX), "");
 }
 
 static void mappings_of_an_exec_are_pardoned_and_no_others(void **state)
@@ -119,6 +132,7 @@ int main(void)
 		CASE(late_file_is_a_gap_when_a_moment_has_passed),
 		CASE(mapping_is_pardoned_when_its_thread_was_held),
 		CASE(old_mapping_at_the_same_place_is_not_pardoned),
+		CASE(mapping_is_pardoned_when_its_call_took_long),
 		CASE(mappings_of_an_exec_are_pardoned_and_no_others),
 		CASE(pardon_is_forgotten_when_it_is_old),
 	};

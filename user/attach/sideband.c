@@ -94,8 +94,11 @@ static int open_cpu(struct tapir_sideband *s, int cpu)
 		return 0;
 	if (fd < 0)
 		return tapir_diag__fail(
-			fd, "cannot watch mapped files on CPU %d: %s (requires CAP_PERFMON)", cpu,
-			tapir_errno__text(fd));
+			fd, "cannot watch mapped files on CPU %d: %s (%s)", cpu,
+			tapir_errno__text(fd),
+			fd == -EACCES || fd == -EPERM
+				? "requires CAP_PERFMON; on Debian's kernels CAP_SYS_ADMIN, or kernel.perf_event_paranoid of at most 2"
+				: "perf_event_open");
 	ring = tapir_vec__add(&s->rings);
 	if (!ring) {
 		close(fd);

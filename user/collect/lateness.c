@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define LIST_MAX     4096
-#define SAME_CALL_NS 100000000ull /* from the mapping to the end of its mmap(2), at most */
+/* From the mapping to the end of its mmap(2), at most: a busy machine may take the CPU away. */
+#define SAME_CALL_NS 2000000000ull
 #define PARDONED_NS  (6 * TAPIR_LATENESS_SETTLED_NS)
 
 int tapir_lateness__add(struct tapir_lateness *l, const struct tapir_late *late)
@@ -60,12 +61,26 @@ static bool covers(const struct tapir_rec_held *pardon, const struct tapir_late 
 	return pardon->arg == late->start_va && held_ns - late->mapped_ns < SAME_CALL_NS;
 }
 
+/* The thread has mapped the same place once more since: it was held for that. */
+static bool is_replaced(const struct tapir_lateness *l, const struct tapir_late *late,
+			uint64_t held_ns)
+{
+	const struct tapir_late *other;
+
+	tapir_vec_for_each (other, &l->lates)
+		if (other->tid == late->tid && other->start_va == late->start_va &&
+		    other->mapped_ns > late->mapped_ns && other->mapped_ns <= held_ns)
+			return true;
+	return false;
+}
+
 static bool is_pardoned(const struct tapir_lateness *l, const struct tapir_late *late)
 {
 	const struct tapir_rec_held *pardon;
 
 	tapir_vec_for_each (pardon, &l->pardons)
-		if (covers(pardon, late))
+		if (covers(pardon, late) &&
+		    (pardon->kind == TAPIR_HOLD_EXEC || !is_replaced(l, late, pardon->h.time_ns)))
 			return true;
 	return false;
 }
@@ -80,20 +95,23 @@ static void forget_pardons(struct tapir_lateness *l, uint64_t now_ns)
 	l->pardons.cnt = kept;
 }
 
+static bool is_settled(const struct tapir_late *late, uint64_t now_ns)
+{
+	return now_ns >= late->on_ns + TAPIR_LATENESS_SETTLED_NS;
+}
+
 void tapir_lateness__settle(struct tapir_lateness *l, uint64_t now_ns, tapir_late_fn fn, void *ctx)
 {
 	size_t kept = 0;
 
+	for (size_t i = 0; i < l->lates.cnt; i++) /* all are compared with all: none goes yet */
+		if (is_settled(&l->lates.data[i], now_ns) && !is_pardoned(l, &l->lates.data[i]))
+			fn(ctx, &l->lates.data[i]);
 	for (size_t i = 0; i < l->lates.cnt; i++) {
-		struct tapir_late *late = &l->lates.data[i];
-
-		if (now_ns < late->on_ns + TAPIR_LATENESS_SETTLED_NS) {
-			l->lates.data[kept++] = *late;
-			continue;
-		}
-		if (!is_pardoned(l, late))
-			fn(ctx, late);
-		free(late->path);
+		if (is_settled(&l->lates.data[i], now_ns))
+			free(l->lates.data[i].path);
+		else
+			l->lates.data[kept++] = l->lates.data[i];
 	}
 	l->lates.cnt = kept;
 	forget_pardons(l, now_ns);
