@@ -12,6 +12,7 @@
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/log.h"
 #include "bpf/walk_logic.bpf.h"
 #include "rings/ring_select.h"
 #include "decode/event_blob.h"
@@ -22,8 +23,8 @@
 #define CLOCK_SLACK_NS TAPIR_NS_PER_SEC
 #define WAIT_MS	       100
 #define TRIES	       50
-#define ID_COST	       512u /* bytes that a description counts for beside its own */
-#define COST_MAX       (16u << 20)
+#define ID_COST	       512u	  /* bytes that a description counts for beside its own */
+#define UNDESCRIBED    UINT64_MAX /* instead of a probe id */
 #define STACKS_MAX     (1u << 17) /* that are remembered: of one sequence point, and as sent */
 #define THREADS_MAX    65536u
 #define SESSION_BITS   0xf00000000000ull /* EventSource sets them in all its keywords */
@@ -37,9 +38,9 @@ int tapir_stream_sink__init(struct tapir_stream_sink *sink, struct tapir_queue *
 		.queue = queue,
 		.specs = specs,
 		.name_spec = name_spec,
-		.next_probe_id = TAPIR_STREAM_PROBE_ID_MIN,
 		.spec_matched = calloc(specs->cnt + 1, sizeof(bool)),
 	};
+	tapir_ring_kinds__init(&sink->kinds, TAPIR_STREAM_PROBE_ID_MIN, TAPIR_STREAM_PROBE_ID_MAX);
 	pthread_mutex_init(&sink->lock, NULL);
 	return sink->spec_matched ? 0 : -ENOMEM;
 }
@@ -47,6 +48,7 @@ int tapir_stream_sink__init(struct tapir_stream_sink *sink, struct tapir_queue *
 void tapir_stream_sink__fini(struct tapir_stream_sink *sink)
 {
 	tapir_seen_names__fini(&sink->seen);
+	tapir_ring_kinds__fini(&sink->kinds);
 	free(sink->spec_matched);
 	sink->spec_matched = NULL;
 	pthread_mutex_destroy(&sink->lock);
@@ -124,19 +126,15 @@ static bool is_wanted(struct tapir_stream_records *r, const struct tapir_rec *pr
 	return true;
 }
 
-/* 0: there are too many. */
-static uint32_t new_probe_id(struct tapir_stream_records *r, size_t blob_bytes)
+/* Their events are counted as not described. */
+static uint64_t refuse(struct tapir_stream_records *r)
 {
-	uint32_t id = 0;
-
-	if (r->cost_bytes + blob_bytes + ID_COST > COST_MAX)
-		return 0;
-	r->cost_bytes += blob_bytes + ID_COST;
-	pthread_mutex_lock(&r->sink->lock);
-	if (r->sink->next_probe_id < TAPIR_STREAM_PROBE_ID_MAX)
-		id = r->sink->next_probe_id++;
-	pthread_mutex_unlock(&r->sink->lock);
-	return id;
+	if (!r->has_undescribed)
+		tapir_warn("process %u: no room for more descriptions of events in its stream: "
+			   "those of its other events are lost (counted)",
+			   r->tgid);
+	r->has_undescribed = true;
+	return UNDESCRIBED;
 }
 
 static void post_metadata(struct tapir_stream_records *r, uint32_t probe_id,
@@ -152,8 +150,50 @@ static void post_metadata(struct tapir_stream_records *r, uint32_t probe_id,
 		tapir_queue__post(r->sink->queue, rec, -1);
 }
 
+/* This stream uses the kind now, for which it pays once. false: it has no room. */
+static bool take_kind(struct tapir_stream_records *r, uint64_t hash, uint32_t cost)
+{
+	bool is_new = false;
+
+	if (tapir_map__get(&r->kinds, hash)) {
+		tapir_ring_kinds__drop(&r->sink->kinds, hash); /* one use is enough */
+		return true;
+	}
+	if (r->cost_bytes + cost > TAPIR_STREAM_DESCRIBED_MAX ||
+	    !tapir_map__put(&r->kinds, hash, &is_new)) {
+		tapir_ring_kinds__drop(&r->sink->kinds, hash);
+		return false;
+	}
+	r->cost_bytes += cost;
+	return true;
+}
+
+/*
+ * The id under which the recording knows what is described so; rec is our copy. Its PROBE is posted
+ * before another stream can send an event with that id: under the sink's lock.
+ */
+static uint64_t share(struct tapir_stream_records *r, struct tapir_rec_probe *probe,
+		      const struct tapir_nettrace_metadata *m)
+{
+	struct tapir_stream_sink *sink = r->sink;
+	uint64_t hash;
+	bool is_new, is_taken;
+	uint32_t id;
+
+	pthread_mutex_lock(&sink->lock);
+	id = tapir_ring_kinds__use(&sink->kinds, probe, m->blob, m->blob_bytes, &hash, &is_new);
+	is_taken = id && take_kind(r, hash, (uint32_t)m->blob_bytes + ID_COST);
+	if (id && is_new) { /* also where this stream has no room: the next one finds it */
+		probe->probe_id = id;
+		tapir_queue__post(sink->queue, &probe->h, -1);
+		post_metadata(r, id, m);
+	}
+	pthread_mutex_unlock(&sink->lock);
+	return is_taken ? id : refuse(r);
+}
+
 /* Its probe id, when it was asked for; else 0. */
-static uint32_t describe(struct tapir_stream_records *r, const struct tapir_nettrace_metadata *m,
+static uint64_t describe(struct tapir_stream_records *r, const struct tapir_nettrace_metadata *m,
 			 const struct tapir_event_blob *blob)
 {
 	struct tapir_rec_probe fixed = {
@@ -167,7 +207,7 @@ static uint32_t describe(struct tapir_stream_records *r, const struct tapir_nett
 	const struct tapir_sv none = {};
 	struct tapir_recbuf named_buf = {};
 	const struct tapir_rec *rec;
-	uint32_t id = 0;
+	uint64_t id = 0;
 	uint8_t flags = 0;
 
 	tapir_rec__init(&fixed.h, TAPIR_REC_PROBE, sizeof(fixed), tapir_clock__now_ns());
@@ -175,13 +215,8 @@ static uint32_t describe(struct tapir_stream_records *r, const struct tapir_nett
 				  tapir_sv__of(blob->name), none, none, NULL, NULL, 0);
 	rec = rec ? tapir_probe_name__complete(&named_buf, rec) : NULL;
 	if (rec && is_wanted(r, rec, &flags)) {
-		id = new_probe_id(r, m->blob_bytes);
-		/* ours: built a moment ago */
-		((struct tapir_rec_probe *)rec)->probe_id = id;
-		((struct tapir_rec_probe *)rec)->flags = flags;
-		if (id)
-			tapir_queue__post(r->sink->queue, rec, -1);
-		r->malformed_cnt += !id;
+		((struct tapir_rec_probe *)rec)->flags = flags; /* built a moment ago */
+		id = share(r, (struct tapir_rec_probe *)rec, m);
 	}
 	tapir_recbuf__fini(&named_buf);
 	return id;
@@ -192,20 +227,35 @@ static void on_metadata(void *ctx, const struct tapir_nettrace_metadata *m)
 	struct tapir_stream_records *r = ctx;
 	struct tapir_event_blob *blob;
 	uint64_t *known;
-	uint32_t id;
+	uint64_t id;
 
-	if (r->probes.cnt * ID_COST > COST_MAX ||
-	    tapir_event_blob__parse(m->blob, m->blob_bytes, &blob)) {
+	if (r->probes.cnt >= TAPIR_STREAM_METADATA_MAX) {
+		refuse(r);
+		return;
+	}
+	if (tapir_event_blob__parse(m->blob, m->blob_bytes, &blob)) {
 		r->malformed_cnt++;
 		return;
 	}
 	id = describe(r, m, blob);
 	tapir_event_blob__free(blob);
-	if (id)
-		post_metadata(r, id, m);
 	known = tapir_map__put(&r->probes, m->metadata_id, NULL);
 	if (known)
 		*known = id;
+}
+
+/* The probe id of an event to record; 0: of one that is not wanted, or is counted here. */
+static uint32_t probe_of(struct tapir_stream_records *r, uint32_t metadata_id)
+{
+	const uint64_t *id = tapir_map__get(&r->probes, metadata_id);
+
+	if (id && *id != UNDESCRIBED)
+		return (uint32_t)*id;
+	if (id || r->probes.cnt >= TAPIR_STREAM_METADATA_MAX)
+		r->undescribed_cnt++;
+	else
+		r->malformed_cnt++;
+	return 0;
 }
 
 /* ---- stacks, threads --------------------------------------------------------------------- */
@@ -279,7 +329,8 @@ static void see_thread(struct tapir_stream_records *r, uint32_t tid)
 static void on_event(void *ctx, const struct tapir_nettrace_event *event)
 {
 	struct tapir_stream_records *r = ctx;
-	const uint64_t *probe_id = tapir_map__get(&r->probes, event->metadata_id), *stack_id;
+	uint32_t probe_id = probe_of(r, event->metadata_id);
+	const uint64_t *stack_id;
 	size_t bytes = event->payload_bytes;
 	struct tapir_rec_event fixed = {.tgid = r->tgid, .lane = TAPIR_LANE_STREAM};
 	struct tapir_event_view view = {.rec = &fixed,
@@ -287,10 +338,13 @@ static void on_event(void *ctx, const struct tapir_nettrace_event *event)
 					.related_id = event->related_id,
 					.payload = event->payload};
 
-	r->malformed_cnt += !probe_id || event->tid > INT32_MAX || !event->tid;
-	if (!probe_id || !*probe_id || event->tid > INT32_MAX || !event->tid)
+	if (!probe_id)
 		return;
-	fixed.probe_id = (uint32_t)*probe_id;
+	if (event->tid > INT32_MAX || !event->tid) {
+		r->malformed_cnt++;
+		return;
+	}
+	fixed.probe_id = probe_id;
 	fixed.tid = tapir_ring_tids__find(&r->tids, (uint32_t)event->tid, false);
 	if (!(fixed.tid & TAPIR_RING_TID_GONE))
 		see_thread(r, fixed.tid);
@@ -328,7 +382,8 @@ static void on_lost(void *ctx, uint64_t cnt, uint64_t ticks)
 
 static void report_losses(struct tapir_stream_records *r)
 {
-	bool has_news = r->lost_cnt || r->malformed_cnt > r->malformed_reported;
+	bool has_news =
+		r->lost_cnt || r->undescribed_cnt || r->malformed_cnt > r->malformed_reported;
 
 	/*
 	 * More than one a nanosecond since it began: no count of anything, but what the process
@@ -341,6 +396,8 @@ static void report_losses(struct tapir_stream_records *r)
 	r->lost_reported += r->lost_cnt;
 	if (r->lost_cnt)
 		post_loss(r, TAPIR_LOSS_STREAM_DROP, r->lost_cnt);
+	if (r->undescribed_cnt)
+		post_loss(r, TAPIR_LOSS_RING_LANE_UNDESCRIBED, r->undescribed_cnt);
 	if (r->malformed_cnt > r->malformed_reported)
 		post_loss(r, TAPIR_LOSS_MALFORMED, r->malformed_cnt - r->malformed_reported);
 	pthread_mutex_lock(&r->sink->lock);
@@ -348,7 +405,7 @@ static void report_losses(struct tapir_stream_records *r)
 	r->sink->lost_cnt += r->lost_cnt;
 	r->sink->malformed_cnt += r->malformed_cnt - r->malformed_reported;
 	pthread_mutex_unlock(&r->sink->lock);
-	r->event_cnt = r->lost_cnt = 0;
+	r->event_cnt = r->lost_cnt = r->undescribed_cnt = 0;
 	r->malformed_reported = r->malformed_cnt;
 	r->losses_ns = has_news ? r->max_ns : r->losses_ns;
 }
@@ -368,9 +425,20 @@ void tapir_stream_records__init(struct tapir_stream_records *r, struct tapir_str
 	tapir_ring_tids__init(&r->tids, tgid);
 }
 
+static void drop_kinds(struct tapir_stream_records *r)
+{
+	pthread_mutex_lock(&r->sink->lock);
+	for (size_t i = 0; i < r->kinds.cap; i++)
+		if (r->kinds.slots[i].used)
+			tapir_ring_kinds__drop(&r->sink->kinds, r->kinds.slots[i].key);
+	pthread_mutex_unlock(&r->sink->lock);
+	tapir_map__fini(&r->kinds);
+}
+
 void tapir_stream_records__fini(struct tapir_stream_records *r)
 {
 	flush(r);
+	drop_kinds(r);
 	tapir_ring_tids__fini(&r->tids);
 	tapir_recbuf__fini(&r->recbuf);
 	tapir_map__fini(&r->probes);

@@ -12,14 +12,19 @@
 #include <pthread.h>
 
 #include "flow/queue.h"
+#include "rings/ring_kinds.h"
 #include "rings/ring_tids.h"
 #include "flow/seen_names.h"
 #include "spec/spec.h"
 #include "decode/nettrace_stream.h"
 #include "trace/recbuf.h"
 
-#define TAPIR_STREAM_PROBE_ID_MIN 0x40000u /* those of rings lie below */
-#define TAPIR_STREAM_PROBE_ID_MAX 0x50000u
+#define TAPIR_STREAM_PROBE_ID_MIN  0x40000000u /* those of rings lie below */
+#define TAPIR_STREAM_PROBE_ID_MAX  0x7fffffffu
+
+/* Of one stream: its events beyond that are lost, and counted. A runtime uses no id twice. */
+#define TAPIR_STREAM_METADATA_MAX  (1u << 18)
+#define TAPIR_STREAM_DESCRIBED_MAX (16u << 20) /* bytes of what is described differently */
 
 /* Of all streams of a recording. */
 struct tapir_stream_sink {
@@ -29,7 +34,7 @@ struct tapir_stream_sink {
 	pthread_mutex_t lock;		     /* of all below */
 	bool *spec_matched;		     /* one a SPEC; ours */
 	struct tapir_seen_names seen;
-	uint32_t next_probe_id;
+	struct tapir_ring_kinds kinds; /* of events: streams that describe the same share ids */
 	uint64_t event_cnt, lost_cnt, malformed_cnt;
 };
 
@@ -43,7 +48,8 @@ struct tapir_stream_records {
 	uint32_t tgid;
 	struct tapir_ring_tids tids;
 	struct tapir_recbuf recbuf;
-	struct tapir_map probes; /* metadata id -> probe id; 0: not asked for */
+	struct tapir_map probes; /* metadata id -> probe id; 0: not asked for, UNDESCRIBED */
+	struct tapir_map kinds;	 /* by hash: those that this stream uses */
 	struct tapir_map stacks; /* the stream's stack id -> ours */
 	struct tapir_map sent_stacks, sent_threads;
 	struct tapir_block *block; /* being filled; NULL */
@@ -52,7 +58,8 @@ struct tapir_stream_records {
 	uint64_t min_ns, max_ns, losses_ns;
 	uint64_t cost_bytes; /* of descriptions */
 	uint64_t lost_reported;
-	uint64_t event_cnt, lost_cnt; /* since the last report */
+	uint64_t event_cnt, lost_cnt, undescribed_cnt; /* since the last report */
+	bool has_undescribed;			       /* was reported */
 	uint64_t malformed_cnt, malformed_reported,
 		malformed_read; /* added up; read: the reader's */
 };

@@ -7,14 +7,13 @@
 
 #include "base/clock.h"
 
-#define KIND_COST_BYTES 512u	    /* of an id, besides its description */
-#define ID_MAX		0x7fffffffu /* 0x40000-0x4ffff are those of streams (stream_records.h) */
-#define STREAM_ID_MIN	0x40000u
-#define STREAM_ID_END	0x50000u
+#define KIND_COST_BYTES 512u /* of an id, besides its description */
 
-void tapir_ring_kinds__init(struct tapir_ring_kinds *k, uint32_t first_probe_id)
+void tapir_ring_kinds__init(struct tapir_ring_kinds *k, uint32_t first_probe_id,
+			    uint32_t last_probe_id)
 {
-	*k = (struct tapir_ring_kinds){.next_probe_id = first_probe_id};
+	*k = (struct tapir_ring_kinds){.next_probe_id = first_probe_id,
+				       .last_probe_id = last_probe_id};
 	if (getrandom(k->seeds, sizeof(k->seeds), 0) != sizeof(k->seeds))
 		k->seeds[0] = k->seeds[1] = tapir_clock__now_ns();
 }
@@ -39,12 +38,7 @@ static uint64_t hash_of(uint64_t seed, const struct tapir_rec_probe *probe, cons
 
 static uint32_t next_id(struct tapir_ring_kinds *k)
 {
-	uint32_t id = k->next_probe_id;
-
-	if (id > ID_MAX)
-		return 0;
-	k->next_probe_id = id + 1 == STREAM_ID_MIN ? STREAM_ID_END : id + 1;
-	return id;
+	return k->next_probe_id <= k->last_probe_id ? k->next_probe_id++ : 0;
 }
 
 /* Those that a process uses stay. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ring_kinds.h - kinds of events that ring lanes describe: processes that describe the same event
- * share its id in the recording. So a recording that sees a program start a thousand times knows
- * its events once. One thread at a time.
+ * ring_kinds.h - kinds of events that ring lanes, or streams, describe: processes that describe the
+ * same event share its id in the recording. So a recording that sees a program start a thousand
+ * times knows its events once. One thread at a time.
  *
  * Descriptions are known by a hash of 128 bits under seeds that no process knows. A kind without a
  * user is kept while there is room: the next process of the program finds it.
@@ -27,10 +27,12 @@ struct tapir_ring_kinds {
 	struct tapir_vec(struct tapir_ring_kind) all;
 	uint64_t cost_bytes;
 	size_t unused_cnt;
-	uint32_t next_probe_id;
+	uint32_t next_probe_id, last_probe_id;
 };
 
-void tapir_ring_kinds__init(struct tapir_ring_kinds *k, uint32_t first_probe_id);
+/* Ids are given in order, none twice. */
+void tapir_ring_kinds__init(struct tapir_ring_kinds *k, uint32_t first_probe_id,
+			    uint32_t last_probe_id);
 void tapir_ring_kinds__fini(struct tapir_ring_kinds *k);
 
 /*

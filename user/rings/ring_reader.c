@@ -407,7 +407,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 		.spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool)),
 	};
 	tapir_ring_limits__init(&r->limits, opts->queue, r->start_ns);
-	tapir_ring_kinds__init(&r->sink.kinds, TAPIR_RING_PROBE_ID_MIN);
+	tapir_ring_kinds__init(&r->sink.kinds, TAPIR_RING_PROBE_ID_MIN, TAPIR_RING_PROBE_ID_MAX);
 	r->ask = malloc(sizeof(*r->ask));
 	if (r->ask)
 		tapir_ring_select__fill(opts->specs, r->ask);
