@@ -14,7 +14,7 @@
 #include "flow/queue.h"
 #include "rings/ring_session.h"
 
-#define TAPIR_RING_PROBE_ID_MIN 0x10000u /* the probe ids of BPF sites lie below (SITE_CAP) */
+#define TAPIR_RING_PROBE_ID_MIN 0x10000u    /* the probe ids of BPF sites lie below (SITE_CAP) */
 #define TAPIR_RING_PROBE_ID_MAX 0x3fffffffu /* those of streams lie above */
 
 struct tapir_ring_reader_opts {
