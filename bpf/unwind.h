@@ -30,7 +30,7 @@ enum tapir_unwind_rule {
 	TAPIR_UNWIND_SP = 1,	      /* rsp + 8 * cfa */
 	TAPIR_UNWIND_FP = 2,	      /* rbp + 8 * (int16_t)cfa */
 	TAPIR_UNWIND_FP_DEREF = 3,    /* *(rbp + 8 * (int16_t)cfa): realigned stacks */
-	TAPIR_UNWIND_SP_DEREF = 4,    /* *(rsp + 8 * cfa) */
+	TAPIR_UNWIND_SP_DEREF = 4,    /* *(rsp + 8 * (int16_t)cfa) + 8: OpenSSL, in assembly */
 	TAPIR_UNWIND_PLT = 5,	      /* rsp + 8 + ((pc & 15) >= cfa ? 8 : 0) */
 	TAPIR_UNWIND_SIGNAL = 6,      /* rsp is the signal's ucontext: all registers are in it */
 	TAPIR_UNWIND_END = 7,	      /* no caller: the thread starts here */

@@ -430,6 +430,16 @@ const Elf64_Phdr *tapir_elf__tls(const struct tapir_elf *elf)
 	return NULL;
 }
 
+const Elf64_Phdr *tapir_elf__phdr_at_idx(const struct tapir_elf *elf, size_t idx)
+{
+	return idx < elf->phdr_cnt ? &elf->phdrs[idx] : NULL;
+}
+
+uint64_t tapir_elf__entry_va(const struct tapir_elf *elf)
+{
+	return elf->ehdr->e_entry;
+}
+
 bool tapir_elf__va_to_off(const struct tapir_elf *elf, uint64_t va, uint64_t *out)
 {
 	const Elf64_Phdr *ph = tapir_elf__load_at(elf, va);

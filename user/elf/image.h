@@ -52,6 +52,10 @@ const Elf64_Phdr *tapir_elf__tls(const struct tapir_elf *elf); /* PT_TLS or NULL
 /* The first PT_LOAD header of a segment that can be executed; NULL: none. Borrowed. */
 const Elf64_Phdr *tapir_elf__first_executable(const struct tapir_elf *elf);
 
+/* The program header at idx, of any type; NULL: past the last one. Borrowed. */
+const Elf64_Phdr *tapir_elf__phdr_at_idx(const struct tapir_elf *elf, size_t idx);
+uint64_t tapir_elf__entry_va(const struct tapir_elf *elf); /* 0: none */
+
 /* By PT_LOAD headers; false: not backed by the file, *out untouched. */
 bool tapir_elf__va_to_off(const struct tapir_elf *elf, uint64_t va, uint64_t *out);
 bool tapir_elf__off_to_va(const struct tapir_elf *elf, uint64_t off, uint64_t *out);

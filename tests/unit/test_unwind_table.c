@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Unwind tables of files built here: what each kind of rule becomes, files without section headers
+ * or with .debug_frame only, what is added to gaps; hostile sections cost bounded work and memory.
+ * Real files: test_unwind_oracle.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include "base/clock.h"
+#include "eh_frame_builder.h"
+#include "elf_builder.h"
+#include "unwind/eh_source.h"
+#include "unwind/rows.h"
+#include "unwind/unwind_table.h"
+
+/* ---- tables of sections ----------------------------------------------------------------------- */
+
+static int table_in(const char *name, const void *section, size_t len,
+		    struct tapir_unwind_table **out)
+{
+	struct elf_builder b;
+	struct tapir_elf *elf;
+	int err;
+
+	elf_builder__init(&b, ET_DYN);
+	elf_builder__add_section(&b, name, SHT_PROGBITS, section, len);
+	elf_builder__finish(&b);
+	elf = elf_builder__open(&b);
+	assert_non_null(elf);
+	err = tapir_unwind_table__build(elf, out);
+	if (!err)
+		assert_true(tapir_unwind_table__is_sound(*out));
+	tapir_elf__free(elf);
+	elf_builder__fini(&b);
+	return err;
+}
+
+static int table_of(const struct built *b, struct tapir_unwind_table **out)
+{
+	return table_in(".eh_frame", b->bytes, b->len, out);
+}
+
+static void assert_row(const struct tapir_unwind_table *t, uint64_t va, unsigned rule, int cfa,
+		       unsigned fp)
+{
+	const struct tapir_unwind_row *row =
+		tapir_unwind_table__find(t, (uint32_t)(va - LOAD_BIAS));
+
+	if (!row) {
+		assert_int_equal(rule, TAPIR_UNWIND_GAP);
+		return;
+	}
+	assert_int_equal(row->rule, rule);
+	assert_int_equal((int16_t)row->cfa, cfa);
+	assert_int_equal(row->fp, fp);
+}
+
+/* push rbp; mov rsp, rbp */
+static const uint8_t framed[] = {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6};
+
+static void row_changes_where_code_says_so(void **state)
+{
+	struct tapir_unwind_table *t;
+	static struct built b;
+
+	(void)state;
+	begin(&b);
+	add_fde(&b, TEXT_VA + 0x800, 0x80, framed, sizeof(framed)); /* out of order */
+	add_fde(&b, TEXT_VA, 0x100, framed, sizeof(framed));
+	assert_int_equal(table_of(&b, &t), 0);
+	for (unsigned i = 0; i <= 0x800; i += 0x800) {
+		assert_row(t, TEXT_VA + i, TAPIR_UNWIND_SP, 1, 0);
+		assert_row(t, TEXT_VA + i + 1, TAPIR_UNWIND_SP, 2, 2);
+		assert_row(t, TEXT_VA + i + 3, TAPIR_UNWIND_SP, 2, 2);
+		assert_row(t, TEXT_VA + i + 4, TAPIR_UNWIND_FP, 2, 2);
+		assert_row(t, TEXT_VA + i + 0x7f, TAPIR_UNWIND_FP, 2, 2);
+	}
+	assert_row(t, TEXT_VA - 1, TAPIR_UNWIND_GAP, 0, 0);
+	assert_row(t, TEXT_VA + 0x100, TAPIR_UNWIND_GAP, 0, 0);
+	assert_row(t, TEXT_VA + 0x7ff, TAPIR_UNWIND_GAP, 0, 0);
+	assert_row(t, TEXT_VA + 0x880, TAPIR_UNWIND_GAP, 0, 0);
+	tapir_unwind_table__free(t);
+}
+
+struct rule_case {
+	uint8_t code[24];
+	uint8_t len, rule;
+	int16_t cfa;
+	uint8_t fp;
+};
+
+static const struct rule_case rule_cases[] = {
+	/* the linker's PLT, and its threshold with IBT */
+	{{0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22},
+	 13,
+	 TAPIR_UNWIND_PLT,
+	 11,
+	 0},
+	{{0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x39, 0x2a, 0x33, 0x24, 0x22},
+	 13,
+	 TAPIR_UNWIND_PLT,
+	 9,
+	 0},
+	/* a realigned stack: CFA = *(rbp - 8), rbp at *rbp */
+	{{0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0},
+	 10,
+	 TAPIR_UNWIND_FP_DEREF,
+	 -1,
+	 TAPIR_UNWIND_FP_AT_FP},
+	/* OpenSSL: CFA = *(rsp + 40) + 8 */
+	{{0x0f, 5, 0x77, 40, 0x06, 0x23, 8}, 7, TAPIR_UNWIND_SP_DEREF, 5, 0},
+	{{0x0f, 5, 0x77, 0x78, 0x06, 0x23, 8}, 7, TAPIR_UNWIND_SP_DEREF, -1, 0},
+	/* a signal frame */
+	{{0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 16, 3, 0x77, 0xa8, 1}, 12, TAPIR_UNWIND_SIGNAL, 0, 0},
+	/* return address undefined */
+	{{0x07, 16}, 2, TAPIR_UNWIND_END, 0, 0},
+	/* the largest frame, and one more */
+	{{0x0e, 0xf8, 0xff, 0x1f}, 4, TAPIR_UNWIND_SP, -1, 0},
+	{{0x0e, 0x80, 0x80, 0x20}, 4, TAPIR_UNWIND_UNSUPPORTED, 0, 0},
+	/* not a multiple of a word; below the stack pointer; from r10; rbp in another register */
+	{{0x0e, 12}, 2, TAPIR_UNWIND_UNSUPPORTED, 0, 0},
+	{{0x13, 1}, 2, TAPIR_UNWIND_UNSUPPORTED, 0, 0},
+	{{0x0c, 10, 0}, 3, TAPIR_UNWIND_UNSUPPORTED, 0, 0},
+	{{0x09, 6, 3}, 3, TAPIR_UNWIND_SP, 1, TAPIR_UNWIND_FP_LOST},
+	/* the return address elsewhere */
+	{{0x90, 3}, 2, TAPIR_UNWIND_UNSUPPORTED, 0, 0},
+};
+
+static void each_rule_has_its_row(void **state)
+{
+	static struct built b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rule_cases) / sizeof(rule_cases[0]); i++) {
+		const struct rule_case *rule = &rule_cases[i];
+		struct tapir_unwind_table *t;
+
+		begin(&b);
+		add_fde(&b, TEXT_VA, 0x100, rule->code, rule->len);
+		assert_int_equal(table_of(&b, &t), 0);
+		assert_row(t, TEXT_VA + 0x50, rule->rule, rule->cfa, rule->fp);
+		assert_int_equal(t->shape.unsupported_cnt, rule->rule == TAPIR_UNWIND_UNSUPPORTED);
+		assert_int_equal(t->shape.lost_fp_cnt, rule->fp == TAPIR_UNWIND_FP_LOST);
+		tapir_unwind_table__free(t);
+	}
+}
+
+static void every_row_is_found_when_there_are_many_blocks(void **state)
+{
+	uint8_t code[1998];
+	struct tapir_unwind_table *t;
+	static struct built b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(code); i += 3) { /* a row for each byte of code */
+		code[i] = 0x41;
+		code[i + 1] = 0x0e;
+		code[i + 2] = (uint8_t)(8 + 8 * (i / 3 % 10));
+	}
+	begin(&b);
+	for (unsigned i = 0; i < 8; i++)
+		add_fde(&b, TEXT_VA + 700 * i, 700, code, sizeof(code));
+	assert_int_equal(table_of(&b, &t), 0);
+	assert_true(t->shape.block_cnt > 8);
+	for (unsigned i = 0; i < 8; i++)
+		for (unsigned j = 1; j < 660; j++)
+			assert_row(t, TEXT_VA + 700 * i + j, TAPIR_UNWIND_SP, 1 + (j - 1) % 10, 0);
+	tapir_unwind_table__free(t);
+}
+
+/* ---- other sources ------------------------------------------------------------------------------ */
+
+static void table_is_the_same_without_section_headers(void **state)
+{
+	static const uint8_t header[] = {1, 0x04, 0xff, 0xff}; /* eh_frame_ptr: absolute, 8 bytes */
+	uint64_t eh_va = DATA_VA + 0x100;
+	struct tapir_unwind_table *t;
+	struct tapir_elf *elf;
+	struct elf_builder eb;
+	static struct built b;
+
+	(void)state;
+	begin(&b);
+	add_fde(&b, TEXT_VA, 0x100, framed, sizeof(framed));
+	elf_builder__init(&eb, ET_DYN);
+	memcpy(eb.bytes + DATA_OFF, header, sizeof(header));
+	memcpy(eb.bytes + DATA_OFF + 4, &eh_va, sizeof(eh_va));
+	memcpy(eb.bytes + DATA_OFF + 0x100, b.bytes, b.len);
+	elf_builder__add_phdr(&eb, PT_GNU_EH_FRAME, PF_R, DATA_OFF, 12);
+	elf_builder__finish(&eb);
+	((Elf64_Ehdr *)eb.bytes)->e_shoff = 0;
+	((Elf64_Ehdr *)eb.bytes)->e_shnum = 0;
+	((Elf64_Ehdr *)eb.bytes)->e_shstrndx = 0;
+	elf = elf_builder__open(&eb);
+	assert_non_null(elf);
+	assert_int_equal(tapir_unwind_table__build(elf, &t), 0);
+	assert_row(t, TEXT_VA + 4, TAPIR_UNWIND_FP, 2, 2);
+	tapir_unwind_table__free(t);
+	tapir_elf__free(elf);
+	elf_builder__fini(&eb);
+}
+
+static void debug_frame_is_read_when_it_is_all(void **state)
+{
+	/* version 4: size of an address 8, of a segment selector 0 */
+	static const uint8_t debug_cie[] = {20, 0,    0,  0,	0xff, 0xff, 0xff, 0xff, 4, 0, 8, 0,
+					    1,	0x78, 16, 0x0c, 7,    8,    0x90, 1,	0, 0, 0, 0};
+	uint32_t len = 4 + 16 + sizeof(framed), id = 0;
+	uint64_t start = TEXT_VA, range = 0x100;
+	struct tapir_unwind_table *t;
+	uint8_t section[128];
+	size_t at = sizeof(debug_cie);
+
+	(void)state;
+	memcpy(section, debug_cie, at);
+	memcpy(section + at, &len, 4);
+	memcpy(section + at + 4, &id, 4);
+	memcpy(section + at + 8, &start, 8);
+	memcpy(section + at + 16, &range, 8);
+	memcpy(section + at + 24, framed, sizeof(framed));
+	assert_int_equal(table_in(".debug_frame", section, at + 24 + sizeof(framed), &t), 0);
+	assert_row(t, TEXT_VA + 4, TAPIR_UNWIND_FP, 2, 2);
+	tapir_unwind_table__free(t);
+}
+
+static void gaps_have_stubs_and_trampolines_and_an_entry_point(void **state)
+{
+	static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+	struct tapir_unwind_table *t;
+	struct tapir_elf *elf;
+	struct elf_builder b;
+
+	(void)state;
+	elf_builder__init(&b, ET_DYN);
+	memcpy(b.bytes + TEXT_OFF + 0x100, sigreturn, sizeof(sigreturn));
+	elf_builder__add_header(&b, ".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
+				TEXT_OFF + 0x400, 0x40);
+	elf_builder__finish(&b);
+	((Elf64_Ehdr *)b.bytes)->e_entry = TEXT_VA + 0x200;
+	elf = elf_builder__open(&b);
+	assert_non_null(elf);
+	assert_int_equal(tapir_unwind_table__build(elf, &t), 0);
+	assert_row(t, TEXT_VA + 0xff, TAPIR_UNWIND_SIGNAL, 0, 0); /* returned to - 1 */
+	assert_row(t, TEXT_VA + 0x100, TAPIR_UNWIND_SIGNAL, 0, 0);
+	assert_row(t, TEXT_VA + 0x109, TAPIR_UNWIND_GAP, 0, 0);
+	assert_row(t, TEXT_VA + 0x200, TAPIR_UNWIND_END, 0, 0);
+	assert_row(t, TEXT_VA + 0x240, TAPIR_UNWIND_GAP, 0, 0);
+	assert_row(t, TEXT_VA + 0x43f, TAPIR_UNWIND_PLT, 11, 0);
+	assert_row(t, TEXT_VA + 0x440, TAPIR_UNWIND_GAP, 0, 0);
+	tapir_unwind_table__free(t);
+	tapir_elf__free(elf);
+	elf_builder__fini(&b);
+}
+
+static void gaps_are_filled_up_to_what_is_described(void **state)
+{
+	const struct tapir_unwind_row end = {.rule = TAPIR_UNWIND_END};
+	struct tapir_unwind_row want[] = {
+		{.pc = 0},   {.pc = 100, .rule = TAPIR_UNWIND_SP, .cfa = 1},
+		{.pc = 200}, {.pc = 300, .rule = TAPIR_UNWIND_SP, .cfa = 1},
+		{.pc = 400},
+	};
+	static const struct {
+		uint32_t from, until;
+		size_t cnt; /* of rows after it */
+	} cases[] = {{250, 350, 6}, {200, 300, 5}, {200, 250, 6}, {150, 180, 5},
+		     {50, 60, 7},   {400, 500, 6}, {90, 100, 6},  {300, 300, 5}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tapir_unwind_rows rows = {};
+
+		for (size_t j = 0; j < 5; j++)
+			assert_true(tapir_vec__push(&rows.vec, want[j]));
+		assert_int_equal(tapir_unwind_rows__fill(&rows, cases[i].from, cases[i].until, end),
+				 0);
+		assert_int_equal(rows.vec.cnt, cases[i].cnt);
+		for (size_t j = 1; j < rows.vec.cnt; j++)
+			assert_true(rows.vec.data[j].pc > rows.vec.data[j - 1].pc);
+		assert_int_equal(rows.vec.data[rows.vec.cnt - 1].rule, TAPIR_UNWIND_GAP);
+		tapir_unwind_rows__fini(&rows);
+	}
+}
+
+/* ---- hostile files ------------------------------------------------------------------------------ */
+
+static void broken_functions_are_left_out_and_counted(void **state)
+{
+	static const uint8_t codes[][6] = {
+		{0x0b},				      /* restores what was never remembered */
+		{0x3f},				      /* no such instruction */
+		{0x0e, 0xff, 0xff, 0xff, 0xff, 0xff}, /* a number that does not end */
+		{0x0f, 0x7f},			      /* a block longer than the entry */
+		{0x0c, 7},			      /* ends within an operand */
+	};
+	struct tapir_unwind_table *t;
+	static struct built b;
+
+	(void)state;
+	begin(&b);
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		add_fde(&b, TEXT_VA + 0x100 * i, 0x100, codes[i], i == 4 ? 2 : sizeof(codes[i]));
+	add_fde(&b, TEXT_VA + 0x800, 0x100, framed, sizeof(framed));
+	add_fde(&b, UINT64_MAX - 8, 64, framed, sizeof(framed)); /* wraps */
+	add_fde(&b, DATA_VA, 64, framed, sizeof(framed));	 /* not executable */
+	add_fde(&b, TEXT_VA + 0x900, 0, framed, sizeof(framed)); /* empty */
+	assert_int_equal(table_of(&b, &t), 0);
+	assert_int_equal(t->shape.broken_cnt, 8);
+	assert_row(t, TEXT_VA + 0x50, TAPIR_UNWIND_GAP, 0, 0);
+	assert_row(t, TEXT_VA + 0x804, TAPIR_UNWIND_FP, 2, 2);
+	tapir_unwind_table__free(t);
+}
+
+static void negative_offsets_make_no_row_that_leads_downwards(void **state)
+{
+	static const uint8_t below[] = {0x12, 7, 1};			/* CFA = rsp - 8 */
+	static const uint8_t far[] = {0x12, 6, 0x80, 0x80, 0x80, 0x10}; /* far below rbp */
+	static const uint8_t fp_above[] = {0x11, 6, 0x7f};		/* rbp above the CFA */
+	struct tapir_unwind_table *t;
+	static struct built b;
+
+	(void)state;
+	begin(&b);
+	add_fde(&b, TEXT_VA, 0x100, below, sizeof(below));
+	add_fde(&b, TEXT_VA + 0x100, 0x100, far, sizeof(far));
+	add_fde(&b, TEXT_VA + 0x200, 0x100, fp_above, sizeof(fp_above));
+	assert_int_equal(table_of(&b, &t), 0);
+	assert_row(t, TEXT_VA + 8, TAPIR_UNWIND_UNSUPPORTED, 0, 0);
+	assert_row(t, TEXT_VA + 0x108, TAPIR_UNWIND_UNSUPPORTED, 0, 0);
+	assert_row(t, TEXT_VA + 0x208, TAPIR_UNWIND_SP, 1, TAPIR_UNWIND_FP_LOST);
+	tapir_unwind_table__free(t);
+}
+
+/* An FDE that names itself or another FDE as its CIE; entries that overlap; a CIE of 60 kB. */
+static void cycles_and_huge_cies_are_left_out(void **state)
+{
+	struct tapir_unwind_table *t;
+	static struct built b;
+	uint32_t id = 4, len = 60000;
+	size_t at;
+
+	(void)state;
+	begin(&b);
+	at = b.len;
+	add_fde(&b, TEXT_VA, 0x100, framed, sizeof(framed));
+	id = 4;
+	memcpy(b.bytes + at + 4, &id, 4); /* its own start */
+	add_fde(&b, TEXT_VA + 0x100, 0x100, framed, sizeof(framed));
+	id = (uint32_t)(b.len - at) - 25; /* the FDE before it */
+	memcpy(b.bytes + b.len - 25 - sizeof(framed) + 4, &id, 4);
+	add_fde(&b, TEXT_VA + 0x200, 0x100, framed, sizeof(framed));
+	assert_int_equal(table_of(&b, &t), 0);
+	assert_int_equal(t->shape.broken_cnt, 2);
+	assert_row(t, TEXT_VA + 0x50, TAPIR_UNWIND_GAP, 0, 0);
+	assert_row(t, TEXT_VA + 0x204, TAPIR_UNWIND_FP, 2, 2);
+	tapir_unwind_table__free(t);
+
+	begin(&b);
+	memcpy(b.bytes, &len, 4); /* the CIE swallows all that follows */
+	memset(b.bytes + b.len, 0, 60000);
+	b.len += 60000;
+	assert_int_equal(table_of(&b, &t), -ENOENT);
+}
+
+static void functions_that_overlap_stay_in_order(void **state)
+{
+	struct tapir_unwind_table *t;
+	static struct built b;
+
+	(void)state;
+	begin(&b);
+	for (unsigned i = 0; i < 100; i++)
+		add_fde(&b, TEXT_VA + i, 0x1000, framed, sizeof(framed));
+	assert_int_equal(table_of(&b, &t), 0);
+	assert_row(t, TEXT_VA + 99, TAPIR_UNWIND_SP, 1, 0);
+	assert_row(t, TEXT_VA + 103, TAPIR_UNWIND_FP, 2, 2);
+	tapir_unwind_table__free(t);
+}
+
+static void nothing_is_read_outside_when_section_is_cut(void **state)
+{
+	struct tapir_unwind_table *t;
+	static struct built b;
+
+	(void)state;
+	begin(&b);
+	add_fde(&b, TEXT_VA, 0x100, framed, sizeof(framed));
+	for (size_t len = 0; len < b.len; len++)
+		assert_int_equal(table_in(".eh_frame", b.bytes, len, &t), -ENOENT);
+}
+
+/* A file of 10 million functions: as far as they fit the limit of 64 MB, and beyond it. */
+static struct tapir_elf *crowd(size_t fde_cnt, int fd)
+{
+	static const uint8_t code[] = {0x0e, 16};
+	const size_t fde_bytes = 25 + sizeof(code);
+	size_t bytes = sizeof(cie) + fde_cnt * fde_bytes;
+	uint8_t *section = malloc(bytes);
+	struct tapir_elf *elf = NULL;
+	static struct built one;
+	struct elf_builder b;
+	Elf64_Shdr *header;
+
+	assert_non_null(section);
+	memcpy(section, cie, sizeof(cie));
+	for (size_t i = 0; i < fde_cnt; i++) {
+		uint8_t *fde = section + sizeof(cie) + i * fde_bytes;
+		uint32_t id = (uint32_t)(fde + 4 - section);
+
+		begin(&one);
+		add_fde(&one, TEXT_VA + i % 0x2000, 1, code, sizeof(code));
+		memcpy(fde, one.bytes + sizeof(cie), fde_bytes);
+		memcpy(fde + 4, &id, 4);
+	}
+	elf_builder__init(&b, ET_DYN);
+	elf_builder__add_section(&b, ".eh_frame", SHT_PROGBITS, "", 1);
+	elf_builder__finish(&b);
+	/* The section is put after the file that the builder made. */
+	header = (Elf64_Shdr *)(void *)(b.bytes + ((Elf64_Ehdr *)b.bytes)->e_shoff) +
+		 b.section_cnt - 2;
+	header->sh_offset = b.len;
+	header->sh_size = bytes;
+	assert_int_equal(pwrite(fd, b.bytes, b.len, 0), b.len);
+	for (size_t done = 0; done < bytes;) {
+		ssize_t n = pwrite(fd, section + done, bytes - done, (off_t)(b.len + done));
+
+		assert_true(n > 0);
+		done += (size_t)n;
+	}
+	assert_int_equal(tapir_elf__open_fd(fd, &elf), 0);
+	elf_builder__fini(&b);
+	free(section);
+	return elf;
+}
+
+static void work_is_bounded_when_there_are_10_million_functions(void **state)
+{
+	static const struct {
+		size_t cnt;
+		int err;
+	} cases[] = {{2000000, 0}, {10000000, -EFBIG}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int fd = memfd_create("crowd", MFD_CLOEXEC);
+		struct tapir_elf *elf = crowd(cases[i].cnt, fd);
+		struct tapir_unwind_table *t = NULL;
+		uint64_t began_ns = tapir_clock__now_ns();
+
+		assert_int_equal(tapir_unwind_table__build(elf, &t), cases[i].err);
+		assert_true(tapir_clock__now_ns() - began_ns < 10ull * 1000000000);
+		if (t)
+			assert_true(t->shape.block_cnt < 100); /* they are all in 8 kB of code */
+		tapir_unwind_table__free(t);
+		tapir_elf__free(elf);
+		close(fd);
+	}
+}
+
+static void table_is_refused_when_code_is_too_far_apart(void **state)
+{
+	const struct tapir_unwind_row far[] = {
+		{.pc = 0},
+		{.pc = 256, .rule = TAPIR_UNWIND_SP, .cfa = 1},
+		{.pc = UINT32_MAX - 256},
+	};
+	struct tapir_unwind_rows rows = {};
+	struct tapir_unwind_table *t;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		assert_true(tapir_vec__push(&rows.vec, far[i]));
+	assert_int_equal(tapir_unwind_table__pack(&rows, &t), -EFBIG);
+	tapir_unwind_rows__fini(&rows);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(row_changes_where_code_says_so),
+		cmocka_unit_test(each_rule_has_its_row),
+		cmocka_unit_test(every_row_is_found_when_there_are_many_blocks),
+		cmocka_unit_test(table_is_the_same_without_section_headers),
+		cmocka_unit_test(debug_frame_is_read_when_it_is_all),
+		cmocka_unit_test(gaps_have_stubs_and_trampolines_and_an_entry_point),
+		cmocka_unit_test(gaps_are_filled_up_to_what_is_described),
+		cmocka_unit_test(broken_functions_are_left_out_and_counted),
+		cmocka_unit_test(negative_offsets_make_no_row_that_leads_downwards),
+		cmocka_unit_test(cycles_and_huge_cies_are_left_out),
+		cmocka_unit_test(functions_that_overlap_stay_in_order),
+		cmocka_unit_test(nothing_is_read_outside_when_section_is_cut),
+		cmocka_unit_test(work_is_bounded_when_there_are_10_million_functions),
+		cmocka_unit_test(table_is_refused_when_code_is_too_far_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Functions in the order of the section -> rows in the order of the file. */
+#include "unwind/rows.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "elf/image.h"
+#include "unwind/eh_source.h"
+#include "unwind/rule.h"
+#include "unwind/undescribed.h"
+
+/* Code between functions that only aligns the next one: never more than that. */
+#define MAX_PADDING 63u
+
+struct function {
+	uint32_t start, end; /* file offsets */
+	size_t first_row, row_cnt;
+};
+
+struct collector {
+	struct tapir_unwind_rows *out;
+	const struct tapir_eh_section *section;
+	const Elf64_Phdr *segment; /* of the current function */
+	struct tapir_vec(struct function) functions;
+	struct tapir_vec(struct tapir_unwind_row) rows; /* by function, each by pc */
+	int err;
+};
+
+/* ---- functions ------------------------------------------------------------------------------ */
+
+static uint64_t segment_end(const Elf64_Phdr *segment)
+{
+	return segment->p_offset + segment->p_filesz;
+}
+
+/* The executable segment with va; often the one of the function before. */
+static bool find_segment(struct collector *c, struct tapir_elf *elf, uint64_t va)
+{
+	const Elf64_Phdr *segment = c->segment;
+
+	if (segment && va >= segment->p_vaddr && va - segment->p_vaddr < segment->p_filesz)
+		return true;
+	segment = tapir_elf__load_at(elf, va);
+	if (!segment || !(segment->p_flags & PF_X) || segment_end(segment) > UINT32_MAX)
+		return false;
+	c->segment = segment;
+	return true;
+}
+
+static uint32_t pc_of(const struct collector *c, uint64_t va)
+{
+	uint64_t pc = va - c->segment->p_vaddr + c->segment->p_offset;
+	uint64_t end = segment_end(c->segment);
+
+	return (uint32_t)(pc < end ? pc : end);
+}
+
+static void on_row(void *ctx, uint64_t from_va, uint64_t until_va,
+		   const struct tapir_eh_state *state)
+{
+	struct collector *c = ctx;
+	struct tapir_unwind_row row = tapir_unwind_rule__row(c->section, state);
+
+	(void)until_va;
+	row.pc = pc_of(c, from_va);
+	c->out->unsupported_cnt += row.rule == TAPIR_UNWIND_UNSUPPORTED;
+	c->out->lost_fp_cnt += row.fp == TAPIR_UNWIND_FP_LOST;
+	if (c->rows.cnt == TAPIR_UNWIND_MAX_ROWS)
+		c->err = -EFBIG;
+	else if (!tapir_vec__push(&c->rows, row))
+		c->err = -ENOMEM;
+}
+
+static void add_function(struct collector *c, struct tapir_elf *elf,
+			 const struct tapir_eh_common *common,
+			 const struct tapir_eh_function *described)
+{
+	struct function f = {.first_row = c->rows.cnt};
+
+	if (!find_segment(c, elf, described->start_va)) {
+		c->out->broken_cnt++;
+		return;
+	}
+	f.start = pc_of(c, described->start_va);
+	f.end = pc_of(c, described->end_va);
+	if (!tapir_eh__each_row(c->section, common, described, on_row, c)) {
+		c->rows.cnt = f.first_row;
+		c->out->broken_cnt++;
+		return;
+	}
+	f.row_cnt = c->rows.cnt - f.first_row;
+	if (!c->err && !tapir_vec__push(&c->functions, f))
+		c->err = -ENOMEM;
+}
+
+static void collect(struct collector *c, struct tapir_elf *elf)
+{
+	struct tapir_eh_function described;
+	struct tapir_eh_iter it;
+
+	tapir_eh__begin(&it, c->section);
+	while (!c->err && tapir_eh__next(&it, &described))
+		add_function(c, elf, &it.common, &described);
+	c->out->broken_cnt += it.broken_cnt;
+}
+
+/* ---- one list ------------------------------------------------------------------------------- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->first_row < y->first_row ? -1 : x->first_row > y->first_row;
+}
+
+static bool is_same(const struct tapir_unwind_row *a, const struct tapir_unwind_row *b)
+{
+	return a->cfa == b->cfa && a->rule == b->rule && a->fp == b->fp;
+}
+
+static bool add_row(struct tapir_unwind_rows *out, struct tapir_unwind_row row)
+{
+	struct tapir_unwind_row *last = out->vec.cnt ? &out->vec.data[out->vec.cnt - 1] : NULL;
+
+	if (last && last->pc == row.pc) {
+		*last = row;
+		return true;
+	}
+	return (last && is_same(last, &row)) || tapir_vec__push(&out->vec, row);
+}
+
+/* No code, but what aligns the function at start. */
+static bool is_padding(uint32_t end, uint32_t start)
+{
+	uint32_t align = start & -start;
+
+	return start - end <= MAX_PADDING && start - end < align;
+}
+
+/* Functions of an honest file do not overlap; of two that do, the later one holds from its start.
+ */
+static bool merge(struct collector *c)
+{
+	uint32_t end = 0;
+
+	for (size_t i = 0; i < c->functions.cnt; i++) {
+		const struct function *f = &c->functions.data[i];
+		uint32_t next = i + 1 < c->functions.cnt ? f[1].start : UINT32_MAX;
+		uint32_t until = f->end < next ? f->end : next;
+
+		if (f->start >= until)
+			continue;
+		if (i && f->start > end && !is_padding(end, f->start) &&
+		    !add_row(c->out, (struct tapir_unwind_row){.pc = end}))
+			return false;
+		for (size_t j = 0; j < f->row_cnt; j++)
+			if (c->rows.data[f->first_row + j].pc < until &&
+			    !add_row(c->out, c->rows.data[f->first_row + j]))
+				return false;
+		c->out->function_cnt++;
+		end = until;
+	}
+	return add_row(c->out, (struct tapir_unwind_row){.pc = end});
+}
+
+static int make(struct collector *c, struct tapir_elf *elf)
+{
+	collect(c, elf);
+	if (c->err)
+		return c->err;
+	if (c->functions.cnt)
+		qsort(c->functions.data, c->functions.cnt, sizeof(*c->functions.data), by_start);
+	if (!add_row(c->out, (struct tapir_unwind_row){}) || (c->functions.cnt && !merge(c)))
+		return -ENOMEM;
+	return 0;
+}
+
+int tapir_unwind_rows__make(struct tapir_elf *elf, struct tapir_unwind_rows *out)
+{
+	struct tapir_eh_section section = {};
+	struct collector c = {.out = out, .section = &section};
+	int err = tapir_eh_source__find(elf, &section);
+
+	if (err && err != -ENOENT)
+		return err;
+	if (tapir_elf__machine(elf) != EM_X86_64)
+		return -ENOENT;
+	err = make(&c, elf);
+	tapir_vec__fini(&c.functions);
+	tapir_vec__fini(&c.rows);
+	if (!err)
+		err = tapir_undescribed__add(elf, out);
+	return !err && out->vec.cnt < 2 ? -ENOENT : err;
+}
+
+void tapir_unwind_rows__fini(struct tapir_unwind_rows *rows)
+{
+	tapir_vec__fini(&rows->vec);
+}
+
+/* ---- later additions ------------------------------------------------------------------------ */
+
+int tapir_unwind_rows__fill(struct tapir_unwind_rows *rows, uint32_t from, uint32_t until,
+			    struct tapir_unwind_row row)
+{
+	size_t after = tapir_sorted__behind(rows->vec.data, rows->vec.cnt, pc, from);
+	struct tapir_unwind_row gap = {.rule = TAPIR_UNWIND_GAP};
+	size_t at = after, tail_cnt;
+	bool replaces, has_rest;
+
+	if (!after || rows->vec.data[after - 1].rule != TAPIR_UNWIND_GAP || from >= until)
+		return 0;
+	if (after < rows->vec.cnt && rows->vec.data[after].pc < until)
+		until = rows->vec.data[after].pc;
+	replaces = rows->vec.data[after - 1].pc == from && after > 1;
+	has_rest = after == rows->vec.cnt || until < rows->vec.data[after].pc;
+	tail_cnt = rows->vec.cnt - after;
+	at -= replaces;
+	for (unsigned i = 0; i < 1u - replaces + has_rest; i++)
+		if (!tapir_vec__add(&rows->vec))
+			return -ENOMEM;
+	memmove(&rows->vec.data[at + 1 + has_rest], &rows->vec.data[after],
+		tail_cnt * sizeof(*rows->vec.data));
+	row.pc = from;
+	gap.pc = until;
+	rows->vec.data[at] = row;
+	if (has_rest)
+		rows->vec.data[at + 1] = gap;
+	return 0;
+}

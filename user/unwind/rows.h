@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * rows.h - the unwind rows of a file: its .eh_frame as one sorted list by file offset, in which
+ * adjacent equal rows are one, and what .eh_frame leaves out of it: stubs of the linker, the entry
+ * point, trampolines of signals.
+ *
+ * The file may be hostile: work and memory are bounded (64 MB of unwind data, 4 M rows), and the
+ * worst a row can do is to give a wrong caller. x86-64. One thread per file.
+ */
+#ifndef TAPIR_USER_UNWIND_ROWS_H
+#define TAPIR_USER_UNWIND_ROWS_H
+
+#include "base/vec.h"
+#include "bpf/unwind.h"
+
+struct tapir_elf;
+
+#define TAPIR_UNWIND_MAX_ROWS (4u << 20)
+
+struct tapir_unwind_rows {
+	struct tapir_vec(struct tapir_unwind_row) vec; /* the first and the last one are GAPs */
+	uint32_t function_cnt;
+	uint32_t unsupported_cnt; /* rows UNSUPPORTED, before merging */
+	uint32_t lost_fp_cnt;	  /* rows after which the frame pointer is not known */
+	uint32_t broken_cnt; /* functions left out: malformed, or outside executable segments */
+};
+
+/*
+ * out: zeroed, of the caller, who calls __fini also after a failure. -ENOENT: the file has no
+ * unwind data, or is not for x86-64; -EFBIG: too much of it; -ENOMEM. No line.
+ */
+int tapir_unwind_rows__make(struct tapir_elf *elf, struct tapir_unwind_rows *out);
+void tapir_unwind_rows__fini(struct tapir_unwind_rows *rows);
+
+/* Where row may hold: [from, until), as far as no other row than a GAP does. 0 or -ENOMEM. */
+int tapir_unwind_rows__fill(struct tapir_unwind_rows *rows, uint32_t from, uint32_t until,
+			    struct tapir_unwind_row row);
+
+#endif

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Each kind of code with the row that holds in all of it. */
+#include "unwind/undescribed.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "elf/image.h"
+#include "unwind/rows.h"
+
+#define MAX_ENTRY_BYTES 64u /* of an entry point: it calls at once */
+#define MAX_SCAN_BYTES	(64u << 20)
+#define MAX_TRAMPOLINES 16u
+
+/* ---- stubs ---------------------------------------------------------------------------------- */
+
+/*
+ * A lazy entry is 16 bytes: jmp, push, jmp. The others only jump. The psABI fixes their form, so
+ * that every linker's are alike.
+ */
+static const struct {
+	const char *section;
+	struct tapir_unwind_row row;
+} stubs[] = {
+	{".plt", {.rule = TAPIR_UNWIND_PLT, .cfa = 11}},
+	{".plt.sec", {.rule = TAPIR_UNWIND_SP, .cfa = 1}},
+	{".plt.got", {.rule = TAPIR_UNWIND_SP, .cfa = 1}},
+	{".iplt", {.rule = TAPIR_UNWIND_SP, .cfa = 1}},
+};
+
+static int add_stubs(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(stubs) / sizeof(stubs[0]); i++) {
+		const Elf64_Shdr *s = tapir_elf__section(elf, stubs[i].section);
+
+		if (s && s->sh_flags & SHF_EXECINSTR && s->sh_offset < UINT32_MAX &&
+		    s->sh_size < UINT32_MAX - s->sh_offset)
+			err = tapir_unwind_rows__fill(rows, (uint32_t)s->sh_offset,
+						      (uint32_t)(s->sh_offset + s->sh_size),
+						      stubs[i].row);
+	}
+	return err;
+}
+
+/* ---- the entry point ------------------------------------------------------------------------ */
+
+static int add_entry(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
+{
+	const struct tapir_unwind_row end = {.rule = TAPIR_UNWIND_END};
+	uint64_t va = tapir_elf__entry_va(elf), off;
+	const Elf64_Phdr *load = va ? tapir_elf__load_at(elf, va) : NULL;
+
+	if (!load || !(load->p_flags & PF_X) || !tapir_elf__va_to_off(elf, va, &off) ||
+	    off > UINT32_MAX - MAX_ENTRY_BYTES)
+		return 0;
+	return tapir_unwind_rows__fill(rows, (uint32_t)off, (uint32_t)off + MAX_ENTRY_BYTES, end);
+}
+
+/* ---- trampolines of signals ------------------------------------------------------------------ */
+
+/* mov $15, %rax; syscall: rt_sigreturn, which never returns. */
+static const uint8_t trampoline[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+
+static bool has_trampoline(const struct tapir_unwind_rows *rows)
+{
+	for (size_t i = 0; i < rows->vec.cnt; i++)
+		if (rows->vec.data[i].rule == TAPIR_UNWIND_SIGNAL)
+			return true;
+	return false;
+}
+
+/* Its address is where the handler returns to, but callers are looked up one byte before. */
+static int scan(const uint8_t *code, size_t len, uint32_t off, struct tapir_unwind_rows *rows)
+{
+	const struct tapir_unwind_row row = {.rule = TAPIR_UNWIND_SIGNAL};
+	const uint8_t *at = code, *end = code + len;
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < MAX_TRAMPOLINES; i++) {
+		uint32_t pc;
+
+		at = memmem(at, (size_t)(end - at), trampoline, sizeof(trampoline));
+		if (!at)
+			break;
+		pc = off + (uint32_t)(at - code);
+		err = tapir_unwind_rows__fill(rows, pc - (pc > 0), pc + sizeof(trampoline), row);
+		at += sizeof(trampoline);
+	}
+	return err;
+}
+
+static int add_trampolines(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
+{
+	const Elf64_Phdr *ph = tapir_elf__first_executable(elf);
+	int mark = tapir_diag__cnt(), err;
+	Elf64_Shdr shdr = {.sh_type = SHT_PROGBITS};
+	const void *data;
+	size_t len;
+
+	if (!ph || ph->p_filesz > MAX_SCAN_BYTES || ph->p_offset > UINT32_MAX - MAX_SCAN_BYTES ||
+	    has_trampoline(rows))
+		return 0;
+	shdr.sh_offset = ph->p_offset;
+	shdr.sh_size = ph->p_filesz;
+	err = tapir_elf__data(elf, &shdr, &data, &len);
+	tapir_diag__rewind(mark);
+	return err ? 0 : scan(data, len, (uint32_t)ph->p_offset, rows);
+}
+
+int tapir_undescribed__add(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
+{
+	int err = add_stubs(elf, rows);
+
+	if (!err)
+		err = add_entry(elf, rows);
+	return err ? err : add_trampolines(elf, rows);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * undescribed.h - code that needs no .eh_frame to be understood: stubs that the linker writes (lld
+ * describes none), the entry point (no caller), trampolines of signals (musl, Go).
+ */
+#ifndef TAPIR_USER_UNDESCRIBED_H
+#define TAPIR_USER_UNDESCRIBED_H
+
+struct tapir_elf;
+struct tapir_unwind_rows;
+
+/* Fills gaps of rows only. 0 or -ENOMEM. */
+int tapir_undescribed__add(struct tapir_elf *elf, struct tapir_unwind_rows *rows);
+
+#endif
