@@ -383,13 +383,19 @@ struct tapir_rec_mapping {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_mapping) == 96, "tapir_rec_mapping");
 
+/*
+ * No symbol covers these addresses, but unwind data does: the range is a function, and the name
+ * says where it begins ("fn_5cd7f0": the address as linked, in hex).
+ */
+#define TAPIR_SYMBOL_RANGE 0x0001
+
 struct tapir_rec_symbol {
 	struct tapir_rec h;
 	uint64_t file_id;
 	uint64_t start_off; /* in the file, so that no program headers are needed to use it */
 	uint64_t size;	    /* 0: unknown, reaches to the next symbol */
 	uint16_t name_len;
-	uint16_t flags;
+	uint16_t flags; /* TAPIR_SYMBOL_* */
 	uint32_t pad0;
 	/* name, demangled */
 };

@@ -543,6 +543,7 @@ static inline void tapir_eh__begin(struct tapir_eh_iter *it, const struct tapir_
 	it->section = section;
 	it->off = it->cie_off = 0;
 	it->is_cie_ok = it->broken_cnt = 0;
+	it->common.encoding = it->common.has_augmentation = 0;
 }
 
 /* The next function that the section describes, by it->common. 0: there are no more. */

@@ -19,9 +19,15 @@ def record_types(t, *options):
 
 
 def names_of(stack):
-    """A stack as the report names it: functions, or module+0x where there is no name."""
-    return [frame["name"] or (f"{frame['module'].rsplit('/', 1)[-1]}+{frame['offset']:#x}" if frame["module"]
-                              else f"{frame['addr']:#x}") for frame in stack]
+    """A stack as the report names it: functions, or module!fn_ or module+0x where there is no name."""
+    return [frame["name"] or place_of(frame) for frame in stack]
+
+
+def place_of(frame):
+    if not frame["module"]:
+        return f"{frame['addr']:#x}"
+    module = frame["module"].rsplit("/", 1)[-1]
+    return f"{module}!{frame['range']}" if "range" in frame else f"{module}+{frame['offset']:#x}"
 
 
 def test_counts_equal_what_was_fired(t):
@@ -69,8 +75,8 @@ def test_frames_without_names_are_one_when_they_follow_each_other(t):
     run = sum(frame["name"] is None and frame["module"].endswith("/bare") for frame in t.events(file)[0]["stack"])
     t.ok(run > 6, f"frames without a name: {t.events(file)[0]['stack']}")
     stacks = t.tapir("report", "--stacks", file).out.split("STACKS")[1]
-    t.ok(f"bare ({run} frames)" in stacks and "bare+0x" not in stacks, stacks)
-    t.eq(sum(name.startswith("bare+0x") for name in t.report(file)["stacks"][0]["functions"]), run, "JSON has all")
+    t.ok(f"bare ({run} frames)" in stacks and "bare!fn_" not in stacks, stacks)
+    t.eq(sum(name.startswith("bare!fn_") for name in t.report(file)["stacks"][0]["functions"]), run, "JSON has all")
 
 
 def test_only_records_of_the_window_and_thread_are_counted(t):

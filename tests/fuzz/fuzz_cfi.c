@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/unwind/cfi.c user/elf/image.c user/elf/note_iter.c user/base/map.c
+// fuzz: user/unwind/cfi.c user/unwind/functions.c user/elf/image.c user/elf/note_iter.c user/base/map.c
 // fuzz: user/base/diag.c user/base/str.c
 // fuzz: user/base/file.c
 // fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
 // fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
 // fuzz: user/foreign/overlay.c
-/* Any bytes as .eh_frame: rows are asked for all over the text. */
+/* Any bytes as .eh_frame: rows and functions are asked for all over the text. */
 #include <assert.h>
 
 #include "tests/unit/elf_builder.h"
 #include "unwind/cfi.h"
+#include "unwind/functions.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,6 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct tapir_elf *elf;
 	struct tapir_cfi *cfi;
 	struct tapir_cfi_row row;
+	struct tapir_functions *functions;
+	struct tapir_function_range range;
 
 	elf_builder__init(&b, ET_DYN);
 	elf_builder__add_section(&b, ".eh_frame", SHT_PROGBITS, data, size);
@@ -29,6 +32,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (tapir_cfi__row_at(cfi, va, &row))
 				assert(row.cfa_off <= 1 << 20 && row.cfa_off >= -(1 << 20));
 		tapir_cfi__free(cfi);
+	}
+	if (elf && !tapir_functions__load(elf, &functions)) {
+		for (uint64_t off = 0; off < 0x4000; off += 61)
+			if (tapir_functions__find(functions, off, &range))
+				assert(off - range.start_off < range.size);
+		tapir_functions__free(functions);
 	}
 	tapir_elf__free(elf);
 	elf_builder__fini(&b);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "eh_frame_builder.h"
 #include "elf_builder.h"
 #include "symbol/symbolizer.h"
 #include "symbol/vdso.h"
@@ -57,6 +58,41 @@ static void name_is_demangled_when_offset_is_inside(void **state)
 	assert_false(tapir_symbolizer__name(s, FILE_ID, TEXT_OFF + 48, &got));
 	assert_false(tapir_symbolizer__name(s, FILE_ID + 1, TEXT_OFF + 20, &got));
 	tapir_symbolizer__free(s);
+}
+
+static void stripped_function_is_called_by_its_start(void **state)
+{
+	struct built *section = calloc(1, sizeof(*section));
+	static const uint8_t nop[] = {0};
+	struct tapir_symbolizer *s;
+	struct tapir_symbol_name got;
+	struct elf_builder b;
+	int fd;
+
+	(void)state;
+	begin(section);
+	add_fde(section, TEXT_VA, 64, nop, sizeof(nop));
+	add_fde(section, TEXT_VA + 64, 32, nop, sizeof(nop));
+	elf_builder__init(&b, ET_DYN);
+	add_function(&b, "known", 64, 32);
+	elf_builder__add_section(&b, ".eh_frame", SHT_PROGBITS, section->bytes, section->len);
+	elf_builder__finish(&b);
+	fd = elf_builder__memfd(b.bytes, b.len);
+	elf_builder__fini(&b);
+	assert_int_equal(tapir_symbolizer__new(&s), 0);
+	tapir_symbolizer__add_file(s, FILE_ID, fd, "/none", 0);
+	assert_true(tapir_symbolizer__name(s, FILE_ID, TEXT_OFF + 63, &got));
+	assert_string_equal(got.name, "fn_201000"); /* TEXT_VA */
+	assert_true(got.is_range);
+	assert_int_equal(got.start_off, TEXT_OFF);
+	assert_int_equal(got.size, 64);
+	assert_true(tapir_symbolizer__name(s, FILE_ID, TEXT_OFF + 64, &got));
+	assert_string_equal(got.name, "known");
+	assert_false(got.is_range);
+	assert_false(tapir_symbolizer__name(s, FILE_ID, TEXT_OFF + 96, &got));
+	tapir_symbolizer__free(s);
+	close(fd);
+	free(section);
 }
 
 static void first_file_stays_when_id_comes_again(void **state)
@@ -171,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(name_is_demangled_when_offset_is_inside),
+		cmocka_unit_test(stripped_function_is_called_by_its_start),
 		cmocka_unit_test(first_file_stays_when_id_comes_again),
 		cmocka_unit_test(no_name_and_no_message_when_file_is_no_elf),
 		cmocka_unit_test(files_beyond_the_limit_replace_the_oldest),

@@ -142,6 +142,8 @@ static void add_frames(struct tapir_event_lines *l, struct tapir_json *j, uint32
 		tapir_json__open(j, NULL, '{');
 		tapir_json__u64(j, "addr", frame.va);
 		add_text(j, "name", tapir_frame__shown_name(&frame, &name, &tier));
+		if (frame.range.len)
+			add_text(j, "range", frame.range);
 		if (tier.len)
 			add_text(j, "tier", tier);
 		add_text(j, "module", frame.module);

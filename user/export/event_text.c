@@ -109,6 +109,10 @@ static void add_frame(struct tapir_str *out, const struct tapir_frame *frame)
 		}
 	} else {
 		tapir_frame__add_place(out, frame, tapir_str__add_printable);
+		if (frame->range.len) {
+			tapir_str__adds(out, "+0x");
+			tapir_str__addx(out, frame->range_off);
+		}
 	}
 	tapir_str__fini(&name);
 	tapir_str__addc(out, '\n');

@@ -81,6 +81,9 @@ static void add_line(const struct tapir_frame *frame, struct tapir_str *out)
 		name = tapir_frame__shown_name(frame, &buf, NULL);
 		tapir_str__add_printable(out, name.data, name.len);
 		tapir_str__addf(out, "+0x%" PRIx64, frame->offset);
+	} else if (frame->range.len) {
+		tapir_frame__add_place(out, frame, tapir_str__add_printable);
+		tapir_str__addf(out, "+0x%" PRIx64, frame->range_off);
 	} else {
 		add_place(out, frame);
 	}

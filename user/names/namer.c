@@ -273,6 +273,7 @@ static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 	fixed.file_id = mapping->file_id;
 	fixed.start_off = found.start_off;
 	fixed.size = found.size;
+	fixed.flags = found.is_range ? TAPIR_SYMBOL_RANGE : 0;
 	tapir_rec__init(&fixed.h, TAPIR_REC_SYMBOL, sizeof(fixed), tapir_clock__now_ns());
 	rec = tapir_recbuf__symbol(&n->recbuf, &fixed, tapir_sv__of(found.name));
 	err = rec ? tapir_catalog__describe(n->catalog, rec) : -ENOMEM;

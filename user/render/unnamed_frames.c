@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A name is "module+0x1234" or "0x7f00..." exactly when none is known. */
+/* A name is "module!fn_5cd7f0", "module+0x1234" or "0x7f00..." exactly when none is known. */
 #include "render/unnamed_frames.h"
 
 #include <inttypes.h>
@@ -12,10 +12,12 @@ static bool is_hex(const char *text)
 
 struct tapir_sv tapir_unnamed_frame__module(const char *name)
 {
-	const char *plus = strrchr(name, '+');
+	const char *plus = strrchr(name, '+'), *range = strstr(name, "!fn_");
 
 	if (!strncmp(name, "0x", 2) && is_hex(name + 2))
 		return tapir_sv__of("[unknown]");
+	if (range && range != name && is_hex(range + 4))
+		return (struct tapir_sv){name, (size_t)(range - name)};
 	if (!plus || plus == name || strncmp(plus, "+0x", 3) != 0 || !is_hex(plus + 3))
 		return (struct tapir_sv){};
 	return (struct tapir_sv){name, (size_t)(plus - name)};

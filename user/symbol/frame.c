@@ -57,8 +57,13 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 	symbol = tapir_catalog__symbol(catalog, mapping->file_id, off);
 	if (symbol) {
 		tapir_symbol_view__of(&symbol->h, &symbol_view);
-		frame.name = symbol_view.name;
-		frame.offset -= symbol->start_off;
+		if (symbol->flags & TAPIR_SYMBOL_RANGE) {
+			frame.range = symbol_view.name;
+			frame.range_off = frame.offset - symbol->start_off;
+		} else {
+			frame.name = symbol_view.name;
+			frame.offset -= symbol->start_off;
+		}
 	}
 	return frame;
 }
@@ -104,6 +109,11 @@ void tapir_frame__add_place(struct tapir_str *out, const struct tapir_frame *fra
 
 	if (module.len)
 		add(out, module.data, module.len);
+	if (frame->range.len) {
+		tapir_str__addc(out, '!');
+		add(out, frame->range.data, frame->range.len);
+		return;
+	}
 	tapir_str__adds(out, module.len ? "+0x" : "0x");
 	tapir_str__addx(out, module.len ? frame->offset : frame->va);
 }

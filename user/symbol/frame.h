@@ -14,8 +14,10 @@
 struct tapir_frame {
 	uint64_t va;
 	struct tapir_sv name;	/* empty: no name is known */
+	struct tapir_sv range;	/* of a function without a name: "fn_5cd7f0"; else empty */
 	struct tapir_sv module; /* the file's path; empty: no mapping is known */
 	uint64_t offset;	/* from the name's start; without a name, in the module */
+	uint64_t range_off;	/* from the range's start */
 	bool is_kernel;
 	bool is_jit; /* code made while the program ran: a JIT name, or memory of no file */
 };
@@ -39,8 +41,9 @@ void tapir_frame__show_raw_names(void);
 struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame);
 
 /*
- * What a frame without a name is called: "libc.so.6+0x271ca", "[jit]+0x1f3a" in executable memory
- * of no file, or "0x7f00..." where no mapping is known. The file's name is added by add:
+ * What a frame without a name is called: "libcoreclr.so!fn_5cd7f0", the same for all of a function;
+ * "libc.so.6+0x271ca" where not even the function's range is known, "[jit]+0x1f3a" in executable
+ * memory of no file, or "0x7f00..." where no mapping is known. The file's name is added by add:
  * tapir_str__add, or tapir_str__add_printable.
  */
 void tapir_frame__add_place(struct tapir_str *out, const struct tapir_frame *frame,

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -24,6 +26,7 @@
 #include "symbol/dotnet_r2r.h"
 #include "symbol/kallsyms.h"
 #include "symbol/vdso.h"
+#include "unwind/functions.h"
 
 /*
  * Each file holds a descriptor: at most a quarter of those that the process may have. When there
@@ -43,7 +46,8 @@ struct file {
 	char *path;    /* NULL: no separate debug information is looked for */
 	uint32_t tgid; /* one of those that map it there; 0: we see it there */
 	struct tapir_symtab *symtab;
-	struct tapir_r2r *r2r; /* instead: it is an assembly */
+	struct tapir_functions *functions; /* of symtab's file; NULL: no unwind data */
+	struct tapir_r2r *r2r;		   /* instead: it is an assembly */
 	uint64_t last_use;
 };
 
@@ -56,6 +60,7 @@ struct tapir_symbolizer {
 	uint64_t use_cnt;
 	size_t symbol_cnt; /* of the tables in memory */
 	char *demangled;   /* what the last __name gave out */
+	char range_name[24];
 	struct tapir_kallsyms *kernel;
 	bool kernel_was_tried;
 	uint64_t kernel_id;
@@ -87,7 +92,9 @@ int tapir_symbolizer__new(struct tapir_symbolizer **out)
 /* What it has in memory counts as so many symbols. */
 static size_t cost_of(const struct file *file)
 {
-	return file->symtab ? tapir_symtab__cnt(file->symtab)
+	size_t range_cnt = file->functions ? tapir_functions__cnt(file->functions) : 0;
+
+	return file->symtab ? tapir_symtab__cnt(file->symtab) + range_cnt / 2
 	       : file->r2r  ? tapir_r2r__bytes(file->r2r) / SYMBOL_BYTES
 			    : 0;
 }
@@ -97,7 +104,9 @@ static void unload(struct tapir_symbolizer *s, struct file *file)
 	s->symbol_cnt -= cost_of(file);
 	tapir_symtab__free(file->symtab);
 	tapir_r2r__free(file->r2r);
+	tapir_functions__free(file->functions);
 	file->symtab = NULL;
+	file->functions = NULL;
 	file->r2r = NULL;
 }
 
@@ -272,6 +281,8 @@ static int load(struct tapir_symbolizer *s, struct file *file)
 	/* Names the file itself has are good even where its debug file is not. */
 	if (!err && file->path)
 		load_debug(file, elf);
+	if (!err)
+		(void)tapir_functions__load(elf, &file->functions);
 	tapir_elf__free(elf);
 	if (err)
 		return err;
@@ -364,6 +375,21 @@ static bool name_kernel(struct tapir_symbolizer *s, uint64_t off, struct tapir_s
 	return true;
 }
 
+static bool name_range(struct tapir_symbolizer *s, const struct file *file, uint64_t file_off,
+		       struct tapir_symbol_name *out)
+{
+	struct tapir_function_range range;
+
+	if (!file->functions || !tapir_functions__find(file->functions, file_off, &range))
+		return false;
+	snprintf(s->range_name, sizeof(s->range_name), "fn_%" PRIx64, range.start_va);
+	*out = (struct tapir_symbol_name){.name = s->range_name,
+					  .start_off = range.start_off,
+					  .size = range.size,
+					  .is_range = true};
+	return true;
+}
+
 bool tapir_symbolizer__name(struct tapir_symbolizer *s, uint64_t file_id, uint64_t file_off,
 			    struct tapir_symbol_name *out)
 {
@@ -373,12 +399,16 @@ bool tapir_symbolizer__name(struct tapir_symbolizer *s, uint64_t file_id, uint64
 	if (file_id == s->kernel_id)
 		return name_kernel(s, file_off, out);
 	file = readable_file(s, file_id);
-	if (!file || !tapir_symtab__find(file->symtab, file_off, &symbol))
+	if (!file)
 		return false;
+	if (!tapir_symtab__find(file->symtab, file_off, &symbol))
+		return name_range(s, file, file_off, out);
 	free(s->demangled);
 	s->demangled = tapir_demangle(symbol.name);
-	out->name = s->demangled ? s->demangled : symbol.name;
-	out->start_off = symbol.start_off;
-	out->size = symbol.size;
+	*out = (struct tapir_symbol_name){
+		.name = s->demangled ? s->demangled : symbol.name,
+		.start_off = symbol.start_off,
+		.size = symbol.size,
+	};
 	return true;
 }
