@@ -8,6 +8,7 @@
 #define TAPIR_BPF_CONTROL_H
 
 #include "bpf/glob_logic.bpf.h"
+#include "bpf/unwind.h"
 #include "tapir/abi.h"
 
 /*
@@ -70,11 +71,6 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_site_arg) == 24, "tapir_site_arg");
 #define TAPIR_SITE_STACK    (1u << 0) /* take the user stack */
 #define TAPIR_SITE_TLS	    (1u << 1) /* some operand is thread-local */
 
-/* The caller of the site's function, when its .eh_frame says so (user/unwind/cfi.h). */
-#define TAPIR_SITE_CFA_SP   (1u << 2) /* its frame ends at stack pointer + cfa_off */
-#define TAPIR_SITE_CFA_FP   (1u << 3) /* ... at frame pointer + cfa_off */
-#define TAPIR_SITE_FP_SAVED (1u << 4) /* its frame pointer is at that end + fp_off */
-
 /* One element of the map `sites`; its index is the attach cookie and the probe id. */
 struct tapir_site {
 	uint32_t probe_id; /* 0: not in use */
@@ -82,8 +78,8 @@ struct tapir_site {
 	uint8_t arg_cnt;
 	uint8_t byte_arg_cnt;		   /* arguments that point to bytes which are captured */
 	uint8_t byte_args[TAPIR_MAX_ARGS]; /* which these are */
-	int32_t cfa_off;
-	int32_t fp_off;
+	/* Where the caller is, by .eh_frame, for processes without tables; rule 0: not known. */
+	struct tapir_unwind_row caller;
 	uint32_t pad0;
 	struct tapir_site_arg args[TAPIR_MAX_ARGS];
 };

@@ -39,7 +39,7 @@ static __always_inline void set_user_regs(struct user_stack *u, struct task_stru
 static __always_inline __u64 take_user_stack(struct cpu_stacks *s, struct tapir_live *now,
 					     const struct tapir_rec *of, long *err)
 {
-	walk_by_loop(&s->user);
+	walk(&s->user, NULL);
 	*err = tapir_send_stack(now, &s->sender, &s->user.rec, of);
 	return s->user.rec.stack_id;
 }

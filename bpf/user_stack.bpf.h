@@ -1,139 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * user_stack.bpf.h - a user stack by its frame pointers, with everything the walk needs in
- * memory the caller owns. The decisions are in walk_logic.bpf.h.
+ * user_stack.bpf.h - a user stack, from the innermost frame to the thread's start, with everything
+ * the walk needs in memory the caller owns.
+ *
+ * For each frame there is a row (unwind.h): where the frame ends, so where its return address is,
+ * and where the caller's frame pointer is. The row of code in a file is found in the file's table;
+ * generated code has frame pointers and always the same row, but for the interrupted function,
+ * whose instructions are looked at (unwind_logic.bpf.h). A return address is taken only if it lies
+ * in executable code of the process. The walk ends at a row that says so, which is a whole stack,
+ * or where the caller cannot be found; the record's `end` says which (abi.h).
+ *
+ * A table that is not loaded yet, and a process of which nothing is known, are walked by frame
+ * pointers alone: that may miss callers, and the stack's end says so too.
+ *
+ * Rows found are kept by address: most walks repeat the addresses of the last ones.
  */
 #ifndef TAPIR_BPF_USER_STACK_BPF_H
 #define TAPIR_BPF_USER_STACK_BPF_H
 
 #include "bpf/common.bpf.h"
+#include "bpf/stack_rows.bpf.h"
 
-#define PAGE_BYTES	  4096
-#define WINDOW_BYTES	  2048
-#define WINDOW_WORDS	  (WINDOW_BYTES / 8)
-
-/*
- * Frames that are walked by an inline loop; deeper ones by a loop that is called, which takes 6 ns
- * a frame more to run, and the verifier 30 ms less. An event can do without those 6 ns.
- */
-#define INLINE_FRAMES	  40
-#define HIDDEN_IN_A_ROW	  3 /* __tls_get_addr, in a helper that allocates, in one that calls that */
-#define INLINE_FRAMES_FEW 4
-
-struct walk {
-	__u64 fp, above; /* the next frame record, and the end of the last one */
-	__u64 hash;
-	__u64 base; /* of the window */
-	__u32 window_bytes;
-	__u32 cnt; /* frames taken */
-	__u32 flags;
-	__u32 pad0;
-};
-
-struct user_stack {
-	__u64 ip, sp, fp; /* where the walk begins */
-	struct walk walk;
-	struct tapir_repair_process repair;
-	__u64 pair[2]; /* a frame record: the caller's frame pointer, the return address */
-	__u64 window[WINDOW_WORDS];
-	struct tapir_rec_stack rec; /* filled but for its header; the frames stand behind it */
-	__u64 frames[TAPIR_FRAMES + 1];
-};
-
-/* Reads the stack from base on in one go; less than asked near the end of a stack. */
-static __always_inline void read_window(struct user_stack *u, struct walk *w)
-{
-	__u32 to_page_end = PAGE_BYTES - (w->base & (PAGE_BYTES - 1));
-
-	if (!bpf_probe_read_user(u->window, WINDOW_BYTES, (void *)w->base))
-		w->window_bytes = WINDOW_BYTES;
-	else if (to_page_end < WINDOW_BYTES &&
-		 !bpf_probe_read_user(u->window, to_page_end & (WINDOW_BYTES - 1), (void *)w->base))
-		w->window_bytes = to_page_end;
-}
-
-/* 16 bytes of the stack at va: from the window, or beyond it from the process. */
-static __always_inline long read_pair(struct user_stack *u, __u64 va, __u64 base,
-				      __u32 window_bytes)
-{
-	__u64 off = va - base;
-
-	if (off + 16 > window_bytes || off & 7)
-		return bpf_probe_read_user(u->pair, sizeof(u->pair), (void *)va);
-	u->pair[0] = u->window[(off >> 3) & (WINDOW_WORDS - 1)];
-	u->pair[1] = u->window[((off >> 3) + 1) & (WINDOW_WORDS - 1)];
-	return 0;
-}
-
-/*
- * The step from a function that may not have set up its frame to its caller, as the site says:
- * u->pair is then as from a frame record. 0: there is no such step. Else the end of the
- * function's frame.
- */
-static __noinline __u64 first_caller(struct user_stack *u, const struct tapir_site *site,
-				     __u32 window_bytes)
-{
-	__u64 sp = u->sp, base = sp & ~7ull, fp = u->fp, cfa;
-
-	if (site->flags & TAPIR_SITE_CFA_SP)
-		cfa = sp + (__s64)site->cfa_off;
-	else if (site->flags & TAPIR_SITE_CFA_FP)
-		cfa = fp + (__s64)site->cfa_off;
-	else
-		return 0;
-	if (site->flags & TAPIR_SITE_FP_SAVED) {
-		if (read_pair(u, cfa + (__s64)site->fp_off, base, window_bytes))
-			return 0;
-		fp = u->pair[0];
-	}
-	if (read_pair(u, cfa - 16, base, window_bytes))
-		return 0;
-	u->pair[0] = fp;
-	return cfa;
-}
-
-/*
- * How many frames were taken lies in memory, where the verifier does not follow it: in a register,
- * it would look at the rest of the walk anew for each number there may be.
- */
-static __always_inline __u32 frame_cnt(const struct user_stack *u)
-{
-	return *(const volatile __u32 *)&u->walk.cnt;
-}
-
-static __always_inline void take_frame(struct user_stack *u, struct walk *w, __u64 ip)
-{
-	__u32 cnt = frame_cnt(u);
-
-	u->frames[cnt & 127] = ip;
-	*(volatile __u32 *)&u->walk.cnt = cnt + 1;
-	w->hash = tapir_walk__hash(w->hash, ip);
-}
+/* A return from a call costs 6 ns; the verifier looks at each frame of an inline loop. */
+#define FRAMES_AT_ONCE	8
+#define HIDDEN_IN_A_ROW 3 /* __tls_get_addr, in a helper that allocates, in one that calls that */
 
 /* ---- callers that functions hide (repair_logic.bpf.h) ------------------------------------- */
 
 static __noinline int load_repair(struct user_stack *u)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	const struct tapir_repair_process *p = bpf_map_lookup_elem(&repair_processes, &tgid);
+	const struct tapir_repair_process *p = bpf_map_lookup_elem(&repair_processes, &u->key.tgid);
 
 	if (p)
 		u->repair = *p;
 	return 0;
 }
 
+/* Where there are tables nobody is hidden. */
 static __always_inline void begin_repair(struct user_stack *u)
 {
 	struct tapir_live *now = tapir_live();
 
 	u->repair.size = 0;
-	if (now && now->has_repairs)
+	if (now && now->has_repairs && !u->seed)
 		load_repair(u);
 }
 
 /*
  * Where the frame of the function at ip ends, counted from the stack pointer; 0: it hides nobody.
- * Not static, as walk: looked at anew in each turn of each walk it was most of what loading takes.
+ * Not static: see find_row.
  */
 __weak __noinline __u32 hidden_cfa_off(struct user_stack *u, __u64 ip)
 {
@@ -155,8 +70,7 @@ __weak __noinline __u32 hidden_cfa_off(struct user_stack *u, __u64 ip)
 
 /*
  * Takes what the function at ip hides, and what the function found hides in turn. The stack pointer
- * was sp_va there, the next frame record is at fp. Goes on from u->walk's hash. Not static: as
- * walk.
+ * was sp_va there, the next frame record is at fp. Not static: see find_row.
  */
 __weak __noinline int take_hidden(struct user_stack *u, __u64 ip, __u64 sp_va, __u64 fp,
 				  __u32 min_cfa_off)
@@ -168,11 +82,10 @@ __weak __noinline int take_hidden(struct user_stack *u, __u64 ip, __u64 sp_va, _
 		__u64 slot = sp_va + cfa_off - 8;
 
 		if (cfa_off < min_cfa_off || !tapir_repair__slot_ok(slot, sp_va, fp) ||
-		    read_pair(u, slot, u->walk.base, u->walk.window_bytes) ||
-		    !tapir_walk__ip_ok(u->pair[0]))
+		    read_pair(u, slot) || !tapir_walk__ip_ok(u->pair[0]))
 			return 0;
 		ip = u->pair[0];
-		take_frame(u, &u->walk, ip);
+		take_frame(u, ip);
 		ip--; /* the call lies before */
 		sp_va = slot + 8;
 		min_cfa_off = TAPIR_REPAIR_LEAF; /* its callee has no frame record either */
@@ -180,108 +93,238 @@ __weak __noinline int take_hidden(struct user_stack *u, __u64 ip, __u64 sp_va, _
 	return 0;
 }
 
-static __always_inline void repair_frame(struct user_stack *u, struct walk *w, __u64 ip,
-					 __u64 sp_va, __u32 min_cfa_off)
+/* ---- steps ------------------------------------------------------------------------------------ */
+
+static __always_inline long end_walk(struct user_stack *u, enum tapir_stack_end end)
 {
-	u->walk.hash = w->hash;
-	take_hidden(u, ip, sp_va, w->fp, min_cfa_off);
-	w->hash = u->walk.hash;
-}
-
-/* One frame record further. 1: that was the end. */
-static __always_inline int walk_step(struct user_stack *u, struct walk *w)
-{
-	__u64 ip;
-
-	if (frame_cnt(u) >= TAPIR_FRAMES || !tapir_walk__fp_ok(w->fp, w->above))
-		return 1;
-	if (read_pair(u, w->fp, w->base, w->window_bytes)) {
-		w->flags |= TAPIR_STACK_FAULT;
-		return 1;
-	}
-	if (!tapir_walk__ip_ok(u->pair[1]))
-		return 1;
-	ip = u->pair[1];
-	take_frame(u, w, ip);
-	w->above = w->fp + 16;
-	w->fp = u->pair[0];
-	if (ip - 1 - u->repair.low_va < u->repair.size) /* the call lies before */
-		repair_frame(u, w, ip - 1, w->above, TAPIR_REPAIR_CALLER);
-	return 0;
-}
-
-struct walk_ctx {
-	struct user_stack *u;
-};
-
-static long walk_later_step(__u64 idx, void *ctx)
-{
-	const struct walk_ctx *c = ctx;
-
-	return walk_step(c->u, &c->u->walk);
-}
-
-/* By a loop the verifier looks at once, not once a frame. */
-static __noinline int walk_deep(struct user_stack *u, __u32 cnt)
-{
-	struct walk_ctx c = {.u = u};
-
-	bpf_loop(cnt, walk_later_step, &c, 0);
-	return 0;
-}
-
-static __always_inline void begin_walk(struct user_stack *u, struct walk *w)
-{
-	w->base = w->above = u->sp & ~7ull;
-	w->fp = u->fp;
-	read_window(u, w);
-	u->walk = *w;
-	begin_repair(u);
-}
-
-static __always_inline int walk_inline(struct user_stack *u, const struct tapir_site *site,
-				       __u32 inline_cnt)
-{
-	struct walk w = {};
-	__u64 frame_end;
-	__u32 i = 0;
-
-	begin_walk(u, &w);
-	take_frame(u, &w, u->ip);
-	if (!site && u->repair.size)
-		repair_frame(u, &w, u->ip, w.base, TAPIR_REPAIR_LEAF);
-	frame_end = site ? first_caller(u, site, w.window_bytes) : 0;
-	if (frame_end > w.base && tapir_walk__ip_ok(u->pair[1])) {
-		take_frame(u, &w, u->pair[1]);
-		w.fp = u->pair[0];
-		w.above = frame_end;
-	}
-	while (i < inline_cnt && !walk_step(u, &w))
-		i++;
-	w.cnt = frame_cnt(u);
-	u->walk = w;
-	if (i == inline_cnt)
-		walk_deep(u, TAPIR_FRAMES);
-	if (u->walk.cnt == TAPIR_FRAMES && tapir_walk__fp_ok(u->walk.fp, u->walk.above))
-		u->walk.flags |= TAPIR_STACK_MORE;
-	u->rec.frame_cnt = u->walk.cnt;
-	u->rec.flags = u->walk.flags;
-	u->rec.stack_id = u->walk.hash ? u->walk.hash : 1;
-	return 0;
+	u->walk.end = end;
+	return 1;
 }
 
 /*
- * Fill frames and record. site: says where the first caller is; NULL: nobody does. Not static:
- * the verifier then looks at them once, not once for each way that leads here.
+ * The caller of a frame could not be found: what that means for code of its kind. Go begins its
+ * stacks with a frame pointer of 0.
+ */
+static __always_inline long lose_caller(struct user_stack *u, enum row_source source,
+					enum tapir_stack_end end)
+{
+	if (source == ROW_OF_CODE)
+		return end_walk(u, TAPIR_STACK_END_JIT_NO_FP);
+	if (source == ROW_OF_COMPILER && !u->fp)
+		return end_walk(u, TAPIR_STACK_END_WHOLE);
+	if (source == ROW_GUESSED && end != TAPIR_STACK_END_FAULT)
+		return end_walk(u, TAPIR_STACK_END_FP_END);
+	return end_walk(u, end);
+}
+
+enum other_step { OTHER_CFA, OTHER_END, OTHER_SIGNAL };
+
+/* A signal's frame: the interrupted function goes on with the registers of the ucontext. */
+static __always_inline int step_over_signal(struct user_stack *u)
+{
+	__u64 uc = u->sp;
+
+	if (!read_word(u, uc + TAPIR_UNWIND_UC_RBP, &u->fp) &&
+	    !read_word(u, uc + TAPIR_UNWIND_UC_RSP, &u->sp) &&
+	    !read_word(u, uc + TAPIR_UNWIND_UC_RIP, &u->pair[1]))
+		return OTHER_SIGNAL;
+	end_walk(u, TAPIR_STACK_END_FAULT);
+	return OTHER_END;
+}
+
+/* Rules but SP and FP: enum other_step. Not static: see find_row. */
+__weak __noinline int step_otherwise(struct user_stack *u)
+{
+	__u64 at;
+
+	if (!u)
+		return OTHER_END;
+	switch (u->row.rule) {
+	case TAPIR_UNWIND_END:
+		end_walk(u, TAPIR_STACK_END_WHOLE);
+		return OTHER_END;
+	case TAPIR_UNWIND_SIGNAL:
+		return step_over_signal(u);
+	case TAPIR_UNWIND_FP_DEREF:
+		at = u->fp + 8 * (__s64)(__s16)u->row.cfa;
+		break;
+	case TAPIR_UNWIND_SP_DEREF:
+		at = u->sp + 8 * (__u64)u->row.cfa;
+		break;
+	case TAPIR_UNWIND_PLT:
+		u->cfa = u->sp + 8 + ((u->ip & 15) >= u->row.cfa ? 8 : 0);
+		return OTHER_CFA;
+	default:
+		end_walk(u, u->row.rule == RULE_STOP ? u->row.fp : TAPIR_STACK_END_UNSUPPORTED);
+		return OTHER_END;
+	}
+	if (!read_word(u, at, &u->cfa))
+		return OTHER_CFA;
+	end_walk(u, TAPIR_STACK_END_FAULT);
+	return OTHER_END;
+}
+
+/* May the frame end there? That of code with frame pointers is not larger than any real one. */
+static __always_inline int cfa_ok(const struct user_stack *u, __u64 cfa)
+{
+	if (u->row.source == ROW_OF_TABLE)
+		return (__s64)(cfa - u->sp) > 0 && !(cfa & 7);
+	return tapir_walk__fp_ok(cfa - 16, u->sp - 8);
+}
+
+/* Where the caller's frame pointer is, if not in the frame record. */
+static __always_inline long read_fp(struct user_stack *u, __u64 cfa, __u8 fp)
+{
+	if (fp == TAPIR_UNWIND_FP_SAME)
+		return 0;
+	if (fp == TAPIR_UNWIND_FP_LOST) {
+		u->fp = 1; /* no frame pointer: whoever needs it ends there */
+		return 0;
+	}
+	return read_word(u, fp == TAPIR_UNWIND_FP_AT_FP ? u->fp : cfa - 8 * (__u64)fp, &u->fp);
+}
+
+/*
+ * Takes the caller that ip returns to, if there is code. A return address of 0 is what whoever made
+ * a coroutine's stack puts before its first frame.
+ */
+static __always_inline long take_caller(struct user_stack *u, enum row_source source, __u64 ip)
+{
+	if (!ip && (source == ROW_OF_TABLE || source == ROW_OF_COMPILER))
+		return end_walk(u, TAPIR_STACK_END_WHOLE);
+	u->ip = ip - 1; /* the call lies before */
+	take_row(u);
+	if (u->row.rule == RULE_STOP && u->row.fp == TAPIR_STACK_END_NOT_CODE)
+		return lose_caller(u, source, TAPIR_STACK_END_NOT_CODE);
+	take_frame(u, ip);
+	return 0;
+}
+
+/* The interrupted function's address is given as a return address: names are looked up before. */
+static __always_inline long take_interrupted(struct user_stack *u)
+{
+	long ret;
+
+	if (frame_cnt(u) >= TAPIR_FRAMES)
+		return end_walk(u, TAPIR_STACK_END_MORE);
+	u->walk.is_exact = 1;
+	ret = take_caller(u, ROW_OF_TABLE, u->pair[1] + 1);
+	u->walk.is_exact = 0;
+	return ret;
+}
+
+/* From the frame taken last to its caller. Not 0: the walk ended. */
+static __always_inline long walk_step(struct user_stack *u)
+{
+	__u8 rule = u->row.rule, fp = u->row.fp;
+	enum row_source source = u->row.source;
+	__u64 cfa;
+	long ret;
+
+	if (rule == TAPIR_UNWIND_SP) {
+		cfa = u->sp + 8 * (__u64)u->row.cfa;
+	} else if (rule == TAPIR_UNWIND_FP) {
+		cfa = u->fp + 8 * (__s64)(__s16)u->row.cfa;
+	} else {
+		ret = step_otherwise(u);
+		if (ret != OTHER_CFA)
+			return ret == OTHER_SIGNAL ? take_interrupted(u) : 1;
+		cfa = u->cfa;
+	}
+	u->walk.sources |= source;
+	if (frame_cnt(u) >= TAPIR_FRAMES)
+		return end_walk(u, TAPIR_STACK_END_MORE);
+	if (!cfa_ok(u, cfa))
+		return lose_caller(u, source, TAPIR_STACK_END_NO_PROGRESS);
+	if (fp == 2 ? read_pair(u, cfa - 16)
+		    : read_word(u, cfa - 8, &u->pair[1]) || read_fp(u, cfa, fp))
+		return lose_caller(u, source, TAPIR_STACK_END_FAULT);
+	if (fp == 2)
+		u->fp = u->pair[0];
+	u->sp = cfa;
+	ret = take_caller(u, source, u->pair[1]);
+	if (!ret && u->ip - u->repair.low_va < u->repair.size)
+		take_hidden(u, u->ip, cfa, u->fp, TAPIR_REPAIR_CALLER);
+	return ret;
+}
+
+static long walk_next(__u64 idx, void *ctx)
+{
+	struct user_stack *u = *(struct user_stack **)ctx;
+
+	for (__u32 i = 0; i < FRAMES_AT_ONCE; i++)
+		if (walk_step(u))
+			return 1;
+	return 0;
+}
+
+/* ---- a walk ----------------------------------------------------------------------------------- */
+
+/* The state of the process's mappings to u->seed. */
+static __noinline int begin_space(struct user_stack *u)
+{
+	const struct tapir_unwind_space *space;
+
+	u->key.tgid = bpf_get_current_pid_tgid() >> 32;
+	u->key.block = 0;
+	space = bpf_map_lookup_elem(&unwind_spaces, &u->key);
+	u->seed = space ? tapir_walk__hash(u->key.tgid, space->generation) | 1 : 0;
+	if (u->seed != u->mapping_seed)
+		u->mapping.start_va = u->mapping.end_va = 0;
+	u->mapping_seed = u->seed;
+	return 0;
+}
+
+static __always_inline void begin_walk(struct user_stack *u, const struct tapir_site *site)
+{
+	__builtin_memset(&u->walk, 0, sizeof(u->walk));
+	u->walk.base = u->sp & ~7ull;
+	begin_space(u);
+	begin_repair(u);
+	read_window(u);
+	u->walk.is_exact = 1;
+	take_row(u);
+	u->walk.is_exact = 0;
+	take_frame(u, u->ip);
+	if (u->row.source != ROW_GUESSED)
+		return;
+	if (site && site->caller.rule)
+		set_row(u, site->caller.rule, site->caller.cfa, site->caller.fp, ROW_OF_TABLE);
+	else if (u->repair.size)
+		take_hidden(u, u->ip, u->sp & ~7ull, u->fp, TAPIR_REPAIR_LEAF);
+}
+
+static __always_inline void end_record(struct user_stack *u)
+{
+	__u32 end = u->walk.end, flags = 0;
+
+	if (end == TAPIR_STACK_END_MORE)
+		flags |= TAPIR_STACK_MORE;
+	else if (end == TAPIR_STACK_END_FAULT)
+		flags |= TAPIR_STACK_FAULT;
+	else if (u->walk.sources & ROW_GUESSED && u->seed)
+		end = TAPIR_STACK_END_NOT_YET;
+	if (u->walk.sources & ROW_OF_TABLE)
+		flags |= TAPIR_STACK_UNWOUND;
+	u->rec.frame_cnt = u->walk.cnt;
+	u->rec.flags = flags;
+	u->rec.end = end;
+	u->walk.hash = tapir_walk__hash(u->walk.hash, end);
+	u->rec.stack_id = u->walk.hash ? u->walk.hash : 1;
+}
+
+/*
+ * Fills frames and record. site: has a row for the first frame of a process without tables; or
+ * NULL. Not static: see find_row.
  */
 __weak __noinline int walk(struct user_stack *u, const struct tapir_site *site)
 {
-	return u ? walk_inline(u, site, INLINE_FRAMES) : 0;
-}
-
-__weak __noinline int walk_by_loop(struct user_stack *u)
-{
-	return u ? walk_inline(u, NULL, INLINE_FRAMES_FEW) : 0;
+	if (!u)
+		return 0;
+	begin_walk(u, site);
+	bpf_loop(TAPIR_FRAMES / FRAMES_AT_ONCE + 2, walk_next, &u, 0);
+	end_record(u);
+	return 0;
 }
 
 #endif /* TAPIR_BPF_USER_STACK_BPF_H */

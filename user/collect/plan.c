@@ -179,9 +179,11 @@ int tapir_plan__make(const struct tapir_usdt_note *note, const struct tapir_spec
 
 void tapir_plan__set_caller(struct tapir_plan *plan, const struct tapir_cfi_row *row)
 {
-	plan->site.flags |= row->cfa_is_from_fp ? TAPIR_SITE_CFA_FP : TAPIR_SITE_CFA_SP;
-	if (row->fp_is_saved)
-		plan->site.flags |= TAPIR_SITE_FP_SAVED;
-	plan->site.cfa_off = row->cfa_off;
-	plan->site.fp_off = row->fp_off;
+	int32_t cfa = row->cfa_off / 8, fp = row->fp_is_saved ? -row->fp_off / 8 : 0;
+
+	if (row->cfa_off % 8 || cfa != (int16_t)cfa || fp < 0 || fp >= (int)TAPIR_UNWIND_FP_AT_FP)
+		return;
+	plan->site.caller.rule = row->cfa_is_from_fp ? TAPIR_UNWIND_FP : TAPIR_UNWIND_SP;
+	plan->site.caller.cfa = (uint16_t)cfa;
+	plan->site.caller.fp = (uint8_t)fp;
 }

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * stack_rows.bpf.h - the state of a stack walk, and the row of an address: in a table of the file
+ * that is mapped there, or made of what is known of the code. What a row is: unwind.h.
+ */
+#ifndef TAPIR_BPF_STACK_ROWS_BPF_H
+#define TAPIR_BPF_STACK_ROWS_BPF_H
+
+#include "bpf/common.bpf.h"
+#include "bpf/unwind_logic.bpf.h"
+#include "bpf/unwind_maps.bpf.h"
+
+#define PAGE_BYTES   4096
+#define WINDOW_BYTES 2048
+#define WINDOW_WORDS (WINDOW_BYTES / 8)
+#define KEPT_ROWS    128 /* a power of two */
+
+/* Rules that no table has. */
+#define RULE_STOP    30 /* the walk ends here; fp holds why */
+
+/* Who says that a row is right. */
+enum row_source {
+	ROW_OF_TABLE = 1,
+	ROW_OF_CODE = 2,     /* generated code, whose frame pointer is set or which was decoded */
+	ROW_OF_COMPILER = 4, /* a file without a table, compiled with frame pointers: Go */
+	ROW_GUESSED = 8	     /* nobody: frame pointers may lead past callers */
+};
+
+struct found_row {
+	__u64 tag;
+	__u16 cfa;
+	__u8 rule; /* enum tapir_unwind_rule, or RULE_STOP */
+	__u8 fp;
+	__u32 source; /* enum row_source */
+};
+
+struct walk {
+	__u64 hash;
+	__u64 base; /* of the window */
+	__u32 window_bytes;
+	__u32 cnt; /* frames taken */
+	__u32 flags;
+	__u32 end;	/* enum tapir_stack_end */
+	__u32 sources;	/* enum row_source of all rows followed */
+	__u32 is_exact; /* ip is that of an instruction, not a return address */
+};
+
+struct user_stack {
+	/* Where the walk begins; then of the frame taken last, whose ip is that of its call. */
+	__u64 ip, sp, fp;
+	struct found_row row; /* of that frame */
+	struct walk walk;
+	__u64 seed; /* of tags: the process and the state of its mappings; 0: none is known */
+	__u64 mapping_seed;
+	__u64 cfa;
+	__u64 pair[2]; /* a frame record: the caller's frame pointer, the return address */
+	struct tapir_unwind_space_key key;
+	__u32 file_idx, pc, at;
+	__u32 pad0;
+	struct tapir_unwind_mapping mapping; /* the last one, good while seed is mapping_seed */
+	struct tapir_repair_process repair;
+	struct tapir_unwind_code code;
+	struct found_row kept[KEPT_ROWS];
+	__u64 window[WINDOW_WORDS];
+	struct tapir_rec_stack rec; /* filled but for its header; the frames stand behind it */
+	__u64 frames[TAPIR_FRAMES + 1];
+};
+
+/* ---- the stack's memory ------------------------------------------------------------------- */
+
+/* Reads the stack from base on in one go; less than asked near the end of a stack. */
+static __always_inline void read_window(struct user_stack *u)
+{
+	__u64 base = u->walk.base;
+	__u32 to_page_end = PAGE_BYTES - (base & (PAGE_BYTES - 1));
+
+	u->walk.window_bytes = 0;
+	if (!bpf_probe_read_user(u->window, WINDOW_BYTES, (void *)base))
+		u->walk.window_bytes = WINDOW_BYTES;
+	else if (to_page_end < WINDOW_BYTES &&
+		 !bpf_probe_read_user(u->window, to_page_end & (WINDOW_BYTES - 1), (void *)base))
+		u->walk.window_bytes = to_page_end;
+}
+
+/* 16 bytes of the stack at va: from the window, or beyond it from the process. */
+static __always_inline long read_pair(struct user_stack *u, __u64 va)
+{
+	__u64 off = va - u->walk.base;
+
+	if (off + 16 > u->walk.window_bytes || off & 7)
+		return bpf_probe_read_user(u->pair, sizeof(u->pair), (void *)va);
+	u->pair[0] = u->window[(off >> 3) & (WINDOW_WORDS - 1)];
+	u->pair[1] = u->window[((off >> 3) + 1) & (WINDOW_WORDS - 1)];
+	return 0;
+}
+
+static __always_inline long read_word(struct user_stack *u, __u64 va, __u64 *out)
+{
+	__u64 off = va - u->walk.base;
+
+	if (off + 8 > u->walk.window_bytes || off & 7)
+		return bpf_probe_read_user(out, sizeof(*out), (void *)va);
+	*out = u->window[(off >> 3) & (WINDOW_WORDS - 1)];
+	return 0;
+}
+
+/*
+ * How many frames were taken lies in memory, where the verifier does not follow it: in a register,
+ * it would look at the rest of the walk anew for each number there may be.
+ */
+static __always_inline __u32 frame_cnt(const struct user_stack *u)
+{
+	return *(const volatile __u32 *)&u->walk.cnt;
+}
+
+/* ---- the rows of addresses ------------------------------------------------------------------ */
+
+static __always_inline int set_row(struct user_stack *u, __u8 rule, __u16 cfa, __u8 fp,
+				   enum row_source source)
+{
+	u->row.rule = rule;
+	u->row.cfa = cfa;
+	u->row.fp = fp;
+	u->row.source = source;
+	return 0;
+}
+
+static __always_inline int set_stop(struct user_stack *u, enum tapir_stack_end end)
+{
+	return set_row(u, RULE_STOP, 0, end, ROW_OF_TABLE);
+}
+
+static __always_inline int set_fp_row(struct user_stack *u, enum row_source source)
+{
+	return set_row(u, TAPIR_UNWIND_FP, 2, 2, source);
+}
+
+static long decode_step(__u64 idx, void *ctx)
+{
+	struct user_stack *u = *(struct user_stack **)ctx;
+
+	tapir_unwind_code__step(&u->code);
+	return u->code.result != TAPIR_UNWIND_CODE_GOES_ON;
+}
+
+/* u->code of the instructions at ip. */
+static __noinline int read_code(struct user_stack *u, __u64 ip)
+{
+	__u32 to_page_end = PAGE_BYTES - (ip & (PAGE_BYTES - 1));
+
+	__builtin_memset(&u->code, 0, sizeof(u->code));
+	if (bpf_probe_read_user(u->code.bytes, TAPIR_UNWIND_CODE_BYTES, (void *)ip) &&
+	    to_page_end < TAPIR_UNWIND_CODE_BYTES)
+		bpf_probe_read_user(u->code.bytes, to_page_end & (TAPIR_UNWIND_CODE_BYTES - 1),
+				    (void *)ip);
+	return 0;
+}
+
+/* The row of code with frame pointers that was interrupted at ip. */
+static __noinline int decode_row(struct user_stack *u, __u64 ip, enum row_source source)
+{
+	const struct tapir_unwind_code *c = &u->code;
+
+	read_code(u, ip);
+	bpf_loop(TAPIR_UNWIND_CODE_STEPS, decode_step, &u, 0);
+	if (!tapir_unwind_code__ok(c))
+		return set_fp_row(u, source);
+	return set_row(u, TAPIR_UNWIND_SP, c->cfa_off / 8u,
+		       c->has_fp_off ? (__u32)(c->cfa_off - c->fp_off) / 8 : 0, source);
+}
+
+/* Code that frame pointers lead through. */
+static __always_inline int set_code_row(struct user_stack *u, __u64 ip, enum row_source source)
+{
+	return u->walk.is_exact ? decode_row(u, ip, source) : set_fp_row(u, source);
+}
+
+/* No row says so, but it may be what a signal handler returns to: musl's, Go's. */
+static __always_inline int is_sigreturn(struct user_stack *u, __u64 ip)
+{
+	return !u->walk.is_exact && !read_code(u, ip + 1) &&
+	       tapir_unwind__is_sigreturn(u->code.bytes);
+}
+
+/* The mapping of ip to u->mapping. Not 0: there is none. */
+static __noinline int find_mapping(struct user_stack *u, __u64 ip)
+{
+	const struct tapir_unwind_space *space;
+	__u32 idx;
+
+	u->key.block = 0;
+	space = bpf_map_lookup_elem(&unwind_spaces, &u->key);
+	if (space && space->block_cnt > 1) {
+		u->key.block = tapir_unwind__space_block(space, ip);
+		if (u->key.block)
+			space = bpf_map_lookup_elem(&unwind_spaces, &u->key);
+	}
+	if (!space)
+		return -1;
+	idx = tapir_unwind__mapping_idx(space, ip);
+	if (idx >= space->cnt)
+		return -1;
+	u->mapping = space->mappings[idx];
+	return ip < u->mapping.start_va || ip >= u->mapping.end_va;
+}
+
+/* The row of u->pc in a table that is there. */
+static __noinline int find_in_table(struct user_stack *u, const struct tapir_unwind_file *file)
+{
+	__u32 granule = (u->pc - file->first_pc) >> TAPIR_UNWIND_GRANULE_SHIFT, word;
+	const struct tapir_unwind_block *block;
+	const struct tapir_unwind_row *row;
+	void *table = bpf_map_lookup_elem(&unwind_tables, &u->file_idx);
+
+	if (u->pc < file->first_pc || granule >= file->granule_cnt || !table)
+		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
+	u->at = granule / TAPIR_UNWIND_BLOCK_WORDS;
+	block = bpf_map_lookup_elem(table, &u->at);
+	if (!block)
+		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
+	word = block->words[granule & (TAPIR_UNWIND_BLOCK_WORDS - 1)];
+	u->at = TAPIR_UNWIND_WORD_BLOCK(word);
+	block = bpf_map_lookup_elem(table, &u->at);
+	if (!block)
+		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
+	row = &block->rows[tapir_unwind__row_idx(block, u->pc)];
+	if (row->pc > u->pc)
+		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
+	return set_row(u, row->rule, row->cfa, row->fp, ROW_OF_TABLE);
+}
+
+/* The row at ip of the file of u->mapping, as its table says. */
+static __noinline int find_file_row(struct user_stack *u, __u64 ip)
+{
+	struct tapir_unwind_file *file;
+
+	u->file_idx = u->mapping.file_idx;
+	u->pc = ip - u->mapping.bias;
+	file = bpf_map_lookup_elem(&unwind_files, &u->file_idx);
+	if (!file)
+		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
+	if (file->state == TAPIR_UNWIND_NO_TABLE)
+		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
+	if (file->state == TAPIR_UNWIND_EVICTED && !file->wanted)
+		file->wanted = 1;
+	if (file->state != TAPIR_UNWIND_READY)
+		return set_fp_row(u, ROW_GUESSED);
+	if (!file->used)
+		file->used = 1;
+	return find_in_table(u, file);
+}
+
+/* Rows that depend on more than the address, or stand for others. */
+static __noinline int refine_row(struct user_stack *u, __u64 ip)
+{
+	__u8 rule = u->row.rule;
+	int is_described = rule != TAPIR_UNWIND_GAP && rule != RULE_STOP;
+
+	if ((!is_described || rule == TAPIR_UNWIND_FRAME) && is_sigreturn(u, ip))
+		return set_row(u, TAPIR_UNWIND_SIGNAL, 0, 0, ROW_OF_TABLE);
+	if (rule == TAPIR_UNWIND_FRAME)
+		return set_code_row(u, ip, ROW_OF_COMPILER);
+	if (rule == TAPIR_UNWIND_GAP)
+		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
+	if (rule == TAPIR_UNWIND_UNSUPPORTED)
+		return set_stop(u, TAPIR_STACK_END_UNSUPPORTED);
+	return 0;
+}
+
+/* Nothing is known of the process, or of the memory at the very address that it executes. */
+static __always_inline int set_guess(struct user_stack *u, __u64 ip)
+{
+	return tapir_walk__ip_ok(ip) ? set_fp_row(u, ROW_GUESSED)
+				     : set_stop(u, TAPIR_STACK_END_NOT_CODE);
+}
+
+static __always_inline __u32 row_place(__u64 ip)
+{
+	return (ip >> 1 ^ ip >> 9) & (KEPT_ROWS - 1);
+}
+
+/*
+ * The row of the code at u->ip to u->row: RULE_STOP with NOT_CODE where there is none. Not static:
+ * the verifier then looks at it once, not once for each way that leads here.
+ */
+__weak __noinline int find_row(struct user_stack *u)
+{
+	__u64 ip;
+
+	if (!u)
+		return 0;
+	ip = u->ip;
+	if (!u->seed)
+		return set_guess(u, ip);
+	if ((ip < u->mapping.start_va || ip >= u->mapping.end_va) && find_mapping(u, ip))
+		return u->walk.cnt ? set_stop(u, TAPIR_STACK_END_NOT_CODE) : set_guess(u, ip);
+	if (u->mapping.kind == TAPIR_UNWIND_KIND_LEAF)
+		return set_row(u, TAPIR_UNWIND_SP, 1, 0, ROW_OF_CODE);
+	if (u->mapping.kind == TAPIR_UNWIND_KIND_JIT_NO_FP)
+		return set_stop(u, TAPIR_STACK_END_JIT_NO_FP);
+	if (u->mapping.kind != TAPIR_UNWIND_KIND_FILE)
+		return set_code_row(u, ip, ROW_OF_CODE);
+	find_file_row(u, ip);
+	if (u->row.rule >= TAPIR_UNWIND_UNSUPPORTED || u->row.rule == TAPIR_UNWIND_GAP)
+		return refine_row(u, ip);
+	if (u->row.source != ROW_OF_TABLE)
+		return 0;
+	u->row.tag = ip ^ u->seed;
+	u->kept[row_place(ip)] = u->row;
+	return 0;
+}
+
+static __always_inline void take_row(struct user_stack *u)
+{
+	const struct found_row *kept = &u->kept[row_place(u->ip)];
+
+	if (kept->tag == (u->ip ^ u->seed))
+		u->row = *kept;
+	else if (u->seed || u->row.source != ROW_GUESSED || !tapir_walk__ip_ok(u->ip))
+		find_row(u); /* else one guess is like the other */
+}
+
+/* ---- frames ----------------------------------------------------------------------------------- */
+
+static __always_inline void take_frame(struct user_stack *u, __u64 ip)
+{
+	__u32 cnt = frame_cnt(u);
+
+	u->frames[cnt & 127] = ip;
+	*(volatile __u32 *)&u->walk.cnt = cnt + 1;
+	u->walk.hash = tapir_walk__hash(u->walk.hash, ip);
+}
+
+#endif /* TAPIR_BPF_STACK_ROWS_BPF_H */

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * unwind_logic.bpf.h - the decisions of a table walk, without any way to read memory: which row of
+ * a block, which mapping of a process, and where the return address of interrupted generated code
+ * is. Compiled for BPF and for host tests. The data is described in unwind.h.
+ *
+ * Searches are free of branches: the verifier would look at each of their ways.
+ */
+#ifndef TAPIR_BPF_UNWIND_LOGIC_H
+#define TAPIR_BPF_UNWIND_LOGIC_H
+
+#include "bpf/unwind.h"
+
+#define TAPIR_UNWIND_INLINE    static inline __attribute__((always_inline))
+/* Keeps the compiler from making a branch of arithmetic. */
+#define TAPIR_UNWIND_OPAQUE(x) __asm__ volatile("" : "+r"(x))
+
+/* All ones when a < b; both below 2^63. */
+TAPIR_UNWIND_INLINE uint64_t tapir_unwind__is_below(uint64_t a, uint64_t b)
+{
+	uint64_t diff = a - b;
+
+	TAPIR_UNWIND_OPAQUE(diff);
+	diff = (uint64_t)((int64_t)diff >> 63);
+	TAPIR_UNWIND_OPAQUE(diff);
+	return diff;
+}
+
+/* The last row with row.pc <= pc, 0 if there is none. */
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind__row_idx(const struct tapir_unwind_block *block,
+						   uint32_t pc)
+{
+	uint64_t at = 0;
+
+	for (uint32_t half = TAPIR_UNWIND_BLOCK_ROWS / 2; half; half /= 2) {
+		uint64_t next = (at + half) & (TAPIR_UNWIND_BLOCK_ROWS - 1);
+
+		at += half & ~tapir_unwind__is_below(pc, block->rows[next].pc);
+	}
+	return (uint32_t)at & (TAPIR_UNWIND_BLOCK_ROWS - 1);
+}
+
+/* The block of a process's mappings in which va would be. */
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind__space_block(const struct tapir_unwind_space *first,
+						       uint64_t va)
+{
+	uint64_t at = 0;
+
+	for (uint32_t half = TAPIR_UNWIND_SPACE_BLOCKS / 2; half; half /= 2) {
+		uint64_t next = (at + half) & (TAPIR_UNWIND_SPACE_BLOCKS - 1);
+
+		at += half & ~tapir_unwind__is_below(va, first->first_va[next] & (~0ull >> 1));
+	}
+	return (uint32_t)at;
+}
+
+/*
+ * The last mapping with start_va <= va; its end is for the caller to check. Steps add up to the
+ * last mapping, so that the verifier sees that none is beyond.
+ */
+TAPIR_UNWIND_INLINE uint64_t tapir_unwind__mapping_step(const struct tapir_unwind_space *space,
+							uint64_t va, uint64_t at, uint64_t step)
+{
+	uint64_t next = at + step;
+
+	return at + (step & tapir_unwind__is_below(next, space->cnt) &
+		     ~tapir_unwind__is_below(va, space->mappings[next].start_va));
+}
+
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind__mapping_idx(const struct tapir_unwind_space *space,
+						       uint64_t va)
+{
+	uint64_t at = 0;
+
+	at = tapir_unwind__mapping_step(space, va, at, 27);
+	at = tapir_unwind__mapping_step(space, va, at, 13);
+	at = tapir_unwind__mapping_step(space, va, at, 7);
+	at = tapir_unwind__mapping_step(space, va, at, 3);
+	at = tapir_unwind__mapping_step(space, va, at, 2);
+	return (uint32_t)tapir_unwind__mapping_step(space, va, at, 1);
+}
+TAPIR_STATIC_ASSERT(TAPIR_UNWIND_SPACE_MAPPINGS == 27 + 13 + 7 + 3 + 2 + 1 + 1, "mapping_idx");
+
+/* ---- interrupted generated code --------------------------------------------------------------- */
+
+/*
+ * Generated code with frame pointers that was interrupted may be about to set up its frame, or have
+ * removed it. Its next instructions say so: a prologue saves rbp and sets it, an epilogue pops
+ * registers and returns. What they do to rsp up to there tells where the frame ends. Anything else
+ * is the body of a function, whose rbp is set.
+ */
+#define TAPIR_UNWIND_CODE_BYTES 64u
+#define TAPIR_UNWIND_CODE_STEPS 20u
+
+enum tapir_unwind_code_result {
+	TAPIR_UNWIND_CODE_GOES_ON = 0,
+	TAPIR_UNWIND_CODE_BODY,	   /* rbp leads to the frame record */
+	TAPIR_UNWIND_CODE_SP_FRAME /* the frame ends at rsp + cfa_off */
+};
+
+struct tapir_unwind_code {
+	uint8_t bytes[TAPIR_UNWIND_CODE_BYTES + 16]; /* from rip on; behind the end zeros */
+	uint32_t at;				     /* the next instruction */
+	uint32_t sp_off;			     /* rsp there, less rsp now; signed */
+	uint32_t result;			     /* enum tapir_unwind_code_result */
+	int32_t cfa_off;
+	int32_t fp_off;	     /* where the caller's rbp is, from rsp now; if has_fp_off */
+	uint32_t has_fp_off; /* else it is in rbp */
+	uint32_t has_pushed; /* rbp, by the instructions seen */
+};
+
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__u32(const struct tapir_unwind_code *c, uint32_t at)
+{
+	return (uint32_t)c->bytes[at] | (uint32_t)c->bytes[at + 1] << 8 |
+	       (uint32_t)c->bytes[at + 2] << 16 | (uint32_t)c->bytes[at + 3] << 24;
+}
+
+/* The function sets rbp to rsp + off here, where it has saved rbp: the return address is next. */
+TAPIR_UNWIND_INLINE void tapir_unwind_code__sets_fp(struct tapir_unwind_code *c, uint32_t off)
+{
+	c->cfa_off = (int32_t)(c->sp_off + off + 16);
+	c->fp_off = (int32_t)(c->sp_off + off);
+	c->has_fp_off = !c->has_pushed;
+	c->result = TAPIR_UNWIND_CODE_SP_FRAME;
+}
+
+/* 48 ...: changes of rsp and rbp. Its length, 0: something else. */
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__rex_w(struct tapir_unwind_code *c, uint32_t at)
+{
+	uint32_t op = c->bytes[at + 1], modrm = c->bytes[at + 2];
+	uint32_t imm8 = (uint32_t)(int8_t)c->bytes[at + 3];
+	uint32_t imm32 = tapir_unwind_code__u32(c, at + 3);
+
+	if ((op == 0x89 && modrm == 0xe5) || (op == 0x8b && modrm == 0xec)) { /* mov rbp, rsp */
+		tapir_unwind_code__sets_fp(c, 0);
+		return 3;
+	}
+	if (op == 0x8d && modrm == 0x6c && c->bytes[at + 3] == 0x24) { /* lea rbp, [rsp + 8] */
+		tapir_unwind_code__sets_fp(c, (uint32_t)(int8_t)c->bytes[at + 4]);
+		return 5;
+	}
+	if (op == 0x8d && modrm == 0xac && c->bytes[at + 3] == 0x24) { /* lea rbp, [rsp + 32] */
+		tapir_unwind_code__sets_fp(c, tapir_unwind_code__u32(c, at + 4));
+		return 8;
+	}
+	if (op == 0x83 && (modrm == 0xec || modrm == 0xc4)) { /* sub, add rsp, imm8 */
+		c->sp_off += modrm == 0xec ? -imm8 : imm8;
+		return 4;
+	}
+	if (op == 0x81 && (modrm == 0xec || modrm == 0xc4)) {
+		c->sp_off += modrm == 0xec ? -imm32 : imm32;
+		return 7;
+	}
+	return 0;
+}
+
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__push(struct tapir_unwind_code *c, uint32_t is_rbp)
+{
+	c->has_pushed |= is_rbp;
+	c->sp_off -= 8;
+	return 1;
+}
+
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__pop(struct tapir_unwind_code *c, uint32_t is_rbp)
+{
+	if (is_rbp) {
+		c->has_fp_off = 1;
+		c->fp_off = (int32_t)c->sp_off;
+	}
+	c->sp_off += 8;
+	return 1;
+}
+
+/* Instructions that change neither rsp nor rbp, and that stand in prologues and epilogues. */
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__neutral(const struct tapir_unwind_code *c,
+							uint32_t at)
+{
+	uint32_t four = tapir_unwind_code__u32(c, at);
+
+	if (c->bytes[at] == 0x90)
+		return 1;
+	if (four == 0xfa1e0ff3) /* endbr64 */
+		return 4;
+	if ((four & 0xffffff) == 0x77f8c5) /* vzeroupper */
+		return 3;
+	if ((four & 0xffffff) == 0x248489) /* mov [rsp - n], eax: HotSpot touches the stack */
+		return 7;
+	if ((four & 0xffffff) == 0xa73b49) /* cmp rsp, [r15 + n]; ja: its safepoint poll */
+		return 7;
+	if ((four & 0xffff) == 0x870f)
+		return 6;
+	return 0;
+}
+
+/* One instruction further. */
+TAPIR_UNWIND_INLINE void tapir_unwind_code__step(struct tapir_unwind_code *c)
+{
+	uint32_t at = c->at, len = 0, op, is_extended;
+
+	TAPIR_UNWIND_OPAQUE(at);
+	at &= TAPIR_UNWIND_CODE_BYTES - 1;
+	op = c->bytes[at];
+	is_extended = op == 0x41;
+	if (is_extended)
+		op = c->bytes[at + 1];
+	if (op >= 0x50 && op <= 0x57)
+		len = is_extended + tapir_unwind_code__push(c, op == 0x55 && !is_extended);
+	else if (op >= 0x58 && op <= 0x5f)
+		len = is_extended + tapir_unwind_code__pop(c, op == 0x5d && !is_extended);
+	else if (op == 0x48)
+		len = tapir_unwind_code__rex_w(c, at);
+	else if (op == 0xc3 || op == 0xc2) {
+		c->cfa_off = (int32_t)(c->sp_off + 8);
+		c->result = TAPIR_UNWIND_CODE_SP_FRAME;
+		return;
+	} else
+		len = tapir_unwind_code__neutral(c, at);
+	c->at = at + len;
+	if (!c->result && (!len || c->at >= TAPIR_UNWIND_CODE_BYTES))
+		c->result = TAPIR_UNWIND_CODE_BODY;
+}
+
+/* Is the frame one that a row can hold? Else the code is not what it looked like. */
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__ok(const struct tapir_unwind_code *c)
+{
+	return c->result == TAPIR_UNWIND_CODE_SP_FRAME && c->cfa_off >= 8 &&
+	       c->cfa_off <= 8 * 250 && !(c->cfa_off & 7) &&
+	       (!c->has_fp_off || (c->fp_off >= 0 && c->fp_off < c->cfa_off));
+}
+
+/* mov $15, %rax; syscall: rt_sigreturn, to which a signal handler returns. */
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind__is_sigreturn(const uint8_t *bytes)
+{
+	return bytes[0] == 0x48 && bytes[1] == 0xc7 && bytes[2] == 0xc0 && bytes[3] == 0x0f &&
+	       !bytes[4] && !bytes[5] && !bytes[6] && bytes[7] == 0x0f && bytes[8] == 0x05;
+}
+
+#endif
