@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/unwind/cfi.c user/unwind/functions.c user/elf/image.c user/elf/note_iter.c user/base/map.c
+// fuzz: user/unwind/cfi.c user/unwind/functions.c user/base/map.c
+// fuzz: user/elf/image.c user/elf/note_iter.c
 // fuzz: user/base/diag.c user/base/str.c
 // fuzz: user/base/file.c
 // fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
