@@ -12,6 +12,7 @@
 #ifndef TAPIR_USER_VEC_H
 #define TAPIR_USER_VEC_H
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,5 +73,9 @@ static inline void *tapir_vec__add_raw(void **data, size_t *cnt, size_t *cap, si
 		(v)->data = NULL;                                                                  \
 		(v)->cnt = (v)->cap = 0;                                                           \
 	} while (0)
+
+/* Lists that rooms hand to one another. */
+struct tapir_pids tapir_vec(uint32_t);
+struct tapir_words tapir_vec(const char *); /* borrowed texts */
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "cli/event_choice.h"
+#include "export/event_choice.h"
 #include "cli/newest_file.h"
 #include "cli/pager.h"
 #include "cli/recording_file.h"

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "render/counter_table.h"
-#include "cli/line_order.h"
+#include "export/line_order.h"
 #include "cli/recorder.h"
 #include "render/screen.h"
 #include "cli/terminal.h"

@@ -3,7 +3,7 @@
 #ifndef TAPIR_USER_EXPORT_JOB_H
 #define TAPIR_USER_EXPORT_JOB_H
 
-#include "cli/event_choice.h"
+#include "export/event_choice.h"
 #include "cli/long_read.h"
 #include "cli/output_file.h"
 

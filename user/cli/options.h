@@ -29,8 +29,6 @@
 
 struct tapir_cli;
 
-struct tapir_words tapir_vec(const char *);
-struct tapir_pids tapir_vec(uint32_t);
 /* A value is what begins with a digit: "--pid 12 FILE", "--pid FILE", "--pid=12". */
 struct tapir_pids_or_each {
 	struct tapir_pids pids;

@@ -157,32 +157,6 @@ static int add_specs(struct tapir_recorder *r, struct tapir_cli *cli, const stru
 	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
 }
 
-/* cli/options.h and collect/targets.h have lists of their own: cli is above collect. */
-static bool copy_words(const struct tapir_words *from, struct tapir_word_list *to)
-{
-	const char **word;
-
-	tapir_vec_for_each (word, from)
-		if (!tapir_vec__push(to, *word))
-			return false;
-	return true;
-}
-
-static int add_targets(struct tapir_recorder *r, const struct tapir_target_args *target)
-{
-	struct tapir_target_rules *rules = &r->opts.rules;
-	const uint32_t *pid;
-
-	tapir_vec_for_each (pid, &target->pids)
-		if (!tapir_vec__push(&rules->pids, *pid))
-			return -ENOMEM;
-	rules->all = target->all;
-	return copy_words(&target->comms, &rules->comms) &&
-			       copy_words(&target->cgroups, &rules->cgroups)
-		       ? 0
-		       : -ENOMEM;
-}
-
 static void add_command_line(struct tapir_recorder *r)
 {
 	tapir_autofree char *text = NULL;
@@ -314,6 +288,10 @@ int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
 		.opts =
 			{
 				.sz = sizeof(r->opts),
+				.rules = {.pids = target->pids,
+					  .comms = target->comms,
+					  .cgroups = target->cgroups,
+					  .all = target->all},
 				.specs = &r->specs,
 				.program = cli->program,
 				.program_is_workload =
@@ -334,8 +312,6 @@ int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
 		err = choose_publish(cli, capture->publish, &r->opts);
 	if (!err)
 		err = add_specs(r, cli, &target->pids, capture);
-	if (!err)
-		err = add_targets(r, target);
 	add_command_line(r);
 	return err;
 }
@@ -349,9 +325,6 @@ void tapir_recorder__fini(struct tapir_recorder *r)
 	tapir_vec__fini(&r->specs);
 	tapir_dotnet_sources__fini(&r->sources);
 	tapir_counter_choice__fini(&r->counters);
-	tapir_vec__fini(&r->opts.rules.pids);
-	tapir_vec__fini(&r->opts.rules.comms);
-	tapir_vec__fini(&r->opts.rules.cgroups);
 	tapir_str__fini(&r->command_line);
 }
 
@@ -389,7 +362,7 @@ int tapir_recorder__exit_status(const struct tapir_recorder *r,
 }
 
 /* Sooner than --duration or Ctrl-C. */
-static void say_end(const struct tapir_tgid_list *pids, uint64_t after_ns)
+static void say_end(const struct tapir_pids *pids, uint64_t after_ns)
 {
 	double seconds = (double)after_ns / 1e9;
 

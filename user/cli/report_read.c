@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "cli/pids_seen.h"
+#include "trace/pids_seen.h"
 
 #define RECORDS_BETWEEN_CHECKS 4096
 

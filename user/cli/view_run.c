@@ -5,7 +5,7 @@
 
 #include "analyze/recorded.h"
 #include "base/diag.h"
-#include "cli/pids_seen.h"
+#include "trace/pids_seen.h"
 #include "cli/recording_file.h"
 #include "render/sheet_view.h"
 #include "render/screen.h"

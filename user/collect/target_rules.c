@@ -7,7 +7,7 @@
 #include "collect/comm_glob.h"
 #include "collect/targets.h"
 
-static int add_comms(const struct tapir_word_list *comms, struct tapir_filter *out)
+static int add_comms(const struct tapir_words *comms, struct tapir_filter *out)
 {
 	if (comms->cnt > TAPIR_FILTER_MAX_COMMS)
 		return tapir_diag__fail(-E2BIG, "more than %d --comm options: use a wider glob",
@@ -24,7 +24,7 @@ static int add_comms(const struct tapir_word_list *comms, struct tapir_filter *o
 }
 
 /* A v1 cgroup has no id a program could ask for: its processes are listed one by one. */
-static int add_cgroups(const struct tapir_word_list *paths, struct tapir_filter *out)
+static int add_cgroups(const struct tapir_words *paths, struct tapir_filter *out)
 {
 	const char **path;
 

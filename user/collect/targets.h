@@ -24,14 +24,11 @@
 #include "rings/ring_looks.h"
 #include "rings/ring_reader.h"
 
-struct tapir_tgid_list tapir_vec(uint32_t);
-struct tapir_word_list tapir_vec(const char *);
-
 /* Whom to trace; exactly one kind is set. */
 struct tapir_target_rules {
-	struct tapir_tgid_list pids;
-	struct tapir_word_list comms;	/* globs over the process's name */
-	struct tapir_word_list cgroups; /* paths below the cgroup mount, or absolute */
+	struct tapir_pids pids;
+	struct tapir_words comms;   /* globs over the process's name */
+	struct tapir_words cgroups; /* paths below the cgroup mount, or absolute */
 	bool all;
 	bool children; /* what a named process starts is traced too */
 };

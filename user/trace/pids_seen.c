@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A count for each process and thread; the busiest processes are named. */
-#include "cli/pids_seen.h"
+#include "trace/pids_seen.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * The glob is matched once a description; a probe id may be described again. A provider's name
  * alone means all of its events, as in a SPEC.
  */
-#include "cli/event_choice.h"
+#include "export/event_choice.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #define TAPIR_USER_PIDS_SEEN_H
 
 #include "base/map.h"
-#include "cli/options.h"
+#include "base/vec.h"
 #include "trace/catalog.h"
 
 struct tapir_pids_seen {
