@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // fuzz: user/analyze/summary*.c
-// fuzz: user/symbol/frame.c user/symbol/frame_kind.c user/symbol/stack_memo.c
+// fuzz: user/symbol/frame.c user/symbol/frame_kind.c user/lore/*.c user/symbol/stack_memo.c
 // fuzz: user/trace/*.c user/base/*.c
 // fuzz: user/symbol/dotnet_name.c
 /* Any well-formed records in any order, summed up: every row that is named is there. */

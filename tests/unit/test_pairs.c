@@ -82,9 +82,10 @@ static void one_event_may_begin_and_end_several(void **state)
 
 static void pairs_of_the_table_can_all_be_found(void **state)
 {
+	const struct tapir_pair *p;
+
 	(void)state;
-	for (size_t i = 0; i < tapir_pairs_known.cnt; i++) {
-		const struct tapir_pair *p = &tapir_pairs_known.pairs[i];
+	for (size_t i = 0; (p = tapir_lore__pair(i)); i++) {
 		struct tapir_roles roles = roles_of(p->provider, p->begin);
 		bool is_found = false;
 

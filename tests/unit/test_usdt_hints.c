@@ -170,12 +170,13 @@ static void hints_agree_with_the_notes_of_real_programs(void **state)
 static bool profile_has(const struct tapir_profile *profile, const char *provider,
 			const char *event)
 {
+	const char *text;
 	bool found = false;
 
-	for (const char *const *text = profile->specs; *text; text++) {
+	for (size_t i = 0; (text = tapir_profile__spec(profile, i)); i++) {
 		struct tapir_spec *spec = NULL;
 
-		assert_int_equal(tapir_spec__parse(*text, &spec), 0);
+		assert_int_equal(tapir_spec__parse(text, &spec), 0);
 		found |= tapir_spec__matches(spec, NULL, provider, event);
 		tapir_spec__free(spec);
 	}
@@ -212,10 +213,11 @@ static void profiles_have_what_the_defaults_promise(void **state)
 		{"http", "System.Net.Http", "RequestStart", true},
 		{"everything", "postgresql", "query__start", true},
 	};
+	const struct tapir_profile *p;
 	size_t seen_cnt = 0;
 
 	(void)state;
-	for (const struct tapir_profile *p = tapir_profiles; p->name; p++)
+	for (size_t id = 0; (p = tapir_profile__at(id)); id++)
 		for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
 			if (strcmp(p->name, expected[i].profile) != 0)
 				continue;

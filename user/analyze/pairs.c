@@ -61,6 +61,7 @@ bool tapir_kind__is_called(const struct tapir_kind *kind, const char *text)
 	const char *colon = strrchr(text, ':');
 	size_t provider_len = colon ? (size_t)(colon - text) : 0, name_len;
 	const char *name = colon ? colon + 1 : text;
+	const struct tapir_pair *p;
 
 	if (!kind->provider || !kind->name)
 		return false;
@@ -70,9 +71,7 @@ bool tapir_kind__is_called(const struct tapir_kind *kind, const char *text)
 	name_len = strlen(kind->name);
 	if (!strcmp(name, kind->name))
 		return true;
-	for (size_t i = 0; i < tapir_pairs_known.cnt; i++) {
-		const struct tapir_pair *p = &tapir_pairs_known.pairs[i];
-
+	for (size_t i = 0; (p = tapir_lore__pair(i)); i++) {
 		if (!strcmp(p->provider, kind->provider) && !strcmp(p->kind, kind->name) &&
 		    !strcmp(p->begin, name))
 			return true;
@@ -192,10 +191,10 @@ static bool is_one_of(const char *words, const char *word)
 static void add_known_roles(struct tapir_pairs *pairs, const struct names *names,
 			    struct tapir_roles *roles)
 {
-	for (int is_begin = 0; is_begin < 2; is_begin++)
-		for (size_t i = 0; i < tapir_pairs_known.cnt; i++) {
-			const struct tapir_pair *p = &tapir_pairs_known.pairs[i];
+	const struct tapir_pair *p;
 
+	for (int is_begin = 0; is_begin < 2; is_begin++)
+		for (size_t i = 0; (p = tapir_lore__pair(i)); i++) {
 			if (strcmp(p->provider, names->provider))
 				continue;
 			if (is_begin ? !strcmp(p->begin, names->event)
@@ -310,4 +309,15 @@ void tapir_pairs__fini(struct tapir_pairs *pairs)
 	tapir_vec__fini(&pairs->roles);
 	tapir_map__fini(&pairs->roles_by_probe);
 	tapir_map__fini(&pairs->kind_by_name);
+}
+
+const char *tapir_kind__value_name(const struct tapir_kind *kind, const char *field, size_t len,
+				   uint64_t value)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_value *v = lore->values; v && v->provider; v++)
+			if (strlen(v->field) == len && !memcmp(v->field, field, len) &&
+			    !strcmp(v->provider, kind->provider) && !strcmp(v->kind, kind->name))
+				return value < v->cnt ? v->names[value] : NULL;
+	return NULL;
 }

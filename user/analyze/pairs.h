@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pairs.h - which events begin and end which kind of interval: known ones from a table
- * (pairs_table.c), those a user names, and any others whose names say so (x__start, x__done).
+ * pairs.h - which events begin and end which kind of interval: known ones from lore/,
+ * those a user names, and any others whose names say so (x__start, x__done).
  *
  * A probe has its roles for as long as the file is read. Bounded. One thread.
  */
@@ -12,42 +12,10 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "lore/lore.h"
 #include "trace/record.h"
 
-/* Where the end of an interval is looked for. */
-enum tapir_pair_scope {
-	TAPIR_PAIR_THREAD,   /* on the thread that began it; key: and with the same value */
-	TAPIR_PAIR_KEY,	     /* in the process, by the key's value */
-	TAPIR_PAIR_ACTIVITY, /* in the process, by the activity id */
-	TAPIR_PAIR_PROCESS   /* in the process: it is of all threads */
-};
-
-/* What a thread's time in an interval is called, if not its own. */
-enum tapir_cause {
-	TAPIR_CAUSE_NONE,
-	TAPIR_CAUSE_GC,	  /* process: all threads stand still for the collector */
-	TAPIR_CAUSE_STOP, /* process: they do for something else */
-	TAPIR_CAUSE_JIT,
-	TAPIR_CAUSE_LOCK,
-	TAPIR_CAUSE_IO,
-	TAPIR_CAUSE_CNT
-};
 const char *tapir_cause__name(unsigned cause); /* "gc"; NONE: "" */
-
-struct tapir_pair {
-	const char *provider, *begin;
-	const char *end; /* any of these, separated by '|' */
-	const char *kind;
-	uint8_t scope, cause;
-	const char *key;   /* a field; NULL: none */
-	const char *label; /* fields of the begin event, separated by ' '; NULL: none */
-};
-
-struct tapir_pair_table {
-	const struct tapir_pair *pairs;
-	size_t cnt;
-};
-extern const struct tapir_pair_table tapir_pairs_known;
 
 #define TAPIR_PAIRS_MAX_KINDS 1024
 #define TAPIR_PAIR_MAX_ROLES  4

@@ -15,16 +15,6 @@ struct need {
 	const char *provider, *event;
 };
 
-static const struct need thrown[] = {{CLR, "ExceptionThrown"},
-				     {"php", "exception__thrown"},
-				     {"ruby", "raise"},
-				     {"libstdcxx", "throw"},
-				     {}};
-static const struct need allocated[] = {{CLR, "GCAllocationTick"},
-					{CLR, "AllocationSampled"},
-					{"hotspot", "object__alloc"},
-					{"ruby", "object__create"},
-					{}};
 static const struct need pooled[] = {{CLR, "ThreadPoolWorkerThreadStart"},
 				     {CLR, "ThreadPoolWorkerThreadAdjustmentAdjustment"},
 				     {CLR, "ThreadPoolEnqueue"},
@@ -38,37 +28,32 @@ static const struct subject {
 	const char *what, *how;
 	enum tapir_cause cause;
 	const struct need *needs;
+	enum tapir_tally_id tally; /* whose events it counts */
 	enum switches switches;
 } subjects[] = {
-	{&tapir_view_gc, "collections", "`tapir record --profile gc`", TAPIR_CAUSE_GC, NULL, 0},
+	{&tapir_view_gc, "collections", "`tapir record --profile gc`", TAPIR_CAUSE_GC, NULL, 0, 0},
 	{&tapir_view_jit, "compilations",
 	 "`tapir record '" CLR ":Jit:Verbose' 'hotspot:method__compile__*'`", TAPIR_CAUSE_JIT, NULL,
-	 0},
+	 0, 0},
 	{&tapir_view_contention, "events of locks", "`tapir record --profile contention`",
-	 TAPIR_CAUSE_LOCK, NULL, SWITCHES_TOO},
-	{&tapir_view_exceptions, "exceptions",
-	 "`tapir record --profile exceptions` (.NET, PHP, C++)", TAPIR_CAUSE_NONE, thrown, 0},
+	 TAPIR_CAUSE_LOCK, NULL, 0, SWITCHES_TOO},
+	{&tapir_view_exceptions, "exceptions", "`tapir record --profile exceptions`",
+	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_EXCEPTIONS, 0},
 	{&tapir_view_allocations, "allocations", "`tapir record --profile allocations`",
-	 TAPIR_CAUSE_NONE, allocated, 0},
+	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_ALLOCATIONS, 0},
 	{&tapir_view_threadpool, "events of .NET's thread pool",
-	 "`tapir record --profile threadpool`", TAPIR_CAUSE_NONE, pooled, 0},
+	 "`tapir record --profile threadpool`", TAPIR_CAUSE_NONE, pooled, 0, 0},
 	{&tapir_view_offcpu, "context switches", "`tapir record` without --no-sched",
-	 TAPIR_CAUSE_NONE, NULL, SWITCHES_ALONE},
+	 TAPIR_CAUSE_NONE, NULL, 0, SWITCHES_ALONE},
 };
 
 /* ---- whose events there are ------------------------------------------------------------------ */
 
-/* Whose process is told by its events; others come from any. */
-static const char *const runtimes[] = {CLR,   "hotspot", "python",    "ruby",
-				       "php", "node",	 "postgresql"};
-
 static unsigned runtime_bit(struct tapir_sv provider)
 {
-	for (unsigned i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++)
-		if (provider.len == strlen(runtimes[i]) &&
-		    !memcmp(provider.data, runtimes[i], provider.len))
-			return 1u << i;
-	return 0;
+	int idx = tapir_lore__of_provider(provider.data, provider.len);
+
+	return idx < 0 ? 0 : 1u << idx;
 }
 
 void tapir_recorded__add(struct tapir_recorded *r, const struct tapir_rec *rec)
@@ -166,15 +151,18 @@ static bool is_asked(const struct asked *asked, const char *provider, const char
 
 static bool is_any_asked(const struct asked *asked, const struct subject *s)
 {
+	const struct tapir_tally_event *counted;
+	const struct tapir_pair *pair;
+
+	for (size_t i = 0; (counted = tapir_lore__tally(s->tally, i)); i++)
+		if (is_asked(asked, counted->provider, counted->event))
+			return true;
 	for (const struct need *need = s->needs; need && need->provider; need++)
 		if (is_asked(asked, need->provider, need->event))
 			return true;
-	for (size_t i = 0; s->cause != TAPIR_CAUSE_NONE && i < tapir_pairs_known.cnt; i++) {
-		const struct tapir_pair *pair = &tapir_pairs_known.pairs[i];
-
+	for (size_t i = 0; s->cause != TAPIR_CAUSE_NONE && (pair = tapir_lore__pair(i)); i++)
 		if (pair->cause == s->cause && is_asked(asked, pair->provider, pair->begin))
 			return true;
-	}
 	return false;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Names of HotSpot, CoreCLR, V8, CPython, Ruby, Mono. */
+/* Judged by the names that lore/ has of each runtime. */
 #include "analyze/runtime_work.h"
 
 #include <string.h>
@@ -17,66 +17,38 @@ const char *tapir_work__name(unsigned work)
 	return work < TAPIR_WORK_CNT ? names[work] : "";
 }
 
-struct word {
-	const char *start;
-	uint8_t work;
-};
-
-static uint8_t judge(struct tapir_sv text, const struct word *words, size_t cnt)
+/* NONE: its name says nothing. */
+static uint8_t judge(const struct tapir_lore_work *w, struct tapir_sv text)
 {
-	for (size_t i = 0; i < cnt; i++)
-		if (tapir_sv__starts_with(text, words[i].start))
-			return words[i].work;
+	for (; w && w->prefix; w++)
+		if (tapir_sv__starts_with(text, w->prefix))
+			return w->cause == TAPIR_CAUSE_GC ? TAPIR_WORK_GC : TAPIR_WORK_JIT;
 	return NONE;
 }
 
-#define JUDGE(text, words) judge(text, words, sizeof(words) / sizeof(*(words)))
-
 static uint8_t thread_work(struct tapir_sv comm)
 {
-	static const struct word words[] = {
-		{"GC Thread", TAPIR_WORK_GC},	   {"G1 ", TAPIR_WORK_GC},
-		{"ParGC", TAPIR_WORK_GC},	   {"ZWorker", TAPIR_WORK_GC},
-		{"ZDriver", TAPIR_WORK_GC},	   {"XWorker", TAPIR_WORK_GC},
-		{"Shenandoah", TAPIR_WORK_GC},	   {"CMS ", TAPIR_WORK_GC},
-		{".NET Server GC", TAPIR_WORK_GC}, {".NET BGC", TAPIR_WORK_GC},
-		{".NET GC", TAPIR_WORK_GC},	   {"SGen worker", TAPIR_WORK_GC},
-		{"C1 Compiler", TAPIR_WORK_JIT},   {"C2 Compiler", TAPIR_WORK_JIT},
-		{"JVMCI", TAPIR_WORK_JIT},	   {".NET Tiered", TAPIR_WORK_JIT},
-	};
+	uint8_t work = NONE;
 
-	return JUDGE(comm, words);
+	tapir_lore_for_each (lore) {
+		work = judge(lore->threads, comm);
+		if (work != NONE)
+			break;
+	}
+	return work;
 }
 
 static uint8_t function_work(const char *name)
 {
-	static const struct word words[] = {
-		{"WKS::", TAPIR_WORK_GC},
-		{"SVR::", TAPIR_WORK_GC},
-		{"v8::internal::Heap::CollectGarbage", TAPIR_WORK_GC},
-		{"v8::internal::Scavenger", TAPIR_WORK_GC},
-		{"v8::internal::MarkCompact", TAPIR_WORK_GC},
-		{"v8::internal::ConcurrentMarking", TAPIR_WORK_GC},
-		{"v8::internal::Sweeper", TAPIR_WORK_GC},
-		{"v8::internal::Compiler::", TAPIR_WORK_JIT},
-		{"v8::internal::compiler::", TAPIR_WORK_JIT},
-		{"v8::internal::OptimizingCompileDispatcher", TAPIR_WORK_JIT},
-		{"v8::internal::baseline::", TAPIR_WORK_JIT},
-		{"v8::internal::maglev::", TAPIR_WORK_JIT},
-		{"gc_collect_main", TAPIR_WORK_GC},
-		{"gc_collect_region", TAPIR_WORK_GC},
-		{"_PyGC_Collect", TAPIR_WORK_GC},
-		{"gc_start", TAPIR_WORK_GC},
-		{"gc_marks", TAPIR_WORK_GC},
-		{"gc_sweep", TAPIR_WORK_GC},
-		{"sgen_perform_collection", TAPIR_WORK_GC},
-		{"CompileBroker::", TAPIR_WORK_JIT},
-		{"zend_jit", TAPIR_WORK_JIT},
-		{"libclrjit.so", TAPIR_WORK_JIT},
-		{"libclrgc", TAPIR_WORK_GC},
-	};
+	const struct tapir_sv text = tapir_sv__of(name);
+	uint8_t work = NONE;
 
-	return JUDGE(tapir_sv__of(name), words);
+	tapir_lore_for_each (lore) {
+		work = judge(lore->functions, text);
+		if (work != NONE)
+			break;
+	}
+	return work;
 }
 
 /* The innermost frame with a kind; and whether the collector or the compiler is on the stack. */

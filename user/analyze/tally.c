@@ -8,26 +8,30 @@
 #define TEXT_BYTES 300
 #define WAYS_SHOWN 4u
 
+static bool is_called(struct tapir_sv text, const char *name)
+{
+	return strlen(name) == text.len && !memcmp(name, text.data, text.len);
+}
+
 /* NULL: it does not count. */
 static const struct tapir_tally_event *event_of(struct tapir_tally *t,
 						const struct tapir_probe_view *probe)
 {
 	uint64_t *known = tapir_map__get(&t->by_probe, probe->rec->probe_id);
+	const struct tapir_tally_event *event;
 	size_t i = 0;
 
 	if (known)
-		return *known ? &t->events[*known - 1] : NULL;
-	while (t->events[i].provider &&
-	       (strlen(t->events[i].provider) != probe->provider.len ||
-		memcmp(t->events[i].provider, probe->provider.data, probe->provider.len) ||
-		strlen(t->events[i].event) != probe->event.len ||
-		memcmp(t->events[i].event, probe->event.data, probe->event.len)))
+		return *known ? tapir_lore__tally(t->id, *known - 1) : NULL;
+	while ((event = tapir_lore__tally(t->id, i)) &&
+	       !(is_called(probe->provider, event->provider) &&
+		 is_called(probe->event, event->event)))
 		i++;
 	if (t->by_probe.cnt < MAX_PROBES)
 		known = tapir_map__put(&t->by_probe, probe->rec->probe_id, NULL);
 	if (known)
-		*known = t->events[i].provider ? i + 1 : 0;
-	return t->events[i].provider ? &t->events[i] : NULL;
+		*known = event ? i + 1 : 0;
+	return event;
 }
 
 static uint64_t weight_of(const struct tapir_event_fields *f, const char *names)

@@ -8,23 +8,15 @@
 
 #include "analyze/sheet.h"
 #include "analyze/timeline.h"
+#include "lore/lore.h"
 
 #define TAPIR_TALLY_MAX_ROWS 16384u
 #define TAPIR_TALLY_WAYS     32u /* stacks of a row; what is more is in its last one */
-
-/* Which events count: a table ended by provider NULL. */
-struct tapir_tally_event {
-	const char *provider, *event;
-	const char *what, *more; /* fields, separated by ' '; more: NULL none */
-	const char *weight;	 /* the first of these fields that is there; NULL: each weighs 1 */
-};
 
 struct tapir_tally_way {
 	uint32_t node;
 	uint64_t cnt, weight;
 };
-
-extern const struct tapir_tally_event tapir_allocation_events[]; /* view_allocations.c */
 
 #define TAPIR_TALLY_MESSAGES 12u /* of a row, the first ones */
 
@@ -44,12 +36,12 @@ struct tapir_tally_row {
 };
 
 struct tapir_tally {
-	const struct tapir_tally_event *events;
+	enum tapir_tally_id id; /* which events count: lore/ knows */
 	struct tapir_timeline *tl;
 	uint64_t cnt, weight, more; /* more: in no row, because there were too many */
 	struct tapir_vec(struct tapir_tally_row *) rows;
 	struct tapir_map by_text;
-	struct tapir_map by_probe; /* -> idx in events + 1; 0: it does not count */
+	struct tapir_map by_probe; /* -> idx of its tapir_lore__tally + 1; 0: it does not count */
 	bool failed;
 };
 

@@ -9,17 +9,6 @@
 #include "analyze/tally.h"
 #include "analyze/view.h"
 
-/* Facts: the pages on the runtimes' probes, and .NET's manifest; JDK 17 passes no right size. */
-const struct tapir_tally_event tapir_allocation_events[] = {
-	{"Microsoft-Windows-DotNETRuntime", "GCAllocationTick", "TypeName", NULL,
-	 "AllocationAmount64 AllocationAmount"},
-	{"Microsoft-Windows-DotNETRuntime", "GCSampledObjectAllocation", "TypeID", NULL,
-	 "TotalSizeForTypeSample"},
-	{"hotspot", "object__alloc", "class", NULL, NULL},
-	{"ruby", "object__create", "class", NULL, NULL},
-	{},
-};
-
 struct allocations {
 	struct tapir_view_asked asked;
 	struct tapir_tally tally;
@@ -29,7 +18,7 @@ static void begin(void *ctx)
 {
 	struct allocations *v = ctx;
 
-	v->tally.events = tapir_allocation_events;
+	v->tally.id = TAPIR_TALLY_ALLOCATIONS;
 	v->tally.tl = v->asked.tl;
 }
 

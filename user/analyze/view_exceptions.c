@@ -6,16 +6,6 @@
 #include "analyze/tally.h"
 #include "analyze/view.h"
 
-/* Facts: the pages on the runtimes' probes, and .NET's manifest. */
-static const struct tapir_tally_event events[] = {
-	{"Microsoft-Windows-DotNETRuntime", "ExceptionThrown", "ExceptionType", "ExceptionMessage",
-	 NULL},
-	{"php", "exception__thrown", "class", NULL, NULL},
-	{"ruby", "raise", "class", "file", NULL},
-	{"libstdcxx", "throw", "type", NULL, NULL},
-	{},
-};
-
 struct exceptions {
 	struct tapir_view_asked asked;
 	struct tapir_tally tally;
@@ -25,7 +15,7 @@ static void begin(void *ctx)
 {
 	struct exceptions *v = ctx;
 
-	v->tally.events = events;
+	v->tally.id = TAPIR_TALLY_EXCEPTIONS;
 	v->tally.tl = v->asked.tl;
 }
 

@@ -58,7 +58,7 @@ static void begin(void *ctx)
 	struct gc_view *v = ctx;
 
 	v->allocated.tl = v->asked.tl;
-	v->allocated.events = tapir_allocation_events;
+	v->allocated.id = TAPIR_TALLY_ALLOCATIONS;
 }
 
 static void fini(void *ctx)

@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "cli/commands.h"
 #include "cli/pager.h"
+#include "lore/lore.h"
 #include "render/table.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
@@ -68,12 +69,10 @@ static void fill_user(struct row *row)
 /* Every C or C++ program has these: they tell programs apart no more than CPU time does. */
 static bool is_system_library(const char *provider)
 {
-	static const char *const names[] = {"libc",	 "libm",   "libpthread",
-					    "libstdcxx", "libgcc", "rtld"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(provider, names[i]))
-			return true;
+	tapir_lore_for_each (lore)
+		for (const char *const *p = lore->is_library ? lore->providers : NULL; p && *p; p++)
+			if (!strcmp(provider, *p))
+				return true;
 	return false;
 }
 

@@ -49,12 +49,13 @@ static bool has_spec(const struct tapir_recorder *r, const char *text)
 static int add_profile(struct tapir_recorder *r, const char *name)
 {
 	const struct tapir_profile *profile = tapir_profile__find(name);
+	const char *text;
 	int err = 0;
 
-	for (const char *const *text = profile->specs; !err && *text; text++) {
-		if (has_spec(r, *text))
+	for (size_t i = 0; !err && (text = tapir_profile__spec(profile, i)); i++) {
+		if (has_spec(r, text))
 			continue;
-		err = add_spec(r, *text);
+		err = add_spec(r, text);
 		if (!err) /* each runtime is asked for its own: the others' are no news */
 			r->specs.data[r->specs.cnt - 1]->is_silent = true;
 	}

@@ -23,8 +23,15 @@ static void add_row(struct tapir_str *out, const char *name, const char *arg, co
 
 static void add_profiles(struct tapir_str *out)
 {
-	for (const struct tapir_profile *p = tapir_profiles; p->name; p++)
-		add_row(out, p->name, NULL, p->what);
+	const struct tapir_profile *p;
+	struct tapir_str what = {};
+
+	for (size_t i = 0; (p = tapir_profile__at(i)); i++) {
+		tapir_str__clear(&what);
+		tapir_profile__add_summary(p, &what);
+		add_row(out, p->name, NULL, what.data);
+	}
+	tapir_str__fini(&what);
 }
 
 static void add_views(struct tapir_str *out)

@@ -2,27 +2,35 @@
 /*
  * profiles.h - SPECs for what people ask again and again, by name. The first, "default", is what
  * `record` records when no SPEC says: the events that explain a runtime and are rare enough to
- * be left on.
+ * be left on. Which SPECs these are is said by each runtime's file in lore/.
  */
 #ifndef TAPIR_USER_PROFILES_H
 #define TAPIR_USER_PROFILES_H
 
-#include <stddef.h>
+#include "base/str.h"
+#include "lore/lore.h"
 
 struct tapir_profile {
 	const char *name;
-	const char *what;	  /* half a line, for help */
-	const char *const *specs; /* spec/spec.h; ended by NULL; of all runtimes */
+	const char *what; /* half a line, for help */
+	bool has_list;	  /* of runtimes, after what */
 };
 
 #define TAPIR_PROFILE_DEFAULT "default"
 
-extern const struct tapir_profile tapir_profiles[]; /* ended by name == NULL */
-
 /* The i-th name, NULL after the last: for cli/options.h. */
 const char *tapir_profile__name(size_t i);
 
+/* By enum tapir_profile_id; NULL after the last. */
+const struct tapir_profile *tapir_profile__at(size_t i);
+
 /* NULL: there is none of that name. */
 const struct tapir_profile *tapir_profile__find(const char *name);
+
+/* Its i-th SPEC, of all runtimes; NULL after the last. */
+const char *tapir_profile__spec(const struct tapir_profile *profile, size_t i);
+
+/* "exceptions thrown and caught: .NET, PHP, C++" */
+void tapir_profile__add_summary(const struct tapir_profile *profile, struct tapir_str *out);
 
 #endif

@@ -6,16 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "decode/hint_table.h"
-
 #define SLOT_CNT 2048u /* a power of two, more than twice the number of hints */
-
-static const struct tapir_hint_table *const tables[] = {
-	&tapir_hints_hotspot,
-	&tapir_hints_jni,
-	&tapir_hints_postgresql,
-	&tapir_hints_scripting,
-};
 
 static const struct tapir_hint *slots[SLOT_CNT];
 static pthread_once_t slots_once = PTHREAD_ONCE_INIT;
@@ -65,10 +56,11 @@ const struct tapir_hint *tapir_usdt_hint__find(const char *provider, const char 
 
 const struct tapir_hint *tapir_usdt_hint__at(size_t idx)
 {
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		if (idx < tables[i]->cnt)
-			return &tables[i]->hints[idx];
-		idx -= tables[i]->cnt;
-	}
+	tapir_lore_for_each (lore)
+		for (unsigned t = 0; t < 2 && lore->hints[t]; t++) {
+			if (idx < lore->hints[t]->cnt)
+				return &lore->hints[t]->hints[idx];
+			idx -= lore->hints[t]->cnt;
+		}
 	return NULL;
 }

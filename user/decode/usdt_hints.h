@@ -2,28 +2,14 @@
 /*
  * usdt_hints.h - what the arguments of well-known USDT probes mean.
  *
- * A note of sys/sdt.h says how wide an argument is and where it lies, not that it is a
- * string or what it is called. For the providers of OpenJDK, PostgreSQL, CPython, Ruby, PHP,
- * libstdc++ and libgcc it stands here, by their documentation and sources. A note that names
- * its arguments itself, and what a SPEC says, goes first (collect/plan.h).
+ * A note of sys/sdt.h says how wide an argument is and where it is, not that it is a string or what
+ * it is called: lore/ knows, of well-known providers. A note that names its arguments itself, and
+ * what a SPEC says, goes first (collect/plan.h).
  */
 #ifndef TAPIR_USER_USDT_HINTS_H
 #define TAPIR_USER_USDT_HINTS_H
 
-#include "tapir/abi.h"
-
-struct tapir_hint_arg {
-	const char *name;
-	uint8_t field_type; /* enum tapir_field_type; NONE: the number the note describes */
-	uint8_t len_arg;    /* STRN: the argument that holds the length in bytes */
-};
-
-struct tapir_hint {
-	const char *provider;
-	const char *event;
-	struct tapir_hint_arg args[TAPIR_MAX_ARGS];
-	unsigned arg_cnt;
-};
+#include "lore/lore.h"
 
 /*
  * By exact names. NULL: not known, or known with another number of arguments only: a probe

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "render/figures.h"
+#include "lore/lore.h"
 #include "render/report_view.h"
 
 /* The most frequent of thousands of kinds says nothing of the others. */
@@ -63,22 +64,10 @@ static void add_threads(const struct tapir_summary *s, size_t from, struct tapir
 /* Events whose number says more than their name. */
 static const char *meaning_of(const struct tapir_event_row *row)
 {
-	static const struct {
-		const char *provider, *event, *what;
-	} known[] = {
-		{"hotspot", "gc__begin", "GC"},
-		{"python", "gc__start", "GC"},
-		{"node", "gc__start", "GC"},
-		{"ruby", "gc__mark__begin", "GC"},
-		{"Microsoft-Windows-DotNETRuntime", "GCStart", "GC"},
-		{"postgresql", "query__start", "query"},
-		{"postgresql", "transaction__commit", "commit"},
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (!strcmp(row->provider, known[i].provider) &&
-		    !strcmp(row->event, known[i].event))
-			return known[i].what;
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_headline *h = lore->headlines; h && h->provider; h++)
+			if (!strcmp(row->provider, h->provider) && !strcmp(row->event, h->event))
+				return h->what;
 	return NULL;
 }
 

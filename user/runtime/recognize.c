@@ -11,34 +11,15 @@
 
 #include "attach/proc.h"
 #include "base/diag.h"
+#include "lore/lore.h"
 #include "runtime/dotnet.h"
 #include "runtime/jvm.h"
-
-/* prefix and suffix of a file's name; between them stands the version, if anything does. */
-struct known_file {
-	const char *runtime, *prefix, *suffix;
-};
-
-/* Exact names first. A library is surer than a program, which may only start another. */
-static const struct known_file known_files[] = {
-	{"CPython", "libpython", ".so"},
-	{"Ruby", "libruby-", ".so"},
-	{"PHP", "libphp", ".so"},
-	{"CPython", "python", ""},
-	{"Ruby", "ruby", ""},
-	{"PHP", "php-fpm", ""},
-	{"PHP", "php", ""},
-	{"Node.js", "node", ""},
-	{"PostgreSQL", "postgres", ""},
-	{"MySQL", "mysqld", ""},
-	{"MariaDB", "mariadbd", ""},
-	{"Erlang", "beam.smp", ""},
-	{"Perl", "perl", ""},
-};
+#include "trace/record.h"
 
 struct walk {
 	struct tapir_runtime_info *out;
-	size_t best; /* the index of what was found; lower is surer */
+	bool is_sure;			     /* by a library; a program may only start another */
+	const struct tapir_lore_file *found; /* the surest so far */
 	bool may_be_dotnet, may_be_jvm;
 };
 
@@ -50,38 +31,53 @@ static bool is_version(const char *text, size_t len)
 	return true;
 }
 
-/* "python3.11" and "python" are CPython; "python-config" is not. */
-static bool is_known(const struct known_file *known, const char *name, struct walk *w)
+/* "python3.11" and "python" are CPython; "python-config" is not. Between prefix and suffix. */
+static bool find_version(const struct tapir_lore_file *file, const char *name, struct tapir_sv *out)
 {
-	size_t prefix_len = strlen(known->prefix), len;
+	size_t prefix_len = strlen(file->prefix);
 	const char *end;
 
-	if (strncmp(name, known->prefix, prefix_len))
+	if (strncmp(name, file->prefix, prefix_len))
 		return false;
 	name += prefix_len;
-	end = *known->suffix ? strstr(name, known->suffix) : name + strlen(name);
-	len = end ? (size_t)(end - name) : 0;
-	if (!end || !is_version(name, len))
+	end = *file->suffix ? strstr(name, file->suffix) : name + strlen(name);
+	if (!end || !is_version(name, (size_t)(end - name)))
 		return false;
-	snprintf(w->out->name, sizeof(w->out->name), "%s", known->runtime);
-	snprintf(w->out->version, sizeof(w->out->version), "%.*s", (int)(len < 32 ? len : 32),
-		 name);
+	*out = (struct tapir_sv){name, (size_t)(end - name)};
 	return true;
 }
 
 /* ".../postgresql/15/bin/postgres" */
-static void add_version_of_path(const char *path, struct tapir_runtime_info *out)
+static struct tapir_sv version_of_path(const struct tapir_lore_file *file, const char *path)
 {
-	const char *at = strstr(path, "/postgresql/");
-	size_t len;
+	const char *at = file->path_of_version ? strstr(path, file->path_of_version) : NULL;
+	size_t len = 0;
 
-	if (!at || *out->version)
-		return;
-	at += strlen("/postgresql/");
-	len = strspn(at, "0123456789.");
-	if (at[len] == '/')
-		snprintf(out->version, sizeof(out->version), "%.*s", (int)(len < 32 ? len : 32),
-			 at);
+	if (at) {
+		at += strlen(file->path_of_version);
+		len = strspn(at, "0123456789.");
+	}
+	return (struct tapir_sv){at, at && at[len] == '/' ? len : 0};
+}
+
+static void see_file(struct walk *w, const char *path, const char *name)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_file *f = lore->files; f && f->prefix; f++) {
+			struct tapir_sv version;
+
+			if (w->is_sure || (w->found && !*f->suffix) ||
+			    !find_version(f, name, &version))
+				continue;
+			if (!version.len)
+				version = version_of_path(f, path);
+			w->found = f;
+			w->is_sure = *f->suffix;
+			snprintf(w->out->name, sizeof(w->out->name), "%s", lore->name);
+			snprintf(w->out->version, sizeof(w->out->version), "%.*s",
+				 (int)(version.len < 32 ? version.len : 32),
+				 version.data ? version.data : "");
+		}
 }
 
 static int visit(const struct tapir_mapping_line *m, void *ctx)
@@ -93,11 +89,8 @@ static int visit(const struct tapir_mapping_line *m, void *ctx)
 	if (!m->is_executable || !tapir_mapping_line__is_file(m))
 		return 0;
 	w->may_be_jvm |= tapir_jvm__is_libjvm_path(m->path, m->path_len);
-	for (size_t i = 0; slash && i < w->best; i++)
-		if (is_known(&known_files[i], slash + 1, w)) {
-			w->best = i;
-			add_version_of_path(m->path, w->out);
-		}
+	if (slash)
+		see_file(w, m->path, slash + 1);
 	return 0;
 }
 
@@ -126,7 +119,7 @@ static void inspect(uint32_t tgid, const struct walk *w, struct tapir_runtime_in
 int tapir_runtime__recognize(uint32_t tgid, struct tapir_runtime_info *out)
 {
 	struct tapir_runtime_info info = {};
-	struct walk w = {.out = &info, .best = sizeof(known_files) / sizeof(known_files[0])};
+	struct walk w = {.out = &info};
 	int err = tapir_proc__each_mapping(tgid, visit, &w);
 
 	if (err)

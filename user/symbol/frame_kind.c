@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Lists of what runtimes call their files and their interpreters' loops. A file name matches up
- * to a version: "libpython3.11.so.1.0" by "libpython", "python3.11" by "python".
- */
+/* By what lore/ has of the files and functions of each runtime. */
 #include "symbol/frame_kind.h"
 
 #include <ctype.h>
 #include <string.h>
+
+#include "lore/lore.h"
 
 static bool is_one_of(struct tapir_sv text, const char *const *words)
 {
@@ -27,57 +26,45 @@ static bool is_version_of(struct tapir_sv text, const char *word)
 	return true;
 }
 
+static bool is_module(struct tapir_sv file, const struct tapir_lore_module *m)
+{
+	switch (m->match) {
+	case TAPIR_LORE_WHOLE:
+		return strlen(m->name) == file.len && !memcmp(m->name, file.data, file.len);
+	case TAPIR_LORE_VERSION:
+		return is_version_of(file, m->name);
+	case TAPIR_LORE_PREFIX:
+		return tapir_sv__starts_with(file, m->name);
+	}
+	return false;
+}
+
 static bool is_runtime(struct tapir_sv file)
 {
-	static const char *const programs[] = {"node", "nodejs",    "python", "ruby", "php",
-					       "perl", "mono-sgen", "mono",   NULL};
-	static const char *const files[] = {
-		"libjvm.so", "libcoreclr.so",  "libclrjit.so", "libclrgc.so", "beam.smp",
-		"bun",	     "libclrgcexp.so", "beam.emu",     "deno",	      NULL};
-	static const char *const libraries[] = {"libpython",   "libruby",  "libphp", "libnode.",
-						"libperl.",    "libmono",  "libv8",  "libluajit",
-						"libmonosgen", "libgraal", NULL};
-
-	if (is_one_of(file, files))
-		return true;
-	for (const char *const *word = programs; *word; word++)
-		if (is_version_of(file, *word))
-			return true;
-	for (const char *const *word = libraries; *word; word++)
-		if (tapir_sv__starts_with(file, *word))
-			return true;
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_module *m = lore->modules; m && m->name; m++)
+			if (is_module(file, m))
+				return true;
 	return false;
 }
 
 /* Functions in which a runtime's interpreter goes from instruction to instruction. */
 static bool is_interpreter_loop(struct tapir_sv name)
 {
-	static const char *const loops[] = {"_PyEval_EvalFrameDefault",
-					    "_PyEval_EvalFrameDefault.cold",
-					    "PyEval_EvalFrameEx",
-					    "vm_exec_core",
-					    "rb_vm_exec",
-					    "vm_exec",
-					    "execute_ex",
-					    "process_main",
-					    "Perl_runops_standard",
-					    "mono_interp_exec_method",
-					    "interp_exec_method",
-					    "BytecodeInterpreter::run",
-					    NULL};
-
-	return is_one_of(name, loops);
+	tapir_lore_for_each (lore)
+		if (lore->interpreter_loops && is_one_of(name, lore->interpreter_loops))
+			return true;
+	return false;
 }
 
-/* How runtimes write an interpreted function into their perf map. */
+/* As runtimes write an interpreted function into their perf map. */
 static bool is_interpreted(struct tapir_sv name)
 {
-	return tapir_sv__starts_with(name, "Interpreter") || tapir_sv__starts_with(name, "py::") ||
-	       tapir_sv__starts_with(name, "JS:~") ||
-	       tapir_sv__starts_with(name, "LazyCompile:~") ||
-	       tapir_sv__starts_with(name, "Function:~") ||
-	       tapir_sv__starts_with(name, "Script:~") ||
-	       tapir_sv__starts_with(name, "Builtin:Interpreter");
+	tapir_lore_for_each (lore)
+		for (const char *const *p = lore->interpreted; p && *p; p++)
+			if (tapir_sv__starts_with(name, *p))
+				return true;
+	return false;
 }
 
 enum tapir_frame_kind tapir_frame__kind(const struct tapir_frame *frame)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hint_table.h - how the tables behind usdt_hints.h are written; for hints_*.c only. */
+/* hint_table.h - how tables of USDT arguments are written; for the files of this room only. */
 #ifndef TAPIR_USER_HINT_TABLE_H
 #define TAPIR_USER_HINT_TABLE_H
 
-#include "decode/usdt_hints.h"
+#include "lore/lore.h"
 
 /* One argument. NUM leaves type and sign to the note. */
 #define TAPIR_HINT_NUM(name)                                                                       \
@@ -35,12 +35,29 @@
 				sizeof(struct tapir_hint_arg)                                      \
 	}
 
-struct tapir_hint_table {
-	const struct tapir_hint *hints;
-	size_t cnt;
-};
+#define TAPIR_TABLE(array)                                                                         \
+	{                                                                                          \
+		array, sizeof(array) / sizeof((array)[0])                                          \
+	}
 
-extern const struct tapir_hint_table tapir_hints_hotspot, tapir_hints_jni, tapir_hints_postgresql,
-	tapir_hints_scripting;
+/* A function in which a thread waits; until another one releases a lock; of which many things are
+ * made. */
+#define TAPIR_WAIT(function, reason)                                                               \
+	{                                                                                          \
+		function, reason, false, false                                                     \
+	}
+#define TAPIR_WAIT_LOCK(function, reason)                                                          \
+	{                                                                                          \
+		function, reason, true, false                                                      \
+	}
+#define TAPIR_WAIT_COMMON(function, reason)                                                        \
+	{                                                                                          \
+		function, reason, false, true                                                      \
+	}
+
+/* A list of strings, with its end. */
+#define TAPIR_LIST_OF(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+extern const struct tapir_hint_table tapir_hints_jni; /* hotspot's: hints_jni.c */
 
 #endif

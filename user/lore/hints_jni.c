@@ -5,7 +5,7 @@
  * probe has the result unless that is floating-point. Source of the facts: the JNI
  * specification; checked against JDK 17 and 25. Strings are NUL-terminated modified UTF-8.
  */
-#include "decode/hint_table.h"
+#include "lore/hint_table.h"
 
 #define NUM				TAPIR_HINT_NUM
 #define BOOL				TAPIR_HINT_BOOL
@@ -179,4 +179,4 @@ static const struct tapir_hint hints[] = {
 	ENV_ENTRY("GetStringUTFRegion", PTR("string"), NUM("start"), NUM("length"), PTR("buffer")),
 };
 
-const struct tapir_hint_table tapir_hints_jni = {hints, sizeof(hints) / sizeof(hints[0])};
+const struct tapir_hint_table tapir_hints_jni = TAPIR_TABLE(hints);

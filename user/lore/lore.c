@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The list. SPECs of a profile, and whatever else has an order, come in this one. */
+#include "lore/lore.h"
+
+#include <string.h>
+
+extern const struct tapir_lore tapir_lore_dotnet, tapir_lore_hotspot, tapir_lore_postgresql,
+	tapir_lore_cpython, tapir_lore_ruby, tapir_lore_php, tapir_lore_node, tapir_lore_cxx,
+	tapir_lore_mono, tapir_lore_erlang, tapir_lore_perl, tapir_lore_mysql, tapir_lore_mariadb,
+	tapir_lore_luajit, tapir_lore_libc, tapir_lore_linux;
+
+const struct tapir_lore *const tapir_lore_all[] = {
+	&tapir_lore_dotnet,
+	&tapir_lore_hotspot,
+	&tapir_lore_postgresql,
+	&tapir_lore_cpython,
+	&tapir_lore_ruby,
+	&tapir_lore_php,
+	&tapir_lore_node,
+	&tapir_lore_cxx,
+	&tapir_lore_mono,
+	&tapir_lore_erlang,
+	&tapir_lore_perl,
+	&tapir_lore_mysql,
+	&tapir_lore_mariadb,
+	&tapir_lore_luajit,
+	&tapir_lore_libc,
+	&tapir_lore_linux,
+	NULL,
+};
+
+int tapir_lore__of_provider(const char *provider, size_t len)
+{
+	int idx = 0;
+
+	tapir_lore_for_each (lore) {
+		const char *own = lore->providers && !lore->is_library ? lore->providers[0] : NULL;
+
+		if (own && strlen(own) == len && !memcmp(own, provider, len))
+			return idx;
+		idx++;
+	}
+	return -1;
+}
+
+const struct tapir_pair *tapir_lore__pair(size_t idx)
+{
+	tapir_lore_for_each (lore) {
+		if (idx < lore->pairs.cnt)
+			return &lore->pairs.pairs[idx];
+		idx -= lore->pairs.cnt;
+	}
+	return NULL;
+}
+
+const struct tapir_tally_event *tapir_lore__tally(enum tapir_tally_id id, size_t idx)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_tally_event *e = lore->tallies[id]; e && e->provider; e++)
+			if (!idx--)
+				return e;
+	return NULL;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * lore.h - what is known of each runtime, server and library without asking it: how its files,
+ * threads and functions are called, which events it has and what they mean. Data only: one file,
+ * lore_NAME.c, per runtime, and a line in lore.c. Who reads a table is noted beside it.
+ *
+ * All of it is static and constant. Lists of strings end with NULL, tables with a zero row.
+ */
+#ifndef TAPIR_USER_LORE_H
+#define TAPIR_USER_LORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tapir/abi.h"
+
+/* ---- arguments of USDT probes (decode/usdt_hints.h) ----------------------------------------- */
+
+struct tapir_hint_arg {
+	const char *name;
+	uint8_t field_type; /* enum tapir_field_type; NONE: the number the note describes */
+	uint8_t len_arg;    /* STRN: the argument that holds the length in bytes */
+};
+
+struct tapir_hint {
+	const char *provider;
+	const char *event;
+	struct tapir_hint_arg args[TAPIR_MAX_ARGS];
+	unsigned arg_cnt;
+};
+
+struct tapir_hint_table {
+	const struct tapir_hint *hints;
+	size_t cnt;
+};
+
+/* ---- profiles (decode/profiles.h) ----------------------------------------------------------- */
+
+enum tapir_profile_id {
+	TAPIR_PROFILE_ID_DEFAULT, /* cheap enough to leave on; no event per call */
+	TAPIR_PROFILE_ID_GC,
+	TAPIR_PROFILE_ID_CPU,
+	TAPIR_PROFILE_ID_EXCEPTIONS,
+	TAPIR_PROFILE_ID_CONTENTION,
+	TAPIR_PROFILE_ID_ALLOCATIONS,
+	TAPIR_PROFILE_ID_THREADPOOL,
+	TAPIR_PROFILE_ID_HTTP,
+	TAPIR_PROFILE_ID_EVERYTHING,
+	TAPIR_PROFILE_ID_CNT
+};
+
+/* ---- intervals (analyze/pairs.h) ------------------------------------------------------------ */
+
+/* Where the end of an interval is looked for. */
+enum tapir_pair_scope {
+	TAPIR_PAIR_THREAD,   /* on the thread that began it; key: and with the same value */
+	TAPIR_PAIR_KEY,	     /* in the process, by the key's value */
+	TAPIR_PAIR_ACTIVITY, /* in the process, by the activity id */
+	TAPIR_PAIR_PROCESS   /* in the process: it is of all threads */
+};
+
+/* What a thread's time in an interval is called, if not its own. */
+enum tapir_cause {
+	TAPIR_CAUSE_NONE,
+	TAPIR_CAUSE_GC,	  /* process: all threads stand still for the collector */
+	TAPIR_CAUSE_STOP, /* process: they do for something else */
+	TAPIR_CAUSE_JIT,
+	TAPIR_CAUSE_LOCK,
+	TAPIR_CAUSE_IO,
+	TAPIR_CAUSE_CNT
+};
+
+struct tapir_pair {
+	const char *provider, *begin;
+	const char *end; /* any of these, separated by '|' */
+	const char *kind;
+	uint8_t scope, cause;
+	const char *key;   /* a field; NULL: none */
+	const char *label; /* fields of the begin event, separated by ' '; NULL: none */
+};
+
+struct tapir_pair_table {
+	const struct tapir_pair *pairs;
+	size_t cnt;
+};
+
+/* What the numbers in a label mean. */
+struct tapir_lore_value {
+	const char *provider, *kind, *field;
+	const char *const *names; /* by value; NULL: that value has no name */
+	size_t cnt;
+};
+
+/* ---- events that are counted by type (analyze/tally.h) -------------------------------------- */
+
+struct tapir_tally_event {
+	const char *provider, *event;
+	const char *what, *more; /* fields, separated by ' '; more: NULL none */
+	const char *weight;	 /* the first of these fields that is there; NULL: each weighs 1 */
+};
+
+enum tapir_tally_id {
+	TAPIR_TALLY_NONE,
+	TAPIR_TALLY_EXCEPTIONS,
+	TAPIR_TALLY_ALLOCATIONS,
+	TAPIR_TALLY_CNT
+};
+
+/* An event whose count says more than its name: "48 GCs" (render/report_headline.c). */
+struct tapir_lore_headline {
+	const char *provider, *event, *what;
+};
+
+/* ---- names of threads, functions and files -------------------------------------------------- */
+
+/* What begins with it is at work for that cause: GC or JIT (analyze/runtime_work.h). */
+struct tapir_lore_work {
+	const char *prefix;
+	uint8_t cause;
+};
+
+enum tapir_lore_match {
+	TAPIR_LORE_WHOLE,   /* the file's name */
+	TAPIR_LORE_VERSION, /* and nothing else but a version: "python3.11" */
+	TAPIR_LORE_PREFIX   /* and anything else: "libpython3.11.so.1.0" */
+};
+
+/* A file that holds the runtime's own code (symbol/frame_kind.h). */
+struct tapir_lore_module {
+	const char *name;
+	enum tapir_lore_match match;
+};
+
+/* A file that tells the runtime, its version between prefix and suffix (runtime/recognize.h). */
+struct tapir_lore_file {
+	const char *prefix, *suffix;
+	const char *path_of_version; /* "/postgresql/": or behind that; NULL: not there */
+};
+
+/* A function in which a thread waits (analyze/wait_reason.h). */
+struct tapir_lore_wait {
+	const char *function; /* one that ends in '*': begins with it */
+	const char *reason;
+	bool is_lock;	/* until another thread releases a lock */
+	bool is_common; /* many things are made of it: a name further out says which */
+};
+
+/* ---- one runtime, server or library --------------------------------------------------------- */
+
+struct tapir_lore {
+	const char *name;	      /* as a person reads it: "CPython" */
+	const char *const *providers; /* of events; the first tells whose process it is */
+	bool is_library; /* of any program: it tells programs apart no more than CPU time does */
+	bool is_kernel;	 /* waits are of the kernel's functions */
+	const struct tapir_lore_file *files; /* a library is surer than a program: first */
+	const struct tapir_lore_module *modules;
+	const struct tapir_lore_work *threads, *functions;
+	const char *const
+		*interpreter_loops;	/* functions that go from instruction to instruction */
+	const char *const *interpreted; /* prefixes of interpreted functions in its perf map */
+	const struct tapir_lore_wait *waits;
+	const struct tapir_hint_table *hints[2]; /* NULL: none */
+	struct tapir_pair_table pairs;
+	const struct tapir_lore_value *values;
+	const struct tapir_tally_event *tallies[TAPIR_TALLY_CNT];
+	const struct tapir_lore_headline *headlines;
+	const char *const *specs[TAPIR_PROFILE_ID_CNT]; /* attach/spec.h; NULL: none */
+};
+
+extern const struct tapir_lore *const tapir_lore_all[]; /* ended by NULL */
+
+#define tapir_lore_for_each(lore)                                                                  \
+	for (const struct tapir_lore *const *lore##_at = tapir_lore_all, *lore;                    \
+	     (lore = *lore##_at) != NULL; lore##_at++)
+
+/* By which a process is known: the index of the lore whose first provider this is, or -1. */
+int tapir_lore__of_provider(const char *provider, size_t len);
+
+/* The idx-th event that is counted there; NULL after the last. */
+const struct tapir_tally_event *tapir_lore__tally(enum tapir_tally_id id, size_t idx);
+
+/* The idx-th pair of all; NULL after the last. */
+const struct tapir_pair *tapir_lore__pair(size_t idx);
+
+#endif

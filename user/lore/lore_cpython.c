@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * CPython. Source of the facts: "Instrumenting CPython with DTrace and SystemTap"; checked against
+ * CPython 3.11. Strings are NUL-terminated.
+ */
+#include "lore/hint_table.h"
+
+#define NUM		   TAPIR_HINT_NUM
+#define BOOL		   TAPIR_HINT_BOOL
+#define PTR		   TAPIR_HINT_PTR
+#define STR		   TAPIR_HINT_STR
+#define PYTHON(name, ...)  TAPIR_HINT("python", name, __VA_ARGS__)
+#define PYTHON_LINE(event) PYTHON(event, STR("filename"), STR("function"), NUM("line"))
+
+static const struct tapir_hint hints[] = {
+	PYTHON_LINE("function__entry"),
+	PYTHON_LINE("function__return"),
+	PYTHON_LINE("line"),
+	PYTHON("gc__start", NUM("generation")),
+	PYTHON("gc__done", NUM("collected")),
+	PYTHON("import__find__load__start", STR("module")),
+	PYTHON("import__find__load__done", STR("module"), BOOL("is_found")),
+	PYTHON("audit", STR("event"), PTR("args")),
+};
+
+#define THREAD TAPIR_PAIR_THREAD
+#define NONE   TAPIR_CAUSE_NONE
+#define GC     TAPIR_CAUSE_GC
+
+static const struct tapir_pair pairs[] = {
+	{"python", "gc__start", "gc__done", "gc", THREAD, GC, 0, "generation"},
+	{"python", "function__entry", "function__return", "function", THREAD, NONE, 0,
+	 "function filename"},
+	{"python", "import__find__load__start", "import__find__load__done", "import", THREAD, NONE,
+	 "module", "module"},
+};
+
+static const struct tapir_lore_file files[] = {
+	{"libpython", ".so", NULL}, {"python", "", NULL}, {}};
+
+static const struct tapir_lore_module modules[] = {
+	{"python", TAPIR_LORE_VERSION}, {"libpython", TAPIR_LORE_PREFIX}, {}};
+
+static const struct tapir_lore_work functions[] = {
+	{"gc_collect_main", GC}, {"gc_collect_region", GC}, {"_PyGC_Collect", GC}, {}};
+
+static const struct tapir_lore_headline headlines[] = {{"python", "gc__start", "GC"}, {}};
+
+const struct tapir_lore tapir_lore_cpython = {
+	.name = "CPython",
+	.providers = TAPIR_LIST_OF("python"),
+	.files = files,
+	.modules = modules,
+	.functions = functions,
+	.interpreter_loops = TAPIR_LIST_OF("_PyEval_EvalFrameDefault",
+					   "_PyEval_EvalFrameDefault.cold", "PyEval_EvalFrameEx"),
+	.interpreted = TAPIR_LIST_OF("py::"),
+	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},
+	.pairs = TAPIR_TABLE(pairs),
+	.headlines = headlines,
+	.specs =
+		{
+			[TAPIR_PROFILE_ID_DEFAULT] = TAPIR_LIST_OF("python:gc__*"),
+			[TAPIR_PROFILE_ID_GC] = TAPIR_LIST_OF("python:gc__*"),
+			[TAPIR_PROFILE_ID_EVERYTHING] = TAPIR_LIST_OF("python:gc__*,import__*"),
+		},
+};

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * .NET. Source of the facts: the runtime's own manifest; the names of its events are symbols
+ * without _Vn. An exception is four events at level 4, one at level 2.
+ */
+#include "lore/hint_table.h"
+
+#define CLR	 "Microsoft-Windows-DotNETRuntime"
+#define TPL	 "System.Threading.Tasks.TplEventSource"
+#define THREAD	 TAPIR_PAIR_THREAD
+#define KEY	 TAPIR_PAIR_KEY
+#define ACTIVITY TAPIR_PAIR_ACTIVITY
+#define PROCESS	 TAPIR_PAIR_PROCESS
+#define NONE	 TAPIR_CAUSE_NONE
+#define GC	 TAPIR_CAUSE_GC
+#define JIT	 TAPIR_CAUSE_JIT
+#define LOCK	 TAPIR_CAUSE_LOCK
+
+static const struct tapir_pair pairs[] = {
+	{CLR, "GCStart", "GCEnd", "gc", KEY, NONE, "Count", "Depth Reason Type"},
+	{CLR, "GCSuspendEEBegin", "GCRestartEEEnd", "pause", PROCESS, GC, 0, "Reason"},
+	{CLR, "GCSuspendEEBegin", "GCSuspendEEEnd", "suspend", PROCESS, NONE, 0, 0},
+	{CLR, "GCRestartEEBegin", "GCRestartEEEnd", "resume", PROCESS, NONE, 0, 0},
+	{CLR, "MethodJittingStarted", "MethodLoadVerbose", "jit", THREAD, JIT, "MethodID",
+	 "MethodNamespace MethodName MethodSignature"},
+	{CLR, "ContentionStart", "ContentionStop", "contention", THREAD, LOCK, 0, "LockID"},
+	{CLR, "ExceptionCatchStart", "ExceptionCatchStop", "catch", THREAD, NONE, 0, "MethodName"},
+	{CLR, "TypeLoadStart", "TypeLoadStop", "type_load", THREAD, NONE, "TypeLoadStartID", 0},
+	{CLR, "ThreadPoolEnqueue", "ThreadPoolDequeue", "queued", KEY, NONE, "WorkID", 0},
+	{"System.Diagnostics.Eventing.FrameworkEventSource", "ThreadPoolEnqueueWork",
+	 "ThreadPoolDequeueWork", "queued", KEY, NONE, "workID", 0},
+	{"System.Net.Http", "RequestStart", "RequestStop|RequestFailed", "http_request", ACTIVITY,
+	 NONE, 0, "scheme host pathAndQuery"},
+	{"Microsoft.AspNetCore.Hosting", "RequestStart", "RequestStop", "request", ACTIVITY, NONE,
+	 0, "method path"},
+	{TPL, "TaskScheduled", "TaskStarted", "task_queued", KEY, NONE, "TaskID", 0},
+	{TPL, "TaskStarted", "TaskCompleted", "task", KEY, NONE, "TaskID", 0},
+	{TPL, "TaskWaitBegin", "TaskWaitEnd", "task_wait", KEY, NONE, "TaskID", 0},
+	{"System.Net.Sockets", "ConnectStart", "ConnectStop|ConnectFailed", "connect", ACTIVITY,
+	 NONE, 0, "address"},
+	{"System.Net.NameResolution", "ResolutionStart", "ResolutionStop|ResolutionFailed",
+	 "resolve", ACTIVITY, NONE, 0, "hostNameOrAddress"},
+	{"Microsoft.Data.SqlClient.EventSource", "BeginExecute", "EndExecute", "sql", KEY, NONE,
+	 "objectId", "commandText"},
+};
+
+static const struct tapir_lore_module modules[] = {{"libcoreclr.so", TAPIR_LORE_WHOLE},
+						   {"libclrjit.so", TAPIR_LORE_WHOLE},
+						   {"libclrgc.so", TAPIR_LORE_WHOLE},
+						   {"libclrgcexp.so", TAPIR_LORE_WHOLE},
+						   {}};
+
+static const struct tapir_lore_work threads[] = {
+	{".NET Server GC", GC}, {".NET BGC", GC}, {".NET GC", GC}, {".NET Tiered", JIT}, {}};
+
+/* Without symbols, the name of a function is that of its library. */
+static const struct tapir_lore_work functions[] = {
+	{"WKS::", GC}, {"SVR::", GC}, {"libclrjit.so", JIT}, {"libclrgc", GC}, {}};
+
+static const struct tapir_lore_wait waits[] = {TAPIR_WAIT_LOCK("AwareLock::Enter*", "monitor"), {}};
+
+static const struct tapir_tally_event exceptions[] = {
+	{CLR, "ExceptionThrown", "ExceptionType", "ExceptionMessage", NULL}, {}};
+
+static const struct tapir_tally_event allocations[] = {
+	{CLR, "GCAllocationTick", "TypeName", NULL, "AllocationAmount64 AllocationAmount"},
+	{CLR, "GCSampledObjectAllocation", "TypeID", NULL, "TotalSizeForTypeSample"},
+	{},
+};
+
+static const struct tapir_lore_headline headlines[] = {{CLR, "GCStart", "GC"}, {}};
+
+const struct tapir_lore tapir_lore_dotnet = {
+	.name = ".NET",
+	.providers = TAPIR_LIST_OF(CLR),
+	.modules = modules,
+	.threads = threads,
+	.functions = functions,
+	.waits = waits,
+	.pairs = TAPIR_TABLE(pairs),
+	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions, [TAPIR_TALLY_ALLOCATIONS] = allocations},
+	.headlines = headlines,
+	.specs =
+		{
+			[TAPIR_PROFILE_ID_DEFAULT] = TAPIR_LIST_OF(
+				CLR ":GC,Jit,Loader,Contention,Threading:Informational",
+				CLR ":Exception:Error"),
+			[TAPIR_PROFILE_ID_GC] = TAPIR_LIST_OF(CLR ":GC:Informational"),
+			[TAPIR_PROFILE_ID_EXCEPTIONS] =
+				TAPIR_LIST_OF(CLR ":Exception:Informational"),
+			[TAPIR_PROFILE_ID_CONTENTION] =
+				TAPIR_LIST_OF(CLR ":Contention,WaitHandle:Verbose"),
+			[TAPIR_PROFILE_ID_ALLOCATIONS] =
+				TAPIR_LIST_OF(CLR ":GCAllocationTick,AllocationSampled",
+					      CLR ":GCStart,GCEnd,GCHeapStats"),
+			[TAPIR_PROFILE_ID_THREADPOOL] = TAPIR_LIST_OF(
+				CLR ":Threading:Informational",
+				CLR
+				":ThreadPoolEnqueue,ThreadPoolDequeue,ThreadPoolIOEnqueue,ThreadPoolIODequeue",
+				TPL ":Tasks:Informational"),
+			[TAPIR_PROFILE_ID_HTTP] =
+				TAPIR_LIST_OF("Microsoft.AspNetCore.Hosting",
+					      "Microsoft-AspNetCore-Server-Kestrel",
+					      "System.Net.Http", "System.Net.NameResolution",
+					      "System.Net.Sockets", "System.Net.Security"),
+			[TAPIR_PROFILE_ID_EVERYTHING] = TAPIR_LIST_OF(
+				CLR
+				":GC,Jit,Loader,Contention,Threading,Exception,Type,Interop,Compilation:Informational",
+				"Microsoft.AspNetCore.Hosting",
+				"Microsoft-AspNetCore-Server-Kestrel",
+				"Microsoft.EntityFrameworkCore", "System.Net.*",
+				TPL ":Tasks:Informational",
+				"System.Runtime:ev=EventCounters:Error:EventCounterIntervalSec=1"),
+		},
+};

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * OpenJDK's HotSpot. The strings of its provider are pointer and length, modified UTF-8, not
+ * terminated. Source of the facts: "DTrace Probes in HotSpot VM" of the JDK's guide and the
+ * places in HotSpot where the probes stand; checked against JDK 17 and 25.
+ */
+#include "lore/hint_table.h"
+
+#define EVENT(name, ...)     TAPIR_HINT("hotspot", name, __VA_ARGS__)
+#define NUM		     TAPIR_HINT_NUM
+#define BOOL		     TAPIR_HINT_BOOL
+#define PTR		     TAPIR_HINT_PTR
+/* A string whose length is the argument behind it. */
+#define TEXT(idx, name)	     TAPIR_HINT_STRN(name, (idx) + 1), NUM(name "_len")
+
+/* class, method and signature, of which the first stands at idx. */
+#define METHOD(idx)	     TEXT(idx, "class"), TEXT((idx) + 2, "method"), TEXT((idx) + 4, "signature")
+
+#define CLASS_LOADING(event) EVENT(event, TEXT(0, "name"), PTR("loader"), BOOL("is_shared"))
+#define CLASS_INIT(event)                                                                          \
+	EVENT("class__initialization__" event, TEXT(0, "name"), PTR("loader"), NUM("thread_type"), \
+	      BOOL("is_wait"))
+#define MEM_POOL(event)                                                                            \
+	EVENT(event, TEXT(0, "manager"), TEXT(2, "pool"), NUM("init_bytes"), NUM("used_bytes"),    \
+	      NUM("committed_bytes"), NUM("max_bytes"))
+#define MONITOR(event) EVENT(event, NUM("thread_id"), PTR("monitor"), TEXT(2, "class"))
+#define JAVA_THREAD(event)                                                                         \
+	EVENT(event, TEXT(0, "name"), NUM("thread_id"), NUM("native_id"), BOOL("is_daemon"))
+#define VM_OPERATION(event) EVENT(event, TEXT(0, "operation"), NUM("mode"))
+
+static const struct tapir_hint hints[] = {
+	CLASS_LOADING("class__loaded"),
+	CLASS_LOADING("class__unloaded"),
+	EVENT("class__initialization__required", TEXT(0, "name"), PTR("loader"),
+	      NUM("thread_type")),
+	CLASS_INIT("clinit"),
+	CLASS_INIT("concurrent"),
+	CLASS_INIT("end"),
+	CLASS_INIT("erroneous"),
+	CLASS_INIT("error"),
+	CLASS_INIT("recursive"),
+	CLASS_INIT("super__failed"),
+
+	EVENT("compiled__method__load", METHOD(0), PTR("code"), NUM("code_bytes")),
+	EVENT("compiled__method__unload", METHOD(0)),
+	EVENT("method__compile__begin", TEXT(0, "compiler"), METHOD(2)),
+	EVENT("method__compile__end", TEXT(0, "compiler"), METHOD(2), BOOL("is_success")),
+	EVENT("method__entry", NUM("thread_id"), METHOD(1)),
+	EVENT("method__return", NUM("thread_id"), METHOD(1)),
+
+	EVENT("gc__begin", BOOL("is_full")),
+	MEM_POOL("mem__pool__gc__begin"),
+	MEM_POOL("mem__pool__gc__end"),
+	/* JDK 17 passes garbage as size (a HotSpot bug) */
+	EVENT("object__alloc", NUM("thread_id"), TEXT(1, "class"), NUM("size")),
+
+	MONITOR("monitor__contended__enter"),
+	MONITOR("monitor__contended__entered"),
+	MONITOR("monitor__contended__exit"),
+	MONITOR("monitor__notify"),
+	MONITOR("monitor__notifyAll"),
+	MONITOR("monitor__waited"),
+	EVENT("monitor__wait", NUM("thread_id"), PTR("monitor"), TEXT(2, "class"),
+	      NUM("timeout_ms")),
+
+	JAVA_THREAD("thread__start"),
+	JAVA_THREAD("thread__stop"),
+	EVENT("thread__park__begin", PTR("parker"), BOOL("is_absolute"), NUM("time")),
+	EVENT("thread__park__end", PTR("parker")),
+	EVENT("thread__unpark", PTR("parker")),
+	EVENT("thread__sleep__begin", NUM("duration_ms")),
+	EVENT("thread__sleep__end", BOOL("is_interrupted")),
+
+	VM_OPERATION("vmops__request"),
+	VM_OPERATION("vmops__begin"),
+	VM_OPERATION("vmops__end"),
+};
+
+#define THREAD	TAPIR_PAIR_THREAD
+#define KEY	TAPIR_PAIR_KEY
+#define PROCESS TAPIR_PAIR_PROCESS
+#define NONE	TAPIR_CAUSE_NONE
+#define GC	TAPIR_CAUSE_GC
+#define STOP	TAPIR_CAUSE_STOP
+#define JIT	TAPIR_CAUSE_JIT
+#define LOCK	TAPIR_CAUSE_LOCK
+
+static const struct tapir_pair pairs[] = {
+	{"hotspot", "gc__begin", "gc__end", "gc", PROCESS, GC, 0, "is_full"},
+	{"hotspot", "mem__pool__gc__begin", "mem__pool__gc__end", "pool_gc", KEY, NONE, "pool",
+	 "manager pool"},
+	{"hs_private", "safepoint__begin", "safepoint__end", "safepoint", PROCESS, STOP, 0, 0},
+	{"hotspot", "vmops__begin", "vmops__end", "vmop", THREAD, NONE, 0, "operation"},
+	{"hotspot", "method__compile__begin", "method__compile__end", "jit", THREAD, JIT, 0,
+	 "class method signature"},
+	{"hotspot", "monitor__contended__enter", "monitor__contended__entered", "monitor", THREAD,
+	 LOCK, "monitor", "class monitor"},
+	{"hotspot", "monitor__wait", "monitor__waited", "monitor_wait", THREAD, NONE, "monitor",
+	 "class"},
+	{"hotspot", "thread__park__begin", "thread__park__end", "park", THREAD, NONE, "parker", 0},
+	{"hotspot", "thread__sleep__begin", "thread__sleep__end", "sleep", THREAD, NONE, 0,
+	 "duration_ms"},
+	{"hotspot", "class__initialization__required",
+	 "class__initialization__end|class__initialization__error|"
+	 "class__initialization__erroneous|class__initialization__recursive|"
+	 "class__initialization__concurrent|class__initialization__super__failed",
+	 "class_init", THREAD, NONE, "name", "name"},
+};
+
+static const struct tapir_lore_module modules[] = {
+	{"libjvm.so", TAPIR_LORE_WHOLE}, {"libgraal", TAPIR_LORE_PREFIX}, {}};
+
+static const struct tapir_lore_work threads[] = {
+	{"GC Thread", GC},    {"G1 ", GC},	    {"ParGC", GC},	{"ZWorker", GC},
+	{"ZDriver", GC},      {"XWorker", GC},	    {"Shenandoah", GC}, {"CMS ", GC},
+	{"C1 Compiler", JIT}, {"C2 Compiler", JIT}, {"JVMCI", JIT},	{}};
+
+static const struct tapir_lore_work functions[] = {{"CompileBroker::", JIT}, {}};
+
+static const struct tapir_lore_wait waits[] = {
+	TAPIR_WAIT_LOCK("ObjectMonitor::enter*", "monitor"),
+	TAPIR_WAIT_LOCK("ObjectMonitor::EnterI*", "monitor"),
+	TAPIR_WAIT_LOCK("ObjectMonitor::ReenterI*", "monitor"),
+	TAPIR_WAIT("ObjectMonitor::wait*", "condition"),
+	TAPIR_WAIT("Unsafe_Park*", "park"),
+	TAPIR_WAIT("jdk.internal.misc.Unsafe.park*", "park"),
+	{},
+};
+
+/* JDK 17 passes no right size. */
+static const struct tapir_tally_event allocations[] = {
+	{"hotspot", "object__alloc", "class", NULL, NULL}, {}};
+
+static const struct tapir_lore_headline headlines[] = {{"hotspot", "gc__begin", "GC"}, {}};
+
+const struct tapir_lore tapir_lore_hotspot = {
+	.name = "OpenJDK",
+	.providers = TAPIR_LIST_OF("hotspot", "hotspot_jni", "hs_private"),
+	.modules = modules,
+	.threads = threads,
+	.functions = functions,
+	.interpreter_loops = TAPIR_LIST_OF("BytecodeInterpreter::run"),
+	.interpreted = TAPIR_LIST_OF("Interpreter"),
+	.waits = waits,
+	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints), &tapir_hints_jni},
+	.pairs = TAPIR_TABLE(pairs),
+	.tallies = {[TAPIR_TALLY_ALLOCATIONS] = allocations},
+	.headlines = headlines,
+	.specs =
+		{
+			[TAPIR_PROFILE_ID_DEFAULT] = TAPIR_LIST_OF(
+				"hotspot:gc__*,mem__pool__gc__*", "hotspot:method__compile__*",
+				"hotspot:class__loaded,class__unloaded",
+				"hotspot:thread__start,thread__stop", "hotspot:vmops__*"),
+			[TAPIR_PROFILE_ID_GC] =
+				TAPIR_LIST_OF("hotspot:gc__*,mem__pool__gc__*", "hotspot:vmops__*"),
+			[TAPIR_PROFILE_ID_CONTENTION] =
+				TAPIR_LIST_OF("hotspot:monitor__contended__*"),
+			[TAPIR_PROFILE_ID_ALLOCATIONS] = TAPIR_LIST_OF("hotspot:object__alloc"),
+			[TAPIR_PROFILE_ID_THREADPOOL] = TAPIR_LIST_OF("hotspot:thread__*"),
+			[TAPIR_PROFILE_ID_EVERYTHING] = TAPIR_LIST_OF(
+				"hotspot:gc__*,mem__pool__gc__*", "hotspot:method__compile__*",
+				"hotspot:class__*", "hotspot:thread__*", "hotspot:vmops__*",
+				"hotspot:monitor__contended__*"),
+		},
+};

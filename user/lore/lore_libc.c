@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The GNU C library. */
+#include "lore/hint_table.h"
+
+static const struct tapir_lore_wait waits[] = {
+	TAPIR_WAIT_LOCK("pthread_mutex_lock", "mutex"),
+	TAPIR_WAIT_LOCK("___pthread_mutex_lock", "mutex"),
+	TAPIR_WAIT_LOCK("__pthread_mutex_lock*", "mutex"),
+	TAPIR_WAIT_LOCK("pthread_mutex_timedlock", "mutex"),
+	TAPIR_WAIT_LOCK("__lll_lock_wait*", "mutex"),
+	TAPIR_WAIT_LOCK("lll_mutex_lock*", "mutex"),
+	TAPIR_WAIT_LOCK("pthread_rwlock_*", "rwlock"),
+	TAPIR_WAIT_LOCK("__pthread_rwlock_*", "rwlock"),
+	TAPIR_WAIT("pthread_cond_*", "condition"),
+	TAPIR_WAIT("___pthread_cond_*", "condition"),
+	TAPIR_WAIT("__pthread_cond_*", "condition"),
+	TAPIR_WAIT("sem_wait*", "semaphore"),
+	TAPIR_WAIT("__new_sem_wait*", "semaphore"),
+	TAPIR_WAIT("sem_timedwait*", "semaphore"),
+	TAPIR_WAIT("pthread_join", "join"),
+	TAPIR_WAIT("__pthread_clockjoin*", "join"),
+	TAPIR_WAIT("pthread_barrier_wait", "barrier"),
+	{},
+};
+
+const struct tapir_lore tapir_lore_libc = {
+	.name = "C",
+	.providers = TAPIR_LIST_OF("libc", "libm", "libpthread", "rtld"),
+	.is_library = true,
+	.waits = waits,
+};

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Node.js, and other programs around JavaScript engines. Node 18 and later has no USDT notes; older
+ * ones have the events below.
+ */
+#include "lore/hint_table.h"
+
+#define THREAD TAPIR_PAIR_THREAD
+#define NONE   TAPIR_CAUSE_NONE
+#define GC     TAPIR_CAUSE_GC
+
+static const struct tapir_pair pairs[] = {
+	{"node", "gc__start", "gc__done", "gc", THREAD, GC, 0, 0},
+	{"node", "http__server__request", "http__server__response", "request", THREAD, NONE, 0, 0},
+	{"node", "http__client__request", "http__client__response", "http_request", THREAD, NONE, 0,
+	 0},
+};
+
+static const struct tapir_lore_file files[] = {{"node", "", NULL}, {}};
+
+static const struct tapir_lore_module modules[] = {{"node", TAPIR_LORE_VERSION},
+						   {"nodejs", TAPIR_LORE_VERSION},
+						   {"libnode.", TAPIR_LORE_PREFIX},
+						   {"libv8", TAPIR_LORE_PREFIX},
+						   {"bun", TAPIR_LORE_WHOLE},
+						   {"deno", TAPIR_LORE_WHOLE},
+						   {}};
+
+static const struct tapir_lore_work functions[] = {
+	{"v8::internal::Heap::CollectGarbage", GC},
+	{"v8::internal::Scavenger", GC},
+	{"v8::internal::MarkCompact", GC},
+	{"v8::internal::ConcurrentMarking", GC},
+	{"v8::internal::Sweeper", GC},
+	{"v8::internal::Compiler::", TAPIR_CAUSE_JIT},
+	{"v8::internal::compiler::", TAPIR_CAUSE_JIT},
+	{"v8::internal::OptimizingCompileDispatcher", TAPIR_CAUSE_JIT},
+	{"v8::internal::baseline::", TAPIR_CAUSE_JIT},
+	{"v8::internal::maglev::", TAPIR_CAUSE_JIT},
+	{},
+};
+
+static const struct tapir_lore_headline headlines[] = {{"node", "gc__start", "GC"}, {}};
+
+const struct tapir_lore tapir_lore_node = {
+	.name = "Node.js",
+	.providers = TAPIR_LIST_OF("node"),
+	.files = files,
+	.modules = modules,
+	.functions = functions,
+	.interpreted = TAPIR_LIST_OF("JS:~", "LazyCompile:~", "Function:~", "Script:~",
+				     "Builtin:Interpreter"),
+	.pairs = TAPIR_TABLE(pairs),
+	.headlines = headlines,
+	.specs =
+		{
+			[TAPIR_PROFILE_ID_HTTP] = TAPIR_LIST_OF("node:http__*"),
+		},
+};
