@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/later_program.h"
+#include "attach/deferred_program.h"
 #include "attach/links.h"
 #include "base/clock.h"
 #include "base/diag.h"
@@ -23,8 +23,8 @@
 
 struct tapir_programs {
 	struct tapir_bpf *skel;
-	struct tapir_later_program *usdt; /* NULL: it is loaded with the others */
-	int rings_fd;			  /* the array of rings */
+	struct tapir_deferred_program *usdt; /* NULL: it is loaded with the others */
+	int rings_fd;			     /* the array of rings */
 	volatile struct tapir_live *live;
 	struct tapir_holds *holds; /* shared with the holder */
 	volatile struct tapir_maybe_tgids *maybe_tgids;
@@ -88,7 +88,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(log_libbpf);
 	if (opts->probes_later)
-		(void)tapir_later_program__new(&p->usdt);
+		(void)tapir_deferred_program__new(&p->usdt);
 	p->skel = tapir_bpf__open();
 	if (!p->skel)
 		return load_error(-errno);
@@ -242,7 +242,7 @@ static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts
 	if (!err)
 		err = load_skel(p, opts);
 	if (p->usdt)
-		tapir_later_program__is_begun(p->usdt);
+		tapir_deferred_program__end_capture(p->usdt);
 	if (!err)
 		err = map_shared(p);
 	if (err)
@@ -294,7 +294,7 @@ void tapir_programs__free(struct tapir_programs *p)
 	for (unsigned pair = 0; pair < p->ring_cnt; pair++)
 		tapir_guard__fd(&p->ring_fds[pair]);
 	tapir_guard__fd(&p->rings_fd);
-	tapir_later_program__free(p->usdt);
+	tapir_deferred_program__free(p->usdt);
 	tapir_bpf__destroy(p->skel);
 	free(p);
 }
@@ -370,7 +370,7 @@ int tapir_programs__attach_switches(struct tapir_programs *p)
 
 int tapir_programs__usdt_fd(struct tapir_programs *p)
 {
-	return p->usdt ? tapir_later_program__fd(p->usdt)
+	return p->usdt ? tapir_deferred_program__fd(p->usdt)
 		       : bpf_program__fd(p->skel->progs.tapir_usdt);
 }
 
@@ -523,7 +523,7 @@ uint64_t tapir_programs__misses(const struct tapir_programs *p, enum tapir_loss_
 		struct bpf_prog_info info = {};
 		uint32_t len = sizeof(info);
 		int fd = p->usdt && prog == p->skel->progs.tapir_usdt
-				 ? tapir_later_program__fd_now(p->usdt)
+				 ? tapir_deferred_program__fd_now(p->usdt)
 				 : bpf_program__fd(prog);
 
 		if (miss_cause(p, prog) == cause && !bpf_obj_get_info_by_fd(fd, &info, &len))

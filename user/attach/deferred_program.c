@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See later_program.h. */
-#include "attach/later_program.h"
+/* See deferred_program.h. */
+#include "attach/deferred_program.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -16,7 +16,7 @@
 #define SECTION	  "uprobe.s"
 #define LOG_BYTES (256u << 10) /* of the verifier, when it refuses */
 
-struct tapir_later_program {
+struct tapir_deferred_program {
 	pthread_t thread;
 	bool is_running;
 	char name[32];
@@ -27,7 +27,7 @@ struct tapir_later_program {
 };
 
 /* Of the object this thread opens and loads; NULL: it is loaded with the others. */
-static __thread struct tapir_later_program *awaited;
+static __thread struct tapir_deferred_program *awaited;
 
 static void *copy(const void *bytes, size_t len)
 {
@@ -39,7 +39,7 @@ static void *copy(const void *bytes, size_t len)
 }
 
 /* What the kernel wants to know of it. */
-static int keep(struct tapir_later_program *l, const struct bpf_program *prog,
+static int keep(struct tapir_deferred_program *l, const struct bpf_program *prog,
 		const struct bpf_prog_load_opts *opts)
 {
 	size_t func_bytes = (size_t)opts->func_info_cnt * opts->func_info_rec_size,
@@ -68,7 +68,7 @@ static int keep(struct tapir_later_program *l, const struct bpf_program *prog,
 
 static void *run(void *arg)
 {
-	struct tapir_later_program *l = arg;
+	struct tapir_deferred_program *l = arg;
 	tapir_autofree char *log = calloc(1, LOG_BYTES); /* written when libbpf tries once more */
 	int fd;
 
@@ -87,7 +87,7 @@ static void *run(void *arg)
 /* Called by libbpf before it loads, in place of its own handler for the section. */
 static int take(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
 {
-	struct tapir_later_program *l = awaited;
+	struct tapir_deferred_program *l = awaited;
 	struct bpf_insn nothing[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
 		{.code = BPF_JMP | BPF_EXIT},
@@ -121,10 +121,10 @@ static void register_handler(void)
 	handler = libbpf_register_prog_handler(SECTION, BPF_PROG_TYPE_KPROBE, 0, &opts);
 }
 
-int tapir_later_program__new(struct tapir_later_program **out)
+int tapir_deferred_program__new(struct tapir_deferred_program **out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct tapir_later_program *l;
+	struct tapir_deferred_program *l;
 
 	pthread_once(&once, register_handler);
 	if (handler < 0)
@@ -137,13 +137,13 @@ int tapir_later_program__new(struct tapir_later_program **out)
 	return 0;
 }
 
-void tapir_later_program__is_begun(struct tapir_later_program *l)
+void tapir_deferred_program__end_capture(struct tapir_deferred_program *l)
 {
 	if (awaited == l)
 		awaited = NULL;
 }
 
-int tapir_later_program__fd(struct tapir_later_program *l)
+int tapir_deferred_program__fd(struct tapir_deferred_program *l)
 {
 	if (l->is_running)
 		pthread_join(l->thread, NULL);
@@ -156,18 +156,18 @@ int tapir_later_program__fd(struct tapir_later_program *l)
 	return l->fd;
 }
 
-int tapir_later_program__fd_now(const struct tapir_later_program *l)
+int tapir_deferred_program__fd_now(const struct tapir_deferred_program *l)
 {
 	return __atomic_load_n(&l->fd, __ATOMIC_ACQUIRE);
 }
 
-void tapir_later_program__free(struct tapir_later_program *l)
+void tapir_deferred_program__free(struct tapir_deferred_program *l)
 {
 	if (!l)
 		return;
 	if (l->is_running)
 		pthread_join(l->thread, NULL);
-	tapir_later_program__is_begun(l);
+	tapir_deferred_program__end_capture(l);
 	tapir_guard__fd(&l->fd);
 	free((void *)l->opts.func_info);
 	free((void *)l->opts.line_info);
