@@ -9,18 +9,18 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "collect/lane_twice.h"
+#include "collect/lane_dedup.h"
 #include "trace/recbuf.h"
 
 static struct tapir_lane_cover *cover;
-static struct tapir_lane_twice twice;
+static struct tapir_lane_dedup twice;
 static uint64_t told[8]; /* by probe */
 
 static int setup(void **state)
 {
 	(void)state;
 	cover = tapir_lane_cover__new();
-	tapir_lane_twice__init(&twice, cover);
+	tapir_lane_dedup__init(&twice, cover);
 	memset(told, 0, sizeof(told));
 	return !cover;
 }
@@ -28,7 +28,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	tapir_lane_twice__fini(&twice);
+	tapir_lane_dedup__fini(&twice);
 	tapir_lane_cover__free(cover);
 	return 0;
 }
@@ -48,7 +48,7 @@ static void learn(uint32_t probe_id, const char *event, uint8_t lane)
 	rec = tapir_recbuf__probe(&buf, &fixed, tapir_sv__of("prov"), tapir_sv__of(event),
 				  tapir_sv__of(NULL), tapir_sv__of(NULL), NULL, NULL, 0);
 	assert_non_null(rec);
-	tapir_lane_twice__learn(&twice, rec);
+	tapir_lane_dedup__learn(&twice, rec);
 	tapir_recbuf__fini(&buf);
 }
 
@@ -57,7 +57,7 @@ static bool is_twice(uint32_t probe_id, uint32_t tgid, uint64_t time_ns, uint8_t
 	struct tapir_rec_event ev = {
 		.h.time_ns = time_ns, .probe_id = probe_id, .tgid = tgid, .lane = lane};
 
-	return tapir_lane_twice__is(&twice, &ev);
+	return tapir_lane_dedup__filter(&twice, &ev);
 }
 
 static void tell(void *ctx, const struct tapir_rec_loss *loss)
@@ -104,8 +104,8 @@ static void copies_are_told_of_once_by_probe(void **state)
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(is_twice(1 + i % 2, 7, tapir_clock__now_ns(), TAPIR_LANE_PROBE));
 	assert_false(is_twice(3, 7, tapir_clock__now_ns(), TAPIR_LANE_PROBE));
-	tapir_lane_twice__report(&twice, tell, NULL);
-	tapir_lane_twice__report(&twice, tell, NULL);
+	tapir_lane_dedup__report(&twice, tell, NULL);
+	tapir_lane_dedup__report(&twice, tell, NULL);
 	assert_int_equal(told[1], 3);
 	assert_int_equal(told[2], 2);
 	assert_int_equal(told[3], 0);

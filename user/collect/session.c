@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "collect/counter_maker.h"
-#include "collect/lane_twice.h"
+#include "collect/lane_dedup.h"
 #include "collect/loss_poll.h"
 #include "names/namer.h"
 #include "collect/repairs.h"
@@ -27,7 +27,7 @@ struct tapir_session {
 	struct tapir_repairs *repairs;
 	struct tapir_counter_maker *counters;
 	struct tapir_loss_poll loss_poll;
-	struct tapir_lane_twice twice;
+	struct tapir_lane_dedup twice;
 	pthread_t thread;
 	bool is_running;
 	int err;	 /* of the sink, the first one */
@@ -73,7 +73,7 @@ static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
 
-	if (tapir_namer__on_event(s->namer, ev) || tapir_lane_twice__is(&s->twice, ev))
+	if (tapir_namer__on_event(s->namer, ev) || tapir_lane_dedup__filter(&s->twice, ev))
 		return false;
 	note_error(s, tapir_catalog__use_event(s->catalog, ev));
 	if (s->opts.on_record && ev->stack_id)
@@ -172,7 +172,7 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 		if (!is_for_names(rec))
 			describe(s, rec);
 		if (rec->type == TAPIR_REC_PROBE) {
-			tapir_lane_twice__learn(&s->twice, rec);
+			tapir_lane_dedup__learn(&s->twice, rec);
 			tapir_counter_maker__learn(s->counters, rec);
 		}
 		tapir_namer__on_record(s->namer, rec, fd);
@@ -280,7 +280,7 @@ static void tick(struct tapir_session *s)
 	name_new_stacks(s);
 	tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
 	poll_own_losses(s);
-	tapir_lane_twice__report(&s->twice, put_loss, s);
+	tapir_lane_dedup__report(&s->twice, put_loss, s);
 	put_clock(s);
 	if (!s->opts.writer)
 		return;
@@ -378,7 +378,7 @@ int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_ses
 	if (!s)
 		return -ENOMEM;
 	s->opts = *opts;
-	tapir_lane_twice__init(&s->twice, opts->cover);
+	tapir_lane_dedup__init(&s->twice, opts->cover);
 	err = start(s);
 	if (err) {
 		tapir_session__free(s);
@@ -418,7 +418,7 @@ void tapir_session__free(struct tapir_session *s)
 	if (!s)
 		return;
 	tapir_loss_poll__fini(&s->loss_poll);
-	tapir_lane_twice__fini(&s->twice);
+	tapir_lane_dedup__fini(&s->twice);
 	tapir_namer__free(s->namer);
 	tapir_repairs__free(s->repairs);
 	tapir_counter_maker__free(s->counters);

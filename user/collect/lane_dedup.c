@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Two maps by probe. */
-#include "collect/lane_twice.h"
+#include "collect/lane_dedup.h"
 
 #include "base/clock.h"
 #include "trace/recbuf.h"
 
-void tapir_lane_twice__init(struct tapir_lane_twice *t, struct tapir_lane_cover *cover)
+void tapir_lane_dedup__init(struct tapir_lane_dedup *t, struct tapir_lane_cover *cover)
 {
-	*t = (struct tapir_lane_twice){.cover = cover, .last_ns = tapir_clock__now_ns()};
+	*t = (struct tapir_lane_dedup){.cover = cover, .last_ns = tapir_clock__now_ns()};
 }
 
-void tapir_lane_twice__fini(struct tapir_lane_twice *t)
+void tapir_lane_dedup__fini(struct tapir_lane_dedup *t)
 {
 	tapir_map__fini(&t->keys);
 	tapir_map__fini(&t->cnts);
 }
 
-void tapir_lane_twice__learn(struct tapir_lane_twice *t, const struct tapir_rec *rec)
+void tapir_lane_dedup__learn(struct tapir_lane_dedup *t, const struct tapir_rec *rec)
 {
 	struct tapir_probe_view view;
 	uint64_t *key;
@@ -29,7 +29,7 @@ void tapir_lane_twice__learn(struct tapir_lane_twice *t, const struct tapir_rec 
 		*key = tapir_lane_cover__key(view.provider, view.event);
 }
 
-bool tapir_lane_twice__is(struct tapir_lane_twice *t, const struct tapir_rec_event *ev)
+bool tapir_lane_dedup__filter(struct tapir_lane_dedup *t, const struct tapir_rec_event *ev)
 {
 	const uint64_t *key;
 	uint64_t *cnt;
@@ -45,7 +45,7 @@ bool tapir_lane_twice__is(struct tapir_lane_twice *t, const struct tapir_rec_eve
 	return true;
 }
 
-void tapir_lane_twice__report(struct tapir_lane_twice *t, tapir_loss_fn fn, void *ctx)
+void tapir_lane_dedup__report(struct tapir_lane_dedup *t, tapir_loss_fn fn, void *ctx)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 
