@@ -104,8 +104,8 @@ static bool is_covered(const struct tapir_images *images, const struct tapir_ima
 		       size_t idx, uint32_t tgid)
 {
 	return tgid && image->cover_keys[idx] &&
-	       tapir_lane_cover__has(images->opts.cover, tgid, image->cover_keys[idx],
-				     TAPIR_LANE_COVER_NOW);
+	       tapir_lane_coverage__has(images->opts.cover, tgid, image->cover_keys[idx],
+					TAPIR_LANE_COVERAGE_NOW);
 }
 
 /* All sites but those that a process's ring makes needless; *offs: the three arrays, to free. */

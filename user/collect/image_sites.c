@@ -100,7 +100,7 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	image->semaphore_offs[image->site_cnt] = note->semaphore_off;
 	image->cookies[image->site_cnt] = plan.site.probe_id;
 	if (!for_names)
-		image->cover_keys[image->site_cnt] = tapir_lane_cover__key(
+		image->cover_keys[image->site_cnt] = tapir_lane_coverage__key(
 			tapir_sv__of(note->provider), tapir_sv__of(note->name));
 	image->site_cnt++;
 	images->next_probe_id++;

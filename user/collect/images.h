@@ -16,7 +16,7 @@
 #include "attach/programs.h"
 #include "spec/spec.h"
 #include "base/vec.h"
-#include "flow/lane_cover.h"
+#include "flow/lane_coverage.h"
 #include "flow/queue.h"
 #include "flow/seen_names.h"
 
@@ -31,7 +31,7 @@ struct tapir_image {
 	char *path;
 	size_t site_cnt;
 	uint64_t *site_offs, *semaphore_offs, *cookies; /* site_cnt each, like */
-	uint64_t *cover_keys; /* lane_cover.h: of their names; 0: on in any case */
+	uint64_t *cover_keys; /* lane_coverage.h: of their names; 0: on in any case */
 	size_t counted_cnt;   /* sites that count as attached */
 	bool is_on_everywhere;
 	bool is_unread; /* its file system does not answer, or it is too large: tried again */
@@ -47,7 +47,7 @@ struct tapir_images_opts {
 	const struct tapir_spec_list *specs; /* what was asked for */
 	/* Events that name generated code: on though nobody asked for them; NULL: none. */
 	const struct tapir_spec *name_spec;
-	struct tapir_lane_cover *cover; /* events that need no site; NULL: all do */
+	struct tapir_lane_coverage *cover; /* events that need no site; NULL: all do */
 	bool with_stack;
 	bool with_published; /* files of TAPIR_RING_WANTS_PROBES: their events come by rings else */
 	bool use_multi;	     /* uprobe_multi links; else perf events */

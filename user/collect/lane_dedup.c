@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "trace/recbuf.h"
 
-void tapir_lane_dedup__init(struct tapir_lane_dedup *t, struct tapir_lane_cover *cover)
+void tapir_lane_dedup__init(struct tapir_lane_dedup *t, struct tapir_lane_coverage *cover)
 {
 	*t = (struct tapir_lane_dedup){.cover = cover, .last_ns = tapir_clock__now_ns()};
 }
@@ -26,7 +26,7 @@ void tapir_lane_dedup__learn(struct tapir_lane_dedup *t, const struct tapir_rec 
 		return;
 	key = tapir_map__put(&t->keys, view.rec->probe_id, NULL);
 	if (key)
-		*key = tapir_lane_cover__key(view.provider, view.event);
+		*key = tapir_lane_coverage__key(view.provider, view.event);
 }
 
 bool tapir_lane_dedup__filter(struct tapir_lane_dedup *t, const struct tapir_rec_event *ev)
@@ -37,7 +37,7 @@ bool tapir_lane_dedup__filter(struct tapir_lane_dedup *t, const struct tapir_rec
 	if (!t->cover || ev->lane != TAPIR_LANE_PROBE)
 		return false;
 	key = tapir_map__get(&t->keys, ev->probe_id);
-	if (!key || !tapir_lane_cover__has(t->cover, ev->tgid, *key, ev->h.time_ns))
+	if (!key || !tapir_lane_coverage__has(t->cover, ev->tgid, *key, ev->h.time_ns))
 		return false;
 	cnt = tapir_map__put(&t->cnts, ev->probe_id, NULL);
 	if (cnt)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * lane_dedup.h - events of probes whose ring has them as well (lane_cover.h): recognised, counted
- * by probe, told of as LOSS records of cause LANE_TWICE. One thread, the session's.
+ * lane_dedup.h - events of probes whose ring has them as well (lane_coverage.h): recognised,
+ * counted by probe, told of as LOSS records of cause LANE_TWICE. One thread, the session's.
  */
 #ifndef TAPIR_USER_LANE_DEDUP_H
 #define TAPIR_USER_LANE_DEDUP_H
 
 #include "base/map.h"
-#include "flow/lane_cover.h"
+#include "flow/lane_coverage.h"
 #include "collect/loss_poll.h"
 
 struct tapir_lane_dedup {
-	struct tapir_lane_cover *cover; /* borrowed; NULL: nothing comes twice */
-	struct tapir_map keys;		/* probe id -> key of its name */
-	struct tapir_map cnts;		/* probe id -> events since the last report */
+	struct tapir_lane_coverage *cover; /* borrowed; NULL: nothing comes twice */
+	struct tapir_map keys;		   /* probe id -> key of its name */
+	struct tapir_map cnts;		   /* probe id -> events since the last report */
 	uint64_t last_ns;
 };
 
-void tapir_lane_dedup__init(struct tapir_lane_dedup *t, struct tapir_lane_cover *cover);
+void tapir_lane_dedup__init(struct tapir_lane_dedup *t, struct tapir_lane_coverage *cover);
 void tapir_lane_dedup__fini(struct tapir_lane_dedup *t);
 
 /* A PROBE record. */

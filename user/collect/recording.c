@@ -330,7 +330,7 @@ static void tear_down(struct recording *r)
 	tapir_sideband__close(r->sideband);
 	tapir_session__free(r->session);
 	tapir_ring_reader__free(r->rings);
-	tapir_lane_cover__free(r->cover);
+	tapir_lane_coverage__free(r->cover);
 	tapir_queue__free(r->queue);
 	tapir_programs__free(r->programs);
 	tapir_bpf_ring__close(&r->control);

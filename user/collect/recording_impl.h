@@ -40,8 +40,8 @@ struct recording {
 	uint64_t sideband_lost_cnt, sideband_ns; /* losses that were told, and when */
 	struct tapir_bpf_ring control;
 	struct tapir_drain *drain;
-	struct tapir_ring_reader *rings; /* NULL: probes alone */
-	struct tapir_lane_cover *cover;	 /* what rings have; NULL: one lane alone */
+	struct tapir_ring_reader *rings;   /* NULL: probes alone */
+	struct tapir_lane_coverage *cover; /* what rings have; NULL: one lane alone */
 	struct tapir_session *session;
 	struct {
 		struct tapir_ring_ask *ask; /* of .NET's processes */

@@ -117,7 +117,7 @@ static int start_rings(struct recording *r)
 	bool both = r->opts->lanes == TAPIR_LANES_AUTO;
 	struct tapir_ring_reader_opts opts;
 
-	r->cover = both ? tapir_lane_cover__new() : NULL;
+	r->cover = both ? tapir_lane_coverage__new() : NULL;
 	if (both && !r->cover)
 		return -ENOMEM;
 	opts = (struct tapir_ring_reader_opts){

@@ -13,7 +13,7 @@
 
 #include "attach/programs.h"
 #include "dotnet/counter_choice.h"
-#include "flow/lane_cover.h"
+#include "flow/lane_coverage.h"
 #include "flow/queue.h"
 #include "trace/catalog.h"
 #include "trace/writer.h"
@@ -39,7 +39,7 @@ struct tapir_session_opts {
 	tapir_session_flush_fn on_flush;
 	void *ctx;
 	const struct tapir_counter_choice *counters; /* NULL: all that come by */
-	struct tapir_lane_cover *cover; /* events that rings have; borrowed; NULL: none */
+	struct tapir_lane_coverage *cover; /* events that rings have; borrowed; NULL: none */
 	bool dotnet_tells; /* .NET processes that are entered tell of their code (queue.h) */
 	int wake_fd;	   /* eventfd, written when the sink failed; -1: none */
 };

@@ -243,19 +243,19 @@ static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *
 		tapir_ring_control__want(&p->control, idx, ev->generation, false);
 		return;
 	}
-	ev->cover_key = tapir_lane_cover__key(view.provider, view.event);
+	ev->cover_key = tapir_lane_coverage__key(view.provider, view.event);
 	describe(p, ev, named, rec, bytes, flags);
 	tapir_ring_control__want(&p->control, idx, ev->generation, true);
 	if (ev->is_refused)
 		ev->cover_key = 0; /* its probe, if it has one, serves */
 	else
-		tapir_lane_cover__on(p->sink->cover, p->tgid, ev->cover_key);
+		tapir_lane_coverage__on(p->sink->cover, p->tgid, ev->cover_key);
 }
 
 static void uncover(struct tapir_ring_process *p, struct ring_event *ev)
 {
 	if (ev->cover_key)
-		tapir_lane_cover__off(p->sink->cover, p->tgid, ev->cover_key);
+		tapir_lane_coverage__off(p->sink->cover, p->tgid, ev->cover_key);
 	ev->cover_key = 0;
 }
 

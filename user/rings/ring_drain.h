@@ -11,7 +11,7 @@
 #include "attach/ring_find.h"
 #include "base/map.h"
 #include "spec/spec.h"
-#include "flow/lane_cover.h"
+#include "flow/lane_coverage.h"
 #include "flow/queue.h"
 #include "rings/ring_kinds.h"
 #include "rings/ring_session.h"
@@ -25,9 +25,9 @@ struct tapir_ring_sink {
 	const struct tapir_spec *name_spec;  /* borrowed; NULL: none */
 	bool *spec_matched;		     /* one a SPEC; may be NULL */
 	bool with_stack;
-	struct tapir_lane_cover *cover; /* borrowed; NULL: nobody asks */
-	uint32_t rate_hz;		/* events a second of a thread; 0: all */
-	struct tapir_seen_names seen;	/* of all catalogs; ours, like recbuf */
+	struct tapir_lane_coverage *cover; /* borrowed; NULL: nobody asks */
+	uint32_t rate_hz;		   /* events a second of a thread; 0: all */
+	struct tapir_seen_names seen;	   /* of all catalogs; ours, like recbuf */
 	struct tapir_recbuf recbuf;
 	struct tapir_ring_kinds kinds;	      /* of events; ours */
 	const struct tapir_ring_ask *ask;     /* of lanes that are for all; borrowed */

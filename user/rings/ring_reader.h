@@ -21,7 +21,7 @@ struct tapir_ring_reader_opts {
 	size_t sz;
 	struct tapir_queue *queue;	     /* borrowed until __stop, like specs */
 	const struct tapir_spec_list *specs; /* what is asked for */
-	struct tapir_lane_cover *cover;	     /* told what is on; borrowed, may be NULL */
+	struct tapir_lane_coverage *cover;   /* told what is on; borrowed, may be NULL */
 	uint32_t rate_hz;		     /* events a second of each thread; 0: all */
 	bool with_stack;
 	const struct tapir_ring_ask *own_ask; /* of lanes of our own (__own); NULL: by specs */

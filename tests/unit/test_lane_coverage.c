@@ -12,14 +12,14 @@
 #include "collect/lane_dedup.h"
 #include "trace/recbuf.h"
 
-static struct tapir_lane_cover *cover;
+static struct tapir_lane_coverage *cover;
 static struct tapir_lane_dedup twice;
 static uint64_t told[8]; /* by probe */
 
 static int setup(void **state)
 {
 	(void)state;
-	cover = tapir_lane_cover__new();
+	cover = tapir_lane_coverage__new();
 	tapir_lane_dedup__init(&twice, cover);
 	memset(told, 0, sizeof(told));
 	return !cover;
@@ -29,13 +29,13 @@ static int teardown(void **state)
 {
 	(void)state;
 	tapir_lane_dedup__fini(&twice);
-	tapir_lane_cover__free(cover);
+	tapir_lane_coverage__free(cover);
 	return 0;
 }
 
 static uint64_t key_of(const char *event)
 {
-	return tapir_lane_cover__key(tapir_sv__of("prov"), tapir_sv__of(event));
+	return tapir_lane_coverage__key(tapir_sv__of("prov"), tapir_sv__of(event));
 }
 
 static void learn(uint32_t probe_id, const char *event, uint8_t lane)
@@ -76,13 +76,13 @@ static void a_copy_is_dropped_while_the_ring_has_the_event(void **state)
 	learn(2, "b_V2", TAPIR_LANE_PROBE);
 	learn(3, "c", TAPIR_LANE_PROBE);
 	assert_false(is_twice(1, 7, before_ns, TAPIR_LANE_PROBE)); /* nothing is on yet */
-	tapir_lane_cover__on(cover, 7, key_of("a"));
-	tapir_lane_cover__on(cover, 7, key_of("b"));
+	tapir_lane_coverage__on(cover, 7, key_of("a"));
+	tapir_lane_coverage__on(cover, 7, key_of("b"));
 	during_ns = tapir_clock__now_ns();
-	assert_true(tapir_lane_cover__has(cover, 7, key_of("a"), TAPIR_LANE_COVER_NOW));
-	tapir_lane_cover__off(cover, 7, key_of("a"));
+	assert_true(tapir_lane_coverage__has(cover, 7, key_of("a"), TAPIR_LANE_COVERAGE_NOW));
+	tapir_lane_coverage__off(cover, 7, key_of("a"));
 	after_ns = tapir_clock__now_ns();
-	assert_false(tapir_lane_cover__has(cover, 7, key_of("a"), TAPIR_LANE_COVER_NOW));
+	assert_false(tapir_lane_coverage__has(cover, 7, key_of("a"), TAPIR_LANE_COVERAGE_NOW));
 	assert_false(is_twice(1, 7, before_ns, TAPIR_LANE_PROBE));
 	assert_true(is_twice(1, 7, during_ns, TAPIR_LANE_PROBE));
 	assert_false(is_twice(1, 7, after_ns, TAPIR_LANE_PROBE));
@@ -99,8 +99,8 @@ static void copies_are_told_of_once_by_probe(void **state)
 	learn(1, "a", TAPIR_LANE_PROBE);
 	learn(2, "b", TAPIR_LANE_PROBE);
 	learn(3, "a", TAPIR_LANE_RING); /* the ring's own record of it */
-	tapir_lane_cover__on(cover, 7, key_of("a"));
-	tapir_lane_cover__on(cover, 7, key_of("b"));
+	tapir_lane_coverage__on(cover, 7, key_of("a"));
+	tapir_lane_coverage__on(cover, 7, key_of("b"));
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(is_twice(1 + i % 2, 7, tapir_clock__now_ns(), TAPIR_LANE_PROBE));
 	assert_false(is_twice(3, 7, tapir_clock__now_ns(), TAPIR_LANE_PROBE));

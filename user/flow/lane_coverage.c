@@ -3,7 +3,7 @@
  * The bit in the ring is set first and the time taken behind it: an event of later is in the ring
  * for certain. One that was under way comes by its probe alone, and is kept.
  */
-#include "flow/lane_cover.h"
+#include "flow/lane_coverage.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,23 +20,23 @@ struct span {
 	uint64_t from_ns, until_ns; /* UINT64_MAX: on */
 };
 
-struct tapir_lane_cover {
+struct tapir_lane_coverage {
 	pthread_mutex_t lock;
 	struct tapir_map by_event; /* tgid and key -> index in spans + 1 */
 	struct tapir_vec(struct span) spans;
 	atomic_size_t cnt; /* of spans: most recordings have none */
 };
 
-struct tapir_lane_cover *tapir_lane_cover__new(void)
+struct tapir_lane_coverage *tapir_lane_coverage__new(void)
 {
-	struct tapir_lane_cover *c = calloc(1, sizeof(*c));
+	struct tapir_lane_coverage *c = calloc(1, sizeof(*c));
 
 	if (c)
 		pthread_mutex_init(&c->lock, NULL);
 	return c;
 }
 
-void tapir_lane_cover__free(struct tapir_lane_cover *c)
+void tapir_lane_coverage__free(struct tapir_lane_coverage *c)
 {
 	if (!c)
 		return;
@@ -46,7 +46,7 @@ void tapir_lane_cover__free(struct tapir_lane_cover *c)
 	free(c);
 }
 
-uint64_t tapir_lane_cover__key(struct tapir_sv provider, struct tapir_sv event)
+uint64_t tapir_lane_coverage__key(struct tapir_sv provider, struct tapir_sv event)
 {
 	uint64_t hash = tapir_hash__bytes(1, provider.data, provider.len);
 
@@ -54,14 +54,14 @@ uint64_t tapir_lane_cover__key(struct tapir_sv provider, struct tapir_sv event)
 	return hash ? hash : 1;
 }
 
-static struct span *find(const struct tapir_lane_cover *c, uint32_t tgid, uint64_t key)
+static struct span *find(const struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
 {
 	uint64_t *idx = tapir_map__get(&c->by_event, tapir_hash__mix(key, tgid));
 
 	return idx && *idx ? &c->spans.data[*idx - 1] : NULL;
 }
 
-static struct span *add(struct tapir_lane_cover *c, uint32_t tgid, uint64_t key)
+static struct span *add(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
 {
 	uint64_t *idx;
 
@@ -73,7 +73,7 @@ static struct span *add(struct tapir_lane_cover *c, uint32_t tgid, uint64_t key)
 	return idx ? &c->spans.data[c->spans.cnt - 1] : NULL;
 }
 
-void tapir_lane_cover__on(struct tapir_lane_cover *c, uint32_t tgid, uint64_t key)
+void tapir_lane_coverage__on(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 	struct span *span;
@@ -90,7 +90,7 @@ void tapir_lane_cover__on(struct tapir_lane_cover *c, uint32_t tgid, uint64_t ke
 	pthread_mutex_unlock(&c->lock);
 }
 
-void tapir_lane_cover__off(struct tapir_lane_cover *c, uint32_t tgid, uint64_t key)
+void tapir_lane_coverage__off(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 	struct span *span;
@@ -104,8 +104,8 @@ void tapir_lane_cover__off(struct tapir_lane_cover *c, uint32_t tgid, uint64_t k
 	pthread_mutex_unlock(&c->lock);
 }
 
-bool tapir_lane_cover__has(struct tapir_lane_cover *c, uint32_t tgid, uint64_t key,
-			   uint64_t time_ns)
+bool tapir_lane_coverage__has(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key,
+			      uint64_t time_ns)
 {
 	const struct span *span;
 	bool has;

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * lane_coverage.h - which events of which processes come by a ring, and since when: the same event
+ * of the same process is not taken by its probe as well (--lane auto).
+ *
+ * Any thread. Bounded: what does not fit is not covered, and comes twice.
+ */
+#ifndef TAPIR_USER_LANE_COVERAGE_H
+#define TAPIR_USER_LANE_COVERAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/record.h"
+
+struct tapir_lane_coverage;
+
+struct tapir_lane_coverage *tapir_lane_coverage__new(void); /* NULL: out of memory */
+void tapir_lane_coverage__free(struct tapir_lane_coverage *c);
+
+/* An event's name, without the version at its end. Never 0. */
+uint64_t tapir_lane_coverage__key(struct tapir_sv provider, struct tapir_sv event);
+
+/* From now on the process's ring has what it fires; until now. c NULL: nothing happens. */
+void tapir_lane_coverage__on(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key);
+void tapir_lane_coverage__off(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key);
+
+/* Did it then? TAPIR_LANE_COVERAGE_NOW: does it now? c NULL: no. */
+#define TAPIR_LANE_COVERAGE_NOW (UINT64_MAX - 1)
+bool tapir_lane_coverage__has(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key,
+			      uint64_t time_ns);
+
+#endif
