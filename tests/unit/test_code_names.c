@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "names/code_names.h"
-#include "names/runtime_asker.h"
+#include "names/runtime_query.h"
 #include "trace/recbuf.h"
 
 #define SV(text) tapir_sv__of(text)
@@ -357,22 +357,22 @@ static void names_outlive_their_process_for_a_while(void **state)
 
 static void what_is_no_jvm_is_answered_without_a_map(void **state)
 {
-	struct tapir_runtime_asker *asker;
-	struct tapir_runtime_question *first, *second;
+	struct tapir_runtime_queries *queries;
+	struct tapir_runtime_query *first, *second;
 
 	(void)state;
-	assert_int_equal(tapir_runtime_asker__new(&asker), 0);
-	first = tapir_runtime_asker__ask(asker, TAPIR_RUNTIME_JVM, (uint32_t)getpid());
-	second = tapir_runtime_asker__ask(asker, TAPIR_RUNTIME_JVM, (uint32_t)getpid());
-	for (int i = 0; i < 500 && !tapir_runtime_question__is_answered(second); i++)
+	assert_int_equal(tapir_runtime_queries__new(&queries), 0);
+	first = tapir_runtime_queries__ask(queries, TAPIR_RUNTIME_JVM, (uint32_t)getpid());
+	second = tapir_runtime_queries__ask(queries, TAPIR_RUNTIME_JVM, (uint32_t)getpid());
+	for (int i = 0; i < 500 && !tapir_runtime_query__is_answered(second); i++)
 		usleep(10000);
-	assert_true(tapir_runtime_question__is_answered(first));
-	assert_true(tapir_runtime_question__is_answered(second));
-	assert_null(tapir_runtime_question__map(first));
-	tapir_runtime_question__drop(first);
-	tapir_runtime_question__drop(NULL);
-	tapir_runtime_asker__free(asker); /* the second was not dropped */
-	tapir_runtime_asker__free(NULL);
+	assert_true(tapir_runtime_query__is_answered(first));
+	assert_true(tapir_runtime_query__is_answered(second));
+	assert_null(tapir_runtime_query__map(first));
+	tapir_runtime_query__drop(first);
+	tapir_runtime_query__drop(NULL);
+	tapir_runtime_queries__free(queries); /* the second was not dropped */
+	tapir_runtime_queries__free(NULL);
 }
 
 int main(void)

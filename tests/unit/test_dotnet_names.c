@@ -19,7 +19,7 @@
 #define VA  0x7f0000001000ull
 #define SEC TAPIR_NS_PER_SEC
 
-static struct tapir_runtime_asker *asker;
+static struct tapir_runtime_queries *queries;
 static struct tapir_jit_table *table;
 static struct tapir_dotnet_names names;
 static pid_t stopped; /* does not answer as long as a test runs */
@@ -35,7 +35,7 @@ static int setup(void **state)
 		_exit(0);
 	}
 	assert_int_equal(waitpid(stopped, NULL, WUNTRACED), stopped);
-	assert_int_equal(tapir_runtime_asker__new(&asker), 0);
+	assert_int_equal(tapir_runtime_queries__new(&queries), 0);
 	return tapir_jit_table__new(&table);
 }
 
@@ -44,7 +44,7 @@ static int teardown(void **state)
 	(void)state;
 	tapir_dotnet_names__fini(&names);
 	tapir_jit_table__free(table);
-	tapir_runtime_asker__free(asker);
+	tapir_runtime_queries__free(queries);
 	tapir_diag__clear();
 	kill(stopped, SIGKILL);
 	waitpid(stopped, NULL, 0);
@@ -61,7 +61,7 @@ static bool asks_at(uint64_t now_ns)
 /* As after a snapshot that was taken then. */
 static void has_snapshot_of(uint64_t time_ns)
 {
-	tapir_dotnet_names__start(&names, asker, (uint32_t)stopped, 0, false);
+	tapir_dotnet_names__start(&names, queries, (uint32_t)stopped, 0, false);
 	names.last_ns = time_ns;
 	names.missed_ns = 0;
 }
@@ -69,7 +69,7 @@ static void has_snapshot_of(uint64_t time_ns)
 static void process_that_will_not_tell_is_asked_at_once(void **state)
 {
 	(void)state;
-	tapir_dotnet_names__start(&names, asker, (uint32_t)stopped, 0, false);
+	tapir_dotnet_names__start(&names, queries, (uint32_t)stopped, 0, false);
 	assert_true(asks_at(tapir_clock__now_ns()));
 }
 
@@ -78,7 +78,7 @@ static void process_that_will_tell_is_asked_when_it_does(void **state)
 	uint64_t now = tapir_clock__now_ns();
 
 	(void)state;
-	tapir_dotnet_names__start(&names, asker, (uint32_t)stopped, 0, true);
+	tapir_dotnet_names__start(&names, queries, (uint32_t)stopped, 0, true);
 	assert_false(asks_at(now + SEC / 10));
 	tapir_dotnet_names__told(&names, now);
 	assert_true(asks_at(now + SEC / 10));
@@ -89,7 +89,7 @@ static void process_that_never_tells_is_asked_after_a_moment(void **state)
 	uint64_t now = tapir_clock__now_ns();
 
 	(void)state;
-	tapir_dotnet_names__start(&names, asker, (uint32_t)stopped, 0, true);
+	tapir_dotnet_names__start(&names, queries, (uint32_t)stopped, 0, true);
 	assert_false(asks_at(now + SEC / 10));
 	assert_true(asks_at(now + SEC));
 }
@@ -100,7 +100,7 @@ static void telling_may_begin_before_its_mappings_are_known(void **state)
 
 	(void)state;
 	tapir_dotnet_names__told(&names, now);
-	tapir_dotnet_names__start(&names, asker, (uint32_t)stopped, 0, true);
+	tapir_dotnet_names__start(&names, queries, (uint32_t)stopped, 0, true);
 	assert_true(asks_at(now));
 }
 
@@ -112,7 +112,7 @@ static void address_without_a_name_is_asked_for_once(void **state)
 	has_snapshot_of(now);
 	assert_true(tapir_dotnet_names__miss(&names, VA, now + 1, false));
 	assert_true(asks_at(now + SEC));
-	tapir_runtime_question__drop(names.question);
+	tapir_runtime_query__drop(names.question);
 	names.question = NULL;
 	names.last_ns = now + 2; /* which did not name it */
 	assert_false(tapir_dotnet_names__miss(&names, VA, now + 3, false));

@@ -21,7 +21,7 @@
 
 #include "base/diag.h"
 #include "collect/images.h"
-#include "collect/no_match.h"
+#include "collect/match_report.h"
 #include "elf_builder.h"
 #include "may_trace.h"
 #include "tapir/usdt.h"
@@ -413,24 +413,24 @@ static void files_are_bounded_when_there_is_no_end_of_them(void **state)
 
 static void near_miss_is_named_when_nothing_matches(void **state)
 {
-	struct tapir_no_match asked = {.specs = &specs};
+	struct tapir_match_report asked = {.specs = &specs};
 
 	(void)state;
 	START(16, "tapir_img:onne", "tapir_img:zzzzzzzzzz");
 	asked.images = images;
-	assert_int_equal(tapir_no_match__fail(&asked), -ENOENT);
+	assert_int_equal(tapir_match_report__fail(&asked), -ENOENT);
 	assert_int_equal(tapir_diag__cnt(), 1); /* nobody maps a probe */
 	assert_non_null(strstr(tapir_diag__line(0), "tapir ps"));
 	look("/proc/self/exe");
 	tapir_diag__clear();
-	assert_int_equal(tapir_no_match__fail(&asked), -ENOENT);
+	assert_int_equal(tapir_match_report__fail(&asked), -ENOENT);
 	assert_int_equal(tapir_diag__cnt(), 2); /* one a SPEC */
 	assert_string_equal(tapir_diag__line(0), "no probe matches tapir_img:onne: the nearest is "
 						 "tapir_img:one");
 	assert_non_null(strstr(tapir_diag__line(1), "3 others exist"));
 	tapir_diag__clear();
 	asked.specs_are_defaults = true;
-	assert_int_equal(tapir_no_match__fail(&asked), -ENOENT);
+	assert_int_equal(tapir_match_report__fail(&asked), -ENOENT);
 	assert_int_equal(tapir_diag__cnt(), 1);
 	assert_non_null(strstr(tapir_diag__line(0), "3 probes"));
 	assert_false(tapir_images__spec_matched(images, 0));

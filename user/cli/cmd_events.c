@@ -93,7 +93,7 @@ static bool is_chosen(struct tapir_event_choice *choice, const struct tapir_cata
 }
 
 /* An empty answer to a misspelt GLOB would look like an event that did not happen. */
-static void warn_of_no_match(const char *glob, uint64_t event_cnt)
+static void warn_of_unmatched(const char *glob, uint64_t event_cnt)
 {
 	if (event_cnt)
 		tapir_warn("none of the %" PRIu64
@@ -122,7 +122,7 @@ static int print_records(struct tapir_reader *reader, struct printer *p,
 	if (!flush_err)
 		flush_err = tapir_terminal__flush(&p->out);
 	if (!flush_err && !err && choice->glob && !chosen_cnt)
-		warn_of_no_match(choice->glob, event_cnt);
+		warn_of_unmatched(choice->glob, event_cnt);
 	return flush_err ? flush_err : err;
 }
 

@@ -225,14 +225,14 @@ static void let_signals_kill(struct recording *r)
 /* Rings alone were asked for: none is a failure where we know all there is to know. */
 static int check_ring_matches(const struct recording *r)
 {
-	const struct tapir_no_match asked = tapir_recording__no_match(r);
+	const struct tapir_match_report asked = tapir_recording__match_report(r);
 	bool none = !tapir_recording__ring_events(r) && !asked.may_be_silent && !asked.is_waiting;
 
 	if (r->opts->specs_are_defaults && (!none || tapir_recording__watches_cpus(r)))
 		return 0;
 	if (none && (r->program || r->rules.pids.cnt))
-		return tapir_no_match__fail(&asked);
-	return tapir_no_match__judge(&asked);
+		return tapir_match_report__fail(&asked);
+	return tapir_match_report__judge(&asked);
 }
 
 /*
@@ -242,24 +242,24 @@ static int check_ring_matches(const struct recording *r)
 static int check_matches(const struct recording *r)
 {
 	bool none = !tapir_images__site_cnt(r->images);
-	const struct tapir_no_match asked = tapir_recording__no_match(r);
+	const struct tapir_match_report asked = tapir_recording__match_report(r);
 	size_t seen_cnt;
 	int err = 0;
 
 	if (tapir_recording__is_without_probes(r))
 		return check_ring_matches(r);
 	if (tapir_recording__ring_events(r) || asked.may_be_silent || asked.is_waiting)
-		return r->opts->specs_are_defaults ? 0 : tapir_no_match__judge(&asked);
+		return r->opts->specs_are_defaults ? 0 : tapir_match_report__judge(&asked);
 	seen_cnt = tapir_images__seen(r->images)->all.cnt;
 	if (none && r->opts->specs_are_defaults && tapir_recording__watches_cpus(r))
 		return 0;
 	if (none && r->program)
-		return tapir_no_match__fail(&asked);
+		return tapir_match_report__fail(&asked);
 	if (none && (!seen_cnt || r->opts->specs_are_defaults))
 		tapir_warn(
 			"no process had a matching probe ('tapir list -p PID' shows what there is)");
 	else if (!r->opts->specs_are_defaults)
-		err = tapir_no_match__judge(&asked);
+		err = tapir_match_report__judge(&asked);
 	if (err || none || tapir_images__attached_cnt(r->images))
 		return err;
 	if (!tapir_target_rules__are_named(&r->rules))

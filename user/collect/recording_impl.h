@@ -15,7 +15,7 @@
 #include "collect/drain.h"
 #include "collect/own_samples.h"
 #include "dotnet/publish.h"
-#include "collect/no_match.h"
+#include "collect/match_report.h"
 #include "collect/recording.h"
 #include "rings/ring_reader.h"
 #include "runtime/run_dir.h"
@@ -71,7 +71,7 @@ struct recording {
 bool tapir_recording__is_without_probes(const struct recording *r);
 
 /* What was asked for, for who says that it is not there. */
-struct tapir_no_match tapir_recording__no_match(const struct recording *r);
+struct tapir_match_report tapir_recording__match_report(const struct recording *r);
 
 /* Events of rings that match a SPEC. */
 size_t tapir_recording__ring_events(const struct recording *r);

@@ -214,9 +214,9 @@ size_t tapir_recording__ring_events(const struct recording *r)
 	return stats.wanted_cnt;
 }
 
-struct tapir_no_match tapir_recording__no_match(const struct recording *r)
+struct tapir_match_report tapir_recording__match_report(const struct recording *r)
 {
-	return (struct tapir_no_match){
+	return (struct tapir_match_report){
 		.specs = r->opts->specs,
 		.specs_are_defaults = r->opts->specs_are_defaults,
 		.images = tapir_recording__is_without_probes(r) ? NULL : r->images,
@@ -281,7 +281,7 @@ static void attach_to_program(struct recording *r)
 /* Probes go on in what runs already; then the program may start. */
 static int attach_all(struct recording *r)
 {
-	struct tapir_no_match asked;
+	struct tapir_match_report asked;
 	int err = tapir_programs__attach_process(r->programs, r->holder != NULL);
 
 	tapir_programs__enable(r->programs, true);
@@ -297,11 +297,11 @@ static int attach_all(struct recording *r)
 	err = tapir_recording__check_publish(r);
 	if (err)
 		return err;
-	asked = tapir_recording__no_match(r);
+	asked = tapir_recording__match_report(r);
 	if (!tapir_images__site_cnt(r->images) && !tapir_recording__ring_events(r) &&
 	    !asked.may_be_silent && !asked.is_waiting && r->rules.pids.cnt &&
 	    !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
-		return tapir_no_match__fail(&asked);
+		return tapir_match_report__fail(&asked);
 	return 0;
 }
 

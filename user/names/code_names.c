@@ -32,7 +32,7 @@ struct tapir_code_names {
 	struct tapir_map processes; /* tgid -> struct tapir_code_sources * */
 	struct tapir_map teller_by_probe;
 	struct tapir_vec(struct teller) tellers;
-	struct tapir_runtime_asker *asker;
+	struct tapir_runtime_queries *queries;
 	struct tapir_recbuf recbuf;
 	struct tapir_str name; /* of a method, being put together */
 	bool dotnet_tells, has_files;
@@ -48,7 +48,7 @@ int tapir_code_names__new(struct tapir_catalog *catalog, bool dotnet_tells,
 		return -ENOMEM;
 	n->catalog = catalog;
 	n->dotnet_tells = dotnet_tells;
-	err = tapir_runtime_asker__new(&n->asker);
+	err = tapir_runtime_queries__new(&n->queries);
 	if (err) {
 		free(n);
 		return err;
@@ -86,7 +86,7 @@ void tapir_code_names__free(struct tapir_code_names *n)
 		free(teller->rec);
 	tapir_vec__fini(&n->tellers);
 	tapir_map__fini(&n->teller_by_probe);
-	tapir_runtime_asker__free(n->asker); /* after those who asked */
+	tapir_runtime_queries__free(n->queries); /* after those who asked */
 	tapir_recbuf__fini(&n->recbuf);
 	tapir_str__fini(&n->name);
 	free(n);
@@ -133,7 +133,7 @@ void tapir_code_names__on_mapping(struct tapir_code_names *n, const struct tapir
 	struct tapir_code_sources *s = sources_of(n, rec->tgid);
 
 	if (s)
-		tapir_code_sources__on_mapping(s, n->asker, rec, fd);
+		tapir_code_sources__on_mapping(s, n->queries, rec, fd);
 }
 
 /* ---- events that name code -------------------------------------------------------------- */

@@ -31,7 +31,7 @@ static void forget(struct tapir_code_sources *s)
 	tapir_perf_map__close(s->perf_map);
 	tapir_perf_map__close(s->jvm_map);
 	tapir_jit_table__free(s->table);
-	tapir_runtime_question__drop(s->jvm);
+	tapir_runtime_query__drop(s->jvm);
 	tapir_dotnet_names__fini(&s->dotnet);
 }
 
@@ -90,7 +90,8 @@ static void add_jitdump(struct tapir_code_sources *s, int fd)
 		tapir_jitdump__close(dump);
 }
 
-void tapir_code_sources__on_mapping(struct tapir_code_sources *s, struct tapir_runtime_asker *asker,
+void tapir_code_sources__on_mapping(struct tapir_code_sources *s,
+				    struct tapir_runtime_queries *queries,
 				    const struct tapir_rec_mapping *rec, int fd)
 {
 	struct tapir_mapping_view view;
@@ -101,9 +102,9 @@ void tapir_code_sources__on_mapping(struct tapir_code_sources *s, struct tapir_r
 	if (fd >= 0 && tapir_jitdump__is_path(view.path.data, view.path.len))
 		add_jitdump(s, fd);
 	if (!s->jvm && tapir_jvm__is_libjvm_path(view.path.data, view.path.len))
-		s->jvm = tapir_runtime_asker__ask(asker, TAPIR_RUNTIME_JVM, s->tgid);
+		s->jvm = tapir_runtime_queries__ask(queries, TAPIR_RUNTIME_JVM, s->tgid);
 	if (tapir_dotnet__is_path(view.path.data, view.path.len))
-		tapir_dotnet_names__start(&s->dotnet, asker, s->tgid, s->uid, s->dotnet_tells);
+		tapir_dotnet_names__start(&s->dotnet, queries, s->tgid, s->uid, s->dotnet_tells);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */
@@ -148,9 +149,9 @@ static bool read_jvm_map(struct tapir_code_sources *s, uint64_t now_ns, size_t m
 	const struct tapir_jvm_perf_map *map;
 	char path[sizeof(map->name) + sizeof("/tmp/")];
 
-	if (!tapir_runtime_question__is_answered(s->jvm))
+	if (!tapir_runtime_query__is_answered(s->jvm))
 		return false;
-	map = tapir_runtime_question__map(s->jvm);
+	map = tapir_runtime_query__map(s->jvm);
 	if (map && !s->jvm_map) {
 		snprintf(path, sizeof(path), "/tmp/%s", map->name);
 		open_perf_map(s, path, &s->jvm_map);
@@ -158,7 +159,7 @@ static bool read_jvm_map(struct tapir_code_sources *s, uint64_t now_ns, size_t m
 	if (read_map(s, s->jvm_map, now_ns, max_bytes))
 		return true;
 	tapir_perf_map__close(s->jvm_map);
-	tapir_runtime_question__drop(s->jvm);
+	tapir_runtime_query__drop(s->jvm);
 	s->jvm_map = NULL;
 	s->jvm = NULL;
 	return false;
@@ -189,7 +190,7 @@ bool tapir_code_sources__read(struct tapir_code_sources *s, uint64_t now_ns, boo
 	if (s->has_code && !s->perf_map)
 		try_perf_map(s, now_ns);
 	more |= read_map(s, s->perf_map, now_ns, max_bytes);
-	if (s->dotnet.asker && (!s->exit_ns || s->dotnet.question))
+	if (s->dotnet.queries && (!s->exit_ns || s->dotnet.question))
 		more |= tapir_dotnet_names__read(&s->dotnet, now_ns, is_last && !s->exit_ns,
 						 max_bytes, tapir_code_sources__table(s));
 	return more | read_jitdumps(s, now_ns, max_bytes);

@@ -8,7 +8,7 @@
 
 #include "base/vec.h"
 #include "names/dotnet_names.h"
-#include "names/runtime_asker.h"
+#include "names/runtime_query.h"
 #include "symbol/jit_table.h"
 #include "symbol/jitdump.h"
 #include "symbol/perf_map.h"
@@ -24,7 +24,7 @@ struct tapir_code_sources {
 	struct tapir_perf_map *perf_map;
 	struct tapir_vec(struct tapir_jitdump *) jitdumps;
 	uint64_t next_open_ns, open_wait_ns; /* a perf map may come late or never */
-	struct tapir_runtime_question *jvm;  /* NULL: no JVM, or its answer was read */
+	struct tapir_runtime_query *jvm;     /* NULL: no JVM, or its answer was read */
 	struct tapir_perf_map *jvm_map;	     /* its answer, being read */
 	bool dotnet_tells;		     /* likely: dotnet_names.h */
 	struct tapir_dotnet_names dotnet;
@@ -37,7 +37,8 @@ void tapir_code_sources__fini(struct tapir_code_sources *s);
 /* NULL: out of memory. */
 struct tapir_jit_table *tapir_code_sources__table(struct tapir_code_sources *s);
 
-void tapir_code_sources__on_mapping(struct tapir_code_sources *s, struct tapir_runtime_asker *asker,
+void tapir_code_sources__on_mapping(struct tapir_code_sources *s,
+				    struct tapir_runtime_queries *queries,
 				    const struct tapir_rec_mapping *rec, int fd);
 
 /*

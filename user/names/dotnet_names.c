@@ -18,15 +18,15 @@
 #define FAILURES_MAX  3
 #define ASKED_FOR_MAX 65536u
 
-void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtime_asker *asker,
+void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtime_queries *queries,
 			       uint32_t tgid, uint32_t uid, bool will_tell)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 
-	if (n->asker)
+	if (n->queries)
 		return;
 	*n = (struct tapir_dotnet_names){
-		.asker = asker,
+		.queries = queries,
 		.tgid = tgid,
 		.uid = uid,
 		.missed_ns = now_ns,
@@ -41,7 +41,7 @@ void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtim
 void tapir_dotnet_names__fini(struct tapir_dotnet_names *n)
 {
 	tapir_jitdump__close(n->dump);
-	tapir_runtime_question__drop(n->question);
+	tapir_runtime_query__drop(n->question);
 	tapir_map__fini(&n->asked_for);
 	*n = (struct tapir_dotnet_names){};
 }
@@ -69,7 +69,7 @@ static bool has_missed(const struct tapir_dotnet_names *n)
 
 static void forget_question(struct tapir_dotnet_names *n)
 {
-	tapir_runtime_question__drop(n->question);
+	tapir_runtime_query__drop(n->question);
 	n->question = NULL;
 }
 
@@ -92,13 +92,12 @@ static void fail(struct tapir_dotnet_names *n, int err, uint64_t now_ns)
 
 static void take_answer(struct tapir_dotnet_names *n, uint64_t now_ns)
 {
-	const struct tapir_dotnet_snapshot *snapshot =
-		tapir_runtime_question__snapshot(n->question);
+	const struct tapir_dotnet_snapshot *snapshot = tapir_runtime_query__snapshot(n->question);
 	struct tapir_jitdump_opts opts = {.sz = sizeof(opts), .tgid = n->tgid, .uid = n->uid};
 	int mark = tapir_diag__cnt();
 
 	if (!snapshot) {
-		fail(n, tapir_runtime_question__error(n->question), now_ns);
+		fail(n, tapir_runtime_query__error(n->question), now_ns);
 		return;
 	}
 	n->dumps = TAPIR_DOTNET_DUMPS_OURS;
@@ -138,19 +137,19 @@ static void ask_again(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_las
 
 	if (n->is_over || !has || (now_ns < n->next_ns && !is_last))
 		return;
-	n->question = tapir_runtime_asker__ask(n->asker, TAPIR_RUNTIME_DOTNET, n->tgid);
+	n->question = tapir_runtime_queries__ask(n->queries, TAPIR_RUNTIME_DOTNET, n->tgid);
 }
 
 bool tapir_dotnet_names__read(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_last,
 			      size_t max_bytes, struct tapir_jit_table *table)
 {
-	if (!n->asker || !table)
+	if (!n->queries || !table)
 		return false;
 	if (!n->question)
 		ask_again(n, now_ns, is_last);
 	if (!n->question)
 		return false;
-	if (!n->dump && tapir_runtime_question__is_answered(n->question))
+	if (!n->dump && tapir_runtime_query__is_answered(n->question))
 		take_answer(n, now_ns);
 	if (!n->dump)
 		return n->question && is_last;
@@ -184,7 +183,7 @@ bool tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t va, uint64_
 {
 	uint64_t *missed_ns = is_told_of ? &n->missed_told_ns : &n->missed_ns;
 
-	if (!n->asker || n->is_over || (time_ns <= n->last_ns && !n->question))
+	if (!n->queries || n->is_over || (time_ns <= n->last_ns && !n->question))
 		return false;
 	if (is_nameless(n, va, time_ns))
 		return false;
@@ -200,5 +199,6 @@ bool tapir_dotnet_names__are_known(const struct tapir_dotnet_names *n, uint64_t 
 
 bool tapir_dotnet_names__come_by(const struct tapir_dotnet_names *n, uint64_t until_ns)
 {
-	return n->question || (n->asker && !n->is_over && has_missed(n) && n->next_ns <= until_ns);
+	return n->question ||
+	       (n->queries && !n->is_over && has_missed(n) && n->next_ns <= until_ns);
 }

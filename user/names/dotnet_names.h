@@ -19,7 +19,7 @@
 #define TAPIR_USER_DOTNET_NAMES_H
 
 #include "base/map.h"
-#include "names/runtime_asker.h"
+#include "names/runtime_query.h"
 #include "symbol/jit_table.h"
 #include "symbol/jitdump.h"
 
@@ -32,9 +32,9 @@ enum tapir_dotnet_dumps {
 };
 
 struct tapir_dotnet_names {
-	struct tapir_runtime_asker *asker; /* NULL: it is no .NET process; borrowed */
+	struct tapir_runtime_queries *queries; /* NULL: it is no .NET process; borrowed */
 	uint32_t tgid, uid;
-	struct tapir_runtime_question *question;
+	struct tapir_runtime_query *question;
 	struct tapir_jitdump *dump; /* the answer, being read */
 	uint64_t last_ns;	    /* when the last that was read was taken; 0: none */
 	uint64_t taken_ns;	    /* when the one being read was */
@@ -50,7 +50,7 @@ struct tapir_dotnet_names {
 };
 
 /* A mapping shows that it is .NET, which is likely to tell soon. Again: nothing. */
-void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtime_asker *asker,
+void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtime_queries *queries,
 			       uint32_t tgid, uint32_t uid, bool will_tell);
 void tapir_dotnet_names__fini(struct tapir_dotnet_names *n);
 

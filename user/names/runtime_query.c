@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A list of questions; its thread owns what is ASKING or dropped, the others the rest. */
-#include "names/runtime_asker.h"
+#include "names/runtime_query.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -23,9 +23,9 @@
 
 enum state { WAITING, ASKING, ANSWERED };
 
-struct tapir_runtime_question {
-	struct tapir_runtime_asker *asker;
-	struct tapir_runtime_question *next;
+struct tapir_runtime_query {
+	struct tapir_runtime_queries *queries;
+	struct tapir_runtime_query *next;
 	enum tapir_runtime_kind kind;
 	uint32_t tgid;
 	enum state state;
@@ -37,18 +37,18 @@ struct tapir_runtime_question {
 	struct tapir_dotnet_snapshot snapshot;
 };
 
-struct tapir_runtime_asker {
+struct tapir_runtime_queries {
 	pthread_mutex_t lock;
 	pthread_cond_t news;
-	struct tapir_runtime_question *first, **last;
+	struct tapir_runtime_query *first, **last;
 	pthread_t thread;
 	bool has_thread, is_over;
 	int cancel_fd;
 };
 
-int tapir_runtime_asker__new(struct tapir_runtime_asker **out)
+int tapir_runtime_queries__new(struct tapir_runtime_queries **out)
 {
-	struct tapir_runtime_asker *a = calloc(1, sizeof(*a));
+	struct tapir_runtime_queries *a = calloc(1, sizeof(*a));
 	pthread_condattr_t attr;
 
 	if (!a)
@@ -71,11 +71,11 @@ int tapir_runtime_asker__new(struct tapir_runtime_asker **out)
 /* ---- the thread ------------------------------------------------------------------------- */
 
 /* What this thread has to do something about, now or first of all. Lock held. */
-static struct tapir_runtime_question *next_to_do(const struct tapir_runtime_asker *a)
+static struct tapir_runtime_query *next_to_do(const struct tapir_runtime_queries *a)
 {
-	struct tapir_runtime_question *next = NULL;
+	struct tapir_runtime_query *next = NULL;
 
-	for (struct tapir_runtime_question *q = a->first; q; q = q->next) {
+	for (struct tapir_runtime_query *q = a->first; q; q = q->next) {
 		if (q->is_dropped)
 			return q;
 		if (q->state == WAITING && (!next || q->next_try_ns < next->next_try_ns))
@@ -85,7 +85,7 @@ static struct tapir_runtime_question *next_to_do(const struct tapir_runtime_aske
 }
 
 /* Until there is news, or the question's time has come (NULL: no time). Lock held. */
-static void wait_for(struct tapir_runtime_asker *a, const struct tapir_runtime_question *q)
+static void wait_for(struct tapir_runtime_queries *a, const struct tapir_runtime_query *q)
 {
 	struct timespec until;
 
@@ -98,9 +98,9 @@ static void wait_for(struct tapir_runtime_asker *a, const struct tapir_runtime_q
 	pthread_cond_timedwait(&a->news, &a->lock, &until);
 }
 
-static void unlink_question(struct tapir_runtime_asker *a, struct tapir_runtime_question *q)
+static void unlink_question(struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
-	struct tapir_runtime_question **at = &a->first;
+	struct tapir_runtime_query **at = &a->first;
 
 	while (*at != q)
 		at = &(*at)->next;
@@ -109,7 +109,7 @@ static void unlink_question(struct tapir_runtime_asker *a, struct tapir_runtime_
 		a->last = at;
 }
 
-static void finish(struct tapir_runtime_question *q)
+static void finish(struct tapir_runtime_query *q)
 {
 	struct tapir_jvm_opts opts = {.tgid = q->tgid, .cancel_fd = -1, .timeout_ns = CLEAN_UP_NS};
 
@@ -130,7 +130,7 @@ static void finish(struct tapir_runtime_question *q)
  * another tapir asked at the same moment, made the file first, or took the map away that was for
  * both.
  */
-static bool may_answer_later(const struct tapir_runtime_question *q, int err)
+static bool may_answer_later(const struct tapir_runtime_query *q, int err)
 {
 	return (err == -EOPNOTSUPP || err == -EIO || err == -EEXIST) && q->try_cnt < TRIES;
 }
@@ -140,7 +140,7 @@ static const char *reason(int err)
 	return tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__text(err);
 }
 
-static int ask_jvm(const struct tapir_runtime_asker *a, struct tapir_runtime_question *q)
+static int ask_jvm(const struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
 	struct tapir_jvm_opts opts = {.tgid = q->tgid, .cancel_fd = a->cancel_fd};
 	int err = tapir_jvm__dump_perf_map(&opts, &q->map);
@@ -152,7 +152,7 @@ static int ask_jvm(const struct tapir_runtime_asker *a, struct tapir_runtime_que
 }
 
 /* What it writes itself (-EALREADY) is read where it lies. */
-static int ask_dotnet(const struct tapir_runtime_asker *a, struct tapir_runtime_question *q)
+static int ask_dotnet(const struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
 	struct tapir_dotnet_opts opts = {.tgid = q->tgid, .cancel_fd = a->cancel_fd};
 	int err = tapir_dotnet__snapshot(&opts, &q->snapshot);
@@ -163,7 +163,7 @@ static int ask_dotnet(const struct tapir_runtime_asker *a, struct tapir_runtime_
 }
 
 /* Lock held; let go of while the question is asked: what is ASKING is this thread's. */
-static void answer(struct tapir_runtime_asker *a, struct tapir_runtime_question *q)
+static void answer(struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
 	q->state = ASKING;
 	q->try_cnt++;
@@ -177,11 +177,11 @@ static void answer(struct tapir_runtime_asker *a, struct tapir_runtime_question 
 
 static void *run(void *arg)
 {
-	struct tapir_runtime_asker *a = arg;
+	struct tapir_runtime_queries *a = arg;
 
 	pthread_mutex_lock(&a->lock);
 	for (;;) {
-		struct tapir_runtime_question *q = next_to_do(a);
+		struct tapir_runtime_query *q = next_to_do(a);
 
 		if (q && q->is_dropped) {
 			unlink_question(a, q);
@@ -202,14 +202,14 @@ static void *run(void *arg)
 
 /* ---- its callers ------------------------------------------------------------------------ */
 
-struct tapir_runtime_question *tapir_runtime_asker__ask(struct tapir_runtime_asker *a,
-							enum tapir_runtime_kind kind, uint32_t tgid)
+struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_queries *a,
+						       enum tapir_runtime_kind kind, uint32_t tgid)
 {
-	struct tapir_runtime_question *q = calloc(1, sizeof(*q));
+	struct tapir_runtime_query *q = calloc(1, sizeof(*q));
 
 	if (!q)
 		return NULL;
-	q->asker = a;
+	q->queries = a;
 	q->kind = kind;
 	q->err = -EAGAIN; /* nobody asked yet */
 	q->tgid = tgid;
@@ -225,51 +225,51 @@ struct tapir_runtime_question *tapir_runtime_asker__ask(struct tapir_runtime_ask
 	return q;
 }
 
-bool tapir_runtime_question__is_answered(struct tapir_runtime_question *q)
+bool tapir_runtime_query__is_answered(struct tapir_runtime_query *q)
 {
 	bool is_answered;
 
-	pthread_mutex_lock(&q->asker->lock);
+	pthread_mutex_lock(&q->queries->lock);
 	is_answered = q->state == ANSWERED;
-	pthread_mutex_unlock(&q->asker->lock);
+	pthread_mutex_unlock(&q->queries->lock);
 	return is_answered;
 }
 
-const struct tapir_jvm_perf_map *tapir_runtime_question__map(const struct tapir_runtime_question *q)
+const struct tapir_jvm_perf_map *tapir_runtime_query__map(const struct tapir_runtime_query *q)
 {
 	return !q->err && q->kind == TAPIR_RUNTIME_JVM ? &q->map : NULL;
 }
 
 const struct tapir_dotnet_snapshot *
-tapir_runtime_question__snapshot(const struct tapir_runtime_question *q)
+tapir_runtime_query__snapshot(const struct tapir_runtime_query *q)
 {
 	return !q->err && q->kind == TAPIR_RUNTIME_DOTNET ? &q->snapshot : NULL;
 }
 
-int tapir_runtime_question__error(const struct tapir_runtime_question *q)
+int tapir_runtime_query__error(const struct tapir_runtime_query *q)
 {
 	return q->err;
 }
 
-void tapir_runtime_question__drop(struct tapir_runtime_question *q)
+void tapir_runtime_query__drop(struct tapir_runtime_query *q)
 {
-	struct tapir_runtime_asker *a;
+	struct tapir_runtime_queries *a;
 
 	if (!q)
 		return;
-	a = q->asker;
+	a = q->queries;
 	pthread_mutex_lock(&a->lock);
 	q->is_dropped = true;
 	pthread_cond_signal(&a->news);
 	pthread_mutex_unlock(&a->lock);
 }
 
-void tapir_runtime_asker__free(struct tapir_runtime_asker *a)
+void tapir_runtime_queries__free(struct tapir_runtime_queries *a)
 {
 	if (!a)
 		return;
 	pthread_mutex_lock(&a->lock);
-	for (struct tapir_runtime_question *q = a->first; q; q = q->next)
+	for (struct tapir_runtime_query *q = a->first; q; q = q->next)
 		q->is_dropped = true;
 	a->is_over = true;
 	pthread_cond_signal(&a->news);
@@ -278,7 +278,7 @@ void tapir_runtime_asker__free(struct tapir_runtime_asker *a)
 	if (a->has_thread)
 		pthread_join(a->thread, NULL);
 	while (a->first) { /* there never was a thread */
-		struct tapir_runtime_question *q = a->first;
+		struct tapir_runtime_query *q = a->first;
 
 		a->first = q->next;
 		free(q);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Near misses. */
-#include "collect/no_match.h"
+#include "collect/match_report.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "dotnet/dotnet_near.h"
 #include "dotnet/dotnet_specs.h"
 
-static void collect_seen(const struct tapir_no_match *m, struct tapir_seen_names *out)
+static void collect_seen(const struct tapir_match_report *m, struct tapir_seen_names *out)
 {
 	if (m->images)
 		tapir_seen_names__add_all(out, tapir_images__seen(m->images));
@@ -20,7 +20,7 @@ static void collect_seen(const struct tapir_no_match *m, struct tapir_seen_names
 	tapir_dotnet_streams__add_seen(m->streams, out);
 }
 
-static bool is_matched(const struct tapir_no_match *m, size_t spec_idx)
+static bool is_matched(const struct tapir_match_report *m, size_t spec_idx)
 {
 	return (m->images && tapir_images__spec_matched(m->images, spec_idx)) ||
 	       (m->rings && tapir_ring_reader__spec_matched(m->rings, spec_idx)) ||
@@ -28,19 +28,19 @@ static bool is_matched(const struct tapir_no_match *m, size_t spec_idx)
 }
 
 /* What is no news when nothing comes of it. */
-static bool is_silent(const struct tapir_no_match *m, const struct tapir_spec *spec)
+static bool is_silent(const struct tapir_match_report *m, const struct tapir_spec *spec)
 {
 	return spec->is_silent || (m->may_be_silent && tapir_dotnet_specs__is_known(spec));
 }
 
 /* May it come, or have come, from .NET, for all that is known? */
-static bool is_defined(const struct tapir_no_match *m, const struct tapir_spec *spec)
+static bool is_defined(const struct tapir_match_report *m, const struct tapir_spec *spec)
 {
 	return m->sources &&
 	       tapir_dotnet_near__is_defined(spec, m->sources->all.data, m->sources->all.cnt);
 }
 
-static void suggest(const struct tapir_no_match *m, const struct tapir_spec *spec,
+static void suggest(const struct tapir_match_report *m, const struct tapir_spec *spec,
 		    const struct tapir_seen_names *seen, struct tapir_str *out)
 {
 	const char *near;
@@ -55,7 +55,7 @@ static void suggest(const struct tapir_no_match *m, const struct tapir_spec *spe
 }
 
 /* Why there is nothing, where that is known. */
-static const char *why(const struct tapir_no_match *m, const struct tapir_spec *spec)
+static const char *why(const struct tapir_match_report *m, const struct tapir_spec *spec)
 {
 	if (tapir_shortage__err())
 		return "memory or file descriptors ran out";
@@ -66,7 +66,7 @@ static const char *why(const struct tapir_no_match *m, const struct tapir_spec *
 	return NULL;
 }
 
-static void describe(const struct tapir_no_match *m, const struct tapir_spec *spec,
+static void describe(const struct tapir_match_report *m, const struct tapir_spec *spec,
 		     const struct tapir_seen_names *seen, struct tapir_str *out)
 {
 	const char *what = m->images ? "probe" : "ring event", *reason = why(m, spec);
@@ -100,7 +100,7 @@ static void describe(const struct tapir_no_match *m, const struct tapir_spec *sp
 	tapir_str__fini(&near);
 }
 
-static int fail_without_any(const struct tapir_no_match *m)
+static int fail_without_any(const struct tapir_match_report *m)
 {
 	int err = tapir_shortage__err();
 
@@ -121,7 +121,8 @@ static int fail_without_any(const struct tapir_no_match *m)
 }
 
 /* A line a SPEC that somebody typed; those of a profile are many, and for several runtimes. */
-static void fail_with_others(const struct tapir_no_match *m, const struct tapir_seen_names *seen)
+static void fail_with_others(const struct tapir_match_report *m,
+			     const struct tapir_seen_names *seen)
 {
 	struct tapir_str line = {};
 	size_t said_cnt = 0;
@@ -141,7 +142,7 @@ static void fail_with_others(const struct tapir_no_match *m, const struct tapir_
 	tapir_str__fini(&line);
 }
 
-int tapir_no_match__fail(const struct tapir_no_match *m)
+int tapir_match_report__fail(const struct tapir_match_report *m)
 {
 	struct tapir_seen_names seen = {};
 	int err = -ENOENT;
@@ -160,7 +161,7 @@ int tapir_no_match__fail(const struct tapir_no_match *m)
 }
 
 /* Nothing came of anything, and as far as the assemblies say nothing ever will. */
-static bool is_all_in_vain(const struct tapir_no_match *m)
+static bool is_all_in_vain(const struct tapir_match_report *m)
 {
 	bool is_vain = false;
 
@@ -177,7 +178,7 @@ static bool is_all_in_vain(const struct tapir_no_match *m)
 }
 
 /* Nor of what is to come: no process that was named has answered until the end. */
-static bool is_all_unanswered(const struct tapir_no_match *m)
+static bool is_all_unanswered(const struct tapir_match_report *m)
 {
 	bool is_asked = false;
 
@@ -191,7 +192,7 @@ static bool is_all_unanswered(const struct tapir_no_match *m)
 	return is_asked;
 }
 
-int tapir_no_match__judge(const struct tapir_no_match *m)
+int tapir_match_report__judge(const struct tapir_match_report *m)
 {
 	struct tapir_seen_names seen = {};
 	struct tapir_str line = {};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* no_match.h - what to say when nothing that was asked for is there. */
-#ifndef TAPIR_USER_NO_MATCH_H
-#define TAPIR_USER_NO_MATCH_H
+/* match_report.h - what to say when nothing that was asked for is there. */
+#ifndef TAPIR_USER_MATCH_REPORT_H
+#define TAPIR_USER_MATCH_REPORT_H
 
 #include "dotnet/dotnet_streams.h"
 #include "collect/images.h"
@@ -9,7 +9,7 @@
 #include "runtime/dotnet_assembly.h"
 
 /* What was asked for, and where it was looked for; all borrowed. */
-struct tapir_no_match {
+struct tapir_match_report {
 	const struct tapir_spec_list *specs;
 	bool specs_are_defaults;
 	const struct tapir_images *images;    /* NULL: no probes were looked at */
@@ -27,12 +27,12 @@ struct tapir_no_match {
  * -ENOENT, and a line a SPEC with the nearest event that was seen, if one is near. -EPERM: what
  * there may be needs privileges.
  */
-int tapir_no_match__fail(const struct tapir_no_match *m);
+int tapir_match_report__fail(const struct tapir_match_report *m);
 
 /*
  * At the end: a warning for each SPEC nothing came of. -ENOENT with lines instead: nothing came of
  * any, and none is defined in the processes that were named, or none of these answered.
  */
-int tapir_no_match__judge(const struct tapir_no_match *m);
+int tapir_match_report__judge(const struct tapir_match_report *m);
 
 #endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * runtime_query.h - a thread that asks runtimes for the names of their code, one after the other:
+ * JVMs for a perf map, .NET for a jitdump. An answer takes from 20 ms to for ever, and the session
+ * thread cannot wait.
+ *
+ * All functions are called by one other thread; none of them blocks but __free.
+ */
+#ifndef TAPIR_USER_RUNTIME_QUERY_H
+#define TAPIR_USER_RUNTIME_QUERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/dotnet_snapshot.h"
+#include "runtime/jvm_attach.h"
+
+enum tapir_runtime_kind { TAPIR_RUNTIME_JVM, TAPIR_RUNTIME_DOTNET };
+
+struct tapir_runtime_queries;
+struct tapir_runtime_query;
+
+int tapir_runtime_queries__new(struct tapir_runtime_queries **out);
+/* Gives up what is being asked, and removes the files that were made for us. */
+void tapir_runtime_queries__free(struct tapir_runtime_queries *queries);
+
+/* NULL: out of memory. The thread begins with the first question. */
+struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_queries *queries,
+						       enum tapir_runtime_kind kind, uint32_t tgid);
+
+bool tapir_runtime_query__is_answered(struct tapir_runtime_query *q);
+/* Of an answered one; borrowed until __drop. NULL: it wrote none, or is no JVM / no .NET. */
+const struct tapir_jvm_perf_map *tapir_runtime_query__map(const struct tapir_runtime_query *q);
+const struct tapir_dotnet_snapshot *
+tapir_runtime_query__snapshot(const struct tapir_runtime_query *q);
+/* Of an answered one: how it went, 0 or -errno. */
+int tapir_runtime_query__error(const struct tapir_runtime_query *q);
+/* Nobody waits for it, or reads its file, any more: the file goes if it was made for us. */
+void tapir_runtime_query__drop(struct tapir_runtime_query *q);
+
+#endif
