@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #include "rings/ring_limits.h"
-#include "rings/ring_looks.h"
+#include "rings/ring_scan.h"
 #include "may_trace.h"
 #include "ring_seen.h"
 
@@ -190,16 +190,16 @@ static void what_finds_no_room_for_its_description_is_counted(void **state)
 
 /* ---- processes that are looked at soon ------------------------------------------------------- */
 
-static void expect_many(struct tapir_ring_looks *looks, uint32_t first_tgid, unsigned cnt)
+static void expect_many(struct tapir_ring_scan *looks, uint32_t first_tgid, unsigned cnt)
 {
 	for (unsigned i = 0; i < cnt; i++)
-		tapir_ring_looks__expect(looks, first_tgid + i);
+		tapir_ring_scan__expect(looks, first_tgid + i);
 }
 
 static void more_processes_than_bursts_wait_for_their_turn(void **state)
 {
 	const uint32_t nobody = 1u << 24; /* above any pid */
-	struct tapir_ring_looks looks = {};
+	struct tapir_ring_scan looks = {};
 	unsigned rounds = 0;
 
 	(void)state;
@@ -212,15 +212,15 @@ static void more_processes_than_bursts_wait_for_their_turn(void **state)
 	expect_many(&looks, nobody + TAPIR_RING_BURSTS_MAX, 5);
 	assert_int_equal(looks.left_cnt, 5);
 	assert_true(looks.is_full);
-	while (tapir_ring_looks__next_ns(&looks) != UINT64_MAX && rounds++ < 20000) {
+	while (tapir_ring_scan__next_ns(&looks) != UINT64_MAX && rounds++ < 20000) {
 		usleep(500);
-		tapir_ring_looks__run(&looks);
+		tapir_ring_scan__run(&looks);
 	}
 	assert_int_equal(looks.bursts.cnt, 0);
 	assert_false(looks.is_full);
 	expect_many(&looks, nobody, TAPIR_RING_BURSTS_MAX);
 	assert_int_equal(looks.left_cnt, 5);
-	tapir_ring_looks__fini(&looks);
+	tapir_ring_scan__fini(&looks);
 	stop_reader();
 }
 

@@ -366,7 +366,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 	if (!tapir_targets__is_ours(t, mmap->tgid))
 		return;
 	if (mmap->path[0] == '/' && mmap->path[1] != '/')
-		tapir_ring_looks__expect(&t->looks, mmap->tgid);
+		tapir_ring_scan__expect(&t->looks, mmap->tgid);
 	if (tapir_queue__backlog(t->opts.queue) > BACKLOG_MAX) {
 		t->dropped_cnt++;
 		return;

@@ -42,7 +42,7 @@ void tapir_targets__free(struct tapir_targets *t)
 	tapir_map__fini(&t->told);
 	tapir_map__fini(&t->ended);
 	tapir_lateness__fini(&t->lateness);
-	tapir_ring_looks__fini(&t->looks);
+	tapir_ring_scan__fini(&t->looks);
 	tapir_recbuf__fini(&t->recbuf);
 	free(t);
 }
@@ -216,12 +216,12 @@ int tapir_targets__scan(struct tapir_targets *t)
 
 void tapir_targets__look(struct tapir_targets *t)
 {
-	tapir_ring_looks__run(&t->looks);
+	tapir_ring_scan__run(&t->looks);
 }
 
 uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t)
 {
-	return tapir_ring_looks__next_ns(&t->looks);
+	return tapir_ring_scan__next_ns(&t->looks);
 }
 
 /* An end that was not reported, as without programs: of some processes at a time. */
@@ -244,7 +244,7 @@ void tapir_targets__poll(struct tapir_targets *t)
 {
 	int mark = tapir_diag__cnt();
 
-	tapir_ring_looks__turn(&t->looks, &t->live);
+	tapir_ring_scan__turn(&t->looks, &t->live);
 	tapir_lateness__settle(&t->lateness, tapir_clock__now_ns(), tapir_targets__post_late, t);
 	t->last_poll_ns = t->scan_ns;
 	t->scan_ns = tapir_clock__now_ns();
@@ -302,7 +302,7 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 		   !t->opts.rules->pids.cnt) {
 		list(t, rec->tgid, &is_new);
 		if (rec->kind == TAPIR_PROCESS_EXEC)
-			tapir_ring_looks__expect(&t->looks, rec->tgid);
+			tapir_ring_scan__expect(&t->looks, rec->tgid);
 	}
 	post_process(t, rec);
 	if (is_new && rec->kind == TAPIR_PROCESS_EXEC && !t->opts.rules->all)
@@ -321,7 +321,7 @@ static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
 		return;
 	}
 	list(t, rec->tgid, NULL);
-	tapir_ring_looks__expect(&t->looks, rec->tgid);
+	tapir_ring_scan__expect(&t->looks, rec->tgid);
 	tapir_targets__see_mappings(t, rec->tgid, rec->h.time_ns, rec->arg);
 	tapir_targets__warn_from(mark);
 	if (tapir_holder__release(t->opts.holder, rec))

@@ -21,7 +21,7 @@
 #include "dotnet/dotnet_lanes.h"
 #include "collect/images.h"
 #include "flow/queue.h"
-#include "rings/ring_looks.h"
+#include "rings/ring_scan.h"
 #include "rings/ring_reader.h"
 
 /* Whom to trace; exactly one kind is set. */

@@ -21,7 +21,7 @@ struct tapir_targets {
 	uint64_t scan_ns;		/* when the scan began: what it finds was there before */
 	struct tapir_lateness lateness; /* with a holder: what may have been held */
 	uint64_t last_poll_ns; /* what a poll finds joined after it; 0: this is the first scan */
-	struct tapir_ring_looks looks;
+	struct tapir_ring_scan looks;
 	struct tapir_recbuf recbuf;
 };
 

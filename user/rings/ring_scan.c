@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A short list of processes, each with its step in the same row of times. */
-#include "rings/ring_looks.h"
+#include "rings/ring_scan.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -26,7 +26,7 @@ static uint64_t due_ns(const struct tapir_ring_burst *b)
 }
 
 /* It is found in its turn; what it fires until then is a GAP. */
-static void leave(struct tapir_ring_looks *l)
+static void leave(struct tapir_ring_scan *l)
 {
 	l->left_cnt++;
 	if (!l->is_full)
@@ -36,7 +36,7 @@ static void leave(struct tapir_ring_looks *l)
 	l->is_full = true;
 }
 
-void tapir_ring_looks__expect(struct tapir_ring_looks *l, uint32_t tgid)
+void tapir_ring_scan__expect(struct tapir_ring_scan *l, uint32_t tgid)
 {
 	struct tapir_ring_burst new = {.tgid = tgid, .from_ns = tapir_clock__now_ns()}, *b;
 
@@ -52,7 +52,7 @@ void tapir_ring_looks__expect(struct tapir_ring_looks *l, uint32_t tgid)
 		leave(l);
 }
 
-static void look(struct tapir_ring_looks *l, uint32_t tgid)
+static void look(struct tapir_ring_scan *l, uint32_t tgid)
 {
 	uint64_t start_ns = tapir_clock__now_ns(), end_ns;
 
@@ -74,7 +74,7 @@ static bool advance(struct tapir_ring_burst *b, uint64_t now_ns)
 	return true;
 }
 
-void tapir_ring_looks__run(struct tapir_ring_looks *l)
+void tapir_ring_scan__run(struct tapir_ring_scan *l)
 {
 	for (size_t i = 0; i < l->bursts.cnt; i++) {
 		uint64_t now_ns = tapir_clock__now_ns();
@@ -90,7 +90,7 @@ void tapir_ring_looks__run(struct tapir_ring_looks *l)
 	l->is_full &= l->bursts.cnt > TAPIR_RING_BURSTS_MAX / 2;
 }
 
-uint64_t tapir_ring_looks__next_ns(const struct tapir_ring_looks *l)
+uint64_t tapir_ring_scan__next_ns(const struct tapir_ring_scan *l)
 {
 	const struct tapir_ring_burst *b;
 	uint64_t next_ns = UINT64_MAX;
@@ -100,7 +100,7 @@ uint64_t tapir_ring_looks__next_ns(const struct tapir_ring_looks *l)
 	return next_ns < l->free_ns ? l->free_ns : next_ns;
 }
 
-void tapir_ring_looks__turn(struct tapir_ring_looks *l, const struct tapir_map *live)
+void tapir_ring_scan__turn(struct tapir_ring_scan *l, const struct tapir_map *live)
 {
 	uint64_t end_ns = tapir_clock__now_ns() + 20 * TAPIR_NS_PER_MS;
 
@@ -119,7 +119,7 @@ void tapir_ring_looks__turn(struct tapir_ring_looks *l, const struct tapir_map *
 	}
 }
 
-void tapir_ring_looks__fini(struct tapir_ring_looks *l)
+void tapir_ring_scan__fini(struct tapir_ring_scan *l)
 {
 	tapir_vec__fini(&l->bursts);
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ring_looks.h - when to look whether a process offers a ring lane: nothing tells of it (its memory
+ * ring_scan.h - when to look whether a process offers a ring lane: nothing tells of it (its memory
  * is not mapped executable), but it comes soon behind a program or a library, so these bring a
  * few looks in quick succession; besides, all are looked at in turn.
  *
  * A look costs some 50 us, more where a process has many files open. Bounded: looks together take
  * a fifth of the time at most. One thread.
  */
-#ifndef TAPIR_USER_RING_LOOKS_H
-#define TAPIR_USER_RING_LOOKS_H
+#ifndef TAPIR_USER_RING_SCAN_H
+#define TAPIR_USER_RING_SCAN_H
 
 #include "base/map.h"
 #include "rings/ring_reader.h"
 
 #define TAPIR_RING_BURSTS_MAX 256u /* processes at a time; others wait for their turn */
 
-struct tapir_ring_looks {
+struct tapir_ring_scan {
 	struct tapir_ring_reader *rings; /* borrowed; NULL: nobody looks */
 	struct tapir_vec(struct tapir_ring_burst) bursts;
 	size_t cursor;	   /* of the looks in turn */
@@ -25,14 +25,14 @@ struct tapir_ring_looks {
 };
 
 /* Something new is executed in the process. */
-void tapir_ring_looks__expect(struct tapir_ring_looks *l, uint32_t tgid);
+void tapir_ring_scan__expect(struct tapir_ring_scan *l, uint32_t tgid);
 
 /* Looks that are due; when the next one is, UINT64_MAX: none. */
-void tapir_ring_looks__run(struct tapir_ring_looks *l);
-uint64_t tapir_ring_looks__next_ns(const struct tapir_ring_looks *l);
+void tapir_ring_scan__run(struct tapir_ring_scan *l);
+uint64_t tapir_ring_scan__next_ns(const struct tapir_ring_scan *l);
 
 /* Looks at some of live (by tgid) that have no lane, the others the next times. */
-void tapir_ring_looks__turn(struct tapir_ring_looks *l, const struct tapir_map *live);
-void tapir_ring_looks__fini(struct tapir_ring_looks *l);
+void tapir_ring_scan__turn(struct tapir_ring_scan *l, const struct tapir_map *live);
+void tapir_ring_scan__fini(struct tapir_ring_scan *l);
 
 #endif
