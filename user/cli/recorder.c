@@ -15,7 +15,7 @@
 #include "cli/record_finding.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
-#include "dotnet/dotnet_near.h"
+#include "dotnet/dotnet_suggest.h"
 #include "dotnet/dotnet_specs.h"
 #include "decode/profiles.h"
 #include "runtime/dotnet_assembly.h"
@@ -87,8 +87,8 @@ static void warn_of_near_misses(const struct tapir_recorder *r)
 
 		tapir_str__clear(&near);
 		if (!spec->is_silent && tapir_dotnet_specs__is_for(spec) &&
-		    !tapir_dotnet_near__is_defined(spec, all, cnt))
-			tapir_dotnet_near__suggest(spec, all, cnt, &near);
+		    !tapir_dotnet_suggest__is_defined(spec, all, cnt))
+			tapir_dotnet_suggest__add_nearest(spec, all, cnt, &near);
 		if (near.len)
 			tapir_warn(
 				"no assembly of the process declares %s: waiting for it; the nearest is %s",

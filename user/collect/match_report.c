@@ -8,7 +8,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "dotnet/dotnet_near.h"
+#include "dotnet/dotnet_suggest.h"
 #include "dotnet/dotnet_specs.h"
 
 static void collect_seen(const struct tapir_match_report *m, struct tapir_seen_names *out)
@@ -37,7 +37,7 @@ static bool is_silent(const struct tapir_match_report *m, const struct tapir_spe
 static bool is_defined(const struct tapir_match_report *m, const struct tapir_spec *spec)
 {
 	return m->sources &&
-	       tapir_dotnet_near__is_defined(spec, m->sources->all.data, m->sources->all.cnt);
+	       tapir_dotnet_suggest__is_defined(spec, m->sources->all.data, m->sources->all.cnt);
 }
 
 static void suggest(const struct tapir_match_report *m, const struct tapir_spec *spec,
@@ -47,7 +47,8 @@ static void suggest(const struct tapir_match_report *m, const struct tapir_spec 
 
 	if (m->sources && m->sources->all.cnt && tapir_dotnet_specs__is_for(spec) &&
 	    !is_defined(m, spec))
-		tapir_dotnet_near__suggest(spec, m->sources->all.data, m->sources->all.cnt, out);
+		tapir_dotnet_suggest__add_nearest(spec, m->sources->all.data, m->sources->all.cnt,
+						  out);
 	if (out->len)
 		return;
 	near = tapir_spec__suggest(spec, seen->all.data, seen->all.cnt);

@@ -11,7 +11,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "dotnet/dotnet_near.h"
+#include "dotnet/dotnet_suggest.h"
 #include "rings/ring_select.h"
 #include "decode/dotnet_tables.h"
 #include "decode/usdt_hints.h"
@@ -230,7 +230,7 @@ int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
 			    !*providers[k].name || specs->cnt - spec_cnt >= MADE_MAX)
 				continue;
 			err = add_spec_for(specs, spec, providers[k].name);
-			spec->is_silent |= tapir_dotnet_near__has(&providers[k], spec);
+			spec->is_silent |= tapir_dotnet_suggest__has(&providers[k], spec);
 		}
 	}
 	return err;

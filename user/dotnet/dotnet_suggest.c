@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* By the names of spec/spec.h, over providers instead of probes. */
-#include "dotnet/dotnet_near.h"
+#include "dotnet/dotnet_suggest.h"
 
 #include "dotnet/dotnet_specs.h"
 #include "decode/dotnet_tables.h"
@@ -29,7 +29,7 @@ static bool names_a_keyword(const struct tapir_spec *spec, const struct tapir_la
 	return false;
 }
 
-bool tapir_dotnet_near__has(const struct tapir_layout_provider *p, const struct tapir_spec *spec)
+bool tapir_dotnet_suggest__has(const struct tapir_layout_provider *p, const struct tapir_spec *spec)
 {
 	if (!tapir_spec__matches_provider(spec, NULL, p->name))
 		return false;
@@ -41,13 +41,13 @@ bool tapir_dotnet_near__has(const struct tapir_layout_provider *p, const struct 
 	return false;
 }
 
-bool tapir_dotnet_near__is_defined(const struct tapir_spec *spec,
-				   const struct tapir_layout_provider *providers, size_t cnt)
+bool tapir_dotnet_suggest__is_defined(const struct tapir_spec *spec,
+				      const struct tapir_layout_provider *providers, size_t cnt)
 {
 	if (tapir_dotnet_specs__is_known(spec))
 		return true;
 	for (size_t i = 0; i < cnt; i++)
-		if (tapir_dotnet_near__has(&providers[i], spec))
+		if (tapir_dotnet_suggest__has(&providers[i], spec))
 			return true;
 	return false;
 }
@@ -89,9 +89,9 @@ static void search_all(struct search *s, const struct tapir_layout_provider *pro
 		search_in(s, p);
 }
 
-void tapir_dotnet_near__suggest(const struct tapir_spec *spec,
-				const struct tapir_layout_provider *providers, size_t cnt,
-				struct tapir_str *out)
+void tapir_dotnet_suggest__add_nearest(const struct tapir_spec *spec,
+				       const struct tapir_layout_provider *providers, size_t cnt,
+				       struct tapir_str *out)
 {
 	struct tapir_spec one = *spec;
 	struct search s = {.spec = &one, .for_events = names_events(spec), .best = TAPIR_SPEC_FAR};

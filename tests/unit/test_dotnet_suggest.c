@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "dotnet/dotnet_near.h"
+#include "dotnet/dotnet_suggest.h"
 
 static const struct tapir_layout_keyword keywords[] = {{"Orders", 1}, {"Stock", 2}};
 static const struct tapir_layout_event events[] = {{.name = "OrderPlaced", .keywords = 1},
@@ -54,11 +54,11 @@ static void misspelt_name_has_a_near_miss_and_a_right_one_is_defined(void **stat
 		bool is_defined;
 
 		assert_int_equal(tapir_spec__parse(cases[i].spec, &spec), 0);
-		is_defined = tapir_dotnet_near__is_defined(spec, sources, 2);
+		is_defined = tapir_dotnet_suggest__is_defined(spec, sources, 2);
 		if (is_defined != !cases[i].near)
 			fail_msg("%s: defined is %d", cases[i].spec, is_defined);
 		if (!is_defined)
-			tapir_dotnet_near__suggest(spec, sources, 2, &near);
+			tapir_dotnet_suggest__add_nearest(spec, sources, 2, &near);
 		if (strcmp(near.data ? near.data : "", cases[i].near ? cases[i].near : ""))
 			fail_msg("%s: '%s'", cases[i].spec, near.data);
 		tapir_str__fini(&near);
