@@ -180,7 +180,7 @@ static int watch(struct recording *r)
 			post_clock(r);
 		if (r->is_unprivileged)
 			tapir_targets__look_again(r->targets);
-		tapir_own_samples__drain(r->own_samples);
+		tapir_unprivileged_samples__drain(r->unprivileged_samples);
 		tapir_publish__look(r->publish, tapir_clock__now_ns());
 		if (tapir_clock__now_ns() >= next_ns) {
 			tapir_targets__poll(r->targets);
@@ -284,9 +284,9 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 		tapir_targets__finish(r->targets);
 	if (r->programs)
 		tapir_programs__enable(r->programs, false);
-	tapir_own_samples__drain(r->own_samples);
-	tapir_own_samples__free(r->own_samples);
-	r->own_samples = NULL;
+	tapir_unprivileged_samples__drain(r->unprivileged_samples);
+	tapir_unprivileged_samples__free(r->unprivileged_samples);
+	r->unprivileged_samples = NULL;
 	tapir_sampler__stop(r->sampler);
 	r->sampler = NULL;
 	tapir_holder__stop(r->holder); /* everything goes on */

@@ -37,14 +37,14 @@ static int post_kernel(struct recording *r)
 	return err;
 }
 
-static int start_own_sampler(struct recording *r)
+static int start_unprivileged_sampler(struct recording *r)
 {
 	const struct tapir_sampling *sampling = &r->opts->sampling;
 	uint32_t tgid = r->program ? tapir_command_run__tgid(r->program) : 0;
 
-	return tapir_own_samples__start(r->queue, sampling->event, sampling->hz,
-					r->program ? &tgid : r->rules.pids.data,
-					r->program ? 1 : r->rules.pids.cnt, &r->own_samples);
+	return tapir_unprivileged_samples__start(
+		r->queue, sampling->event, sampling->hz, r->program ? &tgid : r->rules.pids.data,
+		r->program ? 1 : r->rules.pids.cnt, &r->unprivileged_samples);
 }
 
 static int start_sampler(struct recording *r)
@@ -52,7 +52,7 @@ static int start_sampler(struct recording *r)
 	const struct tapir_sampling *sampling = &r->opts->sampling;
 
 	if (r->is_unprivileged)
-		return start_own_sampler(r);
+		return start_unprivileged_sampler(r);
 	return tapir_sampler__start(tapir_programs__sample_fd(r->programs), sampling->event,
 				    sampling->hz, &r->sampler);
 }

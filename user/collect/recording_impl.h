@@ -13,7 +13,7 @@
 #include "collect/command.h"
 #include "dotnet/dotnet_lanes.h"
 #include "collect/drain.h"
-#include "collect/own_samples.h"
+#include "collect/unprivileged_samples.h"
 #include "dotnet/publish.h"
 #include "collect/match_report.h"
 #include "collect/recording.h"
@@ -31,7 +31,7 @@ struct recording {
 	struct tapir_command_run *program; /* the same where it is a target; else NULL */
 	struct tapir_holder *holder;	   /* NULL: nobody is held */
 	struct tapir_sampler *sampler;
-	struct tapir_own_samples *own_samples; /* instead, without programs */
+	struct tapir_unprivileged_samples *unprivileged_samples; /* instead, without programs */
 	struct tapir_spec *name_spec;	     /* for the names of generated code; NULL: no stacks */
 	struct tapir_spec *dotnet_name_spec; /* NULL: no .NET process is entered */
 	struct tapir_images *images;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See own_samples.h. Stack ids are those of the other walkers (tapir/ring.h). */
-#include "collect/own_samples.h"
+/* See unprivileged_samples.h. Stack ids are those of the other walkers (tapir/ring.h). */
+#include "collect/unprivileged_samples.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,44 +14,45 @@
 #define AGAIN_NS   (5 * TAPIR_NS_PER_SEC) /* segments of a file must each have their stacks */
 #define WAIT_MS	   10
 
-struct tapir_own_samples {
+struct tapir_unprivileged_samples {
 	struct tapir_queue *queue;
-	struct tapir_own_sampler *sampler;
+	struct tapir_unprivileged_sampler *sampler;
 	struct tapir_block *block;
 	struct tapir_map seen; /* stack ids */
 	uint64_t forget_ns, drained_ns, lost_cnt;
 	struct tapir_recbuf recbuf;
 };
 
-int tapir_own_samples__start(struct tapir_queue *queue, const struct tapir_sample_event *event,
-			     unsigned hz, const uint32_t *tgids, size_t tgid_cnt,
-			     struct tapir_own_samples **out)
+int tapir_unprivileged_samples__start(struct tapir_queue *queue,
+				      const struct tapir_sample_event *event, unsigned hz,
+				      const uint32_t *tgids, size_t tgid_cnt,
+				      struct tapir_unprivileged_samples **out)
 {
-	struct tapir_own_samples *s = calloc(1, sizeof(*s));
+	struct tapir_unprivileged_samples *s = calloc(1, sizeof(*s));
 	int err;
 
 	if (!s)
 		return -ENOMEM;
 	s->queue = queue;
 	s->drained_ns = tapir_clock__now_ns();
-	err = tapir_own_sampler__new(event, hz, &s->sampler);
+	err = tapir_unprivileged_sampler__new(event, hz, &s->sampler);
 	for (size_t i = 0; !err && i < tgid_cnt; i++)
-		err = tapir_own_sampler__add(s->sampler, tgids[i]);
+		err = tapir_unprivileged_sampler__add(s->sampler, tgids[i]);
 	if (err)
-		tapir_own_samples__free(s);
+		tapir_unprivileged_samples__free(s);
 	else
 		*out = s;
 	return err;
 }
 
-static void flush(struct tapir_own_samples *s)
+static void flush(struct tapir_unprivileged_samples *s)
 {
 	if (s->block)
 		tapir_queue__give_full(s->queue, s->block);
 	s->block = NULL;
 }
 
-static bool has_room(struct tapir_own_samples *s)
+static bool has_room(struct tapir_unprivileged_samples *s)
 {
 	if (s->block && s->block->used_bytes + ROOM_BYTES > TAPIR_BLOCK_BYTES)
 		flush(s);
@@ -60,13 +61,13 @@ static bool has_room(struct tapir_own_samples *s)
 	return s->block != NULL;
 }
 
-static void put(struct tapir_own_samples *s, const struct tapir_rec *rec)
+static void put(struct tapir_unprivileged_samples *s, const struct tapir_rec *rec)
 {
 	memcpy((char *)s->block->data + s->block->used_bytes, rec, rec->size);
 	s->block->used_bytes += rec->size;
 }
 
-static uint64_t stack_id_of(const struct tapir_own_sample *sample)
+static uint64_t stack_id_of(const struct tapir_unprivileged_sample *sample)
 {
 	uint64_t id = 0;
 
@@ -75,8 +76,8 @@ static uint64_t stack_id_of(const struct tapir_own_sample *sample)
 	return id ? id : 1;
 }
 
-static void put_stack(struct tapir_own_samples *s, uint64_t id,
-		      const struct tapir_own_sample *sample)
+static void put_stack(struct tapir_unprivileged_samples *s, uint64_t id,
+		      const struct tapir_unprivileged_sample *sample)
 {
 	struct tapir_rec_stack fixed = {.stack_id = id, .frame_cnt = (uint16_t)sample->frame_cnt};
 	const struct tapir_rec *rec;
@@ -90,9 +91,9 @@ static void put_stack(struct tapir_own_samples *s, uint64_t id,
 		put(s, rec);
 }
 
-static void on_sample(void *ctx, const struct tapir_own_sample *sample)
+static void on_sample(void *ctx, const struct tapir_unprivileged_sample *sample)
 {
-	struct tapir_own_samples *s = ctx;
+	struct tapir_unprivileged_samples *s = ctx;
 	struct tapir_rec_sample rec = {
 		.tgid = sample->tgid,
 		.tid = sample->tid,
@@ -112,7 +113,7 @@ static void on_sample(void *ctx, const struct tapir_own_sample *sample)
 	put(s, &rec.h);
 }
 
-static void post_losses(struct tapir_own_samples *s, uint64_t now_ns)
+static void post_losses(struct tapir_unprivileged_samples *s, uint64_t now_ns)
 {
 	struct tapir_rec_loss loss = {
 		.cause = TAPIR_LOSS_SAMPLE_RING_FULL,
@@ -128,7 +129,7 @@ static void post_losses(struct tapir_own_samples *s, uint64_t now_ns)
 	tapir_queue__post(s->queue, &loss.h, -1);
 }
 
-void tapir_own_samples__drain(struct tapir_own_samples *s)
+void tapir_unprivileged_samples__drain(struct tapir_unprivileged_samples *s)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 
@@ -138,17 +139,17 @@ void tapir_own_samples__drain(struct tapir_own_samples *s)
 		tapir_map__clear(&s->seen);
 		s->forget_ns = now_ns + AGAIN_NS;
 	}
-	s->lost_cnt += tapir_own_sampler__drain(s->sampler, on_sample, s);
+	s->lost_cnt += tapir_unprivileged_sampler__drain(s->sampler, on_sample, s);
 	flush(s);
 	post_losses(s, now_ns);
 	s->drained_ns = now_ns;
 }
 
-void tapir_own_samples__free(struct tapir_own_samples *s)
+void tapir_unprivileged_samples__free(struct tapir_unprivileged_samples *s)
 {
 	if (!s)
 		return;
-	tapir_own_sampler__free(s->sampler);
+	tapir_unprivileged_sampler__free(s->sampler);
 	tapir_map__fini(&s->seen);
 	tapir_recbuf__fini(&s->recbuf);
 	free(s);

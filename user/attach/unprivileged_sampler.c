@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One ring a CPU, into which the events of all threads on it write. */
-#include "attach/own_sampler.h"
+#include "attach/unprivileged_sampler.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ struct cpu_ring {
 	struct perf_event_mmap_page *page;
 };
 
-struct tapir_own_sampler {
+struct tapir_unprivileged_sampler {
 	const struct tapir_sample_event *event;
 	unsigned hz;
 	size_t page_bytes;
@@ -35,7 +35,7 @@ struct tapir_own_sampler {
 	uint32_t adding;	   /* the process whose threads are added */
 	struct tapir_perf_scratch scratch;
 	/* while it is drained */
-	tapir_own_sample_fn fn;
+	tapir_unprivileged_sample_fn fn;
 	void *ctx;
 };
 
@@ -54,10 +54,10 @@ struct lost_record {
 	uint64_t id, cnt;
 };
 
-int tapir_own_sampler__new(const struct tapir_sample_event *event, unsigned hz,
-			   struct tapir_own_sampler **out)
+int tapir_unprivileged_sampler__new(const struct tapir_sample_event *event, unsigned hz,
+				    struct tapir_unprivileged_sampler **out)
 {
-	struct tapir_own_sampler *s = calloc(1, sizeof(*s));
+	struct tapir_unprivileged_sampler *s = calloc(1, sizeof(*s));
 	int cpu_cnt = libbpf_num_possible_cpus();
 
 	if (!s)
@@ -69,7 +69,7 @@ int tapir_own_sampler__new(const struct tapir_sample_event *event, unsigned hz,
 		const struct cpu_ring ring = {.cpu = cpu, .fd = -1};
 
 		if (!tapir_vec__push(&s->rings, ring)) {
-			tapir_own_sampler__free(s);
+			tapir_unprivileged_sampler__free(s);
 			return -ENOMEM;
 		}
 	}
@@ -77,7 +77,7 @@ int tapir_own_sampler__new(const struct tapir_sample_event *event, unsigned hz,
 	return 0;
 }
 
-void tapir_own_sampler__free(struct tapir_own_sampler *s)
+void tapir_unprivileged_sampler__free(struct tapir_unprivileged_sampler *s)
 {
 	struct cpu_ring *ring;
 	int *fd;
@@ -96,7 +96,7 @@ void tapir_own_sampler__free(struct tapir_own_sampler *s)
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-static int open_event(const struct tapir_own_sampler *s, uint32_t tid, int cpu)
+static int open_event(const struct tapir_unprivileged_sampler *s, uint32_t tid, int cpu)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -120,7 +120,7 @@ static int open_event(const struct tapir_own_sampler *s, uint32_t tid, int cpu)
 }
 
 /* The first event of a CPU brings its ring, the others write into it. */
-static int join_ring(const struct tapir_own_sampler *s, struct cpu_ring *ring, int fd)
+static int join_ring(const struct tapir_unprivileged_sampler *s, struct cpu_ring *ring, int fd)
 {
 	void *at;
 
@@ -136,7 +136,7 @@ static int join_ring(const struct tapir_own_sampler *s, struct cpu_ring *ring, i
 }
 
 /* A CPU that is offline, and a thread that ends meanwhile, are none to sample. */
-static int add_event(struct tapir_own_sampler *s, struct cpu_ring *ring, uint32_t tid)
+static int add_event(struct tapir_unprivileged_sampler *s, struct cpu_ring *ring, uint32_t tid)
 {
 	int fd = open_event(s, tid, ring->cpu), err;
 
@@ -154,7 +154,7 @@ static int add_event(struct tapir_own_sampler *s, struct cpu_ring *ring, uint32_
 
 static int add_thread(uint32_t tid, void *ctx)
 {
-	struct tapir_own_sampler *s = ctx;
+	struct tapir_unprivileged_sampler *s = ctx;
 	struct cpu_ring *ring;
 
 	tapir_vec_for_each (ring, &s->rings) {
@@ -166,7 +166,7 @@ static int add_thread(uint32_t tid, void *ctx)
 	return 0;
 }
 
-int tapir_own_sampler__add(struct tapir_own_sampler *s, uint32_t tgid)
+int tapir_unprivileged_sampler__add(struct tapir_unprivileged_sampler *s, uint32_t tgid)
 {
 	int err = tapir_proc__each_thread(tgid, add_thread, s);
 
@@ -193,9 +193,9 @@ static uint32_t drop_contexts(uint64_t *frames, uint64_t cnt)
 	return kept;
 }
 
-static bool hand_out(const struct tapir_own_sampler *s, struct sample_record *rec)
+static bool hand_out(const struct tapir_unprivileged_sampler *s, struct sample_record *rec)
 {
-	struct tapir_own_sample sample = {
+	struct tapir_unprivileged_sample sample = {
 		.time_ns = rec->time_ns,
 		.period = rec->period,
 		.tgid = rec->tgid,
@@ -223,7 +223,8 @@ static uint64_t take(void *ctx, struct perf_event_header *h)
 	return 0;
 }
 
-uint64_t tapir_own_sampler__drain(struct tapir_own_sampler *s, tapir_own_sample_fn fn, void *ctx)
+uint64_t tapir_unprivileged_sampler__drain(struct tapir_unprivileged_sampler *s,
+					   tapir_unprivileged_sample_fn fn, void *ctx)
 {
 	struct cpu_ring *ring;
 	uint64_t lost_cnt = 0;
