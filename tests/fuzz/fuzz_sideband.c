@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/attach/perf_span.c
+// fuzz: user/attach/perf_records.c
 /* Any bytes in a perf ring, from any position on: nothing outside a record is read. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach/perf_span.h"
+#include "attach/perf_records.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 
@@ -24,7 +24,7 @@ static void touch(void *ctx, const struct tapir_sideband_mmap *mmap)
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
 	struct tapir_perf_scratch *scratch;
-	struct tapir_perf_span span = {.ring_bytes = RING_BYTES};
+	struct tapir_perf_records span = {.ring_bytes = RING_BYTES};
 	uint32_t start;
 	char *ring;
 
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	span.ring = ring;
 	span.tail = start;
 	span.head = span.tail + len - sizeof(start);
-	sum += (unsigned)tapir_perf_span__each(&span, scratch, touch, NULL);
+	sum += (unsigned)tapir_perf_records__each(&span, scratch, touch, NULL);
 	free(ring);
 	free(scratch);
 	return 0;

@@ -18,7 +18,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "attach/perf_span.h"
+#include "attach/perf_records.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "elf/image.h"
@@ -29,7 +29,7 @@
 #define ID_BYTES    16u
 
 static char ring[RING_BYTES];
-static struct tapir_perf_span span;
+static struct tapir_perf_records span;
 static struct tapir_perf_scratch scratch;
 static struct tapir_sideband_mmap seen[64];
 static char seen_paths[64][4200];
@@ -41,7 +41,7 @@ static int setup(void **state)
 	(void)state;
 	tapir_diag__clear();
 	memset(ring, 0xee, sizeof(ring));
-	span = (struct tapir_perf_span){.ring = ring, .ring_bytes = sizeof(ring)};
+	span = (struct tapir_perf_records){.ring = ring, .ring_bytes = sizeof(ring)};
 	seen_cnt = 0;
 	misc = 0;
 	return 0;
@@ -58,7 +58,7 @@ static void remember(void *ctx, const struct tapir_sideband_mmap *mmap)
 
 static uint64_t each(void)
 {
-	return tapir_perf_span__each(&span, &scratch, remember, &seen_cnt);
+	return tapir_perf_records__each(&span, &scratch, remember, &seen_cnt);
 }
 
 static void write_ring(const void *data, size_t len)

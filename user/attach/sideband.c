@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A perf event a CPU and its ring; what is in the rings: perf_span.h. */
+/* A perf event a CPU and its ring; what is in the rings: perf_records.h. */
 #include "attach/sideband.h"
 
 #include <bpf/libbpf.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach/perf_span.h"
+#include "attach/perf_records.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/vec.h"
@@ -178,14 +178,14 @@ static void drain_ring(struct tapir_sideband *s, struct cpu_ring *ring, tapir_si
 		       void *ctx)
 {
 	uint64_t head = ring->marked_head;
-	struct tapir_perf_span span = {
+	struct tapir_perf_records span = {
 		.ring = (const char *)ring->page + s->page_bytes,
 		.ring_bytes = ring->data_bytes,
 		.tail = ring->page->data_tail,
 		.head = head,
 	};
 
-	s->lost_cnt += tapir_perf_span__each(&span, &s->scratch, fn, ctx);
+	s->lost_cnt += tapir_perf_records__each(&span, &s->scratch, fn, ctx);
 	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
 }
 

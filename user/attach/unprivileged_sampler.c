@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach/perf_span.h"
+#include "attach/perf_records.h"
 #include "attach/proc.h"
 #include "base/diag.h"
 #include "base/vec.h"
@@ -232,14 +232,14 @@ uint64_t tapir_unprivileged_sampler__drain(struct tapir_unprivileged_sampler *s,
 	s->fn = fn;
 	s->ctx = ctx;
 	tapir_vec_for_each (ring, &s->rings) {
-		struct tapir_perf_span span = {.ring_bytes = DATA_PAGES * s->page_bytes};
+		struct tapir_perf_records span = {.ring_bytes = DATA_PAGES * s->page_bytes};
 
 		if (!ring->page)
 			continue;
 		span.ring = (const char *)ring->page + s->page_bytes;
 		span.head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 		span.tail = ring->page->data_tail;
-		lost_cnt += tapir_perf_span__each_record(&span, &s->scratch, take, s);
+		lost_cnt += tapir_perf_records__each_record(&span, &s->scratch, take, s);
 		__atomic_store_n(&ring->page->data_tail, span.head, __ATOMIC_RELEASE);
 	}
 	return lost_cnt;

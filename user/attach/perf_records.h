@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * perf_span.h - the records between two positions of a perf ring, without the ring: mappings
+ * perf_records.h - the records between two positions of a perf ring, without the ring: mappings
  * are handed out, losses added up, what else there is passed over.
  *
  * A ring of 2^n bytes is not mapped twice, so a record may wrap and is put together first.
  * Layouts: include/uapi/linux/perf_event.h, with sample_id_all and TID | TIME behind each.
  */
-#ifndef TAPIR_USER_PERF_SPAN_H
-#define TAPIR_USER_PERF_SPAN_H
+#ifndef TAPIR_USER_PERF_RECORDS_H
+#define TAPIR_USER_PERF_RECORDS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "attach/sideband.h"
 
-struct tapir_perf_span {
+struct tapir_perf_records {
 	const char *ring;
 	size_t ring_bytes;
 	uint64_t tail, head; /* positions only grow; those of one ring are at most a turn apart */
@@ -31,15 +31,16 @@ struct perf_event_header;
 typedef uint64_t (*tapir_perf_record_fn)(void *ctx, struct perf_event_header *record);
 
 /* All of them, whatever they are, each with its whole size; as below. */
-uint64_t tapir_perf_span__each_record(const struct tapir_perf_span *span,
-				      struct tapir_perf_scratch *scratch, tapir_perf_record_fn fn,
-				      void *ctx);
+uint64_t tapir_perf_records__each_record(const struct tapir_perf_records *span,
+					 struct tapir_perf_scratch *scratch,
+					 tapir_perf_record_fn fn, void *ctx);
 
 /*
  * How many records were lost: those the kernel says, and each malformed one. Behind a size that
  * cannot be, nothing can be found any more: that counts as one.
  */
-uint64_t tapir_perf_span__each(const struct tapir_perf_span *span,
-			       struct tapir_perf_scratch *scratch, tapir_sideband_fn fn, void *ctx);
+uint64_t tapir_perf_records__each(const struct tapir_perf_records *span,
+				  struct tapir_perf_scratch *scratch, tapir_sideband_fn fn,
+				  void *ctx);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The kernel wrote it, but paths in it are chosen by processes, and a size is checked first. */
-#include "attach/perf_span.h"
+#include "attach/perf_records.h"
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -36,7 +36,7 @@ struct sample_id {
 };
 
 /* len bytes from position pos on, unwrapped. */
-static void copy_out(const struct tapir_perf_span *span, uint64_t pos, size_t len, void *out)
+static void copy_out(const struct tapir_perf_records *span, uint64_t pos, size_t len, void *out)
 {
 	size_t at = pos & (span->ring_bytes - 1);
 	size_t first = len < span->ring_bytes - at ? len : span->ring_bytes - at;
@@ -97,17 +97,18 @@ static uint64_t take(void *ctx, struct perf_event_header *h)
 	return 0;
 }
 
-uint64_t tapir_perf_span__each(const struct tapir_perf_span *span,
-			       struct tapir_perf_scratch *scratch, tapir_sideband_fn fn, void *ctx)
+uint64_t tapir_perf_records__each(const struct tapir_perf_records *span,
+				  struct tapir_perf_scratch *scratch, tapir_sideband_fn fn,
+				  void *ctx)
 {
 	struct taker taker = {fn, ctx};
 
-	return tapir_perf_span__each_record(span, scratch, take, &taker);
+	return tapir_perf_records__each_record(span, scratch, take, &taker);
 }
 
-uint64_t tapir_perf_span__each_record(const struct tapir_perf_span *span,
-				      struct tapir_perf_scratch *scratch, tapir_perf_record_fn fn,
-				      void *ctx)
+uint64_t tapir_perf_records__each_record(const struct tapir_perf_records *span,
+					 struct tapir_perf_scratch *scratch,
+					 tapir_perf_record_fn fn, void *ctx)
 {
 	uint64_t lost_cnt = 0, left = span->head - span->tail;
 
