@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // fuzz: user/analyze/stack_tree.c user/analyze/offcpu*.c user/analyze/own_thread.c
 // fuzz: user/symbol/frame.c user/symbol/frame_kind.c user/lore/*.c user/symbol/stack_memo.c
-// fuzz: user/export/perf_script.c user/render/flamegraph_svg.c user/render/figures.c
+// fuzz: user/export/perf_script.c user/render/flamegraph_svg.c user/render/human_units.c
 // fuzz: user/trace/*.c user/base/*.c
 // fuzz: user/symbol/dotnet_name.c
 /*

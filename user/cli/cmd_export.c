@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/export_job.h"
-#include "render/figures.h"
+#include "render/human_units.h"
 #include "cli/newest_file.h"
 #include "cli/recording_file.h"
 #include "render/screen.h"
@@ -80,7 +80,7 @@ static void say_end(const struct tapir_export_job *job, int err)
 {
 	struct tapir_str size = {};
 
-	tapir_figure__add_bytes(&size, job->file.bytes);
+	tapir_human__add_bytes(&size, job->file.bytes);
 	if (!err && job->file.path && size.data)
 		tapir_info("%s: %s", job->file.path, size.data);
 	else if (err && job->file.path)

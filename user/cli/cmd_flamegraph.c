@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "export/event_choice.h"
-#include "render/figures.h"
+#include "render/human_units.h"
 #include "render/flamegraph_svg.h"
 #include "cli/output_file.h"
 #include "trace/pids_seen.h"
@@ -189,9 +189,9 @@ static void add_about(const struct folding *f, struct tapir_reader *reader, stru
 
 	if (of_samples)
 		add_sampling(f, tapir_reader__catalog(reader), out);
-	tapir_figure__add_duration(out, f->last_ns - from_ns);
+	tapir_human__add_duration(out, f->last_ns - from_ns);
 	tapir_str__adds(out, " from ");
-	tapir_figure__add_utc(out, stats->created_utc_ns);
+	tapir_human__add_utc(out, stats->created_utc_ns);
 	if (host.len) {
 		tapir_str__addf(out, "%son ", dot);
 		tapir_str__add_printable(out, host.data, host.len);

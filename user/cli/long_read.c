@@ -8,7 +8,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "render/figures.h"
+#include "render/human_units.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
 
@@ -69,7 +69,7 @@ static void show(struct tapir_long_read *read)
 			stats->file_bytes
 				? 100.0 * (double)stats->read_bytes / (double)stats->file_bytes
 				: 0.0);
-	tapir_figure__add_count(&line, read->records);
+	tapir_human__add_count(&line, read->records);
 	tapir_str__adds(&line, " records");
 	if (line.data)
 		(void)tapir_file__write_all(STDERR_FILENO, line.data, line.len);

@@ -11,7 +11,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "render/figures.h"
+#include "render/human_units.h"
 #include "cli/record_finding.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
@@ -252,15 +252,15 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *p)
 		tapir_str__addf(&line, "\r\033[K  detaching probes: %zu left", p->detach_left_cnt);
 	} else {
 		tapir_str__addf(&line, "\r\033[K  %.1f s   ", (double)p->elapsed_ns / 1e9);
-		tapir_figure__add_count(&line, p->stats.event_cnt);
+		tapir_human__add_count(&line, p->stats.event_cnt);
 		tapir_str__adds(&line, " events   ");
-		tapir_figure__add_count(
-			&line, (uint64_t)((double)(p->stats.event_cnt - r->last_event_cnt) /
-					  (seconds > 0 ? seconds : 1)));
+		tapir_human__add_count(&line,
+				       (uint64_t)((double)(p->stats.event_cnt - r->last_event_cnt) /
+						  (seconds > 0 ? seconds : 1)));
 		tapir_str__adds(&line, "/s   lost ");
-		tapir_figure__add_count(&line, p->stats.lost_cnt);
+		tapir_human__add_count(&line, p->stats.lost_cnt);
 		tapir_str__adds(&line, "   ");
-		tapir_figure__add_bytes(&line, p->stats.file_bytes);
+		tapir_human__add_bytes(&line, p->stats.file_bytes);
 	}
 	if (line.data)
 		(void)tapir_file__write_all(STDERR_FILENO, line.data, line.len);
@@ -375,7 +375,7 @@ static void say_end(const struct tapir_pids *pids, uint64_t after_ns)
 
 static void add_count_of(struct tapir_str *line, uint64_t cnt, const char *one, const char *many)
 {
-	tapir_figure__add_count(line, cnt);
+	tapir_human__add_count(line, cnt);
 	tapir_str__addf(line, " %s", cnt == 1 ? one : many);
 }
 
@@ -396,7 +396,7 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 		add_number(&line, result->stats.sample_cnt, "sample", "samples");
 	if (r->opts.with_switches)
 		add_number(&line, result->stats.switch_cnt, "switch", "switches");
-	tapir_figure__add_count(&line, result->stats.lost_cnt);
+	tapir_human__add_count(&line, result->stats.lost_cnt);
 	tapir_str__adds(&line, " lost");
 	if (result->stats.unseen_cnt) {
 		tapir_str__adds(&line, ", ");
@@ -409,7 +409,7 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 	}
 	if (path) {
 		tapir_str__adds(&line, ", ");
-		tapir_figure__add_bytes(&line, result->stats.file_bytes);
+		tapir_human__add_bytes(&line, result->stats.file_bytes);
 	}
 	tapir_str__addf(&line, " in %.1f s", (double)result->elapsed_ns / 1e9);
 	if (has_path)

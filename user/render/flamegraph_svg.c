@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/figures.h"
+#include "render/human_units.h"
 #include "flamegraph.gen.h" /* the script and the style sheet as strings */
 #include "symbol/frame_kind.h"
 
@@ -143,7 +143,7 @@ static void add_counted(const struct drawing *d, uint64_t cnt)
 {
 	size_t len = strlen(d->graph->unit);
 
-	tapir_figure__add_count(d->out, cnt);
+	tapir_human__add_count(d->out, cnt);
 	tapir_str__addf(d->out, " %.*s", (int)(cnt == 1 && len ? len - 1 : len), d->graph->unit);
 }
 
@@ -159,7 +159,7 @@ static void add_title(const struct drawing *d, const struct tapir_tree_node *nod
 	tapir_str__addf(d->out, " (%.2f %%)", share(d, node->total));
 	if (node->self) {
 		tapir_str__adds(d->out, ", ");
-		tapir_figure__add_count(d->out, node->self);
+		tapir_human__add_count(d->out, node->self);
 		tapir_str__adds(d->out, " in itself");
 	}
 	if (*kind)
@@ -301,7 +301,7 @@ static void write_head(const struct drawing *d)
 	add_fitting(d->out, d->graph->about, ABOUT_CHARS);
 	if (left_out) {
 		tapir_str__adds(d->out, " \xc2\xb7 <tspan class=\"warn\">");
-		tapir_figure__add_count(d->out, left_out);
+		tapir_human__add_count(d->out, left_out);
 		tapir_str__addf(d->out, " narrow frame%s left out</tspan>",
 				left_out == 1 ? "" : "s");
 	}

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "render/figures.h"
+#include "render/human_units.h"
 #include "lore/lore.h"
 #include "render/report_view.h"
 
@@ -76,7 +76,7 @@ static void add_plural(struct tapir_str *out, uint64_t cnt, const char *what)
 	size_t len = strlen(what);
 	bool is_y = len && what[len - 1] == 'y';
 
-	tapir_figure__add_count(out, cnt);
+	tapir_human__add_count(out, cnt);
 	if (cnt == 1)
 		tapir_str__addf(out, " %s", what);
 	else
@@ -118,7 +118,7 @@ static void add_events(const struct tapir_summary *s, size_t from, struct tapir_
 static void add_lost(uint64_t lost, struct tapir_str *out)
 {
 	if (lost)
-		tapir_figure__add_count(out, lost);
+		tapir_human__add_count(out, lost);
 	tapir_str__adds(out, lost ? " lost" : "nothing lost");
 }
 

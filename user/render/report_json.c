@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The report as one JSON document. */
 #include "base/json.h"
-#include "render/figures.h"
+#include "render/human_units.h"
 #include "render/report_view.h"
 
 /* The causes of one kind as an object: {"ring_full": 12}. */
@@ -231,7 +231,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	struct tapir_json j = tapir_json__to(out);
 	struct tapir_str utc = {}, headline = {};
 
-	tapir_figure__add_utc(&utc, v->stats->created_utc_ns);
+	tapir_human__add_utc(&utc, v->stats->created_utc_ns);
 	tapir_json__open(&j, NULL, '{');
 	tapir_report__add_headline(v, &headline);
 	tapir_json__str(&j, "headline", headline.data);

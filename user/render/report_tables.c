@@ -8,7 +8,7 @@
 
 #include "analyze/view.h"
 #include "base/clock.h"
-#include "render/figures.h"
+#include "render/human_units.h"
 #include "render/report_view.h"
 #include "render/table.h"
 #include "render/unnamed_frames.h"
@@ -35,7 +35,7 @@ static void cell_count(struct tapir_table *table, uint64_t value)
 {
 	struct tapir_str text = {};
 
-	tapir_figure__add_count(&text, value);
+	tapir_human__add_count(&text, value);
 	tapir_table__cell(table, text.data ? text.data : "");
 	tapir_str__fini(&text);
 }
@@ -308,7 +308,7 @@ static void write_stack(const struct tapir_report_view *v, const struct tapir_st
 	struct tapir_str count = {}, name = {};
 	size_t line_start = out->len, line_cnt = 1;
 
-	tapir_figure__add_count(&count, row->cnt);
+	tapir_human__add_count(&count, row->cnt);
 	tapir_str__addf(out, "%12s  ", count.data ? count.data : "");
 	for (uint32_t i = 0, next; i < row->function_cnt; i = next) {
 		tapir_str__clear(&name);

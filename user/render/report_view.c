@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "render/figures.h"
+#include "render/human_units.h"
 
 uint64_t tapir_report__start_ns(const struct tapir_report_view *v)
 {
@@ -98,7 +98,7 @@ static void add_window(const struct tapir_report_view *v, struct tapir_str *out)
 	tapir_str__addf(out, " (%.3f s to %.3f s of ",
 			(double)tapir_report__window_from_ns(v) / 1e9,
 			(double)tapir_report__window_until_ns(v) / 1e9);
-	tapir_figure__add_duration(out, since_start(v, v->summary->last_ns));
+	tapir_human__add_duration(out, since_start(v, v->summary->last_ns));
 	tapir_str__addc(out, ')');
 }
 
@@ -112,11 +112,11 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 
 	tapir_report__add_printable(out, v->path);
 	tapir_str__adds(out, ": ");
-	tapir_figure__add_duration(out, tapir_report__duration_ns(v));
+	tapir_human__add_duration(out, tapir_report__duration_ns(v));
 	if (tapir_report__has_window(v))
 		add_window(v, out);
 	tapir_str__adds(out, " from ");
-	tapir_figure__add_utc(out, v->stats->created_utc_ns);
+	tapir_human__add_utc(out, v->stats->created_utc_ns);
 	if (host || kernel || machine) {
 		tapir_str__adds(out, "\nmachine: ");
 		tapir_report__add_printable(out, host ? host : "?");
@@ -156,23 +156,23 @@ static void write_totals(const struct tapir_report_view *v, struct tapir_str *ou
 	const struct tapir_summary *s = v->summary;
 	size_t process_cnt = firing_processes(s);
 
-	tapir_figure__add_count(out, s->event_cnt);
+	tapir_human__add_count(out, s->event_cnt);
 	tapir_str__addf(out, " event%s", plural(s->event_cnt));
 	if (s->event_cnt)
 		tapir_str__addf(out, " of %zu kind%s from %zu process%s", s->events.cnt,
 				plural(s->events.cnt), process_cnt, process_cnt == 1 ? "" : "es");
 	tapir_str__adds(out, ", ");
 	if (s->sample_cnt) {
-		tapir_figure__add_count(out, s->sample_cnt);
+		tapir_human__add_count(out, s->sample_cnt);
 		tapir_str__addf(out, " CPU sample%s", plural(s->sample_cnt));
 		add_sampling(s, out);
 		tapir_str__adds(out, ", ");
 	}
 	if (s->switch_cnt) {
-		tapir_figure__add_count(out, s->switch_cnt);
+		tapir_human__add_count(out, s->switch_cnt);
 		tapir_str__addf(out, " switch%s, ", s->switch_cnt == 1 ? "" : "es");
 	}
-	tapir_figure__add_count(out, tapir_report__lost(v));
+	tapir_human__add_count(out, tapir_report__lost(v));
 	tapir_str__adds(out, " lost");
 	if (s->gap_cnt)
 		tapir_str__addf(out, ", %" PRIu64 " gap%s", s->gap_cnt, plural(s->gap_cnt));
@@ -215,7 +215,7 @@ static void write_left_out(const struct tapir_report_view *v, struct tapir_str *
 		    tapir_loss__kind(cause) != TAPIR_LOSS_KIND_INFO || cause == TAPIR_LOSS_FILTERED)
 			continue;
 		tapir_str__adds(out, "left out ");
-		tapir_figure__add_count(out, v->summary->lost[cause].cnt);
+		tapir_human__add_count(out, v->summary->lost[cause].cnt);
 		tapir_str__addf(out, ": %s\n", tapir_loss__text(cause));
 	}
 }
@@ -251,7 +251,7 @@ static void write_loss(const struct tapir_report_view *v, const struct tapir_pal
 
 	tapir_str__addf(out, "%s%s%s ", whole ? p->red : p->yellow, whole ? "lost" : "incomplete",
 			p->off);
-	tapir_figure__add_count(out, row->cnt);
+	tapir_human__add_count(out, row->cnt);
 	tapir_str__addf(out, ": %s; ", tapir_loss__text(cause));
 	add_moment(v, row->from_ns, out);
 	tapir_str__adds(out, " to ");
@@ -288,7 +288,7 @@ static void write_missing(const struct tapir_report_view *v, const struct tapir_
 		write_gap(v, p, gap, out);
 	if (v->summary->no_stack_cnt) {
 		tapir_str__addf(out, "%sincomplete%s ", p->yellow, p->off);
-		tapir_figure__add_count(out, v->summary->no_stack_cnt);
+		tapir_human__add_count(out, v->summary->no_stack_cnt);
 		tapir_str__adds(out, ": the stack of the event is not in the file\n");
 	}
 	if (v->summary->more)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analyze/view.h"
-#include "render/figures.h"
+#include "render/human_units.h"
 #include "render/sheet_view.h"
 #include "render/table.h"
 #include "render/unnamed_frames.h"
@@ -106,7 +106,7 @@ static void add_number(struct tapir_str *out, double value)
 		return;
 	}
 	tapir_str__adds(out, value < 0 ? "-" : "");
-	tapir_figure__add_count(out, (uint64_t)(fabs(value) + 0.5));
+	tapir_human__add_count(out, (uint64_t)(fabs(value) + 0.5));
 }
 
 static void add_cell(struct tapir_str *out, const struct tapir_sheet *sheet,
@@ -119,7 +119,7 @@ static void add_cell(struct tapir_str *out, const struct tapir_sheet *sheet,
 		add_text(out, cell->text, is_last ? 3 * TEXT_COLUMNS : TEXT_COLUMNS);
 		break;
 	case TAPIR_CELL_COUNT:
-		tapir_figure__add_count(out, cell->u64);
+		tapir_human__add_count(out, cell->u64);
 		break;
 	case TAPIR_CELL_ID:
 		tapir_str__addu(out, cell->u64);
@@ -131,7 +131,7 @@ static void add_cell(struct tapir_str *out, const struct tapir_sheet *sheet,
 		tapir_str__addf(out, "%.3f s", (double)cell->u64 / 1e9);
 		break;
 	case TAPIR_CELL_BYTES:
-		tapir_figure__add_bytes(out, cell->u64);
+		tapir_human__add_bytes(out, cell->u64);
 		break;
 	case TAPIR_CELL_PERCENT:
 		tapir_str__addf(out, "%.1f%%", cell->f64);

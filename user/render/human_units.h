@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* human_units.h - numbers as people read them: "1,204,332", "14.2 MB". */
+#ifndef TAPIR_USER_HUMAN_UNITS_H
+#define TAPIR_USER_HUMAN_UNITS_H
+
+#include "base/str.h"
+
+void tapir_human__add_count(struct tapir_str *out, uint64_t value);
+void tapir_human__add_duration(struct tapir_str *out, uint64_t ns); /* "14.2 s" */
+void tapir_human__add_utc(struct tapir_str *out, uint64_t utc_ns);  /* 2026-08-05T10:11:12Z */
+void tapir_human__add_bytes(struct tapir_str *out, uint64_t bytes);
+
+#endif
