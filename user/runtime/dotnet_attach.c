@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "runtime/dotnet_place.h"
+#include "runtime/dotnet_inject.h"
 #include "tapir/coreclr.h"
 
 /* Milliseconds or seconds, whom one asks: either is long enough and no reason to wait. */
@@ -89,14 +89,14 @@ static int attach(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_prof
 {
 	const struct tapir_dotnet_library library = {profiler->bytes, profiler->byte_cnt,
 						     profiler->key};
-	struct tapir_dotnet_placed placed = TAPIR_DOTNET_NOT_PLACED;
+	struct tapir_dotnet_injected placed = TAPIR_DOTNET_NOT_INJECTED;
 	struct tapir_str why = {};
 	int line_cnt = tapir_diag__cnt(), err = -EACCES;
 	bool was_loadable = false;
 
-	for (unsigned place = 0; err == -EACCES && place < TAPIR_DOTNET_PLACES;
+	for (unsigned place = 0; err == -EACCES && place < TAPIR_DOTNET_INJECT_DIRS;
 	     place = placed.place + 1) {
-		int made = tapir_dotnet_place__make(talk, &library, place, &placed, &why);
+		int made = tapir_dotnet_inject__make(talk, &library, place, &placed, &why);
 
 		if (made) {
 			err = was_loadable ? err : no_place(talk, made, &why);
@@ -105,7 +105,7 @@ static int attach(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_prof
 		tapir_diag__rewind(line_cnt);
 		was_loadable = true;
 		err = load(talk, placed.path, profiler->key);
-		tapir_dotnet_place__remove(&placed);
+		tapir_dotnet_inject__remove(&placed);
 	}
 	tapir_str__fini(&why);
 	return err;

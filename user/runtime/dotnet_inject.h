@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dotnet_place.h - a library of ours where a .NET process can load it: a file of its user's in
+ * dotnet_inject.h - a library of ours where a .NET process can load it: a file of its user's in
  * its own file system, there for the moment of the loading, also if we are killed in it; for
  * dotnet_attach.c only.
  *
@@ -9,23 +9,23 @@
  * part of its path (tapir_peer_child__enter_private) and code may be mapped from it. The file is
  * made with the process's uid (peer_job.h), O_EXCL, and read back.
  */
-#ifndef TAPIR_USER_DOTNET_PLACE_H
-#define TAPIR_USER_DOTNET_PLACE_H
+#ifndef TAPIR_USER_DOTNET_INJECT_H
+#define TAPIR_USER_DOTNET_INJECT_H
 
 #include "base/str.h"
 #include "runtime/dotnet_client.h"
 
-#define TAPIR_DOTNET_PLACES 5u
+#define TAPIR_DOTNET_INJECT_DIRS 5u
 
-struct tapir_dotnet_placed {
+struct tapir_dotnet_injected {
 	unsigned place;		       /* which of the directories */
 	struct tapir_peer_guard guard; /* removes it when we let it, or are killed */
 	char name[TAPIR_PEER_NAME_BYTES];
 	char path[TAPIR_PEER_DIR_BYTES + TAPIR_PEER_NAME_BYTES]; /* as the process sees it */
 };
 
-#define TAPIR_DOTNET_NOT_PLACED                                                                    \
-	(struct tapir_dotnet_placed)                                                               \
+#define TAPIR_DOTNET_NOT_INJECTED                                                                  \
+	(struct tapir_dotnet_injected)                                                             \
 	{                                                                                          \
 		.guard = TAPIR_PEER_NO_GUARD                                                       \
 	}
@@ -41,12 +41,12 @@ struct tapir_dotnet_library {
  * for each that does not. -ENOENT: none does; -ECANCELED, -ESRCH, -ETIMEDOUT ... No line. On
  * success out is for __remove.
  */
-int tapir_dotnet_place__make(struct tapir_dotnet_talk *talk,
-			     const struct tapir_dotnet_library *library, unsigned place,
-			     struct tapir_dotnet_placed *out, struct tapir_str *why);
+int tapir_dotnet_inject__make(struct tapir_dotnet_talk *talk,
+			      const struct tapir_dotnet_library *library, unsigned place,
+			      struct tapir_dotnet_injected *out, struct tapir_str *why);
 
 /* The file, if it is still that one. No line. */
-static inline void tapir_dotnet_place__remove(struct tapir_dotnet_placed *placed)
+static inline void tapir_dotnet_inject__remove(struct tapir_dotnet_injected *placed)
 {
 	tapir_peer_guard__let_act(&placed->guard);
 }

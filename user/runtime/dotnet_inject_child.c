@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The child's side of dotnet_place.h: with the process's uid, in one directory of its. System
+ * The child's side of dotnet_inject.h: with the process's uid, in one directory of its. System
  * calls and the stack only (peer_job.h).
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The parent's side: a job for each directory, until one has taken the file. */
-#include "runtime/dotnet_place.h"
+#include "runtime/dotnet_inject.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +12,8 @@
 
 static const char *place_of(const struct tapir_dotnet_talk *talk, unsigned place)
 {
-	const char *const places[TAPIR_DOTNET_PLACES] = {"/dev/shm", talk->facts.tmp_dir, "/tmp",
-							 "/var/tmp", "/run"};
+	const char *const places[TAPIR_DOTNET_INJECT_DIRS] = {"/dev/shm", talk->facts.tmp_dir,
+							      "/tmp", "/var/tmp", "/run"};
 
 	if (place == 2 && !strcmp(talk->facts.tmp_dir, "/tmp"))
 		return NULL;
@@ -46,7 +46,7 @@ static bool is_final(const struct tapir_peer_answer *answer)
 	       answer->why == TAPIR_PEER_WHY_CHILD || answer->err == -ECANCELED;
 }
 
-static int make_at(struct tapir_dotnet_talk *talk, struct tapir_dotnet_placed *out,
+static int make_at(struct tapir_dotnet_talk *talk, struct tapir_dotnet_injected *out,
 		   struct tapir_peer_answer *answer)
 {
 	int err = tapir_peer_job__try_guarded(&talk->job, answer, NULL, &out->guard);
@@ -57,16 +57,16 @@ static int make_at(struct tapir_dotnet_talk *talk, struct tapir_dotnet_placed *o
 	return 0;
 }
 
-int tapir_dotnet_place__make(struct tapir_dotnet_talk *talk,
-			     const struct tapir_dotnet_library *library, unsigned place,
-			     struct tapir_dotnet_placed *out, struct tapir_str *why)
+int tapir_dotnet_inject__make(struct tapir_dotnet_talk *talk,
+			      const struct tapir_dotnet_library *library, unsigned place,
+			      struct tapir_dotnet_injected *out, struct tapir_str *why)
 {
-	struct tapir_dotnet_placed placed = TAPIR_DOTNET_NOT_PLACED;
+	struct tapir_dotnet_injected placed = TAPIR_DOTNET_NOT_INJECTED;
 	int err = -ENOENT;
 
 	snprintf(placed.name, sizeof(placed.name), TAPIR_CORECLR_FILE_NAME "%016" PRIx64 ".so",
 		 library->key);
-	for (; place < TAPIR_DOTNET_PLACES; place++) {
+	for (; place < TAPIR_DOTNET_INJECT_DIRS; place++) {
 		const char *dir = place_of(talk, place);
 		struct tapir_peer_answer answer = {};
 
