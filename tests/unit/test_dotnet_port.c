@@ -113,7 +113,7 @@ static void end_peer(pid_t pid)
 
 static int take(pid_t tgid, uint64_t ms, int *fd)
 {
-	const struct tapir_peer_job job = {.tgid = (uint32_t)tgid, .cancel_fd = -1};
+	const struct tapir_peer_helper job = {.tgid = (uint32_t)tgid, .cancel_fd = -1};
 
 	*fd = -1;
 	return tapir_dotnet_port__take(port, &job, tapir_clock__now_ns() + ms * MS, fd);
@@ -249,8 +249,8 @@ static void a_flood_of_connections_drops_the_oldest(void **state)
 
 static void a_wait_is_cancelled(void **state)
 {
-	struct tapir_peer_job job = {.tgid = (uint32_t)getpid(),
-				     .cancel_fd = eventfd(1, EFD_CLOEXEC)};
+	struct tapir_peer_helper job = {.tgid = (uint32_t)getpid(),
+					.cancel_fd = eventfd(1, EFD_CLOEXEC)};
 	uint64_t now = tapir_clock__now_ns();
 	int fd = -1;
 

@@ -142,8 +142,8 @@ static void clear_dead(int dir_fd)
 /* ---- when we are killed ------------------------------------------------------------------------ */
 
 /* The library takes a moment to leave its process; what of other tapirs is alive stays. */
-static void clear_as_guard(const struct tapir_peer_job *job, const struct tapir_peer_answer *answer,
-			   int fd)
+static void clear_as_guard(const struct tapir_peer_helper *job,
+			   const struct tapir_peer_answer *answer, int fd)
 {
 	const struct timespec rest = {.tv_nsec = 250 * 1000 * 1000};
 
@@ -157,7 +157,7 @@ static void clear_as_guard(const struct tapir_peer_job *job, const struct tapir_
 
 void tapir_probe_links__guard(int dir_fd, struct tapir_peer_guard *out)
 {
-	const struct tapir_peer_job job = {
+	const struct tapir_peer_helper job = {
 		.last_act = clear_as_guard,
 		.pidfd = -1,
 		.proc_fd = -1,
@@ -167,7 +167,7 @@ void tapir_probe_links__guard(int dir_fd, struct tapir_peer_guard *out)
 	};
 	struct tapir_peer_answer answer;
 
-	(void)tapir_peer_job__try_guarded(&job, &answer, NULL, out);
+	(void)tapir_peer_helper__try_guarded(&job, &answer, NULL, out);
 }
 
 static int open_run(char fault[FAULT_BYTES])

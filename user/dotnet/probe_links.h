@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 
 #define TAPIR_PROBE_LINKS_PARENT "/run"
 #define TAPIR_PROBE_LINKS_NAME	 "tapir"

@@ -242,7 +242,8 @@ static bool finds(uint32_t tgid, const char *path)
 	const char *slash = strrchr(path, '/');
 	struct tapir_peer_facts facts;
 	struct tapir_peer_answer answer = {};
-	struct tapir_peer_job job = {.act = tapir_peer_child__find, .dir_fd = -1, .cancel_fd = -1};
+	struct tapir_peer_helper job = {
+		.act = tapir_peer_child__find, .dir_fd = -1, .cancel_fd = -1};
 	struct stat st;
 	int err;
 
@@ -256,7 +257,7 @@ static bool finds(uint32_t tgid, const char *path)
 	job.inode = st.st_ino;
 	snprintf(job.dir, sizeof(job.dir), "%.*s", (int)(slash - path), path);
 	snprintf(job.name, sizeof(job.name), "%s", slash + 1);
-	err = tapir_peer_job__try(&job, &answer, NULL);
+	err = tapir_peer_helper__try(&job, &answer, NULL);
 	tapir_peer_facts__fini(&facts);
 	return err || answer.found;
 }

@@ -42,7 +42,7 @@ int tapir_dotnet__put_start_environment(struct tapir_str *out, const char *path,
 					const char *existing);
 /*
  * Does the process find at this path what this one finds there? Where that cannot be known: yes.
- * At once where both have one root directory; else a helper process looks (peer_job.h).
+ * At once where both have one root directory; else a helper process looks (peer_helper.h).
  */
 bool tapir_dotnet__sees(uint32_t tgid, const char *path);
 /* Was the process started with that key in its environment? */

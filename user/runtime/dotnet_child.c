@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 
 #define NAME_BYTES  64
 #define SOCKETS_MAX 16
@@ -31,7 +31,7 @@ static bool is_newer(const struct candidate *a, const struct candidate *b)
 	return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
 }
 
-static bool is_its_socket(const struct tapir_peer_job *job, const char *name)
+static bool is_its_socket(const struct tapir_peer_helper *job, const char *name)
 {
 	static const char suffix[] = "-socket";
 	size_t len = strlen(name);
@@ -62,7 +62,7 @@ static void add_candidate(struct candidates *found, const struct candidate *one)
 }
 
 struct search {
-	const struct tapir_peer_job *job;
+	const struct tapir_peer_helper *job;
 	struct candidates *found;
 };
 
@@ -83,7 +83,7 @@ static bool look_at(void *ctx, int dir_fd, const char *name)
 	return tapir_clock__now_ns() < search->job->deadline_ns;
 }
 
-static int find_sockets(const struct tapir_peer_job *job, const struct tapir_peer_places *at,
+static int find_sockets(const struct tapir_peer_helper *job, const struct tapir_peer_places *at,
 			struct candidates *found)
 {
 	struct search search = {job, found};
@@ -94,7 +94,7 @@ static int find_sockets(const struct tapir_peer_job *job, const struct tapir_pee
 }
 
 /* The fd, -ENOENT: none of them is its own and listens, -EAGAIN: try again. Why: in answer. */
-static int try_sockets(const struct tapir_peer_job *job, const struct tapir_peer_places *at,
+static int try_sockets(const struct tapir_peer_helper *job, const struct tapir_peer_places *at,
 		       struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_answer first = {};
@@ -119,7 +119,8 @@ static int try_sockets(const struct tapir_peer_job *job, const struct tapir_peer
 	return first.err ? first.err : -ENOENT;
 }
 
-int tapir_dotnet_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+int tapir_dotnet_child__connect(const struct tapir_peer_helper *job,
+				struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
 	int fd;
@@ -153,7 +154,7 @@ int tapir_dotnet_child__connect(const struct tapir_peer_job *job, struct tapir_p
 #define LAST_ACT_TRIES 3
 
 /* Whatever it answers: when it does, the file is closed, and what was asked before is done. */
-static bool is_answered(const struct tapir_peer_job *job)
+static bool is_answered(const struct tapir_peer_helper *job)
 {
 	struct tapir_peer_answer answer = {};
 	int fd = tapir_dotnet_child__connect(job, &answer); /* we are its user from here on */
@@ -161,16 +162,16 @@ static bool is_answered(const struct tapir_peer_job *job)
 
 	if (fd < 0)
 		return false;
-	is = !tapir_peer_job__send(job, fd, job->bytes, job->byte_cnt, job->deadline_ns) &&
-	     !tapir_peer_job__poll(job, fd, POLLIN, job->deadline_ns);
+	is = !tapir_peer_helper__send(job, fd, job->bytes, job->byte_cnt, job->deadline_ns) &&
+	     !tapir_peer_helper__poll(job, fd, POLLIN, job->deadline_ns);
 	close(fd);
 	return is;
 }
 
-void tapir_dotnet_child__end_dump(const struct tapir_peer_job *job,
+void tapir_dotnet_child__end_dump(const struct tapir_peer_helper *job,
 				  const struct tapir_peer_answer *told, int no_fd)
 {
-	struct tapir_peer_job last = *job;
+	struct tapir_peer_helper last = *job;
 	struct tapir_peer_answer file = {.is_asked = told->is_asked};
 	struct stat st;
 

@@ -28,7 +28,7 @@ int tapir_dotnet_talk__init(struct tapir_dotnet_talk *talk, const struct tapir_d
 	err = tapir_dotnet_facts__read(opts->tgid, &talk->facts);
 	if (err)
 		return err;
-	talk->job = (struct tapir_peer_job){
+	talk->job = (struct tapir_peer_helper){
 		.task = "query the .NET runtime",
 		.tgid = opts->tgid,
 		.ns_tgid = peer->ns_tgid,
@@ -95,7 +95,7 @@ static int connect_to(struct tapir_dotnet_talk *talk, int *fd)
 		return 0;
 	talk->job.act = tapir_dotnet_child__connect;
 	snprintf(talk->job.dir, sizeof(talk->job.dir), "%s", talk->facts.tmp_dir);
-	return tapir_peer_job__run(&talk->job, &answer, fd);
+	return tapir_peer_helper__run(&talk->job, &answer, fd);
 }
 
 /* want bytes more. */
@@ -104,7 +104,7 @@ static int receive(const struct tapir_dotnet_talk *talk, int fd, size_t want, st
 	char bytes[4096];
 
 	while (want) {
-		int err = tapir_peer_job__poll(&talk->job, fd, POLLIN, talk->deadline_ns);
+		int err = tapir_peer_helper__poll(&talk->job, fd, POLLIN, talk->deadline_ns);
 		ssize_t n = err ? 0 : read(fd, bytes, want < sizeof(bytes) ? want : sizeof(bytes));
 
 		if (!err && n < 0 && errno != EINTR && errno != EAGAIN)
@@ -171,7 +171,8 @@ int tapir_dotnet_talk__exchange(struct tapir_dotnet_talk *talk, const struct tap
 		return err;
 	if (talk->guard)
 		tapir_peer_guard__note(talk->guard, true);
-	err = tapir_peer_job__send(&talk->job, *fd, request->data, request->len, talk->deadline_ns);
+	err = tapir_peer_helper__send(&talk->job, *fd, request->data, request->len,
+				      talk->deadline_ns);
 	if (err)
 		return broken(talk, err, "the request could not be sent");
 	talk->was_sent = true;

@@ -5,7 +5,7 @@
  * The runtime listens on $TMPDIR/dotnet-diagnostic-{pid}-{start time}-socket of its own root, its
  * TMPDIR and its pid as it sees it; with DOTNET_EnableDiagnostics=0 it does not. One request
  * a connection. All of that lies in the hands of a process that may be hostile: a child of ours
- * takes its uid, finds the socket and hands over the connection (peer_job.h); the process itself
+ * takes its uid, finds the socket and hands over the connection (peer_helper.h); the process itself
  * must be the one that listens. A stopped process is sent nothing.
  *
  * Privileges: root, or CAP_SETUID, CAP_SETGID and CAP_SYS_PTRACE; none for a process of one's own
@@ -33,7 +33,7 @@ struct tapir_dotnet_opts {
  *   -ESRCH no such process · -EINVAL a thread, or no message · -EPERM not allowed, or what should
  *   be the process's is not · -ENOENT it has no socket (the line says why if its environment
  *   does) · -ETIMEDOUT · -ECANCELED · -ECONNRESET it hung up · -EPROTO no answer of this
- *   protocol · -EREMOTEIO it refused: *hresult (may be NULL) has its code · -EBUSY peer_job.h
+ *   protocol · -EREMOTEIO it refused: *hresult (may be NULL) has its code · -EBUSY peer_helper.h
  */
 
 /* A request (dotnet_ipc.h) whose answer is an HRESULT: 0 when that is one of success. */
@@ -50,11 +50,11 @@ int tapir_dotnet__ask_environment(const struct tapir_dotnet_opts *opts, struct t
 /* ---- for dotnet_snapshot.c, dotnet_attach.c, dotnet_stream.c: several requests of one talk ------------------------------------ */
 
 #include "runtime/dotnet_facts.h"
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 
 struct tapir_dotnet_talk {
 	struct tapir_dotnet_facts facts;
-	struct tapir_peer_job job;
+	struct tapir_peer_helper job;
 	struct tapir_dotnet_port *port;
 	uint64_t deadline_ns;
 	bool was_sent; /* the last request: it may be carried out, whatever came back */

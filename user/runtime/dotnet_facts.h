@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "runtime/peer_facts.h"
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 
 struct tapir_dotnet_facts {
 	struct tapir_peer_facts peer;

@@ -49,7 +49,7 @@ static bool is_final(const struct tapir_peer_answer *answer)
 static int make_at(struct tapir_dotnet_talk *talk, struct tapir_dotnet_injected *out,
 		   struct tapir_peer_answer *answer)
 {
-	int err = tapir_peer_job__try_guarded(&talk->job, answer, NULL, &out->guard);
+	int err = tapir_peer_helper__try_guarded(&talk->job, answer, NULL, &out->guard);
 
 	if (err)
 		return err;

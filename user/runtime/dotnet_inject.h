@@ -7,7 +7,7 @@
  * Directories are tried in this order, as the process sees them: /dev/shm, its TMPDIR, /tmp,
  * /var/tmp, /run. One serves if its user may make a file there, nobody else can replace it or a
  * part of its path (tapir_peer_child__enter_private) and code may be mapped from it. The file is
- * made with the process's uid (peer_job.h), O_EXCL, and read back.
+ * made with the process's uid (peer_helper.h), O_EXCL, and read back.
  */
 #ifndef TAPIR_USER_DOTNET_INJECT_H
 #define TAPIR_USER_DOTNET_INJECT_H

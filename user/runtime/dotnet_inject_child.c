@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The child's side of dotnet_inject.h: with the process's uid, in one directory of its. System
- * calls and the stack only (peer_job.h).
+ * calls and the stack only (peer_helper.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 
 #define MODE	    0755
 #define CHUNK_BYTES 4096
@@ -56,7 +56,7 @@ static bool reads_back(int fd, const char *bytes, size_t byte_cnt)
 }
 
 /* Is what has the name the file that was made? */
-static bool is_still_there(const struct tapir_peer_job *job, const struct tapir_peer_places *at,
+static bool is_still_there(const struct tapir_peer_helper *job, const struct tapir_peer_places *at,
 			   int fd, struct tapir_peer_answer *answer)
 {
 	struct stat made, named;
@@ -72,7 +72,7 @@ static bool is_still_there(const struct tapir_peer_job *job, const struct tapir_
 	return true;
 }
 
-static void fill(const struct tapir_peer_job *job, const struct tapir_peer_places *at, int fd,
+static void fill(const struct tapir_peer_helper *job, const struct tapir_peer_places *at, int fd,
 		 struct tapir_peer_answer *answer)
 {
 	int err = write_all(fd, job->bytes, job->byte_cnt);
@@ -86,7 +86,7 @@ static void fill(const struct tapir_peer_job *job, const struct tapir_peer_place
 }
 
 /* Its directory is for tapir_peer_child__unmake. */
-int tapir_dotnet_child__place(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+int tapir_dotnet_child__place(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
 	int fd;

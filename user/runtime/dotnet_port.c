@@ -121,7 +121,7 @@ static void keep(struct tapir_dotnet_port *port, int fd)
 }
 
 /* Does it begin as a runtime does? If not, or if it is gone, fd is closed. */
-static bool is_runtime(const struct tapir_peer_job *job, int fd, uint64_t until_ns)
+static bool is_runtime(const struct tapir_peer_helper *job, int fd, uint64_t until_ns)
 {
 	char bytes[TAPIR_DOTNET_ADVERT_BYTES];
 	uint64_t soon_ns = tapir_clock__now_ns() + ADVERT_NS;
@@ -129,7 +129,7 @@ static bool is_runtime(const struct tapir_peer_job *job, int fd, uint64_t until_
 
 	if (until_ns > soon_ns)
 		until_ns = soon_ns;
-	while (have < sizeof(bytes) && !tapir_peer_job__poll(job, fd, POLLIN, until_ns)) {
+	while (have < sizeof(bytes) && !tapir_peer_helper__poll(job, fd, POLLIN, until_ns)) {
 		ssize_t n = read(fd, bytes + have, sizeof(bytes) - have);
 
 		if (!n || (n < 0 && errno != EINTR && errno != EAGAIN))
@@ -143,7 +143,8 @@ static bool is_runtime(const struct tapir_peer_job *job, int fd, uint64_t until_
 }
 
 /* The newest of the process: older ones were left behind by another program in it. -1: none. */
-static int find(struct tapir_dotnet_port *port, const struct tapir_peer_job *job, uint64_t until_ns)
+static int find(struct tapir_dotnet_port *port, const struct tapir_peer_helper *job,
+		uint64_t until_ns)
 {
 	for (unsigned i = port->kept_cnt; i-- > 0;) {
 		int fd = port->kept[i].fd;
@@ -157,7 +158,7 @@ static int find(struct tapir_dotnet_port *port, const struct tapir_peer_job *job
 	return -1;
 }
 
-int tapir_dotnet_port__take(struct tapir_dotnet_port *port, const struct tapir_peer_job *job,
+int tapir_dotnet_port__take(struct tapir_dotnet_port *port, const struct tapir_peer_helper *job,
 			    uint64_t until_ns, int *fd)
 {
 	int found, err = 0;
@@ -173,7 +174,7 @@ int tapir_dotnet_port__take(struct tapir_dotnet_port *port, const struct tapir_p
 		found = find(port, job, until_ns);
 		if (found >= 0 || err)
 			break;
-		err = tapir_peer_job__poll(job, port->listen_fd, POLLIN, until_ns);
+		err = tapir_peer_helper__poll(job, port->listen_fd, POLLIN, until_ns);
 	}
 	pthread_mutex_unlock(&port->lock);
 	if (found < 0)

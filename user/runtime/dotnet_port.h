@@ -17,7 +17,7 @@
 #define TAPIR_USER_DOTNET_PORT_H
 
 #include "base/str.h"
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 #include "runtime/run_dir.h"
 
 struct tapir_dotnet_port;
@@ -38,7 +38,7 @@ int tapir_dotnet_port__put_environment(const struct tapir_dotnet_port *port, str
  * is there, or comes until then. -ETIMEDOUT, -ECANCELED, -ENOMEM; no line. Connections of others
  * are kept for who asks for them, 64 at most. Thread-safe: one waits for the other.
  */
-int tapir_dotnet_port__take(struct tapir_dotnet_port *port, const struct tapir_peer_job *job,
+int tapir_dotnet_port__take(struct tapir_dotnet_port *port, const struct tapir_peer_helper *job,
 			    uint64_t until_ns, int *fd);
 
 #endif

@@ -38,7 +38,7 @@ static int lock(const struct tapir_dotnet_talk *talk, int *out)
 		else if (now >= talk->job.deadline_ns)
 			err = -EBUSY;
 		else
-			err = tapir_peer_job__poll(&talk->job, -1, 0, now + LOCK_REST_NS);
+			err = tapir_peer_helper__poll(&talk->job, -1, 0, now + LOCK_REST_NS);
 		err = err == -ETIMEDOUT ? 0 : err;
 	}
 	if (err)
@@ -58,7 +58,7 @@ static int run_on_file(struct tapir_dotnet_talk *talk, tapir_peer_act act,
 	talk->job.act = act;
 	snprintf(talk->job.dir, sizeof(talk->job.dir), "%s", talk->facts.dump_dir);
 	snprintf(talk->job.name, sizeof(talk->job.name), "jit-%u.dump", talk->job.ns_tgid);
-	return tapir_peer_job__run(&talk->job, answer, fd);
+	return tapir_peer_helper__run(&talk->job, answer, fd);
 }
 
 static int open_dump(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
@@ -87,7 +87,7 @@ static int open_dump(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapsho
  */
 static bool remove_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
 {
-	struct tapir_peer_job job = talk->job;
+	struct tapir_peer_helper job = talk->job;
 	uint64_t least_ns = tapir_clock__now_ns() + SWITCH_OFF_NS;
 	struct tapir_peer_answer file = {};
 
@@ -97,7 +97,7 @@ static bool remove_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
 	job.dev = job.inode = 0;
 	if (job.deadline_ns < least_ns)
 		job.deadline_ns = least_ns;
-	return !tapir_peer_job__try(&job, &file, NULL);
+	return !tapir_peer_helper__try(&job, &file, NULL);
 }
 
 /* ---- on and off -------------------------------------------------------------------------------- */
@@ -158,7 +158,7 @@ static bool has_room(int dir_fd)
 static void start_guard(const struct tapir_dotnet_talk *talk, int dir_fd, bool is_file_ours,
 			struct tapir_peer_guard *out)
 {
-	struct tapir_peer_job job = talk->job; /* its name is the file's */
+	struct tapir_peer_helper job = talk->job; /* its name is the file's */
 	struct tapir_str request = {};
 	struct tapir_peer_answer none;
 	int err = tapir_dotnet__put_plain(&request, TAPIR_DOTNET_DISABLE_PERF_MAP);
@@ -172,7 +172,7 @@ static void start_guard(const struct tapir_dotnet_talk *talk, int dir_fd, bool i
 	if (!is_file_ours)
 		job.name[0] = '\0';
 	if (!err)
-		(void)tapir_peer_job__try_guarded(&job, &none, NULL, out);
+		(void)tapir_peer_helper__try_guarded(&job, &none, NULL, out);
 	tapir_str__fini(&request); /* the child has its copy */
 }
 
@@ -180,12 +180,12 @@ static void start_guard(const struct tapir_dotnet_talk *talk, int dir_fd, bool i
  * place. */
 static int make_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
 {
-	struct tapir_peer_job job = talk->job; /* its name is the file's */
+	struct tapir_peer_helper job = talk->job; /* its name is the file's */
 	struct tapir_peer_answer made;
 
 	job.act = tapir_peer_child__make;
 	job.dir_fd = dir_fd;
-	return tapir_peer_job__run(&job, &made, NULL);
+	return tapir_peer_helper__run(&job, &made, NULL);
 }
 
 static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)

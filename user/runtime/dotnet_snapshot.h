@@ -15,7 +15,7 @@
  * finds the off when it goes on; its file may stay then.
  *
  * The file is made by us, with the process's uid, before the runtime is asked to write it: the
- * runtime follows links, and nobody can put one where that file is (peer_job.h). Where no such
+ * runtime follows links, and nobody can put one where that file is (peer_helper.h). Where no such
  * file can be (an older .NET; a directory that is full, read-only, noexec, or in which other users
  * can replace files) the same comes by the runtime's rundown.
  */

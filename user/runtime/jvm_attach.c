@@ -13,7 +13,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "runtime/jvm_facts.h"
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 
 #define PROTOCOL_VERSION  "1"
 #define BAD_VERSION	  101
@@ -24,7 +24,7 @@
 /* One conversation with one JVM, and how long it may take. */
 struct talk {
 	struct tapir_jvm_facts facts;
-	struct tapir_peer_job job;
+	struct tapir_peer_helper job;
 	uint64_t deadline_ns;
 	const struct tapir_peer_guard *guard; /* of what it is asked to write; NULL: nothing */
 };
@@ -39,7 +39,7 @@ static int begin(const struct tapir_jvm_opts *opts, struct talk *talk)
 	err = tapir_jvm_facts__read(opts->tgid, &talk->facts);
 	if (err)
 		return err;
-	talk->job = (struct tapir_peer_job){
+	talk->job = (struct tapir_peer_helper){
 		.tgid = opts->tgid,
 		.ns_tgid = talk->facts.peer.ns_tgid,
 		.uid = talk->facts.peer.uid,
@@ -99,8 +99,8 @@ static int build_request(const char *cmd, const char *const *args, struct tapir_
 
 static int send_request(const struct talk *talk, int fd, const struct tapir_str *request)
 {
-	int err = tapir_peer_job__send(&talk->job, fd, request->data, request->len,
-				       talk->deadline_ns);
+	int err = tapir_peer_helper__send(&talk->job, fd, request->data, request->len,
+					  talk->deadline_ns);
 
 	/* it hangs up on a client it does not like, and on one it does not understand */
 	return err ? broken(talk, err, "the request could not be sent") : 0;
@@ -112,7 +112,7 @@ static int receive_all(const struct talk *talk, int fd, struct tapir_str *out)
 	char bytes[4096];
 
 	for (;;) {
-		int err = tapir_peer_job__poll(&talk->job, fd, POLLIN, talk->deadline_ns);
+		int err = tapir_peer_helper__poll(&talk->job, fd, POLLIN, talk->deadline_ns);
 		ssize_t n = err ? 0 : read(fd, bytes, sizeof(bytes));
 
 		if (!err && n < 0 && errno != EINTR && errno != EAGAIN)
@@ -191,7 +191,7 @@ static int ask(struct talk *talk, const char *cmd, const char *const *args, stru
 
 	talk->job.act = tapir_jvm_child__connect;
 	if (!err)
-		err = tapir_peer_job__run(&talk->job, &answer, &fd);
+		err = tapir_peer_helper__run(&talk->job, &answer, &fd);
 	if (!err && fd < 0)
 		err = broken(talk, -EIO, "the helper returned no socket");
 	if (!err && talk->guard)
@@ -225,7 +225,7 @@ static int look(struct talk *talk, const char *name, struct tapir_peer_answer *a
 {
 	talk->job.act = tapir_peer_child__look;
 	snprintf(talk->job.name, sizeof(talk->job.name), "%s", name);
-	return tapir_peer_job__run(&talk->job, answer, tmp_fd);
+	return tapir_peer_helper__run(&talk->job, answer, tmp_fd);
 }
 
 static int ask_for_map(struct talk *talk, const char *file, const struct tapir_peer_guard *guard)
@@ -247,7 +247,7 @@ static int ask_for_map(struct talk *talk, const char *file, const struct tapir_p
 /* From here on the guard removes the file, unless it is told that all went well. */
 static int make_map(const struct talk *talk, struct tapir_jvm_perf_map *map)
 {
-	struct tapir_peer_job job = talk->job;
+	struct tapir_peer_helper job = talk->job;
 	struct tapir_peer_answer made;
 	int err;
 
@@ -255,7 +255,7 @@ static int make_map(const struct talk *talk, struct tapir_jvm_perf_map *map)
 	job.last_act = tapir_peer_child__unmake_written;
 	job.dir_fd = map->dir_fd;
 	memcpy(job.name, map->name, sizeof(map->name));
-	err = tapir_peer_job__try_guarded(&job, &made, NULL, &map->guard);
+	err = tapir_peer_helper__try_guarded(&job, &made, NULL, &map->guard);
 	if (err)
 		return tapir_diag__fail(err, "cannot %s in process %u: /tmp/%s: %s", job.task,
 					job.tgid, map->name, tapir_peer_answer__reason(&made, err));
@@ -351,7 +351,7 @@ int tapir_jvm__remove_perf_map(const struct tapir_jvm_opts *opts,
 			       const struct tapir_jvm_perf_map *map)
 {
 	uint64_t timeout_ns = opts->timeout_ns ? opts->timeout_ns : TAPIR_JVM_TIMEOUT_NS;
-	struct tapir_peer_job job = {
+	struct tapir_peer_helper job = {
 		.act = tapir_peer_child__remove,
 		.task = "attach to the JVM",
 		.file_why = TAPIR_PEER_WHY_PERF_MAP,
@@ -372,5 +372,5 @@ int tapir_jvm__remove_perf_map(const struct tapir_jvm_opts *opts,
 	if (map->existed || map->dir_fd < 0)
 		return 0;
 	memcpy(job.name, map->name, sizeof(job.name));
-	return tapir_peer_job__run(&job, &answer, NULL);
+	return tapir_peer_helper__run(&job, &answer, NULL);
 }

@@ -49,7 +49,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 
 #define TAPIR_JVM_TIMEOUT_NS	  5000000000ull
 #define TAPIR_JVM_MAX_REPLY_BYTES 65536u

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The child's side of jvm_attach.c: finding, waking and connecting to a JVM's socket. System
- * calls and the stack only (peer_job.h).
+ * calls and the stack only (peer_helper.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "runtime/jvm_perfdata.h"
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 
 #define PERFDATA_BYTES 32768u /* HotSpot's default size; more is not looked at */
 
@@ -25,7 +25,7 @@ struct places {
 };
 
 /* Reads the JVM's memory while we may. */
-static int may_attach(const struct tapir_peer_job *job)
+static int may_attach(const struct tapir_peer_helper *job)
 {
 	static uint8_t data[PERFDATA_BYTES]; /* the child's own copy */
 	struct iovec here = {data, sizeof(data)},
@@ -41,7 +41,7 @@ static int may_attach(const struct tapir_peer_job *job)
 }
 
 /* Enters the JVM's places and takes its user. */
-static int enter(const struct tapir_peer_job *job, struct places *at,
+static int enter(const struct tapir_peer_helper *job, struct places *at,
 		 struct tapir_peer_answer *answer)
 {
 	int err = tapir_peer_child__open_proc(job, &at->peer, answer);
@@ -64,7 +64,7 @@ static bool catches_sigquit(const struct places *at)
 /* ---- its socket --------------------------------------------------------------------------- */
 
 /* Tries until there is an answer: the fd, or a failure in answer. may_be_absent: -ENOENT is one. */
-static int await_socket(const struct tapir_peer_job *job, const struct places *at,
+static int await_socket(const struct tapir_peer_helper *job, const struct places *at,
 			bool may_be_absent, struct tapir_peer_answer *answer)
 {
 	char name[32];
@@ -90,7 +90,8 @@ struct trigger {
 };
 
 /* One that is there already and the JVM's own serves as well: another client made it. */
-static bool make_trigger_in(const struct tapir_peer_job *job, int dir_fd, struct trigger *trigger)
+static bool make_trigger_in(const struct tapir_peer_helper *job, int dir_fd,
+			    struct trigger *trigger)
 {
 	struct stat st;
 	int fd;
@@ -110,7 +111,7 @@ static bool make_trigger_in(const struct tapir_peer_job *job, int dir_fd, struct
 }
 
 /* What speaks against a SIGQUIT now; NONE: nothing. */
-static enum tapir_peer_why no_signal(const struct tapir_peer_job *job, const struct places *at)
+static enum tapir_peer_why no_signal(const struct tapir_peer_helper *job, const struct places *at)
 {
 	if (!at->may_attach)
 		return TAPIR_PEER_WHY_DISABLED;
@@ -121,7 +122,7 @@ static enum tapir_peer_why no_signal(const struct tapir_peer_job *job, const str
 }
 
 /* With the trigger in place. Another client may have been faster: looks once more before. */
-static int signal_and_await(const struct tapir_peer_job *job, const struct places *at,
+static int signal_and_await(const struct tapir_peer_helper *job, const struct places *at,
 			    struct tapir_peer_answer *answer)
 {
 	int fd = await_socket(job, at, true, answer);
@@ -135,7 +136,7 @@ static int signal_and_await(const struct tapir_peer_job *job, const struct place
 	return await_socket(job, at, false, answer);
 }
 
-static int wake(const struct tapir_peer_job *job, const struct places *at,
+static int wake(const struct tapir_peer_helper *job, const struct places *at,
 		struct tapir_peer_answer *answer)
 {
 	enum tapir_peer_why why = no_signal(job, at);
@@ -154,7 +155,7 @@ static int wake(const struct tapir_peer_job *job, const struct places *at,
 	return fd;
 }
 
-int tapir_jvm_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+int tapir_jvm_child__connect(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	struct places at = {.peer = TAPIR_PEER_NOWHERE, .cwd_fd = -1};
 	int fd = enter(job, &at, answer);

@@ -12,7 +12,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "runtime/jvm.h"
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 
 #define ENVIRON_MAX_BYTES (4u << 20) /* the kernel lets arguments and environment have 6 MB */
 

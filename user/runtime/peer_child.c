@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The child's side of peer_job.h that all runtimes share. System calls and the stack only. What
+ * The child's side of peer_helper.h that all runtimes share. System calls and the stack only. What
  * is opened below the process's root is taken without being opened (O_PATH), looked at, and never
  * reached through a symbolic link of its last component; the process's files are read, made and
  * removed with its own rights.
@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/trusted_dir.h"
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 
 #define WRITTEN_NS	 (3 * TAPIR_NS_PER_SEC)
 #define WRITTEN_PAUSE_US 5000
@@ -35,8 +35,8 @@ int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir
 	return answer->err = err;
 }
 
-int tapir_peer_job__poll(const struct tapir_peer_job *job, int fd, short events,
-			 uint64_t deadline_ns)
+int tapir_peer_helper__poll(const struct tapir_peer_helper *job, int fd, short events,
+			    uint64_t deadline_ns)
 {
 	struct pollfd fds[] = {{.fd = fd, .events = events},
 			       {.fd = job->cancel_fd, .events = POLLIN}};
@@ -59,21 +59,21 @@ int tapir_peer_job__poll(const struct tapir_peer_job *job, int fd, short events,
 	}
 }
 
-int tapir_peer_child__rest(const struct tapir_peer_job *job)
+int tapir_peer_child__rest(const struct tapir_peer_helper *job)
 {
 	uint64_t now = tapir_clock__now_ns();
 	int err;
 
 	if (now >= job->deadline_ns)
 		return -ETIMEDOUT;
-	err = tapir_peer_job__poll(job, -1, 0, now + POLL_NS);
+	err = tapir_peer_helper__poll(job, -1, 0, now + POLL_NS);
 	return err == -ETIMEDOUT ? 0 : err;
 }
 
 /* ---- its places --------------------------------------------------------------------------- */
 
 /* glibc's calls would speak to threads that this copy of the process does not have. */
-static int take_user(const struct tapir_peer_job *job)
+static int take_user(const struct tapir_peer_helper *job)
 {
 	if (!job->takes_user)
 		return 0;
@@ -84,7 +84,7 @@ static int take_user(const struct tapir_peer_job *job)
 	return 0;
 }
 
-int tapir_peer_child__open_proc(const struct tapir_peer_job *job, struct tapir_peer_places *at,
+int tapir_peer_child__open_proc(const struct tapir_peer_helper *job, struct tapir_peer_places *at,
 				struct tapir_peer_answer *answer)
 {
 	at->root_fd = openat(job->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -94,7 +94,7 @@ int tapir_peer_child__open_proc(const struct tapir_peer_job *job, struct tapir_p
 	return 0;
 }
 
-int tapir_peer_child__enter(const struct tapir_peer_job *job, struct tapir_peer_places *at,
+int tapir_peer_child__enter(const struct tapir_peer_helper *job, struct tapir_peer_places *at,
 			    struct tapir_peer_answer *answer)
 {
 	int err = take_user(job);
@@ -106,8 +106,8 @@ int tapir_peer_child__enter(const struct tapir_peer_job *job, struct tapir_peer_
 	return at->dir_fd < 0 ? tapir_peer_child__fail(answer, at->dir_fd, TAPIR_PEER_WHY_DIR) : 0;
 }
 
-int tapir_peer_child__enter_private(const struct tapir_peer_job *job, struct tapir_peer_places *at,
-				    struct tapir_peer_answer *answer)
+int tapir_peer_child__enter_private(const struct tapir_peer_helper *job,
+				    struct tapir_peer_places *at, struct tapir_peer_answer *answer)
 {
 	struct tapir_trust trust = {.owners = {0, job->uid}, .allows_sticky = true};
 	struct stat root;
@@ -151,7 +151,7 @@ bool tapir_peer_child__status(const struct tapir_peer_places *at, const char *ke
 	return true;
 }
 
-int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_job *job,
+int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_helper *job,
 					 const struct tapir_peer_places *at,
 					 struct tapir_peer_answer *answer)
 {
@@ -196,8 +196,9 @@ static int connect_taken(int path_fd)
 	return err;
 }
 
-int tapir_peer_child__connect(const struct tapir_peer_job *job, const struct tapir_peer_places *at,
-			      const char *name, struct tapir_peer_answer *answer)
+int tapir_peer_child__connect(const struct tapir_peer_helper *job,
+			      const struct tapir_peer_places *at, const char *name,
+			      struct tapir_peer_answer *answer)
 {
 	struct stat st;
 	int path_fd, fd;
@@ -227,7 +228,8 @@ int tapir_peer_child__connect(const struct tapir_peer_job *job, const struct tap
 /* ---- a file ------------------------------------------------------------------------------- */
 
 /* path_fd takes it (O_PATH), for the caller to close; -1: there is none, or a failure in answer. */
-static int take_file(const struct tapir_peer_job *job, int dir_fd, struct tapir_peer_answer *answer)
+static int take_file(const struct tapir_peer_helper *job, int dir_fd,
+		     struct tapir_peer_answer *answer)
 {
 	int fd = tapir_file__open_resolved(dir_fd, job->name, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH),
 	    err;
@@ -254,7 +256,7 @@ static int take_file(const struct tapir_peer_job *job, int dir_fd, struct tapir_
 	return fd;
 }
 
-static int take_in_dir(const struct tapir_peer_job *job, struct tapir_peer_places *at,
+static int take_in_dir(const struct tapir_peer_helper *job, struct tapir_peer_places *at,
 		       struct tapir_peer_answer *answer)
 {
 	if (tapir_peer_child__open_proc(job, at, answer) ||
@@ -264,7 +266,7 @@ static int take_in_dir(const struct tapir_peer_job *job, struct tapir_peer_place
 }
 
 /* Hands over the directory. */
-int tapir_peer_child__look(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+int tapir_peer_child__look(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
 	int fd = take_in_dir(job, &at, answer);
@@ -275,7 +277,7 @@ int tapir_peer_child__look(const struct tapir_peer_job *job, struct tapir_peer_a
 }
 
 /* Hands over the file, not opened yet (O_PATH): that is for who knows its file system. */
-int tapir_peer_child__take(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+int tapir_peer_child__take(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
 
@@ -283,7 +285,7 @@ int tapir_peer_child__take(const struct tapir_peer_job *job, struct tapir_peer_a
 }
 
 /* Between the look and the removal its user may swap the file: for another one of its own. */
-static void remove_once(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+static void remove_once(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	int fd = take_file(job, job->dir_fd, answer);
 
@@ -297,7 +299,7 @@ static void remove_once(const struct tapir_peer_job *job, struct tapir_peer_answ
 }
 
 /* Memory or descriptors may be there a moment later; nobody else removes the file. */
-int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+int tapir_peer_child__remove(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	int err = take_user(job);
 
@@ -323,7 +325,7 @@ static bool is_that_file(int dir_fd, const char *name, uint64_t dev, uint64_t in
 	       st.st_ino == inode;
 }
 
-int tapir_peer_child__make(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+int tapir_peer_child__make(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	int err = take_user(job), fd;
 	struct stat st;
@@ -355,7 +357,7 @@ static bool has_ended(int pidfd)
 }
 
 /* false: the runtime is there, and may open the file yet. */
-static bool await_written(const struct tapir_peer_job *job, int dir_fd)
+static bool await_written(const struct tapir_peer_helper *job, int dir_fd)
 {
 	uint64_t until_ns = tapir_clock__now_ns() + WRITTEN_NS;
 	struct stat st;
@@ -369,21 +371,21 @@ static bool await_written(const struct tapir_peer_job *job, int dir_fd)
 	return true;
 }
 
-void tapir_peer_child__unmake_written(const struct tapir_peer_job *job,
+void tapir_peer_child__unmake_written(const struct tapir_peer_helper *job,
 				      const struct tapir_peer_answer *answer, int dir_fd)
 {
 	if (!answer->is_asked || await_written(job, dir_fd))
 		tapir_peer_child__unmake(job, answer, dir_fd);
 }
 
-void tapir_peer_child__unmake(const struct tapir_peer_job *job,
+void tapir_peer_child__unmake(const struct tapir_peer_helper *job,
 			      const struct tapir_peer_answer *answer, int dir_fd)
 {
 	if (is_that_file(dir_fd, job->name, answer->dev, answer->inode))
 		unlinkat(dir_fd, job->name, 0);
 }
 
-int tapir_peer_child__find(const struct tapir_peer_job *job, struct tapir_peer_answer *answer)
+int tapir_peer_child__find(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
 	int dir_fd, err = tapir_peer_child__open_proc(job, &at, answer);

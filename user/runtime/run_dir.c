@@ -49,7 +49,7 @@ static void remove_dir(int parent_fd, const char *name)
 	unlinkat(parent_fd, name, AT_REMOVEDIR);
 }
 
-static void remove_as_guard(const struct tapir_peer_job *job,
+static void remove_as_guard(const struct tapir_peer_helper *job,
 			    const struct tapir_peer_answer *answer, int fd)
 {
 	(void)answer;
@@ -152,7 +152,7 @@ static int take(int parent_fd, const char *name, int *out)
 
 static int start_guard(struct tapir_run_dir *dir)
 {
-	struct tapir_peer_job job = {
+	struct tapir_peer_helper job = {
 		.last_act = remove_as_guard,
 		.pidfd = -1,
 		.proc_fd = -1,
@@ -163,7 +163,7 @@ static int start_guard(struct tapir_run_dir *dir)
 	struct tapir_peer_answer answer;
 
 	snprintf(job.name, sizeof(job.name), "%s", dir->name);
-	return tapir_peer_job__try_guarded(&job, &answer, NULL, &dir->guard);
+	return tapir_peer_helper__try_guarded(&job, &answer, NULL, &dir->guard);
 }
 
 /* The guard comes first: whenever we are killed, somebody knows the name. */

@@ -12,13 +12,14 @@
  *                    code is to be loaded
  *   ordinary user    $XDG_RUNTIME_DIR/tapir-<16 hex digits>, 0700
  *
- * It is removed by __close, and by a guard process (peer_job.h) when tapir is killed. What is left
- * when both are killed at once is locked by nobody, and the next tapir of that user removes it.
+ * It is removed by __close, and by a guard process (peer_helper.h) when tapir is killed. What is
+ * left when both are killed at once is locked by nobody, and the next tapir of that user removes
+ * it.
  */
 #ifndef TAPIR_USER_RUN_DIR_H
 #define TAPIR_USER_RUN_DIR_H
 
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 
 /* With a file name of 11 characters it still fits into a socket's address. */
 #define TAPIR_RUN_DIR_PATH_BYTES 96

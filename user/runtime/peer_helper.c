@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The parent's side of peer_job.h: a child for one job, its answer, its end.
+ * The parent's side of peer_helper.h: a child for one job, its answer, its end.
  *
  * clone3 instead of fork: the child sends no SIGCHLD and no waitpid(-1) of ours finds it, the
  * handlers of our signals are gone in it, and a pidfd comes with it. It keeps the fds of its
@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "runtime/peer_job.h"
+#include "runtime/peer_helper.h"
 
 #define GRACE_NS       (200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */
 #define DEATH_NS       (100 * TAPIR_NS_PER_MS) /* from SIGKILL to the end; longer: it hangs */
@@ -101,7 +101,7 @@ static void close_range_of(unsigned first, unsigned last)
 }
 
 /* Closes all fds but those of the job. */
-static void keep_only(const struct tapir_peer_job *job, int answer_fd)
+static void keep_only(const struct tapir_peer_helper *job, int answer_fd)
 {
 	int keep[] = {job->pidfd, job->proc_fd, job->dir_fd, job->cancel_fd, answer_fd};
 	const unsigned cnt = sizeof(keep) / sizeof(keep[0]);
@@ -162,7 +162,7 @@ static bool has_died(int life_fd, bool *is_asked)
 }
 
 static void __attribute__((noreturn))
-live(const struct tapir_peer_job *job, int answer_fd, bool is_guard)
+live(const struct tapir_peer_helper *job, int answer_fd, bool is_guard)
 {
 	struct tapir_peer_answer answer = {};
 	int fd;
@@ -182,7 +182,7 @@ live(const struct tapir_peer_job *job, int answer_fd, bool is_guard)
 
 /* Returns its pidfd or -errno. Signals stay blocked in it: Ctrl-C is for us, not for what it does.
  */
-static int start_child(const struct tapir_peer_job *job, int answer_fd, bool is_guard)
+static int start_child(const struct tapir_peer_helper *job, int answer_fd, bool is_guard)
 {
 	int pidfd = -1;
 	sigset_t all, before;
@@ -226,15 +226,15 @@ static int receive(int fd, struct tapir_peer_answer *answer, int *out_fd)
 }
 
 /* On a cancel the child sees it too, and gets its moment to leave nothing behind. */
-static int await_answer(const struct tapir_peer_job *job, int fd, struct tapir_peer_answer *answer,
-			int *out_fd)
+static int await_answer(const struct tapir_peer_helper *job, int fd,
+			struct tapir_peer_answer *answer, int *out_fd)
 {
-	struct tapir_peer_job deaf = *job;
-	int err = tapir_peer_job__poll(job, fd, POLLIN, job->deadline_ns + GRACE_NS);
+	struct tapir_peer_helper deaf = *job;
+	int err = tapir_peer_helper__poll(job, fd, POLLIN, job->deadline_ns + GRACE_NS);
 
 	deaf.cancel_fd = -1;
 	if (err == -ECANCELED &&
-	    !tapir_peer_job__poll(&deaf, fd, POLLIN, tapir_clock__now_ns() + GRACE_NS))
+	    !tapir_peer_helper__poll(&deaf, fd, POLLIN, tapir_clock__now_ns() + GRACE_NS))
 		err = 0;
 	return err ? err : receive(fd, answer, out_fd);
 }
@@ -260,10 +260,10 @@ static void end_child(int pidfd, bool has_answered)
 }
 
 /* guard: the child stays, if it could do its job; NULL: it does not. */
-static int run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer, int *fd,
+static int run(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer, int *fd,
 	       struct tapir_peer_guard *guard)
 {
-	struct tapir_peer_job own = *job;
+	struct tapir_peer_helper own = *job;
 	int pair[2], ends[2] = {-1, -1}, pidfd, err;
 
 	if (!may_make_one_more())
@@ -321,8 +321,9 @@ void tapir_peer_guard__let_act(struct tapir_peer_guard *guard)
 	*guard = TAPIR_PEER_NO_GUARD;
 }
 
-int tapir_peer_job__try_guarded(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
-				int *out_fd, struct tapir_peer_guard *guard)
+int tapir_peer_helper__try_guarded(const struct tapir_peer_helper *job,
+				   struct tapir_peer_answer *answer, int *out_fd,
+				   struct tapir_peer_guard *guard)
 {
 	tapir_autofd int fd = -1;
 	struct tapir_peer_answer got = {};
@@ -338,17 +339,17 @@ int tapir_peer_job__try_guarded(const struct tapir_peer_job *job, struct tapir_p
 	return got.err;
 }
 
-int tapir_peer_job__try(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
-			int *out_fd)
+int tapir_peer_helper__try(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer,
+			   int *out_fd)
 {
-	return tapir_peer_job__try_guarded(job, answer, out_fd, NULL);
+	return tapir_peer_helper__try_guarded(job, answer, out_fd, NULL);
 }
 
-int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
-			int *out_fd)
+int tapir_peer_helper__run(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer,
+			   int *out_fd)
 {
 	struct tapir_peer_answer got;
-	int err = tapir_peer_job__try(job, &got, out_fd);
+	int err = tapir_peer_helper__try(job, &got, out_fd);
 
 	if (err)
 		return tapir_diag__fail(err, "cannot %s in process %u: %s", job->task, job->tgid,
@@ -357,8 +358,8 @@ int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answ
 	return 0;
 }
 
-int tapir_peer_job__send(const struct tapir_peer_job *job, int fd, const void *bytes, size_t len,
-			 uint64_t deadline_ns)
+int tapir_peer_helper__send(const struct tapir_peer_helper *job, int fd, const void *bytes,
+			    size_t len, uint64_t deadline_ns)
 {
 	size_t sent = 0;
 
@@ -367,7 +368,7 @@ int tapir_peer_job__send(const struct tapir_peer_job *job, int fd, const void *b
 		int err = n < 0 && errno != EINTR && errno != EAGAIN ? -errno : 0;
 
 		if (n < 0 && errno == EAGAIN)
-			err = tapir_peer_job__poll(job, fd, POLLOUT, deadline_ns);
+			err = tapir_peer_helper__poll(job, fd, POLLOUT, deadline_ns);
 		if (err)
 			return err == -EPIPE ? -ECONNRESET : err;
 		sent += n > 0 ? (size_t)n : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * peer_job.h - what is done in the files of a process we talk to (a JVM, a .NET runtime) with
+ * peer_helper.h - what is done in the files of a process we talk to (a JVM, a .NET runtime) with
  * its rights, by a child of ours that may be killed at any moment; for user/runtime, and for
  * guards of what collect places.
  *
@@ -11,8 +11,8 @@
  *
  * Kernel: 5.9 (close_range). Thread-safe.
  */
-#ifndef TAPIR_USER_PEER_JOB_H
-#define TAPIR_USER_PEER_JOB_H
+#ifndef TAPIR_USER_PEER_HELPER_H
+#define TAPIR_USER_PEER_HELPER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,15 +63,16 @@ struct tapir_peer_answer {
 	bool is_asked; /* in a last act: see tapir_peer_guard__note */
 };
 
-struct tapir_peer_job;
+struct tapir_peer_helper;
 
 /* In the child. Returns the fd to hand over, -1 for none; failures in answer. */
-typedef int (*tapir_peer_act)(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+typedef int (*tapir_peer_act)(const struct tapir_peer_helper *job,
+			      struct tapir_peer_answer *answer);
 /* In a guard: answer and fd are what its act gave. */
-typedef void (*tapir_peer_last_act)(const struct tapir_peer_job *job,
+typedef void (*tapir_peer_last_act)(const struct tapir_peer_helper *job,
 				    const struct tapir_peer_answer *answer, int fd);
 
-struct tapir_peer_job {
+struct tapir_peer_helper {
 	tapir_peer_act act;
 	tapir_peer_last_act last_act; /* of a guard */
 	const char *task;	      /* for the line: "attach to the JVM" */
@@ -103,12 +104,12 @@ const char *tapir_peer_answer__reason(const struct tapir_peer_answer *answer, in
  * In the parent: makes the child, waits for its answer, ends it. out_fd: yours; may be NULL.
  * Failures have a line that names the process.
  */
-int tapir_peer_job__run(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
-			int *out_fd);
+int tapir_peer_helper__run(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer,
+			   int *out_fd);
 
 /* The same without a line; answer is filled also on failure. */
-int tapir_peer_job__try(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
-			int *out_fd);
+int tapir_peer_helper__try(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer,
+			   int *out_fd);
 
 /*
  * The same, and the child stays when it has answered: once we die, whoever kills us, it does the
@@ -122,8 +123,9 @@ struct tapir_peer_guard {
 	{                                                                                          \
 		.pidfd = -1, .life_fd = -1                                                         \
 	}
-int tapir_peer_job__try_guarded(const struct tapir_peer_job *job, struct tapir_peer_answer *answer,
-				int *out_fd, struct tapir_peer_guard *guard);
+int tapir_peer_helper__try_guarded(const struct tapir_peer_helper *job,
+				   struct tapir_peer_answer *answer, int *out_fd,
+				   struct tapir_peer_guard *guard);
 
 /* For its last act: a runtime was asked to write the file, and has not answered yet; or it has. */
 void tapir_peer_guard__note(const struct tapir_peer_guard *guard, bool is_asked);
@@ -132,12 +134,12 @@ void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard);
 void tapir_peer_guard__let_act(struct tapir_peer_guard *guard);
 
 /* Polls fd (-1: just waits) until events, the deadline or a cancel: 0, -ETIMEDOUT, -ECANCELED. */
-int tapir_peer_job__poll(const struct tapir_peer_job *job, int fd, short events,
-			 uint64_t deadline_ns);
+int tapir_peer_helper__poll(const struct tapir_peer_helper *job, int fd, short events,
+			    uint64_t deadline_ns);
 
 /* All bytes to a connected, non-blocking socket; -EPIPE is -ECONNRESET. No line. */
-int tapir_peer_job__send(const struct tapir_peer_job *job, int fd, const void *bytes, size_t len,
-			 uint64_t deadline_ns);
+int tapir_peer_helper__send(const struct tapir_peer_helper *job, int fd, const void *bytes,
+			    size_t len, uint64_t deadline_ns);
 
 /* ---- the child's side: peer_child.c ------------------------------------------------------ */
 
@@ -156,26 +158,26 @@ struct tapir_peer_places {
 int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir_peer_why why);
 
 /* A short rest: 0, or -ETIMEDOUT at the job's end, or -ECANCELED. */
-int tapir_peer_child__rest(const struct tapir_peer_job *job);
+int tapir_peer_child__rest(const struct tapir_peer_helper *job);
 
 /*
  * Its root and status, while we may; then its user; then dir below its root. __enter_private: only
  * a directory that, on each part of its path, belongs to root, the process's user or the owner of
  * the process's root directory, and in which nobody else can replace a file that is there.
  */
-int tapir_peer_child__open_proc(const struct tapir_peer_job *job, struct tapir_peer_places *at,
+int tapir_peer_child__open_proc(const struct tapir_peer_helper *job, struct tapir_peer_places *at,
 				struct tapir_peer_answer *answer);
-int tapir_peer_child__enter(const struct tapir_peer_job *job, struct tapir_peer_places *at,
+int tapir_peer_child__enter(const struct tapir_peer_helper *job, struct tapir_peer_places *at,
 			    struct tapir_peer_answer *answer);
-int tapir_peer_child__enter_private(const struct tapir_peer_job *job, struct tapir_peer_places *at,
-				    struct tapir_peer_answer *answer);
+int tapir_peer_child__enter_private(const struct tapir_peer_helper *job,
+				    struct tapir_peer_places *at, struct tapir_peer_answer *answer);
 
 /* The value of "\nKey:" in status, as it is now; false: not there, or the process is gone. */
 bool tapir_peer_child__status(const struct tapir_peer_places *at, const char *key, char *out,
 			      size_t out_bytes);
 
 /* A stopped process is not spoken to: it would do what was asked when nobody waits any more. */
-int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_job *job,
+int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_helper *job,
 					 const struct tapir_peer_places *at,
 					 struct tapir_peer_answer *answer);
 
@@ -183,17 +185,18 @@ int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_job *job,
  * Connects to the socket called name in the directory: the fd, not blocking. Without a failure
  * in answer: -ENOENT nobody listens there, -EAGAIN its queue is full.
  */
-int tapir_peer_child__connect(const struct tapir_peer_job *job, const struct tapir_peer_places *at,
-			      const char *name, struct tapir_peer_answer *answer);
+int tapir_peer_child__connect(const struct tapir_peer_helper *job,
+			      const struct tapir_peer_places *at, const char *name,
+			      struct tapir_peer_answer *answer);
 
 /* The process at the other end of a connection, as the kernel has it; 0: of another pid namespace.
  */
 uint32_t tapir_peer_child__pid_behind(int fd);
 
 /* The acts all runtimes share: the file called name in dir, which must be private. */
-int tapir_peer_child__look(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
-int tapir_peer_child__take(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
-int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+int tapir_peer_child__look(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
+int tapir_peer_child__take(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
+int tapir_peer_child__remove(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
 
 /*
  * Makes that file, empty, of the process's user and mode 0600, before a runtime is asked to write
@@ -201,8 +204,8 @@ int tapir_peer_child__remove(const struct tapir_peer_job *job, struct tapir_peer
  * own, in a directory that is private, nobody can put a link there, whatever the sysctls
  * fs.protected_* are. Hands over the directory. __unmake removes what __make or __place made.
  */
-int tapir_peer_child__make(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
-void tapir_peer_child__unmake(const struct tapir_peer_job *job,
+int tapir_peer_child__make(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
+void tapir_peer_child__unmake(const struct tapir_peer_helper *job,
 			      const struct tapir_peer_answer *answer, int dir_fd);
 
 /*
@@ -210,17 +213,19 @@ void tapir_peer_child__unmake(const struct tapir_peer_job *job,
  * create it again, and follow a link then. Waits until the runtime has written to it or is gone, at
  * most three seconds; if neither comes, the empty file stays, so that its name is taken.
  */
-void tapir_peer_child__unmake_written(const struct tapir_peer_job *job,
+void tapir_peer_child__unmake_written(const struct tapir_peer_helper *job,
 				      const struct tapir_peer_answer *answer, int dir_fd);
 
 /* found: the process finds the file (dev, inode) under that name in dir. Nothing is opened. */
-int tapir_peer_child__find(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
+int tapir_peer_child__find(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
 
 /* Acts of one runtime. */
-int tapir_jvm_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
-int tapir_dotnet_child__connect(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
-int tapir_dotnet_child__place(const struct tapir_peer_job *job, struct tapir_peer_answer *answer);
-void tapir_dotnet_child__end_dump(const struct tapir_peer_job *job,
+int tapir_jvm_child__connect(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
+int tapir_dotnet_child__connect(const struct tapir_peer_helper *job,
+				struct tapir_peer_answer *answer);
+int tapir_dotnet_child__place(const struct tapir_peer_helper *job,
+			      struct tapir_peer_answer *answer);
+void tapir_dotnet_child__end_dump(const struct tapir_peer_helper *job,
 				  const struct tapir_peer_answer *answer, int fd);
 
 #endif
