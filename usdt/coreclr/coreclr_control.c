@@ -156,9 +156,9 @@ static void end(void)
 	tapir_ring__fini();
 	coreclr_memory__fini();
 	ring_sys3(SYS_munmap, control.plan, sizeof(*control.plan), 0);
-	control.turn = coreclr_turn__take();
+	control.turn = coreclr_detach_lock__take();
 	if (coreclr_info__request_detach(coreclr.info, DETACH_MS) < 0)
-		coreclr_turn__give(control.turn);
+		coreclr_detach_lock__release(control.turn);
 }
 
 static void *run(void *unused)
@@ -250,5 +250,5 @@ void coreclr_control__join(void)
 	if (control.is_running)
 		pthread_join(control.thread, NULL);
 	control.is_running = 0;
-	coreclr_turn__give(control.turn);
+	coreclr_detach_lock__release(control.turn);
 }

@@ -175,10 +175,10 @@ struct coreclr_quiet *coreclr_quiet__note(void); /* the threads as they are now;
 int coreclr_quiet__is_proven(struct coreclr_quiet *quiet);
 void coreclr_quiet__free(struct coreclr_quiet *quiet);
 
-/* ---- coreclr_turn.c: copies of this library in one process leave one after the other --------- */
+/* ---- coreclr_detach_lock.c: copies of this library in one process leave one after the other --------- */
 
-int coreclr_turn__take(void); /* waits, up to 30 s; the turn, -1: without */
-void coreclr_turn__give(int turn);
+int coreclr_detach_lock__take(void); /* waits, up to 30 s; the turn, -1: without */
+void coreclr_detach_lock__release(int turn);
 
 /* ---- coreclr_control.c: the control thread --------------------------------------------------- */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_turn.c - one detach at a time. The runtime serves them one by one and sleeps for each;
- * one that had to wait longer than twice what it announced costs 5 s, in which nobody can attach
- * either. Copies of this library know nothing of each other, so they meet at the name of a socket
- * that nobody ever connects to. Where there is none, each goes when it likes.
+ * coreclr_detach_lock.c - one detach at a time. The runtime serves them one by one and sleeps for
+ * each; one that had to wait longer than twice what it announced costs 5 s, in which nobody can
+ * attach either. Copies of this library know nothing of each other, so they meet at the name of a
+ * socket that nobody ever connects to. Where there is none, each goes when it likes.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static uint32_t name_it(struct sockaddr_un *name)
 	return (uint32_t)offsetof(struct sockaddr_un, sun_path) + 1 + len;
 }
 
-int coreclr_turn__take(void)
+int coreclr_detach_lock__take(void)
 {
 	const struct timespec step = {.tv_nsec = STEP_NS};
 	struct sockaddr_un name;
@@ -53,7 +53,7 @@ int coreclr_turn__take(void)
 	return -1;
 }
 
-void coreclr_turn__give(int turn)
+void coreclr_detach_lock__release(int turn)
 {
 	if (turn >= 0)
 		ring_sys3(SYS_close, turn, 0, 0);
