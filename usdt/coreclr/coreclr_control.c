@@ -8,7 +8,7 @@
  * neither faults nor the real-time ones, by which the runtime stops threads for a collection.
  *
  * The end: StopSession; the gate shut; no destructors at threads' exits any more; a second, no
- * thread in ProviderCreated, and the proof of coreclr_quiet.c; the lane taken down;
+ * thread in ProviderCreated, and the proof of coreclr_quiescence.c; the lane taken down;
  * RequestProfilerDetach. Until then the library stays, idle, says so in ctl (TAPIR_RING_CTL_IDLE),
  * and goes on trying.
  */
@@ -120,15 +120,15 @@ static void serve(void)
 static void wait_until_quiet(void)
 {
 	uint64_t stopped_ns = now_ns();
-	struct coreclr_quiet *quiet = NULL;
+	struct coreclr_quiescence *quiet = NULL;
 	int is_told = 0;
 
 	for (;;) {
 		uint64_t since_ns = now_ns() - stopped_ns;
 
 		if (!quiet)
-			quiet = coreclr_quiet__note();
-		else if (coreclr_quiet__is_proven(quiet) && since_ns >= SETTLE_NS &&
+			quiet = coreclr_quiescence__note();
+		else if (coreclr_quiescence__is_proven(quiet) && since_ns >= SETTLE_NS &&
 			 !__atomic_load_n(&coreclr.inside_cnt, __ATOMIC_SEQ_CST))
 			break;
 		if (since_ns >= IDLE_AFTER_NS && !is_told) {
@@ -139,7 +139,7 @@ static void wait_until_quiet(void)
 		if (coreclr_load(&coreclr.is_shut))
 			break;
 	}
-	coreclr_quiet__free(quiet);
+	coreclr_quiescence__free(quiet);
 }
 
 static void end(void)

@@ -166,14 +166,15 @@ void coreclr_session__stop(struct coreclr_session *session);
 int coreclr_repair__start(void); /* before there are events. 0: also without a table */
 void coreclr_repair__stop(void); /* when no thread can be walking its stack */
 
-/* ---- coreclr_quiet.c: nobody is inside ----------------------------------------------------- */
+/* ---- coreclr_quiescence.c: nobody is inside ----------------------------------------------------- */
 
-struct coreclr_quiet;
+struct coreclr_quiescence;
 
-struct coreclr_quiet *coreclr_quiet__note(void); /* the threads as they are now; NULL: cannot */
+struct coreclr_quiescence *
+coreclr_quiescence__note(void); /* the threads as they are now; NULL: cannot */
 /* 1: since it was noted, each of them has slept in the kernel, run a millisecond, or gone. */
-int coreclr_quiet__is_proven(struct coreclr_quiet *quiet);
-void coreclr_quiet__free(struct coreclr_quiet *quiet);
+int coreclr_quiescence__is_proven(struct coreclr_quiescence *quiet);
+void coreclr_quiescence__free(struct coreclr_quiescence *quiet);
 
 /* ---- coreclr_detach_lock.c: copies of this library in one process leave one after the other --------- */
 

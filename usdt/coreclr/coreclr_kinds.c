@@ -7,8 +7,8 @@
  * named at run time. The runtime does not report which of them are gone. So when half of the places
  * are taken, those that have not been met for longest leave the table, until a quarter is left: a
  * table without them is put in its place. A thread that had found one of them is through with it
- * when coreclr_quiet.c says so: then the ring's entry and the memory are given back. A kind that is
- * met again is registered again.
+ * when coreclr_quiescence.c says so: then the ring's entry and the memory are given back. A kind
+ * that is met again is registered again.
  */
 #include "coreclr_kinds.h"
 
@@ -299,14 +299,14 @@ static void sweep_providers(void)
 /* 1: no thread has one of the old table any more. */
 static int await_quiet(void)
 {
-	struct coreclr_quiet *quiet = coreclr_quiet__note();
+	struct coreclr_quiescence *quiet = coreclr_quiescence__note();
 	int is_proven = 0;
 
 	for (uint32_t i = 0; quiet && !is_proven && i < QUIET_STEPS; i++) {
 		nap(QUIET_STEP_NS);
-		is_proven = coreclr_quiet__is_proven(quiet);
+		is_proven = coreclr_quiescence__is_proven(quiet);
 	}
-	coreclr_quiet__free(quiet);
+	coreclr_quiescence__free(quiet);
 	return is_proven;
 }
 

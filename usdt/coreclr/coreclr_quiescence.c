@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_quiet.c - the proof that no thread is on its way into or out of this library, for which
- * no flag of ours can stand: before the first instruction and after the last one of a callback
- * there is none. When no new call can come, a thread that then sleeps in the kernel, or has run
- * for a millisecond more, has left those few instructions behind. One that is stopped, or does
- * not get a processor, has not: wait for it.
+ * coreclr_quiescence.c - the proof that no thread is on its way into or out of this library, for
+ * which no flag of ours can stand: before the first instruction and after the last one of a
+ * callback there is none. When no new call can come, a thread that then sleeps in the kernel, or
+ * has run for a millisecond more, has left those few instructions behind. One that is stopped, or
+ * does not get a processor, has not: wait for it.
  *
  * That no new call comes is the runtime's part: StopSession waits until its threads have left
  * their writes to the session.
@@ -24,7 +24,7 @@ struct thread {
 	uint64_t ran_ns;
 };
 
-struct coreclr_quiet {
+struct coreclr_quiescence {
 	uint32_t cnt, self;
 	struct thread threads[THREAD_MAX];
 };
@@ -87,7 +87,7 @@ static int is_asleep_or_gone(uint32_t tid)
 	return state && state[1] == ' ' && strchr("SZX", state[2]) && state[2];
 }
 
-static void note_thread(struct coreclr_quiet *q, uint32_t tid)
+static void note_thread(struct coreclr_quiescence *q, uint32_t tid)
 {
 	if (tid == q->self || q->cnt == THREAD_MAX)
 		return;
@@ -96,7 +96,7 @@ static void note_thread(struct coreclr_quiet *q, uint32_t tid)
 	q->threads[q->cnt++].ran_ns = ran_ns(tid);
 }
 
-static int note_all(struct coreclr_quiet *q)
+static int note_all(struct coreclr_quiescence *q)
 {
 	char entries[4096] __attribute__((aligned(8)));
 	long fd = ring_sys4(SYS_openat, AT_FDCWD, "/proc/self/task",
@@ -117,22 +117,22 @@ static int note_all(struct coreclr_quiet *q)
 	return (int)len;
 }
 
-struct coreclr_quiet *coreclr_quiet__note(void)
+struct coreclr_quiescence *coreclr_quiescence__note(void)
 {
-	long va = ring_sys6(SYS_mmap, 0, sizeof(struct coreclr_quiet), PROT_READ | PROT_WRITE,
+	long va = ring_sys6(SYS_mmap, 0, sizeof(struct coreclr_quiescence), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	struct coreclr_quiet *q = (struct coreclr_quiet *)va;
+	struct coreclr_quiescence *q = (struct coreclr_quiescence *)va;
 
 	if (ring_sys_failed(va))
 		return NULL;
 	q->self = (uint32_t)ring_sys3(SYS_gettid, 0, 0, 0);
 	if (!note_all(q) && q->cnt < THREAD_MAX)
 		return q;
-	coreclr_quiet__free(q);
+	coreclr_quiescence__free(q);
 	return NULL;
 }
 
-int coreclr_quiet__is_proven(struct coreclr_quiet *q)
+int coreclr_quiescence__is_proven(struct coreclr_quiescence *q)
 {
 	int is_proven = 1;
 
@@ -147,7 +147,7 @@ int coreclr_quiet__is_proven(struct coreclr_quiet *q)
 	return is_proven;
 }
 
-void coreclr_quiet__free(struct coreclr_quiet *q)
+void coreclr_quiescence__free(struct coreclr_quiescence *q)
 {
 	if (q)
 		ring_sys3(SYS_munmap, q, sizeof(*q), 0);
