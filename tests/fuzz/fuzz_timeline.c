@@ -4,7 +4,7 @@
 // fuzz: user/symbol/dotnet_name*.c user/spec/spec*.c user/trace/*.c user/base/*.c
 /*
  * Any well-formed records in any order through the timeline into every view, and the finding: an
- * interval's parts add up to it, a sheet and a sentence are made. The first byte chooses the view;
+ * interval's parts add up to it, a result and a sentence are made. The first byte chooses the view;
  * up to the first newline a pair as a user writes it.
  */
 #include <stdlib.h>
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	struct tapir_catalog *catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
 	struct tapir_pairs pairs = {};
 	struct tapir_finding finding = {};
-	struct tapir_sheet sheet = {};
+	struct tapir_view_result result = {};
 	struct tapir_str text = {};
 	const struct tapir_view *view;
 	struct tapir_timeline *tl;
@@ -76,14 +76,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 		each_record(input + at, len - at, catalog, add, tl);
 	if (tapir_timeline__finish(tl))
 		abort();
-	sheet.tree = tapir_timeline__stacks(tl);
-	view->finish(ctx, &sheet);
-	for (size_t i = 0; i < sheet.tables.cnt; i++)
-		if (sheet.tables.data[i].cells.cnt % sheet.tables.data[i].column_cnt)
+	result.tree = tapir_timeline__stacks(tl);
+	view->finish(ctx, &result);
+	for (size_t i = 0; i < result.tables.cnt; i++)
+		if (result.tables.data[i].cells.cnt % result.tables.data[i].column_cnt)
 			abort();
 	tapir_finding__add_text(&finding, &text);
 	tapir_str__fini(&text);
-	tapir_sheet__fini(&sheet);
+	tapir_view_result__fini(&result);
 	tapir_finding__fini(&finding);
 	tapir_timeline__free(tl);
 	tapir_view__free(view, ctx);

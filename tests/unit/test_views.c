@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Views on made-up recordings: what their sheets say, cell by cell. */
+/* Views on made-up recordings: what their results say, cell by cell. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #define RUNTIME "Microsoft-Windows-DotNETRuntime"
 
 static struct feeder f;
-static struct tapir_sheet sheet;
+static struct tapir_view_result result;
 static const struct tapir_view *view;
 static void *ctx;
 
@@ -29,7 +29,7 @@ static int setup(void **state)
 	const struct tapir_timeline_opts opts = {.wants_stacks = true};
 
 	(void)state;
-	sheet = (struct tapir_sheet){};
+	result = (struct tapir_view_result){};
 	ctx = NULL;
 	return feeder_init(&f, &opts);
 }
@@ -37,7 +37,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	tapir_sheet__fini(&sheet);
+	tapir_view_result__fini(&result);
 	feeder_fini(&f);
 	if (ctx)
 		tapir_view__free(view, ctx);
@@ -61,29 +61,30 @@ static int answer(void)
 	int err;
 
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
-	sheet.tree = tapir_timeline__stacks(f.tl);
-	err = view->finish(ctx, &sheet);
-	assert_false(sheet.failed);
+	result.tree = tapir_timeline__stacks(f.tl);
+	err = view->finish(ctx, &result);
+	assert_false(result.failed);
 	return err;
 }
 
 /* The nth table of that key. */
-static const struct tapir_sheet_table *table(const char *key, unsigned nth)
+static const struct tapir_view_result_table *table(const char *key, unsigned nth)
 {
-	const struct tapir_sheet_table *t;
+	const struct tapir_view_result_table *t;
 
-	tapir_vec_for_each (t, &sheet.tables)
+	tapir_vec_for_each (t, &result.tables)
 		if (!strcmp(t->key, key) && !nth--)
 			return t;
 	fail_msg("no table %s", key);
 	return NULL;
 }
 
-static const struct tapir_cell *cell(const struct tapir_sheet_table *t, size_t row, const char *key)
+static const struct tapir_cell *cell(const struct tapir_view_result_table *t, size_t row,
+				     const char *key)
 {
 	for (unsigned c = 0; c < t->column_cnt; c++)
 		if (!strcmp(t->columns[c].key, key)) {
-			assert_true(row < tapir_sheet_table__rows(t));
+			assert_true(row < tapir_view_result_table__rows(t));
 			return &t->cells.data[row * t->column_cnt + c];
 		}
 	fail_msg("no column %s", key);
@@ -94,7 +95,7 @@ static uint64_t fact(const char *key)
 {
 	const struct tapir_fact *found;
 
-	tapir_vec_for_each (found, &sheet.facts)
+	tapir_vec_for_each (found, &result.facts)
 		if (!strcmp(found->column.key, key))
 			return found->cell.u64;
 	fail_msg("no fact %s", key);
@@ -132,10 +133,10 @@ static void samples_of_a_hundred_thousand_threads_are_all_counted(void **state)
 	assert_int_equal(answer(), 0);
 	assert_int_equal(fact("samples"), 2 * cnt);
 	assert_int_equal(cell(table("works", 0), 0, "samples")->u64, 2 * cnt);
-	assert_int_equal(tapir_sheet_table__rows(table("threads", 0)), 65536);
+	assert_int_equal(tapir_view_result_table__rows(table("threads", 0)), 65536);
 	assert_int_equal(cell(table("threads", 0), 65535, "samples")->u64, 2);
-	assert_int_equal(sheet.notes.cnt, 1); /* the rest is said to be in no row */
-	assert_non_null(strstr(sheet.notes.data[0], "68928 samples"));
+	assert_int_equal(result.notes.cnt, 1); /* the rest is said to be in no row */
+	assert_non_null(strstr(result.notes.data[0], "68928 samples"));
 }
 
 /* The id of one that ended: another process's thread, with its own name and time. */
@@ -155,7 +156,7 @@ static void thread_ids_used_again_are_threads_of_their_own(void **state)
 	feeder_add(&f, &thread.h);
 	feeder_sample(&f, 200, 7, 6 * MS, 0);
 	assert_int_equal(answer(), 0);
-	assert_int_equal(tapir_sheet_table__rows(table("threads", 0)), 2);
+	assert_int_equal(tapir_view_result_table__rows(table("threads", 0)), 2);
 	assert_string_equal(cell(table("threads", 0), 0, "thread")->text, "first");
 	assert_int_equal(cell(table("threads", 0), 0, "samples")->u64, 2);
 	assert_string_equal(cell(table("threads", 0), 1, "thread")->text, "second");
@@ -166,7 +167,7 @@ static void thread_ids_used_again_are_threads_of_their_own(void **state)
 
 static void slowest_come_first_and_their_parts_add_up(void **state)
 {
-	const struct tapir_sheet_table *slowest, *parts;
+	const struct tapir_view_result_table *slowest, *parts;
 	uint64_t sum = 0;
 
 	(void)state;
@@ -184,11 +185,11 @@ static void slowest_come_first_and_their_parts_add_up(void **state)
 	}
 	assert_int_equal(answer(), 0);
 	slowest = table("slowest", 0);
-	assert_int_equal(tapir_sheet_table__rows(slowest), 2);
+	assert_int_equal(tapir_view_result_table__rows(slowest), 2);
 	assert_int_equal(cell(slowest, 0, "ns")->u64, 12 * MS);
 	assert_int_equal(cell(slowest, 1, "ns")->u64, 11 * MS);
 	parts = table("parts", 0);
-	for (size_t row = 0; row < tapir_sheet_table__rows(parts); row++)
+	for (size_t row = 0; row < tapir_view_result_table__rows(parts); row++)
 		sum += cell(parts, row, "ns")->u64;
 	assert_int_equal(sum, 12 * MS);
 	assert_string_equal(cell(parts, 0, "ended_by")->text, "? (9)");
@@ -208,7 +209,7 @@ static void event_that_is_not_there_is_an_error_that_says_what_is(void **state)
 
 static void details_are_bounded_when_all_waits_differ(void **state)
 {
-	const struct tapir_sheet_table *parts;
+	const struct tapir_view_result_table *parts;
 	uint64_t sum = 0;
 
 	(void)state;
@@ -223,8 +224,8 @@ static void details_are_bounded_when_all_waits_differ(void **state)
 	fire(2, 1, 6000000);
 	assert_int_equal(answer(), 0);
 	parts = table("parts", 0);
-	assert_true(tapir_sheet_table__rows(parts) < 20);
-	for (size_t row = 0; row < tapir_sheet_table__rows(parts); row++)
+	assert_true(tapir_view_result_table__rows(parts) < 20);
+	for (size_t row = 0; row < tapir_view_result_table__rows(parts); row++)
 		sum += cell(parts, row, "ns")->u64;
 	assert_int_equal(sum, 6000000 - 1);
 }
@@ -233,7 +234,7 @@ static void details_are_bounded_when_all_waits_differ(void **state)
 
 static void locks_come_by_waited_time_with_who_let_go(void **state)
 {
-	const struct tapir_sheet_table *locks;
+	const struct tapir_view_result_table *locks;
 
 	(void)state;
 	feeder_probe(&f, 1, "hotspot", "monitor__contended__enter", "monitor", "class");
@@ -267,14 +268,14 @@ static void headline_of_a_lock_without_a_name_has_no_gap(void **state)
 	feeder_come(&f, 1, 9 * MS, 8 * MS, 5);
 	fire(2, 1, 10 * MS);
 	assert_int_equal(answer(), 0);
-	assert_string_equal(sheet.headline.data,
+	assert_string_equal(result.headline.data,
 			    "threads waited 9.00 ms for locks, once; 100% for monitor, most often "
 			    "released by ? (5)");
 }
 
 static void pauses_have_their_reason_and_heap(void **state)
 {
-	const struct tapir_sheet_table *pauses;
+	const struct tapir_view_result_table *pauses;
 
 	(void)state;
 	feeder_probe(&f, 1, "hotspot", "gc__begin", "is_full", NULL);
@@ -311,7 +312,7 @@ static void pauses_have_their_reason_and_heap(void **state)
 
 static void exceptions_and_allocations_are_counted_by_type(void **state)
 {
-	const struct tapir_sheet_table *rows;
+	const struct tapir_view_result_table *rows;
 
 	(void)state;
 	feeder_probe(&f, 1, RUNTIME, "GCAllocationTick", "AllocationAmount64", "TypeName");
@@ -323,7 +324,7 @@ static void exceptions_and_allocations_are_counted_by_type(void **state)
 	fire(2, 1, 4 * MS);
 	assert_int_equal(answer(), 0);
 	rows = table("allocations", 0);
-	assert_int_equal(tapir_sheet_table__rows(rows), 2);
+	assert_int_equal(tapir_view_result_table__rows(rows), 2);
 	assert_string_equal(cell(rows, 0, "type")->text, "Byte[]");
 	assert_int_equal(cell(rows, 1, "bytes")->u64, 250);
 	assert_int_equal(cell(rows, 1, "count")->u64, 2);
@@ -346,7 +347,7 @@ static void types_are_bounded_when_all_differ(void **state)
 	}
 	assert_int_equal(answer(), 0);
 	assert_int_equal(fact("count"), (TAPIR_TALLY_MAX_ROWS + 5));
-	assert_int_equal(sheet.notes.cnt, 1);
+	assert_int_equal(result.notes.cnt, 1);
 }
 
 static void pool_has_its_workers_and_queue(void **state)
@@ -372,7 +373,7 @@ static void pool_has_its_workers_and_queue(void **state)
 static void counters_keep_their_course_when_values_are_many(void **state)
 {
 	struct tapir_rec_counter counter = {.tgid = 100};
-	const struct tapir_sheet_table *rows;
+	const struct tapir_view_result_table *rows;
 
 	(void)state;
 	ask("counters", 0);
@@ -385,11 +386,11 @@ static void counters_keep_their_course_when_values_are_many(void **state)
 	}
 	assert_int_equal(answer(), 0);
 	rows = table("counters", 0);
-	assert_int_equal(tapir_sheet_table__rows(rows), 1);
+	assert_int_equal(tapir_view_result_table__rows(rows), 1);
 	assert_int_equal(cell(rows, 0, "count")->u64, 70000);
 	assert_true(cell(rows, 0, "mean")->f64 == 34999.5);
 	assert_true(cell(rows, 0, "most")->f64 == 69999);
-	assert_true(tapir_sheet_table__rows(table("points", 0)) <= 32768);
+	assert_true(tapir_view_result_table__rows(table("points", 0)) <= 32768);
 	assert_true(cell(table("points", 0), 1, "value")->f64 >
 		    cell(table("points", 0), 0, "value")->f64);
 }
@@ -408,7 +409,7 @@ static void add_counter(uint64_t at_ns, uint32_t kind, double value, uint64_t in
 
 static void what_was_added_is_shown_a_second_and_summed(void **state)
 {
-	const struct tapir_sheet_table *rows, *points;
+	const struct tapir_view_result_table *rows, *points;
 
 	(void)state;
 	ask("counters", 0);
@@ -419,7 +420,7 @@ static void what_was_added_is_shown_a_second_and_summed(void **state)
 	add_counter(5000 * MS, TAPIR_COUNTER_SUM, NAN, 2000 * MS);
 	assert_int_equal(answer(), 0);
 	rows = table("counters", 0);
-	assert_int_equal(tapir_sheet_table__rows(rows), 2);
+	assert_int_equal(tapir_view_result_table__rows(rows), 2);
 	assert_string_equal(cell(rows, 0, "unit")->text, "item/s");
 	assert_true(cell(rows, 0, "first")->f64 == 20 && cell(rows, 0, "last")->f64 == 4);
 	assert_true(cell(rows, 0, "mean")->f64 == 12 && cell(rows, 0, "total")->f64 == 48);
@@ -428,7 +429,7 @@ static void what_was_added_is_shown_a_second_and_summed(void **state)
 	assert_int_equal(cell(rows, 1, "count")->u64, 2);
 	assert_true(cell(rows, 1, "last")->f64 == 48);
 	points = table("points", 1);
-	assert_int_equal(tapir_sheet_table__rows(points), 2);
+	assert_int_equal(tapir_view_result_table__rows(points), 2);
 	assert_true(cell(points, 1, "value")->f64 == 48);
 }
 
@@ -457,7 +458,7 @@ static void every_view_says_so_when_the_file_is_empty(void **state)
 	for (unsigned i = 0; tapir_views[i]; i++) {
 		ask(tapir_views[i]->arg ? "slow=x" : tapir_views[i]->name, 0);
 		assert_int_equal(answer(), view->arg ? -ENOENT : 0);
-		assert_true(view->arg || sheet.headline.len > 0);
+		assert_true(view->arg || result.headline.len > 0);
 		teardown(NULL);
 		assert_int_equal(setup(NULL), 0);
 	}
@@ -486,8 +487,8 @@ static const char *found_nothing(const char *asked, const char *specs, const cha
 							feeder_sv(""), NULL, NULL, 0));
 	ask(asked, 0);
 	assert_int_equal(answer(), 0);
-	tapir_recorded__judge(&recorded, f.catalog, view, &sheet);
-	return sheet.headline.data;
+	tapir_recorded__judge(&recorded, f.catalog, view, &result);
+	return result.headline.data;
 }
 
 #define DEFAULTS                                                                                   \
@@ -534,7 +535,7 @@ static void nothing_is_not_recorded_where_nobody_asked_for_it(void **state)
 
 		if (!strstr(said, "not recorded") != cases[i].is_recorded)
 			fail_msg("%s of %s: %s", cases[i].view, cases[i].specs, said);
-		assert_int_equal(sheet.is_unrecorded, !cases[i].is_recorded);
+		assert_int_equal(result.is_unrecorded, !cases[i].is_recorded);
 	}
 	assert_string_equal(found_nothing("gc", "My-Source", NULL, true),
 			    "collections were not recorded: `tapir record --profile gc` records "
@@ -543,7 +544,7 @@ static void nothing_is_not_recorded_where_nobody_asked_for_it(void **state)
 			    "no thread was seen to wait");
 	assert_string_equal(found_nothing("contention", "My-Source", NULL, true),
 			    "no thread was seen to wait for a lock");
-	assert_int_equal(sheet.notes.cnt, 1);
+	assert_int_equal(result.notes.cnt, 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

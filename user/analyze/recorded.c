@@ -171,19 +171,20 @@ static bool says(struct tapir_sv text, const char *word)
 	return text.len && memmem(text.data, text.len, word, strlen(word));
 }
 
-static void say_not_recorded(const struct subject *s, struct tapir_sheet *sheet)
+static void say_not_recorded(const struct subject *s, struct tapir_view_result *result)
 {
 	struct tapir_fact *fact;
 
-	tapir_str__clear(&sheet->headline);
-	tapir_str__addf(&sheet->headline, "%s were not recorded: %s records them", s->what, s->how);
-	tapir_vec_for_each (fact, &sheet->facts)
+	tapir_str__clear(&result->headline);
+	tapir_str__addf(&result->headline, "%s were not recorded: %s records them", s->what,
+			s->how);
+	tapir_vec_for_each (fact, &result->facts)
 		fact->column.title = NULL; /* zeros of what nobody counted */
-	sheet->is_unrecorded = true;
+	result->is_unrecorded = true;
 }
 
 void tapir_recorded__judge(const struct tapir_recorded *r, const struct tapir_catalog *catalog,
-			   const struct tapir_view *view, struct tapir_sheet *sheet)
+			   const struct tapir_view *view, struct tapir_view_result *result)
 {
 	const struct subject *s = subjects, *end = s + sizeof(subjects) / sizeof(*subjects);
 	const struct asked asked = {
@@ -195,10 +196,11 @@ void tapir_recorded__judge(const struct tapir_recorded *r, const struct tapir_ca
 
 	while (s < end && s->view != view)
 		s++;
-	if (s == end || !sheet->has_nothing || !asked.specs.data || is_any_asked(&asked, s))
+	if (s == end || !result->has_nothing || !asked.specs.data || is_any_asked(&asked, s))
 		return;
 	if (!has_switches || s->switches == SWITCHES_NEVER)
-		say_not_recorded(s, sheet);
+		say_not_recorded(s, result);
 	else if (s->switches == SWITCHES_TOO)
-		tapir_sheet__note(sheet, "%s were not recorded: %s records them", s->what, s->how);
+		tapir_view_result__note(result, "%s were not recorded: %s records them", s->what,
+					s->how);
 }

@@ -17,11 +17,11 @@ struct tapir_recorded {
 void tapir_recorded__add(struct tapir_recorded *r, const struct tapir_rec *rec);
 
 /*
- * After the view's finish: where it found nothing (tapir_sheet__nothing) because nobody asked for
- * it, its headline says so, and what would record it. A file that does not say what was asked for
- * (of a tapir that wrote no "specs") is left as it is.
+ * After the view's finish: where it found nothing (tapir_view_result__nothing) because nobody asked
+ * for it, its headline says so, and what would record it. A file that does not say what was asked
+ * for (of a tapir that wrote no "specs") is left as it is.
  */
 void tapir_recorded__judge(const struct tapir_recorded *r, const struct tapir_catalog *catalog,
-			   const struct tapir_view *view, struct tapir_sheet *sheet);
+			   const struct tapir_view *view, struct tapir_view_result *result);
 
 #endif

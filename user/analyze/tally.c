@@ -185,8 +185,8 @@ void tapir_tally__sort(struct tapir_tally *t)
 		qsort((*row)->ways, (*row)->way_cnt, sizeof(*(*row)->ways), way_by_weight);
 }
 
-static void write_stacks(struct tapir_sheet *sheet, size_t rows, const struct tapir_tally_row *row,
-			 bool is_bytes)
+static void write_stacks(struct tapir_view_result *result, size_t rows,
+			 const struct tapir_tally_row *row, bool is_bytes)
 {
 	static const struct tapir_column in_bytes[] = {{"bytes", ">BYTES", TAPIR_CELL_BYTES},
 						       {"count", ">TIMES", TAPIR_CELL_COUNT},
@@ -196,35 +196,35 @@ static void write_stacks(struct tapir_sheet *sheet, size_t rows, const struct ta
 						       {"count", ">TIMES", TAPIR_CELL_COUNT},
 						       {"stack", "FROM", TAPIR_CELL_ORIGIN},
 						       {}};
-	size_t table = tapir_sheet__table_of_row(sheet, rows, "stacks", NULL,
-						 is_bytes ? in_bytes : in_times);
+	size_t table = tapir_view_result__table_of_row(result, rows, "stacks", NULL,
+						       is_bytes ? in_bytes : in_times);
 
-	for (unsigned i = 0; i < row->way_cnt && (sheet->top || i < WAYS_SHOWN); i++) {
-		tapir_sheet__u64(sheet, table, row->ways[i].weight);
-		tapir_sheet__u64(sheet, table, row->ways[i].cnt);
-		tapir_sheet__stack(sheet, table, row->ways[i].node);
+	for (unsigned i = 0; i < row->way_cnt && (result->top || i < WAYS_SHOWN); i++) {
+		tapir_view_result__u64(result, table, row->ways[i].weight);
+		tapir_view_result__u64(result, table, row->ways[i].cnt);
+		tapir_view_result__stack(result, table, row->ways[i].node);
 	}
 }
 
-static void write_messages(struct tapir_sheet *sheet, size_t rows,
+static void write_messages(struct tapir_view_result *result, size_t rows,
 			   const struct tapir_tally_row *row)
 {
 	static const struct tapir_column columns[] = {
 		{"count", ">TIMES", TAPIR_CELL_COUNT}, {"message", "MESSAGE", TAPIR_CELL_TEXT}, {}};
-	size_t table = tapir_sheet__table_of_row(sheet, rows, "messages", NULL, columns);
+	size_t table = tapir_view_result__table_of_row(result, rows, "messages", NULL, columns);
 
-	for (unsigned i = 0; i < row->message_cnt && (sheet->top || i < WAYS_SHOWN); i++) {
-		tapir_sheet__u64(sheet, table, row->messages[i].cnt);
-		tapir_sheet__text(sheet, table, row->messages[i].text);
+	for (unsigned i = 0; i < row->message_cnt && (result->top || i < WAYS_SHOWN); i++) {
+		tapir_view_result__u64(result, table, row->messages[i].cnt);
+		tapir_view_result__text(result, table, row->messages[i].text);
 	}
 	if (row->other_messages) {
-		tapir_sheet__u64(sheet, table, row->other_messages);
-		tapir_sheet__text(sheet, table, "(others)");
+		tapir_view_result__u64(result, table, row->other_messages);
+		tapir_view_result__text(result, table, "(others)");
 	}
 }
 
-void tapir_tally__write(const struct tapir_tally *t, struct tapir_sheet *sheet, const char *key,
-			bool is_bytes, uint64_t top)
+void tapir_tally__write(const struct tapir_tally *t, struct tapir_view_result *result,
+			const char *key, bool is_bytes, uint64_t top)
 {
 	static const struct tapir_column in_bytes[] = {{"bytes", ">BYTES", TAPIR_CELL_BYTES},
 						       {"percent", ">SHARE", TAPIR_CELL_PERCENT},
@@ -236,21 +236,22 @@ void tapir_tally__write(const struct tapir_tally *t, struct tapir_sheet *sheet, 
 						       {"count", ">TIMES", TAPIR_CELL_COUNT},
 						       {"type", "TYPE", TAPIR_CELL_TEXT},
 						       {}};
-	size_t table = tapir_sheet__table(sheet, key, NULL, is_bytes ? in_bytes : in_times);
+	size_t table = tapir_view_result__table(result, key, NULL, is_bytes ? in_bytes : in_times);
 
 	for (size_t i = 0; i < t->rows.cnt && i < top; i++) {
 		const struct tapir_tally_row *row = t->rows.data[i];
 
-		tapir_sheet__u64(sheet, table, row->weight);
-		tapir_sheet__share(sheet, table, row->weight, t->weight);
-		tapir_sheet__u64(sheet, table, row->cnt);
-		tapir_sheet__text(sheet, table, row->what);
+		tapir_view_result__u64(result, table, row->weight);
+		tapir_view_result__share(result, table, row->weight, t->weight);
+		tapir_view_result__u64(result, table, row->cnt);
+		tapir_view_result__text(result, table, row->what);
 		if (row->message_cnt)
-			write_messages(sheet, table, row);
-		write_stacks(sheet, table, row, is_bytes);
+			write_messages(result, table, row);
+		write_stacks(result, table, row, is_bytes);
 	}
 	if (t->more)
-		tapir_sheet__note(sheet, "%llu more are not listed", (unsigned long long)t->more);
+		tapir_view_result__note(result, "%llu more are not listed",
+					(unsigned long long)t->more);
 }
 
 void tapir_tally__fini(struct tapir_tally *t)

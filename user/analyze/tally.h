@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_TALLY_H
 #define TAPIR_USER_TALLY_H
 
-#include "analyze/sheet.h"
+#include "analyze/view_result.h"
 #include "analyze/timeline.h"
 #include "lore/lore.h"
 
@@ -51,8 +51,8 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 /* Rows and their stacks by weight, the heaviest first. */
 void tapir_tally__sort(struct tapir_tally *t);
 /* The rows, each with a table "stacks"; is_bytes: how weights are told. */
-void tapir_tally__write(const struct tapir_tally *t, struct tapir_sheet *sheet, const char *key,
-			bool is_bytes, uint64_t top);
+void tapir_tally__write(const struct tapir_tally *t, struct tapir_view_result *result,
+			const char *key, bool is_bytes, uint64_t top);
 void tapir_tally__fini(struct tapir_tally *t);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * view.h - a question to a recording: what it listens to on the timeline, and the sheet it makes
+ * view.h - a question to a recording: what it listens to on the timeline, and the result it makes
  * of it. One file each, view_*.c; a view prints nothing.
  */
 #ifndef TAPIR_USER_VIEW_H
 #define TAPIR_USER_VIEW_H
 
-#include "analyze/sheet.h"
+#include "analyze/view_result.h"
 #include "analyze/timeline.h"
 
 /* What a view's context begins with. */
@@ -25,7 +25,7 @@ struct tapir_view {
 	uint64_t default_top;	  /* where nobody says how many */
 	void (*begin)(void *ctx); /* NULL: there is nothing more to set */
 	/* After the timeline is finished. 0, or -errno with a diagnostic. */
-	int (*finish)(void *ctx, struct tapir_sheet *sheet);
+	int (*finish)(void *ctx, struct tapir_view_result *result);
 	void (*fini)(void *ctx);
 };
 

@@ -37,7 +37,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	tapir_tally__add(&v->tally, t, probe, event);
 }
 
-static int finish(void *ctx, struct tapir_sheet *sheet)
+static int finish(void *ctx, struct tapir_view_result *result)
 {
 	struct allocations *v = ctx;
 	const struct tapir_tally *t = &v->tally;
@@ -45,13 +45,14 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	bool is_bytes = t->weight > t->cnt; /* else each weighs 1 */
 
 	tapir_tally__sort(&v->tally);
-	tapir_tally__write(t, sheet, "allocations", is_bytes, v->asked.top);
-	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
-	tapir_sheet__fact(sheet, is_bytes ? "bytes" : "weight", NULL, TAPIR_CELL_COUNT, t->weight);
+	tapir_tally__write(t, result, "allocations", is_bytes, v->asked.top);
+	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
+	tapir_view_result__fact(result, is_bytes ? "bytes" : "weight", NULL, TAPIR_CELL_COUNT,
+				t->weight);
 	if (!t->rows.cnt)
-		tapir_sheet__nothing(sheet, "no allocation was seen");
+		tapir_view_result__nothing(result, "no allocation was seen");
 	else if (is_bytes)
-		tapir_str__addf(&sheet->headline,
+		tapir_str__addf(&result->headline,
 				"%.1f MB allocated (%.1f MB a second), %.0f%% of "
 				"it %s",
 				(double)t->weight / 1e6,
@@ -59,7 +60,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 				100.0 * (double)t->rows.data[0]->weight / (double)t->weight,
 				t->rows.data[0]->what);
 	else
-		tapir_str__addf(&sheet->headline, "%llu allocations, %.0f%% of them %s",
+		tapir_str__addf(&result->headline, "%llu allocations, %.0f%% of them %s",
 				(unsigned long long)t->cnt,
 				100.0 * (double)t->rows.data[0]->weight / (double)t->weight,
 				t->rows.data[0]->what);

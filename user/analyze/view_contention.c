@@ -199,7 +199,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	}
 }
 
-/* ---- the sheet ------------------------------------------------------------------------------ */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 static int by_waited(const void *a, const void *b)
 {
@@ -215,7 +215,7 @@ static int by_ns(const void *a, const void *b)
 	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
 }
 
-static void add_ways(struct tapir_sheet *sheet, size_t locks, struct lock *lock)
+static void add_ways(struct tapir_view_result *result, size_t locks, struct lock *lock)
 {
 	static const struct tapir_column columns[] = {
 		{"ns", ">ASLEEP", TAPIR_CELL_NS},
@@ -226,17 +226,17 @@ static void add_ways(struct tapir_sheet *sheet, size_t locks, struct lock *lock)
 		{"stack", "WAITER", TAPIR_CELL_ORIGIN},
 		{"holder_stack", "HOLDER STACK", TAPIR_CELL_ORIGIN},
 		{}};
-	size_t t = tapir_sheet__table_of_row(sheet, locks, "waiters", NULL, columns);
+	size_t t = tapir_view_result__table_of_row(result, locks, "waiters", NULL, columns);
 
 	qsort(lock->ways, lock->way_cnt, sizeof(*lock->ways), by_ns);
-	for (unsigned i = 0; i < lock->way_cnt && (sheet->top || i < WAYS_SHOWN); i++) {
-		tapir_sheet__u64(sheet, t, lock->ways[i].ns);
-		tapir_sheet__u64(sheet, t, lock->ways[i].cnt);
-		tapir_sheet__name(sheet, t, lock->ways[i].waker, lock->ways[i].waker_tid);
-		tapir_sheet__u64(sheet, t, lock->ways[i].waker_tid);
-		tapir_sheet__text(sheet, t, lock->ways[i].holder_in);
-		tapir_sheet__stack(sheet, t, lock->ways[i].node);
-		tapir_sheet__stack(sheet, t, lock->ways[i].holder_node);
+	for (unsigned i = 0; i < lock->way_cnt && (result->top || i < WAYS_SHOWN); i++) {
+		tapir_view_result__u64(result, t, lock->ways[i].ns);
+		tapir_view_result__u64(result, t, lock->ways[i].cnt);
+		tapir_view_result__name(result, t, lock->ways[i].waker, lock->ways[i].waker_tid);
+		tapir_view_result__u64(result, t, lock->ways[i].waker_tid);
+		tapir_view_result__text(result, t, lock->ways[i].holder_in);
+		tapir_view_result__stack(result, t, lock->ways[i].node);
+		tapir_view_result__stack(result, t, lock->ways[i].holder_node);
 	}
 }
 
@@ -247,28 +247,28 @@ static const char *kind_name(const struct contention *v, const struct lock *lock
 	return lock->kind == TAPIR_NO_KIND ? lock->reason : pairs->kinds.data[lock->kind].name;
 }
 
-static void add_headline(const struct contention *v, struct tapir_sheet *sheet)
+static void add_headline(const struct contention *v, struct tapir_view_result *result)
 {
 	const struct lock *worst = v->locks.cnt ? v->locks.data[0] : NULL;
 	char waited[TAPIR_NS_TEXT_BYTES];
 	char times[TAPIR_TIMES_TEXT_BYTES];
 
 	if (!v->cnt || !worst) {
-		tapir_sheet__nothing(sheet, "no thread was seen to wait for a lock");
+		tapir_view_result__nothing(result, "no thread was seen to wait for a lock");
 		return;
 	}
-	tapir_str__addf(&sheet->headline, "threads waited %s for locks, %s; %.0f%% for %s%s%s",
+	tapir_str__addf(&result->headline, "threads waited %s for locks, %s; %.0f%% for %s%s%s",
 			tapir_ns__text(v->waited_ns, waited), tapir_times__text(v->cnt, times),
 			v->waited_ns ? 100.0 * (double)worst->waited_ns / (double)v->waited_ns : 0,
 			kind_name(v, worst), worst->label && *worst->label ? " " : "",
 			worst->label ? worst->label : "");
 	if (worst->way_cnt && worst->ways[0].waker_tid)
-		tapir_str__addf(&sheet->headline, ", most often released by %s (%u)",
+		tapir_str__addf(&result->headline, ", most often released by %s (%u)",
 				*worst->ways[0].waker ? worst->ways[0].waker : "?",
 				worst->ways[0].waker_tid);
 }
 
-static int finish(void *ctx, struct tapir_sheet *sheet)
+static int finish(void *ctx, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"ns", ">WAITED", TAPIR_CELL_NS},
 						      {"percent", ">SHARE", TAPIR_CELL_PERCENT},
@@ -278,7 +278,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 						      {"label", "LOCK", TAPIR_CELL_TEXT},
 						      {}};
 	struct contention *v = ctx;
-	size_t t = tapir_sheet__table(sheet, "locks", "locks", columns);
+	size_t t = tapir_view_result__table(result, "locks", "locks", columns);
 
 	if (v->locks.cnt)
 		qsort(v->locks.data, v->locks.cnt, sizeof(*v->locks.data), by_waited);
@@ -287,22 +287,22 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 		if (!lock->cnt)
 			continue;
-		tapir_sheet__u64(sheet, t, lock->waited_ns);
-		tapir_sheet__share(sheet, t, lock->waited_ns, v->waited_ns);
-		tapir_sheet__u64(sheet, t, lock->cnt);
-		tapir_sheet__u64(sheet, t, lock->worst_ns);
-		tapir_sheet__text(sheet, t, kind_name(v, lock));
-		tapir_sheet__text(sheet, t, lock->label);
-		add_ways(sheet, t, lock);
+		tapir_view_result__u64(result, t, lock->waited_ns);
+		tapir_view_result__share(result, t, lock->waited_ns, v->waited_ns);
+		tapir_view_result__u64(result, t, lock->cnt);
+		tapir_view_result__u64(result, t, lock->worst_ns);
+		tapir_view_result__text(result, t, kind_name(v, lock));
+		tapir_view_result__text(result, t, lock->label);
+		add_ways(result, t, lock);
 	}
-	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
-	tapir_sheet__fact(sheet, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
-	tapir_sheet__fact(sheet, "half", NULL, TAPIR_CELL_COUNT, v->half);
-	add_headline(v, sheet);
+	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
+	tapir_view_result__fact(result, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
+	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, v->half);
+	add_headline(v, result);
 	if (v->half)
-		tapir_sheet__note(sheet,
-				  "%llu waits began before the recording or did not end in it",
-				  (unsigned long long)v->half);
+		tapir_view_result__note(
+			result, "%llu waits began before the recording or did not end in it",
+			(unsigned long long)v->half);
 	return v->failed ? -ENOMEM : 0;
 }
 

@@ -175,24 +175,24 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *rec)
 	add_point(v, c, rec->h.time_ns, value);
 }
 
-/* ---- the sheet -------------------------------------------------------------------------------- */
+/* ---- the result -------------------------------------------------------------------------------- */
 
-static void write_points(struct tapir_sheet *sheet, size_t rows, const struct counter *c)
+static void write_points(struct tapir_view_result *result, size_t rows, const struct counter *c)
 {
 	static const struct tapir_column columns[] = {
 		{"at_ns", NULL, TAPIR_CELL_TIME}, {"value", NULL, TAPIR_CELL_NUMBER}, {}};
-	size_t t = tapir_sheet__table_of_row(sheet, rows, "points", NULL, columns);
+	size_t t = tapir_view_result__table_of_row(result, rows, "points", NULL, columns);
 
 	for (size_t i = 0; i < c->points.cnt; i++) {
 		const struct point *p = &c->points.data[i];
 
-		tapir_sheet__time(sheet, t, p->at_ns);
-		tapir_sheet__f64(sheet, t, p->sum / (double)p->cnt);
+		tapir_view_result__time(result, t, p->at_ns);
+		tapir_view_result__f64(result, t, p->sum / (double)p->cnt);
 	}
 }
 
 /* Each value, or means of equal parts of its time: from the least to the most; a gap is a space. */
-static void write_sparks(struct tapir_sheet *sheet, size_t t, const struct counter *c)
+static void write_sparks(struct tapir_view_result *result, size_t t, const struct counter *c)
 {
 	static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
 					     "\u2585", "\u2586", "\u2587", "\u2588"};
@@ -218,7 +218,7 @@ static void write_sparks(struct tapir_sheet *sheet, size_t t, const struct count
 		level = level < 0 ? 0 : level > 7 ? 7 : level;
 		tapir_str__adds(&text, cnts[i] > 0 ? blocks[level] : " ");
 	}
-	tapir_sheet__text(sheet, t, text.data ? text.data : "");
+	tapir_view_result__text(result, t, text.data ? text.data : "");
 	tapir_str__fini(&text);
 }
 
@@ -233,17 +233,17 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (int)x->kind - (int)y->kind;
 }
 
-static void write_unit(struct tapir_sheet *sheet, size_t t, const struct counter *c)
+static void write_unit(struct tapir_view_result *result, size_t t, const struct counter *c)
 {
 	struct tapir_str text = {};
 
 	tapir_str__adds(&text, c->unit);
 	tapir_str__adds(&text, c->kind == TAPIR_COUNTER_RATE ? "/s" : "");
-	tapir_sheet__text(sheet, t, text.data ? text.data : "");
+	tapir_view_result__text(result, t, text.data ? text.data : "");
 	tapir_str__fini(&text);
 }
 
-static int finish(void *ctx, struct tapir_sheet *sheet)
+static int finish(void *ctx, struct tapir_view_result *result)
 {
 	static const char *const kinds[] = {"gauge", "rate", "sum"};
 	static const struct tapir_column columns[] = {{"pid", ">PID", TAPIR_CELL_ID},
@@ -262,7 +262,7 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 						      {"over_time", "OVER TIME", TAPIR_CELL_TEXT},
 						      {}};
 	struct counters *v = ctx;
-	size_t t = tapir_sheet__table(sheet, "counters", NULL, columns);
+	size_t t = tapir_view_result__table(result, "counters", NULL, columns);
 	struct counter **row;
 
 	if (v->rows.cnt)
@@ -272,33 +272,34 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 
 		if (!c->points.cnt)
 			continue; /* out of memory */
-		tapir_sheet__u64(sheet, t, c->tgid);
-		tapir_sheet__text(sheet, t, c->provider);
-		tapir_sheet__text(sheet, t, c->name);
-		tapir_sheet__text(sheet, t, c->tags[0] ? c->tags : NULL);
-		tapir_sheet__text(sheet, t, c->kind < 3 ? kinds[c->kind] : NULL);
-		tapir_sheet__u64(sheet, t, c->cnt);
+		tapir_view_result__u64(result, t, c->tgid);
+		tapir_view_result__text(result, t, c->provider);
+		tapir_view_result__text(result, t, c->name);
+		tapir_view_result__text(result, t, c->tags[0] ? c->tags : NULL);
+		tapir_view_result__text(result, t, c->kind < 3 ? kinds[c->kind] : NULL);
+		tapir_view_result__u64(result, t, c->cnt);
 		if (c->kind == TAPIR_COUNTER_RATE)
-			tapir_sheet__f64(sheet, t, c->total);
+			tapir_view_result__f64(result, t, c->total);
 		else
-			tapir_sheet__none(sheet, t);
-		tapir_sheet__f64(sheet, t, c->first);
-		tapir_sheet__f64(sheet, t, c->least);
-		tapir_sheet__f64(sheet, t, c->sum / (double)c->cnt);
-		tapir_sheet__f64(sheet, t, c->most);
-		tapir_sheet__f64(sheet, t, c->last);
-		write_unit(sheet, t, c);
-		write_sparks(sheet, t, c);
-		write_points(sheet, t, c);
+			tapir_view_result__none(result, t);
+		tapir_view_result__f64(result, t, c->first);
+		tapir_view_result__f64(result, t, c->least);
+		tapir_view_result__f64(result, t, c->sum / (double)c->cnt);
+		tapir_view_result__f64(result, t, c->most);
+		tapir_view_result__f64(result, t, c->last);
+		write_unit(result, t, c);
+		write_sparks(result, t, c);
+		write_points(result, t, c);
 	}
 	if (v->more)
-		tapir_sheet__note(sheet, "more than %u counters: values of the others are left out",
-				  MAX_COUNTERS);
+		tapir_view_result__note(result,
+					"more than %u counters: values of the others are left out",
+					MAX_COUNTERS);
 	if (v->rows.cnt)
-		tapir_str__addf(&sheet->headline, "%zu counters", v->rows.cnt);
+		tapir_str__addf(&result->headline, "%zu counters", v->rows.cnt);
 	else
 		tapir_str__adds(
-			&sheet->headline,
+			&result->headline,
 			"the recording has no counters: `tapir record --counters` records them");
 	return v->failed ? -ENOMEM : 0;
 }

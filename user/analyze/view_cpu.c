@@ -175,7 +175,7 @@ static int by_self(const void *a, const void *b)
 	return x->total < y->total ? 1 : x->total > y->total ? -1 : 0;
 }
 
-static void write_functions(struct cpu *v, struct tapir_sheet *sheet)
+static void write_functions(struct cpu *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {
 		{"self_percent", ">SELF", TAPIR_CELL_PERCENT},
@@ -185,40 +185,40 @@ static void write_functions(struct cpu *v, struct tapir_sheet *sheet)
 		{"kind", "KIND", TAPIR_CELL_TEXT},
 		{"function", "FUNCTION", TAPIR_CELL_TEXT},
 		{}};
-	size_t t = tapir_sheet__table(sheet, "functions", "functions", columns);
+	size_t t = tapir_view_result__table(result, "functions", "functions", columns);
 	const struct function_row *f;
 	uint64_t left = v->asked.top;
 
-	add_functions(v, sheet->tree);
+	add_functions(v, result->tree);
 	if (v->functions.cnt)
 		qsort(v->functions.data, v->functions.cnt, sizeof(*v->functions.data), by_self);
 	tapir_vec_for_each (f, &v->functions) {
 		if (!left--)
 			break;
-		tapir_sheet__share(sheet, t, f->self, v->cnt);
-		tapir_sheet__share(sheet, t, f->total, v->cnt);
-		tapir_sheet__u64(sheet, t, f->self);
-		tapir_sheet__u64(sheet, t, f->total);
-		tapir_sheet__text(sheet, t, tapir_frame_kind__name(f->kind));
-		tapir_sheet__text(sheet, t, sheet->tree->names.data[f->name]);
+		tapir_view_result__share(result, t, f->self, v->cnt);
+		tapir_view_result__share(result, t, f->total, v->cnt);
+		tapir_view_result__u64(result, t, f->self);
+		tapir_view_result__u64(result, t, f->total);
+		tapir_view_result__text(result, t, tapir_frame_kind__name(f->kind));
+		tapir_view_result__text(result, t, result->tree->names.data[f->name]);
 	}
 }
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 
-static void write_path(struct cpu *v, struct tapir_sheet *sheet, size_t t, uint32_t node)
+static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t, uint32_t node)
 {
-	const struct tapir_tree_node *n = &sheet->tree->nodes.data[node];
+	const struct tapir_tree_node *n = &result->tree->nodes.data[node];
 	struct tapir_str text = {};
 
 	for (unsigned i = 1; i < n->depth; i++)
 		tapir_str__adds(&text, "  ");
-	tapir_str__adds(&text, sheet->tree->names.data[n->name]);
-	tapir_sheet__share(sheet, t, n->total, v->cnt);
-	tapir_sheet__u64(sheet, t, n->total);
-	tapir_sheet__u64(sheet, t, n->depth);
-	tapir_sheet__text(sheet, t, text.data);
-	tapir_sheet__text(sheet, t, sheet->tree->names.data[n->name]);
+	tapir_str__adds(&text, result->tree->names.data[n->name]);
+	tapir_view_result__share(result, t, n->total, v->cnt);
+	tapir_view_result__u64(result, t, n->total);
+	tapir_view_result__u64(result, t, n->depth);
+	tapir_view_result__text(result, t, text.data);
+	tapir_view_result__text(result, t, result->tree->names.data[n->name]);
 	v->failed |= text.failed;
 	tapir_str__fini(&text);
 }
@@ -240,7 +240,7 @@ static uint32_t next_child(const struct tapir_tree_node *nodes, uint32_t parent,
 }
 
 /* From the outside in, heavier first, what has two in a hundred of all. No recursion. */
-static void write_paths(struct cpu *v, struct tapir_sheet *sheet)
+static void write_paths(struct cpu *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"percent", ">TOTAL", TAPIR_CELL_PERCENT},
 						      {"samples", ">SAMPLES", TAPIR_CELL_COUNT},
@@ -248,17 +248,17 @@ static void write_paths(struct cpu *v, struct tapir_sheet *sheet)
 						      {"path", "PATH", TAPIR_CELL_TEXT},
 						      {"function", NULL, TAPIR_CELL_TEXT},
 						      {}};
-	size_t t =
-		tapir_sheet__table(sheet, "tree", "call tree, outermost function first", columns);
-	const struct tapir_tree_node *nodes = sheet->tree->nodes.data;
+	size_t t = tapir_view_result__table(result, "tree", "call tree, outermost function first",
+					    columns);
+	const struct tapir_tree_node *nodes = result->tree->nodes.data;
 	uint32_t at = 0, last = 0;
 	unsigned left = MAX_PATHS;
 
-	while (sheet->tree->nodes.cnt && left) {
+	while (result->tree->nodes.cnt && left) {
 		uint32_t next = next_child(nodes, at, last);
 
 		if (next && nodes[next].total * 100 >= v->cnt * PATHS_PERCENT) {
-			write_path(v, sheet, t, next);
+			write_path(v, result, t, next);
 			left--;
 			at = next;
 			last = 0;
@@ -280,7 +280,7 @@ static int by_cnt(const void *a, const void *b)
 	return x->cnt < y->cnt ? 1 : x->cnt > y->cnt ? -1 : 0;
 }
 
-static void write_threads(struct cpu *v, struct tapir_sheet *sheet)
+static void write_threads(struct cpu *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"percent", ">SHARE", TAPIR_CELL_PERCENT},
 						      {"samples", ">SAMPLES", TAPIR_CELL_COUNT},
@@ -289,7 +289,7 @@ static void write_threads(struct cpu *v, struct tapir_sheet *sheet)
 						      {"thread", "THREAD", TAPIR_CELL_TEXT},
 						      {"work", "MOSTLY", TAPIR_CELL_TEXT},
 						      {}};
-	size_t t = tapir_sheet__table(sheet, "threads", "threads", columns);
+	size_t t = tapir_view_result__table(result, "threads", "threads", columns);
 	const struct thread_row *row;
 	uint64_t left = v->asked.top;
 
@@ -302,33 +302,33 @@ static void write_threads(struct cpu *v, struct tapir_sheet *sheet)
 			break;
 		for (unsigned w = 1; w < TAPIR_WORK_CNT; w++)
 			most = row->works[w] > row->works[most] ? w : most;
-		tapir_sheet__share(sheet, t, row->cnt, v->cnt);
-		tapir_sheet__u64(sheet, t, row->cnt);
-		tapir_sheet__u64(sheet, t, row->tgid);
-		tapir_sheet__u64(sheet, t, row->tid);
-		tapir_sheet__text(sheet, t, row->comm);
-		tapir_sheet__text(sheet, t, tapir_work__name(most));
+		tapir_view_result__share(result, t, row->cnt, v->cnt);
+		tapir_view_result__u64(result, t, row->cnt);
+		tapir_view_result__u64(result, t, row->tgid);
+		tapir_view_result__u64(result, t, row->tid);
+		tapir_view_result__text(result, t, row->comm);
+		tapir_view_result__text(result, t, tapir_work__name(most));
 	}
 }
 
-static void write_works(const struct cpu *v, struct tapir_sheet *sheet)
+static void write_works(const struct cpu *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"work", "WORK", TAPIR_CELL_TEXT},
 						      {"samples", ">SAMPLES", TAPIR_CELL_COUNT},
 						      {"percent", ">SHARE", TAPIR_CELL_PERCENT},
 						      {}};
-	size_t t = tapir_sheet__table(sheet, "works", NULL, columns);
+	size_t t = tapir_view_result__table(result, "works", NULL, columns);
 
 	for (unsigned w = 0; w < TAPIR_WORK_CNT; w++) {
 		if (!v->works[w])
 			continue;
-		tapir_sheet__text(sheet, t, tapir_work__name(w));
-		tapir_sheet__u64(sheet, t, v->works[w]);
-		tapir_sheet__share(sheet, t, v->works[w], v->cnt);
+		tapir_view_result__text(result, t, tapir_work__name(w));
+		tapir_view_result__u64(result, t, v->works[w]);
+		tapir_view_result__share(result, t, v->works[w], v->cnt);
 	}
 }
 
-static void write_intervals(const struct cpu *v, struct tapir_sheet *sheet)
+static void write_intervals(const struct cpu *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"percent", ">CPU", TAPIR_CELL_PERCENT},
 						      {"samples", ">SAMPLES", TAPIR_CELL_COUNT},
@@ -336,7 +336,8 @@ static void write_intervals(const struct cpu *v, struct tapir_sheet *sheet)
 						      {"kind", "INSIDE", TAPIR_CELL_TEXT},
 						      {}};
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->asked.tl);
-	size_t t = tapir_sheet__table(sheet, "intervals", "CPU time inside intervals", columns);
+	size_t t =
+		tapir_view_result__table(result, "intervals", "CPU time inside intervals", columns);
 	char text[512];
 
 	for (size_t k = 0; k < v->by_kind.cnt && k < pairs->kinds.cnt; k++) {
@@ -345,52 +346,52 @@ static void write_intervals(const struct cpu *v, struct tapir_sheet *sheet)
 		if (!v->by_kind.data[k])
 			continue;
 		snprintf(text, sizeof(text), "%s:%s", kind->provider, kind->name);
-		tapir_sheet__share(sheet, t, v->by_kind.data[k], v->cnt);
-		tapir_sheet__u64(sheet, t, v->by_kind.data[k]);
-		tapir_sheet__u64(sheet, t, kind->cnt);
-		tapir_sheet__text(sheet, t, text);
+		tapir_view_result__share(result, t, v->by_kind.data[k], v->cnt);
+		tapir_view_result__u64(result, t, v->by_kind.data[k]);
+		tapir_view_result__u64(result, t, kind->cnt);
+		tapir_view_result__text(result, t, text);
 	}
 }
 
-static int finish(void *ctx, struct tapir_sheet *sheet)
+static int finish(void *ctx, struct tapir_view_result *result)
 {
 	struct cpu *v = ctx;
 	unsigned most = 0;
 
 	if (!v->cnt) {
-		tapir_str__adds(&sheet->headline,
+		tapir_str__adds(&result->headline,
 				"the recording has no CPU samples of these threads");
 		return v->failed ? -ENOMEM : 0;
 	}
 	tapir_stack_tree__sort(tapir_timeline__stacks(v->asked.tl));
 	for (unsigned w = 1; w < TAPIR_WORK_CNT; w++)
 		most = v->works[w] > v->works[most] ? w : most;
-	write_works(v, sheet);
-	write_functions(v, sheet);
-	write_paths(v, sheet);
-	write_threads(v, sheet);
-	write_intervals(v, sheet);
-	tapir_str__addf(&sheet->headline, "%.1f%% of %llu CPU samples are %s",
+	write_works(v, result);
+	write_functions(v, result);
+	write_paths(v, result);
+	write_threads(v, result);
+	write_intervals(v, result);
+	tapir_str__addf(&result->headline, "%.1f%% of %llu CPU samples are %s",
 			100.0 * (double)v->works[most] / (double)v->cnt, (unsigned long long)v->cnt,
 			tapir_work__name(most));
 	if (v->works[TAPIR_WORK_GC] && most != TAPIR_WORK_GC)
-		tapir_str__addf(&sheet->headline, ", %.1f%% GC",
+		tapir_str__addf(&result->headline, ", %.1f%% GC",
 				100.0 * (double)v->works[TAPIR_WORK_GC] / (double)v->cnt);
 	if (v->works[TAPIR_WORK_JIT] && most != TAPIR_WORK_JIT)
-		tapir_str__addf(&sheet->headline, ", %.1f%% JIT compiler",
+		tapir_str__addf(&result->headline, ", %.1f%% JIT compiler",
 				100.0 * (double)v->works[TAPIR_WORK_JIT] / (double)v->cnt);
 	if (v->functions.cnt)
-		tapir_str__addf(&sheet->headline, "; hottest: %s (%.1f%%)",
-				sheet->tree->names.data[v->functions.data[0].name],
+		tapir_str__addf(&result->headline, "; hottest: %s (%.1f%%)",
+				result->tree->names.data[v->functions.data[0].name],
 				100.0 * (double)v->functions.data[0].self / (double)v->cnt);
-	tapir_sheet__fact(sheet, "samples", NULL, TAPIR_CELL_COUNT, v->cnt);
-	tapir_sheet__fact(sheet, "without_stack", NULL, TAPIR_CELL_COUNT, v->bare_cnt);
+	tapir_view_result__fact(result, "samples", NULL, TAPIR_CELL_COUNT, v->cnt);
+	tapir_view_result__fact(result, "without_stack", NULL, TAPIR_CELL_COUNT, v->bare_cnt);
 	if (v->rowless_cnt)
-		tapir_sheet__note(
-			sheet,
+		tapir_view_result__note(
+			result,
 			"%llu samples of other threads are not listed: the limit is %u threads",
 			(unsigned long long)v->rowless_cnt, MAX_THREADS);
-	tapir_sheet__fact(sheet, "period_sum", NULL, TAPIR_CELL_COUNT, v->period_sum);
+	tapir_view_result__fact(result, "period_sum", NULL, TAPIR_CELL_COUNT, v->period_sum);
 	return v->failed ? -ENOMEM : 0;
 }
 

@@ -34,18 +34,18 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	tapir_tally__add(&v->tally, t, probe, event);
 }
 
-static int finish(void *ctx, struct tapir_sheet *sheet)
+static int finish(void *ctx, struct tapir_view_result *result)
 {
 	struct exceptions *v = ctx;
 	const struct tapir_tally *t = &v->tally;
 
 	tapir_tally__sort(&v->tally);
-	tapir_tally__write(t, sheet, "exceptions", false, v->asked.top);
-	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
+	tapir_tally__write(t, result, "exceptions", false, v->asked.top);
+	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
 	if (!t->rows.cnt)
-		tapir_sheet__nothing(sheet, "no exception was seen to be thrown");
+		tapir_view_result__nothing(result, "no exception was seen to be thrown");
 	else
-		tapir_str__addf(&sheet->headline, "%llu exceptions thrown, %.0f%% of them %s",
+		tapir_str__addf(&result->headline, "%llu exceptions thrown, %.0f%% of them %s",
 				(unsigned long long)t->cnt,
 				100.0 * (double)t->rows.data[0]->weight / (double)t->weight,
 				t->rows.data[0]->what);

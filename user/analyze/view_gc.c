@@ -295,7 +295,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	i->label = NULL;
 }
 
-/* ---- the sheet ------------------------------------------------------------------------------ */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 static int by_took(const void *a, const void *b)
 {
@@ -327,15 +327,15 @@ static const char *what_of(const struct gc_view *v, const struct gc *gc, char *t
 	return text;
 }
 
-static void add_bytes(struct tapir_sheet *sheet, size_t t, uint64_t bytes)
+static void add_bytes(struct tapir_view_result *result, size_t t, uint64_t bytes)
 {
 	if (bytes)
-		tapir_sheet__u64(sheet, t, bytes);
+		tapir_view_result__u64(result, t, bytes);
 	else
-		tapir_sheet__none(sheet, t);
+		tapir_view_result__none(result, t);
 }
 
-static void write_gcs(struct gc_view *v, struct tapir_sheet *sheet)
+static void write_gcs(struct gc_view *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {
 		{"ns", ">PAUSE", TAPIR_CELL_NS},
@@ -350,7 +350,7 @@ static void write_gcs(struct gc_view *v, struct tapir_sheet *sheet)
 		{"samples", ">CPU SAMPLES", TAPIR_CELL_COUNT},
 		{"incomplete", "", TAPIR_CELL_TEXT},
 		{}};
-	size_t t = tapir_sheet__table(sheet, "pauses", "the longest pauses", columns);
+	size_t t = tapir_view_result__table(result, "pauses", "the longest pauses", columns);
 	char text[160];
 
 	if (v->gcs.cnt)
@@ -358,100 +358,101 @@ static void write_gcs(struct gc_view *v, struct tapir_sheet *sheet)
 	for (size_t i = 0; i < v->gcs.cnt && i < v->asked.top; i++) {
 		const struct gc *gc = &v->gcs.data[i];
 
-		tapir_sheet__u64(sheet, t, gc->until_ns - gc->from_ns);
-		tapir_sheet__time(sheet, t, gc->from_ns);
-		tapir_sheet__u64(sheet, t, gc->from_ns);
-		tapir_sheet__u64(sheet, t, gc->tgid);
-		tapir_sheet__text(sheet, t, what_of(v, gc, text, sizeof(text)));
-		tapir_sheet__text(sheet, t, gc->reason);
-		add_bytes(sheet, t, gc->before_bytes);
-		add_bytes(sheet, t, gc->after_bytes);
-		add_bytes(sheet, t, gc->promoted_bytes);
-		tapir_sheet__u64(sheet, t, gc->samples);
-		tapir_sheet__text(sheet, t, gc->is_half ? "begin or end not recorded" : NULL);
+		tapir_view_result__u64(result, t, gc->until_ns - gc->from_ns);
+		tapir_view_result__time(result, t, gc->from_ns);
+		tapir_view_result__u64(result, t, gc->from_ns);
+		tapir_view_result__u64(result, t, gc->tgid);
+		tapir_view_result__text(result, t, what_of(v, gc, text, sizeof(text)));
+		tapir_view_result__text(result, t, gc->reason);
+		add_bytes(result, t, gc->before_bytes);
+		add_bytes(result, t, gc->after_bytes);
+		add_bytes(result, t, gc->promoted_bytes);
+		tapir_view_result__u64(result, t, gc->samples);
+		tapir_view_result__text(result, t,
+					gc->is_half ? "begin or end not recorded" : NULL);
 	}
 }
 
-static void write_waiters(struct gc_view *v, struct tapir_sheet *sheet)
+static void write_waiters(struct gc_view *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"ns", ">STOPPED FOR", TAPIR_CELL_NS},
 						      {"count", ">TIMES", TAPIR_CELL_COUNT},
 						      {"tid", ">TID", TAPIR_CELL_ID},
 						      {"thread", "THREAD", TAPIR_CELL_TEXT},
 						      {}};
-	size_t t = tapir_sheet__table(sheet, "waiters", "threads that were off-CPU during a pause",
-				      columns);
+	size_t t = tapir_view_result__table(result, "waiters",
+					    "threads that were off-CPU during a pause", columns);
 
 	if (v->waiters.cnt)
 		qsort(v->waiters.data, v->waiters.cnt, sizeof(*v->waiters.data), by_ns);
 	for (size_t i = 0; i < v->waiters.cnt && i < v->asked.top; i++) {
-		tapir_sheet__u64(sheet, t, v->waiters.data[i].ns);
-		tapir_sheet__u64(sheet, t, v->waiters.data[i].cnt);
-		tapir_sheet__u64(sheet, t, v->waiters.data[i].tid);
-		tapir_sheet__text(sheet, t, v->waiters.data[i].comm);
+		tapir_view_result__u64(result, t, v->waiters.data[i].ns);
+		tapir_view_result__u64(result, t, v->waiters.data[i].cnt);
+		tapir_view_result__u64(result, t, v->waiters.data[i].tid);
+		tapir_view_result__text(result, t, v->waiters.data[i].comm);
 	}
 }
 
-static void write_facts(const struct gc_view *v, struct tapir_sheet *sheet)
+static void write_facts(const struct gc_view *v, struct tapir_view_result *result)
 {
 	uint64_t span_ns = v->last_ns > v->first_ns ? v->last_ns - v->first_ns : 0;
 
-	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
-	tapir_sheet__fact(sheet, "half", NULL, TAPIR_CELL_COUNT, v->half);
-	tapir_sheet__fact(sheet, "sum_ns", "paused", TAPIR_CELL_NS, v->sum_ns);
-	tapir_sheet__fact(sheet, "p50_ns", "median", TAPIR_CELL_NS,
-			  tapir_histogram__percentile(&v->took, 50));
-	tapir_sheet__fact(sheet, "p90_ns", "90%", TAPIR_CELL_NS,
-			  tapir_histogram__percentile(&v->took, 90));
-	tapir_sheet__fact(sheet, "p99_ns", "99%", TAPIR_CELL_NS,
-			  tapir_histogram__percentile(&v->took, 99));
-	tapir_sheet__fact(sheet, "samples", NULL, TAPIR_CELL_COUNT, v->samples);
-	tapir_sheet__fact(sheet, "gc_samples", "CPU samples of the collector", TAPIR_CELL_COUNT,
-			  v->gc_samples);
+	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
+	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, v->half);
+	tapir_view_result__fact(result, "sum_ns", "paused", TAPIR_CELL_NS, v->sum_ns);
+	tapir_view_result__fact(result, "p50_ns", "median", TAPIR_CELL_NS,
+				tapir_histogram__percentile(&v->took, 50));
+	tapir_view_result__fact(result, "p90_ns", "90%", TAPIR_CELL_NS,
+				tapir_histogram__percentile(&v->took, 90));
+	tapir_view_result__fact(result, "p99_ns", "99%", TAPIR_CELL_NS,
+				tapir_histogram__percentile(&v->took, 99));
+	tapir_view_result__fact(result, "samples", NULL, TAPIR_CELL_COUNT, v->samples);
+	tapir_view_result__fact(result, "gc_samples", "CPU samples of the collector",
+				TAPIR_CELL_COUNT, v->gc_samples);
 	if (v->allocated_bytes && span_ns)
-		tapir_sheet__fact(sheet, "allocated_per_second", "allocated per second",
-				  TAPIR_CELL_BYTES,
-				  (uint64_t)((double)v->allocated_bytes * 1e9 / (double)span_ns));
+		tapir_view_result__fact(
+			result, "allocated_per_second", "allocated per second", TAPIR_CELL_BYTES,
+			(uint64_t)((double)v->allocated_bytes * 1e9 / (double)span_ns));
 }
 
-static void write_allocated(struct gc_view *v, struct tapir_sheet *sheet)
+static void write_allocated(struct gc_view *v, struct tapir_view_result *result)
 {
 	struct tapir_tally *t = &v->allocated;
 
 	if (!t->rows.cnt)
 		return;
 	tapir_tally__sort(t);
-	tapir_tally__write(t, sheet, "allocations", t->weight > t->cnt,
+	tapir_tally__write(t, result, "allocations", t->weight > t->cnt,
 			   v->asked.top < TYPES_SHOWN ? v->asked.top : TYPES_SHOWN);
 	v->failed |= t->failed;
 }
 
-static int finish(void *ctx, struct tapir_sheet *sheet)
+static int finish(void *ctx, struct tapir_view_result *result)
 {
 	struct gc_view *v = ctx;
 	char sum[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
 	uint64_t span_ns;
 
 	span_ns = tapir_timeline__span_ns(v->asked.tl);
-	write_gcs(v, sheet);
+	write_gcs(v, result);
 	if (!v->gcs.cnt) {
-		tapir_sheet__nothing(sheet, "no collection was seen");
+		tapir_view_result__nothing(result, "no collection was seen");
 		return v->failed ? -ENOMEM : 0;
 	}
-	write_waiters(v, sheet);
-	write_allocated(v, sheet);
-	write_facts(v, sheet);
-	tapir_str__addf(&sheet->headline,
+	write_waiters(v, result);
+	write_allocated(v, result);
+	write_facts(v, result);
+	tapir_str__addf(&result->headline,
 			"%llu pauses for GC: %s, %.1f%% of the time, the longest %s",
 			(unsigned long long)v->cnt, tapir_ns__text(v->sum_ns, sum),
 			span_ns ? 100.0 * (double)v->sum_ns / (double)span_ns : 0,
 			tapir_ns__text(v->gcs.data[0].until_ns - v->gcs.data[0].from_ns, worst));
 	if (v->samples)
-		tapir_str__addf(&sheet->headline, "; %.1f%% of the CPU in GC",
+		tapir_str__addf(&result->headline, "; %.1f%% of the CPU in GC",
 				100.0 * (double)v->gc_samples / (double)v->samples);
 	if (v->more)
-		tapir_sheet__note(sheet, "%llu more pauses are not listed",
-				  (unsigned long long)v->more);
+		tapir_view_result__note(result, "%llu more pauses are not listed",
+					(unsigned long long)v->more);
 	return v->failed ? -ENOMEM : 0;
 }
 

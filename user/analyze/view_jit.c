@@ -144,7 +144,7 @@ static int by_took(const void *a, const void *b)
 	return x->took_ns < y->took_ns ? 1 : x->took_ns > y->took_ns ? -1 : 0;
 }
 
-static void add_methods(const struct jit *v, struct tapir_sheet *sheet)
+static void add_methods(const struct jit *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"ns", ">TOOK", TAPIR_CELL_NS},
 						      {"cpu_ns", ">ON CPU", TAPIR_CELL_NS},
@@ -153,38 +153,38 @@ static void add_methods(const struct jit *v, struct tapir_sheet *sheet)
 						      {"thread", "THREAD", TAPIR_CELL_TEXT},
 						      {"method", "METHOD", TAPIR_CELL_TEXT},
 						      {}};
-	size_t t = tapir_sheet__table(sheet, "methods", "slowest to compile", columns);
+	size_t t = tapir_view_result__table(result, "methods", "slowest to compile", columns);
 	const struct method *m;
 
 	tapir_vec_for_each (m, &v->slowest) {
-		tapir_sheet__u64(sheet, t, m->took_ns);
-		tapir_sheet__u64(sheet, t, m->cpu_ns);
-		tapir_sheet__time(sheet, t, m->at_ns);
-		tapir_sheet__u64(sheet, t, m->tid);
-		tapir_sheet__text(sheet, t, m->thread);
-		tapir_sheet__text(sheet, t, m->label);
+		tapir_view_result__u64(result, t, m->took_ns);
+		tapir_view_result__u64(result, t, m->cpu_ns);
+		tapir_view_result__time(result, t, m->at_ns);
+		tapir_view_result__u64(result, t, m->tid);
+		tapir_view_result__text(result, t, m->thread);
+		tapir_view_result__text(result, t, m->label);
 	}
 }
 
-static void add_threads(const struct jit *v, struct tapir_sheet *sheet)
+static void add_threads(const struct jit *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {
 		{"thread", "THREAD", TAPIR_CELL_TEXT},	 {"tid", ">TID", TAPIR_CELL_ID},
 		{"count", ">METHODS", TAPIR_CELL_COUNT}, {"ns", ">TOOK", TAPIR_CELL_NS},
 		{"cpu_ns", ">ON CPU", TAPIR_CELL_NS},	 {}};
-	size_t t = tapir_sheet__table(sheet, "threads", "by thread", columns);
+	size_t t = tapir_view_result__table(result, "threads", "by thread", columns);
 	const struct compiler *c;
 
 	tapir_vec_for_each (c, &v->threads) {
-		tapir_sheet__text(sheet, t, c->thread);
-		tapir_sheet__u64(sheet, t, c->tid);
-		tapir_sheet__u64(sheet, t, c->cnt);
-		tapir_sheet__u64(sheet, t, c->took_ns);
-		tapir_sheet__u64(sheet, t, c->cpu_ns);
+		tapir_view_result__text(result, t, c->thread);
+		tapir_view_result__u64(result, t, c->tid);
+		tapir_view_result__u64(result, t, c->cnt);
+		tapir_view_result__u64(result, t, c->took_ns);
+		tapir_view_result__u64(result, t, c->cpu_ns);
 	}
 }
 
-static int finish(void *ctx, struct tapir_sheet *sheet)
+static int finish(void *ctx, struct tapir_view_result *result)
 {
 	struct jit *v = ctx;
 	char took[TAPIR_NS_TEXT_BYTES], cpu[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
@@ -192,24 +192,24 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 	if (v->threads.cnt)
 		qsort(v->threads.data, v->threads.cnt, sizeof(*v->threads.data), by_took);
 	if (v->cnt)
-		tapir_str__addf(&sheet->headline,
+		tapir_str__addf(&result->headline,
 				"%llu methods compiled in %s, of which %s on a CPU; 99%% within %s",
 				(unsigned long long)v->cnt, tapir_ns__text(v->took_ns, took),
 				tapir_ns__text(v->cpu_ns, cpu),
 				tapir_ns__text(tapir_histogram__percentile(&v->took, 99), late));
 	else
-		tapir_sheet__nothing(sheet, "no method was seen to be compiled");
-	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
-	tapir_sheet__fact(sheet, "ns", NULL, TAPIR_CELL_NS, v->took_ns);
-	tapir_sheet__fact(sheet, "cpu_ns", NULL, TAPIR_CELL_NS, v->cpu_ns);
-	tapir_sheet__fact(sheet, "half", NULL, TAPIR_CELL_COUNT, v->half);
-	tapir_sheet__fact(sheet, "loaded", v->loaded_cnt ? "methods loaded" : NULL,
-			  TAPIR_CELL_COUNT, v->loaded_cnt);
-	tapir_sheet__fact(sheet, "loaded_bytes",
-			  v->loaded_bytes ? "code size of methods loaded" : NULL, TAPIR_CELL_BYTES,
-			  v->loaded_bytes);
-	add_threads(v, sheet);
-	add_methods(v, sheet);
+		tapir_view_result__nothing(result, "no method was seen to be compiled");
+	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
+	tapir_view_result__fact(result, "ns", NULL, TAPIR_CELL_NS, v->took_ns);
+	tapir_view_result__fact(result, "cpu_ns", NULL, TAPIR_CELL_NS, v->cpu_ns);
+	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, v->half);
+	tapir_view_result__fact(result, "loaded", v->loaded_cnt ? "methods loaded" : NULL,
+				TAPIR_CELL_COUNT, v->loaded_cnt);
+	tapir_view_result__fact(result, "loaded_bytes",
+				v->loaded_bytes ? "code size of methods loaded" : NULL,
+				TAPIR_CELL_BYTES, v->loaded_bytes);
+	add_threads(v, result);
+	add_methods(v, result);
 	return v->failed ? -ENOMEM : 0;
 }
 

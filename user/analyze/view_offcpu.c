@@ -101,26 +101,26 @@ static const char *state_text(const struct row *row)
 	return tapir_switch__state_name(&sw);
 }
 
-static void add_row(struct offcpu_view *v, struct tapir_sheet *sheet, size_t t,
+static void add_row(struct offcpu_view *v, struct tapir_view_result *result, size_t t,
 		    const struct row *row)
 {
-	bool is_whole = tapir_stack__is_whole(sheet->tree, row->node);
+	bool is_whole = tapir_stack__is_whole(result->tree, row->node);
 
-	tapir_sheet__u64(sheet, t, row->waited_ns);
-	tapir_sheet__share(sheet, t, row->waited_ns, v->waited_ns);
-	tapir_sheet__u64(sheet, t, row->cnt);
-	tapir_sheet__u64(sheet, t, row->worst_ns);
-	tapir_sheet__u64(sheet, t, row->ready_ns);
-	tapir_sheet__text(sheet, t, state_text(row));
-	tapir_sheet__text(sheet, t,
-			  row->state ? tapir_wait_reasons__of(&v->reasons, sheet->tree, row->node)
-				     : NULL);
-	tapir_sheet__name(sheet, t, row->waker, row->waker_tid);
-	tapir_sheet__text(sheet, t, is_whole ? NULL : "cut");
-	tapir_sheet__stack(sheet, t, row->node);
+	tapir_view_result__u64(result, t, row->waited_ns);
+	tapir_view_result__share(result, t, row->waited_ns, v->waited_ns);
+	tapir_view_result__u64(result, t, row->cnt);
+	tapir_view_result__u64(result, t, row->worst_ns);
+	tapir_view_result__u64(result, t, row->ready_ns);
+	tapir_view_result__text(result, t, state_text(row));
+	tapir_view_result__text(
+		result, t,
+		row->state ? tapir_wait_reasons__of(&v->reasons, result->tree, row->node) : NULL);
+	tapir_view_result__name(result, t, row->waker, row->waker_tid);
+	tapir_view_result__text(result, t, is_whole ? NULL : "cut");
+	tapir_view_result__stack(result, t, row->node);
 }
 
-static int finish(void *ctx, struct tapir_sheet *sheet)
+static int finish(void *ctx, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"ns", ">WAITED", TAPIR_CELL_NS},
 						      {"percent", ">SHARE", TAPIR_CELL_PERCENT},
@@ -134,36 +134,36 @@ static int finish(void *ctx, struct tapir_sheet *sheet)
 						      {"stack", "STACK", TAPIR_CELL_STACK},
 						      {}};
 	struct offcpu_view *v = ctx;
-	size_t t = tapir_sheet__table(sheet, "waits", NULL, columns);
+	size_t t = tapir_view_result__table(result, "waits", NULL, columns);
 	char waited[TAPIR_NS_TEXT_BYTES], ready[TAPIR_NS_TEXT_BYTES];
 	const char *reason;
 
 	if (v->rows.cnt)
 		qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_waited);
 	for (size_t i = 0; i < v->rows.cnt && i < v->asked.top; i++)
-		add_row(v, sheet, t, &v->rows.data[i]);
-	tapir_sheet__fact(sheet, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
-	tapir_sheet__fact(sheet, "ready_ns", NULL, TAPIR_CELL_NS, v->ready_ns);
-	tapir_sheet__fact(sheet, "cut_ns", NULL, TAPIR_CELL_NS, v->cut_ns);
+		add_row(v, result, t, &v->rows.data[i]);
+	tapir_view_result__fact(result, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
+	tapir_view_result__fact(result, "ready_ns", NULL, TAPIR_CELL_NS, v->ready_ns);
+	tapir_view_result__fact(result, "cut_ns", NULL, TAPIR_CELL_NS, v->cut_ns);
 	if (!v->rows.cnt) {
-		tapir_sheet__nothing(sheet, "no thread was seen to wait");
+		tapir_view_result__nothing(result, "no thread was seen to wait");
 		return v->failed ? -ENOMEM : 0;
 	}
-	reason = tapir_wait_reasons__of(&v->reasons, sheet->tree, v->rows.data[0].node);
-	tapir_str__addf(&sheet->headline,
+	reason = tapir_wait_reasons__of(&v->reasons, result->tree, v->rows.data[0].node);
+	tapir_str__addf(&result->headline,
 			"threads were off-CPU for %s, %s of it runnable, waiting for a CPU; "
 			"%.0f%% in one place%s%s",
 			tapir_ns__text(v->waited_ns, waited), tapir_ns__text(v->ready_ns, ready),
 			100.0 * (double)v->rows.data[0].waited_ns / (double)v->waited_ns,
 			reason ? ": " : "", reason ? reason : "");
 	if (v->cut_ns)
-		tapir_sheet__note(sheet,
-				  "%.0f%% of the time has truncated stacks: their "
-				  "callers are missing (no frame pointers, or no stack)",
-				  100.0 * (double)v->cut_ns / (double)v->waited_ns);
+		tapir_view_result__note(result,
+					"%.0f%% of the time has truncated stacks: their "
+					"callers are missing (no frame pointers, or no stack)",
+					100.0 * (double)v->cut_ns / (double)v->waited_ns);
 	if (v->rows.cnt > v->asked.top)
-		tapir_sheet__note(sheet, "%zu more places (--all shows them)",
-				  v->rows.cnt - (size_t)v->asked.top);
+		tapir_view_result__note(result, "%zu more places (--all shows them)",
+					v->rows.cnt - (size_t)v->asked.top);
 	return v->failed ? -ENOMEM : 0;
 }
 

@@ -273,7 +273,7 @@ static void slow_close(void *ctx, struct tapir_interval *i)
 	i->details = NULL;
 }
 
-/* ---- the sheet ------------------------------------------------------------------------------ */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 static const struct tapir_column part_columns[] = {
 	{"part", "TIME SPENT", TAPIR_CELL_TEXT},
@@ -301,7 +301,7 @@ static const char *cause_text(unsigned cause)
 	return texts[cause];
 }
 
-static void add_part(struct slow *s, struct tapir_sheet *sheet, size_t table,
+static void add_part(struct slow *s, struct tapir_view_result *result, size_t table,
 		     const struct slow_one *one, const struct detail *d, uint64_t ns,
 		     const char *what, const char *reason)
 {
@@ -313,21 +313,21 @@ static void add_part(struct slow *s, struct tapir_sheet *sheet, size_t table,
 		tapir_str__addc(&text, ' ');
 		tapir_str__adds(&text, reason);
 	}
-	tapir_sheet__text(sheet, table, text.data);
-	tapir_sheet__u64(sheet, table, ns);
-	tapir_sheet__share(sheet, table, ns, one->until_ns - one->from_ns);
+	tapir_view_result__text(result, table, text.data);
+	tapir_view_result__u64(result, table, ns);
+	tapir_view_result__share(result, table, ns, one->until_ns - one->from_ns);
 	if (d->cnt)
-		tapir_sheet__u64(sheet, table, d->cnt);
+		tapir_view_result__u64(result, table, d->cnt);
 	else
-		tapir_sheet__none(sheet, table);
-	tapir_sheet__text(sheet, table, state_names[d->state]);
-	tapir_sheet__text(sheet, table, tapir_cause__name(d->cause));
-	tapir_sheet__text(sheet, table, reason);
-	tapir_sheet__text(sheet, table, d->label);
-	tapir_sheet__name(sheet, table, d->comm, d->waker_tid);
-	tapir_sheet__text(sheet, table, d->holder_in);
-	tapir_sheet__stack(sheet, table, d->node);
-	tapir_sheet__stack(sheet, table, d->holder_node);
+		tapir_view_result__none(result, table);
+	tapir_view_result__text(result, table, state_names[d->state]);
+	tapir_view_result__text(result, table, tapir_cause__name(d->cause));
+	tapir_view_result__text(result, table, reason);
+	tapir_view_result__text(result, table, d->label);
+	tapir_view_result__name(result, table, d->comm, d->waker_tid);
+	tapir_view_result__text(result, table, d->holder_in);
+	tapir_view_result__stack(result, table, d->node);
+	tapir_view_result__stack(result, table, d->holder_node);
 	s->failed |= text.failed;
 	tapir_str__fini(&text);
 }
@@ -354,7 +354,7 @@ static struct known known_of(const struct slow_one *one, uint8_t cause, uint8_t 
 }
 
 /* By its details, scaled to what the timeline counted; the last one takes what rounding left. */
-static void add_state(struct slow *s, struct tapir_sheet *sheet, size_t table,
+static void add_state(struct slow *s, struct tapir_view_result *result, size_t table,
 		      const struct slow_one *one, uint8_t cause, uint8_t state)
 {
 	static const char *const whats[] = {"not known", "on CPU", "waits for a CPU",
@@ -383,10 +383,10 @@ static void add_state(struct slow *s, struct tapir_sheet *sheet, size_t table,
 				continue;
 			ns = ns > left_ns || (row == known.cnt && !is_partly) ? left_ns : ns;
 			left_ns -= ns;
-			add_part(s, sheet, table, one, d, ns, whats[state], d->reason);
+			add_part(s, result, table, one, d, ns, whats[state], d->reason);
 		}
 	if (left_ns)
-		add_part(s, sheet, table, one, &rest, left_ns, whats[state],
+		add_part(s, result, table, one, &rest, left_ns, whats[state],
 			 row ? "(other)"
 			 : state == TAPIR_THREAD_RUNNING &&
 					 tapir_timeline__stats(s->asked.tl)->samples
@@ -401,17 +401,18 @@ static int by_amount(const void *a, const void *b)
 	return x->amount < y->amount ? 1 : x->amount > y->amount ? -1 : 0;
 }
 
-static void add_parts(struct slow *s, struct tapir_sheet *sheet, size_t slowest,
+static void add_parts(struct slow *s, struct tapir_view_result *result, size_t slowest,
 		      const struct slow_one *one)
 {
-	size_t table = tapir_sheet__table_of_row(sheet, slowest, "parts", NULL, part_columns);
+	size_t table =
+		tapir_view_result__table_of_row(result, slowest, "parts", NULL, part_columns);
 
 	if (one->details && one->details->rows.cnt)
 		qsort(one->details->rows.data, one->details->rows.cnt, sizeof(struct detail),
 		      by_amount);
 	for (uint8_t cause = 0; cause < TAPIR_CAUSE_CNT; cause++)
 		for (uint8_t state = TAPIR_THREAD_STATE_CNT; state-- > 0;)
-			add_state(s, sheet, table, one, cause, state);
+			add_state(s, result, table, one, cause, state);
 }
 
 static const char *how_whole(uint16_t flags)
@@ -421,7 +422,7 @@ static const char *how_whole(uint16_t flags)
 	return flags & TAPIR_INTERVAL_UNENDED ? "end not recorded" : NULL;
 }
 
-static void add_slowest(struct slow *s, struct tapir_sheet *sheet)
+static void add_slowest(struct slow *s, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {
 		{"ns", ">TOOK", TAPIR_CELL_NS},	       {"at_ns", ">AT", TAPIR_CELL_TIME},
@@ -429,24 +430,24 @@ static void add_slowest(struct slow *s, struct tapir_sheet *sheet)
 		{"thread", "THREAD", TAPIR_CELL_TEXT}, {"incomplete", "", TAPIR_CELL_TEXT},
 		{"label", "WHAT", TAPIR_CELL_TEXT},    {"begin_ns", NULL, TAPIR_CELL_ID},
 		{"end_tid", NULL, TAPIR_CELL_ID},      {}};
-	size_t table = tapir_sheet__table(sheet, "slowest", "the slowest", columns);
+	size_t table = tapir_view_result__table(result, "slowest", "the slowest", columns);
 	const struct slow_one *one;
 
 	tapir_vec_for_each (one, &s->slowest) {
-		tapir_sheet__u64(sheet, table, one->until_ns - one->from_ns);
-		tapir_sheet__time(sheet, table, one->from_ns);
-		tapir_sheet__u64(sheet, table, one->tgid);
-		tapir_sheet__u64(sheet, table, one->tid);
-		tapir_sheet__text(sheet, table, one->comm);
-		tapir_sheet__text(sheet, table, how_whole(one->flags));
-		tapir_sheet__text(sheet, table, one->label);
-		tapir_sheet__u64(sheet, table, one->from_ns);
-		tapir_sheet__u64(sheet, table, one->end_tid);
-		add_parts(s, sheet, table, one);
+		tapir_view_result__u64(result, table, one->until_ns - one->from_ns);
+		tapir_view_result__time(result, table, one->from_ns);
+		tapir_view_result__u64(result, table, one->tgid);
+		tapir_view_result__u64(result, table, one->tid);
+		tapir_view_result__text(result, table, one->comm);
+		tapir_view_result__text(result, table, how_whole(one->flags));
+		tapir_view_result__text(result, table, one->label);
+		tapir_view_result__u64(result, table, one->from_ns);
+		tapir_view_result__u64(result, table, one->end_tid);
+		add_parts(s, result, table, one);
 	}
 }
 
-static void add_sums(struct slow *s, struct tapir_sheet *sheet)
+static void add_sums(struct slow *s, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {
 		{"part", "ALL INTERVALS", TAPIR_CELL_TEXT}, {"ns", ">TIME", TAPIR_CELL_NS},
@@ -454,7 +455,7 @@ static void add_sums(struct slow *s, struct tapir_sheet *sheet)
 		{"cause", NULL, TAPIR_CELL_TEXT},	    {}};
 	static const char *const whats[] = {"not known", "on CPU", "waits for a CPU", "waits",
 					    "between threads"};
-	size_t table = tapir_sheet__table(sheet, "all", NULL, columns);
+	size_t table = tapir_view_result__table(result, "all", NULL, columns);
 	char text[64];
 
 	for (unsigned cause = 0; cause < TAPIR_CAUSE_CNT; cause++)
@@ -464,40 +465,40 @@ static void add_sums(struct slow *s, struct tapir_sheet *sheet)
 			if (!ns)
 				continue;
 			snprintf(text, sizeof(text), "%s%s", cause_text(cause), whats[state]);
-			tapir_sheet__text(sheet, table, text);
-			tapir_sheet__u64(sheet, table, ns);
-			tapir_sheet__share(sheet, table, ns, s->sum_ns);
-			tapir_sheet__text(sheet, table, state_names[state]);
-			tapir_sheet__text(sheet, table, tapir_cause__name(cause));
+			tapir_view_result__text(result, table, text);
+			tapir_view_result__u64(result, table, ns);
+			tapir_view_result__share(result, table, ns, s->sum_ns);
+			tapir_view_result__text(result, table, state_names[state]);
+			tapir_view_result__text(result, table, tapir_cause__name(cause));
 		}
 }
 
 /* "most of it: waits mutex, ended by holder (812)": of the slowest one. */
-static void add_finding(const struct slow *s, struct tapir_sheet *sheet)
+static void add_finding(const struct slow *s, struct tapir_view_result *result)
 {
 	size_t parts = SIZE_MAX, best = 0;
-	const struct tapir_sheet_table *t;
+	const struct tapir_view_result_table *t;
 
-	for (size_t i = 0; i < sheet->tables.cnt && parts == SIZE_MAX; i++)
-		if (!strcmp(sheet->tables.data[i].key, "parts"))
+	for (size_t i = 0; i < result->tables.cnt && parts == SIZE_MAX; i++)
+		if (!strcmp(result->tables.data[i].key, "parts"))
 			parts = i;
 	if (parts == SIZE_MAX || !s->slowest.cnt)
 		return;
-	t = &sheet->tables.data[parts];
-	for (size_t row = 0; row < tapir_sheet_table__rows(t); row++)
+	t = &result->tables.data[parts];
+	for (size_t row = 0; row < tapir_view_result_table__rows(t); row++)
 		if (t->cells.data[row * t->column_cnt + 1].u64 >
 		    t->cells.data[best * t->column_cnt + 1].u64)
 			best = row;
-	if (!tapir_sheet_table__rows(t))
+	if (!tapir_view_result_table__rows(t))
 		return;
-	t = &sheet->tables.data[parts];
-	tapir_str__addf(&sheet->headline, "; of the slowest %.0f%% %s",
+	t = &result->tables.data[parts];
+	tapir_str__addf(&result->headline, "; of the slowest %.0f%% %s",
 			t->cells.data[best * t->column_cnt + 2].f64,
 			t->cells.data[best * t->column_cnt].text
 				? t->cells.data[best * t->column_cnt].text
 				: "");
 	if (t->cells.data[best * t->column_cnt + 8].is_there)
-		tapir_str__addf(&sheet->headline, ", ended by %s",
+		tapir_str__addf(&result->headline, ", ended by %s",
 				t->cells.data[best * t->column_cnt + 8].text);
 }
 
@@ -523,7 +524,7 @@ static int no_such(struct slow *s)
 	return err;
 }
 
-static int slow_finish(void *ctx, struct tapir_sheet *sheet)
+static int slow_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct slow *s = ctx;
 	char worst[TAPIR_NS_TEXT_BYTES], median[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
@@ -532,31 +533,32 @@ static int slow_finish(void *ctx, struct tapir_sheet *sheet)
 	if (!s->slowest.cnt)
 		return no_such(s);
 	worst_ns = s->slowest.data[0].until_ns - s->slowest.data[0].from_ns;
-	add_sums(s, sheet);
-	add_slowest(s, sheet);
-	tapir_sheet__fact(sheet, "count", NULL, TAPIR_CELL_COUNT, s->cnt);
-	tapir_sheet__fact(sheet, "half", NULL, TAPIR_CELL_COUNT, s->half_cnt);
-	tapir_sheet__fact(sheet, "sum_ns", NULL, TAPIR_CELL_NS, s->sum_ns);
+	add_sums(s, result);
+	add_slowest(s, result);
+	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, s->cnt);
+	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, s->half_cnt);
+	tapir_view_result__fact(result, "sum_ns", NULL, TAPIR_CELL_NS, s->sum_ns);
 	for (int i = 0; i < 3; i++) {
 		static const double percents[] = {50, 90, 99};
 		static const char *const keys[] = {"p50_ns", "p90_ns", "p99_ns"};
 
-		tapir_sheet__fact(sheet, keys[i], NULL, TAPIR_CELL_NS,
-				  tapir_histogram__percentile(&s->took, percents[i]));
+		tapir_view_result__fact(result, keys[i], NULL, TAPIR_CELL_NS,
+					tapir_histogram__percentile(&s->took, percents[i]));
 	}
-	tapir_str__addf(&sheet->headline, "%llu of %s: median %s, 99%% within %s, slowest %s",
+	tapir_str__addf(&result->headline, "%llu of %s: median %s, 99%% within %s, slowest %s",
 			(unsigned long long)s->cnt, s->asked.arg,
 			tapir_ns__text(tapir_histogram__percentile(&s->took, 50), median),
 			tapir_ns__text(tapir_histogram__percentile(&s->took, 99), late),
 			tapir_ns__text(worst_ns, worst));
-	add_finding(s, sheet);
+	add_finding(s, result);
 	if (s->half_cnt)
-		tapir_sheet__note(sheet,
-				  "%llu more began before the recording or did not end in it",
-				  (unsigned long long)s->half_cnt);
+		tapir_view_result__note(result,
+					"%llu more began before the recording or did not end in it",
+					(unsigned long long)s->half_cnt);
 	if (!tapir_timeline__stats(s->asked.tl)->switches)
-		tapir_sheet__note(sheet, "no context switches were recorded: running and waiting "
-					 "are not distinguished");
+		tapir_view_result__note(result,
+					"no context switches were recorded: running and waiting "
+					"are not distinguished");
 	return s->failed ? -ENOMEM : 0;
 }
 

@@ -94,54 +94,56 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	tapir_histogram__add(&v->queued, took_ns);
 }
 
-static void write_facts(const struct threadpool *v, struct tapir_sheet *sheet)
+static void write_facts(const struct threadpool *v, struct tapir_view_result *result)
 {
-	tapir_sheet__fact(sheet, "most_workers", "most workers", TAPIR_CELL_COUNT, v->most);
-	tapir_sheet__fact(sheet, "changes", NULL, TAPIR_CELL_COUNT, v->changes.cnt + v->more);
-	tapir_sheet__fact(sheet, "starved", "changes for starvation", TAPIR_CELL_COUNT, v->starved);
-	tapir_sheet__fact(sheet, "queued", "work taken from the queue", TAPIR_CELL_COUNT,
-			  v->queued_cnt);
-	tapir_sheet__fact(sheet, "queued_p50_ns", v->queued_cnt ? "queued, median" : NULL,
-			  TAPIR_CELL_NS, tapir_histogram__percentile(&v->queued, 50));
-	tapir_sheet__fact(sheet, "queued_p99_ns", v->queued_cnt ? "queued, 99%" : NULL,
-			  TAPIR_CELL_NS, tapir_histogram__percentile(&v->queued, 99));
-	tapir_sheet__fact(sheet, "queued_worst_ns", v->queued_cnt ? "queued, longest" : NULL,
-			  TAPIR_CELL_NS, v->queued_worst_ns);
-	tapir_sheet__fact(sheet, "half", NULL, TAPIR_CELL_COUNT, v->half);
+	tapir_view_result__fact(result, "most_workers", "most workers", TAPIR_CELL_COUNT, v->most);
+	tapir_view_result__fact(result, "changes", NULL, TAPIR_CELL_COUNT,
+				v->changes.cnt + v->more);
+	tapir_view_result__fact(result, "starved", "changes for starvation", TAPIR_CELL_COUNT,
+				v->starved);
+	tapir_view_result__fact(result, "queued", "work taken from the queue", TAPIR_CELL_COUNT,
+				v->queued_cnt);
+	tapir_view_result__fact(result, "queued_p50_ns", v->queued_cnt ? "queued, median" : NULL,
+				TAPIR_CELL_NS, tapir_histogram__percentile(&v->queued, 50));
+	tapir_view_result__fact(result, "queued_p99_ns", v->queued_cnt ? "queued, 99%" : NULL,
+				TAPIR_CELL_NS, tapir_histogram__percentile(&v->queued, 99));
+	tapir_view_result__fact(result, "queued_worst_ns", v->queued_cnt ? "queued, longest" : NULL,
+				TAPIR_CELL_NS, v->queued_worst_ns);
+	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, v->half);
 }
 
-static int finish(void *ctx, struct tapir_sheet *sheet)
+static int finish(void *ctx, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"at_ns", ">AT", TAPIR_CELL_TIME},
 						      {"workers", ">WORKERS", TAPIR_CELL_COUNT},
 						      {"reason", "REASON", TAPIR_CELL_TEXT},
 						      {}};
 	struct threadpool *v = ctx;
-	size_t t = tapir_sheet__table(sheet, "adjustments", "changes of the number of workers",
-				      columns);
+	size_t t = tapir_view_result__table(result, "adjustments",
+					    "changes of the number of workers", columns);
 	char worst[TAPIR_NS_TEXT_BYTES];
 	char times[TAPIR_TIMES_TEXT_BYTES];
 
 	for (size_t i = 0; i < v->changes.cnt && i < v->asked.top; i++) {
-		tapir_sheet__time(sheet, t, v->changes.data[i].at_ns);
-		tapir_sheet__u64(sheet, t, v->changes.data[i].workers);
-		tapir_sheet__text(sheet, t, v->changes.data[i].reason);
+		tapir_view_result__time(result, t, v->changes.data[i].at_ns);
+		tapir_view_result__u64(result, t, v->changes.data[i].workers);
+		tapir_view_result__text(result, t, v->changes.data[i].reason);
 	}
-	write_facts(v, sheet);
+	write_facts(v, result);
 	if (v->changes.cnt > v->asked.top)
-		tapir_sheet__note(sheet, "%zu more changes (--all shows them)",
-				  v->changes.cnt - (size_t)v->asked.top);
+		tapir_view_result__note(result, "%zu more changes (--all shows them)",
+					v->changes.cnt - (size_t)v->asked.top);
 	if (!v->changes.cnt && !v->queued_cnt && !v->most)
-		tapir_sheet__nothing(sheet, "no event of a thread pool was seen");
+		tapir_view_result__nothing(result, "no event of a thread pool was seen");
 	else
-		tapir_str__addf(&sheet->headline,
+		tapir_str__addf(&result->headline,
 				"at most %llu workers, their number changed %s, %llu of "
 				"them for starvation",
 				(unsigned long long)v->most,
 				tapir_times__text(v->changes.cnt, times),
 				(unsigned long long)v->starved);
 	if (v->queued_cnt)
-		tapir_str__addf(&sheet->headline, "; work waited up to %s in the queue",
+		tapir_str__addf(&result->headline, "; work waited up to %s in the queue",
 				tapir_ns__text(v->queued_worst_ns, worst));
 	return v->failed ? -ENOMEM : 0;
 }

@@ -7,7 +7,7 @@
 #include "base/diag.h"
 #include "trace/pids_seen.h"
 #include "cli/recording_file.h"
-#include "render/sheet_view.h"
+#include "render/view_result_print.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
 
@@ -47,45 +47,45 @@ static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl,
 	return err ? err : tapir_timeline__finish(tl);
 }
 
-static int print(struct tapir_sheet *sheet, bool json)
+static int print(struct tapir_view_result *result, bool json)
 {
 	struct tapir_str out = {};
 	int err;
 
-	if (sheet->failed)
+	if (result->failed)
 		return -ENOMEM;
 	if (json)
-		tapir_sheet__write_json(sheet, &out);
+		tapir_view_result__write_json(result, &out);
 	else
-		tapir_sheet__write_text(sheet, tapir_screen__palette(stdout), &out);
+		tapir_view_result__write_text(result, tapir_screen__palette(stdout), &out);
 	err = tapir_terminal__flush(&out);
 	tapir_str__fini(&out);
 	return err;
 }
 
-static void add_notes(const struct tapir_timeline_stats *stats, struct tapir_sheet *sheet)
+static void add_notes(const struct tapir_timeline_stats *stats, struct tapir_view_result *result)
 {
-	if (sheet->tree->folded_cnt)
-		tapir_sheet__note(sheet,
-				  "%llu samples or events of rare stacks were folded into "
-				  "'(rarer stacks)': a call tree holds at most %u frames",
-				  (unsigned long long)sheet->tree->folded_cnt,
-				  TAPIR_STACK_TREE_MAX_NODES);
+	if (result->tree->folded_cnt)
+		tapir_view_result__note(result,
+					"%llu samples or events of rare stacks were folded into "
+					"'(rarer stacks)': a call tree holds at most %u frames",
+					(unsigned long long)result->tree->folded_cnt,
+					TAPIR_STACK_TREE_MAX_NODES);
 	if (stats->late)
-		tapir_sheet__note(sheet, "%llu records arrived too late to be sorted",
-				  (unsigned long long)stats->late);
+		tapir_view_result__note(result, "%llu records arrived too late to be sorted",
+					(unsigned long long)stats->late);
 	if (stats->no_room)
-		tapir_sheet__note(sheet, "%llu threads or intervals dropped: limit reached",
-				  (unsigned long long)stats->no_room);
+		tapir_view_result__note(result, "%llu threads or intervals dropped: limit reached",
+					(unsigned long long)stats->no_room);
 }
 
 static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 		const struct tapir_view_request *rq, const char *path)
 {
-	struct tapir_sheet sheet = {.view = rq->view->name,
-				    .tree = tapir_timeline__stacks(tl),
-				    .start_ns = tapir_reader__stats(reader)->created_ns,
-				    .top = rq->top};
+	struct tapir_view_result result = {.view = rq->view->name,
+					   .tree = tapir_timeline__stacks(tl),
+					   .start_ns = tapir_reader__stats(reader)->created_ns,
+					   .top = rq->top};
 	struct tapir_pids_seen seen = {.asked = rq->pids, .asked_tids = rq->tids};
 	struct tapir_recorded recorded = {};
 	void *ctx = tapir_view__start(rq->view, tl, rq->arg, rq->top);
@@ -96,15 +96,15 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 	if (!err)
 		err = tapir_pids_seen__check(&seen, tapir_reader__catalog(reader), path);
 	if (!err)
-		err = rq->view->finish(ctx, &sheet);
+		err = rq->view->finish(ctx, &result);
 	if (!err) {
-		tapir_recorded__judge(&recorded, tapir_reader__catalog(reader), rq->view, &sheet);
-		add_notes(tapir_timeline__stats(tl), &sheet);
-		err = print(&sheet, rq->json);
+		tapir_recorded__judge(&recorded, tapir_reader__catalog(reader), rq->view, &result);
+		add_notes(tapir_timeline__stats(tl), &result);
+		err = print(&result, rq->json);
 	}
 	tapir_timeline__free(tl);
 	tapir_view__free(rq->view, ctx);
-	tapir_sheet__fini(&sheet);
+	tapir_view_result__fini(&result);
 	tapir_pids_seen__fini(&seen);
 	return err;
 }

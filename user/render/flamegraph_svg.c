@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "render/human_units.h"
-#include "flamegraph.gen.h" /* the script and the style sheet as strings */
+#include "flamegraph.gen.h" /* the script and the style result as strings */
 #include "symbol/frame_kind.h"
 
 #define WIDTH_PX    1200

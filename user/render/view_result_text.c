@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A sheet for a person: a column that is empty all the way down is left out; a stack is one line,
+ * A result for a person: a column that is empty all the way down is left out; a stack is one line,
  * innermost function first, without the kernel's part if there is more. On a terminal, what is too
  * long for it is cut.
  */
@@ -11,7 +11,7 @@
 
 #include "analyze/view.h"
 #include "render/human_units.h"
-#include "render/sheet_view.h"
+#include "render/view_result_print.h"
 #include "render/table.h"
 #include "render/unnamed_frames.h"
 #include "symbol/frame_kind.h"
@@ -109,7 +109,7 @@ static void add_number(struct tapir_str *out, double value)
 	tapir_human__add_count(out, (uint64_t)(fabs(value) + 0.5));
 }
 
-static void add_cell(struct tapir_str *out, const struct tapir_sheet *sheet,
+static void add_cell(struct tapir_str *out, const struct tapir_view_result *result,
 		     const struct tapir_column *column, const struct tapir_cell *cell, bool is_last)
 {
 	char text[TAPIR_NS_TEXT_BYTES];
@@ -141,7 +141,7 @@ static void add_cell(struct tapir_str *out, const struct tapir_sheet *sheet,
 		break;
 	case TAPIR_CELL_STACK:
 	case TAPIR_CELL_ORIGIN:
-		add_stack(out, sheet->tree, (uint32_t)cell->u64, column->type == TAPIR_CELL_ORIGIN,
+		add_stack(out, result->tree, (uint32_t)cell->u64, column->type == TAPIR_CELL_ORIGIN,
 			  is_last ? STACK_COLUMNS : STACK_COLUMNS / 2);
 		break;
 	}
@@ -149,23 +149,23 @@ static void add_cell(struct tapir_str *out, const struct tapir_sheet *sheet,
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static const struct tapir_cell *cell_at(const struct tapir_sheet_table *t, size_t row,
+static const struct tapir_cell *cell_at(const struct tapir_view_result_table *t, size_t row,
 					unsigned column)
 {
 	return &t->cells.data[row * t->column_cnt + column];
 }
 
-static bool is_shown(const struct tapir_sheet_table *t, unsigned column)
+static bool is_shown(const struct tapir_view_result_table *t, unsigned column)
 {
 	if (!t->columns[column].title)
 		return false;
-	for (size_t row = 0; row < tapir_sheet_table__rows(t); row++)
+	for (size_t row = 0; row < tapir_view_result_table__rows(t); row++)
 		if (cell_at(t, row, column)->is_there)
 			return true;
 	return false;
 }
 
-static bool has_titles(const struct tapir_sheet_table *t)
+static bool has_titles(const struct tapir_view_result_table *t)
 {
 	for (unsigned c = 0; c < t->column_cnt; c++)
 		if (t->columns[c].title)
@@ -174,20 +174,20 @@ static bool has_titles(const struct tapir_sheet_table *t)
 }
 
 /* That text shows: tables without titles are a program's alone. */
-static bool has_tables(const struct tapir_sheet *sheet, size_t table)
+static bool has_tables(const struct tapir_view_result *result, size_t table)
 {
-	for (size_t i = table + 1; i < sheet->tables.cnt; i++)
-		if (sheet->tables.data[i].parent == table && has_titles(&sheet->tables.data[i]))
+	for (size_t i = table + 1; i < result->tables.cnt; i++)
+		if (result->tables.data[i].parent == table && has_titles(&result->tables.data[i]))
 			return true;
 	return false;
 }
 
 /* Rows [first, last) of a table; titles are those of its columns that have something. */
-static void write_rows(const struct tapir_sheet *sheet, const struct tapir_sheet_table *t,
-		       size_t first, size_t last, const struct tapir_palette *p,
-		       struct tapir_str *out)
+static void write_rows(const struct tapir_view_result *result,
+		       const struct tapir_view_result_table *t, size_t first, size_t last,
+		       const struct tapir_palette *p, struct tapir_str *out)
 {
-	size_t indent = t->parent == TAPIR_SHEET_NO_PARENT ? 0 : INDENT;
+	size_t indent = t->parent == TAPIR_VIEW_RESULT_NO_PARENT ? 0 : INDENT;
 	size_t fit_columns = tapir_screen__fit_columns();
 	const char *titles[TAPIR_TABLE_MAX_COLUMNS + 1] = {};
 	unsigned shown[TAPIR_TABLE_MAX_COLUMNS], cnt = 0;
@@ -205,7 +205,7 @@ static void write_rows(const struct tapir_sheet *sheet, const struct tapir_sheet
 	for (size_t row = first; cnt && row < last; row++)
 		for (unsigned i = 0; i < cnt; i++) {
 			tapir_str__clear(&text);
-			add_cell(&text, sheet, &t->columns[shown[i]], cell_at(t, row, shown[i]),
+			add_cell(&text, result, &t->columns[shown[i]], cell_at(t, row, shown[i]),
 				 i + 1 == cnt);
 			tapir_table__cell(&table, text.data ? text.data : "");
 		}
@@ -229,17 +229,17 @@ static void add_indented(struct tapir_str *out, const char *text)
 	}
 }
 
-static void write_tables_of(const struct tapir_sheet *sheet, size_t parent, size_t row,
+static void write_tables_of(const struct tapir_view_result *result, size_t parent, size_t row,
 			    const struct tapir_palette *p, struct tapir_str *out)
 {
 	struct tapir_str inner = {};
 
-	for (size_t i = 0; i < sheet->tables.cnt; i++) {
-		const struct tapir_sheet_table *t = &sheet->tables.data[i];
+	for (size_t i = 0; i < result->tables.cnt; i++) {
+		const struct tapir_view_result_table *t = &result->tables.data[i];
 
 		if (t->parent != parent || t->parent_row != row || !t->cells.cnt)
 			continue;
-		write_rows(sheet, t, 0, tapir_sheet_table__rows(t), p, &inner);
+		write_rows(result, t, 0, tapir_view_result_table__rows(t), p, &inner);
 	}
 	if (inner.data)
 		add_indented(out, inner.data);
@@ -247,51 +247,51 @@ static void write_tables_of(const struct tapir_sheet *sheet, size_t parent, size
 	tapir_str__fini(&inner);
 }
 
-static void write_table(const struct tapir_sheet *sheet, size_t idx, const struct tapir_palette *p,
-			struct tapir_str *out)
+static void write_table(const struct tapir_view_result *result, size_t idx,
+			const struct tapir_palette *p, struct tapir_str *out)
 {
-	const struct tapir_sheet_table *t = &sheet->tables.data[idx];
-	size_t rows = tapir_sheet_table__rows(t);
+	const struct tapir_view_result_table *t = &result->tables.data[idx];
+	size_t rows = tapir_view_result_table__rows(t);
 
-	if (t->parent != TAPIR_SHEET_NO_PARENT || !rows)
+	if (t->parent != TAPIR_VIEW_RESULT_NO_PARENT || !rows)
 		return;
 	tapir_str__addc(out, '\n');
 	if (t->title)
 		tapir_str__addf(out, "%s%s%s\n", p->bold, t->title, p->off);
-	if (!has_tables(sheet, idx)) {
-		write_rows(sheet, t, 0, rows, p, out);
+	if (!has_tables(result, idx)) {
+		write_rows(result, t, 0, rows, p, out);
 		return;
 	}
 	for (size_t row = 0; row < rows; row++) {
 		tapir_str__adds(out, row ? "\n" : "");
-		write_rows(sheet, t, row, row + 1, p, out);
-		write_tables_of(sheet, idx, row, p, out);
+		write_rows(result, t, row, row + 1, p, out);
+		write_tables_of(result, idx, row, p, out);
 	}
 }
 
-void tapir_sheet__write_text(const struct tapir_sheet *sheet, const struct tapir_palette *p,
-			     struct tapir_str *out)
+void tapir_view_result__write_text(const struct tapir_view_result *result,
+				   const struct tapir_palette *p, struct tapir_str *out)
 {
 	char *const *note;
 
 	tapir_str__adds(out, p->bold);
-	if (sheet->headline.data)
-		tapir_str__add_printable(out, sheet->headline.data, sheet->headline.len);
+	if (result->headline.data)
+		tapir_str__add_printable(out, result->headline.data, result->headline.len);
 	tapir_str__adds(out, p->off);
 	tapir_str__addc(out, '\n');
-	for (size_t i = 0; i < sheet->facts.cnt; i++) {
-		const struct tapir_fact *fact = &sheet->facts.data[i];
+	for (size_t i = 0; i < result->facts.cnt; i++) {
+		const struct tapir_fact *fact = &result->facts.data[i];
 
 		if (!fact->column.title)
 			continue;
 		tapir_str__addf(out, "%s: ", fact->column.title);
-		add_cell(out, sheet, &fact->column, &fact->cell, true);
+		add_cell(out, result, &fact->column, &fact->cell, true);
 		tapir_str__addc(out, '\n');
 	}
-	for (size_t i = 0; i < sheet->tables.cnt; i++)
-		write_table(sheet, i, p, out);
-	if (sheet->notes.cnt)
+	for (size_t i = 0; i < result->tables.cnt; i++)
+		write_table(result, i, p, out);
+	if (result->notes.cnt)
 		tapir_str__addc(out, '\n');
-	tapir_vec_for_each (note, &sheet->notes)
+	tapir_vec_for_each (note, &result->notes)
 		tapir_str__addf(out, "%s\n", *note);
 }
