@@ -80,7 +80,7 @@ static void process_that_will_tell_is_asked_when_it_does(void **state)
 	(void)state;
 	tapir_dotnet_names__start(&names, queries, (uint32_t)stopped, 0, true);
 	assert_false(asks_at(now + SEC / 10));
-	tapir_dotnet_names__told(&names, now);
+	tapir_dotnet_names__reports_methods(&names, now);
 	assert_true(asks_at(now + SEC / 10));
 }
 
@@ -99,7 +99,7 @@ static void telling_may_begin_before_its_mappings_are_known(void **state)
 	uint64_t now = tapir_clock__now_ns();
 
 	(void)state;
-	tapir_dotnet_names__told(&names, now);
+	tapir_dotnet_names__reports_methods(&names, now);
 	tapir_dotnet_names__start(&names, queries, (uint32_t)stopped, 0, true);
 	assert_true(asks_at(now));
 }
@@ -126,7 +126,7 @@ static void what_it_tells_of_is_not_asked_for(void **state)
 	uint64_t now = tapir_clock__now_ns();
 
 	(void)state;
-	tapir_dotnet_names__told(&names, now - 3 * SEC);
+	tapir_dotnet_names__reports_methods(&names, now - 3 * SEC);
 	has_snapshot_of(now - 2 * SEC);
 	assert_true(tapir_dotnet_names__miss(&names, VA, now, true)); /* its event may be coming */
 	assert_false(tapir_dotnet_names__miss(&names, VA + 16, now - 3 * SEC / 2, true));
@@ -141,7 +141,7 @@ static void what_it_told_of_is_asked_for_when_events_were_lost(void **state)
 	uint64_t now = tapir_clock__now_ns();
 
 	(void)state;
-	tapir_dotnet_names__told(&names, now - 3 * SEC);
+	tapir_dotnet_names__reports_methods(&names, now - 3 * SEC);
 	has_snapshot_of(now - 2 * SEC);
 	assert_false(tapir_dotnet_names__miss(&names, VA, now - 3 * SEC / 2, true));
 	names.is_doubted = true;
@@ -155,7 +155,7 @@ static void the_end_asks_for_all_that_was_missed(void **state)
 	uint64_t now = tapir_clock__now_ns();
 
 	(void)state;
-	tapir_dotnet_names__told(&names, now - 3 * SEC);
+	tapir_dotnet_names__reports_methods(&names, now - 3 * SEC);
 	has_snapshot_of(now - 2 * SEC);
 	assert_true(tapir_dotnet_names__miss(&names, VA, now, true));
 	assert_false(asks_at(now));

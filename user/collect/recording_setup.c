@@ -83,7 +83,8 @@ static int start_threads(struct recording *r)
 		.ctx = r->opts->ctx,
 		.counters = r->opts->counters,
 		.cover = r->cover,
-		.dotnet_tells = r->dotnet.is_wanted && r->opts->lanes != TAPIR_LANES_STREAM,
+		.dotnet_reports_methods =
+			r->dotnet.is_wanted && r->opts->lanes != TAPIR_LANES_STREAM,
 		.wake_fd = r->sink_fd,
 	};
 	struct tapir_drain_opts drain = {

@@ -217,8 +217,8 @@ static void handle_notes(struct tapir_session *s, struct tapir_note *note)
 
 		const struct tapir_rec *rec = (const void *)note->rec;
 
-		if (rec->type == TAPIR_NOTE_TELLS)
-			tapir_namer__on_tells(s->namer, (const void *)rec);
+		if (rec->type == TAPIR_NOTE_METHODS)
+			tapir_namer__reports_methods(s->namer, (const void *)rec);
 		else
 			handle_record(s, rec, note->fd);
 		tapir_note__free(note);
@@ -356,7 +356,8 @@ static int start(struct tapir_session *s)
 	int err;
 
 	s->catalog = tapir_catalog__new(TAPIR_CATALOG_LIVE, s->opts.writer);
-	err = s->catalog ? tapir_namer__new(s->catalog, s->opts.dotnet_tells, &s->namer) : -ENOMEM;
+	err = s->catalog ? tapir_namer__new(s->catalog, s->opts.dotnet_reports_methods, &s->namer)
+			 : -ENOMEM;
 	if (!err)
 		err = tapir_repairs__new(s->opts.programs, &s->repairs);
 	if (!err)

@@ -40,8 +40,9 @@ struct tapir_session_opts {
 	void *ctx;
 	const struct tapir_counter_choice *counters; /* NULL: all that come by */
 	struct tapir_lane_coverage *cover; /* events that rings have; borrowed; NULL: none */
-	bool dotnet_tells; /* .NET processes that are entered tell of their code (queue.h) */
-	int wake_fd;	   /* eventfd, written when the sink failed; -1: none */
+	bool dotnet_reports_methods; /* .NET processes that are entered tell of their code (queue.h)
+				      */
+	int wake_fd;		     /* eventfd, written when the sink failed; -1: none */
 };
 
 struct tapir_session_stats {

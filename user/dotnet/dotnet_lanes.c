@@ -241,8 +241,8 @@ static int try_to_attach(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t s
 /* Its lane is there, with the events for the names of code. */
 static void note_telling(const struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
-	const struct tapir_note_tells note = {
-		.h = {TAPIR_NOTE_TELLS, TAPIR_CPU_UNKNOWN, sizeof(note), tapir_clock__now_ns()},
+	const struct tapir_note_methods note = {
+		.h = {TAPIR_NOTE_METHODS, TAPIR_CPU_UNKNOWN, sizeof(note), tapir_clock__now_ns()},
 		.tgid = tgid,
 	};
 

@@ -34,8 +34,8 @@ struct tapir_note {
  * A note for the session alone, not for the file: from its time on .NET process tgid sends events
  * of the code it compiles. Its type is none of abi.h's.
  */
-#define TAPIR_NOTE_TELLS 0x8000u
-struct tapir_note_tells {
+#define TAPIR_NOTE_METHODS 0x8000u
+struct tapir_note_methods {
 	struct tapir_rec h;
 	uint32_t tgid;
 	uint32_t pad0;

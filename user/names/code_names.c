@@ -35,10 +35,10 @@ struct tapir_code_names {
 	struct tapir_runtime_queries *queries;
 	struct tapir_recbuf recbuf;
 	struct tapir_str name; /* of a method, being put together */
-	bool dotnet_tells, has_files;
+	bool dotnet_reports_methods, has_files;
 };
 
-int tapir_code_names__new(struct tapir_catalog *catalog, bool dotnet_tells,
+int tapir_code_names__new(struct tapir_catalog *catalog, bool dotnet_reports_methods,
 			  struct tapir_code_names **out)
 {
 	struct tapir_code_names *n = calloc(1, sizeof(*n));
@@ -47,7 +47,7 @@ int tapir_code_names__new(struct tapir_catalog *catalog, bool dotnet_tells,
 	if (!n)
 		return -ENOMEM;
 	n->catalog = catalog;
-	n->dotnet_tells = dotnet_tells;
+	n->dotnet_reports_methods = dotnet_reports_methods;
 	err = tapir_runtime_queries__new(&n->queries);
 	if (err) {
 		free(n);
@@ -110,7 +110,7 @@ static struct tapir_code_sources *begin(struct tapir_code_names *n,
 		*slot = (uint64_t)(uintptr_t)s;
 	}
 	tapir_code_sources__begin(s, rec);
-	s->dotnet_tells = n->dotnet_tells;
+	s->dotnet_reports_methods = n->dotnet_reports_methods;
 	return s;
 }
 
@@ -212,7 +212,7 @@ static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,
 	struct tapir_jit_table *table = tapir_code_sources__table(s);
 
 	if (teller->dotnet)
-		tapir_dotnet_names__told(&s->dotnet, rec->h.time_ns);
+		tapir_dotnet_names__reports_methods(&s->dotnet, rec->h.time_ns);
 	if (table && teller->dotnet)
 		add_dotnet(n, table, teller->dotnet, rec);
 	else if (table)
@@ -227,12 +227,12 @@ static const struct teller *teller_of(const struct tapir_code_names *n, uint32_t
 	return idx ? &n->tellers.data[*idx] : NULL;
 }
 
-void tapir_code_names__on_tells(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns)
+void tapir_code_names__reports_methods(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns)
 {
 	struct tapir_code_sources *s = sources_of(n, tgid);
 
 	if (s)
-		tapir_dotnet_names__told(&s->dotnet, time_ns);
+		tapir_dotnet_names__reports_methods(&s->dotnet, time_ns);
 }
 
 void tapir_code_names__on_loss(struct tapir_code_names *n, uint32_t probe_id)
@@ -241,7 +241,7 @@ void tapir_code_names__on_loss(struct tapir_code_names *n, uint32_t probe_id)
 
 	if (!teller_of(n, probe_id))
 		return;
-	n->dotnet_tells = false;
+	n->dotnet_reports_methods = false;
 	for (size_t i = 0; i < n->processes.cap; i++) {
 		s = (void *)(uintptr_t)n->processes.slots[i].value;
 		if (n->processes.slots[i].used && s)

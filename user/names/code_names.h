@@ -30,10 +30,10 @@
 struct tapir_code_names;
 
 /*
- * catalog is borrowed: names that changed are described in it. dotnet_tells: the first snapshot of
- * a .NET process waits a moment for __on_tells, so that it needs no second one.
+ * catalog is borrowed: names that changed are described in it. dotnet_reports_methods: the first
+ * snapshot of a .NET process waits a moment for __reports_methods, so that it needs no second one.
  */
-int tapir_code_names__new(struct tapir_catalog *catalog, bool dotnet_tells,
+int tapir_code_names__new(struct tapir_catalog *catalog, bool dotnet_reports_methods,
 			  struct tapir_code_names **out);
 void tapir_code_names__free(struct tapir_code_names *n);
 
@@ -49,7 +49,7 @@ void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_r
 bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_rec_event *rec);
 
 /* From time_ns on a .NET process sends events of what it compiles. */
-void tapir_code_names__on_tells(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns);
+void tapir_code_names__reports_methods(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns);
 /* Events of the probe were lost: if they told of code, nobody is taken to have told all. */
 void tapir_code_names__on_loss(struct tapir_code_names *n, uint32_t probe_id);
 

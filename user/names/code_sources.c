@@ -104,7 +104,8 @@ void tapir_code_sources__on_mapping(struct tapir_code_sources *s,
 	if (!s->jvm && tapir_jvm__is_libjvm_path(view.path.data, view.path.len))
 		s->jvm = tapir_runtime_queries__ask(queries, TAPIR_RUNTIME_JVM, s->tgid);
 	if (tapir_dotnet__is_path(view.path.data, view.path.len))
-		tapir_dotnet_names__start(&s->dotnet, queries, s->tgid, s->uid, s->dotnet_tells);
+		tapir_dotnet_names__start(&s->dotnet, queries, s->tgid, s->uid,
+					  s->dotnet_reports_methods);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ struct tapir_code_sources {
 	uint64_t next_open_ns, open_wait_ns; /* a perf map may come late or never */
 	struct tapir_runtime_query *jvm;     /* NULL: no JVM, or its answer was read */
 	struct tapir_perf_map *jvm_map;	     /* its answer, being read */
-	bool dotnet_tells;		     /* likely: dotnet_names.h */
+	bool dotnet_reports_methods;	     /* likely: dotnet_names.h */
 	struct tapir_dotnet_names dotnet;
 };
 

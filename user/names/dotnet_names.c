@@ -46,7 +46,7 @@ void tapir_dotnet_names__fini(struct tapir_dotnet_names *n)
 	*n = (struct tapir_dotnet_names){};
 }
 
-void tapir_dotnet_names__told(struct tapir_dotnet_names *n, uint64_t time_ns)
+void tapir_dotnet_names__reports_methods(struct tapir_dotnet_names *n, uint64_t time_ns)
 {
 	if (n->told_ns)
 		return;

@@ -65,7 +65,7 @@ bool tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t va, uint64_
  * From time_ns on the process tells itself what it compiles: a snapshot, now, has what was compiled
  * before. Again, or before __start: fine.
  */
-void tapir_dotnet_names__told(struct tapir_dotnet_names *n, uint64_t time_ns);
+void tapir_dotnet_names__reports_methods(struct tapir_dotnet_names *n, uint64_t time_ns);
 
 /*
  * Reads on, at most max_bytes, and asks if it is time; is_last: now, if at all. True: there is

@@ -34,7 +34,8 @@ struct tapir_namer {
 	bool are_awaited;
 };
 
-int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_tells, struct tapir_namer **out)
+int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_reports_methods,
+		     struct tapir_namer **out)
 {
 	struct tapir_namer *n = calloc(1, sizeof(*n));
 	int err;
@@ -44,7 +45,7 @@ int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_tells, struct ta
 	n->catalog = catalog;
 	err = tapir_symbolizer__new(&n->symbolizer);
 	if (!err)
-		err = tapir_code_names__new(catalog, dotnet_tells, &n->code_names);
+		err = tapir_code_names__new(catalog, dotnet_reports_methods, &n->code_names);
 	if (err) {
 		tapir_namer__free(n);
 		return err;
@@ -120,9 +121,9 @@ bool tapir_namer__on_event(struct tapir_namer *n, const struct tapir_rec_event *
 	return tapir_code_names__on_event(n->code_names, rec);
 }
 
-void tapir_namer__on_tells(struct tapir_namer *n, const struct tapir_note_tells *note)
+void tapir_namer__reports_methods(struct tapir_namer *n, const struct tapir_note_methods *note)
 {
-	tapir_code_names__on_tells(n->code_names, note->tgid, note->h.time_ns);
+	tapir_code_names__reports_methods(n->code_names, note->tgid, note->h.time_ns);
 }
 
 void tapir_namer__on_loss(struct tapir_namer *n, const struct tapir_rec_loss *loss)

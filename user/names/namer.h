@@ -14,8 +14,10 @@
 
 struct tapir_namer;
 
-/* catalog is borrowed. dotnet_tells: .NET processes may be told of by __on_tells, soon. */
-int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_tells, struct tapir_namer **out);
+/* catalog is borrowed. dotnet_reports_methods: .NET processes may be told of by __reports_methods,
+ * soon. */
+int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_reports_methods,
+		     struct tapir_namer **out);
 void tapir_namer__free(struct tapir_namer *n);
 
 /*
@@ -28,7 +30,7 @@ void tapir_namer__on_record(struct tapir_namer *n, const struct tapir_rec *rec, 
 bool tapir_namer__on_event(struct tapir_namer *n, const struct tapir_rec_event *rec);
 
 /* From its time on the process sends events of what it compiles; and: some of those were lost. */
-void tapir_namer__on_tells(struct tapir_namer *n, const struct tapir_note_tells *note);
+void tapir_namer__reports_methods(struct tapir_namer *n, const struct tapir_note_methods *note);
 void tapir_namer__on_loss(struct tapir_namer *n, const struct tapir_rec_loss *loss);
 
 /* Is the probe on for names alone? */
