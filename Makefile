@@ -90,8 +90,8 @@ GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/topics.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
 
-.PHONY: all demo check soak test unit e2e targets bench bench-dotnet bench-hold bench-large fuzz check-kernels install uninstall format \
-        clean help bootstrap docs
+.PHONY: all demo check soak test unit e2e targets bench bench-dotnet bench-hold bench-large bench-stacks fuzz check-kernels install \
+        uninstall format clean help bootstrap docs
 
 all: $(TAPIR) $(USDT_LIB) docs ## build build/tapir, its man pages and shell completion
 
@@ -135,6 +135,11 @@ bench: ## tapir beside its peers; a few minutes
 	$(Q)scripts/bootstrap build bench
 	$(Q)$(MAKE) --no-print-directory all targets bench-bins
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/run.py
+
+bench-stacks: ## shares of whole user stacks, by program (tests/stacks)
+	$(Q)scripts/bootstrap build test stacks
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(PYTHON) tests/stacks/run.py --build $(BUILD)
 
 bench-large: ## memory and speed of reading 10 GB and 10 M stacks; half an hour, 12 GB of disk
 	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bench/make_trace

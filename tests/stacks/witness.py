@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Stacks by others: gdb's of all threads of a stopped process, and those of perf record --call-graph dwarf."""
+import json
+import os
+import re
+
+GDB_SCRIPT = """
+import gdb, json
+found = {}
+for thread in gdb.selected_inferior().threads():
+    thread.switch()
+    frame, pcs = gdb.newest_frame(), []
+    while frame is not None and frame.is_valid() and len(pcs) < 512:
+        if frame.type() != gdb.INLINE_FRAME:
+            pcs.append([frame.pc(), frame.name()])
+        frame = frame.older()
+    found[thread.ptid[1]] = pcs
+print("FOUND " + json.dumps(found))
+"""
+
+
+def by_gdb(t, pid):
+    """{tid: [(address, function), ...]} of a process that gdb stops and lets go on."""
+    script = t.path("stacks.gdb.py")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(GDB_SCRIPT)
+    result = t.run(t.need("gdb"), "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load no",
+                   "-ex", "set backtrace past-main on", "-ex", "set backtrace past-entry on", "-p", pid, "-x", script,
+                   timeout=60)
+    line = next((line for line in result.out.splitlines() if line.startswith("FOUND ")), None)
+    if line is None:
+        t.skip(f"gdb reads no stacks here: {result.err.strip()[-200:]}")
+    return {int(tid): [tuple(frame) for frame in frames] for tid, frames in json.loads(line[6:]).items()}
+
+
+def by_perf(t, pid, seconds, hz=199):
+    """The names of each sampled user stack, innermost first, as perf unwinds copies of the stack with the file's tables."""
+    data = t.path("perf.data")
+    perf = t.need("perf")
+    result = t.run(perf, "record", "-q", "-e", "cpu-clock:u", "-F", hz, "--call-graph", "dwarf,16384", "-p", pid, "-o", data,
+                   "--", "sleep", seconds, timeout=60)
+    if result.rc or not os.path.exists(data):
+        t.skip(f"perf does not record here: {result.err.strip()[-200:]}")
+    out = t.run(perf, "script", "-i", data, "--no-inline", "-F", "ip,sym", timeout=120).out
+    stacks = [re.findall(r"^\s+[0-9a-f]+ (.*)$", block, re.M) for block in out.split("\n\n")]
+    return [stack for stack in stacks if stack]
