@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The calendar by arithmetic: the C library looks at TZ and /etc/localtime even for UTC, and a
- * recording is to say the same wherever it is read. Years begin in March here, so that a leap
- * day is the last of its year; 400 years have 146,097 days.
+ * The calendar by arithmetic: the C library reads TZ and /etc/localtime even for UTC, and a
+ * recording must print the same wherever it is read. Years begin in March here, so that a leap day
+ * is the last of its year; 400 years have 146,097 days.
  */
 #include "base/clock.h"
 
@@ -25,7 +25,7 @@ void tapir_clock__utc_text(uint64_t utc_ns, char text[TAPIR_UTC_TEXT_BYTES])
 	unsigned day = year_day - (153 * month + 2) / 5 + 1;
 	unsigned year = (unsigned)(days / DAYS_400_YEARS) * 400 + era_year + (month >= 10);
 
-	/* gcc checks the room: two digits each, it is told by % 100. */
+	/* % 100 shows gcc's buffer check that each number has two digits. */
 	snprintf(text, TAPIR_UTC_TEXT_BYTES, "%04u-%02u-%02uT%02u:%02u:%02u", year % 10000,
 		 (month < 10 ? month + 3 : month - 9) % 100, day % 100,
 		 (unsigned)(seconds / 3600 % 24), (unsigned)(seconds / 60 % 60),

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 
-#define OPEN_TRIES     32 /* of openat2, which says EAGAIN */
+#define OPEN_TRIES     32 /* of openat2, which may return EAGAIN */
 #define BATCH_BYTES    16384
 #define STREAM_PIECE   4096 /* a pipe that poll(2) calls writable takes this without waiting */
 #define STREAM_POLL_MS 50
@@ -165,7 +165,7 @@ void tapir_file__restore_limit(void)
 		setrlimit(RLIMIT_NOFILE, &first_limit);
 }
 
-/* Has a reader that takes nothing had the time it gets? */
+/* True when a reader that reads nothing has used up its time. */
 static bool is_given_up(uint64_t stop_ns, uint64_t progress_ns)
 {
 	uint64_t since_ns = progress_ns > stop_ns ? progress_ns : stop_ns;

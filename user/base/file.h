@@ -2,8 +2,8 @@
 /*
  * file.h - reading and writing whole files, and scope guards for what is open.
  *
- * Files under /proc and below another process's root are not ours: reads are bounded and
- * never block on a FIFO.
+ * Files under /proc and below another process's root are untrusted: reads are bounded and never
+ * block on a FIFO.
  */
 #ifndef TAPIR_USER_FILE_H
 #define TAPIR_USER_FILE_H
@@ -39,8 +39,9 @@ static inline void tapir_guard__file(FILE **f)
 #define tapir_autofile __attribute__((cleanup(tapir_guard__file)))
 
 /*
- * Reads a small file whole (regular, /proc or /sys). *out is yours, NUL-terminated behind
- * *len bytes. -EFBIG: longer than max_bytes. Works on files whose size stat does not know.
+ * Reads all of a small file (regular, /proc or /sys). The caller frees *out, which is
+ * NUL-terminated after *len bytes. -EFBIG: longer than max_bytes. Works on files whose size stat
+ * does not know.
  */
 int tapir_file__read(const char *path, size_t max_bytes, char **out, size_t *len);
 int tapir_file__read_fd(int fd, size_t max_bytes, char **out, size_t *len);
@@ -53,8 +54,8 @@ int tapir_file__read_fd(int fd, size_t max_bytes, char **out, size_t *len);
 int tapir_file__open_resolved(int dir_fd, const char *path, uint64_t flags, uint64_t resolve);
 
 /*
- * The entries of a directory, by openat(2) with these flags beside O_DIRECTORY and O_CLOEXEC. NULL:
- * errno says why. Ends with closedir(3); dirfd(3) is open until then.
+ * The entries of a directory, by openat(2) with these flags, O_DIRECTORY and O_CLOEXEC. NULL on
+ * failure, with errno set. Ends with closedir(3); dirfd(3) is open until then.
  */
 DIR *tapir_file__open_dir(int at_fd, const char *path, int flags);
 

@@ -8,7 +8,7 @@
 
 static void add_control(struct tapir_str *out, unsigned char c)
 {
-	static const char names[] = "btn?fr"; /* 8 .. 13, 11 has none */
+	static const char names[] = "btn?fr"; /* 8 to 13; 11 has no escape */
 
 	if (c >= 8 && c <= 13 && c != 11) {
 		tapir_str__addc(out, '\\');

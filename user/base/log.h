@@ -2,15 +2,15 @@
 /*
  * log.h - what tapir is doing, for the person at the terminal: stderr, through one callback.
  *
- * Levels by what they may cost: WARN and INFO a few times a session; DEBUG once per file,
- * process or probe; TRACE may stand on a path that runs per batch, never per event.
+ * Levels by what they may cost: WARN and INFO a few times a session; DEBUG once per file, process
+ * or probe; TRACE may be used on a path that runs per batch, never per event.
  */
 #ifndef TAPIR_USER_LOG_H
 #define TAPIR_USER_LOG_H
 
 enum tapir_log_level { TAPIR_LOG_WARN, TAPIR_LOG_INFO, TAPIR_LOG_DEBUG, TAPIR_LOG_TRACE };
 
-/* Called from any thread, one whole line without newline at a time. */
+/* Called from any thread with one complete line, without a newline. */
 typedef void (*tapir_log_fn)(enum tapir_log_level level, const char *line);
 
 /* NULL: nothing is logged. max_level: the most talkative level that reaches fn. */

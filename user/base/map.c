@@ -87,7 +87,7 @@ bool tapir_map__del(struct tapir_map *m, uint64_t key)
 		if (!m->slots[i].used)
 			break;
 		want = home(m, m->slots[i].key);
-		/* Stays if its home lies cyclically in (hole, i]. */
+		/* Stays if its home is cyclically in (hole, i]. */
 		if (hole <= i ? (want > hole && want <= i) : (want > hole || want <= i))
 			continue;
 		m->slots[hole] = m->slots[i];
@@ -107,7 +107,7 @@ uint64_t tapir_hash__bytes(uint64_t hash, const void *data, size_t len)
 		hash = tapir_hash__mix(hash, word);
 	}
 	word = len;
-	if (len) /* data may be NULL when there is none */
+	if (len) /* data may be NULL if len is 0 */
 		memcpy((char *)&word + 1, p, len);
 	return tapir_hash__mix(hash, word);
 }

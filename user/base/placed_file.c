@@ -202,7 +202,10 @@ int tapir_placed_file__open(const struct tapir_placed_file_opts *opts,
 
 /* ---- afterwards ---------------------------------------------------------------------------- */
 
-/* What came there meanwhile is not replaced either, where the file system can tell. */
+/*
+ * A file that appeared there in the meantime is not replaced either, where the file system supports
+ * that.
+ */
 static int give_name(const struct tapir_placed_file *file)
 {
 	if (!file->force &&

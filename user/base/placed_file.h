@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * placed_file.h - an output file that takes its name when the caller says so.
+ * placed_file.h - an output file that gets its name only when the caller places it.
  *
  * The directory is opened once; every later step is relative to its descriptor and follows no
- * symbolic link, so that nobody who can write to the directory redirects the output. A file that
- * is replaced stays under its name until tapir_placed_file__place. An existing FIFO or device is
- * opened for writing instead; opening never waits for a reader.
+ * symbolic link, so that another user who can write to the directory cannot redirect the output.
+ * The file to be replaced keeps its name until tapir_placed_file__place. An existing FIFO or device
+ * is opened for writing instead; opening never waits for a reader.
  *
  * Thread safety: one thread at a time.
  */
@@ -36,7 +36,7 @@ struct tapir_placed_file_opts {
 };
 
 /*
- * 0, or -errno with a diagnostic line and nothing left behind. -EEXIST: the path exists and force
+ * 0, or -errno with a diagnostic line; a failure leaves no file. -EEXIST: the path exists and force
  * is not set; -ENXIO: a FIFO without a reader; -ELOOP: a symbolic link of another user.
  */
 int tapir_placed_file__open(const struct tapir_placed_file_opts *opts,
@@ -46,8 +46,8 @@ int tapir_placed_file__open(const struct tapir_placed_file_opts *opts,
 int tapir_placed_file__place(struct tapir_placed_file *file);
 
 /*
- * 0: the path names the file. -ENOENT: the file has no name any more and is lost when it is closed;
- * -ESTALE: it was renamed, and the path names another file or none.
+ * 0: the path names the file. -ENOENT: the file no longer has a name and is lost when it is closed;
+ * -ESTALE: it was renamed, and the path names another file or no file.
  */
 int tapir_placed_file__check(const struct tapir_placed_file *file);
 

@@ -181,7 +181,7 @@ void tapir_str__add_utf16(struct tapir_str *s, uint32_t code)
 	add_unit(s, 0xdc00 | (code & 0x3ff));
 }
 
-/* Characters beyond ASCII that turn text around, break lines or are none. */
+/* Characters beyond ASCII that reverse text, break lines or are not characters. */
 static bool misleads(uint32_t c)
 {
 	return c < 0xa0 || /* control characters, too; U+009B begins a sequence */
@@ -190,7 +190,7 @@ static bool misleads(uint32_t c)
 	       c == 0xfeff || (c & 0xfffe) == 0xfffe;
 }
 
-/* How many bytes at p are one character that a terminal only shows; 0: none. */
+/* The length in bytes of the character at p if a terminal can only display it; 0 if not. */
 static size_t printable_len(const unsigned char *p, size_t left)
 {
 	size_t len = tapir_utf8__len(p, left);
@@ -222,7 +222,7 @@ void tapir_str__pad(struct tapir_str *s, size_t from, size_t width)
 		tapir_str__addc(s, ' ');
 }
 
-/* One [...] set at *glob; advances *glob behind it. An unclosed set matches a literal '['. */
+/* One [...] set at *glob; advances *glob past it. An unclosed set matches a literal '['. */
 static bool match_set(const char **glob, char c)
 {
 	const char *g = *glob + 1;

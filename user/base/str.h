@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * str.h - a growable string for building output and messages without printf in the hot
- * parts, and the small string questions everybody asks.
+ * str.h - a growable string for building output and messages without printf in hot paths, and the
+ * small string functions that every room needs.
  *
- * Out of memory: the string stops growing and failed is set; the user checks once at the
- * end. data is NUL-terminated whenever it is not NULL.
+ * Out of memory: the string stops growing and failed is set; the user checks once at the end. data
+ * is NUL-terminated whenever it is not NULL.
  */
 #ifndef TAPIR_USER_STR_H
 #define TAPIR_USER_STR_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Walks a path by one component at a time, each opened without following links. */
+/* Walks a path one component at a time; each is opened without following links. */
 #include "base/trusted_dir.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ bool tapir_trust__covers(const struct tapir_trust *trust, const struct stat *dir
 	return trust->allows_sticky && (dir->st_mode & S_ISVTX);
 }
 
-/* Takes fd: the walk goes on from there. */
+/* Takes fd: the walk continues from there. */
 static int move_to(struct walk *w, int fd)
 {
 	struct stat st;

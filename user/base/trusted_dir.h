@@ -2,9 +2,9 @@
 /*
  * trusted_dir.h - opens a directory by a path that only trusted users can redirect.
  *
- * A name that tapir makes known to a program, or has a program open, is safe only if nobody else
- * can put another file under it: every directory on the way belongs to a trusted user, and others
- * may not write to it. A POSIX ACL that lets others write shows in the group's bits.
+ * A name that tapir makes known to a program, or has a program open, is safe only if no other user
+ * can replace the file of that name: every directory on the way belongs to a trusted user, and
+ * others may not write to it. A POSIX ACL that lets others write shows in the group's bits.
  *
  * System calls and the stack only: usable in a copy of a process with threads.
  */

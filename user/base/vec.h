@@ -53,7 +53,7 @@ static inline void *tapir_vec__add_raw(void **data, size_t *cnt, size_t *cap, si
 #define tapir_vec_for_each(it, v)                                                                  \
 	for ((it) = (v)->data; (it) && (it) < (v)->data + (v)->cnt; (it)++)
 
-/* Where, among cnt elements sorted by member, the first stands whose member is greater than key. */
+/* The index of the first element, among cnt sorted by member, whose member is greater than key. */
 #define tapir_sorted__behind(elems, cnt, member, key)                                              \
 	({                                                                                         \
 		size_t tapir_low_ = 0, tapir_high_ = (cnt);                                        \

@@ -46,7 +46,7 @@ struct fields {
 	unsigned cnt;
 };
 
-/* NULL: there is none of that name, or nothing of it. */
+/* NULL: there is no field of that name, or it is empty. */
 static const struct tapir_value *find(const struct fields *f, const char *name)
 {
 	for (unsigned i = 0; i < f->cnt; i++)
@@ -90,7 +90,7 @@ static bool number_of(const struct fields *f, const char *name, double *out)
 	}
 }
 
-/* The whole of text, as .NET writes numbers for programs. false: it is empty, or none. */
+/* All of text, as .NET formats numbers invariantly. false: it is empty or not a number. */
 static bool to_number(const char *text, size_t len, double *out)
 {
 	char copy[64], *end;
@@ -193,7 +193,7 @@ static void publish_part(struct published *p, const char *suffix, const char *un
 	p->counter = whole;
 }
 
-/* What was added, unless it is the first time it is told; from .NET 8 on the sum as well. */
+/* The increment, except in the first report; from .NET 8 on also the sum. */
 static void read_counter(struct published *p)
 {
 	double value;
@@ -204,7 +204,7 @@ static void read_counter(struct published *p)
 		publish(p, TAPIR_COUNTER_SUM, value);
 }
 
-/* It goes up and down: where it is, or how it changed if that is all that is told. */
+/* A value that rises and falls: the value, or its change if only that is reported. */
 static void read_up_down(struct published *p)
 {
 	double value;

@@ -20,7 +20,7 @@
 
 #define TAPIR_DOTNET_METRICS	   "System.Diagnostics.Metrics"
 #define TAPIR_DOTNET_EVENTCOUNTERS "EventCounters"
-/* Event 0 of each EventSource: what it has to say about itself. */
+/* Event 0 of each EventSource: its error messages. */
 #define TAPIR_DOTNET_SOURCE_ERROR  "EventSourceMessage"
 
 struct tapir_dotnet_counter {
@@ -42,7 +42,7 @@ struct tapir_dotnet_counters {
 	void *ctx;
 };
 
-/* May events of the probe hold values or problems? */
+/* Whether events of the probe can hold values or problems. */
 bool tapir_dotnet_counters__are_in(const struct tapir_probe_view *probe);
 
 /* The decoded fields of one of its events (tapir_event_layout__decode). */

@@ -56,7 +56,7 @@ static const struct tapir_layout_event *find_in(const struct tapir_layout_provid
 	uint32_t key = (uint32_t)id << 8 | version;
 	size_t low = 0, high = p->event_cnt;
 
-	while (low < high) { /* the first behind (id, version) */
+	while (low < high) { /* the first after (id, version) */
 		size_t mid = low + (high - low) / 2;
 
 		if (((uint32_t)p->events[mid].id << 8 | p->events[mid].version) <= key)

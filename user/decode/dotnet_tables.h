@@ -3,12 +3,12 @@
  * dotnet_tables.h - providers whose keywords and events are known without asking a process: the
  * .NET runtime's own (compiled in from usdt/manifests) and those of manifests the user named.
  *
- * The runtime's native events come with empty names and no field descriptions: name, keywords
- * and layout are found here by (provider, event id, version). EventSources describe their events
- * themselves; of many only the keywords stand here.
+ * The runtime's native events come with empty names and no field descriptions: name, keywords and
+ * layout are found here by (provider, event id, version). EventSources describe their events
+ * themselves; of many, only the keywords are here.
  *
- * What is returned is constant and lives as long as the program. Looking up is thread-safe;
- * adding a manifest is not: it is for the start of a command.
+ * What is returned is constant and lives as long as the program. Looking up is thread-safe; adding
+ * a manifest is not: it is for the start of a command.
  */
 #ifndef TAPIR_USER_DOTNET_TABLES_H
 #define TAPIR_USER_DOTNET_TABLES_H
@@ -18,12 +18,12 @@
 
 #define TAPIR_DOTNET_RUNTIME "Microsoft-Windows-DotNETRuntime"
 
-/* The idx-th provider: the user's first, then ours. NULL behind the last. */
+/* The idx-th provider: the user's manifests first, then the built-in ones. NULL past the last. */
 const struct tapir_layout_provider *tapir_dotnet_provider__at(unsigned idx);
 /* By its exact name, letters of either case as the runtime has it. NULL: not known. */
 const struct tapir_layout_provider *tapir_dotnet_provider__find(struct tapir_sv name);
 
-/* true: *mask is what the keyword of that name (any case) stands for. */
+/* true: *mask is the mask of the keyword with that name (in any case). */
 bool tapir_dotnet_keyword__find(const struct tapir_layout_provider *provider, struct tapir_sv name,
 				uint64_t *mask);
 
@@ -35,8 +35,8 @@ const struct tapir_layout_event *tapir_dotnet_event__find(struct tapir_sv provid
 							  uint8_t version);
 
 /*
- * What to call an event without a name of its own: the table's name, or "EventID(123)" in
- * buf, which must have TAPIR_EVENT_ID_TEXT_BYTES. Borrowed.
+ * The name of an event that has none: the table's name, or "EventID(123)" in buf, which must have
+ * TAPIR_EVENT_ID_TEXT_BYTES. Borrowed.
  */
 #define TAPIR_EVENT_ID_TEXT_BYTES 16
 struct tapir_sv tapir_dotnet_event__name(struct tapir_sv provider, uint16_t id, uint8_t version,

@@ -3,7 +3,7 @@
  * u32 id, wstrz name, i64 keywords, u32 version, u32 level, u32 number of fields, fields (V1: u32
  * type, what the type needs, wstrz name), then tags until the end: u32 bytes, u8 tag. Tag 1: the
  * opcode, u8. Tag 2: fields again (V2: u32 bytes with itself, wstrz name, u32 type, what it needs),
- * where V1 cannot say them (arrays).
+ * where V1 cannot express them (arrays).
  */
 #include "decode/event_blob.h"
 
@@ -164,7 +164,7 @@ static void choose_way(struct input *in, struct tapir_layout_field *f)
 	in->makes_difference = true;
 }
 
-/* What stands behind a type code. f->type is set, or the fields are stopped. */
+/* Reads what follows a type code. Sets f->type, or stops the fields. */
 static int take_type(struct input *in, uint32_t code, int depth, struct tapir_layout_field *f)
 {
 	uint32_t element = 0;
@@ -239,7 +239,10 @@ static int keep_fields(struct input *in, const struct fields *list,
 	return *fields ? 0 : -ENOMEM;
 }
 
-/* A number, and so many fields. Inside a stopped one nothing is kept: its length is not known. */
+/*
+ * A number, and that many fields. Inside a stopped one nothing is kept, because its length is not
+ * known.
+ */
 static int take_fields(struct input *in, int depth, const struct tapir_layout_field **fields,
 		       uint16_t *cnt, uint16_t *least)
 {

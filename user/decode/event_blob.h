@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * event_blob.h - EventPipe's metadata blob (METADATA format 1): what an EventSource says of one of
+ * event_blob.h - EventPipe's metadata blob (METADATA format 1): how an EventSource describes one of
  * its events, manifest-based or self-describing. Native runtime events have one without fields.
  *
  * The blob is the traced process's: sizes, depth and counts are bounded, and a blob that is cut or
@@ -13,13 +13,13 @@
 #include "decode/packed.h"
 
 /*
- * A bool is 4 bytes, a byte[] has a u32 in front where the event is manifest-based; 1 and u16 where
- * it describes itself (and decimal is a double). The blob does not say which it is: layout is the
- * likelier one, other (no fields: there is no difference) the other; what fits a payload to its
- * last byte is right.
+ * In a manifest-based event a bool is 4 bytes and a byte[] follows a u32 length; in a
+ * self-describing one a bool is 1 byte, the length a u16, and a decimal a double. The blob does not
+ * say which kind it is: layout is the more likely one, other (no fields: there is no difference)
+ * the less likely. The one that fits a payload to its last byte is right.
  */
 struct tapir_event_blob {
-	struct tapir_packed_layout layout; /* no fields: it says none */
+	struct tapir_packed_layout layout; /* no fields: the blob names none */
 	struct tapir_packed_layout other;
 	const char *name; /* UTF-8; "" for native events */
 	uint64_t keywords;

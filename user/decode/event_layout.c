@@ -12,7 +12,7 @@
 #define FORMAT_EVENTPIPE 1
 
 struct tapir_event_layout {
-	struct tapir_event_blob *blob; /* ours; NULL: the fields are the tables' */
+	struct tapir_event_blob *blob; /* owned; NULL: the fields belong to the tables */
 	struct tapir_packed_layout packed;
 	struct tapir_packed_layout other; /* see event_blob.h; no fields: none */
 	bool is_known;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * event_layout.h - where the fields of a PROBE with PACKED payloads are described, and its
- * payloads as values.
+ * event_layout.h - where the fields of a PROBE with PACKED payloads are described, and its payloads
+ * as values.
  *
- * Asked in this order: the fields the event's own METADATA names; the tables (dotnet_tables.h:
- * a manifest of the user's, then ours) by provider, event id and version. Where neither knows
- * them, the payload is one "payload" (BLOB).
+ * Sources in this order: the fields that the event's own METADATA names; the tables
+ * (dotnet_tables.h: the user's manifests, then the built-in ones) by provider, event id and
+ * version. If neither has them, the payload is one "payload" (BLOB).
  */
 #ifndef TAPIR_USER_EVENT_LAYOUT_H
 #define TAPIR_USER_EVENT_LAYOUT_H
@@ -16,7 +16,7 @@ struct tapir_event_layout;
 
 /*
  * probe: a well-formed one with PACKED payloads; metadata: its record, or NULL. *out is yours and
- * borrows nothing. 0 or -ENOMEM; a blob that is no blob is the same as none.
+ * borrows nothing. 0 or -ENOMEM; a malformed blob counts as none.
  */
 int tapir_event_layout__new(const struct tapir_probe_view *probe,
 			    const struct tapir_rec_metadata *metadata,
@@ -34,7 +34,7 @@ unsigned tapir_event_layout__decode(struct tapir_event_layout *layout,
 				    const struct tapir_event_view *event, struct tapir_value *out,
 				    unsigned max);
 
-/* Payloads so far that ended too early, went on too long, or had no layout at all. */
+/* Payloads so far that were too short, too long, or had no layout. */
 struct tapir_event_layout_odd {
 	uint64_t short_cnt, long_cnt, unknown_cnt;
 };

@@ -27,7 +27,7 @@ struct tapir_layout_field;
 
 struct tapir_value {
 	struct tapir_sv name; /* borrowed from the PROBE or layout; empty: it is called argN */
-	uint8_t type;	      /* enum tapir_field_type; NONE: unreadable, reason says why */
+	uint8_t type;	      /* enum tapir_field_type; NONE: unreadable, with a reason */
 	uint8_t size;	      /* bytes in the process; 0 variable */
 	uint8_t reason;	      /* enum tapir_operand_reason */
 	uint8_t flags;	      /* TAPIR_VALUE_* */
@@ -42,10 +42,10 @@ struct tapir_value {
 };
 
 /*
- * Fills out with the values in field order and returns their number, at most max: one a
- * field, and one called "rest" (BLOB) when the payload holds more than the layout says. A
- * PACKED payload, of which a PROBE says nothing, is one "payload" (BLOB): who knows its layout
- * (event_layout.h) asks tapir_event_layout__decode. Both views are of well-formed records.
+ * Fills out with the values in field order and returns their number, at most max: one per field,
+ * and one called "rest" (BLOB) if the payload is longer than the layout. A PACKED payload, which a
+ * PROBE does not describe, is one "payload" (BLOB): a caller that knows its layout (event_layout.h)
+ * uses tapir_event_layout__decode. Both views are of well-formed records.
  */
 unsigned tapir_fields__decode(const struct tapir_probe_view *probe,
 			      const struct tapir_event_view *event, struct tapir_value *out,

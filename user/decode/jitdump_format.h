@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jitdump_format.h - what a jitdump file is made of, as the Linux kernel's
- * tools/perf/Documentation/jitdump-specification.txt has it: a header, then records, in the byte
- * order of who wrote it. Behind a load come its name, ended by a NUL, and its code.
+ * jitdump_format.h - the format of a jitdump file, as in the Linux kernel's
+ * tools/perf/Documentation/jitdump-specification.txt: a header, then records, in the byte order of
+ * the writer. A load is followed by its name, ended by a NUL, and its code.
  */
 #ifndef TAPIR_USER_JITDUMP_FORMAT_H
 #define TAPIR_USER_JITDUMP_FORMAT_H

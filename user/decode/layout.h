@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * layout.h - what a PACKED payload is made of: fields one behind the other, as a runtime's
- * manifest or its metadata blob describes them.
+ * layout.h - the layout of a PACKED payload: one field after the other, as a runtime's manifest or
+ * its metadata blob describes them.
  *
- * Only data. Three makers: the tables compiled in (made by tapir-manifest from usdt/manifests),
- * a manifest read at run time (manifest.h) and an EventPipe metadata blob (event_blob.h). One
- * reader: packed.h. Names are NUL-terminated UTF-8; everything is borrowed from its maker.
+ * Only data. Three makers: the tables compiled in (made by tapir-manifest from usdt/manifests), a
+ * manifest read at run time (manifest.h) and an EventPipe metadata blob (event_blob.h). One reader:
+ * packed.h. Names are NUL-terminated UTF-8; everything is borrowed from its maker.
  */
 #ifndef TAPIR_USER_LAYOUT_H
 #define TAPIR_USER_LAYOUT_H
@@ -35,9 +35,9 @@
 	X(DECIMAL, 16)                                                                             \
 	X(UTF16, 0)  /* NUL-terminated */                                                          \
 	X(UTF8, 0)   /* NUL-terminated */                                                          \
-	X(UTF16N, 0) /* repeat says how many characters */                                         \
+	X(UTF16N, 0) /* repeat gives the number of characters */                                   \
 	X(UTF8N, 0)                                                                                \
-	X(BINARY, 0) /* repeat says how many bytes */                                              \
+	X(BINARY, 0) /* repeat gives the number of bytes */                                        \
 	X(STRUCT, 0)
 
 enum tapir_layout_type {
@@ -47,20 +47,20 @@ enum tapir_layout_type {
 		TAPIR_LAYOUT_TYPE_CNT
 };
 
-/* How often a field stands there (how long it is: UTF16N, UTF8N, BINARY). */
+/* How often a field occurs (for UTF16N, UTF8N and BINARY: how long it is). */
 enum tapir_layout_repeat {
 	TAPIR_REPEAT_ONCE,
 	TAPIR_REPEAT_FIXED, /* count times */
-	TAPIR_REPEAT_FIELD, /* as the earlier sibling number count says */
-	TAPIR_REPEAT_U16,   /* a number in front says it */
+	TAPIR_REPEAT_FIELD, /* as often as the value of the earlier sibling with index count */
+	TAPIR_REPEAT_U16,   /* a number before it gives the count */
 	TAPIR_REPEAT_U32
 };
 
-/* A field another one refers to is among the first so many of its level. */
+/* Only that many first fields of a level can be referred to by others. */
 #define TAPIR_LAYOUT_REFERABLE 128
 #define TAPIR_LAYOUT_DEPTH     12 /* levels below the payload */
 
-/* The name of a value; of a bit map: of the bits of value, where mask (or value) is looked at. */
+/* The name of a value; in a bit map, of the bits of value under mask (or under value). */
 struct tapir_layout_value {
 	const char *name;
 	uint32_t value;
@@ -81,7 +81,7 @@ struct tapir_layout_field {
 	const struct tapir_layout_field *members;
 	uint16_t member_cnt;
 	uint16_t count;	    /* see tapir_layout_repeat */
-	uint16_t min_bytes; /* an element has at least so many; 0: it may have none */
+	uint16_t min_bytes; /* minimum size of an element; 0: it may be empty */
 	uint8_t type;	    /* enum tapir_layout_type */
 	uint8_t repeat;	    /* enum tapir_layout_repeat */
 	uint8_t named_by;   /* BINARY: 1 + the number of the sibling (a string) that names it */

@@ -89,7 +89,7 @@ static const char *without_win(const char *text)
 	return strncmp(text, "win:", 4) ? text : text + 4;
 }
 
-/* The symbol without _Vn; who has none is called by task and opcode. */
+/* The symbol without _Vn; without a symbol, task and opcode. */
 static const char *public_name(struct manifest_reader *r, const xmlNode *node,
 			       const struct tapir_layout_event *ev)
 {

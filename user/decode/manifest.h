@@ -4,12 +4,12 @@
  *
  * Used by tapir-manifest when tapir is built and by --manifest when it runs. A manifest is input
  * like any other: at most 8 MB, no document type (so no entities of its own), nothing is loaded
- * from anywhere, names and counts are bounded. libxml2 is loaded when the first manifest is
- * read; a program that reads none does not need it.
+ * from anywhere, names and counts are bounded. libxml2 is loaded when the first manifest is read; a
+ * program that reads none does not need it.
  *
  * Beyond ETW's own elements: tapir:mask on a <map> of a <bitMap> (the bits that must equal the
- * value), and tapir:namedBy on a win:Binary <data> (its bytes are the <struct> inside it that is
- * called as that field says).
+ * value), and tapir:namedBy on a win:Binary <data> (its bytes are the <struct> inside it that has
+ * the name in that field).
  */
 #ifndef TAPIR_USER_MANIFEST_H
 #define TAPIR_USER_MANIFEST_H

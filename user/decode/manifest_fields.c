@@ -164,7 +164,7 @@ static int type_of(const char *name)
 	return -1;
 }
 
-/* The number of the field of that name, among those that may be referred to; -1: none. */
+/* The index of the field of that name, among those that can be referred to; -1: none. */
 static int sibling(const struct fields *fields, const char *name)
 {
 	for (size_t i = 0; i < fields->cnt && i < TAPIR_LAYOUT_REFERABLE; i++)
@@ -221,7 +221,7 @@ static int set_length(struct manifest_reader *r, const xmlNode *node, const stru
 static int read_members(struct manifest_reader *r, const xmlNode *node, int depth,
 			struct tapir_layout_field *field);
 
-/* What a Binary may be, by the name that stands in another field. */
+/* The structs that a Binary can be, chosen by the name in another field. */
 static int set_named_by(struct manifest_reader *r, const xmlNode *node, const struct fields *before,
 			int depth, struct tapir_layout_field *field)
 {

@@ -35,7 +35,7 @@ struct manifest_reader {
 /* *out is yours. */
 int tapir_manifest_xml__open(const char *path, const void *bytes, size_t len, xmlDocPtr *out);
 void tapir_manifest_xml__close(xmlDocPtr doc);
-/* The first element at node or behind it that is called name (NULL: any); NULL: none. */
+/* The first element, at node or after it, with that name (NULL: any); NULL: none. */
 const xmlNode *tapir_manifest_xml__next(const xmlNode *node, const char *name);
 /* The text of an attribute; borrowed from the document. NULL: it has none. */
 const char *tapir_manifest_xml__attr(const xmlNode *node, const char *name);

@@ -24,7 +24,7 @@ static struct {
 	bool is_loaded;
 } xml;
 
-/* dlsym gives an object pointer; POSIX says it may be a function's. */
+/* dlsym returns an object pointer; POSIX allows it to be a function's. */
 static bool find(void *lib, const char *name, void *out)
 {
 	void *at = dlsym(lib, name);
@@ -55,7 +55,7 @@ static int load(void)
 						LIBXML_NAME);
 }
 
-/* Called where "<!DOCTYPE" is read. _private: who asks. */
+/* Called when "<!DOCTYPE" is read. _private: the reader. */
 static void refuse_doctype(void *ctx, const xmlChar *name, const xmlChar *external_id,
 			   const xmlChar *system_id)
 {

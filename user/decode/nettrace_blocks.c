@@ -252,7 +252,7 @@ void tapir_nettrace_blocks__stacks(struct nettrace_blocks *b, const uint8_t *dat
 	b->malformed_cnt += in.is_bad || cnt > STACKS_MAX;
 }
 
-/* Of a number behind what was delivered nothing is known: the thread is another one. */
+/* A number below the last delivered one proves nothing: the thread id was reused. */
 static void settle(struct nettrace_blocks *b, uint64_t thread, uint32_t tried, uint64_t ticks)
 {
 	uint64_t *last = place_of(b, thread);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nettrace_blocks.h - what stands inside a block of a nettrace stream; for nettrace_stream.c only.
+ * nettrace_blocks.h - the contents of a block of a nettrace stream; for nettrace_stream.c only.
  */
 #ifndef TAPIR_USER_NETTRACE_BLOCKS_H
 #define TAPIR_USER_NETTRACE_BLOCKS_H

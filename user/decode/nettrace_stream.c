@@ -72,7 +72,7 @@ static uint64_t u64_at(const uint8_t *p)
 	return u32_at(p) | (uint64_t)u32_at(p + 4) << 32;
 }
 
-/* ---- steps: each has s->want bytes, and says what comes behind ----------------------------------- */
+/* ---- steps: each has s->want bytes, and sets the next step ----------------------------------- */
 
 static int next(struct tapir_nettrace_stream *s, enum step step, size_t want)
 {

@@ -5,12 +5,13 @@
  *
  * "Nettrace", "!FastSerialization.1", then objects: Trace (the clock), MetadataBlock (what an event
  * is called), StackBlock, EventBlock, SPBlock (how many events each thread tried to write). Blocks
- * of other kinds are passed over. Stack ids hold until the next SPBlock, ids of metadata for
- * ever. What a full buffer of the runtime made it drop shows as a gap in a thread's numbers.
+ * of other kinds are skipped. Stack ids are valid until the next SPBlock, ids of metadata for the
+ * whole stream. Events that the runtime dropped because a buffer was full show as a gap in a
+ * thread's numbers.
  *
- * The bytes are a traced process's: sizes are bounded, a block that is nonsense inside is left
- * where it makes no sense any more and counted, and what cannot be followed at all ends the stream.
- * Memory is bounded by the largest block. Pure; one thread at a time.
+ * The bytes come from a traced process: sizes are bounded, a malformed block is skipped from its
+ * first error on and counted, and a stream that cannot be followed ends. Memory is bounded by the
+ * largest block. Pure; one thread at a time.
  */
 #ifndef TAPIR_USER_NETTRACE_STREAM_H
 #define TAPIR_USER_NETTRACE_STREAM_H
@@ -76,7 +77,7 @@ void tapir_nettrace_stream__free(struct tapir_nettrace_stream *s);
  */
 int tapir_nettrace_stream__feed(struct tapir_nettrace_stream *s, const void *bytes, size_t len);
 
-/* Its own end was read: nothing is missing behind it. */
+/* Its end marker was read: nothing is missing at the end. */
 bool tapir_nettrace_stream__has_ended(const struct tapir_nettrace_stream *s);
 /* Blocks and parts of blocks that made no sense. */
 uint64_t tapir_nettrace_stream__malformed_cnt(const struct tapir_nettrace_stream *s);

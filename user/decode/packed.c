@@ -108,7 +108,7 @@ static void set_fixed(const struct tapir_layout_field *f, const uint8_t *at, uns
 
 /* ---- strings ----------------------------------------------------------------------------------- */
 
-/* Bytes before the NUL; all whole characters if there is none. */
+/* Bytes before the NUL; without one, all complete characters. */
 static size_t utf16_bytes(const uint8_t *at, size_t left)
 {
 	size_t len = 0;

@@ -2,12 +2,12 @@
 /*
  * packed.h - a PACKED payload as values, by its layout (layout.h).
  *
- * The payload is another process's: nothing is read outside it and time is bounded by its
- * length times the depth of its layout. What ends too early leaves MISSING values (and what was
- * there of the field it ends in as "rest"); what goes on behind its layout is "rest", too.
+ * The payload is another process's: nothing is read outside it and time is bounded by its length
+ * times the depth of its layout. A payload that ends early leaves MISSING values (and the bytes of
+ * the field it ends in as "rest"); bytes past the layout are "rest", too.
  *
- * A STRUCT or ARRAY value is not taken apart by decoding: it knows its bytes, and an iterator
- * gives what is in it. So decoding allocates nothing.
+ * A STRUCT or ARRAY value is not taken apart by decoding: it knows its bytes, and an iterator gives
+ * what is in it. So decoding allocates nothing.
  */
 #ifndef TAPIR_USER_PACKED_H
 #define TAPIR_USER_PACKED_H

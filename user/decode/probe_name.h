@@ -10,8 +10,8 @@
 
 /*
  * A well-formed PROBE record -> the same with an event name (dotnet_tables.h; "EventID(7)" where
- * they know none, and what was recorded so is looked up again). It is the record itself where
- * there is nothing to complete, else one in buf (until its next use). NULL: out of memory.
+ * they have none; a name recorded in that form is looked up again). The result is the record itself
+ * if nothing was missing, else one in buf (until its next use). NULL: out of memory.
  */
 const struct tapir_rec *tapir_probe_name__complete(struct tapir_recbuf *buf,
 						   const struct tapir_rec *probe);

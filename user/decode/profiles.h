@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * profiles.h - SPECs for what people ask again and again, by name. The first, "default", is what
- * `record` records when no SPEC says: the events that explain a runtime and are rare enough to
- * be left on. Which SPECs these are is said by each runtime's file in lore/.
+ * profiles.h - named sets of SPECs for common tasks. The first, "default", is what `record` records
+ * without a SPEC: the events that explain a runtime and are rare enough to be left on. Each
+ * runtime's file in lore/ lists its SPECs.
  */
 #ifndef TAPIR_USER_PROFILES_H
 #define TAPIR_USER_PROFILES_H
@@ -24,7 +24,7 @@ const char *tapir_profile__name(size_t i);
 /* By enum tapir_profile_id; NULL after the last. */
 const struct tapir_profile *tapir_profile__at(size_t i);
 
-/* NULL: there is none of that name. */
+/* NULL: no profile has that name. */
 const struct tapir_profile *tapir_profile__find(const char *name);
 
 /* Its i-th SPEC, of all runtimes; NULL after the last. */

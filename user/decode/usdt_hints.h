@@ -2,9 +2,9 @@
 /*
  * usdt_hints.h - what the arguments of well-known USDT probes mean.
  *
- * A note of sys/sdt.h says how wide an argument is and where it is, not that it is a string or what
- * it is called: lore/ knows, of well-known providers. A note that names its arguments itself, and
- * what a SPEC says, goes first (collect/plan.h).
+ * A note of sys/sdt.h gives the width and location of an argument, not its name or that it is a
+ * string: for well-known providers, lore/ does. A note that names its arguments, and a SPEC, take
+ * precedence (collect/plan.h).
  */
 #ifndef TAPIR_USER_USDT_HINTS_H
 #define TAPIR_USER_USDT_HINTS_H
@@ -18,7 +18,7 @@
 const struct tapir_hint *tapir_usdt_hint__find(const char *provider, const char *event,
 					       unsigned arg_cnt);
 
-/* The idx-th hint, for those who check them all; NULL behind the last. */
+/* The idx-th hint, for checks of all of them; NULL past the last. */
 const struct tapir_hint *tapir_usdt_hint__at(size_t idx);
 
 #endif

@@ -90,7 +90,7 @@ static void add_float(struct tapir_str *out, const struct tapir_value *value)
 	tapir_str__adds(out, text);
 }
 
-/* How much of a cut string is whole characters: a started one at the end is left out. */
+/* The length of the complete characters of a cut string, without a partial one at its end. */
 static size_t whole_chars(const uint8_t *bytes, size_t len)
 {
 	size_t back = 0;

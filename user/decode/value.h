@@ -2,9 +2,9 @@
 /*
  * value.h - a decoded value as text for a person and as JSON for a program.
  *
- * Text says what is not there by a marker, never by "": <null>, <fault>, <missing>,
- * <unreadable: why>; a cut string ends with an ellipsis behind its quote. JSON has null in
- * these places and the exact bytes of a cut string; tapir_value__mark says which it is.
+ * Text shows an absent value as a marker, never as "": <null>, <fault>, <missing>, <unreadable:
+ * why>; a cut string ends with an ellipsis after its quote. JSON has null in these places and the
+ * exact bytes of a cut string; tapir_value__mark names the cause.
  */
 #ifndef TAPIR_USER_VALUE_H
 #define TAPIR_USER_VALUE_H
@@ -18,8 +18,8 @@ void tapir_value__add_text(struct tapir_str *out, const struct tapir_value *valu
 void tapir_value__add_json(struct tapir_str *out, const struct tapir_value *value);
 
 /*
- * NULL for a value that is whole; else "cut", "null", "fault", "missing", "nan", "infinite",
- * or why it is unreadable. Static.
+ * NULL for a complete value; else "cut", "null", "fault", "missing", "nan", "infinite", or the
+ * reason why it is unreadable. Static.
  */
 const char *tapir_value__mark(const struct tapir_value *value);
 

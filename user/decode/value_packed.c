@@ -176,7 +176,7 @@ static void add_time(struct tapir_str *out, uint64_t filetime)
 			(uint64_t)(filetime % FILETIME_A_SECOND));
 }
 
-/* u32 flags (sign, and how many digits stand behind the point), u32 high, u64 low. */
+/* u32 flags (sign, and the number of digits after the point), u32 high, u64 low. */
 static void add_decimal(struct tapir_str *out, const uint8_t *bytes)
 {
 	uint32_t flags, high;
@@ -286,7 +286,7 @@ bool tapir_value_packed__add_text(struct tapir_str *out, const struct tapir_valu
 	return add_plain(out, value) || add_nested(out, value, false);
 }
 
-/* No name of an enumeration needs escaping: who reads it sees to that (manifest_fields.c). */
+/* No name of an enumeration needs escaping: its reader ensures that (manifest_fields.c). */
 bool tapir_value_packed__add_json(struct tapir_str *out, const struct tapir_value *value)
 {
 	size_t from = out->len;

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "decode/fields.h"
 
-/* false: the value is none of these, nothing was added. Of values that are there. */
+/* false: the value is not one of these, and nothing was added. For values that are present. */
 bool tapir_value_packed__add_text(struct tapir_str *out, const struct tapir_value *value);
 bool tapir_value_packed__add_json(struct tapir_str *out, const struct tapir_value *value);
 

@@ -124,7 +124,7 @@ static bool find_register(const char *name, size_t len, struct tapir_asm_registe
 	return false;
 }
 
-/* Behind the '%'. The name is left where it is when it is none of ours. */
+/* After the '%'. An unknown name is not consumed. */
 bool tapir_asm__take_register(struct tapir_asm *c, struct tapir_asm_register *out)
 {
 	const char *end = c->pos;

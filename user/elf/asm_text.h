@@ -2,8 +2,8 @@
 /*
  * asm_text.h - the parts of an x86-64 operand in AT&T syntax: registers, sums, addresses.
  *
- * The lower half of operand.c. Each function takes its part off the front of the text and
- * returns false where there is none; what was taken until then stays taken.
+ * The lower half of operand.c. Each function consumes its part at the front of the text and returns
+ * false if it is not there; what was consumed until then stays consumed.
  */
 #ifndef TAPIR_USER_ASM_TEXT_H
 #define TAPIR_USER_ASM_TEXT_H
@@ -26,7 +26,7 @@ struct tapir_asm_sum {
 	uint64_t number;    /* modulo 2^64, as the assembler computes */
 	const char *symbol; /* NULL: none. Borrowed from the text, like reloc */
 	size_t symbol_len;
-	const char *reloc; /* what stands behind its '@' */
+	const char *reloc; /* the part after its '@' */
 	size_t reloc_len;
 	bool present;
 };

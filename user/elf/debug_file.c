@@ -171,7 +171,7 @@ int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place
 
 /* ---- .gnu_debugdata ----------------------------------------------------------------------- */
 
-/* Unpacks xz data into a file. -EFBIG, -ENOMEM, -EBADMSG, or what writing says. */
+/* Unpacks xz data into a file. -EFBIG, -ENOMEM, -EBADMSG, or the error of the write. */
 static int unpack(const uint8_t *data, size_t len, int fd)
 {
 	lzma_stream xz = LZMA_STREAM_INIT;

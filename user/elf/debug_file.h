@@ -10,7 +10,7 @@
 
 struct tapir_elf;
 
-/* Where it is looked for; all borrowed. */
+/* Where to search; all borrowed. */
 struct tapir_debug_place {
 	int root_fd;	  /* of a directory, O_PATH: nothing out of it is found */
 	uint32_t tgid;	  /* a process that sees the mounts there; 0: this one */
@@ -18,16 +18,16 @@ struct tapir_debug_place {
 };
 
 /*
- * Looks, below the root, for usr/lib/debug/.build-id/NN/NNNN.debug, then for the name that
- * .gnu_debuglink gives: beside path, in its .debug/, and in usr/lib/debug. A file counts
- * only if its build ID (or the link's CRC) is right; it is opened as foreign/foreign_file.h opens
- * what another process names. -ENOENT: there is none. -EFBIG: it is too large to be checked.
+ * Searches, below the root, for usr/lib/debug/.build-id/NN/NNNN.debug, then for the name in
+ * .gnu_debuglink: in the directory of path, in its .debug/, and in usr/lib/debug. A file counts
+ * only if its build ID (or the link's CRC) matches; it is opened like every path that another
+ * process names (foreign/foreign_file.h). -ENOENT: not found. -EFBIG: it is too large to be
+ * checked.
  */
 int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place *place,
 			   struct tapir_elf **out);
 
-/* Unpacks .gnu_debugdata. -ENOENT: there is none, or it is broken. -EFBIG: it unpacks to too much.
- */
+/* Unpacks .gnu_debugdata. -ENOENT: missing or malformed. -EFBIG: too large when unpacked. */
 int tapir_debug_file__open_embedded(struct tapir_elf *elf, struct tapir_elf **out);
 
 #endif

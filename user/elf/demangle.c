@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Demangling by libiberty, held on a leash. A name of a hundred bytes can stand for
- * gigabytes of text (each substitution may double it), and libiberty has no limit on it: the
- * text is taken piece by piece, and when it is enough the walk is left by longjmp. That is
- * safe because the callback variant of the C++ demangler keeps its state on the stack; the
- * Rust one may leak a decoded identifier, once for each name that is refused.
+ * Demangling by libiberty, with a limit. A name of a hundred bytes can expand to gigabytes of text
+ * (each substitution may double it), and libiberty does not limit it: the text is received piece by
+ * piece, and at the limit a longjmp leaves the demangler. That is safe because the callback variant
+ * of the C++ demangler keeps its state on the stack; the Rust one may leak a decoded identifier,
+ * once for each name that is refused.
  */
 #include "elf/demangle.h"
 

@@ -23,7 +23,7 @@
 #define MAX_UNSORTED_CNT   16u /* of PT_LOAD: gABI wants them in ascending order */
 #define MAX_BUILD_ID_BYTES 64u
 #define MAX_NOTE_BYTES	   (64u << 10) /* searched for a build ID, */
-#define MAX_NOTE_CNT	   64u	       /* in so many sections and segments */
+#define MAX_NOTE_CNT	   64u	       /* limits on the number of sections and segments */
 
 struct tapir_elf {
 	char *name;

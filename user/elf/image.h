@@ -34,7 +34,7 @@ uint16_t tapir_elf__type(const struct tapir_elf *elf);		 /* ET_EXEC, ET_DYN, ...
 /* A program rather than a library: ET_EXEC, or ET_DYN with an interpreter or DF_1_PIE. */
 bool tapir_elf__is_program(struct tapir_elf *elf);
 
-/* Borrowed, NULL when the file has none. */
+/* Borrowed; NULL if the file has none. */
 const uint8_t *tapir_elf__build_id(const struct tapir_elf *elf, size_t *len);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ld_cache.h - /etc/ld.so.cache: where ldconfig(8) found the libraries of a machine. Both layouts
- * that glibc reads: "glibc-ld.so.cache1.1", alone or behind an "ld.so-1.7.0". Any bytes may be in
- * it: what does not fit is passed over.
+ * that glibc reads: "glibc-ld.so.cache1.1", alone or after an "ld.so-1.7.0". It may hold any bytes:
+ * malformed entries are skipped.
  */
 #ifndef TAPIR_USER_LD_CACHE_H
 #define TAPIR_USER_LD_CACHE_H

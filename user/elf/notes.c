@@ -38,7 +38,7 @@ struct reader {
 	size_t dropped_cnt;
 };
 
-/* Takes one NUL-terminated string of at most max bytes; NULL: there is none. */
+/* Consumes one NUL-terminated string of at most max bytes; NULL: there is none. */
 static const char *take_string(const uint8_t **pos, size_t *left, size_t max)
 {
 	const char *text = (const char *)*pos;
@@ -128,7 +128,7 @@ static int add_note(struct reader *r, const struct tapir_elf_note *raw)
 	return tapir_vec__push(&r->notes, note) ? 0 : -ENOMEM;
 }
 
-/* The section's bytes, the caller's to free, with a NUL behind them; NULL: it has none. */
+/* The section's bytes with a NUL after them, freed by the caller; NULL: no such section. */
 static int copy_section(struct tapir_elf *elf, const char *name, char **out, size_t *len,
 			uint64_t *align)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * notes.h - the USDT probes of a file: its .note.stapsdt, and beside it .note.tapir, with
- * which include/tapir/usdt.h says what the arguments mean.
+ * notes.h - the USDT probes of a file: its .note.stapsdt, and its .note.tapir, in which
+ * include/tapir/usdt.h records what the arguments mean.
  *
- * One note is one site; a probe's name may stand at several, each with operands and even
- * argument sizes of its own.
+ * One note is one site; several sites may have the same probe name, each with its own operands and
+ * even argument sizes.
  */
 #ifndef TAPIR_USER_NOTES_H
 #define TAPIR_USER_NOTES_H
@@ -26,12 +26,12 @@ struct tapir_usdt_note {
 	uint64_t semaphore_va, semaphore_off;	 /* 0: none */
 	uint64_t note_va;			 /* as the note has it: joins .note.tapir */
 	unsigned arg_cnt;
-	unsigned dropped_arg_cnt; /* behind the 12th: TAPIR_OPERAND_TOO_MANY */
+	unsigned dropped_arg_cnt; /* past the 12th: TAPIR_OPERAND_TOO_MANY */
 	struct tapir_operand args[TAPIR_MAX_ARGS];
 	uint8_t reasons[TAPIR_MAX_ARGS]; /* enum tapir_operand_reason */
 	/*
-	 * From .note.tapir; "" and NULL without one. i signed, u unsigned, f float, p pointer,
-	 * s NUL-terminated string, b bool, c char; NUL behind the last.
+	 * From .note.tapir; "" and NULL without one. i signed, u unsigned, f float, p pointer, s
+	 * NUL-terminated string, b bool, c char; NUL after the last.
 	 */
 	char kinds[TAPIR_MAX_ARGS + 1];
 	const char *arg_names[TAPIR_MAX_ARGS]; /* borrowed from the list */

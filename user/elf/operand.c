@@ -2,17 +2,17 @@
 /*
  * The operands of USDT arguments, x86-64 in AT&T syntax, as gcc and clang print them:
  *
- *	argument := size '@' operand		size   := ['-'] digits ['f']
- *	operand  := '$' sum | '%' register | ['%fs:'] memory
- *	memory   := sum [address] | address
- *	address  := '(' ['%' base] [',' '%' index [',' 1|2|4|8]] ')'
- *	sum      := ['-'|'+'] term { ('-'|'+') term }
- *	term     := number | symbol ['@' relocation]
+ *  argument := size '@' operand		size   := ['-'] digits ['f']
+ *  operand  := '$' sum | '%' register | ['%fs:'] memory
+ *  memory   := sum [address] | address
+ *  address  := '(' ['%' base] [',' '%' index [',' 1|2|4|8]] ')'
+ *  sum      := ['-'|'+'] term { ('-'|'+') term }
+ *  term     := number | symbol ['@' relocation]
  *
- * The linker never sees this text, so a symbol in it has to be found again in the finished
- * file: as a distance from the site, which survives the load address. Relocations that stand
- * in real code: @GOTPCREL (the operand is the GOT's slot), @tpoff (a thread-local variable's
- * distance from the thread pointer; with %fs or with a register that holds it).
+ * The linker never sees this text, so a symbol in it has to be found again in the finished file: as
+ * a distance from the site, which survives the load address. Relocations found in real code:
+ * @GOTPCREL (the operand is the GOT's slot), @tpoff (a thread-local variable's distance from the
+ * thread pointer; with %fs or with a register that holds it).
  */
 #include "elf/operand.h"
 
@@ -92,7 +92,7 @@ static enum tapir_operand_reason read_register(struct tapir_asm *c, struct tapir
 	op->reg = found.reg;
 	op->reg_shift = found.shift;
 	if (op->size > found.bytes)
-		op->size = found.bytes; /* what lies above belongs to somebody else */
+		op->size = found.bytes; /* the bytes above belong to something else */
 	return TAPIR_OPERAND_OK;
 }
 

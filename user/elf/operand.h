@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * operand.h - one argument of a USDT note, from its text to where it lies at run time.
+ * operand.h - one argument of a USDT note, from its text to its location at run time.
  *
- * sys/sdt.h writes an argument as N@OP: N is the size in bytes, negative for a signed type,
- * with a trailing f for a floating-point one; OP is whatever the compiler would have written
- * into an instruction there. x86-64, AT&T syntax; the grammar is stated in operand.c.
+ * sys/sdt.h writes an argument as N@OP: N is the size in bytes, negative for a signed type, with a
+ * trailing f for a floating-point one; OP is whatever the compiler would have written into an
+ * instruction there. x86-64, AT&T syntax; the grammar is stated in operand.c.
  */
 #ifndef TAPIR_USER_OPERAND_H
 #define TAPIR_USER_OPERAND_H
@@ -33,9 +33,9 @@ int tapir_operand__parse(const char *text, size_t len, const struct tapir_operan
 			 struct tapir_operand *out, enum tapir_operand_reason *reason);
 
 /*
- * Finds the next argument in a note's argument text: *pos moves behind it. false: no more.
- * Arguments are separated by spaces; a space inside an operand does not end it, because what
- * follows it is no size.
+ * Finds the next argument in a note's argument text: *pos moves past it. false: no more. Arguments
+ * are separated by spaces; a space inside an operand does not end it, because what follows it is
+ * not a size.
  */
 bool tapir_operand__split(const char **pos, const char **arg, size_t *len);
 

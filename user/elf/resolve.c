@@ -2,8 +2,8 @@
 /*
  * Name -> variable, from .symtab and .dynsym, and name -> GOT slot, from the relocations.
  *
- * A variable that a program takes from a library by a copy relocation (R_X86_64_COPY) lies
- * in the program, and .dynsym has it defined there: it needs no case of its own.
+ * A variable that a program takes from a library by a copy relocation (R_X86_64_COPY) is in the
+ * program, and .dynsym has it defined there: no special case is needed.
  */
 #include "elf/resolve.h"
 
@@ -67,7 +67,7 @@ static void merge(struct variable *v, const char *name, const Elf64_Sym *sym)
 	bool is_tls = ELF64_ST_TYPE(sym->st_info) == STT_TLS;
 
 	if (strcmp(v->name, name) != 0) {
-		v->ambiguous = true; /* two names of one hash: neither can be told */
+		v->ambiguous = true; /* two names with one hash: neither can be identified */
 		return;
 	}
 	if (sym->st_shndx == SHN_UNDEF)

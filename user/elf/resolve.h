@@ -21,8 +21,8 @@ struct tapir_resolver *tapir_resolver__new(struct tapir_elf *elf); /* borrows el
 void tapir_resolver__free(struct tapir_resolver *r);
 
 /*
- * The address of a variable at link time. Never guesses: a name that stands for several
- * variables (statics of different files) is NO_SYMBOL.
+ * The address of a variable at link time. Never guesses: a name of several variables (statics of
+ * different files) is NO_SYMBOL.
  */
 enum tapir_operand_reason tapir_resolver__variable(struct tapir_resolver *r, const char *name,
 						   size_t len, uint64_t *va);

@@ -21,7 +21,7 @@
 #define MAX_NAMES_BYTES (128u << 20)
 #define MAX_COMPARED	256u			/* bytes of names that are equal so far */
 #define MAX_NS		(200 * TAPIR_NS_PER_MS) /* of CPU time for tables; a large one takes 50 */
-#define TURN_CNT	4096			/* symbols from one look at the clock to the next */
+#define TURN_CNT	4096			/* symbols between two readings of the clock */
 #define MAX_NESTING	16 /* functions that may start within another one before its end */
 
 struct entry {
@@ -103,8 +103,8 @@ static uint32_t rank_of(const Elf64_Sym *sym, const char *name, size_t len)
 }
 
 /*
- * "memcpy@@GLIBC_2.14": the version is no part of the name. At most one byte more than a name may
- * have is looked at: a million symbols may share one string of a hundred megabytes.
+ * "memcpy@@GLIBC_2.14": the version is not part of the name. At most one byte more than a name may
+ * have is read: a million symbols may share one string of a hundred megabytes.
  */
 static size_t len_of_name(const char *name)
 {
@@ -195,7 +195,7 @@ static int by_place_and_rank(const void *a, const void *b)
 		return x->start_off < y->start_off ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
-	/* equal ranks have equal lengths; of names that go on alike for long, any is right */
+	/* equal ranks have equal lengths; among names with a long common prefix, any is right */
 	return memcmp(x->name, y->name, x->name_len < MAX_COMPARED ? x->name_len : MAX_COMPARED);
 }
 

@@ -34,7 +34,7 @@
 #define SLOW_NS	     (60 * TAPIR_NS_PER_MS)
 
 struct tapir_fs {
-	pthread_mutex_t lock; /* a call at a time */
+	pthread_mutex_t lock; /* one call at a time */
 	uint64_t dev;
 	char name[NAME_BYTES];
 	bool was_silent;
@@ -95,7 +95,7 @@ static bool is_memory(uint64_t id)
 	return memory_mount_id && id == memory_mount_id;
 }
 
-/* In a helper: what type the kernel says it is. */
+/* In a helper: the type that the kernel reports. */
 static int ask_magic(const void *in, const int *fds, uint64_t *value, int *out_fd)
 {
 	struct statfs fs;
@@ -257,7 +257,7 @@ static uint64_t patience_ns(void)
 	return is_impatient ? IMPATIENT_NS : ANSWER_NS;
 }
 
-/* A server that answers each of a thousand calls just in time must not hold everybody up either. */
+/* A server that answers each of a thousand calls just in time must not delay tapir either. */
 static void note_time(struct tapir_fs *fs, uint64_t ns, bool is_silent)
 {
 	pthread_mutex_lock(&lock);
@@ -275,7 +275,8 @@ static int call_helper(struct tapir_fs *fs, struct tapir_helper_call *call)
 	if (fs->helper.sock < 0 && (err = tapir_helper__start(&fs->helper)))
 		return err;
 	err = tapir_helper__call(&fs->helper, call, start_ns + patience_ns());
-	if (err == -EPIPE) { /* it died, of a SIGBUS say: the next call gets another one */
+	if (err ==
+	    -EPIPE) { /* it died, for example of a SIGBUS: the next call starts another one */
 		tapir_helper__leave(&fs->helper);
 		return -EIO;
 	}

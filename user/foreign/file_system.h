@@ -3,14 +3,14 @@
  * file_system.h - which file systems may block a call for ever, and how they are used all the same.
  *
  * Local: the kernel alone serves it (ext4, xfs, btrfs, tmpfs ...), calls return. Foreign: anything
- * else, such as FUSE, NFS, an overlay over anything (overlay.h) and every type that is not
- * known: calls are made by a helper process of that file system, with a deadline. Refused: /proc,
- * /sys and their like, where reading can have effects.
+ * else, such as FUSE, NFS, an overlay over anything (overlay.h) and every type that is not known:
+ * calls are made by a helper process of that file system, with a deadline. Refused: /proc, /sys and
+ * their like, where reading can have effects.
  *
  * Which one a file is on is learnt without asking the file system: by the mount's id (statx with
  * AT_STATX_DONT_SYNC) and the kernel's list of mounts. Thread-safe.
  *
- * Kernel: 5.8 (STATX_MNT_ID); from 6.8 on (ids that are not used again) the list is read once a
+ * Kernel: 5.8 (STATX_MNT_ID); from 6.8 on (ids that are not used again) the list is read once per
  * mount.
  */
 #ifndef TAPIR_USER_FILE_SYSTEM_H
@@ -40,8 +40,10 @@ struct tapir_fs *tapir_fs__of_path(const char *path);
  */
 int tapir_fs__call(struct tapir_fs *fs, struct tapir_helper_call *call);
 
-/* A file was not read because of it: counted once, by its number or a hash of its path, for the
- * last line. */
+/*
+ * A file was not read because of it: counted once, by its inode number or a hash of its path, for
+ * the summary line.
+ */
 void tapir_fs__skip(struct tapir_fs *fs, uint64_t file);
 
 /*

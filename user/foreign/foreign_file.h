@@ -13,7 +13,7 @@
  * other; its content is read by the functions below, never by read(2) or mmap(2).
  *
  * Privileges: CAP_SYS_PTRACE for /proc/PID/root of other users' processes, CAP_DAC_READ_SEARCH for
- * their files. Linux 5.6 (openat2). Thread-safe. No lines unless it says so.
+ * their files. Linux 5.6 (openat2). Thread-safe. No diagnostic lines unless noted.
  */
 #ifndef TAPIR_USER_FOREIGN_FILE_H
 #define TAPIR_USER_FOREIGN_FILE_H
@@ -38,8 +38,8 @@ enum {
 
 /*
  * Takes what path names below root_fd (a directory, O_PATH) without opening it: an O_PATH
- * descriptor of anything, or -errno. tgid (0: ours) is a process that sees the mounts. -ETIMEDOUT:
- * the file system does not answer.
+ * descriptor of anything, or -errno. tgid (0: tapir itself) is a process that sees the mounts.
+ * -ETIMEDOUT: the file system does not answer.
  */
 int tapir_foreign__take(int root_fd, const char *path, uint32_t tgid, unsigned flags);
 
@@ -75,7 +75,7 @@ int tapir_foreign__statfs(int fd, struct statfs *out);
 /* pread(2) of a handle; -errno. For files that grow: nothing is kept. */
 ssize_t tapir_foreign__pread(int handle, void *buf, size_t len, uint64_t off);
 
-/* Is fd a handle of a foreign file system, and which (NULL: not known any more)? */
+/* Whether fd is a handle of a foreign file system, and of which (NULL: no longer known). */
 bool tapir_foreign__is_foreign(int handle, struct tapir_fs **fs);
 
 /*

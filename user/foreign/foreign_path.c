@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Walking a path below a root, a component at a time, without opening anything (O_PATH): the next
- * name is looked up here only in directories of local file systems. Where a mount of a foreign one
- * is entered, its helper takes the rest of the path.
+ * Walks a path below a root, one component at a time, without opening anything (O_PATH): names are
+ * looked up here only in directories of local file systems. Where the path enters a mount of a
+ * foreign one, its helper walks the rest.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 
-#define NURSERY_MS 1000 /* it only forks: more than this is a machine that stands still */
+#define NURSERY_MS 1000 /* it only forks: more time than this means a stalled machine */
 
 static pthread_mutex_t nursery_lock = PTHREAD_MUTEX_INITIALIZER;
 static int nursery_sock = -1;

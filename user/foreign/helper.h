@@ -4,10 +4,10 @@
  *
  * A file system that is served by a program (FUSE) or by another machine (NFS) can stop answering;
  * a call to it then blocks in the kernel, often beyond the reach of SIGKILL. So such calls are made
- * by a helper, a process of our own that nobody has to wait for. Helpers are forked by a nursery,
+ * by a helper, a child process that tapir never has to wait for. Helpers are forked by a nursery,
  * itself forked while this program is still small and has one thread: neither holds descriptors,
  * the terminal or mappings of a recording. All of them end when this program ends, however it ends,
- * except a helper that the kernel does not let go: that one ends when its call returns.
+ * except a helper that is blocked in the kernel: it ends when its call returns.
  *
  * Thread-safe, but one helper serves one call at a time: the caller serializes.
  */
@@ -23,8 +23,8 @@
 #define TAPIR_HELPER_MAX_FDS   3
 
 /*
- * What a helper runs. fds are its own for the call. Results: *value, and in *out_fd a descriptor
- * to hand over (-1: none), which it closes afterwards. Returns 0 or -errno.
+ * What a helper runs. fds belong to the helper for the duration of the call. Results: *value, and
+ * in *out_fd a descriptor to pass on (-1: none), which it closes afterwards. Returns 0 or -errno.
  */
 typedef int (*tapir_helper_fn)(const void *in, const int *fds, uint64_t *value, int *out_fd);
 
@@ -101,7 +101,10 @@ struct tapir_nursery_reply {
 	int32_t pids[TAPIR_NURSERY_CHILDREN]; /* __SPAWN: [0] */
 };
 
-/* One message with descriptors. recv: closes what it has no place for; 0: the other end is gone. */
+/*
+ * One message with descriptors. recv: closes descriptors that do not fit; 0: the other end has
+ * closed.
+ */
 int tapir_helper__send(int sock, const void *bytes, size_t len, const int *fds, int fd_cnt);
 ssize_t tapir_helper__recv(int sock, void *bytes, size_t cap, int *fds, int fd_cap, int flags);
 

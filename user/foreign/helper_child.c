@@ -112,7 +112,7 @@ static void __attribute__((noreturn)) serve(int sock)
 /* ---- the nursery ---------------------------------------------------------------------------- */
 
 struct nursery {
-	pid_t children[TAPIR_NURSERY_CHILDREN]; /* not reaped yet: their pids are theirs alone */
+	pid_t children[TAPIR_NURSERY_CHILDREN]; /* not reaped yet, so their pids are not reused */
 	unsigned cnt;
 };
 

@@ -24,7 +24,9 @@ struct tapir_mount {
 /* Looks in the lists of tgid (0: not there) and of this process. false: neither has the id. */
 bool tapir_mount__find(uint32_t tgid, uint64_t id, struct tapir_mount *out);
 
-/* The line after this one, NULL: none; and what a line says. A line ends with a newline or a NUL.
+/*
+ * The line after this one (NULL: none), and the fields of a line. A line ends with a newline or a
+ * NUL.
  */
 const char *tapir_mount__next(const char *line);
 bool tapir_mount__parse(const char *line, struct tapir_mount *out);

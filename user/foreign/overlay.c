@@ -12,7 +12,7 @@
 
 #define MAX_MOUNTINFO_BYTES (4u << 20)
 
-/* Is point, unescaped, the path or a directory above it? */
+/* Whether point, unescaped, is the path or a directory above it. */
 static bool is_above(const char *point, const char *path, size_t path_len)
 {
 	size_t len = strlen(point);

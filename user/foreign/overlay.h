@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * overlay.h - is an overlay, such as a container's root, as local as its layers are?
+ * overlay.h - whether an overlay, such as a container's root, has only local layers.
  *
  * Its options name the directories of its layers as whoever mounted it saw them. They are believed
  * only of an overlay that this process's own list of mounts has: only a privileged process can put

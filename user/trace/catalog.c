@@ -121,7 +121,7 @@ static int entry_new(struct tapir_catalog *c, const struct tapir_rec *rec, struc
 	return 0;
 }
 
-/* A repeated PROCESS says EXISTING: that is no difference. */
+/* A repeated PROCESS has kind EXISTING: that is not a difference. */
 static bool same_record(const struct tapir_rec *a, const struct tapir_rec *b)
 {
 	size_t from = 0;
@@ -194,7 +194,7 @@ int tapir_catalog__keep_stack(struct tapir_catalog *c, const struct tapir_rec_st
 						       : -ENOSPC;
 }
 
-/* Its news are what the segment before did not say. */
+/* Only what the previous segment did not contain is news. */
 static int describe_stack(struct tapir_catalog *c, const struct tapir_rec_stack *rec)
 {
 	const struct tapir_rec_stack *known = tapir_stack_store__now(&c->stacks, rec->stack_id);
@@ -266,7 +266,7 @@ static int describe_thread(struct tapir_catalog *c, const struct tapir_rec *rec)
 	return news;
 }
 
-/* Finds or makes the small object behind a key. */
+/* Finds or creates the small object of a key. */
 static void *owner_of(struct tapir_catalog *c, struct tapir_map *map, uint64_t key, size_t bytes)
 {
 	uint64_t *slot;
@@ -319,7 +319,7 @@ static int inherit(struct tapir_catalog *c, const struct tapir_rec_process *chil
 	return err < 0 ? err : 0;
 }
 
-/* An end is told once, not remembered as a description. */
+/* An end is written once, not kept as a description. */
 static int describe_exit(struct tapir_catalog *c, const struct tapir_rec_process *rec)
 {
 	struct process *p = tapir_catalog__in(&c->processes, rec->tgid);
@@ -332,7 +332,10 @@ static int describe_exit(struct tapir_catalog *c, const struct tapir_rec_process
 	return err ? err : 1;
 }
 
-/* Is it another one than that which had the id before, or the first whose begin was seen? */
+/*
+ * Whether it is another process than the previous one with this id, or the first whose start was
+ * seen.
+ */
 static void note_life(struct process *p, const struct tapir_rec_process *rec)
 {
 	uint64_t now_ns = rec->h.time_ns,
@@ -400,8 +403,8 @@ static int describe_in_set(struct tapir_catalog *c, struct tapir_ordset *set, ui
 }
 
 /*
- * Who maps, or protects, the same again (a JIT may do so all day) has changed nothing. The one
- * that is there now; NULL: it is another, or gone.
+ * Mapping or protecting the same range again (a JIT may do so all day) changes nothing. Returns the
+ * current mapping; NULL: it is another, or none.
  */
 static struct entry *same_mapping(struct process *p, const struct tapir_rec_mapping *m,
 				  uint64_t from_ns)
@@ -453,7 +456,7 @@ static int describe_symbol(struct tapir_catalog *c, const struct tapir_rec_symbo
 	return f ? describe_in_set(c, &f->symbols, s->start_off, 0, &s->h, &e) : -ENOMEM;
 }
 
-/* The addresses have another name from now on: stacks that were named are looked at again. */
+/* The addresses have another name from now on: stacks that were named are checked again. */
 static void note_end(struct tapir_catalog *c, struct process *p)
 {
 	p->names_cnt++;

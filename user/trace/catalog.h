@@ -2,15 +2,15 @@
 /*
  * catalog.h - what ids mean: probes, stacks, threads, processes, mappings, names.
  *
- * Two users. A recorder feeds it every describing record and tells it what every event
- * uses; the catalog writes each description once into every segment that needs it ("a
- * segment names everything it uses"). A reader fills it from the file and looks things up
- * while it prints, by id and time.
+ * It has two users. A recorder feeds it every describing record and marks what every event uses;
+ * the catalog writes each description once into every segment that needs it ("a segment names
+ * everything it uses"). A reader fills it from the file and looks things up while it prints, by id
+ * and time.
  *
- * Memory is bounded (TAPIR_CATALOG_*MAX_BYTES): stacks and names live for this segment and
- * the one before, what belongs to a process until the segment after its EXIT; what does
- * not fit is refused and counted. Not thread-safe. Pointers to records are borrowed until
- * the next describe or new_segment.
+ * Memory is bounded (TAPIR_CATALOG_*MAX_BYTES): stacks and names live for this segment and the one
+ * before, what belongs to a process until the segment after its EXIT; what does not fit is refused
+ * and counted. Not thread-safe. Pointers to records are borrowed until the next describe or
+ * new_segment.
  */
 #ifndef TAPIR_USER_CATALOG_H
 #define TAPIR_USER_CATALOG_H
@@ -44,7 +44,7 @@ void tapir_catalog__free(struct tapir_catalog *c);
  */
 int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec);
 
-/* What a record that is no description refers to. Stack ids: 0 none. */
+/* What a record that is not a description refers to. Stack ids: 0 none. */
 struct tapir_use {
 	uint32_t tgid, tid;
 	uint64_t time_ns; /* names of the stacks' addresses are asked for at this time */
@@ -76,7 +76,9 @@ struct tapir_unnamed {
  */
 bool tapir_catalog__next_unnamed(struct tapir_catalog *c, struct tapir_unnamed *out);
 
-/* A name may come later than who needs it: the next round of __next_unnamed looks again. */
+/*
+ * A name may arrive after the record that needs it: the next round of __next_unnamed checks again.
+ */
 void tapir_catalog__ask_again(struct tapir_catalog *c, const struct tapir_unnamed *unnamed);
 
 /* ---- lookups; NULL: not known ------------------------------------------------------------- */
@@ -102,12 +104,12 @@ const struct tapir_rec_jit *tapir_catalog__jit(const struct tapir_catalog *c, ui
 					       uint64_t va, uint64_t time_ns);
 const struct tapir_rec_symbol *tapir_catalog__symbol(const struct tapir_catalog *c,
 						     uint64_t file_id, uint64_t off);
-/* UTC of a record's time by the CLOCK records around it; 0: none was seen. */
+/* UTC of a record's time by the CLOCK records around it; 0: there were none. */
 uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns);
 /* The idx-th META record, in the order they came. */
 const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, unsigned idx);
 
-/* What META says of key; empty: nothing. */
+/* The value of key in META; empty: none. */
 struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key);
 
 /*

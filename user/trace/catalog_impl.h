@@ -91,7 +91,7 @@ int tapir_catalog__keep_stack(struct tapir_catalog *c, const struct tapir_rec_st
 int tapir_catalog__put_entry(struct tapir_catalog *c, struct entry *e);
 void tapir_catalog__free_entry(struct tapir_catalog *c, struct entry *e);
 void tapir_catalog__free_chain(struct tapir_catalog *c, struct entry *newest); /* NULL: none */
-/* The two below accept NULL: a slot whose owner is gone already. */
+/* The two below accept NULL: a slot whose owner was freed already. */
 void tapir_catalog__free_file(struct tapir_catalog *c, struct file *f);
 void tapir_catalog__free_process(struct tapir_catalog *c, struct process *p);
 void tapir_catalog__free_set(struct tapir_catalog *c, struct tapir_ordset *set);

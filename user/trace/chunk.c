@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reading chunks of a file nobody vouches for. Read by pread, never mapped: the file may
- * shrink while it is read.
+ * Reads chunks of an untrusted file, by pread, never mapped: the file may shrink while it is read.
  */
 #include "trace/chunk.h"
 
@@ -40,7 +39,7 @@ static ssize_t read_at(int fd, void *data, size_t len, uint64_t off)
 	return (ssize_t)got;
 }
 
-/* Sound, and all of its chunk is there; off: where it stands. */
+/* Valid, with its complete chunk in the file; off: its offset. */
 static bool header_ok(const struct tapir_chunk_walk *walk, uint64_t off,
 		      const struct tapir_chunk_header *h)
 {
@@ -52,7 +51,7 @@ static bool header_ok(const struct tapir_chunk_walk *walk, uint64_t off,
 	return libdeflate_crc32(0, &copy, sizeof(copy)) == h->header_crc;
 }
 
-/* The first sound header in len bytes that stand at walk->off; len: none. */
+/* The offset of the first valid header in len bytes at walk->off; len: none. */
 static size_t find_header(const struct tapir_chunk_walk *walk, const char *window, size_t len)
 {
 	static const uint32_t magic = TAPIR_CHUNK_MAGIC;
@@ -74,8 +73,8 @@ static size_t find_header(const struct tapir_chunk_walk *walk, const char *windo
 }
 
 /*
- * Moves walk->off to the next sound header behind it. 1 found, 0 none, -errno. The window
- * starts small and grows: many short stretches of damage must not cost a large read each.
+ * Moves walk->off to the next valid header after it. 1 found, 0 none, -errno. The window starts
+ * small and grows: many short stretches of damage must not cost a large read each.
  */
 static int search(struct tapir_chunk_walk *walk)
 {
@@ -92,7 +91,7 @@ static int search(struct tapir_chunk_walk *walk)
 			return (int)n;
 		at = find_header(walk, window, (size_t)n);
 		if (at == (size_t)n && n == (ssize_t)want)
-			at -= overlap; /* a header may begin in this window and end behind it */
+			at -= overlap; /* a header may begin in this window and end after it */
 		walk->off += at;
 		walk->bytes_skipped += at;
 		if (n < (ssize_t)want && at == (size_t)n)

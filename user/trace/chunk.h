@@ -11,7 +11,7 @@
 
 #include "tapir/trace_format.h"
 
-/* Where a sound header stands. */
+/* The offset of a valid header. */
 struct tapir_chunk_ref {
 	uint64_t off;
 	struct tapir_chunk_header h;
@@ -24,7 +24,7 @@ struct tapir_chunk_walk {
 	uint64_t bytes_skipped;
 };
 
-/* 1: the next whole chunk, *out set; 0: none any more; -errno. Work is linear in the file. */
+/* 1: the next complete chunk, *out set; 0: no more; -errno. Work is linear in the file. */
 int tapir_chunk_walk__next(struct tapir_chunk_walk *walk, struct tapir_chunk_ref *out);
 
 /* A chunk's records with their order in time. */

@@ -5,8 +5,8 @@
 #include "trace/catalog_impl.h"
 
 /*
- * Distinct start addresses looked at below the one that was asked for. Ranges nest rarely
- * and not deeply (a linker's reservation with segments mapped over it).
+ * Distinct start addresses examined below the requested one. Ranges nest rarely and not deeply (a
+ * linker's reservation with segments mapped over it).
  */
 #define NESTING_MAX 32
 

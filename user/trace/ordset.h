@@ -29,7 +29,7 @@ struct tapir_ordset_node *tapir_ordset__floor(const struct tapir_ordset *set, ui
 					      uint64_t time);
 struct tapir_ordset_node *tapir_ordset__ceil(const struct tapir_ordset *set, uint64_t pos,
 					     uint64_t time);
-/* The node behind this one; node may be NULL for the first. */
+/* The node after this one; the first if node is NULL. */
 struct tapir_ordset_node *tapir_ordset__next(const struct tapir_ordset *set,
 					     const struct tapir_ordset_node *node);
 

@@ -9,7 +9,7 @@
 
 struct tapir_pids_seen {
 	const struct tapir_pids *asked;	     /* borrowed; none: no process is counted */
-	const struct tapir_pids *asked_tids; /* borrowed; NULL or none: no thread is */
+	const struct tapir_pids *asked_tids; /* borrowed; NULL or empty: no thread is */
 	struct tapir_map cnt_by_tgid;	     /* records of each */
 	struct tapir_map cnt_by_tid;
 };
@@ -21,7 +21,7 @@ int tapir_pids_seen__check(const struct tapir_pids_seen *seen, const struct tapi
 			   const char *path);
 void tapir_pids_seen__fini(struct tapir_pids_seen *seen);
 
-/* Whose record it is; of a switch, who leaves. 0: no process's. */
+/* The process of a record; of a switch, the one that leaves. 0: none. */
 uint32_t tapir_rec__owner(const struct tapir_rec *rec);
 /* The same for the thread. 0: no thread's. */
 uint32_t tapir_rec__thread(const struct tapir_rec *rec);

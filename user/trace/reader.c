@@ -28,7 +28,7 @@ struct tapir_reader {
 	int fd;
 	bool deliver_descriptions, saw_end, has_pending;
 	struct tapir_chunk_walk walk;
-	struct tapir_chunk_ref pending; /* the first chunk of the segment behind this one */
+	struct tapir_chunk_ref pending; /* the first chunk of the segment after this one */
 	struct tapir_vec(struct tapir_chunk_ref) refs; /* of this segment */
 	enum stage stage;
 	size_t ref_idx, order_idx; /* next chunk, next record in the loaded one */
@@ -190,7 +190,7 @@ void tapir_reader__deliver_descriptions(struct tapir_reader *r, bool on)
 /* ---- segments ---------------------------------------------------------------------------------
  */
 
-/* Counts what its header tells. A sequence number that goes back tells nothing. */
+/* Counts what its header shows to be missing. A sequence number that goes back shows nothing. */
 static void account(struct tapir_reader *r, const struct tapir_chunk_ref *ref)
 {
 	if (ref->h.seq > r->next_seq)

@@ -21,13 +21,13 @@ struct tapir_reader_stats {
 	uint64_t created_utc_ns; /* from the file header */
 	uint64_t created_ns;
 	uint64_t file_bytes;
-	uint64_t read_bytes;	    /* how far reading has come, for a person who waits */
+	uint64_t read_bytes;	    /* how far reading has got, for progress lines */
 	uint64_t chunks;	    /* whole and undamaged, END included */
 	uint64_t bad_chunks;	    /* header sound, data not: skipped */
-	uint64_t bytes_skipped;	    /* passed over in search of a chunk header */
+	uint64_t bytes_skipped;	    /* skipped in search of a chunk header */
 	uint64_t segments;	    /* begun */
 	uint64_t records;	    /* delivered, and descriptions taken in */
-	uint64_t malformed_records; /* skipped; one whose size lies ends its chunk */
+	uint64_t malformed_records; /* skipped; one with a wrong size ends its chunk */
 	uint64_t missing_chunks;    /* by their sequence numbers */
 	bool cut;		    /* no END chunk: cut, killed, or still being written */
 };
@@ -59,8 +59,8 @@ void tapir_reader__complete_probes(
 	const struct tapir_rec *(*complete)(struct tapir_recbuf *buf, const struct tapir_rec *rec));
 
 /*
- * 1: *rec is the next record, well-formed, borrowed until the next call; 0: the end;
- * -errno: reading failed. Damage is counted and passed over.
+ * 1: *rec is the next record, well-formed, borrowed until the next call; 0: the end; -errno:
+ * reading failed. Damage is counted and skipped.
  */
 int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * recbuf.h - builds records in user space, one at a time, in a buffer that is used again.
+ * recbuf.h - builds records in user space, one at a time, in a buffer that is reused.
  *
- * The caller fills the fixed part (times, ids, cpu); the builder sets type, size, the
- * lengths and the padding and appends the strings. A string that is longer than the
- * record allows is cut, at a character's edge. The result is borrowed until the next use
- * of the buffer; NULL: out of memory, or more fields than a record holds.
+ * The caller fills the fixed part (times, ids, cpu); the builder sets type, size, the lengths and
+ * the padding and appends the strings. A string that is longer than the record allows is cut, at a
+ * character's edge. The result is borrowed until the next use of the buffer; NULL: out of memory,
+ * or more fields than a record holds.
  */
 #ifndef TAPIR_USER_RECBUF_H
 #define TAPIR_USER_RECBUF_H
@@ -59,7 +59,7 @@ const struct tapir_rec *tapir_recbuf__metadata(struct tapir_recbuf *b,
 const struct tapir_rec *tapir_recbuf__stack(struct tapir_recbuf *b,
 					    const struct tapir_rec_stack *fixed,
 					    const uint64_t *frames_va, unsigned frame_cnt);
-/* fixed->flags says which of kstack_id, activity_id and related_id are there. */
+/* fixed->flags tells which of kstack_id, activity_id and related_id are present. */
 const struct tapir_rec *tapir_recbuf__event(struct tapir_recbuf *b,
 					    const struct tapir_event_view *view);
 

@@ -80,7 +80,7 @@ static uint64_t probe_bytes(const struct tapir_rec_probe *p, size_t room)
 	return bytes + p->provider_len + p->event_len + p->file_len + p->build_id_bytes;
 }
 
-/* Variable bytes a record says it has. The largest sum is far from wrapping 64 bits. */
+/* The variable bytes that a record claims to have. The largest sum is far from wrapping 64 bits. */
 static uint64_t variable_bytes(const struct tapir_rec *rec, size_t room)
 {
 	const union {
@@ -165,7 +165,7 @@ bool tapir_rec_type__describes(unsigned type)
 
 /* ---- views ------------------------------------------------------------------------------- */
 
-/* The next len bytes at *at, which moves behind them. */
+/* The next len bytes at *at, which moves past them. */
 static struct tapir_sv cut(const char **at, size_t len)
 {
 	struct tapir_sv sv = {*at, len};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * record.h - is this a record, what does it say, what is it called.
+ * record.h - checks, views and names of records.
  *
- * Records come from BPF, from rings other processes write, and from files: all of them are
- * checked by tapir_record__ok before anything behind the header is read. A view names the
- * variable parts of a checked record; its strings are borrowed from the record, bounded, not
- * NUL-terminated and any bytes. Building records is recbuf.h.
+ * Records come from BPF, from rings other processes write, and from files: all of them are checked
+ * by tapir_record__ok before anything after the header is read. A view names the variable parts of
+ * a checked record; its strings are borrowed from the record, bounded, not NUL-terminated and any
+ * bytes. Building records is recbuf.h.
  */
 #ifndef TAPIR_USER_RECORD_H
 #define TAPIR_USER_RECORD_H
@@ -50,7 +50,7 @@ static inline bool tapir_record__ok(const struct tapir_rec *rec, size_t avail)
 	return tapir_record__fits(rec);
 }
 
-/* True for the types that stand in DESCRIPTIONS chunks (trace_format.h). */
+/* True for the types that are stored in DESCRIPTIONS chunks (trace_format.h). */
 bool tapir_rec_type__describes(unsigned type);
 
 /* ---- views of checked records ---------------------------------------------------------- */
@@ -146,17 +146,17 @@ const char *tapir_loss__name(unsigned cause);	 /* "ring_full" */
 const char *tapir_loss__text(unsigned cause);	 /* "no space in the ring buffer" */
 int tapir_loss__kind(unsigned cause);		 /* TAPIR_LOSS_KIND_*; -1 unknown */
 
-/* Is a whole event, sample or switch missing, not only a part of one? */
+/* Whether a complete event, sample or switch is missing, not only a part of one. */
 bool tapir_loss__is_whole(unsigned cause);
 
 /* Why a thread left the CPU: "sleeping", "uninterruptible", "preempted", "runnable", ... */
 const char *tapir_switch__state_name(const struct tapir_rec_switch *rec);
 
-/* META's sample_event (empty: the default one): is a sample's period a time in ns? */
+/* META's sample_event (empty: the default one): whether a sample's period is a time in ns. */
 bool tapir_sample_event__is_clock(struct tapir_sv event);
 
-/* Any reason but ATTACH_FAILED is said as ATTACH_LATE is. */
-/* Of processes or mappings: events of those that were not known then are in no count. */
+/* Any reason but ATTACH_FAILED has the text of ATTACH_LATE. */
+/* Of processes or mappings: events of those that were unknown then are not counted anywhere. */
 bool tapir_loss__hides_events(unsigned cause);
 const char *tapir_gap__name(unsigned reason); /* "attach_late" */
 const char *tapir_gap__text(unsigned reason); /* "probes were attached late to", a path follows */

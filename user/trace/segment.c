@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A segment names everything it uses: what an event needs is written again when it is used
- * for the first time in a segment; what nobody used for two segments is forgotten.
+ * A segment names everything it uses: what an event needs is written again when it is used for the
+ * first time in a segment; what was not used for two segments is forgotten.
  */
 #include <stdlib.h>
 
@@ -158,7 +158,7 @@ static bool put_names(struct tapir_catalog *c, const struct stack_use *use,
 	bool all = true;
 
 	for (unsigned i = 0; i < stack->frame_cnt; i++) {
-		/* A caller is a return address: the call stands before it. */
+		/* A caller is a return address: the call is before it. */
 		struct entry *name = find_name(c, use->tgid, frames_va[i] - (i > 0), use->time_ns);
 
 		if (name)

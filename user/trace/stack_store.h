@@ -2,9 +2,9 @@
 /*
  * stack_store.h - STACK records by their id, of this segment and of the one before.
  *
- * A recording has millions of them, and they go all at once: they stand in blocks, found by 8
- * bytes each. What holds on to a record's pointer holds until its generation is dropped. The
- * caller bounds the memory. One thread.
+ * A recording has millions of them, and they are freed all at once: they are stored in blocks,
+ * found by 8 bytes each. A pointer to a record is valid until its generation is dropped. The caller
+ * bounds the memory. One thread.
  */
 #ifndef TAPIR_USER_STACK_STORE_H
 #define TAPIR_USER_STACK_STORE_H
@@ -14,7 +14,7 @@
 
 struct tapir_stack_slot {
 	uint32_t place; /* of the record, in 8 bytes, + 1; 0: free */
-	uint32_t tag;	/* of its id: most others are passed by without a look at theirs */
+	uint32_t tag;	/* of its id: most others are skipped without reading theirs */
 };
 
 struct tapir_stack_generation {

@@ -22,7 +22,7 @@
 #include "tapir/trace_format.h"
 #include "trace/record.h"
 
-/* A chunk is written when its buffer holds this much; one more record always fits behind. */
+/* A chunk is written when its buffer holds this much; one more record always fits after it. */
 #define FLUSH_BYTES   (1024u * 1024u)
 #define BUF_BYTES     (FLUSH_BYTES + TAPIR_MAX_RECORD_BYTES)
 

@@ -2,16 +2,15 @@
 /*
  * writer.h - records into a .tapir file or pipe (trace_format.h).
  *
- * Records are collected in two buffers, RECORDS and DESCRIPTIONS; a full one becomes a
- * chunk. What a segment has to repeat is catalog.h's business. One thread at a time.
+ * Records are collected in two buffers, RECORDS and DESCRIPTIONS; a full one becomes a chunk.
+ * catalog.h decides what a segment has to repeat. One thread at a time.
  *
  * The caller ignores SIGPIPE and SIGXFSZ: a closed pipe is -EPIPE, a size limit -EFBIG.
  *
- * After a failed write (disk full, pipe closed, max_bytes) the call that met it returns the
- * error, once, with a diagnostic line; a partial chunk is taken off a regular file again,
- * and what could not be written is counted. From then on only LOSS and GAP records
- * are kept, to be written by tapir_writer__close if there is room: so the file can say what
- * it lacks.
+ * After a failed write (disk full, pipe closed, max_bytes) the call in which it happens returns the
+ * error, once, with a diagnostic line; a partial chunk is cut off a regular file again, and what
+ * could not be written is counted. From then on only LOSS and GAP records are kept, to be written
+ * by tapir_writer__close if there is room: so the file records what it lacks.
  */
 #ifndef TAPIR_USER_WRITER_H
 #define TAPIR_USER_WRITER_H
@@ -29,7 +28,7 @@ struct tapir_writer_opts {
 	uint64_t max_bytes; /* of the file; 0: no limit */
 	bool plain;	    /* do not compress */
 	bool force;	    /* replace an existing file */
-	bool has_owner;	    /* give the file to uid and gid: the user behind sudo */
+	bool has_owner;	    /* give the file to uid and gid: the user who ran sudo */
 	uid_t uid;
 	gid_t gid;
 };
@@ -41,7 +40,7 @@ struct tapir_writer_opts {
  */
 int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer **out);
 
-/* Is it not the path of a file: "-", or another name of standard output? */
+/* Whether the path is "-", or another name of standard output. */
 bool tapir_writer__is_stdout(const char *path);
 
 /*
@@ -64,7 +63,7 @@ void tapir_writer__abandon(struct tapir_writer *w);
  */
 void tapir_writer__stop_waiting(struct tapir_writer *w);
 
-/* After close: the file was renamed meanwhile, so that its path is not where it is. */
+/* After close: the file was renamed in the meantime and is not at its path. */
 bool tapir_writer__is_moved(const struct tapir_writer *w);
 
 /* Releases everything; without close, the file stays as a killed recorder leaves it. */
@@ -74,8 +73,8 @@ void tapir_writer__free(struct tapir_writer *w);
 int tapir_writer__put(struct tapir_writer *w, const struct tapir_rec *rec);
 
 /*
- * Many well-formed records of RECORDS types, one behind the other, copied. first_ns and
- * last_ns: their smallest and largest time.
+ * Many well-formed records of RECORDS types, one after the other, copied. first_ns and last_ns:
+ * their smallest and largest time.
  */
 int tapir_writer__put_span(struct tapir_writer *w, const void *data, size_t len,
 			   uint32_t record_cnt, uint64_t first_ns, uint64_t last_ns);
