@@ -491,7 +491,9 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 	X(RING_LANE_NO_PROVIDER, EVENT, "the process has more than 4,096 providers at a time")     \
 	X(RING_LANE_UNDESCRIBED, EVENT, "no room in tapir to describe the event")                  \
 	X(RING_LANE_CHILD, EVENT, "a forked child ended before its ring was read, or had none")    \
-	X(KERNEL_STACK_STALE, PART, "a kernel stack was not the one it was taken for")
+	X(KERNEL_STACK_STALE, PART, "a kernel stack was not the one it was taken for")             \
+	X(UNWIND_FILES_FULL, PART,                                                                 \
+	  "no room for the unwind table of a file: stacks through it lack frames")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1

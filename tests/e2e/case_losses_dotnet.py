@@ -6,6 +6,9 @@ The program is tests/e2e/programs/Many.cs.
 """
 import collections
 import json
+import os
+import re
+import sys
 
 from dotnet_fire import record, stop
 from dotnet_program import build_dotnet
@@ -86,3 +89,42 @@ def test_longer_arguments_are_a_usage_error(t):
     t.eq(result.rc, 2, result.err)
     t.eq(len(result.err.strip().splitlines()), 1, result.err)
     t.ok("16383" in result.err, result.err)
+
+
+def jit_library(t):
+    """libclrjit.so of the newest runtime, whose functions hide their callers."""
+    lines = t.run(t.need("dotnet"), "--list-runtimes").out.splitlines()
+    found = [re.match(r"Microsoft\.NETCore\.App (\S+) \[(.*)\]", line) for line in lines]
+    paths = [os.path.join(match[2], match[1], "libclrjit.so") for match in found if match]
+    paths = [path for path in paths if os.path.exists(path)]
+    return paths[-1] if paths else t.skip("there is no .NET runtime")
+
+
+def build_id_of(t, path):
+    notes = t.run(t.need("readelf"), "-n", path).out
+    return bytes.fromhex(re.search(r"Build ID: ([0-9a-f]+)", notes).group(1))
+
+
+MAP_ALL = """
+import mmap, os, sys
+for path in sys.argv[1:]:
+    fd = os.open(path, os.O_RDONLY)
+    mmap.mmap(fd, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+"""
+
+
+def test_files_without_room_for_their_unwind_table_are_counted(t):
+    path, count, paths = jit_library(t), 18, []
+    with open(path, "rb") as file:
+        image = file.read()
+    own = build_id_of(t, path)
+    for i in range(count):  # each a file of its own, also by its build ID
+        home = t.path(f"copy{i}")
+        os.mkdir(home)
+        paths.append(os.path.join(home, "libclrjit.so"))
+        with open(paths[-1], "wb") as out:
+            out.write(image.replace(own, bytes([i]) + own[1:]))
+    file = t.path("trace.tapir")
+    t.tapir("record", "-f", "-o", file, "--", sys.executable, "-c", MAP_ALL, *paths)
+    # Of 16 tables the dynamic linker has one.
+    t.eq(t.report(file)["incomplete"].get("unwind_files_full"), count - 15, "files without a table")

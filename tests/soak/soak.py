@@ -15,6 +15,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -43,13 +44,14 @@ def stopped():
     return found
 
 
-def kernel_lines(pids):
-    """Lines of the kernel's log that report a uprobe leaked by one of these processes."""
+def kernel_lines(pids, since):
+    """Lines of the kernel's log since then that report a uprobe leaked by one of these processes."""
     out = subprocess.run(["dmesg"], capture_output=True, text=True, check=False).stdout
     found = []
     for line in out.splitlines():
-        match = re.search(r"uprobe: .*?:(\d+) failed to unregister, leaking uprobe", line)
-        if match and int(match.group(1)) in pids:
+        match = re.search(r"^\[ *([\d.]+)\] uprobe: .*?:(\d+) failed to unregister, leaking uprobe", line)
+        # Process ids are used again: an old line may name one of ours.
+        if match and float(match.group(1)) >= since and int(match.group(2)) in pids:
             found.append(line)
     return found
 
@@ -94,6 +96,7 @@ class Soak:
         self.long, self.problems, self.samples, self.held = {}, [], [], {}
 
     def start(self):
+        self.begin_time = time.clock_gettime(time.CLOCK_BOOTTIME) - 1  # what dmesg counts in, nearly
         self.before = private.files()
         self.errors = open(os.path.join(self.home, "main.err"), "wb+")
         self.main = self.tapirs.start("record", "storm:hit", "--comm", self.args.comm, "--no-samples", "-o", "main.tapir",
@@ -181,7 +184,7 @@ class Soak:
         self.problems += [f"left: process {comm} ({state})" for comm, state in left.values()]
         self.problems += [f"left: {path}" for path in sorted(private.files() - self.before)
                           if "hsperfdata" not in path and "clr-debug-pipe" not in path and "dotnet" not in path]
-        self.problems += kernel_lines(self.tapirs.pids)
+        self.problems += kernel_lines(self.tapirs.pids, self.begin_time)
         for index, what, slack, share in ((1, "KiB", GROWTH_KIB, GROWTH_SHARE), (2, "descriptors", GROWTH_FDS, 0)):
             if (change := grew(self.samples, index, slack, share)) is not None:
                 self.problems.append(f"the recorder grew: {change} {what}")
@@ -231,6 +234,8 @@ def live(args, home, dotnet, java):
     soak.end()
     soak.judge()
     code = soak.summary()
+    if code and os.path.exists(trace := os.path.join(home, "main.tapir")):
+        shutil.copy(trace, os.path.join(args.build, "soak-failed.tapir"))
     sys.stdout.flush()
     os._exit(code)
 

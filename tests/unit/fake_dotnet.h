@@ -39,6 +39,7 @@ struct fake_dotnet {
 	bool dies;	  /* instead of answering */
 	bool is_off;	  /* DOTNET_EnableDiagnostics=0 in its environment */
 	bool is_absent;	  /* has no socket */
+	bool keeps_open;  /* every connection, as one that streams */
 	unsigned stale_cnt; /* sockets nobody listens on, newer than its own */
 	/* what it is */
 	pid_t pid;
@@ -124,7 +125,8 @@ static inline void fake_dotnet__serve_one(const struct fake_dotnet *f, int liste
 	if (f->is_silent)
 		pause();
 	(void)tapir_file__write_all(fd, f->reply, f->reply_len);
-	close(fd);
+	if (!f->keeps_open)
+		close(fd);
 }
 
 /* Executed anew, so that its environment is what /proc says. */

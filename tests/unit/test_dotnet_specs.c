@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/log.h"
 #include "dotnet/dotnet_specs.h"
 
 #define RUNTIME "Microsoft-Windows-DotNETRuntime"
@@ -294,9 +295,45 @@ static void glob_takes_names_as_they_are(void **state)
 	forget(&a);
 }
 
+static char warning[512];
+
+static void keep_warning(enum tapir_log_level level, const char *line)
+{
+	if (level == TAPIR_LOG_WARN)
+		snprintf(warning, sizeof(warning), "%s", line);
+}
+
+static void sources_beyond_the_limit_are_counted(void **state)
+{
+	const unsigned cnt = TAPIR_DOTNET_SPECS_MADE_MAX + 7;
+	static const char *const texts[] = {"My-*", NULL};
+	static struct tapir_layout_provider mine[TAPIR_DOTNET_SPECS_MADE_MAX + 8];
+	static char names[TAPIR_DOTNET_SPECS_MADE_MAX + 8][16];
+	struct asked a;
+
+	(void)state;
+	for (unsigned i = 0; i < cnt; i++) {
+		snprintf(names[i], sizeof(names[i]), "My-%u", i);
+		mine[i].name = names[i];
+	}
+	mine[cnt].name = "Other";
+	tapir_log__set(keep_warning, TAPIR_LOG_WARN);
+	ask_all(&a, texts, NULL);
+	assert_int_equal(tapir_dotnet_specs__expand(&a.specs, mine, cnt - 7), 0);
+	assert_string_equal(warning, "");
+	forget(&a);
+	ask_all(&a, texts, NULL);
+	assert_int_equal(tapir_dotnet_specs__expand(&a.specs, mine, cnt + 1), 0);
+	assert_int_equal(a.specs.cnt, 1 + TAPIR_DOTNET_SPECS_MADE_MAX);
+	assert_non_null(strstr(warning, "'My-*' matches 7 EventSources more than the 1024"));
+	forget(&a);
+	tapir_log__set(NULL, TAPIR_LOG_WARN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sources_beyond_the_limit_are_counted),
 		cmocka_unit_test(native_providers_are_asked_by_keywords_and_level),
 		cmocka_unit_test(one_selection_a_provider_and_level),
 		cmocka_unit_test(event_sources_are_asked_as_the_spec_says),

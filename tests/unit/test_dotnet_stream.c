@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "dotnet/dotnet_specs.h"
+#include "dotnet/dotnet_streams.h"
 #include "dotnet/stream_providers.h"
 #include "fake_dotnet.h"
 #include "runtime/dotnet_stream.h"
@@ -195,6 +196,58 @@ static void one_that_does_not_answer_is_given_up(void **state)
 	assert_int_equal(open_stream(f, &stream), -ETIMEDOUT);
 }
 
+static void start_streaming(struct fake_dotnet *f)
+{
+	static const uint8_t id[8] = {7};
+
+	reply(f, 0, id, sizeof(id));
+	f->keeps_open = true;
+	fake_dotnet__start(f);
+}
+
+/* 0 when a stream has ended whose place it gets. */
+static int open_when_free(struct tapir_dotnet_streams *all, uint32_t tgid)
+{
+	int err = -EUSERS;
+
+	for (int i = 0; err == -EUSERS && i < 100; i++) {
+		usleep(20000);
+		err = tapir_dotnet_streams__open(all, tgid, -1);
+		tapir_diag__clear();
+	}
+	return err;
+}
+
+static void streams_over_the_limit_are_refused_until_one_ends(void **state)
+{
+	struct tapir_dotnet_streams_opts opts = {.sz = sizeof(opts), .ask = &ask};
+	struct tapir_dotnet_streams *all;
+	struct tapir_spec_list specs = {};
+	struct fake_dotnet *f = *state;
+	struct tapir_queue *queue;
+
+	ask_for(0, "My-Shop", 1, 4);
+	assert_int_equal(tapir_queue__new(8, &queue), 0);
+	opts.queue = queue;
+	opts.specs = &specs;
+	assert_int_equal(tapir_dotnet_streams__new(&opts, &all), 0);
+	start_streaming(f);
+	for (unsigned i = 0; i < TAPIR_DOTNET_STREAMS_MAX; i++)
+		assert_int_equal(tapir_dotnet_streams__open(all, (uint32_t)f->pid, -1), 0);
+	assert_int_equal(tapir_dotnet_streams__open(all, (uint32_t)f->pid, -1), -EUSERS);
+	assert_non_null(strstr(tapir_diag__line(0), "the limit of 64 streams is reached"));
+	tapir_diag__clear();
+	fake_dotnet__teardown(state);
+	assert_int_equal(fake_dotnet__setup(state), 0);
+	start_streaming(*state);
+	f = *state;
+	assert_int_equal(open_when_free(all, (uint32_t)f->pid), 0);
+	assert_int_equal(tapir_dotnet_streams__process_cnt(all), TAPIR_DOTNET_STREAMS_MAX + 1);
+	kill(f->pid, SIGKILL); /* ends its stream */
+	tapir_dotnet_streams__free(all);
+	tapir_queue__free(queue);
+}
+
 #define WITH_FAKE(test)                                                                            \
 	cmocka_unit_test_setup_teardown(test, fake_dotnet__setup, fake_dotnet__teardown)
 
@@ -208,6 +261,7 @@ int main(int argc, char **argv)
 		WITH_FAKE(an_old_runtime_is_asked_by_older_commands),
 		WITH_FAKE(a_refusal_is_not_asked_again),
 		WITH_FAKE(one_that_does_not_answer_is_given_up),
+		WITH_FAKE(streams_over_the_limit_are_refused_until_one_ends),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "fake"))

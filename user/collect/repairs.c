@@ -32,6 +32,7 @@ struct tapir_repairs {
 	uint32_t file_cnt;
 	uint32_t leaves_idx;	    /* + 1; 0: not made */
 	struct tapir_map processes; /* tgid -> struct tapir_repair_process * */
+	uint64_t left_cnt;	    /* files for whose table there was no room */
 };
 
 int tapir_repairs__new(struct tapir_programs *programs, struct tapir_repairs **out)
@@ -87,18 +88,25 @@ static uint32_t table_of(struct tapir_repairs *r, uint64_t file_id, int fd, cons
 {
 	uint64_t *idx = tapir_map__get(&r->idx_by_file_id, file_id);
 	struct tapir_elf *elf = NULL;
-	int mark = tapir_diag__cnt();
+	int mark = tapir_diag__cnt(), err;
 
 	if (idx)
 		return (uint32_t)*idx;
-	if (fd < 0 || r->idx_by_file_id.cnt >= KNOWN_MAX)
+	if (fd < 0)
 		return TAPIR_REPAIR_FILES;
-	idx = tapir_map__put(&r->idx_by_file_id, file_id, NULL);
-	if (!idx)
+	idx = r->idx_by_file_id.cnt < KNOWN_MAX ? tapir_map__put(&r->idx_by_file_id, file_id, NULL)
+						: NULL;
+	if (!idx) {
+		r->left_cnt++;
 		return TAPIR_REPAIR_FILES;
+	}
 	*idx = TAPIR_REPAIR_FILES;
-	if (!tapir_elf__open_fd(fd, &elf) && !make_table(r, elf, only))
+	err = tapir_elf__open_fd(fd, &elf);
+	if (!err)
+		err = make_table(r, elf, only);
+	if (!err)
 		*idx = r->file_cnt - 1;
+	r->left_cnt += err == -ENOSPC;
 	tapir_elf__free(elf);
 	tapir_diag__rewind(mark);
 	return (uint32_t)*idx;
@@ -222,14 +230,16 @@ static void add_range(struct tapir_repairs *r, uint32_t tgid, uint32_t idx, uint
 	left = bytes - into;
 	p = add_process(r, tgid);
 	range = p ? place_for(p, start_va + into) : NULL;
-	if (!range)
+	if (!range) {
+		r->left_cnt++;
 		return;
+	}
 	*range =
 		(struct tapir_repair_range){.start_va = start_va + into,
 					    .size = left < file->size ? (uint32_t)left : file->size,
 					    .file_idx = idx};
 	set_hull(r, p);
-	(void)tapir_programs__set_repair_process(r->programs, tgid, p);
+	r->left_cnt += tapir_programs__set_repair_process(r->programs, tgid, p) != 0;
 	tapir_diag__rewind(mark);
 }
 
@@ -321,6 +331,11 @@ static void on_mapping(struct tapir_repairs *r, const struct tapir_rec_mapping *
 	if (idx < TAPIR_REPAIR_FILES)
 		add_range(r, rec->tgid, idx, rec->start_va, rec->end_va - rec->start_va,
 			  rec->file_off);
+}
+
+uint64_t tapir_repairs__left_cnt(const struct tapir_repairs *r)
+{
+	return r->left_cnt;
 }
 
 void tapir_repairs__on_record(struct tapir_repairs *r, const struct tapir_rec *rec, int fd)

@@ -22,4 +22,7 @@ void tapir_repairs__free(struct tapir_repairs *r);
 /* Every describing record; fd: of a MAPPING its file, borrowed; -1: none. */
 void tapir_repairs__on_record(struct tapir_repairs *r, const struct tapir_rec *rec, int fd);
 
+/* Files, and mappings of files in processes, for whose table there was no room; added up. */
+uint64_t tapir_repairs__left_cnt(const struct tapir_repairs *r);
+
 #endif

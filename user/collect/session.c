@@ -246,6 +246,8 @@ static void poll_own_losses(struct tapir_session *s)
 	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_NO_MEMORY, refused.event_cnt, put_loss, s);
 	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_NOTE_NO_MEMORY, refused.other_cnt, put_loss,
 			     s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_UNWIND_FILES_FULL,
+			     tapir_repairs__left_cnt(s->repairs), put_loss, s);
 	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_FILES_FULL, tapir_namer__missed(s->namer),
 			     put_loss, s);
 	if (!s->opts.writer)

@@ -288,12 +288,15 @@ static int look_at(struct tapir_dotnet_lanes *l, uint32_t tgid)
 
 /* ---- the thread ------------------------------------------------------------------------------- */
 
-/* A process that starts or is stopped is asked for ever, one that does not answer a few times. */
+/*
+ * A process that starts, is stopped, or for whose stream there is no place yet is asked for ever,
+ * one that does not answer a few times.
+ */
 static bool may_try_again(struct process *p, int err)
 {
 	if (err == -EINPROGRESS)
 		p->wait_ns = START_WAIT_NS;
-	return err == -EINPROGRESS || err == -EAGAIN ||
+	return err == -EINPROGRESS || err == -EAGAIN || err == -EUSERS ||
 	       (err == -ETIMEDOUT && ++p->silent_cnt < SILENT_TRIES);
 }
 

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/diag.h"
+#include "base/log.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "dotnet/dotnet_suggest.h"
@@ -18,7 +19,6 @@
 
 #define LEVEL_MAX      5u
 #define MAX_EDITS      3u
-#define MADE_MAX       1024u /* SPECs made of globs: assemblies may define any number */
 
 /* No keyword's: an event without any goes to whoever has the provider on. */
 #define NO_KEYWORD     (1ull << 47)
@@ -212,6 +212,21 @@ static int add_spec_for(struct tapir_spec_list *specs, const struct tapir_spec *
 	return -ENOMEM;
 }
 
+static bool is_meant(const struct tapir_spec *spec, const struct tapir_layout_provider *p)
+{
+	return !is_native(p) && *p->name && tapir_glob__match(spec->provider, p->name);
+}
+
+/* Its other sources are found when they fire, where a library of ours looks at each of them. */
+static void warn_left(const struct tapir_spec *spec, size_t left_cnt)
+{
+	if (left_cnt)
+		tapir_warn(
+			"'%s' matches %zu EventSources more than the %u that can be requested by "
+			"name: some of their events may be missing (use a narrower pattern)",
+			spec->text, left_cnt, TAPIR_DOTNET_SPECS_MADE_MAX);
+}
+
 int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
 			       const struct tapir_layout_provider *providers, size_t cnt)
 {
@@ -220,18 +235,22 @@ int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
 
 	for (size_t i = 0; i < spec_cnt; i++) {
 		struct tapir_spec *spec = specs->data[i];
+		size_t left_cnt = 0;
 
 		if (spec->path || tapir_glob__is_plain(spec->provider) ||
 		    strchr(spec->provider, '\\'))
 			continue;
 		for (size_t k = 0; k < cnt && !err; k++) {
-			if (is_native(&providers[k]) ||
-			    !tapir_glob__match(spec->provider, providers[k].name) ||
-			    !*providers[k].name || specs->cnt - spec_cnt >= MADE_MAX)
+			if (!is_meant(spec, &providers[k]))
 				continue;
+			if (specs->cnt - spec_cnt >= TAPIR_DOTNET_SPECS_MADE_MAX) {
+				left_cnt++;
+				continue;
+			}
 			err = add_spec_for(specs, spec, providers[k].name);
 			spec->is_silent |= tapir_dotnet_suggest__has(&providers[k], spec);
 		}
+		warn_left(spec, left_cnt);
 	}
 	return err;
 }

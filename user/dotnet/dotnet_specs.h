@@ -30,8 +30,11 @@ int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
 /*
  * Adds, before the names are resolved, a SPEC for each of these providers that a SPEC with a glob
  * matches: a session can ask for a provider that is yet to come by its name alone, and a keyword
- * has a meaning of its own in each.
+ * has a meaning of its own in each. Beyond TAPIR_DOTNET_SPECS_MADE_MAX of them, a line says how
+ * many were left out: assemblies may define any number.
  */
+#define TAPIR_DOTNET_SPECS_MADE_MAX 1024u
+
 int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
 			       const struct tapir_layout_provider *providers, size_t cnt);
 

@@ -19,13 +19,12 @@
 #include "runtime/dotnet_assembly.h"
 #include "runtime/dotnet_stream.h"
 
-#define STREAMS_MAX 64u
-#define BUFFER_MB   64u /* of the runtime, for one session; used as it is needed */
-#define READ_BYTES  (256u << 10)
-#define POLL_MS	    50
-#define OPEN_NS	    (2 * TAPIR_NS_PER_SEC)
-#define STOP_NS	    (2 * TAPIR_NS_PER_SEC)
-#define LAST_NS	    (3 * TAPIR_NS_PER_SEC) /* for what a runtime has when it was stopped */
+#define BUFFER_MB  64u /* of the runtime, for one session; used as it is needed */
+#define READ_BYTES (256u << 10)
+#define POLL_MS	   50
+#define OPEN_NS	   (2 * TAPIR_NS_PER_SEC)
+#define STOP_NS	   (2 * TAPIR_NS_PER_SEC)
+#define LAST_NS	   (3 * TAPIR_NS_PER_SEC) /* for what a runtime has when it was stopped */
 
 struct stream {
 	struct tapir_dotnet_streams *all;
@@ -43,7 +42,7 @@ struct tapir_dotnet_streams {
 	struct tapir_dotnet_streams_opts opts;
 	struct tapir_stream_sink sink;
 	pthread_mutex_t lock; /* of the list */
-	struct stream *list[STREAMS_MAX];
+	struct stream *list[TAPIR_DOTNET_STREAMS_MAX];
 	size_t process_cnt;
 	bool is_over;
 };
@@ -171,7 +170,7 @@ static int start_stream(struct tapir_dotnet_streams *all, uint32_t tgid,
 /* A free place, of a stream that has ended if need be; lock held. NULL: none, or it is over. */
 static struct stream **find_place(struct tapir_dotnet_streams *all)
 {
-	for (unsigned i = 0; i < STREAMS_MAX && !all->is_over; i++) {
+	for (unsigned i = 0; i < TAPIR_DOTNET_STREAMS_MAX && !all->is_over; i++) {
 		struct stream *s = all->list[i];
 
 		if (s && !__atomic_load_n(&s->is_done, __ATOMIC_ACQUIRE))
@@ -227,12 +226,34 @@ static int ask(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_fd,
 	return err;
 }
 
+static int fail_full(uint32_t tgid)
+{
+	return tapir_diag__fail(
+		-EUSERS,
+		"cannot open the event stream of .NET process %u: the limit of %u streams is reached",
+		tgid, TAPIR_DOTNET_STREAMS_MAX);
+}
+
+/* Else the runtime would begin a session for nobody. */
+static bool has_place(struct tapir_dotnet_streams *all)
+{
+	bool has;
+
+	pthread_mutex_lock(&all->lock);
+	has = find_place(all) != NULL;
+	pthread_mutex_unlock(&all->lock);
+	return has;
+}
+
 int tapir_dotnet_streams__open(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_fd)
 {
 	struct tapir_dotnet_stream port = {.fd = -1};
 	struct stream **place;
-	int err = ask(all, tgid, cancel_fd, &port);
+	int err;
 
+	if (!has_place(all))
+		return fail_full(tgid);
+	err = ask(all, tgid, cancel_fd, &port);
 	if (err)
 		return err;
 	pthread_mutex_lock(&all->lock);
@@ -242,10 +263,7 @@ int tapir_dotnet_streams__open(struct tapir_dotnet_streams *all, uint32_t tgid, 
 		all->process_cnt += !err;
 	} else {
 		close(port.fd);
-		err = tapir_diag__fail(
-			-EUSERS,
-			"cannot open the event stream of .NET process %u: the limit of %u streams is reached",
-			tgid, STREAMS_MAX);
+		err = fail_full(tgid);
 	}
 	pthread_mutex_unlock(&all->lock);
 	return err;
@@ -313,7 +331,7 @@ void tapir_dotnet_streams__stop(struct tapir_dotnet_streams *all)
 	pthread_mutex_lock(&all->lock);
 	all->is_over = true;
 	pthread_mutex_unlock(&all->lock);
-	for (unsigned i = 0; i < STREAMS_MAX; i++) {
+	for (unsigned i = 0; i < TAPIR_DOTNET_STREAMS_MAX; i++) {
 		struct stream *s = all->list[i];
 
 		if (!s || __atomic_load_n(&s->is_done, __ATOMIC_ACQUIRE))
@@ -322,7 +340,7 @@ void tapir_dotnet_streams__stop(struct tapir_dotnet_streams *all)
 		if (!s->has_stopper)
 			__atomic_store_n(&s->until_ns, 1, __ATOMIC_RELEASE);
 	}
-	for (unsigned i = 0; i < STREAMS_MAX; i++) {
+	for (unsigned i = 0; i < TAPIR_DOTNET_STREAMS_MAX; i++) {
 		struct stream *s = all->list[i];
 
 		if (!s)

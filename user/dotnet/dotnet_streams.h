@@ -25,6 +25,8 @@ struct tapir_dotnet_streams_opts {
 	struct tapir_dotnet_port *port; /* of ours, that programs we start know of; NULL: none */
 };
 
+#define TAPIR_DOTNET_STREAMS_MAX 64u /* open at a time */
+
 struct tapir_dotnet_streams;
 
 int tapir_dotnet_streams__new(const struct tapir_dotnet_streams_opts *opts,
@@ -33,7 +35,8 @@ int tapir_dotnet_streams__new(const struct tapir_dotnet_streams_opts *opts,
 /*
  * Asks the process for its stream, and begins to read. cancel_fd: readable gives it up. Blocks a
  * few seconds at most. Failures, with a line: dotnet_client.h; -ENOTSUP: the SPECs name no provider
- * it could be asked for; -EUSERS: 64 streams are open. Any thread, also the following.
+ * it could be asked for; -EUSERS: so many streams are open that one must end first. Any thread,
+ * also the following.
  */
 int tapir_dotnet_streams__open(struct tapir_dotnet_streams *s, uint32_t tgid, int cancel_fd);
 
