@@ -68,8 +68,8 @@ struct tapir_site_arg {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_site_arg) == 24, "tapir_site_arg");
 
-#define TAPIR_SITE_STACK    (1u << 0) /* take the user stack */
-#define TAPIR_SITE_TLS	    (1u << 1) /* some operand is thread-local */
+#define TAPIR_SITE_STACK (1u << 0) /* take the user stack */
+#define TAPIR_SITE_TLS	 (1u << 1) /* some operand is thread-local */
 
 /* One element of the map `sites`; its index is the attach cookie and the probe id. */
 struct tapir_site {
