@@ -37,7 +37,7 @@ struct found_row {
 struct walk {
 	__u64 hash;
 	__u64 base; /* of the window */
-	__u32 window_bytes;
+	__u32 window_bytes; /* a multiple of 8 */
 	__u32 cnt; /* frames taken */
 	__u32 flags;
 	__u32 end;	/* enum tapir_stack_end */
@@ -82,12 +82,15 @@ static __always_inline void read_window(struct user_stack *u)
 		u->walk.window_bytes = to_page_end;
 }
 
-/* 16 bytes of the stack at va: from the window, or beyond it from the process. */
+/*
+ * 16 bytes of the stack at va: from the window, or outside it from the process. Below the stack
+ * pointer, too: what was popped is still there, and .eh_frame may say so.
+ */
 static __always_inline long read_pair(struct user_stack *u, __u64 va)
 {
 	__u64 off = va - u->walk.base;
 
-	if (off + 16 > u->walk.window_bytes || off & 7)
+	if (off >= u->walk.window_bytes || off + 8 >= u->walk.window_bytes || off & 7)
 		return bpf_probe_read_user(u->pair, sizeof(u->pair), (void *)va);
 	u->pair[0] = u->window[(off >> 3) & (WINDOW_WORDS - 1)];
 	u->pair[1] = u->window[((off >> 3) + 1) & (WINDOW_WORDS - 1)];
@@ -98,7 +101,7 @@ static __always_inline long read_word(struct user_stack *u, __u64 va, __u64 *out
 {
 	__u64 off = va - u->walk.base;
 
-	if (off + 8 > u->walk.window_bytes || off & 7)
+	if (off >= u->walk.window_bytes || off & 7)
 		return bpf_probe_read_user(out, sizeof(*out), (void *)va);
 	*out = u->window[(off >> 3) & (WINDOW_WORDS - 1)];
 	return 0;
