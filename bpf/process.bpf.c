@@ -81,6 +81,31 @@ static __always_inline void send_process(struct task_struct *task, enum tapir_pr
 	send_control(buf, buf->rec.h.size & 1023);
 }
 
+/* ---- code that processes map (unwind.h) ---------------------------------------------------- */
+
+/* A child runs its parent's code before the loader knows of it. More than a block it has to wait
+ * for. */
+static __noinline int inherit_space(__u32 parent_tgid, __u32 tgid)
+{
+	struct tapir_unwind_space_key key = {.tgid = parent_tgid};
+	struct tapir_unwind_space *space = bpf_map_lookup_elem(&unwind_spaces, &key);
+
+	if (!space || space->block_cnt != 1)
+		return 0;
+	key.tgid = tgid;
+	bpf_map_update_elem(&unwind_spaces, &key, space, BPF_ANY);
+	return 0;
+}
+
+/* Block 0 leads to all others, which the loader removes. */
+static __noinline int forget_space(__u32 tgid)
+{
+	struct tapir_unwind_space_key key = {.tgid = tgid};
+
+	bpf_map_delete_elem(&unwind_spaces, &key);
+	return 0;
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -99,6 +124,7 @@ int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
 		if (bpf_map_update_elem(&tgids, &tgid, &start, BPF_ANY))
 			tapir_lose(&zero_key, TAPIR_LOSS_PROCESS_MAP_FULL);
 	}
+	inherit_space(parent->tgid, tgid);
 	send_process(child, TAPIR_PROCESS_FORK, NULL, bpf_ktime_get_ns());
 	return 0;
 }
@@ -128,8 +154,10 @@ int BPF_PROG(tapir_rename, struct task_struct *task, const char *comm)
 	forget_verdict(task->tgid);
 	if (!now || !now->enabled || !tapir_is_wanted(task, task->tgid))
 		return 0;
-	if (tapir_task__is_in_exec(task))
+	if (tapir_task__is_in_exec(task)) {
+		forget_space(task->tgid);
 		bpf_map_update_elem(&exec_starts, &tid, &time_ns, BPF_ANY);
+	}
 	tapir_fill_thread(&rec, task, bpf_get_smp_processor_id(), time_ns);
 	bpf_probe_read_kernel_str(rec.comm, sizeof(rec.comm), comm);
 	if (tid == task->tgid)
@@ -197,6 +225,7 @@ int BPF_PROG(tapir_exit, struct task_struct *task)
 	if (!tapir_is_wanted(task, task->tgid) ||
 	    !is_end_of_process(task, BPF_CORE_READ(task, group_leader)))
 		return 0;
+	forget_space(task->tgid);
 	send_process(task, TAPIR_PROCESS_EXIT, NULL, bpf_ktime_get_ns());
 	return 0;
 }

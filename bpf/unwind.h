@@ -138,9 +138,9 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_mapping) == 32, "tapir_unwind_map
 /*
  * An element of the hash map unwind_spaces: a part of the mappings of one process, sorted, without
  * overlap. Block 0 says how many blocks there are and where each begins. An element is replaced as
- * a whole.
+ * a whole. With what the kernel adds it takes 2 KB.
  */
-#define TAPIR_UNWIND_SPACE_MAPPINGS 54u
+#define TAPIR_UNWIND_SPACE_MAPPINGS 52u
 #define TAPIR_UNWIND_SPACE_BLOCKS   32u /* most have 1; more mappings than fit are counted */
 
 struct tapir_unwind_space_key {
@@ -153,10 +153,9 @@ struct tapir_unwind_space {
 	uint32_t block_cnt;  /* in block 0: of all */
 	uint64_t generation; /* grows with each change: what was kept of an older one is void */
 	uint64_t first_va[TAPIR_UNWIND_SPACE_BLOCKS]; /* in block 0; unused: UINT64_MAX */
-	uint64_t pad0[6];
 	struct tapir_unwind_mapping mappings[TAPIR_UNWIND_SPACE_MAPPINGS];
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_space) == 2048, "tapir_unwind_space");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_space) == 1936, "tapir_unwind_space");
 
 #define TAPIR_UNWIND_SPACES 8192u /* elements of the map */
 

@@ -72,14 +72,14 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind__mapping_idx(const struct tapir_unwind
 {
 	uint64_t at = 0;
 
-	at = tapir_unwind__mapping_step(space, va, at, 27);
+	at = tapir_unwind__mapping_step(space, va, at, 26);
 	at = tapir_unwind__mapping_step(space, va, at, 13);
-	at = tapir_unwind__mapping_step(space, va, at, 7);
+	at = tapir_unwind__mapping_step(space, va, at, 6);
 	at = tapir_unwind__mapping_step(space, va, at, 3);
 	at = tapir_unwind__mapping_step(space, va, at, 2);
 	return (uint32_t)tapir_unwind__mapping_step(space, va, at, 1);
 }
-TAPIR_STATIC_ASSERT(TAPIR_UNWIND_SPACE_MAPPINGS == 27 + 13 + 7 + 3 + 2 + 1 + 1, "mapping_idx");
+TAPIR_STATIC_ASSERT(TAPIR_UNWIND_SPACE_MAPPINGS == 26 + 13 + 6 + 3 + 2 + 1 + 1, "mapping_idx");
 
 /* ---- interrupted generated code --------------------------------------------------------------- */
 

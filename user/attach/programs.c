@@ -496,6 +496,15 @@ void tapir_programs__del_repair_process(struct tapir_programs *p, uint32_t tgid)
 		bpf_map_delete_elem(bpf_map__fd(p->skel->maps.repair_processes), &tgid);
 }
 
+struct tapir_unwind_fds tapir_programs__unwind_fds(const struct tapir_programs *p)
+{
+	if (!p->skel)
+		return (struct tapir_unwind_fds){-1, -1, -1};
+	return (struct tapir_unwind_fds){.tables = bpf_map__fd(p->skel->maps.unwind_tables),
+					 .files = bpf_map__fd(p->skel->maps.unwind_files),
+					 .spaces = bpf_map__fd(p->skel->maps.unwind_spaces)};
+}
+
 const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t probe_id)
 {
 	static const struct tapir_losses none;

@@ -83,6 +83,12 @@ int tapir_programs__set_repair_process(struct tapir_programs *p, uint32_t tgid,
 				       const struct tapir_repair_process *process);
 void tapir_programs__del_repair_process(struct tapir_programs *p, uint32_t tgid);
 
+/* The maps of bpf/unwind.h, borrowed; -1: there are no programs. */
+struct tapir_unwind_fds {
+	int tables, files, spaces;
+};
+struct tapir_unwind_fds tapir_programs__unwind_fds(const struct tapir_programs *p);
+
 /* Counts of one probe (0: of no probe) by cause: borrowed, live. Any thread. */
 const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t probe_id);
 

@@ -16,6 +16,7 @@
 #include "collect/loss_poll.h"
 #include "names/namer.h"
 #include "collect/repairs.h"
+#include "collect/unwinding.h"
 #include "trace/recbuf.h"
 
 #define SINK_POLL_NS (20 * TAPIR_NS_PER_MS)
@@ -25,6 +26,7 @@ struct tapir_session {
 	struct tapir_catalog *catalog;
 	struct tapir_namer *namer;
 	struct tapir_repairs *repairs;
+	struct tapir_unwinding *unwinding; /* NULL: no programs walk stacks */
 	struct tapir_counter_maker *counters;
 	struct tapir_loss_poll loss_poll;
 	struct tapir_lane_dedup twice;
@@ -177,6 +179,7 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 		}
 		tapir_namer__on_record(s->namer, rec, fd);
 		tapir_repairs__on_record(s->repairs, rec, fd);
+		tapir_unwinding__on_record(s->unwinding, rec, fd);
 	} else if (rec->type == TAPIR_REC_LOSS) {
 		put_loss(s, (const struct tapir_rec_loss *)rec);
 	} else {
@@ -224,6 +227,7 @@ static void handle_notes(struct tapir_session *s, struct tapir_note *note)
 		tapir_note__free(note);
 		note = next;
 	}
+	tapir_unwinding__flush(s->unwinding);
 }
 
 /* ---- once a second ---------------------------------------------------------------------- */
@@ -279,6 +283,7 @@ static void start_segment(struct tapir_session *s)
 
 static void tick(struct tapir_session *s)
 {
+	tapir_unwinding__poll(s->unwinding);
 	name_new_stacks(s);
 	tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
 	poll_own_losses(s);
@@ -346,6 +351,7 @@ static void *run(void *arg)
 	}
 	note_error(s, tapir_namer__finish(s->namer));
 	tapir_counter_maker__finish(s->counters);
+	tapir_unwinding__report(s->unwinding);
 	tick(s);
 	flush_live(s, true);
 	return NULL;
@@ -362,6 +368,8 @@ static int start(struct tapir_session *s)
 			 : -ENOMEM;
 	if (!err)
 		err = tapir_repairs__new(s->opts.programs, &s->repairs);
+	if (!err)
+		err = tapir_unwinding__new(s->opts.programs, s->opts.unwind_bytes, &s->unwinding);
 	if (!err)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
 	if (!err)
@@ -424,6 +432,7 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_lane_dedup__fini(&s->twice);
 	tapir_namer__free(s->namer);
 	tapir_repairs__free(s->repairs);
+	tapir_unwinding__free(s->unwinding);
 	tapir_counter_maker__free(s->counters);
 	tapir_catalog__free(s->catalog);
 	free(s);

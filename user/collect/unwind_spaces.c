@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A sorted list per process; changed ones are cut into blocks and written. */
+#include "collect/unwind_spaces.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/proc.h"
+#include "attach/unwind_maps.h"
+#include "base/diag.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "collect/unwind_tables.h"
+#include "runtime/dotnet.h"
+#include "symbol/vdso.h"
+#include "trace/record.h"
+
+#define MAX_MAPPINGS   (TAPIR_UNWIND_SPACE_BLOCKS * TAPIR_UNWIND_SPACE_MAPPINGS)
+#define PRUNED_PER_SEC 4
+
+struct mapping {
+	struct tapir_unwind_mapping m;
+	uint64_t since_ns;
+	bool is_seen; /* while /proc/PID/maps is read */
+};
+
+struct space {
+	uint32_t tgid;
+	uint32_t block_cnt; /* in the kernel */
+	uint64_t generation;
+	struct tapir_vec(struct mapping) mappings; /* sorted, without overlap */
+	bool is_changed, is_listed; /* since the last flush; in the list of changed ones */
+	bool is_stale;		    /* some of it may be gone */
+};
+
+struct tapir_unwind_spaces {
+	struct tapir_unwind_maps *maps;
+	struct tapir_unwind_tables *tables;
+	struct tapir_map by_tgid; /* -> struct space * */
+	struct tapir_vec(uint32_t) changed, stale;
+	uint64_t refused_cnt;
+	struct tapir_unwind_space scratch;
+};
+
+/* ---- spaces --------------------------------------------------------------------------------- */
+
+static struct space *space_of(const struct tapir_unwind_spaces *s, uint32_t tgid)
+{
+	const uint64_t *value = tapir_map__get(&s->by_tgid, tgid);
+
+	return value ? (void *)(uintptr_t)*value : NULL;
+}
+
+static struct space *add_space(struct tapir_unwind_spaces *s, uint32_t tgid)
+{
+	struct space *space = space_of(s, tgid);
+	uint64_t *value;
+
+	if (space)
+		return space;
+	space = calloc(1, sizeof(*space));
+	value = space ? tapir_map__put(&s->by_tgid, tgid, NULL) : NULL;
+	if (!value) {
+		free(space);
+		return NULL;
+	}
+	space->tgid = tgid;
+	*value = (uint64_t)(uintptr_t)space;
+	return space;
+}
+
+static void free_space(struct space *space)
+{
+	tapir_vec__fini(&space->mappings);
+	free(space);
+}
+
+static void del_space(struct tapir_unwind_spaces *s, uint32_t tgid)
+{
+	struct space *space = space_of(s, tgid);
+
+	if (!space)
+		return;
+	for (uint32_t i = 0; i < space->block_cnt || !i; i++)
+		tapir_unwind_maps__del_space(s->maps, tgid, i);
+	tapir_map__del(&s->by_tgid, tgid);
+	free_space(space);
+}
+
+static void mark(struct tapir_unwind_spaces *s, struct space *space)
+{
+	space->is_changed = true;
+	if (!space->is_listed && tapir_vec__push(&s->changed, space->tgid))
+		space->is_listed = true;
+}
+
+/* ---- mappings --------------------------------------------------------------------------------- */
+
+static bool is_same(const struct tapir_unwind_mapping *a, const struct tapir_unwind_mapping *b)
+{
+	return a->kind == b->kind && a->file_idx == b->file_idx && a->bias == b->bias;
+}
+
+/* Generated code grows piece by piece: pieces that touch are one. */
+static bool can_join(const struct tapir_unwind_mapping *a, const struct tapir_unwind_mapping *b)
+{
+	return a->end_va == b->start_va && is_same(a, b);
+}
+
+static bool insert_at(struct space *space, size_t at, const struct mapping *new)
+{
+	if (space->mappings.cnt >= MAX_MAPPINGS || !tapir_vec__add(&space->mappings))
+		return false;
+	memmove(&space->mappings.data[at + 1], &space->mappings.data[at],
+		(space->mappings.cnt - 1 - at) * sizeof(*new));
+	space->mappings.data[at] = *new;
+	return true;
+}
+
+static void remove_at(struct space *space, size_t at, size_t cnt)
+{
+	memmove(&space->mappings.data[at], &space->mappings.data[at + cnt],
+		(space->mappings.cnt - at - cnt) * sizeof(*space->mappings.data));
+	space->mappings.cnt -= cnt;
+}
+
+/* Takes [start, end) out of what is there; the index where it belongs. */
+static size_t make_hole(struct space *space, uint64_t start, uint64_t end)
+{
+	size_t at =
+		tapir_sorted__behind(space->mappings.data, space->mappings.cnt, m.start_va, start);
+	struct mapping *before = at ? &space->mappings.data[at - 1] : NULL, rest;
+	size_t cnt = 0;
+
+	if (before && before->m.end_va > start) {
+		rest = *before;
+		before->m.end_va = start;
+		rest.m.start_va = end;
+		if (rest.m.end_va > end)
+			(void)insert_at(space, at, &rest);
+		if (space->mappings.data[at - 1].m.start_va == start)
+			remove_at(space, --at, 1);
+	}
+	while (at + cnt < space->mappings.cnt && space->mappings.data[at + cnt].m.end_va <= end)
+		cnt++;
+	if (cnt)
+		remove_at(space, at, cnt);
+	if (at < space->mappings.cnt && space->mappings.data[at].m.start_va < end)
+		space->mappings.data[at].m.start_va = end;
+	return at;
+}
+
+static bool is_known(const struct space *space, const struct tapir_unwind_mapping *m)
+{
+	size_t at = tapir_sorted__behind(space->mappings.data, space->mappings.cnt, m.start_va,
+					 m->start_va);
+	const struct tapir_unwind_mapping *there = at ? &space->mappings.data[at - 1].m : NULL;
+
+	return there && there->end_va >= m->end_va && is_same(there, m);
+}
+
+static bool add_mapping(struct space *space, const struct mapping *new)
+{
+	size_t at = make_hole(space, new->m.start_va, new->m.end_va);
+	struct mapping *data = space->mappings.data;
+
+	if (at && can_join(&data[at - 1].m, &new->m)) {
+		data[at - 1].m.end_va = new->m.end_va;
+		if (at < space->mappings.cnt && can_join(&data[at - 1].m, &data[at].m)) {
+			data[at - 1].m.end_va = data[at].m.end_va;
+			remove_at(space, at, 1);
+		}
+		return true;
+	}
+	if (at < space->mappings.cnt && can_join(&new->m, &data[at].m)) {
+		data[at].m.start_va = new->m.start_va;
+		return true;
+	}
+	return insert_at(space, at, new);
+}
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+/* A fork runs its parent's code. */
+static void inherit(struct tapir_unwind_spaces *s, uint32_t parent_tgid, uint32_t tgid)
+{
+	const struct space *parent = space_of(s, parent_tgid);
+	struct space *space = parent ? add_space(s, tgid) : NULL;
+	struct mapping *data;
+
+	if (!space || !parent->mappings.cnt)
+		return;
+	data = malloc(parent->mappings.cnt * sizeof(*data));
+	if (!data)
+		return;
+	memcpy(data, parent->mappings.data, parent->mappings.cnt * sizeof(*data));
+	free(space->mappings.data);
+	space->mappings.data = data;
+	space->mappings.cnt = space->mappings.cap = parent->mappings.cnt;
+	mark(s, space);
+}
+
+/* Of what was mapped while it executed a program, what is the new one's stays. */
+static void on_exec(struct tapir_unwind_spaces *s, const struct tapir_rec_process *rec)
+{
+	struct space *space = space_of(s, rec->tgid);
+	size_t kept = 0;
+
+	if (!space)
+		return;
+	for (size_t i = 0; i < space->mappings.cnt; i++)
+		if (space->mappings.data[i].since_ns >= rec->h.time_ns)
+			space->mappings.data[kept++] = space->mappings.data[i];
+	space->mappings.cnt = kept;
+	mark(s, space);
+}
+
+static void on_process(struct tapir_unwind_spaces *s, const struct tapir_rec_process *rec)
+{
+	if (rec->kind == TAPIR_PROCESS_EXEC)
+		on_exec(s, rec);
+	if (rec->kind == TAPIR_PROCESS_EXIT || rec->kind == TAPIR_PROCESS_FORK)
+		del_space(s, rec->tgid);
+	if (rec->kind == TAPIR_PROCESS_FORK)
+		inherit(s, rec->parent_tgid, rec->tgid);
+}
+
+static bool begins_with(struct tapir_sv path, const char *start)
+{
+	size_t len = strlen(start);
+
+	return path.len >= len && !memcmp(path.data, start, len);
+}
+
+/*
+ * Memory has names, too: of the kernel in brackets, of memory files a path. CoreCLR's begins with
+ * copies of its write barriers, which have no frames.
+ */
+static uint8_t kind_of(const struct tapir_rec_mapping *rec)
+{
+	struct tapir_mapping_view view;
+
+	if (rec->file_id)
+		return TAPIR_UNWIND_KIND_FILE;
+	tapir_mapping_view__of(&rec->h, &view);
+	if (tapir_dotnet__is_code_memory(view.path.data, view.path.len) && !rec->file_off)
+		return TAPIR_UNWIND_KIND_LEAF;
+	if (rec->flags & TAPIR_MAPPING_ANON || !begins_with(view.path, "/") ||
+	    begins_with(view.path, "/memfd:") || begins_with(view.path, "/dev/"))
+		return TAPIR_UNWIND_KIND_JIT;
+	return TAPIR_UNWIND_KIND_IMAGE;
+}
+
+static uint32_t file_of(struct tapir_unwind_spaces *s, const struct tapir_rec_mapping *rec, int fd)
+{
+	const struct tapir_vdso *vdso = fd < 0 ? tapir_vdso__get() : NULL;
+
+	if (!rec->file_id)
+		return TAPIR_UNWIND_NO_FILE;
+	if (vdso && vdso->file_id == rec->file_id)
+		fd = vdso->fd;
+	return tapir_unwind_tables__see(s->tables, rec, fd);
+}
+
+static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_mapping *rec, int fd)
+{
+	struct mapping new = {.m = {.start_va = rec->start_va,
+				    .end_va = rec->end_va,
+				    .bias = rec->start_va - rec->file_off,
+				    .kind = kind_of(rec)},
+			      .since_ns = rec->h.time_ns};
+	struct space *space;
+
+	if (!(rec->flags & TAPIR_MAPPING_EXEC) || rec->end_va <= rec->start_va || !rec->tgid)
+		return;
+	new.m.file_idx = file_of(s, rec, fd);
+	if (new.m.kind != TAPIR_UNWIND_KIND_FILE)
+		new.m.bias = 0; /* of no meaning: so that pieces are equal */
+	space = add_space(s, rec->tgid);
+	if (!space || is_known(space, &new.m))
+		return;
+	if (!add_mapping(space, &new))
+		s->refused_cnt++;
+	if (!space->is_stale && tapir_vec__push(&s->stale, rec->tgid))
+		space->is_stale = true;
+	mark(s, space);
+}
+
+void tapir_unwind_spaces__on_record(struct tapir_unwind_spaces *s, const struct tapir_rec *rec,
+				    int fd)
+{
+	if (!s)
+		return;
+	if (rec->type == TAPIR_REC_PROCESS)
+		on_process(s, (const void *)rec);
+	else if (rec->type == TAPIR_REC_MAPPING)
+		on_mapping(s, (const void *)rec, fd);
+}
+
+/* ---- into the kernel ---------------------------------------------------------------------------- */
+
+static uint32_t blocks_for(size_t mapping_cnt)
+{
+	uint32_t cnt = (uint32_t)((mapping_cnt + TAPIR_UNWIND_SPACE_MAPPINGS - 1) /
+				  TAPIR_UNWIND_SPACE_MAPPINGS);
+
+	return cnt ? cnt : 1;
+}
+
+static void fill_block(struct tapir_unwind_space *out, const struct space *space, uint32_t block,
+		       uint32_t block_cnt)
+{
+	size_t first = (size_t)block * TAPIR_UNWIND_SPACE_MAPPINGS;
+
+	memset(out, 0, sizeof(*out));
+	memset(out->first_va, 0xff, sizeof(out->first_va));
+	out->block_cnt = block_cnt;
+	out->generation = space->generation;
+	for (uint32_t i = 1; i < block_cnt; i++)
+		out->first_va[i] =
+			space->mappings.data[(size_t)i * TAPIR_UNWIND_SPACE_MAPPINGS].m.start_va;
+	out->first_va[0] = 0;
+	while (out->cnt < TAPIR_UNWIND_SPACE_MAPPINGS && first + out->cnt < space->mappings.cnt) {
+		out->mappings[out->cnt] = space->mappings.data[first + out->cnt].m;
+		out->cnt++;
+	}
+}
+
+/* Block 0 last: it leads to the others. */
+static void write_space(struct tapir_unwind_spaces *s, struct space *space)
+{
+	uint32_t block_cnt = blocks_for(space->mappings.cnt);
+	int err = 0;
+
+	space->is_changed = false;
+	space->generation++;
+	for (uint32_t i = block_cnt; i-- && !err;) {
+		fill_block(&s->scratch, space, i, block_cnt);
+		err = tapir_unwind_maps__set_space(s->maps, space->tgid, i, &s->scratch);
+	}
+	for (uint32_t i = block_cnt; i < space->block_cnt; i++)
+		tapir_unwind_maps__del_space(s->maps, space->tgid, i);
+	s->refused_cnt += err != 0;
+	space->block_cnt = block_cnt;
+}
+
+void tapir_unwind_spaces__flush(struct tapir_unwind_spaces *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->changed.cnt; i++) {
+		struct space *space = space_of(s, s->changed.data[i]);
+
+		if (!space)
+			continue;
+		space->is_listed = false;
+		if (space->is_changed)
+			write_space(s, space);
+	}
+	s->changed.cnt = 0;
+}
+
+/* ---- what is mapped no more ----------------------------------------------------------------------- */
+
+static int see_line(const struct tapir_mapping_line *line, void *ctx)
+{
+	struct space *space = ctx;
+	size_t at;
+
+	if (!line->is_executable)
+		return 0;
+	at = tapir_sorted__behind(space->mappings.data, space->mappings.cnt, m.start_va,
+				  line->start_va);
+	if (at && space->mappings.data[at - 1].m.end_va > line->start_va)
+		space->mappings.data[at - 1].is_seen = true;
+	for (; at < space->mappings.cnt && space->mappings.data[at].m.start_va < line->end_va; at++)
+		space->mappings.data[at].is_seen = true;
+	return 0;
+}
+
+/* What came after it was read stays: that is not in it. */
+static void prune(struct tapir_unwind_spaces *s, struct space *space)
+{
+	int diag_mark = tapir_diag__cnt(), err;
+	size_t kept = 0, cnt = space->mappings.cnt;
+
+	for (size_t i = 0; i < cnt; i++)
+		space->mappings.data[i].is_seen = false;
+	err = tapir_proc__each_mapping(space->tgid, see_line, space);
+	tapir_diag__rewind(diag_mark);
+	if (err)
+		return;
+	for (size_t i = 0; i < cnt; i++)
+		if (space->mappings.data[i].is_seen)
+			space->mappings.data[kept++] = space->mappings.data[i];
+	space->mappings.cnt = kept;
+	if (kept < cnt)
+		mark(s, space);
+}
+
+void tapir_unwind_spaces__poll(struct tapir_unwind_spaces *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = 0; i < PRUNED_PER_SEC && s->stale.cnt; i++) {
+		struct space *space = space_of(s, s->stale.data[0]);
+
+		memmove(s->stale.data, s->stale.data + 1,
+			(s->stale.cnt - 1) * sizeof(*s->stale.data));
+		s->stale.cnt--;
+		if (!space)
+			continue;
+		space->is_stale = false;
+		prune(s, space);
+	}
+	tapir_unwind_spaces__flush(s);
+}
+
+uint64_t tapir_unwind_spaces__refused(const struct tapir_unwind_spaces *s)
+{
+	return s ? s->refused_cnt : 0;
+}
+
+/* ---- lifecycle ------------------------------------------------------------------------------------ */
+
+int tapir_unwind_spaces__new(struct tapir_unwind_maps *maps, struct tapir_unwind_tables *tables,
+			     struct tapir_unwind_spaces **out)
+{
+	struct tapir_unwind_spaces *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->maps = maps;
+	s->tables = tables;
+	*out = s;
+	return 0;
+}
+
+void tapir_unwind_spaces__free(struct tapir_unwind_spaces *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->by_tgid.cap; i++)
+		if (s->by_tgid.slots[i].used)
+			free_space((void *)(uintptr_t)s->by_tgid.slots[i].value);
+	tapir_map__fini(&s->by_tgid);
+	tapir_vec__fini(&s->changed);
+	tapir_vec__fini(&s->stale);
+	free(s);
+}

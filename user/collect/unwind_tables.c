@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files by their id; a queue of those to build; a thread that takes from it. */
+#include "collect/unwind_tables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/unwind_maps.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "elf/image.h"
+#include "trace/record.h"
+#include "unwind/unwind_cache.h"
+#include "unwind/unwind_table.h"
+
+/* A table that was in use this many polls (seconds) ago may be removed; wanted, it is back as late.
+ */
+#define IDLE_POLLS 10u
+
+struct file {
+	char *path; /* for messages */
+	int fd;	    /* until it was read; -1: none */
+	struct tapir_unwind_key key;
+	bool has_key;
+	bool was_read; /* with an fd, whatever came of it */
+	bool is_queued;
+	size_t bytes; /* of its table; 0: it has none */
+	uint32_t used_poll;
+};
+
+struct tapir_unwind_tables {
+	struct tapir_unwind_maps *maps;
+	struct tapir_unwind_cache *cache; /* of the thread; NULL: there is none */
+	size_t max_bytes;
+	pthread_t thread;
+	bool has_thread;
+
+	pthread_mutex_t lock; /* of all that follows */
+	pthread_cond_t changed;
+	bool stops;
+	struct tapir_map idx_by_file_id;
+	struct file *files; /* TAPIR_UNWIND_FILES, file_cnt in use */
+	uint32_t file_cnt;
+	uint32_t queue[TAPIR_UNWIND_FILES]; /* a ring: each file is in it at most once */
+	uint32_t queue_at, queue_cnt;
+	uint32_t poll_cnt;
+	struct tapir_unwind_stats stats;
+};
+
+static void set_state(struct tapir_unwind_tables *t, uint32_t idx, enum tapir_unwind_state state)
+{
+	volatile struct tapir_unwind_file *file = tapir_unwind_maps__file(t->maps, idx);
+
+	__atomic_store_n(&file->state, state, __ATOMIC_RELEASE);
+}
+
+static void enqueue(struct tapir_unwind_tables *t, uint32_t idx)
+{
+	if (t->files[idx].is_queued)
+		return;
+	t->files[idx].is_queued = true;
+	t->queue[(t->queue_at + t->queue_cnt++) % TAPIR_UNWIND_FILES] = idx;
+	pthread_cond_signal(&t->changed);
+}
+
+/* ---- room: with the lock held ----------------------------------------------------------------- */
+
+/* The file whose table is idle for longest; NULL: none is. */
+static struct file *find_idle(struct tapir_unwind_tables *t)
+{
+	struct file *found = NULL;
+
+	for (uint32_t i = 0; i < t->file_cnt; i++) {
+		struct file *file = &t->files[i];
+
+		if (file->bytes && t->poll_cnt - file->used_poll >= IDLE_POLLS &&
+		    (!found || file->used_poll < found->used_poll))
+			found = file;
+	}
+	return found;
+}
+
+static void evict(struct tapir_unwind_tables *t, struct file *file)
+{
+	uint32_t idx = (uint32_t)(file - t->files);
+
+	set_state(t, idx, TAPIR_UNWIND_EVICTED);
+	t->stats.bytes -= file->bytes;
+	file->bytes = 0;
+	file->used_poll = t->poll_cnt;
+	t->stats.table_cnt--;
+	t->stats.evicted_cnt++;
+	tapir_debug("unwind table of %s removed to make room", file->path);
+	pthread_mutex_unlock(&t->lock);
+	tapir_unwind_maps__del_table(t->maps, idx); /* waits */
+	pthread_mutex_lock(&t->lock);
+}
+
+static bool make_room(struct tapir_unwind_tables *t, size_t bytes)
+{
+	struct file *idle;
+
+	while (bytes <= t->max_bytes && t->stats.bytes + bytes > t->max_bytes) {
+		idle = find_idle(t);
+		if (!idle)
+			break;
+		evict(t, idle);
+	}
+	return t->stats.bytes + bytes <= t->max_bytes;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------- */
+
+static int build(int fd, struct tapir_unwind_table **out)
+{
+	int mark = tapir_diag__cnt(), err;
+	struct tapir_elf *elf = NULL;
+
+	err = tapir_elf__open_fd(fd, &elf);
+	if (!err)
+		err = tapir_unwind_table__build(elf, out);
+	tapir_elf__free(elf);
+	tapir_diag__rewind(mark);
+	return err;
+}
+
+/* From the cache, or from the file, and then into the cache. */
+static int make_table(struct tapir_unwind_tables *t, struct file *file, int fd,
+		      struct tapir_unwind_table **out, bool *is_cached)
+{
+	int err = -ENOENT;
+
+	if (fd >= 0)
+		file->has_key = !tapir_unwind_key__of(fd, &file->key);
+	if (file->has_key)
+		err = tapir_unwind_cache__load(t->cache, &file->key, out);
+	*is_cached = !err;
+	if (!err || fd < 0)
+		return err;
+	err = build(fd, out);
+	if (!err && file->has_key)
+		tapir_unwind_cache__store(t->cache, &file->key, *out);
+	return err;
+}
+
+static void publish(struct tapir_unwind_tables *t, uint32_t idx,
+		    const struct tapir_unwind_table *table)
+{
+	volatile struct tapir_unwind_file *shared = tapir_unwind_maps__file(t->maps, idx);
+
+	shared->first_pc = table->shape.first_pc;
+	shared->granule_cnt = table->shape.granule_cnt;
+	shared->used = shared->wanted = 0;
+	set_state(t, idx, TAPIR_UNWIND_READY);
+}
+
+static void count_table(struct tapir_unwind_tables *t, struct file *file,
+			const struct tapir_unwind_table *table, bool is_cached)
+{
+	file->bytes = tapir_unwind_table__bytes(&table->shape);
+	file->used_poll = t->poll_cnt;
+	t->stats.bytes += file->bytes;
+	t->stats.table_cnt++;
+	t->stats.cached_cnt += is_cached;
+	t->stats.unsupported_cnt += table->shape.unsupported_cnt;
+	tapir_debug("unwind table of %s: %u rows, %zu KB%s, %u rows not supported, %u functions "
+		    "malformed",
+		    file->path, table->shape.row_cnt, file->bytes / 1024,
+		    is_cached ? " from the cache" : "", table->shape.unsupported_cnt,
+		    table->shape.broken_cnt);
+}
+
+/* Gives a table to the kernel, if there is room. With the lock held, which it lets go meanwhile. */
+static int place(struct tapir_unwind_tables *t, uint32_t idx,
+		 const struct tapir_unwind_table *table, bool is_cached)
+{
+	int err;
+
+	if (!make_room(t, tapir_unwind_table__bytes(&table->shape))) {
+		t->stats.refused_cnt++;
+		return -ENOSPC;
+	}
+	pthread_mutex_unlock(&t->lock);
+	err = tapir_unwind_maps__put_table(t->maps, idx, table->blocks, table->shape.block_cnt);
+	if (!err)
+		publish(t, idx, table);
+	pthread_mutex_lock(&t->lock);
+	if (!err)
+		count_table(t, &t->files[idx], table, is_cached);
+	return err;
+}
+
+/* With the lock held, which it lets go meanwhile. */
+static void serve(struct tapir_unwind_tables *t, uint32_t idx)
+{
+	struct file *file = &t->files[idx];
+	struct tapir_unwind_table *table = NULL;
+	uint64_t began_ns = tapir_clock__now_ns();
+	bool is_cached;
+	int fd = file->fd, err;
+
+	file->fd = -1;
+	file->was_read |= fd >= 0;
+	file->is_queued = false; /* an fd may come meanwhile */
+	pthread_mutex_unlock(&t->lock);
+	err = make_table(t, file, fd, &table, &is_cached);
+	tapir_guard__fd(&fd);
+	pthread_mutex_lock(&t->lock);
+	if (!err)
+		err = place(t, idx, table, is_cached);
+	tapir_unwind_table__free(table);
+	if (err == -ENOSPC) {
+		set_state(t, idx, TAPIR_UNWIND_EVICTED);
+	} else if (err) {
+		set_state(t, idx, TAPIR_UNWIND_NO_TABLE);
+		t->stats.without_cnt++;
+		tapir_debug("%s has no unwind table: %s", file->path, tapir_errno__text(err));
+	}
+	t->stats.build_ns += tapir_clock__now_ns() - began_ns;
+}
+
+static void *run(void *ctx)
+{
+	struct tapir_unwind_tables *t = ctx;
+
+	pthread_setname_np(pthread_self(), "tapir-unwind");
+	pthread_mutex_lock(&t->lock);
+	while (!t->stops) {
+		uint32_t idx;
+
+		if (!t->queue_cnt) {
+			pthread_cond_wait(&t->changed, &t->lock);
+			continue;
+		}
+		idx = t->queue[t->queue_at];
+		t->queue_at = (t->queue_at + 1) % TAPIR_UNWIND_FILES;
+		t->queue_cnt--;
+		serve(t, idx);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+/* ---- what the session thread sees ---------------------------------------------------------------- */
+
+static void set_path(struct file *file, const struct tapir_rec_mapping *mapping)
+{
+	struct tapir_mapping_view view;
+
+	tapir_mapping_view__of(&mapping->h, &view);
+	file->path = strndup(view.path.data, view.path.len);
+}
+
+static uint32_t add_file(struct tapir_unwind_tables *t, const struct tapir_rec_mapping *mapping)
+{
+	uint64_t *idx;
+
+	if (t->file_cnt == TAPIR_UNWIND_FILES) {
+		t->stats.refused_cnt++;
+		return TAPIR_UNWIND_NO_FILE;
+	}
+	idx = tapir_map__put(&t->idx_by_file_id, mapping->file_id, NULL);
+	if (!idx)
+		return TAPIR_UNWIND_NO_FILE;
+	*idx = t->file_cnt++;
+	t->files[*idx].fd = -1;
+	set_path(&t->files[*idx], mapping);
+	if (!t->files[*idx].path)
+		t->files[*idx].path = strdup("?");
+	return (uint32_t)*idx;
+}
+
+/* Without an fd only the cache can have its table: one that comes later is read. */
+static void queue_with(struct tapir_unwind_tables *t, uint32_t idx, int fd)
+{
+	struct file *file = &t->files[idx];
+
+	if (fd >= 0 && file->fd < 0)
+		file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	set_state(t, idx, TAPIR_UNWIND_NOT_YET);
+	enqueue(t, idx);
+}
+
+uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
+				  const struct tapir_rec_mapping *mapping, int fd)
+{
+	const uint64_t *known;
+	uint32_t idx;
+
+	pthread_mutex_lock(&t->lock);
+	known = tapir_map__get(&t->idx_by_file_id, mapping->file_id);
+	idx = known ? (uint32_t)*known : add_file(t, mapping);
+	if (idx != TAPIR_UNWIND_NO_FILE &&
+	    (!known || (fd >= 0 && !t->files[idx].was_read && t->files[idx].fd < 0)))
+		queue_with(t, idx, fd);
+	pthread_mutex_unlock(&t->lock);
+	return idx;
+}
+
+static void poll_file(struct tapir_unwind_tables *t, uint32_t idx)
+{
+	volatile struct tapir_unwind_file *shared = tapir_unwind_maps__file(t->maps, idx);
+	struct file *file = &t->files[idx];
+
+	if (file->bytes && shared->used) {
+		shared->used = 0;
+		file->used_poll = t->poll_cnt;
+	}
+	if (shared->state == TAPIR_UNWIND_EVICTED && shared->wanted &&
+	    t->poll_cnt - file->used_poll >= IDLE_POLLS) {
+		shared->wanted = 0;
+		file->used_poll = t->poll_cnt;
+		enqueue(t, idx);
+	}
+}
+
+void tapir_unwind_tables__poll(struct tapir_unwind_tables *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->poll_cnt++;
+	for (uint32_t i = 0; i < t->file_cnt; i++)
+		poll_file(t, i);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tapir_unwind_tables__stats(struct tapir_unwind_tables *t, struct tapir_unwind_stats *out)
+{
+	pthread_mutex_lock(&t->lock);
+	*out = t->stats;
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- lifecycle ------------------------------------------------------------------------------------ */
+
+int tapir_unwind_tables__new(struct tapir_unwind_maps *maps, size_t max_bytes,
+			     struct tapir_unwind_tables **out)
+{
+	struct tapir_unwind_tables *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->maps = maps;
+	t->max_bytes = max_bytes ? max_bytes : TAPIR_UNWIND_TABLE_BYTES;
+	t->files = calloc(TAPIR_UNWIND_FILES, sizeof(*t->files));
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->changed, NULL);
+	t->cache = tapir_unwind_cache__new();
+	err = t->files ? -pthread_create(&t->thread, NULL, run, t) : -ENOMEM;
+	t->has_thread = !err;
+	if (err) {
+		tapir_unwind_tables__free(t);
+		return err;
+	}
+	*out = t;
+	return 0;
+}
+
+void tapir_unwind_tables__free(struct tapir_unwind_tables *t)
+{
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->stops = true;
+	pthread_cond_signal(&t->changed);
+	pthread_mutex_unlock(&t->lock);
+	if (t->has_thread)
+		pthread_join(t->thread, NULL);
+	for (uint32_t i = 0; i < t->file_cnt; i++) {
+		tapir_guard__fd(&t->files[i].fd);
+		free(t->files[i].path);
+	}
+	pthread_cond_destroy(&t->changed);
+	pthread_mutex_destroy(&t->lock);
+	tapir_map__fini(&t->idx_by_file_id);
+	tapir_unwind_cache__free(t->cache);
+	free(t->files);
+	free(t);
+}

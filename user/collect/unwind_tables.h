@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * unwind_tables.h - unwind tables of the files that traced processes execute: built in the
+ * background, or read from the cache on disk (unwind/unwind_cache.h), given to the BPF walker, and
+ * removed when they take more memory than is allowed.
+ *
+ * A recording does not wait for them: until a file has its table, walks go on by frame pointers and
+ * say so (NOT_YET). A thread of its own reads files and builds; the session thread calls the rest.
+ */
+#ifndef TAPIR_USER_UNWIND_TABLES_H
+#define TAPIR_USER_UNWIND_TABLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tapir/abi.h"
+
+struct tapir_unwind_maps;
+struct tapir_unwind_tables;
+
+#define TAPIR_UNWIND_TABLE_BYTES (100u << 20) /* the ceiling when none is given */
+
+/* maps is borrowed. max_bytes: of all tables together; 0: TAPIR_UNWIND_TABLE_BYTES. */
+int tapir_unwind_tables__new(struct tapir_unwind_maps *maps, size_t max_bytes,
+			     struct tapir_unwind_tables **out);
+void tapir_unwind_tables__free(struct tapir_unwind_tables *t); /* ends the thread */
+
+/*
+ * The place of a mapped file in the map unwind_files; its table is built unless that was asked for
+ * before. fd: a handle of it (foreign/foreign_file.h), borrowed; -1: none. TAPIR_UNWIND_NO_FILE:
+ * there are too many files.
+ */
+uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
+				  const struct tapir_rec_mapping *mapping, int fd);
+
+/* Once a second: which tables are in use, and which of those removed are wanted again. */
+void tapir_unwind_tables__poll(struct tapir_unwind_tables *t);
+
+struct tapir_unwind_stats {
+	uint32_t table_cnt;	  /* ready now */
+	uint32_t cached_cnt;	  /* of all there were: read from the cache */
+	uint32_t evicted_cnt;	  /* removed to make room */
+	uint32_t refused_cnt;	  /* no room though none was left to remove, or too many files */
+	uint32_t without_cnt;	  /* files that have no unwind data, or could not be read */
+	uint32_t unsupported_cnt; /* rows of all tables that no row can hold */
+	size_t bytes;
+	uint64_t build_ns; /* all work of the thread */
+};
+/* Any thread. */
+void tapir_unwind_tables__stats(struct tapir_unwind_tables *t, struct tapir_unwind_stats *out);
+
+#endif

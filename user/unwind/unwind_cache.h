@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * unwind_cache.h - unwind tables on disk, one file each: below /var/cache/tapir for root, else
+ * below XDG_CACHE_HOME or ~/.cache. At most 64 MB; the files that were not used for longest are
+ * removed.
+ *
+ * A table is found again by what the kernel says of its file: device, inode, size, times of change
+ * and modification. A build ID would not do: any file can claim any, and its table would then be
+ * that of every process. The directory is used only where nobody else can put a file
+ * (base/trusted_dir.h); what is read is checked all the same.
+ *
+ * Every failure means only that a table is built again. One thread. No lines.
+ */
+#ifndef TAPIR_USER_UNWIND_CACHE_H
+#define TAPIR_USER_UNWIND_CACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tapir/abi.h"
+
+struct tapir_unwind_cache;
+struct tapir_unwind_table;
+
+struct tapir_unwind_key {
+	uint64_t dev, inode, size;
+	uint64_t mtime_ns, ctime_ns;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_key) == 40, "tapir_unwind_key");
+
+/* Of a handle (foreign/foreign_file.h). -ENODATA: it has no lasting name (a memory file). */
+int tapir_unwind_key__of(int fd, struct tapir_unwind_key *out);
+
+/* NULL: there is no directory to use, or no memory. The others take NULL. */
+struct tapir_unwind_cache *tapir_unwind_cache__new(void);
+/* In a directory (borrowed until __free) that the caller trusts; for tests. */
+struct tapir_unwind_cache *tapir_unwind_cache__in(int dir_fd, size_t max_bytes);
+void tapir_unwind_cache__free(struct tapir_unwind_cache *c);
+
+/* *out is the caller's. -ENOENT: not there; -EBADMSG: there, but damaged or of another version. */
+int tapir_unwind_cache__load(struct tapir_unwind_cache *c, const struct tapir_unwind_key *key,
+			     struct tapir_unwind_table **out);
+void tapir_unwind_cache__store(struct tapir_unwind_cache *c, const struct tapir_unwind_key *key,
+			       const struct tapir_unwind_table *table);
+
+/* The content of a cache file, which may be anything. -EBADMSG, -ENOMEM. */
+int tapir_unwind_cache__read(int fd, const struct tapir_unwind_key *key,
+			     struct tapir_unwind_table **out);
+
+#endif
