@@ -28,6 +28,7 @@ struct args {
 	bool sched, no_sched;
 	uint64_t max_size;
 	uint64_t buffer_mb;
+	uint64_t unwind_mb;
 	bool no_compress;
 	bool force;
 	bool children;
@@ -51,6 +52,10 @@ static const struct tapir_option options[] = {
 		  max_size, 1, UINT64_MAX >> 20),
 	TAPIR_U64("buffer", 0, "MB", "limit for all ring buffers together (default: 64)",
 		  struct args, buffer_mb, 1, 4096),
+	TAPIR_U64(
+		"unwind-memory", 0, "MB",
+		"limit for the tables that find callers in code without frame pointers (default: 100)",
+		struct args, unwind_mb, 1, 65536),
 	TAPIR_FLAG("no-compress", 0, "write FILE uncompressed: less CPU, more disk", struct args,
 		   no_compress),
 	{}};
@@ -191,6 +196,7 @@ static int record(struct tapir_recorder *r, const struct args *args, struct tapi
 	r->opts.file = &file;
 	r->opts.force = args->force;
 	r->opts.max_ring_bytes = args->buffer_mb << 20;
+	r->opts.unwind_bytes = args->unwind_mb << 20;
 	r->opts.rules.children = args->children;
 	err = tapir_recorder__run(r, &result);
 	cli->exit_status = tapir_recorder__exit_status(r, &result);

@@ -70,6 +70,7 @@ struct tapir_recording_opts {
 	bool specs_are_defaults; /* nobody named them: that some match nothing is no error */
 	uint64_t duration_ns;	 /* 0: no end */
 	size_t max_ring_bytes;	 /* 0: the default */
+	size_t unwind_bytes;	 /* of unwind tables; 0: the default */
 	const struct tapir_writer_opts *file; /* NULL: live only */
 	const char *command_line;	      /* of this tapir, for the file; may be NULL */
 	tapir_session_fn on_record;	      /* live sink, session thread; may be NULL */

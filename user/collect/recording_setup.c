@@ -82,6 +82,9 @@ static int start_threads(struct recording *r)
 		.on_flush = r->opts->on_flush,
 		.ctx = r->opts->ctx,
 		.counters = r->opts->counters,
+		.with_unwinding =
+			r->opts->with_stack || r->opts->sampling.hz || r->opts->with_switches,
+		.unwind_bytes = r->opts->unwind_bytes,
 		.cover = r->cover,
 		.dotnet_reports_methods =
 			r->dotnet.is_wanted && r->opts->lanes != TAPIR_LANES_STREAM,

@@ -368,7 +368,7 @@ static int start(struct tapir_session *s)
 			 : -ENOMEM;
 	if (!err)
 		err = tapir_repairs__new(s->opts.programs, &s->repairs);
-	if (!err)
+	if (!err && s->opts.with_unwinding)
 		err = tapir_unwinding__new(s->opts.programs, s->opts.unwind_bytes, &s->unwinding);
 	if (!err)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);

@@ -39,6 +39,7 @@ struct tapir_session_opts {
 	tapir_session_flush_fn on_flush;
 	void *ctx;
 	const struct tapir_counter_choice *counters; /* NULL: all that come by */
+	bool with_unwinding;			     /* programs walk user stacks */
 	size_t unwind_bytes;			     /* of unwind tables, at most; 0: 100 MB */
 	struct tapir_lane_coverage *cover; /* events that rings have; borrowed; NULL: none */
 	bool dotnet_reports_methods; /* .NET processes that are entered tell of their code (queue.h)
