@@ -166,7 +166,7 @@ int tapir_dotnet__inspect(uint32_t tgid, struct tapir_dotnet_info *out)
 	tapir_proc__fini(&proc);
 	if (err < 0)
 		return err;
-	tapir_diag__rewind(line_cnt); /* a file that is none of .NET's is no failure */
+	tapir_diag__rewind(line_cnt); /* a file that is not .NET's is not a failure */
 	if (search.info.kind)
 		*out = search.info;
 	return search.info.kind != 0;

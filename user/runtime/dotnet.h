@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dotnet.h - does a process run .NET, which kind and version, and what its environment says of it.
+ * dotnet.h - whether a process runs .NET, which kind and version, and what its environment sets for
+ * it.
  *
  * CoreCLR: it maps a libcoreclr.so for execution (framework-dependent and self-contained apps);
  * single-file: its executable exports CoreCLR's table for debuggers (g_dacTable); NativeAOT: the
- * executable exports DotNetRuntimeDebugHeader. Nothing is asked of the process. Files are opened
- * as they are mapped; a file system that never answers is waited for, as in jvm.h. Not for a hot
- * path: it reads 7 MB.
+ * executable exports DotNetRuntimeDebugHeader. Nothing is asked of the process. Files are opened as
+ * they are mapped; a file system that never answers is waited for, as in jvm.h. Not for a hot path:
+ * it reads 7 MB.
  */
 #ifndef TAPIR_USER_DOTNET_H
 #define TAPIR_USER_DOTNET_H
@@ -31,8 +32,8 @@ struct tapir_dotnet_info {
 const char *tapir_dotnet_kind__text(enum tapir_dotnet_kind kind);
 
 /*
- * Does a mapped file of this path make its process one worth asking? libcoreclr.so, and the
- * memory CoreCLR's generated code lies in, which single-file apps have, too. Cheap, no proof.
+ * Whether a mapped file of this path makes its process a likely .NET one: libcoreclr.so, and the
+ * memory of CoreCLR's generated code, which single-file apps have, too. Cheap, not a proof.
  */
 bool tapir_dotnet__is_path(const char *path, size_t len);
 bool tapir_dotnet__is_code_memory(const char *path, size_t len); /* the second of the two */
@@ -42,8 +43,8 @@ bool tapir_dotnet__is_code_memory(const char *path, size_t len); /* the second o
 enum tapir_dotnet_kind tapir_dotnet__kind_of_file(const char *path);
 
 /*
- * 1: .NET, and out is filled; 0: not. -errno with a line: the process is gone or not ours to look
- * at. Threads: any. Needs CAP_SYS_PTRACE for processes of other users.
+ * 1: .NET, and out is filled; 0: not. -errno with a line: the process is gone or may not be
+ * inspected. Threads: any. Needs CAP_SYS_PTRACE for processes of other users.
  */
 int tapir_dotnet__inspect(uint32_t tgid, struct tapir_dotnet_info *out);
 

@@ -185,7 +185,7 @@ static bool begins_with(struct tapir_md_blob text, const char *wanted)
 	return text.len >= strlen(wanted) && !memcmp(text.data, wanted, strlen(wanted));
 }
 
-/* One named argument: a text, or a number of so many bytes as its type has. */
+/* One named argument: a text, or a number of as many bytes as its type has. */
 struct named {
 	struct tapir_md_blob name, text;
 	uint64_t number;

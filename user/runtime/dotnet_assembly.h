@@ -2,8 +2,8 @@
 /*
  * dotnet_assembly.h - the EventSources that .NET assemblies define, by their metadata: types that
  * derive from EventSource, the names [EventSource] gives them, the constants of their nested class
- * Keywords, and their methods with [Event]. Nothing is run and nobody is asked; what a program
- * makes at run time (new EventSource("name")) is not found.
+ * Keywords, and their methods with [Event]. No code runs and no process is queried; what a program
+ * creates at run time (new EventSource("name")) is not found.
  *
  * Assemblies are whoever's: what is read, kept and walked is bounded. Thread-safe.
  */
@@ -25,7 +25,7 @@ int tapir_dotnet_sources__add_file(struct tapir_dotnet_sources *sources, int fd)
 /* The same of its metadata. */
 int tapir_dotnet_sources__add_metadata(struct tapir_dotnet_sources *sources, const void *bytes,
 				       size_t len);
-/* Those of every .dll the process maps. -errno with a line: it cannot be looked at. */
+/* Those of every .dll the process maps. -errno with a line: it cannot be inspected. */
 int tapir_dotnet_sources__add_process(struct tapir_dotnet_sources *sources, uint32_t tgid);
 void tapir_dotnet_sources__fini(struct tapir_dotnet_sources *sources);
 

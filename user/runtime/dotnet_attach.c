@@ -19,7 +19,9 @@
 #include "runtime/dotnet_inject.h"
 #include "tapir/coreclr.h"
 
-/* Milliseconds or seconds, whom one asks: either is long enough and no reason to wait. */
+/*
+ * Milliseconds or seconds, depending on the runtime: either is long enough and no reason to wait.
+ */
 #define RUNTIME_TIMEOUT	  10000
 #define ENVIRON_MAX_BYTES (4u << 20)
 #define FIND_NS		  (500 * TAPIR_NS_PER_MS)
@@ -111,7 +113,7 @@ static int attach(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_prof
 	return err;
 }
 
-/* Before a file is made that would lie there until it runs again. */
+/* Before a file is created that would stay until the process runs again. */
 static bool is_stopped(const struct tapir_dotnet_talk *talk)
 {
 	tapir_autofree char *text = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * dotnet_attach.h - loading libtapir-coreclr.so into a running .NET process: placed in its file
- * system, loaded by the diagnostics command AttachProfiler, removed again. What it then does is
- * said through its ring lane, which has the key given here (tapir/coreclr.h).
+ * system, loaded by the diagnostics command AttachProfiler, removed again. It is then controlled
+ * through its ring lane, which has the key given here (tapir/coreclr.h).
  *
- * Privileges and kernel: as dotnet_client.h. Thread-safe. Blocks up to the timeout, also when
- * the process is stopped, hangs or ends in the middle.
+ * Privileges and kernel: as dotnet_client.h. Thread-safe. Blocks up to the timeout, also when the
+ * process is stopped, hangs or ends in the middle.
  */
 #ifndef TAPIR_USER_DOTNET_ATTACH_H
 #define TAPIR_USER_DOTNET_ATTACH_H
@@ -23,9 +23,9 @@ struct tapir_dotnet_profiler {
 /*
  * 0: it is loaded. Failures leave one line, those of dotnet_client.h and:
  *   -EAGAIN the runtime is starting, or stopped: ask again · -EOPNOTSUPP this runtime takes no
- * profiler (NativeAOT) · -EUSERS it has too many · -EACCES no directory of its takes the library,
- * or the runtime could load it from none · -EMFILE it has hardly a file descriptor left: the
- * runtime itself may abort then
+ * profiler (NativeAOT) · -EUSERS it has too many · -EACCES none of its directories can hold the
+ * library, or the runtime could not load it from any · -EMFILE it has few file descriptors left:
+ * the runtime itself may abort then
  */
 int tapir_dotnet__attach_profiler(const struct tapir_dotnet_opts *opts,
 				  const struct tapir_dotnet_profiler *profiler);
@@ -34,9 +34,9 @@ int tapir_dotnet__attach_profiler(const struct tapir_dotnet_opts *opts,
 bool tapir_dotnet__has_profiler(uint32_t tgid, uint64_t key);
 
 /*
- * The variables by which a program that is started loads the library from a path and makes its
- * lane under the key: *out gets three "NAME=VALUE", each with its NUL. Whom existing names (the
- * value of CORECLR_NOTIFICATION_PROFILERS, NULL: none) stays. 0 or -ENOMEM.
+ * The variables that make a starting program load the library from a path and open its lane under
+ * the key: *out gets three "NAME=VALUE", each with its NUL. Profilers in existing (the value of
+ * CORECLR_NOTIFICATION_PROFILERS, NULL: none) are kept. 0 or -ENOMEM.
  */
 int tapir_dotnet__put_start_environment(struct tapir_str *out, const char *path, uint64_t key,
 					const char *existing);
@@ -45,7 +45,7 @@ int tapir_dotnet__put_start_environment(struct tapir_str *out, const char *path,
  * At once where both have one root directory; else a helper process looks (peer_helper.h).
  */
 bool tapir_dotnet__sees(uint32_t tgid, const char *path);
-/* Was the process started with that key in its environment? */
+/* Whether the process was started with that key in its environment. */
 bool tapir_dotnet__was_started_with(uint32_t tgid, uint64_t key);
 
 #endif

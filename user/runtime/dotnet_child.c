@@ -2,8 +2,8 @@
 /*
  * The child's side of dotnet_client.c: finding and connecting to a runtime's socket,
  * dotnet-diagnostic-{pid}-{start time}-socket. The start time of a name is not computed: where
- * /proc was not mounted anew in a pid namespace, it is another one's (seen). So the newest is
- * tried first, and the process that listens on it must be the one that is meant.
+ * /proc was not mounted anew in a pid namespace, it is another process's (observed). So the newest
+ * is tried first, and the process that listens on it must be the intended one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +93,10 @@ static int find_sockets(const struct tapir_peer_helper *job, const struct tapir_
 	return tapir_file__each_name(at->dir_fd, ".", look_at, &search);
 }
 
-/* The fd, -ENOENT: none of them is its own and listens, -EAGAIN: try again. Why: in answer. */
+/*
+ * The fd; -ENOENT: none of them is its own and listens; -EAGAIN: try again. The reason is in
+ * answer.
+ */
 static int try_sockets(const struct tapir_peer_helper *job, const struct tapir_peer_places *at,
 		       struct tapir_peer_answer *answer)
 {

@@ -14,7 +14,7 @@
 #include "base/file.h"
 
 #define CLEANUP_NS (300 * TAPIR_NS_PER_MS) /* the child's part of the timeout's end */
-#define PORT_NS	   (500 * TAPIR_NS_PER_MS) /* for it to connect to a port of ours */
+#define PORT_NS	   (500 * TAPIR_NS_PER_MS) /* for it to connect to tapir's port */
 #define START_NS   (2 * TAPIR_NS_PER_SEC)  /* a process so young may have no socket yet */
 
 int tapir_dotnet_talk__init(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_opts *opts)
@@ -89,7 +89,7 @@ static int connect_to(struct tapir_dotnet_talk *talk, int *fd)
 		err = tapir_dotnet_talk__check_thawed(talk);
 	if (err)
 		return err;
-	/* Who runs as another user was not allowed to find it. */
+	/* A process of another user was not allowed to find it. */
 	if (talk->port && !talk->job.takes_user &&
 	    !tapir_dotnet_port__take(talk->port, &talk->job, port_end_ns, fd))
 		return 0;

@@ -2,13 +2,13 @@
 /*
  * dotnet_client.h - asking a running .NET process by its diagnostics port.
  *
- * The runtime listens on $TMPDIR/dotnet-diagnostic-{pid}-{start time}-socket of its own root, its
- * TMPDIR and its pid as it sees it; with DOTNET_EnableDiagnostics=0 it does not. One request
- * a connection. All of that lies in the hands of a process that may be hostile: a child of ours
- * takes its uid, finds the socket and hands over the connection (peer_helper.h); the process itself
- * must be the one that listens. A stopped process is sent nothing.
+ * The runtime listens on $TMPDIR/dotnet-diagnostic-{pid}-{start time}-socket in its own root, with
+ * its TMPDIR and its pid as it sees them; with DOTNET_EnableDiagnostics=0 it does not listen. One
+ * request per connection. The process controls all of that and may be hostile: a child of tapir
+ * assumes its uid, finds the socket and passes the connection on (peer_helper.h); the process
+ * itself must be the listener. Nothing is sent to a stopped process.
  *
- * Privileges: root, or CAP_SETUID, CAP_SETGID and CAP_SYS_PTRACE; none for a process of one's own
+ * Privileges: root, or CAP_SETUID, CAP_SETGID and CAP_SYS_PTRACE; none for a process of the same
  * user. Kernel: 5.9. Thread-safe. Blocks up to the timeout.
  */
 #ifndef TAPIR_USER_DOTNET_CLIENT_H
@@ -22,10 +22,10 @@
 
 struct tapir_dotnet_opts {
 	uint32_t tgid;
-	int cancel_fd;			/* readable: give up with -ECANCELED; -1: nothing cancels */
-	uint64_t timeout_ns;		/* for the whole call; 0: TAPIR_DOTNET_TIMEOUT_NS */
-	struct tapir_dotnet_port *port; /* one of ours it may connect to (dotnet_port.h); NULL: none
-					 */
+	int cancel_fd;	     /* when readable, end with -ECANCELED; -1: nothing cancels */
+	uint64_t timeout_ns; /* for the whole call; 0: TAPIR_DOTNET_TIMEOUT_NS */
+	struct tapir_dotnet_port
+		*port; /* tapir's port that it may connect to (dotnet_port.h); NULL: none */
 };
 
 /*
@@ -58,7 +58,7 @@ struct tapir_dotnet_talk {
 	struct tapir_dotnet_port *port;
 	uint64_t deadline_ns;
 	bool was_sent; /* the last request: it may be carried out, whatever came back */
-	const struct tapir_peer_guard *guard; /* is told when a request is sent; NULL: none */
+	const struct tapir_peer_guard *guard; /* notified when a request is sent; NULL: none */
 };
 
 int tapir_dotnet_talk__init(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_opts *opts);
@@ -67,7 +67,10 @@ void tapir_dotnet_talk__fini(struct tapir_dotnet_talk *talk);
 /* facts.is_off: the failure, with its line. */
 int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk);
 
-/* Frozen: a failure, with its line. What was sent would be done when nobody waits any more. */
+/*
+ * Frozen: a failure, with its line. A request would be carried out when tapir no longer waits for
+ * it.
+ */
 int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk);
 
 /*

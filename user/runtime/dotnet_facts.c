@@ -58,7 +58,7 @@ static void take_variable(struct tapir_dotnet_facts *facts, const char *text)
 	facts->writes_maps |= value && *value && !is_zero(value);
 }
 
-/* text ends with a NUL behind its len bytes. */
+/* text ends with a NUL after its len bytes. */
 void tapir_dotnet_facts__read_environ(struct tapir_dotnet_facts *facts, const char *text,
 				      size_t len)
 {
@@ -86,7 +86,7 @@ int tapir_dotnet_facts__read(uint32_t tgid, struct tapir_dotnet_facts *out)
 	facts.start_ns = proc.start_ns;
 	tapir_proc__fini(&proc);
 	if (tapir_peer_facts__read_file(&facts.peer, "environ", ENVIRON_MAX_BYTES, &text, &len))
-		len = 0; /* as if it had none */
+		len = 0; /* as if it had no environment */
 	tapir_dotnet_facts__read_environ(&facts, text, len);
 	*out = facts;
 	return 0;

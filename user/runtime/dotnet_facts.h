@@ -15,7 +15,7 @@
 struct tapir_dotnet_facts {
 	struct tapir_peer_facts peer;
 	uint64_t start_ns;
-	char tmp_dir[TAPIR_PEER_DIR_BYTES];  /* where its socket lies: its TMPDIR */
+	char tmp_dir[TAPIR_PEER_DIR_BYTES];  /* where its socket is: its TMPDIR */
 	char dump_dir[TAPIR_PEER_DIR_BYTES]; /* where it writes jitdumps: not there */
 	bool is_off;	  /* DOTNET_EnableDiagnostics=0 or _IPC=0: it has no socket */
 	bool writes_maps; /* DOTNET_PerfMapEnabled */
@@ -25,11 +25,11 @@ struct tapir_dotnet_facts {
 int tapir_dotnet_facts__read(uint32_t tgid, struct tapir_dotnet_facts *out);
 void tapir_dotnet_facts__fini(struct tapir_dotnet_facts *facts);
 
-/* What variables say; text: NAME=VALUE, each with its NUL. */
+/* Reads variables; text: NAME=VALUE, each with its NUL. */
 void tapir_dotnet_facts__read_environ(struct tapir_dotnet_facts *facts, const char *text,
 				      size_t len);
 
-/* Has it a perf map or jitdump of its own open now? */
+/* Whether it has a perf map or jitdump of its own open now. */
 bool tapir_dotnet_facts__has_open_map(const struct tapir_dotnet_facts *facts);
 
 #endif

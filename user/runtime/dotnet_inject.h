@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dotnet_inject.h - a library of ours where a .NET process can load it: a file of its user's in
- * its own file system, there for the moment of the loading, also if we are killed in it; for
+ * dotnet_inject.h - places tapir's library where a .NET process can load it: a file of its user in
+ * its own file system, which exists only while it is loaded, even if tapir is killed then; for
  * dotnet_attach.c only.
  *
  * Directories are tried in this order, as the process sees them: /dev/shm, its TMPDIR, /tmp,
- * /var/tmp, /run. One serves if its user may make a file there, nobody else can replace it or a
- * part of its path (tapir_peer_child__enter_private) and code may be mapped from it. The file is
- * made with the process's uid (peer_helper.h), O_EXCL, and read back.
+ * /var/tmp, /run. A directory is suitable if its user may create a file there, no other user can
+ * replace the file or a part of its path (tapir_peer_child__enter_private), and code may be mapped
+ * from it. The file is created with the process's uid (peer_helper.h), O_EXCL, and read back.
  */
 #ifndef TAPIR_USER_DOTNET_INJECT_H
 #define TAPIR_USER_DOTNET_INJECT_H
@@ -37,8 +37,8 @@ struct tapir_dotnet_library {
 };
 
 /*
- * Makes the file in the first directory from place on that takes it. why (not NULL) gets a word
- * for each that does not. -ENOENT: none does; -ECANCELED, -ESRCH, -ETIMEDOUT ... No line. On
+ * Creates the file in the first suitable directory from place on. why (not NULL) gets a reason for
+ * each unsuitable one. -ENOENT: none is suitable; -ECANCELED, -ESRCH, -ETIMEDOUT ... No line. On
  * success out is for __remove.
  */
 int tapir_dotnet_inject__make(struct tapir_dotnet_talk *talk,

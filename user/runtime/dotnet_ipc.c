@@ -75,7 +75,7 @@ static void begin(struct tapir_str *out, enum tapir_dotnet_command command)
 	put_bytes(out, 0, 2);
 }
 
-/* A message that is not whole must not be there to be sent. */
+/* An incomplete message must not be sent. */
 static int end(struct tapir_str *out, int err)
 {
 	if (!err && out->failed)
@@ -195,7 +195,7 @@ static int put_providers(struct tapir_str *out, enum tapir_dotnet_command comman
 	for (uint32_t i = 0; !err && i < s->provider_cnt; i++) {
 		const struct tapir_dotnet_provider *p = &s->providers[i];
 
-		/* what an older command cannot say must not be dropped silently */
+		/* what an older command cannot express must not be dropped silently */
 		if (p->level > MAX_LEVEL || !p->name || !*p->name ||
 		    (p->has_event_filter && command != TAPIR_DOTNET_COLLECT_TRACING5))
 			return -EINVAL;

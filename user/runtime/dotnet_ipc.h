@@ -2,13 +2,13 @@
 /*
  * dotnet_ipc.h - the messages of .NET's diagnostics port: requests as bytes, replies as values.
  *
- * A message is "DOTNET_IPC_V1\0", u16 size of all of it, u8 command set, u8 command, u16 0, and
- * a payload; all little-endian. Text is a u32 count of UTF-16 units with its NUL, and the units;
- * none at all is a count of 0. A connection carries one request and its reply. Layouts and replies
- * were seen on .NET 8, 9 and 10.
+ * A message is "DOTNET_IPC_V1\0", u16 size of all of it, u8 command set, u8 command, u16 0, and a
+ * payload; all little-endian. Text is a u32 count of UTF-16 units with its NUL, and the units; a
+ * missing text is a count of 0. A connection carries one request and its reply. Layouts and replies
+ * were checked with .NET 8, 9 and 10.
  *
- * A payload that is too short makes the runtime read what is not there and end (seen): so a
- * request is made whole here, or not at all, and every field of it has an argument.
+ * A payload that is too short makes the runtime read what is not there and end (seen): so a request
+ * is made whole here, or not at all, and every field of it has an argument.
  *
  * Pure and thread-safe. Replies come from a process that may be hostile.
  */
@@ -126,12 +126,11 @@ struct tapir_dotnet_reply {
 };
 
 /*
- * The size of the message that these first TAPIR_DOTNET_HEADER_BYTES begin: -EPROTO when they
- * begin none.
+ * The size of the message that begins with these TAPIR_DOTNET_HEADER_BYTES; -EPROTO: not a message.
  */
 int tapir_dotnet__reply_bytes(const void *header);
 
-/* A whole message, exactly. -EPROTO: none, or an error without its code. */
+/* Exactly one complete message. -EPROTO: malformed, or an error without its code. */
 int tapir_dotnet__parse_reply(const void *bytes, size_t len, struct tapir_dotnet_reply *out);
 
 /*

@@ -87,7 +87,7 @@ static uint8_t coded_width(const struct tapir_metadata *m, unsigned kind)
 	return 2;
 }
 
-/* Of the column that begins at *p, which goes on to the next. */
+/* Reads the column at *p and advances *p to the next. */
 static uint8_t width_of(const struct tapir_metadata *m, uint8_t heaps, const char **p)
 {
 	char c = *(*p)++;
@@ -226,7 +226,7 @@ struct tapir_md_blob tapir_metadata__blob(const struct tapir_metadata *m, enum t
 	return blob;
 }
 
-/* The letter behind the C of that column; 0: it is no such column. */
+/* The letter after the C of that column; 0: not such a column. */
 static unsigned coded_kind(enum tapir_md_table table, unsigned column)
 {
 	for (const char *p = schema[table]; *p; p++) {

@@ -4,7 +4,8 @@
  * of numbers, names and blobs. Only what can be asked of it is here; what it means is
  * dotnet_assembly.h's.
  *
- * Files are whoever's: every access is checked, what lies outside is 0, "" or no blob. Pure.
+ * Files are untrusted: every access is checked, and what is outside the file reads as 0, "" or no
+ * blob. Pure.
  */
 #ifndef TAPIR_USER_DOTNET_METADATA_H
 #define TAPIR_USER_DOTNET_METADATA_H
@@ -56,7 +57,7 @@ struct tapir_metadata {
 	struct tapir_md_layout tables[TAPIR_MD_TABLES];
 };
 
-/* A row of a table; row 0 is none. */
+/* A row of a table; row 0 means none. */
 struct tapir_md_ref {
 	uint8_t table;
 	uint32_t row;
@@ -93,7 +94,7 @@ uint32_t tapir_metadata__last_upto(const struct tapir_metadata *m, enum tapir_md
 /* The type a method belongs to; 0: there is no such method. */
 uint32_t tapir_metadata__type_of(const struct tapir_metadata *m, uint32_t method);
 
-/* Reads a number of at most 29 bits from the beginning of a blob; false: there is none. */
+/* Reads a number of at most 29 bits from the start of a blob; false: malformed. */
 bool tapir_md_blob__take_length(struct tapir_md_blob *blob, uint32_t *out);
 bool tapir_md_blob__take(struct tapir_md_blob *blob, void *out, size_t bytes);
 

@@ -51,7 +51,7 @@ struct text {
 	size_t len;
 };
 
-/* The name at *at, which moves behind its NUL. False: it does not end. */
+/* The name at *at, which moves past its NUL. False: it does not end. */
 static bool take_text(const struct tapir_event_view *event, size_t *at, struct text *out)
 {
 	size_t from = *at, len;

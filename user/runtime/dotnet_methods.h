@@ -2,9 +2,9 @@
 /*
  * dotnet_methods.h - the names of compiled .NET methods from the runtime's own events, as it
  * compiles and unloads them: MethodLoadVerbose and MethodUnloadVerbose (143 and 144 of
- * Microsoft-Windows-DotNETRuntime), every version. Put together as the runtime's jitdump has them,
- * but for what the event does not say, the module; its signatures spell some types otherwise. Shown
- * (symbol/dotnet_name.h), both are one.
+ * Microsoft-Windows-DotNETRuntime), every version. They are composed like those in the runtime's
+ * jitdump, except for the module, which the event does not contain; its signatures spell some types
+ * differently. As shown (symbol/dotnet_name.h), both are equal.
  *
  * Pure and thread-safe; payloads may be hostile.
  */
@@ -20,7 +20,7 @@ enum tapir_dotnet_probe {
 	TAPIR_DOTNET_PROBE_UNLOAD
 };
 
-/* What a PROBE record is about: ask once a probe. */
+/* The kind of event that a PROBE record describes: call once per probe. */
 enum tapir_dotnet_probe tapir_dotnet_probe__of(const struct tapir_probe_view *probe);
 
 struct tapir_dotnet_method {

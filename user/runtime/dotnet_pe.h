@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dotnet_pe.h - where things lie in an assembly's file (PE/COFF, ECMA-335 II.25).
+ * dotnet_pe.h - where things are in an assembly's file (PE/COFF, ECMA-335 II.25).
  *
  * Files are whoever's: every read is checked. No lines; -ENOEXEC: it is no assembly.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A listening socket in a directory that nobody else can write to. Who connects is who the kernel
- * says, not who it says it is.
+ * A listening socket in a directory that no other user can write to. The identity of a client is
+ * what the kernel reports, not what the client claims.
  */
 #include "runtime/dotnet_port.h"
 
@@ -41,7 +41,7 @@ struct tapir_dotnet_port {
 
 /* ---- the socket ------------------------------------------------------------------------------ */
 
-/* Nobody can connect before listen(2): by then the mode is what it must be, whatever the umask. */
+/* No process can connect before listen(2): by then the mode is right, whatever the umask. */
 static int listen_in(const struct tapir_run_dir *dir, struct tapir_dotnet_port *port)
 {
 	port->addr.sun_family = AF_UNIX;
@@ -120,7 +120,7 @@ static void keep(struct tapir_dotnet_port *port, int fd)
 	port->kept[port->kept_cnt++] = (struct kept){tgid, fd};
 }
 
-/* Does it begin as a runtime does? If not, or if it is gone, fd is closed. */
+/* Whether it begins as a runtime does. If not, or if it is gone, fd is closed. */
 static bool is_runtime(const struct tapir_peer_helper *job, int fd, uint64_t until_ns)
 {
 	char bytes[TAPIR_DOTNET_ADVERT_BYTES];
@@ -142,7 +142,7 @@ static bool is_runtime(const struct tapir_peer_helper *job, int fd, uint64_t unt
 	return false;
 }
 
-/* The newest of the process: older ones were left behind by another program in it. -1: none. */
+/* The newest connection of the process: older ones were left by another program in it. -1: none. */
 static int find(struct tapir_dotnet_port *port, const struct tapir_peer_helper *job,
 		uint64_t until_ns)
 {

@@ -27,7 +27,7 @@
 #define KEYWORDS       0x130ull	     /* JitRundown, NGenRundown, EndRundown */
 #define DESCRIPTIONS   8u	     /* of that event, in one stream: versions */
 #define CODE_MAX_BYTES (256u << 20)  /* of one method */
-#define FILE_MAX_BYTES (64ull << 30) /* holes, but for the names */
+#define FILE_MAX_BYTES (64ull << 30) /* holes, except for the names */
 #define METHODS_MAX    (4u << 20)
 #define BUFFER_MB      16
 #define READ_BYTES     (64u << 10)
@@ -200,7 +200,7 @@ static int run(struct rundown *r, uint64_t deadline_ns)
 	if (err)
 		return err;
 	err = read_all(r, deadline_ns);
-	tapir_guard__fd(&r->port.fd); /* also ends a session that was not stopped */
+	tapir_guard__fd(&r->port.fd); /* also ends a session that was never stopped */
 	r->port.fd = -1;
 	pthread_join(stopper, NULL);
 	if (!err && (!r->method_cnt || ftruncate(r->fd, (off_t)r->off)))

@@ -82,8 +82,9 @@ static int open_dump(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapsho
 }
 
 /*
- * It was not there before: whatever regular file of that user has its name now is the runtime's. By
- * the directory we hold: a process that was killed meanwhile has none any more.
+ * It did not exist before: whatever regular file of that user has its name now is the runtime's.
+ * Found by the directory descriptor: a process that was killed in the meantime has no root any
+ * more.
  */
 static bool remove_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
 {
@@ -121,8 +122,10 @@ static int switch_on(struct tapir_dotnet_talk *talk, bool *is_on)
 	return err;
 }
 
-/* Also for a process that stopped meanwhile or a recording that ends: it waits in its queue. What
-   was asked before is done once this is answered. */
+/*
+ * Also for a process that stopped in the meantime or a recording that ends: it waits in its queue.
+ * Earlier requests are done once this is answered.
+ */
 static bool switch_off(struct tapir_dotnet_talk *talk, bool *may_write)
 {
 	int line_cnt = tapir_diag__cnt();
@@ -143,8 +146,10 @@ static bool switch_off(struct tapir_dotnet_talk *talk, bool *may_write)
 	return !err || talk->was_sent;
 }
 
-/* The runtime maps it executable, which is how tools find it, and does not say when it ran out of
- * space. */
+/*
+ * The runtime maps it executable, which is how tools find it, and does not report that it ran out
+ * of space.
+ */
 static bool has_room(int dir_fd)
 {
 	struct statfs fs;
@@ -176,8 +181,7 @@ static void start_guard(const struct tapir_dotnet_talk *talk, int dir_fd, bool i
 	tapir_str__fini(&request); /* the child has its copy */
 }
 
-/* A file that is there already is the runtime's user's own: nobody can put another one in its
- * place. */
+/* A file that exists already belongs to the runtime's user: no other user can replace it. */
 static int make_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
 {
 	struct tapir_peer_helper job = talk->job; /* its name is the file's */
@@ -225,7 +229,9 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 	return err;
 }
 
-/* The same answer, whoever wrote it. Else err stands, and its lines from line_cnt on. */
+/*
+ * The answer is the same whoever wrote it. Otherwise err remains, with its lines from line_cnt on.
+ */
 static int take_rundown(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out, int err,
 			int line_cnt)
 {

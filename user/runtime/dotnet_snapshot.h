@@ -3,21 +3,21 @@
  * dotnet_snapshot.h - the names of all code a running CoreCLR has made or prepared, JIT and
  * ReadyToRun, as a jitdump file.
  *
- * The runtime is told to write its jitdump (EnablePerfMap, .NET 8 and later: all that exists
- * comes at once), the file is opened, writing is switched off again: what it would write from then
- * on breaks on .NET 10 (a stub block cut short). The times in it are those of the writing. 20 to
- * 120 ms of one thread of the process, and a file of its code's size that is removed at once where
- * there was none before.
+ * The runtime is told to write its jitdump (EnablePerfMap, .NET 8 and later: all existing code is
+ * written at once), the file is opened, and writing is switched off again: what it would write
+ * later is malformed on .NET 10 (a truncated stub block). The times in it are those of the writing.
+ * This costs 20 to 120 ms of one thread of the process, and a file of its code's size, which is
+ * removed at once if it did not exist before.
  *
- * Nothing is asked of a process that writes a perf map or jitdump already, by its environment
- * or by another tool's wish; two of us take turns (a lock on its /proc/PID/environ, which only
- * those may open who may trace it). One that stops or hangs in the moment between on and off
- * finds the off when it goes on; its file may stay then.
+ * Nothing is requested from a process that already writes a perf map or jitdump, because of its
+ * environment or of another tool; two tapirs take turns (by a lock on its /proc/PID/environ, which
+ * only a user who may trace it can open). A process that stops or hangs between on and off receives
+ * the off when it continues; its file may remain then.
  *
- * The file is made by us, with the process's uid, before the runtime is asked to write it: the
- * runtime follows links, and nobody can put one where that file is (peer_helper.h). Where no such
- * file can be (an older .NET; a directory that is full, read-only, noexec, or in which other users
- * can replace files) the same comes by the runtime's rundown.
+ * tapir creates the file, with the process's uid, before the runtime is asked to write it: the
+ * runtime follows links, and no other user can put one where that file is (peer_helper.h). Where no
+ * such file is possible (an older .NET; a directory that is full, read-only, noexec, or in which
+ * other users can replace files), the names come from the runtime's rundown.
  */
 #ifndef TAPIR_USER_DOTNET_SNAPSHOT_H
 #define TAPIR_USER_DOTNET_SNAPSHOT_H

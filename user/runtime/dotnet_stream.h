@@ -24,8 +24,8 @@ int tapir_dotnet_stream__open(const struct tapir_dotnet_opts *opts,
 			      struct tapir_dotnet_stream *out);
 
 /*
- * Asks the runtime to send what it has and end the session. Its answer may come only when the
- * stream is read meanwhile. Without a line: it may have ended by itself.
+ * Asks the runtime to send what it has and end the session. Its answer may arrive only while the
+ * stream is being read. No line: it may have ended by itself.
  */
 int tapir_dotnet_stream__stop(const struct tapir_dotnet_opts *opts, uint64_t session_id);
 

@@ -82,7 +82,7 @@ static void look_into(const struct tapir_mapping_line *m, struct search *search)
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
-/* /tmp/hsperfdata_USER/PID, shared; its path is not looked at any closer. */
+/* /tmp/hsperfdata_USER/PID, shared; its path is not checked further. */
 static bool is_perfdata(const struct tapir_mapping_line *m)
 {
 	return m->is_shared && m->is_readable && !m->file_off && strstr(m->path, "/hsperfdata_");

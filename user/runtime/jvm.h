@@ -2,12 +2,11 @@
 /*
  * jvm.h - is a process a HotSpot JVM, and which.
  *
- * It is one when it maps a file called libjvm.so for execution that exports HotSpot's table
- * of its own layouts (gHotSpotVMStructs: every JDK since 5, also stripped; OpenJ9's libjvm.so
- * has none). The file is opened as it is mapped (attach/proc.h), so nothing is asked of the
- * process and nothing is sent to it. The file's reads are as the file system is: one that never
- * answers is waited for, as where probes are looked for in mapped files. Not for a hot path: it
- * reads 2 MB of symbols.
+ * A process is one if it maps, for execution, a file named libjvm.so that exports HotSpot's table
+ * of its own layouts (gHotSpotVMStructs: every JDK since 5, also stripped; OpenJ9's libjvm.so has
+ * none). The mapped file itself is opened (attach/proc.h), so nothing is requested from the process
+ * or sent to it. Reads depend on the file system: one that never answers is waited for, as in the
+ * search for probes in mapped files. Not for a hot path: it reads 2 MB of symbols.
  */
 #ifndef TAPIR_USER_JVM_H
 #define TAPIR_USER_JVM_H
@@ -27,8 +26,8 @@ struct tapir_jvm_info {
 bool tapir_jvm__is_libjvm_path(const char *path, size_t len);
 
 /*
- * 1: a HotSpot JVM, and out is filled; 0: none. -errno with a line: the process is gone or
- * not ours to look at. Threads: any. Needs CAP_SYS_PTRACE for processes of other users.
+ * 1: a HotSpot JVM, and out is filled; 0: not one. -errno with a line: the process is gone or may
+ * not be inspected. Threads: any. Needs CAP_SYS_PTRACE for processes of other users.
  */
 int tapir_jvm__inspect(uint32_t tgid, struct tapir_jvm_info *out);
 

@@ -244,7 +244,7 @@ static int ask_for_map(struct talk *talk, const char *file, const struct tapir_p
 	return err;
 }
 
-/* From here on the guard removes the file, unless it is told that all went well. */
+/* From here on the guard removes the file, unless it is notified of success. */
 static int make_map(const struct talk *talk, struct tapir_jvm_perf_map *map)
 {
 	struct tapir_peer_helper job = talk->job;
@@ -263,7 +263,7 @@ static int make_map(const struct talk *talk, struct tapir_jvm_perf_map *map)
 	return 0;
 }
 
-/* JDK 22 and later take a file name; the others refuse it and have done nothing. */
+/* JDK 22 and later take a file name; older ones refuse it and do nothing. */
 static int dump_elsewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
 {
 	struct tapir_jvm_perf_map other = *map;

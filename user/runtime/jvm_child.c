@@ -16,11 +16,11 @@
 #include "runtime/jvm_perfdata.h"
 #include "runtime/peer_helper.h"
 
-#define PERFDATA_BYTES 32768u /* HotSpot's default size; more is not looked at */
+#define PERFDATA_BYTES 32768u /* HotSpot's default size; no more is read */
 
 struct places {
 	struct tapir_peer_places peer;
-	int cwd_fd;	/* O_PATH; -1: it has none we may know */
+	int cwd_fd;	/* O_PATH; -1: none that tapir may open */
 	int may_attach; /* see jvm_perfdata.h */
 };
 

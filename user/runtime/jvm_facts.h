@@ -15,7 +15,7 @@ struct tapir_jvm_facts {
 	uint64_t perfdata_va, perfdata_bytes;
 };
 
-/* On success out needs __fini. -ENOEXEC: no HotSpot JVM; the others as in jvm_attach.h. */
+/* On success out needs __fini. -ENOEXEC: not a HotSpot JVM; the others as in jvm_attach.h. */
 int tapir_jvm_facts__read(uint32_t tgid, struct tapir_jvm_facts *out);
 void tapir_jvm_facts__fini(struct tapir_jvm_facts *facts);
 

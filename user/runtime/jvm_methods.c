@@ -43,7 +43,7 @@ static void add_dotted(struct tapir_str *out, const char *name, size_t len)
 		tapir_str__addc(out, name[i] == '/' ? '.' : name[i]);
 }
 
-/* One type at *at; moves it behind. */
+/* One type at *at, which moves past it. */
 static bool add_type(struct tapir_str *out, const char **at, const char *end)
 {
 	unsigned dimensions = 0;
@@ -69,7 +69,7 @@ static bool add_type(struct tapir_str *out, const char **at, const char *end)
 	return true;
 }
 
-/* What stands behind ')'. */
+/* The part after ')'. */
 static bool add_return_type(struct tapir_str *out, const char *at, const char *end)
 {
 	if (end - at == 1 && *at == 'V') {

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jvm_methods.h - the names of compiled Java methods from HotSpot's probes, spelled as the
- * JVM's perf map spells them, so that a method has one name whichever way it came:
+ * jvm_methods.h - the names of compiled Java methods from HotSpot's probes, spelled as the JVM's
+ * perf map spells them, so that a method has one name whichever way it came:
  *
- *	class Hot, method b, signature ([Ljava/lang/String;IJ)V
- *	void Hot.b(java.lang.String[], int, long)
+ *  class Hot, method b, signature ([Ljava/lang/String;IJ)V
+ *  void Hot.b(java.lang.String[], int, long)
  *
- * That is Method::external_name of src/hotspot/share/oops/method.cpp; the probes stand in
+ * That is Method::external_name of src/hotspot/share/oops/method.cpp; the probes are in
  * code/nmethod.cpp (post_compiled_method_load_event). Checked against JDK 17 and 25.
  *
- * What the probes do not say: an unload has a name and no address, while a method may stand at
- * several. So it ends no range; a range is over when another load takes its place. A load's
- * range is the method's instructions; the perf map's begins at the same address and has the
- * stubs behind them too (0 to 272 bytes seen). Interpreter, adapters and stubs come with
- * no probe, only with the perf map.
+ * What the probes lack: an unload has a name but no address, while a method may be at several. So
+ * it ends no range; a range ends when another load takes its place. A load's range is the method's
+ * instructions; the perf map's begins at the same address and includes the stubs after them (0 to
+ * 272 bytes observed). Interpreter, adapters and stubs have no probe, only names in the perf map.
  *
  * Pure and thread-safe; payloads may be hostile.
  */
@@ -31,7 +30,7 @@
 
 enum tapir_jvm_probe { TAPIR_JVM_PROBE_OTHER, TAPIR_JVM_PROBE_LOAD, TAPIR_JVM_PROBE_UNLOAD };
 
-/* What a PROBE record is about, by its names: ask once a probe. */
+/* The kind of event of a PROBE record, by its names: call once per probe. */
 enum tapir_jvm_probe tapir_jvm_probe__of(const struct tapir_probe_view *probe);
 
 struct tapir_jvm_method {
@@ -49,7 +48,7 @@ int tapir_jvm_method__of(const struct tapir_probe_view *probe, const struct tapi
 
 /*
  * The name alone, cut at TAPIR_JVM_MAX_NAME_BYTES. false: the signature is malformed, and "Hot.b"
- * was added. Names are the JVM's internal ones: slashes, and "+0x..." behind a hidden class.
+ * was added. Names are the JVM's internal ones: slashes, and "+0x..." after a hidden class.
  */
 bool tapir_jvm_method__add_name(struct tapir_str *out, struct tapir_sv class_name,
 				struct tapir_sv method, struct tapir_sv signature);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 1: the JVM can be attached to, 0: attaching is disabled, -ENODATA: nothing is said. */
+/* 1: the JVM can be attached to, 0: attaching is disabled, -ENODATA: unknown. */
 int tapir_jvm_perfdata__may_attach(const uint8_t *data, size_t len);
 
 #endif

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The child's side of peer_helper.h that all runtimes share. System calls and the stack only. What
- * is opened below the process's root is taken without being opened (O_PATH), looked at, and never
- * reached through a symbolic link of its last component; the process's files are read, made and
- * removed with its own rights.
+ * The child's side of peer_helper.h that all runtimes share. System calls and the stack only. Files
+ * below the process's root are taken with O_PATH, checked, and never reached through a symbolic
+ * link as last component; the process's files are read, made and removed with its own rights.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +26,7 @@
 #define REMOVE_TRIES	 5
 #define REMOVE_PAUSE_US	 2000
 #define POLL_NS		 (20 * TAPIR_NS_PER_MS)
-#define STATUS_BYTES	 8192u /* SigCgt stands in front of the long lists */
+#define STATUS_BYTES	 8192u /* SigCgt comes before the long lists */
 
 int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir_peer_why why)
 {
@@ -179,7 +178,9 @@ uint32_t tapir_peer_child__pid_behind(int fd)
 		       : 0;
 }
 
-/* Connects to what path_fd took; -ECONNREFUSED: nobody listens, -EAGAIN: its queue is full. */
+/*
+ * Connects to the socket of path_fd; -ECONNREFUSED: no process listens, -EAGAIN: its queue is full.
+ */
 static int connect_taken(int path_fd)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -187,7 +188,10 @@ static int connect_taken(int path_fd)
 
 	if (fd < 0)
 		return -errno;
-	/* short enough for sun_path wherever the socket lies, and it cannot be swapped meanwhile */
+	/*
+	 * short enough for sun_path wherever the socket is, and it cannot be swapped in the
+	 * meantime
+	 */
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", path_fd);
 	if (!connect(fd, (const struct sockaddr *)&addr, sizeof(addr)))
 		return fd;
@@ -227,7 +231,10 @@ int tapir_peer_child__connect(const struct tapir_peer_helper *job,
 
 /* ---- a file ------------------------------------------------------------------------------- */
 
-/* path_fd takes it (O_PATH), for the caller to close; -1: there is none, or a failure in answer. */
+/*
+ * path_fd refers to it (O_PATH), for the caller to close; -1: there is none, or a failure in
+ * answer.
+ */
 static int take_file(const struct tapir_peer_helper *job, int dir_fd,
 		     struct tapir_peer_answer *answer)
 {
@@ -276,7 +283,7 @@ int tapir_peer_child__look(const struct tapir_peer_helper *job, struct tapir_pee
 	return answer->err ? -1 : at.dir_fd;
 }
 
-/* Hands over the file, not opened yet (O_PATH): that is for who knows its file system. */
+/* Passes the file on without opening it (O_PATH): the caller knows its file system. */
 int tapir_peer_child__take(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
@@ -284,7 +291,10 @@ int tapir_peer_child__take(const struct tapir_peer_helper *job, struct tapir_pee
 	return take_in_dir(job, &at, answer);
 }
 
-/* Between the look and the removal its user may swap the file: for another one of its own. */
+/*
+ * Between the check and the removal its user may swap the file, but only for another file of that
+ * user.
+ */
 static void remove_once(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	int fd = take_file(job, job->dir_fd, answer);
@@ -298,7 +308,7 @@ static void remove_once(const struct tapir_peer_helper *job, struct tapir_peer_a
 		tapir_peer_child__fail(answer, -errno, (enum tapir_peer_why)job->file_why);
 }
 
-/* Memory or descriptors may be there a moment later; nobody else removes the file. */
+/* Memory or descriptors may be available a moment later; no other process removes the file. */
 int tapir_peer_child__remove(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	int err = take_user(job);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * peer_facts.h - who a process is that we are about to talk to; for user/runtime only.
+ * peer_facts.h - the identity of a process that tapir is about to contact; for user/runtime only.
  *
- * All of it is of one process: its number cannot be another's while pidfd and proc_fd agree.
- * Files of /proc only: the kernel's, which always answer.
+ * All of it is of one process: its number cannot be another's while pidfd and proc_fd agree. Files
+ * of /proc only: the kernel's, which always answer.
  */
 #ifndef TAPIR_USER_PEER_FACTS_H
 #define TAPIR_USER_PEER_FACTS_H
@@ -23,7 +23,10 @@ struct tapir_peer_facts {
 int tapir_peer_facts__read(uint32_t tgid, const char *task, struct tapir_peer_facts *out);
 void tapir_peer_facts__fini(struct tapir_peer_facts *facts);
 
-/* A file of its directory in /proc: *out, with a NUL behind its len bytes, is yours. No line. */
+/*
+ * A file of its directory in /proc: *out, with a NUL after its len bytes, is freed by the caller.
+ * No line.
+ */
 int tapir_peer_facts__read_file(const struct tapir_peer_facts *facts, const char *name,
 				size_t max_bytes, char **out, size_t *len);
 

@@ -2,9 +2,9 @@
 /*
  * The parent's side of peer_helper.h: a child for one job, its answer, its end.
  *
- * clone3 instead of fork: the child sends no SIGCHLD and no waitpid(-1) of ours finds it, the
- * handlers of our signals are gone in it, and a pidfd comes with it. It keeps the fds of its
- * job and no other: a link or a ring that a child keeps would outlive us.
+ * clone3 instead of fork: the child sends no SIGCHLD and no waitpid(-1) of tapir finds it, tapir's
+ * signal handlers are reset in it, and it comes with a pidfd. It keeps the fds of its job and no
+ * other: a link or a ring that a child keeps would outlive tapir.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 
 #define GRACE_NS       (200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */
 #define DEATH_NS       (100 * TAPIR_NS_PER_MS) /* from SIGKILL to the end; longer: it hangs */
-#define LAST_ACT_NS    (500 * TAPIR_NS_PER_MS) /* then it goes on without us */
+#define LAST_ACT_NS    (500 * TAPIR_NS_PER_MS) /* then it continues alone */
 #define MAX_UNDEAD     8
 
 /* What a guard is sent. */
@@ -62,7 +62,7 @@ static bool has_ended(int pidfd)
 	return waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG | __WALL) || info.si_pid;
 }
 
-/* Forgets those that have ended meanwhile; false: too many have not. */
+/* Forgets those that have ended in the meantime; false: too many have not. */
 static bool may_make_one_more(void)
 {
 	unsigned kept = 0;
@@ -143,7 +143,9 @@ static void send_answer(int answer_fd, struct tapir_peer_answer *answer, int fd)
 	sendmsg(answer_fd, &msg, MSG_NOSIGNAL);
 }
 
-/* Did our parent die, or tell us that we are not needed? Until then it may send notes. */
+/*
+ * Whether the parent died or reported that the guard is not needed. Until then it may send notes.
+ */
 static bool has_died(int life_fd, bool *is_asked)
 {
 	char byte = NOTE_ASKED;
@@ -154,7 +156,7 @@ static bool has_died(int life_fd, bool *is_asked)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return true; /* who cannot ask cleans up */
+			return true; /* if it cannot ask, it cleans up */
 		if (byte == NOTE_DISMISSED)
 			return false;
 		*is_asked = byte == NOTE_ASKED;
@@ -168,7 +170,7 @@ live(const struct tapir_peer_helper *job, int answer_fd, bool is_guard)
 	int fd;
 
 	keep_only(job, answer_fd);
-	if (is_guard) { /* who kills us by name or group shall not meet it */
+	if (is_guard) { /* a kill of tapir by name or group must not reach it */
 		syscall(SYS_setsid);
 		syscall(SYS_prctl, PR_SET_NAME, "guard");
 	}
@@ -225,7 +227,7 @@ static int receive(int fd, struct tapir_peer_answer *answer, int *out_fd)
 	return 0;
 }
 
-/* On a cancel the child sees it too, and gets its moment to leave nothing behind. */
+/* On a cancel the child sees it too, and has a moment to clean up. */
 static int await_answer(const struct tapir_peer_helper *job, int fd,
 			struct tapir_peer_answer *answer, int *out_fd)
 {

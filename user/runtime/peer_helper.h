@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * peer_helper.h - what is done in the files of a process we talk to (a JVM, a .NET runtime) with
- * its rights, by a child of ours that may be killed at any moment; for user/runtime, and for
- * guards of what collect places.
+ * peer_helper.h - work in the files of a process that tapir contacts (a JVM, a .NET runtime), done
+ * with that process's rights by a child of tapir that may be killed at any moment; for
+ * user/runtime, and for guards of files that other rooms place.
  *
- * The child is a copy of one thread of a program with many: it makes system calls and touches
- * its stack, no heap, no locks, no libc that has any. All it needs stands in the job; all it
- * found stands in the answer. A file system that never answers holds the child up, not us; a
- * child that even a kill cannot end holds no fd of ours, and of 8 such no more are made.
+ * The child is a copy of one thread of a program with many: it makes system calls and touches its
+ * stack, no heap, no locks, no libc that has any. All it needs is in the job; all it found is in
+ * the answer. A file system that never answers blocks the child, not tapir; a child that even
+ * SIGKILL cannot end holds no fd of tapir, and with 8 such children no more are created.
  *
  * Kernel: 5.9 (close_range). Thread-safe.
  */
@@ -65,7 +65,7 @@ struct tapir_peer_answer {
 
 struct tapir_peer_helper;
 
-/* In the child. Returns the fd to hand over, -1 for none; failures in answer. */
+/* In the child. Returns the fd to pass on, -1 for none; failures in answer. */
 typedef int (*tapir_peer_act)(const struct tapir_peer_helper *job,
 			      struct tapir_peer_answer *answer);
 /* In a guard: answer and fd are what its act gave. */
@@ -78,7 +78,7 @@ struct tapir_peer_helper {
 	const char *task;	      /* for the line: "attach to the JVM" */
 	uint32_t tgid, ns_tgid;
 	uint32_t uid, gid;
-	bool takes_user;    /* uid and gid are not ours already */
+	bool takes_user;    /* uid and gid differ from tapir's */
 	int pidfd, proc_fd; /* the process and its directory in /proc; __remove: -1 */
 	int dir_fd;	    /* __remove and __make only, else -1 */
 	int cancel_fd;
@@ -129,7 +129,9 @@ int tapir_peer_helper__try_guarded(const struct tapir_peer_helper *job,
 
 /* For its last act: a runtime was asked to write the file, and has not answered yet; or it has. */
 void tapir_peer_guard__note(const struct tapir_peer_guard *guard, bool is_asked);
-/* Ends the child without its last act, or with it, which takes no fd of ours; none: nothing. */
+/*
+ * Ends the child without its last act, or with it, which needs no fd of tapir; no guard: nothing.
+ */
 void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard);
 void tapir_peer_guard__let_act(struct tapir_peer_guard *guard);
 
@@ -161,9 +163,9 @@ int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir
 int tapir_peer_child__rest(const struct tapir_peer_helper *job);
 
 /*
- * Its root and status, while we may; then its user; then dir below its root. __enter_private: only
- * a directory that, on each part of its path, belongs to root, the process's user or the owner of
- * the process's root directory, and in which nobody else can replace a file that is there.
+ * Its root and status, while permitted; then its user; then dir below its root. __enter_private:
+ * only a directory that, on each part of its path, belongs to root, the process's user or the owner
+ * of the process's root directory, and in which no other user can replace an existing file.
  */
 int tapir_peer_child__open_proc(const struct tapir_peer_helper *job, struct tapir_peer_places *at,
 				struct tapir_peer_answer *answer);
@@ -176,14 +178,17 @@ int tapir_peer_child__enter_private(const struct tapir_peer_helper *job,
 bool tapir_peer_child__status(const struct tapir_peer_places *at, const char *key, char *out,
 			      size_t out_bytes);
 
-/* A stopped process is not spoken to: it would do what was asked when nobody waits any more. */
+/*
+ * A stopped process is not contacted: it would carry out the request when tapir no longer waits for
+ * it.
+ */
 int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_helper *job,
 					 const struct tapir_peer_places *at,
 					 struct tapir_peer_answer *answer);
 
 /*
- * Connects to the socket called name in the directory: the fd, not blocking. Without a failure
- * in answer: -ENOENT nobody listens there, -EAGAIN its queue is full.
+ * Connects to the socket of that name in the directory: the fd, not blocking. Without a failure in
+ * answer: -ENOENT no process listens there, -EAGAIN its queue is full.
  */
 int tapir_peer_child__connect(const struct tapir_peer_helper *job,
 			      const struct tapir_peer_places *at, const char *name,
@@ -199,10 +204,10 @@ int tapir_peer_child__take(const struct tapir_peer_helper *job, struct tapir_pee
 int tapir_peer_child__remove(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
 
 /*
- * Makes that file, empty, of the process's user and mode 0600, before a runtime is asked to write
- * it. A runtime opens it by its name and follows links: where the name is taken by a file of its
- * own, in a directory that is private, nobody can put a link there, whatever the sysctls
- * fs.protected_* are. Hands over the directory. __unmake removes what __make or __place made.
+ * Creates that file, empty, owned by the process's user, with mode 0600, before a runtime is asked
+ * to write it. A runtime opens it by its name and follows links: where the name belongs to a file
+ * of its own user, in a private directory, no other user can put a link there, whatever the sysctls
+ * fs.protected_* are. Passes the directory on. __unmake removes what __make or __place made.
  */
 int tapir_peer_child__make(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
 void tapir_peer_child__unmake(const struct tapir_peer_helper *job,

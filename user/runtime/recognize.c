@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Names of files, as distributions and vendors give them: libpython3.11.so.1.0,
- * /usr/bin/python3.11, /usr/lib/postgresql/15/bin/postgres. A name can lie; it decides what is
- * printed, and nothing else.
+ * /usr/bin/python3.11, /usr/lib/postgresql/15/bin/postgres. A name can be wrong; it only decides
+ * what is printed.
  */
 #include "runtime/recognize.h"
 

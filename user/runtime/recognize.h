@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct tapir_runtime_info {
-	char name[32]; /* ".NET", "OpenJDK", "CPython", "PostgreSQL", ...; "" none that is known */
+	char name[32];	  /* ".NET", "OpenJDK", "CPython", "PostgreSQL", ...; "" if unknown */
 	char version[64]; /* "10.0.12", "3.11", "15"; "" not known */
 	bool has_events;  /* .NET: events without USDT probes */
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See run_dir.h. The lock on the directory says that its tapir, or the guard, is alive. */
+/* See run_dir.h. The lock on the directory means that its tapir, or the guard, is alive. */
 #include "runtime/run_dir.h"
 
 #include <errno.h>

@@ -3,17 +3,17 @@
  * run_dir.h - a directory for what a program that tapir starts is to find: a library to load, a
  * socket to connect to.
  *
- * The program gets the path by its environment, and so do its children, which may outlive tapir.
- * So the path must lead to nothing once tapir has ended, and nobody may be able to create it
- * again: the directory has a random name and lies where only root (for an ordinary user: that
- * user) can create names, on every part of the way.
+ * The program gets the path by its environment, and so do its children, which may outlive tapir. So
+ * the path must lead to nothing once tapir has ended, and no other user may be able to create it
+ * again: the directory has a random name, and on every part of its path only root (for an ordinary
+ * user: that user) can create names.
  *
  *   root             /run/tapir-<16 hex digits>, 0711; below /var/lib where /run is noexec and
  *                    code is to be loaded
  *   ordinary user    $XDG_RUNTIME_DIR/tapir-<16 hex digits>, 0700
  *
- * It is removed by __close, and by a guard process (peer_helper.h) when tapir is killed. What is
- * left when both are killed at once is locked by nobody, and the next tapir of that user removes
+ * It is removed by __close, and by a guard process (peer_helper.h) when tapir is killed. If both
+ * are killed at once, the directory remains without a lock, and the next tapir of that user removes
  * it.
  */
 #ifndef TAPIR_USER_RUN_DIR_H
@@ -38,9 +38,9 @@ struct tapir_run_dir {
 	}
 
 /*
- * for_code: files of it are to be mapped executable. On failure a line that says why there is no
- * such directory; out is as it was. -ENOENT: no place for it, -EPERM: others can write to it or
- * to what leads to it, -EACCES: noexec, ... Privileges: none. Thread-safe.
+ * for_code: its files are to be mapped executable. On failure a line gives the reason, and out is
+ * unchanged. -ENOENT: no place for it, -EPERM: others can write to it or to a directory above it,
+ * -EACCES: noexec, ... Privileges: none. Thread-safe.
  */
 int tapir_run_dir__open(bool for_code, struct tapir_run_dir *out);
 void tapir_run_dir__close(struct tapir_run_dir *dir); /* removes it; twice is fine */

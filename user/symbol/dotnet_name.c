@@ -98,7 +98,7 @@ static size_t opening(struct tapir_sv sv)
 	return 0;
 }
 
-/* The type begins behind its module, "[Module] ", or behind a blank. */
+/* The type begins after its module, "[Module] ", or after a blank. */
 static size_t type_start(struct tapir_sv head)
 {
 	for (size_t i = head.len; i-- > 1;)
@@ -152,7 +152,7 @@ static const char *keyword_of(struct tapir_sv name)
 	return NULL;
 }
 
-/* "int32", "0...,0...": what stands in an array's brackets, or nothing. */
+/* "int32", "0...,0...": the contents of an array's brackets, or nothing. */
 static bool is_rank(struct tapir_sv inside)
 {
 	for (size_t i = 0; i < inside.len; i++)
@@ -199,7 +199,7 @@ static void split_args(struct tapir_sv inside, struct args *args)
 	}
 }
 
-/* Type arguments stand behind all nested names: the first bracket that is no array's. */
+/* Type arguments follow all nested names: the first bracket that is not an array's. */
 static struct tapir_sv take_args(struct tapir_sv type, struct args *args, struct tapir_sv *behind)
 {
 	size_t open = find(type, '[', 0), close = closing(type, open, '[', ']');
@@ -228,7 +228,7 @@ static void add_args(struct tapir_str *out, const struct args *args, unsigned fr
 	tapir_str__addc(out, '>');
 }
 
-/* "Inner`1", its `1 taken off; *from: the arguments that those before it have taken. */
+/* "Inner`1" without its `1; *from: the arguments consumed by the names before it. */
 static void add_nest(struct tapir_str *out, struct tapir_sv nest, const struct args *args,
 		     unsigned *from, unsigned depth)
 {
@@ -320,7 +320,7 @@ static bool follows(struct tapir_sv text, size_t at, const char *word)
 	return at <= text.len && tapir_sv__starts_with(cut(text, at, text.len), word);
 }
 
-/* Bytes at `at` that say nothing to a reader; 0: none. */
+/* Bytes at `at` that tell a reader nothing; 0: none. */
 static size_t noise(struct tapir_sv text, size_t at, bool is_start)
 {
 	static const char *const words[] = {"class ", "valuetype ", "value class ", NULL};
@@ -355,7 +355,7 @@ static size_t add_native(struct tapir_str *out, struct tapir_sv text, size_t at)
 	return 0;
 }
 
-/* A bracket behind a type is an array's. */
+/* A bracket after a type is an array's. */
 static size_t add_array(struct tapir_str *out, struct tapir_sv text, size_t at)
 {
 	size_t close = text.data[at] == '[' ? closing(text, at, '[', ']') : text.len;
@@ -439,7 +439,7 @@ static void add_method(struct tapir_str *out, struct tapir_sv name, struct tapir
 	}
 }
 
-/* The class of a closure, which says nothing itself; *scope: "8_0", or nothing. */
+/* The class of a closure, which tells a reader nothing itself; *scope: "8_0", or nothing. */
 static bool is_closure(struct tapir_sv nest, struct tapir_sv *scope)
 {
 	static const char display[] = "<>c__DisplayClass";
@@ -468,7 +468,7 @@ static bool split_nests(struct tapir_sv base, struct nests *nests)
 	return true;
 }
 
-/* A state machine's step: *name becomes that of the method it is made of. */
+/* A state machine's step: *name becomes that of the method it was compiled from. */
 static bool is_step(const struct tapir_sv *last, struct tapir_sv *name)
 {
 	struct tapir_sv made_for, rest;

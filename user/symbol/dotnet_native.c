@@ -65,7 +65,7 @@ static size_t block_of(const struct tapir_native_array *array, uint32_t idx)
 }
 
 /*
- * In a node, bit 0 says that a left half follows, bit 1 that a right half stands that far from it;
+ * In a node, bit 0 means that a left half follows, bit 1 that a right half is that far from it;
  * with neither it is a leaf, of that element.
  */
 size_t tapir_native_array__find(const struct tapir_native_array *array, uint32_t idx)
@@ -109,7 +109,7 @@ static size_t bucket_at(const struct table *table, size_t bucket)
 	return TABLE_BASE + off;
 }
 
-/* An entry: a byte of the hash, and how far from behind that byte the element is. */
+/* An entry: a byte of the hash, and the distance from the end of that byte to the element. */
 static size_t take_entry(const struct table *table, size_t at, size_t *element)
 {
 	int64_t distance, place;

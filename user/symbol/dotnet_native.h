@@ -4,8 +4,8 @@
  * 1 to 5 bytes, sparse arrays, hash tables.
  *
  * Formats: "Native Format" of dotnet/runtime docs/design/coreclr/botr/readytorun-format.md. Files
- * are whoever's: every access is checked. Pure; places are counted from the section's beginning, 0
- * is none.
+ * are untrusted: every access is checked. Pure; positions count from the section's start, 0 means
+ * none.
  */
 #ifndef TAPIR_USER_DOTNET_NATIVE_H
 #define TAPIR_USER_DOTNET_NATIVE_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * All that is needed of a file is read at once. The section of functions has a method's main part
- * and, behind it, its exception handlers; two more say which of them are main parts: an array of
- * the methods that are no instances, and a table of those that are.
+ * and, after it, its exception handlers; two more sections identify the main parts: an array of the
+ * methods that are not instances, and a table of those that are.
  */
 #include "symbol/dotnet_r2r.h"
 
@@ -29,7 +29,7 @@ enum {
 	SECTION_FUNCTIONS = 102,
 	SECTION_METHODS = 103,
 	SECTION_INSTANCES = 109,
-	SECTION_COLD = 120, /* parts that are not behind their main part */
+	SECTION_COLD = 120, /* parts that do not follow their main part */
 };
 
 struct function { /* of the section of functions */
@@ -54,7 +54,7 @@ struct loading {
 	struct tapir_pe pe;
 	struct tapir_native functions, methods;
 	struct tapir_vec(struct main_part) main_parts;
-	bool has_cold, has_unknown; /* whose part a function is cannot be told by its place */
+	bool has_cold, has_unknown; /* the method of a part cannot be derived from its position */
 	int err;
 };
 
@@ -113,7 +113,7 @@ static int read_sections(struct loading *l)
 
 /* ---- main parts --------------------------------------------------------------------------------- */
 
-/* An entry: the function's index, and whether fixups are told of behind it. */
+/* An entry: the function's index, and whether fixups follow it. */
 static bool add_main_part(struct loading *l, const struct tapir_native *b, size_t entry,
 			  uint32_t row, uint32_t sig)
 {
@@ -183,7 +183,7 @@ static bool function_at(const struct loading *l, uint64_t idx, struct function *
 	return out->end_va > out->start_va;
 }
 
-/* With the handlers behind it, up to where the next method begins. */
+/* With the handlers after it, up to where the next method begins. */
 static bool add_method(struct loading *l, const struct main_part *part, uint64_t next_function)
 {
 	struct tapir_r2r_method method = {.row = part->row, .sig = part->sig};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dotnet_r2r.h - the methods that were compiled into an assembly (ReadyToRun), by where their code
- * lies in its file.
+ * dotnet_r2r.h - the methods that were compiled into an assembly (ReadyToRun), by the position of
+ * their code in its file.
  *
  * The runtime names such code itself, but not all of it: no stubs that call native functions, and
  * no code of a method that it has compiled anew. Here are the methods that the assembly defines and
@@ -35,8 +35,8 @@ size_t tapir_r2r__bytes(const struct tapir_r2r *r);
 bool tapir_r2r__find(const struct tapir_r2r *r, uint64_t file_off, struct tapir_r2r_method *out);
 
 /*
- * Adds what the runtime calls it to out (whose failed tells of memory):
- * "instance bool [Module] Namespace.Type+Nested`1[System.Int32]::Method(string,!0)[PreJIT]".
+ * Adds the runtime's name of it to out (whose failed reports lack of memory): "instance bool
+ * [Module] Namespace.Type+Nested`1[System.Int32]::Method(string,!0)[PreJIT]".
  */
 void tapir_r2r__put_name(const struct tapir_r2r *r, const struct tapir_r2r_method *method,
 			 struct tapir_str *out);

@@ -161,7 +161,7 @@ static void say_defined(struct tapir_str *out, const struct tapir_metadata *m, u
 	}
 }
 
-/* Name and namespace stand in the same columns as a defined one's. */
+/* Name and namespace are in the same columns as those of a defined type. */
 static void say_referred(struct tapir_str *out, const struct tapir_metadata *m, uint32_t type,
 			 const struct spelling *spelling, unsigned depth)
 {
@@ -256,7 +256,7 @@ static bool take_instance(struct walk *w, struct tapir_str *out, unsigned depth)
 	return true;
 }
 
-/* What it returns and takes is not told. */
+/* Its return type and parameters are not shown. */
 static bool take_function(struct walk *w, struct tapir_str *out, unsigned depth)
 {
 	uint8_t convention;
@@ -278,7 +278,7 @@ static bool take_behind(struct walk *w, struct tapir_str *out, unsigned depth, c
 	return true;
 }
 
-/* What is not told of types of another file. */
+/* Shown instead of types of another file. */
 static bool take_foreign(struct walk *w, struct tapir_str *out, unsigned depth)
 {
 	uint32_t module;
@@ -429,7 +429,7 @@ static void say_owner(struct tapir_str *out, const struct tapir_metadata *m, uin
 	}
 }
 
-/* What it is declared with: "instance void " is said, w is left at the parameters. */
+/* Its declaration: writes "instance void " and leaves w at the parameters. */
 static bool take_declared(struct walk *w, struct tapir_str *out, uint32_t *param_cnt)
 {
 	uint8_t convention;

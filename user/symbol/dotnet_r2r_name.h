@@ -18,13 +18,13 @@ struct tapir_r2r_sig {
 	size_t bytes;
 };
 
-/* False: it is none that is understood. method.row is 0 if the file does not say which it is. */
+/* False: not understood. method.row is 0 if the file does not identify it. */
 bool tapir_r2r_sig__parse(struct tapir_md_blob bytes, struct tapir_r2r_sig *out);
 
 /*
  * "instance bool [Module] Namespace.Type+Nested`1[Argument]::Method(int32)[PreJIT]", some 4 KB at
- * most; "(...)" where the file does not say how it is declared. sig may be NULL: row is of the
- * table of methods.
+ * most; "(...)" where the file does not have its declaration. sig may be NULL: row is of the table
+ * of methods.
  */
 void tapir_r2r_name__add(struct tapir_str *out, const struct tapir_metadata *m, uint32_t row,
 			 const struct tapir_r2r_sig *sig);

@@ -18,7 +18,7 @@ static bool is_jit_memory(const struct tapir_rec_mapping *mapping, struct tapir_
 	       !(path.len > 1 && !memcmp(path.data, "[v", 2));
 }
 
-/* A return address may be the first of the next function: its call lies one byte before. */
+/* A return address may be the first of the next function: the call is one byte before it. */
 struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t tgid,
 				   uint64_t time_ns, const struct tapir_stack_view *stack,
 				   unsigned idx)
@@ -39,7 +39,7 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 	if (mapping) {
 		tapir_mapping_view__of(&mapping->h, &mapping_view);
 		frame.module = mapping_view.path;
-		/* The kernel says of memory without a file that it lies at its address's offset. */
+		/* The kernel reports memory without a file at the offset of its address. */
 		frame.offset = frame.va - mapping->start_va +
 			       (mapping->flags & TAPIR_MAPPING_ANON ? 0 : mapping->file_off);
 		frame.is_jit = is_jit_memory(mapping, frame.module);

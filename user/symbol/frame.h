@@ -10,7 +10,7 @@
 #include "trace/catalog.h"
 #include "trace/record.h"
 
-/* Where an address lies. Names and paths are borrowed from the catalog. */
+/* The location of an address. Names and paths are borrowed from the catalog. */
 struct tapir_frame {
 	uint64_t va;
 	struct tapir_sv name;	/* empty: no name is known */

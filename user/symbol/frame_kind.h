@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * frame_kind.h - what sort of code a frame is: of the kernel, compiled while the program ran,
- * interpreted, the runtime's own, or any other file's. By name and file alone, so that a
- * recording says the same on every machine.
+ * frame_kind.h - the kind of code of a frame: kernel, compiled while the program ran, interpreted,
+ * the runtime's own, or of any other file. By name and file alone, so that a recording gives the
+ * same result on every machine.
  */
 #ifndef TAPIR_USER_FRAME_KIND_H
 #define TAPIR_USER_FRAME_KIND_H

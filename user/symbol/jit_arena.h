@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* jit_arena.h - the texts of a jit_table.h, one behind the other in chunks. For jit_table.c only.
- */
+/* jit_arena.h - the texts of a jit_table.h, one after the other in chunks. For jit_table.c only. */
 #ifndef TAPIR_USER_JIT_ARENA_H
 #define TAPIR_USER_JIT_ARENA_H
 

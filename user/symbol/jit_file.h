@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jit_file.h - opens a file that a traced process left for tools, as root, without being led
- * elsewhere or held up.
+ * jit_file.h - opens a file that a traced process left for tools, as root, without being redirected
+ * or blocked.
  *
- * Everything about such a file is its process's choice: a symbolic link to /etc/shadow, a FIFO,
- * a device, another user's file, a file system whose server never answers. So: below the
- * process's root, no link at the end, no mount at the end, a regular file with one name, owned by a
- * user the process runs as. What it opens is a handle of foreign/foreign_file.h.
+ * Everything about such a file is its process's choice: a symbolic link to /etc/shadow, a FIFO, a
+ * device, another user's file, a file system whose server never answers. So: below the process's
+ * root, no link at the end, no mount at the end, a regular file with one name, owned by a user the
+ * process runs as. What it opens is a handle of foreign/foreign_file.h.
  *
- * Privileges: CAP_SYS_PTRACE for /proc/PID/root of other users' processes, CAP_DAC_READ_SEARCH
- * for their files. Thread-safe.
+ * Privileges: CAP_SYS_PTRACE for /proc/PID/root of other users' processes, CAP_DAC_READ_SEARCH for
+ * their files. Thread-safe.
  */
 #ifndef TAPIR_USER_JIT_FILE_H
 #define TAPIR_USER_JIT_FILE_H

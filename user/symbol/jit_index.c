@@ -77,7 +77,7 @@ static bool slot_is_behind(const struct tapir_jit_index *ix, size_t slot, uint64
 	       is_behind(ix->first_vas[slot], ix->slots[slot].first_ns, va, ns);
 }
 
-/* How many slots do not begin behind (va, ns). */
+/* The number of slots that do not begin after (va, ns). */
 static size_t slots_before(const struct tapir_jit_index *ix, uint64_t va, uint64_t ns)
 {
 	size_t low = 0, high = ix->slot_cnt;
@@ -93,8 +93,7 @@ static size_t slots_before(const struct tapir_jit_index *ix, uint64_t va, uint64
 	return low;
 }
 
-/* The last slot that does not begin behind va, without a branch to be mispredicted; or the first.
- */
+/* The last slot that does not begin after va, without a branch to be mispredicted; or the first. */
 static size_t slot_by_va(const struct tapir_jit_index *ix, uint64_t va)
 {
 	const uint64_t *base = ix->first_vas;
@@ -104,7 +103,7 @@ static size_t slot_by_va(const struct tapir_jit_index *ix, uint64_t va)
 	return (size_t)(base - ix->first_vas);
 }
 
-/* The last slot that does not begin behind (va, ns); the first, if all do. */
+/* The last slot that does not begin after (va, ns); the first, if all do. */
 static size_t slot_of(struct tapir_jit_index *ix, uint64_t va, uint64_t ns)
 {
 	uint32_t *hint = &ix->hints[va * 0x9e3779b97f4a7c15ull >> 58];
@@ -123,7 +122,7 @@ static size_t slot_of(struct tapir_jit_index *ix, uint64_t va, uint64_t ns)
 	return slot;
 }
 
-/* How many entries of the leaf are not behind (va, ns). */
+/* The number of entries of the leaf that are not after (va, ns). */
 static unsigned rank_in(const struct tapir_jit_leaf *leaf, uint64_t va, uint64_t ns)
 {
 	unsigned low = 0, high = leaf->cnt;
@@ -213,7 +212,7 @@ static bool grow_slots(struct tapir_jit_index *ix)
 	return true;
 }
 
-/* Those from `from` on stand at `to` afterwards. */
+/* Moves the entries from `from` on to `to`. */
 static void move_slots(struct tapir_jit_index *ix, size_t to, size_t from)
 {
 	memmove(&ix->slots[to], &ix->slots[from], (ix->slot_cnt - from) * sizeof(*ix->slots));

@@ -54,12 +54,12 @@ struct tapir_jit_pos {
 
 void tapir_jit_index__fini(struct tapir_jit_index *ix);
 
-/* What a __floor or an __insert at va will look at is fetched into the processor's cache. */
+/* Prefetches into the processor's cache what a __floor or an __insert at va will read. */
 void tapir_jit_index__expect(struct tapir_jit_index *ix, uint64_t va);
 
 /* False: out of memory. */
 bool tapir_jit_index__insert(struct tapir_jit_index *ix, const struct tapir_jit_entry *e);
-/* The same where the place is known: behind pos, the last entry that is not behind e. */
+/* The same where the position is known: after pos, the last entry that is not after e. */
 bool tapir_jit_index__insert_behind(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
 				    const struct tapir_jit_entry *e);
 void tapir_jit_index__remove(struct tapir_jit_index *ix, struct tapir_jit_pos pos);
@@ -76,7 +76,7 @@ void tapir_jit_index__replace(struct tapir_jit_index *ix, struct tapir_jit_pos p
 void tapir_jit_index__set_from(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
 			       uint64_t from_ns);
 
-/* The last entry not behind (va, ns). False: none. */
+/* The last entry not after (va, ns). False: none. */
 bool tapir_jit_index__floor(struct tapir_jit_index *ix, uint64_t va, uint64_t ns,
 			    struct tapir_jit_pos *pos);
 bool tapir_jit_index__next(const struct tapir_jit_index *ix, struct tapir_jit_pos *pos);
@@ -89,7 +89,7 @@ struct tapir_jit_over {
 	bool is_at_end; /* nothing before pos is left */
 	bool is_first;
 	bool gave_up;	   /* there may be more */
-	unsigned step_cnt; /* entries and leaves looked at */
+	unsigned step_cnt; /* entries and leaves examined */
 };
 
 struct tapir_jit_over tapir_jit_over__in(struct tapir_jit_index *ix, uint64_t start_va,

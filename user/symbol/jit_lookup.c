@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What covers an address at a time, and what is to be told of it later. Stacks are named while
- * the runtime still writes: a name that was given out may turn out to have ended before, and its
- * addresses to be another's.
+ * Which name covers an address at a time, and which later changes must be reported. Stacks are
+ * named while the runtime still writes: a name that was used may turn out to have ended before, and
+ * its addresses to belong to another.
  */
 #include "base/clock.h"
 #include "symbol/jit_table_impl.h"
 
-#define FIND_STEPS   8192 /* entries looked at for one address */
+#define FIND_STEPS   8192 /* entries examined for one address */
 #define TAKERS_STEPS 256
 
-#define WATCH_NS     (300 * TAPIR_NS_PER_MS) /* takers of an address are told so late at most */
+#define WATCH_NS                                                                                   \
+	(300 * TAPIR_NS_PER_MS) /* the maximum delay of reports that an address was reused */
 #define FREE_WATCH_NS                                                                              \
-	(60 * TAPIR_NS_PER_SEC) /* an address nobody has taken is looked at so long                \
-				 */
+	(60 * TAPIR_NS_PER_SEC) /* an address that was not reused is watched for this long \ */
 #define WATCH_MAX     1024
 #define WATCHES_AHEAD 8
 
@@ -41,7 +41,7 @@ static void give(struct tapir_jit_table *t, struct tapir_jit_entry *e, struct ta
 	describe(t, e, out);
 }
 
-/* e has ended: who takes its addresses is to be told of. */
+/* e has ended: a name that takes its addresses must be reported. */
 static void watch(struct tapir_jit_table *t, const struct tapir_jit_entry *e)
 {
 	const struct tapir_jit_watch w = {.start_va = e->start_va,
@@ -73,7 +73,7 @@ static bool consider(struct found *f, struct tapir_jit_index *ix, struct tapir_j
 	return holds;
 }
 
-/* True: what f says holds at time_ns; false: f says what begins soon, if anything. */
+/* True: f is valid at time_ns; false: f is what begins soon, if anything. */
 static bool search(struct tapir_jit_table *t, uint64_t va, uint64_t time_ns, struct found *f)
 {
 	struct tapir_jit_over over = tapir_jit_over__in(&t->live, va, va + 1);
@@ -103,7 +103,7 @@ static uint64_t free_since_ns(struct tapir_jit_table *t, const struct tapir_jit_
 	return over.gave_up ? e->from_ns : since;
 }
 
-/* Who has (start_va, from_ns) keeps it: the earlier time is a name of its own. */
+/* A name at (start_va, from_ns) keeps it: the earlier time becomes a separate name. */
 static bool add_earlier(struct tapir_jit_table *t, struct tapir_jit_entry e, uint64_t from_ns,
 			struct tapir_jit_name *out)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two indexes: `live`, the names that hold now, of which no two overlap; and `past`, those that
- * ended, which overlap in addresses but not in address and time together. Almost all calls touch
- * only the first; the second is looked at when a time lies before the last end in it.
+ * Two indexes: `live`, the names that are valid now, of which no two overlap; and `past`, those
+ * that ended, which overlap in addresses but not in address and time together. Almost all calls
+ * touch only the first; the second is searched when a time is before the last end in it.
  */
 #include "symbol/jit_table.h"
 
@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "symbol/jit_table_impl.h"
 
-/* Entries looked at to add one: some are free, more only as many as were added before. */
+/* Entries examined per addition: some are free, more only as many as were added before. */
 #define ADD_STEPS      64
 #define ADD_CREDIT     8
 #define MAX_CREDIT     (1u << 20)
@@ -211,7 +211,7 @@ bool tapir_jit_table__end(struct tapir_jit_table *t, uint64_t start_va, uint64_t
 struct meeting {
 	uint64_t start_va, end_va;
 	uint64_t from_ns;
-	uint64_t until_ns; /* when the first that began later takes its addresses; 0: none did */
+	uint64_t until_ns; /* when the first later name takes its addresses; 0: none did */
 	bool is_known;	   /* others held there at that time */
 	bool meets_given;  /* one that began at the same time was given out */
 	bool meets_same;   /* one began at the same time */
@@ -245,7 +245,7 @@ static void meet_all(struct tapir_jit_index *ix, struct meeting *m)
 	m->steps_left -= over.step_cnt;
 }
 
-/* Ends what holds at from_ns. Removing moves places: each is looked for again. */
+/* Ends what is valid at from_ns. Removal moves positions: each is searched again. */
 static void take_addresses(struct tapir_jit_table *t, const struct meeting *m)
 {
 	uint64_t below_va = m->end_va;
@@ -283,7 +283,7 @@ static bool is_same(const struct tapir_jit_table *t, const struct tapir_jit_entr
 	return text->len == n->name_len && (!text->len || !memcmp(text->bytes, n->name, text->len));
 }
 
-/* 1: it may be put in, as m says; 0: it tells nothing. */
+/* 1: it can be inserted, with the values of m; 0: it adds nothing. */
 static int look_around(struct tapir_jit_table *t, struct meeting *m)
 {
 	unsigned allowed = m->steps_left = ADD_STEPS + t->credit, used;
@@ -342,8 +342,8 @@ static int add_slowly(struct tapir_jit_table *t, const struct tapir_jit_name *n)
 }
 
 /*
- * Most names come in the order of time, and to free addresses or exactly where another began.
- * held: the last that begins before n ends, at pos; NULL: none.
+ * Most names arrive in order of time, at free addresses or exactly where another began. held: the
+ * last that begins before n ends, at pos; NULL: none.
  */
 static int add_quickly(struct tapir_jit_table *t, const struct tapir_jit_name *n,
 		       struct tapir_jit_entry *held, struct tapir_jit_pos pos)

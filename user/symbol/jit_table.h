@@ -2,12 +2,12 @@
 /*
  * jit_table.h - names of one process's generated code, by address and time.
  *
- * Runtimes use addresses again: a name holds from when it was learned until another takes a
- * part of its address range, or its end is told. Of names that hold at one time no two overlap.
- * Names come mostly in the order of time; what comes late fills only what is not known.
+ * Runtimes reuse addresses: a name is valid from when it was learned until another takes a part of
+ * its address range, or its end is reported. Of names that are valid at one time, no two overlap.
+ * Names arrive mostly in order of time; a late one fills only unknown ranges.
  *
  * The names are chosen by the traced process: memory is bounded (in one table, and in all
- * together), and so is the work of a call. What does not fit pushes out names that ended long
+ * together), and so is the work of a call. A name that does not fit evicts names that ended long
  * ago, or is refused and counted. One thread at a time.
  */
 #ifndef TAPIR_USER_JIT_TABLE_H
@@ -24,14 +24,14 @@
 #define TAPIR_JIT_TABLE_MAX_BYTES (192ull << 20) /* of one table */
 #define TAPIR_JIT_ALL_MAX_BYTES	  (768ull << 20) /* of all tables of this process */
 
-/* Code may run before its name is told: so much earlier at most. */
+/* Code may run before its name is reported, at most this much earlier. */
 #define TAPIR_JIT_EARLY_NS	  100000000ull
 
 struct tapir_jit_table;
 
 struct tapir_jit_name {
 	uint64_t start_va, size;
-	uint64_t from_ns;  /* 0: from the start, or nobody knows */
+	uint64_t from_ns;  /* 0: from the start, or unknown */
 	uint64_t until_ns; /* 0: still valid */
 	const char *name;  /* name_len bytes, any; from the table: borrowed until its next __add */
 	size_t name_len;
@@ -42,22 +42,21 @@ int tapir_jit_table__new(struct tapir_jit_table **out);
 void tapir_jit_table__free(struct tapir_jit_table *t);
 
 /*
- * Copies the name; its until_ns is not looked at. It ends every name it overlaps that began
- * before it; one that began after it ends the new one. From time 0, it takes nothing from names
- * of times: it is there until the first of them. A name that is known with these addresses
- * changes nothing.
- * 1: it was news, 0: it was not. -EINVAL: no code, or a size that cannot be; -ENOSPC: the memory
- * bound; -ENOMEM. Refused ones are counted, no line is added.
+ * Copies the name; its until_ns is ignored. It ends every name it overlaps that began before it;
+ * one that began after it ends the new one. From time 0, it takes nothing from names with times: it
+ * is valid until the first of them. A name that is known with these addresses changes nothing. 1:
+ * it was new, 0: it was not. -EINVAL: no code, or a size that cannot be; -ENOSPC: the memory bound;
+ * -ENOMEM. Refused ones are counted, no line is added.
  */
 int tapir_jit_table__add(struct tapir_jit_table *t, const struct tapir_jit_name *n);
 
 /*
- * A name that will be added soon: what that needs is fetched into the processor's cache. To
- * say it ten names before it is added makes a large table several times faster.
+ * Prefetches what adding a name soon will need. A call ten names before the addition makes a large
+ * table several times faster.
  */
 void tapir_jit_table__expect(struct tapir_jit_table *t, uint64_t start_va, uint64_t size);
 
-/* Does any name hold in a part of this range now? */
+/* Whether any name is valid in a part of this range now. */
 bool tapir_jit_table__is_held(struct tapir_jit_table *t, uint64_t start_va, uint64_t size);
 
 /* What begins at start_va and holds now; not marked as given out, borrowed until the next __add. */
@@ -74,11 +73,11 @@ int tapir_jit_table__move(struct tapir_jit_table *t, uint64_t from_va, uint64_t 
 			  uint64_t size, uint64_t at_ns);
 
 /*
- * What covered va at time_ns, and marks it as given out. When nothing did, and the next name
- * there begins at most TAPIR_JIT_EARLY_NS later: that one. So that whoever looks it up by
- * (start_va, from_ns) finds it, it then begins so much earlier, at most TAPIR_JIT_EARLY_NS and
- * not before its addresses were free; if it was given out before, the earlier time is a name of
- * its own that ends when the known one begins.
+ * The name that covered va at time_ns, which it marks as used. If there was none, and the next name
+ * there begins at most TAPIR_JIT_EARLY_NS later: that one. So that a lookup by (start_va, from_ns)
+ * finds it, it then begins that much earlier, at most TAPIR_JIT_EARLY_NS and not before its
+ * addresses were free; if it was used before, the earlier time becomes a separate name that ends
+ * when the known one begins.
  */
 bool tapir_jit_table__find(struct tapir_jit_table *t, uint64_t va, uint64_t time_ns,
 			   struct tapir_jit_name *out);

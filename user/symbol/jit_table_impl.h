@@ -12,10 +12,10 @@ struct tapir_jit_key {
 	uint64_t start_va, from_ns;
 };
 
-/* A name that was given out and ended: who takes its addresses is told, too. */
+/* A name that was used and ended: a name that takes its addresses is reported, too. */
 struct tapir_jit_watch {
 	uint64_t start_va, end_va, until_ns;
-	bool is_taken; /* somebody has been told of one that took it */
+	bool is_taken; /* a name that took it was reported */
 };
 
 struct tapir_jit_table {
@@ -31,7 +31,7 @@ struct tapir_jit_table {
 	size_t changed_head;
 	struct tapir_vec(struct tapir_jit_watch) watched;
 	size_t watch_idx;
-	bool is_watch_due; /* something was added since all were looked at */
+	bool is_watch_due; /* something was added since all were checked */
 };
 
 static inline struct tapir_jit_text *tapir_jit_table__text(const struct tapir_jit_table *t,
@@ -40,7 +40,7 @@ static inline struct tapir_jit_text *tapir_jit_table__text(const struct tapir_ji
 	return tapir_jit_arena__at(&t->arena, e->text);
 }
 
-/* Does it fit without forgetting anything? */
+/* Whether it fits without evicting anything. */
 bool tapir_jit_table__has_room(struct tapir_jit_table *t);
 /* Takes an entry with an end. False: out of memory. */
 bool tapir_jit_table__add_past(struct tapir_jit_table *t, const struct tapir_jit_entry *e);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A record is looked at when all of it is in the file: its fixed part and its name are read, its
- * code is stepped over. A size that cannot be ends the reading: nobody knows where the next
- * record would begin.
+ * A record is read when all of it is in the file: its fixed part and its name are read, its code is
+ * skipped. An impossible size ends the reading: the start of the next record is unknown.
  */
 #include "symbol/jitdump.h"
 
@@ -139,9 +138,9 @@ static uint64_t time_of(const struct tapir_jitdump *d, uint64_t time, uint64_t n
 /* ---- records ---------------------------------------------------------------------------- */
 
 /*
- * Of a picture: since when its name holds. False: it is a block of stubs around names that are
- * known; they are told with the pages they lie in (64 KB seen). Or the method is known from an
- * event, which knows when it was compiled, and which spells it a little otherwise.
+ * Of a picture: since when its name is valid. False: it is a block of stubs around known names;
+ * stubs are reported with the pages they are in (up to 64 KB observed). Or the method is known from
+ * an event, which has the time of its compilation and spells its name slightly differently.
  */
 static bool picture_time(const struct tapir_jitdump *d, struct tapir_jit_table *table,
 			 const struct tapir_jitdump_load *load, const char *name, size_t len,
@@ -173,7 +172,7 @@ static bool take_load(struct tapir_jitdump *d, const char *bytes, size_t len, ui
 		return false;
 	memcpy(&load, bytes, sizeof(load));
 	name_len = strnlen(name, len - sizeof(load));
-	/* The end of a record that is looked at whole is no part of its name. */
+	/* The end of a fixed-size record is not part of its name. */
 	if (name_len == len - sizeof(load) && len < MAX_HEAD_BYTES)
 		return false;
 	if (load.code_bytes > load.p.total_bytes)
@@ -278,7 +277,7 @@ static bool read_header(struct tapir_jitdump *d, uint64_t size, uint64_t now_ns)
 	return true;
 }
 
-/* A piece of the file, to look at records one after another. */
+/* A piece of the file, to read records one after another. */
 struct window {
 	char bytes[BUFFER_BYTES];
 	uint64_t off;
@@ -300,7 +299,7 @@ static const char *window_at(struct window *w, int fd, uint64_t off, size_t want
 	return w->bytes + (off - w->off);
 }
 
-/* 1: passed, 0: it is not whole. */
+/* 1: read, 0: incomplete. */
 static int next_record(struct tapir_jitdump *d, struct window *w, uint64_t size, uint64_t now_ns,
 		       struct tapir_jit_table *table)
 {

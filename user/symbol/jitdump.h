@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jitdump.h - follows a jitdump file: records of generated code with times of their own, as
- * Linux's tools/perf/Documentation/jitdump-specification.txt has them. The code itself is not
- * read.
+ * jitdump.h - follows a jitdump file: records of generated code with times of their own, as Linux's
+ * tools/perf/Documentation/jitdump-specification.txt has them. The code itself is not read.
  *
- * A runtime maps the file executable to tell of it: whoever sees the mapping has the file. It
- * belongs to the traced process: bounded work a call, the first thing wrong with it is said
+ * A runtime maps the file executable to announce it: the mapping gives access to the file. It
+ * belongs to the traced process: bounded work per call, and the first problem with it is reported
  * once. One thread at a time; no privileges.
  */
 #ifndef TAPIR_USER_JITDUMP_H
@@ -30,13 +29,13 @@ struct tapir_jitdump_opts {
 	int fd;	       /* the mapped file, open for reading; duplicated */
 	uint32_t tgid; /* for the users /proc/PID/status names and the filesystem; 0: not asked */
 	uint32_t uid;  /* who may own the file */
-	int64_t clock_offset_ns;	  /* the process's CLOCK_MONOTONIC minus ours:
+	int64_t clock_offset_ns;	  /* the process's CLOCK_MONOTONIC minus tapir's:
 					     /proc/PID/timens_offsets */
 	struct tapir_jitdump_ticks ticks; /* for files with such times; zero: times of reading */
 	/*
-	 * The file was written as a whole at at_ns, of code that had been there: its own times say
-	 * nothing. Names hold from since_ns (0: the start) where no other is known to, else from
-	 * at_ns.
+	 * The file was written all at once, at at_ns, for code that existed already: its own times
+	 * mean nothing. Names are valid from since_ns (0: the start) where no other name is known,
+	 * else from at_ns.
 	 */
 	bool is_picture;
 	uint64_t since_ns, at_ns;

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 
 #define MAX_SYMBOLS 2000000
-#define LAST_BYTES  4096 /* of the symbol nobody follows */
+#define LAST_BYTES  4096 /* of a symbol that no other follows */
 
 struct symbol {
 	uint64_t va;
@@ -91,7 +91,7 @@ int tapir_kallsyms__load(const char *path, struct tapir_kallsyms **out)
 		tapir_kallsyms__free(k);
 		return err;
 	}
-	if (!is_sorted(k)) /* the kernel's own are, modules may be behind */
+	if (!is_sorted(k)) /* the kernel's own are; modules may follow */
 		qsort(k->symbols.data, k->symbols.cnt, sizeof(*k->symbols.data), by_va);
 	*out = k;
 	return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Only whole lines are passed: what is behind the last newline is read again with its rest. The
- * bytes before the place where reading goes on are remembered, so that a file that was written
- * anew, in place, while nobody looked is noticed.
+ * Only complete lines are consumed: what follows the last newline is read again with its rest. The
+ * bytes before the position where reading continues are remembered, so that a file that was
+ * rewritten in place between two reads is noticed.
  */
 #include "symbol/perf_map.h"
 
@@ -22,10 +22,10 @@
 #include "foreign/foreign_file.h"
 #include "symbol/jit_file.h"
 
-#define CHUNK_BYTES	  (64u << 10) /* a longer line is none */
+#define CHUNK_BYTES	  (64u << 10) /* a longer line is not a line of a perf map */
 #define BATCH_LINES	  8
 #define SEEN_BYTES	  64
-#define LOOK_AGAIN_NS	  TAPIR_NS_PER_SEC /* is it still the file of this name? */
+#define LOOK_AGAIN_NS	  TAPIR_NS_PER_SEC /* whether it is still the file of this name */
 #define STALE_SLACK_NS	  TAPIR_NS_PER_SEC /* clocks of files and processes are coarse */
 #define MAX_JUNK_BYTES	  (16ull << 20)	   /* without one good line */
 #define MAX_BYTES	  (1ull << 30)
@@ -39,9 +39,9 @@ struct tapir_perf_map {
 	ino_t ino;
 	uint64_t size, mtime_ns; /* when all was read */
 	uint64_t off;		 /* of the first line that is not passed */
-	char seen[SEEN_BYTES];	 /* what stands before off */
+	char seen[SEEN_BYTES];	 /* the bytes before off */
 	size_t seen_len;
-	bool is_in_long_line; /* its rest is passed over */
+	bool is_in_long_line; /* its rest is skipped */
 	bool is_given_up;     /* until it is another file */
 	bool was_read;	      /* to its end, at read_ns */
 	uint64_t read_ns;
@@ -67,7 +67,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Returns what is behind the number and its 0x; NULL: there is none, or it is too large. */
+/* Returns what follows the number and its 0x; NULL: there is no number, or it is too large. */
 static const char *parse_hex(const char *p, const char *end, uint64_t *out)
 {
 	const char *first;
@@ -100,7 +100,7 @@ static const char *skip_blanks(const char *p, const char *end)
 	return p;
 }
 
-/* One blank ends the size; the name is all behind it, blanks included, and may be empty. */
+/* One blank ends the size; the name is everything after it, blanks included, and may be empty. */
 static bool parse_line(const char *p, const char *end, struct line *out)
 {
 	const char *at;
@@ -168,7 +168,7 @@ static size_t take_lines(struct tapir_perf_map *m, const char *chunk, size_t len
 	struct batch batch;
 
 	batch.table = table;
-	/* In the first reading nobody knows since when. */
+	/* In the first reading the start of validity is unknown. */
 	batch.from_ns = m->was_read ? m->read_ns : 0;
 	batch.cnt = 0;
 	while ((newline = memchr(p, '\n', (size_t)(end - p)))) {
@@ -233,7 +233,7 @@ static bool is_stale(const struct tapir_perf_map *m, const struct stat *st)
 	return age_ns > lived_ns + STALE_SLACK_NS;
 }
 
-/* An fd of the file that has the name now, and what it is. -ENOENT: none, or another's. */
+/* An fd of the file that has the name now, and its stat. -ENOENT: none, or of another user. */
 static int open_file(const struct tapir_perf_map *m, struct stat *st)
 {
 	struct tapir_jit_file_opts opts = {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * perf_map.h - follows a perf map: "start size name", a line a piece of generated code, written
+ * perf_map.h - follows a perf map: "start size name", one line per piece of generated code, written
  * by the runtime to /tmp/perf-PID.map of its own mount and pid namespace.
  *
  * Numbers are hexadecimal, with 0x or without; a name is what remains of the line. Lines are
- * appended while the code runs (Node, CPython, BEAM, PHP), or the file is written anew as a
- * picture of one moment (HotSpot); a name has the time before which it was not there: that of
- * the last read that reached the end. The last line may be cut: it waits for its rest.
+ * appended while the code runs (Node, CPython, BEAM, PHP), or the file is rewritten as a picture of
+ * one moment (HotSpot); a name gets the time before which it did not exist: that of the last read
+ * that reached the end. The last line may be cut: it is read when it is complete.
  *
- * The file belongs to the traced process (jit_file.h): what it may cost is bounded, and the
- * first thing wrong with it is said once. One thread at a time. Privileges: those of jit_file.h.
+ * The file belongs to the traced process (jit_file.h): its cost is bounded, and the first problem
+ * with it is reported once. One thread at a time. Privileges: those of jit_file.h.
  */
 #ifndef TAPIR_USER_PERF_MAP_H
 #define TAPIR_USER_PERF_MAP_H
@@ -25,7 +25,7 @@ struct tapir_perf_map_opts {
 	size_t sz;
 	uint32_t tgid;
 	uint32_t ns_tgid;  /* in its innermost pid namespace: in the file's name */
-	uint32_t uid;	   /* who may own the file, beside the users /proc/PID/status names */
+	uint32_t uid;	   /* who may own the file, besides the users in /proc/PID/status */
 	uint64_t start_ns; /* of the process, CLOCK_MONOTONIC: what is older is another's; 0 any */
 	const char *path;  /* NULL: /tmp/perf-NS_TGID.map; below the process's root */
 };
@@ -39,8 +39,8 @@ struct tapir_perf_map_stats {
 
 /*
  * -ENOENT: there is no such file, or it is older than the process; -ESRCH: no such process;
- * -ENOMEM. None adds a line: ask again later. A file that may not be read is no failure: it
- * costs a warning, nothing is read, and it is looked at again.
+ * -ENOMEM. None adds a line: ask again later. A file that may not be read is not a failure: it
+ * causes a warning, nothing is read, and it is checked again later.
  */
 int tapir_perf_map__open(const struct tapir_perf_map_opts *opts, struct tapir_perf_map **out);
 void tapir_perf_map__close(struct tapir_perf_map *m);

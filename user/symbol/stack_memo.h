@@ -31,7 +31,7 @@ struct tapir_stack_memo {
 struct tapir_stack_memo_entry {
 	struct tapir_name_span span;
 	uint64_t value;
-	uint32_t next; /* idx + 1 of one for another time; 0: none */
+	uint32_t next; /* idx + 1 of an entry for another time; 0: none */
 	uint32_t depth;
 };
 
@@ -88,13 +88,13 @@ struct tapir_frame_memo {
 	struct tapir_vec(struct tapir_catalog_changes) changes;
 };
 
-/* The numbers of all frames will be asked for: what is remembered of them is fetched meanwhile. */
+/* Prefetches what is remembered of all frames: their numbers will be requested. */
 void tapir_frame_memo__expect(struct tapir_frame_memo *memo, const struct tapir_catalog *catalog,
 			      const struct tapir_stack_ref *ref,
 			      const struct tapir_stack_view *view);
 /*
- * The number of a stack's frame at a time; *span is narrowed to when it holds. It is asked for
- * by number_of(ctx, frame), once while names hold.
+ * The number of a stack's frame at a time; *span is narrowed to the time in which it is valid.
+ * number_of(ctx, frame) computes it, once while names are valid.
  */
 uint64_t tapir_frame_memo__number(struct tapir_frame_memo *memo,
 				  const struct tapir_catalog *catalog,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One entry a file; the tables of those asked last stay in memory. */
+/* One entry per file; the tables of the most recently used ones stay in memory. */
 #include "symbol/symbolizer.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@
 
 /*
  * Each file holds a descriptor: at most a quarter of those that the process may have. When there
- * are more files, the one that was asked longest ago is dropped, and remembered as that.
+ * are more files, the least recently used one is dropped, and remembered as dropped.
  */
 #define MAX_FILES     16384u
 #define MIN_FILES     16u
@@ -43,8 +43,8 @@
 struct file {
 	uint64_t file_id;
 	int fd;	       /* -1: could not be read, is not tried again; or dropped */
-	char *path;    /* NULL: no separate debug information is looked for */
-	uint32_t tgid; /* one of those that map it there; 0: we see it there */
+	char *path;    /* NULL: no search for separate debug information */
+	uint32_t tgid; /* a process that maps it there; 0: tapir itself sees it there */
 	struct tapir_symtab *symtab;
 	struct tapir_functions *functions; /* of symtab's file; NULL: no unwind data */
 	struct tapir_r2r *r2r;		   /* instead: it is an assembly */
@@ -54,7 +54,7 @@ struct file {
 struct tapir_symbolizer {
 	struct tapir_vec(struct file) files;
 	struct tapir_map idx_by_file_id;
-	struct tapir_map dropped; /* file_ids without a file, for want of descriptors */
+	struct tapir_map dropped; /* file_ids without a file, for lack of descriptors */
 	size_t max_files;
 	uint64_t missed_cnt;
 	uint64_t use_cnt;
@@ -89,7 +89,7 @@ int tapir_symbolizer__new(struct tapir_symbolizer **out)
 	return 0;
 }
 
-/* What it has in memory counts as so many symbols. */
+/* The memory it uses, as a number of symbols. */
 static size_t cost_of(const struct file *file)
 {
 	size_t range_cnt = file->functions ? tapir_functions__cnt(file->functions) : 0;
@@ -134,14 +134,14 @@ void tapir_symbolizer__free(struct tapir_symbolizer *s)
 	free(s);
 }
 
-/* A file that was dropped has a name for none of its functions: each that is asked for counts. */
+/* A dropped file has no names of its functions: each lookup counts. */
 static void remember_dropped(struct tapir_symbolizer *s, uint64_t file_id)
 {
 	if (s->dropped.cnt < MAX_DROPPED)
 		tapir_map__put(&s->dropped, file_id, NULL);
 }
 
-/* The place of the file that was asked longest ago; NULL: there is none. */
+/* The entry of the least recently used file; NULL: there is none. */
 static struct file *drop_oldest(struct tapir_symbolizer *s)
 {
 	struct file *file, *oldest = NULL;
@@ -230,7 +230,7 @@ static void give_up(struct file *file)
 	file->fd = -1;
 }
 
-/* Is it this file that the path names below the root? */
+/* Whether the path below the root names this file. */
 static bool shows(int root_fd, uint32_t tgid, const struct file *file)
 {
 	tapir_autofd int path_fd = tapir_foreign__take(root_fd, file->path, tgid, 0);
@@ -242,9 +242,9 @@ static bool shows(int root_fd, uint32_t tgid, const struct file *file)
 }
 
 /*
- * A debug file that the file itself names is looked for beside it: in our root if the path means
- * the same file here, else in that of its process. One of its build ID is looked for here in any
- * case.
+ * A debug file that the file itself names is searched in its directory: in tapir's root if the path
+ * means the same file there, else in that of its process. A debug file of its build ID is always
+ * searched in tapir's root.
  */
 static void load_debug(struct file *file, struct tapir_elf *elf)
 {
@@ -292,7 +292,7 @@ static int load(struct tapir_symbolizer *s, struct file *file)
 	return 0;
 }
 
-/* Nobody hands us the file of the vdso: there is none. */
+/* The vdso has no file. */
 static struct file *find_file(struct tapir_symbolizer *s, uint64_t file_id)
 {
 	const uint64_t *idx = tapir_map__get(&s->idx_by_file_id, file_id);

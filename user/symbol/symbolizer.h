@@ -2,9 +2,9 @@
 /*
  * symbolizer.h - the function at an offset of a file, as people write its name.
  *
- * Files are taken when they are mapped, because they may be gone or replaced later, and read
- * when the first of their addresses is asked for. Few tables are held at a time: a big
- * library's is larger than all the rest of tapir. One thread.
+ * Files are opened when they are mapped, because they may be gone or replaced later, and read when
+ * their first address is looked up. Few tables are kept at a time: a big library's is larger than
+ * all the rest of tapir. One thread.
  */
 #ifndef TAPIR_USER_SYMBOLIZER_H
 #define TAPIR_USER_SYMBOLIZER_H
@@ -18,7 +18,7 @@ struct tapir_symbolizer;
 struct tapir_symbol_name {
 	const char *name; /* demangled; borrowed until the next call */
 	uint64_t start_off, size;
-	bool is_range; /* no symbol is known; the name says where the function begins */
+	bool is_range; /* no symbol is known; the name tells where the function begins */
 };
 
 int tapir_symbolizer__new(struct tapir_symbolizer **out);
@@ -43,8 +43,8 @@ uint64_t tapir_symbolizer__kernel_id(void);
 #define TAPIR_KERNEL_START_VA 0xffff800000000000ull
 
 /*
- * What was compiled into a .NET assembly; read when it is first asked for. NULL: the file is none,
- * or is not known. Borrowed until the next call.
+ * The methods compiled into a .NET assembly; read when first requested. NULL: not an assembly, or
+ * an unknown file. Borrowed until the next call.
  */
 const struct tapir_r2r *tapir_symbolizer__r2r(struct tapir_symbolizer *symbolizer,
 					      uint64_t file_id);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vdso.h - the library that the kernel maps into every process, "[vdso]" in maps: no file is
- * behind it, but one kernel gives all its 64-bit processes the same, so ours has the symbols of
- * theirs. Thread-safe; no privileges.
+ * vdso.h - the library that the kernel maps into every process, "[vdso]" in maps: it has no file,
+ * but a kernel gives all its 64-bit processes the same one, so tapir's own has the right symbols.
+ * Thread-safe; no privileges.
  */
 #ifndef TAPIR_USER_VDSO_H
 #define TAPIR_USER_VDSO_H
@@ -20,7 +20,7 @@ struct tapir_vdso {
 	int fd; /* a copy, for reading */
 };
 
-/* Ours, copied at the first call and kept. NULL: there is none. */
+/* tapir's own, copied at the first call and kept. NULL: there is none. */
 const struct tapir_vdso *tapir_vdso__get(void);
 
 /* Ours, if it is the same one: not that of a 32-bit process. Else NULL. */
