@@ -30,7 +30,7 @@ static bool is_tick(struct tapir_allocators *a, const struct tapir_probe_view *p
 	return is_one;
 }
 
-/* The runtime's own pieces of code: nobody's method. */
+/* The runtime's own pieces of code, which are not methods. */
 static bool is_stub(const char *name)
 {
 	static const char mark[] = " [CoreCLR]";
@@ -39,7 +39,7 @@ static bool is_stub(const char *name)
 	return len >= sizeof(mark) - 1 && !strcmp(name + len - (sizeof(mark) - 1), mark);
 }
 
-/* List<T>.Add is asked by somebody, and who that is says more. */
+/* List<T>.Add is called by a method, and that caller is more informative. */
 static bool is_frameworks(const char *name)
 {
 	struct tapir_sv text = tapir_sv__of(name);
@@ -49,7 +49,7 @@ static bool is_frameworks(const char *name)
 	       tapir_sv__starts_with(text, "dynamicClass.");
 }
 
-/* Of a node's frames; where all are the framework's: its innermost. False: none is managed. */
+/* Of a node's frames; if all are the framework's, the innermost. False: none is managed. */
 static bool find_method(const struct tapir_stack_tree *tree, uint32_t node, uint32_t *name)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;

@@ -18,7 +18,7 @@ struct tapir_allocators {
 	struct tapir_map by_probe, by_name; /* for the allocators alone */
 };
 
-/* Counts an event if it tells of an allocation. */
+/* Counts an event if it reports an allocation. */
 void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl,
 			   const struct tapir_tl_thread *thread,
 			   const struct tapir_probe_view *probe,

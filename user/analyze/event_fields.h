@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * event_fields.h - the fields of events of either encoding, for views: layouts are found once a
+ * event_fields.h - the fields of events of either encoding, for views: layouts are found once per
  * probe. One thread.
  */
 #ifndef TAPIR_USER_EVENT_FIELDS_H
@@ -13,7 +13,7 @@
 #include "decode/fields.h"
 #include "trace/catalog.h"
 
-#define TAPIR_EVENT_FIELDS_MAX 24 /* of an event: more are not looked at */
+#define TAPIR_EVENT_FIELDS_MAX 24 /* of an event; others are ignored */
 
 struct tapir_event_fields {
 	/* of the event decoded last; borrowed from it */

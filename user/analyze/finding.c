@@ -32,7 +32,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	tapir_allocators__add(&f->allocators, f->tl, t, probe, event);
 }
 
-/* A collection of .NET lies in its pause; one in the background stops the program only shortly. */
+/* A .NET collection is inside its pause; one in the background stops the program only briefly. */
 static void count_dotnet_gc(struct tapir_finding *f, struct tapir_interval *i)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];

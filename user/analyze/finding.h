@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * finding.h - what stands out in a recording, for the report's first sentence: time in the
- * collector and who allocates, for locks, in the JIT compiler. It asks for the stacks of
- * allocations alone, so that it costs little.
+ * collector and who allocates, for locks, in the JIT compiler. It needs only the stacks of
+ * allocations, so it costs little.
  */
 #ifndef TAPIR_USER_FINDING_H
 #define TAPIR_USER_FINDING_H

@@ -32,7 +32,7 @@ static inline void tapir_histogram__add(struct tapir_histogram *h, uint64_t valu
 	h->counts[tapir_histogram__step(value)]++;
 }
 
-/* The middle of the step in which the percent-th of all values lies; 0: there is none. */
+/* The middle of the step that contains the percent-th of all values; 0: there are no values. */
 static inline uint64_t tapir_histogram__percentile(const struct tapir_histogram *h, double percent)
 {
 	uint64_t want = (uint64_t)((double)h->cnt * percent / 100), seen = 0;

@@ -12,7 +12,7 @@
 struct thread {
 	uint32_t tgid;
 	bool is_out;
-	bool is_runnable; /* it left and could have gone on */
+	bool is_runnable; /* it left and could have continued */
 	uint64_t out_ns;
 	uint64_t token;
 };
@@ -50,7 +50,7 @@ void tapir_offcpu__free(struct tapir_offcpu *o)
 
 /* ---- pairing ---------------------------------------------------------------------------- */
 
-/* More threads than there is room for: all of them are forgotten, who is away with them. */
+/* More threads than the limit: all of them are dropped, including those that are off-CPU. */
 static void forget_threads(struct tapir_offcpu *o)
 {
 	const struct thread *t;
@@ -86,7 +86,7 @@ static int go_out(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
 	if (!t)
 		return -ENOMEM;
 	o->stats.unpaired += t->is_out;
-	t->is_out = !(rec->out_state & TAPIR_STATE_DEAD); /* who is dead stays away */
+	t->is_out = !(rec->out_state & TAPIR_STATE_DEAD); /* a dead thread stays off-CPU */
 	if (!t->is_out)
 		return 0;
 	t->tgid = rec->out_tgid;
@@ -179,7 +179,7 @@ static int pair_earliest(struct tapir_offcpu *o)
 	return pair(o, &rec);
 }
 
-/* Time that jumps ahead lets all go; one that lies back goes at once. */
+/* A jump ahead in time releases all; a record from the past is released at once. */
 static bool is_due(const struct tapir_offcpu *o)
 {
 	uint64_t waited;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * offcpu.h - when threads did not run: from the switch that took a thread off its CPU to the one
- * that brought it back, with the reason and who ended it.
+ * that brought it back, with the reason and the thread that ended it.
  *
- * Feed it a file's SWITCH records as the reader delivers them. They come from many CPUs and
- * between chunks their time may step back: they wait in a window before they are paired.
- * Bounded memory, also for a hostile file: what cannot be paired is counted. One thread.
+ * Feed it a file's SWITCH records as the reader delivers them. They come from many CPUs and between
+ * chunks their time may step back: they wait in a window before they are paired. Bounded memory,
+ * also for a hostile file: what cannot be paired is counted. One thread.
  */
 #ifndef TAPIR_USER_OFFCPU_H
 #define TAPIR_USER_OFFCPU_H

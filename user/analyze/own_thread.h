@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * own_thread.h - tapir's own threads in traced processes: libtapir-coreclr.so has one, which sleeps
- * as long as nobody changes what is on, and is not what anybody asks about.
+ * until a recording changes what is enabled, and is of no interest to the user.
  */
 #ifndef TAPIR_USER_OWN_THREAD_H
 #define TAPIR_USER_OWN_THREAD_H
@@ -12,7 +12,7 @@
 #include "trace/catalog.h"
 
 /*
- * Does the stack begin in the library, but for what libc starts threads with? A thread of the
+ * Whether the stack begins in the library, apart from libc's start functions. A thread of the
  * process that fires an event is in it, too, but did not begin there. Cheap for deep stacks.
  */
 bool tapir_own_thread__has_stack(const struct tapir_catalog *catalog, uint32_t tgid,

@@ -25,7 +25,7 @@ static char *dup_text(struct tapir_pairs *pairs, const char *text)
 	return copy;
 }
 
-/* like: what a new one is made of. TAPIR_NO_KIND: too many, or out of memory. */
+/* like: the template of a new one. TAPIR_NO_KIND: too many, or out of memory. */
 static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like, bool is_guessed)
 {
 	uint64_t key = tapir_hash__bytes(1, like->provider, strlen(like->provider) + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pairs.h - which events begin and end which kind of interval: known ones from lore/,
- * those a user names, and any others whose names say so (x__start, x__done).
+ * pairs.h - which events begin and end which kind of interval: known ones from lore/, those a user
+ * names, and any others whose names show it (x__start, x__done).
  *
  * A probe has its roles for as long as the file is read. Bounded. One thread.
  */
@@ -68,7 +68,7 @@ const struct tapir_roles *tapir_pairs__roles(struct tapir_pairs *pairs,
 					     const struct tapir_probe_view *probe);
 void tapir_pairs__fini(struct tapir_pairs *pairs);
 
-/* Is the kind what a user calls text: "query", "postgresql:query", or one of its events? */
+/* Whether text names the kind: "query", "postgresql:query", or one of its events. */
 bool tapir_kind__is_called(const struct tapir_kind *kind, const char *text);
 
 #endif

@@ -69,7 +69,7 @@ void tapir_recorded__add(struct tapir_recorded *r, const struct tapir_rec *rec)
 /* ---- what was asked for ---------------------------------------------------------------------- */
 
 struct asked {
-	struct tapir_sv specs; /* a line each */
+	struct tapir_sv specs; /* one line each */
 	unsigned runtimes;     /* that count */
 	bool has_probes;
 };
@@ -179,7 +179,7 @@ static void say_not_recorded(const struct subject *s, struct tapir_view_result *
 	tapir_str__addf(&result->headline, "%s were not recorded: %s records them", s->what,
 			s->how);
 	tapir_vec_for_each (fact, &result->facts)
-		fact->column.title = NULL; /* zeros of what nobody counted */
+		fact->column.title = NULL; /* zeros for what was not counted */
 	result->is_unrecorded = true;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * recorded.h - was what a view looks for asked for at all? By what the file says of itself: the
- * SPECs, the lanes, the switches, and whose events there are. So that a view that found nothing
- * does not say that nothing happened where nobody looked.
+ * recorded.h - whether a file was recorded with what a view needs, by the file's own description:
+ * the SPECs, the lanes, the switches, and the providers of its events. So a view that found nothing
+ * does not claim that nothing happened if nothing was recorded.
  */
 #ifndef TAPIR_USER_RECORDED_H
 #define TAPIR_USER_RECORDED_H
@@ -17,9 +17,9 @@ struct tapir_recorded {
 void tapir_recorded__add(struct tapir_recorded *r, const struct tapir_rec *rec);
 
 /*
- * After the view's finish: where it found nothing (tapir_view_result__nothing) because nobody asked
- * for it, its headline says so, and what would record it. A file that does not say what was asked
- * for (of a tapir that wrote no "specs") is left as it is.
+ * After the view's finish: if it found nothing (tapir_view_result__nothing) because it was not
+ * recorded, its headline becomes that, with the option that records it. For a file without "specs"
+ * (of an older tapir), nothing changes.
  */
 void tapir_recorded__judge(const struct tapir_recorded *r, const struct tapir_catalog *catalog,
 			   const struct tapir_view *view, struct tapir_view_result *result);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What comes in order, which is most, stands in a queue; the rest in a heap beside it; the older
- * of their two heads goes next.
+ * Records that arrive in order, which are most, are in a queue, the others in a heap; the older of
+ * the two heads is next.
  */
 #include "analyze/reorder.h"
 

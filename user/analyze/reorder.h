@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * reorder.h - records in the order of their times, though CPUs and lanes are read one behind the
- * other: each waits (a copy) until the newest is half a second ahead of it, or too many wait.
+ * reorder.h - records in the order of their times, although CPUs and lanes are read one after the
+ * other: a copy of each waits until the newest is half a second ahead of it, or too many wait.
  *
  * Bounded memory, whatever times a file claims. One thread.
  */
@@ -24,13 +24,13 @@ struct tapir_reorder *tapir_reorder__new(void (*out)(void *ctx, const struct tap
 void tapir_reorder__free(struct tapir_reorder *r);
 
 /*
- * A well-formed record, copied. is_ahead: it is a description, which comes long before its time:
- * it waits for the others, they do not hurry for it. 0 or -ENOMEM.
+ * A well-formed record, copied. is_ahead: a description that arrives long before its time waits for
+ * the others and does not advance them. 0 or -ENOMEM.
  */
 int tapir_reorder__add(struct tapir_reorder *r, const struct tapir_rec *rec, bool is_ahead);
 /* After the last record: lets all go. */
 void tapir_reorder__finish(struct tapir_reorder *r);
-/* How many came later than the window is long, and went out behind younger ones. */
+/* The number that arrived later than the window allows and were delivered after younger ones. */
 uint64_t tapir_reorder__late(const struct tapir_reorder *r);
 
 #endif

@@ -17,7 +17,7 @@ const char *tapir_work__name(unsigned work)
 	return work < TAPIR_WORK_CNT ? names[work] : "";
 }
 
-/* NONE: its name says nothing. */
+/* NONE: its name tells nothing. */
 static uint8_t judge(const struct tapir_lore_work *w, struct tapir_sv text)
 {
 	for (; w && w->prefix; w++)

@@ -25,16 +25,18 @@ const char *tapir_work__name(unsigned work);
 /* What is known of nodes and threads, for this room alone. */
 struct tapir_works {
 	struct tapir_vec(uint8_t) by_node;
-	struct tapir_map by_tid; /* tid -> what its name says, with a bit for when it was asked */
+	struct tapir_map
+		by_tid; /* tid -> the kind its name implies, with a bit for when it was checked */
 };
 
-/* Of a thread whose last sample lies at node. */
+/* Of a thread whose last sample is at node. */
 enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
 				const struct tapir_tl_thread *thread, uint32_t node,
 				uint64_t time_ns);
 /*
- * Where a thread that collects is worth telling: a thread of .NET does so itself, and of a runtime
- * without symbols each address would be a place of its own; then the method that made it collect.
+ * What to report as the place of a collecting thread: a .NET thread collects itself, and in a
+ * runtime without symbols each address would be a separate place; then it is the method that made
+ * it collect.
  */
 uint32_t tapir_work__collecting_node(const struct tapir_stack_tree *tree, uint32_t node);
 void tapir_works__fini(struct tapir_works *works);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A child is found by (parent, name), 8 bytes a node; siblings are a list, sorted at the end. Ids
- * of nodes are held by others: none is ever taken back. What a full tree has no room for is folded.
+ * A child is found by (parent, name), 8 bytes per node; siblings are a list, sorted at the end.
+ * Other modules keep ids of nodes, so no node is ever removed. Stacks that a full tree cannot hold
+ * are folded.
  */
 #include "analyze/stack_tree.h"
 
@@ -12,7 +13,7 @@
 #include "symbol/frame_kind.h"
 
 #define NO_NODE	    UINT32_MAX
-#define UNNAMED	    1 /* idx of the name of what is behind the bound */
+#define UNNAMED	    1 /* idx of the name for everything past the bound */
 #define FOLDED	    2 /* ... of stacks that came too rarely */
 
 /* Nodes for folded stacks; the last of them for no callers, only functions. */
@@ -247,7 +248,7 @@ static unsigned fold_depth(const struct tapir_stack_tree *tree)
 	return depth ? depth : tree->process_frame != TAPIR_PROCESS_FRAME_NONE;
 }
 
-/* Its outermost callers, a node that says so, and the function it was in. */
+/* Its outermost callers, a node that marks the folding, and the function it was in. */
 static uint32_t fold(struct tapir_stack_tree *tree, uint32_t node, uint64_t leaf)
 {
 	size_t before = tree->nodes.cnt;
@@ -279,7 +280,7 @@ static uint32_t innermost(struct tapir_stack_tree *tree, struct path *path)
 	return path->is_cut ? fold(tree, path->node, path->leaf) : path->node;
 }
 
-/* How often a stack must have come to get nodes of its own. */
+/* How often a stack must have occurred to get its own nodes. */
 static uint32_t times_needed(const struct tapir_stack_tree *tree)
 {
 	size_t cnt = tree->nodes.cnt - tree->fold_cnt;

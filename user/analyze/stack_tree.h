@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stack_tree.h - stacks folded into a tree of calls, outermost function at the root: what a
- * flame graph draws.
+ * stack_tree.h - stacks folded into a tree of calls, outermost function at the root: what a flame
+ * graph draws.
  *
  * Names come from files and other processes: nodes and names are bounded. The fuller the tree, the
- * more often must a stack have come before it gets nodes of its own. Until then it is folded: its
- * outermost callers, as many as there is room for, "(rarer stacks)", and the function it was in. So
- * sums stay whole, functions their own, and what was folded is seen as such. One thread.
+ * more often a stack must occur before it gets its own nodes. Until then it is folded: its
+ * outermost callers, as many as fit, "(rarer stacks)", and the function it was in. So sums stay
+ * complete, functions keep their own counts, and folding is visible. One thread.
  */
 #ifndef TAPIR_USER_STACK_TREE_H
 #define TAPIR_USER_STACK_TREE_H
@@ -19,12 +19,12 @@
 
 #define TAPIR_STACK_TREE_MAX_NODES (1u << 20)
 #define TAPIR_STACK_TREE_MAX_NAME  512	       /* bytes; longer ones are cut */
-#define TAPIR_STACK_TREE_MAX_BYTES (64u << 20) /* of all names; behind it they are one */
+#define TAPIR_STACK_TREE_MAX_BYTES (64u << 20) /* of all names; past it they share one */
 #define TAPIR_STACK_TREE_ROOT	   0
 
 struct tapir_tree_node {
 	uint32_t name;			    /* idx in names */
-	uint32_t first_child, next_sibling; /* 0: none; the root is nobody's child */
+	uint32_t first_child, next_sibling; /* 0: none; the root is never a child */
 	uint32_t parent;
 	uint16_t depth;
 	uint8_t kind;	      /* enum tapir_frame_kind */
@@ -49,7 +49,7 @@ struct tapir_stack_tree {
 	struct tapir_vec(
 		struct tapir_tree_node) nodes; /* [0]: the root, once something was added */
 	struct tapir_vec(char *) names;
-	uint64_t folded_cnt; /* stacks asked for, as often as they were, that are not whole */
+	uint64_t folded_cnt; /* incomplete stacks, counted each time one is requested */
 	uint32_t max_depth;  /* of any node */
 	size_t name_bytes;
 	bool failed; /* out of memory: the tree is not complete */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Counting: per record a few look-ups by number; names are touched once a row. */
+/* Counting: a few lookups by number per record; names are read once per row. */
 #include "analyze/summary_impl.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #define NO_ROW	 TAPIR_NO_ROW
 
-#define META_MAX 1024 /* keys; each is looked for among all */
+#define META_MAX 1024 /* keys; each is searched for among all */
 
 char *tapir_summary__copy(struct tapir_summary *s, struct tapir_sv sv)
 {
@@ -98,7 +98,7 @@ static uint64_t event_row(struct tapir_summary *s, const struct tapir_catalog *c
 	return *idx;
 }
 
-/* A process and a thread, as the records at a time name them: ids are used again. */
+/* A process and a thread, as named by the records of that time: ids are reused. */
 struct who {
 	uint32_t pid, tid;
 	uint64_t life, thread_ns;
@@ -154,7 +154,7 @@ static void name_process(struct tapir_summary *s, const struct who *who, struct 
 		replace(s, &row->exe, exe);
 }
 
-/* A forked child runs its parent's program until it says another one. */
+/* A forked child runs its parent's program until it executes another one. */
 static void inherit_program(struct tapir_summary *s, const struct who *who,
 			    const struct who *parent_who)
 {
@@ -191,7 +191,7 @@ static uint64_t new_thread_row(struct tapir_summary *s, const struct who *who)
 	return NO_ROW;
 }
 
-/* Threads of one process that had the same id are behind each other, the first one first. */
+/* Threads of one process that had the same id follow each other, the first one first. */
 static uint64_t next_thread_row(struct tapir_summary *s, uint64_t idx, const struct who *who)
 {
 	while (!is_same_start(s->threads.data[idx].start_ns, who->thread_ns)) {
@@ -298,7 +298,7 @@ static void add_to_times(struct tapir_loss_row *row, uint64_t time_ns, uint64_t 
 
 #define FIRST_WIDTH_NS 100000000ull
 
-/* A LOSS says between which times; what was lost counts for the middle. */
+/* A LOSS has a time range; the loss counts for its middle. */
 static void count_loss(const struct tapir_summary *s, struct tapir_loss_row *row,
 		       const struct tapir_rec_loss *loss)
 {
@@ -407,7 +407,7 @@ static void add_meta(struct tapir_summary *s, const struct tapir_catalog *catalo
 	s->failed |= !tapir_vec__push(&s->metas, row);
 }
 
-/* Counted for who goes out, who is told why; a thread that comes in went out before. */
+/* Counted for the thread that leaves, which has the reason; a thread that enters left before. */
 static void add_switch(struct tapir_summary *s, const struct tapir_catalog *catalog,
 		       const struct tapir_rec *rec)
 {
@@ -421,7 +421,7 @@ static void add_switch(struct tapir_summary *s, const struct tapir_catalog *cata
 	COUNT(s, &who, switches);
 }
 
-/* Not a description, which may tell of what was long ago. */
+/* Not a description, which may describe something long past. */
 static bool is_happening(const struct tapir_rec *rec)
 {
 	return rec->type == TAPIR_REC_EVENT || rec->type == TAPIR_REC_SAMPLE ||

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * summary.h - a recording in numbers: what was captured and lost and when, of whom, from where.
+ * summary.h - a recording in numbers: what was captured and lost, when, and in which processes and
+ * functions.
  *
- * Feed it every record of a file, descriptions included, in the order the reader delivers
- * them; then sort and read the tables. What a hostile file can make of it is bounded: behind the
- * limits below, things are counted in `more` and no row of theirs is kept. One thread.
+ * Feed it every record of a file, descriptions included, in the order the reader delivers them;
+ * then sort and read the tables. A hostile file cannot exhaust memory: past the limits below, items
+ * are counted in `more` and get no row. One thread.
  */
 #ifndef TAPIR_USER_SUMMARY_H
 #define TAPIR_USER_SUMMARY_H
@@ -17,8 +18,8 @@
 #include "trace/record.h"
 
 #define TAPIR_SUMMARY_MAX_ROWS	     65536	 /* of each table */
-#define TAPIR_SUMMARY_MAX_KEYS	     (1u << 18)	 /* ids that are told apart, of each kind */
-#define TAPIR_SUMMARY_MAX_TEXT_BYTES (32u << 20) /* of all strings; behind it they are "" */
+#define TAPIR_SUMMARY_MAX_KEYS	     (1u << 18)	 /* distinct ids of each kind */
+#define TAPIR_SUMMARY_MAX_TEXT_BYTES (32u << 20) /* of all strings; past it they are "" */
 #define TAPIR_SUMMARY_TIMES	     32		 /* parts of the time in which losses are counted */
 #define TAPIR_SUMMARY_SAMPLED	     UINT32_MAX	 /* as a stack's event: CPU samples */
 
@@ -91,7 +92,7 @@ struct tapir_loss_row {
 	uint64_t base_ns, width_ns, counts[TAPIR_SUMMARY_TIMES];
 };
 
-/* For the summary alone: a stack of a process at a time, and how often it came. */
+/* For the summary alone: a stack of a process at a time, and its count. */
 struct tapir_resolved_stack {
 	uint64_t cnt;
 	uint64_t row;			 /* of its functions; UINT64_MAX: none */
@@ -139,7 +140,7 @@ struct tapir_summary {
 
 void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *catalog,
 			const struct tapir_rec *rec);
-/* Of a record that is not counted: only that the recording went on until then. */
+/* For a record that is not counted: the recording lasted until then. */
 void tapir_summary__pass(struct tapir_summary *s, const struct tapir_rec *rec);
 /*
  * Brings functions, modules and stacks up to date, and sorts each table, largest first; nothing

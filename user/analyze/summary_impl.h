@@ -7,7 +7,7 @@
 
 #define TAPIR_NO_ROW UINT64_MAX /* as a map's value: there were too many */
 
-/* A copy that counts against the text's bound; "" behind it. NULL: out of memory. */
+/* A copy that counts against the text's bound; "" past it. NULL: out of memory. */
 char *tapir_summary__copy(struct tapir_summary *s, struct tapir_sv sv);
 uint64_t tapir_summary__hash(uint64_t hash, struct tapir_sv sv);
 /* The value's place for a key that may be new; NULL: too many keys, or out of memory. */

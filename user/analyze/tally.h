@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tally.h - events counted by what a text of theirs says (a type), and under it by another (a
- * message) and by the stacks they came from; each with a weight. For views. Bounded.
+ * tally.h - events counted by one of their texts (a type), and under it by another (a message) and
+ * by their stacks; each with a weight. For views. Bounded.
  */
 #ifndef TAPIR_USER_TALLY_H
 #define TAPIR_USER_TALLY_H
@@ -26,7 +26,7 @@ struct tapir_tally_message {
 };
 
 struct tapir_tally_row {
-	char *what; /* "" where the event does not say */
+	char *what; /* "" if the event has none */
 	unsigned message_cnt;
 	struct tapir_tally_message messages[TAPIR_TALLY_MESSAGES];
 	uint64_t other_messages;
@@ -50,7 +50,7 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
 /* Rows and their stacks by weight, the heaviest first. */
 void tapir_tally__sort(struct tapir_tally *t);
-/* The rows, each with a table "stacks"; is_bytes: how weights are told. */
+/* The rows, each with a table "stacks"; is_bytes: the unit of weights. */
 void tapir_tally__write(const struct tapir_tally *t, struct tapir_view_result *result,
 			const char *key, bool is_bytes, uint64_t top);
 void tapir_tally__fini(struct tapir_tally *t);

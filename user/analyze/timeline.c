@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Records in their order, each to who keeps the state it changes. */
+/* Passes records, in order, to the part that keeps the state they change. */
 #include "analyze/timeline.h"
 
 #include <errno.h>
@@ -124,7 +124,7 @@ void tapir_timeline__free(struct tapir_timeline *tl)
 {
 	if (!tl)
 		return;
-	tl->listeners.cnt = 0; /* nobody hears of what ends now */
+	tl->listeners.cnt = 0; /* the view does not see what ends now */
 	tapir_tl__end_all(tl, tl->stats.last_ns);
 	tapir_tl__free_dead(tl);
 	tapir_reorder__free(tl->reorder);

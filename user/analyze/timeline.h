@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * timeline.h - the join: records by time, and beside each the state of its thread: whether it
- * runs, could run or sleeps, why and woken by whom, and which intervals are open on it.
+ * timeline.h - the join: records by time, each with the state of its thread: whether it runs, is
+ * runnable or sleeps, why, which thread woke it, and which intervals are open on it.
  *
- * Every nanosecond of a thread is counted once, under one state and one cause. So what an
- * interval took is a difference of two counts, and its parts add up to the whole.
+ * Every nanosecond of a thread is counted once, under one state and one cause. So what an interval
+ * took is a difference of two counts, and its parts add up to the whole.
  *
- * Feed it every record of a file, descriptions included, as the reader delivers them. Views
- * listen. Bounded memory; what finds no room is counted. One thread.
+ * Feed it every record of a file, descriptions included, as the reader delivers them. Views listen.
+ * Bounded memory; what finds no room is counted. One thread.
  */
 #ifndef TAPIR_USER_TIMELINE_H
 #define TAPIR_USER_TIMELINE_H
@@ -53,15 +53,15 @@ struct tapir_tl_wait {
 
 struct tapir_tl_thread {
 	uint32_t tgid, tid;
-	bool is_gone;	   /* it left its last CPU: what comes by its id is another thread */
-	bool is_dead;	   /* for a while somebody may ask what it did */
-	bool is_ours;	   /* tapir's, in a traced process: nobody is told of its waits */
+	bool is_gone; /* it left its last CPU: later records with its id are of another thread */
+	bool is_dead; /* for a while somebody may ask what it did */
+	bool is_ours; /* tapir's, in a traced process: its waits are not reported */
 	uint8_t look_cnt;  /* stacks that were asked whether it is */
 	uint8_t state;	   /* enum tapir_thread_state */
 	uint8_t own_cause; /* of its innermost interval that has one */
 	uint16_t out_state, out_flags;
 	uint64_t since_ns;	/* parts hold everything before */
-	uint64_t gc_ns, any_ns; /* what the process had stood still at since_ns */
+	uint64_t gc_ns, any_ns; /* time the process had been stopped at since_ns */
 	struct tapir_parts parts;
 	uint64_t out_ns;   /* when it left its CPU */
 	uint32_t out_node; /* with which stack; TAPIR_NO_NODE: not asked for */
@@ -101,7 +101,7 @@ struct tapir_interval {
 	/* for the timeline alone, while it is open */
 	struct tapir_parts at;
 	uint64_t last_ns, gc_ns, any_ns; /* its thread's then */
-	struct tapir_tl_thread *thread;	 /* whose time it is at present; NULL: nobody's */
+	struct tapir_tl_thread *thread;	 /* the thread whose time it is at present; NULL: none */
 	struct tapir_interval *outer, *inner;
 	struct tapir_interval *next, *prev; /* of the process, if it may change threads */
 	uint64_t map_key;
@@ -118,7 +118,7 @@ struct tapir_wait {
 	struct tapir_parts parts;	     /* sleeping and runnable, by cause */
 };
 
-/* What a view hears; each may be NULL. What lies outside the range is not told. */
+/* The callbacks of a view; each may be NULL. Nothing outside the range is reported. */
 struct tapir_timeline_fns {
 	void (*sample)(void *ctx, struct tapir_tl_thread *thread,
 		       const struct tapir_rec_sample *sample);
@@ -126,7 +126,7 @@ struct tapir_timeline_fns {
 	void (*event)(void *ctx, struct tapir_tl_thread *thread,
 		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
 	void (*open)(void *ctx, struct tapir_interval *interval);
-	/* Its parts are whole; it is freed afterwards. */
+	/* Its parts are complete; it is freed afterwards. */
 	void (*close)(void *ctx, struct tapir_interval *interval);
 	void (*counter)(void *ctx, const struct tapir_rec_counter *counter);
 };
@@ -141,7 +141,7 @@ struct tapir_timeline_opts {
 };
 
 struct tapir_timeline_stats {
-	uint64_t records, late; /* late: too far behind the others to be put right */
+	uint64_t records, late; /* late: too far behind the others to be sorted */
 	uint64_t samples, switches, events;
 	uint64_t unpaired; /* switches that do not fit what was seen before */
 	uint64_t no_room;  /* threads, processes, intervals beyond the bounds */
@@ -164,7 +164,7 @@ int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec);
 int tapir_timeline__finish(struct tapir_timeline *tl);
 
 const struct tapir_timeline_stats *tapir_timeline__stats(const struct tapir_timeline *tl);
-/* How long it is, as far as it lies in the range that was asked for. */
+/* Its length inside the requested range. */
 uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl);
 struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl);
 struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl);
@@ -176,11 +176,11 @@ const struct tapir_event_fields *tapir_timeline__fields(struct tapir_timeline *t
 /* NULL: nothing was seen of it. */
 struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, uint32_t tid);
 
-/* Where a stack lies in the tree, made if it is new. TAPIR_NO_NODE: nothing is known of it. */
+/* The node of a stack in the tree, created if it is new. TAPIR_NO_NODE: the stack is unknown. */
 uint32_t tapir_timeline__node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref);
 /*
- * What a thread did for most of a time that ends now, if that was a wait, else where it was last:
- * the stack that says most. TAPIR_NO_NODE: nothing was seen.
+ * What a thread did for most of a time that ends now: the stack of its longest wait, or if it did
+ * not wait, its last stack. TAPIR_NO_NODE: nothing was seen.
  */
 uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *thread, uint64_t since_ns,
 				uint64_t now_ns);

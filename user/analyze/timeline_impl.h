@@ -8,7 +8,7 @@
 
 #define PAUSES_KEPT 8
 
-/* How long a process has stood still until any recent moment. */
+/* How long a process has been stopped, up to any recent moment. */
 struct pauses {
 	uint64_t total_ns; /* of those that are over */
 	uint64_t open_ns;
@@ -44,7 +44,8 @@ struct tapir_timeline {
 	size_t open_cnt;
 	struct {
 		uint32_t tid;
-		const struct tapir_tl_thread *thread; /* gone if the tid is another's by now */
+		const struct tapir_tl_thread
+			*thread; /* gone if the tid belongs to another thread by now */
 	} dead[TAPIR_TIMELINE_MAX_DEAD];
 	size_t dead_next;
 	struct tapir_stack_tree tree;
@@ -65,7 +66,9 @@ struct tapir_timeline {
 struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgid, uint32_t tid,
 					 uint64_t now_ns);
 void tapir_tl__advance(struct tapir_tl_thread *t, uint64_t now_ns);
-/* took_ns of a state, of which the process stood still for gc_ns, for that or else for any_ns. */
+/*
+ * took_ns of a state, during which the process was stopped for gc_ns by GC, and for any_ns in all.
+ */
 void tapir_parts__add(struct tapir_parts *parts, unsigned state, unsigned own_cause,
 		      uint64_t took_ns, uint64_t gc_ns, uint64_t any_ns);
 void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
@@ -83,7 +86,7 @@ void tapir_pauses__end(struct pauses *p, uint64_t now_ns);
 
 /* timeline_intervals.c */
 void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec);
-/* The thread is gone: its own intervals are closed, shared ones go on without it. */
+/* The thread is gone: its own intervals are closed, shared ones continue without it. */
 void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
 void tapir_tl__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p,
 			     uint64_t now_ns);

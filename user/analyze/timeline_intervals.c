@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Intervals: from the event that begins one to the event that ends it. A thread's own stand in a
- * list, the innermost first, and may overlap; those that others may end also in a map by their
- * key. One that changes threads takes with it what it has had of each.
+ * Intervals: from the event that begins one to the event that ends it. A thread's own are in a
+ * list, the innermost first, and may overlap; those that other threads may end are also in a map by
+ * their key. One that changes threads keeps its share of each.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static void leave_thread(struct tapir_interval *i)
 	find_own_cause(t);
 }
 
-/* A dispatcher begins thousands that others end: what the oldest take of it is not looked at. */
+/* A dispatcher begins thousands that others end: the share of the oldest is not computed. */
 static void limit_shared(struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	struct tapir_interval *i = t->outermost;
@@ -168,8 +168,8 @@ static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
 }
 
 /*
- * What no thread of its own can account for went by unseen. A record that
- * came too late ends it before what its thread had: then that is cut off.
+ * Time that none of its threads accounts for is "between threads". A record that arrived too late
+ * can end it before its thread's share ends: then the share is cut.
  */
 static void make_whole(struct tapir_interval *i)
 {
@@ -196,7 +196,7 @@ static void pause_process(struct tapir_tl_process *p, const struct tapir_interva
 	fn(&p->any, now_ns);
 }
 
-/* Who waits for this thread may be told of it a moment later. */
+/* A thread that waits for this one may be reported a moment later. */
 static void remember_label(struct tapir_tl_thread *t, struct tapir_interval *i)
 {
 	if (!t || i->map_key || !i->label)
@@ -257,7 +257,9 @@ void tapir_tl__close_process(struct tapir_timeline *tl, struct tapir_tl_process 
 	}
 }
 
-/* ---- what an event says ------------------------------------------------------------------- */
+/*
+ * ---- the meaning of an event -------------------------------------------------------------------
+ */
 
 struct happening {
 	struct tapir_event_view event;
@@ -449,8 +451,8 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 /* ---- ending --------------------------------------------------------------------------------- */
 
 /*
- * It is another thread's now. What lies between their events was awaited, or on its way: when the
- * one let go of it and the other took it, nobody tells.
+ * It moves to another thread. The time between their events was spent waiting or in transit: no
+ * event records when one thread released it and the other took it.
  */
 static void change_thread(struct tapir_interval *i, const struct happening *h)
 {
@@ -511,7 +513,7 @@ static void end(struct tapir_timeline *tl, struct happening *h, uint32_t kind_id
 	close_interval(tl, i, h->now_ns);
 }
 
-/* An event of an activity says which thread works for it now. */
+/* An event of an activity shows which thread works for it now. */
 static void follow_activity(struct tapir_timeline *tl, const struct happening *h)
 {
 	const uint64_t *place = tapir_map__get(&tl->activities, activity_of(h));
@@ -544,7 +546,7 @@ void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		tapir_tl__was_at(tl, h.thread, h.node, rec->time_ns);
 	if (h.event.activity_id && tl->activities.cnt)
 		follow_activity(tl, &h);
-	roles = *tapir_pairs__roles(tl->pairs, &h.probe); /* a kind may be added meanwhile */
+	roles = *tapir_pairs__roles(tl->pairs, &h.probe); /* a kind may be added in the meantime */
 	for (uint32_t i = 0; i < roles.cnt; i++) {
 		if (roles.roles[i].is_begin)
 			begin(tl, &h, roles.roles[i].kind);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Threads and their states. A thread's time is counted when something happens to it; what its
- * process stood still meanwhile is found by the difference of two sums, so that a pause of a
- * process with a hundred thousand threads costs nothing for those that sleep.
+ * Threads and their states. A thread's time is counted when something happens to it; the time its
+ * process was stopped in the meantime is the difference of two sums, so that a pause of a process
+ * with a hundred thousand threads costs nothing for those that sleep.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,10 @@ void tapir_pauses__end(struct pauses *p, uint64_t now_ns)
 	p->next = (p->next + 1) % PAUSES_KEPT;
 }
 
-/* ---- who there is ------------------------------------------------------------------------- */
+/*
+ * ---- processes and threads
+ * -------------------------------------------------------------------------
+ */
 
 static struct tapir_tl_process *process_of(struct tapir_timeline *tl, uint32_t tgid)
 {
@@ -167,7 +170,10 @@ static struct tapir_tl_thread *new_thread(struct tapir_timeline *tl, uint32_t tg
 	return t;
 }
 
-/* A process's end is told before the last moments of its threads: they are the same ones. */
+/*
+ * A process's exit is reported before the last records of its threads: they are still the same
+ * threads.
+ */
 static struct tapir_tl_thread *renew_thread(struct tapir_timeline *tl, struct tapir_tl_thread *dead,
 					    uint64_t now_ns)
 {
@@ -230,7 +236,7 @@ void tapir_tl__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t no
 	free(p);
 }
 
-/* Ending one moves the others in the map: their ids are taken down first. */
+/* Ending one moves the others in the map: their ids are copied first. */
 void tapir_tl__end_all(struct tapir_timeline *tl, uint64_t now_ns)
 {
 	struct tapir_vec(uint32_t) tgids = {};
@@ -299,8 +305,9 @@ void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint
 	t->whole_node_ns = now_ns;
 }
 
-/* An event that was fired right before a wait says where it began, if the wait's stack does not. */
-#define OWN_LOOKS	8 /* at stacks of a thread: one of ours always sleeps at the same place */
+/* An event fired right before a wait shows where the wait began, if the wait's stack does not. */
+#define OWN_LOOKS                                                                                  \
+	8 /* stacks of a thread that are checked: tapir's own always sleeps at the same place */
 #define RIGHT_BEFORE_NS 1000000u
 
 /* Of waits long ago any, else the shortest, makes room. */
@@ -390,7 +397,7 @@ static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec
 		return;
 	}
 	tl->stats.unpaired += t->state > TAPIR_THREAD_RUNNING;
-	/* Who leaves has run; for how long, nobody has seen if this is the first of it. */
+	/* A thread that leaves has run; for how long is unknown if this is its first record. */
 	tapir_tl__advance(t, rec->h.time_ns);
 	if (rec->out_state & TAPIR_STATE_DEAD) {
 		drop_thread(tl, t, rec->h.time_ns);

@@ -22,7 +22,7 @@ struct tapir_view {
 	const char *arg;     /* "EVENT": it wants "name=EVENT"; NULL: none */
 	struct tapir_timeline_fns fns;
 	size_t ctx_bytes;	  /* struct tapir_view_asked, and what follows it: zero at first */
-	uint64_t default_top;	  /* where nobody says how many */
+	uint64_t default_top;	  /* if the user gives no number */
 	void (*begin)(void *ctx); /* NULL: there is nothing more to set */
 	/* After the timeline is finished. 0, or -errno with a diagnostic. */
 	int (*finish)(void *ctx, struct tapir_view_result *result);
@@ -41,7 +41,7 @@ extern const struct tapir_view tapir_view_allocations;
 extern const struct tapir_view tapir_view_counters;
 extern const struct tapir_view *const tapir_views[]; /* ended by NULL */
 
-/* By name, or by what stands before '='; *arg: what stands behind it, NULL nothing. */
+/* By name, or by the part before '='; *arg: the part after it, NULL: none. */
 const struct tapir_view *tapir_view__find(const char *text, const char **arg);
 
 /* What is written for the i-th view, "cpu" or "slow=EVENT", until the next call; NULL after the

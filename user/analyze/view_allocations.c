@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What was allocated: bytes by type and stack. .NET tells of an allocation each 100 KB or so, with
- * all that was allocated since the last one: bytes are right in sum, not for one object.
+ * What was allocated: bytes by type and stack. .NET reports one allocation per 100 KB or so, with
+ * the bytes allocated since the last one: bytes are right in sum, not for one object.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Locks by the time threads waited for them: those whose events say which lock it is, and waits
- * inside a lock's function that no event told of. Who ended a wait had the lock.
+ * Locks by the time threads waited for them: those whose events identify the lock, and waits inside
+ * a lock function without an event. The thread that ended a wait held the lock.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct way {
 };
 
 struct lock {
-	uint32_t kind; /* TAPIR_NO_KIND: no event told of it */
+	uint32_t kind; /* TAPIR_NO_KIND: it had no event */
 	char *label;
 	const char *reason;
 	uint64_t cnt, waited_ns, worst_ns, threads_seen;
@@ -106,7 +106,7 @@ static struct lock *untold_lock(struct contention *v, const struct tapir_wait *w
 	return lock;
 }
 
-/* node: of the wait, or of the event that told of it, whichever says more. */
+/* node: of the wait, or of its event, whichever is more specific. */
 static void count_way(struct contention *v, struct lock *lock, const struct tapir_wait *w,
 		      uint32_t node, uint64_t ns)
 {
@@ -126,7 +126,7 @@ static void count_way(struct contention *v, struct lock *lock, const struct tapi
 	}
 	way->ns += ns;
 	way->cnt++;
-	if (!(way->cnt & (way->cnt - 1))) /* it may have got its name meanwhile */
+	if (!(way->cnt & (way->cnt - 1))) /* it may have got its name in the meantime */
 		tapir_comm__copy(way->waker,
 				 tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
 	if (!holder || holder == w->thread || ns < way->longest_ns)

@@ -14,7 +14,7 @@
 #include "symbol/frame_kind.h"
 
 #define MAX_THREADS   65536u
-#define PATHS_PERCENT 2 /* of all samples: a path that has less is not told */
+#define PATHS_PERCENT 2 /* of all samples: a path with less is not shown */
 #define MAX_PATHS     200u
 
 struct thread_row {
@@ -111,7 +111,7 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 	v->rowless_cnt += !row;
 	if (row) {
 		row->cnt++;
-		if (!(row->cnt & (row->cnt - 1))) /* it may have got its name meanwhile */
+		if (!(row->cnt & (row->cnt - 1))) /* it may have got its name in the meantime */
 			tapir_comm__copy(row->comm, tapir_timeline__comm(v->asked.tl, t->tid,
 									 sample->h.time_ns));
 		row->works[work]++;
@@ -223,7 +223,7 @@ static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t
 	tapir_str__fini(&text);
 }
 
-/* The heaviest child of a node that is lighter than `below`, or as heavy and behind `last`. */
+/* The heaviest child of a node that is lighter than `below`, or as heavy and after `last`. */
 static uint32_t next_child(const struct tapir_tree_node *nodes, uint32_t parent, uint32_t last)
 {
 	uint32_t best = 0;

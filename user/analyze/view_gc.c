@@ -20,7 +20,7 @@
 
 struct gc {
 	uint64_t from_ns, until_ns, samples;
-	uint64_t before_bytes, after_bytes, promoted_bytes; /* of all pools, 0: not told */
+	uint64_t before_bytes, after_bytes, promoted_bytes; /* of all pools, 0: not reported */
 	uint32_t tgid, tid, kind;
 	char *label, *reason;
 	bool is_half;
@@ -32,7 +32,7 @@ struct waiter {
 	char comm[TAPIR_COMM_TEXT_BYTES];
 };
 
-/* The collection that goes on in a process, and what its heap had after the last one. */
+/* The collection in progress in a process, and its heap size after the last one. */
 struct heap {
 	uint32_t tgid;
 	uint64_t samples, before_bytes, after_bytes, last_after_bytes, promoted_bytes;
@@ -141,7 +141,7 @@ static void count_waiter(struct gc_view *v, const struct tapir_wait *w, uint64_t
 	v->waiters.data[*idx].cnt++;
 }
 
-/* Threads that stood still for it; a thread that would have slept anyway is one of them. */
+/* Threads stopped for it, including those that would have slept anyway. */
 static void on_wait(void *ctx, const struct tapir_wait *w)
 {
 	struct gc_view *v = ctx;
@@ -202,7 +202,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 		tapir_timeline__fields(v->asked.tl, probe, event), "used_bytes");
 }
 
-/* The JVM's operation says why. */
+/* The JVM's operation is the reason. */
 static void on_open(void *ctx, struct tapir_interval *i)
 {
 	struct gc_view *v = ctx;
@@ -237,7 +237,7 @@ static void take_heap(struct gc_view *v, struct gc *gc, struct heap *heap)
 	heap->samples = heap->before_bytes = heap->after_bytes = heap->promoted_bytes = 0;
 }
 
-/* A collection of .NET lies in the pause it is made for. */
+/* A .NET collection is inside the pause made for it. */
 static bool is_dotnet_gc(const struct gc_view *v, const struct tapir_interval *i)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(v->asked.tl)->kinds.data[i->kind];
@@ -314,7 +314,7 @@ static int by_ns(const void *a, const void *b)
 	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
 }
 
-/* "true" of is_full says little. */
+/* "true" of is_full is not informative. */
 static const char *what_of(const struct gc_view *v, const struct gc *gc, char *text, size_t size)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(v->asked.tl)->kinds.data[gc->kind];

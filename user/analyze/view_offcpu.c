@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Where threads waited: by the stack with which they left their CPU, why, and who ended it. */
+/*
+ * Where threads waited: by the stack with which they left their CPU, the reason, and the thread
+ * that ended the wait.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +78,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 		return;
 	}
 	row->cnt++;
-	if (!(row->cnt & (row->cnt - 1))) /* it may have got its name meanwhile */
+	if (!(row->cnt & (row->cnt - 1))) /* it may have got its name in the meantime */
 		tapir_comm__copy(row->waker,
 				 tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
 	row->waited_ns += took_ns;

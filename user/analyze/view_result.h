@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * view_result.h - what a view found: a sentence, figures, and tables of typed cells, of which a row
- * may hold tables of its own. Made once; written as text for a person and as JSON for a program by
- * who prints (render/view_result_text.c, render/view_result_json.c).
+ * may hold tables of its own. Made once; render/view_result_text.c writes it as text for people,
+ * render/view_result_json.c as JSON for programs.
  */
 #ifndef TAPIR_USER_VIEW_RESULT_H
 #define TAPIR_USER_VIEW_RESULT_H
@@ -63,14 +63,17 @@ struct tapir_view_result {
 	struct tapir_vec(struct tapir_view_result_table) tables;
 	uint64_t start_ns;  /* times are since then */
 	uint64_t top;	    /* rows a view makes of a table that could be long; 0: its own choice */
-	bool has_nothing;   /* of what was looked for there is nothing in the file */
-	bool is_unrecorded; /* because nobody asked for it (recorded.h) */
+	bool has_nothing;   /* the file has nothing of what the view shows */
+	bool is_unrecorded; /* because it was not recorded (recorded.h) */
 	bool failed;
 };
 
 void tapir_view_result__fini(struct tapir_view_result *s);
 
-/* title: copied, NULL none. Its place: cells are added to it in the order of the columns. */
+/*
+ * title: copied; NULL: none. Returns the table's index; cells are added to it in the order of the
+ * columns.
+ */
 size_t tapir_view_result__table(struct tapir_view_result *s, const char *key, const char *title,
 				const struct tapir_column *columns);
 /* A table of the parent's last row. */

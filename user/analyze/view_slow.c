@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The slowest intervals of one kind, and where their time went. The parts are the timeline's
- * counts, so they add up to the whole; what each was is found by the samples and waits that fell
- * into the interval: time on the CPU is divided among functions by their samples, time asleep is
- * told with its stack, its reason and who ended it.
+ * counts, so they add up to the whole; what each part was is found by the samples and waits inside
+ * the interval: time on the CPU is divided among functions by their samples, time asleep is shown
+ * with its stack, its reason and the thread that ended it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "base/diag.h"
 
 #define MAX_DETAILS 64	 /* of an interval; what is more is one "other" */
-#define MAX_ROWS    12	 /* of them are told */
+#define MAX_ROWS    12	 /* of them are shown */
 #define MAX_WATCHED 4096 /* open intervals of the kind that have details */
 
 /* A sample count for running, nanoseconds for waits. */
@@ -26,10 +26,10 @@ struct detail {
 	uint32_t node, waker_tid, holder_node;
 	uint64_t amount, cnt;
 	char comm[TAPIR_COMM_TEXT_BYTES]; /* of the waker */
-	const char *reason;		  /* of a wait; NULL: its stack does not say */
+	const char *reason;		  /* of a wait; NULL: unknown from its stack */
 	char *label;			  /* of the interval that caused it; NULL: none */
 	char *holder_in;		  /* the interval its waker was in; NULL: none */
-	uint64_t holder_ns;		  /* of the wait that says so, the longest */
+	uint64_t holder_ns;		  /* of the longest such wait */
 };
 
 struct details {
@@ -138,7 +138,7 @@ static void count_detail(struct slow *s, struct details *d, const struct detail 
 	row->cnt++;
 	if (causing && !row->label && causing->label)
 		row->label = strdup(causing->label);
-	if (amount > row->holder_ns) { /* of a sample: nobody's */
+	if (amount > row->holder_ns) { /* of a sample: none */
 		free(row->holder_in);
 		row->holder_in = like->holder_in ? strdup(like->holder_in) : NULL;
 		row->holder_node = like->holder_node;
@@ -173,7 +173,7 @@ static void slow_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir
 			count_detail(s, i->details, &like, tapir_tl_thread__causing(t), 1);
 }
 
-/* What the thread that ended a wait did meanwhile, if it was seen: the lock's holder. */
+/* What the thread that ended a wait (the lock's holder) did in the meantime, if it was seen. */
 static void find_holder(const struct slow *s, const struct tapir_wait *w, struct detail *like)
 {
 	const struct tapir_tl_thread *holder = tapir_timeline__thread(s->asked.tl, w->waker_tid);
@@ -292,7 +292,7 @@ static const struct tapir_column part_columns[] = {
 
 static const char *const state_names[] = {"unknown", "running", "runnable", "sleeping", "between"};
 
-/* "gc", "in a lock", "JIT": a part's cause as a person says it, in front of what it was. */
+/* "gc", "in a lock", "JIT": a part's cause in words, before what it was. */
 static const char *cause_text(unsigned cause)
 {
 	static const char *const texts[] = {
@@ -365,7 +365,7 @@ static void add_state(struct slow *s, struct tapir_view_result *result, size_t t
 			      .state = state,
 			      .node = TAPIR_NO_NODE,
 			      .holder_node = TAPIR_NO_NODE};
-	/* Waits are in ns: what they lack of the whole is a part of its own, not theirs. */
+	/* Waits are in ns: the remainder of the total is a separate part. */
 	bool is_partly =
 		known.cnt > MAX_ROWS || (state == TAPIR_THREAD_SLEEPING && known.amount < whole_ns);
 	uint64_t amount = state == TAPIR_THREAD_SLEEPING && is_partly ? whole_ns : known.amount;

@@ -46,7 +46,7 @@ static void add_change(struct threadpool *v, const struct tapir_event_fields *f,
 	tapir_event_fields__add_text(f, "Reason", sizeof(change.reason) - 1, &reason);
 	if (reason.data)
 		memcpy(change.reason, reason.data, reason.len);
-	/* as the runtime numbers it, where nobody has named it */
+	/* the runtime's number, if it has no name */
 	v->starved += strstr(change.reason, "tarvation") || !strcmp(change.reason, "6");
 	v->most = change.workers > v->most ? change.workers : v->most;
 	tapir_str__fini(&reason);

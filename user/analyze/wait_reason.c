@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The innermost name that lore/ knows decides; the kernel's futex and epoll are what many things
- * are made of: there, a name further out says which.
+ * The innermost name that lore/ knows decides; many things use the kernel's futex and epoll: there,
+ * a name further out decides.
  */
 #include "analyze/wait_reason.h"
 

@@ -8,7 +8,7 @@
 
 #include "analyze/stack_tree.h"
 
-/* Looked up once a node; for this room alone. */
+/* Looked up once per node; for this room alone. */
 struct tapir_wait_reason {
 	const char *text;
 	bool is_known;
@@ -18,11 +18,11 @@ struct tapir_wait_reasons {
 	struct tapir_vec(struct tapir_wait_reason) by_node;
 };
 
-/* Static: "sleep", "mutex", "epoll"; NULL: the stack does not say. node may be UINT32_MAX. */
+/* Static: "sleep", "mutex", "epoll"; NULL: unknown. node may be UINT32_MAX. */
 const char *tapir_wait_reasons__of(struct tapir_wait_reasons *reasons,
 				   const struct tapir_stack_tree *tree, uint32_t node);
 void tapir_wait_reasons__fini(struct tapir_wait_reasons *reasons);
-/* Is it a wait until another thread lets go of a lock? */
+/* Whether it is a wait until another thread releases a lock. */
 bool tapir_wait_reason__is_lock(const char *reason);
 
 /* Does the stack reach where a thread begins? If not, callers are missing. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The glob is matched once a description; a probe id may be described again. A provider's name
+ * The glob is matched once per description; a probe id may be described again. A provider's name
  * alone means all of its events, as in a SPEC.
  */
 #include "export/event_choice.h"

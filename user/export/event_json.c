@@ -77,7 +77,7 @@ static void add_utc(struct tapir_event_lines *l, struct tapir_str *out, uint64_t
 	ADD(out, "Z\"");
 }
 
-/* {"type":...,"time_ns":...,"utc":...,"cpu":... ; the writer goes on behind it. */
+/* {"type":...,"time_ns":...,"utc":...,"cpu":... ; the writer continues after it. */
 static struct tapir_json begin_line(struct tapir_event_lines *l, const struct tapir_rec *rec,
 				    struct tapir_str *out)
 {
@@ -153,7 +153,7 @@ static void add_frames(struct tapir_event_lines *l, struct tapir_json *j, uint32
 	tapir_str__fini(&name);
 }
 
-/* key: [frames]; "stack_note" where it is not whole. */
+/* key: [frames]; "stack_note" if it is incomplete. */
 static void add_stack(struct tapir_event_lines *l, struct tapir_json *j, const char *key,
 		      uint32_t tgid, uint64_t time_ns, uint64_t stack_id)
 {
@@ -220,7 +220,7 @@ static void add_args(struct tapir_event_lines *l, struct tapir_str *out,
 	add_marks(l, out, cnt);
 }
 
-/* A runtime says zeros where there is none. */
+/* A runtime writes zeros for none. */
 static void add_activity(struct tapir_str *out, const char *key, const uint8_t *id)
 {
 	if (!tapir_guid__is_set(id))
@@ -277,7 +277,7 @@ static void add_known(struct tapir_json *j, const char *key, uint64_t value)
 		tapir_json__null(j, key);
 }
 
-/* pid, tid and comm are the thread's that leaves the CPU; null: it is nobody of ours. */
+/* pid, tid and comm are those of the thread that leaves the CPU; null: it is not traced. */
 static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		       struct tapir_str *out)
 {

@@ -90,7 +90,7 @@ struct tapir_event_layout_odd tapir_event_lines__odd(const struct tapir_event_li
 
 /* ---- probes ---------------------------------------------------------------------------------- */
 
-/* Room for every field and the rest behind them. */
+/* Room for every field and the rest after them. */
 static bool grow_values(struct tapir_event_lines *l, unsigned cnt)
 {
 	struct tapir_value *grown;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * event_lines.h - records as lines, for a person or for a program; the same for a file that
- * is read and for a recording that is watched.
+ * event_lines.h - records as lines, for a person or for a program; the same for a file that is read
+ * and for a recording that is watched.
  *
  * Text:	"   0.001234 postgres 4242/4242 postgresql:query__start query="select 1"": seconds
- *		since the start, process name, pid/tid, event, arguments; the stack is
- *		indented below. Losses and gaps are in capitals. MAPPING records and processes
- *		that merely exist are left out.
+ *   since the start, process name, pid/tid, event, arguments; the stack is
+ *   indented below. Losses and gaps are in capitals. MAPPING records and processes
+ *   that merely exist are left out.
  * JSON:	one object a line: type (event, sample, switch, process, mapping, loss, counter,
- *		gap), time_ns, utc, cpu, pid, tid, comm, then what the type has. What is not
- *		known is null. A value that is not whole is named in "marks" (decode/value.h).
+ *   gap), time_ns, utc, cpu, pid, tid, comm, then what the type has. What is not
+ *   known is null. An incomplete value is named in "marks" (decode/value.h).
  *
  * Nothing here writes to a file; nothing allocates per line once it has seen its probes.
  */
@@ -41,7 +41,7 @@ void tapir_event_lines__free(struct tapir_event_lines *lines);
 void tapir_event_lines__add(struct tapir_event_lines *lines, const struct tapir_rec *rec,
 			    struct tapir_str *out);
 
-/* Of the payloads so far: how many were not as their layout says, or had none. */
+/* Of the payloads so far: the number that did not match their layout, or had none. */
 struct tapir_event_layout_odd tapir_event_lines__odd(const struct tapir_event_lines *lines);
 
 #endif

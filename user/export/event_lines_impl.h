@@ -11,18 +11,18 @@
 #include "symbol/frame.h"
 
 /*
- * A probe, with what its lines have in common rendered ahead: keys[key_ends[i - 1] ..
- * key_ends[i]] stands before value i (" name=" or ",\"name\":").
+ * A probe, with what its lines have in common rendered ahead: keys[key_ends[i - 1] .. key_ends[i]]
+ * is printed before value i (" name=" or ",\"name\":").
  */
 struct tapir_line_probe {
-	struct tapir_rec_probe *rec; /* ours: the catalog may forget or replace its own */
+	struct tapir_rec_probe *rec; /* a copy: the catalog may drop or replace its own */
 	struct tapir_probe_view view;
 	struct tapir_str head; /* "provider:event", or the JSON members up to "args":{ */
 	struct tapir_str keys;
 	uint32_t *key_ends;
 	unsigned key_cnt;
 	struct tapir_event_layout *layout; /* PACKED; NULL: SLOTS */
-	bool has_metadata;		   /* the layout was made with what METADATA says */
+	bool has_metadata;		   /* the layout was made with METADATA */
 };
 
 struct tapir_event_lines {
@@ -33,7 +33,7 @@ struct tapir_event_lines {
 	struct tapir_value *values; /* of the event at hand */
 	unsigned value_cap;
 	struct tapir_event_layout_odd odd; /* of probes that were forgotten */
-	uint64_t utc_sec;		   /* what utc_text says */
+	uint64_t utc_sec;		   /* the time of utc_text */
 	char utc_text[TAPIR_UTC_TEXT_BYTES];
 };
 
@@ -47,7 +47,7 @@ struct tapir_sv tapir_line_probe__field(const struct tapir_line_probe *probe, un
 /* The process's name; empty: not known. */
 struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgid, uint32_t tid,
 				 uint64_t time_ns);
-/* value, with as many digits as width says. */
+/* value, padded to width digits. */
 void tapir_line__add_digits(struct tapir_str *out, uint64_t value, unsigned width);
 
 /* The two forms. probe: see tapir_line__probe. */

@@ -17,7 +17,7 @@ static void add_sv(struct tapir_str *out, struct tapir_sv sv)
 	tapir_str__add_printable(out, sv.data, sv.len);
 }
 
-/* What fits in the column, else behind it with a space. */
+/* Pads to the column, or adds a space after a longer text. */
 static void end_column(struct tapir_str *out, size_t from, size_t width)
 {
 	tapir_str__pad(out, from, width);
@@ -164,7 +164,7 @@ static void add_args(struct tapir_event_lines *l, struct tapir_str *out,
 	}
 }
 
-/* A runtime says zeros where there is none. */
+/* A runtime writes zeros for none. */
 static void add_activity(struct tapir_str *out, const char *key, const uint8_t *id)
 {
 	if (!tapir_guid__is_set(id))
@@ -229,7 +229,7 @@ static void add_wake(const struct tapir_rec_switch *s, struct tapir_str *out)
 		tapir_str__addf(out, " by %u", s->in_waker_tid);
 }
 
-/* The line is of who goes out, or where that is nobody of ours, of who comes in. */
+/* The line is for the thread that leaves, or if that one is not traced, for the one that enters. */
 static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		       struct tapir_str *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * line_order.h - what is to be printed, records, that come in the order of their source, a thread's
- * ring after another's, held for a moment and handed out in the order of their times. Bounded:
- * beyond its room what is oldest goes out early. One thread at a time.
+ * line_order.h - records to print arrive in the order of their source, one thread's ring after
+ * another's; they are kept for a moment and delivered in order of time. Bounded: if it is full, the
+ * oldest are delivered early. One thread at a time.
  */
 #ifndef TAPIR_USER_LINE_ORDER_H
 #define TAPIR_USER_LINE_ORDER_H
@@ -28,12 +28,15 @@ struct tapir_line_order {
 bool tapir_line_order__add(struct tapir_line_order *o, uint64_t time_ns, const void *bytes,
 			   size_t len);
 
-/* Is there so much of it that some must go out? */
+/* Whether it is full, so that some must be delivered. */
 bool tapir_line_order__is_full(const struct tapir_line_order *o);
 
 typedef void (*tapir_line_order_fn)(void *ctx, const void *bytes, size_t len);
 
-/* Hands out those of times up to until_ns. Where all lengths are multiples of 8, they lie so. */
+/*
+ * Delivers those with times up to until_ns. If all lengths are multiples of 8, so are their
+ * addresses.
+ */
 void tapir_line_order__take(struct tapir_line_order *o, uint64_t until_ns, tapir_line_order_fn fn,
 			    void *ctx);
 void tapir_line_order__fini(struct tapir_line_order *o);

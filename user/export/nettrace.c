@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Records come in the order of their times and become rows of event blocks. What a row refers
- * to stands in blocks before its own. One thread stands for tapir as who wrote all rows, with
- * one run of sequence numbers: what LOSS records count is missing in it.
+ * Records come in the order of their times and become rows of event blocks. What a row refers to is
+ * in earlier blocks. All rows have one writer thread, tapir, with one run of sequence numbers:
+ * losses of LOSS records are gaps in it.
  */
 #include "export/nettrace_impl.h"
 
@@ -180,7 +180,7 @@ static void flush_blocks(struct tapir_nettrace *n, struct tapir_str *out)
 	tapir_str__clear(&n->threads);
 }
 
-/* Readers forget stacks and labels; ours begin at 1 again. */
+/* Readers forget stacks and labels; tapir's begin at 1 again. */
 static void put_sequence_point(struct tapir_nettrace *n, struct tapir_str *out)
 {
 	struct tapir_str block = {};
@@ -242,7 +242,7 @@ void tapir_nettrace__emit(struct tapir_nettrace *n, const struct tapir_nettrace_
 
 /* ---- samples and switches ------------------------------------------------------------------- */
 
-/* A sample weighs as many milliseconds as it stands for. */
+/* A sample weighs as many milliseconds as it represents. */
 static uint64_t weight_of(const struct tapir_nettrace *n, const struct tapir_rec_sample *sample)
 {
 	uint64_t ms = sample->period / TAPIR_NS_PER_MS +

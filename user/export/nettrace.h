@@ -3,14 +3,15 @@
  * nettrace.h - a recording as NetTrace V6: what PerfView, TraceEvent and what is built on them
  * open.
  *
- * Universal.System tells of processes, mappings and the names of the frames that stacks have;
- * Universal.Events of CPU samples ("cpu") and context switches ("cswitch"). A runtime's own
- * events keep their provider, id, version, payload and description; those of USDT probes get
- * typed fields (nettrace_kind.h). Provider "Tapir" has what the format has no word for: Loss
- * (which is a gap in the sequence numbers, too: readers count it), Gap, Counter.
+ * Universal.System has processes, mappings and the names of the frames of stacks; Universal.Events
+ * has CPU samples ("cpu") and context switches ("cswitch"). A runtime's own events keep their
+ * provider, id, version, payload and description; those of USDT probes get typed fields
+ * (nettrace_kind.h). Provider "Tapir" has what the format cannot express: Loss (which is a gap in
+ * the sequence numbers, too: readers count it), Gap, Counter.
  *
  * Readers name an address once for the life of a process: where generated code takes an address
- * that had another name, its frames stand at an address no process has (TAPIR_NETTRACE_MOVED_VA).
+ * that had another name, its frames are placed at an address that no process uses
+ * (TAPIR_NETTRACE_MOVED_VA).
  *
  * Streaming, memory bounded. One thread.
  */
@@ -28,7 +29,7 @@ struct tapir_nettrace_stats {
 	uint64_t late;	      /* record_window.h: moved to when they came */
 	uint64_t too_long;    /* events left out: > 64 KB of payload */
 	uint64_t undescribed; /* events left out: the file lost what they are */
-	uint64_t unnamed;     /* names left out: TAPIR_NETTRACE_NAMES_MAX were told */
+	uint64_t unnamed;     /* names left out: TAPIR_NETTRACE_NAMES_MAX were written */
 };
 
 #define TAPIR_NETTRACE_NAMES_MAX 1000000u

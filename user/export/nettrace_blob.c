@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An EventPipe metadata blob, as CoreCLR hands it to a profiler: u32 id, name, i64 keywords, u32
- * version, u32 level, fields, then parts that may follow, each with its length and kind: an
- * opcode, or the fields once more in a form that knows arrays. Fields of the first form are type,
- * name; of the second length, name, type. Type codes are those of NetTrace. Names are UTF-16
- * with a NUL behind.
+ * An EventPipe metadata blob, as CoreCLR passes it to a profiler: u32 id, name, i64 keywords, u32
+ * version, u32 level, fields, then parts that may follow, each with its length and kind: an opcode,
+ * or the fields once more in a form that knows arrays. Fields of the first form are type, name; of
+ * the second length, name, type. Type codes are those of NetTrace. Names are UTF-16 with a NUL at
+ * the end.
  */
 #include "export/nettrace_kind.h"
 

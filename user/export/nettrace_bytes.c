@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Numbers are written as they lie in memory: records and readers are little-endian both. */
+/* Numbers are written as they are in memory: records and readers are both little-endian. */
 #include "export/nettrace_bytes.h"
 
 #include <string.h>

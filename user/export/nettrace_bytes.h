@@ -22,7 +22,7 @@ enum tapir_nettrace_block {
 	TAPIR_NETTRACE_LABELS = 8
 };
 
-/* What a block's header can say. */
+/* The limits of a block's header. */
 #define TAPIR_NETTRACE_BLOCK_MAX_BYTES	 ((1u << 24) - 1)
 #define TAPIR_NETTRACE_PAYLOAD_MAX_BYTES UINT16_MAX /* what readers take, not the format */
 
@@ -37,7 +37,7 @@ void tapir_nettrace__put_var(struct tapir_str *out, uint64_t value);
 void tapir_nettrace__put_text(struct tapir_str *out, struct tapir_sv text);
 /* Those in payloads of Universal.*: 16-bit length, UTF-8; cut at max_bytes. */
 void tapir_nettrace__put_text16(struct tapir_str *out, struct tapir_sv text, size_t max_bytes);
-/* UTF-16 with a NUL behind it; what is no UTF-8 becomes U+FFFD, a NUL inside is left out. */
+/* UTF-16 with a NUL at the end; invalid UTF-8 becomes U+FFFD, and a NUL inside is left out. */
 void tapir_nettrace__put_utf16(struct tapir_str *out, struct tapir_sv text, size_t max_bytes);
 
 /* The header of a block of that many bytes, which follow. */
@@ -54,14 +54,14 @@ struct tapir_nettrace_row {
 	struct tapir_sv payload; /* at most TAPIR_NETTRACE_PAYLOAD_MAX_BYTES */
 };
 
-/* Rows of one block: each says only what differs from the one before. */
+/* Rows of one block: each has only what differs from the one before. */
 struct tapir_nettrace_rows {
 	struct tapir_str bytes;
-	struct tapir_nettrace_row last; /* but for its payload's bytes */
+	struct tapir_nettrace_row last; /* except the bytes of its payload */
 	uint64_t first_ns;
 };
 
-/* Which thread wrote the rows: one that stands for tapir. */
+/* The thread that wrote the rows: one that represents tapir. */
 #define TAPIR_NETTRACE_CAPTURE_THREAD 1u
 
 void tapir_nettrace_rows__add(struct tapir_nettrace_rows *rows,

@@ -8,7 +8,10 @@
 #define EVENT_ID_MAX	   65535u
 #define METADATA_EVENTPIPE 1u /* tapir_rec_metadata.format */
 
-/* What both descriptions of a probe say, their times apart: they may be repeated with others. */
+/*
+ * What both descriptions of a probe contain, except their times, which may differ when they are
+ * repeated.
+ */
 static uint64_t description_hash(const struct tapir_rec_probe *probe,
 				 const struct tapir_rec_metadata *metadata)
 {
@@ -19,7 +22,7 @@ static uint64_t description_hash(const struct tapir_rec_probe *probe,
 			: hash;
 }
 
-/* A runtime's events have numbers of their own; readers tell the others apart by ours. */
+/* A runtime's events have their own numbers; readers distinguish the others by tapir's. */
 static uint32_t event_id(struct tapir_nettrace *n, const struct tapir_rec_probe *probe)
 {
 	uint32_t id = n->next_event_id;
@@ -56,7 +59,7 @@ static void describe(struct tapir_nettrace *n, struct tapir_nettrace_event_kind 
 	tapir_str__fini(&fields.bytes);
 }
 
-/* Room for the values of such an event, and one for what lies behind them. */
+/* Room for the values of such an event, and one for the rest after them. */
 static bool reserve_values(struct tapir_nettrace *n, unsigned cnt)
 {
 	struct tapir_value *grown;

@@ -21,7 +21,7 @@
 #define TAPIR_NETTRACE_RANGES_MAX    (1u << 21)
 #define TAPIR_NETTRACE_KINDS_MAX     (1u << 16)
 
-/* Ids of the rows that describe tapir's own events, also their order; probes' come behind. */
+/* Ids of the rows that describe tapir's own events, also their order; those of probes follow. */
 enum tapir_nettrace_own {
 	TAPIR_NETTRACE_CPU = 1,
 	TAPIR_NETTRACE_CSWITCH,
@@ -41,12 +41,12 @@ enum tapir_nettrace_own {
 struct tapir_nettrace_event_kind {
 	uint32_t metadata_id;
 	uint64_t hash;		     /* of the descriptions it was made by */
-	uint64_t version;	     /* of the catalog, when they were looked at last */
-	struct tapir_rec_probe *rec; /* ours; NULL: never described */
+	uint64_t version;	     /* of the catalog, when they were last checked */
+	struct tapir_rec_probe *rec; /* owned; NULL: never described */
 	struct tapir_probe_view view;
 };
 
-/* Names behind which a thread went off the CPU. */
+/* Names of the reasons for which a thread left the CPU. */
 struct tapir_nettrace_absence {
 	uint64_t time_ns, stack_id, kstack_id;
 };
@@ -103,14 +103,14 @@ struct tapir_nettrace {
 	struct tapir_stack_memo stack_memo;
 	struct tapir_frame_memo frame_memo;
 	struct tapir_map process_by_tgid; /* -> struct tapir_nettrace_process * */
-	struct tapir_map va_by_name;	  /* of a program's function -> where it stands */
+	struct tapir_map va_by_name;	  /* of a program's function -> its address for readers */
 	struct tapir_map metadata_by_build_id;
 	struct tapir_vec(struct tapir_nettrace_kernel_mapping) kernel_mappings;
 	uint64_t next_program, next_mapping_id, next_symbol_id;
 	size_t range_cnt; /* of all processes' sets */
 	/* of the frame that is named */
 	struct {
-		uint32_t tgid, owner; /* owner: 0 for a kernel's, which stands in tgid, too */
+		uint32_t tgid, owner; /* owner: 0 for a kernel's, which is under tgid, too */
 		uint64_t time_ns;
 		bool is_caller; /* a return address */
 	} naming;
@@ -141,7 +141,7 @@ void tapir_nettrace__tell_process(struct tapir_nettrace *n, const struct tapir_r
 void tapir_nettrace__tell_mapping(struct tapir_nettrace *n, const struct tapir_rec *rec);
 /* A kernel stack of this process is to come: readers look its addresses up in the process. */
 void tapir_nettrace__tell_kernel(struct tapir_nettrace *n, uint32_t tgid);
-/* Where a frame stands for readers; a name that is new is told. Of a tapir_nettrace. */
+/* The address of a frame for readers; a new name is written. Of a tapir_nettrace. */
 uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame);
 void tapir_nettrace__forget_processes(struct tapir_nettrace *n);
 

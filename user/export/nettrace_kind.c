@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Probes with typed fields. What cannot be a number of its own width is text. */
+/* Probes with typed fields. A value that is not a number of a standard width becomes text. */
 #include "export/nettrace_kind.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #define ROW_MAX_BYTES	UINT16_MAX
 /* Of a payload, so that it stays below TAPIR_NETTRACE_PAYLOAD_MAX_BYTES whatever it holds. */
 #define VALUES_BYTES	60000u
-#define FIXED_MAX_BYTES 16u /* of a number, or of what stands around a text */
+#define FIXED_MAX_BYTES 16u /* of a number, or of the bytes around a text */
 
 static const char marks_name[] = "marks";
 

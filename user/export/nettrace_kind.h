@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nettrace_kind.h - what an event of a probe looks like in NetTrace: the row that describes it,
- * and its payload.
+ * nettrace_kind.h - what an event of a probe looks like in NetTrace: the row that describes it, and
+ * its payload.
  *
- * PACKED payloads go as they are, described by the runtime's own METADATA blob: readers that
- * know the provider (TraceEvent: CoreCLR's) decode them themselves. SLOTS payloads become typed
- * fields, with one more, "marks", that names the values which are not whole (decode/value.h).
+ * PACKED payloads go as they are, described by the runtime's own METADATA blob: readers that know
+ * the provider (TraceEvent: CoreCLR's) decode them themselves. SLOTS payloads become typed fields,
+ * with one more, "marks", that names the incomplete values (decode/value.h).
  */
 #ifndef TAPIR_USER_NETTRACE_KIND_H
 #define TAPIR_USER_NETTRACE_KIND_H

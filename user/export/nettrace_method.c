@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Names of .NET methods as TraceEvent takes them apart: "void [App] Ns.Type::Method(int32)[Tier]"
- * is method Ns.Type::Method(int32) of module App. The runtime's load events do not say the module:
+ * is method Ns.Type::Method(int32) of module App. The runtime's load events lack the module:
  * without one, readers would show the whole text as a function of "unknown".
  */
 #include <string.h>
@@ -38,7 +38,7 @@ static const char *method_start(struct tapir_sv name)
 	return at;
 }
 
-/* "... [App] ": a bracket that a space stands before and after. "int32[] " is a type. */
+/* "... [App] ": a bracket with a space before and after it. "int32[] " is a type. */
 static bool has_module(struct tapir_sv name, const char *method)
 {
 	const char *bracket;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processes, what is mapped in them, and names at addresses. Readers apply a name to an address
- * of a process once and for all (TraceLog: the first that comes), so code that takes the place of
- * other code is told of at a place of its own. A process is created once, whatever it executes
- * later: TraceLog leaves threads in the first of several that have one pid.
+ * Processes, what is mapped in them, and names at addresses. Readers apply a name to an address of
+ * a process once and for all (TraceLog: the first one), so code that replaces other code is written
+ * at a different address. A process is created once, whatever it executes later: TraceLog leaves
+ * threads in the first of several that have one pid.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "symbol/frame.h"
 
 #define NAME_MAX_BYTES	28672u
-#define MOVED_BYTES	(1ull << 30) /* of code, before another piece of room is told of */
+#define MOVED_BYTES	(1ull << 30) /* of code, before another piece of room is written */
 #define KERNEL_TGID	0u
-#define KERNEL_MAPPINGS 64u /* of which every process is told */
+#define KERNEL_MAPPINGS 64u /* written for every process */
 
 struct range {
 	struct tapir_ordset_node node; /* pos: its start; first */
@@ -289,7 +289,7 @@ void tapir_nettrace__tell_kernel(struct tapir_nettrace *n, uint32_t tgid)
 	}
 }
 
-/* The mapping va lies in. Where none is known, one of its own is told. */
+/* The mapping that contains va. If none is known, a new one is written for it. */
 static uint64_t mapping_id_at(struct tapir_nettrace *n, struct tapir_nettrace_process *p,
 			      uint64_t va, uint64_t end_va)
 {
@@ -354,8 +354,8 @@ static void tell_name(struct tapir_nettrace *n, struct tapir_nettrace_process *p
 }
 
 /*
- * Where a function stands for readers: at its address, or if that had other code, elsewhere.
- * Functions of one program's files may overlap: aliases.
+ * The address of a function for readers: its own, or another if that one had other code. Functions
+ * of one program's files may overlap: aliases.
  */
 static uint64_t place_code(struct tapir_nettrace *n, struct tapir_nettrace_process *p,
 			   uint64_t start_va, uint64_t size, bool is_code)
@@ -373,7 +373,7 @@ static uint64_t place_code(struct tapir_nettrace *n, struct tapir_nettrace_proce
 	return start_va;
 }
 
-/* How many bytes the name at va covers; 0: nobody knows. */
+/* The number of bytes that the name at va covers; 0: unknown. */
 static uint64_t name_bytes(struct tapir_nettrace *n, uint64_t va, bool *is_code)
 {
 	const struct tapir_rec_jit *jit =
@@ -435,6 +435,6 @@ uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame)
 		*place = place_code(n, p, start_va, size, is_code);
 		tell_function(n, p, range_at(&p->mappings, start_va), *place, size, frame->name);
 	}
-	/* A call that ends its function returns to what comes behind it. */
+	/* A call at the end of its function returns to what follows it. */
 	return *place + (frame->offset < size ? frame->offset : size - 1);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Stacks and activity ids are said once and called by a number from then on, until a sequence
- * point, after which readers know them no more: as often as names may have changed.
+ * Stacks and activity ids are written once and then referred to by number, until a sequence point,
+ * at which readers forget them: one is written whenever names may have changed.
  */
 #include "export/nettrace_impl.h"
 #include "symbol/frame.h"
@@ -42,7 +42,7 @@ void tapir_nettrace_list__flush(struct tapir_nettrace_list *list, enum tapir_net
 
 /* ---- stacks --------------------------------------------------------------------------------- */
 
-/* The memo has one answer for all processes; readers have to be told in each of them. */
+/* The memo has one answer for all processes; for readers it must be written in each of them. */
 static uint64_t place_kernel_frame(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
 				   const struct tapir_stack_view *view, unsigned idx)
 {

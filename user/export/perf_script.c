@@ -6,7 +6,8 @@
  *
  * Readers cut "+0x..." off at the end of a name, and merge frames by what is left; perf's
  * "[unknown]" they merge by module (stackcollapse-perf.pl, speedscope, Firefox Profiler). A frame
- * without a name is "[libfoo.so+0x1234]", which none of them changes: each address stays apart.
+ * without a name is "[libfoo.so+0x1234]", which none of them changes: each address remains
+ * distinct.
  */
 #include "export/perf_script.h"
 
@@ -95,7 +96,7 @@ static void add_line(const struct tapir_frame *frame, struct tapir_str *out)
 
 #define LINES_MAX_BYTES (64u << 20)
 
-/* Where the frame's line stands in lines, and how long it is. */
+/* The position and length of the frame's line in lines. */
 static uint64_t remember_line(void *ctx, const struct tapir_frame *frame)
 {
 	struct tapir_perf_script *script = ctx;

@@ -28,7 +28,8 @@ struct tapir_record_window {
 	/* for the window alone */
 	struct tapir_str held, spare;
 	struct tapir_vec(struct tapir_record_window_entry) order;
-	size_t given_cnt, give_cnt; /* of order: gone already, to go before the next record comes */
+	size_t given_cnt,
+		give_cnt; /* of order: delivered; to be removed before the next record arrives */
 	uint64_t newest_ns, last_ns; /* of what is held, of what was given */
 	uint64_t late_cnt; /* records older than what was given before them; descriptions apart */
 };
@@ -43,8 +44,8 @@ bool tapir_record_window__add(struct tapir_record_window *w, const struct tapir_
 void tapir_record_window__release(struct tapir_record_window *w, uint64_t keep_ns);
 
 /*
- * The next one, borrowed until the next call of __add; NULL: none until more come, or with
- * is_end: none any more.
+ * The next one, borrowed until the next call of __add; NULL: none until more arrive, or with
+ * is_end: no more.
  */
 const struct tapir_rec *tapir_record_window__next(struct tapir_record_window *w, bool is_end);
 

@@ -38,7 +38,7 @@ struct cursor {
 	uint64_t until; /* since the recording began */
 };
 
-/* What is made of one type of records. */
+/* The profiles made of one type of records. */
 struct tapir_speedscope {
 	const struct tapir_catalog *catalog;
 	bool of_samples, has_time; /* points have a time */

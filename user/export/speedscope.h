@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * speedscope.h - CPU samples, or where a file has none events with a stack, in the file format
+ * speedscope.h - CPU samples (or events with a stack, if a file has no samples) in the file format
  * of speedscope (https://www.speedscope.app/file-format-schema.json): one profile per thread, the
  * busiest first; names of functions once for all of them.
  *
@@ -29,7 +29,7 @@ struct tapir_speedscope *tapir_speedscope__new(const struct tapir_catalog *catal
 					       uint64_t start_ns);
 void tapir_speedscope__free(struct tapir_speedscope *s);
 
-/* 0, or -ENOMEM. Records of other types, or without a stack, are passed over. */
+/* 0, or -ENOMEM. Records of other types, or without a stack, are skipped. */
 int tapir_speedscope__add(struct tapir_speedscope *s, const struct tapir_rec *rec);
 
 /* Appends the next part of the document; false: that was all. title: of the document. */

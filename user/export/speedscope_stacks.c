@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "symbol/frame.h"
 
-#define STACK_BYTES	64 /* of one, besides its frames: its place, and to find it */
+#define STACK_BYTES	64 /* per stack, besides its frames: its position and hash entry */
 #define NAMES_MAX_BYTES (32u << 20)
 
 static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
@@ -44,7 +44,7 @@ static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
 	return number ? *number : 0;
 }
 
-/* Adds the frames of a stack behind s->frames, innermost first. */
+/* Adds the frames of a stack after s->frames, innermost first. */
 static void add_frames(struct tapir_speedscope_stacks *s, const struct tapir_stack_ref *ref,
 		       uint64_t stack_id, struct tapir_name_span *span)
 {
@@ -63,7 +63,7 @@ static void add_frames(struct tapir_speedscope_stacks *s, const struct tapir_sta
 	}
 }
 
-/* The number of the frames behind first, which are taken off again when it is known. */
+/* The number of the stack whose frames begin at first, which are removed again if it is known. */
 static uint32_t number_frames(struct tapir_speedscope_stacks *s, size_t first)
 {
 	struct tapir_speedscope_stack stack = {first, (uint32_t)(s->frames.cnt - first)};
