@@ -105,7 +105,7 @@ static void sites_of_one_event_are_one_row(void **state)
 	feed_event(f, 1, 100, 0);
 	feed_event(f, 2, 100, 0);
 	feed_event(f, 3, 200, 0);
-	assert_int_equal(f->summary.event_cnt, 3);
+	assert_int_equal(f->summary.captured[TAPIR_FAMILY_EVENT], 3);
 	assert_int_equal(f->summary.events.cnt, 2);
 	assert_string_equal(f->summary.events.data[0].provider, "prov");
 	assert_string_equal(f->summary.events.data[0].event, "a");
@@ -143,7 +143,7 @@ static void processes_come_by_their_events(void **state)
 	tapir_summary__sort(&f->summary);
 	assert_int_equal(f->summary.processes.cnt, 2);
 	assert_int_equal(f->summary.processes.data[0].pid, 200);
-	assert_int_equal(f->summary.processes.data[0].events, 2);
+	assert_int_equal(f->summary.processes.data[0].captured[TAPIR_FAMILY_EVENT], 2);
 	assert_string_equal(f->summary.processes.data[0].comm, "two");
 	assert_string_equal(f->summary.processes.data[0].exe, "/bin/two");
 	assert_string_equal(f->summary.processes.data[1].comm, "");
@@ -194,8 +194,10 @@ static void processes_of_one_id_are_rows_of_their_own(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(f->summary.processes.data[i].pid, 200);
 		assert_string_equal(f->summary.processes.data[i].comm, expected[i].comm);
-		assert_int_equal(f->summary.processes.data[i].events, expected[i].events);
-		assert_int_equal(f->summary.threads.data[i].events, expected[i].events);
+		assert_int_equal(f->summary.processes.data[i].captured[TAPIR_FAMILY_EVENT],
+				 expected[i].events);
+		assert_int_equal(f->summary.threads.data[i].captured[TAPIR_FAMILY_EVENT],
+				 expected[i].events);
 	}
 }
 
@@ -224,9 +226,9 @@ static void threads_of_one_id_are_rows_of_their_own(void **state)
 	tapir_summary__sort(&f->summary);
 	assert_int_equal(f->summary.threads.cnt, 2);
 	assert_string_equal(f->summary.threads.data[0].comm, "new");
-	assert_int_equal(f->summary.threads.data[0].events, 2);
+	assert_int_equal(f->summary.threads.data[0].captured[TAPIR_FAMILY_EVENT], 2);
 	assert_string_equal(f->summary.threads.data[1].comm, "old");
-	assert_int_equal(f->summary.threads.data[1].events, 1);
+	assert_int_equal(f->summary.threads.data[1].captured[TAPIR_FAMILY_EVENT], 1);
 }
 
 /* A chunk was lost; the segment behind it tells of the stack again. */
@@ -364,8 +366,8 @@ static void process_told_of_after_its_samples_has_its_name(void **state)
 	assert_int_equal(f->summary.processes.cnt, 1);
 	assert_string_equal(f->summary.processes.data[0].comm, "late");
 	assert_string_equal(f->summary.processes.data[0].exe, "/bin/late");
-	assert_int_equal(f->summary.processes.data[0].samples, 2);
-	assert_int_equal(f->summary.processes.data[0].events, 1);
+	assert_int_equal(f->summary.processes.data[0].captured[TAPIR_FAMILY_SAMPLE], 2);
+	assert_int_equal(f->summary.processes.data[0].captured[TAPIR_FAMILY_EVENT], 1);
 	assert_string_equal(f->summary.threads.data[0].comm, "late");
 	assert_int_equal(f->summary.functions.data[0].self, 2);
 	assert_string_equal(f->summary.functions.data[0].name, "main");
@@ -474,14 +476,14 @@ static void samples_count_for_their_innermost_function(void **state)
 	sample.stack_id = 0;
 	feed(f, &sample.h);
 	assert_int_equal(tapir_summary__sort(&f->summary), 0);
-	assert_int_equal(f->summary.sample_cnt, 3);
+	assert_int_equal(f->summary.captured[TAPIR_FAMILY_SAMPLE], 3);
 	assert_int_equal(f->summary.sample_bare_cnt, 1);
 	assert_int_equal(f->summary.sample_named_cnt, 2);
 	assert_string_equal(f->summary.functions.data[0].name, "main");
 	assert_int_equal(f->summary.functions.data[0].self, 2);
 	assert_int_equal(f->summary.threads.cnt, 1);
-	assert_int_equal(f->summary.threads.data[0].samples, 3);
-	assert_int_equal(f->summary.processes.data[0].samples, 3);
+	assert_int_equal(f->summary.threads.data[0].captured[TAPIR_FAMILY_SAMPLE], 3);
+	assert_int_equal(f->summary.processes.data[0].captured[TAPIR_FAMILY_SAMPLE], 3);
 }
 
 static void tables_are_bounded_when_file_is_hostile(void **state)
@@ -503,7 +505,7 @@ static void keys_are_bounded_when_file_is_hostile(void **state)
 	feed_probe(f, 1, SV("a"));
 	for (uint32_t id = 1; id <= cnt; id++)
 		feed_event(f, id, id, id);
-	assert_int_equal(f->summary.event_cnt, cnt);
+	assert_int_equal(f->summary.captured[TAPIR_FAMILY_EVENT], cnt);
 	assert_true(f->summary.event_by_probe.cnt <= TAPIR_SUMMARY_MAX_KEYS);
 	assert_true(f->summary.process_by_life.cnt <= TAPIR_SUMMARY_MAX_KEYS);
 	assert_true(f->summary.more > 0);

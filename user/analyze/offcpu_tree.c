@@ -65,9 +65,20 @@ void tapir_offcpu_tree__free(struct tapir_offcpu_tree *t)
 	free(t);
 }
 
-int tapir_offcpu_tree__add(struct tapir_offcpu_tree *t, const struct tapir_rec_switch *rec)
+/* A side that is not wanted is as one that is nobody's. */
+int tapir_offcpu_tree__add(struct tapir_offcpu_tree *t, const struct tapir_rec *rec,
+			   bool (*is_wanted)(void *ctx, uint32_t tgid), void *ctx)
 {
-	return tapir_offcpu__add(t->offcpu, rec);
+	struct tapir_rec_switch wanted;
+
+	if (rec->type != TAPIR_REC_SWITCH)
+		return 0;
+	wanted = *(const struct tapir_rec_switch *)rec;
+	if (is_wanted && !is_wanted(ctx, wanted.out_tgid))
+		wanted.out_tid = 0;
+	if (is_wanted && !is_wanted(ctx, wanted.in_tgid))
+		wanted.in_tid = 0;
+	return tapir_offcpu__add(t->offcpu, &wanted);
 }
 
 int tapir_offcpu_tree__finish(struct tapir_offcpu_tree *t)

@@ -19,7 +19,12 @@ struct tapir_offcpu_tree *tapir_offcpu_tree__new(struct tapir_stack_tree *tree,
 						 const struct tapir_catalog *catalog);
 void tapir_offcpu_tree__free(struct tapir_offcpu_tree *t);
 
-int tapir_offcpu_tree__add(struct tapir_offcpu_tree *t, const struct tapir_rec_switch *rec);
+/*
+ * Any record: only context switches count, and of these the sides, out and in, whose process is
+ * wanted. is_wanted: NULL: every process is.
+ */
+int tapir_offcpu_tree__add(struct tapir_offcpu_tree *t, const struct tapir_rec *rec,
+			   bool (*is_wanted)(void *ctx, uint32_t tgid), void *ctx);
 /* After the last record; then sort the tree. */
 int tapir_offcpu_tree__finish(struct tapir_offcpu_tree *t);
 

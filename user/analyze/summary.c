@@ -223,16 +223,17 @@ static uint64_t thread_row(struct tapir_summary *s, const struct who *who)
 	return *idx == NO_ROW ? NO_ROW : next_thread_row(s, *idx, who);
 }
 
-/* Adds to a member of the process's and of the thread's row. */
-#define COUNT(s, who, member)                                                                      \
-	do {                                                                                       \
-		uint64_t process_ = process_row(s, who), thread_ = thread_row(s, who);             \
-		if (process_ != NO_ROW)                                                            \
-			(s)->processes.data[process_].member++;                                    \
-		if (thread_ != NO_ROW)                                                             \
-			(s)->threads.data[thread_].member++;                                       \
-		(s)->more += process_ == NO_ROW || thread_ == NO_ROW;                              \
-	} while (0)
+/* Adds to the process's and the thread's row. */
+static void count(struct tapir_summary *s, const struct who *who, int family)
+{
+	uint64_t process = process_row(s, who), thread = thread_row(s, who);
+
+	if (process != NO_ROW)
+		s->processes.data[process].captured[family]++;
+	if (thread != NO_ROW)
+		s->threads.data[thread].captured[family]++;
+	s->more += process == NO_ROW || thread == NO_ROW;
+}
 
 /* ---- a type each ------------------------------------------------------------------------ */
 
@@ -244,8 +245,8 @@ static void add_event(struct tapir_summary *s, const struct tapir_catalog *catal
 	const struct who who = who_was(catalog, ev->tgid, ev->tid, rec->time_ns);
 	struct tapir_event_view view;
 
-	s->event_cnt++;
-	COUNT(s, &who, events);
+	s->captured[TAPIR_FAMILY_EVENT]++;
+	count(s, &who, TAPIR_FAMILY_EVENT);
 	if (event == NO_ROW) {
 		s->more++;
 		return;
@@ -268,9 +269,9 @@ static void add_sample(struct tapir_summary *s, const struct tapir_catalog *cata
 	const struct tapir_rec_sample *sample = (const void *)rec;
 	const struct who who = who_was(catalog, sample->tgid, sample->tid, rec->time_ns);
 
-	s->sample_cnt++;
+	s->captured[TAPIR_FAMILY_SAMPLE]++;
 	s->sample_period = sample->period;
-	COUNT(s, &who, samples);
+	count(s, &who, TAPIR_FAMILY_SAMPLE);
 	tapir_summary__count_stack(s, catalog,
 				   &(struct tapir_stack_ref){.tgid = sample->tgid,
 							     .time_ns = rec->time_ns,
@@ -407,25 +408,24 @@ static void add_meta(struct tapir_summary *s, const struct tapir_catalog *catalo
 	s->failed |= !tapir_vec__push(&s->metas, row);
 }
 
-/* Counted for the thread that leaves, which has the reason; a thread that enters left before. */
-static void add_switch(struct tapir_summary *s, const struct tapir_catalog *catalog,
-		       const struct tapir_rec *rec)
+/* Counted for the first it is about: a thread that a switch lets in went out before. */
+static void add_captured(struct tapir_summary *s, const struct tapir_catalog *catalog,
+			 const struct tapir_rec *rec, int family)
 {
-	const struct tapir_rec_switch *sw = (const void *)rec;
+	uint32_t tid = tapir_rec__tid(rec, 0);
 	struct who who;
 
-	s->switch_cnt++;
-	if (!sw->out_tid)
+	s->captured[family]++;
+	if (!tid)
 		return;
-	who = who_was(catalog, sw->out_tgid, sw->out_tid, rec->time_ns);
-	COUNT(s, &who, switches);
+	who = who_was(catalog, tapir_rec__tgid(rec, 0), tid, rec->time_ns);
+	count(s, &who, family);
 }
 
 /* Not a description, which may describe something long past. */
 static bool is_happening(const struct tapir_rec *rec)
 {
-	return rec->type == TAPIR_REC_EVENT || rec->type == TAPIR_REC_SAMPLE ||
-	       rec->type == TAPIR_REC_SWITCH || rec->type == TAPIR_REC_LOSS;
+	return tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_LOSS;
 }
 
 void tapir_summary__pass(struct tapir_summary *s, const struct tapir_rec *rec)
@@ -441,15 +441,19 @@ void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *cat
 {
 	static void (*const adders[])(struct tapir_summary *, const struct tapir_catalog *,
 				      const struct tapir_rec *) = {
-		[TAPIR_REC_EVENT] = add_event,	 [TAPIR_REC_SAMPLE] = add_sample,
-		[TAPIR_REC_SWITCH] = add_switch, [TAPIR_REC_LOSS] = add_loss,
-		[TAPIR_REC_THREAD] = add_thread, [TAPIR_REC_PROCESS] = add_process,
-		[TAPIR_REC_GAP] = add_gap,	 [TAPIR_REC_META] = add_meta,
+		[TAPIR_REC_EVENT] = add_event,	   [TAPIR_REC_SAMPLE] = add_sample,
+		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_THREAD] = add_thread,
+		[TAPIR_REC_PROCESS] = add_process, [TAPIR_REC_GAP] = add_gap,
+		[TAPIR_REC_META] = add_meta,
 	};
+
+	int family = tapir_family__of(rec->type);
 
 	tapir_summary__pass(s, rec);
 	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])
 		adders[rec->type](s, catalog, rec);
+	else if (family >= 0)
+		add_captured(s, catalog, rec, family);
 }
 
 void tapir_summary__fini(struct tapir_summary *s)

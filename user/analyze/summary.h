@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "symbol/frame_kind.h"
 #include "symbol/stack_memo.h"
+#include "trace/family.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
 
@@ -35,7 +36,7 @@ struct tapir_event_row {
 struct tapir_process_row {
 	uint32_t pid;
 	char *comm, *exe; /* "" unknown */
-	uint64_t events, samples, switches;
+	uint64_t captured[TAPIR_FAMILY_CNT];
 };
 
 /* A thread of which there is an event, a sample or a switch. */
@@ -44,7 +45,7 @@ struct tapir_thread_row {
 	char *comm;	   /* "" unknown */
 	uint64_t start_ns; /* 0 unknown */
 	uint32_t next_idx; /* for the summary alone, until it is sorted */
-	uint64_t events, samples, switches;
+	uint64_t captured[TAPIR_FAMILY_CNT];
 };
 
 /* CPU samples: self: it is their innermost frame; total: it is anywhere in their stack. */
@@ -107,7 +108,7 @@ struct tapir_summary {
 	uint64_t start_ns; /* set it before adding: losses are counted by the time since */
 	uint64_t first_ns; /* of what happened; 0: nothing did */
 	uint64_t last_ns;  /* of all records */
-	uint64_t event_cnt, sample_cnt, switch_cnt;
+	uint64_t captured[TAPIR_FAMILY_CNT];
 	uint64_t sample_bare_cnt;	      /* samples without a stack */
 	uint64_t sample_named_cnt;	      /* samples whose innermost frame has a name */
 	uint64_t frame_cnt, frame_named_cnt;  /* of all samples, each frame as often as sampled */

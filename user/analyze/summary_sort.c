@@ -19,23 +19,31 @@ static int by_event_hits(const void *a, const void *b)
 	return order ? order : more_first(y->made_idx, x->made_idx);
 }
 
+/* A thread that only comes and goes is at work less than one that is seen to run. */
+static uint64_t work(const uint64_t captured[TAPIR_FAMILY_CNT])
+{
+	return captured[TAPIR_FAMILY_EVENT] + captured[TAPIR_FAMILY_SAMPLE];
+}
+
 static int by_process_events(const void *a, const void *b)
 {
 	const struct tapir_process_row *x = a, *y = b;
-	int order = more_first(x->events + x->samples, y->events + y->samples);
+	int order = more_first(work(x->captured), work(y->captured));
 
 	if (!order)
-		order = more_first(x->switches, y->switches);
+		order = more_first(tapir_captured__sum(x->captured),
+				   tapir_captured__sum(y->captured));
 	return order ? order : more_first(y->pid, x->pid);
 }
 
 static int by_thread_events(const void *a, const void *b)
 {
 	const struct tapir_thread_row *x = a, *y = b;
-	int order = more_first(x->events + x->samples, y->events + y->samples);
+	int order = more_first(work(x->captured), work(y->captured));
 
 	if (!order)
-		order = more_first(x->switches, y->switches);
+		order = more_first(tapir_captured__sum(x->captured),
+				   tapir_captured__sum(y->captured));
 	if (!order)
 		order = more_first(y->pid, x->pid);
 	return order ? order : more_first(y->tid, x->tid);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analyze/timeline_impl.h"
+#include "trace/family.h"
 
 bool tapir_tl__is_told(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid)
 {
@@ -88,8 +89,7 @@ int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	int err = 0;
 
 	tl->stats.records++;
-	if (rec->type == TAPIR_REC_EVENT || rec->type == TAPIR_REC_SAMPLE ||
-	    rec->type == TAPIR_REC_SWITCH || rec->type == TAPIR_REC_COUNTER || is_life)
+	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_COUNTER || is_life)
 		err = tapir_reorder__add(tl->reorder, rec, is_life);
 	return err ? err : tl->failed ? -ENOMEM : 0;
 }

@@ -96,10 +96,11 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	bpf_map__set_max_entries(p->skel->maps.losses, opts->site_cap + 1);
 	if (opts->process_cap)
 		bpf_map__set_max_entries(p->skel->maps.tgids, opts->process_cap);
-	bpf_program__set_autoload(p->skel->progs.tapir_sample, opts->with_samples);
-	bpf_program__set_autoload(p->skel->progs.tapir_switch, opts->with_switches);
-	bpf_program__set_autoload(p->skel->progs.tapir_waking, opts->with_switches);
-	bpf_program__set_autoload(p->skel->progs.tapir_wake_new, opts->with_switches);
+	bpf_program__set_autoload(p->skel->progs.tapir_sample, opts->families[TAPIR_FAMILY_SAMPLE]);
+	bpf_program__set_autoload(p->skel->progs.tapir_switch, opts->families[TAPIR_FAMILY_SWITCH]);
+	bpf_program__set_autoload(p->skel->progs.tapir_waking, opts->families[TAPIR_FAMILY_SWITCH]);
+	bpf_program__set_autoload(p->skel->progs.tapir_wake_new,
+				  opts->families[TAPIR_FAMILY_SWITCH]);
 	if (opts->use_multi)
 		bpf_program__set_expected_attach_type(p->skel->progs.tapir_usdt,
 						      TAPIR_TRACE_UPROBE_MULTI);
@@ -515,9 +516,11 @@ const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t 
 static enum tapir_loss_cause miss_cause(const struct tapir_programs *p,
 					const struct bpf_program *prog)
 {
-	return prog == p->skel->progs.tapir_sample   ? TAPIR_LOSS_SAMPLE_SKIPPED
-	       : prog == p->skel->progs.tapir_switch ? TAPIR_LOSS_SWITCH_SKIPPED
-						     : TAPIR_LOSS_RECURSION;
+	enum tapir_family_id family = prog == p->skel->progs.tapir_sample   ? TAPIR_FAMILY_SAMPLE
+				      : prog == p->skel->progs.tapir_switch ? TAPIR_FAMILY_SWITCH
+									    : TAPIR_FAMILY_EVENT;
+
+	return tapir_families[family].skipped_cause;
 }
 
 uint64_t tapir_programs__misses(const struct tapir_programs *p, enum tapir_loss_cause cause)

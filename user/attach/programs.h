@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "bpf/control.h"
+#include "trace/family.h"
 
 struct tapir_programs;
 
@@ -24,9 +25,8 @@ struct tapir_programs_opts {
 	size_t ring_bytes;    /* each ring's size to begin with: a power of two >= 4096 */
 	uint32_t process_cap; /* processes that are listed at a time; 0: 65,536 */
 	bool use_multi;	      /* programs will be attached by uprobe_multi links */
-	bool with_samples;    /* load the sampler, too */
-	bool with_switches;   /* load what sees context switches, too */
-	bool probes_later;    /* load what probes run by a thread, which may still run afterwards */
+	bool families[TAPIR_FAMILY_CNT]; /* load what captures them; events: always */
+	bool probes_later; /* load what probes run by a thread, which may still run afterwards */
 };
 
 /* Loads everything; nothing is attached or enabled yet. *out is yours. */
@@ -41,7 +41,7 @@ void tapir_programs__free(struct tapir_programs *p); /* detaches what is attache
 int tapir_programs__new_without(struct tapir_programs **out);
 bool tapir_programs__are_there(const struct tapir_programs *p);
 
-/* Context switches and wake-ups; with_switches only. */
+/* Context switches and wake-ups; TAPIR_FAMILY_SWITCH only. */
 int tapir_programs__attach_switches(struct tapir_programs *p);
 
 /* Fork, exec, exit of processes; with hold also what asks the holder to hold (holder.h). */
@@ -49,7 +49,8 @@ int tapir_programs__attach_process(struct tapir_programs *p, bool hold);
 
 /* Borrowed. With probes_later it waits, or is -errno, with a line. */
 int tapir_programs__usdt_fd(struct tapir_programs *p);
-int tapir_programs__sample_fd(const struct tapir_programs *p); /* borrowed; with_samples only */
+int tapir_programs__sample_fd(
+	const struct tapir_programs *p); /* borrowed; TAPIR_FAMILY_SAMPLE only */
 uint32_t tapir_programs__site_cap(const struct tapir_programs *p);
 
 /* The switch that lets records out. Any thread. */

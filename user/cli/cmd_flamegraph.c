@@ -73,16 +73,11 @@ static bool is_offcpu(const struct args *args)
 	return args->event && !strcmp(args->event, TAPIR_OFFCPU_EVENT);
 }
 
-/* A side that nobody wants is as one that is nobody's. */
-static int add_switch(struct folding *f, const struct tapir_rec_switch *rec)
+static bool is_wanted_tgid(void *folding, uint32_t tgid)
 {
-	struct tapir_rec_switch wanted = *rec;
+	const struct folding *f = folding;
 
-	if (!is_wanted(f->args, rec->out_tgid))
-		wanted.out_tid = 0;
-	if (!is_wanted(f->args, rec->in_tgid))
-		wanted.in_tid = 0;
-	return tapir_offcpu_tree__add(f->offcpu, &wanted);
+	return is_wanted(f->args, tgid);
 }
 
 static void add(struct folding *f, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
@@ -119,8 +114,8 @@ static int fold(struct tapir_reader *reader, struct folding *f)
 		if (tapir_rec_type__describes(rec->type))
 			continue;
 		add(f, tapir_reader__catalog(reader), rec);
-		if (f->offcpu && rec->type == TAPIR_REC_SWITCH)
-			err = add_switch(f, (const void *)rec);
+		if (f->offcpu)
+			err = tapir_offcpu_tree__add(f->offcpu, rec, is_wanted_tgid, f);
 		if (err < 0)
 			break;
 	}

@@ -200,7 +200,7 @@ static int record(struct tapir_recorder *r, const struct args *args, struct tapi
 	r->opts.rules.children = args->children;
 	err = tapir_recorder__run(r, &result);
 	cli->exit_status = tapir_recorder__exit_status(r, &result);
-	if (!err || result.stats.event_cnt + result.stats.sample_cnt + result.stats.switch_cnt)
+	if (!err || tapir_captured__sum(result.stats.captured))
 		tapir_recorder__say_result(r, &result, file.path);
 	tapir_str__fini(&name);
 	return err;

@@ -138,7 +138,7 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 		tapir_diag__clear();
 		return 0;
 	}
-	if (!err || result.stats.event_cnt)
+	if (!err || result.stats.captured[TAPIR_FAMILY_EVENT])
 		tapir_recorder__say_result(&t->recorder, &result, NULL);
 	return err;
 }

@@ -55,8 +55,7 @@ static int fold_offcpu(struct tapir_export_job *job, struct tapir_stack_tree *tr
 	int err = -ENOMEM;
 
 	while (offcpu && (err = tapir_long_read__next(&job->read, &rec)) > 0)
-		if (rec->type == TAPIR_REC_SWITCH &&
-		    (err = tapir_offcpu_tree__add(offcpu, (const void *)rec)))
+		if ((err = tapir_offcpu_tree__add(offcpu, rec, NULL, NULL)))
 			break;
 	if (!err)
 		err = tapir_offcpu_tree__finish(offcpu);

@@ -252,10 +252,11 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *p)
 		tapir_str__addf(&line, "\r\033[K  detaching probes: %zu left", p->detach_left_cnt);
 	} else {
 		tapir_str__addf(&line, "\r\033[K  %.1f s   ", (double)p->elapsed_ns / 1e9);
-		tapir_human__add_count(&line, p->stats.event_cnt);
+		tapir_human__add_count(&line, p->stats.captured[TAPIR_FAMILY_EVENT]);
 		tapir_str__adds(&line, " events   ");
 		tapir_human__add_count(&line,
-				       (uint64_t)((double)(p->stats.event_cnt - r->last_event_cnt) /
+				       (uint64_t)((double)(p->stats.captured[TAPIR_FAMILY_EVENT] -
+							   r->last_event_cnt) /
 						  (seconds > 0 ? seconds : 1)));
 		tapir_str__adds(&line, "/s   lost ");
 		tapir_human__add_count(&line, p->stats.lost_cnt);
@@ -266,7 +267,7 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *p)
 		(void)tapir_file__write_all(STDERR_FILENO, line.data, line.len);
 	tapir_str__fini(&line);
 	r->has_line = true;
-	r->last_event_cnt = p->stats.event_cnt;
+	r->last_event_cnt = p->stats.captured[TAPIR_FAMILY_EVENT];
 	r->last_elapsed_ns = p->elapsed_ns;
 }
 
@@ -391,11 +392,10 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 	bool has_path = path && !tapir_writer__is_stdout(path) && !result->is_file_moved;
 	struct tapir_str line = {};
 
-	add_number(&line, result->stats.event_cnt, "event", "events");
-	if (r->opts.sampling.hz)
-		add_number(&line, result->stats.sample_cnt, "sample", "samples");
-	if (r->opts.with_switches)
-		add_number(&line, result->stats.switch_cnt, "switch", "switches");
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		if (i == TAPIR_FAMILY_EVENT || tapir_recording__wants(&r->opts, i))
+			add_number(&line, result->stats.captured[i], tapir_families[i].one,
+				   tapir_families[i].many);
 	tapir_human__add_count(&line, result->stats.lost_cnt);
 	tapir_str__adds(&line, " lost");
 	if (result->stats.unseen_cnt) {

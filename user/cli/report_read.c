@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "trace/family.h"
 #include "trace/pids_seen.h"
 
 #define RECORDS_BETWEEN_CHECKS 4096
@@ -54,8 +55,8 @@ static bool is_in_window(const struct reading *r, const struct tapir_rec *rec)
 /* What belongs to no process and no thread is everybody's. */
 static bool is_wanted(const struct reading *r, const struct tapir_rec *rec)
 {
-	return has(r->request->pids, tapir_rec__owner(rec)) &&
-	       has(r->request->tids, tapir_rec__thread(rec)) && is_in_window(r, rec);
+	return has(r->request->pids, tapir_rec__tgid(rec, 0)) &&
+	       has(r->request->tids, tapir_rec__tid(rec, 0)) && is_in_window(r, rec);
 }
 
 static bool goes_on(struct reading *r)

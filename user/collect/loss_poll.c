@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "trace/family.h"
 #include "trace/recbuf.h"
 
 int tapir_loss_poll__init(struct tapir_loss_poll *poll, uint32_t site_cap)
@@ -58,8 +59,11 @@ static void report_growth(const struct report *r, uint32_t probe_id, uint32_t ca
 /* What no BPF program counts: these stand at probe 0 and are set by __one. */
 static bool is_counted_elsewhere(uint32_t probe, uint32_t cause)
 {
-	return !probe && (cause == TAPIR_LOSS_RECURSION || cause == TAPIR_LOSS_SAMPLE_SKIPPED ||
-			  cause == TAPIR_LOSS_SWITCH_SKIPPED || cause == TAPIR_LOSS_MALFORMED ||
+	bool is_skipped = false;
+
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		is_skipped |= cause == tapir_families[i].skipped_cause;
+	return !probe && (is_skipped || cause == TAPIR_LOSS_MALFORMED ||
 			  cause == TAPIR_LOSS_NAME_QUEUE_FULL || cause == TAPIR_LOSS_DISK);
 }
 
@@ -75,8 +79,6 @@ void tapir_loss_poll__one(struct tapir_loss_poll *poll, enum tapir_loss_cause ca
 void tapir_loss_poll__run(struct tapir_loss_poll *poll, const struct tapir_programs *programs,
 			  tapir_loss_fn fn, void *ctx)
 {
-	static const enum tapir_loss_cause skipped[] = {
-		TAPIR_LOSS_RECURSION, TAPIR_LOSS_SAMPLE_SKIPPED, TAPIR_LOSS_SWITCH_SKIPPED};
 	struct report r = {poll->last_ns, tapir_clock__now_ns(), fn, ctx};
 
 	for (uint32_t probe = 0; probe < poll->probe_cnt; probe++) {
@@ -87,8 +89,10 @@ void tapir_loss_poll__run(struct tapir_loss_poll *poll, const struct tapir_progr
 				report_growth(&r, probe, cause, now[cause],
 					      &poll->seen[probe].cnt[cause]);
 	}
-	for (size_t i = 0; i < sizeof(skipped) / sizeof(skipped[0]); i++)
-		tapir_loss_poll__one(poll, skipped[i], tapir_programs__misses(programs, skipped[i]),
-				     fn, ctx);
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		enum tapir_loss_cause cause = tapir_families[i].skipped_cause;
+
+		tapir_loss_poll__one(poll, cause, tapir_programs__misses(programs, cause), fn, ctx);
+	}
 	poll->last_ns = r.until_ns;
 }

@@ -361,14 +361,13 @@ static bool program_ended(const struct recording *r, int *status)
 /* What came but did not reach the file is lost, not captured, and said once. */
 static void subtract_unwritten(const struct tapir_writer *w, struct tapir_session_stats *stats)
 {
-	uint64_t events = tapir_writer__lost(w, TAPIR_REC_EVENT),
-		 samples = tapir_writer__lost(w, TAPIR_REC_SAMPLE),
-		 switches = tapir_writer__lost(w, TAPIR_REC_SWITCH);
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		uint64_t lost = tapir_writer__lost(w, tapir_families[i].type);
 
-	stats->event_cnt -= events;
-	stats->sample_cnt -= samples;
-	stats->switch_cnt -= switches;
-	stats->lost_cnt += events + samples + switches - stats->unwritten_cnt;
+		stats->captured[i] -= lost;
+		stats->lost_cnt += lost;
+	}
+	stats->lost_cnt -= stats->unwritten_cnt;
 	stats->file_bytes = tapir_writer__bytes_written(w);
 }
 
@@ -379,7 +378,7 @@ static void fill_result(struct recording *r, struct tapir_recording_result *out)
 		out->targets_ended_ns = r->targets_ended_ns - r->start_ns;
 	if (r->session)
 		tapir_session__stats(r->session, &out->stats);
-	if (r->targets && !(out->stats.event_cnt + out->stats.sample_cnt + out->stats.switch_cnt))
+	if (r->targets && !tapir_captured__sum(out->stats.captured))
 		tapir_targets__warn_of_none(r->targets);
 	if (r->writer) {
 		subtract_unwritten(r->writer, &out->stats);

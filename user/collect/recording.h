@@ -18,6 +18,7 @@
 #include "collect/session.h"
 #include "collect/targets.h"
 #include "runtime/dotnet_assembly.h"
+#include "trace/family.h"
 #include "trace/writer.h"
 
 struct tapir_recording_progress {
@@ -80,6 +81,9 @@ struct tapir_recording_opts {
 	void (*on_stopping)(void *ctx); /* before the last records are delivered; may be NULL */
 	void *ctx;
 };
+
+/* Whether a family is captured that needs no probe: of events, never. */
+bool tapir_recording__wants(const struct tapir_recording_opts *opts, enum tapir_family_id family);
 
 struct tapir_recording_result {
 	struct tapir_session_stats stats;

@@ -12,11 +12,6 @@
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
 
-bool tapir_recording__watches_cpus(const struct recording *r)
-{
-	return r->opts->sampling.hz || r->opts->with_switches;
-}
-
 /* The kernel is where a kernel stack lies: a mapping of nobody's. */
 static int post_kernel(struct recording *r)
 {
@@ -64,8 +59,6 @@ static int start_sampling(struct recording *r)
 	int mark = tapir_diag__cnt(), err;
 	char hz[16];
 
-	if (!sampling->hz)
-		return 0;
 	err = start_sampler(r);
 	if (err && sampling->is_a_default && tapir_diag__line(mark)) {
 		tapir_warn(
@@ -83,24 +76,56 @@ static int start_sampling(struct recording *r)
 
 static int start_switches(struct recording *r)
 {
-	int err;
+	int err = tapir_programs__attach_switches(r->programs);
 
-	if (!r->opts->with_switches)
-		return 0;
-	err = tapir_programs__attach_switches(r->programs);
 	return err ? err : tapir_meta__post_one(r->queue, "switches", "on");
+}
+
+/* ---- the families that are captured without probes ----------------------------------------- */
+
+static bool wants_samples(const struct tapir_recording_opts *opts)
+{
+	return opts->sampling.hz;
+}
+
+static bool wants_switches(const struct tapir_recording_opts *opts)
+{
+	return opts->with_switches;
+}
+
+/* Events have no row: what starts those are probes, rings and streams. */
+static const struct {
+	bool (*is_wanted)(const struct tapir_recording_opts *opts);
+	int (*start)(struct recording *r);
+	bool needs_programs; /* without BPF, it is left out */
+} sources[TAPIR_FAMILY_CNT] = {
+	[TAPIR_FAMILY_SAMPLE] = {wants_samples, start_sampling, false},
+	[TAPIR_FAMILY_SWITCH] = {wants_switches, start_switches, true},
+};
+
+bool tapir_recording__wants(const struct tapir_recording_opts *opts, enum tapir_family_id family)
+{
+	return sources[family].is_wanted && sources[family].is_wanted(opts);
+}
+
+bool tapir_recording__watches_cpus(const struct recording *r)
+{
+	bool is_any = false;
+
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		is_any |= tapir_recording__wants(r->opts, i);
+	return is_any;
 }
 
 int tapir_recording__watch_cpus(struct recording *r)
 {
-	int err;
+	int err = 0;
 
-	if (!tapir_recording__watches_cpus(r))
-		return 0;
-	if (r->is_unprivileged)
-		return start_sampling(r);
-	err = post_kernel(r);
-	if (!err)
-		err = start_sampling(r);
-	return err ? err : start_switches(r);
+	if (tapir_recording__watches_cpus(r) && !r->is_unprivileged)
+		err = post_kernel(r);
+	for (int i = 0; i < TAPIR_FAMILY_CNT && !err; i++)
+		if (tapir_recording__wants(r->opts, i) &&
+		    !(sources[i].needs_programs && r->is_unprivileged))
+			err = sources[i].start(r);
+	return err;
 }

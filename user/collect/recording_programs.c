@@ -163,8 +163,8 @@ int tapir_recording__load_programs(struct recording *r)
 	if (err)
 		return err;
 	r->use_multi = opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
-	opts.with_samples = r->opts->sampling.hz;
-	opts.with_switches = r->opts->with_switches;
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		opts.families[i] = tapir_recording__wants(r->opts, i);
 	opts.probes_later = !r->opts->program; /* children come before threads */
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
 	if (err)

@@ -171,8 +171,7 @@ static int make_parts(struct recording *r)
 	};
 	int err = 0;
 
-	if (!r->is_unprivileged &&
-	    (r->opts->with_stack || r->opts->sampling.hz || r->opts->with_switches))
+	if (!r->is_unprivileged && (r->opts->with_stack || tapir_recording__watches_cpus(r)))
 		err = tapir_spec__parse(TAPIR_CODE_NAMES_SPEC, &r->name_spec);
 	images.name_spec = r->name_spec;
 	if (!err)

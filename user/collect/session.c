@@ -36,8 +36,8 @@ struct tapir_session {
 	bool sink_holds; /* something that it prints soon */
 	uint64_t malformed_cnt, refused_cnt;
 	struct tapir_diag *diag; /* the lines that belong to err */
-	atomic_uint_least64_t event_cnt, sample_cnt, switch_cnt, lost_cnt, gap_cnt, unseen_cnt,
-		unwritten_cnt, file_bytes;
+	atomic_uint_least64_t captured[TAPIR_FAMILY_CNT];
+	atomic_uint_least64_t lost_cnt, gap_cnt, unseen_cnt, unwritten_cnt, file_bytes;
 	atomic_int shared_err;
 };
 
@@ -90,38 +90,21 @@ static void put_counter(void *ctx, const struct tapir_rec *rec)
 	put(ctx, rec);
 }
 
-static void handle_sample(struct tapir_session *s, const struct tapir_rec *rec)
+/* Whoever it names needs a name. */
+static void handle_captured(struct tapir_session *s, const struct tapir_rec *rec)
 {
-	const struct tapir_rec_sample *sample = (const void *)rec;
-	struct tapir_use use = {
-		.tgid = sample->tgid,
-		.tid = sample->tid,
-		.time_ns = rec->time_ns,
-		.stack_id = sample->stack_id,
-		.kstack_id = sample->kstack_id,
-	};
+	for (int who = 0; who < 2; who++) {
+		const struct tapir_use use = {
+			.tgid = tapir_rec__tgid(rec, who),
+			.tid = tapir_rec__tid(rec, who),
+			.time_ns = rec->time_ns,
+			.stack_id = who ? 0 : tapir_rec__stack_id(rec),
+			.kstack_id = who ? 0 : tapir_rec__kstack_id(rec),
+		};
 
-	note_error(s, tapir_catalog__use(s->catalog, &use));
-	put(s, rec);
-}
-
-/* Who comes in needs a name as well: its own switch out may be in another segment. */
-static void handle_switch(struct tapir_session *s, const struct tapir_rec *rec)
-{
-	const struct tapir_rec_switch *sw = (const void *)rec;
-	struct tapir_use out = {
-		.tgid = sw->out_tgid,
-		.tid = sw->out_tid,
-		.time_ns = rec->time_ns,
-		.stack_id = sw->out_stack_id,
-		.kstack_id = sw->out_kstack_id,
-	};
-	struct tapir_use in = {.tgid = sw->in_tgid, .tid = sw->in_tid, .time_ns = rec->time_ns};
-
-	if (out.tid)
-		note_error(s, tapir_catalog__use(s->catalog, &out));
-	if (in.tid)
-		note_error(s, tapir_catalog__use(s->catalog, &in));
+		if (use.tid || use.stack_id || use.kstack_id)
+			note_error(s, tapir_catalog__use(s->catalog, &use));
+	}
 	put(s, rec);
 }
 
@@ -166,10 +149,8 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 {
 	if (rec->type == TAPIR_REC_EVENT)
 		return handle_event(s, rec);
-	if (rec->type == TAPIR_REC_SAMPLE) {
-		handle_sample(s, rec);
-	} else if (rec->type == TAPIR_REC_SWITCH) {
-		handle_switch(s, rec);
+	if (tapir_family__of(rec->type) >= 0) {
+		handle_captured(s, rec);
 	} else if (tapir_rec_type__describes(rec->type)) {
 		if (!is_for_names(rec))
 			describe(s, rec);
@@ -194,23 +175,24 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 static void handle_block(struct tapir_session *s, const struct tapir_block *block)
 {
 	size_t at = 0;
-	uint64_t event_cnt = 0, sample_cnt = 0, switch_cnt = 0;
+	uint64_t captured[TAPIR_FAMILY_CNT] = {};
 
 	while (at < block->used_bytes) {
 		const struct tapir_rec *rec = (const void *)((const char *)block->data + at);
+		int family = tapir_family__of(rec->type);
+		bool is_asked;
 
 		if (!tapir_record__ok(rec, block->used_bytes - at)) {
 			s->malformed_cnt++;
 			break;
 		}
-		event_cnt += handle_record(s, rec, -1);
-		sample_cnt += rec->type == TAPIR_REC_SAMPLE;
-		switch_cnt += rec->type == TAPIR_REC_SWITCH;
+		is_asked = handle_record(s, rec, -1);
+		if (family >= 0)
+			captured[family] += is_asked || family != TAPIR_FAMILY_EVENT;
 		at += rec->size;
 	}
-	atomic_fetch_add(&s->event_cnt, event_cnt);
-	atomic_fetch_add(&s->sample_cnt, sample_cnt);
-	atomic_fetch_add(&s->switch_cnt, switch_cnt);
+	for (int family = 0; family < TAPIR_FAMILY_CNT; family++)
+		atomic_fetch_add(&s->captured[family], captured[family]);
 }
 
 static void handle_notes(struct tapir_session *s, struct tapir_note *note)
@@ -235,12 +217,6 @@ static void handle_notes(struct tapir_session *s, struct tapir_note *note)
 /* Losses that user space counts itself. */
 static void poll_own_losses(struct tapir_session *s)
 {
-	static const struct {
-		enum tapir_rec_type type;
-		enum tapir_loss_cause cause;
-	} disk_causes[] = {{TAPIR_REC_EVENT, TAPIR_LOSS_DISK},
-			   {TAPIR_REC_SAMPLE, TAPIR_LOSS_SAMPLE_DISK},
-			   {TAPIR_REC_SWITCH, TAPIR_LOSS_SWITCH_DISK}};
 	const struct tapir_queue_refused refused = tapir_queue__refused(s->opts.queue);
 	uint64_t unwritten_cnt = 0;
 
@@ -256,10 +232,11 @@ static void poll_own_losses(struct tapir_session *s)
 			     put_loss, s);
 	if (!s->opts.writer)
 		return;
-	for (size_t i = 0; i < sizeof(disk_causes) / sizeof(disk_causes[0]); i++) {
-		uint64_t cnt = tapir_writer__lost(s->opts.writer, disk_causes[i].type);
+	for (const struct tapir_family *f = tapir_families; f < tapir_families + TAPIR_FAMILY_CNT;
+	     f++) {
+		uint64_t cnt = tapir_writer__lost(s->opts.writer, f->type);
 
-		tapir_loss_poll__one(&s->loss_poll, disk_causes[i].cause, cnt, put_loss, s);
+		tapir_loss_poll__one(&s->loss_poll, f->disk_cause, cnt, put_loss, s);
 		unwritten_cnt += cnt;
 	}
 	atomic_store(&s->unwritten_cnt, unwritten_cnt);
@@ -402,9 +379,6 @@ int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_ses
 void tapir_session__stats(const struct tapir_session *s, struct tapir_session_stats *out)
 {
 	*out = (struct tapir_session_stats){
-		.event_cnt = atomic_load(&s->event_cnt),
-		.sample_cnt = atomic_load(&s->sample_cnt),
-		.switch_cnt = atomic_load(&s->switch_cnt),
 		.lost_cnt = atomic_load(&s->lost_cnt),
 		.gap_cnt = atomic_load(&s->gap_cnt),
 		.unseen_cnt = atomic_load(&s->unseen_cnt),
@@ -412,6 +386,8 @@ void tapir_session__stats(const struct tapir_session *s, struct tapir_session_st
 		.file_bytes = atomic_load(&s->file_bytes),
 		.err = atomic_load(&s->shared_err),
 	};
+	for (int family = 0; family < TAPIR_FAMILY_CNT; family++)
+		out->captured[family] = atomic_load(&s->captured[family]);
 }
 
 int tapir_session__stop(struct tapir_session *s)

@@ -15,6 +15,7 @@
 #include "dotnet/counter_choice.h"
 #include "flow/lane_coverage.h"
 #include "flow/queue.h"
+#include "trace/family.h"
 #include "trace/catalog.h"
 #include "trace/writer.h"
 
@@ -48,10 +49,8 @@ struct tapir_session_opts {
 };
 
 struct tapir_session_stats {
-	uint64_t event_cnt;
-	uint64_t sample_cnt;
-	uint64_t switch_cnt;
-	uint64_t lost_cnt;	/* of all three, all causes */
+	uint64_t captured[TAPIR_FAMILY_CNT];
+	uint64_t lost_cnt;	/* of all families, all causes */
 	uint64_t gap_cnt;	/* GAP records: what was lost in them was not counted */
 	uint64_t unseen_cnt;	/* records of processes and mappings: likewise */
 	uint64_t unwritten_cnt; /* of lost_cnt, what did not fit on the disk */

@@ -251,8 +251,9 @@ static uint64_t weight_of(const struct tapir_nettrace *n, const struct tapir_rec
 	return n->samples_time && ms ? ms : 1;
 }
 
-static void add_sample(struct tapir_nettrace *n, const struct tapir_rec_sample *sample)
+static void add_sample(struct tapir_nettrace *n, const struct tapir_rec *rec)
 {
+	const struct tapir_rec_sample *sample = (const void *)rec;
 	struct tapir_stack_ref ref = {.tgid = sample->tgid,
 				      .time_ns = sample->h.time_ns,
 				      .stack_id = sample->stack_id,
@@ -308,16 +309,17 @@ static void come_in(struct tapir_nettrace *n, const struct tapir_rec_switch *rec
 }
 
 /* One row a thread that comes in, with the stack with which it went out and how long ago. */
-static void add_switch(struct tapir_nettrace *n, const struct tapir_rec_switch *rec)
+static void add_switch(struct tapir_nettrace *n, const struct tapir_rec *rec)
 {
+	const struct tapir_rec_switch *sw = (const void *)rec;
 	struct tapir_nettrace_absence *absence;
 	bool is_new = false;
 
-	if (rec->out_tid && (absence = absence_of(n, rec->out_tid, &is_new)))
-		*absence = (struct tapir_nettrace_absence){n->now_ns, rec->out_stack_id,
-							   rec->out_kstack_id};
-	if (rec->in_tid)
-		come_in(n, rec);
+	if (sw->out_tid && (absence = absence_of(n, sw->out_tid, &is_new)))
+		*absence = (struct tapir_nettrace_absence){n->now_ns, sw->out_stack_id,
+							   sw->out_kstack_id};
+	if (sw->in_tid)
+		come_in(n, sw);
 }
 
 /* ---- what the format has no word for -------------------------------------------------------- */
@@ -329,8 +331,9 @@ static void put_text(struct tapir_nettrace *n, struct tapir_sv text)
 	tapir_nettrace__put_utf16(&n->payload, text, TEXT_MAX_BYTES);
 }
 
-static void add_loss(struct tapir_nettrace *n, const struct tapir_rec_loss *loss)
+static void add_loss(struct tapir_nettrace *n, const struct tapir_rec *rec)
 {
+	const struct tapir_rec_loss *loss = (const void *)rec;
 	static const char *const kinds[] = {"event", "part", "info", "sample", "switch"};
 	int kind = tapir_loss__kind(loss->cause);
 	const struct tapir_rec_probe *probe =
@@ -388,44 +391,33 @@ static void add_counter(struct tapir_nettrace *n, const struct tapir_rec *rec)
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-static void add_in_order(struct tapir_nettrace *n, const struct tapir_rec *rec)
+static void add_any_event(struct tapir_nettrace *n, const struct tapir_rec *rec)
 {
-	switch (rec->type) {
-	case TAPIR_REC_EVENT:
-		tapir_nettrace__add_event(n, (const struct tapir_rec_event *)rec);
-		break;
-	case TAPIR_REC_SAMPLE:
-		add_sample(n, (const struct tapir_rec_sample *)rec);
-		break;
-	case TAPIR_REC_SWITCH:
-		add_switch(n, (const struct tapir_rec_switch *)rec);
-		break;
-	case TAPIR_REC_PROCESS:
-		tapir_nettrace__tell_process(n, rec);
-		break;
-	case TAPIR_REC_MAPPING:
-		tapir_nettrace__tell_mapping(n, rec);
-		break;
-	case TAPIR_REC_LOSS:
-		add_loss(n, (const struct tapir_rec_loss *)rec);
-		break;
-	case TAPIR_REC_GAP:
-		add_gap(n, rec);
-		break;
-	case TAPIR_REC_COUNTER:
-		add_counter(n, rec);
-		break;
-	default:
-		break;
-	}
+	tapir_nettrace__add_event(n, (const struct tapir_rec_event *)rec);
 }
+
+/* What is exported. */
+static void (*const adders[TAPIR_REC_TYPE_CNT])(struct tapir_nettrace *n,
+						const struct tapir_rec *rec) = {
+	[TAPIR_REC_EVENT] = add_any_event,
+	[TAPIR_REC_SAMPLE] = add_sample,
+	[TAPIR_REC_SWITCH] = add_switch,
+	[TAPIR_REC_PROCESS] = tapir_nettrace__tell_process,
+	[TAPIR_REC_MAPPING] = tapir_nettrace__tell_mapping,
+	[TAPIR_REC_LOSS] = add_loss,
+	[TAPIR_REC_GAP] = add_gap,
+	[TAPIR_REC_COUNTER] = add_counter,
+};
 
 static bool is_exported(unsigned type)
 {
-	return type < 32 && (1u << type & (1u << TAPIR_REC_EVENT | 1u << TAPIR_REC_SAMPLE |
-					   1u << TAPIR_REC_SWITCH | 1u << TAPIR_REC_PROCESS |
-					   1u << TAPIR_REC_MAPPING | 1u << TAPIR_REC_LOSS |
-					   1u << TAPIR_REC_GAP | 1u << TAPIR_REC_COUNTER));
+	return type < TAPIR_REC_TYPE_CNT && adders[type];
+}
+
+static void add_in_order(struct tapir_nettrace *n, const struct tapir_rec *rec)
+{
+	if (is_exported(rec->type))
+		adders[rec->type](n, rec);
 }
 
 /* Descriptions may be as old as a process: the trace begins with what happens. */

@@ -25,7 +25,8 @@ static void add_hottest(const struct tapir_summary *s, size_t from, struct tapir
 	if (!s->functions.cnt || !row->self)
 		return;
 	begin_part(out, from);
-	tapir_str__addf(out, "%.1f%% of the ", tapir_report__percent(row->self, s->sample_cnt));
+	tapir_str__addf(out, "%.1f%% of the ",
+			tapir_report__percent(row->self, s->captured[TAPIR_FAMILY_SAMPLE]));
 	if (event && strcmp(event, "cpu-clock") && strcmp(event, "cycles"))
 		tapir_report__add_printable(out, event);
 	else
@@ -33,11 +34,6 @@ static void add_hottest(const struct tapir_summary *s, size_t from, struct tapir
 	tapir_str__adds(out, " in ");
 	tapir_report__add_printable(out, row->name);
 	tapir_str__addf(out, " (%s)", tapir_frame_kind__name(row->kind));
-}
-
-static bool is_active(uint64_t events, uint64_t samples, uint64_t switches)
-{
-	return events || samples || switches;
 }
 
 /* "3 threads of java (4514)", "12 threads of 4 processes, most of it in java (4514)" */
@@ -48,9 +44,9 @@ static void add_threads(const struct tapir_summary *s, size_t from, struct tapir
 	size_t processes = 0, threads = 0;
 
 	tapir_vec_for_each (process, &s->processes)
-		processes += is_active(process->events, process->samples, process->switches);
+		processes += tapir_captured__sum(process->captured) > 0;
 	tapir_vec_for_each (thread, &s->threads)
-		threads += is_active(thread->events, thread->samples, thread->switches);
+		threads += tapir_captured__sum(thread->captured) > 0;
 	if (!processes)
 		return;
 	begin_part(out, from);
@@ -99,11 +95,11 @@ static void add_events(const struct tapir_summary *s, size_t from, struct tapir_
 		is_said = true;
 	}
 	row = s->events.data;
-	if (is_said || !s->event_cnt || !s->events.cnt)
+	if (is_said || !s->captured[TAPIR_FAMILY_EVENT] || !s->events.cnt)
 		return;
 	begin_part(out, from);
-	add_plural(out, s->event_cnt, "event");
-	percent = tapir_report__percent(row->captured, s->event_cnt);
+	add_plural(out, s->captured[TAPIR_FAMILY_EVENT], "event");
+	percent = tapir_report__percent(row->captured, s->captured[TAPIR_FAMILY_EVENT]);
 	if (percent < TELLING_PERCENT)
 		return;
 	if (s->events.cnt > 1)

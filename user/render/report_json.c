@@ -28,7 +28,7 @@ static void json_events(struct tapir_json *j, const struct tapir_summary *s)
 	}
 	tapir_json__close(j, ']');
 	tapir_json__open(j, "samples", '{');
-	tapir_json__u64(j, "captured", s->sample_cnt);
+	tapir_json__u64(j, "captured", s->captured[TAPIR_FAMILY_SAMPLE]);
 	tapir_json__u64(j, "lost", tapir_summary__lost(s, TAPIR_LOSS_KIND_SAMPLE));
 	tapir_json__u64(j, "without_stack", s->sample_bare_cnt);
 	tapir_json__u64(j, "named", s->sample_named_cnt);
@@ -41,10 +41,18 @@ static void json_events(struct tapir_json *j, const struct tapir_summary *s)
 			tapir_json__u64(j, tapir_frame_kind__name(kind), s->kinds[kind]);
 	tapir_json__close(j, '}');
 	tapir_json__close(j, '}');
-	tapir_json__open(j, "switches", '{');
-	tapir_json__u64(j, "captured", s->switch_cnt);
-	tapir_json__u64(j, "lost", tapir_summary__lost(s, TAPIR_LOSS_KIND_SWITCH));
-	tapir_json__close(j, '}');
+	for (int i = TAPIR_FAMILY_SAMPLE + 1; i < TAPIR_FAMILY_CNT; i++) {
+		tapir_json__open(j, tapir_families[i].many, '{');
+		tapir_json__u64(j, "captured", s->captured[i]);
+		tapir_json__u64(j, "lost", tapir_summary__lost(s, tapir_families[i].loss_kind));
+		tapir_json__close(j, '}');
+	}
+}
+
+static void json_captured(struct tapir_json *j, const uint64_t captured[TAPIR_FAMILY_CNT])
+{
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		tapir_json__u64(j, tapir_families[i].many, captured[i]);
 }
 
 static void json_processes(struct tapir_json *j, const struct tapir_summary *s)
@@ -57,9 +65,7 @@ static void json_processes(struct tapir_json *j, const struct tapir_summary *s)
 		tapir_json__u64(j, "pid", row->pid);
 		tapir_json__str(j, "comm", *row->comm ? row->comm : NULL);
 		tapir_json__str(j, "exe", *row->exe ? row->exe : NULL);
-		tapir_json__u64(j, "events", row->events);
-		tapir_json__u64(j, "samples", row->samples);
-		tapir_json__u64(j, "switches", row->switches);
+		json_captured(j, row->captured);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
@@ -71,15 +77,13 @@ static void json_threads(struct tapir_json *j, const struct tapir_summary *s)
 
 	tapir_json__open(j, "threads", '[');
 	tapir_vec_for_each (row, &s->threads) {
-		if (!row->events && !row->samples && !row->switches)
+		if (!tapir_captured__sum(row->captured))
 			continue;
 		tapir_json__open(j, NULL, '{');
 		tapir_json__u64(j, "pid", row->pid);
 		tapir_json__u64(j, "tid", row->tid);
 		tapir_json__str(j, "comm", *row->comm ? row->comm : NULL);
-		tapir_json__u64(j, "events", row->events);
-		tapir_json__u64(j, "samples", row->samples);
-		tapir_json__u64(j, "switches", row->switches);
+		json_captured(j, row->captured);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');

@@ -159,8 +159,8 @@ static void write_functions(const struct tapir_report_view *v, const struct tapi
 		cnt++;
 	shown = shown_cnt(v, cnt, ROWS_SHOWN);
 	if (s->sample_bare_cnt) {
-		cell_share(&table, s->sample_bare_cnt, s->sample_cnt);
-		cell_share(&table, s->sample_bare_cnt, s->sample_cnt);
+		cell_share(&table, s->sample_bare_cnt, s->captured[TAPIR_FAMILY_SAMPLE]);
+		cell_share(&table, s->sample_bare_cnt, s->captured[TAPIR_FAMILY_SAMPLE]);
 		cell_count(&table, s->sample_bare_cnt);
 		tapir_table__cell(&table, "");
 		tapir_table__cell(&table, "");
@@ -169,8 +169,8 @@ static void write_functions(const struct tapir_report_view *v, const struct tapi
 	for (size_t i = 0; i < shown; i++) {
 		const struct tapir_function_row *row = &s->functions.data[i];
 
-		cell_share(&table, row->self, s->sample_cnt);
-		cell_share(&table, row->total, s->sample_cnt);
+		cell_share(&table, row->self, s->captured[TAPIR_FAMILY_SAMPLE]);
+		cell_share(&table, row->total, s->captured[TAPIR_FAMILY_SAMPLE]);
 		cell_count(&table, row->self);
 		tapir_table__cell(&table, tapir_frame_kind__name(row->kind));
 		tapir_table__cell(&table, base_name(row->module));
@@ -194,8 +194,8 @@ static void write_modules(const struct tapir_report_view *v, const struct tapir_
 	for (size_t i = 0; i < shown; i++) {
 		const struct tapir_module_row *row = &s->modules.data[i];
 
-		cell_share(&table, row->self, s->sample_cnt);
-		cell_share(&table, row->total, s->sample_cnt);
+		cell_share(&table, row->self, s->captured[TAPIR_FAMILY_SAMPLE]);
+		cell_share(&table, row->total, s->captured[TAPIR_FAMILY_SAMPLE]);
 		cell_count(&table, row->self);
 		tapir_table__cell(&table, row->name);
 	}
@@ -205,35 +205,48 @@ static void write_modules(const struct tapir_report_view *v, const struct tapir_
 
 /* ---- whose it was ----------------------------------------------------------------------------- */
 
-static void cells_of_activity(const struct tapir_summary *s, struct tapir_table *table,
-			      uint64_t events, uint64_t samples, uint64_t switches)
+/* The titles of cells_of_activity; behind the last one. */
+static const char **add_titles(const char **at)
 {
-	cell_count(table, events);
-	cell_count(table, samples);
-	cell_share(table, samples, s->sample_cnt);
-	cell_count(table, switches);
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		*at++ = tapir_families[i].title;
+		if (i == TAPIR_FAMILY_SAMPLE)
+			*at++ = ">CPU";
+	}
+	return at;
+}
+
+static void cells_of_activity(const struct tapir_summary *s, struct tapir_table *table,
+			      const uint64_t captured[TAPIR_FAMILY_CNT])
+{
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		cell_count(table, captured[i]);
+		if (i == TAPIR_FAMILY_SAMPLE)
+			cell_share(table, captured[i], s->captured[i]);
+	}
 }
 
 static void write_processes(const struct tapir_report_view *v, const struct tapir_palette *p,
 			    struct tapir_str *out)
 {
-	static const char *const titles[] = {">PID",	  ">EVENTS", ">SAMPLES", ">CPU",
-					     ">SWITCHES", "NAME",    "PROGRAM",	 NULL};
+	const char *titles[TAPIR_FAMILY_CNT + 5] = {">PID"}, **title = add_titles(titles + 1);
 	struct tapir_table table = {.titles = titles};
 	size_t cnt = v->summary->processes.cnt;
 	size_t shown = shown_cnt(v, cnt, ROWS_SHOWN);
 
+	title[0] = "NAME";
+	title[1] = "PROGRAM";
 	if (!cnt)
 		return;
 	for (size_t i = 0; i < shown; i++) {
 		const struct tapir_process_row *row = &v->summary->processes.data[i];
 
-		if (v->top != UINT64_MAX && i && !row->events && !row->samples && !row->switches) {
+		if (v->top != UINT64_MAX && i && !tapir_captured__sum(row->captured)) {
 			shown = i; /* from here on they only were there */
 			break;
 		}
 		tapir_table__cell_u64(&table, row->pid);
-		cells_of_activity(v->summary, &table, row->events, row->samples, row->switches);
+		cells_of_activity(v->summary, &table, row->captured);
 		tapir_table__cell(&table, *row->comm ? row->comm : "?");
 		tapir_table__cell(&table, row->exe);
 	}
@@ -243,15 +256,14 @@ static void write_processes(const struct tapir_report_view *v, const struct tapi
 static void write_threads(const struct tapir_report_view *v, const struct tapir_palette *p,
 			  struct tapir_str *out)
 {
-	static const char *const titles[] = {">PID", ">TID",	  ">EVENTS", ">SAMPLES",
-					     ">CPU", ">SWITCHES", "THREAD",  NULL};
+	const char *titles[TAPIR_FAMILY_CNT + 5] = {">PID", ">TID"};
+	const char **title = add_titles(titles + 2);
 	struct tapir_table table = {.titles = titles};
 	const struct tapir_summary *s = v->summary;
 	size_t cnt = 0, shown;
 
-	while (cnt < s->threads.cnt &&
-	       (s->threads.data[cnt].events || s->threads.data[cnt].samples ||
-		s->threads.data[cnt].switches))
+	title[0] = "THREAD";
+	while (cnt < s->threads.cnt && tapir_captured__sum(s->threads.data[cnt].captured))
 		cnt++;
 	if (cnt < 2)
 		return;
@@ -261,7 +273,7 @@ static void write_threads(const struct tapir_report_view *v, const struct tapir_
 
 		tapir_table__cell_u64(&table, row->pid);
 		tapir_table__cell_u64(&table, row->tid);
-		cells_of_activity(s, &table, row->events, row->samples, row->switches);
+		cells_of_activity(s, &table, row->captured);
 		tapir_table__cell(&table, *row->comm ? row->comm : "?");
 	}
 	end_table(&table, cnt, shown, p, out);

@@ -78,7 +78,7 @@ static size_t firing_processes(const struct tapir_summary *s)
 	size_t cnt = 0;
 
 	for (size_t i = 0; i < s->processes.cnt; i++)
-		cnt += s->processes.data[i].events > 0;
+		cnt += s->processes.data[i].captured[TAPIR_FAMILY_EVENT] > 0;
 	return cnt;
 }
 
@@ -156,21 +156,22 @@ static void write_totals(const struct tapir_report_view *v, struct tapir_str *ou
 	const struct tapir_summary *s = v->summary;
 	size_t process_cnt = firing_processes(s);
 
-	tapir_human__add_count(out, s->event_cnt);
-	tapir_str__addf(out, " event%s", plural(s->event_cnt));
-	if (s->event_cnt)
+	tapir_human__add_count(out, s->captured[TAPIR_FAMILY_EVENT]);
+	tapir_str__addf(out, " event%s", plural(s->captured[TAPIR_FAMILY_EVENT]));
+	if (s->captured[TAPIR_FAMILY_EVENT])
 		tapir_str__addf(out, " of %zu kind%s from %zu process%s", s->events.cnt,
 				plural(s->events.cnt), process_cnt, process_cnt == 1 ? "" : "es");
 	tapir_str__adds(out, ", ");
-	if (s->sample_cnt) {
-		tapir_human__add_count(out, s->sample_cnt);
-		tapir_str__addf(out, " CPU sample%s", plural(s->sample_cnt));
-		add_sampling(s, out);
+	for (int i = TAPIR_FAMILY_EVENT + 1; i < TAPIR_FAMILY_CNT; i++) {
+		if (!s->captured[i])
+			continue;
+		tapir_human__add_count(out, s->captured[i]);
+		tapir_str__addf(out, " %s%s", i == TAPIR_FAMILY_SAMPLE ? "CPU " : "",
+				s->captured[i] == 1 ? tapir_families[i].one
+						    : tapir_families[i].many);
+		if (i == TAPIR_FAMILY_SAMPLE)
+			add_sampling(s, out);
 		tapir_str__adds(out, ", ");
-	}
-	if (s->switch_cnt) {
-		tapir_human__add_count(out, s->switch_cnt);
-		tapir_str__addf(out, " switch%s, ", s->switch_cnt == 1 ? "" : "es");
 	}
 	tapir_human__add_count(out, tapir_report__lost(v));
 	tapir_str__adds(out, " lost");
@@ -185,23 +186,26 @@ static void write_cpu(const struct tapir_report_view *v, struct tapir_str *out)
 	const struct tapir_summary *s = v->summary;
 	const char *separator = "CPU: ";
 
-	if (!s->sample_cnt)
+	if (!s->captured[TAPIR_FAMILY_SAMPLE])
 		return;
 	for (unsigned kind = TAPIR_FRAME_KIND_CNT; kind-- > TAPIR_FRAME_NONE + 1;) {
 		if (!s->kinds[kind])
 			continue;
-		tapir_str__addf(out, "%s%s %.1f%%", separator, tapir_frame_kind__name(kind),
-				tapir_report__percent(s->kinds[kind], s->sample_cnt));
+		tapir_str__addf(
+			out, "%s%s %.1f%%", separator, tapir_frame_kind__name(kind),
+			tapir_report__percent(s->kinds[kind], s->captured[TAPIR_FAMILY_SAMPLE]));
 		separator = ", ";
 	}
 	if (s->sample_bare_cnt)
 		tapir_str__addf(out, "%swithout a stack %.1f%%", separator,
-				tapir_report__percent(s->sample_bare_cnt, s->sample_cnt));
+				tapir_report__percent(s->sample_bare_cnt,
+						      s->captured[TAPIR_FAMILY_SAMPLE]));
 	if (s->frame_cnt)
 		tapir_str__addf(out, "\nnames: %.1f%% of frames, %.1f%% of leaf frames",
 				tapir_report__percent(s->frame_named_cnt, s->frame_cnt),
 				tapir_report__percent(s->sample_named_cnt,
-						      s->sample_cnt - s->sample_bare_cnt));
+						      s->captured[TAPIR_FAMILY_SAMPLE] -
+							      s->sample_bare_cnt));
 	tapir_str__addc(out, '\n');
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/diag.h"
 #include "base/str.h"
+#include "trace/family.h"
 
 #define NAMED_MAX 8
 
@@ -14,42 +15,6 @@ struct busy {
 	uint32_t tgid;
 	uint64_t cnt;
 };
-
-uint32_t tapir_rec__owner(const struct tapir_rec *rec)
-{
-	switch (rec->type) {
-	case TAPIR_REC_EVENT:
-		return ((const struct tapir_rec_event *)rec)->tgid;
-	case TAPIR_REC_SAMPLE:
-		return ((const struct tapir_rec_sample *)rec)->tgid;
-	case TAPIR_REC_SWITCH:
-		return ((const struct tapir_rec_switch *)rec)->out_tgid;
-	case TAPIR_REC_THREAD:
-		return ((const struct tapir_rec_thread *)rec)->tgid;
-	case TAPIR_REC_PROCESS:
-		return ((const struct tapir_rec_process *)rec)->tgid;
-	case TAPIR_REC_GAP:
-		return ((const struct tapir_rec_gap *)rec)->tgid;
-	default:
-		return 0;
-	}
-}
-
-uint32_t tapir_rec__thread(const struct tapir_rec *rec)
-{
-	switch (rec->type) {
-	case TAPIR_REC_EVENT:
-		return ((const struct tapir_rec_event *)rec)->tid;
-	case TAPIR_REC_SAMPLE:
-		return ((const struct tapir_rec_sample *)rec)->tid;
-	case TAPIR_REC_SWITCH:
-		return ((const struct tapir_rec_switch *)rec)->out_tid;
-	case TAPIR_REC_THREAD:
-		return ((const struct tapir_rec_thread *)rec)->tid;
-	default:
-		return 0;
-	}
-}
 
 static void count(struct tapir_map *cnt_by_id, uint32_t id)
 {
@@ -66,16 +31,11 @@ static bool are_asked(const struct tapir_pids *ids)
 
 void tapir_pids_seen__add(struct tapir_pids_seen *seen, const struct tapir_rec *rec)
 {
-	const struct tapir_rec_switch *sw = (const void *)rec;
-	bool is_switch = rec->type == TAPIR_REC_SWITCH;
-
-	if (are_asked(seen->asked)) {
-		count(&seen->cnt_by_tgid, tapir_rec__owner(rec));
-		count(&seen->cnt_by_tgid, is_switch ? sw->in_tgid : 0);
-	}
-	if (are_asked(seen->asked_tids)) {
-		count(&seen->cnt_by_tid, tapir_rec__thread(rec));
-		count(&seen->cnt_by_tid, is_switch ? sw->in_tid : 0);
+	for (int who = 0; who < 2; who++) {
+		if (are_asked(seen->asked))
+			count(&seen->cnt_by_tgid, tapir_rec__tgid(rec, who));
+		if (are_asked(seen->asked_tids))
+			count(&seen->cnt_by_tid, tapir_rec__tid(rec, who));
 	}
 }
 

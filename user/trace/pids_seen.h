@@ -21,9 +21,4 @@ int tapir_pids_seen__check(const struct tapir_pids_seen *seen, const struct tapi
 			   const char *path);
 void tapir_pids_seen__fini(struct tapir_pids_seen *seen);
 
-/* The process of a record; of a switch, the one that leaves. 0: none. */
-uint32_t tapir_rec__owner(const struct tapir_rec *rec);
-/* The same for the thread. 0: no thread's. */
-uint32_t tapir_rec__thread(const struct tapir_rec *rec);
-
 #endif

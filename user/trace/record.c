@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "trace/family.h"
+
 struct tapir_sv tapir_sv__of(const char *text)
 {
 	return (struct tapir_sv){text, text ? strlen(text) : 0};
@@ -48,12 +50,10 @@ bool tapir_sv__ends_with(struct tapir_sv text, const char *end)
 
 /* ---- checking ---------------------------------------------------------------------------- */
 
-static const uint16_t fixed_bytes[TAPIR_REC_TYPE_CNT] = {
-	[TAPIR_REC_EVENT] = sizeof(struct tapir_rec_event),
+/* Of records that describe; those that are captured have a row in trace/family.c. */
+static const uint16_t description_bytes[TAPIR_REC_TYPE_CNT] = {
 	[TAPIR_REC_PROBE] = sizeof(struct tapir_rec_probe),
 	[TAPIR_REC_METADATA] = sizeof(struct tapir_rec_metadata),
-	[TAPIR_REC_SAMPLE] = sizeof(struct tapir_rec_sample),
-	[TAPIR_REC_SWITCH] = sizeof(struct tapir_rec_switch),
 	[TAPIR_REC_STACK] = sizeof(struct tapir_rec_stack),
 	[TAPIR_REC_THREAD] = sizeof(struct tapir_rec_thread),
 	[TAPIR_REC_PROCESS] = sizeof(struct tapir_rec_process),
@@ -66,6 +66,13 @@ static const uint16_t fixed_bytes[TAPIR_REC_TYPE_CNT] = {
 	[TAPIR_REC_CLOCK] = sizeof(struct tapir_rec_clock),
 	[TAPIR_REC_META] = sizeof(struct tapir_rec_meta),
 };
+
+static size_t fixed_bytes(unsigned type)
+{
+	int family = tapir_family__of(type);
+
+	return family < 0 ? description_bytes[type] : tapir_families[family].bytes;
+}
 
 /* Variable bytes of a PROBE. The fields must fit before their name lengths are read. */
 static uint64_t probe_bytes(const struct tapir_rec_probe *p, size_t room)
@@ -147,7 +154,7 @@ bool tapir_record__fits(const struct tapir_rec *rec)
 
 	if (rec->type >= TAPIR_REC_TYPE_CNT)
 		return true;
-	fixed = fixed_bytes[rec->type];
+	fixed = fixed_bytes(rec->type);
 	if (!fixed || rec->size < fixed)
 		return false;
 	return variable_bytes(rec, rec->size - fixed) <= rec->size - fixed && values_ok(rec);
@@ -309,17 +316,18 @@ void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *vi
 const char *tapir_rec_type__name(unsigned type)
 {
 	static const char *const names[TAPIR_REC_TYPE_CNT] = {
-		[TAPIR_REC_NONE] = "unknown",	 [TAPIR_REC_EVENT] = "event",
-		[TAPIR_REC_PROBE] = "probe",	 [TAPIR_REC_METADATA] = "metadata",
-		[TAPIR_REC_SAMPLE] = "sample",	 [TAPIR_REC_SWITCH] = "switch",
-		[TAPIR_REC_STACK] = "stack",	 [TAPIR_REC_THREAD] = "thread",
-		[TAPIR_REC_PROCESS] = "process", [TAPIR_REC_MAPPING] = "mapping",
-		[TAPIR_REC_SYMBOL] = "symbol",	 [TAPIR_REC_JIT] = "jit",
-		[TAPIR_REC_COUNTER] = "counter", [TAPIR_REC_LOSS] = "loss",
-		[TAPIR_REC_GAP] = "gap",	 [TAPIR_REC_CLOCK] = "clock",
-		[TAPIR_REC_META] = "meta",
+		[TAPIR_REC_NONE] = "unknown",	   [TAPIR_REC_PROBE] = "probe",
+		[TAPIR_REC_METADATA] = "metadata", [TAPIR_REC_STACK] = "stack",
+		[TAPIR_REC_THREAD] = "thread",	   [TAPIR_REC_PROCESS] = "process",
+		[TAPIR_REC_MAPPING] = "mapping",   [TAPIR_REC_SYMBOL] = "symbol",
+		[TAPIR_REC_JIT] = "jit",	   [TAPIR_REC_COUNTER] = "counter",
+		[TAPIR_REC_LOSS] = "loss",	   [TAPIR_REC_GAP] = "gap",
+		[TAPIR_REC_CLOCK] = "clock",	   [TAPIR_REC_META] = "meta",
 	};
+	int family = tapir_family__of(type);
 
+	if (family >= 0)
+		return tapir_families[family].one;
 	return type < TAPIR_REC_TYPE_CNT ? names[type] : "unknown";
 }
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The table, and the fields that it has the places of. */
+#include "trace/family.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define AT(type, member) offsetof(struct tapir_rec_##type, member)
+
+const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
+	[TAPIR_FAMILY_EVENT] = {.type = TAPIR_REC_EVENT,
+				.bytes = sizeof(struct tapir_rec_event),
+				.one = "event",
+				.many = "events",
+				.title = ">EVENTS",
+				.loss_kind = TAPIR_LOSS_KIND_EVENT,
+				.disk_cause = TAPIR_LOSS_DISK,
+				.skipped_cause = TAPIR_LOSS_RECURSION,
+				.who = {{AT(event, tgid), AT(event, tid), AT(event, stack_id), 0}}},
+	[TAPIR_FAMILY_SAMPLE] = {.type = TAPIR_REC_SAMPLE,
+				 .bytes = sizeof(struct tapir_rec_sample),
+				 .one = "sample",
+				 .many = "samples",
+				 .title = ">SAMPLES",
+				 .loss_kind = TAPIR_LOSS_KIND_SAMPLE,
+				 .disk_cause = TAPIR_LOSS_SAMPLE_DISK,
+				 .skipped_cause = TAPIR_LOSS_SAMPLE_SKIPPED,
+				 .who = {{AT(sample, tgid), AT(sample, tid), AT(sample, stack_id),
+					  AT(sample, kstack_id)}}},
+	/* Who comes in needs a name as well: its own switch out may be in another segment. */
+	[TAPIR_FAMILY_SWITCH] = {.type = TAPIR_REC_SWITCH,
+				 .bytes = sizeof(struct tapir_rec_switch),
+				 .one = "switch",
+				 .many = "switches",
+				 .title = ">SWITCHES",
+				 .loss_kind = TAPIR_LOSS_KIND_SWITCH,
+				 .disk_cause = TAPIR_LOSS_SWITCH_DISK,
+				 .skipped_cause = TAPIR_LOSS_SWITCH_SKIPPED,
+				 .who = {{AT(switch, out_tgid), AT(switch, out_tid),
+					  AT(switch, out_stack_id), AT(switch, out_kstack_id)},
+					 {AT(switch, in_tgid), AT(switch, in_tid), 0, 0}}},
+};
+
+int tapir_family__of(unsigned rec_type)
+{
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		if (tapir_families[i].type == rec_type)
+			return i;
+	return -1;
+}
+
+static uint64_t read_at(const struct tapir_rec *rec, uint16_t off, size_t bytes)
+{
+	uint64_t value = 0; /* little-endian, as every record */
+
+	if (off)
+		memcpy(&value, (const char *)rec + off, bytes);
+	return value;
+}
+
+static const struct tapir_family_who *who_of(const struct tapir_rec *rec, int which)
+{
+	static const struct tapir_family_who thread = {AT(thread, tgid), AT(thread, tid), 0, 0},
+					     process = {AT(process, tgid), 0, 0, 0},
+					     gap = {AT(gap, tgid), 0, 0, 0}, nobody;
+	int family = tapir_family__of(rec->type);
+
+	if (family >= 0)
+		return &tapir_families[family].who[which];
+	if (which)
+		return &nobody;
+	return rec->type == TAPIR_REC_THREAD	? &thread
+	       : rec->type == TAPIR_REC_PROCESS ? &process
+	       : rec->type == TAPIR_REC_GAP	? &gap
+						: &nobody;
+}
+
+uint32_t tapir_rec__tgid(const struct tapir_rec *rec, int which)
+{
+	return (uint32_t)read_at(rec, who_of(rec, which)->tgid_off, sizeof(uint32_t));
+}
+
+uint32_t tapir_rec__tid(const struct tapir_rec *rec, int which)
+{
+	return (uint32_t)read_at(rec, who_of(rec, which)->tid_off, sizeof(uint32_t));
+}
+
+uint64_t tapir_rec__stack_id(const struct tapir_rec *rec)
+{
+	return read_at(rec, who_of(rec, 0)->stack_id_off, sizeof(uint64_t));
+}
+
+uint64_t tapir_rec__kstack_id(const struct tapir_rec *rec)
+{
+	return read_at(rec, who_of(rec, 0)->kstack_id_off, sizeof(uint64_t));
+}
