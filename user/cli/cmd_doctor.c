@@ -24,7 +24,7 @@ static const struct tapir_option options[] = {
 
 static const char *const states[] = {"ok", "limited", "missing"};
 
-/* One remedy of several lines in a row is said once, behind the last of them. */
+/* A remedy of several consecutive lines is printed once, after the last of them. */
 static bool says_remedy(const struct tapir_checkup *checkup, const struct tapir_check *check)
 {
 	const struct tapir_check *next = check + 1;

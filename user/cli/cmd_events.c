@@ -31,13 +31,13 @@ static const struct tapir_option options[] = {
 #define HELD_MAX 4096
 
 /*
- * A segment tells of its processes before anything else in it; printed there, a process would
- * end before its events. They wait until a record of their time comes.
+ * A segment describes its processes before anything else in it; printed there, a process would end
+ * before its events. They wait until a record of their time arrives.
  */
 struct printer {
 	struct tapir_event_lines *lines;
 	struct tapir_str out;
-	struct tapir_vec(struct tapir_rec *) held; /* ours, by time */
+	struct tapir_vec(struct tapir_rec *) held; /* owned, by time */
 };
 
 static bool hold(struct printer *p, const struct tapir_rec *rec)

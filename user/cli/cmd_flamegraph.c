@@ -155,7 +155,7 @@ static void add_title(const struct folding *f, const char *path, struct tapir_st
 
 static const char dot[] = " \xc2\xb7 ";
 
-/* By what the file says; the period of cpu-clock is a time. */
+/* From META; the period of cpu-clock is a time. */
 static void add_sampling(const struct folding *f, const struct tapir_catalog *catalog,
 			 struct tapir_str *out)
 {

@@ -76,7 +76,9 @@ static int understand(const struct tapir_cli *cli, struct question *q)
 	return 0;
 }
 
-/* Beside the probes, on stderr: it may have none. True: it is .NET, and takes what asks for events.
+/*
+ * Besides the probes, on stderr: it may have none. True: it is .NET and accepts requests for
+ * events.
  */
 static bool say_runtime(uint32_t tgid)
 {

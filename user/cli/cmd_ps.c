@@ -51,7 +51,7 @@ struct walk {
 	struct tapir_map cnt_by_file;	  /* pack(), by device and inode */
 	size_t known_file_cnt;		  /* of discovery.files, those in cnt_by_file */
 	struct tapir_vec(struct row) rows;
-	uint32_t pid;	  /* of the process that is looked at, */
+	uint32_t pid;	  /* of the process that is inspected, */
 	size_t probe_cnt; /* and its sites */
 	size_t hidden_cnt;
 };
@@ -148,7 +148,7 @@ static bool has_something(const struct row *row)
 	return row->runtime.has_events || row->probe_cnt || row->has_rings;
 }
 
-/* A process that has ended meanwhile, or is another user's, is no failure. */
+/* A process that has ended in the meantime, or is another user's, is not a failure. */
 static int visit(uint32_t pid, void *ctx)
 {
 	struct walk *w = ctx;

@@ -48,7 +48,7 @@ struct tracer {
 	struct tapir_event_lines *lines;
 	struct tapir_line_order order; /* of records: they become lines when they go out */
 	uint64_t start_ns;
-	struct tapir_counter_table *table; /* NULL: a line each */
+	struct tapir_counter_table *table; /* NULL: one line per value */
 	bool hides_counter_events;
 	struct tapir_str out;
 };
@@ -60,7 +60,7 @@ struct tracer {
 
 /* ---- session thread --------------------------------------------------------------------- */
 
-/* What a counter says is printed, not the event it says it by. */
+/* A counter's value is printed, not the event that carries it. */
 static bool is_hidden(const struct tracer *t, const struct tapir_catalog *catalog,
 		      const struct tapir_rec *rec)
 {

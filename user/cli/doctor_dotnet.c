@@ -56,7 +56,7 @@ static bool check_socket(struct tapir_checkup *checkup, uint32_t tgid)
 	return false;
 }
 
-/* true: they come by a ring, or by what needs no BPF either. */
+/* true: they arrive by a ring, or another way that needs no BPF. */
 static bool check_events(struct tapir_checkup *checkup, const struct tapir_dotnet_info *info,
 			 bool answers)
 {
@@ -78,7 +78,7 @@ static bool check_events(struct tapir_checkup *checkup, const struct tapir_dotne
 	return false;
 }
 
-/* Rings need no BPF; and its USDT probes are not what its events come by. */
+/* Rings need no BPF, and its events do not come from its USDT probes. */
 static void soften(struct tapir_checkup *checkup)
 {
 	struct tapir_check *check;

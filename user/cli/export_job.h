@@ -17,7 +17,7 @@ struct tapir_export_job {
 	struct tapir_event_choice choice; /* these events instead of samples; no glob: of both */
 };
 
-/* As tapir_long_read__next, but for samples and events that are not chosen. */
+/* As tapir_long_read__next, except samples and events that are not chosen. */
 int tapir_export_job__next(struct tapir_export_job *job, const struct tapir_rec **rec);
 
 /* A format of `tapir export`. */

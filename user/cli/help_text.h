@@ -27,8 +27,8 @@ static inline struct tapir_sv tapir_text__sv(const char *text)
 bool tapir_text__next_block(const char **text, struct tapir_text_block *block);
 
 /*
- * Adds text wrapped at TAPIR_HELP_COLUMNS: the first line goes on where the line that began at
- * line_from stands, the others are indented by indent columns. Ends with a newline.
+ * Adds text wrapped at TAPIR_HELP_COLUMNS: the first line continues the line that began at
+ * line_from, the others are indented by indent columns. Ends with a newline.
  */
 void tapir_text__add_wrapped(struct tapir_str *out, size_t line_from, struct tapir_sv text,
 			     size_t indent);

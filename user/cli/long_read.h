@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * long_read.h - reading a file for a person who waits: how far it is, on a terminal and after a
- * second; Ctrl-C ends it with an error, a second Ctrl-C at once.
+ * long_read.h - reads a file with progress (on a terminal, after a second); Ctrl-C ends it with an
+ * error, a second Ctrl-C at once.
  */
 #ifndef TAPIR_USER_LONG_READ_H
 #define TAPIR_USER_LONG_READ_H
@@ -14,7 +14,7 @@
 struct tapir_long_read {
 	struct tapir_reader *reader; /* borrowed */
 	struct sigaction old_int, old_term;
-	bool is_shown, has_line; /* progress is wanted; a line stands there */
+	bool is_shown, has_line; /* progress is wanted; a line is shown */
 	uint64_t records, began_ns, shown_ns;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir: parse, run, say what went wrong. What a command does is in its cmd_NAME.c. */
+/* tapir: parse, run, report errors. What a command does is in its cmd_NAME.c. */
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cmd_help.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Links are not followed: another user's file is no recording of ours, wherever it is linked. */
+/*
+ * Links are not followed: another user's file is not the caller's recording, wherever it is linked.
+ */
 #include "cli/newest_file.h"
 
 #include <dirent.h>
@@ -28,7 +30,7 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-/* Yours to free; NULL: there is none. */
+/* Freed by the caller; NULL: there is none. */
 static char *find_newest(void)
 {
 	DIR *dir = opendir(".");

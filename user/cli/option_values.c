@@ -172,7 +172,7 @@ static bool is_value(const char *value, const char *text)
 	return value[len] ? !strncmp(value, text, len + 1) && text[len + 1] : !strcmp(value, text);
 }
 
-/* The value of the table that text stands for; NULL: none. */
+/* The value of the table that text names; NULL: none. */
 static const char *find_value(const struct tapir_option *o, const char *text)
 {
 	const char *one;

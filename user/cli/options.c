@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Parsing by table. Options and words may be mixed; "--" ends the options, and what stands
- * behind it is the program to run where the command takes one. Long names are never
- * abbreviated: a script must not change its meaning when an option is added.
+ * Parsing by table. Options and words may be mixed; "--" ends the options; the words after it are
+ * the program to run if the command takes one. Long names are never abbreviated: a script must not
+ * change its meaning when an option is added.
  */
 #include "cli/options.h"
 
@@ -180,7 +180,7 @@ static int unknown_command(struct tapir_cli *cli, const char *name)
 struct cursor {
 	int argc;
 	char **argv;
-	int at; /* the word that is looked at */
+	int at; /* the current word */
 };
 
 /* Is the option complete without what follows? Then that is noted. */
@@ -201,7 +201,7 @@ static bool takes_none(const struct cursor *c, const struct found *f)
 	return false;
 }
 
-/* attached: the text behind '=' or behind the letter; NULL: the value is the next word. */
+/* attached: the text after '=' or after the letter; NULL: the value is the next word. */
 static int take_value(struct tapir_cli *cli, struct cursor *c, const struct found *f,
 		      const char *attached)
 {

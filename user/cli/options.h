@@ -41,7 +41,7 @@ struct tapir_words_or_default {
 	bool is_given; /* with or without one */
 };
 
-/* What stands at an option's offset. */
+/* The type at an option's offset. */
 enum tapir_option_type {
 	TAPIR_OPTION_FLAG,	   /* bool */
 	TAPIR_OPTION_STRING,	   /* const char *: borrowed from argv, the last one counts */
@@ -129,7 +129,7 @@ struct tapir_option {
 			TAPIR_OPTION_AT(args, member, uint64_t), min, max, NULL                    \
 	}
 
-/* A table, and where its struct lies in the command's arguments: fragments are shared. */
+/* A table, and the offset of its struct in the command's arguments: fragments are shared. */
 struct tapir_option_group {
 	const char *title; /* NULL: "Options" */
 	const struct tapir_option *options;
@@ -153,7 +153,7 @@ struct tapir_example {
 struct tapir_command {
 	const char *name;
 	const char *summary;  /* half a line, no full stop */
-	const char *synopsis; /* behind "tapir NAME " */
+	const char *synopsis; /* after "tapir NAME " */
 	const char *text;     /* a paragraph or more, for help and man page; lines <= 90 */
 	const struct tapir_option_group *groups; /* ended by options == NULL; may be NULL */
 	const struct tapir_positional *positionals;
@@ -168,11 +168,11 @@ struct tapir_command {
 /* One run of the program. */
 struct tapir_cli {
 	const struct tapir_command *const *commands; /* all, ended by NULL */
-	const struct tapir_command *command;	     /* NULL: none was named */
+	const struct tapir_command *command;	     /* NULL: not given */
 	void *args;				     /* the command's own, filled */
 	struct tapir_words words;		     /* what is no option */
-	char **program;				     /* behind "--", NULL-terminated; NULL: none */
-	char *chosen_file; /* the word that no one typed (cli/newest_file.h); ours; NULL: none */
+	char **program;				     /* after "--", NULL-terminated; NULL: none */
+	char *chosen_file; /* the default word (cli/newest_file.h); owned; NULL: none */
 	bool want_help, want_version, is_verbose, is_quiet, no_pager;
 	int exit_status; /* of a command that succeeded: that of the program it ran */
 };
@@ -186,7 +186,7 @@ extern const struct tapir_option tapir_global_options[];
 int tapir_cli__parse(struct tapir_cli *cli, int argc, char **argv);
 void tapir_cli__fini(struct tapir_cli *cli);
 
-/* Reads text into what stands at value (option_values.c). */
+/* Parses text into *value (option_values.c). */
 int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, void *value,
 		      const char *text);
 

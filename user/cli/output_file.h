@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * output_file.h - where an export or a picture goes: -o OUT, or standard output. A file stands
- * under its name when it is whole, and not before: until then, and when something fails, what was
- * there before is still there. Like a recording, it replaces a file only by force.
+ * output_file.h - the output of an export or a picture: -o OUT, or standard output. A file gets its
+ * name only when it is complete: until then, and after a failure, the previous file remains. Like a
+ * recording, it replaces a file only with --force.
  */
 #ifndef TAPIR_USER_OUTPUT_FILE_H
 #define TAPIR_USER_OUTPUT_FILE_H
@@ -36,7 +36,7 @@ int tapir_output_file__open(struct tapir_output_file *file,
 /* Writes out and empties it; __flush_much: when it is worth a write. -errno, with a line. */
 int tapir_output_file__flush(struct tapir_output_file *file, struct tapir_str *out);
 int tapir_output_file__flush_much(struct tapir_output_file *file, struct tapir_str *out);
-/* It is whole: gives it its name. */
+/* It is complete: gives it its name. */
 int tapir_output_file__finish(struct tapir_output_file *file);
 /* Without __finish, nothing is left. */
 void tapir_output_file__close(struct tapir_output_file *file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The pager is a child of the same process group, so Ctrl-C reaches both: less stays, tapir ignores
- * it. When the pager ends before all was written, tapir ends, too: nobody reads the rest.
+ * it. When the pager exits before all was written, tapir exits, too: the rest has no reader.
  */
 #include "cli/pager.h"
 

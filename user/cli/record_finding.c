@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What cannot be read here is no error: the recording is written, and `tapir report` says why. */
+/*
+ * A failure to read is not an error here: the recording is written, and `tapir report` reports the
+ * reason.
+ */
 #include "cli/record_finding.h"
 
 #include <errno.h>

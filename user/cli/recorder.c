@@ -56,7 +56,7 @@ static int add_profile(struct tapir_recorder *r, const char *name)
 		if (has_spec(r, text))
 			continue;
 		err = add_spec(r, text);
-		if (!err) /* each runtime is asked for its own: the others' are no news */
+		if (!err) /* each runtime is asked for its own events only */
 			r->specs.data[r->specs.cnt - 1]->is_silent = true;
 	}
 	return err;
@@ -97,7 +97,7 @@ static void warn_of_near_misses(const struct tapir_recorder *r)
 	tapir_str__fini(&near);
 }
 
-/* What the EventSources of the processes that are named say of keywords and of names. */
+/* The keywords and names that the EventSources of the named processes declare. */
 static int resolve_names(struct tapir_recorder *r, const struct tapir_pids *pids)
 {
 	struct tapir_dotnet_sources *sources = &r->sources;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * recorder.h - what record and trace share: from their options to a recording's, the profiles
- * that stand for SPECs nobody gave, and the words on stderr while it runs.
+ * recorder.h - what record and trace share: from their options to a recording's, the profiles used
+ * without SPECs, and the lines on stderr while it runs.
  */
 #ifndef TAPIR_USER_RECORDER_H
 #define TAPIR_USER_RECORDER_H
@@ -17,12 +17,12 @@ struct tapir_recorder {
 	struct tapir_counter_choice counters;
 	struct tapir_str command_line;
 	struct tapir_recording_opts opts;
-	bool is_quiet, has_line; /* a progress line stands on the terminal */
+	bool is_quiet, has_line; /* a progress line is on the terminal */
 	uint64_t last_event_cnt, last_elapsed_ns;
 	uint64_t ready_ns;
 };
 
-/* Fills r->opts but for the sink. TAPIR_CLI_USAGE, or -errno with lines. __fini in any case. */
+/* Fills r->opts except the sink. TAPIR_CLI_USAGE, or -errno with lines. __fini in any case. */
 int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
 			 const struct tapir_target_args *target,
 			 const struct tapir_capture_args *capture);
@@ -35,7 +35,7 @@ int tapir_recorder__run(struct tapir_recorder *r, struct tapir_recording_result 
 int tapir_recorder__exit_status(const struct tapir_recorder *r,
 				const struct tapir_recording_result *result);
 
-/* One line of what it came to, on stderr. path: of the file; NULL: there is none. */
+/* Prints one line with the result on stderr. path: of the file; NULL: there is none. */
 void tapir_recorder__say_result(const struct tapir_recorder *r,
 				const struct tapir_recording_result *result, const char *path);
 

@@ -12,7 +12,7 @@
 #include "decode/probe_name.h"
 #include "symbol/frame.h"
 
-/* "3 chunks, 48 bytes": what there is none of is not spoken of. */
+/* "3 chunks, 48 bytes": zero counts are left out. */
 static void add_missing(struct tapir_str *out, uint64_t cnt, const char *what)
 {
 	if (cnt)
@@ -83,7 +83,7 @@ int tapir_recording_file__read(struct tapir_cli *cli,
 	if (!err)
 		err = check_damage(path, tapir_reader__stats(reader));
 	tapir_reader__close(reader);
-	return err ? err : tapir_shortage__err(); /* an answer with a hole in it is none */
+	return err ? err : tapir_shortage__err(); /* an incomplete answer is not an answer */
 }
 
 int tapir_recording_file__show(struct tapir_cli *cli, bool raw_names,

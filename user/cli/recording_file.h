@@ -27,17 +27,20 @@
 	TAPIR_LIST("manifest", 0, "FILE", "decode a provider's events by this ETW manifest (XML)", \
 		   args, manifests)
 int tapir_manifests__add(const struct tapir_words *paths);
-/* A warning, if payloads were not as they were said to be. */
+/* A warning, if payloads did not match their descriptions. */
 void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines);
 
 /*
- * Opens FILE, the first word, lets work do its work, and says on stderr what of the file could
- * not be read: an end that is missing, or (an error) damage. What work returns, if < 0.
+ * Opens FILE, the first word, calls work, and reports on stderr what could not be read: a missing
+ * end, or (an error) damage. Returns what work returned, if < 0.
  */
 int tapir_recording_file__read(struct tapir_cli *cli,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli));
 
-/* The same for who shows names and events: these are read, and shown, as the options say. */
+/*
+ * The same for commands that show names and events: these are decoded and shown as the options
+ * choose.
+ */
 int tapir_recording_file__show(struct tapir_cli *cli, bool raw_names,
 			       const struct tapir_words *manifests,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli));

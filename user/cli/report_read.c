@@ -52,7 +52,7 @@ static bool is_in_window(const struct reading *r, const struct tapir_rec *rec)
 	}
 }
 
-/* What belongs to no process and no thread is everybody's. */
+/* A record of no process and no thread always counts. */
 static bool is_wanted(const struct reading *r, const struct tapir_rec *rec)
 {
 	return has(r->request->pids, tapir_rec__tgid(rec, 0)) &&

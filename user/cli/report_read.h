@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * report_read.h - a recording read once for the report: everything counted, and what stands out.
- * For `tapir report`, and for the line with which `tapir record` ends. One thread.
+ * report_read.h - a recording read once for the report: all counts, and the finding. For `tapir
+ * report`, and for the last lines of `tapir record`. One thread.
  */
 #ifndef TAPIR_USER_REPORT_READ_H
 #define TAPIR_USER_REPORT_READ_H
@@ -17,7 +17,9 @@ struct tapir_report_request {
 	const char *path;		      /* as the report calls it */
 	const struct tapir_pids *pids, *tids; /* none: all */
 	uint64_t from_ns, until_ns; /* since the recording began; until_ns 0: to its end */
-	/* Asked every few thousand records; false: reading ends with -ECANCELED. NULL: it goes on.
+	/*
+	 * Called every few thousand records; false: reading ends with -ECANCELED. NULL: never ends
+	 * early.
 	 */
 	bool (*goes_on)(void *ctx);
 	void *ctx;

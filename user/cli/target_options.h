@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * target_options.h - whom to trace, the same words in every command that traces.
+ * target_options.h - the options that choose what to trace, the same in every command that traces.
  *
  * Put a struct tapir_target_args into the command's arguments and
- *	{"Whom to trace", tapir_target_options, offsetof(struct args, target)}
- * into its groups; the program behind "--" is cli->program (takes_program).
+ *  {"Whom to trace", tapir_target_options, offsetof(struct args, target)}
+ * into its groups; the program after "--" is cli->program (takes_program).
  */
 #ifndef TAPIR_USER_TARGET_OPTIONS_H
 #define TAPIR_USER_TARGET_OPTIONS_H
@@ -20,7 +20,7 @@ struct tapir_target_args {
 
 extern const struct tapir_option tapir_target_options[];
 
-/* How many kinds of targets are named; a program is none. */
+/* The number of kinds of targets given; a program is not one. */
 int tapir_target_args__kind_cnt(const struct tapir_target_args *target);
 
 /* A usage error unless exactly one kind of target is named, or a program, or both. */

@@ -15,7 +15,9 @@
 /* Logs to stderr as asked by -v and -q. */
 void tapir_terminal__start_log(const struct tapir_cli *cli);
 
-/* The diagnostic list on stderr, one "tapir: LINE" each; says something for any err < 0. */
+/*
+ * The diagnostic list on stderr, one "tapir: LINE" each; prints at least one line for any err < 0.
+ */
 void tapir_terminal__print_diag(int err);
 
 /* Writes out to stdout and empties it. -errno with a line: closed pipe, full disk. */

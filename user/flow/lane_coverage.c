@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The bit in the ring is set first and the time taken behind it: an event of later is in the ring
- * for certain. One that was under way comes by its probe alone, and is kept.
+ * The bit in the ring is set first and the time taken after it: a later event is certainly in the
+ * ring. One that was in progress arrives only by its probe, and is kept.
  */
 #include "flow/lane_coverage.h"
 

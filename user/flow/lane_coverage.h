@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * lane_coverage.h - which events of which processes come by a ring, and since when: the same event
- * of the same process is not taken by its probe as well (--lane auto).
+ * lane_coverage.h - which events of which processes arrive by a ring, and since when: the same
+ * event of the same process is not also recorded by its probe (--lane auto).
  *
  * Any thread. Bounded: what does not fit is not covered, and comes twice.
  */

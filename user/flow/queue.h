@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * queue.h - what flows to the session thread: blocks of captured records from the drain
- * thread, and single records with an open file now and then from the control thread.
+ * queue.h - what flows to the session thread: blocks of captured records from the drain thread, and
+ * single records with an open file now and then from the control thread.
  *
- * The number of blocks is fixed: when the session thread falls behind, the drain thread finds
- * none, leaves records in the BPF rings, and the kernel counts what does not fit there.
+ * The number of blocks is fixed: when the session thread falls behind, the drain thread finds none,
+ * leaves records in the BPF rings, and the kernel counts those that do not fit there.
  */
 #ifndef TAPIR_USER_QUEUE_H
 #define TAPIR_USER_QUEUE_H
@@ -32,7 +32,7 @@ struct tapir_note {
 
 /*
  * A note for the session alone, not for the file: from its time on .NET process tgid sends events
- * of the code it compiles. Its type is none of abi.h's.
+ * of the code it compiles. Its type is not one of abi.h's.
  */
 #define TAPIR_NOTE_METHODS 0x8000u
 struct tapir_note_methods {
@@ -44,9 +44,9 @@ struct tapir_note_methods {
 struct tapir_queue;
 
 int tapir_queue__new(unsigned block_cnt, struct tapir_queue **out);
-void tapir_queue__free(struct tapir_queue *q); /* closes files nobody took */
+void tapir_queue__free(struct tapir_queue *q); /* closes files that were not taken */
 
-/* Drain thread: an empty block, yours; NULL when there was none within wait_ms. */
+/* Drain thread: an empty block, owned by the caller; NULL if there was none within wait_ms. */
 struct tapir_block *tapir_queue__take_empty(struct tapir_queue *q, int wait_ms);
 void tapir_queue__give_full(struct tapir_queue *q, struct tapir_block *block);
 
@@ -65,9 +65,9 @@ struct tapir_queue_refused {
 struct tapir_queue_refused tapir_queue__refused(struct tapir_queue *q); /* any thread */
 
 /*
- * Session thread: waits until there is something or until_ns (CLOCK_MONOTONIC) has come.
- * *notes: all that were posted, a list that is yours (tapir_note__free each); *block: the
- * oldest full one, to be given back; NULL if there is none. false: closed, and all is out.
+ * Session thread: waits for data or until until_ns (CLOCK_MONOTONIC). *notes: all posted ones, a
+ * list owned by the caller (tapir_note__free each); *block: the oldest full one, to be returned;
+ * NULL if there is none. false: closed and empty.
  */
 bool tapir_queue__wait(struct tapir_queue *q, uint64_t until_ns, struct tapir_note **notes,
 		       struct tapir_block **block);

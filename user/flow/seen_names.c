@@ -8,7 +8,7 @@
 
 #define SEEN_MAX       20000
 #define SEEN_BYTES_MAX (4u << 20)
-#define NAME_MAX_BYTES 255 /* of each half: longer ones nobody means */
+#define NAME_MAX_BYTES 255 /* of each half: longer ones are never meant */
 
 void tapir_seen_names__add(struct tapir_seen_names *seen, struct tapir_sv provider,
 			   struct tapir_sv event)

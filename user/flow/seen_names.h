@@ -13,7 +13,7 @@
 #include "trace/record.h"
 
 struct tapir_seen_names {
-	struct tapir_vec(const char *) all; /* ours */
+	struct tapir_vec(const char *) all; /* owned */
 	struct tapir_map hashes;
 	size_t bytes; /* of all */
 };

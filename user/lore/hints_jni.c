@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The hotspot_jni provider of OpenJDK: entry and return of each JNI function. An entry probe
- * has the function's arguments but for those behind "..." and floating-point values; a return
- * probe has the result unless that is floating-point. Source of the facts: the JNI
- * specification; checked against JDK 17 and 25. Strings are NUL-terminated modified UTF-8.
+ * The hotspot_jni provider of OpenJDK: entry and return of each JNI function. An entry probe has
+ * the function's arguments, except those after "..." and floating-point values; a return probe has
+ * the result unless that is floating-point. Source of the facts: the JNI specification; checked
+ * against JDK 17 and 25. Strings are NUL-terminated modified UTF-8.
  */
 #include "lore/hint_table.h"
 

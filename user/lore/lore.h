@@ -52,7 +52,7 @@ enum tapir_profile_id {
 
 /* ---- intervals (analyze/pairs.h) ------------------------------------------------------------ */
 
-/* Where the end of an interval is looked for. */
+/* Where the end of an interval is searched. */
 enum tapir_pair_scope {
 	TAPIR_PAIR_THREAD,   /* on the thread that began it; key: and with the same value */
 	TAPIR_PAIR_KEY,	     /* in the process, by the key's value */
@@ -63,7 +63,7 @@ enum tapir_pair_scope {
 /* What a thread's time in an interval is called, if not its own. */
 enum tapir_cause {
 	TAPIR_CAUSE_NONE,
-	TAPIR_CAUSE_GC,	  /* process: all threads stand still for the collector */
+	TAPIR_CAUSE_GC,	  /* process: all threads are stopped for the collector */
 	TAPIR_CAUSE_STOP, /* process: they do for something else */
 	TAPIR_CAUSE_JIT,
 	TAPIR_CAUSE_LOCK,
@@ -107,7 +107,7 @@ enum tapir_tally_id {
 	TAPIR_TALLY_CNT
 };
 
-/* An event whose count says more than its name: "48 GCs" (render/report_headline.c). */
+/* An event whose count is more informative than its name: "48 GCs" (render/report_headline.c). */
 struct tapir_lore_headline {
 	const char *provider, *event, *what;
 };
@@ -135,7 +135,7 @@ struct tapir_lore_module {
 /* A file that tells the runtime, its version between prefix and suffix (runtime/recognize.h). */
 struct tapir_lore_file {
 	const char *prefix, *suffix;
-	const char *path_of_version; /* "/postgresql/": or behind that; NULL: not there */
+	const char *path_of_version; /* "/postgresql/": or after that; NULL: not there */
 };
 
 /* A function in which a thread waits (analyze/wait_reason.h). */
@@ -143,16 +143,16 @@ struct tapir_lore_wait {
 	const char *function; /* one that ends in '*': begins with it */
 	const char *reason;
 	bool is_lock;	/* until another thread releases a lock */
-	bool is_common; /* many things are made of it: a name further out says which */
+	bool is_common; /* many things use it: a name further out decides */
 };
 
 /* ---- one runtime, server or library --------------------------------------------------------- */
 
 struct tapir_lore {
 	const char *name;	      /* as a person reads it: "CPython" */
-	const char *const *providers; /* of events; the first tells whose process it is */
-	bool is_library; /* of any program: it tells programs apart no more than CPU time does */
-	bool is_kernel;	 /* waits are of the kernel's functions */
+	const char *const *providers; /* of events; the first identifies the runtime of a process */
+	bool is_library;	      /* of any program: like CPU time, it does not identify one */
+	bool is_kernel;		      /* waits are of the kernel's functions */
 	const struct tapir_lore_file *files; /* a library is surer than a program: first */
 	const struct tapir_lore_module *modules;
 	const struct tapir_lore_work *threads, *functions;

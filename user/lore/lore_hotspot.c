@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * OpenJDK's HotSpot. The strings of its provider are pointer and length, modified UTF-8, not
- * terminated. Source of the facts: "DTrace Probes in HotSpot VM" of the JDK's guide and the
- * places in HotSpot where the probes stand; checked against JDK 17 and 25.
+ * terminated. Source of the facts: "DTrace Probes in HotSpot VM" of the JDK's guide and the places
+ * of the probes in HotSpot's source; checked against JDK 17 and 25.
  */
 #include "lore/hint_table.h"
 
@@ -10,10 +10,10 @@
 #define NUM		     TAPIR_HINT_NUM
 #define BOOL		     TAPIR_HINT_BOOL
 #define PTR		     TAPIR_HINT_PTR
-/* A string whose length is the argument behind it. */
+/* A string whose length is the argument after it. */
 #define TEXT(idx, name)	     TAPIR_HINT_STRN(name, (idx) + 1), NUM(name "_len")
 
-/* class, method and signature, of which the first stands at idx. */
+/* class, method and signature, of which the first is at idx. */
 #define METHOD(idx)	     TEXT(idx, "class"), TEXT((idx) + 2, "method"), TEXT((idx) + 4, "signature")
 
 #define CLASS_LOADING(event) EVENT(event, TEXT(0, "name"), PTR("loader"), BOOL("is_shared"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which process a record is about, and what its sources say. */
+/* The process of a record, and the names from its sources. */
 #include "names/code_names.h"
 
 #include <errno.h>
@@ -14,15 +14,15 @@
 #include "runtime/jvm_methods.h"
 #include "trace/recbuf.h"
 
-#define READ_BYTES   (1u << 20)		     /* of one file at a time: some 20 ms */
+#define READ_BYTES   (1u << 20)		     /* of one file per call: some 20 ms */
 #define KEEP_NS	     (5 * TAPIR_NS_PER_SEC)  /* after an end: its last samples are named by then */
 #define FILE_READ_NS (120 * TAPIR_NS_PER_MS) /* what a process writes itself is read by then */
 #define TELLERS_MAX  1024
 #define PARENTS_MAX  8 /* forks of forks that run their ancestor's code */
 
-/* A probe that tells of generated code. */
+/* A probe that reports generated code. */
 struct teller {
-	bool for_names;			/* nobody asked for its events */
+	bool for_names;			/* its events were not requested */
 	enum tapir_dotnet_probe dotnet; /* OTHER: it is a JVM's */
 	struct tapir_rec_probe *rec;
 };
@@ -86,7 +86,7 @@ void tapir_code_names__free(struct tapir_code_names *n)
 		free(teller->rec);
 	tapir_vec__fini(&n->tellers);
 	tapir_map__fini(&n->teller_by_probe);
-	tapir_runtime_queries__free(n->queries); /* after those who asked */
+	tapir_runtime_queries__free(n->queries); /* after the requested ones */
 	tapir_recbuf__fini(&n->recbuf);
 	tapir_str__fini(&n->name);
 	free(n);
@@ -162,7 +162,7 @@ void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_r
 	}
 }
 
-/* Its text stands in n->name. */
+/* Its text is in n->name. */
 static void add_name(const struct tapir_code_names *n, struct tapir_jit_table *table,
 		     uint64_t start_va, uint64_t size, uint64_t from_ns)
 {
@@ -219,7 +219,7 @@ static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,
 		add_java(n, table, teller, rec);
 }
 
-/* Asked for every event: where no probe tells of code, no map is looked into. */
+/* Called for every event: if no probe reports code, no map is searched. */
 static const struct teller *teller_of(const struct tapir_code_names *n, uint32_t probe_id)
 {
 	const uint64_t *idx = n->tellers.cnt ? tapir_map__get(&n->teller_by_probe, probe_id) : NULL;
@@ -358,7 +358,7 @@ bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, 
 	       ((s->perf_map || s->jitdumps.cnt) && tapir_clock__now_ns() < time_ns + FILE_READ_NS);
 }
 
-/* What is compiled lies there; ReadyToRun code, which nobody tells of, in files. */
+/* Compiled code is there; ReadyToRun code, which is not reported, is in files. */
 static bool is_code_memory(const struct tapir_rec_mapping *mapping)
 {
 	struct tapir_mapping_view view;

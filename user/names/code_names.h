@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * code_names.h - names of generated code: for each process that has some, what its perf map and
- * jitdump say, what its JVM says when it is asked and while it compiles, what its .NET runtime
- * says when it is asked.
+ * code_names.h - names of generated code: for each process that has some, from its perf map and
+ * jitdump, from its JVM on request and while it compiles, and from its .NET runtime on request.
  *
- * Runs on the session thread. Files are read a piece at a time, so that a large one does not
- * keep events waiting; who is slow to answer (a JVM) is asked by a thread of its own.
+ * Runs on the session thread. Files are read piece by piece, so that a large one does not delay
+ * events; slow runtimes (a JVM) are queried by a separate thread.
  */
 #ifndef TAPIR_USER_CODE_NAMES_H
 #define TAPIR_USER_CODE_NAMES_H
@@ -14,9 +13,9 @@
 #include "trace/catalog.h"
 
 /*
- * The events that tell of generated code as it appears: on wherever stacks are taken. HotSpot's
- * compiled__method__unload has no address (jvm_methods.h): a name ends when the next takes its
- * place.
+ * The events that report generated code as it appears: enabled wherever stacks are recorded.
+ * HotSpot's compiled__method__unload has no address (jvm_methods.h): a name ends when the next
+ * takes its place.
  */
 #define TAPIR_CODE_NAMES_SPEC "hotspot:compiled__method__load"
 
@@ -42,15 +41,17 @@ void tapir_code_names__on_process(struct tapir_code_names *n, const struct tapir
 void tapir_code_names__on_mapping(struct tapir_code_names *n, const struct tapir_rec_mapping *rec,
 				  int fd);
 
-/* Every PROBE record: some of them tell of generated code. */
+/* Every PROBE record: some of them report generated code. */
 void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_rec_probe *rec);
 
-/* Every EVENT record. True: it is one that nobody but us asked for. */
+/* Every EVENT record. True: only tapir itself requested it. */
 bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_rec_event *rec);
 
 /* From time_ns on a .NET process sends events of what it compiles. */
 void tapir_code_names__reports_methods(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns);
-/* Events of the probe were lost: if they told of code, nobody is taken to have told all. */
+/*
+ * Events of the probe were lost: if they report code, no process is assumed to have reported all.
+ */
 void tapir_code_names__on_loss(struct tapir_code_names *n, uint32_t probe_id);
 
 bool tapir_code_names__is_for_names(const struct tapir_code_names *n, uint32_t probe_id);
@@ -60,23 +61,23 @@ bool tapir_code_names__is_for_names(const struct tapir_code_names *n, uint32_t p
  * recording ends: what can still be asked for is, and is worth waiting a moment for.
  */
 int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns, bool is_last);
-/* Is there a process that may write more? */
+/* Whether a process may write more. */
 bool tapir_code_names__has_files(const struct tapir_code_names *n);
 
 /* The name of generated code at va; *out is borrowed until the next call of any of these. */
 bool tapir_code_names__find(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
 			    uint64_t time_ns, struct tapir_jit_name *out);
 
-/* Describes it as code of tgid: the process it was asked for, maybe a child of who made it. */
+/* Describes it as code of tgid: the requested process, maybe a child of the one that created it. */
 int tapir_code_names__describe(struct tapir_code_names *n, uint32_t tgid,
 			       const struct tapir_jit_name *name);
 
-/* May the process name code later than it runs it? */
+/* Whether the process may name code after running it. */
 bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tgid);
 
 /*
- * Is it worth a moment to wait for the names of what the process ran at time_ns: is a runtime being
- * asked, or a file read on, by until_ns at the latest?
+ * Whether to wait a moment for the names of what the process ran at time_ns: a query of a runtime,
+ * or a file being read, may deliver them by until_ns.
  */
 bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns,
 			       uint64_t until_ns);
@@ -91,10 +92,10 @@ bool tapir_code_names__add_compiled(struct tapir_code_names *n,
 				    uint64_t size, struct tapir_sv raw);
 
 /*
- * What neither a whole snapshot of CoreCLR nor its events have a method for, in the memory it keeps
- * its code in, is a stub of its own, or, where that memory begins, a copy of a write barrier: it is
- * known as such now. (So is a method that came and went between two snapshots.) False: nothing of
- * the kind.
+ * An address in CoreCLR's code memory that neither a complete snapshot nor its events have a method
+ * for is one of its stubs or, at the start of that memory, a copy of a write barrier: it gets that
+ * name now. (So does a method that was compiled and freed between two snapshots.) False: not such
+ * an address.
  */
 bool tapir_code_names__name_stub(struct tapir_code_names *n,
 				 const struct tapir_rec_mapping *mapping, uint64_t va,

@@ -144,7 +144,7 @@ static bool read_map(struct tapir_code_sources *s, struct tapir_perf_map *map, u
 	return table && tapir_perf_map__read(map, now_ns, max_bytes, table) > 0;
 }
 
-/* What a JVM wrote for us is read when it is whole: it is a picture of one moment. */
+/* A file that a JVM wrote for tapir is read when it is complete: it is a picture of one moment. */
 static bool read_jvm_map(struct tapir_code_sources *s, uint64_t now_ns, size_t max_bytes)
 {
 	const struct tapir_jvm_perf_map *map;

@@ -18,7 +18,7 @@ struct tapir_code_sources {
 	uint32_t tgid, parent_tgid, ns_tgid, uid;
 	uint64_t start_ns;
 	uint64_t exit_ns; /* 0: it lives */
-	bool has_code;	  /* executable memory without a file of its own */
+	bool has_code;	  /* executable memory without a file */
 	bool inherits;	  /* forked and not executed since: it runs its parent's code, too */
 	struct tapir_jit_table *table;
 	struct tapir_perf_map *perf_map;
@@ -30,7 +30,7 @@ struct tapir_code_sources {
 	struct tapir_dotnet_names dotnet;
 };
 
-/* From a PROCESS record that is no EXIT. An EXEC: what was there is gone. */
+/* From a PROCESS record other than EXIT. An EXEC discards everything. */
 void tapir_code_sources__begin(struct tapir_code_sources *s, const struct tapir_rec_process *rec);
 void tapir_code_sources__fini(struct tapir_code_sources *s);
 
@@ -42,8 +42,8 @@ void tapir_code_sources__on_mapping(struct tapir_code_sources *s,
 				    const struct tapir_rec_mapping *rec, int fd);
 
 /*
- * Reads on, at most max_bytes of each file. True: there is more. is_last: the recording ends, who
- * can be asked once more is asked.
+ * Continues reading, at most max_bytes of each file. True: there is more. is_last: the recording
+ * ends, and each runtime is queried once more if possible.
  */
 bool tapir_code_sources__read(struct tapir_code_sources *s, uint64_t now_ns, bool is_last,
 			      size_t max_bytes);

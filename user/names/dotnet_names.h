@@ -4,13 +4,13 @@
  * the answers. For code_sources.c only.
  *
  * A snapshot (runtime/dotnet_snapshot.h) costs the process 20 to 120 ms of one thread. It is taken
- * when the process is first seen, then only when code without a name ran since the last: after
- * 1 s, 2 s, 4 s, ... at most each 10 s (80 s when the last brought nothing new), and when the
- * recording ends.
+ * when the process is first seen, then only when code without a name ran since the last: after 1 s,
+ * 2 s, 4 s, ... at most each 10 s (80 s when the last brought nothing new), and when the recording
+ * ends.
  *
- * A process that tells itself what it compiles is asked when it has begun to, and from then on for
- * the names of ReadyToRun code alone: what else has no name then is none of a method. An address
- * that a snapshot did not name when it could have is not asked for again.
+ * A process that reports what it compiles is queried once it has begun to, and from then on only
+ * for the names of ReadyToRun code: other unnamed code is then not a method. An address that a
+ * snapshot did not name when it could have causes no further query.
  *
  * The first holds from the start. What a later one adds came after the one before: it holds from
  * then on, or, where another name had the address, from the later one on.
@@ -23,7 +23,7 @@
 #include "symbol/jit_table.h"
 #include "symbol/jitdump.h"
 
-/* Whose are the jitdumps that the process maps? */
+/* Whose jitdumps the process maps. */
 enum tapir_dotnet_dumps {
 	TAPIR_DOTNET_DUMPS_THEIRS, /* its own: they are to be read; also when it is no .NET */
 	TAPIR_DOTNET_DUMPS_UNKNOWN,
@@ -62,8 +62,8 @@ bool tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t va, uint64_
 			      bool is_told_of);
 
 /*
- * From time_ns on the process tells itself what it compiles: a snapshot, now, has what was compiled
- * before. Again, or before __start: fine.
+ * From time_ns on the process itself reports what it compiles; a snapshot taken now has what was
+ * compiled before. May be called again, or before __start.
  */
 void tapir_dotnet_names__reports_methods(struct tapir_dotnet_names *n, uint64_t time_ns);
 
@@ -74,10 +74,10 @@ void tapir_dotnet_names__reports_methods(struct tapir_dotnet_names *n, uint64_t 
 bool tapir_dotnet_names__read(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_last,
 			      size_t max_bytes, struct tapir_jit_table *table);
 
-/* Has what it compiled until time_ns been told, by a snapshot or its own events? */
+/* Whether what it compiled until time_ns was reported, by a snapshot or its own events. */
 bool tapir_dotnet_names__are_known(const struct tapir_dotnet_names *n, uint64_t time_ns);
 
-/* Is it being asked, or will it be by then? */
+/* Whether it is being queried, or will be by then. */
 bool tapir_dotnet_names__come_by(const struct tapir_dotnet_names *n, uint64_t until_ns);
 
 #endif

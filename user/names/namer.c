@@ -18,7 +18,7 @@
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
 
-#define LATE_NAME_NS   (3 * TAPIR_NS_PER_SEC)  /* a runtime has told by then, or never will */
+#define LATE_NAME_NS   (3 * TAPIR_NS_PER_SEC)  /* a runtime has reported by then, or never will */
 #define ASKED_NAME_NS  (15 * TAPIR_NS_PER_SEC) /* one that is asked for has answered by then */
 #define LAST_REST_US   2000
 #define SUCCESSORS_MAX 256
@@ -28,7 +28,7 @@ struct tapir_namer {
 	struct tapir_catalog *catalog;
 	struct tapir_code_names *code_names;
 	struct tapir_symbolizer *symbolizer;
-	struct tapir_map assemblies; /* mappings of .NET's: what stands for their file_id */
+	struct tapir_map assemblies; /* mappings of .NET: the replacement of their file_id */
 	struct tapir_recbuf recbuf;
 	uint64_t next_poll_ns;
 	bool are_awaited;
@@ -65,7 +65,10 @@ void tapir_namer__free(struct tapir_namer *n)
 	free(n);
 }
 
-/* Assemblies are no ELF: their mappings have no file_id. What stands for it; 0: it is none. */
+/*
+ * Assemblies are not ELF files: their mappings have no file_id. Its replacement; 0: not an
+ * assembly.
+ */
 static uint64_t assembly_id(const struct tapir_namer *n, const struct tapir_rec_mapping *mapping)
 {
 	const uint64_t *id =
@@ -160,7 +163,7 @@ bool tapir_namer__has_files(const struct tapir_namer *n)
 int tapir_namer__finish(struct tapir_namer *n)
 {
 	uint64_t now_ns = tapir_clock__now_ns(), end_ns = now_ns + TAPIR_NS_PER_SEC;
-	int more, err = tapir_namer__name_new_stacks(n); /* finds out what is still asked for */
+	int more, err = tapir_namer__name_new_stacks(n); /* finds out what is still wanted */
 
 	if (err)
 		return err;
@@ -195,8 +198,8 @@ static bool name_code(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 }
 
 /*
- * Made by a runtime; .NET's ReadyToRun code is mapped from files that are no ELF. Not the kernel's
- * own ("[vdso]", "[uprobes]"), nor a library whose file is gone, as ours in a .NET process.
+ * Made by a runtime; .NET's ReadyToRun code is mapped from files that are not ELF. Not the kernel's
+ * own ("[vdso]", "[uprobes]"), nor a library whose file is gone, such as tapir's in a .NET process.
  */
 static bool is_runtimes_code(const struct tapir_rec_mapping *mapping)
 {
@@ -208,7 +211,7 @@ static bool is_runtimes_code(const struct tapir_rec_mapping *mapping)
 	return !view.path.len || (*view.path.data != '[' && !tapir_sv__ends_with(view.path, ".so"));
 }
 
-/* The runtime has no name for it: does the assembly itself say which method it is? */
+/* The runtime has no name for it: the assembly itself may identify the method. */
 static bool name_compiled(struct tapir_namer *n, const struct tapir_rec_mapping *mapping,
 			  uint64_t va)
 {
@@ -245,8 +248,8 @@ static int name_late(struct tapir_namer *n, const struct tapir_rec_mapping *mapp
 }
 
 /*
- * 1: it has a name, 0: none is known, -EAGAIN: none, but one may come, or the writer's error.
- * Callers are return addresses: the call is the instruction before, maybe of another function.
+ * 1: it has a name, 0: none is known, -EAGAIN: none yet, or the writer's error. Callers are return
+ * addresses: the call is the instruction before, maybe of another function.
  */
 static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_t time_ns)
 {

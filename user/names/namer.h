@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * namer.h - names for the addresses of new stacks: generated code by what its process says of
- * it, to a JIT record; else from (process, address) by the catalog's mappings to (file, offset)
- * and from there by the file's symbols to a SYMBOL record.
+ * namer.h - names for the addresses of new stacks: generated code by the reports of its process, to
+ * a JIT record; else from (process, address) by the catalog's mappings to (file, offset) and from
+ * there by the file's symbols to a SYMBOL record.
  *
  * Runs on the session thread, once a second or when a stack is about to be printed.
  */
@@ -14,8 +14,10 @@
 
 struct tapir_namer;
 
-/* catalog is borrowed. dotnet_reports_methods: .NET processes may be told of by __reports_methods,
- * soon. */
+/*
+ * catalog is borrowed. dotnet_reports_methods: calls of __reports_methods for .NET processes may
+ * follow soon.
+ */
 int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_reports_methods,
 		     struct tapir_namer **out);
 void tapir_namer__free(struct tapir_namer *n);
@@ -26,20 +28,23 @@ void tapir_namer__free(struct tapir_namer *n);
  */
 void tapir_namer__on_record(struct tapir_namer *n, const struct tapir_rec *rec, int fd);
 
-/* Every EVENT. True: nobody asked for it, it was on for the names of generated code alone. */
+/* Every EVENT. True: it was not requested, only enabled for the names of generated code. */
 bool tapir_namer__on_event(struct tapir_namer *n, const struct tapir_rec_event *rec);
 
-/* From its time on the process sends events of what it compiles; and: some of those were lost. */
+/*
+ * From its time on the process sends events of what it compiles; the second: some of those were
+ * lost.
+ */
 void tapir_namer__reports_methods(struct tapir_namer *n, const struct tapir_note_methods *note);
 void tapir_namer__on_loss(struct tapir_namer *n, const struct tapir_rec_loss *loss);
 
-/* Is the probe on for names alone? */
+/* Whether the probe is attached only for names. */
 bool tapir_namer__is_for_names(const struct tapir_namer *n, uint32_t probe_id);
 
 /*
- * Reads on what processes say of their code, once in TAPIR_NAMER_POLL_NS of now_ns: call it as
- * often as is convenient, and at least that often while there are files to read. 0 or the
- * writer's error.
+ * Continues reading the names that processes write, once per TAPIR_NAMER_POLL_NS of now_ns: call it
+ * as often as convenient, and at least that often while there are files to read. 0 or the writer's
+ * error.
  */
 #define TAPIR_NAMER_POLL_NS  50000000u
 
@@ -50,7 +55,7 @@ bool tapir_namer__is_for_names(const struct tapir_namer *n, uint32_t probe_id);
 #define TAPIR_NAMER_WORTH_NS 1500000000u
 bool tapir_namer__are_awaited(const struct tapir_namer *n);
 int tapir_namer__poll(struct tapir_namer *n, uint64_t now_ns);
-/* Names that were looked for in files for which there was no descriptor. */
+/* Lookups in files for which there was no descriptor. */
 uint64_t tapir_namer__missed(const struct tapir_namer *namer);
 bool tapir_namer__has_files(const struct tapir_namer *n);
 

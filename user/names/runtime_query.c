@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A list of questions; its thread owns what is ASKING or dropped, the others the rest. */
+/*
+ * A list of queries; its thread owns those that are ASKING or dropped, the other threads the rest.
+ */
 #include "names/runtime_query.h"
 
 #include <errno.h>
@@ -151,7 +153,7 @@ static int ask_jvm(const struct tapir_runtime_queries *a, struct tapir_runtime_q
 	return err;
 }
 
-/* What it writes itself (-EALREADY) is read where it lies. */
+/* A file that it writes anyway (-EALREADY) is read where it is. */
 static int ask_dotnet(const struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
 	struct tapir_dotnet_opts opts = {.tgid = q->tgid, .cancel_fd = a->cancel_fd};
@@ -162,7 +164,7 @@ static int ask_dotnet(const struct tapir_runtime_queries *a, struct tapir_runtim
 	return err;
 }
 
-/* Lock held; let go of while the question is asked: what is ASKING is this thread's. */
+/* Lock held, but released during the query: one that is ASKING belongs to this thread. */
 static void answer(struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
 	q->state = ASKING;
@@ -211,7 +213,7 @@ struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_quer
 		return NULL;
 	q->queries = a;
 	q->kind = kind;
-	q->err = -EAGAIN; /* nobody asked yet */
+	q->err = -EAGAIN; /* not asked yet */
 	q->tgid = tgid;
 	pthread_mutex_lock(&a->lock);
 	*a->last = q;

@@ -4,7 +4,7 @@
  * JVMs for a perf map, .NET for a jitdump. An answer takes from 20 ms to for ever, and the session
  * thread cannot wait.
  *
- * All functions are called by one other thread; none of them blocks but __free.
+ * All functions are called by one other thread; only __free blocks.
  */
 #ifndef TAPIR_USER_RUNTIME_QUERY_H
 #define TAPIR_USER_RUNTIME_QUERY_H
@@ -29,13 +29,13 @@ struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_quer
 						       enum tapir_runtime_kind kind, uint32_t tgid);
 
 bool tapir_runtime_query__is_answered(struct tapir_runtime_query *q);
-/* Of an answered one; borrowed until __drop. NULL: it wrote none, or is no JVM / no .NET. */
+/* Of an answered one; borrowed until __drop. NULL: it wrote none, or is not a JVM / not .NET. */
 const struct tapir_jvm_perf_map *tapir_runtime_query__map(const struct tapir_runtime_query *q);
 const struct tapir_dotnet_snapshot *
 tapir_runtime_query__snapshot(const struct tapir_runtime_query *q);
 /* Of an answered one: how it went, 0 or -errno. */
 int tapir_runtime_query__error(const struct tapir_runtime_query *q);
-/* Nobody waits for it, or reads its file, any more: the file goes if it was made for us. */
+/* The query, and its file, are no longer needed: the file is removed if it was made for tapir. */
 void tapir_runtime_query__drop(struct tapir_runtime_query *q);
 
 #endif

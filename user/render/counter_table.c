@@ -217,7 +217,7 @@ static void add_cell(struct tapir_table *table, const struct row *row, enum colu
 	case RATE:
 		add_number(table, row->has_rate, row->rate);
 		break;
-	case UNIT: /* "{request}" only repeats what the name says (UCUM: an annotation) */
+	case UNIT: /* "{request}" only repeats the name (UCUM: an annotation) */
 		tapir_table__cell(table, *row->unit == '{' && table->fit_columns ? "" : row->unit);
 		break;
 	default:
@@ -227,7 +227,7 @@ static void add_cell(struct tapir_table *table, const struct row *row, enum colu
 
 #define BIT(column) (1u << (column))
 
-/* Columns that say something; those that say the same in each row are in *same. */
+/* Columns with different values; those with the same value in every row are in *same. */
 static unsigned telling_columns(struct row *const *rows, size_t cnt, unsigned *same)
 {
 	unsigned telling = BIT(PID) | BIT(PROVIDER) | BIT(COUNTER);
@@ -295,7 +295,7 @@ static void write_rows(struct row *const *rows, size_t cnt, size_t fit_columns,
 	(void)write_columns(rows, cnt, chosen | BIT(COUNTER_AND_TAGS), fit_columns, out);
 }
 
-/* Characters as they stand on a terminal, each one column wide; escapes take none. */
+/* The width on a terminal: one column per character, none for escapes. */
 static size_t cut_at(const char *line, size_t len, unsigned columns_max)
 {
 	size_t at = 0;
@@ -328,7 +328,7 @@ static void draw_over(const char *text, unsigned columns_max, struct tapir_str *
 	tapir_str__adds(out, "\033[J");
 }
 
-/* How many rows the screen has room for, besides the titles, the last line and the cursor's. */
+/* The number of rows that fit on the screen, besides the titles, the last line and the cursor's. */
 static size_t fitting_rows(const struct tapir_counter_table *t, const struct winsize *size)
 {
 	size_t lines = size->ws_row > 1 ? size->ws_row - 1u : 1;

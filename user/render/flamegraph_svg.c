@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The picture: a rectangle per node, its width its share, its callees below it: so the root stands
- * right below the header however deep the stacks are, and the page opens at its top. It is whole
+ * The picture: a rectangle per node, its width its share, its callees below it: so the root is
+ * right below the header however deep the stacks are, and the page opens at its top. It is complete
  * without its script (flamegraph.js), which adds zoom and search and finds a frame's numbers in
- * data-at: start, weight, depth. A <title> holds the name, a line break, and what is to say.
+ * data-at: start, weight, depth. A <title> holds the name, a line break, and the numbers.
  */
 #include "render/flamegraph_svg.h"
 
@@ -21,7 +21,7 @@
 #define HEAD_PX	    104
 #define FOOT_PX	    12
 #define CHAR_PX	    7.25
-#define LEAST_SHARE 50000 /* what is narrower than one of so many cannot be seen or clicked */
+#define LEAST_SHARE 50000 /* a frame narrower than one of this many cannot be seen or clicked */
 #define TITLE_CHARS 90
 #define ABOUT_CHARS 160
 
@@ -33,8 +33,8 @@ static bool is_between(const unsigned char *p, unsigned char last, unsigned char
 }
 
 /*
- * What XML 1.0 may not hold at all (2.2, "Characters"), and what turns the direction of the
- * text behind it: U+200E, U+200F, U+202A-202E, U+2066-2069.
+ * What XML 1.0 may not hold at all (2.2, "Characters"), and what changes the direction of the text
+ * after it: U+200E, U+200F, U+202A-202E, U+2066-2069.
  */
 static bool is_unfit(const unsigned char *p, size_t seq)
 {

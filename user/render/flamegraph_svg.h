@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * flamegraph_svg.h - a tree of stacks as one SVG file that any browser shows, with zoom and
- * search; nothing outside of it is referred to. Names may be any bytes.
+ * flamegraph_svg.h - a tree of stacks as one SVG file that any browser shows, with zoom and search;
+ * nothing outside of it is referred to. Names may be any bytes.
  *
- * At most TAPIR_FLAMEGRAPH_MAX_FRAMES frames are drawn, the widest; how many were left out is
- * said in the picture.
+ * At most TAPIR_FLAMEGRAPH_MAX_FRAMES frames are drawn, the widest; the picture shows how many were
+ * left out.
  */
 #ifndef TAPIR_USER_FLAMEGRAPH_SVG_H
 #define TAPIR_USER_FLAMEGRAPH_SVG_H

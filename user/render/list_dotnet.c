@@ -18,7 +18,10 @@ static bool is_native(const char *name)
 	return !strncmp(name, TAPIR_DOTNET_RUNTIME, strlen(TAPIR_DOTNET_RUNTIME));
 }
 
-/* The runtime's own providers have a class of their name in its library: ours say more. */
+/*
+ * The runtime's own providers have a class of their name in its library: the built-in tables are
+ * more complete.
+ */
 static void drop_natives(struct tapir_dotnet_sources *sources)
 {
 	size_t kept = 0;

@@ -108,7 +108,7 @@ static void cell_fields(struct tapir_table *table, struct tapir_str *text,
 		tapir_table__cell(table, "-");
 }
 
-/* Each tracer with a lane of its own has the events once more. */
+/* Each tracer with its own lane has the events again. */
 static bool is_same_row(const struct tapir_ring_event_info *left,
 			const struct tapir_ring_event_info *right)
 {

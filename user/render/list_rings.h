@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "render/screen.h"
 
-/* The events of a process's lanes, with names; a process that cannot be looked at has none. */
+/* The events of a process's lanes, with names; a process that cannot be inspected has none. */
 int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list);
 
 /* Keeps those that match: by the SPEC, or, where word is not NULL, in provider or event. */

@@ -18,7 +18,7 @@ struct arg_view {
 	char type[8];	  /* "u64", "str"; "?": cannot be read */
 };
 
-/* What the program says itself (.note.tapir); NULL: only a number's size and sign are known. */
+/* The program's own description (.note.tapir); NULL: only a number's size and sign are known. */
 static const char *type_by_note(const struct tapir_usdt_note *note, unsigned i)
 {
 	switch (strlen(note->kinds) > i ? note->kinds[i] : 0) {

@@ -7,7 +7,7 @@
 #include "lore/lore.h"
 #include "render/report_view.h"
 
-/* The most frequent of thousands of kinds says nothing of the others. */
+/* The most frequent of thousands of kinds is not typical of the others. */
 #define TELLING_PERCENT 1
 
 /* Where the next part of the sentence begins. */
@@ -57,7 +57,7 @@ static void add_threads(const struct tapir_summary *s, size_t from, struct tapir
 	tapir_str__addf(out, " (%u)", first->pid);
 }
 
-/* Events whose number says more than their name. */
+/* Events whose count is more informative than their name. */
 static const char *meaning_of(const struct tapir_event_row *row)
 {
 	tapir_lore_for_each (lore)
@@ -118,7 +118,7 @@ static void add_lost(uint64_t lost, struct tapir_str *out)
 	tapir_str__adds(out, lost ? " lost" : "nothing lost");
 }
 
-/* Records of processes and mappings that were lost: the events of those are in no count. */
+/* Lost records of processes and mappings: their events are not counted anywhere. */
 static uint64_t hidden(const struct tapir_summary *s)
 {
 	uint64_t sum = 0;

@@ -211,7 +211,7 @@ static void write_cpu(const struct tapir_report_view *v, struct tapir_str *out)
 
 /* ---- what is missing ------------------------------------------------------------------------ */
 
-/* What was not asked for, though it was counted: no loss. */
+/* Not requested, though counted: not a loss. */
 static void write_left_out(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++) {

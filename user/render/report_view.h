@@ -12,7 +12,7 @@ struct tapir_report_view {
 	const char *path;
 	const struct tapir_summary *summary; /* sorted */
 	const struct tapir_pairs *pairs;     /* with what was counted of their intervals */
-	const char *finding;		     /* what stands out; "" nothing */
+	const char *finding;		     /* the finding; "": none */
 	const struct tapir_catalog *catalog;
 	const struct tapir_reader_stats *stats;
 	uint64_t from_ns, until_ns; /* what was asked for, on the records' clock; 0: no limit */

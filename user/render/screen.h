@@ -17,7 +17,7 @@ struct tapir_palette {
 
 const struct tapir_palette *tapir_screen__palette(FILE *stream); /* borrowed, static */
 bool tapir_screen__is_tty(FILE *stream);
-int tapir_screen__columns(void); /* of stderr's terminal; 80 where there is none */
+int tapir_screen__columns(void); /* of stderr's terminal; 80 if there is none */
 /* How wide a table on standard output may be; 0: no limit, as no person reads it on a terminal. */
 size_t tapir_screen__fit_columns(void);
 

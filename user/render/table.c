@@ -63,7 +63,7 @@ static void add_spaces(struct tapir_str *out, size_t cnt)
 		tapir_str__addc(out, ' ');
 }
 
-/* The end of a path says more than its beginning. */
+/* The end of a path is more informative than its beginning. */
 static void add_cut(struct tapir_str *out, const char *text, size_t width, enum tapir_cut cut)
 {
 	size_t have = columns(text), keep = width ? width - 1 : 0, head = keep;
@@ -125,11 +125,11 @@ static size_t measure(const struct tapir_table *table, size_t *widths)
 			widths[i % cnt] = width;
 	}
 	if (table->fit_columns && table->wrap_columns && widths[cnt - 1] > MIN_FIT_ROOM)
-		widths[cnt - 1] = MIN_FIT_ROOM; /* what is wider goes on below */
+		widths[cnt - 1] = MIN_FIT_ROOM; /* longer text continues below */
 	return cnt;
 }
 
-/* The column that can give most; cnt: none can give any. */
+/* The column that can shrink most; cnt: none can shrink. */
 static size_t widest(const struct tapir_table *table, const size_t *widths, size_t cnt)
 {
 	size_t found = cnt, most = 0;

@@ -23,16 +23,17 @@ struct tapir_table {
 	const char *const *titles; /* ended by NULL; one that starts with '>' is right-aligned */
 	struct tapir_vec(char *) cells; /* row after row */
 	bool failed;			/* out of memory: the table is not written */
-	size_t max_columns;		/* of a column: a row that is wider pushes what is behind it
-					   to the right, and no other row; 0: no matter */
-	size_t wrap_columns; /* words of the last column go on below it there; 0: one line a row */
+	size_t max_columns; /* of a column: a wider cell moves the rest of its own row to the right,
+			       not other rows; 0: no limit */
+	size_t wrap_columns; /* words of the last column continue below it at this width; 0: one
+				line per row */
 	/*
-	 * As wide as this at most: cells of left-aligned columns are cut, with an ellipsis, and
-	 * where that is not enough the last one goes on a line of its own. Set it on a terminal
-	 * only (tapir_screen__fit_columns). 0: as wide as the cells are.
+	 * As wide as this at most: cells of left-aligned columns are cut, with an ellipsis, and if
+	 * that is not enough the last one is put on its own line. Set it on a terminal only
+	 * (tapir_screen__fit_columns). 0: as wide as the cells are.
 	 */
 	size_t fit_columns;
-	const struct tapir_column_fit *fits; /* one per column; NULL: by where the column stands */
+	const struct tapir_column_fit *fits; /* one per column; NULL: by the column's position */
 };
 
 void tapir_table__cell(struct tapir_table *table, const char *text); /* copied, made printable */

@@ -58,7 +58,9 @@ static uint32_t add_frames(struct tapir_str *out, const struct tapir_stack_tree 
 	return next;
 }
 
-/* Where a reader begins: behind the kernel's functions, of an origin behind the runtime's, too. */
+/*
+ * Where a reader begins: after the kernel's functions, and for an origin also after the runtime's.
+ */
 static uint32_t first_told(const struct tapir_stack_tree *tree, uint32_t node, bool is_origin)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;

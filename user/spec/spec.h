@@ -2,13 +2,13 @@
 /*
  * spec.h - how a person names events; one parser for every command and the HTTP API.
  *
- *	SPEC  := [/PATH:]PROVIDER[:SEL[:LEVEL[:ARGS]]]
- *	SEL   := [-]ITEM{,[-]ITEM}     ITEM := ev=GLOB | kw=NAME | 0xHEX | WORD
- *	LEVEL := 0..5 or its name      ARGS := KEY=VALUE{;KEY=VALUE}
+ *  SPEC  := [/PATH:]PROVIDER[:SEL[:LEVEL[:ARGS]]]
+ *  SEL   := [-]ITEM{,[-]ITEM}     ITEM := ev=GLOB | kw=NAME | 0xHEX | WORD
+ *  LEVEL := 0..5 or its name      ARGS := KEY=VALUE{;KEY=VALUE}
  *
- * PROVIDER and event names are shell globs; PATH is compared as it stands, ':' in it is
- * written '\:' and '\' is written '\\'. SEL and LEVEL may be empty when something follows.
- * Pure: nothing is opened, nothing is looked up.
+ * PROVIDER and event names are shell globs; PATH is compared literally, ':' in it is written '\:'
+ * and '\' is written '\\'. SEL and LEVEL may be empty when something follows. Pure: nothing is
+ * opened, nothing is looked up.
  */
 #ifndef TAPIR_USER_SPEC_H
 #define TAPIR_USER_SPEC_H
@@ -42,7 +42,7 @@ struct tapir_spec_arg {
 
 struct tapir_spec {
 	char *text;	/* as it was given */
-	bool is_silent; /* made of another, or replaced by such: that nothing matches it is no news
+	bool is_silent; /* made from another, or replaced by one: no warning if nothing matches it
 			 */
 	char *path;	/* NULL: any file */
 	char *provider;
@@ -56,17 +56,17 @@ int tapir_spec__parse(const char *text, struct tapir_spec **out);
 void tapir_spec__free(struct tapir_spec *spec);
 
 /*
- * For probes compiled into a program: they have no keywords, so a WORD is an event glob and
- * a positive kw= or 0x item matches nothing. event is compared as it stands and without its
- * version suffix (_V2). path NULL: not compared.
+ * For probes compiled into a program: they have no keywords, so a WORD is an event glob and a
+ * positive kw= or 0x item matches nothing. event is compared with and without its version suffix
+ * (_V2). path NULL: not compared.
  */
 bool tapir_spec__matches(const struct tapir_spec *spec, const char *path, const char *provider,
 			 const char *event);
-/* The file and provider alone: is this program of interest at all? */
+/* The file and provider alone: whether this program is of interest at all. */
 bool tapir_spec__matches_provider(const struct tapir_spec *spec, const char *path,
 				  const char *provider);
 
-/* Of an event's name: how much of it stands before a version suffix (_V2). */
+/* The length of an event's name before a version suffix (_V2). */
 size_t tapir_spec__plain_len(const char *event, size_t len);
 
 #define TAPIR_SPEC_FAR 7u
@@ -83,7 +83,7 @@ const char *tapir_spec__suggest(const struct tapir_spec *spec, const char *const
 
 struct tapir_spec_list tapir_vec(struct tapir_spec *);
 
-/* How ARGS say that an argument is read: arg3=strn(arg4). */
+/* How ARGS define the reading of an argument: arg3=strn(arg4). */
 struct tapir_spec_capture {
 	uint8_t arg;	    /* 0..11 */
 	uint8_t field_type; /* enum tapir_field_type: STR, STRN, BLOB, INT, UINT, PTR */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a SPEC says about a given event, what it may have meant, how arguments are read. */
+/* Whether a SPEC selects an event, what it may have meant, how arguments are read. */
 #include "spec/spec.h"
 
 #include <ctype.h>
@@ -143,7 +143,7 @@ const char *tapir_spec__suggest(const struct tapir_spec *spec, const char *const
 
 /* ---- how an argument is read ------------------------------------------------------------ */
 
-/* "argN" at text; the character behind it in *end. */
+/* "argN" at text; the character after it in *end. */
 static bool parse_arg_name(const char *text, uint8_t *arg, const char **end)
 {
 	unsigned n = 0;
