@@ -32,10 +32,11 @@ struct fake_jvm {
 	/* what it does */
 	const char *reply;   /* sent to a client after its request; NULL: nothing, it is silent */
 	size_t reply_repeat; /* how many times; 0: once */
-	bool hangs_up;	     /* closes the connection unread */
-	bool listens;	     /* from the start */
-	bool wakes;	     /* on SIGQUIT with a trigger file in its cwd, as HotSpot does */
-	bool catches;	     /* SIGQUIT */
+	unsigned reply_after_ms;
+	bool hangs_up; /* closes the connection unread */
+	bool listens;  /* from the start */
+	bool wakes;    /* on SIGQUIT with a trigger file in its cwd, as HotSpot does */
+	bool catches;  /* SIGQUIT */
 	bool has_dispatcher;
 	bool is_hotspot; /* what it maps exports what HotSpot does */
 	bool writes_map;
@@ -130,6 +131,7 @@ static inline void fake_jvm__serve_one(const struct fake_jvm *f, int listener)
 		fake_jvm__write_map(f);
 	if (!f->reply)
 		pause();
+	usleep(f->reply_after_ms * 1000);
 	for (size_t i = 0; i < (f->reply_repeat ? f->reply_repeat : 1); i++)
 		if (tapir_file__write_all(fd, f->reply, strlen(f->reply)))
 			break;

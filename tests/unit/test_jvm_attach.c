@@ -476,6 +476,98 @@ static void a_map_goes_when_we_are_killed_before_its_removal(void **state)
 	assert_int_not_equal(access(path, F_OK), 0);
 }
 
+/* Asks for the map, says so, and lives until it is killed. */
+static pid_t start_asker(const struct fake_jvm *f, int ready_fd)
+{
+	struct tapir_jvm_perf_map map;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (dump(f, &map) || write(ready_fd, "", 1) != 1)
+		_exit(1);
+	pause();
+	_exit(1);
+}
+
+static void a_second_one_waits_until_the_first_has_removed_its_map(void **state)
+{
+	struct fake_jvm *f = *state;
+	struct tapir_jvm_opts opts = {.cancel_fd = -1, .timeout_ns = 700 * MS};
+	struct tapir_jvm_perf_map first, second;
+	char path[64];
+
+	f->writes_map = true;
+	fake_jvm__start(f);
+	map_path(f, path, sizeof(path));
+	assert_int_equal(dump(f, &first), 0);
+	opts.tgid = (uint32_t)f->pid;
+	assert_int_equal(tapir_jvm__dump_perf_map(&opts, &second), -EBUSY);
+	assert_non_null(strstr(tapir_diag__line(0), "another tapir"));
+	tapir_diag__clear();
+	assert_int_equal(access(path, F_OK), 0); /* the first one's still */
+	tapir_jvm_perf_map__fini(&first);
+	assert_int_equal(dump(f, &second), 0);
+	assert_false(second.existed);
+	tapir_jvm_perf_map__fini(&second);
+	assert_int_not_equal(access(path, F_OK), 0);
+}
+
+/* The lock is its guard's, too: else the JVM writes for the next one what the guard then removes.
+ */
+static void nothing_is_left_when_those_who_ask_are_killed_in_turn(void **state)
+{
+	struct fake_jvm *f = *state;
+	char path[64], byte;
+	int ends[2];
+
+	f->writes_map = true;
+	fake_jvm__start(f);
+	map_path(f, path, sizeof(path));
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		pid_t pid = start_asker(f, ends[1]);
+
+		if (i % 2)
+			usleep(i * 500);
+		else
+			assert_int_equal(read(ends[0], &byte, 1), 1);
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+	}
+	close(ends[0]);
+	close(ends[1]);
+	for (int i = 0; i < 300 && !access(path, F_OK); i++)
+		usleep(10000);
+	assert_int_not_equal(access(path, F_OK), 0);
+}
+
+/* JDK 17 refuses another name than its own, and writes nothing: the guard sees that it hung up. */
+static void a_map_that_is_not_written_goes_when_we_are_killed_meanwhile(void **state)
+{
+	struct fake_jvm *f = *state;
+	char path[64];
+	pid_t pid;
+	int ends[2];
+
+	f->reply_after_ms = 300;
+	fake_jvm__start(f);
+	map_path(f, path, sizeof(path));
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = start_asker(f, ends[1]);
+	for (int i = 0; i < 500 && access(f->request_path, F_OK); i++)
+		usleep(1000);
+	assert_int_equal(access(path, F_OK), 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(ends[0]);
+	close(ends[1]);
+	for (int i = 0; i < 200 && !access(path, F_OK); i++)
+		usleep(10000);
+	assert_int_not_equal(access(path, F_OK), 0);
+}
+
 static void a_map_is_not_removed_when_it_was_swapped(void **state)
 {
 	struct fake_jvm *f = *state;
@@ -581,6 +673,9 @@ int main(void)
 		FAKE_TEST(no_link_can_take_the_maps_place_once_it_is_asked_for),
 		FAKE_TEST(a_map_keeps_its_name_while_the_jvm_may_write_it),
 		FAKE_TEST(a_map_goes_when_we_are_killed_before_its_removal),
+		FAKE_TEST(a_second_one_waits_until_the_first_has_removed_its_map),
+		FAKE_TEST(nothing_is_left_when_those_who_ask_are_killed_in_turn),
+		FAKE_TEST(a_map_that_is_not_written_goes_when_we_are_killed_meanwhile),
 		FAKE_TEST(a_map_is_not_removed_when_it_was_swapped),
 		FAKE_TEST(a_map_that_was_there_stays),
 		FAKE_TEST(a_map_that_is_a_link_is_refused_before_anything_is_asked),

@@ -134,7 +134,8 @@ static void finish(struct tapir_runtime_query *q)
  */
 static bool may_answer_later(const struct tapir_runtime_query *q, int err)
 {
-	return (err == -EOPNOTSUPP || err == -EIO || err == -EEXIST) && q->try_cnt < TRIES;
+	return (err == -EOPNOTSUPP || err == -EIO || err == -EEXIST || err == -EBUSY) &&
+	       q->try_cnt < TRIES;
 }
 
 static const char *reason(int err)

@@ -175,7 +175,7 @@ void tapir_dotnet_child__end_dump(const struct tapir_peer_helper *job,
 				  const struct tapir_peer_answer *told, int no_fd)
 {
 	struct tapir_peer_helper last = *job;
-	struct tapir_peer_answer file = {.is_asked = told->is_asked};
+	struct tapir_peer_answer file = {.is_asked = told->is_asked, .asked_fd = -1};
 	struct stat st;
 
 	(void)no_fd;

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -15,40 +14,13 @@
 #include "base/file.h"
 #include "foreign/foreign_file.h"
 #include "runtime/dotnet_rundown.h"
+#include "runtime/peer_lock.h"
 
 #define SWITCH_OFF_NS (500 * TAPIR_NS_PER_MS) /* beyond the timeout, if it must be */
-#define LOCK_REST_NS  (20 * TAPIR_NS_PER_MS)
 #define RUNDOWN_NS    (5 * TAPIR_NS_PER_SEC)
 #define ROOM_BYTES    (64ull << 20) /* what a jitdump of a large program takes */
 
 static const char task[] = "take the .NET names";
-
-/* ---- one at a time --------------------------------------------------------------------------- */
-
-static int lock(const struct tapir_dotnet_talk *talk, int *out)
-{
-	tapir_autofd int fd = openat(talk->facts.peer.proc_fd, "environ", O_RDONLY | O_CLOEXEC);
-	int err = fd < 0 ? -errno : 0;
-
-	while (!err && flock(fd, LOCK_EX | LOCK_NB)) {
-		uint64_t now = tapir_clock__now_ns();
-
-		if (errno != EWOULDBLOCK)
-			err = -errno;
-		else if (now >= talk->job.deadline_ns)
-			err = -EBUSY;
-		else
-			err = tapir_peer_helper__poll(&talk->job, -1, 0, now + LOCK_REST_NS);
-		err = err == -ETIMEDOUT ? 0 : err;
-	}
-	if (err)
-		return tapir_diag__fail(err, "cannot %s in process %u: %s", task, talk->job.tgid,
-					err == -EBUSY ? "another tapir is reading them"
-						      : "its environ cannot be locked");
-	*out = fd;
-	fd = -1;
-	return 0;
-}
 
 /* ---- the file ---------------------------------------------------------------------------------- */
 
@@ -267,8 +239,9 @@ static int take(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *ou
 {
 	int line_cnt = tapir_diag__cnt();
 	tapir_autofd int lock_fd = -1;
-	int err = talk->facts.writes_maps ? -EALREADY : lock(talk, &lock_fd);
+	int err = talk->facts.writes_maps ? -EALREADY : tapir_peer_lock__take(&talk->job, &lock_fd);
 
+	talk->job.lock_fd = lock_fd;
 	if (!err && tapir_dotnet_facts__has_open_map(&talk->facts))
 		err = -EALREADY;
 	if (err)

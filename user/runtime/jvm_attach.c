@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "runtime/jvm_facts.h"
 #include "runtime/peer_helper.h"
+#include "runtime/peer_lock.h"
 
 #define PROTOCOL_VERSION  "1"
 #define BAD_VERSION	  101
@@ -195,13 +196,13 @@ static int ask(struct talk *talk, const char *cmd, const char *const *args, stru
 	if (!err && fd < 0)
 		err = broken(talk, -EIO, "the helper returned no socket");
 	if (!err && talk->guard)
-		tapir_peer_guard__note(talk->guard, true);
+		tapir_peer_guard__note_asked(talk->guard, fd);
 	if (!err)
 		err = send_request(talk, fd, &request);
 	if (!err)
 		err = read_reply(talk, cmd, fd, reply);
 	if (talk->guard && err != -ETIMEDOUT && err != -ECANCELED)
-		tapir_peer_guard__note(talk->guard, false);
+		tapir_peer_guard__note_answered(talk->guard);
 	tapir_str__fini(&request);
 	return err;
 }
@@ -322,12 +323,18 @@ static int dump(struct talk *talk, struct tapir_jvm_perf_map *map)
 
 int tapir_jvm__dump_perf_map(const struct tapir_jvm_opts *opts, struct tapir_jvm_perf_map *out)
 {
-	struct tapir_jvm_perf_map map = {.dir_fd = -1, .guard = TAPIR_PEER_NO_GUARD};
+	struct tapir_jvm_perf_map map = {.dir_fd = -1, .lock_fd = -1, .guard = TAPIR_PEER_NO_GUARD};
 	struct talk talk;
 	int err = begin(opts, &talk);
 
 	if (err)
 		return err;
+	err = tapir_peer_lock__take(&talk.job, &map.lock_fd);
+	if (err) {
+		end(&talk);
+		return err;
+	}
+	talk.job.lock_fd = map.lock_fd;
 	map.uid = talk.facts.peer.uid;
 	map.gid = talk.facts.peer.gid;
 	err = dump(&talk, &map);
@@ -344,7 +351,8 @@ void tapir_jvm_perf_map__fini(struct tapir_jvm_perf_map *map)
 	tapir_peer_guard__let_act(&map->guard);
 	if (map->dir_fd >= 0)
 		close(map->dir_fd);
-	map->dir_fd = -1;
+	tapir_guard__fd(&map->lock_fd); /* when it is removed: the next tapir may ask */
+	map->dir_fd = map->lock_fd = -1;
 }
 
 int tapir_jvm__remove_perf_map(const struct tapir_jvm_opts *opts,

@@ -77,7 +77,8 @@ int tapir_jvm__command(const struct tapir_jvm_opts *opts, const char *cmd, const
 
 /* A perf map a JVM wrote because we asked. */
 struct tapir_jvm_perf_map {
-	int dir_fd; /* the JVM's /tmp (O_PATH); valid even after the JVM has exited */
+	int dir_fd;  /* the JVM's /tmp (O_PATH); valid even after the JVM has exited */
+	int lock_fd; /* while it is held no other tapir requests the map (peer_lock.h) */
 	char name[TAPIR_JVM_MAP_NAME_BYTES]; /* the file in it */
 	bool existed;	   /* it existed before: overwritten by the JVM, not removed by tapir */
 	uint32_t uid, gid; /* the JVM's */
@@ -90,8 +91,10 @@ struct tapir_jvm_perf_map {
  * /tmp/perf-N.map. Where that file exists and the JVM can write to another one (JDK 22 and later),
  * it is left alone and name is another. A file there that is not the JVM's own, or a link, is
  * refused (-EPERM), and so is a /tmp in which other users can replace files: tapir creates the file
- * before it asks the JVM, so that no link can take its place. On success out needs __fini; errors
- * are those of __command, and -EIO: it reported a map, but there is none.
+ * before it asks the JVM, so that no link can take its place. On success out needs __fini,
+ * before which no other tapir requests the map of this JVM; errors
+ * are those of __command, -EBUSY: another tapir kept the lock, and -EIO: it reported a map, but
+ * there is none.
  */
 int tapir_jvm__dump_perf_map(const struct tapir_jvm_opts *opts, struct tapir_jvm_perf_map *out);
 /* Also removes what __remove_perf_map did not. Twice is fine. */

@@ -366,14 +366,23 @@ static bool has_ended(int pidfd)
 	return pidfd >= 0 && poll(&end, 1, 0) == 1;
 }
 
+/* The runtime has hung up: it has done what it was asked there, or never will. */
+static bool has_hung_up(int asked_fd)
+{
+	char bytes[256];
+	ssize_t n = asked_fd < 0 ? 1 : recv(asked_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 /* false: the runtime is there, and may open the file yet. */
-static bool await_written(const struct tapir_peer_helper *job, int dir_fd)
+static bool await_written(const struct tapir_peer_helper *job, int dir_fd, int asked_fd)
 {
 	uint64_t until_ns = tapir_clock__now_ns() + WRITTEN_NS;
 	struct stat st;
 
 	while (!fstatat(dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
-	       !st.st_size && !has_ended(job->pidfd)) {
+	       !st.st_size && !has_ended(job->pidfd) && !has_hung_up(asked_fd)) {
 		if (tapir_clock__now_ns() >= until_ns)
 			return false;
 		usleep(WRITTEN_PAUSE_US);
@@ -384,7 +393,7 @@ static bool await_written(const struct tapir_peer_helper *job, int dir_fd)
 void tapir_peer_child__unmake_written(const struct tapir_peer_helper *job,
 				      const struct tapir_peer_answer *answer, int dir_fd)
 {
-	if (!answer->is_asked || await_written(job, dir_fd))
+	if (!answer->is_asked || await_written(job, dir_fd, answer->asked_fd))
 		tapir_peer_child__unmake(job, answer, dir_fd);
 }
 

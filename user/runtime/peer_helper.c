@@ -101,9 +101,14 @@ static void close_range_of(unsigned first, unsigned last)
 }
 
 /* Closes all fds but those of the job. */
-static void keep_only(const struct tapir_peer_helper *job, int answer_fd)
+static void keep_only(const struct tapir_peer_helper *job, int answer_fd, bool is_guard)
 {
-	int keep[] = {job->pidfd, job->proc_fd, job->dir_fd, job->cancel_fd, answer_fd};
+	int keep[] = {job->pidfd,
+		      job->proc_fd,
+		      job->dir_fd,
+		      job->cancel_fd,
+		      is_guard && job->lock_fd > 0 ? job->lock_fd : -1,
+		      answer_fd};
 	const unsigned cnt = sizeof(keep) / sizeof(keep[0]);
 	unsigned from = 0;
 
@@ -122,14 +127,14 @@ static void keep_only(const struct tapir_peer_helper *job, int answer_fd)
 	close_range_of(from, ~0u);
 }
 
-/* One message: the answer, and the fd when there is one. */
-static void send_answer(int answer_fd, struct tapir_peer_answer *answer, int fd)
+/* One message, and the fd when there is one. */
+static bool send_with_fd(int to_fd, const void *bytes, size_t len, int fd)
 {
 	union {
 		struct cmsghdr h;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control = {};
-	struct iovec iov = {answer, sizeof(*answer)};
+	struct iovec iov = {(void *)bytes, len};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
 	if (fd >= 0) {
@@ -140,19 +145,44 @@ static void send_answer(int answer_fd, struct tapir_peer_answer *answer, int fd)
 		control.h.cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(&control.h), &fd, sizeof(fd));
 	}
-	sendmsg(answer_fd, &msg, MSG_NOSIGNAL);
+	return sendmsg(to_fd, &msg, MSG_NOSIGNAL) == (ssize_t)len;
+}
+
+/* What recvmsg(2) returned; *fd: what came with it, else as it was. */
+static ssize_t receive_with_fd(int from_fd, void *bytes, size_t len, int flags, int *fd,
+			       bool *is_cut)
+{
+	union {
+		struct cmsghdr h;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {};
+	struct iovec iov = {bytes, len};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(from_fd, &msg, flags | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	*is_cut = n >= 0 && msg.msg_flags & MSG_CTRUNC;
+	if (n >= 0 && !*is_cut && c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+	return n;
 }
 
 /*
  * Whether the parent died or reported that the guard is not needed. Until then it may send notes.
  */
-static bool has_died(int life_fd, bool *is_asked)
+static bool has_died(int life_fd, bool *is_asked, int *asked_fd)
 {
 	char byte = NOTE_ASKED;
+	bool is_cut;
 	ssize_t n;
 
 	for (;;) {
-		n = read(life_fd, &byte, 1);
+		int fd = -1;
+
+		n = receive_with_fd(life_fd, &byte, 1, 0, &fd, &is_cut);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -160,23 +190,26 @@ static bool has_died(int life_fd, bool *is_asked)
 		if (byte == NOTE_DISMISSED)
 			return false;
 		*is_asked = byte == NOTE_ASKED;
+		if (*asked_fd >= 0)
+			close(*asked_fd);
+		*asked_fd = fd;
 	}
 }
 
 static void __attribute__((noreturn))
 live(const struct tapir_peer_helper *job, int answer_fd, bool is_guard)
 {
-	struct tapir_peer_answer answer = {};
+	struct tapir_peer_answer answer = {.asked_fd = -1};
 	int fd;
 
-	keep_only(job, answer_fd);
+	keep_only(job, answer_fd, is_guard);
 	if (is_guard) { /* a kill of tapir by name or group must not reach it */
 		syscall(SYS_setsid);
 		syscall(SYS_prctl, PR_SET_NAME, "guard");
 	}
 	fd = job->act ? job->act(job, &answer) : -1;
-	send_answer(answer_fd, &answer, fd);
-	if (is_guard && !answer.err && has_died(job->cancel_fd, &answer.is_asked))
+	(void)send_with_fd(answer_fd, &answer, sizeof(answer), fd);
+	if (is_guard && !answer.err && has_died(job->cancel_fd, &answer.is_asked, &answer.asked_fd))
 		job->last_act(job, &answer, fd);
 	syscall(SYS_exit_group, 0);
 	__builtin_unreachable();
@@ -206,25 +239,12 @@ static int start_child(const struct tapir_peer_helper *job, int answer_fd, bool 
 
 static int receive(int fd, struct tapir_peer_answer *answer, int *out_fd)
 {
-	union {
-		struct cmsghdr h;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {};
-	struct iovec iov = {answer, sizeof(*answer)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	bool is_cut;
 
-	if (n != (ssize_t)sizeof(*answer))
+	if (receive_with_fd(fd, answer, sizeof(*answer), MSG_DONTWAIT, out_fd, &is_cut) !=
+	    (ssize_t)sizeof(*answer))
 		return -EIO;
-	if (msg.msg_flags & MSG_CTRUNC) /* an fd, and we have no place for it */
-		return -EMFILE;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(out_fd, CMSG_DATA(c), sizeof(*out_fd));
-	return 0;
+	return is_cut ? -EMFILE : 0; /* an fd, and we have no place for it */
 }
 
 /* On a cancel the child sees it too, and has a moment to clean up. */
@@ -291,22 +311,28 @@ static int run(const struct tapir_peer_helper *job, struct tapir_peer_answer *an
 }
 
 /* Somebody may have killed it: that is no SIGPIPE. */
-static bool tell(const struct tapir_peer_guard *guard, char note)
+static bool tell(const struct tapir_peer_guard *guard, char note, int fd)
 {
-	return send(guard->life_fd, &note, 1, MSG_NOSIGNAL) == 1;
+	return send_with_fd(guard->life_fd, &note, 1, fd);
 }
 
-void tapir_peer_guard__note(const struct tapir_peer_guard *guard, bool is_asked)
+void tapir_peer_guard__note_asked(const struct tapir_peer_guard *guard, int asked_fd)
 {
 	if (guard->pidfd >= 0)
-		(void)tell(guard, is_asked ? NOTE_ASKED : NOTE_ANSWERED);
+		(void)tell(guard, NOTE_ASKED, asked_fd);
+}
+
+void tapir_peer_guard__note_answered(const struct tapir_peer_guard *guard)
+{
+	if (guard->pidfd >= 0)
+		(void)tell(guard, NOTE_ANSWERED, -1);
 }
 
 void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard)
 {
 	if (guard->pidfd < 0)
 		return;
-	end_child(guard->pidfd, tell(guard, NOTE_DISMISSED));
+	end_child(guard->pidfd, tell(guard, NOTE_DISMISSED, -1));
 	close(guard->life_fd);
 	*guard = TAPIR_PEER_NO_GUARD;
 }

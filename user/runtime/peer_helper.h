@@ -61,6 +61,7 @@ struct tapir_peer_answer {
 	bool found;  /* __look, __take, __make, __place: there is such a file, and this is it: */
 	uint64_t dev, inode, size;
 	bool is_asked; /* in a last act: see tapir_peer_guard__note */
+	int asked_fd;  /* likewise; -1: none */
 };
 
 struct tapir_peer_helper;
@@ -81,6 +82,7 @@ struct tapir_peer_helper {
 	bool takes_user;    /* uid and gid differ from tapir's */
 	int pidfd, proc_fd; /* the process and its directory in /proc; __remove: -1 */
 	int dir_fd;	    /* __remove and __make only, else -1 */
+	int lock_fd;	    /* peer_lock.h: a guard keeps it to its end; 0 or less: none */
 	int cancel_fd;
 	uint64_t deadline_ns;		  /* CLOCK_MONOTONIC */
 	char dir[TAPIR_PEER_DIR_BYTES];	  /* absolute, as the process sees it */
@@ -127,8 +129,12 @@ int tapir_peer_helper__try_guarded(const struct tapir_peer_helper *job,
 				   struct tapir_peer_answer *answer, int *out_fd,
 				   struct tapir_peer_guard *guard);
 
-/* For its last act: a runtime was asked to write the file, and has not answered yet; or it has. */
-void tapir_peer_guard__note(const struct tapir_peer_guard *guard, bool is_asked);
+/*
+ * For its last act: a runtime was asked to write the file, and has not answered yet; or it has.
+ * asked_fd: the connection that the runtime closes when it has, borrowed; -1: there is none.
+ */
+void tapir_peer_guard__note_asked(const struct tapir_peer_guard *guard, int asked_fd);
+void tapir_peer_guard__note_answered(const struct tapir_peer_guard *guard);
 /*
  * Ends the child without its last act, or with it, which needs no fd of tapir; no guard: nothing.
  */
