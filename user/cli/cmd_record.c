@@ -14,9 +14,7 @@
 #include "base/sudo_user.h"
 #include "cli/commands.h"
 #include "cli/recorder.h"
-
-#define DEFAULT_HZ 999 /* not in step with what happens every millisecond */
-#define ALL_HZ	   99
+#include "cli/target_options.h"
 
 struct args {
 	struct tapir_target_args target;
@@ -139,50 +137,12 @@ static const char *choose_path(struct tapir_str *out, const struct args *args, c
 	return out->failed ? NULL : out->data;
 }
 
-/* The kernel lowers what it allows when its own sampling took too long. */
-static unsigned default_hz(bool all)
-{
-	unsigned wanted = all ? ALL_HZ : DEFAULT_HZ, max = tapir_sampler__max_hz();
-
-	if (max >= wanted)
-		return wanted;
-	tapir_info(
-		"%u CPU samples per second: the kernel allows no more (/proc/sys/kernel/perf_event_max_sample_rate)",
-		max);
-	return max;
-}
-
-static int choose_samples(const struct tapir_cli *cli, const struct args *args,
-			  struct tapir_sampling *out)
-{
-	bool is_asked = args->sample_hz || args->sample_event;
-
-	if (args->no_samples && is_asked)
-		return tapir_cli__usage(cli, "--no-samples excludes -F and -e");
-	if (args->no_samples)
-		return 0;
-	out->event = tapir_sample_event__find(args->sample_event ? args->sample_event
-								 : tapir_sample_events[0].name);
-	out->is_a_default = !is_asked;
-	out->hz = args->sample_hz ? (unsigned)args->sample_hz : default_hz(args->target.all);
-	return 0;
-}
-
-static int choose_cpu_data(const struct tapir_cli *cli, const struct args *args,
-			   struct tapir_recording_opts *out)
-{
-	if (args->sched && args->no_sched)
-		return tapir_cli__usage(cli, "--sched excludes --no-sched");
-	out->with_switches = args->sched || (!args->no_sched && !args->target.all);
-	return choose_samples(cli, args, &out->sampling);
-}
-
 static int record(struct tapir_recorder *r, const struct args *args, struct tapir_cli *cli)
 {
 	struct tapir_str name = {};
 	struct tapir_writer_opts file = {
 		.sz = sizeof(file),
-		.path = choose_path(&name, args, r->opts.program),
+		.path = choose_path(&name, args, r->plan.opts.program),
 		.max_bytes = args->max_size << 20,
 		.plain = args->no_compress,
 		.force = args->force,
@@ -193,11 +153,10 @@ static int record(struct tapir_recorder *r, const struct args *args, struct tapi
 	if (!file.path)
 		return -ENOMEM;
 	file.has_owner = tapir_sudo_user__get(&file.uid, &file.gid);
-	r->opts.file = &file;
-	r->opts.force = args->force;
-	r->opts.max_ring_bytes = args->buffer_mb << 20;
-	r->opts.unwind_bytes = args->unwind_mb << 20;
-	r->opts.rules.children = args->children;
+	r->plan.opts.file = &file;
+	r->plan.opts.force = args->force;
+	r->plan.opts.max_ring_bytes = args->buffer_mb << 20;
+	r->plan.opts.unwind_bytes = args->unwind_mb << 20;
 	err = tapir_recorder__run(r, &result);
 	cli->exit_status = tapir_recorder__exit_status(r, &result);
 	if (!err || tapir_captured__sum(result.stats.captured))
@@ -209,11 +168,18 @@ static int record(struct tapir_recorder *r, const struct args *args, struct tapi
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	struct tapir_recorder r;
-	int err = tapir_recorder__init(&r, cli, &args->target, &args->capture);
+	struct tapir_recorder r = {};
+	struct tapir_request request;
+	int err = tapir_target_options__request(cli, &args->target, &args->capture, &request);
 
+	request.rules.children = args->children;
+	request.no_samples = args->no_samples;
+	request.sample_event = args->sample_event;
+	request.sample_hz = args->sample_hz;
+	request.sched = args->sched;
+	request.no_sched = args->no_sched;
 	if (!err)
-		err = choose_cpu_data(cli, args, &r.opts);
+		err = tapir_recorder__init(&r, cli, &request);
 	if (!err)
 		err = record(&r, args, cli);
 	tapir_recorder__fini(&r);

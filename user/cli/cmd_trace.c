@@ -9,6 +9,7 @@
 #include "render/counter_table.h"
 #include "export/line_order.h"
 #include "cli/recorder.h"
+#include "cli/target_options.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
 #include "cli/recording_file.h"
@@ -123,8 +124,8 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 	struct tapir_recording_result result = {};
 	int err;
 
-	t->recorder.opts.on_record = on_record;
-	t->recorder.opts.on_flush = on_flush;
+	t->recorder.plan.opts.on_record = on_record;
+	t->recorder.plan.opts.on_flush = on_flush;
 	t->start_ns = tapir_clock__now_ns();
 	t->recorder.is_quiet = true; /* a line of progress between the events would be in the way */
 	err = tapir_recorder__run(&t->recorder, &result);
@@ -148,6 +149,7 @@ static int run(struct tapir_cli *cli)
 	struct args *args = cli->args;
 	struct tracer t = {.format = args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
 			   .hides_counter_events = args->capture.counters.is_given};
+	struct tapir_request request = {};
 	int err;
 
 	args->capture.has_no_default = !cli->words.cnt && !args->capture.profiles.cnt;
@@ -161,8 +163,11 @@ static int run(struct tapir_cli *cli)
 		tapir_frame__show_raw_names();
 	err = tapir_manifests__add(&args->manifests);
 	if (!err)
-		err = tapir_recorder__init(&t.recorder, cli, &args->target, &args->capture);
-	t.recorder.opts.force = args->force;
+		err = tapir_target_options__request(cli, &args->target, &args->capture, &request);
+	request.no_samples = request.no_sched = true;
+	if (!err)
+		err = tapir_recorder__init(&t.recorder, cli, &request);
+	t.recorder.plan.opts.force = args->force;
 	if (!err)
 		err = trace(&t, cli);
 	if (t.lines)

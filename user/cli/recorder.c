@@ -15,180 +15,6 @@
 #include "cli/record_finding.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
-#include "dotnet/dotnet_suggest.h"
-#include "dotnet/dotnet_specs.h"
-#include "decode/profiles.h"
-#include "runtime/dotnet_assembly.h"
-
-/* ---- from options ----------------------------------------------------------------------- */
-
-static int add_spec(struct tapir_recorder *r, const char *text)
-{
-	struct tapir_spec *spec;
-	int err = tapir_spec__parse(text, &spec);
-
-	if (err)
-		return err;
-	if (tapir_vec__push(&r->specs, spec))
-		return 0;
-	tapir_spec__free(spec);
-	return -ENOMEM;
-}
-
-/* Profiles overlap. */
-static bool has_spec(const struct tapir_recorder *r, const char *text)
-{
-	struct tapir_spec *const *spec;
-
-	tapir_vec_for_each (spec, &r->specs)
-		if (!strcmp((*spec)->text, text))
-			return true;
-	return false;
-}
-
-static int add_profile(struct tapir_recorder *r, const char *name)
-{
-	const struct tapir_profile *profile = tapir_profile__find(name);
-	const char *text;
-	int err = 0;
-
-	for (size_t i = 0; !err && (text = tapir_profile__spec(profile, i)); i++) {
-		if (has_spec(r, text))
-			continue;
-		err = add_spec(r, text);
-		if (!err) /* each runtime is asked for its own events only */
-			r->specs.data[r->specs.cnt - 1]->is_silent = true;
-	}
-	return err;
-}
-
-static int add_words(struct tapir_recorder *r, const struct tapir_cli *cli)
-{
-	const char **word;
-	int err = 0;
-
-	tapir_vec_for_each (word, &cli->words) {
-		err = add_spec(r, *word);
-		if (err)
-			break;
-	}
-	return err;
-}
-
-/* Before much time is spent on it; one that the program makes when it runs is waited for. */
-static void warn_of_near_misses(const struct tapir_recorder *r)
-{
-	const struct tapir_layout_provider *all = r->sources.all.data;
-	size_t cnt = r->sources.all.cnt;
-	struct tapir_str near = {};
-
-	for (size_t i = 0; cnt && i < r->specs.cnt; i++) {
-		const struct tapir_spec *spec = r->specs.data[i];
-
-		tapir_str__clear(&near);
-		if (!spec->is_silent && tapir_dotnet_specs__is_for(spec) &&
-		    !tapir_dotnet_suggest__is_defined(spec, all, cnt))
-			tapir_dotnet_suggest__add_nearest(spec, all, cnt, &near);
-		if (near.len)
-			tapir_warn(
-				"no assembly of the process declares %s: waiting for it; the nearest is %s",
-				spec->text, near.data);
-	}
-	tapir_str__fini(&near);
-}
-
-/* The keywords and names that the EventSources of the named processes declare. */
-static int resolve_names(struct tapir_recorder *r, const struct tapir_pids *pids)
-{
-	struct tapir_dotnet_sources *sources = &r->sources;
-	int mark = tapir_diag__cnt(), err;
-	const uint32_t *pid;
-
-	if (tapir_dotnet_specs__need_sources(&r->specs))
-		tapir_vec_for_each (pid, pids)
-			(void)tapir_dotnet_sources__add_process(sources, *pid);
-	tapir_diag__rewind(mark);
-	r->opts.sources = sources;
-	err = tapir_dotnet_specs__expand(&r->specs, sources->all.data, sources->all.cnt);
-	if (!err)
-		err = tapir_dotnet_specs__resolve(&r->specs, sources->all.data, sources->all.cnt);
-	if (!err && r->opts.lanes != TAPIR_LANES_PROBE)
-		warn_of_near_misses(r);
-	return err;
-}
-
-static int add_counters(struct tapir_recorder *r, const struct tapir_cli *cli,
-			const struct tapir_capture_args *capture)
-{
-	const char *const *glob;
-	int err = 0;
-
-	if (!capture->counters.is_given)
-		return capture->interval_ns
-			       ? tapir_cli__usage(cli, "--interval requires --counters")
-			       : 0;
-	tapir_vec_for_each (glob, &capture->counters.words) {
-		err = tapir_counter_choice__add(&r->counters, *glob);
-		if (err)
-			return err;
-	}
-	if (!r->counters.globs.cnt)
-		err = tapir_counter_choice__add(&r->counters, TAPIR_COUNTER_DEFAULT);
-	r->counters.interval_ns =
-		capture->interval_ns ? capture->interval_ns : TAPIR_COUNTER_INTERVAL_NS;
-	r->opts.counters = &r->counters;
-	return err ? err : tapir_counter_choice__add_specs(&r->counters, &r->specs);
-}
-
-static int add_specs(struct tapir_recorder *r, struct tapir_cli *cli, const struct tapir_pids *pids,
-		     const struct tapir_capture_args *capture)
-{
-	const char *const *profile;
-	int err = add_words(r, cli);
-
-	r->opts.specs_are_defaults = !r->specs.cnt && !capture->has_no_default;
-	tapir_vec_for_each (profile, &capture->profiles)
-		err = err ? err : add_profile(r, *profile);
-	if (!err && r->opts.specs_are_defaults && !capture->profiles.cnt)
-		err = add_profile(r, TAPIR_PROFILE_DEFAULT);
-	if (!err)
-		err = add_counters(r, cli, capture);
-	if (!err)
-		err = resolve_names(r, pids);
-	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
-}
-
-static void add_command_line(struct tapir_recorder *r)
-{
-	tapir_autofree char *text = NULL;
-	size_t len = 0;
-
-	if (tapir_file__read("/proc/self/cmdline", 65536, &text, &len))
-		return;
-	for (size_t i = 0; i + 1 < len; i++)
-		tapir_str__addc(&r->command_line, text[i] ? text[i] : ' ');
-	r->opts.command_line = r->command_line.data;
-}
-
-static enum tapir_lanes find_lane(const char *name)
-{
-	size_t i = 0;
-
-	while (name && strcmp(name, tapir_lane__name(i)))
-		i++;
-	return (enum tapir_lanes)i;
-}
-
-static int choose_publish(const struct tapir_cli *cli, const char *publish,
-			  struct tapir_recording_opts *out)
-{
-	if (!publish)
-		return 0;
-	if (out->lanes == TAPIR_LANES_PROBE || out->lanes == TAPIR_LANES_STREAM)
-		return tapir_cli__usage(cli, "--publish excludes --lane probe and --lane stream");
-	out->publishes = true;
-	return 0;
-}
 
 /* ---- words on stderr -------------------------------------------------------------------- */
 
@@ -227,14 +53,14 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 		tapir_info(".NET events enabled in %.0f ms" HOW_TO_STOP, took_ms);
 	else if (ready->probe_cnt + ready->ring_event_cnt)
 		say_on(ready, took_ms);
-	else if (r->opts.sampling.hz)
+	else if (r->plan.opts.sampling.hz)
 		tapir_info("sampling each CPU %s per second" HOW_TO_STOP,
-			   tapir_times__text(r->opts.sampling.hz, times));
-	else if (r->opts.with_switches)
+			   tapir_times__text(r->plan.opts.sampling.hz, times));
+	else if (r->plan.opts.with_switches)
 		tapir_info("recording context switches" HOW_TO_STOP);
-	else if (r->opts.program && !r->opts.program_is_workload)
+	else if (r->plan.opts.program && !r->plan.opts.program_is_workload)
 		tapir_info("%s starts when its probes are attached" HOW_TO_STOP,
-			   r->opts.program[0]);
+			   r->plan.opts.program[0]);
 	else
 		tapir_info("waiting for processes with these probes" HOW_TO_STOP);
 	r->ready_ns = ready->took_ns;
@@ -279,60 +105,27 @@ static void on_stopping(void *ctx)
 
 /* ---- lifecycle -------------------------------------------------------------------------- */
 
-int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
-			 const struct tapir_target_args *target,
-			 const struct tapir_capture_args *capture)
+int tapir_recorder__init(struct tapir_recorder *r, const struct tapir_cli *cli,
+			 const struct tapir_request *request)
 {
-	int err;
+	int err = tapir_request__plan(request, &r->plan);
 
-	*r = (struct tapir_recorder){
-		.is_quiet = cli->is_quiet,
-		.opts =
-			{
-				.sz = sizeof(r->opts),
-				.rules = {.pids = target->pids,
-					  .comms = target->comms,
-					  .cgroups = target->cgroups,
-					  .all = target->all},
-				.specs = &r->specs,
-				.program = cli->program,
-				.program_is_workload =
-					cli->program && tapir_target_args__kind_cnt(target),
-				.with_stack = capture->stack,
-				.no_ring_stacks = capture->no_stack,
-				.duration_ns = capture->duration_ns,
-				.rate_hz = (uint32_t)capture->rate_hz,
-				.on_progress = on_progress,
-				.on_ready = on_ready,
-				.on_stopping = on_stopping,
-				.ctx = r,
-			},
-	};
-	err = tapir_target_args__check(target, cli);
-	r->opts.lanes = find_lane(capture->lane);
-	if (!err)
-		err = choose_publish(cli, capture->publish, &r->opts);
-	if (!err)
-		err = add_specs(r, cli, &target->pids, capture);
-	add_command_line(r);
-	return err;
+	r->is_quiet = cli->is_quiet;
+	r->plan.opts.on_progress = on_progress;
+	r->plan.opts.on_ready = on_ready;
+	r->plan.opts.on_stopping = on_stopping;
+	r->plan.opts.ctx = r;
+	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
 }
 
 void tapir_recorder__fini(struct tapir_recorder *r)
 {
-	struct tapir_spec **spec;
-
-	tapir_vec_for_each (spec, &r->specs)
-		tapir_spec__free(*spec);
-	tapir_vec__fini(&r->specs);
-	tapir_dotnet_sources__fini(&r->sources);
-	tapir_counter_choice__fini(&r->counters);
-	tapir_str__fini(&r->command_line);
+	tapir_recording_plan__fini(&r->plan);
 }
 
 int tapir_recorder__run(struct tapir_recorder *r, struct tapir_recording_result *out)
 {
-	int err = tapir_recording__run(&r->opts, out);
+	int err = tapir_recording__run(&r->plan.opts, out);
 
 	clear_line(r);
 	return err;
@@ -358,7 +151,7 @@ int tapir_recorder__exit_status(const struct tapir_recorder *r,
 {
 	int status = result->program_status;
 
-	if (!r->opts.program || !result->program_ended)
+	if (!r->plan.opts.program || !result->program_ended)
 		return 0;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -393,7 +186,7 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 	struct tapir_str line = {};
 
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
-		if (i == TAPIR_FAMILY_EVENT || tapir_recording__wants(&r->opts, i))
+		if (i == TAPIR_FAMILY_EVENT || tapir_recording__wants(&r->plan.opts, i))
 			add_number(&line, result->stats.captured[i], tapir_families[i].one,
 				   tapir_families[i].many);
 	tapir_human__add_count(&line, result->stats.lost_cnt);
@@ -420,12 +213,12 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 			   "renamed file",
 			   path);
 	tapir_str__fini(&line);
-	if (r->opts.program)
+	if (r->plan.opts.program)
 		say_program(result);
-	if (result->targets_ended_ns && r->opts.rules.pids.cnt)
-		say_end(&r->opts.rules.pids, result->targets_ended_ns);
-	if ((result->site_cnt || result->ring_event_cnt || r->opts.sampling.hz ||
-	     r->opts.with_switches) &&
+	if (result->targets_ended_ns && r->plan.opts.rules.pids.cnt)
+		say_end(&r->plan.opts.rules.pids, result->targets_ended_ns);
+	if ((result->site_cnt || result->ring_event_cnt || r->plan.opts.sampling.hz ||
+	     r->plan.opts.with_switches) &&
 	    has_path && !r->is_quiet)
-		tapir_record_finding__print(path, r->opts.sampling.hz);
+		tapir_record_finding__print(path, r->plan.opts.sampling.hz);
 }

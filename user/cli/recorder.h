@@ -6,26 +6,22 @@
 #ifndef TAPIR_USER_RECORDER_H
 #define TAPIR_USER_RECORDER_H
 
-#include "base/str.h"
 #include "cli/options.h"
-#include "cli/target_options.h"
-#include "collect/recording.h"
+#include "collect/request.h"
 
 struct tapir_recorder {
-	struct tapir_spec_list specs;
-	struct tapir_dotnet_sources sources; /* of the processes that are named */
-	struct tapir_counter_choice counters;
-	struct tapir_str command_line;
-	struct tapir_recording_opts opts;
+	struct tapir_recording_plan plan;
 	bool is_quiet, has_line; /* a progress line is on the terminal */
 	uint64_t last_event_cnt, last_elapsed_ns;
 	uint64_t ready_ns;
 };
 
-/* Fills r->opts except the sink. TAPIR_CLI_USAGE, or -errno with lines. __fini in any case. */
-int tapir_recorder__init(struct tapir_recorder *r, struct tapir_cli *cli,
-			 const struct tapir_target_args *target,
-			 const struct tapir_capture_args *capture);
+/*
+ * r: zeros. Fills r->plan.opts but for the sink. TAPIR_CLI_USAGE, or -errno with lines. __fini in
+ * any case.
+ */
+int tapir_recorder__init(struct tapir_recorder *r, const struct tapir_cli *cli,
+			 const struct tapir_request *request);
 void tapir_recorder__fini(struct tapir_recorder *r);
 
 /* Runs it; afterwards the last line of progress is gone from the terminal. */

@@ -17,18 +17,6 @@ const struct tapir_option tapir_target_options[] = {
 	TAPIR_FLAG("all", 'a', "all processes of the machine", struct tapir_target_args, all),
 	{}};
 
-const char *tapir_lane__name(size_t i)
-{
-	static const char *const names[] = {"auto", "probe", "ring", "stream"};
-
-	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
-}
-
-static const char *publish_name(size_t i)
-{
-	return i ? NULL : "usdt";
-}
-
 const struct tapir_option tapir_capture_options[] = {
 	TAPIR_FLAG("stack", 'g', "record the user stack of every event", struct tapir_capture_args,
 		   stack),
@@ -54,7 +42,7 @@ const struct tapir_option tapir_capture_options[] = {
 	TAPIR_CHOICE("publish", 0, "usdt",
 		     ".NET: also make each EventSource event a USDT probe for bpftrace, bcc and "
 		     "other tools ('tapir help publish')",
-		     struct tapir_capture_args, publish, publish_name),
+		     struct tapir_capture_args, publish, tapir_publish__name),
 	TAPIR_DURATION("duration", 'd', "TIME",
 		       "stop after this time: 5, 0.5, 500ms, 1m30s, 00:01:30",
 		       struct tapir_capture_args, duration_ns, 1, UINT64_MAX),
@@ -91,4 +79,32 @@ int tapir_target_args__check(const struct tapir_target_args *target, const struc
 		return tapir_cli__usage(
 			cli, "only one kind of target can be given: -p, --comm or --cgroup");
 	return 0;
+}
+
+int tapir_target_options__request(const struct tapir_cli *cli,
+				  const struct tapir_target_args *target,
+				  const struct tapir_capture_args *capture,
+				  struct tapir_request *out)
+{
+	*out = (struct tapir_request){
+		.sz = sizeof(*out),
+		.rules = {.pids = target->pids,
+			  .comms = target->comms,
+			  .cgroups = target->cgroups,
+			  .all = target->all},
+		.program = cli->program,
+		.specs = cli->words,
+		.profiles = capture->profiles,
+		.has_no_default = capture->has_no_default,
+		.has_counters = capture->counters.is_given,
+		.counters = capture->counters.words,
+		.interval_ns = capture->interval_ns,
+		.lane = capture->lane,
+		.publish = capture->publish,
+		.rate_hz = capture->rate_hz,
+		.stack = capture->stack,
+		.no_stack = capture->no_stack,
+		.duration_ns = capture->duration_ns,
+	};
+	return tapir_target_args__check(target, cli);
 }

@@ -10,6 +10,7 @@
 #define TAPIR_USER_TARGET_OPTIONS_H
 
 #include "cli/options.h"
+#include "collect/request.h"
 
 struct tapir_target_args {
 	struct tapir_pids pids;
@@ -41,7 +42,10 @@ struct tapir_capture_args {
 
 extern const struct tapir_option tapir_capture_options[];
 
-/* The i-th lane, in the order of enum tapir_lanes; NULL after the last. */
-const char *tapir_lane__name(size_t i);
+/* What these options ask for, borrowed from them. Checks them, too: a usage error. */
+int tapir_target_options__request(const struct tapir_cli *cli,
+				  const struct tapir_target_args *target,
+				  const struct tapir_capture_args *capture,
+				  struct tapir_request *out);
 
 #endif
