@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * abi.h - every record tapir produces, once, for all who touch them: BPF programs,
- * the in-process ring lane, the collector, the file and its readers.
+ * abi.h - every record tapir produces, defined once for all of its users: BPF programs, the
+ * in-process ring lane, the collector, the file and its readers.
  *
  * A record is a fixed struct that starts with struct tapir_rec and is followed by its
  * variable part. Rules that hold for every record:
@@ -11,15 +11,15 @@
  *     and is a multiple of 8; padding bytes are zero;
  *   - an unknown type is skipped by its size; a known type may grow at the end of its
  *     fixed part only together with a new format version (trace_format.h);
- *   - variable strings are not NUL-terminated: their lengths stand in the fixed part and
+ *   - variable strings are not NUL-terminated: their lengths are in the fixed part and
  *     their bytes follow in the order of the length fields;
  *   - times are CLOCK_MONOTONIC nanoseconds of the host, ids are those of the host's
- *     initial pid namespace, unless a field says otherwise;
+ *     initial pid namespace, unless noted at a field;
  *   - a consumer checks size against what it holds, then type, then the fixed part's size,
- *     then the lengths, before it reads a byte behind them.
+ *     then the lengths, before it reads a byte past them.
  *
- * Nothing here says who wrote a record. A BPF program, a ring in shared memory and a
- * user-space reader of /proc all write the same ones.
+ * A record does not identify its writer. A BPF program, a ring in shared memory and a user-space
+ * reader of /proc all write the same ones.
  *
  * C11, C++11 and BPF C; depends on nothing.
  */
@@ -59,7 +59,7 @@ enum tapir_rec_type {
 	TAPIR_REC_SAMPLE = 4,	/* a CPU sample */
 	TAPIR_REC_SWITCH = 5,	/* a context switch */
 	TAPIR_REC_STACK = 6,	/* stack id -> addresses */
-	TAPIR_REC_THREAD = 7,	/* who a thread is */
+	TAPIR_REC_THREAD = 7,	/* the identity of a thread */
 	TAPIR_REC_PROCESS = 8,	/* a process began, changed or ended */
 	TAPIR_REC_MAPPING = 9,	/* a file or code region in an address space */
 	TAPIR_REC_SYMBOL = 10,	/* a name in a file */
@@ -88,7 +88,7 @@ enum tapir_lane {
 	TAPIR_LANE_STREAM = 2 /* the runtime's own event stream */
 };
 
-/* Optional parts behind the fixed part, present when their flag is set, in this order. */
+/* Optional parts after the fixed part, present when their flag is set, in this order. */
 #define TAPIR_EVENT_KSTACK     (1u << 0) /* u64: id of the kernel stack */
 #define TAPIR_EVENT_ACTIVITY   (1u << 1) /* 16 bytes: activity id */
 #define TAPIR_EVENT_RELATED    (1u << 2) /* 16 bytes: related activity id */
@@ -115,10 +115,9 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_event) == 48, "tapir_rec_event");
 /*
  * Payload encodings (tapir_rec_probe.encoding).
  *
- * SLOTS: one 8-byte slot a field, then the bytes of the variable fields in field order.
- * An integer's slot holds its value widened to 64 bits (by sign or by zero, as the field
- * says); a float's slot holds its bits. The slot of a string or blob is a struct
- * tapir_slot_bytes.
+ * SLOTS: one 8-byte slot per field, then the bytes of the variable fields in field order. An
+ * integer's slot holds its value widened to 64 bits (sign- or zero-extended, according to the
+ * field); a float's slot holds its bits. The slot of a string or blob is a struct tapir_slot_bytes.
  *
  * PACKED: fields follow each other without alignment, as the runtime's manifest or
  * METADATA describes.
@@ -143,7 +142,7 @@ static inline uint32_t tapir_event__optional_bytes(uint32_t flags)
 /* ---- PROBE --------------------------------------------------------------------------- */
 
 enum tapir_field_type {
-	TAPIR_FIELD_NONE = 0, /* cannot be read; tapir_field.reason says why */
+	TAPIR_FIELD_NONE = 0, /* cannot be read; tapir_field.reason has the reason */
 	TAPIR_FIELD_INT = 1,
 	TAPIR_FIELD_UINT = 2,
 	TAPIR_FIELD_FLOAT = 3, /* size 4 or 8, its bits in the slot */
@@ -192,7 +191,7 @@ struct tapir_field {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_field) == 8, "tapir_field");
 
-/* On for the names of generated code alone: no SPEC asked for its events, the file has none. */
+/* Attached only for the names of generated code: no SPEC selects its events, the file has none. */
 #define TAPIR_PROBE_FOR_NAMES (1u << 0)
 
 struct tapir_rec_probe {
@@ -238,9 +237,10 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_metadata) == 32, "tapir_rec_metadata
 #define TAPIR_STACK_UNWOUND (1u << 3) /* .eh_frame tables were used */
 
 /*
- * How a user stack ends. WHOLE: at code that is marked as having no caller, at a runtime's thread
- * root, or at a coroutine's first frame. Else callers are missing: the last frame is the function
- * whose caller was not found, for this reason. What is there is right in either case.
+ * How a user stack ends. WHOLE (complete): at code that is marked as having no caller, at a
+ * runtime's thread root, or at a coroutine's first frame. Else callers are missing: the last frame
+ * is the function whose caller was not found, for this reason. The recorded frames are right in
+ * either case.
  */
 #define TAPIR_STACK_ENDS(X)                                                                        \
 	X(UNKNOWN, "not recorded")                                                                 \
@@ -285,7 +285,7 @@ struct tapir_rec_sample {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_sample) == 48, "tapir_rec_sample");
 
-/* Why the thread that goes out goes: the kernel's state bits (out_state) that say it. */
+/* Why a thread leaves its CPU: the kernel's state bits (out_state). */
 #define TAPIR_STATE_SLEEPING	    0x0001u
 #define TAPIR_STATE_UNINTERRUPTIBLE 0x0002u /* waits for a device or a lock in the kernel */
 #define TAPIR_STATE_STOPPED	    0x0004u
@@ -294,7 +294,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_sample) == 48, "tapir_rec_sample");
 #define TAPIR_STATE_DEAD	    0x0080u
 
 #define TAPIR_SWITCH_PREEMPTED	    (1u << 0) /* it did not ask to go: out_state is 0 */
-#define TAPIR_SWITCH_WOKEN_BY_IRQ   (1u << 1) /* a timer or device woke who comes in */
+#define TAPIR_SWITCH_WOKEN_BY_IRQ   (1u << 1) /* a timer or device woke the thread that enters */
 #define TAPIR_SWITCH_STACK_LOST	    (1u << 2) /* a stack of out_* could not be sent */
 
 /*
@@ -309,7 +309,7 @@ struct tapir_rec_switch {
 	uint32_t in_tid;
 	uint64_t out_stack_id;
 	uint64_t out_kstack_id;
-	uint64_t in_wake_ns;   /* when who comes in was woken; 0 it was not, or unknown */
+	uint64_t in_wake_ns; /* when the thread that enters was woken; 0: it was not, or unknown */
 	uint32_t in_waker_tid; /* the thread, of any process, that ran then; 0 unknown */
 	uint16_t out_state;    /* the kernel's task state bits; 0: still runnable */
 	uint16_t flags;
@@ -360,14 +360,14 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_process) == 64, "tapir_rec_process")
 /* ---- MAPPING, SYMBOL, JIT -------------------------------------------------------------- */
 
 #define TAPIR_MAPPING_EXEC (1u << 0)
-#define TAPIR_MAPPING_ANON (1u << 1) /* no file: path says what the kernel calls it */
+#define TAPIR_MAPPING_ANON (1u << 1) /* no file: path is the kernel's name for it */
 
 struct tapir_rec_mapping {
 	struct tapir_rec h;
 	uint32_t tgid;
 	uint32_t flags;
 	uint64_t start_va;
-	uint64_t end_va; /* first address behind it */
+	uint64_t end_va; /* first address after it */
 	uint64_t file_off;
 	uint64_t file_id; /* the same for the same file content; joins SYMBOL; 0 none */
 	uint64_t inode;
@@ -385,7 +385,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_mapping) == 96, "tapir_rec_mapping")
 
 /*
  * No symbol covers these addresses, but unwind data does: the range is a function, and the name
- * says where it begins ("fn_5cd7f0": the address as linked, in hex).
+ * contains its start ("fn_5cd7f0": the address as linked, in hex).
  */
 #define TAPIR_SYMBOL_RANGE 0x0001
 

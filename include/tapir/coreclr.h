@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * coreclr.h - what tapir and libtapir-coreclr.so agree on before they share a ring lane
- * (tapir/ring.h): who the profiler is and which lane it is to make.
+ * (tapir/ring.h): the identity of the profiler and the lane it opens.
  *
  * The library is loaded into a running .NET process by the diagnostics command AttachProfiler,
  * whose client data is a struct tapir_coreclr_client, or at the start of one by its environment:
- * CORECLR_NOTIFICATION_PROFILERS and TAPIR_CORECLR_KEY_ENV. What is on is said in the lane's ctl.
+ * CORECLR_NOTIFICATION_PROFILERS and TAPIR_CORECLR_KEY_ENV. What is enabled is in the lane's ctl.
  *
  * C11 and C++11; depends on nothing.
  */
@@ -24,7 +24,7 @@
 
 /* A copy of libtapir-coreclr.so is called this, the key of its lane in 16 hex digits, and ".so". */
 #define TAPIR_CORECLR_FILE_NAME	     "libtapir-coreclr-"
-/* Names of published events have so many characters at most; a longer one is cut, and ends so. */
+/* The maximum length of names of published events; a longer one is cut, and ends in this suffix. */
 #define TAPIR_CORECLR_EVENT_NAME_MAX 135
 #define TAPIR_CORECLR_CUT	     "_cut"
 #define TAPIR_CORECLR_KEY_ENV	     "TAPIR_CORECLR_KEY" /* the key in hex */

@@ -61,7 +61,7 @@ static inline void tapir_eh__skip(struct tapir_eh_cursor *c, uint64_t bytes)
 		c->at += bytes;
 }
 
-/* LEB128: seven bits a byte, the lowest first; is_signed: the last bit taken goes on upwards. */
+/* LEB128: seven bits per byte, the lowest first; is_signed: the last bit is extended upwards. */
 static inline uint64_t tapir_eh__leb(struct tapir_eh_cursor *c, int is_signed)
 {
 	uint64_t value = 0, byte;
@@ -171,7 +171,7 @@ static inline uint64_t tapir_eh__cie_off(const struct tapir_eh_section *section,
 	return id <= id_off ? id_off - id : UINT64_MAX;
 }
 
-/* The data that 'z' announces: its length, then what each letter stands for. */
+/* The data that 'z' announces: its length, then the data of each letter. */
 static inline void tapir_eh__augment(struct tapir_eh_cursor *c, const uint8_t *letters,
 				     struct tapir_eh_common *out)
 {
@@ -482,7 +482,7 @@ struct tapir_eh_function {
 	uint64_t code_off, code_end; /* its program, in the section */
 };
 
-/* The function that an FDE describes; c is after its id. 0: none that makes sense. */
+/* The function that an FDE describes; c is after its id. 0: none, or malformed. */
 static inline int tapir_eh__function(struct tapir_eh_cursor *c,
 				     const struct tapir_eh_common *common,
 				     struct tapir_eh_function *out)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * eh_rows.h - the functions of a file that a frame-pointer walk cannot see through, by its
- * .eh_frame: hand-written ones that save the frame pointer without setting it, or have no frame
- * at all. For each of their instructions, how far above the stack pointer their frame ends: the
- * return address is 8 bytes below that end. For code of ours in a process that walks its own stack.
+ * .eh_frame: hand-written ones that save the frame pointer without setting it, or have no frame at
+ * all. For each of their instructions, the distance from the stack pointer to the end of their
+ * frame: the return address is 8 bytes below that end. For tapir's code in a process that walks its
+ * own stack.
  *
  * Where the return address is not there (thunks that are jumped to), there is no row.
  *

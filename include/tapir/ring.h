@@ -20,11 +20,11 @@
  *
  * THE PROCESS TRUSTS NOTHING in ctl: it masks session bits, bounds strings, and takes a tail only
  * if last tail <= tail <= head. Any content costs events, never the process.
- * A TRACER TRUSTS NOTHING at all. Before it maps or reads: fstatfs says tmpfs; F_GET_SEALS has
- * all of TAPIR_RING_DATA_SEALS / TAPIR_RING_CTL_SEALS (more may be set); magic, version, every
- * size and offset of the header equal to what this file says or within the file's size; owner_tgid
- * is the process's innermost NSpid (else it is a parent's, seen in a child that has forked and has
- * no lane of its own yet). It loads each word once, range-checks it, and parses its own copy only.
+ * A TRACER TRUSTS NOTHING at all. Before it maps or reads: fstatfs says tmpfs; F_GET_SEALS has all
+ * of TAPIR_RING_DATA_SEALS / TAPIR_RING_CTL_SEALS (more may be set); magic, version, every size and
+ * offset of the header equal to the values in this header or within the file's size; owner_tgid is
+ * the process's innermost NSpid (else it is a parent's, seen in a forked child that has no lane of
+ * its own yet). It loads each word once, range-checks it, and parses its own copy only.
  *
  * Words are aligned; each is written by one store and read by one load (__atomic_*). "release"
  * and "acquire" below are the memory orders of the pair; words without a remark are relaxed.
@@ -48,12 +48,12 @@
  * of /proc/PID/timens_offsets. Stack ids are those of the BPF walker: hash 0, for each address
  * h = (h ^ ip) * 0x9e3779b97f4a7c15, h ^= h >> 32; 0 becomes 1.
  *
- * ENTRIES. An event that registers takes an entry: its PROBE record (probe_id as in its events)
- * and maybe METADATA in the catalog, an interest word, a row of losses. An event that is gone gives
- * its entry back (TAPIR_RING_ENTRY_GONE), and a later one takes it with the next generation, but
- * only after every session that was open has completed two drains since (`drains`, below), so that
- * no record of the old event is left in a ring. `changes` in data 0 is raised after each entry was
- * filled or given back: a reader looks at entries again when it has changed, and at one entry's
+ * ENTRIES. An event that registers takes an entry: its PROBE record (probe_id as in its events) and
+ * maybe METADATA in the catalog, an interest word, a row of losses. An event that is gone returns
+ * its entry (TAPIR_RING_ENTRY_GONE), and a later one takes it with the next generation, but only
+ * after every session that was open has completed two drains since (`drains`, below), so that no
+ * record of the old event is left in a ring. `changes` in data 0 is raised after each entry was
+ * filled or returned: a reader reads the entries again when it has changed, and compares an entry's
  * generation to learn that it is another event now. When no entry is free the event has none: its
  * occurrences are counted in the row of losses with index TAPIR_RING_EVENTS.
  *
@@ -61,13 +61,13 @@
  *	1. F_OFD_SETLK, F_WRLCK, byte s of ctl: the holder owns session s until its descriptor
  *	   is closed. Busy: another session. It is the life line: each TAPIR_RING_LIFE_NS, a thread
  *	   of the process whose event fires asks F_OFD_GETLK and ends sessions without a holder.
- *	   (If the program closed the descriptor it looks at `beat`, which the tracer raises with
+ *	   (If the program closed the descriptor it reads `beat`, which the tracer raises with
  *	   each drain: unchanged for TAPIR_RING_BEAT_NS is dead.) No thread is started for it.
  *	2. Clear the session's bits in words[], whatever its state: its last owner may have died,
  *	   or an event may have registered while it closed.
  *	3. Fill the session, its selections and its text; state = OPENING, all tails[slot][s] = that
  *	   slot's head (data), state = OPEN (seq_cst), then the tails again: a writer that did not
- *	   know of the session may have gone on meanwhile. A slot never used before has head and
+ *	   know of the session may have continued. A slot never used before has head and
  *	   tail 0.
  *	4. Raise epoch: threads send names and frames again.
  *	5. By compare-and-exchange (seq_cst), set the session's bits in words[] of every event it
@@ -79,21 +79,21 @@
  *	   that was asked for is missed.
  * Drain: acquire head, copy [tail, head), then tail = head (release). head < tail or head - tail >
  * cap_bytes: corrupt, count it, tail = head. Raise `beat` before and, when every slot was read up
- *to the heads of its beginning, `drains` after it. Closing: clear the bits in words[]; wait 1 ms,
- *then for each slot until `writing` is 0 or has changed (at most some 200 ms: a hostile process
- *writes what it likes); drain a last time; read losses[]; state = FREE; raise generation, wake;
- *unlock. state ENDED means that the process considered the session dead: close, and report it.
+ * to the heads of its beginning, `drains` after it. Closing: clear the bits in words[]; wait 1 ms,
+ * then for each slot until `writing` is 0 or has changed (at most some 200 ms: a hostile process
+ * writes what it likes); drain a last time; read losses[]; state = FREE; raise generation, wake;
+ * unlock. state ENDED means that the process considered the session dead: close, and report it.
  *
  * FORK. A child has the parent's words and never writes the parent's rings: at its first event it
- * makes a lane of its own. Sessions of the parent's that were OPEN with TAPIR_RING_WANTS_CHILDREN
- * are INHERITED there: with the parent's session_id, selections and words, so that the child's
- * events are in its rings when the tracer comes. It finds the child by children[] and child_cnt of
- * the parent's ctl (pids of the process's namespace, the last TAPIR_RING_CHILDREN of them), takes
- * the lock of that session, reads `inherited` and stores OPEN over INHERITED; its tails begin at 0.
+ * opens its own lane. Sessions of the parent that were OPEN with TAPIR_RING_WANTS_CHILDREN are
+ * INHERITED there: with the parent's session_id, selections and words, so that the child's events
+ * are in its rings when the tracer arrives. It finds the child by children[] and child_cnt of the
+ * parent's ctl (pids of the process's namespace, the last TAPIR_RING_CHILDREN of them), takes the
+ * lock of that session, reads `inherited` and stores OPEN over INHERITED; its tails begin at 0.
  * Each event that a child fires into an inherited session is counted twice: in the parent's
- * child_fired[s] and in the child's own inherited[s] (data 0). So child_fired[s] less all
- * inherited[s] that the tracer has read is what is lost with children that ended too early. A child
- * that cannot make a lane counts in child_fired alone. INHERITED ends after
+ * child_fired[s] and in the child's own inherited[s] (data 0). So child_fired[s] minus all
+ * inherited[s] that the tracer has read is the number lost with children that ended too early. A
+ * child that cannot open a lane counts in child_fired alone. INHERITED ends after
  * TAPIR_RING_INHERIT_NS; other tracers leave such a session alone while there is another one.
  *
  * WHAT IS LOST is counted by the process where it happens, in data 0: losses[event].cnt[s][cause],
@@ -136,13 +136,15 @@
 #define TAPIR_RING_INHERIT_NS	    5000000000ull
 
 /*
- * The interest word of an event, u64: who wants it. "Nobody" is one load of its low half: (u32)word
- * == 0.
- *	bits 0-15	a USDT semaphore, in words that are part of an ELF file; 0 in ctl
- *	bits 16-31	"a session wants it": 16-23 sessions of the ring lane, 24-31 consumers
- *inside the process (in words of its own; 0 in ctl) bits 32-39	ring sessions that want its stack
- *	bits 40-47	ring sessions that want at most rate_hz of it
- *	bits 48-63	the entry's generation: written by the process alone
+ * The interest word of an event, u64: the sessions that want it. "None" is one load of its low
+ * half: (u32)word == 0.
+ *   bits 0-15   a USDT semaphore, in words that are part of an ELF file; 0 in ctl
+ *   bits 16-31  "a session wants it": 16-23 sessions of the ring lane, 24-31 consumers inside the
+ *               process (in words of its own; 0 in ctl)
+ *   bits 32-39  ring sessions that want its stack
+ *   bits 40-47  ring sessions that want at most rate_hz of it
+ *   bits 48-63  the entry's generation: written by the process alone
+ *
  * The low half is what code that fires tests: semaphore and sessions at once. Session bits are
  * written by tracers (compare-and-exchange with the generation, or fetch_and); by the process for
  * an event that registers while sessions are open and when it ends a session.
@@ -195,13 +197,13 @@ struct tapir_ring_data {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_data) == 216, "tapir_ring_data");
 
-/* One writer at a time: the owning thread (also for what its signal handlers drop). */
+/* One writer at a time: the owning thread (also for drops in its signal handlers). */
 struct tapir_ring_slot {
 	uint64_t head;	    /* release, after the record's bytes */
 	uint64_t cap_bytes; /* 0: no memory yet; stored before the head that needs it */
 	uint32_t writing;   /* odd while an event is being written, changes with each; 0 idle */
 	uint32_t owner_tid; /* 0 none. For people: records carry the tid */
-	uint64_t dropped;   /* events not written for want of space */
+	uint64_t dropped;   /* events not written for lack of space */
 	uint64_t nested;    /* events not written because one was being written */
 	uint64_t owners;    /* threads that have had the slot */
 	uint64_t pad0[2];
@@ -254,8 +256,10 @@ struct tapir_ring_selection {
 	uint8_t used;	   /* 0: skip this one */
 	uint8_t level;	   /* an event of a higher one is left out; 0: all */
 	uint8_t pad0[6];
-	/* Key=Value;... for the provider, in the session's text; the ring does not read it. Text
-	   that is not within TAPIR_RING_TEXT_BYTES, or longer than TAPIR_RING_ARGS_BYTES, is none.
+	/*
+	 * Key=Value;... for the provider, in the session's text; the ring does not read it. Text
+	 * that is not within TAPIR_RING_TEXT_BYTES, or longer than TAPIR_RING_ARGS_BYTES, is
+	 * ignored.
 	 */
 	uint32_t args_off;
 	uint32_t args_bytes; /* without a NUL; 0: none */
@@ -296,8 +300,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_session) == 256, "tapir_ring_sessio
  */
 #define TAPIR_RING_CTL_PRIVATE (1u << 0)
 /*
- * Its source of events has ended for good; the files stay because a thread of the process may
- * still be on its way through the library (stopped, say). The one flag that is set late.
+ * Its source of events has ended for good; the files remain because a thread of the process may
+ * still be inside the library (stopped, for example). The only flag that is set late.
  */
 #define TAPIR_RING_CTL_IDLE    (1u << 1)
 
@@ -315,8 +319,7 @@ struct tapir_ring_ctl {
 	uint8_t pad0[12];
 	uint32_t epoch;	     /* tracers: fetch_add, seq_cst */
 	uint32_t generation; /* tracers: fetch_add, then FUTEX_WAKE */
-	uint32_t
-		applied; /* the process: the generation that a source of its own follows; release */
+	uint32_t applied;    /* the process: the generation that its own source follows; release */
 	/* The process, for TAPIR_RING_WANTS_PROBES: events that are probes, those that found no
 	   room for it, and the errno for which the last of these did not. For people. */
 	uint32_t published_cnt, unpublished_cnt, publish_errno;

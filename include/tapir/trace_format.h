@@ -6,20 +6,20 @@
  *   chunk   := tapir_chunk_header stored bytes
  *   segment := a chunk flagged SEGMENT and all chunks up to the next one
  *
- * A RECORDS or DESCRIPTIONS chunk holds whole records (abi.h), one behind the other,
- * compressed as one zstd frame or plain. What describes (PROBE, METADATA, PROCESS, THREAD,
- * MAPPING, STACK, SYMBOL, JIT, CLOCK, META) stands in DESCRIPTIONS chunks, all else in RECORDS.
+ * A RECORDS or DESCRIPTIONS chunk holds complete records (abi.h), one after the other, compressed
+ * as one zstd frame or plain. Describing records (PROBE, METADATA, PROCESS, THREAD, MAPPING, STACK,
+ * SYMBOL, JIT, CLOCK, META) are in DESCRIPTIONS chunks, all others in RECORDS.
  *
- * A segment names everything it uses: the describing records needed to read its events stand
- * in its DESCRIPTIONS chunks, so a damaged chunk costs what it holds and leaves the rest
- * named. What an earlier segment described is repeated with its own time_ns, a PROCESS as
- * EXISTING. A DESCRIPTIONS chunk may stand behind the records that need it, but never in a
- * later segment: a reader takes the descriptions of a segment first, then its records.
+ * A segment names everything it uses: the describing records needed to read its events are in its
+ * DESCRIPTIONS chunks, so a damaged chunk costs only its contents and leaves the rest named.
+ * Descriptions of an earlier segment are repeated with their own time_ns, a PROCESS as EXISTING. A
+ * DESCRIPTIONS chunk may follow the records that need it, but never in a later segment: a reader
+ * takes the descriptions of a segment first, then its records.
  *
- * Chunks are appended and never changed. A file that was cut at any byte is read up to
- * its last whole chunk; one with damage in the middle is read on behind it: each header
- * carries its own CRC and a magic number to find it by. An END chunk, empty, says that the
- * recording was closed in order; without it the reader reports a cut file.
+ * Chunks are appended and never changed. A file that was cut at any byte is read up to its last
+ * complete chunk; one with damage in the middle is read again after it: each header carries its own
+ * CRC and a magic number to find it by. An END chunk, empty, means that the recording was closed
+ * properly; without it the reader reports a cut file.
  *
  * CRCs are CRC-32 as in zlib (polynomial 0xedb88320, initial value 0).
  */

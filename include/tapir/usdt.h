@@ -4,12 +4,12 @@
  *
  *	TAPIR_PROBE(provider, name, args...)                fires; 0 to 12 arguments
  *	TAPIR_PROBE_DEFINE_SEMAPHORE(provider, name);       at file scope, also in a header
- *	TAPIR_PROBE_ENABLED(provider, name)                 is a tracer attached?
+ *	TAPIR_PROBE_ENABLED(provider, name) whether a tracer is attached
  *	TAPIR_PROBE_SEM(provider, name, args...)            fires if one is
  *
- * A site is one nop, where a tracer puts its breakpoint, a 10-byte nop that newer kernels
- * can turn into a call, and a note that says which probe it is and where its arguments
- * lie. The note is the one that bpftrace, perf, gdb, SystemTap and tapir know:
+ * A site is one nop, where a tracer puts its breakpoint, a 10-byte nop that newer kernels can turn
+ * into a call, and a note with the name of the probe and the locations of its arguments. The note
+ * is the one that bpftrace, perf, gdb, SystemTap and tapir know:
  *
  *	.note.stapsdt   "stapsdt", type 3: u64 site, u64 base, u64 semaphore or 0,
  *	                provider\0 name\0 operands\0
@@ -18,14 +18,14 @@
  *	.stapsdt.base   one byte a linked file, at `base`; a reader adds the distance between
  *	                `base` and where that byte lies (prelink moves code, not notes)
  *
- * An operand says nothing of what a value means. So each site has a second note that only
- * tapir reads:
+ * An operand does not tell what a value means. So each site has a second note that only tapir
+ * reads:
  *
  *	.note.tapir     "tapir", type 1: u64 site (moved like the one above), one byte an
  *	                argument, \0; i signed, u unsigned, c char, b bool, f float or double,
  *	                s NUL-terminated string (pointer to any char), p other pointer
  *
- * Both notes are debug data: they take room in the file, none in memory.
+ * Both notes are debug data: they take space in the file, none in memory.
  *
  * C11 and C++11, in GNU or strict mode; x86_64 (AT&T operands, so not -masm=intel) and
  * aarch64, both 64 bit. Wants gcc 9 or clang 11 (asm inline); tested with gcc 12 and clang 14,
@@ -74,9 +74,9 @@
 		TAPIR_USDT_STRING(TAPIR_USDT_SEMAPHORE(provider, name))) = 0
 
 /*
- * TAPIR_PROBE_ENABLED(provider, name): 1 while a tracer is attached, else 0. For work that
- * is done for the tracer only. Thread safety: any thread; a tracer that has just come or
- * gone is seen at once by the next call. Cost: one compare with memory, a branch not taken.
+ * TAPIR_PROBE_ENABLED(provider, name): 1 while a tracer is attached, else 0. For work that is done
+ * only for the tracer. Thread safety: any thread; the next call sees a tracer that has just
+ * attached or detached. Cost: one compare with memory, a branch not taken.
  */
 #define TAPIR_PROBE_ENABLED(provider, name)                                                        \
 	__builtin_expect(TAPIR_USDT_SEMAPHORE(provider, name) != 0, 0)
@@ -181,10 +181,9 @@
 	TAPIR_USDT_CHECK(tapir_usdt_##i)
 
 /*
- * The site. The compiler believes that the asm reads no memory; what a pointer argument
- * leads to is kept in place by the empty asm before and behind it (TAPIR_USDT_KEEP).
- * An asm takes 30 operands: 12 values, 12 sizes, the semaphore, and the 12 kinds packed in
- * two numbers.
+ * The site. The compiler believes that the asm reads no memory; the memory of a pointer argument is
+ * kept in place by the empty asm before and after it (TAPIR_USDT_KEEP). An asm takes 30 operands:
+ * 12 values, 12 sizes, the semaphore, and the 12 kinds packed in two numbers.
  */
 /* clang-format off */
 #define TAPIR_USDT_SITE(cnt, semaphore, provider, name)                                            \
@@ -261,8 +260,8 @@
 #define TAPIR_USDT_BYTE_LATE(i)	 ".byte 96+((%c[late]>>(5*(" #i "-6)))&31)\n"
 
 /*
- * Where a value may lie. gcc chooses well; clang takes memory whenever it may, and so
- * would store every argument: it gets registers for as many as it surely has.
+ * Where a value may be. gcc chooses well; clang takes memory whenever it may, and so would store
+ * every argument: it gets as many registers as it surely has.
  */
 #ifdef __clang__
 #define TAPIR_USDT_INPUT_EARLY(i) TAPIR_USDT_INPUT(i, "nr")
@@ -276,7 +275,7 @@
 	, [size_##i] "n"(TAPIR_USDT_SIZE(tapir_usdt_##i)),                                         \
 		[value_##i] where(TAPIR_USDT_VALUE(tapir_usdt_##i))
 
-/* Makes memory behind a pointer be what the program wrote; an empty asm, no code. */
+/* Makes the memory of a pointer be what the program wrote; an empty asm, no code. */
 #define TAPIR_USDT_KEEP(i)                                                                         \
 	if (TAPIR_USDT_KIND(tapir_usdt_##i) == 's' || TAPIR_USDT_KIND(tapir_usdt_##i) == 'p')      \
 		__asm__ __volatile__("" : : TAPIR_USDT_WHERE_IT_IS(tapir_usdt_##i) : "memory");
@@ -287,7 +286,7 @@
 #ifdef __x86_64__
 /* 1 byte for the breakpoint; Linux optimises the 10-byte nop, `cs nopw 0(%rax,%rax,1)`. */
 #define TAPIR_USDT_NOPS	 ".byte 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0"
-/* 1@%r11, not 1@%r11b: gdb 13 does not know r11b and gives up the arguments behind it. */
+/* 1@%r11, not 1@%r11b: gdb 13 does not know r11b and drops the arguments after it. */
 #define TAPIR_USDT_PLACE "%q"
 #else
 #define TAPIR_USDT_NOPS	 "nop"

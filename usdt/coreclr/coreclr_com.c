@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_com.c - what the runtime sees: the exported DllGetClassObject, a class factory, and the
- * callback object, of which one of each exists. It calls itself a notification profiler, so that
- * it stands beside others. Attached to a running process it is told its lane's key by client data,
- * started with the process by its environment.
+ * coreclr_com.c - the interface to the runtime: the exported DllGetClassObject, a class factory,
+ * and the callback object, one of each. It registers as a notification profiler, so that it
+ * coexists with others. Attached to a running process it gets its lane's key by client data;
+ * started with the process, by its environment.
  *
- * A session that another profiler left behind may deliver events before Initialize: the gate of
- * coreclr_memory.c is shut then.
+ * A session left by another profiler may deliver events before Initialize: the gate of
+ * coreclr_memory.c is closed then.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * coreclr_control.c - the control thread: waits at ctl->generation, opens and changes the session,
- * and ends it all when no tracer is left. It comes by each TAPIR_RING_LIFE_NS without being woken.
+ * and ends it all when no tracer is left. It checks every TAPIR_RING_LIFE_NS without being woken.
  *
- * The runtime may run managed code on it (an EventSource is told that it is on), so its stack is
- * an ordinary one, and of the signals only those are blocked that a program handles for itself:
- * neither faults nor the real-time ones, by which the runtime stops threads for a collection.
+ * The runtime may run managed code on it (an EventSource is notified that it is enabled), so its
+ * stack has the usual size, and it blocks only signals that a program handles for itself: neither
+ * faults nor the real-time ones, with which the runtime stops threads for a collection.
  *
- * The end: StopSession; the gate shut; no destructors at threads' exits any more; a second, no
- * thread in ProviderCreated, and the proof of coreclr_quiescence.c; the lane taken down;
- * RequestProfilerDetach. Until then the library stays, idle, says so in ctl (TAPIR_RING_CTL_IDLE),
- * and goes on trying.
+ * The end: StopSession; the gate is closed; no more destructors at thread exits; a second passes,
+ * no thread is in ProviderCreated, and coreclr_quiescence.c has its proof; the lane is removed;
+ * RequestProfilerDetach. Until then the library stays loaded and idle, sets TAPIR_RING_CTL_IDLE in
+ * ctl, and keeps trying.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -70,7 +70,7 @@ void coreclr_control__poke(void)
 		ring_sys4(SYS_futex, &ctl->generation, FUTEX_WAKE | FUTEX_SHARED, 1, 0);
 }
 
-/* A little longer than the time between two looks for tracers: each wait is followed by one. */
+/* A little longer than the time between two checks for tracers: each wait is followed by one. */
 static void wait_for_news(uint32_t seen)
 {
 	struct timespec time = {.tv_nsec = (long)(TAPIR_RING_LIFE_NS + TAPIR_RING_LIFE_NS / 32)};
@@ -174,7 +174,7 @@ static void *run(void *unused)
 
 /* ---- start ------------------------------------------------------------------------------------ */
 
-/* The signals of old, but for those that the thread's own doing raises. */
+/* The classic signals, except those that the thread's own instructions raise. */
 static uint64_t signals_to_block(void)
 {
 	const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
@@ -202,8 +202,9 @@ static int start_thread(void)
 }
 
 /*
- * In Initialize the runtime lets us open a session, and it has run no code yet: so the first event
- * there is is the tracer's. It has seen our library and looks for the lane: a few milliseconds.
+ * In Initialize the runtime allows opening a session, and it has run no code yet: so the tracer
+ * gets the very first event. The tracer has seen the library and is searching for the lane: a few
+ * milliseconds.
  */
 static void await_first(uint64_t max_ns)
 {

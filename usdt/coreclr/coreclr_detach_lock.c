@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * coreclr_detach_lock.c - one detach at a time. The runtime serves them one by one and sleeps for
- * each; one that had to wait longer than twice what it announced costs 5 s, in which nobody can
- * attach either. Copies of this library know nothing of each other, so they meet at the name of a
- * socket that nobody ever connects to. Where there is none, each goes when it likes.
+ * each; one that had to wait longer than twice the time it announced costs 5 s, in which no
+ * profiler can attach either. Copies of this library do not know each other, so they use the name
+ * of an abstract socket as a lock; no client ever connects to it. Where sockets are not available,
+ * they detach without the lock.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -27,7 +27,7 @@ static inline const uint8_t *if_any(const uint8_t *id)
 	return halves[0] | halves[1] ? id : NULL;
 }
 
-/* A function of its own, never cloned: the site's operands are where its arguments are. */
+/* A separate function, never cloned: the site's operands are where its arguments are. */
 static __attribute__((noipa)) void fire(const struct coreclr_kind *e, const uint8_t *data,
 					uint32_t data_bytes, const uint8_t *activity,
 					const uint8_t *related, const uint8_t *meta)
@@ -57,7 +57,7 @@ see_first(struct coreclr_kind *e, const struct coreclr_delivery *d, const uint8_
 	return coreclr_publish__see(&e->published, &event, d->data, d->data_bytes);
 }
 
-/* Out of the way of those who do not publish. */
+/* Out of line for processes that do not publish. */
 static __attribute__((noinline)) void publish(struct coreclr_kind *e,
 					      const struct coreclr_delivery *d, const uint8_t *meta,
 					      const uint8_t *activity, const uint8_t *related)

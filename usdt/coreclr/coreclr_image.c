@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_image.c - a provider's probes as other tools look for them: an ELF file, in memory, that
- * this process maps. It is made when a provider's first event is published and grows by a slot of
- * code, a semaphore and two notes an event; batches of slots are written before they are needed.
+ * coreclr_image.c - a provider's probes in the form that other tools expect: an ELF file, in
+ * memory, that this process maps. It is created when a provider's first event is published and
+ * grows by a slot of code, a semaphore and two notes per event; batches of slots are written before
+ * they are needed.
  *
  *	0	header, section names, .stapsdt.base	} mapped shared and writable:
  *		.note.stapsdt, .note.tapir		} what is put there is in the file
@@ -10,10 +11,10 @@
  *			ret (a site as of tapir/usdt.h)	} private, never writable
  *		.probes	semaphores, two bytes each	  private, writable
  *
- * Addresses are offsets. Private is how the kernel wants code for its breakpoints, and a semaphore
- * that it is to count up; in the file semaphores stay 0.
- * bcc finds .probes before .note.stapsdt and both behind the code in the table of sections, or not
- * at all. A section's size is stored after what is in it.
+ * Addresses are offsets. The kernel requires private mappings for code with breakpoints and for
+ * semaphores that it increments; in the file semaphores stay 0. bcc requires .probes before
+ * .note.stapsdt and both after the code in the table of sections. A section's size is stored after
+ * its contents.
  */
 #include <elf.h>
 #include <errno.h>
@@ -199,7 +200,10 @@ int coreclr_image__open(struct coreclr_image *image, uint64_t key, const char *p
 	return err;
 }
 
-/* The program may have closed all it did not know, and opened others: those are not ours. */
+/*
+ * The program may have closed all descriptors it did not know, and opened others: those are not the
+ * library's.
+ */
 void coreclr_image__close_file(struct coreclr_image *image)
 {
 	struct stat st;

@@ -2,9 +2,9 @@
 /*
  * coreclr_impl.h - what the files of usdt/coreclr share. One profiler a copy of the library.
  *
- * Who runs what: the runtime's callbacks come on any thread, events possibly while the runtime
- * holds its locks or collects garbage: nothing there waits, allocates by malloc, or calls the
- * runtime but for a provider's name. All else is done by the one control thread.
+ * Threads: the runtime's callbacks run on any thread, events possibly while the runtime holds its
+ * locks or collects garbage: nothing there waits, allocates by malloc, or calls the runtime except
+ * for a provider's name. Everything else is done by the one control thread.
  */
 #ifndef TAPIR_CORECLR_IMPL_H
 #define TAPIR_CORECLR_IMPL_H
@@ -34,11 +34,11 @@
 int coreclr_memory__init(void); /* 0 or -ENOMEM */
 void coreclr_memory__fini(void);
 void *coreclr_memory__take(uint64_t bytes); /* zeroed, 16-aligned; NULL: used up */
-/* Of the same size as it was taken; nobody looks at it any more. */
+/* With the size it was allocated with, when no thread reads it any more. */
 void coreclr_memory__give(void *at, uint64_t bytes);
 int coreclr_memory__is_scarce(void); /* more than half has been taken */
 
-/* ---- coreclr_text.c: UTF-16 of the runtime, UTF-8 of ours ------------------------------- */
+/* ---- coreclr_text.c: UTF-16 of the runtime, UTF-8 of tapir ------------------------------- */
 
 /* Up to `units` or a NUL into out, cut to its room; always ended. The length. */
 uint32_t coreclr_text__narrow(char *out, uint32_t room, const uint8_t *text, uint32_t units);
@@ -55,7 +55,7 @@ struct coreclr_blob {
 	uint32_t name_units;
 };
 
-/* 0, or -EPROTO: it ends early; what was read stands in *out, the rest is 0. */
+/* 0, or -EPROTO: it ends early; what was read is in *out, the rest is 0. */
 int coreclr_blob__parse(const uint8_t *bytes, uint32_t len, struct coreclr_blob *out);
 
 /* ---- coreclr_providers.c: providers by their pointers ------------------------------------ */
@@ -66,9 +66,9 @@ struct coreclr_provider {
 };
 
 int coreclr_providers__init(void);
-/* NULL: the runtime does not say, or there is no room. Any thread. */
+/* NULL: the runtime does not provide it, or there is no room. Any thread. */
 const struct coreclr_provider *coreclr_providers__find(uint64_t va);
-/* What the runtime calls it, for one that has no place; "": it does not say. Any thread. */
+/* The runtime's name of a provider that is not in the table; "": unknown. Any thread. */
 void coreclr_providers__ask(uint64_t va, char out[CORECLR_NAME_BYTES]);
 /* A new one at this place: what was known of it is of the past. Any thread. */
 void coreclr_providers__created(uint64_t va);
@@ -101,7 +101,10 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 			       const uint8_t *data, const uint8_t *activity, const uint8_t *related,
 			       uintptr_t thread, uint32_t frame_cnt, const uintptr_t *frames);
 
-/* ---- coreclr_overlap.c: two sessions of ours deliver an event twice ----------------------- */
+/*
+ * ---- coreclr_overlap.c: two sessions of the library deliver an event twice
+ * -----------------------
+ */
 
 enum coreclr_overlap {
 	OVERLAP_NONE = 0,
@@ -142,7 +145,7 @@ struct coreclr_wants {
 	char text[CORECLR_ARGS_BYTES]; /* begins with "" */
 };
 
-/* ctl may be anything, and change meanwhile. */
+/* ctl may hold any bytes, and change in the meantime. */
 void coreclr_wants__collect(struct coreclr_wants *out, const struct tapir_ring_ctl *ctl);
 int coreclr_wants__are_equal(const struct coreclr_wants *a, const struct coreclr_wants *b);
 void coreclr_wants__copy(struct coreclr_wants *to, const struct coreclr_wants *from);
@@ -166,13 +169,18 @@ void coreclr_session__stop(struct coreclr_session *session);
 int coreclr_repair__start(void); /* before there are events. 0: also without a table */
 void coreclr_repair__stop(void); /* when no thread can be walking its stack */
 
-/* ---- coreclr_quiescence.c: nobody is inside ----------------------------------------------------- */
+/*
+ * ---- coreclr_quiescence.c: no thread is inside
+ * -----------------------------------------------------
+ */
 
 struct coreclr_quiescence;
 
 struct coreclr_quiescence *
 coreclr_quiescence__note(void); /* the threads as they are now; NULL: cannot */
-/* 1: since it was noted, each of them has slept in the kernel, run a millisecond, or gone. */
+/*
+ * 1: since they were noted, each of them has slept in the kernel, run for a millisecond, or exited.
+ */
 int coreclr_quiescence__is_proven(struct coreclr_quiescence *quiet);
 void coreclr_quiescence__free(struct coreclr_quiescence *quiet);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * coreclr_json.c - a payload as one JSON object in a buffer on the firing thread's stack. Each
- * piece goes in whole or not at all; once one found no room (or was cut) nothing follows but the
- * closing brackets, for which room is kept. Fields the payload does not reach are null, bytes
- * behind the last field are "rest", in hex.
+ * piece is written completely or not at all; after one that did not fit (or was cut) only the
+ * closing brackets follow, for which room is reserved. Fields that the payload does not reach are
+ * null, bytes after the last field are "rest", in hex.
  */
 #include <string.h>
 

@@ -3,12 +3,11 @@
  * coreclr_kinds.c - the table of kinds of events, without a lock: a thread that loses the race to
  * put one drops its own.
  *
- * A process may make kinds without end: EventSources that are created and disposed, events that are
- * named at run time. The runtime does not report which of them are gone. So when half of the places
- * are taken, those that have not been met for longest leave the table, until a quarter is left: a
- * table without them is put in its place. A thread that had found one of them is through with it
- * when coreclr_quiescence.c says so: then the ring's entry and the memory are given back. A kind
- * that is met again is registered again.
+ * A process may create kinds without limit: EventSources that are created and disposed, events that
+ * are named at run time. The runtime does not report which of them are gone. So when half of the
+ * table is in use, the least recently used ones are removed until a quarter is left, by replacing
+ * the table. When coreclr_quiescence.c has proof that no thread still uses one that was removed,
+ * its ring entry and memory are freed. A kind that occurs again is registered again.
  */
 #include "coreclr_kinds.h"
 
@@ -31,9 +30,9 @@
 struct coreclr_kind **coreclr_kind_table;
 uint32_t coreclr_kind_turn;
 
-static struct coreclr_kind **spare;	  /* the table before, or one that no thread looks at */
+static struct coreclr_kind **spare;	  /* the previous table, or one that no thread reads */
 static uint8_t stays[CORECLR_KIND_TABLE]; /* of the table before: those that are in the new one */
-static int is_pending;			  /* the others have not been given back */
+static int is_pending;			  /* the others have not been returned */
 static uint32_t kind_cnt;
 static uint64_t next_ns, rest_ns;
 
@@ -181,7 +180,7 @@ static struct coreclr_kind *put(struct coreclr_kind **table, struct coreclr_kind
 	return NULL;
 }
 
-/* Nobody else has seen it. */
+/* No other thread has seen it. */
 static void drop(struct coreclr_kind *k)
 {
 	tapir_ring__unregister(&k->ring);
@@ -256,7 +255,7 @@ static uint32_t age_of(const struct coreclr_kind *k)
 	return age < AGES ? age : AGES - 1;
 }
 
-/* The least age of those that go: at least 1, so that what was met just now stays. */
+/* The minimum age of those removed: at least 1, so that the current one stays. */
 static uint32_t choose_age(struct coreclr_kind *const *table)
 {
 	uint32_t of_age[AGES] = {0}, left = 0, age = 0;

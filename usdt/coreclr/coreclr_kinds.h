@@ -39,7 +39,7 @@ extern uint32_t coreclr_kind_turn;
 struct coreclr_kind *coreclr_kinds__meet(uint64_t provider, uint32_t id, uint32_t version,
 					 const uint8_t *meta, uint32_t meta_bytes);
 
-/* Is this its description, at another address than the last one? */
+/* Whether this is its description, at another address than the last one. */
 int coreclr_kind__has_meta(struct coreclr_kind *k, const uint8_t *meta);
 
 #pragma GCC visibility pop

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_layout.c - the fields in EventPipe's description of an event, behind its head: u32
- * number, fields (V1: u32 type, what the type needs, name), then tags until the end: u32 bytes, u8
- * tag, of which tag 2 holds fields again (V2: u32 bytes with itself, name, u32 type, what it
- * needs). An array's type is followed by its elements', an object's by a number and fields.
+ * coreclr_layout.c - the fields in EventPipe's description of an event, after its head: u32 number,
+ * fields (V1: u32 type, what the type needs, name), then tags until the end: u32 bytes, u8 tag, of
+ * which tag 2 holds fields again (V2: u32 bytes with itself, name, u32 type, what it needs). An
+ * array's type is followed by its elements', an object's by a number and fields.
  *
  * Read twice by the same functions: first they count and judge, then they fill what was allotted.
  */
@@ -17,7 +17,7 @@
 struct input {
 	const uint8_t *at;
 	uint32_t left;
-	uint8_t is_v2, is_stopped; /* stopped: a field that cannot be read, and so none behind it */
+	uint8_t is_v2, is_stopped; /* stopped: a field that cannot be read, and so none after it */
 	uint8_t differs, has_object;
 	uint32_t cnt, max_cnt, leaf_cnt; /* fields so far; at most; those that take bytes */
 	uint32_t name_bytes;

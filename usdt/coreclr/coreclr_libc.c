@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * coreclr_libc.c - functions that usdt/ring calls and that older C libraries do not export: glibc
- * has fstat since 2.33 only. Hidden: nobody else gets them from here.
+ * has fstat since 2.33 only. Hidden: not exported to other libraries.
  */
 #include <sys/stat.h>
 

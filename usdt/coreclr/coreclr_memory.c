@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_memory.c - address space taken once, handed out by one addition: what an event's first
- * sight needs, where malloc may be held by a thread that is suspended. Small pieces can be given
- * back, to be handed out again; all of it goes as a whole.
- * Also the gate, a page that the kernel wipes in a forked child. It is part of the library's own
- * data, because a callback may look at it until the library is unloaded.
+ * coreclr_memory.c - address space reserved once and allocated by one addition: for the first
+ * occurrence of an event, when malloc's lock may be held by a suspended thread. Small pieces can be
+ * freed and reused; the whole is released at once. Also the gate, a page that the kernel wipes in a
+ * forked child. It is part of the library's own data, because a callback may read it until the
+ * library is unloaded.
  */
 #include <errno.h>
 #include <string.h>

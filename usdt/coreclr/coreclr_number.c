@@ -3,9 +3,9 @@
  * coreclr_number.c - numbers as text, without floating-point registers and without the C library:
  * this runs on the program's threads, between its own instructions.
  *
- * A double is written with the fewest digits that read back as the same one: its neighbours' halves
- * are kept beside it as whole numbers of a common scale, and digits are taken until what is left
- * lies between them (Steele and White, Dragon4).
+ * A double is written with the fewest digits that read back as the same one: the midpoints to its
+ * neighbors are kept with it as integers of a common scale, and digits are produced until the rest
+ * is between them (Steele and White, Dragon4).
  */
 #include <string.h>
 
@@ -176,7 +176,7 @@ static void take_digits(struct shortest *s)
 		s->digits[s->cnt++] = (char)('0' + digit);
 	}
 	if (is_high && (!is_low || compare_sum(&s->value, &s->value, &s->scale) >= 0))
-		s->digits[s->cnt - 1]++; /* never behind a 9: that ended before */
+		s->digits[s->cnt - 1]++; /* never after a 9: that ended earlier */
 }
 
 static uint32_t fill(char *out, uint32_t at, char c, int cnt)
@@ -247,7 +247,7 @@ uint32_t coreclr_number__float(char *out, uint64_t bits, uint32_t bytes)
 
 /* ---- others ----------------------------------------------------------------------------------- */
 
-/* u32 flags (sign, and how many digits stand behind the point), u32 high, u64 low. */
+/* u32 flags (sign, and the number of digits after the point), u32 high, u64 low. */
 uint32_t coreclr_number__decimal(char *out, const uint8_t *bytes)
 {
 	uint32_t flags, words[3], scale, cnt = 0, at = 0;

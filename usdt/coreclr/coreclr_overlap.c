@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_overlap.c - while a new session is on and the old one still is, the runtime delivers an
- * event of both to us twice, one right after the other on its thread, and does not say for which.
- * The second is known by this: same provider, event, place and content of its payload and same
- * frame as the one before, which was no second itself. While one of the two is being started or
- * stopped the next event of a thread may also be a new one that looks the same. Where the thread's
- * events differ from each other this one will not; else the time between decides, the thread's
- * own: the loop of the runtime comes back in some hundred nanoseconds, most of them the clock's.
+ * coreclr_overlap.c - while a new session and the old one are both enabled, the runtime delivers an
+ * event of both twice, one right after the other on its thread, and does not tell for which
+ * session. The second is recognized by having the same provider, event, payload address and
+ * content, and frame as the one before, which was not a second itself. While one of the two is
+ * being started or stopped, the next event of a thread may also be a new one that looks the same.
+ * If the thread's events differ from each other, it is not; otherwise the thread's own time between
+ * the two decides: the loop of the runtime returns within some hundred nanoseconds, most of them
+ * the clock's.
  *
  * What remains: a thread that writes equal events within microseconds, in those moments alone.
  */

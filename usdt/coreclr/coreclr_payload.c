@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_payload.c - a payload by its layout: values stand one behind the other, unaligned,
- * little-endian; text is UTF-16 with its NUL, an array has its number in front.
+ * coreclr_payload.c - a payload by its layout: values follow each other, unaligned, little-endian;
+ * text is UTF-16 with its NUL, an array begins with its count.
  *
- * As arguments of a probe: what is inside an object stands in its place (Parent_Child), an array is
- * where its elements are and how many. Floating point travels as its bits, a GUID and a decimal as
- * where they are, a time as FILETIME. What the payload does not reach is 0, of text "".
+ * As arguments of a probe: the fields of an object replace it (Parent_Child), an array is the
+ * address and count of its elements. Floating point is passed as its bits, a GUID and a decimal as
+ * their address, a time as FILETIME. Values that the payload does not reach are 0, texts "".
  */
 #include <string.h>
 

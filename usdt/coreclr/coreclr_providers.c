@@ -31,7 +31,7 @@ int coreclr_providers__init(void)
 	return names && places && spare ? 0 : -1;
 }
 
-/* 0: the runtime does not say. */
+/* 0: unknown to the runtime. */
 static int ask(uint64_t va, char out[CORECLR_NAME_BYTES])
 {
 	uint16_t name[NAME_UNITS];
@@ -217,7 +217,7 @@ void coreclr_providers__keep(uint64_t va)
 		*to = (struct place){va, coreclr_load_acquire(&from->provider)};
 }
 
-/* A pointer that came meanwhile is asked for once more. */
+/* A pointer that arrived in the meantime is resolved once more. */
 void coreclr_providers__end_sweep(void)
 {
 	struct place *old = places;

@@ -9,9 +9,9 @@
  *					one for each level: logalways, critical, error, warning,
  *					informational, verbose
  *
- * The thread that fires an event first reads its description; the control thread gives it a slot
- * in an image and its notes. Whoever fires it then looks at two semaphores: nothing is converted
- * while nobody is attached. The runtime's own events have no description: they are none of these.
+ * The thread that fires an event first reads its description; the control thread gives it a slot in
+ * an image and its notes. A thread that fires it then checks two semaphores: nothing is converted
+ * while no tool is attached. The runtime's own events have no description and are not published.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,8 @@
 #define META_MAX_BYTES 65536u
 #define PROVIDER_MAX   64u
 #define DESCRIPTOR_MAX                                                                             \
-	16u /* of images that stay open: the program has so many, and needs its own */
+	16u /* of images that stay open: the program's descriptors are limited, and it needs its   \
+	       own */
 #define NAME_BYTES    (TAPIR_CORECLR_EVENT_NAME_MAX + 25u) /* with a version and a number */
 #define LEVEL_VERBOSE 5u
 
@@ -75,7 +76,7 @@ static struct {
 
 /* ---- an event's first sight: any thread ---------------------------------------------------------- */
 
-/* Memory of its own: that events are recorded must not depend on it. */
+/* Separate memory: recording of events must not depend on it. */
 static void *take(uint64_t bytes)
 {
 	uint64_t need = (bytes + 15) & ~15ull, at;
@@ -294,7 +295,7 @@ static int is_taken(const struct provider *pr, const char *name, uint64_t operan
 	return 0;
 }
 
-/* The event's, or with its version, or with a number behind it. */
+/* The event's name, or with its version, or with a number appended. */
 static void choose_name(const struct provider *pr, const struct coreclr_published *p,
 			uint64_t operands_hash, char out[NAME_BYTES])
 {

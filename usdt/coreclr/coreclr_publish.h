@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_publish.h - EventSource events for every USDT tool: what the files behind --publish
- *share.
+ * coreclr_publish.h - EventSource events for every USDT tool: shared by the files that implement
+ * --publish.
  *
  *	coreclr_layout	which fields an event has, by the runtime's description of it
  *	coreclr_payload	the way through a payload, and its fields as arguments of a probe
@@ -53,7 +53,7 @@ enum coreclr_type {
 	CORECLR_TYPE_CNT
 };
 
-/* A field, those of an object behind it: the next one beside it is at `end`. */
+/* A field; an object's fields follow it: the next one on its level is at `end`. */
 struct coreclr_field {
 	const char *name; /* UTF-8; "": none */
 	uint16_t end;
@@ -64,8 +64,9 @@ struct coreclr_field {
 struct coreclr_layout {
 	uint16_t cnt;
 	/*
-	 * A bool is 4 bytes, a decimal 16 and a byte[] has a u32 in front where the event has a
-	 * manifest; 1, a double and u16 where it describes itself. The description does not say.
+	 * With a manifest, a bool is 4 bytes, a decimal 16, and a byte[] begins with a u32; in a
+	 * self-describing event they are 1 byte, a double, and a u16. The description does not tell
+	 * which.
 	 */
 	uint8_t differs; /* it has such a field */
 	uint8_t is_self; /* read as of one that describes itself; the likelier way */
@@ -90,7 +91,7 @@ struct coreclr_cursor {
 	uint8_t is_self, is_short; /* short: the payload ends before the field does */
 };
 
-/* Of an array: the number of its elements, behind which the cursor stands. */
+/* Of an array: the number of its elements; moves the cursor past it. */
 uint32_t coreclr_cursor__count(struct coreclr_cursor *c, const struct coreclr_field *f);
 /* One value, or one element, with all that is inside. Nothing is taken of one that is short. */
 void coreclr_cursor__skip(struct coreclr_cursor *c, const struct coreclr_field *fields,
@@ -102,7 +103,7 @@ uint32_t coreclr_cursor__units(const struct coreclr_cursor *c);
 uint8_t coreclr_payload__way(const struct coreclr_layout *layout, const uint8_t *data,
 			     uint32_t bytes);
 
-/* What stands in a probe's note. */
+/* The contents of a probe's note. */
 struct coreclr_signature {
 	uint32_t cnt;
 	char operands[CORECLR_OPERAND_BYTES];
@@ -187,7 +188,7 @@ const struct coreclr_published *coreclr_publish__see(struct coreclr_published **
 void coreclr_publish__fire(const struct coreclr_published *p, const uint8_t *data, uint32_t bytes,
 			   const uint8_t *activity, const uint8_t *related);
 
-extern uint32_t coreclr_publishing; /* is it on? */
+extern uint32_t coreclr_publishing; /* whether it is enabled */
 
 #pragma GCC visibility pop
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_quiescence.c - the proof that no thread is on its way into or out of this library, for
- * which no flag of ours can stand: before the first instruction and after the last one of a
- * callback there is none. When no new call can come, a thread that then sleeps in the kernel, or
- * has run for a millisecond more, has left those few instructions behind. One that is stopped, or
- * does not get a processor, has not: wait for it.
+ * coreclr_quiescence.c - the proof that no thread is entering or leaving this library. A flag of
+ * the library cannot prove it, because it is not set before the first and after the last
+ * instruction of a callback. When no new call can arrive, a thread that then sleeps in the kernel,
+ * or has run for another millisecond, has left those few instructions. One that is stopped, or does
+ * not get a processor, has not: wait for it.
  *
  * That no new call comes is the runtime's part: StopSession waits until its threads have left
  * their writes to the session.
@@ -75,7 +75,7 @@ static uint64_t ran_ns(uint32_t tid)
 	return read_of(tid, "/schedstat", text, sizeof(text)) ? 0 : number(text);
 }
 
-/* In state S it waits in a system call of its own; a name may hold any character but its end. */
+/* In state S it waits in its own system call; a name may hold any character but its end. */
 static int is_asleep_or_gone(uint32_t tid)
 {
 	char text[128];

@@ -2,10 +2,10 @@
 /*
  * coreclr_repair.c - the callers that the runtime's assembly helpers hide from a walk by frame
  * pointers: from .NET 10 on the methods that allocate. Which functions do so is read from the
- * runtime's own .eh_frame (tapir/eh_rows.h) as it is mapped, in libcoreclr.so or in the
- * executable of a single-file app: whichever holds the functions it has given us. That takes
- * 1.2 ms, 5 the first time; a lookup is a bit of a page and ten steps. Done before the tracer has
- * its answer: one that is quick, and gone again, must find the control thread at work.
+ * runtime's own .eh_frame (tapir/eh_rows.h) as it is mapped, in libcoreclr.so or in the executable
+ * of a single-file app: whichever holds the functions it has passed to the library. That takes 1.2
+ * ms, 5 the first time; a lookup tests a bit of a page and takes ten steps. Done before the tracer
+ * gets its answer: a tracer that leaves quickly must find the control thread at work.
  */
 #include <link.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static const struct tapir_eh_row *row_at(uint64_t va)
 	return va - row->start_va < row->size ? row : NULL;
 }
 
-/* The call lies before its return address; the stack pointer was from_va then. */
+/* The call is before its return address; the stack pointer was from_va then. */
 static uint64_t find(uint64_t ip, uint64_t fp, uint64_t from_va, uint64_t until_va)
 {
 	uint64_t off = ip - 1 - table->repair.low_va, page = off >> PAGE_SHIFT;
@@ -67,7 +67,7 @@ struct search {
 	struct tapir_eh_section header, frames;
 };
 
-/* The rest of the loaded segment that va lies in. */
+/* The rest of the loaded segment that contains va. */
 static uint64_t readable_bytes(const struct dl_phdr_info *info, uint64_t va)
 {
 	for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
@@ -138,7 +138,7 @@ static int mark_pages(void)
 			table->pages[page / 64] |= 1ull << (page % 64);
 	}
 	table->repair.low_va = low_va;
-	table->repair.high_va = end_va + 1; /* a return address may be the first byte behind */
+	table->repair.high_va = end_va + 1; /* a return address may be the first byte after it */
 	return 1;
 }
 

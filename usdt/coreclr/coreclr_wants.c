@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_wants.c - the union of what open sessions ask for: one entry a provider. A name with *
- * or ? stands for those providers that are known; more may come. The lane's own words sort out
+ * coreclr_wants.c - the union of what open sessions request: one entry per provider. A name with *
+ * or ? selects the known providers that match; more may appear. The lane's own words sort out
  * afterwards which session gets an event, so the union may be too wide, never too narrow.
  */
 #include <string.h>
@@ -10,10 +10,10 @@
 
 #define LEVEL_VERBOSE	5u
 #define ALL_KEYWORDS	UINT64_MAX
-/* A session with it begins with a full collection: only who names it gets it. */
+/* A session with it begins with a full collection: it must be requested by name. */
 #define GC_HEAP_COLLECT 0x800000ull
 
-/* A selection is read once: tracers may write it meanwhile. */
+/* A selection is read once: tracers may write it at the same time. */
 static void copy_shared(void *out, const void *shared, uint32_t bytes)
 {
 	const volatile uint8_t *from = shared;
@@ -69,7 +69,7 @@ static void add_args(struct coreclr_wants *out, struct coreclr_want *want, const
 		out->text_bytes = before;
 		return;
 	}
-	/* The first ones, ';', the second ones: all of it behind what is there. */
+	/* Appends the first ones, ';', and the second ones. */
 	bytes = (uint32_t)strlen(out->text + at);
 	if (len + 1 + bytes >= CORECLR_ARGS_BYTES - out->text_bytes)
 		return;

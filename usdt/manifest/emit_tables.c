@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Layouts as C initializers. What events share (templates, maps) stands once. */
+/* Layouts as C initializers. Parts that events share (templates, maps) are written once. */
 #include "usdt/manifest/emit_tables.h"
 
 #include <inttypes.h>

@@ -20,7 +20,7 @@
 
 #define USAGE "Usage: tapir-manifest --tables MANIFEST... -o OUT.c\n"
 
-/* Kept until the end: arrays are told apart by where they lie. */
+/* Kept until the end: arrays are identified by their addresses. */
 struct manifests tapir_vec(struct tapir_manifest *);
 
 static int add_manifest(struct emit_tables *e, struct manifests *kept, const char *path)

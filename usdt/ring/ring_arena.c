@@ -65,7 +65,7 @@ int ring_file__is(int fd, uint64_t inode)
 	return fd >= 0 && !fstat(fd, &st) && st.st_ino == inode && st.st_dev == ring_process.dev;
 }
 
-/* A program may have closed our descriptor, and opened a file of its own there. */
+/* A program may have closed the lane's descriptor and opened its own file with that number. */
 void ring_file__close(int fd, uint64_t inode)
 {
 	if (ring_file__is(fd, inode))
@@ -139,7 +139,7 @@ int ring_ctl__map(struct tapir_ring_ctl **out)
 	return fd;
 }
 
-/* The page is there for good: threads may look at it at any time. */
+/* The page stays mapped: threads may read it at any time. */
 int ring_gate__map(void)
 {
 	struct ring_process *p = &ring_process;
@@ -274,8 +274,8 @@ void ring_arena__close(struct ring_arena *arena)
 }
 
 /*
- * In a child, memory of its own where the parent's ring is: an event that was being written when
- * a handler forked is written there. Where that fails it goes to the parent's, behind its head.
+ * In a child, private memory replaces the parent's ring: an event that was being written when a
+ * handler forked is written there. If that fails it is written to the parent's, past its head.
  */
 void ring_arena__cover(const struct ring_arena *arena)
 {

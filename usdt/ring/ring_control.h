@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_control.h - the lane for code of ours that has a source of events to open and close by what
- * sessions ask for (usdt/coreclr): a look at ctl, the life line asked without an event, and the
- * first half of an end. Not installed.
+ * ring_control.h - the lane for tapir's own code that opens and closes a source of events on behalf
+ * of sessions (usdt/coreclr): reads ctl, checks for live tracers without an event, and does the
+ * first half of a shutdown. Not installed.
  */
 #ifndef TAPIR_RING_CONTROL_H
 #define TAPIR_RING_CONTROL_H
@@ -16,8 +16,8 @@ const struct tapir_ring_ctl *tapir_ring__ctl(void);
 void tapir_ring__check_life(void);
 
 /*
- * No event comes any more: threads that exit from now on do not run code of ours. One that was
- * exiting already may still be about to: tapir_ring__fini must wait for it.
+ * No event is written any more: threads that exit from now on do not run the lane's code. One that
+ * was exiting already may still be about to: tapir_ring__fini must wait for it.
  */
 void tapir_ring__retire(void);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_event.c - an event on its way into its thread's ring. The fast path reads one word of
- * ctl, the clock, and writes; everything that may be missing (a slot, memory, a stack seen for
- * the first time) is looked for once. An event that interrupts another one's writing in the same
- * thread is counted, not written.
+ * ring_event.c - an event on its way into its thread's ring. The fast path reads one word of ctl,
+ * the clock, and writes; everything that may be missing (a slot, memory, a stack seen for the first
+ * time) is requested once. An event that interrupts another one's writing in the same thread is
+ * counted, not written.
  */
 #include <pthread.h>
 
@@ -14,7 +14,7 @@
 #define ID_BYTES     16u
 
 #ifdef TAPIR_RING_NO_TLS
-/* Without its key, or when that is gone, the number is another's. */
+/* Without its key, or when that is gone, the number belongs to another. */
 static inline struct ring_tls *this_thread(void)
 {
 	struct ring_tls *t;
@@ -130,7 +130,7 @@ static inline uint64_t skip(struct ring_writer *w, uint64_t pad, uint64_t need)
 
 /* ---- what goes before an event ----------------------------------------------------------- */
 
-/* A new epoch: somebody reads who has not seen what this slot said before. */
+/* A new epoch: a new reader has not seen the stacks that this slot wrote before. */
 static __attribute__((noinline)) void begin_epoch(struct ring_writer *w, uint32_t epoch)
 {
 	w->epoch = epoch;

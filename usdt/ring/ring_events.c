@@ -106,7 +106,7 @@ static int make_present(struct tapir_ring_data *data, uint32_t idx, uint64_t at,
 	return 0;
 }
 
-/* The bytes of the catalog that the entry has for good, if it is to hold so many. */
+/* The bytes of the catalog that the entry keeps permanently, if it is to hold that many. */
 static int find_room(struct ring_place *place, uint64_t bytes, uint64_t catalog_bytes)
 {
 	uint64_t cap = CATALOG_LEAST, at;
@@ -279,7 +279,7 @@ void tapir_ring__unregister(struct tapir_ring_event *event)
 	give_back(p->arenas[0].data, idx);
 }
 
-/* The lane goes: whoever still asks is told that nobody wants it. */
+/* The lane ends: threads that still check see that no session wants the event. */
 void ring_events__switch_off(void)
 {
 	struct ring_process *p = &ring_process;

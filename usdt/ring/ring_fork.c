@@ -54,7 +54,7 @@ static void leave_parents(int may_free)
 	p->arena_cnt = 0;
 }
 
-/* 1: it goes on in the child. The parent's may change meanwhile, as all of ctl. */
+/* 1: it continues in the child. The parent's may change in the meantime, like all of ctl. */
 static int inherit(struct tapir_ring_ctl *ctl, const struct tapir_ring_ctl *parent, uint32_t s)
 {
 	struct tapir_ring_session *session = &ctl->sessions[s];

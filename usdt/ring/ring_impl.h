@@ -6,7 +6,7 @@
  * of the gate, a word in a page that the kernel wipes in a forked child (MADV_WIPEONFORK). There
  * the two differ, which sends the child's first event the slow way, so that it never writes its
  * parent's ring. What the child inherits stays mapped until then: a thread that forked while an
- * event was under way (in a signal handler) goes on with its copy of the writer, harmlessly.
+ * event was being written (in a signal handler) continues with its copy of the writer, harmlessly.
  */
 #ifndef TAPIR_RING_IMPL_H
 #define TAPIR_RING_IMPL_H
@@ -29,7 +29,7 @@
 #define ring_store(p, v)	 __atomic_store_n(p, v, __ATOMIC_RELAXED)
 #define ring_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 
-/* A thread's own stack: where it may stand, what of it is surely there, what its end is. */
+/* A thread's own stack: where it may be, which part is surely mapped, and where it ends. */
 struct ring_stack {
 	uint64_t low, mapped, high; /* high 0: not known */
 	uint32_t tries;
@@ -52,7 +52,7 @@ struct ring_walk {
 struct ring_tls;
 
 struct ring_writer {
-	uint32_t life; /* of the lane it belongs to; 0: nobody's */
+	uint32_t life; /* of the lane it belongs to; 0: none */
 	uint32_t idx;  /* in all arenas */
 	struct tapir_ring_slot *slot;
 	struct ring_tls *thread; /* its owner's */
@@ -81,12 +81,12 @@ struct ring_writers {				 /* of an arena */
 	struct ring_writer writers[TAPIR_RING_ARENA_SLOTS];
 };
 
-/* The gate: RING_FORKED by the kernel, in a child; each lane made has a number of its own. */
+/* The gate: RING_FORKED by the kernel, in a child; each lane has its own number. */
 enum ring_gate { RING_FORKED = 0, RING_ADOPTING = 1, RING_SHUT = 2, RING_FIRST_LIFE = 3 };
 
 struct ring_arena {
 	struct tapir_ring_data *data;
-	uint64_t bytes; /* of data, ours: what the file says is the parent's in a child */
+	uint64_t bytes; /* of data, this process's: in a child the file has the parent's */
 	struct ring_writers *writers;
 	uint64_t inode;
 	int fd;
@@ -129,7 +129,7 @@ struct ring_process {
 	uint64_t beat[TAPIR_RING_SESSIONS], beat_ns[TAPIR_RING_SESSIONS];
 	uint32_t exit_key; /* of pthread_key_create */
 	uint32_t exit_key_made;
-	uint32_t is_by_tid;   /* there is none, and threads are known by their ids */
+	uint32_t is_by_tid;   /* there is none, and threads are identified by their ids */
 	uint32_t leaving_cnt; /* threads in the key's destructor */
 	struct ring_places *places;
 	uint32_t place_lock, freed_from, freed_cnt, turn;
@@ -143,7 +143,7 @@ struct ring_process {
 struct ring_tls {
 	struct ring_writer *writer;
 	uint64_t busy;	  /* frame address of the event being written; 0 none */
-	uint32_t refused; /* events since a slot was last asked for in vain */
+	uint32_t refused; /* events since a slot was last requested without success */
 	uint32_t used;	  /* ring_thread.c; by tid: whose it is */
 	uint64_t self;	  /* by tid: its thread pointer */
 };
@@ -175,7 +175,8 @@ int ring_places__lock(void); /* 1; 0: its holder does not run */
 void ring_places__unlock(void);
 int ring_place__take(void); /* its index, or -ENOSPC */
 void ring_place__give(uint32_t idx);
-void ring_places__forked(void); /* in a child: what is free stays so, nobody holds the lock */
+void ring_places__forked(
+	void); /* in a child: what is free stays free, and no thread holds the lock */
 
 /* ring_life.c */
 void ring_life__check(uint64_t now_ns);

@@ -50,7 +50,7 @@ void ring_lines__close(struct ring_lines *lines)
 	lines->fd = -1;
 }
 
-/* The number at *at, which then points behind it. */
+/* The number at *at, which then points past it. */
 uint64_t ring_text__number(const char **at, unsigned base)
 {
 	uint64_t value = 0;

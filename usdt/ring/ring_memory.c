@@ -29,7 +29,7 @@ static void append(char *path, const char *text)
 		memcpy(path + len, text, more + 1);
 }
 
-/* The number behind `key` in a file, or the file's first if key is "". 0: not there. */
+/* The number after `key` in a file, or the file's first if key is "". 0: not found. */
 static int read_number(const char *dir, const char *file, const char *key, uint64_t *value)
 {
 	char path[PATH_ROOM] = "", line[96];

@@ -66,7 +66,7 @@ static void advance(void)
 	}
 }
 
-/* The longest free one; -1: none, or it rests still. */
+/* The one free for longest; -1: none, or it must still rest. */
 static int take_freed(void)
 {
 	struct ring_process *p = &ring_process;

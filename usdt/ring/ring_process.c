@@ -207,7 +207,7 @@ void tapir_ring__fini(void)
 	ring_store_release(&p->state, RING_NONE);
 }
 
-/* dlclose, or the end of the process: then a lane that was not taken down stays. */
+/* dlclose, or the end of the process: then a lane that was not removed stays. */
 static __attribute__((destructor)) void unload(void)
 {
 	struct ring_process *p = &ring_process;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ring_slot.c - which thread writes which ring. A slot is taken by one CAS on its owner word and
- * given back when the thread exits; where nobody told us of the exit, the next thread that finds
- * no free slot asks the kernel which owners are gone. The ring goes on where the last owner's
- * records end.
+ * returned when the thread exits; if an exit was not noticed, the next thread that finds no free
+ * slot asks the kernel which owners are gone. The ring continues where the last owner's records
+ * end.
  */
 #include <pthread.h>
 
@@ -172,7 +172,8 @@ void ring_slot__give_back(struct ring_writer *w)
 	struct ring_arena *arena = &ring_process.arenas[w->idx / TAPIR_RING_ARENA_SLOTS];
 	uint64_t *owner = &arena->writers->owners[w->idx % TAPIR_RING_ARENA_SLOTS];
 
-	if (w->life != ring_load(ring_process.gate)) /* of a lane that is not ours any more */
+	if (w->life !=
+	    ring_load(ring_process.gate)) /* of a lane that no longer belongs to this process */
 		return;
 	ring_store(&w->slot->owner_tid, 0);
 	ring_store_release(owner, (ring_load(owner) >> 32) << 32);

@@ -20,7 +20,7 @@ struct procmap_query {
 	uint64_t vma_name_addr, build_id_addr;
 };
 #define MAX_TRIES	     16u
-/* The kernel maps nothing of its own choice so close below the place of a main thread's stack. */
+/* The kernel maps nothing of its own choice this close below a main thread's stack. */
 #define MAIN_STACK_GAP_BYTES (128ull << 20)
 #define QUERY_MAPPING	     _IOWR('f', 17, struct procmap_query)
 
@@ -29,7 +29,7 @@ static int is_main_stack(const char *name)
 	return !strncmp(name, "[stack]", 7);
 }
 
-/* 0: not a stack whose end can be told. */
+/* 0: not a stack whose end is known. */
 static int bounds(struct ring_stack *stack, uint64_t sp, uint64_t start, uint64_t end,
 		  const char *name)
 {
@@ -91,7 +91,7 @@ int ring_stack__alternate(struct ring_stack *stack)
 	return 1;
 }
 
-/* The calling thread's stack; its high is 0 if that cannot be told here. */
+/* The calling thread's stack; its high is 0 if it is unknown here. */
 void ring_stack__find(struct ring_stack *stack, uint64_t sp)
 {
 	struct ring_stack alternate;

@@ -74,7 +74,7 @@ static struct ring_tls *begin(struct ring_tls *t, uint64_t self)
 	return t;
 }
 
-/* Only the thread itself puts its id into the table: nobody else does at the same time. */
+/* Only the thread itself puts its id into the table: no other thread does at the same time. */
 static struct ring_tls *take_over(uint32_t tid, uint64_t self)
 {
 	for (uint32_t i = 0; i < LOOKS_MAX; i++) {

@@ -44,10 +44,9 @@ hidden_caller(const struct tapir_ring_repair *repair, uint64_t ip, uint64_t fp, 
 }
 
 /*
- * Frame records from fp up to `high`, behind those that the walk has; returns where the next one
+ * Frame records from fp up to `high`, after those that the walk has; returns where the next one
  * would be. record_cnt of them have been read, the one that ended it with them: is_same() reads
- * them again. Where a hidden caller was put in, ips[] does not go with fps[]: that walk is not
- * kept.
+ * them again. If a hidden caller was inserted, ips[] does not match fps[]: that walk is not kept.
  */
 static OWN_MEMORY __attribute__((noinline)) uint64_t
 walk_to(struct ring_walk *walk, const struct tapir_ring_repair *repair, uint64_t fp, uint64_t high)
@@ -108,7 +107,7 @@ take(struct ring_writer *w, struct ring_walk *walk, const struct tapir_ring_repa
 {
 	uint64_t from = fp;
 
-	ring_store(&walk->from, 0); /* until it is whole: a handler may jump away */
+	ring_store(&walk->from, 0); /* until it is complete: a handler may jump away */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	walk->hash = 0;
 	walk->frame_cnt = walk->flags = walk->is_repaired = 0;

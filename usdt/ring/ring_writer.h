@@ -85,10 +85,10 @@ static inline int tapir_ring__wanted(const struct tapir_ring_event *event)
 
 /*
  * Begins an event of payload_bytes with the caller's stack, if a session wants one. 1: fill
- * write->payload, then commit; between the two call nothing that may fire an event or not
- * return. 0: nobody wants it, or it was dropped and counted. Any thread, any time, signal
- * handlers too. No system call, but for a thread's first event, the first pass over its ring
- * and one each TAPIR_RING_LIFE_NS.
+ * write->payload, then commit; between the two call nothing that may fire an event or not return.
+ * 0: no session wants it, or it was dropped and counted. Any thread, any time, signal handlers too.
+ * No system call, except for a thread's first event, the first pass over its ring and one per
+ * TAPIR_RING_LIFE_NS.
  */
 int tapir_ring__begin(struct tapir_ring_write *write, const struct tapir_ring_event *event,
 		      uint32_t payload_bytes);
@@ -105,11 +105,11 @@ int tapir_ring__begin_at(struct tapir_ring_write *write, const struct tapir_ring
 void tapir_ring__commit(struct tapir_ring_write *write);
 
 /*
- * Frames that lie: functions in [low_va, high_va) may hide their caller from a frame-pointer
- * walk. find() is asked for each return address there: fp is where its frame record stands, the
- * words between from_va and until_va may be read. 0: nothing hidden; else the address of the
- * word that holds the hidden return address. Called while an event is written: as strict as a
- * signal handler. The table is borrowed until it is set to NULL.
+ * Misleading frames: functions in [low_va, high_va) may hide their caller from a frame-pointer
+ * walk. find() is called for each return address there: fp is the address of its frame record, the
+ * words between from_va and until_va may be read. 0: nothing hidden; else the address of the word
+ * that holds the hidden return address. Called while an event is written: as strict as a signal
+ * handler. The table is borrowed until it is set to NULL.
  */
 struct tapir_ring_repair {
 	uint64_t low_va, high_va;

@@ -22,10 +22,11 @@ struct tapir_dotnet_profiler {
 
 /*
  * 0: it is loaded. Failures leave one line, those of dotnet_client.h and:
- *   -EAGAIN the runtime is starting, or stopped: ask again · -EOPNOTSUPP this runtime takes no
- * profiler (NativeAOT) · -EUSERS it has too many · -EACCES none of its directories can hold the
- * library, or the runtime could not load it from any · -EMFILE it has few file descriptors left:
- * the runtime itself may abort then
+ *   -EAGAIN      the runtime is starting, or stopped: try again
+ *   -EOPNOTSUPP  this runtime loads no profiler (NativeAOT)
+ *   -EUSERS      it has too many
+ *   -EACCES      no directory can hold the library, or the runtime could not load it from any
+ *   -EMFILE      it has few file descriptors left: the runtime itself may abort then
  */
 int tapir_dotnet__attach_profiler(const struct tapir_dotnet_opts *opts,
 				  const struct tapir_dotnet_profiler *profiler);
