@@ -36,9 +36,9 @@ struct found_row {
 
 struct walk {
 	__u64 hash;
-	__u64 base; /* of the window */
+	__u64 base;	    /* of the window */
 	__u32 window_bytes; /* a multiple of 8 */
-	__u32 cnt; /* frames taken */
+	__u32 cnt;	    /* frames taken */
 	__u32 flags;
 	__u32 end;	/* enum tapir_stack_end */
 	__u32 sources;	/* enum row_source of all rows followed */
@@ -185,6 +185,22 @@ static __always_inline int is_sigreturn(struct user_stack *u, __u64 ip)
 	       tapir_unwind__is_sigreturn(u->code.bytes);
 }
 
+/*
+ * Keys are copied to the stack: Linux 6.1 takes none from what a global function has as its
+ * argument (R2 type=mem), which all of u is.
+ */
+static __always_inline void *find_by_idx(void *map, __u32 idx)
+{
+	return bpf_map_lookup_elem(map, &idx);
+}
+
+static __always_inline const struct tapir_unwind_space *find_space(const struct user_stack *u)
+{
+	struct tapir_unwind_space_key key = u->key;
+
+	return bpf_map_lookup_elem(&unwind_spaces, &key);
+}
+
 /* The mapping of ip to u->mapping. Not 0: there is none. */
 static __noinline int find_mapping(struct user_stack *u, __u64 ip)
 {
@@ -192,11 +208,11 @@ static __noinline int find_mapping(struct user_stack *u, __u64 ip)
 	__u32 idx;
 
 	u->key.block = 0;
-	space = bpf_map_lookup_elem(&unwind_spaces, &u->key);
+	space = find_space(u);
 	if (space && space->block_cnt > 1) {
 		u->key.block = tapir_unwind__space_block(space, ip);
 		if (u->key.block)
-			space = bpf_map_lookup_elem(&unwind_spaces, &u->key);
+			space = find_space(u);
 	}
 	if (!space)
 		return -1;
@@ -213,17 +229,17 @@ static __noinline int find_in_table(struct user_stack *u, const struct tapir_unw
 	__u32 granule = (u->pc - file->first_pc) >> TAPIR_UNWIND_GRANULE_SHIFT, word;
 	const struct tapir_unwind_block *block;
 	const struct tapir_unwind_row *row;
-	void *table = bpf_map_lookup_elem(&unwind_tables, &u->file_idx);
+	void *table = find_by_idx(&unwind_tables, u->file_idx);
 
 	if (u->pc < file->first_pc || granule >= file->granule_cnt || !table)
 		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
 	u->at = granule / TAPIR_UNWIND_BLOCK_WORDS;
-	block = bpf_map_lookup_elem(table, &u->at);
+	block = find_by_idx(table, u->at);
 	if (!block)
 		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
 	word = block->words[granule & (TAPIR_UNWIND_BLOCK_WORDS - 1)];
 	u->at = TAPIR_UNWIND_WORD_BLOCK(word);
-	block = bpf_map_lookup_elem(table, &u->at);
+	block = find_by_idx(table, u->at);
 	if (!block)
 		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
 	row = &block->rows[tapir_unwind__row_idx(block, u->pc)];
@@ -239,7 +255,7 @@ static __noinline int find_file_row(struct user_stack *u, __u64 ip)
 
 	u->file_idx = u->mapping.file_idx;
 	u->pc = ip - u->mapping.bias;
-	file = bpf_map_lookup_elem(&unwind_files, &u->file_idx);
+	file = find_by_idx(&unwind_files, u->file_idx);
 	if (!file)
 		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
 	if (file->state == TAPIR_UNWIND_NO_TABLE)

@@ -33,8 +33,10 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind__row_idx(const struct tapir_unwind_blo
 	uint64_t at = 0;
 
 	for (uint32_t half = TAPIR_UNWIND_BLOCK_ROWS / 2; half; half /= 2) {
-		uint64_t next = (at + half) & (TAPIR_UNWIND_BLOCK_ROWS - 1);
+		uint64_t next = at + half;
 
+		TAPIR_UNWIND_OPAQUE(next); /* else the clamp goes, and Linux 6.1 sees no bound */
+		next &= TAPIR_UNWIND_BLOCK_ROWS - 1;
 		at += half & ~tapir_unwind__is_below(pc, block->rows[next].pc);
 	}
 	return (uint32_t)at & (TAPIR_UNWIND_BLOCK_ROWS - 1);
@@ -47,8 +49,10 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind__space_block(const struct tapir_unwind
 	uint64_t at = 0;
 
 	for (uint32_t half = TAPIR_UNWIND_SPACE_BLOCKS / 2; half; half /= 2) {
-		uint64_t next = (at + half) & (TAPIR_UNWIND_SPACE_BLOCKS - 1);
+		uint64_t next = at + half;
 
+		TAPIR_UNWIND_OPAQUE(next);
+		next &= TAPIR_UNWIND_SPACE_BLOCKS - 1;
 		at += half & ~tapir_unwind__is_below(va, first->first_va[next] & (~0ull >> 1));
 	}
 	return (uint32_t)at;

@@ -29,7 +29,7 @@
 
 static __noinline int load_repair(struct user_stack *u)
 {
-	const struct tapir_repair_process *p = bpf_map_lookup_elem(&repair_processes, &u->key.tgid);
+	const struct tapir_repair_process *p = find_by_idx(&repair_processes, u->key.tgid);
 
 	if (p)
 		u->repair = *p;
@@ -267,7 +267,7 @@ static __noinline int begin_space(struct user_stack *u)
 
 	u->key.tgid = bpf_get_current_pid_tgid() >> 32;
 	u->key.block = 0;
-	space = bpf_map_lookup_elem(&unwind_spaces, &u->key);
+	space = find_space(u);
 	u->seed = space ? tapir_walk__hash(u->key.tgid, space->generation) | 1 : 0;
 	if (u->seed != u->mapping_seed)
 		u->mapping.start_va = u->mapping.end_va = 0;
