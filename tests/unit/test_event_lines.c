@@ -283,7 +283,8 @@ static void frames_have_name_or_module(void **state)
 {
 	struct fixture *f = *state;
 	struct tapir_recbuf b = {};
-	struct tapir_rec_stack stack = {.stack_id = 0xabc, .flags = TAPIR_STACK_MORE};
+	struct tapir_rec_stack stack = {
+		.stack_id = 0xabc, .flags = TAPIR_STACK_MORE, .end = TAPIR_STACK_END_MORE};
 	struct tapir_rec_mapping mapping = {.h.time_ns = 1,
 					    .tgid = TGID,
 					    .flags = TAPIR_MAPPING_EXEC,
@@ -304,14 +305,14 @@ static void frames_have_name_or_module(void **state)
 			       "                 main+0x100 (x)\n"
 			       "                 x+0x1300\n"
 			       "                 0x900000\n"
-			       "                 <deeper frames were not recorded>\n"));
+			       "                 <callers lost: frame limit reached>\n"));
 	assert_non_null(
 		strstr(render(f, TAPIR_EVENT_JSON, 0),
 		       "\"stack\":[{\"addr\":4194576,\"name\":\"main\",\"module\":\"/bin/x\","
 		       "\"offset\":16},{\"addr\":4194816,\"name\":\"main\",\"module\":\"/bin/x\","
 		       "\"offset\":256},{\"addr\":4195072,\"name\":null,\"module\":\"/bin/x\","
 		       "\"offset\":4864},{\"addr\":9437184,\"name\":null,\"module\":null,"
-		       "\"offset\":0}],\"stack_mark\":\"cut\"}"));
+		       "\"offset\":0}],\"stack_end\":\"more\",\"stack_mark\":\"cut\"}"));
 	tapir_recbuf__fini(&b);
 }
 

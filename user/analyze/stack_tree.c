@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "symbol/frame_kind.h"
+#include "symbol/stack_end.h"
 
 #define NO_NODE	    UINT32_MAX
 #define UNNAMED	    1 /* idx of the name for everything past the bound */
@@ -107,18 +108,6 @@ static bool make_root(struct tapir_stack_tree *tree)
 	return tree->nodes.cnt;
 }
 
-/* Functions in which threads begin: a stack that does not reach one lacks its callers. */
-static bool is_start(const char *name)
-{
-	static const char *const starts[] = {"_start",	"__libc_start_", "start_thread", "clone",
-					     "__clone", "ret_from_fork", "thread_start", NULL};
-
-	for (const char *const *start = starts; *start; start++)
-		if (!strncmp(name, *start, strlen(*start)))
-			return true;
-	return false;
-}
-
 static uint64_t child_hash(uint32_t parent, uint32_t name)
 {
 	return tapir_hash__mix(9, (uint64_t)parent << 32 | name);
@@ -178,7 +167,8 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint32_t n
 	if (slot->node || tree->nodes.cnt >= limit)
 		return slot->node ? slot->node : NO_NODE;
 	node.is_whole = tree->nodes.data[parent].kind == TAPIR_FRAME_NONE
-				? is_start(tree->names.data[name])
+				? tapir_stack_end__is_start(tree->names.data[name],
+							    strlen(tree->names.data[name]))
 				: tree->nodes.data[parent].is_whole;
 	node.next_sibling = tree->nodes.data[parent].first_child;
 	node.depth = (uint16_t)(tree->nodes.data[parent].depth + 1);
@@ -211,15 +201,40 @@ struct path {
 	bool is_cut;
 };
 
+/* "[callers lost in libfoo.so: no unwind table]", where the callers would be. */
+static void add_lost_callers(struct tapir_stack_tree *tree, struct path *path,
+			     const struct tapir_rec_stack *stack)
+{
+	struct tapir_str text = {};
+	uint32_t next;
+
+	tapir_str__addc(&text, '[');
+	if (tapir_stack_end__add_of(&text, path->catalog, path->ref->tgid, path->ref->time_ns,
+				    stack)) {
+		tapir_str__addc(&text, ']');
+		next = child(tree, path->node, name_idx(tree, text.data ? text.data : "?"),
+			     TAPIR_FRAME_NONE, path->limit);
+		path->is_cut |= next == NO_NODE;
+		if (!path->is_cut)
+			path->node = next;
+	}
+	tree->failed |= text.failed;
+	tapir_str__fini(&text);
+}
+
 /* From the outermost frame as far as there are nodes. */
 static void add_frames(struct tapir_stack_tree *tree, struct path *path, uint64_t stack_id)
 {
 	const struct tapir_rec_stack *stack =
 		stack_id ? tapir_catalog__stack(path->catalog, stack_id) : NULL;
 	struct tapir_stack_view view;
+	bool is_whole;
 
 	if (!stack || !stack->frame_cnt)
 		return;
+	add_lost_callers(tree, path, stack);
+	is_whole = tapir_stack_end__of(path->catalog, path->ref->tgid, path->ref->time_ns, stack) ==
+		   TAPIR_STACK_END_WHOLE;
 	tapir_stack_view__of(&stack->h, &view);
 	tapir_frame_memo__expect(&tree->frame_memo, path->catalog, path->ref, &view);
 	for (unsigned i = stack->frame_cnt; i-- > 0;) {
@@ -233,8 +248,10 @@ static void add_frames(struct tapir_stack_tree *tree, struct path *path, uint64_
 				    : child(tree, path->node, (uint32_t)(path->leaf >> 8),
 					    path->leaf & 0xff, path->limit);
 		path->is_cut |= next == NO_NODE;
-		if (!path->is_cut)
-			path->node = next;
+		if (path->is_cut)
+			continue;
+		path->node = next;
+		tree->nodes.data[next].is_whole |= is_whole;
 	}
 }
 

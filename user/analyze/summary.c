@@ -450,6 +450,8 @@ void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *cat
 	int family = tapir_family__of(rec->type);
 
 	tapir_summary__pass(s, rec);
+	if (family >= 0)
+		tapir_stack_ends__add(&s->ends, catalog, rec, (enum tapir_family_id)family);
 	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])
 		adders[rec->type](s, catalog, rec);
 	else if (family >= 0)
@@ -501,6 +503,7 @@ void tapir_summary__fini(struct tapir_summary *s)
 	tapir_vec__fini(&s->resolved);
 	tapir_vec__fini(&s->frames);
 	tapir_map__fini(&s->stack_by_functions);
+	tapir_stack_ends__fini(&s->ends);
 }
 
 uint64_t tapir_summary__lost(const struct tapir_summary *s, int kind)

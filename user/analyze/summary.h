@@ -10,6 +10,7 @@
 #ifndef TAPIR_USER_SUMMARY_H
 #define TAPIR_USER_SUMMARY_H
 
+#include "analyze/stack_ends.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "symbol/frame_kind.h"
@@ -55,6 +56,7 @@ struct tapir_function_row {
 	uint32_t module_idx, made_idx, mark; /* for the summary alone */
 	uint8_t kind;			     /* enum tapir_frame_kind */
 	bool is_named;
+	bool is_lost_callers; /* no function: in the place of callers that are missing */
 };
 
 struct tapir_module_row {
@@ -123,7 +125,8 @@ struct tapir_summary {
 	struct tapir_vec(struct tapir_stack_row) stacks;
 	struct tapir_vec(struct tapir_gap_row) gaps;
 	struct tapir_vec(struct tapir_meta_row) metas;
-	uint64_t gap_cnt;      /* also those without a row */
+	struct tapir_stack_ends ends; /* sorted with the tables */
+	uint64_t gap_cnt;	      /* also those without a row */
 	uint64_t more;	       /* things counted in no row, because there were too many rows */
 	uint64_t no_stack_cnt; /* events whose stack the file does not describe */
 	/* keys -> idx; for the summary alone */

@@ -104,7 +104,7 @@ int tapir_summary__sort(struct tapir_summary *s)
 {
 	uint32_t *event_idx = calloc(s->events.cnt + 1, sizeof(*event_idx));
 	uint32_t *function_idx = calloc(s->functions.cnt + 1, sizeof(*function_idx));
-	int err = event_idx && function_idx && !s->failed ? 0 : -ENOMEM;
+	int err = event_idx && function_idx && !s->failed && !s->ends.failed ? 0 : -ENOMEM;
 
 	if (!err) {
 		tapir_summary__flush_stacks(s);
@@ -115,6 +115,7 @@ int tapir_summary__sort(struct tapir_summary *s)
 		SORT(s->processes, by_process_events);
 		SORT(s->threads, by_thread_events);
 		SORT(s->stacks, by_stack_events);
+		tapir_stack_ends__sort(&s->ends);
 	}
 	free(event_idx);
 	free(function_idx);

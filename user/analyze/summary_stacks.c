@@ -10,6 +10,7 @@
 #include "analyze/summary_impl.h"
 #include "base/str.h"
 #include "symbol/frame.h"
+#include "symbol/stack_end.h"
 
 /* ---- functions and their modules ------------------------------------------------------------ */
 
@@ -52,7 +53,7 @@ static uint64_t make_function(struct tapir_summary *s, const struct tapir_frame 
 
 	if (s->functions.cnt == TAPIR_SUMMARY_MAX_ROWS)
 		return TAPIR_NO_ROW;
-	row.module_idx = (uint32_t)module_row(s, module);
+	row.module_idx = module.len ? (uint32_t)module_row(s, module) : UINT32_MAX;
 	row.name = tapir_summary__copy(s, name);
 	row.module = tapir_summary__copy(s, module);
 	if (tapir_vec__push(&s->functions, row))
@@ -81,6 +82,21 @@ static uint64_t function_row(struct tapir_summary *s, const struct tapir_frame *
 	row = idx ? *idx : TAPIR_NO_ROW;
 	tapir_str__fini(&text);
 	return row;
+}
+
+static uint64_t lost_callers_row(struct tapir_summary *s, struct tapir_sv name)
+{
+	const struct tapir_frame none = {};
+	bool is_new = false;
+	uint64_t *idx = tapir_summary__place(s, &s->function_by_name, tapir_summary__hash(7, name),
+					     &is_new);
+
+	if (idx && is_new) {
+		*idx = make_function(s, &none, name, (struct tapir_sv){});
+		if (*idx != TAPIR_NO_ROW)
+			s->functions.data[*idx].is_lost_callers = true;
+	}
+	return idx ? *idx : TAPIR_NO_ROW;
 }
 
 /* ---- one stack -------------------------------------------------------------------------------- */
@@ -125,6 +141,26 @@ static void add_frames(struct tapir_summary *s, const struct tapir_catalog *cata
 		else
 			s->failed = true;
 	}
+}
+
+/* In the place of the callers that are missing: "[callers lost in libfoo.so: ...]". */
+static void add_lost_callers(struct tapir_summary *s, const struct tapir_catalog *catalog,
+			     const struct tapir_stack_ref *ref, struct tapir_resolved_stack *stack)
+{
+	const struct tapir_rec_stack *rec =
+		ref->stack_id ? tapir_catalog__stack(catalog, ref->stack_id) : NULL;
+	struct tapir_str text = {};
+	uint64_t row;
+
+	tapir_str__addc(&text, '[');
+	if (rec && tapir_stack_end__add_of(&text, catalog, ref->tgid, ref->time_ns, rec)) {
+		tapir_str__addc(&text, ']');
+		row = lost_callers_row(s, (struct tapir_sv){text.data, text.len});
+		if (row != TAPIR_NO_ROW && tapir_vec__push(&s->frames, (uint32_t)row))
+			stack->frame_cnt++;
+	}
+	s->failed |= text.failed;
+	tapir_str__fini(&text);
 }
 
 static uint64_t make_stack(struct tapir_summary *s, const struct tapir_resolved_stack *stack)
@@ -174,6 +210,7 @@ static const struct tapir_stack_memo_entry *resolve(struct tapir_summary *s,
 
 	add_frames(s, catalog, ref, ref->kstack_id, &stack, &span);
 	add_frames(s, catalog, ref, ref->stack_id, &stack, &span);
+	add_lost_callers(s, catalog, ref, &stack);
 	if (stack.is_described)
 		stack.row = stack_row(s, &stack);
 	if (!tapir_vec__push(&s->resolved, stack))
@@ -222,6 +259,8 @@ static void add_totals(struct tapir_summary *s, const struct tapir_resolved_stac
 			if (module)
 				module->self += stack->cnt;
 		}
+		if (function->is_lost_callers)
+			continue;
 		if (function->mark != mark)
 			function->total += stack->cnt;
 		function->mark = mark;

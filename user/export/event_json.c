@@ -10,6 +10,7 @@
 #include "decode/value.h"
 #include "decode/value_packed.h"
 #include "export/event_lines_impl.h"
+#include "symbol/stack_end.h"
 
 #define ADD(out, literal) tapir_str__add(out, literal, sizeof(literal) - 1)
 
@@ -153,11 +154,12 @@ static void add_frames(struct tapir_event_lines *l, struct tapir_json *j, uint32
 	tapir_str__fini(&name);
 }
 
-/* key: [frames]; "stack_note" if it is incomplete. */
+/* key: [frames]; then how it ended, and a mark where a part of it is missing. */
 static void add_stack(struct tapir_event_lines *l, struct tapir_json *j, const char *key,
 		      uint32_t tgid, uint64_t time_ns, uint64_t stack_id)
 {
 	const struct tapir_rec_stack *stack;
+	enum tapir_stack_end end;
 
 	if (!stack_id)
 		return;
@@ -166,6 +168,10 @@ static void add_stack(struct tapir_event_lines *l, struct tapir_json *j, const c
 	if (stack)
 		add_frames(l, j, tgid, time_ns, stack);
 	tapir_json__close(j, ']');
+	end = stack ? tapir_stack_end__of(l->catalog, tgid, time_ns, stack)
+		    : TAPIR_STACK_END_UNKNOWN;
+	if (end)
+		tapir_json__str(j, "stack_end", tapir_stack_end__id(end));
 	if (!stack || stack->flags & (TAPIR_STACK_MORE | TAPIR_STACK_FAULT)) {
 		const char *mark = !stack			     ? "not recorded"
 				   : stack->flags & TAPIR_STACK_MORE ? "cut"

@@ -6,6 +6,7 @@
 #include "decode/value.h"
 #include "decode/value_packed.h"
 #include "export/event_lines_impl.h"
+#include "symbol/stack_end.h"
 
 #define TIME_WIDTH  12 /* "  123.456789" */
 #define COMM_WIDTH  16
@@ -123,6 +124,7 @@ static void add_stack(const struct tapir_event_lines *l, struct tapir_str *out, 
 {
 	const struct tapir_rec_stack *stack = tapir_catalog__stack(l->catalog, stack_id);
 	struct tapir_stack_view view;
+	size_t at;
 
 	if (!stack_id)
 		return;
@@ -136,6 +138,14 @@ static void add_stack(const struct tapir_event_lines *l, struct tapir_str *out, 
 
 		add_frame(out, &frame);
 	}
+	at = out->len;
+	tapir_str__adds(out, "                 <");
+	if (tapir_stack_end__add_of(out, l->catalog, tgid, time_ns, stack))
+		tapir_str__adds(out, ">\n");
+	else
+		out->len = at;
+	if (stack->end) /* else the recording is older */
+		return;
 	if (stack->flags & TAPIR_STACK_MORE)
 		tapir_str__adds(out, "                 <deeper frames were not recorded>\n");
 	if (stack->flags & TAPIR_STACK_FAULT)

@@ -5,6 +5,7 @@
  */
 #include "export/nettrace_impl.h"
 #include "symbol/frame.h"
+#include "symbol/stack_end.h"
 
 #define LABELS_MAX (1u << 16)
 
@@ -51,6 +52,34 @@ static uint64_t place_kernel_frame(struct tapir_nettrace *n, const struct tapir_
 	return tapir_nettrace__place_frame(n, &frame);
 }
 
+/* Addresses that no process has, for frames in the place of callers that are missing. */
+#define LOST_ROOM     (1ull << 32)
+#define LOST_VA	      (TAPIR_NETTRACE_MOVED_VA - LOST_ROOM)
+#define LOST_DISTANCE 16u
+
+/* How many frames that is: 1 where callers are missing. */
+static unsigned place_lost_callers(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
+				   const struct tapir_rec_stack *rec, uint64_t *va)
+{
+	struct tapir_str text = {};
+	struct tapir_frame frame = {};
+	bool are_lost;
+
+	tapir_str__addc(&text, '[');
+	are_lost = tapir_stack_end__add_of(&text, n->catalog, ref->tgid, ref->time_ns, rec);
+	tapir_str__addc(&text, ']');
+	if (are_lost && !text.failed) {
+		frame.name = (struct tapir_sv){text.data, text.len};
+		frame.va = LOST_VA + tapir_hash__bytes(11, text.data, text.len) %
+					     (LOST_ROOM / LOST_DISTANCE) * LOST_DISTANCE;
+		n->naming.is_caller = false;
+		*va = tapir_nettrace__place_frame(n, &frame);
+	}
+	n->failed |= text.failed;
+	tapir_str__fini(&text);
+	return are_lost && *va;
+}
+
 static unsigned place_frames(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
 			     uint64_t stack_id, uint64_t *vas, struct tapir_name_span *span)
 {
@@ -75,14 +104,15 @@ static unsigned place_frames(struct tapir_nettrace *n, const struct tapir_stack_
 							      &view, i, tapir_nettrace__place_frame,
 							      n, span);
 	}
-	return rec->frame_cnt;
+	vas[rec->frame_cnt] = 0;
+	return rec->frame_cnt + place_lost_callers(n, ref, rec, vas + rec->frame_cnt);
 }
 
 uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stack_ref *ref)
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
 	const struct tapir_stack_memo_entry *known;
-	uint64_t vas[2 * TAPIR_MAX_FRAMES];
+	uint64_t vas[2 * TAPIR_MAX_FRAMES + 2];
 	uint32_t id;
 	unsigned cnt;
 

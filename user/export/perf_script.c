@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "symbol/frame.h"
+#include "symbol/stack_end.h"
 #include "trace/record.h"
 
 static void add_word(struct tapir_str *out, struct tapir_sv sv)
@@ -117,6 +118,19 @@ static void renew(struct tapir_perf_script *script)
 	script->version = version;
 }
 
+/* A frame at address 0 in the place of callers that are missing. */
+static void add_lost_callers(struct tapir_perf_script *script, const struct tapir_stack_ref *ref,
+			     const struct tapir_rec_stack *rec, struct tapir_str *out)
+{
+	size_t at = out->len;
+
+	tapir_str__addf(out, "\t%16x [", 0u);
+	if (tapir_stack_end__add_of(out, script->catalog, ref->tgid, ref->time_ns, rec))
+		tapir_str__adds(out, "] ([unknown])\n");
+	else
+		out->len = at;
+}
+
 static void add_frames(struct tapir_perf_script *script, const struct tapir_stack_ref *ref,
 		       uint64_t stack_id, struct tapir_str *out)
 {
@@ -138,6 +152,7 @@ static void add_frames(struct tapir_perf_script *script, const struct tapir_stac
 		else
 			tapir_str__add(out, script->lines.data + (line >> 32), (uint32_t)line);
 	}
+	add_lost_callers(script, ref, rec, out);
 }
 
 static void add_event_name(const struct tapir_catalog *catalog, uint32_t probe_id,

@@ -4,19 +4,44 @@
 
 #include "base/json.h"
 #include "symbol/frame.h"
+#include "symbol/stack_end.h"
 
 #define STACK_BYTES	64 /* per stack, besides its frames: its position and hash entry */
 #define NAMES_MAX_BYTES (32u << 20)
 
+/* One for a name in a module, which may be empty. */
+static uint64_t number_of(struct tapir_speedscope_stacks *s, const struct tapir_str *name,
+			  struct tapir_sv module)
+{
+	struct tapir_json json = tapir_json__to(&s->frames_json);
+	bool is_new = false;
+	uint64_t *number =
+		tapir_map__put(&s->frame_by_name,
+			       tapir_hash__bytes(tapir_hash__bytes(1, name->data, name->len),
+						 module.data, module.len),
+			       &is_new);
+
+	s->failed |= !number;
+	if (number && is_new) {
+		*number = s->frame_cnt++;
+		if (*number)
+			tapir_str__addc(&s->frames_json, ',');
+		tapir_json__open(&json, NULL, '{');
+		tapir_json__strn(&json, "name", name->data, name->len);
+		if (module.len)
+			tapir_json__strn(&json, "file", module.data, module.len);
+		tapir_json__close(&json, '}');
+	}
+	return number ? *number : 0;
+}
+
 static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
 {
 	struct tapir_speedscope_stacks *s = ctx;
-	struct tapir_json json = tapir_json__to(&s->frames_json);
 	struct tapir_sv module = frame->is_jit ? tapir_sv__of("[jit]") : frame->module;
 	struct tapir_str name = {}, buf = {};
 	struct tapir_sv shown = tapir_frame__shown_name(frame, &buf, NULL);
-	bool is_new = false;
-	uint64_t *number;
+	uint64_t number;
 
 	if (s->frames_json.len > NAMES_MAX_BYTES)
 		tapir_str__adds(&name, "[functions beyond the limit]");
@@ -24,24 +49,27 @@ static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
 		tapir_str__add(&name, shown.data, shown.len);
 	else
 		tapir_frame__add_place(&name, frame, tapir_str__add);
-	number = tapir_map__put(&s->frame_by_name,
-				tapir_hash__bytes(tapir_hash__bytes(1, name.data, name.len),
-						  module.data, module.len),
-				&is_new);
-	if (number && is_new) {
-		*number = s->frame_cnt++;
-		if (*number)
-			tapir_str__addc(&s->frames_json, ',');
-		tapir_json__open(&json, NULL, '{');
-		tapir_json__strn(&json, "name", name.data, name.len);
-		if (module.len)
-			tapir_json__strn(&json, "file", module.data, module.len);
-		tapir_json__close(&json, '}');
-	}
-	s->failed |= !number || name.failed || buf.failed;
+	number = number_of(s, &name, module);
+	s->failed |= name.failed || buf.failed;
 	tapir_str__fini(&buf);
 	tapir_str__fini(&name);
-	return number ? *number : 0;
+	return number;
+}
+
+/* A frame in the place of callers that are missing. */
+static void add_lost_callers(struct tapir_speedscope_stacks *s, const struct tapir_stack_ref *ref,
+			     const struct tapir_rec_stack *rec)
+{
+	struct tapir_str name = {};
+	uint32_t number;
+
+	tapir_str__addc(&name, '[');
+	if (tapir_stack_end__add_of(&name, s->catalog, ref->tgid, ref->time_ns, rec)) {
+		tapir_str__addc(&name, ']');
+		number = (uint32_t)number_of(s, &name, (struct tapir_sv){});
+		s->failed |= name.failed || !tapir_vec__push(&s->frames, number);
+	}
+	tapir_str__fini(&name);
 }
 
 /* Adds the frames of a stack after s->frames, innermost first. */
@@ -61,6 +89,7 @@ static void add_frames(struct tapir_speedscope_stacks *s, const struct tapir_sta
 
 		s->failed |= !tapir_vec__push(&s->frames, number);
 	}
+	add_lost_callers(s, ref, rec);
 }
 
 /* The number of the stack whose frames begin at first, which are removed again if it is known. */

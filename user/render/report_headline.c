@@ -128,6 +128,19 @@ static uint64_t hidden(const struct tapir_summary *s)
 	return sum;
 }
 
+#define STACKS_MIN    20
+#define WHOLE_PERCENT 90.0
+
+/* A profile of stacks without callers is no good news, whatever else is in order. */
+static void add_stack_ends(const struct tapir_summary *s, struct tapir_str *out)
+{
+	uint64_t known, lost = tapir_stack_ends__lost(&s->ends, &known);
+
+	if (known < STACKS_MIN || 100.0 - tapir_report__percent(lost, known) >= WHOLE_PERCENT)
+		return;
+	tapir_str__addf(out, "; %.0f%% of stacks lack callers", tapir_report__percent(lost, known));
+}
+
 void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const struct tapir_summary *s = v->summary;
@@ -152,4 +165,5 @@ void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_
 		tapir_str__adds(out, lost || unseen ? ", " : "");
 		add_plural(out, s->gap_cnt, "gap");
 	}
+	add_stack_ends(s, out);
 }

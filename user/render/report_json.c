@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "render/human_units.h"
 #include "render/report_view.h"
+#include "symbol/stack_end.h"
 
 /* The causes of one kind as an object: {"ring_full": 12}. */
 static void json_losses(struct tapir_json *j, const char *key, const struct tapir_summary *s,
@@ -53,6 +54,35 @@ static void json_captured(struct tapir_json *j, const uint64_t captured[TAPIR_FA
 {
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		tapir_json__u64(j, tapir_families[i].many, captured[i]);
+}
+
+static void json_stack_ends(struct tapir_json *j, const struct tapir_stack_ends *ends)
+{
+	uint64_t known;
+
+	(void)tapir_stack_ends__lost(ends, &known);
+	if (!known)
+		return;
+	tapir_json__open(j, "stack_ends", '{');
+	for (int of = 0; of < TAPIR_FAMILY_CNT; of++) {
+		tapir_json__open(j, tapir_families[of].many, '{');
+		tapir_json__u64(j, "known", ends->known[of]);
+		tapir_json__u64(j, "whole", ends->whole[of]);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__open(j, "lost", '[');
+	for (size_t i = 0; i < ends->rows.cnt; i++) {
+		const struct tapir_stack_end_row *row = &ends->rows.data[i];
+
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "end", tapir_stack_end__id((enum tapir_stack_end)row->end));
+		tapir_json__str(j, "module", *row->module ? row->module : NULL);
+		for (int of = 0; of < TAPIR_FAMILY_CNT; of++)
+			tapir_json__u64(j, tapir_families[of].many, row->cnt[of]);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+	tapir_json__close(j, '}');
 }
 
 static void json_processes(struct tapir_json *j, const struct tapir_summary *s)
@@ -130,11 +160,18 @@ static void json_modules(struct tapir_json *j, const struct tapir_summary *s)
 static void json_stack(struct tapir_json *j, const struct tapir_summary *s,
 		       const struct tapir_stack_row *row, const char *count_key)
 {
+	const struct tapir_function_row *last = NULL;
+
 	tapir_json__u64(j, count_key, row->cnt);
 	tapir_json__open(j, "functions", '[');
-	for (uint32_t f = 0; f < row->function_cnt; f++)
-		tapir_json__str(j, NULL, s->functions.data[row->functions[f]].name);
+	for (uint32_t f = 0; f < row->function_cnt; f++) {
+		last = &s->functions.data[row->functions[f]];
+		if (!last->is_lost_callers)
+			tapir_json__str(j, NULL, last->name);
+	}
 	tapir_json__close(j, ']');
+	if (last && last->is_lost_callers)
+		tapir_json__str(j, "callers_lost", last->name);
 }
 
 static void json_stacks(struct tapir_json *j, const struct tapir_summary *s)
@@ -249,6 +286,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 		tapir_json__close(&j, '}');
 	}
 	json_events(&j, s);
+	json_stack_ends(&j, &s->ends);
 	json_processes(&j, s);
 	json_threads(&j, s);
 	json_losses(&j, "lost", s, TAPIR_LOSS_KIND_EVENT);

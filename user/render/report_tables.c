@@ -13,6 +13,7 @@
 #include "render/table.h"
 #include "render/unnamed_frames.h"
 #include "render/screen.h"
+#include "symbol/stack_end.h"
 
 #define ROWS_SHOWN   20
 #define STACKS_SHOWN 5
@@ -135,6 +136,45 @@ static void write_intervals(const struct tapir_report_view *v, const struct tapi
 	if (cnt)
 		end_table(&table, cnt, shown, p, out);
 	tapir_str__fini(&name);
+}
+
+/* ---- stacks that are not complete ------------------------------------------------------------ */
+
+static void cell_of_all(struct tapir_table *table, const struct tapir_stack_end_row *row,
+			uint64_t known)
+{
+	uint64_t cnt = 0;
+
+	for (int of = 0; of < TAPIR_FAMILY_CNT; of++)
+		cnt += row->cnt[of];
+	cell_share(table, cnt, known);
+}
+
+/* Of all stacks: how many end where, and why. */
+static void write_stack_ends(const struct tapir_report_view *v, const struct tapir_palette *p,
+			     struct tapir_str *out)
+{
+	static const char *const titles[] = {">STACKS", "CALLERS LOST IN", "REASON", "REMEDY",
+					     NULL};
+	const struct tapir_stack_ends *ends = &v->summary->ends;
+	size_t columns = tapir_screen__fit_columns(), cnt = ends->rows.cnt;
+	size_t shown = shown_cnt(v, cnt, STACKS_SHOWN);
+	struct tapir_table table = {.titles = titles, .wrap_columns = columns ? columns : 100};
+	uint64_t known;
+
+	(void)tapir_stack_ends__lost(ends, &known);
+	for (size_t i = 0; i < shown; i++) {
+		const struct tapir_stack_end_row *row = &ends->rows.data[i];
+		enum tapir_stack_end end = (enum tapir_stack_end)row->end;
+		const char *remedy = tapir_stack_end__remedy(end);
+
+		cell_of_all(&table, row, known);
+		tapir_table__cell(&table, *row->module ? row->module : "-");
+		tapir_table__cell(&table, tapir_stack_end__text(end));
+		tapir_table__cell(&table, remedy ? remedy : "-");
+	}
+	if (cnt)
+		end_table(&table, cnt, shown, p, out);
 }
 
 /* ---- where the CPU was ---------------------------------------------------------------------- */
@@ -396,6 +436,7 @@ static void write_stacks(const struct tapir_report_view *v, const struct tapir_p
 void tapir_report__write_tables(const struct tapir_report_view *v, const struct tapir_palette *p,
 				struct tapir_str *out)
 {
+	write_stack_ends(v, p, out);
 	write_functions(v, p, out);
 	write_modules(v, p, out);
 	write_events(v, p, out);

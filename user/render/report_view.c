@@ -209,6 +209,24 @@ static void write_cpu(const struct tapir_report_view *v, struct tapir_str *out)
 	tapir_str__addc(out, '\n');
 }
 
+/* "stacks: complete in 98.1% of samples, 99.0% of waits"; a table says why the others are not. */
+static void write_stack_ends(const struct tapir_report_view *v, struct tapir_str *out)
+{
+	const struct tapir_stack_ends *ends = &v->summary->ends;
+	const char *separator = "stacks: complete in ";
+
+	for (int of = 0; of < TAPIR_FAMILY_CNT; of++) {
+		if (!ends->known[of])
+			continue;
+		tapir_str__addf(out, "%s%.1f%% of %s", separator,
+				tapir_report__percent(ends->whole[of], ends->known[of]),
+				tapir_families[of].many);
+		separator = ", ";
+	}
+	if (*separator == ',')
+		tapir_str__addc(out, '\n');
+}
+
 /* ---- what is missing ------------------------------------------------------------------------ */
 
 /* Not requested, though counted: not a loss. */
@@ -312,6 +330,7 @@ void tapir_report__write_text(const struct tapir_report_view *v, const struct ta
 	write_origin(v, out);
 	write_totals(v, out);
 	write_cpu(v, out);
+	write_stack_ends(v, out);
 	write_missing(v, p, out);
 	write_left_out(v, out);
 	tapir_report__write_tables(v, p, out);

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How stacks end, in words and in numbers: one stack of each end, in a file, and no file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/stack_ends.h"
+#include "analyze/stack_tree.h"
+#include "symbol/stack_end.h"
+#include "trace/recbuf.h"
+
+#define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
+#define TGID	 100
+#define IN_FILE	 0x400110
+#define IN_START 0x400210
+#define NOWHERE	 0x900000
+#define JIT	 0x700010
+
+struct fixture {
+	struct tapir_catalog *catalog;
+	struct tapir_recbuf buf;
+	struct tapir_stack_ends ends;
+	struct tapir_stack_tree tree;
+};
+
+static const struct tapir_rec *describe(struct fixture *f, const struct tapir_rec *rec)
+{
+	assert_non_null(rec);
+	assert_true(tapir_catalog__describe(f->catalog, rec) >= 0);
+	return rec;
+}
+
+static void add_mapping(struct fixture *f, uint64_t start_va, uint32_t flags, uint64_t file_id,
+			struct tapir_sv path)
+{
+	const struct tapir_rec_mapping m = {.h.time_ns = 1,
+					    .tgid = TGID,
+					    .flags = TAPIR_MAPPING_EXEC | flags,
+					    .start_va = start_va,
+					    .end_va = start_va + 0x1000,
+					    .file_id = file_id};
+
+	describe(f, tapir_recbuf__mapping(&f->buf, &m, path));
+}
+
+static void add_function(struct fixture *f, uint64_t start_off, struct tapir_sv name)
+{
+	const struct tapir_rec_symbol symbol = {
+		.file_id = 7, .start_off = start_off, .size = 0x100};
+
+	describe(f, tapir_recbuf__symbol(&f->buf, &symbol, name));
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	f->catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
+	assert_non_null(f->catalog);
+	add_mapping(f, 0x400000, 0, 7, SV("/usr/lib/libfoo.so"));
+	add_mapping(f, 0x700000, TAPIR_MAPPING_ANON, 0, SV(""));
+	add_function(f, 0x100, SV("deep"));
+	add_function(f, 0x200, SV("start_thread"));
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	tapir_stack_ends__fini(&f->ends);
+	tapir_stack_tree__fini(&f->tree);
+	tapir_catalog__free(f->catalog);
+	tapir_recbuf__fini(&f->buf);
+	free(f);
+	return 0;
+}
+
+/* A stack of two frames, of which the second is the last; the record is the catalog's. */
+static const struct tapir_rec_stack *add_stack(struct fixture *f, uint64_t id,
+					       enum tapir_stack_end end, uint64_t last_va)
+{
+	const struct tapir_rec_stack stack = {.stack_id = id, .end = (uint8_t)end};
+	const uint64_t frames_va[] = {IN_FILE, last_va};
+
+	describe(f, tapir_recbuf__stack(&f->buf, &stack, frames_va, 2));
+	return tapir_catalog__stack(f->catalog, id);
+}
+
+static void add_samples(struct fixture *f, uint64_t stack_id, unsigned cnt)
+{
+	const struct tapir_rec_sample sample = {
+		.h = {.type = TAPIR_REC_SAMPLE, .size = sizeof(sample), .time_ns = 5},
+		.tgid = TGID,
+		.stack_id = stack_id};
+
+	for (unsigned i = 0; i < cnt; i++) {
+		tapir_stack_ends__add(&f->ends, f->catalog, &sample.h, TAPIR_FAMILY_SAMPLE);
+		tapir_stack_tree__add_record(&f->tree, f->catalog, &sample.h);
+	}
+}
+
+static void add_event(struct fixture *f, uint64_t stack_id)
+{
+	const struct tapir_rec_event event = {
+		.h = {.type = TAPIR_REC_EVENT, .size = sizeof(event), .time_ns = 5},
+		.tgid = TGID,
+		.stack_id = stack_id};
+
+	tapir_stack_ends__add(&f->ends, f->catalog, &event.h, TAPIR_FAMILY_EVENT);
+}
+
+static void check_text(struct fixture *f, uint64_t id, enum tapir_stack_end end, uint64_t last_va,
+		       const char *wanted)
+{
+	const struct tapir_rec_stack *stack = add_stack(f, id, end, last_va);
+	struct tapir_str text = {};
+
+	assert_int_equal(tapir_stack_end__add_of(&text, f->catalog, TGID, 5, stack),
+			 wanted != NULL);
+	if (wanted)
+		assert_string_equal(text.data, wanted);
+	else
+		assert_int_equal(text.len, 0);
+	tapir_str__fini(&text);
+}
+
+static void reason_and_file_are_named_when_callers_are_missing(void **state)
+{
+	struct fixture *f = *state;
+
+	check_text(f, 1, TAPIR_STACK_END_WHOLE, IN_FILE, NULL);
+	check_text(f, 2, TAPIR_STACK_END_UNKNOWN, IN_FILE, NULL);
+	check_text(f, 3, TAPIR_STACK_END_NO_TABLE, IN_FILE,
+		   "callers lost in libfoo.so: no unwind table");
+	check_text(f, 4, TAPIR_STACK_END_NOT_CODE, NOWHERE,
+		   "callers lost: return address outside executable code");
+	check_text(f, 5, TAPIR_STACK_END_JIT_NO_FP, JIT,
+		   "callers lost: generated code without frame pointers");
+	check_text(f, 6, TAPIR_STACK_END_FAULT, JIT,
+		   "callers lost in generated code: stack memory not readable");
+}
+
+static void chain_is_whole_when_it_ends_where_threads_begin(void **state)
+{
+	struct fixture *f = *state;
+
+	check_text(f, 1, TAPIR_STACK_END_FP_END, IN_START, NULL);
+	check_text(f, 2, TAPIR_STACK_END_FP_END, IN_FILE,
+		   "callers lost in libfoo.so: end of the frame pointer chain");
+	check_text(f, 3, TAPIR_STACK_END_FAULT, IN_START,
+		   "callers lost in libfoo.so: stack memory not readable");
+}
+
+static void each_end_has_a_name_of_its_own(void **state)
+{
+	(void)state;
+	for (int i = 0; i < TAPIR_STACK_END_CNT; i++) {
+		const char *id = tapir_stack_end__id((enum tapir_stack_end)i);
+
+		assert_true(*id && *tapir_stack_end__text((enum tapir_stack_end)i));
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(id, tapir_stack_end__id((enum tapir_stack_end)j));
+	}
+	assert_string_equal(tapir_stack_end__id(TAPIR_STACK_END_CNT), "unknown");
+}
+
+static void stacks_are_counted_by_kind_reason_and_file(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t known;
+
+	add_stack(f, 1, TAPIR_STACK_END_WHOLE, IN_START);
+	add_stack(f, 2, TAPIR_STACK_END_NO_TABLE, IN_FILE);
+	add_stack(f, 3, TAPIR_STACK_END_JIT_NO_FP, JIT);
+	add_stack(f, 4, TAPIR_STACK_END_UNKNOWN, IN_FILE);
+	add_samples(f, 1, 5);
+	add_samples(f, 2, 2);
+	add_samples(f, 3, 4);
+	add_samples(f, 4, 9);  /* not known: in no count */
+	add_samples(f, 77, 3); /* not described */
+	add_event(f, 2);
+	add_event(f, 1);
+	add_event(f, 0); /* has none */
+	tapir_stack_ends__sort(&f->ends);
+	assert_int_equal(f->ends.known[TAPIR_FAMILY_SAMPLE], 11);
+	assert_int_equal(f->ends.whole[TAPIR_FAMILY_SAMPLE], 5);
+	assert_int_equal(f->ends.known[TAPIR_FAMILY_EVENT], 2);
+	assert_int_equal(f->ends.whole[TAPIR_FAMILY_EVENT], 1);
+	assert_int_equal(tapir_stack_ends__lost(&f->ends, &known), 7);
+	assert_int_equal(known, 13);
+	assert_int_equal(f->ends.rows.cnt, 2);
+	assert_string_equal(f->ends.rows.data[0].module, "generated code");
+	assert_int_equal(f->ends.rows.data[0].cnt[TAPIR_FAMILY_SAMPLE], 4);
+	assert_string_equal(f->ends.rows.data[1].module, "libfoo.so");
+	assert_int_equal(f->ends.rows.data[1].cnt[TAPIR_FAMILY_SAMPLE], 2);
+	assert_int_equal(f->ends.rows.data[1].cnt[TAPIR_FAMILY_EVENT], 1);
+}
+
+/* all > [callers lost ...] > deep > deep; what is whole has no such frame. */
+static void tree_has_a_frame_in_the_place_of_the_callers(void **state)
+{
+	struct fixture *f = *state;
+	const struct tapir_tree_node *nodes, *lost;
+
+	add_stack(f, 2, TAPIR_STACK_END_NO_TABLE, IN_FILE);
+	add_samples(f, 2, 3);
+	nodes = f->tree.nodes.data;
+	lost = &nodes[nodes[TAPIR_STACK_TREE_ROOT].first_child];
+	assert_string_equal(f->tree.names.data[lost->name],
+			    "[callers lost in libfoo.so: no unwind table]");
+	assert_string_equal(f->tree.names.data[nodes[lost->first_child].name], "deep");
+	assert_false(nodes[lost->first_child].is_whole);
+	add_stack(f, 1, TAPIR_STACK_END_WHOLE, IN_FILE);
+	add_samples(f, 1, 1);
+	nodes = f->tree.nodes.data;
+	lost = &nodes[nodes[TAPIR_STACK_TREE_ROOT].first_child];
+	assert_string_equal(f->tree.names.data[lost->name], "deep");
+	assert_true(lost->is_whole);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(reason_and_file_are_named_when_callers_are_missing,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(chain_is_whole_when_it_ends_where_threads_begin,
+						setup, teardown),
+		cmocka_unit_test(each_end_has_a_name_of_its_own),
+		cmocka_unit_test_setup_teardown(stacks_are_counted_by_kind_reason_and_file, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(tree_has_a_frame_in_the_place_of_the_callers, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * stack_end.h - how a user stack ended, in words: complete, or with callers missing, where and why.
+ * Thread safety: that of the catalog.
+ */
+#ifndef TAPIR_USER_STACK_END_H
+#define TAPIR_USER_STACK_END_H
+
+#include "base/str.h"
+#include "trace/catalog.h"
+#include "trace/record.h"
+
+/*
+ * UNKNOWN of a kernel stack, and where the recording is older. A chain of frame pointers that ends
+ * in a function where threads begin is WHOLE.
+ */
+enum tapir_stack_end tapir_stack_end__of(const struct tapir_catalog *catalog, uint32_t tgid,
+					 uint64_t time_ns, const struct tapir_rec_stack *stack);
+
+/* Is that a function in which threads begin? */
+bool tapir_stack_end__is_start(const char *function, size_t len);
+
+/* Are callers missing? Neither WHOLE nor UNKNOWN. */
+bool tapir_stack_end__lost_callers(enum tapir_stack_end end);
+
+/* "no_table", for programs; "no unwind table", for people; never NULL. */
+const char *tapir_stack_end__id(enum tapir_stack_end end);
+const char *tapir_stack_end__text(enum tapir_stack_end end);
+
+/* What gives whole stacks, or NULL. */
+const char *tapir_stack_end__remedy(enum tapir_stack_end end);
+
+/*
+ * The file of the last frame, whose caller is missing, without its directories: "libfoo.so",
+ * "generated code", or "" where no mapping is known. Borrowed from the catalog.
+ */
+struct tapir_sv tapir_stack_end__module(const struct tapir_catalog *catalog, uint32_t tgid,
+					uint64_t time_ns, const struct tapir_rec_stack *stack);
+
+/* "callers lost in libfoo.so: no unwind table". */
+void tapir_stack_end__add(struct tapir_str *out, enum tapir_stack_end end, struct tapir_sv module);
+
+/* The same for a stack whose callers are missing; false: they are not, nothing was added. */
+bool tapir_stack_end__add_of(struct tapir_str *out, const struct tapir_catalog *catalog,
+			     uint32_t tgid, uint64_t time_ns, const struct tapir_rec_stack *stack);
+
+#endif
