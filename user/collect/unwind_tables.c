@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach/maps.h"
+#include "attach/proc.h"
 #include "attach/unwind_maps.h"
 #include "base/clock.h"
 #include "base/diag.h"
@@ -24,8 +26,12 @@
 #define IDLE_POLLS 10u
 
 struct file {
-	char *path; /* for messages */
-	int fd;	    /* until it was read; -1: none */
+	char *path;
+	/* Who maps it where: to open it without an fd. */
+	uint32_t tgid;
+	uint32_t dev;
+	uint64_t start_va, end_va, inode;
+	int fd; /* until it was read; -1: none */
 	struct tapir_unwind_key key;
 	bool has_key;
 	bool was_read; /* with an fd, whatever came of it */
@@ -130,13 +136,31 @@ static int build(int fd, struct tapir_unwind_table **out)
 	return err;
 }
 
+/* The file as that process maps it. */
+static int open_mapped(const struct file *file)
+{
+	struct tapir_mapping_line line = {.start_va = file->start_va,
+					  .end_va = file->end_va,
+					  .inode = file->inode,
+					  .dev = file->dev,
+					  .is_executable = true,
+					  .path = file->path,
+					  .path_len = strlen(file->path)};
+	int mark = tapir_diag__cnt(), fd;
+
+	fd = tapir_mapping_line__is_file(&line) ? tapir_proc__open_mapped(file->tgid, &line, NULL)
+						: -ENOENT;
+	tapir_diag__rewind(mark);
+	return fd;
+}
+
 /* From the cache, or from the file, and then into the cache. */
 static int make_table(struct tapir_unwind_tables *t, struct file *file, int fd,
 		      struct tapir_unwind_table **out, bool *is_cached)
 {
 	int err = -ENOENT;
 
-	if (fd >= 0)
+	if (fd >= 0 && !file->has_key)
 		file->has_key = !tapir_unwind_key__of(fd, &file->key);
 	if (file->has_key)
 		err = tapir_unwind_cache__load(t->cache, &file->key, out);
@@ -206,12 +230,14 @@ static void serve(struct tapir_unwind_tables *t, uint32_t idx)
 	int fd = file->fd, err;
 
 	file->fd = -1;
-	file->was_read |= fd >= 0;
-	file->is_queued = false; /* an fd may come meanwhile */
 	pthread_mutex_unlock(&t->lock);
+	if (fd < 0 && !file->has_key)
+		fd = open_mapped(file);
 	err = make_table(t, file, fd, &table, &is_cached);
-	tapir_guard__fd(&fd);
 	pthread_mutex_lock(&t->lock);
+	file->was_read |= fd >= 0;
+	file->is_queued = false;
+	tapir_guard__fd(&fd);
 	if (!err)
 		err = place(t, idx, table, is_cached);
 	tapir_unwind_table__free(table);
@@ -249,16 +275,19 @@ static void *run(void *ctx)
 
 /* ---- what the session thread sees ---------------------------------------------------------------- */
 
-static void set_path(struct file *file, const struct tapir_rec_mapping *mapping)
+static void set_mapping(struct file *file, const struct tapir_rec_mapping *mapping)
 {
-	struct tapir_mapping_view view;
-
-	tapir_mapping_view__of(&mapping->h, &view);
-	file->path = strndup(view.path.data, view.path.len);
+	file->tgid = mapping->tgid;
+	file->dev = mapping->dev;
+	file->start_va = mapping->start_va;
+	file->end_va = mapping->end_va;
+	file->inode = mapping->inode;
 }
 
 static uint32_t add_file(struct tapir_unwind_tables *t, const struct tapir_rec_mapping *mapping)
 {
+	struct tapir_mapping_view view;
+	struct file *file;
 	uint64_t *idx;
 
 	if (t->file_cnt == TAPIR_UNWIND_FILES) {
@@ -266,23 +295,27 @@ static uint32_t add_file(struct tapir_unwind_tables *t, const struct tapir_rec_m
 		return TAPIR_UNWIND_NO_FILE;
 	}
 	idx = tapir_map__put(&t->idx_by_file_id, mapping->file_id, NULL);
-	if (!idx)
+	file = &t->files[t->file_cnt];
+	tapir_mapping_view__of(&mapping->h, &view);
+	file->path = idx ? strndup(view.path.data, view.path.len) : NULL;
+	if (!file->path) {
+		tapir_map__del(&t->idx_by_file_id, mapping->file_id);
 		return TAPIR_UNWIND_NO_FILE;
+	}
+	file->fd = -1;
 	*idx = t->file_cnt++;
-	t->files[*idx].fd = -1;
-	set_path(&t->files[*idx], mapping);
-	if (!t->files[*idx].path)
-		t->files[*idx].path = strdup("?");
 	return (uint32_t)*idx;
 }
 
-/* Without an fd only the cache can have its table: one that comes later is read. */
-static void queue_with(struct tapir_unwind_tables *t, uint32_t idx, int fd)
+/* A file that could not be opened may be where another process maps it. */
+static void queue_with(struct tapir_unwind_tables *t, uint32_t idx,
+		       const struct tapir_rec_mapping *mapping, int fd)
 {
 	struct file *file = &t->files[idx];
 
-	if (fd >= 0 && file->fd < 0)
+	if (fd >= 0)
 		file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	set_mapping(file, mapping);
 	set_state(t, idx, TAPIR_UNWIND_NOT_YET);
 	enqueue(t, idx);
 }
@@ -296,9 +329,8 @@ uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
 	pthread_mutex_lock(&t->lock);
 	known = tapir_map__get(&t->idx_by_file_id, mapping->file_id);
 	idx = known ? (uint32_t)*known : add_file(t, mapping);
-	if (idx != TAPIR_UNWIND_NO_FILE &&
-	    (!known || (fd >= 0 && !t->files[idx].was_read && t->files[idx].fd < 0)))
-		queue_with(t, idx, fd);
+	if (idx != TAPIR_UNWIND_NO_FILE && !t->files[idx].was_read && !t->files[idx].is_queued)
+		queue_with(t, idx, mapping, fd);
 	pthread_mutex_unlock(&t->lock);
 	return idx;
 }

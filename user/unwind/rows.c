@@ -203,31 +203,54 @@ void tapir_unwind_rows__fini(struct tapir_unwind_rows *rows)
 
 /* ---- later additions ------------------------------------------------------------------------ */
 
+/* What under has in [from, until), which is a gap. */
+static bool fill_gap(struct tapir_unwind_rows *out, const struct tapir_unwind_row *under,
+		     size_t cnt, uint32_t from, uint64_t until)
+{
+	size_t at = tapir_sorted__behind(under, cnt, pc, from);
+	struct tapir_unwind_row row = {.pc = from};
+
+	if (at) {
+		row = under[at - 1];
+		row.pc = from;
+	}
+	if (!add_row(out, row))
+		return false;
+	for (; at < cnt && under[at].pc < until; at++)
+		if (!add_row(out, under[at]))
+			return false;
+	return true;
+}
+
+int tapir_unwind_rows__underlay(struct tapir_unwind_rows *rows,
+				const struct tapir_unwind_row *under, size_t cnt)
+{
+	struct tapir_unwind_rows merged = {};
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < rows->vec.cnt; i++) {
+		const struct tapir_unwind_row *row = &rows->vec.data[i];
+		uint64_t until = i + 1 < rows->vec.cnt ? row[1].pc : UINT64_MAX;
+
+		ok = row->rule == TAPIR_UNWIND_GAP ? fill_gap(&merged, under, cnt, row->pc, until)
+						   : add_row(&merged, *row);
+	}
+	if (!ok) {
+		tapir_vec__fini(&merged.vec);
+		return -ENOMEM;
+	}
+	tapir_vec__fini(&rows->vec);
+	rows->vec.data = merged.vec.data;
+	rows->vec.cnt = merged.vec.cnt;
+	rows->vec.cap = merged.vec.cap;
+	return 0;
+}
+
 int tapir_unwind_rows__fill(struct tapir_unwind_rows *rows, uint32_t from, uint32_t until,
 			    struct tapir_unwind_row row)
 {
-	size_t after = tapir_sorted__behind(rows->vec.data, rows->vec.cnt, pc, from);
-	struct tapir_unwind_row gap = {.rule = TAPIR_UNWIND_GAP};
-	size_t at = after, tail_cnt;
-	bool replaces, has_rest;
+	struct tapir_unwind_row under[] = {row, {.pc = until, .rule = TAPIR_UNWIND_GAP}};
 
-	if (!after || rows->vec.data[after - 1].rule != TAPIR_UNWIND_GAP || from >= until)
-		return 0;
-	if (after < rows->vec.cnt && rows->vec.data[after].pc < until)
-		until = rows->vec.data[after].pc;
-	replaces = rows->vec.data[after - 1].pc == from && after > 1;
-	has_rest = after == rows->vec.cnt || until < rows->vec.data[after].pc;
-	tail_cnt = rows->vec.cnt - after;
-	at -= replaces;
-	for (unsigned i = 0; i < 1u - replaces + has_rest; i++)
-		if (!tapir_vec__add(&rows->vec))
-			return -ENOMEM;
-	memmove(&rows->vec.data[at + 1 + has_rest], &rows->vec.data[after],
-		tail_cnt * sizeof(*rows->vec.data));
-	row.pc = from;
-	gap.pc = until;
-	rows->vec.data[at] = row;
-	if (has_rest)
-		rows->vec.data[at + 1] = gap;
-	return 0;
+	under[0].pc = from;
+	return from < until ? tapir_unwind_rows__underlay(rows, under, 2) : 0;
 }

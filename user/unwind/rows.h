@@ -32,6 +32,10 @@ struct tapir_unwind_rows {
 int tapir_unwind_rows__make(struct tapir_elf *elf, struct tapir_unwind_rows *out);
 void tapir_unwind_rows__fini(struct tapir_unwind_rows *rows);
 
+/* Gaps of rows get what under has there, which is sorted. 0 or -ENOMEM. */
+int tapir_unwind_rows__underlay(struct tapir_unwind_rows *rows,
+				const struct tapir_unwind_row *under, size_t cnt);
+
 /* Where row may hold: [from, until), as far as no other row than a GAP does. 0 or -ENOMEM. */
 int tapir_unwind_rows__fill(struct tapir_unwind_rows *rows, uint32_t from, uint32_t until,
 			    struct tapir_unwind_row row);

@@ -9,6 +9,7 @@
 
 #include "base/diag.h"
 #include "elf/image.h"
+#include "unwind/go_rows.h"
 #include "unwind/rows.h"
 
 #define MAX_ENTRY_BYTES 64u /* of an entry point: it calls at once */
@@ -118,5 +119,7 @@ int tapir_undescribed__add(struct tapir_elf *elf, struct tapir_unwind_rows *rows
 
 	if (!err)
 		err = add_entry(elf, rows);
-	return err ? err : add_trampolines(elf, rows);
+	if (!err)
+		err = add_trampolines(elf, rows);
+	return err ? err : tapir_go_rows__add(elf, rows);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * undescribed.h - code that needs no .eh_frame to be understood: stubs that the linker writes (lld
- * describes none), the entry point (no caller), trampolines of signals (musl, Go).
+ * describes none), the entry point (no caller), trampolines of signals (musl, Go), functions of Go
+ * (go_rows.h).
  */
 #ifndef TAPIR_USER_UNDESCRIBED_H
 #define TAPIR_USER_UNDESCRIBED_H

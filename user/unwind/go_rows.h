@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * go_rows.h - the functions of a Go program, by its .gopclntab (Go 1.18 and newer), which stays in
+ * stripped programs: how deep the stack is at each instruction, and which functions are the first
+ * ones of a stack (runtime.goexit, runtime.mstart). Functions that move the stack pointer to
+ * another stack are walked by frame pointers, which Go keeps.
+ */
+#ifndef TAPIR_USER_GO_ROWS_H
+#define TAPIR_USER_GO_ROWS_H
+
+struct tapir_elf;
+struct tapir_unwind_rows;
+
+/* Fills gaps of rows; nothing in programs that are not Go's, or of an unknown version. 0 or
+ * -ENOMEM. */
+int tapir_go_rows__add(struct tapir_elf *elf, struct tapir_unwind_rows *rows);
+
+#endif
