@@ -19,6 +19,7 @@
 
 #define MAX_MAPPINGS   (TAPIR_UNWIND_SPACE_BLOCKS * TAPIR_UNWIND_SPACE_MAPPINGS)
 #define PRUNED_PER_SEC 4
+#define MAX_VA	       (1ull << 56) /* the vsyscall page is beyond: the walker compares with a sign */
 
 struct mapping {
 	struct tapir_unwind_mapping m;
@@ -273,7 +274,8 @@ static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_map
 			      .since_ns = rec->h.time_ns};
 	struct space *space;
 
-	if (!(rec->flags & TAPIR_MAPPING_EXEC) || rec->end_va <= rec->start_va || !rec->tgid)
+	if (!(rec->flags & TAPIR_MAPPING_EXEC) || rec->end_va <= rec->start_va || !rec->tgid ||
+	    rec->end_va > MAX_VA)
 		return;
 	new.m.file_idx = file_of(s, rec, fd);
 	if (new.m.kind != TAPIR_UNWIND_KIND_FILE)
