@@ -40,7 +40,7 @@ static __always_inline __u64 take_user_stack(struct cpu_stacks *s, struct tapir_
 					     const struct tapir_rec *of, long *err)
 {
 	walk(&s->user, NULL);
-	*err = tapir_send_stack(now, &s->sender, &s->user.rec, of);
+	*err = send_user_stack(now, &s->sender, &s->user, of);
 	return s->user.rec.stack_id;
 }
 

@@ -39,6 +39,7 @@ static __always_inline void take_user(struct sample_scratch *s, struct tapir_liv
 	struct user_stack *u = &s->stacks.user;
 	long err;
 
+	u->owner = STACK_OF_SAMPLE;
 	if (in_user) {
 		u->ip = interrupted[TAPIR_REG_IP];
 		u->sp = interrupted[TAPIR_REG_SP];

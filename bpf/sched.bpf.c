@@ -137,6 +137,7 @@ static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_l
 	long err, kernel_err;
 
 	if (task->mm) {
+		s->stacks.user.owner = STACK_OF_SWITCH;
 		set_user_regs(&s->stacks.user, task);
 		s->rec.out_stack_id = take_user_stack(&s->stacks, now, &s->rec.h, &err);
 	} else {

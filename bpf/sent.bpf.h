@@ -52,6 +52,29 @@ static __always_inline void set_mark(void *marks, __u32 mask, __u64 mark)
 		*place = mark;
 }
 
+static __always_inline int has_stack_mark(const struct tapir_live *now, __u64 stack_id)
+{
+	return has_mark(&sent_stacks, STACK_MARKS - 1, tapir_walk__hash(stack_id, now->epoch));
+}
+
+/* As tapir_send_stack, whether this epoch has had it or not. */
+static __always_inline long send_stack_now(struct tapir_live *now, struct sender *sender,
+					   struct tapir_rec_stack *rec, __u64 size,
+					   const struct tapir_rec *of)
+{
+	long err;
+
+	rec->h.type = TAPIR_REC_STACK;
+	rec->h.cpu = of->cpu;
+	rec->h.time_ns = of->time_ns;
+	rec->h.size = size;
+	err = tapir_send(now, sender, rec, size);
+	if (!err)
+		set_mark(&sent_stacks, STACK_MARKS - 1,
+			 tapir_walk__hash(rec->stack_id, now->epoch));
+	return err;
+}
+
 /*
  * Sends the frames behind rec, which is filled but for its header, if this epoch has not had
  * them; cpu and time are those of `of`, which refers to them. Negative: there was no space.
@@ -60,20 +83,10 @@ static __always_inline long tapir_send_stack(struct tapir_live *now, struct send
 					     struct tapir_rec_stack *rec,
 					     const struct tapir_rec *of)
 {
-	__u64 mark = tapir_walk__hash(rec->stack_id, now->epoch);
-	__u32 size = sizeof(*rec) + 8 * (rec->frame_cnt & 127);
-	long err;
-
-	if (has_mark(&sent_stacks, STACK_MARKS - 1, mark))
-		return 0;
-	rec->h.type = TAPIR_REC_STACK;
-	rec->h.cpu = of->cpu;
-	rec->h.time_ns = of->time_ns;
-	rec->h.size = size;
-	err = tapir_send(now, sender, rec, size);
-	if (!err)
-		set_mark(&sent_stacks, STACK_MARKS - 1, mark);
-	return err;
+	return has_stack_mark(now, rec->stack_id)
+		       ? 0
+		       : send_stack_now(now, sender, rec,
+					sizeof(*rec) + 8 * (rec->frame_cnt & 127ull), of);
 }
 
 /*

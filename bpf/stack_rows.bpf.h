@@ -40,10 +40,15 @@ struct walk {
 	__u32 window_bytes; /* a multiple of 8 */
 	__u32 cnt;	    /* frames taken */
 	__u32 flags;
-	__u32 end;	/* enum tapir_stack_end */
-	__u32 sources;	/* enum row_source of all rows followed */
-	__u32 is_exact; /* ip is that of an instruction, not a return address */
+	__u32 end;	 /* enum tapir_stack_end */
+	__u32 limit;	 /* of cnt */
+	__u32 has_space; /* something is known of the process */
+	__u32 sources;	 /* enum row_source of all rows followed */
+	__u32 is_exact;	 /* ip is that of an instruction, not a return address */
 };
+
+/* Whose a struct user_stack is. */
+enum stack_owner { STACK_OF_SAMPLE, STACK_OF_SWITCH, STACK_OF_THREAD };
 
 struct user_stack {
 	/* Where the walk begins; then of the frame taken last, whose ip is that of its call. */
@@ -56,7 +61,7 @@ struct user_stack {
 	__u64 pair[2]; /* a frame record: the caller's frame pointer, the return address */
 	struct tapir_unwind_space_key key;
 	__u32 file_idx, pc, at;
-	__u32 pad0;
+	__u32 owner;			     /* enum stack_owner */
 	struct tapir_unwind_mapping mapping; /* the last one, good while seed is mapping_seed */
 	struct tapir_repair_process repair;
 	struct tapir_unwind_code code;
@@ -286,11 +291,23 @@ static __noinline int refine_row(struct user_stack *u, __u64 ip)
 	return 0;
 }
 
-/* Nothing is known of the process, or of the memory at the very address that it executes. */
+/* Nothing is known of the process. */
 static __always_inline int set_guess(struct user_stack *u, __u64 ip)
 {
 	return tapir_walk__ip_ok(ip) ? set_fp_row(u, ROW_GUESSED)
 				     : set_stop(u, TAPIR_STACK_END_NOT_CODE);
+}
+
+/*
+ * Where a return address leads, there is no code. But the process executes what is at its
+ * instruction pointer: then what is known of it is older than its last execve or dlopen.
+ */
+static __always_inline int set_unmapped(struct user_stack *u, __u64 ip)
+{
+	if (u->walk.cnt)
+		return set_stop(u, TAPIR_STACK_END_NOT_CODE);
+	u->seed = 0;
+	return set_guess(u, ip);
 }
 
 static __always_inline __u32 row_place(__u64 ip)
@@ -312,7 +329,7 @@ __weak __noinline int find_row(struct user_stack *u)
 	if (!u->seed)
 		return set_guess(u, ip);
 	if ((ip < u->mapping.start_va || ip >= u->mapping.end_va) && find_mapping(u, ip))
-		return u->walk.cnt ? set_stop(u, TAPIR_STACK_END_NOT_CODE) : set_guess(u, ip);
+		return set_unmapped(u, ip);
 	if (u->mapping.kind == TAPIR_UNWIND_KIND_LEAF)
 		return set_row(u, TAPIR_UNWIND_SP, 1, 0, ROW_OF_CODE);
 	if (u->mapping.kind == TAPIR_UNWIND_KIND_JIT_NO_FP)
@@ -340,14 +357,5 @@ static __always_inline void take_row(struct user_stack *u)
 }
 
 /* ---- frames ----------------------------------------------------------------------------------- */
-
-static __always_inline void take_frame(struct user_stack *u, __u64 ip)
-{
-	__u32 cnt = frame_cnt(u);
-
-	u->frames[cnt & 127] = ip;
-	*(volatile __u32 *)&u->walk.cnt = cnt + 1;
-	u->walk.hash = tapir_walk__hash(u->walk.hash, ip);
-}
 
 #endif /* TAPIR_BPF_STACK_ROWS_BPF_H */

@@ -257,7 +257,7 @@ static __noinline int send_stack(struct scratch *s, struct tapir_live *now)
 {
 	struct tapir_rec_event *ev = event_of(s);
 
-	if (!tapir_send_stack(now, &s->sender, &s->stack.rec, &ev->h))
+	if (!send_user_stack(now, &s->sender, &s->stack, &ev->h))
 		return 0;
 	ev->flags |= TAPIR_EVENT_STACK_LOST;
 	tapir_lose(&ev->probe_id, TAPIR_LOSS_STACK_RING_FULL);
@@ -270,6 +270,7 @@ static __always_inline __u64 take_stack(struct scratch *s, struct tapir_live *no
 {
 	__u64 id, *recent;
 
+	s->stack.owner = STACK_OF_THREAD;
 	s->stack.ip = s->regs[TAPIR_REG_IP];
 	s->stack.sp = s->regs[TAPIR_REG_SP];
 	s->stack.fp = s->regs[TAPIR_REG_BP];

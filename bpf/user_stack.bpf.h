@@ -19,11 +19,26 @@
 #define TAPIR_BPF_USER_STACK_BPF_H
 
 #include "bpf/common.bpf.h"
+#include "bpf/deep_stack.bpf.h"
 #include "bpf/stack_rows.bpf.h"
 
 /* A return from a call costs 6 ns; the verifier looks at each frame of an inline loop. */
 #define FRAMES_AT_ONCE	8
 #define HIDDEN_IN_A_ROW 3 /* __tls_get_addr, in a helper that allocates, in one that calls that */
+
+static __always_inline void take_frame(struct user_stack *u, __u64 ip)
+{
+	__u32 cnt = frame_cnt(u);
+
+	if (has_deep_stacks() && cnt >= TAPIR_FRAMES && take_deep_frame(u, ip)) {
+		u->walk.limit = cnt;
+		return;
+	}
+	if (!has_deep_stacks() || cnt < TAPIR_FRAMES)
+		u->frames[cnt & 127] = ip;
+	*(volatile __u32 *)&u->walk.cnt = cnt + 1;
+	u->walk.hash = tapir_walk__hash(u->walk.hash, ip);
+}
 
 /* ---- callers that functions hide (repair_logic.bpf.h) ------------------------------------- */
 
@@ -77,7 +92,7 @@ __weak __noinline int take_hidden(struct user_stack *u, __u64 ip, __u64 sp_va, _
 {
 	if (!u)
 		return 0;
-	for (__u32 i = 0; i < HIDDEN_IN_A_ROW && frame_cnt(u) < TAPIR_FRAMES; i++) {
+	for (__u32 i = 0; i < HIDDEN_IN_A_ROW && frame_cnt(u) < u->walk.limit; i++) {
 		__u32 cfa_off = hidden_cfa_off(u, ip);
 		__u64 slot = sp_va + cfa_off - 8;
 
@@ -205,7 +220,7 @@ static __always_inline long take_interrupted(struct user_stack *u)
 {
 	long ret;
 
-	if (frame_cnt(u) >= TAPIR_FRAMES)
+	if (frame_cnt(u) >= u->walk.limit)
 		return end_walk(u, TAPIR_STACK_END_MORE);
 	u->walk.is_exact = 1;
 	ret = take_caller(u, ROW_OF_TABLE, u->pair[1] + 1);
@@ -232,7 +247,7 @@ static __always_inline long walk_step(struct user_stack *u)
 		cfa = u->cfa;
 	}
 	u->walk.sources |= source;
-	if (frame_cnt(u) >= TAPIR_FRAMES)
+	if (frame_cnt(u) >= u->walk.limit)
 		return end_walk(u, TAPIR_STACK_END_MORE);
 	if (!cfa_ok(u, cfa))
 		return lose_caller(u, source, TAPIR_STACK_END_NO_PROGRESS);
@@ -269,6 +284,7 @@ static __noinline int begin_space(struct user_stack *u)
 	u->key.block = 0;
 	space = find_space(u);
 	u->seed = space ? tapir_walk__hash(u->key.tgid, space->generation) | 1 : 0;
+	u->walk.has_space = space != NULL;
 	if (u->seed != u->mapping_seed)
 		u->mapping.start_va = u->mapping.end_va = 0;
 	u->mapping_seed = u->seed;
@@ -278,6 +294,7 @@ static __noinline int begin_space(struct user_stack *u)
 static __always_inline void begin_walk(struct user_stack *u, const struct tapir_site *site)
 {
 	__builtin_memset(&u->walk, 0, sizeof(u->walk));
+	u->walk.limit = frame_limit;
 	u->walk.base = u->sp & ~7ull;
 	begin_space(u);
 	begin_repair(u);
@@ -302,7 +319,7 @@ static __always_inline void end_record(struct user_stack *u)
 		flags |= TAPIR_STACK_MORE;
 	else if (end == TAPIR_STACK_END_FAULT)
 		flags |= TAPIR_STACK_FAULT;
-	else if (u->walk.sources & ROW_GUESSED && u->seed)
+	else if (u->walk.sources & ROW_GUESSED && u->walk.has_space)
 		end = TAPIR_STACK_END_NOT_YET;
 	if (u->walk.sources & ROW_OF_TABLE)
 		flags |= TAPIR_STACK_UNWOUND;
@@ -322,7 +339,7 @@ __weak __noinline int walk(struct user_stack *u, const struct tapir_site *site)
 	if (!u)
 		return 0;
 	begin_walk(u, site);
-	bpf_loop(TAPIR_FRAMES / FRAMES_AT_ONCE + 2, walk_next, &u, 0);
+	bpf_loop(frame_limit / FRAMES_AT_ONCE + 2, walk_next, &u, 0);
 	end_record(u);
 	return 0;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Stacks: every frame, by name, in order."""
-MAX_FRAMES = 127  # TAPIR_MAX_FRAMES of abi.h
+MAX_FRAMES = 127  # TAPIR_FRAMES of abi.h
 
 
 def names(event):
@@ -29,6 +29,16 @@ def test_stack_keeps_the_leaf_frames_when_it_is_too_deep(t):
     t.eq(len(events), 20, "events")
     for event in events:
         t.eq(names(event), expected(150)[:MAX_FRAMES], "stack of 150 functions")
+
+
+def test_stack_has_as_many_frames_as_asked_for(t):
+    for asked in (1, 20, 127, 128, 300, 512):
+        _, events = t.record(["depth:hit"], ["depth", 600, 20], "--stack", "--frames", asked)
+        t.eq(len(events), 20, "events")
+        for event in events:
+            t.eq(names(event), expected(600)[:asked], f"stack with --frames {asked}")
+    for asked in (0, 513):
+        t.tapir("record", "--frames", asked, "--", "true", expect=2)
 
 
 def test_stacks_are_whole_when_threads_share_them(t):

@@ -83,6 +83,17 @@ static int load_error(int err)
 
 /* ---- loading ---------------------------------------------------------------------------- */
 
+/* Places for deep stacks exist only where they are asked for. */
+static void set_frames(struct tapir_bpf *skel, uint32_t frames)
+{
+	bool is_deep = frames > TAPIR_FRAMES;
+
+	if (frames)
+		skel->rodata->frame_limit = frames;
+	bpf_map__set_autocreate(skel->maps.deep_thread_stacks, is_deep);
+	bpf_map__set_autocreate(skel->maps.deep_cpu_stacks, is_deep);
+}
+
 static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts *opts)
 {
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
@@ -96,6 +107,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	bpf_map__set_max_entries(p->skel->maps.losses, opts->site_cap + 1);
 	if (opts->process_cap)
 		bpf_map__set_max_entries(p->skel->maps.tgids, opts->process_cap);
+	set_frames(p->skel, opts->frames);
 	bpf_program__set_autoload(p->skel->progs.tapir_sample, opts->families[TAPIR_FAMILY_SAMPLE]);
 	bpf_program__set_autoload(p->skel->progs.tapir_switch, opts->families[TAPIR_FAMILY_SWITCH]);
 	bpf_program__set_autoload(p->skel->progs.tapir_waking, opts->families[TAPIR_FAMILY_SWITCH]);

@@ -24,6 +24,7 @@ struct tapir_programs_opts {
 	uint32_t site_cap;    /* sites this session can ever have, 1 … 65,535 */
 	size_t ring_bytes;    /* each ring's size to begin with: a power of two >= 4096 */
 	uint32_t process_cap; /* processes that are listed at a time; 0: 65,536 */
+	uint32_t frames;      /* of a user stack, at most TAPIR_MAX_FRAMES; 0: TAPIR_FRAMES */
 	bool use_multi;	      /* programs will be attached by uprobe_multi links */
 	bool families[TAPIR_FAMILY_CNT]; /* load what captures them; events: always */
 	bool probes_later; /* load what probes run by a thread, which may still run afterwards */

@@ -22,6 +22,9 @@ const struct tapir_option tapir_capture_options[] = {
 		   stack),
 	TAPIR_FLAG("no-stack", 0, "ring lane: record events without stacks",
 		   struct tapir_capture_args, no_stack),
+	TAPIR_U64("frames", 0, "N",
+		  "record at most N frames of a user stack, up to 512 (default: 127)",
+		  struct tapir_capture_args, frames, 1, TAPIR_MAX_FRAMES),
 	TAPIR_CHOICES("profile", 0, "NAME[,NAME]", "events by purpose ('tapir help profiles')",
 		      struct tapir_capture_args, profiles, tapir_profile__name),
 	TAPIR_LIST_OR_DEFAULT("counters", 0, "[GLOB]",
@@ -104,6 +107,7 @@ int tapir_target_options__request(const struct tapir_cli *cli,
 		.rate_hz = capture->rate_hz,
 		.stack = capture->stack,
 		.no_stack = capture->no_stack,
+		.frames = (uint32_t)capture->frames,
 		.duration_ns = capture->duration_ns,
 	};
 	return tapir_target_args__check(target, cli);

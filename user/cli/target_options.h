@@ -30,6 +30,7 @@ int tapir_target_args__check(const struct tapir_target_args *target, const struc
 /* What record and trace share beside the target. */
 struct tapir_capture_args {
 	bool stack, no_stack;
+	uint64_t frames;     /* of a stack; 0: TAPIR_FRAMES */
 	const char *lane;    /* NULL: auto */
 	uint64_t rate_hz;    /* 0: all */
 	const char *publish; /* NULL: for nobody */

@@ -62,6 +62,7 @@ struct tapir_recording_opts {
 	bool program_is_workload; /* the rules say what is recorded, while the program runs */
 	bool with_stack;	  /* with the events of probes */
 	bool no_ring_stacks;	  /* those of rings have them otherwise */
+	uint32_t frames;	  /* of a user stack; 0: TAPIR_FRAMES. Rings have their own limit */
 	enum tapir_lanes lanes;
 	uint32_t rate_hz; /* of rings: events a second of each thread; 0: all */
 	struct tapir_sampling sampling;

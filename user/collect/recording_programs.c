@@ -163,6 +163,7 @@ int tapir_recording__load_programs(struct recording *r)
 	if (err)
 		return err;
 	r->use_multi = opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
+	opts.frames = r->opts->frames;
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		opts.families[i] = tapir_recording__wants(r->opts, i);
 	opts.probes_later = !r->opts->program; /* children come before threads */

@@ -251,12 +251,16 @@ int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_pl
 				.program_is_workload = q->program && has_target(&q->rules),
 				.with_stack = q->stack,
 				.no_ring_stacks = q->no_stack,
+				.frames = q->frames,
 				.duration_ns = q->duration_ns,
 				.rate_hz = (uint32_t)q->rate_hz,
 			},
 	};
 	if (!q->program && !has_target(&q->rules))
 		return tapir_diag__fail(-EINVAL, "a target is required: processes or a program");
+	if (q->frames > TAPIR_MAX_FRAMES)
+		return tapir_diag__fail(-EINVAL, "a stack has at most %u frames",
+					(unsigned)TAPIR_MAX_FRAMES);
 	err = choose_lane(p, q);
 	if (!err)
 		err = choose_cpu_data(p, q);

@@ -29,6 +29,7 @@ struct tapir_request {
 	const char *publish;	     /* tapir_publish__name; NULL: no tool needs probes */
 	uint64_t rate_hz;	     /* of ring lanes; 0: all */
 	bool stack, no_stack;
+	uint32_t frames; /* of a user stack, at most TAPIR_MAX_FRAMES; 0: TAPIR_FRAMES */
 	bool no_samples, sched, no_sched; /* neither of the last two: unless rules.all */
 	const char *sample_event;	  /* NULL: the CPU clock */
 	uint64_t sample_hz;		  /* 0: a default */
