@@ -6,7 +6,7 @@
 #   user/*/*.c             -> build/libtapir-user.a (user/cli/ with it, but for main.c)
 #   user/cli/main.c        -> build/tapir
 #   usdt/*/*.c             -> build/libtapir.a     (what runs inside a traced process)
-#   usdt/manifest/*.c      -> build/tapir-manifest (a tool of the build)
+#   user/manifest/*.c      -> build/tapir-manifest (a tool of the build)
 #   usdt/manifests/*.man   -> build/gen/dotnet_layouts.c, by that tool
 #   usdt/coreclr/*.c       -> build/libtapir-coreclr.so, with usdt/ring; data of build/tapir
 #   tests/unit/test_*.c    -> build/tests/unit/test_*      (cmocka, linked with the archive)
@@ -62,7 +62,7 @@ BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -W
 BPF_SRC    := $(wildcard bpf/*.bpf.c)
 BPF_OBJ    := $(BPF_SRC:%.bpf.c=$(BUILD)/%.bpf.o)
 SKEL       := $(if $(BPF_SRC),$(BUILD)/gen/tapir.skel.h)
-USER_SRC   := $(filter-out user/cli/main.c,$(wildcard user/*/*.c))
+USER_SRC   := $(filter-out user/cli/main.c user/manifest/%,$(wildcard user/*/*.c user/*/*/*.c))
 USER_OBJ   := $(USER_SRC:%.c=$(BUILD)/%.o)
 UNIT_BIN   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 HOST_BIN   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bpf_host/test_*.c))
@@ -71,7 +71,7 @@ BENCH_BIN  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIB        := $(BUILD)/libtapir-user.a
 TAPIR      := $(BUILD)/tapir
-USDT_SRC   := $(filter-out usdt/manifest/% usdt/coreclr/%,$(wildcard usdt/*/*.c))
+USDT_SRC   := $(filter-out usdt/coreclr/%,$(wildcard usdt/*/*.c))
 CORECLR_SRC := $(wildcard usdt/ring/*.c usdt/coreclr/*.c)
 CORECLR_OBJ := $(CORECLR_SRC:usdt/%.c=$(BUILD)/coreclr/%.o)
 CORECLR_SO := $(BUILD)/libtapir-coreclr.so
@@ -82,7 +82,7 @@ USDT_LIB   := $(BUILD)/libtapir.a
 PUBLIC_HEADERS := $(wildcard include/tapir/*.h) usdt/ring/ring_writer.h
 # The manifest compiler: itself, the reader it shares with tapir, and what that needs.
 MANIFEST   := $(BUILD)/tapir-manifest
-MANIFEST_SRC := $(wildcard usdt/manifest/*.c)
+MANIFEST_SRC := $(wildcard user/manifest/*.c)
 MANIFEST_OBJ := $(MANIFEST_SRC:%.c=$(BUILD)/%.o) $(patsubst %.c,$(BUILD)/%.o,$(wildcard user/decode/manifest*.c) \
                 user/decode/layout.c $(wildcard user/base/*.c))
 TABLES     := $(BUILD)/gen/dotnet_layouts
@@ -248,11 +248,6 @@ $(BUILD)/gen/topics.gen.h: $(TOPICS) Makefile
 	    sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $$file; echo ';'; done >$@
 
 # ---- manifests: the compiler, and the tables it makes -------------------------------------
-
-$(BUILD)/usdt/manifest/%.o: usdt/manifest/%.c Makefile
-	$(call say,CC,$<)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
 
 $(MANIFEST): $(MANIFEST_OBJ)
 	$(call say,LD,$@)

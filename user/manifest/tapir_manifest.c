@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "decode/manifest.h"
-#include "usdt/manifest/emit_tables.h"
+#include "manifest/emit_tables.h"
 
 #define USAGE "Usage: tapir-manifest --tables MANIFEST... -o OUT.c\n"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Layouts as C initializers. Parts that events share (templates, maps) are written once. */
-#include "usdt/manifest/emit_tables.h"
+#include "manifest/emit_tables.h"
 
 #include <inttypes.h>
 
