@@ -83,7 +83,7 @@ static int add_spec(struct tapir_spec_list *specs, struct tapir_str *text)
 	tapir_str__fini(text);
 	if (err)
 		return err;
-	spec->is_silent = true; /* the counter maker says what nothing came of */
+	spec->is_silent = true; /* the counter maker reports globs without values */
 	if (tapir_vec__push(specs, spec))
 		return 0;
 	tapir_spec__free(spec);
@@ -132,8 +132,8 @@ static void add_meter(struct tapir_str *out, const char *glob)
 }
 
 /*
- * Without a ClientId: with one the source counts its users by it, and the end of the EventPipe
- * session that ours replaced would end the metrics. So it ends when nobody has it on any more.
+ * Without a ClientId: with one, the source counts its users by it, and the end of the EventPipe
+ * session that tapir's replaced would end the metrics. Without, it ends when no session enables it.
  */
 static int add_meters(const struct tapir_counter_choice *choice, struct tapir_spec_list *specs)
 {

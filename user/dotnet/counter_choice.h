@@ -34,7 +34,7 @@ struct tapir_counter_choice {
 int tapir_counter_choice__add(struct tapir_counter_choice *choice, const char *glob);
 void tapir_counter_choice__fini(struct tapir_counter_choice *choice);
 
-/* The glob that asks for it, -1: none. */
+/* The glob that selects it, -1: none. */
 int tapir_counter_choice__find(const struct tapir_counter_choice *choice, struct tapir_sv provider,
 			       struct tapir_sv counter);
 

@@ -24,9 +24,10 @@
 #define FIRST_WAIT_NS (10 * TAPIR_NS_PER_MS)
 #define MAX_WAIT_NS   (500 * TAPIR_NS_PER_MS)
 #define SILENT_TRIES  3
-#define TELL_NS	      TAPIR_NS_PER_SEC	     /* that nobody answers is said when it took so long */
-#define START_WAIT_NS (2 * TAPIR_NS_PER_MS)  /* between looks for the lane of one we started */
-#define START_NS      (5 * TAPIR_NS_PER_SEC) /* for its runtime to begin */
+#define TELL_NS	      TAPIR_NS_PER_SEC /* a missing answer is reported after this time */
+#define START_WAIT_NS                                                                              \
+	(2 * TAPIR_NS_PER_MS) /* between checks for the lane of a process that tapir started */
+#define START_NS (5 * TAPIR_NS_PER_SEC) /* for its runtime to begin */
 
 enum state { LOOK, WAITING, TRYING, ATTACHED, FAILED };
 
@@ -34,7 +35,7 @@ struct process {
 	uint32_t tgid;
 	enum state state;
 	bool was_tried, is_forgotten;
-	bool is_no_dotnet; /* when it was looked at */
+	bool is_no_dotnet; /* when it was inspected */
 	bool is_streamed;  /* by the runtime's own stream */
 	bool takes_none;   /* no library: compiled ahead of time */
 	bool is_stale;	   /* another program is in it since it is TRYING */
@@ -114,7 +115,7 @@ static void warn(const struct tapir_dotnet_lanes *l, uint32_t tgid, const char *
 		tapir_debug("process %u: no .NET events: %s", tgid, why);
 }
 
-/* Of one that is tried again, or was till the end: once, and not because it only starts. */
+/* For a process that is tried again, or was until the end: once, and not if it is only starting. */
 static void tell_waiting(const struct tapir_dotnet_lanes *l, struct process *p)
 {
 	if (p->was_told || !l->opts.are_named ||
@@ -270,7 +271,7 @@ static int bring_in(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t seen_n
 	return err ? err : 2;
 }
 
-/* 1: it is one to attach to; 2: to ask for its stream; -errno: it could not be looked at. */
+/* 1: attach to it; 2: request its stream; -errno: it could not be inspected. */
 static int look_at(struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	struct tapir_dotnet_info info;
@@ -332,7 +333,7 @@ static void settle(struct tapir_dotnet_lanes *l, struct process *p, int err)
 	}
 }
 
-/* Lock held; let go of meanwhile: the list may move, so the process is found again. */
+/* Lock held, but released in between: the list may move, so the process is found again. */
 static void do_one(struct tapir_dotnet_lanes *l, struct process *p)
 {
 	uint32_t tgid = p->tgid;

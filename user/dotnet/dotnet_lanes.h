@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dotnet_lanes.h - ring lanes in .NET processes: a thread that has libtapir-coreclr.so loaded into
- * each that is met, and hands the lane it makes to the ring reader. A process may be starting,
- * stopped, hung or ending: it is tried again as long as that makes sense, and nobody waits for it.
+ * dotnet_lanes.h - ring lanes in .NET processes: a thread that loads libtapir-coreclr.so into each
+ * process found, and passes the lane it opens to the ring reader. A process may be starting,
+ * stopped, hung or ending: it is tried again as long as that makes sense, and no other thread waits
+ * for it.
  *
  * All lanes of a recording have one key, which no other tapir knows.
  */
@@ -19,11 +20,14 @@ struct tapir_dotnet_lanes_opts {
 	struct tapir_dotnet_streams *streams; /* where no library can be loaded; NULL: nothing */
 	const void *library;
 	size_t library_bytes;
-	struct tapir_queue *queue; /* is told who tells of its code; NULL: nobody asked for that */
-	uint64_t key;		   /* 0: one is made up; the reader is told of it */
-	bool are_named;		   /* the processes: a warning for each that cannot be recorded */
-	/* Of a program that tapir starts: the library that it was told to load, NULL: none, and
-	 * then why (NULL: it is no such program). Borrowed until __stop. */
+	struct tapir_queue
+		*queue; /* gets a note for each process that reports its code; NULL: not wanted */
+	uint64_t key;	/* 0: one is generated and passed to the reader */
+	bool are_named; /* the processes: a warning for each that cannot be recorded */
+	/*
+	 * Of a program that tapir starts: the library in its environment; NULL: none, and then why
+	 * (NULL: not such a program). Borrowed until __stop.
+	 */
 	const char *start_path, *start_why;
 };
 
@@ -34,20 +38,20 @@ int tapir_dotnet_lanes__start(const struct tapir_dotnet_lanes_opts *opts,
 
 /* A mapping shows that it runs .NET. Cheap; again: nothing. NULL is fine, as for all of these. */
 void tapir_dotnet_lanes__see(struct tapir_dotnet_lanes *l, uint32_t tgid);
-/* Maybe it does: its files are looked at (NativeAOT maps none that tells). */
+/* It may run .NET: its files are inspected (NativeAOT maps none that shows it). */
 void tapir_dotnet_lanes__look(struct tapir_dotnet_lanes *l, uint32_t tgid);
 /* It ended. / Another program is in it now. */
 void tapir_dotnet_lanes__forget(struct tapir_dotnet_lanes *l, uint32_t tgid);
 void tapir_dotnet_lanes__restart(struct tapir_dotnet_lanes *l, uint32_t tgid);
 
-/* No process waits for its first try? */
+/* Whether no process waits for its first try. */
 bool tapir_dotnet_lanes__are_settled(struct tapir_dotnet_lanes *l);
-/* Is one still to be tried, first or again (it starts, or is stopped)? */
+/* Whether one is still to be tried, for the first time or again (it is starting, or stopped). */
 bool tapir_dotnet_lanes__may_come(struct tapir_dotnet_lanes *l);
 /* Processes whose lane, or stream, was opened. */
 size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l);
 
-/* -errno by which it could not be looked at, or its lane not be opened, the last time; else 0. */
+/* -errno of the last inspection, or of the last attempt to open its lane; else 0. */
 int tapir_dotnet_lanes__error(struct tapir_dotnet_lanes *l, uint32_t tgid);
 
 /* Adds those whose lane is open. */
@@ -55,8 +59,8 @@ struct tapir_dotnet_tgids tapir_vec(uint32_t);
 void tapir_dotnet_lanes__add_attached(struct tapir_dotnet_lanes *l, struct tapir_dotnet_tgids *out);
 
 /*
- * Gives up what is being tried. Before the reader's __stop, which closes the sessions: the
- * libraries leave by themselves then, 1.3 to 1.5 s later, and nobody need wait for that.
+ * Cancels what is being tried. Before the reader's __stop, which closes the sessions: the libraries
+ * then unload by themselves, 1.3 to 1.5 s later, and tapir need not wait for that.
  */
 void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l);
 void tapir_dotnet_lanes__free(struct tapir_dotnet_lanes *l);

@@ -178,7 +178,7 @@ int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
 	return err;
 }
 
-/* The name alone, whatever it is made of: the process chose it. */
+/* Only the name, whatever it contains: the process chose it. */
 static char *literal(const char *name)
 {
 	struct tapir_str out = {};
@@ -217,7 +217,7 @@ static bool is_meant(const struct tapir_spec *spec, const struct tapir_layout_pr
 	return !is_native(p) && *p->name && tapir_glob__match(spec->provider, p->name);
 }
 
-/* Its other sources are found when they fire, where a library of ours looks at each of them. */
+/* Its other sources are found when they fire, where tapir's library checks each of them. */
 static void warn_left(const struct tapir_spec *spec, size_t left_cnt)
 {
 	if (left_cnt)

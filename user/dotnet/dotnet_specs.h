@@ -2,12 +2,12 @@
 /*
  * dotnet_specs.h - what SPECs ask of .NET processes.
  *
- * A provider of .NET has keywords: their names become bits before a recording begins (resolve).
- * The runtime's own providers know their events by number alone, so that an event's name
- * becomes the keywords and the level it is sent under (select); who reads judges by the name
- * (ring_select.h). Everything else is an EventSource's until the opposite is known.
+ * A provider of .NET has keywords: their names become bits before a recording begins (resolve). The
+ * runtime's own providers know their events by number alone, so that an event's name becomes the
+ * keywords and the level it is sent under (select); the reader selects by the name (ring_select.h).
+ * Any other provider is taken for an EventSource until it proves to be native.
  *
- * Pure but for the lines of failures; thread-safe.
+ * Pure except for the lines of failures; thread-safe.
  */
 #ifndef TAPIR_USER_DOTNET_SPECS_H
 #define TAPIR_USER_DOTNET_SPECS_H
@@ -29,22 +29,22 @@ int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
 
 /*
  * Adds, before the names are resolved, a SPEC for each of these providers that a SPEC with a glob
- * matches: a session can ask for a provider that is yet to come by its name alone, and a keyword
- * has a meaning of its own in each. Beyond TAPIR_DOTNET_SPECS_MADE_MAX of them, a line says how
- * many were left out: assemblies may define any number.
+ * matches: a session can request a provider that does not exist yet only by its name, and a keyword
+ * has a different meaning in each. Beyond TAPIR_DOTNET_SPECS_MADE_MAX of them, a line gives the
+ * number left out: assemblies may define any number.
  */
 #define TAPIR_DOTNET_SPECS_MADE_MAX 1024u
 
 int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
 			       const struct tapir_layout_provider *providers, size_t cnt);
 
-/* Is there a SPEC about which an EventSource that the table lacks might say more? */
+/* Whether an EventSource that the table lacks could resolve more of a SPEC. */
 bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs);
 
 /* Does the SPEC ask anything of a .NET process? Not if it names a file or a runtime with probes. */
 bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec);
 
-/* Is it one of the runtime's own, whose events have numbers alone? */
+/* Whether it is one of the runtime's own, whose events have only numbers. */
 bool tapir_dotnet_specs__is_native(const struct tapir_layout_provider *p);
 
 /* Is its provider one that is known, with what it names? Then that nothing came is no mistake. */
@@ -56,9 +56,9 @@ struct tapir_dotnet_left_out {
 };
 
 /*
- * Fills out with what all of them ask of a process's providers; the number of those that are used.
- * A glob over providers is kept as it is for EventSources, and an exact selection is added for each
- * native provider it matches. left_out: what found no place, or has too long a name.
+ * Fills out with what all of them request of a process's providers; returns the number used. A glob
+ * over providers is kept for EventSources, and an exact selection is added for each native provider
+ * it matches. left_out: those that did not fit, or have too long a name.
  */
 unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs, struct tapir_ring_ask *out,
 				    struct tapir_dotnet_left_out *left_out);

@@ -167,7 +167,10 @@ static int start_stream(struct tapir_dotnet_streams *all, uint32_t tgid,
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* A free place, of a stream that has ended if need be; lock held. NULL: none, or it is over. */
+/*
+ * A free entry, if necessary of a stream that has ended; lock held. NULL: none, or the recording is
+ * over.
+ */
 static struct stream **find_place(struct tapir_dotnet_streams *all)
 {
 	for (unsigned i = 0; i < TAPIR_DOTNET_STREAMS_MAX && !all->is_over; i++) {
@@ -234,7 +237,7 @@ static int fail_full(uint32_t tgid)
 		tgid, TAPIR_DOTNET_STREAMS_MAX);
 }
 
-/* Else the runtime would begin a session for nobody. */
+/* Else the runtime would begin a session without a reader. */
 static bool has_place(struct tapir_dotnet_streams *all)
 {
 	bool has;

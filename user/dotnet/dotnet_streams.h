@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dotnet_streams.h - the event streams of .NET processes into which no library of ours can be
- * loaded, or was to be: a thread each reads what the runtime sends and makes records of it.
+ * dotnet_streams.h - the event streams of .NET processes into which tapir's library cannot be
+ * loaded, or should not be: one thread per process reads what the runtime sends and makes records
+ * of it.
  *
  * It costs more than a ring (a buffer in the process, a stack walk of the runtime's), stacks have
  * managed frames alone, and what does not fit into the runtime's buffer is dropped, and counted.
@@ -22,7 +23,8 @@ struct tapir_dotnet_streams_opts {
 	const struct tapir_spec *name_spec;  /* events for the names of code; NULL: none */
 	const struct tapir_ring_ask *ask;    /* the same, by dotnet_specs.h */
 	bool with_stack;
-	struct tapir_dotnet_port *port; /* of ours, that programs we start know of; NULL: none */
+	struct tapir_dotnet_port
+		*port; /* tapir's port, known to programs that it starts; NULL: none */
 };
 
 #define TAPIR_DOTNET_STREAMS_MAX 64u /* open at a time */
@@ -33,10 +35,10 @@ int tapir_dotnet_streams__new(const struct tapir_dotnet_streams_opts *opts,
 			      struct tapir_dotnet_streams **out);
 
 /*
- * Asks the process for its stream, and begins to read. cancel_fd: readable gives it up. Blocks a
+ * Requests the process's stream, and begins to read. cancel_fd: when readable, this ends. Blocks a
  * few seconds at most. Failures, with a line: dotnet_client.h; -ENOTSUP: the SPECs name no provider
- * it could be asked for; -EUSERS: so many streams are open that one must end first. Any thread,
- * also the following.
+ * that could be requested; -EUSERS: the limit of streams is reached. Any thread, also the
+ * following.
  */
 int tapir_dotnet_streams__open(struct tapir_dotnet_streams *s, uint32_t tgid, int cancel_fd);
 

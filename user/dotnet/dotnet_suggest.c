@@ -16,7 +16,7 @@ static bool names_events(const struct tapir_spec *spec)
 	return false;
 }
 
-/* A word of a SPEC with a glob for a provider, which nobody has looked up yet. */
+/* A word of a SPEC with a glob for a provider, which was not looked up yet. */
 static bool names_a_keyword(const struct tapir_spec *spec, const struct tapir_layout_provider *p)
 {
 	const struct tapir_spec_item *item;
@@ -98,8 +98,8 @@ void tapir_dotnet_suggest__add_nearest(const struct tapir_spec *spec,
 
 	if (s.for_events)
 		search_all(&s, providers, cnt);
-	one.items.cnt =
-		0; /* keywords, and words that may be some: of a provider that is none yet */
+	one.items.cnt = 0; /* keywords, and words that may be keywords: of a provider that does not
+			      exist yet */
 	s.for_events = false;
 	if (!s.provider)
 		search_all(&s, providers, cnt);

@@ -22,7 +22,7 @@ bool tapir_dotnet_suggest__has(const struct tapir_layout_provider *p,
 bool tapir_dotnet_suggest__is_defined(const struct tapir_spec *spec,
 				      const struct tapir_layout_provider *providers, size_t cnt);
 
-/* Adds what it may have meant, "provider" or "provider:event"; nothing: none is near. */
+/* Adds the nearest name, "provider" or "provider:event"; nothing if none is near. */
 void tapir_dotnet_suggest__add_nearest(const struct tapir_spec *spec,
 				       const struct tapir_layout_provider *providers, size_t cnt,
 				       struct tapir_str *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See probe_links.h. Several tapirs may be at it: what is gone already is no failure. */
+/* See probe_links.h. Several tapirs may work on it: what is gone already is not a failure. */
 #include "dotnet/probe_links.h"
 
 #include <ctype.h>
@@ -26,7 +26,7 @@
 #define GUARD_ROUNDS   20 /* of 0.25 s: the library leaves within 2 s of us */
 #define GUARD_START_NS (2 * TAPIR_NS_PER_SEC)
 
-/* Nobody else may have made it, or may write to it: "" if that is so. */
+/* Whether no other user has created it or can write to it: "" if so, else the fault. */
 static void find_fault(const struct stat *st, char out[FAULT_BYTES])
 {
 	out[0] = '\0';
@@ -61,7 +61,7 @@ static int open_dir(int at_fd, const char *path, char fault[FAULT_BYTES])
 	return err ? err : fd;
 }
 
-/* -EPERM: fault says what is wrong with it, where that is known. */
+/* -EPERM: fault has the reason, where that is known. */
 static int enter(int at_fd, const char *path, char fault[FAULT_BYTES])
 {
 	int fd;
@@ -98,8 +98,10 @@ static void leave_process(int dir_fd, uint32_t tgid)
 
 /* ---- what is dead ------------------------------------------------------------------------------ */
 
-/* The number may be another process's by now, which maps something else there. What is no link is
-   not ours. */
+/*
+ * The number may belong to another process by now, which maps something else there. Anything that
+ * is not a link was not made by tapir.
+ */
 static bool is_alive(int fd, const char *name)
 {
 	char target[96], file[4096];

@@ -4,10 +4,9 @@
  * have no path of their own (memfds, deleted files). Each is a symbolic link to the process's
  * /proc/PID/map_files, which holds as long as the mapping does.
  *
- * Directories are root's, 0755, and made or entered without following a link. Links of a tapir that
- * was killed lead nowhere once the process has let go of what it mapped: its guard clears them,
- * or the next tapir.
- * Needs root. One thread at a time.
+ * Directories belong to root, mode 0755, and are created or entered without following a link. Links
+ * of a tapir that was killed lead nowhere once the process has unmapped their targets: its guard
+ * removes them, or the next tapir. Needs root. One thread at a time.
  */
 #ifndef TAPIR_USER_PROBE_LINKS_H
 #define TAPIR_USER_PROBE_LINKS_H
@@ -24,8 +23,10 @@
 /* The directory, opened, cleared of what is dead. An fd, or -errno with a line;
    -EPERM: somebody else has made it, or may write to it. */
 int tapir_probe_links__open(void);
-/* A process that clears the directory when we are killed, and the libraries have left; none: the
-   next tapir does it. Ended by tapir_peer_guard__dismiss. */
+/*
+ * A process that clears the directory when tapir is killed and the libraries have unloaded; none:
+ * the next tapir does it. Ended by tapir_peer_guard__dismiss.
+ */
 void tapir_probe_links__guard(int dir_fd, struct tapir_peer_guard *out);
 
 /*
@@ -37,8 +38,7 @@ int tapir_probe_links__add(int dir_fd, uint32_t tgid, uint64_t start_va, uint64_
 			   const char *name, char out[TAPIR_PROBE_LINK_BYTES]);
 /* What a link of this name is called where no other has it. */
 void tapir_probe_links__plain(const char *name, char out[TAPIR_PROBE_LINK_BYTES]);
-/* Whose link leads there, of the links that stand now: its path, for free(); NULL: none. No
-   privileges needed. */
+/* The path of an existing link that leads there, for free(); NULL: none. No privileges needed. */
 char *tapir_probe_links__find(uint32_t tgid, const char *target);
 /* The process's directory goes with its last link. */
 void tapir_probe_links__remove(int dir_fd, uint32_t tgid, const char *name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A table of images by process and mapping, and what of each has been told. */
+/* A table of images by process and mapping, and what was printed of each. */
 #include "dotnet/publish.h"
 
 #include <ctype.h>
@@ -23,11 +23,11 @@
 #define BUSY_NS	       (100 * TAPIR_NS_PER_MS) /* between looks while something comes */
 #define IDLE_NS	       (500 * TAPIR_NS_PER_MS)
 #define BUSY_FOR_NS    (3 * TAPIR_NS_PER_SEC)
-/* A process may make as many as it likes; the library makes 64, of a MB and a half of notes. */
+/* A process may create any number; the library creates at most 64, with 1.5 MB of notes each. */
 #define IMAGE_MAX      4096 /* in all processes */
 #define PROCESS_MAX    68   /* in one */
 #define NOTE_MAX_BYTES (2u << 20)
-#define TOLD_MAX       12 /* events of a process, a line each */
+#define TOLD_MAX       12 /* events of a process, one line each */
 #define LIBRARY	       "tapir_coreclr"
 #define NAMESAKE       LIBRARY "_source" /* the link of an EventSource of that name */
 
@@ -59,10 +59,10 @@ struct tapir_publish {
 	bool was_looked_at; /* while it was recorded: there is a sum to tell */
 	size_t event_cnt, provider_cnt;
 	size_t cut_cnt;	      /* events, of which the name is */
-	size_t bad_probe_cnt; /* by somebody else: the library makes none */
+	size_t bad_probe_cnt; /* by another program: the library makes none */
 };
 
-/* ---- what is told ------------------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------------------- */
 
 static struct process *process_of(struct tapir_publish *p, uint32_t tgid)
 {
@@ -105,11 +105,11 @@ static void add_arguments(struct tapir_str *out, const struct tapir_usdt_note *n
 		if (name)
 			tapir_str__addc(out, ' ');
 		if (name)
-			tapir_str__adds(out, name); /* who prints the line escapes it */
+			tapir_str__adds(out, name); /* the printer of the line escapes it */
 	}
 }
 
-/* It is to be pasted into a shell: names with a quote in them are no library's of ours. */
+/* It is to be pasted into a shell: tapir's library makes no names with a quote. */
 static bool may_be_pasted(const char *name)
 {
 	for (; *name; name++)
@@ -166,7 +166,7 @@ static void tell(struct tapir_publish *p, const struct image *image,
 	tapir_str__fini(&line);
 }
 
-/* Behind it may stand a version or a number. */
+/* A version or a number may follow it. */
 static bool is_cut(const char *name)
 {
 	size_t cut_bytes = strlen(TAPIR_CORECLR_CUT);
@@ -242,7 +242,7 @@ static size_t count_images(const struct tapir_publish *p, uint32_t tgid)
 	return cnt;
 }
 
-/* What is mapped somewhere, if it is ours. */
+/* The image mapped at an address, if it is tapir's. */
 struct what {
 	char name[TAPIR_PROBE_LINK_BYTES];
 	bool is_library;
@@ -283,7 +283,7 @@ static struct image *add_image(struct tapir_publish *p, uint32_t tgid,
 	return tapir_vec__push(&p->images, image) ? &p->images.data[p->images.cnt - 1] : NULL;
 }
 
-/* false: it is none of ours. */
+/* false: not tapir's. */
 static bool understand(const struct tapir_publish *p, const struct tapir_mapping_line *m,
 		       struct what *out)
 {

@@ -30,7 +30,7 @@ void tapir_publish__start(struct tapir_publish *p, const struct tapir_publish_op
 /* Cheap while it is not time. NULL is fine, as for all of these. */
 void tapir_publish__look(struct tapir_publish *p, uint64_t now_ns);
 uint64_t tapir_publish__next_ns(const struct tapir_publish *p); /* UINT64_MAX: never */
-/* Looks a last time, says what was published, takes the links away. Before the lanes are closed. */
+/* Scans a last time, prints what was published, removes the links. Before the lanes are closed. */
 void tapir_publish__stop(struct tapir_publish *p);
 void tapir_publish__free(struct tapir_publish *p);
 

@@ -20,7 +20,7 @@ struct tapir_stream_providers {
 	uint32_t cnt;
 };
 
-/* Is one of them a glob? */
+/* Whether one of them is a glob. */
 bool tapir_stream_providers__need_names(const struct tapir_ring_ask *ask);
 
 /* Names and arguments borrow from ask and from sources (source_cnt, may be none). */

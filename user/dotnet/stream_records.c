@@ -106,7 +106,7 @@ static void on_start(void *ctx, const struct tapir_nettrace_start *start)
 
 /* ---- descriptions ------------------------------------------------------------------------ */
 
-/* By a SPEC; or for names of code alone, as *flags says then. */
+/* Selected by a SPEC, or only for names of code, which *flags then shows. */
 static bool is_wanted(struct tapir_stream_records *r, const struct tapir_rec *probe, uint8_t *flags)
 {
 	struct tapir_stream_sink *sink = r->sink;

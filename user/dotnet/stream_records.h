@@ -3,7 +3,7 @@
  * stream_records.h - the stream of one .NET runtime (decode/nettrace_stream.h) as records of the
  * recording: PROBE and METADATA of the events that were asked for, EVENT, STACK, THREAD, LOSS.
  *
- * What a process may say is bounded: its own pid, its threads, times between the session's start
+ * What a process can claim is bounded: its own pid, its threads, times between the session's start
  * and now, a number of descriptions. One thread at a time; the sink is shared by several.
  */
 #ifndef TAPIR_USER_STREAM_RECORDS_H
@@ -19,7 +19,7 @@
 #include "decode/nettrace_stream.h"
 #include "trace/recbuf.h"
 
-#define TAPIR_STREAM_PROBE_ID_MIN  0x40000000u /* those of rings lie below */
+#define TAPIR_STREAM_PROBE_ID_MIN  0x40000000u /* those of rings are below */
 #define TAPIR_STREAM_PROBE_ID_MAX  0x7fffffffu
 
 /* Of one stream: its events beyond that are lost, and counted. A runtime uses no id twice. */
@@ -32,7 +32,7 @@ struct tapir_stream_sink {
 	const struct tapir_spec_list *specs; /* what is asked for */
 	const struct tapir_spec *name_spec;  /* for the names of code, borrowed; NULL: none */
 	pthread_mutex_t lock;		     /* of all below */
-	bool *spec_matched;		     /* one a SPEC; ours */
+	bool *spec_matched;		     /* one per SPEC; owned */
 	struct tapir_seen_names seen;
 	struct tapir_ring_kinds kinds; /* of events: streams that describe the same share ids */
 	uint64_t event_cnt, lost_cnt, malformed_cnt;
@@ -50,11 +50,11 @@ struct tapir_stream_records {
 	struct tapir_recbuf recbuf;
 	struct tapir_map probes; /* metadata id -> probe id; 0: not asked for, UNDESCRIBED */
 	struct tapir_map kinds;	 /* by hash: those that this stream uses */
-	struct tapir_map stacks; /* the stream's stack id -> ours */
+	struct tapir_map stacks; /* the stream's stack id -> the recording's */
 	struct tapir_map sent_stacks, sent_threads;
 	struct tapir_block *block; /* being filled; NULL */
 	uint64_t ticks_per_sec;
-	int64_t clock_offset_ns; /* the process's clock less ours */
+	int64_t clock_offset_ns; /* the process's clock minus tapir's */
 	uint64_t min_ns, max_ns, losses_ns;
 	uint64_t cost_bytes; /* of descriptions */
 	uint64_t lost_reported;
@@ -68,7 +68,10 @@ void tapir_stream_records__init(struct tapir_stream_records *r, struct tapir_str
 				uint32_t tgid);
 void tapir_stream_records__fini(struct tapir_stream_records *r);
 
-/* For the stream's reader. Before each feeding: __begin, behind it: __end, which sends it all. */
+/*
+ * For the stream's reader. Call __begin before each feed and __end after it, which sends
+ * everything.
+ */
 struct tapir_nettrace_sink tapir_stream_records__sink(struct tapir_stream_records *r);
 void tapir_stream_records__begin(struct tapir_stream_records *r);
 /* malformed_cnt: the reader's, added up since the start. */

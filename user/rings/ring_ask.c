@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Arguments are stored one behind the other, each text once. */
+/* Arguments are stored one after the other, each text once. */
 #include "rings/ring_ask.h"
 
 #include <string.h>

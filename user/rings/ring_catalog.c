@@ -14,8 +14,8 @@
 #include "rings/ring_select.h"
 
 /*
- * What descriptions may cost of one process: one that rewrites its catalog while it is read must
- * not take the others' memory. Given back with the entry, or when the lane is closed.
+ * The memory limit for the descriptions of one process: one that rewrites its catalog while it is
+ * read must not take the memory of others. Released with the entry, or when the lane is closed.
  */
 #define ID_COST	 512u /* bytes that an id counts for */
 #define COST_MAX (32u << 20)
@@ -210,7 +210,7 @@ static void describe(struct tapir_ring_process *p, struct ring_event *ev, struct
 	post_metadata(p, ev->probe_id, entry, entry_bytes);
 }
 
-/* By a SPEC; or for names of code alone, as *flags says then. */
+/* Selected by a SPEC, or only for names of code, which *flags then shows. */
 static bool is_asked_for(struct tapir_ring_sink *sink, const struct tapir_probe_view *view,
 			 uint8_t *flags)
 {
@@ -313,7 +313,7 @@ static bool see_entry(struct tapir_ring_process *p, uint32_t idx, uint32_t gener
 	see_first(p, idx, generation);
 	p->events[idx].is_known = true;
 	if (got > 0) {
-		/* Another generation's by now: it is looked at again. */
+		/* It belongs to another generation by now: it is read again. */
 		if (TAPIR_RING_ID_GENERATION(((struct tapir_rec_probe *)rec)->probe_id) ==
 		    generation)
 			judge(p, idx, rec, bytes);
@@ -342,7 +342,7 @@ static int grow(struct tapir_ring_process *p, uint32_t cnt)
 	return 0;
 }
 
-/* An entry that was filled, given back, or both since it was last looked at. */
+/* An entry that was filled, returned, or both since it was last read. */
 static void look_at(struct tapir_ring_process *p, uint32_t idx,
 		    const struct tapir_ring_entry *entry)
 {

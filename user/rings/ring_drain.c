@@ -13,7 +13,7 @@
 #include "rings/ring_select.h"
 
 #define ROOM_BYTES	(2u * TAPIR_RING_RECORD_BYTES) /* in a block, before a piece is read */
-#define ROUND_BYTES	(32u << 20) /* of a process a drain: then it is the others' turn */
+#define ROUND_BYTES	(32u << 20) /* per process and drain: then the others have their turn */
 #define ARENA_TRIES	50
 #define ARENA_TRY_NS	(100 * TAPIR_NS_PER_MS)
 #define LAST_DRAIN_NS	(5 * TAPIR_NS_PER_SEC) /* heads may go on for ever */
@@ -68,13 +68,13 @@ static struct tapir_block *block_with_room(struct tapir_ring_sink *sink)
 	return sink->block;
 }
 
-/* One thread's ring, as it stood when the drain began. */
+/* One thread's ring, as it was when the drain began. */
 struct piece {
 	unsigned arena, slot; /* in the arena */
 	uint64_t pos, head, cap;
 };
 
-/* false: what stands there is no row of records. */
+/* false: the bytes there are not a sequence of records. */
 static bool take_piece(struct tapir_ring_process *p, struct piece *at, struct tapir_block *block)
 {
 	const struct tapir_ring_data *h = &p->lane.data[at->arena];
@@ -172,7 +172,7 @@ static void find_new_arenas(struct tapir_ring_process *p, uint32_t arena_cnt)
 		p->arena_tries = 0;
 	else
 		p->arena_tries++;
-	/* A process may have so many files that a look takes long: others wait meanwhile. */
+	/* A process may have so many files that a scan takes long; others wait for it. */
 	p->next_arena_ns = now_ns + ARENA_TRY_NS + 20 * (tapir_clock__now_ns() - now_ns);
 }
 
@@ -266,7 +266,9 @@ static void init_scan(struct tapir_ring_process *p)
 	};
 }
 
-/* What was fired since the lane was made, and before it was open, nobody wanted or counted. */
+/*
+ * Events fired after the lane was created, but before it was open, were neither wanted nor counted.
+ */
 static void post_gap(struct tapir_ring_process *p)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
@@ -380,7 +382,7 @@ int tapir_ring_process__open(struct tapir_ring_sink *sink, uint32_t tgid,
 	return err;
 }
 
-/* An odd number in its first look that stands there still. */
+/* An odd number that has not changed since the first read. */
 static bool is_still_writing(const struct tapir_ring_process *p, unsigned arena,
 			     const struct tapir_ring_slot *first)
 {

@@ -25,11 +25,11 @@ struct tapir_ring_sink {
 	const struct tapir_spec *name_spec;  /* borrowed; NULL: none */
 	bool *spec_matched;		     /* one a SPEC; may be NULL */
 	bool with_stack;
-	struct tapir_lane_coverage *cover; /* borrowed; NULL: nobody asks */
+	struct tapir_lane_coverage *cover; /* borrowed; NULL: not wanted */
 	uint32_t rate_hz;		   /* events a second of a thread; 0: all */
-	struct tapir_seen_names seen;	   /* of all catalogs; ours, like recbuf */
+	struct tapir_seen_names seen;	   /* of all catalogs; owned, like recbuf */
 	struct tapir_recbuf recbuf;
-	struct tapir_ring_kinds kinds;	      /* of events; ours */
+	struct tapir_ring_kinds kinds;	      /* of events; owned */
 	const struct tapir_ring_ask *ask;     /* of lanes that are for all; borrowed */
 	const struct tapir_ring_ask *own_ask; /* of private lanes; borrowed; NULL: the SPECs' */
 	uint64_t start_ns;   /* of the recording: lanes that are made later are opened late */
@@ -67,7 +67,7 @@ void tapir_ring_process__want_nothing(struct tapir_ring_process *p);
 void tapir_ring_process__finish(struct tapir_ring_process *p, bool is_alive);
 void tapir_ring_process__close(struct tapir_ring_process *p); /* frees the session; NULL is fine */
 
-/* Of a runtime with a source of its own: is what we asked for on? */
+/* Of a runtime with its own source: whether what was requested is enabled. */
 bool tapir_ring_process__is_followed(const struct tapir_ring_process *p);
 void tapir_ring_process__published(const struct tapir_ring_process *p,
 				   struct tapir_ring_published *out);

@@ -20,7 +20,7 @@ struct ring_event {
 	uint32_t cost_bytes;
 	bool is_known;		    /* its entry was read and judged */
 	bool was_known;		    /* it, or another event in its place: `lost` is from then */
-	bool is_refused;	    /* asked for, and no room to say what it is */
+	bool is_refused;	    /* requested, but there is no room for its description */
 	uint64_t lost[RING_CAUSES]; /* by enum tapir_ring_cause: reported until now */
 };
 
@@ -33,7 +33,7 @@ struct tapir_ring_process {
 	struct tapir_ring_scan scan;
 	struct ring_event *events; /* event_cnt of them */
 	uint32_t event_cnt, event_cap;
-	uint64_t changes;		/* of the entries, as last looked at */
+	uint64_t changes;		/* of the entries, as last read */
 	bool must_look;			/* one of them could not be read */
 	bool has_refused, has_unserved; /* was reported */
 	uint32_t counted_cnt;		/* events that may have lost something before we came */
@@ -49,7 +49,7 @@ struct tapir_ring_process {
 	uint64_t next_arena_ns, losses_ns, malformed_reported;
 };
 
-/* What one look at a shared header gives, put into bounds. */
+/* The values of one read of a shared header, range-checked. */
 struct ring_counters {
 	uint32_t arena_cnt, event_cnt, slots_used;
 	uint64_t changes;
@@ -62,10 +62,10 @@ int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_
 				   uint64_t changes);
 void tapir_ring_process__forget_events(struct tapir_ring_process *p); /* at the end */
 
-/* What was lost before us, of events without an entry, is not ours. */
+/* Losses of events without an entry from before this session do not count. */
 void tapir_ring_process__begin_losses(struct tapir_ring_process *p);
 
-/* Its events come by their probes alone from now on. */
+/* Its events arrive only by their probes from now on. */
 void tapir_ring_process__uncover(struct tapir_ring_process *p);
 
 /* For struct tapir_ring_scan; ctx is the process. */

@@ -37,7 +37,7 @@ void tapir_ring_kinds__fini(struct tapir_ring_kinds *k);
 
 /*
  * The kind described by bytes at rec, a PROBE record and what follows it, whose probe_id and time
- * are not compared. Its id, 0: no room; *is_new: nobody has described it yet. *hash is for __drop.
+ * are not compared. Its id, 0: no room; *is_new: it was not described before. *hash is for __drop.
  */
 uint32_t tapir_ring_kinds__use(struct tapir_ring_kinds *k, const struct tapir_rec_probe *probe,
 			       const void *more, size_t more_bytes, uint64_t *hash, bool *is_new);

@@ -55,7 +55,7 @@ static bool is_first(struct tapir_ring_limits *l, unsigned cause, uint32_t tgid)
 
 /* ---- what may be opened --------------------------------------------------------------------- */
 
-/* A process may make lanes, or end sessions, as fast as it likes; each costs us a look. */
+/* A process may create lanes, or end sessions, as fast as it likes; each costs tapir a scan. */
 static bool may_open(const struct tapir_ring_limits *l, uint32_t tgid)
 {
 	const uint64_t *opens = tapir_map__get(&l->opens, tgid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ring_limits.h - how many ring lanes a recording opens, and what becomes of those it leaves out:
- * each is a GAP record, and each cause one line per process or recording.
+ * ring_limits.h - how many ring lanes a recording opens, and what happens to those it leaves out:
+ * each becomes a GAP record, and each cause one line per process or recording.
  *
  * Used under the reader's lock.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Rounds over all lanes under one lock, which those who add processes share. */
+/* Drains all lanes in rounds under one lock, which threads that add processes share. */
 #include "rings/ring_reader.h"
 
 #include <errno.h>
@@ -45,7 +45,8 @@ struct tapir_ring_reader {
 	uint64_t start_ns;
 	struct tapir_ring_reader_stats ended; /* of lanes that are closed; lane_cnt of all */
 	pthread_mutex_t lock;
-	atomic_int waiting_cnt; /* who wants the lock: rounds may follow each other without a gap */
+	atomic_int waiting_cnt; /* threads waiting for the lock: rounds may follow each other
+				   without a gap */
 	atomic_bool stop;
 	int epoll_fd, stop_fd;
 	pthread_t thread;
@@ -183,7 +184,7 @@ int tapir_ring_reader__own(struct tapir_ring_reader *r, uint64_t key)
 	return is_kept ? 0 : -ENOMEM;
 }
 
-/* Of a child that nobody asked for by name: lanes alone that have inherited from ours. */
+/* Of a child that was not requested by name: only lanes that have inherited from an open one. */
 static int add(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
 {
 	struct tapir_ring_lanes offered;
@@ -270,7 +271,7 @@ bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint
 
 /* ---- rounds ----------------------------------------------------------------------------- */
 
-/* Once: it may be opened again, and the process may go on so. */
+/* Once: it may be opened again, and the process may continue like this. */
 static void warn_ended(struct tapir_ring_reader *r, uint32_t tgid)
 {
 	if (tapir_ring_limits__open_cnt(&r->limits, tgid) > 1)
@@ -429,7 +430,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 	return err;
 }
 
-/* Of forked children: fired, and no ring of theirs that had it was read. */
+/* Of forked children: fired, but the ring with the event was not read. */
 static void report_children(struct tapir_ring_reader *r)
 {
 	uint64_t now_ns = tapir_clock__now_ns();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Per event: two checks, a look at two small caches, five stores. */
+/* Per event: two checks, lookups in two small caches, five stores. */
 #include "rings/ring_records.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ring_records.h - our copy of a piece of a thread's ring, turned in place into records of the
- * recording: other sessions' events, fillers and what is not well-formed are taken out, ids and
- * times are translated. What a process may say is bounded: its own tgid, its own probes, times
- * of the drain, stacks that hash to their ids.
+ * ring_records.h - a private copy of a piece of a thread's ring, turned in place into records of
+ * the recording: other sessions' events, fillers and malformed records are removed, ids and times
+ * are translated. What a process can claim is bounded: its own tgid, its own probes, times of the
+ * drain, stacks that hash to their ids.
  */
 #ifndef TAPIR_USER_RING_RECORDS_H
 #define TAPIR_USER_RING_RECORDS_H
@@ -16,11 +16,13 @@
 
 struct tapir_ring_scan {
 	uint32_t tgid, ns_tgid;
-	int64_t clock_offset_ns; /* the process's monotonic clock less ours */
+	int64_t clock_offset_ns; /* the process's monotonic clock minus tapir's */
 	uint64_t min_ns, max_ns; /* our clock; times outside are moved to these */
 	uint8_t session_bit;	 /* 1 << session */
-	/* The recording's probe for an event of the process (TAPIR_RING_ID, its index in bounds);
-	   0: not asked for, or none. */
+	/*
+	 * The recording's probe for an event of the process (TAPIR_RING_ID, its index in bounds);
+	 * 0: not requested, or none.
+	 */
 	uint32_t (*probe_of)(void *ctx, uint32_t event_id);
 	/* The host's id of a thread; is_new: a thread began to use this id. */
 	uint32_t (*tid_of)(void *ctx, uint32_t ns_tid, bool is_new);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ring_scan.h - when to look whether a process offers a ring lane: nothing tells of it (its memory
- * is not mapped executable), but it comes soon behind a program or a library, so these bring a
- * few looks in quick succession; besides, all are looked at in turn.
+ * ring_scan.h - when to scan a process for ring lanes: nothing announces one (its memory is not
+ * mapped executable), but it appears soon after a program or a library, so these cause a few scans
+ * in quick succession; besides, all processes are scanned in turn.
  *
  * A look costs some 50 us, more where a process has many files open. Bounded: looks together take
  * a fifth of the time at most. One thread.
@@ -16,9 +16,9 @@
 #define TAPIR_RING_BURSTS_MAX 256u /* processes at a time; others wait for their turn */
 
 struct tapir_ring_scan {
-	struct tapir_ring_reader *rings; /* borrowed; NULL: nobody looks */
+	struct tapir_ring_reader *rings; /* borrowed; NULL: no scans */
 	struct tapir_vec(struct tapir_ring_burst) bursts;
-	size_t cursor;	   /* of the looks in turn */
+	size_t cursor;	   /* of the scans in turn */
 	uint64_t free_ns;  /* until then the last look is paid for */
 	uint64_t left_cnt; /* times that a process had to wait for its turn */
 	bool is_full;	   /* reported; until half of them are done */
@@ -27,11 +27,11 @@ struct tapir_ring_scan {
 /* Something new is executed in the process. */
 void tapir_ring_scan__expect(struct tapir_ring_scan *l, uint32_t tgid);
 
-/* Looks that are due; when the next one is, UINT64_MAX: none. */
+/* Scans that are due; the time of the next one, UINT64_MAX: none. */
 void tapir_ring_scan__run(struct tapir_ring_scan *l);
 uint64_t tapir_ring_scan__next_ns(const struct tapir_ring_scan *l);
 
-/* Looks at some of live (by tgid) that have no lane, the others the next times. */
+/* Scans some of live (by tgid) that have no lane; the others in later calls. */
 void tapir_ring_scan__turn(struct tapir_ring_scan *l, const struct tapir_map *live);
 void tapir_ring_scan__fini(struct tapir_ring_scan *l);
 

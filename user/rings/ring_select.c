@@ -22,7 +22,7 @@ static void fill_glob(char *out, size_t out_bytes, const char *glob)
 			out[out_bytes - 2] = '*';
 			break;
 		}
-		/* \* stands for a star alone; '?' lets it through as well */
+		/* \* means a literal star; '?' lets it through as well */
 		out[n++] = len == 2 && (c == '*' || c == '?') ? '?' : c;
 		glob += len;
 	}
@@ -41,7 +41,7 @@ static void fill_one(const struct tapir_spec *spec, const struct tapir_spec_item
 		fill_glob(out->event, sizeof(out->event), item->text);
 }
 
-/* kw=NAME: only the runtime's own records know names; none of its events is asked for here. */
+/* kw=NAME: only the runtime's own records know names; none of its events is requested here. */
 static bool is_positive(const struct tapir_spec_item *item)
 {
 	return !item->negated && item->kind != TAPIR_SPEC_KEYWORD;
@@ -59,8 +59,7 @@ static bool take_one(const struct tapir_spec *spec, const struct tapir_spec_item
 	return tapir_ring_ask__add_args(out, spec, &one) && take(out, &one);
 }
 
-/* Each positive item of each SPEC, and each SPEC that only leaves out, or says nothing of events.
- */
+/* Each positive item of each SPEC, and each SPEC that only excludes, or names no events. */
 static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_ask *out, take_fn take)
 {
 	bool all_fit = true;
@@ -82,7 +81,7 @@ static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_ask
 	return all_fit;
 }
 
-/* A place of its own. */
+/* A separate entry. */
 static bool append(struct tapir_ring_ask *out, const struct tapir_ring_selection *one)
 {
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {

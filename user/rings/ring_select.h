@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ring_select.h - what SPECs ask of a ring lane: the selections a process reads (tapir/ring.h),
- * and the judgement of one event, by its PROBE record. Selections may let through more than was
- * asked for, since a process knows fewer patterns than a SPEC: who reads judges again.
+ * ring_select.h - what SPECs request of a ring lane: the selections a process reads (tapir/ring.h),
+ * and the decision about one event, by its PROBE record. Selections may let through more than was
+ * requested, since a process knows fewer patterns than a SPEC: the reader decides again.
  *
  * Pure.
  */

@@ -30,7 +30,9 @@ static bool is_inherited(const struct tapir_ring_session *s, uint64_t session_id
 	       (!session_id || __atomic_load_n(&s->session_id, __ATOMIC_RELAXED) == session_id);
 }
 
-/* What may be locked: our inheritance; what is nobody's; in the end another's inheritance. */
+/*
+ * What may be locked: an own inherited session; a free one; at last another tracer's inherited one.
+ */
 static bool is_choice(const struct tapir_ring_session *s, unsigned choice, uint64_t session_id)
 {
 	if (choice == 0)

@@ -35,8 +35,8 @@ struct tapir_ring_control {
 };
 
 /*
- * Takes a free session of the file behind fd (O_RDWR, checked, kept open until __close) and fills
- * it (steps 1 and 2); it is not open yet. -EBUSY: all are taken.
+ * Takes a free session of the file of fd (O_RDWR, checked, kept open until __close) and fills it
+ * (steps 1 and 2); it is not open yet. -EBUSY: all are taken.
  */
 int tapir_ring_control__take(struct tapir_ring_control *c, int fd,
 			     const struct tapir_ring_session_opts *opts);
@@ -52,21 +52,21 @@ void tapir_ring_control__want(struct tapir_ring_control *c, uint32_t event, uint
 			      bool on);
 void tapir_ring_control__want_nothing(struct tapir_ring_control *c);
 void tapir_ring_control__announce(struct tapir_ring_control *c); /* what changed: a runtime waits */
-/* As the process says. For people: nothing may depend on it. */
+/* As the process claims. For display: nothing may depend on it. */
 struct tapir_ring_published {
 	uint32_t cnt, left_cnt, err;
 };
 uint32_t tapir_ring_control__unserved_cnt(const struct tapir_ring_control *c); /* providers */
 void tapir_ring_control__published(const struct tapir_ring_control *c,
 				   struct tapir_ring_published *out);
-/* Has a runtime that waits done what was announced? */
+/* Whether a runtime that waits has done what was announced. */
 bool tapir_ring_control__is_followed(const struct tapir_ring_control *c);
 
 void tapir_ring_control__set_tail(struct tapir_ring_control *c, uint32_t slot, uint64_t tail);
 void tapir_ring_control__beat(struct tapir_ring_control *c);
 void tapir_ring_control__drained(struct tapir_ring_control *c); /* all slots, to their heads */
 
-/* Has the control file behind fd a session that was inherited from ours? */
+/* Whether the control file of fd has a session that was inherited from this recording. */
 bool tapir_ring_control__is_for_us(int fd, uint64_t session_id);
 
 /* Events of forked children that counted for our session, since the process began. */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The kernel tells a thread's ids from outside to inside only: all threads are read at once. */
+/*
+ * The kernel maps a thread's ids only from outer to inner namespaces: all threads are read at once.
+ */
 #include "rings/ring_tids.h"
 
 #include <stdio.h>
@@ -41,7 +43,7 @@ static int see_thread(uint32_t tid, void *ctx)
 	return !known;
 }
 
-/* With many threads a look takes its time: it may take a third of ours. */
+/* With many threads a scan takes long: it may take a third of this thread's time. */
 static void look(struct tapir_ring_tids *t)
 {
 	uint64_t start_ns = tapir_clock__now_ns();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ring_tids.h - thread ids of a process's pid namespace -> ids of ours. One thread at a time.
+ * ring_tids.h - thread ids of a process's pid namespace -> ids of tapir's. One thread at a time.
  */
 #ifndef TAPIR_USER_RING_TIDS_H
 #define TAPIR_USER_RING_TIDS_H
@@ -10,7 +10,7 @@
 
 #include "base/map.h"
 
-/* For a thread that ended before it was looked for: its own id with this bit, which no id has. */
+/* For a thread that ended before it was searched for: its own id with this bit, which no id has. */
 #define TAPIR_RING_TID_GONE 0x80000000u
 
 struct tapir_ring_tids {

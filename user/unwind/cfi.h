@@ -2,10 +2,10 @@
 /*
  * cfi.h - where a function's caller is to be found at one instruction, by the file's .eh_frame.
  *
- * A frame-pointer walk that begins in a function which has not set up its frame (a leaf, or
- * the first instructions of any function) misses that function's caller. The compiler says
- * where it is; for the places that are known before anything runs, such as USDT sites, that is
- * looked up once and costs nothing later.
+ * A frame-pointer walk that begins in a function which has not set up its frame (a leaf, or the
+ * first instructions of any function) misses that function's caller. The compiler records where it
+ * is; for places that are known before anything runs, such as USDT sites, that is looked up once
+ * and costs nothing later.
  *
  * x86-64. The section's bytes may be hostile: every length is checked, work is bounded by its
  * size. Sources: DWARF 5, 6.4; LSB 5.0 Core, "Exception Frames"; System V ABI AMD64, figure

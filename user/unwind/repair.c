@@ -14,7 +14,7 @@
 #define JUMPS_MAX_BYTES	  (1u << 20)
 #define MIN_PAGE_SHIFT	  10 /* with 1 KB few pages have both rows and other functions */
 
-/* Each row may need another one that says where it ends. */
+/* Each row may need another one that marks its end. */
 #define SECTION_ROWS	  (TAPIR_REPAIR_ROWS / 2 - 1)
 
 static int by_start(const void *a, const void *b)
