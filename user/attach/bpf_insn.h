@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* bpf_insn.h - the few instructions that feature probes are made of. */
+/* bpf_insn.h - the few instructions that feature probes consist of. */
 #ifndef TAPIR_USER_BPF_INSN_H
 #define TAPIR_USER_BPF_INSN_H
 

@@ -20,16 +20,16 @@ struct tapir_bpf_ring {
 	uint64_t *consumer_pos;
 	const uint64_t *producer_pos;
 	const char *data;
-	uint64_t pos; /* behind the record that was handed out last */
+	uint64_t pos; /* after the record that was returned last */
 };
 
-/* Maps the ring of map fd, whose size the kernel tells. */
+/* Maps the ring of map fd, whose size the kernel reports. */
 int tapir_bpf_ring__open(int map_fd, struct tapir_bpf_ring *out);
 void tapir_bpf_ring__close(struct tapir_bpf_ring *ring);
 
 /*
- * The next whole record, borrowed until the next __release; NULL: none is ready. Discarded
- * ones are passed over.
+ * The next complete record, borrowed until the next __release; NULL: none is ready. Discarded ones
+ * are skipped.
  */
 const void *tapir_bpf_ring__next(struct tapir_bpf_ring *ring, uint32_t *len);
 

@@ -23,7 +23,7 @@ static bool is_dir(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* The components of path: how deep it lies below a root of which it is a suffix. */
+/* The number of components of path: its depth below a root of which it is a suffix. */
 static uint32_t depth_of(const char *path)
 {
 	uint32_t depth = 0;
@@ -157,7 +157,7 @@ int tapir_cgroup__each_process(const struct tapir_cgroup *cgroup,
 
 /* ---- frozen ---------------------------------------------------------------------------------- */
 
-/* v2 says it of the group and those above it together; v1 has FREEZING and FROZEN. */
+/* v2 reports it for the group including those above it; v1 has FREEZING and FROZEN. */
 static bool file_says(const char *root, const char *path, const char *name, const char *what)
 {
 	tapir_autofree char *text = NULL;

@@ -22,7 +22,7 @@ struct tapir_deferred_program {
 	char name[32];
 	struct bpf_insn *insns;
 	size_t insn_cnt;
-	struct bpf_prog_load_opts opts; /* func_info and line_info are ours */
+	struct bpf_prog_load_opts opts; /* func_info and line_info are owned */
 	int fd;				/* or -errno; -1 as long as it is not loaded */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * deferred_program.h - a program of a BPF object that a thread of its own loads: the verifier takes
- * 40 ms for the largest one, which who attaches to .NET alone never needs.
+ * deferred_program.h - a program of a BPF object that a separate thread loads: the verifier takes
+ * 40 ms for the largest one, which a recording of .NET alone never needs.
  *
  * libbpf prepares it with the others (relocations, BTF), is then given a program of two
  * instructions instead, and the thread loads what was prepared. Privileges and kernel: as

@@ -133,7 +133,7 @@ struct walk {
 	uint32_t tgid;
 };
 
-/* Logs the lines behind the first cnt and drops them: failures that do not count. */
+/* Logs the lines after the first cnt and drops them: failures that do not count. */
 static void forget_failures(int cnt)
 {
 	for (int i = cnt; i < tapir_diag__cnt(); i++)
@@ -185,7 +185,7 @@ static int visit_process(uint32_t tgid, void *ctx)
 
 	d->skipped_process_cnt += err == -EACCES || err == -EPERM;
 	forget_failures(diag_cnt);
-	return err == -ENOMEM ? err : 0; /* ended meanwhile, or not ours */
+	return err == -ENOMEM ? err : 0; /* ended in the meantime, or may not be inspected */
 }
 
 int tapir_discover__all(struct tapir_discovery *d)

@@ -2,9 +2,9 @@
 /*
  * discover.h - which probes exist: in a file, in what a process maps, in what anybody maps.
  *
- * Each file is read once, known by device and inode as the mappings name them. A file that
- * cannot be read is skipped, counted and told at debug level: other people's processes map
- * all sorts of things.
+ * Each file is read once, identified by the device and inode in the mappings. A file that cannot be
+ * read is skipped, counted and logged at debug level: other users' processes map all kinds of
+ * files.
  */
 #ifndef TAPIR_USER_DISCOVER_H
 #define TAPIR_USER_DISCOVER_H
@@ -21,7 +21,7 @@
 struct tapir_probe_file {
 	char *path;	/* as its process sees it, or as it was given */
 	char *openable; /* a path that opens it from here while the process maps it */
-	char *link;	/* by which other tools open it, set by who knows one; NULL */
+	char *link;	/* by which other tools open it, set by a caller that knows one; or NULL */
 	uint32_t tgid;	/* the first process found to map it; 0: it was given by path */
 	uint32_t dev;	/* major << 20 | minor */
 	uint64_t inode;
@@ -43,11 +43,11 @@ struct tapir_site_info {
 struct tapir_discovery {
 	struct tapir_vec(struct tapir_site_info) sites;
 	struct tapir_vec(struct tapir_probe_file *) files;
-	size_t file_cnt;	    /* looked at, with or without probes */
+	size_t file_cnt;	    /* inspected, with or without probes */
 	size_t skipped_file_cnt;    /* could not be read, or are no ELF files */
 	size_t bad_probe_cnt;	    /* of all files: left out (elf/notes.h) */
-	size_t skipped_process_cnt; /* not ours to read; __all only */
-	struct tapir_map seen;	    /* files looked at */
+	size_t skipped_process_cnt; /* not readable; __all only */
+	struct tapir_map seen;	    /* files inspected */
 };
 
 /* They add to what discovery (zeroed at first) holds; a failure adds nothing. */

@@ -46,7 +46,7 @@ static void check_paranoid(struct tapir_checkup *checkup)
 	check->remedy = "cap_perfmon (better than lowering the setting for all users)";
 }
 
-/* Symbols of per-CPU data stand at 0 for everybody, so some more than the first are read. */
+/* Symbols of per-CPU data are at 0 for every user, so more than the first are read. */
 static bool has_kernel_addresses(FILE *kallsyms)
 {
 	char line[512];
@@ -202,7 +202,7 @@ static void check_probes(struct tapir_checkup *checkup, uint32_t tgid)
 	tapir_discovery__fini(&d);
 }
 
-/* Lanes for all, and such as were made for one tracer each, who alone reads them. */
+/* Public lanes, and lanes made for one tracer each, which alone reads them. */
 static void say_rings(const struct tapir_ring_lanes *lanes, struct tapir_check *check)
 {
 	size_t private_cnt = 0, all_cnt = lanes->all.cnt;
@@ -221,7 +221,7 @@ static void say_rings(const struct tapir_ring_lanes *lanes, struct tapir_check *
 			 private_cnt, private_cnt == 1 ? "" : "s");
 }
 
-/* The probe lane is everybody's; a ring is what a library of ours offers. */
+/* Every process has the probe lane; a ring is offered by tapir's library. */
 static void check_lanes(struct tapir_checkup *checkup, uint32_t tgid)
 {
 	struct tapir_check *check = tapir_checkup__add(

@@ -80,8 +80,8 @@ static int probe_sleepable(void)
 }
 
 /*
- * Commit 89ae89f53d20 "bpf: Add multi uprobe link". A directory cannot be probed: the kernel
- * that knows the link looks at the path and says EBADF, one that does not says EINVAL.
+ * Commit 89ae89f53d20 "bpf: Add multi uprobe link". A directory cannot be probed: a kernel that
+ * knows the link checks the path and returns EBADF, one that does not returns EINVAL.
  */
 static int probe_uprobe_multi(void)
 {

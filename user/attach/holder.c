@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The parent's side: starts the holder, hands it what is to go on, ends it. */
+/* The parent's side: starts the holder, passes it the threads to release, ends it. */
 #include "attach/holder_impl.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@ struct tapir_holder {
 };
 
 /*
- * Where the tracer lacks it a set-user-ID program that is executed stays who it was, and the
- * program would not do what it does untraced (ptracer_capable, security/commoncap.c).
+ * If the tracer lacks it, a set-user-ID program that is executed does not change its user, and the
+ * program would not behave as it does untraced (ptracer_capable, security/commoncap.c).
  */
 static bool has_capability(void)
 {
@@ -132,7 +132,7 @@ static int let_thread_go(uint32_t tid, void *ctx)
 						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			return 0;
 	}
-	return 1; /* who wants it asks for it again */
+	return 1; /* a tracer that wants it asks again */
 }
 
 void tapir_holder__let_go(struct tapir_holder *h, uint32_t tgid)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * holder.h - the process that traces a program of ours, so that a thread of it can be kept where
- * it maps a file until the probes in that file are attached (bpf/hold.bpf.c).
+ * holder.h - the process that traces a program started by tapir, so that a thread of it can be held
+ * where it maps a file until the probes in that file are attached (bpf/hold.bpf.c).
  *
- * A stop by ptrace(2) is the tracer's alone: no parent, shell or process group sees it, and when
- * the tracer dies, however it dies, everything goes on. So the holder does nothing else. It is
- * attached by PTRACE_SEIZE, follows fork, vfork, clone and exec, leaves group stops what they are
- * (PTRACE_LISTEN), passes every signal on but those that BPF sent for it, and reaps at once what
- * ends, for its real parent to see. No hold lasts longer than TAPIR_HOLD_MAX_NS, whatever the
- * recording does. It keeps no file, no name and no terminal.
+ * Only the tracer sees a stop by ptrace(2): no parent, shell or process group does, and when the
+ * tracer dies, however it dies, all tracees continue. So the holder does nothing else. It is
+ * attached by PTRACE_SEIZE, follows fork, vfork, clone and exec, leaves group stops as they are
+ * (PTRACE_LISTEN), passes every signal on except those that BPF sent for it, and reaps exited
+ * tracees at once, so that their real parents see them. No hold lasts longer than
+ * TAPIR_HOLD_MAX_NS, whatever the recording does. It keeps no file, no name and no terminal.
  *
- * What traced programs would notice, it mends: a system call that an ignored signal interrupts
- * because of us begins anew, and who is refused ptrace(2) because of us is let go and asks again.
+ * It repairs what traced programs would notice: a system call that an ignored signal interrupts
+ * because of tapir restarts, and a process that is refused ptrace(2) because of tapir is released
+ * and asks again.
  */
 #ifndef TAPIR_USER_HOLDER_H
 #define TAPIR_USER_HOLDER_H
@@ -35,13 +36,16 @@ int tapir_holder__start(struct tapir_holds *holds, uint32_t tgid, struct tapir_h
 
 uint32_t tapir_holder__tgid(const struct tapir_holder *h);
 
-/* The thread of a HELD record may go on. True: it stood still until now. */
+/* The thread of a HELD record may continue. True: it was stopped until now. */
 bool tapir_holder__release(struct tapir_holder *h, const struct tapir_rec_held *rec);
 
-/* Traces a process no longer: another one wants to. Its threads are let go within moments. */
+/*
+ * Stops tracing a process, because another tracer wants to. Its threads are released within
+ * moments.
+ */
 void tapir_holder__let_go(struct tapir_holder *h, uint32_t tgid);
 
-/* Everything goes on. NULL is fine. */
+/* Releases everything. NULL is fine. */
 void tapir_holder__stop(struct tapir_holder *h);
 
 #endif

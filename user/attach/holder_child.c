@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The tracer. Its tracees are the kernel's list; what is kept here is only who is held until when,
- * who wants to be let go, and how often who stops. System calls only: it is a copy of a larger
- * program. It sleeps in sigtimedwait(2): SIGCHLD for a stop, TAPIR_HOLDER_WAKE from its parent.
+ * The tracer. The kernel has the list of its tracees; this file only stores which threads are held
+ * until when, which are to be released, and how often each stops. System calls only: it is a copy
+ * of a larger program. It sleeps in sigtimedwait(2): SIGCHLD for a stop, TAPIR_HOLDER_WAKE from its
+ * parent.
  */
 #include "attach/holder_impl.h"
 
@@ -18,7 +19,7 @@
 #define LEAVING_MAX  256
 #define SEIZE_TRIES  10
 #define NS_PER_SEC   1000000000ull
-#define QUIET_NS     (2 * NS_PER_SEC) /* nobody was held for so long */
+#define QUIET_NS     (2 * NS_PER_SEC) /* no thread was held for this long */
 /* Stops in a second that are worth their price, of a thread and of all; and in any case. */
 #define THREAD_STOPS 64
 #define ALL_STOPS    200
@@ -27,16 +28,17 @@
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
 
-/* A thread that stands still because we want it to. */
+/* A thread that is stopped on tapir's behalf. */
 struct kept {
 	pid_t tid;
-	pid_t awaits; /* it goes on, and asks again, when this one was let go; 0: see its hold */
-	int signal;   /* goes on with it */
+	pid_t awaits; /* it continues, and asks again, when this one was released; 0: see its hold
+		       */
+	int signal;   /* continues with it */
 	bool is_owed; /* the signal that was to stop it is still to come */
 	uint64_t until_ns;
 };
 
-/* Of one thread at a time: two that share a place push each other out. */
+/* One thread per slot: two with the same slot replace each other. */
 struct counter {
 	pid_t tid;
 	unsigned cnt;
@@ -48,7 +50,7 @@ static struct {
 	struct tapir_holder_shared *shared;
 	struct kept kept[TAPIR_HOLDS];
 	unsigned kept_cnt;
-	pid_t leaving[LEAVING_MAX]; /* let go at their next stop */
+	pid_t leaving[LEAVING_MAX]; /* released at their next stop */
 	unsigned leaving_cnt;
 	struct counter all_stops, signal_stops[COUNTERS];
 	uint64_t held_ns; /* when somebody was held last */
@@ -91,7 +93,7 @@ static bool is_done(pid_t tid)
 	       tapir_hold__state(__atomic_load_n(&hold->word, __ATOMIC_ACQUIRE)) == TAPIR_HOLD_DONE;
 }
 
-/* ---- letting a stopped thread go on ------------------------------------------------------------- */
+/* ---- releasing a stopped thread ------------------------------------------------------------- */
 
 static bool is_leaving(pid_t tid)
 {
@@ -110,7 +112,7 @@ static void stay(pid_t tid)
 
 static void release_who_awaits(pid_t tid);
 
-/* Who stops in a group stop stays so when it is let go. */
+/* A thread in a group stop stays stopped when it is released. */
 static void let_go(pid_t tid, int signal)
 {
 	stay(tid);
@@ -129,8 +131,8 @@ static unsigned count(struct counter *c, pid_t tid, uint64_t now)
 
 /*
  * A stop costs tens of microseconds: null checks that a runtime leaves to the hardware, or a build
- * of short processes, stop thousands of times a second. Who does, when nothing new was mapped for a
- * while, is let go, and so are its children; what they map later is not held, but a gap.
+ * of short processes, stop thousands of times per second. If nothing new was mapped for a while,
+ * such a thread is released, with its children; files that they map later are not held, but gaps.
  */
 static bool is_too_dear(pid_t tid, int signal)
 {
@@ -216,14 +218,17 @@ static void release_done(void)
 		if (now >= k->until_ns || (!k->awaits && is_done(k->tid))) {
 			note_unserved(k);
 			release(k);
-			i = (unsigned)-1; /* others may have gone with it */
+			i = (unsigned)-1; /* others may have ended with it */
 		}
 	}
 }
 
-/* ---- ptrace(2) of those we trace ---------------------------------------------------------------- */
+/*
+ * ---- ptrace(2) of tracees by others
+ * ----------------------------------------------------------------
+ */
 
-/* False: it is not ours, or gone. */
+/* False: not a tracee, or gone. */
 static bool interrupt_to_leave(pid_t tid)
 {
 	if (me.leaving_cnt == LEAVING_MAX || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
@@ -242,8 +247,8 @@ static struct kept *find_kept(pid_t tid)
 }
 
 /*
- * caller was refused to trace a thread that may be one of ours: that one is let go, and the caller
- * asks again. 0: of a pid namespace whose ids are not ours; everybody is let go then.
+ * caller was refused to trace a thread that may be a tracee: it is released, and the caller asks
+ * again. 0: of a pid namespace with other ids; then all are released.
  */
 static void serve_refused(struct kept caller, pid_t wanted)
 {
@@ -258,7 +263,7 @@ static void serve_refused(struct kept caller, pid_t wanted)
 		return;
 	}
 	if (!interrupt_to_leave(wanted)) {
-		finish(&caller); /* it was not because of us */
+		finish(&caller); /* it was not because of the holder */
 		return;
 	}
 	caller.awaits = wanted;
@@ -277,7 +282,7 @@ static bool is_from_kernel(pid_t tid)
 	return !ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) && info.si_code == SI_KERNEL;
 }
 
-/* BPF asked for this stop, or the first of several: keeps the thread. False: nobody asked. */
+/* BPF requested this stop, or the first of several: holds the thread. False: not requested. */
 static bool was_asked_for(pid_t tid, int signal)
 {
 	struct tapir_hold *hold = hold_of(tid);
@@ -306,7 +311,7 @@ static bool was_asked_for(pid_t tid, int signal)
 		return true;
 	}
 	keep(k);
-	/* Fails when the parent is done already: the next look at who is kept finds that. */
+	/* Fails if the parent is done already: the next check of held threads finds that. */
 	word = tapir_hold__with(word, TAPIR_HOLD_ASKED);
 	__atomic_compare_exchange_n(&hold->word, &word, tapir_hold__with(word, TAPIR_HOLD_STOPPED),
 				    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -320,8 +325,8 @@ static bool is_synchronous(int signal)
 }
 
 /*
- * A thread that an ignored signal woke is let go: the next one would wake it again, and a wait
- * with a timeout would begin anew each time.
+ * A thread that an ignored signal woke is released: the next signal would wake it again, and a wait
+ * with a timeout would restart each time.
  */
 static void on_signal(pid_t tid, int signal)
 {
@@ -387,8 +392,8 @@ static void on_end(pid_t tid)
 /* ---- the loop --------------------------------------------------------------------------------------- */
 
 /*
- * Deals with one that stopped or, asked for by WEXITED, ended; who asks for those alone is told of
- * a tracee's stops all the same. 0: there is none; -1: there is nobody left to trace.
+ * Handles one that stopped or, with WEXITED, ended; wait(2) for WEXITED alone reports a tracee's
+ * stops as well. 0: there is none; -1: there are no tracees left.
  */
 static int take_one(int which)
 {
@@ -406,8 +411,8 @@ static int take_one(int which)
 }
 
 /*
- * Stops first: the parent of one that ends gets its signal when it is reaped, and the kernel gives
- * that to another thread than the one that stands still because of us.
+ * Stops first: the parent of one that ends gets its signal when it is reaped, and the kernel
+ * delivers that to another thread than the one the holder keeps stopped.
  */
 static bool take_news(void)
 {
@@ -469,7 +474,7 @@ static void become_nobody(int report_fd)
 		_exit(0);
 }
 
-/* Another tapir that traces it lets go of it when it sees that we want it. */
+/* Another tapir that traces it releases it when it sees that this one wants it. */
 static int seize(pid_t tgid)
 {
 	const struct timespec moment = {.tv_nsec = 5 * 1000 * 1000};

@@ -2,9 +2,9 @@
 /*
  * links.h - putting one BPF program onto sites of one file, in the two ways kernels have.
  *
- * uprobe_multi (Linux 6.6, commit 89ae89f53d20): one link for all sites, on and off in
- * milliseconds, CAP_BPF and CAP_PERFMON are enough. Before that, a perf event a site:
- * CAP_SYS_ADMIN, and about 100 ms a site to take off.
+ * uprobe_multi (Linux 6.6, commit 89ae89f53d20): one link for all sites, attached and detached in
+ * milliseconds, with CAP_BPF and CAP_PERFMON. Before that, one perf event per site: CAP_SYS_ADMIN,
+ * and about 100 ms per site to detach.
  *
  * A link ends when its fd is closed; the kernel closes it with a killed tracer. The semaphore
  * (ref_ctr) is raised and dropped by the kernel.
@@ -36,24 +36,24 @@ struct tapir_link_sites {
 int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_t tgid);
 
 /*
- * The call itself, without a line: for who asks whether the kernel has such links. The file is
- * what path names, and arrays of sites but offs may be NULL. The link's fd or -errno.
+ * The call itself, without a line, to test whether the kernel has such links. The file is given by
+ * path, and arrays of sites except offs may be NULL. Returns the link's fd or -errno.
  */
 int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link_sites *sites,
 			  uint32_t tgid);
 
 /*
- * Attaches at site idx by a perf event. The kernel raises the semaphore when the event is
- * opened, and only then can the program be attached: a process that runs loses what it fires
- * in between, uncounted (all of 10,000 hits with 50 ms put between the two calls; with a
- * multi link none). Returns the link's fd or -errno with a line.
+ * Attaches at site idx by a perf event. The kernel raises the semaphore when the event is opened,
+ * and only then can the program be attached: a running process loses its hits in between, uncounted
+ * (all of 10,000 hits with 50 ms inserted between the two calls; none with a multi link). Returns
+ * the link's fd or -errno with a line.
  */
 int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid);
 
 /* The event of site idx, without its program and without a line. -ENODEV: the kernel has none. */
 int tapir_link__try_perf(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid);
 
-/* What perf calls such events on this machine. -ENOENT: it has none; no line. */
+/* The type of such perf events on this machine. -ENOENT: it has none; no line. */
 int tapir_link__perf_type(uint64_t *type);
 
 #endif

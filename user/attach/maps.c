@@ -28,7 +28,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A number of this base, then the character `behind`. false: not so, or it does not fit. */
+/* A number of this base, followed by the character `behind`. false: not so, or it does not fit. */
 static bool take_number(struct cursor *c, unsigned base, char behind, uint64_t max, uint64_t *out)
 {
 	const char *start = c->at;
@@ -85,7 +85,7 @@ static size_t unescape(char *path, size_t len)
 	return n;
 }
 
-/* Without the " (deleted)" that may stand behind it. */
+/* Without the " (deleted)" that may follow it. */
 static size_t len_of_path(const char *path, size_t len)
 {
 	static const char deleted[] = " (deleted)";
@@ -145,7 +145,7 @@ struct walk {
 	tapir_mapping_fn fn;
 	void *ctx;
 	size_t bad_cnt;
-	bool in_long_line; /* its beginning is gone: the rest is no line */
+	bool in_long_line; /* its beginning is missing: the rest is not a line */
 };
 
 /* Hands out the whole lines of buf; returns fn's result, and in *used what they took. */

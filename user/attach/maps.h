@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * maps.h - the lines of /proc/PID/maps, read strictly: a line that is not exactly as proc(5)
- * says is counted and skipped. Paths are chosen by the traced process.
+ * maps.h - the lines of /proc/PID/maps, read strictly: a line that is not exactly as in proc(5) is
+ * counted and skipped. Paths are chosen by the traced process.
  */
 #ifndef TAPIR_USER_MAPS_H
 #define TAPIR_USER_MAPS_H
@@ -17,7 +17,7 @@ struct tapir_mapping_line {
 	uint64_t inode; /* 0: no file */
 	uint32_t dev;	/* major << 20 | minor, as in abi.h */
 	bool is_readable, is_writable, is_executable, is_shared;
-	bool is_deleted;  /* the path had " (deleted)" behind it, or is called so */
+	bool is_deleted;  /* the path was followed by " (deleted)", or ends in it */
 	const char *path; /* borrowed, NUL-terminated; "" anonymous, "[heap]" and the like */
 	size_t path_len;
 };
@@ -39,7 +39,7 @@ bool tapir_mapping_line__parse(char *line, size_t len, struct tapir_mapping_line
 /* Anything but 0 ends the walk and is what the walk returns. */
 typedef int (*tapir_mapping_fn)(const struct tapir_mapping_line *mapping, void *ctx);
 
-/* Every whole line behind fd's position. bad_cnt (may be NULL): lines that were skipped. */
+/* Every complete line after fd's position. bad_cnt (may be NULL): lines that were skipped. */
 int tapir_maps__each(int fd, tapir_mapping_fn fn, void *ctx, size_t *bad_cnt);
 
 #endif

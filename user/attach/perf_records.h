@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * perf_records.h - the records between two positions of a perf ring, without the ring: mappings
- * are handed out, losses added up, what else there is passed over.
+ * perf_records.h - the records between two positions of a perf ring, without the ring: mappings are
+ * delivered, losses added up, other records skipped.
  *
- * A ring of 2^n bytes is not mapped twice, so a record may wrap and is put together first.
- * Layouts: include/uapi/linux/perf_event.h, with sample_id_all and TID | TIME behind each.
+ * A ring of 2^n bytes is not mapped twice, so a record may wrap and is put together first. Layouts:
+ * include/uapi/linux/perf_event.h, with sample_id_all and TID | TIME after each.
  */
 #ifndef TAPIR_USER_PERF_RECORDS_H
 #define TAPIR_USER_PERF_RECORDS_H
@@ -27,7 +27,7 @@ struct tapir_perf_scratch {
 
 struct perf_event_header;
 
-/* A record at hand; how many it says or is lost. */
+/* Handles a record; returns the number of records that it reports as lost. */
 typedef uint64_t (*tapir_perf_record_fn)(void *ctx, struct perf_event_header *record);
 
 /* All of them, whatever they are, each with its whole size; as below. */
@@ -36,8 +36,8 @@ uint64_t tapir_perf_records__each_record(const struct tapir_perf_records *span,
 					 tapir_perf_record_fn fn, void *ctx);
 
 /*
- * How many records were lost: those the kernel says, and each malformed one. Behind a size that
- * cannot be, nothing can be found any more: that counts as one.
+ * The number of lost records: those the kernel reports, and each malformed one. After an impossible
+ * size nothing more can be found: that counts as one.
  */
 uint64_t tapir_perf_records__each(const struct tapir_perf_records *span,
 				  struct tapir_perf_scratch *scratch, tapir_sideband_fn fn,

@@ -100,7 +100,7 @@ static uint64_t ticks_to_monotonic_ns(unsigned long long ticks)
 	uint64_t per_sec = (uint64_t)sysconf(_SC_CLK_TCK);
 	uint64_t boot_ns =
 		ticks / per_sec * TAPIR_NS_PER_SEC + ticks % per_sec * TAPIR_NS_PER_SEC / per_sec;
-	/* stat counts from boot and through suspend: CLOCK_BOOTTIME, which is never behind */
+	/* stat counts from boot and through suspend: CLOCK_BOOTTIME, which is never earlier */
 	uint64_t mono_ns = tapir_clock__now_ns();
 	uint64_t ahead_ns = tapir_clock__ns(CLOCK_BOOTTIME) - mono_ns;
 
@@ -111,7 +111,7 @@ static uint64_t ticks_to_monotonic_ns(unsigned long long ticks)
 static int parse_stat(const char *text, struct stat_facts *out)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *p;
-	int field = 3; /* the word behind ')', counted as proc(5) does */
+	int field = 3; /* the word after ')', counted as proc(5) does */
 	bool has_ended = false;
 	size_t len;
 
@@ -235,7 +235,7 @@ int tapir_proc__read(uint32_t tgid, struct tapir_proc *out)
 	err = read_facts(dir_fd, &proc);
 	if (err) {
 		tapir_proc__fini(&proc);
-		if (err == -ESRCH || err == -ENOENT) /* ended meanwhile */
+		if (err == -ESRCH || err == -ENOENT) /* ended in the meantime */
 			return no_process(tgid);
 		return err == -EINVAL ? err
 				      : tapir_diag__fail(err, "cannot read %s: %s", path,

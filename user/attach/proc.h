@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * proc.h - what /proc knows of a process. Every process may end, exec or lie while it is
- * looked at: reads are bounded, go through one fd of its directory (so that a reused pid is
- * not mixed in), and -ESRCH is an ordinary answer.
+ * proc.h - what /proc knows of a process. Every process may end, exec or be hostile while it is
+ * inspected: reads are bounded, go through one fd of its directory (so that a reused pid is not
+ * mixed in), and -ESRCH is an ordinary answer.
  */
 #ifndef TAPIR_USER_PROC_H
 #define TAPIR_USER_PROC_H
@@ -23,7 +23,7 @@ struct tapir_proc {
 	uint32_t uid;	   /* effective */
 	uint64_t start_ns; /* CLOCK_MONOTONIC, as exact as the kernel's clock tick (10 ms) */
 	char comm[TAPIR_COMM_BYTES];
-	char *exe;     /* as the process sees it; NULL: none, or not ours to know */
+	char *exe;     /* as the process sees it; NULL: none, or not readable */
 	char *cmdline; /* arguments separated by NUL; never NULL */
 	size_t cmdline_len;
 	char *cgroup; /* v2 path; "" where there is none */
@@ -40,13 +40,15 @@ int tapir_proc__read(uint32_t tgid, struct tapir_proc *out);
 int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out);
 void tapir_proc__fini(struct tapir_proc *proc);
 
-/* Has it ended, whether or not its parent has waited for it? */
+/* Whether it has ended, even if its parent has not waited for it. */
 bool tapir_proc__has_ended(uint32_t tgid);
 
 /* Are pids here those that the kernel records? Not in a container's pid namespace. */
 bool tapir_proc__sees_kernel_pids(void);
 
-/* May we look at its mappings and memory? Not at another user's without CAP_SYS_PTRACE. */
+/*
+ * Whether tapir may read its mappings and memory. Not those of another user without CAP_SYS_PTRACE.
+ */
 bool tapir_proc__is_open(uint32_t tgid);
 
 struct tapir_thread {
@@ -58,7 +60,9 @@ struct tapir_thread {
 /* -ESRCH without a line: threads come and go. */
 int tapir_thread__read(uint32_t tgid, uint32_t tid, struct tapir_thread *out);
 
-/* CLOCK_MONOTONIC as the process reads it, less ours: its time namespace's. -errno without a line.
+/*
+ * CLOCK_MONOTONIC as the process reads it, minus tapir's: the offset of its time namespace. -errno
+ * without a line.
  */
 int tapir_proc__clock_offset(uint32_t tgid, int64_t *offset_ns);
 

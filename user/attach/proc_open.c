@@ -27,9 +27,9 @@ static int take_map_file(uint32_t tgid, const struct tapir_mapping_line *m, char
 }
 
 /*
- * The same by its path, resolved as if root were the only root there is. The kernel writes
- * the path as seen from the mount namespace: that is below the process's root, or below ours
- * when it was only moved by chroot(2).
+ * The same by its path, resolved as if root were the root directory. The kernel writes the path as
+ * seen from the mount namespace: that is below the process's root, or below tapir's if the process
+ * only used chroot(2).
  */
 static int take_below(uint32_t root_of, const struct tapir_mapping_line *m, uint32_t tgid,
 		      char *openable)

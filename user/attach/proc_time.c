@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Processes whose clocks run with an offset to ours (time_namespaces(7)). */
+/* Processes whose clocks have an offset to tapir's (time_namespaces(7)). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static bool same_link(const char *a, const char *b)
 
 /*
  * timens_offsets are those of the namespace its children will be in (kernel/time/namespace.c): its
- * own, but for a process that has made one and not executed anything since.
+ * own, except for a process that has created one and not executed anything since.
  */
 int tapir_proc__clock_offset(uint32_t tgid, int64_t *offset_ns)
 {
@@ -32,7 +32,7 @@ int tapir_proc__clock_offset(uint32_t tgid, int64_t *offset_ns)
 
 	snprintf(path, sizeof(path), "/proc/%u/ns/time", tgid);
 	if (same_link(path, "/proc/self/ns/time") || access(path, F_OK)) {
-		*offset_ns = 0; /* ours, or a kernel without them (before 5.6) */
+		*offset_ns = 0; /* the same as tapir's, or a kernel without them (before 5.6) */
 		return 0;
 	}
 	snprintf(path, sizeof(path), "/proc/%u/timens_offsets", tgid);

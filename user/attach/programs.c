@@ -49,7 +49,7 @@ static int log_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap
 	return 0;
 }
 
-/* libbpf says -ESRCH for whatever kept it from reading type information. */
+/* libbpf returns -ESRCH for every failure to read type information. */
 static bool is_without_btf(int *err)
 {
 	tapir_autofd int fd = -1;
@@ -181,8 +181,8 @@ static int make_ring(struct tapir_programs *p, unsigned pair, size_t bytes)
 }
 
 /*
- * An update of an array of maps waits for an RCU grace period, tens of milliseconds. The rings
- * are made by a thread of their own while the verifier looks at the programs.
+ * An update of an array of maps waits for an RCU grace period, tens of milliseconds. The rings are
+ * created by a separate thread while the verifier checks the programs.
  */
 struct ring_maker {
 	struct tapir_programs *programs;
@@ -367,7 +367,7 @@ int tapir_programs__attach_process(struct tapir_programs *p, bool hold)
 	return p->skel ? attach_process(p, hold) : 0;
 }
 
-/* Wake-ups first: the first switch may already say who woke. */
+/* Wake-ups first: the first switch may already contain its waker. */
 int tapir_programs__attach_switches(struct tapir_programs *p)
 {
 	const struct attachment all[] = {

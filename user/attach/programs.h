@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * programs.h - the BPF object: loaded with its maps sized for this session, its switches and
- * counters mapped, its tracepoint programs attached. Sites are put on by sites.h.
+ * counters mapped, its tracepoint programs attached. links.h attaches the sites.
  *
  * Needs CAP_BPF and CAP_PERFMON (or root), Linux 6.1 (sleepable uprobes: commit 8c7dcb84e3b7
  * of 6.0). One thread uses it, except where said.
@@ -23,7 +23,7 @@ struct tapir_programs_opts {
 	struct tapir_filter filter;
 	uint32_t site_cap;    /* sites this session can ever have, 1 … 65,535 */
 	size_t ring_bytes;    /* each ring's size to begin with: a power of two >= 4096 */
-	uint32_t process_cap; /* processes that are listed at a time; 0: 65,536 */
+	uint32_t process_cap; /* processes that can be listed at a time; 0: 65,536 */
 	uint32_t frames;      /* of a user stack, at most TAPIR_MAX_FRAMES; 0: TAPIR_FRAMES */
 	bool use_multi;	      /* programs will be attached by uprobe_multi links */
 	bool families[TAPIR_FAMILY_CNT]; /* load what captures them; events: always */
@@ -35,9 +35,8 @@ int tapir_programs__load(const struct tapir_programs_opts *opts, struct tapir_pr
 void tapir_programs__free(struct tapir_programs *p); /* detaches what is attached */
 
 /*
- * For who may load none: an object in which there is nothing, so that nothing happens and nothing
- * is lost by what follows, but for __usdt_fd, __sample_fd and __control_ring_fd, which there are
- * not.
+ * For users who may not load any: an empty object, with which the functions below do nothing and
+ * lose nothing; __usdt_fd, __sample_fd and __control_ring_fd must not be called.
  */
 int tapir_programs__new_without(struct tapir_programs **out);
 bool tapir_programs__are_there(const struct tapir_programs *p);
@@ -65,9 +64,9 @@ int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid);
 /* Of the process that began at start_ns; 0: whichever has that number. */
 void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t start_ns);
 
-/* For the holder; the kernel's and ours, borrowed. NULL without programs. */
+/* For the holder; shared by the kernel and tapir, borrowed. NULL without programs. */
 struct tapir_holds *tapir_programs__holds(struct tapir_programs *p);
-/* 0: nobody is held from here on. */
+/* 0: no thread is held from here on. */
 void tapir_programs__set_holder(struct tapir_programs *p, uint32_t tgid);
 
 /*
@@ -75,7 +74,7 @@ void tapir_programs__set_holder(struct tapir_programs *p, uint32_t tgid);
  * before the file is read: what is changed in between has another key.
  */
 int tapir_programs__file_key(struct tapir_programs *p, int fd, struct tapir_file_key *key);
-/* Its probes are attached: nobody who maps it needs to be held. */
+/* Its probes are attached: a thread that maps it need not be held. */
 int tapir_programs__set_known_file(struct tapir_programs *p, const struct tapir_file_key *key);
 
 /* What a walk of user stacks repairs (bpf/control.h); idx < TAPIR_REPAIR_FILES. */
@@ -95,10 +94,10 @@ struct tapir_unwind_fds tapir_programs__unwind_fds(const struct tapir_programs *
 const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t probe_id);
 
 /*
- * How often the kernel skipped a program because another one was running, by what that loses:
+ * How often the kernel skipped a program because another one was running, by the kind of loss:
  * RECURSION, SAMPLE_SKIPPED or SWITCH_SKIPPED. No kernel up to 6.18 counts it for a sampler
- * (bpf_overflow_handler looks at bpf_prog_active and leaves): there it is 0, which happens while
- * a kprobe or perf tracepoint program, or a bpf() call that updates a map, runs on that CPU.
+ * (bpf_overflow_handler checks bpf_prog_active and returns): there it is 0, which happens while a
+ * kprobe or perf tracepoint program, or a bpf() call that updates a map, runs on that CPU.
  */
 uint64_t tapir_programs__misses(const struct tapir_programs *p, enum tapir_loss_cause cause);
 

@@ -12,9 +12,9 @@
 #include "attach/ring_find.h"
 
 /*
- * 1: *out is a well-formed PROBE record of event idx (TAPIR_RING_EVENTS at most), yours to free,
- * with bytes - out->size bytes of anything behind it; 0: the entry is still empty, or cannot be
- * read now; -EBADMSG without a line: it is none.
+ * 1: *out is a well-formed PROBE record of event idx (TAPIR_RING_EVENTS at most), freed by the
+ * caller, followed by bytes - out->size arbitrary bytes; 0: the entry is still empty, or cannot be
+ * read now; -EBADMSG without a line: malformed.
  */
 int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, struct tapir_rec **out,
 			   size_t *bytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * From links to checked files. A link may lead elsewhere a moment after it was read: so it is taken
- * without being opened (O_PATH), looked at, and only then opened; the seals, which only a memfd
- * can have, are asked of the very description that is kept.
+ * with O_PATH, checked, and only then opened; the seals, which only a memfd can have, are checked
+ * on the very descriptor that is kept.
  */
 #include "attach/ring_find.h"
 
@@ -22,14 +22,14 @@
 #include "base/diag.h"
 #include "base/file.h"
 
-#define LINKS_MAX      65536 /* descriptors that are looked at */
+#define LINKS_MAX      65536 /* descriptors that are checked */
 #define CANDIDATES_MAX 256   /* files of our names that are opened */
 #define CTL_PATH       "/memfd:" TAPIR_RING_CTL_NAME
 #define DATA_PATH      "/memfd:" TAPIR_RING_DATA_NAME
 
 /* ---- headers ---------------------------------------------------------------------------- */
 
-/* cnt elements at off lie behind the header and within the file, at an address words may have. */
+/* cnt elements at off are after the header and within the file, and aligned for words. */
 static bool lies_within(uint64_t off, uint64_t cnt, uint64_t elem_bytes, uint64_t file_bytes)
 {
 	uint64_t bytes, end;
@@ -101,13 +101,13 @@ struct candidate {
 
 struct walk {
 	uint32_t tgid, ns_tgid;
-	uint32_t dev_major, dev_minor; /* where all memfds of this kernel lie */
+	uint32_t dev_major, dev_minor; /* of all memfds of this kernel */
 	struct tapir_vec(struct candidate) seen;
 	const char *refused;
 	uint32_t other_version;
 };
 
-/* What the name says; false: none of ours. */
+/* The kind by its name; false: not a lane's. */
 static bool kind_of(const char *path, bool *is_ctl)
 {
 	*is_ctl = tapir_ring_name__is_ctl(path);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ring_find.h - the ring lanes a process offers: its memfds (tapir/ring.h), found in /proc, opened
- * anew and checked. The process may be hostile: the walk is bounded, nothing blocks, and nothing
- * is written to a file before it was found to be what it says.
+ * anew and checked. The process may be hostile: the walk is bounded, nothing blocks, and nothing is
+ * written to a file before it was checked.
  *
- * What changes while the process runs (counters, slots, rings) is not looked at here.
+ * What changes while the process runs (counters, slots, rings) is not read here.
  */
 #ifndef TAPIR_USER_RING_FIND_H
 #define TAPIR_USER_RING_FIND_H
@@ -46,14 +46,14 @@ struct tapir_ring_lane {
 
 struct tapir_ring_lanes {
 	struct tapir_vec(struct tapir_ring_lane) all;
-	const char *refused;	/* why a file of ours was left out (the first); NULL: none was */
+	const char *refused;	/* why the first lane file was left out; NULL: none was */
 	uint32_t other_version; /* of a lane that another version of the library made; 0: none */
 };
 
 /*
  * The lanes of a process that have a ctl and arena 0. 0 also when there is none; -errno without a
- * line: the process has gone, or may not be looked at (needs to be its user, without another
- * user namespace, or CAP_SYS_PTRACE). out needs __fini after success.
+ * line: the process has gone, or may not be inspected (requires its user, in the same user
+ * namespace, or CAP_SYS_PTRACE). out needs __fini after success.
  */
 int tapir_ring_lanes__find(uint32_t tgid, struct tapir_ring_lanes *out);
 void tapir_ring_lanes__fini(struct tapir_ring_lanes *lanes);
@@ -62,10 +62,11 @@ void tapir_ring_lanes__fini(struct tapir_ring_lanes *lanes);
 int tapir_ring_lane__find_arenas(uint32_t tgid, struct tapir_ring_lane *lane);
 void tapir_ring_lane__close(struct tapir_ring_lane *lane);
 
-/* "/memfd:tapir-ctl", with or without " (deleted)" behind it. */
+/* "/memfd:tapir-ctl", with or without " (deleted)" after it. */
 int tapir_ring_name__is_ctl(const char *path);
 
-/* Is what a header says true of a file of so many bytes, of that process? NULL: yes; else why not.
+/*
+ * Whether a header is valid for a file of this size, of that process. NULL: valid; else the fault.
  */
 const char *tapir_ring_data__fault(const struct tapir_ring_data *h, uint64_t file_bytes,
 				   uint32_t ns_tgid);

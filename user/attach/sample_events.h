@@ -23,7 +23,7 @@ extern const struct tapir_sample_event tapir_sample_events[];
 /* The i-th name, NULL after the last: for cli/options.h. */
 const char *tapir_sample_event__name(size_t i);
 
-/* NULL: there is none of that name. Static. */
+/* NULL: no event has that name. Static. */
 const struct tapir_sample_event *tapir_sample_event__find(const char *name);
 
 #endif

@@ -111,7 +111,7 @@ static struct cpu *cpu_at(struct tapir_sampler *s, unsigned nr)
 	return &s->cpus.data[nr];
 }
 
-/* Is nr in a list such as "0-3,7"? */
+/* Whether nr is in a list such as "0-3,7". */
 static bool is_listed(const char *list, unsigned nr)
 {
 	while (*list) {
@@ -148,8 +148,8 @@ static long last_listed(const char *list)
 }
 
 /*
- * The event of a CPU that goes is dead, also when the CPU comes back. A failure is tried again with
- * the next change: the CPU may have gone meanwhile.
+ * The event of a CPU that goes offline is dead, even when the CPU comes back. After a failure it is
+ * tried again with the next change: the CPU may have gone in the meantime.
  */
 void tapir_sampler__follow(struct tapir_sampler *s, const char *online)
 {

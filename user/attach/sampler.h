@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sampler.h - the clock of each CPU, or another counter, that asks so many times a second what
- * runs there.
+ * sampler.h - the clock of each CPU, or another counter, that samples what runs there at a given
+ * rate.
  *
  * Needs CAP_PERFMON and CAP_BPF. One thread.
  */

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/vec.h"
 
-/* Powers of two. 512 KB a CPU are what perf_event_mlock_kb lets everybody have. */
+/* Powers of two. perf_event_mlock_kb allows every user 512 KB per CPU. */
 #define DATA_PAGES     128
 #define MIN_DATA_PAGES 8
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sideband.h - files that are mapped executable, as they are mapped: a perf dummy event on
- * each CPU with mmap2 records, on CLOCK_MONOTONIC, with build IDs where the kernel reads them
- * (5.12, 88a16a130933 "perf: Add build id data in mmap2 event"): what a file is called is known
- * then, though its process may be gone.
+ * sideband.h - files that are mapped executable, as they are mapped: a perf dummy event on each CPU
+ * with mmap2 records, on CLOCK_MONOTONIC, with build IDs where the kernel reads them (5.12,
+ * 88a16a130933 "perf: Add build id data in mmap2 event"): the name of a file is then known even if
+ * its process is gone.
  *
  * Needs CAP_PERFMON (or perf_event_paranoid < 0). Costs the machine nothing but a record an
  * executable mmap. One thread.
@@ -23,7 +23,7 @@ struct tapir_sideband_mmap {
 	uint32_t tgid, tid;
 	uint64_t start_va, len_bytes, file_off;
 	uint8_t build_id[TAPIR_BUILD_ID_BYTES];
-	uint8_t build_id_bytes; /* 0: the file has none, or the kernel did not look */
+	uint8_t build_id_bytes; /* 0: the file has none, or the kernel did not read it */
 	uint64_t inode;		/* and its device: 0 where there is a build ID */
 	uint32_t dev_major, dev_minor;
 	const char *path; /* as the process sees it, or //anon, [vdso] …; borrowed */
@@ -39,8 +39,8 @@ void tapir_sideband__close(struct tapir_sideband *s);
 int tapir_sideband__fd(const struct tapir_sideband *s);
 
 /*
- * Remembers how far the rings are filled: __drain stops there. Who then reads what the kernel told
- * of processes knows every process that such a mapping belongs to. True: there is something to
+ * Remembers how far the rings are filled: __drain stops there. A caller that then reads the
+ * kernel's records of processes knows every process of such a mapping. True: there is something to
  * drain.
  */
 bool tapir_sideband__mark(struct tapir_sideband *s);
@@ -48,7 +48,7 @@ bool tapir_sideband__mark(struct tapir_sideband *s);
 /* Hands out what there was at the last __mark, ring by ring. */
 void tapir_sideband__drain(struct tapir_sideband *s, tapir_sideband_fn fn, void *ctx);
 
-/* Records the kernel dropped for want of room and malformed ones, since open. */
+/* Records that the kernel dropped for lack of space, and malformed ones, since open. */
 uint64_t tapir_sideband__lost(const struct tapir_sideband *s);
 
 #endif

@@ -4,10 +4,10 @@
  *
  * A breakpoint is put into and taken out of each process page by page. While a fatal signal is
  * pending for the thread that does it (SIGKILL, a second Ctrl-C), each of these steps fails with
- * EINTR, and the kernel gives up: "uprobe: failed to unregister, leaking uprobe". Breakpoints and
+ * EINTR, and the kernel aborts: "uprobe: failed to unregister, leaking uprobe". Breakpoints and
  * raised semaphores then stay in the traced processes until they end: 1,820 uprobes in 60 kills
  * during a stop, seen with Linux 6.18. So the call is made by a child that has its own memory and
- * shares our table of file descriptors; when tapir is killed, the child completes the call and
+ * shares tapir's table of file descriptors; when tapir is killed, the child completes the call and
  * ends, and what it had opened is closed by its exit, which no signal interrupts.
  */
 #ifndef TAPIR_USER_UNDISTURBED_H

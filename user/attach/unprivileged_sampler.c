@@ -18,7 +18,7 @@
 #include "base/diag.h"
 #include "base/vec.h"
 
-#define DATA_PAGES 32 /* a power of two; a quarter of what everybody may lock */
+#define DATA_PAGES 32 /* a power of two; a quarter of what every user may lock */
 #define FRAMES_MAX 127
 
 struct cpu_ring {
@@ -119,7 +119,7 @@ static int open_event(const struct tapir_unprivileged_sampler *s, uint32_t tid, 
 	return fd >= 0 ? (int)fd : -errno;
 }
 
-/* The first event of a CPU brings its ring, the others write into it. */
+/* The first event of a CPU has the ring, the others write into it. */
 static int join_ring(const struct tapir_unprivileged_sampler *s, struct cpu_ring *ring, int fd)
 {
 	void *at;
@@ -135,7 +135,7 @@ static int join_ring(const struct tapir_unprivileged_sampler *s, struct cpu_ring
 	return 0;
 }
 
-/* A CPU that is offline, and a thread that ends meanwhile, are none to sample. */
+/* A CPU that is offline, and a thread that ends in the meantime, cannot be sampled. */
 static int add_event(struct tapir_unprivileged_sampler *s, struct cpu_ring *ring, uint32_t tid)
 {
 	int fd = open_event(s, tid, ring->cpu), err;
@@ -182,7 +182,7 @@ int tapir_unprivileged_sampler__add(struct tapir_unprivileged_sampler *s, uint32
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
-/* Where one part of a stack ends and another begins (PERF_CONTEXT_USER) stands no address. */
+/* A mark between the parts of a stack (PERF_CONTEXT_USER) is not an address. */
 static uint32_t drop_contexts(uint64_t *frames, uint64_t cnt)
 {
 	uint32_t kept = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * unprivileged_sampler.h - CPU samples of processes of one's own user, without a capability: a perf
- * event a thread and CPU, which threads made later inherit. User code and its frame-pointer stacks
- * only.
+ * unprivileged_sampler.h - CPU samples of processes of the same user, without a capability: one
+ * perf event per thread and CPU, which later threads inherit. User code and its frame-pointer
+ * stacks only.
  *
  * Needs perf_event_paranoid <= 2 (the kernel's default). One thread.
  */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two pipes: one says go, the other carries execvp's error and closes when it succeeds. */
+/*
+ * Two pipes: one signals the start, the other carries execvp's error and closes when it succeeds.
+ */
 #include "collect/command.h"
 
 #include <errno.h>
@@ -55,7 +57,7 @@ static void run_child(int go_fd, int error_fd, char *const *argv, const struct t
 	_exit(127);
 }
 
-/* 0: something has that name. -errno: -ENOENT nothing has, else it cannot be looked at. */
+/* 0: a file has that name. -ENOENT: none has; else it cannot be inspected. */
 static int look_for(const char *path)
 {
 	tapir_autofd int path_fd = tapir_foreign__take_own(path);

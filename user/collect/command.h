@@ -14,7 +14,7 @@
 
 struct tapir_command_run;
 
-/* Where execvp finds it, as far as that is known: what else may be wrong is for exec to say. */
+/* Where execvp finds it, as far as that is known: exec reports other problems. */
 bool tapir_command__find(const char *name, char path[PATH_MAX]);
 
 /*

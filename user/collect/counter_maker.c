@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See counter_maker.h. An event that carries no values costs one look into a map. */
+/* See counter_maker.h. An event without values costs one lookup in a map. */
 #include "collect/counter_maker.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define MAX_PROBES    4096u
 #define MAX_FIELDS    24u /* of an event: the longest has 14 */
 #define MAX_PROCESSES 65536u
-#define MAX_PROBLEMS  64u /* that are told */
+#define MAX_PROBLEMS  64u /* that are reported */
 
 /* A probe whose events carry values. */
 struct source {
@@ -34,7 +34,7 @@ struct tapir_counter_maker {
 	struct tapir_map intervals;	     /* tgid -> of its metrics session */
 	struct tapir_map told;		     /* hashes of problems */
 	uint64_t *value_cnts;		     /* of each glob */
-	const struct tapir_rec_event *event; /* the one that is looked at */
+	const struct tapir_rec_event *event; /* the current one */
 	struct tapir_recbuf recbuf;
 };
 
@@ -159,7 +159,7 @@ static void check_interval(struct tapir_counter_maker *m, uint64_t interval_ns)
 	on_problem(m, tapir_sv__of(TAPIR_DOTNET_METRICS), problem);
 }
 
-/* As trace/catalog knows it now: what describes its fields may come behind the first event. */
+/* As trace/catalog knows it now: the description of its fields may follow the first event. */
 static struct tapir_event_layout *layout_of(struct source *source,
 					    const struct tapir_catalog *catalog,
 					    const struct tapir_probe_view *probe)

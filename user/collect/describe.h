@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* describe.h - records about processes and mappings, from what /proc and images say. */
+/* describe.h - records about processes and mappings, from /proc and images. */
 #ifndef TAPIR_USER_DESCRIBE_H
 #define TAPIR_USER_DESCRIBE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Draining. Programs ask for a wake-up only when an eighth of a ring is full; otherwise the
- * thread comes by every wait_ms. A wake-up an event would cost more than the event.
+ * Draining. Programs ask for a wake-up only when an eighth of a ring is full; otherwise the thread
+ * polls every wait_ms. A wake-up per event would cost more than the event.
  */
 #include "collect/drain.h"
 
@@ -60,7 +60,7 @@ static int add_source(struct tapir_drain *d, int map_fd, unsigned pair)
 static struct tapir_block *block_with_room(struct tapir_drain *d, struct source *source)
 {
 	if (d->block && d->block->used_bytes + SPARE_BYTES > TAPIR_BLOCK_BYTES) {
-		/* Copied: while we go on reading, the programs may write in its place. */
+		/* Copied: while reading continues, the programs may overwrite it. */
 		tapir_bpf_ring__release(&source->ring);
 		tapir_queue__give_full(d->opts.queue, d->block);
 		d->block = NULL;
@@ -128,7 +128,7 @@ static void grow_if_crowded(struct tapir_drain *d, size_t idx, size_t used_bytes
 	tapir_debug("ring buffer %u grows to %zu MB", pair, bytes * 2 >> 20);
 }
 
-/* What one look at all rings found. */
+/* The result of one pass over all rings. */
 struct looked {
 	bool any;	/* records */
 	bool is_behind; /* no empty block for what is there */

@@ -16,7 +16,7 @@ struct tapir_drain_opts {
 	struct tapir_programs *programs; /* borrowed until __stop */
 	struct tapir_queue *queue;	 /* likewise */
 	size_t max_ring_bytes;		 /* a ring does not grow beyond that */
-	unsigned wait_ms;		 /* records lie in a ring for at most that long */
+	unsigned wait_ms;		 /* records stay in a ring for at most that long */
 };
 
 struct tapir_drain;

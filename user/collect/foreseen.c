@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Breadth first: each file that is found adds what it needs behind those found before. */
+/* Breadth first: each file that is found appends what it needs. */
 #include "collect/foreseen.h"
 
 #include <errno.h>
@@ -29,8 +29,9 @@
 struct search {
 	struct tapir_vec(char *) paths; /* to be opened; from `done` on not yet */
 	size_t done;
-	struct tapir_map seen;	/* files, by device and inode */
-	struct tapir_str rpath; /* of all files so far: the loader asks those of who needed one */
+	struct tapir_map seen; /* files, by device and inode */
+	struct tapir_str
+		rpath; /* of all files so far: the loader uses those of the file that needs one */
 	char *cache;
 	size_t cache_len;
 	bool is_out_of_memory;
@@ -48,7 +49,7 @@ static void add_path(struct search *s, const char *path)
 
 /* ---- where the loader looks ------------------------------------------------------------------- */
 
-/* "$ORIGIN/../lib" with what stands for the words; false: it does not fit. */
+/* "$ORIGIN/../lib" with the words replaced; false: it does not fit. */
 static bool expand(const char *text, size_t len, const char *origin, char out[PATH_MAX])
 {
 	static const struct {

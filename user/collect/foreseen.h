@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * foreseen.h - the files a program will map when it starts: itself, the interpreters of a script,
- * the dynamic loader, and the libraries it needs, as that loader would look for them: RPATH,
+ * the dynamic loader, and the libraries it needs, as that loader would search for them: RPATH,
  * LD_LIBRARY_PATH, RUNPATH, /etc/ld.so.cache, the directories of the system. A guess, rather too
  * many than too few: what it misses is held when it is mapped.
  */

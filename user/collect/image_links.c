@@ -36,8 +36,8 @@ void tapir_image__detach(struct tapir_images *images, struct tapir_image *image,
 }
 
 /*
- * The same file, overwritten: what the probes of its old content stand on is something else now,
- * and the kernel puts them there in whoever maps it.
+ * The same file, overwritten: the places of the old content's probes hold other code now, and the
+ * kernel inserts the probes there in every process that maps it.
  */
 void tapir_image__give_up(struct tapir_images *images, struct tapir_image *old)
 {

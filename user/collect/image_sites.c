@@ -15,7 +15,7 @@
 #include "tapir/ring.h"
 #include "unwind/cfi.h"
 
-/* The first SPEC that matches says what is captured. */
+/* The first SPEC that matches decides what is captured. */
 static const struct tapir_spec *matching_spec(const struct tapir_images *images,
 					      const struct tapir_image *image,
 					      const struct tapir_usdt_note *note)
@@ -61,7 +61,7 @@ struct reading {
 	struct tapir_images *images;
 	struct tapir_image *image;
 	struct tapir_elf *elf;
-	struct tapir_cfi *cfi; /* NULL: not asked for, or the file has none */
+	struct tapir_cfi *cfi; /* NULL: not requested, or the file has none */
 };
 
 static void load_cfi(struct reading *r)
@@ -138,7 +138,7 @@ static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes)
 	return 0;
 }
 
-/* Of a library of ours in a process: its sites are for other tools, its events come by rings. */
+/* Of tapir's library in a process: its sites are for other tools, its events arrive by rings. */
 static bool is_published(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -174,7 +174,7 @@ static void fill_names(struct tapir_image *image, const struct tapir_elf *elf)
 	}
 }
 
-/* What a file is called, without looking for its probes. */
+/* The name of a file, without a search for its probes. */
 void tapir_image__name(struct tapir_image *image, int fd)
 {
 	int mark = tapir_diag__cnt();

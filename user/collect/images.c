@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "foreign/foreign_file.h"
 
-#define IMAGE_MAX 65536 /* files; a process may make and map them as fast as it likes */
+#define IMAGE_MAX 65536 /* files; a process may create and map them as fast as it likes */
 
 int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images **out)
 {
@@ -103,7 +103,7 @@ static struct tapir_image *find_same(struct tapir_images *images, int fd, const 
 	return NULL;
 }
 
-/* The place of a new key is filled. *out stays NULL: nothing stood for the file yet. */
+/* The slot of a new key is filled. *out stays NULL: the file had no image yet. */
 static int find_or_add(struct tapir_images *images, int fd, const struct stat *st, const char *path,
 		       uint64_t *idx, struct tapir_image **added)
 {

@@ -45,11 +45,12 @@ struct tapir_images_opts {
 	struct tapir_programs *programs;     /* borrowed until __free, all of these */
 	struct tapir_queue *queue;	     /* takes the PROBE records */
 	const struct tapir_spec_list *specs; /* what was asked for */
-	/* Events that name generated code: on though nobody asked for them; NULL: none. */
+	/* Events that name generated code: attached without being requested; NULL: none. */
 	const struct tapir_spec *name_spec;
 	struct tapir_lane_coverage *cover; /* events that need no site; NULL: all do */
 	bool with_stack;
-	bool with_published; /* files of TAPIR_RING_WANTS_PROBES: their events come by rings else */
+	bool with_published; /* files of TAPIR_RING_WANTS_PROBES: their events otherwise arrive by
+				rings */
 	bool use_multi;	     /* uprobe_multi links; else perf events */
 	unsigned perf_limit; /* without uprobe_multi: sites at most, 0 any */
 };
@@ -64,21 +65,23 @@ int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images 
 void tapir_images__free(struct tapir_images *images, tapir_detach_fn on_progress, void *ctx);
 
 /*
- * The image behind fd (borrowed; path is for people), read at the first call for its file.
- * *image is borrowed until the next __look. A file that is no ELF, or whose notes cannot be
- * read, gives an image without sites. Negative: out of memory, sites or an ARG that no site
- * has.
+ * The image of the file fd (borrowed; path is for messages), read at the first call for its file.
+ * *image is borrowed until the next __look. A file that is not ELF, or whose notes cannot be read,
+ * gives an image without sites. Negative: out of memory, sites or an ARG that no site has.
  */
 int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		       struct tapir_image **image);
 
-/* The image with that build ID, as long as it has no sites: those are put on file by file. NULL. */
+/*
+ * The image with that build ID, as long as it has no sites: sites are attached file by file. Or
+ * NULL.
+ */
 const struct tapir_image *tapir_images__of_build_id(const struct tapir_images *images,
 						    const uint8_t *build_id, size_t bytes);
 
 /*
- * Puts the image's probes on, in one process or everywhere (tgid 0). 1: newly; 0: they were, or
- * all of them are events that come by the process's ring.
+ * Attaches the image's probes, in one process or everywhere (tgid 0). 1: newly attached; 0: they
+ * were attached, or all of them are events that arrive by the process's ring.
  */
 int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid);
 

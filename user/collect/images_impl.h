@@ -18,11 +18,11 @@ struct tapir_images {
 	struct tapir_map by_build_id; /* a hash of it -> index in all + 1 */
 	struct tapir_recbuf recbuf;
 	uint32_t next_probe_id;
-	size_t for_names_cnt; /* sites nobody asked for */
+	size_t for_names_cnt; /* sites that were not requested */
 	size_t attached_cnt;
 	struct tapir_seen_names seen;
 	bool *spec_matched;	 /* for each of opts.specs */
-	struct tapir_image none; /* stands for every file beyond IMAGE_MAX */
+	struct tapir_image none; /* represents every file past IMAGE_MAX */
 	bool is_full;
 };
 
@@ -31,7 +31,7 @@ struct tapir_images {
 /* Fills its build ID and file_id, without looking for probes. */
 void tapir_image__name(struct tapir_image *image, int fd);
 
-/* Plans the probes that were requested. A file that is not a readable ELF has none: 0. */
+/* Plans the probes that were requested. A file that is not readable ELF has none: 0. */
 int tapir_image__read(struct tapir_images *images, struct tapir_image *image, int fd);
 
 /* ---- image_links.c -------------------------------------------------------------------------- */

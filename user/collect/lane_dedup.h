@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * lane_dedup.h - events of probes whose ring has them as well (lane_coverage.h): recognised,
- * counted by probe, told of as LOSS records of cause LANE_TWICE. One thread, the session's.
+ * lane_dedup.h - events of probes that a ring has, too (lane_coverage.h): recognized, counted by
+ * probe, reported as LOSS records of cause LANE_TWICE. One thread, the session's.
  */
 #ifndef TAPIR_USER_LANE_DEDUP_H
 #define TAPIR_USER_LANE_DEDUP_H

@@ -104,7 +104,8 @@ void tapir_lateness__settle(struct tapir_lateness *l, uint64_t now_ns, tapir_lat
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < l->lates.cnt; i++) /* all are compared with all: none goes yet */
+	for (size_t i = 0; i < l->lates.cnt;
+	     i++) /* all are compared with all: none is removed yet */
 		if (is_settled(&l->lates.data[i], now_ns) && !is_pardoned(l, &l->lates.data[i]))
 			fn(ctx, &l->lates.data[i]);
 	for (size_t i = 0; i < l->lates.cnt; i++) {

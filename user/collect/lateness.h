@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * lateness.h - which of the files that were mapped before their probes were attached are gaps: all
- * but those whose thread stood still in between (attach/holder.h). That it did is told by another
- * ring than that it mapped them, before or after, so a moment passes until it is settled.
+ * except those whose thread was held in between (attach/holder.h). The hold and the mapping are
+ * reported by different rings, in any order, so a moment passes until it is settled.
  *
  * One thread.
  */
@@ -36,7 +36,7 @@ typedef void (*tapir_late_fn)(void *ctx, const struct tapir_late *late);
 /* path is copied. -ENOMEM: it is not kept, and is a gap. */
 int tapir_lateness__add(struct tapir_lateness *l, const struct tapir_late *late);
 
-/* The process has a new program since then, or is gone. */
+/* The process has executed a new program since then, or is gone. */
 void tapir_lateness__on_exec(struct tapir_lateness *l, uint32_t tgid, uint64_t time_ns);
 void tapir_lateness__on_exit(struct tapir_lateness *l, uint32_t tgid);
 

@@ -56,7 +56,7 @@ static void report_growth(const struct report *r, uint32_t probe_id, uint32_t ca
 	r->fn(r->ctx, &loss);
 }
 
-/* What no BPF program counts: these stand at probe 0 and are set by __one. */
+/* Not counted by any BPF program: these belong to probe 0 and are set by __one. */
 static bool is_counted_elsewhere(uint32_t probe, uint32_t cause)
 {
 	bool is_skipped = false;

@@ -27,13 +27,13 @@ static bool is_matched(const struct tapir_match_report *m, size_t spec_idx)
 	       tapir_dotnet_streams__spec_matched(m->streams, spec_idx);
 }
 
-/* What is no news when nothing comes of it. */
+/* SPECs that need no report if nothing matches. */
 static bool is_silent(const struct tapir_match_report *m, const struct tapir_spec *spec)
 {
 	return spec->is_silent || (m->may_be_silent && tapir_dotnet_specs__is_known(spec));
 }
 
-/* May it come, or have come, from .NET, for all that is known? */
+/* Whether it may come, or have come, from .NET, as far as known. */
 static bool is_defined(const struct tapir_match_report *m, const struct tapir_spec *spec)
 {
 	return m->sources &&
@@ -161,7 +161,7 @@ int tapir_match_report__fail(const struct tapir_match_report *m)
 	return err;
 }
 
-/* Nothing came of anything, and as far as the assemblies say nothing ever will. */
+/* Nothing matched any SPEC, and by the assemblies nothing ever will. */
 static bool is_all_in_vain(const struct tapir_match_report *m)
 {
 	bool is_vain = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* match_report.h - what to say when nothing that was asked for is there. */
+/* match_report.h - the report when nothing matches the SPECs. */
 #ifndef TAPIR_USER_MATCH_REPORT_H
 #define TAPIR_USER_MATCH_REPORT_H
 
@@ -8,19 +8,21 @@
 #include "rings/ring_reader.h"
 #include "runtime/dotnet_assembly.h"
 
-/* What was asked for, and where it was looked for; all borrowed. */
+/* What was requested, and where it was searched; all borrowed. */
 struct tapir_match_report {
 	const struct tapir_spec_list *specs;
 	bool specs_are_defaults;
-	const struct tapir_images *images;    /* NULL: no probes were looked at */
+	const struct tapir_images *images;    /* NULL: no search for probes */
 	struct tapir_ring_reader *rings;      /* NULL: no ring lanes were */
 	struct tapir_dotnet_streams *streams; /* NULL: no event streams were */
-	/* What .NET's assemblies define; NULL, or empty: nobody looked, or there is no .NET. */
+	/*
+	 * What .NET's assemblies define; NULL, or empty: they were not read, or there is no .NET.
+	 */
 	const struct tapir_dotnet_sources *sources;
 	bool may_be_silent;   /* .NET's providers show only when they fire */
 	bool is_waiting;      /* for a .NET process that does not answer */
 	bool are_named;	      /* the processes */
-	bool is_unprivileged; /* probes were not looked for */
+	bool is_unprivileged; /* no search for probes */
 };
 
 /*
@@ -30,8 +32,8 @@ struct tapir_match_report {
 int tapir_match_report__fail(const struct tapir_match_report *m);
 
 /*
- * At the end: a warning for each SPEC nothing came of. -ENOENT with lines instead: nothing came of
- * any, and none is defined in the processes that were named, or none of these answered.
+ * At the end: a warning for each SPEC without events. -ENOENT with lines instead: no SPEC had any,
+ * and none is defined in the named processes, or none of these answered.
  */
 int tapir_match_report__judge(const struct tapir_match_report *m);
 

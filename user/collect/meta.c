@@ -59,7 +59,7 @@ int tapir_meta__post_specs(struct tapir_queue *queue, const struct tapir_spec_li
 		bool is_all = text.len + strlen(one) > SPECS_MAX_BYTES || !strcmp(one, "*");
 
 		tapir_str__adds(&text, i ? "\n" : "");
-		for (; *one && !is_all; one++) /* a line each; arguments may have several */
+		for (; *one && !is_all; one++) /* one per line; arguments may have several */
 			tapir_str__addc(&text, *one == '\n' ? ' ' : *one);
 		if (is_all)
 			tapir_str__adds(&text, "*");

@@ -13,7 +13,7 @@ int tapir_meta__post(struct tapir_queue *queue, const char *command_line);
 /* One more: key and value are copied. */
 int tapir_meta__post_one(struct tapir_queue *queue, const char *key, const char *value);
 
-/* "specs": what was asked for, a line each; a last "*" stands for those that found no room. */
+/* "specs": what was requested, one per line; a last "*" means that some did not fit. */
 int tapir_meta__post_specs(struct tapir_queue *queue, const struct tapir_spec_list *specs);
 
 #endif

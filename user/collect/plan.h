@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * plan.h - what is captured at one site: the note says where the arguments lie, the SPEC, the
- * note's own companion or the table of known providers says what they mean.
+ * plan.h - what is captured at one site: the note has the locations of the arguments; the SPEC, the
+ * note's own companion or the table of known providers has their meaning.
  */
 #ifndef TAPIR_USER_PLAN_H
 #define TAPIR_USER_PLAN_H

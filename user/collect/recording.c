@@ -35,7 +35,9 @@ static void drain_once(struct recording *r)
 	const void *rec;
 	uint32_t len;
 
-	/* A full ring, twice: who forks faster than we read must not keep us from a signal. */
+	/*
+	 * A full ring, twice: a process that forks faster than tapir reads must not delay a signal.
+	 */
 	for (int i = 0; i < CONTROL_MAX && (rec = tapir_bpf_ring__next(&r->control, &len)); i++)
 		tapir_targets__on_control(r->targets, rec, len);
 	tapir_bpf_ring__release(&r->control);
@@ -45,7 +47,7 @@ static void drain_once(struct recording *r)
 /*
  * A process is known before it maps anything: what it mapped is read up to where the ring stood
  * before the records of processes were read. And it is known until nothing of it is left there: one
- * that ended may have mapped files behind that mark.
+ * that ended may have mapped files after that mark.
  */
 void tapir_recording__drain_control(struct recording *r)
 {
@@ -222,7 +224,7 @@ static void let_signals_kill(struct recording *r)
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 }
 
-/* Rings alone were asked for: none is a failure where we know all there is to know. */
+/* Only rings were requested: having none is a failure if everything is known. */
 static int check_ring_matches(const struct recording *r)
 {
 	const struct tapir_match_report asked = tapir_recording__match_report(r);
@@ -236,8 +238,8 @@ static int check_ring_matches(const struct recording *r)
 }
 
 /*
- * A SPEC that nothing matched is most likely misspelt. That is a failure of a program of ours;
- * elsewhere it may be that who has the probe has not come yet.
+ * A SPEC that nothing matched is most likely misspelt. That is a failure for a program that tapir
+ * started; elsewhere the process with the probe may not have started yet.
  */
 static int check_matches(const struct recording *r)
 {
@@ -289,7 +291,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	r->unprivileged_samples = NULL;
 	tapir_sampler__stop(r->sampler);
 	r->sampler = NULL;
-	tapir_holder__stop(r->holder); /* everything goes on */
+	tapir_holder__stop(r->holder); /* everything continues */
 	r->holder = NULL;
 	tapir_drain__stop(r->drain);
 	r->drain = NULL;
@@ -347,7 +349,7 @@ static void tear_down(struct recording *r)
 	tapir_guard__fd(&r->sink_fd);
 }
 
-/* BPF tells of an end a moment before wait(2) can: it gets that moment. */
+/* BPF reports an exit a moment before wait(2) can: wait for that moment. */
 static bool program_ended(const struct recording *r, int *status)
 {
 	for (int try = 0; tapir_command_run__status(r->command, status); try++) {

@@ -25,7 +25,7 @@ struct tapir_recording_progress {
 	uint64_t elapsed_ns;
 	struct tapir_session_stats stats;
 	size_t attached_cnt;	/* probe sites that are on */
-	size_t detach_left_cnt; /* stopping: sites still to be taken off */
+	size_t detach_left_cnt; /* stopping: sites still to be detached */
 	bool is_stopping;
 };
 
@@ -40,7 +40,7 @@ struct tapir_recording_ready {
 struct tapir_sampling {
 	const struct tapir_sample_event *event;
 	unsigned hz;	   /* a CPU; 0: none */
-	bool is_a_default; /* nobody asked for them: a warning where there can be none */
+	bool is_a_default; /* not requested: a warning if there can be none */
 };
 
 /* By which lanes events are taken. */
@@ -69,7 +69,8 @@ struct tapir_recording_opts {
 	bool with_switches;	 /* context switches of the processes */
 	bool publishes;		 /* .NET's events as probes of other tools, too */
 	bool force;		 /* any number of sites without uprobe_multi */
-	bool specs_are_defaults; /* nobody named them: that some match nothing is no error */
+	bool specs_are_defaults; /* not named by the user: it is not an error if some match nothing
+				  */
 	uint64_t duration_ns;	 /* 0: no end */
 	size_t max_ring_bytes;	 /* 0: the default */
 	size_t unwind_bytes;	 /* of unwind tables; 0: the default */

@@ -12,7 +12,7 @@
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
 
-/* The kernel is where a kernel stack lies: a mapping of nobody's. */
+/* Kernel stacks are in the kernel: a mapping of no process. */
 static int post_kernel(struct recording *r)
 {
 	struct tapir_rec_mapping kernel = {
@@ -52,7 +52,7 @@ static int start_sampler(struct recording *r)
 				    sampling->hz, &r->sampler);
 }
 
-/* The file says what was sampled, not what was meant to be. */
+/* The file records what was sampled, not what was intended. */
 static int start_sampling(struct recording *r)
 {
 	const struct tapir_sampling *sampling = &r->opts->sampling;

@@ -24,7 +24,7 @@
 #define EARLY_NS  (500 * TAPIR_NS_PER_MS) /* for each */
 #define EARLY_MAX 4u
 
-/* Everybody's processes are not entered because nobody said what else. */
+/* Processes of the whole machine are not attached to just because no SPEC was given. */
 static bool may_enter(const struct recording *r)
 {
 	return r->opts->lanes != TAPIR_LANES_PROBE &&
@@ -79,7 +79,7 @@ int tapir_recording__plan_dotnet(struct recording *r)
 
 /* ---- before everything else is ready --------------------------------------------------------- */
 
-/* Whoever does not take the library is asked again, and told of, when there are lanes. */
+/* A process that cannot load the library is tried again, and reported, when there are lanes. */
 static void *place_early(void *arg)
 {
 	const struct recording *r = arg;
@@ -113,7 +113,10 @@ void tapir_recording__join_dotnet(struct recording *r)
 	r->dotnet.is_early = false;
 }
 
-/* ---- a program of ours ------------------------------------------------------------------------ */
+/*
+ * ---- a program that tapir starts
+ * ------------------------------------------------------------------------
+ */
 
 /* Will the program be asked for its own stream? Of what it starts nothing is known yet. */
 static bool is_streamed(const struct recording *r)
@@ -274,11 +277,14 @@ void tapir_recording__await_dotnet(struct recording *r)
 
 	tapir_vec_for_each (tgid, &r->rules.pids)
 		tapir_dotnet_lanes__look(r->dotnet.lanes, *tgid);
-	/* Looked at again when it is executed: one compiled ahead of time maps nothing that tells.
+	/*
+	 * Inspected again when it is executed: one compiled ahead of time maps nothing that shows
+	 * it.
 	 */
 	if (r->program)
 		tapir_dotnet_lanes__look(r->dotnet.lanes, tapir_command_run__tgid(r->program));
 	while (!tapir_dotnet_lanes__are_settled(r->dotnet.lanes) &&
 	       tapir_clock__now_ns() < end_ns && poll(&signals, 1, 1) == 0)
-		tapir_recording__drain_control(r); /* who maps our library may be held for it */
+		tapir_recording__drain_control(
+			r); /* a process that maps tapir's library may be held for it */
 }

@@ -29,7 +29,7 @@ struct recording {
 	struct tapir_queue *queue;
 	struct tapir_command_run *command; /* NULL: nothing was started */
 	struct tapir_command_run *program; /* the same where it is a target; else NULL */
-	struct tapir_holder *holder;	   /* NULL: nobody is held */
+	struct tapir_holder *holder;	   /* NULL: nothing is held */
 	struct tapir_sampler *sampler;
 	struct tapir_unprivileged_samples *unprivileged_samples; /* instead, without programs */
 	struct tapir_spec *name_spec;	     /* for the names of generated code; NULL: no stacks */
@@ -37,7 +37,7 @@ struct recording {
 	struct tapir_images *images;
 	struct tapir_targets *targets;
 	struct tapir_sideband *sideband;
-	uint64_t sideband_lost_cnt, sideband_ns; /* losses that were told, and when */
+	uint64_t sideband_lost_cnt, sideband_ns; /* losses that were reported, and when */
 	struct tapir_bpf_ring control;
 	struct tapir_drain *drain;
 	struct tapir_ring_reader *rings;   /* NULL: probes alone */
@@ -57,7 +57,7 @@ struct recording {
 		bool is_early;
 	} dotnet;
 	struct tapir_publish *publish; /* NULL: not asked for */
-	char lanes[96];		       /* what the file says of them */
+	char lanes[96];		       /* their entry in the file */
 	int signal_fd, sink_fd, clock_fd;
 	bool use_multi, link_by_pid;
 	bool is_unprivileged; /* no programs: rings, and samples of our own, alone; or they would
@@ -67,10 +67,10 @@ struct recording {
 	sigset_t old_mask;
 };
 
-/* No probes are put on, but those that samples and names need. */
+/* No probes are attached, except those that samples and names need. */
 bool tapir_recording__is_without_probes(const struct recording *r);
 
-/* What was asked for, for who says that it is not there. */
+/* What was requested, for the report that it was not found. */
 struct tapir_match_report tapir_recording__match_report(const struct recording *r);
 
 /* Events of rings that match a SPEC. */
@@ -79,12 +79,12 @@ size_t tapir_recording__ring_events(const struct recording *r);
 /* Says by which lanes events come, when that has changed: "ring 2 processes, probe". */
 int tapir_recording__post_lanes(struct recording *r);
 
-/* What the kernel tells of processes. Those it holds for us run on: who waits calls this. */
+/* The kernel's reports of processes. Releases those held: call this while waiting. */
 void tapir_recording__drain_control(struct recording *r);
 
 /* ---- recording_programs.c -------------------------------------------------------------------- */
 
-/* Sets r->programs: also where none can be loaded, and none is needed. */
+/* Sets r->programs, even if none can be loaded and none is needed. */
 int tapir_recording__load_programs(struct recording *r);
 
 /* A program is started, and is a target. */
@@ -108,13 +108,13 @@ int tapir_recording__plan_dotnet(struct recording *r);
 /* While programs are loaded, which is up to the kernel, runtimes load our library. */
 void tapir_recording__begin_dotnet(struct recording *r);
 void tapir_recording__join_dotnet(struct recording *r);
-/* What is added to the environment of a program of ours; empty: nothing. */
+/* Additions to the environment of a program that tapir starts; empty: none. */
 int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *out);
 /* Behind the ring reader, before the targets. */
 int tapir_recording__start_dotnet(struct recording *r);
-/* Behind __await_dotnet: processes were named, and none of them can publish. */
+/* After __await_dotnet: processes were named, and none of them can publish. */
 int tapir_recording__check_publish(const struct recording *r);
-/* Until those that run already are attached to, in vain or not, or a signal comes. */
+/* Waits until attaching to those that run already has succeeded or failed, or a signal arrives. */
 void tapir_recording__await_dotnet(struct recording *r);
 
 /*

@@ -82,7 +82,7 @@ static int check_features(const struct tapir_features *features)
 	return 0;
 }
 
-/* Rings, and samples of processes of one's own, need no programs; probes and switches do. */
+/* Rings, and samples of the user's own processes, need no programs; probes and switches do. */
 static bool may_do_without(const struct recording *r)
 {
 	return r->opts->lanes != TAPIR_LANES_PROBE && tapir_target_rules__are_named(&r->rules);
@@ -95,7 +95,7 @@ static int check_access(const struct recording *r, bool has_bpf)
 							     tapir_recording__watches_cpus(r));
 }
 
-/* Nor do ends of processes reach us: who is held for us would not be let go. */
+/* Exits of processes are not reported either: a held process would not be released. */
 static int check_namespace(struct recording *r)
 {
 	if (!tapir_target_rules__are_named(&r->rules)) {
@@ -148,7 +148,7 @@ int tapir_recording__load_programs(struct recording *r)
 	int err, pid_filter = 0;
 	bool is_testing;
 
-	/* Two mappings of each, all of it in our RSS: for nothing but who forks. */
+	/* Two mappings of each, all of it in tapir's RSS: of no use to a forked child. */
 	if (tapir_recording__is_without_probes(r) && !tapir_recording__watches_cpus(r))
 		opts.ring_bytes = MIN_RING_BYTES;
 	err = tapir_proc__sees_kernel_pids() ? 0 : check_namespace(r);

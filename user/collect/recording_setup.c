@@ -102,8 +102,8 @@ static int start_threads(struct recording *r)
 	if (!err)
 		err = tapir_drain__start(&drain, &r->drain);
 	/*
-	 * Behind the others, which would inherit it. Those we hold wait for this thread; and among
-	 * 5,000 threads that all want to run, Ctrl-C took minutes.
+	 * After the others, which would inherit it. Held threads wait for this one; and among 5,000
+	 * threads that all want to run, Ctrl-C took minutes.
 	 */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), -15);
 	return err;
@@ -270,7 +270,7 @@ static int foresee(void *targets, int fd, const char *path)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* What a program of ours maps when it starts; a failure shows again when it does. */
+/* The files that a program maps when it starts; a failure appears again when it does. */
 static void attach_to_program(struct recording *r)
 {
 	int mark = tapir_diag__cnt();
@@ -281,7 +281,7 @@ static void attach_to_program(struct recording *r)
 	tapir_diag__rewind(mark);
 }
 
-/* Probes go on in what runs already; then the program may start. */
+/* Attaches probes in processes that run already; then the program may start. */
 static int attach_all(struct recording *r)
 {
 	struct tapir_match_report asked;

@@ -17,12 +17,12 @@
 #include "trace/record.h"
 #include "unwind/repair.h"
 
-#define KNOWN_MAX 4096 /* files that were looked at: a storm of copies ends there */
+#define KNOWN_MAX 4096 /* files that were read: a storm of copies ends there */
 
 struct file {
 	uint64_t start_off; /* in the file: where its table begins */
 	uint32_t size;
-	bool is_leaf; /* its functions call nobody */
+	bool is_leaf; /* its functions call nothing */
 };
 
 struct tapir_repairs {
@@ -248,7 +248,7 @@ static void add_range(struct tapir_repairs *r, uint32_t tgid, uint32_t idx, uint
 struct search {
 	struct tapir_repairs *r;
 	uint32_t tgid;
-	const char *exe; /* of a single-file app; NULL: it is none */
+	const char *exe; /* of a single-file app; NULL: it is not one */
 };
 
 /* CoreCLR's allocators ask it for the thread's own memory. */
@@ -283,14 +283,14 @@ static int on_line(const struct tapir_mapping_line *m, void *ctx)
 	return 0;
 }
 
-/* The first sign of .NET: what was mapped before is looked at now. */
+/* The first sign of .NET: earlier mappings are checked now. */
 static void look_around(struct tapir_repairs *r, uint32_t tgid)
 {
 	struct search search = {.r = r, .tgid = tgid};
 	struct tapir_dotnet_info info;
 	int mark = tapir_diag__cnt();
 
-	if (!add_process(r, tgid)) /* looked at: once is enough */
+	if (!add_process(r, tgid)) /* checked: once is enough */
 		return;
 	if (tapir_dotnet__inspect(tgid, &info) > 0 && info.kind == TAPIR_DOTNET_SINGLE_FILE)
 		search.exe = info.path;

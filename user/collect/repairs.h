@@ -2,8 +2,8 @@
 /*
  * repairs.h - tells the BPF walker where a process has code that hides its callers: CoreCLR's
  * runtime, JIT and garbage collector, or a single-file app's executable, which has them in it
- * (unwind/repair.h). A table is made once a file, some 15 ms of libcoreclr.so, and given to the
- * kernel; each process says where it maps the file.
+ * (unwind/repair.h). A table is made once per file, in some 15 ms for libcoreclr.so, and passed to
+ * the kernel; each process has the address where it maps the file.
  *
  * On the session thread. Without a table stacks miss a caller: nothing here is an error.
  */

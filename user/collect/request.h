@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * request.h - what somebody wants recorded, as texts and numbers, made into options of a recording.
- * Whoever asks, a command line or a service, fills a struct tapir_request; what is wrong with it is
- * in the diagnostic list, in the words of the command line's options. Nothing is attached here, but
- * named processes are looked at for the names that .NET SPECs use.
+ * request.h - turns a request to record, as texts and numbers, into options of a recording. The
+ * caller, a command line or a service, fills a struct tapir_request; errors are in the diagnostic
+ * list, in the words of the command line's options. Nothing is attached here, but named processes
+ * are inspected for the names that .NET SPECs use.
  *
  * One thread; borrowed texts and lists must outlive the recording.
  */
@@ -18,8 +18,8 @@
 struct tapir_request {
 	size_t sz;
 	struct tapir_target_rules rules; /* at most one kind */
-	char *const *program;		 /* NULL: none; beside rules: how long they are recorded */
-	struct tapir_words specs;	 /* SPEC; none: the default profile */
+	char *const *program;	  /* NULL: none; together with rules: how long they are recorded */
+	struct tapir_words specs; /* SPEC; none: the default profile */
 	struct tapir_words profiles;
 	bool has_no_default;	     /* no SPEC and no profile: no events */
 	bool has_counters;	     /* of .NET */
@@ -46,8 +46,8 @@ struct tapir_recording_plan {
 };
 
 /*
- * Fills plan->opts but for the sink, the callbacks and what a request does not say. -EINVAL with a
- * line: the request is wrong; any other -errno with lines. __fini in any case.
+ * Fills plan->opts except the sink, the callbacks and what a request does not contain. -EINVAL with
+ * a line: the request is wrong; any other -errno with lines. __fini in any case.
  */
 int tapir_request__plan(const struct tapir_request *request, struct tapir_recording_plan *plan);
 void tapir_recording_plan__fini(struct tapir_recording_plan *plan);

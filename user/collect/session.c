@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The session thread. Per event: a check, a look at the catalog, a copy into the writer. */
+/* The session thread. Per event: a check, a lookup in the catalog, a copy into the writer. */
 #include "collect/session.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ struct tapir_session {
 	atomic_int shared_err;
 };
 
-/* Keeps the first error of the sink, with its lines, and tells the control thread. */
+/* Keeps the first error of the sink, with its lines, and notifies the control thread. */
 static void note_error(struct tapir_session *s, int err)
 {
 	uint64_t one = 1;
@@ -290,7 +290,7 @@ static void flush_live(struct tapir_session *s, bool is_last)
 	note_error(s, err < 0 ? err : 0);
 }
 
-/* Names are read oftener than ticks come, as long as there is somebody who writes them. */
+/* Names are read more often than ticks occur, as long as a process writes them. */
 static uint64_t next_wake_ns(const struct tapir_session *s, uint64_t now_ns, uint64_t next_tick_ns)
 {
 	uint64_t poll_ns = now_ns + TAPIR_NAMER_POLL_NS;

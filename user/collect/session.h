@@ -39,12 +39,12 @@ struct tapir_session_opts {
 	tapir_session_fn on_record;  /* NULL: file only */
 	tapir_session_flush_fn on_flush;
 	void *ctx;
-	const struct tapir_counter_choice *counters; /* NULL: all that come by */
+	const struct tapir_counter_choice *counters; /* NULL: all that appear */
 	bool with_unwinding;			     /* programs walk user stacks */
 	size_t unwind_bytes;			     /* of unwind tables, at most; 0: 100 MB */
 	struct tapir_lane_coverage *cover; /* events that rings have; borrowed; NULL: none */
-	bool dotnet_reports_methods; /* .NET processes that are entered tell of their code (queue.h)
-				      */
+	bool dotnet_reports_methods; /* .NET processes that tapir attaches to report their code
+					(queue.h) */
 	int wake_fd;		     /* eventfd, written when the sink failed; -1: none */
 };
 
@@ -55,7 +55,7 @@ struct tapir_session_stats {
 	uint64_t unseen_cnt;	/* records of processes and mappings: likewise */
 	uint64_t unwritten_cnt; /* of lost_cnt, what did not fit on the disk */
 	uint64_t file_bytes;
-	int err; /* of the sink: the session goes on draining and counts */
+	int err; /* of the sink: the session continues to drain and counts */
 };
 
 struct tapir_session;

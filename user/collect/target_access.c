@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* By opening what the kernel shows only to those who may. */
+/* By opening a file that the kernel shows only to permitted users. */
 #include "collect/target_access.h"
 
 #include <errno.h>

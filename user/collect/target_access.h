@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * target_access.h - may we look into the processes that were named? Without, their mappings, and
- * so their probes, their .NET and their names, look as if they were not there.
+ * target_access.h - whether tapir may inspect the named processes. Otherwise their mappings, and so
+ * their probes, their .NET and their names, seem to be missing.
  */
 #ifndef TAPIR_USER_TARGET_ACCESS_H
 #define TAPIR_USER_TARGET_ACCESS_H

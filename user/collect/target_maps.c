@@ -27,7 +27,7 @@
 
 struct mapping_walk {
 	struct tapir_targets *t;
-	uint32_t tgid, tid; /* tid: who mapped it; 0: unknown */
+	uint32_t tgid, tid; /* tid: the thread that mapped it; 0: unknown */
 	uint64_t from_ns;   /* what is mapped was mapped then, or before anything was recorded */
 	uint64_t mapped_ns; /* that is too late for its probes, since then; 0: it is not */
 	uint64_t only_va;   /* 0: all of them */
@@ -103,7 +103,7 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 		 walk->mapped_ns ? walk->mapped_ns : tapir_clock__now_ns(),
 		 TAPIR_GAP_ATTACH_FAILED);
 	if (on == -ESRCH && kill((pid_t)walk->tgid, 0)) {
-		tapir_diag__rewind(mark); /* it ended meanwhile */
+		tapir_diag__rewind(mark); /* it ended in the meantime */
 		return 0;
 	}
 	return on;
@@ -118,7 +118,7 @@ static void post_mapping(const struct mapping_walk *walk, const struct tapir_map
 		t, tapir_describe__mapping(&t->recbuf, walk->tgid, walk->from_ns, line, image), fd);
 }
 
-/* Not for want of rights: what the file has is missing for want of a descriptor. */
+/* Not for lack of permission: the file's probes are missing for lack of a descriptor. */
 static void post_unread(const struct mapping_walk *walk, const struct tapir_mapping_line *line)
 {
 	struct tapir_rec_loss loss = {
@@ -175,14 +175,14 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 			 TAPIR_GAP_ATTACH_FAILED);
 	else
 		err = attach_image(walk, image, line);
-	if (has_key) /* also where it failed: to hold the next one would be in vain */
+	if (has_key) /* also if it failed: holding the next one would be useless */
 		tapir_programs__set_known_file(walk->t->opts.programs, &key);
-	/* Last: who is told of a runtime's file may rely on its probes. */
+	/* Last: the receivers of a runtime's file may rely on its probes. */
 	post_mapping(walk, line, image, fcntl(fd, F_DUPFD_CLOEXEC, 3));
 	return err;
 }
 
-/* Of one that was told of: the process, where it begins and ends, and its file. */
+/* Of a reported mapping: the process, its range, and its file. */
 static bool is_told(struct tapir_targets *t, uint32_t tgid, const struct tapir_mapping_line *line)
 {
 	const uint64_t parts[] = {tgid, line->start_va, line->end_va, line->inode, line->file_off};
@@ -248,7 +248,7 @@ int tapir_targets__see_joined(struct tapir_targets *t, uint32_t tgid, uint64_t j
 	return walk.err;
 }
 
-/* A mapping as the kernel told of it when it was made: the process is not asked. */
+/* A mapping as the kernel reported it when it was made: the process is not inspected. */
 static void post_told(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap,
 		      const struct tapir_image *image, int fd)
 {
@@ -287,7 +287,7 @@ static bool is_other_build(const struct tapir_sideband_mmap *mmap, const struct 
 }
 
 /*
- * What the path names below the root of the process or, when that has ended, below ours: nothing
+ * The file of the path below the root of the process or, if that has ended, below tapir's: nothing
  * is opened that is not a regular file, or is known to be another one.
  */
 static int open_missed(const struct tapir_sideband_mmap *mmap)
@@ -307,9 +307,9 @@ static int open_missed(const struct tapir_sideband_mmap *mmap)
 }
 
 /*
- * The mapping, or its process, was gone before we came. The file is still known by where the
- * process saw it, if it is the same there; if it has probes that were asked for, they fired
- * unseen.
+ * The mapping, or its process, was gone before tapir could read it. The file is still known by the
+ * path where the process saw it, if it is the same there; if it has requested probes, their hits
+ * were missed.
  */
 static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap)
 {

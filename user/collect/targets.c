@@ -68,7 +68,9 @@ void tapir_targets__warn_from(int mark)
 	tapir_diag__rewind(mark);
 }
 
-/* ---- who is traced ---------------------------------------------------------------------- */
+/*
+ * ---- the traced processes ----------------------------------------------------------------------
+ */
 
 static void forget(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)
 {
@@ -101,7 +103,7 @@ static int see_process(struct tapir_targets *t, const struct tapir_proc *proc)
 	if (err)
 		return err;
 	tapir_targets__post(t, tapir_describe__process(&t->recbuf, proc), -1);
-	/* Events that come by its ring need no probe. */
+	/* Events that arrive by its ring need no probe. */
 	if (t->opts.rings)
 		tapir_ring_reader__add(t->opts.rings, proc->tgid);
 	if (t->last_poll_ns)
@@ -154,7 +156,7 @@ static int add_if_matching(uint32_t tgid, void *ctx)
 	int mark = tapir_diag__cnt(), err = 0;
 
 	if (tapir_proc__read(tgid, &proc)) {
-		tapir_diag__rewind(mark); /* ended meanwhile */
+		tapir_diag__rewind(mark); /* ended in the meantime */
 		return 0;
 	}
 	if (rules_match(t->opts.rules, &proc))
@@ -224,7 +226,7 @@ uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t)
 	return tapir_ring_scan__next_ns(&t->looks);
 }
 
-/* An end that was not reported, as without programs: of some processes at a time. */
+/* Exits that were not reported, as without programs: checks some processes at a time. */
 static void sweep(struct tapir_targets *t)
 {
 	size_t looked_cnt = 0;
@@ -271,7 +273,7 @@ void tapir_targets__look_again(struct tapir_targets *t)
 
 /* ---- what happens to them --------------------------------------------------------------- */
 
-/* What BPF could not see from where it stood: command line, path, cgroup. */
+/* What BPF could not read at that point: command line, path, cgroup. */
 static void post_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
 {
 	struct tapir_proc proc;
@@ -310,7 +312,7 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 	tapir_targets__warn_from(mark);
 }
 
-/* The thread stands still: attach the probes, then let it go on, whatever came of it. */
+/* The thread is held: attach the probes, then release it, even after a failure. */
 static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
 {
 	int mark = tapir_diag__cnt();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * targets.h - the processes that are traced: those named, those that match a rule, and what
- * they start. Says who they are (PROCESS), what they map (MAPPING), and puts probes on what
- * they map, in time or with a GAP that says how late.
+ * targets.h - the processes that are traced: those named, those that match a rule, and what they
+ * start. Describes them (PROCESS) and what they map (MAPPING), and attaches probes to what they
+ * map, in time or with a GAP for the time missed.
  *
  * One thread, the control thread.
  */
@@ -47,7 +47,7 @@ struct tapir_targets_opts {
 	struct tapir_queue *queue;
 	struct tapir_ring_reader *rings;  /* NULL: probes alone */
 	struct tapir_dotnet_lanes *lanes; /* NULL: .NET is not asked for its events */
-	struct tapir_holder *holder;	  /* NULL: nobody is held */
+	struct tapir_holder *holder;	  /* NULL: nothing is held */
 	bool link_by_pid;		  /* attach in each process alone, not everywhere */
 };
 
@@ -65,27 +65,33 @@ void tapir_targets__poll(struct tapir_targets *t);
 /* At the end: what may still have turned out to be held, but did not, is a GAP. */
 void tapir_targets__finish(struct tapir_targets *t);
 
-/* Looks for ring lanes, soon behind what may have made some; when it is time to call it again. */
+/*
+ * Scans for ring lanes, soon after something that may have created some; returns when to call it
+ * again.
+ */
 void tapir_targets__look(struct tapir_targets *t);
 uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t);
 
 /*
- * Without programs nobody tells of what is mapped: looks at all processes' mappings, for those that
- * are new. Costs a millisecond for a thousand mappings.
+ * Without programs, mappings are not reported: reads all processes' mappings to find new ones.
+ * Costs a millisecond per thousand mappings.
  */
 void tapir_targets__look_again(struct tapir_targets *t);
 
 /* A process that is about to run and belongs to us, listed before it does. */
 int tapir_targets__add(struct tapir_targets *t, uint32_t tgid);
 
-/* A file that a process of ours is going to map: its probes are attached before. 0 or -errno. */
+/*
+ * A file that a process started by tapir is going to map: its probes are attached in advance. 0 or
+ * -errno.
+ */
 int tapir_targets__foresee(struct tapir_targets *t, int fd, const char *path);
 
 /* A record of the control ring; a mapping of the side-band. */
 void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *rec, uint32_t len);
 void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap);
 
-/* Mappings left out because they came faster than they could be told of. */
+/* Mappings left out because they came faster than they could be reported. */
 uint64_t tapir_targets__dropped(const struct tapir_targets *t);
 
 /* Of processes that ended, after what they mapped was handed in. */

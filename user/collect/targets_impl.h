@@ -40,8 +40,8 @@ int tapir_targets__see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t
 				uint64_t only_va);
 
 /*
- * A process has become one of ours: what it mapped before that was passed over. Since that
- * moment its hits count, and those on probes that are attached only now were missed.
+ * A process has become a target: its earlier mappings were skipped. From that moment its hits
+ * count, and those on probes that are attached only now were missed.
  */
 int tapir_targets__see_joined(struct tapir_targets *t, uint32_t tgid, uint64_t joined_ns);
 

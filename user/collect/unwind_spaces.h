@@ -28,7 +28,7 @@ void tapir_unwind_spaces__free(struct tapir_unwind_spaces *s);
 void tapir_unwind_spaces__on_record(struct tapir_unwind_spaces *s, const struct tapir_rec *rec,
 				    int fd);
 void tapir_unwind_spaces__flush(struct tapir_unwind_spaces *s);
-void tapir_unwind_spaces__poll(struct tapir_unwind_spaces *s); /* once a second */
+void tapir_unwind_spaces__poll(struct tapir_unwind_spaces *s); /* once per second */
 
 /* Mappings that no process's list, and processes that no map, had room for. */
 uint64_t tapir_unwind_spaces__refused(const struct tapir_unwind_spaces *s);

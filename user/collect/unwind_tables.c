@@ -34,7 +34,7 @@ struct file {
 	int fd; /* until it was read; -1: none */
 	struct tapir_unwind_key key;
 	bool has_key;
-	bool was_read; /* with an fd, whatever came of it */
+	bool was_read; /* with an fd, whatever the result */
 	bool is_queued;
 	size_t bytes; /* of its table; 0: it has none */
 	uint32_t used_poll;
@@ -200,7 +200,9 @@ static void count_table(struct tapir_unwind_tables *t, struct file *file,
 		    table->shape.broken_cnt);
 }
 
-/* Gives a table to the kernel, if there is room. With the lock held, which it lets go meanwhile. */
+/*
+ * Passes a table to the kernel, if there is room. With the lock held, which it releases in between.
+ */
 static int place(struct tapir_unwind_tables *t, uint32_t idx,
 		 const struct tapir_unwind_table *table, bool is_cached)
 {
@@ -220,7 +222,7 @@ static int place(struct tapir_unwind_tables *t, uint32_t idx,
 	return err;
 }
 
-/* With the lock held, which it lets go meanwhile. */
+/* With the lock held, which it releases in between. */
 static void serve(struct tapir_unwind_tables *t, uint32_t idx)
 {
 	struct file *file = &t->files[idx];

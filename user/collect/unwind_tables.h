@@ -4,8 +4,9 @@
  * background, or read from the cache on disk (unwind/unwind_cache.h), given to the BPF walker, and
  * removed when they take more memory than is allowed.
  *
- * A recording does not wait for them: until a file has its table, walks go on by frame pointers and
- * say so (NOT_YET). A thread of its own reads files and builds; the session thread calls the rest.
+ * A recording does not wait for them: until a file has its table, walks continue by frame pointers
+ * and mark it (NOT_YET). A separate thread reads files and builds; the session thread calls the
+ * rest.
  */
 #ifndef TAPIR_USER_UNWIND_TABLES_H
 #define TAPIR_USER_UNWIND_TABLES_H
@@ -26,14 +27,14 @@ int tapir_unwind_tables__new(struct tapir_unwind_maps *maps, size_t max_bytes,
 void tapir_unwind_tables__free(struct tapir_unwind_tables *t); /* ends the thread */
 
 /*
- * The place of a mapped file in the map unwind_files; its table is built unless that was asked for
+ * The index of a mapped file in the map unwind_files; its table is built unless that was requested
  * before. fd: a handle of it (foreign/foreign_file.h), borrowed; -1: none. TAPIR_UNWIND_NO_FILE:
  * there are too many files.
  */
 uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
 				  const struct tapir_rec_mapping *mapping, int fd);
 
-/* Once a second: which tables are in use, and which of those removed are wanted again. */
+/* Once per second: which tables are in use, and which of those removed are needed again. */
 void tapir_unwind_tables__poll(struct tapir_unwind_tables *t);
 
 struct tapir_unwind_stats {
