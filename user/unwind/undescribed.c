@@ -15,6 +15,7 @@
 #define MAX_ENTRY_BYTES 64u /* of an entry point: it calls at once */
 #define MAX_SCAN_BYTES	(64u << 20)
 #define MAX_TRAMPOLINES 16u
+#define MIN_V8_BYTES	(512u << 10) /* of its built-in functions: about 1.6 MB */
 
 /* ---- stubs ---------------------------------------------------------------------------------- */
 
@@ -113,6 +114,43 @@ static int add_trampolines(struct tapir_elf *elf, struct tapir_unwind_rows *rows
 	return err ? 0 : scan(data, len, (uint32_t)ph->p_offset, rows);
 }
 
+/* ---- built-in functions of V8 ------------------------------------------------------------------ */
+
+/* A program that exports what debuggers need to know of V8: Node, and others that have it in them.
+ */
+static bool has_v8(struct tapir_elf *elf)
+{
+	int mark = tapir_diag__cnt();
+	struct tapir_elf_syms syms;
+	bool found = false;
+
+	if (!tapir_elf__syms(elf, SHT_DYNSYM, &syms))
+		for (size_t i = 0; i < syms.cnt && !found; i++)
+			found = !strncmp(tapir_elf_syms__name(&syms, i), "v8dbg_", 6);
+	tapir_diag__rewind(mark);
+	return found;
+}
+
+/* They are compiled by V8 itself, as its generated code is: with frame pointers, not described. */
+static int add_v8(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
+{
+	const struct tapir_unwind_row frame = {.rule = TAPIR_UNWIND_FRAME};
+	const struct tapir_unwind_row *row, *largest = NULL;
+	uint32_t bytes, max_bytes = MIN_V8_BYTES;
+
+	for (size_t i = 1; i + 1 < rows->vec.cnt; i++) {
+		row = &rows->vec.data[i];
+		bytes = row[1].pc - row->pc;
+		if (row->rule != TAPIR_UNWIND_GAP || bytes < max_bytes)
+			continue;
+		largest = row;
+		max_bytes = bytes;
+	}
+	if (!largest || !has_v8(elf))
+		return 0;
+	return tapir_unwind_rows__fill(rows, largest->pc, largest->pc + max_bytes, frame);
+}
+
 int tapir_undescribed__add(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
 {
 	int err = add_stubs(elf, rows);
@@ -121,5 +159,7 @@ int tapir_undescribed__add(struct tapir_elf *elf, struct tapir_unwind_rows *rows
 		err = add_entry(elf, rows);
 	if (!err)
 		err = add_trampolines(elf, rows);
+	if (!err)
+		err = add_v8(elf, rows);
 	return err ? err : tapir_go_rows__add(elf, rows);
 }
