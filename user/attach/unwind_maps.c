@@ -96,19 +96,35 @@ static int fill(int fd, const struct tapir_unwind_block *blocks, size_t bytes)
 	return 0;
 }
 
-int tapir_unwind_maps__put_table(struct tapir_unwind_maps *m, uint32_t file_idx,
-				 const struct tapir_unwind_block *blocks, uint32_t block_cnt)
+int tapir_unwind_maps__make_table(const struct tapir_unwind_block *blocks, uint32_t block_cnt)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
-	tapir_autofd int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_table", sizeof(uint32_t),
-					     sizeof(*blocks), block_cnt, &opts);
-	int err;
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_table", sizeof(uint32_t),
+				sizeof(*blocks), block_cnt, &opts);
+	int err = fd < 0 ? fd : fill(fd, blocks, block_cnt * sizeof(*blocks));
 
-	if (fd < 0)
+	if (!err)
 		return fd;
-	err = fill(fd, blocks, block_cnt * sizeof(*blocks));
-	if (!err && bpf_map_update_elem(m->fds.tables, &file_idx, &fd, BPF_ANY))
-		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* Batches of maps of maps: since 5.17 (354e8f1970f8); each update waits for its own grace period.
+ */
+int tapir_unwind_maps__put_tables(struct tapir_unwind_maps *m, const uint32_t *file_idxs,
+				  const int *fds, uint32_t cnt)
+{
+	uint32_t done = cnt;
+	int err = 0;
+
+	if (!bpf_map_update_batch(m->fds.tables, file_idxs, fds, &done, NULL))
+		return 0;
+	for (uint32_t i = 0; i < cnt && !err; i++)
+		if (bpf_map_update_elem(m->fds.tables, &file_idxs[i], &fds[i], BPF_ANY))
+			err = -errno;
+	for (uint32_t i = 0; err && i < cnt; i++)
+		bpf_map_delete_elem(m->fds.tables, &file_idxs[i]);
 	return err;
 }
 

@@ -21,9 +21,17 @@ void tapir_unwind_maps__free(struct tapir_unwind_maps *m);
 volatile struct tapir_unwind_file *tapir_unwind_maps__file(const struct tapir_unwind_maps *m,
 							   uint32_t file_idx);
 
-/* Copies a table. Waits for an RCU grace period: not on a thread that others wait for. No line. */
-int tapir_unwind_maps__put_table(struct tapir_unwind_maps *m, uint32_t file_idx,
-				 const struct tapir_unwind_block *blocks, uint32_t block_cnt);
+/* A map with a copy of a table: an fd, the caller's, or -errno. No line. */
+int tapir_unwind_maps__make_table(const struct tapir_unwind_block *blocks, uint32_t block_cnt);
+
+#define TAPIR_UNWIND_MAX_BATCH 64
+
+/*
+ * Puts such tables in their places, cnt <= TAPIR_UNWIND_MAX_BATCH, all after one RCU grace period:
+ * not on a thread that others wait for. 0 or -errno: none is there. No line.
+ */
+int tapir_unwind_maps__put_tables(struct tapir_unwind_maps *m, const uint32_t *file_idxs,
+				  const int *fds, uint32_t cnt);
 /* Also waits. The kernel keeps it for programs that read it now. */
 void tapir_unwind_maps__del_table(struct tapir_unwind_maps *m, uint32_t file_idx);
 

@@ -53,6 +53,10 @@ struct tapir_unwind_tables {
 	struct tapir_map idx_by_file_id;
 	struct file *files; /* TAPIR_UNWIND_FILES, file_cnt in use */
 	uint32_t file_cnt;
+	/* Tables that were made and wait to be put in place together. */
+	uint32_t made_idxs[TAPIR_UNWIND_MAX_BATCH];
+	int made_fds[TAPIR_UNWIND_MAX_BATCH];
+	uint32_t made_cnt;
 	uint32_t queue[TAPIR_UNWIND_FILES]; /* a ring: each file is in it at most once */
 	uint32_t queue_at, queue_cnt;
 	uint32_t poll_cnt;
@@ -173,17 +177,6 @@ static int make_table(struct tapir_unwind_tables *t, struct file *file, int fd,
 	return err;
 }
 
-static void publish(struct tapir_unwind_tables *t, uint32_t idx,
-		    const struct tapir_unwind_table *table)
-{
-	volatile struct tapir_unwind_file *shared = tapir_unwind_maps__file(t->maps, idx);
-
-	shared->first_pc = table->shape.first_pc;
-	shared->granule_cnt = table->shape.granule_cnt;
-	shared->used = shared->wanted = 0;
-	set_state(t, idx, TAPIR_UNWIND_READY);
-}
-
 static void count_table(struct tapir_unwind_tables *t, struct file *file,
 			const struct tapir_unwind_table *table, bool is_cached)
 {
@@ -200,26 +193,58 @@ static void count_table(struct tapir_unwind_tables *t, struct file *file,
 		    table->shape.broken_cnt);
 }
 
-/*
- * Passes a table to the kernel, if there is room. With the lock held, which it releases in between.
- */
-static int place(struct tapir_unwind_tables *t, uint32_t idx,
-		 const struct tapir_unwind_table *table, bool is_cached)
+static void lose_table(struct tapir_unwind_tables *t, uint32_t idx)
+{
+	t->stats.bytes -= t->files[idx].bytes;
+	t->stats.table_cnt--;
+	t->files[idx].bytes = 0;
+	set_state(t, idx, TAPIR_UNWIND_NO_TABLE);
+}
+
+/* All tables made since: walks use them from here on. With the lock held, which it releases in
+ * between. */
+static void put_made(struct tapir_unwind_tables *t)
 {
 	int err;
+
+	if (!t->made_cnt)
+		return;
+	pthread_mutex_unlock(&t->lock);
+	err = tapir_unwind_maps__put_tables(t->maps, t->made_idxs, t->made_fds, t->made_cnt);
+	pthread_mutex_lock(&t->lock);
+	for (uint32_t i = 0; i < t->made_cnt; i++) {
+		close(t->made_fds[i]);
+		if (err)
+			lose_table(t, t->made_idxs[i]);
+		else
+			set_state(t, t->made_idxs[i], TAPIR_UNWIND_READY);
+	}
+	if (err)
+		tapir_debug("cannot use unwind tables: %s", tapir_errno__text(err));
+	t->made_cnt = 0;
+}
+
+/* A map of the table, if there is room. With the lock held, which it may release. */
+static int add_made(struct tapir_unwind_tables *t, uint32_t idx,
+		    const struct tapir_unwind_table *table, bool is_cached)
+{
+	volatile struct tapir_unwind_file *shared = tapir_unwind_maps__file(t->maps, idx);
+	int fd;
 
 	if (!make_room(t, tapir_unwind_table__bytes(&table->shape))) {
 		t->stats.refused_cnt++;
 		return -ENOSPC;
 	}
-	pthread_mutex_unlock(&t->lock);
-	err = tapir_unwind_maps__put_table(t->maps, idx, table->blocks, table->shape.block_cnt);
-	if (!err)
-		publish(t, idx, table);
-	pthread_mutex_lock(&t->lock);
-	if (!err)
-		count_table(t, &t->files[idx], table, is_cached);
-	return err;
+	fd = tapir_unwind_maps__make_table(table->blocks, table->shape.block_cnt);
+	if (fd < 0)
+		return fd;
+	shared->first_pc = table->shape.first_pc;
+	shared->granule_cnt = table->shape.granule_cnt;
+	shared->used = shared->wanted = 0;
+	t->made_idxs[t->made_cnt] = idx;
+	t->made_fds[t->made_cnt++] = fd;
+	count_table(t, &t->files[idx], table, is_cached);
+	return 0;
 }
 
 /* With the lock held, which it releases in between. */
@@ -241,7 +266,7 @@ static void serve(struct tapir_unwind_tables *t, uint32_t idx)
 	file->is_queued = false;
 	tapir_guard__fd(&fd);
 	if (!err)
-		err = place(t, idx, table, is_cached);
+		err = add_made(t, idx, table, is_cached);
 	tapir_unwind_table__free(table);
 	if (err == -ENOSPC) {
 		set_state(t, idx, TAPIR_UNWIND_EVICTED);
@@ -262,8 +287,10 @@ static void *run(void *ctx)
 	while (!t->stops) {
 		uint32_t idx;
 
-		if (!t->queue_cnt) {
-			pthread_cond_wait(&t->changed, &t->lock);
+		if (!t->queue_cnt || t->made_cnt == TAPIR_UNWIND_MAX_BATCH) {
+			if (!t->made_cnt)
+				pthread_cond_wait(&t->changed, &t->lock);
+			put_made(t);
 			continue;
 		}
 		idx = t->queue[t->queue_at];
@@ -406,6 +433,8 @@ void tapir_unwind_tables__free(struct tapir_unwind_tables *t)
 	pthread_mutex_unlock(&t->lock);
 	if (t->has_thread)
 		pthread_join(t->thread, NULL);
+	for (uint32_t i = 0; i < t->made_cnt; i++)
+		close(t->made_fds[i]);
 	for (uint32_t i = 0; i < t->file_cnt; i++) {
 		tapir_guard__fd(&t->files[i].fd);
 		free(t->files[i].path);
