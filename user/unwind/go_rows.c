@@ -136,9 +136,11 @@ static bool add_steps(struct table *t, const struct function *f)
 
 static bool add_function(struct table *t, const struct function *f)
 {
-	if (f->flags & FLAG_TOP_FRAME)
+	/* What writes rsp calls its callee on a stack of its own (systemstack, mcall, asmcgocall):
+	 * that one begins there. Its rbp is still that of a frame beyond its caller. */
+	if (f->flags & (FLAG_TOP_FRAME | FLAG_SP_WRITE))
 		return add(t, f->start_va, (struct tapir_unwind_row){.rule = TAPIR_UNWIND_END});
-	if (f->flags & FLAG_SP_WRITE || !f->steps_off)
+	if (!f->steps_off)
 		return add(t, f->start_va, (struct tapir_unwind_row){.rule = TAPIR_UNWIND_FRAME});
 	return add_steps(t, f);
 }
