@@ -28,13 +28,30 @@
 
 /* ---- what is the right one --------------------------------------------------------------- */
 
+bool tapir_debug_file__is_of(const struct tapir_elf *elf, const uint8_t *build_id, size_t len)
+{
+	size_t own_len;
+	const uint8_t *own_id = tapir_elf__build_id(elf, &own_len);
+
+	return own_id && build_id && own_len == len && memcmp(own_id, build_id, len) == 0;
+}
+
 static bool same_build_id(const struct tapir_elf *a, const struct tapir_elf *b)
 {
-	size_t a_len, b_len;
-	const uint8_t *a_id = tapir_elf__build_id(a, &a_len);
-	const uint8_t *b_id = tapir_elf__build_id(b, &b_len);
+	size_t len;
+	const uint8_t *id = tapir_elf__build_id(a, &len);
 
-	return a_id && b_id && a_len == b_len && memcmp(a_id, b_id, a_len) == 0;
+	return id && tapir_debug_file__is_of(b, id, len);
+}
+
+bool tapir_debug_file__has_functions(struct tapir_elf *elf)
+{
+	struct tapir_elf_syms syms;
+	int mark = tapir_diag__cnt();
+	bool has = !tapir_elf__syms(elf, SHT_SYMTAB, &syms) && syms.cnt > 1;
+
+	tapir_diag__rewind(mark);
+	return has || tapir_elf__section(elf, ".gnu_debugdata");
 }
 
 /* A candidate that is no ELF file is nothing to tell anybody about. */
@@ -49,14 +66,29 @@ static int open_quietly(int fd, struct tapir_elf **out)
 
 /* ---- by build ID ------------------------------------------------------------------------- */
 
-static int open_by_build_id(struct tapir_elf *elf, const struct tapir_debug_place *place,
+/* One file that must have the build ID. */
+static int open_of(const uint8_t *id, size_t len, const struct tapir_debug_place *place,
+		   const struct tapir_str *path, struct tapir_elf **out)
+{
+	struct tapir_elf *found = NULL;
+	tapir_autofd int fd =
+		path->failed ? -1 : tapir_foreign__open(place->root_fd, path->data, place->tgid);
+
+	if (fd < 0 || open_quietly(fd, &found))
+		return -ENOENT;
+	if (!tapir_debug_file__is_of(found, id, len)) {
+		tapir_elf__free(found);
+		return -ENOENT;
+	}
+	*out = found;
+	return 0;
+}
+
+static int open_by_build_id(const uint8_t *id, size_t len, const struct tapir_debug_place *place,
 			    struct tapir_elf **out)
 {
 	struct tapir_str path = {};
-	struct tapir_elf *found = NULL;
-	tapir_autofd int fd = -1;
-	size_t len;
-	const uint8_t *id = tapir_elf__build_id(elf, &len);
+	int err;
 
 	if (!id || len < 2)
 		return -ENOENT;
@@ -65,16 +97,46 @@ static int open_by_build_id(struct tapir_elf *elf, const struct tapir_debug_plac
 	tapir_str__addc(&path, '/');
 	tapir_str__add_hex(&path, id + 1, len - 1);
 	tapir_str__adds(&path, ".debug");
-	fd = path.failed ? -1 : tapir_foreign__open(place->root_fd, path.data, place->tgid);
+	err = open_of(id, len, place, &path, out);
 	tapir_str__fini(&path);
-	if (fd < 0 || open_quietly(fd, &found))
-		return -ENOENT;
-	if (!same_build_id(elf, found)) {
-		tapir_elf__free(found);
-		return -ENOENT;
+	return err;
+}
+
+/* "libcoreclr.so.dbg" is what Microsoft calls it. */
+static int open_beside(const uint8_t *id, size_t len, const struct tapir_debug_place *place,
+		       struct tapir_elf **out)
+{
+	static const char *const endings[] = {".debug", ".dbg"};
+	int err = -ENOENT;
+
+	if (!id || !place->path || *place->path != '/')
+		return err;
+	for (size_t i = 0; err && i < sizeof(endings) / sizeof(*endings); i++) {
+		struct tapir_str path = {};
+
+		tapir_str__adds(&path, place->path);
+		tapir_str__adds(&path, endings[i]);
+		err = open_of(id, len, place, &path, out);
+		tapir_str__fini(&path);
 	}
-	*out = found;
-	return 0;
+	return err;
+}
+
+int tapir_debug_file__find(const uint8_t *build_id, size_t len,
+			   const struct tapir_debug_place *place, struct tapir_elf **out)
+{
+	struct tapir_elf *found = NULL;
+	int err = open_by_build_id(build_id, len, place, &found);
+
+	if (err)
+		err = open_beside(build_id, len, place, &found);
+	if (!err && !tapir_debug_file__has_functions(found)) {
+		tapir_elf__free(found);
+		err = -ENOENT;
+	}
+	if (!err)
+		*out = found;
+	return err;
 }
 
 /* ---- by link ----------------------------------------------------------------------------- */
@@ -164,9 +226,13 @@ static int open_by_link(struct tapir_elf *elf, const struct tapir_debug_place *p
 int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place *place,
 			   struct tapir_elf **out)
 {
-	int err = open_by_build_id(elf, place, out);
+	size_t len;
+	const uint8_t *id = tapir_elf__build_id(elf, &len);
+	int err = open_by_build_id(id, len, place, out);
 
-	return err ? open_by_link(elf, place, out) : 0;
+	if (err)
+		err = open_by_link(elf, place, out);
+	return err == -ENOENT ? open_beside(id, len, place, out) : err;
 }
 
 /* ---- .gnu_debugdata ----------------------------------------------------------------------- */

@@ -6,6 +6,8 @@
 #ifndef TAPIR_USER_DEBUG_FILE_H
 #define TAPIR_USER_DEBUG_FILE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct tapir_elf;
@@ -19,13 +21,25 @@ struct tapir_debug_place {
 
 /*
  * Searches, below the root, for usr/lib/debug/.build-id/NN/NNNN.debug, then for the name in
- * .gnu_debuglink: in the directory of path, in its .debug/, and in usr/lib/debug. A file counts
+ * .gnu_debuglink: in the directory of path, in its .debug/, and in usr/lib/debug; then for
+ * PATH.debug and PATH.dbg, by build ID. A file counts
  * only if its build ID (or the link's CRC) matches; it is opened like every path that another
  * process names (foreign/foreign_file.h). -ENOENT: not found. -EFBIG: it is too large to be
  * checked.
  */
 int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place *place,
 			   struct tapir_elf **out);
+
+/*
+ * By build ID alone, for a file that may be absent: in usr/lib/debug, then PATH.debug and PATH.dbg
+ * beside it, if they have function symbols. -ENOENT: there is none.
+ */
+int tapir_debug_file__find(const uint8_t *build_id, size_t len,
+			   const struct tapir_debug_place *place, struct tapir_elf **out);
+
+/* Does it have this build ID; does it have names of functions, of whatever kind? */
+bool tapir_debug_file__is_of(const struct tapir_elf *elf, const uint8_t *build_id, size_t len);
+bool tapir_debug_file__has_functions(struct tapir_elf *elf);
 
 /* Unpacks .gnu_debugdata. -ENOENT: missing or malformed. -EFBIG: too large when unpacked. */
 int tapir_debug_file__open_embedded(struct tapir_elf *elf, struct tapir_elf **out);

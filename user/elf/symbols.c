@@ -48,7 +48,8 @@ struct tapir_symtab {
 
 struct builder {
 	struct tapir_vec(struct candidate) found;
-	struct tapir_elf *layout; /* whose program headers give the offsets */
+	struct tapir_elf *layout; /* whose program headers give the offsets; NULL: bias does */
+	uint64_t bias;
 	size_t dropped_cnt;
 	uint64_t until_ns;
 };
@@ -64,13 +65,13 @@ static uint32_t clamp32(uint64_t value)
 static uint64_t code_end(struct builder *b, const struct tapir_elf *source, const Elf64_Sym *sym)
 {
 	const Elf64_Shdr *sec = tapir_elf__section_at_idx(source, sym->st_shndx);
-	const Elf64_Phdr *load = tapir_elf__load_at(b->layout, sym->st_value);
+	const Elf64_Phdr *load = b->layout ? tapir_elf__load_at(b->layout, sym->st_value) : NULL;
 	uint64_t va = sym->st_value;
 
-	if (!load || !(load->p_flags & PF_X))
+	if (b->layout && (!load || !(load->p_flags & PF_X)))
 		return 0;
 	if (!sec)
-		return load->p_vaddr + load->p_filesz;
+		return load ? load->p_vaddr + load->p_filesz : 0;
 	if (!(sec->sh_flags & SHF_EXECINSTR) || va < sec->sh_addr ||
 	    va - sec->sh_addr >= sec->sh_size)
 		return 0;
@@ -114,6 +115,14 @@ static size_t len_of_name(const char *name)
 	return version ? (size_t)(version - name) : len;
 }
 
+static bool to_off(const struct builder *b, uint64_t va, uint64_t *out)
+{
+	if (b->layout)
+		return tapir_elf__va_to_off(b->layout, va, out);
+	*out = va - b->bias; /* which may be negative */
+	return (int64_t)*out >= 0;
+}
+
 static int add_candidate(struct builder *b, const struct tapir_elf *source, const Elf64_Sym *sym,
 			 const char *name)
 {
@@ -121,7 +130,7 @@ static int add_candidate(struct builder *b, const struct tapir_elf *source, cons
 	uint64_t end = code_end(b, source, sym), off;
 	struct candidate *c;
 
-	if (!end || !tapir_elf__va_to_off(b->layout, sym->st_value, &off))
+	if (!end || !to_off(b, sym->st_value, &off))
 		return 0;
 	if (b->found.cnt == MAX_SYMBOL_CNT || len > MAX_NAME_BYTES) {
 		b->dropped_cnt++;
@@ -241,26 +250,39 @@ static int finish(struct builder *b, struct tapir_symtab *t)
 	return 0;
 }
 
-int tapir_symtab__load(struct tapir_elf *elf, struct tapir_symtab **out)
+static int load(struct builder *b, struct tapir_elf *elf, struct tapir_symtab **out)
 {
 	struct tapir_symtab *t = calloc(1, sizeof(*t));
-	struct builder b = {.layout = elf, .until_ns = tapir_clock__cpu_ns() + MAX_NS};
 	struct tapir_elf *embedded = NULL;
-	int err = t ? add_tables(&b, elf) : -ENOMEM, no_embedded;
+	int err = t ? add_tables(b, elf) : -ENOMEM, no_embedded;
 
 	no_embedded = err ? err : tapir_debug_file__open_embedded(elf, &embedded);
-	b.dropped_cnt += no_embedded == -EFBIG;
+	b->dropped_cnt += no_embedded == -EFBIG;
 	if (!no_embedded)
-		err = add_tables(&b, embedded);
+		err = add_tables(b, embedded);
 	if (!err)
-		err = finish(&b, t);
+		err = finish(b, t);
 	tapir_elf__free(embedded);
-	tapir_vec__fini(&b.found);
+	tapir_vec__fini(&b->found);
 	if (err)
 		tapir_symtab__free(t);
 	else
 		*out = t;
 	return err;
+}
+
+int tapir_symtab__load(struct tapir_elf *elf, struct tapir_symtab **out)
+{
+	struct builder b = {.layout = elf, .until_ns = tapir_clock__cpu_ns() + MAX_NS};
+
+	return load(&b, elf, out);
+}
+
+int tapir_symtab__load_biased(struct tapir_elf *elf, uint64_t bias, struct tapir_symtab **out)
+{
+	struct builder b = {.bias = bias, .until_ns = tapir_clock__cpu_ns() + MAX_NS};
+
+	return load(&b, elf, out);
 }
 
 void tapir_symtab__free(struct tapir_symtab *symtab)

@@ -385,8 +385,7 @@ static uint64_t name_bytes(struct tapir_nettrace *n, uint64_t va, bool *is_code)
 	if (jit)
 		return jit->size;
 	m = tapir_catalog__mapping(n->catalog, n->naming.owner, va, n->naming.time_ns);
-	symbol = m ? tapir_catalog__symbol(n->catalog, m->file_id, va - m->start_va + m->file_off)
-		   : NULL;
+	symbol = m ? tapir_catalog__function(n->catalog, m, va - m->start_va + m->file_off) : NULL;
 	return symbol ? symbol->size : 0;
 }
 

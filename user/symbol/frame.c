@@ -54,7 +54,7 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 	if (!mapping || !mapping->file_id)
 		return frame;
 	off = va - mapping->start_va + mapping->file_off;
-	symbol = tapir_catalog__symbol(catalog, mapping->file_id, off);
+	symbol = tapir_catalog__function(catalog, mapping, off);
 	if (symbol) {
 		tapir_symbol_view__of(&symbol->h, &symbol_view);
 		if (symbol->flags & TAPIR_SYMBOL_RANGE) {

@@ -104,6 +104,23 @@ const struct tapir_rec_jit *tapir_catalog__jit(const struct tapir_catalog *c, ui
 					       uint64_t va, uint64_t time_ns);
 const struct tapir_rec_symbol *tapir_catalog__symbol(const struct tapir_catalog *c,
 						     uint64_t file_id, uint64_t off);
+/*
+ * The function at an offset of a mapped file: its symbol, else what a second source of names knows,
+ * else its range (TAPIR_SYMBOL_RANGE), else NULL.
+ */
+const struct tapir_rec_symbol *tapir_catalog__function(const struct tapir_catalog *c,
+						       const struct tapir_rec_mapping *mapping,
+						       uint64_t off);
+/*
+ * The second source, which is asked where the recording has no symbol. find: range is what the
+ * recording has, or NULL; the record it returns is valid as long as the catalog. NULL: no source.
+ */
+struct tapir_late_source {
+	const struct tapir_rec_symbol *(*find)(void *ctx, const struct tapir_rec_mapping *mapping,
+					       uint64_t off, const struct tapir_rec_symbol *range);
+	void *ctx;
+};
+void tapir_catalog__use_source(struct tapir_catalog *c, const struct tapir_late_source *source);
 /* UTC of a record's time by the CLOCK records around it; 0: there were none. */
 uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns);
 /* The idx-th META record, in the order they came. */

@@ -174,6 +174,25 @@ const struct tapir_rec_symbol *tapir_catalog__symbol(const struct tapir_catalog 
 	return e ? (const struct tapir_rec_symbol *)e->rec : NULL;
 }
 
+const struct tapir_rec_symbol *tapir_catalog__function(const struct tapir_catalog *c,
+						       const struct tapir_rec_mapping *mapping,
+						       uint64_t off)
+{
+	const struct tapir_rec_symbol *known = tapir_catalog__symbol(c, mapping->file_id, off);
+	const struct tapir_rec_symbol *late = NULL;
+
+	if (known && !(known->flags & TAPIR_SYMBOL_RANGE))
+		return known;
+	if (c->late.find)
+		late = c->late.find(c->late.ctx, mapping, off, known);
+	return late ? late : known;
+}
+
+void tapir_catalog__use_source(struct tapir_catalog *c, const struct tapir_late_source *source)
+{
+	c->late = source ? *source : (struct tapir_late_source){};
+}
+
 uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns)
 {
 	return tapir_clock_pairs__utc_ns(&c->clock_pairs, time_ns);

@@ -331,6 +331,11 @@ void tapir_reader__complete_probes(struct tapir_reader *r,
 	r->complete = complete;
 }
 
+void tapir_reader__use_source(struct tapir_reader *r, const struct tapir_late_source *source)
+{
+	tapir_catalog__use_source(r->catalog, source);
+}
+
 bool tapir_reader__is_segment_end(const struct tapir_reader *r)
 {
 	if (r->stage != STAGE_RECORDS || r->order_idx != r->chunk.order_cnt)
@@ -339,6 +344,11 @@ bool tapir_reader__is_segment_end(const struct tapir_reader *r)
 		if (r->refs.data[i].h.type == TAPIR_CHUNK_RECORDS)
 			return false;
 	return true;
+}
+
+int tapir_reader__fd(const struct tapir_reader *r)
+{
+	return r->fd;
 }
 
 const struct tapir_catalog *tapir_reader__catalog(const struct tapir_reader *r)

@@ -58,6 +58,9 @@ void tapir_reader__complete_probes(
 	struct tapir_reader *r,
 	const struct tapir_rec *(*complete)(struct tapir_recbuf *buf, const struct tapir_rec *rec));
 
+/* Call before the first next: names that the recording lacks come from there (catalog.h). */
+void tapir_reader__use_source(struct tapir_reader *r, const struct tapir_late_source *source);
+
 /*
  * 1: *rec is the next record, well-formed, borrowed until the next call; 0: the end; -errno:
  * reading failed. Damage is counted and skipped.
@@ -70,6 +73,7 @@ int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec);
  */
 bool tapir_reader__is_segment_end(const struct tapir_reader *r);
 
+int tapir_reader__fd(const struct tapir_reader *r); /* borrowed; read it by pread(2) */
 const struct tapir_catalog *tapir_reader__catalog(const struct tapir_reader *r);
 const struct tapir_reader_stats *tapir_reader__stats(const struct tapir_reader *r);
 

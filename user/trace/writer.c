@@ -51,7 +51,7 @@ struct tapir_writer {
 	atomic_uint_least64_t stop_ns; /* see tapir_file__write_until */
 	int err;		       /* of the write that failed; after it only close writes */
 	atomic_bool is_kept;
-	bool plain, closed;
+	bool plain, closed, is_cut;
 	bool has_data; /* chunks were written before any failure */
 	bool is_moved;
 	bool segment_begins; /* the next chunk is the first of its segment */
@@ -96,7 +96,7 @@ static int open_output(struct tapir_writer *w, const struct tapir_writer_opts *o
 		.path = opts->path,
 		.mode = 0600,
 		.force = opts->force,
-		.at_once = true,
+		.at_once = !opts->is_whole,
 		.has_owner = opts->has_owner,
 		.uid = opts->uid,
 		.gid = opts->gid,
@@ -112,7 +112,7 @@ static int write_bytes(struct tapir_writer *w, const void *data, size_t len)
 				  : tapir_file__write_until(w->file.fd, data, len, &w->stop_ns);
 }
 
-static int write_file_header(struct tapir_writer *w)
+static int write_file_header(struct tapir_writer *w, const struct tapir_writer_opts *opts)
 {
 	struct tapir_file_header h = {.magic = TAPIR_FILE_MAGIC,
 				      .version = TAPIR_FILE_VERSION,
@@ -121,6 +121,10 @@ static int write_file_header(struct tapir_writer *w)
 				      .created_ns = tapir_clock__now_ns()};
 	int err;
 
+	if (opts->created_ns) {
+		h.created_utc_ns = opts->created_utc_ns;
+		h.created_ns = opts->created_ns;
+	}
 	h.crc = libdeflate_crc32(0, &h, sizeof(h));
 	err = write_bytes(w, &h, sizeof(h));
 	if (err)
@@ -156,13 +160,14 @@ int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer
 		return -ENOMEM;
 	*w = (struct tapir_writer){.file = {.fd = -1, .dir_fd = -1},
 				   .plain = opts->plain,
+				   .is_cut = opts->is_cut,
 				   .max_bytes = opts->max_bytes,
 				   .segment_begins = true,
 				   .rec_buf.type = TAPIR_CHUNK_RECORDS,
 				   .desc_buf.type = TAPIR_CHUNK_DESCRIPTIONS};
 	err = alloc_buffers(w) ? open_output(w, opts) : -ENOMEM;
 	if (!err)
-		err = write_file_header(w);
+		err = write_file_header(w, opts);
 	if (err) {
 		tapir_placed_file__discard(&w->file);
 		tapir_writer__free(w);
@@ -447,7 +452,7 @@ static int finish(struct tapir_writer *w)
 	struct chunk_buf end = {.type = TAPIR_CHUNK_END};
 	int err = w->rec_buf.record_cnt ? write_chunk(w, &w->rec_buf, true) : 0;
 
-	return err ? err : write_chunk(w, &end, true);
+	return err || w->is_cut ? err : write_chunk(w, &end, true);
 }
 
 void tapir_writer__keep(struct tapir_writer *w)
