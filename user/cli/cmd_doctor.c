@@ -7,8 +7,8 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "cli/commands.h"
-#include "cli/help_text.h"
-#include "cli/doctor_dotnet.h"
+#include "render/help_text.h"
+#include "dotnet/doctor_dotnet.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
 

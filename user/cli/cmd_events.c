@@ -11,17 +11,20 @@
 #include "cli/newest_file.h"
 #include "cli/pager.h"
 #include "cli/recording_file.h"
+#include "cli/symbol_options.h"
 #include "cli/terminal.h"
 #include "export/event_lines.h"
 
 struct args {
 	bool json;
 	bool raw_names;
+	struct tapir_places_or_default symbols;
 	struct tapir_words manifests;
 };
 
 static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON object per line", struct args, json),
+	TAPIR_SYMBOLS_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
@@ -157,7 +160,9 @@ static int run(struct tapir_cli *cli)
 		return err;
 	if (!args->json)
 		tapir_pager__start(cli);
-	return tapir_recording_file__show(cli, args->raw_names, &args->manifests, print_file);
+	err = tapir_symbols_option__start(cli, &args->symbols);
+	return err ? err
+		   : tapir_recording_file__show(cli, args->raw_names, &args->manifests, print_file);
 }
 
 const struct tapir_command tapir_cmd_events = {

@@ -13,6 +13,7 @@
 #include "render/human_units.h"
 #include "cli/newest_file.h"
 #include "cli/recording_file.h"
+#include "cli/symbol_options.h"
 #include "render/screen.h"
 #include "symbol/frame.h"
 
@@ -22,6 +23,7 @@ struct args {
 	const char *event;
 	bool force;
 	bool raw_names;
+	struct tapir_places_or_default symbols;
 };
 
 const struct tapir_export_format tapir_export_formats[] = {
@@ -53,6 +55,7 @@ static const struct tapir_option options[] = {
 		"event", 'e', "GLOB",
 		"stacks of these events instead of CPU samples; 'offcpu' (folded only): off-CPU microseconds by stack and reason",
 		struct args, event),
+	TAPIR_SYMBOLS_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
 
@@ -106,6 +109,8 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 		return err;
 	tapir_long_read__start(&job.read, reader, cli);
 	err = find_format(args->format)->write(&job);
+	if (!err) /* names may have been fetched after the last record */
+		err = tapir_long_read__check(&job.read);
 	if (!err)
 		err = tapir_output_file__flush(&job.file, &job.out);
 	tapir_long_read__stop(&job.read);
@@ -146,7 +151,8 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
 	if (args->raw_names)
 		tapir_frame__show_raw_names();
-	return tapir_recording_file__read(cli, write_format);
+	err = tapir_symbols_option__start(cli, &args->symbols);
+	return err ? err : tapir_recording_file__read(cli, write_format);
 }
 
 const struct tapir_command tapir_cmd_export = {

@@ -20,6 +20,7 @@
 #include "trace/pids_seen.h"
 #include "cli/newest_file.h"
 #include "cli/recording_file.h"
+#include "cli/symbol_options.h"
 #include "cli/terminal.h"
 #include "symbol/frame.h"
 
@@ -29,6 +30,7 @@ struct args {
 	bool force;
 	struct tapir_pids_or_each pid;
 	bool raw_names;
+	struct tapir_places_or_default symbols;
 };
 
 static const struct tapir_option options[] = {
@@ -43,6 +45,7 @@ static const struct tapir_option options[] = {
 		"pid", 'p',
 		"without a value: one root frame per process, not per process name; with one: only this process; repeatable, or PID,PID",
 		struct args, pid),
+	TAPIR_SYMBOLS_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
 
@@ -280,7 +283,8 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
 	if (args->raw_names)
 		tapir_frame__show_raw_names();
-	return tapir_recording_file__read(cli, fold_and_draw);
+	err = tapir_symbols_option__start(cli, &args->symbols);
+	return err ? err : tapir_recording_file__read(cli, fold_and_draw);
 }
 
 const struct tapir_command tapir_cmd_flamegraph = {

@@ -9,6 +9,7 @@
 #include "cli/newest_file.h"
 #include "cli/pager.h"
 #include "cli/recording_file.h"
+#include "cli/symbol_options.h"
 #include "cli/report_read.h"
 #include "render/report_view.h"
 #include "render/screen.h"
@@ -24,6 +25,7 @@ struct args {
 	struct tapir_words pairs;
 	uint64_t from_ns, until_ns;
 	bool raw_names;
+	struct tapir_places_or_default symbols;
 	struct tapir_words manifests;
 	bool stacks;
 };
@@ -48,6 +50,7 @@ static const struct tapir_option options[] = {
 		"pair", 0, "A,B[,key=ARG]",
 		"events A and B begin and end an interval, on one thread, or across threads where ARG is equal",
 		struct args, pairs),
+	TAPIR_SYMBOLS_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
@@ -131,7 +134,9 @@ static int run(struct tapir_cli *cli)
 		return err;
 	if (!args->json)
 		tapir_pager__start(cli);
-	return tapir_recording_file__show(cli, args->raw_names, &args->manifests, report);
+	err = tapir_symbols_option__start(cli, &args->symbols);
+	return err ? err
+		   : tapir_recording_file__show(cli, args->raw_names, &args->manifests, report);
 }
 
 const struct tapir_command tapir_cmd_report = {

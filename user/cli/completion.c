@@ -36,7 +36,7 @@ static bool is_pid(const struct tapir_option *o)
 
 static bool is_file(const struct tapir_option *o)
 {
-	static const char *const names[] = {"FILE", "PATH", "OUT", "OUT.svg", "DIR"};
+	static const char *const names[] = {"FILE", "PATH", "OUT", "OUT.svg", "DIR", "[DIR|URL]"};
 
 	for (size_t i = 0; o->arg_name && i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(o->arg_name, names[i]))

@@ -78,6 +78,11 @@ static void show(struct tapir_long_read *read)
 	read->shown_ns = now_ns;
 }
 
+bool tapir_long_read__was_interrupted(void)
+{
+	return was_interrupted;
+}
+
 int tapir_long_read__check(struct tapir_long_read *read)
 {
 	if (was_interrupted) {

@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "cli/help_text.h"
+#include "render/help_text.h"
 
 /* Text for roff: no request at the start of a line, '-' and '\' as typed, ASCII quotes. */
 static void add_roff(struct tapir_str *out, struct tapir_sv text)

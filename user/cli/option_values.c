@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/diag.h"
@@ -224,6 +225,13 @@ static int add_choices(struct tapir_cli *cli, const struct tapir_option *o,
 	}
 }
 
+bool tapir_option__is_place(const char *word)
+{
+	struct stat st;
+
+	return strstr(word, "://") || (!stat(word, &st) && S_ISDIR(st.st_mode));
+}
+
 int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, void *value,
 		      const char *text)
 {
@@ -244,6 +252,10 @@ int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, 
 	case TAPIR_OPTION_LIST_OR_DEFAULT:
 		((struct tapir_words_or_default *)value)->is_given = true;
 		return tapir_vec__push(&((struct tapir_words_or_default *)value)->words, text)
+			       ? 0
+			       : -ENOMEM;
+	case TAPIR_OPTION_PLACES_OR_DEFAULT:
+		return tapir_vec__push(&((struct tapir_places_or_default *)value)->words, text)
 			       ? 0
 			       : -ENOMEM;
 	case TAPIR_OPTION_U64:

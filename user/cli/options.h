@@ -41,6 +41,12 @@ struct tapir_words_or_default {
 	bool is_given; /* with or without one */
 };
 
+/* The same, where a value is the next word if it is an URL or an existing directory. */
+struct tapir_places_or_default {
+	struct tapir_words words;
+	bool has_default; /* given without one */
+};
+
 /* The type at an option's offset. */
 enum tapir_option_type {
 	TAPIR_OPTION_FLAG,	   /* bool */
@@ -51,7 +57,8 @@ enum tapir_option_type {
 	TAPIR_OPTION_U64,	   /* uint64_t in [min, max] */
 	TAPIR_OPTION_DURATION,	   /* uint64_t nanoseconds in [min, max]: tapir_duration__parse */
 	TAPIR_OPTION_PIDS_OR_EACH, /* struct tapir_pids_or_each: as PIDS, or without a value */
-	TAPIR_OPTION_LIST_OR_DEFAULT, /* struct tapir_words_or_default: as LIST, or without one */
+	TAPIR_OPTION_LIST_OR_DEFAULT,	/* struct tapir_words_or_default: as LIST, or without one */
+	TAPIR_OPTION_PLACES_OR_DEFAULT, /* struct tapir_places_or_default */
 };
 
 struct tapir_option {
@@ -118,6 +125,11 @@ struct tapir_option {
 		name, letter, arg_name, help, TAPIR_OPTION_LIST_OR_DEFAULT,                        \
 			TAPIR_OPTION_AT(args, member, struct tapir_words_or_default), 0, 0, NULL   \
 	}
+#define TAPIR_PLACES_OR_DEFAULT(name, letter, arg_name, help, args, member)                        \
+	{                                                                                          \
+		name, letter, arg_name, help, TAPIR_OPTION_PLACES_OR_DEFAULT,                      \
+			TAPIR_OPTION_AT(args, member, struct tapir_places_or_default), 0, 0, NULL  \
+	}
 #define TAPIR_U64(name, letter, arg_name, help, args, member, min, max)                            \
 	{                                                                                          \
 		name, letter, arg_name, help, TAPIR_OPTION_U64,                                    \
@@ -172,6 +184,7 @@ struct tapir_cli {
 	void *args;				     /* the command's own, filled */
 	struct tapir_words words;		     /* what is no option */
 	char **program;				     /* after "--", NULL-terminated; NULL: none */
+	struct tapir_symbol_use *symbols; /* of --symbols (cli/symbol_options.h); NULL: none */
 	char *chosen_file; /* the default word (cli/newest_file.h); owned; NULL: none */
 	bool want_help, want_version, is_verbose, is_quiet, no_pager;
 	int exit_status; /* of a command that succeeded: that of the program it ran */
@@ -189,6 +202,9 @@ void tapir_cli__fini(struct tapir_cli *cli);
 /* Parses text into *value (option_values.c). */
 int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, void *value,
 		      const char *text);
+
+/* Is the word an URL or a directory (option_values.c)? */
+bool tapir_option__is_place(const char *word);
 
 /* Adds "COMMAND: line" to the diagnostics; returns TAPIR_CLI_USAGE. */
 int tapir_cli__usage(const struct tapir_cli *cli, const char *fmt, ...)

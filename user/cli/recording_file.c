@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "cli/symbol_options.h"
 #include "decode/dotnet_tables.h"
 #include "decode/probe_name.h"
 #include "symbol/frame.h"
@@ -76,13 +77,19 @@ int tapir_recording_file__read(struct tapir_cli *cli,
 	struct tapir_reader *reader;
 	int err = tapir_reader__open(path, &reader);
 
-	if (err)
+	if (err) {
+		tapir_symbols_option__end(cli);
 		return err;
+	}
 	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
+	tapir_symbols_option__attach(cli, reader);
 	err = work(reader, cli);
+	if (!err)
+		tapir_symbols_option__report(cli);
 	if (!err)
 		err = check_damage(path, tapir_reader__stats(reader));
 	tapir_reader__close(reader);
+	tapir_symbols_option__end(cli);
 	return err ? err : tapir_shortage__err(); /* an incomplete answer is not an answer */
 }
 

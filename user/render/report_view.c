@@ -180,6 +180,34 @@ static void write_totals(const struct tapir_report_view *v, struct tapir_str *ou
 	tapir_str__adds(out, "\n");
 }
 
+#define NAMELESS_PERCENT 5.0 /* beyond this, how to get names is worth a line */
+
+static bool lacks_symbols(const struct tapir_function_row *row)
+{
+	size_t len = strlen(row->module);
+
+	return !row->is_named && *row->module == '/' &&
+	       (len < 4 || strcmp(row->module + len - 4, ".dll"));
+}
+
+static void write_nameless(const struct tapir_report_view *v, struct tapir_str *out)
+{
+	const struct tapir_function_row *row;
+	uint64_t cnt = 0;
+	double percent;
+
+	tapir_vec_for_each (row, &v->summary->functions)
+		cnt += lacks_symbols(row) ? row->self : 0;
+	percent = tapir_report__percent(cnt, v->summary->captured[TAPIR_FAMILY_SAMPLE]);
+	if (percent <= NAMELESS_PERCENT)
+		return;
+	tapir_str__addf(out,
+			"\n%.1f%% of the samples are in files without symbols: 'tapir symbolize ",
+			percent);
+	tapir_report__add_printable(out, v->path);
+	tapir_str__adds(out, " --symbols DIR|URL' adds names ('tapir help symbols')");
+}
+
 /* "CPU: JIT 78.1%, kernel 20.0%, native 1.9%; of the innermost frames 99.8% have a name, ..." */
 static void write_cpu(const struct tapir_report_view *v, struct tapir_str *out)
 {
@@ -206,6 +234,7 @@ static void write_cpu(const struct tapir_report_view *v, struct tapir_str *out)
 				tapir_report__percent(s->sample_named_cnt,
 						      s->captured[TAPIR_FAMILY_SAMPLE] -
 							      s->sample_bare_cnt));
+	write_nameless(v, out);
 	tapir_str__addc(out, '\n');
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Blocks of text, and paragraphs wrapped into lines. Columns are bytes: help is ASCII. */
-#include "cli/help_text.h"
+#include "render/help_text.h"
 
 #include <string.h>
 

@@ -1,0 +1,476 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Names from symbol files elsewhere: --symbols and tapir symbolize, with servers that are good and bad."""
+import os
+import pty
+import re
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import time
+
+from harness import made_once
+from symbol_server import SymbolServer
+
+MICROSOFT = "/_.debug/elf-buildid-sym-{}/_.debug"
+MICROSOFT_FILE = "/nameless/elf-buildid-{}/nameless"
+DEBUGINFOD = "/buildid/{}/debuginfo"
+
+
+@made_once
+def made(t):
+    """A recording of a stripped program that is gone, and its debug file: (directory, build ID)."""
+    cc, objcopy, strip = t.need("gcc", "objcopy", "strip")
+    there = os.path.join(t.build, "tests", "symbols")
+    if not os.path.exists(f"{there}/done"):
+        shutil.rmtree(there, ignore_errors=True)
+        os.makedirs(f"{there}/bin")
+        program = f"{there}/bin/nameless"
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "nameless.c")
+        t.run(cc, "-O0", "-g", "-Wl,--build-id", source, "-o", f"{there}/whole")
+        t.run(objcopy, "--only-keep-debug", f"{there}/whole", f"{there}/nameless.debug")
+        shutil.copy(f"{there}/whole", program)
+        t.run(strip, program)
+        t.tapir("record", "-F", 997, "--no-sched", "-f", "-o", f"{there}/nameless.tapir", "--", program, "0.6")
+        shutil.rmtree(f"{there}/bin")
+        open(f"{there}/done", "w", encoding="ascii").close()
+    return there, build_id(t, f"{there}/whole")
+
+
+def build_id(t, path):
+    return re.search(r"Build ID: ([0-9a-f]+)", t.run(t.need("readelf"), "-n", path).out)[1]
+
+
+def environment(t, **more):
+    """Without the cache and servers of whoever runs the tests."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("DEBUGINFOD_") and not k.endswith("_proxy")}
+    return {**env, "XDG_CACHE_HOME": t.path("cache"), **more}
+
+
+def folded(t, file, *options, env=None, expect=0):
+    result = t.run(t.tapir_path, "export", "--format", "folded", file, *options, env=env or environment(t))
+    t.eq(result.rc, expect, f"exit: {result.err}")
+    return result
+
+
+def check_named(t, text, what):
+    line = next((line for line in text.splitlines() if ";main;outer_loop;inner_loop " in line), None)
+    t.ok(line, f"{what}: no stack main, outer_loop, inner_loop in\n{text[:300]}")
+
+
+def check_nameless(t, text, what):
+    t.ok("fn_" in text and not re.search(r"\b(inner_loop|outer_loop|main)\b", text), f"{what}:\n{text[:300]}")
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def cached(t):
+    return sorted(os.listdir(t.path("cache/tapir/symbols"))) if os.path.exists(t.path("cache/tapir/symbols")) else []
+
+
+# ---- directories -------------------------------------------------------------------------------
+
+
+def test_every_reader_names_functions_from_a_directory_when_the_file_is_gone(t):
+    there, _ = made(t)
+    file = f"{there}/nameless.tapir"
+    check_nameless(t, folded(t, file).out, "without --symbols")
+    check_named(t, folded(t, file, "--symbols", there).out, "with --symbols")
+    for reader in (("report",), ("report", "--json"), ("report", "--view", "cpu"), ("events",), ("events", "--json"),
+                   ("flamegraph",), ("export", "--format", "speedscope"), ("export", "--format", "perfscript")):
+        result = t.run(t.tapir_path, *reader, file, "--symbols", there, env=environment(t))
+        t.eq(result.rc, 0, f"{reader}: {result.err}")
+        t.ok("inner_loop" in result.out and "fn_" not in result.out, f"{reader}:\n{result.out[:1500]}")
+    t.ok("3 functions of 1 file named" in result.err, result.err)
+
+
+def test_a_directory_may_have_any_usual_layout(t):
+    there, the_id = made(t)
+    for i, form in enumerate((f".build-id/{the_id[:2]}/{the_id[2:]}.debug", f"{the_id}/debuginfo", "nameless.dbg",
+                              ".debug/nameless.debug", "nameless", f"_.debug/elf-buildid-sym-{the_id}/_.debug",
+                              f"nameless/elf-buildid-{the_id}/nameless", f"{there}/bin/nameless.debug")):
+        path = f"{t.path(f'layout{i}')}/{form}"
+        os.makedirs(os.path.dirname(path))
+        shutil.copy(f"{there}/nameless.debug", path)
+        check_named(t, folded(t, f"{there}/nameless.tapir", f"--symbols={t.path(f'layout{i}')}").out, form)
+
+
+def test_a_file_of_another_build_names_nothing(t):
+    there, _ = made(t)
+    os.mkdir(t.path("other"))
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "nameless.c")
+    t.run(t.need("gcc"), "-O2", "-g", "-Wl,--build-id", source, "-o", t.path("other/nameless"))
+    result = folded(t, f"{there}/nameless.tapir", "--symbols", t.path("other"))
+    check_nameless(t, result.out, "another build")
+    t.ok("no symbols found for 1 file" in result.err, result.err)
+
+
+def test_recording_takes_a_debug_file_beside_the_program(t):
+    there, _ = made(t)
+    for ending in ("debug", "dbg"):
+        os.mkdir(t.path(ending))
+        program, file = f"{t.path(ending)}/nameless", t.path(f"{ending}.tapir")
+        shutil.copy(f"{there}/whole", program)
+        t.run(t.need("strip"), program)
+        shutil.copy(f"{there}/nameless.debug", f"{program}.{ending}")
+        t.tapir("record", "-F", 997, "--no-sched", "-o", file, "--", program, "0.3")
+        check_named(t, folded(t, file).out, f"recorded beside nameless.{ending}")
+
+
+def test_wrong_values_are_one_line(t):
+    there, _ = made(t)
+    file = f"{there}/nameless.tapir"
+    for value, rc, words in ((t.path("none"), 1, "cannot open"), (file, 1, "is not a directory"),
+                             ("ftp://127.0.0.1/", 2, "not an http or https URL"), ("", 1, "cannot open")):
+        result = folded(t, file, f"--symbols={value}", expect=rc)
+        t.eq(len(result.err.splitlines()), 1, f"{value}: {result.err}")
+        t.ok(words in result.err, result.err)
+    result = folded(t, file, "--symbols", expect=2)
+    t.ok("DEBUGINFOD_URLS" in result.err, result.err)
+
+
+# ---- symbolize ---------------------------------------------------------------------------------
+
+
+def test_symbolize_adds_names_and_changes_nothing_else(t):
+    there, _ = made(t)
+    before, after = f"{there}/nameless.tapir", t.path("copy.tapir")
+    shutil.copy(before, after)
+    os.chmod(after, 0o600)
+    result = t.run(t.tapir_path, "symbolize", after, "--symbols", there, env=environment(t))
+    t.eq(result.rc, 0, result.err)
+    check_named(t, folded(t, after).out, "symbolized")
+
+    def records(file):
+        lines = [line for line in t.tapir("events", "--json", file).json_lines() if line["type"] != "symbol"]
+        for line in lines:
+            for frame in line.get("stack", []):
+                for key in ("name", "range", "offset", "range_offset", "function"):
+                    frame.pop(key, None)
+        return lines
+
+    t.eq(len(records(after)), len(records(before)), "records")
+    t.eq(records(after), records(before), "records but names")
+    t.eq(os.stat(after).st_mode & 0o777, 0o600, "mode")
+    t.eq(sorted(os.listdir(t.tmp)), ["copy.tapir"], "nothing else is left")
+    t.ok(t.tapir("report", after).out.splitlines()[1].split(":")[1:] ==
+         t.tapir("report", before).out.splitlines()[1].split(":")[1:], "the same times")
+
+
+def test_symbolize_writes_another_file_only_when_told(t):
+    there, _ = made(t)
+    before, out = read(f"{there}/nameless.tapir"), t.path("out.tapir")
+    options = ("symbolize", f"{there}/nameless.tapir", "--symbols", there, "-o", out)
+    t.tapir(*options)
+    check_named(t, folded(t, out).out, "OUT")
+    result = t.tapir(*options, expect=1)
+    t.ok("exists" in result.err, result.err)
+    t.tapir(*options, "-f")
+    t.eq(read(f"{there}/nameless.tapir"), before, "FILE is unchanged")
+
+
+def test_symbolize_leaves_a_recording_alone_that_it_cannot_name_or_that_is_cut(t):
+    there, _ = made(t)
+    whole = read(f"{there}/nameless.tapir")
+    for content, options, words in ((whole, (), "no symbols were found"),
+                                    (whole[:-48], ("--symbols", there), "incomplete or still being written")):
+        with open(t.path("f.tapir"), "wb") as file:
+            file.write(content)
+        result = t.run(t.tapir_path, "symbolize", t.path("f.tapir"), *options, env=environment(t))
+        t.eq(result.rc, 1, result.err)
+        t.ok(words in result.err, result.err)
+        t.eq(read(t.path("f.tapir")), content, "the recording")
+    t.tapir("symbolize", t.path("f.tapir"), "--symbols", there, "-o", t.path("named.tapir"))
+    result = folded(t, t.path("named.tapir"))
+    check_named(t, result.out, "a cut recording, named")
+    t.ok("is incomplete" in result.err, "its copy still says that it is cut")
+
+
+def test_symbolize_leaves_nothing_when_the_disk_is_full(t):
+    there, _ = made(t)
+    unshare = t.need("unshare")
+    os.mkdir(t.path("small"))
+    script = (f"mount -t tmpfs -o size=4k none {t.path('small')} && "
+              f"{t.tapir_path} symbolize {there}/nameless.tapir --symbols {there} -o {t.path('small')}/o.tapir; "
+              f"echo exit $?; ls -A {t.path('small')}")
+    result = t.run(unshare, "-m", "sh", "-c", script, env=environment(t))
+    t.eq(result.out.split(), ["exit", "1"], f"{result.out}{result.err}")
+    t.ok("No space left" in result.err, result.err)
+
+
+# ---- good servers ------------------------------------------------------------------------------
+
+
+def test_debian_debuginfod_server_names_functions(t):
+    there, _ = made(t)
+    server = t.need("debuginfod")
+    shutil.copytree(there, t.path("served"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = t.start(server, "-p", port, "-d", t.path("served.sqlite"), "-F", t.path("served"))
+    for _ in range(100):
+        result = folded(t, f"{there}/nameless.tapir", "--symbols", f"http://127.0.0.1:{port}/")
+        if "inner_loop" in result.out:
+            break
+        time.sleep(0.2)  # it has not read its files
+    check_named(t, result.out, "debuginfod")
+    process.kill()
+    result = folded(t, f"{there}/nameless.tapir", "--symbols", f"http://127.0.0.1:{port}/")
+    check_named(t, result.out, "from the cache, when the server is gone")
+    t.ok("cannot fetch" not in result.err, result.err)
+
+
+def test_symbol_server_of_microsofts_keys_names_functions_and_is_asked_once(t):
+    there, the_id = made(t)
+    debug = read(f"{there}/nameless.debug")
+    for form in (MICROSOFT, MICROSOFT_FILE):
+        shutil.rmtree(t.path("cache"), ignore_errors=True)
+        with SymbolServer({form.format(the_id): debug}) as server:
+            for _ in range(2):
+                check_named(t, folded(t, f"{there}/nameless.tapir", "--symbols", f"{server.url}/").out, form)
+            t.eq(server.asked.count(form.format(the_id)), 1, f"requests {server.asked}")
+    t.eq(cached(t), [the_id], "cache")
+    for path, mode in (("cache/tapir/symbols", 0o700), ("cache/tapir/symbols/" + the_id, 0o600)):
+        t.eq(stat.S_IMODE(os.stat(t.path(path)).st_mode), mode, path)
+
+
+def test_servers_are_asked_only_with_the_option(t):
+    there, the_id = made(t)
+    with SymbolServer({DEBUGINFOD.format(the_id): read(f"{there}/nameless.debug")}) as server:
+        env = environment(t, DEBUGINFOD_URLS=f"{server.url} http://127.0.0.1:1")
+        shutil.copy(f"{there}/whole", t.path("nameless"))
+        t.run(t.need("strip"), t.path("nameless"))
+        t.run(t.tapir_path, "record", "-F", 997, "-o", t.path("r.tapir"), "--", t.path("nameless"), "0.2", env=env)
+        for reader in ("report", "events", "flamegraph"):
+            t.run(t.tapir_path, reader, t.path("r.tapir"), env=env)
+        check_nameless(t, folded(t, f"{there}/nameless.tapir", env=env).out, "the variable alone")
+        t.run(t.tapir_path, "symbolize", t.path("r.tapir"), env=env)
+        t.eq(server.asked, [], "requests without the option")
+        check_named(t, folded(t, t.path("r.tapir"), "--symbols", env=env).out, "--symbols without a value")
+        t.eq(server.asked, [DEBUGINFOD.format(the_id)], "requests")
+
+
+def test_curl_is_loaded_for_a_url_alone(t):
+    there, _ = made(t)
+    strace = t.need("strace")
+    for options, is_loaded in (((), False), (("--symbols", there), False), (("--symbols", "http://127.0.0.1:1"), True)):
+        result = t.run(strace, "-f", "-e", "trace=openat", t.tapir_path, "export", "--format", "folded",
+                       f"{there}/nameless.tapir", *options, env=environment(t))
+        t.eq("libcurl" in result.err, is_loaded, f"libcurl with {options}")
+
+
+# ---- bad servers -------------------------------------------------------------------------------
+
+
+def hostile_elf(t, there):
+    """The debug file, its table of symbols replaced by nonsense: the right build ID, and 2^60 bytes of names."""
+    data = bytearray(read(f"{there}/nameless.debug"))
+    offset = int.from_bytes(data[0x28:0x30], "little")
+    for i in range(int.from_bytes(data[0x3c:0x3e], "little")):
+        section = offset + 64 * i
+        if int.from_bytes(data[section + 4:section + 8], "little") == 3:  # SHT_STRTAB
+            data[section + 32:section + 40] = (1 << 60).to_bytes(8, "little")
+    return bytes(data)
+
+
+def test_a_server_that_lies_costs_a_line(t):
+    there, the_id = made(t)
+    other = read(shutil.which("true"))
+    gigabytes = 10 << 30
+
+    def huge(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(gigabytes))
+        handler.end_headers()
+        handler.wfile.write(b"\x7fELF" + bytes(1 << 16))
+
+    def cut(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "100000")
+        handler.end_headers()
+        handler.wfile.write(b"\x7fELF")
+
+    def to(where, status=302):
+        return lambda handler: handler.reply(status, Location=where)
+
+    lies = {
+        "a page": (b"<html>not found</html>", None),
+        "another build": (other, "another build"),
+        "a hostile file": (hostile_elf(t, there), None),
+        "10 GB": (huge, "larger than 1 GB"),
+        "half of it": (cut, "cannot fetch symbols of nameless"),
+        "an error": (lambda handler: handler.reply(500, b"sorry"), "HTTP status 500"),
+        "no content": (lambda handler: handler.reply(206, b"\x7fELF"), "HTTP status 206"),
+        "redirect to itself": (to("/again"), "redirect"),
+        "redirect to a file": (to(f"file://{there}/nameless.debug"), "cannot fetch symbols"),
+        "redirect to a pipe": (to("gopher://127.0.0.1/x"), "cannot fetch symbols"),
+    }
+    for what, (answer, words) in lies.items():
+        with SymbolServer(otherwise=answer) as server:
+            start = time.monotonic()
+            result = folded(t, f"{there}/nameless.tapir", "--symbols", server.url)
+            check_nameless(t, result.out, what)
+            t.ok(words is None or words in result.err, f"{what}: {result.err}")
+            t.ok(len(result.err.splitlines()) <= 5, f"{what}: {result.err}")
+            t.ok(time.monotonic() - start < 10, f"{what} took {time.monotonic() - start:.1f} s")
+        t.eq(cached(t), [], f"cache after {what}")
+
+
+def test_a_redirect_is_followed_and_its_end_checked(t):
+    there, the_id = made(t)
+    with SymbolServer({MICROSOFT.format(the_id): lambda handler: handler.reply(302, Location="/blob"),
+                       "/blob": read(f"{there}/nameless.debug")}) as server:
+        check_named(t, folded(t, f"{there}/nameless.tapir", "--symbols", server.url).out, "redirected")
+
+
+def test_a_server_that_does_not_accept_costs_five_seconds_once(t):
+    there, _ = made(t)
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        fill = [socket.socket() for _ in range(3)]  # what it may hold; the next waits for ever
+        for client in fill:
+            client.setblocking(False)
+            client.connect_ex(server.getsockname())
+        start = time.monotonic()
+        result = folded(t, f"{there}/nameless.tapir", "--symbols", f"http://127.0.0.1:{server.getsockname()[1]}")
+        took = time.monotonic() - start
+        for client in fill:
+            client.close()
+    t.ok(4 < took < 9, f"{took:.1f} s")
+    t.eq(result.err.count("cannot fetch"), 1, result.err)
+    t.ok("not asked again" in result.err, result.err)
+
+
+def test_ctrl_c_ends_a_download_at_once_and_leaves_nothing(t):
+    there, _ = made(t)
+    shutil.copy(f"{there}/nameless.tapir", t.path("f.tapir"))
+    before = read(t.path("f.tapir"))
+    for manner in ("wait_for_the_end", "drip"):
+        with SymbolServer(otherwise=lambda handler, manner=manner: getattr(handler, manner)()) as server:
+            for command in (("symbolize",), ("report",), ("export", "--format", "folded")):
+                server.asked.clear()
+                process = t.start(t.tapir_path, *command, t.path("f.tapir"), "--symbols", server.url, env=environment(t))
+                while not server.asked:
+                    time.sleep(0.02)
+                time.sleep(0.3)
+                start = time.monotonic()
+                process.child.send_signal(signal.SIGINT)
+                result = process.wait(20)
+                t.ok(time.monotonic() - start < 1.5, f"{command} with {manner}: {time.monotonic() - start:.1f} s")
+                t.ok(result.rc != 0, f"exit of {command}")
+        t.eq(cached(t), [], "cache")
+    t.eq(read(t.path("f.tapir")), before, "the recording")
+    t.eq(sorted(os.listdir(t.tmp)), ["cache", "f.tapir"], "what is left")
+
+
+def test_progress_is_shown_on_a_terminal(t):
+    there, _ = made(t)
+    ours, theirs = pty.openpty()
+    with SymbolServer(otherwise=lambda handler: handler.drip()) as server:
+        child = subprocess.Popen([t.tapir_path, "symbolize", f"{there}/nameless.tapir", "-o", t.path("o"), "--symbols",
+                                  server.url], stderr=theirs, env=environment(t), start_new_session=True)
+        os.close(theirs)
+        shown, end = b"", time.monotonic() + 10
+        while b"of 1" not in shown and time.monotonic() < end:
+            shown += os.read(ours, 4096)
+        child.send_signal(signal.SIGINT)
+        child.wait(5)
+        os.close(ours)
+    t.ok(re.search(rb"\r\x1b\[K  nameless: .* of 1", shown), f"{shown[:300]}")
+
+
+# ---- the cache ---------------------------------------------------------------------------------
+
+
+def test_a_cache_of_another_user_is_not_used(t):
+    there, the_id = made(t)
+    good = read(f"{there}/nameless.debug")
+    os.makedirs(t.path("cache/tapir/symbols"))
+    for path, uid, mode in (("cache/tapir/symbols", 65534, 0o700), ("cache/tapir", 65534, 0o755),
+                            ("cache/tapir/symbols", 0, 0o777)):
+        for name in ("cache", "cache/tapir", "cache/tapir/symbols"):
+            os.chown(t.path(name), 0, 0)
+            os.chmod(t.path(name), 0o755)
+        os.chown(t.path(path), uid, 0)
+        os.chmod(t.path(path), mode)
+        with SymbolServer({DEBUGINFOD.format(the_id): good}) as server:
+            result = folded(t, f"{there}/nameless.tapir", "--symbols", server.url)
+        check_named(t, result.out, f"{path} of {uid}, mode {mode:o}")
+        t.ok("are not cached" in result.err and "another user" in result.err, result.err)
+        t.eq(cached(t), [], "cache")
+
+
+def test_a_cached_file_is_checked_again(t):
+    there, the_id = made(t)
+    os.makedirs(t.path("cache/tapir/symbols"), mode=0o700)
+    for name in ("cache", "cache/tapir", "cache/tapir/symbols"):
+        os.chmod(t.path(name), 0o700)
+    shutil.copy(shutil.which("true"), t.path(f"cache/tapir/symbols/{the_id}"))
+    with SymbolServer({DEBUGINFOD.format(the_id): read(f"{there}/nameless.debug")}) as server:
+        check_named(t, folded(t, f"{there}/nameless.tapir", "--symbols", server.url).out, "a false file in the cache")
+    t.eq(read(t.path(f"cache/tapir/symbols/{the_id}")), read(f"{there}/nameless.debug"), "the cache")
+
+
+def test_a_full_disk_below_the_cache_costs_a_line(t):
+    there, the_id = made(t)
+    unshare = t.need("unshare")
+    os.mkdir(t.path("cache"))
+    with SymbolServer({DEBUGINFOD.format(the_id): read(f"{there}/nameless.debug") + bytes(1 << 20)}) as server:
+        script = (f"mount -t tmpfs -o size=64k,mode=700 none {t.path('cache')} && {t.tapir_path} export "
+                  f"--format folded {there}/nameless.tapir --symbols {server.url}; echo exit $?; "
+                  f"ls -A {t.path('cache')}/tapir/symbols")
+        result = t.run(unshare, "-m", "sh", "-c", script, env=environment(t))
+    t.eq(result.out.splitlines()[-1], "exit 0", f"{result.out}{result.err}")
+    t.ok("No space left on device" in result.err, result.err)
+
+
+def test_the_file_used_longest_ago_leaves_the_cache_first(t):
+    there, the_id = made(t)
+    os.makedirs(t.path("cache/tapir/symbols"))
+    for name in ("cache", "cache/tapir", "cache/tapir/symbols"):
+        os.chmod(t.path(name), 0o700)
+    for i, name in enumerate(("aa00", "bb00", "cc00")):  # sparse: 1.5 GB each, as their sizes say
+        path = t.path(f"cache/tapir/symbols/{name}")
+        with open(path, "wb") as file:
+            file.truncate(3 << 29)
+        os.utime(path, (1000 + i, 1000 + i))
+    with open(t.path("cache/tapir/symbols/of the user"), "wb") as file:
+        file.write(b"x")
+    with SymbolServer({DEBUGINFOD.format(the_id): read(f"{there}/nameless.debug")}) as server:
+        folded(t, f"{there}/nameless.tapir", "--symbols", server.url)
+    t.eq(cached(t), sorted(["bb00", "cc00", the_id, "of the user"]), "cache")
+
+
+# ---- names -------------------------------------------------------------------------------------
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal(t):
+    there, _ = made(t)
+    os.mkdir(t.path("bad"))
+    data = read(f"{there}/nameless.debug")
+    with open(t.path("bad/nameless.debug"), "wb") as file:
+        file.write(data.replace(b"inner_loop\0", b"in\x1b[31m\r\n\x07\0"))
+    file = t.path("o.tapir")
+    t.tapir("symbolize", f"{there}/nameless.tapir", "--symbols", t.path("bad"), "-o", file)
+    for reader in (("report",), ("report", "--stacks"), ("report", "--json"), ("events",), ("events", "--json"),
+                   ("flamegraph",), ("export", "--format", "folded"), ("export", "--format", "perfscript"),
+                   ("export", "--format", "speedscope")):
+        for options in ((file,), (f"{there}/nameless.tapir", "--symbols", t.path("bad"))):
+            out = t.tapir(*reader, *options).out
+            t.ok("\x1b" not in out and "\x07" not in out and "\r" not in out, f"{reader} shows control characters")
+            t.ok("31m" in out, f"{reader} shows the name")
+
+
+def test_report_says_how_to_get_symbols_when_many_samples_lack_them(t):
+    there, _ = made(t)
+    file = f"{there}/nameless.tapir"
+    line = re.search(r"^(\d+)\.\d% of the samples are in files without symbols: .*$", t.tapir("report", file).out, re.M)
+    t.ok(line and int(line[1]) > 50 and "--symbols" in line[0], f"{line and line[0]}")
+    named = t.tapir("report", file, "--symbols", there).out
+    t.ok("without symbols" not in named, named[:800])

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* --symbols, and the line that shows how far a download is. */
+#include "cli/symbol_options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/long_read.h"
+#include "render/human_units.h"
+#include "render/screen.h"
+
+#define SHOW_AFTER_NS (300 * TAPIR_NS_PER_MS)
+
+struct tapir_symbol_use {
+	struct tapir_symbol_files *files;
+	struct tapir_late_names *names;
+	bool is_shown, has_line;
+	uint64_t began_ns; /* of the file that is fetched; 0: none */
+};
+
+/* ---- progress ---------------------------------------------------------------------------- */
+
+static void show(struct tapir_symbol_use *use, const char *file, uint64_t done, uint64_t total)
+{
+	struct tapir_str line = {};
+
+	tapir_str__addf(&line, "\r\033[K  %s: ", file);
+	tapir_human__add_bytes(&line, done);
+	if (total) {
+		tapir_str__adds(&line, " of ");
+		tapir_human__add_bytes(&line, total);
+	}
+	if (line.data)
+		(void)tapir_file__write_all(STDERR_FILENO, line.data, line.len);
+	tapir_str__fini(&line);
+	use->has_line = true;
+}
+
+static bool goes_on(void *ctx, const char *file, uint64_t done, uint64_t total)
+{
+	struct tapir_symbol_use *use = ctx;
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	if (!use->began_ns)
+		use->began_ns = now_ns;
+	if (use->is_shown && now_ns - use->began_ns >= SHOW_AFTER_NS)
+		show(use, file, done, total);
+	return !tapir_long_read__was_interrupted();
+}
+
+static void ended(void *ctx)
+{
+	struct tapir_symbol_use *use = ctx;
+
+	if (use->has_line)
+		(void)tapir_file__write_all(STDERR_FILENO, "\r\033[K", 4);
+	use->has_line = false;
+	use->began_ns = 0;
+}
+
+/* ---- sources ----------------------------------------------------------------------------- */
+
+/* DEBUGINFOD_URLS: separated by spaces. */
+static int add_default(const struct tapir_cli *cli, struct tapir_symbol_files *files)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	tapir_autofree char *copy = strdup(urls ? urls : "");
+	char *rest = NULL;
+	int err = copy ? 0 : -ENOMEM, cnt = 0;
+
+	for (char *url = copy ? strtok_r(copy, " \t\n", &rest) : NULL; url && !err;
+	     url = strtok_r(NULL, " \t\n", &rest)) {
+		if (!tapir_symbol_source__is_url(url))
+			continue; /* debuginfod's clients also take "ima:" and file:// */
+		cnt++;
+		err = tapir_symbol_files__add(files, url);
+	}
+	if (!err && !cnt)
+		err = tapir_cli__usage(cli, "--symbols without a value requires an http(s) server "
+					    "in DEBUGINFOD_URLS");
+	return err;
+}
+
+static int add_sources(const struct tapir_cli *cli, struct tapir_symbol_files *files,
+		       const struct tapir_places_or_default *symbols)
+{
+	const char *const *word;
+	int err = 0;
+
+	tapir_vec_for_each (word, &symbols->words) {
+		if (err)
+			break;
+		if (strstr(*word, "://") && !tapir_symbol_source__is_url(*word))
+			err = tapir_cli__usage(cli, "--symbols %s: not an http or https URL",
+					       *word);
+		else
+			err = tapir_symbol_files__add(files, *word);
+	}
+	return !err && symbols->has_default ? add_default(cli, files) : err;
+}
+
+int tapir_symbols_option__start_always(struct tapir_cli *cli,
+				       const struct tapir_places_or_default *symbols)
+{
+	struct tapir_symbol_use *use = calloc(1, sizeof(*use));
+	const struct tapir_symbol_watch watch = {.goes_on = goes_on, .ended = ended, .ctx = use};
+	int err;
+
+	if (!use)
+		return -ENOMEM;
+	cli->symbols = use;
+	use->is_shown = !cli->is_quiet && tapir_screen__is_tty(stderr);
+	err = tapir_symbol_files__new(&watch, &use->files);
+	if (!err)
+		err = add_sources(cli, use->files, symbols);
+	if (!err)
+		err = tapir_late_names__new(use->files, &use->names);
+	if (err)
+		tapir_symbols_option__end(cli);
+	return err;
+}
+
+int tapir_symbols_option__start(struct tapir_cli *cli,
+				const struct tapir_places_or_default *symbols)
+{
+	return symbols->words.cnt || symbols->has_default
+		       ? tapir_symbols_option__start_always(cli, symbols)
+		       : 0;
+}
+
+void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *reader)
+{
+	struct tapir_late_source source;
+
+	if (!cli->symbols)
+		return;
+	source = tapir_late_names__source(cli->symbols->names);
+	tapir_reader__use_source(reader, &source);
+}
+
+struct tapir_late_names *tapir_symbols_option__names(const struct tapir_cli *cli)
+{
+	return cli->symbols ? cli->symbols->names : NULL;
+}
+
+static void add_files(struct tapir_str *out, uint64_t cnt, const char *what)
+{
+	if (cnt)
+		tapir_str__addf(out, "; %s %" PRIu64 " file%s", what, cnt, cnt == 1 ? "" : "s");
+}
+
+void tapir_symbols_option__report(const struct tapir_cli *cli)
+{
+	struct tapir_late_counts counts;
+	struct tapir_str line = {};
+
+	if (!cli->symbols)
+		return;
+	counts = tapir_late_names__counts(cli->symbols->names);
+	tapir_str__addf(&line, "%" PRIu64 " function%s of %" PRIu64 " file%s named",
+			counts.name_cnt, counts.name_cnt == 1 ? "" : "s", counts.file_cnt,
+			counts.file_cnt == 1 ? "" : "s");
+	add_files(&line, counts.nameless_cnt, "no symbols found for");
+	add_files(&line, counts.no_build_id_cnt, "no build ID in");
+	if (line.data)
+		tapir_info("%s", line.data);
+	tapir_str__fini(&line);
+}
+
+void tapir_symbols_option__end(struct tapir_cli *cli)
+{
+	if (!cli->symbols)
+		return;
+	tapir_late_names__free(cli->symbols->names);
+	tapir_symbol_files__free(cli->symbols->files);
+	free(cli->symbols);
+	cli->symbols = NULL;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * symbol_options.h - --symbols of the commands that read a recording: where names come from that it
+ * lacks. Without the option nothing is looked for; DEBUGINFOD_URLS alone fetches nothing.
+ */
+#ifndef TAPIR_USER_SYMBOL_OPTIONS_H
+#define TAPIR_USER_SYMBOL_OPTIONS_H
+
+#include "cli/options.h"
+#include "symbol/late_names.h"
+#include "trace/reader.h"
+
+#define TAPIR_SYMBOLS_OPTION(args)                                                                                                                                                           \
+	TAPIR_PLACES_OR_DEFAULT(                                                                                                                                                             \
+		"symbols", 0, "[DIR|URL]",                                                                                                                                                   \
+		"name functions that have no name from the symbol files in DIR or of the server URL; without a value, of the servers in DEBUGINFOD_URLS; repeatable ('tapir help symbols')", \
+		args, symbols)
+
+/* Before the recording is read. 0, TAPIR_CLI_USAGE, or -errno with a line. */
+int tapir_symbols_option__start(struct tapir_cli *cli,
+				const struct tapir_places_or_default *symbols);
+/* The same, always: without the option, debug files on this machine alone. */
+int tapir_symbols_option__start_always(struct tapir_cli *cli,
+				       const struct tapir_places_or_default *symbols);
+void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *reader);
+/* NULL: there is none. Borrowed until __end. */
+struct tapir_late_names *tapir_symbols_option__names(const struct tapir_cli *cli);
+/* A line on what was found. */
+void tapir_symbols_option__report(const struct tapir_cli *cli);
+void tapir_symbols_option__end(struct tapir_cli *cli);
+
+#endif

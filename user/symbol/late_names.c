@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One table a file, read when the first of its addresses is asked for. */
+#include "symbol/late_names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "elf/demangle.h"
+#include "elf/image.h"
+#include "elf/symbols.h"
+#include "trace/recbuf.h"
+
+#define MAX_SYMBOLS (4u << 20) /* in all tables: some 300 MB with their names */
+#define MAX_FILES   65536u
+#define VADDR_PAGE  4096 /* of tapir_rec_mapping.vaddr_pages */
+
+struct name {
+	const struct tapir_rec_symbol *rec;
+	uint32_t used_gen;
+};
+
+struct file {
+	uint64_t file_id;
+	struct tapir_symtab *symtab; /* NULL: none was found */
+	struct tapir_map by_start;   /* start_off -> index of a name + 1 */
+};
+
+struct tapir_late_names {
+	struct tapir_symbol_files *files;
+	struct tapir_map by_id; /* file_id -> index + 1 */
+	struct tapir_vec(struct file) known;
+	struct tapir_vec(struct name) names;
+	struct tapir_late_symbols used;
+	uint32_t gen; /* of used */
+	struct tapir_arena arena;
+	struct tapir_recbuf recbuf;
+	struct tapir_late_counts counts;
+	size_t symbol_cnt;
+	bool was_full;
+};
+
+int tapir_late_names__new(struct tapir_symbol_files *files, struct tapir_late_names **out)
+{
+	struct tapir_late_names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	n->files = files;
+	n->gen = 1;
+	*out = n;
+	return 0;
+}
+
+void tapir_late_names__free(struct tapir_late_names *n)
+{
+	struct file *file;
+
+	if (!n)
+		return;
+	tapir_vec_for_each (file, &n->known) {
+		tapir_symtab__free(file->symtab);
+		tapir_map__fini(&file->by_start);
+	}
+	tapir_vec__fini(&n->known);
+	tapir_vec__fini(&n->names);
+	tapir_vec__fini(&n->used);
+	tapir_map__fini(&n->by_id);
+	tapir_arena__fini(&n->arena);
+	tapir_recbuf__fini(&n->recbuf);
+	free(n);
+}
+
+/* ---- files ------------------------------------------------------------------------------- */
+
+/*
+ * Address as linked less offset in the file. A range says it exactly; without one, the recorder's
+ * word for the first executable segment.
+ */
+static uint64_t bias_of(const struct tapir_rec_mapping *mapping,
+			const struct tapir_rec_symbol *range)
+{
+	struct tapir_symbol_view view;
+	unsigned long long va;
+	char text[32];
+
+	if (range) {
+		tapir_symbol_view__of(&range->h, &view);
+		tapir_sv__copy(view.name, text, sizeof(text));
+		if (sscanf(text, "fn_%llx", &va) == 1)
+			return va - range->start_off;
+	}
+	return (uint64_t)(int64_t)mapping->vaddr_pages * VADDR_PAGE;
+}
+
+static void load(struct tapir_late_names *n, struct file *file,
+		 const struct tapir_rec_mapping *mapping, const struct tapir_rec_symbol *range)
+{
+	struct tapir_mapping_view view;
+	struct tapir_elf *elf = NULL;
+	struct tapir_str path = {};
+	int mark = tapir_diag__cnt();
+	struct tapir_symbol_key key = {};
+
+	tapir_mapping_view__of(&mapping->h, &view);
+	tapir_str__adds(&path, "");
+	tapir_str__add(&path, view.path.data, strnlen(view.path.data, view.path.len));
+	key = (struct tapir_symbol_key){.build_id = (const uint8_t *)view.build_id.data,
+					.build_id_bytes = view.build_id.len,
+					.path = path.data ? path.data : ""};
+	if (!tapir_symbol_files__open(n->files, &key, &elf) &&
+	    !tapir_symtab__load_biased(elf, bias_of(mapping, range), &file->symtab)) {
+		n->symbol_cnt += tapir_symtab__cnt(file->symtab);
+		if (tapir_symtab__dropped(file->symtab))
+			tapir_warn("symbols of %s are not all read: %zu symbols or tables are too "
+				   "large",
+				   key.path, tapir_symtab__dropped(file->symtab));
+	}
+	tapir_elf__free(elf);
+	tapir_diag__rewind(mark);
+	tapir_str__fini(&path);
+}
+
+static bool may_load(struct tapir_late_names *n)
+{
+	if (n->symbol_cnt < MAX_SYMBOLS && n->known.cnt < MAX_FILES)
+		return true;
+	if (!n->was_full)
+		tapir_warn("the symbols of further files are not read: limit reached");
+	n->was_full = true;
+	return false;
+}
+
+/* NULL: no memory, or no more room. */
+static struct file *file_of(struct tapir_late_names *n, const struct tapir_rec_mapping *mapping,
+			    const struct tapir_rec_symbol *range)
+{
+	const uint64_t *known = tapir_map__get(&n->by_id, mapping->file_id);
+	struct file *file;
+	uint64_t *idx;
+
+	if (known)
+		return &n->known.data[*known - 1];
+	if (!may_load(n))
+		return NULL;
+	file = tapir_vec__add(&n->known);
+	idx = file ? tapir_map__put(&n->by_id, mapping->file_id, NULL) : NULL;
+	if (!idx)
+		return NULL;
+	*idx = n->known.cnt;
+	file->file_id = mapping->file_id;
+	if (mapping->build_id_bytes)
+		load(n, file, mapping, range);
+	n->counts.file_cnt += file->symtab != NULL;
+	n->counts.no_build_id_cnt += !mapping->build_id_bytes;
+	n->counts.nameless_cnt += mapping->build_id_bytes && !file->symtab;
+	return file;
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+static const struct tapir_rec_symbol *
+new_record(struct tapir_late_names *n, const struct file *file, const struct tapir_symbol *symbol)
+{
+	char *demangled = tapir_demangle(symbol->name);
+	struct tapir_rec_symbol fixed = {
+		.file_id = file->file_id, .start_off = symbol->start_off, .size = symbol->size};
+	const struct tapir_rec *rec = tapir_recbuf__symbol(
+		&n->recbuf, &fixed, tapir_sv__of(demangled ? demangled : symbol->name));
+
+	free(demangled);
+	return rec ? tapir_arena__copy(&n->arena, rec, 1, rec->size) : NULL;
+}
+
+static struct name *name_of(struct tapir_late_names *n, struct file *file,
+			    const struct tapir_symbol *symbol)
+{
+	const uint64_t *known = tapir_map__get(&file->by_start, symbol->start_off);
+	struct name name = {};
+	uint64_t *idx;
+
+	if (known)
+		return &n->names.data[*known - 1];
+	name.rec = new_record(n, file, symbol);
+	if (!name.rec || !tapir_vec__push(&n->names, name))
+		return NULL;
+	idx = tapir_map__put(&file->by_start, symbol->start_off, NULL);
+	if (!idx)
+		return NULL;
+	*idx = n->names.cnt;
+	n->counts.name_cnt++;
+	return &n->names.data[n->names.cnt - 1];
+}
+
+static const struct tapir_rec_symbol *find(void *ctx, const struct tapir_rec_mapping *mapping,
+					   uint64_t off, const struct tapir_rec_symbol *range)
+{
+	struct tapir_late_names *n = ctx;
+	struct file *file = mapping->file_id ? file_of(n, mapping, range) : NULL;
+	struct tapir_symbol symbol;
+	struct name *name;
+
+	if (!file || !file->symtab || !tapir_symtab__find(file->symtab, off, &symbol))
+		return NULL;
+	name = name_of(n, file, &symbol);
+	if (!name)
+		return NULL;
+	if (name->used_gen != n->gen && tapir_vec__push(&n->used, name->rec))
+		name->used_gen = n->gen;
+	return name->rec;
+}
+
+struct tapir_late_source tapir_late_names__source(struct tapir_late_names *n)
+{
+	return (struct tapir_late_source){.find = find, .ctx = n};
+}
+
+void tapir_late_names__take_used(struct tapir_late_names *n, struct tapir_late_symbols *out)
+{
+	*out = n->used;
+	n->used = (struct tapir_late_symbols){};
+	n->gen++;
+}
+
+struct tapir_late_counts tapir_late_names__counts(const struct tapir_late_names *n)
+{
+	return n->counts;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* This machine, then directories and servers in the order they were named. */
+#include "symbol/symbol_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "elf/debug_file.h"
+#include "elf/image.h"
+#include "foreign/foreign_file.h"
+#include "symbol/symbol_server.h"
+
+struct source {
+	char *dir; /* NULL: a server */
+	struct tapir_symbol_server *server;
+};
+
+struct tapir_symbol_files {
+	struct tapir_symbol_watch watch;
+	struct tapir_vec(struct source) sources;
+	struct tapir_symbol_fetcher *fetcher; /* NULL: no server was named */
+};
+
+int tapir_symbol_files__new(const struct tapir_symbol_watch *watch, struct tapir_symbol_files **out)
+{
+	struct tapir_symbol_files *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	if (watch)
+		f->watch = *watch;
+	*out = f;
+	return 0;
+}
+
+void tapir_symbol_files__free(struct tapir_symbol_files *f)
+{
+	struct source *source;
+
+	if (!f)
+		return;
+	tapir_vec_for_each (source, &f->sources) {
+		free(source->dir);
+		tapir_symbol_server__free(source->server);
+	}
+	tapir_vec__fini(&f->sources);
+	tapir_symbol_fetcher__free(f->fetcher);
+	free(f);
+}
+
+bool tapir_symbol_source__is_url(const char *source)
+{
+	return !strncmp(source, "http://", 7) || !strncmp(source, "https://", 8);
+}
+
+static int add_server(struct tapir_symbol_files *f, const char *url, struct source *out)
+{
+	int err = f->fetcher ? 0 : tapir_symbol_fetcher__new(&f->watch, &f->fetcher);
+
+	return err ? err : tapir_symbol_server__new(url, &out->server);
+}
+
+static int add_dir(const char *dir, struct source *out)
+{
+	tapir_autofd int fd = tapir_foreign__take_own(dir);
+	struct stat st;
+
+	if (fd < 0 || tapir_foreign__stat(fd, &st))
+		return tapir_diag__fail(fd < 0 ? fd : -errno, "cannot open %s: %s", dir,
+					tapir_errno__text(fd < 0 ? fd : errno));
+	if (!S_ISDIR(st.st_mode))
+		return tapir_diag__fail(-ENOTDIR, "%s is not a directory of symbol files", dir);
+	out->dir = strdup(dir);
+	return out->dir ? 0 : -ENOMEM;
+}
+
+int tapir_symbol_files__add(struct tapir_symbol_files *f, const char *text)
+{
+	struct source source = {};
+	int err = tapir_symbol_source__is_url(text) ? add_server(f, text, &source)
+						    : add_dir(text, &source);
+
+	if (!err && !tapir_vec__push(&f->sources, source))
+		err = -ENOMEM;
+	if (err) {
+		free(source.dir);
+		tapir_symbol_server__free(source.server);
+	}
+	return err;
+}
+
+/* ---- directories ------------------------------------------------------------------------- */
+
+/* A file of DIR, whose name is %n (the file's), %p (its path), %i (the build ID), %a, %b (its first
+ * digits, the others). */
+static const char *const forms[] = {
+	".build-id/%a/%b.debug",
+	"%a/%b.debug",
+	"%i/debuginfo",
+	"buildid/%i/debuginfo",
+	"_.debug/elf-buildid-sym-%i/_.debug",
+	"%n/elf-buildid-%i/%n",
+	"%p.debug",
+	"%n.debug",
+	"%n.dbg",
+	".debug/%n.debug",
+	"%n",
+};
+
+static void put_form(struct tapir_str *out, const char *form, const struct tapir_symbol_key *key)
+{
+	const char *slash = strrchr(key->path, '/');
+
+	for (; *form; form++) {
+		if (*form != '%') {
+			tapir_str__addc(out, *form);
+			continue;
+		}
+		switch (*++form) {
+		case 'a':
+			tapir_str__add_hex(out, key->build_id, 1);
+			break;
+		case 'b':
+			tapir_str__add_hex(out, key->build_id + 1, key->build_id_bytes - 1);
+			break;
+		case 'i':
+			tapir_str__add_hex(out, key->build_id, key->build_id_bytes);
+			break;
+		case 'p':
+			tapir_str__adds(out, key->path);
+			break;
+		default:
+			tapir_str__adds(out, slash ? slash + 1 : key->path);
+		}
+	}
+}
+
+static int open_in_dir(const char *dir, const struct tapir_symbol_key *key, struct tapir_elf **out)
+{
+	struct tapir_str path = {};
+	int err = -ENOENT;
+
+	for (size_t i = 0; err && i < sizeof(forms) / sizeof(*forms); i++) {
+		struct tapir_elf *elf = NULL;
+		int mark = tapir_diag__cnt();
+
+		tapir_str__clear(&path);
+		tapir_str__addf(&path, "%s/", dir);
+		put_form(&path, forms[i], key);
+		if (path.failed || tapir_elf__open(path.data, &elf)) {
+			tapir_diag__rewind(mark);
+			continue;
+		}
+		if (tapir_debug_file__is_of(elf, key->build_id, key->build_id_bytes) &&
+		    tapir_debug_file__has_functions(elf)) {
+			*out = elf;
+			err = 0;
+		} else {
+			tapir_elf__free(elf);
+		}
+	}
+	tapir_str__fini(&path);
+	return err;
+}
+
+/* ---- all --------------------------------------------------------------------------------- */
+
+static int open_here(const struct tapir_symbol_key *key, struct tapir_elf **out)
+{
+	tapir_autofd int root_fd = tapir_foreign__root(0);
+	const struct tapir_debug_place place = {.root_fd = root_fd, .path = key->path};
+
+	return root_fd < 0
+		       ? -ENOENT
+		       : tapir_debug_file__find(key->build_id, key->build_id_bytes, &place, out);
+}
+
+int tapir_symbol_files__open(struct tapir_symbol_files *f, const struct tapir_symbol_key *key,
+			     struct tapir_elf **out)
+{
+	struct source *source;
+	int err;
+
+	if (key->build_id_bytes < 2)
+		return -ENOENT;
+	err = open_here(key, out);
+	if (err && f->fetcher)
+		err = tapir_symbol_fetcher__cached(f->fetcher, key, out);
+	tapir_vec_for_each (source, &f->sources) {
+		if (!err)
+			break;
+		err = source->dir ? open_in_dir(source->dir, key, out)
+				  : tapir_symbol_server__open(source->server, f->fetcher, key, out);
+	}
+	return err;
+}

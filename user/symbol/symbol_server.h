@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * symbol_server.h - symbols that are fetched: which names a server is asked for, what becomes of an
+ * answer, and when a server is asked no more. symbol_files.h describes the whole; this is its part.
+ */
+#ifndef TAPIR_USER_SYMBOL_SERVER_H
+#define TAPIR_USER_SYMBOL_SERVER_H
+
+#include "symbol/symbol_files.h"
+
+struct tapir_symbol_fetcher; /* libcurl and the cache, for all servers */
+struct tapir_symbol_server;
+
+/* watch: borrowed. -ENOSYS with a line: no libcurl. Without a cache it works all the same. */
+int tapir_symbol_fetcher__new(const struct tapir_symbol_watch *watch,
+			      struct tapir_symbol_fetcher **out);
+void tapir_symbol_fetcher__free(struct tapir_symbol_fetcher *f);
+/* What was fetched before. -ENOENT: it was not. */
+int tapir_symbol_fetcher__cached(struct tapir_symbol_fetcher *f, const struct tapir_symbol_key *key,
+				 struct tapir_elf **out);
+
+int tapir_symbol_server__new(const char *url, struct tapir_symbol_server **out);
+void tapir_symbol_server__free(struct tapir_symbol_server *s);
+int tapir_symbol_server__open(struct tapir_symbol_server *s, struct tapir_symbol_fetcher *f,
+			      const struct tapir_symbol_key *key, struct tapir_elf **out);
+
+#endif

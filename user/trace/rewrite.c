@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Chunk by chunk: what was one chunk is written before the next is read. */
+#include "trace/rewrite.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "trace/chunk.h"
+
+static int copy_chunk(const struct tapir_chunk *chunk, uint64_t segment, struct tapir_writer *w,
+		      const struct tapir_rewrite *rewrite)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < chunk->order_cnt && !err; i++) {
+		const struct tapir_rec *rec = tapir_chunk__record(chunk, i);
+
+		if (rewrite->keeps(rewrite->ctx, segment, rec))
+			err = tapir_writer__put(w, rec);
+	}
+	return err ? err : tapir_writer__flush(w);
+}
+
+static uint64_t first_chunk_off(int fd)
+{
+	struct tapir_file_header h;
+
+	if (pread(fd, &h, sizeof(h), 0) == sizeof(h) && h.header_bytes > sizeof(h))
+		return h.header_bytes;
+	return sizeof(h);
+}
+
+static int begin_segment(struct tapir_writer *w, const struct tapir_rewrite *rewrite,
+			 uint64_t segment)
+{
+	int err = segment > 1 ? tapir_writer__begin_segment(w) : 0;
+
+	return err ? err : rewrite->begin_segment(rewrite->ctx, segment, w);
+}
+
+int tapir_rewrite__copy(const struct tapir_reader *reader, struct tapir_writer *w,
+			const struct tapir_rewrite *rewrite)
+{
+	int fd = tapir_reader__fd(reader), err = 0, more;
+	struct tapir_chunk_walk walk = {.fd = fd,
+					.off = first_chunk_off(fd),
+					.file_bytes = tapir_reader__stats(reader)->file_bytes};
+	struct tapir_chunk chunk = {};
+	struct tapir_chunk_ref ref;
+	uint64_t segment = 0;
+
+	while (!err && (more = tapir_chunk_walk__next(&walk, &ref)) > 0) {
+		err = rewrite->check(rewrite->ctx);
+		if (!err && ref.h.flags & TAPIR_CHUNK_SEGMENT)
+			err = begin_segment(w, rewrite, ++segment);
+		if (err || ref.h.type == TAPIR_CHUNK_END)
+			continue;
+		err = tapir_chunk__load(&chunk, fd, &ref);
+		err = err > 0 ? copy_chunk(&chunk, segment, w, rewrite) : err;
+	}
+	tapir_chunk__fini(&chunk);
+	return err ? err : more;
+}

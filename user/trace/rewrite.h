@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * rewrite.h - a recording copied record by record, with some left out and others put at the begin
+ * of a segment. Segments, the order of records, and times stay as they are.
+ */
+#ifndef TAPIR_USER_REWRITE_H
+#define TAPIR_USER_REWRITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/reader.h"
+#include "trace/writer.h"
+
+struct tapir_rewrite {
+	/* segment: from 1, as tapir_reader_stats.segments counts them; 0: before the first. */
+	int (*begin_segment)(void *ctx, uint64_t segment, struct tapir_writer *w);
+	bool (*keeps)(void *ctx, uint64_t segment, const struct tapir_rec *rec);
+	/* Once a chunk; -errno ends the copy. */
+	int (*check)(void *ctx);
+	void *ctx;
+};
+
+/* reader: for its file alone, at whatever place it is. 0 or -errno; damage is left out. */
+int tapir_rewrite__copy(const struct tapir_reader *reader, struct tapir_writer *w,
+			const struct tapir_rewrite *rewrite);
+
+#endif
