@@ -3,7 +3,7 @@
 # One Makefile, not recursive. Sources are found by place:
 #
 #   bpf/*.bpf.c            -> one linked, stripped object -> build/gen/tapir.skel.h
-#   user/*/*.c             -> build/libtapir-user.a (user/cli/ with it, but for main.c)
+#   user/**/*.c            -> build/libtapir-user.a (user/cli/ with it, but for main.c)
 #   user/cli/main.c        -> build/tapir
 #   usdt/*/*.c             -> build/libtapir.a     (what runs inside a traced process)
 #   user/manifest/*.c      -> build/tapir-manifest (a tool of the build)
@@ -321,7 +321,7 @@ $(CORECLR_SO): $(CORECLR_OBJ)
 	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libtapir-coreclr.so -Wl,-z,now -Wl,-z,noexecstack \
 	    -Wl,--hash-style=both -Wl,-Bsymbolic -Wl,--build-id -s $(CORECLR_OBJ) -o $@
 
-$(BUILD)/user/runtime/dotnet_profiler.o: $(CORECLR_SO)
+$(BUILD)/user/runtime/dotnet/dotnet_profiler.o: $(CORECLR_SO)
 
 # ---- tests -----------------------------------------------------------------------------
 
@@ -400,7 +400,7 @@ $(FAULT_DIR)/libtapir-coreclr.so: $(FAULT_CORECLR)
 	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libtapir-coreclr.so -Wl,-z,now -Wl,-z,noexecstack \
 	    -Wl,--hash-style=both -Wl,-Bsymbolic -Wl,--build-id -s $(FAULT_CORECLR) -o $@
 
-$(FAULT_DIR)/dotnet_profiler.o: user/runtime/dotnet_profiler.c $(FAULT_DIR)/libtapir-coreclr.so
+$(FAULT_DIR)/dotnet_profiler.o: user/runtime/dotnet/dotnet_profiler.c $(FAULT_DIR)/libtapir-coreclr.so
 	$(Q)$(CC) -std=gnu11 -Iuser -DTAPIR_BUILD='"$(FAULT_DIR)"' -c $< -o $@
 
 $(FAULT_DIR)/tapir-coreclr: $(BUILD)/user/cli/main.o $(FAULT_DIR)/dotnet_profiler.o $(LIB)
@@ -442,7 +442,7 @@ $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) $(USDT_LIB) Makefile
 
 # Fuzz targets compile the sources they need with coverage: "// fuzz: user/elf/notes.c ..."; GEN/ is
 # where generated ones are.
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.c user/*/*.h) Makefile | $(GEN) $(TABLES).c
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.[ch] user/*/*/*.[ch]) Makefile | $(GEN) $(TABLES).c
 	$(call say,FUZZ,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \

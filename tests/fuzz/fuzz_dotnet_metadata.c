@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/runtime/dotnet_assembly.c user/runtime/dotnet_metadata.c user/base/arena.c
+// fuzz: user/runtime/dotnet/dotnet_assembly.c user/runtime/dotnet/dotnet_metadata.c
+// user/base/arena.c
 /*
  * Metadata of assemblies, which anybody may have written: every text that is kept has its end. An
  * even first byte: the rest is metadata; an odd one: it is changes (u16 place, u8 value) to some
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/dotnet_assembly.h"
+#include "runtime/dotnet/dotnet_assembly.h"
 #include "tests/unit/metadata_builder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/runtime/dotnet_ipc.c user/runtime/dotnet_reply.c user/base/*.c
+// fuzz: user/runtime/dotnet/dotnet_ipc.c user/runtime/dotnet/dotnet_reply.c user/base/*.c
 /*
  * Replies of a .NET runtime's diagnostics port. The first byte says which command was asked; the
  * rest is the message, or, for an odd one, what follows it: an environment. What is read must be
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/dotnet_ipc.h"
+#include "runtime/dotnet/dotnet_ipc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 

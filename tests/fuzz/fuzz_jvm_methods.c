@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/runtime/jvm_[mp]*.c user/decode/fields.c user/trace/*.c user/base/*.c
+// fuzz: user/runtime/jvm/jvm_[mp]*.c user/decode/fields.c user/trace/*.c user/base/*.c
 /*
  * Payloads of HotSpot's probes, descriptors, and performance counters. The first byte says
  * which: counters, a descriptor, or the payload of a load or an unload.
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/jvm_methods.h"
-#include "runtime/jvm_perfdata.h"
+#include "runtime/jvm/jvm_methods.h"
+#include "runtime/jvm/jvm_perfdata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "metadata_builder.h"
-#include "runtime/dotnet_assembly.h"
+#include "runtime/dotnet/dotnet_assembly.h"
 
 static void source_has_its_name_keywords_and_events(void **state)
 {

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "fake_dotnet.h"
-#include "runtime/dotnet_attach.h"
+#include "runtime/dotnet/dotnet_attach.h"
 #include "tapir/coreclr.h"
 
 #define MS	      TAPIR_NS_PER_MS

@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "fake_dotnet.h"
-#include "runtime/dotnet_client.h"
-#include "runtime/dotnet_facts.h"
-#include "runtime/dotnet_snapshot.h"
+#include "runtime/dotnet/dotnet_client.h"
+#include "runtime/dotnet/dotnet_facts.h"
+#include "runtime/dotnet/dotnet_snapshot.h"
 
 #define MS TAPIR_NS_PER_MS
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/dotnet_ipc.h"
+#include "runtime/dotnet/dotnet_ipc.h"
 
 #define HEADER(size, set, id) "DOTNET_IPC_V1\0" size "\0" set id "\0\0"
 

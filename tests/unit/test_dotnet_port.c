@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "runtime/dotnet_port.h"
+#include "runtime/dotnet/dotnet_port.h"
 
 #define MS	 TAPIR_NS_PER_MS
 #define PREFIX	 "DOTNET_DiagnosticPorts="

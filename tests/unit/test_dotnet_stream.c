@@ -14,7 +14,7 @@
 #include "dotnet/dotnet_streams.h"
 #include "dotnet/stream_providers.h"
 #include "fake_dotnet.h"
-#include "runtime/dotnet_stream.h"
+#include "runtime/dotnet/dotnet_stream.h"
 
 #define MS TAPIR_NS_PER_MS
 

@@ -14,9 +14,9 @@
 
 #include "base/clock.h"
 #include "fake_jvm.h"
-#include "runtime/jvm.h"
-#include "runtime/jvm_attach.h"
-#include "runtime/jvm_perfdata.h"
+#include "runtime/jvm/jvm.h"
+#include "runtime/jvm/jvm_attach.h"
+#include "runtime/jvm/jvm_perfdata.h"
 
 #define MS TAPIR_NS_PER_MS
 

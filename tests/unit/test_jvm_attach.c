@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "fake_jvm.h"
-#include "runtime/jvm.h"
-#include "runtime/jvm_attach.h"
+#include "runtime/jvm/jvm.h"
+#include "runtime/jvm/jvm_attach.h"
 
 #define MS     TAPIR_NS_PER_MS
 #define NOBODY 65534

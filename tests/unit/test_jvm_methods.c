@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "decode/usdt_hints.h"
-#include "runtime/jvm_methods.h"
+#include "runtime/jvm/jvm_methods.h"
 #include "trace/catalog.h"
 #include "trace/reader.h"
 #include "trace/recbuf.h"

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "runtime/run_dir.h"
+#include "runtime/peer/run_dir.h"
 
 static char runtime_dir[] = "/tmp/tapir-run-XXXXXX"; /* below a sticky directory */
 

@@ -20,8 +20,8 @@
 #include "dotnet/probe_links.h"
 #include "flow/seen_names.h"
 #include "foreign/foreign_file.h"
-#include "runtime/dotnet.h"
-#include "runtime/jvm.h"
+#include "runtime/dotnet/dotnet.h"
+#include "runtime/jvm/jvm.h"
 
 struct args {
 	struct tapir_pids pids;

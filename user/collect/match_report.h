@@ -6,7 +6,7 @@
 #include "dotnet/dotnet_streams.h"
 #include "collect/images.h"
 #include "rings/ring_reader.h"
-#include "runtime/dotnet_assembly.h"
+#include "runtime/dotnet/dotnet_assembly.h"
 
 /* What was requested, and where it was searched; all borrowed. */
 struct tapir_match_report {

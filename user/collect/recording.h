@@ -17,7 +17,7 @@
 #include "collect/images.h"
 #include "collect/session.h"
 #include "collect/targets.h"
-#include "runtime/dotnet_assembly.h"
+#include "runtime/dotnet/dotnet_assembly.h"
 #include "trace/family.h"
 #include "trace/writer.h"
 

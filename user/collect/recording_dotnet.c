@@ -15,9 +15,9 @@
 #include "dotnet/dotnet_specs.h"
 #include "collect/recording_impl.h"
 #include "decode/dotnet_tables.h"
-#include "runtime/dotnet.h"
-#include "runtime/dotnet_attach.h"
-#include "runtime/dotnet_profiler.h"
+#include "runtime/dotnet/dotnet.h"
+#include "runtime/dotnet/dotnet_attach.h"
+#include "runtime/dotnet/dotnet_profiler.h"
 #include "tapir/coreclr.h"
 
 #define AWAIT_NS  (3 * TAPIR_NS_PER_SEC)

@@ -18,7 +18,7 @@
 #include "collect/match_report.h"
 #include "collect/recording.h"
 #include "rings/ring_reader.h"
-#include "runtime/run_dir.h"
+#include "runtime/peer/run_dir.h"
 #include "tapir/ring.h"
 
 struct recording {

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "elf/image.h"
-#include "runtime/dotnet.h"
+#include "runtime/dotnet/dotnet.h"
 #include "trace/record.h"
 #include "unwind/repair.h"
 

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "collect/recording.h"
 #include "dotnet/counter_choice.h"
-#include "runtime/dotnet_assembly.h"
+#include "runtime/dotnet/dotnet_assembly.h"
 
 struct tapir_request {
 	size_t sz;

@@ -19,7 +19,7 @@
 #include "base/str.h"
 #include "collect/describe.h"
 #include "foreign/foreign_file.h"
-#include "runtime/dotnet.h"
+#include "runtime/dotnet/dotnet.h"
 
 /* Mappings that wait for the session thread; a process can make 100,000 a second. */
 #define TOLD_MAX    65536 /* a process can map new code for ever */

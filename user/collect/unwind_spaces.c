@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "collect/unwind_tables.h"
-#include "runtime/dotnet.h"
+#include "runtime/dotnet/dotnet.h"
 #include "symbol/vdso.h"
 #include "trace/record.h"
 

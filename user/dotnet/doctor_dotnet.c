@@ -7,8 +7,8 @@
 
 #include "attach/doctor_checks.h"
 #include "base/diag.h"
-#include "runtime/dotnet.h"
-#include "runtime/dotnet_client.h"
+#include "runtime/dotnet/dotnet.h"
+#include "runtime/dotnet/dotnet_client.h"
 
 #define TIMEOUT_NS 1500000000ull
 

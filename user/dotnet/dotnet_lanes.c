@@ -15,8 +15,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "runtime/dotnet.h"
-#include "runtime/dotnet_attach.h"
+#include "runtime/dotnet/dotnet.h"
+#include "runtime/dotnet/dotnet_attach.h"
 
 #define ATTACH_NS     (2 * TAPIR_NS_PER_SEC) /* for one try; a young process may have no socket yet */
 #define OPEN_NS	      (2 * TAPIR_NS_PER_SEC) /* from the loading to the lane */

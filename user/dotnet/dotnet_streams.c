@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "dotnet/stream_providers.h"
 #include "dotnet/stream_records.h"
-#include "runtime/dotnet_assembly.h"
-#include "runtime/dotnet_stream.h"
+#include "runtime/dotnet/dotnet_assembly.h"
+#include "runtime/dotnet/dotnet_stream.h"
 
 #define BUFFER_MB  64u /* of the runtime, for one session; used as it is needed */
 #define READ_BYTES (256u << 10)

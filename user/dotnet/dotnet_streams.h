@@ -14,7 +14,7 @@
 #include "flow/queue.h"
 #include "flow/seen_names.h"
 #include "rings/ring_ask.h"
-#include "runtime/dotnet_port.h"
+#include "runtime/dotnet/dotnet_port.h"
 
 struct tapir_dotnet_streams_opts {
 	size_t sz;

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "runtime/peer_helper.h"
+#include "runtime/peer/peer_helper.h"
 
 #define TAPIR_PROBE_LINKS_PARENT "/run"
 #define TAPIR_PROBE_LINKS_NAME	 "tapir"

@@ -11,7 +11,7 @@
 
 #include "rings/ring_ask.h"
 #include "decode/layout.h"
-#include "runtime/dotnet_ipc.h"
+#include "runtime/dotnet/dotnet_ipc.h"
 
 #define TAPIR_STREAM_PROVIDERS 128u
 

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "names/code_sources.h"
-#include "runtime/dotnet.h"
-#include "runtime/dotnet_methods.h"
-#include "runtime/jvm_methods.h"
+#include "runtime/dotnet/dotnet.h"
+#include "runtime/dotnet/dotnet_methods.h"
+#include "runtime/jvm/jvm_methods.h"
 #include "trace/recbuf.h"
 
 #define READ_BYTES   (1u << 20)		     /* of one file per call: some 20 ms */

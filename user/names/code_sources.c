@@ -9,8 +9,8 @@
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
-#include "runtime/dotnet.h"
-#include "runtime/jvm.h"
+#include "runtime/dotnet/dotnet.h"
+#include "runtime/jvm/jvm.h"
 
 #define FIRST_OPEN_WAIT_NS (50 * TAPIR_NS_PER_MS)
 #define MAX_OPEN_WAIT_NS   (2 * TAPIR_NS_PER_SEC)

@@ -3,10 +3,10 @@
  * dotnet_names.h - when one .NET process is asked for the names of its code, and what becomes of
  * the answers. For code_sources.c only.
  *
- * A snapshot (runtime/dotnet_snapshot.h) costs the process 20 to 120 ms of one thread. It is taken
- * when the process is first seen, then only when code without a name ran since the last: after 1 s,
- * 2 s, 4 s, ... at most each 10 s (80 s when the last brought nothing new), and when the recording
- * ends.
+ * A snapshot (runtime/dotnet/dotnet_snapshot.h) costs the process 20 to 120 ms of one thread. It is
+ * taken when the process is first seen, then only when code without a name ran since the last:
+ * after 1 s, 2 s, 4 s, ... at most each 10 s (80 s when the last brought nothing new), and when the
+ * recording ends.
  *
  * A process that reports what it compiles is queried once it has begun to, and from then on only
  * for the names of ReadyToRun code: other unnamed code is then not a method. An address that a

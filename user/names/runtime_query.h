@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/dotnet_snapshot.h"
-#include "runtime/jvm_attach.h"
+#include "runtime/dotnet/dotnet_snapshot.h"
+#include "runtime/jvm/jvm_attach.h"
 
 enum tapir_runtime_kind { TAPIR_RUNTIME_JVM, TAPIR_RUNTIME_DOTNET };
 

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "render/screen.h"
 #include "flow/seen_names.h"
-#include "runtime/dotnet_assembly.h"
+#include "runtime/dotnet/dotnet_assembly.h"
 
 /* Of a process that runs .NET; one that cannot be inspected has only the runtime's. */
 int tapir_list_dotnet__add(uint32_t tgid, struct tapir_dotnet_sources *sources);

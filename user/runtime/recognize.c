@@ -12,8 +12,8 @@
 #include "attach/proc.h"
 #include "base/diag.h"
 #include "lore/lore.h"
-#include "runtime/dotnet.h"
-#include "runtime/jvm.h"
+#include "runtime/dotnet/dotnet.h"
+#include "runtime/jvm/jvm.h"
 #include "trace/record.h"
 
 struct walk {

@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "foreign/foreign_file.h"
-#include "runtime/dotnet_metadata.h"
-#include "runtime/dotnet_pe.h"
+#include "runtime/dotnet/dotnet_metadata.h"
+#include "runtime/dotnet/dotnet_pe.h"
 #include "symbol/dotnet_native.h"
 #include "symbol/dotnet_r2r_name.h"
 

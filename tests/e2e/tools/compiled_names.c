@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "runtime/dotnet_rundown.h"
+#include "runtime/dotnet/dotnet_rundown.h"
 #include "symbol/dotnet_r2r.h"
 
 static int told(const char *pid)

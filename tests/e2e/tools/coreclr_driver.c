@@ -28,8 +28,8 @@
 #include "base/diag.h"
 #include "rings/ring_session.h"
 #include "raise_semaphores.h"
-#include "runtime/dotnet_client.h"
-#include "runtime/dotnet_profiler.h"
+#include "runtime/dotnet/dotnet_client.h"
+#include "runtime/dotnet/dotnet_profiler.h"
 #include "tapir/coreclr.h"
 
 #define STACK_CNT 65536u

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See dotnet_attach.h. */
+#include "runtime/dotnet/dotnet_attach.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "attach/proc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "runtime/dotnet/dotnet_inject.h"
+#include "tapir/coreclr.h"
+
+/*
+ * Milliseconds or seconds, depending on the runtime: either is long enough and no reason to wait.
+ */
+#define RUNTIME_TIMEOUT	  10000
+#define ENVIRON_MAX_BYTES (4u << 20)
+#define FIND_NS		  (500 * TAPIR_NS_PER_MS)
+#define SPARE_DESCRIPTORS                                                                          \
+	16u /* with fewer than 2 the runtime aborts in AttachProfiler (10.0.12)                    \
+	     */
+
+static int put_request(struct tapir_str *out, const char *path, uint64_t key)
+{
+	static const uint8_t clsid[16] = TAPIR_CORECLR_CLSID_BYTES;
+	const struct tapir_coreclr_client client = {
+		.magic = TAPIR_CORECLR_MAGIC,
+		.version = TAPIR_CORECLR_VERSION,
+		.key = key,
+	};
+
+	return tapir_dotnet__put_attach_profiler(out, RUNTIME_TIMEOUT, clsid, path, &client,
+						 sizeof(client));
+}
+
+/* What the caller can make something of; the line is there. */
+static int meaning(int err, uint32_t hresult)
+{
+	if (err != -EREMOTEIO)
+		return err;
+	switch (hresult) {
+	case TAPIR_DOTNET_NOT_YET_AVAILABLE:
+	case TAPIR_DOTNET_UNINITIALIZED:
+		return -EAGAIN;
+	case TAPIR_DOTNET_NOT_SUPPORTED:
+	case TAPIR_DOTNET_UNKNOWN_COMMAND:
+		return -EOPNOTSUPP;
+	case TAPIR_DOTNET_PROFILER_ACTIVE:
+		return -EUSERS;
+	case TAPIR_DOTNET_MODULE_NOT_FOUND:
+		return -EACCES;
+	default:
+		return err;
+	}
+}
+
+static int load(struct tapir_dotnet_talk *talk, const char *path, uint64_t key)
+{
+	struct tapir_str request = {};
+	uint32_t hresult = 0;
+	int err = put_request(&request, path, key);
+
+	if (err)
+		tapir_diag__add("cannot attach to .NET process %u: %s: library path %s",
+				talk->job.tgid, tapir_errno__text(err), path);
+	else
+		err = tapir_dotnet_talk__command(talk, &request, &hresult);
+	tapir_str__fini(&request);
+	return meaning(err, hresult);
+}
+
+static int no_place(const struct tapir_dotnet_talk *talk, int err, const struct tapir_str *why)
+{
+	return tapir_diag__fail(
+		err == -ENOENT ? -EACCES : err,
+		"cannot attach to .NET process %u: no directory can hold the library: %s",
+		talk->job.tgid, why->data ? why->data : "out of memory");
+}
+
+/* A policy we cannot see (SELinux, a seccomp filter) may hold for one directory and not another. */
+static int attach(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_profiler *profiler)
+{
+	const struct tapir_dotnet_library library = {profiler->bytes, profiler->byte_cnt,
+						     profiler->key};
+	struct tapir_dotnet_injected placed = TAPIR_DOTNET_NOT_INJECTED;
+	struct tapir_str why = {};
+	int line_cnt = tapir_diag__cnt(), err = -EACCES;
+	bool was_loadable = false;
+
+	for (unsigned place = 0; err == -EACCES && place < TAPIR_DOTNET_INJECT_DIRS;
+	     place = placed.place + 1) {
+		int made = tapir_dotnet_inject__make(talk, &library, place, &placed, &why);
+
+		if (made) {
+			err = was_loadable ? err : no_place(talk, made, &why);
+			break;
+		}
+		tapir_diag__rewind(line_cnt);
+		was_loadable = true;
+		err = load(talk, placed.path, profiler->key);
+		tapir_dotnet_inject__remove(&placed);
+	}
+	tapir_str__fini(&why);
+	return err;
+}
+
+/* Before a file is created that would stay until the process runs again. */
+static bool is_stopped(const struct tapir_dotnet_talk *talk)
+{
+	tapir_autofree char *text = NULL;
+	const char *state;
+	size_t len;
+
+	if (tapir_peer_facts__read_file(&talk->facts.peer, "status", 65536, &text, &len))
+		return false;
+	state = strstr(text, "\nState:");
+	if (!state)
+		return false;
+	state += strlen("\nState:");
+	state += strspn(state, "\t ");
+	return *state == 'T' || *state == 't';
+}
+
+/* What cannot be counted is taken to be there. */
+static bool has_spare_descriptors(uint32_t tgid)
+{
+	struct rlimit limit;
+	char path[32];
+	rlim_t cnt = 0;
+	DIR *dir;
+
+	if (prlimit((pid_t)tgid, RLIMIT_NOFILE, NULL, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%u/fd", tgid);
+	dir = opendir(path);
+	if (!dir)
+		return true;
+	while (cnt + SPARE_DESCRIPTORS <= limit.rlim_cur && readdir(dir))
+		cnt++;
+	closedir(dir);
+	return cnt + SPARE_DESCRIPTORS <= limit.rlim_cur;
+}
+
+static int check(const struct tapir_dotnet_talk *talk)
+{
+	if (talk->facts.is_off)
+		return tapir_dotnet_talk__no_diagnostics(talk);
+	if (is_stopped(talk))
+		return tapir_diag__fail(
+			-EAGAIN,
+			"cannot attach to .NET process %u: it is stopped (kill -CONT %u continues it)",
+			talk->job.tgid, talk->job.tgid);
+	if (tapir_dotnet_talk__check_thawed(talk))
+		return -EAGAIN;
+	if (!has_spare_descriptors(talk->job.tgid))
+		return tapir_diag__fail(
+			-EMFILE,
+			"cannot attach to .NET process %u: it has fewer than %u file descriptors left (raise its limit: prlimit --nofile)",
+			talk->job.tgid, SPARE_DESCRIPTORS);
+	return 0;
+}
+
+int tapir_dotnet__attach_profiler(const struct tapir_dotnet_opts *opts,
+				  const struct tapir_dotnet_profiler *profiler)
+{
+	struct tapir_dotnet_talk talk;
+	int err = tapir_dotnet_talk__init(&talk, opts);
+
+	if (err)
+		return err;
+	talk.job.task = "attach to .NET";
+	err = check(&talk);
+	if (!err)
+		err = attach(&talk, profiler);
+	tapir_dotnet_talk__fini(&talk);
+	return err;
+}
+
+/* ---- is it still there? ------------------------------------------------------------------- */
+
+static int is_ours(const struct tapir_mapping_line *line, void *name)
+{
+	return line->path && strstr(line->path, name) != NULL;
+}
+
+bool tapir_dotnet__has_profiler(uint32_t tgid, uint64_t key)
+{
+	int line_cnt = tapir_diag__cnt();
+	char name[sizeof(TAPIR_CORECLR_FILE_NAME) + 16];
+	bool has;
+
+	snprintf(name, sizeof(name), TAPIR_CORECLR_FILE_NAME "%016" PRIx64, key);
+	has = tapir_proc__each_mapping(tgid, is_ours, name) == 1;
+	tapir_diag__rewind(line_cnt);
+	return has;
+}
+
+/* ---- from the start ------------------------------------------------------------------------ */
+
+static void put_key(struct tapir_str *out, uint64_t key)
+{
+	tapir_str__addf(out, TAPIR_CORECLR_KEY_ENV "=%016" PRIx64, key);
+}
+
+int tapir_dotnet__put_start_environment(struct tapir_str *out, const char *path, uint64_t key,
+					const char *existing)
+{
+	tapir_str__adds(out, "CORECLR_ENABLE_NOTIFICATION_PROFILERS=1");
+	tapir_str__addc(out, '\0');
+	/* runtimes before 10 drop an entry that does not end with a semicolon */
+	tapir_str__addf(out, "CORECLR_NOTIFICATION_PROFILERS=%s%s%s=" TAPIR_CORECLR_CLSID_TEXT ";",
+			existing ? existing : "",
+			existing && *existing && existing[strlen(existing) - 1] != ';' ? ";" : "",
+			path);
+	tapir_str__addc(out, '\0');
+	put_key(out, key);
+	tapir_str__addc(out, '\0');
+	return out->failed ? -ENOMEM : 0;
+}
+
+static bool have_one_link(uint32_t tgid, const char *name)
+{
+	char own[64], path[48], ours[PATH_MAX], theirs[PATH_MAX];
+	ssize_t our_len, their_len;
+
+	snprintf(own, sizeof(own), "/proc/self/%s", name);
+	snprintf(path, sizeof(path), "/proc/%u/%s", tgid, name);
+	our_len = readlink(own, ours, sizeof(ours));
+	their_len = readlink(path, theirs, sizeof(theirs));
+	return our_len > 0 && our_len == their_len && !memcmp(ours, theirs, (size_t)our_len);
+}
+
+static bool finds(uint32_t tgid, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct tapir_peer_facts facts;
+	struct tapir_peer_answer answer = {};
+	struct tapir_peer_helper job = {
+		.act = tapir_peer_child__find, .dir_fd = -1, .cancel_fd = -1};
+	struct stat st;
+	int err;
+
+	if (!slash || stat(path, &st) || tapir_peer_facts__read(tgid, "find", &facts))
+		return true;
+	job.tgid = tgid;
+	job.pidfd = facts.pidfd;
+	job.proc_fd = facts.proc_fd;
+	job.deadline_ns = tapir_clock__now_ns() + FIND_NS;
+	job.dev = st.st_dev;
+	job.inode = st.st_ino;
+	snprintf(job.dir, sizeof(job.dir), "%.*s", (int)(slash - path), path);
+	snprintf(job.name, sizeof(job.name), "%s", slash + 1);
+	err = tapir_peer_helper__try(&job, &answer, NULL);
+	tapir_peer_facts__fini(&facts);
+	return err || answer.found;
+}
+
+bool tapir_dotnet__sees(uint32_t tgid, const char *path)
+{
+	int line_cnt = tapir_diag__cnt();
+	bool sees =
+		(have_one_link(tgid, "ns/mnt") && have_one_link(tgid, "root")) || finds(tgid, path);
+
+	tapir_diag__rewind(line_cnt);
+	return sees;
+}
+
+bool tapir_dotnet__was_started_with(uint32_t tgid, uint64_t key)
+{
+	tapir_autofree char *environ_text = NULL;
+	struct tapir_str wanted = {};
+	char path[32];
+	size_t len = 0;
+	bool was = false;
+
+	snprintf(path, sizeof(path), "/proc/%u/environ", tgid);
+	put_key(&wanted, key);
+	if (wanted.data && !tapir_file__read(path, ENVIRON_MAX_BYTES, &environ_text, &len))
+		was = memmem(environ_text, len, wanted.data, wanted.len) != NULL;
+	tapir_str__fini(&wanted);
+	return was;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See dotnet_facts.h. */
+#include "runtime/dotnet/dotnet_facts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/proc.h"
+#include "base/file.h"
+
+#define ENVIRON_MAX_BYTES (4u << 20) /* the kernel lets arguments and environment have 6 MB */
+#define FDS_MAX		  65536
+
+/* The value, if text is one of the knob's two spellings. */
+static const char *knob(const char *text, const char *name)
+{
+	static const char *const prefixes[] = {"DOTNET_", "COMPlus_"};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t prefix = strlen(prefixes[i]), len = strlen(name);
+
+		if (!strncmp(text, prefixes[i], prefix) && !strncmp(text + prefix, name, len) &&
+		    text[prefix + len] == '=')
+			return text + prefix + len + 1;
+	}
+	return NULL;
+}
+
+/* Knobs are hexadecimal. */
+static bool is_zero(const char *value)
+{
+	char *end;
+
+	return value && *value && !strtoul(value, &end, 16) && !*end;
+}
+
+static void take_dir(const char *value, char *out)
+{
+	if (value && *value == '/' && strlen(value) < TAPIR_PEER_DIR_BYTES)
+		snprintf(out, TAPIR_PEER_DIR_BYTES, "%s", value);
+}
+
+static void take_variable(struct tapir_dotnet_facts *facts, const char *text)
+{
+	const char *value;
+
+	if (!strncmp(text, "TMPDIR=", 7))
+		take_dir(text + 7, facts->tmp_dir);
+	take_dir(knob(text, "PerfMapJitDumpPath"), facts->dump_dir);
+	facts->is_off |= is_zero(knob(text, "EnableDiagnostics")) ||
+			 is_zero(knob(text, "EnableDiagnostics_IPC"));
+	value = knob(text, "PerfMapEnabled");
+	facts->writes_maps |= value && *value && !is_zero(value);
+}
+
+/* text ends with a NUL after its len bytes. */
+void tapir_dotnet_facts__read_environ(struct tapir_dotnet_facts *facts, const char *text,
+				      size_t len)
+{
+	strcpy(facts->tmp_dir, "/tmp");
+	strcpy(facts->dump_dir, "/tmp");
+	for (size_t at = 0; at < len; at += strlen(text + at) + 1)
+		take_variable(facts, text + at);
+}
+
+int tapir_dotnet_facts__read(uint32_t tgid, struct tapir_dotnet_facts *out)
+{
+	struct tapir_dotnet_facts facts = {};
+	tapir_autofree char *text = NULL;
+	struct tapir_proc proc;
+	size_t len = 0;
+	int err = tapir_peer_facts__read(tgid, "query the .NET runtime", &facts.peer);
+
+	if (err)
+		return err;
+	err = tapir_proc__read(tgid, &proc);
+	if (err) {
+		tapir_dotnet_facts__fini(&facts);
+		return err;
+	}
+	facts.start_ns = proc.start_ns;
+	tapir_proc__fini(&proc);
+	if (tapir_peer_facts__read_file(&facts.peer, "environ", ENVIRON_MAX_BYTES, &text, &len))
+		len = 0; /* as if it had no environment */
+	tapir_dotnet_facts__read_environ(&facts, text, len);
+	*out = facts;
+	return 0;
+}
+
+void tapir_dotnet_facts__fini(struct tapir_dotnet_facts *facts)
+{
+	tapir_peer_facts__fini(&facts->peer);
+}
+
+/* ---- what it has open -------------------------------------------------------------------- */
+
+static bool is_map(const char *path, const char *jitdump, const char *perf_map)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	return !strcmp(name, jitdump) || !strcmp(name, perf_map);
+}
+
+bool tapir_dotnet_facts__has_open_map(const struct tapir_dotnet_facts *facts)
+{
+	DIR *dir = tapir_file__open_dir(facts->peer.proc_fd, "fd", 0);
+	char jitdump[32], perf_map[32], path[1024];
+	const struct dirent *entry;
+	bool has = false;
+
+	if (!dir)
+		return false;
+	snprintf(jitdump, sizeof(jitdump), "jit-%u.dump", facts->peer.ns_tgid);
+	snprintf(perf_map, sizeof(perf_map), "perf-%u.map", facts->peer.ns_tgid);
+	for (int i = 0; i < FDS_MAX && !has && (entry = readdir(dir)); i++) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, path, sizeof(path) - 1);
+
+		path[len > 0 ? len : 0] = '\0';
+		has = is_map(path, jitdump, perf_map);
+	}
+	closedir(dir);
+	return has;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See peer_lock.h. */
+#include "runtime/peer/peer_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+
+#define REST_NS	 (20 * TAPIR_NS_PER_MS)
+#define FIRST_FD 3 /* a guard's life line and answer take what is lower */
+
+static int open_environ(int proc_fd)
+{
+	tapir_autofd int fd = openat(proc_fd, "environ", O_RDONLY | O_CLOEXEC);
+	int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
+
+	return high < 0 ? -errno : high;
+}
+
+int tapir_peer_lock__take(const struct tapir_peer_helper *job, int *out)
+{
+	tapir_autofd int fd = open_environ(job->proc_fd);
+	int err = fd < 0 ? fd : 0;
+
+	while (!err && flock(fd, LOCK_EX | LOCK_NB)) {
+		uint64_t now = tapir_clock__now_ns();
+
+		if (errno != EWOULDBLOCK)
+			err = -errno;
+		else if (now >= job->deadline_ns)
+			err = -EBUSY;
+		else
+			err = tapir_peer_helper__poll(job, -1, 0, now + REST_NS);
+		err = err == -ETIMEDOUT ? 0 : err;
+	}
+	if (err)
+		return tapir_diag__fail(err, "cannot %s in process %u: %s", job->task, job->tgid,
+					err == -EBUSY ? "another tapir is using its files"
+						      : "its environ cannot be locked");
+	*out = fd;
+	fd = -1;
+	return 0;
+}

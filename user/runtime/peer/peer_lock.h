@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * peer_lock.h - one tapir at a time asks a runtime for a file: another's switch, or its removal of
+ * the file, would come in between. The lock is on the process's environ in /proc, which every tapir
+ * that may ask it can open, and which is gone with the process.
+ *
+ * A guard keeps the lock beside the tapir that made it (lock_fd of its job), so that the next one
+ * begins when what a killed one left is removed.
+ */
+#ifndef TAPIR_USER_PEER_LOCK_H
+#define TAPIR_USER_PEER_LOCK_H
+
+#include "runtime/peer/peer_helper.h"
+
+/*
+ * Waits until the job's deadline; *out is yours to close. With a line: -EBUSY another tapir has it,
+ * -ECANCELED, or why it cannot be opened.
+ */
+int tapir_peer_lock__take(const struct tapir_peer_helper *job, int *out);
+
+#endif
