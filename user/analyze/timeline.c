@@ -1,5 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Passes records, in order, to the part that keeps the state they change. */
+/*
+ * The timeline joins what was recorded separately: events, CPU samples and context switches of one
+ * thread become one history of what it did. Views are listeners on it. This file puts records in
+ * order and passes each to the part that keeps the state it changes: timeline_threads.c for states
+ * of threads, timeline_intervals.c for intervals.
+ *
+ * Order first. A file has records in the order in which rings were drained: CPU by CPU, lane by
+ * lane. reorder.h delays each until all sources have passed its time, half a second in most cases,
+ * and delivers them sorted. A record that arrives even later is delivered at once and counted
+ * (`late`).
+ *
+ * States. Context switches divide the life of a thread into RUNNING, RUNNABLE (it could run, but
+ * waits for a CPU) and SLEEPING. A switch that takes it off its CPU has the reason, as the kernel's
+ * state bits, and the stack; the switch that brings it back has the time of the wake-up and the
+ * thread that did it. A thread of which nothing was seen yet is UNKNOWN. Without switches in the
+ * file all of its time is UNKNOWN, and views report that.
+ *
+ * Intervals. A pair of events (pairs.h) begins and ends an interval: a query, a request, a garbage
+ * collection, a wait for a lock. By scope, an interval belongs to one thread, to the process (a
+ * pause stops all of its threads), or to an activity that moves from thread to thread, where the
+ * ends are found by a key or an activity id. One whose begin or end is not in the file is
+ * marked UNBEGUN or UNENDED.
+ *
+ * Causes. While an interval such as a GC pause or a wait for a lock is open, the time of its
+ * threads has that cause. Each nanosecond of a thread is counted exactly once, in the table
+ * parts.ns[cause][state] of the thread. The parts of an interval are the difference between two
+ * copies of this table, taken when it begins and when it ends. That is why they always add up to
+ * the interval's length, even if intervals overlap or are nested.
+ *
+ * Lazy counting. A thread's table is brought up to date only when something happens to that thread.
+ * A pause of a process therefore does not touch its threads: the process sums the time it was
+ * paused, and a thread that wakes up later takes the difference of two sums (tapir_pauses__at). So
+ * a pause of a process with a hundred thousand sleeping threads costs as much as one with ten.
+ *
+ * Stacks. Samples, waits and events carry stacks; the timeline remembers the last ones of each
+ * thread as nodes of one shared call tree (stack_tree.h). A view can ask what a thread did for most
+ * of a moment (tapir_tl_thread__doing), for example what the holder of a lock did while others
+ * waited.
+ *
+ * Limits. Threads, processes, open intervals and frames are bounded (timeline.h). What exceeds a
+ * limit is counted, and the view prints the count. A range in time or a selection of processes and
+ * threads restricts what listeners see, not what is counted: a state that began before the range is
+ * known when the range begins.
+ */
 #include "analyze/timeline.h"
 
 #include <errno.h>

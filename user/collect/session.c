@@ -1,5 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The session thread. Per event: a check, a lookup in the catalog, a copy into the writer. */
+/*
+ * The session thread: all records of a recording pass through it, one at a time, on their way from
+ * capture to the file or the live output. Per event: a check, a lookup in the catalog, a copy into
+ * the writer.
+ *
+ * The threads around it (user/README.md has all of them):
+ *
+ *   drain, ring reader, streams  --- blocks --->  +---------+ ---> catalog, namer, losses
+ *   (copies of captured records)                  |         |
+ *                                  flow/queue.c   | session | ---> trace/writer.c (a file)
+ *   main: targets, mappings,                      |         |
+ *   GAPs, notes of .NET lanes    --- notes  --->  +---------+ ---> on_record (live output)
+ *
+ * Capture must not wait: a ring that is not drained loses events. So the capturing threads only
+ * copy records into blocks from a fixed pool. If this thread falls behind, they find no empty
+ * block, records stay in the rings, and whoever fills the ring counts what no longer fits. Writing
+ * and naming, which may be slow, happen here and block no ring. For the same reason this thread
+ * raises its priority above the traced programs, and sources that can take seconds (a JVM, a debug
+ * file on a dead file system) are queried by other threads or processes.
+ *
+ * Only this thread touches the catalog, the namer, the repairs, the counters and the writer: none
+ * of them has a lock. Other threads see the numbers in the atomic members only, and the first error
+ * of the sink by shared_err and the eventfd of note_error().
+ *
+ * Order. Within one source, records arrive in the order in which they were written; between sources
+ * they do not, and the file keeps them as they come. Readers sort by time (analyze/reorder.h). What
+ * must hold here is that a description precedes its use:
+ *
+ *   - notes are handled before the block that was taken with them, so that the process and the
+ *     mappings of an event are known before the event;
+ *   - handle_event() and handle_captured() let the catalog write what the record refers to, then
+ *     put the record itself;
+ *   - a live sink sees a record after its stack was named (name_new_stacks), since it prints at
+ *     once; a file gets the names within a second, as records of their own.
+ *
+ * Once per second (tick): names of new stacks, losses by cause, the clock pair that maps monotonic
+ * time to UTC, and a flush, so that a killed recorder loses at most that second. When the writer's
+ * segment is full, start_segment() makes the BPF programs send stacks and threads again
+ * (tapir_programs__next_epoch), because the catalog forgets what two segments did not use.
+ *
+ * Losses that user space causes are counted here as well (poll_own_losses): a malformed record, a
+ * full table, memory, a full disk. Each has its own cause, and none is only logged.
+ *
+ * The end. The queue is closed after the last capturing thread has stopped; tapir_queue__wait()
+ * then returns false when it is empty. The last tick writes what is left, with losses of the final
+ * second.
+ */
 #include "collect/session.h"
 
 #include <errno.h>

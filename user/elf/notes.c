@@ -1,16 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * USDT notes. Each probe site leaves one note of type 3 and name "stapsdt" in the section
- * .note.stapsdt, which is not loaded: three addresses (the site, the address that the
- * section .stapsdt.base had when the note was written, the semaphore or 0), then three
- * NUL-terminated strings: provider, name, arguments.
+ * The USDT probes of an ELF file.
  *
- * A tool that moves a finished file (prelink) cannot find the addresses in the note. It does
- * move .stapsdt.base, so the difference of its address and the second word corrects the
- * other two.
+ * What a probe is. A program with USDT ("user-level statically defined tracing") probes is compiled
+ * with a macro such as DTRACE_PROBE2(shop, order, id, total) or include/tapir/usdt.h's TAPIR_PROBE.
+ * At each such site the compiler emits one nop and one note, nothing else: no call, no symbol, no
+ * registration at run time. A tracer finds the notes in the file, writes a breakpoint over the nop
+ * (a uprobe at a file offset, so it holds in every process that maps the file), and when it is hit
+ * reads the arguments where the note says they are.
  *
- * include/tapir/usdt.h adds a note of type 1 and name "tapir" in .note.tapir for a site: its
- * address, then one byte for each argument's kind, NUL, then names, each with its NUL.
+ * The note. It is of type 3, with the name "stapsdt", in the section .note.stapsdt, which is not
+ * loaded. It holds, in this order:
+ *
+ *   u64   the address of the nop
+ *   u64   the address that the section .stapsdt.base had when the note was written
+ *   u64   the address of the semaphore, or 0
+ *   text  provider, name and arguments: three strings, each with its NUL
+ *
+ * Several notes may have the same provider and name: inlining and templates copy a site, and each
+ * copy is traced on its own, with its own argument locations.
+ *
+ * The base. A tool that moves a finished file (prelink) does not know the addresses in a note, but
+ * it moves the section .stapsdt.base, whose only byte exists for this purpose. The difference
+ * between the section's address and the second word is therefore added to the other two words. The
+ * addresses are link-time ones; attaching needs file offsets, found by the program header (PT_LOAD)
+ * that holds the address. A site must be in an executable one and a semaphore in a writable one, or
+ * the note is invalid and counted.
+ *
+ * The semaphore. Preparing arguments can cost more than the probe itself. A program may guard that
+ * code with a 16-bit counter: 0 means that no tracer is attached. The kernel increments it in each
+ * process when a probe is attached and decrements it when it is detached, because the tracer passes
+ * its file offset along with the site's.
+ *
+ * The arguments. "-4@%edi 8@-16(%rbp)": each one is a size in bytes (negative: signed), '@', and an
+ * assembler operand. elf/operand.h parses that text. The text knows neither a name nor what the
+ * value means: a pointer looks like any 8-byte number. Names and types come from tables of
+ * well-known providers (decode/usdt_hints.h), from a SPEC, or from the note below.
+ *
+ * The companion. include/tapir/usdt.h adds a note of type 1, with the name "tapir", in the section
+ * .note.tapir: the address of its site, one byte for the kind of each argument and a NUL, then the
+ * names of the arguments, each with its NUL. Other tools ignore it.
+ *
+ * All of this is input that anyone can write. Every string and count is bounded, each operand that
+ * cannot be read keeps its reason, and a malformed note costs only itself.
  */
 #include "elf/notes.h"
 

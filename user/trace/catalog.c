@@ -1,5 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Remembering descriptions. Looking up: lookup.c; repeating and forgetting: segment.c. */
+/*
+ * The catalog: what the ids in records mean, and which descriptions a segment still lacks.
+ *
+ * An event is small because it refers: to a probe by a 32-bit id, to a stack by a hash, to a
+ * process and a thread by their kernel ids. The describing records (PROBE, METADATA, PROCESS,
+ * THREAD, MAPPING, STACK, SYMBOL, JIT) carry the meaning. This file stores them; lookup.c finds
+ * them by id and time; segment.c writes them again, and forgets them.
+ *
+ * Segments. A file is a sequence of segments, each at most 10 seconds or 64 MB long. A segment
+ * names everything it uses: all descriptions needed to read its events are in the segment itself.
+ * That buys three things. A file that is damaged, or cut by SIGKILL or a full disk, is readable in
+ * every segment that is intact. A reader needs memory for two segments, however long the recording.
+ * And ids may be reused: descriptions from long ago do not reach into a later segment.
+ *
+ * The price is that descriptions repeat, and the catalog pays it once per segment. It has a
+ * generation, `gen`, which grows with each segment. Each stored entry knows the generation in which
+ * it was written last (put_gen) and used last (used_gen). Using an entry (tapir_catalog__use_event)
+ * writes it if put_gen is not the current generation, so a description that the segment does not
+ * need is not repeated. Most uses end in a small cache of threads and stacks of this generation.
+ * A PROCESS is repeated with kind EXISTING: it was forked or executed only once, in the segment
+ * where that happened.
+ *
+ * Time. One id has many meanings over time: pids and thread ids are reused, addresses hold
+ * one JIT-compiled method after another, a process executes another program. So entries of one key
+ * form a chain, newest first (struct entry.older), and mappings and JIT names are in ordered sets
+ * by position and time (ordset.h). A lookup takes the time of the record that asks. A new mapping
+ * ends those it overlaps; an EXEC ends all of its process.
+ *
+ * Two modes. LIVE, in a recorder: a forked process inherits its parent's mappings, and the mappings
+ * of a living process are kept although no event used them for a while, because the next one may.
+ * READ, from a file: the recorder has done
+ * both already, so nothing is inherited, and what was not repeated for two segments is forgotten.
+ *
+ * Memory is bounded by one sum for everything (TAPIR_CATALOG_MAX_BYTES). Stacks and names of code
+ * live for this segment and the previous one; what belongs to a process lives until the segment
+ * after its EXIT, because records of other CPUs may still arrive. A description that does not fit
+ * is refused with -ENOSPC, which the session counts (NAME_QUEUE_FULL): an event then has no name,
+ * but it is not lost.
+ */
 #include "trace/catalog.h"
 
 #include <errno.h>
