@@ -258,9 +258,11 @@ static void serve(struct tapir_unwind_tables *t, uint32_t idx)
 
 	file->fd = -1;
 	pthread_mutex_unlock(&t->lock);
-	if (fd < 0 && !file->has_key)
-		fd = open_mapped(file);
 	err = make_table(t, file, fd, &table, &is_cached);
+	if (err && fd < 0) {
+		fd = open_mapped(file);
+		err = fd < 0 ? err : make_table(t, file, fd, &table, &is_cached);
+	}
 	pthread_mutex_lock(&t->lock);
 	file->was_read |= fd >= 0;
 	file->is_queued = false;

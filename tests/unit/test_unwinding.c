@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the BPF walker finds in its maps: mappings of processes as they map, fork, execute and end,
+ * and tables of files that are built, missing, deleted, evicted and wanted again. Needs root.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/programs.h"
+#include "attach/unwind_maps.h"
+#include "collect/unwind_spaces.h"
+#include "collect/unwind_tables.h"
+#include "eh_frame_builder.h"
+#include "elf_builder.h"
+#include "may_trace.h"
+#include "trace/record.h"
+#include "trace/recbuf.h"
+
+#define TGID	  4000001 /* none that there is: beyond the kernel's largest */
+#define PAGE	  4096ull
+#define MAX_SPACE (TAPIR_UNWIND_SPACE_BLOCKS * TAPIR_UNWIND_SPACE_MAPPINGS)
+
+struct fixture {
+	struct tapir_programs *programs;
+	struct tapir_unwind_maps *maps;
+	struct tapir_unwind_tables *tables;
+	struct tapir_unwind_spaces *spaces;
+	struct tapir_recbuf buf;
+	struct tapir_unwind_space space;
+};
+
+static struct fixture *fixture; /* NULL: not root */
+
+static void begin_with(size_t max_bytes)
+{
+	assert_int_equal(tapir_unwind_maps__new(fixture->programs, &fixture->maps), 0);
+	assert_int_equal(tapir_unwind_tables__new(fixture->maps, max_bytes, &fixture->tables), 0);
+	assert_int_equal(tapir_unwind_spaces__new(fixture->maps, fixture->tables, &fixture->spaces),
+			 0);
+}
+
+static void end(void)
+{
+	tapir_unwind_spaces__free(fixture->spaces);
+	tapir_unwind_tables__free(fixture->tables);
+	for (uint32_t i = 0; i < 8; i++)
+		tapir_unwind_maps__del_table(fixture->maps, i);
+	tapir_unwind_maps__free(fixture->maps);
+	fixture->spaces = NULL;
+	fixture->tables = NULL;
+	fixture->maps = NULL;
+}
+
+static int load_programs(void **state)
+{
+	struct tapir_programs_opts opts = {.sz = sizeof(opts), .site_cap = 1, .ring_bytes = 4096};
+
+	(void)state;
+	if (!may_trace())
+		return 0;
+	fixture = calloc(1, sizeof(*fixture));
+	assert_non_null(fixture);
+	assert_int_equal(tapir_programs__load(&opts, &fixture->programs), 0);
+	return 0;
+}
+
+static int unload_programs(void **state)
+{
+	(void)state;
+	if (!fixture)
+		return 0;
+	tapir_recbuf__fini(&fixture->buf);
+	tapir_programs__free(fixture->programs);
+	free(fixture);
+	return 0;
+}
+
+static void need_root(void)
+{
+	if (!fixture) {
+		print_message("skipped: loading BPF programs needs root\n");
+		skip();
+	}
+}
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+static void map_at(uint32_t tgid, uint64_t time_ns, uint64_t start, uint64_t end_va,
+		   uint64_t file_id, const char *path, int fd)
+{
+	struct tapir_rec_mapping fixed = {
+		.tgid = tgid,
+		.flags = TAPIR_MAPPING_EXEC | (path[0] == '/' ? 0 : TAPIR_MAPPING_ANON),
+		.start_va = start,
+		.end_va = end_va,
+		.file_off = file_id ? PAGE : 0,
+		.file_id = file_id,
+	};
+
+	tapir_rec__init(&fixed.h, TAPIR_REC_MAPPING, sizeof(fixed), time_ns);
+	tapir_unwind_spaces__on_record(
+		fixture->spaces, tapir_recbuf__mapping(&fixture->buf, &fixed, tapir_sv__of(path)),
+		fd);
+}
+
+static void map_code(uint64_t start, uint64_t end_va)
+{
+	map_at(TGID, 1, start, end_va, 0, "", -1);
+}
+
+static void process(uint32_t kind, uint32_t tgid, uint32_t parent_tgid, uint64_t time_ns)
+{
+	struct tapir_rec_process rec = {
+		.kind = (uint16_t)kind, .tgid = tgid, .parent_tgid = parent_tgid};
+
+	tapir_rec__init(&rec.h, TAPIR_REC_PROCESS, sizeof(rec), time_ns);
+	tapir_unwind_spaces__on_record(fixture->spaces, &rec.h, -1);
+}
+
+/* What the walker sees: false: nothing. */
+static bool look(uint32_t tgid, uint32_t block)
+{
+	struct tapir_unwind_space_key key = {.tgid = tgid, .block = block};
+	int fd = tapir_programs__unwind_fds(fixture->programs).spaces;
+
+	return !bpf_map_lookup_elem(fd, &key, &fixture->space);
+}
+
+static void assert_mappings(const uint64_t (*want)[2], uint32_t cnt)
+{
+	tapir_unwind_spaces__flush(fixture->spaces);
+	assert_true(look(TGID, 0));
+	assert_int_equal(fixture->space.cnt, cnt);
+	for (uint32_t i = 0; i < cnt; i++) {
+		assert_int_equal(fixture->space.mappings[i].start_va, want[i][0]);
+		assert_int_equal(fixture->space.mappings[i].end_va, want[i][1]);
+	}
+}
+
+/* ---- processes -------------------------------------------------------------------------------- */
+
+static void mappings_are_sorted_and_do_not_overlap(void **state)
+{
+	(void)state;
+	need_root();
+	begin_with(0);
+	map_at(TGID, 1, 0x9000, 0xa000, 0, "/a.dll", -1);
+	map_at(TGID, 1, 0x1000, 0x5000, 0, "/b.dll", -1);
+	assert_mappings((uint64_t[][2]){{0x1000, 0x5000}, {0x9000, 0xa000}}, 2);
+	map_code(0x2000, 0x3000); /* in the middle of b */
+	assert_mappings(
+		(uint64_t[][2]){
+			{0x1000, 0x2000}, {0x2000, 0x3000}, {0x3000, 0x5000}, {0x9000, 0xa000}},
+		4);
+	assert_int_equal(fixture->space.mappings[0].kind, TAPIR_UNWIND_KIND_IMAGE);
+	assert_int_equal(fixture->space.mappings[1].kind, TAPIR_UNWIND_KIND_JIT);
+	map_code(0x4000, 0x9800); /* the end of one, the begin of another */
+	assert_mappings((uint64_t[][2]){{0x1000, 0x2000},
+					{0x2000, 0x3000},
+					{0x3000, 0x4000},
+					{0x4000, 0x9800},
+					{0x9800, 0xa000}},
+			5);
+	map_code(0x1000, 0x20000); /* all of it */
+	assert_mappings((uint64_t[][2]){{0x1000, 0x20000}}, 1);
+	end();
+}
+
+static void generated_code_that_touches_is_one_mapping(void **state)
+{
+	(void)state;
+	need_root();
+	begin_with(0);
+	map_code(0x1000, 0x2000);
+	map_code(0x3000, 0x4000);
+	assert_mappings((uint64_t[][2]){{0x1000, 0x2000}, {0x3000, 0x4000}}, 2);
+	map_code(0x2000, 0x3000);
+	assert_mappings((uint64_t[][2]){{0x1000, 0x4000}}, 1);
+	map_code(0x0800, 0x1000);
+	map_code(0x4000, 0x5000);
+	map_code(0x2000, 0x3000); /* known */
+	assert_mappings((uint64_t[][2]){{0x0800, 0x5000}}, 1);
+	end();
+}
+
+/* The walker compares with a sign, and a mapping that ends before it begins is nobody's. */
+static void mappings_that_no_program_has_are_left_out(void **state)
+{
+	(void)state;
+	need_root();
+	begin_with(0);
+	map_code(0xffffffffff600000, 0xffffffffff601000); /* vsyscall */
+	map_code(0x5000, 0x4000);
+	map_code(0x4000, 0x5000);
+	assert_mappings((uint64_t[][2]){{0x4000, 0x5000}}, 1);
+	end();
+}
+
+static void many_mappings_are_in_many_blocks_and_too_many_are_counted(void **state)
+{
+	uint32_t left = MAX_SPACE;
+
+	(void)state;
+	need_root();
+	begin_with(0);
+	for (uint64_t i = 0; i < MAX_SPACE + 7; i++)
+		map_code((2 * i + 1) * PAGE, (2 * i + 2) * PAGE);
+	tapir_unwind_spaces__flush(fixture->spaces);
+	assert_int_equal(tapir_unwind_spaces__refused(fixture->spaces), 7);
+	for (uint32_t block = 0; block < TAPIR_UNWIND_SPACE_BLOCKS; block++) {
+		uint64_t first_va;
+
+		assert_true(look(TGID, 0));
+		assert_int_equal(fixture->space.block_cnt, TAPIR_UNWIND_SPACE_BLOCKS);
+		first_va = fixture->space.first_va[block];
+		assert_true(look(TGID, block));
+		assert_int_equal(fixture->space.cnt, TAPIR_UNWIND_SPACE_MAPPINGS);
+		assert_true(!block || fixture->space.mappings[0].start_va == first_va);
+		left -= fixture->space.cnt;
+	}
+	assert_int_equal(left, 0);
+	map_code(0x1000, 1ull << 40); /* one again: the other blocks go */
+	assert_mappings((uint64_t[][2]){{0x1000, 1ull << 40}}, 1);
+	assert_false(look(TGID, 1));
+	end();
+}
+
+static void a_fork_has_its_parents_an_exec_its_own_and_an_exit_none(void **state)
+{
+	(void)state;
+	need_root();
+	begin_with(0);
+	map_at(TGID, 5, 0x1000, 0x2000, 0, "", -1);
+	process(TAPIR_PROCESS_FORK, TGID + 1, TGID, 6);
+	tapir_unwind_spaces__flush(fixture->spaces);
+	assert_true(look(TGID + 1, 0));
+	assert_int_equal(fixture->space.cnt, 1);
+	/* What was mapped while it executed is told of before or after that. */
+	map_at(TGID + 1, 10, 0x8000, 0x9000, 0, "", -1);
+	process(TAPIR_PROCESS_EXEC, TGID + 1, 0, 9);
+	map_at(TGID + 1, 11, 0xa000, 0xb000, 0, "", -1);
+	tapir_unwind_spaces__flush(fixture->spaces);
+	assert_true(look(TGID + 1, 0));
+	assert_int_equal(fixture->space.cnt, 2);
+	assert_int_equal(fixture->space.mappings[0].start_va, 0x8000);
+	process(TAPIR_PROCESS_EXIT, TGID + 1, 0, 20);
+	tapir_unwind_spaces__flush(fixture->spaces);
+	assert_false(look(TGID + 1, 0));
+	assert_true(look(TGID, 0));
+	process(TAPIR_PROCESS_EXIT, TGID, 0, 20);
+	assert_false(look(TGID, 0));
+	end();
+}
+
+static void two_thousand_processes_have_their_mappings(void **state)
+{
+	(void)state;
+	need_root();
+	begin_with(0);
+	for (uint32_t i = 0; i < 20; i++)
+		map_at(TGID, 1, (2 * i + 1) * PAGE, (2 * i + 2) * PAGE, 0, "", -1);
+	for (uint32_t i = 1; i < 2000; i++)
+		process(TAPIR_PROCESS_FORK, TGID + i, TGID, 2);
+	tapir_unwind_spaces__flush(fixture->spaces);
+	assert_int_equal(tapir_unwind_spaces__refused(fixture->spaces), 0);
+	for (uint32_t i = 0; i < 2000; i++) {
+		assert_true(look(TGID + i, 0));
+		assert_int_equal(fixture->space.cnt, 20);
+	}
+	for (uint32_t i = 0; i < 2000; i++)
+		process(TAPIR_PROCESS_EXIT, TGID + i, 0, 3);
+	assert_false(look(TGID + 1999, 0));
+	end();
+}
+
+/* dlopen and dlclose in a loop: what another mapping took the place of is gone. */
+static void a_library_that_comes_and_goes_takes_no_room(void **state)
+{
+	(void)state;
+	need_root();
+	begin_with(0);
+	for (uint32_t i = 0; i < 20000; i++) {
+		map_at(TGID, i, 0x100000 + i % 16 * PAGE, 0x108000 + i % 16 * PAGE, 0, "/p.dll",
+		       -1);
+		if (i % 10 == 0)
+			tapir_unwind_spaces__flush(fixture->spaces);
+	}
+	tapir_unwind_spaces__flush(fixture->spaces);
+	assert_int_equal(tapir_unwind_spaces__refused(fixture->spaces), 0);
+	assert_true(look(TGID, 0));
+	assert_in_range(fixture->space.cnt, 1, 32);
+	end();
+}
+
+/* The kernel reports no munmap: /proc/PID/maps is read again, of ourselves here. */
+static void what_is_unmapped_goes_with_the_next_look(void **state)
+{
+	uint64_t own_va = (uint64_t)(uintptr_t)&what_is_unmapped_goes_with_the_next_look & -PAGE;
+	uint32_t own = (uint32_t)getpid();
+
+	(void)state;
+	need_root();
+	begin_with(0);
+	map_at(own, 1, own_va, own_va + PAGE, 0, "", -1);
+	map_at(own, 1, 0x10000, 0x20000, 0, "", -1); /* not there */
+	tapir_unwind_spaces__flush(fixture->spaces);
+	assert_true(look(own, 0));
+	assert_int_equal(fixture->space.cnt, 2);
+	tapir_unwind_spaces__poll(fixture->spaces);
+	assert_true(look(own, 0));
+	assert_int_equal(fixture->space.cnt, 1);
+	assert_int_equal(fixture->space.mappings[0].start_va, own_va);
+	process(TAPIR_PROCESS_EXIT, own, 0, 20);
+	end();
+}
+
+/* ---- tables ------------------------------------------------------------------------------------- */
+
+/* push rbp; mov rsp, rbp */
+static const uint8_t framed[] = {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6};
+
+/* An ELF file of its own id with one function, open. */
+static int make_file(unsigned function_cnt)
+{
+	static struct built eh;
+	struct elf_builder b;
+	int fd;
+
+	begin(&eh);
+	for (unsigned i = 0; i < function_cnt; i++)
+		add_fde(&eh, TEXT_VA + i * 16, 16, framed, sizeof(framed));
+	elf_builder__init(&b, ET_DYN);
+	elf_builder__add_section(&b, ".eh_frame", SHT_PROGBITS, eh.bytes, eh.len);
+	elf_builder__finish(&b);
+	fd = elf_builder__memfd(b.bytes, b.len);
+	elf_builder__fini(&b);
+	return fd;
+}
+
+static uint32_t state_of(uint32_t idx)
+{
+	return tapir_unwind_maps__file(fixture->maps, idx)->state;
+}
+
+static bool table_is_there(uint32_t idx)
+{
+	uint32_t id;
+
+	return !bpf_map_lookup_elem(tapir_programs__unwind_fds(fixture->programs).tables, &idx,
+				    &id);
+}
+
+/* At most 5 s; a grace period takes 15 ms. */
+static void wait_for(uint32_t idx, uint32_t want)
+{
+	for (unsigned i = 0; i < 500 && state_of(idx) != want; i++)
+		usleep(10000);
+	assert_int_equal(state_of(idx), want);
+}
+
+static uint32_t see(uint64_t file_id, uint32_t tgid, int fd)
+{
+	struct tapir_rec_mapping fixed = {.tgid = tgid,
+					  .flags = TAPIR_MAPPING_EXEC,
+					  .start_va = PAGE,
+					  .end_va = 2 * PAGE,
+					  .inode = 1,
+					  .file_id = file_id};
+	const struct tapir_rec *rec;
+
+	tapir_rec__init(&fixed.h, TAPIR_REC_MAPPING, sizeof(fixed), 1);
+	rec = tapir_recbuf__mapping(&fixture->buf, &fixed, tapir_sv__of("/a/file"));
+	return tapir_unwind_tables__see(fixture->tables, (const void *)rec, fd);
+}
+
+/* It has no name either: as a file that was deleted while it is mapped. */
+static void table_is_there_for_a_deleted_file(void **state)
+{
+	struct tapir_unwind_stats stats;
+	int fd;
+	uint32_t idx;
+
+	(void)state;
+	need_root();
+	begin_with(0);
+	fd = make_file(10);
+	idx = see(1, TGID, fd);
+	close(fd);
+	wait_for(idx, TAPIR_UNWIND_READY);
+	assert_true(table_is_there(idx));
+	assert_int_equal(see(1, TGID, -1), idx); /* another process */
+	tapir_unwind_tables__stats(fixture->tables, &stats);
+	assert_int_equal(stats.table_cnt, 1);
+	assert_true(stats.bytes >= 2 * sizeof(struct tapir_unwind_block));
+	assert_int_equal(tapir_unwind_maps__file(fixture->maps, idx)->first_pc, TEXT_OFF);
+	end();
+}
+
+static void there_is_no_table_when_the_file_has_none(void **state)
+{
+	int fd = elf_builder__memfd("no ELF file", 11);
+	uint32_t idx;
+
+	(void)state;
+	need_root();
+	begin_with(0);
+	idx = see(2, TGID, fd);
+	wait_for(idx, TAPIR_UNWIND_NO_TABLE);
+	assert_false(table_is_there(idx));
+	close(fd);
+	end();
+}
+
+/* A process that ended before its file was opened; then another one has it. */
+static void table_comes_with_the_next_process_when_one_ended(void **state)
+{
+	uint32_t idx;
+	pid_t pid;
+	int fd;
+
+	(void)state;
+	need_root();
+	begin_with(0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	idx = see(3, (uint32_t)pid, -1);
+	wait_for(idx, TAPIR_UNWIND_NO_TABLE);
+	fd = make_file(3);
+	assert_int_equal(see(3, TGID, fd), idx);
+	wait_for(idx, TAPIR_UNWIND_READY);
+	close(fd);
+	end();
+}
+
+/* Room for two tables of this size; a third waits until one has not been used for a while. */
+static void idle_tables_make_room_and_come_back(void **state)
+{
+	struct tapir_unwind_stats stats;
+	uint32_t idx[3];
+	int fd;
+
+	(void)state;
+	need_root();
+	begin_with(5 * sizeof(struct tapir_unwind_block));
+	for (unsigned i = 0; i < 3; i++) {
+		fd = make_file(10 + i);
+		idx[i] = see(10 + i, TGID, fd);
+		close(fd);
+		wait_for(idx[i], i < 2 ? TAPIR_UNWIND_READY : TAPIR_UNWIND_EVICTED);
+	}
+	tapir_unwind_tables__stats(fixture->tables, &stats);
+	assert_int_equal(stats.refused_cnt, 1);
+	assert_int_equal(stats.evicted_cnt, 0);
+	for (unsigned i = 0; i < 20; i++) {
+		tapir_unwind_maps__file(fixture->maps, idx[1])->used = 1;
+		tapir_unwind_maps__file(fixture->maps, idx[2])->wanted = 1;
+		tapir_unwind_tables__poll(fixture->tables);
+	}
+	/* It was a memory file: nothing can be read again, so that it stays without. */
+	wait_for(idx[2], TAPIR_UNWIND_NO_TABLE);
+	fd = make_file(20);
+	idx[2] = see(20, TGID, fd);
+	close(fd);
+	wait_for(idx[2], TAPIR_UNWIND_READY);
+	assert_int_equal(state_of(idx[0]), TAPIR_UNWIND_EVICTED);
+	assert_false(table_is_there(idx[0]));
+	assert_int_equal(state_of(idx[1]), TAPIR_UNWIND_READY); /* in use all the time */
+	tapir_unwind_tables__stats(fixture->tables, &stats);
+	assert_int_equal(stats.evicted_cnt, 1);
+	assert_true(stats.bytes <= 5 * sizeof(struct tapir_unwind_block));
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mappings_are_sorted_and_do_not_overlap),
+		cmocka_unit_test(generated_code_that_touches_is_one_mapping),
+		cmocka_unit_test(mappings_that_no_program_has_are_left_out),
+		cmocka_unit_test(many_mappings_are_in_many_blocks_and_too_many_are_counted),
+		cmocka_unit_test(a_fork_has_its_parents_an_exec_its_own_and_an_exit_none),
+		cmocka_unit_test(two_thousand_processes_have_their_mappings),
+		cmocka_unit_test(a_library_that_comes_and_goes_takes_no_room),
+		cmocka_unit_test(what_is_unmapped_goes_with_the_next_look),
+		cmocka_unit_test(table_is_there_for_a_deleted_file),
+		cmocka_unit_test(there_is_no_table_when_the_file_has_none),
+		cmocka_unit_test(table_comes_with_the_next_process_when_one_ended),
+		cmocka_unit_test(idle_tables_make_room_and_come_back),
+	};
+
+	return cmocka_run_group_tests(tests, load_programs, unload_programs);
+}
