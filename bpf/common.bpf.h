@@ -6,14 +6,14 @@
  *
  * Uprobe programs are sleepable and preemptible: a per-CPU buffer is not private in them, so
  * records are built in task storage; and they never hold a ring reservation, because one that
- * sleeps would stall every record behind it. bpf_ringbuf_output copies and holds nothing.
+ * sleeps would stall every later record. bpf_ringbuf_output copies and holds nothing.
  *
  * Nor is the stack private in a uprobe program that needs 64 bytes of it or more: since 6.13
- * (a76ab5731e32, BPF_PRIV_STACK_MIN_SIZE) x86 gives such a function one stack a CPU, and a
- * uprobe that sleeps or is preempted finds there what the next thread left. Seen on 6.18:
- * events that were neither recorded nor counted. So every function a uprobe reaches stays
- * below 64 bytes (tests/unit/test_programs.c holds it to that), keys and temporaries live in
- * the scratch, and what is rare is a function of its own.
+ * (a76ab5731e32, BPF_PRIV_STACK_MIN_SIZE) x86 gives such a function one stack per CPU, and a uprobe
+ * that sleeps or is preempted finds there what the next thread left. Observed on 6.18: events that
+ * were neither recorded nor counted. So every function a uprobe reaches stays below 64 bytes
+ * (tests/unit/test_programs.c enforces it), keys and temporaries are in the scratch, and rare code
+ * is in separate functions.
  */
 #ifndef TAPIR_BPF_COMMON_BPF_H
 #define TAPIR_BPF_COMMON_BPF_H
@@ -181,9 +181,9 @@ struct comm {
 };
 
 /*
- * The rules are gone through by loops the verifier looks at once: every program has them in it,
- * and is loaded sooner. A loop that ends before it has run once more than there are rules has
- * found one; to keep that in the search, too, would need stack (above).
+ * The rules are checked in loops that the verifier checks only once: every program contains them,
+ * and loads faster. A loop that ends before it has run once more than there are rules has found
+ * one; storing that in the search would need stack (above).
  */
 struct comm_search {
 	const struct tapir_filter *f;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * control.h - what the loader tells the BPF programs: sites, operands, filters. Not part of
- * a recording (that is abi.h); shared by bpf/, user/elf (which fills operands) and
- * user/attach.
+ * control.h - what the loader passes to the BPF programs: sites, operands, filters. Not part of a
+ * recording (that is abi.h); shared by bpf/, user/elf (which fills operands) and user/attach.
  */
 #ifndef TAPIR_BPF_CONTROL_H
 #define TAPIR_BPF_CONTROL_H
@@ -12,7 +11,7 @@
 #include "tapir/abi.h"
 
 /*
- * Where an argument lies when its site fires. Registers are named by their place in the
+ * The location of an argument when its site fires. Registers are named by their position in the
  * kernel's x86 struct pt_regs, in units of 8 bytes (arch/x86/include/uapi/asm/ptrace.h).
  */
 enum tapir_reg {
@@ -39,7 +38,7 @@ enum tapir_reg {
 };
 
 enum tapir_operand_kind {
-	TAPIR_OPERAND_NONE = 0,	 /* cannot be read; reason says why */
+	TAPIR_OPERAND_NONE = 0,	 /* cannot be read; reason has the reason */
 	TAPIR_OPERAND_CONST = 1, /* value */
 	TAPIR_OPERAND_REG = 2,	 /* reg >> reg_shift */
 	TAPIR_OPERAND_MEM = 3,	 /* memory at reg + (index << scale_shift) + value */
@@ -117,8 +116,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_filter) == 8376, "tapir_filter");
 
 /*
  * The map `maybe_tgids`, mapped by the loader: 1 for a process that may be in `tgids`, by the low
- * bits of its id, set before it is put there and never cleared. It spares those who are not ours
- * the look into the hash table at each context switch.
+ * bits of its id, set before it is put there and never cleared. It saves other processes the lookup
+ * in the hash table at each context switch.
  */
 #define TAPIR_MAYBE_TGIDS	   65536u
 
@@ -141,8 +140,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_file_key) == 32, "tapir_file_key");
 
 /*
  * Functions that hide their caller from a frame-pointer walk (tapir/eh_rows.h), of one file; an
- * element of the map `repair_files`. Offsets are from where the table begins in the file's code.
- * A row holds up to the next one; behind the last they are all UINT32_MAX, 0.
+ * element of the map `repair_files`. Offsets are from where the table begins in the file's code. A
+ * row is valid up to the next one; after the last they are all UINT32_MAX, 0.
  */
 #define TAPIR_REPAIR_ROWS      2048u /* a power of two */
 #define TAPIR_REPAIR_PAGES     16384u
@@ -156,7 +155,7 @@ struct tapir_repair_row {
 };
 
 struct tapir_repair_file {
-	uint64_t pages[TAPIR_REPAIR_PAGES / 64]; /* a bit each: is any row in it? */
+	uint64_t pages[TAPIR_REPAIR_PAGES / 64]; /* one bit each: whether any row is in it */
 	struct tapir_repair_row rows[TAPIR_REPAIR_ROWS];
 	uint32_t page_shift;
 	uint32_t pad0;
@@ -172,7 +171,7 @@ struct tapir_repair_range {
 
 /* An element of the map `repair_processes`, by tgid. */
 struct tapir_repair_process {
-	uint64_t low_va, size; /* all ranges of functions that call others lie in it */
+	uint64_t low_va, size; /* contains all ranges of functions that call others */
 	struct tapir_repair_range ranges[TAPIR_REPAIR_RANGES];
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_repair_process) == 112, "tapir_repair_process");
@@ -184,7 +183,7 @@ struct tapir_live {
 	uint64_t ask_bytes;  /* a thread sends that much before it asks how full the ring is */
 	uint32_t enabled;
 	uint32_t has_repairs; /* something was put into `repair_processes` */
-	uint32_t holder_tgid; /* who traces those that may be held; 0: nobody */
+	uint32_t holder_tgid; /* the tracer of those that may be held; 0: none */
 	uint32_t pad0;
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 40, "tapir_live");
@@ -206,8 +205,8 @@ enum tapir_hold_kind {
 enum tapir_hold_state {
 	TAPIR_HOLD_ASKED,   /* the thread is about to stop */
 	TAPIR_HOLD_STOPPED, /* it has */
-	TAPIR_HOLD_DONE,    /* it may go on */
-	TAPIR_HOLD_OWED,    /* it went on; the signal that was to stop it is still to come */
+	TAPIR_HOLD_DONE,    /* it may continue */
+	TAPIR_HOLD_OWED,    /* it continued; the signal that was to stop it is still pending */
 };
 
 /* One element of the map `holds`, by the low bits of the thread's id. 0: free. */
@@ -221,11 +220,11 @@ struct tapir_hold {
 struct tapir_holds {
 	struct tapir_hold slots[TAPIR_HOLDS];
 	struct tapir_file_key own_key; /* of the file that the loader mapped last */
-	uint64_t outsider_ns;	       /* when a refused ptrace(2) of another process was told of */
+	uint64_t outsider_ns; /* when a refused ptrace(2) of another process was reported */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_holds) == 16 * TAPIR_HOLDS + 40, "tapir_holds");
 
-/* salt tells two holds of one thread apart. */
+/* salt distinguishes two holds of one thread. */
 static inline uint64_t tapir_hold__word(uint32_t tid, uint16_t salt, uint8_t signal,
 					enum tapir_hold_kind kind)
 {
@@ -258,7 +257,7 @@ static inline uint32_t tapir_hold__tid(uint64_t word)
 	return (uint32_t)(word >> 32);
 }
 
-/* Travels on the control ring only, never into a file: a thread of ours is about to be held. */
+/* Sent on the control ring only, never written to a file: a tracee is about to be held. */
 #define TAPIR_REC_HELD 0x8001
 
 struct tapir_rec_held {

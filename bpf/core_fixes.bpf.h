@@ -45,7 +45,7 @@ static __always_inline __u64 tapir_task__thread_pointer(struct task_struct *task
 #endif
 }
 
-/* Is the task inside execve(2)? Where the kernel does not say: no. */
+/* Whether the task is inside execve(2). If the kernel does not show it: no. */
 static __always_inline int tapir_task__is_in_exec(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(task->in_execve))
@@ -53,7 +53,7 @@ static __always_inline int tapir_task__is_in_exec(struct task_struct *task)
 	return BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
 }
 
-/* Is it in a 32-bit system call, whose numbers are others? */
+/* Whether it is in a 32-bit system call, which has other numbers. */
 static __always_inline int tapir_task__is_compat(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -89,9 +89,9 @@ static __always_inline __u64 tapir_task__cgroup_id(struct task_struct *task, __u
 }
 
 /*
- * Did the current thread come into the kernel by an interrupt, not by a system call? Then what
- * the kernel does now is not its doing. An interrupt within a system call, or one of a kernel
- * thread, is not told: the preemption counter, which knows, is out of reach where the kernel was
+ * Whether the current thread entered the kernel by an interrupt, not by a system call. Then the
+ * kernel does not work on its behalf. An interrupt within a system call, or one of a kernel thread,
+ * is not recognized: the preemption counter, which shows it, is out of reach if the kernel was
  * built without CONFIG_KALLSYMS_ALL.
  */
 static __always_inline int tapir_task__is_interrupted(struct task_struct *task)

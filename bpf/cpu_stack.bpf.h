@@ -3,8 +3,8 @@
  * cpu_stack.bpf.h - the user and the kernel stack of the current thread, for programs that
  * nothing of their own kind can interrupt: a per-CPU place is private in them.
  *
- * They may not sleep: a frame on a page that is not resident ends the walk, and the stack's
- * flags say so.
+ * They may not sleep: a frame on a page that is not resident ends the walk, which the stack's flags
+ * show.
  */
 #ifndef TAPIR_BPF_CPU_STACK_BPF_H
 #define TAPIR_BPF_CPU_STACK_BPF_H

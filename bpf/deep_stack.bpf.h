@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * deep_stack.bpf.h - the frames of a user stack beyond TAPIR_FRAMES, for a session that asked for
- * more. Then, and only for the stacks that have them, there is a second place: one of each thread
- * that fires probes, two of each CPU. The maps exist only in such a session (attach/programs.c);
- * what refers to them stands behind frame_limit, which the verifier knows.
+ * more. Then, and only for stacks that have them, there is a second buffer: one per thread that
+ * fires probes, two per CPU. The maps exist only in such a session (attach/programs.c); code that
+ * refers to them is guarded by frame_limit, which the verifier knows.
  */
 #ifndef TAPIR_BPF_DEEP_STACK_BPF_H
 #define TAPIR_BPF_DEEP_STACK_BPF_H

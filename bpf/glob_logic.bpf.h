@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * glob_logic.bpf.h - a shell glob over a process name, as a bit-parallel automaton: bit i of
- * the state says "the first i elements of the glob match the text so far". Matching has
- * no branch but the end of the text, which is what the verifier likes; the tables are made
- * in user space (user/collect/comm_glob.h), so that the kernel and user space mean the same.
+ * glob_logic.bpf.h - a shell glob over a process name, as a bit-parallel automaton: bit i of the
+ * state means "the first i elements of the glob match the text so far". Matching has no branch
+ * except the end of the text, which suits the verifier; the tables are made in user space
+ * (user/collect/comm_glob.h), so that kernel and user space agree.
  */
 #ifndef TAPIR_BPF_GLOB_LOGIC_H
 #define TAPIR_BPF_GLOB_LOGIC_H

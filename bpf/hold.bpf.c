@@ -3,9 +3,10 @@
  * hold.bpf.c - a thread of a program that tapir started maps a file whose probes are not attached
  * yet: the holder (user/attach/holder.h), which traces it, is to keep it until they are.
  *
- * At exec the thread stops for its tracer in any case. At mmap it is sent a signal that means
- * nothing to it, so that the stop before the delivery holds it; should the tracer be gone by then,
- * the kernel drops the signal. Who cannot be held so runs on, and what it may have fired is a GAP.
+ * At exec the thread stops for its tracer in any case. At mmap it is sent a signal that has no
+ * meaning to it, so that the stop before the delivery holds it; if the tracer is gone by then, the
+ * kernel drops the signal. A thread that cannot be held in this way continues, and what it may have
+ * fired is a GAP.
  *
  * The record for the loader is reserved first: there is no stop without one. These programs are
  * not sleepable, so a reservation stalls nobody.
@@ -57,8 +58,8 @@ static long key_of_vma(struct task_struct *task, struct vm_area_struct *vma, voi
 }
 
 /*
- * Is what lies there of a file whose probes may be missing? Yes if that cannot be told now; and if
- * they were attached a moment ago, maybe after it was mapped: that it was held then is told, too.
+ * Whether the mapping is of a file whose probes may be missing. Yes if that is unknown now, and if
+ * they were attached a moment ago, maybe after it was mapped: that hold is reported, too.
  */
 static __noinline int is_unknown(struct task_struct *task, __u64 va)
 {
@@ -73,7 +74,7 @@ static __noinline int is_unknown(struct task_struct *task, __u64 va)
 	return !since_ns || bpf_ktime_get_ns() - *since_ns < MOMENT_NS;
 }
 
-/* Is the current thread traced by our holder, and somebody there who lets it go on? */
+/* Whether the current thread is traced by tapir's holder, and the parent is there to release it. */
 static __always_inline int may_be_held(struct task_struct *task)
 {
 	struct tapir_live *now = tapir_live();

@@ -22,14 +22,14 @@ struct {
 	__type(value, struct tapir_memo);
 } kernel_memos SEC(".maps");
 
-/* A match in so many is walked anyway; a test has each one walked. */
+/* One match in this many is walked anyway; a test walks each one. */
 const volatile __u32 kernel_memo_check = TAPIR_MEMO_CHECK;
 
 struct kernel_window {
 	__u64 key;
 	__u64 base_va, top_va; /* of the stack */
 	__u64 top_word;
-	__u32 idx; /* of the memo that is looked at */
+	__u32 idx; /* of the current memo */
 	__u32 pad0;
 	__u64 kept;
 	__u64 words[TAPIR_MEMO_WORDS]; /* from the base up */

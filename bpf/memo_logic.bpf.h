@@ -8,11 +8,11 @@
  * return address is the same stack. A memo holds these places, counted from the stack pointer, and
  * their words.
  *
- * The walk reports addresses, not places: every place that has one of the addresses is held. Some
+ * The walk reports addresses, not positions: every position with one of the addresses is kept. Some
  * only have what an earlier call left there; they differ at the next walk of the same stack, and
- * are let go. A place the walk uses never is, as long as the frames keep their sizes. The outermost
- * address is held by its place at the top: a system call begins at a random distance from there
- * (randomize_kstack_offset).
+ * are dropped. A position that the walk uses never is, as long as the frames keep their sizes. The
+ * outermost address is kept by its position at the top: a system call begins at a random distance
+ * from there (randomize_kstack_offset).
  *
  * What this does not see: a frame whose size is in a register. The kernel has few; one match in
  * TAPIR_MEMO_CHECK is walked anyway, and a difference is counted.
@@ -41,7 +41,7 @@ struct tapir_memo {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_memo) == 48 + 9 * TAPIR_MEMO_SLOTS, "tapir_memo");
 
-/* What is known of the frames of a walk while their words are looked for. */
+/* What is known of the frames of a walk while their words are searched. */
 struct tapir_memo_search {
 	uint64_t low_va, high_va; /* of all frames */
 	uint64_t bits;		  /* one for each frame, by its address */
@@ -64,7 +64,7 @@ tapir_memo__look_for(struct tapir_memo_search *search, uint64_t va)
 		search->high_va = va;
 }
 
-/* The word of the stack at slot, each in turn; next_va: the frame that was not found yet. */
+/* The word of the stack at slot, one after the other; next_va: the frame that was not found yet. */
 static inline __attribute__((always_inline)) void
 tapir_memo__learn(struct tapir_memo *memo, struct tapir_memo_search *search, uint32_t slot,
 		  uint64_t word, uint64_t next_va)

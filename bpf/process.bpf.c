@@ -201,8 +201,8 @@ struct {
 
 /*
  * Threads that end at once may each find none left alive, and a leader that is counted out may not
- * have its exit code yet: that is there when the leader comes by here. So the process ends once,
- * with the first thread that finds none alive and the leader's code in its place.
+ * have its exit code yet: that is there when the leader runs this program. So the process ends
+ * once, with the first thread that finds none alive and the leader's code set.
  */
 static __always_inline int is_end_of_process(struct task_struct *task, struct task_struct *leader)
 {

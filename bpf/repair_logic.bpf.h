@@ -4,9 +4,9 @@
  * frame-pointer walk. Decisions only, as in walk_logic.bpf.h: BPF and host tests run them.
  *
  * Such a function pushes the frame pointer and does not set it (CoreCLR's assembly helpers, from
- * .NET 10 on also those that allocate): the frame record of whoever it calls has the frame
- * pointer of its caller. So that caller's own return address is found next, and the one into
- * that caller, which lies between the two, is not.
+ * .NET 10 on also those that allocate): the frame record of a function it calls has the frame
+ * pointer of its caller. So that caller's own return address is found next, and the one into that
+ * caller, which is between the two, is not.
  */
 #ifndef TAPIR_BPF_REPAIR_LOGIC_H
 #define TAPIR_BPF_REPAIR_LOGIC_H
@@ -20,7 +20,7 @@
 /* Keeps the compiler from making a branch of arithmetic: each would double the verifier's paths. */
 #define TAPIR_REPAIR_OPAQUE(x) __asm__ volatile("" : "+r"(x))
 
-/* The row at off: how far above the stack pointer the frame ends. 0: there is none. */
+/* The row at off: the distance from the stack pointer to the end of the frame. 0: there is none. */
 static inline __attribute__((always_inline)) uint32_t
 tapir_repair__cfa_off(const struct tapir_repair_file *file, uint32_t off)
 {
@@ -35,7 +35,7 @@ tapir_repair__cfa_off(const struct tapir_repair_file *file, uint32_t off)
 
 		uint64_t is_behind;
 
-		/* Both, or the compiler finds the comparison that the shift stands for. */
+		/* Both, or the compiler turns the shift back into a comparison. */
 		TAPIR_REPAIR_OPAQUE(diff);
 		is_behind = (uint64_t)(diff >> 63);
 		TAPIR_REPAIR_OPAQUE(is_behind);
@@ -45,8 +45,9 @@ tapir_repair__cfa_off(const struct tapir_repair_file *file, uint32_t off)
 }
 
 /*
- * May that word hold the caller that the function whose frame is behind `above` hides? Not when
- * the next frame record is the function's own: it has set its frame pointer after all.
+ * Whether that word may hold the caller that is hidden by the function whose frame is after
+ * `above`. Not if the next frame record is the function's own: it has set its frame pointer after
+ * all.
  */
 static inline __attribute__((always_inline)) int tapir_repair__slot_ok(uint64_t slot,
 								       uint64_t above, uint64_t fp)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * sample.bpf.c - what a CPU is doing, at every tick of its clock: a SAMPLE of the running thread
- * with its user and its kernel stack, if the thread is one of ours.
+ * with its user and its kernel stack, if the thread is traced.
  *
  * Runs in the timer's interrupt, or in an NMI when a hardware counter overflows; one at a time
  * on a CPU.
@@ -63,8 +63,8 @@ static __always_inline void take_kernel(struct sample_scratch *s, struct tapir_l
 }
 
 /*
- * Why there was no space: 1, the ring had some, but whoever was interrupted holds its lock. That
- * happens in an NMI only; the helper says -EAGAIN for both.
+ * Why there was no space: 1, the ring had some, but the interrupted code holds its lock. That
+ * happens in an NMI only; the helper returns -EAGAIN for both.
  */
 static __always_inline int ring_was_busy(struct sender *sender, __u64 size)
 {

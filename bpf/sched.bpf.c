@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * sched.bpf.c - context switches of our processes: who leaves a CPU, why and from where (SWITCH
- * with the stacks of the thread that goes out), who comes in, since when it could have run, and
- * which thread woke it.
+ * sched.bpf.c - context switches of traced processes: which thread leaves a CPU, why and from where
+ * (SWITCH with the stacks of that thread), which one enters, since when it was runnable, and which
+ * thread woke it.
  *
- * Every switch and wake-up of the machine passes here: what is not ours must be known by a few
- * loads. The programs run with interrupts off (the run queue is locked), one of each at a time
- * on a CPU, and never sleep; the outgoing thread is still the current one.
+ * Every switch and wake-up of the machine passes here: untraced ones must be recognized by a few
+ * loads. The programs run with interrupts off (the run queue is locked), one of each at a time on a
+ * CPU, and never sleep; the outgoing thread is still the current one.
  */
 #include "bpf/common.bpf.h"
 #include "bpf/cpu_stack.bpf.h"
 #include "bpf/kernel_memo.bpf.h"
 
-/* ---- is it ours? ------------------------------------------------------------------------ */
+/* ---- is it traced ------------------------------------------------------------------------ */
 
 static __noinline int ask_rules(struct task_struct *task, __u32 tgid)
 {
@@ -50,7 +50,7 @@ static __always_inline int is_ours(const struct tapir_filter *f, struct task_str
 	return !f->use_tgids;
 }
 
-/* ---- who woke whom ---------------------------------------------------------------------- */
+/* ---- wake-ups ---------------------------------------------------------------------- */
 
 struct wake {
 	__u64 time_ns; /* 0: not since it last ran */
@@ -72,7 +72,7 @@ static __noinline int remember_wake(struct task_struct *woken)
 	__u32 tid = woken->pid;
 
 	if (waker->pid == tid)
-		return 0; /* on its way to sleep: it goes on */
+		return 0; /* on its way to sleep: it continues */
 	wake.by_irq = tapir_task__is_interrupted(waker);
 	wake.waker_tid = wake.by_irq ? 0 : waker->pid;
 	known = bpf_map_lookup_elem(&wakes, &tid);
@@ -91,7 +91,7 @@ static __always_inline int wake(struct task_struct *woken)
 	return f && now && now->enabled && is_ours(f, woken) ? remember_wake(woken) : 0;
 }
 
-/* In the context of who wakes; sched_wakeup may come later, on another CPU. */
+/* In the context of the waking thread; sched_wakeup may follow later, on another CPU. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(tapir_waking, struct task_struct *woken)
 {
@@ -152,7 +152,10 @@ static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_l
 	tapir_lose(&zero_key, TAPIR_LOSS_SWITCH_STACK_LOST);
 }
 
-/* Who is still runnable was not asleep: an older wake-up says nothing of the next time. */
+/*
+ * A thread that is still runnable was not asleep: an older wake-up does not count for the next
+ * time.
+ */
 static __always_inline void forget_wake(__u32 tid)
 {
 	struct wake *wake = bpf_map_lookup_elem(&wakes, &tid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sent.bpf.h - what need be sent once an epoch: the frames of a stack, who a thread is.
+ * sent.bpf.h - what must be sent once per epoch: the frames of a stack, the identity of a thread.
  *
  * What was sent is remembered by a mark, a hash of it and the epoch, in one of two places of an
  * array. That takes no lock, so a sampler in an NMI may do it too; it costs two loads instead of
@@ -76,8 +76,8 @@ static __always_inline long send_stack_now(struct tapir_live *now, struct sender
 }
 
 /*
- * Sends the frames behind rec, which is filled but for its header, if this epoch has not had
- * them; cpu and time are those of `of`, which refers to them. Negative: there was no space.
+ * Sends the frames after rec, which is filled except its header, if this epoch has not had them;
+ * cpu and time are those of `of`, which refers to them. Negative: there was no space.
  */
 static __always_inline long tapir_send_stack(struct tapir_live *now, struct sender *sender,
 					     struct tapir_rec_stack *rec,
@@ -90,9 +90,9 @@ static __always_inline long tapir_send_stack(struct tapir_live *now, struct send
 }
 
 /*
- * Says who a thread is, if this epoch has not had it: one that has the id of one that ended is
- * another. (A new name is sent when it is given: tapir_rename.) rec: a place to build the record
- * in. Negative: there was no space.
+ * Describes a thread, if this epoch has not had it: one with the id of an ended one is another. (A
+ * new name is sent when it is set: tapir_rename.) rec: a buffer for the record. Negative: there was
+ * no space.
  */
 static __always_inline long tapir_announce(struct tapir_live *now, struct sender *sender,
 					   struct tapir_rec_thread *rec, struct task_struct *task,

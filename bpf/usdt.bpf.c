@@ -3,11 +3,11 @@
  * usdt.bpf.c - a USDT site fires: filter, capture the arguments and the user stack into one
  * EVENT record, send it.
  *
- * The attach cookie names the site (struct tapir_site), which says where each argument lies.
- * Arguments are read in two passes: first all values, because a string's length may be an
- * argument behind it; then the bytes that values point to. What lies on a page that is not
- * resident is faulted in (the program is sleepable); what still cannot be read is marked in
- * fault_mask and never passes as empty.
+ * The attach cookie identifies the site (struct tapir_site), which has the location of each
+ * argument. Arguments are read in two passes: first all values, because a string's length may be a
+ * later argument; then the bytes that values point to. A page that is not resident is faulted in
+ * (the program is sleepable); what still cannot be read is marked in fault_mask and never passes as
+ * empty.
  */
 #include "bpf/common.bpf.h"
 #include "bpf/sent.bpf.h"
@@ -25,13 +25,15 @@ struct {
 #define SLOTS_OFF     sizeof(struct tapir_rec_event)
 #define REC_BYTES     (SLOTS_OFF + 8 * TAPIR_MAX_ARGS + 2 * TAPIR_EVENT_VAR_BYTES)
 
-/* Stacks a thread has sent lately, by the low bits of their ids: spares the look into the map. */
+/*
+ * Stacks that a thread has sent recently, by the low bits of their ids: saves a lookup in the map.
+ */
 #define RECENT_STACKS 16
 
 /*
- * A thread's own place to build records in: nobody else writes it, even while it sleeps. What
- * the verifier need not follow (counts, masks) lives here too: in a register, each of its
- * values would be a path of its own.
+ * A thread's own buffer for records: no other thread writes it, even while it sleeps. What the
+ * verifier need not follow (counts, masks) is stored here, too: in a register, each of its values
+ * would be a separate path.
  */
 struct scratch {
 	__u64 epoch; /* in which its THREAD record and its recent stacks were sent */
@@ -198,7 +200,7 @@ static __noinline long capture_nth_bytes(struct scratch *s, const struct tapir_s
 	max = TAPIR_EVENT_VAR_BYTES - 1 - used;
 	if (max > arg->max_bytes)
 		max = arg->max_bytes;
-	barrier_var(max); /* or the compiler, who knows it, takes the bound away */
+	barrier_var(max); /* or the compiler, which knows it, removes the bound */
 	max &= TAPIR_EVENT_VAR_BYTES - 1;
 	if (at > SLOTS_OFF + 8 * TAPIR_MAX_ARGS + TAPIR_EVENT_VAR_BYTES - 1)
 		return 1;
@@ -288,7 +290,7 @@ static __always_inline __u64 take_stack(struct scratch *s, struct tapir_live *no
 
 /* ---- the thread ------------------------------------------------------------------------- */
 
-/* Says who this thread is, once an epoch; a later hit tries again when there was no space. */
+/* Describes this thread, once per epoch; a later hit tries again if there was no space. */
 static __noinline int announce_thread(struct scratch *s)
 {
 	struct tapir_live *now = tapir_live();
@@ -345,7 +347,7 @@ static __always_inline void capture_args(struct scratch *s, const struct tapir_s
 		__builtin_memset(s->rec + end, 0, 8); /* the padding */
 }
 
-/* A thread's first hit, or one of a process that no list names: is it wanted? */
+/* A thread's first hit, or one of a process that is in no list: whether it is wanted. */
 static __noinline int is_wanted(struct pt_regs *ctx)
 {
 	__u32 site_idx = bpf_get_attach_cookie(ctx);
@@ -354,7 +356,7 @@ static __noinline int is_wanted(struct pt_regs *ctx)
 	struct scratch *s;
 
 	if (!site)
-		return 1; /* which has a counter of its own */
+		return 1; /* which has its own counter */
 	if (!tapir_is_wanted(task, task->tgid)) {
 		tapir_lose(&site->probe_id, TAPIR_LOSS_FILTERED);
 		return 0;
