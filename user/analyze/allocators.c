@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "symbol/frame_kind.h"
-
 #define MAX_PROBES 65536u
 
 static bool is_called(struct tapir_sv text, const char *name)
@@ -30,47 +28,6 @@ static bool is_tick(struct tapir_allocators *a, const struct tapir_probe_view *p
 	return is_one;
 }
 
-/* The runtime's own pieces of code, which are not methods. */
-static bool is_stub(const char *name)
-{
-	static const char mark[] = " [CoreCLR]";
-	size_t len = strlen(name);
-
-	return len >= sizeof(mark) - 1 && !strcmp(name + len - (sizeof(mark) - 1), mark);
-}
-
-/* List<T>.Add is called by a method, and that caller is more informative. */
-static bool is_frameworks(const char *name)
-{
-	struct tapir_sv text = tapir_sv__of(name);
-
-	return tapir_sv__starts_with(text, "System.") ||
-	       tapir_sv__starts_with(text, "Microsoft.") ||
-	       tapir_sv__starts_with(text, "dynamicClass.");
-}
-
-/* Of a node's frames; if all are the framework's, the innermost. False: none is managed. */
-static bool find_method(const struct tapir_stack_tree *tree, uint32_t node, uint32_t *name)
-{
-	const struct tapir_tree_node *nodes = tree->nodes.data;
-	bool is_found = false;
-
-	for (; node; node = nodes[node].parent) {
-		const char *text = tree->names.data[nodes[node].name];
-
-		if (nodes[node].kind != TAPIR_FRAME_JIT || is_stub(text))
-			continue;
-		if (!is_frameworks(text)) {
-			*name = nodes[node].name;
-			return true;
-		}
-		if (!is_found)
-			*name = nodes[node].name;
-		is_found = true;
-	}
-	return is_found;
-}
-
 static uint64_t bytes_of(const struct tapir_event_fields *f)
 {
 	uint64_t bytes = tapir_event_fields__u64(f, "AllocationAmount64");
@@ -88,14 +45,15 @@ void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl
 				      .stack_id = event->rec->stack_id,
 				      .kstack_id = event->kstack_id};
 	uint64_t bytes, *sum;
-	uint32_t node, name = 0;
+	uint32_t node, name;
 
 	if (!is_tick(a, probe))
 		return;
 	bytes = bytes_of(tapir_timeline__fields(tl, probe, event));
 	a->bytes += bytes;
 	node = tapir_timeline__node(tl, &ref);
-	if (node == TAPIR_NO_NODE || !find_method(tapir_timeline__stacks(tl), node, &name))
+	name = tapir_own_code__or_library(&a->own, tapir_timeline__stacks(tl), node);
+	if (name == TAPIR_OWN_CODE_NONE)
 		return;
 	sum = tapir_map__get(&a->by_name, name);
 	if (!sum && a->by_name.cnt < TAPIR_ALLOCATORS_MAX)
@@ -118,4 +76,5 @@ void tapir_allocators__fini(struct tapir_allocators *a)
 {
 	tapir_map__fini(&a->by_probe);
 	tapir_map__fini(&a->by_name);
+	tapir_own_code__fini(&a->own);
 }

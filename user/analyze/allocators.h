@@ -7,15 +7,18 @@
 #ifndef TAPIR_USER_ALLOCATORS_H
 #define TAPIR_USER_ALLOCATORS_H
 
+#include "analyze/own_code.h"
 #include "analyze/timeline.h"
 
 #define TAPIR_ALLOCATORS_MAX 65536u /* methods; what more there are weighs in the sum alone */
 
 struct tapir_allocators {
-	uint64_t bytes;			    /* of all, also of those without a stack */
-	uint64_t best_bytes;		    /* of the method that has most */
-	uint32_t best_name;		    /* idx in the timeline's stacks' names */
-	struct tapir_map by_probe, by_name; /* for the allocators alone */
+	uint64_t bytes;	     /* of all, also of those without a stack */
+	uint64_t best_bytes; /* of the method that has most */
+	uint32_t best_name;  /* idx in the timeline's stacks' names */
+	/* for the allocators alone */
+	struct tapir_map by_probe, by_name;
+	struct tapir_own_code own;
 };
 
 /* Counts an event if it reports an allocation. */

@@ -11,7 +11,7 @@
 #define TAPIR_HISTOGRAM_STEPS 32u
 
 struct tapir_histogram {
-	uint64_t cnt;
+	uint64_t cnt, most; /* most: the largest value, which no percentile exceeds */
 	uint64_t counts[60 * TAPIR_HISTOGRAM_STEPS];
 };
 
@@ -29,6 +29,7 @@ static inline unsigned tapir_histogram__step(uint64_t value)
 static inline void tapir_histogram__add(struct tapir_histogram *h, uint64_t value)
 {
 	h->cnt++;
+	h->most = value > h->most ? value : h->most;
 	h->counts[tapir_histogram__step(value)]++;
 }
 
@@ -46,7 +47,8 @@ static inline uint64_t tapir_histogram__percentile(const struct tapir_histogram 
 		if (i < TAPIR_HISTOGRAM_STEPS)
 			return i;
 		low = (uint64_t)(TAPIR_HISTOGRAM_STEPS + i % TAPIR_HISTOGRAM_STEPS) << (octave - 1);
-		return low + (1ull << (octave - 1)) / 2;
+		low += (1ull << (octave - 1)) / 2;
+		return low < h->most ? low : h->most;
 	}
 	return 0;
 }

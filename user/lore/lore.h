@@ -156,6 +156,12 @@ struct tapir_lore {
 	const struct tapir_lore_file *files; /* a library is surer than a program: first */
 	const struct tapir_lore_module *modules;
 	const struct tapir_lore_work *threads, *functions;
+	/* Prefixes of functions of its own library and of frameworks (analyze/own_code.h). */
+	const char *const *library_code;
+	/* Names of threads (analyze/finding_pool.c): of its pool, the one that runs finalizers, and
+	 * those that work for whoever traces it. */
+	const char *pool_thread, *finalizer_thread;
+	const char *const *tracer_threads;
 	const char *const
 		*interpreter_loops;	/* functions that go from instruction to instruction */
 	const char *const *interpreted; /* prefixes of interpreted functions in its perf map */

@@ -139,6 +139,8 @@ const struct tapir_lore tapir_lore_hotspot = {
 	.modules = modules,
 	.threads = threads,
 	.functions = functions,
+	.library_code = TAPIR_LIST_OF("java.", "javax.", "jdk.", "sun.", "com.sun.", "kotlin.",
+				      "kotlinx.", "scala.", "groovy.", "clojure."),
 	.interpreter_loops = TAPIR_LIST_OF("BytecodeInterpreter::run"),
 	.interpreted = TAPIR_LIST_OF("Interpreter"),
 	.waits = waits,

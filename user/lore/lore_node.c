@@ -48,6 +48,7 @@ const struct tapir_lore tapir_lore_node = {
 	.files = files,
 	.modules = modules,
 	.functions = functions,
+	.library_code = TAPIR_LIST_OF("Builtin:", "BytecodeHandler:", "RegExp:", "Stub:"),
 	.interpreted = TAPIR_LIST_OF("JS:~", "LazyCompile:~", "Function:~", "Script:~",
 				     "Builtin:Interpreter"),
 	.pairs = TAPIR_TABLE(pairs),

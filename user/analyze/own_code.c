@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* By the names of frames: "Shop.Draw(int)" of .NET, "long shop.Draw.all(int)" of a JVM. */
+#include "analyze/own_code.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "lore/lore.h"
+#include "symbol/frame_kind.h"
+
+/* The runtime's own pieces of code: no method. */
+static bool is_stub(const char *name)
+{
+	static const char mark[] = " [CoreCLR]";
+	size_t len = strlen(name);
+
+	return len >= sizeof(mark) - 1 && !strcmp(name + len - (sizeof(mark) - 1), mark);
+}
+
+/* Past the type a JVM's method returns. */
+static const char *without_type(const char *name)
+{
+	size_t args_at = strcspn(name, "(");
+	const char *space = memrchr(name, ' ', args_at);
+
+	return space && space + 1 < name + args_at ? space + 1 : name;
+}
+
+static bool is_library(const char *name)
+{
+	struct tapir_sv text = tapir_sv__of(without_type(name));
+
+	tapir_lore_for_each (lore)
+		for (const char *const *prefix = lore->library_code; prefix && *prefix; prefix++)
+			if (tapir_sv__starts_with(text, *prefix))
+				return true;
+	/* Node.js and CPython: the file says it. */
+	return strstr(name, "node:") || strstr(name, "/lib/python") || strstr(name, "<frozen ");
+}
+
+static bool is_managed(const struct tapir_tree_node *node, const char *name)
+{
+	if (node->kind == TAPIR_FRAME_INTERPRETER)
+		return tapir_sv__starts_with(tapir_sv__of(name), "py::") ||
+		       strstr(name, ".js:") != NULL;
+	return node->kind == TAPIR_FRAME_JIT && !is_stub(name);
+}
+
+static uint32_t look(const struct tapir_stack_tree *tree, uint32_t node, uint32_t *library)
+{
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+
+	*library = TAPIR_OWN_CODE_NONE;
+	for (; node && node < tree->nodes.cnt; node = nodes[node].parent) {
+		const char *name = tree->names.data[nodes[node].name];
+
+		if (!is_managed(&nodes[node], name))
+			continue;
+		if (!is_library(name))
+			return nodes[node].name;
+		if (*library == TAPIR_OWN_CODE_NONE)
+			*library = nodes[node].name;
+	}
+	return TAPIR_OWN_CODE_NONE;
+}
+
+/* Kept as idx + 2: 0 was not looked at, 1 has none. */
+uint32_t tapir_own_code__of(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
+			    uint32_t node)
+{
+	uint32_t library, name;
+
+	if (!node || node >= tree->nodes.cnt)
+		return TAPIR_OWN_CODE_NONE;
+	while (own->by_node.cnt <= node)
+		if (!tapir_vec__add(&own->by_node))
+			return look(tree, node, &library);
+	if (own->by_node.data[node])
+		return own->by_node.data[node] - 2;
+	name = look(tree, node, &library);
+	own->by_node.data[node] = name + 2;
+	return name;
+}
+
+uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
+				    uint32_t node)
+{
+	uint32_t name = tapir_own_code__of(own, tree, node), library;
+
+	if (name != TAPIR_OWN_CODE_NONE)
+		return name;
+	look(tree, node, &library);
+	return library;
+}
+
+void tapir_own_code__fini(struct tapir_own_code *own)
+{
+	tapir_vec__fini(&own->by_node);
+}

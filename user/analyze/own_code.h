@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * own_code.h - which frame of a stack is the program's own: the innermost managed one that belongs
+ * neither to the runtime nor to its libraries (lore's library_code). A cause is named by it.
+ */
+#ifndef TAPIR_USER_OWN_CODE_H
+#define TAPIR_USER_OWN_CODE_H
+
+#include "analyze/stack_tree.h"
+
+#define TAPIR_OWN_CODE_NONE UINT32_MAX
+
+/* What was found by node; for this file alone. */
+struct tapir_own_code {
+	struct tapir_vec(uint32_t) by_node;
+};
+
+/* Idx of its name in the tree's names, or TAPIR_OWN_CODE_NONE. node may be UINT32_MAX. */
+uint32_t tapir_own_code__of(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
+			    uint32_t node);
+/* The same, or the innermost managed function of a library where no other is on the stack. */
+uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
+				    uint32_t node);
+void tapir_own_code__fini(struct tapir_own_code *own);
+
+#endif
