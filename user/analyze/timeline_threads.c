@@ -115,9 +115,33 @@ static void bury(struct tapir_timeline *tl, const struct tapir_tl_thread *t)
 	tl->dead[at].thread = t;
 }
 
+static void tell_cut_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t from_ns,
+			  uint64_t until_ns)
+{
+	struct tapir_wait wait = {.thread = t,
+				  .from_ns = from_ns,
+				  .wake_ns = until_ns,
+				  .until_ns = until_ns,
+				  .node = TAPIR_NO_NODE,
+				  .state = TAPIR_STATE_SLEEPING};
+
+	if (t->state == TAPIR_THREAD_SLEEPING) {
+		wait.node = t->out_node;
+		wait.state = t->out_state;
+		wait.flags = t->out_flags;
+	}
+	if (from_ns < tl->opts.from_ns)
+		wait.from_ns = tl->opts.from_ns;
+	if (!t->is_ours && wait.from_ns < until_ns && tapir_tl__in_range(tl, until_ns) &&
+	    tapir_tl__is_told(tl, t->tgid, t->tid))
+		TELL(tl, cut_wait, &wait);
+}
+
 static void drop_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	tapir_tl__advance(t, now_ns);
+	if (t->state == TAPIR_THREAD_SLEEPING)
+		tell_cut_wait(tl, t, t->out_ns, now_ns);
 	tapir_tl__close_thread(tl, t, now_ns);
 	count_time(tl, t);
 	leave_process(t);
@@ -437,6 +461,18 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 		TELL(tl, wait, &wait);
 }
 
+/* It slept since before the recording: unless it was born later. */
+static void tell_first_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+			    const struct tapir_rec_switch *rec)
+{
+	const struct tapir_rec_thread *known =
+		tapir_catalog__thread(tl->catalog, t->tid, rec->h.time_ns);
+
+	if (known && known->start_ns && known->start_ns < tl->stats.first_ns && rec->in_wake_ns &&
+	    rec->in_wake_ns <= rec->h.time_ns)
+		tell_cut_wait(tl, t, tl->stats.first_ns, rec->in_wake_ns);
+}
+
 static void come_in(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
 {
 	uint64_t now_ns = rec->h.time_ns, wake_ns = now_ns;
@@ -447,8 +483,10 @@ static void come_in(struct tapir_timeline *tl, const struct tapir_rec_switch *re
 		return;
 	if (now_ns < t->since_ns || t->state <= TAPIR_THREAD_RUNNING) {
 		tl->stats.unpaired += t->state != TAPIR_THREAD_UNKNOWN;
-		if (t->state == TAPIR_THREAD_UNKNOWN)
+		if (t->state == TAPIR_THREAD_UNKNOWN) {
+			tell_first_wait(tl, t, rec);
 			tapir_tl__ran(tl, t, now_ns);
+		}
 		return;
 	}
 	before = t->parts;
