@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/finding.h"
+#include "findings/finding.h"
 #include "analyze/view.h"
 #include "base/diag.h"
 #include "each_record.h"

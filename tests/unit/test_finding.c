@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/finding.h"
+#include "findings/finding.h"
 #include "base/diag.h"
 #include "timeline_feeder.h"
 
@@ -16,8 +16,23 @@
 
 static struct feeder f;
 static struct tapir_finding finding;
+static struct tapir_found_list found;
+static bool is_listed;
 
-enum { PAUSE = 1, GOES_ON, GC_START, GC_END, TICK };
+enum {
+	PAUSE = 1,
+	GOES_ON,
+	GC_START,
+	GC_END,
+	TICK,
+	BLOCKED,
+	ENTERED,
+	THROWN,
+	POOL_GREW,
+	POOL_IDLE,
+	ASK,
+	ASKED
+};
 
 /* Methods at 0x100, 0x200, ... and a runtime without symbols at 0x400000. */
 static void describe_code(void)
@@ -55,7 +70,9 @@ static int setup(void **state)
 {
 	(void)state;
 	finding = (struct tapir_finding){};
-	if (feeder_init(&f, NULL))
+	found = (struct tapir_found_list){};
+	is_listed = false;
+	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
 		return -1;
 	finding.tl = f.tl;
 	feeder_probe(&f, PAUSE, RUNTIME, "GCSuspendEEBegin", NULL, NULL);
@@ -63,6 +80,14 @@ static int setup(void **state)
 	feeder_probe(&f, GC_START, RUNTIME, "GCStart", "Count", "Depth");
 	feeder_probe(&f, GC_END, RUNTIME, "GCEnd", "Count", NULL);
 	feeder_probe(&f, TICK, RUNTIME, "GCAllocationTick", "AllocationAmount64", "TypeName");
+	feeder_probe(&f, BLOCKED, RUNTIME, "ContentionStart", "LockOwnerThreadID", "LockID");
+	feeder_probe(&f, ENTERED, RUNTIME, "ContentionStop", "DurationNs", NULL);
+	feeder_probe(&f, THROWN, RUNTIME, "ExceptionThrown", "Flags", "ExceptionType");
+	feeder_probe(&f, POOL_GREW, RUNTIME, "ThreadPoolWorkerThreadAdjustmentAdjustment",
+		     "NewWorkerThreadCount", "Reason");
+	feeder_probe(&f, POOL_IDLE, RUNTIME, "ThreadPoolWorkerThreadWait", "Active", NULL);
+	feeder_probe(&f, ASK, "Shop-Orders", "OrderStart", "id", NULL);
+	feeder_probe(&f, ASKED, "Shop-Orders", "OrderStop", "id", NULL);
 	describe_code();
 	add_stack(1, 0x400010, 0x110, 0x210); /* Draw, by List.Add */
 	add_stack(2, 0x400020, 0x310, 0x210); /* Price, by Draw */
@@ -73,6 +98,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	tapir_found_list__fini(&found);
 	tapir_finding__fini(&finding);
 	feeder_fini(&f);
 	tapir_diag__clear();
@@ -100,14 +126,23 @@ static void collect(uint64_t from_ns, uint64_t took_ns, uint64_t count, const ch
 	fire(GOES_ON, from_ns + took_ns, 0, NULL, 0);
 }
 
+/* The rank-th finding; NULL: there are not that many. */
+static const char *finding_text(size_t rank)
+{
+	if (!found.rows.cnt && !is_listed) {
+		assert_int_equal(tapir_timeline__finish(f.tl), 0);
+		tapir_finding__list(&finding, &found);
+		assert_false(found.failed);
+		is_listed = true;
+	}
+	return rank < found.rows.cnt ? found.rows.data[rank].text : NULL;
+}
+
 static void expect_finding(const char *wanted)
 {
-	struct tapir_str text = {};
+	const char *text = finding_text(0);
 
-	assert_int_equal(tapir_timeline__finish(f.tl), 0);
-	tapir_finding__add_text(&finding, &text);
-	assert_string_equal(text.data ? text.data : "", wanted);
-	tapir_str__fini(&text);
+	assert_string_equal(text ? text : "", wanted);
 }
 
 static void collections_are_told_with_who_allocates(void **state)
@@ -158,6 +193,205 @@ static void who_allocates_is_not_told_without_collections(void **state)
 	expect_finding("");
 }
 
+/* ---- other causes ---------------------------------------------------------------------------- */
+
+static void fire_on(uint32_t probe, uint32_t tid, uint64_t time_ns, uint64_t number,
+		    const char *text, uint64_t stack)
+{
+	feeder_event(&f, (struct feeder_event){.probe_id = probe,
+					       .tgid = TGID,
+					       .tid = tid,
+					       .time_ns = time_ns,
+					       .number = number,
+					       .has_number = true,
+					       .text = text,
+					       .stack_id = stack});
+}
+
+static void call_thread(uint32_t tid, const char *comm)
+{
+	struct tapir_rec_thread thread = {.h.time_ns = 1, .tgid = TGID, .tid = tid, .start_ns = 1};
+
+	memcpy(thread.comm, comm, strnlen(comm, sizeof(thread.comm) - 1));
+	tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), 1);
+	feeder_add(&f, &thread.h);
+}
+
+static void sample(uint32_t tid, uint64_t from_ns, unsigned cnt, uint64_t stack)
+{
+	for (unsigned i = 0; i < cnt; i++) {
+		struct tapir_rec_sample one = {
+			.tgid = TGID, .tid = tid, .period = MS, .stack_id = stack};
+
+		tapir_rec__init(&one.h, TAPIR_REC_SAMPLE, sizeof(one), from_ns + i * MS);
+		feeder_add(&f, &one.h);
+	}
+}
+
+static enum tapir_found_kind kind_at(size_t rank)
+{
+	finding_text(rank);
+	return rank < found.rows.cnt ? found.rows.data[rank].kind : TAPIR_FOUND_KIND_CNT;
+}
+
+static void threads_that_wait_for_each_other_are_a_deadlock(void **state)
+{
+	(void)state;
+	fire_on(BLOCKED, 2, 10 * MS, 3, "0xa", 2);
+	fire_on(BLOCKED, 3, 20 * MS, 2, "0xb", 2);
+	fire_on(BLOCKED, 4, 30 * MS, 2, "0xa", 1);
+	fire(TICK, 120 * MS, 0, "Object", 0);
+	expect_finding("deadlock: 2 threads wait for each other's locks in Shop.Price(), for "
+		       "100.00 ms when the recording ended; 1 more wait for locks");
+	assert_int_equal(kind_at(0), TAPIR_FOUND_DEADLOCK);
+}
+
+static void threads_that_got_their_locks_are_no_deadlock(void **state)
+{
+	(void)state;
+	fire_on(BLOCKED, 2, 10 * MS, 3, "0xa", 2);
+	fire_on(ENTERED, 2, 15 * MS, 0, NULL, 0);
+	fire_on(BLOCKED, 3, 20 * MS, 2, "0xb", 2);
+	fire_on(ENTERED, 3, 22 * MS, 0, NULL, 0);
+	fire(TICK, 1000 * MS, 0, "Object", 0);
+	expect_finding("");
+}
+
+/* An owner chain that is a circle without the thread in question must end, too. */
+static void chain_into_a_cycle_ends(void **state)
+{
+	(void)state;
+	fire_on(BLOCKED, 1, 10 * MS, 2, "0xa", 0);
+	fire_on(BLOCKED, 2, 11 * MS, 3, "0xb", 0);
+	fire_on(BLOCKED, 3, 12 * MS, 2, "0xc", 0);
+	fire_on(BLOCKED, 5, 12 * MS, 5, "0xd", 0); /* of itself: none */
+	fire(TICK, 120 * MS, 0, "Object", 0);
+	assert_int_equal(kind_at(0), TAPIR_FOUND_DEADLOCK);
+	assert_true(found.rows.data[0].magnitude == 2);
+}
+
+static void waits_that_have_not_ended_count(void **state)
+{
+	(void)state;
+	fire_on(BLOCKED, 2, 10 * MS, 9, "0xa", 2);
+	fire(TICK, 110 * MS, 0, "Object", 0);
+	expect_finding("threads waited 100.00 ms for locks, 100% of it for contention 0xa in "
+		       "Shop.Price(); 1 still waited at the end");
+}
+
+static void exceptions_are_told_with_their_thrower(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 50; i++)
+		fire_on(THROWN, 1, (1 + i) * MS, 0, "System.FormatException", 1);
+	fire(TICK, 501 * MS, 0, "Object", 0);
+	expect_finding("100 exceptions a second, 100% of them System.FormatException, thrown by "
+		       "Shop.Draw(int)");
+	assert_string_equal(found.rows.data[0].view, "exceptions");
+	assert_string_equal(found.rows.data[0].subject, "Shop.Draw(int)");
+}
+
+static void few_exceptions_are_no_rate(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		fire_on(THROWN, 1, (1 + i) * MS, 0, "System.FormatException", 1);
+	fire(TICK, 20 * MS, 0, "Object", 0);
+	expect_finding("");
+}
+
+/* A worker that said it has no work is idle, one that did not is blocked. */
+static void wait_for_100_ms(uint32_t tid, bool says_so)
+{
+	call_thread(tid, ".NET TP Worker");
+	feeder_come(&f, tid, 2 * MS, 0, 0);
+	if (says_so)
+		fire_on(POOL_IDLE, tid, 3 * MS, 0, NULL, 0);
+	feeder_leave(&f, tid, 4 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&f, tid, 104 * MS, 104 * MS, 1);
+}
+
+static void blocked_workers_are_starvation(void **state)
+{
+	(void)state;
+	fire_on(POOL_GREW, 1, 1 * MS, 3, "CooperativeBlocking", 0);
+	for (uint32_t tid = 2; tid < 6; tid++)
+		wait_for_100_ms(tid, tid == 5);
+	fire(TICK, 101 * MS, 0, "Object", 0);
+	expect_finding("thread pool starvation: 2.9 of 4 pool threads are blocked on average; the "
+		       "pool changed its size for blocked threads 1 times");
+}
+
+static void workers_without_work_are_no_starvation(void **state)
+{
+	(void)state;
+	fire_on(POOL_GREW, 1, 1 * MS, 3, "ClimbingMove", 0);
+	for (uint32_t tid = 2; tid < 6; tid++)
+		wait_for_100_ms(tid, true);
+	fire(TICK, 110 * MS, 0, "Object", 0);
+	expect_finding("");
+}
+
+static void process_that_hardly_runs_is_idle_whoever_compiles(void **state)
+{
+	(void)state;
+	finding.has_clock = true;
+	call_thread(7, ".NET Tiered Com");
+	call_thread(8, ".NET EventPipe");
+	sample(7, 1 * MS, 20, 1);
+	sample(8, 1 * MS, 500, 1);
+	fire(TICK, 4001 * MS, 0, "Object", 0);
+	expect_finding("idle: 0.02 s of CPU in 4.0 s");
+	assert_true(tapir_finding__cpus(&finding) < 0.01);
+}
+
+static void busy_function_is_the_programs_own(void **state)
+{
+	(void)state;
+	finding.has_clock = true;
+	sample(1, 1 * MS, 300, 1);
+	sample(1, 301 * MS, 100, 2);
+	fire(TICK, 401 * MS, 0, "Object", 0);
+	expect_finding("1.00 CPUs used, 75% of the CPU in Shop.Draw(int) (75% within "
+		       "libcoreclr.so+0x10)");
+}
+
+/* The more it costs, the earlier it comes. */
+static void worse_one_of_two_leads(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 30; i++)
+		fire_on(THROWN, 1, (1 + i) * MS, 0, "System.FormatException", 1);
+	for (uint32_t tid = 2; tid < 5; tid++)
+		fire_on(BLOCKED, tid, 10 * MS, 9, "0xa", 2);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	assert_int_equal(kind_at(0), TAPIR_FOUND_LOCKS);
+	assert_int_equal(kind_at(1), TAPIR_FOUND_EXCEPTIONS);
+	assert_true(found.rows.data[0].severity > found.rows.data[1].severity);
+}
+
+static void percentiles_never_exceed_the_largest_value(void **state)
+{
+	struct tapir_histogram h = {};
+	uint64_t seed = 42, most = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 2000; i++) {
+		uint64_t value;
+
+		seed = tapir_hash__mix(seed, i);
+		value = seed >> (seed & 63);
+		if (value >> 58)
+			continue;
+		most = value > most ? value : most;
+		tapir_histogram__add(&h, value);
+		for (unsigned p = 0; p <= 100; p += 25)
+			assert_true(tapir_histogram__percentile(&h, p) <= most);
+		assert_true(tapir_histogram__percentile(&h, 50) <=
+			    tapir_histogram__percentile(&h, 99));
+	}
+}
+
 static uint32_t node_of(uint64_t stack_id)
 {
 	const struct tapir_stack_ref ref = {.tgid = TGID, .time_ns = 5 * MS, .stack_id = stack_id};
@@ -189,6 +423,18 @@ int main(void)
 		TEST(background_collection_is_no_reason),
 		TEST(who_allocates_is_not_told_without_collections),
 		TEST(collector_without_names_is_told_by_the_method),
+		TEST(threads_that_wait_for_each_other_are_a_deadlock),
+		TEST(threads_that_got_their_locks_are_no_deadlock),
+		TEST(chain_into_a_cycle_ends),
+		TEST(waits_that_have_not_ended_count),
+		TEST(exceptions_are_told_with_their_thrower),
+		TEST(few_exceptions_are_no_rate),
+		TEST(blocked_workers_are_starvation),
+		TEST(workers_without_work_are_no_starvation),
+		TEST(process_that_hardly_runs_is_idle_whoever_compiles),
+		TEST(busy_function_is_the_programs_own),
+		TEST(worse_one_of_two_leads),
+		cmocka_unit_test(percentiles_never_exceed_the_largest_value),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static bool is_managed(const struct tapir_tree_node *node, const char *name)
 	if (node->kind == TAPIR_FRAME_INTERPRETER)
 		return tapir_sv__starts_with(tapir_sv__of(name), "py::") ||
 		       strstr(name, ".js:") != NULL;
-	return node->kind == TAPIR_FRAME_JIT && !is_stub(name);
+	return node->kind == TAPIR_FRAME_JIT && !is_stub(name) && *name != '['; /* [jit]+0x12 */
 }
 
 static uint32_t look(const struct tapir_stack_tree *tree, uint32_t node, uint32_t *library)

@@ -45,8 +45,10 @@ static bool is_regular(const char *path, off_t *bytes)
 	return true;
 }
 
-/* The headline; *has_stacks: a flame graph can be drawn. -errno: there is none. */
-static int read_headline(const char *path, struct tapir_str *headline, bool *has_stacks)
+/* The headline and the lines of the next findings; *has_stacks: a flame graph can be drawn. -errno:
+ * there is none. */
+static int read_headline(const char *path, struct tapir_str *headline, struct tapir_str *also,
+			 bool *has_stacks)
 {
 	uint64_t until_ns = tapir_clock__now_ns() + MAX_NS;
 	struct tapir_pids none = {};
@@ -63,8 +65,9 @@ static int read_headline(const char *path, struct tapir_str *headline, bool *has
 	err = tapir_report__read(&report, reader, &pairs, &rq);
 	if (!err) {
 		tapir_report__add_headline(&report.view, headline);
+		tapir_report__add_also(&report.view, also);
 		*has_stacks = report.summary.stacks.cnt > 0;
-		err = headline->failed ? -ENOMEM : 0;
+		err = headline->failed || also->failed ? -ENOMEM : 0;
 	}
 	tapir_report__fini(&report);
 	tapir_pairs__fini(&pairs);
@@ -94,10 +97,24 @@ static void print_next(const char *path, bool has_stacks)
 	tapir_str__fini(&svg);
 }
 
+/* Each as a message. */
+static void print_lines(char *lines)
+{
+	char *end;
+
+	for (; lines && *lines; lines = end + 1) {
+		end = lines + strcspn(lines, "\n");
+		if (!*end)
+			return;
+		*end = 0;
+		tapir_info("%s", lines);
+	}
+}
+
 void tapir_record_finding__print(const char *path, bool has_samples)
 {
 	struct sigaction action = {.sa_handler = on_signal}, old_int, old_term;
-	struct tapir_str headline = {};
+	struct tapir_str headline = {}, also = {};
 	bool has_stacks = has_samples;
 	int diag_cnt = tapir_diag__cnt();
 	off_t bytes;
@@ -108,11 +125,14 @@ void tapir_record_finding__print(const char *path, bool has_samples)
 	was_interrupted = 0;
 	sigaction(SIGINT, &action, &old_int);
 	sigaction(SIGTERM, &action, &old_term);
-	if (bytes <= MAX_BYTES && !read_headline(path, &headline, &has_stacks))
+	if (bytes <= MAX_BYTES && !read_headline(path, &headline, &also, &has_stacks)) {
 		tapir_info("%s", headline.data);
+		print_lines(also.data);
+	}
 	tapir_diag__rewind(diag_cnt);
 	sigaction(SIGINT, &old_int, NULL);
 	sigaction(SIGTERM, &old_term, NULL);
 	print_next(path, has_stacks);
 	tapir_str__fini(&headline);
+	tapir_str__fini(&also);
 }

@@ -3,6 +3,7 @@
 #include "cli/report_read.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "trace/family.h"
 #include "trace/pids_seen.h"
@@ -93,12 +94,21 @@ static void show(struct tapir_report *report, struct tapir_reader *reader, const
 		.path = r->request->path,
 		.summary = &report->summary,
 		.pairs = tapir_timeline__pairs(report->finding.tl),
-		.finding = report->found.data ? report->found.data : "",
+		.findings = &report->findings,
+		.cpus = tapir_finding__cpus(&report->finding),
 		.catalog = tapir_reader__catalog(reader),
 		.stats = tapir_reader__stats(reader),
 		.from_ns = r->from_ns,
 		.until_ns = r->until_ns,
 	};
+}
+
+/* Then a sample's period is a time. */
+static bool has_clock(const struct tapir_summary *summary)
+{
+	const char *event = tapir_summary__meta(summary, "sample_event");
+
+	return !event || !strcmp(event, "cpu-clock");
 }
 
 int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
@@ -114,7 +124,8 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 					   .tgids = request->pids->data,
 					   .tgid_cnt = request->pids->cnt,
 					   .tids = request->tids->data,
-					   .tid_cnt = request->tids->cnt};
+					   .tid_cnt = request->tids->cnt,
+					   .wants_stacks = true};
 	struct tapir_finding *finding = &report->finding;
 	int err = -ENOMEM;
 
@@ -128,8 +139,9 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 	if (!err)
 		err = tapir_summary__sort(&report->summary);
 	if (!err) {
-		tapir_finding__add_text(finding, &report->found);
-		err = report->found.failed ? -ENOMEM : 0;
+		finding->has_clock = has_clock(&report->summary);
+		tapir_finding__list(finding, &report->findings);
+		err = report->findings.failed ? -ENOMEM : 0;
 	}
 	if (!err)
 		show(report, reader, &r);
@@ -143,5 +155,5 @@ void tapir_report__fini(struct tapir_report *report)
 	report->finding.tl = NULL;
 	tapir_finding__fini(&report->finding);
 	tapir_summary__fini(&report->summary);
-	tapir_str__fini(&report->found);
+	tapir_found_list__fini(&report->findings);
 }

@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_REPORT_READ_H
 #define TAPIR_USER_REPORT_READ_H
 
-#include "analyze/finding.h"
+#include "findings/finding.h"
 #include "analyze/pairs.h"
 #include "analyze/summary.h"
 #include "cli/options.h"
@@ -30,7 +30,7 @@ struct tapir_report {
 	/* for the report alone */
 	struct tapir_summary summary;
 	struct tapir_finding finding;
-	struct tapir_str found;
+	struct tapir_found_list findings;
 };
 
 /*

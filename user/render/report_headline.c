@@ -9,6 +9,7 @@
 
 /* The most frequent of thousands of kinds is not typical of the others. */
 #define TELLING_PERCENT 1
+#define ALSO_SHOWN	2
 
 /* Where the next part of the sentence begins. */
 static void begin_part(struct tapir_str *out, size_t from)
@@ -141,14 +142,38 @@ static void add_stack_ends(const struct tapir_summary *s, struct tapir_str *out)
 	tapir_str__addf(out, "; %.0f%% of stacks lack callers", tapir_report__percent(lost, known));
 }
 
+/* How busy it was, where the finding does not tell it. */
+static void add_cpus(const struct tapir_report_view *v, size_t from, struct tapir_str *out)
+{
+	const struct tapir_found *first = v->findings->rows.data;
+
+	if (v->cpus < 0 || !v->summary->captured[TAPIR_FAMILY_SAMPLE] ||
+	    (v->findings->rows.cnt &&
+	     (first->kind == TAPIR_FOUND_CPU || first->kind == TAPIR_FOUND_IDLE)))
+		return;
+	begin_part(out, from);
+	tapir_str__addf(out, "the target used %.2f CPUs", v->cpus);
+}
+
+void tapir_report__add_also(const struct tapir_report_view *v, struct tapir_str *out)
+{
+	for (size_t i = 1; i < v->findings->rows.cnt && i <= ALSO_SHOWN; i++)
+		tapir_str__addf(out, "also: %s (--view %s)\n", v->findings->rows.data[i].text,
+				v->findings->rows.data[i].view);
+}
+
 void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const struct tapir_summary *s = v->summary;
 	uint64_t lost = tapir_report__lost(v), unseen = hidden(s);
 	size_t from = out->len;
 
-	tapir_str__adds(out, v->finding);
-	add_hottest(s, from, out);
+	if (v->findings->rows.cnt)
+		tapir_str__addf(out, "%s (--view %s)", v->findings->rows.data[0].text,
+				v->findings->rows.data[0].view);
+	else
+		add_hottest(s, from, out);
+	add_cpus(v, from, out);
 	add_threads(s, from, out);
 	add_events(s, from, out);
 	if (out->len == from)

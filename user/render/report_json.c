@@ -266,6 +266,26 @@ static void json_gaps(struct tapir_json *j, const struct tapir_summary *s)
 	tapir_json__close(j, ']');
 }
 
+static void json_findings(struct tapir_json *j, const struct tapir_found_list *list)
+{
+	const struct tapir_found *found;
+
+	tapir_json__open(j, "findings", '[');
+	tapir_vec_for_each (found, &list->rows) {
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "kind", tapir_found__kind_name(found->kind));
+		tapir_json__f64(j, "severity", found->severity);
+		tapir_json__f64(j, "magnitude", found->magnitude);
+		tapir_json__str(j, "unit", tapir_found__unit(found->kind));
+		tapir_json__str(j, "subject", found->subject);
+		tapir_json__str(j, "text", found->text);
+		tapir_json__str(j, "evidence", found->evidence);
+		tapir_json__str(j, "view", found->view);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+}
+
 void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const struct tapir_summary *s = v->summary;
@@ -276,7 +296,11 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	tapir_json__open(&j, NULL, '{');
 	tapir_report__add_headline(v, &headline);
 	tapir_json__str(&j, "headline", headline.data);
-	tapir_json__str(&j, "finding", *v->finding ? v->finding : NULL);
+	tapir_json__str(&j, "finding",
+			v->findings->rows.cnt ? v->findings->rows.data[0].text : NULL);
+	json_findings(&j, v->findings);
+	if (v->cpus >= 0)
+		tapir_json__f64(&j, "cpus", v->cpus);
 	tapir_json__u64(&j, "duration_ns", tapir_report__duration_ns(v));
 	tapir_json__str(&j, "utc", utc.data);
 	if (tapir_report__has_window(v)) {

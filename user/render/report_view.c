@@ -355,6 +355,7 @@ void tapir_report__write_text(const struct tapir_report_view *v, const struct ta
 	tapir_report__add_headline(v, out);
 	tapir_str__adds(out, p->off);
 	tapir_str__addc(out, '\n');
+	tapir_report__add_also(v, out);
 	write_completeness(v, p, out);
 	write_origin(v, out);
 	write_totals(v, out);

@@ -3,6 +3,7 @@
 #ifndef TAPIR_USER_REPORT_VIEW_H
 #define TAPIR_USER_REPORT_VIEW_H
 
+#include "findings/found.h"
 #include "analyze/pairs.h"
 #include "analyze/summary.h"
 #include "render/screen.h"
@@ -10,9 +11,10 @@
 
 struct tapir_report_view {
 	const char *path;
-	const struct tapir_summary *summary; /* sorted */
-	const struct tapir_pairs *pairs;     /* with what was counted of their intervals */
-	const char *finding;		     /* the finding; "": none */
+	const struct tapir_summary *summary;	 /* sorted */
+	const struct tapir_pairs *pairs;	 /* with what was counted of their intervals */
+	const struct tapir_found_list *findings; /* the worst first */
+	double cpus;				 /* used on average; negative: not known */
 	const struct tapir_catalog *catalog;
 	const struct tapir_reader_stats *stats;
 	uint64_t from_ns, until_ns; /* what was asked for, on the records' clock; 0: no limit */
@@ -26,6 +28,8 @@ void tapir_report__write_json(const struct tapir_report_view *view, struct tapir
 
 /* Parts of the above (report_headline.c, report_tables.c). */
 void tapir_report__add_headline(const struct tapir_report_view *view, struct tapir_str *out);
+/* A line, "also: ...", for each of the next two findings. */
+void tapir_report__add_also(const struct tapir_report_view *view, struct tapir_str *out);
 void tapir_report__write_tables(const struct tapir_report_view *view, const struct tapir_palette *p,
 				struct tapir_str *out);
 

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The first line of a report names what is wrong with a process. Each planted defect of programs/Defects.cs is recorded as a
+person does it, with the default profile and after it has begun, and its magnitude is compared with what the program counts."""
+import contextlib
+import json
+import re
+import subprocess
+
+from dotnet_program import build_dotnet
+
+ALONE = True  # it measures time
+TIMEOUT = 120
+SECONDS = "3"
+
+
+class Service:
+    """A running Defects MODE... It counts from `count` to `counted`."""
+
+    def __init__(self, t, modes):
+        self.child = subprocess.Popen([build_dotnet(t, "Defects"), *modes], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = int(self.child.stdout.readline().split()[1])
+
+    def tell(self):
+        self.child.stdin.write("\n")
+        self.child.stdin.flush()
+        return self.child.stdout.readline()
+
+    def count(self):
+        self.tell()
+
+    def counted(self):
+        return json.loads(self.tell())
+
+
+@contextlib.contextmanager
+def service(t, *modes):
+    running = Service(t, modes)
+    try:
+        yield running
+    finally:
+        running.child.kill()
+        running.child.wait()
+
+
+def record(t, *modes, specs=()):
+    """The report of the recording, its first lines, and what the program counted meanwhile."""
+    t.need_others()
+    file = t.path("answer.tapir")
+    with service(t, *modes) as running:
+        running.count()
+        recorder = t.start_tapir("record", *specs, "-p", str(running.pid), "-d", SECONDS, "-f", "-o", file)
+        recorder.wait(60)
+        said = running.counted()
+    text = t.tapir("report", file).out.splitlines()
+    if t.verbose:
+        print("\n".join("      " + line for line in text[:3]), flush=True)
+    report = t.report(file)
+    t.eq(text[0], report["headline"], "the same in JSON")
+    return report, text[0], said
+
+
+def leads(t, report, kind, *words):
+    first = report["findings"][0]
+    t.eq(first["kind"], kind, f"{[(f['kind'], round(f['severity'], 1), f['text']) for f in report['findings']]}")
+    for word in words:
+        t.ok(word in first["text"], f"{word} in: {first['text']}")
+    severities = [f["severity"] for f in report["findings"]]
+    t.eq(severities, sorted(severities, reverse=True), "the worst first")
+    return first
+
+
+def test_starved_pool_leads(t):
+    report, _, _ = record(t, "starvation")
+    leads(t, report, "starvation", "pool threads are blocked", "times")
+
+
+def test_pool_whose_threads_sleep_leads(t):
+    report, _, said = record(t, "sleepers")
+    first = leads(t, report, "starvation", "pool threads are blocked")
+    t.ok(first["magnitude"] > 0.5 * said["pool"], f"nearly all of {said['pool']}: {first}")
+
+
+def test_deadlock_leads(t):
+    report, _, _ = record(t, "deadlock-later")
+    first = leads(t, report, "deadlock", "2 threads wait for each other's locks", "Defects.Transfer(", "3 more wait")
+    t.eq(first["view"], "contention", "where more is shown")
+
+
+def test_convoy_leads(t):
+    report, _, said = record(t, "convoy")
+    first = leads(t, report, "locks", "Defects.Reserve()")
+    t.ok(4 < first["magnitude"] < 5.5, f"five of six threads wait at any time: {first} {said}")
+
+
+def test_exceptions_lead(t):
+    report, _, said = record(t, "exceptions")
+    first = leads(t, report, "exceptions", "System.FormatException", "Defects.ParsePrice(string)")
+    thrown = next(e["captured"] for e in report["events"] if e["event"] == "ExceptionThrown")
+    t.ok(abs(first["magnitude"] - thrown / (report["duration_ns"] / 1e9)) < 0.05 * first["magnitude"], f"{first} {thrown}")
+    t.ok(thrown <= said["count"], f"{thrown} of {said['count']}")
+
+
+def test_large_objects_lead(t):
+    report, line, said = record(t, "loh")
+    first = leads(t, report, "gc", "in GC: ", " pauses of ")
+    pauses = re.search(r"(\d+) pauses? of ([\d.]+) (m?s) in all", line)
+    ms = float(pauses.group(2)) * (1000 if pauses.group(3) == "s" else 1)
+    t.ok(ms <= said["pause_ms"] * 1.05, f"{first} {said}")
+
+
+def test_leak_leads(t):
+    report, _, said = record(t, "leak")
+    first = leads(t, report, "heap-growth", "MB/s")
+    t.ok(0.5 < first["magnitude"] / (said["ns"] / 1e6 / said["seconds"]) < 2, f"{first} {said}")
+
+
+def test_compilation_leads(t):
+    report, _, _ = record(t, "jit")
+    leads(t, report, "jit", "of the CPU in the JIT compiler", "Defects.")
+
+
+def test_slow_dependency_leads(t):
+    report, _, said = record(t, "slow")
+    first = leads(t, report, "waits", "for a socket", "Defects.AskDatabase(")
+    t.ok(0.75 * 4 < first["magnitude"] <= 4.01, f"four threads wait nearly all the time: {first} {said}")
+
+
+def test_backtracking_leads(t):
+    report, _, said = record(t, "regex")
+    first = leads(t, report, "cpu", "Defects.CheckMail()", "RegularExpressions")
+    t.ok(abs(first["magnitude"] - said["cpu_seconds"] / said["seconds"]) < 0.25, f"{first} {said}")
+
+
+def test_induced_collections_lead(t):
+    report, _, said = record(t, "induced")
+    first = leads(t, report, "induced-gc", "Defects.CleanUp()", "are induced")
+    t.ok(abs(first["magnitude"] / (said["gen2"] / said["seconds"]) - 1) < 0.25, f"{first} {said}")
+
+
+def test_timers_lead(t):
+    report, _, _ = record(t, "timers")
+    leads(t, report, "timers", "of the CPU in timers")
+
+
+def test_finalizer_that_is_stuck_leads(t):
+    report, _, _ = record(t, "finalizer")
+    leads(t, report, "finalizer", "the finalizer thread has not caught up")
+
+
+def test_idle_process_is_idle(t):
+    report, line, said = record(t, "idle")
+    first = leads(t, report, "idle", "s of CPU in ")
+    t.eq(len(report["findings"]), 1, f"nothing else: {report['findings']}")
+    t.ok("JIT" not in line and "finish_task_switch" not in line, line)
+    t.ok(float(re.match(r"idle: ([\d.]+) s", first["text"]).group(1)) <= said["cpu_seconds"] + 0.05, f"{first} {said}")
+
+
+def test_of_two_defects_both_are_named(t):
+    report, _, _ = record(t, "convoy", "exceptions")
+    leads(t, report, "locks", "Defects.Reserve()")
+    t.ok("exceptions" in [f["kind"] for f in report["findings"][:3]], f"{report['findings']}")

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+using System;
+using System.Collections.Generic;
+using System.Diagnostics;
+using System.Diagnostics.Tracing;
+using System.Linq;
+using System.Linq.Expressions;
+using System.Net;
+using System.Net.Sockets;
+using System.Runtime.CompilerServices;
+using System.Text;
+using System.Text.RegularExpressions;
+using System.Threading;
+using System.Threading.Tasks;
+
+/// <summary>Defects MODE: a service with one planted defect. Prints "ready PID", and when a line comes on its standard
+/// input what it counted between "go" and that line, as JSON.</summary>
+static class Defects
+{
+    static long count, nanoseconds, worst;
+    static volatile bool isOver;
+    static readonly object first = new(), second = new();
+
+    static void Count(long took = 0)
+    {
+        Interlocked.Increment(ref count);
+        Interlocked.Add(ref nanoseconds, took);
+        long seen;
+        while (took > (seen = Volatile.Read(ref worst)) && Interlocked.CompareExchange(ref worst, took, seen) != seen)
+            ;
+    }
+
+    static long Since(long ticks) => (long)Stopwatch.GetElapsedTime(ticks).TotalNanoseconds;
+
+    static void Run(int threads, Action body)
+    {
+        for (int i = 0; i < threads; i++)
+            new Thread(() => { while (!isOver) body(); }) { IsBackground = true }.Start();
+    }
+
+    // ---- a pool whose threads wait for work of the pool -------------------------------------------
+    static async Task<int> Query()
+    {
+        await Task.Delay(100);
+        return 1;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void HandleOrder()
+    {
+        long from = Stopwatch.GetTimestamp();
+        Query().Wait();
+        Count(Since(from));
+    }
+
+    static void Starve() => Run(1, () => { ThreadPool.QueueUserWorkItem(_ => HandleOrder()); Thread.Sleep(5); });
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void SleepInPool()
+    {
+        Thread.Sleep(500);
+        Count();
+    }
+
+    static void StarveAsleep() => Run(1, () => { ThreadPool.QueueUserWorkItem(_ => SleepInPool()); Thread.Sleep(10); });
+
+    // ---- locks ------------------------------------------------------------------------------------
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Transfer(object from, object to)
+    {
+        lock (from)
+        {
+            Thread.Sleep(200);
+            lock (to)
+                Count();
+        }
+    }
+
+    static void Deadlock()
+    {
+        Run(1, () => Transfer(first, second));
+        Run(1, () => Transfer(second, first));
+        Thread.Sleep(600);
+        Run(3, () => { lock (first) Count(); });
+    }
+
+    static void DeadlockLater() => new Thread(() =>
+    {
+        Thread.Sleep(2500);
+        Deadlock();
+    }) { IsBackground = true }.Start();
+
+    static readonly Dictionary<int, int> stock = new();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Reserve()
+    {
+        long from = Stopwatch.GetTimestamp();
+        lock (stock)
+        {
+            Count(Since(from));
+            Thread.Sleep(2);
+            stock[1] = 1;
+        }
+    }
+
+    // ---- exceptions -------------------------------------------------------------------------------
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int ParsePrice(string text)
+    {
+        try { return int.Parse(text); }
+        catch (FormatException) { Count(); return 0; }
+    }
+
+    // ---- memory -----------------------------------------------------------------------------------
+    static byte[] sink;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void RenderPage()
+    {
+        sink = new byte[1 << 20];
+        Count();
+    }
+
+    static readonly List<byte[]> cache = new();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Remember()
+    {
+        for (int i = 0; i < 40; i++)
+        {
+            cache.Add(new byte[1000]);
+            Count(1024);
+        }
+        Thread.Sleep(1);
+    }
+
+    sealed class Held
+    {
+        readonly byte[] bytes = new byte[2000];
+        ~Held()
+        {
+            GC.KeepAlive(bytes);
+            Count();
+            Thread.Sleep(100);
+        }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void DropHeld()
+    {
+        for (int i = 0; i < 200; i++)
+            GC.KeepAlive(new Held());
+        Thread.Sleep(2);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void CleanUp()
+    {
+        GC.Collect();
+        Count();
+        Thread.Sleep(20);
+    }
+
+    // ---- CPU --------------------------------------------------------------------------------------
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void CompileRule(int i)
+    {
+        var x = Expression.Parameter(typeof(int));
+        Expression body = x;
+        for (int k = 0; k < 60; k++)
+            body = Expression.Add(Expression.Multiply(body, x), Expression.Constant(i + k));
+        Expression.Lambda<Func<int, int>>(body, x).Compile()(3);
+        Count();
+    }
+
+    static readonly Regex mail = new("^([a-z]+)+@$");
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void CheckMail()
+    {
+        mail.IsMatch("aaaaaaaaaaaaaaaaaaaaaa!");
+        Count();
+    }
+
+    static readonly List<Timer> timers = new();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void OnTick(object state) => Count();
+
+    static void Tick()
+    {
+        for (int i = 0; i < 3000; i++)
+            timers.Add(new Timer(OnTick, null, i % 10, 10));
+    }
+
+    // ---- waits of requests ------------------------------------------------------------------------
+    [EventSource(Name = "Shop-Orders")]
+    sealed class Orders : EventSource
+    {
+        public static readonly Orders Log = new();
+        [Event(1)] public void OrderStart(int id) => WriteEvent(1, id);
+        [Event(2)] public void OrderStop(int id) => WriteEvent(2, id);
+    }
+
+    static async Task Serve(int id, int milliseconds)
+    {
+        long from = Stopwatch.GetTimestamp();
+        Orders.Log.OrderStart(id);
+        await Task.Delay(milliseconds);
+        Orders.Log.OrderStop(id);
+        Count(Since(from));
+    }
+
+    static void ServeOrders()
+    {
+        int id = 0;
+        for (int i = 0; i < 4; i++)
+            _ = Task.Run(async () => { while (!isOver) { int n = Interlocked.Increment(ref id); await Serve(n, n % 25 == 0 ? 400 : 40); } });
+    }
+
+    static int port;
+
+    static async Task SlowServer()
+    {
+        var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        port = ((IPEndPoint)listener.LocalEndpoint).Port;
+        while (!isOver)
+        {
+            var client = await listener.AcceptTcpClientAsync();
+            _ = Task.Run(async () =>
+            {
+                using var stream = client.GetStream();
+                var bytes = new byte[1];
+                while (await stream.ReadAsync(bytes) == 1)
+                {
+                    await Task.Delay(300);
+                    await stream.WriteAsync(bytes);
+                }
+            });
+        }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void AskDatabase(Socket socket)
+    {
+        var bytes = new byte[1];
+        long from = Stopwatch.GetTimestamp();
+        socket.Send(bytes);
+        socket.Receive(bytes);
+        Count(Since(from));
+    }
+
+    static void AskSlowly()
+    {
+        _ = SlowServer();
+        while (port == 0)
+            Thread.Sleep(1);
+        for (int i = 0; i < 4; i++)
+        {
+            var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+            socket.Connect(IPAddress.Loopback, port);
+            Run(1, () => AskDatabase(socket));
+        }
+    }
+
+    static int rule;
+
+    static readonly Dictionary<string, Action> modes = new()
+    {
+        ["starvation"] = Starve,
+        ["sleepers"] = StarveAsleep,
+        ["deadlock"] = Deadlock,
+        ["deadlock-later"] = DeadlockLater,
+        ["convoy"] = () => Run(6, Reserve),
+        ["exceptions"] = () => Run(1, () => { ParsePrice("x"); Thread.Sleep(0); }),
+        ["loh"] = () => Run(1, RenderPage),
+        ["leak"] = () => Run(2, Remember),
+        ["jit"] = () => Run(1, () => CompileRule(Interlocked.Increment(ref rule))),
+        ["slow"] = AskSlowly,
+        ["orders"] = ServeOrders,
+        ["regex"] = () => Run(1, CheckMail),
+        ["induced"] = () => Run(1, CleanUp),
+        ["timers"] = Tick,
+        ["finalizer"] = () => Run(1, DropHeld),
+        ["idle"] = () => { },
+    };
+
+    static void Main(string[] args)
+    {
+        foreach (string mode in args)
+            modes[mode]();
+        Console.WriteLine("ready " + Environment.ProcessId);
+        Console.ReadLine();
+        var process = Process.GetCurrentProcess();
+        long before = count, cpu = process.TotalProcessorTime.Ticks, from = Stopwatch.GetTimestamp(), ns = nanoseconds;
+        int[] collections = { GC.CollectionCount(0), GC.CollectionCount(1), GC.CollectionCount(2) };
+        var pause = GC.GetTotalPauseDuration();
+        worst = 0;
+        Console.WriteLine("counting");
+        Console.ReadLine();
+        process.Refresh();
+        double seconds = Stopwatch.GetElapsedTime(from).TotalSeconds;
+        Console.WriteLine(FormattableString.Invariant($$"""{"witness": true, "seconds": {{seconds}}, "count": {{count - before}}, "ns": {{nanoseconds - ns}}, "worst_ns": {{worst}}, "cpu_seconds": {{(process.TotalProcessorTime.Ticks - cpu) / 1e7}}, "gen0": {{GC.CollectionCount(0) - collections[0]}}, "gen1": {{GC.CollectionCount(1) - collections[1]}}, "gen2": {{GC.CollectionCount(2) - collections[2]}}, "pause_ms": {{(GC.GetTotalPauseDuration() - pause).TotalMilliseconds}}, "pool": {{ThreadPool.ThreadCount}}, "queued": {{ThreadPool.PendingWorkItemCount}}}"""));
+        isOver = true;
+        Environment.Exit(0);
+    }
+}

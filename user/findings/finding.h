@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding.h - what is wrong with the recorded processes, for the first lines of a report: it
+ * listens to the timeline and makes a ranked list (found.h). One file for each kind of cause:
+ * finding_gc.c, finding_locks.c, finding_cpu.c, finding_pool.c, finding_requests.c.
+ */
+#ifndef TAPIR_USER_FINDING_H
+#define TAPIR_USER_FINDING_H
+
+#include "analyze/allocators.h"
+#include "findings/found.h"
+#include "analyze/histogram.h"
+#include "analyze/own_code.h"
+#include "analyze/runtime_work.h"
+#include "analyze/timeline.h"
+#include "analyze/wait_reason.h"
+
+/* Weights by the name of a function; the heaviest is known. Bounded. */
+struct tapir_weights {
+	uint64_t sum, best;
+	uint32_t best_name; /* idx in the tree's names, or TAPIR_OWN_CODE_NONE */
+	struct tapir_map by_name;
+};
+
+/* A thread waits for a lock that another one holds. */
+struct tapir_held_up {
+	uint64_t tid, owner; /* as the process counts its threads */
+	uint32_t tgid, node;
+	uint64_t from_ns;
+	bool is_over;
+};
+
+struct tapir_found_label {
+	uint64_t ns, cnt;
+	char *label;
+};
+
+struct tapir_found_labels {
+	struct tapir_map by_key;
+	struct tapir_vec(struct tapir_found_label) rows;
+};
+
+struct tapir_request_kind {
+	uint32_t kind;
+	uint64_t sum_ns, worst_ns;
+	char *worst_label;
+	struct tapir_parts parts; /* of all of them */
+	struct tapir_histogram took;
+};
+
+struct tapir_finding {
+	struct tapir_timeline *tl;
+	bool has_clock; /* samples' periods are nanoseconds of a CPU: set it before the list */
+	struct {
+		uint64_t samples, ns, gc, jit, timers; /* not of tapir's own threads */
+		struct tapir_weights own, leaf;
+	} cpu;
+	struct {
+		uint64_t cnt, ns, worst_ns;
+		uint64_t dotnet_cnt, dotnet_gen2_cnt; /* those that stop the program */
+		uint64_t induced_cnt, started_cnt;    /* of .NET, in the background too */
+		uint64_t dotnet_ns;		      /* the longest one, */
+		char *dotnet_label;		      /* "2 AllocLarge NonConcurrentGC"; NULL */
+		uint64_t heap_cnt, heap_first_bytes, heap_last_bytes, heap_first_ns, heap_last_ns;
+		uint64_t finalized_cnt;
+		struct tapir_weights callers; /* of GC.Collect */
+		struct tapir_weights finalizers;
+	} gc;
+	struct {
+		uint64_t cnt, ns, open_cnt;
+		struct tapir_found_labels labels;
+		struct tapir_weights waiters;
+		struct tapir_vec(struct tapir_held_up) held_up;
+		struct tapir_map held_up_by_tid;
+	} locks;
+	struct {
+		uint64_t event_cnt, starved_cnt, blocked_ns, idle_ns;
+		uint64_t unbegun_ns;	      /* waits from before the recording */
+		struct tapir_map waits_since; /* tid -> when it said that it has nothing to do */
+		struct tapir_map tids;
+		struct tapir_weights blockers;
+	} pool;
+	struct {
+		uint64_t cnt;
+		struct tapir_found_labels types;
+		struct tapir_weights throwers;
+	} exceptions;
+	struct {
+		uint64_t ns;
+		struct tapir_found_labels reasons;
+		struct tapir_weights callers;
+	} waits;
+	struct {
+		uint64_t cnt;
+		struct tapir_weights askers;
+	} jit;
+	struct tapir_vec(struct tapir_request_kind *) requests;
+	struct tapir_allocators allocators;
+	/* for the finding alone */
+	struct tapir_works works;
+	struct tapir_own_code own;
+	struct tapir_wait_reasons reasons;
+	struct tapir_map meaning_by_probe, traits_by_node, role_by_tid;
+};
+
+extern const struct tapir_timeline_fns tapir_finding_fns; /* ctx: the finding */
+
+/* After the timeline is finished. Empty: nothing stands out. */
+void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list);
+/* CPUs that were used, on average. Negative: not known. */
+double tapir_finding__cpus(const struct tapir_finding *f);
+void tapir_finding__fini(struct tapir_finding *f);
+
+#endif

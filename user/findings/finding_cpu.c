@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The CPU: who used it, compilation, timers, or that it was hardly used. tapir's own threads do
+ * not count. Attaching makes a .NET runtime compile a few hundred methods: in a process that does
+ * little else that is most of the CPU, so shares count only where the CPU was used at all.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "findings/finding_impl.h"
+#include "symbol/frame_kind.h"
+
+#define MIN_SAMPLES	   50u /* fewer say nothing of a share */
+#define MIN_CPUS	   0.1
+#define MIN_CPUS_OF_TIMERS 0.03
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+static bool is_timer(const char *name)
+{
+	return strstr(name, "System.Threading.TimerQueue") != NULL;
+}
+
+/* Below which of its frames is the program's timer at work? */
+static bool has_timer(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint64_t *known = tapir_map__get(&f->traits_by_node, (uint64_t)node + 1);
+	bool is_one = false;
+
+	if (known)
+		return *known;
+	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !is_one;
+	     n = tree->nodes.data[n].parent)
+		is_one = is_timer(tree->names.data[tree->nodes.data[n].name]);
+	known = tapir_map__put(&f->traits_by_node, (uint64_t)node + 1, NULL);
+	if (known)
+		*known = is_one;
+	return is_one;
+}
+
+/* The function a sample was in. Time in the kernel has many names: it explains nothing. */
+static uint32_t leaf_of(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+
+	return node && node < tree->nodes.cnt && nodes[node].kind != TAPIR_FRAME_KERNEL
+		       ? nodes[node].name
+		       : TAPIR_OWN_CODE_NONE;
+}
+
+void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
+			       const struct tapir_rec_sample *sample)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	struct tapir_stack_ref ref = {.tgid = sample->tgid,
+				      .time_ns = sample->h.time_ns,
+				      .stack_id = sample->stack_id,
+				      .kstack_id = sample->kstack_id};
+	enum tapir_work work;
+	uint32_t node;
+
+	if (tapir_finding__role(f, t, sample->h.time_ns) == TAPIR_ROLE_TRACER)
+		return;
+	node = tapir_timeline__node(f->tl, &ref);
+	work = tapir_works__of(&f->works, f->tl, t, node, sample->h.time_ns);
+	f->cpu.samples++;
+	f->cpu.ns += sample->period;
+	f->cpu.gc += work == TAPIR_WORK_GC;
+	f->cpu.jit += work == TAPIR_WORK_JIT;
+	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
+		return;
+	f->cpu.timers += has_timer(f, node);
+	tapir_weights__add(&f->cpu.own, tapir_own_code__of(&f->own, tree, node), 1);
+	tapir_weights__add(&f->cpu.leaf, leaf_of(tree, node), 1);
+}
+
+void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	if (e->meaning != TAPIR_MEANS_METHOD_LOAD ||
+	    tapir_finding__role(f, e->thread, e->now_ns) == TAPIR_ROLE_TRACER)
+		return;
+	f->jit.cnt++;
+	tapir_finding__weigh(f, &f->jit.askers, e->node, 1);
+}
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+double tapir_finding__cpus(const struct tapir_finding *f)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+
+	if (!f->has_clock || !span_ns)
+		return -1;
+	return (double)f->cpu.ns / (double)span_ns;
+}
+
+/* Of a share to be told. Without a clock nobody knows how much there was to share. */
+static bool has_cpus(const struct tapir_finding *f, double least)
+{
+	double cpus = tapir_finding__cpus(f);
+
+	return f->cpu.samples >= MIN_SAMPLES && (cpus < 0 || cpus >= least);
+}
+
+static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
+	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	struct tapir_str text = {};
+
+	if (!has_cpus(f, MIN_CPUS) || !tapir_found__counts(TAPIR_FOUND_JIT, share))
+		return;
+	tapir_str__addf(&text, "%.0f%% of the CPU in the JIT compiler", share);
+	if (f->jit.cnt && seconds > 0)
+		tapir_str__addf(&text, ": %" PRIu64 " methods, %.0f a second", f->jit.cnt,
+				(double)f->jit.cnt / seconds);
+	tapir_finding__add_most(f, &f->jit.askers, ", most for ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_JIT, share, tapir_finding__most(f, &f->jit.askers),
+			      &text, NULL, NULL);
+}
+
+static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double share = tapir_finding__percent(f->cpu.timers, f->cpu.samples);
+	struct tapir_str text = {};
+
+	if (!has_cpus(f, MIN_CPUS_OF_TIMERS) || !tapir_found__counts(TAPIR_FOUND_TIMERS, share))
+		return;
+	tapir_str__addf(&text, "%.0f%% of the CPU in timers", share);
+	tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_TIMERS, share, tapir_finding__most(f, &f->cpu.own),
+			      &text, NULL, NULL);
+}
+
+static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_weights *w =
+		tapir_finding__most(f, &f->cpu.own) ? &f->cpu.own : &f->cpu.leaf;
+	double cpus = tapir_finding__cpus(f);
+	double share = tapir_finding__percent(w->best, f->cpu.samples);
+	const char *name = w->best ? tree->names.data[w->best_name] : NULL;
+	const char *leaf = f->cpu.leaf.best ? tree->names.data[f->cpu.leaf.best_name] : NULL;
+	struct tapir_str text = {};
+
+	if (!name || !has_cpus(f, MIN_CPUS))
+		return;
+	if (cpus >= 0)
+		tapir_str__addf(&text, "%.2f CPUs used, ", cpus);
+	tapir_str__addf(&text, "%.0f%% of the CPU in ", share);
+	tapir_str__add_printable(&text, name, strlen(name));
+	if (leaf && strcmp(leaf, name) &&
+	    tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples) >= 20) {
+		tapir_str__addf(&text, " (%.0f%% within ",
+				tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples));
+		tapir_str__add_printable(&text, leaf, strlen(leaf));
+		tapir_str__addc(&text, ')');
+	}
+	tapir_found_list__add(list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus, name, &text, NULL, NULL);
+}
+
+static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double cpus = tapir_finding__cpus(f);
+	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	struct tapir_str text = {};
+
+	if (list->rows.cnt || cpus < 0 || !tapir_found__counts(TAPIR_FOUND_IDLE, 100 - 100 * cpus))
+		return;
+	tapir_str__addf(&text, "idle: %.2f s of CPU in %.1f s", (double)f->cpu.ns / 1e9, seconds);
+	tapir_found_list__add(list, TAPIR_FOUND_IDLE, 100 - 100 * cpus, NULL, &text, NULL, NULL);
+}
+
+void tapir_finding_cpu__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	list_jit(f, list);
+	list_timers(f, list);
+	list_busy(f, list);
+	list_idle(f, list);
+}
+
+void tapir_finding_cpu__fini(struct tapir_finding *f)
+{
+	tapir_weights__fini(&f->cpu.own);
+	tapir_weights__fini(&f->cpu.leaf);
+	tapir_weights__fini(&f->jit.askers);
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The collector: time in it and who allocates, who asks for it, a heap that grows, finalizers. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "findings/finding_impl.h"
+#include "analyze/view.h"
+
+#define CLR		 "Microsoft-Windows-DotNETRuntime"
+#define CPU_PERCENT	 10 /* in GC: from there on it is worth a word without long pauses */
+#define CPU_SAMPLES	 50 /* fewer say nothing of a share */
+#define ALLOCATE_PERCENT 10 /* of what was allocated, from one method */
+#define GROWTH_GCS	 3  /* collections: a line through fewer is none */
+#define INDUCED_GCS	 5  /* fewer are no habit */
+#define GROWTH_PERCENT	 20 /* of the heap at the beginning */
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+static uint64_t surviving_bytes(const struct tapir_event_fields *f)
+{
+	uint64_t sum = 0;
+	char name[32];
+
+	for (unsigned generation = 1; generation < 5; generation++) {
+		snprintf(name, sizeof(name), "GenerationSize%u", generation);
+		sum += tapir_event_fields__u64(f, name);
+	}
+	return sum;
+}
+
+static void count_heap(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	uint64_t bytes = surviving_bytes(e->fields);
+
+	if (!f->gc.heap_cnt++) {
+		f->gc.heap_first_bytes = bytes;
+		f->gc.heap_first_ns = e->now_ns;
+	}
+	f->gc.heap_last_bytes = bytes;
+	f->gc.heap_last_ns = e->now_ns;
+}
+
+/* GC.Collect and the like, by the reason's name or number. */
+static bool is_induced(const struct tapir_finding_event *e)
+{
+	struct tapir_str reason = {};
+	bool is_one;
+
+	tapir_event_fields__add_text(e->fields, "Reason", 40, &reason);
+	is_one = reason.data && (strstr(reason.data, "nduced") || !strcmp(reason.data, "1"));
+	tapir_str__fini(&reason);
+	return is_one;
+}
+
+void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	switch (e->meaning) {
+	case TAPIR_MEANS_HEAP:
+		count_heap(f, e);
+		break;
+	case TAPIR_MEANS_GC_START:
+		f->gc.started_cnt++;
+		f->gc.induced_cnt += is_induced(e);
+		break;
+	case TAPIR_MEANS_GC_TRIGGERED:
+		if (is_induced(e))
+			tapir_finding__weigh(f, &f->gc.callers, e->node, 1);
+		break;
+	case TAPIR_MEANS_FINALIZED:
+		f->gc.finalized_cnt++;
+		break;
+	default:
+		break;
+	}
+}
+
+/* A collection of .NET lies in its pause; one in the background stops the program only shortly. */
+static void count_dotnet(struct tapir_finding *f, struct tapir_interval *i)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+
+	if (!i->label || strcmp(kind->name, "gc") != 0 || strcmp(kind->provider, CLR) != 0 ||
+	    strstr(i->label, "BackgroundGC"))
+		return;
+	f->gc.dotnet_cnt++;
+	f->gc.dotnet_gen2_cnt += i->label[0] == '2';
+	if (i->until_ns - i->from_ns < f->gc.dotnet_ns)
+		return;
+	f->gc.dotnet_ns = i->until_ns - i->from_ns;
+	free(f->gc.dotnet_label);
+	f->gc.dotnet_label = i->label;
+	i->label = NULL; /* taken */
+}
+
+void tapir_finding_gc__close(struct tapir_finding *f, struct tapir_interval *i)
+{
+	uint64_t took_ns = i->until_ns - i->from_ns;
+
+	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))
+		return;
+	if (i->cause == TAPIR_CAUSE_NONE)
+		count_dotnet(f, i);
+	if (i->cause != TAPIR_CAUSE_GC)
+		return;
+	f->gc.cnt++;
+	f->gc.ns += took_ns;
+	f->gc.worst_ns = took_ns > f->gc.worst_ns ? took_ns : f->gc.worst_ns;
+}
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+/* "7 of 7 collections gen 2, the longest AllocLarge NonConcurrentGC" */
+static void add_dotnet(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const char *why = f->gc.dotnet_label ? strchr(f->gc.dotnet_label, ' ') : NULL;
+
+	if (!f->gc.dotnet_gen2_cnt)
+		return;
+	tapir_str__addf(out, ", %" PRIu64 " of %" PRIu64 " collections gen 2",
+			f->gc.dotnet_gen2_cnt, f->gc.dotnet_cnt);
+	if (!why)
+		return;
+	tapir_str__adds(out, ", the longest");
+	tapir_str__add_printable(out, why, strlen(why));
+}
+
+static void add_allocator(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const char *method = tapir_allocators__most(&f->allocators, f->tl);
+	double share = tapir_finding__percent(f->allocators.best_bytes, f->allocators.bytes);
+
+	if (!method || share < ALLOCATE_PERCENT)
+		return;
+	tapir_str__addf(out, "; %.0f%% of %.1f MB allocated from ", share,
+			(double)f->allocators.bytes / 1e6);
+	tapir_str__add_printable(out, method, strlen(method));
+}
+
+static bool has_cpu_share(const struct tapir_finding *f)
+{
+	return f->cpu.gc >= CPU_SAMPLES &&
+	       tapir_finding__percent(f->cpu.gc, f->cpu.samples) >= CPU_PERCENT;
+}
+
+static void add_times(const struct tapir_finding *f, double time, struct tapir_str *out)
+{
+	char sum[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
+	double cpu = tapir_finding__percent(f->cpu.gc, f->cpu.samples);
+
+	if (has_cpu_share(f))
+		tapir_str__addf(out, "%.0f%% of the CPU in GC", cpu);
+	else
+		tapir_str__addf(out, "%.0f%% of the time in GC", time);
+	if (f->gc.cnt)
+		tapir_str__addf(out,
+				": %" PRIu64 " pause%s of %s in all (%.0f%% of the time), the "
+				"longest %s",
+				f->gc.cnt, f->gc.cnt == 1 ? "" : "s", tapir_ns__text(f->gc.ns, sum),
+				time, tapir_ns__text(f->gc.worst_ns, worst));
+	add_dotnet(f, out);
+}
+
+static bool list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
+{
+	double rate = span_ns ? (double)f->gc.induced_cnt * 1e9 / (double)span_ns : 0;
+	struct tapir_str text = {};
+
+	if (f->gc.induced_cnt < INDUCED_GCS || f->gc.induced_cnt * 2 < f->gc.started_cnt ||
+	    !tapir_found__counts(TAPIR_FOUND_INDUCED_GC, rate))
+		return false;
+	tapir_str__addf(&text, "GC.Collect is called %.1f times a second", rate);
+	tapir_finding__add_most(f, &f->gc.callers, " by ", &text);
+	tapir_str__addf(&text, "; %" PRIu64 " of %" PRIu64 " collections are induced; ",
+			f->gc.induced_cnt, f->gc.started_cnt);
+	add_times(f, tapir_finding__percent(f->gc.ns, span_ns), &text);
+	tapir_found_list__add(list, TAPIR_FOUND_INDUCED_GC, rate,
+			      tapir_finding__most(f, &f->gc.callers), &text, NULL, NULL);
+	return true;
+}
+
+static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
+{
+	double time = tapir_finding__percent(f->gc.ns, span_ns), magnitude = time;
+	double cpu = tapir_finding__percent(f->cpu.gc, f->cpu.samples);
+	double cpus = tapir_finding__cpus(f);
+	struct tapir_str text = {};
+
+	/* A share of a CPU that is hardly used is small. */
+	if (has_cpu_share(f) && cpu * (cpus >= 0 && cpus < 1 ? cpus : 1) > magnitude)
+		magnitude = cpu * (cpus >= 0 && cpus < 1 ? cpus : 1);
+	if (!tapir_found__counts(TAPIR_FOUND_GC, magnitude))
+		return;
+	add_times(f, time, &text);
+	add_allocator(f, &text);
+	tapir_found_list__add(list, TAPIR_FOUND_GC, magnitude,
+			      tapir_allocators__most(&f->allocators, f->tl), &text, NULL, NULL);
+}
+
+static void list_growth(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t took_ns = f->gc.heap_last_ns - f->gc.heap_first_ns;
+	double from = (double)f->gc.heap_first_bytes, to = (double)f->gc.heap_last_bytes;
+	double rate = took_ns ? (to - from) / 1e6 / ((double)took_ns / 1e9) : 0;
+	struct tapir_str text = {};
+
+	if (f->gc.heap_cnt < GROWTH_GCS || (to - from) * 100 < from * GROWTH_PERCENT ||
+	    !tapir_found__counts(TAPIR_FOUND_HEAP, rate))
+		return;
+	tapir_str__addf(&text,
+			"the heap grows by %.1f MB/s: %.1f MB survive the last of %" PRIu64
+			" collections, %.1f MB the first, %.1f s before",
+			rate, to / 1e6, f->gc.heap_cnt, from / 1e6, (double)took_ns / 1e9);
+	add_allocator(f, &text);
+	tapir_found_list__add(list, TAPIR_FOUND_HEAP, rate,
+			      tapir_allocators__most(&f->allocators, f->tl), &text, NULL, NULL);
+}
+
+/* Whenever its thread has run them all, it fires an event. */
+static void list_finalizer(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
+{
+	char span[TAPIR_NS_TEXT_BYTES];
+	double seconds = (double)span_ns / 1e9;
+	struct tapir_str text = {};
+
+	if (f->gc.finalized_cnt || f->gc.started_cnt < GROWTH_GCS || !f->gc.finalizers.sum ||
+	    !tapir_found__counts(TAPIR_FOUND_FINALIZER, seconds))
+		return;
+	tapir_str__addf(&text,
+			"the finalizer thread has not caught up in %" PRIu64 " collections (%s)",
+			f->gc.started_cnt, tapir_ns__text(span_ns, span));
+	tapir_finding__add_most(f, &f->gc.finalizers, ": it is in ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_FINALIZER, seconds,
+			      tapir_finding__most(f, &f->gc.finalizers), &text, NULL, NULL);
+}
+
+void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+
+	if (!list_induced(f, span_ns, list))
+		list_pauses(f, span_ns, list);
+	list_growth(f, list);
+	list_finalizer(f, span_ns, list);
+}
+
+void tapir_finding_gc__fini(struct tapir_finding *f)
+{
+	tapir_weights__fini(&f->gc.callers);
+	tapir_weights__fini(&f->gc.finalizers);
+	free(f->gc.dotnet_label);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* finding_impl.h - what the files of finding.h share. */
+#ifndef TAPIR_USER_FINDING_IMPL_H
+#define TAPIR_USER_FINDING_IMPL_H
+
+#include "findings/finding.h"
+
+/* What an event means here, found once for each probe. */
+enum tapir_meaning {
+	TAPIR_MEANS_NOTHING,
+	TAPIR_MEANS_CONTENTION_BEGIN,
+	TAPIR_MEANS_CONTENTION_END,
+	TAPIR_MEANS_EXCEPTION,
+	TAPIR_MEANS_GC_START,
+	TAPIR_MEANS_GC_TRIGGERED,
+	TAPIR_MEANS_HEAP,
+	TAPIR_MEANS_FINALIZED,
+	TAPIR_MEANS_POOL,
+	TAPIR_MEANS_POOL_CHANGE,
+	TAPIR_MEANS_POOL_IDLE,
+	TAPIR_MEANS_METHOD_LOAD,
+};
+
+struct tapir_finding_event {
+	enum tapir_meaning meaning;
+	struct tapir_tl_thread *thread;
+	const struct tapir_event_fields *fields; /* NULL where it means nothing */
+	uint64_t now_ns;
+	uint32_t node;
+};
+
+void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight);
+void tapir_weights__fini(struct tapir_weights *w);
+void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,
+			     uint64_t ns);
+const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels);
+void tapir_found_labels__fini(struct tapir_found_labels *labels);
+
+/* Adds the stack's own function. */
+void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
+			  uint64_t weight);
+/* " in Shop.Draw(int)", if one function has at least a tenth of it; before: "" or a word. */
+bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_weights *w,
+			     const char *before, struct tapir_str *out);
+const char *tapir_finding__most(const struct tapir_finding *f, const struct tapir_weights *w);
+double tapir_finding__percent(uint64_t part, uint64_t of);
+
+/* What a thread is there for, by its name. */
+enum tapir_thread_role {
+	TAPIR_ROLE_PROGRAM,
+	TAPIR_ROLE_WORKER, /* of the runtime's pool */
+	TAPIR_ROLE_FINALIZER,
+	TAPIR_ROLE_TRACER, /* works for whoever traces the process: its time is no finding */
+};
+enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
+					   const struct tapir_tl_thread *thread, uint64_t time_ns);
+
+void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_gc__close(struct tapir_finding *f, struct tapir_interval *i);
+void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_gc__fini(struct tapir_finding *f);
+
+void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_interval *i);
+void tapir_finding_locks__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_locks__fini(struct tapir_finding *f);
+
+void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
+			       const struct tapir_rec_sample *sample);
+void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_cpu__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_cpu__fini(struct tapir_finding *f);
+
+void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+/* True: it is a thread of a pool, and this was its own affair. */
+bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_pool__fini(struct tapir_finding *f);
+
+void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i);
+void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_requests__fini(struct tapir_finding *f);
+
+void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_waits__fini(struct tapir_finding *f);
+
+#endif

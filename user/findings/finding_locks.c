@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Locks: how long threads waited for which one and where, and threads that wait for each other. A
+ * wait that is still open when the recording ends has lasted until then.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "findings/finding_impl.h"
+#include "analyze/view.h"
+
+#define MAX_HELD_UP 65536u
+#define MAX_CYCLE   256u /* threads */
+
+/* ---- who waits for whom --------------------------------------------------------------------- */
+
+/* As its process counts it. */
+static uint32_t ns_tid_of(const struct tapir_finding *f, uint32_t tid, uint64_t now_ns)
+{
+	const struct tapir_rec_thread *rec =
+		tapir_catalog__thread(tapir_timeline__catalog(f->tl), tid, now_ns);
+
+	return rec && rec->ns_tid ? rec->ns_tid : tid;
+}
+
+static uint64_t key_of(uint32_t tgid, uint64_t tid)
+{
+	return tapir_hash__mix(tapir_hash__mix(5, tgid), tid);
+}
+
+static struct tapir_held_up *held_up_of(struct tapir_finding *f, uint32_t tgid, uint64_t tid)
+{
+	const uint64_t *idx = tapir_map__get(&f->locks.held_up_by_tid, key_of(tgid, tid));
+
+	return idx ? &f->locks.held_up.data[*idx] : NULL;
+}
+
+static struct tapir_held_up *make_held_up(struct tapir_finding *f, uint32_t tgid, uint64_t tid)
+{
+	struct tapir_held_up *h = held_up_of(f, tgid, tid);
+	uint64_t *idx;
+
+	if (h || f->locks.held_up.cnt == MAX_HELD_UP)
+		return h;
+	idx = tapir_map__put(&f->locks.held_up_by_tid, key_of(tgid, tid), NULL);
+	if (!idx)
+		return NULL;
+	*idx = f->locks.held_up.cnt;
+	h = tapir_vec__add(&f->locks.held_up);
+	if (!h)
+		tapir_map__del(&f->locks.held_up_by_tid, key_of(tgid, tid));
+	return h;
+}
+
+void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	uint32_t tgid = e->thread->tgid;
+	uint64_t tid;
+	struct tapir_held_up *h;
+
+	if (e->meaning != TAPIR_MEANS_CONTENTION_BEGIN && e->meaning != TAPIR_MEANS_CONTENTION_END)
+		return;
+	tid = ns_tid_of(f, e->thread->tid, e->now_ns);
+	h = e->meaning == TAPIR_MEANS_CONTENTION_BEGIN ? make_held_up(f, tgid, tid)
+						       : held_up_of(f, tgid, tid);
+	if (h && e->meaning == TAPIR_MEANS_CONTENTION_END)
+		h->is_over = true;
+	else if (h)
+		*h = (struct tapir_held_up){
+			.tid = tid,
+			.owner = tapir_event_fields__u64(e->fields, "LockOwnerThreadID"),
+			.tgid = tgid,
+			.node = e->node,
+			.from_ns = e->now_ns};
+}
+
+static struct tapir_held_up *holder_of(struct tapir_finding *f, const struct tapir_held_up *h)
+{
+	struct tapir_held_up *holder = held_up_of(f, h->tgid, h->owner);
+
+	return holder && !holder->is_over ? holder : NULL;
+}
+
+/* How many threads wait for each other, this one among them; 0: it is in no cycle. */
+static size_t cycle_of(struct tapir_finding *f, struct tapir_held_up *first)
+{
+	struct tapir_held_up *h = first;
+
+	for (size_t cnt = 1; cnt <= MAX_CYCLE; cnt++) {
+		h = holder_of(f, h);
+		if (!h)
+			return 0;
+		if (h == first)
+			return cnt > 1 ? cnt : 0;
+	}
+	return 0;
+}
+
+static void add_deadlock(struct tapir_finding *f, uint64_t cycle, uint64_t stuck, uint64_t since_ns,
+			 const struct tapir_weights *where, struct tapir_found_list *list)
+{
+	uint64_t end_ns = tapir_timeline__stats(f->tl)->last_ns;
+	struct tapir_str text = {};
+	char lasted[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(&text, "deadlock: %" PRIu64 " threads wait for each other's locks", cycle);
+	tapir_finding__add_most(f, where, " in ", &text);
+	tapir_str__addf(&text, ", for %s when the recording ended",
+			tapir_ns__text(end_ns - since_ns, lasted));
+	if (stuck > cycle)
+		tapir_str__addf(&text, "; %" PRIu64 " more wait for locks", stuck - cycle);
+	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)cycle,
+			      tapir_finding__most(f, where), &text, NULL, NULL);
+}
+
+static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t stuck = 0, cycle = 0, since_ns = 0;
+	struct tapir_weights where = {};
+	struct tapir_held_up *h;
+
+	tapir_vec_for_each (h, &f->locks.held_up) {
+		stuck += !h->is_over;
+		if (h->is_over || !cycle_of(f, h))
+			continue;
+		cycle++;
+		since_ns = h->from_ns > since_ns ? h->from_ns : since_ns;
+		tapir_finding__weigh(f, &where, h->node, 1);
+	}
+	if (cycle)
+		add_deadlock(f, cycle, stuck, since_ns, &where, list);
+	tapir_weights__fini(&where);
+	return cycle;
+}
+
+/* ---- how long ------------------------------------------------------------------------------- */
+
+static void count_label(struct tapir_finding *f, const struct tapir_interval *i, uint64_t took_ns)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	struct tapir_str text = {};
+
+	tapir_str__adds(&text, kind->name);
+	if (i->label) {
+		tapir_str__addc(&text, ' ');
+		tapir_str__add_printable(&text, i->label, strlen(i->label));
+	}
+	if (text.data)
+		tapir_found_labels__add(&f->locks.labels,
+					tapir_hash__mix(tapir_hash__mix(1, i->tgid), i->kind),
+					text.data, took_ns);
+	tapir_str__fini(&text);
+}
+
+void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	uint64_t took_ns = i->until_ns - i->from_ns;
+
+	if (i->cause != TAPIR_CAUSE_LOCK || i->flags & TAPIR_INTERVAL_UNBEGUN)
+		return;
+	f->locks.open_cnt += i->flags & TAPIR_INTERVAL_UNENDED ? 1 : 0;
+	f->locks.cnt++;
+	f->locks.ns += took_ns;
+	count_label(f, i, took_ns);
+	tapir_finding__weigh(f, &f->locks.waiters, i->node, took_ns);
+}
+
+static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->locks.labels);
+	double threads = span_ns ? (double)f->locks.ns / (double)span_ns : 0;
+	struct tapir_str text = {}, evidence = {};
+	char waited[TAPIR_NS_TEXT_BYTES];
+
+	if (!worst || !tapir_found__counts(TAPIR_FOUND_LOCKS, threads))
+		return;
+	tapir_str__addf(&text, "threads waited %s for locks, %.0f%% of it for %s",
+			tapir_ns__text(f->locks.ns, waited),
+			tapir_finding__percent(worst->ns, f->locks.ns), worst->label);
+	tapir_finding__add_most(f, &f->locks.waiters, " in ", &text);
+	if (f->locks.open_cnt)
+		tapir_str__addf(&text, "; %" PRIu64 " still waited at the end", f->locks.open_cnt);
+	tapir_str__addf(&evidence, "%" PRIu64 " waits", f->locks.cnt);
+	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, worst->label, &text, &evidence,
+			      NULL);
+}
+
+void tapir_finding_locks__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	if (!list_deadlock(f, list))
+		list_waits(f, list);
+}
+
+void tapir_finding_locks__fini(struct tapir_finding *f)
+{
+	tapir_found_labels__fini(&f->locks.labels);
+	tapir_weights__fini(&f->locks.waiters);
+	tapir_vec__fini(&f->locks.held_up);
+	tapir_map__fini(&f->locks.held_up_by_tid);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests: intervals with a begin and an end that somebody waits for. Those that the edges of the
+ * recording cut are in no figure here, nor kinds of which many are cut or do not pair.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "findings/finding_impl.h"
+#include "analyze/view.h"
+
+#define MAX_KINDS    64u
+#define MIN_REQUESTS 3u
+
+static bool is_request(const struct tapir_kind *kind)
+{
+	static const char *const names[] = {"request", "http_request", "query", "sql"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(kind->name, names[i]))
+			return true;
+	return kind->is_guessed && kind->scope == TAPIR_PAIR_ACTIVITY;
+}
+
+static struct tapir_request_kind *kind_of(struct tapir_finding *f, uint32_t kind)
+{
+	struct tapir_request_kind **row, *made;
+
+	tapir_vec_for_each (row, &f->requests)
+		if ((*row)->kind == kind)
+			return *row;
+	if (f->requests.cnt == MAX_KINDS)
+		return NULL;
+	made = calloc(1, sizeof(*made));
+	if (made && tapir_vec__push(&f->requests, made)) {
+		made->kind = kind;
+		return made;
+	}
+	free(made);
+	return NULL;
+}
+
+void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	static const struct tapir_parts none;
+	uint64_t took_ns = i->until_ns - i->from_ns;
+	struct tapir_request_kind *row;
+
+	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) || !is_request(kind))
+		return;
+	row = kind_of(f, i->kind);
+	if (!row)
+		return;
+	row->sum_ns += took_ns;
+	tapir_parts__add_difference(&row->parts, &i->parts, &none);
+	tapir_histogram__add(&row->took, took_ns);
+	if (took_ns < row->worst_ns)
+		return;
+	row->worst_ns = took_ns;
+	free(row->worst_label);
+	row->worst_label = i->label ? strdup(i->label) : NULL;
+}
+
+static const struct tapir_request_kind *slowest(const struct tapir_finding *f)
+{
+	struct tapir_request_kind *const *row;
+	const struct tapir_request_kind *worst = NULL;
+
+	tapir_vec_for_each (row, &f->requests) {
+		const struct tapir_kind *kind =
+			&tapir_timeline__pairs(f->tl)->kinds.data[(*row)->kind];
+
+		if ((*row)->took.cnt < MIN_REQUESTS || kind->unbegun > (*row)->took.cnt)
+			continue;
+		if (!worst || tapir_histogram__percentile(&(*row)->took, 99) >
+				      tapir_histogram__percentile(&worst->took, 99))
+			worst = *row;
+	}
+	return worst;
+}
+
+/* ", 92% of it awaited": the largest part, if it is most of the time. */
+static void add_part(const struct tapir_request_kind *row, struct tapir_str *out)
+{
+	static const char *const states[] = {[TAPIR_THREAD_UNKNOWN] = "unknown",
+					     [TAPIR_THREAD_RUNNING] = "on the CPU",
+					     [TAPIR_THREAD_RUNNABLE] = "waiting for a CPU",
+					     [TAPIR_THREAD_SLEEPING] = "asleep",
+					     [TAPIR_THREAD_BETWEEN] = "awaited"};
+	static const char *const causes[] = {[TAPIR_CAUSE_GC] = "in GC",
+					     [TAPIR_CAUSE_STOP] = "stopped",
+					     [TAPIR_CAUSE_JIT] = "compiling",
+					     [TAPIR_CAUSE_LOCK] = "waiting for locks",
+					     [TAPIR_CAUSE_IO] = "waiting for a disk"};
+	uint64_t most = 0;
+	const char *what = NULL;
+
+	for (unsigned cause = TAPIR_CAUSE_NONE + 1; cause < TAPIR_CAUSE_CNT; cause++)
+		if (tapir_parts__sum(&row->parts, cause) > most) {
+			most = tapir_parts__sum(&row->parts, cause);
+			what = causes[cause];
+		}
+	for (unsigned state = TAPIR_THREAD_RUNNING; state < TAPIR_THREAD_STATE_CNT; state++)
+		if (row->parts.ns[TAPIR_CAUSE_NONE][state] > most) {
+			most = row->parts.ns[TAPIR_CAUSE_NONE][state];
+			what = states[state];
+		}
+	if (what && most * 2 >= row->sum_ns)
+		tapir_str__addf(out, ", %.0f%% of it %s", tapir_finding__percent(most, row->sum_ns),
+				what);
+}
+
+void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	const struct tapir_request_kind *row = slowest(f);
+	const struct tapir_kind *kind;
+	uint64_t p99_ns, p50_ns;
+	char median[TAPIR_NS_TEXT_BYTES], p99[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
+	struct tapir_str text = {}, view = {};
+
+	if (!row)
+		return;
+	p50_ns = tapir_histogram__percentile(&row->took, 50);
+	p99_ns = tapir_histogram__percentile(&row->took, 99);
+	if (!tapir_found__counts(TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6))
+		return;
+	kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
+	tapir_str__addf(&text, "%s:%s takes %s (median), %s (99%%), the slowest of %" PRIu64 " %s",
+			kind->provider, kind->name, tapir_ns__text(p50_ns, median),
+			tapir_ns__text(p99_ns, p99), row->took.cnt,
+			tapir_ns__text(row->worst_ns, worst));
+	add_part(row, &text);
+	if (row->worst_label && *row->worst_label) {
+		tapir_str__adds(&text, ": ");
+		tapir_str__add_printable(&text, row->worst_label, strnlen(row->worst_label, 100));
+	}
+	tapir_str__addf(&view, "slow=%s:%s", kind->provider, kind->name);
+	tapir_found_list__add(list, TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6, kind->name, &text,
+			      NULL, view.data);
+	tapir_str__fini(&view);
+}
+
+void tapir_finding_requests__fini(struct tapir_finding *f)
+{
+	struct tapir_request_kind **row;
+
+	tapir_vec_for_each (row, &f->requests) {
+		free((*row)->worst_label);
+		free(*row);
+	}
+	tapir_vec__fini(&f->requests);
+}
