@@ -474,3 +474,24 @@ def test_report_says_how_to_get_symbols_when_many_samples_lack_them(t):
     t.ok(line and int(line[1]) > 50 and "--symbols" in line[0], f"{line and line[0]}")
     named = t.tapir("report", file, "--symbols", there).out
     t.ok("without symbols" not in named, named[:800])
+
+
+def test_stripped_go_program_has_the_names_that_nm_knew(t):
+    go, nm, strip = t.need("go", "nm", "strip")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "nameless.go")
+    env = environment(t, GO111MODULE="off", GOCACHE=os.path.join(t.build, "tests", "gocache"), HOME=t.tmp)
+    for mode in ("exe", "pie"):
+        program, file = t.path(mode), t.path(f"{mode}.tapir")
+        result = t.run(go, "build", f"-buildmode={mode}", "-o", program, source, timeout=300, env=env)
+        t.eq(result.rc, 0, result.err)
+        known = set(re.findall(r"^[0-9a-f]+ [tT] (\S+)$", t.run(nm, program).out, re.M))
+        t.run(strip, program)
+        t.eq(t.run(nm, program).out, "", "symbols after strip")
+        t.tapir("record", "-F", 997, "--no-sched", "-o", file, "--", program)
+        frames = [f for s in t.events(file, "sample") for f in s.get("stack", []) if f.get("module") == program]
+        t.ok(len(frames) > 100, f"{len(frames)} frames of {program}")
+        named = {f["name"] for f in frames if f.get("name")}
+        t.ok("main.(*shop).burn" in named and "main.work" in named, f"{named}")
+        wrong = [name for name in named if name not in known and f"{name}.abi0" not in known]
+        t.eq(wrong, [], "names that nm does not know")
+        t.ok(len([f for f in frames if f.get("name")]) >= 0.99 * len(frames), "frames without a name")

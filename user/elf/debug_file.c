@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "elf/go_table.h"
 #include "elf/image.h"
 #include "foreign/foreign_file.h"
 
@@ -51,7 +52,7 @@ bool tapir_debug_file__has_functions(struct tapir_elf *elf)
 	bool has = !tapir_elf__syms(elf, SHT_SYMTAB, &syms) && syms.cnt > 1;
 
 	tapir_diag__rewind(mark);
-	return has || tapir_elf__section(elf, ".gnu_debugdata");
+	return has || tapir_elf__section(elf, ".gnu_debugdata") || tapir_go_table__is_in(elf);
 }
 
 /* A candidate that is no ELF file is nothing to tell anybody about. */

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "elf/debug_file.h"
+#include "elf/go_table.h"
 #include "elf/image.h"
 
 #include <errno.h>
@@ -168,11 +169,55 @@ static int add_table(struct builder *b, struct tapir_elf *source, uint32_t type)
 	return err;
 }
 
+/* The section that holds va. */
+static uint16_t section_of(const struct tapir_elf *source, uint64_t va)
+{
+	const Elf64_Shdr *sec;
+
+	for (uint16_t i = 1; i < SHN_LORESERVE && (sec = tapir_elf__section_at_idx(source, i)); i++)
+		if (sec->sh_flags & SHF_EXECINSTR && va >= sec->sh_addr &&
+		    va - sec->sh_addr < sec->sh_size)
+			return i;
+	return SHN_ABS;
+}
+
+static int add_go(struct builder *b, struct tapir_elf *source)
+{
+	struct tapir_go_function f;
+	struct tapir_go_table table;
+	Elf64_Sym sym = {.st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC)};
+	uint64_t end_va;
+	int err = 0;
+
+	if (!tapir_go_table__open(source, &table))
+		return 0;
+	sym.st_shndx = section_of(source, table.text_va);
+	for (uint32_t i = 0; !err && i < table.function_cnt; i++) {
+		if (i % TURN_CNT == 0 && tapir_clock__cpu_ns() > b->until_ns) {
+			b->dropped_cnt += table.function_cnt - i;
+			break;
+		}
+		if (!tapir_go_table__function(&table, i, &f) || !*f.name)
+			continue;
+		if (!table.text_va && !i)
+			sym.st_shndx = section_of(source, f.start_va);
+		sym.st_value = f.start_va;
+		end_va = code_end(b, source, &sym);
+		sym.st_size = end_va - f.start_va < f.size ? end_va - f.start_va : f.size;
+		err = add_candidate(b, source, &sym, f.name);
+	}
+	return err;
+}
+
+/* What Go keeps for itself counts only where the linker's table was stripped. */
 static int add_tables(struct builder *b, struct tapir_elf *source)
 {
+	bool is_stripped = !tapir_elf__section_of_type(source, SHT_SYMTAB);
 	int err = add_table(b, source, SHT_SYMTAB);
 
-	return err ? err : add_table(b, source, SHT_DYNSYM);
+	if (!err)
+		err = add_table(b, source, SHT_DYNSYM);
+	return !err && is_stripped ? add_go(b, source) : err;
 }
 
 /* What a table already has goes into the choice again; its names stay the better ones. */
