@@ -18,19 +18,23 @@ def numbers(pid):
 
 
 class Tapirs:
-    """Starts tapir; remembers every pid, for dmesg names them."""
+    """Starts tapir; remembers every pid and since when it was that, for dmesg names them."""
 
     def __init__(self, path, home, comm):
         self.path, self.home, self.comm = path, home, comm
-        self.pids = set()
+        self.lives = []  # (pid, when it was started, by the clock of dmesg)
         self.lock = threading.Lock()
 
     def start(self, *argv, err=subprocess.DEVNULL):
         process = subprocess.Popen([self.path, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err,
                                    cwd=self.home)
         with self.lock:
-            self.pids.add(process.pid)
+            self.lives.append((process.pid, time.clock_gettime(time.CLOCK_BOOTTIME)))
         return process
+
+    def was(self, pid, when):
+        """Whether a tapir of ours had this id then. None lives for two minutes but the first, and ids are used again."""
+        return any(pid == own and (began - 1 <= when <= began + 120 or own == self.lives[0][0]) for own, began in self.lives)
 
 
 class Loop(threading.Thread):

@@ -44,14 +44,13 @@ def stopped():
     return found
 
 
-def kernel_lines(pids, since):
-    """Lines of the kernel's log since then that report a uprobe leaked by one of these processes."""
+def kernel_lines(tapirs):
+    """Lines of the kernel's log that report a uprobe leaked by one of our tapirs."""
     out = subprocess.run(["dmesg"], capture_output=True, text=True, check=False).stdout
     found = []
     for line in out.splitlines():
         match = re.search(r"^\[ *([\d.]+)\] uprobe: .*?:(\d+) failed to unregister, leaking uprobe", line)
-        # Process ids are used again: an old line may name one of ours.
-        if match and float(match.group(1)) >= since and int(match.group(2)) in pids:
+        if match and tapirs.was(int(match.group(2)), float(match.group(1))):
             found.append(line)
     return found
 
@@ -96,18 +95,14 @@ class Soak:
         self.long, self.problems, self.samples, self.held = {}, [], [], {}
 
     def start(self):
-        self.begin_time = time.clock_gettime(time.CLOCK_BOOTTIME) - 1  # what dmesg counts in, nearly
         self.before = private.files()
         self.errors = open(os.path.join(self.home, "main.err"), "wb+")
         self.main = self.tapirs.start("record", "storm:hit", "--comm", self.args.comm, "--no-samples", "-o", "main.tapir",
                                       err=self.errors)
         time.sleep(1)
         # The first of its name is attached late, which is a gap: it does not count.
-        self.first = set()
         for _ in range(2):
-            process = subprocess.Popen([self.programs.storm, "0", "1", "1"], stdout=subprocess.DEVNULL)
-            self.first.add(process.pid)
-            process.wait()
+            subprocess.run([self.programs.first, "0", "1", "1"], stdout=subprocess.DEVNULL, check=False)
             time.sleep(1)
         for name, argv in self.programs.long().items():
             self.long[name] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=open(os.path.join(self.home, name + ".out"), "wb"),
@@ -184,10 +179,14 @@ class Soak:
         self.problems += [f"left: process {comm} ({state})" for comm, state in left.values()]
         self.problems += [f"left: {path}" for path in sorted(private.files() - self.before)
                           if "hsperfdata" not in path and "clr-debug-pipe" not in path and "dotnet" not in path]
-        self.problems += kernel_lines(self.tapirs.pids, self.begin_time)
+        self.problems += kernel_lines(self.tapirs)
         for index, what, slack, share in ((1, "KiB", GROWTH_KIB, GROWTH_SHARE), (2, "descriptors", GROWTH_FDS, 0)):
             if (change := grew(self.samples, index, slack, share)) is not None:
                 self.problems.append(f"the recorder grew: {change} {what}")
+
+    def early(self, process):
+        """Events of the programs that ran before the churn; they have a name of their own, ids are used again."""
+        return process["events"] if process["comm"] == os.path.basename(self.programs.first) else 0
 
     def counts(self):
         """Of the churn: the long-lived storm has a process id of its own in the report."""
@@ -199,7 +198,7 @@ class Soak:
         report = json.loads(result.stdout)
         lost = sum(e["lost"] for e in report["events"])
         own = sum(p["events"] for p in report["processes"] if p["pid"] == self.long["soakstorm"].pid)
-        first = sum(min(p["events"], 1) for p in report["processes"] if p["pid"] in self.first)
+        first = sum(self.early(process) for process in report["processes"])
         captured = sum(e["captured"] for e in report["events"]) - own - first
         self.table = [("fired by the churn", self.churn.fired), ("captured of it", captured), ("lost", lost),
                       ("captured of the long-lived storm", own), ("headline", report["headline"])]

@@ -235,6 +235,20 @@ static void distance_counts_edits_up_to_its_limit(void **state)
 /* ---- map, vec ----------------------------------------------------------------------------------
  */
 
+static void pairs_of_small_numbers_have_hashes_of_their_own(void **state)
+{
+	struct tapir_map m = {};
+	bool is_new;
+
+	(void)state;
+	for (uint64_t a = 0; a < 300; a++)
+		for (uint64_t b = 0; b < 300; b++) {
+			tapir_map__put(&m, tapir_hash__mix(a, b), &is_new);
+			assert_true(is_new);
+		}
+	tapir_map__fini(&m);
+}
+
 static void map_agrees_with_a_model_over_random_work(void **state)
 {
 	enum { KEYS = 500 };
@@ -508,6 +522,7 @@ int main(void)
 		cmocka_unit_test(glob_ends_soon_when_it_is_hostile),
 		cmocka_unit_test(numbers_are_read_whole_or_not_at_all),
 		cmocka_unit_test(distance_counts_edits_up_to_its_limit),
+		cmocka_unit_test(pairs_of_small_numbers_have_hashes_of_their_own),
 		cmocka_unit_test(map_agrees_with_a_model_over_random_work),
 		cmocka_unit_test(vector_zeroes_and_keeps_its_elements),
 		cmocka_unit_test(first_behind_a_key_is_found_when_there_is_one),

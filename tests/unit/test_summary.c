@@ -232,6 +232,26 @@ static void threads_of_one_id_are_rows_of_their_own(void **state)
 }
 
 /* A chunk was lost; the segment behind it tells of the stack again. */
+/* The first thread of a process has the process's id, and several begin within a moment. */
+static void first_threads_of_processes_are_rows_of_their_own(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t cnt = 50;
+
+	feed_probe(f, 1, SV("sold"));
+	for (uint32_t pid = 300; pid < 300 + cnt; pid++) {
+		struct tapir_rec_thread thread = {.tgid = pid, .tid = pid, .start_ns = pid};
+
+		tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), 10);
+		feed(f, &thread.h);
+		feed_event(f, 1, pid, 0);
+	}
+	assert_int_equal(f->summary.processes.cnt, cnt);
+	assert_int_equal(f->summary.threads.cnt, cnt);
+	for (uint32_t i = 0; i < cnt; i++)
+		assert_int_equal(f->summary.threads.data[i].pid, 300 + i);
+}
+
 static void stack_told_of_later_counts_from_then_on(void **state)
 {
 	struct fixture *f = *state;
@@ -540,6 +560,7 @@ int main(void)
 		TEST(processes_of_one_id_are_rows_of_their_own),
 		TEST(threads_of_one_id_are_rows_of_their_own),
 		TEST(process_told_of_after_its_samples_has_its_name),
+		TEST(first_threads_of_processes_are_rows_of_their_own),
 		TEST(stack_told_of_later_counts_from_then_on),
 		TEST(stacks_have_functions_or_places),
 		TEST(stacks_are_one_row_when_functions_are_the_same),

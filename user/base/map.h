@@ -30,10 +30,13 @@ uint64_t *tapir_map__get(const struct tapir_map *m, uint64_t key);
 uint64_t *tapir_map__put(struct tapir_map *m, uint64_t key, bool *is_new);
 bool tapir_map__del(struct tapir_map *m, uint64_t key);
 
-/* Mixes a value into a hash; good enough to key maps by several fields. */
+/*
+ * Mixes a value into a hash; good enough to key maps by several fields. The first factor tells (a, b)
+ * from (b, a), and from (a ^ x, b ^ x): pairs of small numbers are common.
+ */
 static inline uint64_t tapir_hash__mix(uint64_t hash, uint64_t value)
 {
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	hash = (hash * 0xff51afd7ed558ccdull ^ value) * 0x9e3779b97f4a7c15ull;
 	return hash ^ (hash >> 32);
 }
 
