@@ -28,10 +28,15 @@ enum row_source {
 
 struct found_row {
 	__u64 tag;
-	__u16 cfa;
-	__u8 rule; /* enum tapir_unwind_rule, or RULE_STOP */
-	__u8 fp;
-	__u32 source; /* enum row_source */
+	union {
+		struct {
+			__u16 cfa;
+			__u8 rule; /* enum tapir_unwind_rule, or RULE_STOP */
+			__u8 fp;
+			__u32 source; /* enum row_source */
+		};
+		__u64 word; /* all of them, in one load */
+	};
 };
 
 struct walk {
@@ -39,12 +44,12 @@ struct walk {
 	__u64 base;	    /* of the window */
 	__u32 window_bytes; /* a multiple of 8 */
 	__u32 cnt;	    /* frames taken */
-	__u32 flags;
-	__u32 end;	 /* enum tapir_stack_end */
-	__u32 limit;	 /* of cnt */
-	__u32 has_space; /* something is known of the process */
-	__u32 sources;	 /* enum row_source of all rows followed */
-	__u32 is_exact;	 /* ip is that of an instruction, not a return address */
+	__u32 known_limit;  /* ... without the deep ones */
+	__u32 end;	    /* enum tapir_stack_end */
+	__u32 limit;	    /* of cnt */
+	__u32 has_space;    /* something is known of the process */
+	__u32 sources;	    /* enum row_source of all rows followed */
+	__u32 is_exact;	    /* ip is that of an instruction, not a return address */
 };
 
 /* Whose a struct user_stack is. */
@@ -315,17 +320,8 @@ static __always_inline __u32 row_place(__u64 ip)
 	return (ip >> 1 ^ ip >> 9) & (KEPT_ROWS - 1);
 }
 
-/*
- * The row of the code at u->ip to u->row: RULE_STOP with NOT_CODE where there is none. Not static:
- * the verifier then looks at it once, not once for each way that leads here.
- */
-__weak __noinline int find_row(struct user_stack *u)
+static __always_inline int find_any_row(struct user_stack *u, __u64 ip)
 {
-	__u64 ip;
-
-	if (!u)
-		return 0;
-	ip = u->ip;
 	if (!u->seed)
 		return set_guess(u, ip);
 	if ((ip < u->mapping.start_va || ip >= u->mapping.end_va) && find_mapping(u, ip))
@@ -339,10 +335,24 @@ __weak __noinline int find_row(struct user_stack *u)
 	find_file_row(u, ip);
 	if (u->row.rule >= TAPIR_UNWIND_UNSUPPORTED || u->row.rule == TAPIR_UNWIND_GAP)
 		return refine_row(u, ip);
-	if (u->row.source != ROW_OF_TABLE)
+	return 0;
+}
+
+/*
+ * The row of the code at u->ip to u->row: RULE_STOP with NOT_CODE where there is none. Kept is what
+ * depends on the address alone. Not static: the verifier then looks at it once, not once for each
+ * way that leads here.
+ */
+__weak __noinline int find_row(struct user_stack *u)
+{
+	if (!u)
 		return 0;
-	u->row.tag = ip ^ u->seed;
-	u->kept[row_place(ip)] = u->row;
+	find_any_row(u, u->ip);
+	if (u->row.source == ROW_GUESSED || u->row.rule == RULE_STOP ||
+	    (u->walk.is_exact && u->row.source != ROW_OF_TABLE))
+		return 0;
+	u->row.tag = u->ip ^ u->seed;
+	u->kept[row_place(u->ip)] = u->row;
 	return 0;
 }
 

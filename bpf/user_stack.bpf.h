@@ -23,7 +23,7 @@
 #include "bpf/stack_rows.bpf.h"
 
 /* A return from a call costs 6 ns; the verifier looks at each frame of an inline loop. */
-#define FRAMES_AT_ONCE	8
+#define KNOWN_AT_ONCE	16
 #define HIDDEN_IN_A_ROW 3 /* __tls_get_addr, in a helper that allocates, in one that calls that */
 
 static __always_inline void take_frame(struct user_stack *u, __u64 ip)
@@ -263,14 +263,72 @@ static __always_inline long walk_step(struct user_stack *u)
 	return ret;
 }
 
+/* Are the words of the frame that ends at base + off + 8 in the window? */
+static __always_inline int is_in_window(const struct user_stack *u, __u64 off, __u64 fp_off,
+					__u32 fp_rule)
+{
+	__u32 bytes = u->walk.window_bytes;
+
+	return off < bytes && !(off & 7) && fp_off < bytes && fp_rule < TAPIR_UNWIND_FP_AT_FP;
+}
+
+static __always_inline __u64 window_word(const struct user_stack *u, __u64 off)
+{
+	return u->window[(off >> 3) & (WINDOW_WORDS - 1)];
+}
+
+/*
+ * walk_step, for frames whose rows are kept and whose words are in the window: most of them. No
+ * call, and the state of the walk in registers; stops before the first other frame. Not static: see
+ * find_row.
+ */
+__weak __noinline int walk_known(struct user_stack *u)
+{
+	__u64 sp, fp, row;
+
+	if (!u)
+		return 0;
+	sp = u->sp;
+	fp = u->fp;
+	row = u->row.word;
+	for (__u32 i = 0; i < KNOWN_AT_ONCE; i++) {
+		__u64 rule = row >> 16 & 0xff, fp_rule = row >> 24 & 0xff, ip, off, fp_off;
+		__u64 cfa = 8 * (__s64)(__s16)row;
+		const struct found_row *kept;
+
+		if (rule - TAPIR_UNWIND_SP > TAPIR_UNWIND_FP - TAPIR_UNWIND_SP)
+			break;
+		cfa += rule == TAPIR_UNWIND_SP ? sp : fp;
+		off = cfa - 8 - u->walk.base;
+		/* A frame pointer that was not saved: the return address is read instead. */
+		fp_off = off - 8 * (fp_rule - (fp_rule > 0));
+		if ((__s64)(cfa - sp) <= 0 || !is_in_window(u, off, fp_off, fp_rule))
+			break;
+		ip = window_word(u, off);
+		kept = &u->kept[row_place(ip - 1)];
+		if (kept->tag != ((ip - 1) ^ u->seed) || frame_cnt(u) >= u->walk.known_limit)
+			break;
+		u->walk.sources |= row >> 32;
+		row = kept->word;
+		u->frames[frame_cnt(u) & 127] = ip;
+		*(volatile __u32 *)&u->walk.cnt = frame_cnt(u) + 1;
+		u->walk.hash = tapir_walk__hash(u->walk.hash, ip);
+		u->ip = ip - 1;
+		sp = cfa;
+		fp = fp_rule ? window_word(u, fp_off) : fp;
+	}
+	u->sp = sp;
+	u->fp = fp;
+	u->row.word = row;
+	return 0;
+}
+
 static long walk_next(__u64 idx, void *ctx)
 {
 	struct user_stack *u = *(struct user_stack **)ctx;
 
-	for (__u32 i = 0; i < FRAMES_AT_ONCE; i++)
-		if (walk_step(u))
-			return 1;
-	return 0;
+	walk_known(u);
+	return walk_step(u) != 0;
 }
 
 /* ---- a walk ----------------------------------------------------------------------------------- */
@@ -295,6 +353,7 @@ static __always_inline void begin_walk(struct user_stack *u, const struct tapir_
 {
 	__builtin_memset(&u->walk, 0, sizeof(u->walk));
 	u->walk.limit = frame_limit;
+	u->walk.known_limit = frame_limit < TAPIR_FRAMES ? frame_limit : TAPIR_FRAMES;
 	u->walk.base = u->sp & ~7ull;
 	begin_space(u);
 	begin_repair(u);
@@ -339,7 +398,7 @@ __weak __noinline int walk(struct user_stack *u, const struct tapir_site *site)
 	if (!u)
 		return 0;
 	begin_walk(u, site);
-	bpf_loop(frame_limit / FRAMES_AT_ONCE + 2, walk_next, &u, 0);
+	bpf_loop(frame_limit + 2, walk_next, &u, 0);
 	end_record(u);
 	return 0;
 }
