@@ -17,11 +17,12 @@ from programs import PROGRAMS  # noqa: E402
 import shares  # noqa: E402
 
 
-def measure(t, program, seconds, hz, options):
+def measure(t, program, seconds, skip, hz, options):
     file = t.path("stacks.tapir")
-    with program.running(t, seconds + 4) as targets:
-        t.tapir("record", "-F", hz, "--duration", seconds, *options, "-f", "-o", file, *targets)
-    return shares.of_recording(t.tapir_path, file, program.comms, program.outermost, program.graph)
+    with program.running(t, skip + seconds + 4) as targets:
+        t.tapir("record", "-F", hz, "--duration", skip + seconds, *options, "-f", "-o", file, *targets)
+    return shares.of_recording(t.tapir_path, file, program.comms, program.outermost, program.graph,
+                               int(skip * 1e9))
 
 
 def shown(of, what):
@@ -49,6 +50,8 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--only", default="*", metavar="GLOB", help="programs by name")
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--skip", type=float, default=2, metavar="S",
+                        help="of the recording: unwind tables are built in the background (%(default)s)")
     parser.add_argument("--hz", type=int, default=499)
     parser.add_argument("--json", metavar="FILE", help="the numbers, with where stacks end and which edges are wrong")
     parser.add_argument("--option", action="append", default=[], help="another option for tapir record")
@@ -63,7 +66,7 @@ def main():
             continue
         t = Case(options.build)
         try:
-            found = measure(t, program, options.seconds, options.hz, options.option)
+            found = measure(t, program, options.seconds, options.skip, options.hz, options.option)
             print(row(program, found), flush=True)
             document[program.name] = [details(found, kind) for kind in shares.KINDS]
         except (Skip, Failure) as reason:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How good the user stacks of a recording are: the share that is whole, that has the outermost function, and whose edges
 are calls that the program makes. Judged by names alone: what tapir says of a stack's end is compared, never used."""
+import functools
 import json
 import re
+import struct
 import subprocess
 
 # Where threads begin: below these there is nothing.
@@ -55,7 +57,7 @@ class Shares:
 
     def add(self, stack, outermost, graph, said):
         names = [frame["name"] or "" for frame in stack]
-        is_whole = bool(ROOTS.fullmatch(plain_root(names[-1])))
+        is_whole = bool(ROOTS.fullmatch(plain_root(names[-1]))) or is_entry(stack[-1])
         self.stacks += 1
         self.whole += is_whole
         self.one_frame += len(stack) == 1
@@ -75,6 +77,29 @@ class Shares:
     def percent(self, what):
         of = self.edged if what == "wrong" else self.stacks
         return 100 * getattr(self, what) / of if of else None
+
+
+ENTRY_BYTES = 0x30  # of _start
+
+
+@functools.lru_cache
+def entry_of(path):
+    """The offset in the file of its first instruction; None: it is no ELF file."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(4096)
+        entry, headers = struct.unpack_from("<QQ", data, 24)
+        size, cnt = struct.unpack_from("<HH", data, 54)
+        loads = [struct.unpack_from("<IIQQQQQQ", data, headers + i * size) for i in range(cnt)]
+    except (OSError, struct.error):
+        return None
+    return next((entry - h[3] + h[2] for h in loads if h[0] == 1 and h[3] <= entry < h[3] + h[5]), None)
+
+
+def is_entry(frame):
+    """_start of a file without symbols."""
+    entry = entry_of(frame["module"]) if frame["name"] is None and frame["module"] else None
+    return entry is not None and entry <= frame["offset"] < entry + ENTRY_BYTES
 
 
 def plain_root(name):
@@ -100,7 +125,7 @@ def kind_of(record):
 
 
 def of_recording(tapir, file, comms, outermost, graph=None, after_ns=0):
-    """{kind: Shares} of the threads whose process's name fits."""
+    """{kind: Shares} of the threads whose process's name fits, from after_ns of the recording on."""
     found = {kind: Shares() for kind in KINDS}
     outermost, comms, first = re.compile(outermost), re.compile(comms), None
     for record in records(tapir, file):
