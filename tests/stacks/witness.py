@@ -9,10 +9,11 @@ import gdb, json
 found = {}
 for thread in gdb.selected_inferior().threads():
     thread.switch()
-    frame, pcs = gdb.newest_frame(), []
+    frame, pcs, after_signal = gdb.newest_frame(), [], 0
     while frame is not None and frame.is_valid() and len(pcs) < 512:
-        if frame.type() != gdb.INLINE_FRAME:
-            pcs.append([frame.pc(), frame.name()])
+        if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
+            pcs.append([frame.pc() + after_signal, frame.name()])
+            after_signal = frame.type() == gdb.SIGTRAMP_FRAME
         frame = frame.older()
     found[thread.ptid[1]] = pcs
 print("FOUND " + json.dumps(found))
@@ -20,7 +21,8 @@ print("FOUND " + json.dumps(found))
 
 
 def by_gdb(t, pid):
-    """{tid: [(address, function), ...]} of a process that gdb stops and lets go on."""
+    """{tid: [(address, function), ...]} of a process that gdb stops and lets go on. What a signal interrupted is a byte on,
+    as tapir has it: a return address."""
     script = t.path("stacks.gdb.py")
     with open(script, "w", encoding="utf-8") as file:
         file.write(GDB_SCRIPT)

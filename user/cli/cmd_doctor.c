@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "render/help_text.h"
 #include "dotnet/doctor_dotnet.h"
+#include "runtime/doctor_runtime.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
 
@@ -150,6 +151,12 @@ static int verdict(const struct tapir_checkup *checkup)
 	return -ENOTSUP;
 }
 
+static void check_runtime(struct tapir_checkup *checkup, uint32_t tgid)
+{
+	tapir_doctor_dotnet__check(checkup, tgid);
+	tapir_doctor_runtime__check(checkup, tgid);
+}
+
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
@@ -161,7 +168,7 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "only one process can be checked at a time");
 	err = tapir_doctor__run(args->pids.cnt ? args->pids.data[0] : 0, &checkup);
 	if (!err && args->pids.cnt)
-		tapir_doctor_dotnet__check(&checkup, args->pids.data[0]);
+		check_runtime(&checkup, args->pids.data[0]);
 	if (!err) {
 		(args->json ? write_json : write_plain)(&checkup, &out);
 		err = tapir_terminal__flush(&out);

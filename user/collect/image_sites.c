@@ -8,9 +8,11 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/log.h"
 #include "collect/plan.h"
 #include "elf/image.h"
 #include "elf/notes.h"
+#include "lore/lore.h"
 #include "tapir/coreclr.h"
 #include "tapir/ring.h"
 #include "unwind/cfi.h"
@@ -31,6 +33,23 @@ static const struct tapir_spec *matching_spec(const struct tapir_images *images,
 		first = first ? first : spec;
 	}
 	return first;
+}
+
+/* Once for each condition: a probe may be attached, and never fire. */
+static void report_condition(struct tapir_images *images, const struct tapir_usdt_note *note)
+{
+	const char *needs = tapir_lore__needs(note->provider, note->name);
+	size_t cnt = sizeof(images->conditions) / sizeof(images->conditions[0]);
+
+	for (size_t i = 0; needs && i < cnt; i++) {
+		if (images->conditions[i] == needs)
+			return;
+		if (images->conditions[i])
+			continue;
+		images->conditions[i] = needs;
+		tapir_info("%s:%s fires only %s", note->provider, note->name, needs);
+		return;
+	}
 }
 
 static int announce(struct tapir_images *images, const struct tapir_image *image,
@@ -102,6 +121,8 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	if (!for_names)
 		image->cover_keys[image->site_cnt] = tapir_lane_coverage__key(
 			tapir_sv__of(note->provider), tapir_sv__of(note->name));
+	if (!for_names)
+		report_condition(images, note);
 	image->site_cnt++;
 	images->next_probe_id++;
 	images->for_names_cnt += for_names;

@@ -24,6 +24,7 @@ struct tapir_images {
 	bool *spec_matched;	 /* for each of opts.specs */
 	struct tapir_image none; /* represents every file past IMAGE_MAX */
 	bool is_full;
+	const char *conditions[8]; /* that were reported; see tapir_lore__needs */
 };
 
 /* ---- image_sites.c -------------------------------------------------------------------------- */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/str.h"
+
 extern const struct tapir_lore tapir_lore_dotnet, tapir_lore_hotspot, tapir_lore_postgresql,
 	tapir_lore_cpython, tapir_lore_ruby, tapir_lore_php, tapir_lore_node, tapir_lore_cxx,
 	tapir_lore_mono, tapir_lore_erlang, tapir_lore_perl, tapir_lore_mysql, tapir_lore_mariadb,
@@ -59,5 +61,24 @@ const struct tapir_tally_event *tapir_lore__tally(enum tapir_tally_id id, size_t
 		for (const struct tapir_tally_event *e = lore->tallies[id]; e && e->provider; e++)
 			if (!idx--)
 				return e;
+	return NULL;
+}
+
+const char *tapir_lore__needs(const char *provider, const char *event)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_condition *c = lore->conditions; c && c->provider; c++)
+			for (const char *const *glob = c->events; *glob; glob++)
+				if (!strcmp(provider, c->provider) &&
+				    tapir_glob__match(*glob, event))
+					return c->needs;
+	return NULL;
+}
+
+const struct tapir_lore *tapir_lore__named(const char *name)
+{
+	tapir_lore_for_each (lore)
+		if (!strcmp(lore->name, name))
+			return lore;
 	return NULL;
 }

@@ -146,6 +146,22 @@ struct tapir_lore_wait {
 	bool is_common; /* many things use it: a name further out decides */
 };
 
+/* ---- what depends on how the runtime was started -------------------------------------------- */
+
+/* Probes that fire only then (collect/image_sites.c); events: globs. */
+struct tapir_lore_condition {
+	const char *provider;
+	const char *const *events;
+	const char *needs; /* "in a JVM started with -XX:+DTraceMethodProbes" */
+};
+
+/* What stacks, or names, a recording of it has (runtime/doctor_runtime.c). */
+struct tapir_lore_yield {
+	const char *const *options; /* any in the command line or environment; NULL: no matter */
+	const char *with, *without; /* without: NULL where there are no options */
+	const char *remedy;	    /* how to get more; NULL: nothing to do */
+};
+
 /* ---- one runtime, server or library --------------------------------------------------------- */
 
 struct tapir_lore {
@@ -171,6 +187,8 @@ struct tapir_lore {
 	const struct tapir_lore_value *values;
 	const struct tapir_tally_event *tallies[TAPIR_TALLY_CNT];
 	const struct tapir_lore_headline *headlines;
+	const struct tapir_lore_condition *conditions;
+	struct tapir_lore_yield stacks, names;
 	const char *const *specs[TAPIR_PROFILE_ID_CNT]; /* attach/spec.h; NULL: none */
 };
 
@@ -182,6 +200,12 @@ extern const struct tapir_lore *const tapir_lore_all[]; /* ended by NULL */
 
 /* By which a process is known: the index of the lore whose first provider this is, or -1. */
 int tapir_lore__of_provider(const char *provider, size_t len);
+
+/* What a probe needs to fire, see struct tapir_lore_condition; NULL: nothing. */
+const char *tapir_lore__needs(const char *provider, const char *event);
+
+/* The lore of that name; NULL: none. */
+const struct tapir_lore *tapir_lore__named(const char *name);
 
 /* The idx-th event that is counted there; NULL after the last. */
 const struct tapir_tally_event *tapir_lore__tally(enum tapir_tally_id id, size_t idx);

@@ -46,6 +46,11 @@ static const struct tapir_lore_work functions[] = {
 
 static const struct tapir_lore_headline headlines[] = {{"python", "gc__start", "GC"}, {}};
 
+static const struct tapir_lore_condition conditions[] = {
+	{"python", TAPIR_LIST_OF("function__entry", "function__return"),
+	 "while python:line is attached too, in CPython 3.11"},
+	{}};
+
 const struct tapir_lore tapir_lore_cpython = {
 	.name = "CPython",
 	.providers = TAPIR_LIST_OF("python"),
@@ -58,6 +63,11 @@ const struct tapir_lore tapir_lore_cpython = {
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},
 	.pairs = TAPIR_TABLE(pairs),
 	.headlines = headlines,
+	.conditions = conditions,
+	.stacks = {.with = "complete, of the interpreter's functions"},
+	.names = {TAPIR_LIST_OF("-X perf", "-Xperf", "PYTHONPERFSUPPORT=1"),
+		  "Python functions and native ones", "native functions; none of Python's",
+		  "start python 3.12 or newer with -X perf"},
 	.specs =
 		{
 			[TAPIR_PROFILE_ID_DEFAULT] = TAPIR_LIST_OF("python:gc__*"),

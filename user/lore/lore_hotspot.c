@@ -133,6 +133,13 @@ static const struct tapir_tally_event allocations[] = {
 
 static const struct tapir_lore_headline headlines[] = {{"hotspot", "gc__begin", "GC"}, {}};
 
+static const struct tapir_lore_condition conditions[] = {
+	{"hotspot", TAPIR_LIST_OF("method__entry", "method__return"),
+	 "in a JVM started with -XX:+DTraceMethodProbes"},
+	{"hotspot", TAPIR_LIST_OF("object__alloc"), "in a JVM started with -XX:+DTraceAllocProbes"},
+	{"hotspot", TAPIR_LIST_OF("monitor__*"), "in a JVM started with -XX:+DTraceMonitorProbes"},
+	{}};
+
 const struct tapir_lore tapir_lore_hotspot = {
 	.name = "OpenJDK",
 	.providers = TAPIR_LIST_OF("hotspot", "hotspot_jni", "hs_private"),
@@ -148,6 +155,12 @@ const struct tapir_lore tapir_lore_hotspot = {
 	.pairs = TAPIR_TABLE(pairs),
 	.tallies = {[TAPIR_TALLY_ALLOCATIONS] = allocations},
 	.headlines = headlines,
+	.conditions = conditions,
+	.stacks = {TAPIR_LIST_OF("-XX:+PreserveFramePointer"),
+		   "complete, with compiled Java methods", "end at the first compiled Java method",
+		   "start java with -XX:+PreserveFramePointer (or in JAVA_TOOL_OPTIONS)"},
+	.names =
+		{.with = "compiled methods and the JVM's functions; interpreted methods have none"},
 	.specs =
 		{
 			[TAPIR_PROFILE_ID_DEFAULT] = TAPIR_LIST_OF(

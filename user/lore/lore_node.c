@@ -53,6 +53,10 @@ const struct tapir_lore tapir_lore_node = {
 				     "Builtin:Interpreter"),
 	.pairs = TAPIR_TABLE(pairs),
 	.headlines = headlines,
+	.stacks = {.with = "complete, with JavaScript functions"},
+	.names = {TAPIR_LIST_OF("--perf-basic-prof", "--perf-prof"),
+		  "JavaScript functions and native ones", "native functions; none of JavaScript's",
+		  "start node with --perf-basic-prof (or in NODE_OPTIONS)"},
 	.specs =
 		{
 			[TAPIR_PROFILE_ID_HTTP] = TAPIR_LIST_OF("node:http__*"),

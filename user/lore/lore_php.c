@@ -51,6 +51,11 @@ static const struct tapir_lore_work functions[] = {{"zend_jit", JIT}, {}};
 static const struct tapir_tally_event exceptions[] = {
 	{"php", "exception__thrown", "class", NULL, NULL}, {}};
 
+static const struct tapir_lore_condition conditions[] = {
+	{"php", TAPIR_LIST_OF("function__*", "execute__*", "compile__*"),
+	 "in a PHP started with USE_ZEND_DTRACE=1 in its environment"},
+	{}};
+
 const struct tapir_lore tapir_lore_php = {
 	.name = "PHP",
 	.providers = TAPIR_LIST_OF("php"),
@@ -61,6 +66,12 @@ const struct tapir_lore tapir_lore_php = {
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},
 	.pairs = TAPIR_TABLE(pairs),
 	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions},
+	.conditions = conditions,
+	.stacks = {.with = "complete without the JIT, of the interpreter's functions"},
+	.names =
+		{TAPIR_LIST_OF("opcache.jit_debug"),
+		 "functions compiled by the JIT and native ones", "native functions; none of PHP's",
+		 "start php with the JIT and -d opcache.jit_debug=0x10, or trace php:function__entry"},
 	.specs =
 		{
 			[TAPIR_PROFILE_ID_EXCEPTIONS] = TAPIR_LIST_OF("php:exception__*"),

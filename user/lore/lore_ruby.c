@@ -72,6 +72,10 @@ const struct tapir_lore tapir_lore_ruby = {
 	.pairs = TAPIR_TABLE(pairs),
 	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions, [TAPIR_TALLY_ALLOCATIONS] = allocations},
 	.headlines = headlines,
+	.stacks = {.with = "complete, of the interpreter's functions"},
+	.names = {TAPIR_LIST_OF("--yjit-perf"), "methods compiled by YJIT and native functions",
+		  "native functions; none of Ruby's",
+		  "start ruby 3.3 or newer with --yjit --yjit-perf, or trace ruby:method__entry"},
 	.specs =
 		{
 			[TAPIR_PROFILE_ID_GC] = TAPIR_LIST_OF("ruby:gc__*"),

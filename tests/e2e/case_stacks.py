@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""User stacks: they reach the thread's start, by the calls the program makes; and where they do not, that is said. The
+programs, and who judges, are in tests/stacks."""
+import json
+import os
+import re
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stacks"))
+
+import programs  # noqa: E402
+import shares  # noqa: E402
+import witness  # noqa: E402
+
+ALONE = True  # measures shares of what threads do
+SKIP_S = 2    # unwind tables are built in the background
+WHOLE = 99
+WRONG = 0.5   # percent; of a few hundred stacks, one
+
+
+def record(t, program, seconds=2, *options):
+    file = t.path("stacks.tapir")
+    with program.running(t, seconds + SKIP_S + 6) as targets:
+        said = t.tapir("record", "-F", 499, "--duration", seconds + SKIP_S, *options, "-f", "-o", file, *targets)
+    return file, said.err
+
+
+def named(name):
+    return next(program for program in programs.PROGRAMS if program.name == name)
+
+
+def judge(t, name, kinds=("samples", "waits")):
+    """Whole stacks and known edges, of samples and waits together: a thread that waits is sampled seldom."""
+    program = named(name)
+    file, _ = record(t, program)
+    found = shares.of_recording(t.tapir_path, file, program.comms, program.outermost, program.graph, int(SKIP_S * 1e9))
+    stacks, whole, edged, wrong = (sum(getattr(found[kind], what) for kind in kinds)
+                                   for what in ("stacks", "whole", "edged", "wrong"))
+    detail = {kind: (found[kind].claims, found[kind].last, found[kind].wrong_edges) for kind in kinds}
+    t.ok(stacks >= 50, f"{stacks} stacks: {detail}")
+    t.ok(100 * whole >= WHOLE * stacks, f"{whole} of {stacks} stacks reach the thread's start: {detail}")
+    t.ok(wrong <= max(1, WRONG / 100 * edged), f"{wrong} of {edged} stacks have a call that nobody makes: {detail}")
+    false = sum(found[kind].claims.get("whole", [0, 0])[1] for kind in kinds)
+    t.ok(100 * false <= stacks, f"{false} of {stacks} are whole by what tapir says, but not by their names: {detail}")
+    return file
+
+
+def test_stacks_of_go_are_whole(t):
+    judge(t, "Go")
+
+
+def test_stacks_of_rust_are_whole(t):
+    judge(t, "Rust")
+
+
+def test_stacks_of_cpython_are_whole(t):
+    judge(t, "CPython")
+
+
+def test_stacks_of_php_are_whole(t):
+    judge(t, "PHP, no JIT")
+
+
+def test_stacks_of_a_jvm_with_frame_pointers_are_whole(t):
+    judge(t, "JVM +PreserveFramePointer")
+
+
+def test_waits_of_a_jvm_name_the_code_that_waits(t):
+    """They end in Debian's libc, which has no frame pointers."""
+    program = named("JVM +PreserveFramePointer")
+    file, _ = record(t, program)
+    waits = [r for r in shares.records(t.tapir_path, file) if shares.kind_of(r) == "waits" and r.get("stack")]
+    in_libc = [w for w in waits[len(waits) // 2:] if "futex" in (w["stack"][0]["name"] or "")]
+    waiting = [w for w in in_libc if any((f["name"] or "").endswith(("Graph.waiter(long)", "Graph.main(java.lang.String[])"))
+                                         or "JVM_MonitorWait" in (f["name"] or "") or "Sleep" in (f["name"] or "")
+                                         or "::" in (f["name"] or "") for f in w["stack"])]
+    t.ok(len(in_libc) >= 50 and len(waiting) >= 0.99 * len(in_libc), f"{len(waiting)} of {len(in_libc)} waits")
+
+
+def test_stacks_of_postgresql_under_load_are_whole(t):
+    judge(t, "PostgreSQL, pgbench")
+
+
+def test_stacks_of_nginx_are_whole(t):
+    judge(t, "nginx")
+
+
+def test_stacks_of_redis_are_whole(t):
+    judge(t, "redis")
+
+
+def test_stacks_are_those_of_gdb(t):
+    """Each stack that gdb finds in a stopped thread is one that tapir saw, address by address."""
+    program = t.start(programs.native(t, "graph-c-o3-witness", "-O3", *programs.NOT_FRAMES), "waits", "30")
+    pid = program.wait_line("pid ").split()[1]
+    file = t.path("stacks.tapir")
+    tapir = t.start_tapir("record", "--no-samples", "-f", "-o", file, "-p", pid)
+    tapir.wait_line("tapir: recording")
+    time.sleep(SKIP_S + 2)
+    by_gdb = [stack for _ in range(8) for stack in witness.by_gdb(t, pid).values()]
+    tapir.signal(2)
+    t.eq(tapir.wait().rc, 0, "record")
+    seen = {tuple(f["addr"] for f in r["stack"]) for r in t.events(file, "switch") if r.get("stack")}
+    # A coroutine's stack begins in libc's __start_context; what gdb finds below is no frame.
+    asleep = [stack for stack in by_gdb if "nanosleep" in (stack[0][1] or "") and all(name != "coroutine" for _, name in stack)]
+    missing = [stack for stack in asleep if tuple(pc for pc, _ in stack) not in seen]
+    t.ok(len(asleep) >= 5, f"{len(asleep)} of {len(by_gdb)} threads were asleep")
+    t.eq(missing[:1], [], f"{len(missing)} of {len(asleep)} stacks of gdb's that tapir has not seen")
+
+
+def test_calls_are_those_of_perf_with_copies_of_the_stack(t):
+    """perf unwinds by the files' own tables: what the graph calls wrong, perf does not see either."""
+    program = t.start(programs.native(t, "graph-c-o3-witness", "-O3", *programs.NOT_FRAMES), "cpu", "40")
+    pid = program.wait_line("pid ").split()[1]
+    by_perf = witness.by_perf(t, pid, 2)
+    calls = {(a.split("+")[0], b.split("+")[0]) for stack in by_perf for a, b in zip(stack, stack[1:])}
+    own = programs.NATIVE.functions
+    calls = {(a, b) for a, b in calls if a in own and b in own}
+    t.ok(len(calls) >= 10, f"perf sees calls: {calls}")
+    unknown = {(a, b) for a, b in calls if a not in programs.NATIVE.calls.get(b, ())}
+    t.eq(unknown, set(), "calls of perf's that the graph has not")
+    file = t.path("stacks.tapir")
+    t.tapir("record", "-F", 499, "--duration", SKIP_S + 2, "-f", "-o", file, "-p", pid)
+    seen = {(shares.plain(a), shares.plain(b)) for r in t.events(file, "sample")
+            for a, b in zip(r.get("stack") or [], (r.get("stack") or [])[1:])}
+    t.eq(calls - seen, set(), "calls that perf sees and tapir does not")
+
+
+# ---- where stacks are not whole -----------------------------------------------------------------
+
+
+def test_first_page_says_that_stacks_lack_callers(t):
+    """A JVM as people start it: compiled code has no frame pointers."""
+    program = named("JVM")
+    file, said = record(t, program)
+    t.ok(re.search(r"\d+% of stacks lack callers", said), f"record's last lines: {said}")
+    text = t.tapir("report", file).out
+    t.ok(re.search(r"^stacks: complete in .*% of samples", text, re.M), text[:1500])
+    t.ok(re.search(r"generated code +generated code without frame pointers +start the runtime", text),
+         text[:2500])
+    ends = t.report(file)["stack_ends"]
+    row = next(row for row in ends["lost"] if row["end"] == "jit_no_fp")
+    t.ok(row["samples"] > 0.5 * ends["samples"]["known"], f"most samples: {ends}")
+    t.ok(ends["samples"]["known"] - ends["samples"]["whole"] == sum(row["samples"] for row in ends["lost"]), f"sums: {ends}")
+    lost = "[callers lost: generated code without frame pointers]"
+    for form in ("folded", "perfscript", "speedscope"):
+        out = t.path(form)
+        t.tapir("export", "--format", form, file, "-o", out)
+        with open(out, encoding="utf-8") as made:
+            t.ok(lost in made.read(), f"{form} has the frame")
+    svg = t.path("out.svg")
+    t.tapir("flamegraph", file, "-o", svg)
+    with open(svg, encoding="utf-8") as made:
+        t.ok("callers lost: generated code without frame pointers" in made.read(), "the flame graph has the frame")
+    t.ok(f"<{lost[1:-1]}>" in t.tapir("events", file).out, "events name the reason")
+
+
+def checks(t, pid):
+    document = json.loads(t.tapir("doctor", "-p", pid, "--json", expect=None).out)
+    return {check["name"]: (check["state"], check["means"], check["remedy"]) for check in document["checks"]}
+
+
+def test_doctor_says_what_stacks_and_names_there_will_be(t):
+    for name, stacks, names, remedy in (
+            ("JVM", "limited", "ok", "-XX:+PreserveFramePointer"), ("JVM +PreserveFramePointer", "ok", "ok", None),
+            ("CPython", "ok", "limited", "-X perf"), ("PHP, no JIT", "ok", "limited", "opcache.jit_debug"),
+            ("Ruby", "ok", "limited", "--yjit-perf"), ("Node", "ok", "limited", "--perf-basic-prof"),
+            ("Node --perf-basic-prof", "ok", "ok", None)):
+        with named(name).running(t, 10) as targets:
+            found = checks(t, targets[1])
+        t.eq((found["process_stacks"][0], found["process_names"][0]), (stacks, names), f"{name}: {found}")
+        remedies = [found[key][2] for key in ("process_stacks", "process_names") if found[key][2]]
+        t.eq([remedy in text for text in remedies], [True] if remedy else [], f"{name}: {remedies}")
+
+
+def test_probes_that_need_an_option_say_so(t):
+    with named("JVM").running(t, 12) as targets:
+        said = t.tapir("record", "hotspot:method__entry,object__alloc,monitor__wait", "--no-samples", "--no-sched",
+                       "--duration", 1, "-f", "-o", t.path("jvm.tapir"), *targets).err
+    for probe, option in (("method__entry", "Method"), ("object__alloc", "Alloc"), ("monitor__wait", "Monitor")):
+        t.ok(f"hotspot:{probe} fires only in a JVM started with -XX:+DTrace{option}Probes" in said, said)
+    with named("CPython").running(t, 8) as targets:
+        if "function__entry" not in t.tapir("list", *targets, expect=None).out:
+            return
+        said = t.tapir("record", "python:function__entry", "--no-samples", "--no-sched", "--duration", 1, "-f", "-o",
+                       t.path("python.tapir"), *targets).err
+    t.ok("python:function__entry fires only while python:line is attached too" in said, said)

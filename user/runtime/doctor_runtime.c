@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The options a runtime was started with are in its command line or its environment. */
+#include "runtime/doctor_runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/doctor_checks.h"
+#include "attach/proc.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "lore/lore.h"
+#include "runtime/recognize.h"
+
+#define ENVIRON_MAX_BYTES (256u << 10)
+
+/* Words are separated by one space, so that "-X perf" is found. */
+static void add_words(struct tapir_str *out, const char *words, size_t len)
+{
+	size_t from = out->len;
+
+	tapir_str__add(out, words, len);
+	for (; from < out->len; from++)
+		if (!out->data[from])
+			out->data[from] = ' ';
+}
+
+static void read_options(uint32_t tgid, struct tapir_str *out)
+{
+	struct tapir_proc proc;
+	char path[40], *text = NULL;
+	size_t len = 0;
+
+	if (!tapir_proc__read(tgid, &proc)) {
+		add_words(out, proc.cmdline, proc.cmdline_len);
+		tapir_proc__fini(&proc);
+	}
+	snprintf(path, sizeof(path), "/proc/%u/environ", tgid);
+	tapir_str__addc(out, ' ');
+	if (!tapir_file__read(path, ENVIRON_MAX_BYTES, &text, &len))
+		add_words(out, text, len);
+	free(text);
+}
+
+static bool has_any(const struct tapir_str *options, const char *const *wanted)
+{
+	for (; *wanted; wanted++)
+		if (options->data && strstr(options->data, *wanted))
+			return true;
+	return false;
+}
+
+static void add_check(struct tapir_checkup *checkup, const char *name,
+		      const struct tapir_lore_yield *yield, const struct tapir_str *options,
+		      const struct tapir_runtime_info *runtime)
+{
+	struct tapir_check *check;
+
+	if (!yield->with)
+		return;
+	check = tapir_checkup__add(checkup, name, yield->with);
+	snprintf(check->found, sizeof(check->found), "%s%s%.40s", runtime->name,
+		 *runtime->version ? " " : "", runtime->version);
+	if (!yield->options || has_any(options, yield->options))
+		return;
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = yield->without;
+	check->remedy = yield->remedy;
+}
+
+void tapir_doctor_runtime__check(struct tapir_checkup *checkup, uint32_t tgid)
+{
+	struct tapir_runtime_info runtime;
+	const struct tapir_lore *lore = NULL;
+	struct tapir_str options = {};
+	int mark = tapir_diag__cnt();
+
+	if (!tapir_runtime__recognize(tgid, &runtime))
+		lore = tapir_lore__named(runtime.name);
+	if (lore) {
+		read_options(tgid, &options);
+		add_check(checkup, "process_stacks", &lore->stacks, &options, &runtime);
+		add_check(checkup, "process_names", &lore->names, &options, &runtime);
+	}
+	tapir_diag__rewind(mark);
+	tapir_str__fini(&options);
+}
