@@ -362,13 +362,13 @@ static void what_is_no_jvm_is_answered_without_a_map(void **state)
 
 	(void)state;
 	assert_int_equal(tapir_runtime_queries__new(&queries), 0);
-	first = tapir_runtime_queries__ask(queries, TAPIR_RUNTIME_JVM, (uint32_t)getpid());
-	second = tapir_runtime_queries__ask(queries, TAPIR_RUNTIME_JVM, (uint32_t)getpid());
+	first = tapir_runtime_queries__ask(queries, &tapir_runtime_jvm, (uint32_t)getpid());
+	second = tapir_runtime_queries__ask(queries, &tapir_runtime_jvm, (uint32_t)getpid());
 	for (int i = 0; i < 500 && !tapir_runtime_query__is_answered(second); i++)
 		usleep(10000);
 	assert_true(tapir_runtime_query__is_answered(first));
 	assert_true(tapir_runtime_query__is_answered(second));
-	assert_null(tapir_runtime_query__map(first));
+	assert_null(tapir_runtime_query__answer(first));
 	tapir_runtime_query__drop(first);
 	tapir_runtime_query__drop(NULL);
 	tapir_runtime_queries__free(queries); /* the second was not dropped */

@@ -20,8 +20,7 @@
 #include "dotnet/probe_links.h"
 #include "flow/seen_names.h"
 #include "foreign/foreign_file.h"
-#include "runtime/dotnet/dotnet.h"
-#include "runtime/jvm/jvm.h"
+#include "runtime/runtime_ops.h"
 
 struct args {
 	struct tapir_pids pids;
@@ -77,22 +76,17 @@ static int understand(const struct tapir_cli *cli, struct question *q)
 }
 
 /*
- * Besides the probes, on stderr: it may have none. True: it is .NET and accepts requests for
- * events.
+ * Besides the probes, on stderr: it may have none. True: it lists its events when asked.
  */
 static bool say_runtime(uint32_t tgid)
 {
-	int line_cnt = tapir_diag__cnt();
-	struct tapir_dotnet_info dotnet = {};
-	struct tapir_jvm_info jvm;
+	struct tapir_runtime_info info = {};
+	int mark = tapir_diag__cnt();
 
-	if (tapir_dotnet__inspect(tgid, &dotnet) > 0)
-		tapir_info("process %u runs .NET %s, %s: %s", tgid, dotnet.version,
-			   tapir_dotnet_kind__text(dotnet.kind), dotnet.path);
-	else if (tapir_jvm__inspect(tgid, &jvm) > 0)
-		tapir_info("process %u runs a HotSpot JVM %s: %s", tgid, jvm.version, jvm.path);
-	tapir_diag__rewind(line_cnt);
-	return dotnet.kind && dotnet.kind != TAPIR_DOTNET_NATIVE_AOT;
+	if (tapir_runtimes__inspect(tgid, &info) > 0)
+		tapir_info("process %u runs %s", tgid, info.description);
+	tapir_diag__rewind(mark);
+	return info.declares_events;
 }
 
 struct found {

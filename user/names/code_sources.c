@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/jvm/jvm.h"
+#include "runtime/jvm/jvm_attach.h"
 
 #define FIRST_OPEN_WAIT_NS (50 * TAPIR_NS_PER_MS)
 #define MAX_OPEN_WAIT_NS   (2 * TAPIR_NS_PER_SEC)
@@ -102,7 +103,7 @@ void tapir_code_sources__on_mapping(struct tapir_code_sources *s,
 	if (fd >= 0 && tapir_jitdump__is_path(view.path.data, view.path.len))
 		add_jitdump(s, fd);
 	if (!s->jvm && tapir_jvm__is_libjvm_path(view.path.data, view.path.len))
-		s->jvm = tapir_runtime_queries__ask(queries, TAPIR_RUNTIME_JVM, s->tgid);
+		s->jvm = tapir_runtime_queries__ask(queries, &tapir_runtime_jvm, s->tgid);
 	if (tapir_dotnet__is_path(view.path.data, view.path.len))
 		tapir_dotnet_names__start(&s->dotnet, queries, s->tgid, s->uid,
 					  s->dotnet_reports_methods);
@@ -152,7 +153,7 @@ static bool read_jvm_map(struct tapir_code_sources *s, uint64_t now_ns, size_t m
 
 	if (!tapir_runtime_query__is_answered(s->jvm))
 		return false;
-	map = tapir_runtime_query__map(s->jvm);
+	map = tapir_runtime_query__answer(s->jvm);
 	if (map && !s->jvm_map) {
 		snprintf(path, sizeof(path), "/tmp/%s", map->name);
 		open_perf_map(s, path, &s->jvm_map);

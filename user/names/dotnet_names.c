@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
+#include "runtime/dotnet/dotnet_snapshot.h"
 
 #define FIRST_WAIT_NS (1 * TAPIR_NS_PER_SEC)
 #define WAIT_NS	      (10 * TAPIR_NS_PER_SEC)
@@ -92,7 +93,7 @@ static void fail(struct tapir_dotnet_names *n, int err, uint64_t now_ns)
 
 static void take_answer(struct tapir_dotnet_names *n, uint64_t now_ns)
 {
-	const struct tapir_dotnet_snapshot *snapshot = tapir_runtime_query__snapshot(n->question);
+	const struct tapir_dotnet_snapshot *snapshot = tapir_runtime_query__answer(n->question);
 	struct tapir_jitdump_opts opts = {.sz = sizeof(opts), .tgid = n->tgid, .uid = n->uid};
 	int mark = tapir_diag__cnt();
 
@@ -137,7 +138,7 @@ static void ask_again(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_las
 
 	if (n->is_over || !has || (now_ns < n->next_ns && !is_last))
 		return;
-	n->question = tapir_runtime_queries__ask(n->queries, TAPIR_RUNTIME_DOTNET, n->tgid);
+	n->question = tapir_runtime_queries__ask(n->queries, &tapir_runtime_dotnet, n->tgid);
 }
 
 bool tapir_dotnet_names__read(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_last,

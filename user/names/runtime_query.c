@@ -5,7 +5,6 @@
 #include "names/runtime_query.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -15,8 +14,6 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-
-#define CLEAN_UP_NS   500000000u /* for removing one file at the end */
 
 /* A JVM that has just begun does not listen yet: it is asked again, each time after twice as long.
  */
@@ -28,15 +25,14 @@ enum state { WAITING, ASKING, ANSWERED };
 struct tapir_runtime_query {
 	struct tapir_runtime_queries *queries;
 	struct tapir_runtime_query *next;
-	enum tapir_runtime_kind kind;
+	const struct tapir_runtime_ops *runtime;
 	uint32_t tgid;
 	enum state state;
 	bool is_dropped;
 	unsigned try_cnt;
 	uint64_t next_try_ns;
-	int err; /* of an answered one; 0: one of these is there */
-	struct tapir_jvm_perf_map map;
-	struct tapir_dotnet_snapshot snapshot;
+	int err;      /* of an answered one */
+	void *answer; /* answer_bytes of its runtime; valid without err */
 };
 
 struct tapir_runtime_queries {
@@ -113,17 +109,10 @@ static void unlink_question(struct tapir_runtime_queries *a, struct tapir_runtim
 
 static void finish(struct tapir_runtime_query *q)
 {
-	struct tapir_jvm_opts opts = {.tgid = q->tgid, .cancel_fd = -1, .timeout_ns = CLEAN_UP_NS};
-
-	if (!q->err && q->kind == TAPIR_RUNTIME_DOTNET) {
-		tapir_dotnet_snapshot__fini(&q->snapshot);
-	} else if (!q->err) {
-		if (tapir_jvm__remove_perf_map(&opts, &q->map) &&
-		    !kill((pid_t)q->tgid, 0)) /* of a process that ended, its files may be gone */
-			tapir_warn("JVM %u: its perf map in /tmp could not be removed", q->tgid);
-		tapir_jvm_perf_map__fini(&q->map);
-	}
+	if (!q->err)
+		q->runtime->discard_names(q->tgid, q->answer);
 	tapir_diag__clear();
+	free(q->answer);
 	free(q);
 }
 
@@ -138,30 +127,15 @@ static bool may_answer_later(const struct tapir_runtime_query *q, int err)
 	       q->try_cnt < TRIES;
 }
 
-static const char *reason(int err)
+/* What it writes without being asked (-EALREADY) is read where it is. */
+static int ask(const struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
-	return tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__text(err);
-}
+	int err = q->runtime->ask_names(q->tgid, a->cancel_fd, q->answer);
 
-static int ask_jvm(const struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
-{
-	struct tapir_jvm_opts opts = {.tgid = q->tgid, .cancel_fd = a->cancel_fd};
-	int err = tapir_jvm__dump_perf_map(&opts, &q->map);
-
-	if (err && err != -ECANCELED && err != -ESRCH && !may_answer_later(q, err))
-		tapir_warn("JVM %u: methods compiled before now have no names: %s", q->tgid,
-			   reason(err));
-	return err;
-}
-
-/* A file that it writes anyway (-EALREADY) is read where it is. */
-static int ask_dotnet(const struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
-{
-	struct tapir_dotnet_opts opts = {.tgid = q->tgid, .cancel_fd = a->cancel_fd};
-	int err = tapir_dotnet__snapshot(&opts, &q->snapshot);
-
-	if (err && err != -ECANCELED && err != -ESRCH && err != -EALREADY)
-		tapir_warn(".NET process %u: its methods have no names: %s", q->tgid, reason(err));
+	if (err && err != -ECANCELED && err != -ESRCH && err != -EALREADY &&
+	    !may_answer_later(q, err))
+		tapir_warn("%s %u: %s: %s", q->runtime->kind, q->tgid, q->runtime->no_names,
+			   tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__text(err));
 	return err;
 }
 
@@ -171,7 +145,7 @@ static void answer(struct tapir_runtime_queries *a, struct tapir_runtime_query *
 	q->state = ASKING;
 	q->try_cnt++;
 	pthread_mutex_unlock(&a->lock);
-	q->err = q->kind == TAPIR_RUNTIME_DOTNET ? ask_dotnet(a, q) : ask_jvm(a, q);
+	q->err = ask(a, q);
 	tapir_diag__clear();
 	pthread_mutex_lock(&a->lock);
 	q->state = may_answer_later(q, q->err) ? WAITING : ANSWERED;
@@ -206,14 +180,19 @@ static void *run(void *arg)
 /* ---- its callers ------------------------------------------------------------------------ */
 
 struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_queries *a,
-						       enum tapir_runtime_kind kind, uint32_t tgid)
+						       const struct tapir_runtime_ops *runtime,
+						       uint32_t tgid)
 {
 	struct tapir_runtime_query *q = calloc(1, sizeof(*q));
 
-	if (!q)
+	if (q)
+		q->answer = calloc(1, runtime->answer_bytes);
+	if (!q || !q->answer) {
+		free(q);
 		return NULL;
+	}
 	q->queries = a;
-	q->kind = kind;
+	q->runtime = runtime;
 	q->err = -EAGAIN; /* not asked yet */
 	q->tgid = tgid;
 	pthread_mutex_lock(&a->lock);
@@ -238,15 +217,9 @@ bool tapir_runtime_query__is_answered(struct tapir_runtime_query *q)
 	return is_answered;
 }
 
-const struct tapir_jvm_perf_map *tapir_runtime_query__map(const struct tapir_runtime_query *q)
+const void *tapir_runtime_query__answer(const struct tapir_runtime_query *q)
 {
-	return !q->err && q->kind == TAPIR_RUNTIME_JVM ? &q->map : NULL;
-}
-
-const struct tapir_dotnet_snapshot *
-tapir_runtime_query__snapshot(const struct tapir_runtime_query *q)
-{
-	return !q->err && q->kind == TAPIR_RUNTIME_DOTNET ? &q->snapshot : NULL;
+	return q->err ? NULL : q->answer;
 }
 
 int tapir_runtime_query__error(const struct tapir_runtime_query *q)
@@ -284,6 +257,7 @@ void tapir_runtime_queries__free(struct tapir_runtime_queries *a)
 		struct tapir_runtime_query *q = a->first;
 
 		a->first = q->next;
+		free(q->answer);
 		free(q);
 	}
 	pthread_cond_destroy(&a->news);

@@ -12,10 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/dotnet/dotnet_snapshot.h"
-#include "runtime/jvm/jvm_attach.h"
-
-enum tapir_runtime_kind { TAPIR_RUNTIME_JVM, TAPIR_RUNTIME_DOTNET };
+#include "runtime/runtime_ops.h"
 
 struct tapir_runtime_queries;
 struct tapir_runtime_query;
@@ -26,13 +23,15 @@ void tapir_runtime_queries__free(struct tapir_runtime_queries *queries);
 
 /* NULL: out of memory. The thread begins with the first question. */
 struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_queries *queries,
-						       enum tapir_runtime_kind kind, uint32_t tgid);
+						       const struct tapir_runtime_ops *runtime,
+						       uint32_t tgid);
 
 bool tapir_runtime_query__is_answered(struct tapir_runtime_query *q);
-/* Of an answered one; borrowed until __drop. NULL: it wrote none, or is not a JVM / not .NET. */
-const struct tapir_jvm_perf_map *tapir_runtime_query__map(const struct tapir_runtime_query *q);
-const struct tapir_dotnet_snapshot *
-tapir_runtime_query__snapshot(const struct tapir_runtime_query *q);
+/*
+ * Of an answered one, in the format of its runtime; borrowed until __drop. NULL: it gave none, or
+ * is not such a runtime.
+ */
+const void *tapir_runtime_query__answer(const struct tapir_runtime_query *q);
 /* Of an answered one: how it went, 0 or -errno. */
 int tapir_runtime_query__error(const struct tapir_runtime_query *q);
 /* The query, and its file, are no longer needed: the file is removed if it was made for tapir. */

@@ -12,15 +12,13 @@
 #include "attach/proc.h"
 #include "base/diag.h"
 #include "lore/lore.h"
-#include "runtime/dotnet/dotnet.h"
-#include "runtime/jvm/jvm.h"
 #include "trace/record.h"
 
 struct walk {
 	struct tapir_runtime_info *out;
 	bool is_sure;			     /* by a library; a program may only start another */
 	const struct tapir_lore_file *found; /* the surest so far */
-	bool may_be_dotnet, may_be_jvm;
+	unsigned may_be;		     /* a bit for each of tapir_runtimes */
 };
 
 static bool is_version(const char *text, size_t len)
@@ -85,11 +83,9 @@ static int visit(const struct tapir_mapping_line *m, void *ctx)
 	struct walk *w = ctx;
 	const char *slash = strrchr(m->path, '/');
 
-	w->may_be_dotnet |= tapir_dotnet__is_path(m->path, m->path_len);
-	if (!m->is_executable || !tapir_mapping_line__is_file(m))
-		return 0;
-	w->may_be_jvm |= tapir_jvm__is_libjvm_path(m->path, m->path_len);
-	if (slash)
+	for (unsigned i = 0; tapir_runtimes[i]; i++)
+		w->may_be |= tapir_runtimes[i]->is_path(m->path, m->path_len) ? 1u << i : 0;
+	if (slash && m->is_executable && tapir_mapping_line__is_file(m))
 		see_file(w, m->path, slash + 1);
 	return 0;
 }
@@ -97,23 +93,12 @@ static int visit(const struct tapir_mapping_line *m, void *ctx)
 /* Those that are known by what is in their files. */
 static void inspect(uint32_t tgid, const struct walk *w, struct tapir_runtime_info *out)
 {
-	struct tapir_dotnet_info dotnet;
-	struct tapir_jvm_info jvm;
-	int diag_cnt = tapir_diag__cnt();
+	int mark = tapir_diag__cnt();
 
-	if (w->may_be_dotnet && tapir_dotnet__inspect(tgid, &dotnet) > 0) {
-		bool is_aot = dotnet.kind == TAPIR_DOTNET_NATIVE_AOT;
-
-		snprintf(out->name, sizeof(out->name), "%s", is_aot ? ".NET NativeAOT" : ".NET");
-		snprintf(out->version, sizeof(out->version), "%s", dotnet.version);
-		out->has_events = true;
-	} else if (w->may_be_jvm && tapir_jvm__inspect(tgid, &jvm) > 0) {
-		snprintf(out->name, sizeof(out->name), "OpenJDK");
-		/* "17.0.15+6-Debian-1deb12u1": the distribution's part is of no use here. */
-		snprintf(out->version, sizeof(out->version), "%.*s", (int)strcspn(jvm.version, "-"),
-			 jvm.version);
-	}
-	tapir_diag__rewind(diag_cnt);
+	for (unsigned i = 0; tapir_runtimes[i]; i++)
+		if (w->may_be & 1u << i && tapir_runtimes[i]->inspect(tgid, out) > 0)
+			break;
+	tapir_diag__rewind(mark);
 }
 
 int tapir_runtime__recognize(uint32_t tgid, struct tapir_runtime_info *out)

@@ -6,14 +6,7 @@
 #ifndef TAPIR_USER_RECOGNIZE_H
 #define TAPIR_USER_RECOGNIZE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-struct tapir_runtime_info {
-	char name[32];	  /* ".NET", "OpenJDK", "CPython", "PostgreSQL", ...; "" if unknown */
-	char version[64]; /* "10.0.12", "3.11", "15"; "" not known */
-	bool has_events;  /* .NET: events without USDT probes */
-};
+#include "runtime/runtime_ops.h"
 
 /*
  * 0 and *out, also when no runtime is known; -errno with a line: the process has ended, or may not

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* .NET among the runtimes that can be asked. The answer: struct tapir_dotnet_snapshot. */
+#include <stdio.h>
+
+#include "runtime/dotnet/dotnet.h"
+#include "runtime/dotnet/dotnet_snapshot.h"
+#include "runtime/runtime_ops.h"
+
+static int inspect(uint32_t tgid, struct tapir_runtime_info *out)
+{
+	struct tapir_dotnet_info dotnet;
+	int is_one = tapir_dotnet__inspect(tgid, &dotnet);
+	bool is_aot;
+
+	if (is_one <= 0)
+		return is_one;
+	is_aot = dotnet.kind == TAPIR_DOTNET_NATIVE_AOT;
+	*out = (struct tapir_runtime_info){.has_events = true, .declares_events = !is_aot};
+	snprintf(out->name, sizeof(out->name), "%s", is_aot ? ".NET NativeAOT" : ".NET");
+	snprintf(out->version, sizeof(out->version), "%s", dotnet.version);
+	snprintf(out->description, sizeof(out->description), ".NET %s, %s: %s", dotnet.version,
+		 tapir_dotnet_kind__text(dotnet.kind), dotnet.path);
+	return 1;
+}
+
+/* A file that it writes anyway (-EALREADY) is read where it is. */
+static int ask_names(uint32_t tgid, int cancel_fd, void *answer)
+{
+	struct tapir_dotnet_opts opts = {.tgid = tgid, .cancel_fd = cancel_fd};
+
+	return tapir_dotnet__snapshot(&opts, answer);
+}
+
+static void discard_names(uint32_t tgid, void *answer)
+{
+	(void)tgid;
+	tapir_dotnet_snapshot__fini(answer);
+}
+
+const struct tapir_runtime_ops tapir_runtime_dotnet = {
+	.is_path = tapir_dotnet__is_path,
+	.inspect = inspect,
+	.ask_names = ask_names,
+	.discard_names = discard_names,
+	.answer_bytes = sizeof(struct tapir_dotnet_snapshot),
+	.kind = ".NET process",
+	.no_names = "its methods have no names",
+};
