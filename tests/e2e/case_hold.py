@@ -399,6 +399,29 @@ def test_program_goes_on_when_tapir_is_stopped(t):
     t.ok(missed <= len(t.report(file)["gaps"]), f"what was not held is a gap: {missed} missed, {result.err}")
 
 
+def test_recording_stops_and_continues_with_ctrl_z_in_a_shell(t):
+    """The terminal stops tapir, its holder ignores that, and the program; fg lets all of them go on."""
+    bash, file = t.need("bash"), t.path("trace.tapir")
+    script = t.path("script")
+    with open(script, "w", encoding="ascii") as out:
+        out.write(storm_of_files(t, 60))
+    terminal = Terminal(t, bash, "--norc", "--noediting", "-i")
+    try:
+        terminal.expect("ready> ")
+        terminal.say(f"{t.tapir_path} record -q dlopener plug {' '.join(EVENTS_ONLY)} -o {file} -- sh {script}\n")
+        wait_for(t, "begun", 10)
+        terminal.say("\x1a")
+        terminal.expect("Stopped")
+        terminal.say("sleep 0.5; fg\n")
+        said_all(t, 20)
+        terminal.say("echo rc=$?\n")
+        terminal.expect("rc=5", 20)
+    finally:
+        terminal.close()
+    missed = 120 - len(t.events(file))
+    t.ok(missed <= len(t.report(file)["gaps"]), f"what was not held is a gap: {missed} missed")
+
+
 def test_program_goes_on_when_the_terminal_of_tapir_is_stopped(t):
     """Ctrl-S: tapir blocks in the line it writes."""
     script = storm_of_files(t, 60)
