@@ -131,6 +131,8 @@ struct tapir_eh_common {
 	uint64_t code_off, code_end; /* its program, in the section */
 	uint32_t encoding;
 	uint32_t has_augmentation;
+	uint32_t is_signal; /* its functions return from signal handlers */
+	uint32_t pad0;
 };
 
 /* Enters the entry at off, after its length and id. 0: there is none. */
@@ -188,7 +190,9 @@ static inline void tapir_eh__augment(struct tapir_eh_cursor *c, const uint8_t *l
 			(void)tapir_eh__take(c, 1);
 		else if (*letters == 'P')
 			(void)tapir_eh__pointer(c, (unsigned)tapir_eh__take(c, 1) & 0x7f);
-		else if (*letters != 'S' && *letters != 'B')
+		else if (*letters == 'S')
+			out->is_signal = 1;
+		else if (*letters != 'B')
 			break;
 	}
 	c->at = end;
@@ -210,6 +214,7 @@ static inline int tapir_eh__cie(const struct tapir_eh_section *section, uint64_t
 	while (tapir_eh__take(&c, 1) && letter_cnt < 16)
 		letter_cnt++;
 	out->encoding = 0;
+	out->is_signal = out->pad0 = 0;
 	out->has_augmentation = letter_cnt && *letters == 'z';
 	if (c.bad || letter_cnt == 16 || (letter_cnt && *letters != 'z'))
 		return 0;
@@ -544,6 +549,7 @@ static inline void tapir_eh__begin(struct tapir_eh_iter *it, const struct tapir_
 	it->off = it->cie_off = 0;
 	it->is_cie_ok = it->broken_cnt = 0;
 	it->common.encoding = it->common.has_augmentation = 0;
+	it->common.is_signal = it->common.pad0 = 0;
 }
 
 /* The next function that the section describes, by it->common. 0: there are no more. */

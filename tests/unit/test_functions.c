@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
+#include <signal.h>
 
 #include "eh_frame_builder.h"
 #include "elf_builder.h"
@@ -149,6 +151,44 @@ static void file_without_section_has_none(void **state)
 	elf_builder__fini(&b);
 }
 
+static void *volatile returns_to;
+
+static void on_signal(int number)
+{
+	(void)number;
+	returns_to = __builtin_return_address(0);
+}
+
+/* Where the kernel had a real handler return to; a caller's address is looked up one byte before.
+ */
+static void signal_trampoline_is_known(void **state)
+{
+	struct tapir_functions *functions;
+	struct tapir_function_range range;
+	struct tapir_elf *elf;
+	Dl_info info;
+	uint64_t off;
+
+	(void)state;
+	signal(SIGUSR1, on_signal);
+	assert_int_equal(raise(SIGUSR1), 0);
+	assert_true(dladdr(returns_to, &info));
+	assert_int_equal(tapir_elf__open(info.dli_fname, &elf), 0);
+	assert_int_equal(tapir_functions__load(elf, &functions), 0);
+	assert_true(tapir_elf__va_to_off(
+		elf, (uint64_t)((const char *)returns_to - (const char *)info.dli_fbase), &off));
+	assert_true(tapir_functions__find(functions, off - 1, &range));
+	assert_true(range.is_signal);
+	assert_true(tapir_elf__va_to_off(elf,
+					 (uint64_t)((const char *)dlsym(RTLD_DEFAULT, "qsort") -
+						    (const char *)info.dli_fbase),
+					 &off));
+	assert_true(tapir_functions__find(functions, off, &range));
+	assert_false(range.is_signal);
+	tapir_functions__free(functions);
+	tapir_elf__free(elf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +197,7 @@ int main(void)
 		cmocka_unit_test(entries_of_no_code_are_left_out),
 		cmocka_unit_test(section_may_end_anywhere),
 		cmocka_unit_test(file_without_section_has_none),
+		cmocka_unit_test(signal_trampoline_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

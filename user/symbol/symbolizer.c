@@ -382,11 +382,15 @@ static bool name_range(struct tapir_symbolizer *s, const struct file *file, uint
 
 	if (!file->functions || !tapir_functions__find(file->functions, file_off, &range))
 		return false;
-	snprintf(s->range_name, sizeof(s->range_name), "fn_%" PRIx64, range.start_va);
+	/* Its name in every C library; stripped, since nobody calls it. */
+	if (range.is_signal)
+		snprintf(s->range_name, sizeof(s->range_name), "__restore_rt");
+	else
+		snprintf(s->range_name, sizeof(s->range_name), "fn_%" PRIx64, range.start_va);
 	*out = (struct tapir_symbol_name){.name = s->range_name,
 					  .start_off = range.start_off,
 					  .size = range.size,
-					  .is_range = true};
+					  .is_range = !range.is_signal};
 	return true;
 }
 

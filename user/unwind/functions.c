@@ -13,7 +13,8 @@
 
 struct range {
 	uint64_t start_va;
-	uint32_t start_off, size;
+	uint32_t start_off;
+	uint32_t size : 31, is_signal : 1;
 };
 
 struct tapir_functions {
@@ -30,16 +31,19 @@ static int by_start(const void *a, const void *b)
 }
 
 /* False: not code of the file. A linker leaves the entries of functions that it dropped. */
-static bool to_range(const struct tapir_elf *elf, const struct tapir_eh_function *f,
+static bool to_range(const struct tapir_elf *elf, const struct tapir_eh_function *f, bool is_signal,
 		     struct range *out)
 {
 	const Elf64_Phdr *load = tapir_elf__load_at(elf, f->start_va);
 	uint64_t off, size = f->end_va - f->start_va;
 
 	if (!load || !(load->p_flags & PF_X) || !tapir_elf__va_to_off(elf, f->start_va, &off) ||
-	    off > UINT32_MAX || size > UINT32_MAX)
+	    off > UINT32_MAX || size > INT32_MAX)
 		return false;
-	*out = (struct range){f->start_va, (uint32_t)off, (uint32_t)size};
+	*out = (struct range){.start_va = f->start_va,
+			      .start_off = (uint32_t)off,
+			      .size = (uint32_t)size & INT32_MAX,
+			      .is_signal = is_signal};
 	return true;
 }
 
@@ -52,7 +56,8 @@ static int add_ranges(struct tapir_functions *functions, const struct tapir_elf 
 
 	tapir_eh__begin(&it, section);
 	while (tapir_eh__next(&it, &f))
-		if (to_range(elf, &f, &range) && !tapir_vec__push(&functions->ranges, range))
+		if (to_range(elf, &f, it.common.is_signal, &range) &&
+		    !tapir_vec__push(&functions->ranges, range))
 			return -ENOMEM;
 	if (!functions->ranges.cnt)
 		return -ENOENT;
@@ -103,7 +108,8 @@ bool tapir_functions__find(const struct tapir_functions *functions, uint64_t fil
 
 	if (!range || file_off - range->start_off >= range->size)
 		return false;
-	*out = (struct tapir_function_range){range->start_off, range->size, range->start_va};
+	*out = (struct tapir_function_range){range->start_off, range->size, range->start_va,
+					     range->is_signal};
 	return true;
 }
 

@@ -27,6 +27,7 @@ struct tapir_function_range {
 	uint64_t start_off; /* in the file */
 	uint64_t size;
 	uint64_t start_va; /* as linked */
+	bool is_signal;	   /* the C library's trampoline, to which signal handlers return */
 };
 
 /* The range that holds an offset of the file. False: none does, *out is untouched. */
