@@ -159,3 +159,25 @@ def test_of_two_defects_both_are_named(t):
     report, _, _ = record(t, "convoy", "exceptions")
     leads(t, report, "locks", "Defects.Reserve()")
     t.ok("exceptions" in [f["kind"] for f in report["findings"][:3]], f"{report['findings']}")
+
+
+ORDERS, FLOW = "Shop-Orders", "System.Threading.Tasks.TplEventSource:TasksFlowActivityIds"
+
+
+def test_orders_over_awaits_are_paired_by_their_ids(t):
+    report, _, said = record(t, "orders", specs=(ORDERS, FLOW))
+    found = json.loads(t.tapir("report", t.path("answer.tapir"), "--view", "slow=Shop-Orders:Order", "--json").out)
+    t.ok(0 < found["count"] <= said["count"], f"{found['count']} of {said['count']}")
+    t.ok(39e6 < found["p50_ns"] < 80e6, f"40 ms of a delay: {found['p50_ns']}")
+    t.ok(found["slowest"][0]["ns"] <= said["worst_ns"] * 1.05 and found["slowest"][0]["ns"] > 390e6, f"{found['slowest'][0]['ns']} {said}")
+    first = leads(t, report, "requests", "Shop-Orders:Order takes ")
+    t.eq(first["view"], "slow=Shop-Orders:Order", "where more is shown")
+
+
+def test_orders_without_ids_have_no_invented_duration(t):
+    report, _, _ = record(t, "orders", specs=(ORDERS,))
+    t.ok("requests" not in [f["kind"] for f in report["findings"]], f"{report['findings']}")
+    kind = next(i for i in report["intervals"] if i["name"] == "Order")
+    t.ok(kind["count"] == 0 and kind["half"] > 20, f"counted, not paired: {kind}")
+    err = t.tapir("report", t.path("answer.tapir"), "--view", "slow=Shop-Orders:Order", expect=1).err
+    t.ok("are not known" in err and "TasksFlowActivityIds" in err, err)

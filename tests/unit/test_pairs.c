@@ -137,6 +137,17 @@ static void user_names_a_pair(void **state)
 	assert_int_equal(roles_of("/a:b", "open").cnt, 1);
 }
 
+static void pair_of_the_table_that_a_user_names_counts_once(void **state)
+{
+	(void)state;
+	assert_int_equal(tapir_pairs__name(&pairs, "System.Net.Http:RequestStart,RequestStop"), 0);
+	assert_int_equal(tapir_pairs__name(&pairs, "gc__begin,vmops__end"), 0);
+	assert_int_equal(roles_of("System.Net.Http", "RequestStart").cnt, 1);
+	assert_int_equal(roles_of("System.Net.Http", "RequestStop").cnt, 1);
+	assert_int_equal(roles_of("Microsoft.AspNetCore.Hosting", "RequestStart").cnt, 1);
+	assert_int_equal(roles_of("hotspot", "gc__begin").cnt, 2); /* other ends: both */
+}
+
 static void malformed_pairs_are_refused(void **state)
 {
 	static const char *const bad[] = {
@@ -193,6 +204,7 @@ int main(void)
 		TEST(pairs_of_the_table_can_all_be_found),
 		TEST(names_tell_when_nothing_else_does),
 		TEST(user_names_a_pair),
+		TEST(pair_of_the_table_that_a_user_names_counts_once),
 		TEST(malformed_pairs_are_refused),
 		TEST(kinds_answer_to_their_names),
 		TEST(kinds_are_bounded_when_file_is_hostile),

@@ -15,7 +15,7 @@
 
 /* What the probes are called by. */
 enum { REQ_BEGIN = 1, REQ_END, GC_BEGIN, GC_END, LOCK_BEGIN, LOCK_END };
-enum { HTTP_BEGIN = LOCK_END + 1, HTTP_END, POOL_BEGIN, POOL_END };
+enum { HTTP_BEGIN = LOCK_END + 1, HTTP_END, POOL_BEGIN, POOL_END, ORDER_BEGIN, ORDER_END };
 
 struct closed {
 	uint32_t flags, tid, end_tid;
@@ -87,6 +87,8 @@ static void describe(void)
 		     "ThreadPoolEnqueueWork", "workID", NULL);
 	feeder_probe(&feeder, POOL_END, "System.Diagnostics.Eventing.FrameworkEventSource",
 		     "ThreadPoolDequeueWork", "workID", NULL);
+	feeder_probe(&feeder, ORDER_BEGIN, "Shop-Orders", "OrderStart", NULL, NULL);
+	feeder_probe(&feeder, ORDER_END, "Shop-Orders", "OrderStop", NULL, NULL);
 }
 
 static int setup_with(const struct tapir_timeline_opts *opts)
@@ -346,6 +348,96 @@ static void activity_is_followed_from_thread_to_thread(void **state)
 }
 
 /* Whoever was to go on with it could not, either. */
+static void order(uint32_t probe, uint32_t tid, uint64_t time_ns, uint8_t flow)
+{
+	const uint8_t id[16] = {7, flow};
+
+	feeder_event(&feeder, (struct feeder_event){.probe_id = probe,
+						    .tgid = 100,
+						    .tid = tid,
+						    .time_ns = time_ns,
+						    .activity = flow ? id : NULL});
+}
+
+static unsigned complete_cnt(void)
+{
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < closed_cnt && i < 64; i++)
+		cnt += !(closed[i].flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED));
+	return cnt;
+}
+
+/* An EventSource of a program's own, over awaits. */
+static void events_of_one_id_are_a_pair_on_any_thread(void **state)
+{
+	(void)state;
+	order(ORDER_BEGIN, 1, 10 * MS, 1);
+	order(ORDER_BEGIN, 1, 11 * MS, 2);
+	order(ORDER_END, 1, 12 * MS, 1);
+	order(ORDER_END, 2, 40 * MS, 2);
+	order(ORDER_END, 2, 41 * MS, 3);
+	finish();
+	assert_int_equal(closed[0].until_ns - closed[0].from_ns, 2 * MS);
+	assert_int_equal(closed[1].until_ns - closed[1].from_ns, 29 * MS);
+	assert_int_equal(complete_cnt(), 2);
+	assert_true(closed[2].flags & TAPIR_INTERVAL_UNBEGUN);
+}
+
+static void order_without_ids_has_no_duration_once_it_moves(void **state)
+{
+	const struct tapir_kind *kind;
+
+	(void)state;
+	order(ORDER_BEGIN, 1, 10 * MS, 0);
+	order(ORDER_BEGIN, 1, 11 * MS, 0); /* the first one is awaited */
+	order(ORDER_END, 1, 12 * MS, 0);   /* of which of them? */
+	order(ORDER_END, 2, 40 * MS, 0);
+	finish();
+	assert_int_equal(complete_cnt(), 0);
+	kind = &feeder.pairs.kinds.data[0];
+	assert_int_equal(kind->cnt, 0);
+	assert_int_equal(kind->unbegun, 2);
+	assert_int_equal(kind->unended, 2);
+}
+
+static void order_without_ids_that_stays_on_its_thread_has_one(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		order(ORDER_BEGIN, 1 + i % 3, (10 + i) * MS, 0);
+		order(ORDER_END, 1 + i % 3, (10 + i) * MS + 1000, 0);
+	}
+	finish();
+	assert_int_equal(complete_cnt(), 20);
+	assert_int_equal(closed[19].until_ns - closed[19].from_ns, 1000);
+}
+
+/* Flows begin and end on any threads: each duration is the flow's own. */
+static void durations_are_the_flows_own_whatever_happens(void **state)
+{
+	uint64_t begun_ns[40] = {}, took_ns[64], seed = 1, now_ns = MS;
+	unsigned cnt = 0;
+
+	(void)state;
+	for (unsigned step = 0; cnt < 40; step++) {
+		uint8_t flow;
+
+		seed = tapir_hash__mix(seed, step);
+		flow = (uint8_t)(1 + seed % 39);
+		now_ns += 1 + (seed >> 40) % MS;
+		order(begun_ns[flow] ? ORDER_END : ORDER_BEGIN, 1 + (uint32_t)(seed >> 20) % 4,
+		      now_ns, flow);
+		if (begun_ns[flow])
+			took_ns[cnt++] = now_ns - begun_ns[flow];
+		begun_ns[flow] = begun_ns[flow] ? 0 : now_ns;
+	}
+	finish();
+	assert_int_equal(complete_cnt(), cnt);
+	for (unsigned i = 0; i < cnt; i++)
+		assert_int_equal(closed[i].until_ns - closed[i].from_ns, took_ns[i]);
+}
+
 static void gc_between_two_threads_is_a_part_of_the_activity(void **state)
 {
 	(void)state;
@@ -606,6 +698,10 @@ int main(void)
 		TEST(nested_and_overlapping_intervals_are_told_apart),
 		TEST(key_finds_the_begin_on_another_thread),
 		TEST(activity_is_followed_from_thread_to_thread),
+		TEST(events_of_one_id_are_a_pair_on_any_thread),
+		TEST(order_without_ids_has_no_duration_once_it_moves),
+		TEST(order_without_ids_that_stays_on_its_thread_has_one),
+		TEST(durations_are_the_flows_own_whatever_happens),
 		TEST(gc_between_two_threads_is_a_part_of_the_activity),
 		TEST(activity_whose_thread_died_is_not_known_after_it),
 		TEST(users_pair_stands_beside_what_the_names_say),

@@ -350,6 +350,22 @@ static void types_are_bounded_when_all_differ(void **state)
 	assert_int_equal(result.notes.cnt, 1);
 }
 
+static void interval_that_the_end_cuts_does_not_lead(void **state)
+{
+	(void)state;
+	feeder_probe(&f, 1, "shop", "order__start", "id", NULL);
+	feeder_probe(&f, 2, "shop", "order__done", "id", NULL);
+	ask("slow=order", 1);
+	fire_with(1, 2, 1 * MS, 1, NULL);
+	fire_with(1, 1, 10 * MS, 2, NULL);
+	fire_with(2, 1, 14 * MS, 2, NULL);
+	fire_with(1, 1, 90 * MS, 3, NULL);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(fact("count"), 1);
+	assert_int_equal(fact("half"), 2);
+	assert_int_equal(cell(table("slowest", 0), 0, "ns")->u64, 4 * MS);
+}
+
 static void pool_has_its_workers_and_queue(void **state)
 {
 	(void)state;
@@ -360,11 +376,12 @@ static void pool_has_its_workers_and_queue(void **state)
 	ask("threadpool", 0);
 	fire_with(1, 1, 1 * MS, 4, "ClimbingMove");
 	fire_with(1, 1, 2 * MS, 6, "Starvation");
+	fire_with(1, 1, 2 * MS, 6, "CooperativeBlocking");
 	fire_with(2, 1, 3 * MS, 77, NULL);
 	fire_with(3, 2, 8 * MS, 77, NULL);
 	assert_int_equal(answer(), 0);
 	assert_int_equal(fact("most_workers"), 6);
-	assert_int_equal(fact("starved"), 1);
+	assert_int_equal(fact("starved"), 2);
 	assert_int_equal(fact("queued"), 1);
 	assert_int_equal(fact("queued_worst_ns"), 5 * MS);
 	assert_string_equal(cell(table("adjustments", 0), 1, "reason")->text, "Starvation");
@@ -562,6 +579,7 @@ int main(void)
 		TEST(pauses_have_their_reason_and_heap),
 		TEST(exceptions_and_allocations_are_counted_by_type),
 		TEST(types_are_bounded_when_all_differ),
+		TEST(interval_that_the_end_cuts_does_not_lead),
 		TEST(pool_has_its_workers_and_queue),
 		TEST(counters_keep_their_course_when_values_are_many),
 		TEST(what_was_added_is_shown_a_second_and_summed),

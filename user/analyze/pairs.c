@@ -146,10 +146,25 @@ struct names {
 	char provider[256], event[256];
 };
 
+static void copy_name(char *out, size_t size, struct tapir_sv name)
+{
+	size_t len = name.len < size ? name.len : size - 1;
+
+	memcpy(out, name.data, len);
+	out[len] = 0;
+}
+
 static void add_role(struct tapir_roles *roles, uint32_t kind, bool is_begin)
 {
 	if (kind != TAPIR_NO_KIND && roles->cnt < TAPIR_PAIR_MAX_ROLES)
 		roles->roles[roles->cnt++] = (struct tapir_role){kind, is_begin};
+}
+
+static bool is_named(const struct tapir_user_pair *user, int end, const char *provider,
+		     const char *event)
+{
+	return (!user->provider[end] || tapir_glob__match(user->provider[end], provider)) &&
+	       tapir_glob__match(user->event[end], event);
 }
 
 static void add_user_roles(struct tapir_pairs *pairs, const struct names *names,
@@ -166,9 +181,7 @@ static void add_user_roles(struct tapir_pairs *pairs, const struct names *names,
 		};
 
 		for (int end = 1; end >= 0; end--)
-			if ((!user->provider[end] ||
-			     tapir_glob__match(user->provider[end], names->provider)) &&
-			    tapir_glob__match(user->event[end], names->event))
+			if (is_named(user, end, names->provider, names->event))
 				add_role(roles, kind_of(pairs, &like, false), !end);
 	}
 }
@@ -187,6 +200,27 @@ static bool is_one_of(const char *words, const char *word)
 	return false;
 }
 
+/* The user names the same two events: then they are the user's, or each interval counts twice. */
+static bool is_users(const struct tapir_pairs *pairs, const struct tapir_pair *p)
+{
+	const struct tapir_user_pair *user;
+	char end[128];
+
+	tapir_vec_for_each (user, &pairs->user) {
+		if (!is_named(user, 0, p->provider, p->begin))
+			continue;
+		for (const char *at = p->end; *at;) {
+			size_t len = strcspn(at, "|");
+
+			copy_name(end, sizeof(end), (struct tapir_sv){at, len});
+			if (is_named(user, 1, p->provider, end))
+				return true;
+			at += len + (at[len] == '|');
+		}
+	}
+	return false;
+}
+
 /* Ends first: an event that ends one interval and begins another does so in this order. */
 static void add_known_roles(struct tapir_pairs *pairs, const struct names *names,
 			    struct tapir_roles *roles)
@@ -195,7 +229,7 @@ static void add_known_roles(struct tapir_pairs *pairs, const struct names *names
 
 	for (int is_begin = 0; is_begin < 2; is_begin++)
 		for (size_t i = 0; (p = tapir_lore__pair(i)); i++) {
-			if (strcmp(p->provider, names->provider))
+			if (strcmp(p->provider, names->provider) || is_users(pairs, p))
 				continue;
 			if (is_begin ? !strcmp(p->begin, names->event)
 				     : is_one_of(p->end, names->event))
@@ -211,6 +245,15 @@ static bool strip_suffix(const char *event, const char *suffix, struct tapir_str
 		return false;
 	tapir_str__add(base, event, len - suffix_len);
 	return true;
+}
+
+/* An EventSource gives the two events of an activity one id, whatever threads they come from. The
+ * runtime's own events carry the id of what they happen in. */
+static uint8_t guessed_scope(const struct names *names, const char *suffix)
+{
+	if (*suffix == '_' || !strncmp(names->provider, "Microsoft-Windows-DotNETRuntime", 31))
+		return TAPIR_PAIR_THREAD;
+	return TAPIR_PAIR_ACTIVITY;
 }
 
 static void add_guessed_role(struct tapir_pairs *pairs, const struct names *names,
@@ -230,21 +273,16 @@ static void add_guessed_role(struct tapir_pairs *pairs, const struct names *name
 		if (!strip_suffix(names->event, suffixes[i].suffix, &base))
 			continue;
 		if (base.data) {
-			struct tapir_pair like = {.provider = names->provider, .kind = base.data};
+			struct tapir_pair like = {.provider = names->provider,
+						  .kind = base.data,
+						  .scope =
+							  guessed_scope(names, suffixes[i].suffix)};
 
 			add_role(roles, kind_of(pairs, &like, true), suffixes[i].is_begin);
 		}
 		break;
 	}
 	tapir_str__fini(&base);
-}
-
-static void copy_name(char *out, size_t size, struct tapir_sv name)
-{
-	size_t len = name.len < size ? name.len : size - 1;
-
-	memcpy(out, name.data, len);
-	out[len] = 0;
 }
 
 static struct tapir_roles judge(struct tapir_pairs *pairs, const struct tapir_probe_view *probe)

@@ -28,6 +28,10 @@ struct tapir_kind {
 	bool is_guessed;   /* by the names of its events */
 	/* of its intervals; a half one is in neither sum nor worst */
 	uint64_t cnt, sum_ns, worst_ns;
+	/* By activity id, and events without one do not stay on their threads: the kind's intervals
+	 * without an id have no duration that anybody knows. */
+	bool is_unknown_by_thread;
+	uint64_t stray;		   /* ends without an id or a begin on their thread */
 	uint64_t unbegun, unended; /* their other end is not in the file */
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/timeline_impl.h"
+#include "lore/lore.h"
 
 /* ---- lists -------------------------------------------------------------------------------- */
 
@@ -417,11 +418,62 @@ static struct tapir_interval *new_interval(struct tapir_timeline *tl, const stru
 	return i;
 }
 
+/* NULL: none is open. */
+static struct tapir_interval *find_open(struct tapir_timeline *tl, struct happening *h,
+					uint32_t kind_idx)
+{
+	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
+	uint64_t key = kind->key ? hash_key(tl, h, kind->key) : 0;
+	uint64_t activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
+	struct tapir_interval *i;
+
+	if (is_shared(kind) && (activity || kind->scope != TAPIR_PAIR_ACTIVITY))
+		return shared_of(tl, map_key_of(kind, kind_idx, h->thread->tgid, key, activity));
+	for (i = h->thread->open; i; i = i->outer)
+		if (i->kind == kind_idx && i->key == key)
+			return i;
+	return NULL;
+}
+
+#define STRAY_MAX 4 /* ends whose begin the recording may have missed */
+
+/* Awaited work goes on on any of them. */
+static bool is_of_pool(const struct tapir_timeline *tl, const struct happening *h)
+{
+	struct tapir_sv comm = tapir_timeline__comm(tl, h->thread->tid, h->now_ns);
+
+	tapir_lore_for_each (lore)
+		if (lore->pool_thread && tapir_sv__starts_with(comm, lore->pool_thread))
+			return true;
+	return false;
+}
+
+/* Without ids an activity that moved cannot be told from the next one on its thread. It moves
+ * where threads of a pool serve it, begins nest, or ends come on threads that began none. */
+static bool is_unknown(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx,
+		       bool is_begin)
+{
+	struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
+	bool is_open;
+
+	if (!kind->is_guessed || kind->scope != TAPIR_PAIR_ACTIVITY || activity_of(h))
+		return false;
+	is_open = find_open(tl, h, kind_idx) != NULL;
+	kind->stray += !is_begin && !is_open;
+	kind->is_unknown_by_thread |=
+		is_of_pool(tl, h) || (is_begin ? is_open : kind->stray > STRAY_MAX + kind->cnt / 8);
+	if (kind->is_unknown_by_thread)
+		*(is_begin ? &kind->unended : &kind->unbegun) += 1;
+	return kind->is_unknown_by_thread;
+}
+
 static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
 {
 	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
 	struct tapir_interval *i, *before;
 
+	if (is_unknown(tl, h, kind_idx, true))
+		return;
 	tapir_tl__advance(h->thread, h->now_ns);
 	limit_nesting(tl, h, kind_idx);
 	i = new_interval(tl, h, kind_idx);
@@ -470,23 +522,6 @@ static void change_thread(struct tapir_interval *i, const struct happening *h)
 	i->flags |= TAPIR_INTERVAL_CROSSED;
 }
 
-/* NULL: none is open. */
-static struct tapir_interval *find_open(struct tapir_timeline *tl, struct happening *h,
-					uint32_t kind_idx)
-{
-	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
-	uint64_t key = kind->key ? hash_key(tl, h, kind->key) : 0;
-	uint64_t activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
-	struct tapir_interval *i;
-
-	if (is_shared(kind) && (activity || kind->scope != TAPIR_PAIR_ACTIVITY))
-		return shared_of(tl, map_key_of(kind, kind_idx, h->thread->tgid, key, activity));
-	for (i = h->thread->open; i; i = i->outer)
-		if (i->kind == kind_idx && i->key == key)
-			return i;
-	return NULL;
-}
-
 static void end_unbegun(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
 {
 	struct tapir_interval *i = new_interval(tl, h, kind_idx);
@@ -501,8 +536,11 @@ static void end_unbegun(struct tapir_timeline *tl, struct happening *h, uint32_t
 
 static void end(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
 {
-	struct tapir_interval *i = find_open(tl, h, kind_idx);
+	struct tapir_interval *i;
 
+	if (is_unknown(tl, h, kind_idx, false))
+		return;
+	i = find_open(tl, h, kind_idx);
 	if (!i) {
 		end_unbegun(tl, h, kind_idx);
 		return;

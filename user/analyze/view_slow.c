@@ -222,6 +222,16 @@ static void slow_wait(void *ctx, const struct tapir_wait *w)
 
 /* ---- which are the slowest ------------------------------------------------------------------ */
 
+/* One that the edges of the recording cut is no slowest: how long it took is not known. */
+static bool is_slower(const struct slow_one *a, const struct slow_one *b)
+{
+	const uint32_t cut = TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED;
+
+	if (!(a->flags & cut) != !(b->flags & cut))
+		return b->flags & cut;
+	return a->until_ns - a->from_ns > b->until_ns - b->from_ns;
+}
+
 static void keep(struct slow *s, struct tapir_interval *i)
 {
 	struct slow_one one = {.from_ns = i->from_ns,
@@ -232,10 +242,9 @@ static void keep(struct slow *s, struct tapir_interval *i)
 			       .flags = i->flags,
 			       .parts = i->parts,
 			       .details = i->details};
-	uint64_t took_ns = one.until_ns - one.from_ns;
 	size_t at = s->slowest.cnt;
 
-	while (at && s->slowest.data[at - 1].until_ns - s->slowest.data[at - 1].from_ns < took_ns)
+	while (at && is_slower(&one, &s->slowest.data[at - 1]))
 		at--;
 	if (at >= s->asked.top)
 		return;
@@ -502,6 +511,18 @@ static void add_finding(const struct slow *s, struct tapir_view_result *result)
 				t->cells.data[best * t->column_cnt + 8].text);
 }
 
+#define FLOW   "System.Threading.Tasks.TplEventSource:TasksFlowActivityIds"
+#define NO_IDS "have no activity id and change threads: record " FLOW " with them"
+static bool is_unknown(struct slow *s)
+{
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->asked.tl);
+
+	for (uint32_t kind = 0; kind < pairs->kinds.cnt; kind++)
+		if (pairs->kinds.data[kind].is_unknown_by_thread && is_asked(s, kind))
+			return true;
+	return false;
+}
+
 static int no_such(struct slow *s)
 {
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->asked.tl);
@@ -509,6 +530,9 @@ static int no_such(struct slow *s)
 	struct tapir_str known = {};
 	int err;
 
+	if (is_unknown(s))
+		return tapir_diag__fail(
+			-ENOENT, "durations of %s are not known: its events " NO_IDS, s->asked.arg);
 	tapir_vec_for_each (kind, &pairs->kinds) {
 		if (!kind->provider || !kind->name ||
 		    !(kind->cnt || kind->unbegun || kind->unended))
@@ -555,6 +579,8 @@ static int slow_finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__note(result,
 					"%llu more began before the recording or did not end in it",
 					(unsigned long long)s->half_cnt);
+	if (is_unknown(s))
+		tapir_view_result__note(result, "events of other intervals " NO_IDS);
 	if (!tapir_timeline__stats(s->asked.tl)->switches)
 		tapir_view_result__note(result,
 					"no context switches were recorded: running and waiting "

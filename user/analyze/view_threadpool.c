@@ -47,7 +47,9 @@ static void add_change(struct threadpool *v, const struct tapir_event_fields *f,
 	if (reason.data)
 		memcpy(change.reason, reason.data, reason.len);
 	/* the runtime's number, if it has no name */
-	v->starved += strstr(change.reason, "tarvation") || !strcmp(change.reason, "6");
+	v->starved += strstr(change.reason, "tarvation") ||
+		      strstr(change.reason, "CooperativeBlocking") || !strcmp(change.reason, "6") ||
+		      !strcmp(change.reason, "8");
 	v->most = change.workers > v->most ? change.workers : v->most;
 	tapir_str__fini(&reason);
 	if (v->changes.cnt == MAX_CHANGES)

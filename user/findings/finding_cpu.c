@@ -12,6 +12,7 @@
 
 #define MIN_SAMPLES	   50u /* fewer say nothing of a share */
 #define MIN_CPUS	   0.1
+#define MIN_CPUS_OF_JIT	   0.12 /* attaching alone makes up to 0.08 for some seconds */
 #define MIN_CPUS_OF_TIMERS 0.03
 
 /* ---- counting ------------------------------------------------------------------------------- */
@@ -107,9 +108,11 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	double cpus = tapir_finding__cpus(f) * share / 100;
 	struct tapir_str text = {};
 
-	if (!has_cpus(f, MIN_CPUS) || !tapir_found__counts(TAPIR_FOUND_JIT, share))
+	if (f->cpu.jit < MIN_SAMPLES || (cpus >= 0 && cpus < MIN_CPUS_OF_JIT) ||
+	    !tapir_found__counts(TAPIR_FOUND_JIT, share))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU in the JIT compiler", share);
 	if (f->jit.cnt && seconds > 0)
