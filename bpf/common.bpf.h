@@ -27,7 +27,6 @@
 #include "bpf/control.h"
 #include "bpf/core_fixes.bpf.h"
 #include "bpf/glob_logic.bpf.h"
-#include "bpf/repair_logic.bpf.h"
 #include "bpf/unwind_maps.bpf.h"
 #include "bpf/walk_logic.bpf.h"
 
@@ -89,21 +88,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tapir_losses);
 } losses __weak SEC(".maps");
-
-/* Files with functions that hide their caller, and which process has them where. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, TAPIR_REPAIR_FILES);
-	__type(key, __u32);
-	__type(value, struct tapir_repair_file);
-} repair_files __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, TAPIR_REPAIR_PROCESSES);
-	__type(key, __u32);
-	__type(value, struct tapir_repair_process);
-} repair_processes __weak SEC(".maps");
 
 /* ---- small common pieces ---------------------------------------------------------------- */
 

@@ -138,55 +138,15 @@ struct tapir_file_key {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_file_key) == 32, "tapir_file_key");
 
-/*
- * Functions that hide their caller from a frame-pointer walk (tapir/eh_rows.h), of one file; an
- * element of the map `repair_files`. Offsets are from where the table begins in the file's code. A
- * row is valid up to the next one; after the last they are all UINT32_MAX, 0.
- */
-#define TAPIR_REPAIR_ROWS      2048u /* a power of two */
-#define TAPIR_REPAIR_PAGES     16384u
-#define TAPIR_REPAIR_FILES     16u
-#define TAPIR_REPAIR_PROCESSES 1024u
-#define TAPIR_REPAIR_RANGES    6u /* runtime, JIT, garbage collector; and those of leaves only */
-
-struct tapir_repair_row {
-	uint32_t off;
-	uint32_t cfa_off; /* the frame ends so far above the stack pointer; 0: nothing to repair */
-};
-
-struct tapir_repair_file {
-	uint64_t pages[TAPIR_REPAIR_PAGES / 64]; /* one bit each: whether any row is in it */
-	struct tapir_repair_row rows[TAPIR_REPAIR_ROWS];
-	uint32_t page_shift;
-	uint32_t pad0;
-};
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_repair_file) == 18440, "tapir_repair_file");
-
-/* Where a process has such a file's code; size 0: not in use. */
-struct tapir_repair_range {
-	uint64_t start_va;
-	uint32_t size;
-	uint32_t file_idx;
-};
-
-/* An element of the map `repair_processes`, by tgid. */
-struct tapir_repair_process {
-	uint64_t low_va, size; /* contains all ranges of functions that call others */
-	struct tapir_repair_range ranges[TAPIR_REPAIR_RANGES];
-};
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_repair_process) == 112, "tapir_repair_process");
-
 /* The switches of a running session; the map `live`, mapped by the loader. */
 struct tapir_live {
 	uint64_t epoch;	     /* grows with each segment: stacks and threads are sent again */
 	uint64_t wake_bytes; /* data in a ring that is worth a wake-up */
 	uint64_t ask_bytes;  /* a thread sends that much before it asks how full the ring is */
 	uint32_t enabled;
-	uint32_t has_repairs; /* something was put into `repair_processes` */
 	uint32_t holder_tgid; /* the tracer of those that may be held; 0: none */
-	uint32_t pad0;
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 40, "tapir_live");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 32, "tapir_live");
 
 /* One element of the map `losses`, by probe id (0: of no probe); mapped by the loader. */
 struct tapir_losses {

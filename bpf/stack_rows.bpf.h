@@ -68,7 +68,6 @@ struct user_stack {
 	__u32 file_idx, pc, at;
 	__u32 owner;			     /* enum stack_owner */
 	struct tapir_unwind_mapping mapping; /* the last one, good while seed is mapping_seed */
-	struct tapir_repair_process repair;
 	struct tapir_unwind_code code;
 	struct found_row kept[KEPT_ROWS];
 	__u64 window[WINDOW_WORDS];

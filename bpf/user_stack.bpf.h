@@ -23,8 +23,7 @@
 #include "bpf/stack_rows.bpf.h"
 
 /* A return from a call costs 6 ns; the verifier looks at each frame of an inline loop. */
-#define KNOWN_AT_ONCE	16
-#define HIDDEN_IN_A_ROW 3 /* __tls_get_addr, in a helper that allocates, in one that calls that */
+#define KNOWN_AT_ONCE 16
 
 static __always_inline void take_frame(struct user_stack *u, __u64 ip)
 {
@@ -38,74 +37,6 @@ static __always_inline void take_frame(struct user_stack *u, __u64 ip)
 		u->frames[cnt & 127] = ip;
 	*(volatile __u32 *)&u->walk.cnt = cnt + 1;
 	u->walk.hash = tapir_walk__hash(u->walk.hash, ip);
-}
-
-/* ---- callers that functions hide (repair_logic.bpf.h) ------------------------------------- */
-
-static __noinline int load_repair(struct user_stack *u)
-{
-	const struct tapir_repair_process *p = find_by_idx(&repair_processes, u->key.tgid);
-
-	if (p)
-		u->repair = *p;
-	return 0;
-}
-
-/* Where there are tables nobody is hidden. */
-static __always_inline void begin_repair(struct user_stack *u)
-{
-	struct tapir_live *now = tapir_live();
-
-	u->repair.size = 0;
-	if (now && now->has_repairs && !u->seed)
-		load_repair(u);
-}
-
-/*
- * Where the frame of the function at ip ends, counted from the stack pointer; 0: it hides nobody.
- * Not static: see find_row.
- */
-__weak __noinline __u32 hidden_cfa_off(struct user_stack *u, __u64 ip)
-{
-	const struct tapir_repair_file *file;
-	__u32 file_idx = 0, is_found = 0;
-	__u64 off = 0;
-
-	if (!u)
-		return 0;
-	/* Looks for the range alone: what follows it in here is verified once for each. */
-	for (__u32 i = 0; i < TAPIR_REPAIR_RANGES && !is_found; i++) {
-		off = ip - u->repair.ranges[i].start_va;
-		is_found = off < u->repair.ranges[i].size;
-		file_idx = u->repair.ranges[i].file_idx;
-	}
-	file = is_found ? bpf_map_lookup_elem(&repair_files, &file_idx) : NULL;
-	return file ? tapir_repair__cfa_off(file, off) : 0;
-}
-
-/*
- * Takes what the function at ip hides, and what the function found hides in turn. The stack pointer
- * was sp_va there, the next frame record is at fp. Not static: see find_row.
- */
-__weak __noinline int take_hidden(struct user_stack *u, __u64 ip, __u64 sp_va, __u64 fp,
-				  __u32 min_cfa_off)
-{
-	if (!u)
-		return 0;
-	for (__u32 i = 0; i < HIDDEN_IN_A_ROW && frame_cnt(u) < u->walk.limit; i++) {
-		__u32 cfa_off = hidden_cfa_off(u, ip);
-		__u64 slot = sp_va + cfa_off - 8;
-
-		if (cfa_off < min_cfa_off || !tapir_repair__slot_ok(slot, sp_va, fp) ||
-		    read_pair(u, slot) || !tapir_walk__ip_ok(u->pair[0]))
-			return 0;
-		ip = u->pair[0];
-		take_frame(u, ip);
-		ip--; /* the call lies before */
-		sp_va = slot + 8;
-		min_cfa_off = TAPIR_REPAIR_LEAF; /* its callee has no frame record either */
-	}
-	return 0;
 }
 
 /* ---- steps ------------------------------------------------------------------------------------ */
@@ -257,10 +188,7 @@ static __always_inline long walk_step(struct user_stack *u)
 	if (fp == 2)
 		u->fp = u->pair[0];
 	u->sp = cfa;
-	ret = take_caller(u, source, u->pair[1]);
-	if (!ret && u->ip - u->repair.low_va < u->repair.size)
-		take_hidden(u, u->ip, cfa, u->fp, TAPIR_REPAIR_CALLER);
-	return ret;
+	return take_caller(u, source, u->pair[1]);
 }
 
 /* Are the words of the frame that ends at base + off + 8 in the window? */
@@ -356,7 +284,6 @@ static __always_inline void begin_walk(struct user_stack *u, const struct tapir_
 	u->walk.known_limit = frame_limit < TAPIR_FRAMES ? frame_limit : TAPIR_FRAMES;
 	u->walk.base = u->sp & ~7ull;
 	begin_space(u);
-	begin_repair(u);
 	read_window(u);
 	u->walk.is_exact = 1;
 	take_row(u);
@@ -366,8 +293,6 @@ static __always_inline void begin_walk(struct user_stack *u, const struct tapir_
 		return;
 	if (site && site->caller.rule)
 		set_row(u, site->caller.rule, site->caller.cfa, site->caller.fp, ROW_OF_TABLE);
-	else if (u->repair.size)
-		take_hidden(u, u->ip, u->sp & ~7ull, u->fp, TAPIR_REPAIR_LEAF);
 }
 
 static __always_inline void end_record(struct user_stack *u)

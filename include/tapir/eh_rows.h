@@ -60,36 +60,25 @@ static inline void tapir_eh__on_row(void *ctx, uint64_t from_va, uint64_t until_
 }
 
 /* Of a function with a frame only what is deep is kept: the number of rows left. */
-static inline uint32_t tapir_eh__keep(const struct tapir_eh_found *found, int with_all)
+static inline uint32_t tapir_eh__keep(const struct tapir_eh_found *found)
 {
 	uint32_t cnt = 0;
 
 	if (found->is_cut)
 		return 0;
 	for (uint32_t i = 0; i < found->cnt; i++)
-		if (with_all || !found->has_frame || found->rows[i].cfa_off > TAPIR_EH_DEEP)
+		if (!found->has_frame || found->rows[i].cfa_off > TAPIR_EH_DEEP)
 			found->rows[cnt++] = found->rows[i];
 	return cnt;
 }
 
-/* Functions that begin in a range: of them, all rows there are. */
-struct tapir_eh_want {
-	uint64_t from_va, until_va;
-};
-
-static inline int tapir_eh__is_wanted(const struct tapir_eh_want *want, uint64_t va)
-{
-	return !want || (va >= want->from_va && va < want->until_va);
-}
-
 /*
- * want: NULL, or which functions. Fills rows, at most cap, in the order of the section, and returns
+ * Fills rows, at most cap, in the order of the section, and returns
  * their number. *is_cut: not all fit, some functions are missing. Rows of a hostile section may
  * overlap.
  */
 static inline uint32_t tapir_eh__rows(const struct tapir_eh_section *section,
-				      const struct tapir_eh_want *want, struct tapir_eh_row *rows,
-				      uint32_t cap, uint32_t *is_cut)
+				      struct tapir_eh_row *rows, uint32_t cap, uint32_t *is_cut)
 {
 	struct tapir_eh_iter it;
 	struct tapir_eh_function function;
@@ -99,13 +88,11 @@ static inline uint32_t tapir_eh__rows(const struct tapir_eh_section *section,
 	*is_cut = 0;
 	tapir_eh__begin(&it, section);
 	while (tapir_eh__next(&it, &function)) {
-		if (!tapir_eh__is_wanted(want, function.start_va))
-			continue;
 		found.rows = rows + cnt;
 		found.cap = cap - cnt;
 		found.cnt = found.has_frame = found.is_cut = 0;
 		if (tapir_eh__each_row(section, &it.common, &function, tapir_eh__on_row, &found))
-			cnt += tapir_eh__keep(&found, want != 0);
+			cnt += tapir_eh__keep(&found);
 		*is_cut |= found.is_cut;
 	}
 	return cnt;

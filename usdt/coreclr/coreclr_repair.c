@@ -152,7 +152,7 @@ int coreclr_repair__start(void)
 	table = coreclr_memory__take(sizeof(*table));
 	if (!table)
 		return 0;
-	table->row_cnt = tapir_eh__rows(&search.frames, 0, table->rows, ROW_MAX, &is_cut);
+	table->row_cnt = tapir_eh__rows(&search.frames, table->rows, ROW_MAX, &is_cut);
 	sort_rows();
 	table->repair.find = find;
 	if (table->row_cnt && mark_pages())

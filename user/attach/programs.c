@@ -485,30 +485,6 @@ int tapir_programs__set_known_file(struct tapir_programs *p, const struct tapir_
 				tapir_errno__name(errno));
 }
 
-int tapir_programs__set_repair_file(struct tapir_programs *p, uint32_t idx,
-				    const struct tapir_repair_file *file)
-{
-	return !p->skel ? 0 : update(p->skel->maps.repair_files, &idx, file, "stack repairs");
-}
-
-int tapir_programs__set_repair_process(struct tapir_programs *p, uint32_t tgid,
-				       const struct tapir_repair_process *process)
-{
-	int err = !p->skel
-			  ? 0
-			  : update(p->skel->maps.repair_processes, &tgid, process, "stack repairs");
-
-	if (!err && p->live)
-		p->live->has_repairs = 1;
-	return err;
-}
-
-void tapir_programs__del_repair_process(struct tapir_programs *p, uint32_t tgid)
-{
-	if (p->skel)
-		bpf_map_delete_elem(bpf_map__fd(p->skel->maps.repair_processes), &tgid);
-}
-
 struct tapir_unwind_fds tapir_programs__unwind_fds(const struct tapir_programs *p)
 {
 	if (!p->skel)

@@ -77,13 +77,6 @@ int tapir_programs__file_key(struct tapir_programs *p, int fd, struct tapir_file
 /* Its probes are attached: a thread that maps it need not be held. */
 int tapir_programs__set_known_file(struct tapir_programs *p, const struct tapir_file_key *key);
 
-/* What a walk of user stacks repairs (bpf/control.h); idx < TAPIR_REPAIR_FILES. */
-int tapir_programs__set_repair_file(struct tapir_programs *p, uint32_t idx,
-				    const struct tapir_repair_file *file);
-int tapir_programs__set_repair_process(struct tapir_programs *p, uint32_t tgid,
-				       const struct tapir_repair_process *process);
-void tapir_programs__del_repair_process(struct tapir_programs *p, uint32_t tgid);
-
 /* The maps of bpf/unwind.h, borrowed; -1: there are no programs. */
 struct tapir_unwind_fds {
 	int tables, files, spaces;

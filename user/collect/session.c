@@ -19,7 +19,7 @@
  * raises its priority above the traced programs, and sources that can take seconds (a JVM, a debug
  * file on a dead file system) are queried by other threads or processes.
  *
- * Only this thread touches the catalog, the namer, the repairs, the counters and the writer: none
+ * Only this thread touches the catalog, the namer, the unwinding, the counters and the writer: none
  * of them has a lock. Other threads see the numbers in the atomic members only, and the first error
  * of the sink by shared_err and the eventfd of note_error().
  *
@@ -61,7 +61,6 @@
 #include "collect/lane_dedup.h"
 #include "collect/loss_poll.h"
 #include "names/namer.h"
-#include "collect/repairs.h"
 #include "collect/unwinding.h"
 #include "trace/recbuf.h"
 
@@ -71,7 +70,6 @@ struct tapir_session {
 	struct tapir_session_opts opts;
 	struct tapir_catalog *catalog;
 	struct tapir_namer *namer;
-	struct tapir_repairs *repairs;
 	struct tapir_unwinding *unwinding; /* NULL: no programs walk stacks */
 	struct tapir_counter_maker *counters;
 	struct tapir_loss_poll loss_poll;
@@ -205,7 +203,6 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 			tapir_counter_maker__learn(s->counters, rec);
 		}
 		tapir_namer__on_record(s->namer, rec, fd);
-		tapir_repairs__on_record(s->repairs, rec, fd);
 		tapir_unwinding__on_record(s->unwinding, rec, fd);
 	} else if (rec->type == TAPIR_REC_LOSS) {
 		put_loss(s, (const struct tapir_rec_loss *)rec);
@@ -273,7 +270,7 @@ static void poll_own_losses(struct tapir_session *s)
 	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_NOTE_NO_MEMORY, refused.other_cnt, put_loss,
 			     s);
 	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_UNWIND_FILES_FULL,
-			     tapir_repairs__left_cnt(s->repairs), put_loss, s);
+			     tapir_unwinding__left_cnt(s->unwinding), put_loss, s);
 	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_FILES_FULL, tapir_namer__missed(s->namer),
 			     put_loss, s);
 	if (!s->opts.writer)
@@ -389,8 +386,6 @@ static int start(struct tapir_session *s)
 	s->catalog = tapir_catalog__new(TAPIR_CATALOG_LIVE, s->opts.writer);
 	err = s->catalog ? tapir_namer__new(s->catalog, s->opts.dotnet_reports_methods, &s->namer)
 			 : -ENOMEM;
-	if (!err)
-		err = tapir_repairs__new(s->opts.programs, &s->repairs);
 	if (!err && s->opts.with_unwinding)
 		err = tapir_unwinding__new(s->opts.programs, s->opts.unwind_bytes, &s->unwinding);
 	if (!err)
@@ -453,7 +448,6 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_loss_poll__fini(&s->loss_poll);
 	tapir_lane_dedup__fini(&s->twice);
 	tapir_namer__free(s->namer);
-	tapir_repairs__free(s->repairs);
 	tapir_unwinding__free(s->unwinding);
 	tapir_counter_maker__free(s->counters);
 	tapir_catalog__free(s->catalog);

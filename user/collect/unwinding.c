@@ -63,6 +63,16 @@ void tapir_unwinding__poll(struct tapir_unwinding *u)
 	tapir_unwind_tables__poll(u->tables);
 }
 
+uint64_t tapir_unwinding__left_cnt(struct tapir_unwinding *u)
+{
+	struct tapir_unwind_stats stats;
+
+	if (!u)
+		return 0;
+	tapir_unwind_tables__stats(u->tables, &stats);
+	return tapir_unwind_spaces__refused(u->spaces) + stats.evicted_cnt + stats.refused_cnt;
+}
+
 void tapir_unwinding__report(struct tapir_unwinding *u)
 {
 	struct tapir_unwind_stats stats;

@@ -26,6 +26,9 @@ void tapir_unwinding__on_record(struct tapir_unwinding *u, const struct tapir_re
 void tapir_unwinding__flush(struct tapir_unwinding *u); /* after a batch of them */
 void tapir_unwinding__poll(struct tapir_unwinding *u);	/* once a second */
 
+/* Tables and mappings without room, since the start: some stacks end early. */
+uint64_t tapir_unwinding__left_cnt(struct tapir_unwinding *u);
+
 /* At the end: lines for what had no room, and figures with -v. */
 void tapir_unwinding__report(struct tapir_unwinding *u);
 
