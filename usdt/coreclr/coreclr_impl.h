@@ -16,10 +16,21 @@
 #include "tapir/coreclr.h"
 #include "tapir/ring.h"
 
-#define CORECLR_NAME_BYTES	    192u /* of a provider, its NUL among them: as a selection has it */
-#define CORECLR_ARGS_BYTES	    (1u << 20) /* arguments of all providers */
-#define CORECLR_WANT_MAX	    1024u
-#define CORECLR_RUNTIME_NAME	    "Microsoft-Windows-DotNETRuntime"
+#define CORECLR_NAME_BYTES   192u /* of a provider, its NUL among them: as a selection has it */
+#define CORECLR_ARGS_BYTES   (1u << 20) /* arguments of all providers */
+#define CORECLR_WANT_MAX     1024u
+#define CORECLR_RUNTIME_NAME "Microsoft-Windows-DotNETRuntime"
+
+/* FNV-1a */
+static inline uint64_t coreclr_hash(const void *data, size_t len)
+{
+	const uint8_t *bytes = data;
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3ull;
+	return hash;
+}
 
 #define coreclr_load(p)		    __atomic_load_n(p, __ATOMIC_RELAXED)
 #define coreclr_load_acquire(p)	    __atomic_load_n(p, __ATOMIC_ACQUIRE)

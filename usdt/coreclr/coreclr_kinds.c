@@ -63,18 +63,9 @@ void coreclr_kinds__forget(uint64_t provider_va)
 	}
 }
 
-static uint64_t hash_of(const uint8_t *bytes, uint32_t len)
-{
-	uint64_t hash = 0xcbf29ce484222325ull;
-
-	for (uint32_t i = 0; i < len; i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3ull;
-	return hash;
-}
-
 __attribute__((noinline)) int coreclr_kind__has_meta(struct coreclr_kind *k, const uint8_t *meta)
 {
-	if (k->meta_hash != hash_of(meta, k->meta_bytes))
+	if (k->meta_hash != coreclr_hash(meta, k->meta_bytes))
 		return 0;
 	coreclr_store(&k->meta, meta);
 	return 1;
@@ -95,7 +86,7 @@ static struct coreclr_kind *find_again(uint64_t provider, uint32_t id, uint32_t 
 		if (!k)
 			return NULL;
 		if (!coreclr_kind__is(k, GONE_PROVIDER, id, version, meta_bytes) ||
-		    k->meta_hash != hash_of(meta, meta_bytes) ||
+		    k->meta_hash != coreclr_hash(meta, meta_bytes) ||
 		    strcmp(k->provider_name, from->name))
 			continue;
 		coreclr_store(&k->provider, provider);
@@ -136,7 +127,7 @@ static struct coreclr_kind *new_kind(uint64_t provider, uint32_t id, uint32_t ve
 	k->version = version;
 	k->turn = coreclr_load(&coreclr_kind_turn);
 	k->meta_bytes = meta_bytes;
-	k->meta_hash = hash_of(meta, meta_bytes);
+	k->meta_hash = coreclr_hash(meta, meta_bytes);
 	k->meta = meta;
 	k->provider_name = about->provider;
 	k->about = *about;

@@ -55,15 +55,6 @@ static uint64_t ran_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t hash_of(const uint8_t *data, uint32_t len)
-{
-	uint64_t hash = 0xcbf29ce484222325ull;
-
-	for (uint32_t i = 0; i < len; i++)
-		hash = (hash ^ data[i]) * 0x100000001b3ull;
-	return hash;
-}
-
 static int is_same(const struct coreclr_delivery *a, const struct coreclr_delivery *b)
 {
 	return a->provider == b->provider && a->id == b->id && a->version == b->version &&
@@ -84,7 +75,7 @@ int coreclr_overlap__is_double(const struct coreclr_delivery *d, uint32_t overla
 {
 	uint32_t window = coreclr_load(&coreclr.overlap_window);
 	struct before *before = this_thread();
-	uint64_t hash = hash_of(d->data, d->data_bytes);
+	uint64_t hash = coreclr_hash(d->data, d->data_bytes);
 	int is_equal;
 
 	if (!before)
@@ -106,7 +97,8 @@ void coreclr_overlap__note(const struct coreclr_delivery *d)
 
 	if (!before)
 		return;
-	note(before, d, hash_of(d->data, d->data_bytes), coreclr_load(&coreclr.overlap_window), 0);
+	note(before, d, coreclr_hash(d->data, d->data_bytes), coreclr_load(&coreclr.overlap_window),
+	     0);
 	before->done_ns = ran_ns();
 }
 

@@ -275,19 +275,10 @@ static uint32_t plain_name(char *out, uint32_t room, const char *text)
 	return at;
 }
 
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ull;
-
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
-	return hash;
-}
-
 /* Another event has the name, with other arguments. */
 static int is_taken(const struct provider *pr, const char *name, uint64_t operands_hash)
 {
-	uint64_t hash = hash_of(name);
+	uint64_t hash = coreclr_hash(name, strlen(name));
 
 	for (uint32_t i = 0; i < pr->image.slot_cnt; i++)
 		if (pr->taken[i].name_hash == hash && pr->taken[i].operands_hash != operands_hash)
@@ -339,13 +330,14 @@ static int give_slot(struct coreclr_published *p)
 	if (!pr || pr->err)
 		return pr ? pr->err : -ENOSPC;
 	coreclr_payload__sign(&p->layout, p->is_raw, &signature);
-	operands_hash = hash_of(signature.operands) ^ hash_of(signature.kinds);
+	operands_hash = coreclr_hash(signature.operands, strlen(signature.operands)) ^
+			coreclr_hash(signature.kinds, strlen(signature.kinds));
 	plain_name(provider, sizeof(provider), p->provider);
 	choose_name(pr, p, operands_hash, name);
 	idx = coreclr_image__add(&pr->image, &note);
 	if (idx < 0)
 		return idx;
-	pr->taken[idx].name_hash = hash_of(name);
+	pr->taken[idx].name_hash = coreclr_hash(name, strlen(name));
 	pr->taken[idx].operands_hash = operands_hash;
 	p->slot = pr->image.text + (uint64_t)idx * CORECLR_SLOT_BYTES;
 	coreclr_store_release(&p->semaphore, pr->image.semaphores + idx);

@@ -6,11 +6,6 @@
 
 #define MAX_PROBES 65536u
 
-static bool is_called(struct tapir_sv text, const char *name)
-{
-	return text.len == strlen(name) && !memcmp(text.data, name, text.len);
-}
-
 static bool is_tick(struct tapir_allocators *a, const struct tapir_probe_view *probe)
 {
 	uint64_t *known = tapir_map__get(&a->by_probe, probe->rec->probe_id);
@@ -18,8 +13,8 @@ static bool is_tick(struct tapir_allocators *a, const struct tapir_probe_view *p
 
 	if (known)
 		return *known;
-	is_one = is_called(probe->provider, "Microsoft-Windows-DotNETRuntime") &&
-		 is_called(probe->event, "GCAllocationTick");
+	is_one = tapir_sv__is(probe->provider, "Microsoft-Windows-DotNETRuntime") &&
+		 tapir_sv__is(probe->event, "GCAllocationTick");
 	known = a->by_probe.cnt < MAX_PROBES
 			? tapir_map__put(&a->by_probe, probe->rec->probe_id, NULL)
 			: NULL;

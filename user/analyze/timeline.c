@@ -208,14 +208,14 @@ struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl)
 	return tl->pairs;
 }
 
-struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl)
-{
-	return &tl->tree;
-}
-
 const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline *tl)
 {
 	return tl->catalog;
+}
+
+struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl)
+{
+	return &tl->tree;
 }
 
 uint32_t tapir_timeline__node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref)

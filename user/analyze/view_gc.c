@@ -153,11 +153,6 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 		count_waiter(v, w, ns);
 }
 
-static bool is_called(struct tapir_sv text, const char *name)
-{
-	return text.len == strlen(name) && !memcmp(text.data, name, text.len);
-}
-
 /* "GenerationSize0", ... in sum. */
 static uint64_t sum_of(const struct tapir_event_fields *f, const char *name)
 {
@@ -185,15 +180,15 @@ static void take_heap_stats(struct gc_view *v, const struct tapir_tl_thread *t,
 static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
 		     const struct tapir_event_view *event)
 {
-	bool is_begin = is_called(probe->event, "mem__pool__gc__begin");
+	bool is_begin = tapir_sv__is(probe->event, "mem__pool__gc__begin");
 	struct gc_view *v = ctx;
 	struct heap *heap;
 
 	if (tapir_tally__add(&v->allocated, t, probe, event))
 		return;
-	if (is_called(probe->event, "GCHeapStats"))
+	if (tapir_sv__is(probe->event, "GCHeapStats"))
 		take_heap_stats(v, t, tapir_timeline__fields(v->asked.tl, probe, event));
-	if (!is_begin && !is_called(probe->event, "mem__pool__gc__end"))
+	if (!is_begin && !tapir_sv__is(probe->event, "mem__pool__gc__end"))
 		return;
 	heap = heap_of(v, t->tgid);
 	if (!heap)

@@ -128,8 +128,8 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	struct tapir_sv name = probe->event;
 
 	(void)t;
-	if (!(name.len == 22 && !memcmp(name.data, "compiled__method__load", 22)) &&
-	    !(name.len == 17 && !memcmp(name.data, "MethodLoadVerbose", 17)))
+	if (!tapir_sv__is(name, "compiled__method__load") &&
+	    !tapir_sv__is(name, "MethodLoadVerbose"))
 		return;
 	f = tapir_timeline__fields(v->asked.tl, probe, event);
 	v->loaded_cnt++;

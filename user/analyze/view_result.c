@@ -160,8 +160,3 @@ size_t tapir_view_result_table__rows(const struct tapir_view_result_table *table
 {
 	return table->cells.cnt / table->column_cnt;
 }
-
-uint64_t tapir_view_result__top(const struct tapir_view_result *s, uint64_t otherwise)
-{
-	return s->top ? s->top : otherwise;
-}

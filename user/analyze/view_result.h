@@ -103,6 +103,5 @@ void tapir_view_result__note(struct tapir_view_result *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 size_t tapir_view_result_table__rows(const struct tapir_view_result_table *table);
-uint64_t tapir_view_result__top(const struct tapir_view_result *s, uint64_t otherwise);
 
 #endif

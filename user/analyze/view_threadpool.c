@@ -32,11 +32,6 @@ static void fini(void *ctx)
 	tapir_vec__fini(&v->changes);
 }
 
-static bool is_called(struct tapir_sv text, const char *name)
-{
-	return text.len == strlen(name) && !memcmp(text.data, name, text.len);
-}
-
 static void add_change(struct threadpool *v, const struct tapir_event_fields *f, uint64_t at_ns)
 {
 	struct change change = {.at_ns = at_ns,
@@ -69,8 +64,8 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	if (!tapir_sv__starts_with(probe->event, "ThreadPoolWorkerThread"))
 		return;
 	f = tapir_timeline__fields(v->asked.tl, probe, event);
-	if (is_called(probe->event, "ThreadPoolWorkerThreadAdjustmentAdjustment") ||
-	    is_called(probe->event, "ThreadPoolWorkerThreadAdjustment")) {
+	if (tapir_sv__is(probe->event, "ThreadPoolWorkerThreadAdjustmentAdjustment") ||
+	    tapir_sv__is(probe->event, "ThreadPoolWorkerThreadAdjustment")) {
 		add_change(v, f, event->rec->h.time_ns);
 		return;
 	}

@@ -181,10 +181,12 @@ void tapir_str__add_utf16(struct tapir_str *s, uint32_t code)
 	add_unit(s, 0xdc00 | (code & 0x3ff));
 }
 
-/* Characters beyond ASCII that reverse text, break lines or are not characters. */
-static bool misleads(uint32_t c)
+bool tapir_utf8__misleads(const unsigned char *p, size_t len)
 {
-	return c < 0xa0 || /* control characters, too; U+009B begins a sequence */
+	uint32_t c = tapir_utf8__code(p, len);
+
+	return c < 0x20 ||
+	       (c >= 0x7f && c < 0xa0) || /* control characters, too; U+009B begins a sequence */
 	       c == 0x061c || c == 0x200e || c == 0x200f || /* marks of direction */
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || /* its overrides */
 	       c == 0xfeff || (c & 0xfffe) == 0xfffe;
@@ -197,7 +199,7 @@ static size_t printable_len(const unsigned char *p, size_t left)
 
 	if (*p < 0x80)
 		return *p >= 0x20 && *p != 0x7f && *p != '\\';
-	return len && misleads(tapir_utf8__code(p, len)) ? 0 : len;
+	return len && tapir_utf8__misleads(p, len) ? 0 : len;
 }
 
 void tapir_str__add_printable(struct tapir_str *s, const char *bytes, size_t len)

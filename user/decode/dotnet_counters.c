@@ -16,25 +16,20 @@
 #define MAX_QUANTILES	16
 #define MAX_INTERVAL_NS (24 * 3600 * 1000000000ull)
 
-static bool is(struct tapir_sv sv, const char *text)
-{
-	return sv.len == strlen(text) && !memcmp(sv.data, text, sv.len);
-}
-
 static bool is_metrics(const struct tapir_probe_view *probe)
 {
-	return is(probe->provider, TAPIR_DOTNET_METRICS);
+	return tapir_sv__is(probe->provider, TAPIR_DOTNET_METRICS);
 }
 
 static bool is_source_error(const struct tapir_probe_view *probe)
 {
-	return !probe->rec->event_id && is(probe->event, TAPIR_DOTNET_SOURCE_ERROR);
+	return !probe->rec->event_id && tapir_sv__is(probe->event, TAPIR_DOTNET_SOURCE_ERROR);
 }
 
 bool tapir_dotnet_counters__are_in(const struct tapir_probe_view *probe)
 {
 	return probe->rec->encoding == TAPIR_ENCODING_PACKED &&
-	       (is(probe->event, TAPIR_DOTNET_EVENTCOUNTERS) || is_metrics(probe) ||
+	       (tapir_sv__is(probe->event, TAPIR_DOTNET_EVENTCOUNTERS) || is_metrics(probe) ||
 		is_source_error(probe));
 }
 
@@ -50,7 +45,7 @@ struct fields {
 static const struct tapir_value *find(const struct fields *f, const char *name)
 {
 	for (unsigned i = 0; i < f->cnt; i++)
-		if (is(f->values[i].name, name))
+		if (tapir_sv__is(f->values[i].name, name))
 			return f->values[i].flags & TAPIR_VALUE_ABSENT ? NULL : &f->values[i];
 	return NULL;
 }
@@ -347,7 +342,7 @@ static bool read_problem(struct tapir_dotnet_counters *c, const struct tapir_pro
 	};
 
 	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++) {
-		if (!is(probe->event, problems[i].event))
+		if (!tapir_sv__is(probe->event, problems[i].event))
 			continue;
 		tell(c, probe, f, problems[i].words, problems[i].field);
 		return true;
@@ -359,7 +354,7 @@ static bool is_of_session(const struct tapir_dotnet_counters *c, const struct fi
 {
 	char buf[NAME_BYTES];
 
-	return !c->session || is(text_of(f, "sessionId", buf, sizeof(buf)), c->session);
+	return !c->session || tapir_sv__is(text_of(f, "sessionId", buf, sizeof(buf)), c->session);
 }
 
 static void read_metrics(struct tapir_dotnet_counters *c, const struct tapir_probe_view *probe,
@@ -378,12 +373,12 @@ static void read_metrics(struct tapir_dotnet_counters *c, const struct tapir_pro
 
 	if (read_problem(c, probe, f) || !is_of_session(c, f))
 		return;
-	if (is(probe->event, "CollectionStart")) {
+	if (tapir_sv__is(probe->event, "CollectionStart")) {
 		read_start(c, f);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
-		if (is(probe->event, readers[i].event))
+		if (tapir_sv__is(probe->event, readers[i].event))
 			read_published(c, f, readers[i].read);
 }
 
@@ -395,8 +390,8 @@ void tapir_dotnet_counters__read(struct tapir_dotnet_counters *c,
 
 	if (is_source_error(probe))
 		tell(c, probe, &f, "", "message");
-	else if (is_metrics(probe) && !is(probe->event, TAPIR_DOTNET_EVENTCOUNTERS))
+	else if (is_metrics(probe) && !tapir_sv__is(probe->event, TAPIR_DOTNET_EVENTCOUNTERS))
 		read_metrics(c, probe, &f);
-	else if (is(probe->event, TAPIR_DOTNET_EVENTCOUNTERS))
+	else if (tapir_sv__is(probe->event, TAPIR_DOTNET_EVENTCOUNTERS))
 		read_event_counters(c, probe, &f);
 }

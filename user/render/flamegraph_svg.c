@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "render/human_units.h"
-#include "flamegraph.gen.h" /* the script and the style result as strings */
+#include "flamegraph.gen.h" /* the script and the style sheet as strings */
 #include "symbol/frame_kind.h"
 
 #define WIDTH_PX    1200
@@ -27,27 +27,10 @@
 
 /* ---- text ------------------------------------------------------------------------------- */
 
-static bool is_between(const unsigned char *p, unsigned char last, unsigned char last_end)
-{
-	return p[2] >= last && p[2] <= last_end;
-}
-
-/*
- * What XML 1.0 may not hold at all (2.2, "Characters"), and what changes the direction of the text
- * after it: U+200E, U+200F, U+202A-202E, U+2066-2069.
- */
+/* Includes everything that XML 1.0 may not hold at all (2.2, "Characters"). */
 static bool is_unfit(const unsigned char *p, size_t seq)
 {
-	if (!seq || p[0] < 0x20 || p[0] == 0x7f || (seq == 2 && p[0] == 0xc2 && p[1] < 0xa0))
-		return true;
-	if (seq != 3)
-		return false;
-	if (p[0] == 0xef && p[1] == 0xbf)
-		return p[2] >= 0xbe;
-	if (p[0] != 0xe2)
-		return false;
-	return (p[1] == 0x80 && (is_between(p, 0x8e, 0x8f) || is_between(p, 0xa8, 0xae))) ||
-	       (p[1] == 0x81 && is_between(p, 0xa6, 0xa9));
+	return !seq || tapir_utf8__misleads(p, seq);
 }
 
 static void add_xml_bytes(struct tapir_str *out, const char *text, size_t len)

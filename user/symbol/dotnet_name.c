@@ -30,11 +30,6 @@ static struct tapir_sv cut(struct tapir_sv sv, size_t from, size_t until)
 	return (struct tapir_sv){sv.data + from, until - from};
 }
 
-static bool is_text(struct tapir_sv sv, const char *text)
-{
-	return sv.len == strlen(text) && !memcmp(sv.data, text, sv.len);
-}
-
 static size_t find(struct tapir_sv sv, char c, size_t from)
 {
 	const char *at = from < sv.len ? memchr(sv.data + from, c, sv.len - from) : NULL;
@@ -147,7 +142,7 @@ static const char *keyword_of(struct tapir_sv name)
 	struct tapir_sv last = is_systems ? cut(name, 7, name.len) : name;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (is_text(last, words[i][is_systems ? 0 : 1]))
+		if (tapir_sv__is(last, words[i][is_systems ? 0 : 1]))
 			return words[i][2];
 	return NULL;
 }
@@ -419,7 +414,7 @@ static void add_method(struct tapir_str *out, struct tapir_sv name, struct tapir
 		add_sv(out, name);
 		return;
 	}
-	if (is_text(rest, "$")) {
+	if (tapir_sv__is(rest, "$")) {
 		add_sv(out, made_for);
 	} else if (tapir_sv__starts_with(rest, "b__")) {
 		add_sv(out, made_for);
@@ -448,7 +443,7 @@ static bool is_closure(struct tapir_sv nest, struct tapir_sv *scope)
 	nest = cut(nest, 0, tick);
 	*scope = tapir_sv__starts_with(nest, display) ? cut(nest, sizeof(display) - 1, nest.len)
 						      : cut(nest, 0, 0);
-	return scope->len || is_text(nest, "<>c");
+	return scope->len || tapir_sv__is(nest, "<>c");
 }
 
 struct nests {
@@ -473,8 +468,8 @@ static bool is_step(const struct tapir_sv *last, struct tapir_sv *name)
 {
 	struct tapir_sv made_for, rest;
 
-	if (!is_text(*name, "MoveNext") || !open_made(*last, &made_for, &rest) || !made_for.len ||
-	    !tapir_sv__starts_with(rest, "d"))
+	if (!tapir_sv__is(*name, "MoveNext") || !open_made(*last, &made_for, &rest) ||
+	    !made_for.len || !tapir_sv__starts_with(rest, "d"))
 		return false;
 	*name = made_for;
 	return true;

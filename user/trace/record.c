@@ -12,6 +12,11 @@ struct tapir_sv tapir_sv__of(const char *text)
 	return (struct tapir_sv){text, text ? strlen(text) : 0};
 }
 
+bool tapir_sv__is(struct tapir_sv sv, const char *text)
+{
+	return sv.len == strlen(text) && !memcmp(sv.data, text, sv.len);
+}
+
 int tapir_sv__compare(struct tapir_sv a, struct tapir_sv b)
 {
 	int order = a.len && b.len ? memcmp(a.data, b.data, a.len < b.len ? a.len : b.len) : 0;

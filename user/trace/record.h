@@ -21,6 +21,7 @@ struct tapir_sv {
 };
 
 struct tapir_sv tapir_sv__of(const char *text); /* NULL: empty */
+bool tapir_sv__is(struct tapir_sv sv, const char *text);
 bool tapir_sv__starts_with(struct tapir_sv text, const char *start);
 bool tapir_sv__ends_with(struct tapir_sv text, const char *end);
 int tapir_sv__compare(struct tapir_sv a, struct tapir_sv b); /* as strcmp */

@@ -157,19 +157,15 @@ bool tapir_jvm_method__add_name(struct tapir_str *out, struct tapir_sv class_nam
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-static bool is_called(struct tapir_sv name, const char *text)
-{
-	return name.len == strlen(text) && !memcmp(name.data, text, name.len);
-}
-
 enum tapir_jvm_probe tapir_jvm_probe__of(const struct tapir_probe_view *probe)
 {
-	if (!is_called(probe->provider, "hotspot") || probe->rec->encoding != TAPIR_ENCODING_SLOTS)
+	if (!tapir_sv__is(probe->provider, "hotspot") ||
+	    probe->rec->encoding != TAPIR_ENCODING_SLOTS)
 		return TAPIR_JVM_PROBE_OTHER;
-	if (is_called(probe->event, "compiled__method__load"))
+	if (tapir_sv__is(probe->event, "compiled__method__load"))
 		return probe->rec->field_cnt == LOAD_FIELDS ? TAPIR_JVM_PROBE_LOAD
 							    : TAPIR_JVM_PROBE_OTHER;
-	if (is_called(probe->event, "compiled__method__unload"))
+	if (tapir_sv__is(probe->event, "compiled__method__unload"))
 		return probe->rec->field_cnt == UNLOAD_FIELDS ? TAPIR_JVM_PROBE_UNLOAD
 							      : TAPIR_JVM_PROBE_OTHER;
 	return TAPIR_JVM_PROBE_OTHER;
