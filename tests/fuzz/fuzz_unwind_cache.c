@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void put_right(uint8_t *file, size_t size, const struct tapir_unwind_key *key)
 {
 	uint64_t magic = MAGIC;
-	uint32_t version = 2, crc;
+	uint32_t version = 3, crc;
 
 	memcpy(file, &magic, 8);
 	memcpy(file + 8, &version, 4);
