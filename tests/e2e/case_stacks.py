@@ -58,6 +58,14 @@ def test_stacks_of_cpython_are_whole(t):
     judge(t, "CPython")
 
 
+def test_stacks_of_ruby_are_whole(t):
+    judge(t, "Ruby")
+
+
+def test_stacks_of_node_are_whole(t):
+    judge(t, "Node")
+
+
 def test_stacks_of_php_are_whole(t):
     judge(t, "PHP, no JIT")
 
