@@ -18,7 +18,8 @@ static void check(const struct tapir_summary *s)
 
 	for (size_t i = 0; i < s->events.cnt; i++)
 		captured += s->events.data[i].captured;
-	if (captured != s->captured[TAPIR_FAMILY_EVENT]) /* an input is too small for rows to run out */
+	if (captured !=
+	    s->captured[TAPIR_FAMILY_EVENT]) /* an input is too small for rows to run out */
 		abort();
 	for (size_t i = 0; i < s->stacks.cnt; i++) {
 		const struct tapir_stack_row *row = &s->stacks.data[i];
