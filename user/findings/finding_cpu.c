@@ -63,7 +63,9 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 
 	if (tapir_finding__role(f, t, sample->h.time_ns) == TAPIR_ROLE_TRACER)
 		return;
-	node = tapir_timeline__node(f->tl, &ref);
+	/* The timeline has looked it up for this sample. */
+	node = t->last_node_ns == sample->h.time_ns ? t->last_node
+						    : tapir_timeline__node(f->tl, &ref);
 	work = tapir_works__of(&f->works, f->tl, t, node, sample->h.time_ns);
 	f->cpu.samples++;
 	f->cpu.ns += sample->period;
@@ -151,7 +153,10 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 		return;
 	if (cpus >= 0)
 		tapir_str__addf(&text, "%.2f CPUs used, ", cpus);
-	tapir_str__addf(&text, "%.0f%% of the CPU in ", share);
+	if (share >= 1)
+		tapir_str__addf(&text, "%.0f%% of the CPU in ", share);
+	else
+		tapir_str__adds(&text, "less than 1% of the CPU in any function, most in ");
 	tapir_str__add_printable(&text, name, strlen(name));
 	if (leaf && strcmp(leaf, name) &&
 	    tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples) >= 20) {
