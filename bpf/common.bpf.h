@@ -220,7 +220,7 @@ static __always_inline int tapir_is_listed(__u32 tgid)
 }
 
 /* Does any rule name this process? It need not be the current one. */
-static __noinline int tapir_is_wanted(struct task_struct *task, __u32 tgid)
+static __noinline __attribute__((unused)) int tapir_is_wanted(struct task_struct *task, __u32 tgid)
 {
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 

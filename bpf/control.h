@@ -231,4 +231,24 @@ struct tapir_rec_held {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_held) == 48, "tapir_rec_held");
 
+/* ---- threads as they are (threads.bpf.c writes, attach/thread_list.c reads) ----------------- */
+
+#define TAPIR_THREAD_ON_CPU	(1u << 0) /* it ran: no registers, no stack */
+#define TAPIR_THREAD_IS_KERNELS (1u << 1) /* a thread of the kernel: no registers */
+#define TAPIR_THREAD_32_BIT	(1u << 2)
+#define TAPIR_THREAD_KFRAMES	64u
+
+struct tapir_thread_seen {
+	struct tapir_rec_thread thread; /* its time: when the thread was seen */
+	uint64_t switch_cnt;		/* since it began: the same later means it has not run */
+	uint64_t ip, sp, fp;		/* of user code */
+	int64_t syscall;		/* negative: it came by an interrupt */
+	uint64_t args[4];
+	uint32_t state; /* the kernel's task state bits */
+	uint32_t flags; /* TAPIR_THREAD_* */
+	uint32_t kernel_frame_cnt;
+	uint32_t pad0;
+	uint64_t kernel_frames[TAPIR_THREAD_KFRAMES];
+};
+
 #endif /* TAPIR_BPF_CONTROL_H */

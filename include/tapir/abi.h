@@ -296,6 +296,11 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_sample) == 48, "tapir_rec_sample");
 #define TAPIR_SWITCH_PREEMPTED	    (1u << 0) /* it did not ask to go: out_state is 0 */
 #define TAPIR_SWITCH_WOKEN_BY_IRQ   (1u << 1) /* a timer or device woke the thread that enters */
 #define TAPIR_SWITCH_STACK_LOST	    (1u << 2) /* a stack of out_* could not be sent */
+/*
+ * No switch: how the thread was when the recording began. Of out_*, which was not on a CPU since an
+ * unknown time; or of in_*, which ran.
+ */
+#define TAPIR_SWITCH_SNAPSHOT	    (1u << 3)
 
 /*
  * One record when the thread that goes out or the one that comes in is of a traced process. A

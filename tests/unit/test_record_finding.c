@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/record_finding.h"
-#include "cli/report_read.h"
+#include "render/report_read.h"
 
 #define GOLDEN "tests/data/golden-v1.tapir" /* tests run at the root of the tree */
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/reorder.h"
+#include "trace/reorder.h"
 
 #define MS 1000000ull
 

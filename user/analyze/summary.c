@@ -415,6 +415,8 @@ static void add_captured(struct tapir_summary *s, const struct tapir_catalog *ca
 	uint32_t tid = tapir_rec__tid(rec, 0);
 	struct who who;
 
+	if (tapir_rec__is_snapshot(rec))
+		return;
 	s->captured[family]++;
 	if (!tid)
 		return;

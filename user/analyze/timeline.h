@@ -132,6 +132,8 @@ struct tapir_timeline_fns {
 	/* Its parts are complete; it is freed afterwards. */
 	void (*close)(void *ctx, struct tapir_interval *interval);
 	void (*counter)(void *ctx, const struct tapir_rec_counter *counter);
+	/* A thread as it was when the recording began; node: TAPIR_NO_NODE where it ran. */
+	void (*snapshot)(void *ctx, const struct tapir_rec_switch *rec, uint32_t node);
 };
 
 struct tapir_timeline_opts {

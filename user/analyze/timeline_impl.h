@@ -3,7 +3,7 @@
 #ifndef TAPIR_USER_TIMELINE_IMPL_H
 #define TAPIR_USER_TIMELINE_IMPL_H
 
-#include "analyze/reorder.h"
+#include "trace/reorder.h"
 #include "analyze/timeline.h"
 
 #define PAUSES_KEPT 8

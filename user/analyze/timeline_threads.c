@@ -501,8 +501,36 @@ static void come_in(struct tapir_timeline *tl, const struct tapir_rec_switch *re
 	tell_wait(tl, t, rec, wake_ns, &before);
 }
 
+/* Switches that were seen of the thread say more: since when it has been where it is. */
+static void add_snapshot(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
+{
+	bool is_out = rec->out_tid;
+	uint32_t tgid = is_out ? rec->out_tgid : rec->in_tgid;
+	uint32_t tid = is_out ? rec->out_tid : rec->in_tid, node = TAPIR_NO_NODE;
+	struct tapir_tl_thread *t = tapir_tl__thread(tl, tgid, tid, rec->h.time_ns);
+	struct tapir_stack_ref ref = {.tgid = tgid,
+				      .time_ns = rec->h.time_ns,
+				      .stack_id = rec->out_stack_id,
+				      .kstack_id = rec->out_kstack_id};
+
+	if (!t)
+		return;
+	if (t->state == TAPIR_THREAD_UNKNOWN && is_out)
+		go_out(tl, rec);
+	else if (t->state == TAPIR_THREAD_UNKNOWN)
+		tapir_tl__ran(tl, t, rec->h.time_ns);
+	if (is_out && tl->opts.wants_stacks)
+		node = tapir_timeline__node(tl, &ref);
+	if (tapir_tl__in_range(tl, rec->h.time_ns) && tapir_tl__is_told(tl, tgid, tid))
+		TELL(tl, snapshot, rec, node);
+}
+
 void tapir_tl__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
 {
+	if (rec->flags & TAPIR_SWITCH_SNAPSHOT) {
+		add_snapshot(tl, rec);
+		return;
+	}
 	tl->stats.switches++;
 	if (rec->out_tid)
 		go_out(tl, rec);

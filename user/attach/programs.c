@@ -113,6 +113,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	bpf_program__set_autoload(p->skel->progs.tapir_waking, opts->families[TAPIR_FAMILY_SWITCH]);
 	bpf_program__set_autoload(p->skel->progs.tapir_wake_new,
 				  opts->families[TAPIR_FAMILY_SWITCH]);
+	bpf_program__set_autoload(p->skel->progs.tapir_threads, opts->with_threads);
 	if (opts->use_multi)
 		bpf_program__set_expected_attach_type(p->skel->progs.tapir_usdt,
 						      TAPIR_TRACE_UPROBE_MULTI);
@@ -330,6 +331,24 @@ static int attach(const struct attachment *all, size_t cnt, const char *what)
 						tapir_errno__text(errno));
 	}
 	return 0;
+}
+
+int tapir_programs__iterate_threads(struct tapir_programs *p, uint32_t tgid)
+{
+	union bpf_iter_link_info info = {.task.pid = tgid};
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
+	struct bpf_link *link;
+	int fd;
+
+	if (!p->skel || !bpf_program__autoload(p->skel->progs.tapir_threads))
+		return -EOPNOTSUPP;
+	link = bpf_program__attach_iter(p->skel->progs.tapir_threads, &opts);
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	fd = fd < 0 ? -errno : fd;
+	bpf_link__destroy(link);
+	return fd;
 }
 
 int tapir_programs__new_without(struct tapir_programs **out)

@@ -27,6 +27,7 @@ struct tapir_programs_opts {
 	uint32_t frames;      /* of a user stack, at most TAPIR_MAX_FRAMES; 0: TAPIR_FRAMES */
 	bool use_multi;	      /* programs will be attached by uprobe_multi links */
 	bool families[TAPIR_FAMILY_CNT]; /* load what captures them; events: always */
+	bool with_threads;		 /* load the iterator over threads, too */
 	bool probes_later; /* load what probes run by a thread, which may still run afterwards */
 };
 
@@ -46,6 +47,12 @@ int tapir_programs__attach_switches(struct tapir_programs *p);
 
 /* Fork, exec, exit of processes; with hold also what asks the holder to hold (holder.h). */
 int tapir_programs__attach_process(struct tapir_programs *p, bool hold);
+
+/*
+ * A descriptor to read struct tapir_thread_seen from, one per thread of the process; the caller's.
+ * -EOPNOTSUPP: not loaded. No line.
+ */
+int tapir_programs__iterate_threads(struct tapir_programs *p, uint32_t tgid);
 
 /* Borrowed. With probes_later it waits, or is -errno, with a line. */
 int tapir_programs__usdt_fd(struct tapir_programs *p);

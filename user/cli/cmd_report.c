@@ -10,7 +10,7 @@
 #include "cli/pager.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
-#include "cli/report_read.h"
+#include "render/report_read.h"
 #include "render/report_view.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
@@ -58,7 +58,8 @@ static const struct tapir_option options[] = {
 static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	struct tapir_view_request rq = {.pairs = &args->pairs,
+	struct tapir_view_request rq = {.path = cli->words.data[0],
+					.pairs = &args->pairs,
 					.pids = &args->pids,
 					.tids = &args->tids,
 					.from_ns = args->from_ns,

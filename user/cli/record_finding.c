@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
-#include "cli/report_read.h"
+#include "render/report_read.h"
 #include "decode/probe_name.h"
 
 #define MAX_BYTES (256ll << 20)

@@ -128,7 +128,7 @@ int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 
 	if (!err) {
 		tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, &opts);
-		err = tl ? view(reader, tl, rq, cli->words.data[0]) : -ENOMEM;
+		err = tl ? view(reader, tl, rq, rq->path) : -ENOMEM;
 	}
 	tapir_pairs__fini(&pairs);
 	return err;

@@ -9,6 +9,7 @@
 
 struct tapir_view_request {
 	const struct tapir_view *view;
+	const char *path;		 /* of the recording, for messages */
 	const char *arg;		 /* of the view */
 	const struct tapir_words *pairs; /* --pair */
 	const struct tapir_pids *pids, *tids;

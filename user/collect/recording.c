@@ -299,6 +299,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	tapir_dotnet_lanes__stop(r->dotnet.lanes);
 	tapir_dotnet_streams__stop(r->dotnet.streams);
 	tapir_ring_reader__stop(r->rings);
+	tapir_recording__end_snapshots(r);
 	if (has_begun)
 		tapir_recording__post_lanes(r);
 	if (r->sideband && r->session)

@@ -43,6 +43,7 @@ struct recording {
 	struct tapir_ring_reader *rings;   /* NULL: probes alone */
 	struct tapir_lane_coverage *cover; /* what rings have; NULL: one lane alone */
 	struct tapir_session *session;
+	struct tapir_vec(struct tapir_snapshot *) snapshots;
 	struct {
 		struct tapir_ring_ask *ask; /* of .NET's processes */
 		bool is_wanted;		    /* of .NET's processes, too */
@@ -98,8 +99,10 @@ size_t tapir_recording__ring_bytes(const struct recording *r);
 /* Samples or switches were requested. */
 bool tapir_recording__watches_cpus(const struct recording *r);
 
-/* Starts them. */
+/* Starts them, and takes a snapshot of the threads of each process that was named. */
 int tapir_recording__watch_cpus(struct recording *r);
+/* Waits until they are in the queue. */
+void tapir_recording__end_snapshots(struct recording *r);
 
 /* ---- recording_dotnet.c -------------------------------------------------------------------- */
 

@@ -24,7 +24,7 @@
  * of the sink by shared_err and the eventfd of note_error().
  *
  * Order. Within one source, records arrive in the order in which they were written; between sources
- * they do not, and the file keeps them as they come. Readers sort by time (analyze/reorder.h). What
+ * they do not, and the file keeps them as they come. Readers sort by time (trace/reorder.h). What
  * must hold here is that a description precedes its use:
  *
  *   - notes are handled before the block that was taken with them, so that the process and the

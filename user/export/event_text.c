@@ -245,14 +245,16 @@ static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 {
 	const struct tapir_rec_switch *s = (const struct tapir_rec_switch *)rec;
 	struct tapir_sv comm = tapir_line__comm(l, s->in_tgid, s->in_tid, rec->time_ns);
+	bool is_snapshot = s->flags & TAPIR_SWITCH_SNAPSHOT;
 
 	add_time(l, out, rec->time_ns);
 	if (s->out_tid) {
 		add_who(l, out, s->out_tgid, s->out_tid, rec->time_ns);
-		tapir_str__addf(out, "switch out, %s", tapir_switch__state_name(s));
+		tapir_str__addf(out, "%s, %s", is_snapshot ? "snapshot" : "switch out",
+				tapir_switch__state_name(s));
 	} else {
 		add_who(l, out, s->in_tgid, s->in_tid, rec->time_ns);
-		tapir_str__adds(out, "switch in");
+		tapir_str__adds(out, is_snapshot ? "snapshot, running" : "switch in");
 	}
 	if (s->out_tid && s->in_tid) {
 		tapir_str__adds(out, "; in: ");

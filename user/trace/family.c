@@ -94,3 +94,10 @@ uint64_t tapir_rec__kstack_id(const struct tapir_rec *rec)
 {
 	return read_at(rec, who_of(rec, 0)->kstack_id_off, sizeof(uint64_t));
 }
+
+bool tapir_rec__is_snapshot(const struct tapir_rec *rec)
+{
+	const struct tapir_rec_switch *sw = (const void *)rec;
+
+	return rec->type == TAPIR_REC_SWITCH && sw->flags & TAPIR_SWITCH_SNAPSHOT;
+}

@@ -7,6 +7,8 @@
 #ifndef TAPIR_USER_FAMILY_H
 #define TAPIR_USER_FAMILY_H
 
+#include <stdbool.h>
+
 #include "tapir/abi.h"
 
 enum tapir_family_id {
@@ -58,5 +60,8 @@ uint32_t tapir_rec__tid(const struct tapir_rec *rec, int which);
 /* Its stacks; 0: none. */
 uint64_t tapir_rec__stack_id(const struct tapir_rec *rec);
 uint64_t tapir_rec__kstack_id(const struct tapir_rec *rec);
+
+/* Is it a thread as it was when the recording began, and no switch? */
+bool tapir_rec__is_snapshot(const struct tapir_rec *rec);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Records outside the window, and of others, only move the clock; descriptions are for all. */
-#include "cli/report_read.h"
+#include "render/report_read.h"
 
 #include <errno.h>
 #include <string.h>

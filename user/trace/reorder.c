@@ -3,7 +3,7 @@
  * Records that arrive in order, which are most, are in a queue, the others in a heap; the older of
  * the two heads is next.
  */
-#include "analyze/reorder.h"
+#include "trace/reorder.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "findings/finding.h"
 #include "analyze/pairs.h"
 #include "analyze/summary.h"
-#include "cli/options.h"
+#include "base/vec.h"
 #include "render/report_view.h"
 #include "trace/reader.h"
 

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""tapir stacks, and the snapshot of threads with which a recording begins. Witness: gdb, afterwards."""
+import json
+import os
+import re
+import time
+
+from case_jvm import TIMEOUT
+
+
+def stacks_of(t, pid, *args):
+    return json.loads(t.tapir("stacks", "-p", pid, "--json", *args).out)
+
+
+def native(group):
+    """The functions of user code, innermost first."""
+    return [frame["function"] for frame in group["frames"] if frame["kind"] != "kernel"]
+
+
+def snapshot(t, pid):
+    """{tid: addresses of user code} of the snapshot of a recording."""
+    file = t.path("snapshot.tapir")
+    t.tapir("record", "-p", pid, "-d", "0.2", "--no-samples", "-f", "-o", file)
+    return {event["tid"]: [frame["addr"] for frame in event["stack"]]
+            for event in t.events(file, "switch") if event.get("snapshot") and event["tid"]}
+
+
+def by_gdb(t, pid):
+    """{tid: addresses} as gdb finds them; None is the trampoline of a signal. Without debug information: with it, gdb adds
+    frames of functions that were inlined, and of calls that were jumps."""
+    out = t.run(t.need("gdb"), "-nx", "-batch", "-iex", "set debug-file-directory /nonexistent", "-p", pid,
+                "-ex", "set backtrace past-main on", "-ex", "set backtrace past-entry on",
+                "-ex", "thread apply all bt -frame-info location-and-address", timeout=120).out
+    found = {}
+    for block in re.split(r"\nThread \d+ ", out)[1:]:
+        tid = int(re.search(r"LWP (\d+)", block).group(1))
+        found[tid] = [int(address, 16) if address else None
+                      for address in re.findall(r"^#\d+ +(?:(0x[0-9a-f]+) in |<signal handler called>)", block, re.M)]
+    return found
+
+
+def is_same(ours, theirs):
+    return len(ours) == len(theirs) and all(b is None or a == b for a, b in zip(ours, theirs))
+
+
+def assert_as_gdb(t, pid, least):
+    ours, theirs = snapshot(t, pid), by_gdb(t, pid)
+    t.ok(len(theirs) >= least, f"threads by gdb: {len(theirs)}")
+    t.eq(sorted(ours), sorted(theirs), "threads")
+    wrong = [(tid, [hex(a) for a in ours[tid]], [a and hex(a) for a in theirs[tid]]) for tid in theirs
+             if not is_same(ours[tid], theirs[tid])]
+    t.eq(wrong[:1], [], f"stacks that differ from gdb's, of {len(theirs)}")
+
+
+def test_every_thread_has_the_stack_that_gdb_finds(t):
+    target = t.start(t.target_path("blocked"), 3)
+    target.wait_line("ready")
+    assert_as_gdb(t, target.pid, 22)
+
+
+def test_threads_of_an_interpreter_without_frame_pointers_are_whole(t):
+    python = t.need("/usr/bin/python3")
+    snake = t.start(python, "-c", """
+import threading, time, queue
+for i in range(4): threading.Thread(target=queue.Queue().get, daemon=True).start()
+time.sleep(0.2)
+print("ready", flush=True)
+time.sleep(1000)
+""")
+    snake.wait_line("ready")
+    assert_as_gdb(t, snake.pid, 5)
+
+
+def test_identical_stacks_are_one_group_the_largest_first(t):
+    target = t.start(t.target_path("blocked"), 40)
+    target.wait_line("ready")
+    found = stacks_of(t, target.pid)
+    t.eq(sum(group["threads"] for group in found["groups"]), 40 * 7 + 1, "threads")
+    sizes = [group["threads"] for group in found["groups"]]
+    t.eq((sizes, sizes[:7]), (sorted(sizes, reverse=True), [40] * 7), "groups")
+    ends = {tuple(native(group)[-2:]) for group in found["groups"][:7]}
+    t.eq(ends, {("start_thread", "clone3")}, "where threads begin")
+    waits = {name: group["waits_for"] for group in found["groups"] for name in native(group) if name.startswith("in_")}
+    t.eq((waits["in_mutex"], waits["in_semaphore"], waits["in_sleep"]), ("mutex", "semaphore", "sleep"), "what they wait for")
+    handler = next(native(group) for group in found["groups"] if "in_handler" in native(group))
+    t.ok(handler.index("on_signal") < handler.index("in_handler") and "deeper" in handler, f"through a signal: {handler}")
+    t.ok(all(native(group).count("deeper") == 11 for group in found["groups"][:7]), "every caller")
+    tids = sorted(member["tid"] for group in found["groups"] for member in group["members"])
+    t.eq(tids, sorted(int(tid) for tid in os.listdir(f"/proc/{target.pid}/task")), "the kernel's list")
+    text = t.tapir("stacks", "-p", target.pid).out
+    t.ok(text.startswith("281 threads, 0 running, 8 different stacks; 40 share one\n") and " and 34 more" in text, text[:400])
+
+
+def test_a_thousand_threads_take_a_moment_and_none_is_stopped(t):
+    target = t.start(t.target_path("blocked"), 143)
+    target.wait_line("ready", 20)
+    tasks = f"/proc/{target.pid}/task"
+
+    def switches():
+        return {tid: re.findall(r"ctxt_switches:\s+(\d+)", open(f"{tasks}/{tid}/status", encoding="ascii").read())
+                for tid in os.listdir(tasks)}
+    time.sleep(0.5)
+    before = switches()
+    found = stacks_of(t, target.pid)
+    t.eq(sum(group["threads"] for group in found["groups"]), 143 * 7 + 1, "threads")
+    t.eq({tid: cnt for tid, cnt in switches().items() if cnt != before[tid]}, {}, "threads that ran meanwhile")
+
+
+def test_jvm_is_shown_down_to_where_its_threads_begin(t):
+    java = t.need("java")
+    with open(t.path("Hangs.java"), "w", encoding="utf-8") as f:
+        f.write("""public class Hangs {
+    static final Object a = new Object(), b = new Object();
+    static void both(Object x, Object y) throws Exception { synchronized (x) { Thread.sleep(500); synchronized (y) { } } }
+    static Thread one(String name, Object x, Object y) {
+        Thread t = new Thread(() -> { try { both(x, y); } catch (Exception e) { } }, name);
+        t.start();
+        return t;
+    }
+    public static void main(String[] args) throws Exception {
+        one("left", a, b); one("right", b, a);
+        Thread.sleep(1500);
+        System.out.println("ready");
+        Thread.sleep(100000);
+    }
+}
+""")
+    jvm = t.start(java, "-Xmx64m", "-XX:+PreserveFramePointer", t.path("Hangs.java"))
+    jvm.wait_line("ready", TIMEOUT)
+    found = stacks_of(t, jvm.pid, "--threads", "[lr]*t")
+    names = sorted(member["name"] for group in found["groups"] for member in group["members"])
+    t.eq(names, ["left", "right"], "by the names that the JVM gives its threads")
+    for group in found["groups"]:
+        t.ok("ObjectMonitor::enter" in native(group), f"waits for a monitor: {native(group)}")
+        t.eq(native(group)[-2:], ["start_thread", "clone3"], "down to the thread's start")
+
+
+def test_threads_that_sleep_throughout_are_in_a_recording(t):
+    target, file = t.start(t.target_path("blocked"), 2), t.path("asleep.tapir")
+    target.wait_line("ready")
+    t.tapir("record", "-p", target.pid, "-d", "0.5", "-f", "-o", file)
+    view = json.loads(t.tapir("report", "--view", "stacks", "--json", file).out)
+    t.eq(sum(group["threads"] for group in view["groups"]), 15, "threads")
+    t.eq(t.report(file)["switches"]["captured"], 0, "a snapshot is no switch")
+
+
+def test_thread_that_has_work_runs_or_waits_for_a_cpu(t):
+    burner = t.target("burner", "--wait", 3000, 1)
+    burner.go()
+    time.sleep(0.3)
+    seen = set()
+    for _ in range(5):
+        group = next(group for group in stacks_of(t, burner.pid)["groups"] if group["state"] != "sleeping")
+        seen.add(group["state"])
+        t.ok("burn" in native(group) if group["state"] == "preempted" else not group["frames"], str(group))
+    t.ok(seen <= {"running", "preempted"}, str(seen))
+
+
+def test_what_cannot_be_shown_is_one_line(t):
+    t.need("setpriv")
+    gone = t.start("/bin/true")
+    gone.wait()
+    target = t.start(t.target_path("blocked"), 1)
+    target.wait_line("ready")
+    for args, code, words in (([], 2, "a process is required"), (["-p", "x"], 2, "-p"),
+                              (["-p", 4194303], 1, "process 4194303 does not exist"),
+                              (["-p", gone.pid], 1, f"process {gone.pid} does not exist")):
+        result = t.tapir("stacks", *args, expect=code)
+        t.ok(words in result.err and len(result.err.strip().splitlines()) == 1, f"{args}: {result.err}")
+    result = t.run("setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all", t.tapir_path, "stacks", "-p", target.pid)
+    t.eq((result.rc, len(result.err.strip().splitlines()), result.out), (3, 1, ""), result.err)

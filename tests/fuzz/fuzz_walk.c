@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// fuzz: user/unwind/walk.c
+// fuzz: user/unwind/unwind_table.c user/unwind/rows.c user/unwind/rule.c user/unwind/eh_source.c
+// fuzz: user/unwind/undescribed.c user/elf/image.c user/elf/note_iter.c user/base/map.c
+// fuzz: user/base/diag.c user/base/str.c user/base/log.c
+// fuzz: user/base/file.c
+// fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
+// fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
+// fuzz: user/foreign/overlay.c
+/* The first half of the input as .eh_frame, the second as registers and stack: a walk ends. */
+#include <assert.h>
+
+#include "tests/unit/elf_builder.h"
+#include "unwind/unwind_table.h"
+#include "unwind/walk.h"
+
+#define STACK_VA 0x7000000000ull
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct tapir_unwind_table *table_of(const uint8_t *data, size_t size)
+{
+	struct tapir_unwind_table *table = NULL;
+	struct tapir_elf *elf;
+	struct elf_builder b;
+
+	elf_builder__init(&b, ET_DYN);
+	elf_builder__add_section(&b, ".eh_frame", SHT_PROGBITS, data, size);
+	elf_builder__finish(&b);
+	elf = elf_builder__open(&b);
+	if (elf && tapir_unwind_table__build(elf, &table))
+		table = NULL;
+	tapir_elf__free(elf);
+	elf_builder__fini(&b);
+	return table;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	size_t half = size / 2;
+	struct tapir_unwind_table *table = table_of(data, half);
+	const struct tapir_walk_code codes[] = {
+		{.start_va = TEXT_VA,
+		 .end_va = TEXT_VA + 0x2000,
+		 .bias = LOAD_BIAS,
+		 .table = table,
+		 .kind = TAPIR_UNWIND_KIND_FILE},
+		{.start_va = TEXT_VA + 0x2000,
+		 .end_va = TEXT_VA + 0x3000,
+		 .kind = TAPIR_UNWIND_KIND_JIT},
+	};
+	struct tapir_walk walk = {.codes = codes,
+				  .code_cnt = 2,
+				  .ip = TEXT_VA + (size > 2 ? data[size - 1] * 64u : 0),
+				  .sp = STACK_VA,
+				  .fp = STACK_VA + (size > 2 ? data[size - 2] : 0),
+				  .stack = data + half,
+				  .stack_va = STACK_VA,
+				  .stack_bytes = size - half};
+
+	tapir_walk__run(&walk);
+	assert(walk.frame_cnt >= 1 && walk.frame_cnt <= TAPIR_MAX_FRAMES);
+	assert(walk.end > TAPIR_STACK_END_UNKNOWN && walk.end < TAPIR_STACK_END_CNT);
+	tapir_unwind_table__free(table);
+	return 0;
+}

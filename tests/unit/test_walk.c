@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Stacks by unwind tables: this program's own, with its callers as witness; and hostile memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <alloca.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "attach/maps.h"
+#include "base/file.h"
+#include "elf/image.h"
+#include "unwind/unwind_table.h"
+#include "unwind/walk.h"
+
+#define MAX_CODES  64
+#define COPY_BYTES (64u << 10)
+
+struct own {
+	struct tapir_walk_code codes[MAX_CODES];
+	size_t code_cnt;
+	struct tapir_unwind_table *tables[MAX_CODES];
+	uint8_t stack[COPY_BYTES];
+	struct tapir_walk walk;
+	void *witness[TAPIR_MAX_FRAMES];
+	int witness_cnt;
+};
+
+static int add_code(const struct tapir_mapping_line *line, void *ctx)
+{
+	struct own *own = ctx;
+	struct tapir_elf *elf;
+
+	if (!line->is_executable || own->code_cnt == MAX_CODES)
+		return 0;
+	own->codes[own->code_cnt] = (struct tapir_walk_code){
+		.start_va = line->start_va,
+		.end_va = line->end_va,
+		.bias = line->start_va - line->file_off,
+		.kind = TAPIR_UNWIND_KIND_FILE,
+	};
+	if (tapir_mapping_line__is_file(line) && !tapir_elf__open(line->path, &elf)) {
+		tapir_unwind_table__build(elf, &own->tables[own->code_cnt]);
+		tapir_elf__free(elf);
+	}
+	own->codes[own->code_cnt].table = own->tables[own->code_cnt];
+	own->code_cnt++;
+	return 0;
+}
+
+/* The registers and the memory of here, and what libgcc's unwinder finds. */
+static __attribute__((noipa)) void copy_here(struct own *own)
+{
+	ucontext_t here;
+	uint64_t sp;
+
+	assert_int_equal(getcontext(&here), 0);
+	own->witness_cnt = backtrace(own->witness, TAPIR_MAX_FRAMES);
+	sp = (uint64_t)here.uc_mcontext.gregs[REG_RSP];
+	memcpy(own->stack, (void *)sp, sizeof(own->stack)); /* the stacks of tests are larger */
+	own->walk = (struct tapir_walk){
+		.codes = own->codes,
+		.code_cnt = own->code_cnt,
+		.ip = (uint64_t)here.uc_mcontext.gregs[REG_RIP],
+		.sp = sp,
+		.fp = (uint64_t)here.uc_mcontext.gregs[REG_RBP],
+		.stack = own->stack,
+		.stack_va = sp,
+		.stack_bytes = sizeof(own->stack),
+	};
+}
+
+static __attribute__((noipa)) void deeper(struct own *own, unsigned depth)
+{
+	volatile char *room = alloca(depth * 40 + 16); /* not even the size is known */
+
+	room[0] = 1;
+	if (depth)
+		deeper(own, depth - 1);
+	else
+		copy_here(own);
+	room[depth] = room[0];
+}
+
+static int set_up(void **state)
+{
+	struct own *own = calloc(1, sizeof(*own));
+	tapir_autofd int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	assert_non_null(own);
+	assert_int_equal(tapir_maps__each(fd, add_code, own, NULL), 0);
+	*state = own;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct own *own = *state;
+
+	for (size_t i = 0; i < own->code_cnt; i++)
+		tapir_unwind_table__free(own->tables[i]);
+	free(own);
+	return 0;
+}
+
+static __attribute__((noipa)) void with_room(struct own *own)
+{
+	volatile char room[COPY_BYTES];
+
+	room[0] = 1;
+	deeper(own, 12);
+	room[1] = room[0];
+}
+
+static void stack_is_the_one_that_libgcc_finds(void **state)
+{
+	struct own *own = *state;
+
+	with_room(own);
+	tapir_walk__run(&own->walk);
+	assert_true(own->walk.used_table);
+	assert_in_range(own->walk.frame_cnt, 15, TAPIR_MAX_FRAMES);
+	/* The first frame is here in one, after the call of backtrace() in the other. */
+	for (int i = 1; i < own->walk.frame_cnt && i < 14; i++)
+		assert_int_equal(own->walk.frames[i], (uint64_t)own->witness[i]);
+}
+
+static void stack_that_is_cut_ends_where_its_memory_does(void **state)
+{
+	struct own *own = *state;
+	unsigned last = 0;
+
+	with_room(own);
+	for (uint64_t bytes = 0; bytes < 4096; bytes += 8) {
+		own->walk.stack_bytes = bytes;
+		tapir_walk__run(&own->walk);
+		assert_in_range(own->walk.frame_cnt, 1, TAPIR_MAX_FRAMES);
+		assert_true(own->walk.frame_cnt >= last);
+		last = own->walk.frame_cnt;
+		if (own->walk.frame_cnt < 13)
+			assert_int_equal(own->walk.end, TAPIR_STACK_END_FAULT);
+	}
+	assert_in_range(last, 13, TAPIR_MAX_FRAMES);
+}
+
+static void address_of_no_code_is_the_only_frame(void **state)
+{
+	struct own *own = *state;
+
+	with_room(own);
+	own->walk.ip = 0x1000;
+	tapir_walk__run(&own->walk);
+	assert_int_equal(own->walk.frame_cnt, 1);
+	assert_int_equal(own->walk.end, TAPIR_STACK_END_NOT_CODE);
+	own->walk.code_cnt = 0;
+	tapir_walk__run(&own->walk);
+	assert_int_equal(own->walk.end, TAPIR_STACK_END_NOT_CODE);
+}
+
+static void file_without_a_table_ends_the_stack(void **state)
+{
+	struct own *own = *state;
+
+	with_room(own);
+	for (size_t i = 0; i < own->code_cnt; i++)
+		own->codes[i].table = NULL;
+	tapir_walk__run(&own->walk);
+	assert_int_equal(own->walk.frame_cnt, 1);
+	assert_int_equal(own->walk.end, TAPIR_STACK_END_NO_TABLE);
+	for (size_t i = 0; i < own->code_cnt; i++)
+		own->codes[i].table = own->tables[i];
+}
+
+static void generated_code_is_walked_by_its_frame_pointers(void **state)
+{
+	uint64_t memory[8] = {};
+	struct tapir_walk_code code = {
+		.start_va = 0x1000, .end_va = 0x2000, .kind = TAPIR_UNWIND_KIND_JIT};
+	struct tapir_walk walk = {.codes = &code,
+				  .code_cnt = 1,
+				  .ip = 0x1100,
+				  .sp = 0x9000,
+				  .fp = 0x9010,
+				  .stack = (const uint8_t *)memory,
+				  .stack_va = 0x9000,
+				  .stack_bytes = sizeof(memory)};
+
+	(void)state;
+	memory[2] = 0x9020; /* at 0x9010: the caller's frame, and where it goes on */
+	memory[3] = 0x1200;
+	memory[4] = 0;
+	memory[5] = 0x1300;
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frame_cnt, 3);
+	assert_int_equal(walk.frames[1], 0x1200);
+	assert_int_equal(walk.frames[2], 0x1300);
+	assert_int_equal(walk.end, TAPIR_STACK_END_FP_END);
+	assert_false(walk.used_table);
+	memory[4] = 0x9010; /* a circle */
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frame_cnt, 3);
+	assert_int_equal(walk.end, TAPIR_STACK_END_FP_END);
+	code.kind = TAPIR_UNWIND_KIND_JIT_NO_FP;
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frame_cnt, 1);
+	assert_int_equal(walk.end, TAPIR_STACK_END_JIT_NO_FP);
+}
+
+static void memory_may_hold_anything(void **state)
+{
+	struct own *own = *state;
+
+	srand(1);
+	with_room(own);
+	for (unsigned run = 0; run < 20000; run++) {
+		uint64_t *words = (uint64_t *)own->stack;
+		const struct tapir_walk_code *code = &own->codes[(size_t)rand() % own->code_cnt];
+
+		for (unsigned i = 0; i < 32; i++)
+			words[rand() % 512] =
+				rand() & 1 ? own->walk.stack_va + (uint64_t)(rand() % 8192)
+					   : code->start_va + (uint64_t)rand() % (code->end_va -
+										  code->start_va);
+		own->walk.ip = code->start_va + (uint64_t)rand() % (code->end_va - code->start_va);
+		own->walk.fp = own->walk.stack_va + (uint64_t)(rand() % 4096);
+		tapir_walk__run(&own->walk);
+		assert_in_range(own->walk.frame_cnt, 1, TAPIR_MAX_FRAMES);
+		assert_in_range(own->walk.end, 1, TAPIR_STACK_END_CNT - 1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stack_is_the_one_that_libgcc_finds),
+		cmocka_unit_test(stack_that_is_cut_ends_where_its_memory_does),
+		cmocka_unit_test(address_of_no_code_is_the_only_frame),
+		cmocka_unit_test(file_without_a_table_ends_the_stack),
+		cmocka_unit_test(generated_code_is_walked_by_its_frame_pointers),
+		cmocka_unit_test(memory_may_hold_anything),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * tapir stacks: what all threads of a process do now. A recording of a moment, into a file that is
+ * removed, and its view "stacks".
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "cli/commands.h"
+#include "cli/pager.h"
+#include "cli/view_run.h"
+#include "collect/recording.h"
+#include "decode/probe_name.h"
+
+#define MOMENT_NS (20 * TAPIR_NS_PER_MS)
+
+struct args {
+	struct tapir_pids pids;
+	const char *threads;
+	uint64_t top;
+	bool all;
+	bool json;
+};
+
+static const struct tapir_option options[] = {
+	TAPIR_PIDS("pid", 'p', "PID", "this process; repeatable, or PID,PID", struct args, pids),
+	TAPIR_STRING("threads", 0, "GLOB", "only threads with such a name", struct args, threads),
+	TAPIR_U64("top", 'n', "N", "show N groups", struct args, top, 1, UINT32_MAX),
+	TAPIR_FLAG("all", 'a', "show all groups", struct args, all),
+	TAPIR_FLAG("json", 0, "one JSON document, with the members of each group", struct args,
+		   json),
+	{}};
+
+/* A directory of ours alone, with the file in it for as long as it has no reader. */
+struct place {
+	char dir[4096];
+	char path[4096 + 16];
+};
+
+static int place__make(struct place *place)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (snprintf(place->dir, sizeof(place->dir), "%s/tapir-XXXXXX",
+		     tmp && *tmp ? tmp : "/tmp") >= (int)sizeof(place->dir))
+		return tapir_diag__fail(-ENAMETOOLONG, "TMPDIR is too long");
+	if (!mkdtemp(place->dir))
+		return tapir_diag__fail(-errno, "cannot create a directory like %s: %s", place->dir,
+					tapir_errno__text(errno));
+	snprintf(place->path, sizeof(place->path), "%s/stacks.tapir", place->dir);
+	return 0;
+}
+
+static void place__remove(const struct place *place)
+{
+	unlink(place->path);
+	rmdir(place->dir);
+}
+
+static int record(const struct args *args, const char *path)
+{
+	static const struct tapir_spec_list no_specs;
+	struct tapir_writer_opts file = {.sz = sizeof(file), .path = path};
+	struct tapir_recording_opts opts = {
+		.sz = sizeof(opts),
+		.rules = {.pids = args->pids},
+		.specs = &no_specs,
+		.specs_are_defaults = true,
+		.lanes = TAPIR_LANES_PROBE,
+		.with_switches = true,
+		.duration_ns = MOMENT_NS,
+		.file = &file,
+	};
+	struct tapir_recording_result result = {};
+
+	return tapir_recording__run(&opts, &result);
+}
+
+static int show(struct tapir_cli *cli, struct tapir_reader *reader)
+{
+	static const struct tapir_pids none;
+	static const struct tapir_words no_pairs;
+	const struct args *args = cli->args;
+	struct tapir_view_request rq = {
+		.view = &tapir_view_stacks,
+		.path = "the snapshot",
+		.arg = args->threads,
+		.pairs = &no_pairs,
+		.pids = &none,
+		.tids = &none,
+		.top = args->all ? UINT32_MAX : args->top,
+		.json = args->json,
+	};
+
+	if (!args->json)
+		tapir_pager__start(cli);
+	return tapir_view__run(reader, cli, &rq);
+}
+
+static int run(struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	struct tapir_reader *reader = NULL;
+	struct place place;
+	int err;
+
+	if (!args->pids.cnt)
+		return tapir_cli__usage(cli, "a process is required, as in -p 4711 ('tapir ps' "
+					     "lists processes)");
+	err = place__make(&place);
+	if (err)
+		return err;
+	err = record(args, place.path);
+	if (!err)
+		err = tapir_reader__open(place.path, &reader);
+	place__remove(&place);
+	if (err)
+		return err;
+	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
+	err = show(cli, reader);
+	tapir_reader__close(reader);
+	return err;
+}
+
+const struct tapir_command tapir_cmd_stacks = {
+	.name = "stacks",
+	.summary = "show what all threads of a process do now",
+	.synopsis = "-p PID [--threads GLOB] [--json] [--top N | --all]",
+	.text = "Prints the stack of every thread, kernel, native and managed frames, innermost "
+		"first; threads with identical stacks are one group, the largest first. No thread "
+		"is stopped: registers are read by a BPF iterator, stacks from memory, and a "
+		"thread that ran meanwhile is read again. Of a thread that is on a CPU each "
+		"time, only that is shown.\n\n"
+		"Requires CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (root). A recording with "
+		"context switches begins with the same snapshot: 'tapir report --view stacks'.",
+	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
+	.examples =
+		(const struct tapir_example[]){
+			{"stacks -p 4711", "a process that hangs"},
+			{"stacks -p 4711 --threads '.NET TP*'", "its thread pool"},
+			{"stacks -p 4711 --json | jq '.groups[0].frames'",
+			 "the stack that most threads share"},
+			{}},
+	.args_bytes = sizeof(struct args),
+	.run = run,
+};

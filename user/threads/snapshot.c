@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Threads and copies of their stacks; walking them is snapshot_walk.c. */
+#include "threads/snapshot.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/thread_list.h"
+#include "base/map.h"
+#include "threads/snapshot_impl.h"
+
+#define ROUNDS		 6 /* looks at threads that ran in between */
+#define ROUND_NS	 2000000
+#define PAGE_BYTES	 4096u
+#define MAX_COPIED_BYTES (512u << 20)
+
+/* The red zone below sp is of no frame above. Reads up to the first page that is not there. */
+static int copy_stack(uint32_t tgid, uint64_t sp, uint8_t *to, size_t *bytes)
+{
+	struct iovec remote[TAPIR_COPY_BYTES / PAGE_BYTES + 1], local = {.iov_base = to};
+	uint64_t va = sp & ~7ull, until = va + TAPIR_COPY_BYTES;
+	unsigned cnt = 0;
+	ssize_t n;
+
+	for (; va < until; cnt++) {
+		uint64_t next = (va | (PAGE_BYTES - 1)) + 1;
+
+		next = next < until ? next : until;
+		remote[cnt] =
+			(struct iovec){.iov_base = (void *)(uintptr_t)va, .iov_len = next - va};
+		local.iov_len += next - va;
+		va = next;
+	}
+	n = process_vm_readv((pid_t)tgid, &local, 1, remote, cnt, 0);
+	if (n < 0)
+		return -errno;
+	*bytes = (size_t)n;
+	return 0;
+}
+
+/* What it has in common with an earlier look: the same thread, which has not run since. */
+static bool is_unmoved(const struct tapir_thread_seen *now, const struct tapir_thread_seen *before)
+{
+	return now->thread.start_ns == before->thread.start_ns &&
+	       now->switch_cnt == before->switch_cnt && !(now->flags & TAPIR_THREAD_ON_CPU);
+}
+
+static bool wants_memory(const struct tapir_thread_seen *seen)
+{
+	return !(seen->flags &
+		 (TAPIR_THREAD_ON_CPU | TAPIR_THREAD_IS_KERNELS | TAPIR_THREAD_32_BIT));
+}
+
+static int copy_all(struct tapir_snapshot *s, struct tapir_copies *copies,
+		    const struct tapir_thread_list *list)
+{
+	uint8_t *buf = s->buf;
+
+	for (size_t i = 0; i < list->vec.cnt; i++) {
+		const struct tapir_thread_seen *seen = &list->vec.data[i];
+		struct tapir_copy copy = {.seen = *seen};
+
+		if (tapir_map__get(&s->idx_by_tid, seen->thread.tid))
+			continue; /* an earlier round has it */
+		if (wants_memory(seen) && s->copied_bytes < MAX_COPIED_BYTES)
+			copy.err = copy_stack(s->tgid, seen->sp, buf, &copy.bytes);
+		copy.memory = copy.bytes ? malloc(copy.bytes) : NULL;
+		if ((copy.bytes && !copy.memory) || !tapir_vec__push(copies, copy)) {
+			free(copy.memory);
+			return -ENOMEM;
+		}
+		if (copy.memory)
+			memcpy(copy.memory, buf, copy.bytes);
+		s->copied_bytes += copy.bytes;
+	}
+	return 0;
+}
+
+static int keep(struct tapir_snapshot *s, struct tapir_copy *copy)
+{
+	uint64_t *idx = tapir_map__put(&s->idx_by_tid, copy->seen.thread.tid, NULL);
+
+	if (!idx || !tapir_vec__push(&s->copies, *copy))
+		return -ENOMEM;
+	*idx = s->copies.cnt - 1;
+	copy->memory = NULL; /* the snapshot's now */
+	return 0;
+}
+
+/* Belongs together what was read of it? */
+static bool is_settled(const struct tapir_copy *copy, const struct tapir_thread_seen *now)
+{
+	if (copy->seen.flags & TAPIR_THREAD_ON_CPU)
+		return false;
+	return !wants_memory(&copy->seen) || is_unmoved(now, &copy->seen);
+}
+
+static int index_list(const struct tapir_thread_list *list, struct tapir_map *idx_by_tid)
+{
+	for (size_t i = 0; i < list->vec.cnt; i++) {
+		uint64_t *idx = tapir_map__put(idx_by_tid, list->vec.data[i].thread.tid, NULL);
+
+		if (!idx)
+			return -ENOMEM;
+		*idx = i;
+	}
+	return 0;
+}
+
+/* Of threads that have not run while they were copied; in the last round of all that are left. */
+static int keep_settled(struct tapir_snapshot *s, struct tapir_copies *copies,
+			const struct tapir_thread_list *after, bool is_last)
+{
+	struct tapir_map idx_by_tid = {};
+	struct tapir_copy *copy;
+	int err = index_list(after, &idx_by_tid);
+
+	tapir_vec_for_each (copy, copies) {
+		const uint64_t *idx = tapir_map__get(&idx_by_tid, copy->seen.thread.tid);
+
+		if (err || !idx)
+			continue; /* it has ended */
+		copy->has_moved = !is_settled(copy, &after->vec.data[*idx]);
+		if (!copy->has_moved || is_last)
+			err = keep(s, copy);
+	}
+	tapir_map__fini(&idx_by_tid);
+	return err;
+}
+
+static void free_copies(struct tapir_copies *copies)
+{
+	struct tapir_copy *copy;
+
+	tapir_vec_for_each (copy, copies)
+		free(copy->memory);
+	tapir_vec__fini(copies);
+}
+
+/* 1: another round may find more. */
+static int look(struct tapir_snapshot *s, struct tapir_programs *programs, bool is_last)
+{
+	struct tapir_thread_list before = {}, after = {};
+	struct tapir_copies copies = {};
+	int err = tapir_thread_list__read(programs, s->tgid, &before);
+
+	if (!err)
+		err = copy_all(s, &copies, &before);
+	if (!err && copies.cnt)
+		err = tapir_thread_list__read(programs, s->tgid, &after);
+	if (!err && copies.cnt)
+		err = keep_settled(s, &copies, &after, is_last);
+	if (!err)
+		err = s->copies.cnt < before.vec.cnt;
+	free_copies(&copies);
+	tapir_thread_list__fini(&before);
+	tapir_thread_list__fini(&after);
+	return err;
+}
+
+static void count(struct tapir_snapshot *s)
+{
+	const struct tapir_copy *copy;
+
+	s->stats.thread_cnt = s->copies.cnt;
+	tapir_vec_for_each (copy, &s->copies) {
+		s->stats.running_cnt += copy->has_moved;
+		s->stats.unread_cnt += copy->err < 0;
+		s->stats.unread_err = copy->err < 0 ? copy->err : s->stats.unread_err;
+	}
+}
+
+int tapir_snapshot__take(struct tapir_programs *programs, uint32_t tgid,
+			 struct tapir_snapshot **out)
+{
+	const struct timespec pause = {.tv_nsec = ROUND_NS};
+	struct tapir_snapshot *s = calloc(1, sizeof(*s));
+	int err = s ? 1 : -ENOMEM;
+
+	if (s)
+		s->tgid = tgid;
+	for (unsigned round = 1; err > 0 && round <= ROUNDS; round++) {
+		if (round > 1)
+			nanosleep(&pause, NULL);
+		err = look(s, programs, round == ROUNDS);
+	}
+	if (err < 0) {
+		tapir_snapshot__free(s);
+		return err;
+	}
+	count(s);
+	*out = s;
+	return 0;
+}
+
+int tapir_snapshot__start_posting(struct tapir_snapshot *s, struct tapir_queue *queue)
+{
+	int err;
+
+	s->queue = queue;
+	err = pthread_create(&s->thread, NULL, tapir_snapshot__post_all, s);
+	s->is_posting = !err;
+	return -err;
+}
+
+const struct tapir_snapshot_stats *tapir_snapshot__stats(const struct tapir_snapshot *s)
+{
+	return &s->stats;
+}
+
+void tapir_snapshot__free(struct tapir_snapshot *s)
+{
+	if (!s)
+		return;
+	if (s->is_posting)
+		pthread_join(s->thread, NULL);
+	free_copies(&s->copies);
+	tapir_map__fini(&s->idx_by_tid);
+	free(s);
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Stacks of copied threads, by the tables of the files that their process maps. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/proc.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "bpf/walk_logic.bpf.h"
+#include "threads/snapshot_impl.h"
+#include "elf/image.h"
+#include "flow/queue.h"
+#include "symbol/vdso.h"
+#include "trace/family.h"
+#include "trace/recbuf.h"
+#include "unwind/unwind_table.h"
+#include "unwind/walk.h"
+
+/* The executable memory of the process, and a table per file. */
+struct space {
+	uint32_t tgid;
+	struct tapir_vec(struct tapir_walk_code) codes;
+	struct tapir_vec(struct tapir_unwind_table *) tables;
+	struct tapir_map idx_by_file; /* of tables, and 1; 0: the file has none */
+};
+
+static struct tapir_unwind_table *read_table(int fd, bool *is_elf)
+{
+	struct tapir_unwind_table *table = NULL;
+	struct tapir_elf *elf = NULL;
+	int mark = tapir_diag__cnt();
+
+	*is_elf = !tapir_elf__open_fd(fd, &elf);
+	if (*is_elf && tapir_unwind_table__build(elf, &table))
+		table = NULL;
+	tapir_elf__free(elf);
+	tapir_diag__rewind(mark);
+	return table;
+}
+
+/* What a file's place in tables says of it. */
+#define NO_TABLE 0u
+#define NO_ELF	 UINT64_MAX
+
+static uint64_t read_file(struct space *space, int fd)
+{
+	bool is_elf = false;
+	struct tapir_unwind_table *table = fd >= 0 ? read_table(fd, &is_elf) : NULL;
+
+	if (table && tapir_vec__push(&space->tables, table))
+		return space->tables.cnt;
+	tapir_unwind_table__free(table);
+	return is_elf || fd < 0 ? NO_TABLE : NO_ELF;
+}
+
+static void set_kind(const struct space *space, uint64_t file, struct tapir_walk_code *code)
+{
+	code->kind = file == NO_ELF ? TAPIR_UNWIND_KIND_IMAGE : TAPIR_UNWIND_KIND_FILE;
+	if (file != NO_ELF && file != NO_TABLE)
+		code->table = space->tables.data[file - 1];
+}
+
+static int add_file(struct space *space, const struct tapir_mapping_line *line,
+		    struct tapir_walk_code *code)
+{
+	uint64_t key = tapir_hash__mix(line->dev, line->inode), *file;
+	int mark = tapir_diag__cnt();
+	bool is_new = false;
+
+	file = tapir_map__put(&space->idx_by_file, key, &is_new);
+	if (!file)
+		return -ENOMEM;
+	if (is_new) {
+		tapir_autofd int fd = tapir_proc__open_mapped(space->tgid, line, NULL);
+
+		*file = read_file(space, fd);
+	}
+	tapir_diag__rewind(mark);
+	set_kind(space, *file, code);
+	return 0;
+}
+
+static int add_mapping(const struct tapir_mapping_line *line, void *ctx)
+{
+	struct space *space = ctx;
+	const struct tapir_vdso *vdso = tapir_vdso__at(line);
+	struct tapir_walk_code code = {
+		.start_va = line->start_va,
+		.end_va = line->end_va,
+		.bias = line->start_va - line->file_off,
+		.kind = TAPIR_UNWIND_KIND_JIT,
+	};
+	int err = 0;
+
+	if (!line->is_executable)
+		return 0;
+	if (vdso) {
+		code.bias = line->start_va;
+		set_kind(space, read_file(space, vdso->fd), &code);
+	} else if (tapir_mapping_line__is_file(line) && strncmp(line->path, "/memfd:", 7) != 0) {
+		err = add_file(space, line, &code);
+	}
+	return err || tapir_vec__push(&space->codes, code) ? err : -ENOMEM;
+}
+
+static void space__fini(struct space *space)
+{
+	struct tapir_unwind_table **table;
+
+	tapir_vec_for_each (table, &space->tables)
+		tapir_unwind_table__free(*table);
+	tapir_vec__fini(&space->tables);
+	tapir_vec__fini(&space->codes);
+	tapir_map__fini(&space->idx_by_file);
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+struct stack_rec {
+	struct tapir_rec_stack rec;
+	uint64_t frames[TAPIR_MAX_FRAMES];
+};
+
+/* Returns its id; 0: there is none. */
+static uint64_t post_stack(struct tapir_snapshot *s, struct stack_rec *stack, uint64_t hash,
+			   uint64_t time_ns)
+{
+	struct tapir_rec_stack *rec = &stack->rec;
+
+	if (!rec->frame_cnt)
+		return 0;
+	for (unsigned i = 0; i < rec->frame_cnt; i++)
+		hash = tapir_walk__hash(hash, stack->frames[i]);
+	rec->stack_id = hash ? hash : 1;
+	tapir_rec__init(&rec->h, TAPIR_REC_STACK, sizeof(*rec) + 8u * rec->frame_cnt, time_ns);
+	(void)tapir_queue__post(s->queue, &rec->h, -1); /* the queue counts what it refuses */
+	return rec->stack_id;
+}
+
+static uint64_t post_kernel_stack(struct tapir_snapshot *s, const struct tapir_thread_seen *seen)
+{
+	struct stack_rec stack = {.rec.flags = TAPIR_STACK_KERNEL};
+
+	stack.rec.frame_cnt = (uint16_t)seen->kernel_frame_cnt;
+	memcpy(stack.frames, seen->kernel_frames, 8u * seen->kernel_frame_cnt);
+	return post_stack(s, &stack, 1, seen->thread.h.time_ns);
+}
+
+static uint64_t post_user_stack(struct tapir_snapshot *s, const struct space *space,
+				const struct tapir_copy *copy)
+{
+	const struct tapir_thread_seen *seen = &copy->seen;
+	struct stack_rec stack = {};
+	struct tapir_walk walk = {
+		.codes = space->codes.data,
+		.code_cnt = space->codes.cnt,
+		.ip = seen->ip,
+		.sp = seen->sp,
+		.fp = seen->fp,
+		.stack = copy->memory,
+		.stack_va = seen->sp & ~7ull,
+		.stack_bytes = copy->bytes,
+	};
+
+	if (!seen->ip)
+		return 0;
+	tapir_walk__run(&walk);
+	stack.rec.frame_cnt = walk.frame_cnt;
+	stack.rec.end = walk.end;
+	stack.rec.flags = walk.used_table ? TAPIR_STACK_UNWOUND : 0;
+	memcpy(stack.frames, walk.frames, 8u * walk.frame_cnt);
+	return post_stack(s, &stack, 0, seen->thread.h.time_ns);
+}
+
+static void post_thread(struct tapir_snapshot *s, const struct space *space,
+			const struct tapir_copy *copy)
+{
+	const struct tapir_thread_seen *seen = &copy->seen;
+	struct tapir_rec_switch rec = {.flags = TAPIR_SWITCH_SNAPSHOT};
+
+	tapir_rec__init(&rec.h, tapir_families[TAPIR_FAMILY_SWITCH].type, sizeof(rec),
+			seen->thread.h.time_ns);
+	(void)tapir_queue__post(s->queue, &seen->thread.h, -1);
+	if (copy->has_moved) { /* it runs */
+		rec.in_tgid = seen->thread.tgid;
+		rec.in_tid = seen->thread.tid;
+	} else {
+		rec.out_tgid = seen->thread.tgid;
+		rec.out_tid = seen->thread.tid;
+		rec.out_state = (uint16_t)seen->state;
+		rec.out_kstack_id = post_kernel_stack(s, seen);
+		rec.out_stack_id = post_user_stack(s, space, copy);
+		rec.flags |= seen->state ? 0 : TAPIR_SWITCH_PREEMPTED;
+	}
+	(void)tapir_queue__post(s->queue, &rec.h, -1);
+}
+
+void *tapir_snapshot__post_all(void *arg)
+{
+	struct tapir_snapshot *s = arg;
+	struct space space = {.tgid = s->tgid};
+	const struct tapir_copy *copy;
+	int err = tapir_proc__each_mapping(s->tgid, add_mapping, &space);
+
+	if (err)
+		tapir_debug("cannot read the mappings of process %u: %s", s->tgid,
+			    tapir_errno__text(err));
+	tapir_vec_for_each (copy, &s->copies)
+		post_thread(s, &space, copy);
+	space__fini(&space);
+	return NULL;
+}

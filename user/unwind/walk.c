@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One step per frame, by the row of its table or by the frame pointer. */
+#include "unwind/walk.h"
+
+#include <string.h>
+
+#include "base/vec.h"
+#include "unwind/unwind_table.h"
+
+/* What is known of one frame while the walk is there. */
+struct frame {
+	uint64_t ip, sp, fp;
+	bool is_interrupted; /* ip is where it was, not a return address */
+};
+
+static bool read_word(const struct tapir_walk *w, uint64_t va, uint64_t *out)
+{
+	uint64_t off = va - w->stack_va;
+
+	if (w->stack_bytes < 8 || off > w->stack_bytes - 8)
+		return false;
+	memcpy(out, w->stack + off, 8);
+	return true;
+}
+
+static const struct tapir_walk_code *code_at(const struct tapir_walk *w, uint64_t va)
+{
+	size_t after = tapir_sorted__behind(w->codes, w->code_cnt, start_va, va);
+	const struct tapir_walk_code *code = after ? &w->codes[after - 1] : NULL;
+
+	return code && va < code->end_va ? code : NULL;
+}
+
+/* The caller by its frame record; what is below it is the function's own. */
+static int step_by_fp(const struct tapir_walk *w, struct frame *f)
+{
+	uint64_t fp, ip;
+
+	if (f->fp < f->sp)
+		return TAPIR_STACK_END_FP_END;
+	if (!read_word(w, f->fp, &fp) || !read_word(w, f->fp + 8, &ip))
+		return TAPIR_STACK_END_FAULT;
+	*f = (struct frame){.ip = ip, .sp = f->fp + 16, .fp = fp};
+	return 0;
+}
+
+/* Code without a frame: the return address is on top of the stack. */
+static int step_from_leaf(const struct tapir_walk *w, struct frame *f)
+{
+	uint64_t ip;
+
+	if (!read_word(w, f->sp, &ip))
+		return TAPIR_STACK_END_FAULT;
+	*f = (struct frame){.ip = ip, .sp = f->sp + 8, .fp = f->fp};
+	return 0;
+}
+
+static int step_over_signal(const struct tapir_walk *w, struct frame *f)
+{
+	struct frame up = {.is_interrupted = true};
+
+	if (!read_word(w, f->sp + TAPIR_UNWIND_UC_RIP, &up.ip) ||
+	    !read_word(w, f->sp + TAPIR_UNWIND_UC_RSP, &up.sp) ||
+	    !read_word(w, f->sp + TAPIR_UNWIND_UC_RBP, &up.fp))
+		return TAPIR_STACK_END_FAULT;
+	*f = up;
+	return 0;
+}
+
+/* Where the function's frame ends; false: the memory that says so cannot be read. */
+static bool cfa_of(const struct tapir_walk *w, const struct frame *f,
+		   const struct tapir_unwind_row *row, uint32_t pc, uint64_t *cfa)
+{
+	uint64_t off = 8ull * row->cfa, signed_off = (uint64_t)(8ll * (int16_t)row->cfa);
+
+	switch (row->rule) {
+	case TAPIR_UNWIND_SP:
+		*cfa = f->sp + off;
+		return true;
+	case TAPIR_UNWIND_FP:
+		*cfa = f->fp + signed_off;
+		return true;
+	case TAPIR_UNWIND_FP_DEREF:
+		return read_word(w, f->fp + signed_off, cfa);
+	case TAPIR_UNWIND_SP_DEREF:
+		if (!read_word(w, f->sp + signed_off, cfa))
+			return false;
+		*cfa += 8;
+		return true;
+	default: /* PLT */
+		*cfa = f->sp + 8 + ((pc & 15) >= row->cfa ? 8 : 0);
+		return true;
+	}
+}
+
+static bool fp_of(const struct tapir_walk *w, const struct frame *f,
+		  const struct tapir_unwind_row *row, uint64_t cfa, uint64_t *fp)
+{
+	switch (row->fp) {
+	case TAPIR_UNWIND_FP_SAME:
+		*fp = f->fp;
+		return true;
+	case TAPIR_UNWIND_FP_AT_FP:
+		return read_word(w, f->fp, fp);
+	case TAPIR_UNWIND_FP_LOST:
+		*fp = 0; /* a caller that needs it ends the walk */
+		return true;
+	default:
+		return read_word(w, cfa - 8ull * row->fp, fp);
+	}
+}
+
+static int step_by_row(const struct tapir_walk *w, struct frame *f,
+		       const struct tapir_unwind_row *row, uint32_t pc)
+{
+	struct frame up = {};
+
+	switch (row->rule) {
+	case TAPIR_UNWIND_END:
+		return TAPIR_STACK_END_WHOLE;
+	case TAPIR_UNWIND_UNSUPPORTED:
+		return TAPIR_STACK_END_UNSUPPORTED;
+	case TAPIR_UNWIND_SIGNAL:
+		return step_over_signal(w, f);
+	case TAPIR_UNWIND_GAP:
+	case TAPIR_UNWIND_FRAME:
+		return step_by_fp(w, f);
+	}
+	if (!cfa_of(w, f, row, pc, &up.sp) || !fp_of(w, f, row, up.sp, &up.fp) ||
+	    !read_word(w, up.sp - 8, &up.ip))
+		return TAPIR_STACK_END_FAULT;
+	*f = up;
+	return 0;
+}
+
+static int step(struct tapir_walk *w, struct frame *f)
+{
+	uint64_t va = f->ip - !f->is_interrupted; /* the call is before its return address */
+	const struct tapir_walk_code *code = code_at(w, va);
+	const struct tapir_unwind_row *row;
+	uint32_t pc;
+
+	if (!code)
+		return TAPIR_STACK_END_NOT_CODE;
+	if (code->kind == TAPIR_UNWIND_KIND_LEAF)
+		return step_from_leaf(w, f);
+	if (code->kind == TAPIR_UNWIND_KIND_JIT_NO_FP)
+		return TAPIR_STACK_END_JIT_NO_FP;
+	if (code->kind != TAPIR_UNWIND_KIND_FILE)
+		return step_by_fp(w, f);
+	if (!code->table)
+		return TAPIR_STACK_END_NO_TABLE;
+	pc = (uint32_t)(va - code->bias);
+	row = tapir_unwind_table__find(code->table, pc);
+	w->used_table = true;
+	return row ? step_by_row(w, f, row, pc) : step_by_fp(w, f);
+}
+
+void tapir_walk__run(struct tapir_walk *w)
+{
+	struct frame f = {.ip = w->ip, .sp = w->sp, .fp = w->fp, .is_interrupted = true};
+	int end = 0;
+
+	w->frames[0] = w->ip;
+	w->frame_cnt = 1;
+	w->used_table = false;
+	while (!end) {
+		uint64_t sp = f.sp;
+
+		end = step(w, &f);
+		if (end)
+			break;
+		if (f.sp <= sp && !f.is_interrupted)
+			end = TAPIR_STACK_END_NO_PROGRESS;
+		else if (!code_at(w, f.ip - !f.is_interrupted))
+			end = TAPIR_STACK_END_NOT_CODE;
+		else if (w->frame_cnt == TAPIR_MAX_FRAMES)
+			end = TAPIR_STACK_END_MORE;
+		else
+			w->frames[w->frame_cnt++] = f.ip;
+	}
+	w->end = (uint8_t)end;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * walk.h - a stack from a copy of its memory and a thread's registers, by the unwind tables of the
+ * files that the process maps: the walk of bpf/user_stack.bpf.h for threads that do not run.
+ *
+ * Registers and memory belong to another process and may hold anything: each step moves up, reads
+ * only the copy, and takes only a return address in executable code. x86-64. Any thread.
+ */
+#ifndef TAPIR_USER_WALK_H
+#define TAPIR_USER_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "bpf/unwind.h"
+
+struct tapir_unwind_table;
+
+/* Executable memory of a process. */
+struct tapir_walk_code {
+	uint64_t start_va, end_va;
+	uint64_t bias;				/* a table's pc is va - bias */
+	const struct tapir_unwind_table *table; /* borrowed; NULL: it has none */
+	uint8_t kind;				/* enum tapir_unwind_kind */
+};
+
+struct tapir_walk {
+	/* Set these. */
+	const struct tapir_walk_code *codes; /* sorted by start_va, without overlap; borrowed */
+	size_t code_cnt;
+	uint64_t ip, sp, fp;
+	const uint8_t *stack; /* a copy of what is at stack_va; borrowed */
+	uint64_t stack_va, stack_bytes;
+
+	/* And read these. */
+	uint64_t frames[TAPIR_MAX_FRAMES]; /* innermost first; callers are return addresses */
+	uint16_t frame_cnt;
+	uint8_t end; /* enum tapir_stack_end */
+	bool used_table;
+};
+
+/* Never fails: the end says how far the walk came. An ip in no known code is its only frame. */
+void tapir_walk__run(struct tapir_walk *walk);
+
+#endif
