@@ -212,14 +212,20 @@ static void flags_say_what_the_site_needs(void **state)
 	assert_int_equal(plan.site.arg_cnt, TAPIR_MAX_ARGS);
 	assert_int_equal(plan.site.flags, TAPIR_SITE_STACK | TAPIR_SITE_TLS);
 	tapir_plan__set_caller(&plan, &row);
-	assert_int_equal(plan.site.flags, TAPIR_SITE_STACK | TAPIR_SITE_TLS | TAPIR_SITE_CFA_SP |
-						  TAPIR_SITE_FP_SAVED);
-	assert_int_equal(plan.site.cfa_off, 24);
-	assert_int_equal(plan.site.fp_off, -16);
+	assert_int_equal(plan.site.flags, TAPIR_SITE_STACK | TAPIR_SITE_TLS);
+	assert_int_equal(plan.site.caller.rule, TAPIR_UNWIND_SP);
+	assert_int_equal(plan.site.caller.cfa, 3); /* words */
+	assert_int_equal(plan.site.caller.fp, 2);
 	assert_int_equal(tapir_plan__make(&note, spec, false, &plan), 0);
 	row = (struct tapir_cfi_row){.cfa_is_from_fp = true, .cfa_off = 16};
 	tapir_plan__set_caller(&plan, &row);
-	assert_int_equal(plan.site.flags, TAPIR_SITE_TLS | TAPIR_SITE_CFA_FP);
+	assert_int_equal(plan.site.caller.rule, TAPIR_UNWIND_FP);
+	assert_int_equal(plan.site.caller.cfa, 2);
+	assert_int_equal(plan.site.caller.fp, TAPIR_UNWIND_FP_SAME);
+	row.cfa_off = 12; /* no multiple of a word: a row cannot hold it */
+	assert_int_equal(tapir_plan__make(&note, spec, false, &plan), 0);
+	tapir_plan__set_caller(&plan, &row);
+	assert_int_equal(plan.site.caller.rule, TAPIR_UNWIND_GAP);
 }
 
 int main(void)
