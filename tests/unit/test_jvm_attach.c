@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <poll.h>
 #include <errno.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -520,18 +521,22 @@ static void nothing_is_left_when_those_who_ask_are_killed_in_turn(void **state)
 {
 	struct fake_jvm *f = *state;
 	char path[64], byte;
+	struct pollfd asked = {.events = POLLIN};
 	int ends[2];
 
 	f->writes_map = true;
 	fake_jvm__start(f);
 	map_path(f, path, sizeof(path));
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	asked.fd = ends[0];
 	for (unsigned i = 0; i < 20; i++) {
 		pid_t pid = start_asker(f, ends[1]);
 
 		if (i % 2)
 			usleep(i * 500);
 		else
+			(void)poll(&asked, 1, 2000); /* or it waits for its turn */
+		while (poll(&asked, 1, 0) == 1)
 			assert_int_equal(read(ends[0], &byte, 1), 1);
 		kill(pid, SIGKILL);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);

@@ -132,6 +132,32 @@ static void stack_is_the_one_that_libgcc_finds(void **state)
 		assert_int_equal(own->walk.frames[i], (uint64_t)own->witness[i]);
 }
 
+static struct own *coroutines;
+
+static void coroutine(void)
+{
+	deeper(coroutines, 3);
+	__asm__ volatile(""); /* the call is no jump */
+}
+
+static void coroutine_is_whole_at_its_first_function(void **state)
+{
+	static uint8_t stack[4 * COPY_BYTES];
+	struct own *own = *state;
+	ucontext_t here, there;
+
+	coroutines = own;
+	assert_int_equal(getcontext(&there), 0);
+	there.uc_stack.ss_sp = stack;
+	there.uc_stack.ss_size = sizeof(stack) - COPY_BYTES; /* the copy ends above it */
+	there.uc_link = &here;
+	makecontext(&there, coroutine, 0);
+	assert_int_equal(swapcontext(&here, &there), 0);
+	tapir_walk__run(&own->walk);
+	assert_int_equal(own->walk.end, TAPIR_STACK_END_WHOLE);
+	assert_int_equal(own->walk.frame_cnt, 7); /* copy_here, deeper x 4, coroutine, its start */
+}
+
 static void stack_that_is_cut_ends_where_its_memory_does(void **state)
 {
 	struct own *own = *state;
@@ -240,6 +266,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stack_is_the_one_that_libgcc_finds),
+		cmocka_unit_test(coroutine_is_whole_at_its_first_function),
 		cmocka_unit_test(stack_that_is_cut_ends_where_its_memory_does),
 		cmocka_unit_test(address_of_no_code_is_the_only_frame),
 		cmocka_unit_test(file_without_a_table_ends_the_stack),

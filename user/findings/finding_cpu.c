@@ -69,6 +69,8 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 	work = tapir_works__of(&f->works, f->tl, t, node, sample->h.time_ns);
 	f->cpu.samples++;
 	f->cpu.ns += sample->period;
+	if (sample->h.cpu != TAPIR_CPU_UNKNOWN && sample->h.cpu >= f->cpu.cpu_cnt)
+		f->cpu.cpu_cnt = sample->h.cpu + 1u;
 	f->cpu.gc += work == TAPIR_WORK_GC;
 	f->cpu.jit += work == TAPIR_WORK_JIT;
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
@@ -93,9 +95,15 @@ double tapir_finding__cpus(const struct tapir_finding *f)
 {
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 
-	if (!f->has_clock || !span_ns)
+	double cpus = span_ns ? (double)f->cpu.ns / (double)span_ns : -1;
+
+	if (!f->has_clock)
 		return -1;
-	return (double)f->cpu.ns / (double)span_ns;
+	/* More than there are, or much of few samples: the recording is too short to tell. */
+	if ((f->cpu.cpu_cnt && cpus > 1.1 * f->cpu.cpu_cnt) ||
+	    (f->cpu.samples < MIN_SAMPLES && cpus > 1))
+		return -1;
+	return cpus;
 }
 
 /* Of a share to be told. Without a clock nobody knows how much there was to share. */

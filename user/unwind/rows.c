@@ -222,6 +222,20 @@ static bool fill_gap(struct tapir_unwind_rows *out, const struct tapir_unwind_ro
 	return true;
 }
 
+/* What was made takes the place of what there was; not, if memory ran out. */
+static int take_rows(struct tapir_unwind_rows *rows, struct tapir_unwind_rows *made, bool ok)
+{
+	if (!ok) {
+		tapir_vec__fini(&made->vec);
+		return -ENOMEM;
+	}
+	tapir_vec__fini(&rows->vec);
+	rows->vec.data = made->vec.data;
+	rows->vec.cnt = made->vec.cnt;
+	rows->vec.cap = made->vec.cap;
+	return 0;
+}
+
 int tapir_unwind_rows__underlay(struct tapir_unwind_rows *rows,
 				const struct tapir_unwind_row *under, size_t cnt)
 {
@@ -235,15 +249,7 @@ int tapir_unwind_rows__underlay(struct tapir_unwind_rows *rows,
 		ok = row->rule == TAPIR_UNWIND_GAP ? fill_gap(&merged, under, cnt, row->pc, until)
 						   : add_row(&merged, *row);
 	}
-	if (!ok) {
-		tapir_vec__fini(&merged.vec);
-		return -ENOMEM;
-	}
-	tapir_vec__fini(&rows->vec);
-	rows->vec.data = merged.vec.data;
-	rows->vec.cnt = merged.vec.cnt;
-	rows->vec.cap = merged.vec.cap;
-	return 0;
+	return take_rows(rows, &merged, ok);
 }
 
 int tapir_unwind_rows__fill(struct tapir_unwind_rows *rows, uint32_t from, uint32_t until,
@@ -253,4 +259,28 @@ int tapir_unwind_rows__fill(struct tapir_unwind_rows *rows, uint32_t from, uint3
 
 	under[0].pc = from;
 	return from < until ? tapir_unwind_rows__underlay(rows, under, 2) : 0;
+}
+
+int tapir_unwind_rows__replace(struct tapir_unwind_rows *rows, uint32_t from, uint32_t until,
+			       struct tapir_unwind_row row)
+{
+	const struct tapir_unwind_row *old = rows->vec.data;
+	size_t before = tapir_sorted__behind(old, rows->vec.cnt, pc, from - 1);
+	size_t after = tapir_sorted__behind(old, rows->vec.cnt, pc, until);
+	struct tapir_unwind_row next = {.pc = until};
+	struct tapir_unwind_rows merged = {};
+	bool ok = true;
+
+	if (!from || from >= until)
+		return 0;
+	if (after)
+		next = old[after - 1];
+	next.pc = until;
+	row.pc = from;
+	for (size_t i = 0; ok && i < before; i++)
+		ok = add_row(&merged, old[i]);
+	ok = ok && add_row(&merged, row) && add_row(&merged, next);
+	for (size_t i = after; ok && i < rows->vec.cnt; i++)
+		ok = add_row(&merged, old[i]);
+	return take_rows(rows, &merged, ok);
 }

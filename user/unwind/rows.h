@@ -39,5 +39,8 @@ int tapir_unwind_rows__underlay(struct tapir_unwind_rows *rows,
 /* Where row may hold: [from, until), as far as no other row than a GAP does. 0 or -ENOMEM. */
 int tapir_unwind_rows__fill(struct tapir_unwind_rows *rows, uint32_t from, uint32_t until,
 			    struct tapir_unwind_row row);
+/* The same, whatever rows there are. */
+int tapir_unwind_rows__replace(struct tapir_unwind_rows *rows, uint32_t from, uint32_t until,
+			       struct tapir_unwind_row row);
 
 #endif

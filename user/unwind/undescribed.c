@@ -63,12 +63,18 @@ static int add_entry(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
 	return tapir_unwind_rows__fill(rows, (uint32_t)off, (uint32_t)off + MAX_ENTRY_BYTES, end);
 }
 
-/* ---- trampolines of signals ------------------------------------------------------------------ */
+/* ---- trampolines of signals and contexts ------------------------------------------------------------------ */
 
 /* mov $15, %rax; syscall: rt_sigreturn, which never returns. */
-static const uint8_t trampoline[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
 
-static bool has_trampoline(const struct tapir_unwind_rows *rows)
+/*
+ * mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi: glibc's __start_context, to which the first
+ * function of a context made by makecontext(3) returns. What is below it on the stack is no frame.
+ */
+static const uint8_t start_context[] = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff};
+
+static bool has_sigreturn(const struct tapir_unwind_rows *rows)
 {
 	for (size_t i = 0; i < rows->vec.cnt; i++)
 		if (rows->vec.data[i].rule == TAPIR_UNWIND_SIGNAL)
@@ -76,22 +82,34 @@ static bool has_trampoline(const struct tapir_unwind_rows *rows)
 	return false;
 }
 
-/* Its address is where the handler returns to, but callers are looked up one byte before. */
-static int scan(const uint8_t *code, size_t len, uint32_t off, struct tapir_unwind_rows *rows)
+struct text {
+	const uint8_t *code;
+	size_t len;
+	uint32_t off; /* in the file */
+};
+
+/*
+ * Their addresses are where functions return to, but callers are looked up one byte before: that
+ * byte has the row, whatever else is there. The code itself has it where nothing describes it.
+ */
+static int scan(const struct text *text, const uint8_t *wanted, size_t wanted_len, unsigned rule,
+		struct tapir_unwind_rows *rows)
 {
-	const struct tapir_unwind_row row = {.rule = TAPIR_UNWIND_SIGNAL};
-	const uint8_t *at = code, *end = code + len;
+	const struct tapir_unwind_row row = {.rule = (uint8_t)rule};
+	const uint8_t *at = text->code, *end = text->code + text->len;
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < MAX_TRAMPOLINES; i++) {
 		uint32_t pc;
 
-		at = memmem(at, (size_t)(end - at), trampoline, sizeof(trampoline));
+		at = memmem(at, (size_t)(end - at), wanted, wanted_len);
 		if (!at)
 			break;
-		pc = off + (uint32_t)(at - code);
-		err = tapir_unwind_rows__fill(rows, pc - (pc > 0), pc + sizeof(trampoline), row);
-		at += sizeof(trampoline);
+		pc = text->off + (uint32_t)(at - text->code);
+		err = tapir_unwind_rows__fill(rows, pc, pc + (uint32_t)wanted_len, row);
+		if (!err)
+			err = tapir_unwind_rows__replace(rows, pc - (pc > 0), pc, row);
+		at += wanted_len;
 	}
 	return err;
 }
@@ -99,19 +117,25 @@ static int scan(const uint8_t *code, size_t len, uint32_t off, struct tapir_unwi
 static int add_trampolines(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
 {
 	const Elf64_Phdr *ph = tapir_elf__first_executable(elf);
-	int mark = tapir_diag__cnt(), err;
 	Elf64_Shdr shdr = {.sh_type = SHT_PROGBITS};
+	int mark = tapir_diag__cnt(), err;
+	struct text text;
 	const void *data;
-	size_t len;
 
-	if (!ph || ph->p_filesz > MAX_SCAN_BYTES || ph->p_offset > UINT32_MAX - MAX_SCAN_BYTES ||
-	    has_trampoline(rows))
+	if (!ph || ph->p_filesz > MAX_SCAN_BYTES || ph->p_offset > UINT32_MAX - MAX_SCAN_BYTES)
 		return 0;
 	shdr.sh_offset = ph->p_offset;
 	shdr.sh_size = ph->p_filesz;
-	err = tapir_elf__data(elf, &shdr, &data, &len);
+	err = tapir_elf__data(elf, &shdr, &data, &text.len);
 	tapir_diag__rewind(mark);
-	return err ? 0 : scan(data, len, (uint32_t)ph->p_offset, rows);
+	if (err)
+		return 0;
+	text.code = data;
+	text.off = (uint32_t)ph->p_offset;
+	err = scan(&text, start_context, sizeof(start_context), TAPIR_UNWIND_END, rows);
+	if (err || has_sigreturn(rows))
+		return err;
+	return scan(&text, sigreturn, sizeof(sigreturn), TAPIR_UNWIND_SIGNAL, rows);
 }
 
 /* ---- built-in functions of V8 ------------------------------------------------------------------ */
