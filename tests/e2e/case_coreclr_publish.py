@@ -235,7 +235,7 @@ def test_it_is_refused_when_nobody_could_publish(t):
     program = t.target("ringer", "--wait")
     for args, rc, words in ((("--publish", "perf"), 2, "--publish: 'perf' is not one of usdt"),
                             (("--publish", "usdt", "--lane", "probe"), 2, "--publish excludes --lane probe"),
-                            (("--publish", "usdt"), 3, "runs no .NET that takes tapir's library")):
+                            (("--publish", "usdt"), 3, "has no .NET runtime that can load tapir's library")):
         for command in "record", "trace":
             output = ("-f", "-o", t.path("none")) if command == "record" else ()
             result = t.tapir(command, "My-Shop", "-p", program.pid, *args, *output, expect=rc)

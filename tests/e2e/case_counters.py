@@ -178,7 +178,7 @@ def test_two_tools_share_the_metrics_and_another_interval_is_told_of(t):
         result = end(t, tapir)
         counters = [json.loads(line) for line in result.out.splitlines()]
         t.eq(of(counters, METER, "sold", "sum", "colour=blue")[-1]["value"], did["blue"], "each tool's")
-    t.ok("another interval" in end(t, tapirs[2]).err, "the third says why it has none of its own")
+    t.ok("a different interval" in end(t, tapirs[2]).err, "the third says why it has none of its own")
 
 
 def drawn(t, program, columns, rows, *globs):

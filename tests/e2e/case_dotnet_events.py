@@ -467,7 +467,7 @@ def test_no_directory_at_all_is_told_and_the_stream_is_taken(t):
     tapir = record(t, fire.pid, DEMO)
     did = fire_now(fire)
     seen, lost, result = stop(t, tapir)
-    t.ok("no directory takes the library" in result.err and "noexec" in result.err, result.err)
+    t.ok("no directory can hold the library" in result.err and "noexec" in result.err, result.err)
     t.ok("come from the runtime's stream" in result.err, result.err)
     t.eq(count(seen, DEMO, "OrderPlaced") + lost, did["orders"], "orders, by the stream")
     ends_as_always(t, fire)

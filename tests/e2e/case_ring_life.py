@@ -107,7 +107,7 @@ def test_a_ninth_tracer_is_told_that_there_is_no_room(t):
     result = t.run(t.tapir_path, "record", "ringer:tick", *EVENTS_ONLY, "--comm", "ringer", "-d", 1.5, "-f", "-o",
                    t.path("trace.tapir"))
     os.close(ctl)
-    t.eq(result.err.count("all 8 sessions of its ring lane are taken"), 1, result.err)
+    t.eq(result.err.count("all 8 sessions of its ring lane are in use"), 1, result.err)
 
 
 OLD_LANE = """

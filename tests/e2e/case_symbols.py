@@ -85,7 +85,7 @@ def test_every_reader_names_functions_from_a_directory_when_the_file_is_gone(t):
         result = t.run(t.tapir_path, *reader, file, "--symbols", there, env=environment(t))
         t.eq(result.rc, 0, f"{reader}: {result.err}")
         t.ok("inner_loop" in result.out and "fn_" not in result.out, f"{reader}:\n{result.out[:1500]}")
-    t.ok("3 functions of 1 file named" in result.err, result.err)
+    t.ok(re.search(r"[34] functions of 1 file named", result.err), result.err)  # _start, when the stack is whole
 
 
 def test_a_directory_may_have_any_usual_layout(t):

@@ -136,9 +136,11 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double share = tapir_finding__percent(f->cpu.timers, f->cpu.samples);
+	double cpus = tapir_finding__cpus(f) * share / 100;
 	struct tapir_str text = {};
 
-	if (!has_cpus(f, MIN_CPUS_OF_TIMERS) || !tapir_found__counts(TAPIR_FOUND_TIMERS, share))
+	if (f->cpu.timers < MIN_SAMPLES || (cpus >= 0 && cpus < MIN_CPUS_OF_TIMERS) ||
+	    !tapir_found__counts(TAPIR_FOUND_TIMERS, share))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU in timers", share);
 	tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);

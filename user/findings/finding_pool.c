@@ -77,7 +77,8 @@ bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *
 	}
 	if (took_ns < LONG_NS)
 		return false;
-	if (w->node == TAPIR_NO_NODE && w->from_ns == tapir_timeline__stats(f->tl)->first_ns) {
+	if (w->flags & TAPIR_SWITCH_SNAPSHOT ||
+	    (w->node == TAPIR_NO_NODE && w->from_ns == tapir_timeline__stats(f->tl)->first_ns)) {
 		f->pool.unbegun_ns += took_ns;
 		return true;
 	}

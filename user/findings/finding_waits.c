@@ -24,7 +24,8 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	const char *reason;
 
-	if (!w->state)
+	/* One that began before the recording is as likely a thread that waits for work. */
+	if (!w->state || w->flags & TAPIR_SWITCH_SNAPSHOT)
 		return;
 	reason = tapir_wait_reasons__of(&f->reasons, tree, w->node);
 	if (!reason || !is_dependency(reason) ||
