@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/unwind/cfi.c user/unwind/functions.c user/base/map.c
+// fuzz: user/unwind/cfi.c user/unwind/functions.c user/unwind/eh_source.c user/base/map.c
 // fuzz: user/elf/image.c user/elf/note_iter.c
 // fuzz: user/base/diag.c user/base/str.c
 // fuzz: user/base/file.c

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What each thread did when the recording began: identical stacks are one group. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +48,7 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 	};
 
 	tapir_comm__copy(row.comm, tapir_timeline__comm(v->asked.tl, row.tid, rec->h.time_ns));
-	if (*v->asked.arg && fnmatch(v->asked.arg, row.comm, 0))
+	if (*v->asked.arg && !tapir_glob__match(v->asked.arg, row.comm))
 		return;
 	if (v->rows.cnt == MAX_THREADS)
 		v->dropped_cnt++;

@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "elf/image.h"
 #include "trace/record.h"
 #include "unwind/unwind_cache.h"
 #include "unwind/unwind_table.h"
@@ -127,19 +126,6 @@ static bool make_room(struct tapir_unwind_tables *t, size_t bytes)
 
 /* ---- the thread ------------------------------------------------------------------------------- */
 
-static int build(int fd, struct tapir_unwind_table **out)
-{
-	int mark = tapir_diag__cnt(), err;
-	struct tapir_elf *elf = NULL;
-
-	err = tapir_elf__open_fd(fd, &elf);
-	if (!err)
-		err = tapir_unwind_table__build(elf, out);
-	tapir_elf__free(elf);
-	tapir_diag__rewind(mark);
-	return err;
-}
-
 /* The file as that process maps it. */
 static int open_mapped(const struct file *file)
 {
@@ -158,23 +144,13 @@ static int open_mapped(const struct file *file)
 	return fd;
 }
 
-/* From the cache, or from the file, and then into the cache. */
 static int make_table(struct tapir_unwind_tables *t, struct file *file, int fd,
 		      struct tapir_unwind_table **out, bool *is_cached)
 {
-	int err = -ENOENT;
-
 	if (fd >= 0 && !file->has_key)
 		file->has_key = !tapir_unwind_key__of(fd, &file->key);
-	if (file->has_key)
-		err = tapir_unwind_cache__load(t->cache, &file->key, out);
-	*is_cached = !err;
-	if (!err || fd < 0)
-		return err;
-	err = build(fd, out);
-	if (!err && file->has_key)
-		tapir_unwind_cache__store(t->cache, &file->key, *out);
-	return err;
+	return tapir_unwind_cache__make(t->cache, file->has_key ? &file->key : NULL, fd, out,
+					is_cached);
 }
 
 static void count_table(struct tapir_unwind_tables *t, struct file *file,

@@ -19,8 +19,11 @@
 #define PAGE_BYTES	 4096u
 #define MAX_COPIED_BYTES (512u << 20)
 
-/* The red zone below sp is of no frame above. Reads up to the first page that is not there. */
-static int copy_stack(uint32_t tgid, uint64_t sp, uint8_t *to, size_t *bytes)
+/*
+ * The red zone below sp is of no frame above. Reads up to the first page that is not there: the
+ * number of bytes. Where it may read none, the walk ends at the first frame and says so.
+ */
+static size_t copy_stack(uint32_t tgid, uint64_t sp, uint8_t *to)
 {
 	struct iovec remote[TAPIR_COPY_BYTES / PAGE_BYTES + 1], local = {.iov_base = to};
 	uint64_t va = sp & ~7ull, until = va + TAPIR_COPY_BYTES;
@@ -37,10 +40,7 @@ static int copy_stack(uint32_t tgid, uint64_t sp, uint8_t *to, size_t *bytes)
 		va = next;
 	}
 	n = process_vm_readv((pid_t)tgid, &local, 1, remote, cnt, 0);
-	if (n < 0)
-		return -errno;
-	*bytes = (size_t)n;
-	return 0;
+	return n < 0 ? 0 : (size_t)n;
 }
 
 /* What it has in common with an earlier look: the same thread, which has not run since. */
@@ -59,7 +59,7 @@ static bool wants_memory(const struct tapir_thread_seen *seen)
 static int copy_all(struct tapir_snapshot *s, struct tapir_copies *copies,
 		    const struct tapir_thread_list *list)
 {
-	uint8_t *buf = s->buf;
+	uint8_t buf[TAPIR_COPY_BYTES];
 
 	for (size_t i = 0; i < list->vec.cnt; i++) {
 		const struct tapir_thread_seen *seen = &list->vec.data[i];
@@ -68,7 +68,7 @@ static int copy_all(struct tapir_snapshot *s, struct tapir_copies *copies,
 		if (tapir_map__get(&s->idx_by_tid, seen->thread.tid))
 			continue; /* an earlier round has it */
 		if (wants_memory(seen) && s->copied_bytes < MAX_COPIED_BYTES)
-			copy.err = copy_stack(s->tgid, seen->sp, buf, &copy.bytes);
+			copy.bytes = copy_stack(s->tgid, seen->sp, buf);
 		copy.memory = copy.bytes ? malloc(copy.bytes) : NULL;
 		if ((copy.bytes && !copy.memory) || !tapir_vec__push(copies, copy)) {
 			free(copy.memory);
@@ -133,7 +133,7 @@ static int keep_settled(struct tapir_snapshot *s, struct tapir_copies *copies,
 	return err;
 }
 
-static void free_copies(struct tapir_copies *copies)
+void tapir_copies__fini(struct tapir_copies *copies)
 {
 	struct tapir_copy *copy;
 
@@ -157,22 +157,10 @@ static int look(struct tapir_snapshot *s, struct tapir_programs *programs, bool 
 		err = keep_settled(s, &copies, &after, is_last);
 	if (!err)
 		err = s->copies.cnt < before.vec.cnt;
-	free_copies(&copies);
+	tapir_copies__fini(&copies);
 	tapir_thread_list__fini(&before);
 	tapir_thread_list__fini(&after);
 	return err;
-}
-
-static void count(struct tapir_snapshot *s)
-{
-	const struct tapir_copy *copy;
-
-	s->stats.thread_cnt = s->copies.cnt;
-	tapir_vec_for_each (copy, &s->copies) {
-		s->stats.running_cnt += copy->has_moved;
-		s->stats.unread_cnt += copy->err < 0;
-		s->stats.unread_err = copy->err < 0 ? copy->err : s->stats.unread_err;
-	}
 }
 
 int tapir_snapshot__take(struct tapir_programs *programs, uint32_t tgid,
@@ -193,7 +181,6 @@ int tapir_snapshot__take(struct tapir_programs *programs, uint32_t tgid,
 		tapir_snapshot__free(s);
 		return err;
 	}
-	count(s);
 	*out = s;
 	return 0;
 }
@@ -208,18 +195,13 @@ int tapir_snapshot__start_posting(struct tapir_snapshot *s, struct tapir_queue *
 	return -err;
 }
 
-const struct tapir_snapshot_stats *tapir_snapshot__stats(const struct tapir_snapshot *s)
-{
-	return &s->stats;
-}
-
 void tapir_snapshot__free(struct tapir_snapshot *s)
 {
 	if (!s)
 		return;
 	if (s->is_posting)
 		pthread_join(s->thread, NULL);
-	free_copies(&s->copies);
+	tapir_copies__fini(&s->copies);
 	tapir_map__fini(&s->idx_by_tid);
 	free(s);
 }

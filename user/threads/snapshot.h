@@ -20,13 +20,6 @@ struct tapir_programs;
 struct tapir_queue;
 struct tapir_snapshot;
 
-struct tapir_snapshot_stats {
-	size_t thread_cnt;
-	size_t running_cnt; /* of them: on a CPU whenever they were looked at */
-	size_t unread_cnt;  /* of them: their memory could not be read */
-	int unread_err;	    /* why: of the last one */
-};
-
 /*
  * programs: loaded with_threads. Requires CAP_SYS_PTRACE, or the user of the process. Returns 0
  * with *out, also for a process without threads to show; -errno of the iterator, without a line.
@@ -36,8 +29,6 @@ int tapir_snapshot__take(struct tapir_programs *programs, uint32_t tgid,
 
 /* Posts THREAD, STACK and SWITCH records to queue, which outlives it. */
 int tapir_snapshot__start_posting(struct tapir_snapshot *s, struct tapir_queue *queue);
-
-const struct tapir_snapshot_stats *tapir_snapshot__stats(const struct tapir_snapshot *s);
 
 /* Waits until all is posted. Accepts NULL. */
 void tapir_snapshot__free(struct tapir_snapshot *s);

@@ -17,25 +17,23 @@ struct tapir_copy {
 	struct tapir_thread_seen seen;
 	uint8_t *memory; /* from seen.sp on, rounded down to 8 bytes; NULL: none */
 	size_t bytes;
-	int err;	/* -errno: it could not be read */
 	bool has_moved; /* whenever it was looked at: it runs */
 };
 
 struct tapir_copies tapir_vec(struct tapir_copy);
+void tapir_copies__fini(struct tapir_copies *copies);
 
 struct tapir_snapshot {
 	uint32_t tgid;
 	struct tapir_copies copies;
 	struct tapir_map idx_by_tid;
 	size_t copied_bytes;
-	struct tapir_snapshot_stats stats;
 	struct tapir_queue *queue; /* borrowed */
 	pthread_t thread;
 	bool is_posting;
-	uint8_t buf[TAPIR_COPY_BYTES];
 };
 
-/* A thread: reads tables, walks stacks, posts records. arg: the snapshot. */
+/* A thread: reads tables, walks stacks, posts records, frees the copies. arg: the snapshot. */
 void *tapir_snapshot__post_all(void *arg);
 
 #endif

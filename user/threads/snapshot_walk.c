@@ -10,11 +10,11 @@
 #include "base/log.h"
 #include "bpf/walk_logic.bpf.h"
 #include "threads/snapshot_impl.h"
-#include "elf/image.h"
 #include "flow/queue.h"
 #include "symbol/vdso.h"
 #include "trace/family.h"
 #include "trace/recbuf.h"
+#include "unwind/unwind_cache.h"
 #include "unwind/unwind_table.h"
 #include "unwind/walk.h"
 
@@ -24,21 +24,8 @@ struct space {
 	struct tapir_vec(struct tapir_walk_code) codes;
 	struct tapir_vec(struct tapir_unwind_table *) tables;
 	struct tapir_map idx_by_file; /* of tables, and 1; 0: the file has none */
+	struct tapir_unwind_cache *cache;
 };
-
-static struct tapir_unwind_table *read_table(int fd, bool *is_elf)
-{
-	struct tapir_unwind_table *table = NULL;
-	struct tapir_elf *elf = NULL;
-	int mark = tapir_diag__cnt();
-
-	*is_elf = !tapir_elf__open_fd(fd, &elf);
-	if (*is_elf && tapir_unwind_table__build(elf, &table))
-		table = NULL;
-	tapir_elf__free(elf);
-	tapir_diag__rewind(mark);
-	return table;
-}
 
 /* What a file's place in tables says of it. */
 #define NO_TABLE 0u
@@ -46,13 +33,17 @@ static struct tapir_unwind_table *read_table(int fd, bool *is_elf)
 
 static uint64_t read_file(struct space *space, int fd)
 {
-	bool is_elf = false;
-	struct tapir_unwind_table *table = fd >= 0 ? read_table(fd, &is_elf) : NULL;
+	struct tapir_unwind_table *table = NULL;
+	struct tapir_unwind_key key;
+	bool has_key = fd >= 0 && !tapir_unwind_key__of(fd, &key), is_cached;
+	int err = fd < 0 ? -ENOENT
+			 : tapir_unwind_cache__make(space->cache, has_key ? &key : NULL, fd, &table,
+						    &is_cached);
 
-	if (table && tapir_vec__push(&space->tables, table))
+	if (!err && tapir_vec__push(&space->tables, table))
 		return space->tables.cnt;
 	tapir_unwind_table__free(table);
-	return is_elf || fd < 0 ? NO_TABLE : NO_ELF;
+	return err == -ENOEXEC ? NO_ELF : NO_TABLE;
 }
 
 static void set_kind(const struct space *space, uint64_t file, struct tapir_walk_code *code)
@@ -114,6 +105,7 @@ static void space__fini(struct space *space)
 	tapir_vec__fini(&space->tables);
 	tapir_vec__fini(&space->codes);
 	tapir_map__fini(&space->idx_by_file);
+	tapir_unwind_cache__free(space->cache);
 }
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -200,7 +192,7 @@ static void post_thread(struct tapir_snapshot *s, const struct space *space,
 void *tapir_snapshot__post_all(void *arg)
 {
 	struct tapir_snapshot *s = arg;
-	struct space space = {.tgid = s->tgid};
+	struct space space = {.tgid = s->tgid, .cache = tapir_unwind_cache__new()};
 	const struct tapir_copy *copy;
 	int err = tapir_proc__each_mapping(s->tgid, add_mapping, &space);
 
@@ -210,5 +202,6 @@ void *tapir_snapshot__post_all(void *arg)
 	tapir_vec_for_each (copy, &s->copies)
 		post_thread(s, &space, copy);
 	space__fini(&space);
+	tapir_copies__fini(&s->copies); /* a recording may be long */
 	return NULL;
 }

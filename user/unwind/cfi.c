@@ -8,10 +8,7 @@
 
 #include "base/vec.h"
 #include "elf/image.h"
-#include "tapir/eh_frame.h"
-
-/* What real files stay far below; it bounds the work a hostile one can make. */
-#define SECTION_MAX_BYTES (64u << 20)
+#include "unwind/eh_source.h"
 
 struct entry {
 	struct tapir_eh_function function;
@@ -52,24 +49,16 @@ static int build_index(struct tapir_cfi *cfi)
 
 int tapir_cfi__load(struct tapir_elf *elf, struct tapir_cfi **out)
 {
-	const Elf64_Shdr *section = tapir_elf__section(elf, ".eh_frame");
+	struct tapir_eh_section section;
 	struct tapir_cfi *cfi;
-	const void *data;
-	size_t len;
-	int err;
+	int err = tapir_eh_source__find(elf, &section);
 
-	if (!section || tapir_elf__machine(elf) != EM_X86_64)
-		return -ENOENT;
-	if (section->sh_size > SECTION_MAX_BYTES)
-		return -EFBIG;
-	err = tapir_elf__data(elf, section, &data, &len);
 	if (err)
 		return err;
 	cfi = calloc(1, sizeof(*cfi));
 	if (!cfi)
 		return -ENOMEM;
-	cfi->section =
-		(struct tapir_eh_section){.data = data, .bytes = len, .va = section->sh_addr};
+	cfi->section = section;
 	err = build_index(cfi);
 	if (err) {
 		tapir_cfi__free(cfi);

@@ -30,7 +30,7 @@ struct tapir_cfi_row {
 };
 
 /*
- * elf is borrowed until __free. -ENOENT: it has no .eh_frame, or is not for
+ * elf is borrowed until __free. -ENOENT: it has no unwind data (eh_source.h), or is not for
  * x86-64; -EFBIG: over 64 MB of it.
  */
 int tapir_cfi__load(struct tapir_elf *elf, struct tapir_cfi **out);

@@ -7,9 +7,7 @@
 
 #include "base/vec.h"
 #include "elf/image.h"
-#include "tapir/eh_frame.h"
-
-#define SECTION_MAX_BYTES (64u << 20) /* real ones: 20 MB at most */
+#include "unwind/eh_source.h"
 
 struct range {
 	uint64_t start_va;
@@ -67,21 +65,12 @@ static int add_ranges(struct tapir_functions *functions, const struct tapir_elf 
 
 int tapir_functions__load(struct tapir_elf *elf, struct tapir_functions **out)
 {
-	const Elf64_Shdr *header = tapir_elf__section(elf, ".eh_frame");
-	struct tapir_eh_section section = {};
 	struct tapir_functions *functions;
-	const void *data;
-	size_t len;
-	int err;
+	struct tapir_eh_section section;
+	int err = tapir_eh_source__find(elf, &section);
 
-	if (!header || tapir_elf__machine(elf) != EM_X86_64)
-		return -ENOENT;
-	if (header->sh_size > SECTION_MAX_BYTES)
-		return -EFBIG;
-	err = tapir_elf__data(elf, header, &data, &len);
 	if (err)
 		return err;
-	section = (struct tapir_eh_section){.data = data, .bytes = len, .va = header->sh_addr};
 	functions = calloc(1, sizeof(*functions));
 	err = functions ? add_ranges(functions, elf, &section) : -ENOMEM;
 	if (err)

@@ -17,8 +17,8 @@ struct tapir_elf;
 struct tapir_functions;
 
 /*
- * *out is the caller's, __free. -ENOENT: the file has no .eh_frame, or is not for x86-64; -EFBIG:
- * over 64 MB of it; -ENOMEM. No diagnostic line.
+ * *out is the caller's, __free. -ENOENT: the file has no unwind data (eh_source.h), or is not for
+ * x86-64; -EFBIG: over 64 MB of it; -ENOMEM. No diagnostic line.
  */
 int tapir_functions__load(struct tapir_elf *elf, struct tapir_functions **out);
 void tapir_functions__free(struct tapir_functions *functions);

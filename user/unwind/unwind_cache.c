@@ -17,9 +17,11 @@
 #include <zlib.h>
 
 #include "base/clock.h"
+#include "base/diag.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "base/trusted_dir.h"
+#include "elf/image.h"
 #include "foreign/foreign_file.h"
 #include "unwind/unwind_table.h"
 
@@ -320,4 +322,33 @@ void tapir_unwind_cache__store(struct tapir_unwind_cache *c, const struct tapir_
 	c->stored_bytes += bytes + sizeof(head);
 	if (c->stored_bytes > c->max_bytes)
 		remove_oldest(c);
+}
+
+/* ---- tables ----------------------------------------------------------------------------------- */
+
+static int build(int fd, struct tapir_unwind_table **out)
+{
+	int mark = tapir_diag__cnt(), err;
+	struct tapir_elf *elf = NULL;
+
+	err = tapir_elf__open_fd(fd, &elf);
+	if (!err)
+		err = tapir_unwind_table__build(elf, out);
+	tapir_elf__free(elf);
+	tapir_diag__rewind(mark);
+	return err;
+}
+
+int tapir_unwind_cache__make(struct tapir_unwind_cache *c, const struct tapir_unwind_key *key,
+			     int fd, struct tapir_unwind_table **out, bool *is_cached)
+{
+	int err = key ? tapir_unwind_cache__load(c, key, out) : -ENOENT;
+
+	*is_cached = !err;
+	if (!err || fd < 0)
+		return err;
+	err = build(fd, out);
+	if (!err && key)
+		tapir_unwind_cache__store(c, key, *out);
+	return err;
 }

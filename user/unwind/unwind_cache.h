@@ -14,6 +14,7 @@
 #ifndef TAPIR_USER_UNWIND_CACHE_H
 #define TAPIR_USER_UNWIND_CACHE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,14 @@ int tapir_unwind_cache__load(struct tapir_unwind_cache *c, const struct tapir_un
 			     struct tapir_unwind_table **out);
 void tapir_unwind_cache__store(struct tapir_unwind_cache *c, const struct tapir_unwind_key *key,
 			       const struct tapir_unwind_table *table);
+
+/*
+ * The table of a file: from the cache, else from the file, and then into the cache. fd: a handle,
+ * or -1: only what the cache has. key: NULL: the file has none. -ENOENT: it has no unwind data;
+ * -ENOEXEC: it is no ELF file; else as unwind_table.h.
+ */
+int tapir_unwind_cache__make(struct tapir_unwind_cache *c, const struct tapir_unwind_key *key,
+			     int fd, struct tapir_unwind_table **out, bool *is_cached);
 
 /* The content of a cache file, which may be anything. -EBADMSG, -ENOMEM. */
 int tapir_unwind_cache__read(int fd, const struct tapir_unwind_key *key,
