@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/unwind/go_rows.c
+// fuzz: user/unwind/go_rows.c user/elf/go_table.c
 // fuzz: user/unwind/unwind_cache.c user/unwind/unwind_table.c user/unwind/rows.c
 // fuzz: user/unwind/rule.c user/unwind/eh_source.c user/unwind/undescribed.c
 // fuzz: user/elf/image.c user/elf/note_iter.c user/base/map.c user/base/trusted_dir.c

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/unwind/walk.c
+// fuzz: user/unwind/walk.c user/unwind/go_rows.c user/elf/go_table.c
 // fuzz: user/unwind/unwind_table.c user/unwind/rows.c user/unwind/rule.c user/unwind/eh_source.c
 // fuzz: user/unwind/undescribed.c user/elf/image.c user/elf/note_iter.c user/base/map.c
 // fuzz: user/base/diag.c user/base/str.c user/base/log.c

@@ -101,20 +101,22 @@ static bool find_text(struct tapir_elf *elf, uint64_t table_va, struct tapir_go_
 	return t->text_va && begins_at_entry(elf, t);
 }
 
-static bool read_header(struct tapir_go_table *t, uint64_t *magic)
+static bool read_header(struct tapir_go_table *t)
 {
 	bool ok = true;
-	uint64_t cnt;
+	uint64_t cnt, magic = read_at(t, 0, 4, &ok);
 	unsigned at;
 
-	*magic = read_at(t, 0, 4, &ok);
-	if (!is_magic(*magic) || read_at(t, 7, 1, &ok) != sizeof(uint64_t))
+	if (!is_magic(magic) || read_at(t, 7, 1, &ok) != sizeof(uint64_t))
 		return false;
+	t->version = magic == MAGIC_116 ? 116 : magic == MAGIC_118 ? 118 : 120;
+	t->quantum = (uint32_t)read_at(t, 6, 1, &ok);
 	cnt = read_at(t, 8, 8, &ok);
-	at = *magic == MAGIC_116 ? TEXT_OFF : TEXT_OFF + 8;
-	t->word_bytes = *magic == MAGIC_116 ? 8 : 4;
-	t->text_va = *magic == MAGIC_116 ? 0 : read_at(t, TEXT_OFF, 8, &ok);
+	at = t->version == 116 ? TEXT_OFF : TEXT_OFF + 8;
+	t->word_bytes = t->version == 116 ? 8 : 4;
+	t->text_va = t->version == 116 ? 0 : read_at(t, TEXT_OFF, 8, &ok);
 	t->names_off = read_at(t, at, 8, &ok);
+	t->steps_off = read_at(t, at + 24, 8, &ok);
 	t->functions_off = read_at(t, at + 32, 8, &ok);
 	t->function_cnt = (uint32_t)cnt;
 	return ok && cnt && cnt <= MAX_FUNCTIONS;
@@ -137,7 +139,7 @@ static bool find_header(struct tapir_go_table *t, uint64_t *va)
 static bool open_table(struct tapir_elf *elf, struct tapir_go_table *t)
 {
 	const Elf64_Shdr *own = find_section(elf), *section = own ? own : find_mixed(elf);
-	uint64_t magic, va;
+	uint64_t va;
 	const void *data;
 
 	if (!section || tapir_elf__machine(elf) != EM_X86_64 ||
@@ -147,7 +149,7 @@ static bool open_table(struct tapir_elf *elf, struct tapir_go_table *t)
 	va = section->sh_addr;
 	if (!own && !find_header(t, &va))
 		return false;
-	return read_header(t, &magic) && (magic == MAGIC_116 || find_text(elf, va, t));
+	return read_header(t) && (t->version == 116 || find_text(elf, va, t));
 }
 
 bool tapir_go_table__open(struct tapir_elf *elf, struct tapir_go_table *out)
@@ -178,6 +180,7 @@ bool tapir_go_table__function(const struct tapir_go_table *t, uint32_t idx,
 		return false;
 	f.name = (const char *)t->data + t->names_off + name;
 	f.size = end_va - f.start_va;
+	f.record_off = t->functions_off + record;
 	if (!memchr(f.name, '\0', t->bytes - t->names_off - name))
 		return false;
 	*out = f;

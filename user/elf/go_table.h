@@ -21,12 +21,16 @@ struct tapir_go_table {
 	uint64_t text_va; /* addresses in the table are relative to it */
 	uint64_t names_off, functions_off;
 	uint32_t function_cnt;
+	uint64_t steps_off;  /* where pcsp of a function's record counts from */
 	unsigned word_bytes; /* of an entry of the table of functions: 4, before Go 1.18: 8 */
+	unsigned version;    /* of the layout: 116, 118, 120 */
+	uint32_t quantum;    /* bytes of code that a step counts */
 };
 
 struct tapir_go_function {
 	uint64_t start_va, size;
-	const char *name; /* borrowed from the image, terminated */
+	uint64_t record_off; /* of its struct _func, in the table */
+	const char *name;    /* borrowed from the image, terminated */
 };
 
 bool tapir_go_table__is_in(const struct tapir_elf *elf); /* Does the file have such a section? */

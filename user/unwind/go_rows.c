@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * .gopclntab as the runtime reads it (runtime/symtab.go, runtime/runtime2.go): a header, a table of
- * functions by address, for each a record whose pcsp leads to pairs of (change of depth, bytes of
- * code), both LEB128.
+ * The table is elf/go_table.h's. A function's record has the offset of its pcsp: pairs of (change
+ * of depth, bytes of code), both LEB128 (runtime/symtab.go, runtime/runtime2.go).
  */
 #include "unwind/go_rows.h"
 
@@ -11,25 +10,24 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/diag.h"
+#include "elf/go_table.h"
 #include "elf/image.h"
 #include "tapir/eh_frame.h"
 #include "unwind/rows.h"
-
-#define MAGIC_118      0xfffffff0u
-#define MAGIC_120      0xfffffff1u
-#define HEADER_BYTES   72u /* magic, sizes, and eight words */
-#define MAX_FUNCTIONS  (1u << 20)
 
 /* _func.flag */
 #define FLAG_TOP_FRAME 1u
 #define FLAG_SP_WRITE  2u
 
+/* In struct _func. */
+#define PCSP_OFF       16u
+#define FLAG_OFF_118   37u
+#define FLAG_OFF_120   41u
+
 struct table {
+	struct tapir_go_table go;
 	struct tapir_eh_section section; /* its bytes: reads are checked as those of .eh_frame */
-	uint64_t text_va, functions_off, steps_off;
-	uint32_t function_cnt, flag_off, quantum;
-	const Elf64_Phdr *segment; /* of text_va */
+	const Elf64_Phdr *segment;	 /* of the code */
 	struct tapir_vec(struct tapir_unwind_row) rows;
 };
 
@@ -49,42 +47,19 @@ static uint64_t read_at(const struct table *t, uint64_t off, unsigned bytes, boo
 	return value;
 }
 
-static bool read_header(struct table *t, struct tapir_elf *elf)
-{
-	const Elf64_Shdr *text = tapir_elf__section(elf, ".text");
-	bool bad = false;
-	uint64_t magic, cnt;
-
-	if (t->section.bytes < HEADER_BYTES)
-		return false;
-	magic = read_at(t, 0, 4, &bad);
-	if ((magic != MAGIC_118 && magic != MAGIC_120) || read_at(t, 7, 1, &bad) != 8)
-		return false;
-	t->quantum = (uint32_t)read_at(t, 6, 1, &bad);
-	cnt = read_at(t, 8, 8, &bad);
-	t->text_va = read_at(t, 24, 8, &bad);
-	if (!t->text_va && text)
-		t->text_va = text->sh_addr; /* relocated at start: position independent programs */
-	t->steps_off = read_at(t, 56, 8, &bad);
-	t->functions_off = read_at(t, 64, 8, &bad);
-	t->flag_off = magic == MAGIC_118 ? 37 : 41;
-	t->function_cnt = (uint32_t)cnt;
-	t->segment = tapir_elf__load_at(elf, t->text_va);
-	return !bad && cnt && cnt <= MAX_FUNCTIONS && t->segment && t->segment->p_flags & PF_X &&
-	       t->segment->p_offset + t->segment->p_filesz <= UINT32_MAX;
-}
-
 static bool read_function(const struct table *t, uint32_t i, struct function *out)
 {
-	uint64_t at = t->functions_off + 8ull * i, record;
-	bool bad = t->functions_off > t->section.bytes;
+	unsigned flag_off = t->go.version == 118 ? FLAG_OFF_118 : FLAG_OFF_120;
+	struct tapir_go_function go;
+	bool bad = false;
 
-	out->start_va = t->text_va + read_at(t, at, 4, &bad);
-	record = t->functions_off + read_at(t, at + 4, 4, &bad);
-	out->end_va = t->text_va + read_at(t, at + 8, 4, &bad);
-	out->steps_off = (uint32_t)read_at(t, record + 16, 4, &bad);
-	out->flags = (uint32_t)read_at(t, record + t->flag_off, 1, &bad);
-	return !bad && out->start_va < out->end_va && out->start_va >= t->segment->p_vaddr &&
+	if (!tapir_go_table__function(&t->go, i, &go))
+		return false;
+	out->start_va = go.start_va;
+	out->end_va = go.start_va + go.size;
+	out->steps_off = (uint32_t)read_at(t, go.record_off + PCSP_OFF, 4, &bad);
+	out->flags = (uint32_t)read_at(t, go.record_off + flag_off, 1, &bad);
+	return !bad && out->start_va >= t->segment->p_vaddr &&
 	       out->end_va - t->segment->p_vaddr <= t->segment->p_filesz;
 }
 
@@ -112,19 +87,20 @@ static struct tapir_unwind_row row_of(int64_t depth)
 
 static bool add_steps(struct table *t, const struct function *f)
 {
-	struct tapir_eh_cursor c = {
-		.section = &t->section, .at = t->steps_off + f->steps_off, .end = t->section.bytes};
+	struct tapir_eh_cursor c = {.section = &t->section,
+				    .at = t->go.steps_off + f->steps_off,
+				    .end = t->section.bytes};
 	uint64_t va = f->start_va;
 	int64_t depth = -1;
 
-	c.bad = t->steps_off > c.end || c.at > c.end;
+	c.bad = t->go.steps_off > c.end || c.at > c.end;
 	while (va < f->end_va && !c.bad) {
 		uint64_t change = tapir_eh__uleb(&c), bytes;
 
 		if (!change && va != f->start_va)
 			break;
 		depth += (int64_t)(change >> 1) ^ -(int64_t)(change & 1);
-		bytes = tapir_eh__uleb(&c) * t->quantum;
+		bytes = tapir_eh__uleb(&c) * t->go.quantum;
 		if (!bytes || bytes > f->end_va - va || depth > INT32_MAX || depth < INT32_MIN)
 			break;
 		if (!add(t, va, row_of(depth)))
@@ -150,39 +126,34 @@ static bool add_functions(struct table *t)
 	struct function f = {};
 	bool ok = true;
 
-	for (uint32_t i = 0; ok && i < t->function_cnt; i++)
+	for (uint32_t i = 0; ok && i < t->go.function_cnt; i++)
 		if (read_function(t, i, &f))
 			ok = add_function(t, &f);
 	return ok && (!f.end_va || add(t, f.end_va, (struct tapir_unwind_row){}));
 }
 
-static const Elf64_Shdr *find_section(struct tapir_elf *elf)
+/* Before Go 1.18 records are others. */
+static bool open_table(struct tapir_elf *elf, struct table *t)
 {
-	const Elf64_Shdr *shdr = tapir_elf__section(elf, ".gopclntab");
-
-	return shdr ? shdr : tapir_elf__section(elf, ".data.rel.ro.gopclntab");
+	if (!tapir_go_table__open(elf, &t->go) || t->go.version < 118)
+		return false;
+	t->section = (struct tapir_eh_section){.data = t->go.data, .bytes = t->go.bytes};
+	t->segment = tapir_elf__load_at(elf, t->go.text_va);
+	return t->segment && t->segment->p_flags & PF_X &&
+	       t->segment->p_offset + t->segment->p_filesz <= UINT32_MAX;
 }
 
 int tapir_go_rows__add(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
 {
-	const Elf64_Shdr *shdr = find_section(elf);
-	int mark = tapir_diag__cnt(), err;
 	struct table t = {};
-	const void *data;
-	size_t len;
+	int err = 0;
 
-	if (!shdr)
+	if (!open_table(elf, &t))
 		return 0;
-	err = tapir_elf__data(elf, shdr, &data, &len);
-	tapir_diag__rewind(mark);
-	if (err)
-		return 0;
-	t.section = (struct tapir_eh_section){.data = data, .bytes = len};
-	if (read_header(&t, elf)) {
-		err = add_functions(&t) ? 0 : -ENOMEM;
-		if (!err && t.rows.cnt)
-			err = tapir_unwind_rows__underlay(rows, t.rows.data, t.rows.cnt);
-	}
+	if (!add_functions(&t))
+		err = -ENOMEM;
+	else if (t.rows.cnt)
+		err = tapir_unwind_rows__underlay(rows, t.rows.data, t.rows.cnt);
 	tapir_vec__fini(&t.rows);
 	return err;
 }
