@@ -3,6 +3,7 @@
 import collections
 import datetime
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -92,6 +93,8 @@ def test_output_is_reported_when_it_was_deleted(t):
     result = tapir.wait(10)  # it ends by itself: more would be lost
     one_error(t, result, 1, "x.tapir", "deleted")
     t.ok("->" not in result.err, f"no file is promised: {result.err}")
+    counts = [int(cnt.replace(",", "")) for cnt in re.findall(r"([\d,]+) (?:events|samples|switches|lost)", result.err)]
+    t.ok(max(counts, default=0) < 10**6, f"no count is below none: {result.err}")
     target.kill()
 
 

@@ -367,8 +367,7 @@ static void subtract_unwritten(const struct tapir_writer *w, struct tapir_sessio
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
 		uint64_t lost = tapir_writer__lost(w, tapir_families[i].type);
 
-		/* Of lost switches, some were of a snapshot, which is not captured. */
-		stats->captured[i] -= lost < stats->captured[i] ? lost : stats->captured[i];
+		stats->captured[i] -= lost;
 		stats->lost_cnt += lost;
 	}
 	stats->lost_cnt -= stats->unwritten_cnt;

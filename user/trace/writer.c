@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/placed_file.h"
 #include "tapir/trace_format.h"
+#include "trace/family.h"
 #include "trace/record.h"
 
 /* A chunk is written when its buffer holds this much; one more record always fits after it. */
@@ -199,7 +200,8 @@ static void buf_reset(struct chunk_buf *buf)
 
 static void lose(struct tapir_writer *w, const struct tapir_rec *rec)
 {
-	if (rec->type < TAPIR_REC_TYPE_CNT)
+	/* Who counts what is captured does not count a snapshot. */
+	if (rec->type < TAPIR_REC_TYPE_CNT && !tapir_rec__is_snapshot(rec))
 		w->lost[rec->type]++;
 }
 
