@@ -440,14 +440,28 @@ $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) $(USDT_LIB) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(USDT_LIB) $(LIBS) $$(sed -n 's|^// build: ||p' $<) -o $@
 
-# Fuzz targets compile the sources they need with coverage: "// fuzz: user/elf/notes.c ..."; GEN/ is
-# where generated ones are.
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard user/*/*.[ch] user/*/*/*.[ch]) Makefile | $(GEN) $(TABLES).c
+# Fuzz targets are linked with what they call of user/, compiled with coverage; sources of usdt/ they
+# name: "// fuzz: usdt/coreclr/coreclr_json.c". The library for .NET, which is data here, comes from LIB.
+FUZZ_FLAGS := -std=gnu11 -D_GNU_SOURCE -DTAPIR_VERSION='"$(VERSION)"' -g -O1 -fsanitize=address,undefined \
+              -fno-sanitize-recover=undefined $(INC) -MD -MP -pthread
+FUZZ_OBJ   := $(patsubst %.c,$(BUILD)/fuzz/%.o,$(filter-out %/dotnet_profiler.c,$(USER_SRC)))
+FUZZ_LIB   := $(BUILD)/fuzz/libtapir-user.a
+
+$(BUILD)/fuzz/user/%.o: user/%.c Makefile | $(GEN)
 	$(call say,FUZZ,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
-	    -fno-sanitize-recover=undefined $(INC) $< $$(sed -n -e 's| GEN/| $(BUILD)/gen/|g' -e 's|^// fuzz: ||p' $<) -o $@ $(LIBS)
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -include base/shortage.h -c $< -o $@
 
+$(FUZZ_LIB): $(FUZZ_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LIB) $(LIB) Makefile
+	$(call say,FUZZ,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -MF $@.d -fsanitize=fuzzer $< $$(sed -n 's|^// fuzz: ||p' $<) $(FUZZ_LIB) $(LIB) $(LIBS) -o $@
+
+-include $(FUZZ_OBJ:.o=.d) $(FUZZ_BIN:=.d)
 -include $(USER_OBJ:.o=.d) $(USDT_OBJ:.o=.d) $(MANIFEST_OBJ:.o=.d) $(BUILD)/user/cli/main.d $(BPF_OBJ:.o=.d)
 -include $(FAULT_LIB:.o=.d) $(FAULT_CORECLR:.o=.d)
 -include $(CORECLR_OBJ:.o=.d) $(RING_TESTS:=.d)

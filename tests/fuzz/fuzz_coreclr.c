@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 
-static struct coreclr_provider known = {1, "Microsoft-Windows-DotNETRuntime"};
+static struct coreclr_provider known = {"Microsoft-Windows-DotNETRuntime"};
 
 uint32_t coreclr_providers__limit(void)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A symbol's name, as a hostile file may have it. libFuzzer's timeout is the check. */
-// fuzz: user/elf/demangle.c user/base/str.c
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/decode/*.c GEN/dotnet_layouts.c user/elf/*.c user/foreign/*.c
-// fuzz: user/trace/*.c user/base/*.c
 /*
  * Events that carry counters, whatever is in them: a byte for the event, two for the length of its
  * metadata blob, the blob, the payload. Each value has texts of bounded length.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/runtime/dotnet/dotnet_assembly.c user/runtime/dotnet/dotnet_metadata.c
 // user/base/arena.c
 /*
  * Metadata of assemblies, which anybody may have written: every text that is kept has its end. An

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/runtime/dotnet/dotnet_methods.c user/decode/value_packed.c user/symbol/dotnet_name.c
-// fuzz: user/decode/packed.c user/decode/layout.c user/decode/value.c user/decode/fields.c
-// fuzz: user/trace/record.c user/trace/family.c user/elf/*.c user/foreign/*.c user/base/*.c
 /* Any bytes as the payload of MethodLoadVerbose: what is a name is also shown. */
 #include <assert.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/symbol/dotnet_name.c user/trace/record.c user/trace/family.c user/base/str.c
 /* Any bytes as a method's name: what is shown is not much longer, and nothing is read outside. */
 #include <assert.h>
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/symbol/dotnet_r2r.c user/symbol/dotnet_r2r_name.c user/symbol/dotnet_native.c
-// fuzz: user/runtime/dotnet/dotnet_metadata.c user/runtime/dotnet/dotnet_pe.c user/trace/record.c
 // user/trace/family.c user/base/*.c fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c
 // user/foreign/file_system.c fuzz: user/foreign/helper.c user/foreign/helper_child.c
 // user/foreign/mount_list.c fuzz: user/foreign/overlay.c

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/runtime/dotnet/dotnet_ipc.c user/runtime/dotnet/dotnet_reply.c user/base/*.c
 /*
  * Replies of a .NET runtime's diagnostics port. The first byte says which command was asked; the
  * rest is the message, or, for an odd one, what follows it: an environment. What is read must be

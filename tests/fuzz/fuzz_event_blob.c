@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/decode/event_blob.c user/decode/packed.c user/decode/layout.c user/decode/value.c
-// fuzz: user/decode/value_packed.c user/elf/*.c user/foreign/*.c user/trace/record.c
 // user/trace/family.c user/base/*.c
 /*
  * Two bytes: the length of a metadata blob; the blob; a payload of its event. What a blob says of

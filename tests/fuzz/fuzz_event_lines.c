@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/export/*.c user/symbol/frame*.c user/symbol/stack_memo.c
-// fuzz: user/symbol/dotnet_name.c user/decode/*.c GEN/dotnet_layouts.c user/elf/*.c
-// fuzz: user/foreign/*.c user/trace/*.c user/base/*.c
 /* Any well-formed records in any order: descriptions are learnt, all of them are printed. */
 #include <stdlib.h>
 #include <string.h>

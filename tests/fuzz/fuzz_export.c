@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/export/*.c user/symbol/frame*.c user/symbol/stack_memo.c
-// fuzz: user/symbol/dotnet_name.c user/decode/*.c GEN/dotnet_layouts.c user/elf/*.c
-// fuzz: user/trace/*.c user/base/*.c user/foreign/*.c
 /*
  * Any well-formed records, written to a file and exported: blocks of NetTrace follow each other
  * up to the end, a speedscope document is closed.

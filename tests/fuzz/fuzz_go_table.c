@@ -1,11 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/elf/go_table.c user/base/map.c
-// fuzz: user/elf/image.c user/elf/note_iter.c
-// fuzz: user/base/diag.c user/base/str.c
-// fuzz: user/base/file.c
-// fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
-// fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
-// fuzz: user/foreign/overlay.c
 /* Any bytes as .gopclntab, alone or among other data: each function is asked for. */
 #include <assert.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/runtime/jvm/jvm_[mp]*.c user/decode/fields.c user/trace/*.c user/base/*.c
 /*
  * Payloads of HotSpot's probes, descriptors, and performance counters. The first byte says
  * which: counters, a descriptor, or the payload of a load or an unload.

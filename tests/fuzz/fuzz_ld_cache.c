@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/elf/ld_cache.c
 /* Any bytes as /etc/ld.so.cache: every path that is handed out lies in them and has an end. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/decode/manifest.c user/decode/manifest_fields.c user/decode/manifest_xml.c
-// fuzz: user/decode/layout.c user/base/*.c
 /* Any bytes as a manifest. What is accepted has names everywhere, and events in order. */
 #include <stdlib.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/attach/maps.c user/base/file.c
 /* Any bytes as /proc/PID/maps: every line is handed out well-formed, or counted. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/foreign/mount_list.c user/foreign/overlay.c user/base/file.c user/base/map.c
-// fuzz: user/base/diag.c
 /*
  * A list of mounts whose points and options another process chose: what is found is terminated,
  * and of a type that was there.

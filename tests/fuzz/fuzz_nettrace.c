@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/decode/nettrace_stream.c user/decode/nettrace_blocks.c user/decode/value_packed.c
-// fuzz: user/decode/packed.c user/decode/layout.c user/decode/value.c user/decode/event_blob.c
-// fuzz: user/elf/*.c user/foreign/*.c user/trace/record.c user/trace/family.c user/base/*.c
 /*
  * One byte: how large the pieces are; then an event stream, with its head left out so that it is
  * always right. Every byte that is handed on is read, and what is handed on is bounded by the

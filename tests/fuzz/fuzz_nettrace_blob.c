@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* EventPipe metadata blobs, which other processes write. */
-// fuzz: user/export/nettrace_[bk]*.c user/decode/value.c user/elf/*.c user/foreign/*.c
-// fuzz: user/trace/record.c user/trace/family.c user/base/*.c user/decode/value_packed.c
 // user/decode/packed.c fuzz: user/decode/layout.c
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,14 +4,6 @@
  * (headers, build ID, notes with operands and symbols, the function table), or the two note
  * sections of a file that is otherwise in order.
  */
-// fuzz: user/elf/go_table.c
-// fuzz: user/elf/notes.c user/elf/note_iter.c user/elf/operand.c user/elf/asm_text.c
-// fuzz: user/elf/resolve.c user/elf/image.c user/elf/symbols.c user/elf/debug_file.c
-// fuzz: user/base/map.c user/base/diag.c user/base/str.c user/base/file.c
-// fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
-// fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
-// fuzz: user/elf/needed.c
-// fuzz: user/foreign/overlay.c
 #include <assert.h>
 
 #include "base/diag.h"

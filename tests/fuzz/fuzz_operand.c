@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An argument text: split, and each operand read without a file to find symbols in. */
-// fuzz: user/elf/operand.c user/elf/asm_text.c user/elf/resolve.c user/elf/image.c
-// fuzz: user/elf/note_iter.c user/base/map.c user/base/diag.c
-// fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
-// fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
-// fuzz: user/foreign/overlay.c
-// fuzz: user/base/file.c
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

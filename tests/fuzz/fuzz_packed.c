@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/decode/dotnet_tables.c user/decode/manifest*.c user/decode/packed.c
-// fuzz: user/decode/layout.c user/decode/value.c user/decode/value_packed.c user/elf/*.c
-// fuzz: user/foreign/*.c user/trace/record.c user/trace/family.c user/base/*.c GEN/dotnet_layouts.c
 /*
  * Payloads of the runtime's events, whatever is in them: a byte for the provider, two for the
  * event, the payload. Each is shown as text and JSON.

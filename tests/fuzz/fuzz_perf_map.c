@@ -1,11 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/symbol/perf_map.c user/symbol/jit_table.c user/symbol/jit_lookup.c
-// fuzz: user/symbol/jit_index.c user/symbol/jit_arena.c user/symbol/jit_file.c
-// fuzz: user/base/diag.c user/base/file.c user/base/log.c
-// fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
-// fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
-// fuzz: user/foreign/overlay.c
-// fuzz: user/base/map.c
 /*
  * Any bytes as a perf map that grows in two steps: every whole line is good or bad, as when it is
  * read at once; whatever is found covers the address and the time it was asked for.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/trace/record.c user/trace/family.c
 /* A record that was accepted may be viewed, every byte of every part, without leaving it. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Bytes of a thread's ring: whatever is kept must be a row of well-formed records. */
-// fuzz: user/rings/ring_records.c user/trace/record.c user/trace/family.c
 #include <stdlib.h>
 #include <string.h>
 

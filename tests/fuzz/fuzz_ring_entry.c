@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The catalog of a lane as the process wrote it: entries, then the bytes they name. */
-// fuzz: user/attach/ring_entry.c user/decode/probe_name.c user/decode/dotnet_tables.c
-// fuzz: user/decode/manifest*.c user/decode/layout.c GEN/dotnet_layouts.c
-// fuzz: user/trace/record.c user/trace/family.c user/trace/recbuf.c user/base/*.c
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/attach/perf_records.c
 /* Any bytes in a perf ring, from any position on: nothing outside a record is read. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/spec/spec.c user/spec/spec_match.c user/base/str.c user/base/diag.c
 /* Any text as a SPEC: parsed or refused with a line, matched and suggested without harm. */
 #include <stdint.h>
 #include <stdlib.h>

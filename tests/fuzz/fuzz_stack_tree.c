@@ -1,9 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/analyze/stack_tree.c user/analyze/offcpu*.c user/analyze/own_thread.c
-// fuzz: user/symbol/frame.c user/symbol/frame_kind.c user/lore/*.c user/symbol/stack_memo.c
-// fuzz: user/export/perf_script.c user/render/flamegraph_svg.c user/render/human_units.c
-// fuzz: user/trace/*.c user/base/*.c
-// fuzz: user/symbol/dotnet_name.c user/symbol/stack_end.c
 /*
  * Any well-formed records in any order, folded, drawn and exported: no stack is lost, and what a
  * browser or a terminal gets has no byte that it would act on.

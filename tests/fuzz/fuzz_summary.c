@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/analyze/summary*.c user/analyze/stack_end*.c
-// fuzz: user/symbol/frame.c user/symbol/frame_kind.c user/lore/*.c user/symbol/stack_memo.c
-// fuzz: user/trace/*.c user/base/*.c
-// fuzz: user/symbol/dotnet_name.c user/symbol/stack_end.c
 /* Any well-formed records in any order, summed up: every row that is named is there. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/findings/*.c user/symbol/stack_end.c
-// fuzz: user/analyze/*.c user/decode/*.c GEN/dotnet_layouts.c user/elf/*.c user/foreign/*.c
-// fuzz: user/symbol/frame.c user/symbol/frame_kind.c user/lore/*.c user/symbol/stack_memo.c
-// fuzz: user/symbol/dotnet_name*.c user/spec/spec*.c user/trace/*.c user/base/*.c
 /*
  * Any well-formed records in any order through the timeline into every view, and the finding: an
  * interval's parts add up to it, a result and a sentence are made. The first byte chooses the view;

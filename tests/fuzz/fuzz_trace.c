@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/trace/*.c user/base/*.c
 /*
  * The reader over any bytes. The input is repaired first (magics, CRCs), or no mutation
  * would come behind them; what the repaired file says is still the fuzzer's.

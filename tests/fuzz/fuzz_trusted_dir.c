@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/base/trusted_dir.c
 /* Any path, with a link of any target on the way, below a small tree: only its trusted directories
  * open. */
 #include <assert.h>

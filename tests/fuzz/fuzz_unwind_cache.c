@@ -1,13 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/unwind/go_rows.c user/elf/go_table.c
-// fuzz: user/unwind/unwind_cache.c user/unwind/unwind_table.c user/unwind/rows.c
-// fuzz: user/unwind/rule.c user/unwind/eh_source.c user/unwind/undescribed.c
-// fuzz: user/elf/image.c user/elf/note_iter.c user/base/map.c user/base/trusted_dir.c
-// fuzz: user/base/diag.c user/base/str.c user/base/log.c user/base/clock.c
-// fuzz: user/base/file.c
-// fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
-// fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
-// fuzz: user/foreign/overlay.c
 /*
  * Any bytes as a file of the cache, with the checksums put right so that what follows them is
  * reached: a table that is accepted can be searched anywhere.

@@ -1,12 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/unwind/walk.c user/unwind/go_rows.c user/elf/go_table.c
-// fuzz: user/unwind/unwind_table.c user/unwind/rows.c user/unwind/rule.c user/unwind/eh_source.c
-// fuzz: user/unwind/undescribed.c user/elf/image.c user/elf/note_iter.c user/base/map.c
-// fuzz: user/base/diag.c user/base/str.c user/base/log.c
-// fuzz: user/base/file.c
-// fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c user/foreign/file_system.c
-// fuzz: user/foreign/helper.c user/foreign/helper_child.c user/foreign/mount_list.c
-// fuzz: user/foreign/overlay.c
 /* The first half of the input as .eh_frame, the second as registers and stack: a walk ends. */
 #include <assert.h>
 
