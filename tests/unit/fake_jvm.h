@@ -233,4 +233,14 @@ static inline int fake_jvm__teardown(void **state)
 	return 0;
 }
 
+static inline void line_has(const char *text)
+{
+	const char *line = tapir_diag__cnt() ? tapir_diag__line(tapir_diag__cnt() - 1) : "none";
+
+	if (!strstr(line, text))
+		fail_msg("no \"%s\" in the line: %s", text, line);
+}
+
+#define FAKE_TEST(f) cmocka_unit_test_setup_teardown(f, fake_jvm__setup, fake_jvm__teardown)
+
 #endif

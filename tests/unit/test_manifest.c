@@ -69,69 +69,68 @@ static void a_manifest_is_read_whatever_order_its_parts_have(void **state)
 	tapir_manifest__free(m);
 }
 
+/* Manifests with one thing wrong, and what the line about it has. */
+static const struct {
+	const char *text, *line;
+} wrong[] = {
+	{"", "m.man:"},
+	{"no xml", "malformed XML"},
+	{"<a>", "malformed XML"},
+	{"<a/>", "<a>: no manifest: it lacks: instrumentationManifest"},
+	{"<instrumentationManifest><instrumentation><events/></instrumentation>"
+	 "</instrumentationManifest>",
+	 "it lacks: provider"},
+	{HEAD "<events><event symbol='x'/></events>" FOOT,
+	 "<event>: value must be a 16-bit number"},
+	{HEAD "<events><event value='65536'/></events>" FOOT,
+	 "value must be a 16-bit number: 65536"},
+	{HEAD "<events><event value='1' version='256'/></events>" FOOT,
+	 "version must be an 8-bit number"},
+	{HEAD "<events>\n<event value='1' level='win:Loud'/></events>" FOOT,
+	 "m.man:2: <event>: unknown level: win:Loud"},
+	{HEAD "<events><event value='1' keywords='Q'/></events>" FOOT, "unknown keyword: Q"},
+	{HEAD "<events><event value='1' template='Q'/></events>" FOOT, "unknown template: Q"},
+	{HEAD "<keywords><keyword name='K'/></keywords>" FOOT, "<keyword>: no mask"},
+	{HEAD "<maps><bitMap name='M'><map value='4294967296' "
+	      "message='x'/></bitMap></maps>" FOOT,
+	 "value must be a 32-bit number"},
+	{HEAD "<templates><template tid='T'><data name='a' inType='win:Odd'/></template>"
+	      "</templates>" FOOT,
+	 "unknown inType: win:Odd"},
+	{HEAD "<templates><template tid='T'><data name='a' inType='win:UInt8' map='M'/>"
+	      "</template></templates>" FOOT,
+	 "unknown map: M"},
+	{HEAD "<templates><template tid='T'><data name='a' inType='win:UInt8' count='a'/>"
+	      "</template></templates>" FOOT,
+	 "no earlier number has the name: a"},
+	{HEAD "<templates><template tid='T'><data name='s' inType='win:UnicodeString'/>"
+	      "<data name='a' inType='win:UInt8' count='s'/></template></templates>" FOOT,
+	 "no earlier number has the name: s"},
+	{HEAD "<templates><template tid='T'><data name='a' inType='win:Binary'/></template>"
+	      "</templates>" FOOT,
+	 "win:Binary requires a length"},
+	{HEAD "<templates><template tid='T'><struct name='a' count='2'/></template>"
+	      "</templates>" FOOT,
+	 "an array of empty structs"},
+	{"<instrumentationManifest><instrumentation><events><provider name='' /></events>"
+	 "</instrumentation></instrumentationManifest>",
+	 "a name is missing"},
+	{"<instrumentationManifest><instrumentation><events><provider name='P' guid='1'/>"
+	 "</events></instrumentation></instrumentationManifest>",
+	 "not a GUID: 1"},
+};
+
 static void what_is_wrong_is_refused_with_its_place(void **state)
 {
-	static const struct {
-		const char *text, *line;
-	} cases[] = {
-		{"", "m.man:"},
-		{"no xml", "malformed XML"},
-		{"<a>", "malformed XML"},
-		{"<a/>", "<a>: no manifest: it lacks: instrumentationManifest"},
-		{"<instrumentationManifest><instrumentation><events/></instrumentation>"
-		 "</instrumentationManifest>",
-		 "it lacks: provider"},
-		{HEAD "<events><event symbol='x'/></events>" FOOT,
-		 "<event>: value must be a 16-bit number"},
-		{HEAD "<events><event value='65536'/></events>" FOOT,
-		 "value must be a 16-bit number: 65536"},
-		{HEAD "<events><event value='1' version='256'/></events>" FOOT,
-		 "version must be an 8-bit number"},
-		{HEAD "<events>\n<event value='1' level='win:Loud'/></events>" FOOT,
-		 "m.man:2: <event>: unknown level: win:Loud"},
-		{HEAD "<events><event value='1' keywords='Q'/></events>" FOOT,
-		 "unknown keyword: Q"},
-		{HEAD "<events><event value='1' template='Q'/></events>" FOOT,
-		 "unknown template: Q"},
-		{HEAD "<keywords><keyword name='K'/></keywords>" FOOT, "<keyword>: no mask"},
-		{HEAD "<maps><bitMap name='M'><map value='4294967296' "
-		      "message='x'/></bitMap></maps>" FOOT,
-		 "value must be a 32-bit number"},
-		{HEAD "<templates><template tid='T'><data name='a' inType='win:Odd'/></template>"
-		      "</templates>" FOOT,
-		 "unknown inType: win:Odd"},
-		{HEAD "<templates><template tid='T'><data name='a' inType='win:UInt8' map='M'/>"
-		      "</template></templates>" FOOT,
-		 "unknown map: M"},
-		{HEAD "<templates><template tid='T'><data name='a' inType='win:UInt8' count='a'/>"
-		      "</template></templates>" FOOT,
-		 "no earlier number has the name: a"},
-		{HEAD "<templates><template tid='T'><data name='s' inType='win:UnicodeString'/>"
-		      "<data name='a' inType='win:UInt8' count='s'/></template></templates>" FOOT,
-		 "no earlier number has the name: s"},
-		{HEAD "<templates><template tid='T'><data name='a' inType='win:Binary'/></template>"
-		      "</templates>" FOOT,
-		 "win:Binary requires a length"},
-		{HEAD "<templates><template tid='T'><struct name='a' count='2'/></template>"
-		      "</templates>" FOOT,
-		 "an array of empty structs"},
-		{"<instrumentationManifest><instrumentation><events><provider name='' /></events>"
-		 "</instrumentation></instrumentationManifest>",
-		 "a name is missing"},
-		{"<instrumentationManifest><instrumentation><events><provider name='P' guid='1'/>"
-		 "</events></instrumentation></instrumentationManifest>",
-		 "not a GUID: 1"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct tapir_manifest *m = NULL;
 
-		assert_int_equal(parse(cases[i].text, &m), -EINVAL);
+		assert_int_equal(parse(wrong[i].text, &m), -EINVAL);
 		assert_null(m);
 		assert_int_equal(tapir_diag__cnt(), 1);
-		if (!strstr(tapir_diag__line(0), cases[i].line))
-			fail_msg("%s\nhas no %s", tapir_diag__line(0), cases[i].line);
+		if (!strstr(tapir_diag__line(0), wrong[i].line))
+			fail_msg("%s\nhas no %s", tapir_diag__line(0), wrong[i].line);
 	}
 	tapir_diag__clear();
 }
