@@ -25,8 +25,9 @@
 #include "elf_builder.h"
 #include "link_attack.h"
 
-#define FAKE_REQUEST_MAX 4096
-#define FAKE_MAP_SIZE	 0x6000
+#define FAKE_REQUEST_MAX   4096
+#define FAKE_REQUEST_PARTS 5 /* version, command, three arguments */
+#define FAKE_MAP_SIZE	   0x6000
 
 struct fake_jvm {
 	/* what it does */
@@ -116,7 +117,7 @@ static inline void fake_jvm__serve_one(const struct fake_jvm *f, int listener)
 		close(fd);
 		return;
 	}
-	while (nuls < 5 && got < sizeof(request)) {
+	while (nuls < FAKE_REQUEST_PARTS && got < sizeof(request)) {
 		ssize_t n = read(fd, request + got, 1);
 
 		if (n <= 0)
@@ -127,7 +128,7 @@ static inline void fake_jvm__serve_one(const struct fake_jvm *f, int listener)
 	out = open(f->request_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	(void)tapir_file__write_all(out, request, got);
 	close(out);
-	if (f->writes_map)
+	if (f->writes_map && nuls == FAKE_REQUEST_PARTS) /* as HotSpot: half a request is none */
 		fake_jvm__write_map(f);
 	if (!f->reply)
 		pause();

@@ -163,10 +163,6 @@ static void a_second_one_waits_until_the_first_has_removed_its_map(void **state)
 
 /* The lock is its guard's, too: else the JVM writes for the next one what the guard then removes.
  */
-/*
- * Known to fail, one time in three on a busy machine: a perf map stays that was asked for by a
- * tapir that was killed amid the request. Run with TAPIR_STRESS=1 until that is mended.
- */
 static void nothing_is_left_when_those_who_ask_are_killed_in_turn(void **state)
 {
 	struct fake_jvm *f = *state;
@@ -174,8 +170,6 @@ static void nothing_is_left_when_those_who_ask_are_killed_in_turn(void **state)
 	struct pollfd asked = {.events = POLLIN};
 	int ends[2];
 
-	if (!getenv("TAPIR_STRESS"))
-		skip();
 	f->writes_map = true;
 	fake_jvm__start(f);
 	map_path(f, path, sizeof(path));

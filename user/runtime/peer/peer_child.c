@@ -381,6 +381,10 @@ static bool await_written(const struct tapir_peer_helper *job, int dir_fd, int a
 	uint64_t until_ns = tapir_clock__now_ns() + WRITTEN_NS;
 	struct stat st;
 
+	/* Killed while it asked, tapir sent half a request: a runtime must not wait for the rest.
+	 */
+	if (asked_fd >= 0)
+		(void)shutdown(asked_fd, SHUT_WR);
 	while (!fstatat(dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
 	       !st.st_size && !has_ended(job->pidfd) && !has_hung_up(asked_fd)) {
 		if (tapir_clock__now_ns() >= until_ns)
