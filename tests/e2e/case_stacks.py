@@ -142,7 +142,7 @@ def test_first_page_says_that_stacks_lack_callers(t):
     """A JVM as people start it: compiled code has no frame pointers."""
     program = named("JVM")
     file, said = record(t, program)
-    t.ok(re.search(r"\d+% of stacks lack callers", said), f"record's last lines: {said}")
+    t.ok(re.search(r"; stacks of \d+% of samples lack callers", said), f"record's last lines: {said}")
     text = t.tapir("report", file).out
     t.ok(re.search(r"^stacks: complete in .*% of samples", text, re.M), text[:1500])
     t.ok(re.search(r"generated code +generated code without frame pointers +start the runtime", text),

@@ -73,25 +73,14 @@ void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_cat
 		ends->rows.data[fact - ROWS].cnt[family]++;
 }
 
-uint64_t tapir_stack_ends__lost(const struct tapir_stack_ends *ends, uint64_t *known)
+uint64_t tapir_stack_ends__known(const struct tapir_stack_ends *ends)
 {
-	uint64_t lost = 0;
-
-	*known = 0;
-	for (int of = 0; of < TAPIR_FAMILY_CNT; of++) {
-		*known += ends->known[of];
-		lost += ends->known[of] - ends->whole[of];
-	}
-	return lost;
+	return tapir_captured__sum(ends->known);
 }
 
 static uint64_t sum(const struct tapir_stack_end_row *row)
 {
-	uint64_t cnt = 0;
-
-	for (int of = 0; of < TAPIR_FAMILY_CNT; of++)
-		cnt += row->cnt[of];
-	return cnt;
+	return tapir_captured__sum(row->cnt);
 }
 
 static int by_count(const void *a, const void *b)

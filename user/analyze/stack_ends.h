@@ -35,8 +35,8 @@ struct tapir_stack_ends {
 /* Counts the user stack of a captured record, if it has one. */
 void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
 			   const struct tapir_rec *rec, enum tapir_family_id family);
-/* Of all stacks whose end is known, how many lack callers. */
-uint64_t tapir_stack_ends__lost(const struct tapir_stack_ends *ends, uint64_t *known);
+/* How many stacks have an end that is known, of all families together. */
+uint64_t tapir_stack_ends__known(const struct tapir_stack_ends *ends);
 /* Largest first. Nothing may be added afterwards. */
 void tapir_stack_ends__sort(struct tapir_stack_ends *ends);
 void tapir_stack_ends__fini(struct tapir_stack_ends *ends);

@@ -132,14 +132,26 @@ static uint64_t hidden(const struct tapir_summary *s)
 #define STACKS_MIN    20
 #define WHOLE_PERCENT 90.0
 
-/* A profile of stacks without callers is no good news, whatever else is in order. */
+/* A profile of stacks without callers is no good news, whatever else is in order, nor how many
+   whole stacks another family has. */
 static void add_stack_ends(const struct tapir_summary *s, struct tapir_str *out)
 {
-	uint64_t known, lost = tapir_stack_ends__lost(&s->ends, &known);
+	const struct tapir_stack_ends *ends = &s->ends;
+	double whole, least = WHOLE_PERCENT;
+	int worst = -1;
 
-	if (known < STACKS_MIN || 100.0 - tapir_report__percent(lost, known) >= WHOLE_PERCENT)
-		return;
-	tapir_str__addf(out, "; %.0f%% of stacks lack callers", tapir_report__percent(lost, known));
+	for (int of = 0; of < TAPIR_FAMILY_CNT; of++) {
+		if (ends->known[of] < STACKS_MIN)
+			continue;
+		whole = tapir_report__percent(ends->whole[of], ends->known[of]);
+		if (whole < least) {
+			least = whole;
+			worst = of;
+		}
+	}
+	if (worst >= 0)
+		tapir_str__addf(out, "; stacks of %.0f%% of %s lack callers", 100.0 - least,
+				tapir_families[worst].many);
 }
 
 /* How busy it was, where the finding does not tell it. */

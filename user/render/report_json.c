@@ -58,10 +58,7 @@ static void json_captured(struct tapir_json *j, const uint64_t captured[TAPIR_FA
 
 static void json_stack_ends(struct tapir_json *j, const struct tapir_stack_ends *ends)
 {
-	uint64_t known;
-
-	(void)tapir_stack_ends__lost(ends, &known);
-	if (!known)
+	if (!tapir_stack_ends__known(ends))
 		return;
 	tapir_json__open(j, "stack_ends", '{');
 	for (int of = 0; of < TAPIR_FAMILY_CNT; of++) {

@@ -160,9 +160,8 @@ static void write_stack_ends(const struct tapir_report_view *v, const struct tap
 	size_t columns = tapir_screen__fit_columns(), cnt = ends->rows.cnt;
 	size_t shown = shown_cnt(v, cnt, STACKS_SHOWN);
 	struct tapir_table table = {.titles = titles, .wrap_columns = columns ? columns : 100};
-	uint64_t known;
+	uint64_t known = tapir_stack_ends__known(ends);
 
-	(void)tapir_stack_ends__lost(ends, &known);
 	for (size_t i = 0; i < shown; i++) {
 		const struct tapir_stack_end_row *row = &ends->rows.data[i];
 		enum tapir_stack_end end = (enum tapir_stack_end)row->end;
