@@ -90,7 +90,7 @@ GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/topics.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
 
-.PHONY: all demo check soak test unit e2e targets bench bench-dotnet bench-hold bench-large bench-stacks fuzz check-kernels install \
+.PHONY: all demo check soak test unit e2e targets bench bench-dotnet bench-hold bench-large bench-stacks fuzz check-kernels check-dotnet install \
         uninstall format clean help bootstrap docs
 
 all: $(TAPIR) $(USDT_LIB) docs ## build build/tapir, its man pages and shell completion
@@ -190,6 +190,11 @@ check-kernels: ## boot Debian's 6.1 and 6.12 and test there
 	$(Q)scripts/bootstrap build kernels
 	$(Q)$(MAKE) --no-print-directory all targets
 	$(Q)BUILD=$(BUILD) scripts/vmtest
+
+check-dotnet: ## slow cases of .NET 8 and 9, single-file and native programs
+	$(Q)scripts/bootstrap build test
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run dotnet
 
 format: ## clang-format the C files
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' | grep -v '^vmlinux/')

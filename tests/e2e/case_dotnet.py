@@ -19,6 +19,7 @@ from harness import READY
 
 NOBODY = "65534"
 TIMEOUT = 180
+CHECK_DOTNET = {"test_methods_of_dotnet_9_are_named"}
 HZ = 499
 LEAF = r"Busy\.Leaf\(int\)"
 

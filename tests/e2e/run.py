@@ -9,6 +9,9 @@ function named in its ALONE, measures time, loads the processors or traces the w
 run one after the other, when the rest is over. A case that fails beside others is run again alone,
 which counts, and so is one that failed alone; if it passes then, it is named as flaky in the last
 lines, with the reasons for which others were skipped. Without root all of them are.
+
+Functions that a module names in its CHECK_DOTNET take long (other versions of .NET, of which a sibling is part of make
+check): they belong to make check-dotnet, all others to make check. --suite runs one of the two.
 """
 import argparse
 import collections
@@ -49,18 +52,19 @@ class Entry:
         self.name = f"{path.stem[len('case_'):]}.{key[len('test_'):]}"
         self.function = getattr(module, key)
         self.limit = int(getattr(module, "TIMEOUT", CASE_SECONDS) * SLOWNESS)
+        self.suite = "check-dotnet" if key in getattr(module, "CHECK_DOTNET", ()) else "check"
         alone = getattr(module, "ALONE", False)
         self.alone = alone if isinstance(alone, bool) else key in alone
 
 
-def discover(only):
-    """In the order of files and of lines."""
+def discover(only, suite):
+    """In the order of files and of lines. suite: "check", "check-dotnet"; None: both."""
     entries = []
     for path in sorted(HERE.glob("case_*.py")):
         module = load(path)
         entries += [Entry(path, module, key) for key, value in vars(module).items()
                     if key.startswith("test_") and callable(value)]
-    return [entry for entry in entries if fnmatch.fnmatch(entry.name, only)]
+    return [entry for entry in entries if fnmatch.fnmatch(entry.name, only) and suite in (None, entry.suite)]
 
 
 class TimeLimit(BaseException):
@@ -180,6 +184,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", help="where make built (default: build)")
     parser.add_argument("--only", default="*", metavar="GLOB", help="cases to run, as file.behaviour")
+    parser.add_argument("--suite", choices=("check", "check-dotnet"), help="cases of this goal of the Makefile (default: all)")
     parser.add_argument("--summary", metavar="FILE", help='gets "passed failed skipped"')
     parser.add_argument("--jobs", type=int, default=1 + len(os.sched_getaffinity(0)), metavar="N",
                         help="cases at a time (default: the processors and one; 1: all alone)")
@@ -188,7 +193,7 @@ def main():
 
     signal.signal(signal.SIGALRM, on_alarm)
     signal.signal(signal.SIGTERM, on_terminate)
-    run = Run(discover(options.only), options.build, options.verbose)
+    run = Run(discover(options.only, options.suite), options.build, options.verbose)
     try:
         run.run(options.jobs)
     except KeyboardInterrupt:
