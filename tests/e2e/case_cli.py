@@ -16,7 +16,7 @@ USAGE = (
     (("list", "--jsno"), "the nearest is '--json'"),
     (("list", "-p", "x"), "'x' is not a process id"),
     (("list", "-p", "1", "--all"), "remove -p or --all"),
-    (("list", "-p"), "--pid requires PID"),
+    (("list", "-p"), "--pid requires a value: --pid PID"),
     (("list", "/bin/ls", "a", "b"), "unexpected argument 'b'"),
     (("list", "-p", "1", "a", "b"), "only one GLOB can be given"),
     (("list", "/usr/bin/python3", "a b:c"), "is not allowed in a provider name"),

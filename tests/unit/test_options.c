@@ -201,7 +201,7 @@ static void mistakes_teach_in_one_line(void **state)
 		{{"tapir", "watch", "--cmom", "x"}, "the nearest is '--comm'"},
 		{{"tapir", "watch", "--xyzzy"}, "'tapir help watch' lists them"},
 		{{"tapir", "watch", "-Z"}, "no option '-Z'"},
-		{{"tapir", "watch", "-p"}, "--pid requires PID: this process"},
+		{{"tapir", "watch", "-p"}, "--pid requires a value: --pid PID"},
 		{{"tapir", "watch", "-p", "0"}, "'0' is not a process id"},
 		{{"tapir", "watch", "-p", "12,"}, "'12,' is not a process id"},
 		{{"tapir", "watch", "-p", "99999999999"}, "is not a process id"},

@@ -227,9 +227,15 @@ static int add_choices(struct tapir_cli *cli, const struct tapir_option *o,
 
 bool tapir_option__is_place(const char *word)
 {
+	const char *suffix = strrchr(word, '.');
 	struct stat st;
 
-	return strstr(word, "://") || (!stat(word, &st) && S_ISDIR(st.st_mode));
+	if (strstr(word, "://"))
+		return true;
+	if (!stat(word, &st))
+		return S_ISDIR(st.st_mode);
+	/* A directory that is missing: the error is to name it as one. */
+	return strchr(word, '/') && (!suffix || strcmp(suffix, ".tapir"));
 }
 
 int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, void *value,

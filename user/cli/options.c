@@ -218,8 +218,8 @@ static int take_value(struct tapir_cli *cli, struct cursor *c, const struct foun
 		return 0;
 	if (o->type != TAPIR_OPTION_FLAG && !attached) {
 		if (c->at + 1 >= c->argc)
-			return tapir_cli__usage(cli, "--%s requires %s: %s", o->name, o->arg_name,
-						o->help);
+			return tapir_cli__usage(cli, "--%s requires a value: --%s %s", o->name,
+						o->name, o->arg_name);
 		attached = c->argv[++c->at];
 	}
 	return tapir_option__set(cli, o, f->value, attached);

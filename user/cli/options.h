@@ -203,7 +203,7 @@ void tapir_cli__fini(struct tapir_cli *cli);
 int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, void *value,
 		      const char *text);
 
-/* Is the word an URL or a directory (option_values.c)? */
+/* Is the word a URL or meant as a directory (option_values.c)? */
 bool tapir_option__is_place(const char *word);
 
 /* Adds "COMMAND: line" to the diagnostics; returns TAPIR_CLI_USAGE. */

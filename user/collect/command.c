@@ -84,6 +84,20 @@ bool tapir_command__find(const char *name, char path[PATH_MAX])
 	}
 }
 
+static int check_program(const char *name, const char *path)
+{
+	tapir_autofd int path_fd = tapir_foreign__take_own(path);
+
+	/* Its exec would not return, and nothing could end it. */
+	if (path_fd == -ETIMEDOUT)
+		return tapir_diag__fail(path_fd, "cannot run %s: its file system does not answer",
+					name);
+	if (path_fd >= 0 && faccessat(path_fd, "", X_OK, AT_EACCESS | AT_EMPTY_PATH))
+		return tapir_diag__fail(-ENOEXEC, "cannot run %s: %s", name,
+					tapir_errno__text(errno));
+	return 0;
+}
+
 int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 			       struct tapir_command_run **out)
 {
@@ -93,10 +107,9 @@ int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 
 	if (!tapir_command__find(argv[0], path))
 		return tapir_diag__fail(-ENOENT, "cannot run %s: no such program", argv[0]);
-	/* Its exec would not return, and nothing could end it. */
-	if (look_for(path) == -ETIMEDOUT)
-		return tapir_diag__fail(-ETIMEDOUT,
-					"cannot run %s: its file system does not answer", argv[0]);
+	err = check_program(argv[0], path);
+	if (err)
+		return err;
 	run = calloc(1, sizeof(*run));
 	if (!run)
 		return tapir_diag__fail(-ENOMEM, "cannot start %s: out of memory", argv[0]);

@@ -110,6 +110,8 @@ static int open_input(struct tapir_reader *r, const char *path)
 					tapir_errno__text(errno));
 	if (S_ISDIR(st.st_mode))
 		return tapir_diag__fail(-EISDIR, "%s is a directory, not a recording", path);
+	if (S_ISREG(st.st_mode) && !st.st_size)
+		return tapir_diag__fail(-EINVAL, "%s is empty, not a recording", path);
 	if (!S_ISREG(st.st_mode))
 		err = spool(&r->fd, path);
 	if (!err && fstat(r->fd, &st))
