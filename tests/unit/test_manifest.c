@@ -81,43 +81,70 @@ static const struct {
 	 "</instrumentationManifest>",
 	 "it lacks: provider"},
 	{HEAD "<events><event symbol='x'/></events>" FOOT,
-	 "<event>: value must be a 16-bit number"},
+	 "m.man:1:130: <event> has no attribute value: expected a number from 0 to 65535"},
 	{HEAD "<events><event value='65536'/></events>" FOOT,
-	 "value must be a 16-bit number: 65536"},
+	 "attribute value of <event> is '65536': expected a number from 0 to 65535"},
 	{HEAD "<events><event value='1' version='256'/></events>" FOOT,
-	 "version must be an 8-bit number"},
+	 "attribute version of <event> is '256': expected a number from 0 to 255"},
 	{HEAD "<events>\n<event value='1' level='win:Loud'/></events>" FOOT,
-	 "m.man:2: <event>: unknown level: win:Loud"},
-	{HEAD "<events><event value='1' keywords='Q'/></events>" FOOT, "unknown keyword: Q"},
-	{HEAD "<events><event value='1' template='Q'/></events>" FOOT, "unknown template: Q"},
-	{HEAD "<keywords><keyword name='K'/></keywords>" FOOT, "<keyword>: no mask"},
+	 "m.man:2:18: attribute level of <event> is 'win:Loud': expected win:LogAlways"},
+	{HEAD "<events><event value='1' keywords='Q'/></events>" FOOT,
+	 "attribute keywords of <event> is 'Q': expected names of <keyword> elements"},
+	{HEAD "<events><event value='1' template='Q'/></events>" FOOT,
+	 "attribute template of <event> is 'Q': expected the tid of a <template>"},
+	{HEAD "<keywords><keyword name='K'/></keywords>" FOOT,
+	 "<keyword> has no attribute mask: expected a 64-bit number"},
 	{HEAD "<maps><bitMap name='M'><map value='4294967296' "
 	      "message='x'/></bitMap></maps>" FOOT,
-	 "value must be a 32-bit number"},
+	 "attribute value of <map> is '4294967296': expected a 32-bit number"},
 	{HEAD "<templates><template tid='T'><data name='a' inType='win:Odd'/></template>"
 	      "</templates>" FOOT,
-	 "unknown inType: win:Odd"},
+	 "attribute inType of <data> is 'win:Odd': expected win:UInt8"},
 	{HEAD "<templates><template tid='T'><data name='a' inType='win:UInt8' map='M'/>"
 	      "</template></templates>" FOOT,
-	 "unknown map: M"},
+	 "attribute map of <data> is 'M': expected the name of a <valueMap>"},
 	{HEAD "<templates><template tid='T'><data name='a' inType='win:UInt8' count='a'/>"
 	      "</template></templates>" FOOT,
-	 "no earlier number has the name: a"},
+	 "attribute count of <data> is 'a': expected a number up to 65535 or the"},
 	{HEAD "<templates><template tid='T'><data name='s' inType='win:UnicodeString'/>"
 	      "<data name='a' inType='win:UInt8' count='s'/></template></templates>" FOOT,
-	 "no earlier number has the name: s"},
+	 "attribute count of <data> is 's': expected a number up to 65535 or the"},
 	{HEAD "<templates><template tid='T'><data name='a' inType='win:Binary'/></template>"
 	      "</templates>" FOOT,
-	 "win:Binary requires a length"},
+	 "<data> has no attribute length: expected the size of a win:Binary"},
 	{HEAD "<templates><template tid='T'><struct name='a' count='2'/></template>"
 	      "</templates>" FOOT,
 	 "an array of empty structs"},
 	{"<instrumentationManifest><instrumentation><events><provider name='' /></events>"
 	 "</instrumentation></instrumentationManifest>",
-	 "a name is missing"},
+	 "<provider>: expected a name of 1 to 1024 bytes"},
 	{"<instrumentationManifest><instrumentation><events><provider name='P' guid='1'/>"
 	 "</events></instrumentation></instrumentationManifest>",
-	 "not a GUID: 1"},
+	 "attribute guid of <provider> is '1': expected {xxxxxxxx-"},
+	{HEAD "<events><event value='7'/>\n  <event value='8'/>\n  <event symbol='x' "
+	      "value='7'/></events>" FOOT,
+	 "m.man:3:21: attribute value of <event> is '7': expected a value and version that no"},
+	{HEAD "<templates><template tid='T'/>\n<template tid='T'/></templates>" FOOT,
+	 "m.man:2:11: attribute tid of <template> is 'T': expected a tid that no other"},
+	{HEAD "<maps><valueMap name='M'/><bitMap name='M'/></maps>" FOOT,
+	 "expected a name that no other map has"},
+	{HEAD "<tasks><task name='T' value='65536'/></tasks>" FOOT,
+	 "attribute value of <task> is '65536': expected a number up to 65535"},
+	{HEAD "<levels><level name='L'/></levels>" FOOT,
+	 "<level> has no attribute value: expected a number up to 255"},
+	{HEAD "<maps><valueMap name='M'><map value='1' message='$(string.a)'/></valueMap></maps>"
+	      "</provider></events></instrumentation><localization><resources culture='fr'/>"
+	      "<resources culture='en-US'><stringTable>\n<string id='a' value='1 $(string.b)'/>"
+	      "<string id='b' value='2 $(string.a)'/></stringTable></resources></localization>"
+	      "</instrumentationManifest>",
+	 "m.man:2:1: <string>: the string refers to itself: a"},
+	{HEAD "</provider></events></instrumentation><localization><resources><stringTable>"
+	      "<string id='a' value=''/><string id='a' value=''/></stringTable></resources>"
+	      "</localization></instrumentationManifest>",
+	 "attribute id of <string> is 'a': expected an id that no other string has"},
+	{HEAD "<!-- <a> -->\n<?pi <b?>\n<events>\xc3\xa4<![CDATA[<c>]]><event name='value=1' "
+	      "value = '&#10;'/></events>" FOOT,
+	 "m.man:3:47: attribute value of <event> is '?': expected a number from 0 to 65535"},
 };
 
 static void what_is_wrong_is_refused_with_its_place(void **state)
@@ -157,8 +184,114 @@ static void a_document_type_is_refused_before_its_entities(void **state)
 
 		assert_int_equal(parse(texts[i], &m), -EINVAL);
 		assert_string_equal(tapir_diag__line(0),
-				    "m.man: a manifest with a document type is not accepted");
+				    "m.man:1: a manifest with a document type is not accepted: "
+				    "expected <instrumentationManifest>");
 	}
+	tapir_diag__clear();
+}
+
+static void a_place_in_utf_16_is_found(void **state)
+{
+	static const char text[] = HEAD "<events>\n<event\tvalue='x'/></events>" FOOT;
+	char wide[2 + 2 * sizeof(text)] = "\xff\xfe";
+	struct tapir_manifest *m = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(text); i++)
+		wide[2 + 2 * i] = text[i];
+	tapir_diag__clear();
+	assert_int_equal(tapir_manifest__parse("m.man", wide, 2 * sizeof(text), &m), -EINVAL);
+	assert_non_null(strstr(tapir_diag__line(0), "m.man:2:8: attribute value of <event>"));
+	tapir_diag__clear();
+}
+
+static void unknown_attributes_warn_once_and_cost_nothing(void **state)
+{
+	static const char text[] =
+		"<instrumentationManifest xmlns:x='urn:x' xmlns:tapir='urn:tapir:manifest'>"
+		"<instrumentation><events><provider name='P' x:foreign='1'>\n"
+		"<events><event value='1' levle='2'/><event value='2' levle='2'/></events>"
+		"<maps><bitMap name='M'><map value='1' message='m' tapir:mask='3' tapir:msk='3'/>"
+		"</bitMap></maps>" FOOT;
+	struct tapir_manifest *m = NULL;
+
+	(void)state;
+	assert_int_equal(parse(text, &m), 0);
+	assert_int_equal(tapir_diag__cnt(), 2);
+	assert_string_equal(tapir_diag__line(0),
+			    "m.man:2:26: warning: unknown attribute levle of <event> is ignored");
+	assert_non_null(strstr(tapir_diag__line(1), "unknown attribute msk of <map> is ignored"));
+	tapir_manifest__free(m);
+	tapir_diag__clear();
+}
+
+static void names_with_numbers_and_messages_are_kept(void **state)
+{
+	static const char text[] =
+		HEAD "<levels><level name='Loud' value='17' symbol='LOUD'/></levels>"
+		     "<tasks><task name='Collect' value='3' message='$(string.t)'><opcodes>"
+		     "<opcode name='Mark' value='21'/></opcodes></task></tasks>"
+		     "<opcodes><opcode name='Named'/></opcodes>"
+		     "<events><event value='2' opcode='win:Stop'/><event value='1' level='Loud' "
+		     "task='Collect' opcode='Mark' message='%1: $(string.t), $(string.none)'/>"
+		     "</events></provider></events></instrumentation><localization><resources>"
+		     "<stringTable><string id='t' value='a $(string.u)'/><string id='u' value='b'/>"
+		     "</stringTable></resources></localization></instrumentationManifest>";
+	const struct tapir_manifest_extra *x;
+	struct tapir_manifest *m = NULL;
+
+	(void)state;
+	assert_int_equal(parse(text, &m), 0);
+	x = tapir_manifest__extra(m, 0);
+	assert_int_equal(tapir_manifest__provider(m, 0)->events[0].level, 17);
+	assert_string_equal(x->events[0].message, "%1: a b, $(string.none)");
+	assert_int_equal(x->events[0].task, 3);
+	assert_int_equal(x->events[0].opcode, 21);
+	assert_int_equal(x->events[1].opcode, 2);
+	assert_string_equal(x->tasks[0].message, "a b");
+	assert_string_equal(x->levels[0].symbol, "LOUD");
+	assert_int_equal(x->opcode_cnt, 2);
+	assert_int_equal(x->opcodes[1].value, TAPIR_MANIFEST_NO_VALUE);
+	tapir_manifest__free(m);
+}
+
+/* Ten strings, each twice the one before it: no memory for what nobody could read. */
+static void a_message_that_explodes_is_refused(void **state)
+{
+	struct tapir_manifest *m = NULL;
+	struct tapir_str text = {};
+
+	(void)state;
+	tapir_str__adds(&text, HEAD "<events><event value='1' message='$(string.s15)'/></events>"
+				    "</provider></events></instrumentation><localization>"
+				    "<resources><stringTable><string id='s0' value='aaaaaaaa'/>");
+	for (int i = 1; i < 16; i++)
+		tapir_str__addf(
+			&text, "<string id='s%d' value='$(string.s%d)$(string.s%d)$(string.s%d)'/>",
+			i, i - 1, i - 1, i - 1);
+	tapir_str__adds(&text, "</stringTable></resources></localization>"
+			       "</instrumentationManifest>");
+	assert_int_equal(parse(text.data, &m), -EINVAL);
+	assert_non_null(strstr(tapir_diag__line(0), "the message is longer than 8192 bytes"));
+	tapir_str__fini(&text);
+	tapir_diag__clear();
+}
+
+/* Only its beginning is read: the file is sparse. */
+static void a_file_of_100_mb_is_refused(void **state)
+{
+	char path[] = "/tmp/tapir-manifest-XXXXXX";
+	struct tapir_manifest *m = NULL;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 100l << 20), 0);
+	close(fd);
+	tapir_diag__clear();
+	assert_int_equal(tapir_manifest__read(path, &m), -EFBIG);
+	assert_null(m);
+	assert_int_equal(tapir_diag__cnt(), 1);
+	unlink(path);
 	tapir_diag__clear();
 }
 
@@ -220,6 +353,11 @@ int main(void)
 		cmocka_unit_test(a_manifest_is_read_whatever_order_its_parts_have),
 		cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
 		cmocka_unit_test(a_document_type_is_refused_before_its_entities),
+		cmocka_unit_test(a_place_in_utf_16_is_found),
+		cmocka_unit_test(unknown_attributes_warn_once_and_cost_nothing),
+		cmocka_unit_test(names_with_numbers_and_messages_are_kept),
+		cmocka_unit_test(a_message_that_explodes_is_refused),
+		cmocka_unit_test(a_file_of_100_mb_is_refused),
 		cmocka_unit_test(depth_and_size_are_bounded),
 		cmocka_unit_test(a_users_manifest_comes_before_what_is_built_in),
 	};

@@ -16,6 +16,7 @@
 #define next_of		tapir_manifest_xml__next
 #define attr_of		tapir_manifest_xml__attr
 #define fail_at		tapir_manifest_xml__fail
+#define fail_attr	tapir_manifest_xml__fail_attr
 
 #define ARENA_MAX_BYTES (64u << 20)
 #define PROVIDER_MAX	256
@@ -23,6 +24,7 @@
 struct tapir_manifest {
 	struct tapir_arena arena;
 	struct tapir_vec(struct tapir_layout_provider) providers;
+	struct tapir_vec(struct tapir_manifest_extra) extras; /* one for each provider */
 };
 
 /* ---- keywords -------------------------------------------------------------------------------- */
@@ -35,7 +37,7 @@ static int add_keywords(struct manifest_reader *r, const xmlNode *keywords)
 		struct tapir_layout_keyword k = {};
 
 		if (!mask || !tapir_str__to_u64(mask, 0, UINT64_MAX, &k.mask))
-			return fail_at(r, n, "no mask", mask ? mask : "");
+			return fail_attr(r, n, "mask", "a 64-bit number");
 		k.name = tapir_manifest__text(r, n, attr_of(n, "name"));
 		if (!k.name)
 			return -EINVAL;
@@ -60,27 +62,14 @@ static int keyword_mask(const struct manifest_reader *r, const xmlNode *event, u
 			if (strlen(k->name) == len && !memcmp(k->name, names, len))
 				found = k;
 		if (!found && len)
-			return fail_at(r, event, "unknown keyword", names);
+			return fail_attr(r, event, "keywords",
+					 "names of <keyword> elements, separated by spaces");
 		*out |= found ? found->mask : 0;
 	}
 	return 0;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
-
-static int level_of(const char *text)
-{
-	static const char *const names[] = {"LogAlways", "Critical",	  "Error",
-					    "Warning",	 "Informational", "Verbose"};
-	uint64_t number;
-
-	if (!text)
-		return 0;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strncmp(text, "win:", 4) && !strcmp(text + 4, names[i]))
-			return (int)i;
-	return tapir_str__to_u64(text, 0, 255, &number) ? (int)number : -1;
-}
 
 static const char *without_win(const char *text)
 {
@@ -120,38 +109,53 @@ static int set_fields(const struct manifest_reader *r, const xmlNode *node,
 		      struct tapir_layout_event *ev)
 {
 	const char *tid = attr_of(node, "template");
-	const struct manifest_template *t;
+	const struct manifest_template *t = tid ? tapir_manifest__template(r, tid) : NULL;
 
-	if (!tid)
-		return 0;
-	tapir_vec_for_each (t, &r->templates)
-		if (!strcmp(t->tid, tid)) {
-			ev->fields = t->fields;
-			ev->field_cnt = t->field_cnt;
-			return 0;
-		}
-	return fail_at(r, node, "unknown template", tid);
+	if (tid && !t)
+		return fail_attr(r, node, "template", "the tid of a <template>");
+	ev->fields = t ? t->fields : NULL;
+	ev->field_cnt = t ? t->field_cnt : 0;
+	return 0;
 }
 
-static int read_event(struct manifest_reader *r, const xmlNode *node, struct tapir_layout_event *ev)
+static int read_numbers(struct manifest_reader *r, const xmlNode *node, struct manifest_event *e)
 {
 	const char *id = attr_of(node, "value"), *version = attr_of(node, "version");
-	int level = level_of(attr_of(node, "level")), err;
+	int level = tapir_manifest__level(r, attr_of(node, "level"));
+	int task = tapir_manifest__task(r, attr_of(node, "task"));
+	int opcode = tapir_manifest__opcode(r, attr_of(node, "opcode"));
 	uint64_t u64;
 
 	if (!id || !tapir_str__to_u64(id, 0, UINT16_MAX, &u64))
-		return fail_at(r, node, "value must be a 16-bit number", id ? id : "");
-	ev->id = (uint16_t)u64;
+		return fail_attr(r, node, "value", "a number from 0 to 65535");
+	e->layout.id = (uint16_t)u64;
 	if (version && !tapir_str__to_u64(version, 0, UINT8_MAX, &u64))
-		return fail_at(r, node, "version must be an 8-bit number", version);
-	ev->version = version ? (uint8_t)u64 : 0;
+		return fail_attr(r, node, "version", "a number from 0 to 255");
+	e->layout.version = version ? (uint8_t)u64 : 0;
 	if (level < 0)
-		return fail_at(r, node, "unknown level", attr_of(node, "level"));
-	ev->level = (uint8_t)level;
+		return fail_attr(r, node, "level",
+				 "win:LogAlways, win:Critical, win:Error, win:Warning, "
+				 "win:Informational, win:Verbose, the name of a <level> or a "
+				 "number from 0 to 255");
+	e->layout.level = (uint8_t)level;
+	e->more.task = task < 0 ? 0 : (uint32_t)task;
+	e->more.opcode = opcode < 0 ? 0 : (uint8_t)opcode;
+	return 0;
+}
+
+static int read_event(struct manifest_reader *r, const xmlNode *node, struct manifest_event *e)
+{
+	struct tapir_layout_event *ev = &e->layout;
+	int err = read_numbers(r, node, e);
+
+	if (err)
+		return err;
+	e->node = node;
 	ev->symbol = text_or_empty(r, node, attr_of(node, "symbol"));
 	ev->task = text_or_empty(r, node, attr_of(node, "task"));
 	ev->opcode = text_or_empty(r, node, without_win(attr_of(node, "opcode")));
-	if (!ev->symbol || !ev->task || !ev->opcode)
+	e->more.message = tapir_manifest__message(r, node);
+	if (!ev->symbol || !ev->task || !ev->opcode || !e->more.message)
 		return -EINVAL;
 	ev->name = public_name(r, node, ev);
 	err = ev->name ? keyword_mask(r, node, &ev->keywords) : -EINVAL;
@@ -164,11 +168,11 @@ static int add_events(struct manifest_reader *r, const xmlNode *events)
 
 	for (const xmlNode *n = next_of(events->children, "event"); n && !err;
 	     n = next_of(n->next, "event")) {
-		struct tapir_layout_event ev = {};
+		struct manifest_event e = {};
 
-		err = read_event(r, n, &ev);
+		err = read_event(r, n, &e);
 		if (!err &&
-		    (r->events.cnt >= TAPIR_MANIFEST_MAX_CNT || !tapir_vec__push(&r->events, ev)))
+		    (r->events.cnt >= TAPIR_MANIFEST_MAX_CNT || !tapir_vec__push(&r->events, e)))
 			err = fail_at(r, n, "too many events", "");
 	}
 	return err;
@@ -176,9 +180,22 @@ static int add_events(struct manifest_reader *r, const xmlNode *events)
 
 static int by_id(const void *a, const void *b)
 {
-	const struct tapir_layout_event *x = a, *y = b;
+	const struct tapir_layout_event *x = &((const struct manifest_event *)a)->layout;
+	const struct tapir_layout_event *y = &((const struct manifest_event *)b)->layout;
 
 	return x->id != y->id ? x->id - y->id : x->version - y->version;
+}
+
+/* Of two events with one id and version a payload could not be decoded. */
+static int sort_events(struct manifest_reader *r)
+{
+	if (r->events.cnt)
+		qsort(r->events.data, r->events.cnt, sizeof(*r->events.data), by_id);
+	for (size_t i = 1; i < r->events.cnt; i++)
+		if (!by_id(&r->events.data[i - 1], &r->events.data[i]))
+			return fail_attr(r, r->events.data[i].node, "value",
+					 "a value and version that no other <event> has");
+	return 0;
 }
 
 /* ---- providers ------------------------------------------------------------------------------- */
@@ -210,6 +227,9 @@ static int read_parts(struct manifest_reader *r, const xmlNode *provider)
 		const char *name;
 		int (*read)(struct manifest_reader *, const xmlNode *);
 	} parts[] = {{"keywords", add_keywords},
+		     {"levels", tapir_manifest__add_levels},
+		     {"tasks", tapir_manifest__add_tasks},
+		     {"opcodes", tapir_manifest__add_opcodes},
 		     {"maps", tapir_manifest__add_maps},
 		     {"templates", tapir_manifest__add_templates},
 		     {"events", add_events}};
@@ -222,48 +242,85 @@ static int read_parts(struct manifest_reader *r, const xmlNode *provider)
 	return err;
 }
 
+static void *copy_of(struct manifest_reader *r, const struct manifest_names *names, unsigned *cnt)
+{
+	*cnt = (unsigned)names->cnt;
+	return tapir_arena__copy(r->arena, names->data, names->cnt, sizeof(*names->data));
+}
+
+static int keep_extra(struct manifest_reader *r, const xmlNode *node,
+		      struct tapir_manifest_extra *x)
+{
+	struct tapir_manifest_event *events =
+		tapir_arena__alloc(r->arena, r->events.cnt * sizeof(*events) + 1);
+
+	for (size_t i = 0; events && i < r->events.cnt; i++)
+		events[i] = r->events.data[i].more;
+	x->events = events;
+	x->symbol = text_or_empty(r, node, attr_of(node, "symbol"));
+	x->levels = copy_of(r, &r->levels, &x->level_cnt);
+	x->tasks = copy_of(r, &r->tasks, &x->task_cnt);
+	x->opcodes = copy_of(r, &r->opcodes, &x->opcode_cnt);
+	x->map_cnt = (unsigned)r->maps.cnt;
+	x->maps = tapir_arena__copy(r->arena, r->maps.data, r->maps.cnt, sizeof(*r->maps.data));
+	return events && x->symbol && x->levels && x->tasks && x->opcodes && x->maps ? 0 : -ENOMEM;
+}
+
 static int keep_provider(struct manifest_reader *r, struct tapir_layout_provider *p)
 {
-	if (r->events.cnt)
-		qsort(r->events.data, r->events.cnt, sizeof(*r->events.data), by_id);
+	struct tapir_layout_event *events =
+		tapir_arena__alloc(r->arena, r->events.cnt * sizeof(*events) + 1);
+
+	for (size_t i = 0; events && i < r->events.cnt; i++)
+		events[i] = r->events.data[i].layout;
+	p->events = events;
 	p->keywords = tapir_arena__copy(r->arena, r->keywords.data, r->keywords.cnt,
 					sizeof(*r->keywords.data));
-	p->events =
-		tapir_arena__copy(r->arena, r->events.data, r->events.cnt, sizeof(*r->events.data));
 	p->keyword_cnt = (uint16_t)r->keywords.cnt;
 	p->event_cnt = (uint16_t)r->events.cnt;
 	return p->keywords && p->events ? 0 : -ENOMEM;
 }
 
-static int add_provider(struct tapir_manifest *m, const char *path, const xmlNode *node)
+static void fini_reader(struct manifest_reader *r)
 {
-	struct manifest_reader r = {.path = path, .arena = &m->arena};
-	struct tapir_layout_provider p = {};
+	tapir_vec__fini(&r->maps);
+	tapir_vec__fini(&r->templates);
+	tapir_vec__fini(&r->keywords);
+	tapir_vec__fini(&r->levels);
+	tapir_vec__fini(&r->tasks);
+	tapir_vec__fini(&r->opcodes);
+	tapir_vec__fini(&r->events);
+}
+
+static int read_provider(struct tapir_manifest *m, struct manifest_reader *r, const xmlNode *node)
+{
 	const char *guid = attr_of(node, "guid");
+	struct tapir_layout_provider p = {};
+	struct tapir_manifest_extra x = {};
 	int err;
 
-	p.name = tapir_manifest__text(&r, node, attr_of(node, "name"));
+	p.name = tapir_manifest__text(r, node, attr_of(node, "name"));
 	if (!p.name)
 		return -EINVAL;
 	if (guid && !read_guid(guid, p.guid))
-		return fail_at(&r, node, "not a GUID", guid);
-	err = read_parts(&r, node);
+		return fail_attr(r, node, "guid", "{xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx}");
+	err = read_parts(r, node);
 	if (!err)
-		err = keep_provider(&r, &p);
-	if (!err && (m->providers.cnt >= PROVIDER_MAX || !tapir_vec__push(&m->providers, p)))
-		err = fail_at(&r, node, "too many providers", "");
-	tapir_vec__fini(&r.maps);
-	tapir_vec__fini(&r.templates);
-	tapir_vec__fini(&r.keywords);
-	tapir_vec__fini(&r.events);
+		err = sort_events(r);
+	if (!err)
+		err = keep_provider(r, &p);
+	if (!err)
+		err = keep_extra(r, node, &x);
+	if (!err && (m->providers.cnt >= PROVIDER_MAX || !tapir_vec__push(&m->providers, p) ||
+		     !tapir_vec__push(&m->extras, x)))
+		err = fail_at(r, node, "too many providers", "");
 	return err;
 }
 
 /* instrumentationManifest > instrumentation > events > provider */
-static int read_tree(struct tapir_manifest *m, const char *path, const xmlNode *root)
+static int read_tree(struct tapir_manifest *m, struct manifest_reader *r, const xmlNode *root)
 {
 	static const char *const way[] = {"instrumentationManifest", "instrumentation", "events"};
-	struct manifest_reader r = {.path = path};
 	const xmlNode *node = root;
 	int err = 0;
 
@@ -271,13 +328,19 @@ static int read_tree(struct tapir_manifest *m, const char *path, const xmlNode *
 		const xmlNode *found = tapir_manifest_xml__next(node, way[i]);
 
 		if (!found)
-			return fail_at(&r, node ? node : root, "no manifest: it lacks", way[i]);
+			return fail_at(r, node ? node : root, "no manifest: it lacks", way[i]);
 		node = found->children;
 	}
-	for (node = next_of(node, "provider"); node && !err; node = next_of(node->next, "provider"))
-		err = add_provider(m, path, node);
+	err = tapir_manifest__add_strings(r, tapir_manifest_xml__next(root, way[0]));
+	for (node = next_of(node, "provider"); node && !err;
+	     node = next_of(node->next, "provider")) {
+		struct manifest_reader own = *r;
+
+		err = read_provider(m, &own, node);
+		fini_reader(&own);
+	}
 	if (!err && !m->providers.cnt)
-		err = fail_at(&r, root, "no manifest: it lacks", "provider");
+		err = fail_at(r, root, "no manifest: it lacks", "provider");
 	return err;
 }
 
@@ -286,18 +349,34 @@ static const xmlNode *root_of(const xmlDoc *doc)
 	return tapir_manifest_xml__next(doc->children, NULL);
 }
 
+static int read_doc(struct tapir_manifest *m, const struct manifest_source *source,
+		    const xmlDoc *doc)
+{
+	const xmlNode *root = root_of(doc);
+	struct manifest_strings strings = {};
+	struct manifest_reader r = {.source = source, .arena = &m->arena, .strings = &strings};
+	int err;
+
+	if (!root)
+		return tapir_diag__fail(-EINVAL, "%s is not a manifest: it is empty", source->path);
+	m->arena.max_bytes = ARENA_MAX_BYTES;
+	err = read_tree(m, &r, root);
+	if (!err)
+		tapir_manifest__check_attrs(source, root);
+	tapir_vec__fini(&strings);
+	return err;
+}
+
 int tapir_manifest__parse(const char *path, const void *bytes, size_t len,
 			  struct tapir_manifest **out)
 {
+	const struct manifest_source source = {path, bytes, len};
 	struct tapir_manifest *m = calloc(1, sizeof(*m));
 	xmlDocPtr doc = NULL;
 	int err = m ? tapir_manifest_xml__open(path, bytes, len, &doc) : -ENOMEM;
 
 	if (!err) {
-		m->arena.max_bytes = ARENA_MAX_BYTES;
-		err = root_of(doc) ? read_tree(m, path, root_of(doc))
-				   : tapir_diag__fail(-EINVAL, "%s is not a manifest: it is empty",
-						      path);
+		err = read_doc(m, &source, doc);
 		tapir_manifest_xml__close(doc);
 	}
 	if (err) {
@@ -325,6 +404,7 @@ void tapir_manifest__free(struct tapir_manifest *m)
 	if (!m)
 		return;
 	tapir_vec__fini(&m->providers);
+	tapir_vec__fini(&m->extras);
 	tapir_arena__fini(&m->arena);
 	free(m);
 }
@@ -338,4 +418,10 @@ const struct tapir_layout_provider *tapir_manifest__provider(const struct tapir_
 							     unsigned idx)
 {
 	return &m->providers.data[idx];
+}
+
+const struct tapir_manifest_extra *tapir_manifest__extra(const struct tapir_manifest *m,
+							 unsigned idx)
+{
+	return &m->extras.data[idx];
 }

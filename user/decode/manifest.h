@@ -7,6 +7,9 @@
  * from anywhere, names and counts are bounded. libxml2 is loaded when the first manifest is read; a
  * program that reads none does not need it.
  *
+ * An error is one line, "FILE:LINE:COLUMN: attribute level of <event> is 'Loud': expected ...". An
+ * attribute that ETW does not know is a line of its own and no error.
+ *
  * Beyond ETW's own elements: tapir:mask on a <map> of a <bitMap> (the bits that must equal the
  * value), and tapir:namedBy on a win:Binary <data> (its bytes are the <struct> inside it that has
  * the name in that field).
@@ -18,6 +21,32 @@
 
 struct tapir_manifest;
 
+/* A task, an opcode or a level that the manifest defines. */
+struct tapir_manifest_name {
+	const char *name;    /* without "win:" */
+	const char *symbol;  /* "": none */
+	const char *message; /* in full; "": none */
+	uint32_t value;	     /* TAPIR_MANIFEST_NO_VALUE: known by its name only */
+};
+
+#define TAPIR_MANIFEST_NO_VALUE UINT32_MAX
+
+/* Of an event, beside its layout. */
+struct tapir_manifest_event {
+	const char *message; /* "": none */
+	uint32_t task;	     /* 0: none */
+	uint8_t opcode;
+};
+
+/* What a code generator needs of a provider beyond its layouts. */
+struct tapir_manifest_extra {
+	const char *symbol; /* "": none */
+	const struct tapir_manifest_name *levels, *tasks, *opcodes;
+	const struct tapir_layout_map *const *maps;
+	const struct tapir_manifest_event *events; /* one for each of the provider's, in order */
+	unsigned level_cnt, task_cnt, opcode_cnt, map_cnt;
+};
+
 /* path is named in diagnostics. *out is yours. 0 or -errno with a diagnostic line. */
 int tapir_manifest__read(const char *path, struct tapir_manifest **out);
 int tapir_manifest__parse(const char *path, const void *bytes, size_t len,
@@ -28,5 +57,7 @@ unsigned tapir_manifest__provider_cnt(const struct tapir_manifest *manifest);
 /* Borrowed from the manifest. */
 const struct tapir_layout_provider *tapir_manifest__provider(const struct tapir_manifest *manifest,
 							     unsigned idx);
+const struct tapir_manifest_extra *tapir_manifest__extra(const struct tapir_manifest *manifest,
+							 unsigned idx);
 
 #endif

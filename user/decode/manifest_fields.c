@@ -7,9 +7,10 @@
 #include "base/str.h"
 #include "decode/manifest_impl.h"
 
-#define next_of tapir_manifest_xml__next
-#define attr_of tapir_manifest_xml__attr
-#define fail_at tapir_manifest_xml__fail
+#define next_of	  tapir_manifest_xml__next
+#define attr_of	  tapir_manifest_xml__attr
+#define fail_at	  tapir_manifest_xml__fail
+#define fail_attr tapir_manifest_xml__fail_attr
 
 struct fields tapir_vec(struct tapir_layout_field);
 
@@ -19,7 +20,7 @@ const char *tapir_manifest__text(struct manifest_reader *r, const xmlNode *node,
 	const char *copy;
 
 	if (!len || len > TAPIR_MANIFEST_NAME_MAX) {
-		fail_at(r, node, len ? "a name is too long" : "a name is missing", "");
+		fail_at(r, node, "expected a name of 1 to 1024 bytes", "");
 		return NULL;
 	}
 	copy = tapir_arena__text(r->arena, text, len);
@@ -49,7 +50,7 @@ static const char *message_name(struct manifest_reader *r, const xmlNode *node)
 		return plain((char *)(uintptr_t)tapir_manifest__text(r, node, text));
 	len = strlen(text);
 	if (len > TAPIR_MANIFEST_NAME_MAX || text[len - 1] != ')') {
-		fail_at(r, node, "not understood", text);
+		fail_attr(r, node, "message", "$(string.NAME) or a plain text");
 		return NULL;
 	}
 	end = text + len - 1;
@@ -66,14 +67,23 @@ static int add_value(struct manifest_reader *r, const xmlNode *node,
 	uint64_t u64, mask_u64;
 
 	if (!number || !tapir_str__to_u64(number, 0, UINT32_MAX, &u64))
-		return fail_at(r, node, "value must be a 32-bit number", number ? number : "");
+		return fail_attr(r, node, "value", "a 32-bit number");
 	mask_u64 = u64;
 	if (mask && !tapir_str__to_u64(mask, 0, UINT32_MAX, &mask_u64))
-		return fail_at(r, node, "mask must be a 32-bit number", mask);
+		return fail_attr(r, node, "mask", "a 32-bit number");
 	value->value = (uint32_t)u64;
 	value->mask = (uint32_t)mask_u64;
 	value->name = message_name(r, node);
-	return value->name ? 0 : -EINVAL;
+	/* Only so that a string which refers to itself is reported. */
+	return value->name && tapir_manifest__message(r, node) ? 0 : -EINVAL;
+}
+
+static const struct tapir_layout_map *find_map(const struct manifest_reader *r, const char *name)
+{
+	for (size_t i = 0; i < r->maps.cnt; i++)
+		if (!strcmp(r->maps.data[i]->name, name))
+			return r->maps.data[i];
+	return NULL;
 }
 
 static int add_map(struct manifest_reader *r, const xmlNode *node)
@@ -93,11 +103,16 @@ static int add_map(struct manifest_reader *r, const xmlNode *node)
 	}
 	if (!err) {
 		map->name = tapir_manifest__text(r, node, attr_of(node, "name"));
+		err = map->name ? 0 : -EINVAL;
+	}
+	if (!err && find_map(r, map->name))
+		err = fail_attr(r, node, "name", "a name that no other map has");
+	if (!err) {
 		map->is_bits = !strcmp((const char *)node->name, "bitMap");
 		map->value_cnt = (uint16_t)values.cnt;
 		map->values =
 			tapir_arena__copy(r->arena, values.data, values.cnt, sizeof(*values.data));
-		err = map->name && map->values && tapir_vec__push(&r->maps, map) ? 0 : -ENOMEM;
+		err = map->values && tapir_vec__push(&r->maps, map) ? 0 : -ENOMEM;
 	}
 	tapir_vec__fini(&values);
 	return err;
@@ -116,14 +131,6 @@ int tapir_manifest__add_maps(struct manifest_reader *r, const xmlNode *maps)
 			err = fail_at(r, n, "too many maps", "");
 	}
 	return err;
-}
-
-static const struct tapir_layout_map *find_map(const struct manifest_reader *r, const char *name)
-{
-	for (size_t i = 0; i < r->maps.cnt; i++)
-		if (!strcmp(r->maps.data[i]->name, name))
-			return r->maps.data[i];
-	return NULL;
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
@@ -192,7 +199,8 @@ static int set_repeat(struct manifest_reader *r, const xmlNode *node, const char
 	}
 	idx = sibling(before, text);
 	if (idx < 0 || !is_number(&before->data[idx]))
-		return fail_at(r, node, "no earlier number has the name", text);
+		return fail_attr(r, node, attr_of(node, "length") ? "length" : "count",
+				 "a number up to 65535 or the name of an earlier number");
 	field->repeat = TAPIR_REPEAT_FIELD;
 	field->count = (uint16_t)idx;
 	return 0;
@@ -205,16 +213,17 @@ static int set_length(struct manifest_reader *r, const xmlNode *node, const stru
 
 	if (!length)
 		return field->type == TAPIR_LAYOUT_BINARY
-			       ? fail_at(r, node, "win:Binary requires a length", "")
+			       ? fail_attr(r, node, "length", "the size of a win:Binary")
 			       : 0;
 	if (count && strcmp(count, "1"))
-		return fail_at(r, node, "count and length exclude each other", "");
+		return fail_attr(r, node, "count", "no count next to a length");
 	if (field->type == TAPIR_LAYOUT_UTF16)
 		field->type = TAPIR_LAYOUT_UTF16N;
 	else if (field->type == TAPIR_LAYOUT_UTF8)
 		field->type = TAPIR_LAYOUT_UTF8N;
 	else if (field->type != TAPIR_LAYOUT_BINARY)
-		return fail_at(r, node, "this inType takes no length", "");
+		return fail_attr(r, node, "length",
+				 "a length only of win:UnicodeString, win:AnsiString, win:Binary");
 	return set_repeat(r, node, length, before, field);
 }
 
@@ -234,7 +243,7 @@ static int set_named_by(struct manifest_reader *r, const xmlNode *node, const st
 	if (field->type != TAPIR_LAYOUT_BINARY || idx < 0 ||
 	    before->data[idx].type != TAPIR_LAYOUT_UTF16 ||
 	    before->data[idx].repeat != TAPIR_REPEAT_ONCE)
-		return fail_at(r, node, "no earlier string has the name", by);
+		return fail_attr(r, node, "namedBy", "the name of an earlier win:UnicodeString");
 	field->named_by = (uint8_t)(idx + 1);
 	return read_members(r, node, depth, field);
 }
@@ -261,8 +270,8 @@ static int read_data(struct manifest_reader *r, const xmlNode *node, int depth,
 	int type = type_of(attr_of(node, "inType")), err;
 
 	if (type < 0)
-		return fail_at(r, node, "unknown inType",
-			       attr_of(node, "inType") ? attr_of(node, "inType") : "");
+		return fail_attr(r, node, "inType",
+				 "win:UInt8, win:Int32, win:UnicodeString or another type of ETW");
 	field->type = (uint8_t)type;
 	err = set_length(r, node, before, field);
 	if (!err)
@@ -272,7 +281,7 @@ static int read_data(struct manifest_reader *r, const xmlNode *node, int depth,
 	if (!err && map && field->type <= TAPIR_LAYOUT_I64) {
 		field->map = find_map(r, map);
 		if (!field->map)
-			err = fail_at(r, node, "unknown map", map);
+			err = fail_attr(r, node, "map", "the name of a <valueMap> or <bitMap>");
 	}
 	return err;
 }
@@ -335,23 +344,36 @@ static int read_members(struct manifest_reader *r, const xmlNode *node, int dept
 	return err;
 }
 
+const struct manifest_template *tapir_manifest__template(const struct manifest_reader *r,
+							 const char *tid)
+{
+	const struct manifest_template *t;
+
+	tapir_vec_for_each (t, &r->templates)
+		if (!strcmp(t->tid, tid))
+			return t;
+	return NULL;
+}
+
 int tapir_manifest__add_templates(struct manifest_reader *r, const xmlNode *templates)
 {
 	int err = 0;
 
 	for (const xmlNode *n = next_of(templates->children, "template"); n && !err;
 	     n = next_of(n->next, "template")) {
-		struct manifest_template *t = tapir_vec__add(&r->templates);
+		struct manifest_template t = {.tid = tapir_manifest__text(r, n, attr_of(n, "tid"))};
 		struct tapir_layout_field root = {};
 
-		if (!t || r->templates.cnt > TAPIR_MANIFEST_MAX_CNT)
-			return fail_at(r, n, "too many templates", "");
-		t->tid = tapir_manifest__text(r, n, attr_of(n, "tid"));
-		if (!t->tid)
+		if (!t.tid)
 			return -EINVAL;
+		if (tapir_manifest__template(r, t.tid))
+			return fail_attr(r, n, "tid", "a tid that no other <template> has");
 		err = read_members(r, n, 0, &root);
-		t->fields = root.members;
-		t->field_cnt = root.member_cnt;
+		t.fields = root.members;
+		t.field_cnt = root.member_cnt;
+		if (!err && (r->templates.cnt >= TAPIR_MANIFEST_MAX_CNT ||
+			     !tapir_vec__push(&r->templates, t)))
+			err = fail_at(r, n, "too many templates", "");
 	}
 	return err;
 }

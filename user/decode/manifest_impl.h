@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/vec.h"
-#include "decode/layout.h"
+#include "decode/manifest.h"
 
 #define TAPIR_MANIFEST_MAX_BYTES (8u << 20)
 #define TAPIR_MANIFEST_MAX_CNT	 8192 /* events, fields, map values ... of one owner */
@@ -20,14 +20,38 @@ struct manifest_template {
 	uint16_t field_cnt;
 };
 
+/* The text, for the places in messages. */
+struct manifest_source {
+	const char *path;
+	const unsigned char *bytes;
+	size_t len;
+};
+
+struct manifest_string {
+	const char *id, *text; /* text borrowed from the document */
+	const xmlNode *node;
+	bool is_open; /* being expanded: found again, it is a cycle */
+};
+
+struct manifest_event {
+	struct tapir_layout_event layout;
+	struct tapir_manifest_event more;
+	const xmlNode *node;
+};
+
+struct manifest_strings tapir_vec(struct manifest_string);
+struct manifest_names tapir_vec(struct tapir_manifest_name);
+
 /* What is collected of a provider while its elements are read. */
 struct manifest_reader {
-	const char *path; /* for diagnostics */
+	const struct manifest_source *source;
 	struct tapir_arena *arena;
+	struct manifest_strings *strings; /* of the whole manifest, by id */
 	struct tapir_vec(const struct tapir_layout_map *) maps;
 	struct tapir_vec(struct manifest_template) templates;
 	struct tapir_vec(struct tapir_layout_keyword) keywords;
-	struct tapir_vec(struct tapir_layout_event) events;
+	struct manifest_names levels, tasks, opcodes;
+	struct tapir_vec(struct manifest_event) events;
 };
 
 /* ---- manifest_xml.c ---------------------------------------------------------------------- */
@@ -37,16 +61,57 @@ int tapir_manifest_xml__open(const char *path, const void *bytes, size_t len, xm
 void tapir_manifest_xml__close(xmlDocPtr doc);
 /* The first element, at node or after it, with that name (NULL: any); NULL: none. */
 const xmlNode *tapir_manifest_xml__next(const xmlNode *node, const char *name);
+/* The element after this one in the order of the document; NULL: it was the last. */
+const xmlNode *tapir_manifest_xml__walk(const xmlNode *element);
 /* The text of an attribute; borrowed from the document. NULL: it has none. */
 const char *tapir_manifest_xml__attr(const xmlNode *node, const char *name);
-/* Bytes of line and reason, with the place: -EINVAL. */
+/* A line with the place of the element and the reason: -EINVAL. */
 int tapir_manifest_xml__fail(const struct manifest_reader *r, const xmlNode *node, const char *why,
 			     const char *what);
+/* A line with the place of the attribute (of the element, if it lacks it), its value and what was
+   expected of it: -EINVAL. */
+int tapir_manifest_xml__fail_attr(const struct manifest_reader *r, const xmlNode *node,
+				  const char *attr, const char *expected);
+
+void tapir_manifest_xml__warn_attr(const struct manifest_source *source, const xmlNode *node,
+				   const char *attr);
+
+/* ---- manifest_place.c ---------------------------------------------------------------------- */
+
+struct tapir_manifest_place {
+	unsigned line, column; /* from 1; column 0: not known */
+};
+
+/* Of the start tag of an element, or of one of its attributes (NULL: none). */
+struct tapir_manifest_place tapir_manifest_place__of(const struct manifest_source *source,
+						     const xmlNode *node, const char *attr);
+
+/* ---- manifest_words.c ---------------------------------------------------------------------- */
+
+/* Warns of each attribute that no element of that name has, once for each pair. */
+void tapir_manifest__check_attrs(const struct manifest_source *source, const xmlNode *root);
+
+/* ---- manifest_names.c ---------------------------------------------------------------------- */
+
+/* The string tables below <instrumentationManifest>: of en-US, else the first. */
+int tapir_manifest__add_strings(struct manifest_reader *r, const xmlNode *root);
+/* The message of an element in full, "" without one; NULL with a diagnostic line. */
+const char *tapir_manifest__message(struct manifest_reader *r, const xmlNode *node);
+int tapir_manifest__add_levels(struct manifest_reader *r, const xmlNode *levels);
+int tapir_manifest__add_tasks(struct manifest_reader *r, const xmlNode *tasks);
+int tapir_manifest__add_opcodes(struct manifest_reader *r, const xmlNode *opcodes);
+/* The number of a level, a task or an opcode by name or as a number; -1: there is none. */
+int tapir_manifest__level(const struct manifest_reader *r, const char *text);
+int tapir_manifest__task(const struct manifest_reader *r, const char *text);
+int tapir_manifest__opcode(const struct manifest_reader *r, const char *text);
 
 /* ---- manifest_fields.c --------------------------------------------------------------------- */
 
 int tapir_manifest__add_maps(struct manifest_reader *r, const xmlNode *maps);
 int tapir_manifest__add_templates(struct manifest_reader *r, const xmlNode *templates);
+/* The template with that id; NULL: none. */
+const struct manifest_template *tapir_manifest__template(const struct manifest_reader *r,
+							 const char *tid);
 /* A name or other short text for good; NULL with a diagnostic line. */
 const char *tapir_manifest__text(struct manifest_reader *r, const xmlNode *node, const char *text);
 

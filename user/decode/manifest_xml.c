@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <libxml/parser.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/diag.h"
@@ -55,7 +56,7 @@ static int load(void)
 						LIBXML_NAME);
 }
 
-/* Called when "<!DOCTYPE" is read. _private: the reader. */
+/* Called when "<!DOCTYPE" is read. _private: where the line goes. */
 static void refuse_doctype(void *ctx, const xmlChar *name, const xmlChar *external_id,
 			   const xmlChar *system_id)
 {
@@ -64,30 +65,34 @@ static void refuse_doctype(void *ctx, const xmlChar *name, const xmlChar *extern
 	(void)name;
 	(void)external_id;
 	(void)system_id;
-	*(bool *)parser->_private = true;
+	*(int *)parser->_private = parser->input ? parser->input->line : 1;
 	xml.stop_parser(parser);
 }
 
 static int parse(xmlParserCtxtPtr parser, const char *path, const void *bytes, size_t len,
 		 xmlDocPtr *out)
 {
-	bool has_doctype = false;
+	int line = 0;
 	xmlDocPtr doc;
 
-	parser->_private = &has_doctype;
+	parser->_private = &line;
 	parser->sax->internalSubset = refuse_doctype;
 	doc = xml.read_memory(parser, bytes, (int)len, NULL, NULL,
 			      XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-	if (has_doctype || (doc && (doc->intSubset || doc->extSubset))) {
+	if (line || (doc && (doc->intSubset || doc->extSubset))) {
 		xml.free_doc(doc);
 		return tapir_diag__fail(
-			-EINVAL, "%s: a manifest with a document type is not accepted", path);
+			-EINVAL,
+			"%s:%d: a manifest with a document type is not accepted: expected "
+			"<instrumentationManifest>",
+			path, line);
 	}
 	if (!doc) {
 		const char *why = parser->lastError.message ? parser->lastError.message : "";
 
-		return tapir_diag__fail(-EINVAL, "%s:%d: malformed XML: %.*s", path,
-					parser->lastError.line, (int)strcspn(why, "\n"), why);
+		return tapir_diag__fail(-EINVAL, "%s:%d:%d: malformed XML: %.*s", path,
+					parser->lastError.line, parser->lastError.int2,
+					(int)strcspn(why, "\n"), why);
 	}
 	*out = doc;
 	return 0;
@@ -125,6 +130,17 @@ const xmlNode *tapir_manifest_xml__next(const xmlNode *node, const char *name)
 	return node;
 }
 
+const xmlNode *tapir_manifest_xml__walk(const xmlNode *element)
+{
+	const xmlNode *next = tapir_manifest_xml__next(element->children, NULL);
+
+	while (!next && element && element->type == XML_ELEMENT_NODE) {
+		next = tapir_manifest_xml__next(element->next, NULL);
+		element = element->parent;
+	}
+	return next;
+}
+
 /* An attribute whose value is not one plain text (it cannot be: no entities) counts as none. */
 const char *tapir_manifest_xml__attr(const xmlNode *node, const char *name)
 {
@@ -139,9 +155,62 @@ const char *tapir_manifest_xml__attr(const xmlNode *node, const char *name)
 	return NULL;
 }
 
+#define PLACE_BYTES 512
+#define WORDS_BYTES 81
+
+/* "FILE:LINE:COLUMN", without the column where it is not known. */
+static const char *place_text(const struct manifest_source *source, const xmlNode *node,
+			      const char *attr, char out[PLACE_BYTES])
+{
+	struct tapir_manifest_place at = tapir_manifest_place__of(source, node, attr);
+
+	if (at.column)
+		snprintf(out, PLACE_BYTES, "%s:%u:%u", source->path, at.line, at.column);
+	else
+		snprintf(out, PLACE_BYTES, "%s:%u", source->path, at.line);
+	return out;
+}
+
+/* Words of a manifest in a line: no newline, no control character, not long. */
+static const char *words(const char *text, char out[WORDS_BYTES])
+{
+	snprintf(out, WORDS_BYTES, "%s", text);
+	for (char *c = out; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	return out;
+}
+
 int tapir_manifest_xml__fail(const struct manifest_reader *r, const xmlNode *node, const char *why,
 			     const char *what)
 {
-	return tapir_diag__fail(-EINVAL, "%s:%d: <%.40s>: %s%s%.80s", r->path, node->line,
-				(const char *)node->name, why, *what ? ": " : "", what);
+	char place[PLACE_BYTES], text[WORDS_BYTES];
+
+	return tapir_diag__fail(-EINVAL, "%s: <%.40s>: %s%s%s",
+				place_text(r->source, node, NULL, place), (const char *)node->name,
+				why, *what ? ": " : "", words(what, text));
+}
+
+int tapir_manifest_xml__fail_attr(const struct manifest_reader *r, const xmlNode *node,
+				  const char *attr, const char *expected)
+{
+	const char *value = tapir_manifest_xml__attr(node, attr);
+	char place[PLACE_BYTES], text[WORDS_BYTES];
+
+	place_text(r->source, node, value ? attr : NULL, place);
+	if (!value)
+		return tapir_diag__fail(-EINVAL, "%s: <%.40s> has no attribute %s: expected %s",
+					place, (const char *)node->name, attr, expected);
+	return tapir_diag__fail(-EINVAL, "%s: attribute %s of <%.40s> is '%s': expected %s", place,
+				attr, (const char *)node->name, words(value, text), expected);
+}
+
+void tapir_manifest_xml__warn_attr(const struct manifest_source *source, const xmlNode *node,
+				   const char *attr)
+{
+	char place[PLACE_BYTES], text[WORDS_BYTES];
+
+	tapir_diag__add("%s: warning: unknown attribute %s of <%.40s> is ignored",
+			place_text(source, node, attr, place), words(attr, text),
+			(const char *)node->name);
 }

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where an element or an attribute of a manifest is: line and column, for messages.
+ *
+ * libxml2 keeps the line of an element's end (and not above 65,535) and no column. So a place is
+ * found when a message needs it: the number of the element in the order of the document, and then
+ * that start tag in the text. The text is well-formed XML without a document type by then, so a
+ * start tag is a '<' that begins no comment, CDATA, processing instruction or end tag.
+ */
+#include <string.h>
+
+#include "decode/manifest_impl.h"
+
+/* Characters of UTF-8, or of UTF-16 by their low bytes: markup is ASCII. */
+struct scan {
+	const unsigned char *text;
+	size_t at, len, width, low;
+	struct tapir_manifest_place place;
+};
+
+static struct scan scan_of(const struct manifest_source *source)
+{
+	struct scan s = {.text = source->bytes, .len = source->len, .width = 1, .place = {1, 1}};
+
+	if (s.len < 2)
+		return s;
+	if ((s.text[0] == 0xff && s.text[1] == 0xfe) || (s.text[0] == '<' && !s.text[1]))
+		s.width = 2;
+	if ((s.text[0] == 0xfe && s.text[1] == 0xff) || (!s.text[0] && s.text[1] == '<')) {
+		s.width = 2;
+		s.low = 1;
+	}
+	if (s.width == 2 && s.text[s.low] != '<')
+		s.at = 2;
+	else if (s.len > 3 && !memcmp(s.text, "\xef\xbb\xbf", 3))
+		s.at = 3;
+	return s;
+}
+
+/* -1 at the end; what is not ASCII is 0. */
+static int peek(const struct scan *s, size_t ahead)
+{
+	size_t at = s->at + ahead * s->width;
+	unsigned char c;
+
+	if (at + s->width > s->len)
+		return -1;
+	c = s->text[at + s->low];
+	return c > 0x7f || (s->width == 2 && s->text[at + !s->low]) ? 0 : c;
+}
+
+static void step(struct scan *s)
+{
+	bool is_rest = s->width == 1 && (s->text[s->at] & 0xc0) == 0x80;
+
+	if (peek(s, 0) == '\n') {
+		s->place.line++;
+		s->place.column = 1;
+	} else {
+		s->place.column += !is_rest;
+	}
+	s->at += s->width;
+}
+
+static bool is_at(const struct scan *s, const char *text)
+{
+	for (size_t i = 0; text[i]; i++)
+		if (peek(s, i) != text[i])
+			return false;
+	return true;
+}
+
+static void skip_past(struct scan *s, const char *text)
+{
+	while (peek(s, 0) >= 0 && !is_at(s, text))
+		step(s);
+	for (size_t i = 0; text[i] && peek(s, 0) >= 0; i++)
+		step(s);
+}
+
+/* Moves to the next start tag. false: there is none. */
+static bool find_tag(struct scan *s)
+{
+	while (peek(s, 0) >= 0) {
+		if (is_at(s, "<!--"))
+			skip_past(s, "-->");
+		else if (is_at(s, "<![CDATA["))
+			skip_past(s, "]]>");
+		else if (is_at(s, "<?"))
+			skip_past(s, "?>");
+		else if (peek(s, 0) == '<' && peek(s, 1) != '/')
+			return true;
+		else
+			step(s);
+	}
+	return false;
+}
+
+static bool is_space(int c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool ends_name(int c)
+{
+	return c < 0 || c == '=' || c == '>' || c == '/' || is_space(c);
+}
+
+static void skip_name(struct scan *s)
+{
+	while (!ends_name(peek(s, 0)))
+		step(s);
+}
+
+/* From after an attribute's name to after its value. false: there is no value. */
+static bool skip_value(struct scan *s)
+{
+	char quote[2] = "";
+
+	while (is_space(peek(s, 0)) || peek(s, 0) == '=')
+		step(s);
+	if (peek(s, 0) != '"' && peek(s, 0) != '\'')
+		return false;
+	quote[0] = (char)peek(s, 0);
+	step(s);
+	skip_past(s, quote);
+	return true;
+}
+
+/* name without its prefix, as libxml2 has it. */
+static bool is_attr(const struct scan *s, const char *name)
+{
+	struct scan at = *s;
+	size_t len = strlen(name);
+
+	for (; !ends_name(peek(&at, 0)); step(&at))
+		if (is_at(&at, name) && ends_name(peek(&at, len)) &&
+		    (at.at == s->at || s->text[at.at - at.width + at.low] == ':'))
+			return true;
+	return false;
+}
+
+/* Moves from the start tag to the name of the attribute, if it has it. */
+static void find_attr(struct scan *s, const char *name)
+{
+	struct scan at = *s;
+
+	step(&at);
+	skip_name(&at);
+	do {
+		while (is_space(peek(&at, 0)))
+			step(&at);
+		if (is_attr(&at, name)) {
+			*s = at;
+			return;
+		}
+		skip_name(&at);
+	} while (skip_value(&at));
+}
+
+struct tapir_manifest_place tapir_manifest_place__of(const struct manifest_source *source,
+						     const xmlNode *node, const char *attr)
+{
+	const xmlNode *at = tapir_manifest_xml__next(node->doc->children, NULL);
+	struct scan s = scan_of(source);
+	bool is_found = find_tag(&s);
+
+	for (; at != node && is_found; at = tapir_manifest_xml__walk(at)) {
+		step(&s);
+		is_found = find_tag(&s);
+	}
+	if (!is_found) /* an encoding without ASCII's markup */
+		return (struct tapir_manifest_place){node->line, 0};
+	if (attr)
+		find_attr(&s, attr);
+	return s.place;
+}
