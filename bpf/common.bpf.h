@@ -28,7 +28,7 @@
 #include "bpf/core_fixes.bpf.h"
 #include "bpf/glob_logic.bpf.h"
 #include "bpf/unwind_maps.bpf.h"
-#include "bpf/walk_logic.bpf.h"
+#include "tapir/stack_walk.h"
 
 /* ---- configuration: set before load, or through the mapped .data while running ---------- */
 

@@ -17,7 +17,7 @@
 /* A call in the source is one call, below one frame that is one. */
 #pragma GCC optimize("O0", "no-omit-frame-pointer", "no-optimize-sibling-calls")
 
-#include "bpf/walk_logic.bpf.h"
+#include "tapir/stack_walk.h"
 #include "ring_taker.h"
 #include "usdt/ring/ring_writer.h"
 

@@ -4,29 +4,19 @@
  * starts at and the end of the stack that frame is on (the thread's own or its alternate one), at
  * rising, aligned places: memory that is there whatever the program keeps in its frame-pointer
  * register. On a stack of somebody else's (a coroutine's) it does not walk. Rules and hash are
- * those of bpf/walk_logic.bpf.h, so that both walkers give a stack the same id.
+ * those of BPF programs (stack_walk.h): both walkers give a stack the same id.
  *
  * The hash is a chain of 6 cycles a frame that nothing makes shorter. So a walk is kept: the next
  * event from the same frame only compares the words the walk had read, all at once, and has the
  * same id if they are the same: about one cycle a frame. Where a stack differs that costs little,
  * for it differs soon.
  */
+#include "tapir/stack_walk.h"
+
 #include "ring_impl.h"
 
-#define MAX_FRAME_BYTES (1ull << 20)
-#define RECORD_BYTES	16 /* saved frame pointer, return address */
-#define OWN_MEMORY	__attribute__((no_sanitize("address"), no_sanitize("thread")))
-
-static inline uint64_t hash_step(uint64_t hash, uint64_t ip)
-{
-	hash = (hash ^ ip) * 0x9e3779b97f4a7c15ull;
-	return hash ^ (hash >> 32);
-}
-
-static inline int is_code(uint64_t ip)
-{
-	return ip >= 4096 && !(ip >> 56);
-}
+#define RECORD_BYTES 16 /* saved frame pointer, return address */
+#define OWN_MEMORY   __attribute__((no_sanitize("address"), no_sanitize("thread")))
 
 /* The return address that the function at ip hides; 0: none. */
 static OWN_MEMORY __attribute__((noinline)) uint64_t
@@ -54,8 +44,7 @@ walk_to(struct ring_walk *walk, const struct tapir_ring_repair *repair, uint64_t
 	uint64_t above = fp, hash = walk->hash;
 	uint32_t cnt = walk->frame_cnt, record_cnt = cnt;
 
-	while (fp >= above && fp <= high - RECORD_BYTES && fp - above <= MAX_FRAME_BYTES &&
-	       !(fp & 7)) {
+	while (tapir_walk__fp_ok(fp, above) && fp <= high - RECORD_BYTES) {
 		const uint64_t *pair = (const uint64_t *)(uintptr_t)fp;
 		uint64_t ip = pair[1];
 
@@ -64,20 +53,20 @@ walk_to(struct ring_walk *walk, const struct tapir_ring_repair *repair, uint64_t
 		above = fp + RECORD_BYTES;
 		fp = pair[0];
 		record_cnt = cnt + 1;
-		if (cnt == TAPIR_FRAMES || !is_code(ip)) {
-			walk->flags |= is_code(ip) ? TAPIR_STACK_MORE : 0;
+		if (cnt == TAPIR_FRAMES || !tapir_walk__ip_ok(ip)) {
+			walk->flags |= tapir_walk__ip_ok(ip) ? TAPIR_STACK_MORE : 0;
 			break;
 		}
 		cnt++;
-		hash = hash_step(hash, ip);
+		hash = tapir_walk__hash(hash, ip);
 		if (__builtin_expect(
 			    repair && ip - repair->low_va < repair->high_va - repair->low_va, 0)) {
 			uint64_t extra = hidden_caller(repair, ip, fp, above, high);
 
 			walk->is_repaired = 1;
-			if (extra && is_code(extra) && cnt < TAPIR_FRAMES) {
+			if (extra && tapir_walk__ip_ok(extra) && cnt < TAPIR_FRAMES) {
 				walk->ips[cnt++] = extra;
-				hash = hash_step(hash, extra);
+				hash = tapir_walk__hash(hash, extra);
 			}
 		}
 	}

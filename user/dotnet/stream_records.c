@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
-#include "bpf/walk_logic.bpf.h"
+#include "tapir/stack_walk.h"
 #include "rings/ring_select.h"
 #include "decode/event_blob.h"
 #include "decode/probe_name.h"

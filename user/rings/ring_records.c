@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "bpf/walk_logic.bpf.h"
+#include "tapir/stack_walk.h"
 #include "trace/record.h"
 
 static uint64_t host_time(const struct tapir_ring_scan *scan, uint64_t time_ns)

@@ -8,7 +8,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "bpf/walk_logic.bpf.h"
+#include "tapir/stack_walk.h"
 #include "threads/snapshot_impl.h"
 #include "flow/queue.h"
 #include "symbol/vdso.h"

@@ -11,7 +11,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "bpf/walk_logic.bpf.h"
+#include "tapir/abi.h"
+#include "tapir/stack_walk.h"
 
 #define STACK_WORDS 4096u
 #define STACK_VA    0x7ffc00000000ull
