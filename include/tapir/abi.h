@@ -301,6 +301,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_sample) == 48, "tapir_rec_sample");
  * unknown time; or of in_*, which ran.
  */
 #define TAPIR_SWITCH_SNAPSHOT	    (1u << 3)
+#define TAPIR_SWITCH_AT_END	    (1u << 4) /* of a snapshot: when it ended */
 
 /*
  * One record when the thread that goes out or the one that comes in is of a traced process. A

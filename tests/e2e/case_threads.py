@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shutil
+import signal
 import time
 
 from case_jvm import TIMEOUT
@@ -144,16 +146,55 @@ def test_threads_that_sleep_throughout_are_in_a_recording(t):
     t.eq(t.report(file)["switches"]["captured"], 0, "a snapshot is no switch")
 
 
-def test_thread_that_has_work_runs_or_waits_for_a_cpu(t):
-    burner = t.target("burner", "--wait", 3000, 1)
+def test_thread_that_runs_is_shown_where_a_sample_finds_it(t):
+    burner = t.target("burner", "--wait", 20000, 1)
     burner.go()
-    time.sleep(0.3)
-    seen = set()
-    for _ in range(5):
-        group = next(group for group in stacks_of(t, burner.pid)["groups"] if group["state"] != "sleeping")
-        seen.add(group["state"])
-        t.ok("burn" in native(group) if group["state"] == "preempted" else not group["frames"], str(group))
-    t.ok(seen <= {"running", "preempted"}, str(seen))
+    seen, until = {}, time.monotonic() + 20
+    while not seen.get("running") and time.monotonic() < until:
+        for group in stacks_of(t, burner.pid)["groups"]:
+            for member in group["members"]:
+                os.setpriority(os.PRIO_PROCESS, member["tid"], -20)  # it runs whenever it is looked at
+            if group["state"] != "sleeping" and group["frames"]:
+                seen[group["state"]] = native(group)
+    t.ok("running" in seen, f"with a stack while it ran: {seen}")
+    t.ok(all("burn" in stack and stack[-1] == "clone3" for stack in seen.values()), str(seen))
+
+
+def test_recording_ends_with_a_snapshot_too(t):
+    target, file = t.start("/bin/sh", "-c", f"sleep 0.8; exec {t.target_path('blocked')} 2"), t.path("end.tapir")
+    t.tapir("record", "-p", target.pid, "-d", "2.5", "-f", "-o", file)
+    began, ended = (json.loads(t.tapir("report", "--view", view, "--json", file).out) for view in ("stacks", "stacks-end"))
+    t.eq(sum(group["threads"] for group in began["groups"]), 1, "threads of the shell")
+    t.eq(sum(group["threads"] for group in ended["groups"]), 15, "threads of what it became")
+    t.ok(any("in_mutex" in native(group) for group in ended["groups"]), "with their stacks")
+    tids = sorted(member["tid"] for group in ended["groups"] for member in group["members"])
+    t.eq(tids, sorted(int(tid) for tid in os.listdir(f"/proc/{target.pid}/task")), "the kernel's list")
+
+
+def test_processes_that_a_rule_finds_are_in_the_snapshot(t):
+    shutil.copy(t.target_path("blocked"), t.path("blockedbyrule"))
+    target, file = t.start(t.path("blockedbyrule"), 2), t.path("comm.tapir")
+    target.wait_line("ready")
+    t.tapir("record", "--comm", "blockedbyrule", "-d", "1", "-f", "-o", file)
+    for view in ("stacks", "stacks-end"):
+        found = json.loads(t.tapir("report", "--view", view, "--json", file).out)
+        t.eq(sum(group["threads"] for group in found["groups"]), 15, view)
+
+
+def test_snapshot_leaves_no_file_when_tapir_is_killed(t):
+    """The recording is in memory: there is no moment at which a file could stay."""
+    target = t.start(t.target_path("blocked"), 20)
+    target.wait_line("ready")
+    os.mkdir(t.path("tmp"))
+    env = {**os.environ, "TMPDIR": t.path("tmp")}
+    for delay in (0.02, 0.1, 0.2, 10):
+        tapir, until = t.start(t.tapir_path, "stacks", "-p", target.pid, env=env), time.monotonic() + delay
+        while tapir.child.poll() is None and time.monotonic() < until:
+            t.eq(os.listdir(t.path("tmp")), [], "files while it runs")
+        if tapir.child.poll() is None:
+            os.kill(tapir.pid, signal.SIGKILL)
+        tapir.wait()
+        t.eq(os.listdir(t.path("tmp")), [], "files afterwards")
 
 
 def test_what_cannot_be_shown_is_one_line(t):

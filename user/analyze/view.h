@@ -40,6 +40,7 @@ extern const struct tapir_view tapir_view_threadpool;
 extern const struct tapir_view tapir_view_allocations;
 extern const struct tapir_view tapir_view_counters;
 extern const struct tapir_view tapir_view_stacks;
+extern const struct tapir_view tapir_view_stacks_end;
 extern const struct tapir_view *const tapir_views[]; /* ended by NULL */
 
 /* By name, or by the part before '='; *arg: the part after it, NULL: none. */

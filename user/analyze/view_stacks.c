@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What each thread did when the recording began: identical stacks are one group. */
+/*
+ * What each thread did when the recording began, or ended: identical stacks are one group. A thread
+ * that ran then has the stack of a sample taken within a moment, if there is one.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +13,10 @@
 
 #define MAX_THREADS 65536u
 #define SHOWN_NAMES 6u
+#define NEAR_NS	    (150 * 1000000ull) /* a sample still shows where a thread ran */
 
 struct row {
+	uint64_t time_ns;
 	uint32_t tgid, tid;
 	uint32_t node; /* TAPIR_NO_NODE: its stack is not known */
 	uint16_t state, flags;
@@ -19,9 +24,18 @@ struct row {
 	char comm[TAPIR_COMM_TEXT_BYTES];
 };
 
+struct near_sample {
+	uint64_t time_ns;
+	uint32_t node;
+};
+
 struct stacks_view {
 	struct tapir_view_asked asked;
+	bool is_end;
 	struct tapir_vec(struct row) rows;
+	struct tapir_map row_by_tid;	/* and 1: of threads that ran */
+	struct tapir_map sample_by_tid; /* and 1: the last one of each thread, for the end */
+	struct tapir_vec(struct near_sample) samples;
 	struct tapir_wait_reasons reasons;
 	size_t dropped_cnt;
 	bool failed;
@@ -32,7 +46,71 @@ static void fini(void *ctx)
 	struct stacks_view *v = ctx;
 
 	tapir_vec__fini(&v->rows);
+	tapir_vec__fini(&v->samples);
+	tapir_map__fini(&v->row_by_tid);
+	tapir_map__fini(&v->sample_by_tid);
 	tapir_wait_reasons__fini(&v->reasons);
+}
+
+static void keep_sample(struct stacks_view *v, uint32_t tid, const struct near_sample *sample)
+{
+	uint64_t *idx;
+
+	if (v->samples.cnt == MAX_THREADS)
+		return;
+	idx = tapir_map__put(&v->sample_by_tid, tid, NULL);
+	if (idx && *idx)
+		v->samples.data[*idx - 1] = *sample;
+	else if (idx && tapir_vec__push(&v->samples, *sample))
+		*idx = v->samples.cnt;
+	else
+		v->failed = true;
+}
+
+/* The last sample before the snapshot. */
+static uint32_t node_before(const struct stacks_view *v, uint32_t tid, uint64_t time_ns)
+{
+	const uint64_t *idx = tapir_map__get(&v->sample_by_tid, tid);
+	const struct near_sample *sample = idx && *idx ? &v->samples.data[*idx - 1] : NULL;
+
+	return sample && time_ns - sample->time_ns < NEAR_NS ? sample->node : TAPIR_NO_NODE;
+}
+
+/* The first sample after the snapshot with all of its callers, or the last one without. */
+static void see_after(struct stacks_view *v, uint32_t tid, const struct near_sample *sample)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	const uint64_t *idx = tapir_map__get(&v->row_by_tid, tid);
+	struct row *row = idx && *idx ? &v->rows.data[*idx - 1] : NULL;
+
+	if (!row || sample->time_ns - row->time_ns >= NEAR_NS ||
+	    tapir_stack__is_whole(tree, row->node))
+		return;
+	row->node = sample->node;
+}
+
+static void on_sample(void *ctx, struct tapir_tl_thread *thread,
+		      const struct tapir_rec_sample *sample)
+{
+	struct stacks_view *v = ctx;
+	const struct near_sample near = {sample->h.time_ns, thread->last_node};
+
+	if (near.node == TAPIR_NO_NODE || thread->last_node_ns != near.time_ns)
+		return; /* without a stack */
+	if (v->is_end)
+		keep_sample(v, thread->tid, &near);
+	else
+		see_after(v, thread->tid, &near);
+}
+
+static void add_row(struct stacks_view *v, const struct row *row)
+{
+	uint64_t *idx = row->is_running ? tapir_map__put(&v->row_by_tid, row->tid, NULL) : NULL;
+
+	if (!tapir_vec__push(&v->rows, *row) || (row->is_running && !idx))
+		v->failed = true;
+	else if (idx)
+		*idx = v->rows.cnt;
 }
 
 static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
@@ -45,15 +123,20 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 		.state = rec->out_state,
 		.flags = rec->flags,
 		.is_running = !rec->out_tid,
+		.time_ns = rec->h.time_ns,
 	};
 
+	if (!(rec->flags & TAPIR_SWITCH_AT_END) == v->is_end)
+		return;
+	if (row.is_running && v->is_end)
+		row.node = node_before(v, row.tid, rec->h.time_ns);
 	tapir_comm__copy(row.comm, tapir_timeline__comm(v->asked.tl, row.tid, rec->h.time_ns));
 	if (*v->asked.arg && !tapir_glob__match(v->asked.arg, row.comm))
 		return;
 	if (v->rows.cnt == MAX_THREADS)
 		v->dropped_cnt++;
 	else
-		v->failed |= !tapir_vec__push(&v->rows, row);
+		add_row(v, &row);
 }
 
 static const char *state_of(const struct row *row)
@@ -223,12 +306,28 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	return v->failed ? -ENOMEM : 0;
 }
 
+static void begin_end(void *ctx)
+{
+	((struct stacks_view *)ctx)->is_end = true;
+}
+
 const struct tapir_view tapir_view_stacks = {
 	.name = "stacks",
 	.summary = "what each thread did when the recording began",
-	.fns = {.snapshot = on_snapshot},
+	.fns = {.snapshot = on_snapshot, .sample = on_sample},
 	.ctx_bytes = sizeof(struct stacks_view),
 	.default_top = 50,
+	.finish = finish,
+	.fini = fini,
+};
+
+const struct tapir_view tapir_view_stacks_end = {
+	.name = "stacks-end",
+	.summary = "what each thread did when the recording ended",
+	.fns = {.snapshot = on_snapshot, .sample = on_sample},
+	.ctx_bytes = sizeof(struct stacks_view),
+	.default_top = 50,
+	.begin = begin_end,
 	.finish = finish,
 	.fini = fini,
 };

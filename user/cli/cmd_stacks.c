@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * tapir stacks: what all threads of a process do now. A recording of a moment, into a file that is
- * removed, and its view "stacks".
+ * tapir stacks: what all threads of a process do now. A recording of a moment, into memory,
+ * and its view "stacks".
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/file.h"
 #include "cli/commands.h"
 #include "cli/pager.h"
 #include "cli/view_run.h"
 #include "collect/recording.h"
 #include "decode/probe_name.h"
+#include "threads/snapshot.h"
 
+#define NAME	  "the snapshot" /* in messages */
+#define BURST_HZ  997		 /* of samples, which show where a running thread is */
 #define MOMENT_NS (20 * TAPIR_NS_PER_MS)
 
 struct args {
@@ -35,43 +38,20 @@ static const struct tapir_option options[] = {
 		   json),
 	{}};
 
-/* A directory of ours alone, with the file in it for as long as it has no reader. */
-struct place {
-	char dir[4096];
-	char path[4096 + 16];
-};
-
-static int place__make(struct place *place)
-{
-	const char *tmp = getenv("TMPDIR");
-
-	if (snprintf(place->dir, sizeof(place->dir), "%s/tapir-XXXXXX",
-		     tmp && *tmp ? tmp : "/tmp") >= (int)sizeof(place->dir))
-		return tapir_diag__fail(-ENAMETOOLONG, "TMPDIR is too long");
-	if (!mkdtemp(place->dir))
-		return tapir_diag__fail(-errno, "cannot create a directory like %s: %s", place->dir,
-					tapir_errno__text(errno));
-	snprintf(place->path, sizeof(place->path), "%s/stacks.tapir", place->dir);
-	return 0;
-}
-
-static void place__remove(const struct place *place)
-{
-	unlink(place->path);
-	rmdir(place->dir);
-}
-
-static int record(const struct args *args, const char *path)
+static int record(const struct args *args, int fd)
 {
 	static const struct tapir_spec_list no_specs;
-	struct tapir_writer_opts file = {.sz = sizeof(file), .path = path};
+	struct tapir_writer_opts file = {
+		.sz = sizeof(file), .path = NAME, .has_fd = true, .fd = fd};
 	struct tapir_recording_opts opts = {
 		.sz = sizeof(opts),
 		.rules = {.pids = args->pids},
 		.specs = &no_specs,
 		.specs_are_defaults = true,
 		.lanes = TAPIR_LANES_PROBE,
+		.sampling = {&tapir_sample_events[0], BURST_HZ, true},
 		.with_switches = true,
+		.snapshot_looks = TAPIR_SNAPSHOT_LOOKS,
 		.duration_ns = MOMENT_NS,
 		.file = &file,
 	};
@@ -87,7 +67,7 @@ static int show(struct tapir_cli *cli, struct tapir_reader *reader)
 	const struct args *args = cli->args;
 	struct tapir_view_request rq = {
 		.view = &tapir_view_stacks,
-		.path = "the snapshot",
+		.path = NAME,
 		.arg = args->threads,
 		.pairs = &no_pairs,
 		.pids = &none,
@@ -105,19 +85,19 @@ static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct tapir_reader *reader = NULL;
-	struct place place;
+	tapir_autofd int fd = -1;
 	int err;
 
 	if (!args->pids.cnt)
 		return tapir_cli__usage(cli, "a process is required, as in -p 4711 ('tapir ps' "
 					     "lists processes)");
-	err = place__make(&place);
-	if (err)
-		return err;
-	err = record(args, place.path);
+	fd = memfd_create("tapir-stacks", MFD_CLOEXEC); /* gone with tapir, whoever kills it */
+	if (fd < 0)
+		return tapir_diag__fail(-errno, "cannot create a file in memory: %s",
+					tapir_errno__text(errno));
+	err = record(args, fd);
 	if (!err)
-		err = tapir_reader__open(place.path, &reader);
-	place__remove(&place);
+		err = tapir_reader__open_fd(fd, NAME, &reader);
 	if (err)
 		return err;
 	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
@@ -133,10 +113,11 @@ const struct tapir_command tapir_cmd_stacks = {
 	.text = "Prints the stack of every thread, kernel, native and managed frames, innermost "
 		"first; threads with identical stacks are one group, the largest first. No thread "
 		"is stopped: registers are read by a BPF iterator, stacks from memory, and a "
-		"thread that ran meanwhile is read again. Of a thread that is on a CPU each "
-		"time, only that is shown.\n\n"
+		"thread that ran meanwhile is read again. A thread that is on a CPU each time "
+		"has the stack of a CPU sample taken within 20 ms.\n\n"
 		"Requires CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (root). A recording with "
-		"context switches begins with the same snapshot: 'tapir report --view stacks'.",
+		"context switches begins and ends with such a snapshot: 'tapir report --view "
+		"stacks', '--view stacks-end'.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.examples =
 		(const struct tapir_example[]){

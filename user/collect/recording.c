@@ -282,6 +282,8 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 		tapir_writer__stop_waiting(r->writer);
 	if (r->opts->on_stopping)
 		r->opts->on_stopping(r->opts->ctx);
+	if (has_begun)
+		tapir_recording__end_snapshots(r);
 	if (r->targets)
 		tapir_targets__finish(r->targets);
 	if (r->programs)
@@ -299,7 +301,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	tapir_dotnet_lanes__stop(r->dotnet.lanes);
 	tapir_dotnet_streams__stop(r->dotnet.streams);
 	tapir_ring_reader__stop(r->rings);
-	tapir_recording__end_snapshots(r);
+	tapir_recording__free_snapshots(r);
 	if (has_begun)
 		tapir_recording__post_lanes(r);
 	if (r->sideband && r->session)

@@ -66,7 +66,9 @@ struct tapir_recording_opts {
 	enum tapir_lanes lanes;
 	uint32_t rate_hz; /* of rings: events a second of each thread; 0: all */
 	struct tapir_sampling sampling;
-	bool with_switches;	 /* context switches of the processes */
+	bool with_switches;	 /* context switches of the processes, and snapshots of threads */
+	unsigned snapshot_looks; /* 0: a recording; else the first snapshot is all that is wanted:
+				    threads that run are looked at so often */
 	bool publishes;		 /* .NET's events as probes of other tools, too */
 	bool force;		 /* any number of sites without uprobe_multi */
 	bool specs_are_defaults; /* not named by the user: it is not an error if some match nothing

@@ -9,11 +9,8 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "collect/meta.h"
-#include "threads/snapshot.h"
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
-
-#define SNAPSHOT_MAX 64 /* processes */
 
 /* Kernel stacks are in the kernel: a mapping of no process. */
 static int post_kernel(struct recording *r)
@@ -84,45 +81,6 @@ static int start_switches(struct recording *r)
 	return err ? err : tapir_meta__post_one(r->queue, "switches", "on");
 }
 
-/* How the threads of processes that were named are now, before any of them switches. */
-static int take_snapshot(struct recording *r, uint32_t tgid)
-{
-	struct tapir_snapshot *snapshot = NULL;
-	int err = tapir_snapshot__take(r->programs, tgid, &snapshot);
-
-	if (err == -ENOMEM)
-		return err;
-	if (err) {
-		tapir_warn("cannot list the threads of process %u: %s (threads that sleep "
-			   "throughout are not in the recording)",
-			   tgid, tapir_errno__text(err));
-		return 0;
-	}
-	if (!tapir_vec__push(&r->snapshots, snapshot)) {
-		tapir_snapshot__free(snapshot);
-		return -ENOMEM;
-	}
-	return tapir_snapshot__start_posting(snapshot, r->queue);
-}
-
-static int take_snapshots(struct recording *r)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < r->rules.pids.cnt && i < SNAPSHOT_MAX && !err; i++)
-		err = take_snapshot(r, r->rules.pids.data[i]);
-	return err;
-}
-
-void tapir_recording__end_snapshots(struct recording *r)
-{
-	struct tapir_snapshot **snapshot;
-
-	tapir_vec_for_each (snapshot, &r->snapshots)
-		tapir_snapshot__free(*snapshot);
-	tapir_vec__fini(&r->snapshots);
-}
-
 /* ---- the families that are captured without probes ----------------------------------------- */
 
 static bool wants_samples(const struct tapir_recording_opts *opts)
@@ -170,6 +128,6 @@ int tapir_recording__watch_cpus(struct recording *r)
 		    !(sources[i].needs_programs && r->is_unprivileged))
 			err = sources[i].start(r);
 	if (!err && r->opts->with_switches && !r->is_unprivileged)
-		err = take_snapshots(r);
+		err = tapir_recording__begin_snapshots(r);
 	return err;
 }

@@ -99,10 +99,17 @@ size_t tapir_recording__ring_bytes(const struct recording *r);
 /* Samples or switches were requested. */
 bool tapir_recording__watches_cpus(const struct recording *r);
 
-/* Starts them, and takes a snapshot of the threads of each process that was named. */
+/* Starts them, then takes the first snapshot. */
 int tapir_recording__watch_cpus(struct recording *r);
-/* Waits until they are in the queue. */
+
+/* ---- recording_threads.c --------------------------------------------------------------------- */
+
+/* Of the threads of each process that is traced by now, where switches are recorded. */
+int tapir_recording__begin_snapshots(struct recording *r);
+/* Of those that are still traced; while programs and targets are there. */
 void tapir_recording__end_snapshots(struct recording *r);
+/* Waits until both are in the queue. */
+void tapir_recording__free_snapshots(struct recording *r);
 
 /* ---- recording_dotnet.c -------------------------------------------------------------------- */
 

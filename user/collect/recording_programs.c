@@ -166,7 +166,7 @@ int tapir_recording__load_programs(struct recording *r)
 	opts.frames = r->opts->frames;
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		opts.families[i] = tapir_recording__wants(r->opts, i);
-	opts.with_threads = r->opts->with_switches && r->rules.pids.cnt;
+	opts.with_threads = r->opts->with_switches;
 	opts.probes_later = !r->opts->program; /* children come before threads */
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
 	if (err)

@@ -388,3 +388,14 @@ size_t tapir_targets__live_cnt(struct tapir_targets *t)
 	}
 	return t->live.cnt;
 }
+
+size_t tapir_targets__list_live(const struct tapir_targets *t, size_t max, struct tapir_pids *out)
+{
+	size_t left_cnt = 0;
+
+	for (size_t i = 0; i < t->live.cap; i++)
+		if (t->live.slots[i].used &&
+		    (out->cnt == max || !tapir_vec__push(out, (uint32_t)t->live.slots[i].key)))
+			left_cnt++;
+	return left_cnt;
+}

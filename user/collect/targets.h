@@ -100,6 +100,12 @@ void tapir_targets__forget_ended(struct tapir_targets *t);
 /* After a recording that is empty: prints a warning if no process matched the rules. */
 void tapir_targets__warn_of_none(const struct tapir_targets *t);
 
+/*
+ * Adds up to max of those that are traced now to out; returns how many found no room. What was
+ * added is the caller's.
+ */
+size_t tapir_targets__list_live(const struct tapir_targets *t, size_t max, struct tapir_pids *out);
+
 /* Named or started processes that still run; with other rules there is no end: SIZE_MAX. */
 size_t tapir_targets__live_cnt(struct tapir_targets *t);
 

@@ -303,6 +303,8 @@ static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	tapir_json__bool(&j, "in_woken_by_irq", s->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
 	if (s->flags & TAPIR_SWITCH_SNAPSHOT)
 		tapir_json__bool(&j, "snapshot", true);
+	if (s->flags & TAPIR_SWITCH_AT_END)
+		tapir_json__bool(&j, "at_end", true);
 	if (s->flags & TAPIR_SWITCH_STACK_LOST)
 		tapir_json__str(&j, "stack_mark", "lost");
 	add_stack(l, &j, "stack", s->out_tgid, rec->time_ns, s->out_stack_id);

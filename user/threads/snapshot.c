@@ -1,183 +1,143 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Threads and copies of their stacks; walking them is snapshot_walk.c. */
+/* Which processes are copied when, and the thread that posts them. */
 #include "threads/snapshot.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "attach/thread_list.h"
-#include "base/map.h"
+#include "base/diag.h"
+#include "base/log.h"
 #include "threads/snapshot_impl.h"
 
-#define ROUNDS		 6 /* looks at threads that ran in between */
-#define ROUND_NS	 2000000
-#define PAGE_BYTES	 4096u
 #define MAX_COPIED_BYTES (512u << 20)
 
-/*
- * The red zone below sp is of no frame above. Reads up to the first page that is not there: the
- * number of bytes. Where it may read none, the walk ends at the first frame and says so.
- */
-static size_t copy_stack(uint32_t tgid, uint64_t sp, uint8_t *to)
+struct tapir_snapshot {
+	struct tapir_snapshot_opts opts;
+	uint32_t *tgids;
+	struct tapir_process_copy *processes; /* as many as tgids; NULL where it is deferred */
+	size_t room;
+	int failed_err; /* of the first whose threads could not be listed */
+	uint32_t failed_tgid;
+	size_t failed_cnt;
+	atomic_bool is_stopping;
+	pthread_t thread;
+	bool is_posting;
+};
+
+/* The process is left out; only a lack of memory is an error. */
+static int copy(struct tapir_snapshot *s, uint32_t tgid, struct tapir_process_copy *out)
 {
-	struct iovec remote[TAPIR_COPY_BYTES / PAGE_BYTES + 1], local = {.iov_base = to};
-	uint64_t va = sp & ~7ull, until = va + TAPIR_COPY_BYTES;
-	unsigned cnt = 0;
-	ssize_t n;
+	int err;
 
-	for (; va < until; cnt++) {
-		uint64_t next = (va | (PAGE_BYTES - 1)) + 1;
-
-		next = next < until ? next : until;
-		remote[cnt] =
-			(struct iovec){.iov_base = (void *)(uintptr_t)va, .iov_len = next - va};
-		local.iov_len += next - va;
-		va = next;
-	}
-	n = process_vm_readv((pid_t)tgid, &local, 1, remote, cnt, 0);
-	return n < 0 ? 0 : (size_t)n;
-}
-
-/* What it has in common with an earlier look: the same thread, which has not run since. */
-static bool is_unmoved(const struct tapir_thread_seen *now, const struct tapir_thread_seen *before)
-{
-	return now->thread.start_ns == before->thread.start_ns &&
-	       now->switch_cnt == before->switch_cnt && !(now->flags & TAPIR_THREAD_ON_CPU);
-}
-
-static bool wants_memory(const struct tapir_thread_seen *seen)
-{
-	return !(seen->flags &
-		 (TAPIR_THREAD_ON_CPU | TAPIR_THREAD_IS_KERNELS | TAPIR_THREAD_32_BIT));
-}
-
-static int copy_all(struct tapir_snapshot *s, struct tapir_copies *copies,
-		    const struct tapir_thread_list *list)
-{
-	uint8_t buf[TAPIR_COPY_BYTES];
-
-	for (size_t i = 0; i < list->vec.cnt; i++) {
-		const struct tapir_thread_seen *seen = &list->vec.data[i];
-		struct tapir_copy copy = {.seen = *seen};
-
-		if (tapir_map__get(&s->idx_by_tid, seen->thread.tid))
-			continue; /* an earlier round has it */
-		if (wants_memory(seen) && s->copied_bytes < MAX_COPIED_BYTES)
-			copy.bytes = copy_stack(s->tgid, seen->sp, buf);
-		copy.memory = copy.bytes ? malloc(copy.bytes) : NULL;
-		if ((copy.bytes && !copy.memory) || !tapir_vec__push(copies, copy)) {
-			free(copy.memory);
-			return -ENOMEM;
-		}
-		if (copy.memory)
-			memcpy(copy.memory, buf, copy.bytes);
-		s->copied_bytes += copy.bytes;
+	out->tgid = tgid;
+	err = tapir_process_copy__take(out, s->opts.programs, s->opts.look_cnt, &s->room);
+	if (!err || err == -ENOMEM)
+		return err;
+	if (!s->failed_cnt++) {
+		s->failed_err = err;
+		s->failed_tgid = tgid;
 	}
 	return 0;
 }
 
-static int keep(struct tapir_snapshot *s, struct tapir_copy *copy)
+static void report_failures(const struct tapir_snapshot *s)
 {
-	uint64_t *idx = tapir_map__put(&s->idx_by_tid, copy->seen.thread.tid, NULL);
+	char others[48] = "";
 
-	if (!idx || !tapir_vec__push(&s->copies, *copy))
+	if (!s->failed_cnt)
+		return;
+	if (s->failed_cnt > 1)
+		snprintf(others, sizeof(others), " and of %zu other processes", s->failed_cnt - 1);
+	tapir_warn("cannot list the threads of process %u%s: %s (threads that sleep throughout are "
+		   "not in the recording)",
+		   s->failed_tgid, others, tapir_errno__text(s->failed_err));
+}
+
+static void *post_copied(void *arg)
+{
+	struct tapir_snapshot *s = arg;
+	struct tapir_walk_tables *tables = tapir_walk_tables__new();
+
+	for (size_t i = 0; i < s->opts.tgid_cnt; i++) {
+		if (tables)
+			tapir_process_copy__post(&s->processes[i], tables, s->opts.queue,
+						 s->opts.is_end);
+		tapir_process_copy__fini(&s->processes[i]); /* a recording may be long */
+	}
+	tapir_walk_tables__free(tables);
+	return NULL;
+}
+
+/* One process at a time: the copies of a whole machine would be large. */
+static void *copy_and_post(void *arg)
+{
+	struct tapir_snapshot *s = arg;
+	struct tapir_walk_tables *tables = tapir_walk_tables__new();
+	int err = tables ? 0 : -ENOMEM;
+	size_t i;
+
+	for (i = 0; i < s->opts.tgid_cnt && !err && !atomic_load(&s->is_stopping); i++) {
+		struct tapir_process_copy process = {};
+
+		s->room = MAX_COPIED_BYTES;
+		err = copy(s, s->tgids[i], &process);
+		if (!err)
+			tapir_process_copy__post(&process, tables, s->opts.queue, s->opts.is_end);
+		tapir_process_copy__fini(&process);
+	}
+	report_failures(s);
+	if (i < s->opts.tgid_cnt)
+		tapir_info("the threads of %zu processes are not in the snapshot: the recording "
+			   "ended before they were read",
+			   s->opts.tgid_cnt - i);
+	tapir_walk_tables__free(tables);
+	return NULL;
+}
+
+static int copy_now(struct tapir_snapshot *s)
+{
+	int err = 0;
+
+	s->processes = calloc(s->opts.tgid_cnt + 1, sizeof(*s->processes));
+	if (!s->processes)
 		return -ENOMEM;
-	*idx = s->copies.cnt - 1;
-	copy->memory = NULL; /* the snapshot's now */
-	return 0;
-}
-
-/* Belongs together what was read of it? */
-static bool is_settled(const struct tapir_copy *copy, const struct tapir_thread_seen *now)
-{
-	if (copy->seen.flags & TAPIR_THREAD_ON_CPU)
-		return false;
-	return !wants_memory(&copy->seen) || is_unmoved(now, &copy->seen);
-}
-
-static int index_list(const struct tapir_thread_list *list, struct tapir_map *idx_by_tid)
-{
-	for (size_t i = 0; i < list->vec.cnt; i++) {
-		uint64_t *idx = tapir_map__put(idx_by_tid, list->vec.data[i].thread.tid, NULL);
-
-		if (!idx)
-			return -ENOMEM;
-		*idx = i;
-	}
-	return 0;
-}
-
-/* Of threads that have not run while they were copied; in the last round of all that are left. */
-static int keep_settled(struct tapir_snapshot *s, struct tapir_copies *copies,
-			const struct tapir_thread_list *after, bool is_last)
-{
-	struct tapir_map idx_by_tid = {};
-	struct tapir_copy *copy;
-	int err = index_list(after, &idx_by_tid);
-
-	tapir_vec_for_each (copy, copies) {
-		const uint64_t *idx = tapir_map__get(&idx_by_tid, copy->seen.thread.tid);
-
-		if (err || !idx)
-			continue; /* it has ended */
-		copy->has_moved = !is_settled(copy, &after->vec.data[*idx]);
-		if (!copy->has_moved || is_last)
-			err = keep(s, copy);
-	}
-	tapir_map__fini(&idx_by_tid);
+	for (size_t i = 0; i < s->opts.tgid_cnt && !err; i++)
+		err = copy(s, s->tgids[i], &s->processes[i]);
+	report_failures(s);
 	return err;
 }
 
-void tapir_copies__fini(struct tapir_copies *copies)
+static int start(struct tapir_snapshot *s)
 {
-	struct tapir_copy *copy;
+	const struct tapir_snapshot_opts *opts = &s->opts;
+	int err = 0;
 
-	tapir_vec_for_each (copy, copies)
-		free(copy->memory);
-	tapir_vec__fini(copies);
-}
-
-/* 1: another round may find more. */
-static int look(struct tapir_snapshot *s, struct tapir_programs *programs, bool is_last)
-{
-	struct tapir_thread_list before = {}, after = {};
-	struct tapir_copies copies = {};
-	int err = tapir_thread_list__read(programs, s->tgid, &before);
-
+	s->tgids = malloc((opts->tgid_cnt + 1) * sizeof(*s->tgids));
+	if (!s->tgids)
+		return -ENOMEM;
+	if (opts->tgid_cnt)
+		memcpy(s->tgids, opts->tgids, opts->tgid_cnt * sizeof(*s->tgids));
+	s->room = MAX_COPIED_BYTES;
+	if (!opts->is_deferred)
+		err = copy_now(s);
 	if (!err)
-		err = copy_all(s, &copies, &before);
-	if (!err && copies.cnt)
-		err = tapir_thread_list__read(programs, s->tgid, &after);
-	if (!err && copies.cnt)
-		err = keep_settled(s, &copies, &after, is_last);
-	if (!err)
-		err = s->copies.cnt < before.vec.cnt;
-	tapir_copies__fini(&copies);
-	tapir_thread_list__fini(&before);
-	tapir_thread_list__fini(&after);
+		err = -pthread_create(&s->thread, NULL,
+				      opts->is_deferred ? copy_and_post : post_copied, s);
+	s->is_posting = !err;
 	return err;
 }
 
-int tapir_snapshot__take(struct tapir_programs *programs, uint32_t tgid,
-			 struct tapir_snapshot **out)
+int tapir_snapshot__start(const struct tapir_snapshot_opts *opts, struct tapir_snapshot **out)
 {
-	const struct timespec pause = {.tv_nsec = ROUND_NS};
 	struct tapir_snapshot *s = calloc(1, sizeof(*s));
-	int err = s ? 1 : -ENOMEM;
+	int err;
 
-	if (s)
-		s->tgid = tgid;
-	for (unsigned round = 1; err > 0 && round <= ROUNDS; round++) {
-		if (round > 1)
-			nanosleep(&pause, NULL);
-		err = look(s, programs, round == ROUNDS);
-	}
-	if (err < 0) {
+	if (!s)
+		return -ENOMEM;
+	s->opts = *opts;
+	err = start(s);
+	if (err) {
 		tapir_snapshot__free(s);
 		return err;
 	}
@@ -185,23 +145,16 @@ int tapir_snapshot__take(struct tapir_programs *programs, uint32_t tgid,
 	return 0;
 }
 
-int tapir_snapshot__start_posting(struct tapir_snapshot *s, struct tapir_queue *queue)
-{
-	int err;
-
-	s->queue = queue;
-	err = pthread_create(&s->thread, NULL, tapir_snapshot__post_all, s);
-	s->is_posting = !err;
-	return -err;
-}
-
 void tapir_snapshot__free(struct tapir_snapshot *s)
 {
 	if (!s)
 		return;
+	atomic_store(&s->is_stopping, true);
 	if (s->is_posting)
 		pthread_join(s->thread, NULL);
-	tapir_copies__fini(&s->copies);
-	tapir_map__fini(&s->idx_by_tid);
+	for (size_t i = 0; s->processes && i < s->opts.tgid_cnt; i++)
+		tapir_process_copy__fini(&s->processes[i]);
+	free(s->processes);
+	free(s->tgids);
 	free(s);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * snapshot.h - what every thread of a process does at one moment: its stacks as a SWITCH record
- * with the flag SNAPSHOT, so that threads that sleep throughout a recording are in it.
+ * snapshot.h - what every thread of some processes does at one moment: its stacks as a SWITCH
+ * record with the flag SNAPSHOT, so that threads that sleep throughout a recording are in it.
  *
  * Nobody is stopped. Registers and kernel stacks come from a BPF iterator, stack memory from
  * process_vm_readv(2); a thread whose switch count is the same before and after has not run in
- * between, and what was read belongs together. One that ran is looked at again, some times.
+ * between, and what was read belongs together. One that ran may be looked at again, some times.
  *
- * Copies are taken at once, on the caller's thread; unwind tables are read and stacks are walked by
- * a thread of its own, so that a recording does not wait for them.
+ * Copies of named processes are taken at once, on the caller's thread; unwind tables are read and
+ * stacks are walked by a thread of its own, so that a recording does not wait for them.
  */
 #ifndef TAPIR_USER_SNAPSHOT_H
 #define TAPIR_USER_SNAPSHOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,17 +21,27 @@ struct tapir_programs;
 struct tapir_queue;
 struct tapir_snapshot;
 
+#define TAPIR_SNAPSHOT_LOOKS 6u /* that find nearly every thread of a busy process asleep */
+
+struct tapir_snapshot_opts {
+	size_t sz;
+	struct tapir_programs *programs; /* loaded with_threads; borrowed until __free */
+	struct tapir_queue *queue;	 /* likewise */
+	const uint32_t *tgids;		 /* borrowed for the call */
+	size_t tgid_cnt;
+	unsigned look_cnt; /* 1: nothing is waited for; each further one takes up to 2 ms */
+	bool is_end;	   /* of the recording, not its begin */
+	bool is_deferred;  /* the thread copies, too: for many processes */
+};
+
 /*
- * programs: loaded with_threads. Requires CAP_SYS_PTRACE, or the user of the process. Returns 0
- * with *out, also for a process without threads to show; -errno of the iterator, without a line.
+ * Requires CAP_SYS_PTRACE, or the user of the processes. Posts THREAD, STACK and SWITCH records to
+ * the queue. A process that ended has no threads to show; one whose threads cannot be listed is
+ * left out with a warning. 0 or -errno.
  */
-int tapir_snapshot__take(struct tapir_programs *programs, uint32_t tgid,
-			 struct tapir_snapshot **out);
+int tapir_snapshot__start(const struct tapir_snapshot_opts *opts, struct tapir_snapshot **out);
 
-/* Posts THREAD, STACK and SWITCH records to queue, which outlives it. */
-int tapir_snapshot__start_posting(struct tapir_snapshot *s, struct tapir_queue *queue);
-
-/* Waits until all is posted. Accepts NULL. */
+/* Waits until all that was copied is posted. Accepts NULL. */
 void tapir_snapshot__free(struct tapir_snapshot *s);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* snapshot_impl.h - threads as they were copied; for snapshot.c and snapshot_walk.c. */
+/* snapshot_impl.h - threads as they were copied; for snapshot*.c. */
 #ifndef TAPIR_USER_SNAPSHOT_IMPL_H
 #define TAPIR_USER_SNAPSHOT_IMPL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/map.h"
@@ -23,17 +24,28 @@ struct tapir_copy {
 struct tapir_copies tapir_vec(struct tapir_copy);
 void tapir_copies__fini(struct tapir_copies *copies);
 
-struct tapir_snapshot {
+/* Threads of a process. */
+struct tapir_process_copy {
 	uint32_t tgid;
 	struct tapir_copies copies;
 	struct tapir_map idx_by_tid;
-	size_t copied_bytes;
-	struct tapir_queue *queue; /* borrowed */
-	pthread_t thread;
-	bool is_posting;
 };
 
-/* A thread: reads tables, walks stacks, posts records, frees the copies. arg: the snapshot. */
-void *tapir_snapshot__post_all(void *arg);
+/*
+ * *room: bytes that may still be copied. 0, also for a process that ended; -errno of the iterator,
+ * without a line. __fini in any case.
+ */
+int tapir_process_copy__take(struct tapir_process_copy *p, struct tapir_programs *programs,
+			     unsigned look_cnt, size_t *room);
+void tapir_process_copy__fini(struct tapir_process_copy *p);
+
+/* Unwind tables of the files that the processes of a snapshot map; each is read once. */
+struct tapir_walk_tables;
+struct tapir_walk_tables *tapir_walk_tables__new(void); /* NULL: no memory */
+void tapir_walk_tables__free(struct tapir_walk_tables *tables);
+
+/* Walks the stacks of a process and posts its threads. is_end: snapshot.h. */
+void tapir_process_copy__post(const struct tapir_process_copy *p, struct tapir_walk_tables *tables,
+			      struct tapir_queue *queue, bool is_end);
 
 #endif

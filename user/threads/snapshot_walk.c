@@ -18,30 +18,36 @@
 #include "unwind/unwind_table.h"
 #include "unwind/walk.h"
 
-/* The executable memory of the process, and a table per file. */
+struct tapir_walk_tables {
+	struct tapir_vec(struct tapir_unwind_table *) vec;
+	struct tapir_map idx_by_file; /* of vec, and 1; 0: the file has none */
+	uint64_t vdso;		      /* likewise */
+	bool has_vdso;
+	struct tapir_unwind_cache *cache; /* may be NULL */
+};
+
+/* The executable memory of a process. */
 struct space {
 	uint32_t tgid;
 	struct tapir_vec(struct tapir_walk_code) codes;
-	struct tapir_vec(struct tapir_unwind_table *) tables;
-	struct tapir_map idx_by_file; /* of tables, and 1; 0: the file has none */
-	struct tapir_unwind_cache *cache;
+	struct tapir_walk_tables *tables;
 };
 
 /* What a file's place in tables says of it. */
 #define NO_TABLE 0u
 #define NO_ELF	 UINT64_MAX
 
-static uint64_t read_file(struct space *space, int fd)
+static uint64_t read_file(struct tapir_walk_tables *tables, int fd)
 {
 	struct tapir_unwind_table *table = NULL;
 	struct tapir_unwind_key key;
 	bool has_key = fd >= 0 && !tapir_unwind_key__of(fd, &key), is_cached;
 	int err = fd < 0 ? -ENOENT
-			 : tapir_unwind_cache__make(space->cache, has_key ? &key : NULL, fd, &table,
-						    &is_cached);
+			 : tapir_unwind_cache__make(tables->cache, has_key ? &key : NULL, fd,
+						    &table, &is_cached);
 
-	if (!err && tapir_vec__push(&space->tables, table))
-		return space->tables.cnt;
+	if (!err && tapir_vec__push(&tables->vec, table))
+		return tables->vec.cnt;
 	tapir_unwind_table__free(table);
 	return err == -ENOEXEC ? NO_ELF : NO_TABLE;
 }
@@ -50,7 +56,7 @@ static void set_kind(const struct space *space, uint64_t file, struct tapir_walk
 {
 	code->kind = file == NO_ELF ? TAPIR_UNWIND_KIND_IMAGE : TAPIR_UNWIND_KIND_FILE;
 	if (file != NO_ELF && file != NO_TABLE)
-		code->table = space->tables.data[file - 1];
+		code->table = space->tables->vec.data[file - 1];
 }
 
 static int add_file(struct space *space, const struct tapir_mapping_line *line,
@@ -60,17 +66,25 @@ static int add_file(struct space *space, const struct tapir_mapping_line *line,
 	int mark = tapir_diag__cnt();
 	bool is_new = false;
 
-	file = tapir_map__put(&space->idx_by_file, key, &is_new);
+	file = tapir_map__put(&space->tables->idx_by_file, key, &is_new);
 	if (!file)
 		return -ENOMEM;
 	if (is_new) {
 		tapir_autofd int fd = tapir_proc__open_mapped(space->tgid, line, NULL);
 
-		*file = read_file(space, fd);
+		*file = read_file(space->tables, fd);
 	}
 	tapir_diag__rewind(mark);
 	set_kind(space, *file, code);
 	return 0;
+}
+
+static uint64_t vdso_of(struct tapir_walk_tables *tables, int fd)
+{
+	if (!tables->has_vdso)
+		tables->vdso = read_file(tables, fd);
+	tables->has_vdso = true;
+	return tables->vdso;
 }
 
 static int add_mapping(const struct tapir_mapping_line *line, void *ctx)
@@ -89,23 +103,34 @@ static int add_mapping(const struct tapir_mapping_line *line, void *ctx)
 		return 0;
 	if (vdso) {
 		code.bias = line->start_va;
-		set_kind(space, read_file(space, vdso->fd), &code);
+		set_kind(space, vdso_of(space->tables, vdso->fd), &code);
 	} else if (tapir_mapping_line__is_file(line) && strncmp(line->path, "/memfd:", 7) != 0) {
 		err = add_file(space, line, &code);
 	}
 	return err || tapir_vec__push(&space->codes, code) ? err : -ENOMEM;
 }
 
-static void space__fini(struct space *space)
+struct tapir_walk_tables *tapir_walk_tables__new(void)
+{
+	struct tapir_walk_tables *tables = calloc(1, sizeof(*tables));
+
+	if (tables)
+		tables->cache = tapir_unwind_cache__new();
+	return tables;
+}
+
+void tapir_walk_tables__free(struct tapir_walk_tables *tables)
 {
 	struct tapir_unwind_table **table;
 
-	tapir_vec_for_each (table, &space->tables)
+	if (!tables)
+		return;
+	tapir_vec_for_each (table, &tables->vec)
 		tapir_unwind_table__free(*table);
-	tapir_vec__fini(&space->tables);
-	tapir_vec__fini(&space->codes);
-	tapir_map__fini(&space->idx_by_file);
-	tapir_unwind_cache__free(space->cache);
+	tapir_vec__fini(&tables->vec);
+	tapir_map__fini(&tables->idx_by_file);
+	tapir_unwind_cache__free(tables->cache);
+	free(tables);
 }
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -116,7 +141,7 @@ struct stack_rec {
 };
 
 /* Returns its id; 0: there is none. */
-static uint64_t post_stack(struct tapir_snapshot *s, struct stack_rec *stack, uint64_t hash,
+static uint64_t post_stack(struct tapir_queue *queue, struct stack_rec *stack, uint64_t hash,
 			   uint64_t time_ns)
 {
 	struct tapir_rec_stack *rec = &stack->rec;
@@ -127,20 +152,20 @@ static uint64_t post_stack(struct tapir_snapshot *s, struct stack_rec *stack, ui
 		hash = tapir_walk__hash(hash, stack->frames[i]);
 	rec->stack_id = hash ? hash : 1;
 	tapir_rec__init(&rec->h, TAPIR_REC_STACK, sizeof(*rec) + 8u * rec->frame_cnt, time_ns);
-	(void)tapir_queue__post(s->queue, &rec->h, -1); /* the queue counts what it refuses */
+	(void)tapir_queue__post(queue, &rec->h, -1); /* the queue counts what it refuses */
 	return rec->stack_id;
 }
 
-static uint64_t post_kernel_stack(struct tapir_snapshot *s, const struct tapir_thread_seen *seen)
+static uint64_t post_kernel_stack(struct tapir_queue *queue, const struct tapir_thread_seen *seen)
 {
 	struct stack_rec stack = {.rec.flags = TAPIR_STACK_KERNEL};
 
 	stack.rec.frame_cnt = (uint16_t)seen->kernel_frame_cnt;
 	memcpy(stack.frames, seen->kernel_frames, 8u * seen->kernel_frame_cnt);
-	return post_stack(s, &stack, 1, seen->thread.h.time_ns);
+	return post_stack(queue, &stack, 1, seen->thread.h.time_ns);
 }
 
-static uint64_t post_user_stack(struct tapir_snapshot *s, const struct space *space,
+static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *space,
 				const struct tapir_copy *copy)
 {
 	const struct tapir_thread_seen *seen = &copy->seen;
@@ -163,18 +188,19 @@ static uint64_t post_user_stack(struct tapir_snapshot *s, const struct space *sp
 	stack.rec.end = walk.end;
 	stack.rec.flags = walk.used_table ? TAPIR_STACK_UNWOUND : 0;
 	memcpy(stack.frames, walk.frames, 8u * walk.frame_cnt);
-	return post_stack(s, &stack, 0, seen->thread.h.time_ns);
+	return post_stack(queue, &stack, 0, seen->thread.h.time_ns);
 }
 
-static void post_thread(struct tapir_snapshot *s, const struct space *space,
-			const struct tapir_copy *copy)
+static void post_thread(struct tapir_queue *queue, const struct space *space,
+			const struct tapir_copy *copy, bool is_end)
 {
 	const struct tapir_thread_seen *seen = &copy->seen;
-	struct tapir_rec_switch rec = {.flags = TAPIR_SWITCH_SNAPSHOT};
+	struct tapir_rec_switch rec = {.flags = TAPIR_SWITCH_SNAPSHOT |
+						(is_end ? TAPIR_SWITCH_AT_END : 0)};
 
 	tapir_rec__init(&rec.h, tapir_families[TAPIR_FAMILY_SWITCH].type, sizeof(rec),
 			seen->thread.h.time_ns);
-	(void)tapir_queue__post(s->queue, &seen->thread.h, -1);
+	(void)tapir_queue__post(queue, &seen->thread.h, -1);
 	if (copy->has_moved) { /* it runs */
 		rec.in_tgid = seen->thread.tgid;
 		rec.in_tid = seen->thread.tid;
@@ -182,26 +208,24 @@ static void post_thread(struct tapir_snapshot *s, const struct space *space,
 		rec.out_tgid = seen->thread.tgid;
 		rec.out_tid = seen->thread.tid;
 		rec.out_state = (uint16_t)seen->state;
-		rec.out_kstack_id = post_kernel_stack(s, seen);
-		rec.out_stack_id = post_user_stack(s, space, copy);
+		rec.out_kstack_id = post_kernel_stack(queue, seen);
+		rec.out_stack_id = post_user_stack(queue, space, copy);
 		rec.flags |= seen->state ? 0 : TAPIR_SWITCH_PREEMPTED;
 	}
-	(void)tapir_queue__post(s->queue, &rec.h, -1);
+	(void)tapir_queue__post(queue, &rec.h, -1);
 }
 
-void *tapir_snapshot__post_all(void *arg)
+void tapir_process_copy__post(const struct tapir_process_copy *p, struct tapir_walk_tables *tables,
+			      struct tapir_queue *queue, bool is_end)
 {
-	struct tapir_snapshot *s = arg;
-	struct space space = {.tgid = s->tgid, .cache = tapir_unwind_cache__new()};
+	struct space space = {.tgid = p->tgid, .tables = tables};
 	const struct tapir_copy *copy;
-	int err = tapir_proc__each_mapping(s->tgid, add_mapping, &space);
+	int err = p->copies.cnt ? tapir_proc__each_mapping(p->tgid, add_mapping, &space) : 0;
 
 	if (err)
-		tapir_debug("cannot read the mappings of process %u: %s", s->tgid,
+		tapir_debug("cannot read the mappings of process %u: %s", p->tgid,
 			    tapir_errno__text(err));
-	tapir_vec_for_each (copy, &s->copies)
-		post_thread(s, &space, copy);
-	space__fini(&space);
-	tapir_copies__fini(&s->copies); /* a recording may be long */
-	return NULL;
+	tapir_vec_for_each (copy, &p->copies)
+		post_thread(queue, &space, copy, is_end);
+	tapir_vec__fini(&space.codes);
 }

@@ -97,14 +97,15 @@ static int spool(int *fd, const char *path)
 	return 0;
 }
 
-static int open_input(struct tapir_reader *r, const char *path)
+/* fd: what to read instead of path; -1: path. */
+static int open_input(struct tapir_reader *r, int fd, const char *path)
 {
-	bool is_stdin = !strcmp(path, "-");
 	struct stat st;
 	int err = 0;
 
-	r->fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-			 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	fd = !strcmp(path, "-") ? STDIN_FILENO : fd;
+	r->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3)
+			: open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (r->fd < 0 || fstat(r->fd, &st))
 		return tapir_diag__fail(-errno, "cannot open %s: %s", path,
 					tapir_errno__text(errno));
@@ -149,7 +150,7 @@ static int read_file_header(struct tapir_reader *r, const char *path)
 	return 0;
 }
 
-int tapir_reader__open(const char *path, struct tapir_reader **out)
+static int open_reader(int fd, const char *path, struct tapir_reader **out)
 {
 	struct tapir_reader *r = calloc(1, sizeof(*r));
 	int err;
@@ -160,7 +161,7 @@ int tapir_reader__open(const char *path, struct tapir_reader **out)
 	r->stats.cut = true;
 	r->stage = STAGE_RECORDS;
 	r->catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
-	err = r->catalog ? open_input(r, path) : -ENOMEM;
+	err = r->catalog ? open_input(r, fd, path) : -ENOMEM;
 	if (!err)
 		err = read_file_header(r, path);
 	if (err) {
@@ -169,6 +170,16 @@ int tapir_reader__open(const char *path, struct tapir_reader **out)
 	}
 	*out = r;
 	return 0;
+}
+
+int tapir_reader__open(const char *path, struct tapir_reader **out)
+{
+	return open_reader(-1, path, out);
+}
+
+int tapir_reader__open_fd(int fd, const char *name, struct tapir_reader **out)
+{
+	return open_reader(fd, name, out);
 }
 
 void tapir_reader__close(struct tapir_reader *r)

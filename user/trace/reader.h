@@ -41,6 +41,8 @@ static inline bool tapir_reader_stats__is_damaged(const struct tapir_reader_stat
 
 /* path: "-" for stdin. A pipe is spooled to an unlinked file in TMPDIR first. */
 int tapir_reader__open(const char *path, struct tapir_reader **out);
+/* A regular file, borrowed for the call; name is what messages call it. */
+int tapir_reader__open_fd(int fd, const char *name, struct tapir_reader **out);
 void tapir_reader__close(struct tapir_reader *r);
 
 /*

@@ -69,17 +69,23 @@ struct tapir_writer {
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
+/* Not created here: it is never cut back, renamed or removed. */
+static int open_fd(struct tapir_placed_file *file, int fd, const char *name)
+{
+	file->path = strdup(name);
+	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (file->fd < 0)
+		return tapir_diag__fail(-errno, "cannot write to %s: %s", name,
+					tapir_errno__text(errno));
+	return file->path ? 0 : -ENOMEM;
+}
+
 static int open_stdout(struct tapir_placed_file *file)
 {
 	if (isatty(STDOUT_FILENO))
 		return tapir_diag__fail(-EINVAL, "a recording is binary and cannot be written to a "
 						 "terminal: use -o FILE, or a pipe");
-	file->path = strdup("standard output");
-	file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	if (file->fd < 0)
-		return tapir_diag__fail(-errno, "cannot write to standard output: %s",
-					tapir_errno__text(errno));
-	return file->path ? 0 : -ENOMEM;
+	return open_fd(file, STDOUT_FILENO, "standard output");
 }
 
 /*
@@ -103,6 +109,8 @@ static int open_output(struct tapir_writer *w, const struct tapir_writer_opts *o
 		.gid = opts->gid,
 	};
 
+	if (opts->has_fd)
+		return open_fd(&w->file, opts->fd, opts->path);
 	return tapir_writer__is_stdout(opts->path) ? open_stdout(&w->file)
 						   : tapir_placed_file__open(&file, &w->file);
 }

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Threads and copies of their stacks; walking them is snapshot_walk.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/thread_list.h"
+#include "base/map.h"
+#include "threads/snapshot_impl.h"
+
+#define ROUND_NS   2000000 /* between looks */
+#define PAGE_BYTES 4096u
+
+/*
+ * The red zone below sp is of no frame above. Reads up to the first page that is not there: the
+ * number of bytes. Where it may read none, the walk ends at the first frame and says so.
+ */
+static size_t copy_stack(uint32_t tgid, uint64_t sp, uint8_t *to)
+{
+	struct iovec remote[TAPIR_COPY_BYTES / PAGE_BYTES + 1], local = {.iov_base = to};
+	uint64_t va = sp & ~7ull, until = va + TAPIR_COPY_BYTES;
+	unsigned cnt = 0;
+	ssize_t n;
+
+	for (; va < until; cnt++) {
+		uint64_t next = (va | (PAGE_BYTES - 1)) + 1;
+
+		next = next < until ? next : until;
+		remote[cnt] =
+			(struct iovec){.iov_base = (void *)(uintptr_t)va, .iov_len = next - va};
+		local.iov_len += next - va;
+		va = next;
+	}
+	n = process_vm_readv((pid_t)tgid, &local, 1, remote, cnt, 0);
+	return n < 0 ? 0 : (size_t)n;
+}
+
+/* What it has in common with an earlier look: the same thread, which has not run since. */
+static bool is_unmoved(const struct tapir_thread_seen *now, const struct tapir_thread_seen *before)
+{
+	return now->thread.start_ns == before->thread.start_ns &&
+	       now->switch_cnt == before->switch_cnt && !(now->flags & TAPIR_THREAD_ON_CPU);
+}
+
+static bool wants_memory(const struct tapir_thread_seen *seen)
+{
+	return !(seen->flags &
+		 (TAPIR_THREAD_ON_CPU | TAPIR_THREAD_IS_KERNELS | TAPIR_THREAD_32_BIT));
+}
+
+static int copy_all(const struct tapir_process_copy *p, struct tapir_copies *copies,
+		    const struct tapir_thread_list *list, size_t *room)
+{
+	uint8_t buf[TAPIR_COPY_BYTES];
+
+	for (size_t i = 0; i < list->vec.cnt; i++) {
+		const struct tapir_thread_seen *seen = &list->vec.data[i];
+		struct tapir_copy copy = {.seen = *seen};
+
+		if (tapir_map__get(&p->idx_by_tid, seen->thread.tid))
+			continue; /* an earlier round has it */
+		if (wants_memory(seen) && *room >= TAPIR_COPY_BYTES)
+			copy.bytes = copy_stack(p->tgid, seen->sp, buf);
+		copy.memory = copy.bytes ? malloc(copy.bytes) : NULL;
+		if ((copy.bytes && !copy.memory) || !tapir_vec__push(copies, copy)) {
+			free(copy.memory);
+			return -ENOMEM;
+		}
+		if (copy.memory)
+			memcpy(copy.memory, buf, copy.bytes);
+		*room -= copy.bytes;
+	}
+	return 0;
+}
+
+static int keep(struct tapir_process_copy *p, struct tapir_copy *copy)
+{
+	uint64_t *idx = tapir_map__put(&p->idx_by_tid, copy->seen.thread.tid, NULL);
+
+	if (!idx || !tapir_vec__push(&p->copies, *copy))
+		return -ENOMEM;
+	*idx = p->copies.cnt - 1;
+	copy->memory = NULL; /* the process's now */
+	return 0;
+}
+
+/* Belongs together what was read of it? */
+static bool is_settled(const struct tapir_copy *copy, const struct tapir_thread_seen *now)
+{
+	if (copy->seen.flags & TAPIR_THREAD_ON_CPU)
+		return false;
+	return !wants_memory(&copy->seen) || is_unmoved(now, &copy->seen);
+}
+
+static int index_list(const struct tapir_thread_list *list, struct tapir_map *idx_by_tid)
+{
+	for (size_t i = 0; i < list->vec.cnt; i++) {
+		uint64_t *idx = tapir_map__put(idx_by_tid, list->vec.data[i].thread.tid, NULL);
+
+		if (!idx)
+			return -ENOMEM;
+		*idx = i;
+	}
+	return 0;
+}
+
+/* Of threads that have not run while they were copied; in the last round of all that are left. */
+static int keep_settled(struct tapir_process_copy *p, struct tapir_copies *copies,
+			const struct tapir_thread_list *after, bool is_last)
+{
+	struct tapir_map idx_by_tid = {};
+	struct tapir_copy *copy;
+	int err = index_list(after, &idx_by_tid);
+
+	tapir_vec_for_each (copy, copies) {
+		const uint64_t *idx = tapir_map__get(&idx_by_tid, copy->seen.thread.tid);
+
+		if (err || !idx)
+			continue; /* it has ended */
+		copy->has_moved = !is_settled(copy, &after->vec.data[*idx]);
+		if (!copy->has_moved || is_last)
+			err = keep(p, copy);
+	}
+	tapir_map__fini(&idx_by_tid);
+	return err;
+}
+
+void tapir_copies__fini(struct tapir_copies *copies)
+{
+	struct tapir_copy *copy;
+
+	tapir_vec_for_each (copy, copies)
+		free(copy->memory);
+	tapir_vec__fini(copies);
+}
+
+/* 1: another round may find more. */
+static int look(struct tapir_process_copy *p, struct tapir_programs *programs, bool is_last,
+		size_t *room)
+{
+	struct tapir_thread_list before = {}, after = {};
+	struct tapir_copies copies = {};
+	int err = tapir_thread_list__read(programs, p->tgid, &before);
+
+	if (!err)
+		err = copy_all(p, &copies, &before, room);
+	if (!err && copies.cnt)
+		err = tapir_thread_list__read(programs, p->tgid, &after);
+	if (!err && copies.cnt)
+		err = keep_settled(p, &copies, &after, is_last);
+	if (!err)
+		err = p->copies.cnt < before.vec.cnt;
+	tapir_copies__fini(&copies);
+	tapir_thread_list__fini(&before);
+	tapir_thread_list__fini(&after);
+	return err;
+}
+
+int tapir_process_copy__take(struct tapir_process_copy *p, struct tapir_programs *programs,
+			     unsigned look_cnt, size_t *room)
+{
+	const struct timespec pause = {.tv_nsec = ROUND_NS};
+	int err = 1;
+
+	for (unsigned round = 1; err > 0 && round <= look_cnt; round++) {
+		if (round > 1)
+			nanosleep(&pause, NULL);
+		err = look(p, programs, round == look_cnt, room);
+	}
+	return err < 0 ? err : 0;
+}
+
+void tapir_process_copy__fini(struct tapir_process_copy *p)
+{
+	tapir_copies__fini(&p->copies);
+	tapir_map__fini(&p->idx_by_tid);
+}
