@@ -72,7 +72,9 @@ __weak __noinline long send_deep_stack(struct user_stack *u, struct sender *send
 {
 	struct tapir_live *now = tapir_live();
 	struct deep_stack *deep;
+	struct sender own; /* before Linux 6.2 an argument's memory is no key of a map */
 	__u64 size;
+	long err;
 
 	if (!u || !sender || !of || !now || !has_deep_stacks())
 		return -1;
@@ -84,7 +86,10 @@ __weak __noinline long send_deep_stack(struct user_stack *u, struct sender *send
 	deep->rec = u->rec;
 	if (bpf_probe_read_kernel(deep->frames, 8 * TAPIR_FRAMES, u->frames))
 		return -1;
-	return send_stack_now(now, sender, &deep->rec, size, of);
+	own = *sender;
+	err = send_stack_now(now, &own, &deep->rec, size, of);
+	*sender = own;
+	return err;
 }
 
 /* tapir_send_stack of the stack that was walked. */

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "attach/programs.h"
+#include "base/log.h"
+#include "base/str.h"
 #include "may_trace.h"
 #include "tapir.skel.h"
 
@@ -162,6 +164,47 @@ static void nothing_is_waited_for_when_it_is_not_asked_for(void **state)
 	}
 }
 
+static struct tapir_str logged;
+
+static void keep(enum tapir_log_level level, const char *line)
+{
+	(void)level;
+	tapir_str__addf(&logged, "%s|", line);
+}
+
+static void print(libbpf_print_fn_t fn, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fn(LIBBPF_WARN, fmt, ap);
+	va_end(ap);
+}
+
+/* libbpf passes on the verifier's log in one text: its reason is in the last lines. */
+static void verifiers_reason_is_logged_when_its_log_is_long(void **state)
+{
+	const struct tapir_programs_opts opts = {
+		.sz = sizeof(opts), .site_cap = 16, .ring_bytes = 1 << 18};
+	struct tapir_str text = {};
+	struct tapir_programs *p;
+
+	(void)state;
+	need_root();
+	assert_int_equal(tapir_programs__load(&opts, &p), 0);
+	for (int i = 0; i < 5000; i++)
+		tapir_str__addf(&text, "%d: (b7) r0 = 0\n", i);
+	tapir_log__set(keep, TAPIR_LOG_DEBUG);
+	print(libbpf_set_print(ignore_log), "-- BEGIN --\n%sR2 type=mem expected=fp\n-- END --\n",
+	      text.data);
+	tapir_log__set(NULL, TAPIR_LOG_WARN);
+	assert_non_null(strstr(logged.data, "|R2 type=mem expected=fp|-- END --|"));
+	assert_int_equal(strncmp(logged.data, "4972: ", strlen("4972: ")), 0);
+	tapir_programs__free(p);
+	tapir_str__fini(&text);
+	tapir_str__fini(&logged);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +212,7 @@ int main(void)
 		cmocka_unit_test(loading_stays_quick),
 		cmocka_unit_test(program_for_probes_is_the_same_when_it_comes_later),
 		cmocka_unit_test(nothing_is_waited_for_when_it_is_not_asked_for),
+		cmocka_unit_test(verifiers_reason_is_logged_when_its_log_is_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

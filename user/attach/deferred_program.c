@@ -14,7 +14,7 @@
 #include "base/log.h"
 
 #define SECTION	  "uprobe.s"
-#define LOG_BYTES (256u << 10) /* of the verifier, when it refuses */
+#define LOG_BYTES (16u << 20) /* of the verifier: a shorter one hides its reason (ENOSPC) */
 
 struct tapir_deferred_program {
 	pthread_t thread;
@@ -79,7 +79,7 @@ static void *run(void *arg)
 	if (fd < 0)
 		fd = -errno;
 	if (fd < 0 && log)
-		tapir_debug("%s", log);
+		tapir_log__last_lines(TAPIR_LOG_DEBUG, log, TAPIR_VERIFIER_LINES);
 	__atomic_store_n(&l->fd, fd, __ATOMIC_RELEASE);
 	return NULL;
 }

@@ -10,6 +10,9 @@
 #ifndef TAPIR_USER_DEFERRED_PROGRAM_H
 #define TAPIR_USER_DEFERRED_PROGRAM_H
 
+/* Of the verifier's log, where its reason is, for -v. */
+#define TAPIR_VERIFIER_LINES 30
+
 struct tapir_deferred_program;
 
 /*

@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,15 +39,15 @@ struct tapir_programs {
 
 /* ---- libbpf's own words ----------------------------------------------------------------- */
 
+/* The verifier's log, which libbpf passes on in one text, has its reason at the end. */
 static int log_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-	char line[512];
+	char *text = NULL;
 
-	if (level == LIBBPF_DEBUG)
+	if (level == LIBBPF_DEBUG || vasprintf(&text, fmt, ap) < 0)
 		return 0;
-	vsnprintf(line, sizeof(line), fmt, ap);
-	line[strcspn(line, "\n")] = '\0';
-	tapir_debug("%s", line);
+	tapir_log__last_lines(TAPIR_LOG_DEBUG, text, TAPIR_VERIFIER_LINES);
+	free(text);
 	return 0;
 }
 

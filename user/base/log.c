@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static tapir_log_fn log_fn;
 static enum tapir_log_level log_max;
@@ -25,4 +26,15 @@ void tapir_log(enum tapir_log_level level, const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	log_fn(level, line);
+}
+
+void tapir_log__last_lines(enum tapir_log_level level, char *text, unsigned max_lines)
+{
+	char *end = text + strlen(text), *from = end, *line, *rest;
+
+	for (unsigned cnt = 0; from > text; from--)
+		if (from < end && from[-1] == '\n' && *from != '\n' && ++cnt == max_lines)
+			break;
+	for (line = strtok_r(from, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		tapir_log(level, "%s", line);
 }

@@ -18,6 +18,9 @@ void tapir_log__set(tapir_log_fn fn, enum tapir_log_level max_level);
 void tapir_log(enum tapir_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The last max_lines lines of a text; empty ones are left out. text is changed. */
+void tapir_log__last_lines(enum tapir_log_level level, char *text, unsigned max_lines);
+
 #define tapir_warn(...)	 tapir_log(TAPIR_LOG_WARN, __VA_ARGS__)
 #define tapir_info(...)	 tapir_log(TAPIR_LOG_INFO, __VA_ARGS__)
 #define tapir_debug(...) tapir_log(TAPIR_LOG_DEBUG, __VA_ARGS__)

@@ -47,14 +47,18 @@ static __attribute__((noipa)) void fire_on(char *stack_end, long i)
 			   "r10", "r11");
 }
 
-/* No .cfi directives: only the frame pointer can tell where it was called from. */
+/* Before its file's table is loaded and after, the frame pointer leads to its caller. */
 void losses_bare_hit(long i);
 __asm__(".text\n"
 	".globl losses_bare_hit\n"
 	".type losses_bare_hit, @function\n"
 	"losses_bare_hit:\n"
+	".cfi_startproc\n"
+	".cfi_def_cfa rbp, 16\n"
+	".cfi_offset rbp, -16\n"
 	"990:	nop\n"
 	"	ret\n"
+	".cfi_endproc\n"
 	".size losses_bare_hit, . - losses_bare_hit\n"
 	".pushsection .note.stapsdt, \"?\", \"note\"\n"
 	".balign 4\n"
