@@ -17,6 +17,7 @@
 #define WRITES	 20
 #define LOCKS	 10
 #define PAUSE_NS 5000000u
+#define TRIES	 2000
 
 struct mark {
 	uint64_t time_ns;
@@ -102,6 +103,31 @@ static void *be_let_go(void *unused)
 	return NULL;
 }
 
+static char state_of(int tid)
+{
+	char path[64], line[256] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	file = fopen(path, "re");
+	if (!file || !fgets(line, sizeof(line), file) || !strrchr(line, ')'))
+		target__die("stat");
+	fclose(file);
+	return strrchr(line, ')')[2];
+}
+
+/* Until the other thread waits: letting it go before that wakes nobody. */
+static void pause_until_it_sleeps(void)
+{
+	for (int i = 0; i < TRIES; i++) {
+		target__sleep_ns(PAUSE_NS);
+		if (woken_tid && state_of(woken_tid) == 'S')
+			return;
+	}
+	fprintf(stderr, "the other thread does not sleep\n");
+	exit(1);
+}
+
 static void let_go(void)
 {
 	pthread_t thread;
@@ -109,16 +135,16 @@ static void let_go(void)
 	if (pipe(pipe_fds) || pthread_create(&thread, NULL, be_let_go, NULL))
 		target__die("pthread_create");
 	for (int i = 0; i < WRITES; i++) {
-		target__sleep_ns(PAUSE_NS);
+		pause_until_it_sleeps();
 		if (i == WRITES - 1)
 			pthread_mutex_lock(&mutex);
 		if (write(pipe_fds[1], "x", 1) != 1)
 			target__die("write");
 	}
 	for (int i = 0; i < LOCKS; i++) {
-		target__sleep_ns(PAUSE_NS);
+		pause_until_it_sleeps();
 		pthread_mutex_unlock(&mutex);
-		target__sleep_ns(PAUSE_NS);
+		pause_until_it_sleeps();
 		if (i < LOCKS - 1)
 			pthread_mutex_lock(&mutex);
 		if (write(pipe_fds[1], "x", 1) != 1)
