@@ -3,6 +3,7 @@
 #include "collect/images_impl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images 
 	if (!images)
 		return -ENOMEM;
 	images->opts = *opts;
-	images->none.fd = -1;
+	images->none.fd = images->none.unposted_fd = -1;
 	images->next_probe_id = 1; /* 0 means none */
 	images->spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool));
 	if (!images->spec_matched) {
@@ -36,6 +37,8 @@ static void free_image(struct tapir_image *image)
 	tapir_vec__fini(&image->on_tgids);
 	if (image->fd >= 0)
 		close(image->fd);
+	if (image->unposted_fd >= 0)
+		close(image->unposted_fd);
 	free(image->path);
 	free(image->site_offs);
 	free(image->semaphore_offs);
@@ -78,7 +81,7 @@ static struct tapir_image *new_image(struct tapir_images *images, const struct s
 	image->dev = st->st_dev;
 	image->inode = st->st_ino;
 	image->size = (uint64_t)st->st_size;
-	image->fd = -1;
+	image->fd = image->unposted_fd = -1;
 	image->path = strdup(path);
 	if (image->path && tapir_vec__push(&images->all, image))
 		return image;
@@ -179,18 +182,32 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 	return 0;
 }
 
-const struct tapir_image *tapir_images__of_build_id(const struct tapir_images *images,
-						    const uint8_t *build_id, size_t bytes)
+struct tapir_image *tapir_images__of_build_id(const struct tapir_images *images,
+					      const uint8_t *build_id, size_t bytes)
 {
 	const uint64_t *idx =
 		bytes ? tapir_map__get(&images->by_build_id, tapir_hash__bytes(0, build_id, bytes))
 		      : NULL;
-	const struct tapir_image *image = idx && *idx ? images->all.data[*idx - 1] : NULL;
+	struct tapir_image *image = idx && *idx ? images->all.data[*idx - 1] : NULL;
 
 	return image && !image->site_cnt && image->build_id_bytes == bytes &&
 			       !memcmp(image->build_id, build_id, bytes)
 		       ? image
 		       : NULL;
+}
+
+void tapir_image__keep(struct tapir_image *image, int fd)
+{
+	if (image->unposted_fd < 0)
+		image->unposted_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+int tapir_image__take(struct tapir_image *image)
+{
+	int fd = image->unposted_fd;
+
+	image->unposted_fd = -1;
+	return fd;
 }
 
 size_t tapir_images__site_cnt(const struct tapir_images *images)

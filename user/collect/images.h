@@ -28,6 +28,7 @@ struct tapir_image {
 	uint8_t build_id_bytes;
 	int32_t vaddr_pages; /* see tapir_rec_mapping */
 	int fd;		     /* kept open while it has sites; -1 */
+	int unposted_fd;     /* tapir_image__keep; -1 */
 	char *path;
 	size_t site_cnt;
 	uint64_t *site_offs, *semaphore_offs, *cookies; /* site_cnt each, like */
@@ -76,8 +77,15 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
  * The image with that build ID, as long as it has no sites: sites are attached file by file. Or
  * NULL.
  */
-const struct tapir_image *tapir_images__of_build_id(const struct tapir_images *images,
-						    const uint8_t *build_id, size_t bytes);
+struct tapir_image *tapir_images__of_build_id(const struct tapir_images *images,
+					      const uint8_t *build_id, size_t bytes);
+
+/*
+ * A file that no process has mapped yet: it is kept open (a copy of fd) for the first mapping that
+ * is posted, whose process may have ended by then. __take: the caller's from then on; -1: none.
+ */
+void tapir_image__keep(struct tapir_image *image, int fd);
+int tapir_image__take(struct tapir_image *image);
 
 /*
  * Attaches the image's probes, in one process or everywhere (tgid 0). 1: newly attached; 0: they

@@ -109,6 +109,14 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 	return on;
 }
 
+/* Of the file that is mapped, for those who read it: what was kept, or a copy of fd. */
+static int fd_to_post(struct tapir_image *image, int fd)
+{
+	int kept_fd = image ? tapir_image__take(image) : -1;
+
+	return kept_fd >= 0 || fd < 0 ? kept_fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
 static void post_mapping(const struct mapping_walk *walk, const struct tapir_mapping_line *line,
 			 const struct tapir_image *image, int fd)
 {
@@ -178,7 +186,7 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	if (has_key) /* also if it failed: holding the next one would be useless */
 		tapir_programs__set_known_file(walk->t->opts.programs, &key);
 	/* Last: the receivers of a runtime's file may rely on its probes. */
-	post_mapping(walk, line, image, fcntl(fd, F_DUPFD_CLOEXEC, 3));
+	post_mapping(walk, line, image, fd_to_post(image, fd));
 	return err;
 }
 
@@ -324,7 +332,7 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_NOT_READ);
 	if (image && image->site_cnt && !image->is_on_everywhere)
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_ATTACH_FAILED);
-	post_told(t, mmap, image, image ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1);
+	post_told(t, mmap, image, image ? fd_to_post(image, fd) : -1);
 	tapir_diag__rewind(mark);
 }
 
@@ -343,10 +351,12 @@ int tapir_targets__foresee(struct tapir_targets *t, int fd, const char *path)
 	if (t->opts.holder)
 		has_key = !tapir_programs__file_key(t->opts.programs, fd, &key);
 	err = tapir_images__look(t->opts.images, fd, path, &image);
-	if (err)
+	if (err) {
 		tapir_targets__warn_from(mark);
-	else
+	} else {
+		tapir_image__keep(image, fd);
 		err = tapir_images__attach(t->opts.images, image, 0);
+	}
 	if (err >= 0 && has_key)
 		tapir_programs__set_known_file(t->opts.programs, &key);
 	return err < 0 ? err : 0;
@@ -360,7 +370,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 				    .from_ns = mmap->time_ns,
 				    .mapped_ns = mmap->time_ns,
 				    .only_va = mmap->start_va};
-	const struct tapir_image *known;
+	struct tapir_image *known;
 	int mark = tapir_diag__cnt();
 
 	if (!tapir_targets__is_ours(t, mmap->tgid))
@@ -373,7 +383,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 	}
 	known = tapir_images__of_build_id(t->opts.images, mmap->build_id, mmap->build_id_bytes);
 	if (known || mmap->path[0] != '/' || !strncmp(mmap->path, "//", 2)) {
-		post_told(t, mmap, known, -1);
+		post_told(t, mmap, known, fd_to_post(known, -1));
 		return;
 	}
 	walk_mappings(&walk);

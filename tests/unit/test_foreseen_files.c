@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A file that tapir read before a process mapped it: whoever names its functions gets it with its
+ * first mapping, even if the process has ended by then. Loads BPF programs, so it needs root.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/sideband.h"
+#include "collect/targets.h"
+#include "elf/image.h"
+#include "may_trace.h"
+#include "trace/record.h"
+
+#define FILE_PATH "/proc/self/exe"
+
+static struct tapir_target_rules rules = {.all = true};
+static struct tapir_programs *programs;
+static struct tapir_queue *queue;
+static struct tapir_images *images;
+static struct tapir_targets *targets;
+static struct tapir_spec_list specs;
+
+static void start(void)
+{
+	struct tapir_programs_opts programs_opts = {
+		.sz = sizeof(programs_opts), .site_cap = 4, .ring_bytes = 4096};
+	struct tapir_images_opts images_opts = {
+		.sz = sizeof(images_opts), .specs = &specs, .use_multi = true};
+	struct tapir_targets_opts opts = {.sz = sizeof(opts), .rules = &rules};
+
+	if (!may_trace()) {
+		print_message("skipped: loading BPF programs needs root\n");
+		skip();
+	}
+	assert_int_equal(tapir_programs__load(&programs_opts, &programs), 0);
+	assert_int_equal(tapir_queue__new(1, &queue), 0);
+	images_opts.programs = opts.programs = programs;
+	images_opts.queue = opts.queue = queue;
+	assert_int_equal(tapir_images__new(&images_opts, &images), 0);
+	opts.images = images;
+	assert_int_equal(tapir_targets__new(&opts, &targets), 0);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	tapir_targets__free(targets);
+	tapir_images__free(images, NULL, NULL);
+	tapir_queue__free(queue);
+	tapir_programs__free(programs);
+	return 0;
+}
+
+static pid_t ended_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+/* As the kernel reports it: by the build ID, without an inode. */
+static struct tapir_sideband_mmap mmap_of(int fd, pid_t tgid)
+{
+	struct tapir_sideband_mmap mmap = {.time_ns = 1,
+					   .tgid = (uint32_t)tgid,
+					   .tid = (uint32_t)tgid,
+					   .start_va = 0x10000,
+					   .len_bytes = 0x1000,
+					   .path = "/no/such/file"};
+	struct tapir_elf *elf;
+	const uint8_t *build_id;
+	size_t len = 0;
+
+	assert_int_equal(tapir_elf__open_fd(fd, &elf), 0);
+	build_id = tapir_elf__build_id(elf, &len);
+	assert_in_range(len, 1, sizeof(mmap.build_id));
+	memcpy(mmap.build_id, build_id, len);
+	mmap.build_id_bytes = (uint8_t)len;
+	tapir_elf__free(elf);
+	return mmap;
+}
+
+/* Mappings that were posted; file_cnt: with a descriptor of the file. */
+static unsigned take_mappings(const struct stat *file, unsigned *file_cnt)
+{
+	struct tapir_note *notes, *note;
+	struct tapir_block *block;
+	unsigned mapping_cnt = 0;
+
+	*file_cnt = 0;
+	tapir_queue__wait(queue, 0, &notes, &block);
+	while ((note = notes)) {
+		const struct tapir_rec_mapping *rec = (const void *)note->rec;
+		struct stat st;
+
+		if (rec->h.type == TAPIR_REC_MAPPING) {
+			mapping_cnt++;
+			assert_true(rec->file_id != 0);
+			*file_cnt += !fstat(note->fd, &st) && st.st_ino == file->st_ino;
+		}
+		notes = note->next;
+		tapir_note__free(note);
+	}
+	return mapping_cnt;
+}
+
+static void first_mapping_has_the_file_when_its_process_has_ended(void **state)
+{
+	int fd = open(FILE_PATH, O_RDONLY | O_CLOEXEC);
+	struct tapir_sideband_mmap mmap;
+	unsigned file_cnt;
+	struct stat st;
+
+	(void)state;
+	assert_true(fd >= 0);
+	start();
+	assert_int_equal(fstat(fd, &st), 0);
+	mmap = mmap_of(fd, ended_child());
+	assert_int_equal(tapir_targets__foresee(targets, fd, FILE_PATH), 0);
+	close(fd);
+	tapir_targets__on_mmap(targets, &mmap);
+	assert_int_equal(take_mappings(&st, &file_cnt), 1);
+	assert_int_equal(file_cnt, 1);
+	tapir_targets__on_mmap(targets, &mmap); /* it is known by now: once is enough */
+	assert_int_equal(take_mappings(&st, &file_cnt), 1);
+	assert_int_equal(file_cnt, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(first_mapping_has_the_file_when_its_process_has_ended,
+					  teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
