@@ -86,6 +86,12 @@ def test_deadlock_leads(t):
     t.eq(first["view"], "contention", "where more is shown")
 
 
+def test_deadlock_from_before_the_recording_leads(t):
+    report, _, _ = record(t, "deadlock")
+    first = leads(t, report, "deadlock", "5 threads waited for locks throughout", "2 in Defects.Transfer(", "3 in Defects.Deadlock (")
+    t.eq(first["magnitude"], 5, "each of them")
+
+
 def test_convoy_leads(t):
     report, _, said = record(t, "convoy")
     first = leads(t, report, "locks", "Defects.Reserve()")

@@ -207,7 +207,7 @@ def test_dotnet_request_slowed_by_gen2_collections(t):
     median = statistics.median(own)
     t.ok(gen2 and own[-1] > 40 and own[-1] > 5 * median, f"the symptom: {own[-1]} ms, median {median} ms")
     headline = ask(t, file).splitlines()[0]
-    t.ok(re.search(rf", {gen2} of \d+ collections gen 2, the longest AllocLarge NonConcurrentGC; ", headline),
+    t.ok(re.search(rf"GC: \d+ collections? \({gen2} gen 2\), .*; the longest collection: AllocLarge NonConcurrentGC; ", headline),
          f"the report leads with it: {headline}")
     t.ok(" allocated from Catalog.DrawPreview(" in headline, f"and with who allocates: {headline}")
     requests_are_those_of_the_witness(t, file, took)

@@ -31,14 +31,16 @@ enum {
 	POOL_GREW,
 	POOL_IDLE,
 	ASK,
-	ASKED
+	ASKED,
+	METHOD_LOADED
 };
 
 /* Methods at 0x100, 0x200, ... and a runtime without symbols at 0x400000. */
 static void describe_code(void)
 {
 	static const char *const methods[] = {"System.Collections.List.Add(!0)", "Shop.Draw(int)",
-					      "Shop.Price()"};
+					      "Shop.Price()",
+					      "System.Threading.Monitor.Enter(object)"};
 	struct tapir_rec_mapping mapping = {.h.time_ns = 1,
 					    .tgid = TGID,
 					    .flags = TAPIR_MAPPING_EXEC,
@@ -46,7 +48,7 @@ static void describe_code(void)
 					    .end_va = 0x500000,
 					    .file_id = 7};
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
 		struct tapir_rec_jit jit = {.h.time_ns = 1,
 					    .tgid = TGID,
 					    .start_va = 0x100 * (i + 1),
@@ -56,6 +58,7 @@ static void describe_code(void)
 		feeder_add(&f, tapir_recbuf__jit(&f.buf, &jit, feeder_sv(methods[i])));
 	}
 	feeder_add(&f, tapir_recbuf__mapping(&f.buf, &mapping, feeder_sv("/x/libcoreclr.so")));
+	feeder_mapping(&f, 0x600000, "/x/libclrjit.so");
 }
 
 static void add_stack(uint64_t id, uint64_t inner_va, uint64_t middle_va, uint64_t outer_va)
@@ -86,12 +89,16 @@ static int setup(void **state)
 	feeder_probe(&f, POOL_GREW, RUNTIME, "ThreadPoolWorkerThreadAdjustmentAdjustment",
 		     "NewWorkerThreadCount", "Reason");
 	feeder_probe(&f, POOL_IDLE, RUNTIME, "ThreadPoolWorkerThreadWait", "Active", NULL);
+	feeder_probe(&f, METHOD_LOADED, RUNTIME, "MethodLoadVerbose", "MethodID", "MethodName");
 	feeder_probe(&f, ASK, "Shop-Orders", "OrderStart", "id", NULL);
 	feeder_probe(&f, ASKED, "Shop-Orders", "OrderStop", "id", NULL);
 	describe_code();
-	add_stack(1, 0x400010, 0x110, 0x210); /* Draw, by List.Add */
-	add_stack(2, 0x400020, 0x310, 0x210); /* Price, by Draw */
-	add_stack(3, 0x400030, 0x120, 0x110); /* nobody but the framework */
+	add_stack(1, 0x400010, 0x110, 0x210);	 /* Draw, by List.Add */
+	add_stack(2, 0x400020, 0x310, 0x210);	 /* Price, by Draw */
+	add_stack(3, 0x400030, 0x120, 0x110);	 /* nobody but the framework */
+	add_stack(5, 0x600010, 0x400010, 0x210); /* the compiler, for Draw */
+	add_stack(6, 0x400040, 0x410, 0x210);	 /* Draw waits for a lock */
+	add_stack(7, 0x400040, 0x410, 0x310);	 /* and Price */
 	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
 }
 
@@ -156,9 +163,10 @@ static void collections_are_told_with_who_allocates(void **state)
 	collect(50 * MS, 10 * MS, 2, "0 AllocSmall NonConcurrentGC");
 	collect(70 * MS, 20 * MS, 3, "2 Induced NonConcurrentGC");
 	fire(TICK, 101 * MS, 0, "Object", 0);
-	expect_finding("60% of the time in GC: 3 pauses of 60.00 ms in all (60% of the time), the "
-		       "longest 30.00 ms, 2 of 3 collections gen 2, the longest AllocLarge "
-		       "NonConcurrentGC; 50% of 14.0 MB allocated from Shop.Draw(int)");
+	expect_finding(
+		"60% of the time in GC: 3 collections (2 gen 2), 3 pauses of 60.00 ms in all "
+		"(60% of the time), the longest 30.00 ms; the longest collection: "
+		"AllocLarge NonConcurrentGC; 50% of 14.0 MB allocated from Shop.Draw(int)");
 }
 
 static void frameworks_method_is_told_when_nobody_else_is_there(void **state)
@@ -167,9 +175,11 @@ static void frameworks_method_is_told_when_nobody_else_is_there(void **state)
 	fire(TICK, 1 * MS, 1000000, "Object", 3);
 	collect(10 * MS, 40 * MS, 1, "1 AllocSmall NonConcurrentGC");
 	fire(TICK, 101 * MS, 0, "Object", 0);
-	expect_finding("40% of the time in GC: 1 pause of 40.00 ms in all (40% of the time), the "
-		       "longest 40.00 ms; 100% of 1.0 MB allocated from "
-		       "System.Collections.List.Add(!0)");
+	expect_finding(
+		"40% of the time in GC: 1 collection, 1 pause of 40.00 ms in all (40% of the "
+		"time), the longest 40.00 ms; the longest collection: AllocSmall "
+		"NonConcurrentGC; 100% of 1.0 MB allocated from "
+		"System.Collections.List.Add(!0)");
 }
 
 /* Its time is not a pause. */
@@ -180,8 +190,10 @@ static void background_collection_is_no_reason(void **state)
 	collect(10 * MS, 20 * MS, 2, "0 AllocSmall ForegroundGC");
 	fire(GC_END, 90 * MS, 1, NULL, 0);
 	fire(TICK, 105 * MS, 0, "Object", 0);
-	expect_finding("20% of the time in GC: 1 pause of 20.00 ms in all (20% of the time), the "
-		       "longest 20.00 ms");
+	expect_finding(
+		"20% of the time in GC: 2 collections (1 gen 2, 1 in the background), 1 pause "
+		"of 20.00 ms in all (20% of the time), the longest 20.00 ms; the longest "
+		"collection: AllocSmall ForegroundGC");
 }
 
 static void who_allocates_is_not_told_without_collections(void **state)
@@ -291,6 +303,19 @@ static void exceptions_are_told_with_their_thrower(void **state)
 	assert_string_equal(found.rows.data[0].subject, "Shop.Draw(int)");
 }
 
+/* A type is named with those who threw it, not with those who threw most of all. */
+static void thrower_is_that_of_the_type(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 30; i++)
+		fire_on(THROWN, 1, (1 + i) * MS, 0, "System.FormatException", 2);
+	for (unsigned i = 0; i < 40; i++)
+		fire_on(THROWN, 1, (100 + i) * MS, 0, "Shop.SoldOut", i % 2 ? 1 : 2);
+	fire(TICK, 701 * MS, 0, "Object", 0);
+	expect_finding("100 exceptions a second, 43% of them System.FormatException, thrown by "
+		       "Shop.Price()");
+}
+
 static void few_exceptions_are_no_rate(void **state)
 {
 	(void)state;
@@ -354,6 +379,98 @@ static void busy_function_is_the_programs_own(void **state)
 	fire(TICK, 401 * MS, 0, "Object", 0);
 	expect_finding("1.00 CPUs used, 75% of the CPU in Shop.Draw(int) (75% within "
 		       "libcoreclr.so+0x10)");
+}
+
+/* tid compiles for ms of 1,000 ms, from from_ms on. */
+static void compile(uint32_t tid, uint64_t from_ms, unsigned ms, bool is_tiered)
+{
+	finding.has_clock = true;
+	call_thread(tid, is_tiered ? ".NET Tiered Com" : "shop");
+	sample(tid, from_ms * MS, ms, 5);
+	fire_on(METHOD_LOADED, tid, (from_ms + 1) * MS, 0, "Draw", is_tiered ? 0 : 1);
+}
+
+static void code_that_is_generated_all_the_time_is_a_finding(void **state)
+{
+	(void)state;
+	compile(1, 200, 600, false);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	expect_finding("100% of the CPU in the JIT compiler: 1 methods, 1 a second, most for "
+		       "Shop.Draw(int)");
+}
+
+static void warming_up_costs_half(void **state)
+{
+	(void)state;
+	compile(7, 1, 600, true);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	expect_finding("100% of the CPU in the JIT compiler: 1 methods, 1 a second; the program is "
+		       "warming up");
+	assert_true(found.rows.data[0].magnitude < 31);
+}
+
+static void share_of_a_cpu_that_is_hardly_used_is_no_finding(void **state)
+{
+	(void)state;
+	compile(1, 1, 150, false);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	assert_int_not_equal(kind_at(0), TAPIR_FOUND_JIT);
+}
+
+/* ---- locks without events -------------------------------------------------------------------- */
+
+/* Asleep with this stack since before the recording. */
+static void was_asleep(uint32_t tid, uint64_t stack)
+{
+	feeder_switch(&f, 2 * MS,
+		      (struct tapir_rec_switch){.out_tgid = TGID,
+						.out_tid = tid,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = stack,
+						.flags = TAPIR_SWITCH_SNAPSHOT});
+}
+
+static void threads_that_wait_throughout_are_a_deadlock(void **state)
+{
+	(void)state;
+	for (uint32_t tid = 11; tid < 14; tid++)
+		was_asleep(tid, tid == 11 ? 7 : 6);
+	was_asleep(14, 1); /* not for a lock */
+	fire(TICK, 1002 * MS, 0, "Object", 0);
+	expect_finding("deadlock, or a lock that is never released: 3 threads waited for locks "
+		       "throughout (1.000 s), 2 in Shop.Draw(int), 1 in Shop.Price()");
+	assert_int_equal(kind_at(0), TAPIR_FOUND_DEADLOCK);
+}
+
+static void threads_that_wait_where_others_pass_are_none(void **state)
+{
+	(void)state;
+	was_asleep(11, 6);
+	was_asleep(12, 6);
+	was_asleep(13, 6);
+	feeder_come(&f, 13, 500 * MS, 500 * MS, 1);
+	fire(TICK, 1002 * MS, 0, "Object", 0);
+	expect_finding(
+		"threads waited 2.498 s for locks, 100% of it for monitor in Shop.Draw(int); "
+		"2 still waited at the end");
+	assert_int_equal(kind_at(0), TAPIR_FOUND_LOCKS);
+}
+
+static void wait_that_has_events_counts_once(void **state)
+{
+	(void)state;
+	feeder_come(&f, 11, 2 * MS, 0, 0);
+	fire_on(BLOCKED, 11, 100 * MS, 9, "0xa", 6);
+	feeder_switch(&f, 100 * MS,
+		      (struct tapir_rec_switch){.out_tgid = TGID,
+						.out_tid = 11,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = 6});
+	feeder_come(&f, 11, 600 * MS, 600 * MS, 1);
+	fire_on(ENTERED, 11, 600 * MS, 0, NULL, 0);
+	fire(TICK, 1002 * MS, 0, "Object", 0);
+	expect_finding("threads waited 500.00 ms for locks, 100% of it for contention 0xa in "
+		       "Shop.Draw(int)");
 }
 
 /* The more it costs, the earlier it comes. */
@@ -428,7 +545,14 @@ int main(void)
 		TEST(chain_into_a_cycle_ends),
 		TEST(waits_that_have_not_ended_count),
 		TEST(exceptions_are_told_with_their_thrower),
+		TEST(thrower_is_that_of_the_type),
 		TEST(few_exceptions_are_no_rate),
+		TEST(code_that_is_generated_all_the_time_is_a_finding),
+		TEST(warming_up_costs_half),
+		TEST(share_of_a_cpu_that_is_hardly_used_is_no_finding),
+		TEST(threads_that_wait_throughout_are_a_deadlock),
+		TEST(threads_that_wait_where_others_pass_are_none),
+		TEST(wait_that_has_events_counts_once),
 		TEST(blocked_workers_are_starvation),
 		TEST(workers_without_work_are_no_starvation),
 		TEST(process_that_hardly_runs_is_idle_whoever_compiles),

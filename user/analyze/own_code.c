@@ -46,22 +46,55 @@ static bool is_managed(const struct tapir_tree_node *node, const char *name)
 	return node->kind == TAPIR_FRAME_JIT && !is_stub(name) && *name != '['; /* [jit]+0x12 */
 }
 
+bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name)
+{
+	return is_managed(node, name) && !is_library(name);
+}
+
+static bool is_plumbing(const char *name)
+{
+	struct tapir_sv text = tapir_sv__of(name);
+
+	tapir_lore_for_each (lore)
+		for (const char *const *prefix = lore->plumbing; prefix && *prefix; prefix++)
+			if (tapir_sv__starts_with(text, *prefix))
+				return true;
+	return false;
+}
+
+/* 0: there is none. library: the one to name then; the innermost that is not plumbing, if any. */
 static uint32_t look(const struct tapir_stack_tree *tree, uint32_t node, uint32_t *library)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;
+	uint32_t plumbing = 0;
 
-	*library = TAPIR_OWN_CODE_NONE;
+	*library = 0;
 	for (; node && node < tree->nodes.cnt; node = nodes[node].parent) {
 		const char *name = tree->names.data[nodes[node].name];
 
 		if (!is_managed(&nodes[node], name))
 			continue;
 		if (!is_library(name))
-			return nodes[node].name;
-		if (*library == TAPIR_OWN_CODE_NONE)
-			*library = nodes[node].name;
+			return node;
+		if (is_plumbing(name))
+			plumbing = plumbing ? plumbing : node;
+		else if (!*library)
+			*library = node;
 	}
-	return TAPIR_OWN_CODE_NONE;
+	*library = *library ? *library : plumbing;
+	return 0;
+}
+
+static uint32_t name_of(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	return node ? tree->nodes.data[node].name : TAPIR_OWN_CODE_NONE;
+}
+
+uint32_t tapir_own_code__origin(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	uint32_t library, own = look(tree, node, &library);
+
+	return own ? own : library;
 }
 
 /* Kept as idx + 2: 0 was not looked at, 1 has none. */
@@ -74,10 +107,10 @@ uint32_t tapir_own_code__of(struct tapir_own_code *own, const struct tapir_stack
 		return TAPIR_OWN_CODE_NONE;
 	while (own->by_node.cnt <= node)
 		if (!tapir_vec__add(&own->by_node))
-			return look(tree, node, &library);
+			return name_of(tree, look(tree, node, &library));
 	if (own->by_node.data[node])
 		return own->by_node.data[node] - 2;
-	name = look(tree, node, &library);
+	name = name_of(tree, look(tree, node, &library));
 	own->by_node.data[node] = name + 2;
 	return name;
 }
@@ -90,7 +123,7 @@ uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tap
 	if (name != TAPIR_OWN_CODE_NONE)
 		return name;
 	look(tree, node, &library);
-	return library;
+	return name_of(tree, library);
 }
 
 void tapir_own_code__fini(struct tapir_own_code *own)

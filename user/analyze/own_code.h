@@ -18,9 +18,14 @@ struct tapir_own_code {
 /* Idx of its name in the tree's names, or TAPIR_OWN_CODE_NONE. node may be UINT32_MAX. */
 uint32_t tapir_own_code__of(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
 			    uint32_t node);
-/* The same, or the innermost managed function of a library where no other is on the stack. */
+/* The same, or the innermost managed function of a library where no other is on the stack; of
+ * those, one that is not plumbing (lore) if there is any. */
 uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
 				    uint32_t node);
+/* The node of that frame; 0: the stack has neither. node may be UINT32_MAX. */
+uint32_t tapir_own_code__origin(const struct tapir_stack_tree *tree, uint32_t node);
+/* Is this frame the program's own? */
+bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name);
 void tapir_own_code__fini(struct tapir_own_code *own);
 
 #endif

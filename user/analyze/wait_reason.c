@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The innermost name that lore/ knows decides; many things use the kernel's futex and epoll: there,
- * a name further out decides.
+ * The innermost name that lore/ knows decides; many things use the kernel's futex, or a condition:
+ * there, a name further out decides, up to the program's own code, which waits for its own reasons.
  */
 #include "analyze/wait_reason.h"
 
 #include <string.h>
 
+#include "analyze/own_code.h"
 #include "lore/lore.h"
 #include "symbol/frame_kind.h"
 
@@ -40,11 +41,10 @@ static const char *look_up(const struct tapir_stack_tree *tree, uint32_t node)
 				found = find(name, true);
 			continue;
 		}
-		if (found && !found->is_common)
+		if (found && (!found->is_common || tapir_own_code__is_own(n, name)))
 			break;
 		more = find(name, false);
-		if (more)
-			return more->reason;
+		found = more ? more : found;
 	}
 	return found ? found->reason : NULL;
 }

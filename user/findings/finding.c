@@ -42,12 +42,12 @@ void tapir_weights__fini(struct tapir_weights *w)
 }
 
 void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,
-			     uint64_t ns)
+			     uint32_t name, uint64_t ns)
 {
 	uint64_t *idx;
-	struct tapir_found_label row = {};
+	struct tapir_found_label row = {.name = name};
 
-	key = tapir_hash__bytes(key, label, strlen(label));
+	key = tapir_hash__bytes(tapir_hash__mix(key, name), label, strlen(label));
 	idx = tapir_map__get(&labels->by_key, key);
 	if (!idx && labels->rows.cnt < MAX_LABELS) {
 		row.label = strdup(label);
@@ -231,8 +231,9 @@ static void count_exception(struct tapir_finding *f, const struct tapir_probe_vi
 	if (event)
 		tapir_event_fields__add_text(e->fields, event->what, 200, &type);
 	f->exceptions.cnt++;
-	tapir_found_labels__add(&f->exceptions.types, 1, type.data ? type.data : "", 1);
-	tapir_finding__weigh(f, &f->exceptions.throwers, e->node, 1);
+	tapir_found_labels__add(
+		&f->exceptions.types, 1, type.data ? type.data : "",
+		tapir_own_code__or_library(&f->own, tapir_timeline__stacks(f->tl), e->node), 1);
 	tapir_str__fini(&type);
 }
 
@@ -266,13 +267,22 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 	tapir_finding_cpu__sample(ctx, t, sample);
 }
 
+static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open)
+{
+	if (tapir_finding__role(f, wait->thread, wait->until_ns) == TAPIR_ROLE_TRACER)
+		return;
+	if (!tapir_finding_pool__wait(f, wait) && !tapir_finding_locks__wait(f, wait, is_open))
+		tapir_finding_waits__wait(f, wait);
+}
+
 static void on_wait(void *ctx, const struct tapir_wait *wait)
 {
-	struct tapir_finding *f = ctx;
+	add_wait(ctx, wait, false);
+}
 
-	if (tapir_finding__role(f, wait->thread, wait->until_ns) != TAPIR_ROLE_TRACER &&
-	    !tapir_finding_pool__wait(f, wait))
-		tapir_finding_waits__wait(f, wait);
+static void on_cut_wait(void *ctx, const struct tapir_wait *wait)
+{
+	add_wait(ctx, wait, true);
 }
 
 static void on_close(void *ctx, struct tapir_interval *i)
@@ -286,7 +296,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 
 const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
 						     .wait = on_wait,
-						     .cut_wait = on_wait,
+						     .cut_wait = on_cut_wait,
 						     .event = on_event,
 						     .close = on_close};
 
@@ -297,6 +307,9 @@ static void list_exceptions(struct tapir_finding *f, struct tapir_found_list *li
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	const struct tapir_found_label *type = tapir_found_labels__worst(&f->exceptions.types);
 	double rate = span_ns ? (double)f->exceptions.cnt * 1e9 / (double)span_ns : 0;
+	const char *thrower = type && type->name != TAPIR_OWN_CODE_NONE
+				      ? tapir_timeline__stacks(f->tl)->names.data[type->name]
+				      : NULL;
 	struct tapir_str text = {}, evidence = {};
 
 	if (f->exceptions.cnt < MIN_EXCEPTIONS ||
@@ -308,11 +321,12 @@ static void list_exceptions(struct tapir_finding *f, struct tapir_found_list *li
 				tapir_finding__percent(type->cnt, f->exceptions.cnt));
 		tapir_str__add_printable(&text, type->label, strlen(type->label));
 	}
-	tapir_finding__add_most(f, &f->exceptions.throwers, ", thrown by ", &text);
+	if (thrower) {
+		tapir_str__adds(&text, ", thrown by ");
+		tapir_str__add_printable(&text, thrower, strlen(thrower));
+	}
 	tapir_str__addf(&evidence, "%llu thrown", (unsigned long long)f->exceptions.cnt);
-	tapir_found_list__add(list, TAPIR_FOUND_EXCEPTIONS, rate,
-			      tapir_finding__most(f, &f->exceptions.throwers), &text, &evidence,
-			      NULL);
+	tapir_found_list__add(list, TAPIR_FOUND_EXCEPTIONS, rate, thrower, &text, &evidence, NULL);
 }
 
 void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
@@ -336,7 +350,6 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_finding_requests__fini(f);
 	tapir_finding_waits__fini(f);
 	tapir_found_labels__fini(&f->exceptions.types);
-	tapir_weights__fini(&f->exceptions.throwers);
 	tapir_allocators__fini(&f->allocators);
 	tapir_works__fini(&f->works);
 	tapir_own_code__fini(&f->own);

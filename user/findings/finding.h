@@ -32,6 +32,7 @@ struct tapir_held_up {
 
 struct tapir_found_label {
 	uint64_t ns, cnt;
+	uint32_t name; /* of a function, idx in the tree's names; or TAPIR_OWN_CODE_NONE */
 	char *label;
 };
 
@@ -58,10 +59,10 @@ struct tapir_finding {
 	} cpu;
 	struct {
 		uint64_t cnt, ns, worst_ns;
-		uint64_t dotnet_cnt, dotnet_gen2_cnt; /* those that stop the program */
-		uint64_t induced_cnt, started_cnt;    /* of .NET, in the background too */
-		uint64_t dotnet_ns;		      /* the longest one, */
-		char *dotnet_label;		      /* "2 AllocLarge NonConcurrentGC"; NULL */
+		uint64_t dotnet_cnt, dotnet_gen2_cnt, background_cnt; /* that began */
+		uint64_t induced_cnt, started_cnt; /* of .NET, in the background too */
+		uint64_t dotnet_ns;		   /* the longest one, */
+		char *dotnet_label;		   /* "2 AllocLarge NonConcurrentGC"; NULL */
 		uint64_t heap_cnt, heap_first_bytes, heap_last_bytes, heap_first_ns, heap_last_ns;
 		uint64_t finalized_cnt;
 		struct tapir_weights callers; /* of GC.Collect */
@@ -71,6 +72,8 @@ struct tapir_finding {
 		uint64_t cnt, ns, open_cnt;
 		struct tapir_found_labels labels;
 		struct tapir_weights waiters;
+		struct tapir_weights moved, stuck;   /* waits that ended; waits throughout */
+		struct tapir_vec(uint32_t) stuck_in; /* names of functions */
 		struct tapir_vec(struct tapir_held_up) held_up;
 		struct tapir_map held_up_by_tid;
 	} locks;
@@ -83,8 +86,7 @@ struct tapir_finding {
 	} pool;
 	struct {
 		uint64_t cnt;
-		struct tapir_found_labels types;
-		struct tapir_weights throwers;
+		struct tapir_found_labels types; /* each by its thrower */
 	} exceptions;
 	struct {
 		uint64_t ns;
@@ -92,7 +94,8 @@ struct tapir_finding {
 		struct tapir_weights callers;
 	} waits;
 	struct {
-		uint64_t cnt;
+		uint64_t cnt, again_cnt; /* again: compiled by the thread that optimizes */
+		double sum_ns;		 /* of the times of its samples, since the first record */
 		struct tapir_weights askers;
 	} jit;
 	struct tapir_vec(struct tapir_request_kind *) requests;

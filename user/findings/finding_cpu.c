@@ -12,7 +12,8 @@
 
 #define MIN_SAMPLES	   50u /* fewer say nothing of a share */
 #define MIN_CPUS	   0.1
-#define MIN_CPUS_OF_JIT	   0.12 /* attaching alone makes up to 0.08 for some seconds */
+#define AGAIN_PERCENT	   60	/* of the methods: the rest is new code */
+#define WARM_UP_MIDDLE	   0.35 /* of the recording: steady work has its middle at a half */
 #define MIN_CPUS_OF_TIMERS 0.03
 
 /* ---- counting ------------------------------------------------------------------------------- */
@@ -50,6 +51,12 @@ static uint32_t leaf_of(const struct tapir_stack_tree *tree, uint32_t node)
 		       : TAPIR_OWN_CODE_NONE;
 }
 
+static void count_compiler(struct tapir_finding *f, uint64_t time_ns)
+{
+	f->cpu.jit++;
+	f->jit.sum_ns += (double)(time_ns - tapir_timeline__stats(f->tl)->first_ns);
+}
+
 void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
 			       const struct tapir_rec_sample *sample)
 {
@@ -72,7 +79,8 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 	if (sample->h.cpu != TAPIR_CPU_UNKNOWN && sample->h.cpu >= f->cpu.cpu_cnt)
 		f->cpu.cpu_cnt = sample->h.cpu + 1u;
 	f->cpu.gc += work == TAPIR_WORK_GC;
-	f->cpu.jit += work == TAPIR_WORK_JIT;
+	if (work == TAPIR_WORK_JIT)
+		count_compiler(f, sample->h.time_ns);
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
 		return;
 	f->cpu.timers += has_timer(f, node);
@@ -86,6 +94,8 @@ void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_findin
 	    tapir_finding__role(f, e->thread, e->now_ns) == TAPIR_ROLE_TRACER)
 		return;
 	f->jit.cnt++;
+	f->jit.again_cnt += tapir_works__of(&f->works, f->tl, e->thread, TAPIR_NO_NODE,
+					    e->now_ns) == TAPIR_WORK_JIT;
 	tapir_finding__weigh(f, &f->jit.askers, e->node, 1);
 }
 
@@ -114,22 +124,40 @@ static bool has_cpus(const struct tapir_finding *f, double least)
 	return f->cpu.samples >= MIN_SAMPLES && (cpus < 0 || cpus >= least);
 }
 
+/*
+ * A program that has just been started compiles less and less, and what is hot once more. It is
+ * another thing to generate code all the time.
+ */
+static bool is_warming_up(const struct tapir_finding *f)
+{
+	double span_ns = (double)tapir_timeline__span_ns(f->tl);
+
+	return f->jit.sum_ns < WARM_UP_MIDDLE * span_ns * (double)f->cpu.jit ||
+	       tapir_finding__percent(f->jit.again_cnt, f->jit.cnt) >= AGAIN_PERCENT;
+}
+
 static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
-	double cpus = tapir_finding__cpus(f) * share / 100;
+	double cpus = tapir_finding__cpus(f), cost = share;
 	struct tapir_str text = {};
 
-	if (f->cpu.jit < MIN_SAMPLES || (cpus >= 0 && cpus < MIN_CPUS_OF_JIT) ||
-	    !tapir_found__counts(TAPIR_FOUND_JIT, share))
+	/* A share of a CPU that is hardly used costs little, and what ends by itself less. */
+	if (cpus >= 0 && cpus < 1)
+		cost *= cpus;
+	if (is_warming_up(f))
+		cost /= 2;
+	if (f->cpu.jit < MIN_SAMPLES || !tapir_found__counts(TAPIR_FOUND_JIT, cost))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU in the JIT compiler", share);
 	if (f->jit.cnt && seconds > 0)
 		tapir_str__addf(&text, ": %" PRIu64 " methods, %.0f a second", f->jit.cnt,
 				(double)f->jit.cnt / seconds);
 	tapir_finding__add_most(f, &f->jit.askers, ", most for ", &text);
-	tapir_found_list__add(list, TAPIR_FOUND_JIT, share, tapir_finding__most(f, &f->jit.askers),
+	if (is_warming_up(f))
+		tapir_str__adds(&text, "; the program is warming up");
+	tapir_found_list__add(list, TAPIR_FOUND_JIT, cost, tapir_finding__most(f, &f->jit.askers),
 			      &text, NULL, NULL);
 }
 

@@ -76,17 +76,24 @@ void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding
 	}
 }
 
-/* A collection of .NET lies in its pause; one in the background stops the program only shortly. */
+/*
+ * A collection of .NET lies in its pause, except one in the background: that stops the program
+ * twice, shortly, and is not the reason of the longest pause.
+ */
 static void count_dotnet(struct tapir_finding *f, struct tapir_interval *i)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	bool is_background;
 
-	if (!i->label || strcmp(kind->name, "gc") != 0 || strcmp(kind->provider, CLR) != 0 ||
-	    strstr(i->label, "BackgroundGC"))
+	if (!i->label || i->flags & TAPIR_INTERVAL_UNBEGUN || strcmp(kind->name, "gc") != 0 ||
+	    strcmp(kind->provider, CLR) != 0)
 		return;
+	is_background = strstr(i->label, "BackgroundGC") != NULL;
 	f->gc.dotnet_cnt++;
 	f->gc.dotnet_gen2_cnt += i->label[0] == '2';
-	if (i->until_ns - i->from_ns < f->gc.dotnet_ns)
+	f->gc.background_cnt += is_background;
+	if (is_background || i->flags & TAPIR_INTERVAL_UNENDED ||
+	    i->until_ns - i->from_ns < f->gc.dotnet_ns)
 		return;
 	f->gc.dotnet_ns = i->until_ns - i->from_ns;
 	free(f->gc.dotnet_label);
@@ -98,11 +105,10 @@ void tapir_finding_gc__close(struct tapir_finding *f, struct tapir_interval *i)
 {
 	uint64_t took_ns = i->until_ns - i->from_ns;
 
-	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))
-		return;
 	if (i->cause == TAPIR_CAUSE_NONE)
 		count_dotnet(f, i);
-	if (i->cause != TAPIR_CAUSE_GC)
+	if (i->cause != TAPIR_CAUSE_GC ||
+	    i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))
 		return;
 	f->gc.cnt++;
 	f->gc.ns += took_ns;
@@ -111,18 +117,34 @@ void tapir_finding_gc__close(struct tapir_finding *f, struct tapir_interval *i)
 
 /* ---- findings ------------------------------------------------------------------------------- */
 
-/* "7 of 7 collections gen 2, the longest AllocLarge NonConcurrentGC" */
-static void add_dotnet(const struct tapir_finding *f, struct tapir_str *out)
+/* "7 collections (2 gen 2, 1 in the background), " */
+static void add_collections(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const char *separator = " (";
+
+	if (!f->gc.dotnet_cnt)
+		return;
+	tapir_str__addf(out, "%" PRIu64 " collection%s", f->gc.dotnet_cnt,
+			f->gc.dotnet_cnt == 1 ? "" : "s");
+	if (f->gc.dotnet_gen2_cnt) {
+		tapir_str__addf(out, "%s%" PRIu64 " gen 2", separator, f->gc.dotnet_gen2_cnt);
+		separator = ", ";
+	}
+	if (f->gc.background_cnt) {
+		tapir_str__addf(out, "%s%" PRIu64 " in the background", separator,
+				f->gc.background_cnt);
+		separator = ", ";
+	}
+	tapir_str__adds(out, *separator == ',' ? "), " : ", ");
+}
+
+static void add_longest(const struct tapir_finding *f, struct tapir_str *out)
 {
 	const char *why = f->gc.dotnet_label ? strchr(f->gc.dotnet_label, ' ') : NULL;
 
-	if (!f->gc.dotnet_gen2_cnt)
-		return;
-	tapir_str__addf(out, ", %" PRIu64 " of %" PRIu64 " collections gen 2",
-			f->gc.dotnet_gen2_cnt, f->gc.dotnet_cnt);
 	if (!why)
 		return;
-	tapir_str__adds(out, ", the longest");
+	tapir_str__adds(out, "; the longest collection:");
 	tapir_str__add_printable(out, why, strlen(why));
 }
 
@@ -153,13 +175,15 @@ static void add_times(const struct tapir_finding *f, double time, struct tapir_s
 		tapir_str__addf(out, "%.0f%% of the CPU in GC", cpu);
 	else
 		tapir_str__addf(out, "%.0f%% of the time in GC", time);
-	if (f->gc.cnt)
-		tapir_str__addf(out,
-				": %" PRIu64 " pause%s of %s in all (%.0f%% of the time), the "
-				"longest %s",
-				f->gc.cnt, f->gc.cnt == 1 ? "" : "s", tapir_ns__text(f->gc.ns, sum),
-				time, tapir_ns__text(f->gc.worst_ns, worst));
-	add_dotnet(f, out);
+	if (!f->gc.cnt)
+		return;
+	tapir_str__adds(out, ": ");
+	add_collections(f, out);
+	tapir_str__addf(out,
+			"%" PRIu64 " pause%s of %s in all (%.0f%% of the time), the longest %s",
+			f->gc.cnt, f->gc.cnt == 1 ? "" : "s", tapir_ns__text(f->gc.ns, sum), time,
+			tapir_ns__text(f->gc.worst_ns, worst));
+	add_longest(f, out);
 }
 
 static bool list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)

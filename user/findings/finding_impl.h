@@ -31,8 +31,9 @@ struct tapir_finding_event {
 
 void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight);
 void tapir_weights__fini(struct tapir_weights *w);
+/* name: of a function by which equal labels are told apart, or TAPIR_OWN_CODE_NONE. */
 void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,
-			     uint64_t ns);
+			     uint32_t name, uint64_t ns);
 const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels);
 void tapir_found_labels__fini(struct tapir_found_labels *labels);
 
@@ -62,6 +63,9 @@ void tapir_finding_gc__fini(struct tapir_finding *f);
 
 void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_interval *i);
+/* is_open: it has not ended in the recording. True: it was a wait for a lock. */
+bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *wait,
+			       bool is_open);
 void tapir_finding_locks__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_locks__fini(struct tapir_finding *f);
 

@@ -2,6 +2,10 @@
 /*
  * Locks: how long threads waited for which one and where, and threads that wait for each other. A
  * wait that is still open when the recording ends has lasted until then.
+ *
+ * Waits have events, or a stack that ends in a function which takes a lock. Threads that were there
+ * when the recording began and still are when it ends have no events at all: if no other thread
+ * gets past that place, they are a deadlock, or wait for a lock that is never released.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,8 +14,10 @@
 #include "findings/finding_impl.h"
 #include "analyze/view.h"
 
-#define MAX_HELD_UP 65536u
-#define MAX_CYCLE   256u /* threads */
+#define MAX_HELD_UP  65536u
+#define MAX_CYCLE    256u /* threads */
+#define PLACES_SHOWN 3
+#define STUCK_NS     500000000u /* shorter recordings say nothing of what never happens */
 
 /* ---- who waits for whom --------------------------------------------------------------------- */
 
@@ -149,7 +155,7 @@ static void count_label(struct tapir_finding *f, const struct tapir_interval *i,
 	if (text.data)
 		tapir_found_labels__add(&f->locks.labels,
 					tapir_hash__mix(tapir_hash__mix(1, i->tgid), i->kind),
-					text.data, took_ns);
+					text.data, TAPIR_OWN_CODE_NONE, took_ns);
 	tapir_str__fini(&text);
 }
 
@@ -160,10 +166,130 @@ void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_inte
 	if (i->cause != TAPIR_CAUSE_LOCK || i->flags & TAPIR_INTERVAL_UNBEGUN)
 		return;
 	f->locks.open_cnt += i->flags & TAPIR_INTERVAL_UNENDED ? 1 : 0;
+	if (!(i->flags & TAPIR_INTERVAL_UNENDED))
+		tapir_finding__weigh(f, &f->locks.moved, i->node, 1);
 	f->locks.cnt++;
 	f->locks.ns += took_ns;
 	count_label(f, i, took_ns);
 	tapir_finding__weigh(f, &f->locks.waiters, i->node, took_ns);
+}
+
+/* By its stack alone: the interval of a contention's events is counted as such. */
+static const char *lock_by_stack(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const char *reason;
+
+	if (!w->state || (causing && causing->cause == TAPIR_CAUSE_LOCK) ||
+	    tapir_own_code__of(&f->own, tree, w->node) == TAPIR_OWN_CODE_NONE)
+		return NULL;
+	reason = tapir_wait_reasons__of(&f->reasons, tree, w->node);
+	return reason && tapir_wait_reason__is_lock(reason) ? reason : NULL;
+}
+
+static void add_stuck(struct tapir_finding *f, uint32_t node)
+{
+	uint32_t name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+
+	tapir_weights__add(&f->locks.stuck, name, 1);
+	if (f->locks.stuck_in.cnt < MAX_HELD_UP)
+		(void)tapir_vec__push(&f->locks.stuck_in, name);
+}
+
+bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+{
+	const char *reason = lock_by_stack(f, w);
+	uint64_t took_ns = w->wake_ns - w->from_ns;
+
+	if (!reason)
+		return false;
+	f->locks.cnt++;
+	f->locks.ns += took_ns;
+	f->locks.open_cnt += is_open;
+	tapir_found_labels__add(&f->locks.labels, tapir_hash__mix(2, w->thread->tgid), reason,
+				TAPIR_OWN_CODE_NONE, took_ns);
+	tapir_finding__weigh(f, &f->locks.waiters, w->node, took_ns);
+	if (!is_open) {
+		tapir_finding__weigh(f, &f->locks.moved, w->node, 1);
+	} else if (w->flags & TAPIR_SWITCH_SNAPSHOT) {
+		add_stuck(f, w->node);
+	}
+	return true;
+}
+
+/* No other thread got a lock where one of these waits. */
+static bool nothing_moved(const struct tapir_finding *f)
+{
+	const uint32_t *name;
+
+	tapir_vec_for_each (name, &f->locks.stuck_in)
+		if (tapir_map__get(&f->locks.moved.by_name, *name))
+			return false;
+	return f->locks.stuck.best;
+}
+
+static bool is_among(const uint32_t *names, unsigned cnt, uint32_t name)
+{
+	while (cnt--)
+		if (names[cnt] == name)
+			return true;
+	return false;
+}
+
+/* The function with most stuck threads but these; *threads: 0, there is none. */
+static uint32_t next_place(const struct tapir_finding *f, const uint32_t *seen, unsigned cnt,
+			   uint64_t *threads)
+{
+	uint32_t best = TAPIR_OWN_CODE_NONE;
+	const uint32_t *name;
+
+	*threads = 0;
+	tapir_vec_for_each (name, &f->locks.stuck_in) {
+		const uint64_t *here = tapir_map__get(&f->locks.stuck.by_name, *name);
+
+		if (!here || *here <= *threads || is_among(seen, cnt, *name))
+			continue;
+		*threads = *here;
+		best = *name;
+	}
+	return best;
+}
+
+/* ", 3 in Shop.Draw(int), 2 in Shop.Price()": as many as fit a line. */
+static void add_places(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint32_t seen[PLACES_SHOWN];
+	uint64_t threads;
+
+	for (unsigned cnt = 0; cnt < PLACES_SHOWN; cnt++) {
+		seen[cnt] = next_place(f, seen, cnt, &threads);
+		if (!threads)
+			return;
+		tapir_str__addf(out, ", %" PRIu64 " in ", threads);
+		tapir_str__add_printable(out, tree->names.data[seen[cnt]],
+					 strlen(tree->names.data[seen[cnt]]));
+	}
+}
+
+static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	struct tapir_str text = {};
+	char span[TAPIR_NS_TEXT_BYTES];
+
+	if (span_ns < STUCK_NS || !nothing_moved(f) ||
+	    !tapir_found__counts(TAPIR_FOUND_DEADLOCK, (double)f->locks.stuck.sum))
+		return false;
+	tapir_str__addf(&text,
+			"deadlock, or a lock that is never released: %" PRIu64
+			" threads waited for locks throughout (%s)",
+			f->locks.stuck.sum, tapir_ns__text(span_ns, span));
+	add_places(f, &text);
+	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)f->locks.stuck.sum,
+			      tapir_finding__most(f, &f->locks.stuck), &text, NULL, NULL);
+	return true;
 }
 
 static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
@@ -189,7 +315,7 @@ static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
 
 void tapir_finding_locks__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	if (!list_deadlock(f, list))
+	if (!list_deadlock(f, list) && !list_stuck(f, list))
 		list_waits(f, list);
 }
 
@@ -197,6 +323,9 @@ void tapir_finding_locks__fini(struct tapir_finding *f)
 {
 	tapir_found_labels__fini(&f->locks.labels);
 	tapir_weights__fini(&f->locks.waiters);
+	tapir_weights__fini(&f->locks.moved);
+	tapir_weights__fini(&f->locks.stuck);
+	tapir_vec__fini(&f->locks.stuck_in);
 	tapir_vec__fini(&f->locks.held_up);
 	tapir_map__fini(&f->locks.held_up_by_tid);
 }

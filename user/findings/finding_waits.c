@@ -32,7 +32,7 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 	    tapir_own_code__of(&f->own, tree, w->node) == TAPIR_OWN_CODE_NONE)
 		return;
 	f->waits.ns += took_ns;
-	tapir_found_labels__add(&f->waits.reasons, 1, reason, took_ns);
+	tapir_found_labels__add(&f->waits.reasons, 1, reason, TAPIR_OWN_CODE_NONE, took_ns);
 	tapir_finding__weigh(f, &f->waits.callers, w->node, took_ns);
 }
 

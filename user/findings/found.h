@@ -21,7 +21,7 @@ enum tapir_found_kind {
 	TAPIR_FOUND_HEAP,	/* MB a second */
 	TAPIR_FOUND_FINALIZER,	/* seconds without an end */
 	TAPIR_FOUND_TIMERS,	/* percent of the CPU */
-	TAPIR_FOUND_JIT,	/* percent of the CPU */
+	TAPIR_FOUND_JIT,	/* percent of a CPU */
 	TAPIR_FOUND_CPU,	/* CPUs */
 	TAPIR_FOUND_WAITS,	/* threads that wait, on average */
 	TAPIR_FOUND_IDLE,	/* percent of the time without CPU */

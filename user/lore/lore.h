@@ -174,6 +174,8 @@ struct tapir_lore {
 	const struct tapir_lore_work *threads, *functions;
 	/* Prefixes of functions of its own library and of frameworks (analyze/own_code.h). */
 	const char *const *library_code;
+	/* Of those, the ones that do something for any caller: what they do explains nothing. */
+	const char *const *plumbing;
 	/* Names of threads (analyze/finding_pool.c): of its pool, the one that runs finalizers, and
 	 * those that work for whoever traces it. */
 	const char *pool_thread, *finalizer_thread;

@@ -57,7 +57,24 @@ static const struct tapir_lore_work threads[] = {
 static const struct tapir_lore_work functions[] = {
 	{"WKS::", GC}, {"SVR::", GC}, {"libclrjit.so", JIT}, {"libclrgc", GC}, {}};
 
-static const struct tapir_lore_wait waits[] = {TAPIR_WAIT_LOCK("AwareLock::Enter*", "monitor"), {}};
+static const struct tapir_lore_wait waits[] = {
+	TAPIR_WAIT_LOCK("AwareLock::Enter*", "monitor"),
+	TAPIR_WAIT_LOCK("System.Threading.Monitor.Enter*", "monitor"),
+	TAPIR_WAIT_LOCK("System.Threading.Monitor.TryEnter*", "monitor"),
+	TAPIR_WAIT_LOCK("System.Threading.Monitor.ReliableEnter*", "monitor"),
+	TAPIR_WAIT_LOCK("System.Threading.Lock.*", "lock"),
+	TAPIR_WAIT_LOCK("System.Threading.ReaderWriterLockSlim.*", "reader-writer lock"),
+	TAPIR_WAIT_LOCK("System.Threading.ReaderWriterLock.*", "reader-writer lock"),
+	TAPIR_WAIT_LOCK("System.Threading.Mutex.*", "mutex"),
+	TAPIR_WAIT_COMMON("System.Threading.Monitor.Wait*", "condition"),
+	TAPIR_WAIT_COMMON("System.Threading.WaitHandle.*", "event"),
+	TAPIR_WAIT_COMMON("System.Threading.ManualResetEventSlim.Wait*", "event"),
+	TAPIR_WAIT("System.Threading.SemaphoreSlim.Wait*", "semaphore"),
+	TAPIR_WAIT("System.Threading.Tasks.Task.SpinThenBlockingWait*", "task"),
+	TAPIR_WAIT("System.Threading.Tasks.Task.InternalWait*", "task"),
+	TAPIR_WAIT("System.Threading.Thread.Sleep*", "sleep"),
+	TAPIR_WAIT("System.Threading.Thread.Join*", "join"),
+	{}};
 
 static const struct tapir_tally_event exceptions[] = {
 	{CLR, "ExceptionThrown", "ExceptionType", "ExceptionMessage", NULL}, {}};
@@ -78,6 +95,14 @@ const struct tapir_lore tapir_lore_dotnet = {
 	.functions = functions,
 	.library_code = TAPIR_LIST_OF("System.", "Microsoft.", "Internal.", "Interop.",
 				      "dynamicClass.", "MS.", "FxResources.", "InvokeStub_"),
+	.plumbing = TAPIR_LIST_OF(
+		"System.Runtime.EH.", "System.Runtime.ExceptionServices.",
+		"System.Runtime.CompilerServices.", "System.Diagnostics.Tracing.",
+		"System.Threading.Monitor.", "System.Threading.Lock.", "System.Threading.Thread.",
+		"System.Threading.WaitHandle.", "System.Threading.ManualResetEventSlim.",
+		"System.Threading.ExecutionContext.", "System.Threading.ThreadPoolWorkQueue.",
+		"System.Threading.PortableThreadPool.", "System.Threading.Tasks.Task.",
+		"System.Threading.Tasks.AwaitTaskContinuation.", "System.ThrowHelper."),
 	.pool_thread = ".NET TP Worker",
 	.finalizer_thread = ".NET Finalizer",
 	.tracer_threads = TAPIR_LIST_OF(".NET EventPipe", "tapir"),
