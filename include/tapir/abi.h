@@ -222,7 +222,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_probe) == 64, "tapir_rec_probe");
 struct tapir_rec_metadata {
 	struct tapir_rec h;
 	uint32_t probe_id;
-	uint32_t format; /* 1: EventPipe's metadata blob */
+	uint32_t format; /* 1: EventPipe's metadata blob; 2: libtapir's (tapir/provider.h) */
 	uint32_t blob_bytes;
 	uint32_t pad0;
 	/* blob */

@@ -23,7 +23,10 @@
  *
  *	.note.tapir     "tapir", type 1: u64 site (moved like the one above), one byte an
  *	                argument, \0; i signed, u unsigned, c char, b bool, f float or double,
- *	                s NUL-terminated string (pointer to any char), p other pointer
+ *	                s NUL-terminated string (pointer to any char), p other pointer; then
+ *	                the names of the arguments, each with \0 (fewer: they are called argN)
+ *	                type 2 (provider.h): u64 site, u64 keywords, u16 id, u8 version, u8 level,
+ *	                u32 0
  *
  * Both notes are debug data: they take space in the file, none in memory.
  *
@@ -189,24 +192,50 @@
 #define TAPIR_USDT_SITE(cnt, semaphore, provider, name)                                            \
 	TAPIR_USDT_EACH_##cnt(TAPIR_USDT_KEEP, TAPIR_USDT_KEEP, TAPIR_USDT_KEEP)                   \
 	TAPIR_USDT_ASM(                                                                            \
-		"990: " TAPIR_USDT_NOPS "\n"                                                       \
-		TAPIR_USDT_NOTE_BEGIN(".note.stapsdt", "stapsdt", "3")                             \
-		".8byte 990b, _.stapsdt.base, %c[counter]\n"                                       \
-		".asciz \"" TAPIR_USDT_STRING(provider) "\"\n"                                     \
-		".asciz \"" TAPIR_USDT_STRING(name) "\"\n"                                         \
-		".asciz \"" TAPIR_USDT_OPERANDS(cnt) "\"\n"                                        \
-		TAPIR_USDT_NOTE_END                                                                \
-		TAPIR_USDT_NOTE_BEGIN(".note.tapir", "tapir", "1")                                 \
-		".8byte 990b\n"                                                                    \
-		TAPIR_USDT_KINDS(cnt)                                                              \
-		".byte 0\n"                                                                        \
-		TAPIR_USDT_NOTE_END                                                                \
-		TAPIR_USDT_BASE                                                                    \
+		TAPIR_USDT_TEXT(cnt, TAPIR_USDT_STRING(provider), TAPIR_USDT_STRING(name), "", "") \
 		:                                                                                  \
 		: [counter] semaphore,                                                             \
 		  [early] "n"(TAPIR_USDT_EARLY(cnt)), [late] "n"(TAPIR_USDT_LATE(cnt))             \
 		  TAPIR_USDT_INPUTS(cnt));                                                         \
 	TAPIR_USDT_EACH_##cnt(TAPIR_USDT_KEEP, TAPIR_USDT_KEEP, TAPIR_USDT_KEEP)
+
+/*
+ * For provider.h: the names are texts, `names` the arguments' as assembler lines, and a second note
+ * says what the event is. keywords in two halves: see TAPIR_USDT_PACK. 30 operands with 12 values.
+ */
+#define TAPIR_USDT_SITE_OF_EVENT(cnt, semaphore, provider, name, names, low, high,              \
+				 id_version_level)                                  \
+	TAPIR_USDT_EACH_##cnt(TAPIR_USDT_KEEP, TAPIR_USDT_KEEP, TAPIR_USDT_KEEP)                   \
+	TAPIR_USDT_ASM(                                                                            \
+		TAPIR_USDT_TEXT(cnt, provider, name, names,                                        \
+			TAPIR_USDT_NOTE_BEGIN(".note.tapir", "tapir", "2")                         \
+			".8byte 990b\n"                                                            \
+			".4byte %c[keywords_low], %c[keywords_high], %c[about], 0\n"               \
+			TAPIR_USDT_NOTE_END)                                                       \
+		:                                                                                  \
+		: [counter] "i"(semaphore),                                                        \
+		  [early] "n"(TAPIR_USDT_EARLY(cnt)), [late] "n"(TAPIR_USDT_LATE(cnt)),            \
+		  [keywords_low] "n"(low), [keywords_high] "n"(high),            \
+		  [about] "n"(id_version_level)                                                    \
+		  TAPIR_USDT_INPUTS(cnt));                                                         \
+	TAPIR_USDT_EACH_##cnt(TAPIR_USDT_KEEP, TAPIR_USDT_KEEP, TAPIR_USDT_KEEP)
+
+#define TAPIR_USDT_TEXT(cnt, provider, name, names, more)                                          \
+	"990: " TAPIR_USDT_NOPS "\n"                                                               \
+	TAPIR_USDT_NOTE_BEGIN(".note.stapsdt", "stapsdt", "3")                                     \
+	".8byte 990b, _.stapsdt.base, %c[counter]\n"                                               \
+	".asciz \"" provider "\"\n"                                                                \
+	".asciz \"" name "\"\n"                                                                    \
+	".asciz \"" TAPIR_USDT_OPERANDS(cnt) "\"\n"                                                \
+	TAPIR_USDT_NOTE_END                                                                        \
+	TAPIR_USDT_NOTE_BEGIN(".note.tapir", "tapir", "1")                                         \
+	".8byte 990b\n"                                                                            \
+	TAPIR_USDT_KINDS(cnt)                                                                      \
+	".byte 0\n"                                                                                \
+	names                                                                                      \
+	TAPIR_USDT_NOTE_END                                                                        \
+	more                                                                                       \
+	TAPIR_USDT_BASE
 /* clang-format on */
 
 #define TAPIR_USDT_EARLY(cnt)                                                                      \

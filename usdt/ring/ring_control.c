@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ring_control.c - what a source of events may ask of its lane. Any thread of the process that
- * made the lane; a forked child has no business here.
+ * made the lane; a forked child calls tapir_ring__adopt first.
  */
 #include "ring_control.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 
 #include "ring_impl.h"
@@ -18,6 +20,21 @@ void tapir_ring__check_life(void)
 {
 	if (ring_load_acquire(&ring_process.state) == RING_READY)
 		ring_life__check(ring_now_ns());
+}
+
+int tapir_ring__adopt(void)
+{
+	if (ring_load_acquire(&ring_process.state) != RING_READY)
+		return 0;
+	return ring_is_alive() || ring_fork__adopt(0);
+}
+
+void tapir_ring__wake(void)
+{
+	if (ring_load_acquire(&ring_process.state) != RING_READY || !ring_is_alive())
+		return;
+	__atomic_fetch_add(&ring_process.ctl->generation, 1, __ATOMIC_SEQ_CST);
+	ring_sys4(SYS_futex, &ring_process.ctl->generation, FUTEX_WAKE, INT_MAX, 0);
 }
 
 void tapir_ring__retire(void)

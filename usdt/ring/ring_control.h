@@ -21,6 +21,26 @@ void tapir_ring__check_life(void);
  */
 void tapir_ring__retire(void);
 
+/* What a session of the lane asks of a provider. */
+struct tapir_ring_asked {
+	uint64_t session_id;
+	uint64_t keywords; /* ~0: all */
+	uint8_t level;	   /* 255: all */
+	uint8_t is_served; /* 0: it asks for nothing of the provider, the rest is 0 */
+	uint8_t pad0[2];
+	uint32_t filter_bytes; /* without a NUL */
+	char filter[TAPIR_RING_ARGS_BYTES];
+};
+
+/* The union of its selections for the provider, with the arguments of the first that has some. */
+void tapir_ring__asked(uint32_t s, const char *provider, struct tapir_ring_asked *out);
+
+/* A lane for a forked child, as its first event would make it. 1: this process has one. */
+int tapir_ring__adopt(void);
+
+/* The tracers' step 6, by the process itself: whoever waits at `generation` looks again. */
+void tapir_ring__wake(void);
+
 /* What was asked for up to this generation is on. */
 void tapir_ring__say_applied(uint32_t generation);
 

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 
+#include "ring_control.h"
 #include "ring_impl.h"
 
 /* * and ?, within bounded text that need not end with NUL. */
@@ -105,6 +106,54 @@ uint32_t ring_life__wanting(const struct tapir_ring_about *about)
 		if (ring_is_served(state_of(s)) && wants(s, about))
 			sessions |= 1u << s;
 	return sessions;
+}
+
+/* Text that a tracer may be writing: bounded, and ended here. */
+static void copy_filter(uint32_t s, const struct tapir_ring_selection *sel,
+			struct tapir_ring_asked *out)
+{
+	const char *text = ring_process.ctl->text[s];
+	uint32_t off = ring_load(&sel->args_off), bytes = ring_load(&sel->args_bytes);
+
+	if (!bytes || out->filter_bytes || bytes >= TAPIR_RING_ARGS_BYTES ||
+	    off > TAPIR_RING_TEXT_BYTES || bytes > TAPIR_RING_TEXT_BYTES - off ||
+	    ring_populate(text + off, bytes))
+		return;
+	for (uint32_t i = 0; i < bytes; i++)
+		out->filter[i] = ring_load(&text[off + i]);
+	out->filter_bytes = bytes;
+}
+
+static void add_selection(uint32_t s, const struct tapir_ring_selection *sel,
+			  struct tapir_ring_asked *out)
+{
+	uint64_t keywords = ring_load(&sel->keywords);
+	uint8_t level = ring_load(&sel->level);
+
+	out->is_served = 1;
+	out->keywords |= keywords ? keywords : ~0ull;
+	if (!level || level > out->level)
+		out->level = level ? level : 255;
+	copy_filter(s, sel, out);
+}
+
+void tapir_ring__asked(uint32_t s, const char *provider, struct tapir_ring_asked *out)
+{
+	const struct tapir_ring_selection *all;
+
+	memset(out, 0, offsetof(struct tapir_ring_asked, filter) + 1);
+	if (!ring_is_alive() || !ring_is_served(state_of(s)))
+		return;
+	all = ring_process.ctl->selections[s];
+	if (ring_populate(all, sizeof(ring_process.ctl->selections[s])))
+		return;
+	for (uint32_t i = 0; i < TAPIR_RING_SELECTIONS; i++)
+		if (ring_load(&all[i].used) &&
+		    glob(all[i].provider, sizeof(all[i].provider), provider))
+			add_selection(s, &all[i], out);
+	if (out->is_served)
+		out->session_id = ring_load(&ring_process.ctl->sessions[s].session_id);
+	out->filter[out->filter_bytes] = 0;
 }
 
 /* 1 locked, 0 not, -1 the program closed our descriptor, or has another file there. */

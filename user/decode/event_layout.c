@@ -7,27 +7,33 @@
 
 #include "decode/dotnet_tables.h"
 #include "decode/event_blob.h"
+#include "decode/field_list.h"
 #include "decode/packed.h"
 
 #define FORMAT_EVENTPIPE 1
 
 struct tapir_event_layout {
-	struct tapir_event_blob *blob; /* owned; NULL: the fields belong to the tables */
+	/* Owned, whichever describes the event; both NULL: the fields belong to the tables. */
+	struct tapir_event_blob *blob;
+	struct tapir_field_list *list;
 	struct tapir_packed_layout packed;
 	struct tapir_packed_layout other; /* see event_blob.h; no fields: none */
 	bool is_known;
 	struct tapir_event_layout_odd odd;
 };
 
-static int parse_blob(const struct tapir_rec_metadata *rec, struct tapir_event_blob **out)
+static int parse(const struct tapir_rec_metadata *rec, struct tapir_event_layout *layout)
 {
 	struct tapir_metadata_view view;
-	int err;
+	int err = 0;
 
-	if (!rec || rec->format != FORMAT_EVENTPIPE)
+	if (!rec)
 		return 0;
 	tapir_metadata_view__of(&rec->h, &view);
-	err = tapir_event_blob__parse(view.blob.data, view.blob.len, out);
+	if (rec->format == FORMAT_EVENTPIPE)
+		err = tapir_event_blob__parse(view.blob.data, view.blob.len, &layout->blob);
+	else if (rec->format == TAPIR_METADATA_FIELD_LIST)
+		err = tapir_field_list__parse(view.blob.data, view.blob.len, &layout->list);
 	return err == -EINVAL ? 0 : err;
 }
 
@@ -48,13 +54,16 @@ int tapir_event_layout__new(const struct tapir_probe_view *probe,
 			    struct tapir_event_layout **out)
 {
 	struct tapir_event_layout *layout = calloc(1, sizeof(*layout));
-	int err = layout ? parse_blob(metadata, &layout->blob) : -ENOMEM;
+	int err = layout ? parse(metadata, layout) : -ENOMEM;
 
 	if (err) {
 		tapir_event_layout__free(layout);
 		return err;
 	}
-	if (layout->blob && layout->blob->layout.field_cnt) {
+	if (layout->list) {
+		layout->packed = layout->list->layout;
+		layout->is_known = true;
+	} else if (layout->blob && layout->blob->layout.field_cnt) {
 		layout->packed = layout->blob->layout;
 		layout->other = layout->blob->other;
 		layout->is_known = true;
@@ -70,6 +79,7 @@ void tapir_event_layout__free(struct tapir_event_layout *layout)
 	if (!layout)
 		return;
 	tapir_event_blob__free(layout->blob);
+	tapir_field_list__free(layout->list);
 	free(layout);
 }
 

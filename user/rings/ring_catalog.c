@@ -160,10 +160,22 @@ static void post_metadata(struct tapir_ring_process *p, uint32_t probe_id, struc
 	tapir_queue__post(p->sink->queue, &more->h, -1);
 }
 
+static void forget(struct tapir_ring_process *p, uint32_t idx);
+
+/* Events that were given back make room for those that are there. */
+static void forget_gone(struct tapir_ring_process *p)
+{
+	for (uint32_t i = 0; i < p->event_cnt; i++)
+		if (p->events[i].is_known && p->events[i].gone_round)
+			forget(p, i);
+}
+
 static bool charge(struct tapir_ring_process *p, struct ring_event *ev, size_t bytes)
 {
 	uint32_t cost = (uint32_t)bytes + ID_COST;
 
+	if (p->cost_bytes + cost > COST_MAX)
+		forget_gone(p);
 	if (p->cost_bytes + cost > COST_MAX)
 		return false;
 	p->cost_bytes += cost;
@@ -265,7 +277,7 @@ void tapir_ring_process__uncover(struct tapir_ring_process *p)
 		uncover(p, &p->events[i]);
 }
 
-/* The process has given it back: so every record of it was drained (ring.h, ENTRIES). */
+/* Every record of it was drained. */
 static void forget(struct tapir_ring_process *p, uint32_t idx)
 {
 	struct ring_event *ev = &p->events[idx];
@@ -279,7 +291,7 @@ static void forget(struct tapir_ring_process *p, uint32_t idx)
 	if (ev->probe_id)
 		tapir_ring_kinds__drop(&p->sink->kinds, ev->kind);
 	p->cost_bytes -= ev->cost_bytes;
-	ev->cost_bytes = ev->probe_id = 0;
+	ev->cost_bytes = ev->probe_id = ev->gone_round = 0;
 	ev->is_known = ev->is_refused = false;
 }
 
@@ -342,6 +354,22 @@ static int grow(struct tapir_ring_process *p, uint32_t cnt)
 	return 0;
 }
 
+/*
+ * Given back: what it fired before may still be in the rings, since the process need not wait for
+ * us. An entry of a later generation is proof that it was drained (ring.h, ENTRIES); else the next
+ * drain of all slots that begins is.
+ */
+static bool is_over(struct tapir_ring_process *p, struct ring_event *ev)
+{
+	uncover(p, ev);
+	if (!ev->gone_round)
+		ev->gone_round = p->round;
+	if (p->round - ev->gone_round >= 2)
+		return true;
+	p->must_look = true;
+	return false;
+}
+
 /* An entry that was filled, returned, or both since it was last read. */
 static void look_at(struct tapir_ring_process *p, uint32_t idx,
 		    const struct tapir_ring_entry *entry)
@@ -350,7 +378,8 @@ static void look_at(struct tapir_ring_process *p, uint32_t idx,
 	uint32_t generation = entry->generation & 0xffffu;
 	bool is_gone = entry->flags & TAPIR_RING_ENTRY_GONE;
 
-	if (ev->is_known && (is_gone || ev->generation != generation) && entry->bytes)
+	if (ev->is_known && entry->bytes &&
+	    (ev->generation != generation || (is_gone && is_over(p, ev))))
 		forget(p, idx);
 	if (ev->is_known || is_gone || !entry->bytes)
 		return;

@@ -213,8 +213,10 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 	drained.has_more = !p->round_bytes;
 	if (p->sink->block && p->sink->block->used_bytes)
 		flush(p->sink);
-	if (is_whole && !p->cursor && !drained.is_behind && !drained.has_more)
+	if (is_whole && !p->cursor && !drained.is_behind && !drained.has_more) {
 		tapir_ring_control__drained(&p->control);
+		p->round++;
+	}
 	return drained;
 }
 
@@ -365,6 +367,7 @@ int tapir_ring_process__open(struct tapir_ring_sink *sink, uint32_t tgid,
 		tapir_ring_lane__close(lane);
 		return -ENOMEM;
 	}
+	p->round = 1;
 	p->sink = sink;
 	p->tgid = tgid;
 	p->lane = *lane;

@@ -18,6 +18,7 @@ struct ring_event {
 	uint32_t probe_id;   /* of the recording; 0: not asked for, or not known yet */
 	uint32_t generation; /* of its entry */
 	uint32_t cost_bytes;
+	uint32_t gone_round;	    /* the drain that saw its entry given back; 0: it was not */
 	bool is_known;		    /* its entry was read and judged */
 	bool was_known;		    /* it, or another event in its place: `lost` is from then */
 	bool is_refused;	    /* requested, but there is no room for its description */
@@ -33,8 +34,9 @@ struct tapir_ring_process {
 	struct tapir_ring_scan scan;
 	struct ring_event *events; /* event_cnt of them */
 	uint32_t event_cnt, event_cap;
-	uint64_t changes;		/* of the entries, as last read */
-	bool must_look;			/* one of them could not be read */
+	uint64_t changes; /* of the entries, as last read */
+	bool must_look;	  /* one of them could not be read, or may be forgotten soon */
+	uint32_t round;	  /* drains of all slots so far, and 1 */
 	bool has_refused, has_unserved; /* was reported */
 	uint32_t counted_cnt;		/* events that may have lost something before we came */
 	uint64_t cost_bytes;		/* of the descriptions */

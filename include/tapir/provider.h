@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * provider.h - events of a program that links libtapir: providers with keywords and levels, seen at
+ * once by any USDT tool (each event is a typed probe with a semaphore), by tapir through the ring
+ * lane (no trap), and by consumers inside the process.
+ *
+ *	TAPIR_EVENT(OrderPlaced, "Demo-Shop", "OrderPlaced", 1, 0, TAPIR_INFORMATIONAL, 0x1,
+ *		    (U64, Order), (UTF8, Customer), (F64, Total))
+ *
+ *	static struct tapir_event *const events[] = {&OrderPlaced};
+ *
+ *	tapir_provider__new("Demo-Shop", NULL, events, 1, NULL, &shop);
+ *	TAPIR_FIRE(OrderPlaced, order->id, order->customer, order->total);
+ *	tapir_provider__free(shop);
+ *
+ * IS IT ON? TAPIR_EVENT_ENABLED() is one load and one branch: the USDT semaphore (u16, counted by
+ * the kernel in steps of 1) and "a session wants it" (u16, written by the library alone) share an
+ * aligned 32-bit word, so that either makes it true. The word lies in a writable, privately mapped
+ * part of an ELF file, since the kernel accepts no other place for a semaphore.
+ *
+ * WHO WRITES THE SESSIONS' HALF. Tracers of the ring lane write interest words in memory that they
+ * share with the process (ring.h). One thread of the library, named "tapir", waits there
+ * (FUTEX_WAIT on `generation`), copies what they ask for into the words of events, runs the
+ * callbacks of providers, and then stores `applied`: what fires later is missed by no session that
+ * was open. Semaphores are polled every TAPIR_POLL_MS for callbacks only; firing needs no poll.
+ *
+ * FORK. A child has no such thread. pthread_atfork marks each event TAPIR_SESSIONS_CHECK: it then
+ * looks at the shared words itself, 2 ns instead of 0.3, and its first event makes a ring lane for
+ * the child. tapir_provider__poll, or any function below that opens or closes something, starts
+ * the child's thread and ends that. The same state is used where the thread cannot be started.
+ *
+ * PAYLOAD. Packed, little-endian, in the order of the fields, byte by byte EventPipe's EventData
+ * of the same manifest event:
+ *
+ *	U8..I64, F32, F64	as they are; CHAR16 2 bytes
+ *	PTR			8 bytes
+ *	BOOL			4 bytes, 0 or 1 (BOOL8: 1 byte, of self-describing events)
+ *	FILETIME		8 bytes, 100 ns since 1601; SYSTEMTIME 16
+ *	GUID			16 bytes, as on the wire: u32, u16, u16, 8 bytes
+ *	UTF16, UTF8		NUL-terminated; a NULL pointer is written as an empty string
+ *	array			u16 count, then the elements (TAPIR_REPEAT_COUNT_U16), or as often
+ *				as an earlier field says (_COUNT_FIELD), or a fixed number of times
+ *	STRUCT			its members, packed
+ *
+ * The serializer runs once whatever the number of sessions: tapir_event__begin gives room in the
+ * first session's own buffer, tapir_event__commit copies from there to the others. At most
+ * TAPIR_PAYLOAD_BYTES; a larger event is refused and counted for each session.
+ *
+ * WHAT IS PUBLISHED, for readers of the protocol (sources: include/tapir/{usdt,ring,abi}.h,
+ * systemtap's <sys/sdt.h> note format, .NET's EventPipe format):
+ *
+ *	.note.stapsdt	provider, name, operands of the arguments; semaphore: &event.word
+ *	.note.tapir	type 1: kinds and names of the arguments (usdt.h)
+ *	.note.tapir	type 2: u64 site, u64 keywords, u16 id, u8 version, u8 level, u32 0
+ *	ring lane	PROBE (encoding PACKED, no fields), METADATA of format 2:
+ *			u16 field_cnt, u8 opcode, u8 0, u16 task, u16 0, then the fields in order:
+ *			u8 type (enum tapir_type), u8 repeat (enum tapir_repeat), u16 count,
+ *			u16 member_cnt, u16 name_len, name; members follow their field
+ *
+ * SAFETY. Firing works in any thread at any time: in signal handlers, before main, after exit
+ * began, in the child of fork or vfork. It takes no lock, allocates nothing, writes no descriptor,
+ * preserves errno, and makes no system call but those of ring_writer.h (a thread's first event, a
+ * check of tracers each 200 ms). Nothing is ever printed. All other functions lock and allocate:
+ * any thread, not in a signal handler, not while writing an event. No lock of the library's is
+ * held while a callback of yours runs.
+ *
+ * dlclose of a library that has providers: free them first. If libtapir.a is linked into that
+ * library, then call tapir_library__fini.
+ *
+ * C11 and C++11; x86_64 and aarch64. Link libtapir and -pthread. No privileges.
+ */
+#ifndef TAPIR_PROVIDER_H
+#define TAPIR_PROVIDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "usdt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TAPIR_API	    __attribute__((visibility("default")))
+
+#define TAPIR_PAYLOAD_BYTES 65536u
+#define TAPIR_POLL_MS	    100
+#define TAPIR_SESSION_MAX   64u /* 8 of the ring lane, 56 inside the process */
+#define TAPIR_MAX_EVENTS    16384u
+#define TAPIR_MAX_FIELDS    255u /* of an event, members of structures counted */
+
+#define TAPIR_LOGALWAYS	    0
+#define TAPIR_CRITICAL	    1
+#define TAPIR_ERROR	    2
+#define TAPIR_WARNING	    3
+#define TAPIR_INFORMATIONAL 4
+#define TAPIR_VERBOSE	    5
+
+/* ---- what an event is ----------------------------------------------------------------- */
+
+/* Numbers are part of METADATA format 2: append only. */
+enum tapir_type {
+	TAPIR_TYPE_U8,
+	TAPIR_TYPE_I8,
+	TAPIR_TYPE_U16,
+	TAPIR_TYPE_I16,
+	TAPIR_TYPE_U32,
+	TAPIR_TYPE_I32,
+	TAPIR_TYPE_U64,
+	TAPIR_TYPE_I64,
+	TAPIR_TYPE_F32,
+	TAPIR_TYPE_F64,
+	TAPIR_TYPE_PTR,
+	TAPIR_TYPE_BOOL,
+	TAPIR_TYPE_BOOL8,
+	TAPIR_TYPE_CHAR16,
+	TAPIR_TYPE_GUID,
+	TAPIR_TYPE_FILETIME,
+	TAPIR_TYPE_SYSTEMTIME,
+	TAPIR_TYPE_DECIMAL,
+	TAPIR_TYPE_UTF16,
+	TAPIR_TYPE_UTF8,
+	TAPIR_TYPE_UTF16N, /* without a NUL: the repetition gives the number of characters */
+	TAPIR_TYPE_UTF8N,
+	TAPIR_TYPE_BINARY, /* the repetition gives the number of bytes */
+	TAPIR_TYPE_STRUCT,
+	TAPIR_TYPE_CNT
+};
+
+enum tapir_repeat {
+	TAPIR_REPEAT_NONE,	  /* one value */
+	TAPIR_REPEAT_COUNT_FIXED, /* count times */
+	TAPIR_REPEAT_COUNT_FIELD, /* as often as the earlier sibling number `count` says */
+	TAPIR_REPEAT_COUNT_U16,	  /* a u16 before the elements */
+	TAPIR_REPEAT_COUNT_U32
+};
+
+struct tapir_event_field {
+	const char *name;
+	const struct tapir_event_field *members; /* STRUCT; else NULL */
+	uint16_t member_cnt;
+	uint16_t count; /* see enum tapir_repeat */
+	uint8_t type;	/* enum tapir_type */
+	uint8_t repeat; /* enum tapir_repeat */
+	uint8_t pad0[2];
+};
+
+/* All of it is the caller's and stays until the event's provider is freed. */
+struct tapir_event_about {
+	const char *provider; /* as the USDT note has it */
+	const char *name;
+	const struct tapir_event_field *fields;
+	uint64_t keywords; /* 0: selected whatever keywords are asked for */
+	uint16_t id;
+	uint8_t version;
+	uint8_t level; /* TAPIR_LOGALWAYS to TAPIR_VERBOSE */
+	uint16_t field_cnt;
+	uint16_t task;
+	uint8_t opcode; /* 1 start, 2 stop: see activity.h */
+	uint8_t pad0[7];
+};
+
+/* The sessions' half of the word; only the library writes it. */
+#define TAPIR_SESSIONS_RING    (1u << 0)  /* a tracer of the ring lane */
+#define TAPIR_SESSIONS_PROCESS (1u << 1)  /* a listener, a logger */
+#define TAPIR_SESSIONS_CHECK   (1u << 15) /* not known: firing looks for itself */
+
+union tapir_event_word {
+	struct {
+		volatile uint16_t semaphore; /* only the kernel writes it */
+		volatile uint16_t sessions;
+	} half;
+	volatile uint32_t either;
+};
+
+/*
+ * An event. Static storage in section .probes (TAPIR_EVENT does that), or the data page of an
+ * image that the process maps privately. The storage stays while any thread may test or fire it,
+ * which may be longer than its provider lives: an event without a provider is off, but for its
+ * USDT probe. One event belongs to one provider at a time.
+ */
+struct tapir_event {
+	union tapir_event_word word; /* first: its address is the semaphore's */
+	uint32_t flags;		     /* 0 */
+	const struct tapir_event_about *about;
+	uint64_t private_words[6]; /* the library's; 0 in the beginning */
+};
+
+/* ---- providers ------------------------------------------------------------------------ */
+
+struct tapir_provider;
+
+enum tapir_session_kind {
+	TAPIR_SESSION_RING = 1, /* tapir, through the ring lane */
+	TAPIR_SESSION_USDT =
+		2, /* some tool has raised a semaphore; which and how many is not known */
+	TAPIR_SESSION_LISTENER = 3, /* listener.h */
+	TAPIR_SESSION_LOGGER = 4    /* tapir_logger__open */
+};
+
+/* A change of what one session asks of a provider. Borrowed for the call. */
+struct tapir_enablement {
+	uint32_t size;	  /* sizeof this, as the library was compiled */
+	uint32_t kind;	  /* enum tapir_session_kind */
+	uint32_t session; /* its number within its kind */
+	uint8_t is_on;	  /* 0: it does not ask for the provider any more */
+	uint8_t level;	  /* highest level it asks for; 5 where it asks for all */
+	uint8_t pad0[2];
+	uint64_t keywords;  /* ~0 where it asks for all */
+	const char *filter; /* Key=Value;... of the SPEC; "" without one */
+	/* The union of all sessions, semaphores among them, after the change. */
+	uint64_t all_keywords;
+	uint8_t all_is_on;
+	uint8_t all_level;
+	uint8_t pad1[6];
+};
+
+typedef void (*tapir_enablement_fn)(struct tapir_provider *provider,
+				    const struct tapir_enablement *change, void *ctx);
+
+#define TAPIR_PROVIDER_NO_THREAD (1u << 0) /* start no thread for it: see FORK */
+
+struct tapir_provider_opts {
+	size_t size; /* sizeof this */
+	/*
+	 * Called from the library's thread when enablement changes, also for the state found at
+	 * the beginning, within TAPIR_POLL_MS. NULL: not called. May fire events, open sessions
+	 * and make providers; may not free its own provider.
+	 */
+	tapir_enablement_fn changed;
+	void *ctx;
+	uint32_t flags; /* TAPIR_PROVIDER_* */
+	uint32_t pad0;
+};
+
+/*
+ * A provider and its events, on from here.
+ *
+ *	name	copied. What SPECs, sessions and selections call it; the same as in the events'
+ *		TAPIR_EVENT, else USDT tools see another name than the ring lane.
+ *	guid	16 bytes as on the wire, or NULL; copied
+ *	events	the array is read during the call only; the events are borrowed until __free
+ *	opts	NULL: none; copied
+ *	out	the provider, the caller's to free
+ *
+ * 0, or -errno and nothing changed: -EINVAL (no name, an event without description, with a wrong
+ * field list, or in another provider), -ENOMEM, -ENOSPC (TAPIR_MAX_EVENTS). Without a
+ * memfd or address space there is no ring lane and the rest works: tapir_provider__ring_error.
+ */
+TAPIR_API int tapir_provider__new(const char *name, const uint8_t *guid,
+				  struct tapir_event *const *events, uint32_t event_cnt,
+				  const struct tapir_provider_opts *opts,
+				  struct tapir_provider **out);
+
+/*
+ * Its events are off when this returns (but for their USDT probes), its callback is not running and
+ * will not run. Other threads may fire meanwhile and later. NULL is allowed.
+ */
+TAPIR_API void tapir_provider__free(struct tapir_provider *provider);
+
+/* Borrowed until the provider is freed. Any thread, any time. */
+TAPIR_API const char *tapir_provider__name(const struct tapir_provider *provider);
+
+/* 0: all its events are in the ring lane. -errno: the first that is not, for this reason. */
+TAPIR_API int tapir_provider__ring_error(const struct tapir_provider *provider);
+
+/*
+ * Looks now: interest of sessions, semaphores, callbacks (in this thread). In a forked child, or
+ * where the thread could not be started before: starts it. 0, or -errno of pthread_create.
+ */
+TAPIR_API int tapir_provider__poll(void);
+
+/*
+ * Before dlclose of a library that libtapir.a is linked into: no provider, session or counter is
+ * left, no thread is firing or will. Ends the thread and the ring lane; takes some 3 ms. Providers
+ * can be made again afterwards. -EBUSY: there is a provider left, nothing was done.
+ */
+TAPIR_API int tapir_library__fini(void);
+
+/* ---- firing --------------------------------------------------------------------------- */
+
+/* 1 or 0. One load, one branch. event: an lvalue, TAPIR_EVENT_ENABLED(OrderPlaced). */
+#define TAPIR_EVENT_ENABLED(event)                                                                 \
+	__builtin_expect(__atomic_load_n(&(event).word.either, __ATOMIC_RELAXED) != 0, 0)
+/* Somebody is attached to its USDT probe. */
+#define TAPIR_EVENT_PROBED(event)                                                                  \
+	__builtin_expect(__atomic_load_n(&(event).word.half.semaphore, __ATOMIC_RELAXED) != 0, 0)
+/* A session wants its payload. */
+#define TAPIR_EVENT_RECORDED(event)                                                                \
+	__builtin_expect(__atomic_load_n(&(event).word.half.sessions, __ATOMIC_RELAXED) != 0, 1)
+
+/* An event being written. Uninitialised storage of the caller's. */
+struct tapir_event_write {
+	uint8_t *payload; /* fill all bytes that were asked for, in any order */
+	uint64_t private_words[15];
+};
+
+/*
+ * Begins an event of `bytes` of payload, and takes its stack if a session wants it: the stack
+ * begins in the caller. 1: fill write->payload, then commit; between the two call nothing that may
+ * fire an event, and do not leave by longjmp or an exception. 0: no session wants it, or all that
+ * did have lost it, counted. Any thread, any time; see SAFETY.
+ */
+TAPIR_API int tapir_event__begin(struct tapir_event_write *write, struct tapir_event *event,
+				 size_t bytes);
+TAPIR_API void tapir_event__commit(struct tapir_event_write *write);
+
+/* Both at once, for a payload that is there already. */
+TAPIR_API void tapir_event__write(struct tapir_event *event, const void *payload, size_t bytes);
+
+/* ---- TAPIR_EVENT, TAPIR_FIRE ---------------------------------------------------------- */
+
+/*
+ * TAPIR_EVENT(symbol, provider, name, id, version, level, keywords, fields...): defines an event
+ * and symbol_fire(), the function that TAPIR_FIRE calls.
+ *
+ *	symbol		struct tapir_event symbol; one a program, the same definition in a header
+ *			is one event in each linked file
+ *	provider, name	string literals: visible ASCII without quotes and backslashes
+ *	id ... keywords	constants
+ *	fields		0 to 12 of (TYPE, Name): U8 I8 U16 I16 U32 I32 U64 I64 F32 F64 PTR BOOL
+ *			CHAR16 GUID (const uint8_t *, 16 bytes) FILETIME UTF8 (const char *)
+ *			UTF16 (const TAPIR_CHAR16 *)
+ *
+ * More, or arrays and structures: as tapir-manifest writes it, with a struct tapir_event and
+ * tapir_event__begin. At file scope. GNU C (the probe is asm, as usdt.h's).
+ */
+#define TAPIR_EVENT(...) TAPIR_EV_JOIN(TAPIR_EV_DEFINE_, TAPIR_EV_COUNT(__VA_ARGS__))(__VA_ARGS__)
+
+/* The arguments are evaluated only while the event is on. A statement. */
+#define TAPIR_FIRE(symbol, ...)                                                                    \
+	do {                                                                                       \
+		if (TAPIR_EVENT_ENABLED(symbol))                                                   \
+			symbol##_fire(__VA_ARGS__);                                                \
+	} while (0)
+
+/*
+ * TAPIR_EVENT_SITE(cnt, symbol, provider, name, id, version, level, keywords, names, values...):
+ * the USDT site alone of an event whose fields do not fit TAPIR_EVENT, with cnt values (0 to 12, a
+ * literal) as of TAPIR_PROBE and `names` a literal such as ".asciz \"Count\"\n.asciz \"Types\"\n".
+ * In a function, to be reached only while TAPIR_EVENT_PROBED(symbol).
+ */
+
+#include "provider_macros.h"
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TAPIR_PROVIDER_H */

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* include/tapir/provider.h: what events do without a tracer, and what is refused. */
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tapir/provider.h"
+
+TAPIR_EVENT(Sold, "Unit-Shop", "Sold", 1, 0, TAPIR_INFORMATIONAL, 0x8000000000000001ull,
+	    (U64, Order), (UTF8, Customer));
+TAPIR_EVENT(Closed, "Unit-Shop", "Closed", 2, 0, TAPIR_ERROR, 0x2);
+
+static struct tapir_event *const events[] = {&Sold, &Closed};
+
+static struct tapir_provider *open_shop(void)
+{
+	struct tapir_provider *p = NULL;
+
+	assert_int_equal(tapir_provider__new("Unit-Shop", NULL, events, 2, NULL, &p), 0);
+	return p;
+}
+
+static void events_are_off_when_nobody_wants_them(void **state)
+{
+	struct tapir_provider *p = open_shop();
+
+	(void)state;
+	assert_string_equal(tapir_provider__name(p), "Unit-Shop");
+	assert_int_equal(tapir_provider__ring_error(p), 0);
+	assert_false(TAPIR_EVENT_ENABLED(Sold));
+	assert_false(TAPIR_EVENT_ENABLED(Closed));
+	errno = 12345;
+	Sold_fire(1, NULL); /* without the test: still nothing */
+	TAPIR_FIRE(Closed);
+	assert_int_equal(errno, 12345);
+	tapir_provider__free(p);
+	assert_false(TAPIR_EVENT_ENABLED(Sold));
+	Sold_fire(2, "after");
+	assert_int_equal(tapir_library__fini(), 0);
+}
+
+static void an_event_in_two_providers_is_refused(void **state)
+{
+	struct tapir_provider *p = open_shop(), *other = NULL;
+
+	(void)state;
+	assert_int_equal(tapir_provider__new("Other", NULL, events, 1, NULL, &other), -EINVAL);
+	assert_null(other);
+	assert_int_equal(tapir_library__fini(), -EBUSY);
+	tapir_provider__free(p);
+	p = open_shop();
+	tapir_provider__free(p);
+	tapir_provider__free(NULL);
+}
+
+/* What a caller may get wrong, each with all else right. */
+static void malformed_events_are_refused(void **state)
+{
+	static const struct tapir_event_field
+		good = {"a", NULL, 0, 0, TAPIR_TYPE_U8, 0, {0}},
+		bad[] = {
+			{NULL, NULL, 0, 0, TAPIR_TYPE_U8, 0, {0}},
+			{"", NULL, 0, 0, TAPIR_TYPE_U8, 0, {0}},
+			{"a", NULL, 0, 0, TAPIR_TYPE_CNT, 0, {0}},
+			{"a", NULL, 0, 0, TAPIR_TYPE_U8, TAPIR_REPEAT_COUNT_U32 + 1, {0}},
+			{"a", NULL, 0, 0, TAPIR_TYPE_U8, TAPIR_REPEAT_COUNT_FIELD, {0}},
+			{"a", NULL, 0, 0, TAPIR_TYPE_BINARY, 0, {0}},
+			{"a", NULL, 0, 0, TAPIR_TYPE_STRUCT, 0, {0}},
+			{"a", &good, 1, 0, TAPIR_TYPE_U8, 0, {0}},
+		};
+	struct tapir_event_about about = {"P", "E", &good, 0, 1, 0, 4, 1, 0, 0, {0}};
+	struct tapir_event event = {.about = &about};
+	struct tapir_event *const list[] = {&event}, *const none[] = {NULL};
+	struct tapir_provider *p = NULL;
+
+	(void)state;
+	assert_int_equal(tapir_provider__new(NULL, NULL, list, 1, NULL, &p), -EINVAL);
+	assert_int_equal(tapir_provider__new("", NULL, list, 1, NULL, &p), -EINVAL);
+	assert_int_equal(tapir_provider__new("P", NULL, NULL, 1, NULL, &p), -EINVAL);
+	assert_int_equal(tapir_provider__new("P", NULL, none, 1, NULL, &p), -EINVAL);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		about.fields = &bad[i];
+		assert_int_equal(tapir_provider__new("P", NULL, list, 1, NULL, &p), -EINVAL);
+	}
+	about.fields = &good;
+	about.level = 6;
+	assert_int_equal(tapir_provider__new("P", NULL, list, 1, NULL, &p), -EINVAL);
+	about.level = 5;
+	assert_int_equal(tapir_provider__new("P", NULL, list, 1, NULL, &p), 0);
+	tapir_provider__free(p);
+}
+
+/* Every event looks for itself there; a call of the library's ends that. */
+static void a_child_has_a_thread_of_its_own_when_it_polls(void **state)
+{
+	struct tapir_provider *p = open_shop();
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (!pid) {
+		int ok = TAPIR_EVENT_ENABLED(Sold);
+
+		Sold_fire(1, "child");
+		ok = ok && !tapir_provider__poll() && !TAPIR_EVENT_ENABLED(Sold);
+		tapir_provider__free(p);
+		_exit(!(ok && !tapir_library__fini()));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_false(TAPIR_EVENT_ENABLED(Sold));
+	tapir_provider__free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_are_off_when_nobody_wants_them),
+		cmocka_unit_test(an_event_in_two_providers_is_refused),
+		cmocka_unit_test(malformed_events_are_refused),
+		cmocka_unit_test(a_child_has_a_thread_of_its_own_when_it_polls),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * provider_poller.c - the library's thread. It waits at the lane's `generation`, copies interest
+ * from the lane's words into those of events, calls back, and stores `applied`. It polls semaphores
+ * only for providers that have a callback.
+ *
+ * Where the thread is not there (a forked child, TAPIR_PROVIDER_NO_THREAD, no resources) events
+ * are marked TAPIR_SESSIONS_CHECK, and firing looks for itself.
+ */
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "../ring/ring_sys.h"
+#include "provider_impl.h"
+
+#define STACK_BYTES  (256ul * 1024) /* callbacks run on it */
+#define STOP_STEP_NS 1000000
+#define CALL_MAX     4096u /* in one round: changes that never end must not hold it up */
+#define IDLE_MS	     1000
+
+static struct {
+	pthread_t thread;
+	uint32_t is_running; /* it was started and has not been joined */
+	uint32_t is_stopping, is_done;
+	struct tapir_provider *calling; /* whose callback runs now */
+	pthread_t caller;
+	uint32_t futex; /* waited at where there is no lane */
+} poller;
+
+/* ---- words -------------------------------------------------------------------------------- */
+
+void provider_poller__refresh(void)
+{
+	int is_followed = poller.is_running && !poller.is_stopping;
+
+	for (uint32_t i = 0; i < provider_table_cnt; i++) {
+		struct tapir_event *event = provider_table[i];
+		struct event_state *state;
+		uint16_t now, sessions;
+
+		if (!event)
+			continue;
+		state = event_state__of(event);
+		now = prov_load(&event->word.half.sessions);
+		sessions = state->wants ? TAPIR_SESSIONS_PROCESS : 0;
+		if (tapir_ring__wanted(&state->ring))
+			sessions |= TAPIR_SESSIONS_RING;
+		if (!is_followed || state->is_unlisted == ENOSPC)
+			sessions |= TAPIR_SESSIONS_CHECK;
+		if (now != sessions)
+			__atomic_store_n(&event->word.half.sessions, sessions, __ATOMIC_SEQ_CST);
+	}
+}
+
+/* ---- callbacks ---------------------------------------------------------------------------- */
+
+static uint32_t hash_of(const char *text)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * 16777619u;
+	return hash;
+}
+
+static uint8_t level_of(uint8_t asked)
+{
+	return asked > TAPIR_VERBOSE ? TAPIR_VERBOSE : asked;
+}
+
+/* The events of it whose semaphore is up. */
+static void look_at_semaphores(const struct tapir_provider *p, struct provider_told *now)
+{
+	for (uint32_t i = 0; i < p->event_cnt; i++) {
+		const struct tapir_event *event = p->events[i].event;
+
+		if (!TAPIR_EVENT_PROBED(*event))
+			continue;
+		now->is_on = 1;
+		now->keywords |= event->about->keywords;
+		if (event->about->level > now->level)
+			now->level = event->about->level;
+	}
+}
+
+static void look_at(const struct tapir_provider *p, uint32_t idx, struct provider_told *now,
+		    struct tapir_ring_asked *asked)
+{
+	memset(now, 0, sizeof(*now));
+	asked->filter[0] = 0;
+	if (idx == PROVIDER_TOLD_USDT) {
+		look_at_semaphores(p, now);
+		return;
+	}
+	if (idx >= PROVIDER_TOLD_PROCESS)
+		return;
+	tapir_ring__asked(idx, p->name, asked);
+	now->session_id = asked->session_id;
+	now->is_on = asked->is_served;
+	now->keywords = asked->keywords;
+	now->level = level_of(asked->level);
+	now->filter_hash = hash_of(asked->filter);
+}
+
+static void add_union(const struct tapir_provider *p, struct tapir_enablement *change)
+{
+	for (uint32_t i = 0; i < PROVIDER_TOLD_CNT; i++) {
+		const struct provider_told *t = &p->told[i];
+
+		if (!t->is_on)
+			continue;
+		change->all_is_on = 1;
+		change->all_keywords |= t->keywords;
+		if (t->level > change->all_level)
+			change->all_level = t->level;
+	}
+}
+
+/* Its first session that is not as it was told; 0: none. */
+static int find_change(struct tapir_provider *p, struct tapir_enablement *change,
+		       struct tapir_ring_asked *asked)
+{
+	for (uint32_t i = 0; i < PROVIDER_TOLD_CNT; i++) {
+		struct provider_told now;
+
+		look_at(p, i, &now, asked);
+		if (!memcmp(&now, &p->told[i], sizeof(now)))
+			continue;
+		p->told[i] = now;
+		*change = (struct tapir_enablement){
+			.size = sizeof(*change),
+			.kind = i < TAPIR_RING_SESSIONS ? TAPIR_SESSION_RING : TAPIR_SESSION_USDT,
+			.session = i < TAPIR_RING_SESSIONS ? i : 0,
+			.is_on = now.is_on,
+			.level = now.level,
+			.keywords = now.keywords,
+			.filter = asked->filter,
+		};
+		add_union(p, change);
+		return 1;
+	}
+	return 0;
+}
+
+static struct tapir_provider *find_changed(struct tapir_enablement *change,
+					   struct tapir_ring_asked *asked)
+{
+	for (struct tapir_provider *p = provider_list; p; p = p->next)
+		if (p->changed && !p->is_leaving && find_change(p, change, asked))
+			return p;
+	return NULL;
+}
+
+void provider_poller__call_back(void)
+{
+	/* Only whoever is `calling` uses it. */
+	static struct tapir_ring_asked asked;
+
+	for (uint32_t i = 0; i < CALL_MAX; i++) {
+		struct tapir_enablement change;
+		struct tapir_provider *p;
+
+		if (poller.calling) {
+			/* From within a callback: the rest is for whoever runs that. */
+			if (pthread_equal(poller.caller, pthread_self()))
+				return;
+			provider_wait();
+			continue;
+		}
+		p = find_changed(&change, &asked);
+		if (!p)
+			return;
+		poller.calling = p;
+		poller.caller = pthread_self();
+		provider_unlock();
+		p->changed(p, &change, p->ctx);
+		provider_lock();
+		poller.calling = NULL;
+		provider_broadcast();
+	}
+}
+
+void provider_poller__leave(struct tapir_provider *provider)
+{
+	while (poller.calling == provider && !pthread_equal(poller.caller, pthread_self()))
+		provider_wait();
+}
+
+static int has_callbacks(void)
+{
+	for (const struct tapir_provider *p = provider_list; p; p = p->next)
+		if (p->changed)
+			return 1;
+	return 0;
+}
+
+/* ---- the thread --------------------------------------------------------------------------- */
+
+static const uint32_t *word_to_wait_at(void)
+{
+	const struct tapir_ring_ctl *ctl = tapir_ring__ctl();
+
+	return ctl ? &ctl->generation : &poller.futex;
+}
+
+static void wait_for_news(const uint32_t *word, uint32_t seen, int ms)
+{
+	struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+
+	ring_sys4(SYS_futex, word, FUTEX_WAIT, seen, &time);
+}
+
+static void wake(void)
+{
+	__atomic_fetch_add(&poller.futex, 1, __ATOMIC_SEQ_CST);
+	ring_sys4(SYS_futex, &poller.futex, FUTEX_WAKE, INT_MAX, 0);
+	tapir_ring__wake();
+}
+
+static int is_traced(void)
+{
+	const struct tapir_ring_ctl *ctl = tapir_ring__ctl();
+
+	for (uint32_t s = 0; ctl && s < TAPIR_RING_SESSIONS; s++)
+		if (prov_load_acquire(&ctl->sessions[s].state) == TAPIR_RING_OPEN)
+			return 1;
+	return 0;
+}
+
+/* A look at everything; how long may be slept until the next. */
+static int look(uint32_t seen)
+{
+	int ms = IDLE_MS;
+
+	tapir_ring__check_life();
+	provider_lock();
+	provider_poller__refresh();
+	provider_poller__call_back();
+	tapir_ring__say_applied(seen);
+	if (has_callbacks())
+		ms = TAPIR_POLL_MS;
+	else if (is_traced())
+		ms = (int)(TAPIR_RING_LIFE_NS / 1000000);
+	provider_unlock();
+	return ms;
+}
+
+static void *run(void *unused)
+{
+	(void)unused;
+	ring_sys4(SYS_prctl, PR_SET_NAME, "tapir", 0, 0);
+	while (!prov_load_acquire(&poller.is_stopping)) {
+		const uint32_t *word = word_to_wait_at();
+		uint32_t seen = prov_load_acquire(word);
+		int ms = look(seen);
+
+		if (!prov_load_acquire(&poller.is_stopping))
+			wait_for_news(word, seen, ms);
+	}
+	prov_store_release(&poller.is_done, 1);
+	return NULL;
+}
+
+static int is_needed(void)
+{
+	for (const struct tapir_provider *p = provider_list; p; p = p->next)
+		if (!(p->flags & TAPIR_PROVIDER_NO_THREAD))
+			return 1;
+	return 0;
+}
+
+/* All but those that the thread's own instructions raise. */
+static void block_signals(sigset_t *before)
+{
+	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+	sigset_t all;
+
+	sigfillset(&all);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigdelset(&all, own[i]);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+int provider_poller__start(void)
+{
+	pthread_attr_t attr;
+	sigset_t before;
+	int err;
+
+	if (poller.is_running || !is_needed())
+		return 0;
+	err = pthread_attr_init(&attr);
+	if (err)
+		return -err;
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	poller.is_stopping = poller.is_done = 0;
+	block_signals(&before);
+	err = pthread_create(&poller.thread, &attr, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (err)
+		return -err;
+	poller.is_running = 1;
+	provider_poller__refresh();
+	return 0;
+}
+
+void provider_poller__stop(void)
+{
+	const struct timespec step = {.tv_nsec = STOP_STEP_NS};
+
+	if (!poller.is_running)
+		return;
+	prov_store_release(&poller.is_stopping, 1);
+	provider_unlock();
+	while (!prov_load_acquire(&poller.is_done)) {
+		wake();
+		nanosleep(&step, NULL);
+	}
+	pthread_join(poller.thread, NULL);
+	provider_lock();
+	poller.is_running = 0;
+}
+
+/* Its memory is that of the parent's thread, which is not here. */
+void provider_poller__forked(void)
+{
+	poller.is_running = poller.is_stopping = poller.is_done = 0;
+	poller.calling = NULL;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * provider_registry.c - providers come and go, and the table of all events, which a forked child
+ * walks without the lock: its slots are stored whole, and cleared before an event's memory may go.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "provider_impl.h"
+
+struct tapir_provider *provider_list;
+struct tapir_event *provider_table[TAPIR_MAX_EVENTS];
+uint32_t provider_table_cnt;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+void provider_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void provider_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void provider_wait(void)
+{
+	pthread_cond_wait(&changed, &lock);
+}
+
+void provider_broadcast(void)
+{
+	pthread_cond_broadcast(&changed);
+}
+
+/* ---- fork --------------------------------------------------------------------------------- */
+
+/*
+ * In the child, maybe within a signal handler: no lock, no call that could need one. The lock's
+ * holder, if there was one, is not here; the list is whole at any time, since links are stored
+ * last.
+ */
+static void forked(void)
+{
+	static const pthread_mutex_t open = PTHREAD_MUTEX_INITIALIZER;
+	static const pthread_cond_t quiet = PTHREAD_COND_INITIALIZER;
+
+	memcpy(&lock, &open, sizeof(lock));
+	memcpy(&changed, &quiet, sizeof(changed));
+	provider_poller__forked();
+	for (uint32_t i = 0; i < prov_load(&provider_table_cnt); i++) {
+		struct tapir_event *event = prov_load(&provider_table[i]);
+
+		if (event)
+			event__set_sessions(event, TAPIR_SESSIONS_CHECK, 1);
+	}
+}
+
+static void watch_forks(void)
+{
+	static int is_watched;
+
+	if (!is_watched)
+		is_watched = !pthread_atfork(NULL, NULL, forked);
+}
+
+/* ---- the table ---------------------------------------------------------------------------- */
+
+static int add_to_table(struct tapir_event *event)
+{
+	for (uint32_t i = 0; i < TAPIR_MAX_EVENTS; i++) {
+		if (provider_table[i])
+			continue;
+		event_state__of(event)->table_idx = i;
+		prov_store_release(&provider_table[i], event);
+		if (i >= provider_table_cnt)
+			prov_store_release(&provider_table_cnt, i + 1);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+static void remove_from_table(struct tapir_event *event)
+{
+	prov_store_release(&provider_table[event_state__of(event)->table_idx], NULL);
+	while (provider_table_cnt && !provider_table[provider_table_cnt - 1])
+		prov_store(&provider_table_cnt, provider_table_cnt - 1);
+}
+
+/* ---- an event ----------------------------------------------------------------------------- */
+
+static int describe(const struct tapir_provider *p, struct provider_event *pe,
+		    struct tapir_event *event)
+{
+	const struct tapir_event_about *about = event ? event->about : NULL;
+	uint32_t bytes = 0;
+	int err;
+
+	if (!about || !about->name || !*about->name || about->level > TAPIR_VERBOSE)
+		return -EINVAL;
+	err = provider_metadata__make(about, &pe->metadata, &bytes);
+	if (err)
+		return err;
+	pe->about = (struct tapir_ring_about){
+		.provider = p->name,
+		.event = about->name,
+		.keywords = about->keywords,
+		.event_id = about->id,
+		.version = about->version,
+		.level = about->level,
+		.encoding = TAPIR_ENCODING_PACKED,
+		.metadata = pe->metadata,
+		.metadata_bytes = bytes,
+		.metadata_format = 2,
+	};
+	return 0;
+}
+
+/* Under the lock. The event is claimed: it belongs to no provider, nor did it come twice. */
+static int add_event(struct tapir_provider *p, struct tapir_event *event)
+{
+	struct provider_event *pe = &p->events[p->event_cnt];
+	struct event_state *state;
+	int err = describe(p, pe, event);
+
+	if (err)
+		return err;
+	state = event_state__of(event);
+	err = state->provider ? -EINVAL : add_to_table(event);
+	if (err) {
+		free(pe->metadata);
+		return err;
+	}
+	pe->event = event;
+	state->provider = p;
+	p->event_cnt++;
+	err = tapir_ring__register(&state->ring, &pe->about);
+	state->is_unlisted = (uint32_t)-err;
+	if (err && !p->ring_error)
+		p->ring_error = err;
+	return 0;
+}
+
+/*
+ * Off, then out of the lane and the table. A thread that is firing it has its last occurrence
+ * written with the old entry, which the lane does not use again before it was drained.
+ */
+static void remove_event(struct provider_event *pe)
+{
+	struct event_state *state = event_state__of(pe->event);
+
+	prov_store(&state->wants, 0);
+	remove_from_table(pe->event);
+	event__set_sessions(pe->event, 0xffff, 0);
+	tapir_ring__unregister(&state->ring);
+	state->provider = NULL;
+	free(pe->metadata);
+}
+
+/* ---- a provider --------------------------------------------------------------------------- */
+
+static void release(struct tapir_provider *p)
+{
+	while (p->event_cnt)
+		remove_event(&p->events[--p->event_cnt]);
+	free(p->name);
+	free(p);
+}
+
+static int make(const char *name, const uint8_t *guid, uint32_t event_cnt,
+		const struct tapir_provider_opts *opts, struct tapir_provider **out)
+{
+	struct tapir_provider *p =
+		calloc(1, sizeof(*p) + (size_t)event_cnt * sizeof(struct provider_event));
+
+	if (!p)
+		return -ENOMEM;
+	p->name = strdup(name);
+	if (!p->name) {
+		free(p);
+		return -ENOMEM;
+	}
+	if (guid)
+		memcpy(p->guid, guid, sizeof(p->guid));
+	p->has_guid = guid != NULL;
+	if (opts && opts->size >= sizeof(*opts)) {
+		p->changed = opts->changed;
+		p->ctx = opts->ctx;
+		p->flags = opts->flags;
+	}
+	*out = p;
+	return 0;
+}
+
+/* Under the lock. */
+static int add_all(struct tapir_provider *p, struct tapir_event *const *events, uint32_t event_cnt)
+{
+	int err = 0;
+
+	watch_forks();
+	tapir_ring__init();
+	for (uint32_t i = 0; i < event_cnt && !err; i++)
+		err = add_event(p, events[i]);
+	if (err)
+		return err;
+	p->next = provider_list;
+	prov_store_release(&provider_list, p);
+	/* Interest that is there already, without waiting for the thread. */
+	provider_poller__refresh();
+	provider_poller__start();
+	return 0;
+}
+
+int tapir_provider__new(const char *name, const uint8_t *guid, struct tapir_event *const *events,
+			uint32_t event_cnt, const struct tapir_provider_opts *opts,
+			struct tapir_provider **out)
+{
+	int saved = errno, err = -EINVAL;
+	struct tapir_provider *p = NULL;
+
+	if (name && *name && strnlen(name, 192) < 192 && out && (events || !event_cnt) &&
+	    event_cnt <= TAPIR_MAX_EVENTS)
+		err = make(name, guid, event_cnt, opts, &p);
+	if (!err) {
+		provider_lock();
+		err = add_all(p, events, event_cnt);
+		if (err)
+			release(p);
+		provider_unlock();
+	}
+	if (!err)
+		*out = p;
+	errno = saved;
+	return err;
+}
+
+void tapir_provider__free(struct tapir_provider *provider)
+{
+	struct tapir_provider **link = &provider_list;
+	int saved = errno;
+
+	if (!provider)
+		return;
+	provider_lock();
+	provider->is_leaving = 1;
+	provider_poller__leave(provider);
+	while (*link && *link != provider)
+		link = &(*link)->next;
+	if (*link)
+		prov_store_release(link, provider->next);
+	release(provider);
+	provider_unlock();
+	errno = saved;
+}
+
+const char *tapir_provider__name(const struct tapir_provider *provider)
+{
+	return provider->name;
+}
+
+int tapir_provider__ring_error(const struct tapir_provider *provider)
+{
+	return provider->ring_error;
+}
+
+int tapir_provider__poll(void)
+{
+	int saved = errno, err;
+
+	provider_lock();
+	tapir_ring__adopt();
+	provider_poller__refresh();
+	provider_poller__call_back();
+	err = provider_poller__start();
+	provider_unlock();
+	errno = saved;
+	return err;
+}
+
+int tapir_library__fini(void)
+{
+	int saved = errno, err = 0;
+
+	provider_lock();
+	if (provider_list)
+		err = -EBUSY;
+	else
+		provider_poller__stop();
+	if (!err && !provider_list)
+		tapir_ring__fini();
+	provider_unlock();
+	errno = saved;
+	return err;
+}
