@@ -10,13 +10,14 @@
 #include "bpf/unwind_logic.bpf.h"
 #include "bpf/unwind_maps.bpf.h"
 
-#define PAGE_BYTES   4096
-#define WINDOW_BYTES 2048
-#define WINDOW_WORDS (WINDOW_BYTES / 8)
-#define KEPT_ROWS    128 /* a power of two */
+#define PAGE_BYTES	4096
+#define WINDOW_BYTES	2048
+#define WINDOW_WORDS	(WINDOW_BYTES / 8)
+#define KEPT_ROWS	128 /* a power of two */
 
 /* Rules that no table has. */
-#define RULE_STOP    30 /* the walk ends here; fp holds why */
+#define RULE_PATCHPOINT 29 /* where CoreCLR may have replaced a running method */
+#define RULE_STOP	30 /* the walk ends here; fp holds why */
 
 /* Who says that a row is right. */
 enum row_source {
@@ -147,11 +148,20 @@ static __always_inline int set_fp_row(struct user_stack *u, enum row_source sour
 	return set_row(u, TAPIR_UNWIND_FP, 2, 2, source);
 }
 
+/* Not static: see find_row. */
+__weak __noinline int decode_body(struct user_stack *u)
+{
+	if (u)
+		tapir_unwind_code__body_step(&u->code);
+	return 0;
+}
+
 static long decode_step(__u64 idx, void *ctx)
 {
 	struct user_stack *u = *(struct user_stack **)ctx;
 
-	tapir_unwind_code__step(&u->code);
+	if (!tapir_unwind_code__frame_step(&u->code))
+		decode_body(u);
 	return u->code.result != TAPIR_UNWIND_CODE_GOES_ON;
 }
 
@@ -168,7 +178,7 @@ static __noinline int read_code(struct user_stack *u, __u64 ip)
 	return 0;
 }
 
-/* The row of code with frame pointers that was interrupted at ip. */
+/* The row of generated code that goes on at ip. */
 static __noinline int decode_row(struct user_stack *u, __u64 ip, enum row_source source)
 {
 	const struct tapir_unwind_code *c = &u->code;
@@ -184,7 +194,9 @@ static __noinline int decode_row(struct user_stack *u, __u64 ip, enum row_source
 /* Code that frame pointers lead through. */
 static __always_inline int set_code_row(struct user_stack *u, __u64 ip, enum row_source source)
 {
-	return u->walk.is_exact ? decode_row(u, ip, source) : set_fp_row(u, source);
+	if (u->walk.is_exact)
+		return decode_row(u, ip, source);
+	return source == ROW_OF_CODE ? decode_row(u, ip + 1, source) : set_fp_row(u, source);
 }
 
 /* No row says so, but it may be what a signal handler returns to: musl's, Go's. */
@@ -192,6 +204,14 @@ static __always_inline int is_sigreturn(struct user_stack *u, __u64 ip)
 {
 	return !u->walk.is_exact && !read_code(u, ip + 1) &&
 	       tapir_unwind__is_sigreturn(u->code.bytes);
+}
+
+/* May the return address ip + 1 stand for code that was replaced while it ran? */
+static __always_inline int is_patchpoint(struct user_stack *u, __u64 ip)
+{
+	return !u->walk.is_exact && u->mapping.kind == TAPIR_UNWIND_KIND_JIT &&
+	       !read_code(u, ip + 1 - TAPIR_UNWIND_PATCHPOINT_BYTES) &&
+	       tapir_unwind__is_patchpoint(u->code.bytes);
 }
 
 /*
@@ -329,12 +349,21 @@ static __always_inline int find_any_row(struct user_stack *u, __u64 ip)
 		return set_row(u, TAPIR_UNWIND_SP, 1, 0, ROW_OF_CODE);
 	if (u->mapping.kind == TAPIR_UNWIND_KIND_JIT_NO_FP)
 		return set_stop(u, TAPIR_STACK_END_JIT_NO_FP);
+	if (is_patchpoint(u, ip))
+		return set_row(u, RULE_PATCHPOINT, 0, 0, ROW_OF_CODE);
 	if (u->mapping.kind != TAPIR_UNWIND_KIND_FILE)
 		return set_code_row(u, ip, ROW_OF_CODE);
 	find_file_row(u, ip);
 	if (u->row.rule >= TAPIR_UNWIND_UNSUPPORTED || u->row.rule == TAPIR_UNWIND_GAP)
 		return refine_row(u, ip);
 	return 0;
+}
+
+/* Other code may be generated there before the process's mappings change. */
+static __always_inline int depends_on_code(const struct user_stack *u)
+{
+	return u->row.source != ROW_OF_TABLE &&
+	       (u->walk.is_exact || u->row.rule == TAPIR_UNWIND_SP);
 }
 
 /*
@@ -347,8 +376,7 @@ __weak __noinline int find_row(struct user_stack *u)
 	if (!u)
 		return 0;
 	find_any_row(u, u->ip);
-	if (u->row.source == ROW_GUESSED || u->row.rule == RULE_STOP ||
-	    (u->walk.is_exact && u->row.source != ROW_OF_TABLE))
+	if (u->row.source == ROW_GUESSED || u->row.rule >= RULE_PATCHPOINT || depends_on_code(u))
 		return 0;
 	u->row.tag = u->ip ^ u->seed;
 	u->kept[row_place(u->ip)] = u->row;

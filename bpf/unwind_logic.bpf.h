@@ -9,6 +9,7 @@
 #ifndef TAPIR_BPF_UNWIND_LOGIC_H
 #define TAPIR_BPF_UNWIND_LOGIC_H
 
+#include "bpf/insn_logic.bpf.h"
 #include "bpf/unwind.h"
 
 #define TAPIR_UNWIND_INLINE    static inline __attribute__((always_inline))
@@ -90,11 +91,14 @@ TAPIR_STATIC_ASSERT(TAPIR_UNWIND_SPACE_MAPPINGS == 26 + 13 + 6 + 3 + 2 + 1 + 1, 
 /*
  * Generated code with frame pointers that was interrupted may be about to set up its frame, or have
  * removed it. Its next instructions say so: a prologue saves rbp and sets it, an epilogue pops
- * registers and returns. What they do to rsp up to there tells where the frame ends. Anything else
- * is the body of a function, whose rbp is set.
+ * registers and returns. What they do to rsp up to there tells where the frame ends.
+ *
+ * Anything else is the body of a function. Its rbp is set, unless the function is so small that its
+ * compiler gave it no frame record: CoreCLR omits it where there is one call at most and no loop.
+ * Such a body is followed to its end: it returns without a pop of rbp.
  */
-#define TAPIR_UNWIND_CODE_BYTES 64u
-#define TAPIR_UNWIND_CODE_STEPS 20u
+#define TAPIR_UNWIND_CODE_BYTES 128u
+#define TAPIR_UNWIND_CODE_STEPS 32u
 
 enum tapir_unwind_code_result {
 	TAPIR_UNWIND_CODE_GOES_ON = 0,
@@ -111,6 +115,7 @@ struct tapir_unwind_code {
 	int32_t fp_off;	     /* where the caller's rbp is, from rsp now; if has_fp_off */
 	uint32_t has_fp_off; /* else it is in rbp */
 	uint32_t has_pushed; /* rbp, by the instructions seen */
+	uint32_t is_body;    /* instructions were seen that no prologue or epilogue has */
 };
 
 TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__u32(const struct tapir_unwind_code *c, uint32_t at)
@@ -122,6 +127,9 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__u32(const struct tapir_unwind_co
 /* The function sets rbp to rsp + off here, where it has saved rbp: the return address is next. */
 TAPIR_UNWIND_INLINE void tapir_unwind_code__sets_fp(struct tapir_unwind_code *c, uint32_t off)
 {
+	c->result = TAPIR_UNWIND_CODE_BODY;
+	if (c->is_body)
+		return;
 	c->cfa_off = (int32_t)(c->sp_off + off + 16);
 	c->fp_off = (int32_t)(c->sp_off + off);
 	c->has_fp_off = !c->has_pushed;
@@ -196,10 +204,24 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__neutral(const struct tapir_unwin
 	return 0;
 }
 
-/* One instruction further. */
-TAPIR_UNWIND_INLINE void tapir_unwind_code__step(struct tapir_unwind_code *c)
+TAPIR_UNWIND_INLINE void tapir_unwind_code__go_on(struct tapir_unwind_code *c, uint32_t len)
 {
-	uint32_t at = c->at, len = 0, op, is_extended;
+	c->at += len;
+	if (!c->result && (!len || c->at >= TAPIR_UNWIND_CODE_BYTES))
+		c->result = TAPIR_UNWIND_CODE_BODY;
+}
+
+/* Is that what only a function with a frame record does, when its body was seen? */
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__has_record(const struct tapir_unwind_code *c,
+							   uint32_t op, uint32_t is_extended)
+{
+	return c->is_body && ((op >= 0x50 && op <= 0x57) || (op == 0x5d && !is_extended));
+}
+
+/* One instruction further, if it is one of prologues and epilogues; 0: of the body. */
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__frame_step(struct tapir_unwind_code *c)
+{
+	uint32_t at = c->at, len, op, is_extended;
 
 	TAPIR_UNWIND_OPAQUE(at);
 	at &= TAPIR_UNWIND_CODE_BYTES - 1;
@@ -207,6 +229,10 @@ TAPIR_UNWIND_INLINE void tapir_unwind_code__step(struct tapir_unwind_code *c)
 	is_extended = op == 0x41;
 	if (is_extended)
 		op = c->bytes[at + 1];
+	if (tapir_unwind_code__has_record(c, op, is_extended)) {
+		c->result = TAPIR_UNWIND_CODE_BODY;
+		return 1;
+	}
 	if (op >= 0x50 && op <= 0x57)
 		len = is_extended + tapir_unwind_code__push(c, op == 0x55 && !is_extended);
 	else if (op >= 0x58 && op <= 0x5f)
@@ -216,12 +242,37 @@ TAPIR_UNWIND_INLINE void tapir_unwind_code__step(struct tapir_unwind_code *c)
 	else if (op == 0xc3 || op == 0xc2) {
 		c->cfa_off = (int32_t)(c->sp_off + 8);
 		c->result = TAPIR_UNWIND_CODE_SP_FRAME;
-		return;
+		return 1;
 	} else
 		len = tapir_unwind_code__neutral(c, at);
-	c->at = at + len;
-	if (!c->result && (!len || c->at >= TAPIR_UNWIND_CODE_BYTES))
-		c->result = TAPIR_UNWIND_CODE_BODY;
+	if (len)
+		tapir_unwind_code__go_on(c, len);
+	return len;
+}
+
+/* Any other instruction; one that may change rsp, or after which code goes on elsewhere, ends it.
+ */
+TAPIR_UNWIND_INLINE void tapir_unwind_code__body_step(struct tapir_unwind_code *c)
+{
+	uint32_t at = c->at, op;
+
+	TAPIR_UNWIND_OPAQUE(at);
+	at &= TAPIR_UNWIND_CODE_BYTES - 1;
+	op = c->bytes[at];
+	if (op == 0x41)
+		op = c->bytes[at + 1];
+	c->is_body = 1;
+	/* V8's functions remove their arguments from the stack: a call ends what is known of it. */
+	if (c->sp_off && (op == 0xe8 || op == 0xff))
+		tapir_unwind_code__go_on(c, 0);
+	else
+		tapir_unwind_code__go_on(c, tapir_insn__bytes(c->bytes + at));
+}
+
+TAPIR_UNWIND_INLINE void tapir_unwind_code__step(struct tapir_unwind_code *c)
+{
+	if (!tapir_unwind_code__frame_step(c))
+		tapir_unwind_code__body_step(c);
 }
 
 /* Is the frame one that a row can hold? Else the code is not what it looked like. */
@@ -237,6 +288,21 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind__is_sigreturn(const uint8_t *bytes)
 {
 	return bytes[0] == 0x48 && bytes[1] == 0xc7 && bytes[2] == 0xc0 && bytes[3] == 0x0f &&
 	       !bytes[4] && !bytes[5] && !bytes[6] && bytes[7] == 0x0f && bytes[8] == 0x05;
+}
+
+/*
+ * lea rdi, [rbp + n]; mov esi, imm32; call rel32: with this CoreCLR's first code of a method calls
+ * the runtime from a loop, and may not be returned to (RULE_PATCHPOINT). bytes: those before the
+ * return address.
+ */
+#define TAPIR_UNWIND_PATCHPOINT_BYTES 17u
+
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind__is_patchpoint(const uint8_t *bytes)
+{
+	uint32_t is_near = bytes[3] == 0x48 && bytes[4] == 0x8d && bytes[5] == 0x7d;
+	uint32_t is_far = bytes[0] == 0x48 && bytes[1] == 0x8d && bytes[2] == 0xbd;
+
+	return bytes[7] == 0xbe && bytes[12] == 0xe8 && (is_near || is_far);
 }
 
 #endif

@@ -23,7 +23,9 @@
 #include "bpf/stack_rows.bpf.h"
 
 /* A return from a call costs 6 ns; the verifier looks at each frame of an inline loop. */
-#define KNOWN_AT_ONCE 16
+#define KNOWN_AT_ONCE	   16
+
+#define MAX_REPLACED_WORDS 512 /* of the frame of a method that was replaced while it ran */
 
 static __always_inline void take_frame(struct user_stack *u, __u64 ip)
 {
@@ -130,6 +132,43 @@ static __always_inline long read_fp(struct user_stack *u, __u64 cfa, __u8 fp)
 	return read_word(u, fp == TAPIR_UNWIND_FP_AT_FP ? u->fp : cfa - 8 * (__u64)fp, &u->fp);
 }
 
+static long find_record(__u64 idx, void *ctx)
+{
+	struct user_stack *u = *(struct user_stack **)ctx;
+
+	u->cfa = u->sp + 8 * idx;
+	return read_word(u, u->cfa, &u->pair[0]) || u->pair[0] == u->fp;
+}
+
+static __always_inline int is_code(struct user_stack *u, __u64 ip)
+{
+	return tapir_walk__ip_ok(ip) &&
+	       ((ip >= u->mapping.start_va && ip < u->mapping.end_va) || !find_mapping(u, ip));
+}
+
+/*
+ * CoreCLR replaces the code of a method while its loop runs (on-stack replacement). The new code's
+ * frame is on top of the old one's, and its frame record has the frame pointer of the method's
+ * caller, but the return address of the old code's call to the runtime, which nothing returns to.
+ * The caller is in the old frame's record, which has the same frame pointer. Returns 1 if there is
+ * one: u->row leads to it. Else the old code runs, and called what it seems to have called. Not
+ * static: see find_row.
+ */
+__weak __noinline int skip_replaced(struct user_stack *u)
+{
+	if (!u)
+		return 0;
+	u->pair[0] = u->fp + 1;
+	bpf_loop(MAX_REPLACED_WORDS, find_record, &u, 0);
+	if (u->pair[0] != u->fp || u->cfa >= u->fp || read_word(u, u->cfa + 8, &u->pair[1]) ||
+	    !is_code(u, u->pair[1] - 1)) {
+		set_fp_row(u, ROW_OF_CODE);
+		return 0;
+	}
+	set_row(u, TAPIR_UNWIND_SP, (u->cfa + 16 - u->sp) / 8, TAPIR_UNWIND_FP_SAME, ROW_OF_CODE);
+	return 1;
+}
+
 /*
  * Takes the caller that ip returns to, if there is code. A return address of 0 is what whoever made
  * a coroutine's stack puts before its first frame.
@@ -142,6 +181,8 @@ static __always_inline long take_caller(struct user_stack *u, enum row_source so
 	take_row(u);
 	if (u->row.rule == RULE_STOP && u->row.fp == TAPIR_STACK_END_NOT_CODE)
 		return lose_caller(u, source, TAPIR_STACK_END_NOT_CODE);
+	if (u->row.rule == RULE_PATCHPOINT && skip_replaced(u))
+		return 0;
 	take_frame(u, ip);
 	return 0;
 }

@@ -184,6 +184,46 @@ static void body_is_left_to_the_frame_pointer(void **state)
 	}
 }
 
+/* CoreCLR's frames without a record: Middle(n) => Leaf(n) + 1, and a property. */
+static void method_without_a_record_is_followed(void **state)
+{
+	static const struct insn wrapper[] = {
+		{"\x48\x8b\x05\x11\x22\x33\x44", 7, 32, -1}, /* mov rax, [rip + n] */
+		{"\x48\xff\xc0", 3, 32, -1},		     /* inc rax */
+		{"\x74\x03", 2, 32, -1},		     /* je */
+		{"\x48\x03\xc3", 3, 32, -1},		     /* add rax, rbx */
+		{"\x48\x83\xc4\x10", 4, 32, -1},	     /* add rsp, 16 */
+		{"\x5b", 1, 16, -1},			     /* pop rbx */
+		{"\xc3", 1, 8, -1}};
+	static const struct insn property[] = {{"\x8b\x47\x08", 3, 8, -1}, {"\xc3", 1, 8, -1}};
+
+	(void)state;
+	CHECK(wrapper);
+	CHECK(property);
+}
+
+/* The same instructions in a body that has a record, or that goes on elsewhere. */
+static void body_with_a_record_is_left_to_the_frame_pointer(void **state)
+{
+	static const char *const bodies[] = {
+		"\x48\xff\xc0\x48\x83\xc4\x10\x5b\x5d\xc3", /* ...; pop rbx; pop rbp; ret */
+		"\x48\xff\xc0\xc9\xc3",			    /* ...; leave; ret */
+		"\x48\xff\xc0\x48\x8d\x65\xf8\x5b\xc3",	    /* lea rsp, [rbp - 8]; ... */
+		"\x48\xff\xc0\xeb\x10\xc3",		    /* jmp */
+		"\x48\xff\xc0\xe8\x11\x22\x33\x44\xcc\xc3", /* call; int3: it does not return */
+		"\x48\xff\xc0\x55\x48\x8b\xec\xc3",	    /* the next function */
+		"\x50\xe8\x11\x22\x33\x44\xc3",		    /* push rax; call, which may pop it */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		struct tapir_unwind_code c =
+			decode((const uint8_t *)bodies[i], strlen(bodies[i]) + 1);
+
+		assert_false(tapir_unwind_code__ok(&c));
+	}
+}
+
 /* Any bytes: what is decoded is a frame above the stack pointer, or left to the frame pointer. */
 static void any_bytes_give_a_frame_that_a_row_holds(void **state)
 {
@@ -224,6 +264,29 @@ static void signal_return_is_known_by_its_instructions(void **state)
 	}
 }
 
+static void patchpoint_is_known_by_the_instructions_before(void **state)
+{
+	/* As the JITs of .NET 8, 9 and 10 list them; the nop stands for what comes before. */
+	uint8_t near[] = {0x90, 0x90, 0x90, 0x48, 0x8d, 0x7d, 0xb0, 0xbe, 0x2d,
+			  0,	0,    0,    0xe8, 0xff, 0x98, 0x55, 0x7e};
+	uint8_t far[] = {0x48, 0x8d, 0xbd, 0x78, 0xff, 0xff, 0xff, 0xbe, 0x7c,
+			 0,    0,    0,	   0xe8, 0xf2, 0xab, 0x55, 0x7e};
+	static const unsigned fixed[] = {7, 12};
+
+	(void)state;
+	assert_true(tapir_unwind__is_patchpoint(near));
+	assert_true(tapir_unwind__is_patchpoint(far));
+	for (unsigned i = 0; i < 2; i++) {
+		near[fixed[i]] ^= 1;
+		assert_false(tapir_unwind__is_patchpoint(near));
+		near[fixed[i]] ^= 1;
+	}
+	near[5] = 0x45; /* lea rax */
+	far[2] = 0x85;
+	assert_false(tapir_unwind__is_patchpoint(near));
+	assert_false(tapir_unwind__is_patchpoint(far));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,8 +297,11 @@ int main(void)
 		cmocka_unit_test(coreclr_method_is_followed),
 		cmocka_unit_test(large_frame_is_followed),
 		cmocka_unit_test(body_is_left_to_the_frame_pointer),
+		cmocka_unit_test(method_without_a_record_is_followed),
+		cmocka_unit_test(body_with_a_record_is_left_to_the_frame_pointer),
 		cmocka_unit_test(any_bytes_give_a_frame_that_a_row_holds),
 		cmocka_unit_test(signal_return_is_known_by_its_instructions),
+		cmocka_unit_test(patchpoint_is_known_by_the_instructions_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

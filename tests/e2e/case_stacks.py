@@ -30,10 +30,11 @@ def named(name):
     return next(program for program in programs.PROGRAMS if program.name == name)
 
 
-def judge(t, name, kinds=("samples", "waits")):
-    """Whole stacks and known edges, of samples and waits together: a thread that waits is sampled seldom."""
+def judge(t, name, kinds=("samples", "waits"), seconds=2, has_outermost=False):
+    """Whole stacks and known edges, of samples and waits together: a thread that waits is sampled seldom. has_outermost:
+    samples have the outermost function, which code without a frame record may hide."""
     program = named(name)
-    file, _ = record(t, program)
+    file, _ = record(t, program, seconds)
     found = shares.of_recording(t.tapir_path, file, program.comms, program.outermost, program.graph, int(SKIP_S * 1e9))
     stacks, whole, edged, wrong = (sum(getattr(found[kind], what) for kind in kinds)
                                    for what in ("stacks", "whole", "edged", "wrong"))
@@ -41,6 +42,8 @@ def judge(t, name, kinds=("samples", "waits")):
     t.ok(stacks >= 50, f"{stacks} stacks: {detail}")
     t.ok(100 * whole >= WHOLE * stacks, f"{whole} of {stacks} stacks reach the thread's start: {detail}")
     t.ok(wrong <= max(1, WRONG / 100 * edged), f"{wrong} of {edged} stacks have a call that nobody makes: {detail}")
+    missing = found["samples"].stacks - found["samples"].outermost
+    t.ok(not has_outermost or missing <= max(1, found["samples"].stacks / 100), f"{missing} samples without {program.outermost}")
     false = sum(found[kind].claims.get("whole", [0, 0])[1] for kind in kinds)
     t.ok(100 * false <= stacks, f"{false} of {stacks} are whole by what tapir says, but not by their names: {detail}")
     return file
@@ -72,6 +75,11 @@ def test_stacks_of_php_are_whole(t):
 
 def test_stacks_of_a_jvm_with_frame_pointers_are_whole(t):
     judge(t, "JVM +PreserveFramePointer")
+
+
+def test_stacks_of_dotnet_are_whole(t):
+    """Also through methods whose code was replaced while they ran, and through those without a frame record."""
+    judge(t, ".NET", seconds=1, has_outermost=True)
 
 
 def test_waits_of_a_jvm_name_the_code_that_waits(t):
