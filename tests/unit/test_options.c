@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/duration.h"
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/target_options.h"

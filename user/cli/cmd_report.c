@@ -10,6 +10,7 @@
 #include "cli/pager.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
+#include "render/fail_on.h"
 #include "render/report_read.h"
 #include "render/report_view.h"
 #include "render/screen.h"
@@ -28,6 +29,7 @@ struct args {
 	struct tapir_places_or_default symbols;
 	struct tapir_words manifests;
 	bool stacks;
+	struct tapir_words fail_on;
 };
 
 static const struct tapir_option options[] = {
@@ -50,6 +52,11 @@ static const struct tapir_option options[] = {
 		"pair", 0, "A,B[,key=ARG]",
 		"events A and B begin and end an interval, on one thread, or across threads where ARG is equal",
 		struct args, pairs),
+	TAPIR_LIST("fail-on", 0, "CONDITION[,CONDITION]",
+		   "for scripts: exit with status 1 if one of the conditions holds: lost, gap, "
+		   "finding, the kind of a finding (deadlock), its limit (exceptions>100, in the "
+		   "unit of --json) or that of an interval's longest one (gc:pause>50ms, query>1s)",
+		   struct args, fail_on),
 	TAPIR_SYMBOLS_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	TAPIR_MANIFEST_OPTION(struct args),
@@ -90,6 +97,24 @@ static int print(const struct args *args, struct tapir_report_view *view)
 	return err;
 }
 
+static int parse_conditions(const struct tapir_cli *cli, const struct tapir_words *words,
+			    struct tapir_fail_conditions *out)
+{
+	const char *const *word;
+	struct tapir_str why = {};
+	int err = 0;
+
+	tapir_vec_for_each (word, words) {
+		err = tapir_fail_on__parse(*word, out, &why);
+		if (err)
+			break;
+	}
+	if (err == -EINVAL)
+		err = tapir_cli__usage(cli, "--fail-on: %s", why.data ? why.data : *word);
+	tapir_str__fini(&why);
+	return err;
+}
+
 static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
@@ -100,15 +125,21 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 					  .until_ns = args->until_ns};
 	struct tapir_report report = {};
 	struct tapir_pairs pairs = {};
+	struct tapir_fail_conditions conditions = {};
 	int err;
 
 	if (args->view)
 		return answer(reader, cli);
-	err = tapir_pair_option__name(cli, &args->pairs, &pairs);
+	err = parse_conditions(cli, &args->fail_on, &conditions);
+	if (!err)
+		err = tapir_pair_option__name(cli, &args->pairs, &pairs);
 	if (!err)
 		err = tapir_report__read(&report, reader, &pairs, &rq);
 	if (!err)
 		err = print(args, &report.view);
+	if (!err)
+		err = tapir_fail_on__judge(&conditions, &report.view);
+	tapir_fail_on__fini(&conditions);
 	tapir_report__fini(&report);
 	tapir_pairs__fini(&pairs);
 	return err;
@@ -120,6 +151,8 @@ static int check(const struct tapir_cli *cli, const struct args *args)
 		return tapir_cli__usage(cli, "--to must be later than --from");
 	if (args->stacks && args->view)
 		return tapir_cli__usage(cli, "--stacks cannot be used with --view");
+	if (args->fail_on.cnt && args->view)
+		return tapir_cli__usage(cli, "--fail-on cannot be used with --view");
 	return 0;
 }
 
@@ -172,6 +205,8 @@ const struct tapir_command tapir_cmd_report = {
 			 "the time between two events of your own"},
 			{"report --view gc --from 10 --to 20 slow.tapir",
 			 "collections between second 10 and second 20"},
+			{"report --fail-on 'lost,gc:pause>50ms,exceptions>100' ci.tapir",
+			 "a test that fails on what a recording shows"},
 			{"report --json slow.tapir | jq '.events[] | select(.lost > 0)'",
 			 "events with losses"},
 			{}},

@@ -215,8 +215,4 @@ int tapir_cli__exit_code(int err);
 
 const struct tapir_command *tapir_cli__find(const struct tapir_cli *cli, const char *name);
 
-/* "5", "0.25", "500ms", "1m30s", "01:30:00", "1:12:00:00" (days first) -> nanoseconds. False: not
- * one; out untouched. */
-bool tapir_duration__parse(const char *text, uint64_t *out_ns);
-
 #endif

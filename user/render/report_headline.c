@@ -119,9 +119,9 @@ static void add_lost(uint64_t lost, struct tapir_str *out)
 	tapir_str__adds(out, lost ? " lost" : "nothing lost");
 }
 
-/* Lost records of processes and mappings: their events are not counted anywhere. */
-static uint64_t hidden(const struct tapir_summary *s)
+uint64_t tapir_report__hidden(const struct tapir_report_view *v)
 {
+	const struct tapir_summary *s = v->summary;
 	uint64_t sum = 0;
 
 	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++)
@@ -177,7 +177,7 @@ void tapir_report__add_also(const struct tapir_report_view *v, struct tapir_str 
 void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const struct tapir_summary *s = v->summary;
-	uint64_t lost = tapir_report__lost(v), unseen = hidden(s);
+	uint64_t lost = tapir_report__lost(v), unseen = tapir_report__hidden(v);
 	size_t from = out->len;
 
 	if (v->findings->rows.cnt)

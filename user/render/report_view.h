@@ -42,7 +42,9 @@ bool tapir_report__has_window(const struct tapir_report_view *view);
 uint64_t tapir_report__window_from_ns(const struct tapir_report_view *view);
 uint64_t tapir_report__window_until_ns(const struct tapir_report_view *view);
 uint64_t tapir_report__lost(const struct tapir_report_view *view); /* events, samples, switches */
-double tapir_report__percent(uint64_t part, uint64_t of);	   /* of nothing: 0 */
+/* Lost records of processes and mappings: their events are not counted anywhere. */
+uint64_t tapir_report__hidden(const struct tapir_report_view *view);
+double tapir_report__percent(uint64_t part, uint64_t of); /* of nothing: 0 */
 void tapir_report__add_printable(struct tapir_str *out, const char *text);
 
 #endif

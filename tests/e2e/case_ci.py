@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The example workflow of scripts/ci: its steps, run here, fail exactly when a condition holds."""
+import os
+import pathlib
+import subprocess
+
+WORKFLOW = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "ci" / "workflow.yml"
+
+
+def steps(t, job):
+    """name -> what it runs."""
+    try:
+        import yaml
+    except ImportError:
+        t.skip("python3-yaml is missing")
+    document = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
+    found = document["jobs"][job]
+    return {step["name"]: step["run"] for step in found["steps"] if "run" in step}, found["env"]["CONDITIONS"]
+
+
+def run_step(t, script, program, conditions):
+    directory = os.path.dirname(t.path("x"))
+    link = os.path.join(directory, "your-test")
+    if not os.path.exists(link):
+        pathlib.Path(link).write_text(f"#!/bin/sh\nexec {program}\n", encoding="utf-8")
+        os.chmod(link, 0o755)
+    env = {**os.environ, "CONDITIONS": conditions, "PATH": f"{os.path.abspath(t.build)}:{os.environ['PATH']}"}
+    return subprocess.run(["bash", "-e", "-c", script], cwd=directory, env=env, timeout=60,
+                          capture_output=True, text=True, check=False)
+
+
+def test_steps_of_the_workflow_fail_when_a_condition_holds(t):
+    has, conditions = steps(t, "trace")
+    recorded = run_step(t, has["Record"], "sleep 0.3", conditions)
+    t.eq(recorded.returncode, 0, recorded.stderr)
+    judged = run_step(t, has["Judge"], "", conditions)
+    t.eq(judged.returncode, 0, f"nothing is wrong with sleep: {judged.stderr}")
+    judged = run_step(t, has["Judge"], "", "gap,idle")
+    t.eq(judged.returncode, 1, f"it was idle: {judged.stderr}")
+    t.ok("failed on idle: " in judged.stderr and "failed on gap" not in judged.stderr, judged.stderr)
+    t.eq(run_step(t, has["Judge"], "", "nonsense").returncode, 2, "status of what cannot be read")
+
+
+def test_status_of_a_test_that_fails_is_its_own(t):
+    has, conditions = steps(t, "trace")
+    t.eq(run_step(t, has["Record"], "false", conditions).returncode, 1, "of ./your-test")
