@@ -4,7 +4,7 @@
 #
 #   bpf/*.bpf.c            -> one linked, stripped object -> build/gen/tapir.skel.h
 #   user/**/*.c            -> build/libtapir-user.a (user/cli/ with it, but for main.c)
-#   user/cli/main.c        -> build/tapir
+#   user/cli/main.c        -> build/tapir, build/tapir-static
 #   usdt/*/*.c             -> build/libtapir.a     (what runs inside a traced process)
 #   user/manifest/*.c      -> build/tapir-manifest (a tool of the build)
 #   usdt/manifests/*.man   -> build/gen/dotnet_layouts.c, by that tool
@@ -129,7 +129,7 @@ unit-bins: $(UNIT_BIN) $(HOST_BIN)
 unit: unit-bins ## unit tests only
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run unit
 
-targets: $(TARGET_BIN) $(TOOL_BIN) $(FUSE_BIN) $(BUILD)/tests/bench/make_trace $(BUILD)/tests/bench/make_dotnet_trace
+targets: $(if $(SAN),,$(TAPIR)-static) $(TARGET_BIN) $(TOOL_BIN) $(FUSE_BIN) $(BUILD)/tests/bench/make_trace $(BUILD)/tests/bench/make_dotnet_trace
 
 bench: ## tapir beside its peers; a few minutes
 	$(Q)scripts/bootstrap build bench
@@ -281,6 +281,22 @@ $(LIB): $(USER_OBJ) $(TABLES).o
 $(TAPIR): $(BUILD)/user/cli/main.o $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $< $(LIB) $(LIBS) -o $@
+
+# One file without an interpreter and without libraries: for containers, and systems with another C
+# library. The linker's warnings are of dlopen and getpwuid, which it does not call (base/library.h).
+STATIC_LIBS := -lbpf -ldw -lelf -lzstd -ldeflate -llzma -lbz2 -lz -liberty -lcap -lm -pthread
+
+$(TAPIR)-static: $(BUILD)/static/main.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -static -Wl,--no-warnings $< $(LIB) $(STATIC_LIBS) -o $@
+
+$(BUILD)/static/main.o: user/cli/main.c Makefile
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(TAPIR_CFLAGS) -DTAPIR_STATIC -c $< -o $@
+
+.PHONY: static
+static: $(TAPIR)-static ## build build/tapir-static, one file without libraries
 
 $(BUILD)/man/tapir.1: $(TAPIR)
 	$(call say,GEN,$(@D))

@@ -346,6 +346,15 @@ static int each_number(const char *path, tapir_pid_fn fn, void *ctx)
 	return err;
 }
 
+int tapir_proc__check(void)
+{
+	tapir_autofd int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? tapir_diag__fail(-errno, "cannot read /proc: %s (mount -t proc proc /proc)",
+					 tapir_errno__text(errno))
+		      : 0;
+}
+
 int tapir_proc__each(tapir_pid_fn fn, void *ctx)
 {
 	return each_number("/proc", fn, ctx);

@@ -69,6 +69,9 @@ int tapir_proc__clock_offset(uint32_t tgid, int64_t *offset_ns);
 /* Anything but 0 ends the walk and is returned. */
 typedef int (*tapir_pid_fn)(uint32_t pid, void *ctx);
 
+/* 0, or -errno with a line: there is no /proc, without which nothing is known of any process. */
+int tapir_proc__check(void);
+
 int tapir_proc__each(tapir_pid_fn fn, void *ctx); /* processes, not threads */
 int tapir_proc__each_thread(uint32_t tgid, tapir_pid_fn fn, void *ctx);
 int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx);

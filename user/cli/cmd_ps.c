@@ -11,6 +11,7 @@
 #include "attach/ring_find.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "base/library.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "cli/commands.h"
@@ -58,7 +59,8 @@ struct walk {
 
 static void fill_user(struct row *row)
 {
-	const struct passwd *user = getpwuid(row->uid);
+	/* The C library finds users by modules, which a static program cannot load. */
+	const struct passwd *user = tapir_program__is_static() ? NULL : getpwuid(row->uid);
 
 	if (user)
 		snprintf(row->user, sizeof(row->user), "%.32s", user->pw_name);
@@ -293,5 +295,6 @@ const struct tapir_command tapir_cmd_ps = {
 			{"ps --json | jq 'select(.runtime == \".NET\").pid'", "all .NET processes"},
 			{}},
 	.args_bytes = sizeof(struct args),
+	.reads_foreign_files = true,
 	.run = run,
 };

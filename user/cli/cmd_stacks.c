@@ -127,5 +127,6 @@ const struct tapir_command tapir_cmd_stacks = {
 			 "the stack that most threads share"},
 			{}},
 	.args_bytes = sizeof(struct args),
+	.reads_foreign_files = true,
 	.run = run,
 };

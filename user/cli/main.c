@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tapir: parse, run, report errors. What a command does is in its cmd_NAME.c. */
+#include "attach/proc.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cmd_help.h"
@@ -30,9 +31,14 @@ static int run(struct tapir_cli *cli)
 	tapir_terminal__start_log(cli);
 	if (!cli->command || cli->want_help || cli->want_version)
 		return tapir_help__run(cli);
-	if (cli->command->reads_foreign_files)
+	if (cli->command->reads_foreign_files) {
+		int err = tapir_proc__check();
+
+		if (err)
+			return err;
 		(void)tapir_helpers__start(); /* now, while this process is small; else when needed
 					       */
+	}
 	return cli->command->run(cli);
 }
 

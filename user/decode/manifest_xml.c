@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/library.h"
 #include "decode/manifest_impl.h"
 
 #define LIBXML_NAME "libxml2.so.2"
@@ -36,16 +37,14 @@ static bool find(void *lib, const char *name, void *out)
 
 static int load(void)
 {
+	static const char *const names[] = {LIBXML_NAME, NULL};
 	void *lib;
 
 	if (xml.is_loaded)
 		return 0;
-	lib = dlopen(LIBXML_NAME, RTLD_NOW | RTLD_LOCAL);
+	lib = tapir_library__open(names, "read a manifest", "libxml2");
 	if (!lib)
-		return tapir_diag__fail(
-			-ENOENT,
-			"cannot read a manifest: %s is not installed (Debian package libxml2)",
-			LIBXML_NAME);
+		return -ENOENT;
 	xml.is_loaded = find(lib, "xmlNewParserCtxt", &xml.new_parser) &&
 			find(lib, "xmlFreeParserCtxt", &xml.free_parser) &&
 			find(lib, "xmlCtxtReadMemory", &xml.read_memory) &&

@@ -12,6 +12,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/library.h"
 
 #define MAX_REDIRECTS 3L
 #define POLL_MS	      100
@@ -71,17 +72,19 @@ static bool load_functions(struct tapir_http *h)
 
 int tapir_http__new(struct tapir_http **out)
 {
-	static const char *const names[] = {"libcurl-gnutls.so.4", "libcurl.so.4"};
+	static const char *const names[] = {"libcurl-gnutls.so.4", "libcurl.so.4", NULL};
 	struct tapir_http *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return -ENOMEM;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !h->lib; i++)
-		h->lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-	if (!h->lib || !load_functions(h) || h->global_init(CURL_GLOBAL_DEFAULT)) {
+	h->lib = tapir_library__open(names, "fetch symbols", "libcurl3-gnutls");
+	if (h->lib && (!load_functions(h) || h->global_init(CURL_GLOBAL_DEFAULT))) {
+		tapir_diag__add("cannot fetch symbols: libcurl is too old");
+		h->lib = NULL;
+	}
+	if (!h->lib) {
 		tapir_http__free(h);
-		return tapir_diag__fail(-ENOSYS, "cannot fetch symbols: libcurl is not available "
-						 "(install libcurl3-gnutls)");
+		return -ENOSYS;
 	}
 	*out = h;
 	return 0;
