@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What goes wrong in production: each fault ends in one clear line and loses nothing recorded."""
 import ctypes
+import json
 import os
 import pathlib
 import re
@@ -196,15 +197,23 @@ def test_target_is_unharmed_and_file_is_readable_when_tapir_is_killed(t):
     t.ok(len(indexes) >= 14000, f"all but the last second is there: {len(indexes)} events of about 26,000")
 
 
+def ok_checks(t):
+    """What this kernel and user can do, of what the doctor checks."""
+    checks = json.loads(t.tapir("doctor", "--json", expect=None).out)["checks"]
+    return {check["name"] for check in checks if check["state"] == "ok"}
+
+
 def test_no_breakpoint_leaks_when_tapir_is_killed_while_it_attaches_or_detaches(t):
     """A fatal signal interrupts what the kernel does for the task that has it pending."""
+    has_multi = "uprobe_multi" in ok_checks(t)
+    sites, ready = ("*", "500 probes") if has_multi else ("s00*", "10 probes")  # each of those is detached by itself
     target = t.target("manysites", "--wait")
     pids = set()
     for i in range(24):
-        tapir = t.start_tapir("record", "manysites:*", "-p", target.pid, *EVENTS_ONLY, "-f", "-o", t.path("k.tapir"))
+        tapir = t.start_tapir("record", f"manysites:{sites}", "-p", target.pid, *EVENTS_ONLY, "-f", "-o", t.path("k.tapir"))
         pids.add(tapir.pid)
         if i % 2:
-            tapir.wait_ready("500 probes")
+            tapir.wait_ready(ready)
             tapir.signal(signal.SIGINT)
             time.sleep(0.002 * i)
         else:

@@ -10,11 +10,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "foreign/file_system.h"
 #include "foreign/foreign_file.h"
 
 #define MAX_SITES 65536
+/*
+ * Of attaching after the pages were read: then the kernel waits for itself, and where it removes
+ * hundreds of perf events at 0.1 s each, it makes none meanwhile.
+ */
+#define ATTACH_NS (10 * TAPIR_NS_PER_SEC)
 
 struct request {
 	uint32_t tgid;
@@ -68,6 +74,19 @@ static void unmap_sites(const struct tapir_link_sites *sites)
 	munmap((void *)(uintptr_t)sites->offs, 3 * sizeof(uint64_t) * sites->cnt);
 }
 
+static int read_pages(const void *in, const int *fds, uint64_t *value, int *out_fd)
+{
+	struct tapir_link_sites sites;
+	int err = map_sites(in, fds, &sites);
+
+	(void)value, (void)out_fd;
+	if (err)
+		return err;
+	err = touch_pages(fds[0], sites.offs, sites.cnt);
+	unmap_sites(&sites);
+	return err;
+}
+
 static int attach(const struct request *r, const int *fds, bool is_multi)
 {
 	struct tapir_link_sites sites;
@@ -77,10 +96,8 @@ static int attach(const struct request *r, const int *fds, bool is_multi)
 	if (err)
 		return err;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[0]);
-	err = touch_pages(fds[0], sites.offs, sites.cnt);
-	if (!err)
-		err = is_multi ? tapir_link__try_multi(fds[2], path, &sites, r->tgid)
-			       : tapir_link__try_perf(&sites, 0, r->tgid);
+	err = is_multi ? tapir_link__try_multi(fds[2], path, &sites, r->tgid)
+		       : tapir_link__try_perf(&sites, 0, r->tgid);
 	unmap_sites(&sites);
 	return err;
 }
@@ -120,15 +137,22 @@ static int write_sites(const struct tapir_link_sites *sites, size_t from, size_t
 	return 0;
 }
 
+/* fds: the first two are the file and the sites. */
 static int run(struct tapir_fs *fs, tapir_helper_fn fn, const int *fds, int fd_cnt,
 	       const struct request *request)
 {
 	struct tapir_helper_call call = {
-		.fn = fn, .in = request, .in_bytes = sizeof(*request), .fd_cnt = fd_cnt};
+		.fn = read_pages, .in = request, .in_bytes = sizeof(*request), .fd_cnt = 2};
 	int err;
 
 	memcpy(call.fds, fds, sizeof(*fds) * (size_t)fd_cnt);
 	err = fs ? tapir_fs__call(fs, &call) : -ETIMEDOUT;
+	if (err)
+		return err;
+	call.fn = fn;
+	call.fd_cnt = fd_cnt;
+	call.limit_ns = ATTACH_NS;
+	err = tapir_fs__call(fs, &call);
 	if (!err && call.out_fd < 0)
 		err = -EMFILE;
 	return err ? err : call.out_fd;

@@ -30,9 +30,12 @@ static int attach_error(int err, const char *what, uint32_t tgid)
 			   : err == -EINVAL
 				   ? " (the file changed, or a probe is not at an instruction)"
 				   : "";
+	const char *why = err == -ETIMEDOUT ? "its file system does not answer"
+					    : tapir_errno__text(err);
 
-	return tapir_diag__fail(err, "cannot attach %s to process %u: %s%s", what, tgid,
-				tapir_errno__text(err), hint);
+	if (!tgid)
+		return tapir_diag__fail(err, "cannot attach %s: %s%s", what, why, hint);
+	return tapir_diag__fail(err, "cannot attach %s to process %u: %s%s", what, tgid, why, hint);
 }
 
 int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link_sites *sites,

@@ -274,13 +274,14 @@ static int call_helper(struct tapir_fs *fs, struct tapir_helper_call *call)
 
 	if (fs->helper.sock < 0 && (err = tapir_helper__start(&fs->helper)))
 		return err;
-	err = tapir_helper__call(&fs->helper, call, start_ns + patience_ns());
+	err = tapir_helper__call(&fs->helper, call,
+				 start_ns + (call->limit_ns ? call->limit_ns : patience_ns()));
 	if (err ==
 	    -EPIPE) { /* it died, for example of a SIGBUS: the next call starts another one */
 		tapir_helper__leave(&fs->helper);
 		return -EIO;
 	}
-	note_time(fs, tapir_clock__now_ns() - start_ns, err == -ETIMEDOUT);
+	note_time(fs, call->limit_ns ? 0 : tapir_clock__now_ns() - start_ns, err == -ETIMEDOUT);
 	return err == -EBUSY ? -ETIMEDOUT : err;
 }
 

@@ -34,6 +34,7 @@ struct tapir_helper_call {
 	size_t in_bytes;
 	int fds[TAPIR_HELPER_MAX_FDS]; /* duplicated into the helper */
 	int fd_cnt;
+	uint64_t limit_ns; /* 0: what a file system gets (file_system.h); else it waits for more */
 	/* results */
 	uint64_t value;
 	int out_fd; /* the caller's; -1: none */
