@@ -499,7 +499,9 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 	X(RING_LANE_CHILD, EVENT, "a forked child ended before its ring was read, or had none")    \
 	X(KERNEL_STACK_STALE, PART, "a kernel stack was not the one it was taken for")             \
 	X(UNWIND_FILES_FULL, PART,                                                                 \
-	  "no room for the unwind table of a file: stacks through it lack frames")
+	  "no room for the unwind table of a file: stacks through it lack frames")                 \
+	X(PROVIDERS_LEFT, PART,                                                                    \
+	  "the process has no room for a provider that a SPEC matches: its events are missing")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1

@@ -16,6 +16,7 @@ from harness import EVENTS_ONLY
 
 ALONE = True  # it counts what is lost when the reader is late
 TIMEOUT = 240
+CHECK_DOTNET = {"test_events_of_a_provider_without_a_name_in_the_library_are_counted"}
 
 
 def start(t, *args):
@@ -54,6 +55,25 @@ def test_kinds_without_a_place_are_counted_when_they_come_at_once(t):
     t.eq(len(events) + lost, fired, f"{len(events)} captured, {lost} lost: {err}")
     t.eq(sum(report["lost"].values()), lost, f"{report['lost']}")
     t.ok(all(e["event"] == f"Kind{e['args']['I']}" for e in events), "each has its own name")
+
+
+def test_providers_beyond_those_a_process_accepts_are_counted(t):
+    """1,024 that match the SPECs, of 4,096 that have a name in the library."""
+    fired, events, lost, report, err = run(t, "Many-Living-*", "living", 5000)
+    t.eq((fired, len(events), lost), (1024, 1024, 0), err)
+    t.eq(len({e["provider"] for e in events}), 1024, "each provider's event")
+    left = report["incomplete"].get("providers_left", 0)  # a few of the runtime's own come after the 4,096th
+    t.ok(5000 - 1024 <= left <= 5000 - 1024 + 16, f"providers that are missing: {report['incomplete']}")
+    t.ok(any(g["path"] == "event providers beyond the limit" for g in report["gaps"]), report["gaps"])
+    t.ok("events of up to" in err and "nothing lost" not in err.splitlines()[-1], err)
+
+
+def test_events_of_a_provider_without_a_name_in_the_library_are_counted(t):
+    """Asked for by its whole name it is enabled, whatever number it has."""
+    fired, events, lost, report, err = run(t, "Many-Living-4999", "living", 5000, options=("Many-Living-7", *EVENTS_ONLY))
+    t.eq((fired, [e["provider"] for e in events], report["lost"]),
+         (2, ["Many-Living-7"], {"ring_lane_no_provider": 1}), err)
+    t.eq(report["incomplete"].get("providers_left", 0), 0, f"{report['incomplete']}")
 
 
 def test_payloads_up_to_64_kb_are_whole(t):

@@ -276,6 +276,8 @@ static void names_exist_for_every_value(void **state)
 	assert_string_equal(tapir_loss__name(TAPIR_LOSS_CAUSE_CNT), "unknown");
 	assert_int_equal(tapir_loss__kind(TAPIR_LOSS_ARG_FAULT), TAPIR_LOSS_KIND_PART);
 	assert_int_equal(tapir_loss__kind(TAPIR_LOSS_CAUSE_CNT), -1);
+	assert_true(tapir_loss__hides_events(TAPIR_LOSS_PROCESS_MAP_FULL));
+	assert_false(tapir_loss__hides_events(TAPIR_LOSS_THREAD_RING_FULL));
 	assert_string_equal(tapir_loss__text(TAPIR_LOSS_DISK), "the file could not be written");
 	for (unsigned i = 0; i < TAPIR_LOSS_CAUSE_CNT; i++)
 		assert_true(strlen(tapir_loss__name(i)) > 3);

@@ -84,6 +84,7 @@ static void wait_for_news(uint32_t seen)
 static int look(int *had_session)
 {
 	struct plan *plan = control.plan;
+	uint32_t unnamed;
 
 	tapir_ring__check_life();
 	coreclr_wants__collect(&plan->wants, control.ctl);
@@ -94,7 +95,8 @@ static int look(int *had_session)
 	/* Refused while the runtime starts: asked again when the wait is over. */
 	if (!coreclr_wants__are_equal(&plan->wants, &plan->session.wants))
 		coreclr_session__change(&plan->session, &plan->wants);
-	tapir_ring__say_unserved(plan->wants.left_cnt + coreclr_providers__unnamed_cnt());
+	unnamed = plan->wants.has_glob ? coreclr_providers__unnamed_cnt() : 0;
+	tapir_ring__say_unserved(plan->wants.left_cnt + unnamed);
 	coreclr_publish__serve();
 	coreclr_kinds__sweep();
 	return 1;

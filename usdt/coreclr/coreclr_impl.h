@@ -151,6 +151,7 @@ struct coreclr_wants {
 	uint32_t session_cnt; /* open, or about to */
 	uint32_t publishes;   /* one of them wants TAPIR_RING_WANTS_PROBES */
 	uint32_t left_cnt;    /* asked for, and no place among `all` */
+	uint32_t has_glob;    /* providers are asked for that have no name here */
 	uint32_t text_bytes;
 	struct coreclr_want all[CORECLR_WANT_MAX];
 	char text[CORECLR_ARGS_BYTES]; /* begins with "" */

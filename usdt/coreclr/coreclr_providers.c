@@ -101,15 +101,6 @@ static const struct coreclr_provider *intern(const char *name, int *is_new)
 	return NULL;
 }
 
-static const struct coreclr_provider *intern_counted(const char *name, int *is_new)
-{
-	const struct coreclr_provider *p = intern(name, is_new);
-
-	if (!p)
-		__atomic_fetch_add(&unnamed_cnt, 1, __ATOMIC_RELAXED);
-	return p;
-}
-
 uint32_t coreclr_providers__limit(void)
 {
 	return NAME_CNT;
@@ -176,7 +167,7 @@ const struct coreclr_provider *coreclr_providers__find(uint64_t va)
 		p = coreclr_load_acquire(&place->provider);
 	if (p || !ask(va, name))
 		return p;
-	p = intern_counted(name, &is_new);
+	p = intern(name, &is_new); /* NULL: each of its events is counted (NO_PROVIDER) */
 	if (p)
 		put(va, p);
 	return p;
@@ -190,7 +181,9 @@ void coreclr_providers__created(uint64_t va)
 
 	if (!ask(va, name))
 		return;
-	p = intern_counted(name, &is_new);
+	p = intern(name, &is_new);
+	if (!p)
+		__atomic_fetch_add(&unnamed_cnt, 1, __ATOMIC_RELAXED);
 	old = p ? put(va, p) : NULL;
 	if (old)
 		coreclr_kinds__forget(va);

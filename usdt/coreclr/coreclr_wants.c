@@ -125,6 +125,7 @@ static void add_session(struct coreclr_wants *out, const struct tapir_ring_ctl *
 		ask.sel.provider[sizeof(ask.sel.provider) - 1] = 0;
 		if (!ask.sel.used || !ask.sel.provider[0])
 			continue;
+		out->has_glob |= coreclr_text__is_glob(ask.sel.provider);
 		if (coreclr_text__is_glob(ask.sel.provider))
 			add_known(out, &ask);
 		else
@@ -135,6 +136,7 @@ static void add_session(struct coreclr_wants *out, const struct tapir_ring_ctl *
 void coreclr_wants__collect(struct coreclr_wants *out, const struct tapir_ring_ctl *ctl)
 {
 	out->cnt = out->session_cnt = out->publishes = out->left_cnt = 0;
+	out->has_glob = 0;
 	out->text_bytes = 1;
 	out->text[0] = 0;
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {

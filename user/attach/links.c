@@ -30,8 +30,8 @@ static int attach_error(int err, const char *what, uint32_t tgid)
 			   : err == -EINVAL
 				   ? " (the file changed, or a probe is not at an instruction)"
 				   : "";
-	const char *why = err == -ETIMEDOUT ? "its file system does not answer"
-					    : tapir_errno__text(err);
+	const char *why =
+		err == -ETIMEDOUT ? "its file system does not answer" : tapir_errno__text(err);
 
 	if (!tgid)
 		return tapir_diag__fail(err, "cannot attach %s: %s%s", what, why, hint);

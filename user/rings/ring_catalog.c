@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "decode/probe_name.h"
+#include "rings/ring_limits.h"
 #include "rings/ring_select.h"
 
 /*
@@ -81,16 +82,21 @@ static void report_row(struct tapir_ring_process *p, uint32_t row, uint32_t prob
 		post_loss(p, causes[cause], probe_id, cnt[cause], &seen[cause], now_ns);
 }
 
-/* Once: their events cannot be counted. */
-static void report_unserved(struct tapir_ring_process *p)
+/* Their events cannot be counted: the first of them begins a gap to the end of the recording. */
+static void report_unserved(struct tapir_ring_process *p, uint64_t now_ns)
 {
 	uint32_t cnt = tapir_ring_control__unserved_cnt(&p->control);
 
-	if (cnt && !p->has_unserved && p->lane.is_private)
-		tapir_warn("process %u: events of at least %u providers are not recorded: more "
-			   "match the SPECs than a process accepts",
+	if (!cnt || !p->lane.is_private)
+		return;
+	if (!p->unserved_reported) {
+		tapir_warn("process %u: events of up to %u providers are not recorded: more exist "
+			   "or match the SPECs than a process accepts (name fewer)",
 			   p->tgid, cnt);
-	p->has_unserved |= cnt != 0;
+		tapir_ring_limits__post_gap(p->sink->queue, p->tgid, TAPIR_GAP_ATTACH_FAILED,
+					    p->losses_ns, "event providers beyond the limit");
+	}
+	post_loss(p, TAPIR_LOSS_PROVIDERS_LEFT, 0, cnt, &p->unserved_reported, now_ns);
 }
 
 void tapir_ring_process__report_losses(struct tapir_ring_process *p)
@@ -105,8 +111,8 @@ void tapir_ring_process__report_losses(struct tapir_ring_process *p)
 		  now_ns);
 	post_loss(p, TAPIR_LOSS_RING_LANE_UNDESCRIBED, 0, p->refused_cnt, &p->refused_reported,
 		  now_ns);
+	report_unserved(p, now_ns);
 	p->losses_ns = now_ns;
-	report_unserved(p);
 }
 
 void tapir_ring_process__begin_losses(struct tapir_ring_process *p)

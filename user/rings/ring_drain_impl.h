@@ -34,12 +34,13 @@ struct tapir_ring_process {
 	struct tapir_ring_scan scan;
 	struct ring_event *events; /* event_cnt of them */
 	uint32_t event_cnt, event_cap;
-	uint64_t changes; /* of the entries, as last read */
-	bool must_look;	  /* one of them could not be read, or may be forgotten soon */
-	uint32_t round;	  /* drains of all slots so far, and 1 */
-	bool has_refused, has_unserved; /* was reported */
-	uint32_t counted_cnt;		/* events that may have lost something before we came */
-	uint64_t cost_bytes;		/* of the descriptions */
+	uint64_t changes;	    /* of the entries, as last read */
+	bool must_look;		    /* one of them could not be read, or may be forgotten soon */
+	uint32_t round;		    /* drains of all slots so far, and 1 */
+	bool has_refused;	    /* was reported */
+	uint64_t unserved_reported; /* providers */
+	uint32_t counted_cnt;	    /* events that may have lost something before we came */
+	uint64_t cost_bytes;	    /* of the descriptions */
 	uint64_t unlisted[RING_CAUSES], refused_cnt, refused_reported;
 	uint64_t child_fired; /* before we came */
 	size_t wanted_cnt;

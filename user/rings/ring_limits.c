@@ -29,7 +29,6 @@ void tapir_ring_limits__fini(struct tapir_ring_limits *l)
 	tapir_map__fini(&l->opens);
 	tapir_map__fini(&l->warned);
 	tapir_map__fini(&l->left);
-	tapir_recbuf__fini(&l->recbuf);
 }
 
 static uint64_t *put_bounded(struct tapir_map *map, uint64_t key, bool *is_new)
@@ -86,8 +85,8 @@ uint32_t tapir_ring_limits__open_cnt(const struct tapir_ring_limits *l, uint32_t
 
 /* ---- gaps ------------------------------------------------------------------------------------ */
 
-static void post_gap(struct tapir_ring_limits *l, uint32_t tgid, enum tapir_gap_reason reason,
-		     uint64_t from_ns)
+void tapir_ring_limits__post_gap(struct tapir_queue *queue, uint32_t tgid,
+				 enum tapir_gap_reason reason, uint64_t from_ns, const char *what)
 {
 	struct tapir_rec_gap fixed = {
 		.tgid = tgid,
@@ -95,12 +94,20 @@ static void post_gap(struct tapir_ring_limits *l, uint32_t tgid, enum tapir_gap_
 		.from_ns = from_ns,
 		.until_ns = tapir_clock__now_ns(),
 	};
+	struct tapir_recbuf buf = {};
 	const struct tapir_rec *rec;
 
 	tapir_rec__init(&fixed.h, TAPIR_REC_GAP, sizeof(fixed), fixed.until_ns);
-	rec = tapir_recbuf__gap(&l->recbuf, &fixed, tapir_sv__of("ring lane"));
+	rec = tapir_recbuf__gap(&buf, &fixed, tapir_sv__of(what));
 	if (rec)
-		tapir_queue__post(l->queue, rec, -1);
+		tapir_queue__post(queue, rec, -1);
+	tapir_recbuf__fini(&buf);
+}
+
+static void post_gap(struct tapir_ring_limits *l, uint32_t tgid, enum tapir_gap_reason reason,
+		     uint64_t from_ns)
+{
+	tapir_ring_limits__post_gap(l->queue, tgid, reason, from_ns, "ring lane");
 }
 
 /* When a lane was made, if that was within the recording and by our clock. */

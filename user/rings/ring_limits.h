@@ -22,8 +22,7 @@ struct tapir_ring_limits {
 	struct tapir_map opens;	   /* by tgid: lanes that were opened, and since when << 32 */
 	struct tapir_map warned;   /* by cause and tgid or lane: its line was printed */
 	struct tapir_map left;	   /* by lane: since when it is left out */
-	struct tapir_recbuf recbuf;
-	bool is_full; /* reported; until half of the lanes have ended */
+	bool is_full;		   /* reported; until half of the lanes have ended */
 };
 
 enum tapir_ring_left_cause {
@@ -32,6 +31,10 @@ enum tapir_ring_left_cause {
 	TAPIR_RING_LEFT_BUSY,	 /* no session is free in it */
 	TAPIR_RING_LEFT_FAILED,	 /* a call failed */
 };
+
+/* A GAP from from_ns to now; what: instead of a path. */
+void tapir_ring_limits__post_gap(struct tapir_queue *queue, uint32_t tgid,
+				 enum tapir_gap_reason reason, uint64_t from_ns, const char *what);
 
 void tapir_ring_limits__init(struct tapir_ring_limits *l, struct tapir_queue *queue,
 			     uint64_t start_ns);

@@ -405,7 +405,8 @@ int tapir_loss__kind(unsigned cause)
 
 bool tapir_loss__hides_events(unsigned cause)
 {
-	return cause == TAPIR_LOSS_PROCESS_RING_FULL || cause == TAPIR_LOSS_PERF_LOST;
+	return cause == TAPIR_LOSS_PROCESS_RING_FULL || cause == TAPIR_LOSS_PERF_LOST ||
+	       cause == TAPIR_LOSS_PROCESS_MAP_FULL;
 }
 
 const char *tapir_gap__name(unsigned reason)

@@ -18,6 +18,7 @@ sealed class Large : EventSource
 /// JSON, waits for SIGUSR1 again and ends. With a pause of 20 ms after each PAUSE events (0: none).
 ///   sources   COUNT EventSources named Many-Short, one after the other: made, fired once, disposed
 ///   names     the same, each with a name of its own: Many-Short-0, Many-Short-1, ...
+///   living    COUNT EventSources, each with a name of its own, that live at once: those that somebody enables fire once
 ///   kinds     one EventSource, Many-Kinds, with COUNT events of different names, each fired once
 ///   large     one event of each size of payload around 32 and 64 KB, COUNT times
 ///   listener  COUNT events of the DiagnosticListener Many-Listener
@@ -42,6 +43,24 @@ static class Many
                 for (int look = 0; look < 200 && !source.IsEnabled(); look++)
                     Thread.Sleep(1);
             source.Write("Short", new { I = i });
+            Fired();
+        }
+    }
+
+    static void Living(int count)
+    {
+        var sources = new List<EventSource>();
+        for (int i = 0; i < count; i++)
+            sources.Add(new EventSource("Many-Living-" + i));
+        for (int enabled = 0, still = 0; still < 10; Thread.Sleep(100))
+        {
+            int now = sources.FindAll(source => source.IsEnabled()).Count;
+            still = now > 0 && now == enabled ? still + 1 : 0;
+            enabled = now;
+        }
+        foreach (var source in sources.FindAll(source => source.IsEnabled()))
+        {
+            source.Write("Alive", new { I = 1 });
             Fired();
         }
     }
@@ -98,6 +117,7 @@ static class Many
         {
             case "sources": Sources(count, false); break;
             case "names": Sources(count, true); break;
+            case "living": Living(count); break;
             case "kinds": Kinds(count); break;
             case "large": Sizes(count); break;
             case "listener": Listen(count); break;
