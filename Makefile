@@ -172,6 +172,17 @@ check-ring-san: ## ring lane tests under address and thread sanitizers
 	$(Q)$(MAKE) --no-print-directory SAN=address,undefined ring-tests
 	$(Q)$(MAKE) --no-print-directory SAN=thread ring-tests
 
+# The same for providers, listeners, counters and activities.
+LIB_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/ring/%,$(wildcard $(patsubst %,tests/unit/test_%.c,provider listener counter activity)))
+
+.PHONY: check-lib-san lib-tests
+check-lib-san: ## libtapir's tests under address and thread sanitizers
+	$(Q)$(MAKE) --no-print-directory SAN=address,undefined lib-tests
+	$(Q)$(MAKE) --no-print-directory SAN=thread lib-tests
+
+lib-tests: $(LIB_TESTS)
+	$(Q)for test in $(LIB_TESTS); do echo "$$test" && $$test >$$test.log 2>&1 || { cat $$test.log; exit 1; }; done
+
 ring-tests: $(RING_TESTS)
 	$(Q)BUILD=$(BUILD) tests/run ring
 
@@ -485,5 +496,5 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LIB) $(LIB) Makefile
 -include $(FUZZ_OBJ:.o=.d) $(FUZZ_BIN:=.d)
 -include $(USER_OBJ:.o=.d) $(USDT_OBJ:.o=.d) $(MANIFEST_OBJ:.o=.d) $(BUILD)/user/cli/main.d $(BPF_OBJ:.o=.d)
 -include $(FAULT_LIB:.o=.d) $(FAULT_CORECLR:.o=.d)
--include $(CORECLR_OBJ:.o=.d) $(RING_TESTS:=.d)
+-include $(CORECLR_OBJ:.o=.d) $(RING_TESTS:=.d) $(LIB_TESTS:=.d)
 -include $(UNIT_BIN:=.d) $(wildcard $(BUILD)/tests/coreclr/*.d) $(TOOL_BIN:=.d) $(HOST_BIN:=.d) $(TARGET_BIN:=.d) $(BENCH_BIN:=.d)

@@ -278,6 +278,39 @@ TAPIR_API int tapir_provider__poll(void);
  */
 TAPIR_API int tapir_library__fini(void);
 
+/* ---- sessions inside the process ------------------------------------------------------ */
+
+/* What a session asks for. An event is in it if one of its selections has it. */
+struct tapir_selection {
+	const char *provider; /* a glob: * and ? */
+	const char *event;    /* likewise; NULL: all */
+	const char *filter;   /* for the provider's callback; NULL: none */
+	uint64_t keywords;    /* 0: all. Else an event with keywords must share one */
+	uint8_t level;	      /* events of a higher one are left out; 0: all, as in SPECs */
+	uint8_t pad0[7];
+};
+
+/* What an event is, for consumers. Lives until the consumer's session is closed. */
+struct tapir_event_kind {
+	const char *provider;
+	const struct tapir_event_about *about; /* a copy: the provider may be gone */
+	uint8_t guid[16];
+	uint8_t has_guid;
+	uint8_t pad0[3];
+	uint32_t idx; /* a number of its own, from 0 on, while a session is open */
+};
+
+/* An event as a consumer gets it. Borrowed for the call. */
+struct tapir_event_record {
+	const struct tapir_event_kind *kind;
+	const uint8_t *payload;
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t payload_bytes;
+	uint32_t tid;		 /* of the process's pid namespace */
+	const uint8_t *activity; /* 16 bytes, or NULL */
+	const uint8_t *related;
+};
+
 /* ---- firing --------------------------------------------------------------------------- */
 
 /* 1 or 0. One load, one branch. event: an lvalue, TAPIR_EVENT_ENABLED(OrderPlaced). */

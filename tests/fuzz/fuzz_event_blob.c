@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // user/trace/family.c user/base/*.c
 /*
- * Two bytes: the length of a metadata blob; the blob; a payload of its event. What a blob says of
- * fields is bounded, and a payload is never read behind its end; text and JSON are made of it.
+ * Two bytes: the length of a metadata blob, of either format; the blob; a payload of its event.
+ * What a blob says of fields is bounded, and a payload is never read behind its end; text and JSON
+ * are made of it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "decode/event_blob.h"
+#include "decode/field_list.h"
 #include "decode/value.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
@@ -33,6 +35,7 @@ static void show(const struct tapir_packed_layout *layout, const uint8_t *payloa
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
+	struct tapir_field_list *list;
 	struct tapir_event_blob *blob;
 	size_t blob_len;
 	uint8_t *payload;
@@ -44,12 +47,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	len -= 2;
 	if (blob_len > len)
 		blob_len = len;
-	if (tapir_event_blob__parse(input, blob_len, &blob))
-		return 0;
 	payload = malloc(len - blob_len + 1);
 	if (!payload)
 		abort();
 	memcpy(payload, input + blob_len, len - blob_len);
+	if (!tapir_field_list__parse(input, blob_len, &list)) {
+		show(&list->layout, payload, len - blob_len);
+		tapir_field_list__free(list);
+	}
+	if (tapir_event_blob__parse(input, blob_len, &blob)) {
+		free(payload);
+		return 0;
+	}
 	show(&blob->layout, payload, len - blob_len);
 	show(&blob->other, payload, len - blob_len);
 	free(payload);

@@ -8,8 +8,10 @@
 struct write_state {
 	uint8_t *payload; /* first, as in struct tapir_event_write */
 	struct tapir_ring_write ring;
+	struct tapir_event *event;
 	uint32_t has_ring;
 	uint32_t bytes;
+	struct process_write process;
 };
 _Static_assert(sizeof(struct write_state) <= sizeof(struct tapir_event_write), "write_state");
 
@@ -34,6 +36,22 @@ static void count_unlisted(const struct tapir_event *event, const struct event_s
 		tapir_ring__miss(&about, TAPIR_RING_NO_ENTRY);
 }
 
+/*
+ * Where a ring has room for the payload, all sessions inside the process copy it from there when it
+ * is committed: what is in the ring is the thread's own until then.
+ */
+static void begin_process(struct write_state *w, struct event_state *state)
+{
+	uint64_t wants = prov_load(&state->wants);
+
+	w->process.first.activity = w->process.first.related = NULL;
+	w->process.first.bytes = w->bytes;
+	if (w->has_ring)
+		w->process.others = wants;
+	else if (provider_sessions__begin(&w->process, w->event, wants, w->bytes))
+		w->payload = w->process.first.payload;
+}
+
 /* frame: of the function that the stack begins above. */
 static inline __attribute__((always_inline)) int
 begin(struct tapir_event_write *write, struct tapir_event *event, size_t bytes, const void *frame)
@@ -44,12 +62,17 @@ begin(struct tapir_event_write *write, struct tapir_event *event, size_t bytes, 
 
 	w->payload = NULL;
 	w->has_ring = 0;
+	w->process.others = 0;
+	w->process.first_idx = PROVIDER_IN_PROCESS;
 	w->bytes = bytes <= TAPIR_PAYLOAD_BYTES ? (uint32_t)bytes : TAPIR_PAYLOAD_BYTES + 1;
+	w->event = event;
 	if (sessions & (TAPIR_SESSIONS_RING | TAPIR_SESSIONS_CHECK) &&
 	    begin_ring(w, state, frame)) {
 		w->has_ring = 1;
 		w->payload = w->ring.payload;
 	}
+	if (sessions & TAPIR_SESSIONS_PROCESS)
+		begin_process(w, state);
 	if (__builtin_expect(sessions & TAPIR_SESSIONS_CHECK && state->is_unlisted, 0))
 		count_unlisted(event, state);
 	return w->payload != NULL;
@@ -64,6 +87,8 @@ void tapir_event__commit(struct tapir_event_write *write)
 {
 	struct write_state *w = (struct write_state *)(void *)write;
 
+	if (w->process.others || w->process.first_idx != PROVIDER_IN_PROCESS)
+		provider_sessions__commit(&w->process, w->event, w->payload);
 	if (w->has_ring)
 		tapir_ring__commit(&w->ring);
 }

@@ -57,7 +57,8 @@ struct provider_told {
 	uint64_t session_id, keywords;
 	uint32_t filter_hash;
 	uint8_t is_on, level;
-	uint8_t pad0[2];
+	uint8_t kind; /* enum tapir_session_kind, of a session inside the process */
+	uint8_t pad0;
 };
 
 enum { PROVIDER_TOLD_USDT = TAPIR_RING_SESSIONS, PROVIDER_TOLD_PROCESS };
@@ -84,6 +85,7 @@ struct tapir_provider {
 
 extern struct tapir_provider *provider_list; /* under the lock */
 extern struct tapir_event *provider_table[TAPIR_MAX_EVENTS];
+extern const struct tapir_event_kind *provider_kinds[TAPIR_MAX_EVENTS]; /* of the same events */
 extern uint32_t provider_table_cnt; /* the table is used below it */
 
 void provider_lock(void);
@@ -104,12 +106,74 @@ static inline void event__set_sessions(struct tapir_event *event, uint16_t bits,
 /* METADATA of format 2, from malloc. 0, -EINVAL, -ENOMEM. */
 int provider_metadata__make(const struct tapir_event_about *about, void **out, uint32_t *bytes);
 
+/* ---- provider_sessions.c ------------------------------------------------------------------ */
+
+/* An event that one session gets; on the firing thread's stack. */
+struct session_write {
+	const struct tapir_event_kind *kind;
+	const uint8_t *activity, *related; /* NULL: none */
+	uint8_t *payload;		   /* reserve() sets it */
+	void *token;			   /* the session's */
+	uint32_t bytes;
+	uint32_t pad0;
+};
+
+/*
+ * How a kind of session takes events. Both on the firing thread, as strict as a signal handler:
+ * no lock, no allocation. reserve: 1 with room for `bytes`, or 0: lost, and counted by the session.
+ * commit: the payload is written. A session that only has a buffer of its own for a payload calls
+ * its user in commit.
+ */
+struct provider_session_ops {
+	int (*reserve)(void *ctx, struct session_write *write);
+	void (*commit)(void *ctx, struct session_write *write);
+};
+
+/*
+ * Opens one: its selections are copied, events that it wants are on when this returns. *idx: its
+ * number. 0, -EINVAL, -ENOMEM, -EBUSY (all 56 are open). Takes the lock.
+ */
+int provider_session__open(const struct provider_session_ops *ops, void *ctx, uint32_t kind,
+			   const struct tapir_selection *selections, uint32_t cnt, uint32_t *idx);
+/*
+ * No event comes any more and nobody is inside ops when this returns 1. 0: a thread has been inside
+ * for 2 s (stopped by a debugger, say): what it may touch must not be freed. Takes the lock.
+ */
+int provider_session__close(uint32_t idx);
+
+/* Which sessions want the event; under the lock. */
+void provider_sessions__judge(struct tapir_event *event);
+/* The event goes: nobody is on the way into a session with it when this returns. */
+void provider_sessions__leave_event(struct tapir_event *event);
+void provider_sessions__asked(uint32_t idx, const char *provider, struct provider_told *now,
+			      const char **filter);
+void provider_sessions__forked(void);
+/* After __close, when nothing of the session's is queued any more: its place is free, kinds may be
+   freed. Takes the lock. */
+void provider_session__closed(uint32_t idx);
+
+/* The hot path: the first session that has room gets a payload to fill; the others copy it. */
+struct process_write {
+	uint64_t others; /* sessions that have not been asked */
+	struct session_write first;
+	uint32_t first_idx; /* PROVIDER_IN_PROCESS: none */
+	uint32_t pad0;
+};
+int provider_sessions__begin(struct process_write *w, struct tapir_event *event, uint64_t wants,
+			     uint32_t bytes);
+void provider_sessions__commit(struct process_write *w, struct tapir_event *event,
+			       const uint8_t *payload);
+uint32_t provider_tid(void);
+uint32_t provider_shard(void); /* 0 to 15, for the thread's life */
+
 /* ---- provider_poller.c -------------------------------------------------------------------- */
 
 /* Starts the thread unless it runs or nobody wants it. Under the lock. 0 or -errno. */
 int provider_poller__start(void);
 /* Ends it and waits for it. Under the lock, which is released meanwhile. */
 void provider_poller__stop(void);
+/* Looks soon: a session was opened or closed. Under the lock. */
+void provider_poller__wake(void);
 /* In a forked child. */
 void provider_poller__forked(void);
 /* Words of all events anew, from the lane's and the sessions'. Under the lock. */

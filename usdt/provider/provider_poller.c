@@ -46,7 +46,7 @@ void provider_poller__refresh(void)
 			continue;
 		state = event_state__of(event);
 		now = prov_load(&event->word.half.sessions);
-		sessions = state->wants ? TAPIR_SESSIONS_PROCESS : 0;
+		sessions = prov_load(&state->wants) ? TAPIR_SESSIONS_PROCESS : 0;
 		if (tapir_ring__wanted(&state->ring))
 			sessions |= TAPIR_SESSIONS_RING;
 		if (!is_followed || state->is_unlisted == ENOSPC)
@@ -96,14 +96,20 @@ static void look_at(const struct tapir_provider *p, uint32_t idx, struct provide
 		look_at_semaphores(p, now);
 		return;
 	}
-	if (idx >= PROVIDER_TOLD_PROCESS)
+	if (idx >= PROVIDER_TOLD_PROCESS) {
+		const char *filter = "";
+
+		provider_sessions__asked(idx - PROVIDER_TOLD_PROCESS, p->name, now, &filter);
+		now->filter_hash = now->is_on ? hash_of(filter) : 0;
+		strncpy(asked->filter, filter, sizeof(asked->filter) - 1);
 		return;
+	}
 	tapir_ring__asked(idx, p->name, asked);
 	now->session_id = asked->session_id;
 	now->is_on = asked->is_served;
 	now->keywords = asked->keywords;
 	now->level = level_of(asked->level);
-	now->filter_hash = hash_of(asked->filter);
+	now->filter_hash = now->is_on ? hash_of(asked->filter) : 0;
 }
 
 static void add_union(const struct tapir_provider *p, struct tapir_enablement *change)
@@ -120,12 +126,28 @@ static void add_union(const struct tapir_provider *p, struct tapir_enablement *c
 	}
 }
 
+/* was: as it was told last, for a session that is gone. */
+static uint32_t kind_of(uint32_t idx, const struct provider_told *was)
+{
+	if (idx < TAPIR_RING_SESSIONS)
+		return TAPIR_SESSION_RING;
+	return idx == PROVIDER_TOLD_USDT ? TAPIR_SESSION_USDT : was->kind;
+}
+
+static uint32_t number_of(uint32_t idx)
+{
+	if (idx < TAPIR_RING_SESSIONS)
+		return idx;
+	return idx == PROVIDER_TOLD_USDT ? 0 : idx - PROVIDER_TOLD_PROCESS;
+}
+
 /* Its first session that is not as it was told; 0: none. */
 static int find_change(struct tapir_provider *p, struct tapir_enablement *change,
 		       struct tapir_ring_asked *asked)
 {
 	for (uint32_t i = 0; i < PROVIDER_TOLD_CNT; i++) {
 		struct provider_told now;
+		uint32_t kind = kind_of(i, &p->told[i]);
 
 		look_at(p, i, &now, asked);
 		if (!memcmp(&now, &p->told[i], sizeof(now)))
@@ -133,8 +155,8 @@ static int find_change(struct tapir_provider *p, struct tapir_enablement *change
 		p->told[i] = now;
 		*change = (struct tapir_enablement){
 			.size = sizeof(*change),
-			.kind = i < TAPIR_RING_SESSIONS ? TAPIR_SESSION_RING : TAPIR_SESSION_USDT,
-			.session = i < TAPIR_RING_SESSIONS ? i : 0,
+			.kind = now.kind ? now.kind : kind,
+			.session = number_of(i),
 			.is_on = now.is_on,
 			.level = now.level,
 			.keywords = now.keywords,
@@ -214,8 +236,10 @@ static void wait_for_news(const uint32_t *word, uint32_t seen, int ms)
 	ring_sys4(SYS_futex, word, FUTEX_WAIT, seen, &time);
 }
 
-static void wake(void)
+void provider_poller__wake(void)
 {
+	if (!poller.is_running)
+		return;
 	__atomic_fetch_add(&poller.futex, 1, __ATOMIC_SEQ_CST);
 	ring_sys4(SYS_futex, &poller.futex, FUTEX_WAKE, INT_MAX, 0);
 	tapir_ring__wake();
@@ -318,7 +342,7 @@ void provider_poller__stop(void)
 	prov_store_release(&poller.is_stopping, 1);
 	provider_unlock();
 	while (!prov_load_acquire(&poller.is_done)) {
-		wake();
+		provider_poller__wake();
 		nanosleep(&step, NULL);
 	}
 	pthread_join(poller.thread, NULL);

@@ -50,11 +50,14 @@ static void forked(void)
 	memcpy(&lock, &open, sizeof(lock));
 	memcpy(&changed, &quiet, sizeof(changed));
 	provider_poller__forked();
+	provider_sessions__forked();
 	for (uint32_t i = 0; i < prov_load(&provider_table_cnt); i++) {
 		struct tapir_event *event = prov_load(&provider_table[i]);
 
-		if (event)
-			event__set_sessions(event, TAPIR_SESSIONS_CHECK, 1);
+		if (!event)
+			continue;
+		prov_store(&event_state__of(event)->wants, 0);
+		prov_store(&event->word.half.sessions, TAPIR_SESSIONS_CHECK);
 	}
 }
 
@@ -151,7 +154,7 @@ static void remove_event(struct provider_event *pe)
 {
 	struct event_state *state = event_state__of(pe->event);
 
-	prov_store(&state->wants, 0);
+	provider_sessions__leave_event(pe->event);
 	remove_from_table(pe->event);
 	event__set_sessions(pe->event, 0xffff, 0);
 	tapir_ring__unregister(&state->ring);
@@ -207,6 +210,8 @@ static int add_all(struct tapir_provider *p, struct tapir_event *const *events, 
 		return err;
 	p->next = provider_list;
 	prov_store_release(&provider_list, p);
+	for (uint32_t i = 0; i < p->event_cnt; i++)
+		provider_sessions__judge(p->events[i].event);
 	/* Interest that is there already, without waiting for the thread. */
 	provider_poller__refresh();
 	provider_poller__start();

@@ -35,6 +35,9 @@ struct tapir_ring_asked {
 /* The union of its selections for the provider, with the arguments of the first that has some. */
 void tapir_ring__asked(uint32_t s, const char *provider, struct tapir_ring_asked *out);
 
+/* * and ?, within text of at most `room` bytes that need not end with NUL. */
+int tapir_ring__glob(const char *pattern, size_t room, const char *text);
+
 /* A lane for a forked child, as its first event would make it. 1: this process has one. */
 int tapir_ring__adopt(void);
 

@@ -12,8 +12,7 @@
 #include "ring_control.h"
 #include "ring_impl.h"
 
-/* * and ?, within bounded text that need not end with NUL. */
-static int glob(const char *pattern, size_t room, const char *text)
+int tapir_ring__glob(const char *pattern, size_t room, const char *text)
 {
 	size_t p = 0, star = SIZE_MAX;
 	const char *mark = text;
@@ -48,8 +47,9 @@ static int selects(const struct tapir_ring_selection *sel, const struct tapir_ri
 		return 0;
 	if (keywords && about->keywords && !(keywords & about->keywords))
 		return 0;
-	return glob(sel->provider, sizeof(sel->provider), about->provider) &&
-	       (!ring_load(&sel->event[0]) || glob(sel->event, sizeof(sel->event), about->event));
+	return tapir_ring__glob(sel->provider, sizeof(sel->provider), about->provider) &&
+	       (!ring_load(&sel->event[0]) ||
+		tapir_ring__glob(sel->event, sizeof(sel->event), about->event));
 }
 
 static int wants(uint32_t s, const struct tapir_ring_about *about)
@@ -149,7 +149,7 @@ void tapir_ring__asked(uint32_t s, const char *provider, struct tapir_ring_asked
 		return;
 	for (uint32_t i = 0; i < TAPIR_RING_SELECTIONS; i++)
 		if (ring_load(&all[i].used) &&
-		    glob(all[i].provider, sizeof(all[i].provider), provider))
+		    tapir_ring__glob(all[i].provider, sizeof(all[i].provider), provider))
 			add_selection(s, &all[i], out);
 	if (out->is_served)
 		out->session_id = ring_load(&ring_process.ctl->sessions[s].session_id);
