@@ -39,3 +39,42 @@ def test_keywords_select_events_in_the_ring(t):
     fired, events, _ = record(t, PROVIDER + ":0x5", "--lane", "ring")
     t.eq({name: len(all) for name, all in events.items()},
          {"OrderPlaced": fired["placed"], "ShopOpened": fired["opened"]}, "counts")
+
+
+def test_keywords_and_levels_select_probes(t):
+    fired, events, _ = record(t, PROVIDER + ":0x6:4", "--lane", "probe", count=50)
+    t.eq({name: len(all) for name, all in events.items()}, {"ShopOpened": fired["opened"]}, "level 4, keywords 6")
+    fired, events, _ = record(t, PROVIDER + ":-0x4", "--lane", "probe", count=50)
+    t.eq(sorted(events), ["OrderPlaced", "OrderShipped"], "all but keyword 4")
+    t.eq({event.get("lane") for all in events.values() for event in all}, {None}, "lane")
+    t.eq(len(events["OrderPlaced"]), fired["placed"], "counts")
+    t.eq(sorted(tuple(args_of(event)) for event in events["OrderPlaced"])[1], (1, "customer 1", 0.25, True, -3), "fields")
+
+
+def test_list_shows_fields_levels_and_keywords(t):
+    sites = t.tapir("list", "--json", t.target_path("shop")).json_lines()
+    shown = {site["name"]: (site["id"], site["version"], site["level"], site["keywords"],
+                            [arg["name"] + ":" + arg["type"] for arg in site["args"]]) for site in sites}
+    t.eq(shown, {
+        "OrderPlaced": (1, 0, 4, 1, ["Order:u64", "Customer:str", "Total:f64", "Paid:bool", "Delta:i16"]),
+        "OrderShipped": (2, 3, 5, 2, ["Order:u64", "Key:ptr", "Town:ptr", "Weight:f32", "At:u64"]),
+        "ShopOpened": (3, 0, 3, 4, [])}, "probes")
+
+
+def test_bpftrace_counts_what_tapir_counts_on_the_same_probes(t):
+    t.need("bpftrace")
+    program = t.target_path("shop")
+    script = "".join(f"usdt:{program}:{PROVIDER}:{name} {{ @{name} = count(); }} "
+                     for name in ("OrderPlaced", "OrderShipped", "ShopOpened"))
+    target = t.target("shop", "--wait", 150, 2)
+    tapir = t.start_tapir("record", PROVIDER, *EVENTS_ONLY, "-p", target.pid, "-f", "-o", t.path("trace.tapir"))
+    tapir.wait_ready()
+    tracer = t.start("bpftrace", "-p", target.pid, "-e", 'BEGIN { printf("ready\\n"); } ' + script)
+    tracer.wait_line("ready")
+    target.go()
+    fired = target.wait().witness()
+    t.eq(tapir.wait().rc, 0, "exit of tapir")
+    said = tracer.wait().out
+    for name, count in (("OrderPlaced", fired["placed"]), ("OrderShipped", fired["placed"]), ("ShopOpened", fired["opened"])):
+        t.ok(f"@{name}: {count}\n" in said, f"bpftrace counted {said!r}, fired {count} {name}")
+    t.eq(len(t.events(t.path("trace.tapir"))), 2 * fired["placed"] + fired["opened"], "tapir's events")

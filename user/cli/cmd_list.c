@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "render/list_dotnet.h"
+#include "decode/note_select.h"
 #include "render/list_rings.h"
 #include "render/list_view.h"
 #include "render/screen.h"
@@ -145,7 +146,7 @@ static bool is_chosen(const struct tapir_site_info *site, const char *glob,
 	if (!glob)
 		return true;
 	if (strchr(glob, ':'))
-		return tapir_spec__matches(spec, NULL, site->note->provider, site->note->name);
+		return tapir_usdt_note__is_selected(site->note, spec, NULL);
 	return tapir_glob__match(glob, site->note->provider) ||
 	       tapir_glob__match(glob, site->note->name);
 }

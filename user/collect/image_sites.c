@@ -12,6 +12,7 @@
 #include "collect/plan.h"
 #include "elf/image.h"
 #include "elf/notes.h"
+#include "decode/note_select.h"
 #include "lore/lore.h"
 #include "tapir/coreclr.h"
 #include "tapir/ring.h"
@@ -27,7 +28,7 @@ static const struct tapir_spec *matching_spec(const struct tapir_images *images,
 	for (size_t i = 0; i < images->opts.specs->cnt; i++) {
 		const struct tapir_spec *spec = images->opts.specs->data[i];
 
-		if (!tapir_spec__matches(spec, image->path, note->provider, note->name))
+		if (!tapir_usdt_note__is_selected(note, spec, image->path))
 			continue;
 		images->spec_matched[i] = true;
 		first = first ? first : spec;
@@ -58,6 +59,10 @@ static int announce(struct tapir_images *images, const struct tapir_image *image
 {
 	struct tapir_rec_probe fixed = {
 		.probe_id = plan->site.probe_id,
+		.event_id = note->event_id,
+		.version = note->version,
+		.level = note->level,
+		.keywords = note->keywords,
 		.site_off = note->site_off,
 		.semaphore_off = note->semaphore_off,
 		.encoding = TAPIR_ENCODING_SLOTS,

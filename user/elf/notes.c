@@ -39,7 +39,9 @@
  *
  * The companion. include/tapir/usdt.h adds a note of type 1, with the name "tapir", in the section
  * .note.tapir: the address of its site, one byte for the kind of each argument and a NUL, then the
- * names of the arguments, each with its NUL. Other tools ignore it.
+ * names of the arguments, each with its NUL. For an event of a program that links libtapir
+ * (include/tapir/provider.h) there is one of type 2 too: the site, then u64 keywords, u16 id, u8
+ * version, u8 level, u32 0. Other tools ignore both.
  *
  * All of this is input that anyone can write. Every string and count is bounded, each operand that
  * cannot be read keeps its reason, and a malformed note costs only itself.
@@ -58,6 +60,7 @@
 
 #define STAPSDT_TYPE   3
 #define TAPIR_TYPE     1
+#define TAPIR_ABOUT    2
 #define MAX_NAME_BYTES 511u
 #define MAX_ARGS_BYTES 8191u
 #define MAX_TEXT_BYTES (64u << 20) /* of a note section; seen: 56 KB */
@@ -235,22 +238,61 @@ static bool attach_kinds(struct tapir_usdt_note *note, const char *kinds, const 
 	return true;
 }
 
-static bool add_kinds(struct reader *r, const struct tapir_map *by_site,
-		      const struct tapir_elf_note *raw)
+/* The note whose site a note of ours begins with; NULL: there is none. */
+static struct tapir_usdt_note *take_site(struct reader *r, const struct tapir_map *by_site,
+					 const uint8_t **pos, size_t *left)
+{
+	uint64_t site;
+	const uint64_t *idx;
+
+	if (*left < sizeof(site))
+		return NULL;
+	memcpy(&site, *pos, sizeof(site));
+	*pos += sizeof(site);
+	*left -= sizeof(site);
+	idx = tapir_map__get(by_site, site);
+	return idx ? &r->notes.data[*idx] : NULL;
+}
+
+static bool add_kinds(struct tapir_usdt_note *note, const uint8_t *pos, size_t left)
+{
+	const char *kinds = take_string(&pos, &left, TAPIR_MAX_ARGS);
+
+	return kinds && attach_kinds(note, kinds, pos, left);
+}
+
+static bool add_about(struct tapir_usdt_note *note, const uint8_t *pos, size_t left)
+{
+	struct {
+		uint64_t keywords;
+		uint16_t id;
+		uint8_t version, level;
+		uint32_t zero;
+	} about;
+
+	if (left != sizeof(about) || note->has_about)
+		return false;
+	memcpy(&about, pos, sizeof(about));
+	if (about.level > 5)
+		return false;
+	note->keywords = about.keywords;
+	note->event_id = about.id;
+	note->version = about.version;
+	note->level = about.level;
+	note->has_about = true;
+	return true;
+}
+
+static bool add_ours(struct reader *r, const struct tapir_map *by_site,
+		     const struct tapir_elf_note *raw)
 {
 	const uint8_t *pos = raw->desc;
 	size_t left = raw->desc_bytes;
-	const char *kinds;
-	uint64_t site, *idx;
+	struct tapir_usdt_note *note = take_site(r, by_site, &pos, &left);
 
-	if (left < sizeof(site))
+	if (!note)
 		return false;
-	memcpy(&site, pos, sizeof(site));
-	pos += sizeof(site);
-	left -= sizeof(site);
-	kinds = take_string(&pos, &left, TAPIR_MAX_ARGS);
-	idx = kinds ? tapir_map__get(by_site, site) : NULL;
-	return idx && attach_kinds(&r->notes.data[*idx], kinds, pos, left);
+	return raw->type == TAPIR_TYPE ? add_kinds(note, pos, left) : add_about(note, pos, left);
 }
 
 static int index_sites(const struct tapir_usdt_notes *notes, struct tapir_map *by_site)
@@ -281,8 +323,8 @@ static int read_kinds(struct reader *r)
 	err = index_sites(&r->notes, &by_site);
 	it = tapir_note_iter__over(r->notes.kinds_text, len, align);
 	while (!err && tapir_note_iter__next(&it, &raw))
-		if (raw.type == TAPIR_TYPE && strcmp(raw.name, "tapir") == 0 &&
-		    !add_kinds(r, &by_site, &raw))
+		if ((raw.type == TAPIR_TYPE || raw.type == TAPIR_ABOUT) &&
+		    strcmp(raw.name, "tapir") == 0 && !add_ours(r, &by_site, &raw))
 			r->notes.bad_cnt++;
 	r->notes.bad_cnt += it.broken;
 	tapir_map__fini(&by_site);

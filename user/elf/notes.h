@@ -9,6 +9,7 @@
 #ifndef TAPIR_USER_NOTES_H
 #define TAPIR_USER_NOTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,11 @@ struct tapir_usdt_note {
 	 */
 	char kinds[TAPIR_MAX_ARGS + 1];
 	const char *arg_names[TAPIR_MAX_ARGS]; /* borrowed from the list */
+	/* From .note.tapir, type 2 (tapir/provider.h); all 0 without one. */
+	uint64_t keywords;
+	uint16_t event_id;
+	uint8_t version, level;
+	bool has_about;
 };
 
 struct tapir_usdt_notes {

@@ -206,6 +206,12 @@ static void write_site(const struct tapir_site_info *site, struct tapir_str *out
 	tapir_json__open(&j, NULL, '{');
 	tapir_json__str(&j, "provider", site->note->provider);
 	tapir_json__str(&j, "name", site->note->name);
+	if (site->note->has_about) {
+		tapir_json__u64(&j, "id", site->note->event_id);
+		tapir_json__u64(&j, "version", site->note->version);
+		tapir_json__u64(&j, "level", site->note->level);
+		tapir_json__u64(&j, "keywords", site->note->keywords);
+	}
 	tapir_json__str(&j, "file", site->file->path);
 	if (site->file->link)
 		tapir_json__str(&j, "link", site->file->link);

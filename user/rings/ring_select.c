@@ -134,58 +134,6 @@ struct names {
 	char provider[256], event[256], file[4096];
 };
 
-/* An event without keywords belongs to all, as the runtimes have it. */
-static bool shares(uint64_t keywords, uint64_t mask)
-{
-	return !keywords || (keywords & mask);
-}
-
-static bool asked_by_mask(const struct tapir_spec *spec, uint64_t keywords)
-{
-	const struct tapir_spec_item *item;
-
-	tapir_vec_for_each (item, &spec->items)
-		if (!item->negated && item->kind == TAPIR_SPEC_MASK && shares(keywords, item->mask))
-			return true;
-	return false;
-}
-
-static bool forbidden_by_mask(const struct tapir_spec *spec, uint64_t keywords)
-{
-	const struct tapir_spec_item *item;
-
-	tapir_vec_for_each (item, &spec->items)
-		if (item->negated && item->kind == TAPIR_SPEC_MASK && (keywords & item->mask))
-			return true;
-	return false;
-}
-
-/* Its provider, file, and what it leaves out, without what it asks for. */
-static bool lets_through(const struct tapir_spec *spec, const struct names *names)
-{
-	struct tapir_spec one = *spec;
-
-	for (size_t i = 0; i < spec->items.cnt; i++) {
-		one.items.data = &spec->items.data[i];
-		one.items.cnt = 1;
-		if (spec->items.data[i].negated &&
-		    !tapir_spec__matches(&one, names->file, names->provider, names->event))
-			return false;
-	}
-	return tapir_spec__matches_provider(spec, names->file, names->provider);
-}
-
-static bool asks_for(const struct tapir_spec *spec, const struct names *names,
-		     const struct tapir_rec_probe *probe)
-{
-	if ((spec->level > 0 && probe->level > spec->level) ||
-	    forbidden_by_mask(spec, probe->keywords))
-		return false;
-	if (tapir_spec__matches(spec, names->file, names->provider, names->event))
-		return true;
-	return asked_by_mask(spec, probe->keywords) && lets_through(spec, names);
-}
-
 bool tapir_ring_select__judge(const struct tapir_spec_list *specs,
 			      const struct tapir_probe_view *probe, bool *matched)
 {
@@ -196,7 +144,8 @@ bool tapir_ring_select__judge(const struct tapir_spec_list *specs,
 	tapir_sv__copy(probe->event, names.event, sizeof(names.event));
 	tapir_sv__copy(probe->file, names.file, sizeof(names.file));
 	for (size_t i = 0; i < specs->cnt; i++) {
-		if (!asks_for(specs->data[i], &names, probe->rec))
+		if (!tapir_spec__selects(specs->data[i], names.file, names.provider, names.event,
+					 probe->rec->level, probe->rec->keywords))
 			continue;
 		is_asked = true;
 		if (matched)

@@ -56,12 +56,16 @@ int tapir_spec__parse(const char *text, struct tapir_spec **out);
 void tapir_spec__free(struct tapir_spec *spec);
 
 /*
- * For probes compiled into a program: they have no keywords, so a WORD is an event glob and a
- * positive kw= or 0x item matches nothing. event is compared with and without its version suffix
+ * For probes compiled into a program without libtapir: they have no keywords, so a WORD is an event
+ * glob and a positive kw= or 0x item matches nothing. event is compared with and without its
+ * version suffix
  * (_V2). path NULL: not compared.
  */
 bool tapir_spec__matches(const struct tapir_spec *spec, const char *path, const char *provider,
 			 const char *event);
+/* For events that have a level and keywords: those of ring lanes, and probes of libtapir. */
+bool tapir_spec__selects(const struct tapir_spec *spec, const char *path, const char *provider,
+			 const char *event, uint8_t level, uint64_t keywords);
 /* The file and provider alone: whether this program is of interest at all. */
 bool tapir_spec__matches_provider(const struct tapir_spec *spec, const char *path,
 				  const char *provider);

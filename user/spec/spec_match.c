@@ -66,6 +66,56 @@ bool tapir_spec__matches(const struct tapir_spec *spec, const char *path, const 
 	return wanted || !wants_some;
 }
 
+/* ---- events that have a level and keywords --------------------------------------------------- */
+
+/* An event without keywords belongs to all, as the runtimes have it. */
+static bool shares(uint64_t keywords, uint64_t mask)
+{
+	return !keywords || (keywords & mask);
+}
+
+static bool asked_by_mask(const struct tapir_spec *spec, uint64_t keywords)
+{
+	const struct tapir_spec_item *item;
+
+	tapir_vec_for_each (item, &spec->items)
+		if (!item->negated && item->kind == TAPIR_SPEC_MASK && shares(keywords, item->mask))
+			return true;
+	return false;
+}
+
+static bool forbidden_by_mask(const struct tapir_spec *spec, uint64_t keywords)
+{
+	const struct tapir_spec_item *item;
+
+	tapir_vec_for_each (item, &spec->items)
+		if (item->negated && item->kind == TAPIR_SPEC_MASK && (keywords & item->mask))
+			return true;
+	return false;
+}
+
+/* Its provider, file, and what it leaves out, without what it asks for. */
+static bool lets_through(const struct tapir_spec *spec, const char *path, const char *provider,
+			 const char *event)
+{
+	const struct tapir_spec_item *item;
+
+	tapir_vec_for_each (item, &spec->items)
+		if (item->negated && item_matches(item, event))
+			return false;
+	return tapir_spec__matches_provider(spec, path, provider);
+}
+
+bool tapir_spec__selects(const struct tapir_spec *spec, const char *path, const char *provider,
+			 const char *event, uint8_t level, uint64_t keywords)
+{
+	if ((spec->level > 0 && level > spec->level) || forbidden_by_mask(spec, keywords))
+		return false;
+	if (tapir_spec__matches(spec, path, provider, event))
+		return true;
+	return asked_by_mask(spec, keywords) && lets_through(spec, path, provider, event);
+}
+
 /* ---- near misses ------------------------------------------------------------------------ */
 
 /* Lower case, runs of '_' and '-' as one '_', no wildcards: what two people call the same. */

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Probes with and without a description. */
+#include "decode/note_select.h"
+
+bool tapir_usdt_note__is_selected(const struct tapir_usdt_note *note, const struct tapir_spec *spec,
+				  const char *path)
+{
+	if (note->has_about)
+		return tapir_spec__selects(spec, path, note->provider, note->name, note->level,
+					   note->keywords);
+	return tapir_spec__matches(spec, path, note->provider, note->name);
+}
