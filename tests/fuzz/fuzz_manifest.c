@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Any bytes as a manifest. What is accepted has names everywhere, and events in order. */
+// fuzz: user/manifest/c_names.c user/manifest/emit_header.c user/manifest/emit_source.c
+// fuzz: user/manifest/emit_serializer.c user/manifest/emit_dtrace.c
+/* Any bytes as a manifest. What is accepted has names everywhere, events in order, and can be code.
+ */
 #include <stdlib.h>
 
 #include "base/diag.h"
 #include "decode/manifest.h"
+#include "manifest/emit_c.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 
@@ -28,6 +32,23 @@ static void check_provider(const struct tapir_layout_provider *p)
 	}
 }
 
+static void emit(const struct tapir_manifest *manifest, unsigned idx, bool is_coreclr)
+{
+	struct tapir_str out = {};
+	struct c_provider p;
+
+	if (!c_provider__init(&p, manifest, idx, is_coreclr)) {
+		emit_header(&p, &out);
+		emit_source(&p, &out);
+		emit_dtrace(&p, &out);
+	}
+	c_provider__fini(&p);
+	for (size_t i = 0; i < out.len; i++)
+		if (!out.data[i])
+			abort();
+	tapir_str__fini(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
 	struct tapir_manifest *manifest;
@@ -36,8 +57,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 		tapir_diag__clear();
 		return 0;
 	}
-	for (unsigned i = 0; i < tapir_manifest__provider_cnt(manifest); i++)
+	for (unsigned i = 0; i < tapir_manifest__provider_cnt(manifest); i++) {
 		check_provider(tapir_manifest__provider(manifest, i));
+		emit(manifest, i, len & 1);
+	}
+	tapir_diag__clear();
 	tapir_manifest__free(manifest);
 	return 0;
 }

@@ -4,21 +4,14 @@
 
 #include <inttypes.h>
 
+#include "manifest/c_names.h"
+
 #define MAP_VALUES_A_LINE 4
 
-/* A C string; "" for NULL. Names are UTF-8 of a manifest: any byte may be in them. */
+/* "" for NULL. */
 static void add_string(struct tapir_str *out, const char *text)
 {
-	tapir_str__addc(out, '"');
-	for (; text && *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < 0x20 || c > 0x7e || c == '"' || c == '\\' || c == '?')
-			tapir_str__addf(out, "\\%03o", c);
-		else
-			tapir_str__addc(out, *text);
-	}
-	tapir_str__addc(out, '"');
+	c_text__add(out, text ? text : "");
 }
 
 /* 0: it was emitted before. */

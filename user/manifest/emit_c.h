@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* emit_c.h - what tapir-manifest writes of a provider, each a whole file. */
+#ifndef TAPIR_MANIFEST_EMIT_C_H
+#define TAPIR_MANIFEST_EMIT_C_H
+
+#include "manifest/c_names.h"
+
+/* PROVIDER.h: constants, structures, the functions that a program calls. */
+void emit_header(const struct c_provider *p, struct tapir_str *out);
+/* PROVIDER.c: events with their descriptions, probe sites and serializers. */
+void emit_source(const struct c_provider *p, struct tapir_str *out);
+/* PROVIDER.d: the probes as a DTrace provider, for dtrace(1); nothing without events. */
+void emit_dtrace(const struct c_provider *p, struct tapir_str *out);
+
+/* Part of PROVIDER.c: writes one event's payload. */
+void emit_serializer(const struct c_provider *p, const struct c_event *ev, struct tapir_str *out);
+
+#endif

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The probes as a DTrace provider, for dtrace(1) of systemtap-sdt-dev and for programs that are
+ * instrumented with it: `dtrace -h -s P.d -o P_dtrace.h`.
+ */
+#include "manifest/emit_c.h"
+
+#define PROBE_ARG_MAX 12u
+
+/* Types of one word: the tool's grammar knows no others. */
+static const char *type_of(const struct tapir_layout_field *f)
+{
+	static const char *const types[TAPIR_LAYOUT_TYPE_CNT] = {
+		[TAPIR_LAYOUT_U8] = "uint8_t",	    [TAPIR_LAYOUT_I8] = "int8_t",
+		[TAPIR_LAYOUT_U16] = "uint16_t",    [TAPIR_LAYOUT_I16] = "int16_t",
+		[TAPIR_LAYOUT_U32] = "uint32_t",    [TAPIR_LAYOUT_I32] = "int32_t",
+		[TAPIR_LAYOUT_U64] = "uint64_t",    [TAPIR_LAYOUT_I64] = "int64_t",
+		[TAPIR_LAYOUT_F32] = "float",	    [TAPIR_LAYOUT_F64] = "double",
+		[TAPIR_LAYOUT_BOOL32] = "int32_t",  [TAPIR_LAYOUT_BOOL8] = "uint8_t",
+		[TAPIR_LAYOUT_CHAR16] = "uint16_t", [TAPIR_LAYOUT_FILETIME] = "uint64_t",
+		[TAPIR_LAYOUT_UTF8] = "char *",
+	};
+	const char *type = f->repeat == TAPIR_REPEAT_ONCE ? types[f->type] : NULL;
+
+	return type ? type : "void *";
+}
+
+static void add_probe(const struct c_event *ev, struct tapir_str *out)
+{
+	unsigned cnt = ev->layout->field_cnt;
+
+	tapir_str__addf(out, "\tprobe %s(", ev->id);
+	for (unsigned i = 0; i < cnt && i < PROBE_ARG_MAX; i++)
+		tapir_str__addf(out, "%s%s %s", i ? ", " : "", type_of(ev->fields[i].layout),
+				ev->fields[i].id);
+	tapir_str__adds(out, ");\n");
+}
+
+void emit_dtrace(const struct c_provider *p, struct tapir_str *out)
+{
+	if (!p->layout->event_cnt)
+		return; /* dtrace(1) takes no empty provider */
+	tapir_str__addf(out, "/* Made by tapir-manifest: do not edit. */\nprovider %s {\n", p->id);
+	for (unsigned i = 0; i < p->layout->event_cnt; i++)
+		add_probe(&p->events[i], out);
+	tapir_str__adds(out, "};\n");
+}
