@@ -72,7 +72,7 @@ FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fu
 LIB        := $(BUILD)/libtapir-user.a
 TAPIR      := $(BUILD)/tapir
 USDT_SRC   := $(filter-out usdt/coreclr/%,$(wildcard usdt/*/*.c))
-CORECLR_SRC := $(wildcard usdt/ring/*.c usdt/coreclr/*.c)
+CORECLR_SRC := $(wildcard usdt/ring/*.c usdt/image/*.c usdt/coreclr/*.c)
 CORECLR_OBJ := $(CORECLR_SRC:usdt/%.c=$(BUILD)/coreclr/%.o)
 CORECLR_SO := $(BUILD)/libtapir-coreclr.so
 TOOL_BIN   := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/e2e/tools/*.c))
@@ -370,8 +370,7 @@ $(UNIT_BIN): %: %.o $(LIB) $(USDT_LIB)
 # Tests of the profiler's parts that need no process around them.
 PUBLISH_OBJ := $(patsubst %,$(BUILD)/tests/coreclr/coreclr_%.o,blob text layout payload number json)
 $(BUILD)/tests/unit/test_publish: $(PUBLISH_OBJ)
-$(BUILD)/tests/unit/test_publish_probes: $(PUBLISH_OBJ) $(BUILD)/tests/coreclr/coreclr_image.o \
-	$(BUILD)/tests/coreclr/coreclr_publish.o
+$(BUILD)/tests/unit/test_publish_probes: $(PUBLISH_OBJ) $(BUILD)/tests/coreclr/coreclr_publish.o
 
 $(BUILD)/tests/coreclr/%.o: usdt/coreclr/%.c Makefile
 	$(call say,CC,$< (test))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // with: usdt/coreclr/coreclr_blob.c usdt/coreclr/coreclr_text.c usdt/coreclr/coreclr_layout.c
 // with: usdt/coreclr/coreclr_payload.c usdt/coreclr/coreclr_number.c usdt/coreclr/coreclr_json.c
-// with: usdt/coreclr/coreclr_image.c usdt/coreclr/coreclr_publish.c
+// with: usdt/image/probe_image.c usdt/coreclr/coreclr_publish.c
 /*
  * --publish usdt inside the process: images as tapir's reader of notes sees them, and the registers
  * at a probe (whose slot is overwritten by a jump to a function that keeps them). Fields and JSON:
@@ -28,7 +28,7 @@
 
 /* ---- images ---------------------------------------------------------------------------------------- */
 
-static void read_image(const struct coreclr_image *image, struct tapir_elf **elf,
+static void read_image(const struct tapir_probe_image *image, struct tapir_elf **elf,
 		       struct tapir_usdt_notes *notes)
 {
 	assert_int_equal(tapir_elf__open_fd(image->fd, elf), 0);
@@ -38,17 +38,18 @@ static void read_image(const struct coreclr_image *image, struct tapir_elf **elf
 
 static void an_image_is_read_as_it_grows(void **state)
 {
-	struct coreclr_signature s = {.cnt = 2,
-				      .operands = "-4@%rdi 8@%rsi",
-				      .kinds = "is",
-				      .names = "Id\0Customer",
-				      .names_bytes = 12};
-	struct coreclr_image image;
+	static const struct tapir_probe_shape shape = {CORECLR_SLOT_MAX, 2, 0x180000, 0x280000};
+	struct tapir_probe_note note = {.provider = "My-Shop",
+					.operands = "-4@%rdi 8@%rsi",
+					.kinds = "is",
+					.names = "Id\0Customer",
+					.names_bytes = 12};
+	struct tapir_probe_image image;
 	struct tapir_usdt_notes notes;
 	struct tapir_elf *elf;
 
 	(void)state;
-	assert_int_equal(coreclr_image__open(&image, 1, "My-Shop"), 0);
+	assert_int_equal(tapir_probe_image__open(&image, &shape, "tapir-usdt.test"), 0);
 	read_image(&image, &elf, &notes);
 	assert_int_equal(notes.cnt, 0);
 	tapir_elf__free(elf);
@@ -56,16 +57,14 @@ static void an_image_is_read_as_it_grows(void **state)
 		char name[16];
 
 		snprintf(name, sizeof(name), "E%u", i);
-		assert_int_equal(coreclr_image__add(
-					 &image, &(struct coreclr_probe_note){"My-Shop", name, &s}),
-				 i);
-		assert_memory_equal(image.text + i * CORECLR_SLOT_BYTES, "\x90\x66\x2e", 3);
-		assert_int_equal(image.text[i * CORECLR_SLOT_BYTES + 11], 0xc3);
-		assert_int_equal(image.semaphores[i], 0);
+		note.name = name;
+		assert_int_equal(tapir_probe_image__add(&image, &note), i);
+		assert_memory_equal(image.text + i * TAPIR_PROBE_SLOT_BYTES, "\x90\x66\x2e", 3);
+		assert_int_equal(image.text[i * TAPIR_PROBE_SLOT_BYTES + 11], 0xc3);
+		assert_int_equal(((const uint16_t *)(const void *)image.probes)[i], 0);
 	}
-	assert_int_equal(
-		coreclr_image__add(&image, &(struct coreclr_probe_note){"My-Shop", "One", &s}),
-		-ENOSPC);
+	note.name = "One";
+	assert_int_equal(tapir_probe_image__add(&image, &note), -ENOSPC);
 	read_image(&image, &elf, &notes);
 	assert_int_equal(notes.cnt, CORECLR_SLOT_MAX);
 	for (unsigned i = 0; i < CORECLR_SLOT_MAX; i += 255) {
@@ -77,12 +76,12 @@ static void an_image_is_read_as_it_grows(void **state)
 		assert_string_equal(n->name, name);
 		assert_string_equal(n->kinds, "is");
 		assert_string_equal(n->arg_names[1], "Customer");
-		assert_int_equal(n->site_off - notes.data[0].site_off, i * CORECLR_SLOT_BYTES);
+		assert_int_equal(n->site_off - notes.data[0].site_off, i * TAPIR_PROBE_SLOT_BYTES);
 		assert_int_equal(n->semaphore_off - notes.data[0].semaphore_off, 2 * i);
 	}
 	tapir_usdt_notes__fini(&notes);
 	tapir_elf__free(elf);
-	coreclr_image__close(&image);
+	tapir_probe_image__close(&image);
 	assert_int_equal(image.fd, -1);
 }
 

@@ -104,12 +104,6 @@ uint8_t coreclr_payload__way(const struct coreclr_layout *layout, const uint8_t 
 
 /* ---- as arguments ------------------------------------------------------------------------------ */
 
-/* Where argument i is when the probe fires: coreclr_publish.c puts it there. */
-static const char *const registers[CORECLR_ARG_MAX] = {
-	"@%rdi", "@%rsi", "@%rdx", "@%rcx", "@%r8",  "@%r9",
-	"@%rax", "@%r10", "@%rbx", "@%r12", "@%r13", "@%r14",
-};
-
 static const struct {
 	const char *size;
 	char kind;
@@ -151,7 +145,8 @@ static int sign_one(struct signing *s, const char *size, char kind, const char *
 	if (out->cnt)
 		at = put(out->operands, at, sizeof(out->operands), " ");
 	at = put(out->operands, at, sizeof(out->operands), size);
-	s->operand_bytes = put(out->operands, at, sizeof(out->operands), registers[out->cnt]);
+	s->operand_bytes = put(out->operands, at, sizeof(out->operands),
+			       tapir_probe_image__register(out->cnt));
 	out->kinds[out->cnt++] = kind;
 	at = put(out->names, out->names_bytes, sizeof(out->names), s->path);
 	at = put(out->names, at, sizeof(out->names), name);

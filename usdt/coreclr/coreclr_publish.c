@@ -28,8 +28,11 @@
 #define DESCRIPTOR_MAX                                                                             \
 	16u /* of images that stay open: the program's descriptors are limited, and it needs its   \
 	       own */
-#define NAME_BYTES    (TAPIR_CORECLR_EVENT_NAME_MAX + 25u) /* with a version and a number */
-#define LEVEL_VERBOSE 5u
+#define NAME_BYTES	 (TAPIR_CORECLR_EVENT_NAME_MAX + 25u) /* with a version and a number */
+#define LEVEL_VERBOSE	 5u
+#define IMAGE_NAME_BYTES 200u
+#define NOTES_BYTES	 0x180000u
+#define KINDS_BYTES	 0x280000u
 
 struct coreclr_published {
 	const uint16_t *semaphore; /* of its slot; of one that stays 0 before there is one */
@@ -45,7 +48,7 @@ struct coreclr_published {
 struct provider {
 	const char *name;
 	int err;
-	struct coreclr_image image;
+	struct tapir_probe_image image;
 	struct taken {
 		uint64_t name_hash, operands_hash;
 	} taken[CORECLR_SLOT_MAX];
@@ -139,37 +142,6 @@ const struct coreclr_published *coreclr_publish__see(struct coreclr_published **
 
 /* ---- firing: any thread -------------------------------------------------------------------------- */
 
-/* Where coreclr_payload.c's notes say that arguments are. The red zone stays as it is. */
-static __attribute__((noipa)) void call_slot(const uint8_t *slot, const uint64_t *args)
-{
-#ifdef __x86_64__
-	register const uint8_t *to __asm__("r11") = slot;
-	register const uint64_t *from __asm__("r15") = args;
-
-	__asm__ volatile("lea -128(%%rsp), %%rsp\n"
-			 "mov (%%r15), %%rdi\n"
-			 "mov 8(%%r15), %%rsi\n"
-			 "mov 16(%%r15), %%rdx\n"
-			 "mov 24(%%r15), %%rcx\n"
-			 "mov 32(%%r15), %%r8\n"
-			 "mov 40(%%r15), %%r9\n"
-			 "mov 48(%%r15), %%rax\n"
-			 "mov 56(%%r15), %%r10\n"
-			 "mov 64(%%r15), %%rbx\n"
-			 "mov 72(%%r15), %%r12\n"
-			 "mov 80(%%r15), %%r13\n"
-			 "mov 88(%%r15), %%r14\n"
-			 "call *%%r11\n"
-			 "lea 128(%%rsp), %%rsp\n"
-			 : "+r"(to), "+r"(from)
-			 :
-			 : "rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax", "r10", "rbx", "r12",
-			   "r13", "r14", "memory", "cc");
-#else
-	(void)slot, (void)args;
-#endif
-}
-
 /* The description leaves open which way it is: as this payload has it. */
 static struct coreclr_layout layout_for(const struct coreclr_published *p, const uint8_t *data,
 					uint32_t bytes)
@@ -188,7 +160,7 @@ static __attribute__((noinline)) void fire_typed(const struct coreclr_published 
 	char text[CORECLR_TEXT_BYTES];
 
 	coreclr_payload__take(&layout, p->is_raw, data, bytes, args, text);
-	call_slot(p->slot, args);
+	tapir_probe_image__fire(p->slot, args);
 }
 
 /* Functions of their own, never cloned: the operands of their notes are the arguments' registers.
@@ -300,8 +272,25 @@ static void choose_name(const struct provider *pr, const struct coreclr_publishe
 		out[len + 1 + coreclr_number__u64(out + len + 1, i)] = 0;
 }
 
+/* "tapir-usdt.KEY:PROVIDER", by which a tapir knows its own. */
+static void name_image(char name[IMAGE_NAME_BYTES], uint64_t key, const char *provider)
+{
+	uint32_t at = sizeof(TAPIR_RING_PROBES_NAME) - 1;
+
+	memcpy(name, TAPIR_RING_PROBES_NAME, at);
+	for (int i = 60; i >= 0; i -= 4)
+		name[at++] = "0123456789abcdef"[key >> i & 15];
+	name[at++] = ':';
+	while (*provider && at < IMAGE_NAME_BYTES - 1)
+		name[at++] = *provider++;
+	name[at] = 0;
+}
+
 static struct provider *find_provider(const char *name)
 {
+	static const struct tapir_probe_shape shape = {CORECLR_SLOT_MAX, sizeof(uint16_t),
+						       NOTES_BYTES, KINDS_BYTES};
+	char file[IMAGE_NAME_BYTES];
 	struct provider *pr;
 
 	for (uint32_t i = 0; i < provider_cnt; i++)
@@ -311,9 +300,10 @@ static struct provider *find_provider(const char *name)
 	if (!pr)
 		return NULL;
 	pr->name = name;
-	pr->err = coreclr_image__open(&pr->image, coreclr.key, name);
+	name_image(file, coreclr.key, name);
+	pr->err = tapir_probe_image__open(&pr->image, &shape, file);
 	if (!pr->err && provider_cnt >= DESCRIPTOR_MAX)
-		coreclr_image__close_file(&pr->image);
+		tapir_probe_image__close_file(&pr->image);
 	providers[provider_cnt++] = pr;
 	return pr;
 }
@@ -323,7 +313,7 @@ static int give_slot(struct coreclr_published *p)
 	struct provider *pr = find_provider(p->provider);
 	char provider[CORECLR_NAME_BYTES], name[NAME_BYTES];
 	struct coreclr_signature signature;
-	const struct coreclr_probe_note note = {provider, name, &signature};
+	struct tapir_probe_note note = {.provider = provider, .name = name};
 	uint64_t operands_hash;
 	int idx;
 
@@ -334,13 +324,18 @@ static int give_slot(struct coreclr_published *p)
 			coreclr_hash(signature.kinds, strlen(signature.kinds));
 	plain_name(provider, sizeof(provider), p->provider);
 	choose_name(pr, p, operands_hash, name);
-	idx = coreclr_image__add(&pr->image, &note);
+	note.operands = signature.operands;
+	note.kinds = signature.kinds;
+	note.names = signature.names;
+	note.names_bytes = signature.names_bytes;
+	idx = tapir_probe_image__add(&pr->image, &note);
 	if (idx < 0)
 		return idx;
 	pr->taken[idx].name_hash = coreclr_hash(name, strlen(name));
 	pr->taken[idx].operands_hash = operands_hash;
-	p->slot = pr->image.text + (uint64_t)idx * CORECLR_SLOT_BYTES;
-	coreclr_store_release(&p->semaphore, pr->image.semaphores + idx);
+	p->slot = tapir_probe_image__slot(&pr->image, (uint32_t)idx);
+	coreclr_store_release(&p->semaphore,
+			      (const uint16_t *)(const void *)pr->image.probes + idx);
 	return 0;
 }
 
@@ -399,7 +394,7 @@ void coreclr_publish__end(void)
 	coreclr_store_release(&coreclr_publishing, 0);
 	for (uint32_t i = 0; i < provider_cnt; i++)
 		if (!providers[i]->err)
-			coreclr_image__close(&providers[i]->image);
+			tapir_probe_image__close(&providers[i]->image);
 	provider_cnt = 0;
 	if (arena.at)
 		ring_sys3(SYS_munmap, arena.at, ARENA_BYTES, 0);

@@ -6,7 +6,7 @@
  *	coreclr_layout	which fields an event has, by the runtime's description of it
  *	coreclr_payload	the way through a payload, and its fields as arguments of a probe
  *	coreclr_number, coreclr_json	a payload as JSON
- *	coreclr_image	a provider's ELF image in a memfd, with a slot of code for each event
+ *	../image	a provider's ELF image in a memfd, with a slot of code for each event
  *	coreclr_publish	which event has which, and the probes fired
  *
  * Descriptions and payloads are the program's: bounded, no length believed. On an event's way
@@ -15,16 +15,16 @@
 #ifndef TAPIR_CORECLR_PUBLISH_H
 #define TAPIR_CORECLR_PUBLISH_H
 
+#include "../image/probe_image.h"
 #include "coreclr_impl.h"
 
 #define CORECLR_FIELD_MAX     255u /* of an event, those inside others counted; more are not read */
 #define CORECLR_DEPTH_MAX     8u
-#define CORECLR_ARG_MAX	      12u
+#define CORECLR_ARG_MAX	      TAPIR_PROBE_ARG_MAX
 #define CORECLR_TEXT_BYTES    2048u /* of all strings of one typed probe */
 #define CORECLR_JSON_BYTES    3584u
 #define CORECLR_SLOT_MAX      4096u /* probes of a provider */
-#define CORECLR_SLOT_BYTES    16u
-#define CORECLR_OPERAND_BYTES 128u /* "-8@%rdi 8@%rsi ...", twelve of them */
+#define CORECLR_OPERAND_BYTES 128u  /* "-8@%rdi 8@%rsi ...", twelve of them */
 
 #pragma GCC visibility push(hidden)
 
@@ -138,29 +138,6 @@ uint32_t coreclr_number__time(char *out, uint64_t filetime);
    left out, and said by "tapir_cut":true. */
 uint32_t coreclr_json__write(const struct coreclr_layout *layout, const uint8_t *data,
 			     uint32_t bytes, char out[CORECLR_JSON_BYTES]);
-
-/* ---- coreclr_image.c: the control thread's ----------------------------------------------------- */
-
-struct coreclr_image {
-	int fd; /* bcc finds memfds by it; -1: closed */
-	uint64_t inode, dev;
-	uint8_t *head;		    /* header and notes, shared with the file */
-	uint8_t *text;		    /* private, executable */
-	const uint16_t *semaphores; /* private: the kernel counts tools there */
-	uint32_t slot_cnt, note_bytes, kind_bytes;
-};
-
-struct coreclr_probe_note {
-	const char *provider, *name;
-	const struct coreclr_signature *signature;
-};
-
-int coreclr_image__open(struct coreclr_image *image, uint64_t key, const char *provider);
-/* A slot with its notes, seen by tools from now on. Its index, or -ENOSPC, -ENOMEM. */
-int coreclr_image__add(struct coreclr_image *image, const struct coreclr_probe_note *note);
-/* The descriptor goes, the image stays. */
-void coreclr_image__close_file(struct coreclr_image *image);
-void coreclr_image__close(struct coreclr_image *image);
 
 /* ---- coreclr_publish.c -------------------------------------------------------------------------- */
 
