@@ -69,6 +69,7 @@ enum tapir_rec_type {
 	TAPIR_REC_GAP = 14,	/* a file or process that was seen too late */
 	TAPIR_REC_CLOCK = 15,	/* monotonic and UTC at one moment */
 	TAPIR_REC_META = 16,	/* key = value about the recording */
+	TAPIR_REC_WAIT = 17,	/* what a thread of a snapshot waits for */
 	TAPIR_REC_TYPE_CNT
 };
 
@@ -321,6 +322,23 @@ struct tapir_rec_switch {
 	uint16_t flags;
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_switch) == 64, "tapir_rec_switch");
+
+/* ---- WAIT ------------------------------------------------------------------------------ */
+
+/*
+ * The system call in which a thread of a snapshot waits. It has the time of the thread's SWITCH.
+ */
+struct tapir_rec_wait {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t tid;
+	uint32_t owner_tid; /* the thread, of the same process, that holds the lock; 0: unknown */
+	uint16_t syscall;   /* its number */
+	uint16_t text_len;
+	uint64_t object_va; /* of the futex; 0: it waits for something else */
+			    /* text: the call with its arguments, "read(fd 3 pipe:[4711])" */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_wait) == 40, "tapir_rec_wait");
 
 /* ---- THREAD, PROCESS ------------------------------------------------------------------ */
 

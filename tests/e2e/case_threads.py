@@ -90,7 +90,7 @@ def test_identical_stacks_are_one_group_the_largest_first(t):
     tids = sorted(member["tid"] for group in found["groups"] for member in group["members"])
     t.eq(tids, sorted(int(tid) for tid in os.listdir(f"/proc/{target.pid}/task")), "the kernel's list")
     text = t.tapir("stacks", "-p", target.pid).out
-    t.ok(text.startswith("281 threads, 0 running, 8 different stacks; 40 share one\n") and " and 34 more" in text, text[:400])
+    t.ok(text.startswith("281 threads, 0 running, 8 different stacks; 40 share one; 40 wait for a lock that blocked ") and " and 34 more" in text, text[:400])
 
 
 def test_a_thousand_threads_take_a_moment_and_none_is_stopped(t):
@@ -195,6 +195,77 @@ def test_snapshot_leaves_no_file_when_tapir_is_killed(t):
             os.kill(tapir.pid, signal.SIGKILL)
         tapir.wait()
         t.eq(os.listdir(t.path("tmp")), [], "files afterwards")
+
+
+def deadlocked(t, kind):
+    """The program, and {name of a thread: tid}."""
+    target = t.start(t.target_path("deadlock"), kind)
+    first = int(target.wait_line("ready").split()[1], 16)
+    tasks = f"/proc/{target.pid}/task"
+    return target, first, {open(f"{tasks}/{tid}/comm", encoding="ascii").read().strip(): int(tid) for tid in os.listdir(tasks)}
+
+
+def test_threads_that_wait_for_each_other_are_named_first(t):
+    for kind, words in (("normal", "left {left} waits for a mutex that right {right} holds, "
+                                   "right {right} waits for a mutex that left {left} holds"),
+                        ("robust", "left {left} waits for a mutex that right {right} holds, "
+                                   "right {right} waits for a mutex that left {left} holds"),
+                        ("self", "left {left} waits for a mutex that left {left} holds")):
+        target, first, tids = deadlocked(t, kind)
+        text = t.tapir("stacks", "-p", target.pid).out.splitlines()[0]
+        found = stacks_of(t, target.pid)
+        expected = f"deadlock: {words.format(**tids)}; 6 threads, 0 running, "
+        t.ok(text.startswith(expected) and found["headline"] == text, f"{kind}: {text}")
+        [cycle] = found["deadlocks"]
+        t.eq(sorted(member["name"] for member in cycle["members"]), ["left"] if kind == "self" else ["left", "right"], kind)
+        owners = {member["name"]: member["owner_tid"] for group in found["groups"] for member in group["members"]}
+        t.eq({owners[name] for name in ("crowd-0", "crowd-1", "crowd-2")}, {tids["left"]}, "who holds the first mutex")
+        calls = {member["call"] for group in found["groups"] for member in group["members"] if member["name"].startswith("crowd")}
+        t.eq(calls, {f"futex(wait {first:#x}, no timeout)"}, "the address that the program printed")
+        hidden = stacks_of(t, target.pid, "--threads", "crowd*")
+        t.ok(hidden["headline"].startswith("deadlock: ") and "; 3 threads, " in hidden["headline"], hidden["headline"])
+
+
+def test_mutex_with_priority_inheritance_has_its_owner_and_no_deadlock(t):
+    """The kernel refuses the second lock of a cycle, and the C library then waits for nothing for ever."""
+    target, _, tids = deadlocked(t, "pi")
+    found = stacks_of(t, target.pid)
+    owners = {member["name"]: member["owner_tid"] for group in found["groups"] for member in group["members"]}
+    t.ok((owners["right"], owners["left"]) in ((tids["left"], None), (None, tids["right"])), f"by the word of the futex: {owners}")
+    t.eq({owners[f"crowd-{i}"] for i in range(3)}, {tids["left"]}, "likewise")
+    t.eq((found["deadlocks"], "deadlock" in found["headline"]), ([], False), found["headline"])
+
+
+def test_deadlock_in_a_namespace_of_its_own_is_found(t):
+    """The mutexes hold thread ids of the namespace, where the program is process 1 or 2."""
+    t.need("unshare")
+    outer = t.start("unshare", "--pid", "--fork", "--kill-child", t.target_path("deadlock"), "normal")
+    outer.wait_line("ready")
+    with open(f"/proc/{outer.pid}/task/{outer.pid}/children", encoding="ascii") as f:
+        child = f.read().split()[0]
+    text = t.tapir("stacks", "-p", child).out
+    t.ok(re.match(r"deadlock: (\S+ \d+) waits for a mutex that (\S+ \d+) holds, \2 waits for a mutex that \1 holds; 6", text),
+         text[:300])
+
+
+def test_waiting_threads_have_their_calls_with_arguments(t):
+    target = t.start(t.target_path("blocked"), 1)
+    target.wait_line("ready")
+    pipe = next(link for link in map(os.readlink, (f"/proc/{target.pid}/fd/{fd}" for fd in range(3, 6))) if link.startswith("pipe:"))
+    found = stacks_of(t, target.pid)
+    calls = {name: group["call"] for group in found["groups"] for name in native(group) if name.startswith("in_")}
+    t.eq((calls["in_pipe"], calls["in_poll"], calls["in_sleep"]),
+         (f"read(fd 3 {pipe}, 1)", f"poll(fd 3 {pipe}, no timeout)", "clock_nanosleep(1000 s)"), "calls")
+    t.ok(re.fullmatch(r"futex\(wait 0x[0-9a-f]+, no timeout\)", calls["in_semaphore"]), calls["in_semaphore"])
+    owner = {name: group["held_by"] for group in found["groups"] for name in native(group) if name.startswith("in_")}
+    t.eq((owner["in_mutex"], owner["in_condition"], owner["in_semaphore"], found["deadlocks"]),
+         (f"blocked {target.pid}", None, None, []), "main holds the mutex")
+    numbers = {int(tid): int(open(f"/proc/{target.pid}/task/{tid}/syscall", encoding="ascii").read().split()[0])
+               for tid in os.listdir(f"/proc/{target.pid}/task")}
+    file = t.path("calls.tapir")
+    t.tapir("record", "-p", target.pid, "-d", "0.2", "--no-samples", "-f", "-o", file)
+    t.eq({wait["tid"]: wait["syscall"] for wait in t.events(file, "wait")},
+         {tid: nr for tid, nr in numbers.items() if nr >= 0}, "the kernel's numbers of the calls")
 
 
 def test_what_cannot_be_shown_is_one_line(t):

@@ -76,6 +76,7 @@ static void view(const struct tapir_rec *rec)
 		struct tapir_jit_view jit;
 		struct tapir_gap_view gap;
 		struct tapir_meta_view meta;
+		struct tapir_wait_view wait;
 	} v;
 
 	switch (rec->type) {
@@ -109,6 +110,9 @@ static void view(const struct tapir_rec *rec)
 	case TAPIR_REC_GAP:
 		tapir_gap_view__of(rec, &v.gap);
 		return touch_sv(v.gap.path);
+	case TAPIR_REC_WAIT:
+		tapir_wait_view__of(rec, &v.wait);
+		return touch_sv(v.wait.text);
 	case TAPIR_REC_META:
 		tapir_meta_view__of(rec, &v.meta);
 		touch_sv(v.meta.key);

@@ -117,6 +117,11 @@ static void out(void *ctx, const struct tapir_rec *rec)
 	case TAPIR_REC_SWITCH:
 		tapir_tl__switch(tl, (const void *)rec);
 		break;
+	case TAPIR_REC_WAIT:
+		if (tapir_tl__in_range(tl, rec->time_ns) &&
+		    tapir_tl__is_told(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0)))
+			TELL(tl, call, rec);
+		break;
 	case TAPIR_REC_COUNTER:
 		add_counter(tl, rec);
 		break;
@@ -132,7 +137,8 @@ int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	int err = 0;
 
 	tl->stats.records++;
-	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_COUNTER || is_life)
+	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_COUNTER ||
+	    rec->type == TAPIR_REC_WAIT || is_life)
 		err = tapir_reorder__add(tl->reorder, rec, is_life);
 	return err ? err : tl->failed ? -ENOMEM : 0;
 }

@@ -134,6 +134,8 @@ struct tapir_timeline_fns {
 	void (*counter)(void *ctx, const struct tapir_rec_counter *counter);
 	/* A thread as it was when the recording began; node: TAPIR_NO_NODE where it ran. */
 	void (*snapshot)(void *ctx, const struct tapir_rec_switch *rec, uint32_t node);
+	/* The system call in which a thread of a snapshot waits, after its snapshot. */
+	void (*call)(void *ctx, const struct tapir_rec *rec);
 };
 
 struct tapir_timeline_opts {

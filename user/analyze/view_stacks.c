@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "threads/lock_waits.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 #include "symbol/frame_kind.h"
@@ -21,6 +22,10 @@ struct row {
 	uint32_t node; /* TAPIR_NO_NODE: its stack is not known */
 	uint16_t state, flags;
 	bool is_running;
+	bool is_hidden; /* not asked for, but it may hold a lock */
+	char *call;	/* the view's; NULL: it is in none that is known */
+	uint64_t object_va;
+	uint32_t owner_tid; /* 0: unknown */
 	char comm[TAPIR_COMM_TEXT_BYTES];
 };
 
@@ -33,7 +38,8 @@ struct stacks_view {
 	struct tapir_view_asked asked;
 	bool is_end;
 	struct tapir_vec(struct row) rows;
-	struct tapir_map row_by_tid;	/* and 1: of threads that ran */
+	struct tapir_map row_by_tid; /* and 1, until rows are sorted */
+	struct tapir_lock_waits locks;
 	struct tapir_map sample_by_tid; /* and 1: the last one of each thread, for the end */
 	struct tapir_vec(struct near_sample) samples;
 	struct tapir_wait_reasons reasons;
@@ -44,8 +50,12 @@ struct stacks_view {
 static void fini(void *ctx)
 {
 	struct stacks_view *v = ctx;
+	struct row *row;
 
+	tapir_vec_for_each (row, &v->rows)
+		free(row->call);
 	tapir_vec__fini(&v->rows);
+	tapir_lock_waits__fini(&v->locks);
 	tapir_vec__fini(&v->samples);
 	tapir_map__fini(&v->row_by_tid);
 	tapir_map__fini(&v->sample_by_tid);
@@ -76,14 +86,20 @@ static uint32_t node_before(const struct stacks_view *v, uint32_t tid, uint64_t 
 	return sample && time_ns - sample->time_ns < NEAR_NS ? sample->node : TAPIR_NO_NODE;
 }
 
+static struct row *row_of(const struct stacks_view *v, uint32_t tid)
+{
+	const uint64_t *idx = tapir_map__get(&v->row_by_tid, tid);
+
+	return idx && *idx ? &v->rows.data[*idx - 1] : NULL;
+}
+
 /* The first sample after the snapshot with all of its callers, or the last one without. */
 static void see_after(struct stacks_view *v, uint32_t tid, const struct near_sample *sample)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
-	const uint64_t *idx = tapir_map__get(&v->row_by_tid, tid);
-	struct row *row = idx && *idx ? &v->rows.data[*idx - 1] : NULL;
+	struct row *row = row_of(v, tid);
 
-	if (!row || sample->time_ns - row->time_ns >= NEAR_NS ||
+	if (!row || !row->is_running || sample->time_ns - row->time_ns >= NEAR_NS ||
 	    tapir_stack__is_whole(tree, row->node))
 		return;
 	row->node = sample->node;
@@ -105,12 +121,30 @@ static void on_sample(void *ctx, struct tapir_tl_thread *thread,
 
 static void add_row(struct stacks_view *v, const struct row *row)
 {
-	uint64_t *idx = row->is_running ? tapir_map__put(&v->row_by_tid, row->tid, NULL) : NULL;
+	uint64_t *idx = tapir_map__put(&v->row_by_tid, row->tid, NULL);
 
-	if (!tapir_vec__push(&v->rows, *row) || (row->is_running && !idx))
-		v->failed = true;
-	else if (idx)
+	if (idx && tapir_vec__push(&v->rows, *row))
 		*idx = v->rows.cnt;
+	else
+		v->failed = true;
+}
+
+static void on_call(void *ctx, const struct tapir_rec *rec)
+{
+	struct stacks_view *v = ctx;
+	struct tapir_wait_view wait;
+	struct row *row;
+
+	tapir_wait_view__of(rec, &wait);
+	row = row_of(v, wait.rec->tid);
+	if (!row || row->time_ns != rec->time_ns || row->call)
+		return; /* of the other snapshot */
+	row->call = strndup(wait.text.data, wait.text.len);
+	row->object_va = wait.rec->object_va;
+	row->owner_tid = wait.rec->owner_tid;
+	v->failed |= !row->call;
+	if (row->owner_tid)
+		v->failed |= tapir_lock_waits__add(&v->locks, row->tid, row->owner_tid) < 0;
 }
 
 static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
@@ -131,8 +165,7 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 	if (row.is_running && v->is_end)
 		row.node = node_before(v, row.tid, rec->h.time_ns);
 	tapir_comm__copy(row.comm, tapir_timeline__comm(v->asked.tl, row.tid, rec->h.time_ns));
-	if (*v->asked.arg && !tapir_glob__match(v->asked.arg, row.comm))
-		return;
+	row.is_hidden = *v->asked.arg && !tapir_glob__match(v->asked.arg, row.comm);
 	if (v->rows.cnt == MAX_THREADS)
 		v->dropped_cnt++;
 	else
@@ -227,18 +260,69 @@ static void add_frames(struct tapir_view_result *result, size_t parent, uint32_t
 	}
 }
 
-static void add_threads(struct tapir_view_result *result, size_t parent, const struct group *group)
+/* NULL: nobody that is known. */
+static const char *owner_text(const struct stacks_view *v, const struct row *row, char text[40])
+{
+	char comm[TAPIR_COMM_TEXT_BYTES];
+
+	if (!row->owner_tid)
+		return NULL;
+	tapir_comm__copy(comm, tapir_timeline__comm(v->asked.tl, row->owner_tid, row->time_ns));
+	snprintf(text, 40, "%s %u", comm, row->owner_tid);
+	return text;
+}
+
+/* What all of a group have in common: the call with its arguments, or without. */
+static void add_call(struct tapir_view_result *result, size_t t, const struct group *group)
+{
+	const char *call = group->first->call;
+	bool is_one = true;
+
+	for (size_t i = 1; i < group->cnt && call; i++)
+		is_one &= group->first[i].call && !strcmp(group->first[i].call, call);
+	if (call && !is_one)
+		tapir_view_result__textn(result, t, (struct tapir_sv){call, strcspn(call, "(")});
+	else
+		tapir_view_result__text(result, t, call);
+}
+
+static void add_owner(const struct stacks_view *v, struct tapir_view_result *result, size_t t,
+		      const struct group *group)
+{
+	bool is_one = true;
+	char text[40];
+
+	for (size_t i = 1; i < group->cnt; i++)
+		is_one &= group->first[i].owner_tid == group->first->owner_tid;
+	tapir_view_result__text(result, t,
+				is_one ? owner_text(v, group->first, text) : "several threads");
+}
+
+static void add_threads(const struct stacks_view *v, struct tapir_view_result *result,
+			size_t parent, const struct group *group)
 {
 	static const struct tapir_column columns[] = {{"pid", NULL, TAPIR_CELL_ID},
 						      {"tid", NULL, TAPIR_CELL_ID},
 						      {"name", NULL, TAPIR_CELL_TEXT},
+						      {"call", NULL, TAPIR_CELL_TEXT},
+						      {"owner_tid", NULL, TAPIR_CELL_ID},
+						      {"held_by", NULL, TAPIR_CELL_TEXT},
 						      {}};
 	size_t t = tapir_view_result__table_of_row(result, parent, "members", NULL, columns);
 
 	for (size_t i = 0; i < group->cnt; i++) {
-		tapir_view_result__u64(result, t, group->first[i].tgid);
-		tapir_view_result__u64(result, t, group->first[i].tid);
-		tapir_view_result__text(result, t, group->first[i].comm);
+		const struct row *row = &group->first[i];
+		char text[40];
+
+		tapir_view_result__u64(result, t, row->tgid);
+		tapir_view_result__u64(result, t, row->tid);
+		tapir_view_result__text(result, t, row->comm);
+		tapir_view_result__text(result, t, row->call);
+		if (row->owner_tid)
+			tapir_view_result__u64(result, t, row->owner_tid);
+		else
+			tapir_view_result__none(result, t);
+		tapir_view_result__text(result, t, owner_text(v, row, text));
 	}
 }
 
@@ -255,9 +339,102 @@ static void add_group(struct stacks_view *v, struct tapir_view_result *result, s
 		is_known && row->state
 			? tapir_wait_reasons__of(&v->reasons, result->tree, row->node)
 			: NULL);
+	add_owner(v, result, t, group);
+	add_call(result, t, group);
 	add_names(result, t, group);
 	add_frames(result, t, row->node);
-	add_threads(result, t, group);
+	add_threads(v, result, t, group);
+}
+
+/* ---- locks: before rows are sorted --------------------------------------------------------- */
+
+struct deadlocks {
+	struct stacks_view *v;
+	struct tapir_view_result *result;
+	size_t table;
+	size_t cnt;
+};
+
+/* "left 4712 waits for a mutex that right 4713 holds" */
+static void add_link(const struct deadlocks *d, const struct row *row, struct tapir_str *out)
+{
+	const char *lock = tapir_wait_reasons__of(&d->v->reasons, d->result->tree, row->node);
+	char owner[40];
+
+	tapir_str__addf(out, "%s %u waits for a %s that %s holds", row->comm, row->tid,
+			lock ? lock : "lock", owner_text(d->v, row, owner));
+}
+
+static void add_deadlock(void *ctx, uint32_t tid, size_t cnt)
+{
+	static const struct tapir_column columns[] = {
+		{"pid", NULL, TAPIR_CELL_ID},	    {"tid", NULL, TAPIR_CELL_ID},
+		{"name", NULL, TAPIR_CELL_TEXT},    {"object", NULL, TAPIR_CELL_ID},
+		{"owner_tid", NULL, TAPIR_CELL_ID}, {}};
+	struct deadlocks *d = ctx;
+	struct tapir_str *headline = &d->result->headline;
+	bool is_first = !d->cnt++;
+	size_t t;
+
+	tapir_view_result__u64(d->result, d->table, cnt);
+	t = tapir_view_result__table_of_row(d->result, d->table, "members", NULL, columns);
+	for (size_t i = 0; i < cnt; i++) {
+		const struct row *row = row_of(d->v, tid); /* its call made the edge */
+
+		tapir_view_result__u64(d->result, t, row->tgid);
+		tapir_view_result__u64(d->result, t, tid);
+		tapir_view_result__text(d->result, t, row->comm);
+		tapir_view_result__u64(d->result, t, row->object_va);
+		tapir_view_result__u64(d->result, t, row->owner_tid);
+		if (is_first && i < SHOWN_NAMES) {
+			tapir_str__adds(headline, i ? ", " : "deadlock: ");
+			add_link(d, row, headline);
+		}
+		tid = row->owner_tid;
+	}
+	if (is_first && cnt > SHOWN_NAMES)
+		tapir_str__addf(headline, " and %zu more threads", cnt - SHOWN_NAMES);
+}
+
+/* A deadlock is the first line; else a lock that holds up most others ends it. */
+static void add_locks(struct stacks_view *v, struct tapir_view_result *result)
+{
+	static const struct tapir_column columns[] = {{"threads", NULL, TAPIR_CELL_COUNT}, {}};
+	struct deadlocks d = {.v = v, .result = result};
+
+	d.table = tapir_view_result__table(result, "deadlocks", NULL, columns);
+	tapir_lock_waits__each_deadlock(&v->locks, add_deadlock, &d);
+	if (d.cnt > 1)
+		tapir_str__addf(&result->headline, "; and %zu more deadlocks", d.cnt - 1);
+	if (d.cnt)
+		tapir_str__adds(&result->headline, "; ");
+}
+
+static void add_most_wanted(const struct stacks_view *v, struct tapir_view_result *result)
+{
+	char comm[TAPIR_COMM_TEXT_BYTES];
+	size_t cnt;
+	uint32_t tid = tapir_lock_waits__most_wanted(&v->locks, &cnt);
+
+	if (!tid)
+		return;
+	tapir_comm__copy(comm, tapir_timeline__comm(v->asked.tl, tid, v->rows.data[0].time_ns));
+	tapir_str__addf(&result->headline, "; %zu %s for a lock that %s %u holds", cnt,
+			cnt == 1 ? "waits" : "wait", comm, tid);
+}
+
+static void drop_hidden(struct stacks_view *v)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < v->rows.cnt; i++) {
+		if (v->rows.data[i].is_hidden)
+			free(v->rows.data[i].call);
+		else
+			v->rows.data[kept++] = v->rows.data[i];
+	}
+	v->rows.cnt = kept;
+	tapir_map__clear(&v->row_by_tid);
 }
 
 static void add_headline(const struct stacks_view *v, struct tapir_view_result *result,
@@ -272,6 +449,7 @@ static void add_headline(const struct stacks_view *v, struct tapir_view_result *
 			group_cnt == 1 ? "" : "s");
 	if (groups[0].cnt > 1)
 		tapir_str__addf(&result->headline, "; %zu share one", groups[0].cnt);
+	add_most_wanted(v, result);
 }
 
 static int finish(void *ctx, struct tapir_view_result *result)
@@ -279,12 +457,16 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	static const struct tapir_column columns[] = {{"threads", ">THREADS", TAPIR_CELL_COUNT},
 						      {"state", "STATE", TAPIR_CELL_TEXT},
 						      {"waits_for", "WAITS FOR", TAPIR_CELL_TEXT},
+						      {"held_by", "HELD BY", TAPIR_CELL_TEXT},
+						      {"call", "CALL", TAPIR_CELL_TEXT},
 						      {"names", "NAMES", TAPIR_CELL_TEXT},
 						      {}};
 	struct stacks_view *v = ctx;
 	size_t t = tapir_view_result__table(result, "groups", NULL, columns), cnt;
 	struct group *groups = NULL;
 
+	add_locks(v, result);
+	drop_hidden(v);
 	if (!v->rows.cnt) {
 		tapir_view_result__nothing(result, "no snapshot of threads is in this recording");
 		return v->failed ? -ENOMEM : 0;
@@ -314,7 +496,7 @@ static void begin_end(void *ctx)
 const struct tapir_view tapir_view_stacks = {
 	.name = "stacks",
 	.summary = "what each thread did when the recording began",
-	.fns = {.snapshot = on_snapshot, .sample = on_sample},
+	.fns = {.snapshot = on_snapshot, .sample = on_sample, .call = on_call},
 	.ctx_bytes = sizeof(struct stacks_view),
 	.default_top = 50,
 	.finish = finish,
@@ -324,7 +506,7 @@ const struct tapir_view tapir_view_stacks = {
 const struct tapir_view tapir_view_stacks_end = {
 	.name = "stacks-end",
 	.summary = "what each thread did when the recording ended",
-	.fns = {.snapshot = on_snapshot, .sample = on_sample},
+	.fns = {.snapshot = on_snapshot, .sample = on_sample, .call = on_call},
 	.ctx_bytes = sizeof(struct stacks_view),
 	.default_top = 50,
 	.begin = begin_end,

@@ -115,6 +115,11 @@ const struct tapir_command tapir_cmd_stacks = {
 		"is stopped: registers are read by a BPF iterator, stacks from memory, and a "
 		"thread that ran meanwhile is read again. A thread that is on a CPU each time "
 		"has the stack of a CPU sample taken within 20 ms.\n\n"
+		"A thread that waits in a system call has the call with its arguments: what a "
+		"descriptor refers to, the address of a futex, the timeout. The owner of a mutex "
+		"of the C library is read from its memory; threads that wait for each other's are "
+		"a deadlock, the first line. Locks of other kinds (conditions, semaphores, "
+		"monitors of runtimes) have no owner there, and none is shown.\n\n"
 		"Requires CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (root). A recording with "
 		"context switches begins and ends with such a snapshot: 'tapir report --view "
 		"stacks', '--view stacks-end'.",

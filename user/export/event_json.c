@@ -410,6 +410,21 @@ static void add_gap(struct tapir_event_lines *l, const struct tapir_rec *rec, st
 	end_line(&j);
 }
 
+static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		     struct tapir_str *out)
+{
+	struct tapir_json j = begin_line(l, rec, out);
+	struct tapir_wait_view view;
+
+	tapir_wait_view__of(rec, &view);
+	add_who(l, out, view.rec->tgid, view.rec->tid, rec->time_ns);
+	tapir_json__u64(&j, "syscall", view.rec->syscall);
+	add_text(&j, "call", view.text);
+	add_known(&j, "object", view.rec->object_va);
+	add_known(&j, "owner_tid", view.rec->owner_tid);
+	end_line(&j);
+}
+
 static void add_counter(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			struct tapir_str *out)
 {
@@ -438,6 +453,7 @@ void tapir_event_json__add(struct tapir_event_lines *l, const struct tapir_rec *
 		[TAPIR_REC_SWITCH] = add_switch,   [TAPIR_REC_PROCESS] = add_process,
 		[TAPIR_REC_MAPPING] = add_mapping, [TAPIR_REC_COUNTER] = add_counter,
 		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_GAP] = add_gap,
+		[TAPIR_REC_WAIT] = add_wait,
 	};
 
 	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])

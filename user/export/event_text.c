@@ -354,6 +354,21 @@ static void add_gap(struct tapir_event_lines *l, const struct tapir_rec *rec, st
 	add_span(l, out, view.rec->from_ns, view.rec->until_ns);
 }
 
+static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		     struct tapir_str *out)
+{
+	struct tapir_wait_view view;
+
+	tapir_wait_view__of(rec, &view);
+	add_time(l, out, rec->time_ns);
+	add_who(l, out, view.rec->tgid, view.rec->tid, rec->time_ns);
+	tapir_str__adds(out, "waits in ");
+	add_sv(out, view.text);
+	if (view.rec->owner_tid)
+		tapir_str__addf(out, ", held by %u", view.rec->owner_tid);
+	tapir_str__addc(out, '\n');
+}
+
 static void add_counter(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			struct tapir_str *out)
 {
@@ -390,7 +405,7 @@ void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *
 		[TAPIR_REC_EVENT] = add_event,	   [TAPIR_REC_SAMPLE] = add_sample,
 		[TAPIR_REC_SWITCH] = add_switch,   [TAPIR_REC_PROCESS] = add_process,
 		[TAPIR_REC_COUNTER] = add_counter, [TAPIR_REC_LOSS] = add_loss,
-		[TAPIR_REC_GAP] = add_gap,
+		[TAPIR_REC_GAP] = add_gap,	   [TAPIR_REC_WAIT] = add_wait,
 	};
 
 	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])

@@ -51,29 +51,43 @@ static bool wants_memory(const struct tapir_thread_seen *seen)
 		 (TAPIR_THREAD_ON_CPU | TAPIR_THREAD_IS_KERNELS | TAPIR_THREAD_32_BIT));
 }
 
-static int copy_all(const struct tapir_process_copy *p, struct tapir_copies *copies,
-		    const struct tapir_thread_list *list, size_t *room)
+static int copy_thread(const struct tapir_process_copy *p, struct tapir_call_reader *calls,
+		       struct tapir_copy *copy, size_t *room)
 {
 	uint8_t buf[TAPIR_COPY_BYTES];
 
-	for (size_t i = 0; i < list->vec.cnt; i++) {
-		const struct tapir_thread_seen *seen = &list->vec.data[i];
-		struct tapir_copy copy = {.seen = *seen};
+	if (!wants_memory(&copy->seen))
+		return 0;
+	if (*room >= TAPIR_COPY_BYTES)
+		copy->bytes = copy_stack(p->tgid, copy->seen.sp, buf);
+	copy->memory = copy->bytes ? malloc(copy->bytes) : NULL;
+	if (copy->bytes && !copy->memory)
+		return -ENOMEM;
+	if (copy->memory)
+		memcpy(copy->memory, buf, copy->bytes);
+	*room -= copy->bytes;
+	return tapir_call_reader__read(calls, copy);
+}
 
-		if (tapir_map__get(&p->idx_by_tid, seen->thread.tid))
+static int copy_all(const struct tapir_process_copy *p, struct tapir_copies *copies,
+		    const struct tapir_thread_list *list, size_t *room)
+{
+	struct tapir_call_reader *calls = tapir_call_reader__new(p->tgid);
+	int err = calls ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < list->vec.cnt && !err; i++) {
+		struct tapir_copy copy = {.seen = list->vec.data[i]};
+
+		if (tapir_map__get(&p->idx_by_tid, copy.seen.thread.tid))
 			continue; /* an earlier round has it */
-		if (wants_memory(seen) && *room >= TAPIR_COPY_BYTES)
-			copy.bytes = copy_stack(p->tgid, seen->sp, buf);
-		copy.memory = copy.bytes ? malloc(copy.bytes) : NULL;
-		if ((copy.bytes && !copy.memory) || !tapir_vec__push(copies, copy)) {
-			free(copy.memory);
-			return -ENOMEM;
-		}
-		if (copy.memory)
-			memcpy(copy.memory, buf, copy.bytes);
-		*room -= copy.bytes;
+		err = copy_thread(p, calls, &copy, room);
+		if (!err && !tapir_vec__push(copies, copy))
+			err = -ENOMEM;
+		if (err)
+			tapir_copy__fini(&copy);
 	}
-	return 0;
+	tapir_call_reader__free(calls);
+	return err;
 }
 
 static int keep(struct tapir_process_copy *p, struct tapir_copy *copy)
@@ -84,6 +98,7 @@ static int keep(struct tapir_process_copy *p, struct tapir_copy *copy)
 		return -ENOMEM;
 	*idx = p->copies.cnt - 1;
 	copy->memory = NULL; /* the process's now */
+	copy->call = NULL;
 	return 0;
 }
 
@@ -128,12 +143,18 @@ static int keep_settled(struct tapir_process_copy *p, struct tapir_copies *copie
 	return err;
 }
 
+void tapir_copy__fini(struct tapir_copy *copy)
+{
+	free(copy->memory);
+	free(copy->call);
+}
+
 void tapir_copies__fini(struct tapir_copies *copies)
 {
 	struct tapir_copy *copy;
 
 	tapir_vec_for_each (copy, copies)
-		free(copy->memory);
+		tapir_copy__fini(copy);
 	tapir_vec__fini(copies);
 }
 

@@ -19,9 +19,14 @@ struct tapir_copy {
 	uint8_t *memory; /* from seen.sp on, rounded down to 8 bytes; NULL: none */
 	size_t bytes;
 	bool has_moved; /* whenever it was looked at: it runs */
+	/* Of a thread that sleeps in a system call (system_call.h): */
+	char *call; /* NULL: none */
+	uint64_t futex_va;
+	uint32_t owner; /* as its own namespace numbers it */
 };
 
 struct tapir_copies tapir_vec(struct tapir_copy);
+void tapir_copy__fini(struct tapir_copy *copy);
 void tapir_copies__fini(struct tapir_copies *copies);
 
 /* Threads of a process. */
@@ -38,6 +43,14 @@ struct tapir_process_copy {
 int tapir_process_copy__take(struct tapir_process_copy *p, struct tapir_programs *programs,
 			     unsigned look_cnt, size_t *room);
 void tapir_process_copy__fini(struct tapir_process_copy *p);
+
+/* Calls of threads, between the looks that tell whether they ran. snapshot_calls.c */
+struct tapir_call_reader;
+struct tapir_call_reader *tapir_call_reader__new(uint32_t tgid); /* NULL: no memory */
+void tapir_call_reader__free(struct tapir_call_reader *reader);
+int tapir_call_reader__read(struct tapir_call_reader *reader, struct tapir_copy *copy);
+/* Posts the WAIT records of a process, after its SWITCH records. */
+void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct tapir_queue *queue);
 
 /* Unwind tables of the files that the processes of a snapshot map; each is read once. */
 struct tapir_walk_tables;

@@ -227,5 +227,6 @@ void tapir_process_copy__post(const struct tapir_process_copy *p, struct tapir_w
 			    tapir_errno__text(err));
 	tapir_vec_for_each (copy, &p->copies)
 		post_thread(queue, &space, copy, is_end);
+	tapir_process_copy__post_calls(p, queue);
 	tapir_vec__fini(&space.codes);
 }

@@ -172,6 +172,16 @@ const struct tapir_rec *tapir_recbuf__gap(struct tapir_recbuf *b, const struct t
 	return build(b, TAPIR_REC_GAP, &g, sizeof(g), &path, 1);
 }
 
+const struct tapir_rec *tapir_recbuf__wait(struct tapir_recbuf *b,
+					   const struct tapir_rec_wait *fixed, struct tapir_sv text)
+{
+	struct tapir_rec_wait w = *fixed;
+
+	text = STR(text);
+	w.text_len = (uint16_t)text.len;
+	return build(b, TAPIR_REC_WAIT, &w, sizeof(w), &text, 1);
+}
+
 const struct tapir_rec *tapir_recbuf__meta(struct tapir_recbuf *b, uint64_t time_ns,
 					   struct tapir_sv key, struct tapir_sv value)
 {

@@ -70,6 +70,7 @@ static const uint16_t description_bytes[TAPIR_REC_TYPE_CNT] = {
 	[TAPIR_REC_GAP] = sizeof(struct tapir_rec_gap),
 	[TAPIR_REC_CLOCK] = sizeof(struct tapir_rec_clock),
 	[TAPIR_REC_META] = sizeof(struct tapir_rec_meta),
+	[TAPIR_REC_WAIT] = sizeof(struct tapir_rec_wait),
 };
 
 static size_t fixed_bytes(unsigned type)
@@ -107,6 +108,7 @@ static uint64_t variable_bytes(const struct tapir_rec *rec, size_t room)
 		const struct tapir_rec_counter *counter;
 		const struct tapir_rec_gap *gap;
 		const struct tapir_rec_meta *meta;
+		const struct tapir_rec_wait *wait;
 	} r = {rec};
 
 	switch (rec->type) {
@@ -132,6 +134,8 @@ static uint64_t variable_bytes(const struct tapir_rec *rec, size_t room)
 		return r.gap->path_len;
 	case TAPIR_REC_META:
 		return (uint64_t)r.meta->key_len + r.meta->value_len;
+	case TAPIR_REC_WAIT:
+		return r.wait->text_len;
 	default:
 		return 0;
 	}
@@ -306,6 +310,12 @@ void tapir_gap_view__of(const struct tapir_rec *rec, struct tapir_gap_view *view
 	view->path = (struct tapir_sv){(const char *)(view->rec + 1), view->rec->path_len};
 }
 
+void tapir_wait_view__of(const struct tapir_rec *rec, struct tapir_wait_view *view)
+{
+	view->rec = (const struct tapir_rec_wait *)rec;
+	view->text = (struct tapir_sv){(const char *)(view->rec + 1), view->rec->text_len};
+}
+
 void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *view)
 {
 	const struct tapir_rec_meta *m = (const struct tapir_rec_meta *)rec;
@@ -328,6 +338,7 @@ const char *tapir_rec_type__name(unsigned type)
 		[TAPIR_REC_JIT] = "jit",	   [TAPIR_REC_COUNTER] = "counter",
 		[TAPIR_REC_LOSS] = "loss",	   [TAPIR_REC_GAP] = "gap",
 		[TAPIR_REC_CLOCK] = "clock",	   [TAPIR_REC_META] = "meta",
+		[TAPIR_REC_WAIT] = "wait",
 	};
 	int family = tapir_family__of(type);
 

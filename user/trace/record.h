@@ -117,6 +117,11 @@ struct tapir_gap_view {
 	struct tapir_sv path;
 };
 
+struct tapir_wait_view {
+	const struct tapir_rec_wait *rec;
+	struct tapir_sv text;
+};
+
 struct tapir_meta_view {
 	const struct tapir_rec_meta *rec;
 	struct tapir_sv key, value;
@@ -134,6 +139,7 @@ void tapir_symbol_view__of(const struct tapir_rec *rec, struct tapir_symbol_view
 void tapir_jit_view__of(const struct tapir_rec *rec, struct tapir_jit_view *view);
 void tapir_counter_view__of(const struct tapir_rec *rec, struct tapir_counter_view *view);
 void tapir_gap_view__of(const struct tapir_rec *rec, struct tapir_gap_view *view);
+void tapir_wait_view__of(const struct tapir_rec *rec, struct tapir_wait_view *view);
 void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *view);
 
 /* The name of field idx, empty if it has none ("argN"). Walks: cache it for a hot path. */

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Each thread has one edge at most, so that a search from each, which ends where one was, finds all
+ * cycles in linear time. */
+#include "threads/lock_waits.h"
+
+#include <errno.h>
+
+static struct tapir_lock_wait *find(const struct tapir_lock_waits *w, uint32_t tid)
+{
+	const uint64_t *idx = tapir_map__get(&w->idx_by_tid, tid);
+
+	return idx && *idx ? &w->vec.data[*idx - 1] : NULL;
+}
+
+int tapir_lock_waits__add(struct tapir_lock_waits *w, uint32_t tid, uint32_t owner_tid)
+{
+	const struct tapir_lock_wait wait = {.tid = tid, .owner_tid = owner_tid};
+	uint64_t *idx = tapir_map__put(&w->idx_by_tid, tid, NULL);
+
+	if (!idx)
+		return -ENOMEM;
+	if (*idx) {
+		w->vec.data[*idx - 1] = wait;
+		return 0;
+	}
+	if (!tapir_vec__push(&w->vec, wait))
+		return -ENOMEM;
+	*idx = w->vec.cnt;
+	return 0;
+}
+
+uint32_t tapir_lock_waits__owner(const struct tapir_lock_waits *w, uint32_t tid)
+{
+	const struct tapir_lock_wait *wait = find(w, tid);
+
+	return wait ? wait->owner_tid : 0;
+}
+
+static size_t length_of(const struct tapir_lock_waits *w, const struct tapir_lock_wait *first)
+{
+	size_t cnt = 1;
+
+	for (uint32_t tid = first->owner_tid; tid != first->tid; cnt++)
+		tid = tapir_lock_waits__owner(w, tid);
+	return cnt;
+}
+
+size_t tapir_lock_waits__each_deadlock(struct tapir_lock_waits *w, tapir_deadlock_fn fn, void *ctx)
+{
+	struct tapir_lock_wait *from, *at;
+	uint32_t round = 0;
+	size_t cycle_cnt = 0;
+
+	tapir_vec_for_each (from, &w->vec)
+		from->round = 0;
+	tapir_vec_for_each (from, &w->vec) {
+		round++;
+		for (at = from; at && !at->round; at = find(w, at->owner_tid))
+			at->round = round;
+		if (!at || at->round != round)
+			continue; /* it ends with a thread that runs, or where an earlier one was */
+		cycle_cnt++;
+		fn(ctx, at->tid, length_of(w, at));
+	}
+	return cycle_cnt;
+}
+
+uint32_t tapir_lock_waits__most_wanted(const struct tapir_lock_waits *w, size_t *cnt)
+{
+	struct tapir_map cnt_by_owner = {};
+	const struct tapir_lock_wait *wait;
+	uint32_t owner = 0;
+
+	*cnt = 0;
+	tapir_vec_for_each (wait, &w->vec) {
+		uint64_t *waiting = tapir_map__put(&cnt_by_owner, wait->owner_tid, NULL);
+
+		if (waiting && ++*waiting > *cnt) {
+			*cnt = *waiting;
+			owner = wait->owner_tid;
+		}
+	}
+	tapir_map__fini(&cnt_by_owner);
+	return owner;
+}
+
+void tapir_lock_waits__fini(struct tapir_lock_waits *w)
+{
+	tapir_vec__fini(&w->vec);
+	tapir_map__fini(&w->idx_by_tid);
+}

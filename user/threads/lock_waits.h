@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * lock_waits.h - which thread waits for a lock that which other holds, at one moment; cycles among
+ * them are deadlocks. From a snapshot, or from events that name the owner.
+ *
+ * A thread waits for one lock at a time. Whoever adds vouches that the waits were at the same time.
+ */
+#ifndef TAPIR_USER_LOCK_WAITS_H
+#define TAPIR_USER_LOCK_WAITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+struct tapir_lock_wait {
+	uint32_t tid, owner_tid;
+	uint32_t round; /* of the search that came here first; 0: none */
+};
+
+struct tapir_lock_waits { /* zeroed at first */
+	struct tapir_vec(struct tapir_lock_wait) vec;
+	struct tapir_map idx_by_tid; /* and 1 */
+};
+
+/* Replaces what the thread waited for before. 0 or -ENOMEM. */
+int tapir_lock_waits__add(struct tapir_lock_waits *w, uint32_t tid, uint32_t owner_tid);
+
+/* 0: it waits for nobody that is known. */
+uint32_t tapir_lock_waits__owner(const struct tapir_lock_waits *w, uint32_t tid);
+
+/*
+ * Calls fn for each cycle with a thread of it; __owner leads from each to the next, cnt threads
+ * until it is the first again. 1: a thread waits for itself. Returns the number of cycles.
+ */
+typedef void (*tapir_deadlock_fn)(void *ctx, uint32_t tid, size_t cnt);
+size_t tapir_lock_waits__each_deadlock(struct tapir_lock_waits *w, tapir_deadlock_fn fn, void *ctx);
+
+/* The thread for which most others wait, directly; *cnt: how many. 0: nobody waits. */
+uint32_t tapir_lock_waits__most_wanted(const struct tapir_lock_waits *w, size_t *cnt);
+
+void tapir_lock_waits__fini(struct tapir_lock_waits *w);
+
+#endif

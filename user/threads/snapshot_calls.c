@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* In which system calls copied threads wait, and who holds the locks they wait for. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "attach/proc.h"
+#include "base/diag.h"
+#include "flow/queue.h"
+#include "threads/snapshot_impl.h"
+#include "threads/sockets.h"
+#include "threads/system_call.h"
+#include "trace/recbuf.h"
+
+struct tapir_call_reader {
+	uint32_t tgid;
+	struct tapir_call_source source;
+	struct tapir_call call;
+};
+
+static size_t read_memory(void *ctx, uint64_t va, void *out, size_t bytes)
+{
+	const struct tapir_call_reader *reader = ctx;
+	struct iovec local = {out, bytes}, remote = {(void *)(uintptr_t)va, bytes};
+	ssize_t n = process_vm_readv((pid_t)reader->tgid, &local, 1, &remote, 1, 0);
+
+	return n < 0 ? 0 : (size_t)n;
+}
+
+static size_t read_fd_link(void *ctx, int fd, char *out, size_t bytes)
+{
+	const struct tapir_call_reader *reader = ctx;
+	char path[48];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/fd/%d", reader->tgid, fd);
+	n = readlink(path, out, bytes);
+	return n < 0 ? 0 : (size_t)n;
+}
+
+struct tapir_call_reader *tapir_call_reader__new(uint32_t tgid)
+{
+	struct tapir_call_reader *reader = calloc(1, sizeof(*reader));
+	int mark = tapir_diag__cnt();
+
+	if (!reader)
+		return NULL;
+	reader->tgid = tgid;
+	reader->source = (struct tapir_call_source){read_memory, read_fd_link, reader, 0};
+	(void)tapir_proc__clock_offset(tgid, &reader->source.clock_offset_ns); /* else 0 */
+	tapir_diag__rewind(mark);
+	return reader;
+}
+
+void tapir_call_reader__free(struct tapir_call_reader *reader)
+{
+	if (!reader)
+		return;
+	tapir_call__fini(&reader->call);
+	free(reader);
+}
+
+int tapir_call_reader__read(struct tapir_call_reader *reader, struct tapir_copy *copy)
+{
+	struct tapir_call *call = &reader->call;
+
+	if (!copy->seen.state)
+		return 0; /* it waits for nothing but a CPU */
+	tapir_call__read(&reader->source, &copy->seen, call);
+	if (call->text.failed)
+		return -ENOMEM;
+	if (!call->text.len)
+		return 0;
+	copy->call = strdup(call->text.data);
+	copy->futex_va = call->futex_va;
+	copy->owner = call->owner;
+	return copy->call ? 0 : -ENOMEM;
+}
+
+/* The thread with that number in the namespace of its process; 0: there is none. */
+static uint32_t thread_of(const struct tapir_process_copy *p, uint32_t number)
+{
+	const struct tapir_copy *copy;
+
+	if (!number)
+		return 0;
+	tapir_vec_for_each (copy, &p->copies) {
+		const struct tapir_rec_thread *thread = &copy->seen.thread;
+
+		if ((thread->ns_tid ? thread->ns_tid : thread->tid) == number)
+			return thread->tid;
+	}
+	return 0;
+}
+
+void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct tapir_queue *queue)
+{
+	struct tapir_sockets sockets = {};
+	struct tapir_recbuf buf = {};
+	struct tapir_str text = {};
+	const struct tapir_copy *copy;
+
+	tapir_vec_for_each (copy, &p->copies) {
+		const struct tapir_rec_thread *thread = &copy->seen.thread;
+		struct tapir_rec_wait wait = {
+			.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = thread->h.time_ns},
+			.tgid = thread->tgid,
+			.tid = thread->tid,
+			.owner_tid = thread_of(p, copy->owner),
+			.syscall = (uint16_t)copy->seen.syscall,
+			.object_va = copy->futex_va,
+		};
+		const struct tapir_rec *rec;
+
+		if (!copy->call || copy->has_moved)
+			continue;
+		tapir_str__clear(&text);
+		tapir_sockets__explain(&sockets, p->tgid, copy->call, &text);
+		rec = tapir_recbuf__wait(&buf, &wait, tapir_sv__of(text.data));
+		if (rec && !text.failed)
+			(void)tapir_queue__post(queue, rec, -1); /* it counts what it refuses */
+	}
+	tapir_recbuf__fini(&buf);
+	tapir_str__fini(&text);
+	tapir_sockets__fini(&sockets);
+}
