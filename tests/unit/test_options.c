@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/diag.h"
 #include "base/duration.h"
 #include "cli/help.h"

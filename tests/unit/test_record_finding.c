@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "cli/record_finding.h"
+#include "render/record_finding.h"
 #include "render/report_read.h"
 
 #define GOLDEN "tests/data/golden-v1.tapir" /* tests run at the root of the tree */

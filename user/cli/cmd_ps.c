@@ -9,6 +9,7 @@
 #include "attach/discover.h"
 #include "attach/proc.h"
 #include "attach/ring_find.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/library.h"
@@ -42,7 +43,8 @@ struct row {
 	char comm[TAPIR_COMM_BYTES];
 	char container[TAPIR_CONTAINER_ID_BYTES];
 	struct tapir_runtime_info runtime;
-	size_t probe_cnt; /* USDT sites */
+	uint64_t started_ms; /* CLOCK_MONOTONIC */
+	size_t probe_cnt;    /* USDT sites */
 	bool has_rings;
 };
 
@@ -161,6 +163,7 @@ static int visit(uint32_t pid, void *ctx)
 	err = tapir_proc__read(pid, &proc);
 	if (!err) {
 		row.uid = proc.uid;
+		row.started_ms = proc.start_ns / TAPIR_NS_PER_MS;
 		memcpy(row.comm, proc.comm, sizeof(row.comm));
 		tapir_container__id(proc.cgroup, row.container);
 		err = proc.is_kernel_thread ? -ESRCH : fill_row(w, &row);
@@ -229,6 +232,7 @@ static void write_json(const struct walk *w, struct tapir_str *out)
 
 		tapir_json__open(&j, NULL, '{');
 		tapir_json__u64(&j, "pid", row->pid);
+		tapir_json__u64(&j, "started", row->started_ms);
 		tapir_json__u64(&j, "uid", row->uid);
 		tapir_json__str(&j, "user", row->user);
 		tapir_json__strn(&j, "name", row->comm, strnlen(row->comm, sizeof(row->comm)));

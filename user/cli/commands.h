@@ -14,6 +14,7 @@ extern const struct tapir_command tapir_cmd_list;
 extern const struct tapir_command tapir_cmd_ps;
 extern const struct tapir_command tapir_cmd_record;
 extern const struct tapir_command tapir_cmd_report;
+extern const struct tapir_command tapir_cmd_serve;
 extern const struct tapir_command tapir_cmd_stacks;
 extern const struct tapir_command tapir_cmd_symbolize;
 extern const struct tapir_command tapir_cmd_trace;

@@ -11,19 +11,13 @@
 
 /* In the order a newcomer needs them. */
 static const struct tapir_command *const commands[] = {
-	&tapir_cmd_doctor,
-	&tapir_cmd_ps,
-	&tapir_cmd_stacks,
-	&tapir_cmd_list,
-	&tapir_cmd_record,
-	&tapir_cmd_trace,
-	&tapir_cmd_report,
-	&tapir_cmd_events,
-	&tapir_cmd_flamegraph,
-	&tapir_cmd_export,
-	&tapir_cmd_symbolize,
-	&tapir_cmd_help,
-	NULL,
+	&tapir_cmd_doctor,     &tapir_cmd_ps,
+	&tapir_cmd_stacks,     &tapir_cmd_list,
+	&tapir_cmd_record,     &tapir_cmd_trace,
+	&tapir_cmd_report,     &tapir_cmd_events,
+	&tapir_cmd_flamegraph, &tapir_cmd_export,
+	&tapir_cmd_symbolize,  &tapir_cmd_serve,
+	&tapir_cmd_help,       NULL,
 };
 
 static int run(struct tapir_cli *cli)

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "render/human_units.h"
-#include "cli/record_finding.h"
+#include "render/record_finding.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
 

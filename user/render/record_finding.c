@@ -3,7 +3,7 @@
  * A failure to read is not an error here: the recording is written, and `tapir report` reports the
  * reason.
  */
-#include "cli/record_finding.h"
+#include "render/record_finding.h"
 
 #include <errno.h>
 #include <signal.h>

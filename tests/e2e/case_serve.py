@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""tapir serve: requests over HTTP, who may make them, what comes back, what is left afterwards."""
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import time
+
+
+class Server:
+    """An agent on a free port of loopback, or on a unix socket, with a directory of its own."""
+
+    def __init__(self, t, *args, listen="127.0.0.1:0"):
+        self.t, self.state = t, t.path("state")
+        self.process = t.start_tapir("serve", "--listen", listen, "--state", self.state, *args)
+        line = self.process.wait_line("tapir: listening on ")
+        self.address = re.search(r"listening on (\S+);", line).group(1)
+        self.token = ""
+        if os.path.exists(os.path.join(self.state, "token")):
+            with open(os.path.join(self.state, "token"), encoding="ascii") as file:
+                self.token = file.read().strip()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def connect(self):
+        if self.address.startswith("unix:"):
+            sock = socket.socket(socket.AF_UNIX)
+            sock.connect(self.address[5:])
+        else:
+            host, port = self.address[len("http://"):].rsplit(":", 1)
+            sock = socket.create_connection((host, int(port)))
+        sock.settimeout(30)
+        return sock
+
+    def ask(self, path, method="GET", token=None, body=None, **headers):
+        """(status, headers, body) of one request."""
+        connection = http.client.HTTPConnection("127.0.0.1:1")
+        connection.sock = self.connect()
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token is None and self.token:
+            token = self.token
+        if token:
+            sent["Authorization"] = "Bearer " + token
+        connection.request(method, path, body=body, headers=sent)
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, data
+
+    def json(self, path, expect=200, **options):
+        status, _, data = self.ask(path, **options)
+        self.t.eq(status, expect, f"status of {path}: {data[:300]}")
+        return json.loads(data)
+
+    def raw(self, data):
+        """What comes back for bytes that may be no request."""
+        sock = self.connect()
+        sock.sendall(data)
+        answer = b""
+        try:
+            while part := sock.recv(65536):
+                answer += part
+        except (ConnectionResetError, socket.timeout):
+            pass
+        sock.close()
+        return answer
+
+    def audit(self):
+        return [line for line in self.process.err if "audit:" in line]
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def until(t, condition, what, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        t.ok(time.monotonic() < end, f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+def test_requests_are_answered_refused_and_logged(t):
+    server = Server(t)
+    # Who may ask.
+    t.eq(server.json("/healthz", token="")["status"], "ok", "health")
+    for token in ("", "x" * 64, server.token[:-1], server.token + "x"):
+        server.json("/v1/processes", token=token, expect=401)
+    t.eq(server.ask("/v1/processes", token="", Authorization="Digest x")[0], 401, "another scheme")
+    server.json("/v1/processes", Host="rebound.example", expect=403)
+    server.json("/v1/processes", Origin="http://evil.example", expect=403)
+    server.json("/v1/processes", Sec_Fetch_Site="cross-site", expect=403)
+    t.eq(os.stat(os.path.join(server.state, "token")).st_mode & 0o777, 0o600, "mode of the token")
+    # What there is, and what is not.
+    document = server.json("/v1/openapi.json", token="")
+    for path in ("/", "/v1", "/v1/../etc/passwd", "/v1/processes/%2e%2e/x", "/%00", "/healthz%00", "/v1/processes/1/2"):
+        server.json(path, expect=404)
+    status, headers, _ = server.ask("/v1/processes", method="POST", body="{}")
+    t.eq((status, headers.get("allow")), (405, "GET"), "another method")
+    t.ok("/v1/profile" in document["paths"], "the document lists profile")
+    # Every response is inert in a browser.
+    headers = server.ask("/healthz")[1]
+    t.eq((headers["x-content-type-options"], headers["cache-control"]), ("nosniff", "no-store"), "headers")
+    t.ok("default-src 'none'" in headers["content-security-policy"], headers["content-security-policy"])
+    # Requests that are wrong, with the name of the parameter.
+    for query, status, start in (
+            ("pid=1x", 400, "pid:"), ("", 400, "pid:"), ("pid=1&seconds=0", 400, "seconds:"), ("pid=1&seconds=601", 400, "seconds:"),
+            ("pid=1&events=/etc/passwd:x", 400, "events:"), ("pid=1&path=/etc", 400, "path:"), ("pid=1&format=exe", 400, "format:"),
+            ("pid=4194303", 404, "process 4194303"), (f"pid={server.pid}&started=1", 409, "started:")):
+        error = server.json("/v1/profile?" + query, expect=status)["error"]
+        t.ok(error.startswith(start), f"{query}: {error}")
+    for line in server.audit():
+        t.ok(server.token not in line, "a token is in the log")
+    t.ok(any("wrong-token GET /v1/processes" in line for line in server.audit()), "a wrong token is logged")
+    # Ten wrong tokens a minute, and the right one still.
+    statuses = [server.ask("/v1/processes", token="y" * 64)[0] for _ in range(12)]
+    t.eq((statuses[0], statuses[-1]), (401, 429), "statuses of wrong tokens")
+    server.json("/v1/processes")
+    server.process.signal(signal.SIGTERM)
+    t.eq(server.process.wait().rc, 0, "exit status")
+
+
+def test_profile_is_the_recording_of_a_process(t):
+    target = t.target("burner", 60000)
+    server = Server(t)
+    listed = server.json("/v1/processes?all=true&name=burner")["processes"]
+    mine = next(p for p in listed if p["pid"] == target.pid)
+    one = server.json(f"/v1/processes/{target.pid}")
+    t.eq((one["pid"], one["started"], "checks" in one), (target.pid, mine["started"], True), "one process")
+    path = f"/v1/profile?pid={target.pid}&started={mine['started']}&seconds=0.3&no_sched=1"
+    status, headers, trace = server.ask(path)
+    t.eq(status, 200, f"status: {trace[:300]}")
+    t.ok("attachment" in headers["content-disposition"], headers["content-disposition"])
+    with open(t.path("got.tapir"), "wb") as file:
+        file.write(trace)
+    report = t.report(t.path("got.tapir"))
+    t.eq([p["pid"] for p in report["processes"]], [target.pid], "processes of the trace")
+    scope = server.json(path + "&format=speedscope")
+    t.ok(scope["profiles"] and scope["$schema"].startswith("https://www.speedscope.app"), "a speedscope file")
+    t.ok(any("accepted GET /v1/profile pid=%d" % target.pid in line for line in server.audit()), "it is logged")
+
+
+def test_http_process_has_no_rights_and_is_replaced(t):
+    server = Server(t)
+    front = children(server.pid)[0]
+    server.json("/healthz")  # it serves in its sandbox only
+    status = status_of(front)
+    t.eq([int(status[name], 16) for name in ("CapEff", "CapPrm", "CapBnd")], [0, 0, 0], "capabilities")
+    t.eq((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"), "no_new_privs and seccomp")
+    if os.getuid() == 0:
+        t.eq(status["Uid"].split(), ["65534"] * 4, "user")
+    os.kill(front, signal.SIGKILL)
+    until(t, lambda: front not in children(server.pid) and children(server.pid), "another HTTP process")
+    until(t, lambda: status_of(children(server.pid)[0]).get("Seccomp") == "2", "its sandbox")
+    server.json("/v1/processes")
+
+
+def test_recording_ends_with_its_client_and_with_the_agent(t):
+    target = t.target("burner", 60000)
+    server = Server(t)
+    front = children(server.pid)[0]
+
+    def begin():
+        sock = server.connect()
+        sock.sendall(f"GET /v1/profile?pid={target.pid}&seconds=60 HTTP/1.1\r\nHost: localhost\r\n"
+                     f"Authorization: Bearer {server.token}\r\n\r\n".encode())
+        until(t, lambda: set(children(server.pid)) - {front}, "a task")
+        return sock, (set(children(server.pid)) - {front}).pop()
+
+    sock, _ = begin()
+    sock.close()
+    until(t, lambda: children(server.pid) == [front], "the end of the task whose client has gone")
+    sock, task = begin()
+    server.process.signal(signal.SIGKILL)
+    until(t, lambda: not os.path.exists(f"/proc/{task}") and not os.path.exists(f"/proc/{front}"),
+          "the end of what a killed agent had started")
+    t.ok(os.path.exists(f"/proc/{target.pid}"), "the target lives")
+    sock.close()
+
+
+def test_malformed_requests_harm_nobody(t):
+    server = Server(t, "--config", write_config(t, {"limits": {"connections": 16}}))
+    long = b"x" * 100000
+    for data in (b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x00\xff\xfe" * 50 + b"\r\n\r\n",
+                 b"GET /" + long + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + long + b"\r\n\r\n",
+                 b"GET /healthz HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
+                 b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\n\r\n" + long,
+                 b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"):
+        answer = server.raw(data + b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        t.ok(not answer or answer.startswith(b"HTTP/1."), f"{data[:40]!r}: {answer[:80]!r}")
+    # More connections than it takes, none of which says anything.
+    idle = [server.connect() for _ in range(32)]
+    for sock in idle:
+        sock.close()
+    until(t, lambda: server.json("/healthz")["status"] == "ok", "an answer after idle connections")
+
+
+def write_config(t, config):
+    path = t.path("serve.json")
+    with open(path, "w", encoding="ascii") as file:
+        json.dump(config, file)
+    return path
+
+
+def test_roles_come_from_a_file_that_may_change(t):
+    tokens = [{"name": role, "role": role, "token": role * 8} for role in ("view", "profile", "admin")]
+    path = t.path("tokens.json")
+
+    def write():
+        with open(path + ".new", "w", encoding="ascii") as file:
+            json.dump({"tokens": tokens}, file)
+        os.chmod(path + ".new", 0o600)
+        os.rename(path + ".new", path)
+
+    for token in tokens:
+        token["token"] = token["token"].ljust(32, "0")
+    write()
+    server = Server(t, "--config", write_config(t, {"tokens_file": path}))
+    t.ok(not os.path.exists(os.path.join(server.state, "token")), "no token beside those of the file")
+    server.json("/v1/processes", token=tokens[0]["token"])
+    server.json("/v1/profile?pid=4194303", token=tokens[0]["token"], expect=403)
+    server.json("/v1/profile?pid=4194303", token=tokens[1]["token"], expect=404)
+    tokens[1]["expires"] = "2001-01-01T00:00:00Z"
+    write()
+    until(t, lambda: server.ask("/v1/processes", token=tokens[1]["token"])[0] == 401, "the end of an expired token")
+    server.json("/v1/processes", token=tokens[2]["token"])
+
+
+def test_unix_socket_is_for_its_owner(t):
+    path = t.path("agent.sock")
+    for _ in range(2):  # the name is taken over from an agent that was killed
+        server = Server(t, listen="unix:" + path)
+        t.eq(os.stat(path).st_mode & 0o777, 0o600, "mode of the socket")
+        server.json("/v1/processes", Host="any.example")
+        t.ok(not server.token, "no token is made")
+        if _ == 0:
+            server.process.signal(signal.SIGKILL)
+            server.process.wait()
+    t.eq(t.tapir("serve", "--listen", "unix:" + path, "--state", "memory", expect=1).err.count("\n"), 1, "lines about a taken socket")
+    server.process.signal(signal.SIGINT)
+    t.eq(server.process.wait().rc, 0, "exit status")
+    t.ok(not os.path.exists(path), "the socket's name is gone")
+
+
+def test_wrong_configuration_is_one_line(t):
+    for args, rc, word in ((("--listen", "nowhere"), 2, "--listen nowhere"), (("--listen", "unix:x"), 2, "absolute path"),
+                           (("--listen", "127.0.0.1:0", "--state", "memory"), 2, "tokens_file"),
+                           (("--config", t.path("none.json")), 1, "none.json"),
+                           (("--config", write_config(t, {"stat": 1})), 2, "unknown key 'stat'"),
+                           (("--state", "/proc/nowhere", "--listen", "127.0.0.1:0"), 1, "/proc/nowhere")):
+        result = t.tapir("serve", *args, expect=rc)
+        t.ok(word in result.err and len(result.err.splitlines()) == 1, f"{args}: {result.err}")

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The agent's configuration: every key, and mistakes with their lines. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "serve/serve_config.h"
+
+static void every_key_is_taken(void **state)
+{
+	static const char text[] =
+		"{\"listen\": [\"127.0.0.1:1\", \"unix:/x\"], \"hosts\": [\"n\"],\n"
+		"\"state\": \"/s\", \"tokens_file\": \"/t\", \"anonymous\": \"view\",\n"
+		"\"limits\": {\"sessions\": 2, \"seconds\": 3, \"trace_mb\": 4,"
+		"\"state_mb\": 5, \"traces\": 6, \"connections\": 7}}";
+	struct tapir_serve_config c;
+
+	(void)state;
+	tapir_serve_config__init(&c);
+	assert_int_equal(tapir_serve_config__parse(&c, text, sizeof(text) - 1, "F"), 0);
+	assert_int_equal(c.listen.cnt, 2);
+	assert_string_equal(c.listen.data[1], "unix:/x");
+	assert_string_equal(c.hosts.data[0], "n");
+	assert_string_equal(c.state, "/s");
+	assert_string_equal(c.tokens_file, "/t");
+	assert_int_equal(c.anonymous, TAPIR_ROLE_VIEW);
+	assert_int_equal(c.limits.sessions, 2);
+	assert_int_equal(c.limits.seconds, 3);
+	assert_int_equal(c.limits.trace_mb, 4);
+	assert_int_equal(c.limits.state_mb, 5);
+	assert_int_equal(c.limits.traces, 6);
+	assert_int_equal(c.limits.connections, 7);
+	tapir_serve_config__fini(&c);
+}
+
+static void mistakes_are_named_with_their_line(void **state)
+{
+	static const struct {
+		const char *text, *line;
+	} cases[] = {
+		{"{\n\"listen\": [],\n\"stat\": 1}",
+		 "F: line 3: unknown key 'stat': known are listen, hosts, state, tokens_file, "
+		 "anonymous, limits"},
+		{"{\"limits\": {\n\"second\": 1}}",
+		 "F: line 2: unknown key 'second': known are sessions, seconds, trace_mb, state_mb, "
+		 "traces, connections"},
+		{"{\"limits\":\n{\"seconds\": 0}}",
+		 "F: line 2: 'seconds' is a number from 1 to 86400"},
+		{"{\"limits\": {\"seconds\": \"9\"}}",
+		 "F: line 1: 'seconds' is a number from 1 to 86400"},
+		{"{\"limits\": []}", "F: line 1: 'limits' is an object"},
+		{"{\"listen\": \"x\"}", "F: line 1: 'listen' is a list of texts"},
+		{"{\"listen\": [1]}", "F: line 1: 'listen' is a list of texts"},
+		{"{\"state\": \"\"}", "F: line 1: 'state' is a text"},
+		{"{\"anonymous\": \"admin\"}", "F: line 1: 'anonymous' is \"view\" or \"none\""},
+		{"[]", "F: line 1: an object is expected"},
+		/* The key, not a value of the same text. */
+		{"{\"hosts\": [\"bad\"],\n\"bad\" : 1}",
+		 "F: line 2: unknown key 'bad': known are listen, hosts, state, tokens_file, "
+		 "anonymous, limits"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tapir_serve_config c;
+
+		tapir_serve_config__init(&c);
+		tapir_diag__clear();
+		assert_int_equal(
+			tapir_serve_config__parse(&c, cases[i].text, strlen(cases[i].text), "F"),
+			-EINVAL);
+		assert_string_equal(tapir_diag__line(0), cases[i].line);
+		tapir_serve_config__fini(&c);
+	}
+}
+
+static void broken_json_is_refused(void **state)
+{
+	static const char *const texts[] = {"",
+					    "{",
+					    "{\"state\": \"a\", \"state\": \"b\"}",
+					    "\"x\"",
+					    "{\"state\": \"a\"} x",
+					    "{\"state\": \"\\u0000\"}"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct tapir_serve_config c;
+
+		tapir_serve_config__init(&c);
+		assert_int_equal(tapir_serve_config__parse(&c, texts[i], strlen(texts[i]), "F"),
+				 -EINVAL);
+		tapir_serve_config__fini(&c);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_key_is_taken),
+		cmocka_unit_test(mistakes_are_named_with_their_line),
+		cmocka_unit_test(broken_json_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tapir serve: the agent. */
+#include "serve/agent.h"
+
+#include <errno.h>
+
+#include "cli/commands.h"
+
+struct args {
+	struct tapir_words listen;
+	const char *config;
+	const char *state;
+};
+
+static const struct tapir_option options[] = {
+	TAPIR_LIST("listen", 'l', "ADDRESS",
+		   "HOST:PORT or unix:PATH (mode 0600); repeatable (default: " TAPIR_SERVE_LISTEN
+		   ")",
+		   struct args, listen),
+	TAPIR_STRING("config", 'c', "FILE", "the configuration, JSON", struct args, config),
+	TAPIR_STRING("state", 0, "DIR",
+		     "where traces and the token are kept; 'memory': nothing touches a disk",
+		     struct args, state),
+	{}};
+
+static int configure(const struct args *args, struct tapir_serve_config *config)
+{
+	const char *const *address;
+	int err = args->config ? tapir_serve_config__read(config, args->config) : 0;
+
+	if (err)
+		return err;
+	if (args->listen.cnt)
+		tapir_vec__fini(&config->listen);
+	tapir_vec_for_each (address, &args->listen)
+		if (!tapir_vec__push(&config->listen, *address))
+			return -ENOMEM;
+	if (!config->listen.cnt && !tapir_vec__push(&config->listen, TAPIR_SERVE_LISTEN))
+		return -ENOMEM;
+	if (args->state)
+		config->state = args->state;
+	return config->state ? 0 : tapir_serve_config__default_state(config);
+}
+
+static int run(struct tapir_cli *cli)
+{
+	struct tapir_serve_config config;
+	int err;
+
+	tapir_serve_config__init(&config);
+	err = configure(cli->args, &config);
+	if (!err)
+		err = tapir_agent__run(&config);
+	tapir_serve_config__fini(&config);
+	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
+}
+
+const struct tapir_command tapir_cmd_serve = {
+	.name = "serve",
+	.summary = "answer requests over HTTP: processes, profiles, traces",
+	.synopsis = "[--listen ADDRESS]... [--config FILE] [--state DIR|memory]",
+	.text = "Makes what tapir can do reachable over HTTP, for people and programs without a "
+		"shell on this machine. Without options it listens on loopback and requires the "
+		"token that its first start writes to DIR/token. On a unix socket, the socket's "
+		"mode decides who may connect, and no token is required. GET /v1/openapi.json "
+		"lists all resources and their parameters.\n\n"
+		"HTTP is parsed by a process without capabilities, files or tokens. When the agent "
+		"ends, in whatever way, its recordings end, and nothing stays in any process.",
+	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
+	.examples =
+		(const struct tapir_example[]){
+			{"serve", "on loopback, with a token"},
+			{"serve --listen unix:/run/tapir.sock", "for this user and root alone"},
+			{"serve --config /etc/tapir/serve.json", "as the configuration says"},
+			{}},
+	.args_bytes = sizeof(struct args),
+	.run = run,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * address.h - an address at which the agent is reached. The agent opens it with its privileges and
+ * keeps it, so that an HTTP process that ends can be replaced; only that process accepts from it.
+ */
+#ifndef TAPIR_USER_ADDRESS_H
+#define TAPIR_USER_ADDRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tapir_address {
+	int fd;
+	bool is_unix; /* mode 0600: whoever can connect is this user, or root */
+	bool is_loopback;
+	uint16_t port;
+	char host[64];	/* address, as in a Host header */
+	char path[108]; /* of a unix socket */
+	char name[128]; /* "http://127.0.0.1:9747", "unix:/run/tapir/tapir.sock" */
+};
+
+/*
+ * "HOST:PORT", "[HOST]:PORT", with a numeric address or "localhost", or "unix:PATH". A socket that
+ * is left of an agent that has ended is replaced. -EINVAL or another -errno, with a line.
+ */
+int tapir_address__open(const char *text, struct tapir_address *out);
+/* Removes a unix socket's name, too. */
+void tapir_address__close(struct tapir_address *listener);
+
+#endif

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The agent's loop: listeners, HTTP processes, tasks, signals, the end. */
+#include "serve/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "serve/agent_impl.h"
+#include "serve/front.h"
+
+#define RESTART_NS (1 * TAPIR_NS_PER_SEC)  /* between starts of an HTTP process */
+#define KILL_NS	   (20 * TAPIR_NS_PER_SEC) /* after a task was asked to end */
+#define FIRST_FD   3
+
+/* ---- children ------------------------------------------------------------------------------- */
+
+void tapir_agent__become_child(pid_t agent_pid, int death_signal)
+{
+	sigset_t none;
+
+	setsid();
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (prctl(PR_SET_PDEATHSIG, death_signal) || getppid() != agent_pid)
+		_exit(1);
+}
+
+/* fds become FIRST_FD, FIRST_FD + 1, ...; everything after them is closed. */
+static void keep_only(int *fds, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (fds[i] >= 0)
+			fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_FD + (int)cnt);
+	for (size_t i = 0; i < cnt; i++)
+		if (fds[i] >= 0)
+			fds[i] = dup3(fds[i], FIRST_FD + (int)i, O_CLOEXEC);
+	close_range((unsigned)(FIRST_FD + cnt), ~0u, 0);
+}
+
+static _Noreturn void run_front(const struct tapir_agent *agent, struct tapir_agent_front *front,
+				int control_fd, pid_t agent_pid)
+{
+	int fds[2] = {control_fd, front->listener.fd};
+	struct tapir_front_opts opts = {.listener = &front->listener,
+					.hosts = agent->config->hosts,
+					.connections = (unsigned)agent->config->limits.connections};
+
+	tapir_agent__become_child(agent_pid, SIGKILL);
+	signal(SIGINT, SIG_IGN);
+	keep_only(fds, 2);
+	opts.control_fd = fds[0];
+	front->listener.fd = fds[1];
+	/* Not needed there, and not to be found there. */
+	tapir_tokens__free(agent->tokens);
+	if (tapir_front__run(&opts))
+		for (int i = 0; i < tapir_diag__cnt(); i++)
+			tapir_warn("%s", tapir_diag__line(i));
+	_exit(1);
+}
+
+static int start_front(struct tapir_agent *agent, struct tapir_agent_front *front)
+{
+	pid_t agent_pid = getpid();
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	front->started_ns = tapir_clock__now_ns();
+	front->pid = fork();
+	if (!front->pid)
+		run_front(agent, front, pair[1], agent_pid);
+	close(pair[1]);
+	if (front->pid < 0) {
+		front->pid = 0;
+		close(pair[0]);
+		return -errno;
+	}
+	front->control_fd = pair[0];
+	return 0;
+}
+
+int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, bool records,
+			    tapir_task_fn run, void *ctx)
+{
+	struct tapir_agent_task task = {.client_fd = client_fd, .records = records};
+	int fds[2] = {client_fd, agent->state_fd};
+	pid_t agent_pid = getpid();
+
+	if (agent->tasks.cnt == TAPIR_AGENT_MAX_TASKS)
+		return -EAGAIN;
+	task.pid = fork();
+	if (task.pid < 0)
+		return -errno;
+	if (!task.pid) {
+		tapir_agent__become_child(agent_pid, SIGTERM);
+		keep_only(fds, 2);
+		agent->state_fd = fds[1];
+		tapir_log__set(NULL, TAPIR_LOG_WARN);
+		_exit(run(ctx, fds[0]) ? 1 : 0);
+	}
+	agent->recording_cnt += records;
+	if (!tapir_vec__push(&agent->tasks, task)) {
+		kill(task.pid, SIGTERM);
+		close(client_fd);
+	}
+	return 0;
+}
+
+static void end_task(struct tapir_agent_task *task, uint64_t now_ns)
+{
+	if (!task->ended_ns)
+		kill(task->pid, SIGTERM);
+	else if (now_ns - task->ended_ns > KILL_NS)
+		kill(task->pid, SIGKILL);
+	if (!task->ended_ns)
+		task->ended_ns = now_ns;
+}
+
+static void forget_task(struct tapir_agent *agent, pid_t pid)
+{
+	for (size_t i = 0; i < agent->tasks.cnt; i++) {
+		struct tapir_agent_task *task = &agent->tasks.data[i];
+
+		if (task->pid != pid)
+			continue;
+		if (task->client_fd >= 0)
+			close(task->client_fd);
+		*task = agent->tasks.data[--agent->tasks.cnt];
+		return;
+	}
+}
+
+static void reap(struct tapir_agent *agent)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+		for (size_t i = 0; i < agent->front_cnt; i++) {
+			struct tapir_agent_front *front = &agent->fronts[i];
+
+			if (front->pid != pid)
+				continue;
+			front->pid = 0;
+			close(front->control_fd);
+			front->control_fd = -1;
+			if (!agent->is_ending)
+				tapir_warn("the HTTP process of %s ended: another one starts",
+					   front->listener.name);
+		}
+		forget_task(agent, pid);
+	}
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+/* The descriptor that came with a message; further ones are closed. -1: none. */
+static int take_fd(struct msghdr *msg)
+{
+	int taken = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t cnt = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS
+				     ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int)
+				     : 0;
+
+		for (size_t i = 0; i < cnt; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (taken < 0)
+				taken = fd;
+			else
+				close(fd);
+		}
+	}
+	return taken;
+}
+
+/* Only such a socket can be answered without waiting for whoever made it. */
+static bool is_answerable(int fd)
+{
+	int type = 0, domain = 0;
+	socklen_t len = sizeof(int);
+
+	return fd >= 0 && !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) &&
+	       !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && type == SOCK_SEQPACKET &&
+	       domain == AF_UNIX;
+}
+
+static void take_request(struct tapir_agent *agent, struct tapir_agent_front *front)
+{
+	static char message[TAPIR_WIRE_MAX_BYTES];
+	union {
+		char bytes[CMSG_SPACE(4 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec part = {message, sizeof(message)};
+	struct msghdr msg = {.msg_iov = &part,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control.bytes)};
+	struct tapir_wire_request rq;
+	ssize_t n = recvmsg(front->control_fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fd = n >= 0 ? take_fd(&msg) : -1;
+
+	if (!n) /* it has given up, whatever it does now */
+		kill(front->pid, SIGKILL);
+	if (n <= 0)
+		return;
+	if (is_answerable(fd) && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+	    !tapir_wire__decode(message, (size_t)n, &rq)) {
+		agent->request_cnt++;
+		tapir_agent__handle(agent, front, &rq, fd);
+	} else {
+		agent->refused_cnt++;
+		if (fd >= 0)
+			close(fd);
+	}
+	explicit_bzero(message, (size_t)n);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+#define MAX_POLL (1 + TAPIR_SERVE_MAX_LISTEN + TAPIR_AGENT_MAX_TASKS)
+
+static void restart_fronts(struct tapir_agent *agent)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	for (size_t i = 0; i < agent->front_cnt && !agent->is_ending; i++) {
+		struct tapir_agent_front *front = &agent->fronts[i];
+
+		if (front->pid || now_ns - front->started_ns < RESTART_NS)
+			continue;
+		agent->front_restart_cnt++;
+		(void)start_front(agent, front);
+	}
+}
+
+static void take_signal(struct tapir_agent *agent)
+{
+	struct signalfd_siginfo info;
+
+	while (read(agent->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			reap(agent);
+		else
+			agent->is_ending = true;
+	}
+}
+
+static void watch_tasks(struct tapir_agent *agent, const struct pollfd *fds)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	for (size_t i = 0; i < agent->tasks.cnt; i++) {
+		struct tapir_agent_task *task = &agent->tasks.data[i];
+
+		if (task->client_fd >= 0 && (fds[i].revents & (POLLHUP | POLLERR))) {
+			close(task->client_fd);
+			task->client_fd = -1;
+			end_task(task, now_ns);
+		} else if (task->ended_ns) {
+			end_task(task, now_ns);
+		}
+	}
+}
+
+static int look(struct tapir_agent *agent)
+{
+	struct pollfd fds[MAX_POLL] = {{.fd = agent->signal_fd, .events = POLLIN}};
+	size_t cnt = 1, first_task;
+	bool is_waiting = agent->is_ending;
+
+	for (size_t i = 0; i < agent->front_cnt; i++) {
+		fds[cnt++] = (struct pollfd){.fd = agent->fronts[i].control_fd, .events = POLLIN};
+		is_waiting |= !agent->fronts[i].pid;
+	}
+	first_task = cnt;
+	for (size_t i = 0; i < agent->tasks.cnt; i++) {
+		fds[cnt++] = (struct pollfd){.fd = agent->tasks.data[i].client_fd};
+		is_waiting |= agent->tasks.data[i].ended_ns > 0;
+	}
+	if (poll(fds, cnt, is_waiting ? 200 : -1) < 0 && errno != EINTR)
+		return tapir_diag__fail(-errno, "cannot wait for requests: %s",
+					tapir_errno__text(errno));
+	watch_tasks(agent, fds + first_task);
+	for (size_t i = 0; i < agent->front_cnt; i++)
+		if (fds[1 + i].revents & POLLIN)
+			take_request(agent, &agent->fronts[i]);
+	if (fds[0].revents)
+		take_signal(agent);
+	restart_fronts(agent);
+	return 0;
+}
+
+/* Recordings end in order: what they placed in processes is gone afterwards. */
+static void end_all(struct tapir_agent *agent)
+{
+	uint64_t until_ns = tapir_clock__now_ns() + KILL_NS + 5 * TAPIR_NS_PER_SEC;
+	size_t left = 1;
+
+	for (size_t i = 0; i < agent->tasks.cnt; i++)
+		end_task(&agent->tasks.data[i], tapir_clock__now_ns());
+	while (left && tapir_clock__now_ns() < until_ns && !look(agent)) {
+		left = agent->tasks.cnt;
+		for (size_t i = 0; !left && i < agent->front_cnt; i++)
+			if (agent->fronts[i].pid)
+				kill(agent->fronts[i].pid, SIGKILL);
+		for (size_t i = 0; i < agent->front_cnt; i++)
+			left += agent->fronts[i].pid > 0;
+	}
+}
+
+/* ---- lifecycle ------------------------------------------------------------------------------ */
+
+static int open_signals(struct tapir_agent *agent)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	agent->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return agent->signal_fd < 0 ? -errno : 0;
+}
+
+static int make_dirs(const char *path)
+{
+	char part[4096];
+
+	if (snprintf(part, sizeof(part), "%s", path) >= (int)sizeof(part))
+		return -ENAMETOOLONG;
+	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(part, 0755) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return mkdir(part, 0700) && errno != EEXIST ? -errno : 0;
+}
+
+static int open_state(struct tapir_agent *agent)
+{
+	const char *path = agent->config->state;
+	struct stat st;
+	int err;
+
+	if (!strcmp(path, "memory"))
+		return 0;
+	err = make_dirs(path);
+	if (!err) {
+		agent->state_fd = open(path, O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		err = agent->state_fd < 0 || fstat(agent->state_fd, &st) ? -errno : 0;
+	}
+	if (err)
+		return tapir_diag__fail(err, "cannot use %s for the agent's state: %s (--state)",
+					path, tapir_errno__text(err));
+	if (st.st_uid != geteuid() || (st.st_mode & 077))
+		return tapir_diag__fail(-EPERM,
+					"cannot use %s for the agent's state: it must belong to "
+					"this user, mode 0700 (--state)",
+					path);
+	return 0;
+}
+
+static bool is_only_unix(const struct tapir_agent *agent)
+{
+	for (size_t i = 0; i < agent->front_cnt; i++)
+		if (!agent->fronts[i].listener.is_unix)
+			return false;
+	return true;
+}
+
+static int open_tokens(struct tapir_agent *agent)
+{
+	const struct tapir_serve_config *config = agent->config;
+	char path[4096];
+	int err;
+
+	if (config->tokens_file)
+		return tapir_tokens__open(config->tokens_file, &agent->tokens);
+	if (is_only_unix(agent) || (config->anonymous && agent->state_fd < 0))
+		return tapir_tokens__new(&agent->tokens);
+	if (agent->state_fd < 0)
+		return tapir_diag__fail(-EINVAL,
+					"state in memory keeps no token: name a tokens_file in "
+					"the configuration, or listen on unix:PATH alone");
+	if (snprintf(path, sizeof(path), "%s/token", config->state) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	err = tapir_tokens__open_single(path, &agent->tokens);
+	if (!err)
+		tapir_info("the token is in %s", path);
+	return err;
+}
+
+static int open_listeners(struct tapir_agent *agent)
+{
+	const struct tapir_words *listen = &agent->config->listen;
+	int err = 0;
+
+	if (listen->cnt > TAPIR_SERVE_MAX_LISTEN)
+		return tapir_diag__fail(-EINVAL, "--listen: at most %d addresses are taken",
+					TAPIR_SERVE_MAX_LISTEN);
+	for (size_t i = 0; !err && i < listen->cnt; i++) {
+		struct tapir_agent_front *front = &agent->fronts[agent->front_cnt];
+
+		front->control_fd = -1;
+		err = tapir_address__open(listen->data[i], &front->listener);
+		agent->front_cnt += !err;
+	}
+	return err;
+}
+
+static int start(struct tapir_agent *agent)
+{
+	struct tapir_str names = {};
+	int err = open_state(agent);
+
+	if (!err)
+		err = open_listeners(agent);
+	if (!err)
+		err = open_tokens(agent);
+	if (!err)
+		err = open_signals(agent);
+	for (size_t i = 0; !err && i < agent->front_cnt; i++) {
+		err = start_front(agent, &agent->fronts[i]);
+		tapir_str__addf(&names, "%s%s", i ? ", " : "", agent->fronts[i].listener.name);
+	}
+	if (!err)
+		tapir_info("listening on %s; press Ctrl-C to stop", names.data ? names.data : "");
+	tapir_str__fini(&names);
+	return err;
+}
+
+static void stop(struct tapir_agent *agent)
+{
+	agent->is_ending = true;
+	if (agent->signal_fd >= 0)
+		end_all(agent);
+	for (size_t i = 0; i < agent->front_cnt; i++)
+		tapir_address__close(&agent->fronts[i].listener);
+	tapir_guard__fd(&agent->signal_fd);
+	tapir_guard__fd(&agent->state_fd);
+	tapir_tokens__free(agent->tokens);
+	tapir_vec__fini(&agent->tasks);
+}
+
+int tapir_agent__run(const struct tapir_serve_config *config)
+{
+	struct tapir_agent agent = {.config = config,
+				    .state_fd = -1,
+				    .signal_fd = -1,
+				    .started_ns = tapir_clock__now_ns()};
+	int err = start(&agent);
+
+	while (!err && !agent.is_ending)
+		err = look(&agent);
+	stop(&agent);
+	return err;
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Who asks, whether they may, and what does it. Nothing here waits. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "serve/agent_impl.h"
+#include "serve/answer.h"
+#include "serve/openapi.h"
+#include "serve/task.h"
+
+#define RELOAD_NS TAPIR_NS_PER_SEC
+
+/* ---- who ------------------------------------------------------------------------------------ */
+
+static void reload_tokens(struct tapir_agent *agent)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	if (now_ns - agent->tokens_checked_ns < RELOAD_NS)
+		return;
+	agent->tokens_checked_ns = now_ns;
+	if (!tapir_tokens__reload(agent->tokens))
+		return;
+	for (int i = 0; i < tapir_diag__cnt(); i++)
+		tapir_warn("%s", tapir_diag__line(i));
+	tapir_diag__clear();
+}
+
+static void audit(const struct tapir_caller *caller, const struct tapir_route *route,
+		  const char *target, const char *result)
+{
+	char when[TAPIR_UTC_TEXT_BYTES];
+
+	tapir_clock__utc_text(tapir_clock__ns(CLOCK_REALTIME), when);
+	tapir_info("audit: %sZ %s %s %s %s %s%s%s", when, *caller->peer ? caller->peer : "unix",
+		   *caller->name ? caller->name : "-", result, route->method, route->path,
+		   *target ? " " : "", target);
+}
+
+/* 0, or the status of the refusal. */
+static unsigned identify(struct tapir_agent *agent, const struct tapir_agent_front *front,
+			 const struct tapir_wire_request *rq, struct tapir_caller *out,
+			 unsigned *wait_s)
+{
+	int64_t now_s = time(NULL);
+	const struct tapir_token *token;
+
+	*out = (struct tapir_caller){.peer = rq->peer ? rq->peer : "",
+				     .role = agent->config->anonymous};
+	if (front->listener.is_unix) {
+		snprintf(out->name, sizeof(out->name), "local");
+		out->role = TAPIR_ROLE_ADMIN;
+		return 0;
+	}
+	if (!rq->token)
+		return 0;
+	reload_tokens(agent);
+	token = tapir_tokens__find(agent->tokens, rq->token, now_s);
+	if (token) {
+		memcpy(out->name, token->name, sizeof(out->name));
+		out->role = token->role;
+		return 0;
+	}
+	*wait_s = tapir_failures__add(&agent->failures, out->peer, now_s);
+	if (!*wait_s)
+		audit(out, &tapir_routes[rq->route], "", "wrong-token");
+	return *wait_s ? 429 : 401;
+}
+
+/* Whether the request may go on; else it is answered. */
+static bool admit(struct tapir_agent *agent, const struct tapir_agent_front *front,
+		  const struct tapir_wire_request *rq, int fd, struct tapir_caller *caller)
+{
+	const struct tapir_route *route = &tapir_routes[rq->route];
+	unsigned wait_s = 0, status = identify(agent, front, rq, caller, &wait_s);
+	struct tapir_wire_head head = {.status = 429, .mime = TAPIR_MIME_JSON, .retry_s = wait_s};
+	static const char too_many[] = "{\"error\":\"too many wrong tokens from this address\"}\n";
+
+	if (status == 429) {
+		(void)tapir_answer__send(fd, &head, too_many, sizeof(too_many) - 1, MSG_DONTWAIT);
+		return false;
+	}
+	if (!status && caller->role >= route->role)
+		return true;
+	if (!status && *caller->name) {
+		audit(caller, route, "", "refused");
+		(void)tapir_answer__error(fd, 403, "the role of this token does not permit this",
+					  MSG_DONTWAIT);
+		return false;
+	}
+	(void)tapir_answer__error(fd, 401,
+				  status ? "wrong or expired token"
+					 : "a token is required: Authorization: Bearer TOKEN",
+				  MSG_DONTWAIT);
+	return false;
+}
+
+/* ---- answers of the agent's own ------------------------------------------------------------- */
+
+static void answer(int fd, enum tapir_mime mime, unsigned status, const struct tapir_str *body)
+{
+	struct tapir_wire_head head = {.status = (uint16_t)status, .mime = (uint8_t)mime};
+
+	if (body->failed)
+		(void)tapir_answer__error(fd, 500, "out of memory", MSG_DONTWAIT);
+	else
+		(void)tapir_answer__send(fd, &head, body->data, body->len, MSG_DONTWAIT);
+}
+
+static size_t recordings(const struct tapir_agent *agent)
+{
+	const struct tapir_agent_task *task;
+	size_t cnt = 0;
+
+	tapir_vec_for_each (task, &agent->tasks)
+		cnt += task->records;
+	return cnt;
+}
+
+static void answer_health(const struct tapir_agent *agent, int fd, bool is_ready)
+{
+	struct tapir_str body = {};
+	struct tapir_json j = tapir_json__to(&body);
+
+	tapir_json__open(&j, NULL, '{');
+	tapir_json__str(&j, "status", is_ready ? "ok" : "busy");
+	tapir_json__str(&j, "version", TAPIR_VERSION);
+	tapir_json__u64(&j, "uptime_seconds",
+			(tapir_clock__now_ns() - agent->started_ns) / TAPIR_NS_PER_SEC);
+	tapir_json__u64(&j, "recordings", recordings(agent));
+	tapir_json__close(&j, '}');
+	tapir_str__addc(&body, '\n');
+	answer(fd, TAPIR_MIME_JSON, is_ready ? 200 : 503, &body);
+	tapir_str__fini(&body);
+}
+
+static void answer_openapi(int fd)
+{
+	struct tapir_str body = {};
+
+	tapir_openapi__write(&body);
+	answer(fd, TAPIR_MIME_JSON, 200, &body);
+	tapir_str__fini(&body);
+}
+
+/* ---- tasks ---------------------------------------------------------------------------------- */
+
+static void add_target(const struct tapir_ask *ask, struct tapir_str *out)
+{
+	const char *const *comm;
+	const uint32_t *pid;
+
+	tapir_vec_for_each (pid, &ask->pids)
+		tapir_str__addf(out, "%spid=%u", out->len ? " " : "", *pid);
+	tapir_vec_for_each (comm, &ask->comms) {
+		tapir_str__adds(out, out->len ? " comm=" : "comm=");
+		tapir_str__add_printable(out, *comm, strlen(*comm));
+	}
+}
+
+/* true: it has been started, or was answered with the reason why not. */
+static bool start_task(struct tapir_agent *agent, struct tapir_task *task, int fd)
+{
+	bool records = task->run == tapir_task__profile;
+	int err;
+
+	if (records && recordings(agent) >= agent->config->limits.sessions) {
+		(void)tapir_answer__error(fd, 429,
+					  "as many recordings run as the agent permits (sessions)",
+					  MSG_DONTWAIT);
+		return false;
+	}
+	err = tapir_agent__start_task(agent, fd, records, task->run, task);
+	if (!err)
+		return true;
+	(void)tapir_answer__error(fd, 503,
+				  err == -EAGAIN ? "as many requests run as the agent permits"
+						 : "the agent cannot start a process",
+				  MSG_DONTWAIT);
+	return false;
+}
+
+static const tapir_task_fn task_of[TAPIR_ROUTE_CNT] = {
+	[TAPIR_ROUTE_PROCESSES] = tapir_task__processes,
+	[TAPIR_ROUTE_PROCESS] = tapir_task__process,
+	[TAPIR_ROUTE_PROFILE] = tapir_task__profile,
+};
+
+/* true: the socket belongs to a task now. */
+static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd,
+			const struct tapir_caller *caller)
+{
+	const struct tapir_route *route = &tapir_routes[rq->route];
+	struct tapir_ask ask = {};
+	struct tapir_task task = {.run = task_of[rq->route],
+				  .ask = &ask,
+				  .path_arg = rq->path_arg ? rq->path_arg : "",
+				  .limits = &agent->config->limits,
+				  .state_fd = &agent->state_fd};
+	struct tapir_str target = {};
+	int err = tapir_ask__read(&ask, route, rq);
+	bool is_started = false;
+
+	if (!err)
+		err = tapir_task__check(&task);
+	if (err)
+		(void)tapir_answer__diag(fd, tapir_answer__status(err), MSG_DONTWAIT);
+	else
+		is_started = start_task(agent, &task, fd);
+	if (route->role > TAPIR_ROLE_VIEW) {
+		add_target(&ask, &target);
+		audit(caller, route, target.data ? target.data : "",
+		      is_started ? "accepted" : "refused");
+	}
+	tapir_str__fini(&target);
+	tapir_ask__fini(&ask);
+	return is_started;
+}
+
+static bool handle(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd,
+		   const struct tapir_caller *caller)
+{
+	switch ((enum tapir_route_id)rq->route) {
+	case TAPIR_ROUTE_HEALTHZ:
+		answer_health(agent, fd, true);
+		return false;
+	case TAPIR_ROUTE_READYZ:
+		answer_health(agent, fd, recordings(agent) < agent->config->limits.sessions);
+		return false;
+	case TAPIR_ROUTE_OPENAPI:
+		answer_openapi(fd);
+		return false;
+	default:
+		return handle_task(agent, rq, fd, caller);
+	}
+}
+
+void tapir_agent__handle(struct tapir_agent *agent, const struct tapir_agent_front *front,
+			 const struct tapir_wire_request *rq, int fd)
+{
+	struct tapir_caller caller;
+	bool is_task = false;
+
+	tapir_diag__clear();
+	if (rq->route >= TAPIR_ROUTE_CNT)
+		(void)tapir_answer__error(fd, 404, "no such resource", MSG_DONTWAIT);
+	else if (agent->is_ending)
+		(void)tapir_answer__error(fd, 503, "the agent is ending", MSG_DONTWAIT);
+	else if (admit(agent, front, rq, fd, &caller))
+		is_task = handle(agent, rq, fd, &caller);
+	if (!is_task)
+		close(fd);
+}

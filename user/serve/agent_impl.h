@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* agent_impl.h - what the files of the agent share. */
+#ifndef TAPIR_USER_AGENT_IMPL_H
+#define TAPIR_USER_AGENT_IMPL_H
+
+#include <sys/types.h>
+
+#include "base/vec.h"
+#include "serve/agent.h"
+#include "serve/ask.h"
+#include "serve/address.h"
+#include "serve/tokens.h"
+#include "serve/wire.h"
+
+#define TAPIR_AGENT_MAX_TASKS 64 /* at once; of them limits.sessions record */
+
+/* One listener and the HTTP process that serves it. */
+struct tapir_agent_front {
+	struct tapir_address listener;
+	pid_t pid;	/* 0: not running */
+	int control_fd; /* -1: not running */
+	uint64_t started_ns;
+};
+
+/* A child that answers one request. */
+struct tapir_agent_task {
+	pid_t pid;
+	int client_fd; /* the agent's copy: it sees the client go; -1: it was told */
+	bool records;
+	uint64_t ended_ns; /* since then it has been asked to end; 0: it has not */
+};
+
+struct tapir_agent {
+	const struct tapir_serve_config *config;
+	struct tapir_tokens *tokens;
+	struct tapir_failures failures;
+	uint64_t tokens_checked_ns;
+	int state_fd; /* directory; -1: state is memory */
+	int signal_fd;
+	bool is_ending;
+	size_t front_cnt;
+	struct tapir_agent_front fronts[TAPIR_SERVE_MAX_LISTEN];
+	struct tapir_vec(struct tapir_agent_task) tasks;
+	uint64_t started_ns, request_cnt, refused_cnt, recording_cnt, front_restart_cnt;
+};
+
+/* Who asks. */
+struct tapir_caller {
+	char name[TAPIR_TOKEN_NAME_BYTES]; /* of the token; "local": by the unix socket */
+	const char *peer;
+	enum tapir_role role;
+};
+
+/* Answers a request, or starts a task that does. client_fd becomes its business. */
+void tapir_agent__handle(struct tapir_agent *agent, const struct tapir_agent_front *front,
+			 const struct tapir_wire_request *rq, int client_fd);
+
+/*
+ * Forks a child that calls run(ctx, fd), with the client's socket, and exits. In the child nothing
+ * of the agent is open but the standard descriptors, the client's socket and agent->state_fd. 0,
+ * -EAGAIN: too many tasks, or -errno. The client's socket remains the caller's on failure.
+ */
+typedef int (*tapir_task_fn)(void *ctx, int client_fd);
+int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, bool records,
+			    tapir_task_fn run, void *ctx);
+
+/* In a child of the agent: another session, ended with the agent. */
+void tapir_agent__become_child(pid_t agent_pid, int death_signal);
+
+#endif

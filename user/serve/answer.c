@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Small answers. */
+#include "serve/answer.h"
+
+#include <errno.h>
+
+#include "base/diag.h"
+#include "base/json.h"
+
+int tapir_answer__send(int fd, const struct tapir_wire_head *head, const char *body, size_t len,
+		       int flags)
+{
+	int err = tapir_wire__send_head(fd, head, flags);
+
+	if (!err)
+		err = tapir_wire__send_data(fd, body, len, flags);
+	return err ? err : tapir_wire__send_end(fd, flags);
+}
+
+int tapir_answer__error(int fd, unsigned status, const char *text, int flags)
+{
+	struct tapir_wire_head head = {.status = (uint16_t)status,
+				       .mime = TAPIR_MIME_JSON,
+				       .retry_s = status == 429 || status == 503 ? 5 : 0};
+	struct tapir_str body = {};
+	struct tapir_json j = tapir_json__to(&body);
+	int err;
+
+	tapir_json__open(&j, NULL, '{');
+	tapir_json__str(&j, "error", text);
+	tapir_json__close(&j, '}');
+	tapir_str__addc(&body, '\n');
+	err = body.failed ? -ENOMEM : tapir_answer__send(fd, &head, body.data, body.len, flags);
+	tapir_str__fini(&body);
+	return err;
+}
+
+int tapir_answer__diag(int fd, unsigned status, int flags)
+{
+	struct tapir_str text = {};
+	int err;
+
+	for (int i = 0; i < tapir_diag__cnt(); i++)
+		tapir_str__addf(&text, "%s%s", i ? "; " : "", tapir_diag__line(i));
+	tapir_diag__clear();
+	err = tapir_answer__error(fd, status, text.data ? text.data : "failed", flags);
+	tapir_str__fini(&text);
+	return err;
+}
+
+unsigned tapir_answer__status(int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return 400;
+	case -ESRCH:
+	case -ENOENT:
+		return 404;
+	case -EPERM:
+	case -EACCES:
+	case -ENOTSUP:
+		return 501;
+	case -ENOSPC:
+	case -EFBIG:
+	case -EDQUOT:
+		return 507;
+	default:
+		return 500;
+	}
+}

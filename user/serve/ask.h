@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ask.h - what a client asks for: query parameters or the members of a JSON body, checked by the
+ * tables of parameters that routes have, and from there a struct tapir_request, as the command line
+ * makes one. There is no parameter for a path, an URL or a command, and a SPEC with a path is
+ * refused. Errors are lines in the diagnostic list that begin with the name of the parameter.
+ *
+ * One thread.
+ */
+#ifndef TAPIR_USER_ASK_H
+#define TAPIR_USER_ASK_H
+
+#include "collect/request.h"
+#include "serve/route.h"
+
+/* Texts in lists are owned. Zeros: nothing is asked for. */
+struct tapir_ask {
+	struct tapir_pids pids;
+	struct tapir_words comms;
+	const char *container; /* id, or the beginning of one */
+	struct tapir_words specs, profiles, counters;
+	uint64_t duration_ns, interval_ns, rate_hz, frames, sample_hz, started;
+	bool stack, no_stack, no_samples, sched, no_sched;
+	const char *lane, *sample_event, *format;
+	bool all;
+	const char *runtime, *user, *name;
+	struct tapir_vec(char *) texts; /* that the others point to */
+};
+
+void tapir_ask__fini(struct tapir_ask *ask);
+
+/* -EINVAL with a line: not a parameter of the route, or not a value of it. */
+int tapir_ask__set(struct tapir_ask *ask, const struct tapir_route *route, const char *name,
+		   const char *value);
+/* The members of a JSON object, likewise. */
+int tapir_ask__set_json(struct tapir_ask *ask, const struct tapir_route *route, const char *body,
+			size_t len);
+/* Everything of a request: its query, and its body where the route has one. */
+int tapir_ask__read(struct tapir_ask *ask, const struct tapir_route *route,
+		    const struct tapir_wire_request *rq);
+
+/* What to record; borrows from ask. -EINVAL with a line: no target, or more than one. */
+int tapir_ask__request(const struct tapir_ask *ask, struct tapir_request *out);
+
+extern const struct tapir_param tapir_params_target[];
+extern const struct tapir_param tapir_params_capture[];
+extern const struct tapir_param tapir_params_format[];
+extern const struct tapir_param tapir_params_processes[];
+
+#endif

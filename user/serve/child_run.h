@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * child_run.h - runs this tapir once more, as a command line would, and takes what it prints: what
+ * a client gets is what `tapir ps`, `report` or `export` prints. A command that reads a recording
+ * runs without capabilities: the recording is made of what other processes said.
+ *
+ * For a process of the agent that has one task; blocks.
+ */
+#ifndef TAPIR_USER_CHILD_RUN_H
+#define TAPIR_USER_CHILD_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+
+struct tapir_child_run {
+	const char *const *argv; /* after "tapir"; ended by NULL */
+	int input_fd;		 /* its standard input; -1: nothing */
+	bool has_privileges;	 /* keeps the agent's capabilities */
+	/* Called with what it prints; anything but 0 ends it. */
+	int (*on_output)(void *ctx, const char *data, size_t len);
+	void *ctx;
+	struct tapir_str errors; /* out: its lines on stderr, one text; __fini is the caller's */
+	int exit_code;		 /* out: 128 + a signal */
+};
+
+/* 0 when it has run, however it ended, or -errno: of on_output, or it could not be started. */
+int tapir_child_run__do(struct tapir_child_run *run);
+
+#endif

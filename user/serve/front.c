@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The HTTP process: its sandbox, its connections, and requests until they are complete. */
+#include "serve/front.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "serve/front_checks.h"
+#include "serve/front_impl.h"
+#include "serve/sandbox.h"
+
+#define IDLE_SECONDS	 15
+#define REQUEST_NS	 (20 * TAPIR_NS_PER_SEC) /* for all bytes of a request */
+#define CONNECTION_BYTES 49152			 /* of memory for headers: a SPEC may have 24 KB */
+#define STACK_BYTES	 (256u * 1024)
+
+/* ---- connections ---------------------------------------------------------------------------- */
+
+static void set_deadline(struct tapir_front *front, struct tapir_conn *conn, uint64_t deadline_ns)
+{
+	pthread_mutex_lock(&front->lock);
+	conn->deadline_ns = deadline_ns;
+	pthread_mutex_unlock(&front->lock);
+}
+
+static void add_conn(struct tapir_front *front, struct MHD_Connection *connection, void **slot)
+{
+	struct tapir_conn *conn = calloc(1, sizeof(*conn));
+
+	*slot = conn;
+	if (!conn)
+		return;
+	conn->fd =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	conn->deadline_ns = tapir_clock__now_ns() + REQUEST_NS;
+	pthread_mutex_lock(&front->lock);
+	conn->next = front->conns;
+	if (conn->next)
+		conn->next->prev = conn;
+	front->conns = conn;
+	pthread_mutex_unlock(&front->lock);
+}
+
+static void remove_conn(struct tapir_front *front, void **slot)
+{
+	struct tapir_conn *conn = *slot;
+
+	if (!conn)
+		return;
+	pthread_mutex_lock(&front->lock);
+	if (conn->prev)
+		conn->prev->next = conn->next;
+	else
+		front->conns = conn->next;
+	if (conn->next)
+		conn->next->prev = conn->prev;
+	pthread_mutex_unlock(&front->lock);
+	free(conn);
+	*slot = NULL;
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **slot,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		add_conn(ctx, connection, slot);
+	else
+		remove_conn(ctx, slot);
+}
+
+/* A request that comes a byte at a time is never idle: it has a deadline as a whole, too. */
+static void end_late_conns(struct tapir_front *front)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	pthread_mutex_lock(&front->lock);
+	for (struct tapir_conn *conn = front->conns; conn; conn = conn->next)
+		if (conn->deadline_ns && conn->deadline_ns < now_ns)
+			shutdown(conn->fd, SHUT_RDWR);
+	pthread_mutex_unlock(&front->lock);
+}
+
+static struct tapir_conn *conn_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+static const char *header(struct MHD_Connection *connection, const char *name)
+{
+	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* NULL, or why a request is refused that a browser was talked into. */
+static const char *judge_source(const struct tapir_front *front, struct MHD_Connection *connection,
+				const struct tapir_route *route)
+{
+	const char *host = header(connection, "Host"), *origin = header(connection, "Origin");
+	const char *site = header(connection, "Sec-Fetch-Site");
+
+	if (!front->opts->listener->is_unix && !tapir_front__is_host(host, &front->opts->hosts))
+		return "Host: not a name of this agent: add it to 'hosts' of its configuration";
+	if (origin && !tapir_front__is_origin(origin, host))
+		return "Origin: requests from other sites are not accepted";
+	if (site && route->mime != TAPIR_MIME_HTML && strcmp(site, "same-origin") != 0 &&
+	    strcmp(site, "none") != 0)
+		return "Sec-Fetch-Site: requests from other sites are not accepted";
+	return NULL;
+}
+
+static enum MHD_Result refuse_route(struct MHD_Connection *connection, int err,
+				    const struct tapir_visit *visit)
+{
+	if (err == -EOPNOTSUPP)
+		return tapir_front__refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+					   "this resource does not have this method",
+					   visit->match.allowed);
+	return tapir_front__refuse(connection, MHD_HTTP_NOT_FOUND,
+				   "no such resource: /v1/openapi.json lists them", NULL);
+}
+
+static enum MHD_Result begin(struct tapir_front *front, struct MHD_Connection *connection,
+			     const char *url, const char *method, struct tapir_visit *visit)
+{
+	const char *authorization = header(connection, "Authorization"), *reason;
+	int err = tapir_route__find(method, url, &visit->match);
+
+	if (err)
+		return refuse_route(connection, err, visit);
+	reason = judge_source(front, connection, &tapir_routes[visit->match.id]);
+	if (reason)
+		return tapir_front__refuse(connection, MHD_HTTP_FORBIDDEN, reason, NULL);
+	if (authorization && !tapir_front__token(authorization, visit->token, sizeof(visit->token)))
+		return tapir_front__refuse(connection, MHD_HTTP_UNAUTHORIZED,
+					   "Authorization: Bearer TOKEN, or Basic with the token "
+					   "as password, is required",
+					   NULL);
+	return MHD_YES;
+}
+
+static enum MHD_Result take_body(struct tapir_visit *visit, const char *data, size_t *len)
+{
+	char *grown;
+
+	if (*len > TAPIR_WIRE_MAX_BODY_BYTES - visit->body_len)
+		return MHD_NO; /* no answer would arrive before the rest has */
+	grown = realloc(visit->body, visit->body_len + *len + 1);
+	if (!grown)
+		return MHD_NO;
+	memcpy(grown + visit->body_len, data, *len);
+	visit->body = grown;
+	visit->body_len += *len;
+	visit->body[visit->body_len] = '\0';
+	*len = 0;
+	return MHD_YES;
+}
+
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *data,
+				  size_t *data_len, void **slot)
+{
+	struct tapir_conn *conn = conn_of(connection);
+	struct tapir_visit *visit = *slot;
+
+	(void)version;
+	if (!conn)
+		return MHD_NO;
+	if (!visit) {
+		visit = *slot = calloc(1, sizeof(*visit));
+		return visit ? begin(ctx, connection, url, method, visit) : MHD_NO;
+	}
+	if (*data_len)
+		return take_body(visit, data, data_len);
+	set_deadline(ctx, conn, 0);
+	return tapir_front__answer(ctx, connection, visit);
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **slot,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct tapir_visit *visit = *slot;
+	struct tapir_conn *conn = conn_of(connection);
+
+	(void)code;
+	if (conn)
+		set_deadline(ctx, conn, tapir_clock__now_ns() + REQUEST_NS);
+	if (!visit)
+		return;
+	explicit_bzero(visit->token, sizeof(visit->token));
+	free(visit->body);
+	free(visit);
+	*slot = NULL;
+}
+
+static size_t on_unescape(void *ctx, struct MHD_Connection *connection, char *text)
+{
+	(void)ctx;
+	(void)connection;
+	return tapir_front__unescape(text);
+}
+
+static void on_log(void *ctx, const char *format, va_list args)
+{
+	(void)ctx;
+	(void)format;
+	(void)args;
+}
+
+/* ---- the process ---------------------------------------------------------------------------- */
+
+static struct MHD_Daemon *start(struct tapir_front *front)
+{
+	return MHD_start_daemon(
+		MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
+			MHD_USE_ERROR_LOG,
+		0, NULL, NULL, on_request, front, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+		MHD_OPTION_LISTEN_SOCKET, front->opts->listener->fd, MHD_OPTION_CONNECTION_LIMIT,
+		front->opts->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+		MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
+		on_connection, front, MHD_OPTION_NOTIFY_COMPLETED, on_completed, front,
+		MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_END);
+}
+
+static void serve(struct tapir_front *front)
+{
+	struct pollfd agent = {.fd = front->opts->control_fd};
+
+	while (!(poll(&agent, 1, 1000) > 0 && (agent.revents & (POLLHUP | POLLERR))))
+		end_late_conns(front);
+}
+
+int tapir_front__run(const struct tapir_front_opts *opts)
+{
+	struct tapir_front front = {.opts = opts, .lock = PTHREAD_MUTEX_INITIALIZER};
+	int err;
+
+	signal(SIGPIPE, SIG_IGN);
+	err = tapir_sandbox__drop_user();
+	if (!err)
+		err = tapir_sandbox__confine_server();
+	if (err)
+		return err;
+	if (!start(&front))
+		return tapir_diag__fail(-EIO, "cannot serve HTTP on %s", opts->listener->name);
+	serve(&front);
+	return 0;
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A complete request: to the agent, and its answer to the client, as it comes or as a whole. While
+ * the agent works, the client is watched: one that has gone takes the request with it.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "serve/front_impl.h"
+
+#define IDLE_SECONDS	 15u
+#define MAX_ANSWER_BYTES (64u << 20)
+
+/* An answer on its way. */
+struct answer {
+	struct MHD_Connection *connection;
+	int fd, client_fd;
+	_Alignas(8) char message[TAPIR_WIRE_DATA_BYTES + sizeof(struct tapir_wire_head)];
+	const char *data; /* of message, not yet passed on */
+	size_t len;
+};
+
+/* ---- headers -------------------------------------------------------------------------------- */
+
+static void add_common_headers(struct MHD_Response *response, bool is_page)
+{
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	MHD_add_response_header(
+		response, "Content-Security-Policy",
+		is_page ? "default-src 'self'; object-src 'none'; base-uri 'none'; form-action "
+			  "'self'; frame-ancestors 'none'"
+			: "default-src 'none'; frame-ancestors 'none'; sandbox");
+}
+
+static enum MHD_Result finish(struct MHD_Connection *connection, unsigned status,
+			      struct MHD_Response *response)
+{
+	enum MHD_Result result;
+
+	if (!response)
+		return MHD_NO;
+	if (status == MHD_HTTP_UNAUTHORIZED)
+		MHD_add_response_header(response, "WWW-Authenticate", "Basic realm=\"tapir\"");
+	result = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+enum MHD_Result tapir_front__refuse(struct MHD_Connection *connection, unsigned status,
+				    const char *text, const char *allow)
+{
+	struct MHD_Response *response;
+	struct tapir_str body = {};
+	struct tapir_json j = tapir_json__to(&body);
+
+	tapir_json__open(&j, NULL, '{');
+	tapir_json__str(&j, "error", text);
+	tapir_json__close(&j, '}');
+	tapir_str__addc(&body, '\n');
+	if (body.failed) {
+		tapir_str__fini(&body);
+		return MHD_NO;
+	}
+	response = MHD_create_response_from_buffer(body.len, body.data, MHD_RESPMEM_MUST_COPY);
+	tapir_str__fini(&body);
+	if (!response)
+		return MHD_NO;
+	add_common_headers(response, false);
+	MHD_add_response_header(response, "Content-Type", tapir_mime__text(TAPIR_MIME_JSON));
+	if (allow)
+		MHD_add_response_header(response, "Allow", allow);
+	return finish(connection, status, response);
+}
+
+static void add_headers(struct MHD_Response *response, const struct tapir_wire_head *head)
+{
+	char text[192];
+
+	add_common_headers(response, head->mime == TAPIR_MIME_HTML);
+	MHD_add_response_header(response, "Content-Type", tapir_mime__text(head->mime));
+	if (*head->location)
+		MHD_add_response_header(response, "Location", head->location);
+	if (*head->file_name) {
+		snprintf(text, sizeof(text), "attachment; filename=\"%s\"", head->file_name);
+		MHD_add_response_header(response, "Content-Disposition", text);
+	}
+	if (head->retry_s) {
+		snprintf(text, sizeof(text), "%u", head->retry_s);
+		MHD_add_response_header(response, "Retry-After", text);
+	}
+}
+
+/* ---- the agent's side ----------------------------------------------------------------------- */
+
+static enum MHD_Result add_pair(void *ctx, enum MHD_ValueKind kind, const char *name,
+				const char *value)
+{
+	struct tapir_wire_request *rq = ctx;
+
+	(void)kind;
+	if (rq->pair_cnt == TAPIR_WIRE_MAX_PAIRS) {
+		rq->pair_cnt++; /* too many */
+		return MHD_NO;
+	}
+	if (rq->pair_cnt > TAPIR_WIRE_MAX_PAIRS)
+		return MHD_NO;
+	rq->pairs[rq->pair_cnt++] =
+		(struct tapir_wire_pair){.name = name, .value = value ? value : ""};
+	return MHD_YES;
+}
+
+static void describe_peer(struct MHD_Connection *connection, char text[INET6_ADDRSTRLEN])
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const struct sockaddr *a = info ? info->client_addr : NULL;
+
+	*text = '\0';
+	if (a && a->sa_family == AF_INET)
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)a)->sin_addr, text,
+			  INET6_ADDRSTRLEN);
+	else if (a && a->sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)a)->sin6_addr, text,
+			  INET6_ADDRSTRLEN);
+}
+
+/* The message with one end of a new socket pair, whose other end is *out. */
+static int send_request(int control_fd, const char *message, size_t len, int *out)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {};
+	struct iovec part = {(void *)message, len};
+	struct msghdr msg = {.msg_iov = &part,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int pair[2];
+	ssize_t n;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &pair[1], sizeof(int));
+	do
+		n = sendmsg(control_fd, &msg, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	n = n < 0 ? -errno : 0;
+	close(pair[1]);
+	if (n)
+		close(pair[0]);
+	else
+		*out = pair[0];
+	return (int)n;
+}
+
+static int ask(const struct tapir_front *front, struct MHD_Connection *connection,
+	       const struct tapir_visit *visit, int *out)
+{
+	char peer[INET6_ADDRSTRLEN], *message = malloc(TAPIR_WIRE_MAX_BYTES);
+	struct tapir_wire_request rq = {
+		.route = (uint16_t)visit->match.id,
+		.path_arg = *visit->match.arg ? visit->match.arg : NULL,
+		.token = *visit->token ? visit->token : NULL,
+		.body = visit->body,
+		.body_len = visit->body_len,
+		.peer = peer,
+	};
+	int len;
+
+	describe_peer(connection, peer);
+	MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_pair, &rq);
+	len = message ? tapir_wire__encode(&rq, message) : -ENOMEM;
+	if (len >= 0)
+		len = send_request(front->opts->control_fd, message, (size_t)len, out);
+	if (message)
+		explicit_bzero(message, 4096); /* the token is at the beginning */
+	free(message);
+	return len;
+}
+
+/* The next message: 0; -EPIPE: the client is gone; -EBADMSG: the answer ends early, or is wrong. */
+static int next(struct answer *a, struct tapir_wire_reply *reply)
+{
+	struct pollfd fds[2] = {{.fd = a->fd, .events = POLLIN},
+				{.fd = a->client_fd, .events = POLLRDHUP}};
+	ssize_t n;
+
+	MHD_set_connection_option(a->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+	do {
+		n = poll(fds, 2, -1);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+	} while (n <= 0);
+	MHD_set_connection_option(a->connection, MHD_CONNECTION_OPTION_TIMEOUT, IDLE_SECONDS);
+	if (!fds[0].revents)
+		return -EPIPE;
+	n = recv(a->fd, a->message, sizeof(a->message), 0);
+	return n > 0 ? tapir_wire__reply(a->message, (size_t)n, reply) : -EBADMSG;
+}
+
+/* ---- the client's side ---------------------------------------------------------------------- */
+
+static void free_answer(void *ctx)
+{
+	struct answer *a = ctx;
+
+	close(a->fd); /* before its end: the agent stops what it does for it */
+	free(a);
+}
+
+static ssize_t read_stream(void *ctx, uint64_t at, char *out, size_t max)
+{
+	struct answer *a = ctx;
+	struct tapir_wire_reply reply;
+
+	(void)at;
+	if (!a->len) {
+		if (next(a, &reply) || reply.type == TAPIR_WIRE_HEAD)
+			return MHD_CONTENT_READER_END_WITH_ERROR;
+		if (reply.type == TAPIR_WIRE_END)
+			return MHD_CONTENT_READER_END_OF_STREAM;
+		a->data = reply.data;
+		a->len = reply.len;
+	}
+	if (max > a->len)
+		max = a->len;
+	memcpy(out, a->data, max);
+	a->data += max;
+	a->len -= max;
+	return (ssize_t)max;
+}
+
+static int read_whole(struct answer *a, struct tapir_str *out)
+{
+	struct tapir_wire_reply reply;
+	int err;
+
+	while (!(err = next(a, &reply))) {
+		if (reply.type == TAPIR_WIRE_END)
+			return out->failed ? -ENOMEM : 0;
+		if (reply.type == TAPIR_WIRE_HEAD || out->len + reply.len > MAX_ANSWER_BYTES)
+			return -EBADMSG;
+		tapir_str__add(out, reply.data, reply.len);
+	}
+	return err;
+}
+
+static enum MHD_Result answer_whole(struct answer *a, const struct tapir_wire_head *head)
+{
+	struct MHD_Connection *connection = a->connection;
+	struct MHD_Response *response;
+	struct tapir_str body = {};
+	int err = read_whole(a, &body);
+
+	free_answer(a);
+	if (err) {
+		tapir_str__fini(&body);
+		return err == -EPIPE ? MHD_NO
+				     : tapir_front__refuse(connection, MHD_HTTP_BAD_GATEWAY,
+							   "the agent's answer ended early", NULL);
+	}
+	response = MHD_create_response_from_buffer(body.len, body.data ? body.data : "",
+						   body.data ? MHD_RESPMEM_MUST_FREE
+							     : MHD_RESPMEM_PERSISTENT);
+	if (!response) {
+		tapir_str__fini(&body);
+		return MHD_NO;
+	}
+	add_headers(response, head);
+	return finish(connection, head->status, response);
+}
+
+static enum MHD_Result answer_stream(struct answer *a, const struct tapir_wire_head *head)
+{
+	struct MHD_Connection *connection = a->connection;
+	struct MHD_Response *response = MHD_create_response_from_callback(
+		MHD_SIZE_UNKNOWN, TAPIR_WIRE_DATA_BYTES, read_stream, a, free_answer);
+
+	if (!response) {
+		free_answer(a);
+		return MHD_NO;
+	}
+	add_headers(response, head);
+	return finish(connection, head->status, response);
+}
+
+static enum MHD_Result pass_on(struct answer *a)
+{
+	struct MHD_Connection *connection = a->connection;
+	struct tapir_wire_reply reply;
+	struct tapir_wire_head head;
+	int err = next(a, &reply);
+
+	if (!err && reply.type != TAPIR_WIRE_HEAD)
+		err = -EBADMSG;
+	if (err) {
+		free_answer(a);
+		return err == -EPIPE ? MHD_NO
+				     : tapir_front__refuse(connection, MHD_HTTP_BAD_GATEWAY,
+							   "the agent gave no answer", NULL);
+	}
+	head = *reply.head;
+	return head.is_streamed ? answer_stream(a, &head) : answer_whole(a, &head);
+}
+
+enum MHD_Result tapir_front__answer(struct tapir_front *front, struct MHD_Connection *connection,
+				    const struct tapir_visit *visit)
+{
+	struct answer *a = malloc(sizeof(*a));
+	int err;
+
+	if (!a)
+		return MHD_NO;
+	a->connection = connection;
+	a->client_fd =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	a->len = 0;
+	err = ask(front, connection, visit, &a->fd);
+	if (!err)
+		return pass_on(a);
+	free(a);
+	if (err == -E2BIG)
+		return tapir_front__refuse(connection, MHD_HTTP_URI_TOO_LONG,
+					   "too many or too long parameters", NULL);
+	return tapir_front__refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+				   "the agent cannot be asked now", NULL);
+}

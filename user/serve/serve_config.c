@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The configuration file: a table of keys, each with its type. */
+#include "serve/serve_config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <jansson.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/str.h"
+
+#define MAX_FILE_BYTES (1u << 20)
+
+enum key_kind { KEY_TEXTS, KEY_TEXT, KEY_ROLE, KEY_U64, KEY_OBJECT };
+
+struct key {
+	const char *name; /* NULL ends a table */
+	enum key_kind kind;
+	size_t offset;
+	uint64_t min, max;
+	const struct key *members; /* of OBJECT */
+};
+
+#define AT(member) offsetof(struct tapir_serve_config, member)
+
+static const struct key limit_keys[] = {
+	{"sessions", KEY_U64, AT(limits.sessions), 1, 64, NULL},
+	{"seconds", KEY_U64, AT(limits.seconds), 1, 86400, NULL},
+	{"trace_mb", KEY_U64, AT(limits.trace_mb), 1, 1 << 20, NULL},
+	{"state_mb", KEY_U64, AT(limits.state_mb), 1, 1 << 20, NULL},
+	{"traces", KEY_U64, AT(limits.traces), 1, 1000, NULL},
+	{"connections", KEY_U64, AT(limits.connections), 4, 4096, NULL},
+	{}};
+
+static const struct key keys[] = {{"listen", KEY_TEXTS, AT(listen), 0, 0, NULL},
+				  {"hosts", KEY_TEXTS, AT(hosts), 0, 0, NULL},
+				  {"state", KEY_TEXT, AT(state), 0, 0, NULL},
+				  {"tokens_file", KEY_TEXT, AT(tokens_file), 0, 0, NULL},
+				  {"anonymous", KEY_ROLE, AT(anonymous), 0, 0, NULL},
+				  {"limits", KEY_OBJECT, 0, 0, 0, limit_keys},
+				  {}};
+
+void tapir_serve_config__init(struct tapir_serve_config *config)
+{
+	*config = (struct tapir_serve_config){.limits = {.sessions = 4,
+							 .seconds = 600,
+							 .trace_mb = 256,
+							 .state_mb = 1024,
+							 .traces = 50,
+							 .connections = 256}};
+}
+
+void tapir_serve_config__fini(struct tapir_serve_config *config)
+{
+	char **text;
+
+	tapir_vec_for_each (text, &config->texts)
+		free(*text);
+	tapir_vec__fini(&config->texts);
+	tapir_vec__fini(&config->listen);
+	tapir_vec__fini(&config->hosts);
+}
+
+static int keep(struct tapir_serve_config *config, const char *text, const char **out)
+{
+	char *copy = strdup(text);
+
+	if (!copy || !tapir_vec__push(&config->texts, copy)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	*out = copy;
+	return 0;
+}
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+struct source {
+	const char *path, *text;
+	size_t len;
+};
+
+/* jansson keeps no positions: the line where the key first stands, quoted, before a colon. */
+static unsigned line_of(const struct source *s, const char *key)
+{
+	size_t key_len = strlen(key);
+	unsigned line = 1;
+
+	for (size_t i = 0; i + key_len + 2 <= s->len; i++) {
+		size_t end = i + key_len + 2;
+
+		line += s->text[i] == '\n';
+		if (s->text[i] != '"' || memcmp(s->text + i + 1, key, key_len) != 0 ||
+		    s->text[end - 1] != '"')
+			continue;
+		while (end < s->len && strchr(" \t\r\n", s->text[end]))
+			end++;
+		if (end < s->len && s->text[end] == ':')
+			return line;
+	}
+	return 1;
+}
+
+static int fail(const struct source *s, const char *key, const char *expected)
+{
+	return tapir_diag__fail(-EINVAL, "%s: line %u: '%.64s' is %s", s->path, line_of(s, key),
+				key, expected);
+}
+
+static int set_texts(struct tapir_serve_config *config, const struct source *s,
+		     const struct key *key, const json_t *value)
+{
+	struct tapir_words *words = (void *)((char *)config + key->offset);
+	const char *text;
+	int err = 0;
+
+	if (!json_is_array(value))
+		return fail(s, key->name, "a list of texts");
+	for (size_t i = 0; !err && i < json_array_size(value); i++) {
+		text = json_string_value(json_array_get(value, i));
+		if (!text || !*text)
+			return fail(s, key->name, "a list of texts");
+		err = keep(config, text, &text);
+		if (!err && !tapir_vec__push(words, text))
+			err = -ENOMEM;
+	}
+	return err;
+}
+
+static int set_role(struct tapir_serve_config *config, const struct source *s,
+		    const struct key *key, const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	if (!text || (strcmp(text, "view") != 0 && strcmp(text, "none") != 0))
+		return fail(s, key->name, "\"view\" or \"none\"");
+	config->anonymous = tapir_role__find(text);
+	return 0;
+}
+
+static int set_u64(struct tapir_serve_config *config, const struct source *s, const struct key *key,
+		   const json_t *value)
+{
+	json_int_t number = json_integer_value(value);
+	char expected[80];
+
+	snprintf(expected, sizeof(expected), "a number from %llu to %llu",
+		 (unsigned long long)key->min, (unsigned long long)key->max);
+	if (!json_is_integer(value) || number < (json_int_t)key->min ||
+	    number > (json_int_t)key->max)
+		return fail(s, key->name, expected);
+	*(uint64_t *)((char *)config + key->offset) = (uint64_t)number;
+	return 0;
+}
+
+static int set_members(struct tapir_serve_config *config, const struct source *s,
+		       const struct key *known, json_t *object);
+
+static int set_value(struct tapir_serve_config *config, const struct source *s,
+		     const struct key *key, json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	switch (key->kind) {
+	case KEY_TEXTS:
+		return set_texts(config, s, key, value);
+	case KEY_TEXT:
+		if (!text || !*text)
+			return fail(s, key->name, "a text");
+		return keep(config, text, (const char **)((char *)config + key->offset));
+	case KEY_ROLE:
+		return set_role(config, s, key, value);
+	case KEY_U64:
+		return set_u64(config, s, key, value);
+	case KEY_OBJECT:
+		if (!json_is_object(value))
+			return fail(s, key->name, "an object");
+		return set_members(config, s, key->members, value);
+	}
+	return -EINVAL;
+}
+
+static int unknown(const struct source *s, const struct key *known, const char *name)
+{
+	struct tapir_str names = {};
+
+	for (const struct key *k = known; k->name; k++)
+		tapir_str__addf(&names, "%s%s", names.len ? ", " : "", k->name);
+	tapir_diag__add("%s: line %u: unknown key '%.64s': known are %s", s->path, line_of(s, name),
+			name, names.data ? names.data : "");
+	tapir_str__fini(&names);
+	return -EINVAL;
+}
+
+static int set_members(struct tapir_serve_config *config, const struct source *s,
+		       const struct key *known, json_t *object)
+{
+	const struct key *key;
+	const char *name;
+	json_t *value;
+	int err = 0;
+
+	json_object_foreach(object, name, value)
+	{
+		for (key = known; key->name && strcmp(key->name, name) != 0; key++)
+			;
+		err = key->name ? set_value(config, s, key, value) : unknown(s, known, name);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+int tapir_serve_config__parse(struct tapir_serve_config *config, const char *text, size_t len,
+			      const char *path)
+{
+	const struct source s = {path, text, len};
+	json_error_t error;
+	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+	int err;
+
+	if (!root)
+		return tapir_diag__fail(-EINVAL, "%s: line %d: %s", path, error.line, error.text);
+	err = json_is_object(root)
+		      ? set_members(config, &s, keys, root)
+		      : tapir_diag__fail(-EINVAL, "%s: line 1: an object is expected", path);
+	json_decref(root);
+	return err;
+}
+
+int tapir_serve_config__read(struct tapir_serve_config *config, const char *path)
+{
+	tapir_autofd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	tapir_autofree char *text = NULL;
+	struct stat st;
+	size_t len;
+	int err;
+
+	if (fd < 0 || fstat(fd, &st))
+		return tapir_diag__fail(-errno, "cannot open %s: %s", path,
+					tapir_errno__text(errno));
+	if (!S_ISREG(st.st_mode) || (st.st_uid && st.st_uid != geteuid()) || (st.st_mode & 022))
+		return tapir_diag__fail(-EPERM,
+					"cannot use %s: it must belong to root or this user, and "
+					"others must not be able to write it",
+					path);
+	err = tapir_file__read_fd(fd, MAX_FILE_BYTES, &text, &len);
+	if (err)
+		return tapir_diag__fail(err, "cannot read %s: %s", path, tapir_errno__text(err));
+	return tapir_serve_config__parse(config, text, len, path);
+}
+
+int tapir_serve_config__default_state(struct tapir_serve_config *config)
+{
+	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	char path[4096];
+
+	if (!geteuid())
+		return keep(config, "/var/lib/tapir", &config->state);
+	if (base && *base == '/')
+		snprintf(path, sizeof(path), "%s/tapir", base);
+	else if (home && *home == '/')
+		snprintf(path, sizeof(path), "%s/.local/state/tapir", home);
+	else
+		return tapir_diag__fail(-EINVAL,
+					"no directory for the agent's state: set HOME, or use "
+					"--state DIR");
+	return keep(config, path, &config->state);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * serve_config.h - what the administrator of an agent decides: a JSON file and the options of the
+ * command line. An unknown key is an error that names it, its line and the known ones.
+ */
+#ifndef TAPIR_USER_SERVE_CONFIG_H
+#define TAPIR_USER_SERVE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "serve/role.h"
+
+#define TAPIR_SERVE_LISTEN     "127.0.0.1:9747"
+#define TAPIR_SERVE_MAX_LISTEN 8
+
+struct tapir_serve_limits {
+	uint64_t sessions;    /* recordings at once */
+	uint64_t seconds;     /* of one recording */
+	uint64_t trace_mb;    /* of one recording */
+	uint64_t state_mb;    /* of all finished ones together */
+	uint64_t traces;      /* finished ones that are kept */
+	uint64_t connections; /* to one address at once */
+};
+
+struct tapir_serve_config {
+	struct tapir_words listen; /* "HOST:PORT", "unix:PATH" */
+	struct tapir_words hosts;  /* names by which clients may call the agent, beside its
+				      addresses */
+	const char *state;	   /* directory; "memory"; NULL: a default */
+	const char *tokens_file;   /* NULL: one token, made at the first start */
+	enum tapir_role anonymous; /* of clients without a token: none or view */
+	struct tapir_serve_limits limits;
+	struct tapir_vec(char *) texts; /* owned, that the others point to */
+};
+
+/* Defaults, without listeners. */
+void tapir_serve_config__init(struct tapir_serve_config *config);
+void tapir_serve_config__fini(struct tapir_serve_config *config);
+
+/* Adds what a JSON text says. -EINVAL with a line that begins with path and line. */
+int tapir_serve_config__parse(struct tapir_serve_config *config, const char *text, size_t len,
+			      const char *path);
+/* The same of a file that no other user may write. */
+int tapir_serve_config__read(struct tapir_serve_config *config, const char *path);
+
+/* Where an agent keeps its state unless the administrator decides: owned by config. */
+int tapir_serve_config__default_state(struct tapir_serve_config *config);
+
+#endif

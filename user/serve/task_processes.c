@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Lists of processes and what is known of one: `tapir ps`, `doctor` and `list`, as JSON documents.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <jansson.h>
+
+#include "attach/proc.h"
+#include "base/diag.h"
+#include "serve/answer.h"
+#include "serve/child_run.h"
+#include "serve/task.h"
+
+#define MAX_OUTPUT_BYTES (32u << 20)
+
+static int keep_output(void *ctx, const char *data, size_t len)
+{
+	struct tapir_str *out = ctx;
+
+	if (out->len + len > MAX_OUTPUT_BYTES)
+		return -EFBIG;
+	tapir_str__add(out, data, len);
+	return out->failed ? -ENOMEM : 0;
+}
+
+/* What a command prints; allowed: the exit code beside 0 with which its output is complete. */
+static int capture(const char *const *argv, int allowed, struct tapir_str *out)
+{
+	struct tapir_child_run run = {.argv = argv,
+				      .input_fd = -1,
+				      .has_privileges = true,
+				      .on_output = keep_output,
+				      .ctx = out};
+	int err = tapir_child_run__do(&run);
+
+	if (!err && run.exit_code && run.exit_code != allowed)
+		err = tapir_diag__fail(-EIO, "%s", run.errors.data ? run.errors.data : "failed");
+	tapir_str__fini(&run.errors);
+	return err;
+}
+
+/* ---- a list --------------------------------------------------------------------------------- */
+
+static bool is_text(const json_t *process, const char *key, const char *wanted)
+{
+	const char *text = json_string_value(json_object_get(process, key));
+
+	return !wanted || (text && !strcasecmp(text, wanted));
+}
+
+static bool is_wanted(const struct tapir_ask *ask, const json_t *process)
+{
+	const char *name = json_string_value(json_object_get(process, "name"));
+	const char *container = json_string_value(json_object_get(process, "container"));
+
+	if (ask->name && (!name || !tapir_glob__match(ask->name, name)))
+		return false;
+	/* Twelve digits are listed; people paste all 64. */
+	if (ask->container &&
+	    (!container || !*ask->container ||
+	     strncmp(container, ask->container, strnlen(ask->container, 12)) != 0))
+		return false;
+	return is_text(process, "runtime", ask->runtime) && is_text(process, "user", ask->user);
+}
+
+/* JSON lines -> a list of those that are wanted. */
+static json_t *choose(char *lines, bool (*is_chosen)(const void *ctx, const json_t *object),
+		      const void *ctx)
+{
+	json_t *list = json_array();
+	char *line;
+
+	while (list && lines && (line = strsep(&lines, "\n"))) {
+		json_t *object = *line ? json_loads(line, 0, NULL) : NULL;
+
+		if (object && is_chosen(ctx, object))
+			json_array_append(list, object);
+		json_decref(object);
+	}
+	return list;
+}
+
+static int send_json(int fd, json_t *root)
+{
+	struct tapir_wire_head head = {.status = 200, .mime = TAPIR_MIME_JSON};
+	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+	int err = text ? tapir_answer__send(fd, &head, text, strlen(text), 0)
+		       : tapir_answer__error(fd, 500, "out of memory", 0);
+
+	free(text);
+	json_decref(root);
+	return err;
+}
+
+static bool is_asked_for(const void *ctx, const json_t *object)
+{
+	return is_wanted(ctx, object);
+}
+
+int tapir_task__processes(void *ctx, int fd)
+{
+	const struct tapir_task *task = ctx;
+	const char *const some[] = {"ps", "--json", NULL}, *const all[] = {"ps", "--json", "--all",
+									   NULL};
+	struct tapir_str out = {};
+	int err = capture(task->ask->all ? all : some, 0, &out);
+
+	if (err)
+		return tapir_answer__diag(fd, tapir_answer__status(err), 0);
+	return send_json(
+		fd, json_pack("{s:o}", "processes", choose(out.data, is_asked_for, task->ask)));
+}
+
+/* ---- one ------------------------------------------------------------------------------------ */
+
+static bool is_pid(const void *ctx, const json_t *object)
+{
+	return json_integer_value(json_object_get(object, "pid")) == *(const uint32_t *)ctx;
+}
+
+static bool is_any(const void *ctx, const json_t *object)
+{
+	(void)ctx;
+	(void)object;
+	return true;
+}
+
+static json_t *lines_of(const char *const *argv,
+			bool (*is_chosen)(const void *ctx, const json_t *object), const void *ctx)
+{
+	struct tapir_str out = {};
+	json_t *list = NULL;
+
+	if (!capture(argv, 1, &out))
+		list = choose(out.data, is_chosen, ctx);
+	tapir_str__fini(&out);
+	return list ? list : json_array();
+}
+
+/* doctor's answer is complete where recording does not work (3), too. */
+static void add_checks(json_t *process, const char *pid)
+{
+	const char *const argv[] = {"doctor", "--json", "--pid", pid, NULL};
+	struct tapir_str out = {};
+	json_t *doctor = NULL;
+
+	if (!capture(argv, 3, &out) && out.data)
+		doctor = json_loads(out.data, 0, NULL);
+	if (doctor)
+		json_object_update(process, doctor);
+	json_decref(doctor);
+	tapir_str__fini(&out);
+	tapir_diag__clear();
+}
+
+int tapir_task__process(void *ctx, int fd)
+{
+	const struct tapir_task *task = ctx;
+	const char *const ps[] = {"ps", "--json", "--all", NULL};
+	const char *const list[] = {"list", "--json", "--pid", task->path_arg, NULL};
+	struct tapir_proc proc;
+	json_t *found, *process;
+	uint64_t pid = 0;
+	uint32_t tgid;
+	int err;
+
+	(void)tapir_str__to_u64(task->path_arg, 1, INT32_MAX, &pid);
+	tgid = (uint32_t)pid;
+	err = tapir_proc__read_running(tgid, &proc);
+	if (err)
+		return tapir_answer__diag(fd, tapir_answer__status(err), 0);
+	tapir_proc__fini(&proc);
+	found = lines_of(ps, is_pid, &tgid);
+	process = json_incref(json_array_get(found, 0));
+	json_decref(found);
+	if (!process)
+		return tapir_answer__error(fd, 404, "no such process", 0);
+	add_checks(process, task->path_arg);
+	json_object_set_new(process, "probes", lines_of(list, is_any, NULL));
+	return send_json(fd, process);
+}
