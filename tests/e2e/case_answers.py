@@ -3,8 +3,11 @@
 person does it, with the default profile and after it has begun, and its magnitude is compared with what the program counts."""
 import contextlib
 import json
+import os
+import pathlib
 import re
 import subprocess
+import sys
 
 from dotnet_program import build_dotnet
 
@@ -120,6 +123,16 @@ def test_leak_leads(t):
     t.ok(0.5 < first["magnitude"] / (said["ns"] / 1e6 / said["seconds"]) < 2, f"{first} {said}")
 
 
+def test_growth_of_native_memory_leads(t):
+    report, _, said = record(t, "native")
+    first = leads(t, report, "memory-growth", "resident memory grows by", "no collection")
+    t.eq(first["view"], "memory", "where more is shown")
+    t.ok(abs(first["magnitude"] / (said["ns"] / 1e6 / said["seconds"]) - 1) < 0.2, f"{first} {said}")
+    found = json.loads(t.tapir("report", t.path("answer.tapir"), "--view", "memory", "--json").out)
+    resident = [p["resident_bytes"] for p in found["memory"]]
+    t.ok(len(resident) >= 4 and resident == sorted(resident), f"each second: {resident}")
+
+
 def test_compilation_leads(t):
     report, _, _ = record(t, "jit")
     leads(t, report, "jit", "of the CPU in the JIT compiler", "Defects.")
@@ -161,6 +174,59 @@ def test_idle_process_is_idle(t):
     t.ok(float(re.match(r"idle: ([\d.]+) s", first["text"]).group(1)) <= said["cpu_seconds"] + 0.05, f"{first} {said}")
 
 
+@contextlib.contextmanager
+def cpu_cgroup(t, percent):
+    """A cgroup that may use so much of a CPU; how long it was throttled, in ns, and the directory."""
+    v2 = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
+    root = pathlib.Path("/sys/fs/cgroup" if v2 else "/sys/fs/cgroup/cpu")
+    home = root / f"tapir-quota-{os.getpid()}"
+    try:
+        if v2 and "cpu" not in (root / "cgroup.subtree_control").read_text():
+            t.skip("cgroups of this machine have no CPU controller")
+        home.mkdir()
+    except OSError as error:
+        t.skip(f"cannot make a cgroup: {error}")
+    try:
+        try:
+            (home / ("cpu.max" if v2 else "cpu.cfs_quota_us")).write_text(f"{percent * 1000} 100000" if v2 else str(percent * 1000))
+        except OSError as error:
+            t.skip(f"cannot set a quota: {error}")
+        key, unit = ("throttled_usec", 1000) if v2 else ("throttled_time", 1)
+        yield home, lambda: int(re.search(key + r" (\d+)", (home / "cpu.stat").read_text()).group(1)) * unit
+    finally:
+        home.rmdir()
+
+
+def test_quota_leads(t):
+    t.need_others()
+    file = t.path("answer.tapir")
+    with cpu_cgroup(t, 25) as (home, throttled):
+        with service(t, "regex") as running:
+            (home / "cgroup.procs").write_text(str(running.pid))
+            before = throttled()
+            t.tapir("record", "-p", str(running.pid), "-d", SECONDS, "-f", "-o", file)
+            during = throttled() - before
+    report = t.report(file)
+    first = leads(t, report, "quota", "by a quota of 25% of a CPU (cgroup ", home.name)
+    said = float(re.match(r"throttled ([\d.]+) s of", first["text"]).group(1))
+    t.ok(0.75 * during / 1e9 - 0.1 < said <= during / 1e9 + 0.1, f"{first}; its cpu.stat: {during / 1e9} s, with attaching")
+
+
+HOG = "import os\nwhile os.getppid() == %d: sum(range(10000))"
+
+
+def test_neighbours_lead(t):
+    t.need_others()
+    file = t.path("answer.tapir")
+    with service(t, "regex") as running:
+        hogs = [t.start(sys.executable, "-c", HOG % os.getpid()) for _ in range(4 * os.cpu_count())]
+        t.tapir("record", "-p", str(running.pid), "-d", SECONDS, "-f", "-o", file)
+        for hog in hogs:
+            hog.kill()
+    first = leads(t, t.report(file), "neighbour", "for a CPU", "other processes used")
+    t.ok(any(f"({hog.pid})" in first["text"] for hog in hogs), f"by name and pid: {first}")
+
+
 def test_of_two_defects_both_are_named(t):
     report, _, _ = record(t, "convoy", "exceptions")
     leads(t, report, "locks", "Defects.Reserve()")
@@ -187,3 +253,14 @@ def test_orders_without_ids_have_no_invented_duration(t):
     t.ok(kind["count"] == 0 and kind["half"] > 20, f"counted, not paired: {kind}")
     err = t.tapir("report", t.path("answer.tapir"), "--view", "slow=Shop-Orders:Order", expect=1).err
     t.ok("are not known" in err and "TasksFlowActivityIds" in err, err)
+
+
+def test_sampled_allocations_stand_for_all(t):
+    """.NET 10 samples objects at random; before, and beside them, there are ticks."""
+    _, _, said = record(t, "leak", specs=("--profile", "allocations"))
+    found = json.loads(t.tapir("report", t.path("answer.tapir"), "--view", "allocations", "--json").out)
+    most = found["allocations"][0]
+    t.eq(most["type"], "System.Byte[]", "the type")
+    # It counts a little longer than the recording lasts.
+    t.ok(0.6 * said["allocated"] < found["bytes"] < 1.3 * said["allocated"], f"{found['bytes']} of {said['allocated']}")
+    t.ok(any("Defects.Remember(" in frame for frame in most["stacks"][0]["stack"]), f"{most['stacks'][0]}")

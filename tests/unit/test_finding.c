@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the report leads with, of made-up recordings: the collector, and who gives it work. */
+/* What the report leads with, of made-up recordings: events of a runtime. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,150 +7,7 @@
 
 #include <cmocka.h>
 
-#include "findings/finding.h"
-#include "base/diag.h"
-#include "timeline_feeder.h"
-
-#define RUNTIME "Microsoft-Windows-DotNETRuntime"
-#define TGID	100
-
-static struct feeder f;
-static struct tapir_finding finding;
-static struct tapir_found_list found;
-static bool is_listed;
-
-enum {
-	PAUSE = 1,
-	GOES_ON,
-	GC_START,
-	GC_END,
-	TICK,
-	BLOCKED,
-	ENTERED,
-	THROWN,
-	POOL_GREW,
-	POOL_IDLE,
-	ASK,
-	ASKED,
-	METHOD_LOADED
-};
-
-/* Methods at 0x100, 0x200, ... and a runtime without symbols at 0x400000. */
-static void describe_code(void)
-{
-	static const char *const methods[] = {"System.Collections.List.Add(!0)", "Shop.Draw(int)",
-					      "Shop.Price()",
-					      "System.Threading.Monitor.Enter(object)"};
-	struct tapir_rec_mapping mapping = {.h.time_ns = 1,
-					    .tgid = TGID,
-					    .flags = TAPIR_MAPPING_EXEC,
-					    .start_va = 0x400000,
-					    .end_va = 0x500000,
-					    .file_id = 7};
-
-	for (unsigned i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
-		struct tapir_rec_jit jit = {.h.time_ns = 1,
-					    .tgid = TGID,
-					    .start_va = 0x100 * (i + 1),
-					    .size = 0x100,
-					    .from_ns = 1};
-
-		feeder_add(&f, tapir_recbuf__jit(&f.buf, &jit, feeder_sv(methods[i])));
-	}
-	feeder_add(&f, tapir_recbuf__mapping(&f.buf, &mapping, feeder_sv("/x/libcoreclr.so")));
-	feeder_mapping(&f, 0x600000, "/x/libclrjit.so");
-}
-
-static void add_stack(uint64_t id, uint64_t inner_va, uint64_t middle_va, uint64_t outer_va)
-{
-	const uint64_t frames_va[] = {inner_va, middle_va, outer_va};
-	struct tapir_rec_stack stack = {.stack_id = id};
-
-	feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, frames_va, 3));
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	finding = (struct tapir_finding){};
-	found = (struct tapir_found_list){};
-	is_listed = false;
-	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
-		return -1;
-	finding.tl = f.tl;
-	feeder_probe(&f, PAUSE, RUNTIME, "GCSuspendEEBegin", NULL, NULL);
-	feeder_probe(&f, GOES_ON, RUNTIME, "GCRestartEEEnd", NULL, NULL);
-	feeder_probe(&f, GC_START, RUNTIME, "GCStart", "Count", "Depth");
-	feeder_probe(&f, GC_END, RUNTIME, "GCEnd", "Count", NULL);
-	feeder_probe(&f, TICK, RUNTIME, "GCAllocationTick", "AllocationAmount64", "TypeName");
-	feeder_probe(&f, BLOCKED, RUNTIME, "ContentionStart", "LockOwnerThreadID", "LockID");
-	feeder_probe(&f, ENTERED, RUNTIME, "ContentionStop", "DurationNs", NULL);
-	feeder_probe(&f, THROWN, RUNTIME, "ExceptionThrown", "Flags", "ExceptionType");
-	feeder_probe(&f, POOL_GREW, RUNTIME, "ThreadPoolWorkerThreadAdjustmentAdjustment",
-		     "NewWorkerThreadCount", "Reason");
-	feeder_probe(&f, POOL_IDLE, RUNTIME, "ThreadPoolWorkerThreadWait", "Active", NULL);
-	feeder_probe(&f, METHOD_LOADED, RUNTIME, "MethodLoadVerbose", "MethodID", "MethodName");
-	feeder_probe(&f, ASK, "Shop-Orders", "OrderStart", "id", NULL);
-	feeder_probe(&f, ASKED, "Shop-Orders", "OrderStop", "id", NULL);
-	describe_code();
-	add_stack(1, 0x400010, 0x110, 0x210);	 /* Draw, by List.Add */
-	add_stack(2, 0x400020, 0x310, 0x210);	 /* Price, by Draw */
-	add_stack(3, 0x400030, 0x120, 0x110);	 /* nobody but the framework */
-	add_stack(5, 0x600010, 0x400010, 0x210); /* the compiler, for Draw */
-	add_stack(6, 0x400040, 0x410, 0x210);	 /* Draw waits for a lock */
-	add_stack(7, 0x400040, 0x410, 0x310);	 /* and Price */
-	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tapir_found_list__fini(&found);
-	tapir_finding__fini(&finding);
-	feeder_fini(&f);
-	tapir_diag__clear();
-	return 0;
-}
-
-static void fire(uint32_t probe, uint64_t time_ns, uint64_t number, const char *text,
-		 uint64_t stack)
-{
-	feeder_event(&f, (struct feeder_event){.probe_id = probe,
-					       .tgid = TGID,
-					       .tid = 1,
-					       .time_ns = time_ns,
-					       .number = number,
-					       .has_number = probe > GOES_ON,
-					       .text = text,
-					       .stack_id = stack});
-}
-
-static void collect(uint64_t from_ns, uint64_t took_ns, uint64_t count, const char *what)
-{
-	fire(PAUSE, from_ns, 0, NULL, 0);
-	fire(GC_START, from_ns, count, what, 0);
-	fire(GC_END, from_ns + took_ns, count, NULL, 0);
-	fire(GOES_ON, from_ns + took_ns, 0, NULL, 0);
-}
-
-/* The rank-th finding; NULL: there are not that many. */
-static const char *finding_text(size_t rank)
-{
-	if (!found.rows.cnt && !is_listed) {
-		assert_int_equal(tapir_timeline__finish(f.tl), 0);
-		tapir_finding__list(&finding, &found);
-		assert_false(found.failed);
-		is_listed = true;
-	}
-	return rank < found.rows.cnt ? found.rows.data[rank].text : NULL;
-}
-
-static void expect_finding(const char *wanted)
-{
-	const char *text = finding_text(0);
-
-	assert_string_equal(text ? text : "", wanted);
-}
+#include "finding_fixture.h"
 
 static void collections_are_told_with_who_allocates(void **state)
 {
@@ -206,45 +63,6 @@ static void who_allocates_is_not_told_without_collections(void **state)
 }
 
 /* ---- other causes ---------------------------------------------------------------------------- */
-
-static void fire_on(uint32_t probe, uint32_t tid, uint64_t time_ns, uint64_t number,
-		    const char *text, uint64_t stack)
-{
-	feeder_event(&f, (struct feeder_event){.probe_id = probe,
-					       .tgid = TGID,
-					       .tid = tid,
-					       .time_ns = time_ns,
-					       .number = number,
-					       .has_number = true,
-					       .text = text,
-					       .stack_id = stack});
-}
-
-static void call_thread(uint32_t tid, const char *comm)
-{
-	struct tapir_rec_thread thread = {.h.time_ns = 1, .tgid = TGID, .tid = tid, .start_ns = 1};
-
-	memcpy(thread.comm, comm, strnlen(comm, sizeof(thread.comm) - 1));
-	tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), 1);
-	feeder_add(&f, &thread.h);
-}
-
-static void sample(uint32_t tid, uint64_t from_ns, unsigned cnt, uint64_t stack)
-{
-	for (unsigned i = 0; i < cnt; i++) {
-		struct tapir_rec_sample one = {
-			.tgid = TGID, .tid = tid, .period = MS, .stack_id = stack};
-
-		tapir_rec__init(&one.h, TAPIR_REC_SAMPLE, sizeof(one), from_ns + i * MS);
-		feeder_add(&f, &one.h);
-	}
-}
-
-static enum tapir_found_kind kind_at(size_t rank)
-{
-	finding_text(rank);
-	return rank < found.rows.cnt ? found.rows.data[rank].kind : TAPIR_FOUND_KIND_CNT;
-}
 
 static void threads_that_wait_for_each_other_are_a_deadlock(void **state)
 {
@@ -355,66 +173,6 @@ static void workers_without_work_are_no_starvation(void **state)
 		wait_for_100_ms(tid, true);
 	fire(TICK, 110 * MS, 0, "Object", 0);
 	expect_finding("");
-}
-
-static void process_that_hardly_runs_is_idle_whoever_compiles(void **state)
-{
-	(void)state;
-	finding.has_clock = true;
-	call_thread(7, ".NET Tiered Com");
-	call_thread(8, ".NET EventPipe");
-	sample(7, 1 * MS, 20, 1);
-	sample(8, 1 * MS, 500, 1);
-	fire(TICK, 4001 * MS, 0, "Object", 0);
-	expect_finding("idle: 0.02 s of CPU in 4.0 s");
-	assert_true(tapir_finding__cpus(&finding) < 0.01);
-}
-
-static void busy_function_is_the_programs_own(void **state)
-{
-	(void)state;
-	finding.has_clock = true;
-	sample(1, 1 * MS, 300, 1);
-	sample(1, 301 * MS, 100, 2);
-	fire(TICK, 401 * MS, 0, "Object", 0);
-	expect_finding("1.00 CPUs used, 75% of the CPU in Shop.Draw(int) (75% within "
-		       "libcoreclr.so+0x10)");
-}
-
-/* tid compiles for ms of 1,000 ms, from from_ms on. */
-static void compile(uint32_t tid, uint64_t from_ms, unsigned ms, bool is_tiered)
-{
-	finding.has_clock = true;
-	call_thread(tid, is_tiered ? ".NET Tiered Com" : "shop");
-	sample(tid, from_ms * MS, ms, 5);
-	fire_on(METHOD_LOADED, tid, (from_ms + 1) * MS, 0, "Draw", is_tiered ? 0 : 1);
-}
-
-static void code_that_is_generated_all_the_time_is_a_finding(void **state)
-{
-	(void)state;
-	compile(1, 200, 600, false);
-	fire(TICK, 1001 * MS, 0, "Object", 0);
-	expect_finding("100% of the CPU in the JIT compiler: 1 methods, 1 a second, most for "
-		       "Shop.Draw(int)");
-}
-
-static void warming_up_costs_half(void **state)
-{
-	(void)state;
-	compile(7, 1, 600, true);
-	fire(TICK, 1001 * MS, 0, "Object", 0);
-	expect_finding("100% of the CPU in the JIT compiler: 1 methods, 1 a second; the program is "
-		       "warming up");
-	assert_true(found.rows.data[0].magnitude < 31);
-}
-
-static void share_of_a_cpu_that_is_hardly_used_is_no_finding(void **state)
-{
-	(void)state;
-	compile(1, 1, 150, false);
-	fire(TICK, 1001 * MS, 0, "Object", 0);
-	assert_int_not_equal(kind_at(0), TAPIR_FOUND_JIT);
 }
 
 /* ---- locks without events -------------------------------------------------------------------- */
@@ -530,8 +288,6 @@ static void collector_without_names_is_told_by_the_method(void **state)
 	assert_int_equal(tapir_work__collecting_node(tree, TAPIR_NO_NODE), TAPIR_NO_NODE);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -547,16 +303,11 @@ int main(void)
 		TEST(exceptions_are_told_with_their_thrower),
 		TEST(thrower_is_that_of_the_type),
 		TEST(few_exceptions_are_no_rate),
-		TEST(code_that_is_generated_all_the_time_is_a_finding),
-		TEST(warming_up_costs_half),
-		TEST(share_of_a_cpu_that_is_hardly_used_is_no_finding),
 		TEST(threads_that_wait_throughout_are_a_deadlock),
 		TEST(threads_that_wait_where_others_pass_are_none),
 		TEST(wait_that_has_events_counts_once),
 		TEST(blocked_workers_are_starvation),
 		TEST(workers_without_work_are_no_starvation),
-		TEST(process_that_hardly_runs_is_idle_whoever_compiles),
-		TEST(busy_function_is_the_programs_own),
 		TEST(worse_one_of_two_leads),
 		cmocka_unit_test(percentiles_never_exceed_the_largest_value),
 	};

@@ -1,33 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* .NET's ticks: one each 100 KB or so, with what was allocated since the last one. */
+/*
+ * .NET's ticks: one each 100 KB or so, with what was allocated since the last one; or its samples,
+ * each of one object.
+ */
 #include "analyze/allocators.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "lore/lore.h"
 
 #define MAX_PROBES 65536u
 
-static bool is_tick(struct tapir_allocators *a, const struct tapir_probe_view *probe)
+enum kind { OTHER, TICK, SAMPLE };
+
+static enum kind kind_of(struct tapir_allocators *a, const struct tapir_probe_view *probe)
 {
 	uint64_t *known = tapir_map__get(&a->by_probe, probe->rec->probe_id);
-	bool is_one;
+	enum kind kind = OTHER;
 
 	if (known)
-		return *known;
-	is_one = tapir_sv__is(probe->provider, "Microsoft-Windows-DotNETRuntime") &&
-		 tapir_sv__is(probe->event, "GCAllocationTick");
+		return (enum kind) * known;
+	if (tapir_sv__is(probe->provider, "Microsoft-Windows-DotNETRuntime"))
+		kind = tapir_sv__is(probe->event, "GCAllocationTick")	 ? TICK
+		       : tapir_sv__is(probe->event, "AllocationSampled") ? SAMPLE
+									 : OTHER;
 	known = a->by_probe.cnt < MAX_PROBES
 			? tapir_map__put(&a->by_probe, probe->rec->probe_id, NULL)
 			: NULL;
 	if (known)
-		*known = is_one;
-	return is_one;
+		*known = kind;
+	return kind;
 }
 
-static uint64_t bytes_of(const struct tapir_event_fields *f)
+uint64_t tapir_allocation_sample__bytes(uint64_t object_bytes)
 {
-	uint64_t bytes = tapir_event_fields__u64(f, "AllocationAmount64");
+	double bytes = (double)object_bytes;
 
-	return bytes ? bytes : tapir_event_fields__u64(f, "AllocationAmount");
+	if (!object_bytes)
+		return 0;
+	return (uint64_t)(bytes / -expm1(-bytes / TAPIR_ALLOCATION_SAMPLE_BYTES) + 0.5);
+}
+
+static uint64_t bytes_of(const struct tapir_event_fields *f, enum kind kind)
+{
+	uint64_t bytes =
+		kind == SAMPLE
+			? tapir_allocation_sample__bytes(tapir_event_fields__u64(f, "ObjectSize"))
+			: tapir_event_fields__u64(f, "AllocationAmount64");
+
+	return bytes || kind == SAMPLE ? bytes : tapir_event_fields__u64(f, "AllocationAmount");
 }
 
 void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl,
@@ -39,12 +61,14 @@ void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl
 				      .time_ns = event->rec->h.time_ns,
 				      .stack_id = event->rec->stack_id,
 				      .kstack_id = event->kstack_id};
+	enum kind kind = kind_of(a, probe);
 	uint64_t bytes, *sum;
 	uint32_t node, name;
 
-	if (!is_tick(a, probe))
+	if (kind == OTHER || (a->kind && a->kind != kind))
 		return;
-	bytes = bytes_of(tapir_timeline__fields(tl, probe, event));
+	a->kind = (uint8_t)kind;
+	bytes = bytes_of(tapir_timeline__fields(tl, probe, event), kind);
 	a->bytes += bytes;
 	node = tapir_timeline__node(tl, &ref);
 	name = tapir_own_code__or_library(&a->own, tapir_timeline__stacks(tl), node);

@@ -17,6 +17,7 @@ struct tapir_allocators {
 	uint64_t best_bytes; /* of the method that has most */
 	uint32_t best_name;  /* idx in the timeline's stacks' names */
 	/* for the allocators alone */
+	uint8_t kind; /* of event that was seen first: others say the same once more */
 	struct tapir_map by_probe, by_name;
 	struct tapir_own_code own;
 };
@@ -28,6 +29,8 @@ void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl
 			   const struct tapir_event_view *event);
 /* "Foo.Bar(int)", borrowed from the timeline; NULL: no stack of an allocation was seen. */
 const char *tapir_allocators__most(const struct tapir_allocators *a, struct tapir_timeline *tl);
+/* What a sampled object stands for: the inverse of the chance that one of its size is taken. */
+uint64_t tapir_allocation_sample__bytes(uint64_t object_bytes);
 void tapir_allocators__fini(struct tapir_allocators *a);
 
 #endif

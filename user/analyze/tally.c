@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/allocators.h"
+
 #define MAX_PROBES 65536u
 #define TEXT_BYTES 300
 #define WAYS_SHOWN 4u
@@ -134,6 +136,8 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 	weight = weight_of(f, counted->weight);
 	what = text_of(f, counted->what);
 	more = text_of(f, counted->more);
+	if (t->id == TAPIR_TALLY_ALLOCATION_SAMPLES)
+		weight = tapir_allocation_sample__bytes(weight);
 	t->cnt++;
 	t->weight += weight;
 	if (!what || !more) {

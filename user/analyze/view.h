@@ -38,6 +38,7 @@ extern const struct tapir_view tapir_view_offcpu;
 extern const struct tapir_view tapir_view_exceptions;
 extern const struct tapir_view tapir_view_threadpool;
 extern const struct tapir_view tapir_view_allocations;
+extern const struct tapir_view tapir_view_memory;
 extern const struct tapir_view tapir_view_counters;
 extern const struct tapir_view tapir_view_stacks;
 extern const struct tapir_view tapir_view_stacks_end;

@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "collect/usage_watch.h"
 #include "foreign/helper.h"
 #include "trace/recbuf.h"
 
@@ -187,6 +188,7 @@ static int watch(struct recording *r)
 		if (tapir_clock__now_ns() >= next_ns) {
 			tapir_targets__poll(r->targets);
 			tapir_sampler__poll(r->sampler);
+			tapir_usage_watch__look(r->usage, tapir_clock__now_ns());
 			post_sideband_loss(r);
 			tapir_recording__post_lanes(r);
 			report_progress(r, false, 0);
@@ -282,8 +284,10 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 		tapir_writer__stop_waiting(r->writer);
 	if (r->opts->on_stopping)
 		r->opts->on_stopping(r->opts->ctx);
-	if (has_begun)
+	if (has_begun) {
 		tapir_recording__end_snapshots(r);
+		tapir_usage_watch__finish(r->usage, tapir_clock__now_ns());
+	}
 	if (r->targets)
 		tapir_targets__finish(r->targets);
 	if (r->programs)
@@ -302,6 +306,8 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	tapir_dotnet_streams__stop(r->dotnet.streams);
 	tapir_ring_reader__stop(r->rings);
 	tapir_recording__free_snapshots(r);
+	tapir_usage_watch__free(r->usage);
+	r->usage = NULL;
 	if (has_begun)
 		tapir_recording__post_lanes(r);
 	if (r->sideband && r->session)

@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "collect/meta.h"
+#include "collect/usage_watch.h"
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
 
@@ -129,5 +130,7 @@ int tapir_recording__watch_cpus(struct recording *r)
 			err = sources[i].start(r);
 	if (!err && r->opts->with_switches && !r->is_unprivileged)
 		err = tapir_recording__begin_snapshots(r);
+	if (!err && tapir_recording__watches_cpus(r) && !r->opts->snapshot_looks)
+		err = tapir_usage_watch__new(r->targets, r->queue, &r->usage);
 	return err;
 }

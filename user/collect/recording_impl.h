@@ -21,6 +21,8 @@
 #include "runtime/peer/run_dir.h"
 #include "tapir/ring.h"
 
+struct tapir_usage_watch;
+
 struct recording {
 	const struct tapir_recording_opts *opts;
 	struct tapir_target_rules rules;
@@ -44,6 +46,7 @@ struct recording {
 	struct tapir_lane_coverage *cover; /* what rings have; NULL: one lane alone */
 	struct tapir_session *session;
 	struct tapir_vec(struct tapir_snapshot *) snapshots;
+	struct tapir_usage_watch *usage; /* NULL: CPUs are not watched */
 	struct {
 		struct tapir_ring_ask *ask; /* of .NET's processes */
 		bool is_wanted;		    /* of .NET's processes, too */

@@ -184,6 +184,11 @@ static enum tapir_meaning known_meaning(const struct tapir_probe_view *probe)
 									     : TAPIR_MEANS_NOTHING;
 }
 
+static bool is_dotnet(const struct tapir_probe_view *probe)
+{
+	return is_called(probe->provider, "Microsoft-Windows-DotNETRuntime");
+}
+
 static enum tapir_meaning judge(const struct tapir_probe_view *probe)
 {
 	const struct tapir_tally_event *event;
@@ -192,8 +197,7 @@ static enum tapir_meaning judge(const struct tapir_probe_view *probe)
 		if (is_called(probe->provider, event->provider) &&
 		    is_called(probe->event, event->event))
 			return TAPIR_MEANS_EXCEPTION;
-	return is_called(probe->provider, "Microsoft-Windows-DotNETRuntime") ? known_meaning(probe)
-									     : TAPIR_MEANS_NOTHING;
+	return is_dotnet(probe) ? known_meaning(probe) : TAPIR_MEANS_NOTHING;
 }
 
 static enum tapir_meaning meaning_of(struct tapir_finding *f, const struct tapir_probe_view *probe)
@@ -204,6 +208,7 @@ static enum tapir_meaning meaning_of(struct tapir_finding *f, const struct tapir
 	if (known)
 		return (enum tapir_meaning) * known;
 	meaning = judge(probe);
+	f->has_dotnet |= is_dotnet(probe);
 	if (f->meaning_by_probe.cnt < MAX_PROBES)
 		known = tapir_map__put(&f->meaning_by_probe, probe->rec->probe_id, NULL);
 	if (known)
@@ -271,6 +276,7 @@ static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, boo
 {
 	if (tapir_finding__role(f, wait->thread, wait->until_ns) == TAPIR_ROLE_TRACER)
 		return;
+	tapir_finding_machine__wait(f, wait);
 	if (!tapir_finding_pool__wait(f, wait) && !tapir_finding_locks__wait(f, wait, is_open))
 		tapir_finding_waits__wait(f, wait);
 }
@@ -337,6 +343,7 @@ void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
 	list_exceptions(f, list);
 	tapir_finding_requests__list(f, list);
 	tapir_finding_waits__list(f, list);
+	tapir_finding_machine__list(f, list);
 	tapir_finding_cpu__list(f, list); /* idle, when there is nothing else: last */
 	tapir_found_list__rank(list);
 }

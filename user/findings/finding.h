@@ -2,7 +2,8 @@
 /*
  * finding.h - what is wrong with the recorded processes, for the first lines of a report: it
  * listens to the timeline and makes a ranked list (found.h). One file for each kind of cause:
- * finding_gc.c, finding_locks.c, finding_cpu.c, finding_pool.c, finding_requests.c.
+ * finding_gc.c, finding_locks.c, finding_cpu.c, finding_pool.c, finding_requests.c,
+ * finding_waits.c, finding_machine.c.
  */
 #ifndef TAPIR_USER_FINDING_H
 #define TAPIR_USER_FINDING_H
@@ -98,6 +99,10 @@ struct tapir_finding {
 		double sum_ns;		 /* of the times of its samples, since the first record */
 		struct tapir_weights askers;
 	} jit;
+	struct {
+		uint64_t runnable_ns; /* of threads, waiting for a CPU */
+	} machine;
+	bool has_dotnet;
 	struct tapir_vec(struct tapir_request_kind *) requests;
 	struct tapir_allocators allocators;
 	/* for the finding alone */

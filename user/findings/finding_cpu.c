@@ -14,6 +14,7 @@
 #define MIN_CPUS	   0.1
 #define AGAIN_PERCENT	   60	/* of the methods: the rest is new code */
 #define WARM_UP_MIDDLE	   0.35 /* of the recording: steady work has its middle at a half */
+#define IDLE_PERCENT	   98	/* of the time */
 #define MIN_CPUS_OF_TIMERS 0.03
 
 /* ---- counting ------------------------------------------------------------------------------- */
@@ -206,16 +207,21 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 	tapir_found_list__add(list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus, name, &text, NULL, NULL);
 }
 
+/* Nothing else was found. A function of a CPU that is hardly used is no cause of anything. */
 static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	double cpus = tapir_finding__cpus(f);
+	double cpus = tapir_finding__cpus(f), idle = 100 - 100 * cpus;
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
 	struct tapir_str text = {};
 
-	if (list->rows.cnt || cpus < 0 || !tapir_found__counts(TAPIR_FOUND_IDLE, 100 - 100 * cpus))
+	if (list->rows.cnt || cpus < 0 || !tapir_found__counts(TAPIR_FOUND_IDLE, idle))
 		return;
-	tapir_str__addf(&text, "idle: %.2f s of CPU in %.1f s", (double)f->cpu.ns / 1e9, seconds);
-	tapir_found_list__add(list, TAPIR_FOUND_IDLE, 100 - 100 * cpus, NULL, &text, NULL, NULL);
+	tapir_str__addf(&text, "%s: %.2f s of CPU in %.1f s",
+			idle >= IDLE_PERCENT ? "idle" : "nothing stands out",
+			(double)f->cpu.ns / 1e9, seconds);
+	if (idle < IDLE_PERCENT)
+		tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_IDLE, idle, NULL, &text, NULL, NULL);
 }
 
 void tapir_finding_cpu__list(struct tapir_finding *f, struct tapir_found_list *list)

@@ -81,6 +81,10 @@ bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *
 void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_pool__fini(struct tapir_finding *f);
 
+void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+/* After what the heap's growth is. */
+void tapir_finding_machine__list(struct tapir_finding *f, struct tapir_found_list *list);
+
 void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i);
 void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_requests__fini(struct tapir_finding *f);

@@ -23,12 +23,15 @@ static const struct threshold {
 	[TAPIR_FOUND_GC] = {"gc", "%", "gc", 5, 40, 32, 88},
 	[TAPIR_FOUND_INDUCED_GC] = {"induced-gc", "1/s", "gc", 1, 20, 50, 88},
 	[TAPIR_FOUND_HEAP] = {"heap-growth", "MB/s", "gc", 1, 50, 45, 82},
+	[TAPIR_FOUND_MEMORY] = {"memory-growth", "MB/s", "memory", 4, 100, 40, 74},
 	[TAPIR_FOUND_FINALIZER] = {"finalizer", "s", "gc", 1, 4, 84, 90},
 	[TAPIR_FOUND_TIMERS] = {"timers", "%", "cpu", 10, 40, 50, 66},
 	[TAPIR_FOUND_JIT] = {"jit", "%", "jit", 20, 60, 35, 76},
 	[TAPIR_FOUND_CPU] = {"cpu", "CPUs", "cpu", 0.1, 1, 20, 45},
+	[TAPIR_FOUND_QUOTA] = {"quota", "%", "offcpu", 5, 50, 60, 94},
+	[TAPIR_FOUND_NEIGHBOUR] = {"neighbour", "%", "offcpu", 40, 80, 30, 60},
 	[TAPIR_FOUND_WAITS] = {"waits", "threads", "offcpu", 0.5, 4, 20, 48},
-	[TAPIR_FOUND_IDLE] = {"idle", "%", "offcpu", 98, 100, 1, 2},
+	[TAPIR_FOUND_IDLE] = {"idle", "%", "offcpu", 85, 100, 1, 2},
 };
 
 const char *tapir_found__kind_name(unsigned kind)

@@ -19,10 +19,13 @@ enum tapir_found_kind {
 	TAPIR_FOUND_GC,		/* percent of the time or of the CPU */
 	TAPIR_FOUND_INDUCED_GC, /* a second */
 	TAPIR_FOUND_HEAP,	/* MB a second */
+	TAPIR_FOUND_MEMORY,	/* MB a second */
 	TAPIR_FOUND_FINALIZER,	/* seconds without an end */
 	TAPIR_FOUND_TIMERS,	/* percent of the CPU */
 	TAPIR_FOUND_JIT,	/* percent of a CPU */
 	TAPIR_FOUND_CPU,	/* CPUs */
+	TAPIR_FOUND_QUOTA,	/* percent of the time, throttled */
+	TAPIR_FOUND_NEIGHBOUR,	/* percent of the CPU time wanted */
 	TAPIR_FOUND_WAITS,	/* threads that wait, on average */
 	TAPIR_FOUND_IDLE,	/* percent of the time without CPU */
 	TAPIR_FOUND_KIND_CNT

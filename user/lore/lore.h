@@ -100,10 +100,14 @@ struct tapir_tally_event {
 	const char *weight;	 /* the first of these fields that is there; NULL: each weighs 1 */
 };
 
+/* Of allocations, one in that many bytes is a sample, at random (gcevents, .NET 10). */
+#define TAPIR_ALLOCATION_SAMPLE_BYTES (100u * 1024u)
+
 enum tapir_tally_id {
 	TAPIR_TALLY_NONE,
 	TAPIR_TALLY_EXCEPTIONS,
 	TAPIR_TALLY_ALLOCATIONS,
+	TAPIR_TALLY_ALLOCATION_SAMPLES, /* taken at random: better than the others */
 	TAPIR_TALLY_CNT
 };
 

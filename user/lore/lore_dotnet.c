@@ -85,6 +85,11 @@ static const struct tapir_tally_event allocations[] = {
 	{},
 };
 
+static const struct tapir_tally_event samples[] = {
+	{CLR, "AllocationSampled", "TypeName", NULL, "ObjectSize"},
+	{},
+};
+
 static const struct tapir_lore_headline headlines[] = {{CLR, "GCStart", "GC"}, {}};
 
 const struct tapir_lore tapir_lore_dotnet = {
@@ -108,7 +113,9 @@ const struct tapir_lore tapir_lore_dotnet = {
 	.tracer_threads = TAPIR_LIST_OF(".NET EventPipe", "tapir"),
 	.waits = waits,
 	.pairs = TAPIR_TABLE(pairs),
-	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions, [TAPIR_TALLY_ALLOCATIONS] = allocations},
+	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions,
+		    [TAPIR_TALLY_ALLOCATIONS] = allocations,
+		    [TAPIR_TALLY_ALLOCATION_SAMPLES] = samples},
 	.headlines = headlines,
 	.specs =
 		{

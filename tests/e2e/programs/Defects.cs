@@ -8,6 +8,7 @@ using System.Linq.Expressions;
 using System.Net;
 using System.Net.Sockets;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Text;
 using System.Text.RegularExpressions;
 using System.Threading;
@@ -133,6 +134,17 @@ static class Defects
             Count(1024);
         }
         Thread.Sleep(1);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static unsafe void MapImage()
+    {
+        const int bytes = 400_000;
+        byte* image = (byte*)NativeMemory.Alloc(bytes);
+        for (int i = 0; i < bytes; i += 4096)
+            image[i] = 1;
+        Count(bytes);
+        Thread.Sleep(20);
     }
 
     sealed class Held
@@ -277,6 +289,7 @@ static class Defects
         ["exceptions"] = () => Run(1, () => { ParsePrice("x"); Thread.Sleep(0); }),
         ["loh"] = () => Run(1, RenderPage),
         ["leak"] = () => Run(2, Remember),
+        ["native"] = () => Run(1, MapImage),
         ["jit"] = () => Run(1, () => CompileRule(Interlocked.Increment(ref rule))),
         ["slow"] = AskSlowly,
         ["orders"] = ServeOrders,
@@ -297,12 +310,13 @@ static class Defects
         long before = count, cpu = process.TotalProcessorTime.Ticks, from = Stopwatch.GetTimestamp(), ns = nanoseconds;
         int[] collections = { GC.CollectionCount(0), GC.CollectionCount(1), GC.CollectionCount(2) };
         var pause = GC.GetTotalPauseDuration();
+        long allocated = GC.GetTotalAllocatedBytes();
         worst = 0;
         Console.WriteLine("counting");
         Console.ReadLine();
         process.Refresh();
         double seconds = Stopwatch.GetElapsedTime(from).TotalSeconds;
-        Console.WriteLine(FormattableString.Invariant($$"""{"witness": true, "seconds": {{seconds}}, "count": {{count - before}}, "ns": {{nanoseconds - ns}}, "worst_ns": {{worst}}, "cpu_seconds": {{(process.TotalProcessorTime.Ticks - cpu) / 1e7}}, "gen0": {{GC.CollectionCount(0) - collections[0]}}, "gen1": {{GC.CollectionCount(1) - collections[1]}}, "gen2": {{GC.CollectionCount(2) - collections[2]}}, "pause_ms": {{(GC.GetTotalPauseDuration() - pause).TotalMilliseconds}}, "pool": {{ThreadPool.ThreadCount}}, "queued": {{ThreadPool.PendingWorkItemCount}}}"""));
+        Console.WriteLine(FormattableString.Invariant($$"""{"witness": true, "seconds": {{seconds}}, "count": {{count - before}}, "ns": {{nanoseconds - ns}}, "worst_ns": {{worst}}, "cpu_seconds": {{(process.TotalProcessorTime.Ticks - cpu) / 1e7}}, "gen0": {{GC.CollectionCount(0) - collections[0]}}, "gen1": {{GC.CollectionCount(1) - collections[1]}}, "gen2": {{GC.CollectionCount(2) - collections[2]}}, "allocated": {{GC.GetTotalAllocatedBytes() - allocated}}, "pause_ms": {{(GC.GetTotalPauseDuration() - pause).TotalMilliseconds}}, "pool": {{ThreadPool.ThreadCount}}, "queued": {{ThreadPool.PendingWorkItemCount}}}"""));
         isOver = true;
         Environment.Exit(0);
     }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the report leads with, of made-up recordings: CPU and memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "finding_fixture.h"
+
+static void process_that_hardly_runs_is_idle_whoever_compiles(void **state)
+{
+	(void)state;
+	finding.has_clock = true;
+	call_thread(7, ".NET Tiered Com");
+	call_thread(8, ".NET EventPipe");
+	sample(7, 1 * MS, 20, 1);
+	sample(8, 1 * MS, 500, 1);
+	fire(TICK, 4001 * MS, 0, "Object", 0);
+	expect_finding("idle: 0.02 s of CPU in 4.0 s");
+	assert_true(tapir_finding__cpus(&finding) < 0.01);
+}
+
+static void busy_function_is_the_programs_own(void **state)
+{
+	(void)state;
+	finding.has_clock = true;
+	sample(1, 1 * MS, 300, 1);
+	sample(1, 301 * MS, 100, 2);
+	fire(TICK, 401 * MS, 0, "Object", 0);
+	expect_finding("1.00 CPUs used, 75% of the CPU in Shop.Draw(int) (75% within "
+		       "libcoreclr.so+0x10)");
+}
+
+/* tid compiles for ms of 1,000 ms, from from_ms on. */
+static void compile(uint32_t tid, uint64_t from_ms, unsigned ms, bool is_tiered)
+{
+	finding.has_clock = true;
+	call_thread(tid, is_tiered ? ".NET Tiered Com" : "shop");
+	sample(tid, from_ms * MS, ms, 5);
+	fire_on(METHOD_LOADED, tid, (from_ms + 1) * MS, 0, "Draw", is_tiered ? 0 : 1);
+}
+
+static void code_that_is_generated_all_the_time_is_a_finding(void **state)
+{
+	(void)state;
+	compile(1, 200, 600, false);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	expect_finding("100% of the CPU in the JIT compiler: 1 methods, 1 a second, most for "
+		       "Shop.Draw(int)");
+}
+
+static void warming_up_costs_half(void **state)
+{
+	(void)state;
+	compile(7, 1, 600, true);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	expect_finding("100% of the CPU in the JIT compiler: 1 methods, 1 a second; the program is "
+		       "warming up");
+	assert_true(found.rows.data[0].magnitude < 31);
+}
+
+static void share_of_a_cpu_that_is_hardly_used_is_no_finding(void **state)
+{
+	(void)state;
+	compile(1, 1, 150, false);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	assert_int_not_equal(kind_at(0), TAPIR_FOUND_JIT);
+}
+
+static void measured(const char *key, const char *value)
+{
+	feeder_add(&f, tapir_recbuf__meta(&f.buf, 1, feeder_sv(key), feeder_sv(value)));
+}
+
+static void quota_is_named_with_its_cgroup(void **state)
+{
+	(void)state;
+	finding.has_clock = true;
+	measured("quota", "20000 100000 4200000000 60 55 6000000000 /sys/fs/cgroup/cpu/shop");
+	sample(1, 1 * MS, 300, 1);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	expect_finding("throttled 4.2 s of 6.0 s by a quota of 20% of a CPU (cgroup "
+		       "/sys/fs/cgroup/cpu/shop)");
+	assert_int_equal(kind_at(1), TAPIR_FOUND_CPU);
+}
+
+/* Runs for 300 ms of a second, and could have for 600 more. */
+static void wait_for_a_cpu(void)
+{
+	finding.has_clock = true;
+	sample(1, 1 * MS, 300, 1);
+	feeder_come(&f, 1, 2 * MS, 0, 0);
+	feeder_leave(&f, 1, 302 * MS, 0);
+	feeder_come(&f, 1, 902 * MS, 0, 0);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+}
+
+static void neighbours_that_have_the_cpus_are_named(void **state)
+{
+	(void)state;
+	measured("neighbours", "1000000000 2 1600000000\n1500000000 77 cc1\n100000000 78 as\n");
+	wait_for_a_cpu();
+	expect_finding("threads waited 600.00 ms for a CPU, 67% of the time that they wanted one: "
+		       "other processes used 1.60 of 2 CPUs, most cc1 (77) 1.50, as (78) 0.10");
+}
+
+static void neighbours_that_leave_cpus_are_no_cause(void **state)
+{
+	(void)state;
+	measured("neighbours", "1000000000 8 1600000000\n1500000000 77 cc1\n");
+	wait_for_a_cpu();
+	assert_int_equal(kind_at(0), TAPIR_FOUND_CPU);
+}
+
+static void memory_that_grows_all_the_time_is_a_finding(void **state)
+{
+	(void)state;
+	measured("memory", "100 1000:90000:50000 2000:100000:50000 3000:110000:50000 "
+			   "4000:120000:50000 5000:130000:50000\n");
+	fire(GC_START, 1 * MS, 1, "0 AllocSmall NonConcurrentGC", 0);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	expect_finding("resident memory grows by 10.2 MB/s: from 102.4 MB to 133.1 MB in 3.0 s; 1 "
+		       "collection, after which the heap had 0.0 MB");
+}
+
+static void memory_that_was_filled_once_is_none(void **state)
+{
+	(void)state;
+	measured("memory", "100 1000:90000:5 2000:190000:5 3000:230000:5 4000:230000:5 "
+			   "5000:230000:5 6000:230000:5\n");
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	expect_finding("");
+}
+
+static void nonsense_that_was_measured_is_nothing(void **state)
+{
+	(void)state;
+	measured("memory", "x 1:2:3\n7 8:9");
+	measured("quota", "20000 0 9999999999999999999999 1 1 1 /x");
+	measured("neighbours", "0 0 0\n\n");
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	expect_finding("");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(process_that_hardly_runs_is_idle_whoever_compiles),
+		TEST(busy_function_is_the_programs_own),
+		TEST(code_that_is_generated_all_the_time_is_a_finding),
+		TEST(warming_up_costs_half),
+		TEST(share_of_a_cpu_that_is_hardly_used_is_no_finding),
+		TEST(quota_is_named_with_its_cgroup),
+		TEST(neighbours_that_have_the_cpus_are_named),
+		TEST(neighbours_that_leave_cpus_are_no_cause),
+		TEST(memory_that_grows_all_the_time_is_a_finding),
+		TEST(memory_that_was_filled_once_is_none),
+		TEST(nonsense_that_was_measured_is_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

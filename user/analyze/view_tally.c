@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Views that count events by a text and by their stacks: what was thrown and from where; what was
+ * allocated, in bytes. .NET reports an allocation per 100 KB or so. Its ticks come at regular
+ * distances with the bytes since the last one: right in sum, biased between types. Its samples
+ * (since .NET 10) come at random distances, and each stands for as many bytes as it is unlikely.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyze/tally.h"
+#include "analyze/view.h"
+
+struct tally_view {
+	struct tapir_view_asked asked;
+	struct tapir_tally tally, samples; /* samples: where there are any, instead */
+};
+
+static void fini(void *ctx)
+{
+	struct tally_view *v = ctx;
+
+	tapir_tally__fini(&v->tally);
+	tapir_tally__fini(&v->samples);
+}
+
+static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
+		     const struct tapir_event_view *event)
+{
+	struct tally_view *v = ctx;
+
+	if (!tapir_tally__add(&v->tally, t, probe, event))
+		tapir_tally__add(&v->samples, t, probe, event);
+}
+
+/* ---- exceptions ------------------------------------------------------------------------------ */
+
+static void begin_exceptions(void *ctx)
+{
+	struct tally_view *v = ctx;
+
+	v->tally.id = TAPIR_TALLY_EXCEPTIONS;
+	v->tally.tl = v->asked.tl;
+	v->samples.tl = v->asked.tl;
+}
+
+static int finish_exceptions(void *ctx, struct tapir_view_result *result)
+{
+	struct tally_view *v = ctx;
+	const struct tapir_tally *t = &v->tally;
+
+	tapir_tally__sort(&v->tally);
+	tapir_tally__write(t, result, "exceptions", false, v->asked.top);
+	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
+	if (!t->rows.cnt)
+		tapir_view_result__nothing(result, "no exception was seen to be thrown");
+	else
+		tapir_str__addf(&result->headline, "%llu exceptions thrown, %.0f%% of them %s",
+				(unsigned long long)t->cnt,
+				100.0 * (double)t->rows.data[0]->weight / (double)t->weight,
+				t->rows.data[0]->what);
+	return t->failed ? -ENOMEM : 0;
+}
+
+const struct tapir_view tapir_view_exceptions = {
+	.name = "exceptions",
+	.summary = "exceptions by type, message and stack",
+	.fns = {.event = on_event},
+	.ctx_bytes = sizeof(struct tally_view),
+	.default_top = 10,
+	.begin = begin_exceptions,
+	.finish = finish_exceptions,
+	.fini = fini,
+};
+
+/* ---- allocations ----------------------------------------------------------------------------- */
+
+static void begin_allocations(void *ctx)
+{
+	struct tally_view *v = ctx;
+
+	v->tally.id = TAPIR_TALLY_ALLOCATIONS;
+	v->tally.tl = v->asked.tl;
+	v->samples.id = TAPIR_TALLY_ALLOCATION_SAMPLES;
+	v->samples.tl = v->asked.tl;
+}
+
+static int finish_allocations(void *ctx, struct tapir_view_result *result)
+{
+	struct tally_view *v = ctx;
+	struct tapir_tally *t = v->samples.cnt ? &v->samples : &v->tally;
+	double seconds = (double)tapir_timeline__span_ns(t->tl) / 1e9;
+	bool is_bytes = t->weight > t->cnt; /* else each weighs 1 */
+
+	tapir_tally__sort(t);
+	tapir_tally__write(t, result, "allocations", is_bytes, v->asked.top);
+	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
+	tapir_view_result__fact(result, is_bytes ? "bytes" : "weight", NULL, TAPIR_CELL_COUNT,
+				t->weight);
+	if (!t->rows.cnt)
+		tapir_view_result__nothing(result, "no allocation was seen");
+	else if (is_bytes)
+		tapir_str__addf(&result->headline,
+				"%.1f MB allocated (%.1f MB a second), %.0f%% of "
+				"it %s",
+				(double)t->weight / 1e6,
+				seconds > 0 ? (double)t->weight / 1e6 / seconds : 0,
+				100.0 * (double)t->rows.data[0]->weight / (double)t->weight,
+				t->rows.data[0]->what);
+	else
+		tapir_str__addf(&result->headline, "%llu allocations, %.0f%% of them %s",
+				(unsigned long long)t->cnt,
+				100.0 * (double)t->rows.data[0]->weight / (double)t->weight,
+				t->rows.data[0]->what);
+	if (is_bytes && t == &v->tally)
+		tapir_view_result__note(result,
+					"shares of types are biased: they come from ticks at "
+					"regular distances; those of large objects are too large");
+	return t->failed ? -ENOMEM : 0;
+}
+
+const struct tapir_view tapir_view_allocations = {
+	.name = "allocations",
+	.summary = "allocated bytes by type and by stack",
+	.fns = {.event = on_event},
+	.ctx_bytes = sizeof(struct tally_view),
+	.default_top = 10,
+	.begin = begin_allocations,
+	.finish = finish_allocations,
+	.fini = fini,
+};

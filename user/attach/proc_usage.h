@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* proc_usage.h - what a process uses: CPU time and memory, from /proc. No privileges. */
+#ifndef TAPIR_USER_PROC_USAGE_H
+#define TAPIR_USER_PROC_USAGE_H
+
+#include <stdint.h>
+
+#include "tapir/abi.h"
+
+struct tapir_proc_usage {
+	char comm[TAPIR_COMM_BYTES];
+	uint64_t cpu_ns; /* user and system, as exact as the kernel's clock tick (10 ms) */
+	uint64_t resident_bytes;
+	uint64_t file_bytes; /* of these, pages of files and shared memory */
+};
+
+/* -errno without a line: processes come and go. */
+int tapir_proc_usage__read(uint32_t tgid, struct tapir_proc_usage *out);
+
+#endif
