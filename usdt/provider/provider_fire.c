@@ -4,6 +4,12 @@
  * the lane's own, errno untouched. Runs in signal handlers, before main and in forked children.
  */
 #include "provider_impl.h"
+#include "tapir/activity.h"
+
+/* 16 bytes each; NULL: none. */
+struct ids {
+	const uint8_t *activity, *related;
+};
 
 struct write_state {
 	uint8_t *payload; /* first, as in struct tapir_event_write */
@@ -15,11 +21,13 @@ struct write_state {
 };
 _Static_assert(sizeof(struct write_state) <= sizeof(struct tapir_event_write), "write_state");
 
-static int begin_ring(struct write_state *w, struct event_state *state, const void *frame)
+static int begin_ring(struct write_state *w, struct event_state *state, const struct ids *ids,
+		      const void *frame)
 {
 	if (!state->ring.word || !tapir_ring__wanted(&state->ring))
 		return 0;
-	return tapir_ring__begin_at(&w->ring, &state->ring, w->bytes, NULL, NULL, frame);
+	return tapir_ring__begin_at(&w->ring, &state->ring, w->bytes, ids->activity, ids->related,
+				    frame);
 }
 
 /* An event without an entry in the lane, whose table is full: counted for who would have it. */
@@ -40,11 +48,12 @@ static void count_unlisted(const struct tapir_event *event, const struct event_s
  * Where a ring has room for the payload, all sessions inside the process copy it from there when it
  * is committed: what is in the ring is the thread's own until then.
  */
-static void begin_process(struct write_state *w, struct event_state *state)
+static void begin_process(struct write_state *w, struct event_state *state, const struct ids *ids)
 {
 	uint64_t wants = prov_load(&state->wants);
 
-	w->process.first.activity = w->process.first.related = NULL;
+	w->process.first.activity = ids->activity;
+	w->process.first.related = ids->related;
 	w->process.first.bytes = w->bytes;
 	if (w->has_ring)
 		w->process.others = wants;
@@ -53,8 +62,9 @@ static void begin_process(struct write_state *w, struct event_state *state)
 }
 
 /* frame: of the function that the stack begins above. */
-static inline __attribute__((always_inline)) int
-begin(struct tapir_event_write *write, struct tapir_event *event, size_t bytes, const void *frame)
+static inline __attribute__((always_inline)) int begin(struct tapir_event_write *write,
+						       struct tapir_event *event, size_t bytes,
+						       const struct ids *ids, const void *frame)
 {
 	struct write_state *w = (struct write_state *)(void *)write;
 	struct event_state *state = event_state__of(event);
@@ -67,12 +77,12 @@ begin(struct tapir_event_write *write, struct tapir_event *event, size_t bytes, 
 	w->bytes = bytes <= TAPIR_PAYLOAD_BYTES ? (uint32_t)bytes : TAPIR_PAYLOAD_BYTES + 1;
 	w->event = event;
 	if (sessions & (TAPIR_SESSIONS_RING | TAPIR_SESSIONS_CHECK) &&
-	    begin_ring(w, state, frame)) {
+	    begin_ring(w, state, ids, frame)) {
 		w->has_ring = 1;
 		w->payload = w->ring.payload;
 	}
 	if (sessions & TAPIR_SESSIONS_PROCESS)
-		begin_process(w, state);
+		begin_process(w, state, ids);
 	if (__builtin_expect(sessions & TAPIR_SESSIONS_CHECK && state->is_unlisted, 0))
 		count_unlisted(event, state);
 	return w->payload != NULL;
@@ -80,7 +90,18 @@ begin(struct tapir_event_write *write, struct tapir_event *event, size_t bytes, 
 
 int tapir_event__begin(struct tapir_event_write *write, struct tapir_event *event, size_t bytes)
 {
-	return begin(write, event, bytes, __builtin_frame_address(0));
+	struct ids ids;
+
+	provider_activity__of(event, &ids.activity, &ids.related);
+	return begin(write, event, bytes, &ids, __builtin_frame_address(0));
+}
+
+int tapir_event__begin_with_ids(struct tapir_event_write *write, struct tapir_event *event,
+				size_t bytes, const uint8_t *activity, const uint8_t *related)
+{
+	const struct ids ids = {activity, related};
+
+	return begin(write, event, bytes, &ids, __builtin_frame_address(0));
 }
 
 void tapir_event__commit(struct tapir_event_write *write)
@@ -96,8 +117,10 @@ void tapir_event__commit(struct tapir_event_write *write)
 void tapir_event__write(struct tapir_event *event, const void *payload, size_t bytes)
 {
 	struct tapir_event_write write;
+	struct ids ids;
 
-	if (!begin(&write, event, bytes, __builtin_frame_address(0)))
+	provider_activity__of(event, &ids.activity, &ids.related);
+	if (!begin(&write, event, bytes, &ids, __builtin_frame_address(0)))
 		return;
 	memcpy(write.payload, payload, bytes);
 	tapir_event__commit(&write);

@@ -166,6 +166,12 @@ void provider_sessions__commit(struct process_write *w, struct tapir_event *even
 uint32_t provider_tid(void);
 uint32_t provider_shard(void); /* 0 to 15, for the thread's life */
 
+/* ---- usdt/activity ------------------------------------------------------------------------ */
+
+/* The thread's ids for an event: borrowed, NULL: none. As strict as a signal handler. */
+void provider_activity__of(const struct tapir_event *event, const uint8_t **activity,
+			   const uint8_t **related);
+
 /* ---- provider_poller.c -------------------------------------------------------------------- */
 
 /* Starts the thread unless it runs or nobody wants it. Under the lock. 0 or -errno. */
