@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -39,7 +41,9 @@ struct tapir_fs {
 	char name[NAME_BYTES];
 	bool was_silent;
 	struct tapir_helper helper;
-	struct tapir_map skipped; /* files */
+	pthread_mutex_t turn_lock; /* held during a turn */
+	int left_pidfd;		   /* of an earlier turn; -1 */
+	struct tapir_map skipped;  /* files */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
@@ -121,6 +125,8 @@ static struct tapir_fs *entry_of(uint64_t dev, const struct tapir_mount *mount)
 	if (!fs)
 		return NULL;
 	pthread_mutex_init(&fs->lock, NULL);
+	pthread_mutex_init(&fs->turn_lock, NULL);
+	fs->left_pidfd = -1;
 	fs->dev = dev;
 	fs->helper = TAPIR_HELPER_NONE;
 	snprintf(fs->name, sizeof(fs->name), "%s%s%s", mount->type, *mount->point ? " at " : "",
@@ -266,6 +272,21 @@ static void note_time(struct tapir_fs *fs, uint64_t ns, bool is_silent)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Whether the process of an earlier turn waits still. Call with its lock. */
+static bool is_left(struct tapir_fs *fs)
+{
+	siginfo_t info = {};
+
+	if (fs->left_pidfd < 0)
+		return false;
+	if (!waitid(P_PIDFD, (id_t)fs->left_pidfd, &info, WEXITED | WNOHANG | __WALL) &&
+	    !info.si_pid)
+		return true;
+	close(fs->left_pidfd);
+	fs->left_pidfd = -1;
+	return false;
+}
+
 /* Call with its lock. */
 static int call_helper(struct tapir_fs *fs, struct tapir_helper_call *call)
 {
@@ -290,9 +311,60 @@ int tapir_fs__call(struct tapir_fs *fs, struct tapir_helper_call *call)
 	int err;
 
 	pthread_mutex_lock(&fs->lock);
-	err = call_helper(fs, call);
+	err = is_left(fs) ? -ETIMEDOUT : call_helper(fs, call);
 	pthread_mutex_unlock(&fs->lock);
 	return err;
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+static int find_mounted(uint32_t tgid, const char *path, struct tapir_fs **out)
+{
+	struct tapir_mount mount = {};
+	unsigned major_nr = 0, minor_nr = 0;
+
+	*out = NULL;
+	if (!tapir_mount__of_path(tgid, path, &mount) || trait_of(&mount) != TAPIR_FS_FOREIGN ||
+	    sscanf(mount.dev, "%u:%u", &major_nr, &minor_nr) != 2)
+		return 0;
+	pthread_mutex_lock(&lock);
+	*out = entry_of(makedev(major_nr, minor_nr), &mount);
+	pthread_mutex_unlock(&lock);
+	return *out ? 0 : -ENFILE;
+}
+
+int tapir_fs__begin_turn(uint32_t tgid, const char *path, struct tapir_fs **out)
+{
+	struct tapir_fs *fs;
+	bool is_silent;
+	int err = find_mounted(tgid, path, &fs);
+
+	*out = NULL;
+	if (err || !fs)
+		return err;
+	pthread_mutex_lock(&fs->turn_lock);
+	pthread_mutex_lock(&fs->lock);
+	is_silent = is_left(fs) || (fs->helper.sock >= 0 && tapir_helper__is_busy(&fs->helper));
+	pthread_mutex_unlock(&fs->lock);
+	if (is_silent) {
+		pthread_mutex_unlock(&fs->turn_lock);
+		return -EBUSY;
+	}
+	*out = fs;
+	return 0;
+}
+
+void tapir_fs__end_turn(struct tapir_fs *fs, int left_pidfd)
+{
+	if (left_pidfd >= 0) {
+		pthread_mutex_lock(&fs->lock);
+		fs->left_pidfd = left_pidfd;
+		pthread_mutex_unlock(&fs->lock);
+		pthread_mutex_lock(&lock);
+		fs->was_silent = true;
+		pthread_mutex_unlock(&lock);
+	}
+	pthread_mutex_unlock(&fs->turn_lock);
 }
 
 void tapir_fs__skip(struct tapir_fs *fs, uint64_t file)
@@ -313,14 +385,27 @@ static bool is_among(pid_t pid, const pid_t *pids, size_t cnt)
 	return false;
 }
 
-static void describe(const struct tapir_fs *fs, bool is_left, void (*line)(const char *text))
+static int pid_of(int pidfd)
+{
+	tapir_autofree char *text = NULL;
+	const char *at;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	if (tapir_file__read(path, 4096, &text, NULL))
+		return 0;
+	at = strstr(text, "\nPid:");
+	return at ? atoi(at + strlen("\nPid:")) : 0;
+}
+
+/* left_pid: 0: none */
+static void describe(const struct tapir_fs *fs, int left_pid, void (*line)(const char *text))
 {
 	char text[NAME_BYTES + 192], left[96] = "";
 
-	if (is_left)
+	if (left_pid)
 		snprintf(left, sizeof(left),
-			 "; process %d waits for it and cannot exit until it answers",
-			 (int)fs->helper.pid);
+			 "; process %d waits for it and cannot exit until it answers", left_pid);
 	snprintf(text, sizeof(text), "%s does not answer: %zu file%s not read there%s", fs->name,
 		 fs->skipped.cnt, fs->skipped.cnt == 1 ? " was" : "s were", left);
 	line(text);
@@ -334,13 +419,18 @@ void tapir_fs__end_all(void (*line)(const char *text))
 	for (unsigned i = 0; i < fs_cnt; i++) {
 		struct tapir_fs *fs = all[i];
 
-		bool is_left = is_among(fs->helper.pid, left, left_cnt);
+		int left_pid = is_among(fs->helper.pid, left, left_cnt) ? (int)fs->helper.pid
+			       : is_left(fs)				? pid_of(fs->left_pidfd)
+									: 0;
 
-		if (line && (fs->was_silent || is_left))
-			describe(fs, is_left, line);
+		if (line && (fs->was_silent || left_pid))
+			describe(fs, left_pid, line);
+		if (fs->left_pidfd >= 0)
+			close(fs->left_pidfd);
 		tapir_helper__leave(&fs->helper);
 		tapir_map__fini(&fs->skipped);
 		pthread_mutex_destroy(&fs->lock);
+		pthread_mutex_destroy(&fs->turn_lock);
 		free(fs);
 	}
 	fs_cnt = 0;

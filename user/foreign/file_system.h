@@ -41,6 +41,16 @@ struct tapir_fs *tapir_fs__of_path(const char *path);
 int tapir_fs__call(struct tapir_fs *fs, struct tapir_helper_call *call);
 
 /*
+ * For a process other than the helper that may wait for the file system: one at a time. path:
+ * absolute and as tgid sees it; nothing is looked up there. 0: *out is NULL for a local one, else
+ * the caller ends its turn with __end_turn; -EBUSY: the helper, or the process of an earlier turn,
+ * waits for an answer.
+ */
+int tapir_fs__begin_turn(uint32_t tgid, const char *path, struct tapir_fs **out);
+/* left_pidfd: of a process that could not be ended; it belongs to fs from then on. -1: none. */
+void tapir_fs__end_turn(struct tapir_fs *fs, int left_pidfd);
+
+/*
  * A file was not read because of it: counted once, by its inode number or a hash of its path, for
  * the summary line.
  */

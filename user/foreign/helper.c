@@ -177,6 +177,11 @@ static int wait_answer(const struct tapir_helper *helper, uint64_t deadline_ns)
 	}
 }
 
+bool tapir_helper__is_busy(struct tapir_helper *helper)
+{
+	return helper->is_busy && receive(helper, NULL) == -EAGAIN;
+}
+
 int tapir_helper__call(struct tapir_helper *helper, struct tapir_helper_call *call,
 		       uint64_t deadline_ns)
 {

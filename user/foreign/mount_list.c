@@ -150,3 +150,32 @@ bool tapir_mount__find(uint32_t tgid, uint64_t id, struct tapir_mount *out)
 	snprintf(path, sizeof(path), "/proc/%u/mountinfo", tgid);
 	return tgid && find_in_list(path, id, out);
 }
+
+static bool is_below(const char *path, const char *point, size_t len)
+{
+	return len == 1 || (!strncmp(path, point, len) && (path[len] == '/' || !path[len]));
+}
+
+/* Of two mounts at one place the later one is on top. */
+bool tapir_mount__of_path(uint32_t tgid, const char *path, struct tapir_mount *out)
+{
+	tapir_autofree char *text = NULL;
+	struct tapir_mount mount;
+	char list[48] = "/proc/self/mountinfo";
+	size_t best_len = 0, len;
+
+	if (tgid)
+		snprintf(list, sizeof(list), "/proc/%u/mountinfo", tgid);
+	if (tapir_file__read(list, MAX_MOUNTINFO_BYTES, &text, NULL))
+		return false;
+	for (const char *line = *text ? text : NULL; line; line = tapir_mount__next(line)) {
+		if (!tapir_mount__parse(line, &mount))
+			continue;
+		len = strlen(mount.point);
+		if (len < best_len || !is_below(path, mount.point, len))
+			continue;
+		best_len = len;
+		*out = mount;
+	}
+	return best_len > 0;
+}

@@ -25,6 +25,12 @@ struct tapir_mount {
 bool tapir_mount__find(uint32_t tgid, uint64_t id, struct tapir_mount *out);
 
 /*
+ * The mount that shows path, absolute and as tgid sees it (0: as this process does), by the list
+ * alone: links in the path are not followed. false: there is no list.
+ */
+bool tapir_mount__of_path(uint32_t tgid, const char *path, struct tapir_mount *out);
+
+/*
  * The line after this one (NULL: none), and the fields of a line. A line ends with a newline or a
  * NUL.
  */

@@ -24,7 +24,7 @@
  * credentials would be set for, or visible to, all threads), does everything that touches files,
  * passes the connected socket back (SCM_RIGHTS) and is killed if it does not return. The JVM itself
  * must be the listener (SO_PEERCRED). A child that even SIGKILL cannot end holds no fd of tapir;
- * with 8 such children, no more are created (-EBUSY).
+ * there is at most one for each file system (-EBUSY).
  *
  * Only .java_pidN remains, which belongs to the JVM and is removed when it exits (not with SIGKILL
  * or -Xrs). Nothing is sent to a stopped JVM. One that is stopped or hangs in between may carry out

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "foreign/file_system.h"
 #include "runtime/peer/peer_helper.h"
 
 #define GRACE_NS       (200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */
@@ -261,35 +262,43 @@ static int await_answer(const struct tapir_peer_helper *job, int fd,
 	return err ? err : receive(fd, answer, out_fd);
 }
 
-/* Takes pidfd, of one that should have ended. */
+/* Takes pidfd, of one that should have ended: -1, or pidfd as it has not. */
+static int let_go(int pidfd)
+{
+	if (!has_ended(pidfd))
+		return pidfd;
+	close(pidfd);
+	return -1;
+}
+
 static void put_away(int pidfd)
 {
-	if (has_ended(pidfd))
-		close(pidfd);
-	else
+	pidfd = let_go(pidfd);
+	if (pidfd >= 0)
 		remember(pidfd);
 }
 
-/* Takes pidfd. */
-static void end_child(int pidfd, bool has_answered)
+/* Takes pidfd; returns it if the child has not ended. */
+static int end_child(int pidfd, bool has_answered)
 {
 	struct pollfd end = {.fd = pidfd, .events = POLLIN};
 
 	if (!has_answered || poll(&end, 1, DEATH_NS / TAPIR_NS_PER_MS) <= 0)
 		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 	poll(&end, 1, DEATH_NS / TAPIR_NS_PER_MS);
-	put_away(pidfd);
+	return let_go(pidfd);
 }
 
-/* guard: the child stays, if it could do its job; NULL: it does not. */
-static int run(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer, int *fd,
-	       struct tapir_peer_guard *guard)
+/*
+ * guard: the child stays, if it could do its job; NULL: it does not. *left_pidfd: of one that
+ * could not be ended.
+ */
+static int run_child(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer, int *fd,
+		     struct tapir_peer_guard *guard, int *left_pidfd)
 {
 	struct tapir_peer_helper own = *job;
 	int pair[2], ends[2] = {-1, -1}, pidfd, err;
 
-	if (!may_make_one_more())
-		return -EBUSY;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	err = guard && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ? -errno : 0;
@@ -306,7 +315,25 @@ static int run(const struct tapir_peer_helper *job, struct tapir_peer_answer *an
 	}
 	tapir_guard__fd(&ends[1]); /* a guard that was too slow takes back what it does */
 	if (pidfd >= 0)
-		end_child(pidfd, !err || guard);
+		*left_pidfd = end_child(pidfd, !err || guard);
+	return err;
+}
+
+static int run(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer, int *fd,
+	       struct tapir_peer_guard *guard)
+{
+	struct tapir_fs *fs = NULL;
+	int left_pidfd = -1, err = may_make_one_more() ? 0 : -EBUSY;
+
+	if (!err && job->dir_fd < 0)
+		err = tapir_fs__begin_turn(job->tgid, job->dir, &fs);
+	if (err)
+		return err;
+	err = run_child(job, answer, fd, guard, &left_pidfd);
+	if (fs)
+		tapir_fs__end_turn(fs, left_pidfd);
+	else if (left_pidfd >= 0)
+		remember(left_pidfd);
 	return err;
 }
 
@@ -330,9 +357,13 @@ void tapir_peer_guard__note_answered(const struct tapir_peer_guard *guard)
 
 void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard)
 {
+	int left_pidfd;
+
 	if (guard->pidfd < 0)
 		return;
-	end_child(guard->pidfd, tell(guard, NOTE_DISMISSED, -1));
+	left_pidfd = end_child(guard->pidfd, tell(guard, NOTE_DISMISSED, -1));
+	if (left_pidfd >= 0)
+		remember(left_pidfd);
 	close(guard->life_fd);
 	*guard = TAPIR_PEER_NO_GUARD;
 }

@@ -7,7 +7,8 @@
  * The child is a copy of one thread of a program with many: it makes system calls and touches its
  * stack, no heap, no locks, no libc that has any. All it needs is in the job; all it found is in
  * the answer. A file system that never answers blocks the child, not tapir; a child that even
- * SIGKILL cannot end holds no fd of tapir, and with 8 such children no more are created.
+ * SIGKILL cannot end holds no fd of tapir, and there is at most one for each file system of its
+ * job's directory (-EBUSY). Where a link leads elsewhere, there are at most 8 in all.
  *
  * Kernel: 5.9 (close_range). Thread-safe.
  */
