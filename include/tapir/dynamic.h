@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dynamic.h - events that a program did not know when it was compiled.
+ *
+ *	static const struct tapir_event_field fields[] = {
+ *		{"Order", NULL, 0, 0, TAPIR_TYPE_U64, TAPIR_REPEAT_NONE, {0, 0}},
+ *		{"Customer", NULL, 0, 0, TAPIR_TYPE_UTF8, TAPIR_REPEAT_NONE, {0, 0}}};
+ *	struct tapir_event_about about = {"My-Plugin", "OrderPlaced", fields, 0x1, 1, 0,
+ *					  TAPIR_INFORMATIONAL, 2, 0, 0, {0}};
+ *
+ *	tapir_dynamic__new("My-Plugin", NULL, NULL, &plugin);
+ *	tapir_event__define(plugin, &about, &placed);
+ *	tapir_event__fire(placed, payload, bytes);
+ *	tapir_dynamic__free(plugin);
+ *
+ * A defined event is an event as of provider.h: sessions, keywords, levels, the ring lane, losses.
+ * It also is a typed USDT probe with a semaphore of its own, which tapir, bpftrace and perf list
+ * and attach one by one: an ELF image in a memfd (named TAPIR_DYNAMIC_IMAGE_NAME and the provider),
+ * one for each 64 events of a provider, which the process maps. Names of providers and events
+ * consist of letters, digits, '.', '_' and '-'.
+ *
+ * The probe's arguments are the first 12 fields: numbers by value, strings, arrays, structures,
+ * GUIDs as addresses in the payload. With a payload that ends early the rest is 0.
+ *
+ * WITHOUT A TYPED PROBE. Where executable memfds are forbidden (vm.memfd_noexec, SELinux), and on
+ * aarch64, an event has the sessions alone, and tapir_dynamic__probe_error says why.
+ *
+ * All functions but tapir_event__fire lock and allocate: any thread, not in a signal handler. They
+ * print nothing and preserve errno. C11 and C++11.
+ */
+#ifndef TAPIR_DYNAMIC_H
+#define TAPIR_DYNAMIC_H
+
+#include "provider.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TAPIR_DYNAMIC_IMAGE_NAME "tapir-events."
+
+struct tapir_dynamic;
+
+/*
+ * A provider without events, to which they are added by tapir_event__define. Arguments and errors
+ * as of tapir_provider__new; -EINVAL also for a name with other characters. *out is the caller's
+ * to free.
+ */
+TAPIR_API int tapir_dynamic__new(const char *name, const uint8_t *guid,
+				 const struct tapir_provider_opts *opts,
+				 struct tapir_dynamic **out);
+
+/*
+ * All its events are gone, with their memory: no thread may test or fire one any more. Tools that
+ * are attached see the probes go. NULL is allowed.
+ */
+TAPIR_API void tapir_dynamic__free(struct tapir_dynamic *dynamic);
+
+/*
+ * Adds an event.
+ *
+ *	about	copied with its fields and names; about->provider is ignored
+ *	out	borrowed until the provider is freed
+ *
+ * 0, or -errno and nothing changed: -EINVAL (a malformed list of fields, a name with other
+ * characters), -ENOMEM, -ENOSPC (TAPIR_MAX_EVENTS).
+ */
+TAPIR_API int tapir_event__define(struct tapir_dynamic *dynamic,
+				  const struct tapir_event_about *about, struct tapir_event **out);
+
+/* 0: each of its events is a typed probe. -errno: the first that is not, for this reason. */
+TAPIR_API int tapir_dynamic__probe_error(const struct tapir_dynamic *dynamic);
+
+/* The probe alone of an event that was defined, for tapir_event__fire. */
+TAPIR_API void tapir_event__fire_probe(struct tapir_event *event, const void *payload,
+				       size_t bytes);
+
+/*
+ * Fires an event that was defined. Any thread, any time; see SAFETY in provider.h. Off: one load
+ * and one branch, which a caller that has to make the payload first does by itself:
+ * TAPIR_EVENT_ENABLED(*event).
+ */
+static inline __attribute__((unused)) void tapir_event__fire(struct tapir_event *event,
+							     const void *payload, size_t bytes)
+{
+	if (!TAPIR_EVENT_ENABLED(*event))
+		return;
+	if (TAPIR_EVENT_PROBED(*event))
+		tapir_event__fire_probe(event, payload, bytes);
+	if (TAPIR_EVENT_RECORDED(*event))
+		tapir_event__write(event, payload, bytes);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TAPIR_DYNAMIC_H */

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * bench_dynamic - what events cost that are defined at run time (tapir/dynamic.h): 10,000 of 500
+ * providers, and one of them beside the same event known at build time. Best of rounds, taken in
+ * turn. Without a tracer it measures "off":
+ *
+ *	build/tests/bench/bench_dynamic
+ *	tapir record Bench-Shop --lane ring -f -o /tmp/x.tapir -- build/tests/bench/bench_dynamic
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tapir/dynamic.h"
+
+#define PROVIDER_CNT 500
+#define EVENT_CNT    20 /* each */
+#define ROUND_CNT    60
+#define FIRE_CNT     20000
+#define PROVIDER     "Bench-Shop"
+
+TAPIR_EVENT(Static, PROVIDER, "Static", 1, 0, TAPIR_INFORMATIONAL, 0, (I32, A), (I32, B), (I32, C),
+	    (I32, D), (UTF8, Text));
+
+static const struct tapir_event_field fields[] = {
+	{"A", NULL, 0, 0, TAPIR_TYPE_I32, TAPIR_REPEAT_NONE, {0, 0}},
+	{"B", NULL, 0, 0, TAPIR_TYPE_I32, TAPIR_REPEAT_NONE, {0, 0}},
+	{"C", NULL, 0, 0, TAPIR_TYPE_I32, TAPIR_REPEAT_NONE, {0, 0}},
+	{"D", NULL, 0, 0, TAPIR_TYPE_I32, TAPIR_REPEAT_NONE, {0, 0}},
+	{"Text", NULL, 0, 0, TAPIR_TYPE_UTF8, TAPIR_REPEAT_NONE, {0, 0}},
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static long resident_kb(void)
+{
+	long pages = 0, resident = 0;
+	FILE *statm = fopen("/proc/self/statm", "r");
+
+	if (statm) {
+		if (fscanf(statm, "%ld %ld", &pages, &resident) != 2)
+			resident = 0;
+		fclose(statm);
+	}
+	return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static struct tapir_event *define(struct tapir_dynamic *d, unsigned idx)
+{
+	struct tapir_event_about about = {NULL, "Dynamic", fields, 0,  2, 0, TAPIR_INFORMATIONAL,
+					  5,	0,	   0,	   {0}};
+	struct tapir_event *event;
+	char name[32];
+
+	snprintf(name, sizeof(name), "Dynamic%u", idx);
+	about.name = name;
+	if (tapir_event__define(d, &about, &event) || tapir_dynamic__probe_error(d))
+		exit(1);
+	return event;
+}
+
+static void measure_defining(void)
+{
+	static struct tapir_dynamic *all[PROVIDER_CNT];
+	long before_kb = resident_kb(), after_kb;
+	uint64_t begin = now_ns(), took;
+
+	for (unsigned i = 0; i < PROVIDER_CNT; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "Bench-Many-%u", i);
+		if (tapir_dynamic__new(name, NULL, NULL, &all[i]))
+			exit(1);
+		for (unsigned k = 0; k < EVENT_CNT; k++)
+			define(all[i], k);
+	}
+	took = now_ns() - begin;
+	after_kb = resident_kb();
+	begin = now_ns();
+	for (unsigned i = 0; i < PROVIDER_CNT; i++)
+		tapir_dynamic__free(all[i]);
+	printf("define: %.1f us and %.2f KiB each, %.1f us to free\n",
+	       (double)took / 1e3 / (PROVIDER_CNT * EVENT_CNT),
+	       (double)(after_kb - before_kb) / (PROVIDER_CNT * EVENT_CNT),
+	       (double)(now_ns() - begin) / 1e3 / (PROVIDER_CNT * EVENT_CNT));
+}
+
+static __attribute__((noipa)) void fire_static(int n)
+{
+	TAPIR_FIRE(Static, n, n + 1, n + 2, n + 3, "0123456789abcde");
+}
+
+static __attribute__((noipa)) void fire_dynamic(struct tapir_event *event, int n)
+{
+	struct {
+		int32_t numbers[4];
+		char text[16];
+	} payload;
+
+	if (!TAPIR_EVENT_ENABLED(*event))
+		return;
+	for (int i = 0; i < 4; i++)
+		payload.numbers[i] = n + i;
+	memcpy(payload.text, "0123456789abcde", 16);
+	tapir_event__fire(event, &payload, sizeof(payload));
+}
+
+static double ns_each(struct tapir_event *event)
+{
+	uint64_t begin = now_ns();
+
+	for (int i = 0; i < FIRE_CNT; i++) {
+		if (event)
+			fire_dynamic(event, i);
+		else
+			fire_static(i);
+	}
+	return (double)(now_ns() - begin) / FIRE_CNT;
+}
+
+int main(void)
+{
+	static struct tapir_event *const events[] = {&Static};
+	double best_static = 1e9, best_dynamic = 1e9;
+	struct tapir_provider *provider;
+	struct tapir_dynamic *d;
+	struct tapir_event *event;
+
+	measure_defining();
+	if (tapir_provider__new(PROVIDER, NULL, events, 1, NULL, &provider) ||
+	    tapir_dynamic__new(PROVIDER, NULL, NULL, &d))
+		return 1;
+	event = define(d, 0);
+	usleep(300000); /* a tracer finds the events */
+	for (int i = 0; i < ROUND_CNT; i++) {
+		double s = ns_each(NULL), v = ns_each(event);
+
+		best_static = s < best_static ? s : best_static;
+		best_dynamic = v < best_dynamic ? v : best_dynamic;
+		usleep(20000); /* the ring is drained */
+	}
+	printf("fire (%s): static %.2f ns, dynamic %.2f ns, %.2f x\n",
+	       TAPIR_EVENT_ENABLED(*event) ? "on" : "off", best_static, best_dynamic,
+	       best_dynamic / best_static);
+	tapir_dynamic__free(d);
+	tapir_provider__free(provider);
+	return 0;
+}

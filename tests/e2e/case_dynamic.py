@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Events defined at run time (tapir/dynamic.h) are typed probes for every tool, and ring events."""
+import os
+
+from harness import EVENTS_ONLY, args_of
+
+PROVIDER = "Tapir-Test-Plugin"
+COUNT = 200
+
+
+def image_of(t, pid):
+    """The image of its probes, by the descriptor that the program has."""
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        path = f"/proc/{pid}/fd/{fd}"
+        if "/memfd:tapir-events." + PROVIDER in os.readlink(path):
+            return path
+    t.ok(False, "the program has no image")
+    return None
+
+
+def recorded(t, lane, target):
+    tapir = t.start_tapir("record", PROVIDER + ":Called", *EVENTS_ONLY, "--lane", lane, "-p", target.pid, "-f",
+                          "-o", t.path(lane + ".tapir"))
+    tapir.wait_ready()
+    return tapir
+
+
+def test_an_event_defined_at_run_time_is_seen_by_tapir_and_bpftrace(t):
+    target = t.target("plugin", "--wait", COUNT)
+    listed = t.tapir("list", "-p", target.pid).out
+    t.ok("Called" in listed and "Number:u32 Name:str Cost:i64" in listed, listed)
+    image = image_of(t, target.pid)
+    tapirs = {lane: recorded(t, lane, target) for lane in ("ring", "probe")}
+    watcher = t.start(t.need("bpftrace"), "-e",
+                      f'usdt:{image}:{PROVIDER}:Called {{ @calls = count(); @sum = sum(arg0); '
+                      'if (arg0 == 7) { printf("%d %s %d\\n", arg0, str(arg1), arg2); } }'
+                      f'usdt:{image}:{PROVIDER}:Loaded {{ @loads = count(); }} BEGIN {{ printf("watching\\n"); }}',
+                      "-p", target.pid)
+    watcher.wait_line("watching")
+    target.go()
+    t.eq(target.wait().witness(), {"fired": COUNT}, "fired")
+    out = watcher.wait().out
+    for line in ("7 plug-in -7", f"@calls: {COUNT}", f"@loads: {COUNT}", f"@sum: {sum(range(COUNT))}"):
+        t.ok(line in out, out)
+    for lane, tapir in tapirs.items():
+        t.eq(tapir.wait().rc, 0, lane)
+        events = t.events(t.path(lane + ".tapir"))
+        t.eq({event["event"] for event in events}, {"Called"}, "one event of two: " + lane)
+        t.eq(sorted(args_of(event) for event in events), [[n, "plug-in", -n] for n in range(COUNT)], "fields: " + lane)
+        t.eq({event.get("lane", "probe") for event in events}, {lane}, "lane")

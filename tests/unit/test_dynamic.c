@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * include/tapir/dynamic.h: probes defined at run time as tapir's reader of notes sees them, the
+ * registers when one fires (its slot is overwritten by a jump), payloads that lie, children.
+ */
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "elf/image.h"
+#include "elf/notes.h"
+#include "tapir/dynamic.h"
+
+#define FIELD(type, name)                                                                          \
+	{                                                                                          \
+		name, NULL, 0, 0, TAPIR_TYPE_##type, TAPIR_REPEAT_NONE,                            \
+		{                                                                                  \
+			0, 0                                                                       \
+		}                                                                                  \
+	}
+
+static const struct tapir_event_field members[] = {FIELD(UTF8, "Key"), FIELD(U16, "Value")};
+static const struct tapir_event_field fields[] = {
+	FIELD(I16, "Small"),
+	FIELD(UTF8, "Text"),
+	FIELD(UTF16, "Wide"),
+	FIELD(U8, "Count"),
+	{"Pairs", members, 2, 3, TAPIR_TYPE_STRUCT, TAPIR_REPEAT_COUNT_FIELD, {0, 0}},
+	{"Words", NULL, 0, 0, TAPIR_TYPE_U32, TAPIR_REPEAT_COUNT_U16, {0, 0}},
+	FIELD(F64, "Ratio"),
+	FIELD(BOOL, "Yes"),
+	FIELD(GUID, "Id"),
+};
+static const uint8_t payload[] = "\xfe\xff"
+				 "text\0"
+				 "w\0\0\0"
+				 "\2"
+				 "a\0\1\0"
+				 "bc\0\2\0"
+				 "\1\0\3\0\0\0"
+				 "\0\0\0\0\0\0\xf0\x3f"
+				 "\1\0\0\0"
+				 "0123456789abcdef";
+#define PAYLOAD_BYTES (sizeof(payload) - 1)
+
+static struct tapir_event_about about_of(const char *name)
+{
+	return (struct tapir_event_about){NULL,		 name, fields, 0x11, 7,	 2,
+					  TAPIR_WARNING, 9,    3,      1,    {0}};
+}
+
+static struct tapir_dynamic *new_dynamic(const char *name)
+{
+	struct tapir_dynamic *d = NULL;
+
+	assert_int_equal(tapir_dynamic__new(name, NULL, NULL, &d), 0);
+	return d;
+}
+
+/* The image of a provider, by its memfd. */
+static void read_notes(const char *name, struct tapir_elf **elf, struct tapir_usdt_notes *notes)
+{
+	char path[64], target[256];
+
+	for (int fd = 3; fd < 256; fd++) {
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		len = readlink(path, target, sizeof(target) - 1);
+		target[len > 0 ? len : 0] = '\0';
+		if (strstr(target, name)) {
+			assert_int_equal(tapir_elf__open_fd(fd, elf), 0);
+			assert_true(tapir_usdt_notes__read(*elf, notes) >= 0);
+			return;
+		}
+	}
+	fail_msg("no image %s", name);
+}
+
+static void an_event_is_a_typed_probe_once_it_is_defined(void **state)
+{
+	struct tapir_dynamic *d = new_dynamic("Unit-Plugin");
+	struct tapir_event_about about = about_of("Placed");
+	struct tapir_event *event = NULL, *other = NULL;
+	struct tapir_usdt_notes notes;
+	struct tapir_elf *elf;
+	char name[] = "Second";
+
+	(void)state;
+	errno = 4711;
+	assert_int_equal(tapir_event__define(d, &about, &event), 0);
+	about.name = name;
+	assert_int_equal(tapir_event__define(d, &about, &other), 0);
+	memset(name, 'x', sizeof(name) - 1); /* it was copied */
+	assert_int_equal(errno, 4711);
+	assert_int_equal(tapir_dynamic__probe_error(d), 0);
+	assert_int_equal((const char *)other - (const char *)event, 64);
+	assert_false(TAPIR_EVENT_ENABLED(*event));
+	tapir_event__fire(event, payload, PAYLOAD_BYTES);
+	read_notes(TAPIR_DYNAMIC_IMAGE_NAME "Unit-Plugin", &elf, &notes);
+	assert_int_equal(notes.bad_cnt, 0);
+	assert_int_equal(notes.cnt, 2);
+	assert_string_equal(notes.data[0].provider, "Unit-Plugin");
+	assert_string_equal(notes.data[0].name, "Placed");
+	assert_string_equal(notes.data[1].name, "Second");
+	assert_string_equal(notes.data[0].kinds, "isp"
+						 "uppfbp");
+	assert_string_equal(notes.data[0].arg_names[4], "Pairs");
+	assert_int_equal(notes.data[1].semaphore_off - notes.data[0].semaphore_off, 64);
+	tapir_usdt_notes__fini(&notes);
+	tapir_elf__free(elf);
+	tapir_dynamic__free(d);
+	tapir_dynamic__free(NULL);
+}
+
+/* ---- fired ----------------------------------------------------------------------------------- */
+
+#ifdef __x86_64__
+static volatile uint64_t seen[12] __attribute__((used));
+static volatile unsigned seen_cnt __attribute__((used));
+
+__attribute__((naked, used)) static void keep_registers(void)
+{
+	__asm__("push %r15\n"
+		"lea seen(%rip), %r15\n"
+		"mov %rdi, (%r15)\n"
+		"mov %rsi, 8(%r15)\n"
+		"mov %rdx, 16(%r15)\n"
+		"mov %rcx, 24(%r15)\n"
+		"mov %r8, 32(%r15)\n"
+		"mov %r9, 40(%r15)\n"
+		"mov %rax, 48(%r15)\n"
+		"mov %r10, 56(%r15)\n"
+		"mov %rbx, 64(%r15)\n"
+		"incl seen_cnt(%rip)\n"
+		"pop %r15\n"
+		"ret\n");
+}
+
+/* The code of the only image is the executable mapping of its memfd. */
+static uint8_t *find_slot(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	uint64_t from = 0;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (strstr(line, TAPIR_DYNAMIC_IMAGE_NAME) && strstr(line, "r-xp"))
+			from = strtoull(line, NULL, 16);
+	fclose(maps);
+	return (uint8_t *)(uintptr_t)from;
+}
+
+static void arguments_are_in_their_registers_when_it_fires(void **state)
+{
+	struct tapir_dynamic *d = new_dynamic("Unit-Plugin");
+	struct tapir_event_about about = about_of("Placed");
+	uint64_t to = (uint64_t)(uintptr_t)keep_registers, at = (uint64_t)(uintptr_t)payload;
+	struct tapir_event *event = NULL;
+	uint8_t *slot;
+
+	(void)state;
+	assert_int_equal(tapir_event__define(d, &about, &event), 0);
+	slot = find_slot();
+	assert_non_null(slot);
+	assert_int_equal(mprotect(slot, 4096, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+	memcpy(slot, "\xff\x25\0\0\0\0", 6); /* jmp *0(%rip) */
+	memcpy(slot + 6, &to, 8);
+	tapir_event__fire(event, payload, PAYLOAD_BYTES);
+	assert_int_equal(seen_cnt, 0); /* off */
+	event->word.half.semaphore = 1;
+	tapir_event__fire(event, payload, PAYLOAD_BYTES);
+	assert_int_equal(seen_cnt, 1);
+	assert_int_equal((int64_t)seen[0], -2);
+	assert_int_equal(seen[1], at + 2);
+	assert_int_equal(seen[2], at + 7);
+	assert_int_equal(seen[3], 2);
+	assert_int_equal(seen[4], at + 12); /* the pairs, then a count and a word */
+	assert_int_equal(seen[5], at + 23);
+	assert_int_equal(seen[6], 0x3ff0000000000000ull);
+	assert_int_equal(seen[7], 1);
+	assert_int_equal(seen[8], at + 39);
+	/* Cut at each byte, and with counts that lie: nothing is read past the end (sanitizers). */
+	for (size_t len = 0; len < PAYLOAD_BYTES; len++) {
+		uint8_t *cut = malloc(len ? len : 1);
+
+		memcpy(cut, payload, len);
+		if (len > 11)
+			cut[11] = 0xff;
+		tapir_event__fire(event, cut, len);
+		assert_int_equal(seen[8], 0);
+		free(cut);
+	}
+	assert_int_equal(seen_cnt, 1 + PAYLOAD_BYTES);
+	event->word.half.semaphore = 0;
+	tapir_dynamic__free(d);
+	assert_null(find_slot());
+}
+#endif
+
+static void malformed_definitions_are_refused(void **state)
+{
+	static const struct tapir_event_field bad[] = {FIELD(U8, ""), FIELD(CNT, "a"),
+						       FIELD(STRUCT, "a"), FIELD(BINARY, "a")};
+	struct tapir_dynamic *d = NULL;
+	struct tapir_event *event = NULL;
+	struct tapir_event_about about;
+	char longest[194];
+
+	(void)state;
+	memset(longest, 'n', sizeof(longest));
+	longest[192] = '\0';
+	assert_int_equal(tapir_dynamic__new("a b", NULL, NULL, &d), -EINVAL);
+	assert_int_equal(tapir_dynamic__new("", NULL, NULL, &d), -EINVAL);
+	assert_int_equal(tapir_dynamic__new(NULL, NULL, NULL, &d), -EINVAL);
+	assert_int_equal(tapir_dynamic__new(longest, NULL, NULL, &d), -EINVAL);
+	assert_null(d);
+	longest[191] = '\0';
+	d = new_dynamic(longest);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		about = about_of("E");
+		about.fields = &bad[i];
+		about.field_cnt = 1;
+		assert_int_equal(tapir_event__define(d, &about, &event), -EINVAL);
+	}
+	about = about_of("a:b");
+	assert_int_equal(tapir_event__define(d, &about, &event), -EINVAL);
+	about = about_of("E");
+	about.level = 6;
+	assert_int_equal(tapir_event__define(d, &about, &event), -EINVAL);
+	assert_int_equal(tapir_event__define(d, NULL, &event), -EINVAL);
+	assert_null(event);
+	about = about_of(longest);
+	assert_int_equal(tapir_event__define(d, &about, &event), 0);
+	tapir_dynamic__free(d);
+}
+
+static unsigned mapping_cnt(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	unsigned cnt = 0;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		cnt++;
+	fclose(maps);
+	return cnt;
+}
+
+/* 64 events an image of 3 mappings, and few descriptors. */
+static void many_events_take_few_mappings_and_all_goes(void **state)
+{
+	unsigned before = mapping_cnt();
+	struct tapir_dynamic *all[20];
+	int fd;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "Unit-%u", i);
+		all[i] = new_dynamic(name);
+		for (unsigned k = 0; k < 130; k++) {
+			struct tapir_event_about about;
+			struct tapir_event *event;
+
+			snprintf(name, sizeof(name), "Event%u", k);
+			about = about_of(name);
+			assert_int_equal(tapir_event__define(all[i], &about, &event), 0);
+		}
+		assert_int_equal(tapir_dynamic__probe_error(all[i]), 0);
+	}
+	assert_in_range(mapping_cnt() - before, 180, 200);
+	fd = open("/dev/null", O_RDONLY);
+	assert_in_range(fd, 0, 40);
+	close(fd);
+	for (unsigned i = 0; i < 20; i++)
+		tapir_dynamic__free(all[i]);
+	assert_in_range(mapping_cnt() - before, 0, 12);
+}
+
+/* Its notes are in memory that it shares with the parent: a child has an image of its own. */
+static void a_child_does_not_write_its_parents_image(void **state)
+{
+	struct tapir_dynamic *d = new_dynamic("Unit-Plugin");
+	struct tapir_event_about about = about_of("Parents");
+	struct tapir_event *event = NULL;
+	struct tapir_usdt_notes notes;
+	struct tapir_elf *elf;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(tapir_event__define(d, &about, &event), 0);
+	pid = fork();
+	if (!pid) {
+		about.name = "Childs";
+		_exit(tapir_event__define(d, &about, &event) || tapir_dynamic__probe_error(d));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	read_notes(TAPIR_DYNAMIC_IMAGE_NAME "Unit-Plugin", &elf, &notes);
+	assert_int_equal(notes.cnt, 1);
+	tapir_usdt_notes__fini(&notes);
+	tapir_elf__free(elf);
+	tapir_dynamic__free(d);
+}
+
+/* No descriptor, so no memfd: sessions have the event, tools do not. */
+static void an_event_is_no_probe_where_there_can_be_no_image(void **state)
+{
+	struct tapir_dynamic *d = new_dynamic("Unit-Plugin");
+	struct tapir_event_about about = about_of("Placed");
+	struct tapir_event *event = NULL;
+	struct rlimit limit, none;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){0, limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(tapir_event__define(d, &about, &event), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(tapir_dynamic__probe_error(d), -EMFILE);
+	event->word.half.semaphore = 1;
+	tapir_event__fire(event, payload, PAYLOAD_BYTES);
+	tapir_dynamic__free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_event_is_a_typed_probe_once_it_is_defined),
+#ifdef __x86_64__
+		cmocka_unit_test(arguments_are_in_their_registers_when_it_fires),
+#endif
+		cmocka_unit_test(malformed_definitions_are_refused),
+		cmocka_unit_test(many_events_take_few_mappings_and_all_goes),
+		cmocka_unit_test(a_child_does_not_write_its_parents_image),
+		cmocka_unit_test(an_event_is_no_probe_where_there_can_be_no_image),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dynamic_impl.h - events defined at run time (tapir/dynamic.h):
+ *
+ *	dynamic_events	providers, their events, images and memory
+ *	dynamic_args	which arguments a probe has, and a payload as those arguments
+ */
+#ifndef TAPIR_DYNAMIC_IMPL_H
+#define TAPIR_DYNAMIC_IMPL_H
+
+#include "../image/probe_image.h"
+#include "tapir/dynamic.h"
+
+#define DYNAMIC_OPERAND_BYTES (TAPIR_PROBE_ARG_MAX * 8u + 8u)
+
+#pragma GCC visibility push(hidden)
+
+/* The contents of a probe's notes. */
+struct dynamic_signature {
+	char operands[DYNAMIC_OPERAND_BYTES];
+	char kinds[TAPIR_PROBE_ARG_MAX + 1];
+	char names[TAPIR_PROBE_ARG_MAX * 64]; /* each with its NUL, cut where it is longer */
+	uint32_t names_bytes;
+};
+
+void dynamic_args__sign(const struct tapir_event_about *about, struct dynamic_signature *out);
+/* The arguments of a payload; addresses are inside it. */
+void dynamic_args__take(const struct tapir_event_about *about, const uint8_t *payload,
+			uint32_t bytes, uint64_t args[TAPIR_PROBE_ARG_MAX]);
+
+#pragma GCC visibility pop
+
+#endif
