@@ -260,3 +260,97 @@ def test_wrong_configuration_is_one_line(t):
                            (("--state", "/proc/nowhere", "--listen", "127.0.0.1:0"), 1, "/proc/nowhere")):
         result = t.tapir("serve", *args, expect=rc)
         t.ok(word in result.err and len(result.err.splitlines()) == 1, f"{args}: {result.err}")
+
+
+def test_answers_about_a_process_are_those_of_the_command_line(t):
+    target = t.target("burner", 60000)
+    server = Server(t)
+    stacks = server.json(f"/v1/stacks?pid={target.pid}")
+    t.ok(any(f["function"] == "burn" for g in stacks["groups"] for f in g["frames"]), "a stack of the burner")
+    t.eq(server.json(f"/v1/stacks?pid={target.pid}&threads=-n")["groups"], [], "threads of a name that looks like an option")
+    view = server.json(f"/v1/views/cpu?pid={target.pid}&seconds=0.2")
+    t.ok("burn_much" in view["headline"], view["headline"])
+    found = server.json(f"/v1/findings?pid={target.pid}&seconds=0.2")
+    t.ok("burn_much" in found["headline"] and "functions" not in found, found)
+    for path in ("/v1/views/nothing?pid=1", "/v1/views/slow?pid=1", "/v1/views/cpu%20-o?pid=1", "/v1/stacks"):
+        server.json(path, expect=400)
+    metrics = server.ask("/metrics")[2].decode()
+    for line in metrics.splitlines():
+        t.ok(re.fullmatch(r"# (HELP|TYPE) .+|tapir_[a-z_]+(\{version=\"[^\"]+\"\})? [-+.e0-9]+", line), f"metrics: {line}")
+    t.ok("tapir_recordings_total 2\n" in metrics, "recordings are counted")
+
+
+def begin_session(server, **members):
+    body = json.dumps({"seconds": 60, "no_sched": True, **members})
+    status, headers, data = server.ask("/v1/sessions", method="POST", body=body)
+    server.t.eq(status, 201, f"status: {data[:300]}")
+    session = json.loads(data)
+    server.t.eq(headers["location"], "/v1/sessions/" + session["id"], "location")
+    return headers["location"]
+
+
+def test_session_is_its_trace_when_it_ends(t):
+    target = t.target("burner", 60000)
+    server = Server(t, "--config", write_config(t, {"limits": {"sessions": 2}}))
+    first, second = begin_session(server, pid=target.pid), begin_session(server, pid=[target.pid], lease=1)
+    status, headers, _ = server.ask("/v1/sessions", method="POST", body=json.dumps({"pid": target.pid}))
+    t.eq((status, headers.get("retry-after", "0") > "0"), (429, True), "a third of two")
+    server.json("/readyz", expect=503)
+    until(t, lambda: server.json(first)["samples"] > 0, "samples")
+    server.json(first + "/trace", expect=409)
+    status, _, trace = server.ask(first + "/stop", method="POST")
+    t.eq(status, 200, f"status: {trace[:300]}")
+    with open(t.path("session.tapir"), "wb") as file:
+        file.write(trace)
+    t.eq([p["pid"] for p in t.report(t.path("session.tapir"))["processes"]], [target.pid], "processes of the trace")
+    t.eq(server.ask(first + "/trace")[2], trace, "the trace once more")
+    # It was not asked about for a second.
+    until(t, lambda: json.loads(server.ask("/v1/sessions")[2])["sessions"][1]["state"] == "finished", "the end of a lease")
+    t.ok(server.ask(second + "?format=folded", method="DELETE")[2].startswith(b"burner;"), "folded stacks")
+    server.json(second, expect=404)
+    for body, start in (("{", "body:"), ('{"pid": 1, "x": 2}', "x:"), ('{"pid": "1; reboot"}', "pid:"), ("[]", "body:"), ("", "pid:")):
+        error = server.json("/v1/sessions", method="POST", body=body, expect=400)["error"]
+        t.ok(error.startswith(start), f"{body}: {error}")
+    path = begin_session(server, pid=4194303)
+    until(t, lambda: server.json(path)["state"] == "failed", "a recording of no process fails")
+    t.ok("4194303" in server.json(path)["error"], "its error")
+    server.process.signal(signal.SIGTERM)
+    t.eq(server.process.wait().rc, 0, "exit status")
+    again = Server(t)
+    t.eq(again.ask(first + "/trace")[2], trace, "the trace of an agent that has ended")
+
+
+def test_killed_agent_leaves_nothing_but_its_traces(t):
+    target = t.target("burner", 60000)
+    server = Server(t)
+    path = begin_session(server, pid=target.pid)
+    until(t, lambda: server.json(path)["samples"] > 0, "samples")
+    tasks = children(server.pid)
+    server.process.signal(signal.SIGKILL)
+    server.process.wait()
+    until(t, lambda: not any(os.path.exists(f"/proc/{pid}") for pid in tasks), "the end of its children")
+    t.ok(os.path.exists(f"/proc/{target.pid}"), "the target lives")
+    again = Server(t)
+    t.eq(again.json(path)["state"], "cut", "its state")
+    report = json.loads(again.ask(path + "/trace?format=report")[2])
+    t.ok(report["samples"], "samples of a recording that was cut")
+
+
+def test_sessions_belong_to_whoever_began_them(t):
+    tokens = [{"name": name, "role": role, "token": name * 32} for name, role in
+              (("a", "profile"), ("b", "profile"), ("c", "admin"))]
+    path = t.path("tokens.json")
+    with open(path, "w", encoding="ascii") as file:
+        json.dump({"tokens": tokens}, file)
+    os.chmod(path, 0o600)
+    server = Server(t, "--config", write_config(t, {"tokens_file": path}))
+    target = t.target("burner", 60000)
+    server.token = "a" * 32
+    session = begin_session(server, pid=target.pid)
+    server.token = "b" * 32
+    t.eq(server.json("/v1/sessions")["sessions"], [], "sessions that another sees")
+    for method, suffix in (("GET", ""), ("GET", "/trace"), ("POST", "/stop"), ("DELETE", "")):
+        server.json(session + suffix, method=method, expect=404)
+    server.token = "c" * 32
+    t.eq(len(server.json("/v1/sessions")["sessions"]), 1, "sessions that an admin sees")
+    t.eq(server.ask(session, method="DELETE")[0], 200, "an admin ends it")

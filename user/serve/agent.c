@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "serve/agent_impl.h"
 #include "serve/front.h"
+#include "serve/sessions.h"
 
 #define RESTART_NS (1 * TAPIR_NS_PER_SEC)  /* between starts of an HTTP process */
 #define KILL_NS	   (20 * TAPIR_NS_PER_SEC) /* after a task was asked to end */
@@ -93,11 +94,11 @@ static int start_front(struct tapir_agent *agent, struct tapir_agent_front *fron
 	return 0;
 }
 
-int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, bool records,
+int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
 			    tapir_task_fn run, void *ctx)
 {
 	struct tapir_agent_task task = {.client_fd = client_fd, .records = records};
-	int fds[2] = {client_fd, agent->state_fd};
+	int fds[3] = {client_fd, agent->state_fd, trace_fd ? *trace_fd : -1};
 	pid_t agent_pid = getpid();
 
 	if (agent->tasks.cnt == TAPIR_AGENT_MAX_TASKS)
@@ -107,17 +108,20 @@ int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, bool recor
 		return -errno;
 	if (!task.pid) {
 		tapir_agent__become_child(agent_pid, SIGTERM);
-		keep_only(fds, 2);
+		keep_only(fds, 3);
 		agent->state_fd = fds[1];
+		if (trace_fd)
+			*trace_fd = fds[2];
 		tapir_log__set(NULL, TAPIR_LOG_WARN);
 		_exit(run(ctx, fds[0]) ? 1 : 0);
 	}
 	agent->recording_cnt += records;
 	if (!tapir_vec__push(&agent->tasks, task)) {
 		kill(task.pid, SIGTERM);
-		close(client_fd);
+		if (client_fd >= 0)
+			close(client_fd);
 	}
-	return 0;
+	return task.pid;
 }
 
 static void end_task(struct tapir_agent_task *task, uint64_t now_ns)
@@ -162,6 +166,7 @@ static void reap(struct tapir_agent *agent)
 					   front->listener.name);
 		}
 		forget_task(agent, pid);
+		tapir_sessions__task_ended(agent, pid);
 	}
 }
 
@@ -284,7 +289,7 @@ static int look(struct tapir_agent *agent)
 {
 	struct pollfd fds[MAX_POLL] = {{.fd = agent->signal_fd, .events = POLLIN}};
 	size_t cnt = 1, first_task;
-	bool is_waiting = agent->is_ending;
+	bool is_waiting = agent->is_ending || tapir_sessions__are_watched(agent->sessions);
 
 	for (size_t i = 0; i < agent->front_cnt; i++) {
 		fds[cnt++] = (struct pollfd){.fd = agent->fronts[i].control_fd, .events = POLLIN};
@@ -305,6 +310,7 @@ static int look(struct tapir_agent *agent)
 	if (fds[0].revents)
 		take_signal(agent);
 	restart_fronts(agent);
+	tapir_sessions__check_leases(agent);
 	return 0;
 }
 
@@ -435,6 +441,8 @@ static int start(struct tapir_agent *agent)
 	int err = open_state(agent);
 
 	if (!err)
+		err = tapir_sessions__open(agent);
+	if (!err)
 		err = open_listeners(agent);
 	if (!err)
 		err = open_tokens(agent);
@@ -460,6 +468,7 @@ static void stop(struct tapir_agent *agent)
 	tapir_guard__fd(&agent->signal_fd);
 	tapir_guard__fd(&agent->state_fd);
 	tapir_tokens__free(agent->tokens);
+	tapir_sessions__close(agent->sessions);
 	tapir_vec__fini(&agent->tasks);
 }
 

@@ -13,7 +13,9 @@
 #include "base/log.h"
 #include "serve/agent_impl.h"
 #include "serve/answer.h"
+#include "serve/metrics.h"
 #include "serve/openapi.h"
+#include "serve/sessions.h"
 #include "serve/task.h"
 
 #define RELOAD_NS TAPIR_NS_PER_SEC
@@ -115,7 +117,7 @@ static void answer(int fd, enum tapir_mime mime, unsigned status, const struct t
 		(void)tapir_answer__send(fd, &head, body->data, body->len, MSG_DONTWAIT);
 }
 
-static size_t recordings(const struct tapir_agent *agent)
+size_t tapir_agent__recordings(const struct tapir_agent *agent)
 {
 	const struct tapir_agent_task *task;
 	size_t cnt = 0;
@@ -135,7 +137,7 @@ static void answer_health(const struct tapir_agent *agent, int fd, bool is_ready
 	tapir_json__str(&j, "version", TAPIR_VERSION);
 	tapir_json__u64(&j, "uptime_seconds",
 			(tapir_clock__now_ns() - agent->started_ns) / TAPIR_NS_PER_SEC);
-	tapir_json__u64(&j, "recordings", recordings(agent));
+	tapir_json__u64(&j, "recordings", tapir_agent__recordings(agent));
 	tapir_json__close(&j, '}');
 	tapir_str__addc(&body, '\n');
 	answer(fd, TAPIR_MIME_JSON, is_ready ? 200 : 503, &body);
@@ -148,6 +150,15 @@ static void answer_openapi(int fd)
 
 	tapir_openapi__write(&body);
 	answer(fd, TAPIR_MIME_JSON, 200, &body);
+	tapir_str__fini(&body);
+}
+
+static void answer_metrics(const struct tapir_agent *agent, int fd)
+{
+	struct tapir_str body = {};
+
+	tapir_metrics__write(agent, &body);
+	answer(fd, TAPIR_MIME_METRICS, 200, &body);
 	tapir_str__fini(&body);
 }
 
@@ -169,17 +180,17 @@ static void add_target(const struct tapir_ask *ask, struct tapir_str *out)
 /* true: it has been started, or was answered with the reason why not. */
 static bool start_task(struct tapir_agent *agent, struct tapir_task *task, int fd)
 {
-	bool records = task->run == tapir_task__profile;
+	bool records = tapir_task__records(task);
 	int err;
 
-	if (records && recordings(agent) >= agent->config->limits.sessions) {
+	if (records && tapir_agent__recordings(agent) >= agent->config->limits.sessions) {
 		(void)tapir_answer__error(fd, 429,
 					  "as many recordings run as the agent permits (sessions)",
 					  MSG_DONTWAIT);
 		return false;
 	}
-	err = tapir_agent__start_task(agent, fd, records, task->run, task);
-	if (!err)
+	err = tapir_agent__start_task(agent, fd, NULL, records, task->run, task);
+	if (err > 0)
 		return true;
 	(void)tapir_answer__error(fd, 503,
 				  err == -EAGAIN ? "as many requests run as the agent permits"
@@ -192,6 +203,9 @@ static const tapir_task_fn task_of[TAPIR_ROUTE_CNT] = {
 	[TAPIR_ROUTE_PROCESSES] = tapir_task__processes,
 	[TAPIR_ROUTE_PROCESS] = tapir_task__process,
 	[TAPIR_ROUTE_PROFILE] = tapir_task__profile,
+	[TAPIR_ROUTE_STACKS] = tapir_task__stacks,
+	[TAPIR_ROUTE_VIEW] = tapir_task__view,
+	[TAPIR_ROUTE_FINDINGS] = tapir_task__findings,
 };
 
 /* true: the socket belongs to a task now. */
@@ -209,16 +223,19 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 	int err = tapir_ask__read(&ask, route, rq);
 	bool is_started = false;
 
-	if (!err)
+	if (!err && task.run)
 		err = tapir_task__check(&task);
 	if (err)
 		(void)tapir_answer__diag(fd, tapir_answer__status(err), MSG_DONTWAIT);
-	else
+	else if (task.run)
 		is_started = start_task(agent, &task, fd);
-	if (route->role > TAPIR_ROLE_VIEW) {
+	else
+		is_started = tapir_sessions__handle(agent, rq, &ask, caller, fd);
+	if (route->is_action) {
+		if (rq->path_arg)
+			tapir_str__add_printable(&target, rq->path_arg, strlen(rq->path_arg));
 		add_target(&ask, &target);
-		audit(caller, route, target.data ? target.data : "",
-		      is_started ? "accepted" : "refused");
+		audit(caller, route, target.data ? target.data : "", err ? "refused" : "accepted");
 	}
 	tapir_str__fini(&target);
 	tapir_ask__fini(&ask);
@@ -233,10 +250,14 @@ static bool handle(struct tapir_agent *agent, const struct tapir_wire_request *r
 		answer_health(agent, fd, true);
 		return false;
 	case TAPIR_ROUTE_READYZ:
-		answer_health(agent, fd, recordings(agent) < agent->config->limits.sessions);
+		answer_health(agent, fd,
+			      tapir_agent__recordings(agent) < agent->config->limits.sessions);
 		return false;
 	case TAPIR_ROUTE_OPENAPI:
 		answer_openapi(fd);
+		return false;
+	case TAPIR_ROUTE_METRICS:
+		answer_metrics(agent, fd);
 		return false;
 	default:
 		return handle_task(agent, rq, fd, caller);

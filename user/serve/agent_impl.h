@@ -14,6 +14,8 @@
 
 #define TAPIR_AGENT_MAX_TASKS 64 /* at once; of them limits.sessions record */
 
+struct tapir_sessions;
+
 /* One listener and the HTTP process that serves it. */
 struct tapir_agent_front {
 	struct tapir_address listener;
@@ -37,6 +39,7 @@ struct tapir_agent {
 	uint64_t tokens_checked_ns;
 	int state_fd; /* directory; -1: state is memory */
 	int signal_fd;
+	struct tapir_sessions *sessions;
 	bool is_ending;
 	size_t front_cnt;
 	struct tapir_agent_front fronts[TAPIR_SERVE_MAX_LISTEN];
@@ -48,7 +51,7 @@ struct tapir_agent {
 struct tapir_caller {
 	char name[TAPIR_TOKEN_NAME_BYTES]; /* of the token; "local": by the unix socket */
 	const char *peer;
-	enum tapir_role role;
+	enum tapir_client_role role;
 };
 
 /* Answers a request, or starts a task that does. client_fd becomes its business. */
@@ -57,12 +60,16 @@ void tapir_agent__handle(struct tapir_agent *agent, const struct tapir_agent_fro
 
 /*
  * Forks a child that calls run(ctx, fd), with the client's socket, and exits. In the child nothing
- * of the agent is open but the standard descriptors, the client's socket and agent->state_fd. 0,
- * -EAGAIN: too many tasks, or -errno. The client's socket remains the caller's on failure.
+ * of the agent is open but the standard descriptors, the client's socket (-1: it has none),
+ * agent->state_fd and *trace_fd (may be NULL), whose number is another one there. Its pid, -EAGAIN:
+ * too many tasks, or -errno. On success the socket is the task's.
  */
 typedef int (*tapir_task_fn)(void *ctx, int client_fd);
-int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, bool records,
+int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
 			    tapir_task_fn run, void *ctx);
+
+/* Recordings that run now. */
+size_t tapir_agent__recordings(const struct tapir_agent *agent);
 
 /* In a child of the agent: another session, ended with the agent. */
 void tapir_agent__become_child(pid_t agent_pid, int death_signal);

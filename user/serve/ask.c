@@ -70,6 +70,23 @@ const struct tapir_param tapir_params_processes[] = {
 	 NULL},
 	{}};
 
+const struct tapir_param tapir_params_stacks[] = {
+	{"pid", TAPIR_PARAM_PIDS, AT(pids), "this process; repeatable, or PID,PID", 0, 0, NULL},
+	{"threads", TAPIR_PARAM_TEXT, AT(threads), "only threads with such a name (glob)", 0, 0,
+	 NULL},
+	{}};
+
+const struct tapir_param tapir_params_view[] = {{"event", TAPIR_PARAM_TEXT, AT(event),
+						 "of the view 'slow': the event that is looked at",
+						 0, 0, NULL},
+						{}};
+
+const struct tapir_param tapir_params_session[] = {
+	{"lease", TAPIR_PARAM_DURATION, AT(lease_ns),
+	 "ends the recording when it was not asked about for this long", TAPIR_NS_PER_SEC,
+	 MAX_DURATION_NS, NULL},
+	{}};
+
 void tapir_ask__fini(struct tapir_ask *ask)
 {
 	char **text;

@@ -23,6 +23,8 @@ struct tapir_ask {
 	bool stack, no_stack, no_samples, sched, no_sched;
 	const char *lane, *sample_event, *format;
 	bool all;
+	uint64_t lease_ns;
+	const char *event, *threads;
 	const char *runtime, *user, *name;
 	struct tapir_vec(char *) texts; /* that the others point to */
 };
@@ -46,5 +48,8 @@ extern const struct tapir_param tapir_params_target[];
 extern const struct tapir_param tapir_params_capture[];
 extern const struct tapir_param tapir_params_format[];
 extern const struct tapir_param tapir_params_processes[];
+extern const struct tapir_param tapir_params_stacks[];
+extern const struct tapir_param tapir_params_view[];
+extern const struct tapir_param tapir_params_session[];
 
 #endif

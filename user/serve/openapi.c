@@ -105,7 +105,7 @@ static void add_body(struct tapir_json *j, const struct tapir_route *r)
 static void add_answers(struct tapir_json *j, const struct tapir_route *r)
 {
 	tapir_json__open(j, "responses", '{');
-	tapir_json__open(j, r->has_body ? "201" : "200", '{');
+	tapir_json__open(j, r->mime == TAPIR_MIME_JSON && r->has_body ? "201" : "200", '{');
 	tapir_json__str(j, "description", r->what);
 	tapir_json__open(j, "content", '{');
 	tapir_json__open(j, tapir_mime__text(r->mime), '{');

@@ -3,7 +3,7 @@
 #ifndef TAPIR_USER_ROLE_H
 #define TAPIR_USER_ROLE_H
 
-enum tapir_role {
+enum tapir_client_role {
 	TAPIR_ROLE_NONE,    /* not known, or not allowed anything */
 	TAPIR_ROLE_VIEW,    /* lists, counters, metrics, its own finished traces */
 	TAPIR_ROLE_PROFILE, /* whatever attaches to a process */
@@ -14,6 +14,6 @@ enum tapir_role {
 /* "view", "profile", "admin" from index 0; NULL after the last. */
 const char *tapir_role__name(unsigned i);
 /* TAPIR_ROLE_NONE: no such role. */
-enum tapir_role tapir_role__find(const char *name);
+enum tapir_client_role tapir_role__find(const char *name);
 
 #endif

@@ -21,6 +21,16 @@ enum tapir_route_id {
 	TAPIR_ROUTE_PROCESSES,
 	TAPIR_ROUTE_PROCESS,
 	TAPIR_ROUTE_PROFILE,
+	TAPIR_ROUTE_STACKS,
+	TAPIR_ROUTE_VIEW,
+	TAPIR_ROUTE_FINDINGS,
+	TAPIR_ROUTE_SESSIONS,
+	TAPIR_ROUTE_SESSION_BEGIN,
+	TAPIR_ROUTE_SESSION,
+	TAPIR_ROUTE_SESSION_TRACE,
+	TAPIR_ROUTE_SESSION_STOP,
+	TAPIR_ROUTE_SESSION_DELETE,
+	TAPIR_ROUTE_METRICS,
 	TAPIR_ROUTE_CNT,
 };
 
@@ -48,11 +58,12 @@ struct tapir_param {
 #define TAPIR_ROUTE_MAX_TABLES 3
 
 struct tapir_route {
-	const char *method, *path; /* "{x}" in path is one segment: the path's argument */
-	enum tapir_role role;	   /* at least */
-	bool has_body;		   /* JSON with the same parameters */
-	enum tapir_mime mime;	   /* of a successful answer; others where a format is chosen */
-	const char *what;	   /* a sentence, for the OpenAPI document */
+	const char *method, *path;   /* "{x}" in path is one segment: the path's argument */
+	enum tapir_client_role role; /* at least */
+	bool has_body;		     /* JSON with the same parameters */
+	bool is_action;		     /* it starts, ends or removes something: logged */
+	enum tapir_mime mime;	     /* of a successful answer; others where a format is chosen */
+	const char *what;	     /* a sentence, for the OpenAPI document */
 	const struct tapir_param *params[TAPIR_ROUTE_MAX_TABLES]; /* ended by NULL if fewer */
 };
 

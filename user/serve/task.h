@@ -10,12 +10,22 @@
 #include "serve/ask.h"
 #include "serve/serve_config.h"
 
+/* Figures of a session, shared by its recording with the agent. */
+struct tapir_session_page {
+	uint64_t elapsed_ns, event_cnt, sample_cnt, switch_cnt, lost_cnt, file_bytes;
+	bool is_over; /* the recording ended as it should; the rest is final */
+	char error[512];
+};
+
 struct tapir_task {
 	int (*run)(void *task, int client_fd);
 	const struct tapir_ask *ask;
-	const char *path_arg; /* "": none */
+	const char *path_arg; /* "": none; of a trace that is handed out: its name */
 	const struct tapir_serve_limits *limits;
 	const int *state_fd; /* directory; < 0: state is memory */
+	int trace_fd;	     /* of a session */
+	const char *format;  /* of a trace that is handed out */
+	struct tapir_session_page *page;
 };
 
 /*
@@ -27,6 +37,23 @@ int tapir_task__check(const struct tapir_task *task);
 int tapir_task__processes(void *task, int client_fd);
 int tapir_task__process(void *task, int client_fd);
 int tapir_task__profile(void *task, int client_fd);
+int tapir_task__stacks(void *task, int client_fd);
+int tapir_task__view(void *task, int client_fd);
+int tapir_task__findings(void *task, int client_fd);
+int tapir_task__session(void *task, int client_fd); /* no client: its end is in the page */
+int tapir_task__trace(void *task, int client_fd);   /* hands out trace_fd */
+
+/* What a command prints, of at most 32 MB. allowed: the exit code beside 0 with which it is whole.
+ */
+int tapir_task__capture(const char *const *argv, int input_fd, int allowed, struct tapir_str *out);
+/* A whole JSON document as the answer. */
+int tapir_task__send_json(int client_fd, const char *text, size_t len);
+
+/* Whether it attaches to processes: the functions that limits.sessions counts. */
+bool tapir_task__records(const struct tapir_task *task);
+
+/* Records what ask asks for into a file: 0 or -errno with lines; -EEXIST: another process. */
+int tapir_task__record(const struct tapir_task *task, int fd);
 
 /* A trace that nobody else can open and that goes with its last descriptor. -errno with a line. */
 int tapir_task__open_trace(int state_fd);

@@ -24,12 +24,11 @@ static int keep_output(void *ctx, const char *data, size_t len)
 	return out->failed ? -ENOMEM : 0;
 }
 
-/* What a command prints; allowed: the exit code beside 0 with which its output is complete. */
-static int capture(const char *const *argv, int allowed, struct tapir_str *out)
+int tapir_task__capture(const char *const *argv, int input_fd, int allowed, struct tapir_str *out)
 {
 	struct tapir_child_run run = {.argv = argv,
-				      .input_fd = -1,
-				      .has_privileges = true,
+				      .input_fd = input_fd,
+				      .has_privileges = input_fd < 0,
 				      .on_output = keep_output,
 				      .ctx = out};
 	int err = tapir_child_run__do(&run);
@@ -81,12 +80,18 @@ static json_t *choose(char *lines, bool (*is_chosen)(const void *ctx, const json
 	return list;
 }
 
-static int send_json(int fd, json_t *root)
+int tapir_task__send_json(int fd, const char *text, size_t len)
 {
 	struct tapir_wire_head head = {.status = 200, .mime = TAPIR_MIME_JSON};
+
+	return text ? tapir_answer__send(fd, &head, text, len, 0)
+		    : tapir_answer__error(fd, 500, "out of memory", 0);
+}
+
+static int send_json(int fd, json_t *root)
+{
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
-	int err = text ? tapir_answer__send(fd, &head, text, strlen(text), 0)
-		       : tapir_answer__error(fd, 500, "out of memory", 0);
+	int err = tapir_task__send_json(fd, text, text ? strlen(text) : 0);
 
 	free(text);
 	json_decref(root);
@@ -104,7 +109,7 @@ int tapir_task__processes(void *ctx, int fd)
 	const char *const some[] = {"ps", "--json", NULL}, *const all[] = {"ps", "--json", "--all",
 									   NULL};
 	struct tapir_str out = {};
-	int err = capture(task->ask->all ? all : some, 0, &out);
+	int err = tapir_task__capture(task->ask->all ? all : some, -1, 0, &out);
 
 	if (err)
 		return tapir_answer__diag(fd, tapir_answer__status(err), 0);
@@ -132,7 +137,7 @@ static json_t *lines_of(const char *const *argv,
 	struct tapir_str out = {};
 	json_t *list = NULL;
 
-	if (!capture(argv, 1, &out))
+	if (!tapir_task__capture(argv, -1, 1, &out))
 		list = choose(out.data, is_chosen, ctx);
 	tapir_str__fini(&out);
 	return list ? list : json_array();
@@ -145,7 +150,7 @@ static void add_checks(json_t *process, const char *pid)
 	struct tapir_str out = {};
 	json_t *doctor = NULL;
 
-	if (!capture(argv, 3, &out) && out.data)
+	if (!tapir_task__capture(argv, -1, 3, &out) && out.data)
 		doctor = json_loads(out.data, 0, NULL);
 	if (doctor)
 		json_object_update(process, doctor);

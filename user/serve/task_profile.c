@@ -7,7 +7,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <jansson.h>
 
+#include "analyze/view.h"
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
@@ -18,17 +20,47 @@
 #include "serve/child_run.h"
 #include "serve/task.h"
 
+bool tapir_task__records(const struct tapir_task *task)
+{
+	return task->run == tapir_task__profile || task->run == tapir_task__view ||
+	       task->run == tapir_task__findings || task->run == tapir_task__session;
+}
+
+/* The last argument of `report --view`. */
+static int add_view(const struct tapir_task *task, struct tapir_str *out)
+{
+	const char *arg;
+
+	tapir_str__addf(out, "%s%s%s", task->path_arg, task->ask->event ? "=" : "",
+			task->ask->event ? task->ask->event : "");
+	if (out->failed)
+		return -ENOMEM;
+	return tapir_view__find(out->data, &arg)
+		       ? 0
+		       : tapir_diag__fail(-EINVAL,
+					  "view: no view '%.64s'; 'slow' takes an event, "
+					  "others take none",
+					  task->path_arg);
+}
+
 int tapir_task__check(const struct tapir_task *task)
 {
 	struct tapir_request request;
+	struct tapir_str view = {};
 	uint64_t pid;
+	int err = 0;
 
 	if (task->run == tapir_task__process &&
 	    !tapir_str__to_u64(task->path_arg, 1, INT32_MAX, &pid))
 		return tapir_diag__fail(-EINVAL, "pid: '%.64s' is not a process id",
 					task->path_arg);
-	if (task->run != tapir_task__profile)
-		return 0;
+	if (task->run == tapir_task__stacks && task->ask->pids.cnt == 0)
+		return tapir_diag__fail(-EINVAL, "pid: a process is required");
+	if (task->run == tapir_task__view)
+		err = add_view(task, &view);
+	tapir_str__fini(&view);
+	if (err || !tapir_task__records(task))
+		return err;
 	if (task->ask->duration_ns > task->limits->seconds * TAPIR_NS_PER_SEC)
 		return tapir_diag__fail(-EINVAL,
 					"seconds: at most %llu are permitted by this agent",
@@ -134,23 +166,72 @@ static int check_processes(const struct tapir_ask *ask)
 	return err;
 }
 
-static int record(const struct tapir_task *task, struct tapir_recording_plan *plan, int fd)
+static void note_stats(struct tapir_session_page *page, const struct tapir_session_stats *stats,
+		       uint64_t elapsed_ns)
 {
-	struct tapir_writer_opts file = {
-		.sz = sizeof(file), .path = "-", .max_bytes = task->limits->trace_mb << 20};
+	page->elapsed_ns = elapsed_ns;
+	page->event_cnt = stats->captured[TAPIR_FAMILY_EVENT];
+	page->sample_cnt = stats->captured[TAPIR_FAMILY_SAMPLE];
+	page->switch_cnt = stats->captured[TAPIR_FAMILY_SWITCH];
+	page->lost_cnt = stats->lost_cnt;
+	page->file_bytes = stats->file_bytes;
+}
+
+static void on_progress(void *ctx, const struct tapir_recording_progress *progress)
+{
+	const struct tapir_task *task = ctx;
+
+	if (task->page)
+		note_stats(task->page, &progress->stats, progress->elapsed_ns);
+}
+
+static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
+{
+	(void)ctx;
+	(void)ready;
+}
+
+static int record_plan(const struct tapir_task *task, struct tapir_recording_plan *plan, int fd)
+{
+	struct tapir_writer_opts file = {.sz = sizeof(file),
+					 .path = "the trace",
+					 .has_fd = true,
+					 .fd = fd,
+					 .max_bytes = task->limits->trace_mb << 20};
 	struct tapir_recording_result result = {};
 	int err;
 
-	if (dup2(fd, STDOUT_FILENO) < 0)
-		return -errno;
 	plan->opts.file = &file;
 	plan->opts.command_line = "tapir serve";
+	plan->opts.on_progress = on_progress;
+	plan->opts.on_ready = on_ready;
+	plan->opts.ctx = (void *)task;
 	err = tapir_recording__run(&plan->opts, &result);
+	if (task->page)
+		note_stats(task->page, &result.stats, result.elapsed_ns);
 	/* What was recorded until the limit is an answer, too. */
 	if (err == -EFBIG && tapir_captured__sum(result.stats.captured)) {
 		tapir_diag__clear();
 		err = 0;
 	}
+	return err;
+}
+
+int tapir_task__record(const struct tapir_task *task, int fd)
+{
+	struct tapir_recording_plan plan = {};
+	struct tapir_request request;
+	int err;
+
+	(void)tapir_helpers__start();
+	err = check_processes(task->ask);
+	if (!err)
+		err = tapir_ask__request(task->ask, &request);
+	if (!err)
+		err = tapir_request__plan(&request, &plan);
+	if (!err)
+		err = record_plan(task, &plan, fd);
+	tapir_recording_plan__fini(&plan);
 	return err;
 }
 
@@ -168,28 +249,120 @@ static void name_trace(const struct tapir_ask *ask, char *out, size_t size)
 	out[len] = '\0';
 }
 
+/* A file with what ask asks for, or -errno when the client was told why there is none. */
+static int make_trace(const struct tapir_task *task, int client_fd)
+{
+	int fd = tapir_task__open_trace(*task->state_fd);
+	int err = fd < 0 ? fd : tapir_task__record(task, fd);
+
+	if (!err)
+		return fd;
+	(void)tapir_answer__diag(client_fd, err == -EEXIST ? 409 : tapir_answer__status(err), 0);
+	return err;
+}
+
 int tapir_task__profile(void *ctx, int client_fd)
 {
 	const struct tapir_task *task = ctx;
-	struct tapir_recording_plan plan = {};
-	struct tapir_request request;
+	int fd = make_trace(task, client_fd);
 	char name[64];
-	int fd = -1, err;
 
-	(void)tapir_helpers__start();
-	err = check_processes(task->ask);
-	if (!err)
-		err = tapir_ask__request(task->ask, &request);
-	if (!err)
-		err = tapir_request__plan(&request, &plan);
-	if (!err)
-		err = fd = tapir_task__open_trace(*task->state_fd);
-	if (err >= 0)
-		err = record(task, &plan, fd);
-	tapir_recording_plan__fini(&plan);
-	if (err)
-		return tapir_answer__diag(client_fd,
-					  err == -EEXIST ? 409 : tapir_answer__status(err), 0);
+	if (fd < 0)
+		return fd;
 	name_trace(task->ask, name, sizeof(name));
 	return tapir_task__send_trace(fd, task->ask->format, name, client_fd);
+}
+
+int tapir_task__trace(void *ctx, int client_fd)
+{
+	const struct tapir_task *task = ctx;
+
+	return tapir_task__send_trace(task->trace_fd, task->format, task->path_arg, client_fd);
+}
+
+int tapir_task__session(void *ctx, int client_fd)
+{
+	const struct tapir_task *task = ctx;
+	int err = tapir_task__record(task, task->trace_fd);
+	struct tapir_str text = {};
+
+	(void)client_fd;
+	for (int i = 0; err && i < tapir_diag__cnt(); i++)
+		tapir_str__addf(&text, "%s%s", i ? "; " : "", tapir_diag__line(i));
+	if (err)
+		snprintf(task->page->error, sizeof(task->page->error), "%s",
+			 text.data ? text.data : tapir_errno__text(err));
+	tapir_str__fini(&text);
+	task->page->is_over = !err;
+	return err;
+}
+
+/* ---- answers made of a recording -------------------------------------------------------------- */
+
+static int send_output(const char *const *argv, int input_fd, int client_fd)
+{
+	struct tapir_str out = {};
+	int err = tapir_task__capture(argv, input_fd, 0, &out);
+
+	return err ? tapir_answer__diag(client_fd, tapir_answer__status(err), 0)
+		   : tapir_task__send_json(client_fd, out.data, out.len);
+}
+
+int tapir_task__view(void *ctx, int client_fd)
+{
+	const struct tapir_task *task = ctx;
+	struct tapir_str view = {};
+	int fd = make_trace(task, client_fd);
+
+	if (fd < 0)
+		return fd;
+	if (add_view(task, &view))
+		return tapir_answer__diag(client_fd, 400, 0);
+	return send_output(
+		(const char *const[]){"report", "--json", "--view", view.data, "-", NULL}, fd,
+		client_fd);
+}
+
+int tapir_task__stacks(void *ctx, int client_fd)
+{
+	const struct tapir_task *task = ctx;
+	const char *argv[6] = {"stacks", "--json", "--pid"};
+	struct tapir_str pids = {}, threads = {};
+	const uint32_t *pid;
+	int err = check_processes(task->ask);
+
+	if (err)
+		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
+	tapir_vec_for_each (pid, &task->ask->pids)
+		tapir_str__addf(&pids, "%s%u", pids.len ? "," : "", *pid);
+	argv[3] = pids.data;
+	if (task->ask->threads) {
+		tapir_str__addf(&threads, "--threads=%s", task->ask->threads);
+		argv[4] = threads.data;
+	}
+	return send_output(argv, -1, client_fd);
+}
+
+/* The first lines of a report, without its tables. */
+int tapir_task__findings(void *ctx, int client_fd)
+{
+	static const char *const argv[] = {"report", "--json", "-", NULL};
+	static const char *const kept[] = {"headline", "finding",  "findings", "utc",
+					   "cpus",     "complete", NULL};
+	int fd = make_trace(ctx, client_fd), err;
+	struct tapir_str out = {};
+	json_t *report, *answer;
+	char *text;
+
+	if (fd < 0)
+		return fd;
+	err = tapir_task__capture(argv, fd, 0, &out);
+	if (err)
+		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
+	report = json_loadb(out.data, out.len, 0, NULL);
+	answer = json_object();
+	for (size_t i = 0; report && answer && kept[i]; i++)
+		json_object_set(answer, kept[i], json_object_get(report, kept[i]));
+	text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+	return tapir_task__send_json(client_fd, text, text ? strlen(text) : 0);
 }

@@ -24,7 +24,7 @@
 
 struct tapir_token {
 	char name[TAPIR_TOKEN_NAME_BYTES];
-	enum tapir_role role;
+	enum tapir_client_role role;
 	int64_t expires_s; /* UTC; 0: never */
 	char text[TAPIR_TOKEN_MAX_BYTES];
 };

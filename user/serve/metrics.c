@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the agent costs and does. Children count once they have ended, as getrusage(2) has it. */
+#include "serve/metrics.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "serve/sessions.h"
+
+static void add(struct tapir_str *out, const char *name, const char *type, const char *what,
+		double value)
+{
+	tapir_str__addf(out, "# HELP tapir_%s %s\n# TYPE tapir_%s %s\ntapir_%s %.15g\n", name, what,
+			name, type, name, value);
+}
+
+static double cpu_seconds(int who)
+{
+	struct rusage u;
+
+	getrusage(who, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* Of the agent alone, in bytes; 0: not known. */
+static double resident_bytes(void)
+{
+	tapir_autofree char *text = NULL;
+	unsigned long pages = 0;
+	size_t len;
+
+	if (tapir_file__read("/proc/self/statm", 256, &text, &len) ||
+	    sscanf(text, "%*s %lu", &pages) != 1)
+		return 0;
+	return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+void tapir_metrics__write(const struct tapir_agent *agent, struct tapir_str *out)
+{
+	tapir_str__adds(out, "# HELP tapir_build_info Version of the agent.\n"
+			     "# TYPE tapir_build_info gauge\n"
+			     "tapir_build_info{version=\"" TAPIR_VERSION "\"} 1\n");
+	add(out, "uptime_seconds", "gauge", "Since the agent started.",
+	    (double)(tapir_clock__now_ns() - agent->started_ns) / 1e9);
+	add(out, "cpu_seconds_total", "counter", "CPU time of the agent itself.",
+	    cpu_seconds(RUSAGE_SELF));
+	add(out, "children_cpu_seconds_total", "counter",
+	    "CPU time of its recordings and requests that have ended.",
+	    cpu_seconds(RUSAGE_CHILDREN));
+	add(out, "resident_memory_bytes", "gauge", "Resident memory of the agent itself.",
+	    resident_bytes());
+	add(out, "requests_total", "counter", "Requests that reached the agent.",
+	    (double)agent->request_cnt);
+	add(out, "malformed_requests_total", "counter",
+	    "Messages of HTTP processes that were no requests.", (double)agent->refused_cnt);
+	add(out, "recordings_total", "counter", "Recordings begun.", (double)agent->recording_cnt);
+	add(out, "recordings", "gauge", "Recordings that run.",
+	    (double)tapir_agent__recordings(agent));
+	add(out, "tasks", "gauge", "Requests that are being worked on.", (double)agent->tasks.cnt);
+	add(out, "sessions", "gauge", "Sessions that run or are kept.",
+	    (double)tapir_sessions__cnt(agent->sessions));
+	add(out, "http_process_restarts_total", "counter",
+	    "HTTP processes that ended and were replaced.", (double)agent->front_restart_cnt);
+}

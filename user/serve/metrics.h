@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* metrics.h - the agent's own figures in Prometheus's text format. */
+#ifndef TAPIR_USER_SERVE_METRICS_H
+#define TAPIR_USER_SERVE_METRICS_H
+
+#include "serve/agent_impl.h"
+
+void tapir_metrics__write(const struct tapir_agent *agent, struct tapir_str *out);
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A session in the state directory: ID.tapir, its trace, and ID.json, what is known of it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <jansson.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "serve/sessions_impl.h"
+
+#define MAX_JSON_BYTES 65536
+#define NAME_BYTES     (TAPIR_SESSION_ID_DIGITS + 16)
+
+const char *tapir_session_state__name(enum tapir_session_state state)
+{
+	static const char *const names[] = {"recording", "stopping", "finished", "failed", "cut"};
+
+	return names[state];
+}
+
+uint64_t tapir_session__bytes(const struct tapir_session_entry *s)
+{
+	struct stat st;
+
+	return s->fd >= 0 && !fstat(s->fd, &st) ? (uint64_t)st.st_size : 0;
+}
+
+void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir_json *j,
+			       const char *key)
+{
+	const struct tapir_session_page *p = s->page;
+
+	tapir_json__open(j, key, '{');
+	tapir_json__str(j, "id", s->id);
+	tapir_json__str(j, "owner", s->owner);
+	tapir_json__str(j, "target", s->target);
+	tapir_json__str(j, "created", s->utc);
+	tapir_json__str(j, "state", tapir_session_state__name(s->state));
+	tapir_json__str(j, "error", *p->error ? p->error : NULL);
+	tapir_json__f64(j, "seconds", (double)p->elapsed_ns / 1e9);
+	tapir_json__u64(j, "events", p->event_cnt);
+	tapir_json__u64(j, "samples", p->sample_cnt);
+	tapir_json__u64(j, "switches", p->switch_cnt);
+	tapir_json__u64(j, "lost", p->lost_cnt);
+	tapir_json__u64(j, "bytes", p->file_bytes);
+	tapir_json__close(j, '}');
+}
+
+static void name_file(const struct tapir_session_entry *s, const char *suffix, char *out)
+{
+	snprintf(out, NAME_BYTES, "%s.%s", s->id, suffix);
+}
+
+int tapir_session__create_file(const struct tapir_agent *agent, struct tapir_session_entry *s)
+{
+	char name[NAME_BYTES];
+
+	name_file(s, "tapir", name);
+	s->fd = agent->state_fd >= 0
+			? openat(agent->state_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
+			: memfd_create("tapir-trace", MFD_CLOEXEC);
+	return s->fd >= 0 ? 0
+			  : tapir_diag__fail(-errno, "cannot create a file for the recording: %s",
+					     tapir_errno__text(errno));
+}
+
+/* Replaced as a whole: an agent that is killed leaves the one or the other. */
+void tapir_session__save(const struct tapir_agent *agent, const struct tapir_session_entry *s)
+{
+	struct tapir_str text = {};
+	struct tapir_json j = tapir_json__to(&text);
+	char name[NAME_BYTES], fresh[NAME_BYTES];
+	int fd, err;
+
+	if (agent->state_fd < 0)
+		return;
+	name_file(s, "json", name);
+	name_file(s, "json.new", fresh);
+	tapir_session__write_json(s, &j, NULL);
+	fd = openat(agent->state_fd, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	err = fd < 0 ? -errno : tapir_file__write_all(fd, text.data, text.len);
+	if (fd >= 0)
+		close(fd);
+	if (!err && renameat(agent->state_fd, fresh, agent->state_fd, name))
+		err = -errno;
+	if (err)
+		tapir_warn("cannot write %s in the agent's state: %s", name,
+			   tapir_errno__text(err));
+	tapir_str__fini(&text);
+}
+
+void tapir_session__remove_files(const struct tapir_agent *agent,
+				 const struct tapir_session_entry *s)
+{
+	char name[NAME_BYTES];
+
+	if (agent->state_fd < 0 || !*s->id)
+		return;
+	name_file(s, "tapir", name);
+	unlinkat(agent->state_fd, name, 0);
+	name_file(s, "json", name);
+	unlinkat(agent->state_fd, name, 0);
+}
+
+/* ---- an earlier agent's --------------------------------------------------------------------- */
+
+static void copy_text(const json_t *root, const char *key, char *out, size_t size)
+{
+	const char *text = json_string_value(json_object_get(root, key));
+
+	snprintf(out, size, "%s", text ? text : "");
+}
+
+static bool read_entry(const struct tapir_agent *agent, const char *name,
+		       struct tapir_session_entry *s)
+{
+	tapir_autofd int fd = openat(agent->state_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	tapir_autofree char *text = NULL;
+	char trace[NAME_BYTES];
+	const char *state;
+	size_t len = 0;
+	json_t *root = fd >= 0 && !tapir_file__read_fd(fd, MAX_JSON_BYTES, &text, &len)
+			       ? json_loadb(text, len, 0, NULL)
+			       : NULL;
+
+	if (!json_is_object(root)) {
+		json_decref(root);
+		return false;
+	}
+	snprintf(s->id, sizeof(s->id), "%.*s", TAPIR_SESSION_ID_DIGITS, name);
+	copy_text(root, "owner", s->owner, sizeof(s->owner));
+	copy_text(root, "target", s->target, sizeof(s->target));
+	copy_text(root, "created", s->utc, sizeof(s->utc));
+	state = json_string_value(json_object_get(root, "state"));
+	s->state = state && !strcmp(state, "finished") ? TAPIR_SESSION_FINISHED : TAPIR_SESSION_CUT;
+	json_decref(root);
+	name_file(s, "tapir", trace);
+	s->fd = openat(agent->state_fd, trace, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return s->fd >= 0;
+}
+
+static bool is_entry(const char *name)
+{
+	return strspn(name, "0123456789abcdef") == TAPIR_SESSION_ID_DIGITS &&
+	       !strcmp(name + TAPIR_SESSION_ID_DIGITS, ".json");
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const struct tapir_session_entry *)a)->utc,
+		      ((const struct tapir_session_entry *)b)->utc);
+}
+
+int tapir_session__load_all(const struct tapir_agent *agent, struct tapir_sessions *sessions)
+{
+	DIR *dir = tapir_file__open_dir(agent->state_fd, ".", O_RDONLY);
+	struct dirent *e;
+	int err = 0;
+
+	if (!dir)
+		return -errno;
+	while (!err && (e = readdir(dir))) {
+		struct tapir_session_entry s = {.fd = -1, .waiter_fd = -1};
+
+		if (!is_entry(e->d_name))
+			continue;
+		if (read_entry(agent, e->d_name, &s))
+			err = tapir_vec__push(&sessions->all, s) ? 0 : -ENOMEM;
+		else /* its trace is gone, or it is no description */
+			tapir_session__remove_files(agent, &s);
+	}
+	closedir(dir);
+	if (sessions->all.cnt)
+		qsort(sessions->all.data, sessions->all.cnt, sizeof(*sessions->all.data), compare);
+	return err;
+}

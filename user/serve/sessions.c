@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Sessions: begin, look, stop, hand out, forget. */
+#include "serve/sessions.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/json.h"
+#include "serve/answer.h"
+#include "serve/answer_format.h"
+#include "serve/sessions_impl.h"
+
+#define BUSY "as many recordings run as the agent permits (sessions)"
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+static struct tapir_session_page *new_page(void)
+{
+	struct tapir_session_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+					       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return page == MAP_FAILED ? NULL : page;
+}
+
+static void release(struct tapir_session_entry *s)
+{
+	if (s->page)
+		munmap(s->page, sizeof(*s->page));
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->waiter_fd >= 0)
+		close(s->waiter_fd);
+}
+
+static void forget(struct tapir_agent *agent, size_t at)
+{
+	struct tapir_sessions *all = agent->sessions;
+
+	tapir_session__remove_files(agent, &all->all.data[at]);
+	release(&all->all.data[at]);
+	memmove(&all->all.data[at], &all->all.data[at + 1],
+		(all->all.cnt - at - 1) * sizeof(*all->all.data));
+	all->all.cnt--;
+}
+
+int tapir_sessions__open(struct tapir_agent *agent)
+{
+	struct tapir_session_entry *s;
+
+	agent->sessions = calloc(1, sizeof(*agent->sessions));
+	if (!agent->sessions)
+		return -ENOMEM;
+	if (agent->state_fd >= 0 && tapir_session__load_all(agent, agent->sessions))
+		return -ENOMEM;
+	tapir_vec_for_each (s, &agent->sessions->all) {
+		s->page = new_page();
+		if (!s->page)
+			return -ENOMEM;
+		s->page->file_bytes = tapir_session__bytes(s);
+		tapir_session__save(agent, s);
+	}
+	return 0;
+}
+
+void tapir_sessions__close(struct tapir_sessions *sessions)
+{
+	struct tapir_session_entry *s;
+
+	if (!sessions)
+		return;
+	tapir_vec_for_each (s, &sessions->all)
+		release(s);
+	tapir_vec__fini(&sessions->all);
+	free(sessions);
+}
+
+size_t tapir_sessions__cnt(const struct tapir_sessions *sessions)
+{
+	return sessions->all.cnt;
+}
+
+/* Oldest first, until a new trace of the largest size fits. False: running ones need the room. */
+static bool make_room(struct tapir_agent *agent)
+{
+	const struct tapir_serve_limits *limits = &agent->config->limits;
+
+	for (;;) {
+		struct tapir_sessions *all = agent->sessions;
+		uint64_t bytes = limits->trace_mb << 20;
+		size_t oldest = all->all.cnt;
+
+		for (size_t i = all->all.cnt; i-- > 0;) {
+			bytes += all->all.data[i].pid ? limits->trace_mb << 20
+						      : tapir_session__bytes(&all->all.data[i]);
+			if (!all->all.data[i].pid)
+				oldest = i;
+		}
+		if (bytes <= limits->state_mb << 20 && all->all.cnt < limits->traces)
+			return true;
+		if (oldest == all->all.cnt)
+			return false;
+		forget(agent, oldest);
+	}
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+static void answer_json(int fd, unsigned status, const char *location, struct tapir_str *body)
+{
+	struct tapir_wire_head head = {.status = (uint16_t)status, .mime = TAPIR_MIME_JSON};
+
+	tapir_str__addc(body, '\n');
+	if (location)
+		snprintf(head.location, sizeof(head.location), "/v1/sessions/%s", location);
+	if (body->failed)
+		(void)tapir_answer__error(fd, 500, "out of memory", MSG_DONTWAIT);
+	else
+		(void)tapir_answer__send(fd, &head, body->data, body->len, MSG_DONTWAIT);
+	tapir_str__fini(body);
+}
+
+static void answer_one(int fd, unsigned status, const struct tapir_session_entry *s)
+{
+	struct tapir_str body = {};
+	struct tapir_json j = tapir_json__to(&body);
+
+	tapir_session__write_json(s, &j, NULL);
+	answer_json(fd, status, status == 201 ? s->id : NULL, &body);
+}
+
+static bool may_see(const struct tapir_caller *caller, const struct tapir_session_entry *s)
+{
+	return caller->role == TAPIR_ROLE_ADMIN ||
+	       (*caller->name && !strcmp(caller->name, s->owner));
+}
+
+static void answer_list(const struct tapir_agent *agent, const struct tapir_caller *caller, int fd)
+{
+	const struct tapir_session_entry *s;
+	struct tapir_str body = {};
+	struct tapir_json j = tapir_json__to(&body);
+
+	tapir_json__open(&j, NULL, '{');
+	tapir_json__open(&j, "sessions", '[');
+	tapir_vec_for_each (s, &agent->sessions->all)
+		if (may_see(caller, s))
+			tapir_session__write_json(s, &j, NULL);
+	tapir_json__close(&j, ']');
+	tapir_json__close(&j, '}');
+	answer_json(fd, 200, NULL, &body);
+}
+
+/* ---- begin ---------------------------------------------------------------------------------- */
+
+static void describe(struct tapir_session_entry *s, const struct tapir_ask *ask,
+		     const struct tapir_caller *caller)
+{
+	char when[TAPIR_UTC_TEXT_BYTES];
+
+	tapir_clock__utc_text(tapir_clock__ns(CLOCK_REALTIME), when);
+	snprintf(s->utc, sizeof(s->utc), "%sZ", when);
+	memcpy(s->owner, caller->name, sizeof(s->owner));
+	if (ask->pids.cnt)
+		snprintf(s->target, sizeof(s->target), "pid %u%s", ask->pids.data[0],
+			 ask->pids.cnt > 1 ? " and others" : "");
+	else
+		snprintf(s->target, sizeof(s->target), "comm %.100s", ask->comms.data[0]);
+	s->lease_ns = ask->lease_ns;
+	s->touched_ns = tapir_clock__now_ns();
+}
+
+static int start(struct tapir_agent *agent, struct tapir_session_entry *s, struct tapir_task *task)
+{
+	int err = tapir_token__random(s->id, TAPIR_SESSION_ID_DIGITS);
+
+	s->page = new_page();
+	if (!s->page)
+		return -ENOMEM;
+	if (!err)
+		err = tapir_session__create_file(agent, s);
+	if (err)
+		return err;
+	task->page = s->page;
+	task->trace_fd = s->fd;
+	err = tapir_agent__start_task(agent, -1, &task->trace_fd, true, task->run, task);
+	s->pid = err > 0 ? err : 0;
+	return err > 0 ? 0 : err;
+}
+
+static void begin(struct tapir_agent *agent, const struct tapir_ask *ask,
+		  const struct tapir_caller *caller, int fd)
+{
+	struct tapir_session_entry s = {.fd = -1, .waiter_fd = -1};
+	struct tapir_task task = {.run = tapir_task__session,
+				  .ask = ask,
+				  .path_arg = "",
+				  .limits = &agent->config->limits,
+				  .state_fd = &agent->state_fd};
+	int err;
+
+	if (tapir_agent__recordings(agent) >= agent->config->limits.sessions) {
+		(void)tapir_answer__error(fd, 429, BUSY, MSG_DONTWAIT);
+		return;
+	}
+	if (!make_room(agent)) {
+		(void)tapir_answer__error(fd, 507,
+					  "no room for another trace (state_mb, traces): delete "
+					  "sessions",
+					  MSG_DONTWAIT);
+		return;
+	}
+	err = tapir_task__check(&task);
+	if (!err) {
+		describe(&s, ask, caller);
+		err = start(agent, &s, &task);
+	}
+	if (!err && !tapir_vec__push(&agent->sessions->all, s))
+		err = -ENOMEM;
+	if (!err) {
+		tapir_session__save(agent, &s);
+		answer_one(fd, 201, &s);
+		return;
+	}
+	if (s.pid)
+		kill(s.pid, SIGTERM);
+	tapir_session__remove_files(agent, &s);
+	release(&s);
+	(void)tapir_answer__diag(fd, tapir_answer__status(err), MSG_DONTWAIT);
+}
+
+/* ---- hand out ------------------------------------------------------------------------------- */
+
+/* true: the socket belongs to the task. */
+static bool hand_out(struct tapir_agent *agent, struct tapir_session_entry *s, const char *format,
+		     int fd)
+{
+	char name[32];
+	struct tapir_task task = {.run = tapir_task__trace, .format = format, .trace_fd = s->fd};
+	int err;
+
+	if (s->state == TAPIR_SESSION_FAILED) {
+		(void)tapir_answer__error(fd, 409, s->page->error, MSG_DONTWAIT);
+		return false;
+	}
+	snprintf(name, sizeof(name), "tapir-%s", s->id);
+	task.path_arg = name;
+	err = tapir_agent__start_task(agent, fd, &task.trace_fd, false, task.run, &task);
+	if (err > 0)
+		return true;
+	(void)tapir_answer__error(fd, 503, "as many requests run as the agent permits",
+				  MSG_DONTWAIT);
+	return false;
+}
+
+static bool stop(struct tapir_agent *agent, size_t at, const char *format, bool goes_after, int fd)
+{
+	struct tapir_session_entry *s = &agent->sessions->all.data[at];
+	bool is_taken;
+
+	if (s->waiter_fd >= 0) {
+		(void)tapir_answer__error(fd, 409, "another client stops this recording",
+					  MSG_DONTWAIT);
+		return false;
+	}
+	if (s->pid) {
+		s->state = TAPIR_SESSION_STOPPING;
+		s->waiter_fd = fd;
+		s->waiter_format = format;
+		s->goes_after = goes_after;
+		kill(s->pid, SIGTERM);
+		return true;
+	}
+	is_taken = hand_out(agent, s, format, fd);
+	if (goes_after)
+		forget(agent, at);
+	return is_taken;
+}
+
+void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid)
+{
+	for (size_t i = 0; i < agent->sessions->all.cnt; i++) {
+		struct tapir_session_entry *s = &agent->sessions->all.data[i];
+		int waiter_fd = s->waiter_fd;
+
+		if (s->pid != pid)
+			continue;
+		s->pid = 0;
+		if (!s->page->is_over && !*s->page->error)
+			snprintf(s->page->error, sizeof(s->page->error),
+				 "the recording was killed; what it had written is kept");
+		s->state = s->page->is_over	     ? TAPIR_SESSION_FINISHED
+			   : s->page->file_bytes > 0 ? TAPIR_SESSION_CUT
+						     : TAPIR_SESSION_FAILED;
+		s->page->file_bytes = tapir_session__bytes(s);
+		tapir_session__save(agent, s);
+		s->waiter_fd = -1;
+		if (waiter_fd >= 0 && !hand_out(agent, s, s->waiter_format, waiter_fd))
+			close(waiter_fd);
+		if (waiter_fd >= 0 && s->goes_after)
+			forget(agent, i);
+		return;
+	}
+}
+
+/* ---- leases --------------------------------------------------------------------------------- */
+
+bool tapir_sessions__are_watched(const struct tapir_sessions *sessions)
+{
+	const struct tapir_session_entry *s;
+
+	tapir_vec_for_each (s, &sessions->all)
+		if (s->pid && s->lease_ns)
+			return true;
+	return false;
+}
+
+void tapir_sessions__check_leases(struct tapir_agent *agent)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+	struct tapir_session_entry *s;
+
+	tapir_vec_for_each (s, &agent->sessions->all) {
+		if (!s->pid || !s->lease_ns || s->state != TAPIR_SESSION_RECORDING ||
+		    now_ns - s->touched_ns < s->lease_ns)
+			continue;
+		s->state = TAPIR_SESSION_STOPPING;
+		kill(s->pid, SIGTERM);
+	}
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+/* all.cnt: none that the caller may see. */
+static size_t find(const struct tapir_agent *agent, const struct tapir_caller *caller,
+		   const char *id)
+{
+	size_t at = 0;
+
+	while (at < agent->sessions->all.cnt &&
+	       (strcmp(agent->sessions->all.data[at].id, id) != 0 ||
+		!may_see(caller, &agent->sessions->all.data[at])))
+		at++;
+	return at;
+}
+
+static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_request *rq,
+		       const char *format, size_t at, int fd)
+{
+	struct tapir_session_entry *s = &agent->sessions->all.data[at];
+
+	s->touched_ns = tapir_clock__now_ns();
+	switch (rq->route) {
+	case TAPIR_ROUTE_SESSION_STOP:
+		return stop(agent, at, format, false, fd);
+	case TAPIR_ROUTE_SESSION_DELETE:
+		return stop(agent, at, format, true, fd);
+	case TAPIR_ROUTE_SESSION_TRACE:
+		if (!s->pid)
+			return hand_out(agent, s, format, fd);
+		(void)tapir_answer__error(fd, 409, "the recording has not ended", MSG_DONTWAIT);
+		return false;
+	default:
+		answer_one(fd, 200, s);
+		return false;
+	}
+}
+
+bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_request *rq,
+			    const struct tapir_ask *ask, const struct tapir_caller *caller, int fd)
+{
+	/* Of the table: what the client asked for goes with its request. */
+	const char *format = ask->format ? tapir_answer_format__find(ask->format)->name : NULL;
+	size_t at;
+
+	if (rq->route == TAPIR_ROUTE_SESSIONS) {
+		answer_list(agent, caller, fd);
+		return false;
+	}
+	if (rq->route == TAPIR_ROUTE_SESSION_BEGIN) {
+		begin(agent, ask, caller, fd);
+		return false;
+	}
+	at = find(agent, caller, rq->path_arg ? rq->path_arg : "");
+	if (at < agent->sessions->all.cnt)
+		return handle_one(agent, rq, format, at, fd);
+	(void)tapir_answer__error(fd, 404, "no such session", MSG_DONTWAIT);
+	return false;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sessions_impl.h - what the files of the sessions share. */
+#ifndef TAPIR_USER_SERVE_SESSIONS_IMPL_H
+#define TAPIR_USER_SERVE_SESSIONS_IMPL_H
+
+#include "serve/sessions.h"
+
+#define TAPIR_SESSION_ID_DIGITS 16
+
+enum tapir_session_state {
+	TAPIR_SESSION_RECORDING,
+	TAPIR_SESSION_STOPPING,
+	TAPIR_SESSION_FINISHED,
+	TAPIR_SESSION_FAILED,
+	TAPIR_SESSION_CUT, /* its agent ended before it did */
+};
+
+struct tapir_session_entry {
+	char id[TAPIR_SESSION_ID_DIGITS + 1];
+	char owner[TAPIR_TOKEN_NAME_BYTES];
+	char target[128];
+	char utc[24];
+	enum tapir_session_state state;
+	struct tapir_session_page *page; /* shared with the recording */
+	int fd;				 /* of the trace; -1: none */
+	pid_t pid;			 /* of the recording; 0: it has ended */
+	uint64_t lease_ns, touched_ns;	 /* 0: no lease */
+	int waiter_fd;			 /* a client that gets the trace when it has ended; -1 */
+	const char *waiter_format;	 /* of the table */
+	bool goes_after;		 /* the waiter deletes it */
+};
+
+struct tapir_sessions {
+	struct tapir_vec(struct tapir_session_entry) all; /* the oldest first */
+};
+
+const char *tapir_session_state__name(enum tapir_session_state state);
+
+/* One session as a JSON object. */
+void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir_json *j,
+			       const char *key);
+
+uint64_t tapir_session__bytes(const struct tapir_session_entry *s);
+
+/* The files of a session in the state directory; nothing where state is memory. */
+int tapir_session__create_file(const struct tapir_agent *agent, struct tapir_session_entry *s);
+void tapir_session__save(const struct tapir_agent *agent, const struct tapir_session_entry *s);
+void tapir_session__remove_files(const struct tapir_agent *agent,
+				 const struct tapir_session_entry *s);
+/* Adds those of an earlier agent to sessions. */
+int tapir_session__load_all(const struct tapir_agent *agent, struct tapir_sessions *sessions);
+
+#endif
