@@ -56,6 +56,16 @@ static void fuzz_name(const char *bytes, size_t len)
 	tapir_str__fini(&name);
 }
 
+static void fuzz_counters(const uint8_t *bytes, size_t len)
+{
+	struct tapir_jvm_gauges gauges;
+
+	(void)tapir_jvm_perfdata__may_attach(bytes, len);
+	(void)tapir_jvm_perfdata__read(bytes, len, &gauges);
+	if (!memchr(gauges.gc_cause, '\0', sizeof(gauges.gc_cause)))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
 	uint8_t *copy;
@@ -65,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	copy = malloc(len - 1); /* of this very size, for the address sanitizer */
 	memcpy(copy, input + 1, len - 1);
 	if (input[0] % 4 == 0)
-		(void)tapir_jvm_perfdata__may_attach(copy, len - 1);
+		fuzz_counters(copy, len - 1);
 	else if (input[0] % 4 == 1)
 		fuzz_name((const char *)copy, len - 1);
 	else

@@ -101,6 +101,75 @@ static void counters_say_whether_attaching_is_disabled(void **state)
 	assert_int_equal(tapir_jvm_perfdata__may_attach(data, len), -ENODATA);
 }
 
+static uint32_t put_number(uint8_t *at, const char *name, uint64_t value)
+{
+	uint32_t len = put_entry(at, name, "1234567890123456"), data_off;
+
+	memcpy(&data_off, at + 16, 4);
+	at[12] = 'J';
+	memcpy(at + data_off, &value, 8);
+	return len;
+}
+
+static size_t build_gauges(uint8_t *data)
+{
+	static const uint8_t head[] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1};
+	uint32_t first = 32, cnt = 9;
+	size_t len = first;
+
+	memcpy(data, head, sizeof(head));
+	memcpy(data + 24, &first, 4);
+	memcpy(data + 28, &cnt, 4);
+	len += put_number(data + len, "sun.gc.collector.0.invocations", 7);
+	len += put_number(data + len, "sun.gc.collector.12.invocations", 3);
+	len += put_number(data + len, "sun.gc.collector.12.time", 500);
+	len += put_number(data + len, "sun.gc.collector.x.time", 77);
+	len += put_number(data + len, "sun.os.hrt.frequency", 1000);
+	len += put_number(data + len, "sun.gc.generation.1.space.0.used", 123456);
+	len += put_number(data + len, "java.cls.loadedClasses", 4711);
+	len += put_number(data + len, "java.cls.unloadedClasses", UINT64_MAX);
+	return len + put_entry(data + len, "sun.gc.lastCause", "System.gc()");
+}
+
+static void counters_of_the_heap_are_read(void **state)
+{
+	uint8_t data[1024] = {};
+	size_t len = build_gauges(data);
+	struct tapir_jvm_gauges gauges;
+
+	(void)state;
+	assert_int_equal(tapir_jvm_perfdata__read(data, len, &gauges), 0);
+	assert_true(gauges.has_gc);
+	assert_int_equal(gauges.gc_cnt, 10);
+	assert_int_equal(gauges.gc_ns, 500000000);
+	assert_int_equal(gauges.old_used_bytes, 123456);
+	assert_int_equal(gauges.class_cnt, 4711);
+	assert_int_equal(gauges.unloaded_cnt, 0); /* negative: not a count */
+	assert_string_equal(gauges.gc_cause, "System.gc()");
+}
+
+static void broken_counters_are_read_as_far_as_they_go(void **state)
+{
+	uint8_t data[1024] = {};
+	size_t len = build_gauges(data);
+	struct tapir_jvm_gauges gauges;
+
+	(void)state;
+	for (size_t cut = 0; cut + 8 < len; cut++) {
+		assert_int_equal(tapir_jvm_perfdata__read(data, cut, &gauges), -ENODATA);
+		assert_string_equal(gauges.gc_cause, "");
+	}
+	memset(data + 32 + 4, 0xff, 4); /* a name beyond its entry: that one is left out */
+	assert_int_equal(tapir_jvm_perfdata__read(data, len, &gauges), 0);
+	assert_int_equal(gauges.gc_cnt, 3);
+	memset(data + 28, 0xff, 4); /* more entries than there are */
+	assert_int_equal(tapir_jvm_perfdata__read(data, len, &gauges), -ENODATA);
+	assert_int_equal(gauges.gc_cnt, 3);
+	memset(data + 24, 0xff, 4); /* the first one beyond the end */
+	assert_int_equal(tapir_jvm_perfdata__read(data, len, &gauges), -ENODATA);
+	assert_int_equal(gauges.gc_cnt, 0);
+}
+
 /* ---- for tests/e2e -------------------------------------------------------------------------------- */
 
 static int copy_map(const struct tapir_jvm_perf_map *map, const char *copy)
@@ -174,6 +243,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(a_jvm_is_described_by_its_library, fake_jvm__setup,
 						fake_jvm__teardown),
 		cmocka_unit_test(counters_say_whether_attaching_is_disabled),
+		cmocka_unit_test(counters_of_the_heap_are_read),
+		cmocka_unit_test(broken_counters_are_read_as_far_as_they_go),
 	};
 
 	if (argc > 2)

@@ -131,6 +131,16 @@ static inline int feeder_come(struct feeder *f, uint32_t tid, uint64_t time_ns, 
 						       .in_waker_tid = waker});
 }
 
+/* What a thread of process 100 is called. */
+static inline int feeder_thread(struct feeder *f, uint32_t tid, const char *comm)
+{
+	struct tapir_rec_thread thread = {.h.time_ns = 1, .tgid = 100, .tid = tid, .start_ns = 1};
+
+	memcpy(thread.comm, comm, strnlen(comm, sizeof(thread.comm) - 1));
+	tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), 1);
+	return feeder_add(f, &thread.h);
+}
+
 static inline int feeder_sample(struct feeder *f, uint32_t tgid, uint32_t tid, uint64_t time_ns,
 				uint64_t stack_id)
 {

@@ -8,27 +8,34 @@
 #include "lore/lore.h"
 #include "symbol/frame_kind.h"
 
-/* The runtime's own pieces of code: no method. */
+/*
+ * The runtime's own pieces of code: no method. HotSpot's have the name of no type: "StubRoutines
+ * (1)", "new_type_array Runtime1 stub".
+ */
 static bool is_stub(const char *name)
 {
 	static const char mark[] = " [CoreCLR]";
 	size_t len = strlen(name);
 
-	return len >= sizeof(mark) - 1 && !strcmp(name + len - (sizeof(mark) - 1), mark);
+	return !strpbrk(name, ".:/$") ||
+	       (len >= sizeof(mark) - 1 && !strcmp(name + len - (sizeof(mark) - 1), mark));
 }
 
-/* Past the type a JVM's method returns. */
-static const char *without_type(const char *name)
+/* Two words before the arguments, of which the second one is a method of a class. */
+const char *tapir_own_code__without_type(const char *name)
 {
-	size_t args_at = strcspn(name, "(");
-	const char *space = memrchr(name, ' ', args_at);
+	size_t type_len = strcspn(name, " ("), name_len;
+	const char *rest = name + type_len + 1;
 
-	return space && space + 1 < name + args_at ? space + 1 : name;
+	if (!type_len || name[type_len] != ' ' || name[type_len - 1] == ',' || *name == '[')
+		return name;
+	name_len = strcspn(rest, " (");
+	return rest[name_len] == '(' && memchr(rest, '.', name_len) ? rest : name;
 }
 
 static bool is_library(const char *name)
 {
-	struct tapir_sv text = tapir_sv__of(without_type(name));
+	struct tapir_sv text = tapir_sv__of(tapir_own_code__without_type(name));
 
 	tapir_lore_for_each (lore)
 		for (const char *const *prefix = lore->library_code; prefix && *prefix; prefix++)
@@ -124,6 +131,16 @@ uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tap
 		return name;
 	look(tree, node, &library);
 	return name_of(tree, library);
+}
+
+bool tapir_own_code__is_unnamed(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent)
+		if (tree->nodes.data[node].kind == TAPIR_FRAME_INTERPRETER &&
+		    !is_managed(&tree->nodes.data[node],
+				tree->names.data[tree->nodes.data[node].name]))
+			return true;
+	return false;
 }
 
 void tapir_own_code__fini(struct tapir_own_code *own)

@@ -28,29 +28,28 @@ static const struct tapir_lore_wait *find(const char *name, bool is_kernel)
 	return NULL;
 }
 
-static const char *look_up(const struct tapir_stack_tree *tree, uint32_t node)
+static const struct tapir_lore_wait *look_up(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	const struct tapir_lore_wait *found = NULL, *more;
 
 	for (; node < tree->nodes.cnt && node; node = tree->nodes.data[node].parent) {
 		const struct tapir_tree_node *n = &tree->nodes.data[node];
 		const char *name = tree->names.data[n->name];
+		bool is_kernel = n->kind == TAPIR_FRAME_KERNEL;
 
-		if (n->kind == TAPIR_FRAME_KERNEL) {
-			if (!found)
-				found = find(name, true);
+		if (found && (!found->is_common || is_kernel))
 			continue;
-		}
-		if (found && (!found->is_common || tapir_own_code__is_own(n, name)))
+		if (found && !is_kernel && tapir_own_code__is_own(n, name))
 			break;
-		more = find(name, false);
+		more = find(name, is_kernel);
 		found = more ? more : found;
 	}
-	return found ? found->reason : NULL;
+	return found;
 }
 
-const char *tapir_wait_reasons__of(struct tapir_wait_reasons *reasons,
-				   const struct tapir_stack_tree *tree, uint32_t node)
+const struct tapir_lore_wait *tapir_wait_reasons__find(struct tapir_wait_reasons *reasons,
+						       const struct tapir_stack_tree *tree,
+						       uint32_t node)
 {
 	struct tapir_wait_reason *known;
 
@@ -62,7 +61,15 @@ const char *tapir_wait_reasons__of(struct tapir_wait_reasons *reasons,
 	known = &reasons->by_node.data[node];
 	if (!known->is_known)
 		*known = (struct tapir_wait_reason){look_up(tree, node), true};
-	return known->text;
+	return known->wait;
+}
+
+const char *tapir_wait_reasons__of(struct tapir_wait_reasons *reasons,
+				   const struct tapir_stack_tree *tree, uint32_t node)
+{
+	const struct tapir_lore_wait *wait = tapir_wait_reasons__find(reasons, tree, node);
+
+	return wait ? wait->reason : NULL;
 }
 
 void tapir_wait_reasons__fini(struct tapir_wait_reasons *reasons)

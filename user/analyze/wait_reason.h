@@ -7,10 +7,11 @@
 #define TAPIR_USER_WAIT_REASON_H
 
 #include "analyze/stack_tree.h"
+#include "lore/lore.h"
 
 /* Looked up once per node; for this room alone. */
 struct tapir_wait_reason {
-	const char *text;
+	const struct tapir_lore_wait *wait; /* NULL: unknown */
 	bool is_known;
 };
 
@@ -21,6 +22,10 @@ struct tapir_wait_reasons {
 /* Static: "sleep", "mutex", "epoll"; NULL: unknown. node may be UINT32_MAX. */
 const char *tapir_wait_reasons__of(struct tapir_wait_reasons *reasons,
 				   const struct tapir_stack_tree *tree, uint32_t node);
+/* The same with what else is known of it. */
+const struct tapir_lore_wait *tapir_wait_reasons__find(struct tapir_wait_reasons *reasons,
+						       const struct tapir_stack_tree *tree,
+						       uint32_t node);
 void tapir_wait_reasons__fini(struct tapir_wait_reasons *reasons);
 /* Whether it is a wait until another thread releases a lock. */
 bool tapir_wait_reason__is_lock(const char *reason);

@@ -62,6 +62,7 @@
 #include "collect/loss_poll.h"
 #include "names/namer.h"
 #include "collect/unwinding.h"
+#include "runtime/jvm/jvm_gauges.h"
 #include "trace/recbuf.h"
 
 #define SINK_POLL_NS (20 * TAPIR_NS_PER_MS)
@@ -72,6 +73,7 @@ struct tapir_session {
 	struct tapir_namer *namer;
 	struct tapir_unwinding *unwinding; /* NULL: no programs walk stacks */
 	struct tapir_counter_maker *counters;
+	struct tapir_jvm_gauges_set *jvm_gauges; /* NULL: there is no file */
 	struct tapir_loss_poll loss_poll;
 	struct tapir_lane_dedup twice;
 	pthread_t thread;
@@ -204,6 +206,8 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 		}
 		tapir_namer__on_record(s->namer, rec, fd);
 		tapir_unwinding__on_record(s->unwinding, rec, fd);
+		if (s->jvm_gauges)
+			tapir_jvm_gauges_set__learn(s->jvm_gauges, rec);
 	} else if (rec->type == TAPIR_REC_LOSS) {
 		put_loss(s, (const struct tapir_rec_loss *)rec);
 	} else {
@@ -317,6 +321,12 @@ static void tick(struct tapir_session *s)
 	atomic_store(&s->file_bytes, tapir_writer__bytes_written(s->opts.writer));
 }
 
+static void poll_jvms(struct tapir_session *s, bool is_last)
+{
+	if (s->jvm_gauges)
+		tapir_jvm_gauges_set__poll(s->jvm_gauges, tapir_clock__now_ns(), is_last);
+}
+
 static void flush_live(struct tapir_session *s, bool is_last)
 {
 	enum tapir_session_flush when = is_last ? TAPIR_FLUSH_LAST : TAPIR_FLUSH_BATCH;
@@ -340,6 +350,9 @@ static uint64_t next_wake_ns(const struct tapir_session *s, uint64_t now_ns, uin
 
 	if (s->sink_holds && now_ns + SINK_POLL_NS < next_tick_ns)
 		return now_ns + SINK_POLL_NS;
+	if (s->jvm_gauges && !tapir_jvm_gauges_set__is_empty(s->jvm_gauges) &&
+	    now_ns + TAPIR_JVM_GAUGES_POLL_NS < next_tick_ns)
+		next_tick_ns = now_ns + TAPIR_JVM_GAUGES_POLL_NS;
 	return tapir_namer__has_files(s->namer) && poll_ns < next_tick_ns ? poll_ns : next_tick_ns;
 }
 
@@ -363,6 +376,7 @@ static void *run(void *arg)
 		flush_live(s, false);
 		now_ns = tapir_clock__now_ns();
 		note_error(s, tapir_namer__poll(s->namer, now_ns));
+		poll_jvms(s, false);
 		if (now_ns >= next_tick_ns) {
 			tick(s);
 			flush_live(s, false);
@@ -370,6 +384,7 @@ static void *run(void *arg)
 		}
 	}
 	note_error(s, tapir_namer__finish(s->namer));
+	poll_jvms(s, true);
 	tapir_counter_maker__finish(s->counters);
 	tapir_unwinding__report(s->unwinding);
 	tick(s);
@@ -390,6 +405,10 @@ static int start(struct tapir_session *s)
 		err = tapir_unwinding__new(s->opts.programs, s->opts.unwind_bytes, &s->unwinding);
 	if (!err)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
+	if (!err && s->opts.writer) {
+		s->jvm_gauges = tapir_jvm_gauges_set__new(put_counter, s);
+		err = s->jvm_gauges ? 0 : -ENOMEM;
+	}
 	if (!err)
 		err = tapir_loss_poll__init(&s->loss_poll,
 					    tapir_programs__site_cap(s->opts.programs));
@@ -450,6 +469,7 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_namer__free(s->namer);
 	tapir_unwinding__free(s->unwinding);
 	tapir_counter_maker__free(s->counters);
+	tapir_jvm_gauges_set__free(s->jvm_gauges);
 	tapir_catalog__free(s->catalog);
 	free(s);
 }

@@ -113,8 +113,23 @@ bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_w
 	if (!name)
 		return false;
 	tapir_str__adds(out, before);
+	name = tapir_own_code__without_type(name);
 	tapir_str__add_printable(out, name, strlen(name));
 	return true;
+}
+
+/* "clerk-*": threads of one purpose have a name in common. */
+void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+{
+	struct tapir_sv comm =
+		tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
+	size_t len = 0;
+
+	while (len < comm.len && (comm.data[len] < '0' || comm.data[len] > '9'))
+		len++;
+	tapir_str__add_printable(out, comm.data, len);
+	if (len < comm.len)
+		tapir_str__addc(out, '*');
 }
 
 /* ---- what is not the program's own ---------------------------------------------------------- */
@@ -277,8 +292,9 @@ static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, boo
 	if (tapir_finding__role(f, wait->thread, wait->until_ns) == TAPIR_ROLE_TRACER)
 		return;
 	tapir_finding_machine__wait(f, wait);
-	if (!tapir_finding_pool__wait(f, wait) && !tapir_finding_locks__wait(f, wait, is_open))
-		tapir_finding_waits__wait(f, wait);
+	if (!tapir_finding_blocked__wait(f, wait, is_open) && !tapir_finding_pool__wait(f, wait) &&
+	    !tapir_finding_locks__wait(f, wait, is_open))
+		tapir_finding_waits__wait(f, wait, is_open);
 }
 
 static void on_wait(void *ctx, const struct tapir_wait *wait)
@@ -296,14 +312,21 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	struct tapir_finding *f = ctx;
 
 	tapir_finding_locks__close(f, i);
+	tapir_finding_blocked__close(f, i);
 	tapir_finding_requests__close(f, i);
 	tapir_finding_gc__close(f, i); /* may take its label: last */
+}
+
+static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
+{
+	tapir_finding_jvm__counter(ctx, counter);
 }
 
 const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
 						     .wait = on_wait,
 						     .cut_wait = on_cut_wait,
 						     .event = on_event,
+						     .counter = on_counter,
 						     .close = on_close};
 
 /* ---- the list ------------------------------------------------------------------------------- */
@@ -337,10 +360,12 @@ static void list_exceptions(struct tapir_finding *f, struct tapir_found_list *li
 
 void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	tapir_finding_gc__list(f, list);
+	tapir_finding_gc__list(f, list, !tapir_finding_jvm__list(f, list));
 	tapir_finding_locks__list(f, list);
+	tapir_finding_blocked__list(f, list);
 	tapir_finding_pool__list(f, list);
 	list_exceptions(f, list);
+	tapir_finding_throws__list(f, list);
 	tapir_finding_requests__list(f, list);
 	tapir_finding_waits__list(f, list);
 	tapir_finding_machine__list(f, list);
@@ -352,6 +377,9 @@ void tapir_finding__fini(struct tapir_finding *f)
 {
 	tapir_finding_gc__fini(f);
 	tapir_finding_locks__fini(f);
+	tapir_finding_blocked__fini(f);
+	tapir_finding_jvm__fini(f);
+	tapir_finding_throws__fini(f);
 	tapir_finding_pool__fini(f);
 	tapir_finding_cpu__fini(f);
 	tapir_finding_requests__fini(f);

@@ -9,19 +9,15 @@
 #define TAPIR_USER_FINDING_H
 
 #include "analyze/allocators.h"
+#include "findings/finding_blocked.h"
+#include "findings/finding_jvm.h"
 #include "findings/found.h"
+#include "findings/weights.h"
 #include "analyze/histogram.h"
 #include "analyze/own_code.h"
 #include "analyze/runtime_work.h"
 #include "analyze/timeline.h"
 #include "analyze/wait_reason.h"
-
-/* Weights by the name of a function; the heaviest is known. Bounded. */
-struct tapir_weights {
-	uint64_t sum, best;
-	uint32_t best_name; /* idx in the tree's names, or TAPIR_OWN_CODE_NONE */
-	struct tapir_map by_name;
-};
 
 /* A thread waits for a lock that another one holds. */
 struct tapir_held_up {
@@ -91,7 +87,7 @@ struct tapir_finding {
 	} exceptions;
 	struct {
 		uint64_t ns;
-		struct tapir_found_labels reasons;
+		struct tapir_found_labels reasons, threads;
 		struct tapir_weights callers;
 	} waits;
 	struct {
@@ -103,6 +99,13 @@ struct tapir_finding {
 		uint64_t runnable_ns; /* of threads, waiting for a CPU */
 	} machine;
 	bool has_dotnet;
+	struct tapir_blocked blocked;
+	struct tapir_jvm_findings jvm;
+	struct {
+		uint64_t samples; /* in functions that throw exceptions */
+		struct tapir_weights throwers, functions;
+		struct tapir_map by_node;
+	} throws;
 	struct tapir_vec(struct tapir_request_kind *) requests;
 	struct tapir_allocators allocators;
 	/* for the finding alone */

@@ -85,6 +85,7 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
 		return;
 	f->cpu.timers += has_timer(f, node);
+	tapir_finding_throws__sample(f, node);
 	tapir_weights__add(&f->cpu.own, tapir_own_code__of(&f->own, tree, node), 1);
 	tapir_weights__add(&f->cpu.leaf, leaf_of(tree, node), 1);
 }
@@ -177,6 +178,12 @@ static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
 			      &text, NULL, NULL);
 }
 
+static void add_name(const char *name, struct tapir_str *out)
+{
+	name = tapir_own_code__without_type(name);
+	tapir_str__add_printable(out, name, strlen(name));
+}
+
 static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
@@ -196,12 +203,12 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 		tapir_str__addf(&text, "%.0f%% of the CPU in ", share);
 	else
 		tapir_str__adds(&text, "less than 1% of the CPU in any function, most in ");
-	tapir_str__add_printable(&text, name, strlen(name));
+	add_name(name, &text);
 	if (leaf && strcmp(leaf, name) &&
 	    tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples) >= 20) {
 		tapir_str__addf(&text, " (%.0f%% within ",
 				tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples));
-		tapir_str__add_printable(&text, leaf, strlen(leaf));
+		add_name(leaf, &text);
 		tapir_str__addc(&text, ')');
 	}
 	tapir_found_list__add(list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus, name, &text, NULL, NULL);

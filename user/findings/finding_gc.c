@@ -259,11 +259,12 @@ static void list_finalizer(struct tapir_finding *f, uint64_t span_ns, struct tap
 			      tapir_finding__most(f, &f->gc.finalizers), &text, NULL, NULL);
 }
 
-void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list,
+			    bool with_pauses)
 {
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 
-	if (!list_induced(f, span_ns, list))
+	if (!list_induced(f, span_ns, list) && with_pauses)
 		list_pauses(f, span_ns, list);
 	list_growth(f, list);
 	list_finalizer(f, span_ns, list);

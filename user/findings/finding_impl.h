@@ -44,6 +44,7 @@ void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint
 bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_weights *w,
 			     const char *before, struct tapir_str *out);
 const char *tapir_finding__most(const struct tapir_finding *f, const struct tapir_weights *w);
+void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
 double tapir_finding__percent(uint64_t part, uint64_t of);
 
 /* What a thread is there for, by its name. */
@@ -58,7 +59,9 @@ enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
 
 void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_gc__close(struct tapir_finding *f, struct tapir_interval *i);
-void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list);
+/* with_pauses: no other finding says why there are collections. */
+void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list,
+			    bool with_pauses);
 void tapir_finding_gc__fini(struct tapir_finding *f);
 
 void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e);
@@ -71,6 +74,11 @@ void tapir_finding_locks__fini(struct tapir_finding *f);
 
 void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
 			       const struct tapir_rec_sample *sample);
+/* A sample's stack. */
+void tapir_finding_throws__sample(struct tapir_finding *f, uint32_t node);
+void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_throws__fini(struct tapir_finding *f);
+
 void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_cpu__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_cpu__fini(struct tapir_finding *f);
@@ -89,7 +97,7 @@ void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interva
 void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_requests__fini(struct tapir_finding *f);
 
-void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_cut);
 void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_waits__fini(struct tapir_finding *f);
 

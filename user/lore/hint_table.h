@@ -41,18 +41,23 @@
 	}
 
 /* A function in which a thread waits; until another one releases a lock; of which many things are
- * made. */
+ * made; for a lock or for work. */
 #define TAPIR_WAIT(function, reason)                                                               \
 	{                                                                                          \
-		function, reason, false, false                                                     \
+		function, reason, false, false, false                                              \
 	}
 #define TAPIR_WAIT_LOCK(function, reason)                                                          \
 	{                                                                                          \
-		function, reason, true, false                                                      \
+		function, reason, true, false, false                                               \
 	}
 #define TAPIR_WAIT_COMMON(function, reason)                                                        \
 	{                                                                                          \
-		function, reason, false, true                                                      \
+		function, reason, false, true, false                                               \
+	}
+
+#define TAPIR_WAIT_MAYBE_LOCK(function, reason)                                                    \
+	{                                                                                          \
+		function, reason, true, false, true                                                \
 	}
 
 /* A list of strings, with its end. */

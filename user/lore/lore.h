@@ -148,6 +148,7 @@ struct tapir_lore_wait {
 	const char *reason;
 	bool is_lock;	/* until another thread releases a lock */
 	bool is_common; /* many things use it: a name further out decides */
+	bool may_idle;	/* a lock, but also how a thread waits for work: one that never gets it */
 };
 
 /* ---- what depends on how the runtime was started -------------------------------------------- */
@@ -180,6 +181,8 @@ struct tapir_lore {
 	const char *const *library_code;
 	/* Of those, the ones that do something for any caller: what they do explains nothing. */
 	const char *const *plumbing;
+	/* Prefixes of functions that create and throw exceptions (findings/finding_throws.c). */
+	const char *const *throwing;
 	/* Names of threads (analyze/finding_pool.c): of its pool, the one that runs finalizers, and
 	 * those that work for whoever traces it. */
 	const char *pool_thread, *finalizer_thread;

@@ -44,6 +44,9 @@ static const struct tapir_lore_module modules[] = {
 static const struct tapir_lore_work functions[] = {
 	{"gc_collect_main", GC}, {"gc_collect_region", GC}, {"_PyGC_Collect", GC}, {}};
 
+/* The global interpreter lock: there is one, and who has it runs Python. */
+static const struct tapir_lore_wait waits[] = {TAPIR_WAIT_LOCK("take_gil*", "GIL"), {}};
+
 static const struct tapir_lore_headline headlines[] = {{"python", "gc__start", "GC"}, {}};
 
 static const struct tapir_lore_condition conditions[] = {
@@ -57,6 +60,7 @@ const struct tapir_lore tapir_lore_cpython = {
 	.files = files,
 	.modules = modules,
 	.functions = functions,
+	.waits = waits,
 	.interpreter_loops = TAPIR_LIST_OF("_PyEval_EvalFrameDefault",
 					   "_PyEval_EvalFrameDefault.cold", "PyEval_EvalFrameEx"),
 	.interpreted = TAPIR_LIST_OF("py::"),

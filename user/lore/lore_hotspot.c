@@ -117,13 +117,20 @@ static const struct tapir_lore_work threads[] = {
 
 static const struct tapir_lore_work functions[] = {{"CompileBroker::", JIT}, {}};
 
+#define AQS(type, method) type " java.util.concurrent.locks.AbstractQueuedSynchronizer." method "*"
+
 static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_LOCK("ObjectMonitor::enter*", "monitor"),
 	TAPIR_WAIT_LOCK("ObjectMonitor::EnterI*", "monitor"),
 	TAPIR_WAIT_LOCK("ObjectMonitor::ReenterI*", "monitor"),
 	TAPIR_WAIT("ObjectMonitor::wait*", "condition"),
-	TAPIR_WAIT("Unsafe_Park*", "park"),
-	TAPIR_WAIT("jdk.internal.misc.Unsafe.park*", "park"),
+	TAPIR_WAIT("JavaThread::sleep*", "sleep"),
+	TAPIR_WAIT_COMMON("Unsafe_Park*", "park"),
+	TAPIR_WAIT_COMMON("void jdk.internal.misc.Unsafe.park*", "park"),
+	/* JDK 17 and later; before */
+	TAPIR_WAIT_MAYBE_LOCK(AQS("int", "acquire("), "java.util.concurrent lock"),
+	TAPIR_WAIT_MAYBE_LOCK(AQS("boolean", "acquireQueued("), "java.util.concurrent lock"),
+	TAPIR_WAIT_MAYBE_LOCK(AQS("void", "acquire("), "java.util.concurrent lock"),
 	{},
 };
 
@@ -148,6 +155,13 @@ const struct tapir_lore tapir_lore_hotspot = {
 	.functions = functions,
 	.library_code = TAPIR_LIST_OF("java.", "javax.", "jdk.", "sun.", "com.sun.", "kotlin.",
 				      "kotlinx.", "scala.", "groovy.", "clojure."),
+	.throwing = TAPIR_LIST_OF(
+		"java_lang_Throwable::fill_in_stack_trace", "JVM_FillInStackTrace",
+		"Exceptions::_throw", "SharedRuntime::raw_exception_handler_for_return_address",
+		"SharedRuntime::compute_compiled_exc_handler", "OptoRuntime::handle_exception_C",
+		"OptoRuntime::rethrow_C", "Runtime1::handle_exception", "exception_handler_for_pc",
+		"InterpreterRuntime::exception_handler_for_exception",
+		"java.lang.Throwable java.lang.Throwable.fillInStackTrace("),
 	.interpreter_loops = TAPIR_LIST_OF("BytecodeInterpreter::run"),
 	.interpreted = TAPIR_LIST_OF("Interpreter"),
 	.waits = waits,

@@ -24,7 +24,7 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT("sk_wait_data", "socket"),
 	TAPIR_WAIT("sk_stream_wait*", "socket"),
 	TAPIR_WAIT("tcp_recvmsg*", "socket"),
-	TAPIR_WAIT("inet_csk_accept", "socket"),
+	TAPIR_WAIT("inet_csk_accept", "connection"),
 	TAPIR_WAIT("do_wait", "child"),
 	TAPIR_WAIT("kernel_wait4", "child"),
 	TAPIR_WAIT("io_schedule", "disk"),

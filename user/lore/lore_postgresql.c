@@ -132,7 +132,7 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_LOCK("LWLockAcquire*", "lwlock"),
 	TAPIR_WAIT("pg_sleep", "sleep"),
 	TAPIR_WAIT("secure_read", "client"),
-	TAPIR_WAIT("PGSemaphoreLock", "semaphore"),
+	TAPIR_WAIT_COMMON("PGSemaphoreLock", "semaphore"),
 	{},
 };
 

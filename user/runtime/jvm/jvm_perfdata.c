@@ -9,8 +9,17 @@
 #define ENTRY_BYTES	   20u
 #define LITTLE_ENDIAN_DATA 1
 #define MAX_ENTRIES	   4096u /* JDK 17 has 330 */
+#define NS_PER_SEC	   1000000000u
 
-static const char counter_name[] = "sun.rt.jvmCapabilities";
+struct entry {
+	const char *name; /* ended inside the entry */
+	const uint8_t *value;
+	uint32_t value_bytes; /* to the entry's end */
+	bool is_number;
+};
+
+/* 0: go on; else what __each returns. */
+typedef int (*entry_fn)(void *ctx, const struct entry *entry);
 
 static uint32_t u32_at(const uint8_t *p)
 {
@@ -20,27 +29,32 @@ static uint32_t u32_at(const uint8_t *p)
 	return value;
 }
 
-/* The entry's data, of at least one byte, when it is the counter. */
-static const uint8_t *capabilities_of(const uint8_t *entry, uint32_t len)
+/* An entry of len bytes whose name and value lie inside. */
+static bool read_entry(const uint8_t *bytes, uint32_t len, struct entry *out)
 {
-	uint32_t name_off = u32_at(entry + 4), data_off = u32_at(entry + 16);
+	uint32_t name_off = u32_at(bytes + 4), vector_len = u32_at(bytes + 8);
+	uint32_t data_off = u32_at(bytes + 16);
 
-	if (name_off > len || len - name_off < sizeof(counter_name) || data_off >= len)
-		return NULL;
-	return memcmp(entry + name_off, counter_name, sizeof(counter_name)) ? NULL
-									    : entry + data_off;
+	if (name_off >= len || data_off >= len || !memchr(bytes + name_off, '\0', len - name_off))
+		return false;
+	*out = (struct entry){.name = (const char *)bytes + name_off,
+			      .value = bytes + data_off,
+			      .value_bytes = len - data_off,
+			      .is_number = bytes[12] == 'J' && !vector_len && len - data_off >= 8};
+	return true;
 }
 
-int tapir_jvm_perfdata__may_attach(const uint8_t *data, size_t len)
+static int each_entry(const uint8_t *data, size_t len, entry_fn fn, void *ctx)
 {
 	static const uint8_t magic[] = {0xca, 0xfe, 0xc0, 0xc0, LITTLE_ENDIAN_DATA, 2};
+	struct entry entry;
 	size_t at;
+	int found = 0;
 
-	if (len < PROLOGUE_BYTES || memcmp(data, magic, sizeof(magic)))
+	if (len < PROLOGUE_BYTES || memcmp(data, magic, sizeof(magic)) != 0)
 		return -ENODATA;
 	at = u32_at(data + 24);
-	for (uint32_t i = 0; i < MAX_ENTRIES && i < u32_at(data + 28); i++) {
-		const uint8_t *found;
+	for (uint32_t i = 0; i < MAX_ENTRIES && i < u32_at(data + 28) && !found; i++) {
 		uint32_t entry_len;
 
 		if (at > len || len - at < ENTRY_BYTES)
@@ -48,10 +62,117 @@ int tapir_jvm_perfdata__may_attach(const uint8_t *data, size_t len)
 		entry_len = u32_at(data + at);
 		if (entry_len < ENTRY_BYTES || entry_len > len - at)
 			return -ENODATA;
-		found = capabilities_of(data + at, entry_len);
-		if (found)
-			return *found != '0';
+		if (read_entry(data + at, entry_len, &entry))
+			found = fn(ctx, &entry);
 		at += entry_len;
 	}
-	return -ENODATA;
+	return found;
+}
+
+/* ---- capabilities --------------------------------------------------------------------------- */
+
+static int look_at_capabilities(void *ctx, const struct entry *entry)
+{
+	int *may_attach = ctx;
+
+	if (strcmp(entry->name, "sun.rt.jvmCapabilities") != 0)
+		return 0;
+	*may_attach = *entry->value != '0';
+	return 1;
+}
+
+int tapir_jvm_perfdata__may_attach(const uint8_t *data, size_t len)
+{
+	int may_attach = -ENODATA;
+
+	each_entry(data, len, look_at_capabilities, &may_attach);
+	return may_attach;
+}
+
+/* ---- gauges --------------------------------------------------------------------------------- */
+
+struct reading {
+	struct tapir_jvm_gauges *out;
+	uint64_t gc_ticks, frequency; /* of a second; 0: not known */
+};
+
+static uint64_t number_of(const struct entry *entry)
+{
+	uint64_t value;
+
+	memcpy(&value, entry->value, sizeof(value));
+	return value <= INT64_MAX ? value : 0;
+}
+
+/* "sun.gc.collector.2.time" is "time" of any collector. */
+static bool is_collectors(const char *name, const char *what)
+{
+	static const char prefix[] = "sun.gc.collector.";
+	const char *digits = name + sizeof(prefix) - 1;
+
+	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+		return false;
+	digits += strspn(digits, "0123456789");
+	return *digits == '.' && !strcmp(digits + 1, what);
+}
+
+static void read_number(struct reading *r, const char *name, uint64_t value)
+{
+	const struct {
+		const char *name;
+		uint64_t *to;
+	} known[] = {
+		{"sun.gc.generation.1.space.0.used", &r->out->old_used_bytes},
+		{"sun.gc.metaspace.used", &r->out->metaspace_bytes},
+		{"java.cls.loadedClasses", &r->out->class_cnt},
+		{"java.cls.unloadedClasses", &r->out->unloaded_cnt},
+		{"sun.rt._sync_ContendedLockAttempts", &r->out->contended_cnt},
+		{"sun.os.hrt.frequency", &r->frequency},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(name, known[i].name))
+			*known[i].to = value;
+	if (is_collectors(name, "invocations")) {
+		r->out->has_gc = true;
+		r->out->gc_cnt += value;
+	} else if (is_collectors(name, "time")) {
+		r->gc_ticks += value;
+	}
+}
+
+static void read_cause(const struct entry *entry, char *out)
+{
+	size_t len = 0;
+
+	while (len < entry->value_bytes && len + 1 < TAPIR_JVM_PERFDATA_CAUSE_BYTES &&
+	       entry->value[len] >= ' ' && entry->value[len] <= '~')
+		len++;
+	memcpy(out, entry->value, len);
+	out[len] = '\0';
+}
+
+static int read_gauge(void *ctx, const struct entry *entry)
+{
+	struct reading *r = ctx;
+
+	if (entry->is_number)
+		read_number(r, entry->name, number_of(entry));
+	else if (!strcmp(entry->name, "sun.gc.lastCause"))
+		read_cause(entry, r->out->gc_cause);
+	return 0;
+}
+
+int tapir_jvm_perfdata__read(const uint8_t *data, size_t len, struct tapir_jvm_gauges *out)
+{
+	struct reading r = {.out = out};
+	int err;
+
+	*out = (struct tapir_jvm_gauges){};
+	err = each_entry(data, len, read_gauge, &r);
+	if (r.frequency)
+		out->gc_ns = (uint64_t)((double)r.gc_ticks / (double)r.frequency * NS_PER_SEC);
+	if (!strcmp(out->gc_cause, "No GC"))
+		out->gc_cause[0] = '\0';
+	return err;
 }

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the report leads with where no event tells, of made-up recordings: locks by the stacks of
+ * waits, a JVM's own counters, the work of throwing exceptions.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "findings/finding.h"
+#include "base/diag.h"
+#include "timeline_feeder.h"
+
+#define TGID 100
+
+static struct feeder f;
+static struct tapir_finding finding;
+static struct tapir_found_list found;
+
+enum { MONITOR = 1, LOCK, IDLE, THROW, GIL };
+
+/* A native function in a mapping of its own. */
+static void name_function(unsigned at, const char *name)
+{
+	struct tapir_rec_symbol symbol = {.file_id = 0x1000 * (uint64_t)at, .size = 0x1000};
+
+	feeder_mapping(&f, 0x1000 * (uint64_t)at, "/x/libjvm.so");
+	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv(name)));
+}
+
+static void name_method(unsigned at, const char *name)
+{
+	struct tapir_rec_jit jit = {.h.time_ns = 1,
+				    .tgid = TGID,
+				    .start_va = 0x1000 * (uint64_t)at,
+				    .size = 0x1000,
+				    .from_ns = 1};
+
+	feeder_add(&f, tapir_recbuf__jit(&f.buf, &jit, feeder_sv(name)));
+}
+
+static void add_stack(uint64_t id, unsigned inner, unsigned middle, unsigned outer)
+{
+	const uint64_t frames_va[] = {0x1000ull * inner + 8, 0x1000ull * middle + 8,
+				      0x1000ull * outer + 8};
+
+	feeder_stack(&f, id, frames_va, 3);
+}
+
+static int setup(void **state)
+{
+	static const char *const names[] = {
+		"pthread_cond_wait",
+		"ObjectMonitor::enter",
+		"void Shop.reserve()",
+		"void jdk.internal.misc.Unsafe.park(boolean, long)",
+		"int java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire(int)",
+		"java_lang_Throwable::fill_in_stack_trace",
+		"java.lang.Throwable java.lang.Throwable.fillInStackTrace(int)",
+		"take_gil",
+		"PyEval_RestoreThread",
+	};
+
+	(void)state;
+	finding = (struct tapir_finding){.has_clock = true};
+	found = (struct tapir_found_list){};
+	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
+		return -1;
+	finding.tl = f.tl;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strchr(names[i], '.'))
+			name_method(i + 1, names[i]);
+		else
+			name_function(i + 1, names[i]);
+	add_stack(MONITOR, 1, 2, 3);
+	add_stack(LOCK, 1, 4, 5);
+	add_stack(IDLE, 1, 4, 3);
+	add_stack(THROW, 6, 7, 3);
+	add_stack(GIL, 1, 8, 9);
+	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	tapir_found_list__fini(&found);
+	tapir_finding__fini(&finding);
+	feeder_fini(&f);
+	tapir_diag__clear();
+	return 0;
+}
+
+static void leave(uint32_t tid, uint64_t time_ns, uint64_t stack)
+{
+	feeder_switch(&f, time_ns,
+		      (struct tapir_rec_switch){.out_tgid = TGID,
+						.out_tid = tid,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = stack});
+}
+
+/* Waits of 8 ms, 2 ms on the CPU, from 10 ms to 1 s. */
+static void wait_often(uint32_t tid, const char *comm, uint64_t stack)
+{
+	feeder_thread(&f, tid, comm);
+	feeder_come(&f, tid, 10 * MS, 0, 0);
+	for (uint64_t at = 12; at < 1000; at += 10) {
+		leave(tid, at * MS, stack);
+		feeder_come(&f, tid, (at + 8) * MS, (at + 8) * MS, 1);
+	}
+}
+
+static void wait_for_ever(uint32_t tid, const char *comm, uint64_t stack)
+{
+	feeder_thread(&f, tid, comm);
+	feeder_come(&f, tid, 10 * MS, 0, 0);
+	leave(tid, 11 * MS, stack);
+}
+
+static void end_at(uint64_t time_ns)
+{
+	feeder_come(&f, 99, time_ns, time_ns, 0);
+	assert_int_equal(tapir_timeline__finish(f.tl), 0);
+	tapir_finding__list(&finding, &found);
+	assert_false(found.failed);
+}
+
+static void expect(enum tapir_found_kind kind, const char *text)
+{
+	assert_true(found.rows.cnt > 0);
+	assert_string_equal(found.rows.data[0].text, text);
+	assert_int_equal(found.rows.data[0].kind, kind);
+}
+
+static void convoy_is_told_with_its_threads_and_method(void **state)
+{
+	(void)state;
+	wait_often(2, "clerk-1", MONITOR);
+	wait_often(3, "clerk-2", MONITOR);
+	end_at(1010 * MS);
+	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a monitor: 1.6 of 2 threads at any "
+				  "time, clerk-*, in Shop.reserve()");
+}
+
+static void monitors_that_are_never_got_are_a_deadlock(void **state)
+{
+	(void)state;
+	wait_for_ever(2, "transfer-1", MONITOR);
+	wait_for_ever(3, "transfer-2", MONITOR);
+	end_at(1010 * MS);
+	expect(TAPIR_FOUND_DEADLOCK,
+	       "deadlock, or a lock that is never released: 2 threads, transfer-*, waited for a "
+	       "monitor throughout the recording (1.000 s) in Shop.reserve()");
+}
+
+static void one_thread_that_waits_is_no_deadlock(void **state)
+{
+	(void)state;
+	wait_for_ever(2, "transfer-1", MONITOR);
+	end_at(1010 * MS);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOCKS);
+}
+
+/* A latch or a semaphore: who never gets it waits for work. */
+static void synchronizers_that_are_never_got_are_idle(void **state)
+{
+	(void)state;
+	wait_for_ever(2, "main", LOCK);
+	wait_for_ever(3, "worker-1", LOCK);
+	end_at(1010 * MS);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_int_equal(found.rows.data[i].kind, TAPIR_FOUND_IDLE);
+}
+
+static void locks_of_java_util_concurrent_count_when_they_are_got(void **state)
+{
+	(void)state;
+	wait_often(2, "cashier-1", LOCK);
+	wait_for_ever(3, "main", LOCK);
+	wait_often(4, "pool-1-thread-1", IDLE); /* parks for work: no lock */
+	end_at(1010 * MS);
+	expect(TAPIR_FOUND_LOCKS, "threads waited 792.00 ms for a java.util.concurrent lock: 0.8 "
+				  "of 1 threads at any time, cashier-*");
+}
+
+static void interpreter_lock_is_told(void **state)
+{
+	(void)state;
+	wait_often(2, "worker", GIL);
+	wait_often(3, "worker", GIL);
+	end_at(1010 * MS);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOCKS);
+	assert_non_null(strstr(found.rows.data[0].text, " for a GIL: 1.6 of 2 threads"));
+}
+
+static void throwing_is_told_where_no_event_tells(void **state)
+{
+	(void)state;
+	feeder_come(&f, 2, 1 * MS, 0, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		struct tapir_rec_sample one = {
+			.tgid = TGID, .tid = 2, .period = MS, .stack_id = i % 4 ? THROW : MONITOR};
+
+		tapir_rec__init(&one.h, TAPIR_REC_SAMPLE, sizeof(one), (2 + i) * MS);
+		feeder_add(&f, &one.h);
+	}
+	end_at(105 * MS);
+	expect(TAPIR_FOUND_THROWING,
+	       "75% of the CPU creates and throws exceptions, most in Shop.reserve()");
+}
+
+/* ---- a JVM's counters ------------------------------------------------------------------------ */
+
+static void count_kind(uint64_t time_ns, const char *name, const char *tags, uint32_t kind,
+		       double value)
+{
+	struct tapir_rec_counter fixed = {
+		.h.time_ns = time_ns, .tgid = TGID, .kind = kind, .value = value};
+
+	feeder_add(&f, tapir_recbuf__counter(&f.buf, &fixed, feeder_sv("hsperfdata"),
+					     feeder_sv(name), feeder_sv(""), feeder_sv(tags)));
+}
+
+static void gauge(uint64_t time_ns, const char *name, double value)
+{
+	count_kind(time_ns, name, "", TAPIR_COUNTER_GAUGE, value);
+}
+
+static void collect(uint64_t time_ns, const char *tags, double cnt, double ms)
+{
+	count_kind(time_ns, "collections", tags, TAPIR_COUNTER_RATE, cnt);
+	count_kind(time_ns, "gc-time", tags, TAPIR_COUNTER_RATE, ms);
+}
+
+static void calls_of_system_gc_are_told(void **state)
+{
+	(void)state;
+	feeder_come(&f, 2, 1 * MS, 0, 0);
+	collect(500 * MS, "cause=System.gc()", 4, 20);
+	collect(1000 * MS, "cause=System.gc()", 4, 30);
+	collect(1001 * MS, "cause=G1 Evacuation Pause", 2, 3);
+	end_at(2001 * MS);
+	expect(TAPIR_FOUND_INDUCED_GC, "System.gc() makes the JVM collect 4.0 times a second: 8 of "
+				       "10 collections, 50 ms in all (2% of the time)");
+}
+
+static void humongous_objects_are_told(void **state)
+{
+	(void)state;
+	feeder_come(&f, 2, 1 * MS, 0, 0);
+	collect(500 * MS, "cause=G1 Humongous Allocation", 12, 24);
+	end_at(2001 * MS);
+	expect(TAPIR_FOUND_HUMONGOUS,
+	       "humongous objects, of half a G1 region and more, make the JVM collect 6.0 times a "
+	       "second: 12 of 12 collections, 24 ms in all (1% of the time)");
+}
+
+static void few_collections_are_no_habit(void **state)
+{
+	(void)state;
+	feeder_come(&f, 2, 1 * MS, 0, 0);
+	collect(500 * MS, "cause=System.gc()", 4, 20);
+	count_kind(501 * MS, "collections", "System.gc()", TAPIR_COUNTER_RATE, 100); /* no cause */
+	count_kind(502 * MS, "collections", "cause=System.gc()", TAPIR_COUNTER_RATE, -1);
+	end_at(2001 * MS);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_INDUCED_GC);
+}
+
+static void old_generation_that_grows_is_told(void **state)
+{
+	(void)state;
+	feeder_come(&f, 2, 1 * MS, 0, 0);
+	gauge(1 * MS, "old-generation", 100e6);
+	gauge(1001 * MS, "old-generation", 150e6);
+	gauge(2001 * MS, "old-generation", 148e6);
+	gauge(4001 * MS, "old-generation", 300e6);
+	end_at(4001 * MS);
+	expect(TAPIR_FOUND_HEAP,
+	       "the old generation grows by 50.0 MB/s: from 100.0 MB to 300.0 MB in 4.0 s");
+}
+
+static void old_generation_that_is_collected_is_no_leak(void **state)
+{
+	(void)state;
+	feeder_come(&f, 2, 1 * MS, 0, 0);
+	gauge(1 * MS, "old-generation", 100e6);
+	gauge(1001 * MS, "old-generation", 320e6);
+	gauge(2001 * MS, "old-generation", 110e6);
+	gauge(4001 * MS, "old-generation", 300e6);
+	end_at(4001 * MS);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_HEAP);
+}
+
+static void classes_without_end_are_told(void **state)
+{
+	(void)state;
+	feeder_come(&f, 2, 1 * MS, 0, 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		gauge((1 + 1000 * i) * MS, "classes-loaded", 1000 + 2000 * (double)i);
+		gauge((1 + 1000 * i) * MS, "classes-unloaded", 5);
+		gauge((1 + 1000 * i) * MS, "metaspace", 10e6 + 1e6 * (double)i);
+	}
+	end_at(3001 * MS);
+	expect(TAPIR_FOUND_CLASSES, "2000 classes are loaded a second, none is unloaded: 6000 more "
+				    "in 3.0 s; metaspace grew from 10.0 MB to 13.0 MB");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(convoy_is_told_with_its_threads_and_method),
+		TEST(monitors_that_are_never_got_are_a_deadlock),
+		TEST(one_thread_that_waits_is_no_deadlock),
+		TEST(synchronizers_that_are_never_got_are_idle),
+		TEST(locks_of_java_util_concurrent_count_when_they_are_got),
+		TEST(interpreter_lock_is_told),
+		TEST(throwing_is_told_where_no_event_tells),
+		TEST(calls_of_system_gc_are_told),
+		TEST(humongous_objects_are_told),
+		TEST(few_collections_are_no_habit),
+		TEST(old_generation_that_grows_is_told),
+		TEST(old_generation_that_is_collected_is_no_leak),
+		TEST(classes_without_end_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

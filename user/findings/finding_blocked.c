@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Locks without events of their own (HotSpot's monitors unless the JVM was started with probes for
+ * them, java.util.concurrent, CPython's GIL, mutexes of C): a thread that leaves its CPU in a
+ * function that lore/ knows as a wait for a lock waits for one. Who holds it is not known from
+ * stacks; threads that waited for nothing else and never got it are in a deadlock or behind a
+ * holder that never lets go.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "findings/finding_impl.h"
+#include "lore/lore.h"
+
+#define MAX_KINDS     64u
+#define MAX_THREADS   65536u
+#define STUCK_PERCENT 85  /* of the recording: the first stacks may lack their callers */
+#define WAKES	      3.0 /* a second, at most: those that only look whether the lock is free */
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+static struct tapir_blocked_kind *kind_of(struct tapir_finding *f,
+					  const struct tapir_lore_wait *wait)
+{
+	struct tapir_blocked_kind *kind;
+
+	tapir_vec_for_each (kind, &f->blocked.kinds)
+		if (!strcmp(kind->wait->reason, wait->reason))
+			return kind;
+	kind = f->blocked.kinds.cnt < MAX_KINDS ? tapir_vec__add(&f->blocked.kinds) : NULL;
+	if (kind)
+		*kind = (struct tapir_blocked_kind){.wait = wait};
+	return kind;
+}
+
+static struct tapir_blocked_thread *thread_of(struct tapir_blocked_kind *kind, uint32_t tid)
+{
+	uint64_t *idx = tapir_map__get(&kind->thread_by_tid, tid);
+	struct tapir_blocked_thread *thread;
+
+	if (idx)
+		return &kind->threads.data[*idx];
+	if (kind->threads.cnt == MAX_THREADS)
+		return NULL;
+	idx = tapir_map__put(&kind->thread_by_tid, tid, NULL);
+	if (!idx)
+		return NULL;
+	*idx = kind->threads.cnt;
+	thread = tapir_vec__add(&kind->threads);
+	if (thread)
+		*thread = (struct tapir_blocked_thread){.tid = tid};
+	else
+		tapir_map__del(&kind->thread_by_tid, tid);
+	return thread;
+}
+
+/* A thread that waits for anything else, as far as it is known for what, is not stuck. */
+static void count_other(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	struct tapir_blocked_kind *kind;
+	const uint64_t *idx;
+
+	tapir_vec_for_each (kind, &f->blocked.kinds) {
+		idx = tapir_map__get(&kind->thread_by_tid, w->thread->tid);
+		if (idx)
+			kind->threads.data[*idx].other_ns += w->wake_ns - w->from_ns;
+	}
+}
+
+static const struct tapir_lore *lore_of(const struct tapir_lore_wait *wait)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_wait *w = lore->waits; w && w->function; w++)
+			if (w == wait)
+				return lore;
+	return NULL;
+}
+
+/* Of .NET's threads the function that waits is known each time: finding_locks.c. */
+static bool is_by_function(const struct tapir_lore_wait *wait, uint32_t own)
+{
+	const struct tapir_lore *lore = lore_of(wait);
+
+	return own != TAPIR_OWN_CODE_NONE &&
+	       (lore->is_library || lore == tapir_lore__named(".NET"));
+}
+
+bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_lore_wait *wait;
+	struct tapir_blocked_kind *kind = NULL;
+	struct tapir_blocked_thread *thread;
+	uint32_t own = tapir_own_code__of(&f->own, tree, w->node);
+	uint64_t took_ns = w->wake_ns - w->from_ns;
+
+	if (!w->state)
+		return false;
+	wait = tapir_wait_reasons__find(&f->reasons, tree, w->node);
+	if (wait && wait->is_lock && !is_by_function(wait, own))
+		kind = kind_of(f, wait);
+	thread = kind ? thread_of(kind, w->thread->tid) : NULL;
+	if (!thread && wait && !wait->is_common)
+		count_other(f, w);
+	if (!thread)
+		return false;
+	thread->ns += took_ns;
+	thread->cnt++;
+	thread->got_cnt += !is_cut;
+	tapir_weights__add(&kind->callers, own, took_ns);
+	return true;
+}
+
+void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	if (i->cause == TAPIR_CAUSE_LOCK)
+		f->blocked.event_ns += i->until_ns - i->from_ns;
+}
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+static bool is_stuck(const struct tapir_blocked_thread *thread, uint64_t span_ns)
+{
+	return thread->ns * 100 >= span_ns * STUCK_PERCENT &&
+	       thread->other_ns * 100 <= span_ns * (100 - STUCK_PERCENT) &&
+	       (double)thread->cnt <= 2 + WAKES * (double)span_ns / 1e9;
+}
+
+struct blocked_sum {
+	uint64_t ns, wait_cnt;
+	size_t thread_cnt;
+};
+
+/* Where a wait may also be one for work, threads that never got what they waited for are idle. */
+static bool is_among(const struct tapir_blocked_kind *kind, const struct tapir_blocked_thread *t,
+		     uint64_t span_ns, bool are_stuck)
+{
+	return !(kind->wait->may_idle && !t->got_cnt) && is_stuck(t, span_ns) == are_stuck;
+}
+
+static struct blocked_sum sum_of(const struct tapir_blocked_kind *kind, uint64_t span_ns,
+				 bool are_stuck)
+{
+	struct blocked_sum all = {};
+	const struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads) {
+		if (!is_among(kind, t, span_ns, are_stuck))
+			continue;
+		all.ns += t->ns;
+		all.wait_cnt += t->cnt;
+		all.thread_cnt++;
+	}
+	return all;
+}
+
+/* Who waited for it: ", most of them clerk-*". */
+static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+		      bool are_stuck, struct tapir_str *out)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	struct tapir_found_labels names = {};
+	const struct tapir_found_label *most;
+	const struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads) {
+		struct tapir_str name = {};
+
+		if (is_among(kind, t, span_ns, are_stuck))
+			tapir_finding__add_thread(f, t->tid, &name);
+		if (name.data)
+			tapir_found_labels__add(&names, 1, name.data, TAPIR_OWN_CODE_NONE, t->ns);
+		tapir_str__fini(&name);
+	}
+	most = tapir_found_labels__worst(&names);
+	if (most && *most->label)
+		tapir_str__addf(out, ", %s%s", names.rows.cnt > 1 ? "most of them " : "",
+				most->label);
+	tapir_found_labels__fini(&names);
+}
+
+static void list_stuck(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+		       const struct blocked_sum *all, struct tapir_found_list *list)
+{
+	struct tapir_str text = {};
+	char span[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(&text, "deadlock, or a lock that is never released: %zu threads",
+			all->thread_cnt);
+	add_names(f, kind, true, &text);
+	tapir_str__addf(&text, ", waited for a %s throughout the recording (%s)",
+			kind->wait->reason, tapir_ns__text(tapir_timeline__span_ns(f->tl), span));
+	tapir_finding__add_most(f, &kind->callers, " in ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)all->thread_cnt,
+			      kind->wait->reason, &text, NULL, "stacks");
+}
+
+static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+			const struct blocked_sum *all, struct tapir_found_list *list)
+{
+	double threads = (double)all->ns / (double)tapir_timeline__span_ns(f->tl);
+	struct tapir_str text = {}, evidence = {};
+	char waited[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(&text, "threads waited %s for a %s: %.1f of %zu threads at any time",
+			tapir_ns__text(all->ns, waited), kind->wait->reason, threads,
+			all->thread_cnt);
+	add_names(f, kind, false, &text);
+	tapir_finding__add_most(f, &kind->callers, ", in ", &text);
+	tapir_str__addf(&evidence, "%" PRIu64 " waits", all->wait_cnt);
+	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, kind->wait->reason, &text,
+			      &evidence, "offcpu");
+}
+
+void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	const struct tapir_blocked_kind *kind;
+
+	tapir_vec_for_each (kind, &f->blocked.kinds) {
+		struct blocked_sum stuck = sum_of(kind, span_ns, true);
+		struct blocked_sum others = sum_of(kind, span_ns, false);
+
+		/* Events know more of the same waits. */
+		if (!span_ns || f->blocked.event_ns * 2 >= stuck.ns + others.ns)
+			continue;
+		if (stuck.thread_cnt > 1)
+			list_stuck(f, kind, &stuck, list);
+		else if (stuck.thread_cnt)
+			others = (struct blocked_sum){.ns = others.ns + stuck.ns,
+						      .wait_cnt = others.wait_cnt + stuck.wait_cnt,
+						      .thread_cnt = others.thread_cnt + 1};
+		if (tapir_found__counts(TAPIR_FOUND_LOCKS, (double)others.ns / (double)span_ns))
+			list_convoy(f, kind, &others, list);
+	}
+}
+
+void tapir_finding_blocked__fini(struct tapir_finding *f)
+{
+	struct tapir_blocked_kind *kind;
+
+	tapir_vec_for_each (kind, &f->blocked.kinds) {
+		tapir_weights__fini(&kind->callers);
+		tapir_vec__fini(&kind->threads);
+		tapir_map__fini(&kind->thread_by_tid);
+	}
+	tapir_vec__fini(&f->blocked.kinds);
+}

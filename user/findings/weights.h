@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* weights.h - sums by the name of a function, of which the heaviest is known. Bounded. */
+#ifndef TAPIR_USER_WEIGHTS_H
+#define TAPIR_USER_WEIGHTS_H
+
+#include <stdint.h>
+
+#include "base/map.h"
+
+struct tapir_weights {
+	uint64_t sum, best;
+	uint32_t best_name; /* idx in the tree's names, or TAPIR_OWN_CODE_NONE */
+	struct tapir_map by_name;
+};
+
+#endif

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See jvm_gauges.h. A JVM names the cause of its last collection only: those since the last poll
+ * are counted for it.
+ */
+#include "runtime/jvm/jvm_gauges.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "runtime/jvm/jvm.h"
+#include "runtime/jvm/jvm_counters.h"
+#include "trace/record.h"
+
+#define MAX_JVMS  256u
+#define MAX_TRIES 40u /* of one that starts and has no file yet: 10 s */
+
+struct jvm {
+	uint32_t tgid;
+	unsigned try_cnt;
+	struct tapir_jvm_counters *counters; /* NULL: not found yet, or gone */
+	bool is_over, is_known;		     /* is_known: last holds values */
+	struct tapir_jvm_gauges last;
+	uint64_t last_ns, gauges_ns; /* when; and when all of them were stored */
+};
+
+struct tapir_jvm_gauges_set {
+	tapir_jvm_gauges_fn fn;
+	void *ctx;
+	struct tapir_vec(struct jvm) jvms;
+	struct tapir_recbuf buf;
+	uint64_t next_ns;
+};
+
+struct tapir_jvm_gauges_set *tapir_jvm_gauges_set__new(tapir_jvm_gauges_fn fn, void *ctx)
+{
+	struct tapir_jvm_gauges_set *set = calloc(1, sizeof(*set));
+
+	if (set) {
+		set->fn = fn;
+		set->ctx = ctx;
+	}
+	return set;
+}
+
+void tapir_jvm_gauges_set__free(struct tapir_jvm_gauges_set *set)
+{
+	struct jvm *jvm;
+
+	if (!set)
+		return;
+	tapir_vec_for_each (jvm, &set->jvms)
+		tapir_jvm_counters__close(jvm->counters);
+	tapir_vec__fini(&set->jvms);
+	tapir_recbuf__fini(&set->buf);
+	free(set);
+}
+
+bool tapir_jvm_gauges_set__is_empty(const struct tapir_jvm_gauges_set *set)
+{
+	return !set->jvms.cnt;
+}
+
+void tapir_jvm_gauges_set__learn(struct tapir_jvm_gauges_set *set, const struct tapir_rec *rec)
+{
+	struct tapir_mapping_view view;
+	struct jvm *jvm;
+
+	if (rec->type != TAPIR_REC_MAPPING)
+		return;
+	tapir_mapping_view__of(rec, &view);
+	if (!tapir_jvm__is_libjvm_path(view.path.data, view.path.len))
+		return;
+	tapir_vec_for_each (jvm, &set->jvms)
+		if (jvm->tgid == view.rec->tgid && !jvm->is_over)
+			return;
+	if (set->jvms.cnt < MAX_JVMS)
+		(void)tapir_vec__push(&set->jvms, ((struct jvm){.tgid = view.rec->tgid}));
+	set->next_ns = 0;
+}
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+struct value {
+	const char *name, *unit, *cause;
+	enum tapir_counter_kind kind;
+	double value;
+};
+
+static void put(struct tapir_jvm_gauges_set *set, const struct jvm *jvm, uint64_t now_ns,
+		const struct value *v)
+{
+	struct tapir_rec_counter fixed = {
+		.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = now_ns},
+		.tgid = jvm->tgid,
+		.kind = v->kind,
+		.value = v->value,
+		.interval_ns = v->kind == TAPIR_COUNTER_RATE ? now_ns - jvm->last_ns : 0,
+	};
+	struct tapir_str tags = {};
+	const struct tapir_rec *rec;
+
+	if (v->cause)
+		tapir_str__addf(&tags, "cause=%s", *v->cause ? v->cause : "unknown");
+	rec = tapir_recbuf__counter(&set->buf, &fixed, tapir_sv__of("hsperfdata"),
+				    tapir_sv__of(v->name), tapir_sv__of(v->unit),
+				    tapir_sv__of(tags.data ? tags.data : ""));
+	if (rec)
+		set->fn(set->ctx, rec);
+	tapir_str__fini(&tags);
+}
+
+/* A counter that went back is of another JVM, or a lie: nothing was added. */
+static uint64_t added(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+static void put_collections(struct tapir_jvm_gauges_set *set, const struct jvm *jvm,
+			    const struct tapir_jvm_gauges *now, uint64_t now_ns)
+{
+	uint64_t cnt = added(now->gc_cnt, jvm->last.gc_cnt);
+
+	if (!jvm->is_known || !cnt)
+		return;
+	put(set, jvm, now_ns,
+	    &(struct value){"collections", "", now->gc_cause, TAPIR_COUNTER_RATE, (double)cnt});
+	put(set, jvm, now_ns,
+	    &(struct value){"gc-time", "ms", now->gc_cause, TAPIR_COUNTER_RATE,
+			    (double)added(now->gc_ns, jvm->last.gc_ns) / 1e6});
+}
+
+static void put_gauges(struct tapir_jvm_gauges_set *set, const struct jvm *jvm,
+		       const struct tapir_jvm_gauges *now, uint64_t now_ns)
+{
+	const struct value values[] = {
+		{"old-generation", "By", NULL, TAPIR_COUNTER_GAUGE, (double)now->old_used_bytes},
+		{"metaspace", "By", NULL, TAPIR_COUNTER_GAUGE, (double)now->metaspace_bytes},
+		{"classes-loaded", "", NULL, TAPIR_COUNTER_SUM, (double)now->class_cnt},
+		{"classes-unloaded", "", NULL, TAPIR_COUNTER_SUM, (double)now->unloaded_cnt},
+		{"contended-monitor-enters", "", NULL, TAPIR_COUNTER_SUM,
+		 (double)now->contended_cnt},
+	};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+		put(set, jvm, now_ns, &values[i]);
+}
+
+/* ---- over time ------------------------------------------------------------------------------ */
+
+static void open_counters(struct jvm *jvm)
+{
+	int err = tapir_jvm_counters__open(jvm->tgid, &jvm->counters);
+
+	if (err && (err != -ENOENT || ++jvm->try_cnt == MAX_TRIES))
+		jvm->is_over = true;
+}
+
+static void poll_one(struct tapir_jvm_gauges_set *set, struct jvm *jvm, uint64_t now_ns,
+		     bool is_last)
+{
+	struct tapir_jvm_gauges now;
+
+	if (!jvm->counters)
+		open_counters(jvm);
+	if (!jvm->counters)
+		return;
+	if (!tapir_jvm_counters__read(jvm->counters, &now)) {
+		put_collections(set, jvm, &now, now_ns);
+		if (is_last || now_ns - jvm->gauges_ns >= TAPIR_NS_PER_SEC) {
+			put_gauges(set, jvm, &now, now_ns);
+			jvm->gauges_ns = now_ns;
+		}
+		jvm->last = now;
+		jvm->last_ns = now_ns;
+		jvm->is_known = true;
+	}
+	if (!kill((pid_t)jvm->tgid, 0) || errno != ESRCH)
+		return;
+	tapir_jvm_counters__close(jvm->counters);
+	jvm->counters = NULL;
+	jvm->is_over = true;
+}
+
+void tapir_jvm_gauges_set__poll(struct tapir_jvm_gauges_set *set, uint64_t now_ns, bool is_last)
+{
+	struct jvm *jvm;
+
+	if (now_ns < set->next_ns && !is_last)
+		return;
+	set->next_ns = now_ns + TAPIR_JVM_GAUGES_POLL_NS;
+	tapir_vec_for_each (jvm, &set->jvms)
+		if (!jvm->is_over)
+			poll_one(set, jvm, now_ns, is_last);
+}
