@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What it costs a program to be held: recorded with a holder, and in turn without (no CAP_SYS_PTRACE).
 
-Three programs that stop often under a tracer: a JVM with 10,000 implicit null checks a second, a thread
-preempted by SIGURG 100 times a second, `make -j2` of 1,000 short processes. The goal is 0.97 of the speed
+Four programs that stop often under a tracer: a JVM with 10,000 implicit null checks a second, Go that preempts
+goroutines by SIGURG for a collection every 10 ms, a thread preempted by SIGURG 100 times a second, `make -j2` of 1,000 short processes. The goal is 0.97 of the speed
 without a holder, by the processor time of the program and its children and by the clock, the best of several
-pairs each. Usage: hold.py [--build DIR] [--pairs N]
+pairs each. Usage: hold.py [--build DIR] [--pairs N] [--only TEXT]
 """
 import argparse
 import os
@@ -53,6 +53,11 @@ def programs(build, directory):
         subprocess.run(["javac", "Nulls.java"], cwd=directory, check=True)
         found.append(("JVM, null checks", ["java", "-XX:TieredStopAtLevel=1", "-XX:-OmitStackTraceInFastThrow", "-cp", directory,
                                            "Nulls", "30000"]))
+    if shutil.which("go"):
+        program, env = f"{directory}/tight", {**os.environ, "GO111MODULE": "off", "GOCACHE": f"{build}/tests/gocache"}
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e", "programs", "tight.go")
+        subprocess.run(["go", "build", "-o", program, source], env=env, check=True)
+        found.append(("Go, tight loops", [program, "4000000000", "0"]))
     found.append(("SIGURG, 100 Hz", [f"{build}/tests/targets/preempted", "--work", "8000000000"]))
     with open(f"{directory}/Makefile", "w", encoding="ascii") as makefile:
         makefile.write(MAKEFILE)
@@ -82,11 +87,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
     parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--only", default="", help="programs whose name has this in it")
     options = parser.parse_args()
     build, missed = os.path.abspath(options.build), 0
     print(f"{'':24}{'CPU held':>10}{'not held':>10}{'ratio':>7}{'clock held':>12}{'not held':>10}{'ratio':>7}")
     with tempfile.TemporaryDirectory() as directory:
         for name, argv in programs(build, directory):
+            if options.only not in name:
+                continue
             pairs = [(run(build, directory, argv, True), run(build, directory, argv, False)) for _ in range(options.pairs)]
             cpu, cpu_without = (min(pair[side][0] for pair in pairs) for side in (0, 1))
             wall, wall_without = (min(pair[side][1] for pair in pairs) for side in (0, 1))

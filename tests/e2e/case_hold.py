@@ -265,6 +265,21 @@ def test_every_signal_is_handled_when_a_thread_is_preempted_by_one(t):
     t.ok(len(events) == 20 or report["gaps"], "what may be missing is a gap")
 
 
+def test_go_preempts_and_starts_children_when_it_is_recorded(t):
+    """Its runtime catches SIGURG, and sends it to threads that do not call anything."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "tight.go")
+    program = t.path("tight")
+    env = {**os.environ, "GO111MODULE": "off", "GOCACHE": os.path.join(t.build, "tests", "gocache"), "HOME": t.tmp}
+    built = t.run(t.need("go"), "build", "-o", program, source, env=env, timeout=60)
+    t.eq(built.rc, 0, built.err)
+    argv = [program, int(3e8), 5, t.target_path("storm"), 0, 20, 1]
+    plain = t.run(*argv, timeout=60)
+    result, events, report = run_recorded(t, ["storm"], argv)
+    t.eq(result.out, plain.out, result.err)
+    t.eq(result.witness(), {"right": True, "collected": True, "fired": 100}, "what it says")
+    t.eq((len(named(events, "storm:hit")), report["gaps"]), (100, []), "events of its children, from their first")
+
+
 def test_no_signal_is_read_when_all_are_blocked(t):
     path = copies(t, 1)[0]
     result, events, report = run_recorded(t, ["plug"], [t.target_path("preempted"), "--block", path])
