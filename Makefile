@@ -326,6 +326,9 @@ USDT_CFLAGS := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-stack-prot
                $(if $(SAN),,-mgeneral-regs-only) \
                $(if $(filter x86_64,$(ARCH)),-mtls-dialect=gnu2)
 
+# Counters are floating-point numbers.
+$(BUILD)/usdt/counter/%.o $(BUILD)/faults/usdt/counter/%.o: USDT_CFLAGS := $(filter-out -mgeneral-regs-only,$(USDT_CFLAGS)) -fno-math-errno
+
 $(BUILD)/usdt/%.o: usdt/%.c Makefile
 	$(call say,CC,$<)
 	@mkdir -p $(@D)

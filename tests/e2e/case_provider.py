@@ -78,3 +78,23 @@ def test_bpftrace_counts_what_tapir_counts_on_the_same_probes(t):
     for name, count in (("OrderPlaced", fired["placed"]), ("OrderShipped", fired["placed"]), ("ShopOpened", fired["opened"])):
         t.ok(f"@{name}: {count}\n" in said, f"bpftrace counted {said!r}, fired {count} {name}")
     t.eq(len(t.events(t.path("trace.tapir"))), 2 * fired["placed"] + fired["opened"], "tapir's events")
+
+
+def test_events_have_their_threads_activity_and_counters_are_recorded(t):
+    target = t.target("shop", "--wait", "--lasts", 100, 2)
+    file = t.path("trace.tapir")
+    tapir = t.start_tapir("record", PROVIDER + ":ev=OrderPlaced", PROVIDER + ":ev=EventCounters::EventCounterIntervalSec=0.1",
+                          *EVENTS_ONLY, "-p", target.pid, "-f", "-o", file)
+    tapir.wait_ready()
+    target.go()
+    fired = target.wait().witness()
+    t.eq(tapir.wait().rc, 0, "exit of tapir")
+    placed = [event for event in t.events(file) if event["event"] == "OrderPlaced"]
+    by_thread = collections.defaultdict(set)
+    for event in placed:
+        by_thread[event["tid"]].add(event["activity_id"])
+    t.eq(sorted(len(ids) for ids in by_thread.values()), [1, 1], "one activity a thread")
+    t.eq(len(set.union(*by_thread.values())), 2, "each its own")
+    values = [c for c in t.events(file, "counter") if c["name"] == "orders"]
+    t.eq(sum(c["value"] for c in values), fired["placed"], "orders")
+    t.eq({(c["provider"], c["unit"], c["kind"]) for c in values}, {(PROVIDER, "pcs", "rate")}, "counter")

@@ -166,6 +166,13 @@ void provider_sessions__commit(struct process_write *w, struct tapir_event *even
 uint32_t provider_tid(void);
 uint32_t provider_shard(void); /* 0 to 15, for the thread's life */
 
+/* ---- usdt/counter ------------------------------------------------------------------------- */
+
+/* Publishes counters whose interval has ended; milliseconds until the next. Under the lock, which
+   is released meanwhile. */
+int provider_counters__tick(void);
+void provider_counters__forked(void);
+
 /* ---- usdt/activity ------------------------------------------------------------------------ */
 
 /* The thread's ids for an event: borrowed, NULL: none. As strict as a signal handler. */

@@ -258,7 +258,7 @@ static int is_traced(void)
 /* A look at everything; how long may be slept until the next. */
 static int look(uint32_t seen)
 {
-	int ms = IDLE_MS;
+	int ms = IDLE_MS, tick_ms;
 
 	tapir_ring__check_life();
 	provider_lock();
@@ -269,8 +269,9 @@ static int look(uint32_t seen)
 		ms = TAPIR_POLL_MS;
 	else if (is_traced())
 		ms = (int)(TAPIR_RING_LIFE_NS / 1000000);
+	tick_ms = provider_counters__tick();
 	provider_unlock();
-	return ms;
+	return tick_ms < ms ? tick_ms : ms;
 }
 
 static void *run(void *unused)

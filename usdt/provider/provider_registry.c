@@ -51,6 +51,7 @@ static void forked(void)
 	memcpy(&changed, &quiet, sizeof(changed));
 	provider_poller__forked();
 	provider_sessions__forked();
+	provider_counters__forked();
 	for (uint32_t i = 0; i < prov_load(&provider_table_cnt); i++) {
 		struct tapir_event *event = prov_load(&provider_table[i]);
 
@@ -278,6 +279,7 @@ int tapir_provider__poll(void)
 	tapir_ring__adopt();
 	provider_poller__refresh();
 	provider_poller__call_back();
+	provider_counters__tick();
 	err = provider_poller__start();
 	provider_unlock();
 	errno = saved;

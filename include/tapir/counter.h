@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * counter.h - measured values: written as often as the program likes, published once an interval as
+ * the self-describing `EventCounters` events that .NET uses, so that whatever reads those reads
+ * these (tapir record, tapir report; dotnet-counters' fields).
+ *
+ *	static const struct tapir_counter_opts opts = {sizeof(opts), TAPIR_COUNTER_INCREMENTING, 0,
+ *						       "requests", "Requests", "req", "", NULL,
+ *NULL}; tapir_counter__new(shop, &opts, &requests); tapir_counter__write(requests, 1);
+ *
+ * A session asks for values by its filter: EventCounterIntervalSec=N (0.1 to 3600; the shortest of
+ * all sessions counts), as in `tapir record
+ *'Demo-Shop:ev=EventCounters::EventCounterIntervalSec=1'`.
+ *
+ * An update takes no lock and no atomic operation: each of the first 62 threads that live at a time
+ * has a cell of its own in every counter (64 bytes; 4 KiB a counter). Threads beyond those, and a
+ * signal handler that interrupts an update, share one cell by compare-and-exchange. Nothing is lost
+ * in either. A value written at the very end of an interval may be counted in it or in the next.
+ *
+ * WHAT IS PUBLISHED. Provider: the counter's; event EventCounters, level LogAlways, no keywords;
+ *one field, Payload, a structure, texts in UTF-16: mean values	Name, DisplayName, f64 Mean, f64
+ *StandardDeviation, i32 Count, f64 Min, f64 Max, f32 IntervalSec, Series ("Interval=MS"),
+ *CounterType ("Mean"), Metadata (tags), DisplayUnits increments	Name, DisplayName,
+ *DisplayRateTimeScale, f64 Increment, f32 IntervalSec, Metadata, Series, CounterType ("Sum"),
+ *DisplayUnits
+ *
+ * Thread safety: tapir_counter__write any thread, any time, signal handlers too, until the counter
+ * is freed. The others any thread, not in a signal handler. No lock is held while `poll` runs; it
+ * runs on the library's thread (or in tapir_provider__poll). C11 and C++11. No privileges.
+ */
+#ifndef TAPIR_COUNTER_H
+#define TAPIR_COUNTER_H
+
+#include "provider.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tapir_counter;
+
+enum tapir_counter_type {
+	TAPIR_COUNTER_EVENT = 1,	       /* a value each time: mean, deviation, min, max */
+	TAPIR_COUNTER_INCREMENTING = 2,	       /* added up: the increment of the interval */
+	TAPIR_COUNTER_POLLING = 3,	       /* poll() gives a value at each interval's end */
+	TAPIR_COUNTER_INCREMENTING_POLLING = 4 /* poll() gives a sum: its increment */
+};
+
+struct tapir_counter_opts {
+	size_t size;   /* sizeof this */
+	uint32_t type; /* enum tapir_counter_type */
+	uint32_t pad0;
+	const char *name;	  /* required. Texts are UTF-8 and copied; NULL: "" */
+	const char *display_name; /* NULL or "": the name */
+	const char *unit;
+	const char *tags; /* "key:value,key:value" */
+	double (*poll)(void *ctx);
+	void *ctx;
+};
+
+/* A counter as it is now, since it was made. */
+struct tapir_counter_value {
+	const char *provider, *name, *display_name, *unit, *tags; /* borrowed: until it is freed */
+	uint32_t type;
+	uint32_t pad0;
+	uint64_t count; /* updates; 0 for those that are polled */
+	double sum, mean, deviation;
+};
+
+/*
+ * A counter of a provider, which must live longer. 0, -EINVAL, -ENOMEM, and what
+ * tapir_provider__new returns.
+ */
+TAPIR_API int tapir_counter__new(struct tapir_provider *provider,
+				 const struct tapir_counter_opts *opts, struct tapir_counter **out);
+
+/* poll is not running and will not run. No thread may write it any more. NULL is allowed. */
+TAPIR_API void tapir_counter__free(struct tapir_counter *counter);
+
+/* A value, or what is added. */
+TAPIR_API void tapir_counter__write(struct tapir_counter *counter, double value);
+
+/* Up to max counters of all providers, in the order in which they were made; how many there are. */
+TAPIR_API uint32_t tapir_counters__list(struct tapir_counter_value *out, uint32_t max);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TAPIR_COUNTER_H */

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * counter_publish.c - counters by provider, and the end of their intervals. A provider's counters
+ * have a second registration of its name, with the two EventCounters events. The library's thread
+ * comes when the next interval ends; nothing of the user's, and no session, is called under the
+ * lock.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "counter_impl.h"
+
+#define KEY	"EventCounterIntervalSec="
+#define LEAST_S 0.1
+#define MOST_S	3600.0
+#define LOOK_MS 100 /* how soon a change of what is asked for is seen */
+
+struct counter_group {
+	struct counter_group *next;
+	struct tapir_provider *provider; /* ours */
+	struct tapir_counter *counters;	 /* the newest last */
+	struct tapir_event mean, increment;
+	uint64_t interval_ns, next_ns; /* 0: nobody asks */
+};
+
+static struct counter_group *groups;
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+const char *counter_group__provider(const struct counter_group *group)
+{
+	return tapir_provider__name(group->provider);
+}
+
+/* ---- what is asked for -------------------------------------------------------------------- */
+
+/* A decimal number, without the locale. */
+static double to_seconds(const char *text)
+{
+	double value = 0, scale = 1;
+	int is_fraction = 0;
+
+	for (; (*text >= '0' && *text <= '9') || (*text == '.' && !is_fraction); text++) {
+		if (*text == '.') {
+			is_fraction = 1;
+			continue;
+		}
+		value = value * 10 + (*text - '0');
+		scale = is_fraction ? scale * 10 : scale;
+	}
+	return value / scale;
+}
+
+/* Key=Value;...: the value of ours, 0 without it. */
+static double interval_of(const char *filter)
+{
+	const size_t len = sizeof(KEY) - 1;
+
+	while (filter && *filter) {
+		const char *end = strchr(filter, ';');
+
+		if (!strncmp(filter, KEY, len)) {
+			double s = to_seconds(filter + len);
+
+			if (!(s > 0))
+				return 0;
+			return s < LEAST_S ? LEAST_S : s > MOST_S ? MOST_S : s;
+		}
+		filter = end ? end + 1 : NULL;
+	}
+	return 0;
+}
+
+static double shorter(double a, double b)
+{
+	return a > 0 && (!(b > 0) || a < b) ? a : b;
+}
+
+static double asked_interval(const char *provider)
+{
+	static struct tapir_ring_asked asked; /* under the lock */
+	double least = 0;
+
+	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
+		tapir_ring__asked(s, provider, &asked);
+		least = shorter(interval_of(asked.is_served ? asked.filter : ""), least);
+	}
+	for (uint32_t s = 0; s < PROVIDER_IN_PROCESS; s++) {
+		struct provider_told now = {0};
+		const char *filter = "";
+
+		provider_sessions__asked(s, provider, &now, &filter);
+		least = shorter(interval_of(filter), least);
+	}
+	return least;
+}
+
+/* Counters begin their first interval where somebody begins to ask. */
+static void follow(struct counter_group *g, uint64_t time_ns)
+{
+	uint64_t interval_ns = (uint64_t)(asked_interval(counter_group__provider(g)) * 1e9);
+
+	if (interval_ns == g->interval_ns)
+		return;
+	for (struct tapir_counter *c = g->counters; c && !g->interval_ns; c = c->next) {
+		c->published_ns = 0;
+		counter__sum(c, &c->published);
+		__atomic_store_n(&c->round, c->round + 1, __ATOMIC_RELEASE);
+	}
+	g->interval_ns = interval_ns;
+	g->next_ns = interval_ns ? time_ns + interval_ns : 0;
+}
+
+/* ---- an interval's end -------------------------------------------------------------------- */
+
+/* Under the lock: what the cells have gained. */
+static void take_interval(struct tapir_counter *c, struct counter_report *r)
+{
+	struct counter_sums sums;
+	double count, sum, square_sum, variance;
+
+	counter__sum(c, &sums);
+	__atomic_store_n(&c->round, c->round + 1, __ATOMIC_RELEASE);
+	count = (double)(sums.count - c->published.count);
+	sum = sums.sum - c->published.sum;
+	square_sum = sums.square_sum - c->published.square_sum;
+	c->published = sums;
+	r->increment = sum;
+	r->count = (uint32_t)count;
+	if (count < 1)
+		return;
+	r->mean = sum / count;
+	variance = square_sum / count - r->mean * r->mean;
+	r->deviation = variance > 0 ? sqrt(variance) : 0;
+	r->min = sums.min <= sums.max ? sums.min : r->mean;
+	r->max = sums.min <= sums.max ? sums.max : r->mean;
+}
+
+static void take_polled(struct tapir_counter *c, double value, int is_first,
+			struct counter_report *r)
+{
+	r->mean = r->min = r->max = value;
+	r->count = 1;
+	r->increment = is_first ? 0 : value - c->polled;
+	c->polled = value;
+}
+
+/* Outside the lock; the counter is busy, so it stays. */
+static void publish(struct tapir_counter *c, const struct counter_report *report)
+{
+	struct tapir_event *event =
+		counter__is_increment(c) ? &c->group->increment : &c->group->mean;
+	size_t bytes;
+	void *payload;
+
+	if (!TAPIR_EVENT_ENABLED(*event))
+		return;
+	payload = counter_payload__make(c, report, &bytes);
+	if (payload)
+		tapir_event__write(event, payload, bytes);
+	free(payload);
+}
+
+/* Under the lock, which is released meanwhile. */
+static void end_interval(struct tapir_counter *c, uint64_t time_ns)
+{
+	int is_first = !c->published_ns;
+	uint64_t since_ns = is_first ? time_ns - c->group->interval_ns : c->published_ns;
+	struct counter_report report = {
+		.interval_s = (double)(time_ns - since_ns) / 1e9,
+		.asked_ms = (uint32_t)(c->group->interval_ns / 1000000),
+	};
+	double value = 0;
+
+	c->published_ns = time_ns;
+	c->is_busy = 1;
+	if (!c->poll)
+		take_interval(c, &report);
+	provider_unlock();
+	if (c->poll) {
+		value = c->poll(c->ctx);
+		take_polled(c, value, is_first, &report);
+	}
+	publish(c, &report);
+	provider_lock();
+	c->is_busy = 0;
+	provider_broadcast();
+}
+
+/* One whose interval has ended; NULL: none. */
+static struct tapir_counter *next_due(uint64_t time_ns)
+{
+	for (struct counter_group *g = groups; g; g = g->next)
+		for (struct tapir_counter *c = g->counters; c && g->interval_ns; c = c->next)
+			if (time_ns >= g->next_ns && c->published_ns < g->next_ns && !c->is_busy &&
+			    !c->is_leaving)
+				return c;
+	return NULL;
+}
+
+static int ms_until(uint64_t time_ns)
+{
+	int least = groups ? LOOK_MS : INT32_MAX;
+
+	for (struct counter_group *g = groups; g; g = g->next) {
+		uint64_t ms;
+
+		if (!g->interval_ns)
+			continue;
+		while (g->next_ns <= time_ns)
+			g->next_ns += g->interval_ns;
+		ms = (g->next_ns - time_ns) / 1000000 + 1;
+		least = ms < (uint64_t)least ? (int)ms : least;
+	}
+	return least;
+}
+
+int provider_counters__tick(void)
+{
+	uint64_t time_ns = now_ns();
+	struct tapir_counter *c;
+
+	for (struct counter_group *g = groups; g; g = g->next)
+		follow(g, time_ns);
+	while ((c = next_due(time_ns)))
+		end_interval(c, time_ns);
+	return ms_until(time_ns);
+}
+
+/* ---- groups ------------------------------------------------------------------------------- */
+
+static struct counter_group *find(const char *provider)
+{
+	struct counter_group *g = groups;
+
+	while (g && strcmp(counter_group__provider(g), provider) != 0)
+		g = g->next;
+	return g;
+}
+
+static int make(const struct tapir_provider *provider, struct counter_group **out)
+{
+	struct counter_group *g = calloc(1, sizeof(*g));
+	struct tapir_event *events[2];
+	int err;
+
+	if (!g)
+		return -ENOMEM;
+	g->mean.about = &counter_mean_about;
+	g->increment.about = &counter_increment_about;
+	events[0] = &g->mean;
+	events[1] = &g->increment;
+	err = tapir_provider__new(provider->name, provider->has_guid ? provider->guid : NULL,
+				  events, 2, NULL, &g->provider);
+	if (err) {
+		free(g);
+		return err;
+	}
+	*out = g;
+	return 0;
+}
+
+static void append(struct counter_group *g, struct tapir_counter *c)
+{
+	struct tapir_counter **link = &g->counters;
+
+	while (*link)
+		link = &(*link)->next;
+	c->group = g;
+	*link = c;
+}
+
+int counter_group__join(struct tapir_counter *c, const struct tapir_provider *provider)
+{
+	struct counter_group *made = NULL, *g;
+	int err = 0;
+
+	provider_lock();
+	g = find(provider->name);
+	provider_unlock();
+	if (!g)
+		err = make(provider, &made);
+	if (err)
+		return err;
+	provider_lock();
+	g = find(provider->name);
+	if (!g) {
+		g = made;
+		made = NULL;
+		g->next = groups;
+		groups = g;
+	}
+	append(g, c);
+	provider_poller__wake();
+	provider_unlock();
+	if (made) { /* another thread was quicker */
+		tapir_provider__free(made->provider);
+		free(made);
+	}
+	return 0;
+}
+
+void counter_group__leave(struct tapir_counter *c)
+{
+	struct counter_group **link = &groups, *g = c->group, *empty = NULL;
+	struct tapir_counter **at = &g->counters;
+
+	provider_lock();
+	c->is_leaving = 1;
+	while (c->is_busy)
+		provider_wait();
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	while (*link != g)
+		link = &(*link)->next;
+	if (!g->counters) {
+		*link = g->next;
+		empty = g;
+	}
+	provider_unlock();
+	if (empty)
+		tapir_provider__free(empty->provider);
+	free(empty);
+}
+
+/* ---- from inside -------------------------------------------------------------------------- */
+
+static void describe(const struct tapir_counter *c, struct tapir_counter_value *out)
+{
+	struct counter_sums sums;
+	double variance;
+
+	counter__sum(c, &sums);
+	*out = (struct tapir_counter_value){
+		.provider = counter_group__provider(c->group),
+		.name = c->name,
+		.display_name = c->display_name,
+		.unit = c->unit,
+		.tags = c->tags,
+		.type = c->type,
+		.count = sums.count,
+		.sum = sums.sum,
+	};
+	if (!sums.count)
+		return;
+	out->mean = sums.sum / (double)sums.count;
+	variance = sums.square_sum / (double)sums.count - out->mean * out->mean;
+	out->deviation = variance > 0 ? sqrt(variance) : 0;
+}
+
+uint32_t tapir_counters__list(struct tapir_counter_value *out, uint32_t max)
+{
+	uint32_t cnt = 0;
+
+	provider_lock();
+	for (const struct counter_group *g = groups; g; g = g->next)
+		for (const struct tapir_counter *c = g->counters; c; c = c->next, cnt++)
+			if (cnt < max)
+				describe(c, &out[cnt]);
+	provider_unlock();
+	return cnt;
+}
