@@ -8,6 +8,8 @@ import signal
 import socket
 import time
 
+from dotnet_program import build_dotnet
+
 
 class Server:
     """An agent on a free port of loopback, or on a unix socket, with a directory of its own."""
@@ -354,3 +356,41 @@ def test_sessions_belong_to_whoever_began_them(t):
     server.token = "c" * 32
     t.eq(len(server.json("/v1/sessions")["sessions"]), 1, "sessions that an admin sees")
     t.eq(server.ask(session, method="DELETE")[0], 200, "an admin ends it")
+
+
+def test_events_come_while_they_happen(t):
+    target = t.target("storm", "--wait", 200, 2000)
+    server = Server(t)
+    for query in (f"pid={target.pid}", "spec=x:y", f"pid={target.pid}&spec=/x:y:z"):
+        server.json("/v1/events?" + query, expect=400)
+    sock = server.connect()
+    sock.sendall(f"GET /v1/events?pid={target.pid}&spec=storm HTTP/1.1\r\nHost: localhost\r\n"
+                 f"Authorization: Bearer {server.token}\r\n\r\n".encode())
+    stream = sock.makefile("rb")
+    t.ok(b" 200 " in stream.readline(), "its status")
+    line = b""
+    while not line.startswith(b": recording"):
+        line = stream.readline()
+        t.ok(line, "the stream ended early")
+    target.go()
+    event = None
+    while not event:
+        line = stream.readline()
+        t.ok(line, "the stream ended early")
+        if line.startswith(b"data: "):
+            event = json.loads(line[6:])
+            event = event if event["type"] == "event" else None
+    t.eq((event["pid"], event["provider"]), (target.pid, "storm"), "an event")
+    sock.close()
+    stream.close()
+    front = children(server.pid)[0]
+    until(t, lambda: children(server.pid) == [front], "the end of a stream whose client has gone")
+
+
+def test_counters_of_a_runtime_are_those_of_its_view(t):
+    program = t.start(build_dotnet(t, "Counting"))
+    program.wait_line("pid ")
+    server = Server(t)
+    answer = server.json(f"/v1/counters?pid={program.pid}&seconds=2.5&counters=System.Runtime")
+    names = {row["name"] for row in answer["counters"]}
+    t.ok(any("cpu" in name for name in names), f"{sorted(names)[:5]}")

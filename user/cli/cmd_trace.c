@@ -7,17 +7,14 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "render/counter_table.h"
-#include "export/line_order.h"
 #include "cli/recorder.h"
 #include "cli/target_options.h"
+#include "render/live_lines.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
 #include "cli/recording_file.h"
-#include "names/namer.h"
-#include "decode/dotnet_counters.h"
 #include "decode/dotnet_tables.h"
 #include "symbol/frame.h"
-#include "export/event_lines.h"
 
 struct args {
 	struct tapir_target_args target;
@@ -45,76 +42,30 @@ static const struct tapir_option_group groups[] = {
 /* Starts with the recorder, whose callbacks get the whole of it. */
 struct tracer {
 	struct tapir_recorder recorder;
-	enum tapir_event_format format;
-	struct tapir_event_lines *lines;
-	struct tapir_line_order order; /* of records: they become lines when they go out */
-	uint64_t start_ns;
+	struct tapir_live_lines live;
 	struct tapir_counter_table *table; /* NULL: one line per value */
-	bool hides_counter_events;
-	struct tapir_str out;
 };
 
-/* Longer than it takes from an event to here: the rings are emptied one after the other. */
-#define HOLD_NS	      (60 * TAPIR_NS_PER_MS)
-/* And where names of its frames are on their way. */
-#define NAMES_HOLD_NS TAPIR_NAMER_WORTH_NS
-
 /* ---- session thread --------------------------------------------------------------------- */
-
-/* A counter's value is printed, not the event that carries it. */
-static bool is_hidden(const struct tracer *t, const struct tapir_catalog *catalog,
-		      const struct tapir_rec *rec)
-{
-	const struct tapir_rec_probe *probe;
-	struct tapir_probe_view view;
-
-	if (!t->hides_counter_events || rec->type != TAPIR_REC_EVENT)
-		return false;
-	probe = tapir_catalog__probe(catalog, ((const struct tapir_rec_event *)rec)->probe_id);
-	if (!probe)
-		return false;
-	tapir_probe_view__of(&probe->h, &view);
-	return tapir_dotnet_counters__are_in(&view);
-}
 
 static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
 {
 	struct tracer *t = ctx;
 
-	if (!t->lines)
-		t->lines = tapir_event_lines__new(t->format, catalog, t->start_ns);
-	if (!t->lines)
-		return -ENOMEM;
-	if (is_hidden(t, catalog, rec))
-		return 0;
 	if (t->table && rec->type == TAPIR_REC_COUNTER)
 		return tapir_counter_table__add(t->table, rec);
-	return tapir_line_order__add(&t->order, rec->time_ns, rec, rec->size) ? 0 : -ENOMEM;
-}
-
-static void put_line(void *ctx, const void *rec, size_t len)
-{
-	struct tracer *t = ctx;
-
-	(void)len;
-	tapir_event_lines__add(t->lines, rec, &t->out);
+	return tapir_live_lines__add(&t->live, catalog, rec);
 }
 
 static int on_flush(void *ctx, enum tapir_session_flush when)
 {
 	struct tracer *t = ctx;
-	uint64_t now_ns = tapir_clock__now_ns(), until_ns = now_ns - HOLD_NS;
-	bool will_draw = t->table && tapir_counter_table__draw(t->table, now_ns, &t->out);
-	int err;
+	bool will_draw = t->table &&
+			 tapir_counter_table__draw(t->table, tapir_clock__now_ns(), &t->live.out);
+	bool is_held = tapir_live_lines__take(&t->live, when);
+	int err = tapir_terminal__flush(&t->live.out);
 
-	if (when == TAPIR_FLUSH_NAMES_TO_COME)
-		until_ns = now_ns - NAMES_HOLD_NS;
-	if (tapir_line_order__is_full(&t->order))
-		until_ns = now_ns;
-	tapir_line_order__take(&t->order, when == TAPIR_FLUSH_LAST ? UINT64_MAX : until_ns,
-			       put_line, t);
-	err = tapir_terminal__flush(&t->out);
-	return err ? err : will_draw || t->order.lines.cnt > 0;
+	return err ? err : will_draw || is_held;
 }
 
 /* ---- the command ------------------------------------------------------------------------ */
@@ -126,12 +77,12 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 
 	t->recorder.plan.opts.on_record = on_record;
 	t->recorder.plan.opts.on_flush = on_flush;
-	t->start_ns = tapir_clock__now_ns();
+	t->live.start_ns = tapir_clock__now_ns();
 	t->recorder.is_quiet = true; /* a line of progress between the events would be in the way */
 	err = tapir_recorder__run(&t->recorder, &result);
 	cli->exit_status = tapir_recorder__exit_status(&t->recorder, &result);
 	if (err != -EPIPE) {
-		int flush_err = tapir_terminal__flush(&t->out);
+		int flush_err = tapir_terminal__flush(&t->live.out);
 
 		err = err ? err : flush_err;
 	}
@@ -147,8 +98,8 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	struct args *args = cli->args;
-	struct tracer t = {.format = args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
-			   .hides_counter_events = args->capture.counters.is_given};
+	struct tracer t = {.live = {.format = args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
+				    .hides_counter_events = args->capture.counters.is_given}};
 	struct tapir_request request = {};
 	int err;
 
@@ -170,12 +121,10 @@ static int run(struct tapir_cli *cli)
 	t.recorder.plan.opts.force = args->force;
 	if (!err)
 		err = trace(&t, cli);
-	if (t.lines)
-		tapir_manifests__warn_of_odd(t.lines);
-	tapir_event_lines__free(t.lines);
+	if (t.live.lines)
+		tapir_manifests__warn_of_odd(t.live.lines);
 	tapir_counter_table__free(t.table);
-	tapir_line_order__fini(&t.order);
-	tapir_str__fini(&t.out);
+	tapir_live_lines__fini(&t.live);
 	tapir_recorder__fini(&t.recorder);
 	tapir_dotnet_tables__fini();
 	return err;

@@ -206,6 +206,8 @@ static const tapir_task_fn task_of[TAPIR_ROUTE_CNT] = {
 	[TAPIR_ROUTE_STACKS] = tapir_task__stacks,
 	[TAPIR_ROUTE_VIEW] = tapir_task__view,
 	[TAPIR_ROUTE_FINDINGS] = tapir_task__findings,
+	[TAPIR_ROUTE_EVENTS] = tapir_task__events,
+	[TAPIR_ROUTE_COUNTERS] = tapir_task__counters,
 };
 
 /* true: the socket belongs to a task now. */

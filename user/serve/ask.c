@@ -81,6 +81,18 @@ const struct tapir_param tapir_params_view[] = {{"event", TAPIR_PARAM_TEXT, AT(e
 						 0, 0, NULL},
 						{}};
 
+const struct tapir_param tapir_params_events[] = {
+	{"spec", TAPIR_PARAM_LIST, AT(specs), "as events", 0, 0, NULL}, {}};
+
+const struct tapir_param tapir_params_counters[] = {
+	{"counters", TAPIR_PARAM_LIST, AT(counters),
+	 "by PROVIDER or PROVIDER/COUNTER (default: System.Runtime)", 0, 0, NULL},
+	{"seconds", TAPIR_PARAM_DURATION, AT(duration_ns), "how long (default: 10)",
+	 TAPIR_NS_PER_MS, MAX_DURATION_NS, NULL},
+	{"interval", TAPIR_PARAM_DURATION, AT(interval_ns), "seconds between values (default: 1)",
+	 TAPIR_COUNTER_MIN_NS, MAX_DURATION_NS, NULL},
+	{}};
+
 const struct tapir_param tapir_params_session[] = {
 	{"lease", TAPIR_PARAM_DURATION, AT(lease_ns),
 	 "ends the recording when it was not asked about for this long", TAPIR_NS_PER_SEC,
@@ -373,7 +385,8 @@ int tapir_ask__request(const struct tapir_ask *ask, struct tapir_request *out)
 		.rules = {.pids = ask->pids, .comms = ask->comms},
 		.specs = ask->specs,
 		.profiles = ask->profiles,
-		.has_counters = ask->counters.cnt > 0,
+		.has_no_default = ask->only_counters,
+		.has_counters = ask->counters.cnt > 0 || ask->only_counters,
 		.counters = ask->counters,
 		.interval_ns = ask->interval_ns,
 		.lane = ask->lane,
@@ -381,9 +394,9 @@ int tapir_ask__request(const struct tapir_ask *ask, struct tapir_request *out)
 		.stack = ask->stack,
 		.no_stack = ask->no_stack,
 		.frames = (uint32_t)ask->frames,
-		.no_samples = ask->no_samples,
+		.no_samples = ask->no_samples || ask->only_counters,
 		.sched = ask->sched,
-		.no_sched = ask->no_sched,
+		.no_sched = ask->no_sched || ask->only_counters,
 		.sample_event = ask->sample_event,
 		.sample_hz = ask->sample_hz,
 		.duration_ns = ask->duration_ns ? ask->duration_ns : DEFAULT_RECORD_NS,

@@ -22,7 +22,7 @@ struct tapir_ask {
 	uint64_t duration_ns, interval_ns, rate_hz, frames, sample_hz, started;
 	bool stack, no_stack, no_samples, sched, no_sched;
 	const char *lane, *sample_event, *format;
-	bool all;
+	bool all, only_counters;
 	uint64_t lease_ns;
 	const char *event, *threads;
 	const char *runtime, *user, *name;
@@ -51,5 +51,7 @@ extern const struct tapir_param tapir_params_processes[];
 extern const struct tapir_param tapir_params_stacks[];
 extern const struct tapir_param tapir_params_view[];
 extern const struct tapir_param tapir_params_session[];
+extern const struct tapir_param tapir_params_events[];
+extern const struct tapir_param tapir_params_counters[];
 
 #endif

@@ -129,6 +129,22 @@ const struct tapir_route tapir_routes[TAPIR_ROUTE_CNT] = {
 				 .role = TAPIR_ROLE_VIEW,
 				 .mime = TAPIR_MIME_METRICS,
 				 .what = "The agent's own figures, as Prometheus reads them."},
+	[TAPIR_ROUTE_EVENTS] =
+		{.method = "GET",
+		 .path = "/v1/events",
+		 .role = TAPIR_ROLE_PROFILE,
+		 .is_action = true,
+		 .mime = TAPIR_MIME_EVENTS,
+		 .what = "Events as they happen, as Server-Sent Events whose data 'tapir trace --json' prints; losses are among them.",
+		 .params = {tapir_params_target, tapir_params_capture, tapir_params_events}},
+	[TAPIR_ROUTE_COUNTERS] =
+		{.method = "GET",
+		 .path = "/v1/counters",
+		 .role = TAPIR_ROLE_PROFILE,
+		 .is_action = true,
+		 .mime = TAPIR_MIME_JSON,
+		 .what = "Values of .NET counters over some seconds, one per interval.",
+		 .params = {tapir_params_target, tapir_params_counters}},
 };
 
 /* Compares one segment of the template with one of the path; both are moved behind it. */

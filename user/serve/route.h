@@ -31,6 +31,8 @@ enum tapir_route_id {
 	TAPIR_ROUTE_SESSION_STOP,
 	TAPIR_ROUTE_SESSION_DELETE,
 	TAPIR_ROUTE_METRICS,
+	TAPIR_ROUTE_EVENTS,
+	TAPIR_ROUTE_COUNTERS,
 	TAPIR_ROUTE_CNT,
 };
 
@@ -55,7 +57,7 @@ struct tapir_param {
 	const char *(*value)(size_t i); /* of CHOICE: the i-th; NULL after the last */
 };
 
-#define TAPIR_ROUTE_MAX_TABLES 3
+#define TAPIR_ROUTE_MAX_TABLES 4
 
 struct tapir_route {
 	const char *method, *path;   /* "{x}" in path is one segment: the path's argument */

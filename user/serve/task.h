@@ -40,6 +40,8 @@ int tapir_task__profile(void *task, int client_fd);
 int tapir_task__stacks(void *task, int client_fd);
 int tapir_task__view(void *task, int client_fd);
 int tapir_task__findings(void *task, int client_fd);
+int tapir_task__counters(void *task, int client_fd);
+int tapir_task__events(void *task, int client_fd);
 int tapir_task__session(void *task, int client_fd); /* no client: its end is in the page */
 int tapir_task__trace(void *task, int client_fd);   /* hands out trace_fd */
 
@@ -51,6 +53,9 @@ int tapir_task__send_json(int client_fd, const char *text, size_t len);
 
 /* Whether it attaches to processes: the functions that limits.sessions counts. */
 bool tapir_task__records(const struct tapir_task *task);
+
+/* The processes are those that the client means: -ESRCH, -EEXIST with a line: they are not. */
+int tapir_task__check_processes(const struct tapir_ask *ask);
 
 /* Records what ask asks for into a file: 0 or -errno with lines; -EEXIST: another process. */
 int tapir_task__record(const struct tapir_task *task, int fd);

@@ -23,7 +23,8 @@
 bool tapir_task__records(const struct tapir_task *task)
 {
 	return task->run == tapir_task__profile || task->run == tapir_task__view ||
-	       task->run == tapir_task__findings || task->run == tapir_task__session;
+	       task->run == tapir_task__findings || task->run == tapir_task__session ||
+	       task->run == tapir_task__events || task->run == tapir_task__counters;
 }
 
 /* The last argument of `report --view`. */
@@ -61,6 +62,10 @@ int tapir_task__check(const struct tapir_task *task)
 	tapir_str__fini(&view);
 	if (err || !tapir_task__records(task))
 		return err;
+	if (task->run == tapir_task__events && !task->ask->specs.cnt && !task->ask->profiles.cnt &&
+	    !task->ask->counters.cnt)
+		return tapir_diag__fail(-EINVAL,
+					"spec: events are required: spec, profile or counters");
 	if (task->ask->duration_ns > task->limits->seconds * TAPIR_NS_PER_SEC)
 		return tapir_diag__fail(-EINVAL,
 					"seconds: at most %llu are permitted by this agent",
@@ -156,7 +161,7 @@ static int check_process(uint32_t pid, uint64_t started)
 	return err;
 }
 
-static int check_processes(const struct tapir_ask *ask)
+int tapir_task__check_processes(const struct tapir_ask *ask)
 {
 	const uint32_t *pid;
 	int err = 0;
@@ -224,7 +229,7 @@ int tapir_task__record(const struct tapir_task *task, int fd)
 	int err;
 
 	(void)tapir_helpers__start();
-	err = check_processes(task->ask);
+	err = tapir_task__check_processes(task->ask);
 	if (!err)
 		err = tapir_ask__request(task->ask, &request);
 	if (!err)
@@ -323,13 +328,26 @@ int tapir_task__view(void *ctx, int client_fd)
 		client_fd);
 }
 
+int tapir_task__counters(void *ctx, int client_fd)
+{
+	static const char *const argv[] = {"report", "--json", "--view", "counters", "-", NULL};
+	struct tapir_task task = *(const struct tapir_task *)ctx;
+	struct tapir_ask ask = *task.ask;
+	int fd;
+
+	ask.only_counters = true;
+	task.ask = &ask;
+	fd = make_trace(&task, client_fd);
+	return fd < 0 ? fd : send_output(argv, fd, client_fd);
+}
+
 int tapir_task__stacks(void *ctx, int client_fd)
 {
 	const struct tapir_task *task = ctx;
 	const char *argv[6] = {"stacks", "--json", "--pid"};
 	struct tapir_str pids = {}, threads = {};
 	const uint32_t *pid;
-	int err = check_processes(task->ask);
+	int err = tapir_task__check_processes(task->ask);
 
 	if (err)
 		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
