@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The input as registers, memory and links of a process, then as the kernel's lists of sockets. */
+/* The input as registers, memory and links of a process, then as what /proc has of threads and
+ * sockets. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "attach/thread_list.h"
 #include "threads/sockets.h"
 #include "threads/system_call.h"
 
@@ -28,6 +31,18 @@ static size_t read_link(void *ctx, int fd, char *out, size_t bytes)
 	return read_memory(ctx, (uint64_t)fd, out, bytes);
 }
 
+static void parse_proc(const uint8_t *data, size_t size)
+{
+	struct tapir_thread_seen seen = {};
+	char *text = malloc(size + 1);
+
+	memcpy(text, data, size);
+	text[size] = '\0';
+	(void)tapir_thread_seen__parse_syscall(&seen, text);
+	(void)tapir_thread_seen__parse_status(&seen, text);
+	free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
@@ -38,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct tapir_str out = {};
 	uint16_t nr = 0;
 
+	parse_proc(data, size);
 	memcpy(&nr, data, size < sizeof(nr) ? size : sizeof(nr));
 	memcpy(seen.args, data, size < sizeof(seen.args) ? size : sizeof(seen.args));
 	for (seen.syscall = nr % 512; seen.syscall < 512; seen.syscall += 101)

@@ -452,6 +452,22 @@ static void add_headline(const struct stacks_view *v, struct tapir_view_result *
 	add_most_wanted(v, result);
 }
 
+/* Dead ones have none. */
+static void add_unread(const struct stacks_view *v, struct tapir_view_result *result)
+{
+	const struct row *row;
+	size_t cnt = 0;
+
+	tapir_vec_for_each (row, &v->rows)
+		cnt += !row->is_running && !(row->state & TAPIR_STATE_DEAD) &&
+		       (!row->node || row->node == TAPIR_NO_NODE);
+	if (cnt)
+		tapir_view_result__note(result,
+					"%zu thread%s without a stack: registers and memory could "
+					"not be read (run as root)",
+					cnt, cnt == 1 ? "" : "s");
+}
+
 static int finish(void *ctx, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"threads", ">THREADS", TAPIR_CELL_COUNT},
@@ -464,11 +480,15 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	struct stacks_view *v = ctx;
 	size_t t = tapir_view_result__table(result, "groups", NULL, columns), cnt;
 	struct group *groups = NULL;
+	bool had_threads;
 
+	had_threads = v->rows.cnt;
 	add_locks(v, result);
 	drop_hidden(v);
 	if (!v->rows.cnt) {
-		tapir_view_result__nothing(result, "no snapshot of threads is in this recording");
+		tapir_view_result__nothing(
+			result, had_threads ? "no thread has such a name"
+					    : "no snapshot of threads is in this recording");
 		return v->failed ? -ENOMEM : 0;
 	}
 	qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_group);
@@ -481,6 +501,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	if (cnt > v->asked.top)
 		tapir_view_result__note(result, "%zu more groups (--all shows them)",
 					cnt - v->asked.top);
+	add_unread(v, result);
 	if (v->dropped_cnt)
 		tapir_view_result__note(result, "%zu threads dropped: limit reached",
 					v->dropped_cnt);

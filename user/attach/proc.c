@@ -326,6 +326,21 @@ int tapir_thread__read(uint32_t tgid, uint32_t tid, struct tapir_thread *out)
 	return 0;
 }
 
+int tapir_thread__read_file(uint32_t tgid, uint32_t tid, const char *name, char *out, size_t bytes)
+{
+	tapir_autofd int fd = -1;
+	char path[80];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/%s", tgid, tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	n = fd < 0 ? -1 : read(fd, out, bytes - 1);
+	if (n < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	out[n] = '\0';
+	return (int)n;
+}
+
 /* ---- walks ------------------------------------------------------------------------------ */
 
 static int each_number(const char *path, tapir_pid_fn fn, void *ctx)

@@ -60,6 +60,9 @@ struct tapir_thread {
 /* -ESRCH without a line: threads come and go. */
 int tapir_thread__read(uint32_t tgid, uint32_t tid, struct tapir_thread *out);
 
+/* At most bytes - 1 of the start of /proc/TGID/task/TID/name, terminated; its length, or -errno. */
+int tapir_thread__read_file(uint32_t tgid, uint32_t tid, const char *name, char *out, size_t bytes);
+
 /*
  * CLOCK_MONOTONIC as the process reads it, minus tapir's: the offset of its time namespace. -errno
  * without a line.

@@ -5,9 +5,12 @@
  * the same switch_cnt in a second list says that it has not.
  *
  * Requires CAP_BPF and CAP_PERFMON. Linux 6.1 (an iterator of one process: commit f0d74c4da1f0).
+ * Without them, /proc has less: no kernel stack, and of the registers only ip and sp.
  */
 #ifndef TAPIR_USER_THREAD_LIST_H
 #define TAPIR_USER_THREAD_LIST_H
+
+#include <stdbool.h>
 
 #include "base/vec.h"
 #include "bpf/control.h"
@@ -25,6 +28,20 @@ struct tapir_thread_list {
  */
 int tapir_thread_list__read(struct tapir_programs *programs, uint32_t tgid,
 			    struct tapir_thread_list *out);
+/*
+ * The same by /proc/TGID/task. A thread whose registers may not be read (the process of another
+ * user, or Yama) has ip 0. -ESRCH: there is no such process.
+ */
+int tapir_thread_list__read_proc(uint32_t tgid, struct tapir_thread_list *out);
+
+/*
+ * What is in a thread's syscall file: "running", "-1 SP PC" or "NR ARG0 ... ARG5 SP PC". false: it
+ * is none of these, and seen is unchanged.
+ */
+bool tapir_thread_seen__parse_syscall(struct tapir_thread_seen *seen, const char *text);
+/* Its status file: state and switch_cnt. false likewise. */
+bool tapir_thread_seen__parse_status(struct tapir_thread_seen *seen, const char *text);
+
 void tapir_thread_list__fini(struct tapir_thread_list *list);
 
 #endif

@@ -120,7 +120,9 @@ const struct tapir_command tapir_cmd_stacks = {
 		"of the C library is read from its memory; threads that wait for each other's are "
 		"a deadlock, the first line. Locks of other kinds (conditions, semaphores, "
 		"monitors of runtimes) have no owner there, and none is shown.\n\n"
-		"Requires CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (root). A recording with "
+		"Requires CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (root). An ordinary user sees "
+		"the threads of processes of their own by /proc, without kernel functions; "
+		"stacks of code that keeps a frame pointer may end early. A recording with "
 		"context switches begins and ends with such a snapshot: 'tapir report --view "
 		"stacks', '--view stacks-end'.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},

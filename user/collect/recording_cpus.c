@@ -128,7 +128,7 @@ int tapir_recording__watch_cpus(struct recording *r)
 		if (tapir_recording__wants(r->opts, i) &&
 		    !(sources[i].needs_programs && r->is_unprivileged))
 			err = sources[i].start(r);
-	if (!err && r->opts->with_switches && !r->is_unprivileged)
+	if (!err)
 		err = tapir_recording__begin_snapshots(r);
 	if (!err && tapir_recording__watches_cpus(r) && !r->opts->snapshot_looks)
 		err = tapir_usage_watch__new(r->targets, r->queue, &r->usage);

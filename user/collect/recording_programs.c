@@ -85,7 +85,8 @@ static int check_features(const struct tapir_features *features)
 /* Rings, and samples of the user's own processes, need no programs; probes and switches do. */
 static bool may_do_without(const struct recording *r)
 {
-	return r->opts->lanes != TAPIR_LANES_PROBE && tapir_target_rules__are_named(&r->rules);
+	return (r->opts->lanes != TAPIR_LANES_PROBE || r->opts->snapshot_looks) &&
+	       tapir_target_rules__are_named(&r->rules);
 }
 
 /* Of another's process there are at most samples and switches, and these by BPF alone. */
@@ -102,6 +103,10 @@ static int check_namespace(struct recording *r)
 		tapir_warn("in a container's pid namespace, samples and events have no names, "
 			   "because its pids are not the kernel's: " NAMESPACE_REMEDY);
 		r->rules.children = false;
+		return 0;
+	}
+	if (r->opts->snapshot_looks) {
+		r->is_unprivileged = true;
 		return 0;
 	}
 	if (r->opts->lanes == TAPIR_LANES_PROBE)
@@ -123,7 +128,11 @@ static int do_without(struct recording *r)
 	err = check_access(r, false);
 	if (err)
 		return err;
-	if (!r->is_unprivileged)
+	if (r->opts->snapshot_looks)
+		tapir_info("without CAP_BPF and CAP_PERFMON, kernel functions are not shown, and a "
+			   "stack ends where a caller is found by the frame pointer (run as root "
+			   "for all of it)");
+	else if (!r->is_unprivileged)
 		tapir_info("without CAP_BPF and CAP_PERFMON, only events of .NET and of ring lanes "
 			   "are recorded: no probes, no context switches, no children");
 	r->is_unprivileged = true;

@@ -12,7 +12,8 @@
 
 static bool wants_snapshots(const struct recording *r)
 {
-	return r->opts->with_switches && !r->is_unprivileged;
+	/* Without programs, a snapshot has less; that is worth it where it is all that is asked. */
+	return r->opts->with_switches && (!r->is_unprivileged || r->opts->snapshot_looks);
 }
 
 static int take(struct recording *r, const struct tapir_snapshot_opts *opts)

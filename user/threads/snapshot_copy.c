@@ -11,8 +11,9 @@
 #include "base/map.h"
 #include "threads/snapshot_impl.h"
 
-#define ROUND_NS   2000000 /* between looks */
-#define PAGE_BYTES 4096u
+#define ROUND_NS      2000000 /* between looks */
+#define SAME_START_NS 1000000 /* by /proc it is the difference of two clocks */
+#define PAGE_BYTES    4096u
 
 /*
  * The red zone below sp is of no frame above. Reads up to the first page that is not there: the
@@ -41,7 +42,9 @@ static size_t copy_stack(uint32_t tgid, uint64_t sp, uint8_t *to)
 /* What it has in common with an earlier look: the same thread, which has not run since. */
 static bool is_unmoved(const struct tapir_thread_seen *now, const struct tapir_thread_seen *before)
 {
-	return now->thread.start_ns == before->thread.start_ns &&
+	int64_t apart_ns = (int64_t)(now->thread.start_ns - before->thread.start_ns);
+
+	return apart_ns < SAME_START_NS && -apart_ns < SAME_START_NS &&
 	       now->switch_cnt == before->switch_cnt && !(now->flags & TAPIR_THREAD_ON_CPU);
 }
 
@@ -158,18 +161,28 @@ void tapir_copies__fini(struct tapir_copies *copies)
 	tapir_vec__fini(copies);
 }
 
+/* By /proc where there are no programs. */
+static int read_list(struct tapir_programs *programs, uint32_t tgid, struct tapir_thread_list *out)
+{
+	int err = tapir_thread_list__read(programs, tgid, out);
+
+	if (err == -EOPNOTSUPP)
+		err = tapir_thread_list__read_proc(tgid, out);
+	return err == -ESRCH ? 0 : err;
+}
+
 /* 1: another round may find more. */
 static int look(struct tapir_process_copy *p, struct tapir_programs *programs, bool is_last,
 		size_t *room)
 {
 	struct tapir_thread_list before = {}, after = {};
 	struct tapir_copies copies = {};
-	int err = tapir_thread_list__read(programs, p->tgid, &before);
+	int err = read_list(programs, p->tgid, &before);
 
 	if (!err)
 		err = copy_all(p, &copies, &before, room);
 	if (!err && copies.cnt)
-		err = tapir_thread_list__read(programs, p->tgid, &after);
+		err = read_list(programs, p->tgid, &after);
 	if (!err && copies.cnt)
 		err = keep_settled(p, &copies, &after, is_last);
 	if (!err)
