@@ -51,6 +51,23 @@ struct walk {
 	__u32 has_space;    /* something is known of the process */
 	__u32 sources;	    /* enum row_source of all rows followed */
 	__u32 is_exact;	    /* ip is that of an instruction, not a return address */
+	__u32 is_odd;	    /* it depends on more than the rows kept and the words read */
+};
+
+/*
+ * The last walk, if only kept rows and words of the window led it: from the same registers, by the
+ * same words, it would be the same. read_at[i]: the places in the window, in words, of the return
+ * address that is frame i + 1, and of the word that was read with it, which is fps[i].
+ */
+struct walk_memo {
+	__u64 ip, sp, fp;
+	__u64 seed; /* 0: none */
+	__u32 frame_cnt;
+	__u32 pad0;
+	struct {
+		__u8 ip, fp;
+	} read_at[TAPIR_FRAMES + 1];
+	__u64 fps[TAPIR_FRAMES + 1];
 };
 
 /* Whose a struct user_stack is. */
@@ -71,9 +88,10 @@ struct user_stack {
 	struct tapir_unwind_mapping mapping; /* the last one, good while seed is mapping_seed */
 	struct tapir_unwind_code code;
 	struct found_row kept[KEPT_ROWS];
+	struct walk_memo memo;
 	__u64 window[WINDOW_WORDS];
-	struct tapir_rec_stack rec; /* filled but for its header; the frames stand behind it */
-	__u64 frames[TAPIR_FRAMES + 1];
+	struct tapir_rec_stack rec;	/* filled but for its header; the frames stand behind it */
+	__u64 frames[TAPIR_FRAMES + 2]; /* as far as differs_from may look */
 };
 
 /* ---- the stack's memory ------------------------------------------------------------------- */
@@ -376,8 +394,10 @@ __weak __noinline int find_row(struct user_stack *u)
 	if (!u)
 		return 0;
 	find_any_row(u, u->ip);
-	if (u->row.source == ROW_GUESSED || u->row.rule >= RULE_PATCHPOINT || depends_on_code(u))
+	if (u->row.source == ROW_GUESSED || u->row.rule >= RULE_PATCHPOINT || depends_on_code(u)) {
+		u->walk.is_odd |= u->row.rule != RULE_STOP;
 		return 0;
+	}
 	u->row.tag = u->ip ^ u->seed;
 	u->kept[row_place(u->ip)] = u->row;
 	return 0;

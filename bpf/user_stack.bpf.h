@@ -23,7 +23,8 @@
 #include "bpf/stack_rows.bpf.h"
 
 /* A return from a call costs 6 ns; the verifier looks at each frame of an inline loop. */
-#define KNOWN_AT_ONCE	   16
+#define KNOWN_AT_ONCE	   8
+#define COMPARED_AT_ONCE   32u
 
 #define MAX_REPLACED_WORDS 512 /* of the frame of a method that was replaced while it ran */
 
@@ -175,8 +176,10 @@ __weak __noinline int skip_replaced(struct user_stack *u)
  */
 static __always_inline long take_caller(struct user_stack *u, enum row_source source, __u64 ip)
 {
-	if (!ip && (source == ROW_OF_TABLE || source == ROW_OF_COMPILER))
+	if (!ip && (source == ROW_OF_TABLE || source == ROW_OF_COMPILER)) {
+		u->walk.is_odd = 1;
 		return end_walk(u, TAPIR_STACK_END_WHOLE);
+	}
 	u->ip = ip - 1; /* the call lies before */
 	take_row(u);
 	if (u->row.rule == RULE_STOP && u->row.fp == TAPIR_STACK_END_NOT_CODE)
@@ -208,6 +211,8 @@ static __always_inline long walk_step(struct user_stack *u)
 	__u64 cfa;
 	long ret;
 
+	if (rule != TAPIR_UNWIND_END)
+		u->walk.is_odd = 1; /* walk_known does the others */
 	if (rule == TAPIR_UNWIND_SP) {
 		cfa = u->sp + 8 * (__u64)u->row.cfa;
 	} else if (rule == TAPIR_UNWIND_FP) {
@@ -246,21 +251,32 @@ static __always_inline __u64 window_word(const struct user_stack *u, __u64 off)
 	return u->window[(off >> 3) & (WINDOW_WORDS - 1)];
 }
 
+static __always_inline void keep_words(struct user_stack *u, __u64 off, __u64 fp_off)
+{
+	__u32 i = (frame_cnt(u) - 1) & 127;
+
+	u->memo.read_at[i].ip = off >> 3;
+	u->memo.read_at[i].fp = fp_off >> 3;
+	u->memo.fps[i] = window_word(u, fp_off);
+}
+
 /*
  * walk_step, for frames whose rows are kept and whose words are in the window: most of them. No
- * call, and the state of the walk in registers; stops before the first other frame. Not static: see
- * find_row.
+ * call, and the state of the walk in registers; stops before the first other frame. Returns how
+ * many frames it took. Not static: see find_row.
  */
 __weak __noinline int walk_known(struct user_stack *u)
 {
 	__u64 sp, fp, row;
+	__u32 i;
 
 	if (!u)
 		return 0;
 	sp = u->sp;
 	fp = u->fp;
 	row = u->row.word;
-	for (__u32 i = 0; i < KNOWN_AT_ONCE; i++) {
+#pragma clang loop unroll(disable) /* the copies would take more stack than a probe may */
+	for (i = 0; i < KNOWN_AT_ONCE; i++) {
 		__u64 rule = row >> 16 & 0xff, fp_rule = row >> 24 & 0xff, ip, off, fp_off;
 		__u64 cfa = 8 * (__s64)(__s16)row;
 		const struct found_row *kept;
@@ -280,6 +296,7 @@ __weak __noinline int walk_known(struct user_stack *u)
 		u->walk.sources |= row >> 32;
 		row = kept->word;
 		u->frames[frame_cnt(u) & 127] = ip;
+		keep_words(u, off, fp_off);
 		*(volatile __u32 *)&u->walk.cnt = frame_cnt(u) + 1;
 		u->walk.hash = tapir_walk__hash(u->walk.hash, ip);
 		u->ip = ip - 1;
@@ -289,15 +306,14 @@ __weak __noinline int walk_known(struct user_stack *u)
 	u->sp = sp;
 	u->fp = fp;
 	u->row.word = row;
-	return 0;
+	return i;
 }
 
 static long walk_next(__u64 idx, void *ctx)
 {
 	struct user_stack *u = *(struct user_stack **)ctx;
 
-	walk_known(u);
-	return walk_step(u) != 0;
+	return walk_known(u) == KNOWN_AT_ONCE ? 0 : walk_step(u) != 0;
 }
 
 /* ---- a walk ----------------------------------------------------------------------------------- */
@@ -318,7 +334,67 @@ static __noinline int begin_space(struct user_stack *u)
 	return 0;
 }
 
-static __always_inline void begin_walk(struct user_stack *u, const struct tapir_site *site)
+/* Of COMPARED_AT_ONCE callers. Not static: see find_row. */
+__weak __noinline int differs_from(struct user_stack *u, __u32 first)
+{
+	__u64 differs = 0;
+	__u32 cnt;
+
+	if (!u)
+		return 1;
+	first &= TAPIR_FRAMES & ~(COMPARED_AT_ONCE - 1);
+	cnt = u->memo.frame_cnt - 1 - first;
+	for (__u32 i = 0; i < COMPARED_AT_ONCE && i < cnt; i++) {
+		differs |= u->window[u->memo.read_at[first + i].ip] ^ u->frames[first + i + 1];
+		differs |= u->window[u->memo.read_at[first + i].fp] ^ u->memo.fps[first + i];
+	}
+	return differs != 0;
+}
+
+/* Are the words the same by which the last walk went? */
+static __always_inline int has_same_words(struct user_stack *u)
+{
+	/* Stacks that differ do so near their tops, most times. */
+	if (u->memo.frame_cnt > 2 && (u->window[u->memo.read_at[0].ip] != u->frames[1] ||
+				      u->window[u->memo.read_at[1].ip] != u->frames[2]))
+		return 0;
+	for (__u32 first = 0; first < TAPIR_FRAMES; first += COMPARED_AT_ONCE) {
+		if (first + 1 >= u->memo.frame_cnt)
+			break;
+		if (differs_from(u, first))
+			return 0;
+	}
+	return 1;
+}
+
+/* Is the record already that of this stack? Not static: see find_row. */
+__weak __noinline int is_last_walk(struct user_stack *u)
+{
+	struct walk_memo *m;
+
+	if (!u)
+		return 0;
+	m = &u->memo;
+	if (u->seed && m->seed == u->seed && m->sp == u->sp && m->ip == u->ip && m->fp == u->fp &&
+	    u->walk.window_bytes == WINDOW_BYTES && has_same_words(u))
+		return 1;
+	m->seed = 0;
+	m->ip = u->ip;
+	m->sp = u->sp;
+	m->fp = u->fp;
+	return 0;
+}
+
+static __always_inline void keep_walk(struct user_stack *u)
+{
+	if (u->walk.is_odd || u->walk.end != TAPIR_STACK_END_WHOLE ||
+	    u->walk.window_bytes != WINDOW_BYTES || u->walk.cnt > TAPIR_FRAMES)
+		return;
+	u->memo.frame_cnt = u->walk.cnt;
+	u->memo.seed = u->seed;
+}
+
+static __always_inline void begin_walk(struct user_stack *u)
 {
 	__builtin_memset(&u->walk, 0, sizeof(u->walk));
 	u->walk.limit = frame_limit;
@@ -326,6 +402,10 @@ static __always_inline void begin_walk(struct user_stack *u, const struct tapir_
 	u->walk.base = u->sp & ~7ull;
 	begin_space(u);
 	read_window(u);
+}
+
+static __always_inline void take_first(struct user_stack *u, const struct tapir_site *site)
+{
 	u->walk.is_exact = 1;
 	take_row(u);
 	u->walk.is_exact = 0;
@@ -363,9 +443,13 @@ __weak __noinline int walk(struct user_stack *u, const struct tapir_site *site)
 {
 	if (!u)
 		return 0;
-	begin_walk(u, site);
+	begin_walk(u);
+	if (is_last_walk(u))
+		return 0;
+	take_first(u, site);
 	bpf_loop(frame_limit + 2, walk_next, &u, 0);
 	end_record(u);
+	keep_walk(u);
 	return 0;
 }
 

@@ -47,3 +47,19 @@ def test_stacks_are_whole_when_threads_share_them(t):
     t.eq(len({event["tid"] for event in events}), 4, "threads")
     for event in events:
         t.eq(names(event)[:33], expected(31), "stack")
+
+
+def test_stack_that_differs_in_one_return_address_is_another(t):
+    """The walker compares a stack with the last one from the same place; the event's argument says which it is."""
+    witness, events = t.record(["twins:hit"], ["twins", 40], "--stack")
+    t.eq(len(events), witness[-1]["fired"], "events")
+    whole = [e for e in events if e.get("stack_end") == "whole"]
+    t.ok(len(whole) >= len(events) / 4, f"{len(whole)} of {len(events)} stacks are whole")
+    chosen = [[f["addr"] for f in e["stack"]][1:11] for e in whole]  # the callers, innermost first
+    calls = {address for addresses in chosen for address in addresses}
+    t.eq(len(calls), 2, "return addresses of two calls")
+    ways = [int(list(e["args"].values())[0]) for e in whole]
+    taken = next(addresses[9 - n] for way, addresses in zip(ways, chosen) for n in range(10) if way >> n & 1)
+    wrong = [way for way, addresses in zip(ways, chosen)
+             if way != sum((addresses[9 - n] == taken) << n for n in range(10))]
+    t.eq(wrong[:3], [], f"ways whose stack is another's, {len(wrong)} of {len(whole)}")
