@@ -50,7 +50,7 @@ WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototyp
            -Wformat=2 -Wundef
 INC     := -DTAPIR_BUILD='"$(BUILD)"' -Iinclude -Iuser -I. -isystem $(BUILD)/gen -isystem /usr/include/libxml2
 TAPIR_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DTAPIR_VERSION='"$(VERSION)"' $(WARN) $(INC) -MD -MP -pthread
-LIBS    := -lbpf -lelf -ldw -lzstd -ldeflate -llzma -lz -liberty -lcap -lmicrohttpd -ljansson -lseccomp -lm -pthread
+LIBS    := -lbpf -lelf -ldw -lzstd -ldeflate -llzma -lz -liberty -lcap -lmicrohttpd -ljansson -lseccomp -lprotobuf-c -lm -pthread
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 
 BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
@@ -86,7 +86,7 @@ MANIFEST_SRC := $(wildcard user/manifest/*.c)
 MANIFEST_OBJ := $(MANIFEST_SRC:%.c=$(BUILD)/%.o) $(patsubst %.c,$(BUILD)/%.o,$(wildcard user/decode/manifest*.c) \
                 user/decode/layout.c $(wildcard user/base/*.c))
 TABLES     := $(BUILD)/gen/dotnet_layouts
-GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/topics.gen.h
+GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/pprof.pb-c.h $(BUILD)/gen/topics.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
 
@@ -255,6 +255,16 @@ $(BUILD)/gen/flamegraph.gen.h: user/render/flamegraph.js user/render/flamegraph.
 	    sed -e '/^\/\/ /d' -e '/SPDX/d' -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' user/render/flamegraph.$$kind; \
 	    echo ';'; done >$@
 
+# Messages of pprof, by protobuf-c.
+$(BUILD)/gen/pprof.pb-c.h: user/render/pprof.proto Makefile
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)protoc-c --proto_path=user/render --c_out=$(BUILD)/gen pprof.proto
+
+$(BUILD)/gen/pprof.pb-c.o: $(BUILD)/gen/pprof.pb-c.h
+	$(call say,CC,$(@:.o=.c))
+	$(Q)$(CC) -std=gnu11 -I$(BUILD)/gen $(CFLAGS) $(SAN_FLAGS) -c $(@:.o=.c) -o $@
+
 # The texts of `tapir help`, as C strings: topics/NAME.txt is topic_NAME.
 TOPICS := $(sort $(wildcard user/cli/topics/*.txt))
 $(BUILD)/gen/topics.gen.h: $(TOPICS) Makefile
@@ -285,7 +295,7 @@ $(BUILD)/user/%.o: user/%.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) -include base/shortage.h $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
 
-$(LIB): $(USER_OBJ) $(TABLES).o
+$(LIB): $(USER_OBJ) $(TABLES).o $(BUILD)/gen/pprof.pb-c.o
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 

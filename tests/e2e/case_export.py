@@ -321,3 +321,17 @@ def test_formats_are_named_when_none_was_given(t):
     t.ok("--format FORMAT is required" in result.err, result.err)
     t.tapir("export", "--format", "nettrace", "--event", "x", "x.tapir", expect=2)
     t.tapir("export", "--format", "speedscope", "--event", "offcpu", "x.tapir", expect=2)
+
+
+def test_pprof_has_the_stacks_of_folded(t):
+    go, file = t.need("go"), t.path("pprof.tapir")
+    t.tapir("record", "--no-sched", "-F", "499", "-o", file, "--", t.target_path("burner"), 300)
+    folded = dict(line.rsplit(" ", 1) for line in t.tapir("export", "--format", "folded", file).out.splitlines())
+    t.tapir("export", "--format", "pprof", file, "-o", t.path("x.pb.gz"))
+    raw = t.run(go, "tool", "pprof", "-raw", t.path("x.pb.gz")).out
+    samples = re.findall(r"^ +(\d+) +(\d+): ([\d ]+)$", raw, re.M)
+    names = dict(re.findall(r"^ +(\d+): 0x0 (?:M=\d+ )?(.+?) :0:?\d* s=0", raw, re.M))
+    t.ok(len(names) > 3, raw)
+    got = {";".join(names[n] for n in reversed(stack.split())): cnt for cnt, _, stack in samples}
+    t.eq(got, folded, "stacks")
+    t.ok(all(int(ns) == int(cnt) * (10**9 // 499) for cnt, ns, _ in samples), "CPU time of the samples")

@@ -394,3 +394,12 @@ def test_counters_of_a_runtime_are_those_of_its_view(t):
     answer = server.json(f"/v1/counters?pid={program.pid}&seconds=2.5&counters=System.Runtime")
     names = {row["name"] for row in answer["counters"]}
     t.ok(any("cpu" in name for name in names), f"{sorted(names)[:5]}")
+
+
+def test_go_tool_pprof_reads_a_profile_from_its_url(t):
+    go = t.need("go")
+    target = t.target("burner", 60000)
+    server = Server(t)
+    url = server.address.replace("http://", f"http://x:{server.token}@") + f"/debug/pprof/profile?pid={target.pid}"
+    out = t.run(go, "tool", "pprof", "-top", "-seconds", "1", url, env={**os.environ, "PPROF_TMPDIR": t.tmp, "HOME": t.tmp}).out
+    t.ok(re.search(r"^Type: cpu$", out, re.M) and re.search(r" burn_much$", out, re.M), out)

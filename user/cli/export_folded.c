@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One stack per line, outermost first, with its count: what flame graph scripts take. The first
- * frame is the name of the process, as in the output of stackcollapse-perf.pl.
+ * Formats made of a tree of calls, whose first frame is the name of the process. Folded: one stack
+ * per line, outermost first, with its count, as stackcollapse-perf.pl writes it and flame graph
+ * scripts take it. pprof: the same as a profile of pprof.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/offcpu_tree.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/export_job.h"
+#include "render/pprof.h"
 
 /* A name may hold what separates: stackcollapse's readers split at ';' and the last space. */
 static void add_name(struct tapir_str *out, const char *name)
@@ -77,25 +81,71 @@ static int fold(struct tapir_export_job *job, struct tapir_stack_tree *samples,
 	return err;
 }
 
-int tapir_export__folded(struct tapir_export_job *job)
+static int write_folded(struct tapir_export_job *job, const struct tapir_stack_tree *tree,
+			bool is_of_samples)
+{
+	struct tapir_str path = {};
+	int err = tree->nodes.cnt ? write_node(job, tree, TAPIR_STACK_TREE_ROOT, &path) : 0;
+
+	(void)is_of_samples;
+	tapir_str__fini(&path);
+	return err;
+}
+
+/* CPU time of a sample; 0: samples are taken on another event. */
+static uint64_t period_ns(const struct tapir_catalog *catalog)
+{
+	struct tapir_sv hz = tapir_catalog__meta_value(catalog, "sample_hz");
+	char text[24];
+	uint64_t value;
+
+	snprintf(text, sizeof(text), "%.*s", (int)(hz.len < 20 ? hz.len : 20), hz.data);
+	if (!tapir_sample_event__is_clock(tapir_catalog__meta_value(catalog, "sample_event")) ||
+	    !tapir_str__to_u64(text, 1, TAPIR_NS_PER_SEC, &value))
+		return 0;
+	return TAPIR_NS_PER_SEC / value;
+}
+
+static int write_pprof(struct tapir_export_job *job, const struct tapir_stack_tree *tree,
+		       bool is_of_samples)
+{
+	struct tapir_pprof_opts opts = {
+		.utc_ns = tapir_reader__stats(job->reader)->created_utc_ns,
+		.counts = is_of_samples ? "samples" : "events",
+		.period_ns = is_of_samples ? period_ns(tapir_reader__catalog(job->reader)) : 0};
+
+	return tapir_pprof__write(tree, &opts, &job->out);
+}
+
+static int write_tree(struct tapir_export_job *job,
+		      int (*write)(struct tapir_export_job *job,
+				   const struct tapir_stack_tree *tree, bool is_of_samples))
 {
 	struct tapir_stack_tree samples = {.process_frame = TAPIR_PROCESS_FRAME_NAME};
 	struct tapir_stack_tree events = {.process_frame = TAPIR_PROCESS_FRAME_NAME}, *tree;
-	struct tapir_str path = {};
 	int err = fold(job, &samples, &events);
 
 	tree = samples.nodes.cnt ? &samples : &events;
 	tapir_stack_tree__sort(tree);
 	if (!err && (samples.failed || events.failed))
 		err = -ENOMEM;
-	if (!err && tree->nodes.cnt)
-		err = write_node(job, tree, TAPIR_STACK_TREE_ROOT, &path);
+	if (!err)
+		err = write(job, tree, tree == &samples);
 	if (!err && tree->folded_cnt)
 		tapir_warn(
 			"%llu samples or events of rare stacks were folded into their callers: a tree holds at most %u frames",
 			(unsigned long long)tree->folded_cnt, TAPIR_STACK_TREE_MAX_NODES);
-	tapir_str__fini(&path);
 	tapir_stack_tree__fini(&samples);
 	tapir_stack_tree__fini(&events);
 	return err;
+}
+
+int tapir_export__folded(struct tapir_export_job *job)
+{
+	return write_tree(job, write_folded);
+}
+
+int tapir_export__pprof(struct tapir_export_job *job)
+{
+	return write_tree(job, write_pprof);
 }

@@ -203,6 +203,7 @@ static const tapir_task_fn task_of[TAPIR_ROUTE_CNT] = {
 	[TAPIR_ROUTE_PROCESSES] = tapir_task__processes,
 	[TAPIR_ROUTE_PROCESS] = tapir_task__process,
 	[TAPIR_ROUTE_PROFILE] = tapir_task__profile,
+	[TAPIR_ROUTE_PPROF] = tapir_task__profile,
 	[TAPIR_ROUTE_STACKS] = tapir_task__stacks,
 	[TAPIR_ROUTE_VIEW] = tapir_task__view,
 	[TAPIR_ROUTE_FINDINGS] = tapir_task__findings,
@@ -222,9 +223,13 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 				  .limits = &agent->config->limits,
 				  .state_fd = &agent->state_fd};
 	struct tapir_str target = {};
-	int err = tapir_ask__read(&ask, route, rq);
+	int err;
+
 	bool is_started = false;
 
+	if (rq->route == TAPIR_ROUTE_PPROF)
+		ask.format = "pprof";
+	err = tapir_ask__read(&ask, route, rq);
 	if (!err && task.run)
 		err = tapir_task__check(&task);
 	if (err)

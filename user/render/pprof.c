@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Names become functions, each with one location; nodes of the tree that count become samples. */
+#include "render/pprof.h"
+
+#include <errno.h>
+#include <libdeflate.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "pprof.pb-c.h"
+
+#define COMPRESSION 4
+
+/* The first texts of every profile. */
+enum text { TEXT_EMPTY, TEXT_COUNTS, TEXT_COUNT, TEXT_CPU, TEXT_NANOSECONDS, TEXT_NAMES };
+
+struct builder {
+	const struct tapir_stack_tree *tree;
+	const struct tapir_pprof_opts *opts;
+	struct tapir_arena arena;
+	Tapir__Pprof__Profile profile;
+	Tapir__Pprof__ValueType types[2];
+};
+
+/* Room for cnt messages and the pointers to them. */
+static void *alloc_messages(struct builder *b, size_t cnt, size_t bytes, void ***pointers)
+{
+	char *all = tapir_arena__alloc(&b->arena, cnt ? cnt * bytes : 1);
+
+	*pointers = tapir_arena__alloc(&b->arena, cnt ? cnt * sizeof(void *) : 1);
+	if (!all || !*pointers)
+		return NULL;
+	for (size_t i = 0; i < cnt; i++)
+		(*pointers)[i] = all + i * bytes;
+	return all;
+}
+
+static int add_texts(struct builder *b)
+{
+	size_t cnt = TEXT_NAMES + b->tree->names.cnt;
+	char **texts = tapir_arena__alloc(&b->arena, cnt * sizeof(*texts));
+	struct tapir_str buf = {};
+
+	if (!texts)
+		return -ENOMEM;
+	texts[TEXT_EMPTY] = (char *)"";
+	texts[TEXT_COUNTS] = (char *)b->opts->counts;
+	texts[TEXT_COUNT] = (char *)"count";
+	texts[TEXT_CPU] = (char *)"cpu";
+	texts[TEXT_NANOSECONDS] = (char *)"nanoseconds";
+	for (size_t i = 0; i < b->tree->names.cnt; i++) {
+		const char *name = b->tree->names.data[i];
+
+		tapir_str__clear(&buf);
+		tapir_str__add_printable(&buf, name, strlen(name));
+		texts[TEXT_NAMES + i] =
+			tapir_arena__text(&b->arena, buf.data ? buf.data : "", buf.len);
+		if (!texts[TEXT_NAMES + i] || buf.failed) {
+			tapir_str__fini(&buf);
+			return -ENOMEM;
+		}
+	}
+	tapir_str__fini(&buf);
+	b->profile.string_table = texts;
+	b->profile.n_string_table = cnt;
+	return 0;
+}
+
+static int add_functions(struct builder *b)
+{
+	size_t cnt = b->tree->names.cnt;
+	void **functions, **locations, **lines;
+	Tapir__Pprof__Function *f = alloc_messages(b, cnt, sizeof(*f), &functions);
+	Tapir__Pprof__Location *l = alloc_messages(b, cnt, sizeof(*l), &locations);
+	Tapir__Pprof__Line *line = alloc_messages(b, cnt, sizeof(*line), &lines);
+
+	if (!f || !l || !line)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++) {
+		tapir__pprof__function__init(&f[i]);
+		tapir__pprof__location__init(&l[i]);
+		tapir__pprof__line__init(&line[i]);
+		f[i].id = l[i].id = line[i].function_id = i + 1;
+		f[i].name = f[i].system_name = (int64_t)(TEXT_NAMES + i);
+		l[i].line = (Tapir__Pprof__Line **)&lines[i];
+		l[i].n_line = 1;
+	}
+	b->profile.function = (Tapir__Pprof__Function **)functions;
+	b->profile.location = (Tapir__Pprof__Location **)locations;
+	b->profile.n_function = b->profile.n_location = cnt;
+	return 0;
+}
+
+static int fill_sample(struct builder *b, uint32_t idx, Tapir__Pprof__Sample *s)
+{
+	const struct tapir_tree_node *node = &b->tree->nodes.data[idx];
+	size_t cnt = 0;
+
+	tapir__pprof__sample__init(s);
+	s->location_id = tapir_arena__alloc(&b->arena, (node->depth + 1) * sizeof(uint64_t));
+	s->value = tapir_arena__alloc(&b->arena, 2 * sizeof(int64_t));
+	if (!s->location_id || !s->value)
+		return -ENOMEM;
+	for (uint32_t at = idx; at != TAPIR_STACK_TREE_ROOT; at = b->tree->nodes.data[at].parent)
+		s->location_id[cnt++] = b->tree->nodes.data[at].name + 1;
+	s->n_location_id = cnt;
+	s->value[0] = (int64_t)node->self;
+	s->value[1] = (int64_t)(node->self * b->opts->period_ns);
+	s->n_value = b->profile.n_sample_type;
+	return 0;
+}
+
+static int add_samples(struct builder *b)
+{
+	size_t cnt = 0, at = 0;
+	Tapir__Pprof__Sample *s;
+	void **samples;
+	int err = 0;
+
+	for (uint32_t i = 1; i < b->tree->nodes.cnt; i++)
+		cnt += b->tree->nodes.data[i].self > 0;
+	s = alloc_messages(b, cnt, sizeof(*s), &samples);
+	if (!s)
+		return -ENOMEM;
+	for (uint32_t i = 1; !err && i < b->tree->nodes.cnt; i++)
+		if (b->tree->nodes.data[i].self)
+			err = fill_sample(b, i, &s[at++]);
+	b->profile.sample = (Tapir__Pprof__Sample **)samples;
+	b->profile.n_sample = cnt;
+	return err;
+}
+
+static void set_type(Tapir__Pprof__ValueType *type, enum text what, enum text unit)
+{
+	tapir__pprof__value_type__init(type);
+	type->type = what;
+	type->unit = unit;
+}
+
+static int add_types(struct builder *b)
+{
+	void **types = tapir_arena__alloc(&b->arena, 2 * sizeof(*types));
+
+	if (!types)
+		return -ENOMEM;
+	types[0] = &b->types[0];
+	types[1] = &b->types[1];
+	set_type(&b->types[0], TEXT_COUNTS, TEXT_COUNT);
+	set_type(&b->types[1], TEXT_CPU, TEXT_NANOSECONDS);
+	b->profile.sample_type = (Tapir__Pprof__ValueType **)types;
+	b->profile.n_sample_type = b->opts->period_ns ? 2 : 1;
+	b->profile.time_nanos = (int64_t)b->opts->utc_ns;
+	if (b->opts->period_ns) {
+		b->profile.period_type = &b->types[1];
+		b->profile.period = (int64_t)b->opts->period_ns;
+	}
+	return 0;
+}
+
+static int compress(const void *data, size_t len, struct tapir_str *out)
+{
+	struct libdeflate_compressor *c = libdeflate_alloc_compressor(COMPRESSION);
+	size_t bound = libdeflate_gzip_compress_bound(c, len), n = 0;
+
+	if (c && tapir_str__reserve(out, bound))
+		n = libdeflate_gzip_compress(c, data, len, out->data + out->len, bound);
+	libdeflate_free_compressor(c);
+	out->len += n;
+	return n ? 0 : -ENOMEM;
+}
+
+static int pack(const struct builder *b, struct tapir_str *out)
+{
+	size_t len = tapir__pprof__profile__get_packed_size(&b->profile);
+	uint8_t *packed = malloc(len ? len : 1);
+	int err = -ENOMEM;
+
+	if (packed)
+		err = compress(packed, tapir__pprof__profile__pack(&b->profile, packed), out);
+	free(packed);
+	return err;
+}
+
+int tapir_pprof__write(const struct tapir_stack_tree *tree, const struct tapir_pprof_opts *opts,
+		       struct tapir_str *out)
+{
+	struct builder b = {.tree = tree, .opts = opts};
+	int err;
+
+	tapir__pprof__profile__init(&b.profile);
+	err = add_texts(&b);
+	if (!err)
+		err = add_functions(&b);
+	if (!err)
+		err = add_types(&b);
+	if (!err)
+		err = add_samples(&b);
+	if (!err)
+		err = pack(&b, out);
+	tapir_arena__fini(&b.arena);
+	return err;
+}
