@@ -189,6 +189,38 @@ void tapir_tally__sort(struct tapir_tally *t)
 		qsort((*row)->ways, (*row)->way_cnt, sizeof(*(*row)->ways), way_by_weight);
 }
 
+static uint32_t origin_name(const struct tapir_view_result *result, uint32_t node)
+{
+	uint32_t origin = tapir_own_code__origin(result->tree, node);
+
+	return origin ? result->tree->nodes.data[origin].name : TAPIR_OWN_CODE_NONE;
+}
+
+/* Stacks that begin in the same function of the program's own are one, the heaviest of them. */
+static unsigned merge_ways(const struct tapir_view_result *result,
+			   const struct tapir_tally_row *row, struct tapir_tally_way *out)
+{
+	uint32_t names[TAPIR_TALLY_WAYS];
+	unsigned cnt = 0, at;
+
+	for (unsigned i = 0; i < row->way_cnt; i++) {
+		uint32_t name = origin_name(result, row->ways[i].node);
+
+		for (at = 0; at < cnt; at++)
+			if (names[at] == name && name != TAPIR_OWN_CODE_NONE && !result->all_frames)
+				break;
+		if (at == cnt) {
+			names[cnt] = name;
+			out[cnt++] = row->ways[i];
+			continue;
+		}
+		out[at].cnt += row->ways[i].cnt;
+		out[at].weight += row->ways[i].weight;
+	}
+	qsort(out, cnt, sizeof(*out), way_by_weight);
+	return cnt;
+}
+
 static void write_stacks(struct tapir_view_result *result, size_t rows,
 			 const struct tapir_tally_row *row, bool is_bytes)
 {
@@ -202,11 +234,13 @@ static void write_stacks(struct tapir_view_result *result, size_t rows,
 						       {}};
 	size_t table = tapir_view_result__table_of_row(result, rows, "stacks", NULL,
 						       is_bytes ? in_bytes : in_times);
+	struct tapir_tally_way ways[TAPIR_TALLY_WAYS];
+	unsigned cnt = merge_ways(result, row, ways);
 
-	for (unsigned i = 0; i < row->way_cnt && (result->top || i < WAYS_SHOWN); i++) {
-		tapir_view_result__u64(result, table, row->ways[i].weight);
-		tapir_view_result__u64(result, table, row->ways[i].cnt);
-		tapir_view_result__stack(result, table, row->ways[i].node);
+	for (unsigned i = 0; i < cnt && (result->top || i < WAYS_SHOWN); i++) {
+		tapir_view_result__u64(result, table, ways[i].weight);
+		tapir_view_result__u64(result, table, ways[i].cnt);
+		tapir_view_result__stack(result, table, ways[i].node);
 	}
 }
 

@@ -172,6 +172,13 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 	v->waited_ns += ns;
 }
 
+/* It began before the recording, or has not ended in it: by its stack, if that is known. */
+static void on_cut_wait(void *ctx, const struct tapir_wait *w)
+{
+	if (w->node != TAPIR_NO_NODE)
+		on_wait(ctx, w);
+}
+
 static void on_close(void *ctx, struct tapir_interval *i)
 {
 	struct contention *v = ctx;
@@ -309,7 +316,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 const struct tapir_view tapir_view_contention = {
 	.name = "contention",
 	.summary = "locks by the time threads waited for them, with their holders",
-	.fns = {.wait = on_wait, .close = on_close},
+	.fns = {.wait = on_wait, .cut_wait = on_cut_wait, .close = on_close},
 	.ctx_bytes = sizeof(struct contention),
 	.default_top = 10,
 	.finish = finish,

@@ -43,6 +43,7 @@ struct gc_view {
 	struct tapir_view_asked asked;
 	uint64_t cnt, sum_ns, samples, gc_samples, more, half, allocated_bytes;
 	uint64_t first_ns, last_ns;
+	uint64_t dotnet_cnt, gen2_cnt, background_cnt; /* collections of .NET that began */
 	struct tapir_vec(struct gc) gcs;
 	struct tapir_vec(struct waiter) waiters;
 	struct tapir_vec(struct heap) heaps;
@@ -241,6 +242,16 @@ static bool is_dotnet_gc(const struct gc_view *v, const struct tapir_interval *i
 	       !strcmp(kind->provider, "Microsoft-Windows-DotNETRuntime");
 }
 
+/* Apart from pauses: one in the background has two, of which another one may be in the first. */
+static void count_collection(struct gc_view *v, const struct tapir_interval *i)
+{
+	if (!i->label || i->flags & TAPIR_INTERVAL_UNBEGUN)
+		return;
+	v->dotnet_cnt++;
+	v->gen2_cnt += i->label[0] == '2';
+	v->background_cnt += strstr(i->label, "BackgroundGC") != NULL;
+}
+
 static void name_pause(struct gc_view *v, const struct tapir_interval *i)
 {
 	struct heap *heap = heap_of(v, i->tgid);
@@ -265,8 +276,10 @@ static void on_close(void *ctx, struct tapir_interval *i)
 			.kind = i->kind,
 			.is_half = i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)};
 
-	if (is_dotnet_gc(v, i))
+	if (is_dotnet_gc(v, i)) {
+		count_collection(v, i);
 		name_pause(v, i);
+	}
 	if (i->cause != TAPIR_CAUSE_GC)
 		return;
 	v->first_ns = v->first_ns ? v->first_ns : gc.from_ns;
@@ -394,6 +407,14 @@ static void write_facts(const struct gc_view *v, struct tapir_view_result *resul
 
 	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
 	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, v->half);
+	if (v->dotnet_cnt) {
+		tapir_view_result__fact(result, "collections", "collections", TAPIR_CELL_COUNT,
+					v->dotnet_cnt);
+		tapir_view_result__fact(result, "gen2", "of them gen 2", TAPIR_CELL_COUNT,
+					v->gen2_cnt);
+		tapir_view_result__fact(result, "background", "of them in the background",
+					TAPIR_CELL_COUNT, v->background_cnt);
+	}
 	tapir_view_result__fact(result, "sum_ns", "paused", TAPIR_CELL_NS, v->sum_ns);
 	tapir_view_result__fact(result, "p50_ns", "median", TAPIR_CELL_NS,
 				tapir_histogram__percentile(&v->took, 50));

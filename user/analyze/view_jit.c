@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What was compiled while the program ran: how long it took, by which thread, how large it is. */
+/*
+ * What was compiled while the program ran: how long it took, by which thread, how large it is; and
+ * without events of how long (.NET's default), which methods came: generated code has one name with
+ * ever other digits, "Regex17_Scan", and is one row.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/histogram.h"
+#include "analyze/own_code.h"
 #include "analyze/view.h"
 
-#define MAX_METHODS 65536u
-#define MAX_THREADS 4096u
+#define MAX_METHODS	  65536u
+#define MAX_THREADS	  4096u
+#define MAX_NAME_BYTES	  512
+#define METHOD_IS_DYNAMIC 1u /* of MethodFlags */
 
 struct method {
 	uint64_t took_ns, cpu_ns, at_ns, size;
@@ -23,9 +30,22 @@ struct compiler {
 	uint64_t cnt, took_ns, cpu_ns;
 };
 
+/* Methods whose names differ in digits only. */
+struct group {
+	char *name; /* of the first one; once there are more, with '#' for digits */
+	bool is_dynamic, is_mixed;
+	uint64_t cnt, bytes;
+	uint32_t asker; /* name of the function that most of them are for, by their votes */
+	uint64_t votes;
+};
+
 struct jit {
 	struct tapir_view_asked asked;
 	uint64_t cnt, took_ns, cpu_ns, half, loaded_cnt, loaded_bytes;
+	uint64_t dynamic_cnt, more;
+	struct tapir_vec(struct group) groups;
+	struct tapir_map group_by_name;
+	struct tapir_own_code own;
 	struct tapir_vec(struct method) slowest; /* sorted, the slowest first */
 	struct tapir_vec(struct compiler) threads;
 	struct tapir_map by_tid;
@@ -44,9 +64,15 @@ static void fini(void *ctx)
 {
 	struct jit *v = ctx;
 	struct method *m;
+	struct group *g;
 
 	tapir_vec_for_each (m, &v->slowest)
 		free(m->label);
+	tapir_vec_for_each (g, &v->groups)
+		free(g->name);
+	tapir_vec__fini(&v->groups);
+	tapir_map__fini(&v->group_by_name);
+	tapir_own_code__fini(&v->own);
 	tapir_vec__fini(&v->slowest);
 	tapir_vec__fini(&v->threads);
 	tapir_map__fini(&v->by_tid);
@@ -119,6 +145,90 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	keep(v, &m, i);
 }
 
+/* ---- methods by their names ------------------------------------------------------------------ */
+
+/* "Regex17_Scan" -> "Regex#_Scan" */
+static void mask_digits(const char *name, struct tapir_str *out)
+{
+	for (; *name; name++) {
+		bool is_digit = *name >= '0' && *name <= '9';
+
+		if (!is_digit)
+			tapir_str__addc(out, *name);
+		else if (!out->len || out->data[out->len - 1] != '#')
+			tapir_str__addc(out, '#');
+	}
+}
+
+static struct group *group_of(struct jit *v, const struct tapir_str *name,
+			      const struct tapir_str *masked, bool is_dynamic)
+{
+	uint64_t key = tapir_hash__bytes(is_dynamic, masked->data, masked->len);
+	uint64_t *idx = tapir_map__get(&v->group_by_name, key);
+	struct group group = {.is_dynamic = is_dynamic};
+
+	if (idx)
+		return &v->groups.data[*idx];
+	if (v->groups.cnt == MAX_METHODS) {
+		v->more++;
+		return NULL;
+	}
+	group.name = strdup(name->data);
+	idx = group.name ? tapir_map__put(&v->group_by_name, key, NULL) : NULL;
+	if (!idx || !tapir_vec__push(&v->groups, group)) {
+		free(group.name);
+		v->failed = true;
+		return NULL;
+	}
+	*idx = v->groups.cnt - 1;
+	return &v->groups.data[*idx];
+}
+
+/* The majority's name stays (Boyer and Moore). */
+static void vote(struct group *group, uint32_t asker)
+{
+	if (asker == TAPIR_OWN_CODE_NONE)
+		return;
+	if (!group->votes)
+		group->asker = asker;
+	if (group->asker == asker)
+		group->votes++;
+	else
+		group->votes--;
+}
+
+static void count_group(struct jit *v, const struct tapir_event_fields *f, uint32_t node,
+			uint64_t bytes)
+{
+	bool is_dynamic = tapir_event_fields__u64(f, "MethodFlags") & METHOD_IS_DYNAMIC;
+	struct tapir_str name = {}, masked = {};
+	struct group *group;
+
+	if (!is_dynamic) {
+		tapir_event_fields__add_text(f, "MethodNamespace", MAX_NAME_BYTES, &name);
+		tapir_str__addc(&name, '.');
+	}
+	tapir_event_fields__add_text(f, "MethodName", MAX_NAME_BYTES, &name);
+	if (name.data)
+		mask_digits(name.data, &masked);
+	group = masked.data ? group_of(v, &name, &masked, is_dynamic) : NULL;
+	v->dynamic_cnt += is_dynamic;
+	if (group) {
+		group->cnt++;
+		group->bytes += bytes;
+		vote(group, tapir_own_code__of(&v->own, tapir_timeline__stacks(v->asked.tl), node));
+	}
+	if (group && !group->is_mixed && strcmp(group->name, name.data)) {
+		group->is_mixed = true;
+		free(group->name);
+		group->name = masked.data;
+		masked.data = NULL; /* taken */
+	}
+	v->failed |= name.failed || masked.failed;
+	tapir_str__fini(&name);
+	tapir_str__fini(&masked);
+}
+
 /* Code that was made ready, with its size. */
 static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
 		     const struct tapir_event_view *event)
@@ -126,15 +236,75 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	const struct tapir_event_fields *f;
 	struct jit *v = ctx;
 	struct tapir_sv name = probe->event;
+	bool is_dotnet = tapir_sv__is(name, "MethodLoadVerbose");
+	uint64_t bytes;
 
-	(void)t;
-	if (!tapir_sv__is(name, "compiled__method__load") &&
-	    !tapir_sv__is(name, "MethodLoadVerbose"))
+	if (!tapir_sv__is(name, "compiled__method__load") && !is_dotnet)
 		return;
 	f = tapir_timeline__fields(v->asked.tl, probe, event);
+	bytes = (uint32_t)(tapir_event_fields__u64(f, "code_bytes") +
+			   tapir_event_fields__u64(f, "MethodSize"));
 	v->loaded_cnt++;
-	v->loaded_bytes += (uint32_t)(tapir_event_fields__u64(f, "code_bytes") +
-				      tapir_event_fields__u64(f, "MethodSize"));
+	v->loaded_bytes += bytes;
+	if (is_dotnet)
+		count_group(v, f, event->rec->stack_id ? t->last_node : TAPIR_NO_NODE, bytes);
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+static int by_cnt(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	if (x->cnt != y->cnt)
+		return x->cnt < y->cnt ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+static void add_groups(struct jit *v, struct tapir_view_result *result)
+{
+	static const struct tapir_column columns[] = {
+		{"count", ">METHODS", TAPIR_CELL_COUNT}, {"bytes", ">CODE", TAPIR_CELL_BYTES},
+		{"dynamic", "", TAPIR_CELL_TEXT},	 {"name", "NAME", TAPIR_CELL_TEXT},
+		{"asker", "FOR", TAPIR_CELL_TEXT},	 {}};
+	size_t t = tapir_view_result__table(result, "groups",
+					    "methods by name, '#' for digits that differ", columns);
+
+	if (v->groups.cnt)
+		qsort(v->groups.data, v->groups.cnt, sizeof(*v->groups.data), by_cnt);
+	for (size_t i = 0; i < v->groups.cnt && i < v->asked.top; i++) {
+		const struct group *g = &v->groups.data[i];
+
+		tapir_view_result__u64(result, t, g->cnt);
+		tapir_view_result__u64(result, t, g->bytes);
+		tapir_view_result__text(result, t, g->is_dynamic ? "dynamic" : NULL);
+		tapir_view_result__text(result, t, g->name);
+		tapir_view_result__text(result, t,
+					g->votes ? result->tree->names.data[g->asker] : NULL);
+	}
+	if (v->more)
+		tapir_view_result__note(result, "%llu methods not counted by name: limit reached",
+					(unsigned long long)v->more);
+}
+
+static void add_loaded(const struct jit *v, struct tapir_view_result *result)
+{
+	double seconds = (double)tapir_timeline__span_ns(v->asked.tl) / 1e9;
+	const struct group *most = v->groups.data;
+
+	tapir_str__addf(&result->headline, "%llu methods compiled",
+			(unsigned long long)v->loaded_cnt);
+	if (seconds > 0)
+		tapir_str__addf(&result->headline, ", %.0f a second",
+				(double)v->loaded_cnt / seconds);
+	if (v->groups.cnt)
+		tapir_str__addf(&result->headline,
+				", %llu of them dynamic; most often %s, %llu times",
+				(unsigned long long)v->dynamic_cnt, most->name,
+				(unsigned long long)most->cnt);
+	tapir_view_result__note(result,
+				"how long each took was not recorded: `tapir record "
+				"'Microsoft-Windows-DotNETRuntime:Jit:Verbose'` records it");
 }
 
 static int by_took(const void *a, const void *b)
@@ -189,6 +359,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	struct jit *v = ctx;
 	char took[TAPIR_NS_TEXT_BYTES], cpu[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
 
+	add_groups(v, result);
 	if (v->threads.cnt)
 		qsort(v->threads.data, v->threads.cnt, sizeof(*v->threads.data), by_took);
 	if (v->cnt)
@@ -197,14 +368,17 @@ static int finish(void *ctx, struct tapir_view_result *result)
 				(unsigned long long)v->cnt, tapir_ns__text(v->took_ns, took),
 				tapir_ns__text(v->cpu_ns, cpu),
 				tapir_ns__text(tapir_histogram__percentile(&v->took, 99), late));
-	else
+	else if (!v->loaded_cnt)
 		tapir_view_result__nothing(result, "no method was seen to be compiled");
+	if (!v->cnt && v->loaded_cnt)
+		add_loaded(v, result);
 	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
 	tapir_view_result__fact(result, "ns", NULL, TAPIR_CELL_NS, v->took_ns);
 	tapir_view_result__fact(result, "cpu_ns", NULL, TAPIR_CELL_NS, v->cpu_ns);
 	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, v->half);
 	tapir_view_result__fact(result, "loaded", v->loaded_cnt ? "methods loaded" : NULL,
 				TAPIR_CELL_COUNT, v->loaded_cnt);
+	tapir_view_result__fact(result, "dynamic", NULL, TAPIR_CELL_COUNT, v->dynamic_cnt);
 	tapir_view_result__fact(result, "loaded_bytes",
 				v->loaded_bytes ? "code size of methods loaded" : NULL,
 				TAPIR_CELL_BYTES, v->loaded_bytes);

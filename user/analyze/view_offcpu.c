@@ -134,7 +134,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 						      {"reason", "REASON", TAPIR_CELL_TEXT},
 						      {"ended_by", "ENDED BY", TAPIR_CELL_TEXT},
 						      {"cut", "", TAPIR_CELL_TEXT},
-						      {"stack", "STACK", TAPIR_CELL_STACK},
+						      {"stack", "STACK", TAPIR_CELL_ORIGIN},
 						      {}};
 	struct offcpu_view *v = ctx;
 	size_t t = tapir_view_result__table(result, "waits", NULL, columns);
@@ -159,9 +159,9 @@ static int finish(void *ctx, struct tapir_view_result *result)
 			tapir_ns__text(v->waited_ns, waited), tapir_ns__text(v->ready_ns, ready),
 			100.0 * (double)v->rows.data[0].waited_ns / (double)v->waited_ns,
 			reason ? ": " : "", reason ? reason : "");
-	if (v->cut_ns)
+	if (v->cut_ns * 1000 >= v->waited_ns)
 		tapir_view_result__note(result,
-					"%.0f%% of the time has truncated stacks: their "
+					"%.1f%% of the time has truncated stacks: their "
 					"callers are missing (no frame pointers, or no stack)",
 					100.0 * (double)v->cut_ns / (double)v->waited_ns);
 	if (v->rows.cnt > v->asked.top)

@@ -20,7 +20,7 @@ enum tapir_cell_type {
 	TAPIR_CELL_PERCENT, /* a double */
 	TAPIR_CELL_NUMBER,  /* a double */
 	TAPIR_CELL_STACK,   /* a node of the result's tree; innermost function first */
-	TAPIR_CELL_ORIGIN   /* the same; in text without the runtime's own functions in front */
+	TAPIR_CELL_ORIGIN   /* the same; in text from the program's own code on (own_code.h) */
 };
 
 struct tapir_column {
@@ -61,9 +61,10 @@ struct tapir_view_result {
 	struct tapir_vec(struct tapir_fact) facts;
 	struct tapir_vec(char *) notes;
 	struct tapir_vec(struct tapir_view_result_table) tables;
-	uint64_t start_ns;  /* times are since then */
-	uint64_t top;	    /* rows a view makes of a table that could be long; 0: its own choice */
-	bool has_nothing;   /* the file has nothing of what the view shows */
+	uint64_t start_ns; /* times are since then */
+	uint64_t top;	   /* rows a view makes of a table that could be long; 0: its own choice */
+	bool all_frames;   /* in text: those of the kernel, of the runtime, and of libraries, too */
+	bool has_nothing;  /* the file has nothing of what the view shows */
 	bool is_unrecorded; /* because it was not recorded (recorded.h) */
 	bool failed;
 };

@@ -29,6 +29,7 @@ struct args {
 	struct tapir_places_or_default symbols;
 	struct tapir_words manifests;
 	bool stacks;
+	bool all_frames;
 	struct tapir_words fail_on;
 };
 
@@ -36,6 +37,10 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON document, with every row", struct args, json),
 	TAPIR_U64("top", 'n', "N", "show N rows of each table", struct args, top, 1, UINT32_MAX),
 	TAPIR_FLAG("all", 'a', "show all rows of each table", struct args, all),
+	TAPIR_FLAG("all-frames", 0,
+		   "with --view: show stacks with the frames of the kernel, the runtime and "
+		   "libraries that come before the program's own code",
+		   struct args, all_frames),
 	TAPIR_FLAG("stacks", 's', "show the hottest stacks of each event, innermost function first",
 		   struct args, stacks),
 	TAPIR_PIDS("pid", 'p', "PID", "only this process; repeatable, or PID,PID", struct args,
@@ -72,7 +77,8 @@ static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 					.from_ns = args->from_ns,
 					.until_ns = args->until_ns,
 					.top = args->all ? UINT32_MAX : args->top,
-					.json = args->json};
+					.json = args->json,
+					.all_frames = args->all_frames};
 
 	rq.view = tapir_view__find(args->view, &rq.arg);
 	if (!rq.view)
@@ -149,6 +155,8 @@ static int check(const struct tapir_cli *cli, const struct args *args)
 {
 	if (args->until_ns && args->until_ns <= args->from_ns)
 		return tapir_cli__usage(cli, "--to must be later than --from");
+	if (args->all_frames && !args->view)
+		return tapir_cli__usage(cli, "--all-frames requires --view");
 	if (args->stacks && args->view)
 		return tapir_cli__usage(cli, "--stacks cannot be used with --view");
 	if (args->fail_on.cnt && args->view)

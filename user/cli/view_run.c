@@ -85,7 +85,8 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 	struct tapir_view_result result = {.view = rq->view->name,
 					   .tree = tapir_timeline__stacks(tl),
 					   .start_ns = tapir_reader__stats(reader)->created_ns,
-					   .top = rq->top};
+					   .top = rq->top,
+					   .all_frames = rq->all_frames};
 	struct tapir_pids_seen seen = {.asked = rq->pids, .asked_tids = rq->tids};
 	struct tapir_recorded recorded = {};
 	void *ctx = tapir_view__start(rq->view, tl, rq->arg, rq->top);

@@ -314,7 +314,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	tapir_finding_locks__close(f, i);
 	tapir_finding_blocked__close(f, i);
 	tapir_finding_requests__close(f, i);
-	tapir_finding_gc__close(f, i); /* may take its label: last */
+	tapir_finding_gc__close(f, i);
 }
 
 static void on_counter(void *ctx, const struct tapir_rec_counter *counter)

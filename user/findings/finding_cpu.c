@@ -92,10 +92,11 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 
 void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e)
 {
-	if (e->meaning != TAPIR_MEANS_METHOD_LOAD ||
-	    tapir_finding__role(f, e->thread, e->now_ns) == TAPIR_ROLE_TRACER)
+	if (e->meaning != TAPIR_MEANS_METHOD_LOAD)
 		return;
 	f->jit.cnt++;
+	if (tapir_finding__role(f, e->thread, e->now_ns) == TAPIR_ROLE_TRACER)
+		return;
 	f->jit.again_cnt += tapir_works__of(&f->works, f->tl, e->thread, TAPIR_NO_NODE,
 					    e->now_ns) == TAPIR_WORK_JIT;
 	tapir_finding__weigh(f, &f->jit.askers, e->node, 1);
@@ -126,6 +127,16 @@ static bool has_cpus(const struct tapir_finding *f, double least)
 	return f->cpu.samples >= MIN_SAMPLES && (cpus < 0 || cpus >= least);
 }
 
+/* Used, or waited for while others had them. */
+static double wanted_cpus(const struct tapir_finding *f)
+{
+	double cpus = tapir_finding__cpus(f);
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+
+	return cpus < 0 || !span_ns ? cpus
+				    : cpus + (double)f->machine.runnable_ns / (double)span_ns;
+}
+
 /*
  * A program that has just been started compiles less and less, and what is hot once more. It is
  * another thing to generate code all the time.
@@ -142,10 +153,10 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
-	double cpus = tapir_finding__cpus(f), cost = share;
+	double cpus = wanted_cpus(f), cost = share;
 	struct tapir_str text = {};
 
-	/* A share of a CPU that is hardly used costs little, and what ends by itself less. */
+	/* A share of a CPU that is hardly wanted costs little, and what ends by itself less. */
 	if (cpus >= 0 && cpus < 1)
 		cost *= cpus;
 	if (is_warming_up(f))

@@ -80,7 +80,7 @@ void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding
  * A collection of .NET lies in its pause, except one in the background: that stops the program
  * twice, shortly, and is not the reason of the longest pause.
  */
-static void count_dotnet(struct tapir_finding *f, struct tapir_interval *i)
+static void count_dotnet(struct tapir_finding *f, const struct tapir_interval *i)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 	bool is_background;
@@ -97,11 +97,10 @@ static void count_dotnet(struct tapir_finding *f, struct tapir_interval *i)
 		return;
 	f->gc.dotnet_ns = i->until_ns - i->from_ns;
 	free(f->gc.dotnet_label);
-	f->gc.dotnet_label = i->label;
-	i->label = NULL; /* taken */
+	f->gc.dotnet_label = strdup(i->label);
 }
 
-void tapir_finding_gc__close(struct tapir_finding *f, struct tapir_interval *i)
+void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interval *i)
 {
 	uint64_t took_ns = i->until_ns - i->from_ns;
 

@@ -58,7 +58,7 @@ enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
 					   const struct tapir_tl_thread *thread, uint64_t time_ns);
 
 void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e);
-void tapir_finding_gc__close(struct tapir_finding *f, struct tapir_interval *i);
+void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interval *i);
 /* with_pauses: no other finding says why there are collections. */
 void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list,
 			    bool with_pauses);

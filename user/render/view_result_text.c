@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A result for a person: a column that is empty all the way down is left out; a stack is one line,
- * innermost function first, without the kernel's part if there is more. On a terminal, what is too
- * long for it is cut.
+ * innermost function first, without the kernel's part if there is more, and where it is of use from
+ * the program's own code on; --all-frames shows all. On a terminal, what is too long for it is cut.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "render/human_units.h"
 #include "render/view_result_print.h"
@@ -19,6 +20,7 @@
 
 #define STACK_COLUMNS 140 /* of the last column; others have half of it */
 #define TEXT_COLUMNS  60
+#define ALL_COLUMNS   65536
 #define INDENT	      4 /* of the tables of a row */
 
 /* The node after a run of frames without names; *cnt: how many there are. */
@@ -33,20 +35,36 @@ static uint32_t skip_unnamed(const struct tapir_stack_tree *tree, uint32_t node,
 	return node;
 }
 
-/*
- * "f", "f (x3)" of a function that calls itself, or "libcoreclr.so (14 frames)"; returns the node
- * after them.
- */
-static uint32_t add_frames(struct tapir_str *out, const struct tapir_stack_tree *tree,
-			   uint32_t node, size_t columns)
+/* The node after a run of the runtime's own functions; *cnt: how many there are. */
+static uint32_t skip_runtime(const struct tapir_stack_tree *tree, uint32_t node, uint32_t *cnt)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;
-	const char *name = tree->names.data[nodes[node].name];
-	uint32_t cnt, next = skip_unnamed(tree, node, &cnt);
 
-	if (cnt > 1) {
+	for (*cnt = 0; node && nodes[node].kind == TAPIR_FRAME_RUNTIME; node = nodes[node].parent)
+		++*cnt;
+	return node;
+}
+
+/*
+ * "f", "f (x3)" of a function that calls itself, "libcoreclr.so (14 frames)" without names, or
+ * "runtime (14 frames)"; returns the node after them.
+ */
+static uint32_t add_frames(struct tapir_str *out, const struct tapir_view_result *result,
+			   uint32_t node, size_t columns)
+{
+	const struct tapir_stack_tree *tree = result->tree;
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+	const char *name = tree->names.data[nodes[node].name];
+	uint32_t cnt, runtime_cnt, next = skip_unnamed(tree, node, &cnt);
+	uint32_t after = skip_runtime(tree, node, &runtime_cnt);
+
+	if (cnt > 1 && cnt >= runtime_cnt) {
 		tapir_unnamed_frames__add(out, name, cnt);
 		return next;
+	}
+	if (runtime_cnt > 1 && !result->all_frames) {
+		tapir_str__addf(out, "runtime (%" PRIu32 " frames)", runtime_cnt);
+		return after;
 	}
 	cnt = 1;
 	for (next = nodes[node].parent; next && nodes[next].name == nodes[node].name;
@@ -59,26 +77,31 @@ static uint32_t add_frames(struct tapir_str *out, const struct tapir_stack_tree 
 }
 
 /*
- * Where a reader begins: after the kernel's functions, and for an origin also after the runtime's.
+ * Where a reader begins: after the kernel's functions; for an origin, at the first function of the
+ * program's own, or after those of the runtime.
  */
-static uint32_t first_told(const struct tapir_stack_tree *tree, uint32_t node, bool is_origin)
+static uint32_t first_told(const struct tapir_view_result *result, uint32_t node, bool is_origin)
 {
-	const struct tapir_tree_node *nodes = tree->nodes.data;
-	uint32_t at = node;
+	const struct tapir_tree_node *nodes = result->tree->nodes.data;
+	uint32_t at = is_origin ? tapir_own_code__origin(result->tree, node) : 0;
 
-	while (at && (nodes[at].kind == TAPIR_FRAME_KERNEL ||
-		      (is_origin && nodes[at].kind == TAPIR_FRAME_RUNTIME)))
+	if (at)
+		return at;
+	for (at = node; at && (nodes[at].kind == TAPIR_FRAME_KERNEL ||
+			       (is_origin && nodes[at].kind == TAPIR_FRAME_RUNTIME));)
 		at = nodes[at].parent;
 	return at ? at : node;
 }
 
-static void add_stack(struct tapir_str *out, const struct tapir_stack_tree *tree, uint32_t node,
+static void add_stack(struct tapir_str *out, const struct tapir_view_result *result, uint32_t node,
 		      bool is_origin, size_t columns)
 {
+	const struct tapir_stack_tree *tree = result->tree;
 	const struct tapir_tree_node *nodes = tree->nodes.data;
 	size_t from = out->len;
-	uint32_t at = first_told(tree, node, is_origin);
+	uint32_t at = result->all_frames ? node : first_told(result, node, is_origin);
 
+	columns = result->all_frames ? ALL_COLUMNS : columns;
 	while (at) {
 		size_t len = strlen(tree->names.data[nodes[at].name]);
 
@@ -87,7 +110,7 @@ static void add_stack(struct tapir_str *out, const struct tapir_stack_tree *tree
 			return;
 		}
 		tapir_str__adds(out, out->len > from ? " < " : "");
-		at = add_frames(out, tree, at, columns);
+		at = add_frames(out, result, at, columns);
 	}
 }
 
@@ -143,7 +166,7 @@ static void add_cell(struct tapir_str *out, const struct tapir_view_result *resu
 		break;
 	case TAPIR_CELL_STACK:
 	case TAPIR_CELL_ORIGIN:
-		add_stack(out, result->tree, (uint32_t)cell->u64, column->type == TAPIR_CELL_ORIGIN,
+		add_stack(out, result, (uint32_t)cell->u64, column->type == TAPIR_CELL_ORIGIN,
 			  is_last ? STACK_COLUMNS : STACK_COLUMNS / 2);
 		break;
 	}
