@@ -147,8 +147,8 @@ def test_compilation_leads(t):
     most = found["groups"][0]
     t.eq((most["name"], most["dynamic"]), ("lambda_method#", "dynamic"), "generated code is one row")
     t.ok(most["asker"].startswith("Defects."), f"for whom: {most}")
-    # A method may be compiled and not loaded yet at either end.
-    t.ok(0.8 * said["count"] * report["duration_ns"] / 1e9 / said["seconds"] < most["count"] <= said["count"], f"{most} {said}")
+    # It counts while tapir attaches, too, which takes long where CPUs are scarce.
+    t.ok(0.4 * said["count"] < most["count"] <= said["count"], f"{most} {said}")
 
 
 def test_slow_dependency_leads(t):
