@@ -5,7 +5,7 @@
 #   bpf/*.bpf.c            -> one linked, stripped object -> build/gen/tapir.skel.h
 #   user/**/*.c            -> build/libtapir-user.a (user/cli/ with it, but for main.c)
 #   user/cli/main.c        -> build/tapir, build/tapir-static
-#   usdt/*/*.c             -> build/libtapir.a     (what runs inside a traced process)
+#   usdt/*/*.c             -> build/libtapir.a, .so (what runs inside a traced process)
 #   user/manifest/*.c      -> build/tapir-manifest (a tool of the build)
 #   usdt/manifests/*.man   -> build/gen/dotnet_layouts.c, by that tool
 #   usdt/coreclr/*.c       -> build/libtapir-coreclr.so, with usdt/ring; data of build/tapir
@@ -79,6 +79,11 @@ TOOL_BIN   := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard t
 USDT_OBJ   := $(USDT_SRC:%.c=$(BUILD)/%.o)
 FUSE_BIN   := $(if $(shell $(PKG_CONFIG) --exists fuse3 2>/dev/null && echo yes),$(BUILD)/tests/tools/deadfs)
 USDT_LIB   := $(BUILD)/libtapir.a
+USDT_SO    := $(BUILD)/libtapir.so.0
+# A man page of section 3 for each header that programs call.
+MAN3_HEADERS := $(wildcard include/tapir/usdt.h include/tapir/provider.h include/tapir/listener.h include/tapir/counter.h \
+                include/tapir/activity.h include/tapir/dynamic.h include/tapir/gc_event_sink.h) usdt/ring/ring_writer.h
+MAN3       := $(MAN3_HEADERS:%.h=$(BUILD)/man3/%.3)
 PUBLIC_HEADERS := $(wildcard include/tapir/*.h) usdt/ring/ring_writer.h
 # The manifest compiler: itself, the reader it shares with tapir, and what that needs.
 MANIFEST   := $(BUILD)/tapir-manifest
@@ -93,7 +98,7 @@ GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/pprof.pb-c.h $(
 .PHONY: all demo check soak test unit e2e targets bench bench-dotnet bench-hold bench-large bench-stacks fuzz check-kernels check-dotnet install \
         uninstall format clean help bootstrap docs
 
-all: $(TAPIR) $(USDT_LIB) docs ## build build/tapir, its man pages and shell completion
+all: $(TAPIR) $(USDT_LIB) $(USDT_SO) docs ## build build/tapir, its man pages and shell completion
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -210,7 +215,12 @@ check-dotnet: ## slow cases of .NET 8 and 9, single-file and native programs
 format: ## clang-format the C files
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' | grep -v '^vmlinux/')
 
-docs: $(BUILD)/man/tapir.1 $(BUILD)/tapir.bash
+docs: $(BUILD)/man/tapir.1 $(BUILD)/tapir.bash $(MAN3)
+
+$(BUILD)/man3/%.3: %.h scripts/man3
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)scripts/man3 $< tapir_$(basename $(notdir $<)) >$@
 
 install: all ## install below $(DESTDIR)$(PREFIX)
 	install -D -m 0755 $(TAPIR) $(DESTDIR)$(PREFIX)/bin/tapir
@@ -218,13 +228,21 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	for page in $(BUILD)/man/*.[17]; do \
 	    install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$(basename $$page); done
 	install -D -m 0644 $(BUILD)/tapir.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
+	for page in $(MAN3); do install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man3/tapir_$$(basename $$page); done
 	install -D -m 0644 $(USDT_LIB) $(DESTDIR)$(PREFIX)/lib/libtapir.a
+	install -m 0755 $(USDT_SO) $(DESTDIR)$(PREFIX)/lib/libtapir.so.$(VERSION)
+	ln -sf libtapir.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libtapir.so.0
+	ln -sf libtapir.so.0 $(DESTDIR)$(PREFIX)/lib/libtapir.so
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' usdt/tapir.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/tapir.pc
 	install -d $(DESTDIR)$(PREFIX)/include/tapir
 	install -m 0644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/tapir/
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/tapir $(DESTDIR)$(PREFIX)/bin/tapir-manifest $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1 $(DESTDIR)$(PREFIX)/share/man/man[17]/tapir-*.[17]
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man3/tapir_,$(notdir $(MAN3)))
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/lib/,libtapir.so libtapir.so.0 libtapir.so.$(VERSION) pkgconfig/tapir.pc)
 	rm -f $(DESTDIR)$(PREFIX)/lib/libtapir.a $(addprefix $(DESTDIR)$(PREFIX)/include/tapir/,$(notdir $(PUBLIC_HEADERS)))
 	-rmdir $(DESTDIR)$(PREFIX)/include/tapir
 
@@ -348,6 +366,12 @@ $(BUILD)/usdt/%.o: usdt/%.c Makefile
 $(USDT_LIB): $(USDT_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $(USDT_OBJ)
+
+# The same objects. It stays mapped once it is loaded: it has a thread, and keys of threads.
+$(USDT_SO): $(USDT_OBJ) usdt/libtapir.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -shared -pthread -Wl,-soname,libtapir.so.0 -Wl,--version-script=usdt/libtapir.map \
+	    -Wl,-z,nodelete -Wl,-z,now -Wl,--build-id $(USDT_OBJ) -o $@
 
 # The profiler that .NET loads. No DT_NEEDED and no versions, so that one file fits every glibc and
 # musl: libc's functions are the process's own. Never with sanitizers.

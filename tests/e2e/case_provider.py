@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs that link libtapir: typed fields, keywords and levels, by tapir and by other tools."""
 import collections
+import pathlib
 
 from harness import EVENTS_ONLY, args_of
 
 PROVIDER = "Tapir-Test-Shop"
+REPO = pathlib.Path(__file__).resolve().parents[2]
 
 
 def record(t, spec, *options, count=150, threads=2):
@@ -98,3 +100,27 @@ def test_events_have_their_threads_activity_and_counters_are_recorded(t):
     values = [c for c in t.events(file, "counter") if c["name"] == "orders"]
     t.eq(sum(c["value"] for c in values), fired["placed"], "orders")
     t.eq({(c["provider"], c["unit"], c["kind"]) for c in values}, {(PROVIDER, "pcs", "rate")}, "counter")
+
+
+def program_of_the_page(t):
+    """The program that usdt/README.md tells people to paste, compiled."""
+    page = (REPO / "usdt" / "README.md").read_text(encoding="utf-8")
+    source = t.path("demo.c")
+    pathlib.Path(source).write_text(page.split("```c\n")[1].split("```")[0], encoding="utf-8")
+    t.ok(len(page.split("```c\n")[1].split("```")[0].splitlines()) <= 26, "a short program")
+    t.eq(t.run("gcc", "-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", f"-I{REPO}/include", source,
+               f"{t.build}/libtapir.a", "-pthread", "-o", t.path("demo")).rc, 0, "compiler")
+    return t.path("demo")
+
+
+def test_the_program_of_the_page_works_when_pasted(t):
+    program = program_of_the_page(t)
+    t.tapir("record", "Demo-Runtime", *EVENTS_ONLY, "-f", "-o", t.path("trace.tapir"), "--", program)
+    events = collections.defaultdict(list)
+    for event in t.events(t.path("trace.tapir")):
+        events[event["event"]].append(event["args"])
+    # The lane is found a few milliseconds after it was made: the first events may be over by then.
+    t.ok(len(events["GcStart"]) >= 5 and len(events["GcEnd"]) >= 5, f"{len(events['GcStart'])} of 20 events")
+    t.eq(events["GcStart"][-1], {"Count": 19, "Generation": 1, "Reason": "low memory"}, "GcStart")
+    t.eq(events["GcEnd"][-1], {"Count": 19, "FreedMb": 9.5}, "GcEnd")
+    t.eq(t.report(t.path("trace.tapir"))["lost"], {}, "losses")

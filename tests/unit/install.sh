@@ -26,10 +26,24 @@ int main(void)
 	return 0;
 }
 C
-gcc -std=gnu11 -Wall -Wextra -Werror -I"$dest/root/usr/include" "$dest/fires.c" -L"$dest/root/usr/lib" -ltapir \
+gcc -std=gnu11 -Wall -Wextra -Werror -I"$dest/root/usr/include" "$dest/fires.c" "$dest/root/usr/lib/libtapir.a" \
 	-pthread -o "$dest/fires"
 "$dest/fires"
 "$dest/root/usr/bin/tapir" --version
+# libtapir.so by pkg-config, with the program of usdt/README.md; nothing but the API is visible.
+sed -n '/^```c$/,/^```$/p' usdt/README.md | sed '/^```/d' >"$dest/demo.c"
+pc=$(PKG_CONFIG_SYSROOT_DIR="$dest/root" PKG_CONFIG_PATH="$dest/root/usr/lib/pkgconfig" pkg-config --cflags --libs tapir)
+# shellcheck disable=SC2086
+gcc -std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror "$dest/demo.c" -I"$dest/root/usr/include" -L"$dest/root/usr/lib" $pc -o "$dest/demo"
+LD_LIBRARY_PATH="$dest/root/usr/lib" "$dest/demo"
+readelf -d "$dest/demo" | grep -q 'libtapir.so.0'
+seen=$(nm -D --defined-only "$dest/root/usr/lib/libtapir.so" | awk '{ print $3 }' |
+	grep -vE '^(tapir_[a-z_]+__[a-z_]+|otel_thread_ctx_v1|TAPIR_0)(@@TAPIR_0)?$' || true)
+[ -z "$seen" ] || { echo "visible in libtapir.so: $seen" && exit 1; }
+! nm -D --defined-only "$dest/root/usr/lib/libtapir.so" | grep -q tapir_ring__ || { echo "the ring is visible" && exit 1; }
+for page in provider listener counter activity usdt ring_writer; do
+	mandoc -T lint -W error "$dest/root/usr/share/man/man3/tapir_$page.3" 2>/dev/null || man --warnings -l "$dest/root/usr/share/man/man3/tapir_$page.3" >/dev/null
+done
 make --no-print-directory BUILD="${BUILD:-build}" DESTDIR="$dest/root" PREFIX=/usr uninstall >/dev/null
 left=$(find "$dest/root" ! -type d)
 [ -z "$left" ] || { echo "left behind: $left" && exit 1; }

@@ -158,7 +158,7 @@ static void see(const struct tapir_event_record *r, void *ctx)
 	assert_string_equal(r->kind->about->name, "EventCounters");
 	assert_string_equal(r->kind->provider, "Unit-Counter");
 	assert_true(which < 3);
-	s->cnt[which]++;
+	__atomic_fetch_add(&s->cnt[which], 1, __ATOMIC_RELEASE);
 	if (which) {
 		double increment;
 

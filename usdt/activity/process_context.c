@@ -211,10 +211,9 @@ static void fill(uint8_t *payload, size_t bytes)
 	struct header *header = context.header;
 
 	__atomic_store_n(&header->published_at_ns, 0, __ATOMIC_SEQ_CST);
-	header->version = VERSION;
-	header->payload_bytes = (uint32_t)bytes;
-	header->payload = (uint64_t)(uintptr_t)payload;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&header->version, VERSION, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&header->payload_bytes, (uint32_t)bytes, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&header->payload, (uint64_t)(uintptr_t)payload, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&header->published_at_ns, boot_ns(), __ATOMIC_SEQ_CST);
 	memcpy(header->signature, NAME, sizeof(header->signature));
 	name_it(header);

@@ -122,6 +122,7 @@ void tapir_event__write(struct tapir_event *event, const void *payload, size_t b
 	provider_activity__of(event, &ids.activity, &ids.related);
 	if (!begin(&write, event, bytes, &ids, __builtin_frame_address(0)))
 		return;
-	memcpy(write.payload, payload, bytes);
+	if (bytes)
+		memcpy(write.payload, payload, bytes);
 	tapir_event__commit(&write);
 }
