@@ -91,6 +91,19 @@ static inline __attribute__((unused)) void tapir_event__fire(struct tapir_event 
 		tapir_event__write(event, payload, bytes);
 }
 
+/* ---- events without a type ------------------------------------------------------------- */
+
+/*
+ * An event as JSON, for what is too short-lived to be defined: by the static probe of its level,
+ * tapir_event:LEVEL(provider, event, json, json_bytes, keywords), with LEVEL logalways, critical,
+ * error, warning, informational or verbose. Probes alone: no session has it. Any thread, any time;
+ * strings are read while it fires only, NULL is "".
+ */
+TAPIR_API void tapir_json__fire(const char *provider, const char *event, uint8_t level,
+				uint64_t keywords, const char *json);
+/* 1: some tool is attached to the probe of that level. For code that makes the JSON only then. */
+TAPIR_API int tapir_json__is_on(uint8_t level);
+
 #ifdef __cplusplus
 }
 #endif

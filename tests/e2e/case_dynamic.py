@@ -34,13 +34,15 @@ def test_an_event_defined_at_run_time_is_seen_by_tapir_and_bpftrace(t):
     watcher = t.start(t.need("bpftrace"), "-e",
                       f'usdt:{image}:{PROVIDER}:Called {{ @calls = count(); @sum = sum(arg0); '
                       'if (arg0 == 7) { printf("%d %s %d\\n", arg0, str(arg1), arg2); } }'
+                      f'usdt:{target.argv[0]}:tapir_event:warning {{ @json[str(arg1), str(arg2), arg3, arg4] = count(); }}'
                       f'usdt:{image}:{PROVIDER}:Loaded {{ @loads = count(); }} BEGIN {{ printf("watching\\n"); }}',
                       "-p", target.pid)
     watcher.wait_line("watching")
     target.go()
     t.eq(target.wait().witness(), {"fired": COUNT}, "fired")
     out = watcher.wait().out
-    for line in ("7 plug-in -7", f"@calls: {COUNT}", f"@loads: {COUNT}", f"@sum: {sum(range(COUNT))}"):
+    for line in ("7 plug-in -7", f"@calls: {COUNT}", f"@loads: {COUNT}", f"@sum: {sum(range(COUNT))}",
+                 f'@json[Untyped, {{"a":1}}, 7, 5]: {COUNT}'):
         t.ok(line in out, out)
     for lane, tapir in tapirs.items():
         t.eq(tapir.wait().rc, 0, lane)

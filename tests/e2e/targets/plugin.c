@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * plugin [--wait] COUNT - a program whose events are defined while it runs (tapir/dynamic.h): it
- * fires COUNT each of Loaded and Called of provider Tapir-Test-Plugin. With --wait it starts at
- * SIGUSR1.
+ * fires COUNT each of Loaded and Called of provider Tapir-Test-Plugin, and Untyped as JSON. With
+ * --wait it starts at SIGUSR1.
  */
 // build: -I.
 #include "target.h"
@@ -53,6 +53,7 @@ int main(int argc, char **argv)
 	for (long i = 0; i < count; i++) {
 		fire(loaded, (uint32_t)i);
 		fire(called, (uint32_t)i);
+		tapir_json__fire(PLUGIN, "Untyped", TAPIR_WARNING, 5, "{\"a\":1}");
 	}
 	printf("{\"fired\":%ld}\n", count);
 	tapir_dynamic__free(plugin);
