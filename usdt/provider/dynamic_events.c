@@ -244,6 +244,10 @@ static int define(struct tapir_dynamic *d, struct definition *def)
 					  NULL, &def->registered);
 	if (err)
 		return err;
+	provider_lock();
+	def->registered->next_member = d->head->members;
+	d->head->members = def->registered;
+	provider_unlock();
 	def->next = d->definitions;
 	d->definitions = def;
 	return 0;

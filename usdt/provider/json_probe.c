@@ -19,9 +19,9 @@ TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_event, verbose);
 
 /* Functions of their own, so that each probe has one site. */
 #define JSON_PROBE(level)                                                                          \
-	static __attribute__((noipa)) void fire_##level(                                           \
-		const char *provider, const char *event, const char *json, uint32_t bytes,         \
-		uint64_t keywords)                                                                 \
+	static __attribute__((noipa)) void fire_##level(const char *provider, const char *event,   \
+							const char *json, uint32_t bytes,          \
+							uint64_t keywords)                         \
 	{                                                                                          \
 		TAPIR_PROBE_SEM(tapir_event, level, provider, event, json, bytes, keywords);       \
 	}

@@ -66,6 +66,8 @@ enum { PROVIDER_TOLD_USDT = TAPIR_RING_SESSIONS, PROVIDER_TOLD_PROCESS };
 
 struct tapir_provider {
 	struct tapir_provider *next;
+	/* Those whose semaphores count as its own: an event each, of dynamic_events.c. */
+	struct tapir_provider *members, *next_member;
 	char *name;
 	uint8_t guid[16];
 	uint8_t has_guid;

@@ -72,8 +72,7 @@ static uint8_t level_of(uint8_t asked)
 	return asked > TAPIR_VERBOSE ? TAPIR_VERBOSE : asked;
 }
 
-/* The events of it whose semaphore is up. */
-static void look_at_semaphores(const struct tapir_provider *p, struct provider_told *now)
+static void look_at_its_semaphores(const struct tapir_provider *p, struct provider_told *now)
 {
 	for (uint32_t i = 0; i < p->event_cnt; i++) {
 		const struct tapir_event *event = p->events[i].event;
@@ -85,6 +84,14 @@ static void look_at_semaphores(const struct tapir_provider *p, struct provider_t
 		if (event->about->level > now->level)
 			now->level = event->about->level;
 	}
+}
+
+/* The events of it whose semaphore is up. */
+static void look_at_semaphores(const struct tapir_provider *p, struct provider_told *now)
+{
+	look_at_its_semaphores(p, now);
+	for (const struct tapir_provider *m = p->members; m; m = m->next_member)
+		look_at_its_semaphores(m, now);
 }
 
 static void look_at(const struct tapir_provider *p, uint32_t idx, struct provider_told *now,
