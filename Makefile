@@ -388,7 +388,7 @@ $(BUILD)/coreclr/%.o: usdt/%.c Makefile
 $(CORECLR_SO): $(CORECLR_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libtapir-coreclr.so -Wl,-z,now -Wl,-z,noexecstack \
-	    -Wl,--hash-style=both -Wl,-Bsymbolic -Wl,--build-id -s $(CORECLR_OBJ) -o $@
+	    -Wl,--hash-style=both -Wl,-Bsymbolic -Wl,--build-id -Wl,--strip-debug $(CORECLR_OBJ) -o $@
 
 $(BUILD)/user/runtime/dotnet/dotnet_profiler.o: $(CORECLR_SO)
 

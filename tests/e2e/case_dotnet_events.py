@@ -142,6 +142,18 @@ def test_stack_leads_to_the_caller(t):
     ends_as_always(t, fire)
 
 
+def test_thread_of_the_library_has_named_functions(t):
+    fire = start(t, "events=500", "pace=100")
+    tapir = record(t, fire.pid, DEMO, options=())
+    found = json.loads(t.tapir("stacks", "-p", fire.pid, "--threads", "tapir", "--json").out)
+    names = [frame["function"] for group in found["groups"] for frame in group["frames"] if frame["kind"] != "kernel"]
+    fire_now(fire)
+    stop(t, tapir)
+    t.eq(names[-3:], ["run", "start_thread", "clone3"], "where its thread begins")
+    t.eq([name for name in names if name.startswith("libtapir-coreclr")], [], "functions without a name")
+    ends_as_always(t, fire)
+
+
 def test_trace_has_names_and_times_from_its_first_line_on(t):
     fire = start(t, "events=2000", "pace=1000")
     fire.go()

@@ -222,6 +222,17 @@ def test_threads_that_wait_for_each_other_are_named_first(t):
         t.ok(hidden["headline"].startswith("deadlock: ") and "; 3 threads, " in hidden["headline"], hidden["headline"])
 
 
+def test_deadlock_from_before_a_recording_leads_its_report(t):
+    """Its threads sleep throughout: no event, switch or sample shows them."""
+    (target, _, tids), file = deadlocked(t, "normal"), t.path("dead.tapir")
+    t.tapir("record", "-p", target.pid, "-d", "0.6", "-f", "-o", file)
+    report = t.report(file)
+    t.ok(re.match(rf"deadlock: 2 threads wait for each other's locks \((left {tids['left']}, right {tids['right']}|"
+                  rf"right {tids['right']}, left {tids['left']})\), for .* when the recording ended; 3 more wait for locks",
+                  report["headline"]), report["headline"])
+    t.eq([finding["kind"] for finding in report["findings"]].count("deadlock"), 1, "named once")
+
+
 def test_mutex_with_priority_inheritance_has_its_owner_and_no_deadlock(t):
     """The kernel refuses the second lock of a cycle, and the C library then waits for nothing for ever."""
     target, _, tids = deadlocked(t, "pi")

@@ -156,6 +156,52 @@ static void monitors_that_are_never_got_are_a_deadlock(void **state)
 	       "monitor throughout the recording (1.000 s) in Shop.reserve()");
 }
 
+/* A snapshot has a thread that waits for a lock that another holds. */
+static void is_held_up(uint32_t tid, const char *comm, uint64_t time_ns, uint32_t owner,
+		       uint16_t flags)
+{
+	const struct tapir_rec_wait wait = {.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = time_ns},
+					    .tgid = TGID,
+					    .tid = tid,
+					    .owner_tid = owner,
+					    .syscall = 202};
+
+	feeder_thread(&f, tid, comm);
+	feeder_switch(&f, time_ns,
+		      (struct tapir_rec_switch){.out_tgid = TGID,
+						.out_tid = tid,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.flags = TAPIR_SWITCH_SNAPSHOT | flags});
+	feeder_add(&f, tapir_recbuf__wait(&f.buf, &wait, feeder_sv("futex()")));
+}
+
+static void owners_in_a_snapshot_make_a_deadlock(void **state)
+{
+	(void)state;
+	is_held_up(2, "left", 10 * MS, 3, 0);
+	is_held_up(3, "right", 10 * MS, 2, 0);
+	is_held_up(4, "crowd", 10 * MS, 2, 0);
+	is_held_up(2, "left", 1010 * MS, 3, TAPIR_SWITCH_AT_END);
+	is_held_up(3, "right", 1010 * MS, 2, TAPIR_SWITCH_AT_END);
+	is_held_up(4, "crowd", 1010 * MS, 2, TAPIR_SWITCH_AT_END);
+	end_at(1010 * MS);
+	expect(TAPIR_FOUND_DEADLOCK,
+	       "deadlock: 2 threads wait for each other's locks (left 2, right 3), "
+	       "for 1.000 s when the recording ended; 1 more wait for locks");
+}
+
+/* It waited for a lock that it got, and holds one that the other waits for now. */
+static void waits_of_two_snapshots_make_no_deadlock(void **state)
+{
+	(void)state;
+	is_held_up(2, "left", 10 * MS, 3, 0);
+	feeder_come(&f, 2, 500 * MS, 500 * MS, 3);
+	is_held_up(3, "right", 1010 * MS, 2, TAPIR_SWITCH_AT_END);
+	end_at(1010 * MS);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_DEADLOCK);
+}
+
 static void one_thread_that_waits_is_no_deadlock(void **state)
 {
 	(void)state;
@@ -317,6 +363,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(convoy_is_told_with_its_threads_and_method),
 		TEST(monitors_that_are_never_got_are_a_deadlock),
+		TEST(owners_in_a_snapshot_make_a_deadlock),
+		TEST(waits_of_two_snapshots_make_no_deadlock),
 		TEST(one_thread_that_waits_is_no_deadlock),
 		TEST(synchronizers_that_are_never_got_are_idle),
 		TEST(locks_of_java_util_concurrent_count_when_they_are_got),

@@ -322,11 +322,24 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
 	tapir_finding_jvm__counter(ctx, counter);
 }
 
+static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
+{
+	(void)node;
+	tapir_finding_locks__snapshot(ctx, rec);
+}
+
+static void on_call(void *ctx, const struct tapir_rec *rec)
+{
+	tapir_finding_locks__call(ctx, rec);
+}
+
 const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
 						     .wait = on_wait,
 						     .cut_wait = on_cut_wait,
 						     .event = on_event,
 						     .counter = on_counter,
+						     .snapshot = on_snapshot,
+						     .call = on_call,
 						     .close = on_close};
 
 /* ---- the list ------------------------------------------------------------------------------- */

@@ -25,6 +25,7 @@ struct tapir_held_up {
 	uint32_t tgid, node;
 	uint64_t from_ns;
 	bool is_over;
+	uint32_t seen_tid; /* as the kernel counts it, by a snapshot; 0: by events */
 };
 
 struct tapir_found_label {
@@ -73,6 +74,8 @@ struct tapir_finding {
 		struct tapir_vec(uint32_t) stuck_in; /* names of functions */
 		struct tapir_vec(struct tapir_held_up) held_up;
 		struct tapir_map held_up_by_tid;
+		bool has_ended; /* the last snapshot began: it replaces the first */
+		bool are_deadlocked;
 	} locks;
 	struct {
 		uint64_t event_cnt, starved_cnt, blocked_ns, idle_ns;

@@ -226,7 +226,7 @@ void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_lis
 		/* Events know more of the same waits. */
 		if (!span_ns || f->blocked.event_ns * 2 >= stuck.ns + others.ns)
 			continue;
-		if (stuck.thread_cnt > 1)
+		if (stuck.thread_cnt > 1 && !f->locks.are_deadlocked) /* else it is named */
 			list_stuck(f, kind, &stuck, list);
 		else if (stuck.thread_cnt)
 			others = (struct blocked_sum){.ns = others.ns + stuck.ns,

@@ -65,6 +65,8 @@ void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *li
 void tapir_finding_gc__fini(struct tapir_finding *f);
 
 void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec);
+void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *rec);
 void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_interval *i);
 /* is_open: it has not ended in the recording. True: it was a wait for a lock. */
 bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *wait,

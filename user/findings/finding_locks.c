@@ -17,6 +17,7 @@
 #define MAX_HELD_UP  65536u
 #define MAX_CYCLE    256u /* threads */
 #define PLACES_SHOWN 3
+#define NAMES_SHOWN  4u
 #define STUCK_NS     500000000u /* shorter recordings say nothing of what never happens */
 
 /* ---- who waits for whom --------------------------------------------------------------------- */
@@ -81,6 +82,42 @@ void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_find
 			.from_ns = e->now_ns};
 }
 
+/* What the snapshot at the end has is all that holds then; a cycle in the first one stays one. */
+void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec)
+{
+	struct tapir_held_up *h;
+
+	if (!(rec->flags & TAPIR_SWITCH_AT_END) || f->locks.has_ended)
+		return;
+	f->locks.has_ended = true;
+	tapir_vec_for_each (h, &f->locks.held_up)
+		h->is_over |= h->seen_tid != 0;
+}
+
+void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *rec)
+{
+	const struct tapir_tl_thread *thread;
+	struct tapir_wait_view wait;
+	struct tapir_held_up *h;
+	uint64_t tid;
+
+	tapir_wait_view__of(rec, &wait);
+	if (!wait.rec->owner_tid)
+		return;
+	thread = tapir_timeline__thread(f->tl, wait.rec->tid);
+	tid = ns_tid_of(f, wait.rec->tid, rec->time_ns);
+	h = make_held_up(f, wait.rec->tgid, tid);
+	if (!h || (h->from_ns && !h->is_over && !h->seen_tid))
+		return; /* events say more */
+	*h = (struct tapir_held_up){.tid = tid,
+				    .owner = ns_tid_of(f, wait.rec->owner_tid, rec->time_ns),
+				    .tgid = wait.rec->tgid,
+				    .node = thread ? thread->out_node : TAPIR_NO_NODE,
+				    .from_ns = thread && thread->out_ns ? thread->out_ns
+									: rec->time_ns,
+				    .seen_tid = wait.rec->tid};
+}
+
 static struct tapir_held_up *holder_of(struct tapir_finding *f, const struct tapir_held_up *h)
 {
 	struct tapir_held_up *holder = held_up_of(f, h->tgid, h->owner);
@@ -103,41 +140,69 @@ static size_t cycle_of(struct tapir_finding *f, struct tapir_held_up *first)
 	return 0;
 }
 
-static void add_deadlock(struct tapir_finding *f, uint64_t cycle, uint64_t stuck, uint64_t since_ns,
-			 const struct tapir_weights *where, struct tapir_found_list *list)
+struct deadlock {
+	uint64_t cycle, stuck, since_ns;
+	struct tapir_weights where;
+	struct tapir_str names; /* of threads that a snapshot shows */
+	size_t name_cnt;
+};
+
+static void add_name(const struct tapir_finding *f, uint32_t tid, struct deadlock *d)
+{
+	struct tapir_sv comm =
+		tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
+
+	if (d->name_cnt++ == NAMES_SHOWN)
+		tapir_str__adds(&d->names, ", ...");
+	if (d->name_cnt > NAMES_SHOWN)
+		return;
+	tapir_str__adds(&d->names, d->name_cnt > 1 ? ", " : "");
+	tapir_str__add_printable(&d->names, comm.data, comm.len);
+	tapir_str__addf(&d->names, " %u", tid);
+}
+
+static void add_deadlock(struct tapir_finding *f, const struct deadlock *d,
+			 struct tapir_found_list *list)
 {
 	uint64_t end_ns = tapir_timeline__stats(f->tl)->last_ns;
 	struct tapir_str text = {};
 	char lasted[TAPIR_NS_TEXT_BYTES];
 
-	tapir_str__addf(&text, "deadlock: %" PRIu64 " threads wait for each other's locks", cycle);
-	tapir_finding__add_most(f, where, " in ", &text);
+	tapir_str__addf(&text, "deadlock: %" PRIu64 " threads wait for each other's locks",
+			d->cycle);
+	if (d->name_cnt)
+		tapir_str__addf(&text, " (%s)", d->names.data ? d->names.data : "");
+	tapir_finding__add_most(f, &d->where, " in ", &text);
 	tapir_str__addf(&text, ", for %s when the recording ended",
-			tapir_ns__text(end_ns - since_ns, lasted));
-	if (stuck > cycle)
-		tapir_str__addf(&text, "; %" PRIu64 " more wait for locks", stuck - cycle);
-	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)cycle,
-			      tapir_finding__most(f, where), &text, NULL, NULL);
+			tapir_ns__text(end_ns - d->since_ns, lasted));
+	if (d->stuck > d->cycle)
+		tapir_str__addf(&text, "; %" PRIu64 " more wait for locks", d->stuck - d->cycle);
+	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)d->cycle,
+			      tapir_finding__most(f, &d->where), &text, NULL,
+			      d->name_cnt ? "stacks" : NULL);
 }
 
 static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t stuck = 0, cycle = 0, since_ns = 0;
-	struct tapir_weights where = {};
+	struct deadlock d = {};
 	struct tapir_held_up *h;
 
 	tapir_vec_for_each (h, &f->locks.held_up) {
-		stuck += !h->is_over;
+		d.stuck += !h->is_over;
 		if (h->is_over || !cycle_of(f, h))
 			continue;
-		cycle++;
-		since_ns = h->from_ns > since_ns ? h->from_ns : since_ns;
-		tapir_finding__weigh(f, &where, h->node, 1);
+		d.cycle++;
+		d.since_ns = h->from_ns > d.since_ns ? h->from_ns : d.since_ns;
+		tapir_finding__weigh(f, &d.where, h->node, 1);
+		if (h->seen_tid)
+			add_name(f, h->seen_tid, &d);
 	}
-	if (cycle)
-		add_deadlock(f, cycle, stuck, since_ns, &where, list);
-	tapir_weights__fini(&where);
-	return cycle;
+	if (d.cycle)
+		add_deadlock(f, &d, list);
+	tapir_weights__fini(&d.where);
+	tapir_str__fini(&d.names);
+	f->locks.are_deadlocked = d.cycle;
+	return d.cycle;
 }
 
 /* ---- how long ------------------------------------------------------------------------------- */
