@@ -424,6 +424,10 @@ def test_diagnostics_off_leaves_samples_and_a_reason(t):
     doctor = t.tapir("doctor", "-p", fire.pid).out
     t.ok("none: the socket does not answer" in doctor and "EnableDiagnostics=0" in doctor, doctor)
     t.ok(".NET events are not recorded" in result.err and "DOTNET_EnableDiagnostics=0" in result.err, result.err)
+    # A profile was named: a file without its events is no answer.
+    result = t.tapir("record", "--profile", "gc", "-p", fire.pid, "-d", 1, "-o", t.path("gc.tapir"), expect=3)
+    t.ok("no event of the profile can be recorded" in result.err and "DOTNET_EnableDiagnostics=0" in result.err, result.err)
+    t.ok(not os.path.exists(t.path("gc.tapir")), "no empty file")
     fire_now(fire)
     ends_as_always(t, fire)
 

@@ -73,6 +73,7 @@ struct tapir_recording_opts {
 	bool force;		 /* any number of sites without uprobe_multi */
 	bool specs_are_defaults; /* not named by the user: it is not an error if some match nothing
 				  */
+	bool wants_events;	 /* of a profile that was named: samples alone are no answer */
 	uint64_t duration_ns;	 /* 0: no end */
 	size_t max_ring_bytes;	 /* 0: the default */
 	size_t unwind_bytes;	 /* of unwind tables; 0: the default */

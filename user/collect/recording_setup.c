@@ -301,9 +301,15 @@ static int attach_all(struct recording *r)
 	if (err)
 		return err;
 	asked = tapir_recording__match_report(r);
-	if (!tapir_images__site_cnt(r->images) && !tapir_recording__ring_events(r) &&
-	    !asked.may_be_silent && !asked.is_waiting && r->rules.pids.cnt &&
-	    !(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
+	if (tapir_images__site_cnt(r->images) || tapir_recording__ring_events(r) ||
+	    asked.may_be_silent || asked.is_waiting || !r->rules.pids.cnt)
+		return 0;
+	if (r->opts->wants_events)
+		return tapir_diag__fail(-EOPNOTSUPP,
+					"no event of the profile can be recorded in process %u "
+					"(without --profile, CPU samples and context switches are)",
+					r->rules.pids.data[0]);
+	if (!(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
 		return tapir_match_report__fail(&asked);
 	return 0;
 }

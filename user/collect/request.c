@@ -143,8 +143,12 @@ static int add_specs(struct tapir_recording_plan *p, const struct tapir_request 
 	tapir_vec_for_each (text, &q->specs)
 		err = err ? err : add_spec(p, *text);
 	p->opts.specs_are_defaults = !p->specs.cnt && !q->has_no_default;
-	tapir_vec_for_each (text, &q->profiles)
+	p->opts.wants_events = p->opts.specs_are_defaults && q->profiles.cnt;
+	tapir_vec_for_each (text, &q->profiles) {
 		err = err ? err : add_profile(p, *text);
+		p->opts.wants_events &=
+			strcmp(*text, "cpu") != 0 && strcmp(*text, TAPIR_PROFILE_DEFAULT) != 0;
+	}
 	if (!err && p->opts.specs_are_defaults && !q->profiles.cnt)
 		err = add_profile(p, TAPIR_PROFILE_DEFAULT);
 	if (!err)
