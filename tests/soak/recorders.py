@@ -7,6 +7,9 @@ import threading
 import time
 
 
+CLOCKS_OFF = 0.5  # seconds
+
+
 def numbers(pid):
     """(resident KiB, descriptors, threads) of a process; None when it is gone."""
     try:
@@ -17,24 +20,36 @@ def numbers(pid):
         return None
 
 
+class Tapir(subprocess.Popen):
+    """A process that knows from when to when it had its id, by the clock of dmesg."""
+
+    def __init__(self, *args, **options):
+        self.began, self.ended = time.clock_gettime(time.CLOCK_BOOTTIME), None
+        super().__init__(*args, **options)
+
+    def wait(self, timeout=None):
+        code = super().wait(timeout)
+        self.ended = self.ended or time.clock_gettime(time.CLOCK_BOOTTIME)
+        return code
+
+
 class Tapirs:
-    """Starts tapir; remembers every pid and since when it was that, for dmesg names them."""
+    """Starts tapir; remembers every one, for the kernel's log names them by their ids, which are used again."""
 
     def __init__(self, path, home, comm):
         self.path, self.home, self.comm = path, home, comm
-        self.lives = []  # (pid, when it was started, by the clock of dmesg)
+        self.all = []
         self.lock = threading.Lock()
 
     def start(self, *argv, err=subprocess.DEVNULL):
-        process = subprocess.Popen([self.path, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err,
-                                   cwd=self.home)
+        process = Tapir([self.path, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err, cwd=self.home)
         with self.lock:
-            self.lives.append((process.pid, time.clock_gettime(time.CLOCK_BOOTTIME)))
+            self.all.append(process)
         return process
 
     def was(self, pid, when):
-        """Whether a tapir of ours had this id then. None lives for two minutes but the first, and ids are used again."""
-        return any(pid == own and (began - 1 <= when <= began + 120 or own == self.lives[0][0]) for own, began in self.lives)
+        """Whether one of ours had this id then. The kernel's log is a little off the clock."""
+        return any(pid == own.pid and own.began - CLOCKS_OFF <= when <= (own.ended or when) + CLOCKS_OFF for own in self.all)
 
 
 class Loop(threading.Thread):

@@ -31,7 +31,10 @@ from programs import Churn, Programs  # noqa: E402
 from recorders import Attacher, Killer, Tapirs, numbers  # noqa: E402
 from runtimes import runtimes  # noqa: E402
 
-GROWTH_KIB, GROWTH_SHARE, GROWTH_FDS = 4096, 0.10, 8
+KIB_A_MINUTE, FDS_A_MINUTE = 64, 0.25  # 30 minutes: 2 MB, 8 descriptors
+# Memory that was once in use stays in use: until all sizes have come together, that is growth.
+WARM_SECONDS, KIB_A_MINUTE_BEFORE = 600, 1024
+SETTLE_SECONDS = 10
 
 
 def stopped():
@@ -44,52 +47,70 @@ def stopped():
     return found
 
 
-def kernel_lines(tapirs):
-    """Lines of the kernel's log that report a uprobe leaked by one of our tapirs."""
+def leaks(tapirs, since):
+    """Lines of the kernel's log since then that report a leaked uprobe: those of our tapirs, and how many of others."""
     out = subprocess.run(["dmesg"], capture_output=True, text=True, check=False).stdout
-    found = []
+    own, other_count = [], 0
     for line in out.splitlines():
-        match = re.search(r"^\[ *([\d.]+)\] uprobe: .*?:(\d+) failed to unregister, leaking uprobe", line)
-        if match and tapirs.was(int(match.group(2)), float(match.group(1))):
-            found.append(line)
-    return found
+        match = re.search(r"^\[ *([\d.]+)\] uprobe: .*:(\d+) failed to unregister, leaking uprobe", line)
+        if not match or float(match.group(1)) < since:
+            continue
+        if tapirs.was(int(match.group(2)), float(match.group(1))):
+            own.append(line)
+        else:
+            other_count += 1
+    return own, other_count
+
+
+def loaded_at(pid, path):
+    """Where the file's first mapping is; its notes."""
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        return next(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith(path)), notes
+
+
+def breakpoints(pid, path):
+    """Sites of a running storm that still have a breakpoint: a leaked uprobe of it, whoever the kernel's log names."""
+    base, notes = loaded_at(pid, path)
+    sites = {int(text, 16) for text in re.findall(r"Location: (0x[0-9a-f]+)", notes)}
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        return sum(os.pread(memory.fileno(), 1, base + site) == b"\xcc" for site in sites)
 
 
 def semaphores(pid, path):
     """The counter of storm:hit in a running storm."""
-    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
+    base, notes = loaded_at(pid, path)
     address = int(re.search(r"Semaphore: (0x[0-9a-f]+)", notes).group(1), 16)
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        base = next(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith(path))
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         memory.seek(base + address)
         return struct.unpack("<H", memory.read(2))[0]
 
 
-def grew(samples, index, slack, share):
-    """Whether the mean of the last third is above that of the second one; the first is warming up."""
-    third = len(samples) // 3
-    if third < 3:
-        return None
-    middle = sum(s[index] for s in samples[third:2 * third]) // third
-    last = sum(s[index] for s in samples[2 * third:]) // len(samples[2 * third:])
-    return f"{middle} -> {last}" if last > middle + slack + middle * share else None
-
-
 def slope(samples, index):
-    """Growth a minute by least squares, over the last two thirds."""
+    """Growth a minute over the last two thirds, the first warms up: least squares, and the standard error of it.
+    Samples a second apart are alike: ten of them count as one."""
     points = [(s[0] / 60, s[index]) for s in samples[len(samples) // 3:]]
     n = len(points)
-    if n < 3:
-        return 0.0
+    if n < 30:
+        return 0.0, float("inf")
     mean_x, mean_y = sum(x for x, _ in points) / n, sum(y for _, y in points) / n
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / max(1e-9, sum((x - mean_x) ** 2 for x, _ in points))
+    spread = sum((x - mean_x) ** 2 for x, _ in points)
+    rise = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
+    rest = sum((y - mean_y - rise * (x - mean_x)) ** 2 for x, y in points)
+    return rise, (rest / max(1, n / 10 - 2) / spread) ** 0.5
+
+
+def grew(samples, index, limit):
+    """What a slope that is surely above the limit is called."""
+    rise, error = slope(samples, index)
+    return f"{rise:+.2f} ({error:.2f}) a minute" if rise - 3 * error > limit else None
 
 
 class Soak:
     def __init__(self, args, home, dotnet, java):
         self.args, self.home = args, home
         self.chance = random.Random(args.seed)
+        self.kib_a_minute = KIB_A_MINUTE if args.seconds >= WARM_SECONDS else KIB_A_MINUTE_BEFORE
         self.tapirs = Tapirs(os.path.join(args.build, "tapir"), home, args.comm)
         self.programs = Programs(args.build, home, dotnet, java)
         self.long, self.problems, self.samples, self.held = {}, [], [], {}
@@ -166,6 +187,7 @@ class Soak:
         raised = semaphores(storm.pid, self.programs.storm)
         if raised:
             self.problems.append(f"the semaphore of soakstorm is {raised}")
+        self.wait_for_sites(storm.pid)
         storm.kill()
         open(self.programs.stop, "wb").close()
         for name, process in self.long.items():
@@ -173,16 +195,25 @@ class Soak:
             if name != "soakstorm" and code:
                 self.problems.append(f"{name} ended with {code}")
 
+    def wait_for_sites(self, pid):
+        """The kernel detaches what a killed tapir had after its end."""
+        end = time.monotonic() + SETTLE_SECONDS
+        while (left := breakpoints(pid, self.programs.storm)) and time.monotonic() < end:
+            time.sleep(0.1)
+        if left:
+            self.problems.append(f"{left} sites of soakstorm have a breakpoint still")
+
     def judge(self):
         self.counts()
         left = private.orphans(set(), 5)
         self.problems += [f"left: process {comm} ({state})" for comm, state in left.values()]
         self.problems += [f"left: {path}" for path in sorted(private.files() - self.before)
                           if "hsperfdata" not in path and "clr-debug-pipe" not in path and "dotnet" not in path]
-        self.problems += kernel_lines(self.tapirs)
-        for index, what, slack, share in ((1, "KiB", GROWTH_KIB, GROWTH_SHARE), (2, "descriptors", GROWTH_FDS, 0)):
-            if (change := grew(self.samples, index, slack, share)) is not None:
-                self.problems.append(f"the recorder grew: {change} {what}")
+        own, self.other_leaks = leaks(self.tapirs, self.tapirs.all[0].began)
+        self.problems += own
+        for index, what, limit in ((1, "KiB", self.kib_a_minute), (2, "descriptors", FDS_A_MINUTE)):
+            if (change := grew(self.samples, index, limit)) is not None:
+                self.problems.append(f"the recorder grew: {what} {change}")
 
     def early(self, process):
         """Events of the programs that ran before the churn; they have a name of their own, ids are used again."""
@@ -209,8 +240,9 @@ class Soak:
         table = [("processes", self.churn.started), *getattr(self, "table", [])]
         table += [(type(loop).__name__.lower() + " rounds", loop.rounds) for loop in self.loops]
         table += [("recorder KiB, first and last", f"{self.samples[0][1]} {self.samples[-1][1]}"),
-                  ("KiB a minute", f"{slope(self.samples, 1):+.1f}"),
-                  ("descriptors a minute", f"{slope(self.samples, 2):+.2f}")]
+                  ("KiB a minute (limit %d)" % self.kib_a_minute, "%+.1f (standard error %.1f)" % slope(self.samples, 1)),
+                  ("descriptors a minute (limit %.2f)" % FDS_A_MINUTE, "%+.2f (standard error %.2f)" % slope(self.samples, 2)),
+                  ("uprobes leaked by others", getattr(self, "other_leaks", "not known"))]
         for what, value in table:
             print(f"  {what:34} {value}")
         problems = self.all_problems()
