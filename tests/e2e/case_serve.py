@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import time
 
 from dotnet_program import build_dotnet
@@ -29,6 +30,10 @@ class Server:
         return self.process.pid
 
     def connect(self):
+        if self.address.startswith("https:"):
+            host, port = self.address[len("https://"):].rsplit(":", 1)
+            context = ssl.create_default_context(cafile=self.t.path("cert.pem"))
+            return context.wrap_socket(socket.create_connection((host, int(port)), timeout=30), server_hostname=host)
         if self.address.startswith("unix:"):
             sock = socket.socket(socket.AF_UNIX)
             sock.connect(self.address[5:])
@@ -403,3 +408,24 @@ def test_go_tool_pprof_reads_a_profile_from_its_url(t):
     url = server.address.replace("http://", f"http://x:{server.token}@") + f"/debug/pprof/profile?pid={target.pid}"
     out = t.run(go, "tool", "pprof", "-top", "-seconds", "1", url, env={**os.environ, "PPROF_TMPDIR": t.tmp, "HOME": t.tmp}).out
     t.ok(re.search(r"^Type: cpu$", out, re.M) and re.search(r" burn_much$", out, re.M), out)
+
+
+def test_tls_is_spoken_where_it_is_configured(t):
+    key, cert = t.path("key.pem"), t.path("cert.pem")
+    t.run(t.need("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+          "-keyout", key, "-out", cert, "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1")
+    os.chmod(key, 0o644)
+    config = write_config(t, {"tls": {"certificate": cert, "key": key}})
+    t.ok("mode 0600" in t.tapir("serve", "--config", config, "--listen", "127.0.0.1:0", "--state", t.path("state"), expect=3).err,
+         "a key that others can read is refused")
+    os.chmod(key, 0o600)
+    server = Server(t, "--config", config)
+    t.ok(server.address.startswith("https://"), server.address)
+    server.json("/v1/processes", Origin=server.address, Host=server.address[len("https://"):])
+    target = t.target("burner", 60000)
+    t.ok(server.ask(f"/v1/profile?pid={target.pid}&seconds=0.1&format=folded")[2].startswith(b"burner;"), "a profile")
+    plain = socket.create_connection(("127.0.0.1", int(server.address.rsplit(":", 1)[1])))
+    plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    t.ok(b"HTTP/1" not in plain.recv(100), "no answer without TLS")
+    plain.close()
+    server.json("/healthz")

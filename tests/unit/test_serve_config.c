@@ -44,7 +44,7 @@ static void mistakes_are_named_with_their_line(void **state)
 		const char *text, *line;
 	} cases[] = {
 		{"{\n\"listen\": [],\n\"stat\": 1}",
-		 "F: line 3: unknown key 'stat': known are listen, hosts, state, tokens_file, "
+		 "F: line 3: unknown key 'stat': known are listen, hosts, state, tokens_file, tls, "
 		 "anonymous, limits"},
 		{"{\"limits\": {\n\"second\": 1}}",
 		 "F: line 2: unknown key 'second': known are sessions, seconds, trace_mb, state_mb, "
@@ -58,10 +58,12 @@ static void mistakes_are_named_with_their_line(void **state)
 		{"{\"listen\": [1]}", "F: line 1: 'listen' is a list of texts"},
 		{"{\"state\": \"\"}", "F: line 1: 'state' is a text"},
 		{"{\"anonymous\": \"admin\"}", "F: line 1: 'anonymous' is \"view\" or \"none\""},
+		{"{\"tls\": {\"key\": \"k\"}}",
+		 "F: line 1: 'tls' is 'certificate' and 'key', both"},
 		{"[]", "F: line 1: an object is expected"},
 		/* The key, not a value of the same text. */
 		{"{\"hosts\": [\"bad\"],\n\"bad\" : 1}",
-		 "F: line 2: unknown key 'bad': known are listen, hosts, state, tokens_file, "
+		 "F: line 2: unknown key 'bad': known are listen, hosts, state, tokens_file, tls, "
 		 "anonymous, limits"},
 	};
 

@@ -165,6 +165,13 @@ int tapir_address__open(const char *text, struct tapir_address *out)
 	return err;
 }
 
+void tapir_address__uses_tls(struct tapir_address *listener)
+{
+	if (!listener->is_unix)
+		snprintf(listener->name, sizeof(listener->name), "https://%s:%u", listener->host,
+			 listener->port);
+}
+
 void tapir_address__close(struct tapir_address *listener)
 {
 	if (listener->fd >= 0)

@@ -24,6 +24,8 @@ struct tapir_address {
  * is left of an agent that has ended is replaced. -EINVAL or another -errno, with a line.
  */
 int tapir_address__open(const char *text, struct tapir_address *out);
+/* Its name says so; nothing for a unix socket. */
+void tapir_address__uses_tls(struct tapir_address *listener);
 /* Removes a unix socket's name, too. */
 void tapir_address__close(struct tapir_address *listener);
 

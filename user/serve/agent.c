@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "serve/agent_impl.h"
 #include "serve/front.h"
+#include "serve/private_file.h"
 #include "serve/sessions.h"
 
 #define RESTART_NS (1 * TAPIR_NS_PER_SEC)  /* between starts of an HTTP process */
@@ -58,7 +59,9 @@ static _Noreturn void run_front(const struct tapir_agent *agent, struct tapir_ag
 	int fds[2] = {control_fd, front->listener.fd};
 	struct tapir_front_opts opts = {.listener = &front->listener,
 					.hosts = agent->config->hosts,
-					.connections = (unsigned)agent->config->limits.connections};
+					.connections = (unsigned)agent->config->limits.connections,
+					.tls_certificate = agent->tls_certificate,
+					.tls_key = agent->tls_key};
 
 	tapir_agent__become_child(agent_pid, SIGKILL);
 	signal(SIGINT, SIG_IGN);
@@ -417,6 +420,32 @@ static int open_tokens(struct tapir_agent *agent)
 	return err;
 }
 
+static int open_tls(struct tapir_agent *agent)
+{
+	const struct tapir_serve_config *config = agent->config;
+	uint64_t key;
+	size_t len;
+	int err;
+
+	if (!config->tls_key)
+		return 0;
+	err = tapir_private_file__read(config->tls_key, &agent->tls_key, &len, &key);
+	if (err)
+		return err;
+	err = tapir_file__read(config->tls_certificate, 1u << 20, &agent->tls_certificate, &len);
+	return err ? tapir_diag__fail(err, "cannot read %s: %s", config->tls_certificate,
+				      tapir_errno__text(err))
+		   : 0;
+}
+
+static void free_tls(struct tapir_agent *agent)
+{
+	if (agent->tls_key)
+		explicit_bzero(agent->tls_key, strlen(agent->tls_key));
+	free(agent->tls_key);
+	free(agent->tls_certificate);
+}
+
 static int open_listeners(struct tapir_agent *agent)
 {
 	const struct tapir_words *listen = &agent->config->listen;
@@ -431,6 +460,12 @@ static int open_listeners(struct tapir_agent *agent)
 		front->control_fd = -1;
 		err = tapir_address__open(listen->data[i], &front->listener);
 		agent->front_cnt += !err;
+		if (!err && agent->config->tls_key)
+			tapir_address__uses_tls(&front->listener);
+		else if (!err && !front->listener.is_unix && !front->listener.is_loopback)
+			tapir_warn(
+				"tokens and traces go unencrypted to clients of %s: configure 'tls'",
+				front->listener.name);
 	}
 	return err;
 }
@@ -444,6 +479,8 @@ static int start(struct tapir_agent *agent)
 		err = tapir_sessions__open(agent);
 	if (!err)
 		err = open_listeners(agent);
+	if (!err)
+		err = open_tls(agent);
 	if (!err)
 		err = open_tokens(agent);
 	if (!err)
@@ -469,6 +506,7 @@ static void stop(struct tapir_agent *agent)
 	tapir_guard__fd(&agent->state_fd);
 	tapir_tokens__free(agent->tokens);
 	tapir_sessions__close(agent->sessions);
+	free_tls(agent);
 	tapir_vec__fini(&agent->tasks);
 }
 

@@ -39,6 +39,7 @@ struct tapir_agent {
 	uint64_t tokens_checked_ns;
 	int state_fd; /* directory; -1: state is memory */
 	int signal_fd;
+	char *tls_certificate, *tls_key; /* PEM; NULL: no TLS */
 	struct tapir_sessions *sessions;
 	bool is_ending;
 	size_t front_cnt;

@@ -220,16 +220,24 @@ static void on_log(void *ctx, const char *format, va_list args)
 
 static struct MHD_Daemon *start(struct tapir_front *front)
 {
+	const struct tapir_front_opts *opts = front->opts;
+	struct MHD_OptionItem tls[] = {
+		{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)opts->tls_certificate},
+		{MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)opts->tls_key},
+		{MHD_OPTION_END, 0, NULL}};
+	bool has_tls = opts->tls_key && !opts->listener->is_unix;
+
 	return MHD_start_daemon(
 		MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
-			MHD_USE_ERROR_LOG,
+			MHD_USE_ERROR_LOG | (has_tls ? MHD_USE_TLS : 0),
 		0, NULL, NULL, on_request, front, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-		MHD_OPTION_LISTEN_SOCKET, front->opts->listener->fd, MHD_OPTION_CONNECTION_LIMIT,
-		front->opts->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+		MHD_OPTION_LISTEN_SOCKET, opts->listener->fd, MHD_OPTION_CONNECTION_LIMIT,
+		opts->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, front, MHD_OPTION_NOTIFY_COMPLETED, on_completed, front,
-		MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_END);
+		MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_ARRAY,
+		has_tls ? tls : tls + 2, MHD_OPTION_END);
 }
 
 static void serve(struct tapir_front *front)
@@ -252,7 +260,9 @@ int tapir_front__run(const struct tapir_front_opts *opts)
 	if (err)
 		return err;
 	if (!start(&front))
-		return tapir_diag__fail(-EIO, "cannot serve HTTP on %s", opts->listener->name);
+		return tapir_diag__fail(-EIO, "cannot serve HTTP on %s%s", opts->listener->name,
+					opts->tls_key ? " (check the certificate and its key)"
+						      : "");
 	serve(&front);
 	return 0;
 }

@@ -15,7 +15,8 @@ struct tapir_front_opts {
 	const struct tapir_address *listener;
 	int control_fd; /* requests go there */
 	struct tapir_words hosts;
-	unsigned connections; /* at once */
+	unsigned connections;		       /* at once */
+	const char *tls_certificate, *tls_key; /* PEM; NULL: no TLS */
 };
 
 /*

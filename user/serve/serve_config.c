@@ -36,10 +36,15 @@ static const struct key limit_keys[] = {
 	{"connections", KEY_U64, AT(limits.connections), 4, 4096, NULL},
 	{}};
 
+static const struct key tls_keys[] = {{"certificate", KEY_TEXT, AT(tls_certificate), 0, 0, NULL},
+				      {"key", KEY_TEXT, AT(tls_key), 0, 0, NULL},
+				      {}};
+
 static const struct key keys[] = {{"listen", KEY_TEXTS, AT(listen), 0, 0, NULL},
 				  {"hosts", KEY_TEXTS, AT(hosts), 0, 0, NULL},
 				  {"state", KEY_TEXT, AT(state), 0, 0, NULL},
 				  {"tokens_file", KEY_TEXT, AT(tokens_file), 0, 0, NULL},
+				  {"tls", KEY_OBJECT, 0, 0, 0, tls_keys},
 				  {"anonymous", KEY_ROLE, AT(anonymous), 0, 0, NULL},
 				  {"limits", KEY_OBJECT, 0, 0, 0, limit_keys},
 				  {}};
@@ -228,6 +233,8 @@ int tapir_serve_config__parse(struct tapir_serve_config *config, const char *tex
 	err = json_is_object(root)
 		      ? set_members(config, &s, keys, root)
 		      : tapir_diag__fail(-EINVAL, "%s: line 1: an object is expected", path);
+	if (!err && !config->tls_certificate != !config->tls_key)
+		err = fail(&s, "tls", "'certificate' and 'key', both");
 	json_decref(root);
 	return err;
 }

@@ -25,12 +25,13 @@ struct tapir_serve_limits {
 };
 
 struct tapir_serve_config {
-	struct tapir_words listen;	  /* "HOST:PORT", "unix:PATH" */
-	struct tapir_words hosts;	  /* names by which clients may call the agent, beside its
-					     addresses */
-	const char *state;		  /* directory; "memory"; NULL: a default */
-	const char *tokens_file;	  /* NULL: one token, made at the first start */
-	enum tapir_client_role anonymous; /* of clients without a token: none or view */
+	struct tapir_words listen; /* "HOST:PORT", "unix:PATH" */
+	struct tapir_words hosts;  /* names by which clients may call the agent, beside its
+				      addresses */
+	const char *state;	   /* directory; "memory"; NULL: a default */
+	const char *tokens_file;   /* NULL: one token, made at the first start */
+	const char *tls_certificate, *tls_key; /* files, PEM; NULL: no TLS */
+	enum tapir_client_role anonymous;      /* of clients without a token: none or view */
 	struct tapir_serve_limits limits;
 	struct tapir_vec(char *) texts; /* owned, that the others point to */
 };

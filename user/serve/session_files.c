@@ -93,6 +93,8 @@ void tapir_session__save(const struct tapir_agent *agent, const struct tapir_ses
 	if (!err && renameat(agent->state_fd, fresh, agent->state_fd, name))
 		err = -errno;
 	if (err)
+		unlinkat(agent->state_fd, fresh, 0);
+	if (err)
 		tapir_warn("cannot write %s in the agent's state: %s", name,
 			   tapir_errno__text(err));
 	tapir_str__fini(&text);
@@ -120,38 +122,58 @@ static void copy_text(const json_t *root, const char *key, char *out, size_t siz
 	snprintf(out, size, "%s", text ? text : "");
 }
 
-static bool read_entry(const struct tapir_agent *agent, const char *name,
-		       struct tapir_session_entry *s)
+/* Its description, as far as there is one: the disk may have been full. */
+static void read_description(const struct tapir_agent *agent, struct tapir_session_entry *s)
 {
-	tapir_autofd int fd = openat(agent->state_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	tapir_autofree char *text = NULL;
-	char trace[NAME_BYTES];
+	char name[NAME_BYTES];
 	const char *state;
 	size_t len = 0;
-	json_t *root = fd >= 0 && !tapir_file__read_fd(fd, MAX_JSON_BYTES, &text, &len)
-			       ? json_loadb(text, len, 0, NULL)
-			       : NULL;
+	json_t *root = NULL;
+	int fd;
 
-	if (!json_is_object(root)) {
-		json_decref(root);
-		return false;
-	}
-	snprintf(s->id, sizeof(s->id), "%.*s", TAPIR_SESSION_ID_DIGITS, name);
+	name_file(s, "json", name);
+	fd = openat(agent->state_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0 && !tapir_file__read_fd(fd, MAX_JSON_BYTES, &text, &len))
+		root = json_loadb(text, len, 0, NULL);
+	tapir_guard__fd(&fd);
 	copy_text(root, "owner", s->owner, sizeof(s->owner));
 	copy_text(root, "target", s->target, sizeof(s->target));
 	copy_text(root, "created", s->utc, sizeof(s->utc));
 	state = json_string_value(json_object_get(root, "state"));
 	s->state = state && !strcmp(state, "finished") ? TAPIR_SESSION_FINISHED : TAPIR_SESSION_CUT;
 	json_decref(root);
-	name_file(s, "tapir", trace);
-	s->fd = openat(agent->state_fd, trace, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	return s->fd >= 0;
 }
 
-static bool is_entry(const char *name)
+/* "ID.tapir", "ID.json", "ID.json.new": the suffix; NULL: another file. */
+static const char *suffix_of(const char *name)
 {
 	return strspn(name, "0123456789abcdef") == TAPIR_SESSION_ID_DIGITS &&
-	       !strcmp(name + TAPIR_SESSION_ID_DIGITS, ".json");
+			       name[TAPIR_SESSION_ID_DIGITS] == '.'
+		       ? name + TAPIR_SESSION_ID_DIGITS + 1
+		       : NULL;
+}
+
+static int load(const struct tapir_agent *agent, struct tapir_sessions *sessions, const char *name)
+{
+	struct tapir_session_entry s = {.fd = -1, .waiter_fd = -1};
+	const char *suffix = suffix_of(name);
+	char trace[NAME_BYTES];
+
+	if (!suffix)
+		return 0;
+	snprintf(s.id, sizeof(s.id), "%.*s", TAPIR_SESSION_ID_DIGITS, name);
+	name_file(&s, "tapir", trace);
+	if (strcmp(suffix, "tapir") != 0) { /* of a trace that is gone, or half a description */
+		if (!strcmp(suffix, "json.new") || faccessat(agent->state_fd, trace, F_OK, 0))
+			unlinkat(agent->state_fd, name, 0);
+		return 0;
+	}
+	s.fd = openat(agent->state_fd, trace, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (s.fd < 0)
+		return 0;
+	read_description(agent, &s);
+	return tapir_vec__push(&sessions->all, s) ? 0 : -ENOMEM;
 }
 
 static int compare(const void *a, const void *b)
@@ -168,16 +190,8 @@ int tapir_session__load_all(const struct tapir_agent *agent, struct tapir_sessio
 
 	if (!dir)
 		return -errno;
-	while (!err && (e = readdir(dir))) {
-		struct tapir_session_entry s = {.fd = -1, .waiter_fd = -1};
-
-		if (!is_entry(e->d_name))
-			continue;
-		if (read_entry(agent, e->d_name, &s))
-			err = tapir_vec__push(&sessions->all, s) ? 0 : -ENOMEM;
-		else /* its trace is gone, or it is no description */
-			tapir_session__remove_files(agent, &s);
-	}
+	while (!err && (e = readdir(dir)))
+		err = load(agent, sessions, e->d_name);
 	closedir(dir);
 	if (sessions->all.cnt)
 		qsort(sessions->all.data, sessions->all.cnt, sizeof(*sessions->all.data), compare);

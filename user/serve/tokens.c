@@ -15,9 +15,9 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "serve/private_file.h"
 
-#define MAX_FILE_BYTES (1u << 20)
-#define RANDOM_DIGITS  64
+#define RANDOM_DIGITS 64
 
 struct tapir_tokens {
 	char *path; /* NULL: there is no file */
@@ -162,22 +162,6 @@ int tapir_tokens__parse(const char *text, size_t len, const char *path, struct t
 	return err;
 }
 
-/* The content of a file that nobody else can read or replace. */
-static int read_private(const char *path, char **text, size_t *len, uint64_t *key)
-{
-	tapir_autofd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st))
-		return tapir_diag__fail(-errno, "cannot open %s: %s", path,
-					tapir_errno__text(errno));
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
-		return tapir_diag__fail(
-			-EPERM, "cannot use %s: it must be a file of this user's, mode 0600", path);
-	*key = tapir_file__key(&st);
-	return tapir_file__read_fd(fd, MAX_FILE_BYTES, text, len);
-}
-
 static int take_single(struct tapir_tokens *t, char *text, size_t len)
 {
 	while (len && text[len - 1] == '\n')
@@ -196,7 +180,7 @@ static int load(struct tapir_tokens *t)
 	tapir_autofree char *text = NULL;
 	uint64_t key = 0;
 	size_t len = 0;
-	int err = read_private(t->path, &text, &len, &key);
+	int err = tapir_private_file__read(t->path, &text, &len, &key);
 
 	if (err)
 		return err;
