@@ -196,11 +196,14 @@ static __noinline int read_code(struct user_stack *u, __u64 ip)
 	return 0;
 }
 
-/* The row of generated code that goes on at ip. */
-static __noinline int decode_row(struct user_stack *u, __u64 ip, enum row_source source)
+/* The row of generated code that goes on at ip. Not static: see find_row. */
+__weak __noinline int decode_row(struct user_stack *u, __u64 ip, enum row_source source)
 {
-	const struct tapir_unwind_code *c = &u->code;
+	const struct tapir_unwind_code *c;
 
+	if (!u)
+		return 0;
+	c = &u->code;
 	read_code(u, ip);
 	bpf_loop(TAPIR_UNWIND_CODE_STEPS, decode_step, &u, 0);
 	if (!tapir_unwind_code__ok(c))
@@ -316,6 +319,19 @@ static __noinline int find_file_row(struct user_stack *u, __u64 ip)
 	return find_in_table(u, file);
 }
 
+/*
+ * Code of a file with a table that leaves it out: functions in assembly. Those that call nothing
+ * are where a thread is interrupted, and their instructions say where the return address is.
+ */
+static __always_inline int set_gap_row(struct user_stack *u, __u64 ip)
+{
+	if (u->walk.is_exact)
+		decode_row(u, ip, ROW_OF_TABLE);
+	return u->walk.is_exact && u->row.rule == TAPIR_UNWIND_SP
+		       ? 0
+		       : set_stop(u, TAPIR_STACK_END_NO_TABLE);
+}
+
 /* Rows that depend on more than the address, or stand for others. */
 static __noinline int refine_row(struct user_stack *u, __u64 ip)
 {
@@ -327,7 +343,7 @@ static __noinline int refine_row(struct user_stack *u, __u64 ip)
 	if (rule == TAPIR_UNWIND_FRAME)
 		return set_code_row(u, ip, ROW_OF_COMPILER);
 	if (rule == TAPIR_UNWIND_GAP)
-		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
+		return set_gap_row(u, ip);
 	if (rule == TAPIR_UNWIND_UNSUPPORTED)
 		return set_stop(u, TAPIR_STACK_END_UNSUPPORTED);
 	return 0;

@@ -143,6 +143,30 @@ def test_calls_are_those_of_perf_with_copies_of_the_stack(t):
     t.eq(calls - seen, set(), "calls that perf sees and tapir does not")
 
 
+# ---- stacks that lead a walker astray -----------------------------------------------------------
+
+# tests/e2e/targets/oddstack.c: how many frames, and how the stack ends; NOT_YET until the tables are there
+ODD = {"guard": (3, "fault"), "beyond": (1, "fault"), "endless": (127, "more"), "cycle": (1, "no_progress"),
+       "itself": (2, "no_progress"), "kernel": (1, "fault"), "noncanonical": (1, "fault"), "null": (1, "fault"),
+       "wraps": (1, "fault"), "unaligned": (1, "no_progress"), "bare": (4, "whole")}
+
+
+def test_hostile_stack_ends_where_it_stops_being_one(t):
+    """At a guard page, in a cycle, at addresses that nobody has; code that unwind data leaves out is followed."""
+    file = t.path("odd.tapir")
+    said = t.tapir("record", "-F", 499, "--no-sched", "-f", "-o", file, "--", t.target_path("oddstack"), 1)
+    name_of = {line["tid"]: line["name"] for line in said.json_lines()}
+    t.eq(set(name_of.values()), set(ODD), "threads")
+    seen = {}
+    for r in t.events(file, "sample"):
+        stack = r.get("stack") or [{"name": None}]
+        if r["tid"] in name_of and (stack[0]["name"] or "").startswith("spin_") and r.get("stack_end") != "not_yet":
+            seen.setdefault(name_of[r["tid"]], []).append((len(stack), r["stack_end"]))
+    wrong = {name: [end for end in ends if end != ODD[name]][:3] for name, ends in seen.items() if set(ends) != {ODD[name]}}
+    t.eq(wrong, {}, "frames and ends")
+    t.eq(set(seen), set(ODD), "threads with samples")
+
+
 # ---- where stacks are not whole -----------------------------------------------------------------
 
 

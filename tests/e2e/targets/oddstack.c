@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * oddstack SECONDS - threads whose registers lead a stack walker astray, each named for what it
+ * does: they spin in functions that use no stack, with a stack pointer and frame pointer of their
+ * choice, and unwind data that believes both. "bare" spins in a function without unwind data on a
+ * good stack. Ends with one line of JSON.
+ */
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "target.h"
+
+#define PAGE	   4096
+#define PAGE_WORDS (PAGE / 8)
+
+/* Spin until *end is set; sp_rule: CFA = rsp + 8, fp_rule: CFA = rbp + 16, whatever these are. */
+#define SPINNER(name, cfi)                                                                         \
+	__asm__(".text\n.globl " name "\n.type " name ", @function\n" name                         \
+		":\n.cfi_startproc\n" cfi                                                          \
+		"push %rbp\npush %rbx\nmov %rsp, %rbx\nmov %rdi, %rsp\nmov %rsi, %rbp\n"           \
+		"1: pause\ncmpl $0, (%rdx)\nje 1b\n"                                               \
+		"mov %rbx, %rsp\npop %rbx\npop %rbp\nret\n.cfi_endproc\n.size " name ", . - " name \
+		"\n")
+SPINNER("spin_sp", ".cfi_def_cfa %rsp, 8\n");
+SPINNER("spin_fp", ".cfi_def_cfa %rbp, 16\n.cfi_offset %rbp, -16\n");
+/* Far from described code: tables take a few undescribed bytes for padding. */
+__asm__(".text\n.skip 128, 0x90\n.globl spin_bare\n.type spin_bare, @function\nspin_bare:\n"
+	"1: pause\ncmpl $0, (%rdx)\nje 1b\nret\n.size spin_bare, . - spin_bare\n");
+
+typedef void spin_fn(uint64_t sp, uint64_t fp, volatile int *end);
+spin_fn spin_sp, spin_fp, spin_bare;
+
+static volatile int is_over;
+static uint64_t *page; /* before one that nobody may read */
+
+struct odd {
+	const char *name;
+	spin_fn *spin;
+	uint64_t sp, fp;
+	int *tid;
+};
+
+static void *run(void *argument)
+{
+	const struct odd *odd = argument;
+
+	*odd->tid = gettid();
+	odd->spin(odd->sp, odd->fp, &is_over);
+	__asm__ __volatile__("" : : : "memory");
+	return NULL;
+}
+
+static void fill(void)
+{
+	page = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED || mprotect(page + PAGE_WORDS, 2 * PAGE, PROT_NONE))
+		target__die("mmap");
+	for (unsigned i = 0; i < PAGE_WORDS; i++)
+		page[i] = (uint64_t)(uintptr_t)spin_sp + 12; /* each word is a return address */
+	page[0] = (uint64_t)(uintptr_t)page; /* a frame record whose caller it is itself */
+	page[1] = (uint64_t)(uintptr_t)spin_fp + 12;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t end, at;
+	long seconds;
+
+	target__start(&argc, argv);
+	seconds = target__number(argc, argv, 1, 1);
+	fill();
+	at = (uint64_t)(uintptr_t)page;
+	end = at + PAGE;
+	int tids[11];
+	struct odd odds[] = {
+		{"guard", spin_sp, end - 16, 0, &tids[0]},
+		{"beyond", spin_sp, end + 64, 0, &tids[1]},
+		{"endless", spin_sp, at + 64, 0, &tids[2]},
+		{"cycle", spin_fp, at + 64, at, &tids[3]},
+		{"itself", spin_fp, at, at, &tids[4]},
+		{"kernel", spin_sp, 0xffffffff81000000, 0xffffffff81000000, &tids[5]},
+		{"noncanonical", spin_fp, 0x4141414141414140, 0x4141414141414140, &tids[6]},
+		{"null", spin_fp, 0, 0, &tids[7]},
+		{"wraps", spin_fp, ~0ull - 15, ~0ull - 15, &tids[8]},
+		{"unaligned", spin_sp, at + 65, at + 65, &tids[9]},
+		{"bare", spin_bare, 0, 0, &tids[10]},
+	};
+	enum { CNT = sizeof(odds) / sizeof(odds[0]) };
+	pthread_t threads[CNT];
+
+	for (unsigned i = 0; i < CNT; i++)
+		if (pthread_create(&threads[i], NULL, run, &odds[i]))
+			target__die("pthread_create");
+	target__sleep_ns((uint64_t)seconds * 1000000000u);
+	is_over = 1;
+	for (unsigned i = 0; i < CNT; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned i = 0; i < CNT; i++)
+		printf("{\"name\": \"%s\", \"tid\": %d}\n", odds[i].name, tids[i]);
+	return 0;
+}
