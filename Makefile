@@ -414,6 +414,8 @@ $(BUILD)/tests/coreclr/%.o: usdt/coreclr/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
 
+$(BUILD)/tests/unit/test_lib_faults: $(BUILD)/tests/targets/libplug
+
 $(BUILD)/tests/unit/test_ring_unload $(BUILD)/tests/ring/test_ring_unload: \
 	$(BUILD)/tests/targets/ringplug
 

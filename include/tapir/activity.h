@@ -19,16 +19,15 @@
  *	u8 valid			1; 0 while it is changed, and when there is none
  *	u8 trace_flags			W3C's
  *	u16 attrs_data_size
- *	u8 attrs_data[]			u8 key, u8 length, the value's UTF-8; the last of a key
- *counts
+ *	u8 attrs_data[]			u8 key, u8 length, the value; the last of a key counts
  *
  * Readers look at it only while the thread is stopped or interrupted. Where libtapir.a is linked
  * into a program, link with -Wl,--export-dynamic-symbol=otel_thread_ctx_v1. The symbol is weak: an
  * SDK that defines it in the same file has its own.
  *
  * PROCESS CONTEXT, by OTEP 4719 (4719-process-ctx.md, version 2): a private mapping of a memfd
- *named OTEL_CTX (anonymous where there is no memfd; named by PR_SET_VMA_ANON_NAME in either case),
- *not inherited by children, with
+ * named OTEL_CTX (anonymous where there is no memfd; named by PR_SET_VMA_ANON_NAME in either
+ * case), not inherited by children, with
  *
  *	char signature[8]	"OTEL_CTX", written last
  *	u32 version		2

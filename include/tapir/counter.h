@@ -4,13 +4,16 @@
  * the self-describing `EventCounters` events that .NET uses, so that whatever reads those reads
  * these (tapir record, tapir report; dotnet-counters' fields).
  *
- *	static const struct tapir_counter_opts opts = {sizeof(opts), TAPIR_COUNTER_INCREMENTING, 0,
- *						       "requests", "Requests", "req", "", NULL,
- *NULL}; tapir_counter__new(shop, &opts, &requests); tapir_counter__write(requests, 1);
+ *	static const struct tapir_counter_opts opts = {
+ *		.size = sizeof(opts), .type = TAPIR_COUNTER_INCREMENTING, .name = "requests"};
  *
- * A session asks for values by its filter: EventCounterIntervalSec=N (0.1 to 3600; the shortest of
- * all sessions counts), as in `tapir record
- *'Demo-Shop:ev=EventCounters::EventCounterIntervalSec=1'`.
+ *	tapir_counter__new(shop, &opts, &requests);
+ *	tapir_counter__write(requests, 1);
+ *
+ * A session asks for values by its filter, EventCounterIntervalSec=N (0.1 to 3600; the shortest of
+ * all sessions counts; what was written before anybody asked is in no interval):
+ *
+ *	tapir record 'Demo-Shop:ev=EventCounters::EventCounterIntervalSec=1' -p PID
  *
  * An update takes no lock and no atomic operation: each of the first 62 threads that live at a time
  * has a cell of its own in every counter (64 bytes; 4 KiB a counter). Threads beyond those, and a
@@ -18,11 +21,13 @@
  * in either. A value written at the very end of an interval may be counted in it or in the next.
  *
  * WHAT IS PUBLISHED. Provider: the counter's; event EventCounters, level LogAlways, no keywords;
- *one field, Payload, a structure, texts in UTF-16: mean values	Name, DisplayName, f64 Mean, f64
- *StandardDeviation, i32 Count, f64 Min, f64 Max, f32 IntervalSec, Series ("Interval=MS"),
- *CounterType ("Mean"), Metadata (tags), DisplayUnits increments	Name, DisplayName,
- *DisplayRateTimeScale, f64 Increment, f32 IntervalSec, Metadata, Series, CounterType ("Sum"),
- *DisplayUnits
+ * one field, Payload, a structure, texts in UTF-16:
+ *
+ *	mean values	Name, DisplayName, f64 Mean, f64 StandardDeviation, i32 Count, f64 Min,
+ *			f64 Max, f32 IntervalSec, Series ("Interval=MS"), CounterType ("Mean"),
+ *			Metadata (tags), DisplayUnits
+ *	increments	Name, DisplayName, DisplayRateTimeScale, f64 Increment, f32 IntervalSec,
+ *			Metadata, Series, CounterType ("Sum"), DisplayUnits
  *
  * Thread safety: tapir_counter__write any thread, any time, signal handlers too, until the counter
  * is freed. The others any thread, not in a signal handler. No lock is held while `poll` runs; it

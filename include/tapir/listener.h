@@ -19,7 +19,7 @@
  * threads: what is delivered in one round is older than the moment at which the round began, and
  * any event older than that was in a buffer by then (its time is taken after its place in the
  * buffer). Only a thread that was stopped for more than 5 ms in the middle of writing an event
- *comes late, and is delivered out of order then.
+ * comes late, and is delivered out of order then.
  *
  * In a forked child the parent's listeners have ended; closing one there frees its memory.
  *

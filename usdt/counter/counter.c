@@ -42,6 +42,14 @@ static void make_key(void)
 	}
 }
 
+/* Threads that exit from now on keep their cells: their destructor may be unloaded. */
+void provider_counters__fini(void)
+{
+	if (has_key == 1)
+		pthread_key_delete(exit_key);
+	prov_store_release(&has_key, 0);
+}
+
 static __attribute__((noinline)) uint32_t take_cell(void)
 {
 	uint64_t seen = prov_load(&taken);

@@ -174,6 +174,7 @@ uint32_t provider_shard(void); /* 0 to 15, for the thread's life */
    is released meanwhile. */
 int provider_counters__tick(void);
 void provider_counters__forked(void);
+void provider_counters__fini(void);
 
 /* ---- usdt/activity ------------------------------------------------------------------------ */
 

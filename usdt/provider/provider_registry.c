@@ -295,8 +295,10 @@ int tapir_library__fini(void)
 		err = -EBUSY;
 	else
 		provider_poller__stop();
-	if (!err && !provider_list)
-		tapir_ring__fini();
+	if (!err && !provider_list) {
+		provider_counters__fini();
+		tapir_ring__fini(); /* waits for threads that are about to leave */
+	}
 	provider_unlock();
 	errno = saved;
 	return err;
