@@ -63,7 +63,10 @@ static void known_events_have_their_roles(void **state)
 	assert_false(end.roles[0].is_begin);
 	assert_int_equal(kind_of(end, 0)->scope, TAPIR_PAIR_PROCESS);
 	assert_int_equal(kind_of(end, 0)->cause, TAPIR_CAUSE_GC);
-	assert_string_equal(kind_of(abort, 0)->name, "transaction");
+	assert_string_equal(kind_of(abort, 0)->name, "lock"); /* inside of the transaction */
+	assert_true(abort.roles[0].is_abort && kind_of(abort, 0)->is_shared);
+	assert_string_equal(kind_of(abort, 1)->name, "transaction");
+	assert_false(abort.roles[1].is_abort || kind_of(abort, 1)->is_shared);
 	assert_int_equal(roles_of("hotspot", "monitor__notify").cnt, 0);
 	assert_int_equal(roles_of("hotspo", "gc__begin").roles[0].is_begin, 1); /* by its name */
 }

@@ -33,6 +33,7 @@ static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like
 	uint64_t *idx;
 	struct tapir_kind kind = {
 		.scope = like->scope, .cause = like->cause, .is_guessed = is_guessed};
+	const struct tapir_pair_more *more = is_guessed ? NULL : tapir_lore__pair_more(like);
 
 	key = tapir_hash__bytes(key, like->kind, strlen(like->kind) + 1);
 	idx = tapir_map__get(&pairs->kind_by_name, key);
@@ -52,6 +53,7 @@ static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like
 	kind.name = dup_text(pairs, like->kind);
 	kind.key = dup_text(pairs, like->key);
 	kind.label = dup_text(pairs, like->label);
+	kind.is_shared = more && more->is_shared;
 	pairs->kinds.data[*idx] = kind;
 	return (uint32_t)*idx;
 }
@@ -157,7 +159,17 @@ static void copy_name(char *out, size_t size, struct tapir_sv name)
 static void add_role(struct tapir_roles *roles, uint32_t kind, bool is_begin)
 {
 	if (kind != TAPIR_NO_KIND && roles->cnt < TAPIR_PAIR_MAX_ROLES)
-		roles->roles[roles->cnt++] = (struct tapir_role){kind, is_begin};
+		roles->roles[roles->cnt++] =
+			(struct tapir_role){.kind = kind, .is_begin = is_begin};
+}
+
+/* Before any other: what it ends lies inside of what else ends now. */
+static void add_abort(struct tapir_roles *roles, uint32_t kind)
+{
+	if (kind == TAPIR_NO_KIND || roles->cnt == TAPIR_PAIR_MAX_ROLES)
+		return;
+	memmove(roles->roles + 1, roles->roles, roles->cnt++ * sizeof(*roles->roles));
+	roles->roles[0] = (struct tapir_role){.kind = kind, .is_abort = true};
 }
 
 static bool is_named(const struct tapir_user_pair *user, int end, const char *provider,
@@ -221,6 +233,13 @@ static bool is_users(const struct tapir_pairs *pairs, const struct tapir_pair *p
 	return false;
 }
 
+static bool is_aborted_by(const struct tapir_pair *p, const char *event)
+{
+	const struct tapir_pair_more *more = tapir_lore__pair_more(p);
+
+	return more && more->aborted_by && is_one_of(more->aborted_by, event);
+}
+
 /* Ends first: an event that ends one interval and begins another does so in this order. */
 static void add_known_roles(struct tapir_pairs *pairs, const struct names *names,
 			    struct tapir_roles *roles)
@@ -234,6 +253,8 @@ static void add_known_roles(struct tapir_pairs *pairs, const struct names *names
 			if (is_begin ? !strcmp(p->begin, names->event)
 				     : is_one_of(p->end, names->event))
 				add_role(roles, kind_of(pairs, p, false), is_begin);
+			else if (!is_begin && is_aborted_by(p, names->event))
+				add_abort(roles, kind_of(pairs, p, false));
 		}
 }
 

@@ -26,6 +26,7 @@ struct tapir_kind {
 	uint8_t scope, cause;
 	char *key, *label; /* NULL: none */
 	bool is_guessed;   /* by the names of its events */
+	bool is_shared;	   /* struct tapir_pair */
 	/* of its intervals; a half one is in neither sum nor worst */
 	uint64_t cnt, sum_ns, worst_ns;
 	/* By activity id, and events without one do not stay on their threads: the kind's intervals
@@ -38,6 +39,7 @@ struct tapir_kind {
 struct tapir_role {
 	uint32_t kind;
 	bool is_begin;
+	bool is_abort; /* ends it if it is open */
 };
 
 struct tapir_roles {

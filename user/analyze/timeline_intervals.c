@@ -586,6 +586,8 @@ void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		follow_activity(tl, &h);
 	roles = *tapir_pairs__roles(tl->pairs, &h.probe); /* a kind may be added in the meantime */
 	for (uint32_t i = 0; i < roles.cnt; i++) {
+		if (roles.roles[i].is_abort && !find_open(tl, &h, roles.roles[i].kind))
+			continue;
 		if (roles.roles[i].is_begin)
 			begin(tl, &h, roles.roles[i].kind);
 		else

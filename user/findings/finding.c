@@ -269,6 +269,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	struct tapir_finding_event e = {
 		.meaning = meaning_of(f, probe), .thread = t, .now_ns = rec->h.time_ns};
 
+	tapir_finding_doing__process(f, t->tgid);
 	tapir_allocators__add(&f->allocators, f->tl, t, probe, event);
 	if (e.meaning == TAPIR_MEANS_NOTHING)
 		return;
@@ -379,6 +380,7 @@ void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
 	tapir_finding_pool__list(f, list);
 	list_exceptions(f, list);
 	tapir_finding_throws__list(f, list);
+	tapir_finding_doing__list(f, list);
 	tapir_finding_requests__list(f, list);
 	tapir_finding_waits__list(f, list);
 	tapir_finding_machine__list(f, list);
@@ -393,6 +395,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_finding_blocked__fini(f);
 	tapir_finding_jvm__fini(f);
 	tapir_finding_throws__fini(f);
+	tapir_finding_doing__fini(f);
 	tapir_finding_pool__fini(f);
 	tapir_finding_cpu__fini(f);
 	tapir_finding_requests__fini(f);

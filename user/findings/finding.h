@@ -10,6 +10,7 @@
 
 #include "analyze/allocators.h"
 #include "findings/finding_blocked.h"
+#include "findings/finding_doing.h"
 #include "findings/finding_jvm.h"
 #include "findings/found.h"
 #include "findings/weights.h"
@@ -26,17 +27,6 @@ struct tapir_held_up {
 	uint64_t from_ns;
 	bool is_over;
 	uint32_t seen_tid; /* as the kernel counts it, by a snapshot; 0: by events */
-};
-
-struct tapir_found_label {
-	uint64_t ns, cnt;
-	uint32_t name; /* of a function, idx in the tree's names; or TAPIR_OWN_CODE_NONE */
-	char *label;
-};
-
-struct tapir_found_labels {
-	struct tapir_map by_key;
-	struct tapir_vec(struct tapir_found_label) rows;
 };
 
 struct tapir_request_kind {
@@ -68,7 +58,8 @@ struct tapir_finding {
 	} gc;
 	struct {
 		uint64_t cnt, ns, open_cnt;
-		struct tapir_found_labels labels;
+		struct tapir_found_labels labels, classes; /* classes: kinds of shared ones */
+		struct tapir_found_labels statements;
 		struct tapir_weights waiters;
 		struct tapir_weights moved, stuck;   /* waits that ended; waits throughout */
 		struct tapir_vec(uint32_t) stuck_in; /* names of functions */
@@ -109,6 +100,7 @@ struct tapir_finding {
 		struct tapir_weights throwers, functions;
 		struct tapir_map by_node;
 	} throws;
+	struct tapir_doings doings;
 	struct tapir_vec(struct tapir_request_kind *) requests;
 	struct tapir_allocators allocators;
 	/* for the finding alone */

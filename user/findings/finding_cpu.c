@@ -86,6 +86,7 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 		return;
 	f->cpu.timers += has_timer(f, node);
 	tapir_finding_throws__sample(f, node);
+	tapir_finding_doing__sample(f, t->tid, node);
 	tapir_weights__add(&f->cpu.own, tapir_own_code__of(&f->own, tree, node), 1);
 	tapir_weights__add(&f->cpu.leaf, leaf_of(tree, node), 1);
 }

@@ -95,6 +95,8 @@ void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wai
 /* After what the heap's growth is. */
 void tapir_finding_machine__list(struct tapir_finding *f, struct tapir_found_list *list);
 
+/* Of an interval that somebody waits for. */
+bool tapir_finding_requests__is_one(const struct tapir_kind *kind);
 void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i);
 void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_requests__fini(struct tapir_finding *f);

@@ -14,11 +14,12 @@
 #include "findings/finding_impl.h"
 #include "analyze/view.h"
 
-#define MAX_HELD_UP  65536u
-#define MAX_CYCLE    256u /* threads */
-#define PLACES_SHOWN 3
-#define NAMES_SHOWN  4u
-#define STUCK_NS     500000000u /* shorter recordings say nothing of what never happens */
+#define MAX_HELD_UP   65536u
+#define MAX_CYCLE     256u /* threads */
+#define PLACES_SHOWN  3
+#define CLASS_PERCENT 20 /* of the waits: a lock with less is one of many of its kind */
+#define NAMES_SHOWN   4u
+#define STUCK_NS      500000000u /* shorter recordings say nothing of what never happens */
 
 /* ---- who waits for whom --------------------------------------------------------------------- */
 
@@ -207,6 +208,20 @@ static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list
 
 /* ---- how long ------------------------------------------------------------------------------- */
 
+/* "lock transaction": of many locks that are held once each. */
+static void count_class(struct tapir_finding *f, const struct tapir_kind *kind, const char *label,
+			uint64_t took_ns)
+{
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "%s ", kind->name);
+	tapir_str__add_printable(&text, label, strcspn(label, " "));
+	if (text.data)
+		tapir_found_labels__add(&f->locks.classes, 1, text.data, TAPIR_OWN_CODE_NONE,
+					took_ns);
+	tapir_str__fini(&text);
+}
+
 static void count_label(struct tapir_finding *f, const struct tapir_interval *i, uint64_t took_ns)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
@@ -218,9 +233,12 @@ static void count_label(struct tapir_finding *f, const struct tapir_interval *i,
 		tapir_str__add_printable(&text, i->label, strlen(i->label));
 	}
 	if (text.data)
-		tapir_found_labels__add(&f->locks.labels,
-					tapir_hash__mix(tapir_hash__mix(1, i->tgid), i->kind),
-					text.data, TAPIR_OWN_CODE_NONE, took_ns);
+		tapir_found_labels__add(
+			&f->locks.labels,
+			tapir_hash__mix(tapir_hash__mix(1, kind->is_shared ? 0 : i->tgid), i->kind),
+			text.data, TAPIR_OWN_CODE_NONE, took_ns);
+	if (i->label && kind->is_shared)
+		count_class(f, kind, i->label, took_ns);
 	tapir_str__fini(&text);
 }
 
@@ -236,6 +254,7 @@ void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_inte
 	f->locks.cnt++;
 	f->locks.ns += took_ns;
 	count_label(f, i, took_ns);
+	tapir_finding_doing__add_statement(f, i->tid, &f->locks.statements, took_ns);
 	tapir_finding__weigh(f, &f->locks.waiters, i->node, took_ns);
 }
 
@@ -367,10 +386,14 @@ static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
 
 	if (!worst || !tapir_found__counts(TAPIR_FOUND_LOCKS, threads))
 		return;
+	if (tapir_finding__percent(worst->ns, f->locks.ns) < CLASS_PERCENT &&
+	    f->locks.classes.rows.cnt)
+		worst = tapir_found_labels__worst(&f->locks.classes);
 	tapir_str__addf(&text, "threads waited %s for locks, %.0f%% of it for %s",
 			tapir_ns__text(f->locks.ns, waited),
 			tapir_finding__percent(worst->ns, f->locks.ns), worst->label);
-	tapir_finding__add_most(f, &f->locks.waiters, " in ", &text);
+	if (!tapir_finding__add_most(f, &f->locks.waiters, " in ", &text))
+		tapir_finding_doing__add_worst(&f->locks.statements, f->locks.ns, &text);
 	if (f->locks.open_cnt)
 		tapir_str__addf(&text, "; %" PRIu64 " still waited at the end", f->locks.open_cnt);
 	tapir_str__addf(&evidence, "%" PRIu64 " waits", f->locks.cnt);
@@ -387,6 +410,8 @@ void tapir_finding_locks__list(struct tapir_finding *f, struct tapir_found_list 
 void tapir_finding_locks__fini(struct tapir_finding *f)
 {
 	tapir_found_labels__fini(&f->locks.labels);
+	tapir_found_labels__fini(&f->locks.classes);
+	tapir_found_labels__fini(&f->locks.statements);
 	tapir_weights__fini(&f->locks.waiters);
 	tapir_weights__fini(&f->locks.moved);
 	tapir_weights__fini(&f->locks.stuck);

@@ -13,7 +13,7 @@
 #define MAX_KINDS    64u
 #define MIN_REQUESTS 3u
 
-static bool is_request(const struct tapir_kind *kind)
+bool tapir_finding_requests__is_one(const struct tapir_kind *kind)
 {
 	static const char *const names[] = {"request", "http_request", "query", "sql"};
 
@@ -48,7 +48,8 @@ void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interva
 	uint64_t took_ns = i->until_ns - i->from_ns;
 	struct tapir_request_kind *row;
 
-	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) || !is_request(kind))
+	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) ||
+	    !tapir_finding_requests__is_one(kind))
 		return;
 	row = kind_of(f, i->kind);
 	if (!row)

@@ -22,6 +22,8 @@ enum tapir_found_kind {
 	TAPIR_FOUND_MEMORY,	/* MB a second */
 	TAPIR_FOUND_HUMONGOUS,	/* collections a second */
 	TAPIR_FOUND_CLASSES,	/* loaded a second and kept */
+	TAPIR_FOUND_DOING,	/* percent of the CPU */
+	TAPIR_FOUND_PROCESSES,	/* a second */
 	TAPIR_FOUND_THROWING,	/* percent of the CPU */
 	TAPIR_FOUND_FINALIZER,	/* seconds without an end */
 	TAPIR_FOUND_TIMERS,	/* percent of the CPU */

@@ -82,3 +82,14 @@ const struct tapir_lore *tapir_lore__named(const char *name)
 			return lore;
 	return NULL;
 }
+
+const struct tapir_pair_more *tapir_lore__pair_more(const struct tapir_pair *pair)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_pair_more *more = lore->pairs_more; more && more->provider;
+		     more++)
+			if (!strcmp(more->provider, pair->provider) &&
+			    !strcmp(more->kind, pair->kind))
+				return more;
+	return NULL;
+}

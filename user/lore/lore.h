@@ -80,6 +80,13 @@ struct tapir_pair {
 	const char *label; /* fields of the begin event, separated by ' '; NULL: none */
 };
 
+/* What few pairs have beside it. */
+struct tapir_pair_more {
+	const char *provider, *kind;
+	const char *aborted_by; /* events after which the end does not come; NULL: none */
+	bool is_shared;		/* what it is about is one thing for all processes */
+};
+
 struct tapir_pair_table {
 	const struct tapir_pair *pairs;
 	size_t cnt;
@@ -151,6 +158,14 @@ struct tapir_lore_wait {
 	bool may_idle;	/* a lock, but also how a thread waits for work: one that never gets it */
 };
 
+/*
+ * A function, or prefix with '*', that tells what the functions below it are there for
+ * (findings/finding_doing.c).
+ */
+struct tapir_lore_doing {
+	const char *function, *what;
+};
+
 /* ---- what depends on how the runtime was started -------------------------------------------- */
 
 /* Probes that fire only then (collect/image_sites.c); events: globs. */
@@ -191,8 +206,10 @@ struct tapir_lore {
 		*interpreter_loops;	/* functions that go from instruction to instruction */
 	const char *const *interpreted; /* prefixes of interpreted functions in its perf map */
 	const struct tapir_lore_wait *waits;
+	const struct tapir_lore_doing *doings;
 	const struct tapir_hint_table *hints[2]; /* NULL: none */
 	struct tapir_pair_table pairs;
+	const struct tapir_pair_more *pairs_more;
 	const struct tapir_lore_value *values;
 	const struct tapir_tally_event *tallies[TAPIR_TALLY_CNT];
 	const struct tapir_lore_headline *headlines;
@@ -219,6 +236,8 @@ const struct tapir_lore *tapir_lore__named(const char *name);
 /* The idx-th event that is counted there; NULL after the last. */
 const struct tapir_tally_event *tapir_lore__tally(enum tapir_tally_id id, size_t idx);
 
+/* NULL: there is nothing. */
+const struct tapir_pair_more *tapir_lore__pair_more(const struct tapir_pair *pair);
 /* The idx-th pair of all; NULL after the last. */
 const struct tapir_pair *tapir_lore__pair(size_t idx);
 

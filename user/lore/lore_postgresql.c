@@ -111,6 +111,13 @@ static const struct tapir_pair pairs[] = {
 	 "relation_oid block"},
 };
 
+/* No event tells that lock_timeout or a cancellation has ended a wait, but the abort after it. */
+static const struct tapir_pair_more pairs_more[] = {
+	{"postgresql", "lock", "transaction__abort", true},
+	{"postgresql", "lwlock", NULL, true},
+	{},
+};
+
 /* PostgreSQL's LockTagType and LOCKMODE. */
 static const char *const pg_tags[] = {"relation", "extend",	 "frozenid",   "page",
 				      "tuple",	  "transaction", "virtualxid", "speculative",
@@ -129,10 +136,21 @@ static const struct tapir_lore_file files[] = {{"postgres", "", "/postgresql/"},
 
 static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_LOCK("ProcSleep", "PostgreSQL lock"),
-	TAPIR_WAIT_LOCK("LWLockAcquire*", "lwlock"),
+	{"LWLockAcquire*", "lwlock", .is_lock = true, .is_common = true},
+	TAPIR_WAIT_LOCK("XLogFlush", "WAL flush"),
 	TAPIR_WAIT("pg_sleep", "sleep"),
 	TAPIR_WAIT("secure_read", "client"),
 	TAPIR_WAIT_COMMON("PGSemaphoreLock", "semaphore"),
+	{},
+};
+
+#define SCANS "scans whole tables for rows (an index may be missing)"
+
+/* The innermost one decides. What a scan calls for each row is called by ExecScan, too. */
+static const struct tapir_lore_doing doings[] = {
+	{"index_getnext*", "fetches rows by an index"},
+	{"heap_getnextslot", SCANS},
+	{"ExecScan", SCANS},
 	{},
 };
 
@@ -147,8 +165,10 @@ const struct tapir_lore tapir_lore_postgresql = {
 	.providers = TAPIR_LIST_OF("postgresql"),
 	.files = files,
 	.waits = waits,
+	.doings = doings,
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},
 	.pairs = TAPIR_TABLE(pairs),
+	.pairs_more = pairs_more,
 	.values = values,
 	.headlines = headlines,
 	.specs =

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the report leads with, of made-up recordings of PostgreSQL: locks, statements, scans. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "findings/finding.h"
+#include "base/diag.h"
+#include "timeline_feeder.h"
+
+#define PG "postgresql"
+
+static struct feeder f;
+static struct tapir_finding finding;
+static struct tapir_found_list found;
+
+enum { QUERY = 1, QUERY_DONE, WAIT, WAIT_DONE, ABORT };
+
+static int setup(void **state)
+{
+	static const char *const functions[] = {"ExecQual", "heap_getnextslot", "ExecScan",
+						"index_getnext_slot"};
+	static const uint64_t stacks[][2] = {
+		{0x1008, 0x3008}, {0x2008, 0x3008}, {0x4008, 0x3008}, {0x1008, 0x1008}};
+
+	(void)state;
+	finding = (struct tapir_finding){.has_clock = true};
+	found = (struct tapir_found_list){};
+	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
+		return -1;
+	finding.tl = f.tl;
+	feeder_probe(&f, QUERY, PG, "query__start", NULL, "query");
+	feeder_probe(&f, QUERY_DONE, PG, "query__done", NULL, "query");
+	feeder_probe(&f, WAIT, PG, "lock__wait__start", "tag_field1", "tag_type");
+	feeder_probe(&f, WAIT_DONE, PG, "lock__wait__done", "tag_field1", "tag_type");
+	feeder_probe(&f, ABORT, PG, "transaction__abort", "local_xid", NULL);
+	for (unsigned i = 0; i < 4; i++) {
+		struct tapir_rec_symbol symbol = {.file_id = 0x1000 * (i + 1), .size = 0x1000};
+
+		feeder_mapping(&f, 0x1000 * (i + 1), "/x/postgres");
+		feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv(functions[i])));
+		feeder_stack(&f, i + 1, stacks[i], 2);
+	}
+	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	tapir_found_list__fini(&found);
+	tapir_finding__fini(&finding);
+	feeder_fini(&f);
+	tapir_diag__clear();
+	return 0;
+}
+
+/* Each backend is a process with one thread. */
+static void fire(uint32_t probe, uint32_t pid, uint64_t ms, uint64_t number, const char *text)
+{
+	feeder_event(&f, (struct feeder_event){.probe_id = probe,
+					       .tgid = pid,
+					       .tid = pid,
+					       .time_ns = ms * MS,
+					       .number = number,
+					       .has_number = probe >= WAIT,
+					       .text = text});
+}
+
+static void end_at(uint64_t ms)
+{
+	fire(QUERY, 9, ms, 0, "the end");
+	assert_int_equal(tapir_timeline__finish(f.tl), 0);
+	tapir_finding__list(&finding, &found);
+	assert_false(found.failed);
+}
+
+static const char *first(enum tapir_found_kind kind)
+{
+	assert_true(found.rows.cnt > 0);
+	assert_int_equal(found.rows.data[0].kind, kind);
+	return found.rows.data[0].text;
+}
+
+static void lock_is_one_for_all_processes(void **state)
+{
+	(void)state;
+	for (uint32_t pid = 11; pid < 21; pid++) {
+		fire(WAIT, pid, 1, 42, "relation");
+		fire(WAIT_DONE, pid, 101, 42, "relation");
+	}
+	end_at(1001);
+	assert_string_equal(first(TAPIR_FOUND_LOCKS),
+			    "threads waited 1.000 s for locks, 100% of it for lock relation 42");
+}
+
+static void locks_of_many_transactions_are_one_kind(void **state)
+{
+	(void)state;
+	for (uint32_t pid = 11; pid < 21; pid++) {
+		fire(QUERY, pid, 1, 0, "update a set n = 12 where id1 = 7;");
+		fire(WAIT, pid, 1, 100 + pid, "transaction");
+		fire(WAIT_DONE, pid, 101, 100 + pid, "transaction");
+		fire(QUERY_DONE, pid, 101, 0, "update");
+	}
+	end_at(1001);
+	assert_string_equal(first(TAPIR_FOUND_LOCKS),
+			    "threads waited 1.000 s for locks, 100% of it for lock transaction, "
+			    "most for update a set n = ? where id1 = ?");
+}
+
+/* lock_timeout: the event of the end is missing. */
+static void wait_ends_with_the_abort(void **state)
+{
+	(void)state;
+	fire(WAIT, 11, 1, 42, "relation");
+	fire(ABORT, 11, 801, 5, NULL);
+	end_at(2001);
+	assert_string_equal(first(TAPIR_FOUND_LOCKS),
+			    "threads waited 800.00 ms for locks, 100% of it for lock relation 42");
+}
+
+static void abort_without_a_wait_ends_nothing(void **state)
+{
+	const struct tapir_kind *kind;
+
+	(void)state;
+	fire(WAIT, 11, 1, 42, "relation");
+	fire(WAIT_DONE, 11, 2, 42, "relation");
+	fire(ABORT, 11, 801, 5, NULL);
+	fire(ABORT, 12, 802, 5, NULL);
+	end_at(2001);
+	tapir_vec_for_each (kind, &tapir_timeline__pairs(f.tl)->kinds)
+		if (tapir_kind__is_called(kind, "lock")) {
+			assert_int_equal(kind->cnt, 1);
+			assert_int_equal(kind->unbegun, 0);
+		}
+}
+
+static void scan(unsigned cnt, uint64_t stack)
+{
+	for (unsigned i = 0; i < cnt; i++) {
+		struct tapir_rec_sample one = {
+			.tgid = 100, .tid = 100, .period = MS, .stack_id = stack};
+
+		tapir_rec__init(&one.h, TAPIR_REC_SAMPLE, sizeof(one), (10 + 100 * stack + i) * MS);
+		feeder_add(&f, &one.h);
+	}
+}
+
+static void scans_of_tables_are_told_with_the_statement(void **state)
+{
+	(void)state;
+	fire(QUERY, 100, 1, 0, "select count(*) from big where id = 4711");
+	scan(100, 1);
+	scan(100, 2);
+	scan(30, 4);
+	end_at(450);
+	assert_string_equal(first(TAPIR_FOUND_DOING),
+			    "87% of the CPU scans whole tables for rows (an index may be missing), "
+			    "most for select count(*) from big where id = ?");
+}
+
+static void rows_by_an_index_are_no_scan(void **state)
+{
+	(void)state;
+	scan(90, 3);
+	end_at(410);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_null(strstr(found.rows.data[i].text, "scans whole tables"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(lock_is_one_for_all_processes),
+		TEST(locks_of_many_transactions_are_one_kind),
+		TEST(wait_ends_with_the_abort),
+		TEST(abort_without_a_wait_ends_nothing),
+		TEST(scans_of_tables_are_told_with_the_statement),
+		TEST(rows_by_an_index_are_no_scan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See finding_doing.h. */
+#include "findings/finding_doing.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "findings/finding_impl.h"
+#include "lore/lore.h"
+
+#define MIN_SAMPLES	50u
+#define MAX_PROCESSES	65536u
+#define STATEMENT_BYTES 120u
+#define MOST_PERCENT	50
+
+/* ---- statements ----------------------------------------------------------------------------- */
+
+/* "where id = ?": those that differ in numbers alone are one. */
+static void add_without_numbers(const char *text, struct tapir_str *out)
+{
+	const char *end = text + strlen(text);
+	bool is_word = false;
+
+	while (end > text && strchr("; \t\r\n", end[-1]))
+		end--;
+	for (size_t len = 0; text < end && len < STATEMENT_BYTES; len++) {
+		bool is_number = !is_word && isdigit((unsigned char)*text);
+		size_t digits = is_number ? strspn(text, "0123456789.") : 1;
+
+		tapir_str__add_printable(out, is_number ? "?" : text, 1);
+		is_word = isalnum((unsigned char)*text) || *text == '_';
+		text += digits;
+	}
+}
+
+void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
+					struct tapir_found_labels *statements, uint64_t weight)
+{
+	const struct tapir_tl_thread *thread = tapir_timeline__thread(f->tl, tid);
+	const struct tapir_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
+	const struct tapir_interval *i = thread ? thread->open : NULL;
+	struct tapir_str text = {};
+
+	while (i && (!i->label || !tapir_finding_requests__is_one(&kinds[i->kind])))
+		i = i->outer;
+	if (!i)
+		return;
+	add_without_numbers(i->label, &text);
+	if (text.data)
+		tapir_found_labels__add(statements, 1, text.data, TAPIR_OWN_CODE_NONE, weight);
+	tapir_str__fini(&text);
+}
+
+void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements, uint64_t of,
+				    struct tapir_str *out)
+{
+	const struct tapir_found_label *worst = tapir_found_labels__worst(statements);
+
+	if (worst && worst->ns * 100 >= of * MOST_PERCENT)
+		tapir_str__addf(out, ", most for %s", worst->label);
+}
+
+/* ---- what for ------------------------------------------------------------------------------- */
+
+static const char *doing_of(const char *name)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_doing *d = lore->doings; d && d->function; d++) {
+			size_t len = strlen(d->function);
+			bool is_prefix = d->function[len - 1] == '*';
+
+			if (is_prefix ? !strncmp(name, d->function, len - 1)
+				      : !strcmp(name, d->function))
+				return d->what;
+		}
+	return NULL;
+}
+
+/* Of any function on the stack; kept by node as a pointer. */
+static const char *what_for(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint64_t *known = tapir_map__get(&f->doings.by_node, node);
+	const char *what = NULL;
+
+	if (known)
+		return (const char *)(uintptr_t)*known; // NOLINT
+	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !what;
+	     n = tree->nodes.data[n].parent)
+		what = doing_of(tree->names.data[tree->nodes.data[n].name]);
+	known = tapir_map__put(&f->doings.by_node, node, NULL);
+	if (known)
+		*known = (uintptr_t)what;
+	return what;
+}
+
+void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node)
+{
+	const char *what = what_for(f, node);
+
+	if (!what)
+		return;
+	tapir_found_labels__add(&f->doings.sums, 1, what, TAPIR_OWN_CODE_NONE, 1);
+	tapir_finding_doing__add_statement(f, tid, &f->doings.statements, 1);
+}
+
+static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->doings.sums);
+	double share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
+	double cpus = tapir_finding__cpus(f);
+	double cost = share * (cpus >= 0 && cpus < 1 ? cpus : 1);
+	struct tapir_str text = {};
+
+	if (!worst || worst->ns < MIN_SAMPLES || !tapir_found__counts(TAPIR_FOUND_DOING, cost))
+		return;
+	tapir_str__addf(&text, "%.0f%% of the CPU %s", share, worst->label);
+	tapir_finding_doing__add_worst(&f->doings.statements, worst->ns, &text);
+	tapir_found_list__add(list, TAPIR_FOUND_DOING, cost, worst->label, &text, NULL, NULL);
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid)
+{
+	if (f->doings.tgids.cnt < MAX_PROCESSES)
+		tapir_map__put(&f->doings.tgids, tgid, NULL);
+}
+
+/* How many of the processes with events were started in the recording. */
+static uint64_t started_cnt(const struct tapir_finding *f)
+{
+	const struct tapir_catalog *catalog = tapir_timeline__catalog(f->tl);
+	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);
+	const struct tapir_map *tgids = &f->doings.tgids;
+	uint64_t cnt = 0;
+
+	for (size_t i = 0; i < tgids->cap; i++) {
+		const struct tapir_rec_thread *rec =
+			tgids->slots[i].used
+				? tapir_catalog__thread(catalog, (uint32_t)tgids->slots[i].key,
+							stats->last_ns)
+				: NULL;
+
+		cnt += rec && rec->start_ns > stats->first_ns;
+	}
+	return cnt;
+}
+
+static void list_processes(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	uint64_t cnt = started_cnt(f);
+	double rate = seconds > 0 ? (double)cnt / seconds : 0;
+	struct tapir_str text = {};
+
+	if (cnt < MIN_SAMPLES || !tapir_found__counts(TAPIR_FOUND_PROCESSES, rate))
+		return;
+	tapir_str__addf(&text,
+			"%.0f processes are started a second, each for one connection or task",
+			rate);
+	tapir_found_list__add(list, TAPIR_FOUND_PROCESSES, rate, NULL, &text, NULL, NULL);
+}
+
+void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	list_purpose(f, list);
+	list_processes(f, list);
+}
+
+void tapir_finding_doing__fini(struct tapir_finding *f)
+{
+	tapir_map__fini(&f->doings.by_node);
+	tapir_map__fini(&f->doings.tgids);
+	tapir_found_labels__fini(&f->doings.sums);
+	tapir_found_labels__fini(&f->doings.statements);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_doing.h - what the CPU is used for where the name of the function that uses it does not
+ * tell (lore's doings: a database that scans tables), by the statement it is done for; and
+ * processes that are started all the time, one per connection. One thread.
+ */
+#ifndef TAPIR_USER_FINDING_DOING_H
+#define TAPIR_USER_FINDING_DOING_H
+
+#include "findings/found.h"
+#include "findings/weights.h"
+
+struct tapir_finding;
+
+struct tapir_doings {
+	struct tapir_map by_node; /* what it is done for, a pointer */
+	struct tapir_found_labels sums, statements;
+	struct tapir_map tgids;
+};
+
+void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node);
+/* An event of a process. */
+void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid);
+/* Weighs the request that a thread works for, its numbers left out. */
+void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
+					struct tapir_found_labels *statements, uint64_t weight);
+/* ", most for SELECT ...", if one has most of it. */
+void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements, uint64_t of,
+				    struct tapir_str *out);
+void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_doing__fini(struct tapir_finding *f);
+
+#endif
