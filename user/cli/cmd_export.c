@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/export_job.h"
+#include "render/record_finding.h"
 #include "render/human_units.h"
 #include "cli/newest_file.h"
 #include "cli/recording_file.h"
@@ -27,14 +28,15 @@ struct args {
 };
 
 const struct tapir_export_format tapir_export_formats[] = {
-	{"nettrace", "everything, for PerfView and TraceEvent", tapir_export__nettrace, true},
+	{"nettrace", "everything, for PerfView and TraceEvent", tapir_export__nettrace, true,
+	 false},
 	{"speedscope", "stacks of each thread over time, for speedscope.app",
-	 tapir_export__speedscope, false},
+	 tapir_export__speedscope, false, true},
 	{"folded", "one stack per line with its count, for flame graph scripts",
-	 tapir_export__folded, false},
-	{"pprof", "one count per stack, for go tool pprof", tapir_export__pprof, true},
+	 tapir_export__folded, false, false},
+	{"pprof", "one count per stack, for go tool pprof", tapir_export__pprof, true, false},
 	{"perfscript", "samples as 'perf script' prints them, for Firefox Profiler",
-	 tapir_export__perf_script, false},
+	 tapir_export__perf_script, false, true},
 	{},
 };
 
@@ -108,6 +110,10 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 
 	if (err)
 		return err;
+	/* With symbols to fetch, it would have other names than the stacks. */
+	if (find_format(args->format)->has_head && !args->symbols.words.cnt &&
+	    !args->symbols.has_default)
+		tapir_record_finding__add(cli->words.data[0], &job.head);
 	tapir_long_read__start(&job.read, reader, cli);
 	err = find_format(args->format)->write(&job);
 	if (!err) /* names may have been fetched after the last record */
@@ -120,6 +126,7 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	say_end(&job, err);
 	tapir_output_file__close(&job.file);
 	tapir_event_choice__fini(&job.choice);
+	tapir_str__fini(&job.head);
 	tapir_str__fini(&job.out);
 	return err;
 }

@@ -2,6 +2,7 @@
 /* Formats that user/export writes: the loop around each, and what it could not take. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/diag.h"
 #include "base/log.h"
@@ -34,12 +35,25 @@ static bool is_perf_script_record(const struct tapir_export_job *job, const stru
 	       !tapir_catalog__meta_value(tapir_reader__catalog(job->reader), "sample_event").len;
 }
 
+/* Readers of the format skip lines that begin with '#'. */
+static void add_comments(struct tapir_export_job *job)
+{
+	const char *line = job->head.data;
+
+	for (size_t len; line && *line; line += len) {
+		len = strcspn(line, "\n") + 1;
+		tapir_str__adds(&job->out, "# ");
+		tapir_str__add(&job->out, line, len);
+	}
+}
+
 int tapir_export__perf_script(struct tapir_export_job *job)
 {
 	struct tapir_perf_script script = {.catalog = tapir_reader__catalog(job->reader)};
 	const struct tapir_rec *rec;
 	int err;
 
+	add_comments(job);
 	while ((err = tapir_export_job__next(job, &rec)) > 0) {
 		if (is_perf_script_record(job, rec))
 			tapir_perf_script__add(&script, rec, &job->out);
@@ -53,15 +67,29 @@ int tapir_export__perf_script(struct tapir_export_job *job)
 
 /* ---- speedscope ----------------------------------------------------------------------------- */
 
+/* "slow.tapir: 52% of the CPU in GC ..." */
+static void add_title(const struct tapir_export_job *job, struct tapir_str *out)
+{
+	tapir_str__adds(out, job->title);
+	if (!job->head.len)
+		return;
+	tapir_str__adds(out, ": ");
+	tapir_str__add(out, job->head.data, strcspn(job->head.data, "\n"));
+}
+
 static int write_speedscope(struct tapir_export_job *job, struct tapir_speedscope *s)
 {
+	struct tapir_str title = {};
 	int err = 0;
 
-	while (!err && tapir_speedscope__next_part(s, job->title, &job->out)) {
+	add_title(job, &title);
+	while (!err &&
+	       tapir_speedscope__next_part(s, title.data ? title.data : job->title, &job->out)) {
 		err = tapir_long_read__check(&job->read);
 		if (!err)
 			err = tapir_output_file__flush_much(&job->file, &job->out);
 	}
+	tapir_str__fini(&title);
 	if (!err && tapir_speedscope__left_out(s))
 		tapir_warn("%" PRIu64 " samples are left out: the limit of %u MB is reached",
 			   tapir_speedscope__left_out(s), TAPIR_SPEEDSCOPE_MAX_BYTES >> 20);

@@ -13,6 +13,7 @@ struct tapir_export_job {
 	struct tapir_output_file file;
 	struct tapir_str out;		  /* on its way to file */
 	const char *title;		  /* the recording's name */
+	struct tapir_str head;		  /* lines of the finding; empty: none */
 	bool of_offcpu;			  /* folded: time off the CPU, not samples */
 	struct tapir_event_choice choice; /* these events instead of samples; no glob: of both */
 };
@@ -28,6 +29,7 @@ struct tapir_export_format {
 	 * line. */
 	int (*write)(struct tapir_export_job *job);
 	bool is_binary;
+	bool has_head; /* a place for the finding */
 };
 
 extern const struct tapir_export_format tapir_export_formats[];

@@ -111,28 +111,52 @@ static void print_lines(char *lines)
 	}
 }
 
-void tapir_record_finding__print(const char *path, bool has_samples)
+/* False: they are left out. */
+static bool read_in_time(const char *path, off_t bytes, struct tapir_str *headline,
+			 struct tapir_str *also, bool *has_stacks)
 {
 	struct sigaction action = {.sa_handler = on_signal}, old_int, old_term;
-	struct tapir_str headline = {}, also = {};
-	bool has_stacks = has_samples;
 	int diag_cnt = tapir_diag__cnt();
-	off_t bytes;
-
-	if (!is_regular(path, &bytes))
-		return;
+	bool is_read;
 
 	was_interrupted = 0;
 	sigaction(SIGINT, &action, &old_int);
 	sigaction(SIGTERM, &action, &old_term);
-	if (bytes <= MAX_BYTES && !read_headline(path, &headline, &also, &has_stacks)) {
-		tapir_info("%s", headline.data);
-		print_lines(also.data);
-	}
+	is_read = bytes <= MAX_BYTES && !read_headline(path, headline, also, has_stacks);
 	tapir_diag__rewind(diag_cnt);
 	sigaction(SIGINT, &old_int, NULL);
 	sigaction(SIGTERM, &old_term, NULL);
+	return is_read;
+}
+
+void tapir_record_finding__print(const char *path, bool has_samples)
+{
+	struct tapir_str headline = {}, also = {};
+	bool has_stacks = has_samples;
+	off_t bytes;
+
+	if (!is_regular(path, &bytes))
+		return;
+	if (read_in_time(path, bytes, &headline, &also, &has_stacks)) {
+		tapir_info("%s", headline.data);
+		print_lines(also.data);
+	}
 	print_next(path, has_stacks);
+	tapir_str__fini(&headline);
+	tapir_str__fini(&also);
+}
+
+void tapir_record_finding__add(const char *path, struct tapir_str *out)
+{
+	struct tapir_str headline = {}, also = {};
+	bool has_stacks;
+	off_t bytes;
+
+	if (is_regular(path, &bytes) && read_in_time(path, bytes, &headline, &also, &has_stacks)) {
+		tapir_str__add(out, headline.data, headline.len);
+		tapir_str__addc(out, '\n');
+		tapir_str__add(out, also.data, also.len);
+	}
 	tapir_str__fini(&headline);
 	tapir_str__fini(&also);
 }

@@ -8,11 +8,18 @@
 
 #include <stdbool.h>
 
+#include "base/str.h"
+
 /*
  * On stderr, as information; nothing for what is no regular file. The file is read again; the
  * finding is left out where that is larger than 256 MB or takes more than two seconds, or when
  * SIGINT or SIGTERM comes. has_samples: what is assumed of the file then.
  */
 void tapir_record_finding__print(const char *path, bool has_samples);
+
+/*
+ * The same lines, each with '\n', for the head of an export; nothing where they are left out above.
+ */
+void tapir_record_finding__add(const char *path, struct tapir_str *out);
 
 #endif
