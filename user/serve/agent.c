@@ -137,6 +137,15 @@ static void end_task(struct tapir_agent_task *task, uint64_t now_ns)
 		task->ended_ns = now_ns;
 }
 
+void tapir_agent__end_task(struct tapir_agent *agent, pid_t pid)
+{
+	struct tapir_agent_task *task;
+
+	tapir_vec_for_each (task, &agent->tasks)
+		if (task->pid == pid)
+			end_task(task, tapir_clock__now_ns());
+}
+
 static void forget_task(struct tapir_agent *agent, pid_t pid)
 {
 	for (size_t i = 0; i < agent->tasks.cnt; i++) {

@@ -69,6 +69,9 @@ typedef int (*tapir_task_fn)(void *ctx, int client_fd);
 int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
 			    tapir_task_fn run, void *ctx);
 
+/* Asks a task to end, and kills it if it has not ended after 20 seconds. */
+void tapir_agent__end_task(struct tapir_agent *agent, pid_t pid);
+
 /* Recordings that run now. */
 size_t tapir_agent__recordings(const struct tapir_agent *agent);
 

@@ -275,7 +275,7 @@ static bool stop(struct tapir_agent *agent, size_t at, const char *format, bool 
 		s->waiter_fd = fd;
 		s->waiter_format = format;
 		s->goes_after = goes_after;
-		kill(s->pid, SIGTERM);
+		tapir_agent__end_task(agent, s->pid);
 		return true;
 	}
 	is_taken = hand_out(agent, s, format, fd);
@@ -332,7 +332,7 @@ void tapir_sessions__check_leases(struct tapir_agent *agent)
 		    now_ns - s->touched_ns < s->lease_ns)
 			continue;
 		s->state = TAPIR_SESSION_STOPPING;
-		kill(s->pid, SIGTERM);
+		tapir_agent__end_task(agent, s->pid);
 	}
 }
 
