@@ -175,12 +175,16 @@ def test_wrong_use_is_refused_with_one_line(t):
         file.write("<instrumentationManifest><instrumentation><events><provider name='P'>\n"
                    "  <events><event value='1' level='win:Loud'/></events></provider></events></instrumentation>"
                    "</instrumentationManifest>")
+    with open(t.path("asm.man"), "w", encoding="ascii") as file:
+        file.write("<instrumentationManifest><instrumentation><events><provider name='P&quot;\\n.byte 1'><events>"
+                   "<event value='1' symbol='E'/></events></provider></events></instrumentation></instrumentationManifest>")
     for argv, code, text in (((), 2, "Usage: tapir-manifest"), (("x.man",), 2, "Usage: "),
                              (("x.man", "-o", t.path("d"), "--style", "odd"), 2, "unknown style 'odd'"),
                              (("--odd",), 2, "unknown option --odd"), (("x.man", "-o"), 2, "-o requires a value"),
                              ((t.path("none.man"), "-o", t.path("d")), 1, "No such file or directory"),
                              ((t.path("bad.man"), "-o", t.path("d")), 1,
                               t.path("bad.man") + ":2:28: attribute level of <event> is 'win:Loud': expected win:LogAlways"),
+                             ((t.path("asm.man"), "-o", t.path("d")), 1, "has a character that no probe can have"),
                              ((manifest_values.providers()[RUNTIME].file, "-o", t.path("bad.man")), 1, "Not a directory")):
         run = t.run(tool, *argv)
         t.eq(run.rc, code, f"exit of {argv}")

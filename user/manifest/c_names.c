@@ -9,6 +9,7 @@
 #include "base/diag.h"
 
 #define ARENA_MAX_BYTES (64u << 20)
+#define DEPTH_MAX	7u   /* structures in structures: as usdt/provider has it */
 #define FIELD_MAX	255u /* TAPIR_MAX_FIELDS of tapir/provider.h */
 
 /* Words of C11 and C++11 that a field may have as its name. */
@@ -248,6 +249,30 @@ static unsigned count_fields(const struct tapir_layout_field *fields, unsigned c
 	return sum;
 }
 
+/* Deeper than libtapir goes, or a structure of nothing, which it refuses. */
+static bool has_odd_struct(const struct tapir_layout_field *fields, unsigned cnt, unsigned depth)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (fields[i].type == TAPIR_LAYOUT_STRUCT &&
+		    (!fields[i].member_cnt || depth == DEPTH_MAX ||
+		     has_odd_struct(fields[i].members, fields[i].member_cnt, depth + 1)))
+			return true;
+	return false;
+}
+
+/* The name becomes part of assembler text, where quotes, '%' and backslashes mean something. */
+static int check_name(const struct c_provider *p)
+{
+	for (const char *c = p->layout->name; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("._- +/:", *c))
+			return tapir_diag__fail(
+				-EINVAL,
+				"the name of provider %s has a character that no probe "
+				"can have: expected letters, digits and . _ - + / :",
+				p->id);
+	return 0;
+}
+
 static int check_event(const struct c_provider *p, unsigned idx)
 {
 	const struct c_event *ev = &p->events[idx], *other = find_event(p, idx, ev->id);
@@ -262,6 +287,12 @@ static int check_event(const struct c_provider *p, unsigned idx)
 		return tapir_diag__fail(-EINVAL,
 					"provider %s: event %s: expected at most %u fields",
 					p->layout->name, ev->id, FIELD_MAX);
+	if (has_odd_struct(ev->layout->fields, ev->layout->field_cnt, 0))
+		return tapir_diag__fail(
+			-EINVAL,
+			"provider %s: event %s: expected structures with members, at "
+			"most %u deep",
+			p->layout->name, ev->id, DEPTH_MAX);
 	if (ev->layout->level > 5)
 		return tapir_diag__fail(-EINVAL,
 					"provider %s: level %u of event %s: expected 0 to 5",
@@ -299,6 +330,8 @@ int c_provider__init(struct c_provider *p, const struct tapir_manifest *manifest
 	p->events = tapir_arena__alloc(&p->arena, p->layout->event_cnt * sizeof(*p->events) + 1);
 	if (!p->id || !p->events)
 		err = -ENOMEM;
+	if (!err)
+		err = check_name(p);
 	for (unsigned i = 0; i < p->layout->event_cnt && !err; i++)
 		err = name_event(p, i);
 	if (err == -ENOMEM)
