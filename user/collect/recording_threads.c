@@ -80,7 +80,10 @@ void tapir_recording__end_snapshots(struct recording *r)
 		return;
 	left_cnt = tapir_targets__list_live(r->targets, NAMED_MAX, &tgids);
 	if (left_cnt)
-		tapir_debug("%zu processes are not in the last snapshot", left_cnt);
+		tapir_info(
+			"the snapshot at the end has the threads of %u processes; %zu others are "
+			"not in it",
+			NAMED_MAX, left_cnt);
 	opts.tgids = tgids.data;
 	opts.tgid_cnt = tgids.cnt;
 	if (tgids.cnt && take(r, &opts))
