@@ -98,8 +98,10 @@ static void write_facts(const struct threadpool *v, struct tapir_view_result *re
 				v->changes.cnt + v->more);
 	tapir_view_result__fact(result, "starved", "changes for starvation", TAPIR_CELL_COUNT,
 				v->starved);
-	tapir_view_result__fact(result, "queued", "work taken from the queue", TAPIR_CELL_COUNT,
-				v->queued_cnt);
+	/* None at all: the events of the queue were not recorded. */
+	tapir_view_result__fact(result, "queued",
+				v->queued_cnt ? "work taken from the queue" : NULL,
+				TAPIR_CELL_COUNT, v->queued_cnt);
 	tapir_view_result__fact(result, "queued_p50_ns", v->queued_cnt ? "queued, median" : NULL,
 				TAPIR_CELL_NS, tapir_histogram__percentile(&v->queued, 50));
 	tapir_view_result__fact(result, "queued_p99_ns", v->queued_cnt ? "queued, 99%" : NULL,
@@ -127,6 +129,10 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__text(result, t, v->changes.data[i].reason);
 	}
 	write_facts(v, result);
+	if (v->changes.cnt && !v->queued_cnt && !v->half)
+		tapir_view_result__note(result,
+					"how long work was queued was not recorded: `tapir record "
+					"--profile threadpool` records it");
 	if (v->changes.cnt > v->asked.top)
 		tapir_view_result__note(result, "%zu more changes (--all shows them)",
 					v->changes.cnt - (size_t)v->asked.top);
