@@ -141,10 +141,11 @@ bench: ## tapir beside its peers; a few minutes
 	$(Q)$(MAKE) --no-print-directory all targets bench-bins
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/run.py
 
-bench-stacks: ## shares of whole user stacks, by program (tests/stacks)
+bench-stacks: ## shares of whole user stacks, by program, and what they cost (tests/stacks)
 	$(Q)scripts/bootstrap build test stacks
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(PYTHON) tests/stacks/run.py --build $(BUILD)
+	$(Q)$(PYTHON) tests/stacks/cost.py --build $(BUILD)
 
 bench-large: ## memory and speed of reading 10 GB and 10 M stacks; half an hour, 12 GB of disk
 	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bench/make_trace
