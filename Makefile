@@ -141,6 +141,10 @@ bench: ## tapir beside its peers; a few minutes
 	$(Q)$(MAKE) --no-print-directory all targets bench-bins
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/run.py
 
+.PHONY: bench-lib
+bench-lib: $(BUILD)/tests/bench/bench_lib ## what libtapir costs a program; half a minute
+	$(Q)$(BUILD)/tests/bench/bench_lib
+
 bench-stacks: ## shares of whole user stacks, by program, and what they cost (tests/stacks)
 	$(Q)scripts/bootstrap build test stacks
 	$(Q)$(MAKE) --no-print-directory all
