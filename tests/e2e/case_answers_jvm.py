@@ -108,7 +108,8 @@ def test_first_line_names_the_defect_of_each_jvm(t):
     near(t, leads(t, reports["lock"], "locks", "for a java.util.concurrent lock", "cashier-*"), said["lock"]["waited_s"] / seconds["lock"],
          "threads")
     t.eq(leads(t, reports["deadlock"], "deadlock", "transfer-*", "for a monitor throughout"), 2, "threads")
-    near(t, leads(t, reports["systemgc"], "induced-gc", "System.gc()"), said["systemgc"]["gcs"] / seconds["systemgc"], "collections a second")
+    near(t, leads(t, reports["systemgc"], "induced-gc", "System.gc()"), said["systemgc"]["gcs"] / seconds["systemgc"], "collections a second",
+         0.3)
     near(t, leads(t, reports["humongous"], "humongous"), said["humongous"]["gcs"] / seconds["humongous"], "collections a second", 0.3)
     near(t, leads(t, reports["leak"], "heap-growth", "the old generation grows"), said["leak"]["count"] / 1e6 / seconds["leak"], "MB/s", 0.5)
     near(t, leads(t, reports["metaspace"], "class-growth", "metaspace"), said["metaspace"]["count"] / seconds["metaspace"], "classes a second", 0.3)

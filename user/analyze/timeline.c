@@ -143,6 +143,11 @@ int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	return err ? err : tl->failed ? -ENOMEM : 0;
 }
 
+bool tapir_timeline__is_told(const struct tapir_timeline *tl, uint32_t tgid)
+{
+	return tapir_tl__is_told(tl, tgid, tgid);
+}
+
 int tapir_timeline__finish(struct tapir_timeline *tl)
 {
 	tapir_reorder__finish(tl->reorder);

@@ -203,14 +203,24 @@ static void list_classes(const struct tapir_jvm_counts *jvm, struct tapir_found_
 			      "counters");
 }
 
+/* For how long its counters were read: from a moment after the recording began. */
+static double seconds_of(const struct tapir_finding *f, const struct tapir_jvm_counts *jvm)
+{
+	const struct tapir_jvm_series *s = &jvm->loaded;
+	uint64_t read_ns = s->last_ns - s->first_ns;
+
+	return (double)(read_ns ? read_ns : tapir_timeline__span_ns(f->tl)) / 1e9;
+}
+
 bool tapir_finding_jvm__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
 	const struct tapir_jvm_counts *jvm;
 	const struct tapir_jvm_cause *cause;
 	bool has_cause = false;
 
 	tapir_vec_for_each (jvm, &f->jvm.jvms) {
+		double seconds = seconds_of(f, jvm);
+
 		tapir_vec_for_each (cause, &jvm->causes)
 			has_cause |= seconds > 0 && list_cause(jvm, cause, seconds, list);
 		list_growth(jvm, list);
