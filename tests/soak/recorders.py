@@ -26,6 +26,14 @@ class Tapir(subprocess.Popen):
     def __init__(self, *args, **options):
         self.began, self.ended = time.clock_gettime(time.CLOCK_BOOTTIME), None
         super().__init__(*args, **options)
+        self.ids = {self.pid}
+
+    def note_threads(self):
+        """Before a kill: the thread that ends last closes everything, and its id is what the kernel's log has."""
+        try:
+            self.ids |= {int(task) for task in os.listdir(f"/proc/{self.pid}/task")}
+        except OSError:
+            pass
 
     def wait(self, timeout=None):
         code = super().wait(timeout)
@@ -48,8 +56,8 @@ class Tapirs:
         return process
 
     def was(self, pid, when):
-        """Whether one of ours had this id then. The kernel's log is a little off the clock."""
-        return any(pid == own.pid and own.began - CLOCKS_OFF <= when <= (own.ended or when) + CLOCKS_OFF for own in self.all)
+        """Whether one of ours, or a thread of it, had this id then. The kernel's log is a little off the clock."""
+        return any(pid in own.ids and own.began - CLOCKS_OFF <= when <= (own.ended or when) + CLOCKS_OFF for own in self.all)
 
 
 class Loop(threading.Thread):
@@ -115,5 +123,6 @@ class Killer(Loop):
         if self.chance.random() < 0.2:
             process.send_signal(signal.SIGINT)
             time.sleep(self.chance.uniform(0, 0.05))
+        process.note_threads()
         process.kill()
         process.wait()

@@ -175,6 +175,7 @@ class Soak:
             thread.join(120)
         time.sleep(3)  # for a library to leave a process
         storm = self.long["soakstorm"]
+        self.main.note_threads()
         self.main.send_signal(signal.SIGINT)
         try:
             rc = self.main.wait(60)

@@ -190,6 +190,35 @@ static void dead_process_is_forgotten_after_the_segment_behind_its_exit(void **s
 	assert_int_equal(file_at(f->live, 2, 0x1800, 15), 2); /* it lives */
 }
 
+static void describe_thread_at(struct fixture *f, uint32_t tgid, uint32_t tid, uint64_t time_ns)
+{
+	struct tapir_rec_thread rec = {.tgid = tgid, .tid = tid};
+
+	(void)f;
+	tapir_rec__init(&rec.h, TAPIR_REC_THREAD, sizeof(rec), time_ns);
+	assert_true(tapir_catalog__describe(f->live, &rec.h) >= 0);
+}
+
+/* Also one that was met when its process was being forgotten. */
+static void threads_are_forgotten_with_or_after_their_process(void **state)
+{
+	struct fixture *f = *state;
+
+	process_at(f, f->live, 1, 0, 10, TAPIR_PROCESS_EXEC);
+	process_at(f, f->live, 2, 0, 10, TAPIR_PROCESS_EXEC);
+	describe_thread_at(f, 1, 1, 11);
+	describe_thread_at(f, 2, 2, 11);
+	process_at(f, f->live, 1, 0, 20, TAPIR_PROCESS_EXIT);
+	tapir_catalog__new_segment(f->live);
+	tapir_catalog__new_segment(f->live);
+	describe_thread_at(f, 1, 3, 19); /* a record of another CPU that came late */
+	for (int i = 0; i < 4; i++)
+		tapir_catalog__new_segment(f->live);
+	assert_null(tapir_catalog__thread(f->live, 1, 30));
+	assert_null(tapir_catalog__thread(f->live, 3, 30));
+	assert_non_null(tapir_catalog__thread(f->live, 2, 30));
+}
+
 static void stack_is_kept_for_two_segments(void **state)
 {
 	struct fixture *f = *state;
@@ -444,6 +473,7 @@ int main(void)
 		CASE(utc_is_by_the_pair_before_when_clocks_jump),
 		CASE(repeated_process_is_no_news_and_stays_what_it_was),
 		CASE(dead_process_is_forgotten_after_the_segment_behind_its_exit),
+		CASE(threads_are_forgotten_with_or_after_their_process),
 		CASE(stack_is_kept_for_two_segments),
 		CASE(stacks_are_those_of_the_last_two_segments),
 		CASE(version_is_of_names_not_of_stacks),

@@ -292,7 +292,7 @@ static bool sweep_thread(struct tapir_catalog *c, uint64_t *value)
 	struct entry *newest = (struct entry *)(uintptr_t)*value;
 	const struct tapir_rec_thread *t = (const struct tapir_rec_thread *)newest->rec;
 	const struct process *p = tapir_catalog__in(&c->processes, t->tgid);
-	bool dead = p && p->exit_ns && is_stale(c, p->exit_gen);
+	bool dead = !p || (p->exit_ns && is_stale(c, p->exit_gen)); /* !p: forgotten before it */
 
 	sweep_chain(c, &newest, keeps_unused(c) && !dead);
 	*value = (uint64_t)(uintptr_t)newest;
