@@ -32,6 +32,7 @@ SAN     ?=
 BUILD   ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 comma   := ,
 PREFIX  ?= /usr/local
+LIBDIR  ?= lib
 DESTDIR ?=
 
 CC      ?= gcc
@@ -220,6 +221,15 @@ check-dotnet: ## slow cases of .NET 8 and 9, single-file and native programs
 format: ## clang-format the C files
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' | grep -v '^vmlinux/')
 
+.PHONY: deb check-deb
+deb: ## Debian packages, below build/deb
+	$(Q)scripts/bootstrap build packages
+	$(Q)BUILD=$(BUILD) scripts/deb
+
+check-deb: ## build them twice, judge them, install and remove them in a clean Debian 12
+	$(Q)scripts/bootstrap build packages
+	$(Q)BUILD=$(BUILD) scripts/deb check
+
 docs: $(BUILD)/man/tapir.1 $(BUILD)/tapir.bash $(MAN3)
 
 $(BUILD)/man3/%.3: %.h scripts/man3
@@ -234,12 +244,12 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	    install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$(basename $$page); done
 	install -D -m 0644 $(BUILD)/tapir.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
 	for page in $(MAN3); do install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man3/tapir_$$(basename $$page); done
-	install -D -m 0644 $(USDT_LIB) $(DESTDIR)$(PREFIX)/lib/libtapir.a
-	install -m 0755 $(USDT_SO) $(DESTDIR)$(PREFIX)/lib/libtapir.so.$(VERSION)
-	ln -sf libtapir.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libtapir.so.0
-	ln -sf libtapir.so.0 $(DESTDIR)$(PREFIX)/lib/libtapir.so
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' usdt/tapir.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/tapir.pc
+	install -D -m 0644 $(USDT_LIB) $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.a
+	install -m 0755 $(USDT_SO) $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.so.$(VERSION)
+	ln -sf libtapir.so.$(VERSION) $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.so.0
+	ln -sf libtapir.so.0 $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.so
+	install -d $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' usdt/tapir.pc.in >$(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/tapir.pc
 	install -d $(DESTDIR)$(PREFIX)/include/tapir
 	install -m 0644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/tapir/
 
@@ -247,8 +257,8 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/tapir $(DESTDIR)$(PREFIX)/bin/tapir-manifest $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1 $(DESTDIR)$(PREFIX)/share/man/man[17]/tapir-*.[17]
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man3/tapir_,$(notdir $(MAN3)))
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/lib/,libtapir.so libtapir.so.0 libtapir.so.$(VERSION) pkgconfig/tapir.pc)
-	rm -f $(DESTDIR)$(PREFIX)/lib/libtapir.a $(addprefix $(DESTDIR)$(PREFIX)/include/tapir/,$(notdir $(PUBLIC_HEADERS)))
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/$(LIBDIR)/,libtapir.so libtapir.so.0 libtapir.so.$(VERSION) pkgconfig/tapir.pc)
+	rm -f $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.a $(addprefix $(DESTDIR)$(PREFIX)/include/tapir/,$(notdir $(PUBLIC_HEADERS)))
 	-rmdir $(DESTDIR)$(PREFIX)/include/tapir
 
 clean: ## remove the build directories

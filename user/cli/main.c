@@ -10,15 +10,26 @@
 #include "foreign/file_system.h"
 
 /* In the order a newcomer needs them. */
+/* clang-format off */
 static const struct tapir_command *const commands[] = {
-	&tapir_cmd_doctor,     &tapir_cmd_ps,
-	&tapir_cmd_stacks,     &tapir_cmd_list,
-	&tapir_cmd_record,     &tapir_cmd_trace,
-	&tapir_cmd_report,     &tapir_cmd_events,
-	&tapir_cmd_flamegraph, &tapir_cmd_export,
-	&tapir_cmd_symbolize,  &tapir_cmd_serve,
-	&tapir_cmd_help,       NULL,
+	&tapir_cmd_doctor,
+	&tapir_cmd_ps,
+	&tapir_cmd_stacks,
+	&tapir_cmd_list,
+	&tapir_cmd_record,
+	&tapir_cmd_trace,
+	&tapir_cmd_report,
+	&tapir_cmd_events,
+	&tapir_cmd_flamegraph,
+	&tapir_cmd_export,
+	&tapir_cmd_symbolize,
+#ifndef TAPIR_STATIC /* no HTTP: GnuTLS is in no static library */
+	&tapir_cmd_serve,
+#endif
+	&tapir_cmd_help,
+	NULL,
 };
+/* clang-format on */
 
 static int run(struct tapir_cli *cli)
 {
