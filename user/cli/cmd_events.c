@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "export/event_choice.h"
-#include "cli/newest_file.h"
 #include "cli/pager.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
@@ -154,7 +153,7 @@ static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 
-	int err = tapir_newest_file__choose(cli, true);
+	int err = tapir_recording_file__choose(cli, true);
 
 	if (err)
 		return err;

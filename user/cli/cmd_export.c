@@ -12,7 +12,6 @@
 #include "cli/export_job.h"
 #include "render/record_finding.h"
 #include "render/human_units.h"
-#include "cli/newest_file.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "render/screen.h"
@@ -145,7 +144,7 @@ static int check(struct tapir_cli *cli, const struct args *args,
 		return tapir_cli__usage(cli, "--event offcpu requires --format folded");
 	if (format->is_binary && is_stdout(args) && tapir_screen__is_tty(stdout))
 		return tapir_cli__usage(cli, "%s is binary: use -o OUT", format->name);
-	return tapir_newest_file__choose(cli, false);
+	return tapir_recording_file__choose(cli, false);
 }
 
 static int run(struct tapir_cli *cli)

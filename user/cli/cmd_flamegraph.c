@@ -18,7 +18,6 @@
 #include "render/flamegraph_svg.h"
 #include "cli/output_file.h"
 #include "trace/pids_seen.h"
-#include "cli/newest_file.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "cli/terminal.h"
@@ -275,7 +274,7 @@ static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 
-	int err = tapir_newest_file__choose(cli, false);
+	int err = tapir_recording_file__choose(cli, false);
 
 	if (err)
 		return err;

@@ -6,7 +6,6 @@
 
 #include "base/diag.h"
 #include "cli/commands.h"
-#include "cli/newest_file.h"
 #include "cli/pager.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
@@ -171,7 +170,7 @@ static int run(struct tapir_cli *cli)
 	int err = check(cli, args);
 
 	if (!err)
-		err = tapir_newest_file__choose(cli, false);
+		err = tapir_recording_file__choose(cli, false);
 	if (err)
 		return err;
 	if (!args->json)

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/long_read.h"
-#include "cli/newest_file.h"
 #include "cli/output_file.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
@@ -134,7 +133,7 @@ static int symbolize(struct tapir_reader *reader, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	int err = tapir_newest_file__choose(cli, false);
+	int err = tapir_recording_file__choose(cli, false);
 
 	if (err)
 		return err;

@@ -31,6 +31,14 @@ int tapir_manifests__add(const struct tapir_words *paths);
 void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines);
 
 /*
+ * Puts the newest *.tapir of the current directory in front of cli->words when they name no file,
+ * and prints its name: a regular file of the calling user (under sudo, of the user who ran sudo). A
+ * usage error if there is none. has_glob: a word that names no file is another argument of the
+ * command.
+ */
+int tapir_recording_file__choose(struct tapir_cli *cli, bool has_glob);
+
+/*
  * Opens FILE, the first word, calls work, and reports on stderr what could not be read: a missing
  * end, or (an error) damage. Returns what work returned, if < 0.
  */
