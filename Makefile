@@ -240,7 +240,7 @@ $(BUILD)/man3/%.3: %.h scripts/man3
 install: all ## install below $(DESTDIR)$(PREFIX)
 	install -D -m 0755 $(TAPIR) $(DESTDIR)$(PREFIX)/bin/tapir
 	install -D -m 0755 $(MANIFEST) $(DESTDIR)$(PREFIX)/bin/tapir-manifest
-	for page in $(BUILD)/man/*.[17]; do \
+	for page in $(BUILD)/man/*.[17] user/manifest/tapir-manifest.1; do \
 	    install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$(basename $$page); done
 	install -D -m 0644 $(BUILD)/tapir.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
 	for page in $(MAN3); do install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man3/tapir_$$(basename $$page); done
@@ -249,13 +249,13 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	ln -sf libtapir.so.$(VERSION) $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.so.0
 	ln -sf libtapir.so.0 $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.so
 	install -d $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' usdt/tapir.pc.in >$(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/tapir.pc
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' usdt/tapir.pc.in >$(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/tapir.pc
 	install -d $(DESTDIR)$(PREFIX)/include/tapir
 	install -m 0644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/tapir/
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/tapir $(DESTDIR)$(PREFIX)/bin/tapir-manifest $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
-	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1 $(DESTDIR)$(PREFIX)/share/man/man[17]/tapir-*.[17]
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1 $(DESTDIR)$(PREFIX)/share/man/man1/tapir-manifest.1 $(DESTDIR)$(PREFIX)/share/man/man[17]/tapir-*.[17]
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man3/tapir_,$(notdir $(MAN3)))
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/$(LIBDIR)/,libtapir.so libtapir.so.0 libtapir.so.$(VERSION) pkgconfig/tapir.pc)
 	rm -f $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.a $(addprefix $(DESTDIR)$(PREFIX)/include/tapir/,$(notdir $(PUBLIC_HEADERS)))
