@@ -54,7 +54,7 @@ TAPIR_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DTAPIR_VERSION='"$(VERSION)"' $(WARN) 
 LIBS    := -lbpf -lelf -ldw -lzstd -ldeflate -llzma -lz -liberty -lcap -lmicrohttpd -ljansson -lseccomp -lprotobuf-c -lm -pthread
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 
-BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
+BPF_CFLAGS := -std=gnu11 -g -ffile-prefix-map=$(CURDIR)=. -O2 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
               -Wno-unused-parameter -Wno-sign-compare -Wno-missing-declarations -Iinclude -I. \
               -isystem vmlinux/$(ARCH) -I/usr/include/$(MULTIARCH) -MD -MP
 

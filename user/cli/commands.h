@@ -11,6 +11,7 @@ extern const struct tapir_command tapir_cmd_export;
 extern const struct tapir_command tapir_cmd_flamegraph;
 extern const struct tapir_command tapir_cmd_help;
 extern const struct tapir_command tapir_cmd_list;
+extern const struct tapir_command tapir_cmd_mcp;
 extern const struct tapir_command tapir_cmd_ps;
 extern const struct tapir_command tapir_cmd_record;
 extern const struct tapir_command tapir_cmd_report;

@@ -25,6 +25,7 @@ static const struct tapir_command *const commands[] = {
 	&tapir_cmd_symbolize,
 #ifndef TAPIR_STATIC /* no HTTP: GnuTLS is in no static library */
 	&tapir_cmd_serve,
+	&tapir_cmd_mcp,
 #endif
 	&tapir_cmd_help,
 	NULL,
