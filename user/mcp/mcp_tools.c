@@ -114,7 +114,7 @@ static const struct tool tools[] = {
 		   "counters, or slow=EVENT"},
 		  OF_RECORDING,
 		  {"pid", PID, false, "--pid", "only this process"},
-		  {"top", COUNT, false, "--top", "at most so many rows of a table"}},
+		  {"top", COUNT, false, "--top", "at most this many rows of a table"}},
 	 .reads = true},
 	{.name = "stacks",
 	 .what = "What all threads of a process do now, kernel, native and managed frames, grouped",
