@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "serve/agent_impl.h"
 #include "serve/front.h"
+#include "serve/mhd.h"
 #include "serve/private_file.h"
 #include "serve/sessions.h"
 
@@ -525,8 +526,11 @@ int tapir_agent__run(const struct tapir_serve_config *config)
 				    .state_fd = -1,
 				    .signal_fd = -1,
 				    .started_ns = tapir_clock__now_ns()};
-	int err = start(&agent);
+	int err = tapir_mhd__load(); /* for its HTTP processes */
 
+	if (err)
+		return err;
+	err = start(&agent);
 	while (!err && !agent.is_ending)
 		err = look(&agent);
 	stop(&agent);

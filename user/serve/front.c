@@ -36,8 +36,8 @@ static void add_conn(struct tapir_front *front, struct MHD_Connection *connectio
 	*slot = conn;
 	if (!conn)
 		return;
-	conn->fd =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	conn->fd = tapir_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+			   ->connect_fd;
 	conn->deadline_ns = tapir_clock__now_ns() + REQUEST_NS;
 	pthread_mutex_lock(&front->lock);
 	conn->next = front->conns;
@@ -89,7 +89,7 @@ static void end_late_conns(struct tapir_front *front)
 static struct tapir_conn *conn_of(struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+		tapir_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	return info ? info->socket_context : NULL;
 }
@@ -98,7 +98,7 @@ static struct tapir_conn *conn_of(struct MHD_Connection *connection)
 
 static const char *header(struct MHD_Connection *connection, const char *name)
 {
-	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+	return tapir_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
 /* NULL, or why a request is refused that a browser was talked into. */
@@ -227,7 +227,7 @@ static struct MHD_Daemon *start(struct tapir_front *front)
 		{MHD_OPTION_END, 0, NULL}};
 	bool has_tls = opts->tls_key && !opts->listener->is_unix;
 
-	return MHD_start_daemon(
+	return tapir_mhd.start_daemon(
 		MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
 			MHD_USE_ERROR_LOG | (has_tls ? MHD_USE_TLS : 0),
 		0, NULL, NULL, on_request, front, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,

@@ -31,10 +31,10 @@ struct answer {
 
 static void add_common_headers(struct MHD_Response *response, bool is_page)
 {
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-	MHD_add_response_header(
+	tapir_mhd.add_response_header(response, "Cache-Control", "no-store");
+	tapir_mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
+	tapir_mhd.add_response_header(response, "Referrer-Policy", "no-referrer");
+	tapir_mhd.add_response_header(
 		response, "Content-Security-Policy",
 		is_page ? "default-src 'self'; object-src 'none'; base-uri 'none'; form-action "
 			  "'self'; frame-ancestors 'none'"
@@ -49,9 +49,10 @@ static enum MHD_Result finish(struct MHD_Connection *connection, unsigned status
 	if (!response)
 		return MHD_NO;
 	if (status == MHD_HTTP_UNAUTHORIZED)
-		MHD_add_response_header(response, "WWW-Authenticate", "Basic realm=\"tapir\"");
-	result = MHD_queue_response(connection, status, response);
-	MHD_destroy_response(response);
+		tapir_mhd.add_response_header(response, "WWW-Authenticate",
+					      "Basic realm=\"tapir\"");
+	result = tapir_mhd.queue_response(connection, status, response);
+	tapir_mhd.destroy_response(response);
 	return result;
 }
 
@@ -70,14 +71,15 @@ enum MHD_Result tapir_front__refuse(struct MHD_Connection *connection, unsigned 
 		tapir_str__fini(&body);
 		return MHD_NO;
 	}
-	response = MHD_create_response_from_buffer(body.len, body.data, MHD_RESPMEM_MUST_COPY);
+	response =
+		tapir_mhd.create_response_from_buffer(body.len, body.data, MHD_RESPMEM_MUST_COPY);
 	tapir_str__fini(&body);
 	if (!response)
 		return MHD_NO;
 	add_common_headers(response, false);
-	MHD_add_response_header(response, "Content-Type", tapir_mime__text(TAPIR_MIME_JSON));
+	tapir_mhd.add_response_header(response, "Content-Type", tapir_mime__text(TAPIR_MIME_JSON));
 	if (allow)
-		MHD_add_response_header(response, "Allow", allow);
+		tapir_mhd.add_response_header(response, "Allow", allow);
 	return finish(connection, status, response);
 }
 
@@ -86,16 +88,16 @@ static void add_headers(struct MHD_Response *response, const struct tapir_wire_h
 	char text[192];
 
 	add_common_headers(response, head->mime == TAPIR_MIME_HTML);
-	MHD_add_response_header(response, "Content-Type", tapir_mime__text(head->mime));
+	tapir_mhd.add_response_header(response, "Content-Type", tapir_mime__text(head->mime));
 	if (*head->location)
-		MHD_add_response_header(response, "Location", head->location);
+		tapir_mhd.add_response_header(response, "Location", head->location);
 	if (*head->file_name) {
 		snprintf(text, sizeof(text), "attachment; filename=\"%s\"", head->file_name);
-		MHD_add_response_header(response, "Content-Disposition", text);
+		tapir_mhd.add_response_header(response, "Content-Disposition", text);
 	}
 	if (head->retry_s) {
 		snprintf(text, sizeof(text), "%u", head->retry_s);
-		MHD_add_response_header(response, "Retry-After", text);
+		tapir_mhd.add_response_header(response, "Retry-After", text);
 	}
 }
 
@@ -121,7 +123,7 @@ static enum MHD_Result add_pair(void *ctx, enum MHD_ValueKind kind, const char *
 static void describe_peer(struct MHD_Connection *connection, char text[INET6_ADDRSTRLEN])
 {
 	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+		tapir_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	const struct sockaddr *a = info ? info->client_addr : NULL;
 
 	*text = '\0';
@@ -182,7 +184,7 @@ static int ask(const struct tapir_front *front, struct MHD_Connection *connectio
 	int len;
 
 	describe_peer(connection, peer);
-	MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_pair, &rq);
+	tapir_mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_pair, &rq);
 	len = message ? tapir_wire__encode(&rq, message) : -ENOMEM;
 	if (len >= 0)
 		len = send_request(front->opts->control_fd, message, (size_t)len, out);
@@ -199,13 +201,13 @@ static int next(struct answer *a, struct tapir_wire_reply *reply)
 				{.fd = a->client_fd, .events = POLLRDHUP}};
 	ssize_t n;
 
-	MHD_set_connection_option(a->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+	tapir_mhd.set_connection_option(a->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
 	do {
 		n = poll(fds, 2, -1);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 	} while (n <= 0);
-	MHD_set_connection_option(a->connection, MHD_CONNECTION_OPTION_TIMEOUT, IDLE_SECONDS);
+	tapir_mhd.set_connection_option(a->connection, MHD_CONNECTION_OPTION_TIMEOUT, IDLE_SECONDS);
 	if (!fds[0].revents)
 		return -EPIPE;
 	n = recv(a->fd, a->message, sizeof(a->message), 0);
@@ -273,9 +275,9 @@ static enum MHD_Result answer_whole(struct answer *a, const struct tapir_wire_he
 				     : tapir_front__refuse(connection, MHD_HTTP_BAD_GATEWAY,
 							   "the agent's answer ended early", NULL);
 	}
-	response = MHD_create_response_from_buffer(body.len, body.data ? body.data : "",
-						   body.data ? MHD_RESPMEM_MUST_FREE
-							     : MHD_RESPMEM_PERSISTENT);
+	response = tapir_mhd.create_response_from_buffer(body.len, body.data ? body.data : "",
+							 body.data ? MHD_RESPMEM_MUST_FREE
+								   : MHD_RESPMEM_PERSISTENT);
 	if (!response) {
 		tapir_str__fini(&body);
 		return MHD_NO;
@@ -287,7 +289,7 @@ static enum MHD_Result answer_whole(struct answer *a, const struct tapir_wire_he
 static enum MHD_Result answer_stream(struct answer *a, const struct tapir_wire_head *head)
 {
 	struct MHD_Connection *connection = a->connection;
-	struct MHD_Response *response = MHD_create_response_from_callback(
+	struct MHD_Response *response = tapir_mhd.create_response_from_callback(
 		MHD_SIZE_UNKNOWN, TAPIR_WIRE_DATA_BYTES, read_stream, a, free_answer);
 
 	if (!response) {
@@ -326,8 +328,8 @@ enum MHD_Result tapir_front__answer(struct tapir_front *front, struct MHD_Connec
 	if (!a)
 		return MHD_NO;
 	a->connection = connection;
-	a->client_fd =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	a->client_fd = tapir_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+			       ->connect_fd;
 	a->len = 0;
 	err = ask(front, connection, visit, &a->fd);
 	if (!err)

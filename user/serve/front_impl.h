@@ -3,10 +3,10 @@
 #ifndef TAPIR_USER_FRONT_IMPL_H
 #define TAPIR_USER_FRONT_IMPL_H
 
-#include <microhttpd.h>
 #include <pthread.h>
 
 #include "serve/front.h"
+#include "serve/mhd.h"
 #include "serve/route.h"
 #include "serve/tokens.h"
 

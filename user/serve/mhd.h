@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * mhd.h - libmicrohttpd, loaded by the agent alone: it brings GnuTLS along, which would cost every
+ * start of tapir 2 ms and a look at its configuration.
+ */
+#ifndef TAPIR_USER_MHD_H
+#define TAPIR_USER_MHD_H
+
+#include <microhttpd.h>
+
+/* X(name): a function that is used, MHD_name. */
+#define TAPIR_MHD_FUNCTIONS(X)                                                                     \
+	X(start_daemon)                                                                            \
+	X(get_connection_info)                                                                     \
+	X(get_connection_values)                                                                   \
+	X(lookup_connection_value)                                                                 \
+	X(set_connection_option)                                                                   \
+	X(create_response_from_buffer)                                                             \
+	X(create_response_from_callback)                                                           \
+	X(add_response_header)                                                                     \
+	X(queue_response)                                                                          \
+	X(destroy_response)
+
+struct tapir_mhd {
+#define X(name) __typeof__(&MHD_##name) name;
+	TAPIR_MHD_FUNCTIONS(X)
+#undef X
+};
+
+/* Its functions, after __load, in this process and its children. */
+extern struct tapir_mhd tapir_mhd;
+
+/* 0; -ENOSYS with a line: it is not installed, or too old. */
+int tapir_mhd__load(void);
+
+#endif
