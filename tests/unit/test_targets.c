@@ -19,60 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/bpf_ring.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "collect/describe.h"
-#include "collect/loss_poll.h"
 #include "collect/meta.h"
 #include "collect/targets.h"
-#include "may_trace.h"
+#include "targets_fixture.h"
 #include "trace/record.h"
-
-static struct tapir_target_rules rules;
-static struct tapir_programs *programs;
-static struct tapir_queue *queue;
-static struct tapir_images *images;
-static struct tapir_targets *targets;
-static struct tapir_spec_list specs;
-static pid_t children[2];
-static uint32_t process_cap;
-
-static int setup(void **state)
-{
-	(void)state;
-	tapir_diag__clear();
-	rules = (struct tapir_target_rules){};
-	return 0;
-}
-
-static void end(pid_t *pid)
-{
-	if (*pid > 0) {
-		kill(*pid, SIGKILL);
-		waitpid(*pid, NULL, 0);
-	}
-	*pid = 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tapir_targets__free(targets);
-	tapir_images__free(images, NULL, NULL);
-	tapir_queue__free(queue);
-	tapir_programs__free(programs);
-	targets = NULL;
-	images = NULL;
-	queue = NULL;
-	programs = NULL;
-	tapir_vec__fini(&rules.pids);
-	tapir_vec__fini(&rules.comms);
-	tapir_vec__fini(&rules.cgroups);
-	end(&children[0]);
-	end(&children[1]);
-	return 0;
-}
 
 /* ---- the BPF filter --------------------------------------------------------------------- */
 
@@ -169,30 +122,6 @@ static pid_t start_child(const char *comm)
 	close(fds[0]);
 	close(fds[1]);
 	return pid;
-}
-
-static void start(void)
-{
-	struct tapir_programs_opts programs_opts = {.sz = sizeof(programs_opts),
-						    .site_cap = 4,
-						    .ring_bytes = 4096,
-						    .process_cap = process_cap};
-	struct tapir_images_opts images_opts = {
-		.sz = sizeof(images_opts), .specs = &specs, .use_multi = true};
-	struct tapir_targets_opts opts = {.sz = sizeof(opts), .rules = &rules};
-
-	if (!may_trace()) {
-		print_message("skipped: loading BPF programs needs root\n");
-		skip();
-	}
-	assert_int_equal(tapir_target_rules__filter(&rules, &programs_opts.filter), 0);
-	assert_int_equal(tapir_programs__load(&programs_opts, &programs), 0);
-	assert_int_equal(tapir_queue__new(1, &queue), 0);
-	images_opts.programs = opts.programs = programs;
-	images_opts.queue = opts.queue = queue;
-	assert_int_equal(tapir_images__new(&images_opts, &images), 0);
-	opts.images = images;
-	assert_int_equal(tapir_targets__new(&opts, &targets), 0);
 }
 
 struct found {
@@ -387,109 +316,6 @@ static void process_stays_when_it_has_the_number_of_one_that_ended(void **state)
 	assert_int_equal(tapir_targets__live_cnt(targets), 0);
 }
 
-#define CAP	 4
-#define TOO_MANY 3
-
-static void add_map_full(void *ctx, const struct tapir_rec_loss *loss)
-{
-	if (loss->cause == TAPIR_LOSS_PROCESS_MAP_FULL)
-		*(uint64_t *)ctx += loss->count;
-}
-
-static uint64_t map_full_cnt(struct tapir_loss_poll *poll)
-{
-	uint64_t cnt = 0;
-
-	tapir_loss_poll__run(poll, programs, add_map_full, &cnt);
-	return cnt;
-}
-
-static pid_t start_sleeper(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0)
-		for (;;)
-			pause();
-	return pid;
-}
-
-/* Asked by a byte, it has CAP + TOO_MANY children; asked again, it has none. */
-static pid_t start_family(int ask_fd, int answer_fd)
-{
-	pid_t family = fork(), kids[CAP + TOO_MANY];
-	char byte;
-
-	if (family)
-		return family;
-	for (bool are_there = false;; are_there = !are_there) {
-		if (read(ask_fd, &byte, 1) != 1)
-			_exit(0);
-		for (unsigned i = 0; i < CAP + TOO_MANY; i++) {
-			if (are_there)
-				end(&kids[i]);
-			else
-				kids[i] = start_sleeper();
-		}
-		if (write(answer_fd, "", 1) != 1)
-			_exit(1);
-	}
-}
-
-static void ask(const int *ask_fds, const int *answer_fds)
-{
-	char byte;
-
-	assert_int_equal(write(ask_fds[1], "", 1), 1);
-	assert_int_equal(read(answer_fds[0], &byte, 1), 1);
-}
-
-static void start_with_map_of(uint32_t cap, struct tapir_bpf_ring *ring)
-{
-	process_cap = cap;
-	start();
-	process_cap = 0;
-	assert_int_equal(tapir_bpf_ring__open(tapir_programs__control_ring_fd(programs), ring), 0);
-	assert_int_equal(tapir_targets__scan(targets), 0);
-	assert_int_equal(tapir_programs__attach_process(programs, false), 0);
-	tapir_programs__enable(programs, true);
-}
-
-/* What does not fit is counted; what ended makes room. The family itself takes one place. */
-static void processes_beyond_the_map_are_counted(void **state)
-{
-	int ask_fds[2], answer_fds[2];
-	struct tapir_loss_poll poll;
-	struct tapir_bpf_ring ring = {};
-	const void *rec;
-	uint32_t len;
-
-	(void)state;
-	assert_int_equal(pipe(ask_fds), 0);
-	assert_int_equal(pipe(answer_fds), 0);
-	children[0] = start_family(ask_fds[0], answer_fds[1]);
-	assert_true(tapir_vec__push(&rules.pids, (uint32_t)children[0]));
-	rules.children = true;
-	start_with_map_of(CAP, &ring);
-	assert_int_equal(tapir_loss_poll__init(&poll, 4), 0);
-	for (unsigned round = 0; round < 3; round++) {
-		ask(ask_fds, answer_fds);
-		assert_int_equal(map_full_cnt(&poll), TOO_MANY + 1);
-		ask(ask_fds, answer_fds);
-		while ((rec = tapir_bpf_ring__next(&ring, &len)))
-			tapir_targets__on_control(targets, rec, len);
-		tapir_bpf_ring__release(&ring);
-		tapir_targets__forget_ended(targets);
-	}
-	assert_int_equal(tapir_targets__live_cnt(targets), 1);
-	tapir_loss_poll__fini(&poll);
-	tapir_bpf_ring__close(&ring);
-	for (unsigned i = 0; i < 2; i++) {
-		close(ask_fds[i]);
-		close(answer_fds[i]);
-	}
-}
-
 static void record_is_ignored_when_malformed(void **state)
 {
 	struct tapir_rec_held held = {.h = {.type = TAPIR_REC_HELD, .size = sizeof(held)}};
@@ -630,7 +456,6 @@ int main(void)
 		CASE(scan_fails_with_a_line_when_a_pid_is_no_process),
 		CASE(children_count_when_they_are_followed),
 		CASE(process_stays_when_it_has_the_number_of_one_that_ended),
-		CASE(processes_beyond_the_map_are_counted),
 		CASE(record_is_ignored_when_malformed),
 		CASE(path_is_bpfs_when_proc_does_not_tell),
 		CASE(mapping_says_what_the_line_says),
