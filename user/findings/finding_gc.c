@@ -178,10 +178,11 @@ static void add_times(const struct tapir_finding *f, double time, struct tapir_s
 		return;
 	tapir_str__adds(out, ": ");
 	add_collections(f, out);
-	tapir_str__addf(out,
-			"%" PRIu64 " pause%s of %s in all (%.0f%% of the time), the longest %s",
-			f->gc.cnt, f->gc.cnt == 1 ? "" : "s", tapir_ns__text(f->gc.ns, sum), time,
-			tapir_ns__text(f->gc.worst_ns, worst));
+	tapir_str__addf(out, "%" PRIu64 " pause%s of %s in all", f->gc.cnt,
+			f->gc.cnt == 1 ? "" : "s", tapir_ns__text(f->gc.ns, sum));
+	if (has_cpu_share(f)) /* else the sentence begins with it */
+		tapir_str__addf(out, " (%.0f%% of the time)", time);
+	tapir_str__addf(out, ", the longest %s", tapir_ns__text(f->gc.worst_ns, worst));
 	add_longest(f, out);
 }
 
