@@ -21,7 +21,7 @@ def text(answer):
 
 
 def test_a_session_finds_what_a_program_does(t):
-    program = t.target("burner")
+    program = t.target("burner", 20000)
     answers = session(
         t, {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {},
                                                         "clientInfo": {"name": "test", "version": "1"}}},
@@ -39,3 +39,4 @@ def test_a_session_finds_what_a_program_does(t):
     t.ok(json.loads(text(answers[6]))["groups"], "stacks")
     t.ok(answers[7]["result"]["isError"] and "does not exist" in text(answers[7]), text(answers[7]))
     t.ok(answers[8]["result"]["isError"] and "'nonsense' is not one of cpu, gc" in text(answers[8]), text(answers[8]))
+    program.kill()
