@@ -13,7 +13,7 @@ from dotnet_program import build_dotnet, publish_dotnet
 from screen import on_terminal, plain_lines
 
 TIMEOUT = 120
-CHECK_DOTNET = {"test_dotnet_9_has_the_same"}
+CHECK_DOTNET = {"test_dotnet_8_has_the_same", "test_dotnet_9_has_the_same"}
 SOURCE, METER, RUNTIME = "MyCompany-Counting", "MyCompany.Meter", "System.Runtime"
 
 
