@@ -10,6 +10,9 @@
 
 #define MAX_JVMS	256u
 #define MAX_CAUSES	32u
+/* A poll knows the cause of the last collection alone and counts all since the poll before by it:
+   what one poll says of many may be wrong, what several say is a sample. */
+#define MIN_POLLS	3
 #define MIN_COLLECTIONS 5  /* fewer are no habit */
 #define MOST_PERCENT	50 /* of the collections, for the cause to be the finding */
 #define GROWTH_PERCENT	20 /* of the old generation at the beginning */
@@ -103,10 +106,12 @@ void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_
 	cause = series ? NULL : cause_of(jvm, view.tags);
 	if (series)
 		add_point(series, rec->value, rec->h.time_ns);
-	else if (cause && is_called(view.name, "collections"))
+	else if (cause && is_called(view.name, "collections")) {
 		cause->cnt += rec->value;
-	else if (cause && is_called(view.name, "gc-time"))
+		cause->poll_cnt += rec->value > 0;
+	} else if (cause && is_called(view.name, "gc-time")) {
 		cause->ms += rec->value;
+	}
 }
 
 /* ---- why it collects ------------------------------------------------------------------------ */
@@ -145,7 +150,8 @@ static bool list_cause(const struct tapir_jvm_counts *jvm, const struct tapir_jv
 	struct tapir_str text = {};
 
 	if ((!is_humongous && !is_induced(cause->name)) || cause->cnt < MIN_COLLECTIONS ||
-	    cause->cnt * 100 < sum * MOST_PERCENT || !tapir_found__counts(kind, rate))
+	    cause->poll_cnt < MIN_POLLS || cause->cnt * 100 < sum * MOST_PERCENT ||
+	    !tapir_found__counts(kind, rate))
 		return false;
 	if (is_humongous)
 		tapir_str__adds(&text, "humongous objects, of half a G1 region and more, make the "

@@ -24,6 +24,7 @@ struct tapir_jvm_series {
 struct tapir_jvm_cause {
 	char name[64];
 	double cnt, ms;
+	unsigned poll_cnt; /* with collections */
 };
 
 struct tapir_jvm_counts {
