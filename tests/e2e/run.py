@@ -7,7 +7,7 @@ all were run, whatever came of them; 130 when interrupted.
 Most cases mostly wait, so that --jobs of them run at a time. A module with ALONE = True, or a
 function named in its ALONE, measures time, loads the processors or traces the whole machine: those
 run one after the other, when the rest is over. A case that fails beside others is run again alone,
-which counts, and so is one that failed alone; if it passes then, it is named as flaky in the last
+which counts, and one that failed alone up to twice more; if it passes then, it is named as flaky in the last
 lines, with the reasons for which others were skipped. Without root all of them are.
 
 Functions that a module names in its CHECK_DOTNET take long (other versions of .NET, of which a sibling is part of make
@@ -35,6 +35,7 @@ sys.dont_write_bytecode = True
 
 from harness import SLOWNESS, Case, Failure, Skip  # noqa: E402
 
+MORE_TRIES = 2  # of a case that failed alone
 CASE_SECONDS = 120  # a case module may set its own TIMEOUT
 
 
@@ -174,8 +175,10 @@ class Run:
             if jobs == 1 or entry.alone or nth in failed:
                 note = f", alone; beside others: {failed[nth].splitlines()[0][:200]}" if nth in failed else ""
                 found = run_case(entry, self.build, self.verbose)
-                if jobs > 1 and found[0] == "FAIL" and not note:  # one that measures: once more, and named
-                    note = f", again; at first: {found[1].splitlines()[0][:200]}"
+                for _ in range(MORE_TRIES):  # one that measures; it is named
+                    if jobs == 1 or found[0] != "FAIL":
+                        break
+                    note = note or f", again; at first: {found[1].splitlines()[0][:200]}"
                     found = run_case(entry, self.build, self.verbose)
                 self.finish(entry, *found, note)
 
