@@ -10,11 +10,6 @@
 #define TEXT_BYTES 300
 #define WAYS_SHOWN 4u
 
-static bool is_called(struct tapir_sv text, const char *name)
-{
-	return strlen(name) == text.len && !memcmp(name, text.data, text.len);
-}
-
 /* NULL: it does not count. */
 static const struct tapir_tally_event *event_of(struct tapir_tally *t,
 						const struct tapir_probe_view *probe)
@@ -26,8 +21,8 @@ static const struct tapir_tally_event *event_of(struct tapir_tally *t,
 	if (known)
 		return *known ? tapir_lore__tally(t->id, *known - 1) : NULL;
 	while ((event = tapir_lore__tally(t->id, i)) &&
-	       !(is_called(probe->provider, event->provider) &&
-		 is_called(probe->event, event->event)))
+	       !(tapir_sv__is(probe->provider, event->provider) &&
+		 tapir_sv__is(probe->event, event->event)))
 		i++;
 	if (t->by_probe.cnt < MAX_PROBES)
 		known = tapir_map__put(&t->by_probe, probe->rec->probe_id, NULL);

@@ -169,11 +169,6 @@ enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-static bool is_called(struct tapir_sv text, const char *name)
-{
-	return text.len == strlen(name) && !memcmp(text.data, name, text.len);
-}
-
 static enum tapir_meaning known_meaning(const struct tapir_probe_view *probe)
 {
 	static const struct {
@@ -193,7 +188,7 @@ static enum tapir_meaning known_meaning(const struct tapir_probe_view *probe)
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (is_called(probe->event, known[i].event))
+		if (tapir_sv__is(probe->event, known[i].event))
 			return known[i].meaning;
 	return tapir_sv__starts_with(probe->event, "ThreadPoolWorkerThread") ? TAPIR_MEANS_POOL
 									     : TAPIR_MEANS_NOTHING;
@@ -201,7 +196,7 @@ static enum tapir_meaning known_meaning(const struct tapir_probe_view *probe)
 
 static bool is_dotnet(const struct tapir_probe_view *probe)
 {
-	return is_called(probe->provider, "Microsoft-Windows-DotNETRuntime");
+	return tapir_sv__is(probe->provider, "Microsoft-Windows-DotNETRuntime");
 }
 
 static enum tapir_meaning judge(const struct tapir_probe_view *probe)
@@ -209,8 +204,8 @@ static enum tapir_meaning judge(const struct tapir_probe_view *probe)
 	const struct tapir_tally_event *event;
 
 	for (size_t i = 0; (event = tapir_lore__tally(TAPIR_TALLY_EXCEPTIONS, i)); i++)
-		if (is_called(probe->provider, event->provider) &&
-		    is_called(probe->event, event->event))
+		if (tapir_sv__is(probe->provider, event->provider) &&
+		    tapir_sv__is(probe->event, event->event))
 			return TAPIR_MEANS_EXCEPTION;
 	return is_dotnet(probe) ? known_meaning(probe) : TAPIR_MEANS_NOTHING;
 }
@@ -236,8 +231,8 @@ static const struct tapir_tally_event *exception_of(const struct tapir_probe_vie
 	const struct tapir_tally_event *event = NULL;
 
 	for (size_t i = 0; (event = tapir_lore__tally(TAPIR_TALLY_EXCEPTIONS, i)); i++)
-		if (is_called(probe->event, event->event) &&
-		    is_called(probe->provider, event->provider))
+		if (tapir_sv__is(probe->event, event->event) &&
+		    tapir_sv__is(probe->provider, event->provider))
 			break;
 	return event;
 }

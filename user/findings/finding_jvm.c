@@ -22,11 +22,6 @@
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
-static bool is_called(struct tapir_sv text, const char *name)
-{
-	return text.len == strlen(name) && !memcmp(text.data, name, text.len);
-}
-
 static struct tapir_jvm_counts *jvm_of(struct tapir_finding *f, uint32_t tgid)
 {
 	struct tapir_jvm_counts *jvm;
@@ -84,7 +79,7 @@ static struct tapir_jvm_series *series_of(struct tapir_jvm_counts *jvm, struct t
 		     {"classes-unloaded", &jvm->unloaded}};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (is_called(name, known[i].name))
+		if (tapir_sv__is(name, known[i].name))
 			return known[i].series;
 	return NULL;
 }
@@ -97,7 +92,7 @@ void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_
 	struct tapir_jvm_cause *cause;
 
 	tapir_counter_view__of(&rec->h, &view);
-	if (!is_called(view.provider, "hsperfdata") || !isfinite(rec->value) || rec->value < 0)
+	if (!tapir_sv__is(view.provider, "hsperfdata") || !isfinite(rec->value) || rec->value < 0)
 		return;
 	jvm = jvm_of(f, rec->tgid);
 	if (!jvm)
@@ -106,10 +101,10 @@ void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_
 	cause = series ? NULL : cause_of(jvm, view.tags);
 	if (series)
 		add_point(series, rec->value, rec->h.time_ns);
-	else if (cause && is_called(view.name, "collections")) {
+	else if (cause && tapir_sv__is(view.name, "collections")) {
 		cause->cnt += rec->value;
 		cause->poll_cnt += rec->value > 0;
-	} else if (cause && is_called(view.name, "gc-time")) {
+	} else if (cause && tapir_sv__is(view.name, "gc-time")) {
 		cause->ms += rec->value;
 	}
 }

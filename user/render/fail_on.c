@@ -20,7 +20,7 @@
 
 static bool is_word(const char *text, size_t len, const char *word)
 {
-	return strlen(word) == len && !memcmp(text, word, len);
+	return tapir_sv__is((struct tapir_sv){text, len}, word);
 }
 
 static bool find_kind(const char *text, size_t len, unsigned *kind)
