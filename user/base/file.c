@@ -228,3 +228,11 @@ uint64_t tapir_file__key_of_fd(int fd, const struct stat *st)
 		return key;
 	return tapir_hash__bytes(key, u.handle.f_handle, u.handle.handle_bytes) | 1;
 }
+
+int tapir_file__temporary(void)
+{
+	const char *dir = getenv("TMPDIR");
+	int fd = open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}

@@ -83,6 +83,12 @@ uint64_t tapir_file__key_of_fd(int fd, const struct stat *st);
 void tapir_file__raise_limit(void);
 void tapir_file__restore_limit(void);
 
+/*
+ * A file without a name, 0600, in TMPDIR or /tmp: it goes with its last descriptor. A descriptor,
+ * or -errno without a line.
+ */
+int tapir_file__temporary(void);
+
 /* Writes all of it, through interruptions and short writes. */
 int tapir_file__write_all(int fd, const void *data, size_t len);
 

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 #define MAX_WORDS   48
 #define MAX_EVENTS  32
 #define SECONDS	    5.0
@@ -322,8 +324,7 @@ static int read_findings(struct tapir_mcp *mcp, unsigned nr, int fd, struct tapi
 /* Keeps the recording in place of the oldest one. */
 static int make_recording(struct tapir_mcp *mcp, const struct words *w, struct tapir_str *out)
 {
-	const char *dir = getenv("TMPDIR");
-	int fd = open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int fd = tapir_file__temporary();
 	struct tapir_mcp_call call = {.argv = w->argv, .input_fd = -1, .output_fd = fd, .out = out};
 	unsigned at = mcp->recording_cnt % TAPIR_MCP_MAX_RECORDINGS;
 	int err;

@@ -109,13 +109,9 @@ int tapir_symbol_fetcher__cached(struct tapir_symbol_fetcher *f, const struct ta
 /* In the cache's file system, else where temporary files are. */
 static int new_file(struct tapir_symbol_fetcher *f)
 {
-	const char *dir = getenv("TMPDIR");
 	int fd = f->cache.dir_fd >= 0 ? tapir_symbol_cache__new_file(&f->cache) : -ENOENT;
 
-	if (fd >= 0)
-		return fd;
-	fd = open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	return fd < 0 ? -errno : fd;
+	return fd >= 0 ? fd : tapir_file__temporary();
 }
 
 static void keep(struct tapir_symbol_fetcher *f, int fd, const struct tapir_symbol_key *key)

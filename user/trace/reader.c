@@ -60,8 +60,7 @@ static bool may_be_recording(int file, size_t len)
 static int spool(int *fd, const char *path)
 {
 	const char *dir = getenv("TMPDIR");
-	tapir_autofd int file =
-		open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	tapir_autofd int file = tapir_file__temporary();
 	tapir_autofree char *block = malloc(1 << 16);
 	bool is_checked = false;
 	size_t len = 0;
@@ -70,9 +69,9 @@ static int spool(int *fd, const char *path)
 	if (!block)
 		return -ENOMEM;
 	if (file < 0)
-		return tapir_diag__fail(-errno,
+		return tapir_diag__fail(file,
 					"cannot create a temporary file in %s for the pipe: %s",
-					dir ? dir : "/tmp", tapir_errno__text(errno));
+					dir && *dir ? dir : "/tmp", tapir_errno__text(-file));
 	while (!err) {
 		ssize_t n = read(*fd, block, 1 << 16);
 
