@@ -196,7 +196,6 @@ enum tapir_session_kind {
 	TAPIR_SESSION_USDT =
 		2, /* some tool has raised a semaphore; which and how many is not known */
 	TAPIR_SESSION_LISTENER = 3, /* listener.h */
-	TAPIR_SESSION_LOGGER = 4    /* tapir_logger__open */
 };
 
 /* A change of what one session asks of a provider. Borrowed for the call. */

@@ -29,15 +29,10 @@ static const char *const versions[] = {"2025-06-18", "2025-03-26", "2024-11-05"}
 /* Takes body. id: of the request; NULL: not known. */
 static int add_answer(struct tapir_str *out, const json_t *id, const char *key, json_t *body)
 {
-	json_t *answer = json_pack("{s:s, s:O?, s:o?}", "jsonrpc", "2.0", "id", id, key, body);
-	char *text = answer && body ? json_dumps(answer, JSON_COMPACT) : NULL;
+	json_t *known = id ? json_deep_copy(id) : json_null();
+	json_t *answer = json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", known, key, body);
+	char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
 
-	if (answer && !id)
-		json_object_set_new(answer, "id", json_null());
-	if (answer && !id) {
-		free(text);
-		text = json_dumps(answer, JSON_COMPACT);
-	}
 	if (text)
 		tapir_str__adds(out, text);
 	free(text);
