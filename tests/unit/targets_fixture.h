@@ -42,9 +42,8 @@ static void end(pid_t *pid)
 	*pid = 0;
 }
 
-static int teardown(void **state)
+static void stop(void)
 {
-	(void)state;
 	tapir_targets__free(targets);
 	tapir_images__free(images, NULL, NULL);
 	tapir_queue__free(queue);
@@ -53,6 +52,12 @@ static int teardown(void **state)
 	images = NULL;
 	queue = NULL;
 	programs = NULL;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	stop();
 	tapir_vec__fini(&rules.pids);
 	tapir_vec__fini(&rules.comms);
 	tapir_vec__fini(&rules.cgroups);

@@ -3,63 +3,17 @@
  * A file that tapir read before a process mapped it: whoever names its functions gets it with its
  * first mapping, even if the process has ended by then. Loads BPF programs, so it needs root.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/sideband.h"
-#include "collect/targets.h"
 #include "elf/image.h"
-#include "may_trace.h"
+#include "targets_fixture.h"
 #include "trace/record.h"
 
 #define FILE_PATH "/proc/self/exe"
-
-static struct tapir_target_rules rules = {.all = true};
-static struct tapir_programs *programs;
-static struct tapir_queue *queue;
-static struct tapir_images *images;
-static struct tapir_targets *targets;
-static struct tapir_spec_list specs;
-
-static void start(void)
-{
-	struct tapir_programs_opts programs_opts = {
-		.sz = sizeof(programs_opts), .site_cap = 4, .ring_bytes = 4096};
-	struct tapir_images_opts images_opts = {
-		.sz = sizeof(images_opts), .specs = &specs, .use_multi = true};
-	struct tapir_targets_opts opts = {.sz = sizeof(opts), .rules = &rules};
-
-	if (!may_trace()) {
-		print_message("skipped: loading BPF programs needs root\n");
-		skip();
-	}
-	assert_int_equal(tapir_programs__load(&programs_opts, &programs), 0);
-	assert_int_equal(tapir_queue__new(1, &queue), 0);
-	images_opts.programs = opts.programs = programs;
-	images_opts.queue = opts.queue = queue;
-	assert_int_equal(tapir_images__new(&images_opts, &images), 0);
-	opts.images = images;
-	assert_int_equal(tapir_targets__new(&opts, &targets), 0);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tapir_targets__free(targets);
-	tapir_images__free(images, NULL, NULL);
-	tapir_queue__free(queue);
-	tapir_programs__free(programs);
-	return 0;
-}
 
 static pid_t ended_child(void)
 {
@@ -126,6 +80,7 @@ static void first_mapping_has_the_file_when_its_process_has_ended(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
+	rules.all = true;
 	start();
 	assert_int_equal(fstat(fd, &st), 0);
 	mmap = mmap_of(fd, ended_child());
@@ -142,8 +97,8 @@ static void first_mapping_has_the_file_when_its_process_has_ended(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(first_mapping_has_the_file_when_its_process_has_ended,
-					  teardown),
+		cmocka_unit_test_setup_teardown(
+			first_mapping_has_the_file_when_its_process_has_ended, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,15 +287,8 @@ static void children_count_when_they_are_followed(void **state)
 		assert_int_equal(tapir_targets__live_cnt(targets), 1 + follow);
 		tapir_targets__forget_ended(targets);
 		assert_int_equal(tapir_targets__live_cnt(targets), follow);
-		tapir_targets__free(targets);
-		tapir_images__free(images, NULL, NULL);
-		tapir_queue__free(queue);
-		tapir_programs__free(programs);
+		stop();
 	}
-	targets = NULL;
-	images = NULL;
-	queue = NULL;
-	programs = NULL;
 }
 
 /* Its number is another process's before what was said of the first one is put away. */
