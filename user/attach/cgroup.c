@@ -59,14 +59,30 @@ static int fill(const char *path, const char *root, struct tapir_cgroup *out)
 	return 0;
 }
 
-/* One mountinfo line: "… ROOT MOUNTPOINT OPTIONS … - TYPE SOURCE …". */
-static bool parse_mount(char *line, const char *type, char **mount_point)
+/* Is the word one of those that commas separate? */
+static bool has_word(const char *list, const char *word)
 {
-	char *fields[5], *tail = strstr(line, " - ");
-	size_t type_len = strlen(type);
+	size_t len = strlen(word);
+
+	for (const char *at = list; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (!strncmp(at, word, len) && (!at[len] || at[len] == ',' || at[len] == '\n'))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * One mountinfo line: "… ROOT MOUNTPOINT OPTIONS … - TYPE SOURCE OPTIONS". controller: of version
+ * 1, or NULL for any.
+ */
+static bool parse_mount(char *line, const char *type, const char *controller, char **mount_point)
+{
+	char *fields[5], *tail = strstr(line, " - "), name[32], options[512];
 	char *save = NULL;
 
-	if (!tail || strncmp(tail + 3, type, type_len) || tail[3 + type_len] != ' ')
+	if (!tail || sscanf(tail, " - %31s %*s %511s", name, options) != 2 ||
+	    strcmp(name, type) != 0 || (controller && !has_word(options, controller)))
 		return false;
 	*tail = '\0';
 	for (unsigned i = 0; i < 5; i++) {
@@ -87,7 +103,7 @@ static int find_below_mounts(const char *path, const char *type, struct tapir_cg
 	while (mounts && getline(&line, &cap, mounts) > 0) {
 		char dir[PATH_MAX], *root;
 
-		if (!parse_mount(line, type, &root))
+		if (!parse_mount(line, type, NULL, &root))
 			continue;
 		if (is_below(path, root)) {
 			if (!fill(path, root, out))
@@ -155,9 +171,63 @@ int tapir_cgroup__each_process(const struct tapir_cgroup *cgroup,
 	return walk(cgroup->dir, 0, fn, ctx);
 }
 
-/* ---- frozen ---------------------------------------------------------------------------------- */
+/* ---- those of a process ------------------------------------------------------------------------ */
 
-/* v2 reports it for the group including those above it; v1 has FREEZING and FROZEN. */
+struct search {
+	const char *controller;
+	tapir_cgroup_fn fn;
+	void *ctx;
+};
+
+static int each_mount(const struct search *s, const char *path, bool is_v2)
+{
+	tapir_autofile FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	tapir_autofree char *line = NULL;
+	size_t cap = 0;
+	int ret = 0;
+
+	while (!ret && mounts && getline(&line, &cap, mounts) > 0) {
+		char *root;
+
+		if (parse_mount(line, is_v2 ? "cgroup2" : "cgroup", is_v2 ? NULL : s->controller,
+				&root))
+			ret = s->fn(root, path, is_v2, s->ctx);
+	}
+	return ret;
+}
+
+/* "7:freezer:/docker/1234", "0::/system.slice" */
+static int visit_line(const struct search *s, char *line)
+{
+	char *controllers = strchr(line, ':'), *path;
+
+	path = controllers ? strchr(++controllers, ':') : NULL;
+	if (!path)
+		return 0;
+	*path++ = '\0';
+	path[strcspn(path, "\n")] = '\0';
+	if (*controllers && !has_word(controllers, s->controller))
+		return 0;
+	return each_mount(s, path, !*controllers);
+}
+
+int tapir_cgroup__each_of_process(uint32_t tgid, const char *controller, tapir_cgroup_fn fn,
+				  void *ctx)
+{
+	const struct search s = {controller, fn, ctx};
+	tapir_autofile FILE *groups = NULL;
+	tapir_autofree char *line = NULL;
+	char path[32];
+	size_t cap = 0;
+	int ret = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/cgroup", tgid);
+	groups = fopen(path, "re");
+	while (!ret && groups && getline(&line, &cap, groups) > 0)
+		ret = visit_line(&s, line);
+	return ret;
+}
+
 static bool file_says(const char *root, const char *path, const char *name, const char *what)
 {
 	tapir_autofree char *text = NULL;
@@ -170,52 +240,17 @@ static bool file_says(const char *root, const char *path, const char *name, cons
 	return strstr(text, what) != NULL;
 }
 
-static bool is_frozen_below(const char *type, const char *path)
+/* v2 reports it for the group including those above it; v1 has FREEZING and FROZEN. */
+static int is_frozen(const char *root, const char *path, bool is_v2, void *ctx)
 {
-	bool is_v2 = !strcmp(type, "cgroup2"), is_frozen = false;
-	tapir_autofile FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	tapir_autofree char *line = NULL;
-	size_t cap = 0;
-
-	while (!is_frozen && mounts && getline(&line, &cap, mounts) > 0) {
-		char *root;
-
-		if (!parse_mount(line, type, &root))
-			continue;
-		is_frozen = is_v2 ? file_says(root, path, "cgroup.events", "frozen 1")
-				  : file_says(root, path, "freezer.state", "FR");
-	}
-	return is_frozen;
-}
-
-/* "7:freezer:/docker/1234", "0::/system.slice" */
-static bool is_frozen_by(char *line)
-{
-	char *controllers = strchr(line, ':'), *path;
-
-	path = controllers ? strchr(++controllers, ':') : NULL;
-	if (!path)
-		return false;
-	*path++ = '\0';
-	path[strcspn(path, "\n")] = '\0';
-	if (!*controllers)
-		return is_frozen_below("cgroup2", path);
-	return !strcmp(controllers, "freezer") && is_frozen_below("cgroup", path);
+	(void)ctx;
+	return is_v2 ? file_says(root, path, "cgroup.events", "frozen 1")
+		     : file_says(root, path, "freezer.state", "FR");
 }
 
 bool tapir_cgroup__is_frozen(uint32_t tgid)
 {
-	tapir_autofile FILE *groups = NULL;
-	tapir_autofree char *line = NULL;
-	bool is_frozen = false;
-	char path[32];
-	size_t cap = 0;
-
-	snprintf(path, sizeof(path), "/proc/%u/cgroup", tgid);
-	groups = fopen(path, "re");
-	while (!is_frozen && groups && getline(&line, &cap, groups) > 0)
-		is_frozen = is_frozen_by(line);
-	return is_frozen;
+	return tapir_cgroup__each_of_process(tgid, "freezer", is_frozen, NULL);
 }
 
 void tapir_container__id(const char *cgroup_path, char id[TAPIR_CONTAINER_ID_BYTES])

@@ -24,6 +24,17 @@ int tapir_cgroup__find(const char *path, struct tapir_cgroup *out);
 int tapir_cgroup__each_process(const struct tapir_cgroup *cgroup,
 			       int (*fn)(uint32_t tgid, void *ctx), void *ctx);
 
+/* root: where a hierarchy is mounted; path: of the process's cgroup below it. */
+typedef int (*tapir_cgroup_fn)(const char *root, const char *path, bool is_v2, void *ctx);
+
+/*
+ * The cgroups of a process: of version 2, and of version 1 for this controller ("cpu"), wherever
+ * they are mounted here. Anything but 0 from fn ends the walk and is returned; 0 where there is
+ * none.
+ */
+int tapir_cgroup__each_of_process(uint32_t tgid, const char *controller, tapir_cgroup_fn fn,
+				  void *ctx);
+
 /*
  * Is the process frozen with its cgroup, as in a paused container? It looks asleep, and does what
  * it is asked when it is thawed. Where its cgroups cannot be seen: no.

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * cpu.max and cpu.stat of version 2; cpu.cfs_quota_us, cpu.cfs_period_us and cpu.stat of version 1.
- * Which directory is a process's: the path in /proc/PID/cgroup below where its hierarchy is
- * mounted.
- */
+/* cpu.max and cpu.stat of version 2; cpu.cfs_quota_us and the like of version 1. */
 #include "attach/cpu_quota.h"
 
 #include <errno.h>
@@ -11,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach/cgroup.h"
 #include "base/file.h"
 
 #define MAX_DEPTH 32
@@ -79,15 +76,17 @@ int tapir_cpu_quota__read(struct tapir_cpu_quota *q)
 	return 0;
 }
 
-/* Its own cgroup, then those around it. */
-static int find_below(const char *root, const char *path, bool is_v2, struct tapir_cpu_quota *out)
+/* Its own cgroup, then those around it. 1: one of them has a quota. */
+static int find_below(const char *root, const char *path, bool is_v2, void *ctx)
 {
-	struct tapir_cpu_quota q = {.is_v2 = is_v2};
+	struct tapir_cpu_quota q = {.is_v2 = is_v2}, *out = ctx;
 	size_t root_len = strlen(root);
 	bool is_found = false;
 
-	if (snprintf(q.dir, sizeof(q.dir), "%s%s", root, path) >= (int)sizeof(q.dir))
-		return -ENOENT;
+	/* Seen from another namespace, it may begin outside of what is mounted here. */
+	if (strstr(path, "/..") || !strcmp(path, "/") ||
+	    snprintf(q.dir, sizeof(q.dir), "%s%s", root, path) >= (int)sizeof(q.dir))
+		return 0;
 	for (unsigned depth = 0; depth < MAX_DEPTH && strlen(q.dir) > root_len; depth++) {
 		if (!tapir_cpu_quota__read(&q) && q.quota_us && q.period_us &&
 		    (!is_found || q.throttled_ns > out->throttled_ns)) {
@@ -96,78 +95,10 @@ static int find_below(const char *root, const char *path, bool is_v2, struct tap
 		}
 		*strrchr(q.dir, '/') = '\0';
 	}
-	return is_found ? 0 : -ENOENT;
-}
-
-static bool has_word(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *at = list; at; at = strchr(at, ',')) {
-		at += *at == ',';
-		if (!strncmp(at, word, len) && (!at[len] || at[len] == ',' || at[len] == '\n'))
-			return true;
-	}
-	return false;
-}
-
-/* "36 35 98:0 ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE OPTIONS": where, if it is this hierarchy.
- */
-static bool is_mount(char *line, bool is_v2, char root[PATH_MAX])
-{
-	char *tail = strstr(line, " - "), type[32], options[512];
-
-	if (!tail || sscanf(tail, " - %31s %*s %511s", type, options) != 2 ||
-	    strcmp(type, is_v2 ? "cgroup2" : "cgroup") != 0 ||
-	    (!is_v2 && !has_word(options, "cpu")))
-		return false;
-	*tail = '\0';
-	return sscanf(line, "%*s %*s %*s %*s %4095s", root) == 1;
-}
-
-static int find_mounted(const char *path, bool is_v2, struct tapir_cpu_quota *out)
-{
-	tapir_autofile FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	tapir_autofree char *line = NULL;
-	char root[PATH_MAX];
-	size_t cap = 0;
-	int err = -ENOENT;
-
-	/* Seen from another namespace, it may begin outside of what is mounted here. */
-	if (strstr(path, "/..") || !strcmp(path, "/"))
-		return -ENOENT;
-	while (err && mounts && getline(&line, &cap, mounts) > 0)
-		if (is_mount(line, is_v2, root))
-			err = find_below(root, path, is_v2, out);
-	return err;
-}
-
-/* "7:cpu,cpuacct:/docker/1234", "0::/system.slice" */
-static int find_by(char *line, struct tapir_cpu_quota *out)
-{
-	char *controllers = strchr(line, ':'), *path;
-
-	path = controllers ? strchr(++controllers, ':') : NULL;
-	if (!path)
-		return -ENOENT;
-	*path++ = '\0';
-	path[strcspn(path, "\n")] = '\0';
-	if (*controllers && !has_word(controllers, "cpu"))
-		return -ENOENT;
-	return find_mounted(path, !*controllers, out);
+	return is_found;
 }
 
 int tapir_cpu_quota__find(uint32_t tgid, struct tapir_cpu_quota *out)
 {
-	tapir_autofile FILE *groups = NULL;
-	tapir_autofree char *line = NULL;
-	char path[32];
-	size_t cap = 0;
-	int err = -ENOENT;
-
-	snprintf(path, sizeof(path), "/proc/%u/cgroup", tgid);
-	groups = fopen(path, "re");
-	while (err && groups && getline(&line, &cap, groups) > 0)
-		err = find_by(line, out);
-	return err;
+	return tapir_cgroup__each_of_process(tgid, "cpu", find_below, out) ? 0 : -ENOENT;
 }

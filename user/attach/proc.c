@@ -92,6 +92,7 @@ struct stat_facts {
 	char comm[TAPIR_COMM_BYTES];
 	unsigned long flags;
 	uint64_t start_ns;
+	uint64_t cpu_ticks; /* user and system */
 	bool is_zombie;
 };
 
@@ -131,6 +132,8 @@ static int parse_stat(const char *text, struct stat_facts *out)
 			out->is_zombie = has_ended && strtoul(p, NULL, 10) <= 1;
 		else if (field == 9)
 			out->flags = strtoul(p, NULL, 10);
+		else if (field == 14 || field == 15) /* user, system */
+			out->cpu_ticks += strtoull(p, NULL, 10);
 		else if (field == 22)
 			out->start_ns = ticks_to_monotonic_ns(strtoull(p, NULL, 10));
 		p += strcspn(p, " ");
@@ -264,18 +267,35 @@ int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out)
 	return 0;
 }
 
-bool tapir_proc__has_ended(uint32_t tgid)
+static int read_stat_of(uint32_t tgid, struct stat_facts *out)
 {
 	tapir_autofree char *text = NULL;
-	struct stat_facts stat;
 	char path[32];
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
 	err = tapir_file__read(path, 8192, &text, NULL);
+	return err ? err : parse_stat(text, out);
+}
+
+bool tapir_proc__has_ended(uint32_t tgid)
+{
+	struct stat_facts stat;
+	int err = read_stat_of(tgid, &stat);
+
+	return err ? err == -ENOENT || err == -ESRCH : stat.is_zombie;
+}
+
+int tapir_proc__read_cpu(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns)
+{
+	struct stat_facts stat;
+	int err = read_stat_of(tgid, &stat);
+
 	if (err)
-		return err == -ENOENT || err == -ESRCH;
-	return !parse_stat(text, &stat) && stat.is_zombie;
+		return err;
+	memcpy(comm, stat.comm, TAPIR_COMM_BYTES);
+	*cpu_ns = stat.cpu_ticks * (TAPIR_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+	return 0;
 }
 
 void tapir_proc__fini(struct tapir_proc *proc)

@@ -43,6 +43,10 @@ void tapir_proc__fini(struct tapir_proc *proc);
 /* Whether it has ended, even if its parent has not waited for it. */
 bool tapir_proc__has_ended(uint32_t tgid);
 
+/* Its name, and the CPU time of all its threads, as exact as the kernel's clock tick. -errno
+ * without a line. */
+int tapir_proc__read_cpu(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns);
+
 /* Are pids here those that the kernel records? Not in a container's pid namespace. */
 bool tapir_proc__sees_kernel_pids(void);
 

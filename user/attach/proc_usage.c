@@ -4,46 +4,22 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "attach/proc.h"
 #include "base/file.h"
 
 #define MAX_BYTES 4096
 
-/* "pid (comm) S ppid ...": the comm may hold anything, ')' too. utime and stime are words 14, 15.
- */
-static int parse_stat(const char *text, struct tapir_proc_usage *out)
-{
-	const char *open = strchr(text, '('), *close = strrchr(text, ')');
-	unsigned long long user, system;
-	size_t len;
-
-	if (!open || !close || close < open ||
-	    sscanf(close + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
-		   &system) != 2)
-		return -EPROTO;
-	len = (size_t)(close - open - 1);
-	len = len < TAPIR_COMM_BYTES - 1 ? len : TAPIR_COMM_BYTES - 1;
-	memcpy(out->comm, open + 1, len);
-	out->cpu_ns = (user + system) * (TAPIR_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
-	return 0;
-}
-
 int tapir_proc_usage__read(uint32_t tgid, struct tapir_proc_usage *out)
 {
-	tapir_autofree char *stat = NULL, *statm = NULL;
+	tapir_autofree char *statm = NULL;
 	unsigned long long resident, shared;
 	struct tapir_proc_usage usage = {};
 	char path[48];
 	size_t len;
-	int err;
+	int err = tapir_proc__read_cpu(tgid, usage.comm, &usage.cpu_ns);
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
-	err = tapir_file__read(path, MAX_BYTES, &stat, &len);
-	if (!err)
-		err = parse_stat(stat, &usage);
 	snprintf(path, sizeof(path), "/proc/%u/statm", tgid);
 	if (!err)
 		err = tapir_file__read(path, MAX_BYTES, &statm, &len);
