@@ -232,6 +232,10 @@ static void debug_frame_is_read_when_it_is_all(void **state)
 static void gaps_have_stubs_and_trampolines_and_an_entry_point(void **state)
 {
 	static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+	/* xor rbp, rbp; mov rdi, rsp; lea rsi, [rip]; and rsp, -16; call */
+	static const uint8_t entry[] = {0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d,
+					0x35, 0,    0,	  0,	0,    0x48, 0x83, 0xe4,
+					0xf0, 0xe8, 0,	  0,	0,    0};
 	struct tapir_unwind_table *t;
 	struct tapir_elf *elf;
 	struct elf_builder b;
@@ -239,6 +243,7 @@ static void gaps_have_stubs_and_trampolines_and_an_entry_point(void **state)
 	(void)state;
 	elf_builder__init(&b, ET_DYN);
 	memcpy(b.bytes + TEXT_OFF + 0x100, sigreturn, sizeof(sigreturn));
+	memcpy(b.bytes + TEXT_OFF + 0x200, entry, sizeof(entry));
 	elf_builder__add_header(&b, ".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
 				TEXT_OFF + 0x400, 0x40);
 	elf_builder__finish(&b);
@@ -250,12 +255,76 @@ static void gaps_have_stubs_and_trampolines_and_an_entry_point(void **state)
 	assert_row(t, TEXT_VA + 0x100, TAPIR_UNWIND_SIGNAL, 0, 0);
 	assert_row(t, TEXT_VA + 0x109, TAPIR_UNWIND_GAP, 0, 0);
 	assert_row(t, TEXT_VA + 0x200, TAPIR_UNWIND_END, 0, 0);
-	assert_row(t, TEXT_VA + 0x240, TAPIR_UNWIND_GAP, 0, 0);
+	assert_row(t, TEXT_VA + 0x200 + sizeof(entry) - 1, TAPIR_UNWIND_END, 0, 0);
+	assert_row(t, TEXT_VA + 0x200 + sizeof(entry), TAPIR_UNWIND_GAP, 0, 0);
 	assert_row(t, TEXT_VA + 0x43f, TAPIR_UNWIND_PLT, 11, 0);
 	assert_row(t, TEXT_VA + 0x440, TAPIR_UNWIND_GAP, 0, 0);
 	tapir_unwind_table__free(t);
 	tapir_elf__free(elf);
 	elf_builder__fini(&b);
+}
+
+/* Two functions, 11 bytes apart, between which the code is. */
+static struct tapir_unwind_table *table_around(const uint8_t *code, size_t len)
+{
+	struct tapir_unwind_table *t;
+	struct tapir_elf *elf;
+	struct elf_builder eb;
+	static struct built b;
+
+	begin(&b);
+	add_fde(&b, TEXT_VA, 0x15, framed, sizeof(framed));
+	add_fde(&b, TEXT_VA + 0x20, 0x20, framed, sizeof(framed));
+	elf_builder__init(&eb, ET_DYN);
+	elf_builder__add_section(&eb, ".eh_frame", SHT_PROGBITS, b.bytes, b.len);
+	memcpy(eb.bytes + TEXT_OFF + 0x15, code, len);
+	elf_builder__finish(&eb);
+	elf = elf_builder__open(&eb);
+	assert_non_null(elf);
+	assert_int_equal(tapir_unwind_table__build(elf, &t), 0);
+	tapir_elf__free(elf);
+	elf_builder__fini(&eb);
+	return t;
+}
+
+/* Such a function has no caller that the rows around it lead to. */
+static void function_between_others_is_no_padding(void **state)
+{
+	static const struct {
+		uint8_t code[11];
+		bool is_padding;
+	} cases[] = {
+		{{0}, true},
+		{{0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc}, true},
+		/* data16 cs nopw 0x0(%rax,%rax,1) */
+		{{0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}, true},
+		/* nopl 0x0(%rax,%rax,1); nopw 0x0(%rax,%rax,1) */
+		{{0x0f, 0x1f, 0x44, 0, 0, 0x66, 0x0f, 0x1f, 0x44, 0, 0}, true},
+		/* xchg %ax,%ax; nopl (%rax); nopl 0x0(%rax); nop; int3 */
+		{{0x66, 0x90, 0x0f, 0x1f, 0, 0x0f, 0x1f, 0x40, 0, 0x90, 0xcc}, true},
+		/* nopl 0x0(%rax) goes beyond */
+		{{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x0f, 0x1f, 0x80}, false},
+		/* ret; xor %eax,%eax, ret; nop, pause, jmp: functions in assembly */
+		{{0xc3}, false},
+		{{0x31, 0xc0, 0xc3}, false},
+		{{0x90, 0xf3, 0x90, 0xeb, 0xfb}, false},
+		{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xc3}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tapir_unwind_table *t =
+			table_around(cases[i].code, sizeof(cases[i].code));
+
+		assert_row(t, TEXT_VA + 0x14, TAPIR_UNWIND_FP, 2, 2);
+		for (unsigned at = 0x15; at < 0x20; at++)
+			if (cases[i].is_padding)
+				assert_row(t, TEXT_VA + at, TAPIR_UNWIND_FP, 2, 2);
+			else
+				assert_row(t, TEXT_VA + at, TAPIR_UNWIND_GAP, 0, 0);
+		assert_row(t, TEXT_VA + 0x20, TAPIR_UNWIND_SP, 1, 0);
+		tapir_unwind_table__free(t);
+	}
 }
 
 static void gaps_are_filled_up_to_what_is_described(void **state)
@@ -489,6 +558,7 @@ int main(void)
 		cmocka_unit_test(table_is_the_same_without_section_headers),
 		cmocka_unit_test(debug_frame_is_read_when_it_is_all),
 		cmocka_unit_test(gaps_have_stubs_and_trampolines_and_an_entry_point),
+		cmocka_unit_test(function_between_others_is_no_padding),
 		cmocka_unit_test(gaps_are_filled_up_to_what_is_described),
 		cmocka_unit_test(broken_functions_are_left_out_and_counted),
 		cmocka_unit_test(negative_offsets_make_no_row_that_leads_downwards),

@@ -7,6 +7,7 @@
 
 #include "elf/image.h"
 #include "unwind/eh_source.h"
+#include "unwind/file_code.h"
 #include "unwind/rule.h"
 #include "unwind/undescribed.h"
 
@@ -21,6 +22,7 @@ struct function {
 struct collector {
 	struct tapir_unwind_rows *out;
 	const struct tapir_eh_section *section;
+	const struct tapir_file_code *code;
 	const Elf64_Phdr *segment; /* of the current function */
 	struct tapir_vec(struct function) functions;
 	struct tapir_vec(struct tapir_unwind_row) rows; /* by function, each by pc */
@@ -132,12 +134,13 @@ static bool add_row(struct tapir_unwind_rows *out, struct tapir_unwind_row row)
 	return (last && is_same(last, &row)) || tapir_vec__push(&out->vec, row);
 }
 
-/* No code, but what aligns the function at start. */
-static bool is_padding(uint32_t end, uint32_t start)
+/* No code, but what aligns the function at start: a row less. */
+static bool is_padding(const struct collector *c, uint32_t end, uint32_t start)
 {
 	uint32_t align = start & -start;
 
-	return start - end <= MAX_PADDING && start - end < align;
+	return start - end <= MAX_PADDING && start - end < align &&
+	       tapir_file_code__is_padding(c->code, end, start);
 }
 
 /* Functions of an honest file do not overlap; of two that do, the later one holds from its start.
@@ -153,7 +156,7 @@ static bool merge(struct collector *c)
 
 		if (f->start >= until)
 			continue;
-		if (i && f->start > end && !is_padding(end, f->start) &&
+		if (i && f->start > end && !is_padding(c, end, f->start) &&
 		    !add_row(c->out, (struct tapir_unwind_row){.pc = end}))
 			return false;
 		for (size_t j = 0; j < f->row_cnt; j++)
@@ -181,18 +184,20 @@ static int make(struct collector *c, struct tapir_elf *elf)
 int tapir_unwind_rows__make(struct tapir_elf *elf, struct tapir_unwind_rows *out)
 {
 	struct tapir_eh_section section = {};
-	struct collector c = {.out = out, .section = &section};
+	struct tapir_file_code code;
+	struct collector c = {.out = out, .section = &section, .code = &code};
 	int err = tapir_eh_source__find(elf, &section);
 
 	if (err && err != -ENOENT)
 		return err;
 	if (tapir_elf__machine(elf) != EM_X86_64)
 		return -ENOENT;
+	code = tapir_file_code__of(elf);
 	err = make(&c, elf);
 	tapir_vec__fini(&c.functions);
 	tapir_vec__fini(&c.rows);
 	if (!err)
-		err = tapir_undescribed__add(elf, out);
+		err = tapir_undescribed__add(elf, &code, out);
 	return !err && out->vec.cnt < 2 ? -ENOENT : err;
 }
 

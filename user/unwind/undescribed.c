@@ -9,11 +9,11 @@
 
 #include "base/diag.h"
 #include "elf/image.h"
+#include "unwind/file_code.h"
 #include "unwind/go_rows.h"
 #include "unwind/rows.h"
 
 #define MAX_ENTRY_BYTES 64u /* of an entry point: it calls at once */
-#define MAX_SCAN_BYTES	(64u << 20)
 #define MAX_TRAMPOLINES 16u
 #define MIN_V8_BYTES	(512u << 10) /* of its built-in functions: about 1.6 MB */
 
@@ -51,16 +51,19 @@ static int add_stubs(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
 
 /* ---- the entry point ------------------------------------------------------------------------ */
 
-static int add_entry(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
+static int add_entry(struct tapir_elf *elf, const struct tapir_file_code *code,
+		     struct tapir_unwind_rows *rows)
 {
 	const struct tapir_unwind_row end = {.rule = TAPIR_UNWIND_END};
 	uint64_t va = tapir_elf__entry_va(elf), off;
 	const Elf64_Phdr *load = va ? tapir_elf__load_at(elf, va) : NULL;
+	uint32_t len;
 
 	if (!load || !(load->p_flags & PF_X) || !tapir_elf__va_to_off(elf, va, &off) ||
 	    off > UINT32_MAX - MAX_ENTRY_BYTES)
 		return 0;
-	return tapir_unwind_rows__fill(rows, (uint32_t)off, (uint32_t)off + MAX_ENTRY_BYTES, end);
+	len = tapir_file_code__entry_bytes(code, (uint32_t)off, MAX_ENTRY_BYTES);
+	return tapir_unwind_rows__fill(rows, (uint32_t)off, (uint32_t)off + len, end);
 }
 
 /* ---- trampolines of signals and contexts ------------------------------------------------------------------ */
@@ -82,21 +85,15 @@ static bool has_sigreturn(const struct tapir_unwind_rows *rows)
 	return false;
 }
 
-struct text {
-	const uint8_t *code;
-	size_t len;
-	uint32_t off; /* in the file */
-};
-
 /*
  * Their addresses are where functions return to, but callers are looked up one byte before: that
  * byte has the row, whatever else is there. The code itself has it where nothing describes it.
  */
-static int scan(const struct text *text, const uint8_t *wanted, size_t wanted_len, unsigned rule,
+static int scan_segment(const struct tapir_code_segment *code, const uint8_t *wanted, size_t wanted_len, unsigned rule,
 		struct tapir_unwind_rows *rows)
 {
 	const struct tapir_unwind_row row = {.rule = (uint8_t)rule};
-	const uint8_t *at = text->code, *end = text->code + text->len;
+	const uint8_t *at = code->bytes, *end = code->bytes + code->len;
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < MAX_TRAMPOLINES; i++) {
@@ -105,7 +102,7 @@ static int scan(const struct text *text, const uint8_t *wanted, size_t wanted_le
 		at = memmem(at, (size_t)(end - at), wanted, wanted_len);
 		if (!at)
 			break;
-		pc = text->off + (uint32_t)(at - text->code);
+		pc = code->off + (uint32_t)(at - code->bytes);
 		err = tapir_unwind_rows__fill(rows, pc, pc + (uint32_t)wanted_len, row);
 		if (!err)
 			err = tapir_unwind_rows__replace(rows, pc - (pc > 0), pc, row);
@@ -114,28 +111,23 @@ static int scan(const struct text *text, const uint8_t *wanted, size_t wanted_le
 	return err;
 }
 
-static int add_trampolines(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
+static int scan(const struct tapir_file_code *code, const uint8_t *wanted, size_t wanted_len,
+		unsigned rule, struct tapir_unwind_rows *rows)
 {
-	const Elf64_Phdr *ph = tapir_elf__first_executable(elf);
-	Elf64_Shdr shdr = {.sh_type = SHT_PROGBITS};
-	int mark = tapir_diag__cnt(), err;
-	struct text text;
-	const void *data;
+	int err = 0;
 
-	if (!ph || ph->p_filesz > MAX_SCAN_BYTES || ph->p_offset > UINT32_MAX - MAX_SCAN_BYTES)
-		return 0;
-	shdr.sh_offset = ph->p_offset;
-	shdr.sh_size = ph->p_filesz;
-	err = tapir_elf__data(elf, &shdr, &data, &text.len);
-	tapir_diag__rewind(mark);
-	if (err)
-		return 0;
-	text.code = data;
-	text.off = (uint32_t)ph->p_offset;
-	err = scan(&text, start_context, sizeof(start_context), TAPIR_UNWIND_END, rows);
+	for (size_t i = 0; !err && i < code->cnt; i++)
+		err = scan_segment(&code->segments[i], wanted, wanted_len, rule, rows);
+	return err;
+}
+
+static int add_trampolines(const struct tapir_file_code *code, struct tapir_unwind_rows *rows)
+{
+	int err = scan(code, start_context, sizeof(start_context), TAPIR_UNWIND_END, rows);
+
 	if (err || has_sigreturn(rows))
 		return err;
-	return scan(&text, sigreturn, sizeof(sigreturn), TAPIR_UNWIND_SIGNAL, rows);
+	return scan(code, sigreturn, sizeof(sigreturn), TAPIR_UNWIND_SIGNAL, rows);
 }
 
 /* ---- built-in functions of V8 ------------------------------------------------------------------ */
@@ -175,14 +167,15 @@ static int add_v8(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
 	return tapir_unwind_rows__fill(rows, largest->pc, largest->pc + max_bytes, frame);
 }
 
-int tapir_undescribed__add(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
+int tapir_undescribed__add(struct tapir_elf *elf, const struct tapir_file_code *code,
+			   struct tapir_unwind_rows *rows)
 {
 	int err = add_stubs(elf, rows);
 
 	if (!err)
-		err = add_entry(elf, rows);
+		err = add_entry(elf, code, rows);
 	if (!err)
-		err = add_trampolines(elf, rows);
+		err = add_trampolines(code, rows);
 	if (!err)
 		err = add_v8(elf, rows);
 	return err ? err : tapir_go_rows__add(elf, rows);

@@ -8,9 +8,11 @@
 #define TAPIR_USER_UNDESCRIBED_H
 
 struct tapir_elf;
+struct tapir_file_code;
 struct tapir_unwind_rows;
 
-/* Fills gaps of rows only. 0 or -ENOMEM. */
-int tapir_undescribed__add(struct tapir_elf *elf, struct tapir_unwind_rows *rows);
+/* Fills gaps of rows only; code: the file's (file_code.h). 0 or -ENOMEM. */
+int tapir_undescribed__add(struct tapir_elf *elf, const struct tapir_file_code *code,
+			   struct tapir_unwind_rows *rows);
 
 #endif

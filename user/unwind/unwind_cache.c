@@ -29,7 +29,7 @@
 #define MAX_FILES  4096u /* looked at when the oldest are removed */
 #define NAME_BYTES 32
 #define VERSION                                                                                    \
-	5u /* of the header, of the blocks (bpf/unwind.h) and of the rules (unwind/rule.c) */
+	6u /* of the header, of the blocks (bpf/unwind.h) and of the rules (unwind/rule.c) */
 #define MAGIC  (0x31776e75ull << 32 | 0x72706174) /* "taprunw1" */
 #define SUFFIX ".unwind"
 
@@ -275,14 +275,16 @@ static size_t list_files(struct tapir_unwind_cache *c, struct old_file *files, s
 	return cnt;
 }
 
+/* Of more files than are looked at, half go: else bytes would not be those of all. */
 static void remove_oldest(struct tapir_unwind_cache *c)
 {
 	struct old_file *files = calloc(MAX_FILES, sizeof(*files));
 	size_t bytes = 0, cnt = files ? list_files(c, files, &bytes) : 0;
+	size_t keep_cnt = cnt < MAX_FILES ? cnt : MAX_FILES / 2;
 
 	if (cnt)
 		qsort(files, cnt, sizeof(*files), by_age);
-	for (size_t i = 0; i < cnt && bytes > c->max_bytes; i++)
+	for (size_t i = 0; i < cnt && (bytes > c->max_bytes || cnt - i > keep_cnt); i++)
 		if (!unlinkat(c->dir_fd, files[i].name, 0))
 			bytes -= files[i].bytes;
 	c->stored_bytes = bytes;

@@ -23,9 +23,11 @@
 		"\n")
 SPINNER("spin_sp", ".cfi_def_cfa %rsp, 8\n");
 SPINNER("spin_fp", ".cfi_def_cfa %rbp, 16\n.cfi_offset %rbp, -16\n");
-/* Far from described code: tables take a few undescribed bytes for padding. */
-__asm__(".text\n.skip 128, 0x90\n.globl spin_bare\n.type spin_bare, @function\nspin_bare:\n"
-	"1: pause\ncmpl $0, (%rdx)\nje 1b\nret\n.size spin_bare, . - spin_bare\n");
+/* Between two described functions, where an assembler would put its padding. */
+__asm__(".text\n.globl spin_bare\n.type spin_bare, @function\nspin_bare:\n"
+	"1: pause\ncmpl $0, (%rdx)\nje 1b\nret\n.size spin_bare, . - spin_bare\n"
+	".p2align 6\n.globl after_bare\n.type after_bare, @function\nafter_bare:\n"
+	".cfi_startproc\nret\n.cfi_endproc\n.size after_bare, . - after_bare\n");
 
 typedef void spin_fn(uint64_t sp, uint64_t fp, volatile int *end);
 spin_fn spin_sp, spin_fp, spin_bare;

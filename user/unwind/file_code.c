@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The few instructions that padding and entry points are made of. */
+#include "unwind/file_code.h"
+
+#include <string.h>
+
+#include "base/diag.h"
+#include "bpf/insn_logic.bpf.h"
+#include "elf/image.h"
+
+#define MAX_CODE_BYTES (64u << 20)
+#define INSN_BYTES     16u /* more than any instruction has */
+
+static void add_segment(struct tapir_file_code *code, struct tapir_elf *elf, const Elf64_Phdr *ph)
+{
+	struct tapir_code_segment *segment = &code->segments[code->cnt];
+	const Elf64_Shdr shdr = {
+		.sh_type = SHT_PROGBITS, .sh_offset = ph->p_offset, .sh_size = ph->p_filesz};
+	int mark = tapir_diag__cnt();
+	const void *data;
+
+	if (!tapir_elf__data(elf, &shdr, &data, &segment->len)) {
+		segment->bytes = data;
+		segment->off = (uint32_t)ph->p_offset;
+		code->cnt++;
+	}
+	tapir_diag__rewind(mark);
+}
+
+struct tapir_file_code tapir_file_code__of(struct tapir_elf *elf)
+{
+	struct tapir_file_code code = {};
+	uint64_t left = MAX_CODE_BYTES;
+	const Elf64_Phdr *ph;
+
+	for (size_t i = 0; (ph = tapir_elf__phdr_at_idx(elf, i)); i++) {
+		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X) || ph->p_filesz > left ||
+		    ph->p_offset > UINT32_MAX - MAX_CODE_BYTES)
+			continue;
+		if (code.cnt == TAPIR_FILE_CODE_SEGMENTS)
+			break;
+		left -= ph->p_filesz;
+		add_segment(&code, elf, ph);
+	}
+	return code;
+}
+
+/* Up to INSN_BYTES from off on, zeros after them. How many there are. */
+static size_t bytes_at(const struct tapir_file_code *code, uint64_t off, uint8_t *out)
+{
+	size_t cnt = 0;
+
+	memset(out, 0, INSN_BYTES);
+	for (size_t i = 0; i < code->cnt && !cnt; i++) {
+		const struct tapir_code_segment *s = &code->segments[i];
+
+		if (off < s->off || off - s->off >= s->len)
+			continue;
+		cnt = s->len - (off - s->off);
+		cnt = cnt < INSN_BYTES ? cnt : INSN_BYTES;
+		memcpy(out, s->bytes + (off - s->off), cnt);
+	}
+	return cnt;
+}
+
+/* ---- padding -------------------------------------------------------------------------------- */
+
+/* The length of a no-operation, a trap or a zero; 0: something else. */
+static uint32_t filler_bytes(const uint8_t *bytes)
+{
+	uint32_t at = 0;
+
+	if (!bytes[0] || bytes[0] == 0xcc)
+		return 1;
+	while (at < INSN_BYTES - 8 && (bytes[at] == 0x66 || bytes[at] == 0x2e))
+		at++;
+	if (bytes[at] == 0x90)
+		return at + 1;
+	if (bytes[at] != 0x0f || bytes[at + 1] != 0x1f)
+		return 0;
+	return at + 2 + tapir_insn__modrm_bytes(bytes, at + 2);
+}
+
+bool tapir_file_code__is_padding(const struct tapir_file_code *code, uint32_t from_off,
+				 uint32_t until_off)
+{
+	uint8_t bytes[INSN_BYTES];
+	uint64_t off = from_off;
+
+	while (off < until_off) {
+		uint32_t len = bytes_at(code, off, bytes) ? filler_bytes(bytes) : 0;
+
+		if (!len)
+			return false;
+		off += len;
+	}
+	return off == until_off;
+}
+
+/* ---- entry points --------------------------------------------------------------------------- */
+
+static bool is_one_of(uint8_t op, const char *ops, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (op == (uint8_t)ops[i])
+			return true;
+	return false;
+}
+
+/* Of the instructions before the call, which set up its arguments and the stack; 0: another one. */
+static uint32_t setup_bytes(const uint8_t *bytes)
+{
+	static const char with_modrm[] = "\x01\x03\x21\x23\x29\x2b\x31\x33\x39\x3b\x85\x89\x8b\x8d";
+	uint32_t at = (bytes[0] & 0xf0) == 0x40;
+	uint8_t op = bytes[at];
+
+	if (bytes[0] == 0xf3 && bytes[1] == 0x0f && bytes[2] == 0x1e && bytes[3] == 0xfa)
+		return 4; /* endbr64 */
+	if (op >= 0x50 && op <= 0x5f)
+		return at + 1;
+	if (op == 0x6a)
+		return at + 2;
+	if (op >= 0xb8 && op <= 0xbf)
+		return (bytes[0] & 0xf8) == 0x48 ? 10 : at + 5; /* mov r64, imm64 */
+	if (is_one_of(op, with_modrm, sizeof(with_modrm) - 1))
+		return at + 1 + tapir_insn__modrm_bytes(bytes, at + 1);
+	if (op == 0x83)
+		return at + 2 + tapir_insn__modrm_bytes(bytes, at + 1);
+	if (op == 0x81 || op == 0xc7)
+		return at + 5 + tapir_insn__modrm_bytes(bytes, at + 1);
+	return 0;
+}
+
+/* Of a call or jump; 0: neither. */
+static uint32_t leave_bytes(const uint8_t *bytes)
+{
+	uint32_t at = (bytes[0] & 0xf0) == 0x40, reg = bytes[at + 1] >> 3 & 7;
+
+	if (bytes[0] == 0xe8 || bytes[0] == 0xe9)
+		return 5;
+	if (bytes[0] == 0xeb)
+		return 2;
+	if (bytes[at] == 0xff && (reg == 2 || reg == 4))
+		return at + 1 + tapir_insn__modrm_bytes(bytes, at + 1);
+	return 0;
+}
+
+uint32_t tapir_file_code__entry_bytes(const struct tapir_file_code *code, uint32_t off,
+				      uint32_t max_bytes)
+{
+	uint8_t bytes[INSN_BYTES];
+	uint32_t len = 0, step;
+
+	while (len < max_bytes && bytes_at(code, (uint64_t)off + len, bytes)) {
+		step = leave_bytes(bytes);
+		if (step) {
+			len += step;
+			break;
+		}
+		step = setup_bytes(bytes);
+		if (!step)
+			break;
+		len += step;
+	}
+	return len < max_bytes ? len : max_bytes;
+}
