@@ -228,6 +228,35 @@ static void oldest_go_when_there_is_no_room(void **state)
 	tapir_unwind_table__free(t);
 }
 
+/* More files than are looked at: those that are not must not be forgotten for ever. */
+static void room_is_kept_when_there_are_many_files(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_unwind_table *t = sample(1000);
+	size_t bytes;
+	char name[32];
+	int fd;
+
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "%u.unwind", i);
+		fd = openat(f->dir_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
+		close(fd);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		struct tapir_unwind_cache *c = tapir_unwind_cache__in(f->dir_fd, 64 << 10);
+
+		tapir_unwind_cache__store(c, &key, t); /* the first one of a recording */
+		tapir_unwind_cache__free(c);
+	}
+	assert_in_range(count_files(f, &bytes), 1, 4096);
+	tapir_unwind_table__free(t);
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "%u.unwind", i);
+		unlinkat(f->dir_fd, name, 0);
+	}
+}
+
 static void nothing_happens_without_a_cache(void **state)
 {
 	struct tapir_unwind_table *t = sample(10), *back = NULL;
@@ -268,6 +297,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(links_and_fifos_are_not_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(oldest_go_when_there_is_no_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(room_is_kept_when_there_are_many_files, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(key_changes_with_the_file, setup, teardown),
 		cmocka_unit_test(nothing_happens_without_a_cache),
 	};

@@ -233,9 +233,8 @@ static void gaps_have_stubs_and_trampolines_and_an_entry_point(void **state)
 {
 	static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
 	/* xor rbp, rbp; mov rdi, rsp; lea rsi, [rip]; and rsp, -16; call */
-	static const uint8_t entry[] = {0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d,
-					0x35, 0,    0,	  0,	0,    0x48, 0x83, 0xe4,
-					0xf0, 0xe8, 0,	  0,	0,    0};
+	static const uint8_t entry[] = {0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35, 0, 0,
+					0,    0,    0x48, 0x83, 0xe4, 0xf0, 0xe8, 0,	0,    0, 0};
 	struct tapir_unwind_table *t;
 	struct tapir_elf *elf;
 	struct elf_builder b;
@@ -313,8 +312,7 @@ static void function_between_others_is_no_padding(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct tapir_unwind_table *t =
-			table_around(cases[i].code, sizeof(cases[i].code));
+		struct tapir_unwind_table *t = table_around(cases[i].code, sizeof(cases[i].code));
 
 		assert_row(t, TEXT_VA + 0x14, TAPIR_UNWIND_FP, 2, 2);
 		for (unsigned at = 0x15; at < 0x20; at++)

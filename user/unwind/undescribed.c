@@ -89,8 +89,8 @@ static bool has_sigreturn(const struct tapir_unwind_rows *rows)
  * Their addresses are where functions return to, but callers are looked up one byte before: that
  * byte has the row, whatever else is there. The code itself has it where nothing describes it.
  */
-static int scan_segment(const struct tapir_code_segment *code, const uint8_t *wanted, size_t wanted_len, unsigned rule,
-		struct tapir_unwind_rows *rows)
+static int scan_segment(const struct tapir_code_segment *code, const uint8_t *wanted,
+			size_t wanted_len, unsigned rule, struct tapir_unwind_rows *rows)
 {
 	const struct tapir_unwind_row row = {.rule = (uint8_t)rule};
 	const uint8_t *at = code->bytes, *end = code->bytes + code->len;
