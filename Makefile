@@ -96,7 +96,7 @@ GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/pprof.pb-c.h $(
 
 # ---- goals ----------------------------------------------------------------------------
 
-.PHONY: all demo check soak test unit e2e targets bench bench-dotnet bench-hold bench-large bench-stacks fuzz check-kernels check-dotnet install \
+.PHONY: all demo check soak test unit e2e targets bench bench-dotnet bench-hold bench-large bench-stacks fuzz check-kernels install \
         uninstall format clean help bootstrap docs
 
 all: $(TAPIR) $(USDT_LIB) $(USDT_SO) docs ## build build/tapir, its man pages and shell completion
@@ -117,7 +117,7 @@ JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # Status 3: packages are missing and this user may not install them. What they are needed for is
 # skipped, or says so.
-check: ## install, build, run all tests (what CI runs)
+check: ## install, build, run the tests (what CI runs)
 	$(Q)scripts/bootstrap build || [ $$? = 3 ]
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all test-packages
 	$(Q)$(MAKE) --no-print-directory $(JOBS) test
@@ -213,10 +213,15 @@ check-kernels: ## boot Debian's 6.1 and 6.12 and test there
 	$(Q)$(MAKE) --no-print-directory all targets
 	$(Q)BUILD=$(BUILD) scripts/vmtest
 
+.PHONY: check-dotnet check-long check-serve check-stacks
 check-dotnet: ## slow cases of .NET 8 and 9, single-file and native programs
+check-long: ## other slow cases
+check-serve: ## slow cases of tapir serve
+check-stacks: ## whether stacks are whole, for all programs of the table
+check-dotnet check-long check-serve check-stacks:
 	$(Q)scripts/bootstrap build test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets
-	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run dotnet
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run $(@:check-%=%)
 
 format: ## clang-format the C files
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' | grep -v '^vmlinux/')

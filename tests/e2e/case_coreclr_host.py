@@ -3,6 +3,9 @@
 import os
 import re
 
+CHECK_LONG = {"test_an_event_takes_no_memory_when_the_program_has_taken_all_cheap_keys",
+              "test_one_file_fits_when_the_c_library_is_musl"}
+
 TESTS = os.path.dirname(os.path.abspath(__file__))
 
 

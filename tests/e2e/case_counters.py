@@ -13,7 +13,8 @@ from dotnet_program import build_dotnet, publish_dotnet
 from screen import on_terminal, plain_lines
 
 TIMEOUT = 120
-CHECK_DOTNET = {"test_dotnet_8_has_the_same", "test_dotnet_9_has_the_same"}
+CHECK_DOTNET = {"test_dotnet_8_has_the_same", "test_dotnet_9_has_the_same", "test_stream_of_the_runtime_has_the_same"}
+CHECK_LONG = {"test_values_are_on_the_screen_when_it_is_small"}
 SOURCE, METER, RUNTIME = "MyCompany-Counting", "MyCompany.Meter", "System.Runtime"
 
 

@@ -14,6 +14,8 @@ from dotnet_program import build_dotnet
 from harness import EVENTS_ONLY, maps_of_us
 
 TIMEOUT = 240
+CHECK_LONG = {"test_sources_that_are_created_while_the_library_leaves_harm_nobody"}
+CHECK_DOTNET = {"test_names_come_by_the_rundown_where_others_can_replace_a_jitdump"}
 PROFILERS, PORTS = "CORECLR_NOTIFICATION_PROFILERS", "DOTNET_DiagnosticPorts"
 VARIABLES = {"ring": PROFILERS, "stream": PORTS}
 

@@ -12,6 +12,8 @@ import time
 
 from dotnet_program import build_dotnet
 
+CHECK_DOTNET = {"test_names_are_spelled_as_the_runtime_does"}
+
 
 def echo(t):
     """It talks to itself over a socket."""

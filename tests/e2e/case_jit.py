@@ -4,6 +4,8 @@ import os
 import re
 import time
 
+CHECK_LONG = {"test_names_are_kept_over_segments"}
+
 MS = 1_000_000
 MAP_GRAIN_NS = 120 * MS  # a perf map has no times: its lines are dated by when they were read
 HZ = 997

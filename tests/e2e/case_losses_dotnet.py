@@ -16,7 +16,9 @@ from harness import EVENTS_ONLY
 
 ALONE = True  # it counts what is lost when the reader is late
 TIMEOUT = 240
-CHECK_DOTNET = {"test_events_of_a_provider_without_a_name_in_the_library_are_counted"}
+CHECK_DOTNET = {"test_events_of_a_provider_without_a_name_in_the_library_are_counted",
+                "test_more_kinds_than_places_are_recorded_when_they_come_one_after_the_other",
+                "test_kinds_without_a_place_are_counted_when_they_come_at_once"}
 
 
 def start(t, *args):

@@ -14,6 +14,9 @@ import shares  # noqa: E402
 import witness  # noqa: E402
 
 ALONE = True  # measures shares of what threads do
+CHECK_STACKS = {"test_stacks_of_rust_are_whole", "test_stacks_of_ruby_are_whole", "test_stacks_of_node_are_whole",
+                "test_stacks_of_php_are_whole", "test_stacks_of_postgresql_under_load_are_whole",
+                "test_stacks_of_nginx_are_whole", "test_stacks_of_redis_are_whole"}
 SKIP_S = 2    # unwind tables are built in the background
 WHOLE = 99
 WRONG = 0.5   # percent; of a few hundred stacks, one

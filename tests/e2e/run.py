@@ -10,8 +10,8 @@ run one after the other, when the rest is over. A case that fails beside others 
 which counts, and one that failed alone up to twice more; if it passes then, it is named as flaky in the last
 lines, with the reasons for which others were skipped. Without root all of them are.
 
-Functions that a module names in its CHECK_DOTNET take long (other versions of .NET, of which a sibling is part of make
-check): they belong to make check-dotnet, all others to make check. --suite runs one of the two.
+Functions that a module names in a set called CHECK_DOTNET, CHECK_LONG, CHECK_SERVE or CHECK_STACKS take long: they belong
+to make check-dotnet, check-long, check-serve and check-stacks, all others to make check. --suite runs one of them.
 """
 import argparse
 import collections
@@ -37,6 +37,7 @@ from harness import SLOWNESS, Case, Failure, Skip  # noqa: E402
 
 MORE_TRIES = 2  # of a case that failed alone
 CASE_SECONDS = 120  # a case module may set its own TIMEOUT
+SUITES = ("check-dotnet", "check-long", "check-serve", "check-stacks")  # besides "check"
 
 
 def load(path):
@@ -53,13 +54,13 @@ class Entry:
         self.name = f"{path.stem[len('case_'):]}.{key[len('test_'):]}"
         self.function = getattr(module, key)
         self.limit = int(getattr(module, "TIMEOUT", CASE_SECONDS) * SLOWNESS)
-        self.suite = "check-dotnet" if key in getattr(module, "CHECK_DOTNET", ()) else "check"
+        self.suite = next((suite for suite in SUITES if key in getattr(module, suite.upper().replace("-", "_"), ())), "check")
         alone = getattr(module, "ALONE", False)
         self.alone = alone if isinstance(alone, bool) else key in alone
 
 
 def discover(only, suite):
-    """In the order of files and of lines. suite: "check", "check-dotnet"; None: both."""
+    """In the order of files and of lines. suite: "check" or one of SUITES; None: all."""
     entries = []
     for path in sorted(HERE.glob("case_*.py")):
         module = load(path)
@@ -187,7 +188,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", help="where make built (default: build)")
     parser.add_argument("--only", default="*", metavar="GLOB", help="cases to run, as file.behaviour")
-    parser.add_argument("--suite", choices=("check", "check-dotnet"), help="cases of this goal of the Makefile (default: all)")
+    parser.add_argument("--suite", choices=("check", *SUITES), help="cases of this goal of the Makefile (default: all)")
     parser.add_argument("--summary", metavar="FILE", help='gets "passed failed skipped"')
     parser.add_argument("--jobs", type=int, default=1 + len(os.sched_getaffinity(0)), metavar="N",
                         help="cases at a time (default: the processors and one; 1: all alone)")
