@@ -301,9 +301,14 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_session) == 256, "tapir_ring_sessio
 #define TAPIR_RING_CTL_PRIVATE (1u << 0)
 /*
  * Its source of events has ended for good; the files remain because a thread of the process may
- * still be inside the library (stopped, for example). The only flag that is set late.
+ * still be inside the library (stopped, for example). Set late.
  */
 #define TAPIR_RING_CTL_IDLE    (1u << 1)
+/*
+ * A thread of the process waits at `generation` and stores `applied`: until then what a tracer asks
+ * for may be missed, so a tracer that reports that it is ready waits first. Set and cleared late.
+ */
+#define TAPIR_RING_CTL_FOLLOWS (1u << 2)
 
 struct tapir_ring_ctl {
 	uint64_t magic; /* release; this part is the process's, written once */

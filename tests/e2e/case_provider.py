@@ -102,6 +102,17 @@ def test_events_have_their_threads_activity_and_counters_are_recorded(t):
     t.eq({(c["provider"], c["unit"], c["kind"]) for c in values}, {(PROVIDER, "pcs", "rate")}, "counter")
 
 
+def test_ready_means_that_a_slow_process_has_enabled_its_events(t):
+    target = t.target("slowstart", "--wait", 100)
+    file = t.path("trace.tapir")
+    tapir = t.start_tapir("record", "Tapir-Test-Slow", *EVENTS_ONLY, "-p", target.pid, "-f", "-o", file)
+    tapir.wait_ready()
+    target.go()
+    t.eq(target.wait().witness(), {"begun": 100}, "fired")
+    t.eq(tapir.wait().rc, 0, "exit of tapir")
+    t.eq([args_of(event) for event in t.events(file)], [[n] for n in range(100)], "events")
+
+
 def program_of_the_page(t):
     """The program that usdt/README.md tells people to paste, compiled."""
     page = (REPO / "usdt" / "README.md").read_text(encoding="utf-8")

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* listener_buffer.c - the firing thread's half, and the reader's. */
 #include <sys/mman.h>
-#include <time.h>
 
 #include "listener_buffer.h"
 
@@ -63,15 +62,6 @@ static uint64_t take_place(struct listener_buffers *b, struct listener_shard *sh
 	return head;
 }
 
-/* The time is taken after the place: listener.h says what follows from that. */
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
 static uint8_t *put_id(uint8_t *at, const uint8_t *id)
 {
 	if (!id)
@@ -104,7 +94,6 @@ static int reserve(void *ctx, struct session_write *write)
 	}
 	record = (struct listener_record *)(void *)bytes_at(b, shard, pos);
 	record->size = need;
-	record->time_ns = now_ns();
 	record->kind = write->kind;
 	record->tid = provider_tid();
 	record->payload_bytes = write->bytes;
@@ -120,6 +109,7 @@ static void commit(void *ctx, struct session_write *write)
 	struct listener_record *record = write->token;
 
 	(void)ctx;
+	record->time_ns = write->time_ns;
 	prov_store_release(&record->commit, LISTENER_EVENT);
 }
 

@@ -3,9 +3,10 @@
  * listener_buffer.h - a buffer that any number of threads write and one reads.
  *
  * Positions count bytes since the beginning. A writer takes its place by compare-and-exchange of
- * `head`, takes the time, fills the record and stores `commit` last. The reader takes records in
- * the order of their places, clears what it has read (a place that was taken and not yet filled has
- * commit 0) and then moves `tail`. An event in a signal handler takes the next place.
+ * `head`, fills the record, whose time is taken after its place, and stores `commit` last. The
+ * reader takes records in the order of their places, clears what it has read (a place that was
+ * taken and not yet filled has commit 0) and then moves `tail`. An event in a signal handler takes
+ * the next place.
  */
 #ifndef TAPIR_LISTENER_BUFFER_H
 #define TAPIR_LISTENER_BUFFER_H

@@ -5,12 +5,13 @@
  *	provider_registry	providers and the table of all events; the lock; fork
  *	provider_metadata	an event's fields as METADATA of format 2
  *	provider_fire		an event on its way to the sessions that want it: the hot path
- *	provider_sessions	sessions inside the process: which events they want, who is inside
+ *	provider_sessions	sessions inside the process: which events they want
+ *	provider_dispatch	an event on its way into these sessions: the hot path
  *	provider_poller		the thread; words of events follow the lane's; callbacks
  *
  * LOCKING. One mutex (provider_lock) for everything that is no firing. Firing takes no lock: it
  * reads an event's words and, for sessions inside the process, counts itself into the session
- * (provider_sessions.c), which whoever closes that waits for. No callback of the user's runs under
+ * (provider_session.h), which whoever closes that waits for. No callback of the user's runs under
  * the lock.
  */
 #ifndef TAPIR_PROVIDER_IMPL_H
@@ -116,6 +117,7 @@ struct session_write {
 	const uint8_t *activity, *related; /* NULL: none */
 	uint8_t *payload;		   /* reserve() sets it */
 	void *token;			   /* the session's */
+	uint64_t time_ns;		   /* for commit: later than reserve */
 	uint32_t bytes;
 	uint32_t pad0;
 };

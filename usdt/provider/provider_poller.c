@@ -337,6 +337,7 @@ int provider_poller__start(void)
 	if (err)
 		return -err;
 	poller.is_running = 1;
+	tapir_ring__say_follows(1);
 	provider_poller__refresh();
 	return 0;
 }
@@ -356,6 +357,7 @@ void provider_poller__stop(void)
 	pthread_join(poller.thread, NULL);
 	provider_lock();
 	poller.is_running = 0;
+	tapir_ring__say_follows(0);
 }
 
 /* Its memory is that of the parent's thread, which is not here. */

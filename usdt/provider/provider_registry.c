@@ -216,6 +216,8 @@ static int add_all(struct tapir_provider *p, struct tapir_event *const *events, 
 	/* Interest that is there already, without waiting for the thread. */
 	provider_poller__refresh();
 	provider_poller__start();
+	if (p->changed)
+		provider_poller__wake(); /* it polls no semaphore without a callback: see look() */
 	return 0;
 }
 

@@ -1,135 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * provider_sessions.c - sessions inside the process: which events each wants, and who is inside.
- *
- * A thread that fires counts itself into the session (one of 16 counters, by thread, a cache line
- * each), looks again whether the session wants the event, hands it over, and leaves. Whoever closes
- * a session takes its bit out of all events first, then waits until each counter was 0 once: a
- * thread that comes later finds the bit gone. That is all the synchronisation there is on the hot
- * path: two atomic additions to a line that only threads of the same shard write.
+ * provider_sessions.c - sessions inside the process: which events each wants, and their end. How
+ * threads that fire and a session that closes agree: provider_session.h.
  */
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "../ring/ring_sys.h"
 #include "provider_kinds.h"
+#include "provider_session.h"
 
-#define SHARDS	      16u
-#define LINE_BYTES    64u
 #define STEP_NS	      100000
 #define WAIT_NS	      2000000000ull
 #define SELECTION_MAX 1024u
 
-enum state { FREE = 0, OPEN = 1, CLOSING = 2, LOST = 3 };
-
-struct shard {
-	int64_t cnt;
-	uint8_t pad0[LINE_BYTES - sizeof(int64_t)];
-};
-
-static struct session {
-	uint32_t state; /* enum state */
-	uint32_t kind;
-	const struct provider_session_ops *ops;
-	void *ctx;
-	struct tapir_selection *selections; /* with their texts, one allocation */
-	uint32_t selection_cnt;
-	uint32_t pad0;
-	struct shard inside[SHARDS];
-} sessions[PROVIDER_IN_PROCESS];
-
+struct provider_session provider_sessions[PROVIDER_IN_PROCESS];
 const struct tapir_event_kind *provider_kinds[TAPIR_MAX_EVENTS];
-
-static uint32_t next_shard;
-static __thread struct {
-	uint32_t shard; /* 0: none yet, else it and 1 */
-	uint32_t tid;
-} self;
-
-uint32_t provider_tid(void)
-{
-	if (__builtin_expect(!self.tid, 0))
-		self.tid = (uint32_t)ring_sys3(SYS_gettid, 0, 0, 0);
-	return self.tid;
-}
-
-static uint32_t my_shard(void)
-{
-	if (__builtin_expect(!self.shard, 0))
-		self.shard = __atomic_fetch_add(&next_shard, 1, __ATOMIC_RELAXED) % SHARDS + 1;
-	return self.shard - 1;
-}
-
-uint32_t provider_shard(void)
-{
-	return my_shard();
-}
-
-/* ---- the hot path ------------------------------------------------------------------------- */
-
-static int enter(uint32_t idx, const struct event_state *state)
-{
-	__atomic_fetch_add(&sessions[idx].inside[my_shard()].cnt, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&state->wants, __ATOMIC_SEQ_CST) >> idx & 1)
-		return 1;
-	__atomic_fetch_sub(&sessions[idx].inside[my_shard()].cnt, 1, __ATOMIC_RELEASE);
-	return 0;
-}
-
-static void leave(uint32_t idx)
-{
-	__atomic_fetch_sub(&sessions[idx].inside[my_shard()].cnt, 1, __ATOMIC_RELEASE);
-}
-
-int provider_sessions__begin(struct process_write *w, struct tapir_event *event, uint64_t wants,
-			     uint32_t bytes)
-{
-	struct event_state *state = event_state__of(event);
-
-	w->first.bytes = bytes;
-	for (; wants; wants &= wants - 1) {
-		uint32_t idx = (uint32_t)__builtin_ctzll(wants);
-
-		if (!enter(idx, state))
-			continue;
-		w->first.kind = prov_load(&provider_kinds[state->table_idx]);
-		if (w->first.kind && sessions[idx].ops->reserve(sessions[idx].ctx, &w->first)) {
-			w->first_idx = idx;
-			w->others = wants & (wants - 1);
-			return 1;
-		}
-		leave(idx);
-	}
-	return 0;
-}
-
-static void give(uint32_t idx, const struct event_state *state, struct session_write *write,
-		 const uint8_t *payload)
-{
-	if (!enter(idx, state))
-		return;
-	write->kind = prov_load(&provider_kinds[state->table_idx]);
-	if (write->kind && sessions[idx].ops->reserve(sessions[idx].ctx, write)) {
-		memcpy(write->payload, payload, write->bytes);
-		sessions[idx].ops->commit(sessions[idx].ctx, write);
-	}
-	leave(idx);
-}
-
-void provider_sessions__commit(struct process_write *w, struct tapir_event *event,
-			       const uint8_t *payload)
-{
-	struct session_write write = w->first;
-
-	/* The first one's last: a logger may keep its payload no longer than its call. */
-	for (uint64_t others = w->others; others; others &= others - 1)
-		give((uint32_t)__builtin_ctzll(others), event_state__of(event), &write, payload);
-	if (w->first_idx == PROVIDER_IN_PROCESS)
-		return;
-	sessions[w->first_idx].ops->commit(sessions[w->first_idx].ctx, &w->first);
-	leave(w->first_idx);
-}
 
 /* ---- what they want ----------------------------------------------------------------------- */
 
@@ -148,11 +34,11 @@ static int selects(const struct tapir_selection *sel, const char *provider,
 	return globs(sel->provider, provider) && (!sel->event || globs(sel->event, about->name));
 }
 
-static int wants(const struct session *s, const struct tapir_event *event)
+static int wants(const struct provider_session *s, const struct tapir_event *event)
 {
 	const struct event_state *state = event_state__of((struct tapir_event *)(uintptr_t)event);
 
-	for (uint32_t i = 0; s->state == OPEN && i < s->selection_cnt; i++)
+	for (uint32_t i = 0; s->state == SESSION_OPEN && i < s->selection_cnt; i++)
 		if (selects(&s->selections[i], state->provider->name, event->about))
 			return 1;
 	return 0;
@@ -175,7 +61,7 @@ void provider_sessions__judge(struct tapir_event *event)
 	uint64_t bits = 0;
 
 	for (uint32_t i = 0; i < PROVIDER_IN_PROCESS; i++)
-		if (wants(&sessions[i], event))
+		if (wants(&provider_sessions[i], event))
 			bits |= 1ull << i;
 	if (bits && !provider_kinds[state->table_idx])
 		prov_store_release(&provider_kinds[state->table_idx], kind_of(event));
@@ -193,9 +79,9 @@ static void judge_all(void)
 void provider_sessions__asked(uint32_t idx, const char *provider, struct provider_told *now,
 			      const char **filter)
 {
-	const struct session *s = &sessions[idx];
+	const struct provider_session *s = &provider_sessions[idx];
 
-	for (uint32_t i = 0; s->state == OPEN && i < s->selection_cnt; i++) {
+	for (uint32_t i = 0; s->state == SESSION_OPEN && i < s->selection_cnt; i++) {
 		const struct tapir_selection *sel = &s->selections[i];
 		uint8_t level =
 			sel->level && sel->level < TAPIR_VERBOSE ? sel->level : TAPIR_VERBOSE;
@@ -223,12 +109,12 @@ static uint64_t now_ns(void)
 }
 
 /* Each shard was 0 once. 0: it took too long. */
-static int wait_until_left(const struct session *s)
+static int wait_until_left(const struct provider_session *s)
 {
 	const struct timespec step = {.tv_nsec = STEP_NS};
 	uint64_t until_ns = now_ns() + WAIT_NS;
 
-	for (uint32_t i = 0; i < SHARDS; i++) {
+	for (uint32_t i = 0; i < PROVIDER_SHARDS; i++) {
 		for (uint32_t tries = 0; __atomic_load_n(&s->inside[i].cnt, __ATOMIC_SEQ_CST);
 		     tries++) {
 			if (now_ns() > until_ns)
@@ -248,7 +134,7 @@ void provider_sessions__leave_event(struct tapir_event *event)
 	uint64_t wanted = __atomic_exchange_n(&state->wants, 0, __ATOMIC_SEQ_CST);
 
 	for (; wanted; wanted &= wanted - 1)
-		wait_until_left(&sessions[__builtin_ctzll(wanted)]);
+		wait_until_left(&provider_sessions[__builtin_ctzll(wanted)]);
 	prov_store(&provider_kinds[state->table_idx], NULL);
 }
 
@@ -292,11 +178,11 @@ static struct tapir_selection *copy_selections(const struct tapir_selection *fro
 	return to;
 }
 
-static struct session *find_free(void)
+static struct provider_session *find_free(void)
 {
 	for (uint32_t i = 0; i < PROVIDER_IN_PROCESS; i++)
-		if (sessions[i].state == FREE)
-			return &sessions[i];
+		if (provider_sessions[i].state == SESSION_FREE)
+			return &provider_sessions[i];
 	return NULL;
 }
 
@@ -304,7 +190,7 @@ int provider_session__open(const struct provider_session_ops *ops, void *ctx, ui
 			   const struct tapir_selection *selections, uint32_t cnt, uint32_t *idx)
 {
 	struct tapir_selection *copy;
-	struct session *s;
+	struct provider_session *s;
 	int err = 0;
 
 	if (!selections || !cnt || cnt > SELECTION_MAX)
@@ -323,8 +209,8 @@ int provider_session__open(const struct provider_session_ops *ops, void *ctx, ui
 		s->kind = kind;
 		s->selections = copy;
 		s->selection_cnt = cnt;
-		s->state = OPEN;
-		*idx = (uint32_t)(s - sessions);
+		s->state = SESSION_OPEN;
+		*idx = (uint32_t)(s - provider_sessions);
 		judge_all();
 		provider_poller__wake();
 	} else {
@@ -338,18 +224,18 @@ int provider_session__open(const struct provider_session_ops *ops, void *ctx, ui
 static int is_any_open(void)
 {
 	for (uint32_t i = 0; i < PROVIDER_IN_PROCESS; i++)
-		if (sessions[i].state != FREE)
+		if (provider_sessions[i].state != SESSION_FREE)
 			return 1;
 	return 0;
 }
 
 int provider_session__close(uint32_t idx)
 {
-	struct session *s = &sessions[idx];
+	struct provider_session *s = &provider_sessions[idx];
 	int has_left;
 
 	provider_lock();
-	s->state = CLOSING;
+	s->state = SESSION_CLOSING;
 	judge_all();
 	provider_poller__wake();
 	provider_unlock();
@@ -359,7 +245,7 @@ int provider_session__close(uint32_t idx)
 	s->selections = NULL;
 	s->selection_cnt = 0;
 	if (!has_left)
-		s->state = LOST;
+		s->state = SESSION_LOST;
 	provider_unlock();
 	return has_left;
 }
@@ -367,8 +253,8 @@ int provider_session__close(uint32_t idx)
 void provider_session__closed(uint32_t idx)
 {
 	provider_lock();
-	if (sessions[idx].state == CLOSING)
-		sessions[idx].state = FREE;
+	if (provider_sessions[idx].state == SESSION_CLOSING)
+		provider_sessions[idx].state = SESSION_FREE;
 	if (!is_any_open()) {
 		memset(provider_kinds, 0, provider_table_cnt * sizeof(provider_kinds[0]));
 		provider_kinds__free();
@@ -381,12 +267,12 @@ void provider_session__closed(uint32_t idx)
 /* Threads that were inside are not here, nor are those that would serve the sessions: they end. */
 void provider_sessions__forked(void)
 {
-	self.tid = 0;
+	provider_dispatch__forked();
 	for (uint32_t i = 0; i < PROVIDER_IN_PROCESS; i++) {
-		sessions[i].state = FREE;
-		sessions[i].selections = NULL;
-		sessions[i].selection_cnt = 0;
-		for (uint32_t n = 0; n < SHARDS; n++)
-			sessions[i].inside[n].cnt = 0;
+		provider_sessions[i].state = SESSION_FREE;
+		provider_sessions[i].selections = NULL;
+		provider_sessions[i].selection_cnt = 0;
+		for (uint32_t n = 0; n < PROVIDER_SHARDS; n++)
+			provider_sessions[i].inside[n].cnt = 0;
 	}
 }

@@ -72,6 +72,19 @@ void tapir_ring__say_unserved(uint32_t cnt)
 		ring_store(&ring_process.ctl->unserved_cnt, cnt);
 }
 
+void tapir_ring__say_follows(int is_on)
+{
+	uint32_t *flags;
+
+	if (ring_load_acquire(&ring_process.state) != RING_READY || !ring_is_alive())
+		return;
+	flags = &ring_process.ctl->flags;
+	if (is_on)
+		__atomic_fetch_or(flags, TAPIR_RING_CTL_FOLLOWS, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_and(flags, ~TAPIR_RING_CTL_FOLLOWS, __ATOMIC_RELEASE);
+}
+
 void tapir_ring__say_idle(void)
 {
 	if (ring_load_acquire(&ring_process.state) == RING_READY)

@@ -53,6 +53,9 @@ void tapir_ring__say_published(uint32_t cnt, uint32_t left_cnt, uint32_t err);
 /* Providers that were asked for and cannot be served. */
 void tapir_ring__say_unserved(uint32_t cnt);
 
+/* TAPIR_RING_CTL_FOLLOWS: a thread waits at `generation`, or it ends. */
+void tapir_ring__say_follows(int is_on);
+
 /* TAPIR_RING_CTL_IDLE: the source has ended, the files stay. */
 void tapir_ring__say_idle(void);
 

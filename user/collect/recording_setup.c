@@ -3,6 +3,7 @@
 #include "collect/recording_impl.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 
 #define BLOCK_CNT	24u /* 12 MB between drain and session thread, touched when it falls back */
 #define PERF_SITE_LIMIT 16u
+#define FOLLOW_NS	TAPIR_NS_PER_SEC
 #define DRAIN_MS	100 /* a file does not mind; the rings wake us when they fill */
 #define LIVE_DRAIN_MS	20
 
@@ -281,6 +283,26 @@ static void attach_to_program(struct recording *r)
 	tapir_diag__rewind(mark);
 }
 
+/*
+ * A thread of libtapir turns events on in a running process. Until it has done so they are not
+ * fired, and nothing counts them.
+ */
+static void await_followers(struct recording *r)
+{
+	struct pollfd signals = {.fd = r->signal_fd, .events = POLLIN};
+	uint64_t end_ns = tapir_clock__now_ns() + FOLLOW_NS;
+	bool is_behind;
+
+	if (!r->rings)
+		return;
+	while ((is_behind = tapir_ring_reader__is_behind(r->rings)) &&
+	       tapir_clock__now_ns() < end_ns && poll(&signals, 1, 1) == 0)
+		;
+	if (is_behind && tapir_clock__now_ns() >= end_ns)
+		tapir_info(
+			"a process has not enabled its events within 1 s: the first of them may be missing");
+}
+
 /* Attaches probes in processes that run already; then the program may start. */
 static int attach_all(struct recording *r)
 {
@@ -297,6 +319,7 @@ static int attach_all(struct recording *r)
 	if (err)
 		return err;
 	tapir_recording__await_dotnet(r);
+	await_followers(r);
 	err = tapir_recording__check_publish(r);
 	if (err)
 		return err;

@@ -442,6 +442,12 @@ void tapir_ring_process__want_nothing(struct tapir_ring_process *p)
 	tapir_ring_control__want_nothing(&p->control);
 }
 
+bool tapir_ring_process__is_behind(const struct tapir_ring_process *p)
+{
+	return tapir_ring_control__has_follower(&p->control) &&
+	       !tapir_ring_control__is_followed(&p->control);
+}
+
 bool tapir_ring_process__is_followed(const struct tapir_ring_process *p)
 {
 	return tapir_ring_control__is_followed(&p->control);

@@ -239,6 +239,18 @@ bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, 
 	return is_followed;
 }
 
+bool tapir_ring_reader__is_behind(struct tapir_ring_reader *r)
+{
+	const struct lane *lane;
+	bool is_behind = false;
+
+	lock(r);
+	tapir_vec_for_each (lane, &r->lanes)
+		is_behind |= !lane->is_over && tapir_ring_process__is_behind(lane->process);
+	pthread_mutex_unlock(&r->lock);
+	return is_behind;
+}
+
 bool tapir_ring_reader__published(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key,
 				  struct tapir_ring_published *out)
 {

@@ -67,6 +67,12 @@ bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid);
 bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key);
 
 /*
+ * Whether some process's library has not yet applied what was requested: events that it fires now
+ * may be missed. Any thread.
+ */
+bool tapir_ring_reader__is_behind(struct tapir_ring_reader *r);
+
+/*
  * The result of TAPIR_RING_WANTS_PROBES in the lane under this key. false: there is none. Any
  * thread.
  */

@@ -196,6 +196,11 @@ void tapir_ring_control__announce(struct tapir_ring_control *c)
 	syscall(SYS_futex, &c->map->generation, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+bool tapir_ring_control__has_follower(const struct tapir_ring_control *c)
+{
+	return __atomic_load_n(&c->map->flags, __ATOMIC_ACQUIRE) & TAPIR_RING_CTL_FOLLOWS;
+}
+
 bool tapir_ring_control__is_followed(const struct tapir_ring_control *c)
 {
 	return (int32_t)(__atomic_load_n(&c->map->applied, __ATOMIC_ACQUIRE) - c->announced) >= 0;

@@ -59,6 +59,8 @@ struct tapir_ring_published {
 uint32_t tapir_ring_control__unserved_cnt(const struct tapir_ring_control *c); /* providers */
 void tapir_ring_control__published(const struct tapir_ring_control *c,
 				   struct tapir_ring_published *out);
+/* Whether a thread of the process applies what is announced (TAPIR_RING_CTL_FOLLOWS). */
+bool tapir_ring_control__has_follower(const struct tapir_ring_control *c);
 /* Whether a runtime that waits has done what was announced. */
 bool tapir_ring_control__is_followed(const struct tapir_ring_control *c);
 

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Enablement callbacks of include/tapir/provider.h: who asks, for what, and when they are called.
+ */
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <pthread.h>
+#include <time.h>
+
+#include "ring_taker.h"
+#include "tapir/listener.h"
+
+#define SHOP	 "Unit-Enabled"
+#define CHANGES	 64
+#define PATIENCE 30 /* seconds, where something is waited for that takes 100 ms */
+#define TEXT_MAX 64
+
+TAPIR_EVENT(Sold, SHOP, "Sold", 1, 0, TAPIR_INFORMATIONAL, 0x1, (U32, Order));
+TAPIR_EVENT(Closed, SHOP, "Closed", 2, 0, TAPIR_VERBOSE, 0x2);
+
+static struct tapir_event *const events[] = {&Sold, &Closed};
+
+struct seen {
+	struct tapir_enablement all[CHANGES];
+	char filters[CHANGES][TEXT_MAX];
+	uint32_t cnt;
+	pthread_t thread;
+};
+
+static void note(struct tapir_provider *provider, const struct tapir_enablement *change, void *ctx)
+{
+	struct seen *seen = ctx;
+	uint32_t i = seen->cnt;
+
+	(void)provider;
+	if (i == CHANGES)
+		return;
+	seen->all[i] = *change;
+	strncpy(seen->filters[i], change->filter, TEXT_MAX - 1);
+	seen->thread = pthread_self();
+	__atomic_store_n(&seen->cnt, i + 1, __ATOMIC_RELEASE);
+}
+
+/* Until `cnt` changes were reported, by the library's own thread. */
+static void await(const struct seen *seen, uint32_t cnt)
+{
+	const struct timespec step = {.tv_nsec = 1000000};
+	time_t end = time(NULL) + PATIENCE;
+
+	while (__atomic_load_n(&seen->cnt, __ATOMIC_ACQUIRE) < cnt && time(NULL) < end)
+		nanosleep(&step, NULL);
+	assert_int_equal(seen->cnt, cnt);
+}
+
+static struct tapir_provider *open_shop(tapir_enablement_fn fn, void *ctx)
+{
+	const struct tapir_provider_opts opts = {.size = sizeof(opts), .changed = fn, .ctx = ctx};
+	struct tapir_provider *p = NULL;
+
+	assert_int_equal(tapir_provider__new(SHOP, NULL, events, 2, &opts, &p), 0);
+	return p;
+}
+
+static void ignore(const struct tapir_event_record *record, void *ctx)
+{
+	(void)record, (void)ctx;
+}
+
+static struct tapir_listener *listen(uint64_t keywords, uint8_t level, const char *filter)
+{
+	const struct tapir_selection selection = {SHOP, NULL, filter, keywords, level, {0}};
+	const struct tapir_listener_opts opts = {.size = sizeof(opts),
+						 .flags = TAPIR_LISTENER_POLLED};
+	struct tapir_listener *l = NULL;
+
+	assert_int_equal(tapir_listener__open(&selection, 1, ignore, NULL, &opts, &l), 0);
+	return l;
+}
+
+static void expect(const struct seen *seen, uint32_t i, uint32_t kind, int is_on, uint8_t level,
+		   uint64_t keywords)
+{
+	assert_int_equal(seen->all[i].size, sizeof(struct tapir_enablement));
+	assert_int_equal(seen->all[i].kind, kind);
+	assert_int_equal(seen->all[i].is_on, is_on);
+	assert_int_equal(seen->all[i].level, level);
+	assert_true(seen->all[i].keywords == keywords);
+}
+
+static void expect_union(const struct seen *seen, uint32_t i, int is_on, uint8_t level,
+			 uint64_t keywords)
+{
+	assert_int_equal(seen->all[i].all_is_on, is_on);
+	assert_int_equal(seen->all[i].all_level, level);
+	assert_true(seen->all[i].all_keywords == keywords);
+}
+
+static void listeners_are_reported_with_their_filters_and_the_union(void **state)
+{
+	struct seen seen = {.cnt = 0};
+	struct tapir_provider *p = open_shop(note, &seen);
+	struct tapir_listener *first = listen(0x1, TAPIR_WARNING, "Rate=5"), *second;
+
+	(void)state;
+	await(&seen, 1);
+	expect(&seen, 0, TAPIR_SESSION_LISTENER, 1, TAPIR_WARNING, 0x1);
+	expect_union(&seen, 0, 1, TAPIR_WARNING, 0x1);
+	assert_string_equal(seen.filters[0], "Rate=5");
+	assert_false(pthread_equal(seen.thread, pthread_self()));
+	second = listen(0, 0, NULL);
+	await(&seen, 2);
+	expect(&seen, 1, TAPIR_SESSION_LISTENER, 1, TAPIR_VERBOSE, ~0ull);
+	expect_union(&seen, 1, 1, TAPIR_VERBOSE, ~0ull);
+	assert_int_not_equal(seen.all[0].session, seen.all[1].session);
+	tapir_listener__close(second);
+	await(&seen, 3);
+	expect(&seen, 2, TAPIR_SESSION_LISTENER, 0, 0, 0);
+	assert_int_equal(seen.all[2].session, seen.all[1].session);
+	expect_union(&seen, 2, 1, TAPIR_WARNING, 0x1);
+	tapir_listener__close(first);
+	await(&seen, 4);
+	expect_union(&seen, 3, 0, 0, 0);
+	tapir_provider__free(p);
+}
+
+static void what_was_asked_before_the_provider_came_is_reported(void **state)
+{
+	struct tapir_listener *l = listen(0x2, TAPIR_ERROR, "A=1;B=2");
+	struct seen seen = {.cnt = 0};
+	struct tapir_provider *p = open_shop(note, &seen);
+
+	(void)state;
+	await(&seen, 1);
+	expect(&seen, 0, TAPIR_SESSION_LISTENER, 1, TAPIR_ERROR, 0x2);
+	assert_string_equal(seen.filters[0], "A=1;B=2");
+	tapir_provider__free(p);
+	tapir_listener__close(l);
+	assert_int_equal(seen.cnt, 1);
+}
+
+/* What the kernel does to the word when a tool attaches; nothing wakes the library then. */
+static void a_semaphore_alone_is_reported(void **state)
+{
+	struct seen seen = {.cnt = 0};
+	struct tapir_provider *p = open_shop(note, &seen);
+
+	(void)state;
+	__atomic_add_fetch(&Closed.word.half.semaphore, 1, __ATOMIC_SEQ_CST);
+	await(&seen, 1);
+	expect(&seen, 0, TAPIR_SESSION_USDT, 1, TAPIR_VERBOSE, 0x2);
+	__atomic_sub_fetch(&Closed.word.half.semaphore, 1, __ATOMIC_SEQ_CST);
+	await(&seen, 2);
+	expect(&seen, 1, TAPIR_SESSION_USDT, 0, 0, 0);
+	expect_union(&seen, 1, 0, 0, 0);
+	tapir_provider__free(p);
+}
+
+static void a_tracer_of_the_ring_is_reported_with_its_filter(void **state)
+{
+	static struct taker t;
+	static const char args[] = "Interval=7";
+	struct seen seen = {.cnt = 0};
+	struct tapir_provider *p = open_shop(note, &seen);
+	struct tapir_ring_selection *s;
+
+	(void)state;
+	assert_int_equal(taker_init(&t, getpid(), 3), 0);
+	s = &t.ctl->selections[3][0];
+	*s = (struct tapir_ring_selection){.keywords = 0x1, .used = 1, .level = TAPIR_ERROR};
+	strcpy(s->provider, SHOP);
+	memcpy(t.ctl->text[3], args, sizeof(args) - 1);
+	s->args_bytes = sizeof(args) - 1;
+	assert_int_equal(taker_open(&t, 0, 0, 0), 0);
+	tapir_provider__poll();
+	await(&seen, 1);
+	expect(&seen, 0, TAPIR_SESSION_RING, 1, TAPIR_ERROR, 0x1);
+	assert_int_equal(seen.all[0].session, 3);
+	assert_string_equal(seen.filters[0], args);
+	taker_close(&t);
+	tapir_provider__poll();
+	await(&seen, 2);
+	expect(&seen, 1, TAPIR_SESSION_RING, 0, 0, 0);
+	s->used = 0;
+	tapir_provider__free(p);
+}
+
+/* ---- what a callback may do ------------------------------------------------------------------- */
+
+static struct tapir_provider *inner;
+static uint32_t busy_cnt, is_held, is_inside;
+
+/* Each of these takes the lock of the library: with it held, none would return. */
+static void do_all(struct tapir_provider *provider, const struct tapir_enablement *change,
+		   void *ctx)
+{
+	struct tapir_listener *l;
+
+	if (change->kind != TAPIR_SESSION_LISTENER || !change->is_on || busy_cnt)
+		return;
+	assert_string_equal(tapir_provider__name(provider), SHOP);
+	TAPIR_FIRE(Sold, 1);
+	l = listen(0, 0, NULL);
+	TAPIR_FIRE(Sold, 2);
+	tapir_listener__poll(l);
+	tapir_listener__close(l);
+	tapir_provider__poll();
+	tapir_provider__new("Unit-Inner", NULL, NULL, 0, NULL, ctx);
+	__atomic_add_fetch(&busy_cnt, 1, __ATOMIC_RELEASE);
+}
+
+static void a_callback_may_fire_listen_and_make_providers(void **state)
+{
+	const struct timespec step = {.tv_nsec = 1000000};
+	struct tapir_provider *p = open_shop(do_all, &inner);
+	struct tapir_listener *l = listen(0x1, 0, NULL);
+	time_t end = time(NULL) + PATIENCE;
+
+	(void)state;
+	while (!__atomic_load_n(&busy_cnt, __ATOMIC_ACQUIRE) && time(NULL) < end)
+		nanosleep(&step, NULL);
+	assert_int_equal(busy_cnt, 1);
+	assert_non_null(inner);
+	tapir_listener__close(l);
+	tapir_provider__free(p);
+	tapir_provider__free(inner);
+}
+
+static void stay(struct tapir_provider *provider, const struct tapir_enablement *change, void *ctx)
+{
+	const struct timespec step = {.tv_nsec = 1000000};
+
+	(void)provider, (void)change, (void)ctx;
+	__atomic_store_n(&is_inside, 1, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&is_held, __ATOMIC_ACQUIRE))
+		nanosleep(&step, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	__atomic_store_n(&is_inside, 0, __ATOMIC_RELEASE);
+}
+
+static void freeing_waits_for_a_callback_that_runs(void **state)
+{
+	struct tapir_listener *l = listen(0x1, 0, NULL);
+	const struct timespec step = {.tv_nsec = 1000000};
+	struct tapir_provider *p;
+
+	(void)state;
+	__atomic_store_n(&is_held, 1, __ATOMIC_RELEASE);
+	p = open_shop(stay, NULL);
+	while (!__atomic_load_n(&is_inside, __ATOMIC_ACQUIRE))
+		nanosleep(&step, NULL);
+	__atomic_store_n(&is_held, 0, __ATOMIC_RELEASE);
+	tapir_provider__free(p);
+	assert_false(__atomic_load_n(&is_inside, __ATOMIC_ACQUIRE));
+	tapir_listener__close(l);
+	assert_false(TAPIR_EVENT_ENABLED(Sold));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(listeners_are_reported_with_their_filters_and_the_union),
+		cmocka_unit_test(what_was_asked_before_the_provider_came_is_reported),
+		cmocka_unit_test(a_semaphore_alone_is_reported),
+		cmocka_unit_test(a_tracer_of_the_ring_is_reported_with_its_filter),
+		cmocka_unit_test(a_callback_may_fire_listen_and_make_providers),
+		cmocka_unit_test(freeing_waits_for_a_callback_that_runs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
