@@ -5,6 +5,7 @@ the event (its EventSource's manifest, itself, our tables).
 The program is tests/e2e/programs/Fields.cs.
 """
 import json
+import os
 
 from dotnet_program import build_dotnet
 from harness import EVENTS_ONLY
@@ -49,6 +50,30 @@ def test_fields_are_what_the_program_wrote(t):
     t.ok(len(first["GCPerHeapHistory"]["args"]["Values"]) >= 4, "an array of structs")
     text = t.tapir("events", file, "Object").out
     t.ok('In={X=5, Y="why"} M=1.5 C="z" B=true' in text, text)
+
+
+def traced_by_itself(t):
+    """The file that .NET's own EventPipe writes of three rounds of the program."""
+    file = t.path("own.nettrace")
+    sources = ",".join(f"MyCompany-{name}:0xffffffffffffffff:5" for name in ("Fields", "Self"))
+    ran = t.run(build_dotnet(t, "Fields"), "once",
+                env={**os.environ, "DOTNET_EnableEventPipe": "1", "DOTNET_EventPipeConfig": sources,
+                     "DOTNET_EventPipeOutputPath": file})
+    t.eq(ran.rc, 0, ran.err)
+    with open(file, "rb") as content:
+        return content.read()
+
+
+def test_payloads_of_provider_h_are_dotnets_byte_for_byte(t):
+    """Each stands in the file of EventPipe after its length, which is a varint of one byte below 128."""
+    content = traced_by_itself(t)
+    fired = dict(line.split(" ") for line in t.run(t.target_path("payloads")).out.splitlines())
+    t.eq(list(fired), ["Nothing", "Small", "Large", "Bytes", "Object", "Arrays"], "events")
+    t.eq(fired.pop("Nothing"), "", "an event without fields")
+    for name, payload in fired.items():
+        payload = bytes.fromhex(payload)
+        t.ok(4 < len(payload) < 128, f"{len(payload)} bytes of {name}")
+        t.ok(content.count(bytes([len(payload)]) + payload) == 3, f"EventPipe has not written {payload.hex()} ({name})")
 
 
 def test_a_manifest_of_the_users_describes_what_nobody_does(t):
