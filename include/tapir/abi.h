@@ -236,6 +236,9 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_metadata) == 32, "tapir_rec_metadata
 #define TAPIR_STACK_MORE    (1u << 1) /* deeper than the frames that were recorded */
 #define TAPIR_STACK_FAULT   (1u << 2) /* a frame could not be read: the walk ended there */
 #define TAPIR_STACK_UNWOUND (1u << 3) /* .eh_frame tables were used */
+/* Begun by a function that the process itself called to record it: no caller of a leaf is missing
+ */
+#define TAPIR_STACK_CALLED  (1u << 4)
 
 /*
  * How a user stack ends. WHOLE (complete): at code that is marked as having no caller, at a

@@ -84,14 +84,22 @@ static int teardown(void **state)
 }
 
 /* A stack of two frames, of which the second is the last; the record is the catalog's. */
-static const struct tapir_rec_stack *add_stack(struct fixture *f, uint64_t id,
-					       enum tapir_stack_end end, uint64_t last_va)
+static const struct tapir_rec_stack *add_flagged(struct fixture *f, uint64_t id,
+						 enum tapir_stack_end end, unsigned flags,
+						 uint64_t last_va)
 {
-	const struct tapir_rec_stack stack = {.stack_id = id, .end = (uint8_t)end};
+	const struct tapir_rec_stack stack = {
+		.stack_id = id, .flags = (uint16_t)flags, .end = (uint8_t)end};
 	const uint64_t frames_va[] = {IN_FILE, last_va};
 
 	describe(f, tapir_recbuf__stack(&f->buf, &stack, frames_va, 2));
 	return tapir_catalog__stack(f->catalog, id);
+}
+
+static const struct tapir_rec_stack *add_stack(struct fixture *f, uint64_t id,
+					       enum tapir_stack_end end, uint64_t last_va)
+{
+	return add_flagged(f, id, end, 0, last_va);
 }
 
 static void add_samples(struct fixture *f, uint64_t stack_id, unsigned cnt)
@@ -117,10 +125,8 @@ static void add_event(struct fixture *f, uint64_t stack_id)
 	tapir_stack_ends__add(&f->ends, f->catalog, &event.h, TAPIR_FAMILY_EVENT);
 }
 
-static void check_text(struct fixture *f, uint64_t id, enum tapir_stack_end end, uint64_t last_va,
-		       const char *wanted)
+static void check_stack(struct fixture *f, const struct tapir_rec_stack *stack, const char *wanted)
 {
-	const struct tapir_rec_stack *stack = add_stack(f, id, end, last_va);
 	struct tapir_str text = {};
 
 	assert_int_equal(tapir_stack_end__add_of(&text, f->catalog, TGID, 5, stack),
@@ -130,6 +136,12 @@ static void check_text(struct fixture *f, uint64_t id, enum tapir_stack_end end,
 	else
 		assert_int_equal(text.len, 0);
 	tapir_str__fini(&text);
+}
+
+static void check_text(struct fixture *f, uint64_t id, enum tapir_stack_end end, uint64_t last_va,
+		       const char *wanted)
+{
+	check_stack(f, add_stack(f, id, end, last_va), wanted);
 }
 
 static void reason_and_file_are_named_when_callers_are_missing(void **state)
@@ -148,15 +160,34 @@ static void reason_and_file_are_named_when_callers_are_missing(void **state)
 		   "callers lost in generated code: stack memory not readable");
 }
 
+/* By the process itself, from a function that it called: else a leaf may hide its caller. */
 static void chain_is_whole_when_it_ends_where_threads_begin(void **state)
 {
+	static const char no_more[] = "callers lost in libfoo.so: end of the frame pointer chain";
 	struct fixture *f = *state;
+	unsigned called = TAPIR_STACK_CALLED;
 
-	check_text(f, 1, TAPIR_STACK_END_FP_END, IN_START, NULL);
-	check_text(f, 2, TAPIR_STACK_END_FP_END, IN_FILE,
-		   "callers lost in libfoo.so: end of the frame pointer chain");
-	check_text(f, 3, TAPIR_STACK_END_FAULT, IN_START,
-		   "callers lost in libfoo.so: stack memory not readable");
+	check_stack(f, add_flagged(f, 1, TAPIR_STACK_END_FP_END, called, IN_START), NULL);
+	check_stack(f, add_flagged(f, 2, TAPIR_STACK_END_FP_END, called, IN_FILE), no_more);
+	check_stack(f, add_flagged(f, 3, TAPIR_STACK_END_FAULT, called, IN_START),
+		    "callers lost in libfoo.so: stack memory not readable");
+	check_text(f, 4, TAPIR_STACK_END_FP_END, IN_START, no_more);
+	check_text(f, 5, TAPIR_STACK_END_NOT_YET, IN_START,
+		   "callers lost in libfoo.so: unwind table not loaded yet");
+}
+
+static void threads_begin_in_few_functions(void **state)
+{
+	static const char *const starts[] = {"_start", "clone3", "__libc_start_main@@GLIBC_2.34",
+					     "start_thread"};
+	static const char *const others[] = {
+		"clone_list", "_start_job", "start_threads", "start", "__libc_start_", "", "@"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		assert_true(tapir_stack_end__is_start(starts[i], strlen(starts[i])));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(tapir_stack_end__is_start(others[i], strlen(others[i])));
 }
 
 static void each_end_has_a_name_of_its_own(void **state)
@@ -231,6 +262,7 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(chain_is_whole_when_it_ends_where_threads_begin,
 						setup, teardown),
+		cmocka_unit_test(threads_begin_in_few_functions),
 		cmocka_unit_test(each_end_has_a_name_of_its_own),
 		cmocka_unit_test_setup_teardown(stacks_are_counted_by_kind_reason_and_file, setup,
 						teardown),

@@ -61,6 +61,7 @@ static int take_stack(struct tapir_ring_scan *scan, struct tapir_rec_stack *stac
 	stack->h.cpu = TAPIR_CPU_UNKNOWN;
 	stack->h.time_ns = host_time(scan, stack->h.time_ns);
 	stack->flags &= TAPIR_STACK_MORE | TAPIR_STACK_FAULT | TAPIR_STACK_UNWOUND;
+	stack->flags |= TAPIR_STACK_CALLED;
 	if (stack->end >= TAPIR_STACK_END_CNT)
 		stack->end = TAPIR_STACK_END_UNKNOWN;
 	memset(stack->pad0, 0, sizeof(stack->pad0));

@@ -36,11 +36,25 @@ static const char *const texts[TAPIR_STACK_END_CNT] = {
 
 bool tapir_stack_end__is_start(const char *function, size_t len)
 {
-	static const char *const starts[] = {"_start",	"__libc_start_", "start_thread", "clone",
-					     "__clone", "ret_from_fork", "thread_start", NULL};
+	static const char *const starts[] = {"_start",
+					     "_dl_start_user",
+					     "__libc_start_main",
+					     "__libc_start_main_impl",
+					     "__libc_start_call_main",
+					     "start_thread",
+					     "thread_start",
+					     "clone",
+					     "clone3",
+					     "__clone",
+					     "__clone3",
+					     "ret_from_fork",
+					     NULL};
+	const char *version = memchr(function, '@', len);
 
+	if (version)
+		len = (size_t)(version - function);
 	for (const char *const *start = starts; *start; start++)
-		if (len >= strlen(*start) && !memcmp(function, *start, strlen(*start)))
+		if (len == strlen(*start) && !memcmp(function, *start, len))
 			return true;
 	return false;
 }
@@ -61,8 +75,8 @@ enum tapir_stack_end tapir_stack_end__of(const struct tapir_catalog *catalog, ui
 
 	if (stack->flags & TAPIR_STACK_KERNEL || stack->end >= TAPIR_STACK_END_CNT)
 		return TAPIR_STACK_END_UNKNOWN;
-	if (!stack->frame_cnt ||
-	    (stack->end != TAPIR_STACK_END_FP_END && stack->end != TAPIR_STACK_END_NOT_YET))
+	if (!stack->frame_cnt || stack->end != TAPIR_STACK_END_FP_END ||
+	    !(stack->flags & TAPIR_STACK_CALLED))
 		return (enum tapir_stack_end)stack->end;
 	last = last_frame(catalog, tgid, time_ns, stack);
 	return tapir_stack_end__is_start(last.name.data, last.name.len)

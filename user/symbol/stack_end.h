@@ -11,8 +11,10 @@
 #include "trace/record.h"
 
 /*
- * UNKNOWN of a kernel stack, and where the recording is older. A chain of frame pointers that ends
- * in a function where threads begin is WHOLE.
+ * UNKNOWN of a kernel stack, and where the recording is older. A chain of frame pointers that the
+ * process walked itself and that ends in a function where threads begin is WHOLE. One that was
+ * walked for it, without tables, is not: an interrupted function without a frame record hides its
+ * caller.
  */
 enum tapir_stack_end tapir_stack_end__of(const struct tapir_catalog *catalog, uint32_t tgid,
 					 uint64_t time_ns, const struct tapir_rec_stack *stack);

@@ -123,6 +123,7 @@ static int step_by_row(const struct tapir_walk *w, struct frame *f,
 	case TAPIR_UNWIND_SIGNAL:
 		return step_over_signal(w, f);
 	case TAPIR_UNWIND_GAP:
+		return TAPIR_STACK_END_NO_TABLE;
 	case TAPIR_UNWIND_FRAME:
 		return step_by_fp(w, f);
 	}
@@ -153,7 +154,7 @@ static int step(struct tapir_walk *w, struct frame *f)
 	pc = (uint32_t)(va - code->bias);
 	row = tapir_unwind_table__find(code->table, pc);
 	w->used_table = true;
-	return row ? step_by_row(w, f, row, pc) : step_by_fp(w, f);
+	return row ? step_by_row(w, f, row, pc) : TAPIR_STACK_END_NO_TABLE;
 }
 
 void tapir_walk__run(struct tapir_walk *w)
