@@ -261,6 +261,25 @@ static void event_of_a_sleeping_thread_means_that_it_runs(void **state)
 	finish();
 	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_SLEEPING], 8 * MS);
 	assert_int_equal(stats()->unpaired, 1);
+	assert_int_equal(wait_cnt, 1);
+	assert_int_equal(last_wait.from_ns, 12 * MS);
+	assert_int_equal(last_wait.until_ns, 20 * MS);
+}
+
+/* The kernel of a virtual machine did not trace its return: else a second of waiting was in no
+ * view. */
+static void thread_that_leaves_twice_has_waited_in_between(void **state)
+{
+	(void)state;
+	feeder_leave(&feeder, 1, 10 * MS, TAPIR_STATE_SLEEPING);
+	feeder_leave(&feeder, 1, 1010 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&feeder, 1, 1020 * MS, 1015 * MS, 7);
+	finish();
+	assert_int_equal(wait_cnt, 2);
+	assert_int_equal(waited_ns, 1010 * MS);
+	assert_int_equal(last_wait.from_ns, 1010 * MS);
+	assert_int_equal(last_wait.waker_tid, 7);
+	assert_int_equal(stats()->unpaired, 1);
 }
 
 static void utc_that_jumps_changes_nothing(void **state)
@@ -361,6 +380,7 @@ int main(void)
 		TEST(tid_of_another_process_is_another_thread),
 		TEST(process_that_ends_ends_all_of_its_intervals),
 		TEST(event_of_a_sleeping_thread_means_that_it_runs),
+		TEST(thread_that_leaves_twice_has_waited_in_between),
 		TEST(utc_that_jumps_changes_nothing),
 		TEST(hundred_thousand_threads_have_their_states),
 		TEST(threads_are_bounded_when_file_is_hostile),

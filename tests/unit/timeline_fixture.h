@@ -20,6 +20,7 @@ static struct feeder feeder;
 static struct closed closed[64];
 static unsigned closed_cnt, wait_cnt, sample_cnt;
 static struct tapir_wait last_wait;
+static uint64_t waited_ns; /* of all */
 static enum tapir_cause sample_cause;
 
 static inline uint64_t sum_of(const struct tapir_parts *parts)
@@ -49,6 +50,7 @@ static inline void on_wait(void *ctx, const struct tapir_wait *w)
 {
 	(void)ctx;
 	last_wait = *w;
+	waited_ns += w->until_ns - w->from_ns;
 	wait_cnt++;
 }
 
@@ -87,6 +89,7 @@ static inline void describe(void)
 static inline int setup_with(const struct tapir_timeline_opts *opts)
 {
 	closed_cnt = wait_cnt = sample_cnt = 0;
+	waited_ns = 0;
 	if (feeder_init(&feeder, opts))
 		return -1;
 	describe();

@@ -395,13 +395,39 @@ const char *tapir_tl_thread__label(const struct tapir_tl_thread *t, uint64_t at_
 
 /* ---- switches ----------------------------------------------------------------------------- */
 
-/* It did something, so it runs: a switch that brought it back is not in the file. */
+static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+		      const struct tapir_wait *ends, const struct tapir_parts *before)
+{
+	struct tapir_wait wait = *ends;
+
+	wait.thread = t;
+	wait.from_ns = t->out_ns;
+	wait.node = t->out_node;
+	wait.state = t->out_state;
+	wait.flags = t->out_flags;
+	tapir_parts__add_difference(&wait.parts, &t->parts, before);
+	has_waited(tl, t, wait.until_ns);
+	if (!t->is_ours && tapir_tl__in_range(tl, wait.until_ns) &&
+	    tapir_tl__is_told(tl, t->tgid, t->tid))
+		TELL(tl, wait, &wait);
+}
+
+/*
+ * It did something, so it runs. Where the switch that brought it back is not in the file (some
+ * kernels do not trace every one), its wait has lasted until now at the most, and is told so.
+ */
 void tapir_tl__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
 {
+	struct tapir_parts before = t->parts;
+
 	if (t->state == TAPIR_THREAD_RUNNING || now_ns < t->since_ns)
 		return;
 	tapir_tl__advance(t, now_ns);
-	tl->stats.unpaired += t->state != TAPIR_THREAD_UNKNOWN;
+	if (t->state != TAPIR_THREAD_UNKNOWN) {
+		tl->stats.unpaired++;
+		tell_wait(tl, t, &(struct tapir_wait){.wake_ns = now_ns, .until_ns = now_ns},
+			  &before);
+	}
 	t->state = TAPIR_THREAD_RUNNING;
 }
 
@@ -420,8 +446,9 @@ static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec
 		tl->stats.unpaired++;
 		return;
 	}
-	tl->stats.unpaired += t->state > TAPIR_THREAD_RUNNING;
 	/* A thread that leaves has run; for how long is unknown if this is its first record. */
+	if (t->state != TAPIR_THREAD_UNKNOWN)
+		tapir_tl__ran(tl, t, rec->h.time_ns);
 	tapir_tl__advance(t, rec->h.time_ns);
 	if (rec->out_state & TAPIR_STATE_DEAD) {
 		drop_thread(tl, t, rec->h.time_ns);
@@ -438,27 +465,6 @@ static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec
 		t->is_ours = tapir_own_thread__has_stack(tl->catalog, ref.tgid, ref.time_ns,
 							 ref.stack_id);
 	}
-}
-
-static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
-		      const struct tapir_rec_switch *rec, uint64_t wake_ns,
-		      const struct tapir_parts *before)
-{
-	struct tapir_wait wait = {.thread = t,
-				  .from_ns = t->out_ns,
-				  .wake_ns = wake_ns,
-				  .until_ns = rec->h.time_ns,
-				  .node = t->out_node,
-				  .state = t->out_state,
-				  .flags = t->out_flags};
-
-	if (t->out_state)
-		wait.waker_tid = rec->flags & TAPIR_SWITCH_WOKEN_BY_IRQ ? 0 : rec->in_waker_tid;
-	tapir_parts__add_difference(&wait.parts, &t->parts, before);
-	has_waited(tl, t, rec->h.time_ns);
-	if (!t->is_ours && tapir_tl__in_range(tl, rec->h.time_ns) &&
-	    tapir_tl__is_told(tl, t->tgid, t->tid))
-		TELL(tl, wait, &wait);
 }
 
 /* It slept since before the recording: unless it was born later. */
@@ -478,6 +484,7 @@ static void come_in(struct tapir_timeline *tl, const struct tapir_rec_switch *re
 	uint64_t now_ns = rec->h.time_ns, wake_ns = now_ns;
 	struct tapir_tl_thread *t = tapir_tl__thread(tl, rec->in_tgid, rec->in_tid, now_ns);
 	struct tapir_parts before;
+	uint32_t waker_tid = 0;
 
 	if (!t)
 		return;
@@ -498,7 +505,12 @@ static void come_in(struct tapir_timeline *tl, const struct tapir_rec_switch *re
 	t->state = TAPIR_THREAD_RUNNABLE;
 	tapir_tl__advance(t, now_ns);
 	t->state = TAPIR_THREAD_RUNNING;
-	tell_wait(tl, t, rec, wake_ns, &before);
+	if (t->out_state && !(rec->flags & TAPIR_SWITCH_WOKEN_BY_IRQ))
+		waker_tid = rec->in_waker_tid;
+	tell_wait(tl, t,
+		  &(struct tapir_wait){
+			  .wake_ns = wake_ns, .until_ns = now_ns, .waker_tid = waker_tid},
+		  &before);
 }
 
 /* Switches that were seen of the thread say more: since when it has been where it is. */
