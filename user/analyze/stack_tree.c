@@ -108,23 +108,47 @@ static bool make_root(struct tapir_stack_tree *tree)
 	return tree->nodes.cnt;
 }
 
-static uint64_t child_hash(uint32_t parent, uint32_t name)
+/* A function: its name, where in its source it is, and its kind, as one number. */
+#define PLACE_SHIFT 36
+#define NAME_MASK   ((1ull << (PLACE_SHIFT - 8)) - 1)
+
+static uint64_t fact_of(uint32_t name, enum tapir_frame_kind kind)
 {
-	return tapir_hash__mix(9, (uint64_t)parent << 32 | name);
+	return (uint64_t)name << 8 | kind;
 }
 
-/* The slot of the parent's child of that name, or the free one where it belongs. */
-static struct tapir_tree_slot *find_slot(const struct tapir_stack_tree *tree, uint32_t parent,
-					 uint32_t name)
+static uint32_t name_of(uint64_t fact)
 {
-	uint64_t hash = child_hash(parent, name);
+	return fact >> 8 & NAME_MASK;
+}
+
+static uint32_t place_of(uint64_t fact)
+{
+	return (uint32_t)(fact >> PLACE_SHIFT);
+}
+
+static uint64_t fact_of_node(const struct tapir_tree_node *node)
+{
+	return (uint64_t)node->place << PLACE_SHIFT | fact_of(node->name, node->kind);
+}
+
+static uint64_t child_hash(uint32_t parent, uint64_t fact)
+{
+	return tapir_hash__mix(tapir_hash__mix(9, parent), fact >> 8);
+}
+
+/* The slot of the parent's child of that name and place, or the free one where it belongs. */
+static struct tapir_tree_slot *find_slot(const struct tapir_stack_tree *tree, uint32_t parent,
+					 uint64_t fact)
+{
+	uint64_t hash = child_hash(parent, fact);
 	size_t i = (size_t)hash & (tree->slot_cnt - 1);
 
 	for (; tree->slots[i].node; i = (i + 1) & (tree->slot_cnt - 1)) {
 		const struct tapir_tree_node *node = &tree->nodes.data[tree->slots[i].node];
 
 		if (tree->slots[i].tag == hash >> 32 && node->parent == parent &&
-		    node->name == name)
+		    node->name == name_of(fact) && node->place == place_of(fact))
 			break;
 	}
 	return &tree->slots[i];
@@ -147,23 +171,24 @@ static bool grow_slots(struct tapir_stack_tree *tree)
 	for (size_t i = 0; i < old_cnt; i++)
 		if (old[i].node)
 			*find_slot(tree, tree->nodes.data[old[i].node].parent,
-				   tree->nodes.data[old[i].node].name) = old[i];
+				   fact_of_node(&tree->nodes.data[old[i].node])) = old[i];
 	free(old);
 	return true;
 }
 
 /* The parent's child of that name; made, if it is new and there are fewer nodes than limit. */
-static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint32_t name,
-		      enum tapir_frame_kind kind, size_t limit)
+static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t fact, size_t limit)
 {
-	struct tapir_tree_node node = {.name = name, .parent = parent, .kind = (uint8_t)kind};
+	uint32_t name = name_of(fact);
+	struct tapir_tree_node node = {
+		.name = name, .place = place_of(fact), .parent = parent, .kind = (uint8_t)fact};
 	struct tapir_tree_slot *slot;
 
 	if (!grow_slots(tree)) {
 		tree->failed = true;
 		return NO_NODE;
 	}
-	slot = find_slot(tree, parent, name);
+	slot = find_slot(tree, parent, fact);
 	if (slot->node || tree->nodes.cnt >= limit)
 		return slot->node ? slot->node : NO_NODE;
 	node.is_whole = tree->nodes.data[parent].kind == TAPIR_FRAME_NONE
@@ -177,17 +202,31 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint32_t n
 		return NO_NODE;
 	}
 	slot->node = (uint32_t)tree->nodes.cnt - 1;
-	slot->tag = (uint32_t)(child_hash(parent, name) >> 32);
+	slot->tag = (uint32_t)(child_hash(parent, fact) >> 32);
 	tree->nodes.data[parent].first_child = slot->node;
 	if (node.depth > tree->max_depth)
 		tree->max_depth = node.depth;
 	return slot->node;
 }
 
-/* The idx of the frame's name, and its kind. */
-static uint64_t frame_fact(void *ctx, const struct tapir_frame *frame)
+static uint64_t function_fact(void *ctx, const struct tapir_frame *function)
 {
-	return (uint64_t)frame_name(ctx, frame) << 8 | tapir_frame__kind(frame);
+	struct tapir_stack_tree *tree = ctx;
+	uint64_t fact = fact_of(frame_name(tree, function), tapir_frame__kind(function));
+	struct tapir_str place = {};
+
+	if (tapir_frame__add_source(&place, function) && place.data)
+		fact |= (uint64_t)name_idx(tree, place.data) << PLACE_SHIFT;
+	tree->failed |= place.failed;
+	tapir_str__fini(&place);
+	return fact;
+}
+
+static uint64_t frame_facts(void *ctx, const struct tapir_frame *frame)
+{
+	struct tapir_stack_tree *tree = ctx;
+
+	return tapir_frame_chains__number(&tree->chains, frame, function_fact, tree);
 }
 
 /* Where a stack leads so far. */
@@ -212,14 +251,34 @@ static void add_lost_callers(struct tapir_stack_tree *tree, struct path *path,
 	if (tapir_stack_end__add_of(&text, path->catalog, path->ref->tgid, path->ref->time_ns,
 				    stack)) {
 		tapir_str__addc(&text, ']');
-		next = child(tree, path->node, name_idx(tree, text.data ? text.data : "?"),
-			     TAPIR_FRAME_NONE, path->limit);
+		next = child(tree, path->node,
+			     fact_of(name_idx(tree, text.data ? text.data : "?"), TAPIR_FRAME_NONE),
+			     path->limit);
 		path->is_cut |= next == NO_NODE;
 		if (!path->is_cut)
 			path->node = next;
 	}
 	tree->failed |= text.failed;
 	tapir_str__fini(&text);
+}
+
+/* The functions at one address, outermost first. */
+static void add_functions(struct tapir_stack_tree *tree, struct path *path, uint64_t number,
+			  bool is_whole)
+{
+	const uint64_t *facts;
+
+	for (unsigned i = tapir_frame_chains__get(&tree->chains, &number, &facts); i-- > 0;) {
+		uint32_t next =
+			path->is_cut ? NO_NODE : child(tree, path->node, facts[i], path->limit);
+
+		path->leaf = facts[i];
+		path->is_cut |= next == NO_NODE;
+		if (path->is_cut)
+			continue;
+		path->node = next;
+		tree->nodes.data[next].is_whole |= is_whole;
+	}
 }
 
 /* From the outermost frame as far as there are nodes. */
@@ -238,20 +297,12 @@ static void add_frames(struct tapir_stack_tree *tree, struct path *path, uint64_
 	tapir_stack_view__of(&stack->h, &view);
 	tapir_frame_memo__expect(&tree->frame_memo, path->catalog, path->ref, &view);
 	for (unsigned i = stack->frame_cnt; i-- > 0;) {
-		uint32_t next;
-
 		if (path->is_cut) /* what it ends in is all that is left to know */
 			i = 0;
-		path->leaf = tapir_frame_memo__number(&tree->frame_memo, path->catalog, path->ref,
-						      &view, i, frame_fact, tree, path->span);
-		next = path->is_cut ? NO_NODE
-				    : child(tree, path->node, (uint32_t)(path->leaf >> 8),
-					    path->leaf & 0xff, path->limit);
-		path->is_cut |= next == NO_NODE;
-		if (path->is_cut)
-			continue;
-		path->node = next;
-		tree->nodes.data[next].is_whole |= is_whole;
+		add_functions(tree, path,
+			      tapir_frame_memo__number(&tree->frame_memo, path->catalog, path->ref,
+						       &view, i, frame_facts, tree, path->span),
+			      is_whole);
 	}
 }
 
@@ -273,10 +324,10 @@ static uint32_t fold(struct tapir_stack_tree *tree, uint32_t node, uint64_t leaf
 
 	while (tree->nodes.data[node].depth > fold_depth(tree))
 		node = tree->nodes.data[node].parent;
-	folded = child(tree, node, FOLDED, TAPIR_FRAME_NONE, TAPIR_STACK_TREE_MAX_NODES);
+	folded = child(tree, node, fact_of(FOLDED, TAPIR_FRAME_NONE), TAPIR_STACK_TREE_MAX_NODES);
 	if (folded == NO_NODE)
 		return node;
-	top = child(tree, folded, (uint32_t)(leaf >> 8), leaf & 0xff, TAPIR_STACK_TREE_MAX_NODES);
+	top = child(tree, folded, leaf, TAPIR_STACK_TREE_MAX_NODES);
 	tree->fold_cnt += tree->nodes.cnt - before;
 	return top == NO_NODE ? folded : top;
 }
@@ -289,8 +340,9 @@ static uint32_t innermost(struct tapir_stack_tree *tree, struct path *path)
 
 	if (tree->process_frame)
 		process = child(tree, process,
-				process_name(tree, path->catalog, ref->tgid, ref->time_ns),
-				TAPIR_FRAME_NONE, WHOLE_NODES + tree->fold_cnt);
+				fact_of(process_name(tree, path->catalog, ref->tgid, ref->time_ns),
+					TAPIR_FRAME_NONE),
+				WHOLE_NODES + tree->fold_cnt);
 	path->node = process == NO_NODE ? TAPIR_STACK_TREE_ROOT : process;
 	add_frames(tree, path, ref->stack_id);
 	add_frames(tree, path, ref->kstack_id);
@@ -408,8 +460,22 @@ uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapi
 	node = tapir_stack_tree__node(tree, catalog, ref);
 	if (node == NO_NODE)
 		node = innermost(tree, &path);
-	top = child(tree, node, name_idx(tree, leaf), TAPIR_FRAME_NONE, TAPIR_STACK_TREE_MAX_NODES);
+	top = child(tree, node, fact_of(name_idx(tree, leaf), TAPIR_FRAME_NONE),
+		    TAPIR_STACK_TREE_MAX_NODES);
 	return top == NO_NODE ? node : top;
+}
+
+void tapir_stack_tree__add_label(struct tapir_str *out, const struct tapir_stack_tree *tree,
+				 uint32_t node)
+{
+	const struct tapir_tree_node *n = &tree->nodes.data[node];
+
+	tapir_str__adds(out, tree->names.data[n->name]);
+	if (!n->place)
+		return;
+	tapir_str__adds(out, " (");
+	tapir_str__adds(out, tree->names.data[n->place]);
+	tapir_str__addc(out, ')');
 }
 
 /* ---- afterwards ------------------------------------------------------------------------- */
@@ -420,7 +486,9 @@ static int by_name(const void *a, const void *b, void *ctx)
 	const struct tapir_tree_node *x = &tree->nodes.data[*(const uint32_t *)a];
 	const struct tapir_tree_node *y = &tree->nodes.data[*(const uint32_t *)b];
 
-	return strcmp(tree->names.data[x->name], tree->names.data[y->name]);
+	int order = strcmp(tree->names.data[x->name], tree->names.data[y->name]);
+
+	return order ? order : strcmp(tree->names.data[x->place], tree->names.data[y->place]);
 }
 
 static void sort_children(struct tapir_stack_tree *tree, struct tapir_tree_node *parent,
@@ -470,6 +538,7 @@ void tapir_stack_tree__fini(struct tapir_stack_tree *tree)
 	tapir_vec__fini(&tree->nodes);
 	tapir_stack_memo__fini(&tree->memo);
 	tapir_frame_memo__fini(&tree->frame_memo);
+	tapir_frame_chains__fini(&tree->chains);
 	free(tree->slots);
 	tapir_map__fini(&tree->by_name);
 }

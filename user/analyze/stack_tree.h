@@ -13,6 +13,8 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "base/str.h"
+#include "symbol/frame_chain.h"
 #include "symbol/stack_memo.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
@@ -29,6 +31,7 @@ struct tapir_tree_node {
 	uint16_t depth;
 	uint8_t kind;	      /* enum tapir_frame_kind */
 	bool is_whole;	      /* the stack begins where a thread does */
+	uint32_t place;	      /* in its source: idx in names; 0: unknown */
 	uint64_t self, total; /* total: after __sort */
 };
 
@@ -60,6 +63,7 @@ struct tapir_stack_tree {
 	size_t fold_cnt;	       /* nodes made for folded stacks */
 	struct tapir_stack_memo memo;
 	struct tapir_frame_memo frame_memo;
+	struct tapir_frame_chains chains;
 };
 
 /*
@@ -77,6 +81,9 @@ uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapi
 /* The node of a stack's innermost frame; UINT32_MAX: the stack is not described. */
 uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref);
+/* What a node is called: "fill", or with --lines and --inline "fill (pool.c:120, inlined)". */
+void tapir_stack_tree__add_label(struct tapir_str *out, const struct tapir_stack_tree *tree,
+				 uint32_t node);
 /* Adds up, and puts children in the order of names: recordings of one program look alike. */
 void tapir_stack_tree__sort(struct tapir_stack_tree *tree);
 void tapir_stack_tree__fini(struct tapir_stack_tree *tree);

@@ -502,6 +502,7 @@ void tapir_summary__fini(struct tapir_summary *s)
 	tapir_map__fini(&s->module_by_name);
 	tapir_stack_memo__fini(&s->memo);
 	tapir_frame_memo__fini(&s->frame_memo);
+	tapir_frame_chains__fini(&s->chains);
 	tapir_vec__fini(&s->resolved);
 	tapir_vec__fini(&s->frames);
 	tapir_map__fini(&s->stack_by_functions);

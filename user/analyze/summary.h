@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "symbol/frame_kind.h"
+#include "symbol/frame_chain.h"
 #include "symbol/stack_memo.h"
 #include "trace/family.h"
 #include "trace/catalog.h"
@@ -135,6 +136,7 @@ struct tapir_summary {
 	/* stacks whose frames are known, until names change; see summary_stacks.c */
 	struct tapir_stack_memo memo;
 	struct tapir_frame_memo frame_memo;
+	struct tapir_frame_chains chains;
 	struct tapir_vec(struct tapir_resolved_stack) resolved;
 	struct tapir_vec(uint32_t) frames;
 	uint32_t mark;

@@ -102,12 +102,37 @@ static uint64_t lost_callers_row(struct tapir_summary *s, struct tapir_sv name)
 /* ---- one stack -------------------------------------------------------------------------------- */
 
 /* What is remembered of a frame: its function's row, kind, and whether it has a name. */
-static uint64_t frame_fact(void *ctx, const struct tapir_frame *frame)
+static uint64_t function_fact(void *ctx, const struct tapir_frame *frame)
 {
 	uint64_t function = function_row(ctx, frame);
 	uint64_t row = function == TAPIR_NO_ROW ? UINT32_MAX : function;
 
 	return row << 8 | (uint64_t)tapir_frame__kind(frame) << 1 | (frame->name.len > 0);
+}
+
+static uint64_t frame_facts(void *ctx, const struct tapir_frame *frame)
+{
+	struct tapir_summary *s = ctx;
+
+	return tapir_frame_chains__number(&s->chains, frame, function_fact, s);
+}
+
+static void add_function(struct tapir_summary *s, struct tapir_resolved_stack *stack, uint64_t fact)
+{
+	uint32_t function = (uint32_t)(fact >> 8);
+
+	stack->named_cnt += fact & 1;
+	if (!stack->all_cnt++) {
+		stack->kind = fact >> 1 & 0x7f;
+		stack->is_leaf_named = fact & 1;
+		stack->has_leaf_row = function != UINT32_MAX;
+	}
+	if (function == UINT32_MAX)
+		return;
+	if (tapir_vec__push(&s->frames, function))
+		stack->frame_cnt++;
+	else
+		s->failed = true;
 }
 
 static void add_frames(struct tapir_summary *s, const struct tapir_catalog *catalog,
@@ -124,22 +149,13 @@ static void add_frames(struct tapir_summary *s, const struct tapir_catalog *cata
 	tapir_stack_view__of(&rec->h, &view);
 	tapir_frame_memo__expect(&s->frame_memo, catalog, ref, &view);
 	for (unsigned i = 0; i < rec->frame_cnt; i++) {
-		uint64_t fact = tapir_frame_memo__number(&s->frame_memo, catalog, ref, &view, i,
-							 frame_fact, s, span);
-		uint32_t function = (uint32_t)(fact >> 8);
+		uint64_t number = tapir_frame_memo__number(&s->frame_memo, catalog, ref, &view, i,
+							   frame_facts, s, span);
+		const uint64_t *facts;
+		unsigned cnt = tapir_frame_chains__get(&s->chains, &number, &facts);
 
-		stack->named_cnt += fact & 1;
-		if (!stack->all_cnt++) {
-			stack->kind = fact >> 1 & 0x7f;
-			stack->is_leaf_named = fact & 1;
-			stack->has_leaf_row = function != UINT32_MAX;
-		}
-		if (function == UINT32_MAX)
-			continue;
-		if (tapir_vec__push(&s->frames, function))
-			stack->frame_cnt++;
-		else
-			s->failed = true;
+		for (unsigned k = 0; k < cnt; k++)
+			add_function(s, stack, facts[k]);
 	}
 }
 

@@ -210,15 +210,16 @@ static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t
 {
 	const struct tapir_tree_node *n = &result->tree->nodes.data[node];
 	struct tapir_str text = {};
+	size_t indent = n->depth ? 2 * (n->depth - 1u) : 0;
 
-	for (unsigned i = 1; i < n->depth; i++)
-		tapir_str__adds(&text, "  ");
-	tapir_str__adds(&text, result->tree->names.data[n->name]);
+	for (size_t i = 0; i < indent; i++)
+		tapir_str__addc(&text, ' ');
+	tapir_stack_tree__add_label(&text, result->tree, node);
 	tapir_view_result__share(result, t, n->total, v->cnt);
 	tapir_view_result__u64(result, t, n->total);
 	tapir_view_result__u64(result, t, n->depth);
 	tapir_view_result__text(result, t, text.data);
-	tapir_view_result__text(result, t, result->tree->names.data[n->name]);
+	tapir_view_result__text(result, t, text.data ? text.data + indent : NULL);
 	v->failed |= text.failed;
 	tapir_str__fini(&text);
 }

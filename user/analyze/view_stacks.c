@@ -251,13 +251,18 @@ static void add_frames(struct tapir_view_result *result, size_t parent, uint32_t
 		{"kind", "KIND", TAPIR_CELL_TEXT}, {"function", "FUNCTION", TAPIR_CELL_TEXT}, {}};
 	const struct tapir_tree_node *nodes = result->tree->nodes.data;
 	size_t t = tapir_view_result__table_of_row(result, parent, "frames", NULL, columns);
+	struct tapir_str label = {};
 
 	if (node >= result->tree->nodes.cnt)
 		return;
 	for (; node; node = nodes[node].parent) {
+		tapir_str__clear(&label);
+		tapir_stack_tree__add_label(&label, result->tree, node);
 		tapir_view_result__text(result, t, tapir_frame_kind__name(nodes[node].kind));
-		tapir_view_result__text(result, t, result->tree->names.data[nodes[node].name]);
+		tapir_view_result__text(result, t, label.data);
 	}
+	result->failed |= label.failed;
+	tapir_str__fini(&label);
 }
 
 /* NULL: nobody that is known. */

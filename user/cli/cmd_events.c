@@ -17,13 +17,13 @@
 struct args {
 	bool json;
 	bool raw_names;
-	struct tapir_places_or_default symbols;
+	struct tapir_symbol_args symbols;
 	struct tapir_words manifests;
 };
 
 static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON object per line", struct args, json),
-	TAPIR_SYMBOLS_OPTION(struct args),
+	TAPIR_SYMBOLS_OPTIONS(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	TAPIR_MANIFEST_OPTION(struct args),
 	{}};

@@ -23,7 +23,7 @@ struct args {
 	const char *event;
 	bool force;
 	bool raw_names;
-	struct tapir_places_or_default symbols;
+	struct tapir_symbol_args symbols;
 };
 
 const struct tapir_export_format tapir_export_formats[] = {
@@ -57,7 +57,7 @@ static const struct tapir_option options[] = {
 		"event", 'e', "GLOB",
 		"stacks of these events instead of CPU samples; 'offcpu' (folded only): off-CPU microseconds by stack and reason",
 		struct args, event),
-	TAPIR_SYMBOLS_OPTION(struct args),
+	TAPIR_SYMBOLS_OPTIONS(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
 
@@ -110,8 +110,8 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (err)
 		return err;
 	/* With symbols to fetch, it would have other names than the stacks. */
-	if (find_format(args->format)->has_head && !args->symbols.words.cnt &&
-	    !args->symbols.has_default)
+	if (find_format(args->format)->has_head && !args->symbols.places.words.cnt &&
+	    !args->symbols.places.has_default)
 		tapir_record_finding__add(cli->words.data[0], &job.head);
 	tapir_long_read__start(&job.read, reader, cli);
 	err = find_format(args->format)->write(&job);

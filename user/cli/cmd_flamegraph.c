@@ -29,7 +29,7 @@ struct args {
 	bool force;
 	struct tapir_pids_or_each pid;
 	bool raw_names;
-	struct tapir_places_or_default symbols;
+	struct tapir_symbol_args symbols;
 };
 
 static const struct tapir_option options[] = {
@@ -44,7 +44,7 @@ static const struct tapir_option options[] = {
 		"pid", 'p',
 		"without a value: one root frame per process, not per process name; with one: only this process; repeatable, or PID,PID",
 		struct args, pid),
-	TAPIR_SYMBOLS_OPTION(struct args),
+	TAPIR_SYMBOLS_OPTIONS(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
 

@@ -25,7 +25,7 @@ struct args {
 	struct tapir_words pairs;
 	uint64_t from_ns, until_ns;
 	bool raw_names;
-	struct tapir_places_or_default symbols;
+	struct tapir_symbol_args symbols;
 	struct tapir_words manifests;
 	bool stacks;
 	bool all_frames;
@@ -61,7 +61,7 @@ static const struct tapir_option options[] = {
 		   "finding, the kind of a finding (deadlock), its limit (exceptions>100, in the "
 		   "unit of --json) or that of an interval's longest one (gc:pause>50ms, query>1s)",
 		   struct args, fail_on),
-	TAPIR_SYMBOLS_OPTION(struct args),
+	TAPIR_SYMBOLS_OPTIONS(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	TAPIR_MANIFEST_OPTION(struct args),
 	{}};

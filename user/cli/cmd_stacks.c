@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/pager.h"
+#include "cli/symbol_options.h"
 #include "cli/view_run.h"
 #include "collect/recording.h"
 #include "decode/probe_name.h"
@@ -27,6 +28,7 @@ struct args {
 	uint64_t top;
 	bool all;
 	bool json;
+	struct tapir_symbol_args symbols;
 };
 
 static const struct tapir_option options[] = {
@@ -36,6 +38,7 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("all", 'a', "show all groups", struct args, all),
 	TAPIR_FLAG("json", 0, "one JSON document, with the members of each group", struct args,
 		   json),
+	TAPIR_SYMBOLS_OPTIONS(struct args),
 	{}};
 
 static int record(const struct args *args, int fd)
@@ -81,10 +84,25 @@ static int show(struct tapir_cli *cli, struct tapir_reader *reader)
 	return tapir_view__run(reader, cli, &rq);
 }
 
+static int show_file(struct tapir_cli *cli, int fd)
+{
+	struct tapir_reader *reader = NULL;
+	int err = tapir_reader__open_fd(fd, NAME, &reader);
+
+	if (err)
+		return err;
+	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
+	tapir_symbols_option__attach(cli, reader);
+	err = show(cli, reader);
+	if (!err)
+		tapir_symbols_option__report(cli);
+	tapir_reader__close(reader);
+	return err;
+}
+
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	struct tapir_reader *reader = NULL;
 	tapir_autofd int fd = -1;
 	int err;
 
@@ -95,14 +113,13 @@ static int run(struct tapir_cli *cli)
 	if (fd < 0)
 		return tapir_diag__fail(-errno, "cannot create a file in memory: %s",
 					tapir_errno__text(errno));
-	err = record(args, fd);
-	if (!err)
-		err = tapir_reader__open_fd(fd, NAME, &reader);
+	err = tapir_symbols_option__start(cli, &args->symbols);
 	if (err)
 		return err;
-	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
-	err = show(cli, reader);
-	tapir_reader__close(reader);
+	err = record(args, fd);
+	if (!err)
+		err = show_file(cli, fd);
+	tapir_symbols_option__end(cli);
 	return err;
 }
 

@@ -17,7 +17,7 @@
 struct args {
 	const char *output;
 	bool force;
-	struct tapir_places_or_default symbols;
+	struct tapir_symbol_args symbols;
 };
 
 static const struct tapir_option options[] = {

@@ -15,11 +15,15 @@
 #include "render/pprof.h"
 
 /* A name may hold what separates: stackcollapse's readers split at ';' and the last space. */
-static void add_name(struct tapir_str *out, const char *name)
+static void add_name(struct tapir_str *out, const struct tapir_stack_tree *tree, uint32_t node)
 {
+	struct tapir_str name = {};
 	size_t at = out->len;
 
-	tapir_str__add_printable(out, name, strlen(name));
+	tapir_stack_tree__add_label(&name, tree, node);
+	tapir_str__add_printable(out, name.data ? name.data : "?", name.data ? name.len : 1);
+	out->failed |= name.failed;
+	tapir_str__fini(&name);
 	for (; at < out->len; at++)
 		if (out->data[at] == ';')
 			out->data[at] = ':';
@@ -35,7 +39,7 @@ static int write_node(struct tapir_export_job *job, const struct tapir_stack_tre
 	if (idx != TAPIR_STACK_TREE_ROOT) {
 		if (len)
 			tapir_str__addc(path, ';');
-		add_name(path, tree->names.data[node->name]);
+		add_name(path, tree, idx);
 	}
 	if (node->self && path->len) {
 		tapir_str__add(&job->out, path->data, path->len);

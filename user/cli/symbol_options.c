@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* --symbols, and the line that shows how far a download is. */
+/* --symbols, --lines, --inline, and the line that shows how far a download is. */
 #include "cli/symbol_options.h"
 
 #include <errno.h>
@@ -14,14 +14,17 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/long_read.h"
+#include "foreign/helper.h"
 #include "render/human_units.h"
 #include "render/screen.h"
+#include "symbol/source_lines.h"
 
 #define SHOW_AFTER_NS (300 * TAPIR_NS_PER_MS)
 
 struct tapir_symbol_use {
 	struct tapir_symbol_files *files;
-	struct tapir_late_names *names;
+	struct tapir_late_names *names;	  /* NULL: none were asked for */
+	struct tapir_source_lines *lines; /* likewise */
 	bool is_shown, has_line;
 	uint64_t began_ns; /* of the file that is fetched; 0: none */
 };
@@ -107,11 +110,12 @@ static int add_sources(const struct tapir_cli *cli, struct tapir_symbol_files *f
 	return !err && symbols->has_default ? add_default(cli, files) : err;
 }
 
-int tapir_symbols_option__start_always(struct tapir_cli *cli,
-				       const struct tapir_places_or_default *symbols)
+static int start(struct tapir_cli *cli, const struct tapir_symbol_args *args, bool with_names)
 {
 	struct tapir_symbol_use *use = calloc(1, sizeof(*use));
 	const struct tapir_symbol_watch watch = {.goes_on = goes_on, .ended = ended, .ctx = use};
+	struct tapir_source_lines_opts lines = {.with_lines = args->lines,
+						.with_inlined = args->inlined};
 	int err;
 
 	if (!use)
@@ -120,30 +124,45 @@ int tapir_symbols_option__start_always(struct tapir_cli *cli,
 	use->is_shown = !cli->is_quiet && tapir_screen__is_tty(stderr);
 	err = tapir_symbol_files__new(&watch, &use->files);
 	if (!err)
-		err = add_sources(cli, use->files, symbols);
-	if (!err)
+		err = add_sources(cli, use->files, &args->places);
+	if (!err && with_names)
 		err = tapir_late_names__new(use->files, &use->names);
+	lines.files = use->files;
+	if (!err && (args->lines || args->inlined)) {
+		(void)tapir_helpers__start(); /* while this process is small */
+		err = tapir_source_lines__new(&lines, &use->lines);
+	}
 	if (err)
 		tapir_symbols_option__end(cli);
 	return err;
 }
 
-int tapir_symbols_option__start(struct tapir_cli *cli,
-				const struct tapir_places_or_default *symbols)
+int tapir_symbols_option__start_always(struct tapir_cli *cli, const struct tapir_symbol_args *args)
 {
-	return symbols->words.cnt || symbols->has_default
-		       ? tapir_symbols_option__start_always(cli, symbols)
-		       : 0;
+	return start(cli, args, true);
+}
+
+int tapir_symbols_option__start(struct tapir_cli *cli, const struct tapir_symbol_args *args)
+{
+	bool with_names = args->places.words.cnt || args->places.has_default;
+
+	return with_names || args->lines || args->inlined ? start(cli, args, with_names) : 0;
 }
 
 void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *reader)
 {
-	struct tapir_late_source source;
+	struct tapir_symbol_use *use = cli->symbols;
 
-	if (!cli->symbols)
-		return;
-	source = tapir_late_names__source(cli->symbols->names);
-	tapir_reader__use_source(reader, &source);
+	if (use && use->names) {
+		struct tapir_late_source source = tapir_late_names__source(use->names);
+
+		tapir_reader__use_source(reader, &source);
+	}
+	if (use && use->lines) {
+		struct tapir_line_source source = tapir_source_lines__source(use->lines);
+
+		tapir_reader__use_lines(reader, &source);
+	}
 }
 
 struct tapir_late_names *tapir_symbols_option__names(const struct tapir_cli *cli)
@@ -157,17 +176,20 @@ static void add_files(struct tapir_str *out, uint64_t cnt, const char *what)
 		tapir_str__addf(out, "; %s %" PRIu64 " file%s", what, cnt, cnt == 1 ? "" : "s");
 }
 
-void tapir_symbols_option__report(const struct tapir_cli *cli)
+static void add_count(struct tapir_str *out, uint64_t cnt, const char *what)
 {
-	struct tapir_late_counts counts;
+	tapir_str__addf(out, "%" PRIu64 " %s%s", cnt, what, cnt == 1 ? "" : "s");
+}
+
+static void report_names(const struct tapir_late_names *names)
+{
+	struct tapir_late_counts counts = tapir_late_names__counts(names);
 	struct tapir_str line = {};
 
-	if (!cli->symbols)
-		return;
-	counts = tapir_late_names__counts(cli->symbols->names);
-	tapir_str__addf(&line, "%" PRIu64 " function%s of %" PRIu64 " file%s named",
-			counts.name_cnt, counts.name_cnt == 1 ? "" : "s", counts.file_cnt,
-			counts.file_cnt == 1 ? "" : "s");
+	add_count(&line, counts.name_cnt, "function");
+	tapir_str__adds(&line, " of ");
+	add_count(&line, counts.file_cnt, "file");
+	tapir_str__adds(&line, " named");
 	add_files(&line, counts.nameless_cnt, "no symbols found for");
 	add_files(&line, counts.no_build_id_cnt, "no build ID in");
 	if (line.data)
@@ -175,10 +197,37 @@ void tapir_symbols_option__report(const struct tapir_cli *cli)
 	tapir_str__fini(&line);
 }
 
+static void report_lines(const struct tapir_source_lines *lines)
+{
+	struct tapir_source_line_counts counts = tapir_source_lines__counts(lines);
+	struct tapir_str line = {};
+
+	tapir_str__adds(&line, "debug information of ");
+	add_count(&line, counts.file_cnt, "file");
+	tapir_str__adds(&line, " used");
+	add_files(&line, counts.lineless_cnt, "none found for");
+	add_files(&line, counts.no_build_id_cnt, "no build ID in");
+	if (line.data)
+		tapir_info("%s", line.data);
+	tapir_str__fini(&line);
+	if (counts.dropped_cnt)
+		tapir_warn("%" PRIu64 " addresses or files have no source lines: limit reached",
+			   counts.dropped_cnt);
+}
+
+void tapir_symbols_option__report(const struct tapir_cli *cli)
+{
+	if (cli->symbols && cli->symbols->names)
+		report_names(cli->symbols->names);
+	if (cli->symbols && cli->symbols->lines)
+		report_lines(cli->symbols->lines);
+}
+
 void tapir_symbols_option__end(struct tapir_cli *cli)
 {
 	if (!cli->symbols)
 		return;
+	tapir_source_lines__free(cli->symbols->lines);
 	tapir_late_names__free(cli->symbols->names);
 	tapir_symbol_files__free(cli->symbols->files);
 	free(cli->symbols);

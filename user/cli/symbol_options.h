@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * symbol_options.h - --symbols of the commands that read a recording: where names come from that it
- * lacks. Without the option nothing is looked for; DEBUGINFOD_URLS alone fetches nothing.
+ * lacks; --lines and --inline: source lines and inlined functions. Without --symbols no name is
+ * looked for; DEBUGINFOD_URLS alone fetches nothing.
  */
 #ifndef TAPIR_USER_SYMBOL_OPTIONS_H
 #define TAPIR_USER_SYMBOL_OPTIONS_H
@@ -10,18 +11,34 @@
 #include "symbol/late_names.h"
 #include "trace/reader.h"
 
-#define TAPIR_SYMBOLS_OPTION(args)                                                                                                                                                           \
-	TAPIR_PLACES_OR_DEFAULT(                                                                                                                                                             \
-		"symbols", 0, "[DIR|URL]",                                                                                                                                                   \
-		"name functions that have no name from the symbol files in DIR or of the server URL; without a value, of the servers in DEBUGINFOD_URLS; repeatable ('tapir help symbols')", \
-		args, symbols)
+struct tapir_symbol_args {
+	struct tapir_places_or_default places;
+	bool lines, inlined;
+};
+
+/* args has a struct tapir_symbol_args called symbols. */
+/* clang-format off */
+#define TAPIR_SYMBOLS_OPTION(args)                                                                 \
+	TAPIR_PLACES_OR_DEFAULT(                                                                   \
+		"symbols", 0, "[DIR|URL]",                                                         \
+		"name functions that have no name from the symbol files in DIR or of the server "  \
+		"URL; without a value, of the servers in DEBUGINFOD_URLS; repeatable ('tapir "     \
+		"help symbols')",                                                                  \
+		args, symbols.places)
+#define TAPIR_LINES_OPTION(args)                                                                   \
+	TAPIR_FLAG("lines", 0, "add the source line to each frame of a file that has debug "       \
+			       "information ('tapir help symbols')", args, symbols.lines)
+#define TAPIR_INLINE_OPTION(args)                                                                  \
+	TAPIR_FLAG("inline", 0, "show inlined functions as frames, by debug information",          \
+		   args, symbols.inlined)
+#define TAPIR_SYMBOLS_OPTIONS(args)                                                                \
+	TAPIR_SYMBOLS_OPTION(args), TAPIR_LINES_OPTION(args), TAPIR_INLINE_OPTION(args)
+/* clang-format on */
 
 /* Before the recording is read. 0, TAPIR_CLI_USAGE, or -errno with a line. */
-int tapir_symbols_option__start(struct tapir_cli *cli,
-				const struct tapir_places_or_default *symbols);
-/* The same, always: without the option, debug files on this machine alone. */
-int tapir_symbols_option__start_always(struct tapir_cli *cli,
-				       const struct tapir_places_or_default *symbols);
+int tapir_symbols_option__start(struct tapir_cli *cli, const struct tapir_symbol_args *args);
+/* Names always: without --symbols, from debug files on this machine alone. */
+int tapir_symbols_option__start_always(struct tapir_cli *cli, const struct tapir_symbol_args *args);
 void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *reader);
 /* NULL: there is none. Borrowed until __end. */
 struct tapir_late_names *tapir_symbols_option__names(const struct tapir_cli *cli);

@@ -55,6 +55,15 @@ bool tapir_debug_file__has_functions(struct tapir_elf *elf)
 	return has || tapir_elf__section(elf, ".gnu_debugdata") || tapir_go_table__is_in(elf);
 }
 
+bool tapir_debug_file__has_lines(const struct tapir_elf *elf)
+{
+	const Elf64_Shdr *section = tapir_elf__section(elf, ".debug_info");
+
+	if (!section)
+		section = tapir_elf__section(elf, ".zdebug_info");
+	return section && section->sh_type != SHT_NOBITS;
+}
+
 /* A candidate that is no ELF file is nothing to tell anybody about. */
 static int open_quietly(int fd, struct tapir_elf **out)
 {
@@ -234,6 +243,30 @@ int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place
 	if (err)
 		err = open_by_link(elf, place, out);
 	return err == -ENOENT ? open_beside(id, len, place, out) : err;
+}
+
+/* The section holds a path, NUL, and the build ID of that file. */
+int tapir_debug_file__open_alt(struct tapir_elf *elf, const struct tapir_debug_place *place,
+			       struct tapir_elf **out)
+{
+	const Elf64_Shdr *section = tapir_elf__section(elf, ".gnu_debugaltlink");
+	struct tapir_str path = {};
+	const void *data;
+	size_t len, id_at;
+	int err;
+
+	if (!section || tapir_elf__data(elf, section, &data, &len))
+		return -ENOENT;
+	id_at = strnlen(data, len) + 1;
+	if (id_at + 2 > len)
+		return -ENOENT;
+	err = open_by_build_id((const uint8_t *)data + id_at, len - id_at, place, out);
+	if (err && *(const char *)data == '/') {
+		tapir_str__adds(&path, data);
+		err = open_of((const uint8_t *)data + id_at, len - id_at, place, &path, out);
+		tapir_str__fini(&path);
+	}
+	return err;
 }
 
 /* ---- .gnu_debugdata ----------------------------------------------------------------------- */

@@ -40,6 +40,13 @@ int tapir_debug_file__find(const uint8_t *build_id, size_t len,
 /* Does it have this build ID; does it have names of functions, of whatever kind? */
 bool tapir_debug_file__is_of(const struct tapir_elf *elf, const uint8_t *build_id, size_t len);
 bool tapir_debug_file__has_functions(struct tapir_elf *elf);
+/* Does it have DWARF? */
+bool tapir_debug_file__has_lines(const struct tapir_elf *elf);
+
+/* What dwz(1) took out of a file with DWARF, by .gnu_debugaltlink. -ENOENT: nothing, or not found.
+ */
+int tapir_debug_file__open_alt(struct tapir_elf *elf, const struct tapir_debug_place *place,
+			       struct tapir_elf **out);
 
 /* Unpacks .gnu_debugdata. -ENOENT: missing or malformed. -EFBIG: too large when unpacked. */
 int tapir_debug_file__open_embedded(struct tapir_elf *elf, struct tapir_elf **out);

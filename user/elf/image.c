@@ -170,7 +170,9 @@ static void find_build_id(struct tapir_elf *e)
 	for (size_t i = 1; i < e->section_cnt && seen < MAX_NOTE_CNT; i++) {
 		const Elf64_Shdr *sec = tapir_elf__section_at_idx(e, i);
 
-		if (!sec || sec->sh_type != SHT_NOTE || !(sec->sh_flags & SHF_ALLOC))
+		/* What dwz(1) makes is never loaded. */
+		if (!sec || sec->sh_type != SHT_NOTE ||
+		    (e->phdr_cnt && !(sec->sh_flags & SHF_ALLOC)))
 			continue;
 		seen++;
 		if (search_build_id(e, sec->sh_offset, sec->sh_size, sec->sh_addralign))
@@ -306,6 +308,11 @@ void tapir_elf__free(struct tapir_elf *elf)
 	free(elf->loads);
 	free(elf->name);
 	free(elf);
+}
+
+int tapir_elf__fd(const struct tapir_elf *elf)
+{
+	return elf->fd;
 }
 
 const char *tapir_elf__name(const struct tapir_elf *elf)

@@ -28,6 +28,7 @@ int tapir_elf__open_fd(int fd, struct tapir_elf **out);
 void tapir_elf__free(struct tapir_elf *elf);
 
 const char *tapir_elf__name(const struct tapir_elf *elf);	 /* path or "fd N", for messages */
+int tapir_elf__fd(const struct tapir_elf *elf);			 /* of the content, borrowed */
 const struct stat *tapir_elf__stat(const struct tapir_elf *elf); /* borrowed */
 uint16_t tapir_elf__machine(const struct tapir_elf *elf);	 /* EM_X86_64 ... */
 uint16_t tapir_elf__type(const struct tapir_elf *elf);		 /* ET_EXEC, ET_DYN, ... */

@@ -129,29 +129,46 @@ static void add_text(struct tapir_json *j, const char *key, struct tapir_sv sv)
 /* ---- stacks -----------------------------------------------------------------------------------
  */
 
+static void add_function(struct tapir_json *j, const struct tapir_frame *frame)
+{
+	struct tapir_str name = {};
+	struct tapir_sv tier;
+
+	tapir_json__open(j, NULL, '{');
+	tapir_json__u64(j, "addr", frame->va);
+	add_text(j, "name", tapir_frame__shown_name(frame, &name, &tier));
+	if (frame->range.len)
+		add_text(j, "range", frame->range);
+	if (tier.len)
+		add_text(j, "tier", tier);
+	add_text(j, "module", frame->module);
+	if (frame->is_inlined)
+		tapir_json__bool(j, "inlined", true);
+	else
+		tapir_json__u64(j, "offset", frame->offset);
+	if (frame->source.file) {
+		tapir_json__str(j, "file", frame->source.file);
+		tapir_json__u64(j, "line", frame->source.line);
+	}
+	tapir_json__close(j, '}');
+	tapir_str__fini(&name);
+}
+
 static void add_frames(struct tapir_event_lines *l, struct tapir_json *j, uint32_t tgid,
 		       uint64_t time_ns, const struct tapir_rec_stack *stack)
 {
 	struct tapir_stack_view view;
-	struct tapir_str name = {};
 
 	tapir_stack_view__of(&stack->h, &view);
 	for (unsigned i = 0; i < stack->frame_cnt; i++) {
 		struct tapir_frame frame = tapir_frame__of(l->catalog, tgid, time_ns, &view, i);
-		struct tapir_sv tier;
 
-		tapir_json__open(j, NULL, '{');
-		tapir_json__u64(j, "addr", frame.va);
-		add_text(j, "name", tapir_frame__shown_name(&frame, &name, &tier));
-		if (frame.range.len)
-			add_text(j, "range", frame.range);
-		if (tier.len)
-			add_text(j, "tier", tier);
-		add_text(j, "module", frame.module);
-		tapir_json__u64(j, "offset", frame.offset);
-		tapir_json__close(j, '}');
+		for (unsigned k = 0; k < tapir_frame__function_cnt(&frame); k++) {
+			struct tapir_frame function = tapir_frame__function(&frame, k);
+
+			add_function(j, &function);
+		}
 	}
-	tapir_str__fini(&name);
 }
 
 /* key: [frames]; then how it ended, and a mark where a part of it is missing. */

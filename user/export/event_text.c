@@ -96,8 +96,10 @@ static void add_frame(struct tapir_str *out, const struct tapir_frame *frame)
 	tapir_str__adds(out, "                 ");
 	if (frame->name.len) {
 		add_sv(out, tapir_frame__shown_name(frame, &name, &tier));
-		tapir_str__add(out, "+0x", 3);
-		tapir_str__addx(out, frame->offset);
+		if (!frame->is_inlined) {
+			tapir_str__add(out, "+0x", 3);
+			tapir_str__addx(out, frame->offset);
+		}
 		if (tier.len) {
 			tapir_str__add(out, " [", 2);
 			add_sv(out, tier);
@@ -114,6 +116,11 @@ static void add_frame(struct tapir_str *out, const struct tapir_frame *frame)
 			tapir_str__adds(out, "+0x");
 			tapir_str__addx(out, frame->range_off);
 		}
+	}
+	tapir_str__clear(&name);
+	if (tapir_frame__add_source(&name, frame) && name.data) {
+		tapir_str__add(out, " at ", 4);
+		tapir_str__add_printable(out, name.data, name.len);
 	}
 	tapir_str__fini(&name);
 	tapir_str__addc(out, '\n');
@@ -136,7 +143,11 @@ static void add_stack(const struct tapir_event_lines *l, struct tapir_str *out, 
 	for (unsigned i = 0; i < stack->frame_cnt; i++) {
 		struct tapir_frame frame = tapir_frame__of(l->catalog, tgid, time_ns, &view, i);
 
-		add_frame(out, &frame);
+		for (unsigned k = 0; k < tapir_frame__function_cnt(&frame); k++) {
+			struct tapir_frame function = tapir_frame__function(&frame, k);
+
+			add_frame(out, &function);
+		}
 	}
 	at = out->len;
 	tapir_str__adds(out, "                 <");

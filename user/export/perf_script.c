@@ -73,7 +73,7 @@ static void add_place(struct tapir_str *out, const struct tapir_frame *frame)
 	tapir_str__addf(out, "+0x%" PRIx64 "]", frame->offset);
 }
 
-static void add_line(const struct tapir_frame *frame, struct tapir_str *out)
+static void add_function(const struct tapir_frame *frame, struct tapir_str *out)
 {
 	struct tapir_sv name;
 	struct tapir_str buf = {};
@@ -82,7 +82,8 @@ static void add_line(const struct tapir_frame *frame, struct tapir_str *out)
 	if (frame->name.len) {
 		name = tapir_frame__shown_name(frame, &buf, NULL);
 		tapir_str__add_printable(out, name.data, name.len);
-		tapir_str__addf(out, "+0x%" PRIx64, frame->offset);
+		if (!frame->is_inlined)
+			tapir_str__addf(out, "+0x%" PRIx64, frame->offset);
 	} else if (frame->range.len) {
 		tapir_frame__add_place(out, frame, tapir_str__add_printable);
 		tapir_str__addf(out, "+0x%" PRIx64, frame->range_off);
@@ -91,8 +92,20 @@ static void add_line(const struct tapir_frame *frame, struct tapir_str *out)
 	}
 	tapir_str__fini(&buf);
 	tapir_str__adds(out, " (");
-	add_word(out, module_of(frame));
+	if (frame->is_inlined) /* as perf names it */
+		tapir_str__adds(out, "inlined");
+	else
+		add_word(out, module_of(frame));
 	tapir_str__adds(out, ")\n");
+}
+
+static void add_line(const struct tapir_frame *frame, struct tapir_str *out)
+{
+	for (unsigned i = 0; i < tapir_frame__function_cnt(frame); i++) {
+		struct tapir_frame function = tapir_frame__function(frame, i);
+
+		add_function(&function, out);
+	}
 }
 
 #define LINES_MAX_BYTES (64u << 20)

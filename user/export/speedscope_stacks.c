@@ -9,16 +9,16 @@
 #define STACK_BYTES	64 /* per stack, besides its frames: its position and hash entry */
 #define NAMES_MAX_BYTES (32u << 20)
 
-/* One for a name in a module, which may be empty. */
+/* One for a name in a file, which may be empty, at a line of it (0: unknown). */
 static uint64_t number_of(struct tapir_speedscope_stacks *s, const struct tapir_str *name,
-			  struct tapir_sv module)
+			  struct tapir_sv file, uint32_t line)
 {
 	struct tapir_json json = tapir_json__to(&s->frames_json);
 	bool is_new = false;
 	uint64_t *number =
 		tapir_map__put(&s->frame_by_name,
-			       tapir_hash__bytes(tapir_hash__bytes(1, name->data, name->len),
-						 module.data, module.len),
+			       tapir_hash__bytes(tapir_hash__bytes(1 + line, name->data, name->len),
+						 file.data, file.len),
 			       &is_new);
 
 	s->failed |= !number;
@@ -28,17 +28,21 @@ static uint64_t number_of(struct tapir_speedscope_stacks *s, const struct tapir_
 			tapir_str__addc(&s->frames_json, ',');
 		tapir_json__open(&json, NULL, '{');
 		tapir_json__strn(&json, "name", name->data, name->len);
-		if (module.len)
-			tapir_json__strn(&json, "file", module.data, module.len);
+		if (file.len)
+			tapir_json__strn(&json, "file", file.data, file.len);
+		if (line)
+			tapir_json__u64(&json, "line", line);
 		tapir_json__close(&json, '}');
 	}
 	return number ? *number : 0;
 }
 
-static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
+static uint64_t function_number(void *ctx, const struct tapir_frame *frame)
 {
 	struct tapir_speedscope_stacks *s = ctx;
-	struct tapir_sv module = frame->is_jit ? tapir_sv__of("[jit]") : frame->module;
+	struct tapir_sv file = frame->source.file ? tapir_sv__of(frame->source.file)
+			       : frame->is_jit	  ? tapir_sv__of("[jit]")
+						  : frame->module;
 	struct tapir_str name = {}, buf = {};
 	struct tapir_sv shown = tapir_frame__shown_name(frame, &buf, NULL);
 	uint64_t number;
@@ -49,11 +53,18 @@ static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
 		tapir_str__add(&name, shown.data, shown.len);
 	else
 		tapir_frame__add_place(&name, frame, tapir_str__add);
-	number = number_of(s, &name, module);
+	number = number_of(s, &name, file, frame->source.line);
 	s->failed |= name.failed || buf.failed;
 	tapir_str__fini(&buf);
 	tapir_str__fini(&name);
 	return number;
+}
+
+static uint64_t frame_numbers(void *ctx, const struct tapir_frame *frame)
+{
+	struct tapir_speedscope_stacks *s = ctx;
+
+	return tapir_frame_chains__number(&s->chains, frame, function_number, s);
 }
 
 /* A frame in the place of callers that are missing. */
@@ -66,7 +77,7 @@ static void add_lost_callers(struct tapir_speedscope_stacks *s, const struct tap
 	tapir_str__addc(&name, '[');
 	if (tapir_stack_end__add_of(&name, s->catalog, ref->tgid, ref->time_ns, rec)) {
 		tapir_str__addc(&name, ']');
-		number = (uint32_t)number_of(s, &name, (struct tapir_sv){});
+		number = (uint32_t)number_of(s, &name, (struct tapir_sv){}, 0);
 		s->failed |= name.failed || !tapir_vec__push(&s->frames, number);
 	}
 	tapir_str__fini(&name);
@@ -84,10 +95,13 @@ static void add_frames(struct tapir_speedscope_stacks *s, const struct tapir_sta
 		return;
 	tapir_stack_view__of(&rec->h, &view);
 	for (unsigned i = 0; i < rec->frame_cnt; i++) {
-		uint32_t number = (uint32_t)tapir_frame_memo__number(
-			&s->frame_memo, s->catalog, ref, &view, i, frame_number, s, span);
+		uint64_t number = tapir_frame_memo__number(&s->frame_memo, s->catalog, ref, &view,
+							   i, frame_numbers, s, span);
+		const uint64_t *numbers;
+		unsigned cnt = tapir_frame_chains__get(&s->chains, &number, &numbers);
 
-		s->failed |= !tapir_vec__push(&s->frames, number);
+		for (unsigned k = 0; k < cnt; k++)
+			s->failed |= !tapir_vec__push(&s->frames, (uint32_t)numbers[k]);
 	}
 	add_lost_callers(s, ref, rec);
 }
@@ -146,6 +160,7 @@ void tapir_speedscope_stacks__fini(struct tapir_speedscope_stacks *s)
 	tapir_map__fini(&s->frame_by_name);
 	tapir_map__fini(&s->stack_by_frames);
 	tapir_frame_memo__fini(&s->frame_memo);
+	tapir_frame_chains__fini(&s->chains);
 	tapir_stack_memo__fini(&s->stack_memo);
 	tapir_str__fini(&s->frames_json);
 	tapir_vec__fini(&s->frames);

@@ -7,6 +7,7 @@
 #define TAPIR_USER_SPEEDSCOPE_STACKS_H
 
 #include "base/str.h"
+#include "symbol/frame_chain.h"
 #include "symbol/stack_memo.h"
 #include "trace/catalog.h"
 
@@ -26,6 +27,7 @@ struct tapir_speedscope_stacks {
 	/* for the numbering alone */
 	uint32_t frame_cnt;
 	struct tapir_frame_memo frame_memo;
+	struct tapir_frame_chains chains;
 	struct tapir_stack_memo stack_memo;
 	struct tapir_map frame_by_name, stack_by_frames;
 };

@@ -134,9 +134,13 @@ static void add_counted(const struct drawing *d, uint64_t cnt)
 static void add_title(const struct drawing *d, const struct tapir_tree_node *node)
 {
 	const char *kind = tapir_frame_kind__name(node->kind);
+	struct tapir_str label = {};
 
+	tapir_stack_tree__add_label(&label, d->tree, (uint32_t)(node - d->tree->nodes.data));
 	tapir_str__adds(d->out, "<title>");
-	add_xml(d->out, d->tree->names.data[node->name]);
+	add_xml(d->out, label.data ? label.data : "");
+	d->out->failed |= label.failed;
+	tapir_str__fini(&label);
 	tapir_str__addc(d->out, '\n');
 	add_counted(d, node->total);
 	tapir_str__addf(d->out, " (%.2f %%)", share(d, node->total));

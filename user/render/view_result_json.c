@@ -6,10 +6,16 @@
 static void json_stack(struct tapir_json *j, const char *key, const struct tapir_stack_tree *tree,
 		       uint32_t node)
 {
+	struct tapir_str label = {};
+
 	tapir_json__open(j, key, '[');
-	for (uint32_t n = node; n; n = tree->nodes.data[n].parent)
-		tapir_json__str(j, NULL, tree->names.data[tree->nodes.data[n].name]);
+	for (uint32_t n = node; n; n = tree->nodes.data[n].parent) {
+		tapir_str__clear(&label);
+		tapir_stack_tree__add_label(&label, tree, n);
+		tapir_json__strn(j, NULL, label.data ? label.data : "", label.len);
+	}
 	tapir_json__close(j, ']');
+	tapir_str__fini(&label);
 }
 
 static void json_cell(struct tapir_json *j, const struct tapir_view_result *result,

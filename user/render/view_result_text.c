@@ -45,6 +45,16 @@ static uint32_t skip_runtime(const struct tapir_stack_tree *tree, uint32_t node,
 	return node;
 }
 
+static void add_label(struct tapir_str *out, const struct tapir_stack_tree *tree, uint32_t node,
+		      size_t columns)
+{
+	size_t at = out->len;
+
+	tapir_stack_tree__add_label(out, tree, node);
+	if (out->len - at > columns)
+		out->len = at + columns;
+}
+
 /*
  * "f", "f (x3)" of a function that calls itself, "libcoreclr.so (14 frames)" without names, or
  * "runtime (14 frames)"; returns the node after them.
@@ -67,10 +77,11 @@ static uint32_t add_frames(struct tapir_str *out, const struct tapir_view_result
 		return after;
 	}
 	cnt = 1;
-	for (next = nodes[node].parent; next && nodes[next].name == nodes[node].name;
+	for (next = nodes[node].parent;
+	     next && nodes[next].name == nodes[node].name && nodes[next].place == nodes[node].place;
 	     next = nodes[next].parent)
 		cnt++;
-	tapir_str__add(out, name, strlen(name) < columns ? strlen(name) : columns);
+	add_label(out, tree, node, columns);
 	if (cnt > 1)
 		tapir_str__addf(out, " (x%u)", cnt);
 	return next;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "symbol/frame.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "symbol/dotnet_name.h"
@@ -55,6 +56,8 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 		return frame;
 	off = va - mapping->start_va + mapping->file_off;
 	symbol = tapir_catalog__function(catalog, mapping, off);
+	frame.places =
+		frame.is_kernel ? frame.places : tapir_catalog__places(catalog, mapping, off);
 	if (symbol) {
 		tapir_symbol_view__of(&symbol->h, &symbol_view);
 		if (symbol->flags & TAPIR_SYMBOL_RANGE) {
@@ -66,6 +69,41 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 		}
 	}
 	return frame;
+}
+
+unsigned tapir_frame__function_cnt(const struct tapir_frame *frame)
+{
+	return frame->places.cnt ? frame->places.cnt : 1;
+}
+
+struct tapir_frame tapir_frame__function(const struct tapir_frame *frame, unsigned idx)
+{
+	struct tapir_frame function = *frame;
+
+	function.places = (struct tapir_source_places){};
+	if (idx >= frame->places.cnt)
+		return function;
+	function.source = frame->places.places[idx];
+	if (function.source.function) {
+		function.is_inlined = true;
+		function.name = tapir_sv__of(function.source.function);
+		function.range = (struct tapir_sv){};
+		function.offset = 0; /* its code is not in one piece */
+	}
+	return function;
+}
+
+bool tapir_frame__add_source(struct tapir_str *out, const struct tapir_frame *function)
+{
+	const char *file = function->source.file;
+	const char *slash = file ? strrchr(file, '/') : NULL;
+
+	if (file)
+		tapir_str__addf(out, "%s:%" PRIu32, slash ? slash + 1 : file,
+				function->source.line);
+	if (function->is_inlined)
+		tapir_str__adds(out, file ? ", inlined" : "inlined");
+	return file || function->is_inlined;
 }
 
 void tapir_frame__show_raw_names(void)

@@ -20,12 +20,27 @@ struct tapir_frame {
 	uint64_t range_off;	/* from the range's start */
 	bool is_kernel;
 	bool is_jit; /* code made while the program ran: a JIT name, or memory of no file */
+	/* With --lines and --inline: all functions at the address, and of __function, which it is.
+	 */
+	struct tapir_source_places places;
+	struct tapir_source_place source;
+	bool is_inlined;
 };
 
 /* Frame idx of a stack; frame 0 is where the thread was, the others are return addresses. */
 struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t tgid,
 				   uint64_t time_ns, const struct tapir_stack_view *stack,
 				   unsigned idx);
+
+/*
+ * An address may be in several functions: those that are inlined there, innermost first, and last
+ * the function itself. The count, at least 1, and the frame of each.
+ */
+unsigned tapir_frame__function_cnt(const struct tapir_frame *frame);
+struct tapir_frame tapir_frame__function(const struct tapir_frame *frame, unsigned idx);
+
+/* "pool.c:120", "pool.c:120, inlined" or "inlined" of a __function; false: nothing to add. */
+bool tapir_frame__add_source(struct tapir_str *out, const struct tapir_frame *function);
 
 /*
  * The name as it is shown: a .NET method's in its readable form (dotnet_name.h), which is put into

@@ -3,7 +3,6 @@
 #include "symbol/late_names.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +14,11 @@
 #include "elf/demangle.h"
 #include "elf/image.h"
 #include "elf/symbols.h"
+#include "symbol/mapping_bias.h"
 #include "trace/recbuf.h"
 
 #define MAX_SYMBOLS (4u << 20) /* in all tables: some 300 MB with their names */
 #define MAX_FILES   65536u
-#define VADDR_PAGE  4096 /* of tapir_rec_mapping.vaddr_pages */
 
 struct name {
 	const struct tapir_rec_symbol *rec;
@@ -79,26 +78,6 @@ void tapir_late_names__free(struct tapir_late_names *n)
 
 /* ---- files ------------------------------------------------------------------------------- */
 
-/*
- * Address as linked less offset in the file. A range says it exactly; without one, the recorder's
- * word for the first executable segment.
- */
-static uint64_t bias_of(const struct tapir_rec_mapping *mapping,
-			const struct tapir_rec_symbol *range)
-{
-	struct tapir_symbol_view view;
-	unsigned long long va;
-	char text[32];
-
-	if (range) {
-		tapir_symbol_view__of(&range->h, &view);
-		tapir_sv__copy(view.name, text, sizeof(text));
-		if (sscanf(text, "fn_%llx", &va) == 1)
-			return va - range->start_off;
-	}
-	return (uint64_t)(int64_t)mapping->vaddr_pages * VADDR_PAGE;
-}
-
 static void load(struct tapir_late_names *n, struct file *file,
 		 const struct tapir_rec_mapping *mapping, const struct tapir_rec_symbol *range)
 {
@@ -115,7 +94,7 @@ static void load(struct tapir_late_names *n, struct file *file,
 					.build_id_bytes = view.build_id.len,
 					.path = path.data ? path.data : ""};
 	if (!tapir_symbol_files__open(n->files, &key, &elf) &&
-	    !tapir_symtab__load_biased(elf, bias_of(mapping, range), &file->symtab)) {
+	    !tapir_symtab__load_biased(elf, tapir_mapping__bias(mapping, range), &file->symtab)) {
 		n->symbol_cnt += tapir_symtab__cnt(file->symtab);
 		if (tapir_symtab__dropped(file->symtab))
 			tapir_warn("symbols of %s are not all read: %zu symbols or tables are too "

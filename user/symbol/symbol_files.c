@@ -170,6 +170,31 @@ static int open_in_dir(const char *dir, const struct tapir_symbol_key *key, stru
 
 /* ---- all --------------------------------------------------------------------------------- */
 
+/* The file that was mapped, if it is still there and has lines, or names what has them. */
+static int open_itself(const struct tapir_symbol_key *key, struct tapir_elf **out)
+{
+	tapir_autofd int root_fd = tapir_foreign__root(0);
+	const struct tapir_debug_place place = {.root_fd = root_fd, .path = key->path};
+	tapir_autofd int fd =
+		root_fd < 0 || *key->path != '/' ? -1 : tapir_foreign__open(root_fd, key->path, 0);
+	struct tapir_elf *elf = NULL, *linked = NULL;
+	int mark = tapir_diag__cnt(), err = -ENOENT;
+
+	if (fd >= 0 && !tapir_elf__open_fd(fd, &elf) &&
+	    tapir_debug_file__is_of(elf, key->build_id, key->build_id_bytes))
+		err = tapir_debug_file__has_lines(elf)
+			      ? 0
+			      : tapir_debug_file__open(elf, &place, &linked);
+	tapir_diag__rewind(mark);
+	if (err || linked) {
+		tapir_elf__free(elf);
+		elf = linked;
+	}
+	if (!err)
+		*out = elf;
+	return err;
+}
+
 static int open_here(const struct tapir_symbol_key *key, struct tapir_elf **out)
 {
 	tapir_autofd int root_fd = tapir_foreign__root(0);
@@ -180,22 +205,48 @@ static int open_here(const struct tapir_symbol_key *key, struct tapir_elf **out)
 		       : tapir_debug_file__find(key->build_id, key->build_id_bytes, &place, out);
 }
 
+/* Frees what has no lines although they are asked for. */
+static int check_lines(const struct tapir_symbol_key *key, struct tapir_elf **elf)
+{
+	if (!key->with_lines || tapir_debug_file__has_lines(*elf))
+		return 0;
+	tapir_elf__free(*elf);
+	*elf = NULL;
+	return -ENOENT;
+}
+
+static int open_of(struct tapir_symbol_files *f, const struct source *source,
+		   const struct tapir_symbol_key *key, struct tapir_elf **out)
+{
+	int err = source->dir ? open_in_dir(source->dir, key, out)
+			      : tapir_symbol_server__open(source->server, f->fetcher, key, out);
+
+	return err ? err : check_lines(key, out);
+}
+
 int tapir_symbol_files__open(struct tapir_symbol_files *f, const struct tapir_symbol_key *key,
 			     struct tapir_elf **out)
 {
+	struct tapir_elf *elf = NULL;
 	struct source *source;
 	int err;
 
 	if (key->build_id_bytes < 2)
 		return -ENOENT;
-	err = open_here(key, out);
-	if (err && f->fetcher)
-		err = tapir_symbol_fetcher__cached(f->fetcher, key, out);
+	err = key->with_lines ? open_itself(key, &elf) : -ENOENT;
+	if (err)
+		err = open_here(key, &elf);
+	err = err ? err : check_lines(key, &elf);
+	if (err && f->fetcher) {
+		err = tapir_symbol_fetcher__cached(f->fetcher, key, &elf);
+		err = err ? err : check_lines(key, &elf);
+	}
 	tapir_vec_for_each (source, &f->sources) {
 		if (!err)
 			break;
-		err = source->dir ? open_in_dir(source->dir, key, out)
-				  : tapir_symbol_server__open(source->server, f->fetcher, key, out);
+		err = open_of(f, source, key, &elf);
 	}
+	if (!err)
+		*out = elf;
 	return err;
 }

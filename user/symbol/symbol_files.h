@@ -43,6 +43,7 @@ struct tapir_symbol_key {
 	const uint8_t *build_id;
 	size_t build_id_bytes;
 	const char *path; /* of the file, where it was mapped: any bytes */
+	bool with_lines;  /* only an image that has DWARF: the file itself, or of its debug file */
 };
 
 /*

@@ -121,6 +121,31 @@ struct tapir_late_source {
 	void *ctx;
 };
 void tapir_catalog__use_source(struct tapir_catalog *c, const struct tapir_late_source *source);
+
+/* A function at an address, and where in its source. */
+struct tapir_source_place {
+	const char *function; /* inlined there; NULL: the function that is not, or unknown */
+	const char *file;     /* NULL: unknown */
+	uint32_t line;	      /* 0: unknown */
+};
+
+/* Innermost first; at least one. */
+struct tapir_source_places {
+	const struct tapir_source_place *places;
+	unsigned cnt;
+};
+
+/* Where the code at an offset of a mapped file comes from; cnt 0: unknown. Valid as long as ctx. */
+struct tapir_line_source {
+	struct tapir_source_places (*find)(void *ctx, const struct tapir_rec_mapping *mapping,
+					   uint64_t off, const struct tapir_rec_symbol *range);
+	void *ctx;
+};
+void tapir_catalog__use_lines(struct tapir_catalog *c, const struct tapir_line_source *source);
+/* cnt 0: no source of lines, or nothing is known. */
+struct tapir_source_places tapir_catalog__places(const struct tapir_catalog *c,
+						 const struct tapir_rec_mapping *mapping,
+						 uint64_t off);
 /* UTC of a record's time by the CLOCK records around it; 0: there were none. */
 uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns);
 /* The idx-th META record, in the order they came. */

@@ -193,6 +193,20 @@ void tapir_catalog__use_source(struct tapir_catalog *c, const struct tapir_late_
 	c->late = source ? *source : (struct tapir_late_source){};
 }
 
+void tapir_catalog__use_lines(struct tapir_catalog *c, const struct tapir_line_source *source)
+{
+	c->lines = *source;
+}
+
+struct tapir_source_places tapir_catalog__places(const struct tapir_catalog *c,
+						 const struct tapir_rec_mapping *mapping,
+						 uint64_t off)
+{
+	return c->lines.find ? c->lines.find(c->lines.ctx, mapping, off,
+					     tapir_catalog__symbol(c, mapping->file_id, off))
+			     : (struct tapir_source_places){};
+}
+
 uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns)
 {
 	return tapir_clock_pairs__utc_ns(&c->clock_pairs, time_ns);

@@ -348,6 +348,11 @@ void tapir_reader__use_source(struct tapir_reader *r, const struct tapir_late_so
 	tapir_catalog__use_source(r->catalog, source);
 }
 
+void tapir_reader__use_lines(struct tapir_reader *r, const struct tapir_line_source *source)
+{
+	tapir_catalog__use_lines(r->catalog, source);
+}
+
 bool tapir_reader__is_segment_end(const struct tapir_reader *r)
 {
 	if (r->stage != STAGE_RECORDS || r->order_idx != r->chunk.order_cnt)

@@ -62,6 +62,7 @@ void tapir_reader__complete_probes(
 
 /* Call before the first next: names that the recording lacks come from there (catalog.h). */
 void tapir_reader__use_source(struct tapir_reader *r, const struct tapir_late_source *source);
+void tapir_reader__use_lines(struct tapir_reader *r, const struct tapir_line_source *source);
 
 /*
  * 1: *rec is the next record, well-formed, borrowed until the next call; 0: the end; -errno:

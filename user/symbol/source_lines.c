@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files are opened when the first of their addresses is looked up; what is found is kept. */
+#include "symbol/source_lines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "elf/debug_file.h"
+#include "elf/demangle.h"
+#include "elf/image.h"
+#include "foreign/foreign_file.h"
+#include "base/file.h"
+#include "symbol/line_helper.h"
+#include "symbol/mapping_bias.h"
+
+#define MAX_ADDRESSES (1u << 20)
+#define MAX_BYTES     (256ull << 20) /* of names and places */
+
+struct file {
+	struct tapir_elf *elf, *alt; /* elf NULL: it is no longer read */
+	struct tapir_line_file in_helper;
+	uint64_t bias;
+};
+
+struct tapir_source_lines {
+	struct tapir_source_lines_opts opts;
+	struct tapir_line_helper *helper;
+	struct tapir_map by_id; /* file_id -> index of a file + 1; 0: it has no lines */
+	struct tapir_vec(struct file) files;
+	struct tapir_map by_address; /* index of places + 1 */
+	struct tapir_vec(struct tapir_source_places) places;
+	struct tapir_arena arena;
+	struct tapir_map texts; /* hash -> address in the arena */
+	struct tapir_source_line_counts counts;
+};
+
+int tapir_source_lines__new(const struct tapir_source_lines_opts *opts,
+			    struct tapir_source_lines **out)
+{
+	struct tapir_source_lines *l = calloc(1, sizeof(*l));
+	int err;
+
+	if (!l)
+		return -ENOMEM;
+	l->opts = *opts;
+	l->arena.max_bytes = MAX_BYTES;
+	err = tapir_line_helper__new(&l->helper);
+	if (err) {
+		tapir_source_lines__free(l);
+		return err;
+	}
+	*out = l;
+	return 0;
+}
+
+static void close_file(struct file *file)
+{
+	tapir_elf__free(file->elf);
+	tapir_elf__free(file->alt);
+	file->elf = file->alt = NULL;
+}
+
+void tapir_source_lines__free(struct tapir_source_lines *l)
+{
+	struct file *file;
+
+	if (!l)
+		return;
+	tapir_line_helper__free(l->helper);
+	tapir_vec_for_each (file, &l->files)
+		close_file(file);
+	tapir_vec__fini(&l->files);
+	tapir_vec__fini(&l->places);
+	tapir_map__fini(&l->by_id);
+	tapir_map__fini(&l->by_address);
+	tapir_map__fini(&l->texts);
+	tapir_arena__fini(&l->arena);
+	free(l);
+}
+
+/* ---- files -------------------------------------------------------------------------------- */
+
+static bool open_file(struct tapir_source_lines *l, const struct tapir_rec_mapping *mapping,
+		      struct file *file)
+{
+	tapir_autofd int root_fd = tapir_foreign__root(0);
+	const struct tapir_debug_place place = {.root_fd = root_fd};
+	struct tapir_mapping_view view;
+	struct tapir_str path = {};
+	int mark = tapir_diag__cnt();
+	struct tapir_symbol_key key;
+
+	tapir_mapping_view__of(&mapping->h, &view);
+	tapir_str__adds(&path, "");
+	tapir_str__add(&path, view.path.data, strnlen(view.path.data, view.path.len));
+	key = (struct tapir_symbol_key){.build_id = (const uint8_t *)view.build_id.data,
+					.build_id_bytes = view.build_id.len,
+					.path = path.data ? path.data : "",
+					.with_lines = true};
+	if (tapir_symbol_files__open(l->opts.files, &key, &file->elf))
+		file->elf = NULL;
+	else
+		(void)tapir_debug_file__open_alt(file->elf, &place, &file->alt);
+	tapir_diag__rewind(mark);
+	tapir_str__fini(&path);
+	return file->elf;
+}
+
+/* Its index + 1; 0: it has no lines. */
+static uint64_t add_file(struct tapir_source_lines *l, const struct tapir_rec_mapping *mapping,
+			 const struct tapir_rec_symbol *range)
+{
+	struct file file = {.bias = tapir_mapping__bias(mapping, range)};
+
+	struct tapir_mapping_view view;
+
+	tapir_mapping_view__of(&mapping->h, &view);
+	if (!view.path.len || *view.path.data != '/')
+		return 0; /* "[vdso]" */
+	if (!mapping->build_id_bytes) {
+		l->counts.no_build_id_cnt++;
+		return 0;
+	}
+	if (l->files.cnt == TAPIR_LINE_HELPER_FILES) {
+		l->counts.dropped_cnt++;
+		return 0;
+	}
+	if (!open_file(l, mapping, &file)) {
+		l->counts.lineless_cnt++;
+		return 0;
+	}
+	file.in_helper = (struct tapir_line_file){
+		.fd = tapir_elf__fd(file.elf),
+		.alt_fd = file.alt ? tapir_elf__fd(file.alt) : -1,
+		.slot = (uint32_t)l->files.cnt,
+	};
+	if (!tapir_vec__push(&l->files, file)) {
+		close_file(&file);
+		return 0;
+	}
+	l->counts.file_cnt++;
+	return l->files.cnt;
+}
+
+/* NULL: it has no lines. */
+static struct file *file_of(struct tapir_source_lines *l, const struct tapir_rec_mapping *mapping,
+			    const struct tapir_rec_symbol *range)
+{
+	bool is_new = false;
+	uint64_t *idx =
+		mapping->file_id ? tapir_map__put(&l->by_id, mapping->file_id, &is_new) : NULL;
+
+	if (idx && is_new)
+		*idx = add_file(l, mapping, range);
+	return idx && *idx && l->files.data[*idx - 1].elf ? &l->files.data[*idx - 1] : NULL;
+}
+
+static void give_up(struct tapir_source_lines *l, struct file *file, int err)
+{
+	if (err != -ENODATA)
+		tapir_warn("%s has no source lines: the process that read its debug information %s",
+			   tapir_elf__name(file->elf),
+			   err == -ETIMEDOUT ? "took too long"
+			   : err == -ELOOP   ? "ended too often"
+					     : "ended");
+	close_file(file);
+	l->counts.file_cnt--;
+	l->counts.lineless_cnt++;
+}
+
+/* ---- what was found ----------------------------------------------------------------------- */
+
+/* One copy of each; NULL: unknown, or no memory. */
+static const char *keep_text(struct tapir_source_lines *l, const char *text)
+{
+	size_t len = strlen(text);
+	bool is_new = false;
+	uint64_t *at = tapir_map__put(&l->texts, tapir_hash__bytes(3, text, len), &is_new);
+
+	if (at && is_new)
+		*at = (uintptr_t)tapir_arena__text(&l->arena, text, len);
+	return at ? (const char *)(uintptr_t)*at : NULL;
+}
+
+static const char *keep_name(struct tapir_source_lines *l, const char *name)
+{
+	char *demangled = tapir_demangle(name);
+	const char *kept = keep_text(l, demangled ? demangled : name);
+
+	free(demangled);
+	return kept;
+}
+
+static const char *text_at(const struct tapir_lines_answer *answer, uint32_t at)
+{
+	return at == TAPIR_LINES_NO_TEXT ? NULL : answer->texts + at;
+}
+
+static struct tapir_source_place place_of(struct tapir_source_lines *l,
+					  const struct tapir_lines_answer *answer, unsigned idx)
+{
+	const struct tapir_lines_frame *frame = &answer->frames[idx];
+	const char *function = text_at(answer, frame->function),
+		   *file = text_at(answer, frame->file);
+	struct tapir_source_place place = {};
+
+	if (idx + 1 < answer->cnt)
+		place.function = keep_name(l, function ? function : "?");
+	if (l->opts.with_lines && file && frame->line) {
+		place.file = keep_text(l, file);
+		place.line = frame->line;
+	}
+	return place;
+}
+
+/* Without inlined functions, the line is that of the outermost, where the inlined were called. */
+static struct tapir_source_places keep(struct tapir_source_lines *l,
+				       const struct tapir_lines_answer *answer)
+{
+	unsigned first = l->opts.with_inlined || !answer->cnt ? 0 : answer->cnt - 1;
+	unsigned cnt = answer->cnt - first;
+	struct tapir_source_place *places =
+		cnt ? tapir_arena__alloc(&l->arena, cnt * sizeof(*places)) : NULL;
+
+	if (!places) {
+		l->counts.dropped_cnt += cnt != 0;
+		return (struct tapir_source_places){};
+	}
+	for (unsigned i = 0; i < cnt; i++)
+		places[i] = place_of(l, answer, first + i);
+	return (struct tapir_source_places){places, cnt};
+}
+
+static struct tapir_source_places look_up(struct tapir_source_lines *l, struct file *file,
+					  uint64_t off)
+{
+	const struct tapir_lines_answer *answer;
+	int err = tapir_line_helper__find(l->helper, &file->in_helper, off + file->bias, &answer);
+
+	if (!err)
+		return keep(l, answer);
+	give_up(l, file, err);
+	return (struct tapir_source_places){};
+}
+
+static struct tapir_source_places find(void *ctx, const struct tapir_rec_mapping *mapping,
+				       uint64_t off, const struct tapir_rec_symbol *range)
+{
+	struct tapir_source_lines *l = ctx;
+	struct tapir_source_places found = {};
+	struct file *file;
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(5, mapping->file_id), off);
+	uint64_t *idx = tapir_map__get(&l->by_address, key);
+
+	if (idx)
+		return l->places.data[*idx - 1];
+	file = file_of(l, mapping, range);
+	if (!file)
+		return found;
+	if (l->places.cnt == MAX_ADDRESSES) {
+		l->counts.dropped_cnt++;
+		return found;
+	}
+	found = look_up(l, file, off);
+	idx = tapir_map__put(&l->by_address, key, NULL);
+	if (idx && tapir_vec__push(&l->places, found))
+		*idx = l->places.cnt;
+	else if (idx)
+		tapir_map__del(&l->by_address, key);
+	return found;
+}
+
+struct tapir_line_source tapir_source_lines__source(struct tapir_source_lines *l)
+{
+	return (struct tapir_line_source){.find = find, .ctx = l};
+}
+
+struct tapir_source_line_counts tapir_source_lines__counts(const struct tapir_source_lines *l)
+{
+	return l->counts;
+}
