@@ -188,6 +188,12 @@ def test_recording_ends_with_its_client_and_with_the_agent(t):
     sock.close()
     until(t, lambda: children(server.pid) == [front], "the end of the task whose client has gone")
     sock, task = begin()
+    os.kill(task, signal.SIGKILL)
+    answer = sock.recv(4096).decode()
+    t.ok(answer.startswith("HTTP/1.1 500") and "was killed" in answer, f"a request whose process is killed: {answer}")
+    sock.close()
+    until(t, lambda: children(server.pid) == [front], "the end of the killed task")
+    sock, task = begin()
     server.process.signal(signal.SIGKILL)
     until(t, lambda: not os.path.exists(f"/proc/{task}") and not os.path.exists(f"/proc/{front}"),
           "the end of what a killed agent had started")

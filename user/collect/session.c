@@ -418,6 +418,16 @@ static int start(struct tapir_session *s)
 	return err;
 }
 
+/*
+ * Large allocations go back to the kernel as soon as they are freed: glibc raises the size from
+ * which they do with each one that is, and keeps what it got for unwind tables (45 MB of a JVM's)
+ * in the heap of the recorder.
+ */
+static void give_back_freed_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+}
+
 int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_session **out)
 {
 	struct tapir_session *s = calloc(1, sizeof(*s));
@@ -425,6 +435,7 @@ int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_ses
 
 	if (!s)
 		return -ENOMEM;
+	give_back_freed_memory();
 	s->opts = *opts;
 	tapir_lane_dedup__init(&s->twice, opts->cover);
 	err = start(s);

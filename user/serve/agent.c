@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "serve/agent_impl.h"
+#include "serve/answer.h"
 #include "serve/front.h"
 #include "serve/mhd.h"
 #include "serve/private_file.h"
@@ -147,13 +148,30 @@ void tapir_agent__end_task(struct tapir_agent *agent, pid_t pid)
 			end_task(task, tapir_clock__now_ns());
 }
 
-static void forget_task(struct tapir_agent *agent, pid_t pid)
+/* It ended by itself, and by a signal: whoever waits for its answer learns that. */
+static void report_killed_task(const struct tapir_agent_task *task, int status)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 WTERMSIG(status) == SIGKILL
+			 ? "the process of this request was killed, possibly for lack of memory"
+			 : "the process of this request ended by signal %d",
+		 WTERMSIG(status));
+	tapir_warn("%s", text);
+	if (task->client_fd >= 0)
+		(void)tapir_answer__error(task->client_fd, 500, text, MSG_DONTWAIT);
+}
+
+static void forget_task(struct tapir_agent *agent, pid_t pid, int status)
 {
 	for (size_t i = 0; i < agent->tasks.cnt; i++) {
 		struct tapir_agent_task *task = &agent->tasks.data[i];
 
 		if (task->pid != pid)
 			continue;
+		if (WIFSIGNALED(status) && !task->ended_ns)
+			report_killed_task(task, status);
 		if (task->client_fd >= 0)
 			close(task->client_fd);
 		*task = agent->tasks.data[--agent->tasks.cnt];
@@ -164,8 +182,9 @@ static void forget_task(struct tapir_agent *agent, pid_t pid)
 static void reap(struct tapir_agent *agent)
 {
 	pid_t pid;
+	int status;
 
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		for (size_t i = 0; i < agent->front_cnt; i++) {
 			struct tapir_agent_front *front = &agent->fronts[i];
 
@@ -178,7 +197,7 @@ static void reap(struct tapir_agent *agent)
 				tapir_warn("the HTTP process of %s ended: another one starts",
 					   front->listener.name);
 		}
-		forget_task(agent, pid);
+		forget_task(agent, pid, status);
 		tapir_sessions__task_ended(agent, pid);
 	}
 }
