@@ -144,9 +144,37 @@ struct tapir_live {
 	uint64_t wake_bytes; /* data in a ring that is worth a wake-up */
 	uint64_t ask_bytes;  /* a thread sends that much before it asks how full the ring is */
 	uint32_t enabled;
-	uint32_t holder_tgid; /* the tracer of those that may be held; 0: none */
+	uint32_t holder_tgid;	   /* the tracer of those that may be held; 0: none */
+	uint32_t trace_publishers; /* 1: the map `trace_places` has some */
+	uint32_t pad0;
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 32, "tapir_live");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 40, "tapir_live");
+
+/*
+ * Where the threads of a process publish their trace ids (tapir/otel_context.h); the map
+ * `trace_places`, by tgid. The loader names a word of the GOT, which the dynamic linker may fill
+ * later; BPF programs replace that by what they find there.
+ */
+enum tapir_trace_place_kind {
+	TAPIR_TRACE_NOWHERE = 0,
+	TAPIR_TRACE_STATIC = 1,	    /* value: the distance from the thread pointer */
+	TAPIR_TRACE_DYNAMIC = 2,    /* value: module, offset; got_va holds got_word still */
+	TAPIR_TRACE_GOT_TPOFF = 3,  /* got_va: of the distance */
+	TAPIR_TRACE_GOT_DESC = 4,   /* got_va: of a TLS descriptor */
+	TAPIR_TRACE_GOT_MODULE = 5, /* got_va: of module and offset */
+};
+
+struct tapir_trace_place {
+	uint32_t kind;	      /* enum tapir_trace_place_kind */
+	uint32_t got_word_at; /* DYNAMIC: which of the words at got_va is compared, in bytes */
+	uint64_t got_va;
+	uint64_t got_word;
+	int64_t value;
+	uint64_t offset;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_trace_place) == 40, "tapir_trace_place");
+
+#define TAPIR_TRACE_PLACES 4096u
 
 /* One element of the map `losses`, by probe id (0: of no probe); mapped by the loader. */
 struct tapir_losses {

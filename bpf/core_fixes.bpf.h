@@ -39,7 +39,7 @@ static __always_inline __u64 tapir_inode__ctime_ns(struct inode *inode)
 static __always_inline __u64 tapir_task__thread_pointer(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
-	return BPF_CORE_READ(task, thread.fsbase);
+	return task->thread.fsbase;
 #elif defined(__TARGET_ARCH_arm64)
 	return BPF_CORE_READ(task, thread.uw.tp_value);
 #endif

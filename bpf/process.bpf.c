@@ -5,6 +5,7 @@
  * These programs are not sleepable and few hit them: a per-CPU buffer is private here.
  */
 #include "bpf/common.bpf.h"
+#include "bpf/trace_context.bpf.h"
 
 #define SIGNAL_GROUP_EXIT 4   /* include/linux/sched/signal.h */
 #define PATH_BYTES	  256 /* a power of two */
@@ -97,12 +98,23 @@ static __noinline int inherit_space(__u32 parent_tgid, __u32 tgid)
 	return 0;
 }
 
+/* It publishes its trace ids where its parent did. */
+static __noinline int inherit_trace_place(__u32 parent_tgid, __u32 tgid)
+{
+	struct tapir_trace_place *place = bpf_map_lookup_elem(&trace_places, &parent_tgid);
+
+	if (place && bpf_map_update_elem(&trace_places, &tgid, place, BPF_ANY))
+		tapir_lose(&zero_key, TAPIR_LOSS_TRACE_PLACES_FULL);
+	return 0;
+}
+
 /* Block 0 leads to all others, which the loader removes. */
 static __noinline int forget_space(__u32 tgid)
 {
 	struct tapir_unwind_space_key key = {.tgid = tgid};
 
 	bpf_map_delete_elem(&unwind_spaces, &key);
+	bpf_map_delete_elem(&trace_places, &tgid);
 	return 0;
 }
 
@@ -125,6 +137,7 @@ int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
 			tapir_lose(&zero_key, TAPIR_LOSS_PROCESS_MAP_FULL);
 	}
 	inherit_space(parent->tgid, tgid);
+	inherit_trace_place(parent->tgid, tgid);
 	send_process(child, TAPIR_PROCESS_FORK, NULL, bpf_ktime_get_ns());
 	return 0;
 }

@@ -8,12 +8,15 @@
  */
 #include "bpf/common.bpf.h"
 #include "bpf/cpu_stack.bpf.h"
+#include "bpf/trace_context.bpf.h"
 
 #define USER_MODE 3 /* the privilege level in cs (Intel SDM 3A, 5.5) */
 
 struct sample_scratch {
 	struct tapir_rec_sample sample;
+	struct tapir_trace_ids ids; /* part of the record, if there are some */
 	struct cpu_stacks stacks;
+	struct trace_context trace;
 };
 
 struct {
@@ -76,9 +79,23 @@ static __always_inline int ring_was_busy(struct sender *sender, __u64 size)
 
 static __noinline int lose_sample(struct sample_scratch *s)
 {
-	tapir_lose(&zero_key, ring_was_busy(&s->stacks.sender, sizeof(s->sample))
+	tapir_lose(&zero_key, ring_was_busy(&s->stacks.sender, s->sample.h.size)
 				      ? TAPIR_LOSS_SAMPLE_RING_BUSY
 				      : TAPIR_LOSS_SAMPLE_RING_FULL);
+	return 0;
+}
+
+static __noinline int send_sample(struct sample_scratch *s, struct tapir_live *now)
+{
+	__u64 size = sizeof(s->sample);
+
+	if (take_trace_ids(&s->trace, now, s->sample.tgid)) {
+		__builtin_memcpy(&s->ids, &s->trace.record, sizeof(s->ids));
+		size += sizeof(s->ids);
+	}
+	s->sample.h.size = size;
+	if (tapir_send(now, &s->stacks.sender, &s->sample, size))
+		lose_sample(s);
 	return 0;
 }
 
@@ -95,7 +112,6 @@ int tapir_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	s->sample.h.type = TAPIR_REC_SAMPLE;
 	s->sample.h.cpu = bpf_get_smp_processor_id();
-	s->sample.h.size = sizeof(s->sample);
 	s->sample.h.time_ns = bpf_ktime_get_ns();
 	s->sample.tgid = task->tgid;
 	s->sample.tid = task->pid;
@@ -106,7 +122,6 @@ int tapir_sample(struct bpf_perf_event_data *ctx)
 		take_user(s, now, regs, task, in_user);
 	if (!in_user)
 		take_kernel(s, now, ctx);
-	if (tapir_send(now, &s->stacks.sender, &s->sample, sizeof(s->sample)))
-		lose_sample(s);
+	send_sample(s, now);
 	return 0;
 }

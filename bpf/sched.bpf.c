@@ -11,6 +11,7 @@
 #include "bpf/common.bpf.h"
 #include "bpf/cpu_stack.bpf.h"
 #include "bpf/kernel_memo.bpf.h"
+#include "bpf/trace_context.bpf.h"
 
 /* ---- is it traced ------------------------------------------------------------------------ */
 
@@ -108,8 +109,10 @@ int BPF_PROG(tapir_wake_new, struct task_struct *woken)
 
 struct switch_scratch {
 	struct tapir_rec_switch rec;
+	struct tapir_trace_ids ids; /* part of the record, if there are some */
 	struct cpu_stacks stacks;
 	struct kernel_window window;
+	struct trace_context trace;
 };
 
 struct {
@@ -193,6 +196,21 @@ static __always_inline void fill_out(struct tapir_rec_switch *rec, struct task_s
 		forget_wake(rec->out_tid);
 }
 
+/* The ids are those of the thread that leaves: it is the current one still. */
+static __noinline int send_switch(struct switch_scratch *s, struct tapir_live *now)
+{
+	__u64 size = sizeof(s->rec);
+
+	if (s->rec.out_tgid && take_trace_ids(&s->trace, now, s->rec.out_tgid)) {
+		__builtin_memcpy(&s->ids, &s->trace.record, sizeof(s->ids));
+		size += sizeof(s->ids);
+	}
+	s->rec.h.size = size;
+	if (tapir_send(now, &s->stacks.sender, &s->rec, size))
+		tapir_lose(&zero_key, TAPIR_LOSS_SWITCH_RING_FULL);
+	return 0;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(tapir_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int prev_state)
@@ -214,7 +232,6 @@ int BPF_PROG(tapir_switch, bool preempt, struct task_struct *prev, struct task_s
 	__builtin_memset(&s->rec, 0, sizeof(s->rec));
 	s->rec.h.type = TAPIR_REC_SWITCH;
 	s->rec.h.cpu = bpf_get_smp_processor_id();
-	s->rec.h.size = sizeof(s->rec);
 	s->rec.h.time_ns = bpf_ktime_get_ns();
 	if (out) {
 		fill_out(&s->rec, prev, preempt, prev_state);
@@ -225,7 +242,6 @@ int BPF_PROG(tapir_switch, bool preempt, struct task_struct *prev, struct task_s
 		fill_in(&s->rec, next);
 		announce(s, next);
 	}
-	if (tapir_send(now, &s->stacks.sender, &s->rec, sizeof(s->rec)))
-		tapir_lose(&zero_key, TAPIR_LOSS_SWITCH_RING_FULL);
+	send_switch(s, now);
 	return 0;
 }

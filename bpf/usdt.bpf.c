@@ -11,6 +11,7 @@
  */
 #include "bpf/common.bpf.h"
 #include "bpf/sent.bpf.h"
+#include "bpf/trace_context.bpf.h"
 #include "bpf/user_stack.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -23,7 +24,8 @@ struct {
 } sites SEC(".maps");
 
 #define SLOTS_OFF     sizeof(struct tapir_rec_event)
-#define REC_BYTES     (SLOTS_OFF + 8 * TAPIR_MAX_ARGS + 2 * TAPIR_EVENT_VAR_BYTES)
+#define IDS_BYTES     sizeof(struct tapir_trace_ids)
+#define REC_BYTES     (SLOTS_OFF + 8 * TAPIR_MAX_ARGS + 2 * TAPIR_EVENT_VAR_BYTES + IDS_BYTES)
 
 /*
  * Stacks that a thread has sent recently, by the low bits of their ids: saves a lookup in the map.
@@ -49,6 +51,7 @@ struct scratch {
 	__u8 rec[REC_BYTES];
 	struct user_stack stack;
 	struct tapir_rec_thread thread;
+	struct trace_context trace;
 };
 
 struct {
@@ -384,6 +387,27 @@ static __always_inline void begin_event(struct scratch *s, const struct task_str
 	ev->tid = task->pid;
 }
 
+/* Behind the payload: where that begins is known to the capture of arguments. */
+static __noinline int add_trace_ids(struct scratch *s, struct tapir_live *now)
+{
+	struct tapir_rec_event *ev;
+	__u64 end;
+
+	if (!s || !now)
+		return 0;
+	ev = event_of(s);
+	if (!take_trace_ids(&s->trace, now, ev->tgid))
+		return 0;
+	end = ev->h.size;
+	barrier_var(end);
+	if (end > REC_BYTES - IDS_BYTES)
+		return 0;
+	__builtin_memcpy(s->rec + end, &s->trace.record, IDS_BYTES);
+	ev->flags |= TAPIR_EVENT_TRACE_IDS;
+	ev->h.size = end + IDS_BYTES;
+	return 0;
+}
+
 SEC("uprobe.s")
 int tapir_usdt(struct pt_regs *ctx)
 {
@@ -421,8 +445,10 @@ int tapir_usdt(struct pt_regs *ctx)
 	if (site->flags & TAPIR_SITE_STACK)
 		event_of(s)->stack_id = take_stack(s, now, site);
 
-	size = (SLOTS_OFF + event_of(s)->payload_bytes + 7ull) & ~7ull;
-	event_of(s)->h.size = size;
+	event_of(s)->h.size = (SLOTS_OFF + event_of(s)->payload_bytes + 7ull) & ~7ull;
+	if (now->trace_publishers)
+		add_trace_ids(s, now);
+	size = event_of(s)->h.size;
 	barrier_var(size); /* the check below must reach the verifier on this very register */
 	if (size > REC_BYTES || tapir_send(now, &s->sender, s->rec, size))
 		tapir_lose(&site->probe_id, TAPIR_LOSS_RING_FULL);

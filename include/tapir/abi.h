@@ -81,6 +81,17 @@ struct tapir_rec {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec) == 16, "tapir_rec");
 
+/*
+ * The trace and the span (OpenTelemetry's) for which a thread worked: the last 24 bytes of an EVENT
+ * with TAPIR_EVENT_TRACE_IDS, of a SAMPLE, and of a SWITCH (of the thread that leaves) that are at
+ * least that much larger than their fixed part. They are no part of a stack or its id.
+ */
+struct tapir_trace_ids {
+	uint8_t trace_id[16]; /* in the order in which W3C writes them */
+	uint8_t span_id[8];
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_trace_ids) == 24, "tapir_trace_ids");
+
 /* ---- EVENT --------------------------------------------------------------------------- */
 
 enum tapir_lane {
@@ -93,6 +104,8 @@ enum tapir_lane {
 #define TAPIR_EVENT_KSTACK     (1u << 0) /* u64: id of the kernel stack */
 #define TAPIR_EVENT_ACTIVITY   (1u << 1) /* 16 bytes: activity id */
 #define TAPIR_EVENT_RELATED    (1u << 2) /* 16 bytes: related activity id */
+/* The record's last 24 bytes, after payload and padding, are a struct tapir_trace_ids. */
+#define TAPIR_EVENT_TRACE_IDS  (1u << 3)
 /* Facts about the event itself. */
 #define TAPIR_EVENT_STACK_LOST (1u << 8) /* a stack was asked for and could not be taken */
 #define TAPIR_EVENT_CUT	       (1u << 9) /* the payload did not fit and ends early */
@@ -109,7 +122,8 @@ struct tapir_rec_event {
 	uint16_t fault_mask; /* bit n: field n could not be read; its value means nothing */
 	uint16_t pad1;
 	uint64_t stack_id; /* 0: none */
-			   /* kstack u64, activity 16, related 16, then payload_bytes of payload */
+			   /* kstack u64, activity 16, related 16, payload_bytes of payload,
+			      padding to 8, tapir_trace_ids */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_event) == 48, "tapir_rec_event");
 
@@ -138,6 +152,11 @@ static inline uint32_t tapir_event__optional_bytes(uint32_t flags)
 {
 	return (flags & TAPIR_EVENT_KSTACK ? 8u : 0u) + (flags & TAPIR_EVENT_ACTIVITY ? 16u : 0u) +
 	       (flags & TAPIR_EVENT_RELATED ? 16u : 0u);
+}
+
+static inline uint32_t tapir_event__trailing_bytes(uint32_t flags)
+{
+	return flags & TAPIR_EVENT_TRACE_IDS ? (uint32_t)sizeof(struct tapir_trace_ids) : 0u;
 }
 
 /* ---- PROBE --------------------------------------------------------------------------- */
@@ -522,7 +541,10 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 	X(UNWIND_FILES_FULL, PART,                                                                 \
 	  "no room for the unwind table of a file: stacks through it lack frames")                 \
 	X(PROVIDERS_LEFT, PART,                                                                    \
-	  "the process has no room for a provider that a SPEC matches: its events are missing")
+	  "the process has no room for a provider that a SPEC matches: its events are missing")    \
+	X(TRACE_IDS_UNREADABLE, PART, "a thread's trace context could not be read")                \
+	X(TRACE_IDS_CHANGED, PART, "a thread's trace context changed while it was read")           \
+	X(TRACE_PLACES_FULL, PART, "no space to remember where a process publishes trace ids")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1

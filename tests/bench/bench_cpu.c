@@ -21,6 +21,7 @@
 
 #include "attach/sampler.h"
 #include "bpf/control.h"
+#include "tapir/otel_context.h"
 #include "tapir.skel.h"
 
 #define RINGS	      64
@@ -92,8 +93,11 @@ static struct tapir_bpf *load(void)
 
 static void enable(struct tapir_bpf *skel, bool on)
 {
-	struct tapir_live live = {
-		.epoch = 1, .enabled = on, .wake_bytes = UINT64_MAX, .ask_bytes = UINT64_MAX};
+	struct tapir_live live = {.epoch = 1,
+				  .enabled = on,
+				  .trace_publishers = 1,
+				  .wake_bytes = UINT64_MAX,
+				  .ask_bytes = UINT64_MAX};
 	uint32_t zero = 0;
 
 	bpf_map_update_elem(bpf_map__fd(skel->maps.live), &zero, &live, BPF_ANY);
@@ -167,6 +171,30 @@ static void list_us(struct tapir_bpf *skel)
 		die("tgids");
 }
 
+static __thread struct tapir_otel_thread trace_record = {.trace_id = {1}, .valid = 1};
+static __thread struct tapir_otel_thread *trace_pointer;
+
+/* Our thread publishes a trace context, as a program with the variable in itself does. */
+static void publish_trace(struct tapir_bpf *skel)
+{
+	uint32_t tgid = (uint32_t)getpid();
+	struct tapir_trace_place place = {
+		.kind = TAPIR_TRACE_STATIC,
+		.value = (char *)&trace_pointer - (char *)__builtin_thread_pointer(),
+	};
+
+	trace_pointer = &trace_record;
+	if (bpf_map_update_elem(bpf_map__fd(skel->maps.trace_places), &tgid, &place, BPF_ANY))
+		die("trace_places");
+}
+
+static void unpublish_trace(struct tapir_bpf *skel)
+{
+	uint32_t tgid = (uint32_t)getpid();
+
+	bpf_map_delete_elem(bpf_map__fd(skel->maps.trace_places), &tgid);
+}
+
 static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec now;
@@ -192,6 +220,7 @@ static double median(double *values, size_t cnt)
 
 struct switch_costs {
 	double off_ns, other_ns, wake_ns, own_ns; /* of the program, measuring included */
+	double trace_ns;  /* what our thread's trace ids add to own_ns, by turns */
 	double stacks_ns; /* with both processes ours: each switch has both stacks */
 	double turn_ns;	  /* a switch and a wake-up of others, by the clock */
 };
@@ -233,6 +262,29 @@ static double time_turns(struct tapir_bpf *skel)
 	return median(differences, TURN_ROUNDS);
 }
 
+static double time_own(struct tapir_bpf *skel)
+{
+	struct run before = stats_of(skel->progs.tapir_switch);
+
+	switch_often();
+	return ns_since(skel->progs.tapir_switch, before);
+}
+
+/* Half of the switches are from our thread to another, and read its ids. */
+static double time_trace(struct tapir_bpf *skel)
+{
+	double differences[TURN_ROUNDS];
+
+	for (int i = 0; i < TURN_ROUNDS; i++) {
+		double without = time_own(skel);
+
+		publish_trace(skel);
+		differences[i] = 2 * (time_own(skel) - without);
+		unpublish_trace(skel);
+	}
+	return median(differences, TURN_ROUNDS);
+}
+
 static struct switch_costs measure_switches(struct tapir_bpf *skel)
 {
 	const struct bpf_program *prog = skel->progs.tapir_switch;
@@ -260,9 +312,8 @@ static struct switch_costs measure_switches(struct tapir_bpf *skel)
 	stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	attach(skel);
 	list_us(skel);
-	before = stats_of(prog);
-	switch_often();
-	costs.own_ns = ns_since(prog, before);
+	costs.own_ns = time_own(skel);
+	costs.trace_ns = time_trace(skel);
 	bpf_map_update_elem(bpf_map__fd(skel->maps.filter), &zero, &all, BPF_ANY);
 	before = stats_of(prog);
 	(void)switch_deep(FRAMES - OUTER_FRAMES);
@@ -365,12 +416,14 @@ int main(void)
 	measure_samples(skel, &empty_ns, &full_ns);
 	program_ns = measure_sample_program(skel) - costs.off_ns;
 	printf("{\"measuring_ns\": %.1f, \"other_switch_ns\": %.1f, \"other_wake_ns\": %.1f, "
-	       "\"turn_ns\": %.1f, \"own_switch_ns\": %.1f, \"stacks_switch_ns\": %.1f, "
+	       "\"turn_ns\": %.1f, \"own_switch_ns\": %.1f, \"trace_ids_ns\": %.1f, "
+	       "\"stacks_switch_ns\": %.1f, "
 	       "\"sample_ns\": %.1f, "
 	       "\"empty_sample_ns\": %.1f, \"sample_program_ns\": %.1f, \"slowdown\": %.5f}\n",
 	       costs.off_ns, costs.other_ns - costs.off_ns, costs.wake_ns - costs.off_ns,
-	       costs.turn_ns, costs.own_ns - costs.off_ns, costs.stacks_ns - costs.off_ns, full_ns,
-	       empty_ns, program_ns, full_ns * SAMPLE_HZ / 1e9);
+	       costs.turn_ns, costs.own_ns - costs.off_ns, costs.trace_ns,
+	       costs.stacks_ns - costs.off_ns, full_ns, empty_ns, program_ns,
+	       full_ns * SAMPLE_HZ / 1e9);
 	tapir_bpf__destroy(skel);
 	return 0;
 }

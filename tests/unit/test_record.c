@@ -195,6 +195,51 @@ static void event_optional_parts_are_found_when_flagged(void **state)
 	assert_memory_equal(v.payload, "payload", 7);
 }
 
+/* The ids are at the record's end whatever the payload's length is. */
+static void event_trace_ids_are_found_when_flagged(void **state)
+{
+	static const struct tapir_trace_ids ids = {"trace-id-16bytes", "span-id8"};
+	struct tapir_rec_event fixed = {.flags = TAPIR_EVENT_KSTACK | TAPIR_EVENT_TRACE_IDS};
+
+	for (size_t bytes = 0; bytes < 17; bytes++) {
+		struct tapir_event_view v, in = {.rec = &fixed,
+						 .kstack_id = 77,
+						 .payload = (const uint8_t *)"0123456789abcdefg",
+						 .payload_bytes = bytes,
+						 .trace = &ids};
+		struct tapir_rec *rec = (struct tapir_rec *)tapir_recbuf__event(*state, &in);
+
+		assert_sound(rec);
+		tapir_event_view__of(rec, &v);
+		assert_int_equal(v.payload_bytes, bytes);
+		assert_memory_equal(v.payload, "0123456789abcdefg", bytes);
+		assert_memory_equal(v.trace, &ids, sizeof(ids));
+		assert_int_equal(v.kstack_id, 77);
+		((struct tapir_rec_event *)rec)->payload_bytes += 8; /* now it reaches into them */
+		assert_false(tapir_record__ok(rec, rec->size));
+	}
+}
+
+static void trace_ids_are_known_by_the_size_of_a_sample(void **state)
+{
+	struct {
+		struct tapir_rec_sample sample;
+		struct tapir_trace_ids ids;
+	} rec = {.sample.h = {.type = TAPIR_REC_SAMPLE, .size = sizeof(rec.sample)},
+		 .ids = {"\x4b\xf9\x2f\x35\x77\xb3\x4d\xa6\xa3\xce\x92\x9d\x0e\x0e\x47\x36",
+			 "\x00\xf0\x67\xaa\x0b\xa9\x02\xb7"}};
+	char text[TAPIR_TRACE_ID_TEXT];
+
+	(void)state;
+	assert_null(tapir_rec__trace_ids(&rec.sample.h));
+	rec.sample.h.size = sizeof(rec);
+	assert_true(tapir_record__ok(&rec.sample.h, sizeof(rec)));
+	assert_ptr_equal(tapir_rec__trace_ids(&rec.sample.h), &rec.ids);
+	assert_string_equal(tapir_trace_id__text(&rec.ids, text),
+			    "4bf92f3577b34da6a3ce929d0e0e4736");
+	assert_string_equal(tapir_span_id__text(&rec.ids, text), "00f067aa0ba902b7");
+}
+
 static void event_is_refused_when_its_payload_length_lies(void **state)
 {
 	struct tapir_rec_event ev = {};
@@ -297,6 +342,8 @@ int main(void)
 		CASE(names_are_read_back_when_built),
 		CASE(counter_and_metadata_are_read_back_when_built),
 		CASE(event_optional_parts_are_found_when_flagged),
+		CASE(event_trace_ids_are_found_when_flagged),
+		CASE(trace_ids_are_known_by_the_size_of_a_sample),
 		CASE(event_is_refused_when_its_payload_length_lies),
 		CASE(stack_is_refused_when_it_is_too_deep_or_has_no_id),
 		CASE(records_without_variable_part_are_checked_by_size),

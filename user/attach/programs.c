@@ -467,6 +467,22 @@ void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t 
 	bpf_map_delete_elem(fd, &tgid);
 }
 
+bool tapir_programs__trace_place(const struct tapir_programs *p, uint32_t tgid,
+				 struct tapir_trace_place *out)
+{
+	return !bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.trace_places), &tgid, out);
+}
+
+int tapir_programs__set_trace_place(struct tapir_programs *p, uint32_t tgid,
+				    const struct tapir_trace_place *place)
+{
+	int err = update(p->skel->maps.trace_places, &tgid, place, "trace contexts");
+
+	if (!err)
+		p->live->trace_publishers = 1;
+	return err;
+}
+
 struct tapir_holds *tapir_programs__holds(struct tapir_programs *p)
 {
 	return p->holds;

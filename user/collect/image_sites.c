@@ -15,6 +15,7 @@
 #include "decode/note_select.h"
 #include "lore/lore.h"
 #include "tapir/coreclr.h"
+#include "tapir/otel_context.h"
 #include "tapir/ring.h"
 #include "unwind/cfi.h"
 
@@ -229,6 +230,7 @@ int tapir_image__read(struct tapir_images *images, struct tapir_image *image, in
 	if (err)
 		return err == -ENOEXEC || image->is_unread ? 0 : err;
 	fill_names(image, elf);
+	image->trace_symbol = tapir_tls_symbol__find(elf, TAPIR_OTEL_THREAD_SYMBOL);
 	if (tapir_usdt_notes__read(elf, &notes) >= 0) {
 		struct reading r = {.images = images, .image = image, .elf = elf};
 

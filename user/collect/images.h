@@ -16,6 +16,7 @@
 #include "attach/programs.h"
 #include "spec/spec.h"
 #include "base/vec.h"
+#include "elf/tls_symbol.h"
 #include "flow/lane_coverage.h"
 #include "flow/queue.h"
 #include "flow/seen_names.h"
@@ -26,9 +27,10 @@ struct tapir_image {
 	uint64_t file_id; /* see tapir_rec_mapping; 0: not an ELF file */
 	uint8_t build_id[TAPIR_BUILD_ID_BYTES];
 	uint8_t build_id_bytes;
-	int32_t vaddr_pages; /* see tapir_rec_mapping */
-	int fd;		     /* kept open while it has sites; -1 */
-	int unposted_fd;     /* tapir_image__keep; -1 */
+	int32_t vaddr_pages;		      /* see tapir_rec_mapping */
+	struct tapir_tls_symbol trace_symbol; /* where it publishes trace ids */
+	int fd;				      /* kept open while it has sites; -1 */
+	int unposted_fd;		      /* tapir_image__keep; -1 */
 	char *path;
 	size_t site_cnt;
 	uint64_t *site_offs, *semaphore_offs, *cookies; /* site_cnt each, like */

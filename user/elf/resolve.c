@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "elf/image.h"
+#include "elf/tls_symbol.h"
 
 #include <string.h>
 
@@ -142,16 +143,11 @@ enum tapir_operand_reason tapir_resolver__variable(struct tapir_resolver *r, con
 	return TAPIR_OPERAND_OK;
 }
 
-/*
- * The program's own TLS block ends at the thread pointer (ELF TLS variant II), aligned so
- * that its end in the file, rounded up to the segment's alignment, falls on it.
- */
 enum tapir_operand_reason tapir_resolver__tls(struct tapir_resolver *r, const char *name,
 					      size_t len, int64_t *offset)
 {
 	const Elf64_Phdr *tls = tapir_elf__tls(r->elf);
 	const struct variable *v = find(r, name, len);
-	uint64_t align, end;
 
 	if (!v)
 		return TAPIR_OPERAND_NO_SYMBOL;
@@ -159,9 +155,7 @@ enum tapir_operand_reason tapir_resolver__tls(struct tapir_resolver *r, const ch
 		return TAPIR_OPERAND_FOREIGN_SYMBOL;
 	if (!v->is_tls || !tls || !tapir_elf__is_program(r->elf))
 		return TAPIR_OPERAND_TLS_MODEL;
-	align = tls->p_align ? tls->p_align : 1;
-	end = tls->p_memsz + (-(tls->p_vaddr + tls->p_memsz) & (align - 1));
-	*offset = (int64_t)(v->va - end);
+	*offset = tapir_tls__distance(tls, v->va);
 	return TAPIR_OPERAND_OK;
 }
 

@@ -253,6 +253,17 @@ static void add_activity(struct tapir_str *out, const char *key, const uint8_t *
 	tapir_str__addc(out, '"');
 }
 
+static void add_trace_ids(struct tapir_json *j, const struct tapir_rec *rec)
+{
+	const struct tapir_trace_ids *ids = tapir_rec__trace_ids(rec);
+	char text[TAPIR_TRACE_ID_TEXT];
+
+	if (!ids)
+		return;
+	tapir_json__str(j, "trace_id", tapir_trace_id__text(ids, text));
+	tapir_json__str(j, "span_id", tapir_span_id__text(ids, text));
+}
+
 static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		      struct tapir_str *out)
 {
@@ -272,6 +283,7 @@ static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	}
 	add_activity(out, ",\"activity_id\":\"", view.activity_id);
 	add_activity(out, ",\"related_activity_id\":\"", view.related_id);
+	add_trace_ids(&j, rec);
 	add_stack(l, &j, "stack", ev->tgid, rec->time_ns, ev->stack_id);
 	add_stack(l, &j, "kernel_stack", ev->tgid, rec->time_ns, view.kstack_id);
 	if (ev->flags & TAPIR_EVENT_STACK_LOST && !ev->stack_id)
@@ -287,6 +299,7 @@ static void add_sample(struct tapir_event_lines *l, const struct tapir_rec *rec,
 
 	add_who(l, out, s->tgid, s->tid, rec->time_ns);
 	tapir_json__u64(&j, "period", s->period);
+	add_trace_ids(&j, rec);
 	add_stack(l, &j, "stack", s->tgid, rec->time_ns, s->stack_id);
 	add_stack(l, &j, "kernel_stack", s->tgid, rec->time_ns, s->kstack_id);
 	end_line(&j);
@@ -318,6 +331,7 @@ static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_known(&j, "in_wake_ns", s->in_wake_ns);
 	add_known(&j, "in_waker_tid", s->in_waker_tid);
 	tapir_json__bool(&j, "in_woken_by_irq", s->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
+	add_trace_ids(&j, rec);
 	if (s->flags & TAPIR_SWITCH_SNAPSHOT)
 		tapir_json__bool(&j, "snapshot", true);
 	if (s->flags & TAPIR_SWITCH_AT_END)

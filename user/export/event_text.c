@@ -194,6 +194,18 @@ static void add_activity(struct tapir_str *out, const char *key, const uint8_t *
 	tapir_guid__add_text(out, id);
 }
 
+/* " trace=4bf9...4736 span=00f0...02b7" */
+static void add_trace_ids(struct tapir_str *out, const struct tapir_rec *rec)
+{
+	const struct tapir_trace_ids *ids = tapir_rec__trace_ids(rec);
+	char text[TAPIR_TRACE_ID_TEXT];
+
+	if (!ids)
+		return;
+	tapir_str__addf(out, " trace=%s", tapir_trace_id__text(ids, text));
+	tapir_str__addf(out, " span=%s", tapir_span_id__text(ids, text));
+}
+
 static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		      struct tapir_str *out)
 {
@@ -214,6 +226,7 @@ static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	}
 	add_activity(out, " activity=", view.activity_id);
 	add_activity(out, " related=", view.related_id);
+	add_trace_ids(out, rec);
 	while (out->len && out->data[out->len - 1] == ' ')
 		out->len--;
 	tapir_str__addc(out, '\n');
@@ -232,6 +245,7 @@ static void add_sample(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_who(l, out, s->tgid, s->tid, rec->time_ns);
 	tapir_str__adds(out, "sample period=");
 	tapir_str__addu(out, s->period);
+	add_trace_ids(out, rec);
 	tapir_str__addc(out, '\n');
 	add_stack(l, out, s->tgid, rec->time_ns, s->kstack_id);
 	add_stack(l, out, s->tgid, rec->time_ns, s->stack_id);
@@ -273,6 +287,7 @@ static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		tapir_str__addf(out, " %u/%u", s->in_tgid, s->in_tid);
 	}
 	add_wake(s, out);
+	add_trace_ids(out, rec);
 	tapir_str__addc(out, '\n');
 	add_stack(l, out, s->out_tgid, rec->time_ns, s->out_kstack_id);
 	add_stack(l, out, s->out_tgid, rec->time_ns, s->out_stack_id);

@@ -225,8 +225,9 @@ const struct tapir_rec *tapir_recbuf__stack(struct tapir_recbuf *b,
 const struct tapir_rec *tapir_recbuf__event(struct tapir_recbuf *b,
 					    const struct tapir_event_view *view)
 {
+	static const char padding[8];
 	struct tapir_rec_event ev = *view->rec;
-	struct tapir_sv parts[4];
+	struct tapir_sv parts[6];
 	unsigned cnt = 0;
 
 	if (ev.flags & TAPIR_EVENT_KSTACK)
@@ -239,6 +240,10 @@ const struct tapir_rec *tapir_recbuf__event(struct tapir_recbuf *b,
 	if (view->payload_bytes > TAPIR_MAX_RECORD_BYTES)
 		return NULL;
 	ev.payload_bytes = (uint32_t)view->payload_bytes;
+	if (ev.flags & TAPIR_EVENT_TRACE_IDS) {
+		parts[cnt++] = (struct tapir_sv){padding, -view->payload_bytes & 7};
+		parts[cnt++] = (struct tapir_sv){(const char *)view->trace, sizeof(*view->trace)};
+	}
 	return build(b, TAPIR_REC_EVENT, &ev, sizeof(ev), parts, cnt);
 }
 

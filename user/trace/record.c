@@ -190,6 +190,45 @@ static struct tapir_sv cut(const char **at, size_t len)
 	return sv;
 }
 
+static bool has_trace_ids(const struct tapir_rec *rec)
+{
+	const struct tapir_rec_event *ev = (const struct tapir_rec_event *)rec;
+	int family = tapir_family__of(rec->type);
+
+	if (family < 0 || family == TAPIR_FAMILY_EVENT)
+		return family == TAPIR_FAMILY_EVENT && ev->flags & TAPIR_EVENT_TRACE_IDS;
+	return rec->size >= tapir_families[family].bytes + sizeof(struct tapir_trace_ids);
+}
+
+const struct tapir_trace_ids *tapir_rec__trace_ids(const struct tapir_rec *rec)
+{
+	return has_trace_ids(rec)
+		       ? (const struct tapir_trace_ids *)((const char *)rec + rec->size) - 1
+		       : NULL;
+}
+
+static const char *hex(const uint8_t *bytes, size_t cnt, char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < cnt; i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	text[2 * cnt] = '\0';
+	return text;
+}
+
+const char *tapir_trace_id__text(const struct tapir_trace_ids *ids, char text[TAPIR_TRACE_ID_TEXT])
+{
+	return hex(ids->trace_id, sizeof(ids->trace_id), text);
+}
+
+const char *tapir_span_id__text(const struct tapir_trace_ids *ids, char text[TAPIR_TRACE_ID_TEXT])
+{
+	return hex(ids->span_id, sizeof(ids->span_id), text);
+}
+
 void tapir_event_view__of(const struct tapir_rec *rec, struct tapir_event_view *view)
 {
 	const struct tapir_rec_event *ev = (const struct tapir_rec_event *)rec;
@@ -209,6 +248,7 @@ void tapir_event_view__of(const struct tapir_rec *rec, struct tapir_event_view *
 		at += 16;
 	}
 	view->payload = at;
+	view->trace = tapir_rec__trace_ids(rec);
 }
 
 void tapir_probe_view__of(const struct tapir_rec *rec, struct tapir_probe_view *view)

@@ -45,11 +45,20 @@ static inline bool tapir_record__ok(const struct tapir_rec *rec, size_t avail)
 		const struct tapir_rec_event *ev = (const struct tapir_rec_event *)rec;
 
 		return rec->size >= sizeof(*ev) &&
-		       (uint64_t)ev->payload_bytes + tapir_event__optional_bytes(ev->flags) <=
+		       (uint64_t)ev->payload_bytes + tapir_event__optional_bytes(ev->flags) +
+				       tapir_event__trailing_bytes(ev->flags) <=
 			       rec->size - sizeof(*ev);
 	}
 	return tapir_record__fits(rec);
 }
+
+/* For which span its thread worked: of a checked record of a family; NULL: not known. Borrowed. */
+const struct tapir_trace_ids *tapir_rec__trace_ids(const struct tapir_rec *rec);
+
+/* In hex, as W3C writes them, in text, which is returned. */
+#define TAPIR_TRACE_ID_TEXT 33
+const char *tapir_trace_id__text(const struct tapir_trace_ids *ids, char text[TAPIR_TRACE_ID_TEXT]);
+const char *tapir_span_id__text(const struct tapir_trace_ids *ids, char text[TAPIR_TRACE_ID_TEXT]);
 
 /* True for the types that are stored in DESCRIPTIONS chunks (trace_format.h). */
 bool tapir_rec_type__describes(unsigned type);
@@ -63,6 +72,7 @@ struct tapir_event_view {
 	const uint8_t *related_id;
 	const uint8_t *payload;
 	size_t payload_bytes;
+	const struct tapir_trace_ids *trace; /* NULL: none */
 };
 
 struct tapir_probe_view {

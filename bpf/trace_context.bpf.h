@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * trace_context.bpf.h - for which trace and span the current thread works, if its process publishes
+ * that (tapir/otel_context.h). The thread is the current one and stands still in the kernel, so its
+ * record does not change; `valid` is read before and after nevertheless: a record that another
+ * thread changes must not be taken for one.
+ *
+ * Nothing of a process that publishes nothing is read. What is read may be anything: no address is
+ * trusted, and no loop follows one.
+ */
+#ifndef TAPIR_BPF_TRACE_CONTEXT_BPF_H
+#define TAPIR_BPF_TRACE_CONTEXT_BPF_H
+
+#include "bpf/common.bpf.h"
+#include "tapir/otel_context.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TAPIR_TRACE_PLACES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct tapir_trace_place);
+} trace_places __weak SEC(".maps");
+
+#define MODULES_MAX 4096 /* of a process, as far as tapir believes it */
+#define MODULES_NEAR                                                                               \
+	6 /* with two more a power of two; read together with their number: a read costs 25 to 90  \
+	     ns */
+#define TLS_BYTES_MAX	(1ull << 30) /* of a module's block, likewise */
+#define NOT_YET_A_BLOCK ((__u64)-1)  /* TLS_DTV_UNALLOCATED of glibc */
+#define MODULE_BYTES	16	     /* of the vector, per module */
+
+/* Not on the stack: see common.bpf.h. */
+struct trace_context {
+	__u64 thread_pointer;
+	__u64 at;			     /* of what is read next */
+	__u64 words[2 * (MODULES_NEAR + 2)]; /* what was read last */
+	struct tapir_otel_thread record;
+	__u32 tgid;
+	__u8 valid_before;
+	__u8 pad0[7];
+};
+
+static __always_inline long read_user_words(struct trace_context *c, __u32 bytes, __u64 va)
+{
+	return bpf_probe_read_user(c->words, bytes, (const void *)va);
+}
+
+/* The kind is stored last: another CPU may read the place meanwhile. */
+static __always_inline void set_static(struct tapir_trace_place *place, __s64 distance)
+{
+	place->value = distance;
+	barrier();
+	place->kind = TAPIR_TRACE_STATIC;
+}
+
+/* got_word tells whether the GOT is still that of the same module. */
+static __always_inline long set_dynamic(struct tapir_trace_place *place, __u64 module, __u64 offset,
+					__u32 got_word_at, __u64 got_word)
+{
+	if (!module || module > MODULES_MAX || offset > TLS_BYTES_MAX)
+		return -1;
+	place->value = module;
+	place->offset = offset;
+	place->got_word_at = got_word_at;
+	place->got_word = got_word;
+	barrier();
+	place->kind = TAPIR_TRACE_DYNAMIC;
+	return 0;
+}
+
+/* What the dynamic linker has put into the GOT; not yet, before it has: -1, and tried again. */
+static __noinline long resolve_place(struct trace_context *c, struct tapir_trace_place *place)
+{
+	__u64 argument;
+
+	if (read_user_words(c, 16, place->got_va))
+		return -1;
+	if (place->kind == TAPIR_TRACE_GOT_MODULE)
+		return set_dynamic(place, c->words[0], c->words[1], 0, c->words[0]);
+	argument = place->kind == TAPIR_TRACE_GOT_DESC ? c->words[1] : c->words[0];
+	if ((__s64)argument < 0) {
+		set_static(place, argument);
+		return 0;
+	}
+	if (place->kind != TAPIR_TRACE_GOT_DESC || !argument || read_user_words(c, 16, argument))
+		return -1;
+	return set_dynamic(place, c->words[0], c->words[1], 8, argument);
+}
+
+/* The word of the thread's vector for a module: c->words[0]. 0: it has no room for it. */
+static __noinline long read_vector(struct trace_context *c, __u64 module)
+{
+	__u64 vector;
+
+	if (read_user_words(c, 8, c->thread_pointer + 8))
+		return -1;
+	vector = c->words[0];
+	if (read_user_words(c, module <= MODULES_NEAR ? sizeof(c->words) : 8,
+			    vector - MODULE_BYTES))
+		return -1;
+	if (module > c->words[0]) {
+		c->words[0] = 0;
+		return 0;
+	}
+	if (module > MODULES_NEAR)
+		return read_user_words(c, 8, vector + MODULE_BYTES * module);
+	c->words[0] = c->words[(2 * (module + 1)) & (2 * MODULES_NEAR + 3)];
+	return 0;
+}
+
+/*
+ * The variable of a module that was loaded later: c->at; 0: the thread has none yet. Negative: it
+ * could not be read.
+ */
+static __noinline long find_dynamic(struct trace_context *c, struct tapir_trace_place *place)
+{
+	c->at = 0;
+	if (read_user_words(c, 8, place->got_va + place->got_word_at))
+		return -1;
+	if (c->words[0] != place->got_word) {
+		place->kind = TAPIR_TRACE_NOWHERE; /* another library is there */
+		return 0;
+	}
+	if (read_vector(c, place->value))
+		return -1;
+	if (c->words[0] != NOT_YET_A_BLOCK && c->words[0])
+		c->at = c->words[0] + place->offset;
+	return 0;
+}
+
+static __noinline long find_variable(struct trace_context *c, struct tapir_trace_place *place)
+{
+	if (place->kind >= TAPIR_TRACE_GOT_TPOFF && resolve_place(c, place))
+		return 0; /* the library is not ready: no thread has a record in it */
+	if (place->kind == TAPIR_TRACE_STATIC) {
+		c->at = c->thread_pointer + place->value;
+		return 0;
+	}
+	return place->kind == TAPIR_TRACE_DYNAMIC ? find_dynamic(c, place) : 0;
+}
+
+static __always_inline int has_ids(const struct tapir_otel_thread *record)
+{
+	const __u64 *words = (const __u64 *)record->trace_id;
+
+	return words[0] || words[1];
+}
+
+/* Causes are constants where they are used: the verifiers of 6.1 and 6.12 do not follow -x. */
+enum trace_found { TRACE_NONE, TRACE_IDS, TRACE_UNREADABLE, TRACE_CHANGED };
+
+/* TRACE_IDS: in c->record. */
+static __noinline enum trace_found read_record(struct trace_context *c)
+{
+	if (!c->at)
+		return TRACE_NONE;
+	if (read_user_words(c, 8, c->at))
+		return TRACE_UNREADABLE;
+	c->at = c->words[0];
+	if (!c->at)
+		return TRACE_NONE;
+	if (bpf_probe_read_user(&c->valid_before, 1, (const void *)(c->at + TAPIR_OTEL_VALID_OFF)))
+		return TRACE_UNREADABLE;
+	if (c->valid_before != 1)
+		return TRACE_NONE;
+	/* Copied upwards: `valid` is read after the ids. */
+	if (bpf_probe_read_user(&c->record, TAPIR_OTEL_THREAD_BYTES, (const void *)c->at))
+		return TRACE_UNREADABLE;
+	if (c->record.valid != 1)
+		return TRACE_CHANGED;
+	return has_ids(&c->record) ? TRACE_IDS : TRACE_NONE;
+}
+
+static __noinline int find_trace_ids(struct trace_context *c, struct tapir_trace_place *place)
+{
+	enum trace_found found;
+
+	if (!c || !place)
+		return 0;
+	c->at = 0;
+	c->thread_pointer = tapir_task__thread_pointer(bpf_get_current_task_btf());
+	found = find_variable(c, place) ? TRACE_UNREADABLE : read_record(c);
+	if (found == TRACE_UNREADABLE)
+		tapir_lose(&zero_key, TAPIR_LOSS_TRACE_IDS_UNREADABLE);
+	if (found == TRACE_CHANGED)
+		tapir_lose(&zero_key, TAPIR_LOSS_TRACE_IDS_CHANGED);
+	return found == TRACE_IDS;
+}
+
+/*
+ * 1: c->record has the ids of the current thread, of a process that is traced. A thread that ends
+ * has no address space any more: what is read then is another process's.
+ */
+static __always_inline int take_trace_ids(struct trace_context *c, const struct tapir_live *now,
+					  __u32 tgid)
+{
+	struct tapir_trace_place *place;
+
+	if (!now->trace_publishers || !bpf_get_current_task_btf()->mm)
+		return 0;
+	c->tgid = tgid;
+	place = bpf_map_lookup_elem(&trace_places, &c->tgid);
+	return place ? find_trace_ids(c, place) : 0;
+}
+
+#endif /* TAPIR_BPF_TRACE_CONTEXT_BPF_H */

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Trace and span ids that threads publish by OpenTelemetry's thread context (OTEP 4947), beside samples and
+context switches. The witness is the publisher's own log: which thread worked in which span, from when to when."""
+import bisect
+import collections
+import os
+
+from harness import args_of
+
+ALONE = True  # it counts samples by time
+HZ = 997
+SPANS = 30
+# How the publisher is compiled and loaded: name of the program, library that is there from the start, by dlopen.
+MODELS = {
+    "local-exec": ("spansle", None, None),
+    "libtapir": ("spanslib", None, None),
+    "initial-exec": ("spans", "spanie", None),
+    "initial-exec, dlopened": ("spans", None, "spanie"),
+    "descriptor, static": ("spans", "spandesc", None),
+    "descriptor, dynamic": ("spans", None, "spandesc"),
+    "general dynamic": ("spans", "spangd", None),
+    "general dynamic, dlopened": ("spans", None, "spangd"),
+}
+
+
+class Spans:
+    """The log of one publisher."""
+
+    def __init__(self, path):
+        self.by_thread = collections.defaultdict(list)
+        with open(path, encoding="ascii") as lines:
+            for line in lines:
+                tid, begin, end, trace, span = line.split()
+                self.by_thread[int(tid)].append((int(begin), int(end), trace, span))
+
+    def at(self, tid, time_ns):
+        """The ids that the thread had; None: it was outside any span; False: at its edge, or no thread of it."""
+        spans = self.by_thread.get(tid)
+        if not spans:
+            return False
+        i = bisect.bisect_right(spans, (time_ns,)) - 1
+        if i >= 0 and time_ns < spans[i][1]:
+            return spans[i][2:]
+        after = spans[i][1] if i >= 0 else 0
+        before = spans[i + 1][0] if i + 1 < len(spans) else 1 << 63
+        # Published before the log's begin, withdrawn after its end: an instant of either may be preempted.
+        return None if after + 50000 < time_ns < before - 50000 else False
+
+
+def start(t, model):
+    program, preload, lib = MODELS[model]
+    log = t.path(model.replace(" ", "_") + ".log")
+    env = {**os.environ, "LD_PRELOAD": t.target_path(preload)} if preload else None
+    process = t.start(t.target_path(program), "--wait", log, SPANS, 2, *([t.target_path(lib)] if lib else []), env=env)
+    process.wait_line("pid ")
+    return process, log
+
+
+def record_all(t):
+    """One recording of a publisher for each model: its name -> (log, pid), and the file."""
+    file, started = t.path("trace.tapir"), {model: start(t, model) for model in MODELS}
+    pids = ",".join(str(process.pid) for process, _ in started.values())
+    tapir = t.start_tapir("record", "spans:work", "-F", HZ, "--sched", "-p", pids, "-f", "-o", file)
+    tapir.wait_ready()
+    for process, _ in started.values():
+        process.go()
+    for process, _ in started.values():
+        t.eq(process.wait().rc, 0, "exit of a publisher")
+    t.eq(tapir.wait().rc, 0, "exit")
+    return file, {model: (Spans(log), process.pid) for model, (process, log) in started.items()}
+
+
+def ids_of(record):
+    return (record["trace_id"], record["span_id"]) if "trace_id" in record else None
+
+
+def judge(t, model, what, records, spans):
+    """How many records were taken inside a span, after all that must hold for them does."""
+    inside, carried = 0, 0
+    for record in records:
+        said, seen = spans.at(record["tid"], record["time_ns"]), ids_of(record)
+        if said is None:
+            t.eq(seen, None, f"{model}: ids of a {what} outside any span")
+        elif said:
+            inside += 1
+            carried += seen is not None
+            t.ok(seen in (None, said), f"{model}: a {what} has {seen}, worked for {said}")
+    t.ok(carried >= 0.99 * inside, f"{model}: {carried} of {inside} {what} inside a span have its ids")
+    return inside
+
+
+def from_first_seen(records, dlopened):
+    """tapir learns of a library that is opened later from the kernel, some milliseconds later."""
+    seen = [i for i, record in enumerate(records) if ids_of(record)]
+    return records[seen[0]:] if dlopened and seen else records
+
+
+def check_events(t, model, events):
+    """Their payload is what it is without ids, whatever its length."""
+    t.ok(len(events) >= 10, f"{model}: {len(events)} events")
+    for event in events:
+        number, text = args_of(event)
+        t.eq(text, "12345678"[number % 8:], f"{model}: argument")
+
+
+def test_every_record_has_the_ids_of_its_span_for_every_tls_model(t):
+    file, published = record_all(t)
+    records = t.events(file, None)
+    for model, (spans, pid) in published.items():
+        own = from_first_seen([r for r in records if r.get("pid") == pid and not r.get("snapshot")], MODELS[model][2])
+        samples = [r for r in own if r["type"] == "sample"]
+        switches = [r for r in own if r["type"] == "switch"]
+        events = [r for r in own if r["type"] == "event"]
+        t.ok(judge(t, model, "samples", samples, spans) >= 10, f"{model}: {len(samples)} samples")
+        t.ok(judge(t, model, "switches", switches, spans) >= 10, f"{model}: {len(switches)} switches")
+        t.ok(judge(t, model, "events", events, spans) >= 10, f"{model}: {len(events)} events")
+        check_events(t, model, events)
+    report = t.report(file)
+    t.eq(report["samples"]["lost"], 0, "lost samples")
+    t.eq(report["lost"], {}, "losses")
+    t.eq(report["loss_times"], [], "parts of records that were lost")
+
+
+def test_nothing_is_believed_of_a_hostile_publisher(t):
+    file, target = t.path("trace.tapir"), t.target("spanhostile", "--wait", 30)
+    tapir = t.start_tapir("record", "-F", HZ, "--no-sched", "-p", target.pid, "-f", "-o", file)
+    tapir.wait_ready()
+    target.go()
+    tids = target.wait().witness()
+    t.eq(tapir.wait().rc, 0, "exit")
+    by_thread = collections.defaultdict(list)
+    for sample in t.events(file, "sample"):
+        by_thread[sample["tid"]].append(ids_of(sample))
+    by_thread = {name: by_thread[tid] for name, tid in tids.items()}
+    for name in "itself", "unmapped", "kernel", "pageend", "invalid":
+        t.ok(by_thread[name], f"samples of {name}")
+        t.eq(set(by_thread[name]), {None}, f"ids of {name}")
+    t.ok(by_thread["huge"].count(("77" * 16, "77" * 8)) >= 0.9 * len(by_thread["huge"]) > 0, "ids beside huge attributes")
+    t.ok(by_thread["torn"], "samples of a torn record")
+    lost = {loss["cause"]: loss["count"] for loss in t.report(file)["loss_times"]}
+    unreadable = sum(len(by_thread[name]) for name in ("unmapped", "kernel", "pageend"))
+    t.ok(lost.get("trace_ids_unreadable", 0) >= 0.8 * unreadable, f"{lost}, {unreadable} samples of such threads")
+    t.eq(t.report(file)["samples"]["lost"], 0, "lost samples")
