@@ -36,6 +36,7 @@ enum tapir_unwind_rule {
 	TAPIR_UNWIND_END = 7,	      /* no caller: the thread starts here */
 	TAPIR_UNWIND_UNSUPPORTED = 8, /* described by what a row cannot hold */
 	TAPIR_UNWIND_FRAME = 9,	      /* not described, but compiled with frame pointers (Go) */
+	TAPIR_UNWIND_GO_STACK = 10,   /* on another stack than its caller: see below */
 	TAPIR_UNWIND_RULE_CNT
 };
 
@@ -53,10 +54,24 @@ struct tapir_unwind_row {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_row) == 8, "tapir_unwind_row");
 
+/*
+ * GO_STACK: runtime.systemstack runs on its thread's own stack; where it left the goroutine's is in
+ * memory: g = *(thread pointer - 8), g = *(*(g + m) + curg), rsp = *(g + sp), CFA = rsp + 8 *
+ * words, and with more than one word the caller's rbp is at CFA - 16. cfa and fp hold the four
+ * numbers, the offsets in words, as Go's versions differ. The code that switches back is where they
+ * are found.
+ */
+#define TAPIR_UNWIND_GO_CFA(curg, sp) ((uint16_t)((curg) | (sp) << 8)) /* < 256 each */
+#define TAPIR_UNWIND_GO_FP(m, words)  ((uint8_t)((m) | (words) << 5))  /* < 32, < 8 */
+#define TAPIR_UNWIND_GO_CURG(row)     ((row)->cfa & 255u)
+#define TAPIR_UNWIND_GO_SP(row)	      ((row)->cfa >> 8)
+#define TAPIR_UNWIND_GO_M(row)	      ((row)->fp & 31u)
+#define TAPIR_UNWIND_GO_WORDS(row)    ((row)->fp >> 5)
+
 /* In the ucontext of a signal frame (arch/x86/include/uapi/asm/sigcontext.h). */
-#define TAPIR_UNWIND_UC_RBP	   120u
-#define TAPIR_UNWIND_UC_RSP	   160u
-#define TAPIR_UNWIND_UC_RIP	   168u
+#define TAPIR_UNWIND_UC_RBP	      120u
+#define TAPIR_UNWIND_UC_RSP	      160u
+#define TAPIR_UNWIND_UC_RIP	      168u
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
@@ -65,9 +80,9 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_row) == 8, "tapir_unwind_row");
  * blocks of rows. A block of rows is sorted; its unused rows are at its end and have pc UINT32_MAX.
  * All rows that hold in one granule of code are in one block.
  */
-#define TAPIR_UNWIND_BLOCK_ROWS	   512u
-#define TAPIR_UNWIND_BLOCK_WORDS   1024u
-#define TAPIR_UNWIND_GRANULE_SHIFT 8 /* at most 257 rows hold in a granule */
+#define TAPIR_UNWIND_BLOCK_ROWS	      512u
+#define TAPIR_UNWIND_BLOCK_WORDS      1024u
+#define TAPIR_UNWIND_GRANULE_SHIFT    8 /* at most 257 rows hold in a granule */
 
 struct tapir_unwind_block {
 	union {

@@ -66,7 +66,7 @@ static __always_inline long lose_caller(struct user_stack *u, enum row_source so
 	return end_walk(u, end);
 }
 
-enum other_step { OTHER_CFA, OTHER_END, OTHER_SIGNAL };
+enum other_step { OTHER_CFA, OTHER_END, OTHER_SIGNAL, OTHER_CALLER };
 
 /* A signal's frame: the interrupted function goes on with the registers of the ucontext. */
 static __always_inline int step_over_signal(struct user_stack *u)
@@ -79,6 +79,36 @@ static __always_inline int step_over_signal(struct user_stack *u)
 		return OTHER_SIGNAL;
 	end_walk(u, TAPIR_STACK_END_FAULT);
 	return OTHER_END;
+}
+
+/* *(*va + 8 * words) to *va. */
+static __always_inline long follow(struct user_stack *u, __u64 *va, __u32 words)
+{
+	return read_word(u, *va + 8 * (__u64)words, va);
+}
+
+/*
+ * The caller is on a goroutine's stack (TAPIR_UNWIND_GO_STACK), which may be above or below. Not
+ * static: see find_row.
+ */
+__weak __noinline int switch_to_goroutine(struct user_stack *u)
+{
+	__u32 words;
+
+	if (!u)
+		return OTHER_END;
+	words = TAPIR_UNWIND_GO_WORDS(&u->row);
+	u->cfa = tapir_task__thread_pointer((void *)bpf_get_current_task()) - 8;
+	if (follow(u, &u->cfa, 0) || follow(u, &u->cfa, TAPIR_UNWIND_GO_M(&u->row)) ||
+	    follow(u, &u->cfa, TAPIR_UNWIND_GO_CURG(&u->row)) ||
+	    follow(u, &u->cfa, TAPIR_UNWIND_GO_SP(&u->row)) ||
+	    read_word(u, u->cfa + 8 * (__u64)words - 8, &u->pair[1]) ||
+	    (words > 1 && read_word(u, u->cfa + 8 * (__u64)words - 16, &u->fp))) {
+		end_walk(u, TAPIR_STACK_END_FAULT);
+		return OTHER_END;
+	}
+	u->sp = u->cfa + 8 * (__u64)words;
+	return OTHER_CALLER;
 }
 
 /* Rules but SP and FP: enum other_step. Not static: see find_row. */
@@ -94,11 +124,13 @@ __weak __noinline int step_otherwise(struct user_stack *u)
 		return OTHER_END;
 	case TAPIR_UNWIND_SIGNAL:
 		return step_over_signal(u);
+	case TAPIR_UNWIND_GO_STACK:
+		return switch_to_goroutine(u);
 	case TAPIR_UNWIND_FP_DEREF:
 		at = u->fp + 8 * (__s64)(__s16)u->row.cfa;
 		break;
 	case TAPIR_UNWIND_SP_DEREF:
-		at = u->sp + 8 * (__u64)u->row.cfa;
+		at = u->sp + 8 * (__s64)(__s16)u->row.cfa;
 		break;
 	case TAPIR_UNWIND_PLT:
 		u->cfa = u->sp + 8 + ((u->ip & 15) >= u->row.cfa ? 8 : 0);
@@ -107,8 +139,10 @@ __weak __noinline int step_otherwise(struct user_stack *u)
 		end_walk(u, u->row.rule == RULE_STOP ? u->row.fp : TAPIR_STACK_END_UNSUPPORTED);
 		return OTHER_END;
 	}
-	if (!read_word(u, at, &u->cfa))
+	if (!read_word(u, at, &u->cfa)) {
+		u->cfa += u->row.rule == TAPIR_UNWIND_SP_DEREF ? 8 : 0;
 		return OTHER_CFA;
+	}
 	end_walk(u, TAPIR_STACK_END_FAULT);
 	return OTHER_END;
 }
@@ -203,6 +237,14 @@ static __always_inline long take_interrupted(struct user_stack *u)
 	return ret;
 }
 
+static __always_inline long take_switched(struct user_stack *u)
+{
+	u->walk.sources |= ROW_OF_TABLE;
+	if (frame_cnt(u) >= u->walk.limit)
+		return end_walk(u, TAPIR_STACK_END_MORE);
+	return take_caller(u, ROW_OF_TABLE, u->pair[1]);
+}
+
 /* From the frame taken last to its caller. Not 0: the walk ended. */
 static __always_inline long walk_step(struct user_stack *u)
 {
@@ -220,7 +262,9 @@ static __always_inline long walk_step(struct user_stack *u)
 	} else {
 		ret = step_otherwise(u);
 		if (ret != OTHER_CFA)
-			return ret == OTHER_SIGNAL ? take_interrupted(u) : 1;
+			return ret == OTHER_SIGNAL   ? take_interrupted(u)
+			       : ret == OTHER_CALLER ? take_switched(u)
+						     : 1;
 		cfa = u->cfa;
 	}
 	u->walk.sources |= source;

@@ -53,7 +53,17 @@ def judge(t, name, kinds=("samples", "waits"), seconds=2, has_outermost=False):
 
 
 def test_stacks_of_go_are_whole(t):
-    judge(t, "Go")
+    """Also those of the runtime's work on its thread's own stack: systemstack calls F.func1 for F, on a goroutine's stack."""
+    file = judge(t, "Go")
+    found = set()
+    for kind in ("sample", "switch"):
+        for r in t.events(file, kind):
+            if r.get("stack_end") != "whole":
+                continue
+            names = [(frame["name"] or "?").removesuffix(".abi0") for frame in r["stack"]]
+            found |= {(a, c) for a, b, c in zip(names, names[1:], names[2:]) if b == "runtime.systemstack" and ".func" in a}
+    wrong = [(a, c) for a, c in found if not a.startswith(c + ".func")]
+    t.ok(len(found) >= 3 and not wrong, f"{wrong} of {found}")
 
 
 def test_stacks_of_rust_are_whole(t):
@@ -151,7 +161,7 @@ def test_calls_are_those_of_perf_with_copies_of_the_stack(t):
 # tests/e2e/targets/oddstack.c: how many frames, and how the stack ends; NOT_YET until the tables are there
 ODD = {"guard": (3, "fault"), "beyond": (1, "fault"), "endless": (127, "more"), "cycle": (1, "no_progress"),
        "itself": (2, "no_progress"), "kernel": (1, "fault"), "noncanonical": (1, "fault"), "null": (1, "fault"),
-       "wraps": (1, "fault"), "unaligned": (1, "no_progress"), "bare": (4, "whole")}
+       "wraps": (1, "fault"), "unaligned": (1, "no_progress"), "bare": (4, "whole"), "deref": (4, "whole")}
 
 
 def test_hostile_stack_ends_where_it_stops_being_one(t):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// graph SECONDS: main calls middle calls leaf, which burns; a goroutine sleeps and locks.
+// graph SECONDS: main calls middle calls leaf, which burns, and allocate, for which the runtime works on its thread's own
+// stack (systemstack); a goroutine sleeps and locks.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 )
 
 var sink uint64
+var block []byte
 var mutex sync.Mutex
 
 //go:noinline
@@ -24,6 +26,13 @@ func leaf(n uint64) uint64 {
 
 //go:noinline
 func middle(n uint64) uint64 { return leaf(n) + 1 }
+
+//go:noinline
+func allocate() {
+	for i := 0; i < 20; i++ {
+		block = make([]byte, 1<<20) // a span of its own, which the heap gets and clears
+	}
+}
 
 //go:noinline
 func sleeper(end time.Time) {
@@ -42,6 +51,7 @@ func main() {
 	for time.Now().Before(end) {
 		mutex.Lock()
 		sink += middle(sink)
+		allocate()
 		mutex.Unlock()
 	}
 }

@@ -35,7 +35,8 @@ NATIVE = Graph({"main": {"turns"}, "thread_main": {"turns"}, "turns": {"turn"}, 
                callbacks=["main", "thread_main", "compare", "on_signal", "coroutine"])
 RUST = Graph({"middle": {"leaf"}, "main": {"middle", "nap"}}, libraries=["nap", "main", "receive"], callbacks=["main", "receive"],
              package="graph::")
-GO = Graph({"middle": {"leaf"}, "main": {"middle"}}, libraries=["leaf", "main", "middle", "sleeper"], callbacks=["main", "sleeper"],
+GO = Graph({"middle": {"leaf"}, "main": {"middle", "allocate"}}, libraries=["leaf", "main", "middle", "allocate", "sleeper"],
+           callbacks=["main", "sleeper"],
            package="main.")
 # The interpreter's frames have no methods' names.
 JAVA = Graph({"middle": {"leaf"}, "main": {"middle"}}, libraries=["leaf", "main", "waiter"],

@@ -45,21 +45,29 @@ struct tapir_file_code tapir_file_code__of(struct tapir_elf *elf)
 	return code;
 }
 
-/* Up to INSN_BYTES from off on, zeros after them. How many there are. */
-static size_t bytes_at(const struct tapir_file_code *code, uint64_t off, uint8_t *out)
+const uint8_t *tapir_file_code__at(const struct tapir_file_code *code, uint64_t off, size_t *len)
 {
-	size_t cnt = 0;
-
-	memset(out, 0, INSN_BYTES);
-	for (size_t i = 0; i < code->cnt && !cnt; i++) {
+	for (size_t i = 0; i < code->cnt; i++) {
 		const struct tapir_code_segment *s = &code->segments[i];
 
 		if (off < s->off || off - s->off >= s->len)
 			continue;
-		cnt = s->len - (off - s->off);
-		cnt = cnt < INSN_BYTES ? cnt : INSN_BYTES;
-		memcpy(out, s->bytes + (off - s->off), cnt);
+		*len = s->len - (size_t)(off - s->off);
+		return s->bytes + (off - s->off);
 	}
+	return NULL;
+}
+
+/* Up to INSN_BYTES from off on, zeros after them. How many there are. */
+static size_t bytes_at(const struct tapir_file_code *code, uint64_t off, uint8_t *out)
+{
+	size_t cnt = 0;
+	const uint8_t *bytes = tapir_file_code__at(code, off, &cnt);
+
+	memset(out, 0, INSN_BYTES);
+	cnt = cnt < INSN_BYTES ? cnt : INSN_BYTES;
+	if (bytes)
+		memcpy(out, bytes, cnt);
 	return cnt;
 }
 

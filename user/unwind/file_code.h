@@ -28,6 +28,9 @@ struct tapir_file_code {
 /* Of the executable segments that can be read, as far as they have at most 64 MB. No line. */
 struct tapir_file_code tapir_file_code__of(struct tapir_elf *elf);
 
+/* What is at off: NULL or *len bytes, at least one. Borrowed from the image. */
+const uint8_t *tapir_file_code__at(const struct tapir_file_code *code, uint64_t off, size_t *len);
+
 /*
  * Are [from_off, until_off) bytes that only align what follows: no-operations, traps and zeros? A
  * function has a jump or a return, which are none of these. false: they cannot be read.

@@ -13,6 +13,8 @@
 #include "elf/go_table.h"
 #include "elf/image.h"
 #include "tapir/eh_frame.h"
+#include "unwind/file_code.h"
+#include "unwind/go_switch.h"
 #include "unwind/rows.h"
 
 /* _func.flag */
@@ -27,13 +29,16 @@
 struct table {
 	struct tapir_go_table go;
 	struct tapir_eh_section section; /* its bytes: reads are checked as those of .eh_frame */
-	const Elf64_Phdr *segment;	 /* of the code */
+	const struct tapir_file_code *code;
+	const Elf64_Phdr *segment;	  /* of the code */
+	struct tapir_go_switch go_switch; /* in systemstack */
 	struct tapir_vec(struct tapir_unwind_row) rows;
 };
 
 struct function {
 	uint64_t start_va, end_va;
 	uint32_t steps_off, flags;
+	const char *name;
 };
 
 static uint64_t read_at(const struct table *t, uint64_t off, unsigned bytes, bool *bad)
@@ -55,6 +60,7 @@ static bool read_function(const struct table *t, uint32_t i, struct function *ou
 
 	if (!tapir_go_table__function(&t->go, i, &go))
 		return false;
+	out->name = go.name;
 	out->start_va = go.start_va;
 	out->end_va = go.start_va + go.size;
 	out->steps_off = (uint32_t)read_at(t, go.record_off + PCSP_OFF, 4, &bad);
@@ -63,9 +69,14 @@ static bool read_function(const struct table *t, uint32_t i, struct function *ou
 	       out->end_va - t->segment->p_vaddr <= t->segment->p_filesz;
 }
 
+static uint32_t pc_of(const struct table *t, uint64_t va)
+{
+	return (uint32_t)(va - t->segment->p_vaddr + t->segment->p_offset);
+}
+
 static bool add(struct table *t, uint64_t va, struct tapir_unwind_row row)
 {
-	row.pc = (uint32_t)(va - t->segment->p_vaddr + t->segment->p_offset);
+	row.pc = pc_of(t, va);
 	if (t->rows.cnt && t->rows.data[t->rows.cnt - 1].pc >= row.pc) {
 		if (t->rows.data[t->rows.cnt - 1].pc > row.pc)
 			return true; /* out of order: hostile */
@@ -110,12 +121,60 @@ static bool add_steps(struct table *t, const struct function *f)
 	return true;
 }
 
+/*
+ * Where a thread's own stack begins, for Go's own traces, too: what mcall and morestack call does
+ * not return to the goroutine, and most times goes on without it.
+ */
+static bool is_root(const struct function *f)
+{
+	return f->flags & FLAG_TOP_FRAME || !strcmp(f->name, "runtime.mcall") ||
+	       !strcmp(f->name, "runtime.morestack");
+}
+
+static bool add_systemstack(struct table *t, const struct function *f)
+{
+	size_t len = 0, first = t->rows.cnt;
+	const uint8_t *code = tapir_file_code__at(t->code, pc_of(t, f->start_va), &len);
+	struct tapir_go_switch found;
+
+	len = len < f->end_va - f->start_va ? len : (size_t)(f->end_va - f->start_va);
+	if (code && f->steps_off && !add_steps(t, f))
+		return false;
+	if (t->rows.cnt > first &&
+	    tapir_go_switch__find(code, len, pc_of(t, f->start_va), t->rows.data + first,
+				  t->rows.cnt - first, &found)) {
+		t->go_switch = found;
+		return true;
+	}
+	t->rows.cnt = t->rows.cnt < first ? t->rows.cnt : first;
+	return add(t, f->start_va, (struct tapir_unwind_row){.rule = TAPIR_UNWIND_UNSUPPORTED});
+}
+
+/* The kernel calls it, with the trampoline that restores all registers as its caller. */
+static bool add_sigtramp(struct table *t, const struct function *f)
+{
+	size_t first = t->rows.cnt;
+
+	if (!add_steps(t, f))
+		return false;
+	for (size_t i = first; i < t->rows.cnt; i++)
+		t->rows.data[i].fp = TAPIR_UNWIND_FP_LOST;
+	return true;
+}
+
+/* What writes rsp calls its callee on another stack. Its rbp is still that of a frame beyond its
+ * caller. */
 static bool add_function(struct table *t, const struct function *f)
 {
-	/* What writes rsp calls its callee on a stack of its own (systemstack, mcall, asmcgocall):
-	 * that one begins there. Its rbp is still that of a frame beyond its caller. */
-	if (f->flags & (FLAG_TOP_FRAME | FLAG_SP_WRITE))
+	if (f->steps_off && !strcmp(f->name, "runtime.sigtramp"))
+		return add_sigtramp(t, f);
+	if (is_root(f))
 		return add(t, f->start_va, (struct tapir_unwind_row){.rule = TAPIR_UNWIND_END});
+	if (f->flags & FLAG_SP_WRITE && !strcmp(f->name, "runtime.systemstack"))
+		return add_systemstack(t, f);
+	if (f->flags & FLAG_SP_WRITE)
+		return add(t, f->start_va,
+			   (struct tapir_unwind_row){.rule = TAPIR_UNWIND_UNSUPPORTED});
 	if (!f->steps_off)
 		return add(t, f->start_va, (struct tapir_unwind_row){.rule = TAPIR_UNWIND_FRAME});
 	return add_steps(t, f);
@@ -143,9 +202,10 @@ static bool open_table(struct tapir_elf *elf, struct table *t)
 	       t->segment->p_offset + t->segment->p_filesz <= UINT32_MAX;
 }
 
-int tapir_go_rows__add(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
+int tapir_go_rows__add(struct tapir_elf *elf, const struct tapir_file_code *code,
+		       struct tapir_unwind_rows *rows)
 {
-	struct table t = {};
+	struct table t = {.code = code};
 	int err = 0;
 
 	if (!open_table(elf, &t))
@@ -154,6 +214,9 @@ int tapir_go_rows__add(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
 		err = -ENOMEM;
 	else if (t.rows.cnt)
 		err = tapir_unwind_rows__underlay(rows, t.rows.data, t.rows.cnt);
+	if (!err)
+		err = tapir_unwind_rows__replace(rows, t.go_switch.from, t.go_switch.until,
+						 t.go_switch.row);
 	tapir_vec__fini(&t.rows);
 	return err;
 }

@@ -103,7 +103,8 @@ static int scan_segment(const struct tapir_code_segment *code, const uint8_t *wa
 		if (!at)
 			break;
 		pc = code->off + (uint32_t)(at - code->bytes);
-		err = tapir_unwind_rows__fill(rows, pc, pc + (uint32_t)wanted_len, row);
+		/* A thread in a system call is at the next instruction. */
+		err = tapir_unwind_rows__fill(rows, pc, pc + (uint32_t)wanted_len + 1, row);
 		if (!err)
 			err = tapir_unwind_rows__replace(rows, pc - (pc > 0), pc, row);
 		at += wanted_len;
@@ -178,5 +179,5 @@ int tapir_undescribed__add(struct tapir_elf *elf, const struct tapir_file_code *
 		err = add_trampolines(code, rows);
 	if (!err)
 		err = add_v8(elf, rows);
-	return err ? err : tapir_go_rows__add(elf, rows);
+	return err ? err : tapir_go_rows__add(elf, code, rows);
 }

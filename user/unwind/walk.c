@@ -119,6 +119,7 @@ static int step_by_row(const struct tapir_walk *w, struct frame *f,
 	case TAPIR_UNWIND_END:
 		return TAPIR_STACK_END_WHOLE;
 	case TAPIR_UNWIND_UNSUPPORTED:
+	case TAPIR_UNWIND_GO_STACK: /* not the stack that was copied */
 		return TAPIR_STACK_END_UNSUPPORTED;
 	case TAPIR_UNWIND_SIGNAL:
 		return step_over_signal(w, f);

@@ -3,7 +3,8 @@
  * oddstack SECONDS - threads whose registers lead a stack walker astray, each named for what it
  * does: they spin in functions that use no stack, with a stack pointer and frame pointer of their
  * choice, and unwind data that believes both. "bare" spins in a function without unwind data on a
- * good stack. Ends with one line of JSON.
+ * good stack, "deref" in one that finds its caller by a word of its stack. Ends with one line of
+ * JSON.
  */
 #include <pthread.h>
 #include <sys/mman.h>
@@ -29,8 +30,17 @@ __asm__(".text\n.globl spin_bare\n.type spin_bare, @function\nspin_bare:\n"
 	".p2align 6\n.globl after_bare\n.type after_bare, @function\nafter_bare:\n"
 	".cfi_startproc\nret\n.cfi_endproc\n.size after_bare, . - after_bare\n");
 
+/* As OpenSSL's assembly: the stack pointer at entry is kept on a realigned stack. */
+__asm__(".text\n.globl spin_deref\n.type spin_deref, @function\nspin_deref:\n.cfi_startproc\n"
+	"mov %rsp, %rax\n.cfi_def_cfa_register %rax\n"
+	"sub $96, %rsp\nand $-64, %rsp\nmov %rax, 40(%rsp)\n"
+	".cfi_escape 0x0f, 5, 0x77, 40, 0x06, 0x23, 8\n" /* CFA = *(rsp + 40) + 8 */
+	"1: pause\ncmpl $0, (%rdx)\nje 1b\n"
+	"mov 40(%rsp), %rsp\n.cfi_def_cfa %rsp, 8\nret\n.cfi_endproc\n"
+	".size spin_deref, . - spin_deref\n");
+
 typedef void spin_fn(uint64_t sp, uint64_t fp, volatile int *end);
-spin_fn spin_sp, spin_fp, spin_bare;
+spin_fn spin_sp, spin_fp, spin_bare, spin_deref;
 
 static volatile int is_over;
 static uint64_t *page; /* before one that nobody may read */
@@ -73,7 +83,7 @@ int main(int argc, char **argv)
 	fill();
 	at = (uint64_t)(uintptr_t)page;
 	end = at + PAGE;
-	int tids[11];
+	int tids[12];
 	struct odd odds[] = {
 		{"guard", spin_sp, end - 16, 0, &tids[0]},
 		{"beyond", spin_sp, end + 64, 0, &tids[1]},
@@ -86,6 +96,7 @@ int main(int argc, char **argv)
 		{"wraps", spin_fp, ~0ull - 15, ~0ull - 15, &tids[8]},
 		{"unaligned", spin_sp, at + 65, at + 65, &tids[9]},
 		{"bare", spin_bare, 0, 0, &tids[10]},
+		{"deref", spin_deref, 0, 0, &tids[11]},
 	};
 	enum { CNT = sizeof(odds) / sizeof(odds[0]) };
 	pthread_t threads[CNT];
