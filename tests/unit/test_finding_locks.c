@@ -20,7 +20,7 @@ static struct feeder f;
 static struct tapir_finding finding;
 static struct tapir_found_list found;
 
-enum { MONITOR = 1, LOCK, IDLE, THROW, GIL };
+enum { MONITOR = 1, LOCK, IDLE, THROW, GIL, UNNAMED, AWAIT };
 
 /* A native function in a mapping of its own. */
 static void name_function(unsigned at, const char *name)
@@ -62,6 +62,9 @@ static int setup(void **state)
 		"java.lang.Throwable java.lang.Throwable.fillInStackTrace(int)",
 		"take_gil",
 		"PyEval_RestoreThread",
+		"void java.util.concurrent.locks.LockSupport.park(java.lang.Object)",
+		"Interpreter",
+		"void java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject.await()",
 	};
 
 	(void)state;
@@ -71,7 +74,7 @@ static int setup(void **state)
 		return -1;
 	finding.tl = f.tl;
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strchr(names[i], '.'))
+		if (strchr(names[i], '.') || !strcmp(names[i], "Interpreter"))
 			name_method(i + 1, names[i]);
 		else
 			name_function(i + 1, names[i]);
@@ -80,6 +83,8 @@ static int setup(void **state)
 	add_stack(IDLE, 1, 4, 3);
 	add_stack(THROW, 6, 7, 3);
 	add_stack(GIL, 1, 8, 9);
+	add_stack(UNNAMED, 4, 10, 11);
+	add_stack(AWAIT, 4, 10, 12);
 	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
 }
 
@@ -232,6 +237,48 @@ static void locks_of_java_util_concurrent_count_when_they_are_got(void **state)
 				  "of 1 threads at any time, cashier-*");
 }
 
+/* Interpreted methods have no names: 2.7 threads were said of 5 that waited. */
+static void waits_of_interpreted_code_are_what_the_thread_waits_for_else(void **state)
+{
+	(void)state;
+	wait_often(2, "cashier-1", LOCK);
+	for (uint64_t at = 1002; at < 2000; at += 10) {
+		leave(2, at * MS, UNNAMED);
+		feeder_come(&f, 2, (at + 8) * MS, (at + 8) * MS, 1);
+	}
+	end_at(2010 * MS);
+	expect(TAPIR_FOUND_LOCKS, "threads waited 1.592 s for a java.util.concurrent lock: 0.8 "
+				  "of 1 threads at any time, cashier-*");
+	assert_string_equal(found.rows.data[0].evidence,
+			    "199 waits; callers of 800.00 ms of them are missing");
+}
+
+/* A worker that parks for work too: what an unnamed one was for is not known. */
+static void waits_of_interpreted_code_stay_unknown_where_there_are_two_reasons(void **state)
+{
+	(void)state;
+	wait_often(2, "worker", LOCK);
+	for (uint64_t at = 1002; at < 2000; at += 10) {
+		leave(2, at * MS, at < 1100 ? AWAIT : UNNAMED);
+		feeder_come(&f, 2, (at + 8) * MS, (at + 8) * MS, 1);
+	}
+	end_at(2010 * MS);
+	expect(TAPIR_FOUND_LOCKS, "threads waited 792.00 ms for a java.util.concurrent lock: 0.4 "
+				  "of 1 threads at any time, worker");
+}
+
+/* A short wait for the queue's lock does not make a wait for work one. */
+static void waits_of_interpreted_code_stay_unknown_where_locks_are_few(void **state)
+{
+	(void)state;
+	wait_often(2, "worker", LOCK);
+	leave(2, 1001 * MS, UNNAMED);
+	feeder_come(&f, 2, 6001 * MS, 6001 * MS, 1);
+	end_at(6010 * MS);
+	expect(TAPIR_FOUND_LOCKS, "threads waited 792.00 ms for a java.util.concurrent lock: 0.1 "
+				  "of 1 threads at any time, worker");
+}
+
 static void interpreter_lock_is_told(void **state)
 {
 	(void)state;
@@ -381,6 +428,9 @@ int main(void)
 		TEST(one_thread_that_waits_is_no_deadlock),
 		TEST(synchronizers_that_are_never_got_are_idle),
 		TEST(locks_of_java_util_concurrent_count_when_they_are_got),
+		TEST(waits_of_interpreted_code_are_what_the_thread_waits_for_else),
+		TEST(waits_of_interpreted_code_stay_unknown_where_there_are_two_reasons),
+		TEST(waits_of_interpreted_code_stay_unknown_where_locks_are_few),
 		TEST(interpreter_lock_is_told),
 		TEST(throwing_is_told_where_no_event_tells),
 		TEST(calls_of_system_gc_are_told),

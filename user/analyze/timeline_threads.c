@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/own_code.h"
 #include "analyze/own_thread.h"
 #include "analyze/timeline_impl.h"
 #include "analyze/wait_reason.h"
@@ -329,7 +330,8 @@ void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint
 	t->whole_node_ns = now_ns;
 }
 
-/* An event fired right before a wait shows where the wait began, if the wait's stack does not. */
+/* An event fired right before a wait, and none after it, shows where the wait began, if the wait's
+ * stack does not. */
 #define OWN_LOOKS                                                                                  \
 	8 /* stacks of a thread that are checked: tapir's own always sleeps at the same place */
 #define RIGHT_BEFORE_NS 1000000u
@@ -355,7 +357,9 @@ static void has_waited(struct tapir_timeline *tl, struct tapir_tl_thread *t, uin
 	if (t->own_cause == TAPIR_CAUSE_LOCK)
 		return;
 	*w = (struct tapir_tl_wait){t->out_ns, now_ns, t->out_node};
-	if (!tapir_stack__is_whole(&tl->tree, t->out_node) && t->whole_node_ns &&
+	if (!tapir_stack__is_whole(&tl->tree, t->out_node) &&
+	    !tapir_own_code__origin(&tl->tree, t->out_node) &&
+	    t->whole_node_ns == t->last_node_ns && t->whole_node_ns &&
 	    t->whole_node_ns + RIGHT_BEFORE_NS >= t->out_ns)
 		w->node = t->whole_node;
 	tapir_tl__was_at(tl, t, t->out_node, now_ns);

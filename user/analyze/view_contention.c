@@ -17,6 +17,7 @@
 struct way {
 	uint32_t node, waker_tid, holder_node;
 	uint64_t ns, cnt, longest_ns;
+	uint64_t holder_ns; /* by how much the holder's stack outweighs all others */
 	char waker[TAPIR_COMM_TEXT_BYTES];
 	char *holder_in; /* label of the interval it was in; NULL: none */
 };
@@ -106,6 +107,24 @@ static struct lock *untold_lock(struct contention *v, const struct tapir_wait *w
 	return lock;
 }
 
+/*
+ * The stack that held up the waiters for most of the time, if any did for more than half: in the
+ * longest wait the holder may have been preempted, or have come and gone several times.
+ */
+static void weigh_holder(struct way *way, uint32_t node, uint64_t ns)
+{
+	if (node == TAPIR_NO_NODE)
+		return;
+	if (node == way->holder_node) {
+		way->holder_ns += ns;
+	} else if (ns > way->holder_ns) {
+		way->holder_node = node;
+		way->holder_ns = ns - way->holder_ns;
+	} else {
+		way->holder_ns -= ns;
+	}
+}
+
 /* node: of the wait, or of its event, whichever is more specific. */
 static void count_way(struct contention *v, struct lock *lock, const struct tapir_wait *w,
 		      uint32_t node, uint64_t ns)
@@ -120,7 +139,8 @@ static void count_way(struct contention *v, struct lock *lock, const struct tapi
 		way--; /* the last one is all others */
 	else if (way == lock->ways + lock->way_cnt) {
 		lock->way_cnt++;
-		*way = (struct way){node, w->waker_tid, TAPIR_NO_NODE, 0, 0, 0, "", NULL};
+		*way = (struct way){
+			.node = node, .waker_tid = w->waker_tid, .holder_node = TAPIR_NO_NODE};
 		tapir_comm__copy(way->waker,
 				 tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
 	}
@@ -129,11 +149,13 @@ static void count_way(struct contention *v, struct lock *lock, const struct tapi
 	if (!(way->cnt & (way->cnt - 1))) /* it may have got its name in the meantime */
 		tapir_comm__copy(way->waker,
 				 tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
-	if (!holder || holder == w->thread || ns < way->longest_ns)
+	if (!holder || holder == w->thread)
+		return;
+	weigh_holder(way, tapir_tl_thread__doing(holder, w->from_ns, w->wake_ns), ns);
+	if (ns < way->longest_ns)
 		return;
 	free(way->holder_in);
 	way->holder_in = tapir_tl_thread__within(v->asked.tl, holder, w->wake_ns);
-	way->holder_node = tapir_tl_thread__doing(holder, w->from_ns, w->wake_ns);
 	way->longest_ns = ns;
 }
 
@@ -201,8 +223,8 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	lock->waited_ns += took_ns;
 	lock->worst_ns = took_ns > lock->worst_ns ? took_ns : lock->worst_ns;
 	if (!lock->way_cnt && i->node != TAPIR_NO_NODE) {
-		lock->ways[lock->way_cnt++] =
-			(struct way){i->node, 0, TAPIR_NO_NODE, took_ns, 1, 0, "", NULL};
+		lock->ways[lock->way_cnt++] = (struct way){
+			.node = i->node, .holder_node = TAPIR_NO_NODE, .ns = took_ns, .cnt = 1};
 	}
 }
 

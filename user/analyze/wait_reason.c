@@ -86,6 +86,56 @@ bool tapir_wait_reason__is_lock(const char *reason)
 	return false;
 }
 
+/* Of several functions one reason is known by: any of them. */
+static bool is_of(const char *name, bool is_kernel, const char *reason)
+{
+	const struct tapir_lore_wait *w = find(name, is_kernel);
+
+	return w && !strcmp(w->reason, reason);
+}
+
+bool tapir_wait_reason__passes(const struct tapir_stack_tree *tree, uint32_t node,
+			       const struct tapir_lore_wait *wait)
+{
+	for (; node < tree->nodes.cnt && node; node = tree->nodes.data[node].parent) {
+		const struct tapir_tree_node *n = &tree->nodes.data[node];
+
+		if (is_of(tree->names.data[n->name], n->kind == TAPIR_FRAME_KERNEL, wait->reason))
+			return true;
+	}
+	return false;
+}
+
+/* An interpreted method without a name, code that a walk by frame pointers may have skipped
+ * functions of, or nothing. */
+static bool is_gap(const struct tapir_stack_tree *tree, uint32_t node, bool is_whole)
+{
+	const struct tapir_tree_node *n = &tree->nodes.data[node];
+	const char *name = tree->names.data[n->name];
+
+	if (!node || *name == '[')
+		return !is_whole;
+	if (n->kind == TAPIR_FRAME_INTERPRETER)
+		return tapir_own_code__is_unnamed(tree, node) && !tapir_own_code__is_own(n, name);
+	return !is_whole && tapir_own_code__is_own(n, name);
+}
+
+bool tapir_wait_reason__is_cut(const struct tapir_stack_tree *tree, uint32_t node,
+			       const struct tapir_lore_wait *wait)
+{
+	uint32_t beyond = node;
+
+	if (!node || node >= tree->nodes.cnt)
+		return false;
+	for (uint32_t at = node; at; at = tree->nodes.data[at].parent) {
+		const struct tapir_tree_node *n = &tree->nodes.data[at];
+
+		if (is_of(tree->names.data[n->name], n->kind == TAPIR_FRAME_KERNEL, wait->reason))
+			beyond = n->parent;
+	}
+	return is_gap(tree, beyond, tree->nodes.data[node].is_whole);
+}
+
 bool tapir_stack__is_whole(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	return node && node < tree->nodes.cnt && tree->nodes.data[node].is_whole;

@@ -30,6 +30,13 @@ void tapir_wait_reasons__fini(struct tapir_wait_reasons *reasons);
 /* Whether it is a wait until another thread releases a lock. */
 bool tapir_wait_reason__is_lock(const char *reason);
 
+/* Whether callers are missing right where a stack's reason was found, which many things have. */
+bool tapir_wait_reason__is_cut(const struct tapir_stack_tree *tree, uint32_t node,
+			       const struct tapir_lore_wait *wait);
+/* Whether the stack has a function of that reason; whether it leads further is not looked at. */
+bool tapir_wait_reason__passes(const struct tapir_stack_tree *tree, uint32_t node,
+			       const struct tapir_lore_wait *wait);
+
 /* Does the stack reach where a thread begins? If not, callers are missing. */
 bool tapir_stack__is_whole(const struct tapir_stack_tree *tree, uint32_t node);
 

@@ -388,6 +388,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_finding_gc__fini(f);
 	tapir_finding_locks__fini(f);
 	tapir_finding_blocked__fini(f);
+	tapir_cut_waits__fini(f);
 	tapir_finding_jvm__fini(f);
 	tapir_finding_throws__fini(f);
 	tapir_finding_doing__fini(f);

@@ -9,6 +9,7 @@
 #define TAPIR_USER_FINDING_H
 
 #include "analyze/allocators.h"
+#include "findings/cut_waits.h"
 #include "findings/finding_blocked.h"
 #include "findings/finding_doing.h"
 #include "findings/finding_jvm.h"
@@ -94,6 +95,7 @@ struct tapir_finding {
 	} machine;
 	bool has_dotnet;
 	struct tapir_blocked blocked;
+	struct tapir_cut_waits cuts;
 	struct tapir_jvm_findings jvm;
 	struct {
 		uint64_t samples; /* in functions that throw exceptions */

@@ -99,6 +99,8 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	if (!w->state)
 		return false;
 	wait = tapir_wait_reasons__find(&f->reasons, tree, w->node);
+	if (wait)
+		tapir_cut_waits__add(f, w, wait);
 	if (wait && wait->is_lock && !is_by_function(wait, own))
 		kind = kind_of(f, wait);
 	thread = kind ? thread_of(kind, w->thread->tid) : NULL;
@@ -129,7 +131,7 @@ static bool is_stuck(const struct tapir_blocked_thread *thread, uint64_t span_ns
 }
 
 struct blocked_sum {
-	uint64_t ns, wait_cnt;
+	uint64_t ns, wait_cnt, cut_ns;
 	size_t thread_cnt;
 };
 
@@ -150,6 +152,7 @@ static struct blocked_sum sum_of(const struct tapir_blocked_kind *kind, uint64_t
 		if (!is_among(kind, t, span_ns, are_stuck))
 			continue;
 		all.ns += t->ns;
+		all.cut_ns += t->cut_ns;
 		all.wait_cnt += t->cnt;
 		all.thread_cnt++;
 	}
@@ -181,12 +184,24 @@ static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *
 	tapir_found_labels__fini(&names);
 }
 
+/* "99 waits; callers of 1.2 s of them are missing" */
+static void add_waits(const struct blocked_sum *all, struct tapir_str *out)
+{
+	char cut[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(out, "%" PRIu64 " waits", all->wait_cnt);
+	if (all->cut_ns)
+		tapir_str__addf(out, "; callers of %s of them are missing",
+				tapir_ns__text(all->cut_ns, cut));
+}
+
 static void list_stuck(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 		       const struct blocked_sum *all, struct tapir_found_list *list)
 {
-	struct tapir_str text = {};
+	struct tapir_str text = {}, evidence = {};
 	char span[TAPIR_NS_TEXT_BYTES];
 
+	add_waits(all, &evidence);
 	tapir_str__addf(&text, "deadlock, or a lock that is never released: %zu threads",
 			all->thread_cnt);
 	add_names(f, kind, true, &text);
@@ -194,7 +209,7 @@ static void list_stuck(struct tapir_finding *f, const struct tapir_blocked_kind 
 			kind->wait->reason, tapir_ns__text(tapir_timeline__span_ns(f->tl), span));
 	tapir_finding__add_most(f, &kind->callers, " in ", &text);
 	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)all->thread_cnt,
-			      kind->wait->reason, &text, NULL, "stacks");
+			      kind->wait->reason, &text, &evidence, "stacks");
 }
 
 static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
@@ -209,16 +224,29 @@ static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind
 			all->thread_cnt);
 	add_names(f, kind, false, &text);
 	tapir_finding__add_most(f, &kind->callers, ", in ", &text);
-	tapir_str__addf(&evidence, "%" PRIu64 " waits", all->wait_cnt);
+	add_waits(all, &evidence);
 	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, kind->wait->reason, &text,
 			      &evidence, "offcpu");
+}
+
+static void add_cut_waits(struct tapir_finding *f, struct tapir_blocked_kind *kind)
+{
+	struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads) {
+		t->cut_ns = tapir_cut_waits__of(f, t->tid, kind->wait->reason, t->ns, &t->cut_cnt);
+		t->ns += t->cut_ns;
+		t->cnt += t->cut_cnt;
+	}
 }
 
 void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
-	const struct tapir_blocked_kind *kind;
+	struct tapir_blocked_kind *kind;
 
+	tapir_vec_for_each (kind, &f->blocked.kinds)
+		add_cut_waits(f, kind);
 	tapir_vec_for_each (kind, &f->blocked.kinds) {
 		struct blocked_sum stuck = sum_of(kind, span_ns, true);
 		struct blocked_sum others = sum_of(kind, span_ns, false);
@@ -230,6 +258,7 @@ void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_lis
 			list_stuck(f, kind, &stuck, list);
 		else if (stuck.thread_cnt)
 			others = (struct blocked_sum){.ns = others.ns + stuck.ns,
+						      .cut_ns = others.cut_ns + stuck.cut_ns,
 						      .wait_cnt = others.wait_cnt + stuck.wait_cnt,
 						      .thread_cnt = others.thread_cnt + 1};
 		if (tapir_found__counts(TAPIR_FOUND_LOCKS, (double)others.ns / (double)span_ns))

@@ -23,6 +23,7 @@ struct tapir_blocked_thread {
 	uint32_t tid;
 	uint64_t ns, cnt, got_cnt; /* got: the wait ended in the recording */
 	uint64_t other_ns;	   /* it waited for anything else */
+	uint64_t cut_ns, cut_cnt;  /* of ns and cnt: their stacks do not tell the lock */
 };
 
 /* All who wait for a kind of lock: "monitor", "mutex". */

@@ -127,6 +127,7 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT("JavaThread::sleep*", "sleep"),
 	TAPIR_WAIT_COMMON("Unsafe_Park*", "park"),
 	TAPIR_WAIT_COMMON("void jdk.internal.misc.Unsafe.park*", "park"),
+	TAPIR_WAIT_COMMON("void java.util.concurrent.locks.LockSupport.park*", "park"),
 	/* JDK 17 and later; before */
 	TAPIR_WAIT_MAYBE_LOCK(AQS("int", "acquire("), "java.util.concurrent lock"),
 	TAPIR_WAIT_MAYBE_LOCK(AQS("boolean", "acquireQueued("), "java.util.concurrent lock"),

@@ -11,6 +11,7 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_LOCK("lll_mutex_lock*", "mutex"),
 	TAPIR_WAIT_LOCK("pthread_rwlock_*", "rwlock"),
 	TAPIR_WAIT_LOCK("__pthread_rwlock_*", "rwlock"),
+	TAPIR_WAIT_COMMON("__futex_abstimed_wait*", "futex"),
 	TAPIR_WAIT_COMMON("pthread_cond_*", "condition"),
 	TAPIR_WAIT_COMMON("___pthread_cond_*", "condition"),
 	TAPIR_WAIT_COMMON("__pthread_cond_*", "condition"),

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cut_waits.h - waits whose stacks lack the callers that would tell for what: interpreted methods
+ * without names, compiled ones without frame pointers, files whose unwind tables were not there
+ * yet. Where a thread waited through the same function for one thing only, as far as its stacks
+ * tell, it waited for that. Bounded. One thread.
+ */
+#ifndef TAPIR_USER_CUT_WAITS_H
+#define TAPIR_USER_CUT_WAITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+struct tapir_finding;
+struct tapir_lore_wait;
+struct tapir_wait;
+
+/* Waits of a thread for one reason, cut ones apart. */
+struct tapir_cut_wait {
+	const struct tapir_lore_wait *wait;
+	uint32_t tid, node; /* node: of any */
+	bool is_cut;
+	uint64_t ns, cnt;
+	size_t next; /* of the same thread: idx + 1; 0: none */
+};
+
+struct tapir_cut_waits {
+	struct tapir_vec(struct tapir_cut_wait) rows;
+	struct tapir_map by_key, first_by_tid;
+};
+
+/* wait: what the stack tells of it. */
+void tapir_cut_waits__add(struct tapir_finding *f, const struct tapir_wait *w,
+			  const struct tapir_lore_wait *wait);
+/* What a thread that waited ns for that reason waited for it with cut stacks, *cnt times. */
+uint64_t tapir_cut_waits__of(const struct tapir_finding *f, uint32_t tid, const char *reason,
+			     uint64_t ns, uint64_t *cnt);
+void tapir_cut_waits__fini(struct tapir_finding *f);
+
+#endif
