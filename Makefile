@@ -92,7 +92,8 @@ MANIFEST_SRC := $(wildcard user/manifest/*.c)
 MANIFEST_OBJ := $(MANIFEST_SRC:%.c=$(BUILD)/%.o) $(patsubst %.c,$(BUILD)/%.o,$(wildcard user/decode/manifest*.c) \
                 user/decode/layout.c $(wildcard user/base/*.c))
 TABLES     := $(BUILD)/gen/dotnet_layouts
-GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/pprof.pb-c.h $(BUILD)/gen/topics.gen.h
+GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/pprof.pb-c.h $(BUILD)/gen/topics.gen.h \
+              $(BUILD)/gen/assets.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
 
@@ -285,13 +286,24 @@ $(BUILD)/gen/tapir.skel.h: $(BUILD)/bpf/tapir.linked.o
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name tapir_bpf >$@
 
-# What a flame graph carries, as C strings.
-$(BUILD)/gen/flamegraph.gen.h: user/render/flamegraph.js user/render/flamegraph.css Makefile
+# What a flame graph carries, as C strings, and their hashes as a Content-Security-Policy has them:
+# of the element's text, which begins with a line break; base64 of SHA-256.
+$(BUILD)/gen/flamegraph.gen.h: user/render/flamegraph.js user/render/flamegraph.css scripts/csp-hash Makefile
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
 	$(Q)for kind in js css; do printf 'static const char flamegraph_%s[] =\n' $$kind; \
 	    sed -e '/^\/\/ /d' -e '/SPDX/d' -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' user/render/flamegraph.$$kind; \
-	    echo ';'; done >$@
+	    echo ';'; printf '#define FLAMEGRAPH_%s_HASH "' $$(echo $$kind | tr jsc JSC); \
+	    { echo; sed -e '/^\/\/ /d' -e '/SPDX/d' user/render/flamegraph.$$kind; } | scripts/csp-hash; \
+	    echo '"'; done >$@
+
+# Style sheets and scripts of the agent's pages, as C strings: tapir.css is asset_tapir_css.
+ASSETS := $(sort $(wildcard user/serve/assets/*.css user/serve/assets/*.js user/serve/assets/*.svg))
+$(BUILD)/gen/assets.gen.h: $(ASSETS) Makefile
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)for file in $(ASSETS); do printf 'static const char asset_%s[] =\n' "$$(basename $$file | tr . _)"; \
+	    sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $$file; echo ';'; done >$@
 
 # Messages of pprof, by protobuf-c.
 $(BUILD)/gen/pprof.pb-c.h: user/render/pprof.proto Makefile

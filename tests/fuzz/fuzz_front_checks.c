@@ -16,6 +16,7 @@ static void use_header(char *text)
 {
 	const struct tapir_words none = {};
 	struct tapir_route_match match;
+	struct tapir_wire_pair pairs[16];
 	char token[64];
 
 	(void)tapir_front__is_host(text, &none);
@@ -25,6 +26,10 @@ static void use_header(char *text)
 	if (tapir_front__unescape(text) != strlen(text))
 		abort();
 	(void)tapir_route__find("GET", text, &match);
+	(void)tapir_front__is_local_path(text);
+	for (int i = 0, cnt = tapir_front__parse_form(text, pairs, 16); i < cnt; i++)
+		if (!*pairs[i].name || !pairs[i].value)
+			abort();
 }
 
 static void use_json(const char *text, size_t len)

@@ -15,7 +15,8 @@ static volatile size_t sink;
 
 static void use(const struct tapir_wire_request *rq)
 {
-	const char *const texts[] = {rq->path_arg, rq->token, rq->cookie, rq->peer, rq->body};
+	const char *const texts[] = {rq->path_arg, rq->token, rq->cookie,
+				     rq->csrf,	   rq->peer,  rq->body};
 	static char again[TAPIR_WIRE_MAX_BYTES];
 	struct tapir_request request;
 	struct tapir_ask ask = {};

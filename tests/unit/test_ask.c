@@ -187,8 +187,10 @@ static void description_has_every_route_and_parameter(void **state)
 		const struct tapir_route *r = &tapir_routes[i];
 		char method[8] = "";
 		json_t *operation;
-		size_t params = strchr(r->path, '{') ? 1 : 0;
+		size_t params = 0;
 
+		for (const char *p = r->path; *p; p++)
+			params += *p == '{';
 		for (size_t k = 0; r->method[k]; k++)
 			method[k] = (char)(r->method[k] | 0x20);
 		operation = json_object_get(json_object_get(paths, r->path), method);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,6 +102,42 @@ static void percent_signs_are_decoded_except_of_nul(void **state)
 	}
 }
 
+static void fields_of_a_form_are_decoded(void **state)
+{
+	char text[] = "token=a%2Bb+c&empty=&none&=x&next=%2Fx%3Fy%3D1&z=%zz%00%41";
+	struct tapir_wire_pair pairs[8];
+
+	(void)state;
+	assert_int_equal(tapir_front__parse_form(text, pairs, 8), 3);
+	assert_string_equal(pairs[0].name, "token");
+	assert_string_equal(pairs[0].value, "a+b c");
+	assert_string_equal(pairs[1].value, "/x?y=1");
+	assert_string_equal(pairs[2].value, "%zz%00A");
+}
+
+static void form_with_too_many_fields_is_refused(void **state)
+{
+	char text[] = "a=1&b=2&c=3", empty[] = "";
+	struct tapir_wire_pair pairs[2];
+
+	(void)state;
+	assert_int_equal(tapir_front__parse_form(text, pairs, 2), -E2BIG);
+	assert_int_equal(tapir_front__parse_form(empty, pairs, 2), 0);
+}
+
+static void browser_is_sent_to_this_agent_alone(void **state)
+{
+	static const char *const bad[] = {"",	  "x",	    "//evil", "http://evil", "/\\evil",
+					  "/a b", "/\r\nX", "/\x80",  "\\/evil"};
+
+	(void)state;
+	assert_true(tapir_front__is_local_path("/"));
+	assert_true(tapir_front__is_local_path("/sessions/1?x=2"));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (tapir_front__is_local_path(bad[i]))
+			fail_msg("%s is taken", bad[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +145,9 @@ int main(void)
 		cmocka_unit_test(origin_is_the_host),
 		cmocka_unit_test(token_comes_as_bearer_or_password),
 		cmocka_unit_test(percent_signs_are_decoded_except_of_nul),
+		cmocka_unit_test(fields_of_a_form_are_decoded),
+		cmocka_unit_test(form_with_too_many_fields_is_refused),
+		cmocka_unit_test(browser_is_sent_to_this_agent_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

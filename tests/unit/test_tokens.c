@@ -86,6 +86,25 @@ static void changed_file_is_read_again_and_a_wrong_one_changes_nothing(void **st
 	tapir_tokens__free(tokens);
 }
 
+static void forms_of_open_pages_outlive_a_change_of_the_file(void **state)
+{
+	char first[TAPIR_CSRF_DIGITS + 1];
+	struct tapir_tokens *tokens;
+
+	(void)state;
+	write_file("{\"tokens\":[{\"name\":\"a\",\"role\":\"view\",\"token\":\"" A "\"}]}", 0600);
+	assert_int_equal(tapir_tokens__open(path, &tokens), 0);
+	memcpy(first, tapir_tokens__find(tokens, A, 0)->csrf, sizeof(first));
+	assert_int_equal(strlen(first), TAPIR_CSRF_DIGITS);
+	write_file("{\"tokens\":[{\"name\":\"b\",\"role\":\"view\",\"token\":\"" B "\"},"
+		   "{\"name\":\"a\",\"role\":\"admin\",\"token\":\"" A "\"}]}",
+		   0600);
+	assert_int_equal(tapir_tokens__reload(tokens), 0);
+	assert_string_equal(tapir_tokens__find(tokens, A, 0)->csrf, first);
+	assert_string_not_equal(tapir_tokens__find(tokens, B, 0)->csrf, first);
+	tapir_tokens__free(tokens);
+}
+
 static void file_that_others_can_read_is_refused(void **state)
 {
 	struct tapir_tokens *tokens;
@@ -184,6 +203,7 @@ int main(void)
 		cmocka_unit_test(single_token_is_made_once),
 		cmocka_unit_test(wrong_files_are_refused_with_a_line),
 		cmocka_unit_test(tenth_failure_of_an_address_is_the_last_for_a_minute),
+		cmocka_unit_test(forms_of_open_pages_outlive_a_change_of_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -20,6 +20,7 @@ static const struct tapir_wire_request full = {
 	.path_arg = "4711",
 	.token = "secret",
 	.cookie = "cookie",
+	.csrf = "csrf",
 	.peer = "127.0.0.1",
 	.body = "a\0b",
 	.body_len = 3,
@@ -40,6 +41,7 @@ static void request_survives_its_message(void **state)
 	assert_string_equal(out.path_arg, "4711");
 	assert_string_equal(out.token, "secret");
 	assert_string_equal(out.cookie, "cookie");
+	assert_string_equal(out.csrf, "csrf");
 	assert_string_equal(out.peer, "127.0.0.1");
 	assert_int_equal(out.body_len, 3);
 	assert_memory_equal(out.body, "a\0b", 4);

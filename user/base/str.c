@@ -218,6 +218,39 @@ void tapir_str__add_printable(struct tapir_str *s, const char *bytes, size_t len
 	tapir_str__add(s, bytes + plain, len - plain);
 }
 
+static const char *entity_of(char c)
+{
+	switch (c) {
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '&':
+		return "&amp;";
+	case '"':
+		return "&quot;";
+	default:
+		return NULL;
+	}
+}
+
+void tapir_str__add_markup(struct tapir_str *s, const char *bytes, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)bytes;
+
+	for (size_t i = 0, seq; i < len; i += seq ? seq : 1) {
+		const char *entity = entity_of(bytes[i]);
+
+		seq = tapir_utf8__len(p + i, len - i);
+		if (entity)
+			tapir_str__adds(s, entity);
+		else if (!seq || tapir_utf8__misleads(p + i, seq))
+			tapir_str__adds(s, "\xef\xbf\xbd");
+		else
+			tapir_str__add(s, bytes + i, seq);
+	}
+}
+
 void tapir_str__pad(struct tapir_str *s, size_t from, size_t width)
 {
 	while (s->len < from + width && !s->failed)

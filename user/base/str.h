@@ -33,6 +33,9 @@ void tapir_str__addf(struct tapir_str *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Text from a traced process, safe for a terminal: what is no shown character as \n, \t, \xNN. */
 void tapir_str__add_printable(struct tapir_str *s, const char *bytes, size_t len);
+/* Text as content or quoted attribute of HTML and XML; what XML 1.0 may not hold and what misleads
+ * a reader becomes U+FFFD. */
+void tapir_str__add_markup(struct tapir_str *s, const char *bytes, size_t len);
 void tapir_str__pad(struct tapir_str *s, size_t from, size_t width); /* spaces up to from+width */
 
 /* Length of the well-formed UTF-8 sequence at p (RFC 3629), 0 if there is none. left > 0. */

@@ -15,6 +15,10 @@
 #include "flamegraph.gen.h" /* the script and the style sheet as strings */
 #include "symbol/frame_kind.h"
 
+const char tapir_flamegraph_policy[] =
+	"default-src 'none'; script-src '" FLAMEGRAPH_JS_HASH "'; style-src '" FLAMEGRAPH_CSS_HASH
+	"'; sandbox allow-scripts; frame-ancestors 'self'";
+
 #define WIDTH_PX    1200
 #define LEFT_PX	    10
 #define ROW_PX	    17
@@ -27,36 +31,9 @@
 
 /* ---- text ------------------------------------------------------------------------------- */
 
-/* Includes everything that XML 1.0 may not hold at all (2.2, "Characters"). */
-static bool is_unfit(const unsigned char *p, size_t seq)
-{
-	return !seq || tapir_utf8__misleads(p, seq);
-}
-
-static void add_xml_bytes(struct tapir_str *out, const char *text, size_t len)
-{
-	const unsigned char *p = (const unsigned char *)text;
-
-	for (size_t i = 0, seq; i < len; i += seq ? seq : 1) {
-		seq = tapir_utf8__len(p + i, len - i);
-		if (is_unfit(p + i, seq))
-			tapir_str__adds(out, "\xef\xbf\xbd");
-		else if (p[i] == '<')
-			tapir_str__adds(out, "&lt;");
-		else if (p[i] == '>')
-			tapir_str__adds(out, "&gt;");
-		else if (p[i] == '&')
-			tapir_str__adds(out, "&amp;");
-		else if (p[i] == '"')
-			tapir_str__adds(out, "&quot;");
-		else
-			tapir_str__add(out, text + i, seq);
-	}
-}
-
 static void add_xml(struct tapir_str *out, const char *text)
 {
-	add_xml_bytes(out, text, strlen(text));
+	tapir_str__add_markup(out, text, strlen(text));
 }
 
 /* As much of the text as room columns hold; what is no ASCII may be two columns wide. */
@@ -68,14 +45,14 @@ static void add_fitting(struct tapir_str *out, const char *text, size_t room)
 		seq = tapir_utf8__len((const unsigned char *)text + i, len - i);
 		used += seq > 2 ? 2 : 1;
 		if (used > room) {
-			add_xml_bytes(out, text, kept);
+			tapir_str__add_markup(out, text, kept);
 			tapir_str__adds(out, "\xe2\x80\xa6");
 			return;
 		}
 		if (used < room)
 			kept = i + (seq ? seq : 1);
 	}
-	add_xml_bytes(out, text, len);
+	tapir_str__add_markup(out, text, len);
 }
 
 /* ---- colours ------------------------------------------------------------------------------ */

@@ -21,6 +21,12 @@ struct tapir_flamegraph {
 	const char *unit;  /* what a stack counts: "events" */
 };
 
+/*
+ * The Content-Security-Policy with which a browser may show it: its own script and style, and
+ * nothing else, as a document of no site.
+ */
+extern const char tapir_flamegraph_policy[];
+
 void tapir_flamegraph__write(const struct tapir_flamegraph *graph, struct tapir_str *out);
 
 #endif

@@ -55,7 +55,7 @@ static void keep_only(int *fds, size_t cnt)
 	close_range((unsigned)(FIRST_FD + cnt), ~0u, 0);
 }
 
-static _Noreturn void run_front(const struct tapir_agent *agent, struct tapir_agent_front *front,
+static _Noreturn void run_front(struct tapir_agent *agent, struct tapir_agent_front *front,
 				int control_fd, pid_t agent_pid)
 {
 	int fds[2] = {control_fd, front->listener.fd};
@@ -72,6 +72,8 @@ static _Noreturn void run_front(const struct tapir_agent *agent, struct tapir_ag
 	front->listener.fd = fds[1];
 	/* Not needed there, and not to be found there. */
 	tapir_tokens__free(agent->tokens);
+	explicit_bzero(&agent->logins, sizeof(agent->logins));
+	explicit_bzero(agent->csrf, sizeof(agent->csrf));
 	if (tapir_front__run(&opts))
 		for (int i = 0; i < tapir_diag__cnt(); i++)
 			tapir_warn("%s", tapir_diag__line(i));
@@ -512,6 +514,8 @@ static int start(struct tapir_agent *agent)
 		err = open_tls(agent);
 	if (!err)
 		err = open_tokens(agent);
+	if (!err)
+		err = tapir_token__random(agent->csrf, TAPIR_CSRF_DIGITS);
 	if (!err)
 		err = open_signals(agent);
 	for (size_t i = 0; !err && i < agent->front_cnt; i++) {

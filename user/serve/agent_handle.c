@@ -18,93 +18,6 @@
 #include "serve/sessions.h"
 #include "serve/task.h"
 
-#define RELOAD_NS TAPIR_NS_PER_SEC
-
-/* ---- who ------------------------------------------------------------------------------------ */
-
-static void reload_tokens(struct tapir_agent *agent)
-{
-	uint64_t now_ns = tapir_clock__now_ns();
-
-	if (now_ns - agent->tokens_checked_ns < RELOAD_NS)
-		return;
-	agent->tokens_checked_ns = now_ns;
-	if (!tapir_tokens__reload(agent->tokens))
-		return;
-	for (int i = 0; i < tapir_diag__cnt(); i++)
-		tapir_warn("%s", tapir_diag__line(i));
-	tapir_diag__clear();
-}
-
-static void audit(const struct tapir_caller *caller, const struct tapir_route *route,
-		  const char *target, const char *result)
-{
-	char when[TAPIR_UTC_TEXT_BYTES];
-
-	tapir_clock__utc_text(tapir_clock__ns(CLOCK_REALTIME), when);
-	tapir_info("audit: %sZ %s %s %s %s %s%s%s", when, *caller->peer ? caller->peer : "unix",
-		   *caller->name ? caller->name : "-", result, route->method, route->path,
-		   *target ? " " : "", target);
-}
-
-/* 0, or the status of the refusal. */
-static unsigned identify(struct tapir_agent *agent, const struct tapir_agent_front *front,
-			 const struct tapir_wire_request *rq, struct tapir_caller *out,
-			 unsigned *wait_s)
-{
-	int64_t now_s = time(NULL);
-	const struct tapir_token *token;
-
-	*out = (struct tapir_caller){.peer = rq->peer ? rq->peer : "",
-				     .role = agent->config->anonymous};
-	if (front->listener.is_unix) {
-		snprintf(out->name, sizeof(out->name), "local");
-		out->role = TAPIR_ROLE_ADMIN;
-		return 0;
-	}
-	if (!rq->token)
-		return 0;
-	reload_tokens(agent);
-	token = tapir_tokens__find(agent->tokens, rq->token, now_s);
-	if (token) {
-		memcpy(out->name, token->name, sizeof(out->name));
-		out->role = token->role;
-		return 0;
-	}
-	*wait_s = tapir_failures__add(&agent->failures, out->peer, now_s);
-	if (!*wait_s)
-		audit(out, &tapir_routes[rq->route], "", "wrong-token");
-	return *wait_s ? 429 : 401;
-}
-
-/* Whether the request may go on; else it is answered. */
-static bool admit(struct tapir_agent *agent, const struct tapir_agent_front *front,
-		  const struct tapir_wire_request *rq, int fd, struct tapir_caller *caller)
-{
-	const struct tapir_route *route = &tapir_routes[rq->route];
-	unsigned wait_s = 0, status = identify(agent, front, rq, caller, &wait_s);
-	struct tapir_wire_head head = {.status = 429, .mime = TAPIR_MIME_JSON, .retry_s = wait_s};
-	static const char too_many[] = "{\"error\":\"too many wrong tokens from this address\"}\n";
-
-	if (status == 429) {
-		(void)tapir_answer__send(fd, &head, too_many, sizeof(too_many) - 1, MSG_DONTWAIT);
-		return false;
-	}
-	if (!status && caller->role >= route->role)
-		return true;
-	if (!status && *caller->name) {
-		audit(caller, route, "", "refused");
-		(void)tapir_answer__error(fd, 403, "the role of this token does not permit this",
-					  MSG_DONTWAIT);
-		return false;
-	}
-	(void)tapir_answer__error(fd, 401,
-				  status ? "wrong or expired token"
-					 : "a token is required: Authorization: Bearer TOKEN",
-				  MSG_DONTWAIT);
-	return false;
-}
-
 /* ---- answers of the agent's own ------------------------------------------------------------- */
 
 static void answer(int fd, enum tapir_mime mime, unsigned status, const struct tapir_str *body)
@@ -242,7 +155,8 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 		if (rq->path_arg)
 			tapir_str__add_printable(&target, rq->path_arg, strlen(rq->path_arg));
 		add_target(&ask, &target);
-		audit(caller, route, target.data ? target.data : "", err ? "refused" : "accepted");
+		tapir_agent__audit(caller, route, target.data ? target.data : "",
+				   err ? "refused" : "accepted");
 	}
 	tapir_str__fini(&target);
 	tapir_ask__fini(&ask);
@@ -282,8 +196,9 @@ void tapir_agent__handle(struct tapir_agent *agent, const struct tapir_agent_fro
 		(void)tapir_answer__error(fd, 404, "no such resource", MSG_DONTWAIT);
 	else if (agent->is_ending)
 		(void)tapir_answer__error(fd, 503, "the agent is ending", MSG_DONTWAIT);
-	else if (admit(agent, front, rq, fd, &caller))
-		is_task = handle(agent, rq, fd, &caller);
+	else if (tapir_agent__admit(agent, front, rq, fd, &caller))
+		is_task = !tapir_agent__handle_login(agent, rq, &caller, fd) &&
+			  handle(agent, rq, fd, &caller);
 	if (!is_task)
 		close(fd);
 }

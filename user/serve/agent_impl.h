@@ -9,6 +9,8 @@
 #include "serve/agent.h"
 #include "serve/ask.h"
 #include "serve/address.h"
+#include "serve/logins.h"
+#include "serve/route.h"
 #include "serve/tokens.h"
 #include "serve/wire.h"
 
@@ -36,6 +38,8 @@ struct tapir_agent {
 	const struct tapir_serve_config *config;
 	struct tapir_tokens *tokens;
 	struct tapir_failures failures;
+	struct tapir_logins logins;
+	char csrf[TAPIR_CSRF_DIGITS + 1]; /* of callers without a token */
 	uint64_t tokens_checked_ns;
 	int state_fd; /* directory; -1: state is memory */
 	int signal_fd;
@@ -51,9 +55,21 @@ struct tapir_agent {
 /* Who asks. */
 struct tapir_caller {
 	char name[TAPIR_TOKEN_NAME_BYTES]; /* of the token; "local": by the unix socket */
+	char csrf[TAPIR_CSRF_DIGITS + 1];  /* what its forms carry; "": it has none */
 	const char *peer;
 	enum tapir_client_role role;
+	bool has_login; /* it is known by a cookie, which a browser sends unasked */
 };
+
+/* Who asks. Whether the request may go on; else it was answered. */
+bool tapir_agent__admit(struct tapir_agent *agent, const struct tapir_agent_front *front,
+			const struct tapir_wire_request *rq, int fd, struct tapir_caller *caller);
+/* The routes of logins; false: it is another one. */
+bool tapir_agent__handle_login(struct tapir_agent *agent, const struct tapir_wire_request *rq,
+			       const struct tapir_caller *caller, int fd);
+/* One line of the log. target: "" if there is none. */
+void tapir_agent__audit(const struct tapir_caller *caller, const struct tapir_route *route,
+			const char *target, const char *result);
 
 /* Answers a request, or starts a task that does. client_fd becomes its business. */
 void tapir_agent__handle(struct tapir_agent *agent, const struct tapir_agent_front *front,

@@ -76,10 +76,11 @@ const struct tapir_param tapir_params_stacks[] = {
 	 NULL},
 	{}};
 
-const struct tapir_param tapir_params_view[] = {{"event", TAPIR_PARAM_TEXT, AT(event),
-						 "of the view 'slow': the event that is looked at",
-						 0, 0, NULL},
-						{}};
+const struct tapir_param tapir_params_view[] = {
+	{"event", TAPIR_PARAM_TEXT, AT(event), "of the view 'slow': the event that is looked at", 0,
+	 0, NULL},
+	{"top", TAPIR_PARAM_U64, AT(top), "rows of each table, at most", 1, 10000, NULL},
+	{}};
 
 const struct tapir_param tapir_params_events[] = {
 	{"spec", TAPIR_PARAM_LIST, AT(specs), "as events", 0, 0, NULL}, {}};

@@ -23,7 +23,7 @@ struct tapir_ask {
 	bool stack, no_stack, no_samples, sched, no_sched;
 	const char *lane, *sample_event, *format;
 	bool all, only_counters;
-	uint64_t lease_ns;
+	uint64_t lease_ns, top;
 	const char *event, *threads;
 	const char *runtime, *user, *name;
 	struct tapir_vec(char *) texts; /* that the others point to */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -103,7 +104,7 @@ static const char *header(struct MHD_Connection *connection, const char *name)
 
 /* NULL, or why a request is refused that a browser was talked into. */
 static const char *judge_source(const struct tapir_front *front, struct MHD_Connection *connection,
-				const struct tapir_route *route)
+				const struct tapir_front_page *page)
 {
 	const char *host = header(connection, "Host"), *origin = header(connection, "Origin");
 	const char *site = header(connection, "Sec-Fetch-Site");
@@ -112,8 +113,8 @@ static const char *judge_source(const struct tapir_front *front, struct MHD_Conn
 		return "Host: not a name of this agent: add it to 'hosts' of its configuration";
 	if (origin && !tapir_front__is_origin(origin, host))
 		return "Origin: requests from other sites are not accepted";
-	if (site && route->mime != TAPIR_MIME_HTML && strcmp(site, "same-origin") != 0 &&
-	    strcmp(site, "none") != 0)
+	if (site && (!page || tapir_front_page__is_inner(page)) &&
+	    strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
 		return "Sec-Fetch-Site: requests from other sites are not accepted";
 	return NULL;
 }
@@ -129,15 +130,47 @@ static enum MHD_Result refuse_route(struct MHD_Connection *connection, int err,
 				   "no such resource: /v1/openapi.json lists them", NULL);
 }
 
+bool tapir_front__has_tls(const struct tapir_front_opts *opts)
+{
+	return opts->tls_key && !opts->listener->is_unix;
+}
+
+void tapir_front__cookie_name(const struct tapir_front_opts *opts,
+			      char name[TAPIR_FRONT_NAME_BYTES])
+{
+	snprintf(name, TAPIR_FRONT_NAME_BYTES, "%stapir-%u",
+		 tapir_front__has_tls(opts) ? "__Host-" : "", opts->listener->port);
+}
+
+/* What is too long is no cookie of the agent's. */
+static void take_login(const struct tapir_front *front, struct MHD_Connection *connection,
+		       struct tapir_visit *visit)
+{
+	const char *csrf = header(connection, "X-Csrf-Token"), *cookie;
+	char name[TAPIR_FRONT_NAME_BYTES];
+
+	tapir_front__cookie_name(front->opts, name);
+	cookie = tapir_mhd.lookup_connection_value(connection, MHD_COOKIE_KIND, name);
+	if (cookie && strlen(cookie) < sizeof(visit->cookie))
+		snprintf(visit->cookie, sizeof(visit->cookie), "%s", cookie);
+	if (csrf && strlen(csrf) < sizeof(visit->csrf))
+		snprintf(visit->csrf, sizeof(visit->csrf), "%s", csrf);
+}
+
 static enum MHD_Result begin(struct tapir_front *front, struct MHD_Connection *connection,
 			     const char *url, const char *method, struct tapir_visit *visit)
 {
 	const char *authorization = header(connection, "Authorization"), *reason;
-	int err = tapir_route__find(method, url, &visit->match);
+	int err;
 
+	if (strlen(url) < sizeof(visit->url))
+		snprintf(visit->url, sizeof(visit->url), "%s", url);
+	err = tapir_front_page__find(method, url, &visit->match, &visit->page);
+	if (err == -ENOENT)
+		err = tapir_route__find(method, url, &visit->match);
 	if (err)
 		return refuse_route(connection, err, visit);
-	reason = judge_source(front, connection, &tapir_routes[visit->match.id]);
+	reason = judge_source(front, connection, visit->page);
 	if (reason)
 		return tapir_front__refuse(connection, MHD_HTTP_FORBIDDEN, reason, NULL);
 	if (authorization && !tapir_front__token(authorization, visit->token, sizeof(visit->token)))
@@ -145,6 +178,7 @@ static enum MHD_Result begin(struct tapir_front *front, struct MHD_Connection *c
 					   "Authorization: Bearer TOKEN, or Basic with the token "
 					   "as password, is required",
 					   NULL);
+	take_login(front, connection, visit);
 	return MHD_YES;
 }
 
@@ -182,7 +216,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	if (*data_len)
 		return take_body(visit, data, data_len);
 	set_deadline(ctx, conn, 0);
-	return tapir_front__answer(ctx, connection, visit);
+	return visit->page ? tapir_front_page__answer(ctx, connection, visit)
+			   : tapir_front__answer(ctx, connection, visit);
 }
 
 static void on_completed(void *ctx, struct MHD_Connection *connection, void **slot,
@@ -197,6 +232,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **sl
 	if (!visit)
 		return;
 	explicit_bzero(visit->token, sizeof(visit->token));
+	explicit_bzero(visit->cookie, sizeof(visit->cookie));
 	free(visit->body);
 	free(visit);
 	*slot = NULL;
@@ -225,7 +261,7 @@ static struct MHD_Daemon *start(struct tapir_front *front)
 		{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)opts->tls_certificate},
 		{MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)opts->tls_key},
 		{MHD_OPTION_END, 0, NULL}};
-	bool has_tls = opts->tls_key && !opts->listener->is_unix;
+	bool has_tls = tapir_front__has_tls(opts);
 
 	return tapir_mhd.start_daemon(
 		MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |

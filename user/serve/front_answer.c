@@ -20,6 +20,7 @@
 
 /* An answer on its way. */
 struct answer {
+	const struct tapir_front *front;
 	struct MHD_Connection *connection;
 	int fd, client_fd;
 	_Alignas(8) char message[TAPIR_WIRE_DATA_BYTES + sizeof(struct tapir_wire_head)];
@@ -29,16 +30,24 @@ struct answer {
 
 /* ---- headers -------------------------------------------------------------------------------- */
 
-static void add_common_headers(struct MHD_Response *response, bool is_page)
+#define NO_POLICY "default-src 'none'; frame-ancestors 'none'; sandbox"
+
+static void add_common_headers(struct MHD_Response *response, const char *policy)
 {
-	tapir_mhd.add_response_header(response, "Cache-Control", "no-store");
 	tapir_mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
-	tapir_mhd.add_response_header(response, "Referrer-Policy", "no-referrer");
-	tapir_mhd.add_response_header(
-		response, "Content-Security-Policy",
-		is_page ? "default-src 'self'; object-src 'none'; base-uri 'none'; form-action "
-			  "'self'; frame-ancestors 'none'"
-			: "default-src 'none'; frame-ancestors 'none'; sandbox");
+	tapir_mhd.add_response_header(response, "Referrer-Policy", "same-origin");
+	tapir_mhd.add_response_header(response, "Cross-Origin-Opener-Policy", "same-origin");
+	tapir_mhd.add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+	tapir_mhd.add_response_header(response, "Content-Security-Policy", policy);
+}
+
+/* A script that polls is told by the status; a browser would ask its user for a password. */
+static bool is_script(struct MHD_Connection *connection)
+{
+	const char *mode =
+		tapir_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Mode");
+
+	return mode && strcmp(mode, "navigate") != 0;
 }
 
 static enum MHD_Result finish(struct MHD_Connection *connection, unsigned status,
@@ -48,7 +57,7 @@ static enum MHD_Result finish(struct MHD_Connection *connection, unsigned status
 
 	if (!response)
 		return MHD_NO;
-	if (status == MHD_HTTP_UNAUTHORIZED)
+	if (status == MHD_HTTP_UNAUTHORIZED && !is_script(connection))
 		tapir_mhd.add_response_header(response, "WWW-Authenticate",
 					      "Basic realm=\"tapir\"");
 	result = tapir_mhd.queue_response(connection, status, response);
@@ -76,18 +85,45 @@ enum MHD_Result tapir_front__refuse(struct MHD_Connection *connection, unsigned 
 	tapir_str__fini(&body);
 	if (!response)
 		return MHD_NO;
-	add_common_headers(response, false);
+	add_common_headers(response, NO_POLICY);
+	tapir_mhd.add_response_header(response, "Cache-Control", "no-store");
 	tapir_mhd.add_response_header(response, "Content-Type", tapir_mime__text(TAPIR_MIME_JSON));
 	if (allow)
 		tapir_mhd.add_response_header(response, "Allow", allow);
 	return finish(connection, status, response);
 }
 
-static void add_headers(struct MHD_Response *response, const struct tapir_wire_head *head)
+static void add_retry(struct MHD_Response *response, unsigned retry_s)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", retry_s);
+	if (retry_s)
+		tapir_mhd.add_response_header(response, "Retry-After", text);
+}
+
+static void add_cookie(struct MHD_Response *response, const struct tapir_front *front,
+		       const char *value)
+{
+	char name[TAPIR_FRONT_NAME_BYTES], text[256];
+	bool is_removed = !strcmp(value, "-");
+
+	tapir_front__cookie_name(front->opts, name);
+	snprintf(text, sizeof(text), "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d%s", name,
+		 is_removed ? "" : value, is_removed ? 0 : TAPIR_LOGIN_SECONDS,
+		 tapir_front__has_tls(front->opts) ? "; Secure" : "");
+	if (*value)
+		tapir_mhd.add_response_header(response, "Set-Cookie", text);
+}
+
+static void add_headers(struct MHD_Response *response, const struct tapir_front *front,
+			const struct tapir_wire_head *head)
 {
 	char text[192];
 
-	add_common_headers(response, head->mime == TAPIR_MIME_HTML);
+	add_common_headers(response, NO_POLICY);
+	add_cookie(response, front, head->cookie);
+	tapir_mhd.add_response_header(response, "Cache-Control", "no-store");
 	tapir_mhd.add_response_header(response, "Content-Type", tapir_mime__text(head->mime));
 	if (*head->location)
 		tapir_mhd.add_response_header(response, "Location", head->location);
@@ -95,10 +131,29 @@ static void add_headers(struct MHD_Response *response, const struct tapir_wire_h
 		snprintf(text, sizeof(text), "attachment; filename=\"%s\"", head->file_name);
 		tapir_mhd.add_response_header(response, "Content-Disposition", text);
 	}
-	if (head->retry_s) {
-		snprintf(text, sizeof(text), "%u", head->retry_s);
-		tapir_mhd.add_response_header(response, "Retry-After", text);
-	}
+	add_retry(response, head->retry_s);
+}
+
+enum MHD_Result tapir_front__send(const struct tapir_front *front,
+				  struct MHD_Connection *connection,
+				  const struct tapir_front_reply *reply)
+{
+	struct MHD_Response *response = tapir_mhd.create_response_from_buffer(
+		reply->len, (void *)reply->data,
+		reply->is_static ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY);
+
+	if (!response)
+		return MHD_NO;
+	add_common_headers(response, reply->policy);
+	add_cookie(response, front, reply->cookie ? reply->cookie : "");
+	add_retry(response, reply->retry_s);
+	tapir_mhd.add_response_header(response, "Cache-Control",
+				      reply->is_static ? "max-age=31536000, immutable"
+						       : "no-store");
+	tapir_mhd.add_response_header(response, "Content-Type", tapir_mime__text(reply->mime));
+	if (reply->location)
+		tapir_mhd.add_response_header(response, "Location", reply->location);
+	return finish(connection, reply->status, response);
 }
 
 /* ---- the agent's side ----------------------------------------------------------------------- */
@@ -169,29 +224,54 @@ static int send_request(int control_fd, const char *message, size_t len, int *ou
 	return (int)n;
 }
 
-static int ask(const struct tapir_front *front, struct MHD_Connection *connection,
-	       const struct tapir_visit *visit, int *out)
+int tapir_front__ask(const struct tapir_front *front, struct MHD_Connection *connection,
+		     struct tapir_wire_request *rq, int *out)
 {
 	char peer[INET6_ADDRSTRLEN], *message = malloc(TAPIR_WIRE_MAX_BYTES);
-	struct tapir_wire_request rq = {
-		.route = (uint16_t)visit->match.id,
-		.path_arg = *visit->match.arg ? visit->match.arg : NULL,
-		.token = *visit->token ? visit->token : NULL,
-		.body = visit->body,
-		.body_len = visit->body_len,
-		.peer = peer,
-	};
 	int len;
 
 	describe_peer(connection, peer);
-	tapir_mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_pair, &rq);
-	len = message ? tapir_wire__encode(&rq, message) : -ENOMEM;
+	rq->peer = peer;
+	len = message ? tapir_wire__encode(rq, message) : -ENOMEM;
+	rq->peer = NULL;
 	if (len >= 0)
 		len = send_request(front->opts->control_fd, message, (size_t)len, out);
 	if (message)
 		explicit_bzero(message, 4096); /* the token is at the beginning */
 	free(message);
 	return len;
+}
+
+static const char *or_null(const char *text)
+{
+	return *text ? text : NULL;
+}
+
+void tapir_front__sign(const struct tapir_visit *visit, struct tapir_wire_request *rq)
+{
+	rq->token = or_null(visit->token);
+	rq->cookie = or_null(visit->cookie);
+	rq->csrf = or_null(visit->csrf);
+}
+
+void tapir_front__add_query(struct MHD_Connection *connection, struct tapir_wire_request *rq)
+{
+	tapir_mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_pair, rq);
+}
+
+static int ask(const struct tapir_front *front, struct MHD_Connection *connection,
+	       const struct tapir_visit *visit, int *out)
+{
+	struct tapir_wire_request rq = {
+		.route = (uint16_t)visit->match.id,
+		.path_arg = or_null(visit->match.arg),
+		.body = visit->body,
+		.body_len = visit->body_len,
+	};
+
+	tapir_front__sign(visit, &rq);
+	tapir_front__add_query(connection, &rq);
+	return tapir_front__ask(front, connection, &rq, out);
 }
 
 /* The next message: 0; -EPIPE: the client is gone; -EBADMSG: the answer ends early, or is wrong. */
@@ -261,8 +341,54 @@ static int read_whole(struct answer *a, struct tapir_str *out)
 	return err;
 }
 
+static int read_head(struct answer *a, struct tapir_wire_head *head)
+{
+	struct tapir_wire_reply reply;
+	int err = next(a, &reply);
+
+	if (!err && reply.type != TAPIR_WIRE_HEAD)
+		err = -EBADMSG;
+	if (!err)
+		*head = *reply.head;
+	return err;
+}
+
+static struct answer *new_answer(const struct tapir_front *front, struct MHD_Connection *connection)
+{
+	struct answer *a = malloc(sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->front = front;
+	a->connection = connection;
+	a->client_fd = tapir_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+			       ->connect_fd;
+	a->len = 0;
+	a->fd = -1;
+	return a;
+}
+
+int tapir_front__take(const struct tapir_front *front, struct MHD_Connection *connection, int fd,
+		      struct tapir_wire_head *head, struct tapir_str *body)
+{
+	struct answer *a = new_answer(front, connection);
+	int err;
+
+	if (!a) {
+		close(fd);
+		return -ENOMEM;
+	}
+	a->fd = fd;
+	err = read_head(a, head);
+	if (!err && body)
+		err = read_whole(a, body);
+	free_answer(a);
+	return err;
+}
+
 static enum MHD_Result answer_whole(struct answer *a, const struct tapir_wire_head *head)
 {
+	const struct tapir_front *front = a->front;
 	struct MHD_Connection *connection = a->connection;
 	struct MHD_Response *response;
 	struct tapir_str body = {};
@@ -282,12 +408,13 @@ static enum MHD_Result answer_whole(struct answer *a, const struct tapir_wire_he
 		tapir_str__fini(&body);
 		return MHD_NO;
 	}
-	add_headers(response, head);
+	add_headers(response, front, head);
 	return finish(connection, head->status, response);
 }
 
 static enum MHD_Result answer_stream(struct answer *a, const struct tapir_wire_head *head)
 {
+	const struct tapir_front *front = a->front;
 	struct MHD_Connection *connection = a->connection;
 	struct MHD_Response *response = tapir_mhd.create_response_from_callback(
 		MHD_SIZE_UNKNOWN, TAPIR_WIRE_DATA_BYTES, read_stream, a, free_answer);
@@ -296,41 +423,33 @@ static enum MHD_Result answer_stream(struct answer *a, const struct tapir_wire_h
 		free_answer(a);
 		return MHD_NO;
 	}
-	add_headers(response, head);
+	add_headers(response, front, head);
 	return finish(connection, head->status, response);
 }
 
 static enum MHD_Result pass_on(struct answer *a)
 {
 	struct MHD_Connection *connection = a->connection;
-	struct tapir_wire_reply reply;
 	struct tapir_wire_head head;
-	int err = next(a, &reply);
+	int err = read_head(a, &head);
 
-	if (!err && reply.type != TAPIR_WIRE_HEAD)
-		err = -EBADMSG;
 	if (err) {
 		free_answer(a);
 		return err == -EPIPE ? MHD_NO
 				     : tapir_front__refuse(connection, MHD_HTTP_BAD_GATEWAY,
 							   "the agent gave no answer", NULL);
 	}
-	head = *reply.head;
 	return head.is_streamed ? answer_stream(a, &head) : answer_whole(a, &head);
 }
 
 enum MHD_Result tapir_front__answer(struct tapir_front *front, struct MHD_Connection *connection,
 				    const struct tapir_visit *visit)
 {
-	struct answer *a = malloc(sizeof(*a));
+	struct answer *a = new_answer(front, connection);
 	int err;
 
 	if (!a)
 		return MHD_NO;
-	a->connection = connection;
-	a->client_fd = tapir_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
-			       ->connect_fd;
-	a->len = 0;
 	err = ask(front, connection, visit, &a->fd);
 	if (!err)
 		return pass_on(a);

@@ -3,6 +3,7 @@
 #include "serve/front_checks.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -136,4 +137,43 @@ size_t tapir_front__unescape(char *text)
 	}
 	*out = '\0';
 	return (size_t)(out - text);
+}
+
+/* ---- forms ---------------------------------------------------------------------------------- */
+
+static char *decode_field(char *text)
+{
+	for (char *p = text; *p; p++)
+		if (*p == '+')
+			*p = ' ';
+	tapir_front__unescape(text);
+	return text;
+}
+
+int tapir_front__parse_form(char *text, struct tapir_wire_pair *out, size_t max)
+{
+	size_t cnt = 0;
+	char *field, *value;
+
+	while ((field = strsep(&text, "&"))) {
+		value = strchr(field, '=');
+		if (!value || !value[1] || value == field)
+			continue;
+		*value++ = '\0';
+		if (cnt == max)
+			return -E2BIG;
+		out[cnt++] = (struct tapir_wire_pair){.name = decode_field(field),
+						      .value = decode_field(value)};
+	}
+	return (int)cnt;
+}
+
+bool tapir_front__is_local_path(const char *path)
+{
+	if (*path != '/' || path[1] == '/')
+		return false;
+	for (const char *p = path; *p; p++)
+		if (*p <= ' ' || *p > '~' || *p == '\\')
+			return false;
+	return true;
 }

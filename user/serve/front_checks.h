@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/vec.h"
+#include "serve/wire.h"
 
 /*
  * Whether a Host header names the agent: a numeric address, localhost, or one of hosts. What else
@@ -29,5 +30,14 @@ bool tapir_front__token(const char *authorization, char *out, size_t size);
 
 /* %XX decoded in place, except %00; a '%' without two digits stays. Returns the length. */
 size_t tapir_front__unescape(char *text);
+
+/*
+ * The fields of a form (application/x-www-form-urlencoded), decoded in place; those without a value
+ * are left out. Their number, or -E2BIG.
+ */
+int tapir_front__parse_form(char *text, struct tapir_wire_pair *out, size_t max);
+
+/* Whether a page's path may be where a browser is sent to: of this agent, and plain. */
+bool tapir_front__is_local_path(const char *path);
 
 #endif

@@ -5,7 +5,9 @@
 
 #include <pthread.h>
 
+#include "base/str.h"
 #include "serve/front.h"
+#include "serve/logins.h"
 #include "serve/mhd.h"
 #include "serve/route.h"
 #include "serve/tokens.h"
@@ -25,8 +27,12 @@ struct tapir_front {
 
 /* A request while it arrives. */
 struct tapir_visit {
-	struct tapir_route_match match;
+	const struct tapir_front_page *page; /* NULL: a resource, match.id */
+	struct tapir_route_match match;	     /* its argument, of a page, too */
+	char url[TAPIR_ROUTE_ARG_BYTES]; /* path of a page; "": it is too long to come back to */
 	char token[TAPIR_TOKEN_MAX_BYTES];
+	char cookie[TAPIR_COOKIE_DIGITS + 1];
+	char csrf[TAPIR_CSRF_DIGITS + 1];
 	char *body;
 	size_t body_len;
 };
@@ -35,8 +41,62 @@ struct tapir_visit {
 enum MHD_Result tapir_front__answer(struct tapir_front *front, struct MHD_Connection *connection,
 				    const struct tapir_visit *visit);
 
+/* ---- requests of the agent ------------------------------------------------------------------ */
+
+/* Credentials of the visitor into rq. Texts are borrowed. */
+void tapir_front__sign(const struct tapir_visit *visit, struct tapir_wire_request *rq);
+/* Query parameters, likewise; more than fit are seen by tapir_wire__encode. */
+void tapir_front__add_query(struct MHD_Connection *connection, struct tapir_wire_request *rq);
+/* *out: where its answer comes. 0, -E2BIG or another -errno. */
+int tapir_front__ask(const struct tapir_front *front, struct MHD_Connection *connection,
+		     struct tapir_wire_request *rq, int *out);
+/*
+ * The answer as a whole; body: NULL: its head alone. Closes fd, which the agent sees. 0; -EPIPE:
+ * the client is gone; -EBADMSG: the answer ends early, or is wrong.
+ */
+int tapir_front__take(const struct tapir_front *front, struct MHD_Connection *connection, int fd,
+		      struct tapir_wire_head *head, struct tapir_str *body);
+
+/* ---- answers to the client ------------------------------------------------------------------ */
+
+/* An answer of this process's own. */
+struct tapir_front_reply {
+	unsigned status, retry_s;
+	enum tapir_mime mime;
+	const char *policy;   /* Content-Security-Policy */
+	const char *location; /* NULL: none */
+	const char *cookie;   /* of a login; "-": removed; NULL: as it is */
+	const char *data;
+	size_t len;
+	bool is_static; /* data is part of the program, and browsers may keep it */
+};
+
+enum MHD_Result tapir_front__send(const struct tapir_front *front,
+				  struct MHD_Connection *connection,
+				  const struct tapir_front_reply *reply);
+
 /* {"error": text} with this status; allow: header of 405, or NULL. */
 enum MHD_Result tapir_front__refuse(struct MHD_Connection *connection, unsigned status,
 				    const char *text, const char *allow);
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+struct tapir_front_page;
+
+/* 0; -ENOENT: no such page; -EOPNOTSUPP: it has other methods. As tapir_route__find. */
+int tapir_front_page__find(const char *method, const char *path, struct tapir_route_match *match,
+			   const struct tapir_front_page **out);
+/* Whether only a page of the agent may lead to it: it does something, or is part of a page. */
+bool tapir_front_page__is_inner(const struct tapir_front_page *page);
+enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
+					 struct MHD_Connection *connection,
+					 const struct tapir_visit *visit);
+
+#define TAPIR_FRONT_NAME_BYTES 32
+
+bool tapir_front__has_tls(const struct tapir_front_opts *opts);
+/* Agents on one host have different cookies: these know no ports. */
+void tapir_front__cookie_name(const struct tapir_front_opts *opts,
+			      char name[TAPIR_FRONT_NAME_BYTES]);
 
 #endif

@@ -70,20 +70,18 @@ static void add_param(struct tapir_json *j, const struct tapir_param *p)
 }
 
 /* "{pid}" of the path. */
-static void add_path_param(struct tapir_json *j, const char *path)
+static void add_path_params(struct tapir_json *j, const char *path)
 {
-	const char *open = strchr(path, '{');
-
-	if (!open)
-		return;
-	tapir_json__open(j, NULL, '{');
-	tapir_json__strn(j, "name", open + 1, strcspn(open + 1, "}"));
-	tapir_json__str(j, "in", "path");
-	tapir_json__bool(j, "required", true);
-	tapir_json__open(j, "schema", '{');
-	tapir_json__str(j, "type", "string");
-	tapir_json__close(j, '}');
-	tapir_json__close(j, '}');
+	for (const char *open = path; (open = strchr(open, '{')); open++) {
+		tapir_json__open(j, NULL, '{');
+		tapir_json__strn(j, "name", open + 1, strcspn(open + 1, "}"));
+		tapir_json__str(j, "in", "path");
+		tapir_json__bool(j, "required", true);
+		tapir_json__open(j, "schema", '{');
+		tapir_json__str(j, "type", "string");
+		tapir_json__close(j, '}');
+		tapir_json__close(j, '}');
+	}
 }
 
 static void add_body(struct tapir_json *j, const struct tapir_route *r)
@@ -130,7 +128,7 @@ static void add_operation(struct tapir_json *j, const struct tapir_route *r)
 	tapir_json__str(j, "x-tapir-role",
 			r->role ? tapir_role__name((unsigned)r->role - 1) : "none");
 	tapir_json__open(j, "parameters", '[');
-	add_path_param(j, r->path);
+	add_path_params(j, r->path);
 	for (size_t t = 0; t < TAPIR_ROUTE_MAX_TABLES && r->params[t]; t++)
 		for (const struct tapir_param *p = r->params[t]; p->name; p++)
 			add_param(j, p);

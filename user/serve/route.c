@@ -131,6 +131,37 @@ const struct tapir_route tapir_routes[TAPIR_ROUTE_CNT] = {
 					.mime = TAPIR_MIME_BINARY,
 					.what = "Ends a recording, answers with it and removes it.",
 					.params = {tapir_params_format}},
+	[TAPIR_ROUTE_SESSION_FINDINGS] =
+		{.method = "GET",
+		 .path = "/v1/sessions/{id}/findings",
+		 .role = TAPIR_ROLE_VIEW,
+		 .mime = TAPIR_MIME_JSON,
+		 .what = "What is wrong with the processes of a recording that has ended, ranked."},
+	[TAPIR_ROUTE_SESSION_VIEW] =
+		{.method = "GET",
+		 .path = "/v1/sessions/{id}/views/{view}",
+		 .role = TAPIR_ROLE_VIEW,
+		 .mime = TAPIR_MIME_JSON,
+		 .what = "One question, answered by a recording that has ended.",
+		 .params = {tapir_params_view}},
+	[TAPIR_ROUTE_WHOAMI] = {.method = "GET",
+				.path = "/v1/whoami",
+				.role = TAPIR_ROLE_VIEW,
+				.mime = TAPIR_MIME_JSON,
+				.what = "Name and role of the caller, and what its forms carry."},
+	[TAPIR_ROUTE_LOGIN] =
+		{.method = "POST",
+		 .path = "/v1/login",
+		 .role = TAPIR_ROLE_VIEW,
+		 .is_action = true,
+		 .mime = TAPIR_MIME_JSON,
+		 .what = "Turns the token of the request into a cookie, for 12 hours."},
+	[TAPIR_ROUTE_LOGOUT] = {.method = "POST",
+				.path = "/v1/logout",
+				.role = TAPIR_ROLE_VIEW,
+				.is_action = true,
+				.mime = TAPIR_MIME_JSON,
+				.what = "Ends the login of the request's cookie."},
 	[TAPIR_ROUTE_METRICS] = {.method = "GET",
 				 .path = "/metrics",
 				 .role = TAPIR_ROLE_VIEW,
@@ -154,16 +185,26 @@ const struct tapir_route tapir_routes[TAPIR_ROUTE_CNT] = {
 		 .params = {tapir_params_target, tapir_params_counters}},
 };
 
+/* After those before it, with a slash between them. */
+static bool add_arg(char *arg, const char *text, size_t text_len)
+{
+	size_t len = strlen(arg);
+
+	if (len + text_len + 2 > TAPIR_ROUTE_ARG_BYTES)
+		return false;
+	snprintf(arg + len, TAPIR_ROUTE_ARG_BYTES - len, "%s%.*s", len ? "/" : "", (int)text_len,
+		 text);
+	return true;
+}
+
 /* Compares one segment of the template with one of the path; both are moved behind it. */
 static bool take_segment(const char **template, const char **path, char *arg)
 {
 	size_t template_len = strcspn(*template, "/"), path_len = strcspn(*path, "/");
 
 	if (**template == '{') {
-		if (!path_len || path_len >= TAPIR_ROUTE_ARG_BYTES)
+		if (!path_len || !add_arg(arg, *path, path_len))
 			return false;
-		memcpy(arg, *path, path_len);
-		arg[path_len] = '\0';
 	} else if (template_len != path_len || memcmp(*template, *path, path_len)) {
 		return false;
 	}
@@ -172,7 +213,7 @@ static bool take_segment(const char **template, const char **path, char *arg)
 	return true;
 }
 
-static bool is_path(const char *template, const char *path, char *arg)
+bool tapir_route__is_path(const char *template, const char *path, char *arg)
 {
 	*arg = '\0';
 	while (*template == '/' && *path == '/') {
@@ -184,23 +225,28 @@ static bool is_path(const char *template, const char *path, char *arg)
 	return !*template && !*path;
 }
 
+void tapir_route__allow(struct tapir_route_match *match, const char *method)
+{
+	size_t len = strlen(match->allowed);
+
+	snprintf(match->allowed + len, sizeof(match->allowed) - len, "%s%s", len ? ", " : "",
+		 method);
+}
+
 int tapir_route__find(const char *method, const char *path, struct tapir_route_match *out)
 {
-	size_t len = 0;
-
 	*out = (struct tapir_route_match){};
 	for (size_t i = 0; i < TAPIR_ROUTE_CNT; i++) {
 		const struct tapir_route *r = &tapir_routes[i];
 
-		if (!is_path(r->path, path, out->arg))
+		if (!tapir_route__is_path(r->path, path, out->arg))
 			continue;
 		out->id = (enum tapir_route_id)i;
 		if (!strcmp(r->method, method))
 			return 0;
-		len += (size_t)snprintf(out->allowed + len, sizeof(out->allowed) - len, "%s%s",
-					len ? ", " : "", r->method);
+		tapir_route__allow(out, r->method);
 	}
-	return len ? -EOPNOTSUPP : -ENOENT;
+	return *out->allowed ? -EOPNOTSUPP : -ENOENT;
 }
 
 const struct tapir_param *tapir_route__param(const struct tapir_route *route, const char *name)

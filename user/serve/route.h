@@ -34,6 +34,11 @@ enum tapir_route_id {
 	TAPIR_ROUTE_METRICS,
 	TAPIR_ROUTE_EVENTS,
 	TAPIR_ROUTE_COUNTERS,
+	TAPIR_ROUTE_WHOAMI,
+	TAPIR_ROUTE_LOGIN,
+	TAPIR_ROUTE_LOGOUT,
+	TAPIR_ROUTE_SESSION_FINDINGS,
+	TAPIR_ROUTE_SESSION_VIEW,
 	TAPIR_ROUTE_CNT,
 };
 
@@ -61,7 +66,8 @@ struct tapir_param {
 #define TAPIR_ROUTE_MAX_TABLES 4
 
 struct tapir_route {
-	const char *method, *path;   /* "{x}" in path is one segment: the path's argument */
+	/* "{x}" in path is one segment: the path's argument; two of them make "FIRST/SECOND" */
+	const char *method, *path;
 	enum tapir_client_role role; /* at least */
 	bool has_body;		     /* JSON with the same parameters */
 	bool is_action;		     /* it starts, ends or removes something: logged */
@@ -82,6 +88,12 @@ struct tapir_route_match {
 
 /* 0; -ENOENT: no such path; -EOPNOTSUPP: it has other methods. */
 int tapir_route__find(const char *method, const char *path, struct tapir_route_match *out);
+
+/* Whether a path is of a template; the argument goes to arg, TAPIR_ROUTE_ARG_BYTES. */
+bool tapir_route__is_path(const char *template, const char *path, char *arg);
+
+/* One more method of a path. */
+void tapir_route__allow(struct tapir_route_match *match, const char *method);
 
 /* NULL: this route has no such parameter. */
 const struct tapir_param *tapir_route__param(const struct tapir_route *route, const char *name);

@@ -42,6 +42,8 @@ void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir
 	tapir_json__str(j, "id", s->id);
 	tapir_json__str(j, "owner", s->owner);
 	tapir_json__str(j, "target", s->target);
+	tapir_json__u64(j, "pid", s->target_pid);
+	tapir_json__u64(j, "started", s->started);
 	tapir_json__str(j, "created", s->utc);
 	tapir_json__str(j, "state", tapir_session_state__name(s->state));
 	tapir_json__str(j, "error", *p->error ? p->error : NULL);
@@ -140,6 +142,8 @@ static void read_description(const struct tapir_agent *agent, struct tapir_sessi
 	copy_text(root, "owner", s->owner, sizeof(s->owner));
 	copy_text(root, "target", s->target, sizeof(s->target));
 	copy_text(root, "created", s->utc, sizeof(s->utc));
+	s->target_pid = (uint32_t)json_integer_value(json_object_get(root, "pid"));
+	s->started = (uint64_t)json_integer_value(json_object_get(root, "started"));
 	state = json_string_value(json_object_get(root, "state"));
 	s->state = state && !strcmp(state, "finished") ? TAPIR_SESSION_FINISHED : TAPIR_SESSION_CUT;
 	json_decref(root);

@@ -173,6 +173,8 @@ static void describe(struct tapir_session_entry *s, const struct tapir_ask *ask,
 			 ask->pids.cnt > 1 ? " and others" : "");
 	else
 		snprintf(s->target, sizeof(s->target), "comm %.100s", ask->comms.data[0]);
+	s->target_pid = ask->pids.cnt ? ask->pids.data[0] : 0;
+	s->started = ask->started;
 	s->lease_ns = ask->lease_ns;
 	s->touched_ns = tapir_clock__now_ns();
 }
@@ -238,25 +240,49 @@ static void begin(struct tapir_agent *agent, const struct tapir_ask *ask,
 
 /* ---- hand out ------------------------------------------------------------------------------- */
 
-/* true: the socket belongs to the task. */
-static bool hand_out(struct tapir_agent *agent, struct tapir_session_entry *s, const char *format,
-		     int fd)
+/* A task that reads the trace. true: the socket belongs to it. */
+static bool start_reader(struct tapir_agent *agent, const struct tapir_session_entry *s,
+			 struct tapir_task *task, int fd)
 {
-	char name[32];
-	struct tapir_task task = {.run = tapir_task__trace, .format = format, .trace_fd = s->fd};
 	int err;
 
 	if (s->state == TAPIR_SESSION_FAILED) {
 		(void)tapir_answer__error(fd, 409, s->page->error, MSG_DONTWAIT);
 		return false;
 	}
-	snprintf(name, sizeof(name), "tapir-%s", s->id);
-	task.path_arg = name;
-	err = tapir_agent__start_task(agent, fd, &task.trace_fd, false, task.run, &task);
+	task->trace_fd = s->fd;
+	err = tapir_agent__start_task(agent, fd, &task->trace_fd, false, task->run, task);
 	if (err > 0)
 		return true;
 	(void)tapir_answer__error(fd, 503, "as many requests run as the agent permits",
 				  MSG_DONTWAIT);
+	return false;
+}
+
+static bool hand_out(struct tapir_agent *agent, const struct tapir_session_entry *s,
+		     const char *format, int fd)
+{
+	char name[32];
+	struct tapir_task task = {.run = tapir_task__trace, .format = format, .path_arg = name};
+
+	snprintf(name, sizeof(name), "tapir-%s", s->id);
+	return start_reader(agent, s, &task, fd);
+}
+
+/* What a report says of a trace that is complete. */
+static bool report(struct tapir_agent *agent, const struct tapir_session_entry *s,
+		   const struct tapir_wire_request *rq, const struct tapir_ask *ask, int fd)
+{
+	const char *slash = strchr(rq->path_arg, '/');
+	struct tapir_task task = {.run = slash ? tapir_task__trace_view
+					       : tapir_task__trace_findings,
+				  .ask = ask,
+				  .path_arg = slash ? slash + 1 : ""};
+	int err = tapir_task__check(&task);
+
+	if (!err)
+		return start_reader(agent, s, &task, fd);
+	(void)tapir_answer__diag(fd, tapir_answer__status(err), MSG_DONTWAIT);
 	return false;
 }
 
@@ -338,12 +364,14 @@ void tapir_sessions__check_leases(struct tapir_agent *agent)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* all.cnt: none that the caller may see. */
+/* all.cnt: none that the caller may see. path_arg: "ID" or "ID/VIEW". */
 static size_t find(const struct tapir_agent *agent, const struct tapir_caller *caller,
-		   const char *id)
+		   const char *path_arg)
 {
+	char id[TAPIR_SESSION_ID_DIGITS + 2];
 	size_t at = 0;
 
+	snprintf(id, sizeof(id), "%.*s", (int)strcspn(path_arg, "/"), path_arg);
 	while (at < agent->sessions->all.cnt &&
 	       (strcmp(agent->sessions->all.data[at].id, id) != 0 ||
 		!may_see(caller, &agent->sessions->all.data[at])))
@@ -352,8 +380,10 @@ static size_t find(const struct tapir_agent *agent, const struct tapir_caller *c
 }
 
 static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_request *rq,
-		       const char *format, size_t at, int fd)
+		       const struct tapir_ask *ask, size_t at, int fd)
 {
+	/* Of the table: what the client asked for goes with its request. */
+	const char *format = ask->format ? tapir_answer_format__find(ask->format)->name : NULL;
 	struct tapir_session_entry *s = &agent->sessions->all.data[at];
 
 	s->touched_ns = tapir_clock__now_ns();
@@ -367,6 +397,12 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 			return hand_out(agent, s, format, fd);
 		(void)tapir_answer__error(fd, 409, "the recording has not ended", MSG_DONTWAIT);
 		return false;
+	case TAPIR_ROUTE_SESSION_FINDINGS:
+	case TAPIR_ROUTE_SESSION_VIEW:
+		if (!s->pid)
+			return report(agent, s, rq, ask, fd);
+		(void)tapir_answer__error(fd, 409, "the recording has not ended", MSG_DONTWAIT);
+		return false;
 	default:
 		answer_one(fd, 200, s);
 		return false;
@@ -376,8 +412,6 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_request *rq,
 			    const struct tapir_ask *ask, const struct tapir_caller *caller, int fd)
 {
-	/* Of the table: what the client asked for goes with its request. */
-	const char *format = ask->format ? tapir_answer_format__find(ask->format)->name : NULL;
 	size_t at;
 
 	if (rq->route == TAPIR_ROUTE_SESSIONS) {
@@ -390,7 +424,7 @@ bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_r
 	}
 	at = find(agent, caller, rq->path_arg ? rq->path_arg : "");
 	if (at < agent->sessions->all.cnt)
-		return handle_one(agent, rq, format, at, fd);
+		return handle_one(agent, rq, ask, at, fd);
 	(void)tapir_answer__error(fd, 404, "no such session", MSG_DONTWAIT);
 	return false;
 }

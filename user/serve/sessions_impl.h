@@ -19,6 +19,8 @@ struct tapir_session_entry {
 	char id[TAPIR_SESSION_ID_DIGITS + 1];
 	char owner[TAPIR_TOKEN_NAME_BYTES];
 	char target[128];
+	uint32_t target_pid; /* the first; 0: by name */
+	uint64_t started;    /* of that process, as the client stated it; 0: it did not */
 	char utc[24];
 	enum tapir_session_state state;
 	struct tapir_session_page *page; /* shared with the recording */

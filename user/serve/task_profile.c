@@ -57,7 +57,7 @@ int tapir_task__check(const struct tapir_task *task)
 					task->path_arg);
 	if (task->run == tapir_task__stacks && task->ask->pids.cnt == 0)
 		return tapir_diag__fail(-EINVAL, "pid: a process is required");
-	if (task->run == tapir_task__view)
+	if (task->run == tapir_task__view || task->run == tapir_task__trace_view)
 		err = add_view(task, &view);
 	tapir_str__fini(&view);
 	if (err || !tapir_task__records(task))
@@ -313,19 +313,34 @@ static int send_output(const char *const *argv, int input_fd, int client_fd)
 		   : tapir_task__send_json(client_fd, out.data, out.len);
 }
 
-int tapir_task__view(void *ctx, int client_fd)
+static int send_view(const struct tapir_task *task, int fd, int client_fd)
 {
-	const struct tapir_task *task = ctx;
-	struct tapir_str view = {};
-	int fd = make_trace(task, client_fd);
+	const char *argv[8] = {"report", "--json", "-", "--view"};
+	struct tapir_str view = {}, top = {};
 
-	if (fd < 0)
-		return fd;
 	if (add_view(task, &view))
 		return tapir_answer__diag(client_fd, 400, 0);
-	return send_output(
-		(const char *const[]){"report", "--json", "--view", view.data, "-", NULL}, fd,
-		client_fd);
+	argv[4] = view.data;
+	if (task->ask->top) {
+		tapir_str__addf(&top, "%llu", (unsigned long long)task->ask->top);
+		argv[5] = "--top";
+		argv[6] = top.data;
+	}
+	return send_output(argv, fd, client_fd);
+}
+
+int tapir_task__view(void *ctx, int client_fd)
+{
+	int fd = make_trace(ctx, client_fd);
+
+	return fd < 0 ? fd : send_view(ctx, fd, client_fd);
+}
+
+int tapir_task__trace_view(void *ctx, int client_fd)
+{
+	const struct tapir_task *task = ctx;
+
+	return send_view(task, task->trace_fd, client_fd);
 }
 
 int tapir_task__counters(void *ctx, int client_fd)
@@ -362,19 +377,16 @@ int tapir_task__stacks(void *ctx, int client_fd)
 }
 
 /* The first lines of a report, without its tables. */
-int tapir_task__findings(void *ctx, int client_fd)
+static int send_findings(int fd, int client_fd)
 {
 	static const char *const argv[] = {"report", "--json", "-", NULL};
 	static const char *const kept[] = {"headline", "finding",  "findings", "utc",
 					   "cpus",     "complete", NULL};
-	int fd = make_trace(ctx, client_fd), err;
 	struct tapir_str out = {};
 	json_t *report, *answer;
 	char *text;
+	int err = tapir_task__capture(argv, fd, 0, &out);
 
-	if (fd < 0)
-		return fd;
-	err = tapir_task__capture(argv, fd, 0, &out);
 	if (err)
 		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
 	report = json_loadb(out.data, out.len, 0, NULL);
@@ -383,4 +395,18 @@ int tapir_task__findings(void *ctx, int client_fd)
 		json_object_set(answer, kept[i], json_object_get(report, kept[i]));
 	text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
 	return tapir_task__send_json(client_fd, text, text ? strlen(text) : 0);
+}
+
+int tapir_task__findings(void *ctx, int client_fd)
+{
+	int fd = make_trace(ctx, client_fd);
+
+	return fd < 0 ? fd : send_findings(fd, client_fd);
+}
+
+int tapir_task__trace_findings(void *ctx, int client_fd)
+{
+	const struct tapir_task *task = ctx;
+
+	return send_findings(task->trace_fd, client_fd);
 }

@@ -175,6 +175,35 @@ static int take_single(struct tapir_tokens *t, char *text, size_t len)
 	return 0;
 }
 
+/* A token that was there before keeps what its open pages carry. */
+static int name_csrf(struct tapir_token *token, const struct tapir_token *old, size_t old_cnt)
+{
+	for (size_t i = 0; i < old_cnt; i++)
+		if (!strcmp(old[i].text, token->text)) {
+			memcpy(token->csrf, old[i].csrf, sizeof(token->csrf));
+			return 0;
+		}
+	return tapir_token__random(token->csrf, TAPIR_CSRF_DIGITS);
+}
+
+static int take_text(struct tapir_tokens *t, char *text, size_t len)
+{
+	struct tapir_token *old = malloc(TAPIR_TOKENS_MAX * sizeof(*old));
+	size_t old_cnt = t->cnt;
+	int err;
+
+	if (!old)
+		return -ENOMEM;
+	memcpy(old, t->data, TAPIR_TOKENS_MAX * sizeof(*old));
+	err = t->is_single ? take_single(t, text, len)
+			   : tapir_tokens__parse(text, len, t->path, t->data, &t->cnt);
+	for (size_t i = 0; !err && i < t->cnt; i++)
+		err = name_csrf(&t->data[i], old, old_cnt);
+	explicit_bzero(old, TAPIR_TOKENS_MAX * sizeof(*old));
+	free(old);
+	return err;
+}
+
 static int load(struct tapir_tokens *t)
 {
 	tapir_autofree char *text = NULL;
@@ -184,8 +213,7 @@ static int load(struct tapir_tokens *t)
 
 	if (err)
 		return err;
-	err = t->is_single ? take_single(t, text, len)
-			   : tapir_tokens__parse(text, len, t->path, t->data, &t->cnt);
+	err = take_text(t, text, len);
 	explicit_bzero(text, len);
 	t->file_key = key; /* a wrong file is reported once */
 	return err;
@@ -288,11 +316,13 @@ int tapir_tokens__reload(struct tapir_tokens *t)
 
 /* ---- comparison ----------------------------------------------------------------------------- */
 
-/* Takes as long whatever is equal; lengths are not secret. */
-static bool is_equal(const char *a, const char *b, size_t len)
+bool tapir_token__is_equal(const char *a, const char *b)
 {
 	volatile unsigned char difference = 0;
+	size_t len = strlen(a);
 
+	if (strlen(b) != len)
+		return false;
 	for (size_t i = 0; i < len; i++)
 		difference |= (unsigned char)(a[i] ^ b[i]);
 	return !difference;
@@ -302,14 +332,10 @@ const struct tapir_token *tapir_tokens__find(const struct tapir_tokens *t, const
 					     int64_t now_s)
 {
 	const struct tapir_token *found = NULL;
-	size_t len = strlen(text);
 
-	for (size_t i = 0; i < t->cnt; i++) {
-		const struct tapir_token *token = &t->data[i];
-
-		if (strlen(token->text) == len && is_equal(token->text, text, len) && !found)
-			found = token;
-	}
+	for (size_t i = 0; i < t->cnt; i++)
+		if (tapir_token__is_equal(t->data[i].text, text) && !found)
+			found = &t->data[i];
 	return found && found->expires_s && found->expires_s <= now_s ? NULL : found;
 }
 

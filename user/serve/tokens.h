@@ -12,6 +12,7 @@
 #ifndef TAPIR_USER_TOKENS_H
 #define TAPIR_USER_TOKENS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,12 +22,14 @@
 #define TAPIR_TOKEN_MAX_BYTES  512
 #define TAPIR_TOKEN_NAME_BYTES 64
 #define TAPIR_TOKENS_MAX       256
+#define TAPIR_CSRF_DIGITS      32
 
 struct tapir_token {
 	char name[TAPIR_TOKEN_NAME_BYTES];
 	enum tapir_client_role role;
 	int64_t expires_s; /* UTC; 0: never */
 	char text[TAPIR_TOKEN_MAX_BYTES];
+	char csrf[TAPIR_CSRF_DIGITS + 1]; /* that its forms carry; random for each agent */
 };
 
 struct tapir_tokens;
@@ -57,6 +60,9 @@ const struct tapir_token *tapir_tokens__find(const struct tapir_tokens *tokens, 
 /* The content of such a file; on failure out is as it was. -EINVAL with a line. */
 int tapir_tokens__parse(const char *text, size_t len, const char *path, struct tapir_token *out,
 			size_t *cnt);
+
+/* Takes as long whatever is equal; lengths are not secret. */
+bool tapir_token__is_equal(const char *a, const char *b);
 
 /* Bytes 0 to 255, two hexadecimal digits each, that nobody can foresee. 0 or -errno. */
 int tapir_token__random(char *out, size_t digits);

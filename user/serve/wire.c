@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 
 #define MAGIC	0x52575054u /* "TPWR" */
-#define VERSION 1
+#define VERSION 2
 
 enum field_kind {
 	FIELD_PATH_ARG = 1,
@@ -18,6 +18,7 @@ enum field_kind {
 	FIELD_BODY,
 	FIELD_NAME, /* followed by its VALUE */
 	FIELD_VALUE,
+	FIELD_CSRF,
 };
 
 struct header {
@@ -71,16 +72,19 @@ int tapir_wire__encode(const struct tapir_wire_request *rq, char *out)
 		.magic = MAGIC, .version = VERSION, .route = rq->route, .flags = rq->flags};
 	struct encoder e = {.out = out, .len = sizeof(h)};
 
+	if (rq->pair_cnt > TAPIR_WIRE_MAX_PAIRS) /* as a counter of too many has it */
+		return -E2BIG;
 	put_text(&e, FIELD_PATH_ARG, rq->path_arg);
 	put_text(&e, FIELD_TOKEN, rq->token);
 	put_text(&e, FIELD_COOKIE, rq->cookie);
+	put_text(&e, FIELD_CSRF, rq->csrf);
 	put_text(&e, FIELD_PEER, rq->peer);
 	put(&e, FIELD_BODY, rq->body, rq->body_len, TAPIR_WIRE_MAX_BODY_BYTES + 1);
 	for (size_t i = 0; i < rq->pair_cnt; i++) {
 		put_text(&e, FIELD_NAME, rq->pairs[i].name);
 		put_text(&e, FIELD_VALUE, rq->pairs[i].value);
 	}
-	if (e.failed || rq->pair_cnt > TAPIR_WIRE_MAX_PAIRS)
+	if (e.failed)
 		return -E2BIG;
 	h.field_cnt = e.field_cnt;
 	memcpy(out, &h, sizeof(h));
@@ -127,6 +131,8 @@ static int take_field(struct tapir_wire_request *rq, const struct field *f, cons
 		return take_once(&rq->token, text);
 	case FIELD_COOKIE:
 		return take_once(&rq->cookie, text);
+	case FIELD_CSRF:
+		return take_once(&rq->csrf, text);
 	case FIELD_PEER:
 		return take_once(&rq->peer, text);
 	case FIELD_NAME:

@@ -24,7 +24,7 @@
 #define TAPIR_WIRE_DATA_BYTES	  32768	 /* of a DATA message, at most */
 
 enum tapir_wire_flag {
-	TAPIR_WIRE_IS_FORM = 1, /* the body is a form, not JSON */
+	TAPIR_WIRE_IS_FORM = 1, /* sent by a form of a page: csrf is required */
 };
 
 struct tapir_wire_pair {
@@ -38,6 +38,7 @@ struct tapir_wire_request {
 	const char *path_arg;
 	const char *token;  /* Bearer, or password of Basic */
 	const char *cookie; /* of a login */
+	const char *csrf;   /* of a form, or the header X-Csrf-Token */
 	const char *peer;   /* the client's address; "": a unix socket */
 	const char *body;   /* NUL-terminated after body_len bytes, which may contain NUL */
 	size_t body_len;

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Escaped text, and JSON members as cells. */
+#include "pages/html.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "render/human_units.h"
+
+static void add_text(struct tapir_str *out, const char *text)
+{
+	if (text)
+		tapir_str__add_markup(out, text, strlen(text));
+}
+
+/* One conversion, at format; returns what follows it. */
+static const char *convert(struct tapir_str *out, const char *format, va_list *args)
+{
+	int places = 0;
+
+	if (!strncmp(format, "%llu", 4)) {
+		tapir_str__addf(out, "%llu", va_arg(*args, unsigned long long));
+		return format + 4;
+	}
+	switch (format[1]) {
+	case 's':
+		add_text(out, va_arg(*args, const char *));
+		return format + 2;
+	case 'u':
+		tapir_str__addf(out, "%u", va_arg(*args, unsigned));
+		return format + 2;
+	case '%':
+		tapir_str__addc(out, '%');
+		return format + 2;
+	default:
+		assert(format[1] == '.' && format[3] == 'f');
+		places = format[2] - '0';
+		tapir_str__addf(out, "%.*f", places, va_arg(*args, double));
+		return format + 4;
+	}
+}
+
+void tapir_html__add(struct tapir_str *out, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	while (*format) {
+		size_t len = strcspn(format, "%");
+
+		tapir_str__add(out, format, len);
+		format += len;
+		if (*format)
+			format = convert(out, format, &args);
+	}
+	va_end(args);
+}
+
+/* ---- members -------------------------------------------------------------------------------- */
+
+const char *tapir_member__text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+uint64_t tapir_member__u64(const json_t *object, const char *key)
+{
+	json_int_t value = json_integer_value(json_object_get(object, key));
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+double tapir_member__f64(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+bool tapir_member__is_true(const json_t *object, const char *key)
+{
+	return json_is_true(json_object_get(object, key));
+}
+
+bool tapir_member__is(const json_t *object, const char *key, const char *text)
+{
+	return !strcmp(tapir_member__text(object, key), text);
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+static void add_number(struct tapir_str *out, double value)
+{
+	if (value >= 1e15 || value <= -1e15 || (value < 0.01 && value > -0.01 && value != 0))
+		tapir_str__addf(out, "%.3g", value);
+	else if (value == (double)(int64_t)value)
+		tapir_str__addf(out, "%lld", (long long)value);
+	else
+		tapir_str__addf(out, "%.2f", value);
+}
+
+void tapir_html__cell(struct tapir_str *out, const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (json_is_number(value)) {
+		tapir_str__adds(out, "<td class=\"n\">");
+		add_number(out, json_number_value(value));
+		tapir_str__adds(out, "</td>");
+	} else {
+		tapir_html__add(out, "<td>%s</td>", json_string_value(value));
+	}
+}
+
+static void cell(struct tapir_str *out, const json_t *object, const char *key,
+		 void (*add)(struct tapir_str *out, uint64_t value))
+{
+	tapir_str__adds(out, "<td class=\"n\">");
+	if (json_is_integer(json_object_get(object, key)))
+		add(out, tapir_member__u64(object, key));
+	tapir_str__adds(out, "</td>");
+}
+
+void tapir_html__cell_count(struct tapir_str *out, const json_t *object, const char *key)
+{
+	cell(out, object, key, tapir_human__add_count);
+}
+
+void tapir_html__cell_ns(struct tapir_str *out, const json_t *object, const char *key)
+{
+	cell(out, object, key, tapir_human__add_duration);
+}
+
+void tapir_html__cell_bytes(struct tapir_str *out, const json_t *object, const char *key)
+{
+	cell(out, object, key, tapir_human__add_bytes);
+}

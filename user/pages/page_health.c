@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How the agent is: its own metrics, each with what it means. */
+#include <string.h>
+
+#include "pages/pages_impl.h"
+
+#define HELP "# HELP "
+
+static void add_figure(struct tapir_str *out, const char *name, size_t name_len, const char *what,
+		       size_t what_len, const char *value, size_t value_len)
+{
+	tapir_str__adds(out, "<tr><td>");
+	tapir_str__add_markup(out, what, what_len);
+	tapir_str__adds(out, "</td><td class=\"n\" data-metric=\"");
+	tapir_str__add_markup(out, name, name_len);
+	tapir_str__adds(out, "\">");
+	tapir_str__add_markup(out, value, value_len);
+	tapir_str__adds(out, "</td></tr>\n");
+}
+
+/* "# HELP name text", then "name value": a metric with labels has no row. */
+static void add_metrics(struct tapir_str *out, const char *at)
+{
+	const char *what = NULL, *name = NULL;
+	size_t what_len = 0, name_len = 0;
+
+	while (*at) {
+		size_t len = strcspn(at, "\n"), word = strcspn(at, " \n");
+
+		if (!strncmp(at, HELP, strlen(HELP))) {
+			name = at + strlen(HELP);
+			name_len = strcspn(name, " \n");
+			what = name + name_len + (name[name_len] == ' ');
+			what_len = (size_t)(at + len - what);
+		} else if (name && word == name_len && word < len && !memcmp(at, name, word)) {
+			add_figure(out, name, name_len, what, what_len, at + word + 1,
+				   len - word - 1);
+		}
+		at += len + (at[len] == '\n');
+	}
+}
+
+void tapir_page__health(struct tapir_str *out, const json_t *who, const json_t *health,
+			const char *metrics)
+{
+	const struct tapir_page_frame frame = {
+		.title = "Health of the agent", .here = "/health", .who = who, .has_charts = true};
+
+	tapir_page__begin(out, &frame);
+	tapir_html__add(out,
+			"<p class=\"facts\"><span>%s</span> <span>version %s</span> <span>up %llu "
+			"s</span> <span>%llu recordings now</span></p>\n",
+			tapir_member__text(health, "status"), tapir_member__text(health, "version"),
+			(unsigned long long)tapir_member__u64(health, "uptime_seconds"),
+			(unsigned long long)tapir_member__u64(health, "recordings"));
+	tapir_str__adds(out, "<section id=\"health\"><div class=\"charts\"></div>\n<div "
+			     "class=\"wide\"><table>\n<thead><tr><th>Figure</th><th class=\"n\">Now"
+			     "</th></tr></thead>\n<tbody>\n");
+	add_metrics(out, metrics);
+	tapir_str__adds(out,
+			"</tbody></table></div>\n<p class=\"soft\"><a href=\"/metrics\">All of "
+			"them as Prometheus reads them</a></p></section>\n");
+	tapir_page__end(out);
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a recording says: findings first, then a section for each view. */
+#include <string.h>
+
+#include "pages/pages_impl.h"
+
+#define MAX_FRAMES 64
+
+/* ---- pieces --------------------------------------------------------------------------------- */
+
+static void begin(struct tapir_str *out, const char *id, const char *title, const json_t *view)
+{
+	tapir_html__add(out, "<section id=\"%s\"><h2>%s</h2>\n<p>%s</p>\n", id, title,
+			tapir_member__text(view, "headline"));
+}
+
+static void end(struct tapir_str *out, const json_t *view)
+{
+	const json_t *note;
+	size_t i;
+
+	json_array_foreach(json_object_get(view, "notes"), i, note)
+		tapir_html__add(out, "<p class=\"soft\">%s</p>\n", json_string_value(note));
+	tapir_str__adds(out, "</section>\n");
+}
+
+static void begin_table(struct tapir_str *out, const char *head)
+{
+	tapir_str__addf(out, "<div class=\"wide\"><table>\n<thead><tr>%s</tr></thead>\n<tbody>\n",
+			head);
+}
+
+static void end_table(struct tapir_str *out)
+{
+	tapir_str__adds(out, "</tbody></table></div>\n");
+}
+
+static void add_stack(struct tapir_str *out, const json_t *frames)
+{
+	const json_t *frame;
+	size_t i;
+
+	tapir_str__adds(out, "<ol class=\"stack\">");
+	json_array_foreach(frames, i, frame)
+	{
+		if (i == MAX_FRAMES)
+			break;
+		tapir_html__add(out, "<li>%s</li>", json_string_value(frame));
+	}
+	tapir_str__adds(out, "</ol>\n");
+}
+
+/* ---- sections ------------------------------------------------------------------------------- */
+
+static void add_finding(struct tapir_str *out, const json_t *f)
+{
+	uint64_t severity = tapir_member__u64(f, "severity");
+	const char *view = tapir_member__text(f, "view");
+
+	tapir_html__add(out, "<li class=\"%s\"><strong>%s</strong> <span class=\"soft\">%s</span>",
+			severity >= 60	 ? "high"
+			: severity >= 30 ? "medium"
+					 : "low",
+			tapir_member__text(f, "text"), tapir_member__text(f, "evidence"));
+	if (*view)
+		tapir_html__add(out, " <a href=\"#%s\">%s</a>", view, view);
+	tapir_str__adds(out, "</li>\n");
+}
+
+static void add_findings(struct tapir_str *out, const json_t *findings)
+{
+	const json_t *list = json_object_get(findings, "findings"), *f;
+	size_t i;
+
+	tapir_str__adds(out, "<section id=\"findings\"><h2>Findings</h2>\n");
+	if (json_array_size(list)) {
+		tapir_str__adds(out, "<ol class=\"findings\">\n");
+		json_array_foreach(list, i, f) add_finding(out, f);
+		tapir_str__adds(out, "</ol>\n");
+	} else {
+		tapir_str__adds(out, "<p>Nothing stands out.</p>\n");
+	}
+	tapir_html__add(out, "<p class=\"soft\">%s</p>\n</section>\n",
+			tapir_member__text(findings, "headline"));
+}
+
+static void add_counters(struct tapir_str *out, const json_t *view)
+{
+	const json_t *c;
+	size_t i;
+
+	begin(out, "counters", "Counters", view);
+	begin_table(out, "<th>Counter</th><th class=\"n\">Last</th><th>Unit</th><th>Over time</th>"
+			 "<th class=\"n\">Least</th><th class=\"n\">Most</th>");
+	json_array_foreach(json_object_get(view, "counters"), i, c)
+	{
+		tapir_html__add(out, "<tr><td title=\"%s\">%s %s</td>",
+				tapir_member__text(c, "provider"), tapir_member__text(c, "name"),
+				tapir_member__text(c, "tags"));
+		tapir_html__cell(out, c, "last");
+		tapir_html__cell(out, c, "unit");
+		tapir_str__adds(out, "<td>");
+		tapir_chart__add_points(out, json_object_get(c, "points"));
+		tapir_str__adds(out, "</td>");
+		tapir_html__cell(out, c, "least");
+		tapir_html__cell(out, c, "most");
+		tapir_str__adds(out, "</tr>\n");
+	}
+	end_table(out);
+	end(out, view);
+}
+
+static void add_gc(struct tapir_str *out, const json_t *view, const json_t *session)
+{
+	const json_t *pauses = json_object_get(view, "pauses"), *p;
+	uint64_t duration_ns = (uint64_t)(tapir_member__f64(session, "seconds") * 1e9);
+	size_t i;
+
+	begin(out, "gc", "Garbage collection", view);
+	if (json_array_size(pauses)) {
+		tapir_chart__add_pauses(out, pauses, duration_ns);
+		begin_table(out, "<th class=\"n\">Pause</th><th class=\"n\">At</th><th>What</th>"
+				 "<th>Reason</th><th class=\"n\">Heap after</th>"
+				 "<th class=\"n\">Promoted</th>");
+	}
+	json_array_foreach(pauses, i, p)
+	{
+		if (i == 10) /* the longest; all are in the chart */
+			break;
+		tapir_str__adds(out, "<tr>");
+		tapir_html__cell_ns(out, p, "ns");
+		tapir_html__cell_ns(out, p, "at_ns");
+		tapir_html__cell(out, p, "what");
+		tapir_html__cell(out, p, "reason");
+		tapir_html__cell_bytes(out, p, "after_bytes");
+		tapir_html__cell_bytes(out, p, "promoted_bytes");
+		tapir_str__adds(out, "</tr>\n");
+	}
+	if (json_array_size(pauses))
+		end_table(out);
+	end(out, view);
+}
+
+static void add_jit(struct tapir_str *out, const json_t *view)
+{
+	const json_t *groups = json_object_get(view, "groups"), *g;
+	size_t i;
+
+	begin(out, "jit", "JIT compiler", view);
+	if (json_array_size(groups)) {
+		begin_table(out, "<th>Method</th><th class=\"n\">Compiled</th>"
+				 "<th class=\"n\">Bytes</th><th>Asked for by</th>");
+		json_array_foreach(groups, i, g)
+		{
+			tapir_str__adds(out, "<tr>");
+			tapir_html__cell(out, g, "name");
+			tapir_html__cell_count(out, g, "count");
+			tapir_html__cell_bytes(out, g, "bytes");
+			tapir_html__cell(out, g, "asker");
+			tapir_str__adds(out, "</tr>\n");
+		}
+		end_table(out);
+	}
+	end(out, view);
+}
+
+static void add_exception(struct tapir_str *out, const json_t *e)
+{
+	const json_t *m, *s;
+	size_t i;
+
+	tapir_html__add(out, "<details><summary>%.1f%% %s, %llu times</summary>\n",
+			tapir_member__f64(e, "percent"), tapir_member__text(e, "type"),
+			(unsigned long long)tapir_member__u64(e, "count"));
+	json_array_foreach(json_object_get(e, "messages"), i, m)
+		tapir_html__add(out, "<p>%llu \xc3\x97 <q>%s</q></p>\n",
+				(unsigned long long)tapir_member__u64(m, "count"),
+				tapir_member__text(m, "message"));
+	json_array_foreach(json_object_get(e, "stacks"), i, s)
+		add_stack(out, json_object_get(s, "stack"));
+	tapir_str__adds(out, "</details>\n");
+}
+
+static void add_exceptions(struct tapir_str *out, const json_t *view)
+{
+	const json_t *e;
+	size_t i;
+
+	begin(out, "exceptions", "Exceptions", view);
+	json_array_foreach(json_object_get(view, "exceptions"), i, e) add_exception(out, e);
+	end(out, view);
+}
+
+static void add_waiter(struct tapir_str *out, const json_t *w)
+{
+	const char *by = tapir_member__text(w, "let_go_by");
+
+	tapir_html__add(out, "<p>%llu \xc3\x97 %s%s</p>\n",
+			(unsigned long long)tapir_member__u64(w, "count"),
+			*by ? "released by " : "waited", by);
+	add_stack(out, json_object_get(w, "stack"));
+}
+
+static void add_contention(struct tapir_str *out, const json_t *view)
+{
+	const json_t *lock, *w;
+	size_t i, k;
+
+	begin(out, "contention", "Lock contention", view);
+	json_array_foreach(json_object_get(view, "locks"), i, lock)
+	{
+		tapir_html__add(out, "<details><summary>%.1f%% %s %s, %llu times</summary>\n",
+				tapir_member__f64(lock, "percent"),
+				tapir_member__text(lock, "kind"), tapir_member__text(lock, "label"),
+				(unsigned long long)tapir_member__u64(lock, "count"));
+		json_array_foreach(json_object_get(lock, "waiters"), k, w) add_waiter(out, w);
+		tapir_str__adds(out, "</details>\n");
+	}
+	end(out, view);
+}
+
+static void add_threadpool(struct tapir_str *out, const json_t *view)
+{
+	begin(out, "threadpool", "Thread pool", view);
+	if (tapir_member__u64(view, "queued") || tapir_member__u64(view, "most_workers")) {
+		begin_table(out, "<th class=\"n\">Most workers</th><th class=\"n\">Work items</th>"
+				 "<th class=\"n\">Queued 50%</th><th class=\"n\">Queued 99%</th>"
+				 "<th class=\"n\">Queued, longest</th>");
+		tapir_str__adds(out, "<tr>");
+		tapir_html__cell_count(out, view, "most_workers");
+		tapir_html__cell_count(out, view, "queued");
+		tapir_html__cell_ns(out, view, "queued_p50_ns");
+		tapir_html__cell_ns(out, view, "queued_p99_ns");
+		tapir_html__cell_ns(out, view, "queued_worst_ns");
+		tapir_str__adds(out, "</tr>\n");
+		end_table(out);
+	}
+	end(out, view);
+}
+
+static void add_cpu(struct tapir_str *out, const json_t *view)
+{
+	const json_t *f;
+	size_t i;
+
+	begin(out, "cpu", "CPU", view);
+	begin_table(out, "<th class=\"n\">Self %</th><th class=\"n\">Total %</th><th>Kind</th>"
+			 "<th>Function</th>");
+	json_array_foreach(json_object_get(view, "functions"), i, f)
+	{
+		tapir_html__add(out, "<tr><td class=\"n\">%.1f</td><td class=\"n\">%.1f</td>",
+				tapir_member__f64(f, "self_percent"),
+				tapir_member__f64(f, "total_percent"));
+		tapir_html__cell(out, f, "kind");
+		tapir_html__cell(out, f, "function");
+		tapir_str__adds(out, "</tr>\n");
+	}
+	end_table(out);
+	end(out, view);
+}
+
+void tapir_page__add_results(struct tapir_str *out, const struct tapir_page_results *r)
+{
+	if (r->findings)
+		add_findings(out, r->findings);
+	if (r->counters && json_array_size(json_object_get(r->counters, "counters")))
+		add_counters(out, r->counters);
+	if (r->gc)
+		add_gc(out, r->gc, r->session);
+	if (r->jit)
+		add_jit(out, r->jit);
+	if (r->contention)
+		add_contention(out, r->contention);
+	if (r->exceptions)
+		add_exceptions(out, r->exceptions);
+	if (r->threadpool)
+		add_threadpool(out, r->threadpool);
+	if (r->cpu)
+		add_cpu(out, r->cpu);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Sessions: the list, one of them with what it says, and its flame graph. */
+#include <stdio.h>
+
+#include "pages/pages_impl.h"
+#include "render/human_units.h"
+
+/* As answer_format.c names them; the flame graph has a page. */
+static const char *const formats[] = {"tapir", "speedscope", "nettrace", "folded",
+				      "pprof", "perfscript", "report",	 "flamegraph"};
+
+static bool is_running(const json_t *s)
+{
+	return tapir_member__is(s, "state", "recording") ||
+	       tapir_member__is(s, "state", "stopping");
+}
+
+static void add_button(struct tapir_str *out, const json_t *who, const json_t *s,
+		       const char *action, const char *label)
+{
+	tapir_html__add(out, "<form method=\"post\" action=\"/sessions/%s/%s\">",
+			tapir_member__text(s, "id"), action);
+	tapir_page__add_csrf(out, who);
+	tapir_html__add(out, "<button>%s</button></form>\n", label);
+}
+
+/* A form, so that it works without scripts and takes one control. */
+static void add_download(struct tapir_str *out, const json_t *s)
+{
+	tapir_html__add(out,
+			"<form method=\"get\" action=\"/v1/sessions/%s/trace\">"
+			"<select name=\"format\" aria-label=\"Format\">",
+			tapir_member__text(s, "id"));
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		tapir_html__add(out, "<option>%s</option>", formats[i]);
+	tapir_str__adds(out, "</select> <button>Download</button></form>\n");
+}
+
+static void add_actions(struct tapir_str *out, const json_t *who, const json_t *s)
+{
+	bool may_profile = tapir_page__may_profile(who);
+
+	tapir_str__adds(out, "<div class=\"actions\">");
+	if (is_running(s) && may_profile)
+		add_button(out, who, s, "stop", "Stop");
+	if (!is_running(s) && !tapir_member__is(s, "state", "failed"))
+		add_download(out, s);
+	if (!is_running(s) && may_profile)
+		add_button(out, who, s, "delete", "Delete");
+	tapir_str__adds(out, "</div>");
+}
+
+static void add_session(struct tapir_str *out, const json_t *who, const json_t *s)
+{
+	tapir_html__add(out,
+			"<tr data-session=\"%s\" data-state=\"%s\"><td><a href=\"/sessions/%s\">%s"
+			"</a></td><td>%s</td><td data-figure=\"state\">%s</td><td class=\"n\" "
+			"data-figure=\"seconds\">%.1f</td>",
+			tapir_member__text(s, "id"), tapir_member__text(s, "state"),
+			tapir_member__text(s, "id"), tapir_member__text(s, "target"),
+			tapir_member__text(s, "created"), tapir_member__text(s, "state"),
+			tapir_member__f64(s, "seconds"));
+	tapir_html__cell_count(out, s, "events");
+	tapir_html__cell_count(out, s, "lost");
+	tapir_html__cell_bytes(out, s, "bytes");
+	tapir_html__add(out, "<td>%s</td><td>", tapir_member__text(s, "owner"));
+	add_actions(out, who, s);
+	tapir_str__adds(out, "</td></tr>\n");
+}
+
+void tapir_page__add_sessions(struct tapir_str *out, const json_t *who, const json_t *sessions)
+{
+	tapir_str__adds(out,
+			"<div class=\"wide\"><table id=\"sessions\">\n<thead><tr><th>Target</th>"
+			"<th>Begun (UTC)</th><th>State</th><th class=\"n\">Seconds</th>"
+			"<th class=\"n\">Events</th><th class=\"n\">Lost</th>"
+			"<th class=\"n\">Size</th><th>Owner</th><th><span class=\"hidden\">"
+			"Actions</span></th></tr></thead>\n<tbody>\n");
+	for (size_t i = json_array_size(sessions); i-- > 0;) /* the latest first */
+		add_session(out, who, json_array_get(sessions, i));
+	tapir_str__adds(out, "</tbody></table></div>\n");
+}
+
+void tapir_page__sessions(struct tapir_str *out, const json_t *who, const json_t *sessions)
+{
+	const json_t *list = json_object_get(sessions, "sessions"), *s;
+	struct tapir_page_frame frame = {.title = "Sessions", .here = "/sessions", .who = who};
+	size_t i;
+
+	json_array_foreach(list, i, s) if (is_running(s)) frame.refresh_s = 5;
+	tapir_page__begin(out, &frame);
+	if (json_array_size(list))
+		tapir_page__add_sessions(out, who, list);
+	else
+		tapir_str__adds(out, "<p>None: the page of a <a href=\"/\">process</a> starts "
+				     "one.</p>\n");
+	tapir_page__end(out);
+}
+
+/* ---- one ------------------------------------------------------------------------------------ */
+
+static void add_figure(struct tapir_str *out, const json_t *s, const char *key)
+{
+	tapir_html__add(out, "<div><dt>%s</dt><dd data-figure=\"%s\">", key, key);
+	tapir_human__add_count(out, tapir_member__u64(s, key));
+	tapir_str__adds(out, "</dd></div>\n");
+}
+
+static void add_figures(struct tapir_str *out, const json_t *s)
+{
+	tapir_html__add(out,
+			"<dl class=\"figures\" data-session=\"%s\" data-state=\"%s\">\n<div><dt>"
+			"state</dt><dd data-figure=\"state\">%s</dd></div>\n<div><dt>seconds</dt>"
+			"<dd data-figure=\"seconds\">%.1f</dd></div>\n",
+			tapir_member__text(s, "id"), tapir_member__text(s, "state"),
+			tapir_member__text(s, "state"), tapir_member__f64(s, "seconds"));
+	add_figure(out, s, "events");
+	add_figure(out, s, "samples");
+	add_figure(out, s, "switches");
+	add_figure(out, s, "lost");
+	add_figure(out, s, "bytes");
+	tapir_str__adds(out, "</dl>\n");
+}
+
+static void add_title(const json_t *s, char *title, size_t size)
+{
+	snprintf(title, size, "Recording of %s", tapir_member__text(s, "target"));
+}
+
+void tapir_page__session(struct tapir_str *out, const json_t *who,
+			 const struct tapir_page_results *results)
+{
+	const json_t *s = results->session;
+	const char *error = tapir_member__text(s, "error");
+	char title[160];
+	const struct tapir_page_frame frame = {.title = title,
+					       .here = "/sessions",
+					       .who = who,
+					       .refresh_s = is_running(s) ? 2 : 0};
+
+	add_title(s, title, sizeof(title));
+	tapir_page__begin(out, &frame);
+	tapir_html__add(out, "<p class=\"facts\"><span>begun %s</span> <span>by %s</span>",
+			tapir_member__text(s, "created"), tapir_member__text(s, "owner"));
+	if (tapir_member__u64(s, "pid"))
+		tapir_html__add(out, " <span><a href=\"/processes/%llu\">its process</a></span>",
+				(unsigned long long)tapir_member__u64(s, "pid"));
+	tapir_str__adds(out, "</p>\n");
+	if (*error)
+		tapir_html__add(out, "<p class=\"error\">%s</p>\n", error);
+	add_figures(out, s);
+	add_actions(out, who, s);
+	if (results->findings)
+		tapir_html__add(out,
+				"<p><a class=\"button\" href=\"/sessions/%s/flamegraph\">Flame "
+				"graph</a></p>\n",
+				tapir_member__text(s, "id"));
+	tapir_page__add_results(out, results);
+	tapir_page__end(out);
+}
+
+void tapir_page__flamegraph(struct tapir_str *out, const json_t *who, const json_t *s)
+{
+	char title[160];
+	const struct tapir_page_frame frame = {.title = title, .here = "/sessions", .who = who};
+
+	add_title(s, title, sizeof(title));
+	tapir_page__begin(out, &frame);
+	tapir_html__add(out,
+			"<p class=\"actions\"><a href=\"/sessions/%s\">Back to the recording</a> "
+			"<a href=\"/sessions/%s/flamegraph.svg\">The picture alone</a></p>\n"
+			"<iframe class=\"flamegraph\" sandbox=\"allow-scripts\" title=\"Flame "
+			"graph\" src=\"/sessions/%s/flamegraph.svg\"></iframe>\n",
+			tapir_member__text(s, "id"), tapir_member__text(s, "id"),
+			tapir_member__text(s, "id"));
+	tapir_page__end(out);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pages.h - the agent's pages: documents of its HTTP interface as HTML. They are complete without
+ * scripts; assets/tapir.js keeps them up to date. Pure functions, which run in the process that has
+ * no privileges: documents may contain anything, and a member that is missing or of another type is
+ * left out.
+ *
+ * who: of /v1/whoami; NULL: not signed in. Each function adds a complete page.
+ */
+#ifndef TAPIR_USER_PAGES_H
+#define TAPIR_USER_PAGES_H
+
+#include <jansson.h>
+
+#include "base/str.h"
+
+/* What a finished recording says: /v1/sessions/ID/findings and views; NULL: not known. */
+struct tapir_page_results {
+	const json_t *session;
+	const json_t *findings, *gc, *counters, *jit, *exceptions, *contention, *threadpool, *cpu;
+};
+
+/* Values of the form above the list, as they were asked for; "" or text. */
+struct tapir_page_filter {
+	const char *name, *runtime, *user, *container;
+	bool all;
+};
+
+void tapir_page__processes(struct tapir_str *out, const json_t *who, const json_t *processes,
+			   const struct tapir_page_filter *filter);
+/* sessions: of this process, the latest last. results: of the latest that has ended; may be NULL */
+void tapir_page__process(struct tapir_str *out, const json_t *who, const json_t *process,
+			 const json_t *sessions, const struct tapir_page_results *results);
+void tapir_page__stacks(struct tapir_str *out, const json_t *who, const char *pid,
+			const json_t *stacks);
+void tapir_page__sessions(struct tapir_str *out, const json_t *who, const json_t *sessions);
+void tapir_page__session(struct tapir_str *out, const json_t *who,
+			 const struct tapir_page_results *results);
+void tapir_page__flamegraph(struct tapir_str *out, const json_t *who, const json_t *session);
+/* metrics: the text of /metrics. */
+void tapir_page__health(struct tapir_str *out, const json_t *who, const json_t *health,
+			const char *metrics);
+/* error: "" or why it failed. next: path of a page. */
+void tapir_page__login(struct tapir_str *out, const char *error, const char *next);
+void tapir_page__error(struct tapir_str *out, const json_t *who, unsigned status, const char *text);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pages_impl.h - what pages share: their frame, the role of the reader, and pieces of several. */
+#ifndef TAPIR_USER_PAGES_IMPL_H
+#define TAPIR_USER_PAGES_IMPL_H
+
+#include "pages/html.h"
+#include "pages/pages.h"
+
+struct tapir_page_frame {
+	const char *title;
+	const char *here;   /* path of the entry of the navigation; "": none */
+	const json_t *who;  /* NULL: not signed in */
+	unsigned refresh_s; /* without scripts the page is loaded again after it; 0: it is not */
+	bool has_charts;
+};
+
+void tapir_page__begin(struct tapir_str *out, const struct tapir_page_frame *frame);
+void tapir_page__end(struct tapir_str *out);
+
+/* Whether the reader may attach to processes. */
+bool tapir_page__may_profile(const json_t *who);
+/* The hidden field of every form that changes something. */
+void tapir_page__add_csrf(struct tapir_str *out, const json_t *who);
+
+/* Everything that a recording says, a section for each question. */
+void tapir_page__add_results(struct tapir_str *out, const struct tapir_page_results *results);
+/* A table of sessions with what can be done to each. */
+void tapir_page__add_sessions(struct tapir_str *out, const json_t *who, const json_t *sessions);
+
+/* Pictures of a view, as SVG without style or script. */
+void tapir_chart__add_pauses(struct tapir_str *out, const json_t *pauses, uint64_t duration_ns);
+void tapir_chart__add_points(struct tapir_str *out, const json_t *points);
+
+#endif
