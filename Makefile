@@ -82,7 +82,7 @@ FUSE_BIN   := $(if $(shell $(PKG_CONFIG) --exists fuse3 2>/dev/null && echo yes)
 USDT_LIB   := $(BUILD)/libtapir.a
 USDT_SO    := $(BUILD)/libtapir.so.0
 # A man page of section 3 for each header that programs call.
-MAN3_HEADERS := $(wildcard include/tapir/usdt.h include/tapir/provider.h include/tapir/listener.h include/tapir/counter.h \
+MAN3_HEADERS := $(wildcard include/tapir/usdt.h include/tapir/provider.h include/tapir/listener.h include/tapir/logger.h include/tapir/counter.h \
                 include/tapir/activity.h include/tapir/dynamic.h include/tapir/gc_event_sink.h) usdt/ring/ring_writer.h
 MAN3       := $(MAN3_HEADERS:%.h=$(BUILD)/man3/%.3)
 PUBLIC_HEADERS := $(wildcard include/tapir/*.h) usdt/ring/ring_writer.h
@@ -185,7 +185,7 @@ check-ring-san: ## ring lane tests under address and thread sanitizers
 	$(Q)$(MAKE) --no-print-directory SAN=thread ring-tests
 
 # The same for providers, listeners, counters and activities.
-LIB_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/ring/%,$(wildcard $(patsubst %,tests/unit/test_%.c,provider enablement listener counter activity)))
+LIB_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/ring/%,$(wildcard $(patsubst %,tests/unit/test_%.c,provider enablement listener logger counter activity)))
 
 .PHONY: check-lib-san lib-tests
 check-lib-san: ## libtapir's tests under address and thread sanitizers

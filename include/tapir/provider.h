@@ -196,6 +196,7 @@ enum tapir_session_kind {
 	TAPIR_SESSION_USDT =
 		2, /* some tool has raised a semaphore; which and how many is not known */
 	TAPIR_SESSION_LISTENER = 3, /* listener.h */
+	TAPIR_SESSION_LOGGER = 4,   /* logger.h */
 };
 
 /* A change of what one session asks of a provider. Borrowed for the call. */
@@ -308,6 +309,11 @@ struct tapir_event_record {
 	uint32_t tid;		 /* of the process's pid namespace */
 	const uint8_t *activity; /* 16 bytes, or NULL */
 	const uint8_t *related;
+	/* Of loggers that ask for it: the id is that of the ring lane and of tapir's files. */
+	const uint64_t *stack; /* return addresses, innermost first; NULL: none */
+	uint64_t stack_id;     /* 0: none */
+	uint32_t stack_cnt;
+	uint32_t pad0;
 };
 
 /* ---- firing --------------------------------------------------------------------------- */
@@ -325,7 +331,7 @@ struct tapir_event_record {
 /* An event being written. Uninitialised storage of the caller's. */
 struct tapir_event_write {
 	uint8_t *payload; /* fill all bytes that were asked for, in any order */
-	uint64_t private_words[15];
+	uint64_t private_words[19];
 };
 
 /*

@@ -53,7 +53,7 @@ static void await(const struct seen *seen, uint32_t cnt)
 
 	while (__atomic_load_n(&seen->cnt, __ATOMIC_ACQUIRE) < cnt && time(NULL) < end)
 		nanosleep(&step, NULL);
-	assert_int_equal(seen->cnt, cnt);
+	assert_int_equal(__atomic_load_n(&seen->cnt, __ATOMIC_ACQUIRE), cnt);
 }
 
 static struct tapir_provider *open_shop(tapir_enablement_fn fn, void *ctx)

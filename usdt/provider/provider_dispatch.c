@@ -54,33 +54,17 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
-static void leave(uint32_t idx)
-{
-	__atomic_fetch_sub(&provider_sessions[idx].inside[provider_shard()].cnt, 1,
-			   __ATOMIC_RELEASE);
-}
-
-static int enter(uint32_t idx, const struct event_state *state)
-{
-	__atomic_fetch_add(&provider_sessions[idx].inside[provider_shard()].cnt, 1,
-			   __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&state->wants, __ATOMIC_SEQ_CST) >> idx & 1)
-		return 1;
-	leave(idx);
-	return 0;
-}
-
 /* Room for it in the session. 1: this thread is inside until leave(). */
 static int take_place(uint32_t idx, const struct event_state *state, struct session_write *write)
 {
 	const struct provider_session *s = &provider_sessions[idx];
 
-	if (!enter(idx, state))
+	if (!provider_session__enter(idx, state))
 		return 0;
 	write->kind = prov_load(&provider_kinds[state->table_idx]);
 	if (write->kind && s->ops->reserve(s->ctx, write))
 		return 1;
-	leave(idx);
+	provider_session__leave(idx);
 	return 0;
 }
 
@@ -90,7 +74,7 @@ static void finish(uint32_t idx, struct session_write *write, uint64_t time_ns)
 
 	write->time_ns = time_ns;
 	s->ops->commit(s->ctx, write);
-	leave(idx);
+	provider_session__leave(idx);
 }
 
 int provider_sessions__begin(struct process_write *w, struct tapir_event *event, uint64_t wants,

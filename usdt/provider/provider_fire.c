@@ -46,15 +46,28 @@ static void count_unlisted(const struct tapir_event *event, const struct event_s
 
 /*
  * Where a ring has room for the payload, all sessions inside the process copy it from there when it
- * is committed: what is in the ring is the thread's own until then.
+ * is committed: what is in the ring is the thread's own until then. With loggers, which are called
+ * when the ring has been committed, all copy it from theirs.
  */
 static void begin_process(struct write_state *w, struct event_state *state, const struct ids *ids)
 {
 	uint64_t wants = prov_load(&state->wants);
+	uint64_t loggers = wants & prov_load_acquire(&provider_logger_mask);
 
 	w->process.first.activity = ids->activity;
 	w->process.first.related = ids->related;
 	w->process.first.bytes = w->bytes;
+	if (__builtin_expect(loggers != 0, 0)) {
+		uint8_t *payload =
+			provider_loggers__begin(&w->process, w->event, loggers, w->bytes);
+
+		wants &= ~loggers;
+		if (payload) {
+			w->payload = payload;
+			w->process.others = wants;
+			return;
+		}
+	}
 	if (w->has_ring)
 		w->process.others = wants;
 	else if (provider_sessions__begin(&w->process, w->event, wants, w->bytes))
@@ -72,7 +85,7 @@ static inline __attribute__((always_inline)) int begin(struct tapir_event_write 
 
 	w->payload = NULL;
 	w->has_ring = 0;
-	w->process.others = 0;
+	w->process.others = w->process.loggers = 0;
 	w->process.first_idx = PROVIDER_IN_PROCESS;
 	w->bytes = bytes <= TAPIR_PAYLOAD_BYTES ? (uint32_t)bytes : TAPIR_PAYLOAD_BYTES + 1;
 	w->event = event;
@@ -104,14 +117,21 @@ int tapir_event__begin_with_ids(struct tapir_event_write *write, struct tapir_ev
 	return begin(write, event, bytes, &ids, __builtin_frame_address(0));
 }
 
-void tapir_event__commit(struct tapir_event_write *write)
+static inline __attribute__((always_inline)) void commit(struct write_state *w, const void *frame)
 {
-	struct write_state *w = (struct write_state *)(void *)write;
-
+	if (w->has_ring && w->payload != w->ring.payload)
+		memcpy(w->ring.payload, w->payload, w->bytes);
 	if (w->process.others || w->process.first_idx != PROVIDER_IN_PROCESS)
 		provider_sessions__commit(&w->process, w->event, w->payload);
 	if (w->has_ring)
 		tapir_ring__commit(&w->ring);
+	if (__builtin_expect(w->process.loggers != 0, 0))
+		provider_loggers__commit(&w->process, w->event, w->payload, frame);
+}
+
+void tapir_event__commit(struct tapir_event_write *write)
+{
+	commit((struct write_state *)(void *)write, __builtin_frame_address(0));
 }
 
 void tapir_event__write(struct tapir_event *event, const void *payload, size_t bytes)
@@ -124,5 +144,5 @@ void tapir_event__write(struct tapir_event *event, const void *payload, size_t b
 		return;
 	if (bytes)
 		memcpy(write.payload, payload, bytes);
-	tapir_event__commit(&write);
+	commit((struct write_state *)(void *)&write, __builtin_frame_address(0));
 }

@@ -159,9 +159,10 @@ void provider_session__closed(uint32_t idx);
 /* The hot path: the first session that has room gets a payload to fill; the others copy it. */
 struct process_write {
 	uint64_t others; /* sessions that have not been asked */
+	uint64_t loggers;
 	struct session_write first;
-	uint32_t first_idx; /* PROVIDER_IN_PROCESS: none */
-	uint32_t pad0;
+	uint32_t first_idx;   /* PROVIDER_IN_PROCESS: none */
+	uint32_t logger_slot; /* with loggers: the payload's */
 };
 int provider_sessions__begin(struct process_write *w, struct tapir_event *event, uint64_t wants,
 			     uint32_t bytes);
@@ -169,6 +170,23 @@ void provider_sessions__commit(struct process_write *w, struct tapir_event *even
 			       const uint8_t *payload);
 uint32_t provider_tid(void);
 uint32_t provider_shard(void); /* 0 to 15, for the thread's life */
+
+/* ---- usdt/logger -------------------------------------------------------------------------- */
+
+/* Sessions that are loggers, a bit each. */
+extern uint64_t provider_logger_mask;
+
+/*
+ * Room for a payload that is handed to loggers when all other sessions have it; NULL: they lose the
+ * event, counted. As strict as a signal handler, but for what a logger's function does.
+ */
+uint8_t *provider_loggers__begin(struct process_write *w, const struct tapir_event *event,
+				 uint64_t loggers, uint32_t bytes);
+/* frame: as of tapir_ring__begin_at. */
+void provider_loggers__commit(struct process_write *w, const struct tapir_event *event,
+			      const uint8_t *payload, const void *frame);
+void provider_loggers__forked(void);
+void provider_loggers__fini(void); /* under the lock: no session is open */
 
 /* ---- usdt/counter ------------------------------------------------------------------------- */
 

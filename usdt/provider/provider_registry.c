@@ -299,6 +299,7 @@ int tapir_library__fini(void)
 		provider_poller__stop();
 	if (!err && !provider_list) {
 		provider_counters__fini();
+		provider_loggers__fini();
 		tapir_ring__fini(); /* waits for threads that are about to leave */
 	}
 	provider_unlock();

@@ -42,6 +42,23 @@ extern struct provider_session provider_sessions[PROVIDER_IN_PROCESS];
 /* provider_dispatch.c: in a forked child. */
 void provider_dispatch__forked(void);
 
+static inline void provider_session__leave(uint32_t idx)
+{
+	__atomic_fetch_sub(&provider_sessions[idx].inside[provider_shard()].cnt, 1,
+			   __ATOMIC_RELEASE);
+}
+
+/* 1: the session wants the event, and stays until this thread leaves. */
+static inline int provider_session__enter(uint32_t idx, const struct event_state *state)
+{
+	__atomic_fetch_add(&provider_sessions[idx].inside[provider_shard()].cnt, 1,
+			   __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&state->wants, __ATOMIC_SEQ_CST) >> idx & 1)
+		return 1;
+	provider_session__leave(idx);
+	return 0;
+}
+
 #pragma GCC visibility pop
 
 #endif

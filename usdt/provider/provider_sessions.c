@@ -211,6 +211,8 @@ int provider_session__open(const struct provider_session_ops *ops, void *ctx, ui
 		s->selection_cnt = cnt;
 		s->state = SESSION_OPEN;
 		*idx = (uint32_t)(s - provider_sessions);
+		if (kind == TAPIR_SESSION_LOGGER)
+			__atomic_fetch_or(&provider_logger_mask, 1ull << *idx, __ATOMIC_SEQ_CST);
 		judge_all();
 		provider_poller__wake();
 	} else {
@@ -253,6 +255,7 @@ int provider_session__close(uint32_t idx)
 void provider_session__closed(uint32_t idx)
 {
 	provider_lock();
+	__atomic_fetch_and(&provider_logger_mask, ~(1ull << idx), __ATOMIC_SEQ_CST);
 	if (provider_sessions[idx].state == SESSION_CLOSING)
 		provider_sessions[idx].state = SESSION_FREE;
 	if (!is_any_open()) {
@@ -268,6 +271,7 @@ void provider_session__closed(uint32_t idx)
 void provider_sessions__forked(void)
 {
 	provider_dispatch__forked();
+	provider_loggers__forked();
 	for (uint32_t i = 0; i < PROVIDER_IN_PROCESS; i++) {
 		provider_sessions[i].state = SESSION_FREE;
 		provider_sessions[i].selections = NULL;

@@ -221,6 +221,9 @@ void ring_fork__forked(void); /* for pthread_atfork */
 /* ring_walk.c */
 const struct ring_walk *ring_walk__take(struct ring_writer *w, uint64_t fp);
 void ring_walk__forget(struct ring_writer *w);
+/* Without a writer: into the caller's walk. stack: the calling thread's, 0 in the beginning. */
+const struct ring_walk *ring_walk__once(struct ring_stack *stack, struct ring_walk *walk,
+					uint64_t fp);
 
 /* ring_lines.c */
 struct ring_lines {

@@ -91,7 +91,7 @@ static void walk_alternate(struct ring_walk *walk, const struct ring_stack *stac
 }
 
 static __attribute__((noinline)) const struct ring_walk *
-take(struct ring_writer *w, struct ring_walk *walk, const struct tapir_ring_repair *repair,
+take(struct ring_stack *stack, struct ring_walk *walk, const struct tapir_ring_repair *repair,
      uint64_t fp)
 {
 	uint64_t from = fp;
@@ -101,12 +101,12 @@ take(struct ring_writer *w, struct ring_walk *walk, const struct tapir_ring_repa
 	walk->hash = 0;
 	walk->frame_cnt = walk->flags = walk->is_repaired = 0;
 	walk->repair = repair;
-	if (!w->stack.high)
-		ring_stack__retry(&w->stack, fp);
-	if (ring_stack__holds(&w->stack, fp)) {
-		walk_to(walk, repair, fp, w->stack.high);
+	if (!stack->high)
+		ring_stack__retry(stack, fp);
+	if (ring_stack__holds(stack, fp)) {
+		walk_to(walk, repair, fp, stack->high);
 	} else {
-		walk_alternate(walk, &w->stack, repair, fp);
+		walk_alternate(walk, stack, repair, fp);
 		from = 0;
 	}
 	if (!walk->frame_cnt)
@@ -148,7 +148,13 @@ OWN_MEMORY const struct ring_walk *ring_walk__take(struct ring_writer *w, uint64
 	for (uint32_t way = 0; way < RING_WALK_WAYS; way++)
 		if (set[way].from == fp && set[way].repair == repair && is_same(&set[way]))
 			return &set[way];
-	return take(w, &set[w->next_way++ % RING_WALK_WAYS], repair, fp);
+	return take(&w->stack, &set[w->next_way++ % RING_WALK_WAYS], repair, fp);
+}
+
+const struct ring_walk *ring_walk__once(struct ring_stack *stack, struct ring_walk *walk,
+					uint64_t fp)
+{
+	return take(stack, walk, ring_load_acquire(&ring_process.repair), fp);
 }
 
 /* A new owner of the slot: another stack. */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * logger.h - a function of the program's that receives each selected event on the thread that fires
+ * it: the way into other tracing systems (LTTng-UST, a log, a flight recorder).
+ *
+ *	static void log_event(const struct tapir_event_record *record, void *ctx);
+ *
+ *	const struct tapir_selection all = {"Demo-Shop", NULL, NULL, 0, 0, {0}};
+ *	tapir_logger__open(&all, 1, log_event, ctx, NULL, &logger);
+ *	...
+ *	tapir_logger__close(logger);
+ *
+ * The function runs wherever events are fired: in signal handlers, in a collection that has stopped
+ * all other threads, with the program's locks held. What it may do there is its author's decision;
+ * where that is too much, a listener (listener.h) receives the events on a thread of its own. It
+ * runs after all other sessions have the event, so that it delays none of them, only the thread.
+ *
+ * An event that is fired inside a logger's function reaches all sessions but loggers, which count
+ *it as lost. So does one for which none of the 64 payload buffers is free (64 threads are inside
+ * loggers' functions) and one of more than TAPIR_PAYLOAD_BYTES.
+ *
+ * LTTNG. tapir_lttng__open loads libtapir-lttng-PROVIDER.so, which is compiled from what
+ * tapir-manifest --lttng makes of the provider's manifest, and is linked with lttng-ust; libtapir
+ * itself is not. Its events are LTTng's PROVIDER:EVENT with typed fields.
+ *
+ * In a forked child the parent's loggers have ended; closing one there frees its memory.
+ *
+ * Thread safety: tapir_logger__lost any thread, any time. The others any thread, not in a signal
+ * handler. C11 and C++11. No privileges.
+ */
+#ifndef TAPIR_LOGGER_H
+#define TAPIR_LOGGER_H
+
+#include "provider.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tapir_logger;
+
+/* record: borrowed for the call, with its payload and its stack. Must return. */
+typedef void (*tapir_logger_fn)(const struct tapir_event_record *record, void *ctx);
+
+#define TAPIR_LOGGER_STACKS (1u << 0) /* records have a stack and its id, by frame pointers */
+
+struct tapir_logger_opts {
+	size_t size;	/* sizeof this */
+	uint32_t flags; /* TAPIR_LOGGER_* */
+	uint32_t pad0;
+};
+
+/*
+ * Opens one: events that match a selection come from now on. selections are copied; ctx is borrowed
+ * until __close. opts may be NULL. 0, or -errno: -EINVAL, -ENOMEM, -EBUSY (56 sessions are open in
+ * the process).
+ */
+TAPIR_API int tapir_logger__open(const struct tapir_selection *selections, uint32_t cnt,
+				 tapir_logger_fn fn, void *ctx,
+				 const struct tapir_logger_opts *opts, struct tapir_logger **out);
+
+/*
+ * Ends and frees it: fn is not running and will not run. NULL is allowed. 0; -EDEADLK: called from
+ * a logger's function, nothing was done; -ETIMEDOUT: fn has been running for 2 s and goes on, so
+ * that ctx must stay: the logger has ended and its memory stays.
+ */
+TAPIR_API int tapir_logger__close(struct tapir_logger *logger);
+
+/* Events that were selected and not handed over, of a provider or (NULL) of all. */
+TAPIR_API uint64_t tapir_logger__lost(const struct tapir_logger *logger, const char *provider);
+
+/*
+ * Loads libtapir-lttng-PROVIDER.so by the dynamic linker's rules (or from `path`, if that is not
+ * NULL) and makes it a logger of the provider's events. It stays loaded. *out is the caller's to
+ * close. 0, or -errno: -EINVAL (a name with a slash, a library of another provider), -ENOENT (it
+ * cannot be loaded), and what tapir_logger__open returns.
+ */
+TAPIR_API int tapir_lttng__open(const char *provider, const char *path, struct tapir_logger **out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TAPIR_LOGGER_H */
