@@ -136,7 +136,7 @@ unit-bins: $(UNIT_BIN) $(HOST_BIN)
 unit: unit-bins ## unit tests only
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run unit
 
-targets: $(if $(SAN),,$(TAPIR)-static) $(TARGET_BIN) $(TOOL_BIN) $(FUSE_BIN) $(BUILD)/tests/bench/make_trace $(BUILD)/tests/bench/make_dotnet_trace
+targets: $(if $(SAN),,$(TAPIR)-static) $(TARGET_BIN) $(if $(SAN),,$(BUILD)/tests/toyvm/toyvm) $(TOOL_BIN) $(FUSE_BIN) $(BUILD)/tests/bench/make_trace $(BUILD)/tests/bench/make_dotnet_trace
 
 bench: ## tapir beside its peers; a few minutes
 	$(Q)scripts/bootstrap build bench
@@ -213,6 +213,12 @@ check-kernels: ## boot Debian's 6.1 and 6.12 and test there
 	$(Q)scripts/bootstrap build kernels
 	$(Q)$(MAKE) --no-print-directory all targets
 	$(Q)BUILD=$(BUILD) scripts/vmtest
+
+.PHONY: check-lib
+check-lib: ## libtapir with LTTng-UST, and what takes long of it
+	$(Q)scripts/bootstrap build test lib
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets $(TOYVM)/libtapir-lttng-Tapir-Toy-VM.so
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run lib
 
 .PHONY: check-dotnet check-long check-serve check-stacks
 check-dotnet: ## slow cases of .NET 8 and 9, single-file and native programs
@@ -525,6 +531,21 @@ $(BUILD)/tests/targets/%: tests/e2e/targets/%.c $(USDT_LIB) Makefile
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer \
 	    -mno-omit-leaf-frame-pointer -Iinclude -MD -MP -MF $@.d -pthread $< $(USDT_LIB) -o $@ \
 	    $$(sed -n 's|^// build: ||p' $<)
+
+# A virtual machine in small, with what tapir-manifest makes of its events, and those for LTTng.
+TOYVM := $(BUILD)/tests/toyvm
+$(TOYVM)/ToyVM.c: tests/toyvm/ToyVM.man $(MANIFEST)
+	$(call say,GEN,$@)
+	$(Q)$(MANIFEST) $< --lttng -o $(@D)
+
+$(TOYVM)/toyvm: tests/toyvm/toyvm.c $(TOYVM)/ToyVM.c $(USDT_LIB) $(BUILD)/tests/targets/gccollector
+	$(call say,TARGET,$<)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer -Iinclude -I. -I$(TOYVM) -pthread \
+	    $< $(TOYVM)/ToyVM.c $(USDT_LIB) -ldl -o $@
+
+$(TOYVM)/libtapir-lttng-Tapir-Toy-VM.so: $(TOYVM)/ToyVM.c include/tapir/payload_parts.h
+	$(call say,TARGET,$@)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra -O2 -shared -fPIC -Iinclude -I$(TOYVM) $(TOYVM)/ToyVM_lttng.c -llttng-ust -o $@
 
 $(BUILD)/tests/tools/deadfs: tests/e2e/fuse/deadfs.c Makefile
 	$(call say,TOOL,$<)

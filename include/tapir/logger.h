@@ -31,7 +31,7 @@
 #ifndef TAPIR_LOGGER_H
 #define TAPIR_LOGGER_H
 
-#include "provider.h"
+#include "payload_parts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -68,6 +68,14 @@ TAPIR_API int tapir_logger__close(struct tapir_logger *logger);
 
 /* Events that were selected and not handed over, of a provider or (NULL) of all. */
 TAPIR_API uint64_t tapir_logger__lost(const struct tapir_logger *logger, const char *provider);
+
+/* What a provider's LTTng library uses of libtapir, which it is not linked with: its logger's ctx.
+ */
+struct tapir_lttng_tools {
+	size_t size; /* sizeof this */
+	uint32_t (*locate)(const struct tapir_event_about *about, const uint8_t *payload,
+			   uint32_t bytes, struct tapir_payload_part *parts, uint32_t max);
+};
 
 /*
  * Loads libtapir-lttng-PROVIDER.so by the dynamic linker's rules (or from `path`, if that is not

@@ -10,8 +10,8 @@ run one after the other, when the rest is over. A case that fails beside others 
 which counts, and one that failed alone up to twice more; if it passes then, it is named as flaky in the last
 lines, with the reasons for which others were skipped. Without root all of them are.
 
-Functions that a module names in a set called CHECK_DOTNET, CHECK_LONG, CHECK_SERVE or CHECK_STACKS take long: they belong
-to make check-dotnet, check-long, check-serve and check-stacks, all others to make check. --suite runs one of them.
+Functions that a module names in a set called CHECK_DOTNET, CHECK_LIB, CHECK_LONG, CHECK_SERVE or CHECK_STACKS take long: they
+belong to make check-dotnet, check-lib and so on, all others to make check. --suite runs one of them.
 """
 import argparse
 import collections
@@ -37,7 +37,7 @@ from harness import SLOWNESS, Case, Failure, Skip  # noqa: E402
 
 MORE_TRIES = 2  # of a case that failed alone
 CASE_SECONDS = 120  # a case module may set its own TIMEOUT
-SUITES = ("check-dotnet", "check-long", "check-serve", "check-stacks")  # besides "check"
+SUITES = ("check-dotnet", "check-lib", "check-long", "check-serve", "check-stacks")  # besides "check"
 
 
 def load(path):

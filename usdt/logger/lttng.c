@@ -4,7 +4,7 @@
  * names, so that nothing here depends on lttng-ust:
  *
  *	const char tapir_lttng_provider[]	the provider whose events it knows
- *	void tapir_lttng_log(record, ctx)	a logger's function
+ *	void tapir_lttng_log(record, ctx)	a logger's function; ctx: struct tapir_lttng_tools
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -31,13 +31,14 @@ static void *load(const char *provider, const char *path)
 
 static int open_library(void *library, const char *provider, struct tapir_logger **out)
 {
+	static const struct tapir_lttng_tools tools = {sizeof(tools), tapir_payload__locate};
 	const struct tapir_selection all = {provider, NULL, NULL, 0, 0, {0}};
 	const char *of = dlsym(library, "tapir_lttng_provider");
 	tapir_logger_fn fn = (tapir_logger_fn)dlsym(library, "tapir_lttng_log"); // NOLINT
 
 	if (!of || !fn || strcmp(of, provider) != 0)
 		return -EINVAL;
-	return tapir_logger__open(&all, 1, fn, NULL, NULL, out);
+	return tapir_logger__open(&all, 1, fn, (void *)(uintptr_t)&tools, NULL, out);
 }
 
 int tapir_lttng__open(const char *provider, const char *path, struct tapir_logger **out)

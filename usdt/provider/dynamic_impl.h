@@ -4,6 +4,7 @@
  *
  *	dynamic_events	providers, their events, images and memory
  *	dynamic_args	which arguments a probe has, and a payload as those arguments
+ *	payload_locate	where the fields of a payload are
  */
 #ifndef TAPIR_DYNAMIC_IMPL_H
 #define TAPIR_DYNAMIC_IMPL_H
@@ -22,6 +23,9 @@ struct dynamic_signature {
 	char names[TAPIR_PROBE_ARG_MAX * 64]; /* each with its NUL, cut where it is longer */
 	uint32_t names_bytes;
 };
+
+/* Bytes of a value; 0: it depends. */
+uint32_t payload_type__bytes(uint8_t type);
 
 void dynamic_args__sign(const struct tapir_event_about *about, struct dynamic_signature *out);
 /* The arguments of a payload; addresses are inside it. */

@@ -343,3 +343,18 @@ void c_provider__fini(struct c_provider *p)
 {
 	tapir_arena__fini(&p->arena);
 }
+
+const char *c_type__of_number(unsigned type)
+{
+	static const char *const types[TAPIR_LAYOUT_TYPE_CNT] = {
+		[TAPIR_LAYOUT_U8] = "uint8_t",	    [TAPIR_LAYOUT_I8] = "int8_t",
+		[TAPIR_LAYOUT_U16] = "uint16_t",    [TAPIR_LAYOUT_I16] = "int16_t",
+		[TAPIR_LAYOUT_U32] = "uint32_t",    [TAPIR_LAYOUT_I32] = "int32_t",
+		[TAPIR_LAYOUT_U64] = "uint64_t",    [TAPIR_LAYOUT_I64] = "int64_t",
+		[TAPIR_LAYOUT_F32] = "float",	    [TAPIR_LAYOUT_F64] = "double",
+		[TAPIR_LAYOUT_BOOL32] = "int32_t",  [TAPIR_LAYOUT_BOOL8] = "uint8_t",
+		[TAPIR_LAYOUT_CHAR16] = "uint16_t", [TAPIR_LAYOUT_FILETIME] = "uint64_t",
+	};
+
+	return types[type];
+}

@@ -12,6 +12,11 @@ void emit_source(const struct c_provider *p, struct tapir_str *out);
 /* PROVIDER.d: the probes as a DTrace provider, for dtrace(1); nothing without events. */
 void emit_dtrace(const struct c_provider *p, struct tapir_str *out);
 
+/* PROVIDER_lttng.h and PROVIDER_lttng.c: LTTng-UST tracepoints, and the logger that fires them;
+   nothing without events. */
+void emit_lttng_header(const struct c_provider *p, struct tapir_str *out);
+void emit_lttng_source(const struct c_provider *p, struct tapir_str *out);
+
 /* Part of PROVIDER.c: writes one event's payload. */
 void emit_serializer(const struct c_provider *p, const struct c_event *ev, struct tapir_str *out);
 

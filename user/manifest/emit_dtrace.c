@@ -10,19 +10,9 @@
 /* Types of one word: the tool's grammar knows no others. */
 static const char *type_of(const struct tapir_layout_field *f)
 {
-	static const char *const types[TAPIR_LAYOUT_TYPE_CNT] = {
-		[TAPIR_LAYOUT_U8] = "uint8_t",	    [TAPIR_LAYOUT_I8] = "int8_t",
-		[TAPIR_LAYOUT_U16] = "uint16_t",    [TAPIR_LAYOUT_I16] = "int16_t",
-		[TAPIR_LAYOUT_U32] = "uint32_t",    [TAPIR_LAYOUT_I32] = "int32_t",
-		[TAPIR_LAYOUT_U64] = "uint64_t",    [TAPIR_LAYOUT_I64] = "int64_t",
-		[TAPIR_LAYOUT_F32] = "float",	    [TAPIR_LAYOUT_F64] = "double",
-		[TAPIR_LAYOUT_BOOL32] = "int32_t",  [TAPIR_LAYOUT_BOOL8] = "uint8_t",
-		[TAPIR_LAYOUT_CHAR16] = "uint16_t", [TAPIR_LAYOUT_FILETIME] = "uint64_t",
-		[TAPIR_LAYOUT_UTF8] = "char *",
-	};
-	const char *type = f->repeat == TAPIR_REPEAT_ONCE ? types[f->type] : NULL;
+	const char *type = f->type == TAPIR_LAYOUT_UTF8 ? "char *" : c_type__of_number(f->type);
 
-	return type ? type : "void *";
+	return type && f->repeat == TAPIR_REPEAT_ONCE ? type : "void *";
 }
 
 static void add_probe(const struct c_event *ev, struct tapir_str *out)

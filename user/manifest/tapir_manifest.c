@@ -3,8 +3,8 @@
  * tapir-manifest - turns event manifests (ETW's XML) into what a program needs to fire and to
  * decode their events.
  *
- *	tapir-manifest MANIFEST... -o DIR [--style tapir|coreclr]	C files of each provider
- *	tapir-manifest --tables MANIFEST... -o OUT.c			tapir's own decoder tables
+ *	tapir-manifest MANIFEST... -o DIR [--style tapir|coreclr] [--lttng]	C files of each
+ *provider tapir-manifest --tables MANIFEST... -o OUT.c			tapir's own decoder tables
  *
  * A tool of the build: it runs in no traced process.
  */
@@ -23,7 +23,7 @@
 #include "manifest/emit_tables.h"
 
 static const char help[] =
-	"Usage: tapir-manifest MANIFEST... -o DIR [--style tapir|coreclr]\n"
+	"Usage: tapir-manifest MANIFEST... -o DIR [--style tapir|coreclr] [--lttng]\n"
 	"       tapir-manifest --tables MANIFEST... -o OUT.c\n"
 	"\n"
 	"Writes for each provider of the manifests, by its symbol or name:\n"
@@ -32,6 +32,8 @@ static const char help[] =
 	"  DIR/PROVIDER.d   the same probes for dtrace(1)\n"
 	"\n"
 	"      --style coreclr  FireEtwEVENT() and EventEnabledEVENT(), structures as packed bytes\n"
+	"      --lttng          DIR/PROVIDER_lttng.h and .c too: LTTng-UST tracepoints, to be compiled\n"
+	"                       as libtapir-lttng-PROVIDER.so (see tapir_logger(3))\n"
 	"      --tables         tables for tapir's own decoder instead\n"
 	"  -o, --output PATH    directory (made if it is missing) or file to write\n"
 	"  -h, --help           this text\n";
@@ -42,7 +44,7 @@ struct manifests tapir_vec(struct tapir_manifest *);
 struct request {
 	struct tapir_words paths;
 	const char *out;
-	bool is_tables, is_coreclr, is_help;
+	bool is_tables, is_coreclr, is_lttng, is_help;
 };
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -58,18 +60,23 @@ static int write_text(const struct tapir_str *text, const char *path)
 	return err ? tapir_diag__fail(err, "cannot write %s: %s", path, tapir_errno__text(err)) : 0;
 }
 
-static int write_provider(const struct c_provider *p, const char *dir)
+static int write_provider(const struct c_provider *p, const struct request *request)
 {
 	static const struct {
 		const char *suffix;
 		void (*emit)(const struct c_provider *, struct tapir_str *);
-	} files[] = {{".h", emit_header}, {".c", emit_source}, {".d", emit_dtrace}};
+	} files[] = {{".h", emit_header},
+		     {".c", emit_source},
+		     {".d", emit_dtrace},
+		     {"_lttng.h", emit_lttng_header},
+		     {"_lttng.c", emit_lttng_source}};
+	size_t cnt = request->is_lttng ? 5 : 3;
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !err; i++) {
+	for (size_t i = 0; i < cnt && !err; i++) {
 		struct tapir_str text = {}, path = {};
 
-		tapir_str__addf(&path, "%s/%s%s", dir, p->id, files[i].suffix);
+		tapir_str__addf(&path, "%s/%s%s", request->out, p->id, files[i].suffix);
 		files[i].emit(p, &text);
 		if (text.len || text.failed)
 			err = path.failed ? -ENOMEM : write_text(&text, path.data);
@@ -88,7 +95,7 @@ static int write_manifest(const struct tapir_manifest *manifest, const struct re
 
 		err = c_provider__init(&p, manifest, i, request->is_coreclr);
 		if (!err)
-			err = write_provider(&p, request->out);
+			err = write_provider(&p, request);
 		c_provider__fini(&p);
 	}
 	return err;
@@ -182,6 +189,8 @@ static bool parse_option(struct request *request, int argc, char **argv, int *at
 		return request->is_help = true;
 	if (!strcmp(arg, "--tables"))
 		return request->is_tables = true;
+	if (!strcmp(arg, "--lttng"))
+		return request->is_lttng = true;
 	if (!strcmp(arg, "--style"))
 		return set_style(request, value_of(argc, argv, at));
 	if (!strcmp(arg, "-o") || !strcmp(arg, "--output"))

@@ -3,7 +3,12 @@
 #ifndef TAPIR_GC_EXAMPLE_H
 #define TAPIR_GC_EXAMPLE_H
 
+#include <dlfcn.h>
+#include <libgen.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tapir/gc_event_sink.h"
 
@@ -26,5 +31,29 @@ struct gc_functions {
 typedef const struct tapir_gc_collector *(*gc_initialize_fn)(const struct tapir_gc_sink *sink,
 							     struct gc_functions *out);
 #define GC_INITIALIZE "gc_initialize"
+
+/*
+ * The runtime's half: the collector in `file`, relative to the directory of the program `self`.
+ * sink->runtime: its host. 0: not there, or refused.
+ */
+static inline __attribute__((unused)) int gc_example__load(const char *self, const char *file,
+							   const struct tapir_gc_sink *sink,
+							   struct gc_functions *out)
+{
+	const struct tapir_gc_collector *collector;
+	char path[4096], *copy = strdup(self);
+	gc_initialize_fn initialize;
+	void *library, *at;
+
+	snprintf(path, sizeof(path), "%s/%s", copy ? dirname(copy) : ".", file);
+	free(copy);
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	at = library ? dlsym(library, GC_INITIALIZE) : NULL;
+	if (!at)
+		return 0;
+	memcpy(&initialize, &at, sizeof(at));
+	collector = initialize(sink, out);
+	return collector && !tapir_gc_host__attach(sink->runtime, collector);
+}
 
 #endif

@@ -6,9 +6,6 @@
  * are wanted.
  */
 // build: -I. -ldl
-#include <dlfcn.h>
-#include <libgen.h>
-
 #include "gc_example.h"
 #include "target.h"
 
@@ -62,28 +59,6 @@ static struct tapir_gc_sink sink = {
 	.fire_dynamic_event = fire_dynamic_event,
 };
 
-static struct gc_functions load_collector(const char *self)
-{
-	char path[4096], *copy = strdup(self);
-	const struct tapir_gc_collector *collector;
-	struct gc_functions functions;
-	gc_initialize_fn initialize;
-	void *library, *at;
-
-	snprintf(path, sizeof(path), "%s/gccollector", dirname(copy));
-	free(copy);
-	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	at = library ? dlsym(library, GC_INITIALIZE) : NULL;
-	if (!at)
-		target__die("gccollector");
-	memcpy(&initialize, &at, sizeof(at));
-	sink.runtime = host;
-	collector = initialize(&sink, &functions);
-	if (!collector || tapir_gc_host__attach(host, collector))
-		target__die("tapir_gc_host__attach");
-	return functions;
-}
-
 int main(int argc, char **argv)
 {
 	const struct tapir_gc_host_opts opts = {.size = sizeof(opts),
@@ -96,7 +71,9 @@ int main(int argc, char **argv)
 
 	if (tapir_gc_host__new(&opts, &host))
 		return 1;
-	gc = load_collector(argv[0]);
+	sink.runtime = host;
+	if (!gc_example__load(argv[0], "gccollector", &sink, &gc))
+		target__die("gccollector");
 	target__start(&argc, argv);
 	count = target__number(argc, argv, 1, 10);
 	for (int i = 0; i < 1000 && gc.wanted_cnt() < target__number(argc, argv, 2, 0); i++)
