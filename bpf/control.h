@@ -63,7 +63,9 @@ struct tapir_site_arg {
 	uint8_t field_type; /* enum tapir_field_type: how it is captured */
 	uint8_t len_arg;    /* STRN, BLOB: argument that holds the length */
 	uint16_t max_bytes; /* STR, STRN, BLOB: recorded at most */
-	uint32_t pad0;
+	uint8_t via; /* STR: the pointer to it is at the argument plus this; 0: it is the argument
+		      */
+	uint8_t pad0[3];
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_site_arg) == 24, "tapir_site_arg");
 

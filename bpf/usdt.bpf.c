@@ -145,6 +145,16 @@ static __noinline __u64 memory_value(struct scratch *s, const struct tapir_opera
 	return widen(*value, op->size, op->is_signed);
 }
 
+/* The pointer at va. */
+static __noinline __u64 pointed_to(struct scratch *s, __u64 va, __u32 i)
+{
+	if (read_user(&s->temp, sizeof(s->temp), (void *)va)) {
+		event_of(s)->fault_mask |= 1u << i;
+		return 0;
+	}
+	return s->temp;
+}
+
 /* First pass: the value of each argument, or the address of a 16-byte one. */
 static __always_inline void capture_values(struct scratch *s, const struct tapir_site *site)
 {
@@ -161,6 +171,8 @@ static __always_inline void capture_values(struct scratch *s, const struct tapir
 			value = (__u64)op->value;
 		else if (op->kind != TAPIR_OPERAND_NONE)
 			value = memory_value(s, op, i);
+		if (site->args[i].via && value)
+			value = pointed_to(s, value + site->args[i].via, i);
 		*slot_of(s, i) = value;
 	}
 }

@@ -180,6 +180,9 @@ enum tapir_field_type {
 	TAPIR_FIELD_STRUCT = 15
 };
 
+/* tapir_field.size of a STR that is the name of a C++ type as std::type_info has it, mangled. */
+#define TAPIR_STR_CXX_TYPE 1
+
 /* Why an operand cannot be read; user/elf finds out, list and events print it. */
 #define TAPIR_OPERAND_REASONS(X)                                                                   \
 	X(OK, "readable")                                                                          \
@@ -203,7 +206,8 @@ enum tapir_operand_reason {
 
 struct tapir_field {
 	uint8_t type;	   /* enum tapir_field_type */
-	uint8_t size;	   /* bytes of the value in the process: 1, 2, 4, 8, 16; 0 variable */
+	uint8_t size;	   /* bytes of the value in the process: 1, 2, 4, 8, 16; 0 variable; or
+			    * TAPIR_STR_CXX_TYPE */
 	uint8_t reason;	   /* enum tapir_operand_reason, when type is NONE */
 	uint8_t len_field; /* STRN and BLOB: the field that holds the length */
 	uint16_t name_len; /* 0: the field is called argN */

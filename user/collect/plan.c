@@ -9,11 +9,14 @@
 #include "decode/usdt_hints.h"
 
 #define MAX_BYTES (TAPIR_EVENT_VAR_BYTES - 1)
+#define CXX_TYPE_NAME_OFF                                                                          \
+	8 /* of std::type_info's name, after the vtable (Itanium C++ ABI, 2.9.5) */
 
 struct meaning {
 	uint8_t field_type;
 	uint8_t len_arg;
 	uint16_t max_bytes;
+	bool is_cxx_type;
 };
 
 static struct meaning from_operand(const struct tapir_operand *op)
@@ -75,6 +78,7 @@ static struct meaning meaning_of(const struct tapir_usdt_note *note, unsigned id
 	} else if (hint && fits(hint->args[idx].field_type, op)) {
 		m.field_type = hint->args[idx].field_type;
 		m.len_arg = hint->args[idx].len_arg;
+		m.is_cxx_type = hint->args[idx].is_cxx_type;
 	}
 	return m;
 }
@@ -127,6 +131,13 @@ static int apply_spec(const struct tapir_spec *spec, const struct tapir_usdt_not
 	return 0;
 }
 
+static uint8_t size_of(const struct meaning *m, const struct tapir_operand *op)
+{
+	if (m->is_cxx_type)
+		return TAPIR_STR_CXX_TYPE;
+	return m->field_type >= TAPIR_FIELD_STR && op->size <= 8 ? 0 : op->size;
+}
+
 static void fill_arg(struct tapir_plan *plan, unsigned idx, const struct tapir_usdt_note *note,
 		     const struct meaning *m)
 {
@@ -135,7 +146,7 @@ static void fill_arg(struct tapir_plan *plan, unsigned idx, const struct tapir_u
 
 	plan->fields[idx] = (struct tapir_field){
 		.type = readable ? m->field_type : TAPIR_FIELD_NONE,
-		.size = m->field_type >= TAPIR_FIELD_STR && op->size <= 8 ? 0 : op->size,
+		.size = size_of(m, op),
 		.reason = note->reasons[idx],
 		.len_field = m->len_arg,
 	};
@@ -144,6 +155,7 @@ static void fill_arg(struct tapir_plan *plan, unsigned idx, const struct tapir_u
 		.field_type = plan->fields[idx].type,
 		.len_arg = m->len_arg,
 		.max_bytes = m->max_bytes < MAX_BYTES ? m->max_bytes : MAX_BYTES,
+		.via = m->is_cxx_type ? CXX_TYPE_NAME_OFF : 0,
 	};
 	if (readable && m->field_type >= TAPIR_FIELD_STR)
 		plan->site.byte_args[plan->site.byte_arg_cnt++] = (uint8_t)idx;

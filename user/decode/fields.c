@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "decode/cxx_type.h"
+
 #define SLOT_BYTES 8u
 
 struct payload {
@@ -56,6 +58,16 @@ static double float_of(uint64_t bits, uint8_t size)
 	return wide;
 }
 
+/* A type's name as people write it; the value then has bytes that stay. */
+static void name_type(struct tapir_value *value)
+{
+	struct tapir_sv name =
+		tapir_cxx_type__name((struct tapir_sv){(const char *)value->bytes, value->len});
+
+	value->bytes = (const uint8_t *)name.data;
+	value->len = name.len;
+}
+
 static void take_field(struct payload *p, unsigned idx, bool is_fault, struct tapir_value *value)
 {
 	uint64_t bits;
@@ -69,9 +81,12 @@ static void take_field(struct payload *p, unsigned idx, bool is_fault, struct ta
 		return;
 	}
 	memcpy(&bits, p->slots + (size_t)idx * SLOT_BYTES, sizeof(bits));
-	if (is_variable(value->type))
+	if (is_variable(value->type)) {
 		take_bytes(p, bits, value);
-	else if (value->type == TAPIR_FIELD_FLOAT)
+		if (value->type == TAPIR_FIELD_STR && value->size == TAPIR_STR_CXX_TYPE &&
+		    !value->flags)
+			name_type(value);
+	} else if (value->type == TAPIR_FIELD_FLOAT)
 		value->f64 = float_of(bits, value->size);
 	else
 		value->u64 = bits;

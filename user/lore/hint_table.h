@@ -8,23 +8,28 @@
 /* One argument. NUM leaves type and sign to the note. */
 #define TAPIR_HINT_NUM(name)                                                                       \
 	{                                                                                          \
-		name, TAPIR_FIELD_NONE, 0                                                          \
+		name, TAPIR_FIELD_NONE, 0, false                                                   \
 	}
 #define TAPIR_HINT_BOOL(name)                                                                      \
 	{                                                                                          \
-		name, TAPIR_FIELD_BOOL, 0                                                          \
+		name, TAPIR_FIELD_BOOL, 0, false                                                   \
 	}
 #define TAPIR_HINT_PTR(name)                                                                       \
 	{                                                                                          \
-		name, TAPIR_FIELD_PTR, 0                                                           \
+		name, TAPIR_FIELD_PTR, 0, false                                                    \
 	}
 #define TAPIR_HINT_STR(name)                                                                       \
 	{                                                                                          \
-		name, TAPIR_FIELD_STR, 0                                                           \
+		name, TAPIR_FIELD_STR, 0, false                                                    \
 	}
 #define TAPIR_HINT_STRN(name, len)                                                                 \
 	{                                                                                          \
-		name, TAPIR_FIELD_STRN, len                                                        \
+		name, TAPIR_FIELD_STRN, len, false                                                 \
+	}
+
+#define TAPIR_HINT_CXX_TYPE(name)                                                                  \
+	{                                                                                          \
+		name, TAPIR_FIELD_STR, 0, true                                                     \
 	}
 
 /* One event and its arguments. An event without arguments needs no hint. */

@@ -21,6 +21,7 @@ struct tapir_hint_arg {
 	const char *name;
 	uint8_t field_type; /* enum tapir_field_type; NONE: the number the note describes */
 	uint8_t len_arg;    /* STRN: the argument that holds the length in bytes */
+	bool is_cxx_type;   /* PTR to a std::type_info, whose name is recorded */
 };
 
 struct tapir_hint {

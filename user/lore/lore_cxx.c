@@ -4,8 +4,9 @@
  */
 #include "lore/hint_table.h"
 
-#define PTR		     TAPIR_HINT_PTR
-#define CXX_EXCEPTION(event) TAPIR_HINT("libstdcxx", event, PTR("object"), PTR("type"))
+#define PTR TAPIR_HINT_PTR
+#define CXX_EXCEPTION(event)                                                                       \
+	TAPIR_HINT("libstdcxx", event, PTR("object"), TAPIR_HINT_CXX_TYPE("type"))
 
 static const struct tapir_hint hints[] = {
 	CXX_EXCEPTION("throw"),
