@@ -98,7 +98,7 @@ __weak __noinline int switch_to_goroutine(struct user_stack *u)
 	if (!u)
 		return OTHER_END;
 	words = TAPIR_UNWIND_GO_WORDS(&u->row);
-	u->cfa = tapir_task__thread_pointer((void *)bpf_get_current_task()) - 8;
+	u->cfa = tapir_task__thread_pointer(bpf_get_current_task_btf()) - 8;
 	if (follow(u, &u->cfa, 0) || follow(u, &u->cfa, TAPIR_UNWIND_GO_M(&u->row)) ||
 	    follow(u, &u->cfa, TAPIR_UNWIND_GO_CURG(&u->row)) ||
 	    follow(u, &u->cfa, TAPIR_UNWIND_GO_SP(&u->row)) ||
