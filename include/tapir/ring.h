@@ -290,7 +290,13 @@ struct tapir_ring_session {
 	uint64_t beat;	      /* raised when a drain begins */
 	uint64_t drains;      /* raised when a drain has read every slot; release */
 	char tracer_comm[TAPIR_COMM_BYTES];
-	uint8_t pad0[200];
+	/*
+	 * A thread that finds no room waits for the tracer to read, all threads together at most
+	 * this long while the session is open; then, or if 0, the event is dropped and counted. A
+	 * session that has ended, or no longer wants the event, is not waited for.
+	 */
+	uint32_t wait_ms;
+	uint8_t pad0[196];
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_session) == 256, "tapir_ring_session");
 

@@ -114,6 +114,18 @@ static inline int64_t room_for(struct ring_writer *w, uint64_t need)
 	return (int64_t)pad;
 }
 
+/* Likewise, after waiting where a session asks for it; a record that never fits is not waited for.
+ */
+static __attribute__((noinline)) int64_t room_after_waiting(struct ring_writer *w, uint64_t need,
+							    uint32_t sessions, const uint64_t *word)
+{
+	int64_t pad = -1;
+
+	while (pad < 0 && need <= w->cap_bytes / 2 && ring_wait__for_tracer(sessions, word))
+		pad = room_for(w, need);
+	return pad;
+}
+
 /* Where the next `need` bytes go; what is left out before them is marked. */
 static inline uint64_t skip(struct ring_writer *w, uint64_t pad, uint64_t need)
 {
@@ -306,6 +318,8 @@ static inline uint8_t *write_all(struct ring_writer *w, struct plan *plan)
 		pad = room_for(w, thread + plan->need);
 	}
 	if (__builtin_expect(pad < 0, 0))
+		pad = room_after_waiting(w, thread + plan->need, plan->sessions, plan->event->word);
+	if (__builtin_expect(pad < 0, 0))
 		return NULL;
 	w->pending = (uint64_t)pad + thread + stack + plan->need;
 	off = skip(w, (uint64_t)pad, thread + stack + plan->need);
@@ -422,7 +436,8 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 
 	if (__builtin_expect(plan->payload_bytes > TAPIR_RING_PAYLOAD_BYTES, 0))
 		return too_large(plan);
-	if (__builtin_expect(room_for(w, plan->need) < 0, 0))
+	if (__builtin_expect(room_for(w, plan->need) < 0, 0) &&
+	    room_after_waiting(w, plan->need, plan->sessions, plan->event->word) < 0)
 		return drop(w, plan->event, plan->sessions);
 	plan->time_ns = ring_now_ns();
 	if (__builtin_expect(plan->time_ns >= ring_load(&ring_process.next_life_ns), 0))

@@ -127,6 +127,7 @@ struct ring_process {
 	uint64_t next_life_ns;
 	uint64_t budget_bytes, charged_bytes, budget_next;
 	uint64_t beat[TAPIR_RING_SESSIONS], beat_ns[TAPIR_RING_SESSIONS];
+	uint64_t waiter_id[TAPIR_RING_SESSIONS], waited_ns[TAPIR_RING_SESSIONS]; /* ring_wait.c */
 	uint32_t exit_key; /* of pthread_key_create */
 	uint32_t exit_key_made;
 	uint32_t is_by_tid;   /* there is none, and threads are identified by their ids */
@@ -182,6 +183,9 @@ void ring_places__forked(
 void ring_life__check(uint64_t now_ns);
 void ring_life__judge(const struct tapir_ring_about *about, uint64_t *word);
 uint32_t ring_life__wanting(const struct tapir_ring_about *about); /* sessions, a bit each */
+
+/* ring_wait.c */
+int ring_wait__for_tracer(uint32_t sessions, const uint64_t *word); /* 0: no longer */
 
 /* ring_loss.c */
 void ring_loss__count(uint32_t row, uint32_t sessions, enum tapir_ring_cause cause);

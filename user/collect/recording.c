@@ -22,7 +22,17 @@
 #define LOOK_AGAIN_NS (50 * TAPIR_NS_PER_MS)
 #define HURRY_NS      (300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
 
-enum { FD_SIGNAL, FD_CONTROL, FD_SIDEBAND, FD_SINK, FD_PROGRAM, FD_WORKLOAD, FD_CLOCK, FD_CNT };
+enum {
+	FD_SIGNAL,
+	FD_CONTROL,
+	FD_SIDEBAND,
+	FD_SINK,
+	FD_PROGRAM,
+	FD_WORKLOAD,
+	FD_CLOCK,
+	FD_END,
+	FD_CNT
+};
 
 /* ---- watching --------------------------------------------------------------------------- */
 
@@ -119,7 +129,7 @@ static bool is_over(struct recording *r, const struct pollfd *fds)
 	struct tapir_session_stats stats;
 
 	tapir_session__stats(r->session, &stats);
-	if (fds[FD_SIGNAL].revents || stats.err || workload_has_ended(r) ||
+	if (fds[FD_SIGNAL].revents || fds[FD_END].revents || stats.err || workload_has_ended(r) ||
 	    (r->end_ns && tapir_clock__now_ns() >= r->end_ns))
 		return true;
 	if (tapir_targets__live_cnt(r->targets) && !has_ended_unseen(r))
@@ -164,6 +174,7 @@ static int watch(struct recording *r)
 							   : -1,
 				 POLLIN, 0},
 		[FD_CLOCK] = {r->clock_fd, POLLIN, 0},
+		[FD_END] = {r->opts->has_end_fd ? r->opts->end_fd : -1, POLLIN, 0},
 	};
 	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
 

@@ -75,8 +75,16 @@ struct tapir_recording_opts {
 				  */
 	bool wants_events;	 /* of a profile that was named: samples alone are no answer */
 	uint64_t duration_ns;	 /* 0: no end */
-	size_t max_ring_bytes;	 /* 0: the default */
-	size_t unwind_bytes;	 /* of unwind tables; 0: the default */
+	/*
+	 * Threads of .NET processes whose ring is full wait for tapir instead of dropping the
+	 * event, together at most this long; 0: they do not. For bursts that a thread produces
+	 * while nothing else runs, such as the contents of a heap.
+	 */
+	uint32_t ring_wait_ms;
+	bool has_end_fd; /* end_fd, borrowed: the recording ends when it is readable */
+	int end_fd;
+	size_t max_ring_bytes;		      /* 0: the default */
+	size_t unwind_bytes;		      /* of unwind tables; 0: the default */
 	const struct tapir_writer_opts *file; /* NULL: live only */
 	const char *command_line;	      /* of this tapir, for the file; may be NULL */
 	tapir_session_fn on_record;	      /* live sink, session thread; may be NULL */

@@ -137,6 +137,7 @@ static int start_rings(struct recording *r)
 		.with_children = wants_children(r),
 		.name_spec = r->dotnet_name_spec,
 		.with_probes = r->opts->publishes,
+		.wait_ms = r->opts->ring_wait_ms,
 	};
 	int err = 0;
 

@@ -304,6 +304,7 @@ static int open_session(struct tapir_ring_process *p)
 		.with_stack = sink->with_stack,
 		.with_probes = p->lane.is_private && sink->with_probes,
 		.with_children = sink->with_children && !p->lane.is_private,
+		.wait_ms = p->lane.is_private ? sink->wait_ms : 0,
 	};
 	struct ring_counters counters;
 	int err;

@@ -416,6 +416,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 		.session_id = make_session_id(),
 		.start_ns = r->start_ns,
 		.with_probes = opts->with_probes,
+		.wait_ms = opts->wait_ms,
 		.cover = opts->cover,
 		.spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool)),
 	};

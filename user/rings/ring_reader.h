@@ -27,6 +27,7 @@ struct tapir_ring_reader_opts {
 	const struct tapir_ring_ask *own_ask; /* of lanes of our own (__own); NULL: by specs */
 	bool with_children; /* forked children of a traced process are traced, too */
 	bool with_probes;   /* lanes of our own: events as probes, too (TAPIR_RING_WANTS_PROBES) */
+	uint32_t wait_ms; /* lanes of our own: threads wait for room, at most this long (ring.h) */
 	/* Events that are on for names of code alone: TAPIR_PROBE_FOR_NAMES. Borrowed, may be NULL.
 	 */
 	const struct tapir_spec *name_spec;

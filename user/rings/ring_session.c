@@ -102,6 +102,7 @@ static void fill_session(struct tapir_ring_control *c, const struct tapir_ring_s
 	s->session_id = opts->session_id;
 	s->tracer_tgid = (uint32_t)getpid();
 	s->rate_hz = opts->rate_hz;
+	s->wait_ms = opts->wait_ms;
 	s->beat = 1;
 	memset(s->tracer_comm, 0, sizeof(s->tracer_comm));
 	read_comm(s->tracer_comm);
