@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Formats that user/export writes: the loop around each, and what it could not take. */
+/*
+ * Formats that user/export writes: the loop around each, and what it could not take. And those made
+ * of a tree of calls, whose first frame is the name of the process: folded, one stack per line,
+ * outermost first, with its count, as stackcollapse-perf.pl writes it and flame graph scripts take
+ * it; pprof, the same as a profile of pprof.
+ */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "analyze/offcpu_tree.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
 #include "cli/export_job.h"
 #include "export/nettrace.h"
 #include "export/perf_script.h"
 #include "export/speedscope.h"
+#include "render/pprof.h"
 
 int tapir_export_job__next(struct tapir_export_job *job, const struct tapir_rec **rec)
 {
@@ -160,4 +169,146 @@ int tapir_export__nettrace(struct tapir_export_job *job)
 		say_what_lacks(tapir_nettrace__stats(n));
 	tapir_nettrace__free(n);
 	return err;
+}
+
+/* ---- trees of calls ------------------------------------------------------------------------- */
+
+/* A name may hold what separates: stackcollapse's readers split at ';' and the last space. */
+static void add_name(struct tapir_str *out, const struct tapir_stack_tree *tree, uint32_t node)
+{
+	struct tapir_str name = {};
+	size_t at = out->len;
+
+	tapir_stack_tree__add_label(&name, tree, node);
+	tapir_str__add_printable(out, name.data ? name.data : "?", name.data ? name.len : 1);
+	out->failed |= name.failed;
+	tapir_str__fini(&name);
+	for (; at < out->len; at++)
+		if (out->data[at] == ';')
+			out->data[at] = ':';
+}
+
+static int write_node(struct tapir_export_job *job, const struct tapir_stack_tree *tree,
+		      uint32_t idx, struct tapir_str *path)
+{
+	const struct tapir_tree_node *node = &tree->nodes.data[idx];
+	size_t len = path->len;
+	int err = 0;
+
+	if (idx != TAPIR_STACK_TREE_ROOT) {
+		if (len)
+			tapir_str__addc(path, ';');
+		add_name(path, tree, idx);
+	}
+	if (node->self && path->len) {
+		tapir_str__add(&job->out, path->data, path->len);
+		tapir_str__addc(&job->out, ' ');
+		tapir_str__addu(&job->out, node->self);
+		tapir_str__addc(&job->out, '\n');
+	}
+	for (uint32_t c = node->first_child; c && !err; c = tree->nodes.data[c].next_sibling)
+		err = write_node(job, tree, c, path);
+	if (!err)
+		err = tapir_output_file__flush_much(&job->file, &job->out);
+	path->len = len;
+	return err;
+}
+
+static int fold_offcpu(struct tapir_export_job *job, struct tapir_stack_tree *tree)
+{
+	struct tapir_offcpu_tree *offcpu =
+		tapir_offcpu_tree__new(tree, tapir_reader__catalog(job->reader));
+	const struct tapir_rec *rec;
+	int err = -ENOMEM;
+
+	while (offcpu && (err = tapir_long_read__next(&job->read, &rec)) > 0)
+		if ((err = tapir_offcpu_tree__add(offcpu, rec, NULL, NULL)))
+			break;
+	if (!err)
+		err = tapir_offcpu_tree__finish(offcpu);
+	tapir_offcpu_tree__free(offcpu);
+	return err;
+}
+
+static int fold(struct tapir_export_job *job, struct tapir_stack_tree *samples,
+		struct tapir_stack_tree *events)
+{
+	const struct tapir_rec *rec;
+	int err;
+
+	if (job->of_offcpu)
+		return fold_offcpu(job, events);
+	while ((err = tapir_export_job__next(job, &rec)) > 0)
+		tapir_stack_tree__add_record(rec->type == TAPIR_REC_SAMPLE ? samples : events,
+					     tapir_reader__catalog(job->reader), rec);
+	return err;
+}
+
+static int write_folded(struct tapir_export_job *job, const struct tapir_stack_tree *tree,
+			bool is_of_samples)
+{
+	struct tapir_str path = {};
+	int err = tree->nodes.cnt ? write_node(job, tree, TAPIR_STACK_TREE_ROOT, &path) : 0;
+
+	(void)is_of_samples;
+	tapir_str__fini(&path);
+	return err;
+}
+
+/* CPU time of a sample; 0: samples are taken on another event. */
+static uint64_t period_ns(const struct tapir_catalog *catalog)
+{
+	struct tapir_sv hz = tapir_catalog__meta_value(catalog, "sample_hz");
+	char text[24];
+	uint64_t value;
+
+	snprintf(text, sizeof(text), "%.*s", (int)(hz.len < 20 ? hz.len : 20), hz.data);
+	if (!tapir_sample_event__is_clock(tapir_catalog__meta_value(catalog, "sample_event")) ||
+	    !tapir_str__to_u64(text, 1, TAPIR_NS_PER_SEC, &value))
+		return 0;
+	return TAPIR_NS_PER_SEC / value;
+}
+
+static int write_pprof(struct tapir_export_job *job, const struct tapir_stack_tree *tree,
+		       bool is_of_samples)
+{
+	struct tapir_pprof_opts opts = {
+		.utc_ns = tapir_reader__stats(job->reader)->created_utc_ns,
+		.counts = is_of_samples ? "samples" : "events",
+		.period_ns = is_of_samples ? period_ns(tapir_reader__catalog(job->reader)) : 0};
+
+	return tapir_pprof__write(tree, &opts, &job->out);
+}
+
+static int write_tree(struct tapir_export_job *job,
+		      int (*write)(struct tapir_export_job *job,
+				   const struct tapir_stack_tree *tree, bool is_of_samples))
+{
+	struct tapir_stack_tree samples = {.process_frame = TAPIR_PROCESS_FRAME_NAME};
+	struct tapir_stack_tree events = {.process_frame = TAPIR_PROCESS_FRAME_NAME}, *tree;
+	int err = fold(job, &samples, &events);
+
+	tree = samples.nodes.cnt ? &samples : &events;
+	tapir_stack_tree__sort(tree);
+	if (!err && (samples.failed || events.failed))
+		err = -ENOMEM;
+	if (!err)
+		err = write(job, tree, tree == &samples);
+	if (!err && tree->folded_cnt)
+		tapir_warn(
+			"%llu samples or events of rare stacks were folded into their callers: a tree holds at most %u frames",
+			(unsigned long long)tree->folded_cnt, TAPIR_STACK_TREE_MAX_NODES);
+	tapir_stack_tree__fini(&samples);
+	tapir_stack_tree__fini(&events);
+	return err;
+}
+
+int tapir_export__folded(struct tapir_export_job *job)
+{
+	return write_tree(job, write_folded);
+}
+
+int tapir_export__pprof(struct tapir_export_job *job)
+{
+	return write_tree(job, write_pprof);
 }
