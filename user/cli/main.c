@@ -15,6 +15,7 @@ static const struct tapir_command *const commands[] = {
 	&tapir_cmd_doctor,
 	&tapir_cmd_ps,
 	&tapir_cmd_stacks,
+	&tapir_cmd_heap,
 	&tapir_cmd_list,
 	&tapir_cmd_record,
 	&tapir_cmd_trace,

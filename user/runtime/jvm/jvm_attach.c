@@ -27,6 +27,7 @@ struct talk {
 	struct tapir_jvm_facts facts;
 	struct tapir_peer_helper job;
 	uint64_t deadline_ns;
+	size_t max_reply_bytes;
 	const struct tapir_peer_guard *guard; /* of what it is asked to write; NULL: nothing */
 };
 
@@ -36,7 +37,9 @@ static int begin(const struct tapir_jvm_opts *opts, struct talk *talk)
 	uint64_t now = tapir_clock__now_ns();
 	int err;
 
-	*talk = (struct talk){.deadline_ns = now + timeout_ns};
+	*talk = (struct talk){.deadline_ns = now + timeout_ns,
+			      .max_reply_bytes = opts->max_reply_bytes ? opts->max_reply_bytes
+								       : TAPIR_JVM_MAX_REPLY_BYTES};
 	err = tapir_jvm_facts__read(opts->tgid, &talk->facts);
 	if (err)
 		return err;
@@ -124,8 +127,8 @@ static int receive_all(const struct talk *talk, int fd, struct tapir_str *out)
 			return out->failed ? -ENOMEM : 0;
 		if (n > 0)
 			tapir_str__add(out, bytes, (size_t)n);
-		if (out->len > TAPIR_JVM_MAX_REPLY_BYTES)
-			return broken(talk, -EFBIG, "its reply is longer than 64 KB");
+		if (out->len > talk->max_reply_bytes)
+			return broken(talk, -EFBIG, "its reply is too long");
 	}
 }
 

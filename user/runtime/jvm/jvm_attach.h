@@ -58,8 +58,9 @@
 
 struct tapir_jvm_opts {
 	uint32_t tgid;
-	int cancel_fd;	     /* when readable, end with -ECANCELED; -1: nothing cancels */
-	uint64_t timeout_ns; /* for the whole call; 0: TAPIR_JVM_TIMEOUT_NS */
+	int cancel_fd;		/* when readable, end with -ECANCELED; -1: nothing cancels */
+	uint64_t timeout_ns;	/* for the whole call; 0: TAPIR_JVM_TIMEOUT_NS */
+	size_t max_reply_bytes; /* 0: TAPIR_JVM_MAX_REPLY_BYTES */
 };
 
 /*
@@ -69,7 +70,7 @@ struct tapir_jvm_opts {
  *   -ENOEXEC no HotSpot JVM (nothing was sent to it) · -EPERM not allowed, or what should be
  *   the JVM's is not · -EOPNOTSUPP it cannot be attached to (-Xrs without a socket,
  *   DisableAttachMechanism) · -ETIMEDOUT · -ECANCELED · -ECONNRESET it hung up ·
- *   -EPROTO no answer of this protocol · -EFBIG a longer one than 64 KB ·
+ *   -EPROTO no answer of this protocol · -EFBIG a longer one than max_reply_bytes ·
  *   -EREMOTEIO it answered with an error: its first line is in the diagnostic · -EBUSY see above
  */
 int tapir_jvm__command(const struct tapir_jvm_opts *opts, const char *cmd, const char *const *args,

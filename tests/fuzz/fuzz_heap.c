@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Events of a heap, whatever is in them, up to retained bytes and paths: for each a byte for its
+ * kind, two for the length of its payload, the payload. The same bytes as a JVM's histogram.
+ */
+#include <stdlib.h>
+
+#include "heap/heap_dominators.h"
+#include "heap/heap_events.h"
+#include "heap/heap_jvm.h"
+#include "heap/heap_paths.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
+
+static void analyze(struct tapir_heap_graph *g)
+{
+	struct tapir_heap_retained retained;
+	struct tapir_heap_paths paths;
+	uint64_t bytes = 0;
+
+	if (tapir_heap_graph__seal(g) || tapir_heap_retained__init(&retained, g))
+		abort();
+	if (retained.reachable_cnt > g->va.cnt)
+		abort();
+	for (size_t i = 0; i < g->va.cnt; i++) {
+		if (i && g->va.data[i] <= g->va.data[i - 1])
+			abort();
+		bytes += g->bytes.data[i];
+	}
+	for (uint64_t e = 0; e < g->first_edge[g->va.cnt]; e++)
+		if (g->edges[e] >= g->va.cnt)
+			abort();
+	if (tapir_heap_paths__init(&paths, g))
+		abort();
+	if (paths.unreachable_cnt + retained.reachable_cnt != g->va.cnt ||
+	    paths.unreachable_bytes + retained.reachable_bytes != bytes)
+		abort();
+	tapir_heap_paths__fini(&paths);
+	tapir_heap_retained__fini(&retained);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
+{
+	static const uint16_t ids[] = {TAPIR_HEAP_GC_START, TAPIR_HEAP_GC_END,	  TAPIR_HEAP_TYPES,
+				       TAPIR_HEAP_ROOTS,    TAPIR_HEAP_OBJECTS,	  TAPIR_HEAP_EDGES,
+				       TAPIR_HEAP_STATICS,  TAPIR_HEAP_DEPENDENTS};
+	static const uint8_t start[26];
+	struct tapir_heap_snapshot histogram = {};
+	struct tapir_heap_events e = {};
+
+	(void)tapir_heap_jvm__parse((const char *)input, len, &histogram);
+	tapir_heap_snapshot__fini(&histogram);
+	tapir_heap_events__add(&e, TAPIR_HEAP_GC_START, 1, start, sizeof(start));
+	while (len >= 3) {
+		size_t bytes = (size_t)(input[1] | input[2] << 8);
+		uint8_t *payload;
+
+		bytes = bytes < len - 3 ? bytes : len - 3;
+		payload = malloc(bytes + 1);
+		if (!payload)
+			abort();
+		memcpy(payload, input + 3, bytes);
+		tapir_heap_events__add(&e, ids[input[0] % 8], 2, payload, bytes);
+		free(payload);
+		input += 3 + bytes;
+		len -= 3 + bytes;
+	}
+	analyze(&e.graph);
+	tapir_heap_events__fini(&e);
+	return 0;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tapir heap: the objects of a process by type, what they retain and what holds them. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/sudo_user.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "heap/heap.h"
+#include "heap/heap_tables.h"
+#include "render/view_result_print.h"
+
+#define TOP 20
+
+struct args {
+	struct tapir_pids pids;
+	const char *output;
+	const char *type;
+	uint64_t max_pause_ns;
+	uint64_t top;
+	bool force;
+	bool json;
+};
+
+static const struct args defaults = {.max_pause_ns = TAPIR_HEAP_MAX_PAUSE_NS, .top = TOP};
+
+static const struct tapir_option options[] = {
+	TAPIR_PIDS("pid", 'p', "PID", "this process", struct args, pids),
+	TAPIR_STRING("output", 'o', "FILE", "also keep the snapshot in FILE", struct args, output),
+	TAPIR_FLAG("force", 'f', "replace FILE", struct args, force),
+	TAPIR_DURATION("max-pause", 0, "TIME",
+		       "wait at most this long, altogether, while the process is suspended; what "
+		       "has no room then is lost and counted (default: 10)",
+		       struct args, max_pause_ns, 1000000, 3600000000000ull),
+	TAPIR_STRING("type", 't', "GLOB", "only types of such a name", struct args, type),
+	TAPIR_U64("top", 'n', "N", "show N types (default: 20)", struct args, top, 1, UINT32_MAX),
+	TAPIR_FLAG("json", 0, "one JSON document", struct args, json),
+	{}};
+
+static int print(struct tapir_view_result *result, bool json)
+{
+	struct tapir_str out = {};
+	int err;
+
+	if (json)
+		tapir_view_result__write_json(result, &out);
+	else
+		tapir_view_result__write_text(result, tapir_screen__palette(stdout), &out);
+	err = tapir_terminal__flush(&out);
+	tapir_str__fini(&out);
+	return err;
+}
+
+/* before: NULL: there is one snapshot. */
+static int show(const struct tapir_heap_snapshot *before, const struct tapir_heap_snapshot *s,
+		const struct args *args, bool is_live)
+{
+	const struct tapir_heap_tables_opts opts = {
+		.top = args->top,
+		.glob = args->type,
+		.induced = is_live ? tapir_heap__induced(s) : NULL,
+	};
+	struct tapir_view_result result = {.view = before ? "heap-growth" : "heap",
+					   .top = args->top};
+	int err = before ? tapir_heap_tables__growth(before, s, &opts, &result)
+			 : tapir_heap_tables__one(s, &opts, &result);
+
+	if (!err)
+		err = print(&result, args->json);
+	tapir_view_result__fini(&result);
+	return err;
+}
+
+static int show_process(const struct args *args)
+{
+	struct tapir_writer_opts file = {
+		.sz = sizeof(file), .path = args->output, .force = args->force};
+	struct tapir_heap_snapshot s = {};
+	struct tapir_heap_request request = {.tgid = args->pids.data[0],
+					     .max_pause_ns = args->max_pause_ns,
+					     .file = args->output ? &file : NULL};
+	int err;
+
+	file.has_owner = tapir_sudo_user__get(&file.uid, &file.gid);
+	err = tapir_heap__take(&request, &s);
+	if (!err)
+		err = show(NULL, &s, args, true);
+	tapir_heap_snapshot__fini(&s);
+	return err;
+}
+
+static int show_files(const struct args *args, const char *before_path, const char *path)
+{
+	struct tapir_heap_snapshot before = {}, s = {};
+	int err = before_path ? tapir_heap__open(before_path, &before) : 0;
+
+	if (!err)
+		err = tapir_heap__open(path, &s);
+	if (!err)
+		err = show(before_path ? &before : NULL, &s, args, false);
+	tapir_heap_snapshot__fini(&before);
+	tapir_heap_snapshot__fini(&s);
+	return err;
+}
+
+static int run(struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	const char *const *words = cli->words.data;
+	size_t cnt = cli->words.cnt;
+
+	if (args->pids.cnt > 1)
+		return tapir_cli__usage(cli, "-p takes one process");
+	if (args->pids.cnt && cnt)
+		return tapir_cli__usage(cli, "-p and FILE exclude each other");
+	if (args->output && (!args->pids.cnt || tapir_writer__is_stdout(args->output)))
+		return tapir_cli__usage(cli, "-o FILE requires -p and the name of a file");
+	if (args->pids.cnt)
+		return show_process(args);
+	if (cnt == 1)
+		return show_files(args, NULL, words[0]);
+	if (cnt == 3 && !strcmp(words[0], "diff"))
+		return show_files(args, words[1], words[2]);
+	return tapir_cli__usage(cli, "a process (-p PID), a snapshot (FILE) or two (diff FILE "
+				     "FILE) are required");
+}
+
+const struct tapir_command tapir_cmd_heap = {
+	.name = "heap",
+	.summary = "show the objects of a process by type, and what holds them",
+	.synopsis = "-p PID [-o FILE] | FILE | diff FILE FILE",
+	.text = "Lists the objects of a .NET process (8, 9, 10) by type: count, bytes, the bytes "
+		"they retain (what would be freed with them, by dominators), and for the types that "
+		"retain most a shortest path to a root, with the name of the static field where "
+		"there is one. Of a JVM: count and bytes by class, as it counts them itself.\n\n"
+		"The process collects all generations (a JVM its whole heap) and is suspended "
+		"while it lists its objects. Nothing is lost: the thread that lists them waits for "
+		"tapir where 4 MB are not enough, altogether no longer than --max-pause; if objects "
+		"are missing, 'incomplete' is the first word.\n\n"
+		"FILE is a recording: 'tapir export --format nettrace' makes of it what PerfView "
+		"and TraceEvent open as a heap. 'diff' shows which types grew between two of them, "
+		"and what holds these.\n\n"
+		"Requires the privileges of 'tapir record -p' (root).",
+	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
+	.positionals =
+		(const struct tapir_positional[]){
+			{.name = "FILE", .help = "a snapshot of -o", .many = true, .is_path = true},
+			{}},
+	.examples =
+		(const struct tapir_example[]){
+			{"heap -p 4711", "what its memory is used for"},
+			{"heap -p 4711 -o before.tapir", "the same, kept for later"},
+			{"heap diff before.tapir after.tapir", "what leaks, and what holds it"},
+			{"heap -p 4711 --type 'MyApp.*' --json | jq '.by_type[0]'",
+			 "one's own types"},
+			{}},
+	.args_bytes = sizeof(struct args),
+	.defaults = &defaults,
+	.reads_foreign_files = true,
+	.run = run,
+};

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which runtime is asked how. See heap.h. */
+#include "heap/heap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attach/proc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "decode/probe_name.h"
+#include "heap/heap_jvm.h"
+#include "runtime/dotnet/dotnet.h"
+#include "runtime/jvm/jvm.h"
+#include "runtime/recognize.h"
+
+#define NAME   "the snapshot" /* in messages */
+#define JVM_NS (60 * TAPIR_NS_PER_SEC)
+
+const char *tapir_heap__induced(const struct tapir_heap_snapshot *s)
+{
+	return s->gc_ns ? "tapir made the process collect all generations to list its objects"
+			: "tapir made the process collect its heap to count its objects";
+}
+
+static int read_fd(int fd, const char *name, struct tapir_heap_snapshot *out)
+{
+	struct tapir_reader *reader;
+	int err = tapir_reader__open_fd(fd, name, &reader);
+
+	if (err)
+		return err;
+	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
+	err = tapir_heap_snapshot__read(out, reader, name);
+	tapir_reader__close(reader);
+	return err;
+}
+
+int tapir_heap__open(const char *path, struct tapir_heap_snapshot *out)
+{
+	struct tapir_reader *reader;
+	int err = tapir_reader__open(path, &reader);
+
+	if (err)
+		return err;
+	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
+	err = tapir_heap_snapshot__read(out, reader, path);
+	tapir_reader__close(reader);
+	return err;
+}
+
+/* ---- .NET --------------------------------------------------------------------------------------- */
+
+/* A snapshot without a name is in memory, gone with tapir whoever kills it. */
+static int take_dotnet(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
+{
+	struct tapir_writer_opts file = {
+		.sz = sizeof(file), .path = NAME, .has_fd = true, .fd = -1};
+	tapir_autofd int fd = -1;
+	int err;
+
+	if (request->file) {
+		err = tapir_heap__record(request->tgid, request->max_pause_ns, request->file);
+		return err ? err : tapir_heap__open(request->file->path, out);
+	}
+	fd = memfd_create("tapir-heap", MFD_CLOEXEC);
+	if (fd < 0)
+		return tapir_diag__fail(-errno, "cannot create a file in memory: %s",
+					tapir_errno__text(errno));
+	file.fd = fd;
+	err = tapir_heap__record(request->tgid, request->max_pause_ns, &file);
+	return err ? err : read_fd(fd, NAME, out);
+}
+
+/* ---- JVM ---------------------------------------------------------------------------------------- */
+
+static int take_jvm(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
+{
+	struct tapir_thread leader;
+	int err;
+
+	if (request->file)
+		return tapir_diag__fail(-EOPNOTSUPP,
+					"cannot write the heap of process %u to a file: a JVM "
+					"reports counts by class, not objects (leave out -o)",
+					request->tgid);
+	err = tapir_heap_jvm__count(request->tgid, JVM_NS, out);
+	if (!tapir_thread__read(request->tgid, request->tgid, &leader))
+		snprintf(out->process, sizeof(out->process), "%.40s (%u)", leader.comm,
+			 request->tgid);
+	return err;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------- */
+
+static int refuse(uint32_t tgid)
+{
+	struct tapir_runtime_info info = {};
+	int err = tapir_runtime__recognize(tgid, &info);
+
+	if (err)
+		return err;
+	return tapir_diag__fail(-EOPNOTSUPP,
+				"cannot list the heap of process %u: %s%s reports none to other "
+				"processes (.NET and JVMs do)",
+				tgid, info.name[0] ? info.name : "its program",
+				info.name[0] ? "" : " has no runtime tapir knows, and");
+}
+
+int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
+{
+	struct tapir_dotnet_info dotnet;
+	struct tapir_jvm_info jvm;
+	int is_one = tapir_dotnet__inspect(request->tgid, &dotnet);
+
+	if (is_one < 0)
+		return is_one;
+	if (is_one && dotnet.kind == TAPIR_DOTNET_NATIVE_AOT)
+		return tapir_diag__fail(
+			-EOPNOTSUPP,
+			"cannot list the heap of process %u: it was compiled ahead of time "
+			"(NativeAOT)",
+			request->tgid);
+	if (is_one)
+		return take_dotnet(request, out);
+	is_one = tapir_jvm__inspect(request->tgid, &jvm);
+	if (is_one < 0)
+		return is_one;
+	return is_one ? take_jvm(request, out) : refuse(request->tgid);
+}

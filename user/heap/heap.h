@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * heap.h - the heap of a running process, or of a file: what `tapir heap` prints.
+ *
+ * One thread; privileges: those of a recording of .NET, or of jvm_attach.h.
+ */
+#ifndef TAPIR_USER_HEAP_H
+#define TAPIR_USER_HEAP_H
+
+#include "heap/heap_record.h"
+#include "heap/heap_snapshot.h"
+
+struct tapir_heap_request {
+	uint32_t tgid;
+	uint64_t max_pause_ns;
+	const struct tapir_writer_opts *file; /* where it is kept; NULL: nowhere */
+};
+
+/* What taking a snapshot does to the process: a sentence, static. */
+const char *tapir_heap__induced(const struct tapir_heap_snapshot *s);
+
+/*
+ * The process's heap, as it is now. Failures, with a line: those of a recording; -EOPNOTSUPP: its
+ * runtime reports no heap. out: zeros, for __fini in any case.
+ */
+int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out);
+
+/* That of a recording. */
+int tapir_heap__open(const char *path, struct tapir_heap_snapshot *out);
+
+#endif

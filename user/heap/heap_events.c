@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Payloads into the graph. See heap_events.h. */
+#include "heap/heap_events.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "decode/value_packed.h"
+
+#define ROOT_STACK	0u
+#define ROOT_FINALIZER	1u
+#define ROOT_HANDLE	2u
+#define ROOT_PINNED	0x1u /* flags of a root */
+#define ROOT_WEAK	0x2u
+#define OBJECT_BYTES	32u
+#define EDGE_BYTES	12u
+#define ROOT_BYTES	21u
+#define DEPENDENT_BYTES 24u
+#define NAME_UNITS_MAX	8192u
+#define NAME_BYTES_MAX	1024u
+#define NAMES_BYTES	(64u << 20)
+
+struct input {
+	const uint8_t *at;
+	size_t left;
+	bool is_bad; /* more was asked for than there was */
+};
+
+static const uint8_t *take(struct input *in, size_t bytes)
+{
+	const uint8_t *at = in->at;
+
+	if (in->is_bad || bytes > in->left) {
+		in->is_bad = true;
+		return NULL;
+	}
+	in->at += bytes;
+	in->left -= bytes;
+	return at;
+}
+
+static uint64_t number_at(const uint8_t *p, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, p, bytes); /* little-endian, as all machines of this runtime */
+	return value;
+}
+
+static uint64_t take_number(struct input *in, unsigned bytes)
+{
+	const uint8_t *at = take(in, bytes);
+
+	return at ? number_at(at, bytes) : 0;
+}
+
+/* UTF-16 up to its NUL, as UTF-8; false: none, or too long. */
+static bool take_text(struct input *in, char text[NAME_UNITS_MAX * 3 + 1])
+{
+	const uint8_t *from = in->at;
+	size_t units = 0;
+
+	while (units <= NAME_UNITS_MAX && take_number(in, 2))
+		units++;
+	if (in->is_bad || units > NAME_UNITS_MAX)
+		return false;
+	text[tapir_utf16__to_utf8(from, units * 2, text)] = '\0';
+	return true;
+}
+
+/* ---- one event each; false: malformed ---------------------------------------------------------- */
+
+static bool on_start(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+{
+	uint32_t number = (uint32_t)take_number(in, 4);
+
+	if (in->is_bad || e->walk == TAPIR_HEAP_AFTER || e->graph.va.cnt)
+		return !in->is_bad;
+	tapir_heap_graph__clear(&e->graph);
+	memset(e->next_idx, 0, sizeof(e->next_idx));
+	e->walk = TAPIR_HEAP_IN_GC;
+	e->gc_number = number;
+	e->start_ns = time_ns;
+	e->promised_edges = 0;
+	return true;
+}
+
+/* An ephemeral collection within a background one has no objects, and ends nothing. */
+static bool on_end(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+{
+	uint32_t number = (uint32_t)take_number(in, 4);
+
+	if (in->is_bad || e->walk != TAPIR_HEAP_IN_GC || number != e->gc_number)
+		return !in->is_bad;
+	e->walk = e->graph.va.cnt ? TAPIR_HEAP_AFTER : TAPIR_HEAP_BEFORE;
+	e->end_ns = time_ns;
+	return true;
+}
+
+static void name_type(struct tapir_heap_graph *g, uint64_t id, const char *text);
+
+/* u64 id, u64 module, u32 token, u32 flags, u8 kind, name, u32 parameters, u64 each. */
+static bool take_type(struct tapir_heap_graph *g, struct input *in)
+{
+	char text[NAME_UNITS_MAX * 3 + 1];
+	uint64_t id = take_number(in, 8), params;
+
+	take(in, 8 + 4 + 4 + 1);
+	if (!take_text(in, text))
+		return false;
+	params = take_number(in, 4);
+	take(in, params * 8);
+	if (!in->is_bad)
+		name_type(g, id, text);
+	return !in->is_bad;
+}
+
+static bool on_types(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+{
+	uint32_t cnt = (uint32_t)take_number(in, 4);
+
+	(void)time_ns;
+	take(in, 2);
+	for (uint32_t i = 0; i < cnt && !in->is_bad; i++)
+		if (!take_type(&e->graph, in))
+			return false;
+	return !in->is_bad;
+}
+
+/* u32 number, u32 count, u16 runtime: the values that follow, or NULL. A gap is counted. */
+static const uint8_t *take_values(struct tapir_heap_events *e, struct input *in, unsigned id,
+				  unsigned bytes, uint32_t *cnt)
+{
+	uint32_t idx = (uint32_t)take_number(in, 4);
+
+	*cnt = (uint32_t)take_number(in, 4);
+	take(in, 2);
+	if (in->is_bad || *cnt > in->left / bytes)
+		return NULL;
+	if (idx >= e->next_idx[id])
+		e->lost_cnt += idx - e->next_idx[id];
+	else
+		e->lost_cnt++; /* out of order: which one this is cannot be known */
+	e->next_idx[id] = idx + 1;
+	return take(in, (size_t)*cnt * bytes);
+}
+
+static bool on_objects(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+{
+	uint32_t cnt;
+	const uint8_t *at = take_values(e, in, TAPIR_HEAP_OBJECTS, OBJECT_BYTES, &cnt);
+
+	(void)time_ns;
+	for (uint32_t i = 0; at && i < cnt; i++, at += OBJECT_BYTES) {
+		uint64_t edges = number_at(at + 24, 8);
+
+		if (!tapir_heap_graph__add_object(&e->graph, number_at(at, 8), number_at(at + 8, 8),
+						  number_at(at + 16, 8), edges))
+			break;
+		e->promised_edges += edges;
+	}
+	return at != NULL;
+}
+
+static bool on_edges(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+{
+	uint32_t cnt;
+	const uint8_t *at = take_values(e, in, TAPIR_HEAP_EDGES, EDGE_BYTES, &cnt);
+
+	(void)time_ns;
+	for (uint32_t i = 0; at && i < cnt; i++, at += EDGE_BYTES)
+		if (!tapir_heap_graph__add_edge(&e->graph, number_at(at, 8)))
+			break;
+	return at != NULL;
+}
+
+static enum tapir_heap_root_kind root_kind(unsigned kind, uint32_t flags)
+{
+	if (kind == ROOT_STACK)
+		return TAPIR_HEAP_ROOT_STACK;
+	if (kind == ROOT_FINALIZER)
+		return TAPIR_HEAP_ROOT_FINALIZER;
+	if (kind == ROOT_HANDLE)
+		return flags & ROOT_PINNED ? TAPIR_HEAP_ROOT_PINNED : TAPIR_HEAP_ROOT_HANDLE;
+	return TAPIR_HEAP_ROOT_OTHER;
+}
+
+/* A weak handle holds nothing. */
+static bool on_roots(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+{
+	uint32_t cnt;
+	const uint8_t *at = take_values(e, in, TAPIR_HEAP_ROOTS, ROOT_BYTES, &cnt);
+
+	(void)time_ns;
+	for (uint32_t i = 0; at && i < cnt; i++, at += ROOT_BYTES) {
+		uint32_t flags = (uint32_t)number_at(at + 9, 4);
+
+		if (!(flags & ROOT_WEAK) &&
+		    !tapir_heap_graph__add_root(&e->graph, number_at(at, 8),
+						root_kind(at[8], flags), NULL))
+			break;
+	}
+	return at != NULL;
+}
+
+static bool on_dependents(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+{
+	uint32_t cnt;
+	const uint8_t *at = take_values(e, in, TAPIR_HEAP_DEPENDENTS, DEPENDENT_BYTES, &cnt);
+
+	(void)time_ns;
+	for (uint32_t i = 0; at && i < cnt; i++, at += DEPENDENT_BYTES) {
+		struct tapir_heap_dependent pair = {number_at(at, 8), number_at(at + 8, 8)};
+
+		if (e->graph.dependents.cnt >= TAPIR_HEAP_MAX_OBJECTS ||
+		    !tapir_vec__push(&e->graph.dependents, pair)) {
+			e->graph.is_full = true;
+			break;
+		}
+	}
+	return at != NULL;
+}
+
+static bool on_statics(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+{
+	char text[NAME_UNITS_MAX * 3 + 1];
+	uint32_t cnt = (uint32_t)take_number(in, 4);
+
+	(void)time_ns;
+	take(in, 8 + 2);
+	for (uint32_t i = 0; i < cnt && !in->is_bad; i++) {
+		uint64_t object_va;
+
+		take(in, 8);
+		object_va = take_number(in, 8);
+		take(in, 8 + 4);
+		if (!take_text(in, text))
+			return false;
+		if (object_va &&
+		    !tapir_heap_graph__add_root(&e->graph, object_va, TAPIR_HEAP_ROOT_STATIC, text))
+			break;
+	}
+	return !in->is_bad;
+}
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+/* After the brackets of an array, "[]" or "[,]"; at itself: it is something else. */
+static const char *after_rank(const char *at)
+{
+	const char *end = at + 1;
+
+	while (*end == ',' || *end == '*')
+		end++;
+	return *end == ']' ? end + 1 : at;
+}
+
+/* Dictionary`2[System.String,System.Object] as Dictionary<System.String, System.Object>. */
+static void add_type_name(struct tapir_str *out, const char *text)
+{
+	unsigned open = 0;
+
+	while (*text) {
+		const char *end = *text == '[' ? after_rank(text) : text;
+
+		if (end > text) {
+			tapir_str__add(out, text, (size_t)(end - text));
+			text = end;
+		} else if (*text == '`' && text[1] >= '0' && text[1] <= '9') {
+			text += 1 + strspn(text + 1, "0123456789");
+		} else if (*text == '[') {
+			open++;
+			tapir_str__addc(out, '<');
+			text++;
+		} else if (*text == ']' && open) {
+			open--;
+			tapir_str__addc(out, '>');
+			text++;
+		} else {
+			tapir_str__addc(out, *text);
+			if (*text++ == ',' && open)
+				tapir_str__addc(out, ' ');
+		}
+	}
+}
+
+static void name_type(struct tapir_heap_graph *g, uint64_t id, const char *text)
+{
+	uint32_t type = tapir_heap_graph__type(g, id);
+	struct tapir_str name = {};
+
+	if (type == TAPIR_HEAP_NO_OBJECT || g->types.data[type].name)
+		return;
+	add_type_name(&name, text);
+	g->names.max_bytes = NAMES_BYTES;
+	if (!name.failed && name.len)
+		g->types.data[type].name =
+			tapir_arena__text(&g->names, name.data,
+					  name.len < NAME_BYTES_MAX ? name.len : NAME_BYTES_MAX);
+	tapir_str__fini(&name);
+}
+
+/* ---- all --------------------------------------------------------------------------------------- */
+
+static bool (*reader_of(uint16_t id))(struct tapir_heap_events *, struct input *, uint64_t)
+{
+	switch (id) {
+	case TAPIR_HEAP_GC_START:
+		return on_start;
+	case TAPIR_HEAP_GC_END:
+		return on_end;
+	case TAPIR_HEAP_TYPES:
+		return on_types;
+	case TAPIR_HEAP_ROOTS:
+		return on_roots;
+	case TAPIR_HEAP_DEPENDENTS:
+		return on_dependents;
+	case TAPIR_HEAP_OBJECTS:
+		return on_objects;
+	case TAPIR_HEAP_EDGES:
+		return on_edges;
+	case TAPIR_HEAP_STATICS:
+		return on_statics;
+	default:
+		return NULL;
+	}
+}
+
+void tapir_heap_events__add(struct tapir_heap_events *e, uint16_t id, uint64_t time_ns,
+			    const void *payload, size_t len)
+{
+	bool (*read)(struct tapir_heap_events *, struct input *, uint64_t) = reader_of(id);
+	struct input in = {payload, len, false};
+	bool is_of_walk = id >= TAPIR_HEAP_ROOTS;
+
+	if (!read || (is_of_walk && e->walk != TAPIR_HEAP_IN_GC))
+		return;
+	e->malformed_cnt += !read(e, &in, time_ns);
+}
+
+bool tapir_heap_events__are_complete(const struct tapir_heap_events *e)
+{
+	return e->walk == TAPIR_HEAP_AFTER && !e->lost_cnt && !e->malformed_cnt &&
+	       !e->graph.is_full && e->promised_edges == e->graph.edge_va.cnt;
+}
+
+void tapir_heap_events__fini(struct tapir_heap_events *e)
+{
+	tapir_heap_graph__fini(&e->graph);
+}

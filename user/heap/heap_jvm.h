@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * heap_jvm.h - a JVM's own count of its live objects by class: the command "inspectheap -live" of
+ * its attach protocol, which makes it collect first (heapDumper's histogram, as jmap -histo:live
+ * prints it). It has no references.
+ *
+ * Privileges: jvm_attach.h. The reply is the JVM's: bounded, and lines that are none are refused.
+ */
+#ifndef TAPIR_USER_HEAP_JVM_H
+#define TAPIR_USER_HEAP_JVM_H
+
+#include "heap/heap_snapshot.h"
+
+/* -errno with a line: jvm_attach.h. out: zeros. */
+int tapir_heap_jvm__count(uint32_t tgid, uint64_t timeout_ns, struct tapir_heap_snapshot *out);
+
+/* The text of the reply into rows. -EPROTO: it is not a histogram; -ENOMEM. No line. */
+int tapir_heap_jvm__parse(const char *text, size_t len, struct tapir_heap_snapshot *out);
+
+#endif

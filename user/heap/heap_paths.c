@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Breadth-first from the roots, in the order of their kinds. See heap_paths.h. */
+#include "heap/heap_paths.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DEPTH_MAX 64u /* steps of a path */
+#define NONE	  TAPIR_HEAP_NO_STEP
+
+struct walk {
+	const struct tapir_heap_graph *g;
+	struct tapir_heap_paths *paths;
+	struct tapir_map by_parent; /* parent << 32 | type -> idx + 1 */
+	struct tapir_map by_root;   /* kind and name -> idx + 1 */
+	uint32_t *step;		    /* by object */
+	uint32_t *queue;
+};
+
+static uint32_t add_step(struct walk *w, uint64_t *place, const struct tapir_heap_step *step)
+{
+	if (!place || w->paths->steps.cnt >= TAPIR_HEAP_MAX_STEPS ||
+	    !tapir_vec__push(&w->paths->steps, *step))
+		return NONE;
+	*place = w->paths->steps.cnt;
+	return (uint32_t)*place - 1;
+}
+
+/* A static field is a root of its own, others are one a kind. */
+static uint32_t root_step(struct walk *w, uint32_t root_idx)
+{
+	const struct tapir_heap_root *root = &w->g->roots.data[root_idx];
+	struct tapir_heap_step step = {.parent = NONE, .type = root_idx};
+	uint64_t key = root->kind == TAPIR_HEAP_ROOT_STATIC ? (uint64_t)root_idx << 8 : 0;
+	uint64_t *place = tapir_map__put(&w->by_root, key | root->kind, NULL);
+
+	return place && *place ? (uint32_t)*place - 1 : add_step(w, place, &step);
+}
+
+/* The step of a type below parent. A path that is too deep continues at its last step. */
+static uint32_t step_below(struct walk *w, uint32_t parent, uint32_t type)
+{
+	const struct tapir_heap_step *above = &w->paths->steps.data[parent];
+	struct tapir_heap_step step = {.parent = parent, .type = type, .depth = above->depth + 1};
+	uint64_t *place;
+	uint32_t idx;
+
+	if (above->parent != NONE && above->type == type)
+		return parent;
+	if (step.depth >= DEPTH_MAX) { /* a sibling of the last step */
+		step.parent = above->parent;
+		step.depth = above->depth;
+		step.is_cut = true;
+	}
+	place = tapir_map__get(&w->by_parent, (uint64_t)step.parent << 32 | type);
+	if (place && *place)
+		return (uint32_t)*place - 1;
+	if (w->paths->steps.cnt >= TAPIR_HEAP_MAX_STEPS)
+		return parent;
+	place = tapir_map__put(&w->by_parent, (uint64_t)step.parent << 32 | type, NULL);
+	idx = add_step(w, place, &step);
+	return idx == NONE ? parent : idx;
+}
+
+/* idx: of the step that holds it. */
+static void enter(struct walk *w, uint32_t object, uint32_t holder, uint32_t *queued)
+{
+	struct tapir_heap_step *step;
+
+	if (object == TAPIR_HEAP_NO_OBJECT || w->step[object] != NONE)
+		return;
+	w->step[object] = step_below(w, holder, w->g->type.data[object]);
+	step = &w->paths->steps.data[w->step[object]];
+	step->cnt++;
+	step->bytes += w->g->bytes.data[object];
+	w->queue[(*queued)++] = object;
+}
+
+static int walk_all(struct walk *w)
+{
+	const struct tapir_heap_graph *g = w->g;
+	uint32_t queued = 0;
+
+	for (uint32_t i = 0; i < g->roots.cnt; i++) {
+		uint32_t holder;
+
+		if (g->roots.data[i].object == TAPIR_HEAP_NO_OBJECT)
+			continue;
+		holder = root_step(w, i);
+		if (holder == NONE)
+			return -ENOMEM;
+		enter(w, g->roots.data[i].object, holder, &queued);
+	}
+	for (uint32_t next = 0; next < queued; next++) {
+		uint32_t object = w->queue[next];
+
+		for (uint64_t e = g->first_edge[object]; e < g->first_edge[object + 1]; e++)
+			enter(w, g->edges[e], w->step[object], &queued);
+	}
+	for (uint32_t i = 0; i < g->va.cnt; i++) {
+		if (w->step[i] != NONE)
+			continue;
+		w->paths->unreachable_cnt++;
+		w->paths->unreachable_bytes += g->bytes.data[i];
+	}
+	return 0;
+}
+
+static void choose(struct tapir_heap_paths *p)
+{
+	for (uint32_t i = 0; i < p->steps.cnt; i++) {
+		const struct tapir_heap_step *step = &p->steps.data[i];
+		uint32_t *best = step->parent == NONE ? NULL : &p->best[step->type];
+
+		if (best && (*best == NONE || step->bytes > p->steps.data[*best].bytes))
+			*best = i;
+	}
+}
+
+int tapir_heap_paths__init(struct tapir_heap_paths *out, const struct tapir_heap_graph *g)
+{
+	struct tapir_heap_paths made = {.best = malloc((g->types.cnt + 1) * sizeof(*made.best))};
+	struct walk w = {.g = g,
+			 .paths = &made,
+			 .step = malloc((g->va.cnt + 1) * sizeof(*w.step)),
+			 .queue = malloc((g->va.cnt + 1) * sizeof(*w.queue))};
+	int err = made.best && w.step && w.queue ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < g->types.cnt; i++)
+		made.best[i] = NONE;
+	for (size_t i = 0; !err && i < g->va.cnt; i++)
+		w.step[i] = NONE;
+	if (!err)
+		err = walk_all(&w);
+	if (!err)
+		choose(&made);
+	free(w.step);
+	free(w.queue);
+	tapir_map__fini(&w.by_parent);
+	tapir_map__fini(&w.by_root);
+	if (err)
+		tapir_heap_paths__fini(&made);
+	else
+		*out = made;
+	return err;
+}
+
+void tapir_heap_paths__fini(struct tapir_heap_paths *p)
+{
+	tapir_vec__fini(&p->steps);
+	free(p->best);
+	p->best = NULL;
+}
+
+const char *tapir_heap_root__text(const struct tapir_heap_root *root, char *text, size_t text_bytes)
+{
+	static const char *const kinds[TAPIR_HEAP_ROOT_CNT] = {
+		[TAPIR_HEAP_ROOT_STATIC] = "a static field",
+		[TAPIR_HEAP_ROOT_HANDLE] = "a handle",
+		[TAPIR_HEAP_ROOT_PINNED] = "a pinned handle",
+		[TAPIR_HEAP_ROOT_STACK] = "a thread's stack",
+		[TAPIR_HEAP_ROOT_FINALIZER] = "the queue of finalizers",
+		[TAPIR_HEAP_ROOT_OTHER] = "the runtime",
+	};
+
+	if (!root->name || !root->name[0])
+		return kinds[root->kind];
+	snprintf(text, text_bytes, "static %s", root->name);
+	return text;
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A recording of one event source that ends when the collection does. See heap_record.h. */
+#include "heap/heap_record.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "collect/request.h"
+#include "heap/heap_events.h"
+
+/* GC, Type, GCHeapDump, GCHeapCollect, GCHeapAndTypeNames: as Microsoft's dotnet-gcdump asks. */
+#define SPEC	 TAPIR_HEAP_PROVIDER ":0x1980001:Informational"
+#define START_NS (30 * TAPIR_NS_PER_SEC) /* for the collection to begin and to mark */
+
+struct watch {
+	int end_fd;
+	bool has_objects, is_over;
+};
+
+static uint16_t event_id_of(const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_event *event = (const struct tapir_rec_event *)rec;
+	const struct tapir_rec_probe *probe = tapir_catalog__probe(catalog, event->probe_id);
+	struct tapir_probe_view about;
+
+	if (!probe)
+		return 0;
+	tapir_probe_view__of(&probe->h, &about);
+	return tapir_sv__is(about.provider, TAPIR_HEAP_PROVIDER) ? probe->event_id : 0;
+}
+
+/* Session thread. */
+static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+{
+	struct watch *w = ctx;
+	uint16_t id = rec->type == TAPIR_REC_EVENT ? event_id_of(catalog, rec) : 0;
+
+	w->has_objects |= id == TAPIR_HEAP_OBJECTS;
+	if (id != TAPIR_HEAP_GC_END || !w->has_objects || w->is_over)
+		return 0;
+	w->is_over = true;
+	return eventfd_write(w->end_fd, 1) ? -errno : 0;
+}
+
+static int on_flush(void *ctx, enum tapir_session_flush when)
+{
+	(void)ctx;
+	(void)when;
+	return 0;
+}
+
+static int run(struct tapir_recording_plan *plan, uint64_t max_pause_ns,
+	       const struct tapir_writer_opts *file)
+{
+	struct watch watch = {.end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	struct tapir_recording_result result = {};
+	int err;
+
+	if (watch.end_fd < 0)
+		return tapir_diag__fail(-errno, "cannot make an eventfd: %s",
+					tapir_errno__text(errno));
+	plan->opts.file = file;
+	plan->opts.force = file->force;
+	plan->opts.ring_wait_ms = (uint32_t)(max_pause_ns / TAPIR_NS_PER_MS);
+	plan->opts.end_fd = watch.end_fd;
+	plan->opts.has_end_fd = true;
+	plan->opts.on_record = on_record;
+	plan->opts.on_flush = on_flush;
+	plan->opts.ctx = &watch;
+	err = tapir_recording__run(&plan->opts, &result);
+	close(watch.end_fd);
+	return err;
+}
+
+int tapir_heap__record(uint32_t tgid, uint64_t max_pause_ns, const struct tapir_writer_opts *file)
+{
+	struct tapir_request request = {
+		.sz = sizeof(request),
+		.has_no_default = true,
+		.no_stack = true,
+		.no_samples = true,
+		.no_sched = true,
+		.duration_ns = START_NS + max_pause_ns,
+	};
+	struct tapir_recording_plan plan = {};
+	int err = -ENOMEM;
+
+	if (tapir_vec__push(&request.rules.pids, tgid) && tapir_vec__push(&request.specs, SPEC))
+		err = tapir_request__plan(&request, &plan);
+	if (!err)
+		err = run(&plan, max_pause_ns, file);
+	tapir_recording_plan__fini(&plan);
+	tapir_vec__fini(&request.rules.pids);
+	tapir_vec__fini(&request.specs);
+	return err;
+}

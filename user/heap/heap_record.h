@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * heap_record.h - has a running .NET process describe its heap, and records that.
+ *
+ * tapir's library opens a session that makes the runtime collect (blocking, all generations) and
+ * list what survived, on one thread, while all others of the process are suspended. That thread
+ * waits where its ring of 4 MB is full, so nothing is lost and the process needs no memory for the
+ * list; it waits for at most max_pause_ns altogether, then what has no room is dropped and counted.
+ *
+ * Privileges: as for any recording of .NET. Blocks until the collection is over.
+ */
+#ifndef TAPIR_USER_HEAP_RECORD_H
+#define TAPIR_USER_HEAP_RECORD_H
+
+#include "trace/writer.h"
+
+#define TAPIR_HEAP_MAX_PAUSE_NS 10000000000ull /* unless it is requested otherwise */
+
+/* 0, also when the snapshot is incomplete; -errno with lines. file: where it is recorded. */
+int tapir_heap__record(uint32_t tgid, uint64_t max_pause_ns, const struct tapir_writer_opts *file);
+
+#endif

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From the events of a recording to types, retained bytes and paths. See heap_snapshot.h. */
+#include "heap/heap_snapshot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "heap/heap_events.h"
+
+#define UNNAMED "(type without a name)"
+
+struct reading {
+	struct tapir_heap_events events;
+	uint64_t lost_cnt; /* by the recording's own account */
+	uint64_t time_ns;
+	uint32_t tgid;	 /* the first process whose heap is there; others' events are left */
+	bool is_damaged; /* parts of the file could not be read */
+	bool is_complete;
+};
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+static void on_event(struct reading *r, const struct tapir_catalog *catalog,
+		     const struct tapir_rec *rec)
+{
+	const struct tapir_rec_event *event = (const struct tapir_rec_event *)rec;
+	const struct tapir_rec_probe *probe = tapir_catalog__probe(catalog, event->probe_id);
+	struct tapir_probe_view about;
+	struct tapir_event_view view;
+
+	if (!probe)
+		return;
+	tapir_probe_view__of(&probe->h, &about);
+	if (!tapir_sv__is(about.provider, TAPIR_HEAP_PROVIDER) ||
+	    (r->tgid && r->tgid != event->tgid))
+		return;
+	tapir_event_view__of(rec, &view);
+	tapir_heap_events__add(&r->events, probe->event_id, rec->time_ns, view.payload,
+			       view.payload_bytes);
+	if (r->events.walk != TAPIR_HEAP_BEFORE && !r->tgid)
+		r->tgid = event->tgid;
+	r->time_ns = rec->time_ns;
+}
+
+static int read_records(struct reading *r, struct tapir_reader *reader)
+{
+	const struct tapir_catalog *catalog = tapir_reader__catalog(reader);
+	const struct tapir_rec *rec;
+	int more;
+
+	while ((more = tapir_reader__next(reader, &rec)) > 0) {
+		if (rec->type == TAPIR_REC_EVENT)
+			on_event(r, catalog, rec);
+		else if (rec->type == TAPIR_REC_LOSS)
+			r->lost_cnt += ((const struct tapir_rec_loss *)rec)->count;
+	}
+	r->is_damaged = tapir_reader_stats__is_damaged(tapir_reader__stats(reader));
+	return more;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------- */
+
+static uint64_t hash(const char *name, size_t len)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < len; i++)
+		hash = tapir_hash__mix(hash, (uint8_t)name[i]);
+	return hash;
+}
+
+bool tapir_heap_snapshot__add_row(struct tapir_heap_snapshot *s, const char *name, size_t len,
+				  uint64_t cnt, uint64_t bytes)
+{
+	struct tapir_heap_row row = {.cnt = cnt, .bytes = bytes, .path = TAPIR_HEAP_NO_STEP};
+
+	row.name = tapir_arena__text(&s->names, name, len);
+	s->cnt += cnt;
+	s->bytes += bytes;
+	return row.name && tapir_vec__push(&s->rows, row);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct tapir_heap_row *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+void tapir_heap_snapshot__sort(struct tapir_heap_snapshot *s)
+{
+	if (s->rows.cnt)
+		qsort(s->rows.data, s->rows.cnt, sizeof(*s->rows.data), by_bytes);
+}
+
+/* A type loaded twice (assembly load contexts) has two ids and one name: one row. */
+static struct tapir_heap_row *row_of(struct tapir_heap_snapshot *s, struct tapir_map *by_name,
+				     const char *name)
+{
+	uint64_t *place = tapir_map__put(by_name, hash(name, strlen(name)), NULL);
+
+	if (!place)
+		return NULL;
+	if (*place && !strcmp(s->rows.data[*place - 1].name, name))
+		return &s->rows.data[*place - 1];
+	if (!tapir_heap_snapshot__add_row(s, name, strlen(name), 0, 0))
+		return NULL;
+	*place = s->rows.cnt;
+	return &s->rows.data[*place - 1];
+}
+
+static void better_path(struct tapir_heap_snapshot *s, struct tapir_heap_row *row, uint32_t step)
+{
+	const struct tapir_heap_step *steps = s->paths.steps.data;
+
+	if (step != TAPIR_HEAP_NO_STEP &&
+	    (row->path == TAPIR_HEAP_NO_STEP || steps[step].bytes > steps[row->path].bytes))
+		row->path = step;
+}
+
+static int make_rows(struct tapir_heap_snapshot *s, const struct tapir_heap_retained *retained)
+{
+	const struct tapir_heap_graph *g = &s->graph;
+	uint64_t *cnt = calloc(g->types.cnt + 1, sizeof(*cnt));
+	uint64_t *bytes = calloc(g->types.cnt + 1, sizeof(*bytes));
+	struct tapir_map by_name = {};
+	int err = cnt && bytes ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < g->va.cnt; i++) {
+		cnt[g->type.data[i]]++;
+		bytes[g->type.data[i]] += g->bytes.data[i];
+	}
+	for (size_t t = 0; !err && t < g->types.cnt; t++) {
+		const char *name = g->types.data[t].name;
+		struct tapir_heap_row *row;
+
+		if (!cnt[t])
+			continue;
+		row = row_of(s, &by_name, name ? name : UNNAMED);
+		if (!row) {
+			err = -ENOMEM;
+			break;
+		}
+		row->cnt += cnt[t];
+		row->bytes += bytes[t];
+		s->cnt += cnt[t];
+		s->bytes += bytes[t];
+		if (s->has_references) {
+			row->retained_bytes += retained->by_type[t];
+			better_path(s, row, s->paths.best[t]);
+		}
+	}
+	free(cnt);
+	free(bytes);
+	tapir_map__fini(&by_name);
+	tapir_heap_snapshot__sort(s);
+	return err;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------- */
+
+static void explain(struct tapir_heap_snapshot *s, const struct reading *r)
+{
+	const struct tapir_heap_events *e = &r->events;
+	uint64_t lost = r->lost_cnt > e->lost_cnt ? r->lost_cnt : e->lost_cnt;
+
+	if (r->is_complete)
+		return;
+	if (e->graph.is_full)
+		snprintf(s->incomplete, sizeof(s->incomplete),
+			 "the heap has more objects than tapir has memory or room for");
+	else if (lost)
+		snprintf(s->incomplete, sizeof(s->incomplete),
+			 "%" PRIu64 " events with objects or references were lost", lost);
+	else if (r->is_damaged)
+		snprintf(s->incomplete, sizeof(s->incomplete),
+			 "parts of the file could not be read");
+	else if (e->walk != TAPIR_HEAP_AFTER)
+		snprintf(s->incomplete, sizeof(s->incomplete),
+			 "it ends before the collection that lists the objects");
+	else
+		snprintf(s->incomplete, sizeof(s->incomplete),
+			 "%" PRIu64 " events were malformed, and references are missing",
+			 e->malformed_cnt);
+}
+
+static void name_process(struct tapir_heap_snapshot *s, const struct reading *r,
+			 const struct tapir_catalog *catalog)
+{
+	const struct tapir_rec_process *rec = tapir_catalog__process(catalog, r->tgid, r->time_ns);
+	struct tapir_process_view view;
+
+	if (!rec)
+		return;
+	tapir_process_view__of(&rec->h, &view);
+	snprintf(s->process, sizeof(s->process), "%.*s (%u)",
+		 (int)(view.comm.len < 40 ? view.comm.len : 40), view.comm.data, r->tgid);
+}
+
+/* References of an incomplete heap would be attributed to the wrong objects. */
+static int analyze(struct tapir_heap_snapshot *s, bool is_complete)
+{
+	struct tapir_heap_retained retained = {};
+	int err = 0;
+
+	s->has_references = is_complete;
+	if (is_complete)
+		err = tapir_heap_graph__seal(&s->graph);
+	if (!err && is_complete)
+		err = tapir_heap_retained__init(&retained, &s->graph);
+	if (!err && is_complete)
+		err = tapir_heap_paths__init(&s->paths, &s->graph);
+	if (!err)
+		err = make_rows(s, &retained);
+	s->reachable_cnt = retained.reachable_cnt;
+	s->reachable_bytes = retained.reachable_bytes;
+	tapir_heap_retained__fini(&retained);
+	return err;
+}
+
+int tapir_heap_snapshot__read(struct tapir_heap_snapshot *out, struct tapir_reader *reader,
+			      const char *path)
+{
+	struct reading r = {};
+	int err = read_records(&r, reader);
+
+	if (!err && !r.events.graph.va.cnt)
+		err = tapir_diag__fail(-ENODATA,
+				       "%s has no heap (record one with 'tapir heap -p "
+				       "PID -o FILE')",
+				       path);
+	if (err) {
+		tapir_heap_events__fini(&r.events);
+		return err;
+	}
+	/* The last event of a kind has no number after it that would show it is missing. */
+	r.is_complete = tapir_heap_events__are_complete(&r.events) && !r.lost_cnt && !r.is_damaged;
+	explain(out, &r);
+	name_process(out, &r, tapir_reader__catalog(reader));
+	out->gc_ns = r.events.end_ns > r.events.start_ns ? r.events.end_ns - r.events.start_ns : 0;
+	out->graph = r.events.graph;
+	return analyze(out, r.is_complete);
+}
+
+void tapir_heap_snapshot__fini(struct tapir_heap_snapshot *s)
+{
+	tapir_vec__fini(&s->rows);
+	tapir_heap_graph__fini(&s->graph);
+	tapir_heap_paths__fini(&s->paths);
+	tapir_arena__fini(&s->names);
+}
+
+void tapir_heap_snapshot__add_path(const struct tapir_heap_snapshot *s, uint32_t step,
+				   struct tapir_str *out)
+{
+	const struct tapir_heap_step *steps = s->paths.steps.data;
+	bool is_first = true;
+
+	for (; step != TAPIR_HEAP_NO_STEP; step = steps[step].parent) {
+		const char *name = UNNAMED;
+		char text[1100];
+
+		if (steps[step].parent == TAPIR_HEAP_NO_STEP)
+			name = tapir_heap_root__text(&s->graph.roots.data[steps[step].type], text,
+						     sizeof(text));
+		else if (s->graph.types.data[steps[step].type].name)
+			name = s->graph.types.data[steps[step].type].name;
+		if (!is_first)
+			tapir_str__adds(out, name);
+		if (!is_first && steps[step].parent != TAPIR_HEAP_NO_STEP)
+			tapir_str__adds(out, steps[step].is_cut ? " <- ... <- " : " <- ");
+		is_first = false;
+	}
+}
