@@ -266,3 +266,10 @@ def test_damaged_file_is_reported_and_exits_1(t):
     t.ok("is damaged" in result.err, f"stderr says so: {result.err}")
     document = json.loads(t.tapir("report", "--json", t.path("flipped.tapir"), expect=1).out)
     t.eq(document["complete"], False, "complete")
+
+
+def test_no_cpu_time_is_known_when_no_samples_were_taken(t):
+    file = t.path("trace.tapir")
+    target = t.target_path("storm")
+    t.tapir("record", "storm:hit", "--no-samples", "-f", "-o", file, "--", target, 0, 100000, 1)
+    t.ok("CPU" not in t.tapir("report", file).out.splitlines()[0], "the first line of a busy program that was not sampled")

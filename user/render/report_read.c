@@ -103,11 +103,13 @@ static void show(struct tapir_report *report, struct tapir_reader *reader, const
 	};
 }
 
-/* Then a sample's period is a time. */
+/* Samples were taken, or would have been had the targets run, and their periods are times. */
 static bool has_clock(const struct tapir_summary *summary)
 {
 	const char *event = tapir_summary__meta(summary, "sample_event");
 
+	if (!summary->captured[TAPIR_FAMILY_SAMPLE] && !tapir_summary__meta(summary, "sample_hz"))
+		return false;
 	return !event || !strcmp(event, "cpu-clock");
 }
 
