@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decode/packed.h"
 #include "decode/value.h"
+#include "decode/value_packed.h"
 
 #define MAX_LAYOUTS 8192u
 
@@ -35,6 +37,44 @@ static struct tapir_event_layout *layout_of(struct tapir_event_fields *f,
 	return NULL;
 }
 
+/* A { Key, Value } of texts, as a value of that name. */
+static bool take_pair(struct tapir_event_fields *f, const struct tapir_value *element)
+{
+	struct tapir_packed_iter iter;
+	struct tapir_value key, value;
+	char *name = f->keys[f->cnt];
+
+	if (element->type != TAPIR_FIELD_STRUCT)
+		return false;
+	tapir_packed_iter__init(&iter, element);
+	if (!tapir_packed_iter__next(&iter, &key) || !tapir_packed_iter__next(&iter, &value) ||
+	    !tapir_sv__is(key.name, "Key") || !tapir_sv__is(value.name, "Value"))
+		return false;
+	if (key.type != TAPIR_FIELD_UTF16 || key.flags & TAPIR_VALUE_ABSENT ||
+	    key.len / 2 * 3 > TAPIR_EVENT_KEY_BYTES)
+		return true; /* the next one may be shorter */
+	value.name.len = tapir_utf16__to_utf8(key.bytes, key.len, name);
+	value.name.data = name;
+	f->values[f->cnt++] = value;
+	return true;
+}
+
+static void add_pairs(struct tapir_event_fields *f)
+{
+	for (unsigned i = 0, cnt = f->cnt; i < cnt; i++) {
+		struct tapir_packed_iter iter;
+		struct tapir_value element;
+
+		if (!(f->values[i].flags & TAPIR_VALUE_ABSENT) &&
+		    f->values[i].type == TAPIR_VALUE_ARRAY) {
+			tapir_packed_iter__init(&iter, &f->values[i]);
+			while (f->cnt < TAPIR_EVENT_FIELDS_MAX &&
+			       tapir_packed_iter__next(&iter, &element) && take_pair(f, &element))
+				;
+		}
+	}
+}
+
 void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir_catalog *catalog,
 				const struct tapir_probe_view *probe,
 				const struct tapir_event_view *event)
@@ -50,6 +90,7 @@ void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir
 	if (layout)
 		f->cnt = tapir_event_layout__decode(layout, event, f->values,
 						    TAPIR_EVENT_FIELDS_MAX);
+	add_pairs(f);
 }
 
 const struct tapir_value *tapir_event_fields__find(const struct tapir_event_fields *f,

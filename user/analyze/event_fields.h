@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * event_fields.h - the fields of events of either encoding, for views: layouts are found once per
- * probe. One thread.
+ * probe. The pairs of an array of { Key, Value } (DiagnosticSource's Arguments) are fields as well.
+ * One thread.
  */
 #ifndef TAPIR_USER_EVENT_FIELDS_H
 #define TAPIR_USER_EVENT_FIELDS_H
@@ -14,11 +15,13 @@
 #include "trace/catalog.h"
 
 #define TAPIR_EVENT_FIELDS_MAX 24 /* of an event; others are ignored */
+#define TAPIR_EVENT_KEY_BYTES  96 /* a pair with a key of more than 32 characters is no field */
 
 struct tapir_event_fields {
 	/* of the event decoded last; borrowed from it */
 	struct tapir_value values[TAPIR_EVENT_FIELDS_MAX];
 	unsigned cnt;
+	char keys[TAPIR_EVENT_FIELDS_MAX][TAPIR_EVENT_KEY_BYTES]; /* names that are values, too */
 	/* for this room alone */
 	struct tapir_map by_probe; /* -> idx + 1 */
 	struct tapir_vec(struct tapir_event_layout *) layouts;

@@ -207,6 +207,9 @@ static enum tapir_meaning judge(const struct tapir_probe_view *probe)
 		if (tapir_sv__is(probe->provider, event->provider) &&
 		    tapir_sv__is(probe->event, event->event))
 			return TAPIR_MEANS_EXCEPTION;
+	if (tapir_sv__is(probe->provider, "Microsoft-Diagnostics-DiagnosticSource") &&
+	    tapir_sv__is(probe->event, "Activity2Start"))
+		return TAPIR_MEANS_REQUEST_SENT;
 	return is_dotnet(probe) ? known_meaning(probe) : TAPIR_MEANS_NOTHING;
 }
 
@@ -276,6 +279,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	tapir_finding_locks__event(f, &e);
 	tapir_finding_pool__event(f, &e);
 	tapir_finding_cpu__event(f, &e);
+	tapir_finding_requests__event(f, &e);
 }
 
 static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)

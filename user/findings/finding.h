@@ -104,6 +104,7 @@ struct tapir_finding {
 	} throws;
 	struct tapir_doings doings;
 	struct tapir_vec(struct tapir_request_kind *) requests;
+	uint64_t header_cnt; /* requests that were sent with a header for lack of any activity */
 	struct tapir_allocators allocators;
 	/* for the finding alone */
 	struct tapir_works works;

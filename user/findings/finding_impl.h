@@ -19,6 +19,7 @@ enum tapir_meaning {
 	TAPIR_MEANS_POOL_CHANGE,
 	TAPIR_MEANS_POOL_IDLE,
 	TAPIR_MEANS_METHOD_LOAD,
+	TAPIR_MEANS_REQUEST_SENT,
 };
 
 struct tapir_finding_event {
@@ -97,6 +98,7 @@ void tapir_finding_machine__list(struct tapir_finding *f, struct tapir_found_lis
 
 /* Of an interval that somebody waits for. */
 bool tapir_finding_requests__is_one(const struct tapir_kind *kind);
+void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i);
 void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_requests__fini(struct tapir_finding *f);

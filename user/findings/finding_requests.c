@@ -41,6 +41,35 @@ static struct tapir_request_kind *kind_of(struct tapir_finding *f, uint32_t kind
 	return NULL;
 }
 
+/*
+ * HttpClient sends the header for the activity it is in; one that it creates without a parent is
+ * there because somebody listens, which the profile "requests" does.
+ */
+void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	struct tapir_str parent = {};
+
+	if (e->meaning != TAPIR_MEANS_REQUEST_SENT)
+		return;
+	tapir_event_fields__add_text(e->fields, "ParentSpanId", 16, &parent);
+	f->header_cnt += parent.data && parent.len == strspn(parent.data, "0");
+	tapir_str__fini(&parent);
+}
+
+static void list_headers(const struct tapir_finding *f, struct tapir_found_list *list)
+{
+	struct tapir_str text = {};
+
+	if (!f->header_cnt)
+		return;
+	tapir_str__addf(&text,
+			"%" PRIu64 " requests were sent with a traceparent header only because "
+			"this was recorded (--profile requests)",
+			f->header_cnt);
+	tapir_found_list__add(list, TAPIR_FOUND_HEADERS, (double)f->header_cnt, NULL, &text, NULL,
+			      "slow=http_request");
+}
+
 void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
@@ -121,6 +150,7 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 	char median[TAPIR_NS_TEXT_BYTES], p99[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
 	struct tapir_str text = {}, view = {};
 
+	list_headers(f, list);
 	if (!row)
 		return;
 	p50_ns = tapir_histogram__percentile(&row->took, 50);

@@ -36,6 +36,7 @@ static const struct threshold {
 	[TAPIR_FOUND_QUOTA] = {"quota", "%", "offcpu", 5, 50, 60, 94},
 	[TAPIR_FOUND_NEIGHBOUR] = {"neighbour", "%", "offcpu", 40, 80, 30, 60},
 	[TAPIR_FOUND_WAITS] = {"waits", "threads", "offcpu", 0.5, 4, 20, 48},
+	[TAPIR_FOUND_HEADERS] = {"trace-headers", "requests", "slow", 1, 1, 3, 3},
 	[TAPIR_FOUND_IDLE] = {"idle", "%", "offcpu", 85, 100, 1, 2},
 };
 

@@ -47,6 +47,7 @@ enum tapir_profile_id {
 	TAPIR_PROFILE_ID_ALLOCATIONS,
 	TAPIR_PROFILE_ID_THREADPOOL,
 	TAPIR_PROFILE_ID_HTTP,
+	TAPIR_PROFILE_ID_REQUESTS, /* never by default: the program creates activities for it */
 	TAPIR_PROFILE_ID_EVERYTHING,
 	TAPIR_PROFILE_ID_CNT
 };

@@ -7,6 +7,7 @@
 
 #define CLR	 "Microsoft-Windows-DotNETRuntime"
 #define TPL	 "System.Threading.Tasks.TplEventSource"
+#define DS	 "Microsoft-Diagnostics-DiagnosticSource"
 #define THREAD	 TAPIR_PAIR_THREAD
 #define KEY	 TAPIR_PAIR_KEY
 #define ACTIVITY TAPIR_PAIR_ACTIVITY
@@ -33,6 +34,9 @@ static const struct tapir_pair pairs[] = {
 	 NONE, 0, "scheme host pathAndQuery"},
 	{"Microsoft.AspNetCore.Hosting", "RequestStart", "RequestStop", "request", ACTIVITY, NONE,
 	 0, "method path"},
+	{DS, "Activity1Start", "Activity1Stop", "request", KEY, NONE, "SpanId", "Method Path"},
+	{DS, "Activity2Start", "Activity2Stop", "http_request", KEY, NONE, "SpanId", "Method Url"},
+	{DS, "ActivityStart", "ActivityStop", "span", KEY, NONE, "SpanId", "SourceName Name"},
 	{TPL, "TaskScheduled", "TaskStarted", "task_queued", KEY, NONE, "TaskID", 0},
 	{TPL, "TaskStarted", "TaskCompleted", "task", KEY, NONE, "TaskID", 0},
 	{TPL, "TaskWaitBegin", "TaskWaitEnd", "task_wait", KEY, NONE, "TaskID", 0},
@@ -43,6 +47,31 @@ static const struct tapir_pair pairs[] = {
 	{"Microsoft.Data.SqlClient.EventSource", "BeginExecute", "EndExecute", "sql", KEY, NONE,
 	 "objectId", "commandText"},
 };
+
+/*
+ * Requests as activities, with the recorded flag that they have without us: what a service
+ * downstream is sent decides whether it samples. HTTP servers and clients tell the listeners of
+ * their DiagnosticListener, for which they create activities themselves that inherit the flag.
+ * [AS] listens to every other ActivitySource: there, a sampler decides. -Record clears the flag of
+ * a request that came with it (10.0.12), none sets it; ParentRatioSampler(0) follows the parent
+ * (DiagnosticSource 9; an earlier one ignores the line), so it shows spans of sampled traces and
+ * those that begin one or continue one of another process.
+ */
+#define IDS_OF_CURRENT                                                                             \
+	"TraceId=*Activity.TraceId;SpanId=*Activity.SpanId;ParentSpanId=*Activity.ParentSpanId;"   \
+	"Flags=*Activity.ActivityTraceFlags;"
+#define SERVER "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn."
+#define CLIENT "HttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut."
+#define REQUESTS                                                                                      \
+	DS ":0x2:Informational:FilterAndPayloadSpecs=\"" SERVER                                       \
+	   "Start@Activity1Start:-" IDS_OF_CURRENT                                                    \
+	   "Method=Request.Method;Path=Request.Path\n" SERVER                                         \
+	   "Stop@Activity1Stop:-" IDS_OF_CURRENT "Status=Response.StatusCode\n" CLIENT                \
+	   "Start@Activity2Start:-" IDS_OF_CURRENT                                                    \
+	   "Method=Request.Method.Method;Url=Request.RequestUri\n" CLIENT                             \
+	   "Stop@Activity2Stop:-" IDS_OF_CURRENT "Status=Response.StatusCode\n"                       \
+	   "[AS]*/-ParentRatioSampler(0):-TraceId;SpanId;ParentSpanId;Flags=ActivityTraceFlags;Kind;" \
+	   "Name=DisplayName;Tags=TagObjects.*Enumerate\""
 
 static const struct tapir_lore_module modules[] = {{"libcoreclr.so", TAPIR_LORE_WHOLE},
 						   {"libclrjit.so", TAPIR_LORE_WHOLE},
@@ -140,6 +169,7 @@ const struct tapir_lore tapir_lore_dotnet = {
 					      "Microsoft-AspNetCore-Server-Kestrel",
 					      "System.Net.Http", "System.Net.NameResolution",
 					      "System.Net.Sockets", "System.Net.Security"),
+			[TAPIR_PROFILE_ID_REQUESTS] = TAPIR_LIST_OF(REQUESTS),
 			[TAPIR_PROFILE_ID_EVERYTHING] = TAPIR_LIST_OF(
 				CLR
 				":GC,Jit,Loader,Contention,Threading,Exception,Type,Interop,Compilation:Informational",

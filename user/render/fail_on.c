@@ -133,9 +133,10 @@ static bool judge_findings(const struct tapir_fail_condition *c, const struct ta
 	bool failed = false;
 
 	tapir_vec_for_each (found, &v->findings->rows) {
-		/* That nothing happens is no fault, unless it is asked for. */
-		if (c->subject == TAPIR_FAIL_FINDING ? found->kind == TAPIR_FOUND_IDLE
-						     : found->kind != c->kind)
+		/* Neither is a fault of the program, unless it is asked for. */
+		if (c->subject == TAPIR_FAIL_FINDING
+			    ? found->kind == TAPIR_FOUND_IDLE || found->kind == TAPIR_FOUND_HEADERS
+			    : found->kind != c->kind)
 			continue;
 		if (c->name_len < c->len && found->magnitude <= c->above)
 			continue;

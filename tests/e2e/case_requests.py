@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Requests by trace id (--profile requests) through two .NET services of one machine: front asks inventory. The witness
+is the client, which makes up trace ids and takes the time, and the header that inventory says it was sent.
+
+The program is tests/e2e/programs/Requests.cs.
+"""
+import json
+import time
+import urllib.request
+
+from dotnet_program import build_dotnet
+
+CHECK_DOTNET = {"test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids"}
+TIMEOUT = 180
+SOURCE = "Microsoft-Diagnostics-DiagnosticSource"
+PARENT = "cd" * 8
+
+
+class Service:
+    def __init__(self, t, *args):
+        self.process = t.start(build_dotnet(t, "Requests", sdk="Microsoft.NET.Sdk.Web"), *args)
+        self.process.wait_line("pid ", 60)
+        self.pid = self.process.pid
+        self.url = self.process.wait_line("url ", 60).split()[1]
+
+    def get(self, path, trace=None, flags="00"):
+        """What it answers, and the milliseconds that took."""
+        headers = {"traceparent": f"00-{trace}-{PARENT}-{flags}"} if trace else {}
+        began = time.monotonic()
+        with urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers), timeout=30) as answer:
+            return answer.read().decode(), (time.monotonic() - began) * 1000
+
+
+def services(t):
+    inventory = Service(t)
+    return inventory, Service(t, inventory.url)
+
+
+def record(t, *running):
+    file = t.path("trace.tapir")
+    tapir = t.start_tapir("record", "--profile", "requests", "-p", ",".join(str(s.pid) for s in running), "-f", "-o", file)
+    tapir.wait_ready("", 60)
+    return tapir, file
+
+
+def stop(t, tapir):
+    tapir.signal(2)
+    t.eq(tapir.wait(60).rc, 0, "exit of tapir")
+
+
+def arguments(event):
+    return {pair["Key"]: pair["Value"] for pair in event["args"].get("Arguments", [])}
+
+
+def flags_downstream(front):
+    """The recorded flag that inventory is sent: for a request without ids, with ids that are not sampled, and sampled."""
+    return [front.get("/order/1", trace, flags)[0][-2:] for trace, flags in
+            ((None, ""), ("aa" * 16, "00"), ("bb" * 16, "01"))]
+
+
+def test_recorded_flag_stays_as_it_was(t):
+    inventory, front = services(t)
+    before = flags_downstream(front)
+    t.eq(before, ["00", "00", "01"], "flags without tapir")
+    t.eq(front.get("/outside")[0], "", "header of a request outside any activity, without tapir")
+    tapir, file = record(t, inventory, front)
+    during = flags_downstream(front)
+    outside = [front.get("/outside")[0] for _ in range(3)]
+    stop(t, tapir)
+    t.eq(during, before, "flags while tapir records")
+    t.eq([header[-2:] for header in outside], ["00"] * 3, "flags of headers that are there because of tapir")
+    found = [f["text"] for f in t.report(file)["findings"] if f["kind"] == "trace-headers"]
+    t.eq(len(found), 1, "findings about headers")
+    t.ok(found[0].startswith("3 requests were sent with a traceparent header only because"), found[0])
+    t.eq(flags_downstream(front), before, "flags after tapir")
+    t.eq(front.get("/outside")[0], "", "header of a request outside any activity, after tapir")
+
+
+def test_requests_have_the_clients_trace_ids(t):
+    inventory, front = services(t)
+    front.get("/order/1")
+    tapir, file = record(t, inventory, front)
+    traces = {f"{n:032x}": front.get(f"/order/{n * 5}", f"{n:032x}", "01" if n % 2 else "00")[1] for n in range(1, 7)}
+    stop(t, tapir)
+    events = [e for e in t.events(file) if e["provider"] == SOURCE and "Arguments" in e["args"]]
+    for trace, took_ms in traces.items():
+        path = f"/{{}}/{int(trace, 16) * 5}"
+        of = [(e, arguments(e)) for e in events if arguments(e).get("TraceId") == trace]
+        begun = {(e["pid"], e["event"]): a for e, a in of if e["event"].endswith("1Start") or e["event"].endswith("2Start")}
+        t.eq(set(begun), {(front.pid, "Activity1Start"), (front.pid, "Activity2Start"), (inventory.pid, "Activity1Start")},
+             f"spans of {trace}")
+        asked, sent, served = (begun[key] for key in sorted(begun, key=lambda k: (k[0] != front.pid, k[1])))
+        t.eq(asked["ParentSpanId"], PARENT, "the client's span")
+        t.eq([sent["ParentSpanId"], served["ParentSpanId"]], [asked["SpanId"], sent["SpanId"]], "parents")
+        t.eq([asked["Path"], served["Path"]], [path.format("order"), path.format("inventory")], "paths")
+        times = [e["time_ns"] for e, _ in of]
+        t.ok(max(times) - min(times) <= took_ms * 1e6, f"{trace} took {took_ms} ms for its client, {max(times) - min(times)} ns here")
+    slow = json.loads(t.tapir("report", file, "--view", "slow=request", "--top", 50, "--json").out)
+    locked = [row for row in slow["slowest"] if row["label"] == "GET /inventory/30"]
+    t.eq(len(locked), 1, f"slow requests for /inventory/30 in {[row['label'] for row in slow['slowest']]}")
+    waited = sum(part["ns"] for part in locked[0]["parts"] if part["reason"] == "monitor")
+    t.ok(30e6 <= waited <= locked[0]["ns"], f"{waited} ns of {locked[0]['ns']} in a monitor that was held for 40 ms")
