@@ -6,9 +6,9 @@ import os
 import pty
 import re
 import subprocess
-import tarfile
 
 from harness import EVENTS_ONLY, made_once
+from npm_package import npm_package
 
 
 def record(t, *options):
@@ -113,27 +113,11 @@ def test_hostile_names_break_no_line(t):
 SPEEDSCOPE = "speedscope@1.25.0"
 
 
-@made_once
-def speedscope_package(t):
-    npm = t.need("npm")
-    home = os.path.join(t.build, "tests", "npm")
-    package = os.path.join(home, SPEEDSCOPE)
-    if not os.path.exists(package):
-        os.makedirs(home, exist_ok=True)
-        packed = t.run(npm, "pack", "--silent", "--pack-destination", home, SPEEDSCOPE, timeout=60)
-        if packed.rc:
-            t.skip("npm's registry is not to be reached")
-        with tarfile.open(os.path.join(home, packed.out.split()[-1])) as tar:
-            tar.extractall(package + ".part", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
-        os.rename(package + ".part", package)
-    return package
-
-
 def imported(t, file):
     """What speedscope's own importer makes of a file: its profiles."""
-    node, package = t.need("node"), speedscope_package(t)
+    node, package = t.need("node"), npm_package(t, SPEEDSCOPE)
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "speedscope_import.js")
-    result = t.run(node, script, os.path.join(package, "package"), file, timeout=60)
+    result = t.run(node, script, package, file, timeout=60)
     t.eq(result.rc, 0, f"speedscope imports {os.path.basename(file)}: {result.err}")
     group = json.loads(result.out)
     t.ok(group, f"speedscope knows the form of {os.path.basename(file)}")

@@ -317,6 +317,7 @@ def test_session_is_its_trace_when_it_ends(t):
         file.write(trace)
     t.eq([p["pid"] for p in t.report(t.path("session.tapir"))["processes"]], [target.pid], "processes of the trace")
     t.eq(server.ask(first + "/trace")[2], trace, "the trace once more")
+    figures = server.json(first)
     # It was not asked about for a second.
     until(t, lambda: json.loads(server.ask("/v1/sessions")[2])["sessions"][1]["state"] == "finished", "the end of a lease")
     t.ok(server.ask(second + "?format=folded", method="DELETE")[2].startswith(b"burner;"), "folded stacks")
@@ -331,6 +332,7 @@ def test_session_is_its_trace_when_it_ends(t):
     t.eq(server.process.wait().rc, 0, "exit status")
     again = Server(t)
     t.eq(again.ask(first + "/trace")[2], trace, "the trace of an agent that has ended")
+    t.eq(again.json(first), figures, "its figures")
 
 
 def test_killed_agent_leaves_nothing_but_its_traces(t):

@@ -110,7 +110,7 @@ void tapir_html__cell(struct tapir_str *out, const json_t *object, const char *k
 		add_number(out, json_number_value(value));
 		tapir_str__adds(out, "</td>");
 	} else {
-		tapir_html__add(out, "<td>%s</td>", json_string_value(value));
+		tapir_html__add(out, "<td class=\"t\">%s</td>", json_string_value(value));
 	}
 }
 

@@ -24,7 +24,7 @@ double tapir_member__f64(const json_t *object, const char *key);
 bool tapir_member__is_true(const json_t *object, const char *key);
 bool tapir_member__is(const json_t *object, const char *key, const char *text);
 
-/* Cells of a row: "<td>1.2 ms</td>". */
+/* Cells of a row: a text, which may be long, or a number with its unit: "1.2 ms". */
 void tapir_html__cell(struct tapir_str *out, const json_t *object, const char *key);
 void tapir_html__cell_count(struct tapir_str *out, const json_t *object, const char *key);
 void tapir_html__cell_ns(struct tapir_str *out, const json_t *object, const char *key);

@@ -84,29 +84,71 @@ static void add_findings(struct tapir_str *out, const json_t *findings)
 			tapir_member__text(findings, "headline"));
 }
 
-static void add_counters(struct tapir_str *out, const json_t *view)
+/* Those of a .NET runtime that are looked at first. */
+static bool is_key_counter(const json_t *c)
+{
+	static const char *const names[] = {"cpu-usage",
+					    "working-set",
+					    "gc-heap-size",
+					    "alloc-rate",
+					    "time-in-gc",
+					    "gen-2-gc-count",
+					    "exception-count",
+					    "monitor-lock-contention-count",
+					    "threadpool-thread-count",
+					    "threadpool-queue-length"};
+
+	if (!tapir_member__is(c, "provider", "System.Runtime"))
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (tapir_member__is(c, "name", names[i]))
+			return true;
+	return false;
+}
+
+static void add_counter(struct tapir_str *out, const json_t *c)
+{
+	tapir_html__add(out, "<tr><td class=\"t\" title=\"%s\">%s %s</td>",
+			tapir_member__text(c, "provider"), tapir_member__text(c, "name"),
+			tapir_member__text(c, "tags"));
+	tapir_html__cell(out, c, "last");
+	tapir_html__cell(out, c, "unit");
+	tapir_str__adds(out, "<td>");
+	tapir_chart__add_points(out, json_object_get(c, "points"));
+	tapir_str__adds(out, "</td>");
+	tapir_html__cell(out, c, "least");
+	tapir_html__cell(out, c, "most");
+	tapir_str__adds(out, "</tr>\n");
+}
+
+static void add_counter_table(struct tapir_str *out, const json_t *counters, bool is_key)
 {
 	const json_t *c;
 	size_t i;
 
-	begin(out, "counters", "Counters", view);
 	begin_table(out, "<th>Counter</th><th class=\"n\">Last</th><th>Unit</th><th>Over time</th>"
 			 "<th class=\"n\">Least</th><th class=\"n\">Most</th>");
-	json_array_foreach(json_object_get(view, "counters"), i, c)
-	{
-		tapir_html__add(out, "<tr><td title=\"%s\">%s %s</td>",
-				tapir_member__text(c, "provider"), tapir_member__text(c, "name"),
-				tapir_member__text(c, "tags"));
-		tapir_html__cell(out, c, "last");
-		tapir_html__cell(out, c, "unit");
-		tapir_str__adds(out, "<td>");
-		tapir_chart__add_points(out, json_object_get(c, "points"));
-		tapir_str__adds(out, "</td>");
-		tapir_html__cell(out, c, "least");
-		tapir_html__cell(out, c, "most");
-		tapir_str__adds(out, "</tr>\n");
-	}
+	json_array_foreach(counters, i, c) if (is_key_counter(c) == is_key) add_counter(out, c);
 	end_table(out);
+}
+
+static void add_counters(struct tapir_str *out, const json_t *view)
+{
+	const json_t *counters = json_object_get(view, "counters"), *c;
+	size_t i, key_cnt = 0;
+
+	begin(out, "counters", "Counters", view);
+	json_array_foreach(counters, i, c) key_cnt += is_key_counter(c);
+	if (key_cnt)
+		add_counter_table(out, counters, true);
+	if (json_array_size(counters) > key_cnt) {
+		tapir_html__add(out, "<details%s><summary>%u %scounters</summary>\n",
+				key_cnt ? "" : " open",
+				(unsigned)(json_array_size(counters) - key_cnt),
+				key_cnt ? "further " : "");
+		add_counter_table(out, counters, false);
+		tapir_str__adds(out, "</details>\n");
+	}
 	end(out, view);
 }
 

@@ -124,6 +124,24 @@ static void copy_text(const json_t *root, const char *key, char *out, size_t siz
 	snprintf(out, size, "%s", text ? text : "");
 }
 
+static uint64_t figure(const json_t *root, const char *key)
+{
+	json_int_t value = json_integer_value(json_object_get(root, key));
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+static void read_figures(const json_t *root, struct tapir_session_page *page)
+{
+	double seconds = json_number_value(json_object_get(root, "seconds"));
+
+	page->elapsed_ns = seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e9) : 0;
+	page->event_cnt = figure(root, "events");
+	page->sample_cnt = figure(root, "samples");
+	page->switch_cnt = figure(root, "switches");
+	page->lost_cnt = figure(root, "lost");
+}
+
 /* Its description, as far as there is one: the disk may have been full. */
 static void read_description(const struct tapir_agent *agent, struct tapir_session_entry *s)
 {
@@ -142,8 +160,9 @@ static void read_description(const struct tapir_agent *agent, struct tapir_sessi
 	copy_text(root, "owner", s->owner, sizeof(s->owner));
 	copy_text(root, "target", s->target, sizeof(s->target));
 	copy_text(root, "created", s->utc, sizeof(s->utc));
-	s->target_pid = (uint32_t)json_integer_value(json_object_get(root, "pid"));
-	s->started = (uint64_t)json_integer_value(json_object_get(root, "started"));
+	s->target_pid = (uint32_t)figure(root, "pid");
+	s->started = figure(root, "started");
+	read_figures(root, s->page);
 	state = json_string_value(json_object_get(root, "state"));
 	s->state = state && !strcmp(state, "finished") ? TAPIR_SESSION_FINISHED : TAPIR_SESSION_CUT;
 	json_decref(root);
@@ -176,8 +195,15 @@ static int load(const struct tapir_agent *agent, struct tapir_sessions *sessions
 	s.fd = openat(agent->state_fd, trace, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (s.fd < 0)
 		return 0;
-	read_description(agent, &s);
-	return tapir_vec__push(&sessions->all, s) ? 0 : -ENOMEM;
+	s.page = tapir_session_page__new();
+	if (s.page) {
+		read_description(agent, &s);
+		if (tapir_vec__push(&sessions->all, s))
+			return 0;
+		munmap(s.page, sizeof(*s.page));
+	}
+	close(s.fd);
+	return -ENOMEM;
 }
 
 static int compare(const void *a, const void *b)

@@ -22,7 +22,7 @@
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
-static struct tapir_session_page *new_page(void)
+struct tapir_session_page *tapir_session_page__new(void)
 {
 	struct tapir_session_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
 					       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -61,9 +61,6 @@ int tapir_sessions__open(struct tapir_agent *agent)
 	if (agent->state_fd >= 0 && tapir_session__load_all(agent, agent->sessions))
 		return -ENOMEM;
 	tapir_vec_for_each (s, &agent->sessions->all) {
-		s->page = new_page();
-		if (!s->page)
-			return -ENOMEM;
 		s->page->file_bytes = tapir_session__bytes(s);
 		tapir_session__save(agent, s);
 	}
@@ -183,7 +180,7 @@ static int start(struct tapir_agent *agent, struct tapir_session_entry *s, struc
 {
 	int err = tapir_token__random(s->id, TAPIR_SESSION_ID_DIGITS);
 
-	s->page = new_page();
+	s->page = tapir_session_page__new();
 	if (!s->page)
 		return -ENOMEM;
 	if (!err)

@@ -36,6 +36,9 @@ struct tapir_sessions {
 	struct tapir_vec(struct tapir_session_entry) all; /* the oldest first */
 };
 
+/* NULL: out of memory. */
+struct tapir_session_page *tapir_session_page__new(void);
+
 const char *tapir_session_state__name(enum tapir_session_state state);
 
 /* One session as a JSON object. */

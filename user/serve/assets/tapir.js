@@ -10,6 +10,10 @@ function number(value, unit) {
 	return unit ? `${text} ${unit}` : text;
 }
 
+function clock(time_s) {
+	return new Date(time_s * 1000).toLocaleTimeString("en-GB");
+}
+
 function style(name) {
 	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
@@ -36,7 +40,8 @@ class Chart {
 			width: this.box.clientWidth, height: 110,
 			legend: {show: false}, cursor: {show: false},
 			scales: {y: {range: (u, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1]}},
-			axes: [{...axis, size: 24, space: 80}, {...axis, size: 50, space: 30}],
+			axes: [{...axis, size: 24, space: 80, values: (u, times) => times.map(clock)},
+				{...axis, size: 50, space: 30}],
 			series: [{}, {stroke: style("--accent"), width: 1.5, fill: style("--accent") + "22", points: {show: false}}],
 		};
 	}
