@@ -95,6 +95,9 @@ def test_requests_have_the_clients_trace_ids(t):
         t.eq([asked["Path"], served["Path"]], [path.format("order"), path.format("inventory")], "paths")
         times = [e["time_ns"] for e, _ in of]
         t.ok(max(times) - min(times) <= took_ms * 1e6, f"{trace} took {took_ms} ms for its client, {max(times) - min(times)} ns here")
+    chosen = t.tapir("events", file, "--trace-id", f"{3:032x}", "--json").json_lines()
+    t.eq({e["pid"] for e in chosen}, {front.pid, inventory.pid}, "processes of one trace")
+    t.ok(all(f"{3:032x}" in json.dumps(e["args"]) for e in chosen), "events of one trace")
     slow = json.loads(t.tapir("report", file, "--view", "slow=request", "--top", 50, "--json").out)
     locked = [row for row in slow["slowest"] if row["label"] == "GET /inventory/30"]
     t.eq(len(locked), 1, f"slow requests for /inventory/30 in {[row['label'] for row in slow['slowest']]}")

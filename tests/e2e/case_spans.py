@@ -103,6 +103,20 @@ def check_events(t, model, events):
         t.eq(text, "12345678"[number % 8:], f"{model}: argument")
 
 
+def check_choice(t, file, records):
+    """--trace-id gives the records that have it, and no others."""
+    trace, _ = next(ids_of(r) for r in records if r["type"] == "sample" and ids_of(r))
+    chosen = t.tapir("events", file, "--trace-id", trace.upper(), "--json").json_lines()
+    t.eq(chosen, [r for r in records if r.get("trace_id") == trace], f"records of {trace}")
+    t.ok({"sample", "event"} <= {r["type"] for r in chosen}, "kinds of records")
+    svg = t.tapir("flamegraph", file, "--trace-id", trace).out
+    t.ok(f"{sum(r['type'] == 'sample' for r in chosen)} samples" in svg, "samples of the flame graph")
+    none = t.tapir("events", file, "--trace-id", "0" * 31 + "1", "--json")
+    t.eq((none.out, "nothing of this trace" in none.err), ("", True), "a trace that is not there")
+    for wrong in ("12", trace + "0", "g" * 32):
+        t.eq(t.tapir("events", file, "--trace-id", wrong, expect=2).out, "", "a wrong id")
+
+
 def test_every_record_has_the_ids_of_its_span_for_every_tls_model(t):
     file, published = record_all(t)
     records = t.events(file, None)

@@ -13,16 +13,21 @@
 #include "cli/symbol_options.h"
 #include "cli/terminal.h"
 #include "export/event_lines.h"
+#include "trace/trace_choice.h"
 
 struct args {
 	bool json;
 	bool raw_names;
+	const char *trace_id;
 	struct tapir_symbol_args symbols;
 	struct tapir_words manifests;
 };
 
 static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON object per line", struct args, json),
+	TAPIR_STRING("trace-id", 0, "ID",
+		     "only samples, context switches and events of this trace (32 hex digits)",
+		     struct args, trace_id),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	TAPIR_MANIFEST_OPTION(struct args),
@@ -86,18 +91,31 @@ static void print_record(struct printer *p, const struct tapir_rec *rec)
 	tapir_event_lines__add(p->lines, rec, &p->out);
 }
 
+struct choice {
+	struct tapir_event_choice events;
+	struct tapir_trace_choice trace;
+};
+
 /* With a GLOB only events are shown. */
-static bool is_chosen(struct tapir_event_choice *choice, const struct tapir_catalog *catalog,
+static bool is_chosen(struct choice *choice, const struct tapir_catalog *catalog,
 		      const struct tapir_rec *rec)
 {
-	return !choice->glob || (rec->type == TAPIR_REC_EVENT &&
-				 tapir_event_choice__has(choice, catalog, (const void *)rec));
+	if (!tapir_trace_choice__has(&choice->trace, rec))
+		return false;
+	return !choice->events.glob ||
+	       (rec->type == TAPIR_REC_EVENT &&
+		tapir_event_choice__has(&choice->events, catalog, (const void *)rec));
 }
 
 /* An empty answer to a misspelt GLOB would look like an event that did not happen. */
-static void warn_of_unmatched(const char *glob, uint64_t event_cnt)
+static void warn_of_unmatched(const struct choice *choice, uint64_t event_cnt)
 {
-	if (event_cnt)
+	const char *glob = choice->events.glob;
+
+	if (choice->trace.is_set)
+		tapir_warn("the recording has nothing of this trace%s%s",
+			   glob ? " that matches " : "", glob ? glob : "");
+	else if (event_cnt)
 		tapir_warn("none of the %" PRIu64
 			   " events matches %s ('tapir report' lists their names)",
 			   event_cnt, glob);
@@ -105,8 +123,7 @@ static void warn_of_unmatched(const char *glob, uint64_t event_cnt)
 		tapir_warn("the recording has no events, so none matches %s", glob);
 }
 
-static int print_records(struct tapir_reader *reader, struct printer *p,
-			 struct tapir_event_choice *choice)
+static int print_records(struct tapir_reader *reader, struct printer *p, struct choice *choice)
 {
 	const struct tapir_rec *rec;
 	uint64_t chosen_cnt = 0, event_cnt = 0;
@@ -123,18 +140,19 @@ static int print_records(struct tapir_reader *reader, struct printer *p,
 	print_held(p, UINT64_MAX);
 	if (!flush_err)
 		flush_err = tapir_terminal__flush(&p->out);
-	if (!flush_err && !err && choice->glob && !chosen_cnt)
-		warn_of_unmatched(choice->glob, event_cnt);
+	if (!flush_err && !err && (choice->events.glob || choice->trace.is_set) && !chosen_cnt)
+		warn_of_unmatched(choice, event_cnt);
 	return flush_err ? flush_err : err;
 }
 
 static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	struct tapir_event_choice choice = {.glob = cli->words.cnt > 1 ? cli->words.data[1] : NULL};
+	struct choice choice = {.events.glob = cli->words.cnt > 1 ? cli->words.data[1] : NULL};
 	struct printer printer = {};
 	int err;
 
+	(void)tapir_trace_choice__parse(args->trace_id, &choice.trace); /* which run has checked */
 	tapir_reader__deliver_descriptions(reader, true);
 	printer.lines = tapir_event_lines__new(args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
 					       tapir_reader__catalog(reader),
@@ -145,16 +163,20 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	tapir_event_lines__free(printer.lines);
 	tapir_vec__fini(&printer.held);
 	tapir_str__fini(&printer.out);
-	tapir_event_choice__fini(&choice);
+	tapir_event_choice__fini(&choice.events);
 	return err;
 }
 
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
+	struct tapir_trace_choice checked;
+	int err;
 
-	int err = tapir_recording_file__choose(cli, true);
-
+	if (!tapir_trace_choice__parse(args->trace_id, &checked))
+		return tapir_cli__usage(cli, "--trace-id: '%s' is not 32 hex digits",
+					args->trace_id);
+	err = tapir_recording_file__choose(cli, true);
 	if (err)
 		return err;
 	if (!args->json)
@@ -167,7 +189,7 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_events = {
 	.name = "events",
 	.summary = "print the events of a recording, one by one",
-	.synopsis = "[FILE] [GLOB] [--json] [--raw-names] [--manifest FILE]...",
+	.synopsis = "[FILE] [GLOB] [--trace-id ID] [--json] [--raw-names] [--manifest FILE]...",
 	.text = "Each line shows the seconds since the recording began, process name, "
 		"pid/tid, the event, and its arguments by name; the frames of its stack "
 		"follow on their own lines. <null>, <fault> and the like say why a value "
@@ -183,6 +205,8 @@ const struct tapir_command tapir_cmd_events = {
 		(const struct tapir_example[]){
 			{"events slow.tapir", "everything, in order of time"},
 			{"events slow.tapir 'query__start'", "one kind of event"},
+			{"events slow.tapir --trace-id 4bf92f3577b34da6a3ce929d0e0e4736",
+			 "what threads did for one request, in all recorded processes"},
 			{"events --json slow.tapir | jq -r 'select(.type==\"event\").args.query'",
 			 "the SQL text of each query"},
 			{}},

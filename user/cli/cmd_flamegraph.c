@@ -18,6 +18,7 @@
 #include "render/flamegraph_svg.h"
 #include "cli/output_file.h"
 #include "trace/pids_seen.h"
+#include "trace/trace_choice.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "cli/terminal.h"
@@ -26,6 +27,7 @@
 struct args {
 	const char *output;
 	const char *event;
+	const char *trace_id;
 	bool force;
 	struct tapir_pids_or_each pid;
 	bool raw_names;
@@ -40,6 +42,8 @@ static const struct tapir_option options[] = {
 		"event", 'e', "GLOB",
 		"stacks of these events (default: CPU samples, or all events if there are none); 'offcpu': off-CPU microseconds",
 		struct args, event),
+	TAPIR_STRING("trace-id", 0, "ID", "stacks of this trace only (32 hex digits)", struct args,
+		     trace_id),
 	TAPIR_PIDS_OR_EACH(
 		"pid", 'p',
 		"without a value: one root frame per process, not per process name; with one: only this process; repeatable, or PID,PID",
@@ -52,6 +56,7 @@ struct folding {
 	const struct args *args;
 	struct tapir_output_file file;
 	struct tapir_event_choice choice;
+	struct tapir_trace_choice trace;
 	struct tapir_stack_tree samples, events;
 	struct tapir_offcpu_tree *offcpu;   /* adds to events; NULL: not asked for */
 	uint64_t bare_samples, bare_events; /* without a stack */
@@ -91,6 +96,8 @@ static void add(struct folding *f, const struct tapir_catalog *catalog, const st
 		f->first_ns = rec->time_ns;
 	if (rec->time_ns > f->last_ns)
 		f->last_ns = rec->time_ns;
+	if (!tapir_trace_choice__has(&f->trace, rec))
+		return;
 	if (rec->type == TAPIR_REC_SAMPLE && !f->args->event && is_wanted(f->args, sample->tgid)) {
 		f->period = sample->period;
 		f->bare_samples += !tapir_stack_tree__add_record(&f->samples, catalog, rec);
@@ -232,8 +239,9 @@ static int sort_and_draw(struct folding *f, struct tapir_reader *reader, const c
 			"%s has no context switches: record with --sched (off with -a by default)",
 			path);
 	if (!tree->nodes.cnt)
-		return tapir_diag__fail(-ENODATA, "%s has no stacks%s: record with --stack", path,
-					f->args->event ? " of such events" : "");
+		return tapir_diag__fail(-ENODATA, "%s has no stacks%s%s: record with --stack", path,
+					f->args->event ? " of such events" : "",
+					f->trace.is_set ? " of this trace" : "");
 	if (bare_cnt)
 		tapir_warn("%" PRIu64 " %s have no stack and are left out", bare_cnt,
 			   of_samples ? "samples" : "events");
@@ -248,6 +256,7 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 		.args = args, .choice = {.glob = args->event}, .seen.asked = &args->pid.pids};
 	int err;
 
+	(void)tapir_trace_choice__parse(args->trace_id, &f.trace); /* which run has checked */
 	f.samples.process_frame = f.events.process_frame =
 		args->pid.each ? TAPIR_PROCESS_FRAME_EACH : TAPIR_PROCESS_FRAME_NAME;
 	/* For others' browsers, too. */
@@ -273,9 +282,15 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
+	struct tapir_trace_choice checked;
+	int err;
 
-	int err = tapir_recording_file__choose(cli, false);
-
+	if (!tapir_trace_choice__parse(args->trace_id, &checked))
+		return tapir_cli__usage(cli, "--trace-id: '%s' is not 32 hex digits",
+					args->trace_id);
+	if (args->trace_id && is_offcpu(args))
+		return tapir_cli__usage(cli, "--trace-id is not for --event offcpu");
+	err = tapir_recording_file__choose(cli, false);
 	if (err)
 		return err;
 	if (tapir_output_file__is_same(args->output, cli->words.data[0]))
@@ -289,7 +304,7 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_flamegraph = {
 	.name = "flamegraph",
 	.summary = "draw stacks as a flame graph (SVG)",
-	.synopsis = "[FILE] [-o OUT.svg] [-f] [--event GLOB] [--pid [PID]]",
+	.synopsis = "[FILE] [-o OUT.svg] [-f] [--event GLOB] [--trace-id ID] [--pid [PID]]",
 	.text = "Draws which functions called which when a CPU sample was taken or an "
 		"event fired; the width is how often. Below the root is one frame per "
 		"process name. Colors separate kernel, "

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* An id is compared as 16 bytes beside the stack, as text of either encoding in a payload. */
+#include "trace/trace_choice.h"
+
+#include <string.h>
+
+#include "trace/record.h"
+
+/* -1: none. */
+static int digit_of(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c | 0x20) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+bool tapir_trace_choice__parse(const char *text, struct tapir_trace_choice *out)
+{
+	struct tapir_trace_choice choice = {.is_set = true};
+
+	*out = (struct tapir_trace_choice){};
+	if (!text)
+		return true;
+	for (size_t i = 0; i < TAPIR_TRACE_ID_DIGITS; i++) {
+		int digit = digit_of(text[i]);
+
+		if (digit < 0 || (i + 1 == TAPIR_TRACE_ID_DIGITS && text[i + 1]))
+			return false;
+		choice.id[i / 2] = (uint8_t)(choice.id[i / 2] << 4 | digit);
+		choice.text[i] = choice.utf16[2 * i] = "0123456789abcdef"[digit];
+	}
+	*out = choice;
+	return true;
+}
+
+static bool mentions(const struct tapir_trace_choice *choice, const struct tapir_rec *rec)
+{
+	struct tapir_event_view view;
+
+	if (rec->type != TAPIR_REC_EVENT)
+		return false;
+	tapir_event_view__of(rec, &view);
+	return memmem(view.payload, view.payload_bytes, choice->text, sizeof(choice->text)) ||
+	       memmem(view.payload, view.payload_bytes, choice->utf16, sizeof(choice->utf16));
+}
+
+bool tapir_trace_choice__has(const struct tapir_trace_choice *choice, const struct tapir_rec *rec)
+{
+	const struct tapir_trace_ids *ids;
+
+	if (!choice->is_set)
+		return true;
+	ids = tapir_rec__trace_ids(rec);
+	return (ids && !memcmp(ids->trace_id, choice->id, sizeof(choice->id))) ||
+	       mentions(choice, rec);
+}

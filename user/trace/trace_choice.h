@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * trace_choice.h - which records belong to a trace (--trace-id): those that carry its id beside the
+ * stack (struct tapir_trace_ids), and events that have it as text among their arguments, as
+ * DiagnosticSource's and many logs do.
+ */
+#ifndef TAPIR_USER_TRACE_CHOICE_H
+#define TAPIR_USER_TRACE_CHOICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tapir_rec;
+
+#define TAPIR_TRACE_ID_DIGITS 32
+
+struct tapir_trace_choice {
+	bool is_set; /* else every record is chosen */
+	uint8_t id[16];
+	char text[TAPIR_TRACE_ID_DIGITS], utf16[2 * TAPIR_TRACE_ID_DIGITS];
+};
+
+/* text: 32 hex digits, as W3C writes them; NULL: every record is chosen. false: it is none. */
+bool tapir_trace_choice__parse(const char *text, struct tapir_trace_choice *out);
+
+/* rec is a well-formed one. Never one that only describes. */
+bool tapir_trace_choice__has(const struct tapir_trace_choice *choice, const struct tapir_rec *rec);
+
+#endif
