@@ -137,6 +137,28 @@ def test_jvm_is_shown_down_to_where_its_threads_begin(t):
         t.eq(native(group)[-2:], ["start_thread", "clone3"], "down to the thread's start")
 
 
+def test_owners_of_java_locks_are_known_when_the_jvm_is_asked(t):
+    """A monitor and a lock of java.util.concurrent, in opposite orders. Only with --jvm-locks: it takes a safepoint."""
+    java, source = t.need("java"), os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "Deadly.java")
+    jvm = t.start(java, "-Xmx64m", "-XX:TieredStopAtLevel=1", source)
+    jvm.wait_line("ready", TIMEOUT)
+    result = t.tapir("stacks", "-p", jvm.pid, "--json", "--jvm-locks")
+    found = json.loads(result.out)
+    tids = {member["name"]: member["tid"] for group in found["groups"] for member in group["members"]}
+    words = ["left {left} waits for a lock that right {right} holds", "right {right} waits for a monitor that left {left} holds"]
+    words = [text.format(**tids) for text in words]
+    headline = found["headline"].split("; ")[0]
+    t.ok(headline in (f"deadlock: {', '.join(words)}", f"deadlock: {', '.join(words[::-1])}"), found["headline"])
+    owners = {member["name"]: member["owner_tid"] for group in found["groups"] for member in group["members"]}
+    t.eq(owners["third"], tids["left"], "who holds the monitor")
+    t.ok(re.search(rf"process {jvm.pid}: requesting a thread dump, .* safepoint", result.err), result.err)
+    unasked = t.tapir("stacks", "-p", jvm.pid, "--json")
+    t.ok("safepoint" not in unasked.err and "deadlock" not in json.loads(unasked.out)["headline"], unasked.err)
+    t.tapir("record", "-p", jvm.pid, "-d", "0.2", "--no-samples", "--jvm-locks", "-o", t.path("java.tapir"))
+    report = t.report(t.path("java.tapir"))
+    t.ok(report["headline"].startswith("deadlock: 2 threads wait for each other's locks ("), report["headline"])
+
+
 def test_threads_that_sleep_throughout_are_in_a_recording(t):
     target, file = t.start(t.target_path("blocked"), 2), t.path("asleep.tapir")
     target.wait_line("ready")

@@ -363,11 +363,12 @@ struct deadlocks {
 /* "left 4712 waits for a mutex that right 4713 holds" */
 static void add_link(const struct deadlocks *d, const struct row *row, struct tapir_str *out)
 {
-	const char *lock = tapir_wait_reasons__of(&d->v->reasons, d->result->tree, row->node);
+	const char *reason = tapir_wait_reasons__of(&d->v->reasons, d->result->tree, row->node);
+	bool is_lock = reason && tapir_wait_reason__is_lock(reason); /* Java's are a "park" */
 	char owner[40];
 
 	tapir_str__addf(out, "%s %u waits for a %s that %s holds", row->comm, row->tid,
-			lock ? lock : "lock", owner_text(d->v, row, owner));
+			is_lock ? reason : "lock", owner_text(d->v, row, owner));
 }
 
 static void add_deadlock(void *ctx, uint32_t tid, size_t cnt)

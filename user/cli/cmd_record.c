@@ -23,6 +23,7 @@ struct args {
 	uint64_t sample_hz;
 	const char *sample_event;
 	bool no_samples;
+	bool jvm_locks;
 	bool sched, no_sched;
 	uint64_t max_size;
 	uint64_t buffer_mb;
@@ -42,6 +43,10 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("no-samples", 0, "take no CPU samples", struct args, no_samples),
 	TAPIR_FLAG("sched", 0, "record context switches with -a, too", struct args, sched),
 	TAPIR_FLAG("no-sched", 0, "record no context switches", struct args, no_sched),
+	TAPIR_FLAG("jvm-locks", 0,
+		   "ask JVMs at the begin and at the end for the owners of their locks; all Java "
+		   "threads stop at a safepoint for it",
+		   struct args, jvm_locks),
 	TAPIR_FLAG("force", 'f',
 		   "replace FILE; attach any number of probes on kernels without uprobe_multi",
 		   struct args, force),
@@ -174,6 +179,7 @@ static int run(struct tapir_cli *cli)
 
 	request.rules.children = args->children;
 	request.no_samples = args->no_samples;
+	request.jvm_locks = args->jvm_locks;
 	request.sample_event = args->sample_event;
 	request.sample_hz = args->sample_hz;
 	request.sched = args->sched;

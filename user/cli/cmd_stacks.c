@@ -28,6 +28,7 @@ struct args {
 	uint64_t top;
 	bool all;
 	bool json;
+	bool jvm_locks;
 	struct tapir_symbol_args symbols;
 };
 
@@ -38,6 +39,10 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("all", 'a', "show all groups", struct args, all),
 	TAPIR_FLAG("json", 0, "one JSON document, with the members of each group", struct args,
 		   json),
+	TAPIR_FLAG("jvm-locks", 0,
+		   "ask JVMs for the owners of their locks; all Java threads stop at a safepoint "
+		   "for it",
+		   struct args, jvm_locks),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	{}};
 
@@ -55,6 +60,7 @@ static int record(const struct args *args, int fd)
 		.sampling = {&tapir_sample_events[0], BURST_HZ, true},
 		.with_switches = true,
 		.snapshot_looks = TAPIR_SNAPSHOT_LOOKS,
+		.with_jvm_locks = args->jvm_locks,
 		.duration_ns = MOMENT_NS,
 		.file = &file,
 	};
@@ -135,8 +141,9 @@ const struct tapir_command tapir_cmd_stacks = {
 		"A thread that waits in a system call has the call with its arguments: what a "
 		"descriptor refers to, the address of a futex, the timeout. The owner of a mutex "
 		"of the C library is read from its memory; threads that wait for each other's are "
-		"a deadlock, the first line. Locks of other kinds (conditions, semaphores, "
-		"monitors of runtimes) have no owner there, and none is shown.\n\n"
+		"a deadlock, the first line. Monitors and locks of a JVM have owners with "
+		"--jvm-locks. Locks of other kinds (conditions, semaphores, monitors of .NET) have "
+		"no owner there, and none is shown.\n\n"
 		"Requires CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (root). An ordinary user sees "
 		"the threads of processes of their own by /proc, without kernel functions; "
 		"stacks of code that keeps a frame pointer may end early. A recording with "

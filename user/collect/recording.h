@@ -69,8 +69,9 @@ struct tapir_recording_opts {
 	bool with_switches;	 /* context switches of the processes, and snapshots of threads */
 	unsigned snapshot_looks; /* 0: a recording; else the first snapshot is all that is wanted:
 				    threads that run are looked at so often */
-	bool publishes;		 /* .NET's events as probes of other tools, too */
-	bool force;		 /* any number of sites without uprobe_multi */
+	bool with_jvm_locks; /* snapshots have the owners of Java locks: each takes a safepoint */
+	bool publishes;	     /* .NET's events as probes of other tools, too */
+	bool force;	     /* any number of sites without uprobe_multi */
 	bool specs_are_defaults; /* not named by the user: it is not an error if some match nothing
 				  */
 	bool wants_events;	 /* of a profile that was named: samples alone are no answer */

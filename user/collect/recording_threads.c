@@ -43,6 +43,7 @@ int tapir_recording__begin_snapshots(struct recording *r)
 		.queue = r->queue,
 		.look_cnt = asked->snapshot_looks ? asked->snapshot_looks : 1,
 		.is_deferred = !are_named,
+		.with_jvm_locks = asked->with_jvm_locks,
 	};
 	size_t left_cnt = 0;
 	int err = 0;
@@ -73,6 +74,7 @@ void tapir_recording__end_snapshots(struct recording *r)
 		.queue = r->queue,
 		.look_cnt = 1,
 		.is_end = true,
+		.with_jvm_locks = r->opts->with_jvm_locks,
 	};
 	size_t left_cnt;
 

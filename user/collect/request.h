@@ -30,6 +30,7 @@ struct tapir_request {
 	uint64_t rate_hz;	     /* of ring lanes; 0: all */
 	bool stack, no_stack;
 	uint32_t frames; /* of a user stack, at most TAPIR_MAX_FRAMES; 0: TAPIR_FRAMES */
+	bool jvm_locks;	 /* owners of Java locks: struct tapir_recording_opts */
 	bool no_samples, sched, no_sched; /* neither of the last two: unless rules.all */
 	const char *sample_event;	  /* NULL: the CPU clock */
 	uint64_t sample_hz;		  /* 0: a default */

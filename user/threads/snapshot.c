@@ -8,6 +8,9 @@
 
 #include "base/diag.h"
 #include "base/log.h"
+#include "base/map.h"
+#include "runtime/jvm/jvm.h"
+#include "runtime/jvm/jvm_locks.h"
 #include "threads/snapshot_impl.h"
 
 #define MAX_COPIED_BYTES (512u << 20)
@@ -25,6 +28,45 @@ struct tapir_snapshot {
 	bool is_posting;
 };
 
+/* Threads that were copied while they waited for a lock of their JVM get its owner. */
+static void add_jvm_owners(struct tapir_process_copy *p)
+{
+	struct tapir_jvm_lock_waits waits = {};
+	const struct tapir_jvm_lock_wait *wait;
+	int mark = tapir_diag__cnt();
+	struct tapir_map owners = {};
+	struct tapir_jvm_info jvm;
+	struct tapir_copy *copy;
+
+	if (tapir_jvm__inspect(p->tgid, &jvm) <= 0) {
+		tapir_diag__rewind(mark);
+		return; /* not a JVM */
+	}
+	tapir_info("process %u: requesting a thread dump, for which all its Java threads stop at a "
+		   "safepoint",
+		   p->tgid);
+	if (tapir_jvm_locks__ask(p->tgid, -1, &waits))
+		tapir_warn("process %u: no owners of Java locks: %s", p->tgid,
+			   tapir_diag__line(mark) ? tapir_diag__line(mark) : "out of memory");
+	tapir_diag__rewind(mark);
+	tapir_vec_for_each (wait, &waits) {
+		uint64_t *owner = tapir_map__put(&owners, wait->tid, NULL);
+
+		if (owner)
+			*owner = wait->owner_tid;
+	}
+	tapir_vec_for_each (copy, &p->copies) {
+		const struct tapir_rec_thread *thread = &copy->seen.thread;
+		const uint64_t *owner =
+			tapir_map__get(&owners, thread->ns_tid ? thread->ns_tid : thread->tid);
+
+		if (owner && copy->call && !copy->owner)
+			copy->owner = (uint32_t)*owner;
+	}
+	tapir_map__fini(&owners);
+	tapir_vec__fini(&waits);
+}
+
 /* The process is left out; only a lack of memory is an error. */
 static int copy(struct tapir_snapshot *s, uint32_t tgid, struct tapir_process_copy *out)
 {
@@ -32,6 +74,8 @@ static int copy(struct tapir_snapshot *s, uint32_t tgid, struct tapir_process_co
 
 	out->tgid = tgid;
 	err = tapir_process_copy__take(out, s->opts.programs, s->opts.look_cnt, &s->room);
+	if (!err && s->opts.with_jvm_locks && out->copies.cnt)
+		add_jvm_owners(out);
 	if (!err || err == -ENOMEM)
 		return err;
 	if (!s->failed_cnt++) {

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * jvm_locks.h - which threads of a HotSpot JVM wait for locks that which others hold, by its thread
+ * dump (attach protocol, "threaddump -l"): monitors, and java.util.concurrent's locks that have an
+ * owner. The JVM stops all its Java threads at a safepoint for it.
+ *
+ * The text is the JVM's, and names of threads and classes in it are the program's: what it claims
+ * concerns that program alone. Parsing is pure. Thread-safe.
+ */
+#ifndef TAPIR_USER_JVM_LOCKS_H
+#define TAPIR_USER_JVM_LOCKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+/* Threads as their own pid namespace numbers them. */
+struct tapir_jvm_lock_wait {
+	uint32_t tid, owner_tid;
+};
+
+struct tapir_jvm_lock_waits tapir_vec(struct tapir_jvm_lock_wait);
+
+/* Adds the waits of a dump whose owner is in it, too. 0 or -ENOMEM. */
+int tapir_jvm_locks__parse(const char *dump, size_t len, struct tapir_jvm_lock_waits *out);
+
+/* Privileges and errors: tapir_jvm__command. cancel_fd: -1, or ends it when readable. */
+int tapir_jvm_locks__ask(uint32_t tgid, int cancel_fd, struct tapir_jvm_lock_waits *out);
+
+#endif
