@@ -220,6 +220,13 @@ check-lib: ## libtapir with LTTng-UST, and what takes long of it
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets $(TOYVM)/libtapir-lttng-Tapir-Toy-VM.so
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run lib
 
+.PHONY: check-arm64 check-musl
+check-arm64: ## libtapir's tests for arm64, under qemu-user
+check-musl: ## libtapir's tests with musl
+check-arm64 check-musl:
+	$(Q)scripts/bootstrap build test elsewhere
+	$(Q)BUILD=$(BUILD) tests/elsewhere/run $(@:check-%=%)
+
 .PHONY: check-dotnet check-long check-serve check-stacks
 check-dotnet: ## slow cases of .NET 8 and 9, single-file and native programs
 check-long: ## other slow cases

@@ -92,7 +92,8 @@
 #define TAPIR_PROBE_SEM(...)                                                                       \
 	do {                                                                                       \
 		if (TAPIR_USDT_ENABLED(__VA_ARGS__, ~)) {                                          \
-			TAPIR_USDT_FIRE("i"(TAPIR_USDT_COUNTER(__VA_ARGS__, ~)), __VA_ARGS__)      \
+			TAPIR_USDT_FIRE(TAPIR_USDT_ADDRESS(TAPIR_USDT_COUNTER(__VA_ARGS__, ~)),    \
+					__VA_ARGS__)                                               \
 		}                                                                                  \
 	} while (0)
 
@@ -213,7 +214,7 @@
 			".4byte %c[keywords_low], %c[keywords_high], %c[about], 0\n"               \
 			TAPIR_USDT_NOTE_END)                                                       \
 		:                                                                                  \
-		: [counter] "i"(semaphore),                                                        \
+		: [counter] TAPIR_USDT_ADDRESS(semaphore),                                                        \
 		  [early] "n"(TAPIR_USDT_EARLY(cnt)), [late] "n"(TAPIR_USDT_LATE(cnt)),            \
 		  [keywords_low] "n"(low), [keywords_high] "n"(high),            \
 		  [about] "n"(id_version_level)                                                    \
@@ -314,12 +315,16 @@
 
 #ifdef __x86_64__
 /* 1 byte for the breakpoint; Linux optimises the 10-byte nop, `cs nopw 0(%rax,%rax,1)`. */
-#define TAPIR_USDT_NOPS	 ".byte 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0"
+#define TAPIR_USDT_NOPS	   ".byte 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0"
 /* 1@%r11, not 1@%r11b: gdb 13 does not know r11b and drops the arguments after it. */
-#define TAPIR_USDT_PLACE "%q"
+#define TAPIR_USDT_PLACE   "%q"
+/* The constraint of a variable's address; on aarch64 an "i" is none in code that may be anywhere.
+ */
+#define TAPIR_USDT_ADDRESS "i"
 #else
-#define TAPIR_USDT_NOPS	 "nop"
-#define TAPIR_USDT_PLACE "%"
+#define TAPIR_USDT_ADDRESS "S"
+#define TAPIR_USDT_NOPS	   "nop"
+#define TAPIR_USDT_PLACE   "%"
 #endif
 
 #ifdef __CHAR_UNSIGNED__

@@ -254,6 +254,9 @@ static void a_process_publishes_its_context(void **state)
 	pid_t pid;
 
 	(void)state;
+#ifdef TAPIR_UNDER_QEMU
+	skip(); /* its madvise() does nothing: a child has the mapping */
+#endif
 	assert_int_equal(find_context(), 0);
 	assert_int_equal(tapir_process_context__publish(&bad, 1, NULL, 0), -EINVAL);
 	assert_int_equal(tapir_process_context__publish(NULL, 1, NULL, 0), -EINVAL);

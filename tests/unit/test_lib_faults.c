@@ -133,9 +133,14 @@ static void without_memfd(void)
 
 static void without_files(void)
 {
-	const int calls[] = {SYS_open, SYS_openat, SYS_bpf, SYS_readlink, SYS_readlinkat};
+	const int calls[] = {
+		SYS_openat, SYS_bpf,	  SYS_readlinkat,
+#ifdef SYS_open
+		SYS_open,   SYS_readlink, /* only older machines have them */
+#endif
+	};
 
-	refuse(calls, 5);
+	refuse(calls, sizeof(calls) / sizeof(calls[0]));
 	begin();
 	expect_working();
 }
@@ -309,15 +314,33 @@ static void with_all_output_closed(void)
 		in_child(name);                                                                    \
 	}
 
-CASE(without_memfd)
-CASE(without_files)
-CASE(without_threads)
+#define CASE_TO_SKIP(name)                                                                         \
+	static void name##_it_works(void **state)                                                  \
+	{                                                                                          \
+		(void)state, (void)name;                                                           \
+		skip();                                                                            \
+	}
+
+/* qemu-user has no seccomp, and its vfork() is a fork(). */
+#ifdef TAPIR_UNDER_QEMU
+#define CASE_ON_LINUX CASE_TO_SKIP
+#else
+#define CASE_ON_LINUX CASE
+#endif
+
+CASE_ON_LINUX(without_memfd)
+CASE_ON_LINUX(without_files)
+CASE_ON_LINUX(without_threads)
 CASE(without_address_space)
 CASE(after_exit_began)
-CASE(in_a_child_of_vfork)
+CASE_ON_LINUX(in_a_child_of_vfork)
 CASE(while_threads_end)
 CASE(with_all_output_closed)
+#ifdef __GLIBC__
 CASE(in_a_library_that_is_unloaded)
+#else /* musl unloads no library, nor runs its constructors again */
+CASE_TO_SKIP(in_a_library_that_is_unloaded)
+#endif
 
 static void before_main_it_works(void **state)
 {

@@ -175,17 +175,26 @@ static __attribute__((noipa)) void fire_from(struct seen *seen, uint32_t number)
 	__asm__ volatile("" : : : "memory");
 }
 
+/* In a thread: qemu-user shows a program no stack of its main thread. */
+static void *fire_with_stacks(void *seen)
+{
+	for (int i = 0; i < 5; i++)
+		fire_from(seen, 0);
+	fire_from(seen, 1);
+	return NULL;
+}
+
 static void a_stack_has_its_id_and_its_frames(void **state)
 {
 	const struct tapir_logger_opts opts = {.size = sizeof(opts), .flags = TAPIR_LOGGER_STACKS};
 	struct seen seen = {.cnt = 0};
 	struct tapir_logger *l;
+	pthread_t thread;
 
 	(void)state;
 	assert_int_equal(tapir_logger__open(&all, 1, see_stack, &seen, &opts, &l), 0);
-	for (int i = 0; i < 5; i++)
-		fire_from(&seen, 0);
-	fire_from(&seen, 1);
+	assert_int_equal(pthread_create(&thread, NULL, fire_with_stacks, &seen), 0);
+	pthread_join(thread, NULL);
 	assert_int_equal(seen.cnt, 6);
 	assert_int_equal(seen.wrong_cnt, 0);
 	assert_int_equal(seen.sum, 6);

@@ -127,6 +127,7 @@ static inline __attribute__((always_inline)) void commit(struct write_state *w, 
 		tapir_ring__commit(&w->ring);
 	if (__builtin_expect(w->process.loggers != 0, 0))
 		provider_loggers__commit(&w->process, w->event, w->payload, frame);
+	__asm__ volatile("" : : : "memory"); /* no tail call: the frame is read until it returns */
 }
 
 void tapir_event__commit(struct tapir_event_write *write)
