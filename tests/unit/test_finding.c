@@ -287,6 +287,33 @@ static void collector_without_names_is_told_by_the_method(void **state)
 	assert_int_equal(tapir_work__collecting_node(tree, TAPIR_NO_NODE), TAPIR_NO_NODE);
 }
 
+static void flow(uint32_t probe, uint32_t tid, uint64_t time_ns, uint8_t id, uint8_t parent)
+{
+	const uint8_t activity[16] = {id}, related[16] = {parent};
+
+	feeder_event(&f, (struct feeder_event){.probe_id = probe,
+					       .tgid = TGID,
+					       .tid = tid,
+					       .time_ns = time_ns,
+					       .activity = activity,
+					       .related = parent ? related : NULL});
+}
+
+static void slow_requests_are_told_with_what_they_waited_for(void **state)
+{
+	(void)state;
+	feeder_probe(&f, 90, "System.Net.Http", "RequestStart", NULL, NULL);
+	feeder_probe(&f, 91, "System.Net.Http", "RequestStop", NULL, NULL);
+	for (uint64_t at = 1; at < 6; at++) {
+		flow(ASK, 1, at * 1000 * MS, 1, 0);
+		flow(90, 1, at * 1000 * MS + 20 * MS, 2, 1);
+		flow(91, 2, at * 1000 * MS + 420 * MS, 2, 1);
+		flow(ASKED, 2, at * 1000 * MS + 420 * MS, 1, 0);
+	}
+	assert_non_null(strstr(finding_text(0), "Shop-Orders:Order takes "));
+	assert_non_null(strstr(finding_text(0), ", 95% of it in http_request"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +335,7 @@ int main(void)
 		TEST(blocked_workers_are_starvation),
 		TEST(workers_without_work_are_no_starvation),
 		TEST(worse_one_of_two_leads),
+		TEST(slow_requests_are_told_with_what_they_waited_for),
 		cmocka_unit_test(percentiles_never_exceed_the_largest_value),
 	};
 

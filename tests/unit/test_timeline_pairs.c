@@ -28,7 +28,7 @@ static void nested_and_overlapping_intervals_are_told_apart(void **state)
 	assert_int_equal(closed[2].from_ns, 4 * MS);
 	assert_int_equal(closed[3].from_ns, 1 * MS);
 	for (unsigned i = 0; i < 4; i++)
-		assert_int_equal(closed[i].flags, 0);
+		assert_int_equal(closed[i].flags, i == 0 || i == 2 ? TAPIR_INTERVAL_NESTED : 0);
 }
 
 static void key_finds_the_begin_on_another_thread(void **state)
@@ -81,8 +81,123 @@ static void activity_is_followed_from_thread_to_thread(void **state)
 	finish();
 	assert_string_equal(closed[0].kind, "http_request");
 	assert_string_equal(closed[0].label, "shop.example");
-	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 7 * MS);
-	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN], 6 * MS);
+	/* From 11 to 14 ms its first thread worked for the other one. */
+	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 4 * MS);
+	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN], 9 * MS);
+}
+
+static void step(uint32_t probe, uint32_t tid, uint64_t time_ns, uint8_t flow, uint8_t parent)
+{
+	const uint8_t id[16] = {7, flow}, related[16] = {7, parent};
+
+	feeder_event(&feeder, (struct feeder_event){.probe_id = probe,
+						    .tgid = 100,
+						    .tid = tid,
+						    .time_ns = time_ns,
+						    .text = "x",
+						    .activity = flow ? id : NULL,
+						    .related = parent ? related : NULL});
+}
+
+static const struct closed *closed_at(uint64_t from_ns)
+{
+	for (unsigned i = 0; i < closed_cnt; i++)
+		if (closed[i].from_ns == from_ns)
+			return &closed[i];
+	fail_msg("nothing began there");
+	return NULL;
+}
+
+/* 420 ms, 400 of them in a request that it awaits; its thread serves others meanwhile. */
+static void activity_that_waits_for_its_child_is_inside_of_it(void **state)
+{
+	const struct closed *order_at;
+
+	(void)state;
+	step(ORDER_BEGIN, 1, 10 * MS, 1, 0);
+	step(HTTP_BEGIN, 1, 20 * MS, 2, 1);
+	step(ORDER_BEGIN, 1, 30 * MS, 3, 0); /* another one, on the same thread */
+	step(ORDER_END, 1, 300 * MS, 3, 0);
+	step(HTTP_END, 5, 420 * MS, 2, 1);
+	step(ORDER_END, 5, 430 * MS, 1, 0);
+	finish();
+	order_at = closed_at(10 * MS);
+	assert_int_equal(order_at->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE], 400 * MS);
+	assert_int_equal(order_at->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 20 * MS);
+	order_at = closed_at(30 * MS);
+	assert_int_equal(order_at->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 270 * MS);
+}
+
+/* Two at a time, one of which outlives it. */
+static void children_that_overlap_are_counted_once(void **state)
+{
+	(void)state;
+	step(ORDER_BEGIN, 1, 10 * MS, 1, 0);
+	step(HTTP_BEGIN, 1, 20 * MS, 2, 1);
+	step(HTTP_BEGIN, 1, 30 * MS, 3, 1);
+	step(HTTP_END, 2, 50 * MS, 2, 1);
+	step(HTTP_END, 2, 60 * MS, 3, 1);
+	step(HTTP_BEGIN, 2, 70 * MS, 4, 1);
+	step(ORDER_END, 2, 80 * MS, 1, 0);
+	step(HTTP_END, 2, 90 * MS, 4, 1);
+	finish();
+	assert_int_equal(closed_at(10 * MS)->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE],
+			 50 * MS);
+	assert_int_equal(closed_at(70 * MS)->until_ns, 90 * MS);
+}
+
+/* It awaits a timer and goes on at the same thread, which slept and worked for others meanwhile. */
+static void time_of_a_thread_that_takes_other_work_is_not_the_activitys(void **state)
+{
+	const struct tapir_parts *parts;
+
+	(void)state;
+	step(ORDER_BEGIN, 1, 10 * MS, 1, 0);
+	feeder_leave(&feeder, 1, 15 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&feeder, 1, 100 * MS, 60 * MS, 0); /* 40 ms of waiting for a CPU */
+	step(ORDER_BEGIN, 1, 110 * MS, 2, 0);
+	step(ORDER_END, 1, 200 * MS, 2, 0);
+	step(ORDER_END, 1, 210 * MS, 1, 0);
+	finish();
+	parts = &closed_at(10 * MS)->parts;
+	assert_int_equal(parts->ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 5 * MS);
+	assert_int_equal(parts->ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNABLE], 0);
+	assert_int_equal(parts->ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN], 195 * MS);
+	assert_int_equal(closed_at(110 * MS)->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING],
+			 90 * MS);
+}
+
+/* The pool says when a thread is done with one. */
+static void activity_leaves_a_thread_that_takes_its_next_work_item(void **state)
+{
+	const struct tapir_parts *parts;
+
+	(void)state;
+	step(ORDER_BEGIN, 1, 10 * MS, 1, 0);
+	fire_number(POOL_BEGIN, 2, 20 * MS, 9);
+	fire_number(POOL_END, 1, 30 * MS, 9);
+	step(ORDER_END, 1, 210 * MS, 1, 0);
+	finish();
+	parts = &closed_at(10 * MS)->parts;
+	assert_int_equal(parts->ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 20 * MS);
+	assert_int_equal(parts->ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN], 180 * MS);
+}
+
+static void nested_intervals_of_a_thread_are_not_summed(void **state)
+{
+	const struct tapir_kind *kind;
+
+	(void)state;
+	fire(REQ_BEGIN, 1, 1 * MS);
+	fire(REQ_BEGIN, 1, 2 * MS);
+	fire(REQ_END, 1, 5 * MS);
+	fire(REQ_END, 1, 8 * MS);
+	finish();
+	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_NESTED);
+	assert_int_equal(closed[1].flags, 0);
+	kind = &feeder.pairs.kinds.data[0];
+	assert_int_equal(kind->cnt, 2);
+	assert_int_equal(kind->sum_ns, 7 * MS);
 }
 
 /* Whoever was to go on with it could not, either. */
@@ -223,6 +338,11 @@ int main(void)
 		TEST(nested_and_overlapping_intervals_are_told_apart),
 		TEST(key_finds_the_begin_on_another_thread),
 		TEST(activity_is_followed_from_thread_to_thread),
+		TEST(activity_that_waits_for_its_child_is_inside_of_it),
+		TEST(children_that_overlap_are_counted_once),
+		TEST(time_of_a_thread_that_takes_other_work_is_not_the_activitys),
+		TEST(activity_leaves_a_thread_that_takes_its_next_work_item),
+		TEST(nested_intervals_of_a_thread_are_not_summed),
 		TEST(events_of_one_id_are_a_pair_on_any_thread),
 		TEST(order_without_ids_has_no_duration_once_it_moves),
 		TEST(order_without_ids_that_stays_on_its_thread_has_one),

@@ -197,6 +197,51 @@ static void slowest_come_first_and_their_parts_add_up(void **state)
 	assert_int_equal(fact("sum_ns"), 54 * MS);
 }
 
+static void flow(uint32_t probe, uint32_t tid, uint64_t time_ns, uint8_t id, uint8_t parent)
+{
+	const uint8_t activity[16] = {id}, related[16] = {parent};
+
+	feeder_event(&f, (struct feeder_event){.probe_id = probe,
+					       .tgid = 100,
+					       .tid = tid,
+					       .time_ns = time_ns,
+					       .text = id == 2 ? "/inventory/410" : "/price",
+					       .activity = activity,
+					       .related = parent ? related : NULL});
+}
+
+/* Where the time of an order went that calls others one after the other. */
+static void slow_one_is_followed_into_what_it_waited_for(void **state)
+{
+	const struct tapir_view_result_table *parts;
+	uint64_t sum = 0;
+
+	(void)state;
+	feeder_probe(&f, 1, "Shop", "OrderStart", NULL, NULL);
+	feeder_probe(&f, 2, "Shop", "OrderStop", NULL, NULL);
+	feeder_probe(&f, 3, "System.Net.Http", "RequestStart", NULL, "pathAndQuery");
+	feeder_probe(&f, 4, "System.Net.Http", "RequestStop", NULL, NULL);
+	ask("slow=Order", 1);
+	feeder_come(&f, 1, 5 * MS, 0, 0);
+	flow(1, 1, 10 * MS, 1, 0);
+	flow(3, 1, 20 * MS, 2, 1);
+	flow(4, 2, 420 * MS, 2, 1);
+	flow(3, 2, 421 * MS, 3, 1);
+	flow(4, 2, 425 * MS, 3, 1);
+	flow(2, 2, 430 * MS, 1, 0);
+	assert_int_equal(answer(), 0);
+	parts = table("parts", 0);
+	for (size_t row = 0; row < tapir_view_result_table__rows(parts); row++)
+		sum += cell(parts, row, "ns")->u64;
+	assert_int_equal(sum, 420 * MS);
+	assert_string_equal(cell(parts, 0, "part")->text, "in http_request /inventory/410");
+	assert_string_equal(cell(parts, 0, "state")->text, "inside");
+	assert_int_equal(cell(parts, 0, "ns")->u64, 400 * MS);
+	assert_int_equal(cell(parts, 1, "ns")->u64, 4 * MS);
+	assert_non_null(strstr(result.headline.data,
+			       "; of the slowest 95% in http_request /inventory/410"));
+}
+
 static void event_that_is_not_there_is_an_error_that_says_what_is(void **state)
 {
 	(void)state;
@@ -648,6 +693,7 @@ int main(void)
 		TEST(samples_of_a_hundred_thousand_threads_are_all_counted),
 		TEST(thread_ids_used_again_are_threads_of_their_own),
 		TEST(slowest_come_first_and_their_parts_add_up),
+		TEST(slow_one_is_followed_into_what_it_waited_for),
 		TEST(event_that_is_not_there_is_an_error_that_says_what_is),
 		TEST(details_are_bounded_when_all_waits_differ),
 		TEST(locks_come_by_waited_time_with_who_let_go),

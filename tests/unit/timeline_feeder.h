@@ -76,7 +76,7 @@ struct feeder_event {
 	uint64_t time_ns, stack_id;
 	uint64_t number; /* has_number: it is the first field */
 	const char *text;
-	const uint8_t *activity;
+	const uint8_t *activity, *related;
 	bool has_number;
 };
 
@@ -86,12 +86,15 @@ static inline int feeder_event(struct feeder *f, struct feeder_event e)
 					.probe_id = e.probe_id,
 					.tgid = e.tgid,
 					.tid = e.tid,
-					.flags = e.activity ? TAPIR_EVENT_ACTIVITY : 0,
+					.flags = (e.activity ? TAPIR_EVENT_ACTIVITY : 0) |
+						 (e.related ? TAPIR_EVENT_RELATED : 0),
 					.stack_id = e.stack_id};
 	uint8_t payload[128] = {};
 	size_t at = 0;
-	struct tapir_event_view view = {
-		.rec = &fixed, .activity_id = e.activity, .payload = payload};
+	struct tapir_event_view view = {.rec = &fixed,
+					.activity_id = e.activity,
+					.related_id = e.related,
+					.payload = payload};
 
 	if (e.has_number) {
 		memcpy(payload, &e.number, 8);

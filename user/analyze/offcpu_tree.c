@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyze/own_thread.h"
+#include "threads/own_thread.h"
 #include "base/clock.h"
 
 struct tapir_offcpu_tree {

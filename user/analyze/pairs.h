@@ -27,7 +27,7 @@ struct tapir_kind {
 	char *key, *label; /* NULL: none */
 	bool is_guessed;   /* by the names of its events */
 	bool is_shared;	   /* struct tapir_pair */
-	/* of its intervals; a half one is in neither sum nor worst */
+	/* of its intervals; a half one is in neither sum nor worst, a nested one not in sum */
 	uint64_t cnt, sum_ns, worst_ns;
 	/* By activity id, and events without one do not stay on their threads: the kind's intervals
 	 * without an id have no duration that anybody knows. */

@@ -12,7 +12,7 @@
 #ifndef TAPIR_USER_TIMELINE_H
 #define TAPIR_USER_TIMELINE_H
 
-#include "analyze/event_fields.h"
+#include "decode/event_fields.h"
 #include "analyze/pairs.h"
 #include "analyze/stack_tree.h"
 #include "trace/catalog.h"
@@ -33,6 +33,7 @@ enum tapir_thread_state {
 	TAPIR_THREAD_SLEEPING,
 	TAPIR_THREAD_BETWEEN, /* of intervals: since one thread's last event of it, before another's
 			       */
+	TAPIR_THREAD_INSIDE,  /* of an activity: in one that it began */
 	TAPIR_THREAD_STATE_CNT
 };
 
@@ -85,6 +86,7 @@ struct tapir_tl_thread {
 #define TAPIR_INTERVAL_UNBEGUN (1u << 0) /* its begin is not in the file: from its start */
 #define TAPIR_INTERVAL_UNENDED (1u << 1) /* its end is not: until its thread's or the file's */
 #define TAPIR_INTERVAL_CROSSED (1u << 2) /* it ended on another thread than it began */
+#define TAPIR_INTERVAL_NESTED  (1u << 3) /* its thread was in another one of its kind */
 
 struct tapir_interval {
 	uint32_t kind; /* idx in the pairs' kinds */
@@ -94,6 +96,7 @@ struct tapir_interval {
 	uint64_t from_ns, until_ns;
 	uint64_t key;	   /* hash of its key; 0: none */
 	uint64_t activity; /* hash of its activity id; 0: none */
+	uint64_t parent;   /* of the activity that began it; 0: none, or not known */
 	char *label;	   /* of the begin event; NULL: none */
 	uint32_t node;	   /* stack of the begin event, or TAPIR_NO_NODE */
 	uint32_t end_tid;
@@ -102,6 +105,9 @@ struct tapir_interval {
 	struct tapir_parts at;
 	uint64_t last_ns, gc_ns, any_ns; /* its thread's then */
 	struct tapir_tl_thread *thread;	 /* the thread whose time it is at present; NULL: none */
+	uint32_t child_cnt;		 /* activities that it began and that go on */
+	bool is_away;			 /* awaited: no thread works for it */
+	bool has_slept;			 /* its thread, since its last event */
 	struct tapir_interval *outer, *inner;
 	struct tapir_interval *next, *prev; /* of the process, if it may change threads */
 	uint64_t map_key;
@@ -201,6 +207,9 @@ const char *tapir_tl_thread__label(const struct tapir_tl_thread *thread, uint64_
 				   uint32_t *kind);
 /* What its process or its innermost interval makes of a thread's time now. */
 enum tapir_cause tapir_tl_thread__cause(const struct tapir_tl_thread *thread);
+/* Of an interval that closes: the activity that began it, and waits for it; NULL: none. */
+struct tapir_interval *tapir_timeline__parent(const struct tapir_timeline *tl,
+					      const struct tapir_interval *child);
 /* The innermost interval of a kind with a cause; NULL: none. */
 const struct tapir_interval *tapir_tl_thread__causing(const struct tapir_tl_thread *thread);
 /* "java"; what it is called now; empty: unknown. Borrowed from the catalog. */

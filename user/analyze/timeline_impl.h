@@ -91,6 +91,28 @@ void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t
 void tapir_tl__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p,
 			     uint64_t now_ns);
 
+/* From now on it is this thread's time that it takes; t->parts are up to date. */
+void tapir_interval__enter(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns);
+void tapir_interval__take_parts(struct tapir_interval *i, uint64_t now_ns);
+void tapir_interval__leave(struct tapir_interval *i); /* without taking its parts */
+
+/* timeline_activities.c; keys are 0 where there is no id */
+uint64_t tapir_tl__activity_key(uint32_t tgid, const uint8_t *id);
+/* An event of it: this thread works for it now, another one did before. */
+void tapir_interval__work_on(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns);
+/* An event, before it begins or ends anything, shows for which activity its thread works. */
+void tapir_tl__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
+void tapir_tl__sleeps(struct tapir_tl_thread *t, uint64_t now_ns);
+/* An activity that begins in another one, which waits for it, or not. */
+void tapir_interval__begin_child(struct tapir_timeline *tl, struct tapir_interval *child,
+				 const uint8_t *related_id, struct tapir_tl_thread *t);
+/* t: where it ended; NULL: not known. */
+void tapir_interval__end_child(struct tapir_timeline *tl, const struct tapir_interval *child,
+			       struct tapir_tl_thread *t);
+/* It ends where no thread worked for it. */
+void tapir_interval__end_away(struct tapir_interval *i, const struct tapir_tl_process *p);
+
 bool tapir_tl__is_told(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid);
 static inline bool tapir_tl__in_range(const struct tapir_timeline *tl, uint64_t ns)
 {

@@ -39,8 +39,7 @@ static void note_time(struct tapir_interval *i, const struct tapir_tl_thread *t,
 	i->any_ns = t->any_ns;
 }
 
-/* From now on it is this thread's time that it takes; t->parts are up to date. */
-static void enter_thread(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns)
+void tapir_interval__enter(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	i->thread = t;
 	note_time(i, t, now_ns);
@@ -55,15 +54,14 @@ static void enter_thread(struct tapir_interval *i, struct tapir_tl_thread *t, ui
 	find_own_cause(t);
 }
 
-static void take_parts(struct tapir_interval *i, uint64_t now_ns)
+void tapir_interval__take_parts(struct tapir_interval *i, uint64_t now_ns)
 {
 	tapir_tl__advance(i->thread, now_ns);
 	tapir_parts__add_difference(&i->parts, &i->thread->parts, &i->at);
 	note_time(i, i->thread, now_ns);
 }
 
-/* Without taking its parts. */
-static void leave_thread(struct tapir_interval *i)
+void tapir_interval__leave(struct tapir_interval *i)
 {
 	struct tapir_tl_thread *t = i->thread;
 
@@ -92,8 +90,8 @@ static void limit_shared(struct tapir_tl_thread *t, uint64_t now_ns)
 		i = i->inner;
 	if (!i)
 		return;
-	take_parts(i, now_ns);
-	leave_thread(i);
+	tapir_interval__take_parts(i, now_ns);
+	tapir_interval__leave(i);
 }
 
 static void share(struct tapir_timeline *tl, struct tapir_interval *i, struct tapir_tl_process *p)
@@ -153,7 +151,7 @@ static void count_kind(struct tapir_timeline *tl, const struct tapir_interval *i
 		return;
 	}
 	kind->cnt++;
-	kind->sum_ns += took_ns;
+	kind->sum_ns += i->flags & TAPIR_INTERVAL_NESTED ? 0 : took_ns;
 	if (took_ns > kind->worst_ns)
 		kind->worst_ns = took_ns;
 }
@@ -213,12 +211,14 @@ static void remember_label(struct tapir_tl_thread *t, struct tapir_interval *i)
 static void close_interval(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns)
 {
 	struct tapir_tl_process *p = process_in(tl, i->tgid);
-	struct tapir_tl_thread *t = i->thread;
+	struct tapir_tl_thread *t = i->thread, *ended_on = tapir_timeline__thread(tl, i->end_tid);
 
 	i->until_ns = now_ns > i->from_ns ? now_ns : i->from_ns;
 	if (i->thread) {
-		take_parts(i, i->until_ns);
-		leave_thread(i);
+		tapir_interval__take_parts(i, i->until_ns);
+		tapir_interval__leave(i);
+	} else if (p) {
+		tapir_interval__end_away(i, p);
 	}
 	if (i->map_key && p) {
 		pause_process(p, i, false, i->until_ns);
@@ -226,6 +226,7 @@ static void close_interval(struct tapir_timeline *tl, struct tapir_interval *i, 
 	}
 	make_whole(i);
 	tell_close(tl, i);
+	tapir_interval__end_child(tl, i, ended_on && ended_on->process ? ended_on : NULL);
 	if (t && i->cause == TAPIR_CAUSE_LOCK && !(i->flags & TAPIR_INTERVAL_UNENDED))
 		t->locked_ns = i->until_ns;
 	remember_label(t, i);
@@ -241,8 +242,8 @@ void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t
 	for (; i; i = outer) {
 		outer = i->outer;
 		if (i->map_key) { /* somebody else may end it */
-			take_parts(i, now_ns);
-			leave_thread(i);
+			tapir_interval__take_parts(i, now_ns);
+			tapir_interval__leave(i);
 			continue;
 		}
 		i->flags |= TAPIR_INTERVAL_UNENDED;
@@ -327,13 +328,7 @@ static char *make_label(struct tapir_timeline *tl, struct happening *h,
 
 static uint64_t activity_of(const struct happening *h)
 {
-	uint64_t hash;
-
-	if (!h->event.activity_id)
-		return 0;
-	hash = tapir_hash__mix(3, h->thread->tgid);
-	hash = tapir_hash__bytes(hash, h->event.activity_id, 16);
-	return hash ? hash : 1;
+	return tapir_tl__activity_key(h->thread->tgid, h->event.activity_id);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------ */
@@ -363,8 +358,8 @@ static struct tapir_interval *shared_of(const struct tapir_timeline *tl, uint64_
 	return place ? (void *)(uintptr_t)*place : NULL;
 }
 
-/* Of a kind that has no end in this file, only the newest are kept. */
-static void limit_nesting(struct tapir_timeline *tl, const struct happening *h, uint32_t kind)
+/* Of a kind that has no end in this file, only the newest are kept. Whether any is open. */
+static bool limit_nesting(struct tapir_timeline *tl, const struct happening *h, uint32_t kind)
 {
 	struct tapir_interval *i, *oldest = NULL;
 	unsigned cnt = 0;
@@ -375,10 +370,11 @@ static void limit_nesting(struct tapir_timeline *tl, const struct happening *h, 
 		cnt++;
 		oldest = i;
 	}
-	if (cnt < TAPIR_TIMELINE_MAX_NESTED)
-		return;
-	oldest->flags |= TAPIR_INTERVAL_UNENDED;
-	close_interval(tl, oldest, h->now_ns);
+	if (cnt >= TAPIR_TIMELINE_MAX_NESTED) {
+		oldest->flags |= TAPIR_INTERVAL_UNENDED;
+		close_interval(tl, oldest, h->now_ns);
+	}
+	return cnt;
 }
 
 static uint32_t event_node(struct tapir_timeline *tl, const struct happening *h)
@@ -471,14 +467,16 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 {
 	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
 	struct tapir_interval *i, *before;
+	bool is_nested;
 
 	if (is_unknown(tl, h, kind_idx, true))
 		return;
 	tapir_tl__advance(h->thread, h->now_ns);
-	limit_nesting(tl, h, kind_idx);
+	is_nested = limit_nesting(tl, h, kind_idx);
 	i = new_interval(tl, h, kind_idx);
 	if (!i)
 		return;
+	i->flags |= is_nested && !is_shared(kind) ? TAPIR_INTERVAL_NESTED : 0;
 	i->node = h->node;
 	i->key = kind->key ? hash_key(tl, h, kind->key) : 0;
 	i->activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
@@ -492,7 +490,8 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 	}
 	if (i->map_key)
 		share(tl, i, h->thread->process);
-	enter_thread(i, h->thread, h->now_ns);
+	tapir_interval__enter(i, h->thread, h->now_ns);
+	tapir_interval__begin_child(tl, i, h->event.related_id, h->thread);
 	limit_shared(h->thread, h->now_ns);
 	if (i->map_key)
 		pause_process(h->thread->process, i, true, h->now_ns);
@@ -501,26 +500,6 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 }
 
 /* ---- ending --------------------------------------------------------------------------------- */
-
-/*
- * It moves to another thread. The time between their events was spent waiting or in transit: no
- * event records when one thread released it and the other took it.
- */
-static void change_thread(struct tapir_interval *i, const struct happening *h)
-{
-	const struct tapir_tl_thread *t = h->thread;
-
-	tapir_tl__advance(h->thread, h->now_ns);
-	if (i->thread && h->now_ns > i->last_ns)
-		tapir_parts__add(&i->parts, TAPIR_THREAD_BETWEEN, TAPIR_CAUSE_NONE,
-				 h->now_ns - i->last_ns,
-				 t->gc_ns > i->gc_ns ? t->gc_ns - i->gc_ns : 0,
-				 t->any_ns > i->any_ns ? t->any_ns - i->any_ns : 0);
-	if (i->thread)
-		leave_thread(i);
-	enter_thread(i, h->thread, h->now_ns);
-	i->flags |= TAPIR_INTERVAL_CROSSED;
-}
 
 static void end_unbegun(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
 {
@@ -545,24 +524,9 @@ static void end(struct tapir_timeline *tl, struct happening *h, uint32_t kind_id
 		end_unbegun(tl, h, kind_idx);
 		return;
 	}
-	if (i->thread != h->thread)
-		change_thread(i, h);
+	tapir_interval__work_on(i, h->thread, h->now_ns);
 	i->end_tid = h->thread->tid;
 	close_interval(tl, i, h->now_ns);
-}
-
-/* An event of an activity shows which thread works for it now. */
-static void follow_activity(struct tapir_timeline *tl, const struct happening *h)
-{
-	const uint64_t *place = tapir_map__get(&tl->activities, activity_of(h));
-	struct tapir_interval *i = place ? (void *)(uintptr_t)*place : NULL;
-
-	if (!i)
-		return;
-	if (i->thread == h->thread)
-		take_parts(i, h->now_ns);
-	else
-		change_thread(i, h);
 }
 
 void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
@@ -582,8 +546,7 @@ void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	h.node = event_node(tl, &h);
 	if (h.node != TAPIR_NO_NODE)
 		tapir_tl__was_at(tl, h.thread, h.node, rec->time_ns);
-	if (h.event.activity_id && tl->activities.cnt)
-		follow_activity(tl, &h);
+	tapir_tl__follow(tl, h.thread, &h.probe, &h.event);
 	roles = *tapir_pairs__roles(tl->pairs, &h.probe); /* a kind may be added in the meantime */
 	for (uint32_t i = 0; i < roles.cnt; i++) {
 		if (roles.roles[i].is_abort && !find_open(tl, &h, roles.roles[i].kind))

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyze/own_code.h"
-#include "analyze/own_thread.h"
+#include "threads/own_thread.h"
 #include "analyze/timeline_impl.h"
 #include "analyze/wait_reason.h"
 
@@ -459,6 +459,8 @@ static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec
 		t->is_gone = true;
 		return;
 	}
+	if (rec->out_state)
+		tapir_tl__sleeps(t, rec->h.time_ns);
 	t->state = rec->out_state ? TAPIR_THREAD_SLEEPING : TAPIR_THREAD_RUNNABLE;
 	t->out_ns = rec->h.time_ns;
 	t->out_state = rec->out_state;

@@ -10,53 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/histogram.h"
 #include "analyze/runtime_work.h"
-#include "analyze/view.h"
-#include "analyze/wait_reason.h"
+#include "analyze/view_slow_impl.h"
 #include "base/diag.h"
 
 #define MAX_DETAILS 64	 /* of an interval; what is more is one "other" */
-#define MAX_ROWS    12	 /* of them are shown */
 #define MAX_WATCHED 4096 /* open intervals of the kind that have details */
-
-/* A sample count for running, nanoseconds for waits. */
-struct detail {
-	uint8_t cause, state;
-	uint32_t node, waker_tid, holder_node;
-	uint64_t amount, cnt;
-	char comm[TAPIR_COMM_TEXT_BYTES]; /* of the waker */
-	const char *reason;		  /* of a wait; NULL: unknown from its stack */
-	char *label;			  /* of the interval that caused it; NULL: none */
-	char *holder_in;		  /* the interval its waker was in; NULL: none */
-	uint64_t holder_ns;		  /* of the longest such wait */
-};
-
-struct details {
-	struct tapir_vec(struct detail) rows;
-};
-
-struct slow_one {
-	uint64_t from_ns, until_ns;
-	uint32_t tgid, tid, end_tid;
-	uint16_t flags;
-	char comm[TAPIR_COMM_TEXT_BYTES];
-	char *label;
-	struct tapir_parts parts;
-	struct details *details; /* NULL: there was no room for them */
-};
-
-struct slow {
-	struct tapir_view_asked asked;
-	uint64_t watched;
-	struct tapir_vec(int8_t) is_kind; /* by kind idx: 0 not asked, 1 it is, -1 it is not */
-	struct tapir_vec(struct slow_one) slowest; /* sorted, the slowest first */
-	struct tapir_parts sum;			   /* of all whole ones */
-	uint64_t cnt, sum_ns, half_cnt, cut_cnt;
-	struct tapir_histogram took;
-	struct tapir_wait_reasons reasons;
-	bool failed;
-};
 
 static void free_details(struct details *d)
 {
@@ -113,7 +72,8 @@ static struct detail *place_of(struct slow *s, struct details *d, const struct d
 
 	tapir_vec_for_each (row, &d->rows)
 		if (row->cause == like->cause && row->state == like->state &&
-		    row->node == like->node && row->waker_tid == like->waker_tid)
+		    row->node == like->node && row->waker_tid == like->waker_tid &&
+		    row->inside == like->inside)
 			return row;
 	if (d->rows.cnt >= MAX_DETAILS)
 		return NULL;
@@ -128,7 +88,7 @@ static struct detail *place_of(struct slow *s, struct details *d, const struct d
 }
 
 static void count_detail(struct slow *s, struct details *d, const struct detail *like,
-			 const struct tapir_interval *causing, uint64_t amount)
+			 const char *label, uint64_t amount)
 {
 	struct detail *row = place_of(s, d, like);
 
@@ -136,8 +96,8 @@ static void count_detail(struct slow *s, struct details *d, const struct detail 
 		return;
 	row->amount += amount;
 	row->cnt++;
-	if (causing && !row->label && causing->label)
-		row->label = strdup(causing->label);
+	if (label && !row->label)
+		row->label = strdup(label);
 	if (amount > row->holder_ns) { /* of a sample: none */
 		free(row->holder_in);
 		row->holder_in = like->holder_in ? strdup(like->holder_in) : NULL;
@@ -164,13 +124,15 @@ static void slow_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir
 			      .node = t->last_node,
 			      .holder_node = TAPIR_NO_NODE};
 
+	const struct tapir_interval *causing = tapir_tl_thread__causing(t);
+
 	(void)sample;
 	if (like.cause == TAPIR_CAUSE_GC)
 		like.node =
 			tapir_work__collecting_node(tapir_timeline__stacks(s->asked.tl), like.node);
 	for (struct tapir_interval *i = t->open; i; i = i->outer)
 		if (i->details)
-			count_detail(s, i->details, &like, tapir_tl_thread__causing(t), 1);
+			count_detail(s, i->details, &like, causing ? causing->label : NULL, 1);
 }
 
 /* What the thread that ended a wait (the lock's holder) did in the meantime, if it was seen. */
@@ -214,7 +176,8 @@ static void slow_wait(void *ctx, const struct tapir_wait *w)
 
 			like.cause = cause;
 			if (ns)
-				count_detail(s, i->details, &like, causing, ns);
+				count_detail(s, i->details, &like, causing ? causing->label : NULL,
+					     ns);
 		}
 	}
 	free(like.holder_in);
@@ -262,167 +225,57 @@ static void keep(struct slow *s, struct tapir_interval *i)
 		fini_one(&s->slowest.data[--s->slowest.cnt]);
 }
 
+/* "http_request /inventory/410": an activity that another one began and waited for. */
+static void count_inside(struct slow *s, const struct tapir_interval *i)
+{
+	struct tapir_interval *parent = tapir_timeline__parent(s->asked.tl, i);
+	const struct tapir_kind *kind = &tapir_timeline__pairs(s->asked.tl)->kinds.data[i->kind];
+	struct detail like = {
+		.state = TAPIR_THREAD_INSIDE, .node = i->node, .holder_node = TAPIR_NO_NODE};
+	struct tapir_str label = {};
+
+	if (!parent || !parent->details)
+		return;
+	tapir_str__adds(&label, kind->name);
+	if (i->label) {
+		tapir_str__addc(&label, ' ');
+		tapir_str__adds(&label, i->label);
+	}
+	like.inside = tapir_hash__bytes(1, label.data, label.len);
+	count_detail(s, parent->details, &like, label.data, i->until_ns - i->from_ns);
+	s->failed |= label.failed;
+	tapir_str__fini(&label);
+}
+
+static void count_whole(struct slow *s, const struct tapir_interval *i)
+{
+	s->cnt++;
+	tapir_histogram__add(&s->took, i->until_ns - i->from_ns);
+	s->nested_cnt += i->flags & TAPIR_INTERVAL_NESTED ? 1 : 0;
+	if (i->flags & TAPIR_INTERVAL_NESTED)
+		return; /* its time is that of the one around it */
+	s->sum_ns += i->until_ns - i->from_ns;
+	tapir_parts__add_difference(&s->sum, &i->parts, &(struct tapir_parts){});
+}
+
 static void slow_close(void *ctx, struct tapir_interval *i)
 {
 	struct slow *s = ctx;
 
+	count_inside(s, i);
 	if (!is_asked(s, i->kind))
 		return;
 	s->watched -= i->details != NULL;
-	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)) {
+	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))
 		s->half_cnt++;
-	} else {
-		s->cnt++;
-		s->sum_ns += i->until_ns - i->from_ns;
-		tapir_histogram__add(&s->took, i->until_ns - i->from_ns);
-		tapir_parts__add_difference(&s->sum, &i->parts, &(struct tapir_parts){});
-	}
+	else
+		count_whole(s, i);
 	keep(s, i);
 	free_details(i->details);
 	i->details = NULL;
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */
-
-static const struct tapir_column part_columns[] = {
-	{"part", "TIME SPENT", TAPIR_CELL_TEXT},
-	{"ns", ">TIME", TAPIR_CELL_NS},
-	{"percent", ">SHARE", TAPIR_CELL_PERCENT},
-	{"count", ">TIMES", TAPIR_CELL_COUNT},
-	{"state", NULL, TAPIR_CELL_TEXT},
-	{"cause", NULL, TAPIR_CELL_TEXT},
-	{"reason", NULL, TAPIR_CELL_TEXT},
-	{"cause_label", NULL, TAPIR_CELL_TEXT},
-	{"ended_by", "ENDED BY", TAPIR_CELL_TEXT},
-	{"ended_in", "INSIDE", TAPIR_CELL_TEXT},
-	{"stack", "STACK", TAPIR_CELL_STACK},
-	{"holder_stack", "WAKER STACK", TAPIR_CELL_ORIGIN},
-	{}};
-
-static const char *const state_names[] = {"unknown", "running", "runnable", "sleeping", "between"};
-
-/* "gc", "in a lock", "JIT": a part's cause in words, before what it was. */
-static const char *cause_text(unsigned cause)
-{
-	static const char *const texts[] = {
-		"", "in GC: ", "process stopped: ", "in JIT: ", "in a lock: ", "in I/O: "};
-
-	return texts[cause];
-}
-
-static void add_part(struct slow *s, struct tapir_view_result *result, size_t table,
-		     const struct slow_one *one, const struct detail *d, uint64_t ns,
-		     const char *what, const char *reason)
-{
-	struct tapir_str text = {};
-
-	tapir_str__adds(&text, cause_text(d->cause));
-	tapir_str__adds(&text, what);
-	if (reason) {
-		tapir_str__addc(&text, ' ');
-		tapir_str__adds(&text, reason);
-	}
-	tapir_view_result__text(result, table, text.data);
-	tapir_view_result__u64(result, table, ns);
-	tapir_view_result__share(result, table, ns, one->until_ns - one->from_ns);
-	if (d->cnt)
-		tapir_view_result__u64(result, table, d->cnt);
-	else
-		tapir_view_result__none(result, table);
-	tapir_view_result__text(result, table, state_names[d->state]);
-	tapir_view_result__text(result, table, tapir_cause__name(d->cause));
-	tapir_view_result__text(result, table, reason);
-	tapir_view_result__text(result, table, d->label);
-	tapir_view_result__name(result, table, d->comm, d->waker_tid);
-	tapir_view_result__text(result, table, d->holder_in);
-	tapir_view_result__stack(result, table, d->node);
-	tapir_view_result__stack(result, table, d->holder_node);
-	s->failed |= text.failed;
-	tapir_str__fini(&text);
-}
-
-/* What is known of one state under one cause. */
-struct known {
-	uint64_t amount; /* of all details */
-	unsigned cnt;
-};
-
-static struct known known_of(const struct slow_one *one, uint8_t cause, uint8_t state)
-{
-	struct known known = {};
-	const struct detail *d;
-
-	if (one->details)
-		tapir_vec_for_each (d, &one->details->rows) {
-			if (d->cause != cause || d->state != state)
-				continue;
-			known.amount += d->amount;
-			known.cnt++;
-		}
-	return known;
-}
-
-/* By its details, scaled to what the timeline counted; the last one takes what rounding left. */
-static void add_state(struct slow *s, struct tapir_view_result *result, size_t table,
-		      const struct slow_one *one, uint8_t cause, uint8_t state)
-{
-	static const char *const whats[] = {"not known", "on CPU", "waits for a CPU",
-					    "waits:", "between threads"};
-	uint64_t whole_ns = one->parts.ns[cause][state], left_ns = whole_ns;
-	struct known known = known_of(one, cause, state);
-	struct detail rest = {.cause = cause,
-			      .state = state,
-			      .node = TAPIR_NO_NODE,
-			      .holder_node = TAPIR_NO_NODE};
-	/* Waits are in ns: the remainder of the total is a separate part. */
-	bool is_partly =
-		known.cnt > MAX_ROWS || (state == TAPIR_THREAD_SLEEPING && known.amount < whole_ns);
-	uint64_t amount = state == TAPIR_THREAD_SLEEPING && is_partly ? whole_ns : known.amount;
-	const struct detail *d;
-	unsigned row = 0;
-
-	if (!whole_ns)
-		return;
-	if (known.cnt)
-		tapir_vec_for_each (d, &one->details->rows) {
-			uint64_t ns =
-				(uint64_t)((double)whole_ns * (double)d->amount / (double)amount);
-
-			if (d->cause != cause || d->state != state || row++ >= MAX_ROWS)
-				continue;
-			ns = ns > left_ns || (row == known.cnt && !is_partly) ? left_ns : ns;
-			left_ns -= ns;
-			add_part(s, result, table, one, d, ns, whats[state], d->reason);
-		}
-	if (left_ns)
-		add_part(s, result, table, one, &rest, left_ns, whats[state],
-			 row ? "(other)"
-			 : state == TAPIR_THREAD_RUNNING &&
-					 tapir_timeline__stats(s->asked.tl)->samples
-				 ? "(no sample)"
-				 : NULL);
-}
-
-static int by_amount(const void *a, const void *b)
-{
-	const struct detail *x = a, *y = b;
-
-	return x->amount < y->amount ? 1 : x->amount > y->amount ? -1 : 0;
-}
-
-static void add_parts(struct slow *s, struct tapir_view_result *result, size_t slowest,
-		      const struct slow_one *one)
-{
-	size_t table =
-		tapir_view_result__table_of_row(result, slowest, "parts", NULL, part_columns);
-
-	if (one->details && one->details->rows.cnt)
-		qsort(one->details->rows.data, one->details->rows.cnt, sizeof(struct detail),
-		      by_amount);
-	for (uint8_t cause = 0; cause < TAPIR_CAUSE_CNT; cause++)
-		for (uint8_t state = TAPIR_THREAD_STATE_CNT; state-- > 0;)
-			add_state(s, result, table, one, cause, state);
-}
 
 static const char *how_whole(uint16_t flags)
 {
@@ -452,7 +305,7 @@ static void add_slowest(struct slow *s, struct tapir_view_result *result)
 		tapir_view_result__text(result, table, one->label);
 		tapir_view_result__u64(result, table, one->from_ns);
 		tapir_view_result__u64(result, table, one->end_tid);
-		add_parts(s, result, table, one);
+		tapir_slow__add_parts(s, result, table, one);
 	}
 }
 
@@ -462,8 +315,6 @@ static void add_sums(struct slow *s, struct tapir_view_result *result)
 		{"part", "ALL INTERVALS", TAPIR_CELL_TEXT}, {"ns", ">TIME", TAPIR_CELL_NS},
 		{"percent", ">SHARE", TAPIR_CELL_PERCENT},  {"state", NULL, TAPIR_CELL_TEXT},
 		{"cause", NULL, TAPIR_CELL_TEXT},	    {}};
-	static const char *const whats[] = {"not known", "on CPU", "waits for a CPU", "waits",
-					    "between threads"};
 	size_t table = tapir_view_result__table(result, "all", NULL, columns);
 	char text[64];
 
@@ -473,11 +324,13 @@ static void add_sums(struct slow *s, struct tapir_view_result *result)
 
 			if (!ns)
 				continue;
-			snprintf(text, sizeof(text), "%s%s", cause_text(cause), whats[state]);
+			snprintf(text, sizeof(text), "%s%s%s", tapir_slow__cause_text(cause),
+				 tapir_slow__state_text(s, state),
+				 state == TAPIR_THREAD_INSIDE ? " other activities" : "");
 			tapir_view_result__text(result, table, text);
 			tapir_view_result__u64(result, table, ns);
 			tapir_view_result__share(result, table, ns, s->sum_ns);
-			tapir_view_result__text(result, table, state_names[state]);
+			tapir_view_result__text(result, table, tapir_slow_state_names[state]);
 			tapir_view_result__text(result, table, tapir_cause__name(cause));
 		}
 }
@@ -579,6 +432,10 @@ static int slow_finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__note(result,
 					"%llu more began before the recording or did not end in it",
 					(unsigned long long)s->half_cnt);
+	if (s->nested_cnt)
+		tapir_view_result__note(result,
+					"%llu are inside of another one: their time is summed once",
+					(unsigned long long)s->nested_cnt);
 	if (is_unknown(s))
 		tapir_view_result__note(result, "events of other intervals " NO_IDS);
 	if (!tapir_timeline__stats(s->asked.tl)->switches)

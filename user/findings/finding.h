@@ -34,7 +34,8 @@ struct tapir_request_kind {
 	uint32_t kind;
 	uint64_t sum_ns, worst_ns;
 	char *worst_label;
-	struct tapir_parts parts; /* of all of them */
+	struct tapir_parts parts;	  /* of all of them */
+	struct tapir_found_labels inside; /* kinds of activities that they waited for */
 	struct tapir_histogram took;
 };
 

@@ -70,6 +70,21 @@ static void list_headers(const struct tapir_finding *f, struct tapir_found_list 
 			      "slow=http_request");
 }
 
+/* What an activity waited for: "http_request /inventory/410". */
+static void count_inside(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(f->tl);
+	const struct tapir_interval *parent = tapir_timeline__parent(f->tl, i);
+	struct tapir_request_kind *row;
+
+	if (!parent || !tapir_finding_requests__is_one(&pairs->kinds.data[parent->kind]))
+		return;
+	row = kind_of(f, parent->kind);
+	if (row)
+		tapir_found_labels__add(&row->inside, 1, pairs->kinds.data[i->kind].name,
+					TAPIR_OWN_CODE_NONE, i->until_ns - i->from_ns);
+}
+
 void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
@@ -77,6 +92,7 @@ void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interva
 	uint64_t took_ns = i->until_ns - i->from_ns;
 	struct tapir_request_kind *row;
 
+	count_inside(f, i);
 	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) ||
 	    !tapir_finding_requests__is_one(kind))
 		return;
@@ -118,12 +134,14 @@ static void add_part(const struct tapir_request_kind *row, struct tapir_str *out
 					     [TAPIR_THREAD_RUNNING] = "on the CPU",
 					     [TAPIR_THREAD_RUNNABLE] = "waiting for a CPU",
 					     [TAPIR_THREAD_SLEEPING] = "asleep",
-					     [TAPIR_THREAD_BETWEEN] = "awaited"};
+					     [TAPIR_THREAD_BETWEEN] = "awaited",
+					     [TAPIR_THREAD_INSIDE] = "in another activity"};
 	static const char *const causes[] = {[TAPIR_CAUSE_GC] = "in GC",
 					     [TAPIR_CAUSE_STOP] = "stopped",
 					     [TAPIR_CAUSE_JIT] = "compiling",
 					     [TAPIR_CAUSE_LOCK] = "waiting for locks",
 					     [TAPIR_CAUSE_IO] = "waiting for a disk"};
+	const struct tapir_found_label *inside = tapir_found_labels__worst(&row->inside);
 	uint64_t most = 0;
 	const char *what = NULL;
 
@@ -137,9 +155,13 @@ static void add_part(const struct tapir_request_kind *row, struct tapir_str *out
 			most = row->parts.ns[TAPIR_CAUSE_NONE][state];
 			what = states[state];
 		}
-	if (what && most * 2 >= row->sum_ns)
-		tapir_str__addf(out, ", %.0f%% of it %s", tapir_finding__percent(most, row->sum_ns),
-				what);
+	if (!what || most * 2 < row->sum_ns)
+		return;
+	tapir_str__addf(out, ", %.0f%% of it ", tapir_finding__percent(most, row->sum_ns));
+	if (inside && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE])
+		tapir_str__addf(out, "in %s", inside->label);
+	else
+		tapir_str__adds(out, what);
 }
 
 void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list)
@@ -178,6 +200,7 @@ void tapir_finding_requests__fini(struct tapir_finding *f)
 	struct tapir_request_kind **row;
 
 	tapir_vec_for_each (row, &f->requests) {
+		tapir_found_labels__fini(&(*row)->inside);
 		free((*row)->worst_label);
 		free(*row);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "analyze/event_fields.h"
+#include "decode/event_fields.h"
 
 #include <stdio.h>
 #include <string.h>
