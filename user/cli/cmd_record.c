@@ -2,6 +2,7 @@
 /* tapir record: events into a file. */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,11 +11,15 @@
 
 #include "attach/proc.h"
 #include "attach/sampler.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/sudo_user.h"
 #include "cli/commands.h"
 #include "cli/recorder.h"
 #include "cli/target_options.h"
+#include "flight/flight.h"
+#include "render/record_finding.h"
 
 struct args {
 	struct tapir_target_args target;
@@ -31,6 +36,18 @@ struct args {
 	bool no_compress;
 	bool force;
 	bool children;
+	struct {
+		uint64_t mb; /* 0: no ring */
+		struct tapir_words triggers;
+		uint64_t window_ns, distance_ns, max_files;
+		const char *dir;
+	} ring;
+};
+
+static const struct args defaults = {
+	.ring = {.window_ns = 30 * TAPIR_NS_PER_SEC,
+		 .distance_ns = 60 * TAPIR_NS_PER_SEC,
+		 .max_files = 10},
 };
 
 static const struct tapir_option options[] = {
@@ -63,9 +80,33 @@ static const struct tapir_option options[] = {
 		   no_compress),
 	{}};
 
+static const struct tapir_option ring_options[] = {
+	TAPIR_U64(
+		"continuous", 0, "MB",
+		"keep the last MB of the recording in memory; write a file when a trigger fires, at "
+		"SIGUSR2, and at the end ('tapir help continuous')",
+		struct args, ring.mb, TAPIR_SEGMENTS_MIN_BYTES >> 20, 65536),
+	TAPIR_LIST(
+		"trigger", 0, "TRIGGER",
+		"event=SPEC, counter=NAME>NUMBER, slow=EVENT>TIME, exit, exit=failed; repeatable",
+		struct args, ring.triggers),
+	TAPIR_DURATION("window", 0, "TIME", "time before the trigger that a file has (default: 30)",
+		       struct args, ring.window_ns, TAPIR_NS_PER_SEC / 10,
+		       24 * 3600 * TAPIR_NS_PER_SEC),
+	TAPIR_DURATION("distance", 0, "TIME",
+		       "ignore triggers for this time after one (default: 60)", struct args,
+		       ring.distance_ns, TAPIR_NS_PER_SEC / 10, 24 * 3600 * TAPIR_NS_PER_SEC),
+	TAPIR_U64("max-files", 0, "N", "write at most N files (default: 10)", struct args,
+		  ring.max_files, 1, 100000),
+	TAPIR_STRING("segments", 0, "DIR",
+		     "keep the ring in files of DIR, readable if tapir is killed, not in memory",
+		     struct args, ring.dir),
+	{}};
+
 static const struct tapir_option_group groups[] = {
 	{"Targets", tapir_target_options, offsetof(struct args, target)},
 	{"What to record", tapir_capture_options, offsetof(struct args, capture)},
+	{"Flight recorder", ring_options, 0},
 	{NULL, options, 0},
 	{}};
 
@@ -85,6 +126,8 @@ static const struct tapir_example examples[] = {
 	 "the default profile, and counter values every second"},
 	{"record -a -d 10", "CPU time of the whole machine, 99 samples per second per CPU"},
 	{"record -p 4711 --no-samples --no-sched", "events only"},
+	{"record -p 4711 --continuous 64 --trigger 'slow=gc>200ms'",
+	 "the last 30 seconds before each collection that takes longer than 200 ms"},
 	{"record -- java -jar app.jar", "a program from its first instruction on"},
 	{"record --comm postgres -- pgbench -T 10 bench",
 	 "every PostgreSQL backend while pgbench runs"},
@@ -142,12 +185,81 @@ static const char *choose_path(struct tapir_str *out, const struct args *args, c
 	return out->failed ? NULL : out->data;
 }
 
-static int record(struct tapir_recorder *r, const struct args *args, struct tapir_cli *cli)
+/* PATH of PATH.tapir, or the name that a file would have, without its time. NULL: no memory. */
+static const char *choose_stem(struct tapir_str *out, const struct args *args, char *const *program)
+{
+	const char *path = args->output, *suffix;
+	struct stat st;
+
+	if (path && (stat(path, &st) || !S_ISDIR(st.st_mode))) {
+		suffix = strstr(path, ".tapir");
+		tapir_str__add(out, path,
+			       suffix && !suffix[6] ? (size_t)(suffix - path) : strlen(path));
+	} else {
+		if (path)
+			tapir_str__addf(out, "%s%s", path,
+					path[strlen(path) - 1] == '/' ? "" : "/");
+		add_subject(out, &args->target, program);
+	}
+	return out->failed ? NULL : out->data;
+}
+
+static void say_files(const struct tapir_recorder *r, const struct tapir_flight_stats *stats,
+		      const char *path)
+{
+	tapir_info("%" PRIu64 " file%s, %" PRIu64 " trigger%s ignored, %" PRIu64
+		   " segment%s discarded (%.1f MB)",
+		   stats->file_cnt, stats->file_cnt == 1 ? "" : "s", stats->ignored_cnt,
+		   stats->ignored_cnt == 1 ? "" : "s", stats->segments.discarded_cnt,
+		   stats->segments.discarded_cnt == 1 ? "" : "s",
+		   (double)stats->segments.discarded_bytes / 1e6);
+	if (stats->missed_cnt)
+		tapir_warn("%" PRIu64 " intervals were not followed by slow=: too many at once",
+			   stats->missed_cnt);
+	if (path && !r->is_quiet)
+		tapir_record_finding__print(path, r->plan.opts.sampling.hz);
+}
+
+/* Keeps the last part; files appear when triggers fire. */
+static int record_ring(struct tapir_recorder *r, const struct args *args,
+		       struct tapir_writer_opts *file, struct tapir_triggers *triggers,
+		       struct tapir_cli *cli)
+{
+	struct tapir_str stem = {};
+	const struct tapir_flight_opts flight = {
+		.sz = sizeof(flight),
+		.stem = choose_stem(&stem, args, r->plan.opts.program),
+		.dir = args->ring.dir,
+		.ring_bytes = args->ring.mb << 20,
+		.window_ns = args->ring.window_ns,
+		.distance_ns = args->ring.distance_ns,
+		.max_files = args->ring.max_files,
+		.triggers = triggers,
+		.file = file,
+	};
+	struct tapir_recording_result result = {};
+	struct tapir_flight_stats stats = {};
+	tapir_autofree char *path = NULL;
+	int err = flight.stem ? 0 : -ENOMEM;
+
+	if (!err)
+		err = tapir_recorder__run_flight(r, &flight, &result, &stats, &path);
+	cli->exit_status = tapir_recorder__exit_status(r, &result);
+	if (!err || tapir_captured__sum(result.stats.captured)) {
+		tapir_recorder__say_result(r, &result, NULL);
+		say_files(r, &stats, path);
+	}
+	tapir_str__fini(&stem);
+	return err;
+}
+
+static int record(struct tapir_recorder *r, const struct args *args,
+		  struct tapir_triggers *triggers, struct tapir_cli *cli)
 {
 	struct tapir_str name = {};
 	struct tapir_writer_opts file = {
 		.sz = sizeof(file),
-		.path = choose_path(&name, args, r->plan.opts.program),
+		.path = args->ring.mb ? "" : choose_path(&name, args, r->plan.opts.program),
 		.max_bytes = args->max_size << 20,
 		.plain = args->no_compress,
 		.force = args->force,
@@ -162,6 +274,8 @@ static int record(struct tapir_recorder *r, const struct args *args, struct tapi
 	r->plan.opts.force = args->force;
 	r->plan.opts.max_ring_bytes = args->buffer_mb << 20;
 	r->plan.opts.unwind_bytes = args->unwind_mb << 20;
+	if (args->ring.mb)
+		return record_ring(r, args, &file, triggers, cli);
 	err = tapir_recorder__run(r, &result);
 	cli->exit_status = tapir_recorder__exit_status(r, &result);
 	if (!err || tapir_captured__sum(result.stats.captured))
@@ -170,12 +284,45 @@ static int record(struct tapir_recorder *r, const struct args *args, struct tapi
 	return err;
 }
 
+static int check_ring(const struct args *args, struct tapir_cli *cli)
+{
+	if (!args->ring.mb && (args->ring.triggers.cnt || args->ring.dir))
+		return tapir_cli__usage(cli, "--trigger and --segments require --continuous");
+	if (args->ring.mb && args->output && tapir_writer__is_stdout(args->output))
+		return tapir_cli__usage(cli, "--continuous writes files, not standard output");
+	if (args->ring.mb && args->max_size)
+		return tapir_cli__usage(cli, "--continuous excludes --max-size");
+	return 0;
+}
+
+/* What fires, and what has to be recorded for it. */
+static int add_triggers(const struct args *args, struct tapir_triggers *triggers,
+			struct tapir_request *request)
+{
+	const char *const *text;
+	int err = triggers ? 0 : -ENOMEM;
+
+	tapir_vec_for_each (text, &args->ring.triggers)
+		err = err ? err : tapir_triggers__add(triggers, *text);
+	if (!err && !tapir_triggers__add_specs(triggers, &request->more_specs))
+		err = -ENOMEM;
+	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
+}
+
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
+	struct tapir_triggers *triggers = NULL;
 	struct tapir_recorder r = {};
 	struct tapir_request request;
 	int err = tapir_target_options__request(cli, &args->target, &args->capture, &request);
+
+	if (!err)
+		err = check_ring(args, cli);
+	if (!err && args->ring.mb) {
+		triggers = tapir_triggers__new();
+		err = add_triggers(args, triggers, &request);
+	}
 
 	request.rules.children = args->children;
 	request.no_samples = args->no_samples;
@@ -187,8 +334,10 @@ static int run(struct tapir_cli *cli)
 	if (!err)
 		err = tapir_recorder__init(&r, cli, &request);
 	if (!err)
-		err = record(&r, args, cli);
+		err = record(&r, args, triggers, cli);
 	tapir_recorder__fini(&r);
+	tapir_triggers__free(triggers);
+	tapir_vec__fini(&request.more_specs);
 	return err;
 }
 
@@ -212,6 +361,7 @@ const struct tapir_command tapir_cmd_record = {
 	.examples = examples,
 	.takes_program = true,
 	.args_bytes = sizeof(struct args),
+	.defaults = &defaults,
 	.reads_foreign_files = true,
 	.run = run,
 };

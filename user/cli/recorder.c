@@ -131,6 +131,16 @@ int tapir_recorder__run(struct tapir_recorder *r, struct tapir_recording_result 
 	return err;
 }
 
+int tapir_recorder__run_flight(struct tapir_recorder *r, const struct tapir_flight_opts *flight,
+			       struct tapir_recording_result *out, struct tapir_flight_stats *stats,
+			       char **last_path)
+{
+	int err = tapir_flight__run(flight, &r->plan.opts, out, stats, last_path);
+
+	clear_line(r);
+	return err;
+}
+
 /* ---- afterwards --------------------------------------------------------------------------- */
 
 static void say_program(const struct tapir_recording_result *result)

@@ -47,12 +47,19 @@ static void add_formats(struct tapir_str *out)
 }
 
 const struct tapir_topic tapir_topics[] = {
-	{"spec", topic_spec, NULL},	    {"dotnet", topic_dotnet, NULL},
-	{"runtimes", topic_runtimes, NULL}, {"profiles", topic_profiles, add_profiles},
-	{"views", topic_views, add_views},  {"formats", topic_formats, add_formats},
-	{"symbols", topic_symbols, NULL},   {"publish", topic_publish, NULL},
-	{"limits", topic_limits, NULL},	    {"environment", topic_environment, NULL},
-	{"exit", topic_exit, NULL},	    {},
+	{"spec", topic_spec, NULL},
+	{"dotnet", topic_dotnet, NULL},
+	{"runtimes", topic_runtimes, NULL},
+	{"profiles", topic_profiles, add_profiles},
+	{"views", topic_views, add_views},
+	{"formats", topic_formats, add_formats},
+	{"symbols", topic_symbols, NULL},
+	{"publish", topic_publish, NULL},
+	{"limits", topic_limits, NULL},
+	{"environment", topic_environment, NULL},
+	{"exit", topic_exit, NULL},
+	{"continuous", topic_continuous, NULL},
+	{},
 };
 
 const char *const tapir_help_overview = topic_overview;

@@ -31,6 +31,8 @@ enum {
 	FD_WORKLOAD,
 	FD_CLOCK,
 	FD_END,
+	FD_FREEZE,
+	FD_SNAPSHOT,
 	FD_CNT
 };
 
@@ -161,6 +163,26 @@ static void post_clock(struct recording *r)
 	tapir_queue__post(r->queue, &clock.h, -1);
 }
 
+static void take_request(struct recording *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->freeze_fd, &info, sizeof(info)) > 0)
+		r->opts->ring->on_signal(r->opts->ring->session.ctx);
+	post_clock(r); /* wakes the session thread */
+}
+
+/* What is frozen soon ends with what all threads do, as any recording. */
+static void look_at_threads(struct recording *r)
+{
+	uint64_t cnt;
+
+	if (read(r->opts->ring->snapshot_fd, &cnt, sizeof(cnt)) < 0)
+		return;
+	tapir_recording__free_snapshots(r);
+	tapir_recording__end_snapshots(r);
+}
+
 static int watch(struct recording *r)
 {
 	struct pollfd fds[FD_CNT] = {
@@ -175,6 +197,8 @@ static int watch(struct recording *r)
 				 POLLIN, 0},
 		[FD_CLOCK] = {r->clock_fd, POLLIN, 0},
 		[FD_END] = {r->opts->has_end_fd ? r->opts->end_fd : -1, POLLIN, 0},
+		[FD_FREEZE] = {r->freeze_fd, POLLIN, 0},
+		[FD_SNAPSHOT] = {r->opts->ring ? r->opts->ring->snapshot_fd : -1, POLLIN, 0},
 	};
 	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
 
@@ -192,6 +216,10 @@ static int watch(struct recording *r)
 		}
 		if (tapir_clock__was_set(r->clock_fd))
 			post_clock(r);
+		if (fds[FD_FREEZE].revents)
+			take_request(r);
+		if (fds[FD_SNAPSHOT].revents)
+			look_at_threads(r);
 		if (r->is_unprivileged)
 			tapir_targets__look_again(r->targets);
 		tapir_unprivileged_samples__drain(r->unprivileged_samples);
@@ -234,6 +262,8 @@ static void let_signals_kill(struct recording *r)
 		tapir_helpers__hurry(HURRY_NS);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	if (r->opts->ring)
+		signal(SIGUSR2, SIG_IGN); /* the end freezes */
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 }
 
@@ -295,6 +325,8 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 		tapir_writer__stop_waiting(r->writer);
 	if (r->opts->on_stopping)
 		r->opts->on_stopping(r->opts->ctx);
+	if (r->opts->ring)
+		r->opts->ring->on_stopping(r->opts->ring->session.ctx);
 	if (has_begun) {
 		tapir_recording__end_snapshots(r);
 		tapir_usage_watch__finish(r->usage, tapir_clock__now_ns());
@@ -366,6 +398,7 @@ static void tear_down(struct recording *r)
 	free(r->dotnet.ask);
 	tapir_guard__fd(&r->signal_fd);
 	tapir_guard__fd(&r->clock_fd);
+	tapir_guard__fd(&r->freeze_fd);
 	tapir_guard__fd(&r->sink_fd);
 }
 
@@ -423,6 +456,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		.dotnet.dir = TAPIR_NO_RUN_DIR,
 		.control.fd = -1,
 		.clock_fd = -1,
+		.freeze_fd = -1,
 		.sink_fd = -1,
 		.start_ns = tapir_clock__now_ns(),
 	};

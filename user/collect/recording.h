@@ -51,6 +51,15 @@ enum tapir_lanes {
 	TAPIR_LANES_STREAM, /* by the event streams of .NET's runtimes alone */
 };
 
+/* Of a recording that keeps its last part only, and freezes it when asked to. */
+struct tapir_recording_ring {
+	struct tapir_session_ring session;
+	int snapshot_fd; /* eventfd: readable when a snapshot of threads is wanted, for a freeze */
+	/* On the control thread; ctx as of session. */
+	void (*on_signal)(void *ctx);	/* SIGUSR2 */
+	void (*on_stopping)(void *ctx); /* before the last snapshot of threads */
+};
+
 struct tapir_recording_opts {
 	size_t sz; /* of this struct; everything else is borrowed for the call */
 	struct tapir_target_rules rules;
@@ -84,11 +93,12 @@ struct tapir_recording_opts {
 	uint32_t ring_wait_ms;
 	bool has_end_fd; /* end_fd, borrowed: the recording ends when it is readable */
 	int end_fd;
-	size_t max_ring_bytes;		      /* 0: the default */
-	size_t unwind_bytes;		      /* of unwind tables; 0: the default */
-	const struct tapir_writer_opts *file; /* NULL: live only */
-	const char *command_line;	      /* of this tapir, for the file; may be NULL */
-	tapir_session_fn on_record;	      /* live sink, session thread; may be NULL */
+	size_t max_ring_bytes;			 /* 0: the default */
+	size_t unwind_bytes;			 /* of unwind tables; 0: the default */
+	const struct tapir_writer_opts *file;	 /* NULL: live only */
+	const struct tapir_recording_ring *ring; /* file is its first segment; NULL: one file */
+	const char *command_line;		 /* of this tapir, for the file; may be NULL */
+	tapir_session_fn on_record;		 /* live sink, session thread; may be NULL */
 	tapir_session_flush_fn on_flush;
 	void (*on_progress)(void *ctx, const struct tapir_recording_progress *progress);
 	void (*on_ready)(void *ctx, const struct tapir_recording_ready *ready); /* probes are on */

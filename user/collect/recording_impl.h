@@ -63,6 +63,7 @@ struct recording {
 	struct tapir_publish *publish; /* NULL: not asked for */
 	char lanes[96];		       /* their entry in the file */
 	int signal_fd, sink_fd, clock_fd;
+	int freeze_fd; /* SIGUSR2; -1: there is no ring */
 	bool use_multi, link_by_pid;
 	bool is_unprivileged; /* no programs: rings, and samples of our own, alone; or they would
 				 not know our pids */

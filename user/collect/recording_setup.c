@@ -83,6 +83,7 @@ static int start_threads(struct recording *r)
 		.on_record = r->opts->on_record,
 		.on_flush = r->opts->on_flush,
 		.ctx = r->opts->ctx,
+		.ring = r->opts->ring ? &r->opts->ring->session : NULL,
 		.counters = r->opts->counters,
 		.with_unwinding =
 			r->opts->with_stack || r->opts->sampling.hz || r->opts->with_switches,
@@ -192,6 +193,18 @@ static int make_parts(struct recording *r)
 	return err;
 }
 
+/* Apart from those that end the recording. */
+static int catch_requests(struct recording *r)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	r->freeze_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r->freeze_fd < 0 ? -errno : 0;
+}
+
 /* SIGINT and SIGTERM arrive as data from here on; a closed pipe or a limit is an error code. */
 static int catch_signals(struct recording *r)
 {
@@ -205,6 +218,8 @@ static int catch_signals(struct recording *r)
 	sigaddset(&mask, SIGHUP);
 	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
 	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (r->opts->ring && catch_requests(r))
+		return -errno;
 	r->clock_fd = tapir_clock__watch(); /* else UTC is as exact as the next second */
 	r->sink_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	tapir_helpers__set_cancel(r->signal_fd);

@@ -151,6 +151,9 @@ static int add_specs(struct tapir_recording_plan *p, const struct tapir_request 
 	}
 	if (!err && p->opts.specs_are_defaults && !q->profiles.cnt)
 		err = add_profile(p, TAPIR_PROFILE_DEFAULT);
+	tapir_vec_for_each (text, &q->more_specs)
+		if (!err && !has_spec(p, *text))
+			err = add_spec(p, *text);
 	if (!err)
 		err = add_counters(p, q);
 	return err ? err : resolve_names(p, &q->rules.pids);

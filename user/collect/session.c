@@ -57,6 +57,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/log.h"
 #include "collect/counter_maker.h"
 #include "collect/lane_dedup.h"
 #include "collect/loss_poll.h"
@@ -80,6 +81,7 @@ struct tapir_session {
 	bool is_running;
 	int err;	 /* of the sink, the first one */
 	bool sink_holds; /* something that it prints soon */
+	bool has_warned; /* of a segment that could not be written */
 	uint64_t malformed_cnt, refused_cnt;
 	struct tapir_diag *diag; /* the lines that belong to err */
 	atomic_uint_least64_t captured[TAPIR_FAMILY_CNT];
@@ -101,19 +103,35 @@ static void note_error(struct tapir_session *s, int err)
 		return; /* the counter is full: the other side is awake already */
 }
 
+/* A segment on a full disk is no reason to end: what it lost is counted, and the next one begins.
+ */
+static void note_write(struct tapir_session *s, int err)
+{
+	if (!err || !s->opts.ring) {
+		note_error(s, err);
+		return;
+	}
+	if (!s->has_warned && tapir_diag__cnt())
+		tapir_warn("%s", tapir_diag__line(tapir_diag__cnt() - 1));
+	s->has_warned = true;
+	tapir_diag__clear();
+}
+
 static void put(struct tapir_session *s, const struct tapir_rec *rec)
 {
 	if (s->opts.writer)
-		note_error(s, tapir_writer__put(s->opts.writer, rec));
+		note_write(s, tapir_writer__put(s->opts.writer, rec));
 	if (s->opts.on_record && !s->err)
 		note_error(s, s->opts.on_record(s->opts.ctx, s->catalog, rec));
+	if (s->opts.ring)
+		s->opts.ring->on_record(s->opts.ring->ctx, s->catalog, rec);
 }
 
 /* ---- records ---------------------------------------------------------------------------- */
 
 static void name_new_stacks(struct tapir_session *s)
 {
-	note_error(s, tapir_namer__name_new_stacks(s->namer));
+	note_write(s, tapir_namer__name_new_stacks(s->namer));
 }
 
 /* False: it is no event that was asked for. */
@@ -123,7 +141,7 @@ static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 
 	if (tapir_namer__on_event(s->namer, ev) || tapir_lane_dedup__filter(&s->twice, ev))
 		return false;
-	note_error(s, tapir_catalog__use_event(s->catalog, ev));
+	note_write(s, tapir_catalog__use_event(s->catalog, ev));
 	if (s->opts.on_record && ev->stack_id)
 		name_new_stacks(s); /* printed in a moment */
 	put(s, rec);
@@ -149,7 +167,7 @@ static void handle_captured(struct tapir_session *s, const struct tapir_rec *rec
 		};
 
 		if (use.tid || use.stack_id || use.kstack_id)
-			note_error(s, tapir_catalog__use(s->catalog, &use));
+			note_write(s, tapir_catalog__use(s->catalog, &use));
 	}
 	put(s, rec);
 }
@@ -163,8 +181,10 @@ static void describe(struct tapir_session *s, const struct tapir_rec *rec)
 		tapir_diag__rewind(mark);
 		s->refused_cnt++;
 	} else if (err < 0) {
-		note_error(s, err);
+		note_write(s, err);
 	}
+	if (s->opts.ring)
+		s->opts.ring->on_record(s->opts.ring->ctx, s->catalog, rec);
 }
 
 static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
@@ -297,12 +317,43 @@ static void put_clock(struct tapir_session *s)
 	describe(s, &clock.h);
 }
 
+/* The segment that is written is complete; the next one is another file. */
+static int start_file(struct tapir_session *s)
+{
+	struct tapir_segments *segments = s->opts.ring->segments;
+	uint64_t now_ns = tapir_clock__now_ns();
+	const char *name;
+	int fd, err;
+
+	note_write(s, tapir_writer__end_file(s->opts.writer));
+	tapir_segments__end(segments, tapir_writer__bytes_written(s->opts.writer), now_ns);
+	err = tapir_segments__begin(segments, now_ns, &fd, &name);
+	return err ? err : tapir_writer__continue_in(s->opts.writer, fd, name);
+}
+
 static void start_segment(struct tapir_session *s)
 {
 	tapir_programs__next_epoch(s->opts.programs);
-	note_error(s, tapir_writer__begin_segment(s->opts.writer));
-	note_error(s, tapir_catalog__new_segment(s->catalog));
+	note_write(s, s->opts.ring ? start_file(s) : tapir_writer__begin_segment(s->opts.writer));
+	note_write(s, tapir_catalog__new_segment(s->catalog));
 	put_clock(s);
+}
+
+static bool is_segment_due(const struct tapir_session *s, uint64_t now_ns)
+{
+	return tapir_writer__segment_due(s->opts.writer, now_ns) ||
+	       (s->opts.ring &&
+		tapir_segments__is_due(s->opts.ring->segments,
+				       tapir_writer__bytes_written(s->opts.writer), now_ns));
+}
+
+static void note_bytes(struct tapir_session *s)
+{
+	struct tapir_segments_stats kept = {};
+
+	if (s->opts.ring)
+		tapir_segments__stats(s->opts.ring->segments, &kept);
+	atomic_store(&s->file_bytes, kept.kept_bytes + tapir_writer__bytes_written(s->opts.writer));
 }
 
 static void tick(struct tapir_session *s)
@@ -315,10 +366,32 @@ static void tick(struct tapir_session *s)
 	put_clock(s);
 	if (!s->opts.writer)
 		return;
-	note_error(s, tapir_writer__flush(s->opts.writer));
-	if (tapir_writer__segment_due(s->opts.writer, tapir_clock__now_ns()))
+	note_write(s, tapir_writer__flush(s->opts.writer));
+	if (is_segment_due(s, tapir_clock__now_ns()))
 		start_segment(s);
-	atomic_store(&s->file_bytes, tapir_writer__bytes_written(s->opts.writer));
+	note_bytes(s);
+}
+
+/* Between ticks: its room may be used up in less, and what is frozen has all until now. */
+static void watch_ring(struct tapir_session *s)
+{
+	const struct tapir_session_ring *ring = s->opts.ring;
+	bool is_frozen = ring->due_ns(ring->ctx) <= tapir_clock__now_ns();
+
+	if (is_frozen)
+		note_write(s, tapir_namer__finish(s->namer));
+	else if (!tapir_segments__is_full(ring->segments,
+					  tapir_writer__bytes_written(s->opts.writer)))
+		return;
+	name_new_stacks(s);
+	if (is_frozen) {
+		tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
+		poll_own_losses(s);
+	}
+	start_segment(s);
+	note_bytes(s);
+	if (is_frozen)
+		ring->freeze(ring->ctx);
 }
 
 static void poll_jvms(struct tapir_session *s, bool is_last)
@@ -353,7 +426,11 @@ static uint64_t next_wake_ns(const struct tapir_session *s, uint64_t now_ns, uin
 	if (s->jvm_gauges && !tapir_jvm_gauges_set__is_empty(s->jvm_gauges) &&
 	    now_ns + TAPIR_JVM_GAUGES_POLL_NS < next_tick_ns)
 		next_tick_ns = now_ns + TAPIR_JVM_GAUGES_POLL_NS;
-	return tapir_namer__has_files(s->namer) && poll_ns < next_tick_ns ? poll_ns : next_tick_ns;
+	if (tapir_namer__has_files(s->namer) && poll_ns < next_tick_ns)
+		next_tick_ns = poll_ns;
+	if (s->opts.ring && s->opts.ring->due_ns(s->opts.ring->ctx) < next_tick_ns)
+		next_tick_ns = s->opts.ring->due_ns(s->opts.ring->ctx);
+	return next_tick_ns;
 }
 
 static void *run(void *arg)
@@ -375,15 +452,17 @@ static void *run(void *arg)
 		}
 		flush_live(s, false);
 		now_ns = tapir_clock__now_ns();
-		note_error(s, tapir_namer__poll(s->namer, now_ns));
+		note_write(s, tapir_namer__poll(s->namer, now_ns));
 		poll_jvms(s, false);
 		if (now_ns >= next_tick_ns) {
 			tick(s);
 			flush_live(s, false);
 			next_tick_ns = now_ns + TAPIR_NS_PER_SEC;
 		}
+		if (s->opts.ring)
+			watch_ring(s);
 	}
-	note_error(s, tapir_namer__finish(s->namer));
+	note_write(s, tapir_namer__finish(s->namer));
 	poll_jvms(s, true);
 	tapir_counter_maker__finish(s->counters);
 	tapir_unwinding__report(s->unwinding);

@@ -17,6 +17,7 @@
 #include "flow/queue.h"
 #include "trace/family.h"
 #include "trace/catalog.h"
+#include "trace/segments.h"
 #include "trace/writer.h"
 
 /* A live sink sees each record after the catalog has what it refers to. Session thread. */
@@ -31,6 +32,20 @@ enum tapir_session_flush {
 /* Print what is buffered. 1: some of it later, ask again soon. */
 typedef int (*tapir_session_flush_fn)(void *ctx, enum tapir_session_flush when);
 
+/*
+ * A recording that keeps its last part only: the writer writes into the newest of the segments. All
+ * functions are called on the session thread.
+ */
+struct tapir_session_ring {
+	struct tapir_segments *segments; /* one has begun */
+	/* Each record, after the catalog has what it refers to. */
+	void (*on_record)(void *ctx, const struct tapir_catalog *catalog,
+			  const struct tapir_rec *rec);
+	uint64_t (*due_ns)(void *ctx); /* when there is something to freeze; UINT64_MAX: no time */
+	void (*freeze)(void *ctx);     /* that time has come, and all segments are complete */
+	void *ctx;
+};
+
 struct tapir_session_opts {
 	size_t sz;
 	struct tapir_programs *programs; /* borrowed until __stop, all of these */
@@ -39,6 +54,7 @@ struct tapir_session_opts {
 	tapir_session_fn on_record;  /* NULL: file only */
 	tapir_session_flush_fn on_flush;
 	void *ctx;
+	const struct tapir_session_ring *ring;	     /* NULL: the writer has one file */
 	const struct tapir_counter_choice *counters; /* NULL: all that appear */
 	bool with_unwinding;			     /* programs walk user stacks */
 	size_t unwind_bytes;			     /* of unwind tables, at most; 0: 100 MB */

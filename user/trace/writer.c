@@ -55,6 +55,7 @@ struct tapir_writer {
 	bool plain, closed, is_cut;
 	bool has_data; /* chunks were written before any failure */
 	bool is_moved;
+	bool is_between;     /* files: what comes is lost */
 	bool segment_begins; /* the next chunk is the first of its segment */
 	uint64_t max_bytes;
 	uint64_t bytes, records, lost_records;
@@ -460,7 +461,11 @@ int tapir_writer__begin_segment(struct tapir_writer *w)
 static int finish(struct tapir_writer *w)
 {
 	struct chunk_buf end = {.type = TAPIR_CHUNK_END};
-	int err = w->rec_buf.record_cnt ? write_chunk(w, &w->rec_buf, true) : 0;
+	int err;
+
+	if (w->is_between)
+		return 0;
+	err = w->rec_buf.record_cnt ? write_chunk(w, &w->rec_buf, true) : 0;
 
 	return err || w->is_cut ? err : write_chunk(w, &end, true);
 }
@@ -515,6 +520,37 @@ int tapir_writer__close(struct tapir_writer *w)
 	w->err = w->err ? w->err : err;
 	w->closed = true;
 	return w->err;
+}
+
+int tapir_writer__end_file(struct tapir_writer *w)
+{
+	int err = tapir_writer__flush(w), last_err = finish(w);
+
+	if (last_err && !w->err)
+		err = fail(w, last_err);
+	w->err = w->err ? w->err : -EPIPE;
+	w->is_between = true;
+	return err;
+}
+
+int tapir_writer__continue_in(struct tapir_writer *w, int fd, const char *name)
+{
+	struct tapir_placed_file next = {.fd = -1, .dir_fd = -1};
+	int err = open_fd(&next, fd, name);
+
+	if (err) {
+		(void)tapir_placed_file__close(&next);
+		return err;
+	}
+	(void)tapir_placed_file__close(&w->file);
+	w->file = next;
+	w->err = 0;
+	w->has_data = w->is_between = false;
+	w->seq = 0;
+	w->segment_begins = true;
+	w->segment_bytes = 0;
+	err = write_file_header(w, &(struct tapir_writer_opts){});
+	return err ? fail(w, err) : 0;
 }
 
 bool tapir_writer__is_moved(const struct tapir_writer *w)

@@ -71,6 +71,15 @@ void tapir_writer__stop_waiting(struct tapir_writer *w);
 /* After close: the file was renamed in the meantime and is not at its path. */
 bool tapir_writer__is_moved(const struct tapir_writer *w);
 
+/*
+ * For a recording in several files (segments.h), each a segment: __end_file writes what is buffered
+ * and the END chunk, as close does, and __continue_in begins another file: fd, which is copied,
+ * with its name in messages. A failure to write the file before is forgotten then; what it lost is
+ * not, nor what comes between the two. 0, or the error as of close.
+ */
+int tapir_writer__end_file(struct tapir_writer *w);
+int tapir_writer__continue_in(struct tapir_writer *w, int fd, const char *name);
+
 /* Releases everything; without close, the file stays as a killed recorder leaves it. */
 void tapir_writer__free(struct tapir_writer *w);
 
