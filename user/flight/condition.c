@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/event_fields.h"
+#include "decode/event_fields.h"
 
 #define MAX_TEXT_BYTES 4096 /* of a value that is compared */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "analyze/event_fields.h"
+#include "decode/event_fields.h"
 #include "analyze/pairs.h"
 #include "base/clock.h"
 #include "base/diag.h"
