@@ -88,6 +88,12 @@ static void add_target(const struct tapir_ask *ask, struct tapir_str *out)
 		tapir_str__adds(out, out->len ? " comm=" : "comm=");
 		tapir_str__add_printable(out, *comm, strlen(*comm));
 	}
+	if (ask->container || ask->pod) {
+		const char *text = ask->container ? ask->container : ask->pod;
+
+		tapir_str__adds(out, ask->container ? "container=" : "pod=");
+		tapir_str__add_printable(out, text, strlen(text));
+	}
 }
 
 /* true: it has been started, or was answered with the reason why not. */

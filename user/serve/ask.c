@@ -26,6 +26,12 @@ const struct tapir_param tapir_params_target[] = {
 	 INT64_MAX, NULL},
 	{"comm", TAPIR_PARAM_LIST, AT(comms), "processes of this name (glob), later ones included",
 	 0, 0, NULL},
+	{"container", TAPIR_PARAM_TEXT, AT(container),
+	 "processes in the container with this id (12 digits or more) or name, later ones included",
+	 0, 0, NULL},
+	{"pod", TAPIR_PARAM_TEXT, AT(pod),
+	 "processes in the pod with this uid, NAME or NAMESPACE/NAME, later ones included", 0, 0,
+	 NULL},
 	{}};
 
 const struct tapir_param tapir_params_capture[] = {
@@ -66,8 +72,10 @@ const struct tapir_param tapir_params_processes[] = {
 	{"runtime", TAPIR_PARAM_TEXT, AT(runtime), "only of this runtime", 0, 0, NULL},
 	{"user", TAPIR_PARAM_TEXT, AT(user), "only of this user", 0, 0, NULL},
 	{"name", TAPIR_PARAM_TEXT, AT(name), "only of this name (glob)", 0, 0, NULL},
-	{"container", TAPIR_PARAM_TEXT, AT(container), "only in the container with this id", 0, 0,
-	 NULL},
+	{"container", TAPIR_PARAM_TEXT, AT(container), "only in the container with this id or name",
+	 0, 0, NULL},
+	{"pod", TAPIR_PARAM_TEXT, AT(pod), "only in the pod with this uid, NAME or NAMESPACE/NAME",
+	 0, 0, NULL},
 	{}};
 
 const struct tapir_param tapir_params_stacks[] = {
@@ -374,16 +382,17 @@ static int check_specs(const struct tapir_ask *ask)
 
 int tapir_ask__request(const struct tapir_ask *ask, struct tapir_request *out)
 {
-	int kinds = (ask->pids.cnt > 0) + (ask->comms.cnt > 0);
+	int kinds = (ask->pids.cnt > 0) + (ask->comms.cnt > 0) + (ask->container != NULL) +
+		    (ask->pod != NULL);
 
 	if (kinds != 1)
-		return tapir_diag__fail(-EINVAL,
-					"pid: a target is required: pid or comm, not both");
+		return tapir_diag__fail(-EINVAL, "pid: a target is required: one of pid, comm, "
+						 "container and pod");
 	if (ask->started && ask->pids.cnt != 1)
 		return tapir_diag__fail(-EINVAL, "started: requires one pid");
 	*out = (struct tapir_request){
 		.sz = sizeof(*out),
-		.rules = {.pids = ask->pids, .comms = ask->comms},
+		.rules = {.pids = ask->pids, .comms = ask->comms, .cgroups = ask->cgroups},
 		.specs = ask->specs,
 		.profiles = ask->profiles,
 		.has_no_default = ask->only_counters,

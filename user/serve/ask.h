@@ -17,7 +17,9 @@
 struct tapir_ask {
 	struct tapir_pids pids;
 	struct tapir_words comms;
-	const char *container; /* id, or the beginning of one */
+	const char *container;	    /* its id, the beginning of one, or its name */
+	const char *pod;	    /* its uid, NAME or NAMESPACE/NAME */
+	struct tapir_words cgroups; /* of the two, once a task has found them; borrowed */
 	struct tapir_words specs, profiles, counters;
 	uint64_t duration_ns, interval_ns, rate_hz, frames, sample_hz, started;
 	bool stack, no_stack, no_samples, sched, no_sched;
@@ -41,7 +43,11 @@ int tapir_ask__set_json(struct tapir_ask *ask, const struct tapir_route *route, 
 int tapir_ask__read(struct tapir_ask *ask, const struct tapir_route *route,
 		    const struct tapir_wire_request *rq);
 
-/* What to record; borrows from ask. -EINVAL with a line: no target, or more than one. */
+/*
+ * What to record; borrows from ask. -EINVAL with a line: no target, or more than one. A container
+ * or pod is a target when its cgroups were found (containers.h); before that, the request can be
+ * checked, not planned.
+ */
 int tapir_ask__request(const struct tapir_ask *ask, struct tapir_request *out);
 
 extern const struct tapir_param tapir_params_target[];

@@ -169,7 +169,13 @@ static void describe(struct tapir_session_entry *s, const struct tapir_ask *ask,
 		snprintf(s->target, sizeof(s->target), "pid %u%s", ask->pids.data[0],
 			 ask->pids.cnt > 1 ? " and others" : "");
 	else
-		snprintf(s->target, sizeof(s->target), "comm %.100s", ask->comms.data[0]);
+		snprintf(s->target, sizeof(s->target), "%s %.100s",
+			 ask->container ? "container"
+			 : ask->pod	? "pod"
+					: "comm",
+			 ask->container ? ask->container
+			 : ask->pod	? ask->pod
+					: ask->comms.data[0]);
 	s->target_pid = ask->pids.cnt ? ask->pids.data[0] : 0;
 	s->started = ask->started;
 	s->lease_ns = ask->lease_ns;

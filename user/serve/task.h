@@ -8,6 +8,7 @@
 #define TAPIR_USER_TASK_H
 
 #include "serve/ask.h"
+#include "serve/containers.h"
 #include "serve/serve_config.h"
 
 /* Figures of a session, shared by its recording with the agent. */
@@ -58,6 +59,10 @@ bool tapir_task__records(const struct tapir_task *task);
 
 /* The processes are those that the client means: -ESRCH, -EEXIST with a line: they are not. */
 int tapir_task__check_processes(const struct tapir_ask *ask);
+
+/* The same, and the cgroups of its container or pod, borrowed from containers. -ENOENT: no such
+ * one. */
+int tapir_task__find_target(struct tapir_ask *ask, struct tapir_containers *containers);
 
 /* Records what ask asks for into a file: 0 or -errno with lines; -EEXIST: another process. */
 int tapir_task__record(const struct tapir_task *task, int fd);

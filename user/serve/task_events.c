@@ -111,6 +111,7 @@ int tapir_task__events(void *ctx, int client_fd)
 			   .live = {.format = TAPIR_EVENT_JSON,
 				    .hides_counter_events = task->ask->counters.cnt > 0},
 			   .client_fd = client_fd};
+	struct tapir_containers containers = {};
 	struct tapir_ask ask = *task->ask;
 	struct tapir_recording_plan plan = {};
 	struct tapir_request request;
@@ -118,7 +119,7 @@ int tapir_task__events(void *ctx, int client_fd)
 
 	ask.no_samples = ask.no_sched = true;
 	(void)tapir_helpers__start();
-	err = tapir_task__check_processes(&ask);
+	err = tapir_task__find_target(&ask, &containers);
 	if (!err)
 		err = tapir_ask__request(&ask, &request);
 	if (!err)
@@ -126,6 +127,8 @@ int tapir_task__events(void *ctx, int client_fd)
 	if (!err)
 		err = run(&s, task, &plan);
 	tapir_recording_plan__fini(&plan);
+	tapir_vec__fini(&ask.cgroups);
+	tapir_containers__fini(&containers);
 	tapir_live_lines__fini(&s.live);
 	tapir_str__fini(&s.out);
 	if (err && !s.has_begun)

@@ -48,24 +48,44 @@ static bool is_text(const json_t *process, const char *key, const char *wanted)
 	return !wanted || (text && !strcasecmp(text, wanted));
 }
 
+struct choice {
+	const struct tapir_ask *ask;
+	struct tapir_containers containers;
+};
+
+static void add_text(json_t *process, const char *key, const char *text)
+{
+	json_object_set_new(process, key, *text ? json_string(text) : json_null());
+}
+
+/* What the runtimes know of its container, beside the digits of `tapir ps`. */
+static bool is_there(struct choice *choice, json_t *process)
+{
+	static const struct tapir_container none;
+	uint32_t pid = (uint32_t)json_integer_value(json_object_get(process, "pid"));
+	const struct tapir_container *c = tapir_containers__of_process(&choice->containers, pid);
+	const struct tapir_ask *ask = choice->ask;
+
+	c = c ? c : &none;
+	add_text(process, "container_name", c->name);
+	add_text(process, "pod", c->pod);
+	add_text(process, "pod_uid", c->pod_uid);
+	add_text(process, "namespace", c->space);
+	return !(ask->container && !tapir_container__is_called(c, ask->container)) &&
+	       !(ask->pod && !tapir_container__is_of_pod(c, ask->pod));
+}
+
 static bool is_wanted(const struct tapir_ask *ask, const json_t *process)
 {
 	const char *name = json_string_value(json_object_get(process, "name"));
-	const char *container = json_string_value(json_object_get(process, "container"));
 
 	if (ask->name && (!name || !tapir_glob__match(ask->name, name)))
-		return false;
-	/* Twelve digits are listed; people paste all 64. */
-	if (ask->container &&
-	    (!container || !*ask->container ||
-	     strncmp(container, ask->container, strnlen(ask->container, 12)) != 0))
 		return false;
 	return is_text(process, "runtime", ask->runtime) && is_text(process, "user", ask->user);
 }
 
 /* JSON lines -> a list of those that are wanted. */
-static json_t *choose(char *lines, bool (*is_chosen)(const void *ctx, const json_t *object),
-		      const void *ctx)
+static json_t *choose(char *lines, bool (*is_chosen)(void *ctx, json_t *object), void *ctx)
 {
 	json_t *list = json_array();
 	char *line;
@@ -98,9 +118,11 @@ static int send_json(int fd, json_t *root)
 	return err;
 }
 
-static bool is_asked_for(const void *ctx, const json_t *object)
+static bool is_asked_for(void *ctx, json_t *object)
 {
-	return is_wanted(ctx, object);
+	struct choice *choice = ctx;
+
+	return is_wanted(choice->ask, object) && is_there(choice, object);
 }
 
 int tapir_task__processes(void *ctx, int fd)
@@ -108,31 +130,34 @@ int tapir_task__processes(void *ctx, int fd)
 	const struct tapir_task *task = ctx;
 	const char *const some[] = {"ps", "--json", NULL}, *const all[] = {"ps", "--json", "--all",
 									   NULL};
+	struct choice choice = {.ask = task->ask};
 	struct tapir_str out = {};
 	int err = tapir_task__capture(task->ask->all ? all : some, -1, 0, &out);
 
 	if (err)
 		return tapir_answer__diag(fd, tapir_answer__status(err), 0);
-	return send_json(
-		fd, json_pack("{s:o}", "processes", choose(out.data, is_asked_for, task->ask)));
+	err = send_json(fd,
+			json_pack("{s:o}", "processes", choose(out.data, is_asked_for, &choice)));
+	tapir_containers__fini(&choice.containers);
+	return err;
 }
 
 /* ---- one ------------------------------------------------------------------------------------ */
 
-static bool is_pid(const void *ctx, const json_t *object)
+static bool is_pid(void *ctx, json_t *object)
 {
 	return json_integer_value(json_object_get(object, "pid")) == *(const uint32_t *)ctx;
 }
 
-static bool is_any(const void *ctx, const json_t *object)
+static bool is_any(void *ctx, json_t *object)
 {
 	(void)ctx;
 	(void)object;
 	return true;
 }
 
-static json_t *lines_of(const char *const *argv,
-			bool (*is_chosen)(const void *ctx, const json_t *object), const void *ctx)
+static json_t *lines_of(const char *const *argv, bool (*is_chosen)(void *ctx, json_t *object),
+			void *ctx)
 {
 	struct tapir_str out = {};
 	json_t *list = NULL;

@@ -222,21 +222,35 @@ static int record_plan(const struct tapir_task *task, struct tapir_recording_pla
 	return err;
 }
 
+int tapir_task__find_target(struct tapir_ask *ask, struct tapir_containers *containers)
+{
+	int err = tapir_task__check_processes(ask);
+
+	return err || !(ask->container || ask->pod)
+		       ? err
+		       : tapir_containers__find(containers, ask->container, ask->pod,
+						&ask->cgroups);
+}
+
 int tapir_task__record(const struct tapir_task *task, int fd)
 {
+	struct tapir_containers containers = {};
 	struct tapir_recording_plan plan = {};
+	struct tapir_ask ask = *task->ask;
 	struct tapir_request request;
 	int err;
 
 	(void)tapir_helpers__start();
-	err = tapir_task__check_processes(task->ask);
+	err = tapir_task__find_target(&ask, &containers);
 	if (!err)
-		err = tapir_ask__request(task->ask, &request);
+		err = tapir_ask__request(&ask, &request);
 	if (!err)
 		err = tapir_request__plan(&request, &plan);
 	if (!err)
 		err = record_plan(task, &plan, fd);
 	tapir_recording_plan__fini(&plan);
+	tapir_vec__fini(&ask.cgroups);
+	tapir_containers__fini(&containers);
 	return err;
 }
 

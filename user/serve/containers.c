@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A container is known by the 64 digits in its cgroup's path; everything else is a name for it. */
+#include "serve/containers.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <jansson.h>
+
+#include "attach/cgroup.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/str.h"
+
+#define MAX_STATE_BYTES (1u << 20)
+#define MAX_PROCESSES	262144u
+#define MIN_DIGITS	12
+#define POD_UID_DIGITS	32
+
+static void fini(struct tapir_container *c)
+{
+	free(c->cgroup);
+	free(c->pod_cgroup);
+}
+
+void tapir_containers__fini(struct tapir_containers *c)
+{
+	struct tapir_container *container;
+
+	tapir_vec_for_each (container, &c->all)
+		fini(container);
+	tapir_vec__fini(&c->all);
+}
+
+/* ---- paths ---------------------------------------------------------------------------------- */
+
+static size_t digits_at(const char *text)
+{
+	return strspn(text, "0123456789abcdef");
+}
+
+/* "pod" and a UID whose parts are divided by '-' or '_'; its length, 0: none. */
+static size_t uid_at(const char *text)
+{
+	size_t len = strspn(text, "0123456789abcdef-_"), digits = 0;
+
+	for (size_t i = 0; i < len; i++)
+		digits += isxdigit((unsigned char)text[i]) != 0;
+	return digits == POD_UID_DIGITS && len < 64 ? len : 0;
+}
+
+/* Where the pod's part of the path ends; 0: it has none. */
+static size_t find_pod(const char *path, char *uid)
+{
+	const char *at = path;
+	size_t len = 0;
+
+	while ((at = strstr(at, "pod")) && !(len = uid_at(at + 3)))
+		at += 3;
+	if (!at || !strstr(path, "kubepods"))
+		return 0;
+	for (size_t i = 0; uid && i < len; i++)
+		uid[i] = at[3 + i] == '_' ? '-' : at[3 + i];
+	at += 3 + len;
+	return (size_t)(at - path) + strcspn(at, "/");
+}
+
+/* Where the container's part of the path ends; 0: it has none. */
+static size_t find_id(const char *path, char *id)
+{
+	size_t end = 0;
+
+	/* The innermost one counts: a container may run in another. */
+	for (const char *at = path; *at;) {
+		size_t len = digits_at(at);
+
+		if (len == TAPIR_CONTAINER_FULL_ID && id)
+			memcpy(id, at, len);
+		if (len == TAPIR_CONTAINER_FULL_ID)
+			end = (size_t)(at - path) + len + strcspn(at + len, "/");
+		at += len ? len : 1;
+	}
+	return end;
+}
+
+void tapir_container__of_path(const char *path, struct tapir_container *out)
+{
+	*out = (struct tapir_container){};
+	(void)find_id(path, out->id);
+	(void)find_pod(path, out->pod_uid);
+}
+
+/* ---- state of runtimes ---------------------------------------------------------------------- */
+
+static void copy(const json_t *object, const char *key, char *out, size_t size)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	if (text && !*out)
+		snprintf(out, size, "%s", *text == '/' ? text + 1 : text);
+}
+
+/* Annotations of an OCI runtime, or Docker's labels. */
+static void take_labels(const json_t *labels, struct tapir_container *c)
+{
+	static const char *const names[] = {"io.kubernetes.cri.container-name",
+					    "io.kubernetes.container.name", "nerdctl/name"};
+	static const char *const pods[] = {"io.kubernetes.cri.sandbox-name",
+					   "io.kubernetes.pod.name"};
+	static const char *const spaces[] = {"io.kubernetes.cri.sandbox-namespace",
+					     "io.kubernetes.pod.namespace"};
+	static const char *const uids[] = {"io.kubernetes.cri.sandbox-uid",
+					   "io.kubernetes.pod.uid"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		copy(labels, names[i], c->name, sizeof(c->name));
+	for (size_t i = 0; i < 2; i++) {
+		copy(labels, pods[i], c->pod, sizeof(c->pod));
+		copy(labels, spaces[i], c->space, sizeof(c->space));
+		copy(labels, uids[i], c->pod_uid, sizeof(c->pod_uid));
+	}
+}
+
+void tapir_container__take_state(const char *text, size_t len, struct tapir_container *c)
+{
+	json_t *root = json_loadb(text, len, 0, NULL);
+
+	take_labels(json_object_get(root, "annotations"), c);
+	take_labels(json_object_get(json_object_get(root, "Config"), "Labels"), c);
+	copy(root, "Name", c->name, sizeof(c->name));
+	json_decref(root);
+}
+
+static void read_state(struct tapir_container *c)
+{
+	static const char *const places[][2] = {
+		{"/run/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json"},
+		{"/run/containers/storage/overlay-containers/", "/userdata/config.json"},
+		{"/var/lib/docker/containers/", "/config.v2.json"},
+		{"/run/containerd/io.containerd.runtime.v2.task/default/", "/config.json"},
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !*c->name && !*c->pod; i++) {
+		tapir_autofree char *text = NULL;
+		char path[512];
+		size_t len = 0;
+
+		snprintf(path, sizeof(path), "%s%s%s", places[i][0], c->id, places[i][1]);
+		if (!tapir_file__read(path, MAX_STATE_BYTES, &text, &len))
+			tapir_container__take_state(text, len, c);
+	}
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+/* The first hierarchy in which the process is in a container. */
+static int take_cgroup(const char *root, const char *path, bool is_v2, void *ctx)
+{
+	struct tapir_container *c = ctx;
+	size_t end, pod_end;
+
+	(void)is_v2;
+	tapir_container__of_path(path, c);
+	end = find_id(path, NULL);
+	pod_end = find_pod(path, NULL);
+	if (!end)
+		return 0;
+	if (asprintf(&c->cgroup, "%s%.*s", root, (int)end, path) < 0)
+		c->cgroup = NULL;
+	if (pod_end && asprintf(&c->pod_cgroup, "%s%.*s", root, (int)pod_end, path) < 0)
+		c->pod_cgroup = NULL;
+	return 1;
+}
+
+static struct tapir_container *find_known(struct tapir_containers *c, const char *id)
+{
+	struct tapir_container *known;
+
+	tapir_vec_for_each (known, &c->all)
+		if (!strcmp(known->id, id))
+			return known;
+	return NULL;
+}
+
+const struct tapir_container *tapir_containers__of_process(struct tapir_containers *c,
+							   uint32_t tgid)
+{
+	struct tapir_container found = {}, *known;
+
+	if (tapir_cgroup__each_of_process(tgid, "cpu", take_cgroup, &found) != 1) {
+		fini(&found);
+		return NULL;
+	}
+	known = find_known(c, found.id);
+	if (known || c->all.cnt == TAPIR_CONTAINERS_MAX) {
+		fini(&found);
+		return known;
+	}
+	read_state(&found);
+	if (tapir_vec__push(&c->all, found))
+		return &c->all.data[c->all.cnt - 1];
+	fini(&found);
+	return NULL;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+bool tapir_container__is_called(const struct tapir_container *c, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (*c->name && !strcmp(c->name, text))
+		return true;
+	return len >= MIN_DIGITS && digits_at(text) == len && !strncmp(c->id, text, len);
+}
+
+bool tapir_container__is_of_pod(const struct tapir_container *c, const char *text)
+{
+	const char *slash = strchr(text, '/');
+	size_t len = slash ? (size_t)(slash - text) : 0;
+
+	if (*c->pod_uid && !strcmp(c->pod_uid, text))
+		return true;
+	if (!*c->pod || strcmp(c->pod, slash ? slash + 1 : text) != 0)
+		return false;
+	return !slash || (strlen(c->space) == len && !strncmp(c->space, text, len));
+}
+
+static int read_all(struct tapir_containers *c)
+{
+	DIR *dir = opendir("/proc");
+	unsigned cnt = 0;
+	struct dirent *e;
+	uint64_t pid;
+
+	if (!dir)
+		return tapir_diag__fail(-errno, "cannot list processes: %s",
+					tapir_errno__text(errno));
+	while ((e = readdir(dir)) && cnt < MAX_PROCESSES) {
+		if (!tapir_str__to_u64(e->d_name, 1, INT32_MAX, &pid))
+			continue;
+		cnt++;
+		(void)tapir_containers__of_process(c, (uint32_t)pid);
+	}
+	closedir(dir);
+	return 0;
+}
+
+static bool add_once(struct tapir_words *words, const char *word)
+{
+	const char *const *known;
+
+	tapir_vec_for_each (known, words)
+		if (!strcmp(*known, word))
+			return true;
+	return tapir_vec__push(words, word);
+}
+
+int tapir_containers__find(struct tapir_containers *c, const char *container, const char *pod,
+			   struct tapir_words *cgroups)
+{
+	const struct tapir_container *it;
+	int err = read_all(c);
+
+	tapir_vec_for_each (it, &c->all) {
+		const char *cgroup = container ? it->cgroup : it->pod_cgroup;
+
+		if (!(container ? tapir_container__is_called(it, container)
+				: tapir_container__is_of_pod(it, pod)))
+			continue;
+		if (!cgroup)
+			cgroup = it->cgroup;
+		if (!err && cgroup && !add_once(cgroups, cgroup))
+			err = -ENOMEM;
+	}
+	if (!err && container && cgroups->cnt > 1)
+		return tapir_diag__fail(-EEXIST, "container: %zu containers are called '%.100s'",
+					cgroups->cnt, container);
+	if (!err && !cgroups->cnt)
+		err = tapir_diag__fail(-ENOENT, "%s: no process is in '%.100s'",
+				       container ? "container" : "pod",
+				       container ? container : pod);
+	return err;
+}

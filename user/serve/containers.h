@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * containers.h - containers and pods of processes: ids from the paths of their cgroups, names from
+ * the state that container runtimes keep (containerd, CRI-O, Podman, Docker). No runtime is asked.
+ *
+ * Bounded: one pass over /proc, at most TAPIR_CONTAINERS_MAX containers, a few files of at most 1
+ * MB for each. For a process of the agent that has one task.
+ */
+#ifndef TAPIR_USER_CONTAINERS_H
+#define TAPIR_USER_CONTAINERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+#define TAPIR_CONTAINERS_MAX	  1024
+#define TAPIR_CONTAINER_FULL_ID	  64
+#define TAPIR_CONTAINER_NAME_SIZE 256
+
+struct tapir_container {
+	char id[TAPIR_CONTAINER_FULL_ID + 1]; /* "": no container */
+	char name[TAPIR_CONTAINER_NAME_SIZE]; /* this and the rest: "" unknown */
+	char pod_uid[64], pod[TAPIR_CONTAINER_NAME_SIZE], space[TAPIR_CONTAINER_NAME_SIZE];
+	char *cgroup, *pod_cgroup; /* absolute; NULL: not visible here */
+};
+
+struct tapir_containers {
+	struct tapir_vec(struct tapir_container) all;
+};
+
+void tapir_containers__fini(struct tapir_containers *c);
+
+/* By the path of a cgroup: id and pod_uid; "" where it shows none. */
+void tapir_container__of_path(const char *path, struct tapir_container *out);
+
+/* By what its runtime wrote, JSON of any content: names that are not known yet. */
+void tapir_container__take_state(const char *text, size_t len, struct tapir_container *c);
+
+/* The container of a process, borrowed; NULL: it is in none, or there is no more room. */
+const struct tapir_container *tapir_containers__of_process(struct tapir_containers *c,
+							   uint32_t tgid);
+
+/* text: the first digits of an id (12 or more, or all of a short one), or a name. */
+bool tapir_container__is_called(const struct tapir_container *c, const char *text);
+/* text: a pod's uid, NAME or NAMESPACE/NAME. */
+bool tapir_container__is_of_pod(const struct tapir_container *c, const char *text);
+
+/*
+ * The cgroups of a container or of a pod, one of them NULL: paths are borrowed from c. -ENOENT with
+ * a line: no process is in it; -EEXIST: several containers are called so.
+ */
+int tapir_containers__find(struct tapir_containers *c, const char *container, const char *pod,
+			   struct tapir_words *cgroups);
+
+#endif
