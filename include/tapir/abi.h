@@ -548,7 +548,9 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter")
 	  "the process has no room for a provider that a SPEC matches: its events are missing")    \
 	X(TRACE_IDS_UNREADABLE, PART, "a thread's trace context could not be read")                \
 	X(TRACE_IDS_CHANGED, PART, "a thread's trace context changed while it was read")           \
-	X(TRACE_PLACES_FULL, PART, "no space to remember where a process publishes trace ids")
+	X(TRACE_PLACES_FULL, PART, "no space to remember where a process publishes trace ids")     \
+	X(UNWIND_FILE_CHANGED, PART,                                                               \
+	  "a file was rewritten while it was mapped: stacks through it may be wrong, then end")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1

@@ -57,7 +57,7 @@ class Shares:
 
     def add(self, stack, outermost, graph, said):
         names = [frame["name"] or "" for frame in stack]
-        is_whole = bool(ROOTS.fullmatch(plain_root(names[-1]))) or is_entry(stack[-1])
+        is_whole = bool(ROOTS.fullmatch(plain_root(names[-1]))) or is_entry(stack[-1]) or is_coroutine(stack[-1])
         self.stacks += 1
         self.whole += is_whole
         self.one_frame += len(stack) == 1
@@ -100,6 +100,22 @@ def is_entry(frame):
     """_start of a file without symbols."""
     entry = entry_of(frame["module"]) if frame["name"] is None and frame["module"] else None
     return entry is not None and entry <= frame["offset"] < entry + ENTRY_BYTES
+
+
+# glibc's __start_context, below the first function of a coroutine; stripped libraries have no name for it.
+START_CONTEXT = bytes.fromhex("4889dc488b3c244885ff")
+
+
+@functools.lru_cache(maxsize=None)
+def is_start_context(path, offset):
+    """Does the file have these instructions where a coroutine's first function returns to?"""
+    with open(path, "rb") as file:
+        file.seek(offset)
+        return file.read(len(START_CONTEXT)) == START_CONTEXT
+
+
+def is_coroutine(frame):
+    return frame["name"] is None and bool(frame["module"]) and is_start_context(frame["module"], frame["offset"])
 
 
 def plain_root(name):

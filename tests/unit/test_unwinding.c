@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -486,9 +487,66 @@ static void idle_tables_make_room_and_come_back(void **state)
 	end();
 }
 
+static void rewrite_with_functions(int fd, unsigned function_cnt)
+{
+	static uint8_t bytes[65536];
+	int other = make_file(function_cnt);
+	ssize_t len = pread(other, bytes, sizeof(bytes), 0);
+
+	assert_true(len > 0);
+	assert_int_equal(pwrite(fd, bytes, (size_t)len, 0), len);
+	close(other);
+}
+
+/* A library that is copied over while a process runs it; another one whose owner is only touched.
+ */
+static void rewritten_file_loses_its_table(void **state)
+{
+	struct tapir_unwind_stats stats;
+	uint32_t idx[2], changed = 0;
+	uint64_t generation;
+	int fds[2];
+
+	(void)state;
+	need_root();
+	begin_with(0);
+	for (unsigned i = 0; i < 2; i++) {
+		fds[i] = make_file(10);
+		idx[i] = see(30 + i, TGID, fds[i]);
+		wait_for(idx[i], TAPIR_UNWIND_READY);
+	}
+	map_at(TGID, 1, PAGE, 2 * PAGE, 31, "/a/file", -1);
+	tapir_unwind_spaces__flush(fixture->spaces);
+	assert_true(look(TGID, 0));
+	generation = fixture->space.generation;
+	assert_false(tapir_unwind_tables__take_changed(fixture->tables, &changed));
+	assert_int_equal(futimens(fds[0], NULL), 0);
+	rewrite_with_functions(fds[1], 11);
+	wait_for(idx[1], TAPIR_UNWIND_NO_TABLE);
+	assert_int_equal(state_of(idx[0]), TAPIR_UNWIND_READY); /* looked at before the other */
+	tapir_unwind_tables__stats(fixture->tables, &stats);
+	assert_int_equal(stats.changed_cnt, 1);
+	assert_int_equal(stats.table_cnt, 1);
+	assert_true(tapir_unwind_tables__take_changed(fixture->tables, &changed));
+	assert_int_equal(changed, idx[1]);
+	assert_false(tapir_unwind_tables__take_changed(fixture->tables, &changed));
+	tapir_unwind_spaces__renew(fixture->spaces, changed);
+	tapir_unwind_spaces__flush(fixture->spaces);
+	assert_true(look(TGID, 0)); /* what the walker kept is void */
+	assert_true(fixture->space.generation > generation);
+	assert_int_equal(see(31, TGID, fds[1]), idx[1]); /* it stays without */
+	usleep(20000);
+	assert_int_equal(state_of(idx[1]), TAPIR_UNWIND_NO_TABLE);
+	close(fds[0]);
+	close(fds[1]);
+	process(TAPIR_PROCESS_EXIT, TGID, 0, 20);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rewritten_file_loses_its_table),
 		cmocka_unit_test(mappings_are_sorted_and_do_not_overlap),
 		cmocka_unit_test(generated_code_that_touches_is_one_mapping),
 		cmocka_unit_test(mappings_that_no_program_has_are_left_out),

@@ -295,6 +295,8 @@ static void poll_own_losses(struct tapir_session *s)
 			     s);
 	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_UNWIND_FILES_FULL,
 			     tapir_unwinding__left_cnt(s->unwinding), put_loss, s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_UNWIND_FILE_CHANGED,
+			     tapir_unwinding__changed_cnt(s->unwinding), put_loss, s);
 	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_FILES_FULL, tapir_namer__missed(s->namer),
 			     put_loss, s);
 	if (!s->opts.writer)

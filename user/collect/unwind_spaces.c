@@ -420,6 +420,19 @@ void tapir_unwind_spaces__poll(struct tapir_unwind_spaces *s)
 	tapir_unwind_spaces__flush(s);
 }
 
+void tapir_unwind_spaces__renew(struct tapir_unwind_spaces *s, uint32_t file_idx)
+{
+	for (size_t i = 0; i < s->by_tgid.cap; i++) {
+		struct space *space = (void *)(uintptr_t)s->by_tgid.slots[i].value;
+
+		if (!s->by_tgid.slots[i].used)
+			continue;
+		for (size_t j = 0; j < space->mappings.cnt; j++)
+			if (space->mappings.data[j].m.file_idx == file_idx)
+				mark(s, space);
+	}
+}
+
 uint64_t tapir_unwind_spaces__refused(const struct tapir_unwind_spaces *s)
 {
 	return s ? s->refused_cnt : 0;

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "attach/maps.h"
 #include "attach/proc.h"
@@ -22,7 +23,10 @@
 
 /* A table that was in use this many polls (seconds) ago may be removed; wanted, it is back as late.
  */
-#define IDLE_POLLS 10u
+#define IDLE_POLLS  10u
+
+#define CHECK_NS    1000000000u /* between two looks at the files whose tables are in use */
+#define MAX_WATCHED 1024u	/* files that are kept open for it */
 
 struct file {
 	char *path;
@@ -35,7 +39,12 @@ struct file {
 	bool has_key;
 	bool was_read; /* with an fd, whatever the result */
 	bool is_queued;
-	size_t bytes; /* of its table; 0: it has none */
+	int watched_fd; /* of the file that the table is of; -1: it is not checked */
+	struct tapir_unwind_key seen;
+	uint64_t blocks_hash;
+	bool is_void;	 /* the file was rewritten: it gets no table again */
+	bool is_changed; /* ... and take_changed did not give it out yet */
+	size_t bytes;	 /* of its table; 0: it has none */
 	uint32_t used_poll;
 };
 
@@ -59,6 +68,8 @@ struct tapir_unwind_tables {
 	uint32_t queue[TAPIR_UNWIND_FILES]; /* a ring: each file is in it at most once */
 	uint32_t queue_at, queue_cnt;
 	uint32_t poll_cnt;
+	uint32_t watched_cnt;
+	uint64_t check_ns; /* of CLOCK_REALTIME, as pthread_cond_timedwait has it */
 	struct tapir_unwind_stats stats;
 };
 
@@ -153,6 +164,16 @@ static int make_table(struct tapir_unwind_tables *t, struct file *file, int fd,
 					is_cached);
 }
 
+/* seen: the file before it was read, unless fd is -1. */
+static int read_table(struct tapir_unwind_tables *t, struct file *file, int fd,
+		      struct tapir_unwind_key *seen, struct tapir_unwind_table **out,
+		      bool *is_cached)
+{
+	int err = fd < 0 ? 0 : tapir_unwind_key__seen(fd, seen);
+
+	return err ? err : make_table(t, file, fd, out, is_cached);
+}
+
 static void count_table(struct tapir_unwind_tables *t, struct file *file,
 			const struct tapir_unwind_table *table, bool is_cached)
 {
@@ -223,28 +244,60 @@ static int add_made(struct tapir_unwind_tables *t, uint32_t idx,
 	return 0;
 }
 
+static uint64_t hash_of(const struct tapir_unwind_table *table)
+{
+	return tapir_hash__bytes(0, table->blocks, tapir_unwind_table__bytes(&table->shape));
+}
+
+/* Takes *fd, of the file as it was read, if it can be checked. */
+static void watch(struct tapir_unwind_tables *t, struct file *file, int *fd,
+		  const struct tapir_unwind_key *seen, const struct tapir_unwind_table *table)
+{
+	if (*fd < 0 || file->watched_fd >= 0 || t->watched_cnt == MAX_WATCHED)
+		return;
+	file->watched_fd = *fd;
+	file->seen = *seen;
+	file->blocks_hash = hash_of(table);
+	t->watched_cnt++;
+	*fd = -1;
+}
+
+static void unwatch(struct tapir_unwind_tables *t, struct file *file)
+{
+	t->watched_cnt -= file->watched_fd >= 0;
+	tapir_guard__fd(&file->watched_fd);
+}
+
 /* With the lock held, which it releases in between. */
 static void serve(struct tapir_unwind_tables *t, uint32_t idx)
 {
 	struct file *file = &t->files[idx];
 	struct tapir_unwind_table *table = NULL;
 	uint64_t began_ns = tapir_clock__now_ns();
+	struct tapir_unwind_key seen = {};
 	bool is_cached;
 	int fd = file->fd, err;
 
 	file->fd = -1;
+	if (file->is_void) {
+		file->is_queued = false;
+		tapir_guard__fd(&fd);
+		return;
+	}
 	pthread_mutex_unlock(&t->lock);
-	err = make_table(t, file, fd, &table, &is_cached);
+	err = read_table(t, file, fd, &seen, &table, &is_cached);
 	if (err && fd < 0) {
 		fd = open_mapped(file);
-		err = fd < 0 ? err : make_table(t, file, fd, &table, &is_cached);
+		err = fd < 0 ? err : read_table(t, file, fd, &seen, &table, &is_cached);
 	}
 	pthread_mutex_lock(&t->lock);
 	file->was_read |= fd >= 0;
 	file->is_queued = false;
-	tapir_guard__fd(&fd);
 	if (!err)
 		err = add_made(t, idx, table, is_cached);
+	if (!err)
+		watch(t, file, &fd, &seen, table);
+	tapir_guard__fd(&fd);
 	tapir_unwind_table__free(table);
 	if (err == -ENOSPC) {
 		set_state(t, idx, TAPIR_UNWIND_EVICTED);
@@ -254,6 +307,84 @@ static void serve(struct tapir_unwind_tables *t, uint32_t idx)
 		tapir_debug("%s has no unwind table: %s", file->path, tapir_errno__text(err));
 	}
 	t->stats.build_ns += tapir_clock__now_ns() - began_ns;
+}
+
+/* ---- files that are rewritten ----------------------------------------------------------------- */
+
+/* Without the lock. A file that was only renamed, touched or removed has the same table. */
+static bool is_rewritten(int fd, struct tapir_unwind_key *seen, uint64_t blocks_hash)
+{
+	struct tapir_unwind_table *table = NULL;
+	struct tapir_unwind_key now;
+	bool is_cached, is_same;
+	int err;
+
+	if (tapir_unwind_key__seen(fd, &now) || !memcmp(&now, seen, sizeof(now)))
+		return false;
+	err = tapir_unwind_cache__make(NULL, NULL, fd, &table, &is_cached);
+	is_same = !err && hash_of(table) == blocks_hash;
+	tapir_unwind_table__free(table);
+	*seen = now;
+	return !is_same;
+}
+
+static void drop_changed(struct tapir_unwind_tables *t, uint32_t idx)
+{
+	struct file *file = &t->files[idx];
+
+	unwatch(t, file);
+	tapir_debug("%s was rewritten while it is mapped: its unwind table is void", file->path);
+	if (file->bytes)
+		lose_table(t, idx);
+	else
+		set_state(t, idx, TAPIR_UNWIND_NO_TABLE); /* it was removed to make room */
+	file->is_void = file->is_changed = true;
+	t->stats.changed_cnt++;
+	pthread_mutex_unlock(&t->lock);
+	tapir_unwind_maps__del_table(t->maps, idx); /* waits */
+	pthread_mutex_lock(&t->lock);
+}
+
+/* With the lock held, which it releases in between. Files are not removed, nor is what they watch
+ * by another thread. */
+static void check_files(struct tapir_unwind_tables *t)
+{
+	for (uint32_t i = 0; i < t->file_cnt && !t->stops; i++) {
+		struct file *file = &t->files[i];
+		struct tapir_unwind_key seen = file->seen;
+		bool is_rewritten_now;
+
+		if (file->watched_fd < 0)
+			continue;
+		pthread_mutex_unlock(&t->lock);
+		is_rewritten_now = is_rewritten(file->watched_fd, &seen, file->blocks_hash);
+		pthread_mutex_lock(&t->lock);
+		file->seen = seen;
+		if (is_rewritten_now)
+			drop_changed(t, i);
+	}
+}
+
+static uint64_t real_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * TAPIR_NS_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* Until a file is to be read, or those in use are to be checked. With the lock held. */
+static void wait_for_work(struct tapir_unwind_tables *t)
+{
+	const struct timespec until = {.tv_sec = (time_t)(t->check_ns / TAPIR_NS_PER_SEC),
+				       .tv_nsec = (long)(t->check_ns % TAPIR_NS_PER_SEC)};
+
+	if (real_ns() < t->check_ns && t->check_ns - real_ns() <= CHECK_NS) {
+		pthread_cond_timedwait(&t->changed, &t->lock, &until);
+		return;
+	}
+	check_files(t);
+	t->check_ns = real_ns() + CHECK_NS;
 }
 
 static void *run(void *ctx)
@@ -267,7 +398,7 @@ static void *run(void *ctx)
 
 		if (!t->queue_cnt || t->made_cnt == TAPIR_UNWIND_MAX_BATCH) {
 			if (!t->made_cnt)
-				pthread_cond_wait(&t->changed, &t->lock);
+				wait_for_work(t);
 			put_made(t);
 			continue;
 		}
@@ -309,7 +440,7 @@ static uint32_t add_file(struct tapir_unwind_tables *t, const struct tapir_rec_m
 		tapir_map__del(&t->idx_by_file_id, mapping->file_id);
 		return TAPIR_UNWIND_NO_FILE;
 	}
-	file->fd = -1;
+	file->fd = file->watched_fd = -1;
 	*idx = t->file_cnt++;
 	return (uint32_t)*idx;
 }
@@ -368,6 +499,21 @@ void tapir_unwind_tables__poll(struct tapir_unwind_tables *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
+bool tapir_unwind_tables__take_changed(struct tapir_unwind_tables *t, uint32_t *file_idx)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&t->lock);
+	for (uint32_t i = 0; t->stats.changed_cnt && i < t->file_cnt && !found; i++) {
+		found = t->files[i].is_changed;
+		t->files[i].is_changed = false;
+		if (found)
+			*file_idx = i;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return found;
+}
+
 void tapir_unwind_tables__stats(struct tapir_unwind_tables *t, struct tapir_unwind_stats *out)
 {
 	pthread_mutex_lock(&t->lock);
@@ -415,6 +561,7 @@ void tapir_unwind_tables__free(struct tapir_unwind_tables *t)
 		close(t->made_fds[i]);
 	for (uint32_t i = 0; i < t->file_cnt; i++) {
 		tapir_guard__fd(&t->files[i].fd);
+		tapir_guard__fd(&t->files[i].watched_fd);
 		free(t->files[i].path);
 	}
 	pthread_cond_destroy(&t->changed);

@@ -4,6 +4,10 @@
  * background, or read from the cache on disk (unwind/unwind_cache.h), given to the BPF walker, and
  * removed when they take more memory than is allowed.
  *
+ * Nothing keeps a mapped file from being rewritten in place: then its table is another program's.
+ * Once per second the files of tables in use are checked; one whose unwind data changed loses its
+ * table for good, since pages that the process wrote itself keep their old content.
+ *
  * A recording does not wait for them: until a file has its table, walks continue by frame pointers
  * and mark it (NOT_YET). A separate thread reads files and builds; the session thread calls the
  * rest.
@@ -11,6 +15,7 @@
 #ifndef TAPIR_USER_UNWIND_TABLES_H
 #define TAPIR_USER_UNWIND_TABLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,11 +42,16 @@ uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
 /* Once per second: which tables are in use, and which of those removed are needed again. */
 void tapir_unwind_tables__poll(struct tapir_unwind_tables *t);
 
+/* A file that was rewritten since; called until false after each __poll. What the walker kept of it
+ * is void. */
+bool tapir_unwind_tables__take_changed(struct tapir_unwind_tables *t, uint32_t *file_idx);
+
 struct tapir_unwind_stats {
 	uint32_t table_cnt;	  /* ready now */
 	uint32_t cached_cnt;	  /* of all there were: read from the cache */
 	uint32_t evicted_cnt;	  /* removed to make room */
 	uint32_t refused_cnt;	  /* no room though none was left to remove, or too many files */
+	uint32_t changed_cnt;	  /* files that were rewritten while they were mapped */
 	uint32_t without_cnt;	  /* files that have no unwind data, or could not be read */
 	uint32_t unsupported_cnt; /* rows of all tables that no row can hold */
 	size_t bytes;

@@ -57,10 +57,14 @@ void tapir_unwinding__flush(struct tapir_unwinding *u)
 
 void tapir_unwinding__poll(struct tapir_unwinding *u)
 {
+	uint32_t file_idx;
+
 	if (!u)
 		return;
-	tapir_unwind_spaces__poll(u->spaces);
 	tapir_unwind_tables__poll(u->tables);
+	while (tapir_unwind_tables__take_changed(u->tables, &file_idx))
+		tapir_unwind_spaces__renew(u->spaces, file_idx);
+	tapir_unwind_spaces__poll(u->spaces);
 }
 
 uint64_t tapir_unwinding__left_cnt(struct tapir_unwinding *u)
@@ -71,6 +75,15 @@ uint64_t tapir_unwinding__left_cnt(struct tapir_unwinding *u)
 		return 0;
 	tapir_unwind_tables__stats(u->tables, &stats);
 	return tapir_unwind_spaces__refused(u->spaces) + stats.evicted_cnt + stats.refused_cnt;
+}
+
+uint64_t tapir_unwinding__changed_cnt(struct tapir_unwinding *u)
+{
+	struct tapir_unwind_stats stats = {};
+
+	if (u)
+		tapir_unwind_tables__stats(u->tables, &stats);
+	return stats.changed_cnt;
 }
 
 void tapir_unwinding__report(struct tapir_unwinding *u)
@@ -92,6 +105,11 @@ void tapir_unwinding__report(struct tapir_unwinding *u)
 		tapir_warn("%u unwind tables were removed and %u left out for lack of room: some "
 			   "stacks end early (raise --unwind-memory)",
 			   stats.evicted_cnt, stats.refused_cnt);
+	if (stats.changed_cnt)
+		tapir_warn(
+			"%u files were rewritten while they were mapped: stacks through them end "
+			"there (restart their programs)",
+			stats.changed_cnt);
 	if (refused)
 		tapir_warn(
 			"%llu executable mappings were left out for lack of room: some stacks end "

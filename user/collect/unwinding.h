@@ -29,6 +29,9 @@ void tapir_unwinding__poll(struct tapir_unwinding *u);	/* once a second */
 /* Tables and mappings without room, since the start: some stacks end early. */
 uint64_t tapir_unwinding__left_cnt(struct tapir_unwinding *u);
 
+/* Files that were rewritten while they were mapped: stacks through them end there. */
+uint64_t tapir_unwinding__changed_cnt(struct tapir_unwinding *u);
+
 /* At the end: lines for what had no room, and figures with -v. */
 void tapir_unwinding__report(struct tapir_unwinding *u);
 

@@ -22,7 +22,7 @@ static const struct {
 						 "names the option"},
 	[TAPIR_STACK_END_NOT_CODE] = {.id = "not_code"},
 	[TAPIR_STACK_END_FAULT] = {.id = "fault"},
-	[TAPIR_STACK_END_MORE] = {.id = "more"},
+	[TAPIR_STACK_END_MORE] = {.id = "more", .remedy = "record with --frames N, 512 at most"},
 	[TAPIR_STACK_END_UNSUPPORTED] = {.id = "unsupported"},
 	[TAPIR_STACK_END_NO_PROGRESS] = {.id = "no_progress"},
 	[TAPIR_STACK_END_FP_END] = {.id = "fp_end"},

@@ -51,15 +51,14 @@ struct tapir_unwind_cache {
 	size_t stored_bytes; /* since it was last looked how much there is; starts at all */
 };
 
-int tapir_unwind_key__of(int fd, struct tapir_unwind_key *out)
+static int key_of(int fd, struct tapir_unwind_key *out, nlink_t *link_cnt)
 {
 	struct stat st;
 	int err = tapir_foreign__stat(fd, &st);
 
 	if (err)
 		return err;
-	if (!st.st_nlink)
-		return -ENODATA;
+	*link_cnt = st.st_nlink;
 	*out = (struct tapir_unwind_key){
 		.dev = st.st_dev,
 		.inode = st.st_ino,
@@ -70,6 +69,26 @@ int tapir_unwind_key__of(int fd, struct tapir_unwind_key *out)
 			    (uint64_t)st.st_ctim.tv_nsec,
 	};
 	return 0;
+}
+
+int tapir_unwind_key__seen(int fd, struct tapir_unwind_key *out)
+{
+	nlink_t link_cnt;
+
+	return key_of(fd, out, &link_cnt);
+}
+
+int tapir_unwind_key__of(int fd, struct tapir_unwind_key *out)
+{
+	struct tapir_unwind_key key;
+	nlink_t link_cnt;
+	int err = key_of(fd, &key, &link_cnt);
+
+	if (!err && !link_cnt)
+		err = -ENODATA;
+	if (!err)
+		*out = key;
+	return err;
 }
 
 static void name_of(const struct tapir_unwind_key *key, char name[NAME_BYTES])

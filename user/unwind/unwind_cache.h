@@ -32,6 +32,9 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_key) == 40, "tapir_unwind_key");
 /* Of a handle (foreign/foreign_file.h). -ENODATA: it has no lasting name (a memory file). */
 int tapir_unwind_key__of(int fd, struct tapir_unwind_key *out);
 
+/* The same of a file that may have no name any more. */
+int tapir_unwind_key__seen(int fd, struct tapir_unwind_key *out);
+
 /* NULL: there is no directory to use, or no memory. The others take NULL. */
 struct tapir_unwind_cache *tapir_unwind_cache__new(void);
 /* In a directory (borrowed until __free) that the caller trusts; for tests. */
