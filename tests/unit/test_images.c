@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -392,23 +393,50 @@ static void sites_are_refused_when_they_are_too_many_for_perf(void **state)
 	assert_int_equal(raised(), 0);
 }
 
-static void files_are_bounded_when_there_is_no_end_of_them(void **state)
+/* A file of its own each time; is_program: with an ELF header. */
+static struct tapir_image *look_at_memory(bool is_program)
+{
+	const Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					       ELFDATA2LSB, EV_CURRENT},
+				   .e_type = ET_DYN,
+				   .e_machine = EM_X86_64,
+				   .e_version = EV_CURRENT,
+				   .e_ehsize = sizeof(header)};
+	int fd = memfd_create("x", MFD_CLOEXEC);
+	struct tapir_image *image;
+
+	if (is_program)
+		assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));
+	image = look_at(fd, "/memfd:x");
+	close(fd);
+	return image;
+}
+
+static void programs_are_bounded_when_there_is_no_end_of_them(void **state)
 {
 	struct tapir_image *first, *last = NULL;
 
 	(void)state;
 	START(4, "tapir_img:one");
 	first = look("/proc/self/exe");
-	for (unsigned i = 0; i < 65536 + 10; i++) {
-		int fd = memfd_create("x", MFD_CLOEXEC);
-
-		last = look_at(fd, "/memfd:x");
-		close(fd);
-	}
+	assert_ptr_not_equal(look_at_memory(true), look_at_memory(true)); /* two places */
+	for (unsigned i = 0; i < 65536 + 10; i++)
+		last = look_at_memory(true);
+	assert_ptr_equal(look_at_memory(true), last); /* none any more */
 	assert_int_equal(last->site_cnt, 0);
 	assert_int_equal(tapir_images__attach(images, last, 0), 0);
 	assert_ptr_equal(look("/proc/self/exe"), first); /* who was seen is known on */
 	assert_true(first->site_cnt > 0);
+}
+
+/* Such as the memory into which .NET writes its code: another file for each process and write. */
+static void what_is_no_program_takes_no_place(void **state)
+{
+	(void)state;
+	START(4, "tapir_img:one");
+	for (unsigned i = 0; i < 65536 + 10; i++)
+		look_at_memory(false);
+	assert_true(look("/proc/self/exe")->site_cnt > 0);
 }
 
 static void near_miss_is_named_when_nothing_matches(void **state)
@@ -451,7 +479,8 @@ int main(void)
 		CASE(probes_are_on_once_by_perf_events),
 		CASE(no_probe_is_on_when_one_cannot_be),
 		CASE(sites_are_refused_when_they_are_too_many_for_perf),
-		CASE(files_are_bounded_when_there_is_no_end_of_them),
+		CASE(programs_are_bounded_when_there_is_no_end_of_them),
+		CASE(what_is_no_program_takes_no_place),
 		CASE(near_miss_is_named_when_nothing_matches),
 	};
 

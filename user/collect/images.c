@@ -106,13 +106,16 @@ static struct tapir_image *find_same(struct tapir_images *images, int fd, const 
 	return NULL;
 }
 
+static uint64_t inode_key(const struct stat *st)
+{
+	return tapir_hash__mix(tapir_hash__mix(1, st->st_dev), st->st_ino);
+}
+
 /* The slot of a new key is filled. *out stays NULL: the file had no image yet. */
 static int find_or_add(struct tapir_images *images, int fd, const struct stat *st, const char *path,
 		       uint64_t *idx, struct tapir_image **added)
 {
-	uint64_t *latest =
-		tapir_map__put(&images->by_inode,
-			       tapir_hash__mix(tapir_hash__mix(1, st->st_dev), st->st_ino), NULL);
+	uint64_t *latest = tapir_map__put(&images->by_inode, inode_key(st), NULL);
 
 	if (!latest)
 		return -ENOMEM;
@@ -149,6 +152,23 @@ static void index_build_id(struct tapir_images *images, const struct tapir_image
 		*idx = nth;
 }
 
+/*
+ * Memory that a runtime maps from a file of its own is no program, and with each write it is
+ * another file: .NET's alone would fill the table within hours of processes that come and go.
+ */
+static bool is_no_program(const struct tapir_images *images, const struct tapir_image *added,
+			  uint64_t nth)
+{
+	return nth == images->all.cnt && !added->file_id && !added->is_unread;
+}
+
+static void forget_last(struct tapir_images *images, const struct stat *st, uint64_t key)
+{
+	free_image(images->all.data[--images->all.cnt]);
+	tapir_map__del(&images->by_file, key);
+	tapir_map__del(&images->by_inode, inode_key(st));
+}
+
 int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		       struct tapir_image **out)
 {
@@ -176,6 +196,11 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		added->site_cnt = 0; /* said once; whoever maps it next has a file without probes */
 	if (err)
 		return err;
+	if (added && is_no_program(images, added, *idx)) {
+		forget_last(images, &st, key);
+		*out = &images->none;
+		return 0;
+	}
 	if (added)
 		index_build_id(images, added, *idx);
 	*out = images->all.data[*idx - 1];

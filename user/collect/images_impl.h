@@ -22,7 +22,7 @@ struct tapir_images {
 	size_t attached_cnt;
 	struct tapir_seen_names seen;
 	bool *spec_matched;	 /* for each of opts.specs */
-	struct tapir_image none; /* represents every file past IMAGE_MAX */
+	struct tapir_image none; /* any file that is no program, or past IMAGE_MAX */
 	bool is_full;
 	const char *conditions[8]; /* that were reported; see tapir_lore__needs */
 };
