@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What other tools are given is what the file holds."""
 import collections
+import html
 import json
 import os
 import pty
@@ -322,3 +323,9 @@ def test_pprof_has_the_stacks_of_folded(t):
     got = {";".join(names[n] for n in reversed(stack.split())): cnt for cnt, _, stack in samples}
     t.eq(got, folded, "stacks")
     t.ok(all(int(ns) == int(cnt) * (10**9 // 499) for cnt, ns, _ in samples), "CPU time of the samples")
+    first = t.tapir("report", file).out.splitlines()[0]
+    t.ok(first in t.run(go, "tool", "pprof", "-comments", t.path("x.pb.gz")).out, f"the finding is a comment: {first}")
+    svg = t.tapir("flamegraph", file).out
+    escaped = html.escape(first, quote=False).replace('"', "&quot;")
+    t.ok(f'<text id="finding" x="10" y="108"><title>{escaped}</title>' in svg, "and a line of the flame graph")
+    t.ok('id="finding"' not in t.tapir("flamegraph", file, "--event", "*", expect=None).out, "not of a part of the recording")

@@ -33,7 +33,7 @@ const struct tapir_export_format tapir_export_formats[] = {
 	 tapir_export__speedscope, false, true},
 	{"folded", "one stack per line with its count, for flame graph scripts",
 	 tapir_export__folded, false, false},
-	{"pprof", "one count per stack, for go tool pprof", tapir_export__pprof, true, false},
+	{"pprof", "one count per stack, for go tool pprof", tapir_export__pprof, true, true},
 	{"perfscript", "samples as 'perf script' prints them, for Firefox Profiler",
 	 tapir_export__perf_script, false, true},
 	{},

@@ -16,6 +16,7 @@
 #include "export/event_choice.h"
 #include "render/human_units.h"
 #include "render/flamegraph_svg.h"
+#include "render/record_finding.h"
 #include "cli/output_file.h"
 #include "trace/pids_seen.h"
 #include "trace/trace_choice.h"
@@ -204,23 +205,43 @@ static void add_about(const struct folding *f, struct tapir_reader *reader, stru
 		tapir_str__addf(out, "%s%" PRIu64 " without a stack", dot, bare_cnt);
 }
 
+/* Of the whole recording: a part of it has others. With symbols to fetch, so have functions. */
+static void add_finding(const struct folding *f, const char *path, struct tapir_str *out)
+{
+	const struct args *args = f->args;
+	size_t len;
+
+	if (args->event || args->trace_id || args->pid.pids.cnt || args->symbols.places.words.cnt ||
+	    args->symbols.places.has_default)
+		return;
+	tapir_record_finding__add(path, out);
+	len = out->data ? strcspn(out->data, "\n") : 0;
+	if (len) {
+		out->data[len] = 0;
+		out->len = len;
+	}
+}
+
 static int draw(struct folding *f, struct tapir_reader *reader, const char *path)
 {
 	bool of_samples = f->samples.nodes.cnt;
 	const struct tapir_stack_tree *tree = of_samples ? &f->samples : &f->events;
-	struct tapir_str svg = {}, title = {}, about = {};
+	struct tapir_str svg = {}, title = {}, about = {}, finding = {};
 	int err;
 
 	add_title(f, path, &title);
 	add_about(f, reader, &about);
+	add_finding(f, path, &finding);
 	tapir_flamegraph__write(&(struct tapir_flamegraph){.tree = tree,
 							   .title = title.data ? title.data : "",
 							   .about = about.data ? about.data : "",
+							   .finding = finding.data,
 							   .unit = f->offcpu	? "microseconds"
 								   : of_samples ? "samples"
 										: "events"},
 				&svg);
 	err = svg.failed ? -ENOMEM : write_svg(f, &svg);
+	tapir_str__fini(&finding);
 	tapir_str__fini(&about);
 	tapir_str__fini(&title);
 	tapir_str__fini(&svg);

@@ -275,7 +275,8 @@ static int write_pprof(struct tapir_export_job *job, const struct tapir_stack_tr
 	struct tapir_pprof_opts opts = {
 		.utc_ns = tapir_reader__stats(job->reader)->created_utc_ns,
 		.counts = is_of_samples ? "samples" : "events",
-		.period_ns = is_of_samples ? period_ns(tapir_reader__catalog(job->reader)) : 0};
+		.period_ns = is_of_samples ? period_ns(tapir_reader__catalog(job->reader)) : 0,
+		.lines = job->head.data};
 
 	return tapir_pprof__write(tree, &opts, &job->out);
 }

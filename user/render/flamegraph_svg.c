@@ -23,11 +23,22 @@ const char tapir_flamegraph_policy[] =
 #define LEFT_PX	    10
 #define ROW_PX	    17
 #define HEAD_PX	    104
+#define FINDING_PX  18 /* more, where there is one */
 #define FOOT_PX	    12
 #define CHAR_PX	    7.25
 #define LEAST_SHARE 50000 /* a frame narrower than one of this many cannot be seen or clicked */
 #define TITLE_CHARS 90
 #define ABOUT_CHARS 160
+
+static bool has_finding(const struct tapir_flamegraph *graph)
+{
+	return graph->finding && *graph->finding;
+}
+
+static unsigned head_px(const struct tapir_flamegraph *graph)
+{
+	return HEAD_PX + (has_finding(graph) ? FINDING_PX : 0);
+}
 
 /* ---- text ------------------------------------------------------------------------------- */
 
@@ -136,7 +147,7 @@ static void draw_node(struct drawing *d, const struct tapir_tree_node *node, uin
 	const char *name = d->tree->names.data[node->name];
 	double x_px = LEFT_PX + (double)start * d->px_each;
 	double width_px = (double)node->total * d->px_each;
-	unsigned y_px = HEAD_PX + node->depth * ROW_PX;
+	unsigned y_px = head_px(d->graph) + node->depth * ROW_PX;
 
 	tapir_str__addf(d->out, "<g class=\"f\" data-at=\"%" PRIu64 " %" PRIu64 " %u\">", start,
 			node->total, node->depth);
@@ -249,6 +260,19 @@ static void write_tools(const struct drawing *d)
 		"<text id=\"found\" x=\"0\" y=\"71\" text-anchor=\"end\"></text></g>\n");
 }
 
+/* As much as fits; all of it where the pointer rests on it. */
+static void write_finding(const struct drawing *d)
+{
+	if (!has_finding(d->graph))
+		return;
+	tapir_str__addf(d->out, "<text id=\"finding\" x=\"%d\" y=\"%d\"><title>", LEFT_PX,
+			HEAD_PX + 4);
+	add_xml(d->out, d->graph->finding);
+	tapir_str__adds(d->out, "</title>");
+	add_fitting(d->out, d->graph->finding, ABOUT_CHARS);
+	tapir_str__adds(d->out, "</text>\n");
+}
+
 static void write_head(const struct drawing *d)
 {
 	uint64_t left_out = d->tree->nodes.cnt - d->drawn_cnt;
@@ -256,7 +280,7 @@ static void write_head(const struct drawing *d)
 	tapir_str__addf(d->out,
 			"<g id=\"head\"><rect class=\"wide\" width=\"%d\" height=\"%d\" "
 			"fill=\"#f6f7f9\"/><text x=\"%d\" y=\"30\" class=\"title\">",
-			WIDTH_PX, HEAD_PX - 6, LEFT_PX);
+			WIDTH_PX, head_px(d->graph) - 6, LEFT_PX);
 	add_fitting(d->out, d->graph->title, TITLE_CHARS);
 	tapir_str__addf(d->out, "</text>\n<text x=\"%d\" y=\"50\" class=\"soft\">", LEFT_PX);
 	add_counted(d, d->all);
@@ -276,6 +300,7 @@ static void write_head(const struct drawing *d)
 		"<text id=\"about\" x=\"%d\" y=\"90\" class=\"soft\">Click a frame to zoom in "
 		"on it, Esc to see all again; / or Ctrl-F searches.</text>\n",
 		LEFT_PX);
+	write_finding(d);
 	write_tools(d);
 	tapir_str__adds(d->out, "</g>\n");
 }
@@ -309,7 +334,7 @@ void tapir_flamegraph__write(const struct tapir_flamegraph *graph, struct tapir_
 
 	d.least = least_weight(tree, d.all);
 	d.px_each = (WIDTH_PX - 2.0 * LEFT_PX) / (double)d.all;
-	d.height_px = HEAD_PX + FOOT_PX + (drawn_depth(tree, d.least) + 1) * ROW_PX;
+	d.height_px = head_px(graph) + FOOT_PX + (drawn_depth(tree, d.least) + 1) * ROW_PX;
 	write_start(&d);
 	draw_tree(&d, TAPIR_STACK_TREE_ROOT, 0);
 	write_head(&d); /* covers the frames when the page is scrolled */

@@ -17,8 +17,9 @@
 struct tapir_flamegraph {
 	const struct tapir_stack_tree *tree; /* sorted, not empty */
 	const char *title;
-	const char *about; /* a line below it: when, how long, where */
-	const char *unit;  /* what a stack counts: "events" */
+	const char *about;   /* a line below it: when, how long, where */
+	const char *unit;    /* what a stack counts: "events" */
+	const char *finding; /* a line more, of what is wrong; NULL or "": none */
 };
 
 /*

@@ -35,9 +35,40 @@ static void *alloc_messages(struct builder *b, size_t cnt, size_t bytes, void **
 	return all;
 }
 
+static size_t count_lines(const char *lines)
+{
+	size_t cnt = 0;
+
+	for (; lines && *lines; lines++)
+		cnt += *lines == '\n';
+	return cnt;
+}
+
+/* Behind the names. */
+static int add_comments(struct builder *b, char **texts, size_t first)
+{
+	const char *line = b->opts->lines;
+	size_t cnt = count_lines(line), len;
+	int64_t *comments = tapir_arena__alloc(&b->arena, cnt ? cnt * sizeof(*comments) : 1);
+
+	if (!comments)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++, line += len + 1) {
+		len = strcspn(line, "\n");
+		texts[first + i] = tapir_arena__text(&b->arena, line, len);
+		if (!texts[first + i])
+			return -ENOMEM;
+		comments[i] = (int64_t)(first + i);
+	}
+	b->profile.comment = comments;
+	b->profile.n_comment = cnt;
+	return 0;
+}
+
 static int add_texts(struct builder *b)
 {
-	size_t cnt = TEXT_NAMES + b->tree->names.cnt;
+	size_t names_end = TEXT_NAMES + b->tree->names.cnt;
+	size_t cnt = names_end + count_lines(b->opts->lines);
 	char **texts = tapir_arena__alloc(&b->arena, cnt * sizeof(*texts));
 	struct tapir_str buf = {};
 
@@ -63,7 +94,7 @@ static int add_texts(struct builder *b)
 	tapir_str__fini(&buf);
 	b->profile.string_table = texts;
 	b->profile.n_string_table = cnt;
-	return 0;
+	return add_comments(b, texts, names_end);
 }
 
 static int add_functions(struct builder *b)

@@ -13,6 +13,7 @@ struct tapir_pprof_opts {
 	uint64_t utc_ns;    /* when the recording began */
 	const char *counts; /* what the tree counts: "samples" */
 	uint64_t period_ns; /* of CPU time that each count stands for; 0: none */
+	const char *lines;  /* comments, each ending with '\n'; NULL: none */
 };
 
 /* Adds the profile to out. 0 or -ENOMEM. */
