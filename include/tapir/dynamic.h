@@ -91,6 +91,20 @@ static inline __attribute__((unused)) void tapir_event__fire(struct tapir_event 
 		tapir_event__write(event, payload, bytes);
 }
 
+/*
+ * Fires an event whose description is given with it, as TraceLogging does: fields, structures in
+ * structures too. The first with a description defines the event, which then is one of
+ * tapir_event__define's; later ones with an equal description (the name, id, version, level,
+ * keywords and all fields) are occurrences of it. about and payload are read during the call only.
+ *
+ * 0, or -errno of tapir_event__define. Any thread, not in a signal handler: the first locks and
+ * allocates, others compare the description (some 100 ns). Where each name is another one, use
+ * tapir_json__fire: events are kept until the provider is freed.
+ */
+TAPIR_API int tapir_described__fire(struct tapir_dynamic *dynamic,
+				    const struct tapir_event_about *about, const void *payload,
+				    size_t bytes);
+
 /* ---- events without a type ------------------------------------------------------------- */
 
 /*

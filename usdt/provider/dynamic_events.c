@@ -41,6 +41,7 @@ struct tapir_dynamic {
 	struct tapir_provider *head; /* has the callback */
 	struct definition *definitions;
 	struct page *pages; /* the newest first */
+	struct described_table described;
 	int probe_error;
 	uint8_t has_guid;
 	uint8_t guid[16];
@@ -346,6 +347,7 @@ void tapir_dynamic__free(struct tapir_dynamic *d)
 		d->definitions = def->next;
 		free_definition(def);
 	}
+	described_table__fini(&d->described);
 	while (d->pages) {
 		struct page *page = d->pages;
 
@@ -357,6 +359,11 @@ void tapir_dynamic__free(struct tapir_dynamic *d)
 	pthread_mutex_unlock(&lock);
 	free(d);
 	errno = saved;
+}
+
+struct described_table *dynamic__described(struct tapir_dynamic *d)
+{
+	return &d->described;
 }
 
 int tapir_dynamic__probe_error(const struct tapir_dynamic *dynamic)

@@ -4,6 +4,7 @@
  *
  *	dynamic_events	providers, their events, images and memory
  *	dynamic_args	which arguments a probe has, and a payload as those arguments
+ *	described_events	events whose description comes with them
  *	payload_locate	where the fields of a payload are
  */
 #ifndef TAPIR_DYNAMIC_IMPL_H
@@ -31,6 +32,19 @@ void dynamic_args__sign(const struct tapir_event_about *about, struct dynamic_si
 /* The arguments of a payload; addresses are inside it. */
 void dynamic_args__take(const struct tapir_event_about *about, const uint8_t *payload,
 			uint32_t bytes, uint64_t args[TAPIR_PROBE_ARG_MAX]);
+
+/* ---- described_events.c: events known by their descriptions, of one provider ---------------- */
+
+#define DESCRIBED_BUCKETS 64u
+
+struct described; /* never removed while the provider lives */
+
+struct described_table {
+	struct described *buckets[DESCRIBED_BUCKETS];
+};
+
+struct described_table *dynamic__described(struct tapir_dynamic *dynamic);
+void described_table__fini(struct described_table *table);
 
 #pragma GCC visibility pop
 
