@@ -11,13 +11,16 @@ import pathlib
 import re
 import shutil
 import signal
+import ssl
 import time
 import urllib.parse
 
 from case_serve import Server, until, write_config
+from dotnet_program import build_dotnet
 
-CHECK_SERVE = {"test_wrong_tokens_are_slowed_down", "test_login_ends_with_its_token", "test_stacks_and_views_are_pages",
-               "test_first_page_comes_quickly"}
+CHECK_SERVE = {"test_page_has_what_the_role_permits", "test_wrong_tokens_are_slowed_down", "test_login_ends_with_its_token", "test_stacks_and_views_are_pages",
+               "test_first_page_comes_quickly", "test_watched_counters_come_alone", "test_cookie_is_secure_with_tls",
+               "test_client_certificate_is_required_where_one_is_configured"}
 
 
 class Page(html.parser.HTMLParser):
@@ -317,6 +320,73 @@ def test_stacks_and_views_are_pages(t):
     for name in ("nothing", "slow", "cpu=x"):
         server.json(f"/v1/sessions/{session}/views/{name}", expect=400)
     server.json("/v1/sessions/0000000000000000/views/cpu", expect=404)
+
+
+def test_watched_counters_come_alone(t):
+    """What the page of a process asks for: a program that throws all the time sends its counters and nothing else."""
+    program = t.start("sh", "-c", 'sleep 100 | "$0" exceptions', build_dotnet(t, "Defects"))
+    pid = program.wait_line("ready ").split()[1]
+    server = Server(t)
+    sock = server.connect()
+    sock.sendall(f"GET /v1/events?pid={pid}&counters=System.Runtime HTTP/1.1\r\nHost: localhost\r\n"
+                 f"Authorization: Bearer {server.token}\r\n\r\n".encode())
+    stream, events = sock.makefile("rb"), []
+    while len(events) < 40:
+        line = stream.readline()
+        t.ok(line, "the stream ended early")
+        if line.startswith(b"data: "):
+            events.append(json.loads(line[6:]))
+    t.eq({event["type"] for event in events}, {"counter"}, "types of what comes")
+    t.ok("exception-count" in {event["name"] for event in events}, "the counter of exceptions")
+    stream.close()
+    sock.close()
+
+
+def make_certificates(t, name, signer=None):
+    """NAME.pem with NAME.key, for 127.0.0.1; signed by another pair, or by itself."""
+    key, cert = t.path(name + ".key"), t.path(name + ".pem")
+    by = ("-CA", t.path(signer + ".pem"), "-CAkey", t.path(signer + ".key")) if signer else ()
+    made = t.run(t.need("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                 "-keyout", key, "-out", cert, "-subj", "/CN=" + name, "-addext", "subjectAltName=IP:127.0.0.1", *by)
+    t.eq(made.rc, 0, made.err)
+    os.chmod(key, 0o600)
+    return key, cert
+
+
+def test_cookie_is_secure_with_tls(t):
+    key, cert = make_certificates(t, "cert")
+    server = Server(t, "--config", write_config(t, {"tls": {"certificate": cert, "key": key}}))
+    visitor = Visitor(server)
+    cookie = visitor.sign_in().headers["set-cookie"]
+    t.ok(cookie.startswith("__Host-tapir-") and "Secure" in cookie.split("; "), cookie)
+    t.eq(visitor.ask("/").status, 200, "a page")
+
+
+def test_client_certificate_is_required_where_one_is_configured(t):
+    key, cert = make_certificates(t, "cert")
+    make_certificates(t, "authority")
+    make_certificates(t, "client", "authority")
+    make_certificates(t, "stranger")
+    make_certificates(t, "other", "stranger")
+    tls = {"certificate": cert, "key": key, "client_ca": t.path("authority.pem")}
+    server = Server(t, "--config", write_config(t, {"tls": tls}))
+    host, port = server.address[len("https://"):].rsplit(":", 1)
+
+    def ask(name):
+        context = ssl.create_default_context(cafile=cert)
+        if name:
+            context.load_cert_chain(t.path(name + ".pem"), t.path(name + ".key"))
+        connection = http.client.HTTPSConnection(host, int(port), context=context, timeout=30)
+        connection.request("GET", "/v1/whoami", headers={"Authorization": "Bearer " + server.token})
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    t.eq([ask(name) for name in ("client", None, "other", "stranger")], [200, 403, 403, 403],
+         "a client of the authority, without, of another, of its own")
+    for wrong in ({"client_ca": t.path("authority.pem")}, {**tls, "client_ca": t.path("none.pem")}):
+        result = t.tapir("serve", "--config", write_config(t, {"tls": wrong}), "--listen", "127.0.0.1:0", "--state", "memory", expect=None)
+        t.ok(result.rc and result.err.count("\n") == 1, f"{wrong}: {result.err}")
 
 
 def test_first_page_comes_quickly(t):

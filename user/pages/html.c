@@ -95,6 +95,8 @@ static void add_number(struct tapir_str *out, double value)
 {
 	if (value >= 1e15 || value <= -1e15 || (value < 0.01 && value > -0.01 && value != 0))
 		tapir_str__addf(out, "%.3g", value);
+	else if (value >= 1000)
+		tapir_human__add_count(out, (uint64_t)(value + 0.5));
 	else if (value == (double)(int64_t)value)
 		tapir_str__addf(out, "%lld", (long long)value);
 	else

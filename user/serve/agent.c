@@ -63,7 +63,8 @@ static _Noreturn void run_front(struct tapir_agent *agent, struct tapir_agent_fr
 					.hosts = agent->config->hosts,
 					.connections = (unsigned)agent->config->limits.connections,
 					.tls_certificate = agent->tls_certificate,
-					.tls_key = agent->tls_key};
+					.tls_key = agent->tls_key,
+					.tls_client_ca = agent->tls_client_ca};
 
 	tapir_agent__become_child(agent_pid, SIGKILL);
 	signal(SIGINT, SIG_IGN);
@@ -451,6 +452,14 @@ static int open_tokens(struct tapir_agent *agent)
 	return err;
 }
 
+static int read_certificates(const char *path, char **out)
+{
+	size_t len;
+	int err = tapir_file__read(path, 1u << 20, out, &len);
+
+	return err ? tapir_diag__fail(err, "cannot read %s: %s", path, tapir_errno__text(err)) : 0;
+}
+
 static int open_tls(struct tapir_agent *agent)
 {
 	const struct tapir_serve_config *config = agent->config;
@@ -463,10 +472,10 @@ static int open_tls(struct tapir_agent *agent)
 	err = tapir_private_file__read(config->tls_key, &agent->tls_key, &len, &key);
 	if (err)
 		return err;
-	err = tapir_file__read(config->tls_certificate, 1u << 20, &agent->tls_certificate, &len);
-	return err ? tapir_diag__fail(err, "cannot read %s: %s", config->tls_certificate,
-				      tapir_errno__text(err))
-		   : 0;
+	err = read_certificates(config->tls_certificate, &agent->tls_certificate);
+	if (!err && config->tls_client_ca)
+		err = read_certificates(config->tls_client_ca, &agent->tls_client_ca);
+	return err;
 }
 
 static void free_tls(struct tapir_agent *agent)
@@ -475,6 +484,7 @@ static void free_tls(struct tapir_agent *agent)
 		explicit_bzero(agent->tls_key, strlen(agent->tls_key));
 	free(agent->tls_key);
 	free(agent->tls_certificate);
+	free(agent->tls_client_ca);
 }
 
 static int open_listeners(struct tapir_agent *agent)
@@ -549,7 +559,7 @@ int tapir_agent__run(const struct tapir_serve_config *config)
 				    .state_fd = -1,
 				    .signal_fd = -1,
 				    .started_ns = tapir_clock__now_ns()};
-	int err = tapir_mhd__load(); /* for its HTTP processes */
+	int err = tapir_mhd__load(config->tls_client_ca); /* for its HTTP processes */
 
 	if (err)
 		return err;

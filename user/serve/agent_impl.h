@@ -44,6 +44,7 @@ struct tapir_agent {
 	int state_fd; /* directory; -1: state is memory */
 	int signal_fd;
 	char *tls_certificate, *tls_key; /* PEM; NULL: no TLS */
+	char *tls_client_ca;		 /* PEM; NULL: clients need no certificate */
 	struct tapir_sessions *sessions;
 	bool is_ending;
 	size_t front_cnt;

@@ -170,6 +170,12 @@ static enum MHD_Result begin(struct tapir_front *front, struct MHD_Connection *c
 		err = tapir_route__find(method, url, &visit->match);
 	if (err)
 		return refuse_route(connection, err, visit);
+	if (front->opts->tls_client_ca && tapir_front__has_tls(front->opts) &&
+	    !tapir_mhd__has_client_certificate(connection))
+		return tapir_front__refuse(connection, MHD_HTTP_FORBIDDEN,
+					   "a client certificate is required that an authority of "
+					   "'client_ca' signed",
+					   NULL);
 	reason = judge_source(front, connection, visit->page);
 	if (reason)
 		return tapir_front__refuse(connection, MHD_HTTP_FORBIDDEN, reason, NULL);
@@ -258,6 +264,7 @@ static struct MHD_Daemon *start(struct tapir_front *front)
 {
 	const struct tapir_front_opts *opts = front->opts;
 	struct MHD_OptionItem tls[] = {
+		{MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)opts->tls_client_ca},
 		{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)opts->tls_certificate},
 		{MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)opts->tls_key},
 		{MHD_OPTION_END, 0, NULL}};
@@ -273,7 +280,7 @@ static struct MHD_Daemon *start(struct tapir_front *front)
 		MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, front, MHD_OPTION_NOTIFY_COMPLETED, on_completed, front,
 		MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_ARRAY,
-		has_tls ? tls : tls + 2, MHD_OPTION_END);
+		!has_tls ? tls + 3 : tls + !opts->tls_client_ca, MHD_OPTION_END);
 }
 
 static void serve(struct tapir_front *front)

@@ -17,6 +17,7 @@ struct tapir_front_opts {
 	struct tapir_words hosts;
 	unsigned connections;		       /* at once */
 	const char *tls_certificate, *tls_key; /* PEM; NULL: no TLS */
+	const char *tls_client_ca;	       /* PEM; NULL: clients need no certificate */
 };
 
 /*

@@ -6,6 +6,7 @@
 #ifndef TAPIR_USER_MHD_H
 #define TAPIR_USER_MHD_H
 
+#include <stdbool.h>
 #include <microhttpd.h>
 
 /* X(name): a function that is used, MHD_name. */
@@ -30,7 +31,11 @@ struct tapir_mhd {
 /* Its functions, after __load, in this process and its children. */
 extern struct tapir_mhd tapir_mhd;
 
-/* 0; -ENOSYS with a line: it is not installed, or too old. */
-int tapir_mhd__load(void);
+/* With what verifies certificates of clients, or without. 0; -ENOSYS with a line: it is not
+ * installed, or too old. */
+int tapir_mhd__load(bool verifies_clients);
+
+/* Whether the client of a TLS connection has proved a certificate, which is valid now. */
+bool tapir_mhd__has_client_certificate(struct MHD_Connection *connection);
 
 #endif

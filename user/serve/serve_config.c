@@ -38,6 +38,7 @@ static const struct key limit_keys[] = {
 
 static const struct key tls_keys[] = {{"certificate", KEY_TEXT, AT(tls_certificate), 0, 0, NULL},
 				      {"key", KEY_TEXT, AT(tls_key), 0, 0, NULL},
+				      {"client_ca", KEY_TEXT, AT(tls_client_ca), 0, 0, NULL},
 				      {}};
 
 static const struct key keys[] = {{"listen", KEY_TEXTS, AT(listen), 0, 0, NULL},
@@ -233,7 +234,8 @@ int tapir_serve_config__parse(struct tapir_serve_config *config, const char *tex
 	err = json_is_object(root)
 		      ? set_members(config, &s, keys, root)
 		      : tapir_diag__fail(-EINVAL, "%s: line 1: an object is expected", path);
-	if (!err && !config->tls_certificate != !config->tls_key)
+	if (!err && (!config->tls_certificate != !config->tls_key ||
+		     (config->tls_client_ca && !config->tls_key)))
 		err = fail(&s, "tls", "'certificate' and 'key', both");
 	json_decref(root);
 	return err;

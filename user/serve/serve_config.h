@@ -31,7 +31,8 @@ struct tapir_serve_config {
 	const char *state;	   /* directory; "memory"; NULL: a default */
 	const char *tokens_file;   /* NULL: one token, made at the first start */
 	const char *tls_certificate, *tls_key; /* files, PEM; NULL: no TLS */
-	enum tapir_client_role anonymous;      /* of clients without a token: none or view */
+	const char *tls_client_ca;	  /* file, PEM: who signs clients'; NULL: they need none */
+	enum tapir_client_role anonymous; /* of clients without a token: none or view */
 	struct tapir_serve_limits limits;
 	struct tapir_vec(char *) texts; /* owned, that the others point to */
 };

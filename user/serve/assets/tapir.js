@@ -4,8 +4,12 @@
 
 const POINTS = 300;
 
+function short(value) {
+	return value.toLocaleString("en", {notation: "compact", maximumFractionDigits: 2});
+}
+
 function number(value, unit) {
-	const text = Math.abs(value) >= 1000 || Number.isInteger(value)
+	const text = Math.abs(value) >= 1e6 ? short(value) : Math.abs(value) >= 1000 || Number.isInteger(value)
 		? Math.round(value).toLocaleString("en") : value.toPrecision(3);
 	return unit ? `${text} ${unit}` : text;
 }
@@ -41,7 +45,7 @@ class Chart {
 			legend: {show: false}, cursor: {show: false},
 			scales: {y: {range: (u, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1]}},
 			axes: [{...axis, size: 24, space: 80, values: (u, times) => times.map(clock)},
-				{...axis, size: 50, space: 30}],
+				{...axis, size: 50, space: 30, values: (u, list) => list.map(short)}],
 			series: [{}, {stroke: style("--accent"), width: 1.5, fill: style("--accent") + "22", points: {show: false}}],
 		};
 	}
@@ -75,7 +79,8 @@ function redraw(charts) {
 function show(row, session) {
 	for (const cell of row.querySelectorAll("[data-figure]")) {
 		const value = session[cell.dataset.figure];
-		cell.textContent = typeof value === "number" ? number(value) : value;
+		cell.textContent = typeof value !== "number" ? value : Number.isInteger(value)
+			? value.toLocaleString("en") : value.toFixed(1);
 	}
 }
 
