@@ -2,6 +2,7 @@
 """The agent's pages as a browser without scripts sees them: signing in, what a page shows, what its forms do, and whom
 they obey."""
 import base64
+import concurrent.futures
 import hashlib
 import html.parser
 import http.client
@@ -15,11 +16,14 @@ import ssl
 import time
 import urllib.parse
 
-from case_serve import Server, until, write_config
+from case_serve import Server, children, until, write_config
 from dotnet_program import build_dotnet
 
 CHECK_SERVE = {"test_page_has_what_the_role_permits", "test_wrong_tokens_are_slowed_down", "test_login_ends_with_its_token", "test_stacks_and_views_are_pages",
-               "test_first_page_comes_quickly", "test_watched_counters_come_alone", "test_cookie_is_secure_with_tls",
+               "test_first_page_comes_quickly", "test_watched_counters_come_alone",
+               "test_request_that_never_ends_loses_its_connection", "test_killed_http_process_ends_neither_sessions_nor_logins",
+               "test_two_visitors_stop_one_session", "test_list_is_made_while_processes_come_and_go",
+               "test_cookie_is_secure_with_tls",
                "test_client_certificate_is_required_where_one_is_configured"}
 
 
@@ -387,6 +391,83 @@ def test_client_certificate_is_required_where_one_is_configured(t):
     for wrong in ({"client_ca": t.path("authority.pem")}, {**tls, "client_ca": t.path("none.pem")}):
         result = t.tapir("serve", "--config", write_config(t, {"tls": wrong}), "--listen", "127.0.0.1:0", "--state", "memory", expect=None)
         t.ok(result.rc and result.err.count("\n") == 1, f"{wrong}: {result.err}")
+
+
+def test_request_that_never_ends_loses_its_connection(t):
+    server = Server(t)
+    sock = server.connect()
+    sock.settimeout(0.5)
+    begin, answer = time.monotonic(), None
+    sock.sendall(b"POST /login HTTP/1.1\r\nHost: localhost\r\nX: ")
+    while answer is None:
+        t.ok(time.monotonic() - begin < 60, "a byte every half second keeps a connection for a minute")
+        try:
+            sock.sendall(b"x")
+            answer = sock.recv(100)
+        except TimeoutError:
+            pass
+        except (BrokenPipeError, ConnectionResetError):
+            break
+    sock.close()
+    t.eq(Visitor(server).ask("/login").status, 200, "it still answers")
+
+
+def test_killed_http_process_ends_neither_sessions_nor_logins(t):
+    target = t.target("burner", 60000)
+    server = Server(t)
+    visitor = Visitor(server)
+    visitor.sign_in()
+    front = children(server.pid)[0]
+    begun = visitor.post(f"/processes/{target.pid}/record", [("csrf", visitor.csrf()), ("seconds", "60")])
+    path = begun.headers["location"]
+    os.kill(front, signal.SIGKILL)
+    until(t, lambda: not os.path.exists(f"/proc/{front}"), "the end of the HTTP process")
+
+    def page():
+        try:
+            return visitor.ask(path)
+        except OSError:
+            return None  # nobody accepts yet
+
+    until(t, lambda: page() is not None, "another one")
+    t.eq(page().status, 200, "the login outlives it")
+    until(t, lambda: server.json("/v1" + path)["samples"] > 0, "samples of the session")
+    t.eq(server.json("/v1" + path)["state"], "recording", "the session goes on")
+    t.eq(visitor.post(path + "/stop", [("csrf", visitor.csrf())]).status, 303, "it can be stopped")
+
+
+def test_two_visitors_stop_one_session(t):
+    target = t.target("burner", 60000)
+    server = Server(t)
+    visitors = [Visitor(server) for _ in range(4)]
+    for visitor in visitors:
+        visitor.sign_in()
+    csrf = visitors[0].csrf()
+    for _ in range(3):
+        begun = visitors[0].post(f"/processes/{target.pid}/record", [("csrf", csrf), ("seconds", "60")])
+        path = begun.headers["location"]
+        until(t, lambda path=path: server.json("/v1" + path)["samples"] > 0, "samples")
+        with concurrent.futures.ThreadPoolExecutor(len(visitors)) as pool:
+            answers = list(pool.map(lambda visitor, path=path: visitor.post(path + "/stop", [("csrf", csrf)]).status, visitors))
+        t.eq(set(answers), {303}, "each is led to the session")
+        until(t, lambda path=path: server.json("/v1" + path)["state"] == "finished", "its end")
+        with concurrent.futures.ThreadPoolExecutor(len(visitors)) as pool:
+            answers = list(pool.map(lambda visitor, path=path: visitor.post(path + "/delete", [("csrf", csrf)]).status, visitors))
+        t.eq(sorted(set(answers) | {303, 404}), [303, 404], f"one deletes it, others find none: {answers}")
+        t.eq(visitors[0].ask(path).status, 404, "it is gone")
+
+
+def test_list_is_made_while_processes_come_and_go(t):
+    server = Server(t)
+    visitor = Visitor(server)
+    visitor.sign_in()
+    storm = t.start("sh", "-c", 'while :; do /bin/true; done')
+    for _ in range(10):
+        t.eq(visitor.ask("/?all=1").status, 200, "the list")
+    before = storm.pid
+    statuses = {visitor.ask(f"/processes/{pid}").status for pid in range(before + 1, before + 40)}
+    t.ok(statuses <= {200, 404}, f"processes that may have ended: {statuses}")
+    storm.kill()
 
 
 def test_first_page_comes_quickly(t):

@@ -155,7 +155,8 @@ static void add_counters(struct tapir_str *out, const json_t *view)
 static void add_gc(struct tapir_str *out, const json_t *view, const json_t *session)
 {
 	const json_t *pauses = json_object_get(view, "pauses"), *p;
-	uint64_t duration_ns = (uint64_t)(tapir_member__f64(session, "seconds") * 1e9);
+	double seconds = tapir_member__f64(session, "seconds");
+	uint64_t duration_ns = seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e9) : 0;
 	size_t i;
 
 	begin(out, "gc", "Garbage collection", view);
