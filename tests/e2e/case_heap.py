@@ -5,11 +5,18 @@ import json
 import os
 import re
 import signal
+import threading
+import time
 
-from dotnet_program import build_dotnet
+from case_nettrace import reader
+from dotnet_program import build_dotnet, publish_dotnet
 
 TIMEOUT = 300
-CHECK_DOTNET = {"test_a_jvm_says_the_same_to_jcmd"}
+CHECK_DOTNET = {"test_a_jvm_says_the_same_to_jcmd", "test_trace_event_reads_the_same_heap", "test_a_leak_is_named_with_its_holder_and_allocator",
+                "test_net_8_and_9_list_their_objects", "test_ten_million_objects_are_complete_and_need_no_memory",
+                "test_a_pause_that_is_over_is_incomplete", "test_two_snapshots_at_once_are_both_complete",
+                "test_a_target_killed_amid_the_snapshot_is_reported", "test_ctrl_c_lets_the_target_go_on",
+                "test_a_full_disk_is_reported", "test_another_user_s_process_is_refused"}
 
 
 def counts_of(line):
@@ -103,3 +110,142 @@ def test_a_jvm_says_the_same_to_jcmd(t):
     t.eq((seen["count"], seen["bytes"]), tuple(map(int, witness.groups())), "orders, by jcmd")
     refused = t.tapir("heap", "-p", java.pid, "-o", t.path("jvm.tapir"), expect=3)
     t.ok("a JVM reports counts by class" in refused.err, refused.err)
+
+
+def memory_of(pid, field):
+    """In MB."""
+    return int(re.search(rf"^{field}:\s+(\d+)", open(f"/proc/{pid}/status").read(), re.M).group(1)) / 1024
+
+
+def test_a_file_that_is_cut_is_incomplete(t):
+    heap, counts = start_heap(t, 2000, 20000)
+    file = t.path("heap.tapir")
+    t.tapir("heap", "-p", heap.pid, "-o", file)
+    check_counts(t, heap_of(t, file, "-n", 1000), counts)
+    t.tapir("heap", "-p", heap.pid, "-o", file, expect=1)  # it exists
+    whole = open(file, "rb").read()
+    with open(file, "wb") as cut:
+        cut.write(whole[:len(whole) * 2 // 3])
+    result = t.run(t.tapir_path, "heap", file)
+    t.ok((result.rc == 0 and result.out.startswith("incomplete (")) or (result.rc == 1 and "has no heap" in result.err),
+         f"{result.rc}: {result.out[:200]}{result.err}")
+
+
+def test_trace_event_reads_the_same_heap(t):
+    heap, counts = start_heap(t, 5000, 100000)
+    file, out = t.path("heap.tapir"), t.path("heap.nettrace")
+    t.tapir("heap", "-p", heap.pid, "-o", file)
+    t.tapir("export", "--format", "nettrace", file, "-o", out)
+    seen = json.loads(t.run(reader(t), out, "heap", timeout=120).out)["heap"]
+    ours = heap_of(t, file, "-n", 100000)
+    t.eq((seen["lost"], seen["edges"]), (0, seen["promised"]), "lost, references")
+    t.eq((seen["objects"], seen["bytes"]), (ours["objects"], ours["bytes"]), "all objects")
+    for name in ("Shop.Order", "Shop.Blob", "Shop.Node"):
+        t.eq(tuple(seen["types"][name]), counts[name], name)
+        t.eq((rows(ours)[name]["count"], rows(ours)[name]["bytes"]), counts[name], f"{name}, as tapir has it")
+    t.ok("Kept" in seen["statics"], f"static fields: {seen['statics'][:10]}")
+
+
+def test_a_leak_is_named_with_its_holder_and_allocator(t):
+    heap, _ = start_heap(t, 20000, 1000)
+    before, after = t.path("before.tapir"), t.path("after.tapir")
+    t.tapir("heap", "-p", heap.pid, "-o", before)
+    done = threading.Event()
+
+    def leak():
+        while not done.wait(0.3):
+            heap.signal(signal.SIGHUP)
+
+    leaking = threading.Thread(target=leak)
+    leaking.start()
+    try:
+        found = heap_of(t, "-p", heap.pid, "--growth", "4", timeout=120)
+    finally:
+        done.set()
+        leaking.join()
+    t.tapir("heap", "-p", heap.pid, "-o", after)
+    grown = rows(found, "by_growth")
+    t.ok(grown["Shop.Order"]["grown_count"] >= 20000, f"orders: {grown.get('Shop.Order')}")
+    t.eq(grown["Shop.Order"]["grown_bytes"], 48 * grown["Shop.Order"]["grown_count"], "their bytes")
+    t.ok(path_of(found, "Shop.Order").endswith("<- Shop.Cache <- static Kept"), "what holds them")
+    by = next(row for row in found["allocations"] if row["type"] == "Shop.Order")
+    t.ok(any("PlaceOrders" in json.dumps(frame) for frame in by["stack"]), f"who allocates them: {by}")
+    t.ok("System.Byte[]" in found["headline"] and "allocated by Shop.Program.PlaceOrders" in found["headline"], found["headline"])
+    diff = rows(heap_of(t, "diff", before, after), "by_growth")
+    t.ok(diff["Shop.Order"]["grown_count"] % 20000 == 0 and diff["Shop.Order"]["grown_count"] >= grown["Shop.Order"]["grown_count"],
+         f"from the first to the last snapshot: {diff['Shop.Order']}")
+
+
+def test_net_8_and_9_list_their_objects(t):
+    for runtime in ("8.0.33", "9.0.22"):
+        heap, counts = start_heap(t, 2000, 50000, program=publish_dotnet(t, "Heap", runtime))
+        for _ in range(2):
+            found = heap_of(t, "-p", heap.pid, "-n", 1000, timeout=120)
+            check_counts(t, found, counts)
+            t.ok(path_of(found, "Shop.Node").startswith("static ") or "handle" in path_of(found, "Shop.Node"), runtime)
+        heap.kill()
+
+
+def test_ten_million_objects_are_complete_and_need_no_memory(t):
+    heap, counts = start_heap(t, 1000, 10000000)
+    before = memory_of(heap.pid, "VmHWM")
+    found = heap_of(t, "-p", heap.pid, "-n", 1000, "--max-pause", "60", timeout=300)
+    check_counts(t, found, counts)
+    t.ok(memory_of(heap.pid, "VmHWM") - before <= 32, f"MB more than {before}: {memory_of(heap.pid, 'VmHWM') - before}")
+
+
+def test_a_pause_that_is_over_is_incomplete(t):
+    heap, _ = start_heap(t, 1000, 3000000)
+    result = t.tapir("heap", "-p", heap.pid, "--max-pause", "1ms", timeout=120)
+    t.ok(result.out.startswith("incomplete ("), result.out[:300])
+    t.ok("events with objects or references were lost" in result.out.splitlines()[0], result.out[:300])
+    t.ok("HELD BY" not in result.out, "no path is made up")
+
+
+def test_two_snapshots_at_once_are_both_complete(t):
+    heap, counts = start_heap(t, 2000, 300000)
+    both = [t.start_tapir("heap", "-p", heap.pid, "--json", "-n", 1000) for _ in range(2)]
+    for one in both:
+        result = one.wait(120)
+        t.eq(result.rc, 0, result.err)
+        check_counts(t, json.loads(result.out), counts)
+
+
+def test_a_target_killed_amid_the_snapshot_is_reported(t):
+    heap, _ = start_heap(t, 1000, 5000000)
+    tapir = t.start_tapir("heap", "-p", heap.pid)
+    time.sleep(1.0)
+    heap.kill()
+    result = tapir.wait(120)
+    t.ok(result.rc == 1 or result.out.startswith("incomplete (") or "objects of" in result.out, f"{result.rc} {result.out}{result.err}")
+    t.ok(result.rc == 0 or result.err.strip(), "a reason")
+
+
+def test_ctrl_c_lets_the_target_go_on(t):
+    heap, counts = start_heap(t, 1000, 5000000)
+    tapir = t.start_tapir("heap", "-p", heap.pid)
+    time.sleep(1.0)
+    tapir.signal(signal.SIGINT)
+    tapir.wait(120)
+    t.ok(grow(heap)["Shop.Order"][0] == 2000, "the program goes on")
+
+
+def test_a_full_disk_is_reported(t):
+    heap, _ = start_heap(t, 20000, 100000)
+    place = t.path("small")
+    os.mkdir(place)
+    script = f"mount -t tmpfs -o size=64k none {place} && exec {t.tapir_path} heap -p {heap.pid} -o {place}/x.tapir"
+    result = t.run(t.need("unshare"), "-m", "sh", "-c", script, timeout=120)
+    t.ok(result.rc != 0 or result.out.startswith("incomplete ("), f"{result.rc}: {result.out[:300]}{result.err}")
+    t.ok("No space left" in result.err, result.err)
+    t.ok(grow(heap)["Shop.Order"][0] == 40000, "the program goes on")
+
+
+def test_another_user_s_process_is_refused(t):
+    heap, _ = start_heap(t, 1000, 1000)
+    nobody = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+    t.need("setpriv")
+    os.chmod(t.tmp, 0o755)
+    result = t.run(*nobody, t.tapir_path, "heap", "-p", heap.pid)
+    t.eq(result.rc, 3, f"exit code: {result.out}{result.err}")
+    t.ok(str(heap.pid) in result.err, result.err)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/diag.h"
+#include "base/log.h"
 #include "base/sudo_user.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
@@ -17,7 +19,7 @@ struct args {
 	struct tapir_pids pids;
 	const char *output;
 	const char *type;
-	uint64_t max_pause_ns;
+	uint64_t max_pause_ns, growth_ns;
 	uint64_t top;
 	bool force;
 	bool json;
@@ -33,6 +35,10 @@ static const struct tapir_option options[] = {
 		       "wait at most this long, altogether, while the process is suspended; what "
 		       "has no room then is lost and counted (default: 10)",
 		       struct args, max_pause_ns, 1000000, 3600000000000ull),
+	TAPIR_DURATION("growth", 'g', "TIME",
+		       "take a second snapshot after this time, and show what grew, what holds it, "
+		       "and who allocated it meanwhile",
+		       struct args, growth_ns, 1000000, 86400000000000ull),
 	TAPIR_STRING("type", 't', "GLOB", "only types of such a name", struct args, type),
 	TAPIR_U64("top", 'n', "N", "show N types (default: 20)", struct args, top, 1, UINT32_MAX),
 	TAPIR_FLAG("json", 0, "one JSON document", struct args, json),
@@ -54,11 +60,13 @@ static int print(struct tapir_view_result *result, bool json)
 
 /* before: NULL: there is one snapshot. */
 static int show(const struct tapir_heap_snapshot *before, const struct tapir_heap_snapshot *s,
-		const struct args *args, bool is_live)
+		const struct tapir_heap_allocations *allocations, const struct args *args,
+		bool is_live)
 {
 	const struct tapir_heap_tables_opts opts = {
 		.top = args->top,
 		.glob = args->type,
+		.allocations = allocations,
 		.induced = is_live ? tapir_heap__induced(s) : NULL,
 	};
 	struct tapir_view_result result = {.view = before ? "heap-growth" : "heap",
@@ -85,7 +93,35 @@ static int show_process(const struct args *args)
 	file.has_owner = tapir_sudo_user__get(&file.uid, &file.gid);
 	err = tapir_heap__take(&request, &s);
 	if (!err)
-		err = show(NULL, &s, args, true);
+		err = show(NULL, &s, NULL, args, true);
+	tapir_heap_snapshot__fini(&s);
+	return err;
+}
+
+/* Where the runtime reports no allocations, what grew is shown without them. */
+static int show_growth(const struct args *args)
+{
+	const struct tapir_heap_request request = {.tgid = args->pids.data[0],
+						   .max_pause_ns = args->max_pause_ns};
+	struct tapir_heap_allocations allocations = TAPIR_HEAP_NO_ALLOCATIONS;
+	struct tapir_heap_snapshot before = {}, s = {};
+	int err = tapir_heap__take(&request, &before), mark, recorded;
+
+	if (!err) {
+		mark = tapir_diag__cnt();
+		recorded =
+			tapir_heap_allocations__record(&allocations, request.tgid, args->growth_ns);
+		if (recorded)
+			tapir_warn("allocations were not recorded: %s",
+				   tapir_diag__cnt() > mark ? tapir_diag__line(mark)
+							    : tapir_errno__text(recorded));
+		tapir_diag__rewind(mark);
+		err = tapir_heap__take(&request, &s);
+		if (!err)
+			err = show(&before, &s, recorded ? NULL : &allocations, args, true);
+	}
+	tapir_heap_allocations__fini(&allocations);
+	tapir_heap_snapshot__fini(&before);
 	tapir_heap_snapshot__fini(&s);
 	return err;
 }
@@ -98,7 +134,7 @@ static int show_files(const struct args *args, const char *before_path, const ch
 	if (!err)
 		err = tapir_heap__open(path, &s);
 	if (!err)
-		err = show(before_path ? &before : NULL, &s, args, false);
+		err = show(before_path ? &before : NULL, &s, NULL, args, false);
 	tapir_heap_snapshot__fini(&before);
 	tapir_heap_snapshot__fini(&s);
 	return err;
@@ -116,8 +152,10 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "-p and FILE exclude each other");
 	if (args->output && (!args->pids.cnt || tapir_writer__is_stdout(args->output)))
 		return tapir_cli__usage(cli, "-o FILE requires -p and the name of a file");
+	if (args->growth_ns && (!args->pids.cnt || args->output))
+		return tapir_cli__usage(cli, "--growth requires -p and excludes -o");
 	if (args->pids.cnt)
-		return show_process(args);
+		return args->growth_ns ? show_growth(args) : show_process(args);
 	if (cnt == 1)
 		return show_files(args, NULL, words[0]);
 	if (cnt == 3 && !strcmp(words[0], "diff"))
@@ -129,7 +167,7 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_heap = {
 	.name = "heap",
 	.summary = "show the objects of a process by type, and what holds them",
-	.synopsis = "-p PID [-o FILE] | FILE | diff FILE FILE",
+	.synopsis = "-p PID [-o FILE | --growth TIME] | FILE | diff FILE FILE",
 	.text = "Lists the objects of a .NET process (8, 9, 10) by type: count, bytes, the bytes "
 		"they retain (what would be freed with them, by dominators), and for the types that "
 		"retain most a shortest path to a root, with the name of the static field where "
@@ -138,8 +176,11 @@ const struct tapir_command tapir_cmd_heap = {
 		"while it lists its objects. Nothing is lost: the thread that lists them waits for "
 		"tapir where 4 MB are not enough, altogether no longer than --max-pause; if objects "
 		"are missing, 'incomplete' is the first word.\n\n"
-		"FILE is a recording: 'tapir export --format nettrace' makes of it what PerfView "
-		"and TraceEvent open as a heap. 'diff' shows which types grew between two of them, "
+		"With --growth, two snapshots with a recording of the allocations in between name the "
+		"growing types, what holds them, and the functions that allocate them (.NET; of a JVM, "
+		"the growing types).\n\n"
+		"FILE is a recording: 'tapir export --format nettrace' makes of it a file whose "
+		"objects and references TraceEvent reads. 'diff' shows which types grew between two of them, "
 		"and what holds these.\n\n"
 		"Requires the privileges of 'tapir record -p' (root).",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
@@ -150,8 +191,9 @@ const struct tapir_command tapir_cmd_heap = {
 	.examples =
 		(const struct tapir_example[]){
 			{"heap -p 4711", "what its memory is used for"},
+			{"heap -p 4711 --growth 30", "what leaks, what holds it, who allocates it"},
 			{"heap -p 4711 -o before.tapir", "the same, kept for later"},
-			{"heap diff before.tapir after.tapir", "what leaks, and what holds it"},
+			{"heap diff before.tapir after.tapir", "what grew in between"},
 			{"heap -p 4711 --type 'MyApp.*' --json | jq '.by_type[0]'",
 			 "one's own types"},
 			{}},

@@ -255,8 +255,7 @@ static const char *after_rank(const char *at)
 	return *end == ']' ? end + 1 : at;
 }
 
-/* Dictionary`2[System.String,System.Object] as Dictionary<System.String, System.Object>. */
-static void add_type_name(struct tapir_str *out, const char *text)
+void tapir_heap_type__add_name(struct tapir_str *out, const char *text)
 {
 	unsigned open = 0;
 
@@ -291,7 +290,7 @@ static void name_type(struct tapir_heap_graph *g, uint64_t id, const char *text)
 
 	if (type == TAPIR_HEAP_NO_OBJECT || g->types.data[type].name)
 		return;
-	add_type_name(&name, text);
+	tapir_heap_type__add_name(&name, text);
 	g->names.max_bytes = NAMES_BYTES;
 	if (!name.failed && name.len)
 		g->types.data[type].name =

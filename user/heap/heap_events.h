@@ -16,6 +16,7 @@
 #ifndef TAPIR_USER_HEAP_EVENTS_H
 #define TAPIR_USER_HEAP_EVENTS_H
 
+#include "base/str.h"
 #include "heap/heap_graph.h"
 
 #define TAPIR_HEAP_PROVIDER "Microsoft-Windows-DotNETRuntime"
@@ -50,6 +51,9 @@ void tapir_heap_events__add(struct tapir_heap_events *e, uint16_t id, uint64_t t
 
 /* Whether every object, reference and root of the collection is there. */
 bool tapir_heap_events__are_complete(const struct tapir_heap_events *e);
+
+/* Dictionary`2[System.String,System.Object] as Dictionary<System.String, System.Object>. */
+void tapir_heap_type__add_name(struct tapir_str *out, const char *text);
 
 void tapir_heap_events__fini(struct tapir_heap_events *e);
 

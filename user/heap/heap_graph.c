@@ -216,8 +216,9 @@ static void sort_one(struct sorted *s, const struct tapir_heap_graph *g, const u
 	s->bytes[s->cnt] = g->bytes.data[old];
 	s->type[s->cnt] = g->type.data[old];
 	s->first_edge[s->cnt++] = s->edge_cnt;
-	memcpy(s->edge_va + s->edge_cnt, g->edge_va.data + old_first[old],
-	       edges * sizeof(*s->edge_va));
+	if (edges)
+		memcpy(s->edge_va + s->edge_cnt, g->edge_va.data + old_first[old],
+		       edges * sizeof(*s->edge_va));
 	s->edge_cnt += edges;
 }
 

@@ -3,7 +3,10 @@
 #include "heap/heap_record.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,8 +16,10 @@
 #include "heap/heap_events.h"
 
 /* GC, Type, GCHeapDump, GCHeapCollect, GCHeapAndTypeNames: as Microsoft's dotnet-gcdump asks. */
-#define SPEC	 TAPIR_HEAP_PROVIDER ":0x1980001:Informational"
-#define START_NS (30 * TAPIR_NS_PER_SEC) /* for the collection to begin and to mark */
+#define SPEC	     TAPIR_HEAP_PROVIDER ":0x1980001:Informational"
+#define START_NS     (30 * TAPIR_NS_PER_SEC) /* for the collection to begin and to mark */
+
+#define LOCK_REST_US 50000
 
 struct watch {
 	int end_fd;
@@ -76,7 +81,40 @@ static int run(struct tapir_recording_plan *plan, uint64_t max_pause_ns,
 	return err;
 }
 
-int tapir_heap__record(uint32_t tgid, uint64_t max_pause_ns, const struct tapir_writer_opts *file)
+/*
+ * The runtime names a type once while any session asks for names: two snapshots at a time would
+ * each lack what the other has. The lock is on a file of the process in /proc, as peer_lock.h has
+ * it, and on another file than that, which the recording may take.
+ */
+static int lock(uint32_t tgid, uint64_t timeout_ns, int *out)
+{
+	uint64_t end_ns = tapir_clock__now_ns() + timeout_ns;
+	char path[40];
+	tapir_autofd int fd = -1;
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/auxv", tgid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		err = -errno;
+	while (!err && flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			err = -errno;
+		else if (tapir_clock__now_ns() >= end_ns)
+			err = -EBUSY;
+		else
+			usleep(LOCK_REST_US);
+	}
+	if (err)
+		return tapir_diag__fail(err, "cannot list the heap of process %u: %s", tgid,
+					err == -EBUSY ? "another tapir is listing it"
+						      : tapir_errno__text(err));
+	*out = fd;
+	fd = -1;
+	return 0;
+}
+
+static int record(uint32_t tgid, uint64_t max_pause_ns, const struct tapir_writer_opts *file)
 {
 	struct tapir_request request = {
 		.sz = sizeof(request),
@@ -97,4 +135,12 @@ int tapir_heap__record(uint32_t tgid, uint64_t max_pause_ns, const struct tapir_
 	tapir_vec__fini(&request.rules.pids);
 	tapir_vec__fini(&request.specs);
 	return err;
+}
+
+int tapir_heap__record(uint32_t tgid, uint64_t max_pause_ns, const struct tapir_writer_opts *file)
+{
+	tapir_autofd int lock_fd = -1;
+	int err = lock(tgid, START_NS + max_pause_ns, &lock_fd);
+
+	return err ? err : record(tgid, max_pause_ns, file);
 }

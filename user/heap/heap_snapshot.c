@@ -124,12 +124,23 @@ static void better_path(struct tapir_heap_snapshot *s, struct tapir_heap_row *ro
 		row->path = step;
 }
 
+/* The runtime names a type once while any session asks for names. */
+static void note_unnamed(struct tapir_heap_snapshot *s, uint64_t cnt)
+{
+	if (cnt && !s->incomplete[0])
+		snprintf(s->incomplete, sizeof(s->incomplete),
+			 "%" PRIu64 " objects have a type without a name, because another tool "
+			 "lists types of the process: try again when it has ended",
+			 cnt);
+}
+
 static int make_rows(struct tapir_heap_snapshot *s, const struct tapir_heap_retained *retained)
 {
 	const struct tapir_heap_graph *g = &s->graph;
 	uint64_t *cnt = calloc(g->types.cnt + 1, sizeof(*cnt));
 	uint64_t *bytes = calloc(g->types.cnt + 1, sizeof(*bytes));
 	struct tapir_map by_name = {};
+	uint64_t unnamed_cnt = 0;
 	int err = cnt && bytes ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !err && i < g->va.cnt; i++) {
@@ -142,6 +153,7 @@ static int make_rows(struct tapir_heap_snapshot *s, const struct tapir_heap_reta
 
 		if (!cnt[t])
 			continue;
+		unnamed_cnt += name ? 0 : cnt[t];
 		row = row_of(s, &by_name, name ? name : UNNAMED);
 		if (!row) {
 			err = -ENOMEM;
@@ -159,6 +171,7 @@ static int make_rows(struct tapir_heap_snapshot *s, const struct tapir_heap_reta
 	free(cnt);
 	free(bytes);
 	tapir_map__fini(&by_name);
+	note_unnamed(s, unnamed_cnt);
 	tapir_heap_snapshot__sort(s);
 	return err;
 }

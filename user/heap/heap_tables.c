@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/own_code.h"
+
 #define PATHS_MAX 10u /* of the largest types */
 #define MB	  1e6
 
@@ -50,13 +52,13 @@ static void add_notes(struct tapir_view_result *out, const struct tapir_heap_sna
 					"the collection that listed the objects took %.0f ms, with "
 					"all threads suspended",
 					(double)s->gc_ns / 1e6);
-	if (s->has_references && s->bytes > s->reachable_bytes)
+	if (s->has_references && s->bytes - s->reachable_bytes > s->bytes / 100)
 		tapir_view_result__note(out,
 					"%.1f MB in %" PRIu64 " objects are held by nothing that "
 					"the runtime reports (frozen objects, or by its own data)",
 					(double)(s->bytes - s->reachable_bytes) / MB,
 					s->cnt - s->reachable_cnt);
-	if (s->incomplete[0])
+	if (s->incomplete[0] && !s->has_references)
 		tapir_view_result__note(out, "counts and bytes are of what arrived; retained bytes "
 					     "and paths require all of it");
 }
@@ -257,6 +259,47 @@ static void add_growth(struct tapir_view_result *out, const struct tapir_heap_sn
 			add_path(out, paths, after, grown->data[i].row);
 }
 
+/* The function of the program that allocates most of a row; NULL: not known. */
+static const char *allocator_of(const struct tapir_heap_allocations *a,
+				const struct tapir_tally_row *row)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(a->tl);
+	uint32_t origin = row->way_cnt ? tapir_own_code__origin(tree, row->ways[0].node) : 0;
+
+	return origin ? tree->names.data[tree->nodes.data[origin].name] : NULL;
+}
+
+/* By whom the types that grew most were allocated meanwhile, the heaviest stack of each. */
+static void add_allocations(struct tapir_view_result *out,
+			    const struct tapir_heap_tables_opts *opts,
+			    const struct grown_list *grown)
+{
+	static const struct tapir_column columns[] = {
+		{"allocated_bytes", "ALLOCATED", TAPIR_CELL_BYTES},
+		{"share", "FROM HERE", TAPIR_CELL_PERCENT},
+		{"type", "TYPE", TAPIR_CELL_TEXT},
+		{"stack", "ALLOCATED BY", TAPIR_CELL_ORIGIN},
+		{}};
+	size_t table = tapir_view_result__table(out, "allocations", NULL, columns);
+
+	out->tree = tapir_timeline__stacks(opts->allocations->tl);
+	for (size_t i = 0; i < grown->cnt && i < PATHS_MAX && i < opts->top; i++) {
+		const char *type = grown->data[i].row->name, *by;
+		const struct tapir_tally_row *row =
+			tapir_heap_allocations__of(opts->allocations, type);
+
+		if (!row || !row->way_cnt)
+			continue;
+		tapir_view_result__u64(out, table, row->weight);
+		tapir_view_result__share(out, table, row->ways[0].weight, row->weight);
+		tapir_view_result__text(out, table, type);
+		tapir_view_result__stack(out, table, row->ways[0].node);
+		by = i ? NULL : allocator_of(opts->allocations, row);
+		if (by)
+			tapir_str__addf(&out->headline, ", allocated by %.200s", by);
+	}
+}
+
 int tapir_heap_tables__growth(const struct tapir_heap_snapshot *before,
 			      const struct tapir_heap_snapshot *after,
 			      const struct tapir_heap_tables_opts *opts,
@@ -279,6 +322,8 @@ int tapir_heap_tables__growth(const struct tapir_heap_snapshot *before,
 	add_facts(out, after);
 	if (!err)
 		add_growth(out, after, opts, &grown);
+	if (!err && opts->allocations)
+		add_allocations(out, opts, &grown);
 	add_notes(out, after, opts);
 	tapir_vec__fini(&grown);
 	return err || out->failed || out->headline.failed ? -ENOMEM : 0;

@@ -4,11 +4,13 @@
 #define TAPIR_USER_HEAP_TABLES_H
 
 #include "analyze/view_result.h"
+#include "heap/heap_allocations.h"
 #include "heap/heap_snapshot.h"
 
 struct tapir_heap_tables_opts {
-	uint64_t top;	     /* rows */
-	const char *glob;    /* only types of such a name; NULL: all */
+	uint64_t top;					  /* rows */
+	const char *glob;				  /* only types of such a name; NULL: all */
+	const struct tapir_heap_allocations *allocations; /* between two snapshots; NULL: none */
 	const char *induced; /* what taking the snapshot did to the process; NULL: it is a file's */
 };
 

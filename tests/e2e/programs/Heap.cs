@@ -83,8 +83,11 @@ namespace Shop
             using var more = PosixSignalRegistration.Create(PosixSignal.SIGHUP, context =>
             {
                 context.Cancel = true;
-                PlaceOrders(orders);
-                Answer();
+                lock (Counts)
+                {
+                    PlaceOrders(orders);
+                    Answer();
+                }
             });
             Console.WriteLine("pid " + Environment.ProcessId);
             Answer();

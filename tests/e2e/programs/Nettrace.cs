@@ -74,6 +74,40 @@ static class Program
         return new { lost = source.EventsLost, counts = tally.Counts, first = tally.First, threads = threads.Count, back };
     }
 
+    // The objects of a heap by type, as TraceEvent's own classes for these events have them.
+    static object Heap(string path)
+    {
+        var names = new Dictionary<ulong, string>();
+        var objects = new Dictionary<ulong, (long Count, long Bytes)>();
+        var statics = new List<string>();
+        long promised = 0, edges = 0, roots = 0;
+        using var source = new EventPipeEventSource(path);
+        source.Clr.TypeBulkType += e => {
+            for (int i = 0; i < e.Count; i++)
+                names[e.Values(i).TypeID] = e.Values(i).TypeName;
+        };
+        source.Clr.GCBulkNode += e => {
+            for (int i = 0; i < e.Count; i++)
+            {
+                var node = e.Values(i);
+                var old = objects.GetValueOrDefault(node.TypeID);
+                objects[node.TypeID] = (old.Count + 1, old.Bytes + (long)node.Size);
+                promised += (long)node.EdgeCount;
+            }
+        };
+        source.Clr.GCBulkEdge += e => edges += e.Count;
+        source.Clr.GCBulkRootEdge += e => roots += e.Count;
+        source.Clr.GCBulkRootStaticVar += e => {
+            for (int i = 0; i < e.Count; i++)
+                statics.Add(e.Values(i).FieldName);
+        };
+        source.Process();
+        var types = objects.Where(o => names.ContainsKey(o.Key)).GroupBy(o => names[o.Key]).ToDictionary(
+            g => g.Key, g => new[] { g.Sum(o => o.Value.Count), g.Sum(o => o.Value.Bytes) });
+        return new { lost = source.EventsLost, types, promised, edges, roots, statics,
+                     objects = objects.Sum(o => o.Value.Count), bytes = objects.Sum(o => o.Value.Bytes) };
+    }
+
     static object Log(string path)
     {
         string etlx = path + ".etlx";
@@ -139,7 +173,7 @@ static class Program
         foreach (string arg in args.Skip(1))
         {
             string mode = arg.Split('=')[0]; // elf=FOLDER
-            result[mode] = mode == "stream" ? Stream(args[0]) : mode == "elf" ? Elf(args[0], arg.Substring(4)) : Log(args[0]);
+            result[mode] = mode == "stream" ? Stream(args[0]) : mode == "heap" ? Heap(args[0]) : mode == "elf" ? Elf(args[0], arg.Substring(4)) : Log(args[0]);
         }
         Console.OutputEncoding = System.Text.Encoding.UTF8;
         Console.WriteLine(JsonSerializer.Serialize(result, options));
