@@ -14,13 +14,34 @@ static void begin(struct tapir_str *out, const char *id, const char *title, cons
 			tapir_member__text(view, "headline"));
 }
 
-static void end(struct tapir_str *out, const json_t *view)
+static bool has_note(const json_t *view, const char *text)
 {
 	const json_t *note;
 	size_t i;
 
 	json_array_foreach(json_object_get(view, "notes"), i, note)
-		tapir_html__add(out, "<p class=\"soft\">%s</p>\n", json_string_value(note));
+	{
+		const char *other = json_string_value(note);
+
+		if (other && !strcmp(other, text))
+			return true;
+	}
+	return false;
+}
+
+/* Notes of the CPU view are those of the whole recording as a rule: others leave them to it. */
+static void end(struct tapir_str *out, const json_t *view, const json_t *cpu)
+{
+	const json_t *note;
+	size_t i;
+
+	json_array_foreach(json_object_get(view, "notes"), i, note)
+	{
+		const char *text = json_string_value(note);
+
+		if (text && (view == cpu || !has_note(cpu, text)))
+			tapir_html__add(out, "<p class=\"soft\">%s</p>\n", text);
+	}
 	tapir_str__adds(out, "</section>\n");
 }
 
@@ -132,7 +153,7 @@ static void add_counter_table(struct tapir_str *out, const json_t *counters, boo
 	end_table(out);
 }
 
-static void add_counters(struct tapir_str *out, const json_t *view)
+static void add_counters(struct tapir_str *out, const json_t *view, const json_t *cpu)
 {
 	const json_t *counters = json_object_get(view, "counters"), *c;
 	size_t i, key_cnt = 0;
@@ -149,10 +170,11 @@ static void add_counters(struct tapir_str *out, const json_t *view)
 		add_counter_table(out, counters, false);
 		tapir_str__adds(out, "</details>\n");
 	}
-	end(out, view);
+	end(out, view, cpu);
 }
 
-static void add_gc(struct tapir_str *out, const json_t *view, const json_t *session)
+static void add_gc(struct tapir_str *out, const json_t *view, const json_t *session,
+		   const json_t *cpu)
 {
 	const json_t *pauses = json_object_get(view, "pauses"), *p;
 	double seconds = tapir_member__f64(session, "seconds");
@@ -181,10 +203,10 @@ static void add_gc(struct tapir_str *out, const json_t *view, const json_t *sess
 	}
 	if (json_array_size(pauses))
 		end_table(out);
-	end(out, view);
+	end(out, view, cpu);
 }
 
-static void add_jit(struct tapir_str *out, const json_t *view)
+static void add_jit(struct tapir_str *out, const json_t *view, const json_t *cpu)
 {
 	const json_t *groups = json_object_get(view, "groups"), *g;
 	size_t i;
@@ -204,7 +226,7 @@ static void add_jit(struct tapir_str *out, const json_t *view)
 		}
 		end_table(out);
 	}
-	end(out, view);
+	end(out, view, cpu);
 }
 
 static void add_exception(struct tapir_str *out, const json_t *e)
@@ -224,14 +246,14 @@ static void add_exception(struct tapir_str *out, const json_t *e)
 	tapir_str__adds(out, "</details>\n");
 }
 
-static void add_exceptions(struct tapir_str *out, const json_t *view)
+static void add_exceptions(struct tapir_str *out, const json_t *view, const json_t *cpu)
 {
 	const json_t *e;
 	size_t i;
 
 	begin(out, "exceptions", "Exceptions", view);
 	json_array_foreach(json_object_get(view, "exceptions"), i, e) add_exception(out, e);
-	end(out, view);
+	end(out, view, cpu);
 }
 
 static void add_waiter(struct tapir_str *out, const json_t *w)
@@ -244,7 +266,7 @@ static void add_waiter(struct tapir_str *out, const json_t *w)
 	add_stack(out, json_object_get(w, "stack"));
 }
 
-static void add_contention(struct tapir_str *out, const json_t *view)
+static void add_contention(struct tapir_str *out, const json_t *view, const json_t *cpu)
 {
 	const json_t *lock, *w;
 	size_t i, k;
@@ -259,10 +281,10 @@ static void add_contention(struct tapir_str *out, const json_t *view)
 		json_array_foreach(json_object_get(lock, "waiters"), k, w) add_waiter(out, w);
 		tapir_str__adds(out, "</details>\n");
 	}
-	end(out, view);
+	end(out, view, cpu);
 }
 
-static void add_threadpool(struct tapir_str *out, const json_t *view)
+static void add_threadpool(struct tapir_str *out, const json_t *view, const json_t *cpu)
 {
 	begin(out, "threadpool", "Thread pool", view);
 	if (tapir_member__u64(view, "queued") || tapir_member__u64(view, "most_workers")) {
@@ -278,7 +300,7 @@ static void add_threadpool(struct tapir_str *out, const json_t *view)
 		tapir_str__adds(out, "</tr>\n");
 		end_table(out);
 	}
-	end(out, view);
+	end(out, view, cpu);
 }
 
 static void add_cpu(struct tapir_str *out, const json_t *view)
@@ -299,7 +321,7 @@ static void add_cpu(struct tapir_str *out, const json_t *view)
 		tapir_str__adds(out, "</tr>\n");
 	}
 	end_table(out);
-	end(out, view);
+	end(out, view, view);
 }
 
 void tapir_page__add_results(struct tapir_str *out, const struct tapir_page_results *r)
@@ -307,17 +329,17 @@ void tapir_page__add_results(struct tapir_str *out, const struct tapir_page_resu
 	if (r->findings)
 		add_findings(out, r->findings);
 	if (r->counters && json_array_size(json_object_get(r->counters, "counters")))
-		add_counters(out, r->counters);
+		add_counters(out, r->counters, r->cpu);
 	if (r->gc)
-		add_gc(out, r->gc, r->session);
+		add_gc(out, r->gc, r->session, r->cpu);
 	if (r->jit)
-		add_jit(out, r->jit);
+		add_jit(out, r->jit, r->cpu);
 	if (r->contention)
-		add_contention(out, r->contention);
+		add_contention(out, r->contention, r->cpu);
 	if (r->exceptions)
-		add_exceptions(out, r->exceptions);
+		add_exceptions(out, r->exceptions, r->cpu);
 	if (r->threadpool)
-		add_threadpool(out, r->threadpool);
+		add_threadpool(out, r->threadpool, r->cpu);
 	if (r->cpu)
 		add_cpu(out, r->cpu);
 }

@@ -80,6 +80,9 @@ const struct tapir_param tapir_params_processes[] = {
 
 const struct tapir_param tapir_params_stacks[] = {
 	{"pid", TAPIR_PARAM_PIDS, AT(pids), "this process; repeatable, or PID,PID", 0, 0, NULL},
+	{"started", TAPIR_PARAM_U64, AT(started),
+	 "with one pid: 409 unless the process began at this time, as /v1/processes states it", 1,
+	 INT64_MAX, NULL},
 	{"threads", TAPIR_PARAM_TEXT, AT(threads), "only threads with such a name (glob)", 0, 0,
 	 NULL},
 	{}};

@@ -139,16 +139,23 @@ static void fini_results(struct results *r)
 
 /* ---- one process ---------------------------------------------------------------------------- */
 
-/* Another process may have its number by now. */
-static bool is_same(struct tapir_page_job *job, const json_t *process)
+/* Of the address; "": it has none. */
+static const char *started_of(const struct tapir_page_job *job)
 {
 	const char *text = tapir_mhd.lookup_connection_value(job->connection, MHD_GET_ARGUMENT_KIND,
 							     "started");
+
+	return text ? text : "";
+}
+
+/* Another process may have its number by now. */
+static bool is_same(const struct tapir_page_job *job, const json_t *process)
+{
+	const char *text = started_of(job);
 	uint64_t started;
 
-	return !text || !*text ||
-	       (tapir_str__to_u64(text, 0, INT64_MAX, &started) &&
-		started == tapir_member__u64(process, "started"));
+	return !*text || (tapir_str__to_u64(text, 0, INT64_MAX, &started) &&
+			  started == tapir_member__u64(process, "started"));
 }
 
 /* Sessions of this process, and not of one that had its number before. */
@@ -208,9 +215,12 @@ static void show_process(struct tapir_page_job *job)
 static void show_stacks(struct tapir_page_job *job)
 {
 	struct tapir_wire_request rq = {.route = TAPIR_ROUTE_STACKS, .pair_cnt = 1};
+	const char *started = started_of(job);
 	struct tapir_page_doc stacks;
 
 	rq.pairs[0] = (struct tapir_wire_pair){"pid", job->visit->match.arg};
+	if (*started)
+		rq.pairs[rq.pair_cnt++] = (struct tapir_wire_pair){"started", started};
 	tapir_page_doc__ask(job, &stacks, &rq);
 	if (tapir_page_doc__take(job, &stacks))
 		tapir_page__stacks(&job->out, job->who.json, job->visit->match.arg, stacks.json);

@@ -379,7 +379,8 @@ int tapir_task__stacks(void *ctx, int client_fd)
 	int err = tapir_task__check_processes(task->ask);
 
 	if (err)
-		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
+		return tapir_answer__diag(client_fd,
+					  err == -EEXIST ? 409 : tapir_answer__status(err), 0);
 	tapir_vec_for_each (pid, &task->ask->pids)
 		tapir_str__addf(&pids, "%s%u", pids.len ? "," : "", *pid);
 	argv[3] = pids.data;
