@@ -10,7 +10,8 @@ import urllib.request
 
 from dotnet_program import build_dotnet
 
-CHECK_DOTNET = {"test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids"}
+CHECK_DOTNET = {"test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids",
+                "test_slow_request_is_followed_into_the_other_process"}
 TIMEOUT = 180
 SOURCE = "Microsoft-Diagnostics-DiagnosticSource"
 PARENT = "cd" * 8
@@ -103,3 +104,23 @@ def test_requests_have_the_clients_trace_ids(t):
     t.eq(len(locked), 1, f"slow requests for /inventory/30 in {[row['label'] for row in slow['slowest']]}")
     waited = sum(part["ns"] for part in locked[0]["parts"] if part["reason"] == "monitor")
     t.ok(30e6 <= waited <= locked[0]["ns"], f"{waited} ns of {locked[0]['ns']} in a monitor that was held for 40 ms")
+
+
+def test_slow_request_is_followed_into_the_other_process(t):
+    inventory, front = services(t)
+    front.get("/order/10")
+    tapir, file = record(t, inventory, front)
+    front.get("/order/10")
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    took_ns = front.get("/order/400", trace)[1] * 1e6
+    stop(t, tapir)
+    slowest = json.loads(t.tapir("report", file, "--view", "requests", "--json").out)["slowest"][0]
+    t.eq((slowest["trace_id"], slowest["pid"], slowest["label"]), (trace, front.pid, "GET /order/400"), "slowest")
+    parts = slowest["parts"]
+    adds_up = sum(part["ns"] for part in parts if part["kind"] != "span")
+    t.ok(abs(adds_up - took_ns) <= 0.05 * took_ns, f"parts are {adds_up} ns, the client waited {took_ns} ns: {parts}")
+    spans = [(part["pid"], part["part"].strip().split("/")[-2:]) for part in parts if part["kind"] == "span"]
+    t.eq(spans, [(front.pid, ["order", "400"]), (front.pid, ["inventory", "400"]), (inventory.pid, ["inventory", "400"])], "spans")
+    # "monitor", or while unwind tables are being loaded the kernel's "futex".
+    locked = sum(part["ns"] for part in parts if part["pid"] == inventory.pid and part["part"].strip().startswith("waits: "))
+    t.ok(380e6 <= locked <= took_ns, f"{locked} ns of a lock that was held for 400 ms: {parts}")

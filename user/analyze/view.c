@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct tapir_view *const tapir_views[] = {&tapir_view_cpu,	&tapir_view_gc,
-						&tapir_view_jit,	&tapir_view_exceptions,
-						&tapir_view_contention, &tapir_view_offcpu,
-						&tapir_view_stacks,	&tapir_view_stacks_end,
-						&tapir_view_threadpool, &tapir_view_allocations,
-						&tapir_view_memory,	&tapir_view_counters,
-						&tapir_view_slow,	NULL};
+const struct tapir_view *const tapir_views[] = {
+	&tapir_view_cpu,	 &tapir_view_gc,	 &tapir_view_jit,
+	&tapir_view_exceptions,	 &tapir_view_contention, &tapir_view_offcpu,
+	&tapir_view_stacks,	 &tapir_view_stacks_end, &tapir_view_threadpool,
+	&tapir_view_allocations, &tapir_view_memory,	 &tapir_view_counters,
+	&tapir_view_requests,	 &tapir_view_slow,	 NULL};
 
 const struct tapir_view *tapir_view__find(const char *text, const char **arg)
 {

@@ -40,6 +40,7 @@ extern const struct tapir_view tapir_view_threadpool;
 extern const struct tapir_view tapir_view_allocations;
 extern const struct tapir_view tapir_view_memory;
 extern const struct tapir_view tapir_view_counters;
+extern const struct tapir_view tapir_view_requests; /* of spans/ */
 extern const struct tapir_view tapir_view_stacks;
 extern const struct tapir_view tapir_view_stacks_end;
 extern const struct tapir_view *const tapir_views[]; /* ended by NULL */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Requests [URL] - a web service on a port of its own (the line "url ..." says which). GET /order/ID calls
 // URL/inventory/ID and answers what that answered. GET /inventory/ID answers the traceparent header it was sent, after
-// 1 ms; where ID ends in 0, after it has waited for a lock that another thread holds for 40 ms from then on. GET
+// 1 ms; where ID ends in 0, after it has waited for a lock that another thread holds for 40 ms from then on (400
+// ms where ID ends in 00). GET
 // /outside calls URL/inventory/1 from a thread that has no activity. It runs until it is killed.
 using System;
 using System.Diagnostics;
@@ -21,10 +22,10 @@ var http = new HttpClient();
 var url = args.Length > 0 ? args[0] : "";
 var gate = new object();
 
-string WaitForLock()
+string WaitForLock(int ms)
 {
     using var held = new ManualResetEventSlim();
-    var holder = new Thread(() => { lock (gate) { held.Set(); Thread.Sleep(40); } });
+    var holder = new Thread(() => { lock (gate) { held.Set(); Thread.Sleep(ms); } });
     holder.Start();
     held.Wait();
     lock (gate) { }
@@ -34,7 +35,7 @@ string WaitForLock()
 
 app.MapGet("/inventory/{id:int}", (int id, HttpRequest request) =>
 {
-    if (id % 10 == 0) WaitForLock(); else Thread.Sleep(1);
+    if (id % 10 == 0) WaitForLock(id % 100 == 0 ? 400 : 40); else Thread.Sleep(1);
     return request.Headers.TraceParent.ToString();
 });
 app.MapGet("/order/{id:int}", (int id) => http.GetStringAsync($"{url}/inventory/{id}"));

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Children are lists of indices in the order of their begins; ids are looked up once, at the end.
+ */
+#include "spans/span_store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t key_of(const char *trace, uint64_t id)
+{
+	uint64_t hash = tapir_hash__mix(tapir_hash__bytes(5, trace, strlen(trace)), id);
+
+	return hash ? hash : 1;
+}
+
+static uint32_t latest(const struct tapir_span_store *s, const char *trace, uint64_t id)
+{
+	const uint64_t *place = tapir_map__get(&s->by_id, key_of(trace, id));
+	const struct tapir_span *span = place ? &s->all.data[*place - 1] : NULL;
+
+	return span && span->id == id && !strcmp(span->trace, trace) ? (uint32_t)(*place - 1)
+								     : TAPIR_NO_SPAN;
+}
+
+uint32_t tapir_span_store__find(const struct tapir_span_store *s, const char *trace, uint64_t id,
+				uint32_t tgid)
+{
+	uint32_t found = latest(s, trace, id);
+
+	return found != TAPIR_NO_SPAN && s->all.data[found].tgid == tgid ? found : TAPIR_NO_SPAN;
+}
+
+uint32_t tapir_span_store__begin(struct tapir_span_store *s, struct tapir_span *like)
+{
+	uint32_t known = tapir_span_store__find(s, like->trace, like->id, like->tgid);
+	uint64_t *place;
+
+	if (known != TAPIR_NO_SPAN && !s->all.data[known].until_ns) {
+		if (!s->all.data[known].label) {
+			s->all.data[known].label = like->label;
+			like->label = NULL;
+		}
+		free(like->label);
+		return known;
+	}
+	like->first_child = like->next_sibling = TAPIR_NO_SPAN;
+	if (s->all.cnt >= TAPIR_SPANS_MAX || !tapir_vec__push(&s->all, *like)) {
+		s->dropped_cnt++;
+		free(like->label);
+		return TAPIR_NO_SPAN;
+	}
+	place = tapir_map__put(&s->by_id, key_of(like->trace, like->id), NULL);
+	if (place)
+		*place = s->all.cnt;
+	return (uint32_t)(s->all.cnt - 1);
+}
+
+void tapir_span_store__add_wait(struct tapir_span *span, const char *reason, uint64_t ns)
+{
+	for (unsigned i = 0; i < TAPIR_SPAN_REASONS_MAX; i++) {
+		struct tapir_span_wait *w = &span->waits[i];
+
+		if (i + 1 == TAPIR_SPAN_REASONS_MAX)
+			reason = NULL;
+		else if (w->ns && w->reason != reason)
+			continue;
+		w->reason = reason;
+		w->ns += ns;
+		return;
+	}
+}
+
+/* A parent of a reused id began before and ended later: any other is none, nor one without end. */
+static uint32_t parent_of(const struct tapir_span_store *s, const struct tapir_span *child)
+{
+	uint32_t found =
+		child->parent_id ? latest(s, child->trace, child->parent_id) : TAPIR_NO_SPAN;
+	const struct tapir_span *parent = found == TAPIR_NO_SPAN ? NULL : &s->all.data[found];
+
+	return parent && parent != child && parent->from_ns <= child->from_ns &&
+			       parent->until_ns >= child->from_ns
+		       ? found
+		       : TAPIR_NO_SPAN;
+}
+
+/* From the last to the first, each in front of its siblings: they are in order. */
+void tapir_span_store__link(struct tapir_span_store *s)
+{
+	for (size_t i = s->all.cnt; i-- > 0;) {
+		struct tapir_span *span = &s->all.data[i];
+		uint32_t parent = parent_of(s, span);
+
+		span->has_parent = parent != TAPIR_NO_SPAN;
+		if (!span->has_parent)
+			continue;
+		span->next_sibling = s->all.data[parent].first_child;
+		s->all.data[parent].first_child = (uint32_t)i;
+	}
+}
+
+uint64_t tapir_span_store__own_ns(const struct tapir_span_store *s, uint32_t span)
+{
+	const struct tapir_span *of = &s->all.data[span];
+	uint64_t covered_ns = of->from_ns, own_ns = 0;
+
+	for (uint32_t i = of->first_child; i != TAPIR_NO_SPAN; i = s->all.data[i].next_sibling) {
+		const struct tapir_span *child = &s->all.data[i];
+
+		if (child->from_ns > covered_ns)
+			own_ns += child->from_ns - covered_ns;
+		if (child->until_ns > covered_ns)
+			covered_ns =
+				child->until_ns < of->until_ns ? child->until_ns : of->until_ns;
+	}
+	return own_ns + (of->until_ns > covered_ns ? of->until_ns - covered_ns : 0);
+}
+
+static void visit(struct tapir_span_store *s, uint32_t idx, unsigned depth, tapir_span_fn fn,
+		  void *ctx)
+{
+	struct tapir_span *span = &s->all.data[idx];
+
+	if (span->is_visited || depth > TAPIR_SPAN_DEPTH_MAX)
+		return;
+	span->is_visited = true;
+	fn(ctx, span, idx, depth);
+	for (uint32_t i = span->first_child; i != TAPIR_NO_SPAN; i = s->all.data[i].next_sibling)
+		visit(s, i, depth + 1, fn, ctx);
+}
+
+void tapir_span_store__each_below(struct tapir_span_store *s, uint32_t root, tapir_span_fn fn,
+				  void *ctx)
+{
+	visit(s, root, 0, fn, ctx);
+}
+
+void tapir_span_store__fini(struct tapir_span_store *s)
+{
+	struct tapir_span *span;
+
+	tapir_vec_for_each (span, &s->all)
+		free(span->label);
+	tapir_vec__fini(&s->all);
+	tapir_map__fini(&s->by_id);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * span_store.h - spans of requests, of all recorded processes, as the trees that their parents
+ * make.
+ *
+ * Ids come from other processes: they may be used twice, name themselves as their parent, or make
+ * circles. A child counts only if it began within its parent and no span is visited twice. Bounded;
+ * one thread.
+ */
+#ifndef TAPIR_USER_SPAN_STORE_H
+#define TAPIR_USER_SPAN_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+#define TAPIR_SPANS_MAX	       65536u
+#define TAPIR_SPAN_DEPTH_MAX   32u
+#define TAPIR_SPAN_REASONS_MAX 4u
+#define TAPIR_NO_SPAN	       UINT32_MAX
+#define TAPIR_SPAN_TRACE_BYTES 33 /* 32 hex digits and NUL */
+
+/* What its thread waited for; the last place is for all that have none. */
+struct tapir_span_wait {
+	const char *reason; /* static; NULL: unknown */
+	uint64_t ns;
+};
+
+struct tapir_span {
+	char trace[TAPIR_SPAN_TRACE_BYTES];
+	uint64_t id, parent_id;	    /* 0: none */
+	uint32_t tgid, tid;	    /* of the thread that began it */
+	uint64_t from_ns, until_ns; /* until_ns 0: it has not ended */
+	bool has_moved;		    /* it ended on another thread: its waits are not known */
+	char *label;		    /* owned; NULL: none */
+	struct tapir_span_wait waits[TAPIR_SPAN_REASONS_MAX];
+	uint32_t outer_on_thread; /* that was open there when it began */
+	/* for the store alone */
+	uint32_t first_child, next_sibling;
+	bool has_parent, is_visited;
+};
+
+struct tapir_span_store {
+	struct tapir_vec(struct tapir_span) all;
+	struct tapir_map by_id; /* hash of trace and id -> index + 1 of the latest */
+	uint64_t dropped_cnt;	/* beyond TAPIR_SPANS_MAX, or no memory */
+};
+
+/*
+ * Adds a copy of like, which takes over like->label; the one of those ids that is open in that
+ * process already, instead, if there is one (it gets the label if it has none). TAPIR_NO_SPAN:
+ * there was no room.
+ */
+uint32_t tapir_span_store__begin(struct tapir_span_store *s, struct tapir_span *like);
+/* The latest of those ids in that process; TAPIR_NO_SPAN: none. */
+uint32_t tapir_span_store__find(const struct tapir_span_store *s, const char *trace, uint64_t id,
+				uint32_t tgid);
+void tapir_span_store__add_wait(struct tapir_span *span, const char *reason, uint64_t ns);
+
+/* After the last one: makes the trees. */
+void tapir_span_store__link(struct tapir_span_store *s);
+/* Of its time, what no child covers. */
+uint64_t tapir_span_store__own_ns(const struct tapir_span_store *s, uint32_t span);
+
+typedef void (*tapir_span_fn)(void *ctx, const struct tapir_span *span, uint32_t idx,
+			      unsigned depth);
+/* The span itself (depth 0) and those below it, parents first; each span is given once. */
+void tapir_span_store__each_below(struct tapir_span_store *s, uint32_t root, tapir_span_fn fn,
+				  void *ctx);
+
+void tapir_span_store__fini(struct tapir_span_store *s);
+
+#endif

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests by trace id, through all recorded processes: the slowest that none of them was asked for
+ * by another, each with the spans below it. What a span's children do not cover is its own time;
+ * what its thread waited for then is known where it began and ended on one thread.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "analyze/wait_reason.h"
+#include "spans/span_store.h"
+
+#define DS	    "Microsoft-Diagnostics-DiagnosticSource"
+#define LABEL_BYTES 256
+
+struct requests {
+	struct tapir_view_asked asked;
+	struct tapir_span_store spans;
+	struct tapir_map open_by_tid; /* -> index + 1 of the innermost span there */
+	struct tapir_wait_reasons reasons;
+};
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static const struct edge {
+	const char *event, *label;
+	bool is_begin;
+} edges[] = {{"Activity1Start", "Method Path", true},
+	     {"Activity2Start", "Method Url", true},
+	     {"ActivityStart", NULL, true}, /* of an HTTP request the other one says more */
+	     {"Activity1Stop", NULL, false},
+	     {"Activity2Stop", NULL, false},
+	     {"ActivityStop", "SourceName Name", false}};
+
+static const struct edge *edge_of(const struct tapir_probe_view *probe)
+{
+	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+		if (tapir_sv__is(probe->event, edges[i].event) && tapir_sv__is(probe->provider, DS))
+			return &edges[i];
+	return NULL;
+}
+
+static uint64_t id_of(const struct tapir_event_fields *fields, const char *name)
+{
+	struct tapir_str text = {};
+	uint64_t id;
+
+	tapir_event_fields__add_text(fields, name, 16, &text);
+	id = text.data ? strtoull(text.data, NULL, 16) : 0;
+	tapir_str__fini(&text);
+	return id;
+}
+
+static bool trace_of(const struct tapir_event_fields *fields, char trace[TAPIR_SPAN_TRACE_BYTES])
+{
+	struct tapir_str text = {};
+	bool is_one;
+
+	tapir_event_fields__add_text(fields, "TraceId", TAPIR_SPAN_TRACE_BYTES - 1, &text);
+	is_one = text.len == TAPIR_SPAN_TRACE_BYTES - 1;
+	if (is_one)
+		memcpy(trace, text.data, TAPIR_SPAN_TRACE_BYTES);
+	tapir_str__fini(&text);
+	return is_one;
+}
+
+static char *label_of(const struct tapir_event_fields *fields, const char *names)
+{
+	struct tapir_str text = {};
+
+	tapir_event_fields__add_text(fields, names, LABEL_BYTES, &text);
+	return text.data;
+}
+
+static void begin(struct requests *r, struct tapir_span *like, const struct tapir_event_fields *f,
+		  const struct edge *edge)
+{
+	uint64_t *open = tapir_map__put(&r->open_by_tid, like->tid, NULL);
+	uint32_t span;
+
+	like->parent_id = id_of(f, "ParentSpanId");
+	like->label = edge->label ? label_of(f, edge->label) : NULL;
+	like->outer_on_thread = open && *open ? (uint32_t)(*open - 1) : TAPIR_NO_SPAN;
+	span = tapir_span_store__begin(&r->spans, like);
+	if (open && span != TAPIR_NO_SPAN)
+		*open = span + 1ull;
+}
+
+static void end(struct requests *r, const struct tapir_span *like,
+		const struct tapir_event_fields *f, const struct edge *edge)
+{
+	uint32_t idx = tapir_span_store__find(&r->spans, like->trace, like->id, like->tgid);
+	struct tapir_span *span = idx == TAPIR_NO_SPAN ? NULL : &r->spans.all.data[idx];
+	uint64_t *open;
+
+	if (!span)
+		return;
+	span->until_ns = like->from_ns;
+	span->has_moved |= span->tid != like->tid;
+	if (!span->label && edge->label)
+		span->label = label_of(f, edge->label);
+	open = tapir_map__get(&r->open_by_tid, span->tid);
+	if (open && *open == idx + 1ull)
+		*open = span->outer_on_thread == TAPIR_NO_SPAN ? 0 : span->outer_on_thread + 1ull;
+}
+
+static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
+		     const struct tapir_event_view *event)
+{
+	struct requests *r = ctx;
+	const struct edge *edge = edge_of(probe);
+	const struct tapir_event_fields *fields;
+	struct tapir_span like = {.tgid = t->tgid, .tid = t->tid, .from_ns = event->rec->h.time_ns};
+
+	if (!edge)
+		return;
+	fields = tapir_timeline__fields(r->asked.tl, probe, event);
+	like.id = id_of(fields, "SpanId");
+	if (!like.id || !trace_of(fields, like.trace))
+		return;
+	if (edge->is_begin)
+		begin(r, &like, fields, edge);
+	else
+		end(r, &like, fields, edge);
+}
+
+static const char for_a_cpu[] = "CPU"; /* no reason of lore/ is this very string */
+
+static void on_wait(void *ctx, const struct tapir_wait *w)
+{
+	struct requests *r = ctx;
+	const uint64_t *open = tapir_map__get(&r->open_by_tid, w->thread->tid);
+	struct tapir_span *span = open && *open ? &r->spans.all.data[*open - 1] : NULL;
+	uint64_t asleep_ns = 0, runnable_ns = 0;
+
+	if (!span || w->from_ns < span->from_ns)
+		return;
+	for (unsigned cause = 0; cause < TAPIR_CAUSE_CNT; cause++) {
+		asleep_ns += w->parts.ns[cause][TAPIR_THREAD_SLEEPING];
+		runnable_ns += w->parts.ns[cause][TAPIR_THREAD_RUNNABLE];
+	}
+	if (runnable_ns)
+		tapir_span_store__add_wait(span, for_a_cpu, runnable_ns);
+	if (asleep_ns)
+		tapir_span_store__add_wait(
+			span,
+			tapir_wait_reasons__of(&r->reasons, tapir_timeline__stacks(r->asked.tl),
+					       w->node),
+			asleep_ns);
+}
+
+/* ---- the result ------------------------------------------------------------------------------- */
+
+static uint64_t took_ns(const struct tapir_span *span)
+{
+	return span->until_ns - span->from_ns;
+}
+
+struct rows {
+	struct requests *r;
+	struct tapir_view_result *result;
+	size_t table;
+	const struct tapir_span *root;
+};
+
+static void add_row(struct rows *rows, const struct tapir_span *span, const char *text,
+		    unsigned depth, uint64_t ns, const char *kind)
+{
+	struct tapir_view_result *result = rows->result;
+	struct tapir_str line = {};
+
+	tapir_str__addf(&line, "%*s%s", (int)(2 * depth), "", text);
+	tapir_view_result__text(result, rows->table, line.data);
+	tapir_view_result__u64(result, rows->table, ns);
+	tapir_view_result__share(result, rows->table, ns, took_ns(rows->root));
+	tapir_view_result__u64(result, rows->table, span->tgid);
+	tapir_view_result__text(result, rows->table, kind);
+	tapir_str__fini(&line);
+}
+
+/* Its own time: waits by their reasons, as far as they are known, and what is left. */
+static void add_own(struct rows *rows, const struct tapir_span *span, uint32_t idx, unsigned depth)
+{
+	uint64_t left_ns = tapir_span_store__own_ns(&rows->r->spans, idx);
+
+	for (unsigned i = 0; i < TAPIR_SPAN_REASONS_MAX && !span->has_moved; i++) {
+		const struct tapir_span_wait *w = &span->waits[i];
+		uint64_t ns = w->ns < left_ns ? w->ns : left_ns;
+		char text[64];
+
+		if (!ns)
+			continue;
+		left_ns -= ns;
+		if (w->reason == for_a_cpu)
+			snprintf(text, sizeof(text), "waits for a CPU");
+		else
+			snprintf(text, sizeof(text), "waits: %s",
+				 w->reason ? w->reason : "(other)");
+		add_row(rows, span, text, depth + 1, ns, "wait");
+	}
+	if (left_ns)
+		add_row(rows, span, span->has_moved ? "own, between threads" : "own", depth + 1,
+			left_ns, "own");
+}
+
+static void add_span(void *ctx, const struct tapir_span *span, uint32_t idx, unsigned depth)
+{
+	struct rows *rows = ctx;
+
+	if (!span->until_ns)
+		return;
+	add_row(rows, span, span->label ? span->label : "(no name)", depth, took_ns(span), "span");
+	add_own(rows, span, idx, depth);
+}
+
+struct root {
+	uint64_t took_ns;
+	uint32_t idx;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct root *x = a, *y = b;
+
+	if (x->took_ns != y->took_ns)
+		return x->took_ns < y->took_ns ? 1 : -1;
+	return x->idx < y->idx ? -1 : x->idx > y->idx;
+}
+
+/* The slowest first. */
+static size_t find_roots(const struct requests *r, struct root *roots)
+{
+	size_t cnt = 0;
+
+	for (uint32_t i = 0; i < r->spans.all.cnt; i++) {
+		const struct tapir_span *span = &r->spans.all.data[i];
+
+		if (!span->has_parent && span->until_ns)
+			roots[cnt++] = (struct root){took_ns(span), i};
+	}
+	qsort(roots, cnt, sizeof(*roots), by_time);
+	return cnt;
+}
+
+static void add_slowest(struct requests *r, struct tapir_view_result *result,
+			const struct root *roots, size_t cnt)
+{
+	static const struct tapir_column columns[] = {{"ns", ">TOOK", TAPIR_CELL_NS},
+						      {"at_ns", ">AT", TAPIR_CELL_TIME},
+						      {"pid", ">PID", TAPIR_CELL_ID},
+						      {"process", "PROCESS", TAPIR_CELL_TEXT},
+						      {"trace_id", "TRACE ID", TAPIR_CELL_TEXT},
+						      {"label", "WHAT", TAPIR_CELL_TEXT},
+						      {}};
+	static const struct tapir_column parts[] = {
+		{"part", "TIME SPENT", TAPIR_CELL_TEXT},   {"ns", ">TIME", TAPIR_CELL_NS},
+		{"percent", ">SHARE", TAPIR_CELL_PERCENT}, {"pid", ">PID", TAPIR_CELL_ID},
+		{"kind", NULL, TAPIR_CELL_TEXT},	   {}};
+	size_t table = tapir_view_result__table(result, "slowest", "the slowest", columns);
+
+	for (size_t i = 0; i < cnt; i++) {
+		const struct tapir_span *root = &r->spans.all.data[roots[i].idx];
+		struct rows rows = {.r = r, .result = result, .root = root};
+
+		tapir_view_result__u64(result, table, took_ns(root));
+		tapir_view_result__time(result, table, root->from_ns);
+		tapir_view_result__u64(result, table, root->tgid);
+		tapir_view_result__textn(
+			result, table,
+			tapir_timeline__comm(r->asked.tl, root->tgid, root->from_ns));
+		tapir_view_result__text(result, table, root->trace);
+		tapir_view_result__text(result, table, root->label);
+		rows.table = tapir_view_result__table_of_row(result, table, "parts", NULL, parts);
+		tapir_span_store__each_below(&r->spans, roots[i].idx, add_span, &rows);
+	}
+}
+
+static int finish(void *ctx, struct tapir_view_result *result)
+{
+	struct requests *r = ctx;
+	char text[TAPIR_NS_TEXT_BYTES];
+	struct root *roots = calloc(r->spans.all.cnt + 1, sizeof(*roots));
+	size_t cnt;
+
+	if (!roots)
+		return -ENOMEM;
+	tapir_span_store__link(&r->spans);
+	cnt = find_roots(r, roots);
+	if (!cnt)
+		tapir_view_result__nothing(
+			result, "no request with a trace id: record with --profile requests");
+	else
+		tapir_str__addf(&result->headline, "%zu requests, %zu spans; the slowest took %s",
+				cnt, r->spans.all.cnt, tapir_ns__text(roots[0].took_ns, text));
+	if (cnt)
+		add_slowest(r, result, roots, cnt < r->asked.top ? cnt : r->asked.top);
+	if (r->spans.dropped_cnt)
+		tapir_view_result__note(result, "%" PRIu64 " spans more than %u are left out",
+					r->spans.dropped_cnt, TAPIR_SPANS_MAX);
+	free(roots);
+	return 0;
+}
+
+static void fini(void *ctx)
+{
+	struct requests *r = ctx;
+
+	tapir_span_store__fini(&r->spans);
+	tapir_map__fini(&r->open_by_tid);
+	tapir_wait_reasons__fini(&r->reasons);
+}
+
+const struct tapir_view tapir_view_requests = {
+	.name = "requests",
+	.summary = "the slowest requests by trace id, through all recorded processes",
+	.fns = {.event = on_event, .wait = on_wait},
+	.ctx_bytes = sizeof(struct requests),
+	.default_top = 5,
+	.finish = finish,
+	.fini = fini,
+};
