@@ -173,6 +173,59 @@ static void deadlock_leads_and_a_filter_hides_none(void **state)
 	assert_int_equal(rows("groups"), 0);
 }
 
+#define RUNTIME "Microsoft-Windows-DotNETRuntime"
+enum { BLOCKED = 900, ENTERED };
+
+static void contends(uint32_t tid, uint64_t time_ns, uint32_t probe_id, uint64_t owner)
+{
+	feeder_event(&f, (struct feeder_event){.probe_id = probe_id,
+					       .tgid = 100,
+					       .tid = tid,
+					       .time_ns = time_ns,
+					       .number = owner,
+					       .has_number = true});
+}
+
+static void contention_events(void)
+{
+	feeder_probe(&f, BLOCKED, RUNTIME, "ContentionStart", "LockOwnerThreadID", NULL);
+	feeder_probe(&f, ENTERED, RUNTIME, "ContentionStop", "DurationNs", NULL);
+}
+
+static void owners_of_monitors_are_those_of_the_waits_that_are_open(void **state)
+{
+	(void)state;
+	contention_events();
+	ask("stacks-end", NULL);
+	contends(1, 10 * MS, BLOCKED, 3); /* over */
+	contends(1, 20 * MS, ENTERED, 5);
+	contends(1, 30 * MS, BLOCKED, 2);
+	contends(2, 31 * MS, BLOCKED, 1);
+	contends(3, 32 * MS, BLOCKED, 77); /* not a thread of this process */
+	for (uint32_t tid = 1; tid <= 3; tid++)
+		sleeps(tid, 90 * MS, TAPIR_SWITCH_AT_END, 7);
+	answer();
+	assert_int_equal(rows("deadlocks"), 1);
+	assert_non_null(strstr(result.headline.data, " 1 waits for a lock that "));
+	assert_non_null(strstr(result.headline.data, " 2 waits for a lock that "));
+	assert_null(strstr(result.headline.data, " 3 waits for a lock"));
+}
+
+static void monitor_that_was_entered_has_no_waiters(void **state)
+{
+	(void)state;
+	contention_events();
+	ask("stacks-end", NULL);
+	contends(1, 30 * MS, BLOCKED, 2);
+	contends(2, 31 * MS, BLOCKED, 1);
+	contends(2, 40 * MS, ENTERED, 5);
+	sleeps(1, 90 * MS, TAPIR_SWITCH_AT_END, 7);
+	sleeps(2, 90 * MS, TAPIR_SWITCH_AT_END, 7);
+	answer();
+	assert_int_equal(rows("deadlocks"), 0);
+	assert_non_null(strstr(result.headline.data, "; 1 waits for a lock that "));
+}
+
 static void wait_of_the_other_snapshot_counts_for_nothing(void **state)
 {
 	(void)state;
@@ -198,6 +251,10 @@ int main(void)
 			thread_that_ran_at_the_end_has_the_stack_of_the_last_sample, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(deadlock_leads_and_a_filter_hides_none, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			owners_of_monitors_are_those_of_the_waits_that_are_open, setup, teardown),
+		cmocka_unit_test_setup_teardown(monitor_that_was_entered_has_no_waiters, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(wait_of_the_other_snapshot_counts_for_nothing,
 						setup, teardown),

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/dotnet_tables.h"
 #include "threads/lock_waits.h"
+#include "threads/monitor_owners.h"
+#include "analyze/event_fields.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 #include "symbol/frame_kind.h"
@@ -25,7 +28,8 @@ struct row {
 	bool is_hidden; /* not asked for, but it may hold a lock */
 	char *call;	/* the view's; NULL: it is in none that is known */
 	uint64_t object_va;
-	uint32_t owner_tid; /* 0: unknown */
+	uint32_t owner_tid;	/* 0: unknown */
+	uint64_t monitor_owner; /* as its process numbers it; 0: it waits for no monitor of .NET */
 	char comm[TAPIR_COMM_TEXT_BYTES];
 };
 
@@ -40,6 +44,7 @@ struct stacks_view {
 	struct tapir_vec(struct row) rows;
 	struct tapir_map row_by_tid; /* and 1, until rows are sorted */
 	struct tapir_lock_waits locks;
+	struct tapir_monitor_owners monitors;
 	struct tapir_map sample_by_tid; /* and 1: the last one of each thread, for the end */
 	struct tapir_vec(struct near_sample) samples;
 	struct tapir_wait_reasons reasons;
@@ -56,6 +61,7 @@ static void fini(void *ctx)
 		free(row->call);
 	tapir_vec__fini(&v->rows);
 	tapir_lock_waits__fini(&v->locks);
+	tapir_monitor_owners__fini(&v->monitors);
 	tapir_vec__fini(&v->samples);
 	tapir_map__fini(&v->row_by_tid);
 	tapir_map__fini(&v->sample_by_tid);
@@ -147,6 +153,49 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 		v->failed |= tapir_lock_waits__add(&v->locks, row->tid, row->owner_tid) < 0;
 }
 
+/* A wait for a monitor of .NET names the owner where it begins. */
+static void on_event(void *ctx, struct tapir_tl_thread *thread,
+		     const struct tapir_probe_view *probe, const struct tapir_event_view *event)
+{
+	struct stacks_view *v = ctx;
+	bool begins = tapir_sv__is(probe->event, "ContentionStart");
+	uint64_t owner = 0;
+
+	if (!v->is_end || (!begins && !tapir_sv__is(probe->event, "ContentionStop")) ||
+	    !tapir_sv__is(probe->provider, TAPIR_DOTNET_RUNTIME))
+		return;
+	if (begins)
+		owner = tapir_event_fields__u64(tapir_timeline__fields(v->asked.tl, probe, event),
+						"LockOwnerThreadID");
+	v->failed |= tapir_monitor_owners__set(&v->monitors, thread->tid, owner) < 0;
+}
+
+static uint32_t number_of(const struct stacks_view *v, const struct row *row)
+{
+	const struct tapir_rec_thread *rec =
+		tapir_catalog__thread(tapir_timeline__catalog(v->asked.tl), row->tid, row->time_ns);
+
+	return rec && rec->ns_tid ? rec->ns_tid : row->tid;
+}
+
+/* Owners of monitors are threads of the same process and snapshot. */
+static void find_monitor_owners(struct stacks_view *v)
+{
+	struct row *row;
+
+	tapir_vec_for_each (row, &v->rows)
+		v->failed |= tapir_monitor_owners__number(&v->monitors, row->tgid,
+							  number_of(v, row), row->tid) < 0;
+	tapir_vec_for_each (row, &v->rows) {
+		if (row->owner_tid || !row->monitor_owner)
+			continue;
+		row->owner_tid =
+			tapir_monitor_owners__thread(&v->monitors, row->tgid, row->monitor_owner);
+		if (row->owner_tid)
+			v->failed |= tapir_lock_waits__add(&v->locks, row->tid, row->owner_tid) < 0;
+	}
+}
+
 static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
 {
 	struct stacks_view *v = ctx;
@@ -160,6 +209,7 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 		.time_ns = rec->h.time_ns,
 	};
 
+	row.monitor_owner = row.is_running ? 0 : tapir_monitor_owners__of(&v->monitors, row.tid);
 	if (!(rec->flags & TAPIR_SWITCH_AT_END) == v->is_end)
 		return;
 	if (row.is_running && v->is_end)
@@ -489,6 +539,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	bool had_threads;
 
 	had_threads = v->rows.cnt;
+	find_monitor_owners(v);
 	add_locks(v, result);
 	drop_hidden(v);
 	if (!v->rows.cnt) {
@@ -533,7 +584,7 @@ const struct tapir_view tapir_view_stacks = {
 const struct tapir_view tapir_view_stacks_end = {
 	.name = "stacks-end",
 	.summary = "what each thread did when the recording ended",
-	.fns = {.snapshot = on_snapshot, .sample = on_sample, .call = on_call},
+	.fns = {.snapshot = on_snapshot, .sample = on_sample, .call = on_call, .event = on_event},
 	.ctx_bytes = sizeof(struct stacks_view),
 	.default_top = 50,
 	.begin = begin_end,

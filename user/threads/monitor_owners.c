@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "threads/monitor_owners.h"
+
+#include <errno.h>
+
+static uint64_t key_of(uint32_t tgid, uint64_t number)
+{
+	return tapir_hash__mix(tapir_hash__mix(7, tgid), number);
+}
+
+static int put(struct tapir_map *map, uint64_t key, uint64_t value)
+{
+	uint64_t *place = tapir_map__put(map, key, NULL);
+
+	if (!place)
+		return -ENOMEM;
+	*place = value;
+	return 0;
+}
+
+static uint64_t get(const struct tapir_map *map, uint64_t key)
+{
+	const uint64_t *value = tapir_map__get(map, key);
+
+	return value ? *value : 0;
+}
+
+int tapir_monitor_owners__set(struct tapir_monitor_owners *m, uint32_t tid, uint64_t owner)
+{
+	return put(&m->owner_by_tid, tid, owner);
+}
+
+uint64_t tapir_monitor_owners__of(const struct tapir_monitor_owners *m, uint32_t tid)
+{
+	return get(&m->owner_by_tid, tid);
+}
+
+int tapir_monitor_owners__number(struct tapir_monitor_owners *m, uint32_t tgid, uint64_t number,
+				 uint32_t tid)
+{
+	return put(&m->tid_by_number, key_of(tgid, number), tid);
+}
+
+uint32_t tapir_monitor_owners__thread(const struct tapir_monitor_owners *m, uint32_t tgid,
+				      uint64_t number)
+{
+	return (uint32_t)get(&m->tid_by_number, key_of(tgid, number));
+}
+
+void tapir_monitor_owners__fini(struct tapir_monitor_owners *m)
+{
+	tapir_map__fini(&m->owner_by_tid);
+	tapir_map__fini(&m->tid_by_number);
+}
