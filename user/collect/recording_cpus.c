@@ -91,7 +91,8 @@ static bool wants_samples(const struct tapir_recording_opts *opts)
 
 static bool wants_switches(const struct tapir_recording_opts *opts)
 {
-	return opts->with_switches;
+	/* Of one moment there is nothing to switch to: its snapshot alone says what threads do. */
+	return opts->with_switches && !opts->snapshot_looks;
 }
 
 /* Events have no row: what starts those are probes, rings and streams. */
