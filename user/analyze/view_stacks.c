@@ -10,7 +10,7 @@
 #include "decode/dotnet_tables.h"
 #include "threads/lock_waits.h"
 #include "threads/monitor_owners.h"
-#include "analyze/event_fields.h"
+#include "decode/event_fields.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 #include "symbol/frame_kind.h"
