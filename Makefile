@@ -152,6 +152,7 @@ bench-stacks: ## shares of whole user stacks, by program, and what they cost (te
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(PYTHON) tests/stacks/run.py --build $(BUILD)
 	$(Q)$(PYTHON) tests/stacks/cost.py --build $(BUILD)
+	$(Q)$(PYTHON) tests/stacks/walk.py --build $(BUILD)
 
 bench-large: ## memory and speed of reading 10 GB and 10 M stacks; half an hour, 12 GB of disk
 	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bench/make_trace

@@ -30,7 +30,8 @@ TO_BOTTOM = ["compare", "by_alloca", "by_realigned", "by_many_arguments", "on_si
 NATIVE = Graph({"main": {"turns"}, "thread_main": {"turns"}, "turns": {"turn"}, "turn": WAYS, "deep": {"deep", "bottom"},
                 "by_exception": {"thrower", "bottom"}, "bottom": {"leaf"},
                 **{name: {"bottom"} for name in TO_BOTTOM if name != "by_exception"}},
-               libraries=["main", "turns", "bottom", "by_plt", "by_poll", "by_condition", "by_signal", "by_coroutine",
+               # turn: by_exception ends with a jump to __cxa_end_catch (-O3)
+               libraries=["main", "turns", "turn", "bottom", "by_plt", "by_poll", "by_condition", "by_signal", "by_coroutine",
                           "by_exception", "thrower", "by_alloca", "by_realigned"],
                callbacks=["main", "thread_main", "compare", "on_signal", "coroutine"])
 RUST = Graph({"middle": {"leaf"}, "main": {"middle", "nap"}}, libraries=["nap", "main", "receive"], callbacks=["main", "receive"],
