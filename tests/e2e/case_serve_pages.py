@@ -180,6 +180,8 @@ def test_session_is_started_stopped_and_deleted_by_forms(t):
     page = visitor.ask(path)
     t.ok('http-equiv="refresh"' not in page.html and 'id="findings"' in page.html, "findings of a recording that has ended")
     t.ok("burn_much" in page.html, "the burner's function")
+    ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
+    t.eq([link for link in page.links if link and link.startswith("#") and link[1:] not in ids], [], "links that lead nowhere")
     t.ok(visitor.ask("/v1" + path + "/trace?format=folded").data.startswith(name.encode()),
          "a download with the cookie")
     t.ok('id="findings"' in visitor.ask(link).html, "the process's page has them, too")

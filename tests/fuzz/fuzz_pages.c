@@ -18,7 +18,7 @@ static void check(struct tapir_str *out)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	json_t *d = json_loadb((const char *)data, size, JSON_ALLOW_NUL, NULL), *list;
-	const struct tapir_page_results results = {d, d, d, d, d, d, d, d, d};
+	const struct tapir_page_results results = {d, d, d, d, d, d, d, d, d, d};
 	struct tapir_str out = {};
 
 	if (!d)

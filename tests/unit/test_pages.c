@@ -42,9 +42,9 @@ static json_t *evil_document(void)
 		"found",   "means",	"remedy",   "call",    "names",	  "held_by",  "waits_for",
 		"status",  "let_go_by", "function"};
 	static const char *const lists[] = {
-		"processes", "checks",	   "sessions", "findings", "counters", "pauses",
-		"groups",    "exceptions", "messages", "stacks",   "locks",    "waiters",
-		"functions", "points",	   "members",  "notes",	   "stack",    "frames"};
+		"processes",  "checks",	  "sessions", "findings", "counters", "pauses",	   "groups",
+		"exceptions", "messages", "stacks",   "locks",	  "waiters",  "functions", "points",
+		"waits",      "members",  "notes",    "stack",	  "frames"};
 	json_t *text = json_string("<script>\"'&amp;</td>\xe2\x80\xae");
 	json_t *evil = parse("{\"pid\":1,\"seconds\":1.5,\"ns\":5,\"at_ns\":9}"), *inner;
 
@@ -68,7 +68,7 @@ static json_t *evil_document(void)
 
 static void add_all(const json_t *d, const char *text)
 {
-	const struct tapir_page_results results = {d, d, d, d, d, d, d, d, d};
+	const struct tapir_page_results results = {d, d, d, d, d, d, d, d, d, d};
 	const struct tapir_page_filter filter = {text, text, text, text, true};
 	json_t *sessions = json_pack("[O]", d ? (json_t *)d : json_null());
 

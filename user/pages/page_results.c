@@ -73,6 +73,18 @@ static void add_stack(struct tapir_str *out, const json_t *frames)
 
 /* ---- sections ------------------------------------------------------------------------------- */
 
+/* Whether the page has a section for a view, to which a finding can lead. */
+static bool is_section(const char *view)
+{
+	static const char *const names[] = {"counters",	  "gc",		"jit", "contention",
+					    "exceptions", "threadpool", "cpu", "offcpu"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], view))
+			return true;
+	return false;
+}
+
 static void add_finding(struct tapir_str *out, const json_t *f)
 {
 	uint64_t severity = tapir_member__u64(f, "severity");
@@ -83,7 +95,7 @@ static void add_finding(struct tapir_str *out, const json_t *f)
 			: severity >= 30 ? "medium"
 					 : "low",
 			tapir_member__text(f, "text"), tapir_member__text(f, "evidence"));
-	if (*view)
+	if (is_section(view))
 		tapir_html__add(out, " <a href=\"#%s\">%s</a>", view, view);
 	tapir_str__adds(out, "</li>\n");
 }
@@ -162,14 +174,12 @@ static void add_counters(struct tapir_str *out, const json_t *view, const json_t
 	json_array_foreach(counters, i, c) key_cnt += is_key_counter(c);
 	if (key_cnt)
 		add_counter_table(out, counters, true);
-	if (json_array_size(counters) > key_cnt) {
-		tapir_html__add(out, "<details%s><summary>%u %scounters</summary>\n",
-				key_cnt ? "" : " open",
-				(unsigned)(json_array_size(counters) - key_cnt),
-				key_cnt ? "further " : "");
-		add_counter_table(out, counters, false);
+	if (key_cnt)
+		tapir_html__add(out, "<details><summary>%u further counters</summary>\n",
+				(unsigned)(json_array_size(counters) - key_cnt));
+	add_counter_table(out, counters, false);
+	if (key_cnt)
 		tapir_str__adds(out, "</details>\n");
-	}
 	end(out, view, cpu);
 }
 
@@ -303,6 +313,25 @@ static void add_threadpool(struct tapir_str *out, const json_t *view, const json
 	end(out, view, cpu);
 }
 
+static void add_offcpu(struct tapir_str *out, const json_t *view, const json_t *cpu)
+{
+	const json_t *wait;
+	size_t i;
+
+	begin(out, "offcpu", "Waiting", view);
+	json_array_foreach(json_object_get(view, "waits"), i, wait)
+	{
+		tapir_html__add(out, "<details><summary>%.1f%% %s %s, %llu times</summary>\n",
+				tapir_member__f64(wait, "percent"),
+				tapir_member__text(wait, "state"),
+				tapir_member__text(wait, "reason"),
+				(unsigned long long)tapir_member__u64(wait, "count"));
+		add_stack(out, json_object_get(wait, "stack"));
+		tapir_str__adds(out, "</details>\n");
+	}
+	end(out, view, cpu);
+}
+
 static void add_cpu(struct tapir_str *out, const json_t *view)
 {
 	const json_t *f;
@@ -340,6 +369,8 @@ void tapir_page__add_results(struct tapir_str *out, const struct tapir_page_resu
 		add_exceptions(out, r->exceptions, r->cpu);
 	if (r->threadpool)
 		add_threadpool(out, r->threadpool, r->cpu);
+	if (r->offcpu)
+		add_offcpu(out, r->offcpu, r->cpu);
 	if (r->cpu)
 		add_cpu(out, r->cpu);
 }

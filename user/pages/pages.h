@@ -17,7 +17,8 @@
 /* What a finished recording says: /v1/sessions/ID/findings and views; NULL: not known. */
 struct tapir_page_results {
 	const json_t *session;
-	const json_t *findings, *gc, *counters, *jit, *exceptions, *contention, *threadpool, *cpu;
+	const json_t *findings, *gc, *counters, *jit, *exceptions, *contention, *threadpool, *cpu,
+		*offcpu;
 };
 
 /* Values of the form above the list, as they were asked for; "" or text. */

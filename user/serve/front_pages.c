@@ -73,11 +73,12 @@ enum {
 	VIEW_CONTENTION,
 	VIEW_THREADPOOL,
 	VIEW_CPU,
+	VIEW_OFFCPU,
 	VIEW_CNT
 };
 
 static const char *const view_names[VIEW_CNT] = {"gc",	       "counters",   "jit", "exceptions",
-						 "contention", "threadpool", "cpu"};
+						 "contention", "threadpool", "cpu", "offcpu"};
 
 struct results {
 	struct tapir_page_doc findings, views[VIEW_CNT];
@@ -117,7 +118,7 @@ static void take_results(struct tapir_page_job *job, struct results *r, const js
 		r->page.findings = r->findings.json;
 	const json_t **const slots[VIEW_CNT] = {
 		&r->page.gc,	     &r->page.counters,	  &r->page.jit, &r->page.exceptions,
-		&r->page.contention, &r->page.threadpool, &r->page.cpu};
+		&r->page.contention, &r->page.threadpool, &r->page.cpu, &r->page.offcpu};
 	for (size_t i = 0; i < VIEW_CNT; i++)
 		if (tapir_page_doc__take(job, &r->views[i]))
 			*slots[i] = r->views[i].json;
