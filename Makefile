@@ -186,7 +186,7 @@ check-ring-san: ## ring lane tests under address and thread sanitizers
 	$(Q)$(MAKE) --no-print-directory SAN=thread ring-tests
 
 # The same for providers, listeners, counters and activities.
-LIB_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/ring/%,$(wildcard $(patsubst %,tests/unit/test_%.c,provider enablement listener logger described counter activity)))
+LIB_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/ring/%,$(wildcard $(patsubst %,tests/unit/test_%.c,provider enablement listener logger described counter counter_listener activity)))
 
 .PHONY: check-lib-san lib-tests
 check-lib-san: ## libtapir's tests under address and thread sanitizers

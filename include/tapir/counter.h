@@ -36,7 +36,7 @@
 #ifndef TAPIR_COUNTER_H
 #define TAPIR_COUNTER_H
 
-#include "provider.h"
+#include "listener.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -87,6 +87,39 @@ TAPIR_API void tapir_counter__write(struct tapir_counter *counter, double value)
 
 /* Up to max counters of all providers, in the order in which they were made; how many there are. */
 TAPIR_API uint32_t tapir_counters__list(struct tapir_counter_value *out, uint32_t max);
+
+/* ---- counters consumed inside the process ----------------------------------------------- */
+
+/* A counter's interval. Texts are borrowed for the call. */
+struct tapir_counter_sample {
+	const char *provider, *name, *display_name, *unit, *tags;
+	uint64_t time_ns;  /* CLOCK_MONOTONIC, of its end */
+	double interval_s; /* how long it was */
+	double mean, deviation, min, max;
+	double increment;
+	uint32_t count;	      /* updates in it */
+	uint8_t is_increment; /* 1: increment alone counts; 0: it is 0 */
+	uint8_t pad0[3];
+};
+
+typedef void (*tapir_counter_sample_fn)(const struct tapir_counter_sample *sample, void *ctx);
+
+struct tapir_counter_listener;
+
+/*
+ * Counters of the providers that match the glob, each once an interval (0.1 to 3600 s; if another
+ * session asks for a shorter one of the same provider, that one), on a thread of the library's or
+ * in __poll, as listener.h has it. opts may be NULL. 0, -EINVAL, and what tapir_listener__open
+ * returns. *out is the caller's to close.
+ */
+TAPIR_API int tapir_counter_listener__open(const char *provider, double interval_s,
+					   tapir_counter_sample_fn fn, void *ctx,
+					   const struct tapir_listener_opts *opts,
+					   struct tapir_counter_listener **out);
+/* As tapir_listener__poll, __lost and __close. */
+TAPIR_API int tapir_counter_listener__poll(struct tapir_counter_listener *listener);
+TAPIR_API uint64_t tapir_counter_listener__lost(const struct tapir_counter_listener *listener);
+TAPIR_API int tapir_counter_listener__close(struct tapir_counter_listener *listener);
 
 #ifdef __cplusplus
 }

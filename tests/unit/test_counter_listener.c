@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Counters consumed in the process (include/tapir/counter.h): each update is in one interval. */
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "tapir/counter.h"
+
+#define PROVIDER "Unit-Samples"
+#define PATIENCE 30 /* seconds, where 0.1 s are waited for */
+
+static struct tapir_provider *provider;
+
+struct seen {
+	uint32_t sample_cnt, count, wrong_cnt;
+	double increments, sum, polled;
+};
+
+static int is_named(const struct tapir_counter_sample *s, const char *name, int is_increment)
+{
+	return !strcmp(s->name, name) && s->is_increment == is_increment &&
+	       !strcmp(s->provider, PROVIDER) && s->interval_s > 0 && s->time_ns;
+}
+
+static void see(const struct tapir_counter_sample *s, void *ctx)
+{
+	struct seen *seen = ctx;
+
+	if (is_named(s, "requests", 1) && !strcmp(s->unit, "pcs\u00e9") &&
+	    !strcmp(s->display_name, "Requests") && !strcmp(s->tags, "kind:web")) {
+		seen->increments += s->increment;
+	} else if (is_named(s, "latency", 0) && (!s->count || (s->min >= 2 && s->max <= 4))) {
+		seen->count += s->count;
+		seen->sum += s->mean * s->count;
+	} else if (is_named(s, "heap", 0)) {
+		seen->polled = s->mean;
+	} else {
+		seen->wrong_cnt++;
+	}
+	__atomic_add_fetch(&seen->sample_cnt, 1, __ATOMIC_RELEASE);
+}
+
+static double heap_bytes(void *ctx)
+{
+	return *(const double *)ctx;
+}
+
+static struct tapir_counter *make(uint32_t type, const char *name, void *ctx)
+{
+	const struct tapir_counter_opts opts = {
+		.size = sizeof(opts),
+		.type = type,
+		.name = name,
+		.display_name = !strcmp(name, "requests") ? "Requests" : NULL,
+		.unit = "pcs\u00e9",
+		.tags = "kind:web",
+		.poll = type == TAPIR_COUNTER_POLLING ? heap_bytes : NULL,
+		.ctx = ctx,
+	};
+	struct tapir_counter *c = NULL;
+
+	assert_int_equal(tapir_counter__new(provider, &opts, &c), 0);
+	return c;
+}
+
+/* Three counters: one round of samples more than `rounds`. */
+static void await(const struct seen *seen, uint32_t rounds)
+{
+	const struct timespec step = {.tv_nsec = 5000000};
+	uint32_t until = __atomic_load_n(&seen->sample_cnt, __ATOMIC_ACQUIRE) + 3 * (rounds + 1);
+	time_t end = time(NULL) + PATIENCE;
+
+	while (__atomic_load_n(&seen->sample_cnt, __ATOMIC_ACQUIRE) < until && time(NULL) < end)
+		nanosleep(&step, NULL);
+}
+
+static void each_update_is_in_one_interval(void **state)
+{
+	static double heap = 4096;
+	struct seen seen = {.count = 0};
+	struct tapir_counter *requests, *latency, *polled;
+	struct tapir_counter_listener *l;
+
+	(void)state;
+	assert_int_equal(tapir_provider__new(PROVIDER, NULL, NULL, 0, NULL, &provider), 0);
+	requests = make(TAPIR_COUNTER_INCREMENTING, "requests", NULL);
+	latency = make(TAPIR_COUNTER_EVENT, "latency", NULL);
+	polled = make(TAPIR_COUNTER_POLLING, "heap", &heap);
+	assert_int_equal(tapir_counter_listener__open("Unit-*", 0.1, see, &seen, NULL, &l), 0);
+	await(&seen, 0); /* what was written before it is asked for is in no interval */
+	for (int i = 0; i < 100; i++) {
+		tapir_counter__write(requests, 2);
+		tapir_counter__write(latency, i % 2 ? 2 : 4);
+	}
+	await(&seen, 1);
+	assert_int_equal(tapir_counter_listener__lost(l), 0);
+	assert_int_equal(tapir_counter_listener__close(l), 0);
+	assert_int_equal(seen.wrong_cnt, 0);
+	assert_true(seen.increments == 200);
+	assert_int_equal(seen.count, 100);
+	assert_true(fabs(seen.sum - 300) < 1e-6);
+	assert_true(seen.polled == 4096);
+	tapir_counter__free(requests);
+	tapir_counter__free(latency);
+	tapir_counter__free(polled);
+	tapir_provider__free(provider);
+	assert_int_equal(tapir_library__fini(), 0);
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+	static const double bad[] = {0, -1, 0.05, 3601, NAN, INFINITY};
+	struct tapir_counter_listener *l = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(tapir_counter_listener__open("X", bad[i], see, NULL, NULL, &l),
+				 -EINVAL);
+	assert_int_equal(tapir_counter_listener__open("X", 1, NULL, NULL, NULL, &l), -EINVAL);
+	assert_int_equal(tapir_counter_listener__open(NULL, 1, see, NULL, NULL, &l), -EINVAL);
+	assert_null(l);
+	assert_int_equal(tapir_counter_listener__close(NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_update_is_in_one_interval),
+		cmocka_unit_test(wrong_arguments_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
