@@ -54,7 +54,7 @@ static __always_inline void set_static(struct tapir_trace_place *place, __s64 di
 	place->kind = TAPIR_TRACE_STATIC;
 }
 
-/* got_word tells whether the GOT is still that of the same module. */
+/* While got_word is unchanged, the GOT is that of the same module. */
 static __always_inline long set_dynamic(struct tapir_trace_place *place, __u64 module, __u64 offset,
 					__u32 got_word_at, __u64 got_word)
 {

@@ -399,7 +399,7 @@ static __always_inline void begin_event(struct scratch *s, const struct task_str
 	ev->tid = task->pid;
 }
 
-/* Behind the payload: where that begins is known to the capture of arguments. */
+/* After the payload, so that the capture of arguments has fixed offsets. */
 static __noinline int add_trace_ids(struct scratch *s, struct tapir_live *now)
 {
 	struct tapir_rec_event *ev;

@@ -7,9 +7,8 @@ import os
 
 from harness import args_of
 
-ALONE = True  # it counts samples by time
 HZ = 997
-SPANS = 30
+SPANS = 20
 # How the publisher is compiled and loaded: name of the program, library that is there from the start, by dlopen.
 MODELS = {
     "local-exec": ("spansle", None, None),

@@ -11,6 +11,8 @@
 #include "elf/needed.h"
 #include "elf/notes.h"
 #include "elf/symbols.h"
+#include "elf/tls_symbol.h"
+#include "tapir/otel_context.h"
 #include "tests/unit/elf_builder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -44,6 +46,13 @@ static void read_needed(struct tapir_elf *elf)
 	for (const char *text = needed.runpath; text && *text; text++)
 		len++;
 	assert(len < SIZE_MAX);
+}
+
+static void read_tls_symbol(struct tapir_elf *elf)
+{
+	struct tapir_tls_symbol found = tapir_tls_symbol__find(elf, TAPIR_OTEL_THREAD_SYMBOL);
+
+	assert(found.model <= TAPIR_TLS_MODULE);
 }
 
 static void read_symbols(struct tapir_elf *elf)
@@ -99,6 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_needed(elf);
 		read_notes(elf);
 		read_symbols(elf);
+		read_tls_symbol(elf);
 		tapir_elf__free(elf);
 	}
 	tapir_diag__clear();

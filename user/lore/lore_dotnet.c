@@ -49,13 +49,12 @@ static const struct tapir_pair pairs[] = {
 };
 
 /*
- * Requests as activities, with the recorded flag that they have without us: what a service
- * downstream is sent decides whether it samples. HTTP servers and clients tell the listeners of
- * their DiagnosticListener, for which they create activities themselves that inherit the flag.
- * [AS] listens to every other ActivitySource: there, a sampler decides. -Record clears the flag of
- * a request that came with it (10.0.12), none sets it; ParentRatioSampler(0) follows the parent
- * (DiagnosticSource 9; an earlier one ignores the line), so it shows spans of sampled traces and
- * those that begin one or continue one of another process.
+ * Requests as activities, without a change to the recorded flag, which decides whether services
+ * downstream sample. For listeners of their DiagnosticListener, HTTP servers and clients create
+ * activities that inherit the flag. [AS] listens to every other ActivitySource, with a sampler:
+ * -Record clears the flag of a request that came with it (seen on 10.0.12), no sampler sets it, and
+ * ParentRatioSampler(0) follows the parent (DiagnosticSource 9; earlier ones ignore the line). It
+ * shows spans of sampled traces, and those that begin a trace or continue one of another process.
  */
 #define IDS_OF_CURRENT                                                                             \
 	"TraceId=*Activity.TraceId;SpanId=*Activity.SpanId;ParentSpanId=*Activity.ParentSpanId;"   \
