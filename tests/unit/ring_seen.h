@@ -187,6 +187,17 @@ static inline bool fire(struct ring_maker *m, unsigned slot, unsigned event, uin
 	return false;
 }
 
+/* A lane with two events, of which the reader wants the first. */
+static inline void open_lane(void)
+{
+	assert_true(maker_open(&maker, 0x77));
+	maker_event(&maker, "prov", "wanted", 4, 1);
+	maker_event(&maker, "prov", "other", 4, 2);
+	start_reader("prov:wanted");
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 1);
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 0);
+}
+
 static inline int teardown(void **state)
 {
 	(void)state;
