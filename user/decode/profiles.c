@@ -18,9 +18,9 @@ static const struct tapir_profile profiles[TAPIR_PROFILE_ID_CNT] = {
 					  "one per 100 KB in .NET, else every object", true},
 	[TAPIR_PROFILE_ID_THREADPOOL] = {"threadpool", "threads, work items and tasks", true},
 	[TAPIR_PROFILE_ID_HTTP] = {"http", "requests; in .NET also DNS, sockets and TLS", true},
-	[TAPIR_PROFILE_ID_REQUESTS] =
-		{"requests",
-		 "requests by trace id; the program creates activities while it is recorded", true},
+	[TAPIR_PROFILE_ID_REQUESTS] = {"requests",
+				       "by trace id; activities are created while it records",
+				       true},
 	[TAPIR_PROFILE_ID_EVERYTHING] = {"everything", "all of these except single allocations",
 					 false},
 };
