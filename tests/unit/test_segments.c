@@ -6,7 +6,10 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/diag.h"
@@ -274,9 +277,47 @@ static void files_are_named_private_and_removed(void **state)
 	tapir_diag__clear();
 }
 
+/* As on a full disk: a file that must not grow. */
+static void descriptor_on_a_full_disk_ends_with_a_whole_chunk(void **state)
+{
+	static uint64_t room[8192];
+	struct tapir_rec_event *ev = (struct tapir_rec_event *)room;
+	const struct rlimit small = {300000, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};
+	int fd = memfd_create("full", MFD_CLOEXEC), err = 0;
+	struct tapir_writer_opts file = {
+		.sz = sizeof(file), .path = "full", .plain = true, .has_fd = true, .fd = fd};
+	const struct tapir_rec *rec;
+	struct tapir_reader *reader;
+	struct tapir_writer *w;
+	unsigned cnt = 0;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(tapir_writer__open(&file, &w), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	for (uint64_t i = 1; !err && i < 100; i++) {
+		tapir_rec__init(&ev->h, TAPIR_REC_EVENT, sizeof(room), i);
+		err = tapir_writer__put(w, &ev->h);
+		err = err ? err : tapir_writer__flush(w);
+	}
+	assert_int_equal(err, -EFBIG);
+	tapir_writer__close(w);
+	setrlimit(RLIMIT_FSIZE, &all);
+	tapir_writer__free(w);
+	assert_int_equal(tapir_reader__open_fd(fd, "full", &reader), 0);
+	while (tapir_reader__next(reader, &rec) == 1)
+		cnt += rec->type == TAPIR_REC_EVENT;
+	assert_int_equal(cnt, 4);
+	assert_false(tapir_reader_stats__is_damaged(tapir_reader__stats(reader)));
+	tapir_reader__close(reader);
+	close(fd);
+	tapir_diag__clear();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(descriptor_on_a_full_disk_ends_with_a_whole_chunk),
 		cmocka_unit_test(stretch_is_one_recording_with_its_names),
 		cmocka_unit_test(old_segments_go_and_are_counted),
 		cmocka_unit_test(room_is_never_exceeded),

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <libdeflate.h>
@@ -53,7 +54,8 @@ struct tapir_writer {
 	int err;		       /* of the write that failed; after it only close writes */
 	atomic_bool is_kept;
 	bool plain, closed, is_cut;
-	bool has_data; /* chunks were written before any failure */
+	bool is_cut_back; /* of a partial chunk, though it was not created here */
+	bool has_data;	  /* chunks were written before any failure */
 	bool is_moved;
 	bool is_between;     /* files: what comes is lost */
 	bool segment_begins; /* the next chunk is the first of its segment */
@@ -164,6 +166,7 @@ static bool alloc_buffers(struct tapir_writer *w)
 int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer **out)
 {
 	struct tapir_writer *w = calloc(1, sizeof(*w));
+	struct stat st;
 	int err;
 
 	if (!w)
@@ -176,6 +179,7 @@ int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer
 				   .rec_buf.type = TAPIR_CHUNK_RECORDS,
 				   .desc_buf.type = TAPIR_CHUNK_DESCRIPTIONS};
 	err = alloc_buffers(w) ? open_output(w, opts) : -ENOMEM;
+	w->is_cut_back = opts->has_fd && !err && !fstat(w->file.fd, &st) && S_ISREG(st.st_mode);
 	if (!err)
 		err = write_file_header(w, opts);
 	if (err) {
@@ -281,8 +285,9 @@ static int append(struct tapir_writer *w, const struct tapir_chunk_header *h, co
 		w->bytes += sizeof(*h) + h->stored_bytes;
 		return 0;
 	}
-	if (w->file.is_regular && (ftruncate(w->file.fd, (off_t)w->bytes) ||
-				   lseek(w->file.fd, (off_t)w->bytes, SEEK_SET) < 0))
+	if ((w->file.is_regular || w->is_cut_back) &&
+	    (ftruncate(w->file.fd, (off_t)w->bytes) ||
+	     lseek(w->file.fd, (off_t)w->bytes, SEEK_SET) < 0))
 		tapir_diag__add("cannot cut a partial chunk off %s: %s", w->file.path,
 				tapir_errno__text(errno));
 	return err;

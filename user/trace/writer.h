@@ -32,7 +32,8 @@ struct tapir_writer_opts {
 	bool is_cut;	    /* no END chunk: a copy of a recording that lacks it, too */
 	uint64_t created_utc_ns, created_ns; /* of the recording; 0: now */
 	bool has_owner; /* give the file to uid and gid: the user who ran sudo */
-	bool has_fd;	/* write to fd, borrowed; path is only its name in messages */
+	bool has_fd;	/* write to fd, borrowed; path is only its name in messages. A regular file
+			   is empty and for this recording alone */
 	int fd;
 	uid_t uid;
 	gid_t gid;

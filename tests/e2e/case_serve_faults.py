@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""tapir serve under clients and machines that misbehave for seconds."""
+import ctypes
+import os
+import socket
+import subprocess
+import time
+
+from case_serve import Server, children, until
+
+CHECK_SERVE = {
+    "test_slow_requests_keep_nobody_out", "test_ten_thousand_connections_are_refused_or_answered",
+    "test_session_on_a_full_disk_ends_and_others_are_kept", "test_five_hundred_processes_a_second_are_recorded",
+}
+
+
+def resident_kb(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        return int(next(line for line in file if line.startswith("VmRSS")).split()[1])
+
+
+def test_slow_requests_keep_nobody_out(t):
+    """Hundreds that send a byte now and then, fewer than the limit: others are answered; all of them end."""
+    server = Server(t)
+    slow = [server.connect() for _ in range(200)]
+    start, ended = time.monotonic(), 0
+    for sock in slow:
+        sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ")
+        sock.setblocking(False)
+    while slow and time.monotonic() - start < 60:
+        took = time.monotonic()
+        server.json("/healthz")
+        t.ok(time.monotonic() - took < 5, "a request beside them took long")
+        for sock in list(slow):
+            try:
+                sock.send(b"x")
+                gone = sock.recv(4096) is not None
+            except BlockingIOError:
+                gone = False
+            except OSError:
+                gone = True
+            if gone:
+                sock.close()
+                slow.remove(sock)
+                ended += 1
+        time.sleep(0.5)
+    t.eq((len(slow), ended), (0, 200), "slow requests that are still there, and that were ended")
+    server.json("/v1/processes")
+
+
+def test_ten_thousand_connections_are_refused_or_answered(t):
+    """One after the other, none closed by us while there is room for it: beyond the limit the oldest of ours go."""
+    server = Server(t)
+    front, = children(server.pid)
+    held, refused = [], 0
+    before = resident_kb(front) + resident_kb(server.pid)
+    for _ in range(10000):
+        try:
+            held.append(server.connect())
+        except OSError:
+            refused += 1
+        if len(held) > 400:
+            held.pop(0).close()
+    t.ok(resident_kb(front) + resident_kb(server.pid) < before + 30 * 1024, "memory of the agent")
+    for sock in held:
+        sock.close()
+    until(t, lambda: server.ask("/healthz")[0] == 200, "an answer after 10,000 connections")
+    t.eq(children(server.pid), [front], "the HTTP process is the same")
+
+
+def test_session_on_a_full_disk_ends_and_others_are_kept(t):
+    libc, state = ctypes.CDLL(None, use_errno=True), t.path("state")
+    os.mkdir(state, 0o700)
+    if libc.mount(b"none", state.encode(), b"tmpfs", 0, b"size=1m,mode=700"):
+        t.skip(f"cannot mount tmpfs: {os.strerror(ctypes.get_errno())}")
+    try:
+        storm = t.target("storm", 50000, 100_000_000)
+        server = Server(t)
+        small = server.json("/v1/sessions", method="POST", expect=201,
+                            body=f'{{"pid": {storm.pid}, "seconds": 0.2, "events": "storm:hit", "no_samples": true, "no_sched": true}}')
+        until(t, lambda: server.json(f"/v1/sessions/{small['id']}")["state"] == "finished", "the end of the first session")
+        large = server.json("/v1/sessions", method="POST", expect=201,
+                            body=f'{{"pid": {storm.pid}, "seconds": 60, "events": "storm:hit"}}')
+        until(t, lambda: server.json(f"/v1/sessions/{large['id']}")["state"] not in ("recording", "stopping"),
+              "the end of a session on a full disk", 60)
+        one = server.json(f"/v1/sessions/{large['id']}")
+        t.ok("No space left on device" in (one["error"] or ""), f"{one}")
+        for session in (small, large):
+            status, _, trace = server.ask(f"/v1/sessions/{session['id']}/trace")
+            if session is large and status == 409:
+                continue  # nothing of it was written
+            t.eq(status, 200, f"trace of {session['id']}: {trace[:200]}")
+            with open(t.path("x.tapir"), "wb") as file:
+                file.write(trace)
+            t.ok(t.events(t.path("x.tapir")), "events of a trace on a full disk")
+        t.eq(server.ask("/healthz")[0], 200, "health")
+        server.process.kill()
+    finally:
+        libc.umount2(state.encode(), 2)
+
+
+def test_five_hundred_processes_a_second_are_recorded(t):
+    """Each fires one event: captured and lost together are what was fired."""
+    server = Server(t)
+    storm = t.target_path("storm")
+    name = f"tapirs{os.getpid() % 100000}"
+    os.symlink(storm, t.path(name))
+    session = server.json("/v1/sessions", method="POST", expect=201,
+                          body=f'{{"comm": "{name}", "seconds": 120, "events": "storm:hit", "no_samples": true, "no_sched": true}}')
+    first = t.start(t.path(name), "--wait-attached", 0, 1)  # the probe is on when it has fired
+    first.wait(30)
+    start, fired = time.monotonic(), 1
+    while fired < 1000 and time.monotonic() - start < 30:
+        batch = [subprocess.Popen([t.path(name), "0", "1"], stdout=subprocess.DEVNULL) for _ in range(25)]
+        fired += sum(child.wait() == 0 for child in batch)
+    t.ok(fired >= 500, f"{fired} processes in {time.monotonic() - start:.1f} s")
+    status, _, trace = server.ask(f"/v1/sessions/{session['id']}", method="DELETE")
+    t.eq(status, 200, f"trace: {trace[:200]}")
+    with open(t.path("x.tapir"), "wb") as file:
+        file.write(trace)
+    captured = len(t.events(t.path("x.tapir")))
+    gaps, lost = t.events(t.path("x.tapir"), "gap"), sum(e["count"] for e in t.events(t.path("x.tapir"), "loss"))
+    t.ok(captured <= fired, f"{captured} events of {fired}")
+    t.ok(captured + lost >= fired or gaps, f"{captured} events and {lost} lost of {fired}, and no gap")
+    t.eq(server.ask("/healthz")[0], 200, "health")
+
+
+def test_client_that_goes_while_its_trace_is_sent_ends_its_task(t):
+    target = t.target("burner", 60000)
+    server = Server(t)
+    front = children(server.pid)
+    sock = server.connect()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.sendall(f"GET /v1/profile?pid={target.pid}&seconds=0.1&format=perfscript HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                 f"Authorization: Bearer {server.token}\r\n\r\n".encode())
+    t.ok(sock.recv(100).startswith(b"HTTP/1.1 200"), "the answer begins")
+    sock.close()
+    until(t, lambda: children(server.pid) == front, "its task ends")
+    server.json("/healthz")
