@@ -133,6 +133,8 @@ def test_options_that_make_no_sense_are_refused(t):
         result = t.tapir("record", "-p", os.getpid(), *options, expect=2)
         t.ok(text in result.err, f"{options}: {result.err}")
     result = t.tapir("record", "-p", os.getpid(), "--continuous", 8, "--segments", t.path("none"), expect=1)
+    missing = t.tapir("record", "-p", os.getpid(), "--continuous", 8, "-o", t.path("none/x"), expect=1)
+    t.ok("cannot write files to" in missing.err and "No such file or directory" in missing.err, missing.err)
     t.ok("cannot keep segments in" in result.err and "No such file or directory" in result.err, result.err)
 
 

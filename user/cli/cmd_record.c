@@ -12,6 +12,7 @@
 #include "attach/proc.h"
 #include "attach/sampler.h"
 #include "base/clock.h"
+#include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/sudo_user.h"
@@ -204,6 +205,20 @@ static const char *choose_stem(struct tapir_str *out, const struct args *args, c
 	return out->failed ? NULL : out->data;
 }
 
+/* Before anything is recorded: the first file may be due much later. */
+static int check_directory(const char *stem)
+{
+	const char *slash = strrchr(stem, '/');
+	tapir_autofree char *dir = slash ? strndup(stem, (size_t)(slash - stem) + 1) : strdup(".");
+
+	if (!dir)
+		return -ENOMEM;
+	return access(dir, W_OK | X_OK)
+		       ? tapir_diag__fail(-errno, "cannot write files to %s: %s (-o)", dir,
+					  tapir_errno__text(errno))
+		       : 0;
+}
+
 static void say_files(const struct tapir_recorder *r, const struct tapir_flight_stats *stats,
 		      const char *path)
 {
@@ -240,7 +255,7 @@ static int record_ring(struct tapir_recorder *r, const struct args *args,
 	struct tapir_recording_result result = {};
 	struct tapir_flight_stats stats = {};
 	tapir_autofree char *path = NULL;
-	int err = flight.stem ? 0 : -ENOMEM;
+	int err = flight.stem ? check_directory(flight.stem) : -ENOMEM;
 
 	if (!err)
 		err = tapir_recorder__run_flight(r, &flight, &result, &stats, &path);
