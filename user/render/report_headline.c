@@ -37,6 +37,12 @@ static void add_hottest(const struct tapir_summary *s, size_t from, struct tapir
 	tapir_str__addf(out, " (%s)", tapir_frame_kind__name(row->kind));
 }
 
+/* A table that is full does not know how many more there were. */
+static const char *at_least(size_t row_cnt)
+{
+	return row_cnt == TAPIR_SUMMARY_MAX_ROWS ? "at least " : "";
+}
+
 /* "3 threads of java (4514)", "12 threads of 4 processes, most of it in java (4514)" */
 static void add_threads(const struct tapir_summary *s, size_t from, struct tapir_str *out)
 {
@@ -51,9 +57,11 @@ static void add_threads(const struct tapir_summary *s, size_t from, struct tapir
 	if (!processes)
 		return;
 	begin_part(out, from);
-	tapir_str__addf(out, "%zu thread%s of ", threads, threads == 1 ? "" : "s");
+	tapir_str__addf(out, "%s%zu thread%s of ", at_least(s->threads.cnt), threads,
+			threads == 1 ? "" : "s");
 	if (processes > 1)
-		tapir_str__addf(out, "%zu processes, most in ", processes);
+		tapir_str__addf(out, "%s%zu processes, most in ", at_least(s->processes.cnt),
+				processes);
 	tapir_report__add_printable(out, *first->comm ? first->comm : "?");
 	tapir_str__addf(out, " (%u)", first->pid);
 }
