@@ -234,7 +234,7 @@ check-long: ## other slow cases
 check-serve: ## slow cases of tapir serve
 check-stacks: ## whether stacks are whole, for all programs of the table
 check-dotnet check-long check-serve check-stacks:
-	$(Q)scripts/bootstrap build test
+	$(Q)scripts/bootstrap build test $(if $(filter check-long,$@),containers)
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run $(@:check-%=%)
 

@@ -395,7 +395,9 @@ int tapir_ask__request(const struct tapir_ask *ask, struct tapir_request *out)
 		return tapir_diag__fail(-EINVAL, "started: requires one pid");
 	*out = (struct tapir_request){
 		.sz = sizeof(*out),
-		.rules = {.pids = ask->pids, .comms = ask->comms, .cgroups = ask->cgroups},
+		.rules = {.pids = ask->inside.cnt ? ask->inside : ask->pids,
+			  .comms = ask->comms,
+			  .cgroups = ask->cgroups},
 		.specs = ask->specs,
 		.profiles = ask->profiles,
 		.has_no_default = ask->only_counters,

@@ -20,6 +20,7 @@ struct tapir_ask {
 	const char *container;	    /* its id, the beginning of one, or its name */
 	const char *pod;	    /* its uid, NAME or NAMESPACE/NAME */
 	struct tapir_words cgroups; /* of the two, once a task has found them; borrowed */
+	struct tapir_pids inside;   /* their processes, where no cgroup is visible */
 	struct tapir_words specs, profiles, counters;
 	uint64_t duration_ns, interval_ns, rate_hz, frames, sample_hz, started;
 	bool stack, no_stack, no_samples, sched, no_sched;

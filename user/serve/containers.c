@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <jansson.h>
 
 #include "attach/cgroup.h"
@@ -21,6 +22,7 @@
 
 static void fini(struct tapir_container *c)
 {
+	tapir_vec__fini(&c->tgids);
 	free(c->cgroup);
 	free(c->pod_cgroup);
 }
@@ -155,6 +157,19 @@ static void read_state(struct tapir_container *c)
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
+/* An agent in a container of its own has another view of the hierarchy than the kernel's paths. */
+static char *visible_path(const char *root, const char *path, size_t len)
+{
+	char *visible;
+
+	if (asprintf(&visible, "%s%.*s", root, (int)len, path) < 0)
+		return NULL;
+	if (!strstr(visible, "/../") && !access(visible, F_OK))
+		return visible;
+	free(visible);
+	return NULL;
+}
+
 /* The first hierarchy in which the process is in a container. */
 static int take_cgroup(const char *root, const char *path, bool is_v2, void *ctx)
 {
@@ -167,10 +182,9 @@ static int take_cgroup(const char *root, const char *path, bool is_v2, void *ctx
 	pod_end = find_pod(path, NULL);
 	if (!end)
 		return 0;
-	if (asprintf(&c->cgroup, "%s%.*s", root, (int)end, path) < 0)
-		c->cgroup = NULL;
-	if (pod_end && asprintf(&c->pod_cgroup, "%s%.*s", root, (int)pod_end, path) < 0)
-		c->pod_cgroup = NULL;
+	c->cgroup = visible_path(root, path, end);
+	if (pod_end && c->cgroup)
+		c->pod_cgroup = visible_path(root, path, pod_end);
 	return 1;
 }
 
@@ -196,10 +210,10 @@ const struct tapir_container *tapir_containers__of_process(struct tapir_containe
 	known = find_known(c, found.id);
 	if (known || c->all.cnt == TAPIR_CONTAINERS_MAX) {
 		fini(&found);
-		return known;
+		return known && tapir_vec__push(&known->tgids, tgid) ? known : NULL;
 	}
 	read_state(&found);
-	if (tapir_vec__push(&c->all, found))
+	if (tapir_vec__push(&found.tgids, tgid) && tapir_vec__push(&c->all, found))
 		return &c->all.data[c->all.cnt - 1];
 	fini(&found);
 	return NULL;
@@ -258,27 +272,38 @@ static bool add_once(struct tapir_words *words, const char *word)
 	return tapir_vec__push(words, word);
 }
 
+/* By its cgroup, which later processes join; else by those that are in it. */
+static bool add_target(const struct tapir_container *c, const char *cgroup,
+		       struct tapir_words *cgroups, struct tapir_pids *pids)
+{
+	if (cgroup)
+		return add_once(cgroups, cgroup);
+	for (size_t i = 0; i < c->tgids.cnt; i++)
+		if (!tapir_vec__push(pids, c->tgids.data[i]))
+			return false;
+	return true;
+}
+
 int tapir_containers__find(struct tapir_containers *c, const char *container, const char *pod,
-			   struct tapir_words *cgroups)
+			   struct tapir_words *cgroups, struct tapir_pids *pids)
 {
 	const struct tapir_container *it;
 	int err = read_all(c);
+	size_t cnt = 0;
 
 	tapir_vec_for_each (it, &c->all) {
-		const char *cgroup = container ? it->cgroup : it->pod_cgroup;
-
 		if (!(container ? tapir_container__is_called(it, container)
 				: tapir_container__is_of_pod(it, pod)))
 			continue;
-		if (!cgroup)
-			cgroup = it->cgroup;
-		if (!err && cgroup && !add_once(cgroups, cgroup))
+		cnt++;
+		if (!err && !add_target(it, pod && it->pod_cgroup ? it->pod_cgroup : it->cgroup,
+					cgroups, pids))
 			err = -ENOMEM;
 	}
-	if (!err && container && cgroups->cnt > 1)
+	if (!err && container && cnt > 1)
 		return tapir_diag__fail(-EEXIST, "container: %zu containers are called '%.100s'",
-					cgroups->cnt, container);
-	if (!err && !cgroups->cnt)
+					cnt, container);
+	if (!err && !cnt)
 		err = tapir_diag__fail(-ENOENT, "%s: no process is in '%.100s'",
 				       container ? "container" : "pod",
 				       container ? container : pod);

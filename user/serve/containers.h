@@ -22,7 +22,8 @@ struct tapir_container {
 	char id[TAPIR_CONTAINER_FULL_ID + 1]; /* "": no container */
 	char name[TAPIR_CONTAINER_NAME_SIZE]; /* this and the rest: "" unknown */
 	char pod_uid[64], pod[TAPIR_CONTAINER_NAME_SIZE], space[TAPIR_CONTAINER_NAME_SIZE];
-	char *cgroup, *pod_cgroup; /* absolute; NULL: not visible here */
+	char *cgroup, *pod_cgroup;	  /* absolute; NULL: not visible here */
+	struct tapir_vec(uint32_t) tgids; /* of its processes that were asked about */
 };
 
 struct tapir_containers {
@@ -47,10 +48,12 @@ bool tapir_container__is_called(const struct tapir_container *c, const char *tex
 bool tapir_container__is_of_pod(const struct tapir_container *c, const char *text);
 
 /*
- * The cgroups of a container or of a pod, one of them NULL: paths are borrowed from c. -ENOENT with
- * a line: no process is in it; -EEXIST: several containers are called so.
+ * The cgroups of a container or of a pod, one of them NULL: paths are borrowed from c. Where they
+ * are not visible, as to an agent in a container of its own, its processes of now, in pids; both
+ * are the caller's to fini. -ENOENT with a line: no process is in it; -EEXIST: several containers
+ * are called so.
  */
 int tapir_containers__find(struct tapir_containers *c, const char *container, const char *pod,
-			   struct tapir_words *cgroups);
+			   struct tapir_words *cgroups, struct tapir_pids *pids);
 
 #endif

@@ -130,6 +130,7 @@ int tapir_task__events(void *ctx, int client_fd)
 		err = run(&s, task, &plan);
 	tapir_recording_plan__fini(&plan);
 	tapir_vec__fini(&ask.cgroups);
+	tapir_vec__fini(&ask.inside);
 	tapir_containers__fini(&containers);
 	tapir_live_lines__fini(&s.live);
 	tapir_str__fini(&s.out);

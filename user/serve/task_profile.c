@@ -228,8 +228,8 @@ int tapir_task__find_target(struct tapir_ask *ask, struct tapir_containers *cont
 
 	return err || !(ask->container || ask->pod)
 		       ? err
-		       : tapir_containers__find(containers, ask->container, ask->pod,
-						&ask->cgroups);
+		       : tapir_containers__find(containers, ask->container, ask->pod, &ask->cgroups,
+						&ask->inside);
 }
 
 int tapir_task__record(const struct tapir_task *task, int fd)
@@ -250,6 +250,7 @@ int tapir_task__record(const struct tapir_task *task, int fd)
 		err = record_plan(task, &plan, fd);
 	tapir_recording_plan__fini(&plan);
 	tapir_vec__fini(&ask.cgroups);
+	tapir_vec__fini(&ask.inside);
 	tapir_containers__fini(&containers);
 	return err;
 }

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""scripts/k8s: what is applied to a cluster fits the agent, kubectl tapir fetches a trace (by a kubectl that stands in for
+one with a cluster), and the image traces programs in other containers (make check-long, where podman is)."""
+import json
+import os
+import shutil
+import stat
+import time
+
+from case_serve import Server
+from case_serve_targets import Pod
+from dotnet_program import build_dotnet
+
+CHECK_LONG = {"test_image_traces_programs_in_other_containers"}
+TIMEOUT = 240
+HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "k8s")
+TOKEN = "k" * 40
+CAPABILITIES = ["BPF", "PERFMON", "SYS_PTRACE", "DAC_READ_SEARCH", "SETUID", "SETGID", "KILL", "SYSLOG", "CHECKPOINT_RESTORE"]
+
+
+def documents(t, text):
+    try:
+        import yaml
+    except ImportError:
+        t.skip("needs python3-yaml")
+    return [doc for doc in yaml.safe_load_all(text) if doc]
+
+
+def rendered(t, place):
+    """kind -> document of a kustomization, as kubectl renders it."""
+    return {doc["kind"]: doc for doc in documents(t, t.run(t.need("kubectl"), "kustomize", os.path.join(HOME, place)).out)}
+
+
+def write_tokens(t):
+    """As a Kubernetes secret is mounted: a link to a file of mode 0400 in a directory that is a link."""
+    home = t.path("tokens")
+    os.makedirs(os.path.join(home, "..2026"), exist_ok=True)
+    path = os.path.join(home, "..2026", "tokens.json")
+    with open(path, "w", encoding="ascii") as file:
+        json.dump({"tokens": [{"name": "kubectl", "role": "profile", "token": TOKEN}]}, file)
+    os.chmod(path, 0o400)
+    os.symlink("..2026", os.path.join(home, "..data"))
+    os.symlink("..data/tokens.json", os.path.join(home, "tokens.json"))
+    return os.path.join(home, "tokens.json")
+
+
+def agent(t, config):
+    path = t.path("serve.json")
+    with open(path, "w", encoding="ascii") as file:
+        json.dump(config, file)
+    server = Server(t, "--config", path)
+    server.token = TOKEN
+    return server
+
+
+def test_manifests_fit_the_agent(t):
+    found = rendered(t, "base")
+    spec = found["DaemonSet"]["spec"]["template"]["spec"]
+    container = spec["containers"][0]
+    security = container["securityContext"]
+    t.eq((spec["hostPID"], security["capabilities"]), (True, {"drop": ["ALL"], "add": CAPABILITIES}), "what it may")
+    t.eq((security["readOnlyRootFilesystem"], security["allowPrivilegeEscalation"]), (True, False), "and may not")
+    # Its configuration is one that the agent takes, and its parts name each other.
+    config = json.loads(found["ConfigMap"]["data"]["serve.json"])
+    volumes = {volume["name"]: volume for volume in spec["volumes"]}
+    t.eq(volumes["config"]["configMap"]["name"], found["ConfigMap"]["metadata"]["name"], "its configuration")
+    mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+    t.ok(os.path.dirname(config["tokens_file"]) in mounts, "its tokens are mounted")
+    port = container["ports"][0]
+    t.eq(config["listen"], [f"0.0.0.0:{port['containerPort']}"], "its port")
+    t.eq([found["PodMonitor"]["spec"]["podMetricsEndpoints"][0]["port"], container["livenessProbe"]["httpGet"]["port"],
+          found["NetworkPolicy"]["spec"]["ingress"][0]["ports"][0]["port"]], [port["name"]] * 3, "name of the port")
+    server = agent(t, {**config, "listen": ["127.0.0.1:0"], "tokens_file": write_tokens(t)})
+    for probe in "livenessProbe", "readinessProbe":
+        t.eq(server.ask(container[probe]["httpGet"]["path"], token="")[0], 200, probe)
+    t.eq(server.ask(found["PodMonitor"]["spec"]["podMetricsEndpoints"][0]["path"])[0], 200, "metrics")
+    old = rendered(t, "old-kernels")["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]["securityContext"]
+    t.eq((old.get("privileged"), "capabilities" in old), (True, False), "the agent of old kernels")
+    with open(os.path.join(HOME, "sidecar.yaml"), encoding="utf-8") as file:
+        pod = documents(t, file.read())[0]["spec"]
+    t.eq([c["securityContext"]["capabilities"] for c in pod["containers"] if c["name"] == "tapir"], [{"drop": ["ALL"]}], "side-car")
+
+
+STAND_IN = """#!/bin/sh
+# Answers what kubectl-tapir asks; a port-forward is that the agent listens here.
+case "$*" in
+"get pod shop-0 -n prod -o "*) printf 'node-7\\nprod\\n%s\\napp=containerd://%s\\n' "$STAND_IN_UID" "$STAND_IN_ID" ;;
+"get pods -n tapir -l app.kubernetes.io/name=tapir --field-selector spec.nodeName=node-7 -o "*) echo tapir-x7 ;;
+"get secret tapir-tokens -n tapir -o "*) printf %s "$STAND_IN_TOKEN" | base64 -w 0 ;;
+"port-forward -n tapir pod/tapir-x7 :9747")
+	echo "Forwarding from 127.0.0.1:$STAND_IN_PORT -> 9747"
+	echo $$ >"$STAND_IN_PID"
+	exec sleep 100 ;;
+*) echo "Error from server (NotFound): $*" >&2; exit 1 ;;
+esac
+"""
+
+
+def test_kubectl_tapir_fetches_a_trace_or_says_why_not(t):
+    server = agent(t, {"listen": ["127.0.0.1:0"], "state": "memory", "tokens_file": write_tokens(t)})
+    home = t.path("bin")
+    os.makedirs(home)
+    kubectl = os.path.join(home, "kubectl")
+    with open(kubectl, "w", encoding="ascii") as file:
+        file.write(STAND_IN)
+    os.chmod(kubectl, stat.S_IRWXU)
+    pid_file, trace = t.path("forward.pid"), t.path("shop.tapir")
+    pod = Pod(t)
+    inside = t.start("sh", "-c", f"echo $$ > {pod.path}/cgroup.procs; exec {t.target_path('burner')} 60000")
+    env = {**os.environ, "PATH": f"{home}:{os.environ['PATH']}", "STAND_IN_PORT": server.address.rsplit(":", 1)[1],
+           "STAND_IN_TOKEN": TOKEN, "STAND_IN_PID": pid_file, "STAND_IN_ID": pod.id, "STAND_IN_UID": pod.uid}
+    t.need("curl")
+
+    def tapir(*args, **more):
+        return t.run(os.path.join(HOME, "kubectl-tapir"), *args, "-o", trace, env={**env, **more})
+
+    try:
+        inside.wait_line("pid ")
+        for args, rc, words in ((("lost",), 1, "lost"), ((), 2, "no pod"), (("shop-0", "-t", "1h"), 2, "invalid time"),
+                                (("shop-0", "-n", "prod", "-c", "none"), 1, "no running container 'none': app"),
+                                (("shop-0", "-n", "prod", "--format", "none"), 1, "400")):
+            said = tapir(*args)
+            t.ok(said.rc == rc and words in said.err, f"{args}: exit {said.rc}: {said.err}")
+        t.ok("401" in tapir("shop-0", "-n", "prod", TAPIR_TOKEN="x" * 40).err, "a wrong token")
+        t.ok(not os.path.exists(trace), "no file of a request that failed")
+        for which in (), ("-c", "app"):
+            said = tapir("shop-0", "-n", "prod", "-t", "1s", *which)
+            t.eq(said.rc, 0, said.err)
+            t.eq({e["pid"] for e in t.events(trace, "sample")}, {inside.pid}, "whose samples they are")
+            os.unlink(trace)
+    finally:
+        inside.kill()
+        pod.close()
+    with open(pid_file, encoding="ascii") as file:
+        t.ok(not os.path.exists(f"/proc/{file.read().strip()}"), "the port-forward has ended")
+
+
+RUNTIME = """[containers]
+default_ulimits = ["nofile=20000:20000", "nproc=10000:10000"]
+netns = "host"
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+"""
+
+
+class Podman:
+    """Containers in a storage of the case's own; the network is the machine's."""
+
+    def __init__(self, t):
+        self.t, self.storage = t, ["--root", t.path("storage"), "--runroot", t.path("runroot")]
+        for tool in "podman", "buildah", "runc":
+            t.need(tool)
+        with open(t.path("containers.conf"), "w", encoding="ascii") as file:
+            file.write(RUNTIME)
+        self.env = {**os.environ, "CONTAINERS_CONF": t.path("containers.conf"),
+                    "BUILDAH": " ".join([t.need("buildah"), *self.storage]), "BUILD": t.build}
+
+    def __call__(self, *args, expect=0, tool="podman"):
+        result = self.t.run(self.t.need(tool), *self.storage, *args, env=self.env, timeout=60)
+        if expect is not None:
+            self.t.eq(result.rc, expect, f"{tool} {args}: {result.err}")
+        return result.out.strip()
+
+    def image_of(self, root, name):
+        container = self("from", "scratch", tool="buildah")
+        self("copy", "-q", container, root, "/", tool="buildah")
+        self("commit", "-q", "--rm", container, name, tool="buildah")
+
+    def pid(self, name):
+        return int(self("inspect", "-f", "{{.State.Pid}}", name))
+
+    def close(self):
+        self("rm", "-af", "-t", "0", expect=None)
+        self("umount", "-a", expect=None)
+        self.t.run("umount", "-q", os.path.join(self.storage[1], "overlay"))  # which podman mounts on itself
+
+
+def make_apps(t, podman):
+    """An image whose programs come from the test; what they need is the machine's /usr."""
+    root = t.path("apps")
+    for name in "tmp", "usr", "proc", "sys", "dev", "etc", "app":
+        os.makedirs(os.path.join(root, name))
+    for name in "lib", "lib64", "bin":
+        os.symlink(f"usr/{name}", os.path.join(root, name))
+    os.chmod(os.path.join(root, "tmp"), 0o1777)
+    shutil.copytree(os.path.dirname(build_dotnet(t, "Busy")), os.path.join(root, "app", "busy"))
+    t.run(t.need("javac"), "-d", os.path.join(root, "app"), os.path.join(os.path.dirname(HOME), "..", "tests/e2e/programs/Hot.java"),
+          timeout=60)
+    java = os.path.realpath(t.need("java"))
+    shutil.copytree("/etc/java-17-openjdk", os.path.join(root, "etc", "java-17-openjdk"))
+    podman.image_of(root, "apps")
+    podman("run", "-d", "--name", "net", "-v", "/usr:/usr:ro", "apps", "/app/busy/Busy", "200")
+    podman("run", "-d", "--name", "jvm", "-v", "/usr:/usr:ro", "apps", java, "-cp", "/app", "Hot", "200")
+
+
+def test_image_traces_programs_in_other_containers(t):
+    podman = Podman(t)
+    try:
+        made = t.run(os.path.join(HOME, "image"), "tapir:case", env=podman.env, timeout=60)
+        t.eq(made.rc, 0, made.err)
+        t.ok(int(made.out.split(" MB")[0].split()[-1]) <= 30, made.out)
+        make_apps(t, podman)
+        etc = t.path("etc")
+        os.makedirs(etc)
+        write_tokens(t)
+        with open(os.path.join(etc, "serve.json"), "w", encoding="ascii") as file:
+            json.dump({"listen": ["127.0.0.1:0"], "state": "memory", "tokens_file": "/tokens/tokens.json"}, file)
+        podman("run", "-d", "--name", "agent", "--pid=host", "--cap-drop=all", "--cap-add=" + ",".join(CAPABILITIES),
+               "--security-opt", "seccomp=unconfined", "--security-opt", "no-new-privileges", "--read-only",
+               "--tmpfs", "/tmp:size=64m", "--tmpfs", "/run:size=16m", "--memory=128m", "--cpus=0.5",
+               "-v", "/sys/kernel/tracing:/sys/kernel/tracing:ro", "-v", "/sys/kernel/btf:/sys/kernel/btf:ro",
+               "-v", f"{etc}:/etc/tapir:ro", "-v", f"{t.path('tokens')}:/tokens:ro",
+               "tapir:case", "serve", "--config", "/etc/tapir/serve.json")
+        end = time.monotonic() + 30
+        while "listening on " not in (said := t.run(t.need("podman"), *podman.storage, "logs", "agent", env=podman.env).err):
+            t.ok(time.monotonic() < end, said)
+            time.sleep(0.2)
+        server = Server.__new__(Server)
+        server.t, server.token, server.address = t, TOKEN, said.split("listening on ")[1].split(";")[0]
+        listed = {p["pid"]: p for p in server.json("/v1/processes")["processes"]}
+        for name, runtime, function in ("net", ".NET", "Busy.Leaf(int)"), ("jvm", "OpenJDK", "Hot."):
+            pid = podman.pid(name)
+            container = podman("inspect", "-f", "{{.Id}}", name)
+            t.eq((listed[pid]["runtime"], listed[pid]["container"]), (runtime, container[:12]), name)
+            status, _, trace = server.ask(f"/v1/profile?container={container}&seconds=3")
+            t.eq(status, 200, f"{name}: {trace[:300]}")
+            with open(t.path("trace.tapir"), "wb") as file:
+                file.write(trace)
+            seen = {frame["name"] for e in t.events(t.path("trace.tapir"), "sample") for frame in e.get("stack", ())}
+            t.ok(any(function in (one or "") for one in seen), f"{name}: {function} among {len(seen)} functions")
+        for name in "net", "jvm":
+            t.eq(podman("inspect", "-f", "{{.State.Running}}", name), "true", f"{name} runs on")
+    finally:
+        podman.close()
