@@ -266,6 +266,7 @@ static void unwatch(struct tapir_unwind_tables *t, struct file *file)
 {
 	t->watched_cnt -= file->watched_fd >= 0;
 	tapir_guard__fd(&file->watched_fd);
+	file->watched_fd = -1;
 }
 
 /* With the lock held, which it releases in between. */
