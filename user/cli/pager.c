@@ -29,6 +29,13 @@ static void on_child(int number)
 	errno = saved_errno;
 }
 
+/* A pager closes its input before its parent learns of its end. */
+static void on_closed_input(int number)
+{
+	(void)number;
+	_exit(pager > 0 ? 0 : 128 + SIGPIPE);
+}
+
 /* NULL: none is wanted. */
 static const char *choose(void)
 {
@@ -78,6 +85,7 @@ void tapir_pager__start(const struct tapir_cli *cli)
 		pager = child;
 		tapir_screen__set_paged(true);
 		sigaction(SIGCHLD, &action, NULL);
+		signal(SIGPIPE, on_closed_input);
 		signal(SIGINT, SIG_IGN);
 	}
 	close(fds[0]);
