@@ -1,124 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Views on made-up recordings: what their results say, cell by cell. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-#include "analyze/histogram.h"
-#include "analyze/recorded.h"
-#include "analyze/tally.h"
-#include "analyze/view.h"
-#include "base/diag.h"
-#include "timeline_feeder.h"
-
-#define RUNTIME "Microsoft-Windows-DotNETRuntime"
-
-static struct feeder f;
-static struct tapir_view_result result;
-static const struct tapir_view *view;
-static void *ctx;
-
-static int setup(void **state)
-{
-	const struct tapir_timeline_opts opts = {.wants_stacks = true};
-
-	(void)state;
-	result = (struct tapir_view_result){};
-	ctx = NULL;
-	return feeder_init(&f, &opts);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tapir_view_result__fini(&result);
-	feeder_fini(&f);
-	if (ctx)
-		tapir_view__free(view, ctx);
-	tapir_diag__clear();
-	return 0;
-}
-
-static void ask(const char *text, uint64_t top)
-{
-	const char *arg;
-
-	view = tapir_view__find(text, &arg);
-	assert_non_null(view);
-	ctx = tapir_view__start(view, f.tl, arg, top);
-	assert_non_null(ctx);
-	assert_int_equal(tapir_timeline__listen(f.tl, &view->fns, ctx), 0);
-}
-
-static int answer(void)
-{
-	int err;
-
-	assert_int_equal(tapir_timeline__finish(f.tl), 0);
-	result.tree = tapir_timeline__stacks(f.tl);
-	err = view->finish(ctx, &result);
-	assert_false(result.failed);
-	return err;
-}
-
-/* The nth table of that key. */
-static const struct tapir_view_result_table *table(const char *key, unsigned nth)
-{
-	const struct tapir_view_result_table *t;
-
-	tapir_vec_for_each (t, &result.tables)
-		if (!strcmp(t->key, key) && !nth--)
-			return t;
-	fail_msg("no table %s", key);
-	return NULL;
-}
-
-static const struct tapir_cell *cell(const struct tapir_view_result_table *t, size_t row,
-				     const char *key)
-{
-	for (unsigned c = 0; c < t->column_cnt; c++)
-		if (!strcmp(t->columns[c].key, key)) {
-			assert_true(row < tapir_view_result_table__rows(t));
-			return &t->cells.data[row * t->column_cnt + c];
-		}
-	fail_msg("no column %s", key);
-	return NULL;
-}
-
-static uint64_t fact(const char *key)
-{
-	const struct tapir_fact *found;
-
-	tapir_vec_for_each (found, &result.facts)
-		if (!strcmp(found->column.key, key))
-			return found->cell.u64;
-	fail_msg("no fact %s", key);
-	return 0;
-}
-
-static void fire(uint32_t probe, uint32_t tid, uint64_t time_ns)
-{
-	feeder_event(&f, (struct feeder_event){
-				 .probe_id = probe, .tgid = 100, .tid = tid, .time_ns = time_ns});
-}
-
-static void fire_with(uint32_t probe, uint32_t tid, uint64_t time_ns, uint64_t number,
-		      const char *text)
-{
-	feeder_event(&f, (struct feeder_event){.probe_id = probe,
-					       .tgid = 100,
-					       .tid = tid,
-					       .time_ns = time_ns,
-					       .number = number,
-					       .has_number = true,
-					       .text = text});
-}
+#include "view_fixture.h"
 
 /* ---- cpu -------------------------------------------------------------------------------------- */
 
@@ -276,123 +158,6 @@ static void details_are_bounded_when_all_waits_differ(void **state)
 }
 
 /* ---- the others ------------------------------------------------------------------------------- */
-
-static void locks_come_by_waited_time_with_who_let_go(void **state)
-{
-	const struct tapir_view_result_table *locks;
-
-	(void)state;
-	feeder_probe(&f, 1, "hotspot", "monitor__contended__enter", "monitor", "class");
-	feeder_probe(&f, 2, "hotspot", "monitor__contended__entered", "monitor", "class");
-	ask("contention", 0);
-	fire_with(1, 1, 1 * MS, 7, "A");
-	feeder_leave(&f, 1, 2 * MS, TAPIR_STATE_SLEEPING);
-	feeder_come(&f, 1, 9 * MS, 8 * MS, 5);
-	fire_with(2, 1, 10 * MS, 7, "A");
-	fire_with(1, 2, 20 * MS, 8, "B");
-	fire_with(2, 2, 22 * MS, 8, "B");
-	fire_with(1, 2, 30 * MS, 8, "B");
-	assert_int_equal(answer(), 0);
-	locks = table("locks", 0);
-	assert_int_equal(cell(locks, 0, "ns")->u64, 9 * MS);
-	assert_string_equal(cell(locks, 0, "label")->text, "A 7");
-	assert_int_equal(cell(table("waiters", 0), 0, "let_go_by_tid")->u64, 5);
-	assert_int_equal(cell(table("waiters", 0), 0, "ns")->u64, 6 * MS);
-	assert_int_equal(cell(locks, 1, "ns")->u64, 2 * MS);
-	assert_int_equal(fact("half"), 1);
-}
-
-static void name_code(uint64_t start_va, const char *name)
-{
-	struct tapir_rec_jit jit = {
-		.h.time_ns = 1, .tgid = 100, .start_va = start_va, .size = 0x1000, .from_ns = 1};
-
-	feeder_add(&f, tapir_recbuf__jit(&f.buf, &jit, feeder_sv(name)));
-}
-
-static void add_stack(uint64_t id, uint64_t va, uint8_t end)
-{
-	struct tapir_rec_stack stack = {.stack_id = id, .end = end};
-
-	feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, &va, 1));
-}
-
-/* Thread 2 waits, thread 1 has got the lock and is away from its CPU. */
-static void hold_up(uint64_t at_ns, uint64_t took_ns, uint64_t stack)
-{
-	feeder_event(&f, (struct feeder_event){.probe_id = 1,
-					       .tgid = 100,
-					       .tid = 2,
-					       .time_ns = at_ns,
-					       .number = 7,
-					       .has_number = true,
-					       .text = "A"});
-	feeder_leave(&f, 2, at_ns + 1, TAPIR_STATE_SLEEPING);
-	feeder_event(&f, (struct feeder_event){.probe_id = 3,
-					       .tgid = 100,
-					       .tid = 1,
-					       .time_ns = at_ns + 1000,
-					       .stack_id = 3});
-	if (stack == 1) /* and went on from there */
-		feeder_event(&f, (struct feeder_event){.probe_id = 4,
-						       .tgid = 100,
-						       .tid = 1,
-						       .time_ns = at_ns + 2000,
-						       .stack_id = 1});
-	feeder_switch(&f, at_ns + 3000,
-		      (struct tapir_rec_switch){.out_tgid = 100,
-						.out_tid = 1,
-						.out_state = TAPIR_STATE_SLEEPING,
-						.out_stack_id = stack});
-	feeder_come(&f, 1, at_ns + took_ns - 2000, at_ns + took_ns - 2000, 0);
-	feeder_come(&f, 2, at_ns + took_ns, at_ns + took_ns, 1);
-	fire_with(2, 2, at_ns + took_ns + 10, 7, "A");
-}
-
-/* Once it was preempted elsewhere for longer than ever, and the stack of its sleep is cut: the
- * whole one of an event before it says less. */
-static void holder_is_shown_where_it_mostly_held_up_others(void **state)
-{
-	const struct tapir_view_result_table *waiters;
-	const struct tapir_cell *holder;
-
-	(void)state;
-	feeder_probe(&f, 1, "hotspot", "monitor__contended__enter", "monitor", "class");
-	feeder_probe(&f, 2, "hotspot", "monitor__contended__entered", "monitor", "class");
-	feeder_probe(&f, 3, "shop", "got_it", NULL, NULL);
-	feeder_probe(&f, 4, "shop", "sleeps", NULL, NULL);
-	name_code(0x1000, "void Audit.append(int)");
-	name_code(0x2000, "void Convoy.price(int)");
-	name_code(0x3000, "void Inventory.book(int)");
-	add_stack(1, 0x1010, TAPIR_STACK_END_JIT_NO_FP);
-	add_stack(2, 0x2010, TAPIR_STACK_END_WHOLE);
-	add_stack(3, 0x3010, TAPIR_STACK_END_WHOLE);
-	ask("contention", 0);
-	for (unsigned i = 0; i < 9; i++)
-		hold_up((100 + 100 * i) * MS, i == 4 ? 30 * MS : 5 * MS, i == 4 ? 2 : 1);
-	assert_int_equal(answer(), 0);
-	waiters = table("waiters", 0);
-	holder = cell(waiters, 0, "holder_stack");
-	assert_true(holder->is_there);
-	assert_string_equal(result.tree->names.data[result.tree->nodes.data[holder->u64].name],
-			    "void Audit.append(int)");
-}
-
-static void headline_of_a_lock_without_a_name_has_no_gap(void **state)
-{
-	(void)state;
-	feeder_probe(&f, 1, "hotspot", "monitor__contended__enter", NULL, NULL);
-	feeder_probe(&f, 2, "hotspot", "monitor__contended__entered", NULL, NULL);
-	ask("contention", 0);
-	fire(1, 1, 1 * MS);
-	feeder_leave(&f, 1, 2 * MS, TAPIR_STATE_SLEEPING);
-	feeder_come(&f, 1, 9 * MS, 8 * MS, 5);
-	fire(2, 1, 10 * MS);
-	assert_int_equal(answer(), 0);
-	assert_string_equal(result.headline.data,
-			    "threads waited 9.00 ms for locks, once; 100% for monitor, most often "
-			    "released by ? (5)");
-}
 
 static void pauses_have_their_reason_and_heap(void **state)
 {
@@ -685,8 +450,6 @@ static void nothing_is_not_recorded_where_nobody_asked_for_it(void **state)
 	assert_int_equal(result.notes.cnt, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -696,9 +459,6 @@ int main(void)
 		TEST(slow_one_is_followed_into_what_it_waited_for),
 		TEST(event_that_is_not_there_is_an_error_that_says_what_is),
 		TEST(details_are_bounded_when_all_waits_differ),
-		TEST(locks_come_by_waited_time_with_who_let_go),
-		TEST(holder_is_shown_where_it_mostly_held_up_others),
-		TEST(headline_of_a_lock_without_a_name_has_no_gap),
 		TEST(pauses_have_their_reason_and_heap),
 		TEST(exceptions_and_allocations_are_counted_by_type),
 		TEST(types_are_bounded_when_all_differ),
