@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "findings/finding.h"
-#include "analyze/view.h"
+#include "render/views.h"
 #include "base/diag.h"
 #include "each_record.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/view.h"
+#include "render/views.h"
 #include "base/diag.h"
 #include "timeline_feeder.h"
 

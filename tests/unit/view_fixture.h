@@ -16,7 +16,7 @@
 #include "analyze/histogram.h"
 #include "analyze/recorded.h"
 #include "analyze/tally.h"
-#include "analyze/view.h"
+#include "render/views.h"
 #include "base/diag.h"
 #include "timeline_feeder.h"
 

@@ -40,17 +40,8 @@ extern const struct tapir_view tapir_view_threadpool;
 extern const struct tapir_view tapir_view_allocations;
 extern const struct tapir_view tapir_view_memory;
 extern const struct tapir_view tapir_view_counters;
-extern const struct tapir_view tapir_view_requests; /* of spans/ */
 extern const struct tapir_view tapir_view_stacks;
 extern const struct tapir_view tapir_view_stacks_end;
-extern const struct tapir_view *const tapir_views[]; /* ended by NULL */
-
-/* By name, or by the part before '='; *arg: the part after it, NULL: none. */
-const struct tapir_view *tapir_view__find(const char *text, const char **arg);
-
-/* What is written for the i-th view, "cpu" or "slow=EVENT", until the next call; NULL after the
- * last. */
-const char *tapir_view__usage(size_t i);
 
 /* Its context, which listens with view->fns. top: 0 the view's own. arg: borrowed. NULL: no memory.
  */

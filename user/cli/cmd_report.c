@@ -11,6 +11,7 @@
 #include "cli/symbol_options.h"
 #include "render/fail_on.h"
 #include "render/report_read.h"
+#include "render/views.h"
 #include "render/report_view.h"
 #include "render/screen.h"
 #include "cli/terminal.h"

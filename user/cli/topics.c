@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "analyze/view.h"
+#include "render/views.h"
 #include "cli/export_job.h"
 #include "cli/help.h"
 #include "decode/profiles.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <jansson.h>
 
-#include "analyze/view.h"
+#include "render/views.h"
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"

@@ -4,12 +4,13 @@
  * by another, each with the spans below it. What a span's children do not cover is its own time;
  * what its thread waited for then is known where it began and ended on one thread.
  */
+#include "spans/view_requests.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/view.h"
 #include "analyze/wait_reason.h"
 #include "spans/span_store.h"
 
