@@ -144,6 +144,28 @@ static void nonsense_that_was_measured_is_nothing(void **state)
 	expect_finding("");
 }
 
+static void call_first_thread(const char *comm, uint64_t time_ns)
+{
+	struct tapir_rec_thread thread = {.tgid = TGID, .tid = 1, .start_ns = 1};
+
+	memcpy(thread.comm, comm, strlen(comm));
+	tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), time_ns);
+	feeder_add(&f, &thread.h);
+}
+
+/* Until then its only thread has tapir's name. */
+static void samples_after_the_exec_of_a_program_are_its_own(void **state)
+{
+	(void)state;
+	call_first_thread("tapir", 1);
+	feeder_sample(&f, TGID, 1, 2 * MS, 2);
+	call_first_thread("shop", 3 * MS);
+	for (unsigned i = 0; i < 100; i++)
+		feeder_sample(&f, TGID, 1, (4 + i) * MS, 2);
+	(void)finding_text(0);
+	assert_int_equal(finding.cpu.samples, 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +180,7 @@ int main(void)
 		TEST(memory_that_grows_all_the_time_is_a_finding),
 		TEST(memory_that_was_filled_once_is_none),
 		TEST(nonsense_that_was_measured_is_nothing),
+		TEST(samples_after_the_exec_of_a_program_are_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,7 +148,11 @@ static enum tapir_thread_role find_role(struct tapir_sv comm)
 	return TAPIR_ROLE_PROGRAM;
 }
 
-/* A thread's name is asked for again every second: it may get another one. */
+/*
+ * A thread's name is asked for again every second: it may get another one. That of a tracer's is
+ * asked for each time: a program that tapir starts has tapir's name until its exec, and what it
+ * does then is its own.
+ */
 enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
 					   const struct tapir_tl_thread *thread, uint64_t time_ns)
 {
@@ -157,7 +161,7 @@ enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
 
 	if (thread->is_ours)
 		return TAPIR_ROLE_TRACER;
-	if (known && *known >> 8 == second)
+	if (known && *known >> 8 == second && (*known & 0xff) != TAPIR_ROLE_TRACER)
 		return (enum tapir_thread_role)(*known & 0xff);
 	role = find_role(tapir_timeline__comm(f->tl, thread->tid, time_ns));
 	if (!known && f->role_by_tid.cnt < MAX_THREADS)
