@@ -240,7 +240,11 @@ static void walk_mappings(struct mapping_walk *walk)
 	int mark = tapir_diag__cnt();
 	int err = tapir_proc__each_mapping(walk->tgid, see_mapping, walk);
 
-	if (err && !walk->err) {
+	if (err == -EIO && !walk->err) { /* it is there: its probes are not known to be none */
+		tapir_diag__rewind(mark);
+		walk->err = tapir_diag__fail(err, "cannot read the mappings of process %u: %s",
+					     walk->tgid, tapir_errno__text(err));
+	} else if (err && !walk->err) {
 		tapir_diag__rewind(mark);
 		tapir_debug("cannot read the mappings of process %u: %s", walk->tgid,
 			    tapir_errno__name(err));
