@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "decode/byte_input.h"
 #include "decode/value_packed.h"
 
 #define ROW_METADATA	   0x01u
@@ -26,28 +27,9 @@
 #define PROVIDER_MAX_UNITS 1024u
 #define STACKS_MAX	   (1u << 20) /* of a block: one without frames has 4 bytes */
 
-struct input {
-	const uint8_t *at;
-	size_t left;
-	bool is_bad; /* more was asked for than there was */
-};
-
-static const uint8_t *take(struct input *in, size_t bytes)
+static uint64_t take_fixed(struct tapir_byte_input *in, unsigned bytes)
 {
-	const uint8_t *at = in->at;
-
-	if (in->is_bad || bytes > in->left) {
-		in->is_bad = true;
-		return NULL;
-	}
-	in->at += bytes;
-	in->left -= bytes;
-	return at;
-}
-
-static uint64_t take_fixed(struct input *in, unsigned bytes)
-{
-	const uint8_t *at = take(in, bytes);
+	const uint8_t *at = tapir_byte_input__take(in, bytes);
 	uint64_t value = 0;
 
 	for (unsigned i = 0; at && i < bytes; i++)
@@ -55,7 +37,7 @@ static uint64_t take_fixed(struct input *in, unsigned bytes)
 	return value;
 }
 
-static uint64_t take_var(struct input *in, unsigned max_bits)
+static uint64_t take_var(struct tapir_byte_input *in, unsigned max_bits)
 {
 	uint64_t value = 0;
 
@@ -82,7 +64,7 @@ struct row {
 };
 
 /* *row has the one before, or zeros. */
-static bool take_row(struct input *in, struct row *row)
+static bool take_row(struct tapir_byte_input *in, struct row *row)
 {
 	unsigned has = (unsigned)take_fixed(in, 1);
 
@@ -100,25 +82,26 @@ static bool take_row(struct input *in, struct row *row)
 		row->stack_id = (uint32_t)take_var(in, 32);
 	row->ticks += take_var(in, 64);
 	if (has & ROW_ACTIVITY)
-		row->activity_id = take(in, 16);
+		row->activity_id = tapir_byte_input__take(in, 16);
 	if (has & ROW_RELATED)
-		row->related_id = take(in, 16);
+		row->related_id = tapir_byte_input__take(in, 16);
 	if (has & ROW_PAYLOAD)
 		row->payload_bytes = (uint32_t)take_var(in, 32);
-	row->payload = take(in, row->payload_bytes);
+	row->payload = tapir_byte_input__take(in, row->payload_bytes);
 	return !in->is_bad;
 }
 
 /* false: no block whose rows can be read. */
-static bool open_block(struct nettrace_blocks *b, const uint8_t *data, size_t len, struct input *in)
+static bool open_block(struct nettrace_blocks *b, const uint8_t *data, size_t len,
+		       struct tapir_byte_input *in)
 {
 	uint64_t header_bytes, flags;
 
-	*in = (struct input){data, len, false};
+	*in = (struct tapir_byte_input){data, len, false};
 	header_bytes = take_fixed(in, 2);
 	flags = take_fixed(in, 2);
 	if (header_bytes >= HEADER_MIN_BYTES)
-		take(in, header_bytes - HEADER_MIN_BYTES);
+		tapir_byte_input__take(in, header_bytes - HEADER_MIN_BYTES);
 	if (!in->is_bad && header_bytes >= HEADER_MIN_BYTES && flags & BLOCK_COMPRESSED)
 		return true;
 	b->malformed_cnt++;
@@ -131,7 +114,7 @@ static bool open_block(struct nettrace_blocks *b, const uint8_t *data, size_t le
 static void describe(struct nettrace_blocks *b, const struct row *row)
 {
 	char provider[PROVIDER_MAX_UNITS * 3 + 1];
-	struct input in = {row->payload, row->payload_bytes, false};
+	struct tapir_byte_input in = {row->payload, row->payload_bytes, false};
 	struct tapir_nettrace_metadata out = {.metadata_id = (uint32_t)take_fixed(&in, 4),
 					      .provider = provider};
 	const uint8_t *text = in.at;
@@ -152,7 +135,7 @@ static void describe(struct nettrace_blocks *b, const struct row *row)
 void tapir_nettrace_blocks__metadata(struct nettrace_blocks *b, const uint8_t *data, size_t len)
 {
 	struct row row = {.activity_id = zeros, .related_id = zeros};
-	struct input in;
+	struct tapir_byte_input in;
 
 	if (!open_block(b, data, len, &in))
 		return;
@@ -213,7 +196,7 @@ static void deliver(struct nettrace_blocks *b, const struct row *row)
 void tapir_nettrace_blocks__events(struct nettrace_blocks *b, const uint8_t *data, size_t len)
 {
 	struct row row = {.activity_id = zeros, .related_id = zeros};
-	struct input in;
+	struct tapir_byte_input in;
 
 	if (!open_block(b, data, len, &in))
 		return;
@@ -232,13 +215,13 @@ void tapir_nettrace_blocks__events(struct nettrace_blocks *b, const uint8_t *dat
 /* u32 first id, u32 count, each: u32 bytes, addresses, innermost first. */
 void tapir_nettrace_blocks__stacks(struct nettrace_blocks *b, const uint8_t *data, size_t len)
 {
-	struct input in = {data, len, false};
+	struct tapir_byte_input in = {data, len, false};
 	uint32_t first = (uint32_t)take_fixed(&in, 4), cnt = (uint32_t)take_fixed(&in, 4);
 	struct tapir_nettrace_stack stack;
 
 	for (uint32_t i = 0; i < cnt && i < STACKS_MAX && !in.is_bad; i++) {
 		uint64_t bytes = take_fixed(&in, 4);
-		const uint8_t *frames = take(&in, bytes);
+		const uint8_t *frames = tapir_byte_input__take(&in, bytes);
 		uint64_t frame_cnt = bytes / 8;
 
 		if (!frames)
@@ -268,7 +251,7 @@ static void settle(struct nettrace_blocks *b, uint64_t thread, uint32_t tried, u
 void tapir_nettrace_blocks__sequence_point(struct nettrace_blocks *b, const uint8_t *data,
 					   size_t len)
 {
-	struct input in = {data, len, false};
+	struct tapir_byte_input in = {data, len, false};
 	uint64_t ticks = take_fixed(&in, 8);
 	uint32_t cnt = (uint32_t)take_fixed(&in, 4);
 

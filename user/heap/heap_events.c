@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "decode/byte_input.h"
 #include "decode/value_packed.h"
 
 #define ROOT_STACK	0u
@@ -20,25 +21,6 @@
 #define NAME_BYTES_MAX	1024u
 #define NAMES_BYTES	(64u << 20)
 
-struct input {
-	const uint8_t *at;
-	size_t left;
-	bool is_bad; /* more was asked for than there was */
-};
-
-static const uint8_t *take(struct input *in, size_t bytes)
-{
-	const uint8_t *at = in->at;
-
-	if (in->is_bad || bytes > in->left) {
-		in->is_bad = true;
-		return NULL;
-	}
-	in->at += bytes;
-	in->left -= bytes;
-	return at;
-}
-
 static uint64_t number_at(const uint8_t *p, unsigned bytes)
 {
 	uint64_t value = 0;
@@ -47,15 +29,15 @@ static uint64_t number_at(const uint8_t *p, unsigned bytes)
 	return value;
 }
 
-static uint64_t take_number(struct input *in, unsigned bytes)
+static uint64_t take_number(struct tapir_byte_input *in, unsigned bytes)
 {
-	const uint8_t *at = take(in, bytes);
+	const uint8_t *at = tapir_byte_input__take(in, bytes);
 
 	return at ? number_at(at, bytes) : 0;
 }
 
 /* UTF-16 up to its NUL, as UTF-8; false: none, or too long. */
-static bool take_text(struct input *in, char text[NAME_UNITS_MAX * 3 + 1])
+static bool take_text(struct tapir_byte_input *in, char text[NAME_UNITS_MAX * 3 + 1])
 {
 	const uint8_t *from = in->at;
 	size_t units = 0;
@@ -70,7 +52,7 @@ static bool take_text(struct input *in, char text[NAME_UNITS_MAX * 3 + 1])
 
 /* ---- one event each; false: malformed ---------------------------------------------------------- */
 
-static bool on_start(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+static bool on_start(struct tapir_heap_events *e, struct tapir_byte_input *in, uint64_t time_ns)
 {
 	uint32_t number = (uint32_t)take_number(in, 4);
 
@@ -86,7 +68,7 @@ static bool on_start(struct tapir_heap_events *e, struct input *in, uint64_t tim
 }
 
 /* An ephemeral collection within a background one has no objects, and ends nothing. */
-static bool on_end(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+static bool on_end(struct tapir_heap_events *e, struct tapir_byte_input *in, uint64_t time_ns)
 {
 	uint32_t number = (uint32_t)take_number(in, 4);
 
@@ -100,27 +82,27 @@ static bool on_end(struct tapir_heap_events *e, struct input *in, uint64_t time_
 static void name_type(struct tapir_heap_graph *g, uint64_t id, const char *text);
 
 /* u64 id, u64 module, u32 token, u32 flags, u8 kind, name, u32 parameters, u64 each. */
-static bool take_type(struct tapir_heap_graph *g, struct input *in)
+static bool take_type(struct tapir_heap_graph *g, struct tapir_byte_input *in)
 {
 	char text[NAME_UNITS_MAX * 3 + 1];
 	uint64_t id = take_number(in, 8), params;
 
-	take(in, 8 + 4 + 4 + 1);
+	tapir_byte_input__take(in, 8 + 4 + 4 + 1);
 	if (!take_text(in, text))
 		return false;
 	params = take_number(in, 4);
-	take(in, params * 8);
+	tapir_byte_input__take(in, params * 8);
 	if (!in->is_bad)
 		name_type(g, id, text);
 	return !in->is_bad;
 }
 
-static bool on_types(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+static bool on_types(struct tapir_heap_events *e, struct tapir_byte_input *in, uint64_t time_ns)
 {
 	uint32_t cnt = (uint32_t)take_number(in, 4);
 
 	(void)time_ns;
-	take(in, 2);
+	tapir_byte_input__take(in, 2);
 	for (uint32_t i = 0; i < cnt && !in->is_bad; i++)
 		if (!take_type(&e->graph, in))
 			return false;
@@ -128,13 +110,13 @@ static bool on_types(struct tapir_heap_events *e, struct input *in, uint64_t tim
 }
 
 /* u32 number, u32 count, u16 runtime: the values that follow, or NULL. A gap is counted. */
-static const uint8_t *take_values(struct tapir_heap_events *e, struct input *in, unsigned id,
-				  unsigned bytes, uint32_t *cnt)
+static const uint8_t *take_values(struct tapir_heap_events *e, struct tapir_byte_input *in,
+				  unsigned id, unsigned bytes, uint32_t *cnt)
 {
 	uint32_t idx = (uint32_t)take_number(in, 4);
 
 	*cnt = (uint32_t)take_number(in, 4);
-	take(in, 2);
+	tapir_byte_input__take(in, 2);
 	if (in->is_bad || *cnt > in->left / bytes)
 		return NULL;
 	if (idx >= e->next_idx[id])
@@ -142,10 +124,10 @@ static const uint8_t *take_values(struct tapir_heap_events *e, struct input *in,
 	else
 		e->lost_cnt++; /* out of order: which one this is cannot be known */
 	e->next_idx[id] = idx + 1;
-	return take(in, (size_t)*cnt * bytes);
+	return tapir_byte_input__take(in, (size_t)*cnt * bytes);
 }
 
-static bool on_objects(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+static bool on_objects(struct tapir_heap_events *e, struct tapir_byte_input *in, uint64_t time_ns)
 {
 	uint32_t cnt;
 	const uint8_t *at = take_values(e, in, TAPIR_HEAP_OBJECTS, OBJECT_BYTES, &cnt);
@@ -162,7 +144,7 @@ static bool on_objects(struct tapir_heap_events *e, struct input *in, uint64_t t
 	return at != NULL;
 }
 
-static bool on_edges(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+static bool on_edges(struct tapir_heap_events *e, struct tapir_byte_input *in, uint64_t time_ns)
 {
 	uint32_t cnt;
 	const uint8_t *at = take_values(e, in, TAPIR_HEAP_EDGES, EDGE_BYTES, &cnt);
@@ -186,7 +168,7 @@ static enum tapir_heap_root_kind root_kind(unsigned kind, uint32_t flags)
 }
 
 /* A weak handle holds nothing. */
-static bool on_roots(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+static bool on_roots(struct tapir_heap_events *e, struct tapir_byte_input *in, uint64_t time_ns)
 {
 	uint32_t cnt;
 	const uint8_t *at = take_values(e, in, TAPIR_HEAP_ROOTS, ROOT_BYTES, &cnt);
@@ -203,7 +185,8 @@ static bool on_roots(struct tapir_heap_events *e, struct input *in, uint64_t tim
 	return at != NULL;
 }
 
-static bool on_dependents(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+static bool on_dependents(struct tapir_heap_events *e, struct tapir_byte_input *in,
+			  uint64_t time_ns)
 {
 	uint32_t cnt;
 	const uint8_t *at = take_values(e, in, TAPIR_HEAP_DEPENDENTS, DEPENDENT_BYTES, &cnt);
@@ -221,19 +204,19 @@ static bool on_dependents(struct tapir_heap_events *e, struct input *in, uint64_
 	return at != NULL;
 }
 
-static bool on_statics(struct tapir_heap_events *e, struct input *in, uint64_t time_ns)
+static bool on_statics(struct tapir_heap_events *e, struct tapir_byte_input *in, uint64_t time_ns)
 {
 	char text[NAME_UNITS_MAX * 3 + 1];
 	uint32_t cnt = (uint32_t)take_number(in, 4);
 
 	(void)time_ns;
-	take(in, 8 + 2);
+	tapir_byte_input__take(in, 8 + 2);
 	for (uint32_t i = 0; i < cnt && !in->is_bad; i++) {
 		uint64_t object_va;
 
-		take(in, 8);
+		tapir_byte_input__take(in, 8);
 		object_va = take_number(in, 8);
-		take(in, 8 + 4);
+		tapir_byte_input__take(in, 8 + 4);
 		if (!take_text(in, text))
 			return false;
 		if (object_va &&
@@ -301,7 +284,8 @@ static void name_type(struct tapir_heap_graph *g, uint64_t id, const char *text)
 
 /* ---- all --------------------------------------------------------------------------------------- */
 
-static bool (*reader_of(uint16_t id))(struct tapir_heap_events *, struct input *, uint64_t)
+static bool (*reader_of(uint16_t id))(struct tapir_heap_events *, struct tapir_byte_input *,
+				      uint64_t)
 {
 	switch (id) {
 	case TAPIR_HEAP_GC_START:
@@ -328,8 +312,9 @@ static bool (*reader_of(uint16_t id))(struct tapir_heap_events *, struct input *
 void tapir_heap_events__add(struct tapir_heap_events *e, uint16_t id, uint64_t time_ns,
 			    const void *payload, size_t len)
 {
-	bool (*read)(struct tapir_heap_events *, struct input *, uint64_t) = reader_of(id);
-	struct input in = {payload, len, false};
+	bool (*read)(struct tapir_heap_events *, struct tapir_byte_input *, uint64_t) =
+		reader_of(id);
+	struct tapir_byte_input in = {payload, len, false};
 	bool is_of_walk = id >= TAPIR_HEAP_ROOTS;
 
 	if (!read || (is_of_walk && e->walk != TAPIR_HEAP_IN_GC))
