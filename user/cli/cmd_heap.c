@@ -9,9 +9,9 @@
 #include "base/sudo_user.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "cli/view_run.h"
 #include "heap/heap.h"
 #include "heap/heap_tables.h"
-#include "render/view_result_print.h"
 
 #define TOP 20
 
@@ -44,20 +44,6 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON document", struct args, json),
 	{}};
 
-static int print(struct tapir_view_result *result, bool json)
-{
-	struct tapir_str out = {};
-	int err;
-
-	if (json)
-		tapir_view_result__write_json(result, &out);
-	else
-		tapir_view_result__write_text(result, tapir_screen__palette(stdout), &out);
-	err = tapir_terminal__flush(&out);
-	tapir_str__fini(&out);
-	return err;
-}
-
 /* before: NULL: there is one snapshot. */
 static int show(const struct tapir_heap_snapshot *before, const struct tapir_heap_snapshot *s,
 		const struct tapir_heap_allocations *allocations, const struct args *args,
@@ -75,7 +61,7 @@ static int show(const struct tapir_heap_snapshot *before, const struct tapir_hea
 			 : tapir_heap_tables__one(s, &opts, &result);
 
 	if (!err)
-		err = print(&result, args->json);
+		err = tapir_view_result__print(&result, args->json);
 	tapir_view_result__fini(&result);
 	return err;
 }

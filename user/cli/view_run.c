@@ -47,7 +47,7 @@ static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl,
 	return err ? err : tapir_timeline__finish(tl);
 }
 
-static int print(struct tapir_view_result *result, bool json)
+int tapir_view_result__print(struct tapir_view_result *result, bool json)
 {
 	struct tapir_str out = {};
 	int err;
@@ -101,7 +101,7 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 	if (!err) {
 		tapir_recorded__judge(&recorded, tapir_reader__catalog(reader), rq->view, &result);
 		add_notes(tapir_timeline__stats(tl), &result);
-		err = print(&result, rq->json);
+		err = tapir_view_result__print(&result, rq->json);
 	}
 	tapir_timeline__free(tl);
 	tapir_view__free(rq->view, ctx);

@@ -27,4 +27,8 @@ int tapir_pair_option__name(const struct tapir_cli *cli, const struct tapir_word
 int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 		    const struct tapir_view_request *request);
 
+/* As text or JSON, to standard output. 0 or -errno; -ENOMEM also when memory ran out while it was
+ * made. */
+int tapir_view_result__print(struct tapir_view_result *result, bool json);
+
 #endif
