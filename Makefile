@@ -73,7 +73,7 @@ FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fu
 LIB        := $(BUILD)/libtapir-user.a
 TAPIR      := $(BUILD)/tapir
 USDT_SRC   := $(filter-out usdt/coreclr/%,$(wildcard usdt/*/*.c))
-CORECLR_SRC := $(wildcard usdt/ring/*.c usdt/image/*.c usdt/coreclr/*.c)
+CORECLR_SRC := $(wildcard usdt/ring/*.c usdt/image/*.c usdt/text/*.c usdt/coreclr/*.c)
 CORECLR_OBJ := $(CORECLR_SRC:usdt/%.c=$(BUILD)/coreclr/%.o)
 CORECLR_SO := $(BUILD)/libtapir-coreclr.so
 TOOL_BIN   := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/e2e/tools/*.c))
@@ -144,8 +144,9 @@ bench: ## tapir beside its peers; a few minutes
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/run.py
 
 .PHONY: bench-lib
-bench-lib: $(BUILD)/tests/bench/bench_lib ## what libtapir costs a program; half a minute
-	$(Q)$(BUILD)/tests/bench/bench_lib
+bench-lib: $(BUILD)/tests/bench/bench_lib ## what libtapir costs a program, beside LTTng-UST and .NET; two minutes
+	$(Q)scripts/bootstrap build lib
+	$(Q)$(PYTHON) tests/bench/lib.py --build $(BUILD)
 
 bench-stacks: ## shares of whole user stacks, by program, and what they cost (tests/stacks)
 	$(Q)scripts/bootstrap build test stacks
@@ -168,35 +169,34 @@ bench-dotnet: ## tapir on .NET beside dotnet-trace; a few minutes, wants the .NE
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet.py
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_web.py
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_publish.py
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_awaits.py
 
 soak: ## a long life at once; SOAK_SECONDS (1800), SOAK_COMM ('soak*'; '*' traces everybody)
 	$(Q)scripts/bootstrap build test
-	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets $(BUILD)/tests/unit/test_session_storm
 	$(Q)$(PYTHON) tests/soak/soak.py --build $(BUILD) --seconds $(or $(SOAK_SECONDS),1800) --comm '$(or $(SOAK_COMM),soak*)'
 	$(Q)TAPIR_SOAK_ROUNDS=50 $(PYTHON) tests/e2e/run.py --build $(BUILD) --jobs 1 --only 'hold.*killed' --summary $(BUILD)/soak-hold
 	$(Q)TAPIR_SOAK_ROUNDS=50 $(PYTHON) tests/e2e/run.py --build $(BUILD) --jobs 1 --only 'hold.daemons*' --summary $(BUILD)/soak-daemons
 	$(Q)! cat $(BUILD)/soak-hold $(BUILD)/soak-daemons | grep -v '^[1-9][0-9]* 0 '
+	$(Q)TAPIR_STORM_SECONDS=$(or $(STORM_SECONDS),600) $(BUILD)/tests/unit/test_session_storm
 
 # The process side of the ring lane by itself, so that a build with sanitizers is a small one.
 RING_TESTS := $(patsubst %,$(BUILD)/tests/ring/test_ring_%,writer threads process fork reuse walk unload ids)
 
-.PHONY: check-ring-san ring-tests
-check-ring-san: ## ring lane tests under address and thread sanitizers
-	$(Q)$(MAKE) --no-print-directory SAN=address,undefined ring-tests
-	$(Q)$(MAKE) --no-print-directory SAN=thread ring-tests
+.PHONY: check-ring-san check-lib-san check-tsan san-tests
+check-ring-san: ## tests of the ring lane and of libtapir under address and thread sanitizers
+check-lib-san: ## the same
+check-ring-san check-lib-san:
+	$(Q)$(MAKE) --no-print-directory SAN=address,undefined san-tests
+	$(Q)$(MAKE) --no-print-directory SAN=thread san-tests
+
+check-tsan: ## the same under the thread sanitizer alone
+	$(Q)$(MAKE) --no-print-directory SAN=thread san-tests
 
 # The same for providers, listeners, counters and activities.
-LIB_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/ring/%,$(wildcard $(patsubst %,tests/unit/test_%.c,provider enablement listener logger described counter counter_listener activity)))
+LIB_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/ring/%,$(wildcard $(patsubst %,tests/unit/test_%.c,provider enablement listener logger user_events described payload_parts counter counter_listener activity gc_sink session_storm)))
 
-.PHONY: check-lib-san lib-tests
-check-lib-san: ## libtapir's tests under address and thread sanitizers
-	$(Q)$(MAKE) --no-print-directory SAN=address,undefined lib-tests
-	$(Q)$(MAKE) --no-print-directory SAN=thread lib-tests
-
-lib-tests: $(LIB_TESTS)
-	$(Q)for test in $(LIB_TESTS); do echo "$$test" && $$test >$$test.log 2>&1 || { cat $$test.log; exit 1; }; done
-
-ring-tests: $(RING_TESTS)
+san-tests: $(RING_TESTS) $(LIB_TESTS)
 	$(Q)BUILD=$(BUILD) tests/run ring
 
 fuzz: ## each parser under libFuzzer, FUZZ_SECONDS (20) each
@@ -451,7 +451,7 @@ $(UNIT_BIN): %: %.o $(LIB) $(USDT_LIB)
 	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $(filter %.o,$^) $(LIB) $(USDT_LIB) $(LIBS) -lcmocka -o $@
 
 # Tests of the profiler's parts that need no process around them.
-PUBLISH_OBJ := $(patsubst %,$(BUILD)/tests/coreclr/coreclr_%.o,blob text layout payload number json)
+PUBLISH_OBJ := $(patsubst %,$(BUILD)/tests/coreclr/coreclr_%.o,blob text layout payload json)
 $(BUILD)/tests/unit/test_publish: $(PUBLISH_OBJ)
 $(BUILD)/tests/unit/test_publish_probes: $(PUBLISH_OBJ) $(BUILD)/tests/coreclr/coreclr_publish.o
 

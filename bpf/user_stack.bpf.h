@@ -353,11 +353,28 @@ __weak __noinline int walk_known(struct user_stack *u)
 	return i;
 }
 
+/*
+ * Once the walk has left the first half of the window, the words from here on take its place: one
+ * read instead of one for each frame of a deep stack. Not static: see find_row.
+ */
+__weak __noinline int move_window(struct user_stack *u)
+{
+	if (!u || u->sp - u->walk.base < WINDOW_BYTES / 2 || (__s64)(u->sp - u->walk.base) < 0)
+		return 0;
+	u->walk.base = u->sp & ~7ull;
+	u->walk.is_odd = 1; /* what is kept of a walk is of its first window */
+	read_window(u);
+	return 0;
+}
+
 static long walk_next(__u64 idx, void *ctx)
 {
 	struct user_stack *u = *(struct user_stack **)ctx;
 
-	return walk_known(u) == KNOWN_AT_ONCE ? 0 : walk_step(u) != 0;
+	if (walk_known(u) == KNOWN_AT_ONCE)
+		return 0;
+	move_window(u);
+	return walk_step(u) != 0;
 }
 
 /* ---- a walk ----------------------------------------------------------------------------------- */

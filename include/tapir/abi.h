@@ -33,6 +33,8 @@
 #include <stdint.h>
 #endif
 
+#include "tapir/losses.h"
+
 #ifdef __cplusplus
 #define TAPIR_STATIC_ASSERT(cond, msg) static_assert(cond, msg)
 #else
@@ -243,10 +245,16 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_probe) == 64, "tapir_rec_probe");
 
 /* ---- METADATA ------------------------------------------------------------------------ */
 
+/* The "event" is a counter of the process (tapir/counter.h), for lists: no event ever has its id.
+ */
+#define TAPIR_METADATA_COUNTER 3u
+
 struct tapir_rec_metadata {
 	struct tapir_rec h;
 	uint32_t probe_id;
-	uint32_t format; /* 1: EventPipe's metadata blob; 2: libtapir's (tapir/provider.h) */
+	/* 1: EventPipe's metadata blob; 2: libtapir's (tapir/provider.h); 3: TAPIR_METADATA_COUNTER
+	 */
+	uint32_t format;
 	uint32_t blob_bytes;
 	uint32_t pad0;
 	/* blob */
@@ -267,7 +275,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_metadata) == 32, "tapir_rec_metadata
  * How a user stack ends. WHOLE (complete): at code that is marked as having no caller, at a
  * runtime's thread root, or at a coroutine's first frame. Else callers are missing: the last frame
  * is the function whose caller was not found, for this reason. The recorded frames are right in
- * either case.
+ * either case. FP_START is what readers make of FP_END: such a chain may have left out callers that
+ * have no frame pointers.
  */
 #define TAPIR_STACK_ENDS(X)                                                                        \
 	X(UNKNOWN, "not recorded")                                                                 \
@@ -280,7 +289,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_metadata) == 32, "tapir_rec_metadata
 	X(MORE, "frame limit reached")                                                             \
 	X(UNSUPPORTED, "unwind rule not supported")                                                \
 	X(NO_PROGRESS, "frame not above its callee's")                                             \
-	X(FP_END, "end of the frame pointer chain")
+	X(FP_END, "end of the frame pointer chain")                                                \
+	X(FP_START, "frame pointers alone, to the thread's start")
 
 enum tapir_stack_end {
 #define TAPIR_X(name, text) TAPIR_STACK_END_##name,
@@ -358,7 +368,7 @@ struct tapir_rec_wait {
 	struct tapir_rec h;
 	uint32_t tgid;
 	uint32_t tid;
-	uint32_t owner_tid; /* the thread, of the same process, that holds the lock; 0: unknown */
+	uint32_t owner_tid; /* the thread, of any process, that holds the lock; 0: unknown */
 	uint16_t syscall;   /* its number */
 	uint16_t text_len;
 	uint64_t object_va; /* of the futex; 0: it waits for something else */
@@ -489,74 +499,6 @@ struct tapir_rec_counter {
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_counter) == 48, "tapir_rec_counter");
 
 /* ---- LOSS, GAP -------------------------------------------------------------------------- */
-
-/*
- * Every way to lose something has a name and is counted where it happens.
- * EVENT: the whole event is missing. PART: the event is there, a part of it is not.
- * SAMPLE: a CPU sample is missing. SWITCH: a context switch is missing.
- * INFO: nothing is missing that was asked for. The kinds decide what adds up:
- * captured + the sum of EVENT causes = fired.
- */
-#define TAPIR_LOSS_CAUSES(X)                                                                       \
-	X(RING_FULL, EVENT, "no space in the ring buffer")                                         \
-	X(NO_TASK_STORAGE, EVENT, "no memory for the thread's scratch record")                     \
-	X(UNKNOWN_SITE, EVENT, "a site fired that the loader has not described")                   \
-	X(RECURSION, EVENT, "the kernel skipped the program: another one was running")             \
-	X(RING_LANE_DROP, EVENT, "no space in the process's own ring")                             \
-	X(RING_LANE_NESTED, EVENT, "an event fired inside the writing of another one")             \
-	X(DISK, EVENT, "the file could not be written")                                            \
-	X(MALFORMED, EVENT, "the record was not well-formed")                                      \
-	X(ARG_FAULT, PART, "an argument lay on a page that could not be read")                     \
-	X(ARG_CUT, PART, "a string or blob was longer than the limit")                             \
-	X(STACK_RING_FULL, PART, "no space in the ring buffer for a stack")                        \
-	X(STACK_FAULT, PART, "a stack frame could not be read")                                    \
-	X(STACK_DEPTH, PART, "a stack was deeper than the frame limit")                            \
-	X(THREAD_RING_FULL, PART, "no space in the ring buffer for a thread's name")               \
-	X(SEEN_MAP_FULL, PART, "no space to remember a stack: it was sent more than once")         \
-	X(PROCESS_RING_FULL, PART, "no space in the ring buffer for a process record")             \
-	X(PERF_LOST, PART, "perf side-band records overwritten")                                   \
-	X(NAME_QUEUE_FULL, PART, "too many new addresses at once: some are unnamed")               \
-	X(FILTERED, INFO, "hits of processes that were not asked for")                             \
-	X(SAMPLE_RING_FULL, SAMPLE, "no space in the ring buffer for a CPU sample")                \
-	X(SAMPLE_STACK_LOST, PART, "no space in the ring buffer for a CPU sample's stack")         \
-	X(SAMPLE_RING_BUSY, SAMPLE, "the ring buffer was locked when a CPU sample interrupted")    \
-	X(SAMPLE_SKIPPED, SAMPLE, "the kernel skipped the sampler: another program was running")   \
-	X(SWITCH_RING_FULL, SWITCH, "no space in the ring buffer for a context switch")            \
-	X(SWITCH_SKIPPED, SWITCH, "the kernel skipped the switch program: it was running")         \
-	X(SWITCH_STACK_LOST, PART, "no space in the ring buffer for a context switch's stack")     \
-	X(WAKE_LOST, PART, "no space to remember who woke a thread")                               \
-	X(SAMPLE_DISK, SAMPLE, "the file could not be written: a CPU sample")                      \
-	X(SWITCH_DISK, SWITCH, "the file could not be written: a context switch")                  \
-	X(RING_LANE_LIMITED, INFO, "events over --rate, left out as it was asked")                 \
-	X(LANE_TWICE, INFO, "hits of probes whose events came by the program's own ring")          \
-	X(STREAM_DROP, EVENT, "no space in the runtime's buffer for its event stream")             \
-	X(PROCESS_MAP_FULL, PART, "no space to remember a process: its events are missing")        \
-	X(NO_MEMORY, EVENT, "no memory for an event on its way to the file")                       \
-	X(NOTE_NO_MEMORY, PART, "no memory for what describes a process, a file or a probe")       \
-	X(FILES_FULL, PART, "no descriptor for a mapped file: its functions have no names")        \
-	X(RING_LANE_TOO_LARGE, EVENT, "the event was larger than 64 KB")                           \
-	X(RING_LANE_NO_SLOT, EVENT,                                                                \
-	  "no ring for the thread: 4,096 threads have one, or no memory")                          \
-	X(RING_LANE_NO_ENTRY, EVENT, "the process has more than 16,384 kinds of events at a time") \
-	X(RING_LANE_NO_PROVIDER, EVENT, "the process has more than 4,096 providers at a time")     \
-	X(RING_LANE_UNDESCRIBED, EVENT, "no room in tapir to describe the event")                  \
-	X(RING_LANE_CHILD, EVENT, "a forked child ended before its ring was read, or had none")    \
-	X(KERNEL_STACK_STALE, PART, "a kernel stack was not the one it was taken for")             \
-	X(UNWIND_FILES_FULL, PART,                                                                 \
-	  "no room for the unwind table of a file: stacks through it lack frames")                 \
-	X(PROVIDERS_LEFT, PART,                                                                    \
-	  "the process has no room for a provider that a SPEC matches: its events are missing")    \
-	X(TRACE_IDS_UNREADABLE, PART, "a thread's trace context could not be read")                \
-	X(TRACE_IDS_CHANGED, PART, "a thread's trace context changed while it was read")           \
-	X(TRACE_PLACES_FULL, PART, "no space to remember where a process publishes trace ids")     \
-	X(UNWIND_FILE_CHANGED, PART,                                                               \
-	  "a file was rewritten while it was mapped: stacks through it may be wrong, then end")
-
-#define TAPIR_LOSS_KIND_EVENT  0
-#define TAPIR_LOSS_KIND_PART   1
-#define TAPIR_LOSS_KIND_INFO   2
-#define TAPIR_LOSS_KIND_SAMPLE 3
-#define TAPIR_LOSS_KIND_SWITCH 4
 
 enum tapir_loss_cause {
 #define TAPIR_X(name, kind, text) TAPIR_LOSS_##name,

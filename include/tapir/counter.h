@@ -19,13 +19,24 @@
  * has a cell of its own in every counter (64 bytes; 4 KiB a counter). Threads beyond those, and a
  * signal handler that interrupts an update, share one cell by compare-and-exchange. Nothing is lost
  * in either. A value written at the very end of an interval may be counted in it or in the next.
+ * A value that is not finite is left out.
+ *
+ * A histogram also has percentiles of each interval. It counts values by their power of two in 16
+ * equal parts: a percentile is within 3.2 % of a value that was written, between the least and the
+ * greatest. Magnitudes below 2^-32 count as that, above 2^64 as that. It takes up to 12 KiB a
+ * thread that writes it, as pages are touched.
+ *
+ * FROM OUTSIDE. `tapir list -p PID` shows the counters of a process: each has an entry in the ring
+ * lane's catalog that no event ever has, with METADATA of format 3: u8 type, u8 0, u16 name_len,
+ * u16 display_name_len, u16 unit_len, u16 tags_len, and these texts.
  *
  * WHAT IS PUBLISHED. Provider: the counter's; event EventCounters, level LogAlways, no keywords;
  * one field, Payload, a structure, texts in UTF-16:
  *
  *	mean values	Name, DisplayName, f64 Mean, f64 StandardDeviation, i32 Count, f64 Min,
  *			f64 Max, f32 IntervalSec, Series ("Interval=MS"), CounterType ("Mean"),
- *			Metadata (tags), DisplayUnits
+ *			Metadata (tags), DisplayUnits; of histograms also f64 P50, f64 P95,
+ *			f64 P99
  *	increments	Name, DisplayName, DisplayRateTimeScale, f64 Increment, f32 IntervalSec,
  *			Metadata, Series, CounterType ("Sum"), DisplayUnits
  *
@@ -45,10 +56,11 @@ extern "C" {
 struct tapir_counter;
 
 enum tapir_counter_type {
-	TAPIR_COUNTER_EVENT = 1,	       /* a value each time: mean, deviation, min, max */
-	TAPIR_COUNTER_INCREMENTING = 2,	       /* added up: the increment of the interval */
-	TAPIR_COUNTER_POLLING = 3,	       /* poll() gives a value at each interval's end */
-	TAPIR_COUNTER_INCREMENTING_POLLING = 4 /* poll() gives a sum: its increment */
+	TAPIR_COUNTER_EVENT = 1,		/* a value each time: mean, deviation, min, max */
+	TAPIR_COUNTER_INCREMENTING = 2,		/* added up: the increment of the interval */
+	TAPIR_COUNTER_POLLING = 3,		/* poll() gives a value at each interval's end */
+	TAPIR_COUNTER_INCREMENTING_POLLING = 4, /* poll() gives a sum: its increment */
+	TAPIR_COUNTER_HISTOGRAM = 5		/* as EVENT, with percentiles */
 };
 
 struct tapir_counter_opts {
@@ -70,6 +82,7 @@ struct tapir_counter_value {
 	uint32_t pad0;
 	uint64_t count; /* updates; 0 for those that are polled */
 	double sum, mean, deviation;
+	double p50, p95, p99; /* of histograms, else 0 */
 };
 
 /*
@@ -97,9 +110,11 @@ struct tapir_counter_sample {
 	double interval_s; /* how long it was */
 	double mean, deviation, min, max;
 	double increment;
+	double p50, p95, p99; /* where has_percentiles */
 	uint32_t count;	      /* updates in it */
 	uint8_t is_increment; /* 1: increment alone counts; 0: it is 0 */
-	uint8_t pad0[3];
+	uint8_t has_percentiles;
+	uint8_t pad0[2];
 };
 
 typedef void (*tapir_counter_sample_fn)(const struct tapir_counter_sample *sample, void *ctx);

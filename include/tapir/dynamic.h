@@ -22,8 +22,10 @@
  * The probe's arguments are the first 12 fields: numbers by value, strings, arrays, structures,
  * GUIDs as addresses in the payload. With a payload that ends early the rest is 0.
  *
- * WITHOUT A TYPED PROBE. Where executable memfds are forbidden (vm.memfd_noexec, SELinux), and on
- * aarch64, an event has the sessions alone, and tapir_dynamic__probe_error says why.
+ * WITHOUT A TYPED PROBE. Where executable memfds are forbidden (vm.memfd_noexec, seccomp, SELinux),
+ * and on aarch64, a defined event has its sessions as always; to USDT tools it is an occurrence of
+ * the JSON probe of its level (below), from TAPIR_POLL_MS after they have attached to that.
+ * tapir_dynamic__probe_error says why, and `tapir list -p` reports it.
  *
  * All functions but tapir_event__fire lock and allocate: any thread, not in a signal handler. They
  * print nothing and preserve errno. C11 and C++11.
@@ -110,8 +112,10 @@ TAPIR_API int tapir_described__fire(struct tapir_dynamic *dynamic,
 /*
  * An event as JSON, for what is too short-lived to be defined: by the static probe of its level,
  * tapir_event:LEVEL(provider, event, json, json_bytes, keywords), with LEVEL logalways, critical,
- * error, warning, informational or verbose. Probes alone: no session has it. Any thread, any time;
- * strings are read while it fires only, NULL is "".
+ * error, warning, informational or verbose. Events that were defined and found no typed probe come
+ * there, too: of at most 3.5 KB, what is left out said by "tapir_cut":true. Probes alone: no
+ * session has what is fired here. Any thread, any time; strings are read while it fires only, NULL
+ * is "".
  */
 TAPIR_API void tapir_json__fire(const char *provider, const char *event, uint8_t level,
 				uint64_t keywords, const char *json);

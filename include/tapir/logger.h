@@ -23,6 +23,17 @@
  * tapir-manifest --lttng makes of the provider's manifest, and is linked with lttng-ust; libtapir
  * itself is not. Its events are LTTng's PROVIDER:EVENT with typed fields.
  *
+ * USER_EVENTS. tapir_user_events__open registers events with Linux as user_events, for perf, ftrace
+ * and BPF programs that read those: user_events:PROVIDER_EVENT (with _Vn for a version other than
+ * 0; what is no letter or digit is _). It takes Linux 6.4 with CONFIG_USER_EVENTS, a mounted
+ *tracefs and the right to write its user_events_data. A record has the fields in order: numbers;
+ *texts as UTF-8 (__rel_loc char[]; of UTF-16 1 KB in a record); everything else as it is in the
+ *payload
+ * (__rel_loc u8[]). Floating-point numbers are their bits, in a field NAME_bits. An event with more
+ * than 32 fields, or with a description of more than 511 bytes, has one field Payload instead. An
+ * event is on from TAPIR_POLL_MS after the kernel has enabled it. Where the kernel has no
+ * user_events, everything else works and the events are counted as refused.
+ *
  * In a forked child the parent's loggers have ended; closing one there frees its memory.
  *
  * Thread safety: tapir_logger__lost any thread, any time. The others any thread, not in a signal
@@ -84,6 +95,28 @@ struct tapir_lttng_tools {
  * cannot be loaded), and what tapir_logger__open returns.
  */
 TAPIR_API int tapir_lttng__open(const char *provider, const char *path, struct tapir_logger **out);
+
+struct tapir_user_events;
+
+struct tapir_user_events_counts {
+	uint64_t written_cnt;	 /* records */
+	uint64_t lost_cnt;	 /* that the kernel did not take, or loggers lost */
+	uint32_t registered_cnt; /* events */
+	uint32_t refused_cnt;	 /* events that are not registered */
+	uint32_t refused_errno;	 /* why the last of them is not; 0: none */
+	uint32_t pad0;
+};
+
+/*
+ * Registers the events that match a selection, those of later providers too. 0 also where the
+ * kernel has no user_events. *out is the caller's to close. Errors as of tapir_logger__open.
+ */
+TAPIR_API int tapir_user_events__open(const struct tapir_selection *selections, uint32_t cnt,
+				      struct tapir_user_events **out);
+/* As tapir_logger__close. */
+TAPIR_API int tapir_user_events__close(struct tapir_user_events *events);
+TAPIR_API void tapir_user_events__counts(struct tapir_user_events *events,
+					 struct tapir_user_events_counts *out);
 
 #ifdef __cplusplus
 }

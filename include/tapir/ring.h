@@ -3,7 +3,7 @@
  * ring.h - the ring lane's protocol: how events leave a process through shared memory, without
  * a trap or a system call. The process side is usdt/ring, the tracer's side user/collect.
  *
- * VERSION 3. Both files start with a magic and TAPIR_RING_VERSION. A tracer that finds another
+ * VERSION 4. Both files start with a magic and TAPIR_RING_VERSION. A tracer that finds another
  * version touches nothing and reports both numbers; every layout change raises the version.
  *
  * The process makes memfds: one named TAPIR_RING_CTL_NAME ("tapir-ctl") and up to
@@ -112,7 +112,7 @@
 
 #define TAPIR_RING_DATA_MAGIC	    0x31474e5250415421ull /* "!TAPRNG1" */
 #define TAPIR_RING_CTL_MAGIC	    0x314c544350415421ull /* "!TAPCTL1" */
-#define TAPIR_RING_VERSION	    3
+#define TAPIR_RING_VERSION	    4
 
 /* As <linux/fcntl.h> has them: SEAL 1, SHRINK 2, GROW 4, FUTURE_WRITE 16. */
 #define TAPIR_RING_CTL_SEALS	    0x07u
@@ -124,7 +124,7 @@
 #define TAPIR_RING_SESSIONS	    8u
 #define TAPIR_RING_SELECTIONS	    128u /* a process has some 40 EventSources */
 #define TAPIR_RING_EVENTS	    16384u
-#define TAPIR_RING_CHUNK_BYTES	    (64u * 1024u)
+#define TAPIR_RING_CHUNK_BYTES	    (32u * 1024u)
 #define TAPIR_RING_MAX_BYTES	    (4u * 1024u * 1024u) /* of a thread; less under RLIMIT_AS */
 #define TAPIR_RING_PAYLOAD_BYTES    (64u * 1024u)	 /* of an event; EventPipe has no larger */
 #define TAPIR_RING_RECORD_BYTES	    (TAPIR_RING_PAYLOAD_BYTES + 80u) /* the largest: with both ids */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What tapir's programs cost where they run beside everything else: a switch that is not ours, one
- * that is, a CPU sample with 28 frames.
+ * What tapir's programs cost where they run beside everything else: a switch of another process,
+ * one that is, a CPU sample with 28 frames.
  *
  * Switches: by the kernel's own measure of a program (BPF_ENABLE_STATS), less what it shows for
  * the program switched off, which is the measuring and an early return; and by what a hand-over

@@ -3,7 +3,8 @@
  * bench_lib - what libtapir costs the program: the event of bench_ring (four ints, a string of 16
  * characters) by TAPIR_FIRE: off; to a tracer of the ring lane that drains every 10 ms, without and
  * with a stack of 28 frames; to 1 and 8 listeners in the process; counters from 1 and 8 threads.
- * Least and median of the rounds, as JSON.
+ * Then what a thread takes of memory. Least and median of the rounds, as JSON. Beside its peers:
+ * lib.py.
  */
 // build: -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls
 #include <inttypes.h>
@@ -27,7 +28,7 @@ TAPIR_EVENT(Bench, "Bench-Lib", "Bench", 1, 0, TAPIR_INFORMATIONAL, 0, (I32, A),
 
 static struct tapir_event *const events[] = {&Bench};
 static struct tapir_provider *provider;
-static struct tapir_counter *counter;
+static struct tapir_counter *counter, *histogram;
 static uint64_t heard;
 
 static uint64_t now_ns(void)
@@ -69,6 +70,12 @@ static __attribute__((noipa)) void count_all(int round)
 {
 	for (int i = 0; i < HITS; i++)
 		tapir_counter__write(counter, round);
+}
+
+static __attribute__((noipa)) void spread_all(int round)
+{
+	for (int i = 0; i < HITS; i++)
+		tapir_counter__write(histogram, round + i);
 }
 
 static void report(const char *what, double *ns, unsigned cnt)
@@ -205,21 +212,98 @@ static void count_among_others(void)
 	report("counter, one of 8 threads", ns, ROUNDS);
 }
 
-int main(void)
+/* ---- memory ------------------------------------------------------------------------------- */
+
+#define MANY 200
+
+static pthread_barrier_t crowd;
+
+/* Its own pages, and those of the rings. */
+static long resident_kib(void)
 {
+	FILE *status = fopen("/proc/self/status", "re");
+	long kib, sum = 0;
+	char line[128];
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "RssAnon: %ld", &kib) == 1 ||
+		    sscanf(line, "RssShmem: %ld", &kib) == 1)
+			sum += kib;
+	if (status)
+		fclose(status);
+	return sum;
+}
+
+static void *fire_some(void *cnt)
+{
+	pthread_barrier_wait(&crowd); /* all are there */
+	pthread_barrier_wait(&crowd); /* their stacks were measured */
+	for (uintptr_t i = 0; i < (uintptr_t)cnt; i++)
+		TAPIR_FIRE(Bench, (int)i, 1, -1, 42, "sixteen chars...");
+	if (cnt)
+		count_all(1);
+	pthread_barrier_wait(&crowd);
+	pthread_barrier_wait(&crowd);
+	return NULL;
+}
+
+/* Beside the threads' own stacks and what libc keeps of them. */
+static double kib_of_a_thread(uintptr_t event_cnt)
+{
+	pthread_t threads[MANY];
+	long before, after;
+
+	pthread_barrier_init(&crowd, NULL, MANY + 1);
+	for (int i = 0; i < MANY; i++)
+		if (pthread_create(&threads[i], NULL, fire_some, (void *)event_cnt)) // NOLINT
+			exit(1);
+	pthread_barrier_wait(&crowd);
+	before = resident_kib();
+	pthread_barrier_wait(&crowd);
+	pthread_barrier_wait(&crowd);
+	after = resident_kib();
+	pthread_barrier_wait(&crowd);
+	for (int i = 0; i < MANY; i++)
+		pthread_join(threads[i], NULL);
+	return (double)(after - before) / MANY;
+}
+
+/* bench_lib --memory COUNT: events a thread. Nobody drains: rings keep what was fired. */
+static int measure_memory(unsigned event_cnt)
+{
+	struct taker t;
+
+	if (taker_init(&t, getpid(), 0) || taker_open(&t, 0, 1, 0))
+		return 1;
+	tapir_provider__poll();
+	printf("{\"what\": \"memory, %u events a thread\", \"kib\": %.1f}\n", event_cnt,
+	       kib_of_a_thread(event_cnt));
+	fflush(stdout);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct tapir_counter_opts spread = {
+		.size = sizeof(spread), .type = TAPIR_COUNTER_HISTOGRAM, .name = "spread"};
 	static const struct tapir_counter_opts opts = {
 		.size = sizeof(opts), .type = TAPIR_COUNTER_EVENT, .name = "bench"};
 
 	if (tapir_provider__new("Bench-Lib", NULL, events, 1, NULL, &provider) ||
-	    tapir_counter__new(provider, &opts, &counter))
+	    tapir_counter__new(provider, &opts, &counter) ||
+	    tapir_counter__new(provider, &spread, &histogram))
 		return 1;
 	usleep(100000);
+	if (argc > 2 && !strcmp(argv[1], "--memory"))
+		_exit(measure_memory((unsigned)atoi(argv[2])));
 	run_rounds("empty loop", loop_all, 0);
 	run_rounds("off", test_all, 0);
-	if (traced(0, "ring lane, no stack") || traced(1, "ring lane, 28 frames") ||
-	    listened(1, "1 listener") || listened(8, "8 listeners"))
+	if (traced(0, "ring lane, its first pass") || traced(0, "ring lane, no stack") ||
+	    traced(1, "ring lane, 28 frames") || listened(1, "1 listener") ||
+	    listened(8, "8 listeners"))
 		return 1;
 	run_rounds("counter, 1 thread", count_all, 0);
+	run_rounds("histogram, 1 thread", spread_all, 0);
 	count_among_others();
 	fflush(stdout);
 	_exit(0);

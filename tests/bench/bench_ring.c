@@ -175,7 +175,7 @@ static __attribute__((noinline)) void descend_and_wander(unsigned frames, const 
 	__asm__ volatile("" : : : "memory");
 }
 
-/* The tracer, until it is told to end: says what it read and what was lost. */
+/* The tracer, until it is asked to end: reports what it read and what was lost. */
 static void drain(int pid, int stacks, int ready, int done)
 {
 	struct taker t;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a flight recorder costs that nobody asks for a file: CPU and memory at 10,000 events a second and 99 Hz. The main thread
-also wakes for files that other processes of the machine map, so it is told apart. As root; --build DIR."""
+"""What a flight recorder costs while no file is requested: CPU and memory at 10,000 events a second and 99 Hz. The main thread
+also wakes for files that other processes of the machine map, so it is measured separately. As root; --build DIR."""
 import argparse
 import os
 import re

@@ -48,7 +48,7 @@ class Builder:
 
     def run(self, *argv, **options):
         done = subprocess.run(argv, capture_output=True, text=True, check=False, **options)
-        done.out, done.rc = done.stdout, done.returncode
+        done.out, done.err, done.rc = done.stdout, done.stderr, done.returncode
         return done
 
 
@@ -296,7 +296,7 @@ def run(context, options):
     return results
 
 
-# ---- what is said ----------------------------------------------------------------------------
+# ---- the report ----------------------------------------------------------------------------
 
 
 def judge(results):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the numbers should be, and whether they are. A goal is judged by the median over the
-rounds; a loss by the sum. What could not be measured is said to be so and never counted as met.
+rounds; a loss by the sum. What could not be measured is reported as such and never counted as met.
 """
 
 import statistics
@@ -146,8 +146,7 @@ def judge(results, starts, sites, cpu, maps, read, rings):
     def of_cpu(what, wanted, limit, key, scale=1):
         return line(what, wanted, limit, [r[key] * scale for r in good(cpu) if key in r], why(cpu))
 
-    reads = [r["captured"] / r["read_seconds"] / 1e6 for r in good(of("tapir"))
-             if r.get("read_seconds")]
+    reads = [r["captured"] / r["read_seconds"] / 1e6 for r in good(of("tapir")) if r.get("read_seconds")]
     started = [r["start_seconds"] for r in good(starts)]
     closed = [r["closed_seconds"] for r in good(starts)]
     return [

@@ -96,7 +96,7 @@ def configurations(context):
            tracers.Perf(context, "perf", []),
            tracers.Perf(context, "perf -g", ["-g"]),
            tracers.Lttng(context, "lttng-ust"),
-           # Paced so that nobody's buffers run full: an event that is dropped costs less.
+           # Paced so that no tool's buffers fill up: an event that is dropped costs less.
            tracers.Lttng(context, "lttng paced", rate=RING_PACE_HZ),
            tracers.TapirRing(context, "ring", ["--no-stack"], rate=RING_PACE_HZ),
            tracers.TapirRing(context, "ring plain", ["--no-stack", "--no-compress"],
@@ -181,7 +181,7 @@ def measure_start(context, options):
 
 
 def measure_sites(context):
-    """bench_site: what a site costs while nobody traces."""
+    """bench_site: what a site costs while no tracer is attached."""
     program = os.path.join(context.build, "tests/bench/bench_site")
     out = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     return {r["site"]: r for r in map(json.loads, out.splitlines())}

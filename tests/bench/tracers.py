@@ -179,7 +179,7 @@ class TapirRing(Tapir):
         self.depth, self.rate, self.longer = self.STACK_FRAMES, rate, longer
 
     def command(self, target):
-        # With us as a second target it does not end with the first, before it was looked at.
+        # With the benchmark as a second target it does not end with the first, before it was looked at.
         return [*super().command(target), "-p", str(os.getpid())]
 
     def start(self, target, sites):

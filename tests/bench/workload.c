@@ -5,7 +5,7 @@
  * time each one took. Built again with -DBENCH_LTTNG it fires an LTTng-UST tracepoint, with
  * -DBENCH_RING an event of the ring lane.
  *
- *	workload [--threads N] [--depth FRAMES] [--rounds N] [--hits N] [--rate HZ]
+ *	workload [--threads N] [--depth FRAMES] [--rounds N] [--hits N] [--rate HZ] [--unlike 1]
  *
  * It prints a line when it is ready, waits for a line on stdin (the tracer attaches meanwhile),
  * runs, and prints JSON: events fired, ns an event (least and median of the rounds of all
@@ -40,7 +40,7 @@
 #define NS_PER_SEC  1000000000ull
 
 static struct {
-	unsigned thread_cnt, depth_frames, round_cnt, hit_cnt, rate_hz;
+	unsigned thread_cnt, depth_frames, round_cnt, hit_cnt, rate_hz, unlike;
 } options = {.thread_cnt = 1, .depth_frames = 31, .round_cnt = 50, .hit_cnt = 4000};
 
 static pthread_barrier_t start_line;
@@ -115,8 +115,13 @@ static __attribute__((noinline)) void run_rounds(double *ns)
 	for (unsigned round = 0; round < options.round_cnt; round++) {
 		uint64_t start_ns = now_ns();
 
-		for (unsigned i = 0; i < options.hit_cnt; i++)
+		for (unsigned i = 0; i < options.hit_cnt; i++) {
+			if (options.unlike && i & 1) {
+				fire((int)i, (int)round, -2, 42, "sixteen chars...");
+				continue;
+			}
 			fire((int)i, (int)round, -1, 42, "sixteen chars...");
+		}
 		ns[round] = (double)(now_ns() - start_ns) / options.hit_cnt;
 		fired_cnt += options.hit_cnt;
 		if (options.rate_hz)
@@ -191,6 +196,7 @@ static int parse(int argc, char **argv)
 		{"--depth", &options.depth_frames, 1, 1000},
 		{"--rounds", &options.round_cnt, 1, MAX_ROUNDS},
 		{"--hits", &options.hit_cnt, 1, 100000000},
+		{"--unlike", &options.unlike, 0, 1},
 		{"--rate", &options.rate_hz, 0, 100000000},
 	};
 
@@ -215,7 +221,7 @@ int main(int argc, char **argv)
 
 	if (parse(argc, argv)) {
 		fprintf(stderr, "usage: workload [--threads N] [--depth FRAMES] [--rounds N] "
-				"[--hits N] [--rate HZ]\n");
+				"[--hits N] [--rate HZ] [--unlike 1]\n");
 		return 2;
 	}
 	round_ns = calloc((size_t)options.thread_cnt * options.round_cnt, sizeof(*round_ns));

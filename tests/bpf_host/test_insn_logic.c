@@ -2,7 +2,7 @@
 /*
  * Lengths of instructions, against objdump's for each instruction of libm, which has variants for
  * SSE, AVX and FMA; and which instructions must have none, because the stack pointer changes or the
- * code goes on elsewhere.
+ * code continues elsewhere.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -202,7 +202,7 @@ static void method_without_a_record_is_followed(void **state)
 	CHECK(property);
 }
 
-/* The same instructions in a body that has a record, or that goes on elsewhere. */
+/* The same instructions in a body that has a record, or that continues elsewhere. */
 static void body_with_a_record_is_left_to_the_frame_pointer(void **state)
 {
 	static const char *const bodies[] = {

@@ -125,6 +125,9 @@ def test_completion_offers_commands_options_and_files(t):
     for words, offered in ((("tapir", "doc"), ["doctor"]), (("tapir", "list", "--js"), ["--json"]),
                            (("tapir", "list", "-p", str(os.getpid())), [str(os.getpid())]),
                            (("tapir", "record", "-o", t.path("he")), [t.path("here.tapir")]),
+                           (("tapir", "record", "--profile", "gc,ex"), ["gc,exceptions"]),
+                           (("tapir", "report", "--view", "=", "ex"), ["exceptions"]),
+                           (("tapir", "export", "--format", "="), ["nettrace", "speedscope", "folded", "pprof", "perfscript"]),
                            (("tapir", "export", "-o", t.path("he")), [t.path("here.tapir")])):
         t.eq(complete(t, *words), offered, f"completion of {words}")
 

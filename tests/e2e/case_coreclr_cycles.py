@@ -28,7 +28,7 @@ def app(t, *args, env=None):
 
 
 def footprint(pid):
-    """(threads, descriptors, mappings of ours, resident and shared-memory KiB)."""
+    """(threads, descriptors, mappings of tapir, resident and shared-memory KiB)."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as status:
         rss = sum(int(line.split()[1]) for line in status if line.startswith(("RssAnon:", "RssShmem:")))
     return len(os.listdir(f"/proc/{pid}/task")), len(os.listdir(f"/proc/{pid}/fd")), len(maps_of_us(pid)), rss
@@ -46,7 +46,7 @@ def test_a_storm_is_not_harmed_when_drivers_come_and_go(t):
         result = process.wait(timeout=60 + 4 * cycles)
         t.eq(result.rc, 0, result.err)
         sums.append(result.witness())
-    t.eq(footprint(storm.pid)[2], 0, "mappings of ours")
+    t.eq(footprint(storm.pid)[2], 0, "mappings of tapir")
     pathlib.Path(stop).touch()
     result = storm.wait()
     said = result.witness()

@@ -25,7 +25,7 @@ def start(t, path=None):
 
 
 def work(t, program, interval_s=1):
-    """Lets it count, and returns what it says it counted, when the last interval is over."""
+    """Lets it count, and returns what it printed that it counted, when the last interval is over."""
     program.go()
     program.wait_line("done", timeout=60)
     time.sleep(2 * interval_s + 0.3)

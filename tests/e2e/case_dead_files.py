@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A traced process's files on a file system that stops answering: tapir goes on and ends when told to.
+"""A traced process's files on a file system that stops answering: tapir continues and ends when asked to.
 
-The file system is a FUSE server of our own (fuse/deadfs.c). Its process is killed at the end, which makes
+The file system is a FUSE server of the tests (fuse/deadfs.c). Its process is killed at the end, which makes
 the kernel fail every request, so that nothing stays blocked.
 """
 import contextlib
@@ -173,7 +173,7 @@ def test_record_ends_when_its_own_program_does_not_answer(t):
 
 
 def test_what_only_looks_ends_when_a_file_does_not_answer(t):
-    """list and doctor need nobody's Ctrl-C."""
+    """list and doctor end without Ctrl-C."""
     for operation in ("lookup", "getattr", "open", "read", "statfs"):
         with dead_fs(t) as fs:
             sick = start_from(t, fs)

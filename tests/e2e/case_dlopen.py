@@ -13,7 +13,7 @@ def test_first_events_are_caught_when_an_object_is_opened_later(t):
 
 
 def test_gap_is_recorded_when_probes_come_late(t):
-    """A process that tapir may not hold maps a file: its first events may be missed, and that is said."""
+    """A process that tapir may not hold maps a file: its first events may be missed, which is reported."""
     file = t.path("trace.tapir")
     target = t.target("dlopener", "--wait", 3, 20)
     tapir = t.start_tapir("record", "dlopener:*", "plug:*", "-p", target.pid, "-o", file)

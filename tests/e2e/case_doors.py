@@ -316,7 +316,7 @@ static void __attribute__((constructor)) take(void)
 
 
 def test_events_are_exact_when_the_program_has_taken_all_cheap_keys(t):
-    """The library knows its threads by their ids then, and is told of no thread's end."""
+    """The library knows its threads by their ids then, and learns of no thread's end."""
     source, library = t.path("keys.c"), t.path("keys.so")
     pathlib.Path(source).write_text(KEYS)
     t.eq(t.run(t.need("gcc"), "-shared", "-fPIC", source, "-o", library).rc, 0, "gcc")
@@ -355,7 +355,7 @@ def test_sources_that_are_created_while_the_library_leaves_harm_nobody(t):
 
 
 def leaves(pid, seconds=3):
-    """The library is gone from a process, in so many seconds."""
+    """The library is gone from a process, within that many seconds."""
     end = time.monotonic() + seconds
     while maps_of_us(pid) and time.monotonic() < end:
         time.sleep(0.02)

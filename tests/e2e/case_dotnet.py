@@ -56,7 +56,7 @@ def of_thread(samples, name):
 
 
 def is_managed(frame):
-    """In memory of generated code or a managed image; an address in no mapping at all is none."""
+    """In memory of generated code or a managed image; an address in no mapping at all is not."""
     module = frame.get("module") or ""
     return module.endswith(".dll") or module.startswith(("[jit]", "/memfd:doublemapper"))
 

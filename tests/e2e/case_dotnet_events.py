@@ -24,7 +24,7 @@ TIMEOUT = 180
 
 
 def traces_of_us(pid):
-    """Maps, files and threads of ours that a process has."""
+    """Maps, files and threads of tapir that a process has."""
     base = pathlib.Path(f"/proc/{pid}")
     found = {file for _, file in maps_of_us(pid)}
     for fd in os.listdir(base / "fd"):
@@ -236,7 +236,7 @@ def test_several_recordings_at_once_get_their_own(t):
 
 
 def from_the_start(t, *command):
-    """What it says it did, and the events, of a program that fires flat out from its beginning."""
+    """What it prints that it did, and the events, of a program that fires flat out from its beginning."""
     file = t.path("trace.tapir")
     result = t.tapir("record", DEMO, f"{RUNTIME}:Loader,Exception:Informational", *EVENTS_ONLY, "-f", "-o", file,
                      "--", *command, "threads=2", "events=5000", "exceptions=20", "now", expect=END)
@@ -516,7 +516,7 @@ def test_process_in_a_user_namespace(t):
 
 
 def test_file_that_is_swapped_harms_nobody(t):
-    """A process that renames what appears in its /dev/shm gets no more than it had; tapir goes on."""
+    """A process that renames what appears in its /dev/shm gains nothing; tapir continues."""
     fire = in_namespace(t, "mount -t tmpfs -o mode=1777 x /dev/shm", "events=500")
     place, over = pathlib.Path(f"/proc/{fire.pid}/root/dev/shm"), threading.Event()
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Events defined at run time (tapir/dynamic.h) are typed probes for every tool, and ring events."""
+import json
 import os
+import re
+import time
 
 from harness import EVENTS_ONLY, args_of
 
@@ -50,3 +53,30 @@ def test_an_event_defined_at_run_time_is_seen_by_tapir_and_bpftrace(t):
         t.eq({event["event"] for event in events}, {"Called"}, "one event of two: " + lane)
         t.eq(sorted(args_of(event) for event in events), [[n, "plug-in", -n] for n in range(COUNT)], "fields: " + lane)
         t.eq({event.get("lane", "probe") for event in events}, {lane}, "lane")
+
+
+def test_events_come_as_json_where_no_image_may_be_made(t):
+    target = t.target("plugin", "--no-images", "--wait", COUNT)
+    listed = t.tapir("list", "-p", target.pid)
+    t.ok("2 events defined at run time have no USDT probe of their own (Permission denied)" in listed.err, listed.err)
+    ring = recorded(t, "ring", target)
+    probe = t.start_tapir("record", "tapir_event:informational", *EVENTS_ONLY, "-p", target.pid, "-f", "-o", t.path("json.tapir"))
+    probe.wait_ready()
+    watcher = t.start(t.need("bpftrace"), "-e",
+                      f'usdt:{target.argv[0]}:tapir_event:informational {{ @calls[str(arg0), str(arg1), arg4] = count(); '
+                      'printf("%s\\n", str(arg2)); } BEGIN { printf("watching\\n"); }', "-p", target.pid)
+    watcher.wait_line("watching")
+    time.sleep(0.3)  # the library looks for tools each 0.1 s
+    target.go()
+    t.eq(target.wait().witness(), {"fired": COUNT}, "fired")
+    right = [{"Number": n, "Name": "plug-in", "Cost": -n} for n in range(COUNT)]
+    out = watcher.wait().out
+    seen = [json.loads(line) for line in re.findall(r"^\{.*\}$", out, re.M)]
+    t.eq(sorted((e["Number"], e["Name"], e["Cost"]) for e in seen), sorted(2 * [(n, "plug-in", -n) for n in range(COUNT)]), "bpftrace")
+    for event, keywords in (("Loaded", 1), ("Called", 2)):
+        t.ok(f"@calls[{PROVIDER}, {event}, {keywords}]: {COUNT}" in out, out)
+    t.eq(probe.wait().rc, 0, "probe")
+    called = [args_of(event)[2] for event in t.events(t.path("json.tapir")) if args_of(event)[1] == "Called"]
+    t.eq([json.loads(text) for text in called], right, "tapir's probe lane")
+    t.eq(ring.wait().rc, 0, "ring")
+    t.eq(sorted(args_of(event) for event in t.events(t.path("ring.tapir"))), [[n, "plug-in", -n] for n in range(COUNT)], "ring lane")

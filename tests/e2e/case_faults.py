@@ -104,7 +104,7 @@ def test_recording_ends_when_its_process_is_killed(t):
 
 
 def test_samples_come_and_the_rest_is_named_in_another_pid_namespace(t):
-    """There the kernel's pids are others: probes and switches would be looked for in vain."""
+    """There the kernel's pids are others: probes and switches would be searched without success."""
     inside = [t.need("unshare"), "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]
     if t.run(*inside, "true").rc:
         t.skip("no such namespaces can be made here")

@@ -59,7 +59,7 @@ def test_gap_is_recorded_when_a_child_executes_another_program(t):
 
 
 def test_user_switchers_end_when_their_program_is_recorded_by_name(t):
-    """su and runuser wait for a child of theirs and stop themselves when it is stopped."""
+    """su and runuser wait for their child and stop themselves when it is stopped."""
     su, runuser = t.need("su", "runuser")
     t.need_others()
     file, dlopener = t.path("trace.tapir"), t.target_path("dlopener")

@@ -94,7 +94,7 @@ def test_files_are_found_in_containers(t):
 
 
 def test_jitdump_of_another_user_and_clock_is_read(t):
-    """A time namespace: the process's clock, and so its jitdump's, runs ahead of ours."""
+    """A time namespace: the process's clock, and so its jitdump's, runs ahead of the host."""
     file, periods = record_contained(t, "dump", THREE_NAMES, "--user", "--map-root-user", "--time",
                                      "--monotonic", AHEAD_S)
     for p in periods:

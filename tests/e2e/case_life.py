@@ -485,7 +485,7 @@ def test_process_ends_once_when_its_threads_end_at_once(t):
 
 
 def many_files(t, count):
-    """A program that loads so many libraries, each with a build ID of its own, and fires once from each."""
+    """A program that loads that many libraries, each with a build ID of its own, and fires once from each."""
     gcc = t.need("gcc")
     source, program = t.path("lib.c"), t.path("main.c")
     with open(source, "w", encoding="ascii") as f:

@@ -178,7 +178,7 @@ def test_wrong_use_is_refused_with_one_line(t):
     with open(t.path("asm.man"), "w", encoding="ascii") as file:
         file.write("<instrumentationManifest><instrumentation><events><provider name='P&quot;\\n.byte 1'><events>"
                    "<event value='1' symbol='E'/></events></provider></events></instrumentation></instrumentationManifest>")
-    for argv, code, text in (((), 2, "Usage: tapir-manifest"), (("x.man",), 2, "Usage: "),
+    for argv, code, text in (((), 2, "a manifest is required"), (("x.man",), 2, "-o PATH is required"),
                              (("x.man", "-o", t.path("d"), "--style", "odd"), 2, "unknown style 'odd'"),
                              (("--odd",), 2, "unknown option --odd"), (("x.man", "-o"), 2, "-o requires a value"),
                              ((t.path("none.man"), "-o", t.path("d")), 1, "No such file or directory"),
@@ -189,5 +189,5 @@ def test_wrong_use_is_refused_with_one_line(t):
         run = t.run(tool, *argv)
         t.eq(run.rc, code, f"exit of {argv}")
         t.ok(text in run.err, run.err)
-        t.ok(code == 2 or run.err.count("\n") == 1, run.err)
+        t.eq(run.err.count("\n"), 1, run.err)
     t.ok(not os.path.exists(t.path("d")) or not os.listdir(t.path("d")), "nothing is written on failure")

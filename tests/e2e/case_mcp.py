@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A session of the Model Context Protocol with a program of ours: each tool's result is the command's own."""
+"""A session of the Model Context Protocol with a test program: each tool's result is the command's own."""
 import json
 import subprocess
 

@@ -168,7 +168,7 @@ def test_live_dotnet_process_is_analysed_as_it_counts_itself(t):
         elif event["event"] == "GCRestartEEEnd":
             spans += event["time_ns"] - begun.pop(event["tid"])
     t.ok(abs(pause - spans / 1e6) <= 0.001 * len(gcs), f"{pause} ms of pauses by TraceEvent, {spans / 1e6} in the recording")
-    # The runtime looks at its clock within that span; on a busy machine another thread may run in between.
+    # The runtime reads its clock within that span; on a busy machine another thread may run in between.
     t.ok(pause >= 0.95 * did["paused_ms"], f"{pause} ms of pauses by TraceEvent, {did['paused_ms']} by the runtime")
     stacks = both["log"]["stacks"]
     t.ok(any("!Fire.Throw(int32);" in stack or "!Fire::Throw(int32);" in stack
@@ -284,7 +284,7 @@ def test_names_are_looked_up_where_the_file_says(t):
         sampled = {frame["addr"] for sample in t.events(file, "sample") for frame in sample.get("stack") or []
                    if frame.get("module") == program}
         t.ok({"burn_much", "burn_little"} <= set(found.values()), f"functions that TraceEvent found: {found} {elf['said']}")
-        # Return addresses are told at the call, a byte before.
+        # Return addresses are reported as the call, a byte before.
         named = {va: name for va, name in found.items() if va in sampled or va + 1 in sampled}
         t.eq(named, names_by_nm(t, whole, segment, mapping, named), "each address's function, as nm has it")
         t.ok(len(named) >= 5, f"known addresses: {named}")

@@ -2,6 +2,7 @@
 """Programs that link libtapir: typed fields, keywords and levels, by tapir and by other tools."""
 import collections
 import pathlib
+import re
 
 from harness import EVENTS_ONLY, args_of
 
@@ -82,6 +83,32 @@ def test_bpftrace_counts_what_tapir_counts_on_the_same_probes(t):
     t.eq(len(t.events(t.path("trace.tapir"))), 2 * fired["placed"] + fired["opened"], "tapir's events")
 
 
+def check_percentiles(t, values):
+    """Of histogram `totals`: the three of each interval, in order, beside its mean."""
+    tagged = collections.defaultdict(list)
+    for value in values:
+        t.eq((value["unit"], value["kind"]), ("EUR", "gauge"), "totals")
+        tagged[value["tags"]].append(value["value"])
+    t.eq(sorted(tagged), ["shop:1"] + [f"shop:1,Percentile={n}" for n in (50, 95, 99)], "tags")
+    busy = [row for row in zip(*(tagged[f"shop:1,Percentile={n}"] for n in (50, 95, 99))) if any(row)]
+    t.ok(busy and all(a <= b <= c for a, b, c in busy), f"percentiles {busy}")
+
+
+def test_list_shows_the_counters_of_a_process(t):
+    target = t.target("shop", "--wait", 1)
+    rows = [row for row in t.tapir("list", "-p", target.pid, "--json").json_lines() if "counter" in row]
+    t.eq(sorted((r["provider"], r["counter"], r["display_name"], r["type"], r["unit"], r["tags"], r["pid"]) for r in rows),
+         [(PROVIDER, "orders", "orders", "increments", "pcs", "", target.pid),
+          (PROVIDER, "totals", "Order totals", "histogram", "EUR", "shop:1", target.pid)], "counters")
+    text = t.tapir("list", "-p", target.pid, "totals").out
+    t.eq(re.findall(r"^(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +\d+$", text, re.M), [(PROVIDER, "totals", "histogram", "EUR", "shop:1")], text)
+    result = t.tapir("list", "-p", target.pid, PROVIDER + ":totlas", expect=1)
+    t.ok(f"the nearest is '{PROVIDER}:totals'" in result.err, result.err)
+    # They are no events: a SPEC finds none, and nothing of them is in a recording.
+    result = t.tapir("record", PROVIDER + ":totals", *EVENTS_ONLY, "-p", target.pid, "-d", "1", "-f", "-o", t.path("x.tapir"), expect=1)
+    t.ok("totals" in result.err, result.err)
+
+
 def test_events_have_their_threads_activity_and_counters_are_recorded(t):
     target = t.target("shop", "--wait", "--lasts", 100, 2)
     file = t.path("trace.tapir")
@@ -98,6 +125,7 @@ def test_events_have_their_threads_activity_and_counters_are_recorded(t):
     t.eq(sorted(len(ids) for ids in by_thread.values()), [1, 1], "one activity a thread")
     t.eq(len(set.union(*by_thread.values())), 2, "each its own")
     values = [c for c in t.events(file, "counter") if c["name"] == "orders"]
+    check_percentiles(t, [c for c in t.events(file, "counter") if c["name"] == "totals"])
     t.eq(sum(c["value"] for c in values), fired["placed"], "orders")
     t.eq({(c["provider"], c["unit"], c["kind"]) for c in values}, {(PROVIDER, "pcs", "rate")}, "counter")
 

@@ -187,7 +187,7 @@ def test_report_leads_with_what_was_found(t):
     t.eq(t.tapir("report", file, "--pid", pid).out.splitlines()[0], lines[0], "of its only process")
     for view in ((), ("--view", "offcpu")):
         wrong = t.tapir("report", file, "--pid", 1, *view, expect=1)
-        t.eq((wrong.out, wrong.err), ("", f"tapir: process 1 is not in {file}: {pid} (burner) is\n"), "of another one")
+        t.eq((wrong.out, wrong.err), ("", f"tapir: process 1 is not in {file}, which has {pid} (burner)\n"), "of another one")
     short = t.tapir("report", file, "--top", 1).out
     t.ok("burn_much" in short and "burn_little" not in short and "(--all shows them)" in short, short)
 

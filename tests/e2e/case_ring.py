@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The ring lane: events with stacks through shared memory, by the library and the reader."""
 import collections
+import fcntl
 import json
 import os
 import signal
+import struct
 import time
 
+from case_ring_life import lane_file
 from harness import EVENTS_ONLY, args_of, named
 
 # They trace every ringer.
@@ -133,7 +136,7 @@ def test_keywords_and_levels_choose_events(t):
 
 
 def test_an_event_of_both_lanes_is_recorded_once(t):
-    # -p: the ring is known before a site would be put on
+    # -p: the ring is known before a probe would be attached
     said, events, losses = record(t, t.target("ringboth", "--wait", 500), "ringboth:*")
     t.eq(sorted(args_of(e)[0] for e in named(events, "ringboth:twice")), list(range(500)), "of both")
     t.eq({e.get("lane") for e in named(events, "ringboth:twice")}, {"ring"}, "lane")
@@ -245,10 +248,19 @@ def test_doctor_says_which_lanes_a_process_offers(t):
         checks = json.loads(t.tapir("doctor", "-p", target.pid, "--json").out)["checks"]
         return next(check["found"] for check in checks if check["name"] == "lanes")
 
+    def listed(target):
+        return t.tapir("list", "-p", target.pid).out
+
     t.eq(found(t.target("ringer", "--wait", 1)), "probe, ring (1)", "of a program with the library")
     t.eq(found(t.target("waiter", "--wait")), "probe", "of a program without it")
     private = t.target("ringer", "--wait", "--private", 1)
+    t.eq(found(private), "probe", "of a lane whose tracer has ended")
+    t.eq("ringer:tick" in listed(private), False, "nor is it listed")
+    ctl = lane_file(private.pid, "tapir-ctl", os.O_RDWR)
+    fcntl.fcntl(ctl, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 3, 1, 0))  # as one that uses a session
     t.eq(found(private), "probe; 1 ring of another tracer", "of a lane that is another's")
+    t.ok("ring of another tracer" in listed(private), "listed")
+    os.close(ctl)
     result = t.run(t.tapir_path, "record", "ringer:tick", "--lane", "ring", *EVENTS_ONLY, "-p", private.pid, "-f", "-o",
                    t.path("trace.tapir"))
     t.eq(result.rc, 1, "a private lane is no lane for us: " + result.err)

@@ -130,7 +130,7 @@ def test_a_lane_of_an_older_library_is_refused_by_its_version(t):
     finally:
         old.kill()
         old.wait()
-    t.eq(result.err.count("its ring lane has version 2 and this tapir reads version 3"), 1, result.err)
+    t.eq(result.err.count("its ring lane has version 2 and this tapir reads version 4"), 1, result.err)
 
 
 def test_a_program_that_is_executed_anew_goes_on(t):

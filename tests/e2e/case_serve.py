@@ -15,9 +15,9 @@ from dotnet_program import build_dotnet
 class Server:
     """An agent on a free port of loopback, or on a unix socket, with a directory of its own."""
 
-    def __init__(self, t, *args, listen="127.0.0.1:0"):
+    def __init__(self, t, *args, listen="127.0.0.1:0", wrap=()):
         self.t, self.state = t, t.path("state")
-        self.process = t.start_tapir("serve", "--listen", listen, "--state", self.state, *args)
+        self.process = t.start(*wrap, t.tapir_path, "serve", "--listen", listen, "--state", self.state, *args)
         line = self.process.wait_line("tapir: listening on ")
         self.address = re.search(r"listening on (\S+);", line).group(1)
         self.token = ""

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """tapir serve under clients and machines that misbehave for seconds."""
 import ctypes
+import json
 import os
+import signal
 import socket
 import subprocess
 import time
 
-from case_serve import Server, children, until
+from case_faults import semaphore
+from case_serve import Server, begin_session, children, until, write_config
+from dotnet_program import build_dotnet
+from harness import maps_of_us
 
 CHECK_SERVE = {
+    "test_agent_without_privileges_serves_its_own_user", "test_killed_agent_leaves_nothing_in_its_targets", "test_recording_ends_at_its_cpu_time",
     "test_slow_requests_keep_nobody_out", "test_ten_thousand_connections_are_refused_or_answered",
     "test_session_on_a_full_disk_ends_and_others_are_kept", "test_five_hundred_processes_a_second_are_recorded",
 }
@@ -49,7 +55,7 @@ def test_slow_requests_keep_nobody_out(t):
 
 
 def test_ten_thousand_connections_are_refused_or_answered(t):
-    """One after the other, none closed by us while there is room for it: beyond the limit the oldest of ours go."""
+    """One after the other, none closed by the test while there is room: beyond the limit the oldest are closed."""
     server = Server(t)
     front, = children(server.pid)
     held, refused = [], 0
@@ -137,3 +143,71 @@ def test_client_that_goes_while_its_trace_is_sent_ends_its_task(t):
     sock.close()
     until(t, lambda: children(server.pid) == front, "its task ends")
     server.json("/healthz")
+
+
+def threads_of(pid):
+    names = []
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/comm", encoding="utf-8", errors="replace") as file:
+            names.append(file.read().strip())
+    return names
+
+
+def test_killed_agent_leaves_nothing_in_its_targets(t):
+    """A probe with a semaphore, and a library with its thread: gone a few seconds after SIGKILL; a trace that was finished is kept."""
+    native = t.target("storm", 1000, 100000000)
+    managed = t.start(build_dotnet(t, "Counting"))
+    managed.wait_line("pid ")
+    server = Server(t)
+    finished = begin_session(server, pid=native.pid, events="storm:hit")
+    server.ask(finished + "/stop", method="POST")
+    sessions = [begin_session(server, pid=native.pid, events="storm:hit"),
+                begin_session(server, pid=managed.pid, events="MyCompany-*")]
+    until(t, lambda: semaphore(native.pid, t.target_path("storm")) == 1, "the semaphore of a probe")
+    until(t, lambda: maps_of_us(managed.pid), "the library in a .NET process")
+    server.process.signal(signal.SIGKILL)
+    server.process.wait()
+    until(t, lambda: not semaphore(native.pid, t.target_path("storm")), "the semaphore afterwards")
+    until(t, lambda: not maps_of_us(managed.pid), "no library in the process")
+    until(t, lambda: "tapir" not in threads_of(managed.pid), "no thread in it")
+    again = Server(t)
+    t.eq(again.json(finished)["state"], "finished", "a session that was over")
+    t.eq([again.json(path)["state"] for path in sessions], ["cut", "cut"], "those that ran")
+    with open(t.path("kept.tapir"), "wb") as file:
+        file.write(again.ask(finished + "/trace")[2])
+    t.ok(t.events(t.path("kept.tapir")), "its trace")
+    managed.signal(signal.SIGUSR1)
+    managed.wait_line("done", timeout=30)  # it runs as before
+
+
+def test_recording_ends_at_its_cpu_time(t):
+    target = t.target("storm", 0, 1000000000)
+    server = Server(t, "--config", write_config(t, {"limits": {"cpu_seconds": 3}}))
+    path = begin_session(server, pid=target.pid, events="storm:hit", seconds=300)
+    until(t, lambda: server.json(path)["state"] == "finished", "its end", seconds=90)
+    t.ok(server.json(path)["events"] > 0, "what it had recorded")
+
+
+def test_agent_without_privileges_serves_its_own_user(t):
+    """As the application's user: lists, stacks and a profile of its processes; what is missing is listed."""
+    t.need_others()
+    nobody = (t.need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups")
+    os.chmod(t.tmp, 0o777)
+    target = t.start(*nobody, t.target_path("burner"), 60000)
+    target.wait_line("pid ")
+    agent = t.start(*nobody, t.tapir_path, "serve", "--listen", f"unix:{t.path('sock')}", "--state", "memory")
+    agent.wait_line("tapir: listening on ")
+
+    def ask(path):
+        out = t.run(t.need("curl"), "-sf", "--unix-socket", t.path("sock"), "http://localhost" + path).out
+        return json.loads(out)
+
+    process = ask(f"/v1/processes/{target.pid}")
+    t.eq(process["user"], "nobody", "its user")
+    t.ok([check for check in process["checks"] if check["state"] != "ok"], "what is missing is listed")
+    t.ok("burn_much" in json.dumps(ask(f"/v1/stacks?pid={target.pid}")), "its stacks")
+    t.ok("burn_much" in json.dumps(ask(f"/v1/findings?pid={target.pid}&seconds=1")), "its profile")
+    other = t.target("burner", 60000)
+    status = t.run("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", t.path("sock"),
+                   f"http://localhost/v1/findings?pid={other.pid}&seconds=1").out
+    t.ok(status != "200", f"a process of another user: {status}")

@@ -15,7 +15,7 @@ def cgroup_root():
 
 
 class Pod:
-    """kubepods-podUID.slice/cri-containerd-ID.scope with a process of ours in it; removed again."""
+    """kubepods-podUID.slice/cri-containerd-ID.scope with a process of the test in it; removed again."""
 
     def __init__(self, t):
         root = cgroup_root()
@@ -57,6 +57,7 @@ def test_container_and_pod_are_targets(t):
                 file.write(trace)
             pids = {e["pid"] for e in t.events(t.path("x.tapir"), "sample")}
             t.ok(inside.pid in pids and other.pid not in pids, f"{query}: samples of {pids}")
+        t.eq(server.json("/v1/processes?all=1&namespace=nowhere")["processes"], [], "pods of a namespace that nobody is in")
         for query, status, text in (
                 ("container=ffffffffffff", 404, "container: no process is in 'ffffffffffff'"),
                 ("pod=nobody/nothing", 404, "pod: no process is in"), (f"pod={pod.uid}&pid=1", 400, "one of pid, comm, container"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""User stacks: they reach the thread's start, by the calls the program makes; and where they do not, that is said. The
+"""User stacks: they reach the thread's start, by the calls the program makes; and where they do not, tapir reports it. The
 programs, and who judges, are in tests/stacks."""
 import json
 import os
@@ -16,7 +16,8 @@ import witness  # noqa: E402
 ALONE = True  # measures shares of what threads do
 CHECK_STACKS = {"test_stacks_of_rust_are_whole", "test_stacks_of_ruby_are_whole", "test_stacks_of_node_are_whole",
                 "test_stacks_of_php_are_whole", "test_stacks_of_postgresql_under_load_are_whole",
-                "test_stacks_of_nginx_are_whole", "test_stacks_of_redis_are_whole"}
+                "test_stacks_of_nginx_are_whole", "test_stacks_of_redis_are_whole",
+                "test_remedies_are_those_of_the_runtime"}
 SKIP_S = 2    # unwind tables are built in the background
 WHOLE = 99
 WRONG = 0.5   # percent; of a few hundred stacks, one
@@ -182,7 +183,7 @@ def test_hostile_stack_ends_where_it_stops_being_one(t):
     t.eq(set(seen), set(ODD), "threads with samples")
 
 
-# ---- where stacks are not whole -----------------------------------------------------------------
+# ---- where stacks are incomplete -----------------------------------------------------------------
 
 
 def test_first_page_says_that_stacks_lack_callers(t):
@@ -190,9 +191,14 @@ def test_first_page_says_that_stacks_lack_callers(t):
     program = named("JVM")
     file, said = record(t, program)
     t.ok(re.search(r"; stacks of \d+% of samples lack callers", said), f"record's last lines: {said}")
+    remedy = re.compile(r"callers: lost in \d+% of samples, most in generated code of OpenJDK: "
+                        r"start java with -XX:\+PreserveFramePointer")
+    for view in ("cpu", "offcpu"):
+        t.ok(remedy.search(t.tapir("report", file, "--view", view).out), f"view {view}")
+    t.ok(remedy.search(said), f"record's last lines: {said}")
     text = t.tapir("report", file).out
     t.ok(re.search(r"^stacks: complete in .*% of samples", text, re.M), text[:1500])
-    t.ok(re.search(r"generated code +generated code without frame pointers +start the runtime", text),
+    t.ok(re.search(r"generated code +generated code without frame pointers +start java with", text),
          text[:2500])
     ends = t.report(file)["stack_ends"]
     row = next(row for row in ends["lost"] if row["end"] == "jit_no_fp")
@@ -207,7 +213,9 @@ def test_first_page_says_that_stacks_lack_callers(t):
     svg = t.path("out.svg")
     t.tapir("flamegraph", file, "-o", svg)
     with open(svg, encoding="utf-8") as made:
-        t.ok("callers lost: generated code without frame pointers" in made.read(), "the flame graph has the frame")
+        picture = made.read()
+    t.ok("callers lost: generated code without frame pointers" in picture, "the flame graph has the frame")
+    t.ok(remedy.search(picture), "and the remedy")
     t.ok(f"<{lost[1:-1]}>" in t.tapir("events", file).out, "events name the reason")
 
 
@@ -216,17 +224,54 @@ def checks(t, pid):
     return {check["name"]: (check["state"], check["means"], check["remedy"]) for check in document["checks"]}
 
 
+STRIPPED = {"CPython": "python3", "Ruby": "libruby", "PHP, no JIT": "php"}  # as Debian has them
+
+
+def package_of(t, pid, file):
+    """Of the symbols of a file whose name begins so, as dpkg knows it; None: the process has none such."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        paths = [line.split()[-1] for line in maps if file and f"/{file}" in line and " r-xp " in line]
+    if not paths or not os.path.exists(paths[0]):
+        return None
+    owner = t.run(t.need("dpkg"), "-S", paths[0]).out.partition(":")[0]
+    return re.sub(r"-(minimal|stdlib)$", "", owner).removeprefix("lib") + "-dbg" if "python" in owner else owner and f"{owner}-dbgsym"
+
+
 def test_doctor_says_what_stacks_and_names_there_will_be(t):
     for name, stacks, names, remedy in (
             ("JVM", "limited", "ok", "-XX:+PreserveFramePointer"), ("JVM +PreserveFramePointer", "ok", "ok", None),
             ("CPython", "ok", "limited", "-X perf"), ("PHP, no JIT", "ok", "limited", "opcache.jit_debug"),
-            ("Ruby", "ok", "limited", "--yjit-perf"), ("Node", "ok", "limited", "--perf-basic-prof"),
-            ("Node --perf-basic-prof", "ok", "ok", None)):
+            ("PHP, JIT", "limited", "limited", "opcache.jit"), ("Go", "ok", "ok", None), ("Ruby", "ok", "limited", "--yjit-perf"),
+            ("Node", "ok", "limited", "--perf-basic-prof --interpreted-frames-native-stack"),
+            ("Node --perf-basic-prof", "ok", "ok", None), (".NET", "ok", "ok", None)):
         with named(name).running(t, 10) as targets:
+            owner = package_of(t, targets[1], STRIPPED.get(name))
             found = checks(t, targets[1])
         t.eq((found["process_stacks"][0], found["process_names"][0]), (stacks, names), f"{name}: {found}")
         remedies = [found[key][2] for key in ("process_stacks", "process_names") if found[key][2]]
-        t.eq([remedy in text for text in remedies], [True] if remedy else [], f"{name}: {remedies}")
+        t.eq([remedy in text for text in remedies], [True] * len(remedies), f"{name}: {remedies}")
+        symbols = found["process_symbols"]
+        if owner and symbols[0] != "ok":
+            t.ok(symbols[2].startswith(f"install package {owner}, or name them later"), f"{name}: {symbols}")
+
+
+def test_remedies_are_those_of_the_runtime(t):
+    """Where names or callers are missing, record's last lines and the first page name the flag, or the package with symbols."""
+    for name, callers, names, file in (
+            ("CPython", None, "start python 3.12 or newer with -X perf", STRIPPED["CPython"]),
+            ("Ruby", None, "--yjit --yjit-perf", STRIPPED["Ruby"]),
+            ("Node", None, "start node with --perf-basic-prof --interpreted-frames-native-stack", None),
+            ("PHP, JIT", "start php with -d opcache.jit=off", "opcache.jit_debug=0x10", None)):
+        with named(name).running(t, 4) as targets:
+            owner = package_of(t, targets[1], file)
+        recording, said = record(t, named(name), 1)
+        first_page = t.tapir("report", recording).out
+        for text in (said, first_page):
+            t.ok(re.search(r"names: \d+% of \S+'s stacks name none of its functions: .*" + re.escape(names), text), f"{name}: {text}")
+        t.ok(not callers or re.search(r"callers: lost in \d+% of samples, most in generated code of PHP: " + re.escape(callers), said),
+             f"{name}: {said}")
+        t.ok(callers or "callers: " not in said, f"{name}: {said}")
+        t.ok(not owner or re.search(rf"without a name in {file}\S*: its symbols are in package {owner}", said), f"{name}: {owner}: {said}")
 
 
 def test_probes_that_need_an_option_say_so(t):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Names from symbol files elsewhere: --symbols and tapir symbolize, with servers that are good and bad."""
+import contextlib
 import os
 import pty
 import re
@@ -13,6 +14,7 @@ import time
 from harness import made_once
 from symbol_server import SymbolServer
 
+CHECK_STACKS = {"test_a_server_that_never_ends_an_answer_costs_a_minute", "test_an_answer_without_a_length_ends_at_one_gigabyte"}
 MICROSOFT = "/_.debug/elf-buildid-sym-{}/_.debug"
 MICROSOFT_FILE = "/nameless/elf-buildid-{}/nameless"
 DEBUGINFOD = "/buildid/{}/debuginfo"
@@ -347,6 +349,44 @@ def test_a_server_that_does_not_accept_costs_five_seconds_once(t):
     t.ok("not asked again" in result.err, result.err)
 
 
+def test_a_server_that_never_ends_an_answer_costs_a_minute(t):
+    """Nothing follows the request, or a byte now and then."""
+    there, _ = made(t)
+    with SymbolServer(otherwise=lambda handler: handler.wait_for_the_end()) as silent, \
+            SymbolServer(otherwise=lambda handler: handler.drip()) as slow:
+        start = time.monotonic()
+        readers = [t.start(t.tapir_path, "export", "--format", "folded", f"{there}/nameless.tapir", "--symbols", server.url,
+                           env=environment(t)) for server in (silent, slow)]
+        for reader in readers:
+            result = reader.wait(150)
+            t.ok(55 < time.monotonic() - start < 80, f"{time.monotonic() - start:.1f} s: {result.err}")
+            t.eq((result.rc, result.err.count("cannot fetch")), (0, 1), result.err)
+            check_nameless(t, result.out, "names")
+    t.eq(cached(t), [], "cache")
+
+
+def test_an_answer_without_a_length_ends_at_one_gigabyte(t):
+    there, _ = made(t)
+    sent = [0]
+
+    def endless(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        piece = bytes(1 << 20)
+        with contextlib.suppress(OSError):
+            handler.wfile.write(b"\x7fELF")
+            while sent[0] < 10 << 10:
+                handler.wfile.write(piece)
+                sent[0] += 1
+
+    with SymbolServer(otherwise=endless) as server:
+        result = folded(t, f"{there}/nameless.tapir", "--symbols", server.url)
+    check_nameless(t, result.out, "names")
+    t.ok(result.err.count("larger than 1 GB") == len(server.asked) == 3, f"under each of three keys: {result.err}")
+    t.ok(3 * 1023 <= sent[0] < 3 * 1100, f"{sent[0]} MB")
+    t.eq(cached(t), [], "cache")
+
+
 def test_ctrl_c_ends_a_download_at_once_and_leaves_nothing(t):
     there, _ = made(t)
     shutil.copy(f"{there}/nameless.tapir", t.path("f.tapir"))
@@ -470,10 +510,12 @@ def test_control_characters_in_names_do_not_reach_the_terminal(t):
 def test_report_says_how_to_get_symbols_when_many_samples_lack_them(t):
     there, _ = made(t)
     file = f"{there}/nameless.tapir"
-    line = re.search(r"^(\d+)\.\d% of the samples are in files without symbols: .*$", t.tapir("report", file).out, re.M)
-    t.ok(line and int(line[1]) > 50 and "--symbols" in line[0], f"{line and line[0]}")
+    said = t.tapir("report", file).out
+    line = re.search(r"^names: (\d+)% of stacks have functions without a name in nameless$", said, re.M)
+    t.ok(line and int(line[1]) > 50 and "--symbols" in said, said[:800])
+    t.ok(line[0] in t.tapir("report", file, "--view", "cpu").out, "the view has the line")
     named = t.tapir("report", file, "--symbols", there).out
-    t.ok("without symbols" not in named, named[:800])
+    t.ok("without a name in nameless" not in named, named[:800])
 
 
 def test_stripped_go_program_has_the_names_that_nm_knew(t):

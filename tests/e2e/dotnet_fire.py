@@ -21,7 +21,7 @@ def start(t, *args, before=(), env=None, path=None):
 
 
 def fire_now(fire):
-    """Lets it go and returns what it says it did."""
+    """Releases it and returns what it prints that it did."""
     fire.go()
     return json.loads(fire.wait_line("{", timeout=60))
 

@@ -42,7 +42,7 @@ def made(t, name, place, project, *command, env=None, timeout=120):
 
 @made_once
 def build_dotnet(t, name, sdk="Microsoft.NET.Sdk", packages=(), sources=()):
-    """The path of the program, which is called as its source is. packages: (name, version) of NuGet's it needs; sources: more files."""
+    """The path of the program, which has the name of its source. packages: (name, version) of NuGet's it needs; sources: more files."""
     references = "".join(f'<PackageReference Include="{package}" Version="{at}" />' for package, at in packages)
     references += "".join(f'<Compile Include="{source}" />' for source in sources)
     version = t.run(t.need("dotnet"), "--version").out.strip()

@@ -284,7 +284,7 @@ def named(events, name):
 
 
 def maps_of_us(pid):
-    """(line, file) of each mapping of ours in a process. The repository's own directory may bear any name."""
+    """(line, file) of each mapping of tapir in a process. The repository's own directory may bear any name."""
     with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
         lines = [(line, line.rstrip("\n").split(maxsplit=5)) for line in maps]
     return [(line, words[5]) for line, words in lines if len(words) == 6 and "tapir" in os.path.basename(words[5])]

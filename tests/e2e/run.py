@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Runs the end-to-end cases: every function test_* of every case_*.py beside this file, each with
 a time limit. Prints a line a case and writes "passed failed skipped" to --summary. Exit code 0 when
-all were run, whatever came of them; 130 when interrupted.
+all were run, whatever their results; 130 when interrupted.
 
 Most cases mostly wait, so that --jobs of them run at a time. A module with ALONE = True, or a
 function named in its ALONE, measures time, loads the processors or traces the whole machine: those
@@ -120,7 +120,7 @@ def run_nth(nth):
 
 
 class Run:
-    """All cases, and what came of them."""
+    """All cases and their results."""
 
     current = None
 

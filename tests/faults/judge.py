@@ -49,7 +49,7 @@ def of_report(worker, path, rc):
 
 
 def of_counts(report, provider, event, fired, err, quiet_err=""):
-    """captured + lost = fired, or else the reader is told that it is not."""
+    """captured + lost = fired, or the report states that it is not."""
     entries = [e for e in report["events"] if (e["provider"], e["event"]) == (provider, event)]
     captured, lost = sum(e["captured"] for e in entries), sum(e["lost"] for e in entries)
     if captured + lost > fired:
@@ -70,7 +70,7 @@ def shape(line):
 
 
 def witness(text):
-    """The last JSON object a program printed, None if there is none."""
+    """The last JSON object a program printed, None if it printed none."""
     lines = [line for line in text.splitlines() if line.startswith("{")]
     try:
         return json.loads(lines[-1]) if lines else None

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ring_host COUNT THREADS - a program with a ring lane that goes on without one. It waits up to
+ * ring_host COUNT THREADS - a program with a ring lane that also works without one. It waits up to
  * half a second until host:tick is wanted, then fires host:tick(thread, i) COUNT times a thread and
  * prints how often it fired and how often the lane took the event. Built twice: with the library as
  * it is, and with one whose calls fail.

@@ -13,7 +13,7 @@ from dotnet_program import build_dotnet  # noqa: E402
 
 
 def runtimes(build):
-    """Commands of a .NET and of a Java program, None where there is none."""
+    """Commands of a .NET and of a Java program, None where there is no such program."""
     case = harness.Case(build)
     dotnet = java = None
     try:

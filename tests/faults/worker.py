@@ -84,7 +84,7 @@ class Worker:
             time.sleep(0.005)
 
     def late_out(self, name):
-        """Standard output once the programs that a run left have ended: they may run on when tapir does not."""
+        """Standard output once the programs that a run left have ended: they may outlive tapir."""
         private.orphans(self.known(), ORPHAN_SECONDS)
         with open(os.path.join(self.home, name + ".out"), encoding="utf-8", errors="replace") as file:
             return file.read()

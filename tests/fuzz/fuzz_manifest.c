@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 
-/* As deep as the reader lets through; the sanitizer looks at what is touched. */
+/* As deep as the reader lets through; the sanitizer checks every access. */
 static void check_fields(const struct tapir_layout_field *fields, unsigned cnt)
 {
 	for (unsigned i = 0; i < cnt; i++) {

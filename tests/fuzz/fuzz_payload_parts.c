@@ -4,11 +4,12 @@
  * either: a byte for the number of fields, three for each, then the payload. Every part is within
  * it.
  */
-// fuzz: usdt/provider/payload_locate.c
+// fuzz: usdt/provider/payload_locate.c usdt/provider/dynamic_json.c
+// fuzz: usdt/text/text_number.c usdt/text/json_text.c
 #include <stdlib.h>
 #include <string.h>
 
-#include "tapir/payload_parts.h"
+#include "usdt/provider/dynamic_impl.h"
 
 #define FIELDS 12u
 
@@ -40,6 +41,19 @@ static void describe(struct tapir_event_field *f, unsigned idx, const uint8_t *f
 		f->repeat = TAPIR_REPEAT_NONE;
 }
 
+static void check_json(const struct tapir_event_about *about, const uint8_t *payload,
+		       uint32_t bytes)
+{
+	char json[DYNAMIC_JSON_BYTES];
+	size_t len;
+
+	memset(json, 'x', sizeof(json));
+	dynamic_json__write(about, payload, bytes, json);
+	len = strnlen(json, sizeof(json));
+	if (len < 2 || len == sizeof(json) || json[0] != '{' || json[len - 1] != '}')
+		abort();
+}
+
 static void check(const struct tapir_event_about *about, const uint8_t *payload, uint32_t bytes)
 {
 	struct tapir_payload_part parts[FIELDS];
@@ -48,6 +62,7 @@ static void check(const struct tapir_event_about *about, const uint8_t *payload,
 
 	if (cnt > FIELDS)
 		abort();
+	check_json(about, payload, bytes);
 	for (uint32_t i = 0; i < cnt; i++) {
 		if (parts[i].at < payload || parts[i].bytes > payload + bytes - parts[i].at)
 			abort();

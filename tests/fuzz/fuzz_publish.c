@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // fuzz: usdt/coreclr/coreclr_blob.c usdt/coreclr/coreclr_text.c usdt/coreclr/coreclr_layout.c
-// fuzz: usdt/coreclr/coreclr_payload.c usdt/coreclr/coreclr_number.c usdt/coreclr/coreclr_json.c
+// fuzz: usdt/coreclr/coreclr_payload.c usdt/text/text_number.c usdt/text/json_text.c
+// fuzz: usdt/coreclr/coreclr_json.c
 /*
  * --publish usdt inside the process: an event's description and its payload, each laid out so that
  * one byte beyond is an error. Whatever they are, JSON is whole, notes fit, strings end.
@@ -33,7 +34,7 @@ static void *exact(const uint8_t *bytes, size_t len)
 	return copy;
 }
 
-/* ---- a value of JSON; NULL: it is none --------------------------------------------------------- */
+/* ---- a value of JSON; NULL: it is not one --------------------------------------------------------- */
 
 static const char *text(const char *at)
 {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "attach/ring_entry.h"
+#include "decode/counter_text.h"
 #include "decode/probe_name.h"
 
 #define ENTRIES	    8u
@@ -27,6 +28,29 @@ void tapir_ring_lanes__fini(struct tapir_ring_lanes *lanes)
 	(void)lanes;
 }
 
+bool tapir_ring_lane__is_abandoned(const struct tapir_ring_lane *lane)
+{
+	(void)lane;
+	return false;
+}
+
+struct tapir_ring_published tapir_ring_lane__published(const struct tapir_ring_lane *lane)
+{
+	(void)lane;
+	return (struct tapir_ring_published){};
+}
+
+static void read_counter(struct tapir_rec *rec, size_t bytes)
+{
+	struct tapir_counter_text text;
+
+	if (!tapir_ring_entry__is_counter(rec, bytes) ||
+	    tapir_counter_text__read(tapir_ring_entry__metadata(rec, bytes), &text))
+		return;
+	if (text.tags.data + text.tags.len > (const char *)rec + bytes)
+		abort();
+}
+
 static void look_at(const struct tapir_ring_lane *lane, uint32_t idx)
 {
 	struct tapir_recbuf buf = {};
@@ -39,6 +63,7 @@ static void look_at(const struct tapir_ring_lane *lane, uint32_t idx)
 		return;
 	if (!tapir_record__ok(rec, rec_bytes) || rec->size > rec_bytes)
 		abort();
+	read_counter(rec, rec_bytes);
 	named = tapir_probe_name__complete(&buf, rec);
 	if (!named || !tapir_record__ok(named, named->size))
 		abort();

@@ -7,6 +7,7 @@
 
 #include "tests/unit/elf_builder.h"
 #include "unwind/rows.h"
+#include "unwind/undescribed.h"
 #include "unwind/unwind_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

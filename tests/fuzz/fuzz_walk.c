@@ -27,10 +27,26 @@ static struct tapir_unwind_table *table_of(const uint8_t *data, size_t size)
 	return table;
 }
 
+struct input {
+	const uint8_t *data;
+	size_t size;
+};
+
+/* The stack's bytes are the code, too. */
+static size_t read_code(const void *ctx, uint64_t va, uint8_t *out, size_t bytes)
+{
+	const struct input *in = ctx;
+
+	for (size_t i = 0; i < bytes; i++)
+		out[i] = in->size ? in->data[(va + i) % in->size] : 0;
+	return bytes;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	size_t half = size / 2;
 	struct tapir_unwind_table *table = table_of(data, half);
+	const struct input in = {data + half, size - half};
 	const struct tapir_walk_code codes[] = {
 		{.start_va = TEXT_VA,
 		 .end_va = TEXT_VA + 0x2000,
@@ -48,7 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				  .fp = STACK_VA + (size > 2 ? data[size - 2] : 0),
 				  .stack = data + half,
 				  .stack_va = STACK_VA,
-				  .stack_bytes = size - half};
+				  .stack_bytes = size - half,
+				  .read_code = read_code,
+				  .code_ctx = &in};
 
 	tapir_walk__run(&walk);
 	assert(walk.frame_cnt >= 1 && walk.frame_cnt <= TAPIR_MAX_FRAMES);

@@ -56,12 +56,12 @@ class Tapirs:
         return process
 
     def was(self, pid, when):
-        """Whether one of ours, or a thread of it, had this id then. The kernel's log is a little off the clock."""
+        """Whether one of the soak programs, or a thread of one, had this id then. The kernel's log is a little off the clock."""
         return any(pid in own.ids and own.began - CLOCKS_OFF <= when <= (own.ended or when) + CLOCKS_OFF for own in self.all)
 
 
 class Loop(threading.Thread):
-    """Calls step() until it is told to stop; problems are kept."""
+    """Calls step() until it is asked to stop; keeps problems."""
 
     def __init__(self, tapirs, chance):
         super().__init__(daemon=True)

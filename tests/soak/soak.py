@@ -32,8 +32,10 @@ from recorders import Attacher, Killer, Tapirs, numbers  # noqa: E402
 from runtimes import runtimes  # noqa: E402
 
 KIB_A_MINUTE, FDS_A_MINUTE = 64, 0.25  # 30 minutes: 2 MB, 8 descriptors
-# Memory that was once in use stays in use: until all sizes have come together, that is growth.
+# Memory that was once in use stays in use: until all sizes have come together, that is growth. Tables by process and by thread
+# grow until they are full, or every id was used once: a long soak fills them before it measures.
 WARM_SECONDS, KIB_A_MINUTE_BEFORE = 600, 1024
+FILL_PROCESSES, FILL_THREADS = 33000, 2  # 32,768 ids; 65,536 threads
 SETTLE_SECONDS = 10
 
 
@@ -125,6 +127,8 @@ class Soak:
         for _ in range(2):
             subprocess.run([self.programs.first, "0", "1", "1"], stdout=subprocess.DEVNULL, check=False)
             time.sleep(1)
+        if self.args.seconds >= WARM_SECONDS:
+            self.fill()
         for name, argv in self.programs.long().items():
             self.long[name] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=open(os.path.join(self.home, name + ".out"), "wb"),
                                                stderr=subprocess.STDOUT)
@@ -136,6 +140,11 @@ class Soak:
         self.start_time = time.monotonic()
         for thread in (self.churn, *self.loops):
             thread.start()
+
+    def fill(self):
+        print(f"{FILL_PROCESSES} processes first", flush=True)
+        subprocess.run(["xargs", "-P2", "-I{}", self.programs.first, "0", "1", str(FILL_THREADS)], stdout=subprocess.DEVNULL, check=True,
+                       input="\n".join(map(str, range(FILL_PROCESSES))), text=True)
 
     def look(self):
         """One sample; who was stopped at two looks in a row is a problem."""

@@ -110,7 +110,7 @@ def command(*argv, env=None):
 
 @contextlib.contextmanager
 def load(*argv, **options):
-    """A program that has no end; it is stopped by its id."""
+    """A program that does not end; it is stopped by its id."""
     child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                              start_new_session=True, **options)
     try:
@@ -246,6 +246,8 @@ PROGRAMS = [
     Program("CPython", script("python3", "hot.py"), "Py_BytesMain|start_thread|clone3"),
     Program("Ruby", script("ruby", "hot.rb"), "ruby_run_node|start_thread|clone3"),
     Program("PHP, no JIT", script("php", "waits.php", "-d", "opcache.jit=off"), "php_execute_script|_start"),
+    Program("PHP, JIT", script("php", "waits.php", "-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=32M", "-d",
+                               "opcache.jit=function"), "php_execute_script|_start", goal=None),
     Program("Node", script("node", "waits.js"), "node::Start|start_thread|clone3"),
     Program("Node --perf-basic-prof", script("node", "waits.js", "--perf-basic-prof"), "node::Start|start_thread|clone3"),
     Program("JVM", jvm(), "JavaMain|thread_native_entry|start_thread", JAVA, goal=None),

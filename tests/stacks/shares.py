@@ -84,7 +84,7 @@ ENTRY_BYTES = 0x30  # of _start
 
 @functools.lru_cache
 def entry_of(path):
-    """The offset in the file of its first instruction; None: it is no ELF file."""
+    """The offset in the file of its first instruction; None: it is not an ELF file."""
     try:
         with open(path, "rb") as file:
             data = file.read(4096)

@@ -34,10 +34,10 @@ def workload(t, name, flags):
                 "-pthread")
 
 
-def least_ns(t, tapir, program, rounds, *options):
-    """Of an event, in one run under a recording."""
-    process = subprocess.Popen([program, "--depth", "31", "--rounds", str(rounds), "--hits", str(HITS)], text=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def least_ns(t, tapir, program, rounds, unlike, *options):
+    """Of an event, in one run under a recording. unlike: each stack is another than the last."""
+    process = subprocess.Popen([program, "--depth", "31", "--rounds", str(rounds), "--hits", str(HITS), "--unlike", str(unlike)],
+                               text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     process.stdout.readline()  # "ready"
     recorder = t.start(tapir, "record", "bench:event", "--no-samples", "--no-sched", "--lane", "probe", *options, "-f", "-o",
                        t.path("walk.tapir"), "-p", process.pid)
@@ -49,16 +49,16 @@ def least_ns(t, tapir, program, rounds, *options):
 
 
 def event_rows(t, tapirs, runs, rounds):
-    for name, flags in WALKED.items():
+    for name, flags, unlike in ((name, flags, unlike) for name, flags in WALKED.items() for unlike in (0, 1)):
         program = workload(t, name, flags)
         least = {}
         for _ in range(runs):
             for tapir in tapirs:
                 for options in (("--stack",), ()):
                     key = tapir, bool(options)
-                    least[key] = min(least.get(key, 1e9), least_ns(t, tapir, program, rounds, *options))
+                    least[key] = min(least.get(key, 1e9), least_ns(t, tapir, program, rounds, unlike, *options))
         cells = " | ".join(f"{least[tapir, True] - least[tapir, False]:.0f}" for tapir in tapirs)
-        print(f"| event, 31 frames {name}, ns | {cells} |", flush=True)
+        print(f"| event, 31 frames {name}{', each unlike the last' if unlike else ''}, ns | {cells} |", flush=True)
 
 
 def enable_stats():
@@ -102,7 +102,7 @@ def sampled(t, tapir, pid, seconds):
 
 def mixed_sample(t, tapir):
     """(ns of the program a sample of Node, frames a sample). What samples of other processes take, which the program leaves
-    at once, is measured with a process that sleeps, and taken off."""
+    at once, is measured with a process that sleeps, and subtracted."""
     asleep = t.start(installed("sleep"), SETTLED_S + SAMPLE_S + 4)
     cnt, ns, _ = sampled(t, tapir, asleep.pid, 2)
     other_ns = ns / max(cnt, 1)

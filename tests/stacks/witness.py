@@ -21,7 +21,7 @@ print("FOUND " + json.dumps(found))
 
 
 def by_gdb(t, pid):
-    """{tid: [(address, function), ...]} of a process that gdb stops and lets go on. What a signal interrupted is a byte on,
+    """{tid: [(address, function), ...]} of a process that gdb stops and continues. What a signal interrupted is a byte on,
     as tapir has it: a return address."""
     script = t.path("stacks.gdb.py")
     with open(script, "w", encoding="utf-8") as file:

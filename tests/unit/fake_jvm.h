@@ -58,7 +58,10 @@ static inline void fake_jvm__on_quit(int signal)
 
 static inline void fake_jvm__make_library(const struct fake_jvm *f)
 {
-	Elf64_Sym syms[] = {{}, {.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_shndx = 2}};
+	Elf64_Sym syms[] = {{},
+			    {.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+			     .st_shndx = 2,
+			     .st_value = 0x1000}};
 	const char *const names[] = {"", f->is_hotspot ? "gHotSpotVMStructs" : "gSomethingElse"};
 	static const char version[] = "\0Fake VM (1.2.3+4) for linux-amd64 JRE (1.2.3+4), built on";
 	struct elf_builder b;

@@ -34,9 +34,14 @@ enum {
 /* Methods at 0x100, 0x200, ... and a runtime without symbols at 0x400000. */
 static inline void describe_code(void)
 {
-	static const char *const methods[] = {"System.Collections.List.Add(!0)", "Shop.Draw(int)",
+	static const char *const methods[] = {"System.Collections.List.Add(!0)",
+					      "Shop.Draw(int)",
 					      "Shop.Price()",
-					      "System.Threading.Monitor.Enter(object)"};
+					      "System.Threading.Monitor.Enter(object)",
+					      "System.Threading.SemaphoreSlim.WaitCore(long)",
+					      "System.Collections.Concurrent."
+					      "BlockingCollection<int>.TryAddCore(int)",
+					      "System.Threading.ReaderWriterLockSlim.EnterCore()"};
 	struct tapir_rec_mapping mapping = {.h.time_ns = 1,
 					    .tgid = TGID,
 					    .flags = TAPIR_MAPPING_EXEC,
@@ -95,6 +100,11 @@ static inline int setup(void **state)
 	add_stack(5, 0x600010, 0x400010, 0x210); /* the compiler, for Draw */
 	add_stack(6, 0x400040, 0x410, 0x210);	 /* Draw waits for a lock */
 	add_stack(7, 0x400040, 0x410, 0x310);	 /* and Price */
+	add_stack(8, 0x510, 0x210, 0x210);	 /* Draw waits for a semaphore, */
+	add_stack(9, 0x510, 0x310, 0x310);	 /* and Price, */
+	add_stack(10, 0x510, 0x610, 0x310);	 /* and it for room in a queue; */
+	add_stack(11, 0x710, 0x210, 0x210);	 /* Draw for a reader-writer lock, */
+	add_stack(12, 0x710, 0x310, 0x310);	 /* and Price */
 	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
 }
 

@@ -128,7 +128,7 @@ static void fork_before_firing(void)
 	wait_for(pid);
 }
 
-/* As daemon(): the middle one ends, the last one goes on. Its end is seen by a pipe. */
+/* As daemon(): the middle one ends, the last one continues. Its end is seen by a pipe. */
 static void become_a_daemon(void)
 {
 	int fds[2];

@@ -15,7 +15,7 @@
 
 #include "tapir/ring.h"
 
-#define MAKER_RING_BYTES  (4u * TAPIR_RING_CHUNK_BYTES)
+#define MAKER_RING_BYTES  (8u * TAPIR_RING_CHUNK_BYTES)
 #define MAKER_CATALOG_MAX (40u << 20) /* takes memory as it is written */
 
 struct ring_maker {
@@ -184,7 +184,7 @@ static inline bool maker_put(struct ring_maker *m, unsigned slot, const void *re
 	return true;
 }
 
-/* Registers an event that is described by so many bytes of METADATA as well; its index. */
+/* Registers an event that is also described by that many bytes of METADATA; its index. */
 static inline unsigned maker_event_with(struct ring_maker *m, const char *provider,
 					const char *event, uint8_t level, uint64_t keywords,
 					uint32_t blob_bytes)

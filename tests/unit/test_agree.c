@@ -3,6 +3,7 @@
  * Random recordings: whatever is in one, what leads the report and what its views say agree,
  * percentiles are in order, and parts add up to the whole.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +17,8 @@
 #define RECORDINGS 150
 #define RECORDS	   400
 #define THREADS	   6
+#define WORKERS	   3 /* of them, of the pool */
+#define FLOWS	   4
 
 static uint64_t seed;
 
@@ -27,7 +30,7 @@ static uint64_t below(uint64_t limit)
 
 /* ---- a recording ----------------------------------------------------------------------------- */
 
-static bool is_out[THREADS], is_blocked[THREADS];
+static bool is_out[THREADS], is_blocked[THREADS], is_asked[FLOWS];
 static unsigned gc_cnt;
 static bool is_paused, is_collecting;
 
@@ -81,11 +84,37 @@ static void switch_thread(uint32_t idx, uint64_t time_ns)
 	is_out[idx] = !is_out[idx];
 }
 
+/* A flow is open or not, whichever thread goes on with it. */
+static void fire_order(uint32_t idx, uint64_t time_ns)
+{
+	uint8_t flow = (uint8_t)below(FLOWS);
+	const uint8_t id[16] = {7, flow};
+
+	feeder_event(&f, (struct feeder_event){.probe_id = is_asked[flow] ? ASKED : ASK,
+					       .tgid = TGID,
+					       .tid = 10 + idx,
+					       .time_ns = time_ns,
+					       .number = flow,
+					       .has_number = true,
+					       .activity = id});
+	is_asked[flow] = !is_asked[flow];
+}
+
+static void fire_pool(uint32_t idx, uint64_t time_ns)
+{
+	static const char *const reasons[] = {"CooperativeBlocking", "Starvation", "ClimbingMove"};
+
+	if (below(4))
+		fire_on(POOL_IDLE, 10 + idx % WORKERS, time_ns, 3, NULL, 0);
+	else
+		fire_on(POOL_GREW, 10 + idx, time_ns, 1 + below(20), reasons[below(3)], 0);
+}
+
 static void add_record(uint64_t time_ns)
 {
 	uint32_t idx = (uint32_t)below(THREADS);
 
-	switch (below(7)) {
+	switch (below(9)) {
 	case 0:
 		fire_gc(time_ns);
 		break;
@@ -100,6 +129,12 @@ static void add_record(uint64_t time_ns)
 		fire_on(METHOD_LOADED, 10 + idx, time_ns, below(2), below(2) ? "Draw7" : "Price",
 			1 + below(3));
 		break;
+	case 5:
+		fire_order(idx, time_ns);
+		break;
+	case 6:
+		fire_pool(idx, time_ns);
+		break;
 	case 4:
 		sample(10 + idx, time_ns, 1, 1 + below(7));
 		break;
@@ -108,11 +143,12 @@ static void add_record(uint64_t time_ns)
 	}
 }
 
-/* ---- what is said of it ---------------------------------------------------------------------- */
+/* ---- what is reported ---------------------------------------------------------------------- */
 
-static const struct tapir_view *const views[] = {&tapir_view_gc, &tapir_view_contention,
-						 &tapir_view_exceptions, &tapir_view_jit,
-						 &tapir_view_offcpu};
+static const struct tapir_view *const views[] = {
+	&tapir_view_gc,	    &tapir_view_contention, &tapir_view_exceptions, &tapir_view_jit,
+	&tapir_view_offcpu, &tapir_view_threadpool, &tapir_view_cpu,	    &tapir_view_slow};
+enum { GC, LOCKS, EXCEPTIONS, JIT, OFFCPU, POOL, CPU, SLOW };
 
 #define VIEWS (sizeof(views) / sizeof(*views))
 
@@ -160,36 +196,72 @@ static const struct tapir_timeline_fns interval_fns = {.close = on_interval};
 
 static void collections_agree(void)
 {
-	uint64_t p50 = fact(0, "p50_ns"), p90 = fact(0, "p90_ns"), p99 = fact(0, "p99_ns");
+	uint64_t p50 = fact(GC, "p50_ns"), p90 = fact(GC, "p90_ns"), p99 = fact(GC, "p99_ns");
 
-	assert_int_equal(fact(0, "count"), finding.gc.cnt);
-	assert_int_equal(fact(0, "sum_ns"), finding.gc.ns);
-	assert_int_equal(fact(0, "collections"), finding.gc.dotnet_cnt);
-	assert_int_equal(fact(0, "gen2"), finding.gc.dotnet_gen2_cnt);
-	assert_int_equal(fact(0, "background"), finding.gc.background_cnt);
+	assert_int_equal(fact(GC, "count"), finding.gc.cnt);
+	assert_int_equal(fact(GC, "sum_ns"), finding.gc.ns);
+	assert_int_equal(fact(GC, "collections"), finding.gc.dotnet_cnt);
+	assert_int_equal(fact(GC, "gen2"), finding.gc.dotnet_gen2_cnt);
+	assert_int_equal(fact(GC, "background"), finding.gc.background_cnt);
 	assert_int_equal(finding.gc.dotnet_cnt, finding.gc.started_cnt);
 	assert_true(p50 <= p90 && p90 <= p99 && p99 <= finding.gc.worst_ns);
 }
 
 static void locks_agree(void)
 {
-	assert_int_equal(fact(1, "waited_ns"), finding.locks.ns);
-	assert_int_equal(fact(1, "count"), finding.locks.cnt);
-	assert_int_equal(sum_of(1, "locks", "ns"), finding.locks.ns);
-	assert_int_equal(sum_of(1, "locks", "count"), finding.locks.cnt);
+	assert_int_equal(fact(LOCKS, "waited_ns"), finding.locks.ns);
+	assert_int_equal(fact(LOCKS, "count"), finding.locks.cnt);
+	assert_int_equal(sum_of(LOCKS, "locks", "ns"), finding.locks.ns);
+	assert_int_equal(sum_of(LOCKS, "locks", "count"), finding.locks.cnt);
 }
 
 static void counts_agree(void)
 {
-	assert_int_equal(fact(2, "count"), finding.exceptions.cnt);
-	assert_int_equal(sum_of(2, "exceptions", "count"), finding.exceptions.cnt);
-	assert_int_equal(sum_of(2, "stacks", "count"), finding.exceptions.cnt);
-	assert_int_equal(sum_of(2, "messages", "count"), finding.exceptions.cnt);
-	assert_int_equal(fact(3, "loaded"), finding.jit.cnt);
-	assert_int_equal(sum_of(3, "groups", "count"), finding.jit.cnt);
-	assert_int_equal(sum_of(4, "waits", "ns"), fact(4, "waited_ns"));
-	assert_int_equal(sum_of(4, "waits", "ready_ns"), fact(4, "ready_ns"));
-	assert_true(fact(4, "ready_ns") <= fact(4, "waited_ns"));
+	assert_int_equal(fact(EXCEPTIONS, "count"), finding.exceptions.cnt);
+	assert_int_equal(sum_of(EXCEPTIONS, "exceptions", "count"), finding.exceptions.cnt);
+	assert_int_equal(sum_of(EXCEPTIONS, "stacks", "count"), finding.exceptions.cnt);
+	assert_int_equal(sum_of(EXCEPTIONS, "messages", "count"), finding.exceptions.cnt);
+	assert_int_equal(fact(JIT, "loaded"), finding.jit.cnt);
+	assert_int_equal(sum_of(JIT, "groups", "count"), finding.jit.cnt);
+	assert_int_equal(sum_of(OFFCPU, "waits", "ns"), fact(OFFCPU, "waited_ns"));
+	assert_int_equal(sum_of(OFFCPU, "waits", "ready_ns"), fact(OFFCPU, "ready_ns"));
+	assert_true(fact(OFFCPU, "ready_ns") <= fact(OFFCPU, "waited_ns"));
+}
+
+static void pool_agrees(void)
+{
+	const struct tapir_pool_waits *waits = &finding.pool.waits;
+
+	assert_int_equal(fact(POOL, "starved"), finding.pool.starved_cnt);
+	assert_int_equal(fact(POOL, "idle_ns"), waits->idle_ns);
+	assert_int_equal(fact(POOL, "blocked_ns"),
+			 waits->blocked_ns + (finding.pool.starved_cnt ? waits->unbegun_ns : 0));
+	assert_int_equal(sum_of(POOL, "blocked", "ns"), fact(POOL, "blocked_ns"));
+}
+
+static void samples_agree(void)
+{
+	assert_int_equal(fact(CPU, "samples"), finding.cpu.samples);
+	assert_int_equal(sum_of(CPU, "works", "samples"), finding.cpu.samples);
+	assert_int_equal(sum_of(CPU, "threads", "samples"), finding.cpu.samples);
+	assert_int_equal(sum_of(CPU, "functions", "samples") + fact(CPU, "without_stack"),
+			 finding.cpu.samples);
+}
+
+static void requests_agree(void)
+{
+	const struct tapir_request_kind *row =
+		finding.requests.cnt ? finding.requests.data[0] : NULL;
+
+	if (!row)
+		return;
+	assert_int_equal(finding.requests.cnt, 1);
+	assert_int_equal(fact(SLOW, "count"), row->took.cnt);
+	assert_int_equal(fact(SLOW, "sum_ns"), row->sum_ns);
+	assert_int_equal(sum_of(SLOW, "all", "ns"), row->sum_ns);
+	assert_int_equal(sum_of(SLOW, "parts", "ns"), sum_of(SLOW, "slowest", "ns"));
+	assert_true(fact(SLOW, "p50_ns") <= fact(SLOW, "p99_ns"));
+	assert_true(fact(SLOW, "p99_ns") <= row->worst_ns);
 }
 
 /* The worst first, each within its kind's bounds. */
@@ -211,6 +283,9 @@ static void record_something(void)
 
 	memset(is_out, 0, sizeof(is_out));
 	memset(is_blocked, 0, sizeof(is_blocked));
+	memset(is_asked, 0, sizeof(is_asked));
+	for (uint32_t worker = 0; worker < WORKERS; worker++)
+		feeder_thread(&f, 10 + worker, ".NET TP Worker");
 	is_paused = is_collecting = false;
 	gc_cnt = 0;
 	for (unsigned i = 0; i < RECORDS; i++) {
@@ -220,12 +295,23 @@ static void record_something(void)
 	fire(TICK, time_ns + MS, 0, "Object", 0);
 }
 
+static bool has_orders(void)
+{
+	const struct tapir_kind *kind;
+
+	tapir_vec_for_each (kind, &f.pairs.kinds)
+		if (!strcmp(kind->name, "Order"))
+			return kind->cnt + kind->unbegun + kind->unended;
+	return false;
+}
+
 static void check_one(void)
 {
 	finding.has_clock = below(2);
 	for (unsigned v = 0; v < VIEWS; v++) {
 		results[v] = (struct tapir_view_result){.top = UINT32_MAX};
-		contexts[v] = tapir_view__start(views[v], f.tl, "", UINT32_MAX);
+		contexts[v] = tapir_view__start(views[v], f.tl,
+						v == SLOW ? "Shop-Orders:Order" : "", UINT32_MAX);
 		assert_non_null(contexts[v]);
 		assert_int_equal(tapir_timeline__listen(f.tl, &views[v]->fns, contexts[v]), 0);
 	}
@@ -234,12 +320,17 @@ static void check_one(void)
 	finding_text(0);
 	for (unsigned v = 0; v < VIEWS; v++) {
 		results[v].tree = tapir_timeline__stacks(f.tl);
-		assert_int_equal(views[v]->finish(contexts[v], &results[v]), 0);
+		/* Without a request there is nothing to show. */
+		assert_int_equal(views[v]->finish(contexts[v], &results[v]),
+				 v == SLOW && !has_orders() ? -ENOENT : 0);
 		assert_false(results[v].failed);
 	}
 	collections_agree();
 	locks_agree();
 	counts_agree();
+	pool_agrees();
+	samples_agree();
+	requests_agree();
 	findings_are_ranked();
 	for (unsigned v = 0; v < VIEWS; v++) {
 		tapir_view__free(views[v], contexts[v]);

@@ -21,7 +21,7 @@
 static char root[4096], name[64], top[4200], below[4300];
 static pid_t members[2];
 
-/* Where the first hierarchy of that type is mounted; "" if there is none. */
+/* Where the first hierarchy of that type is mounted; "" if it is not. */
 static void find_root(const char *type)
 {
 	FILE *mounts = fopen("/proc/self/mounts", "re");

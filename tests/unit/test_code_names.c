@@ -220,7 +220,7 @@ static size_t put_text(uint8_t *at, const char *text)
 	return 2 * len;
 }
 
-/* The layout of version 2. cut: so many bytes are missing at the end. */
+/* The layout of version 2. cut: that many bytes are missing at the end. */
 static bool fire_dotnet(struct fixture *f, uint32_t probe_id, uint64_t va, const char *method,
 			size_t cut)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A program held until it is told to run, and what is said when it cannot. */
+/* A program held until it may run, and the error when it cannot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -41,7 +41,9 @@ static struct tapir_counter_opts opts_of(uint32_t type, const char *name)
 		.name = name,
 		.unit = "m\xc2\xb2",
 		.tags = "zone:1",
-		.poll = type >= TAPIR_COUNTER_POLLING ? poll_it : NULL,
+		.poll = type == TAPIR_COUNTER_POLLING || type == TAPIR_COUNTER_INCREMENTING_POLLING
+				? poll_it
+				: NULL,
 	};
 }
 
@@ -129,6 +131,92 @@ static void updates_in_a_signal_handler_are_counted(void **state)
 	assert_int_equal(value.count, written + (uint64_t)handled_cnt);
 	assert_true(value.deviation == 0);
 	tapir_counter__free(handled);
+}
+
+/* ---- histograms ------------------------------------------------------------------------------- */
+
+static int is_near(double seen, double right)
+{
+	return fabs(seen - right) <= 0.033 * fabs(right);
+}
+
+static void *update_with_all(void *arg)
+{
+	for (int i = 1; i <= 1000; i++)
+		tapir_counter__write(arg, i * 1e-6);
+	return NULL;
+}
+
+static void percentiles_are_those_of_all_threads_values(void **state)
+{
+	struct tapir_counter *c = new_counter(TAPIR_COUNTER_HISTOGRAM, "spread");
+	struct tapir_counter_value value;
+	pthread_t threads[THREADS];
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, update_with_all, c), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(tapir_counters__list(&value, 1), 1);
+	assert_int_equal(value.type, TAPIR_COUNTER_HISTOGRAM);
+	assert_int_equal(value.count, THREADS * 1000);
+	assert_true(is_near(value.p50, 500e-6));
+	assert_true(is_near(value.p95, 950e-6));
+	assert_true(is_near(value.p99, 990e-6));
+	tapir_counter__free(c);
+}
+
+/* One value alone is every percentile of itself; the largest magnitudes share a bucket. */
+static void values_of_any_magnitude_and_sign_have_their_bucket(void **state)
+{
+	static const double values[] = {1,	-1,    -1e9, 3e18,     1.0 / 3,
+					2.5e-9, -7e-8, 1024, 0.999999, 65535};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		struct tapir_counter *c = new_counter(TAPIR_COUNTER_HISTOGRAM, "one");
+		struct tapir_counter_value seen;
+
+		tapir_counter__write(c, values[i]);
+		tapir_counters__list(&seen, 1);
+		assert_true(is_near(seen.p50, values[i]) && seen.p50 == seen.p99);
+		tapir_counter__free(c);
+	}
+}
+
+static void values_below_and_above_zero_are_in_order(void **state)
+{
+	struct tapir_counter *c = new_counter(TAPIR_COUNTER_HISTOGRAM, "signed");
+	struct tapir_counter_value value;
+
+	(void)state;
+	for (int i = -98; i <= 1; i++)
+		tapir_counter__write(c, i);
+	tapir_counters__list(&value, 1);
+	assert_true(is_near(value.p50, -49));
+	assert_true(is_near(value.p95, -4));
+	assert_true(fabs(value.p99) < 1e-9); /* the 99th of 100 is 0 */
+	tapir_counter__free(c);
+}
+
+static void a_value_that_is_not_finite_is_left_out(void **state)
+{
+	static const uint32_t types[] = {TAPIR_COUNTER_EVENT, TAPIR_COUNTER_HISTOGRAM};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct tapir_counter *c = new_counter(types[i], "finite");
+		struct tapir_counter_value value;
+
+		tapir_counter__write(c, NAN);
+		tapir_counter__write(c, INFINITY);
+		tapir_counter__write(c, -INFINITY);
+		tapir_counter__write(c, 3);
+		tapir_counters__list(&value, 1);
+		assert_true(value.count == 1 && value.sum == 3 && value.mean == 3);
+		tapir_counter__free(c);
+	}
 }
 
 /* ---- published -------------------------------------------------------------------------------- */
@@ -234,7 +322,7 @@ static void what_cannot_be_is_refused(void **state)
 	opts = opts_of(TAPIR_COUNTER_POLLING, "x");
 	opts.poll = NULL;
 	assert_int_equal(tapir_counter__new(provider, &opts, &c), -EINVAL);
-	opts = opts_of(TAPIR_COUNTER_INCREMENTING_POLLING + 1, "x");
+	opts = opts_of(TAPIR_COUNTER_HISTOGRAM + 1, "x");
 	assert_int_equal(tapir_counter__new(provider, &opts, &c), -EINVAL);
 	opts = opts_of(TAPIR_COUNTER_EVENT, "x");
 	opts.size--;
@@ -250,6 +338,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(updates_of_many_threads_add_up),
 		CASE(updates_in_a_signal_handler_are_counted),
+		CASE(percentiles_are_those_of_all_threads_values),
+		CASE(values_of_any_magnitude_and_sign_have_their_bucket),
+		CASE(values_below_and_above_zero_are_in_order),
+		CASE(a_value_that_is_not_finite_is_left_out),
 		CASE(an_interval_has_mean_deviation_and_bounds),
 		CASE(what_cannot_be_is_refused),
 	};

@@ -115,6 +115,68 @@ static void each_update_is_in_one_interval(void **state)
 	assert_int_equal(tapir_library__fini(), 0);
 }
 
+/* ---- percentiles of an interval ----------------------------------------------------------------- */
+
+struct spread {
+	uint32_t interval_cnt, wrong_cnt;
+	double p50, p99, max;
+	uint32_t count;
+};
+
+static void see_spread(const struct tapir_counter_sample *s, void *ctx)
+{
+	struct spread *seen = ctx;
+
+	seen->wrong_cnt += !s->has_percentiles || s->is_increment || strcmp(s->name, "spread") != 0;
+	if (s->count) {
+		seen->p50 = s->p50;
+		seen->p99 = s->p99;
+		seen->max = s->max;
+		seen->count += s->count;
+	}
+	__atomic_add_fetch(&seen->interval_cnt, 1, __ATOMIC_RELEASE);
+}
+
+static void await_intervals(const struct spread *seen, uint32_t cnt)
+{
+	const struct timespec step = {.tv_nsec = 5000000};
+	uint32_t until = __atomic_load_n(&seen->interval_cnt, __ATOMIC_ACQUIRE) + cnt;
+	time_t end = time(NULL) + PATIENCE;
+
+	while (__atomic_load_n(&seen->interval_cnt, __ATOMIC_ACQUIRE) < until && time(NULL) < end)
+		nanosleep(&step, NULL);
+}
+
+static void percentiles_are_those_of_the_interval(void **state)
+{
+	struct spread seen = {.count = 0};
+	struct tapir_counter *c;
+	struct tapir_counter_listener *l;
+
+	(void)state;
+	assert_int_equal(tapir_provider__new(PROVIDER, NULL, NULL, 0, NULL, &provider), 0);
+	c = make(TAPIR_COUNTER_HISTOGRAM, "spread", NULL);
+	for (int i = 0; i < 1000; i++)
+		tapir_counter__write(c, 1e6); /* before anybody asks: in no interval */
+	assert_int_equal(tapir_counter_listener__open("Unit-*", 0.1, see_spread, &seen, NULL, &l),
+			 0);
+	await_intervals(&seen, 2);
+	for (int i = 0; i < 100; i++)
+		tapir_counter__write(c, 8);
+	await_intervals(&seen, 2);
+	assert_int_equal(seen.count, 100);
+	assert_true(seen.p50 == 8 && seen.p99 == 8 &&
+		    seen.max == 8); /* no more than the greatest */
+	tapir_counter__write(c, 100);
+	await_intervals(&seen, 2);
+	assert_true(seen.p50 == 100);
+	assert_int_equal(tapir_counter_listener__close(l), 0);
+	assert_int_equal(seen.wrong_cnt, 0);
+	tapir_counter__free(c);
+	tapir_provider__free(provider);
+	assert_int_equal(tapir_library__fini(), 0);
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
 	static const double bad[] = {0, -1, 0.05, 3601, NAN, INFINITY};
@@ -134,6 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_update_is_in_one_interval),
+		cmocka_unit_test(percentiles_are_those_of_the_interval),
 		cmocka_unit_test(wrong_arguments_are_refused),
 	};
 

@@ -37,8 +37,6 @@ static void requests_without_payload(void **state)
 	IS(tapir_dotnet__put_plain(&s, TAPIR_DOTNET_PROCESS_INFO), HEADER("\x14", "\x04", "\x00"));
 	IS(tapir_dotnet__put_plain(&s, TAPIR_DOTNET_RESUME_RUNTIME),
 	   HEADER("\x14", "\x04", "\x01"));
-	IS(tapir_dotnet__put_plain(&s, TAPIR_DOTNET_PROCESS_ENVIRONMENT),
-	   HEADER("\x14", "\x04", "\x02"));
 	IS(tapir_dotnet__put_plain(&s, TAPIR_DOTNET_PROCESS_INFO2), HEADER("\x14", "\x04", "\x04"));
 	IS(tapir_dotnet__put_plain(&s, TAPIR_DOTNET_DISABLE_PERF_MAP),
 	   HEADER("\x14", "\x04", "\x06"));
@@ -59,13 +57,6 @@ static void requests_with_payload(void **state)
 	(void)state;
 	IS(tapir_dotnet__put_enable_perf_map(&s, TAPIR_DOTNET_PERF_MAP_PERF_MAP),
 	   HEADER("\x18", "\x04", "\x05") "\x03\0\0\0");
-	IS(tapir_dotnet__put_set_env(&s, "A", "b\xc3\xa9"),
-	   HEADER("\x26", "\x04", "\x03") "\x02\0\0\0A\0\0\0\x03\0\0\0b\0\xe9\0\0\0");
-	IS(tapir_dotnet__put_set_env(&s, "A", NULL),
-	   HEADER("\x20", "\x04", "\x03") "\x02\0\0\0A\0\0\0\0\0\0\0");
-	/* outside the first plane: two units */
-	IS(tapir_dotnet__put_startup_hook(&s, "\xf0\x9f\x90\xbe"),
-	   HEADER("\x1e", "\x04", "\x07") "\x03\0\0\0\x3d\xd8\x3e\xdc\0\0");
 	IS(tapir_dotnet__put_attach_profiler(&s, 5, clsid, "/p", "xyz", 3),
 	   HEADER("\x39", "\x03", "\x01") "\x05\0\0\0"
 					  "0123456789abcdef"
@@ -74,8 +65,15 @@ static void requests_with_payload(void **state)
 	   HEADER("\x36", "\x03", "\x01") "\x05\0\0\0"
 					  "0123456789abcdef"
 					  "\x03\0\0\0/\0p\0\0\0\0\0\0\0");
-	IS(tapir_dotnet__put_startup_profiler(&s, clsid, "/p"),
-	   HEADER("\x2e", "\x03", "\x02") "0123456789abcdef\x03\0\0\0/\0p\0\0\0");
+	IS(tapir_dotnet__put_attach_profiler(&s, 5, clsid, "b\xc3\xa9", NULL, 0),
+	   HEADER("\x36", "\x03", "\x01") "\x05\0\0\0"
+					  "0123456789abcdef"
+					  "\x03\0\0\0b\0\xe9\0\0\0\0\0\0\0");
+	/* outside the first plane: two units */
+	IS(tapir_dotnet__put_attach_profiler(&s, 5, clsid, "\xf0\x9f\x90\xbe", NULL, 0),
+	   HEADER("\x36", "\x03", "\x01") "\x05\0\0\0"
+					  "0123456789abcdef"
+					  "\x03\0\0\0\x3d\xd8\x3e\xdc\0\0\0\0\0\0");
 	IS(tapir_dotnet__put_stop(&s, 0x1122334455667788),
 	   HEADER("\x1c", "\x02", "\x01") "\x88\x77\x66\x55\x44\x33\x22\x11");
 	tapir_str__fini(&s);
@@ -126,6 +124,7 @@ static void sessions(void **state)
 
 static void what_cannot_be_sent_is_refused(void **state)
 {
+	static const uint8_t clsid[16] = {0};
 	struct tapir_dotnet_provider provider = {.name = "P", .level = 6};
 	struct tapir_dotnet_session session = {
 		.buffer_mb = 1, .has_stacks = true, .providers = &provider, .provider_cnt = 1};
@@ -135,10 +134,10 @@ static void what_cannot_be_sent_is_refused(void **state)
 	(void)state;
 	memset(big, 'a', 40000);
 	big[40000] = '\0';
-	assert_int_equal(tapir_dotnet__put_set_env(&s, "A", big), -EMSGSIZE);
-	assert_int_equal(tapir_dotnet__put_startup_hook(&s, "bad \xff"), -EINVAL);
-	assert_int_equal(tapir_dotnet__put_startup_hook(&s, ""), -EINVAL);
-	assert_int_equal(tapir_dotnet__put_set_env(&s, "", "x"), -EINVAL);
+	assert_int_equal(tapir_dotnet__put_attach_profiler(&s, 5, clsid, big, NULL, 0), -EMSGSIZE);
+	assert_int_equal(tapir_dotnet__put_attach_profiler(&s, 5, clsid, "bad \xff", NULL, 0),
+			 -EINVAL);
+	assert_int_equal(tapir_dotnet__put_attach_profiler(&s, 5, clsid, "", NULL, 0), -EINVAL);
 	assert_int_equal(tapir_dotnet__put_enable_perf_map(&s, 0), -EINVAL);
 	assert_int_equal(tapir_dotnet__put_enable_perf_map(&s, 4), -EINVAL);
 	assert_int_equal(tapir_dotnet__put_collect(&s, TAPIR_DOTNET_COLLECT_TRACING2, &session),
@@ -274,40 +273,20 @@ static void an_advertisement_is_whole_or_none(void **state)
 	assert_int_equal(tapir_dotnet__parse_advert(bytes, TAPIR_DOTNET_ADVERT_BYTES), -EPROTO);
 }
 
-static void environments_are_read(void **state)
-{
-	static const char env[] = "\x02\0\0\0\x04\0\0\0A\0=\0\x31\0\0\0\x03\0\0\0B\0=\0\0\0";
-	struct tapir_dotnet_reply reply = {.payload = (const uint8_t *)"\x22\0\0\0\0\0", .len = 6};
-	struct tapir_str out = {};
-	uint32_t bytes;
-
-	(void)state;
-	assert_int_equal(tapir_dotnet__parse_env_bytes(&reply, &bytes), 0);
-	assert_int_equal(bytes, 34);
-	reply.payload = (const uint8_t *)"\0\0\0\x7f\0\0";
-	assert_int_equal(tapir_dotnet__parse_env_bytes(&reply, &bytes), -EFBIG);
-	assert_int_equal(tapir_dotnet__parse_env(env, sizeof(env) - 1, &out), 0);
-	assert_int_equal(out.len, 7);
-	assert_memory_equal(out.data, "A=1\0B=\0", 7);
-	for (size_t len = 0; len < sizeof(env) - 1; len++)
-		assert_int_equal(tapir_dotnet__parse_env(env, len, &out), -EPROTO);
-	assert_int_equal(out.len, 7);
-	tapir_str__fini(&out);
-}
-
 static void lone_surrogates_are_replaced(void **state)
 {
-	static const char env[] = "\x01\0\0\0\x03\0\0\0\x3d\xd8\x41\0\x3e\xdc";
-	struct tapir_str out = {};
+	static const char info[] = "\x2a\0\0\0\0\0\0\0" /* pid, cookie, command line, OS, machine */
+				   "0123456789abcdef"
+				   "\x04\0\0\0\x3d\xd8\x41\0\x3e\xdc\0\0"
+				   "\x01\0\0\0\0\0"
+				   "\x01\0\0\0\0";
+	struct tapir_dotnet_process p;
 
 	(void)state;
-	assert_int_equal(tapir_dotnet__parse_env(env, sizeof(env) - 1, &out), 0);
-	assert_int_equal(out.len, 8);
-	assert_memory_equal(out.data,
-			    "\xef\xbf\xbd"
-			    "A\xef\xbf\xbd",
-			    8);
-	tapir_str__fini(&out);
+	assert_int_equal(parse_info(info, sizeof(info), TAPIR_DOTNET_PROCESS_INFO, &p), 0);
+	assert_string_equal(p.cmdline, "\xef\xbf\xbd"
+				       "A\xef\xbf\xbd");
+	tapir_dotnet_process__fini(&p);
 }
 
 static void every_error_has_words(void **state)
@@ -328,7 +307,6 @@ int main(void)
 		cmocka_unit_test(process_infos_are_read),
 		cmocka_unit_test(process_info_cut_or_longer_is_none),
 		cmocka_unit_test(messages_are_whole_or_none),
-		cmocka_unit_test(environments_are_read),
 		cmocka_unit_test(lone_surrogates_are_replaced),
 		cmocka_unit_test(every_error_has_words),
 		cmocka_unit_test(an_advertisement_is_whole_or_none),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A port of ours, to which children connect as runtimes do, and as they do not. Real ones:
+/* A port of the test, to which children connect as runtimes do, and as they do not. Real ones:
  * tests/e2e/case_dotnet_stream.py. */
 #include <setjmp.h>
 #include <stdarg.h>

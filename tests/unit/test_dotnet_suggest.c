@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "dotnet/dotnet_specs.h"
 #include "dotnet/dotnet_suggest.h"
 
 static const struct tapir_layout_keyword keywords[] = {{"Orders", 1}, {"Stock", 2}};
@@ -54,7 +55,7 @@ static void misspelt_name_has_a_near_miss_and_a_right_one_is_defined(void **stat
 		bool is_defined;
 
 		assert_int_equal(tapir_spec__parse(cases[i].spec, &spec), 0);
-		is_defined = tapir_dotnet_suggest__is_defined(spec, sources, 2);
+		is_defined = tapir_dotnet_specs__is_defined(spec, sources, 2);
 		if (is_defined != !cases[i].near)
 			fail_msg("%s: defined is %d", cases[i].spec, is_defined);
 		if (!is_defined)

@@ -245,7 +245,7 @@ static void ring_stays_when_it_is_not_crowded_or_at_its_limit(void **state)
 	assert_int_equal(ring_bytes_now(), RING_BYTES);
 }
 
-/* The kernel makes the ring, but we cannot map it: everything goes on with the old one. */
+/* The kernel makes the ring, but we cannot map it: everything continues with the old one. */
 static void nothing_is_lost_when_a_ring_cannot_grow(void **state)
 {
 	struct rlimit before, none;

@@ -23,7 +23,10 @@
 
 #include "elf/image.h"
 #include "elf/notes.h"
-#include "tapir/dynamic.h"
+#include "usdt/provider/dynamic_impl.h"
+
+/* Of the library's static probes. */
+extern volatile uint16_t tapir_event_warning_semaphore, tapir_event_error_semaphore;
 
 #define FIELD(type, name)                                                                          \
 	{                                                                                          \
@@ -374,7 +377,75 @@ static void events_fire_while_others_are_defined_and_freed(void **state)
 	assert_int_equal(tapir_library__fini(), 0);
 }
 
-/* No descriptor, so no memfd: sessions have the event, tools do not. */
+/* ---- as JSON ---------------------------------------------------------------------------------- */
+
+static void a_payload_is_one_json_object(void **state)
+{
+	const struct tapir_event_about about = about_of("Placed");
+	char json[DYNAMIC_JSON_BYTES];
+
+	(void)state;
+	dynamic_json__write(&about, payload, PAYLOAD_BYTES, json);
+	assert_string_equal(json,
+			    "{\"Small\":-2,\"Text\":\"text\",\"Wide\":\"w\",\"Count\":2,"
+			    "\"Pairs\":[{\"Key\":\"a\",\"Value\":1},{\"Key\":\"bc\",\"Value\":2}],"
+			    "\"Words\":[3],\"Ratio\":1,\"Yes\":true,"
+			    "\"Id\":\"33323130-3534-3736-3839-616263646566\"}");
+	dynamic_json__write(&about, payload, 3, json); /* a text without its end */
+	assert_string_equal(json, "{\"Small\":-2}");
+	dynamic_json__write(&about, payload, 0, json);
+	assert_string_equal(json, "{}");
+}
+
+/* Quotes, brackets and braces in balance, whatever was cut. */
+static int is_balanced(const char *json)
+{
+	int depth = 0, is_text = 0;
+
+	for (; *json; json++) {
+		if (*json == '\\' && is_text)
+			json++;
+		else if (*json == '"')
+			is_text = !is_text;
+		else if (!is_text)
+			depth += (*json == '{' || *json == '[') - (*json == '}' || *json == ']');
+	}
+	return !depth && !is_text;
+}
+
+static void what_is_too_long_is_cut_and_said_so(void **state)
+{
+	static const struct tapir_event_field long_fields[] = {
+		FIELD(U32, "Number"),
+		FIELD(UTF8, "Text"),
+		{"Pairs", members, 2, 0, TAPIR_TYPE_STRUCT, TAPIR_REPEAT_COUNT_U16, {0, 0}},
+	};
+	struct tapir_event_about about = about_of("Long");
+	static uint8_t bytes[16384];
+	char json[DYNAMIC_JSON_BYTES];
+
+	(void)state;
+	about.fields = long_fields;
+	about.field_cnt = 3;
+	for (uint32_t text = 0; text < 4096; text += 13) {
+		uint32_t at = 4;
+
+		memset(bytes, 0, sizeof(bytes));
+		for (uint32_t i = 0; i < text; i++)
+			bytes[at++] = (uint8_t)("\"\\\n\1a\xff"[i % 6]);
+		at++;
+		bytes[at] = 200;
+		for (uint32_t i = 0; i < 200; i++)
+			memcpy(bytes + at + 2 + 5 * (size_t)i, "ab\0\7", 5);
+		dynamic_json__write(&about, bytes, at + 2 + 5 * 200, json);
+		assert_true(strlen(json) < sizeof(json));
+		assert_true(is_balanced(json));
+		assert_non_null(strstr(json, "\"Number\":0"));
+		assert_non_null(strstr(json, "\"tapir_cut\":true}"));
+	}
+}
+
+/* No descriptor, so no memfd: sessions have the event as always, tools as JSON. */
 static void an_event_is_no_probe_where_there_can_be_no_image(void **state)
 {
 	struct tapir_dynamic *d = new_dynamic("Unit-Plugin");
@@ -389,8 +460,19 @@ static void an_event_is_no_probe_where_there_can_be_no_image(void **state)
 	assert_int_equal(tapir_event__define(d, &about, &event), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_int_equal(tapir_dynamic__probe_error(d), -EMFILE);
-	event->word.half.semaphore = 1;
+	/* It is on while somebody is attached to the JSON probe of its level, and of no other. */
+	assert_false(TAPIR_EVENT_ENABLED(*event));
+	tapir_event_error_semaphore = 1;
+	assert_int_equal(tapir_provider__poll(), 0);
+	assert_false(TAPIR_EVENT_ENABLED(*event));
+	tapir_event_warning_semaphore = 1;
+	for (int i = 0; i < 400 && !TAPIR_EVENT_ENABLED(*event); i++)
+		usleep(10000); /* the library's thread looks by itself */
+	assert_true(TAPIR_EVENT_ENABLED(*event));
 	tapir_event__fire(event, payload, PAYLOAD_BYTES);
+	tapir_event_warning_semaphore = tapir_event_error_semaphore = 0;
+	assert_int_equal(tapir_provider__poll(), 0);
+	assert_false(TAPIR_EVENT_ENABLED(*event));
 	tapir_dynamic__free(d);
 }
 
@@ -405,6 +487,8 @@ int main(void)
 		cmocka_unit_test(many_events_take_few_mappings_and_all_goes),
 		cmocka_unit_test(a_child_does_not_write_its_parents_image),
 		cmocka_unit_test(events_fire_while_others_are_defined_and_freed),
+		cmocka_unit_test(a_payload_is_one_json_object),
+		cmocka_unit_test(what_is_too_long_is_cut_and_said_so),
 		cmocka_unit_test(an_event_is_no_probe_where_there_can_be_no_image),
 	};
 

@@ -133,6 +133,16 @@ static void thrower_is_that_of_the_type(void **state)
 		       "Shop.Price()");
 }
 
+static void thrower_of_a_part_of_a_type_is_told_so(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 70; i++)
+		fire_on(THROWN, 1, (1 + i) * MS, 0, "Shop.SoldOut", i % 7 < 4 ? 1 : 2);
+	fire(TICK, 701 * MS, 0, "Object", 0);
+	expect_finding("100 exceptions a second, 100% of them Shop.SoldOut, 57% of these thrown by "
+		       "Shop.Draw(int)");
+}
+
 static void few_exceptions_are_no_rate(void **state)
 {
 	(void)state;
@@ -230,6 +240,63 @@ static void wait_that_has_events_counts_once(void **state)
 		       "Shop.Draw(int)");
 }
 
+/* 100 ms of every 200, ended by another thread. */
+static void waits_often(uint32_t tid, uint64_t stack, uint32_t waker)
+{
+	feeder_come(&f, tid, 2 * MS, 0, 0);
+	for (uint64_t at = 100; at < 1000; at += 200) {
+		feeder_switch(&f, at * MS,
+			      (struct tapir_rec_switch){.out_tgid = TGID,
+							.out_tid = tid,
+							.out_state = TAPIR_STATE_SLEEPING,
+							.out_stack_id = stack});
+		feeder_come(&f, tid, (at + 100) * MS, (at + 100) * MS, waker);
+	}
+}
+
+static void semaphore_that_threads_pass_on_is_a_lock(void **state)
+{
+	(void)state;
+	waits_often(11, 8, 12);
+	waits_often(12, 8, 11);
+	fire(TICK, 1002 * MS, 0, "Object", 0);
+	expect_finding("threads waited 1.000 s for a semaphore that they pass to each other in "
+		       "Shop.Draw(int)");
+	assert_string_equal(found.rows.data[0].view, "offcpu");
+}
+
+static void semaphore_that_others_release_is_none(void **state)
+{
+	(void)state;
+	waits_often(11, 8, 13);
+	waits_often(12, 8, 13);
+	waits_often(13, 9, 12); /* it waits elsewhere */
+	fire(TICK, 1002 * MS, 0, "Object", 0);
+	expect_finding("");
+}
+
+static void producer_waits_for_room_in_a_queue(void **state)
+{
+	(void)state;
+	waits_often(11, 10, 12);
+	waits_often(13, 10, 12);
+	fire(TICK, 1002 * MS, 0, "Object", 0);
+	expect_finding("threads waited 1.000 s for a full queue in Shop.Price()");
+}
+
+/* Readers that never get it while writers take turns. */
+static void lock_that_others_get_meanwhile_is_no_deadlock(void **state)
+{
+	(void)state;
+	was_asleep(11, 11);
+	was_asleep(12, 11);
+	waits_often(13, 12, 14);
+	fire(TICK, 1002 * MS, 0, "Object", 0);
+	expect_finding("threads waited 2.500 s for locks, 100% of it for reader-writer lock in "
+		       "Shop.Draw(int); 2 still waited at the end");
+	assert_int_equal(kind_at(0), TAPIR_FOUND_LOCKS);
+}
+
 /* The more it costs, the earlier it comes. */
 static void worse_one_of_two_leads(void **state)
 {
@@ -311,7 +378,7 @@ static void slow_requests_are_told_with_what_they_waited_for(void **state)
 		flow(ASKED, 2, at * 1000 * MS + 420 * MS, 1, 0);
 	}
 	assert_non_null(strstr(finding_text(0), "Shop-Orders:Order takes "));
-	assert_non_null(strstr(finding_text(0), ", 95% of it in http_request"));
+	assert_non_null(strstr(finding_text(0), "; 95% of their time in http_request"));
 }
 
 int main(void)
@@ -332,6 +399,11 @@ int main(void)
 		TEST(threads_that_wait_throughout_are_a_deadlock),
 		TEST(threads_that_wait_where_others_pass_are_none),
 		TEST(wait_that_has_events_counts_once),
+		TEST(semaphore_that_threads_pass_on_is_a_lock),
+		TEST(semaphore_that_others_release_is_none),
+		TEST(producer_waits_for_room_in_a_queue),
+		TEST(lock_that_others_get_meanwhile_is_no_deadlock),
+		TEST(thrower_of_a_part_of_a_type_is_told_so),
 		TEST(blocked_workers_are_starvation),
 		TEST(workers_without_work_are_no_starvation),
 		TEST(worse_one_of_two_leads),

@@ -20,7 +20,7 @@ static struct feeder f;
 static struct tapir_finding finding;
 static struct tapir_found_list found;
 
-enum { MONITOR = 1, LOCK, IDLE, THROW, GIL, UNNAMED, AWAIT };
+enum { MONITOR = 1, LOCK, IDLE, THROW, GIL, UNNAMED, AWAIT, REGEX };
 
 /* A native function in a mapping of its own. */
 static void name_function(unsigned at, const char *name)
@@ -65,6 +65,7 @@ static int setup(void **state)
 		"void java.util.concurrent.locks.LockSupport.park(java.lang.Object)",
 		"Interpreter",
 		"void java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject.await()",
+		"boolean java.util.regex.Pattern$GroupCurly.match0(java.util.regex.Matcher, int)",
 	};
 
 	(void)state;
@@ -85,6 +86,7 @@ static int setup(void **state)
 	add_stack(GIL, 1, 8, 9);
 	add_stack(UNNAMED, 4, 10, 11);
 	add_stack(AWAIT, 4, 10, 12);
+	add_stack(REGEX, 13, 13, 13);
 	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
 }
 
@@ -286,7 +288,23 @@ static void interpreter_lock_is_told(void **state)
 	wait_often(3, "worker", GIL);
 	end_at(1010 * MS);
 	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOCKS);
-	assert_non_null(strstr(found.rows.data[0].text, " for a GIL: 1.6 of 2 threads"));
+	assert_non_null(strstr(found.rows.data[0].text, " for the GIL: 1.6 of 2 threads"));
+}
+
+/* The stack ends in compiled code without frame pointers: who asked for it is not known. */
+static void matching_is_told_when_callers_are_missing(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 800; i++) {
+		struct tapir_rec_sample sample = {
+			.tgid = TGID, .tid = 2, .period = MS, .stack_id = REGEX};
+
+		tapir_rec__init(&sample.h, TAPIR_REC_SAMPLE, sizeof(sample), (10 + i) * MS);
+		feeder_add(&f, &sample.h);
+	}
+	end_at(1000 * MS);
+	expect(TAPIR_FOUND_DOING,
+	       "100% of the CPU matches regular expressions (a pattern may backtrack)");
 }
 
 static void throwing_is_told_where_no_event_tells(void **state)
@@ -432,6 +450,7 @@ int main(void)
 		TEST(waits_of_interpreted_code_stay_unknown_where_there_are_two_reasons),
 		TEST(waits_of_interpreted_code_stay_unknown_where_locks_are_few),
 		TEST(interpreter_lock_is_told),
+		TEST(matching_is_told_when_callers_are_missing),
 		TEST(throwing_is_told_where_no_event_tells),
 		TEST(calls_of_system_gc_are_told),
 		TEST(cause_of_the_last_collection_is_not_that_of_all),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* include/tapir/gc_event_sink.h: what a collector is told, what is refused, events by their names.
+/* include/tapir/gc_event_sink.h: what a collector gets, what is refused, events by their names.
  */
 // clang-format off
 #include <stdarg.h>
@@ -93,12 +93,12 @@ static void the_collector_is_told_when_only_a_semaphore_changes(void **state)
 	struct tapir_gc_host *host = new_host();
 
 	(void)state;
-	Known.word.half.semaphore = 1;
+	__atomic_store_n(&Known.word.half.semaphore, 1, __ATOMIC_RELAXED);
 	assert_int_equal(tapir_gc_host__attach(host, &collector), 0);
 	wait_until(&s, TAPIR_GC_DEFAULT, 0x10, TAPIR_INFORMATIONAL, 1);
 	assert_false(tapir_gc_status__is_on(&s, TAPIR_GC_DEFAULT, 0x4, TAPIR_INFORMATIONAL));
 	assert_false(tapir_gc_status__is_on(&s, TAPIR_GC_PRIVATE, 0, 0));
-	Known.word.half.semaphore = 0;
+	__atomic_store_n(&Known.word.half.semaphore, 0, __ATOMIC_RELAXED);
 	wait_until(&s, TAPIR_GC_DEFAULT, 0x10, TAPIR_INFORMATIONAL, 0);
 	tapir_gc_host__free(host);
 	tapir_gc_host__free(NULL);
@@ -111,12 +111,12 @@ static void a_host_that_goes_turns_its_collector_off(void **state)
 	struct tapir_gc_host *host = new_host();
 
 	(void)state;
-	Known.word.half.semaphore = 1;
+	__atomic_store_n(&Known.word.half.semaphore, 1, __ATOMIC_RELAXED);
 	assert_int_equal(tapir_gc_host__attach(host, &collector), 0);
 	wait_until(&s, TAPIR_GC_DEFAULT, 0x10, TAPIR_INFORMATIONAL, 1);
 	tapir_gc_host__free(host);
 	assert_false(tapir_gc_status__is_on(&s, TAPIR_GC_DEFAULT, 0, 0));
-	Known.word.half.semaphore = 0;
+	__atomic_store_n(&Known.word.half.semaphore, 0, __ATOMIC_RELAXED);
 }
 
 static void malformed_collectors_are_refused(void **state)

@@ -345,7 +345,8 @@ static void probes_are_on_once_by_perf_events(void **state)
 	attach_and_detach(false);
 }
 
-/* Half of them on, and taken for off, they would be put on a second time: events come twice. */
+/* If half of them were attached and considered detached, they would be attached a second time:
+ * events come twice. */
 static void no_probe_is_on_when_one_cannot_be(void **state)
 {
 	for (int use_multi = 0; use_multi < 2; use_multi++) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Names of generated code by address and time: who holds what when, and what is told of it later.
+/* Names of generated code by address and time: who holds what when, and what is reported of it
+ * later.
  */
 #include <setjmp.h>
 #include <stdarg.h>

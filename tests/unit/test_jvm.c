@@ -114,7 +114,7 @@ static uint32_t put_number(uint8_t *at, const char *name, uint64_t value)
 static size_t build_gauges(uint8_t *data)
 {
 	static const uint8_t head[] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1};
-	uint32_t first = 32, cnt = 9;
+	uint32_t first = 32, cnt = 12;
 	size_t len = first;
 
 	memcpy(data, head, sizeof(head));
@@ -126,6 +126,9 @@ static size_t build_gauges(uint8_t *data)
 	len += put_number(data + len, "sun.gc.collector.x.time", 77);
 	len += put_number(data + len, "sun.os.hrt.frequency", 1000);
 	len += put_number(data + len, "sun.gc.generation.1.space.0.used", 123456);
+	len += put_number(data + len, "sun.gc.generation.0.space.2.used", 1000);
+	len += put_number(data + len, "sun.gc.generation.0.space.2.usedMore", 5);
+	len += put_number(data + len, "java.ci.totalTime", 250);
 	len += put_number(data + len, "java.cls.loadedClasses", 4711);
 	len += put_number(data + len, "java.cls.unloadedClasses", UINT64_MAX);
 	return len + put_entry(data + len, "sun.gc.lastCause", "System.gc()");
@@ -143,6 +146,8 @@ static void counters_of_the_heap_are_read(void **state)
 	assert_int_equal(gauges.gc_cnt, 10);
 	assert_int_equal(gauges.gc_ns, 500000000);
 	assert_int_equal(gauges.old_used_bytes, 123456);
+	assert_int_equal(gauges.heap_used_bytes, 124456);
+	assert_int_equal(gauges.jit_ns, 250000000);
 	assert_int_equal(gauges.class_cnt, 4711);
 	assert_int_equal(gauges.unloaded_cnt, 0); /* negative: not a count */
 	assert_string_equal(gauges.gc_cause, "System.gc()");

@@ -282,11 +282,12 @@ static void one_without_a_dispatcher_gets_no_signal(void **state)
 static void a_libjvm_that_is_not_hotspots_is_refused(void **state)
 {
 	struct fake_jvm *f = *state;
+	struct tapir_jvm_info info;
 
 	f->is_hotspot = false;
 	fake_jvm__start(f);
 	assert_int_equal(ask(f), -ENOEXEC);
-	assert_false(tapir_jvm__is_one((uint32_t)f->pid));
+	assert_int_equal(tapir_jvm__inspect((uint32_t)f->pid, &info), 0);
 	assert_true(access(f->request_path, F_OK));
 }
 

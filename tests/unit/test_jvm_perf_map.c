@@ -195,7 +195,8 @@ static void nothing_is_left_when_those_who_ask_are_killed_in_turn(void **state)
 	assert_int_not_equal(access(path, F_OK), 0);
 }
 
-/* JDK 17 refuses another name than its own, and writes nothing: the guard sees that it hung up. */
+/* JDK 17 refuses another name than its own, and writes nothing: the guard sees that it closed the
+ * connection. */
 static void a_map_that_is_not_written_goes_when_we_are_killed_meanwhile(void **state)
 {
 	struct fake_jvm *f = *state;
@@ -266,7 +267,7 @@ static void a_map_that_was_there_stays(void **state)
 	map_path(f, path, sizeof(path));
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	close(fd);
-	/* it says yes to another name and does not write there: that is told */
+	/* it says yes to another name and does not write there: that is reported */
 	assert_int_equal(dump(f, &map), -EIO);
 	assert_int_equal(access(path, F_OK), 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which late files are gaps, whatever the order in which mappings and holds are told. */
+/* Which late files are gaps, whatever the order in which mappings and holds are reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -26,6 +26,7 @@
 
 #include "tapir/counter.h"
 #include "tapir/listener.h"
+#include "tapir/logger.h"
 
 TAPIR_EVENT(Fault, "Unit-Faults", "Fault", 1, 0, TAPIR_INFORMATIONAL, 0, (U32, Number));
 
@@ -102,8 +103,8 @@ static void in_child(void (*body)(void))
 
 /* ---- what the system refuses ------------------------------------------------------------------ */
 
-/* These calls fail from now on. */
-static void refuse(const int *calls, unsigned cnt)
+/* These calls do this from now on: SECCOMP_RET_*. */
+static void answer(const int *calls, unsigned cnt, uint32_t what)
 {
 	struct sock_filter code[32] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0)};
 	struct sock_fprog program = {.filter = code};
@@ -112,13 +113,29 @@ static void refuse(const int *calls, unsigned cnt)
 	for (unsigned i = 0; i < cnt; i++) {
 		code[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
 							  (uint32_t)calls[i], 0, 1);
-		code[at++] =
-			(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+		code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, what);
 	}
 	code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	program.len = (unsigned short)at;
 	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+/* These calls fail from now on. */
+static void refuse(const int *calls, unsigned cnt)
+{
+	answer(calls, cnt, SECCOMP_RET_ERRNO | EPERM);
+}
+
+static void where_tracing_calls_kill(void)
+{
+	const int calls[] = {SYS_bpf, SYS_perf_event_open, SYS_ptrace, SYS_process_vm_readv};
+	struct tapir_user_events *kernel;
+
+	answer(calls, sizeof(calls) / sizeof(calls[0]), SECCOMP_RET_KILL_PROCESS);
+	begin();
+	CHECK(!tapir_user_events__open(&all, 1, &kernel) && !tapir_user_events__close(kernel));
+	expect_working();
 }
 
 static void without_memfd(void)
@@ -328,6 +345,7 @@ static void with_all_output_closed(void)
 #define CASE_ON_LINUX CASE
 #endif
 
+CASE_ON_LINUX(where_tracing_calls_kill)
 CASE_ON_LINUX(without_memfd)
 CASE_ON_LINUX(without_files)
 CASE_ON_LINUX(without_threads)
@@ -352,6 +370,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(before_main_it_works),
+		cmocka_unit_test(where_tracing_calls_kill_it_works),
 		cmocka_unit_test(without_memfd_it_works),
 		cmocka_unit_test(without_files_it_works),
 		cmocka_unit_test(without_threads_it_works),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * One program on sites of this very file, by each of the two ways: semaphores are the kernel's
- * to raise and drop, and what cannot be attached is said. Needs root.
+ * to raise and drop, and what cannot be attached is reported. Needs root.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -192,6 +192,9 @@ static void a_stack_has_its_id_and_its_frames(void **state)
 	pthread_t thread;
 
 	(void)state;
+#ifdef __SANITIZE_THREAD__
+	skip(); /* its function that starts a thread has no frame record: what follows it varies */
+#endif
 	assert_int_equal(tapir_logger__open(&all, 1, see_stack, &seen, &opts, &l), 0);
 	assert_int_equal(pthread_create(&thread, NULL, fire_with_stacks, &seen), 0);
 	pthread_join(thread, NULL);

@@ -225,7 +225,7 @@ static void file_begins_and_ends_as_the_format_says_and_is_the_same_twice(void *
 	unlink(path);
 	assert_memory_equal(out[0].data, "Nettrace\0\0\0\0\6\0\0\0\0\0\0\0", 20);
 	assert_memory_equal(out[0].data + out[0].len - 4, "\0\0\0\0", 4);
-	/* A name that every segment repeats is told once. */
+	/* A name that every segment repeats is reported once. */
 	assert_non_null(memmem(out[0].data, out[0].len, "\4\0main", 6));
 	assert_int_equal(out[0].len, out[1].len);
 	assert_memory_equal(out[0].data, out[1].data, out[0].len);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The operand grammar: every form seen in real files or emitted by compilers, and what is none. */
+/* The operand grammar: every form seen in real files or emitted by compilers, and what is not one.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

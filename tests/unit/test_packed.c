@@ -311,6 +311,26 @@ static void inner_layouts_have_the_sizes_that_were_seen(void **state)
 	}
 }
 
+/* GCLOHCompact of two heaps: 32 bytes each, as .NET 10 has them in memory; and packed, 28. */
+static void structs_are_read_with_their_padding_when_the_bytes_are_those_of_memory(void **state)
+{
+	static const char text[] =
+		"ClrInstanceID=0 Count=2 Values=[{TimePlan=2, TimeCompact=3, TimeRelocate=1, "
+		"TotalRefs=0x12, ZeroRefs=0x7},{TimePlan=9, TimeCompact=8, TimeRelocate=7, "
+		"TotalRefs=0x6, ZeroRefs=0x5}]";
+
+	(void)state;
+	check_hex(208, 0,
+		  "0000 0200 02000000 03000000 01000000 00000000 1200000000000000 "
+		  "0700000000000000 09000000 08000000 07000000 cccccccc 0600000000000000 "
+		  "0500000000000000",
+		  0, text, NULL);
+	check_hex(208, 0,
+		  "0000 0200 02000000 03000000 01000000 1200000000000000 0700000000000000 "
+		  "09000000 08000000 07000000 0600000000000000 0500000000000000",
+		  0, text, NULL);
+}
+
 /* ---- longer, shorter ----------------------------------------------------------------------------- */
 
 static void what_is_not_as_the_layout_says_is_shown_and_counted(void **state)
@@ -498,6 +518,8 @@ int main(void)
 		cmocka_unit_test(guids_and_paths_of_a_module),
 		cmocka_unit_test(a_dynamic_event_is_decoded_by_its_inner_name),
 		cmocka_unit_test(inner_layouts_have_the_sizes_that_were_seen),
+		cmocka_unit_test(
+			structs_are_read_with_their_padding_when_the_bytes_are_those_of_memory),
 		cmocka_unit_test(what_is_not_as_the_layout_says_is_shown_and_counted),
 		cmocka_unit_test(every_layout_is_decoded_to_the_last_byte),
 		cmocka_unit_test(what_was_recorded_is_decoded_to_the_last_byte),

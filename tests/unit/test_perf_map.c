@@ -89,7 +89,7 @@ static int open_since(struct fixture *f, uint64_t start_ns)
 	return tapir_perf_map__open(&opts, &f->map);
 }
 
-/* Reads all; the clock goes on by a tenth of a second. */
+/* Reads all; the clock advances by a tenth of a second. */
 static const struct tapir_perf_map_stats *read_all(struct fixture *f)
 {
 	if (!f->map)

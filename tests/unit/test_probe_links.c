@@ -49,7 +49,7 @@ static int need_run(void **state)
 	return mount("tmpfs", "/run", "tmpfs", 0, "mode=755");
 }
 
-/* A mapping whose file is called as ours are. */
+/* A mapping whose file has a name like tapir's. */
 static uint64_t map_one(const char *name)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // with: usdt/coreclr/coreclr_blob.c usdt/coreclr/coreclr_text.c usdt/coreclr/coreclr_layout.c
-// with: usdt/coreclr/coreclr_payload.c usdt/coreclr/coreclr_number.c usdt/coreclr/coreclr_json.c
+// with: usdt/coreclr/coreclr_payload.c usdt/coreclr/coreclr_json.c
 /*
  * --publish usdt inside the process: fields and JSON as tapir's own decoder has them, numbers as
  * the C library reads them. What is made of them: test_publish_probes.c.
@@ -360,13 +360,13 @@ static void fields_are_told_with_their_types_and_names(void **state)
 /* As few digits as read back the same. */
 static void check_double(uint64_t bits)
 {
-	char out[CORECLR_NUMBER_BYTES + 1], text[40];
-	uint32_t len = coreclr_number__float(out, bits, 8);
+	char out[TEXT_NUMBER_BYTES + 1], text[40];
+	uint32_t len = text_number__float(out, bits, 8);
 	double value, back;
 	int digit_cnt = 0, p = 1;
 
 	memcpy(&value, &bits, 8);
-	assert_true(len < CORECLR_NUMBER_BYTES);
+	assert_true(len < TEXT_NUMBER_BYTES);
 	out[len] = 0;
 	if (value != value || value - value != 0) {
 		assert_string_equal(out, "null");
@@ -408,7 +408,7 @@ static void doubles_are_short_and_read_back_the_same(void **state)
 			       4.9e-5,
 			       2.2250738585072014e-308,
 			       9007199254740993.0};
-	char out[CORECLR_NUMBER_BYTES + 1];
+	char out[TEXT_NUMBER_BYTES + 1];
 	uint64_t bits;
 
 	(void)state;
@@ -427,18 +427,18 @@ static void doubles_are_short_and_read_back_the_same(void **state)
 		float value, back;
 
 		memcpy(&value, &low, 4);
-		out[coreclr_number__float(out, low, 4)] = 0;
+		out[text_number__float(out, low, 4)] = 0;
 		back = strtof(out, NULL);
 		if (value == value && value - value == 0)
 			assert_memory_equal(&back, &value, 4);
 	}
-	out[coreclr_number__float(out, 0x3dcccccd, 4)] = 0;
+	out[text_number__float(out, 0x3dcccccd, 4)] = 0;
 	assert_string_equal(out, "0.1");
 }
 
 static void times_are_as_the_c_library_has_them(void **state)
 {
-	char out[CORECLR_NUMBER_BYTES + 1], wanted[64];
+	char out[TEXT_NUMBER_BYTES + 1], wanted[64];
 
 	(void)state;
 	for (int i = 0; i < 20000; i++) {
@@ -450,7 +450,7 @@ static void times_are_as_the_c_library_has_them(void **state)
 		snprintf(wanted, sizeof(wanted), "%04d-%02d-%02dT%02d:%02d:%02d.%07" PRIu64 "Z",
 			 tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
 			 tm.tm_sec, filetime % 10000000);
-		out[coreclr_number__time(out, filetime)] = 0;
+		out[text_number__time(out, filetime)] = 0;
 		assert_string_equal(out, wanted);
 	}
 }

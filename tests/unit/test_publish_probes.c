@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // with: usdt/coreclr/coreclr_blob.c usdt/coreclr/coreclr_text.c usdt/coreclr/coreclr_layout.c
-// with: usdt/coreclr/coreclr_payload.c usdt/coreclr/coreclr_number.c usdt/coreclr/coreclr_json.c
+// with: usdt/coreclr/coreclr_payload.c usdt/coreclr/coreclr_json.c
 // with: usdt/image/probe_image.c usdt/coreclr/coreclr_publish.c
 /*
  * --publish usdt inside the process: images as tapir's reader of notes sees them, and the registers
@@ -312,7 +312,7 @@ static void so_many_providers_have_images_and_few_descriptors(void **state)
 	assert_int_equal(descriptor_cnt(), before);
 }
 
-/* No descriptor left: the event is none of these, and fires as ever. */
+/* No descriptor left: the event is not one of these, and fires as always. */
 static void events_are_fired_when_there_can_be_no_image(void **state)
 {
 	struct coreclr_published *at = NULL;

@@ -42,7 +42,7 @@ static int remove_dir(void **state)
 	return system(command) ? -1 : 0;
 }
 
-/* Its output is nobody's; the pid is that of what is run. 0: it is not installed or failed. */
+/* Its output is discarded; the pid is that of the program. 0: it is not installed or failed. */
 static pid_t run(char *const argv[])
 {
 	pid_t pid = fork();

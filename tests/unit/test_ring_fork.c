@@ -149,7 +149,7 @@ static void (*deed)(void);
 static volatile pid_t child_of_handler;
 static volatile sig_atomic_t handler_cnt;
 
-/* The child does its deed first (mostly it exits in there), or goes on with the event. */
+/* The child does its deed first (mostly it exits in there), or continues with the event. */
 static void fork_in_handler(int sig)
 {
 	pid_t pid;
@@ -276,7 +276,7 @@ static void fork_by_clone_anywhere(void)
 	taker_close(&taker);
 }
 
-/* No handler of ours runs then: what counts is that no child dies. */
+/* No handler of the library runs then: what counts is that no child dies. */
 static void a_handler_clones_anywhere_in_an_event(void **state)
 {
 	(void)state;

@@ -78,7 +78,7 @@ static void an_unused_kind_keeps_its_id_for_the_next_process(void **state)
 	assert_int_equal(kinds.all.cnt, 1);
 }
 
-/* Large ones, so that it does not take long. */
+/* Large ones, so that it is quick. */
 static uint32_t use_large(unsigned i, uint64_t *hash)
 {
 	bool is_new;

@@ -49,7 +49,7 @@ static void make_lanes(int lanes, int ready_fd, int end_fd)
 	_exit(read(end_fd, &byte, 1) == 0 ? 0 : 1);
 }
 
-/* A process that offers lanes until it is told to end, or its parent dies. */
+/* A process that offers lanes until it is asked to end, or its parent dies. */
 static void start_maker(int i, int lanes)
 {
 	int ready[2], end[2];

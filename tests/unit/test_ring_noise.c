@@ -234,7 +234,7 @@ static uint64_t sum_fired(void)
 	return sum;
 }
 
-/* Every thread goes on. */
+/* Every thread continues. */
 static void assert_all_fire(void)
 {
 	for (unsigned i = 0; i < FIRING; i++) {

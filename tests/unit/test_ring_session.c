@@ -240,13 +240,16 @@ static void a_session_opens_in_the_order_of_the_page(void **state)
 	assert_int_equal(maker.ctl->tails[7][0], 101);
 	assert_int_equal(maker.ctl->epoch, 1);
 	maker.ctl->words[4] = 7ull << TAPIR_RING_GENERATION_SHIFT;
-	tapir_ring_control__want(&c, 4, 7, true);
+	tapir_ring_control__want(&c, 4, 7, true, true);
 	assert_int_equal(maker.ctl->words[4], 0x0007000100010000);
-	tapir_ring_control__want(&c, 4, 6, false); /* it has changed hands */
+	tapir_ring_control__want(&c, 4, 7, true, false); /* its stacks tell nothing */
+	assert_int_equal(maker.ctl->words[4], 0x0007000000010000);
+	tapir_ring_control__want(&c, 4, 7, true, true);
+	tapir_ring_control__want(&c, 4, 6, false, false); /* it has changed hands */
 	assert_int_equal(maker.ctl->words[4], 0x0007000100010000);
-	tapir_ring_control__want(&c, 4, 7, false);
+	tapir_ring_control__want(&c, 4, 7, false, false);
 	assert_int_equal(maker.ctl->words[4], 0x0007000000000000);
-	tapir_ring_control__want(&c, 4, 8, true);
+	tapir_ring_control__want(&c, 4, 8, true, true);
 	assert_int_equal(maker.ctl->words[4], 0x0007000000000000);
 	assert_false(tapir_ring_control__is_ended(&c));
 	maker.ctl->sessions[0].state = TAPIR_RING_ENDED;

@@ -290,7 +290,7 @@ static void handlers_on_an_alternate_stack_stay_on_it(void **state)
 	assert_int_equal(seen.event_cnt, 12);
 	for (unsigned e = 1; e < 12; e++)
 		assert_true(seen.stacks[stack_of(e)].cnt >= 4); /* the handler's own */
-	/* What was interrupted on the thread's own stack goes on behind it. */
+	/* What was interrupted on the thread's own stack continues after it. */
 	assert_true(seen.stacks[stack_of(11)].cnt > seen.stacks[stack_of(1)].cnt);
 	munmap(memory, 4 * ALT_BYTES);
 }

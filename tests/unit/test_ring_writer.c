@@ -18,95 +18,7 @@
 
 #pragma GCC optimize("no-omit-frame-pointer") /* the stacks that are walked */
 
-#include "ring_taker.h"
-#include "usdt/ring/ring_writer.h"
-
-#define EVENTS 4
-
-static struct tapir_ring_event events[TAKER_EVENTS];
-static const struct tapir_field fields[] = {
-	{.type = TAPIR_FIELD_UINT, .size = 8},
-	{.type = TAPIR_FIELD_UINT, .size = 8},
-};
-static const char *const field_names[] = {"number", "check"};
-static const struct tapir_ring_about abouts[EVENTS] = {
-	{.provider = "shop",
-	 .event = "sold",
-	 .level = 4,
-	 .keywords = 1,
-	 .field_cnt = 2,
-	 .fields = fields,
-	 .field_names = field_names},
-	{.provider = "shop", .event = "bought", .level = 4, .keywords = 2},
-	{.provider = "mail",
-	 .event = "sent",
-	 .level = 2,
-	 .metadata = "blob",
-	 .metadata_bytes = 4,
-	 .metadata_format = 1},
-	{.provider = "mail", .event = "large", .level = 2},
-};
-
-static int setup(void **state)
-{
-	(void)state;
-	if (tapir_ring__init())
-		return -1;
-	for (unsigned i = 0; i < EVENTS; i++)
-		if (tapir_ring__register(&events[i], &abouts[i]))
-			return -1;
-	return 0;
-}
-
-static int fire_sized(unsigned e, uint32_t bytes, uint64_t number)
-{
-	struct tapir_ring_write write;
-
-	if (!tapir_ring__wanted(&events[e]) || !tapir_ring__begin(&write, &events[e], bytes))
-		return 0;
-	memset(write.payload, 0x5a, bytes);
-	if (bytes >= 16) {
-		const uint64_t pair[2] = {number, ~number};
-
-		memcpy(write.payload, pair, sizeof(pair));
-	}
-	tapir_ring__commit(&write);
-	return 1;
-}
-
-static __attribute__((noinline)) int fire(unsigned e, uint64_t number)
-{
-	int ret = fire_sized(e, 16, number);
-
-	__asm__ volatile("" ::: "memory");
-	return ret;
-}
-
-static uint64_t next_number, wrong_numbers;
-static struct tapir_rec_event last_event;
-
-static void check_number(const struct tapir_rec_event *event, const uint8_t *payload)
-{
-	uint64_t pair[2];
-
-	memcpy(pair, payload, sizeof(pair));
-	wrong_numbers += pair[0] != next_number || pair[1] != ~next_number;
-	next_number = pair[0] + 1;
-	last_event = *event;
-}
-
-static void begin(struct taker *t, unsigned s, unsigned first, unsigned last, int stacks)
-{
-	assert_int_equal(taker_init(t, getpid(), s), 0);
-	assert_int_equal(taker_open(t, first, last, stacks), 0);
-}
-
-static void end(struct taker *t)
-{
-	taker_close(t);
-	assert_int_equal(t->bad, 0);
-	taker_fini(t);
-}
+#include "ring_writer_case.h"
 
 static void event_says_who_when_and_what(void **state)
 {
@@ -490,109 +402,6 @@ static void seals_keep_data_from_others(void **state)
 	taker_fini(&t);
 }
 
-/* ---- handlers ------------------------------------------------------------------------------ */
-
-#if defined(__SANITIZE_THREAD__)
-#define HANDLERS 100 /* it delivers signals when it likes */
-#else
-#define HANDLERS 20000
-#endif
-
-static volatile uint64_t handler_cnt, handler_written;
-static sigjmp_buf jump;
-
-static void on_prof(int sig)
-{
-	(void)sig;
-	handler_cnt++;
-	handler_written += (uint64_t)fire(1, 0);
-}
-
-/* SIGPROF to this thread 10,000 times a second: ITIMER_PROF cannot do more than the tick. */
-static timer_t start_timer(void)
-{
-	const struct itimerspec often = {{0, 100000}, {0, 100000}};
-	struct sigevent to_us = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
-	timer_t timer;
-
-	to_us._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-	assert_int_equal(timer_create(CLOCK_MONOTONIC, &to_us, &timer), 0);
-	assert_int_equal(timer_settime(timer, 0, &often, NULL), 0);
-	return timer;
-}
-
-static void handlers_inside_malloc_lose_nothing_uncounted(void **state)
-{
-	struct sigaction action = {.sa_handler = on_prof, .sa_flags = SA_RESTART}, old;
-	uint64_t fired = 0, taken = 0;
-	struct taker t;
-	timer_t timer;
-
-	(void)state;
-	handler_cnt = handler_written = 0;
-	begin(&t, 0, 0, 2, 1);
-	sigaction(SIGPROF, &action, &old);
-	timer = start_timer();
-	/* On a machine that others keep busy, signals are fewer: they are what counts. */
-	for (time_t until = time(NULL) + 30; handler_cnt < HANDLERS && time(NULL) < until;) {
-		for (unsigned i = 0; i < 100; i++, fired++) {
-			free(malloc(16 + i * 64));
-			fire(0, fired);
-		}
-		if (++taken % 16 == 0)
-			taker_take(&t);
-	}
-	timer_delete(timer);
-	sigaction(SIGPROF, &old, NULL);
-	end(&t);
-	assert_true(handler_cnt >= HANDLERS);
-	assert_int_equal(t.read[0] + taker_missed(&t, 0), fired);
-	assert_int_equal(t.read[1] + taker_missed(&t, 1), handler_cnt);
-	assert_int_equal(t.read[1], handler_written);
-	assert_true(taker_lost(&t, 1, TAPIR_RING_NESTED) > 0);
-	assert_int_equal(t.unnamed, 0);
-}
-
-static void on_usr1(int sig)
-{
-	(void)sig;
-	siglongjmp(jump, 1);
-}
-
-/* Deeper than any event that comes after it. */
-static __attribute__((noinline)) void leave_an_event_behind(void)
-{
-	struct tapir_ring_write write;
-	char below[4096];
-
-	__asm__ volatile("" : : "r"(below) : "memory");
-	assert_true(tapir_ring__begin(&write, &events[0], 16));
-	raise(SIGUSR1);
-	__asm__ volatile("" : : "r"(below) : "memory");
-}
-
-static void an_event_left_by_a_jump_does_not_silence_the_thread(void **state)
-{
-	struct sigaction action = {.sa_handler = on_usr1}, old;
-	struct taker t;
-
-	(void)state;
-	begin(&t, 0, 0, 1, 1);
-	t.on_event = check_number;
-	wrong_numbers = next_number = 0;
-	sigaction(SIGUSR1, &action, &old);
-	fire(0, 0);
-	if (!sigsetjmp(jump, 1))
-		leave_an_event_behind();
-	sigaction(SIGUSR1, &old, NULL);
-	for (unsigned i = 1; i < 10; i++)
-		assert_true(fire(0, i));
-	end(&t);
-	assert_int_equal(t.read[0], 10);
-	assert_int_equal(wrong_numbers, 0);
-	assert_int_equal(t.unnamed, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -613,8 +422,6 @@ int main(void)
 		cmocka_unit_test(dead_tracer_s_session_ends),
 		cmocka_unit_test(live_tracer_s_session_stays),
 		cmocka_unit_test(seals_keep_data_from_others),
-		cmocka_unit_test(handlers_inside_malloc_lose_nothing_uncounted),
-		cmocka_unit_test(an_event_left_by_a_jump_does_not_silence_the_thread),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

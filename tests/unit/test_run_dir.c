@@ -97,7 +97,7 @@ static void two_have_different_names_and_leave_each_other_alone(void **state)
 	tapir_run_dir__close(&first);
 }
 
-/* A child of ours opens one, reports its path, and is killed. */
+/* A child of the test opens one, reports its path, and is killed. */
 static void kill_one(char path[TAPIR_RUN_DIR_PATH_BYTES])
 {
 	int ends[2];

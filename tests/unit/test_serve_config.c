@@ -45,10 +45,10 @@ static void mistakes_are_named_with_their_line(void **state)
 	} cases[] = {
 		{"{\n\"listen\": [],\n\"stat\": 1}",
 		 "F: line 3: unknown key 'stat': known are listen, hosts, state, tokens_file, tls, "
-		 "anonymous, limits"},
+		 "anonymous, limits, watch, continuous"},
 		{"{\"limits\": {\n\"second\": 1}}",
-		 "F: line 2: unknown key 'second': known are sessions, seconds, trace_mb, state_mb, "
-		 "traces, connections"},
+		 "F: line 2: unknown key 'second': known are sessions, seconds, cpu_seconds, "
+		 "trace_mb, state_mb, traces, connections"},
 		{"{\"limits\":\n{\"seconds\": 0}}",
 		 "F: line 2: 'seconds' is a number from 1 to 86400"},
 		{"{\"limits\": {\"seconds\": \"9\"}}",
@@ -64,7 +64,7 @@ static void mistakes_are_named_with_their_line(void **state)
 		/* The key, not a value of the same text. */
 		{"{\"hosts\": [\"bad\"],\n\"bad\" : 1}",
 		 "F: line 2: unknown key 'bad': known are listen, hosts, state, tokens_file, tls, "
-		 "anonymous, limits"},
+		 "anonymous, limits, watch, continuous"},
 	};
 
 	(void)state;

@@ -121,7 +121,7 @@ static void mappings_come_with_all_their_facts(void **state)
 	is_mmap2(2, 300, 0x7f0000003000, "");
 }
 
-/* The build ID stands where device and inode would. */
+/* The build ID is where device and inode would. */
 static void put_build_id(const char *path, uint8_t bytes)
 {
 	char body[16] = "", fixed[FIXED_BYTES - 8] = "";

@@ -11,6 +11,8 @@
 
 #include "analyze/stack_ends.h"
 #include "analyze/stack_tree.h"
+#include "lore/lore.h"
+#include "render/remedies.h"
 #include "symbol/stack_end.h"
 #include "trace/recbuf.h"
 
@@ -160,14 +162,21 @@ static void reason_and_file_are_named_when_callers_are_missing(void **state)
 		   "callers lost in generated code: stack memory not readable");
 }
 
-/* By the process itself, from a function that it called: else a leaf may hide its caller. */
-static void chain_is_whole_when_it_ends_where_threads_begin(void **state)
+/* Callers without frame pointers may be missing in its midst: nobody looked at their code. */
+static void chain_of_frame_pointers_is_not_called_whole_at_the_start(void **state)
 {
 	static const char no_more[] = "callers lost in libfoo.so: end of the frame pointer chain";
 	struct fixture *f = *state;
 	unsigned called = TAPIR_STACK_CALLED;
+	const struct tapir_rec_stack *rec;
 
-	check_stack(f, add_flagged(f, 1, TAPIR_STACK_END_FP_END, called, IN_START), NULL);
+	rec = add_flagged(f, 1, TAPIR_STACK_END_FP_END, called, IN_START);
+	check_stack(f, rec, NULL);
+	assert_int_equal(tapir_stack_end__of(f->catalog, TGID, 5, rec), TAPIR_STACK_END_FP_START);
+	add_event(f, 1);
+	assert_int_equal(f->ends.by_fp[TAPIR_FAMILY_EVENT], 1);
+	assert_int_equal(f->ends.whole[TAPIR_FAMILY_EVENT], 0);
+	assert_int_equal(tapir_stack_ends__lost(&f->ends, TAPIR_FAMILY_EVENT), 0);
 	check_stack(f, add_flagged(f, 2, TAPIR_STACK_END_FP_END, called, IN_FILE), no_more);
 	check_stack(f, add_flagged(f, 3, TAPIR_STACK_END_FAULT, called, IN_START),
 		    "callers lost in libfoo.so: stack memory not readable");
@@ -233,6 +242,57 @@ static void stacks_are_counted_by_kind_reason_and_file(void **state)
 	assert_int_equal(f->ends.rows.data[1].cnt[TAPIR_FAMILY_EVENT], 1);
 }
 
+/* The process's files tell its runtime, and so the option that gives callers. */
+static void remedy_is_that_of_the_runtime(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_str out = {};
+
+	add_mapping(f, 0x500000, 0, 8, SV("/usr/lib/jvm/lib/server/libjvm.so"));
+	add_stack(f, 1, TAPIR_STACK_END_WHOLE, IN_START);
+	add_stack(f, 3, TAPIR_STACK_END_JIT_NO_FP, JIT);
+	add_samples(f, 1, 8);
+	assert_false(tapir_remedies__add_callers(&f->ends, &out));
+	add_samples(f, 3, 2); /* too few in all */
+	assert_int_equal(f->ends.rows.cnt, 1);
+	assert_string_equal(f->ends.rows.data[0].runtime->name, "OpenJDK");
+	add_samples(f, 1, 9);
+	assert_false(tapir_remedies__add_callers(&f->ends, &out));
+	add_samples(f, 3, 1);
+	assert_true(tapir_remedies__add_callers(&f->ends, &out));
+	assert_string_equal(
+		out.data, "callers: lost in 15% of samples, most in generated code of OpenJDK: "
+			  "start java with -XX:+PreserveFramePointer (or in JAVA_TOOL_OPTIONS)\n");
+	assert_int_equal(f->ends.gaps.cnt, 0); /* a JVM's names come when it is asked */
+	tapir_str__fini(&out);
+}
+
+static void names_are_missing_by_file_and_runtime(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_str out = {};
+
+	add_mapping(f, 0x500000, 0, 8, SV("/usr/bin/node"));
+	add_mapping(f, 0x600000, 0, 9, SV("/opt/lib\x1b[1m.so"));
+	add_stack(f, 1, TAPIR_STACK_END_WHOLE, JIT);
+	add_stack(f, 2, TAPIR_STACK_END_WHOLE, 0x600010);
+	add_samples(f, 1, 19);
+	tapir_remedies__add_names(&f->ends, "x.tapir", NULL, &out);
+	assert_int_equal(out.len, 0); /* of too few */
+	add_samples(f, 1, 6);
+	add_samples(f, 2, 3);
+	assert_int_equal(f->ends.searched, 28);
+	tapir_stack_ends__sort(&f->ends);
+	tapir_remedies__add_names(&f->ends, "x.tapir", NULL, &out);
+	assert_null(strchr(out.data, '\x1b'));
+	assert_non_null(strstr(out.data, "names: 11% of stacks have functions without a name in "));
+	assert_non_null(strstr(out.data, "tapir symbolize x.tapir --symbols DIR|URL"));
+	assert_null(strstr(out.data, "package"));
+	assert_memory_equal(out.data, "names: 89% of Node.js's", 23);
+	assert_non_null(strstr(out.data, "functions: start node with --perf-basic-prof "));
+	tapir_str__fini(&out);
+}
+
 /* all > [callers lost ...] > deep > deep; what is whole has no such frame. */
 static void tree_has_a_frame_in_the_place_of_the_callers(void **state)
 {
@@ -260,11 +320,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(reason_and_file_are_named_when_callers_are_missing,
 						setup, teardown),
-		cmocka_unit_test_setup_teardown(chain_is_whole_when_it_ends_where_threads_begin,
-						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			chain_of_frame_pointers_is_not_called_whole_at_the_start, setup, teardown),
 		cmocka_unit_test(threads_begin_in_few_functions),
 		cmocka_unit_test(each_end_has_a_name_of_its_own),
 		cmocka_unit_test_setup_teardown(stacks_are_counted_by_kind_reason_and_file, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(remedy_is_that_of_the_runtime, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_are_missing_by_file_and_runtime, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(tree_has_a_frame_in_the_place_of_the_callers, setup,
 						teardown),

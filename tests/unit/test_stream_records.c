@@ -200,7 +200,7 @@ static void more_ids_than_a_stream_may_use_are_counted(void **state)
 	assert_int_equal(seen.other_cnt, 0);
 }
 
-/* So many kinds of its own that there is no room; the number of those that have found some. */
+/* More kinds than there is room for; returns how many were stored. */
 static uint32_t fill_with_kinds(struct tapir_stream_records *r, const char *prefix)
 {
 	const uint32_t cnt = TAPIR_STREAM_DESCRIBED_MAX / 512;

@@ -231,7 +231,7 @@ static void threads_of_one_id_are_rows_of_their_own(void **state)
 	assert_int_equal(f->summary.threads.data[1].captured[TAPIR_FAMILY_EVENT], 1);
 }
 
-/* A chunk was lost; the segment behind it tells of the stack again. */
+/* A chunk was lost; the segment after it describes the stack again. */
 /* The first thread of a process has the process's id, and several begin within a moment. */
 static void first_threads_of_processes_are_rows_of_their_own(void **state)
 {

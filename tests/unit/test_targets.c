@@ -324,7 +324,7 @@ static void record_is_ignored_when_malformed(void **state)
 	assert_int_equal(tapir_targets__live_cnt(targets), 0);
 }
 
-/* ---- what is said about them ------------------------------------------------------------- */
+/* ---- messages about them ------------------------------------------------------------- */
 
 static void path_is_bpfs_when_proc_does_not_tell(void **state)
 {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "attach/thread_list.h"
+#include "threads/any_running.h"
 
 struct reader {
 	int pipe[2];
@@ -121,9 +122,29 @@ static void text_that_is_garbled_changes_nothing(void **state)
 	assert_int_equal(seen.switch_cnt, 42);
 }
 
+static void thread_that_runs_is_known_by_its_state_alone(void **state)
+{
+	(void)state;
+	assert_true(tapir_thread_stat__runs("7 (worker) R 1 7 7 0"));
+	assert_false(tapir_thread_stat__runs("7 (worker) S 1 7 7 0"));
+	assert_false(tapir_thread_stat__runs("7 (a) R 1) S 1 7 7 0")); /* its name */
+	assert_true(tapir_thread_stat__runs("7 (a) S 1) R"));
+	assert_false(tapir_thread_stat__runs("7 (a"));
+	assert_false(tapir_thread_stat__runs(""));
+}
+
+static void process_that_asks_runs(void **state)
+{
+	(void)state;
+	assert_true(tapir_any_thread__runs((uint32_t)getpid()));
+	assert_false(tapir_any_thread__runs(4194303)); /* there is none */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(thread_that_runs_is_known_by_its_state_alone),
+		cmocka_unit_test(process_that_asks_runs),
 		cmocka_unit_test(threads_are_those_of_the_process),
 		cmocka_unit_test(process_that_is_not_there_is_an_error),
 		cmocka_unit_test(text_that_is_garbled_changes_nothing),

@@ -140,7 +140,7 @@ static void order_of_time_is_found_when_cpus_come_one_by_one(void **state)
 	assert_int_equal(stats()->late + stats()->unpaired, 0);
 }
 
-/* ---- what is not whole ------------------------------------------------------------------------ */
+/* ---- what is incomplete ------------------------------------------------------------------------ */
 
 static void half_intervals_are_shown(void **state)
 {

@@ -146,7 +146,8 @@ static void children_that_overlap_are_counted_once(void **state)
 	assert_int_equal(closed_at(70 * MS)->until_ns, 90 * MS);
 }
 
-/* It awaits a timer and goes on at the same thread, which slept and worked for others meanwhile. */
+/* It awaits a timer and continues on the same thread, which slept and worked for others meanwhile.
+ */
 static void time_of_a_thread_that_takes_other_work_is_not_the_activitys(void **state)
 {
 	const struct tapir_parts *parts;

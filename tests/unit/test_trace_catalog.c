@@ -140,7 +140,7 @@ static void reused_ids_are_told_apart_by_time(void **state)
 	assert_int_equal(tapir_catalog__thread(f->read, 5, 359)->tgid, 35);
 }
 
-/* The clock is set: a time is told by the last pair before it, in whatever order they come. */
+/* The clock is set: a time is converted by the last pair before it, in whatever order they come. */
 static void utc_is_by_the_pair_before_when_clocks_jump(void **state)
 {
 	static const struct {
@@ -276,7 +276,8 @@ static void stacks_are_those_of_the_last_two_segments(void **state)
 	}
 }
 
-/* Who remembers the names of a stack need not forget them when it is told of it again. */
+/* A reader that remembers the names of a stack need not forget them when the stack is described
+ * again. */
 static void version_is_of_names_not_of_stacks(void **state)
 {
 	struct fixture *f = *state;

@@ -75,6 +75,8 @@ static void texts_are_triggers_or_errors(void **state)
 		"slow=a:b>1m30s",
 		"exit",
 		"exit=failed",
+		"finding",
+		"finding>=30",
 		"event=a:b if x=y=z",
 	};
 	static const char *const bad[] = {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "render/unnamed_frames.h"
+#include "symbol/unnamed_frames.h"
 
 static void frames_without_a_name_are_told_from_others_by_their_form(void **state)
 {

@@ -264,6 +264,42 @@ static void gaps_have_stubs_and_trampolines_and_an_entry_point(void **state)
 	elf_builder__fini(&b);
 }
 
+/* glibc's __start_context: .eh_frame describes it as a function that was called. */
+static void coroutine_ends_in_all_of_its_first_code(void **state)
+{
+	static const uint8_t code[] = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85,
+				       0xff, 0x74, 0x08, 0xe8, 1,    2,	   3,	 4,    0x48,
+				       0x89, 0xc7, 0xe8, 5,    6,    7,	   8,	 0xf4};
+
+	(void)state;
+	for (int is_other = 0; is_other < 2; is_other++) {
+		unsigned rule = is_other ? TAPIR_UNWIND_SP : TAPIR_UNWIND_END;
+		struct tapir_unwind_table *t;
+		struct tapir_elf *elf;
+		struct elf_builder eb;
+		static struct built b;
+
+		begin(&b);
+		add_fde(&b, TEXT_VA + 0x10, sizeof(code), NULL, 0);
+		elf_builder__init(&eb, ET_DYN);
+		elf_builder__add_section(&eb, ".eh_frame", SHT_PROGBITS, b.bytes, b.len);
+		memcpy(eb.bytes + TEXT_OFF + 0x10, code, sizeof(code));
+		eb.bytes[TEXT_OFF + 0x10 + sizeof(code) - 1] ^= (uint8_t)is_other;
+		elf_builder__finish(&eb);
+		elf = elf_builder__open(&eb);
+		assert_non_null(elf);
+		assert_int_equal(tapir_unwind_table__build(elf, &t), 0);
+		assert_row(t, TEXT_VA + 0x0f, TAPIR_UNWIND_END, 0, 0); /* returned to - 1 */
+		assert_row(t, TEXT_VA + 0x10, rule, is_other, 0);
+		assert_row(t, TEXT_VA + 0x20, rule, is_other, 0); /* its calls' return addresses */
+		assert_row(t, TEXT_VA + 0x29, rule, is_other, 0);
+		assert_row(t, TEXT_VA + 0x2a, TAPIR_UNWIND_GAP, 0, 0);
+		tapir_unwind_table__free(t);
+		tapir_elf__free(elf);
+		elf_builder__fini(&eb);
+	}
+}
+
 /* Two functions, 11 bytes apart, between which the code is. */
 static struct tapir_unwind_table *table_around(const uint8_t *code, size_t len)
 {
@@ -557,6 +593,7 @@ int main(void)
 		cmocka_unit_test(table_is_the_same_without_section_headers),
 		cmocka_unit_test(debug_frame_is_read_when_it_is_all),
 		cmocka_unit_test(gaps_have_stubs_and_trampolines_and_an_entry_point),
+		cmocka_unit_test(coroutine_ends_in_all_of_its_first_code),
 		cmocka_unit_test(function_between_others_is_no_padding),
 		cmocka_unit_test(gaps_are_filled_up_to_what_is_described),
 		cmocka_unit_test(broken_functions_are_left_out_and_counted),

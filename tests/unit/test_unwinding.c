@@ -196,7 +196,7 @@ static void generated_code_that_touches_is_one_mapping(void **state)
 	end();
 }
 
-/* The walker compares with a sign, and a mapping that ends before it begins is nobody's. */
+/* The walker compares with a sign, and a mapping that ends before it begins contains nothing. */
 static void mappings_that_no_program_has_are_left_out(void **state)
 {
 	(void)state;
@@ -248,7 +248,7 @@ static void a_fork_has_its_parents_an_exec_its_own_and_an_exit_none(void **state
 	tapir_unwind_spaces__flush(fixture->spaces);
 	assert_true(look(TGID + 1, 0));
 	assert_int_equal(fixture->space.cnt, 1);
-	/* What was mapped while it executed is told of before or after that. */
+	/* What was mapped while it executed is reported before or after that. */
 	map_at(TGID + 1, 10, 0x8000, 0x9000, 0, "", -1);
 	process(TAPIR_PROCESS_EXEC, TGID + 1, 0, 9);
 	map_at(TGID + 1, 11, 0xa000, 0xb000, 0, "", -1);
@@ -305,7 +305,7 @@ static void a_library_that_comes_and_goes_takes_no_room(void **state)
 	end();
 }
 
-/* The kernel reports no munmap: /proc/PID/maps is read again, of ourselves here. */
+/* The kernel reports no munmap: /proc/PID/maps is read again, here of the test itself. */
 static void what_is_unmapped_goes_with_the_next_look(void **state)
 {
 	uint64_t own_va = (uint64_t)(uintptr_t)&what_is_unmapped_goes_with_the_next_look & -PAGE;

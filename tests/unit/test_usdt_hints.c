@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The hints, held against themselves and against the notes of the programs they are about:
- * every name in the table is a probe with that many arguments, wide enough for what is said
- * of them. A program that is not installed is skipped and named.
+ * every name in the table is a probe with that many arguments, wide enough for their types in
+ * the table. A program that is not installed is skipped and named.
  */
 #include <setjmp.h>
 #include <stdarg.h>

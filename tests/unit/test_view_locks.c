@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The view of lock waits: locks by waited time, who let go, who held others up. */
+/* The view of lock waits: locks by waited time, who released them, who held others up. */
 #include "view_fixture.h"
 
 static void locks_come_by_waited_time_with_who_let_go(void **state)

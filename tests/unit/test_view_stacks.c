@@ -89,7 +89,7 @@ static void waits(uint32_t tid, uint64_t time_ns, uint32_t owner_tid)
 	feeder_add(&f, tapir_recbuf__wait(&f.buf, &wait, feeder_sv("futex(wait 0x10)")));
 }
 
-/* Of the first group with so many frames; NULL: there is none. */
+/* Of the first group with that many frames; NULL: not found. */
 static const struct tapir_view_result_table *frames(size_t cnt)
 {
 	const struct tapir_view_result_table *t;

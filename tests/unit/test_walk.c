@@ -227,16 +227,98 @@ static void generated_code_is_walked_by_its_frame_pointers(void **state)
 	assert_int_equal(walk.frame_cnt, 3);
 	assert_int_equal(walk.frames[1], 0x1200);
 	assert_int_equal(walk.frames[2], 0x1300);
-	assert_int_equal(walk.end, TAPIR_STACK_END_FP_END);
+	assert_int_equal(walk.end, TAPIR_STACK_END_JIT_NO_FP);
 	assert_false(walk.used_table);
 	memory[4] = 0x9010; /* a circle */
 	tapir_walk__run(&walk);
 	assert_int_equal(walk.frame_cnt, 3);
-	assert_int_equal(walk.end, TAPIR_STACK_END_FP_END);
+	assert_int_equal(walk.end, TAPIR_STACK_END_JIT_NO_FP);
 	code.kind = TAPIR_UNWIND_KIND_JIT_NO_FP;
 	tapir_walk__run(&walk);
 	assert_int_equal(walk.frame_cnt, 1);
 	assert_int_equal(walk.end, TAPIR_STACK_END_JIT_NO_FP);
+}
+
+/* ---- what instructions say -------------------------------------------------------------------- */
+
+#define CODE_VA	    0x1000
+#define SMALL_VA    0x1100 /* goes on after its call: add rsp, 8; ret */
+#define REPLACED_VA 0x1200 /* what CoreCLR's call for another code returns to */
+#define NEW_VA	    0x1300 /* the new code of that method, with a frame record */
+#define CALLER_VA   0x1400
+
+static uint8_t code_bytes[0x1000];
+
+static size_t read_code_bytes(const void *ctx, uint64_t va, uint8_t *out, size_t bytes)
+{
+	(void)ctx;
+	if (va < CODE_VA || va + bytes > CODE_VA + sizeof(code_bytes))
+		return 0;
+	memcpy(out, code_bytes + (va - CODE_VA), bytes);
+	return bytes;
+}
+
+static void put_code(uint64_t va, const char *bytes, size_t len)
+{
+	memcpy(code_bytes + (va - CODE_VA), bytes, len);
+}
+
+static struct tapir_walk walk_of_code(const struct tapir_walk_code *code, const uint64_t *memory,
+				      size_t bytes)
+{
+	memset(code_bytes, 0xcc, sizeof(code_bytes));
+	put_code(SMALL_VA, "\x48\x83\xc4\x08\xc3", 5);
+	/* lea rdi, [rbp + 8]; mov esi, 1; call ... */
+	put_code(REPLACED_VA - 14, "\x48\x8d\x7d\x08\xbe\x01\x00\x00\x00\xe8\x00\x00\x00\x00", 14);
+	return (struct tapir_walk){.codes = code,
+				   .code_cnt = 1,
+				   .ip = NEW_VA,
+				   .sp = 0x9000,
+				   .stack = (const uint8_t *)memory,
+				   .stack_va = 0x9000,
+				   .stack_bytes = bytes,
+				   .read_code = read_code_bytes};
+}
+
+static const struct tapir_walk_code generated = {
+	.start_va = CODE_VA, .end_va = CODE_VA + 0x1000, .kind = TAPIR_UNWIND_KIND_JIT};
+
+/* Its caller's frame pointer is in the register: that alone would lead past the caller. */
+static void caller_of_a_small_method_is_found(void **state)
+{
+	uint64_t memory[8] = {[1] = CALLER_VA, [2] = 0, [3] = CALLER_VA + 1};
+	struct tapir_walk walk = walk_of_code(&generated, memory, sizeof(memory));
+
+	(void)state;
+	walk.ip = SMALL_VA;
+	walk.fp = 0x9010;
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frame_cnt, 3);
+	assert_int_equal(walk.frames[1], CALLER_VA);
+	assert_int_equal(walk.frames[2], CALLER_VA + 1);
+	walk.read_code = NULL;
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frames[1], CALLER_VA + 1);
+}
+
+/* A method whose code was replaced while it ran is one frame, not its own caller. */
+static void replaced_method_is_one_frame(void **state)
+{
+	/* New code's record at 0x9000, the old code's at 0x9020: both with the caller's 0x9030. */
+	uint64_t memory[12] = {0x9030, REPLACED_VA, 7, 7, 0x9030, CALLER_VA, 0, CALLER_VA + 1};
+	struct tapir_walk walk = walk_of_code(&generated, memory, sizeof(memory));
+
+	(void)state;
+	walk.fp = 0x9000;
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frame_cnt, 3);
+	assert_int_equal(walk.frames[1], CALLER_VA);
+	assert_int_equal(walk.frames[2], CALLER_VA + 1);
+	/* The old code runs, and called what is above it: its frame pointer leads on. */
+	memory[4] = 7;
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frames[1], REPLACED_VA);
+	assert_int_equal(walk.frames[2], CALLER_VA + 1);
 }
 
 static void memory_may_hold_anything(void **state)
@@ -271,6 +353,8 @@ int main(void)
 		cmocka_unit_test(address_of_no_code_is_the_only_frame),
 		cmocka_unit_test(file_without_a_table_ends_the_stack),
 		cmocka_unit_test(generated_code_is_walked_by_its_frame_pointers),
+		cmocka_unit_test(caller_of_a_small_method_is_found),
+		cmocka_unit_test(replaced_method_is_one_frame),
 		cmocka_unit_test(memory_may_hold_anything),
 	};
 

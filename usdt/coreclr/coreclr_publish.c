@@ -267,9 +267,9 @@ static void choose_name(const struct provider *pr, const struct coreclr_publishe
 	if (!is_taken(pr, out, operands_hash))
 		return;
 	memcpy(out + len, "_V", 2);
-	out[len + 2 + coreclr_number__u64(out + len + 2, p->version)] = 0;
+	out[len + 2 + text_number__u64(out + len + 2, p->version)] = 0;
 	for (uint32_t i = 2; is_taken(pr, out, operands_hash) && i < CORECLR_SLOT_MAX; i++)
-		out[len + 1 + coreclr_number__u64(out + len + 1, i)] = 0;
+		out[len + 1 + text_number__u64(out + len + 1, i)] = 0;
 }
 
 /* "tapir-usdt.KEY:PROVIDER", by which a tapir knows its own. */

@@ -5,7 +5,7 @@
  *
  *	coreclr_layout	which fields an event has, by the runtime's description of it
  *	coreclr_payload	the way through a payload, and its fields as arguments of a probe
- *	coreclr_number, coreclr_json	a payload as JSON
+ *	coreclr_json	a payload as JSON, by ../text
  *	../image	a provider's ELF image in a memfd, with a slot of code for each event
  *	coreclr_publish	which event has which, and the probes fired
  *
@@ -16,10 +16,12 @@
 #define TAPIR_CORECLR_PUBLISH_H
 
 #include "../image/probe_image.h"
+#include "../text/json_text.h"
+#include "../text/text_number.h"
 #include "coreclr_impl.h"
 
 #define CORECLR_FIELD_MAX     255u /* of an event, those inside others counted; more are not read */
-#define CORECLR_DEPTH_MAX     8u
+#define CORECLR_DEPTH_MAX     JSON_TEXT_DEPTH_MAX
 #define CORECLR_ARG_MAX	      TAPIR_PROBE_ARG_MAX
 #define CORECLR_TEXT_BYTES    2048u /* of all strings of one typed probe */
 #define CORECLR_JSON_BYTES    3584u
@@ -119,18 +121,6 @@ void coreclr_payload__sign(const struct coreclr_layout *layout, int is_raw,
 void coreclr_payload__take(const struct coreclr_layout *layout, int is_raw, const uint8_t *data,
 			   uint32_t bytes, uint64_t args[CORECLR_ARG_MAX],
 			   char text[CORECLR_TEXT_BYTES]);
-
-/* ---- coreclr_number.c: into out, no NUL; the length. Room of CORECLR_NUMBER_BYTES ------------ */
-
-#define CORECLR_NUMBER_BYTES 64u
-
-uint32_t coreclr_number__u64(char *out, uint64_t value);
-uint32_t coreclr_number__i64(char *out, int64_t value);
-/* Shortest that reads back as the same; "null": not finite. bits of a double or (bytes 4) float. */
-uint32_t coreclr_number__float(char *out, uint64_t bits, uint32_t bytes);
-uint32_t coreclr_number__decimal(char *out, const uint8_t *at);
-uint32_t coreclr_number__guid(char *out, const uint8_t *at);
-uint32_t coreclr_number__time(char *out, uint64_t filetime);
 
 /* ---- coreclr_json.c --------------------------------------------------------------------------- */
 

@@ -118,11 +118,15 @@ static __attribute__((noinline)) void write_shared(struct tapir_counter *c, doub
 	bound_shared(&cell->max, value, 1);
 	add_shared(&cell->sum, value);
 	add_shared(&cell->square_sum, value * value);
+	if (c->buckets)
+		__atomic_fetch_add(counter_bucket__of(&c->buckets[COUNTER_SHARED], value), 1,
+				   __ATOMIC_RELAXED);
 	__atomic_fetch_add(&cell->count, 1, __ATOMIC_RELEASE);
 }
 
-static inline void write_own(struct tapir_counter *c, struct counter_cell *cell, double value)
+static inline void write_own(struct tapir_counter *c, uint32_t idx, double value)
 {
+	struct counter_cell *cell = &c->cells[idx];
 	uint32_t round = prov_load(&c->round);
 	double sum = cell->sum + value, square_sum = cell->square_sum + value * value;
 	int is_first = cell->round != round;
@@ -135,6 +139,11 @@ static inline void write_own(struct tapir_counter *c, struct counter_cell *cell,
 		prov_store_release(&cell->round, round);
 	store_double(cell->sum, sum);
 	store_double(cell->square_sum, square_sum);
+	if (c->buckets) {
+		uint32_t *bucket = counter_bucket__of(&c->buckets[idx], value);
+
+		prov_store(bucket, *bucket + 1);
+	}
 	prov_store_release(&cell->count, cell->count + 1);
 }
 
@@ -142,6 +151,8 @@ void tapir_counter__write(struct tapir_counter *counter, double value)
 {
 	uint32_t idx = self.cell;
 
+	if (__builtin_expect(!isfinite(value), 0))
+		return;
 	if (__builtin_expect(!idx, 0))
 		idx = take_cell();
 	if (__builtin_expect(idx == COUNTER_SHARED || self.is_busy, 0)) {
@@ -150,7 +161,7 @@ void tapir_counter__write(struct tapir_counter *counter, double value)
 	}
 	self.is_busy = 1;
 	compiler_fence();
-	write_own(counter, &counter->cells[idx], value);
+	write_own(counter, idx, value);
 	compiler_fence();
 	self.is_busy = 0;
 }
@@ -198,6 +209,8 @@ static int fill(struct tapir_counter *c, const struct tapir_counter_opts *opts)
 	c->poll = opts->poll;
 	c->ctx = opts->ctx;
 	c->round = 1;
+	if (c->type == TAPIR_COUNTER_HISTOGRAM && counter_histogram__init(c))
+		return -ENOMEM;
 	return copy_text(&c->name, opts->name) || copy_text(&c->display_name, shown) ||
 			       copy_text(&c->unit, opts->unit) || copy_text(&c->tags, opts->tags)
 		       ? -ENOMEM
@@ -206,6 +219,7 @@ static int fill(struct tapir_counter *c, const struct tapir_counter_opts *opts)
 
 static void release(struct tapir_counter *c)
 {
+	counter_histogram__fini(c);
 	free(c->name);
 	free(c->display_name);
 	free(c->unit);
@@ -226,10 +240,9 @@ static int is_valid(const struct tapir_counter_opts *opts)
 		return 0;
 	is_polled = opts->type == TAPIR_COUNTER_POLLING ||
 		    opts->type == TAPIR_COUNTER_INCREMENTING_POLLING;
-	return opts->type >= TAPIR_COUNTER_EVENT &&
-	       opts->type <= TAPIR_COUNTER_INCREMENTING_POLLING && is_polled == !!opts->poll &&
-	       is_short(opts->name) && is_short(opts->display_name) && is_short(opts->unit) &&
-	       is_short(opts->tags);
+	return opts->type >= TAPIR_COUNTER_EVENT && opts->type <= TAPIR_COUNTER_HISTOGRAM &&
+	       is_polled == !!opts->poll && is_short(opts->name) && is_short(opts->display_name) &&
+	       is_short(opts->unit) && is_short(opts->tags);
 }
 
 int tapir_counter__new(struct tapir_provider *provider, const struct tapir_counter_opts *opts,
@@ -250,6 +263,8 @@ int tapir_counter__new(struct tapir_provider *provider, const struct tapir_count
 		err = fill(c, opts);
 		if (!err)
 			err = counter_group__join(c, provider);
+		if (!err)
+			counter_entry__open(c);
 	}
 	if (err && c)
 		release(c);
@@ -265,6 +280,7 @@ void tapir_counter__free(struct tapir_counter *counter)
 
 	if (!counter)
 		return;
+	counter_entry__close(counter);
 	counter_group__leave(counter);
 	release(counter);
 	errno = saved;

@@ -29,6 +29,25 @@ struct counter_sums {
 	double sum, square_sum, min, max; /* min > max: none */
 };
 
+/*
+ * Values by magnitude: 16 parts of each power of two from 2^-32 on, those above zero and those
+ * below. A cell each, as of struct tapir_counter; counts wrap, differences of them do not matter.
+ */
+#define HISTOGRAM_PARTS	  16u
+#define HISTOGRAM_LEAST	  (-32)
+#define HISTOGRAM_BUCKETS (96u * HISTOGRAM_PARTS)
+
+struct counter_buckets {
+	uint32_t above[HISTOGRAM_BUCKETS], below[HISTOGRAM_BUCKETS];
+};
+
+/* Sums over all cells, in the order of the values. */
+struct counter_spread {
+	uint32_t cnt[2 * HISTOGRAM_BUCKETS];
+};
+
+#define PERCENTILE_CNT 3u /* 50, 95, 99 */
+
 struct counter_group;
 
 struct tapir_counter {
@@ -40,7 +59,12 @@ struct tapir_counter {
 	uint32_t is_busy, is_leaving;
 	uint64_t published_ns; /* 0: never */
 	struct counter_sums published;
-	double polled; /* INCREMENTING_POLLING: last time */
+	double polled;			 /* INCREMENTING_POLLING: last time */
+	struct counter_buckets *buckets; /* HISTOGRAM: a cell each; else NULL */
+	struct counter_spread *spread;	 /* as it was published last */
+	struct tapir_ring_event entry;	 /* what tools outside see of it */
+	struct tapir_ring_about about;	 /* as the entry has it */
+	void *metadata;
 	char *name, *display_name, *unit, *tags;
 	struct counter_cell cells[COUNTER_CELLS] __attribute__((aligned(64)));
 };
@@ -56,6 +80,7 @@ const char *counter_group__provider(const struct counter_group *group);
 /* counter_payload.c: from malloc, *bytes of it. NULL: no memory. */
 struct counter_report {
 	double mean, deviation, min, max, increment;
+	double percentiles[PERCENTILE_CNT];
 	uint32_t count;
 	double interval_s;
 	uint32_t asked_ms;
@@ -63,8 +88,34 @@ struct counter_report {
 void *counter_payload__make(const struct tapir_counter *c, const struct counter_report *report,
 			    size_t *bytes);
 int counter__is_increment(const struct tapir_counter *c);
-extern const struct tapir_event_about counter_mean_about, counter_increment_about;
+extern const struct tapir_event_about counter_mean_about, counter_increment_about,
+	counter_histogram_about;
+/* counter_histogram.c. 0 or -ENOMEM. */
+int counter_histogram__init(struct tapir_counter *c);
+void counter_histogram__fini(struct tapir_counter *c);
+/* Under the lock: percentiles of what came since the last time; or, with is_all, of everything. */
+void counter_histogram__read(struct tapir_counter *c, int is_all, double min, double max,
+			     double out[PERCENTILE_CNT]);
+/* counter_entry.c: the counter in the lane's catalog. Without a lane there is none. */
+void counter_entry__open(struct tapir_counter *c);
+void counter_entry__close(struct tapir_counter *c);
 
 #pragma GCC visibility pop
+
+/* The bucket of a value that is finite, of one cell. */
+static inline uint32_t *counter_bucket__of(struct counter_buckets *buckets, double value)
+{
+	uint64_t bits;
+	int64_t idx;
+
+	memcpy(&bits, &value, sizeof(bits));
+	/* The exponent and the first 4 bits after it: a number of 1/16ths of powers of two. */
+	idx = (int64_t)(bits >> 48 & 0x7fff) - (1023 + HISTOGRAM_LEAST) * (int64_t)HISTOGRAM_PARTS;
+	if (idx < 0)
+		idx = 0;
+	if (idx >= (int64_t)HISTOGRAM_BUCKETS)
+		idx = HISTOGRAM_BUCKETS - 1;
+	return bits >> 63 ? &buckets->below[idx] : &buckets->above[idx];
+}
 
 #endif

@@ -67,6 +67,9 @@ static void read_field(struct reading *r, const struct tapir_event_field *f,
 		{"Min", &s->min, NULL},
 		{"Max", &s->max, NULL},
 		{"Increment", &s->increment, NULL},
+		{"P50", &s->p50, NULL},
+		{"P95", &s->p95, NULL},
+		{"P99", &s->p99, NULL},
 		{"IntervalSec", &s->interval_s, NULL},
 	};
 
@@ -80,6 +83,7 @@ static void read_field(struct reading *r, const struct tapir_event_field *f,
 		else if (f->type == TAPIR_TYPE_UTF16)
 			tapir_part__text16(part, fields[i].text, TEXT_BYTES);
 		s->is_increment |= fields[i].number == &s->increment;
+		s->has_percentiles |= fields[i].number == &s->p99;
 	}
 }
 

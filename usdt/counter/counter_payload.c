@@ -14,6 +14,7 @@
 		}                                                                                  \
 	}
 
+/* Histograms have the last three. */
 static const struct tapir_event_field mean_members[] = {
 	FIELD("Name", TAPIR_TYPE_UTF16),     FIELD("DisplayName", TAPIR_TYPE_UTF16),
 	FIELD("Mean", TAPIR_TYPE_F64),	     FIELD("StandardDeviation", TAPIR_TYPE_F64),
@@ -21,6 +22,8 @@ static const struct tapir_event_field mean_members[] = {
 	FIELD("Max", TAPIR_TYPE_F64),	     FIELD("IntervalSec", TAPIR_TYPE_F32),
 	FIELD("Series", TAPIR_TYPE_UTF16),   FIELD("CounterType", TAPIR_TYPE_UTF16),
 	FIELD("Metadata", TAPIR_TYPE_UTF16), FIELD("DisplayUnits", TAPIR_TYPE_UTF16),
+	FIELD("P50", TAPIR_TYPE_F64),	     FIELD("P95", TAPIR_TYPE_F64),
+	FIELD("P99", TAPIR_TYPE_F64),
 };
 static const struct tapir_event_field increment_members[] = {
 	FIELD("Name", TAPIR_TYPE_UTF16),
@@ -34,23 +37,29 @@ static const struct tapir_event_field increment_members[] = {
 	FIELD("DisplayUnits", TAPIR_TYPE_UTF16),
 };
 
-#define STRUCT(members)                                                                            \
+#define CNT(array) (sizeof(array) / sizeof((array)[0]))
+#define STRUCT(members, cnt)                                                                       \
 	{                                                                                          \
-		"Payload", members, sizeof(members) / sizeof((members)[0]), 0, TAPIR_TYPE_STRUCT,  \
-			TAPIR_REPEAT_NONE,                                                         \
+		"Payload", members, cnt, 0, TAPIR_TYPE_STRUCT, TAPIR_REPEAT_NONE,                  \
 		{                                                                                  \
 			0, 0                                                                       \
 		}                                                                                  \
 	}
 
-static const struct tapir_event_field mean_fields[] = {STRUCT(mean_members)},
-				      increment_fields[] = {STRUCT(increment_members)};
+static const struct tapir_event_field mean_fields[] = {STRUCT(mean_members,
+							      CNT(mean_members) - PERCENTILE_CNT)},
+				      histogram_fields[] = {STRUCT(mean_members,
+								   CNT(mean_members))},
+				      increment_fields[] = {
+					      STRUCT(increment_members, CNT(increment_members))};
 
 /* Their provider's name is that of the lane's registration. */
 const struct tapir_event_about counter_mean_about = {
 	"", "EventCounters", mean_fields, 0, 0xfff0, 0, TAPIR_LOGALWAYS, 1, 0, 0, {0}};
 const struct tapir_event_about counter_increment_about = {
 	"", "EventCounters", increment_fields, 0, 0xfff1, 0, TAPIR_LOGALWAYS, 1, 0, 0, {0}};
+const struct tapir_event_about counter_histogram_about = {
+	"", "EventCounters", histogram_fields, 0, 0xfff2, 0, TAPIR_LOGALWAYS, 1, 0, 0, {0}};
 
 /* Into NULL it only counts. */
 struct output {
@@ -140,6 +149,8 @@ static void put_mean(struct output *out, const struct tapir_counter *c,
 	put_text(out, "Mean");
 	put_text(out, c->tags);
 	put_text(out, c->unit);
+	for (uint32_t i = 0; c->buckets && i < PERCENTILE_CNT; i++)
+		put_f64(out, r->percentiles[i]);
 }
 
 static void put_increment(struct output *out, const struct tapir_counter *c,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * counter_publish.c - counters by provider, and the end of their intervals. A provider's counters
- * have a second registration of its name, with the two EventCounters events. The library's thread
+ * have a second registration of its name, with the EventCounters events. The library's thread
  * comes when the next interval ends; nothing of the user's, and no session, is called under the
  * lock.
  */
@@ -20,7 +20,7 @@ struct counter_group {
 	struct counter_group *next;
 	struct tapir_provider *provider; /* ours */
 	struct tapir_counter *counters;	 /* the newest last */
-	struct tapir_event mean, increment;
+	struct tapir_event mean, increment, histogram;
 	uint64_t interval_ns, next_ns; /* 0: nobody asks */
 };
 
@@ -110,8 +110,12 @@ static void follow(struct counter_group *g, uint64_t time_ns)
 	if (interval_ns == g->interval_ns)
 		return;
 	for (struct tapir_counter *c = g->counters; c && !g->interval_ns; c = c->next) {
+		struct counter_report before;
+
 		c->published_ns = 0;
 		counter__sum(c, &c->published);
+		if (c->buckets)
+			counter_histogram__read(c, 0, 0, 0, before.percentiles);
 		__atomic_store_n(&c->round, c->round + 1, __ATOMIC_RELEASE);
 	}
 	g->interval_ns = interval_ns;
@@ -141,6 +145,8 @@ static void take_interval(struct tapir_counter *c, struct counter_report *r)
 	r->deviation = variance > 0 ? sqrt(variance) : 0;
 	r->min = sums.min <= sums.max ? sums.min : r->mean;
 	r->max = sums.min <= sums.max ? sums.max : r->mean;
+	if (c->buckets)
+		counter_histogram__read(c, 0, r->min, r->max, r->percentiles);
 }
 
 static void take_polled(struct tapir_counter *c, double value, int is_first,
@@ -155,8 +161,9 @@ static void take_polled(struct tapir_counter *c, double value, int is_first,
 /* Outside the lock; the counter is busy, so it stays. */
 static void publish(struct tapir_counter *c, const struct counter_report *report)
 {
-	struct tapir_event *event =
-		counter__is_increment(c) ? &c->group->increment : &c->group->mean;
+	struct tapir_event *event = counter__is_increment(c) ? &c->group->increment
+				    : c->buckets	     ? &c->group->histogram
+							     : &c->group->mean;
 	size_t bytes;
 	void *payload;
 
@@ -248,17 +255,16 @@ static struct counter_group *find(const char *provider)
 static int make(const struct tapir_provider *provider, struct counter_group **out)
 {
 	struct counter_group *g = calloc(1, sizeof(*g));
-	struct tapir_event *events[2];
+	struct tapir_event *const events[] = {&g->mean, &g->increment, &g->histogram};
 	int err;
 
 	if (!g)
 		return -ENOMEM;
 	g->mean.about = &counter_mean_about;
 	g->increment.about = &counter_increment_about;
-	events[0] = &g->mean;
-	events[1] = &g->increment;
+	g->histogram.about = &counter_histogram_about;
 	err = tapir_provider__new(provider->name, provider->has_guid ? provider->guid : NULL,
-				  events, 2, NULL, &g->provider);
+				  events, sizeof(events) / sizeof(events[0]), NULL, &g->provider);
 	if (err) {
 		free(g);
 		return err;
@@ -333,10 +339,10 @@ void counter_group__leave(struct tapir_counter *c)
 
 /* ---- from inside -------------------------------------------------------------------------- */
 
-static void describe(const struct tapir_counter *c, struct tapir_counter_value *out)
+static void describe(struct tapir_counter *c, struct tapir_counter_value *out)
 {
+	double variance, percentiles[PERCENTILE_CNT] = {0, 0, 0};
 	struct counter_sums sums;
-	double variance;
 
 	counter__sum(c, &sums);
 	*out = (struct tapir_counter_value){
@@ -354,6 +360,11 @@ static void describe(const struct tapir_counter *c, struct tapir_counter_value *
 	out->mean = sums.sum / (double)sums.count;
 	variance = sums.square_sum / (double)sums.count - out->mean * out->mean;
 	out->deviation = variance > 0 ? sqrt(variance) : 0;
+	if (c->buckets)
+		counter_histogram__read(c, 1, -HUGE_VAL, HUGE_VAL, percentiles);
+	out->p50 = percentiles[0];
+	out->p95 = percentiles[1];
+	out->p99 = percentiles[2];
 }
 
 uint32_t tapir_counters__list(struct tapir_counter_value *out, uint32_t max)
@@ -362,7 +373,7 @@ uint32_t tapir_counters__list(struct tapir_counter_value *out, uint32_t max)
 
 	provider_lock();
 	for (const struct counter_group *g = groups; g; g = g->next)
-		for (const struct tapir_counter *c = g->counters; c; c = c->next, cnt++)
+		for (struct tapir_counter *c = g->counters; c; c = c->next, cnt++)
 			if (cnt < max)
 				describe(c, &out[cnt]);
 	provider_unlock();

@@ -14,7 +14,7 @@
 #include "../provider/provider_kinds.h"
 #include "../provider/provider_session.h"
 #include "../ring/ring_impl.h"
-#include "tapir/logger.h"
+#include "logger_impl.h"
 
 #define SLOT_CNT 64u
 #define ROWS	 16384u /* of losses, by kind; the last is for all others */
@@ -25,6 +25,7 @@ struct tapir_logger {
 	uint32_t flags, session;
 	pid_t pid;
 	uint32_t pad0;
+	const struct logger_choice *choice;
 	uint64_t lost[ROWS];
 };
 
@@ -38,6 +39,7 @@ static struct {
 static __thread struct {
 	uint32_t is_inside; /* a logger's function */
 	uint32_t pad0;
+	struct tapir_event *event; /* it is for */
 	struct ring_stack stack;
 } self;
 
@@ -62,7 +64,23 @@ static void commit(void *ctx, struct session_write *write)
 	(void)ctx, (void)write;
 }
 
-static const struct provider_session_ops logger_ops = {.reserve = reserve, .commit = commit};
+static int wants(void *ctx, struct tapir_event *event)
+{
+	const struct tapir_logger *l = ctx;
+
+	return !l->choice || l->choice->wants(l->ctx, event);
+}
+
+static void leave(void *ctx, struct tapir_event *event)
+{
+	const struct tapir_logger *l = ctx;
+
+	if (l->choice)
+		l->choice->leave(l->ctx, event);
+}
+
+static const struct provider_session_ops logger_ops = {
+	.reserve = reserve, .commit = commit, .wants = wants, .leave = leave};
 
 static const struct event_state *state_of(const struct tapir_event *event)
 {
@@ -180,6 +198,7 @@ void provider_loggers__commit(struct process_write *w, const struct tapir_event 
 	};
 
 	self.is_inside = 1;
+	self.event = (struct tapir_event *)(uintptr_t)event;
 	for (uint64_t loggers = w->loggers; loggers; loggers &= loggers - 1) {
 		uint32_t idx = (uint32_t)__builtin_ctzll(loggers);
 
@@ -192,6 +211,11 @@ void provider_loggers__commit(struct process_write *w, const struct tapir_event 
 	}
 	self.is_inside = 0;
 	give_slot(w->logger_slot);
+}
+
+struct tapir_event *logger__event(void)
+{
+	return self.event;
 }
 
 /* ---- open and close ----------------------------------------------------------------------- */
@@ -211,8 +235,9 @@ static int make_slots(void)
 	return room == MAP_FAILED ? -ENOMEM : 0;
 }
 
-int tapir_logger__open(const struct tapir_selection *selections, uint32_t cnt, tapir_logger_fn fn,
-		       void *ctx, const struct tapir_logger_opts *opts, struct tapir_logger **out)
+int logger__open(const struct tapir_selection *selections, uint32_t cnt, tapir_logger_fn fn,
+		 void *ctx, const struct tapir_logger_opts *opts,
+		 const struct logger_choice *choice, struct tapir_logger **out)
 {
 	int saved = errno, err = 0;
 	struct tapir_logger *l = NULL;
@@ -228,6 +253,7 @@ int tapir_logger__open(const struct tapir_selection *selections, uint32_t cnt, t
 		l->ctx = ctx;
 		l->flags = opts ? opts->flags : 0;
 		l->pid = getpid();
+		l->choice = choice;
 		err = provider_session__open(&logger_ops, l, TAPIR_SESSION_LOGGER, selections, cnt,
 					     &l->session);
 	}
@@ -237,6 +263,12 @@ int tapir_logger__open(const struct tapir_selection *selections, uint32_t cnt, t
 		*out = l;
 	errno = saved;
 	return err;
+}
+
+int tapir_logger__open(const struct tapir_selection *selections, uint32_t cnt, tapir_logger_fn fn,
+		       void *ctx, const struct tapir_logger_opts *opts, struct tapir_logger **out)
+{
+	return logger__open(selections, cnt, fn, ctx, opts, NULL, out);
 }
 
 int tapir_logger__close(struct tapir_logger *logger)

@@ -50,6 +50,7 @@ struct tapir_dynamic {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t open_image_cnt;
+static uint32_t probe_cnt; /* events that are probes */
 
 static void forked(void)
 {
@@ -210,7 +211,29 @@ static int make_probe(struct tapir_dynamic *d, struct definition *def)
 	return err;
 }
 
-/* Without a probe: the event is in plain memory, where no semaphore can be. */
+/* For people outside: how many events are no probes, and why the last of these is none. */
+static void say_published(int err)
+{
+	static uint32_t last_errno;
+
+	provider_lock();
+	if (err)
+		last_errno = (uint32_t)-err;
+	tapir_ring__say_published(probe_cnt, provider_json_cnt, last_errno);
+	provider_unlock();
+}
+
+static void count_storage(const struct definition *def, int change)
+{
+	uint32_t *cnt = def->slot ? &probe_cnt : &provider_json_cnt;
+
+	provider_lock();
+	provider_json_is_on = tapir_json__is_on;
+	*cnt += (uint32_t)change;
+	provider_unlock();
+}
+
+/* Without a probe: the event is in plain memory, where the kernel could keep no semaphore. */
 static int make_storage(struct tapir_dynamic *d, struct definition *def)
 {
 	int err = make_probe(d, def);
@@ -222,6 +245,9 @@ static int make_storage(struct tapir_dynamic *d, struct definition *def)
 	if (!def->event)
 		return -ENOMEM;
 	def->event->about = &def->about;
+	def->event->flags = def->slot ? 0 : EVENT_AS_JSON;
+	count_storage(def, 1);
+	say_published(err);
 	return 0;
 }
 
@@ -230,6 +256,10 @@ static int make_storage(struct tapir_dynamic *d, struct definition *def)
 static void free_definition(struct definition *def)
 {
 	tapir_provider__free(def->registered);
+	if (def->event) {
+		count_storage(def, -1);
+		say_published(0);
+	}
 	if (!def->slot)
 		free(def->event);
 	free(def);
@@ -289,16 +319,27 @@ int tapir_event__define(struct tapir_dynamic *d, const struct tapir_event_about 
 	return err;
 }
 
+/* A function of its own: its buffer is on the stack only here. */
+static __attribute__((noinline)) void fire_json(const struct tapir_event_about *about,
+						const uint8_t *payload, uint32_t bytes)
+{
+	char json[DYNAMIC_JSON_BYTES];
+
+	dynamic_json__write(about, payload, bytes, json);
+	tapir_json__fire(about->provider, about->name, about->level, about->keywords, json);
+}
+
 void tapir_event__fire_probe(struct tapir_event *event, const void *payload, size_t bytes)
 {
 	const struct definition *def = (const struct definition *)(const void *)event->about;
+	uint32_t len = bytes <= TAPIR_PAYLOAD_BYTES ? (uint32_t)bytes : TAPIR_PAYLOAD_BYTES;
 	uint64_t args[TAPIR_PROBE_ARG_MAX];
 
-	if (!def->slot)
+	if (!def->slot) {
+		fire_json(&def->about, payload, len);
 		return;
-	dynamic_args__take(&def->about, payload,
-			   bytes <= TAPIR_PAYLOAD_BYTES ? (uint32_t)bytes : TAPIR_PAYLOAD_BYTES,
-			   args);
+	}
+	dynamic_args__take(&def->about, payload, len, args);
 	tapir_probe_image__fire(def->slot, args);
 }
 

@@ -4,6 +4,7 @@
  *
  *	dynamic_events	providers, their events, images and memory
  *	dynamic_args	which arguments a probe has, and a payload as those arguments
+ *	dynamic_json	a payload as JSON, for events that are no probe
  *	described_events	events whose description comes with them
  *	payload_locate	where the fields of a payload are
  */
@@ -12,6 +13,7 @@
 
 #include "../image/probe_image.h"
 #include "tapir/dynamic.h"
+#include "tapir/payload_parts.h"
 
 #define DYNAMIC_OPERAND_BYTES (TAPIR_PROBE_ARG_MAX * 8u + 8u)
 
@@ -27,6 +29,19 @@ struct dynamic_signature {
 
 /* Bytes of a value; 0: it depends. */
 uint32_t payload_type__bytes(uint8_t type);
+
+/* Each field that the payload has whole, in order; their number. part: borrowed for the call. */
+typedef void (*payload_field_fn)(void *ctx, const struct tapir_event_field *f,
+				 const struct tapir_payload_part *part);
+uint32_t payload__each(const struct tapir_event_field *fields, uint32_t cnt, const uint8_t *payload,
+		       uint32_t bytes, payload_field_fn fn, void *ctx);
+
+#define DYNAMIC_JSON_BYTES 3584u
+
+/* One object, with its NUL, whatever the payload is: see usdt/text/json_text.h. Fields that it does
+   not reach are left out. */
+void dynamic_json__write(const struct tapir_event_about *about, const uint8_t *payload,
+			 uint32_t bytes, char out[DYNAMIC_JSON_BYTES]);
 
 void dynamic_args__sign(const struct tapir_event_about *about, struct dynamic_signature *out);
 /* The arguments of a payload; addresses are inside it. */

@@ -62,12 +62,12 @@ static void skip_text(struct cursor *c, uint32_t width)
 }
 
 static uint32_t skip_fields(struct cursor *c, const struct tapir_event_field *fields, uint32_t cnt,
-			    struct tapir_payload_part *parts, uint32_t max);
+			    payload_field_fn fn, void *ctx);
 
 static void skip_one(struct cursor *c, const struct tapir_event_field *f)
 {
 	if (f->type == TAPIR_TYPE_STRUCT)
-		skip_fields(c, f->members, f->member_cnt, NULL, 0);
+		skip_fields(c, f->members, f->member_cnt, NULL, NULL);
 	else if (f->type == TAPIR_TYPE_UTF16 || f->type == TAPIR_TYPE_UTF8)
 		skip_text(c, f->type == TAPIR_TYPE_UTF16 ? 2 : 1);
 	else
@@ -111,36 +111,54 @@ static uint64_t count_of(struct cursor *c, const struct tapir_event_field *f,
 	return cnt;
 }
 
-/* parts: NULL, or where the first max fields go. The number of fields that are whole. */
+/* fn: NULL, or called for each field that is whole. Their number. */
 static uint32_t skip_fields(struct cursor *c, const struct tapir_event_field *fields, uint32_t cnt,
-			    struct tapir_payload_part *parts, uint32_t max)
+			    payload_field_fn fn, void *ctx)
 {
 	uint16_t starts[TAPIR_MAX_FIELDS];
 	const struct cursor begin = *c;
 	uint32_t i;
 
-	for (i = 0; i < cnt && (!parts || i < max); i++) {
+	for (i = 0; i < cnt; i++) {
 		const struct tapir_event_field *f = &fields[i];
-		const uint8_t *from;
+		struct tapir_payload_part part;
 		uint64_t times;
 
 		starts[i] = (uint16_t)(c->at - begin.at); /* 65,536 is the end: then c is short */
 		times = count_of(c, f, starts, fields, &begin);
-		from = c->at;
+		part.at = c->at;
 		skip_many(c, f, times);
 		if (c->is_short)
 			return i;
-		if (parts)
-			parts[i] = (struct tapir_payload_part){from, (uint32_t)(c->at - from),
-							       (uint32_t)times};
+		part.bytes = (uint32_t)(c->at - part.at);
+		part.cnt = (uint32_t)times;
+		if (fn)
+			fn(ctx, f, &part);
 	}
 	return i;
+}
+
+uint32_t payload__each(const struct tapir_event_field *fields, uint32_t cnt, const uint8_t *payload,
+		       uint32_t bytes, payload_field_fn fn, void *ctx)
+{
+	struct cursor c = {payload, bytes, 0};
+
+	return skip_fields(&c, fields, cnt, fn, ctx);
+}
+
+static void store(void *ctx, const struct tapir_event_field *f,
+		  const struct tapir_payload_part *part)
+{
+	struct tapir_payload_part **to = ctx;
+
+	(void)f;
+	*(*to)++ = *part;
 }
 
 uint32_t tapir_payload__locate(const struct tapir_event_about *about, const uint8_t *payload,
 			       uint32_t bytes, struct tapir_payload_part *parts, uint32_t max)
 {
-	struct cursor c = {payload, bytes, 0};
+	uint32_t cnt = about->field_cnt < max ? about->field_cnt : max;
 
-	return skip_fields(&c, about->fields, about->field_cnt, parts, max);
+	return payload__each(about->fields, cnt, payload, bytes, store, &parts);
 }

@@ -28,6 +28,10 @@
 #define prov_store(p, v)	 __atomic_store_n(p, v, __ATOMIC_RELAXED)
 #define prov_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 
+/* flags of an event: it is no probe, and in plain memory. Its semaphore is the library's: the one
+   of the JSON probe of its level (json_probe.c), as the poller finds it. */
+#define EVENT_AS_JSON		 (1u << 0)
+
 #define PROVIDER_IN_PROCESS	 (TAPIR_SESSION_MAX - TAPIR_RING_SESSIONS)
 
 /* The private words of an event. */
@@ -90,6 +94,9 @@ extern struct tapir_provider *provider_list; /* under the lock */
 extern struct tapir_event *provider_table[TAPIR_MAX_EVENTS];
 extern const struct tapir_event_kind *provider_kinds[TAPIR_MAX_EVENTS]; /* of the same events */
 extern uint32_t provider_table_cnt; /* the table is used below it */
+extern uint32_t provider_json_cnt;  /* events that are EVENT_AS_JSON; under the lock */
+/* Set with the first of them: a program without any does not link the JSON probes. */
+extern int (*provider_json_is_on)(uint8_t level);
 
 void provider_lock(void);
 void provider_unlock(void);
@@ -131,6 +138,10 @@ struct session_write {
 struct provider_session_ops {
 	int (*reserve)(void *ctx, struct session_write *write);
 	void (*commit)(void *ctx, struct session_write *write);
+	/* Under the lock; NULL: none. Of an event that is selected: is it wanted? An event that
+	   goes is left: nobody is on the way with it. */
+	int (*wants)(void *ctx, struct tapir_event *event);
+	void (*leave)(void *ctx, struct tapir_event *event);
 };
 
 /*
@@ -145,8 +156,9 @@ int provider_session__open(const struct provider_session_ops *ops, void *ctx, ui
  */
 int provider_session__close(uint32_t idx);
 
-/* Which sessions want the event; under the lock. */
+/* Which sessions want the event, or each event; under the lock. */
 void provider_sessions__judge(struct tapir_event *event);
+void provider_sessions__judge_all(void);
 /* The event goes: nobody is on the way into a session with it when this returns. */
 void provider_sessions__leave_event(struct tapir_event *event);
 void provider_sessions__asked(uint32_t idx, const char *provider, struct provider_told *now,
@@ -186,6 +198,9 @@ uint8_t *provider_loggers__begin(struct process_write *w, const struct tapir_eve
 void provider_loggers__commit(struct process_write *w, const struct tapir_event *event,
 			      const uint8_t *payload, const void *frame);
 void provider_loggers__forked(void);
+/* Set while there is a logger that wants events by what it finds elsewhere, which is asked each
+   TAPIR_POLL_MS: 1 if events are to be judged again. Under the lock. */
+extern int (*provider_loggers_changed)(void);
 void provider_loggers__fini(void); /* under the lock: no session is open */
 
 /* ---- usdt/counter ------------------------------------------------------------------------- */

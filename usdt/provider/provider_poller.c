@@ -2,7 +2,7 @@
 /*
  * provider_poller.c - the library's thread. It waits at the lane's `generation`, copies interest
  * from the lane's words into those of events, calls back, and stores `applied`. It polls semaphores
- * only for providers that have a callback.
+ * only for providers that have a callback, and for events whose probe is the JSON one.
  *
  * Where the thread is not there (a forked child, TAPIR_PROVIDER_NO_THREAD, no resources) events
  * are marked TAPIR_SESSIONS_CHECK, and firing looks for itself.
@@ -33,6 +33,14 @@ static struct {
 
 /* ---- words -------------------------------------------------------------------------------- */
 
+static void borrow_semaphore(struct tapir_event *event)
+{
+	uint16_t now = (uint16_t)provider_json_is_on(event->about->level);
+
+	if (event->word.half.semaphore != now)
+		prov_store(&event->word.half.semaphore, now);
+}
+
 void provider_poller__refresh(void)
 {
 	int is_followed = poller.is_running && !poller.is_stopping;
@@ -44,6 +52,8 @@ void provider_poller__refresh(void)
 
 		if (!event)
 			continue;
+		if (event->flags & EVENT_AS_JSON)
+			borrow_semaphore(event);
 		state = event_state__of(event);
 		now = prov_load(&event->word.half.sessions);
 		sessions = prov_load(&state->wants) ? TAPIR_SESSIONS_PROCESS : 0;
@@ -269,10 +279,12 @@ static int look(uint32_t seen)
 
 	tapir_ring__check_life();
 	provider_lock();
+	if (provider_loggers_changed && provider_loggers_changed())
+		provider_sessions__judge_all();
 	provider_poller__refresh();
 	provider_poller__call_back();
 	tapir_ring__say_applied(seen);
-	if (has_callbacks())
+	if (has_callbacks() || provider_json_cnt || provider_loggers_changed)
 		ms = TAPIR_POLL_MS;
 	else if (is_traced())
 		ms = (int)(TAPIR_RING_LIFE_NS / 1000000);

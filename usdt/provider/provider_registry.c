@@ -11,6 +11,9 @@
 struct tapir_provider *provider_list;
 struct tapir_event *provider_table[TAPIR_MAX_EVENTS];
 uint32_t provider_table_cnt;
+uint32_t provider_json_cnt;
+int (*provider_json_is_on)(uint8_t level);
+int (*provider_loggers_changed)(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -216,7 +219,7 @@ static int add_all(struct tapir_provider *p, struct tapir_event *const *events, 
 	/* Interest that is there already, without waiting for the thread. */
 	provider_poller__refresh();
 	provider_poller__start();
-	if (p->changed)
+	if (p->changed || provider_json_cnt)
 		provider_poller__wake(); /* it polls no semaphore without a callback: see look() */
 	return 0;
 }
@@ -279,6 +282,8 @@ int tapir_provider__poll(void)
 
 	provider_lock();
 	tapir_ring__adopt();
+	if (provider_loggers_changed && provider_loggers_changed())
+		provider_sessions__judge_all();
 	provider_poller__refresh();
 	provider_poller__call_back();
 	provider_counters__tick();

@@ -34,13 +34,13 @@ static int selects(const struct tapir_selection *sel, const char *provider,
 	return globs(sel->provider, provider) && (!sel->event || globs(sel->event, about->name));
 }
 
-static int wants(const struct provider_session *s, const struct tapir_event *event)
+static int wants(const struct provider_session *s, struct tapir_event *event)
 {
-	const struct event_state *state = event_state__of((struct tapir_event *)(uintptr_t)event);
+	const struct event_state *state = event_state__of(event);
 
 	for (uint32_t i = 0; s->state == SESSION_OPEN && i < s->selection_cnt; i++)
 		if (selects(&s->selections[i], state->provider->name, event->about))
-			return 1;
+			return !s->ops->wants || s->ops->wants(s->ctx, event);
 	return 0;
 }
 
@@ -69,7 +69,7 @@ void provider_sessions__judge(struct tapir_event *event)
 	event__set_sessions(event, TAPIR_SESSIONS_PROCESS, bits != 0);
 }
 
-static void judge_all(void)
+void provider_sessions__judge_all(void)
 {
 	for (uint32_t i = 0; i < provider_table_cnt; i++)
 		if (provider_table[i])
@@ -135,6 +135,12 @@ void provider_sessions__leave_event(struct tapir_event *event)
 
 	for (; wanted; wanted &= wanted - 1)
 		wait_until_left(&provider_sessions[__builtin_ctzll(wanted)]);
+	for (uint32_t i = 0; i < PROVIDER_IN_PROCESS; i++) {
+		const struct provider_session *s = &provider_sessions[i];
+
+		if (s->state == SESSION_OPEN && s->ops->leave)
+			s->ops->leave(s->ctx, event);
+	}
 	prov_store(&provider_kinds[state->table_idx], NULL);
 }
 
@@ -213,7 +219,7 @@ int provider_session__open(const struct provider_session_ops *ops, void *ctx, ui
 		*idx = (uint32_t)(s - provider_sessions);
 		if (kind == TAPIR_SESSION_LOGGER)
 			__atomic_fetch_or(&provider_logger_mask, 1ull << *idx, __ATOMIC_SEQ_CST);
-		judge_all();
+		provider_sessions__judge_all();
 		provider_poller__wake();
 	} else {
 		free(copy);
@@ -238,7 +244,7 @@ int provider_session__close(uint32_t idx)
 
 	provider_lock();
 	s->state = SESSION_CLOSING;
-	judge_all();
+	provider_sessions__judge_all();
 	provider_poller__wake();
 	provider_unlock();
 	has_left = wait_until_left(s);

@@ -343,6 +343,13 @@ static inline void leave(struct ring_writer *w)
 	w->thread->busy = 0;
 }
 
+/* The thread's writer, in the lane of this life? A later lane may have given it to another thread,
+   which writes these two words meanwhile. */
+static inline int is_own(const struct ring_writer *w, const struct ring_tls *t, uint32_t life)
+{
+	return ring_load(&w->life) == life && ring_load(&w->thread) == t;
+}
+
 /*
  * An event while the thread is busy: inside the writing of another one, or after that one was
  * left by a siglongjmp. 1: it was left; its bytes were never published.
@@ -352,7 +359,7 @@ static __attribute__((noinline)) int was_left(const struct ring_tls *t, uint64_t
 	struct ring_writer *w = t->writer;
 	struct ring_stack alternate;
 
-	if (!ring_is_alive() || !w || w->life != ring_load(ring_process.gate) || w->thread != t ||
+	if (!ring_is_alive() || !w || !is_own(w, t, ring_load(ring_process.gate)) ||
 	    fp <= t->busy || !ring_stack__holds(&w->stack, fp) || ring_stack__alternate(&alternate))
 		return 0;
 	begin_epoch(w, w->epoch);
@@ -364,7 +371,7 @@ static __attribute__((noinline)) int nested(const struct ring_tls *t,
 {
 	struct ring_writer *w = t->writer;
 
-	if (ring_is_alive() && w && w->life == ring_load(ring_process.gate) && w->thread == t)
+	if (ring_is_alive() && w && is_own(w, t, ring_load(ring_process.gate)))
 		__atomic_fetch_add(&w->slot->nested, 1, __ATOMIC_RELAXED);
 	ring_loss__count(row_of(event), ring_sessions_of(ring_load(event->word)),
 			 TAPIR_RING_NESTED);
@@ -393,7 +400,7 @@ static __attribute__((noinline)) struct ring_writer *first_event(struct ring_tls
 	t->writer = NULL; /* of a lane that is no more: a child frees it */
 	w = ring_slot__claim();
 	if (w)
-		w->thread = t;
+		ring_store(&w->thread, t);
 	t->writer = w;
 	t->refused = !w;
 	return w;
@@ -483,8 +490,7 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 	w = t->writer;
 	life = ring_load(ring_process.gate);
 	/* Another's by now: the lane was taken down and made anew. */
-	if (__builtin_expect(life < RING_FIRST_LIFE || !w || w->life != life || w->thread != t,
-			     0)) {
+	if (__builtin_expect(life < RING_FIRST_LIFE || !w || !is_own(w, t, life), 0)) {
 		w = first_event(t);
 		if (!w) {
 			t->busy = 0;

@@ -130,7 +130,7 @@ static int move_in(struct ring_writer *w, struct ring_arena *arena, uint32_t idx
 	ring_store(&slot->owner_tid, tid);
 	__atomic_fetch_add(&slot->owners, 1, __ATOMIC_RELAXED);
 	raise_used(arena->data, i + 1);
-	w->life = ring_load(ring_process.gate);
+	ring_store(&w->life, ring_load(ring_process.gate));
 	return 0;
 }
 
@@ -154,7 +154,7 @@ struct ring_writer *ring_slot__claim(void)
 	w = &arena->writers->writers[(uint32_t)idx % TAPIR_RING_ARENA_SLOTS];
 	if (move_in(w, arena, (uint32_t)idx, tid)) {
 		w->idx = (uint32_t)idx;
-		w->life = 0;
+		ring_store(&w->life, 0);
 		ring_store_release(&arena->writers->owners[(uint32_t)idx % TAPIR_RING_ARENA_SLOTS],
 				   0);
 		return NULL;

@@ -58,7 +58,7 @@ bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name
 	return is_managed(node, name) && !is_library(name);
 }
 
-static bool is_plumbing(const char *name)
+bool tapir_own_code__is_plumbing(const char *name)
 {
 	struct tapir_sv text = tapir_sv__of(name);
 
@@ -83,7 +83,7 @@ static uint32_t look(const struct tapir_stack_tree *tree, uint32_t node, uint32_
 			continue;
 		if (!is_library(name))
 			return node;
-		if (is_plumbing(name))
+		if (tapir_own_code__is_plumbing(name))
 			plumbing = plumbing ? plumbing : node;
 		else if (!*library)
 			*library = node;

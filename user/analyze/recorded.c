@@ -15,10 +15,11 @@ struct need {
 	const char *provider, *event;
 };
 
-static const struct need pooled[] = {{CLR, "ThreadPoolWorkerThreadStart"},
-				     {CLR, "ThreadPoolWorkerThreadAdjustmentAdjustment"},
-				     {CLR, "ThreadPoolEnqueue"},
-				     {}};
+static const struct need pooled[] = {
+	{CLR, "ThreadPoolWorkerThreadStart"},
+	{CLR, "ThreadPoolWorkerThreadAdjustmentAdjustment"},
+	{"System.Diagnostics.Eventing.FrameworkEventSource", "ThreadPoolEnqueueWork"},
+	{}};
 
 enum switches { SWITCHES_NEVER, SWITCHES_TOO, SWITCHES_ALONE };
 

@@ -5,15 +5,46 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lore/lore.h"
+#include "symbol/process_runtime.h"
 #include "symbol/stack_end.h"
 
-/* What is remembered of a stack: one of these, or ROWS + idx of its row. LOST: it has none. */
-enum { UNKNOWN, WHOLE, LOST, ROWS };
+/*
+ * What is remembered of a stack: one of these, or ROWS + idx of its row. LOST: it has none. Above
+ * that, in 14 bits each: idx + 1 of the gap that is a file's, and of the one that is a runtime's.
+ */
+enum { UNKNOWN, WHOLE, BY_FP, LOST, ROWS };
+#define END_OF(fact)	  ((fact)&UINT32_MAX)
+#define FILE_GAP_SHIFT	  32
+#define RUNTIME_GAP_SHIFT 48
+#define GAP_MASK	  0x3fffu
+#define IS_SEARCHED	  (1ull << 46)
+#define LACKS_METHODS	  (1ull << 63)
+
+#define SEARCHED_MAX	  8192 /* different stacks: of more of them, the first are enough */
+
+/* Of the process, as lore's address. */
+static const struct tapir_lore *runtime_of(struct tapir_stack_ends *ends,
+					   const struct tapir_catalog *catalog,
+					   const struct tapir_stack_ref *ref)
+{
+	bool is_new = false;
+	uint64_t *lore = tapir_map__put(&ends->runtime_by_tgid, ref->tgid, &is_new);
+
+	if (!lore) {
+		ends->failed = true;
+		return NULL;
+	}
+	if (is_new)
+		*lore = (uint64_t)(uintptr_t)tapir_process_runtime__of(catalog, ref->tgid,
+								       ref->time_ns);
+	return (const struct tapir_lore *)(uintptr_t)*lore;
+}
 
 static uint64_t add_row(struct tapir_stack_ends *ends, enum tapir_stack_end end,
-			struct tapir_sv module)
+			struct tapir_sv module, const struct tapir_lore *runtime)
 {
-	struct tapir_stack_end_row row = {.end = (uint8_t)end};
+	struct tapir_stack_end_row row = {.end = (uint8_t)end, .runtime = runtime};
 
 	if (ends->rows.cnt < TAPIR_STACK_ENDS_MAX)
 		row.module = strndup(module.data ? module.data : "", module.len);
@@ -24,21 +55,25 @@ static uint64_t add_row(struct tapir_stack_ends *ends, enum tapir_stack_end end,
 	return LOST;
 }
 
-static uint64_t fact_of(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
-			const struct tapir_stack_ref *ref)
+static uint64_t end_fact(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
+			 const struct tapir_stack_ref *ref, const struct tapir_rec_stack *stack)
 {
-	const struct tapir_rec_stack *stack = tapir_catalog__stack(catalog, ref->stack_id);
 	enum tapir_stack_end end =
 		stack ? tapir_stack_end__of(catalog, ref->tgid, ref->time_ns, stack)
 		      : TAPIR_STACK_END_UNKNOWN;
+	const struct tapir_lore *runtime;
 	struct tapir_sv module;
 	bool is_new = false;
 	uint64_t *fact, key;
 
 	if (!tapir_stack_end__lost_callers(end))
-		return end == TAPIR_STACK_END_WHOLE ? WHOLE : UNKNOWN;
+		return end == TAPIR_STACK_END_WHOLE	 ? WHOLE
+		       : end == TAPIR_STACK_END_FP_START ? BY_FP
+							 : UNKNOWN;
 	module = tapir_stack_end__module(catalog, ref->tgid, ref->time_ns, stack);
-	key = tapir_hash__bytes(end, module.data, module.len);
+	runtime = runtime_of(ends, catalog, ref);
+	key = tapir_hash__bytes(tapir_hash__mix(end, (uint64_t)(uintptr_t)runtime), module.data,
+				module.len);
 	if (ends->row_by_name.cnt >= TAPIR_STACK_ENDS_MAX) {
 		fact = tapir_map__get(&ends->row_by_name, key);
 		return fact ? *fact : LOST;
@@ -46,8 +81,70 @@ static uint64_t fact_of(struct tapir_stack_ends *ends, const struct tapir_catalo
 	fact = tapir_map__put(&ends->row_by_name, key, &is_new);
 	ends->failed |= !fact;
 	if (fact && is_new)
-		*fact = add_row(ends, end, module);
+		*fact = add_row(ends, end, module, runtime);
 	return fact ? *fact : LOST;
+}
+
+/* Its idx + 1; 0: there is no room for it. path: or a runtime's, with runtime. */
+static uint64_t gap_of(struct tapir_stack_ends *ends, struct tapir_sv path,
+		       const struct tapir_lore *runtime)
+{
+	struct tapir_name_gap_row row = {.runtime = runtime};
+	uint64_t key = tapir_hash__bytes((uint64_t)(uintptr_t)runtime, path.data, path.len);
+	uint64_t *idx = tapir_map__get(&ends->gap_by_name, key);
+	bool is_new;
+
+	if (idx || ends->gaps.cnt >= TAPIR_STACK_ENDS_MAX)
+		return idx ? *idx : 0;
+	idx = tapir_map__put(&ends->gap_by_name, key, &is_new);
+	row.path = idx && path.len ? strndup(path.data, path.len) : NULL;
+	if (!idx || (path.len && !row.path) || !tapir_vec__push(&ends->gaps, row)) {
+		free(row.path);
+		ends->failed = true;
+		return 0;
+	}
+	return *idx = ends->gaps.cnt;
+}
+
+static uint64_t gap_fact(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
+			 const struct tapir_stack_ref *ref, const struct tapir_rec_stack *stack)
+{
+	const struct tapir_lore *runtime;
+	struct tapir_missing_names missing;
+	uint64_t fact = IS_SEARCHED;
+
+	if (!stack || ends->search_cnt >= SEARCHED_MAX)
+		return 0;
+	ends->search_cnt++;
+	runtime = runtime_of(ends, catalog, ref);
+	missing = tapir_missing_names__of(catalog, ref->tgid, ref->time_ns, stack, runtime);
+	if (missing.path.len)
+		fact |= gap_of(ends, missing.path, NULL) << FILE_GAP_SHIFT;
+	if (runtime && runtime->names.remedy)
+		fact |= gap_of(ends, (struct tapir_sv){}, runtime) << RUNTIME_GAP_SHIFT;
+	return fact | (missing.of_methods ? LACKS_METHODS : 0);
+}
+
+static uint64_t fact_of(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
+			const struct tapir_stack_ref *ref)
+{
+	const struct tapir_rec_stack *stack = tapir_catalog__stack(catalog, ref->stack_id);
+
+	return end_fact(ends, catalog, ref, stack) | gap_fact(ends, catalog, ref, stack);
+}
+
+static void count_gaps(struct tapir_stack_ends *ends, uint64_t fact)
+{
+	uint64_t file = fact >> FILE_GAP_SHIFT & GAP_MASK;
+	uint64_t runtime = fact >> RUNTIME_GAP_SHIFT & GAP_MASK;
+
+	ends->searched += (fact & IS_SEARCHED) != 0;
+	if (file)
+		ends->gaps.data[file - 1].cnt++;
+	if (runtime) {
+		ends->gaps.data[runtime - 1].of++;
+		ends->gaps.data[runtime - 1].cnt += (fact & LACKS_METHODS) != 0;
+	}
 }
 
 void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
@@ -61,14 +158,18 @@ void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_cat
 
 	if (!ref.stack_id)
 		return;
-	(void)tapir_stack_memo__renew(&ends->memo, catalog);
+	if (tapir_stack_memo__renew(&ends->memo, catalog))
+		tapir_map__clear(&ends->runtime_by_tgid);
 	known = tapir_stack_memo__find(&ends->memo, &ref);
 	fact = known ? known->value : fact_of(ends, catalog, &ref);
 	if (!known && fact != UNKNOWN)
 		ends->failed |=
 			!tapir_stack_memo__add(&ends->memo, &ref, TAPIR_NAME_SPAN_ALL, fact);
+	count_gaps(ends, fact);
+	fact = END_OF(fact);
 	ends->known[family] += fact != UNKNOWN;
 	ends->whole[family] += fact == WHOLE;
+	ends->by_fp[family] += fact == BY_FP;
 	if (fact >= ROWS)
 		ends->rows.data[fact - ROWS].cnt[family]++;
 }
@@ -76,6 +177,19 @@ void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_cat
 uint64_t tapir_stack_ends__known(const struct tapir_stack_ends *ends)
 {
 	return tapir_captured__sum(ends->known);
+}
+
+uint64_t tapir_stack_ends__lost(const struct tapir_stack_ends *ends, enum tapir_family_id family)
+{
+	return ends->known[family] - ends->whole[family] - ends->by_fp[family];
+}
+
+double tapir_stack_ends__lost_percent(const struct tapir_stack_ends *ends,
+				      enum tapir_family_id family)
+{
+	if (ends->known[family] < TAPIR_STACKS_MIN)
+		return 0;
+	return 100.0 * (double)tapir_stack_ends__lost(ends, family) / (double)ends->known[family];
 }
 
 static uint64_t sum(const struct tapir_stack_end_row *row)
@@ -90,8 +204,17 @@ static int by_count(const void *a, const void *b)
 	return sum(x) != sum(y) ? (sum(x) < sum(y) ? 1 : -1) : strcmp(x->module, y->module);
 }
 
+static int by_gap(const void *a, const void *b)
+{
+	const struct tapir_name_gap_row *x = a, *y = b;
+
+	return (x->cnt < y->cnt) - (x->cnt > y->cnt);
+}
+
 void tapir_stack_ends__sort(struct tapir_stack_ends *ends)
 {
+	if (ends->gaps.cnt)
+		qsort(ends->gaps.data, ends->gaps.cnt, sizeof(*ends->gaps.data), by_gap);
 	if (ends->rows.cnt)
 		qsort(ends->rows.data, ends->rows.cnt, sizeof(*ends->rows.data), by_count);
 }
@@ -100,7 +223,12 @@ void tapir_stack_ends__fini(struct tapir_stack_ends *ends)
 {
 	for (size_t i = 0; i < ends->rows.cnt; i++)
 		free(ends->rows.data[i].module);
+	for (size_t i = 0; i < ends->gaps.cnt; i++)
+		free(ends->gaps.data[i].path);
 	tapir_vec__fini(&ends->rows);
+	tapir_vec__fini(&ends->gaps);
+	tapir_map__fini(&ends->gap_by_name);
+	tapir_map__fini(&ends->runtime_by_tgid);
 	tapir_map__fini(&ends->row_by_name);
 	tapir_stack_memo__fini(&ends->memo);
 }

@@ -292,8 +292,8 @@ static void add_frames(struct tapir_stack_tree *tree, struct path *path, uint64_
 	if (!stack || !stack->frame_cnt)
 		return;
 	add_lost_callers(tree, path, stack);
-	is_whole = tapir_stack_end__of(path->catalog, path->ref->tgid, path->ref->time_ns, stack) ==
-		   TAPIR_STACK_END_WHOLE;
+	is_whole = tapir_stack_end__at_start(
+		tapir_stack_end__of(path->catalog, path->ref->tgid, path->ref->time_ns, stack));
 	tapir_stack_view__of(&stack->h, &view);
 	tapir_frame_memo__expect(&tree->frame_memo, path->catalog, path->ref, &view);
 	for (unsigned i = stack->frame_cnt; i-- > 0;) {

@@ -9,20 +9,6 @@
 
 #define META_MAX 1024 /* keys; each is searched for among all */
 
-char *tapir_summary__copy(struct tapir_summary *s, struct tapir_sv sv)
-{
-	char *text;
-
-	if (sv.len > TAPIR_SUMMARY_MAX_TEXT_BYTES - s->text_bytes) {
-		sv.len = 0;
-		s->more++;
-	}
-	s->text_bytes += sv.len;
-	text = strndup(sv.data ? sv.data : "", sv.len);
-	s->failed |= !text;
-	return text;
-}
-
 /* A name that changes often takes no more of the text's bytes than its last value. */
 static void replace(struct tapir_summary *s, char **text, struct tapir_sv sv)
 {
@@ -33,24 +19,6 @@ static void replace(struct tapir_summary *s, char **text, struct tapir_sv sv)
 	s->text_bytes -= old_bytes;
 	free(*text);
 	*text = tapir_summary__copy(s, sv);
-}
-
-uint64_t tapir_summary__hash(uint64_t hash, struct tapir_sv sv)
-{
-	return tapir_hash__bytes(tapir_hash__mix(hash, sv.len), sv.data, sv.len);
-}
-
-uint64_t *tapir_summary__place(struct tapir_summary *s, struct tapir_map *map, uint64_t key,
-			       bool *is_new)
-{
-	uint64_t *slot;
-
-	*is_new = false;
-	if (map->cnt >= TAPIR_SUMMARY_MAX_KEYS)
-		return tapir_map__get(map, key);
-	slot = tapir_map__put(map, key, is_new);
-	s->failed |= !slot;
-	return slot;
 }
 
 /* ---- rows ------------------------------------------------------------------------------- */

@@ -2,8 +2,9 @@
 /*
  * Where samples and events came from. A stack is looked up frame by frame when it comes for the
  * first time; while its names hold, a number grows. The numbers are added to functions, modules
- * and stacks when the memo forgets, and at the end.
+ * and stacks when the memo forgets, and at the end. The order of all rows is here, too.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,40 @@
 #include "base/str.h"
 #include "symbol/frame.h"
 #include "symbol/stack_end.h"
+
+/* ---- for summary.c, too ------------------------------------------------------------------------- */
+
+char *tapir_summary__copy(struct tapir_summary *s, struct tapir_sv sv)
+{
+	char *text;
+
+	if (sv.len > TAPIR_SUMMARY_MAX_TEXT_BYTES - s->text_bytes) {
+		sv.len = 0;
+		s->more++;
+	}
+	s->text_bytes += sv.len;
+	text = strndup(sv.data ? sv.data : "", sv.len);
+	s->failed |= !text;
+	return text;
+}
+
+uint64_t tapir_summary__hash(uint64_t hash, struct tapir_sv sv)
+{
+	return tapir_hash__bytes(tapir_hash__mix(hash, sv.len), sv.data, sv.len);
+}
+
+uint64_t *tapir_summary__place(struct tapir_summary *s, struct tapir_map *map, uint64_t key,
+			       bool *is_new)
+{
+	uint64_t *slot;
+
+	*is_new = false;
+	if (map->cnt >= TAPIR_SUMMARY_MAX_KEYS)
+		return tapir_map__get(map, key);
+	slot = tapir_map__put(map, key, is_new);
+	s->failed |= !slot;
+	return slot;
+}
 
 /* ---- functions and their modules ------------------------------------------------------------ */
 
@@ -317,4 +352,122 @@ void tapir_summary__flush_stacks(struct tapir_summary *s)
 	}
 	s->resolved.cnt = 0;
 	s->frames.cnt = 0;
+}
+
+/* ---- the order of all rows: the largest first, equal ones as they came --------------------- */
+
+static int more_first(uint64_t a, uint64_t b)
+{
+	return a > b ? -1 : a < b;
+}
+
+static int by_event_hits(const void *a, const void *b)
+{
+	const struct tapir_event_row *x = a, *y = b;
+	int order = more_first(x->captured + x->lost, y->captured + y->lost);
+
+	return order ? order : more_first(y->made_idx, x->made_idx);
+}
+
+/* A thread that only comes and goes is at work less than one that is seen to run. */
+static uint64_t work(const uint64_t captured[TAPIR_FAMILY_CNT])
+{
+	return captured[TAPIR_FAMILY_EVENT] + captured[TAPIR_FAMILY_SAMPLE];
+}
+
+static int by_process_events(const void *a, const void *b)
+{
+	const struct tapir_process_row *x = a, *y = b;
+	int order = more_first(work(x->captured), work(y->captured));
+
+	if (!order)
+		order = more_first(tapir_captured__sum(x->captured),
+				   tapir_captured__sum(y->captured));
+	return order ? order : more_first(y->pid, x->pid);
+}
+
+static int by_thread_events(const void *a, const void *b)
+{
+	const struct tapir_thread_row *x = a, *y = b;
+	int order = more_first(work(x->captured), work(y->captured));
+
+	if (!order)
+		order = more_first(tapir_captured__sum(x->captured),
+				   tapir_captured__sum(y->captured));
+	if (!order)
+		order = more_first(y->pid, x->pid);
+	return order ? order : more_first(y->tid, x->tid);
+}
+
+static int by_function_samples(const void *a, const void *b)
+{
+	const struct tapir_function_row *x = a, *y = b;
+	int order = more_first(x->self, y->self);
+
+	if (!order)
+		order = more_first(x->total, y->total);
+	return order ? order : more_first(y->made_idx, x->made_idx);
+}
+
+static int by_module_samples(const void *a, const void *b)
+{
+	const struct tapir_module_row *x = a, *y = b;
+	int order = more_first(x->self, y->self);
+
+	if (!order)
+		order = more_first(x->total, y->total);
+	return order ? order : strcmp(x->name, y->name);
+}
+
+static int by_stack_events(const void *a, const void *b)
+{
+	const struct tapir_stack_row *x = a, *y = b;
+	int order = more_first(x->cnt, y->cnt);
+
+	return order ? order : more_first(y->made_idx, x->made_idx);
+}
+
+/* Stack rows name rows of two tables by the places they had before these were sorted. */
+static void move_stacks(struct tapir_summary *s, uint32_t *event_idx, uint32_t *function_idx)
+{
+	for (size_t i = 0; i < s->events.cnt; i++)
+		event_idx[s->events.data[i].made_idx] = (uint32_t)i;
+	for (size_t i = 0; i < s->functions.cnt; i++)
+		function_idx[s->functions.data[i].made_idx] = (uint32_t)i;
+	for (size_t i = 0; i < s->stacks.cnt; i++) {
+		struct tapir_stack_row *row = &s->stacks.data[i];
+
+		if (row->event != TAPIR_SUMMARY_SAMPLED)
+			row->event = event_idx[row->event];
+		for (uint32_t f = 0; f < row->function_cnt; f++)
+			row->functions[f] = function_idx[row->functions[f]];
+	}
+}
+
+#define SORT(rows, compare)                                                                        \
+	do {                                                                                       \
+		if ((rows).cnt)                                                                    \
+			qsort((rows).data, (rows).cnt, sizeof(*(rows).data), compare);             \
+	} while (0)
+
+int tapir_summary__sort(struct tapir_summary *s)
+{
+	uint32_t *event_idx = calloc(s->events.cnt + 1, sizeof(*event_idx));
+	uint32_t *function_idx = calloc(s->functions.cnt + 1, sizeof(*function_idx));
+	int err = event_idx && function_idx && !s->failed && !s->ends.failed ? 0 : -ENOMEM;
+
+	if (!err) {
+		tapir_summary__flush_stacks(s);
+		SORT(s->events, by_event_hits);
+		SORT(s->functions, by_function_samples);
+		move_stacks(s, event_idx, function_idx);
+		SORT(s->modules, by_module_samples);
+		SORT(s->processes, by_process_events);
+		SORT(s->threads, by_thread_events);
+		SORT(s->stacks, by_stack_events);
+		tapir_stack_ends__sort(&s->ends);
+	}
+	free(event_idx);
+	free(function_idx);
+	return err;
 }

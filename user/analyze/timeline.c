@@ -51,18 +51,6 @@
 #include "analyze/timeline_impl.h"
 #include "trace/family.h"
 
-bool tapir_tl__is_told(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid)
-{
-	const struct tapir_timeline_opts *o = &tl->opts;
-	bool is_tgid = !o->tgid_cnt, is_tid = !o->tid_cnt;
-
-	for (size_t i = 0; i < o->tgid_cnt; i++)
-		is_tgid |= o->tgids[i] == tgid;
-	for (size_t i = 0; i < o->tid_cnt; i++)
-		is_tid |= o->tids[i] == tid;
-	return is_tgid && is_tid;
-}
-
 static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
@@ -187,6 +175,7 @@ void tapir_timeline__free(struct tapir_timeline *tl)
 	tapir_map__fini(&tl->processes);
 	tapir_map__fini(&tl->shared);
 	tapir_map__fini(&tl->activities);
+	tapir_tl__free_tasks(tl);
 	tapir_stack_tree__fini(&tl->tree);
 	tapir_event_fields__fini(&tl->fields);
 	free(tl);
@@ -196,11 +185,6 @@ int tapir_timeline__listen(struct tapir_timeline *tl, const struct tapir_timelin
 			   void *ctx)
 {
 	return tapir_vec__push(&tl->listeners, ((struct listener){fns, ctx})) ? 0 : -ENOMEM;
-}
-
-const struct tapir_timeline_stats *tapir_timeline__stats(const struct tapir_timeline *tl)
-{
-	return &tl->stats;
 }
 
 uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl)
@@ -222,35 +206,4 @@ struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl)
 const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline *tl)
 {
 	return tl->catalog;
-}
-
-struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl)
-{
-	return &tl->tree;
-}
-
-uint32_t tapir_timeline__node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref)
-{
-	return ref->stack_id || ref->kstack_id ? tapir_stack_tree__node(&tl->tree, tl->catalog, ref)
-					       : TAPIR_NO_NODE;
-}
-
-struct tapir_sv tapir_timeline__comm(const struct tapir_timeline *tl, uint32_t tid,
-				     uint64_t time_ns)
-{
-	const struct tapir_rec_thread *rec = tapir_catalog__thread(tl->catalog, tid, time_ns);
-	struct tapir_thread_view view;
-
-	if (!rec)
-		return (struct tapir_sv){};
-	tapir_thread_view__of(&rec->h, &view);
-	return view.comm;
-}
-
-const struct tapir_event_fields *tapir_timeline__fields(struct tapir_timeline *tl,
-							const struct tapir_probe_view *probe,
-							const struct tapir_event_view *event)
-{
-	tapir_event_fields__decode(&tl->fields, tl->catalog, probe, event);
-	return &tl->fields;
 }

@@ -34,6 +34,8 @@ enum tapir_thread_state {
 	TAPIR_THREAD_BETWEEN, /* of intervals: since one thread's last event of it, before another's
 			       */
 	TAPIR_THREAD_INSIDE,  /* of an activity: in one that it began */
+	TAPIR_THREAD_QUEUED,  /* of an activity: its work was queued, no thread of the pool took it
+			       */
 	TAPIR_THREAD_STATE_CNT
 };
 
@@ -77,6 +79,7 @@ struct tapir_tl_thread {
 	char *last_label;   /* of its own interval that ended last, NULL: none */
 	uint32_t last_kind;
 	uint64_t last_from_ns, last_until_ns;
+	uint64_t queued_ns, taken_ns; /* of the work it took last, when; 0: not known */
 	struct tapir_tl_process *process;
 	struct tapir_tl_thread *next, *prev; /* of the process */
 };
@@ -108,6 +111,9 @@ struct tapir_interval {
 	uint32_t child_cnt;		 /* activities that it began and that go on */
 	bool is_away;			 /* awaited: no thread works for it */
 	bool has_slept;			 /* its thread, since its last event */
+	uint64_t awaits;		 /* key of the task it awaits; 0: none is known */
+	char *await_label;		 /* what that task is; NULL: not known */
+	uint32_t await_node;		 /* where it awaits */
 	struct tapir_interval *outer, *inner;
 	struct tapir_interval *next, *prev; /* of the process, if it may change threads */
 	uint64_t map_key;
@@ -135,6 +141,8 @@ struct tapir_timeline_fns {
 	void (*event)(void *ctx, struct tapir_tl_thread *thread,
 		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
 	void (*open)(void *ctx, struct tapir_interval *interval);
+	/* It was awaited for ns, up to now; await_label and await_node tell what for. */
+	void (*awaited)(void *ctx, struct tapir_interval *interval, uint64_t ns);
 	/* Its parts are complete; it is freed afterwards. */
 	void (*close)(void *ctx, struct tapir_interval *interval);
 	void (*counter)(void *ctx, const struct tapir_rec_counter *counter);

@@ -41,6 +41,10 @@ struct tapir_timeline {
 	struct tapir_map threads, processes; /* -> pointers, by tid and tgid */
 	struct tapir_map shared;	     /* map_key -> interval */
 	struct tapir_map activities;	     /* -> interval */
+	struct tapir_map awaited;	     /* key of a task -> the interval that awaits it */
+	struct tapir_map task_names;	     /* key of a task -> char *, owned */
+	struct tapir_map queued;	     /* key of a work item -> when */
+	struct tapir_map task_probes;	     /* probe -> enum task_event, of timeline_parts.c */
 	size_t open_cnt;
 	struct {
 		uint32_t tid;
@@ -62,15 +66,35 @@ struct tapir_timeline {
 				(l_->fns->fn)(l_->ctx, __VA_ARGS__);                               \
 	} while (0)
 
-/* timeline_threads.c */
-struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgid, uint32_t tid,
-					 uint64_t now_ns);
+/* timeline_parts.c: time */
+bool tapir_tl__is_told(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid);
+uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns);
+void tapir_pauses__begin(struct pauses *p, uint64_t now_ns);
+void tapir_pauses__end(struct pauses *p, uint64_t now_ns);
 void tapir_tl__advance(struct tapir_tl_thread *t, uint64_t now_ns);
 /*
  * took_ns of a state, during which the process was stopped for gc_ns by GC, and for any_ns in all.
  */
 void tapir_parts__add(struct tapir_parts *parts, unsigned state, unsigned own_cause,
 		      uint64_t took_ns, uint64_t gc_ns, uint64_t any_ns);
+/* From now on it is this thread's time that it takes; t->parts are up to date. */
+void tapir_interval__enter(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns);
+void tapir_interval__take_parts(struct tapir_interval *i, uint64_t now_ns);
+void tapir_interval__leave(struct tapir_interval *i); /* without taking its parts */
+
+/* timeline_close.c */
+void tapir_tl__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns);
+/* The thread is gone: its own intervals are closed, shared ones continue without it. */
+void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
+void tapir_tl__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p,
+			     uint64_t now_ns);
+/* Of an interval that stops its process. */
+void tapir_tl__pause(struct tapir_tl_process *p, const struct tapir_interval *i, bool begins,
+		     uint64_t now_ns);
+
+/* timeline_threads.c: states */
+struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgid, uint32_t tid,
+					 uint64_t now_ns);
 void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
 		      uint64_t now_ns);
 void tapir_tl__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
@@ -80,28 +104,20 @@ void tapir_tl__forget_dead(struct tapir_timeline *tl, uint32_t tid);
 void tapir_tl__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns);
 void tapir_tl__free_dead(struct tapir_timeline *tl);
 void tapir_tl__end_all(struct tapir_timeline *tl, uint64_t now_ns);
-uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns);
-void tapir_pauses__begin(struct pauses *p, uint64_t now_ns);
-void tapir_pauses__end(struct pauses *p, uint64_t now_ns);
 
 /* timeline_intervals.c */
 void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec);
-/* The thread is gone: its own intervals are closed, shared ones continue without it. */
-void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
-void tapir_tl__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p,
-			     uint64_t now_ns);
 
-/* From now on it is this thread's time that it takes; t->parts are up to date. */
-void tapir_interval__enter(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns);
-void tapir_interval__take_parts(struct tapir_interval *i, uint64_t now_ns);
-void tapir_interval__leave(struct tapir_interval *i); /* without taking its parts */
-
-/* timeline_activities.c; keys are 0 where there is no id */
+/* timeline_parts.c: activities; keys are 0 where there is no id */
 uint64_t tapir_tl__activity_key(uint32_t tgid, const uint8_t *id);
 /* An event of it: this thread works for it now, another one did before. */
-void tapir_interval__work_on(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns);
+void tapir_interval__work_on(struct tapir_timeline *tl, struct tapir_interval *i,
+			     struct tapir_tl_thread *t, uint64_t now_ns);
+/* It ends: no task that it awaited knows it. */
+void tapir_interval__forget_await(struct tapir_timeline *tl, struct tapir_interval *i);
+void tapir_tl__free_tasks(struct tapir_timeline *tl);
 /* An event, before it begins or ends anything, shows for which activity its thread works. */
-void tapir_tl__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+void tapir_tl__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
 		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
 void tapir_tl__sleeps(struct tapir_tl_thread *t, uint64_t now_ns);
 /* An activity that begins in another one, which waits for it, or not. */
@@ -113,7 +129,6 @@ void tapir_interval__end_child(struct tapir_timeline *tl, const struct tapir_int
 /* It ends where no thread worked for it. */
 void tapir_interval__end_away(struct tapir_interval *i, const struct tapir_tl_process *p);
 
-bool tapir_tl__is_told(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid);
 static inline bool tapir_tl__in_range(const struct tapir_timeline *tl, uint64_t ns)
 {
 	return ns >= tl->opts.from_ns && (!tl->opts.until_ns || ns <= tl->opts.until_ns);

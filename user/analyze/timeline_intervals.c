@@ -7,77 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/pool_waits.h"
 #include "analyze/timeline_impl.h"
-#include "lore/lore.h"
 
 /* ---- lists -------------------------------------------------------------------------------- */
-
-static void find_own_cause(struct tapir_tl_thread *t)
-{
-	const struct tapir_interval *i = t->open;
-
-	while (i && (!i->cause || i->scope == TAPIR_PAIR_PROCESS))
-		i = i->outer;
-	t->own_cause = i ? i->cause : TAPIR_CAUSE_NONE;
-}
-
-const struct tapir_interval *tapir_tl_thread__causing(const struct tapir_tl_thread *t)
-{
-	const struct tapir_interval *i = t->open;
-
-	while (i && (!i->cause || i->scope == TAPIR_PAIR_PROCESS))
-		i = i->outer;
-	return i;
-}
-
-/* t->parts are up to date: what comes is counted from here. */
-static void note_time(struct tapir_interval *i, const struct tapir_tl_thread *t, uint64_t now_ns)
-{
-	i->at = t->parts;
-	i->last_ns = now_ns;
-	i->gc_ns = t->gc_ns;
-	i->any_ns = t->any_ns;
-}
-
-void tapir_interval__enter(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns)
-{
-	i->thread = t;
-	note_time(i, t, now_ns);
-	i->inner = NULL;
-	i->outer = t->open;
-	if (t->open)
-		t->open->inner = i;
-	else
-		t->outermost = i;
-	t->open = i;
-	t->open_cnt++;
-	find_own_cause(t);
-}
-
-void tapir_interval__take_parts(struct tapir_interval *i, uint64_t now_ns)
-{
-	tapir_tl__advance(i->thread, now_ns);
-	tapir_parts__add_difference(&i->parts, &i->thread->parts, &i->at);
-	note_time(i, i->thread, now_ns);
-}
-
-void tapir_interval__leave(struct tapir_interval *i)
-{
-	struct tapir_tl_thread *t = i->thread;
-
-	if (i->inner)
-		i->inner->outer = i->outer;
-	else
-		t->open = i->outer;
-	if (i->outer)
-		i->outer->inner = i->inner;
-	else
-		t->outermost = i->inner;
-	t->open_cnt--;
-	i->inner = i->outer = NULL;
-	i->thread = NULL;
-	find_own_cause(t);
-}
 
 /* A dispatcher begins thousands that others end: the share of the oldest is not computed. */
 static void limit_shared(struct tapir_tl_thread *t, uint64_t now_ns)
@@ -109,154 +42,6 @@ static void share(struct tapir_timeline *tl, struct tapir_interval *i, struct ta
 	if (place && i->activity)
 		*place = (uintptr_t)i;
 	tl->failed |= !place;
-}
-
-static void unshare(struct tapir_timeline *tl, struct tapir_interval *i, struct tapir_tl_process *p)
-{
-	const uint64_t *place = tapir_map__get(&tl->activities, i->activity);
-
-	if (i->prev)
-		i->prev->next = i->next;
-	else
-		p->shared = i->next;
-	if (i->next)
-		i->next->prev = i->prev;
-	if (i->activity && place && *place == (uintptr_t)i)
-		tapir_map__del(&tl->activities, i->activity);
-	place = tapir_map__get(&tl->shared, i->map_key);
-	if (place && *place == (uintptr_t)i)
-		tapir_map__del(&tl->shared, i->map_key);
-}
-
-static struct tapir_tl_process *process_in(const struct tapir_timeline *tl, uint32_t tgid)
-{
-	const uint64_t *place = tapir_map__get(&tl->processes, tgid);
-
-	return place ? (void *)(uintptr_t)*place : NULL;
-}
-
-/* ---- closing ------------------------------------------------------------------------------ */
-
-static void count_kind(struct tapir_timeline *tl, const struct tapir_interval *i)
-{
-	struct tapir_kind *kind = &tl->pairs->kinds.data[i->kind];
-	uint64_t took_ns = i->until_ns - i->from_ns;
-
-	if (i->flags & TAPIR_INTERVAL_UNENDED) {
-		kind->unended++;
-		return;
-	}
-	if (i->flags & TAPIR_INTERVAL_UNBEGUN) {
-		kind->unbegun++;
-		return;
-	}
-	kind->cnt++;
-	kind->sum_ns += i->flags & TAPIR_INTERVAL_NESTED ? 0 : took_ns;
-	if (took_ns > kind->worst_ns)
-		kind->worst_ns = took_ns;
-}
-
-static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
-{
-	if (i->until_ns < tl->opts.from_ns ||
-	    (tl->opts.until_ns && i->from_ns > tl->opts.until_ns) ||
-	    !tapir_tl__is_told(tl, i->tgid, i->tid))
-		return;
-	count_kind(tl, i);
-	TELL(tl, close, i);
-}
-
-/*
- * Time that none of its threads accounts for is "between threads". A record that arrived too late
- * can end it before its thread's share ends: then the share is cut.
- */
-static void make_whole(struct tapir_interval *i)
-{
-	uint64_t left_ns = i->until_ns - i->from_ns;
-
-	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
-		for (unsigned s = 0; s < TAPIR_THREAD_STATE_CNT; s++) {
-			if (i->parts.ns[c][s] > left_ns)
-				i->parts.ns[c][s] = left_ns;
-			left_ns -= i->parts.ns[c][s];
-		}
-	i->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_UNKNOWN] += left_ns;
-}
-
-static void pause_process(struct tapir_tl_process *p, const struct tapir_interval *i, bool begins,
-			  uint64_t now_ns)
-{
-	void (*fn)(struct pauses *, uint64_t) = begins ? tapir_pauses__begin : tapir_pauses__end;
-
-	if (i->scope != TAPIR_PAIR_PROCESS || !i->cause)
-		return;
-	if (i->cause == TAPIR_CAUSE_GC)
-		fn(&p->gc, now_ns);
-	fn(&p->any, now_ns);
-}
-
-/* A thread that waits for this one may be reported a moment later. */
-static void remember_label(struct tapir_tl_thread *t, struct tapir_interval *i)
-{
-	if (!t || i->map_key || !i->label)
-		return;
-	free(t->last_label);
-	t->last_label = i->label;
-	t->last_kind = i->kind;
-	t->last_from_ns = i->from_ns;
-	t->last_until_ns = i->until_ns;
-	i->label = NULL;
-}
-
-static void close_interval(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns)
-{
-	struct tapir_tl_process *p = process_in(tl, i->tgid);
-	struct tapir_tl_thread *t = i->thread, *ended_on = tapir_timeline__thread(tl, i->end_tid);
-
-	i->until_ns = now_ns > i->from_ns ? now_ns : i->from_ns;
-	if (i->thread) {
-		tapir_interval__take_parts(i, i->until_ns);
-		tapir_interval__leave(i);
-	} else if (p) {
-		tapir_interval__end_away(i, p);
-	}
-	if (i->map_key && p) {
-		pause_process(p, i, false, i->until_ns);
-		unshare(tl, i, p);
-	}
-	make_whole(i);
-	tell_close(tl, i);
-	tapir_interval__end_child(tl, i, ended_on && ended_on->process ? ended_on : NULL);
-	if (t && i->cause == TAPIR_CAUSE_LOCK && !(i->flags & TAPIR_INTERVAL_UNENDED))
-		t->locked_ns = i->until_ns;
-	remember_label(t, i);
-	tl->open_cnt--;
-	free(i->label);
-	free(i);
-}
-
-void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
-{
-	struct tapir_interval *i = t->open, *outer;
-
-	for (; i; i = outer) {
-		outer = i->outer;
-		if (i->map_key) { /* somebody else may end it */
-			tapir_interval__take_parts(i, now_ns);
-			tapir_interval__leave(i);
-			continue;
-		}
-		i->flags |= TAPIR_INTERVAL_UNENDED;
-		close_interval(tl, i, now_ns);
-	}
-}
-
-void tapir_tl__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p, uint64_t now_ns)
-{
-	while (p->shared) {
-		p->shared->flags |= TAPIR_INTERVAL_UNENDED;
-		close_interval(tl, p->shared, now_ns);
-	}
 }
 
 /*
@@ -372,7 +157,7 @@ static bool limit_nesting(struct tapir_timeline *tl, const struct happening *h, 
 	}
 	if (cnt >= TAPIR_TIMELINE_MAX_NESTED) {
 		oldest->flags |= TAPIR_INTERVAL_UNENDED;
-		close_interval(tl, oldest, h->now_ns);
+		tapir_tl__close(tl, oldest, h->now_ns);
 	}
 	return cnt;
 }
@@ -436,12 +221,7 @@ static struct tapir_interval *find_open(struct tapir_timeline *tl, struct happen
 /* Awaited work goes on on any of them. */
 static bool is_of_pool(const struct tapir_timeline *tl, const struct happening *h)
 {
-	struct tapir_sv comm = tapir_timeline__comm(tl, h->thread->tid, h->now_ns);
-
-	tapir_lore_for_each (lore)
-		if (lore->pool_thread && tapir_sv__starts_with(comm, lore->pool_thread))
-			return true;
-	return false;
+	return tapir_pool__has(tl, h->thread->tid, h->now_ns);
 }
 
 /* Without ids an activity that moved cannot be told from the next one on its thread. It moves
@@ -486,7 +266,7 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 	before = i->map_key ? shared_of(tl, i->map_key) : NULL;
 	if (before) { /* its end was lost */
 		before->flags |= TAPIR_INTERVAL_UNENDED;
-		close_interval(tl, before, h->now_ns);
+		tapir_tl__close(tl, before, h->now_ns);
 	}
 	if (i->map_key)
 		share(tl, i, h->thread->process);
@@ -494,7 +274,7 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 	tapir_interval__begin_child(tl, i, h->event.related_id, h->thread);
 	limit_shared(h->thread, h->now_ns);
 	if (i->map_key)
-		pause_process(h->thread->process, i, true, h->now_ns);
+		tapir_tl__pause(h->thread->process, i, true, h->now_ns);
 	if (tapir_tl__in_range(tl, h->now_ns) && tapir_tl__is_told(tl, i->tgid, i->tid))
 		TELL(tl, open, i);
 }
@@ -510,7 +290,7 @@ static void end_unbegun(struct tapir_timeline *tl, struct happening *h, uint32_t
 	i->from_ns = tl->stats.first_ns < h->now_ns ? tl->stats.first_ns : h->now_ns;
 	i->flags = TAPIR_INTERVAL_UNBEGUN;
 	i->label = make_label(tl, h, &tl->pairs->kinds.data[kind_idx]);
-	close_interval(tl, i, h->now_ns);
+	tapir_tl__close(tl, i, h->now_ns);
 }
 
 static void end(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
@@ -524,9 +304,9 @@ static void end(struct tapir_timeline *tl, struct happening *h, uint32_t kind_id
 		end_unbegun(tl, h, kind_idx);
 		return;
 	}
-	tapir_interval__work_on(i, h->thread, h->now_ns);
+	tapir_interval__work_on(tl, i, h->thread, h->now_ns);
 	i->end_tid = h->thread->tid;
-	close_interval(tl, i, h->now_ns);
+	tapir_tl__close(tl, i, h->now_ns);
 }
 
 void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
@@ -546,7 +326,7 @@ void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	h.node = event_node(tl, &h);
 	if (h.node != TAPIR_NO_NODE)
 		tapir_tl__was_at(tl, h.thread, h.node, rec->time_ns);
-	tapir_tl__follow(tl, h.thread, &h.probe, &h.event);
+	tapir_tl__follow(tl, h.thread, h.node, &h.probe, &h.event);
 	roles = *tapir_pairs__roles(tl->pairs, &h.probe); /* a kind may be added in the meantime */
 	for (uint32_t i = 0; i < roles.cnt; i++) {
 		if (roles.roles[i].is_abort && !find_open(tl, &h, roles.roles[i].kind))

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Threads and their states. A thread's time is counted when something happens to it; the time its
- * process was stopped in the meantime is the difference of two sums, so that a pause of a process
- * with a hundred thousand threads costs nothing for those that sleep.
- */
+/* Threads and their states. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,41 +8,37 @@
 #include "analyze/timeline_impl.h"
 #include "analyze/wait_reason.h"
 
-/* ---- pauses of a process ------------------------------------------------------------------ */
+/* ---- names and stacks ---------------------------------------------------------------------- */
 
-uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns)
+const struct tapir_timeline_stats *tapir_timeline__stats(const struct tapir_timeline *tl)
 {
-	uint64_t sum = p->total_ns;
-
-	for (unsigned i = 0; i < PAUSES_KEPT; i++) {
-		uint64_t from_ns = p->recent[i].from_ns, until_ns = p->recent[i].until_ns;
-
-		if (until_ns > time_ns)
-			sum -= until_ns - (from_ns > time_ns ? from_ns : time_ns);
-	}
-	return p->depth && time_ns > p->open_ns ? sum + (time_ns - p->open_ns) : sum;
+	return &tl->stats;
 }
 
-void tapir_pauses__begin(struct pauses *p, uint64_t now_ns)
+struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl)
 {
-	if (!p->depth++)
-		p->open_ns = now_ns;
+	return &tl->tree;
 }
 
-void tapir_pauses__end(struct pauses *p, uint64_t now_ns)
+uint32_t tapir_timeline__node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref)
 {
-	if (!p->depth || --p->depth || now_ns <= p->open_ns)
-		return;
-	p->total_ns += now_ns - p->open_ns;
-	p->recent[p->next].from_ns = p->open_ns;
-	p->recent[p->next].until_ns = now_ns;
-	p->next = (p->next + 1) % PAUSES_KEPT;
+	return ref->stack_id || ref->kstack_id ? tapir_stack_tree__node(&tl->tree, tl->catalog, ref)
+					       : TAPIR_NO_NODE;
 }
 
-/*
- * ---- processes and threads
- * -------------------------------------------------------------------------
- */
+struct tapir_sv tapir_timeline__comm(const struct tapir_timeline *tl, uint32_t tid,
+				     uint64_t time_ns)
+{
+	const struct tapir_rec_thread *rec = tapir_catalog__thread(tl->catalog, tid, time_ns);
+	struct tapir_thread_view view;
+
+	if (!rec)
+		return (struct tapir_sv){};
+	tapir_thread_view__of(&rec->h, &view);
+	return view.comm;
+}
+
+/* ---- processes and threads ----------------------------------------------------------------- */
 
 static struct tapir_tl_process *process_of(struct tapir_timeline *tl, uint32_t tgid)
 {
@@ -97,18 +89,11 @@ static void free_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t)
 	free(t);
 }
 
-static struct tapir_tl_thread *find_thread(const struct tapir_timeline *tl, uint32_t tid)
-{
-	const uint64_t *place = tapir_map__get(&tl->threads, tid);
-
-	return place ? (void *)(uintptr_t)*place : NULL;
-}
-
 /* Room for one more dead thread: the one that has been dead the longest is forgotten. */
 static void bury(struct tapir_timeline *tl, const struct tapir_tl_thread *t)
 {
 	size_t at = tl->dead_next++ % TAPIR_TIMELINE_MAX_DEAD;
-	struct tapir_tl_thread *old = find_thread(tl, tl->dead[at].tid);
+	struct tapir_tl_thread *old = tapir_timeline__thread(tl, tl->dead[at].tid);
 
 	if (old && old == tl->dead[at].thread && old->is_dead && old != t)
 		free_thread(tl, old);
@@ -153,7 +138,7 @@ static void drop_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, ui
 void tapir_tl__free_dead(struct tapir_timeline *tl)
 {
 	for (size_t i = 0; i < TAPIR_TIMELINE_MAX_DEAD; i++) {
-		struct tapir_tl_thread *t = find_thread(tl, tl->dead[i].tid);
+		struct tapir_tl_thread *t = tapir_timeline__thread(tl, tl->dead[i].tid);
 
 		if (t && t == tl->dead[i].thread && t->is_dead)
 			free_thread(tl, t);
@@ -223,7 +208,7 @@ static struct tapir_tl_thread *renew_thread(struct tapir_timeline *tl, struct ta
 struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgid, uint32_t tid,
 					 uint64_t now_ns)
 {
-	struct tapir_tl_thread *t = find_thread(tl, tid);
+	struct tapir_tl_thread *t = tapir_timeline__thread(tl, tid);
 
 	if (t && t->tgid == tgid && !t->is_gone)
 		return t->is_dead ? renew_thread(tl, t, now_ns) : t;
@@ -234,14 +219,9 @@ struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgi
 	return new_thread(tl, tgid, tid, now_ns);
 }
 
-struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, uint32_t tid)
-{
-	return find_thread(tl, tid);
-}
-
 void tapir_tl__forget_dead(struct tapir_timeline *tl, uint32_t tid)
 {
-	struct tapir_tl_thread *t = find_thread(tl, tid);
+	struct tapir_tl_thread *t = tapir_timeline__thread(tl, tid);
 
 	if (t && t->is_dead)
 		free_thread(tl, t);
@@ -283,38 +263,6 @@ enum tapir_cause tapir_tl_thread__cause(const struct tapir_tl_thread *t)
 	if (t->process->gc.depth)
 		return TAPIR_CAUSE_GC;
 	return t->process->any.depth ? TAPIR_CAUSE_STOP : t->own_cause;
-}
-
-static uint64_t less_of(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-void tapir_parts__add(struct tapir_parts *parts, unsigned state, unsigned own_cause,
-		      uint64_t took_ns, uint64_t gc_ns, uint64_t any_ns)
-{
-	uint64_t gc_part = less_of(gc_ns, took_ns);
-	uint64_t stop_part = less_of(any_ns > gc_part ? any_ns - gc_part : 0, took_ns - gc_part);
-
-	parts->ns[TAPIR_CAUSE_GC][state] += gc_part;
-	parts->ns[TAPIR_CAUSE_STOP][state] += stop_part;
-	parts->ns[own_cause][state] += took_ns - gc_part - stop_part;
-}
-
-void tapir_tl__advance(struct tapir_tl_thread *t, uint64_t now_ns)
-{
-	uint64_t gc_ns, any_ns;
-
-	if (now_ns <= t->since_ns)
-		return;
-	gc_ns = tapir_pauses__at(&t->process->gc, now_ns);
-	any_ns = tapir_pauses__at(&t->process->any, now_ns);
-	tapir_parts__add(&t->parts, t->state, t->own_cause, now_ns - t->since_ns,
-			 gc_ns > t->gc_ns ? gc_ns - t->gc_ns : 0,
-			 any_ns > t->any_ns ? any_ns - t->any_ns : 0);
-	t->since_ns = now_ns;
-	t->gc_ns = gc_ns;
-	t->any_ns = any_ns;
 }
 
 /* ---- where it was ------------------------------------------------------------------------- */

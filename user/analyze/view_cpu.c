@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/own_code.h"
 #include "analyze/runtime_work.h"
 #include "analyze/view.h"
 #include "symbol/frame_kind.h"
@@ -23,9 +24,18 @@ struct thread_row {
 	char comm[TAPIR_COMM_TEXT_BYTES];
 };
 
+/* A frame of the call tree, or several of a runtime's that are shown as one. */
+struct fold {
+	uint32_t node; /* of the tree: any of them */
+	uint32_t parent, first_child, next_sibling, depth;
+	size_t len; /* of its name, up to the end of its file's; 0: all of it */
+	bool is_plumbing;
+	uint64_t self, total;
+};
+
 struct function_row {
-	uint32_t name;
-	uint16_t kind;
+	struct tapir_sv label;
+	uint8_t kind;
 	uint64_t self, total;
 	uint32_t mark;
 };
@@ -36,7 +46,9 @@ struct cpu {
 	struct tapir_works known;
 	struct tapir_map by_tid;
 	struct tapir_vec(struct thread_row) threads;
-	struct tapir_vec(uint64_t) by_kind; /* samples inside intervals, by kind */
+	struct tapir_vec(uint64_t) by_kind;  /* samples inside intervals, by kind */
+	struct tapir_vec(struct fold) folds; /* [0]: the root */
+	struct tapir_map fold_by_key;
 	struct tapir_vec(struct function_row) functions;
 	bool failed;
 };
@@ -50,6 +62,8 @@ static void fini(void *ctx)
 	tapir_vec__fini(&v->threads);
 	tapir_vec__fini(&v->by_kind);
 	tapir_vec__fini(&v->functions);
+	tapir_vec__fini(&v->folds);
+	tapir_map__fini(&v->fold_by_key);
 }
 
 static struct thread_row *row_of(struct cpu *v, const struct tapir_tl_thread *t, uint64_t now_ns)
@@ -120,13 +134,112 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 		count_intervals(v, t);
 }
 
+/* ---- frames that are one ---------------------------------------------------------------------- */
+
+/*
+ * Of a function without a name, as libcoreclr.so has them, its file: "libcoreclr.so!fn_1ff180".
+ * 0: it has a name.
+ */
+static size_t file_len(const char *name)
+{
+	const char *mark = strstr(name, "!fn_");
+
+	mark = mark ? mark : strstr(name, "+0x");
+	return mark && mark[strcspn(mark, " (<")] == '\0' ? (size_t)(mark - name) : 0;
+}
+
+static struct fold *add_fold(struct cpu *v, const struct fold *like)
+{
+	struct fold *added = tapir_vec__add(&v->folds);
+
+	if (!added) {
+		v->failed = true;
+		return NULL;
+	}
+	*added = *like;
+	if (v->folds.cnt > 1) {
+		added->next_sibling = v->folds.data[like->parent].first_child;
+		v->folds.data[like->parent].first_child = (uint32_t)v->folds.cnt - 1;
+	}
+	return added;
+}
+
+/* The runtime's frames in a row are one: which of them it was says little, and there are many. */
+static uint32_t fold_of(struct cpu *v, const struct tapir_stack_tree *tree, uint32_t parent,
+			uint32_t node, bool all_frames)
+{
+	const struct tapir_tree_node *n = &tree->nodes.data[node];
+	const char *name = tree->names.data[n->name];
+	const struct fold *outer = &v->folds.data[parent];
+	struct fold like = {.node = node, .parent = parent, .depth = outer->depth + 1u};
+	uint64_t key, *idx;
+
+	if (!all_frames) {
+		like.len = file_len(name);
+		like.is_plumbing = !like.len && n->kind == TAPIR_FRAME_JIT &&
+				   tapir_own_code__is_plumbing(name);
+	}
+	if ((like.is_plumbing && (outer->len || outer->is_plumbing)) ||
+	    (like.len &&
+	     (outer->is_plumbing ||
+	      (outer->len == like.len &&
+	       !memcmp(tree->names.data[tree->nodes.data[outer->node].name], name, like.len)))))
+		return parent;
+	key = tapir_hash__bytes(tapir_hash__mix(parent, like.len ? 0 : n->place + 1ull), name,
+				like.len ? like.len : strlen(name));
+	idx = tapir_map__put(&v->fold_by_key, tapir_hash__mix(key, n->kind), NULL);
+	if (!idx || (!*idx && !add_fold(v, &like))) {
+		v->failed = true;
+		return parent;
+	}
+	if (!*idx)
+		*idx = v->folds.cnt - 1;
+	return (uint32_t)*idx;
+}
+
+/* Parents come before their children, in both trees. */
+static void fold_frames(struct cpu *v, const struct tapir_stack_tree *tree, bool all_frames)
+{
+	struct tapir_vec(uint32_t) fold_by_node = {};
+	uint32_t *place;
+
+	if (!tree->nodes.cnt || !add_fold(v, &(struct fold){}))
+		return;
+	for (uint32_t n = 0; n < tree->nodes.cnt; n++) {
+		const struct tapir_tree_node *node = &tree->nodes.data[n];
+
+		place = tapir_vec__add(&fold_by_node);
+		if (!place) {
+			v->failed = true;
+			break;
+		}
+		*place = n ? fold_of(v, tree, fold_by_node.data[node->parent], n, all_frames) : 0;
+		v->folds.data[*place].self += node->self;
+	}
+	for (size_t i = v->folds.cnt; i-- > 0;) {
+		v->folds.data[i].total += v->folds.data[i].self;
+		if (i)
+			v->folds.data[v->folds.data[i].parent].total += v->folds.data[i].total;
+	}
+	tapir_vec__fini(&fold_by_node);
+}
+
+static struct tapir_sv label_of(const struct tapir_stack_tree *tree, const struct fold *fold)
+{
+	const char *name = tree->names.data[tree->nodes.data[fold->node].name];
+
+	return (struct tapir_sv){name, fold->len ? fold->len : strlen(name)};
+}
+
 /* ---- functions ------------------------------------------------------------------------------ */
 
-static struct function_row *function_of(struct cpu *v, struct tapir_map *by_name,
-					const struct tapir_tree_node *node)
+static struct function_row *function_of(struct cpu *v, const struct tapir_stack_tree *tree,
+					struct tapir_map *by_name, const struct fold *fold)
 {
-	uint64_t *idx = tapir_map__put(by_name, (uint64_t)node->name << 8 | node->kind, NULL);
-	struct function_row row = {.name = node->name, .kind = node->kind};
+	struct function_row row = {.label = label_of(tree, fold),
+				   .kind = tree->nodes.data[fold->node].kind};
+	uint64_t key = tapir_hash__bytes(row.kind, row.label.data, row.label.len);
+	uint64_t *idx = tapir_map__put(by_name, key, NULL);
 
 	if (!idx) {
 		v->failed = true;
@@ -147,14 +260,14 @@ static void add_functions(struct cpu *v, const struct tapir_stack_tree *tree)
 	struct tapir_map by_name = {};
 	uint32_t mark = 0;
 
-	for (size_t n = 1; n < tree->nodes.cnt; n++) {
-		uint64_t self = tree->nodes.data[n].self;
+	for (size_t n = 1; n < v->folds.cnt; n++) {
+		uint64_t self = v->folds.data[n].self;
 
 		if (!self)
 			continue;
 		mark++;
-		for (size_t at = n; at; at = tree->nodes.data[at].parent) {
-			struct function_row *f = function_of(v, &by_name, &tree->nodes.data[at]);
+		for (size_t at = n; at; at = v->folds.data[at].parent) {
+			struct function_row *f = function_of(v, tree, &by_name, &v->folds.data[at]);
 
 			if (!f)
 				continue;
@@ -200,24 +313,28 @@ static void write_functions(struct cpu *v, struct tapir_view_result *result)
 		tapir_view_result__u64(result, t, f->self);
 		tapir_view_result__u64(result, t, f->total);
 		tapir_view_result__text(result, t, tapir_frame_kind__name(f->kind));
-		tapir_view_result__text(result, t, result->tree->names.data[f->name]);
+		tapir_view_result__textn(result, t, f->label);
 	}
 }
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 
-static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t, uint32_t node)
+static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t, uint32_t at)
 {
-	const struct tapir_tree_node *n = &result->tree->nodes.data[node];
+	const struct fold *fold = &v->folds.data[at];
+	struct tapir_sv label = label_of(result->tree, fold);
 	struct tapir_str text = {};
-	size_t indent = n->depth ? 2 * (n->depth - 1u) : 0;
+	size_t indent = fold->depth ? 2 * (fold->depth - 1u) : 0;
 
 	for (size_t i = 0; i < indent; i++)
 		tapir_str__addc(&text, ' ');
-	tapir_stack_tree__add_label(&text, result->tree, node);
-	tapir_view_result__share(result, t, n->total, v->cnt);
-	tapir_view_result__u64(result, t, n->total);
-	tapir_view_result__u64(result, t, n->depth);
+	if (fold->len)
+		tapir_str__add(&text, label.data, label.len);
+	else
+		tapir_stack_tree__add_label(&text, result->tree, fold->node);
+	tapir_view_result__share(result, t, fold->total, v->cnt);
+	tapir_view_result__u64(result, t, fold->total);
+	tapir_view_result__u64(result, t, fold->depth);
 	tapir_view_result__text(result, t, text.data);
 	tapir_view_result__text(result, t, text.data ? text.data + indent : NULL);
 	v->failed |= text.failed;
@@ -225,7 +342,7 @@ static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t
 }
 
 /* The heaviest child of a node that is lighter than `below`, or as heavy and after `last`. */
-static uint32_t next_child(const struct tapir_tree_node *nodes, uint32_t parent, uint32_t last)
+static uint32_t next_child(const struct fold *nodes, uint32_t parent, uint32_t last)
 {
 	uint32_t best = 0;
 
@@ -251,11 +368,11 @@ static void write_paths(struct cpu *v, struct tapir_view_result *result)
 						      {}};
 	size_t t = tapir_view_result__table(result, "tree", "call tree, outermost function first",
 					    columns);
-	const struct tapir_tree_node *nodes = result->tree->nodes.data;
+	const struct fold *nodes = v->folds.data;
 	uint32_t at = 0, last = 0;
 	unsigned left = MAX_PATHS;
 
-	while (result->tree->nodes.cnt && left) {
+	while (v->folds.cnt && left) {
 		uint32_t next = next_child(nodes, at, last);
 
 		if (next && nodes[next].total * 100 >= v->cnt * PATHS_PERCENT) {
@@ -364,7 +481,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 				"the recording has no CPU samples of these threads");
 		return v->failed ? -ENOMEM : 0;
 	}
-	tapir_stack_tree__sort(tapir_timeline__stacks(v->asked.tl));
+	fold_frames(v, result->tree, result->all_frames);
 	for (unsigned w = 1; w < TAPIR_WORK_CNT; w++)
 		most = v->works[w] > v->works[most] ? w : most;
 	write_works(v, result);
@@ -382,8 +499,9 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		tapir_str__addf(&result->headline, ", %.1f%% JIT compiler",
 				100.0 * (double)v->works[TAPIR_WORK_JIT] / (double)v->cnt);
 	if (v->functions.cnt)
-		tapir_str__addf(&result->headline, "; hottest: %s (%.1f%%)",
-				result->tree->names.data[v->functions.data[0].name],
+		tapir_str__addf(&result->headline, "; hottest: %.*s (%.1f%%)",
+				(int)v->functions.data[0].label.len,
+				v->functions.data[0].label.data,
 				100.0 * (double)v->functions.data[0].self / (double)v->cnt);
 	tapir_view_result__fact(result, "samples", NULL, TAPIR_CELL_COUNT, v->cnt);
 	tapir_view_result__fact(result, "without_stack", NULL, TAPIR_CELL_COUNT, v->bare_cnt);

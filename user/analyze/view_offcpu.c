@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Where threads waited: by the stack with which they left their CPU, the reason, and the thread
- * that ended the wait.
+ * that ended the wait. Stacks that differ only in what the program's own function called are one
+ * row, unless all frames are asked for; so are threads outside the recorded processes.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 
@@ -87,6 +89,58 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 		row->worst_ns = took_ns;
 }
 
+/* ---- rows that are alike ---------------------------------------------------------------------- */
+
+#define OUTSIDE UINT32_MAX /* a waker */
+
+/* A timer ends a sleep, in whichever thread runs then. */
+static uint32_t who_ended(const struct row *row, const char *reason)
+{
+	if (!row->waker_tid || (reason && !strcmp(reason, "sleep")))
+		return 0;
+	return *row->waker ? row->waker_tid : OUTSIDE;
+}
+
+static void add_row_to(struct row *sum, const struct row *row)
+{
+	sum->cnt += row->cnt;
+	sum->waited_ns += row->waited_ns;
+	sum->ready_ns += row->ready_ns;
+	sum->worst_ns = row->worst_ns > sum->worst_ns ? row->worst_ns : sum->worst_ns;
+}
+
+/* Sorted: each keeps the stack of its heaviest. */
+static void merge_alike(struct offcpu_view *v, const struct tapir_view_result *result)
+{
+	struct tapir_map by_key = {};
+	size_t kept = 0;
+
+	for (size_t i = 0; i < v->rows.cnt; i++) {
+		struct row row = v->rows.data[i];
+		const char *reason = tapir_wait_reasons__of(&v->reasons, result->tree, row.node);
+		uint32_t origin =
+			result->all_frames ? 0 : tapir_own_code__origin(result->tree, row.node);
+		uint64_t key = tapir_hash__mix(origin ? origin : row.node, !origin), *idx;
+
+		row.waker_tid = who_ended(&row, reason);
+		key = tapir_hash__mix(tapir_hash__mix(key, row.state), row.waker_tid);
+		key = tapir_hash__mix(key, (uintptr_t)reason);
+		idx = tapir_map__put(&by_key, key, NULL);
+		if (!idx) {
+			v->failed = true;
+			break;
+		}
+		if (*idx) {
+			add_row_to(&v->rows.data[*idx - 1], &row);
+			continue;
+		}
+		v->rows.data[kept++] = row;
+		*idx = kept;
+	}
+	v->rows.cnt = kept;
+	tapir_map__fini(&by_key);
+}
+
 static int by_waited(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
@@ -94,6 +148,12 @@ static int by_waited(const void *a, const void *b)
 	if (x->waited_ns != y->waited_ns)
 		return x->waited_ns < y->waited_ns ? 1 : -1;
 	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static void sort(struct offcpu_view *v)
+{
+	if (v->rows.cnt)
+		qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_waited);
 }
 
 static const char *state_text(const struct row *row)
@@ -118,9 +178,60 @@ static void add_row(struct offcpu_view *v, struct tapir_view_result *result, siz
 	tapir_view_result__text(
 		result, t,
 		row->state ? tapir_wait_reasons__of(&v->reasons, result->tree, row->node) : NULL);
-	tapir_view_result__name(result, t, row->waker, row->waker_tid);
+	if (row->waker_tid == OUTSIDE)
+		tapir_view_result__text(result, t, "another process");
+	else
+		tapir_view_result__name(result, t, row->waker, row->waker_tid);
 	tapir_view_result__text(result, t, is_whole ? NULL : "cut");
 	tapir_view_result__stack(result, t, row->node);
+}
+
+struct most {
+	uint32_t origin; /* 0: none is the program's own */
+	uint64_t ns;
+	const char *reason;
+};
+
+/* Where threads waited longest for one reason, whoever ended it. */
+static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree *tree)
+{
+	struct tapir_map by_place = {};
+	struct most most = {};
+	const struct row *row;
+
+	tapir_vec_for_each (row, &v->rows) {
+		const char *reason = tapir_wait_reasons__of(&v->reasons, tree, row->node);
+		uint32_t origin = tapir_own_code__origin(tree, row->node);
+		uint64_t key = tapir_hash__mix(origin ? origin : row->node, !origin);
+		uint64_t *sum =
+			tapir_map__put(&by_place, tapir_hash__mix(key, (uintptr_t)reason), NULL);
+
+		if (!sum) {
+			v->failed = true;
+			break;
+		}
+		*sum += row->waited_ns;
+		if (*sum > most.ns)
+			most = (struct most){.origin = origin, .ns = *sum, .reason = reason};
+	}
+	tapir_map__fini(&by_place);
+	return most;
+}
+
+static void add_headline(struct offcpu_view *v, struct tapir_view_result *result)
+{
+	char waited[TAPIR_NS_TEXT_BYTES], ready[TAPIR_NS_TEXT_BYTES];
+	struct most most = most_of(v, result->tree);
+	const char *name =
+		most.origin ? result->tree->names.data[result->tree->nodes.data[most.origin].name]
+			    : NULL;
+
+	tapir_str__addf(&result->headline,
+			"threads were off-CPU for %s, %s of it runnable, waiting for a CPU; "
+			"%.0f%% in one place%s%s%s%s",
+			tapir_ns__text(v->waited_ns, waited), tapir_ns__text(v->ready_ns, ready),
+			100.0 * (double)most.ns / (double)v->waited_ns, most.reason ? ": " : "",
+			most.reason ? most.reason : "", name ? " in " : "", name ? name : "");
 }
 
 static int finish(void *ctx, struct tapir_view_result *result)
@@ -138,11 +249,10 @@ static int finish(void *ctx, struct tapir_view_result *result)
 						      {}};
 	struct offcpu_view *v = ctx;
 	size_t t = tapir_view_result__table(result, "waits", NULL, columns);
-	char waited[TAPIR_NS_TEXT_BYTES], ready[TAPIR_NS_TEXT_BYTES];
-	const char *reason;
 
-	if (v->rows.cnt)
-		qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_waited);
+	sort(v);
+	merge_alike(v, result);
+	sort(v);
 	for (size_t i = 0; i < v->rows.cnt && i < v->asked.top; i++)
 		add_row(v, result, t, &v->rows.data[i]);
 	tapir_view_result__fact(result, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
@@ -152,13 +262,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__nothing(result, "no thread was seen to wait");
 		return v->failed ? -ENOMEM : 0;
 	}
-	reason = tapir_wait_reasons__of(&v->reasons, result->tree, v->rows.data[0].node);
-	tapir_str__addf(&result->headline,
-			"threads were off-CPU for %s, %s of it runnable, waiting for a CPU; "
-			"%.0f%% in one place%s%s",
-			tapir_ns__text(v->waited_ns, waited), tapir_ns__text(v->ready_ns, ready),
-			100.0 * (double)v->rows.data[0].waited_ns / (double)v->waited_ns,
-			reason ? ": " : "", reason ? reason : "");
+	add_headline(v, result);
 	if (v->cut_ns * 1000 >= v->waited_ns)
 		tapir_view_result__note(result,
 					"%.1f%% of the time has truncated stacks: their "

@@ -247,6 +247,19 @@ static void count_inside(struct slow *s, const struct tapir_interval *i)
 	tapir_str__fini(&label);
 }
 
+/* "awaits Task.Delay" */
+static void slow_awaited(void *ctx, struct tapir_interval *i, uint64_t ns)
+{
+	struct detail like = {
+		.state = TAPIR_THREAD_BETWEEN, .node = i->await_node, .holder_node = TAPIR_NO_NODE};
+
+	if (!i->details)
+		return;
+	if (i->await_label)
+		like.inside = tapir_hash__bytes(1, i->await_label, strlen(i->await_label));
+	count_detail(ctx, i->details, &like, i->await_label, ns);
+}
+
 static void count_whole(struct slow *s, const struct tapir_interval *i)
 {
 	s->cnt++;
@@ -364,8 +377,7 @@ static void add_finding(const struct slow *s, struct tapir_view_result *result)
 				t->cells.data[best * t->column_cnt + 8].text);
 }
 
-#define FLOW   "System.Threading.Tasks.TplEventSource:TasksFlowActivityIds"
-#define NO_IDS "have no activity id and change threads: record " FLOW " with them"
+#define NO_IDS "have no activity id and change threads: record them with --activities"
 static bool is_unknown(struct slow *s)
 {
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->asked.tl);
@@ -395,7 +407,7 @@ static int no_such(struct slow *s)
 		tapir_str__addc(&known, ':');
 		tapir_str__add_printable(&known, kind->name, strlen(kind->name));
 	}
-	err = tapir_diag__fail(-ENOENT, "the recording has no interval '%s'; it has: %s",
+	err = tapir_diag__fail(-ENOENT, "the recording has no interval '%s'; it has %s",
 			       s->asked.arg, known.data ? known.data : "none");
 	tapir_str__fini(&known);
 	return err;
@@ -449,7 +461,11 @@ const struct tapir_view tapir_view_slow = {
 	.name = "slow",
 	.summary = "the slowest intervals of EVENT and where their time went",
 	.arg = "EVENT",
-	.fns = {.sample = slow_sample, .wait = slow_wait, .open = slow_open, .close = slow_close},
+	.fns = {.sample = slow_sample,
+		.wait = slow_wait,
+		.open = slow_open,
+		.awaited = slow_awaited,
+		.close = slow_close},
 	.ctx_bytes = sizeof(struct slow),
 	.default_top = 5,
 	.finish = slow_finish,

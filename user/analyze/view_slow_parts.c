@@ -18,19 +18,23 @@ static const struct tapir_column part_columns[] = {
 	{"cause_label", NULL, TAPIR_CELL_TEXT},
 	{"ended_by", "ENDED BY", TAPIR_CELL_TEXT},
 	{"ended_in", "INSIDE", TAPIR_CELL_TEXT},
-	{"stack", "STACK", TAPIR_CELL_STACK},
+	{"stack", "STACK", TAPIR_CELL_ORIGIN},
 	{"holder_stack", "WAKER STACK", TAPIR_CELL_ORIGIN},
 	{}};
 
 const char *const tapir_slow_state_names[TAPIR_THREAD_STATE_CNT] = {
-	"unknown", "running", "runnable", "sleeping", "between", "inside"};
+	"unknown", "running", "runnable", "sleeping", "between", "inside", "queued"};
 
 /* Without switches nobody knows whether a thread ran. */
 const char *tapir_slow__state_text(const struct slow *s, unsigned state)
 {
-	static const char *const texts[] = {
-		"not known", "on CPU", "waits for a CPU", "waits", "awaited, between threads",
-		"in"};
+	static const char *const texts[] = {"not known",
+					    "on CPU",
+					    "waits for a CPU",
+					    "waits",
+					    "awaited, between threads",
+					    "in",
+					    "queued for a thread of the pool"};
 
 	if (state == TAPIR_THREAD_RUNNING && !tapir_timeline__stats(s->asked.tl)->switches)
 		return "on CPU or asleep";
@@ -97,6 +101,11 @@ static struct known known_of(const struct slow_one *one, uint8_t cause, uint8_t 
 	return known;
 }
 
+static const char *label_of(const struct detail *awaited)
+{
+	return awaited->label ? awaited->label : "a task";
+}
+
 /* By its details, scaled to what the timeline counted; the last one takes what rounding left. */
 static void add_state(struct slow *s, struct tapir_view_result *result, size_t table,
 		      const struct slow_one *one, uint8_t cause, uint8_t state)
@@ -110,7 +119,8 @@ static void add_state(struct slow *s, struct tapir_view_result *result, size_t t
 			      .node = TAPIR_NO_NODE,
 			      .holder_node = TAPIR_NO_NODE};
 	/* Waits are in ns: the remainder of the total is a separate part. */
-	bool is_in_ns = state == TAPIR_THREAD_SLEEPING || state == TAPIR_THREAD_INSIDE;
+	bool is_in_ns = state == TAPIR_THREAD_SLEEPING || state == TAPIR_THREAD_INSIDE ||
+			state == TAPIR_THREAD_BETWEEN;
 	bool is_partly = known.cnt > MAX_ROWS || (is_in_ns && known.amount < whole_ns);
 	uint64_t amount = is_in_ns && known.amount < whole_ns ? whole_ns : known.amount;
 	const struct detail *d;
@@ -127,13 +137,16 @@ static void add_state(struct slow *s, struct tapir_view_result *result, size_t t
 				continue;
 			ns = ns > left_ns || (row == known.cnt && !is_partly) ? left_ns : ns;
 			left_ns -= ns;
-			add_part(s, result, table, one, d, ns, what,
-				 state == TAPIR_THREAD_INSIDE ? d->label : d->reason);
+			if (state == TAPIR_THREAD_BETWEEN)
+				add_part(s, result, table, one, d, ns, "awaits", label_of(d));
+			else
+				add_part(s, result, table, one, d, ns, what,
+					 state == TAPIR_THREAD_INSIDE ? d->label : d->reason);
 		}
 	if (left_ns)
 		add_part(s, result, table, one, &rest, left_ns, what,
-			 row				? "(other)"
-			 : state == TAPIR_THREAD_INSIDE ? "another activity"
+			 row && state != TAPIR_THREAD_BETWEEN ? "(other)"
+			 : state == TAPIR_THREAD_INSIDE	      ? "another activity"
 			 : state == TAPIR_THREAD_RUNNING &&
 					 tapir_timeline__stats(s->asked.tl)->samples
 				 ? "(no sample)"

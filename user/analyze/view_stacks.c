@@ -10,6 +10,7 @@
 #include "decode/dotnet_tables.h"
 #include "threads/lock_waits.h"
 #include "threads/monitor_owners.h"
+#include "threads/near_samples.h"
 #include "decode/event_fields.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
@@ -17,7 +18,6 @@
 
 #define MAX_THREADS 65536u
 #define SHOWN_NAMES 6u
-#define NEAR_NS	    (150 * 1000000ull) /* a sample still shows where a thread ran */
 
 struct row {
 	uint64_t time_ns;
@@ -33,11 +33,6 @@ struct row {
 	char comm[TAPIR_COMM_TEXT_BYTES];
 };
 
-struct near_sample {
-	uint64_t time_ns;
-	uint32_t node;
-};
-
 struct stacks_view {
 	struct tapir_view_asked asked;
 	bool is_end;
@@ -45,8 +40,7 @@ struct stacks_view {
 	struct tapir_map row_by_tid; /* and 1, until rows are sorted */
 	struct tapir_lock_waits locks;
 	struct tapir_monitor_owners monitors;
-	struct tapir_map sample_by_tid; /* and 1: the last one of each thread, for the end */
-	struct tapir_vec(struct near_sample) samples;
+	struct tapir_near_samples samples; /* for the end */
 	struct tapir_wait_reasons reasons;
 	size_t dropped_cnt;
 	bool failed;
@@ -62,34 +56,9 @@ static void fini(void *ctx)
 	tapir_vec__fini(&v->rows);
 	tapir_lock_waits__fini(&v->locks);
 	tapir_monitor_owners__fini(&v->monitors);
-	tapir_vec__fini(&v->samples);
+	tapir_near_samples__fini(&v->samples);
 	tapir_map__fini(&v->row_by_tid);
-	tapir_map__fini(&v->sample_by_tid);
 	tapir_wait_reasons__fini(&v->reasons);
-}
-
-static void keep_sample(struct stacks_view *v, uint32_t tid, const struct near_sample *sample)
-{
-	uint64_t *idx;
-
-	if (v->samples.cnt == MAX_THREADS)
-		return;
-	idx = tapir_map__put(&v->sample_by_tid, tid, NULL);
-	if (idx && *idx)
-		v->samples.data[*idx - 1] = *sample;
-	else if (idx && tapir_vec__push(&v->samples, *sample))
-		*idx = v->samples.cnt;
-	else
-		v->failed = true;
-}
-
-/* The last sample before the snapshot. */
-static uint32_t node_before(const struct stacks_view *v, uint32_t tid, uint64_t time_ns)
-{
-	const uint64_t *idx = tapir_map__get(&v->sample_by_tid, tid);
-	const struct near_sample *sample = idx && *idx ? &v->samples.data[*idx - 1] : NULL;
-
-	return sample && time_ns - sample->time_ns < NEAR_NS ? sample->node : TAPIR_NO_NODE;
 }
 
 static struct row *row_of(const struct stacks_view *v, uint32_t tid)
@@ -100,12 +69,12 @@ static struct row *row_of(const struct stacks_view *v, uint32_t tid)
 }
 
 /* The first sample after the snapshot with all of its callers, or the last one without. */
-static void see_after(struct stacks_view *v, uint32_t tid, const struct near_sample *sample)
+static void see_after(struct stacks_view *v, uint32_t tid, const struct tapir_near_sample *sample)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
 	struct row *row = row_of(v, tid);
 
-	if (!row || !row->is_running || sample->time_ns - row->time_ns >= NEAR_NS ||
+	if (!row || !row->is_running || sample->time_ns - row->time_ns >= TAPIR_NEAR_NS ||
 	    tapir_stack__is_whole(tree, row->node))
 		return;
 	row->node = sample->node;
@@ -115,12 +84,12 @@ static void on_sample(void *ctx, struct tapir_tl_thread *thread,
 		      const struct tapir_rec_sample *sample)
 {
 	struct stacks_view *v = ctx;
-	const struct near_sample near = {sample->h.time_ns, thread->last_node};
+	const struct tapir_near_sample near = {sample->h.time_ns, thread->last_node};
 
 	if (near.node == TAPIR_NO_NODE || thread->last_node_ns != near.time_ns)
 		return; /* without a stack */
 	if (v->is_end)
-		keep_sample(v, thread->tid, &near);
+		v->failed |= tapir_near_samples__keep(&v->samples, thread->tid, &near) < 0;
 	else
 		see_after(v, thread->tid, &near);
 }
@@ -198,6 +167,7 @@ static void find_monitor_owners(struct stacks_view *v)
 
 static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
 {
+	const struct tapir_near_sample *near;
 	struct stacks_view *v = ctx;
 	struct row row = {
 		.tgid = rec->out_tid ? rec->out_tgid : rec->in_tgid,
@@ -212,8 +182,10 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 	row.monitor_owner = row.is_running ? 0 : tapir_monitor_owners__of(&v->monitors, row.tid);
 	if (!(rec->flags & TAPIR_SWITCH_AT_END) == v->is_end)
 		return;
-	if (row.is_running && v->is_end)
-		row.node = node_before(v, row.tid, rec->h.time_ns);
+	if (row.is_running && v->is_end) {
+		near = tapir_near_samples__before(&v->samples, row.tid, rec->h.time_ns);
+		row.node = near ? near->node : TAPIR_NO_NODE;
+	}
 	tapir_comm__copy(row.comm, tapir_timeline__comm(v->asked.tl, row.tid, rec->h.time_ns));
 	row.is_hidden = *v->asked.arg && !tapir_glob__match(v->asked.arg, row.comm);
 	if (v->rows.cnt == MAX_THREADS)
@@ -524,6 +496,29 @@ static void add_unread(const struct stacks_view *v, struct tapir_view_result *re
 					cnt, cnt == 1 ? "" : "s");
 }
 
+/* A mutex's is known, so these are of runtimes; which ones can tell is in the command's help. */
+static void add_unowned(struct stacks_view *v, struct tapir_view_result *result)
+{
+	const struct row *row;
+	const char *reason;
+	size_t cnt = 0;
+
+	tapir_vec_for_each (row, &v->rows) {
+		reason = row->owner_tid || row->is_running || row->node >= result->tree->nodes.cnt
+				 ? NULL
+				 : tapir_wait_reasons__of(&v->reasons, result->tree, row->node);
+		cnt += reason && !strcmp(reason, "monitor");
+	}
+	if (cnt)
+		tapir_view_result__note(
+			result,
+			"%zu thread%s for monitors whose owners are not known: "
+			"JVMs are asked with --jvm-locks; before .NET 9 only events "
+			"of waits that begin while it records name them ('tapir "
+			"record', then --view stacks-end)",
+			cnt, cnt == 1 ? " waits" : "s wait");
+}
+
 static int finish(void *ctx, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"threads", ">THREADS", TAPIR_CELL_COUNT},
@@ -559,6 +554,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__note(result, "%zu more groups (--all shows them)",
 					cnt - v->asked.top);
 	add_unread(v, result);
+	add_unowned(v, result);
 	if (v->dropped_cnt)
 		tapir_view_result__note(result, "%zu threads dropped: limit reached",
 					v->dropped_cnt);

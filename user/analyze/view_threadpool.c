@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * .NET's thread pool: how many workers there were, when their number was changed and why
- * (starvation is one reason), and how long work waited in the queue.
+ * .NET's thread pool: how many workers there were, how many of them were blocked and where, when
+ * their number was changed and why, how long the queue was and how long work waited in it.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/histogram.h"
+#include "analyze/own_code.h"
+#include "analyze/pool_waits.h"
 #include "analyze/view.h"
 
 #define MAX_CHANGES 65536u
+#define MAX_PLACES  65536u
+
+/* Where threads of the pool were blocked: from the program's own function on. */
+struct place {
+	uint32_t node;
+	uint64_t cnt, ns, worst_ns;
+	uint64_t unbegun_cnt, unbegun_ns; /* from before the recording: blocked, if any are */
+};
 
 struct change {
 	uint64_t at_ns, workers;
@@ -20,7 +30,12 @@ struct change {
 struct threadpool {
 	struct tapir_view_asked asked;
 	uint64_t starved, most, more, queued_cnt, queued_ns, queued_worst_ns, half;
+	uint64_t queue_cnt, queue_most; /* work that is in the queue, was at most */
 	struct tapir_vec(struct change) changes;
+	struct tapir_pool_waits waits;
+	struct tapir_own_code own;
+	struct tapir_map place_by_node;
+	struct tapir_vec(struct place) places;
 	struct tapir_histogram queued;
 	bool failed;
 };
@@ -30,6 +45,10 @@ static void fini(void *ctx)
 	struct threadpool *v = ctx;
 
 	tapir_vec__fini(&v->changes);
+	tapir_vec__fini(&v->places);
+	tapir_map__fini(&v->place_by_node);
+	tapir_pool_waits__fini(&v->waits);
+	tapir_own_code__fini(&v->own);
 }
 
 static void add_change(struct threadpool *v, const struct tapir_event_fields *f, uint64_t at_ns)
@@ -41,10 +60,7 @@ static void add_change(struct threadpool *v, const struct tapir_event_fields *f,
 	tapir_event_fields__add_text(f, "Reason", sizeof(change.reason) - 1, &reason);
 	if (reason.data)
 		memcpy(change.reason, reason.data, reason.len);
-	/* the runtime's number, if it has no name */
-	v->starved += strstr(change.reason, "tarvation") ||
-		      strstr(change.reason, "CooperativeBlocking") || !strcmp(change.reason, "6") ||
-		      !strcmp(change.reason, "8");
+	v->starved += tapir_pool__is_for_blocked(change.reason);
 	v->most = change.workers > v->most ? change.workers : v->most;
 	tapir_str__fini(&reason);
 	if (v->changes.cnt == MAX_CHANGES)
@@ -60,7 +76,6 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	const struct tapir_event_fields *f;
 	uint64_t active;
 
-	(void)t;
 	if (!tapir_sv__starts_with(probe->event, "ThreadPoolWorkerThread"))
 		return;
 	f = tapir_timeline__fields(v->asked.tl, probe, event);
@@ -69,18 +84,144 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 		add_change(v, f, event->rec->h.time_ns);
 		return;
 	}
+	if (tapir_sv__is(probe->event, "ThreadPoolWorkerThreadWait"))
+		tapir_pool_waits__says_idle(&v->waits, t->tid, event->rec->h.time_ns);
 	active = tapir_event_fields__u64(f, "ActiveWorkerThreadCount");
 	v->most = active > v->most ? active : v->most;
+}
+
+/* ---- blocked threads -------------------------------------------------------------------------- */
+
+static struct place *place_of(struct threadpool *v, uint32_t node)
+{
+	uint64_t *idx = tapir_map__get(&v->place_by_node, node);
+	struct place *place;
+
+	if (idx)
+		return &v->places.data[*idx];
+	if (v->places.cnt == MAX_PLACES)
+		return NULL;
+	idx = tapir_map__put(&v->place_by_node, node, NULL);
+	place = idx ? tapir_vec__add(&v->places) : NULL;
+	if (!place) {
+		v->failed = true;
+		return NULL;
+	}
+	*idx = v->places.cnt - 1;
+	*place = (struct place){.node = node};
+	return place;
+}
+
+static void on_wait(void *ctx, const struct tapir_wait *w)
+{
+	struct threadpool *v = ctx;
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	uint64_t took_ns = w->wake_ns - w->from_ns;
+	enum tapir_pool_wait what;
+	struct place *place;
+
+	if (!tapir_pool__has(v->asked.tl, w->thread->tid, w->until_ns))
+		return;
+	what = tapir_pool_waits__add(&v->waits, v->asked.tl, w,
+				     tapir_own_code__of(&v->own, tree, w->node) !=
+					     TAPIR_OWN_CODE_NONE);
+	if (what != TAPIR_POOL_BLOCKED && what != TAPIR_POOL_UNBEGUN)
+		return;
+	place = place_of(v, tapir_own_code__origin(tree, w->node));
+	if (!place)
+		return;
+	*(what == TAPIR_POOL_BLOCKED ? &place->cnt : &place->unbegun_cnt) += 1;
+	*(what == TAPIR_POOL_BLOCKED ? &place->ns : &place->unbegun_ns) += took_ns;
+	place->worst_ns = took_ns > place->worst_ns ? took_ns : place->worst_ns;
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* A wait from before the recording began was for work, unless the runtime says that threads are
+ * blocked. Returns the whole time. */
+static uint64_t sum_places(struct threadpool *v)
+{
+	uint64_t sum = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < v->places.cnt; i++) {
+		struct place place = v->places.data[i];
+
+		if (v->starved) {
+			place.ns += place.unbegun_ns;
+			place.cnt += place.unbegun_cnt;
+		}
+		sum += place.ns;
+		if (place.cnt)
+			v->places.data[kept++] = place;
+	}
+	v->places.cnt = kept;
+	if (kept)
+		qsort(v->places.data, kept, sizeof(*v->places.data), by_ns);
+	return sum;
+}
+
+static void write_places(struct threadpool *v, struct tapir_view_result *result, uint64_t sum_ns)
+{
+	static const struct tapir_column columns[] = {
+		{"ns", ">BLOCKED", TAPIR_CELL_NS},     {"percent", ">SHARE", TAPIR_CELL_PERCENT},
+		{"count", ">TIMES", TAPIR_CELL_COUNT}, {"worst_ns", ">WORST", TAPIR_CELL_NS},
+		{"stack", "WHERE", TAPIR_CELL_ORIGIN}, {}};
+	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl);
+	size_t t = tapir_view_result__table(result, "blocked",
+					    "threads of the pool that were blocked", columns);
+	const char *name = NULL;
+
+	for (size_t i = 0; i < v->places.cnt && i < v->asked.top; i++) {
+		const struct place *place = &v->places.data[i];
+
+		tapir_view_result__u64(result, t, place->ns);
+		tapir_view_result__share(result, t, place->ns, sum_ns);
+		tapir_view_result__u64(result, t, place->cnt);
+		tapir_view_result__u64(result, t, place->worst_ns);
+		tapir_view_result__stack(result, t, place->node);
+	}
+	if (!v->places.cnt || !span_ns)
+		return;
+	if (v->places.data[0].node)
+		name = result->tree->names
+			       .data[result->tree->nodes.data[v->places.data[0].node].name];
+	tapir_str__addf(&result->headline, "; %.1f of %zu threads are blocked on average%s%s",
+			(double)sum_ns / (double)span_ns, v->waits.tids.cnt,
+			name ? ", most in " : "", name ? name : "");
+}
+
+/* ---- the queue -------------------------------------------------------------------------------- */
+
+static bool is_queued(const struct threadpool *v, const struct tapir_interval *i)
+{
+	return !strcmp(tapir_timeline__pairs(v->asked.tl)->kinds.data[i->kind].name, "queued");
+}
+
+static void on_open(void *ctx, struct tapir_interval *i)
+{
+	struct threadpool *v = ctx;
+
+	if (is_queued(v, i) && ++v->queue_cnt > v->queue_most)
+		v->queue_most = v->queue_cnt;
 }
 
 static void on_close(void *ctx, struct tapir_interval *i)
 {
 	struct threadpool *v = ctx;
-	const struct tapir_kind *kind = &tapir_timeline__pairs(v->asked.tl)->kinds.data[i->kind];
 	uint64_t took_ns = i->until_ns - i->from_ns;
 
-	if (strcmp(kind->name, "queued"))
+	if (!is_queued(v, i))
 		return;
+	if (!(i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)) && v->queue_cnt)
+		v->queue_cnt--;
 	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)) {
 		v->half++;
 		return;
@@ -96,8 +237,9 @@ static void write_facts(const struct threadpool *v, struct tapir_view_result *re
 	tapir_view_result__fact(result, "most_workers", "most workers", TAPIR_CELL_COUNT, v->most);
 	tapir_view_result__fact(result, "changes", NULL, TAPIR_CELL_COUNT,
 				v->changes.cnt + v->more);
-	tapir_view_result__fact(result, "starved", "changes for starvation", TAPIR_CELL_COUNT,
+	tapir_view_result__fact(result, "starved", "changes for blocked threads", TAPIR_CELL_COUNT,
 				v->starved);
+	tapir_view_result__fact(result, "idle_ns", NULL, TAPIR_CELL_NS, v->waits.idle_ns);
 	/* None at all: the events of the queue were not recorded. */
 	tapir_view_result__fact(result, "queued",
 				v->queued_cnt ? "work taken from the queue" : NULL,
@@ -108,53 +250,74 @@ static void write_facts(const struct threadpool *v, struct tapir_view_result *re
 				TAPIR_CELL_NS, tapir_histogram__percentile(&v->queued, 99));
 	tapir_view_result__fact(result, "queued_worst_ns", v->queued_cnt ? "queued, longest" : NULL,
 				TAPIR_CELL_NS, v->queued_worst_ns);
+	tapir_view_result__fact(result, "most_queued", v->queued_cnt ? "longest queue" : NULL,
+				TAPIR_CELL_COUNT, v->queue_most);
+	tapir_view_result__fact(result, "queued_at_end", v->queued_cnt ? "in it at the end" : NULL,
+				TAPIR_CELL_COUNT, v->queue_cnt);
 	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, v->half);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static void write_changes(const struct threadpool *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"at_ns", ">AT", TAPIR_CELL_TIME},
 						      {"workers", ">WORKERS", TAPIR_CELL_COUNT},
 						      {"reason", "REASON", TAPIR_CELL_TEXT},
 						      {}};
-	struct threadpool *v = ctx;
 	size_t t = tapir_view_result__table(result, "adjustments",
 					    "changes of the number of workers", columns);
-	char worst[TAPIR_NS_TEXT_BYTES];
-	char times[TAPIR_TIMES_TEXT_BYTES];
 
 	for (size_t i = 0; i < v->changes.cnt && i < v->asked.top; i++) {
 		tapir_view_result__time(result, t, v->changes.data[i].at_ns);
 		tapir_view_result__u64(result, t, v->changes.data[i].workers);
 		tapir_view_result__text(result, t, v->changes.data[i].reason);
 	}
-	write_facts(v, result);
-	if (v->changes.cnt && !v->queued_cnt && !v->half)
-		tapir_view_result__note(result,
-					"how long work was queued was not recorded: `tapir record "
-					"--profile threadpool` records it");
 	if (v->changes.cnt > v->asked.top)
 		tapir_view_result__note(result, "%zu more changes (--all shows them)",
 					v->changes.cnt - (size_t)v->asked.top);
-	if (!v->changes.cnt && !v->queued_cnt && !v->most)
-		tapir_view_result__nothing(result, "no event of a thread pool was seen");
-	else
+}
+
+static int finish(void *ctx, struct tapir_view_result *result)
+{
+	struct threadpool *v = ctx;
+	char worst[TAPIR_NS_TEXT_BYTES], p99[TAPIR_NS_TEXT_BYTES], times[TAPIR_TIMES_TEXT_BYTES];
+	uint64_t blocked_ns = sum_places(v);
+	bool has_events = v->changes.cnt || v->queued_cnt || v->most;
+
+	if (has_events)
 		tapir_str__addf(&result->headline,
 				"at most %llu workers, their number changed %s, %llu of "
-				"them for starvation",
+				"them for blocked threads",
 				(unsigned long long)v->most,
 				tapir_times__text(v->changes.cnt, times),
 				(unsigned long long)v->starved);
+	else
+		tapir_view_result__nothing(result, "no event of a thread pool was seen");
+	if (has_events)
+		write_places(v, result, blocked_ns);
+	tapir_view_result__fact(result, "blocked_ns", NULL, TAPIR_CELL_NS,
+				has_events ? blocked_ns : 0);
+	write_facts(v, result);
+	write_changes(v, result);
+	if (has_events && !v->queued_cnt && !v->half)
+		tapir_view_result__note(result,
+					"how long work was queued was not recorded: `tapir record "
+					"--profile threadpool` records it");
 	if (v->queued_cnt)
-		tapir_str__addf(&result->headline, "; work waited up to %s in the queue",
-				tapir_ns__text(v->queued_worst_ns, worst));
+		tapir_str__addf(&result->headline,
+				"; work waited up to %s in the queue (99%% within %s)",
+				tapir_ns__text(v->queued_worst_ns, worst),
+				tapir_ns__text(tapir_histogram__percentile(&v->queued, 99), p99));
 	return v->failed ? -ENOMEM : 0;
 }
 
 const struct tapir_view tapir_view_threadpool = {
 	.name = "threadpool",
 	.summary = "the .NET thread pool: workers, adjustments, queueing",
-	.fns = {.event = on_event, .close = on_close},
+	.fns = {.event = on_event,
+		.wait = on_wait,
+		.cut_wait = on_wait,
+		.open = on_open,
+		.close = on_close},
 	.ctx_bytes = sizeof(struct threadpool),
 	.default_top = 20,
 	.finish = finish,

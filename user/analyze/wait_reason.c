@@ -10,13 +10,15 @@
 #include "analyze/own_code.h"
 #include "lore/lore.h"
 #include "symbol/frame_kind.h"
+#include "symbol/unnamed_frames.h"
 
 static bool matches(const char *function, const char *name)
 {
-	size_t len = strlen(function);
+	const char *star = strchr(function, '*');
+	size_t len = star ? (size_t)(star - function) : 0;
 
-	return function[len - 1] == '*' ? !strncmp(name, function, len - 1)
-					: !strcmp(name, function);
+	return star ? !strncmp(name, function, len) && strstr(name + len, star + 1)
+		    : !strcmp(name, function);
 }
 
 static const struct tapir_lore_wait *find(const char *name, bool is_kernel)
@@ -28,9 +30,17 @@ static const struct tapir_lore_wait *find(const char *name, bool is_kernel)
 	return NULL;
 }
 
+/* What a wait for that reason was found to be by a function further out; see lore's by. */
+static bool fits(const struct tapir_lore_wait *more, const struct tapir_lore_wait *found,
+		 bool is_direct)
+{
+	return !more->by || (found && is_direct && !strcmp(found->reason, more->by));
+}
+
 static const struct tapir_lore_wait *look_up(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	const struct tapir_lore_wait *found = NULL, *more;
+	bool is_direct = true;
 
 	for (; node < tree->nodes.cnt && node; node = tree->nodes.data[node].parent) {
 		const struct tapir_tree_node *n = &tree->nodes.data[node];
@@ -42,7 +52,13 @@ static const struct tapir_lore_wait *look_up(const struct tapir_stack_tree *tree
 		if (found && !is_kernel && tapir_own_code__is_own(n, name))
 			break;
 		more = find(name, is_kernel);
-		found = more ? more : found;
+		if (more && fits(more, found, is_direct)) {
+			found = more;
+			is_direct = true;
+		} else {
+			is_direct &= n->kind == TAPIR_FRAME_RUNTIME &&
+				     tapir_unnamed_frame__module(name).len;
+		}
 	}
 	return found;
 }

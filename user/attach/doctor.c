@@ -13,19 +13,6 @@
 #include "attach/programs.h"
 #include "base/diag.h"
 
-struct tapir_check *tapir_checkup__add(struct tapir_checkup *checkup, const char *name,
-				       const char *means)
-{
-	static struct tapir_check nowhere; /* out of memory: the line is lost, not the run */
-	struct tapir_check *check = tapir_vec__add(checkup);
-
-	if (!check)
-		check = &nowhere;
-	check->name = name;
-	check->means = means;
-	return check;
-}
-
 bool tapir_checkup__can_record(const struct tapir_checkup *checkup)
 {
 	const struct tapir_check *check;
@@ -73,27 +60,10 @@ static const struct {
 	 "read program files that only their owner can read"},
 };
 
-bool tapir_doctor__has_cap(cap_value_t cap)
-{
-	cap_t mine = cap_get_proc();
-	cap_flag_value_t value = CAP_CLEAR;
-
-	if (mine && cap_get_flag(mine, cap, CAP_EFFECTIVE, &value))
-		value = CAP_CLEAR;
-	cap_free(mine);
-	return value == CAP_SET;
-}
-
 /* The kernel takes CAP_SYS_ADMIN for those that were split off it (include/linux/capability.h). */
 static bool is_implied_by_admin(cap_value_t cap)
 {
 	return cap == CAP_BPF || cap == CAP_PERFMON || cap == CAP_CHECKPOINT_RESTORE;
-}
-
-bool tapir_doctor__may_trace(void)
-{
-	return tapir_doctor__has_cap(CAP_SYS_ADMIN) ||
-	       (tapir_doctor__has_cap(CAP_BPF) && tapir_doctor__has_cap(CAP_PERFMON));
 }
 
 static void check_caps(struct tapir_checkup *checkup)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Settings of the machine, and of one process, that change what tracing can see. */
+/* Settings of the machine, and of one process, that change what tracing can see; what all checks
+   share. */
 #include <errno.h>
 #include <mntent.h>
 #include <stdio.h>
@@ -17,6 +18,36 @@
 #include "base/file.h"
 
 #define SETTING_MAX_BYTES 4096
+
+struct tapir_check *tapir_checkup__add(struct tapir_checkup *checkup, const char *name,
+				       const char *means)
+{
+	static struct tapir_check nowhere; /* out of memory: the line is lost, not the run */
+	struct tapir_check *check = tapir_vec__add(checkup);
+
+	if (!check)
+		check = &nowhere;
+	check->name = name;
+	check->means = means;
+	return check;
+}
+
+bool tapir_doctor__has_cap(cap_value_t cap)
+{
+	cap_t mine = cap_get_proc();
+	cap_flag_value_t value = CAP_CLEAR;
+
+	if (mine && cap_get_flag(mine, cap, CAP_EFFECTIVE, &value))
+		value = CAP_CLEAR;
+	cap_free(mine);
+	return value == CAP_SET;
+}
+
+bool tapir_doctor__may_trace(void)
+{
+	return tapir_doctor__has_cap(CAP_SYS_ADMIN) ||
+	       (tapir_doctor__has_cap(CAP_BPF) && tapir_doctor__has_cap(CAP_PERFMON));
+}
 
 /* The first line of a small file into found; false and why: it cannot be read. */
 static bool read_setting(const char *path, struct tapir_check *check)
@@ -205,12 +236,18 @@ static void check_probes(struct tapir_checkup *checkup, uint32_t tgid)
 /* Public lanes, and lanes made for one tracer each, which alone reads them. */
 static void say_rings(const struct tapir_ring_lanes *lanes, struct tapir_check *check)
 {
-	size_t private_cnt = 0, all_cnt = lanes->all.cnt;
+	size_t private_cnt = 0, all_cnt = 0;
 	const struct tapir_ring_lane *lane;
 
-	tapir_vec_for_each (lane, &lanes->all)
-		private_cnt += lane->is_private;
-	if (!private_cnt)
+	tapir_vec_for_each (lane, &lanes->all) {
+		bool is_abandoned = tapir_ring_lane__is_abandoned(lane);
+
+		private_cnt += lane->is_private && !is_abandoned;
+		all_cnt += !is_abandoned;
+	}
+	if (!all_cnt)
+		snprintf(check->found, sizeof(check->found), "probe");
+	else if (!private_cnt)
 		snprintf(check->found, sizeof(check->found), "probe, ring (%zu)", all_cnt);
 	else if (private_cnt == all_cnt)
 		snprintf(check->found, sizeof(check->found), "probe; %zu ring%s of another tracer",

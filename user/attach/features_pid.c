@@ -15,6 +15,7 @@
 
 #include "attach/bpf_insn.h"
 #include "attach/links.h"
+#include "attach/undisturbed.h"
 #include "base/diag.h"
 #include "base/file.h"
 
@@ -83,25 +84,39 @@ static int hit_from_another_thread(void)
 	return err ? -err : -pthread_join(thread, NULL);
 }
 
+struct own_site {
+	int prog_fd;
+	uint32_t tgid;
+	uint64_t off;
+};
+
+static long attach_here(const void *ctx)
+{
+	const struct own_site *own = ctx;
+	const struct tapir_link_sites site = {.cnt = 1, .offs = &own->off};
+
+	return tapir_link__try_multi(own->prog_fd, "/proc/self/exe", &site, own->tgid);
+}
+
 static int test(void)
 {
 	tapir_autofd int map_fd =
 		bpf_map_create(BPF_MAP_TYPE_ARRAY, "tapir_pidtest", 4, 8, 1, NULL);
 	tapir_autofd int prog_fd = map_fd < 0 ? map_fd : load_counter(map_fd);
-	tapir_autofd int link_fd = -1;
-	uint64_t off = 0, hits = 0;
-	const struct tapir_link_sites site = {.cnt = 1, .offs = &off};
+	struct own_site own = {.prog_fd = prog_fd, .tgid = (uint32_t)getpid()};
+	uint64_t hits = 0;
 	uint32_t key = 0;
-	int err;
+	int link_fd, err;
 
 	if (prog_fd < 0)
 		return prog_fd;
-	if (!dl_iterate_phdr(find_site, &off))
+	if (!dl_iterate_phdr(find_site, &own.off))
 		return -ENOENT;
-	link_fd = tapir_link__try_multi(prog_fd, "/proc/self/exe", &site, (uint32_t)getpid());
+	link_fd = (int)tapir_undisturbed__call(attach_here, &own);
 	if (link_fd < 0)
 		return link_fd;
 	err = hit_from_another_thread();
+	tapir_undisturbed__close(&link_fd, 1);
 	if (!err)
 		err = bpf_map_lookup_elem(map_fd, &key, &hits);
 	return err ? err : hits > 0;

@@ -13,30 +13,19 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attach/link_helper.h"
 #include "attach/undisturbed.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "foreign/file_system.h"
 #include "foreign/foreign_file.h"
 
-static int attach_error(int err, const char *what, uint32_t tgid)
-{
-	const char *hint = err == -EPERM || err == -EACCES ? " (requires CAP_BPF and CAP_PERFMON)"
-			   : err == -EMFILE		   ? " (raise ulimit -n)"
-			   : err == -EINVAL
-				   ? " (the file changed, or a probe is not at an instruction)"
-				   : "";
-	const char *why =
-		err == -ETIMEDOUT ? "its file system does not answer" : tapir_errno__text(err);
-
-	if (!tgid)
-		return tapir_diag__fail(err, "cannot attach %s: %s%s", what, why, hint);
-	return tapir_diag__fail(err, "cannot attach %s to process %u: %s%s", what, tgid, why, hint);
-}
+/* ---- the calls -------------------------------------------------------------------------------- */
 
 int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link_sites *sites,
 			  uint32_t tgid)
@@ -59,34 +48,6 @@ int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
 	return fd < 0 ? -errno : (int)fd;
-}
-
-struct attaching {
-	int prog_fd;
-	const struct tapir_link_sites *sites;
-	uint32_t tgid;
-};
-
-static long link_multi(const void *ctx)
-{
-	const struct attaching *a = ctx;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", a->sites->file_fd);
-	return tapir_link__try_multi(a->prog_fd, path, a->sites, a->tgid);
-}
-
-int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_t tgid)
-{
-	struct tapir_fs *fs;
-	int fd;
-
-	if (tapir_foreign__is_foreign(sites->file_fd, &fs))
-		fd = tapir_link_helper__multi(fs, prog_fd, sites, tgid);
-	else
-		fd = (int)tapir_undisturbed__call(link_multi,
-						  &(struct attaching){prog_fd, sites, tgid});
-	return fd >= 0 ? fd : attach_error(fd, "probes", tgid);
 }
 
 /* One number of a small sysfs file, or a bit position "config:0". */
@@ -153,6 +114,227 @@ int tapir_link__try_perf(const struct tapir_link_sites *sites, size_t idx, uint3
 	return err ? err : (int)open_event(&rq);
 }
 
+/*
+ * ---- in a helper ------------------------------------------------------------------------------
+ *
+ * The kernel reads the pages of a file when a probe is placed in it, and may wait for its server.
+ * So the call is made by the helper of a foreign file system (foreign/file_system.h), which first
+ * makes sure that the pages are in memory: the kernel waits for a page with the traced process's
+ * address space locked. Sites travel in a memfd: offsets, semaphores, cookies, one array after the
+ * other.
+ */
+
+#define MAX_SITES 65536
+/*
+ * Of attaching after the pages were read: then the kernel waits for itself, and where it removes
+ * hundreds of perf events at 0.1 s each, it makes none meanwhile.
+ */
+#define ATTACH_NS (10 * TAPIR_NS_PER_SEC)
+
+struct helper_request {
+	uint32_t tgid;
+	uint32_t cnt;
+};
+
+/* fds there: the file (O_PATH), the sites and the program. */
+
+/* A byte of each page that is to get a probe. */
+static int touch_pages(int path_fd, const uint64_t *offs, size_t cnt)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	tapir_autofd int fd = -1;
+	char link[32];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	for (size_t i = 0; i < cnt; i++) {
+		uint64_t from = offs[i] & ~(page - 1);
+		volatile const char *at = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, (off_t)from);
+
+		if (at == MAP_FAILED)
+			return -errno;
+		(void)*at; /* beyond the end of the file: SIGBUS, and this helper's end */
+		munmap((void *)(uintptr_t)at, page);
+	}
+	return 0;
+}
+
+static int map_sites(const struct helper_request *r, const int *fds, struct tapir_link_sites *out)
+{
+	size_t bytes = 3 * sizeof(uint64_t) * r->cnt;
+	const uint64_t *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fds[1], 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	*out = (struct tapir_link_sites){
+		.file_fd = fds[0],
+		.cnt = r->cnt,
+		.offs = at,
+		.semaphore_offs = at + r->cnt,
+		.cookies = at + 2 * (size_t)r->cnt,
+	};
+	return 0;
+}
+
+static void unmap_sites(const struct tapir_link_sites *sites)
+{
+	munmap((void *)(uintptr_t)sites->offs, 3 * sizeof(uint64_t) * sites->cnt);
+}
+
+static int read_pages(const void *in, const int *fds, uint64_t *value, int *out_fd)
+{
+	struct tapir_link_sites sites;
+	int err = map_sites(in, fds, &sites);
+
+	(void)value, (void)out_fd;
+	if (err)
+		return err;
+	err = touch_pages(fds[0], sites.offs, sites.cnt);
+	unmap_sites(&sites);
+	return err;
+}
+
+static int attach_there(const struct helper_request *r, const int *fds, bool is_multi)
+{
+	struct tapir_link_sites sites;
+	char path[32];
+	int err = map_sites(r, fds, &sites);
+
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[0]);
+	err = is_multi ? tapir_link__try_multi(fds[2], path, &sites, r->tgid)
+		       : tapir_link__try_perf(&sites, 0, r->tgid);
+	unmap_sites(&sites);
+	return err;
+}
+
+static int attach_multi(const void *in, const int *fds, uint64_t *value, int *out_fd)
+{
+	int fd = attach_there(in, fds, true);
+
+	(void)value;
+	*out_fd = fd < 0 ? -1 : fd;
+	return fd < 0 ? fd : 0;
+}
+
+static int attach_perf(const void *in, const int *fds, uint64_t *value, int *out_fd)
+{
+	int fd = attach_there(in, fds, false);
+
+	(void)value;
+	*out_fd = fd < 0 ? -1 : fd;
+	return fd < 0 ? fd : 0;
+}
+
+static int write_sites(const struct tapir_link_sites *sites, size_t from, size_t cnt, int *out)
+{
+	const uint64_t *arrays[] = {sites->offs, sites->semaphore_offs, sites->cookies};
+	tapir_autofd int fd = memfd_create("tapir-sites", MFD_CLOEXEC);
+	int err = fd < 0 ? -errno : 0;
+
+	for (size_t i = 0; i < 3 && !err; i++)
+		err = tapir_file__write_all(fd, arrays[i] + from, cnt * sizeof(uint64_t));
+	if (err)
+		return err;
+	*out = fd;
+	fd = -1;
+	return 0;
+}
+
+/* fds: the first two are the file and the sites. */
+static int run_in_helper(struct tapir_fs *fs, tapir_helper_fn fn, const int *fds, int fd_cnt,
+			 const struct helper_request *request)
+{
+	struct tapir_helper_call call = {
+		.fn = read_pages, .in = request, .in_bytes = sizeof(*request), .fd_cnt = 2};
+	int err;
+
+	memcpy(call.fds, fds, sizeof(*fds) * (size_t)fd_cnt);
+	err = fs ? tapir_fs__call(fs, &call) : -ETIMEDOUT;
+	if (err)
+		return err;
+	call.fn = fn;
+	call.fd_cnt = fd_cnt;
+	call.limit_ns = ATTACH_NS;
+	err = tapir_fs__call(fs, &call);
+	if (!err && call.out_fd < 0)
+		err = -EMFILE;
+	return err ? err : call.out_fd;
+}
+
+static int multi_in_helper(struct tapir_fs *fs, int prog_fd, const struct tapir_link_sites *sites,
+			   uint32_t tgid)
+{
+	const struct helper_request request = {.tgid = tgid, .cnt = (uint32_t)sites->cnt};
+	tapir_autofd int sites_fd = -1;
+	int err = sites->cnt > MAX_SITES ? -E2BIG : write_sites(sites, 0, sites->cnt, &sites_fd);
+
+	if (err)
+		return err;
+	return run_in_helper(fs, attach_multi, (const int[]){sites->file_fd, sites_fd, prog_fd}, 3,
+			     &request);
+}
+
+static int perf_in_helper(struct tapir_fs *fs, const struct tapir_link_sites *sites, size_t idx,
+			  uint32_t tgid)
+{
+	const struct helper_request request = {.tgid = tgid, .cnt = 1};
+	tapir_autofd int sites_fd = -1;
+	int err = write_sites(sites, idx, 1, &sites_fd);
+
+	return err ? err
+		   : run_in_helper(fs, attach_perf, (const int[]){sites->file_fd, sites_fd}, 2,
+				   &request);
+}
+
+/* ---- attaching ------------------------------------------------------------------------------- */
+
+static int attach_error(int err, const char *what, uint32_t tgid)
+{
+	const char *hint = err == -EPERM || err == -EACCES ? " (requires CAP_BPF and CAP_PERFMON)"
+			   : err == -EMFILE		   ? " (raise ulimit -n)"
+			   : err == -EINVAL
+				   ? " (the file changed, or a probe is not at an instruction)"
+				   : "";
+	const char *why =
+		err == -ETIMEDOUT ? "its file system does not answer" : tapir_errno__text(err);
+
+	if (!tgid)
+		return tapir_diag__fail(err, "cannot attach %s: %s%s", what, why, hint);
+	return tapir_diag__fail(err, "cannot attach %s to process %u: %s%s", what, tgid, why, hint);
+}
+
+struct attaching {
+	int prog_fd;
+	const struct tapir_link_sites *sites;
+	uint32_t tgid;
+};
+
+static long link_multi(const void *ctx)
+{
+	const struct attaching *a = ctx;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", a->sites->file_fd);
+	return tapir_link__try_multi(a->prog_fd, path, a->sites, a->tgid);
+}
+
+int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_t tgid)
+{
+	struct tapir_fs *fs;
+	int fd;
+
+	if (tapir_foreign__is_foreign(sites->file_fd, &fs))
+		fd = multi_in_helper(fs, prog_fd, sites, tgid);
+	else
+		fd = (int)tapir_undisturbed__call(link_multi,
+						  &(struct attaching){prog_fd, sites, tgid});
+	return fd >= 0 ? fd : attach_error(fd, "probes", tgid);
+}
+
 static int open_undisturbed(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
 {
 	struct event_request rq;
@@ -165,7 +347,7 @@ static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, u
 {
 	struct tapir_fs *fs;
 	int fd = tapir_foreign__is_foreign(sites->file_fd, &fs)
-			 ? tapir_link_helper__perf(fs, sites, idx, tgid)
+			 ? perf_in_helper(fs, sites, idx, tgid)
 			 : open_undisturbed(sites, idx, tgid);
 
 	if (fd == -ENODEV)

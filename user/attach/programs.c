@@ -96,11 +96,23 @@ static void set_frames(struct tapir_bpf *skel, uint32_t frames)
 	bpf_map__set_autocreate(skel->maps.deep_cpu_stacks, is_deep);
 }
 
+static void leave_out_processes(struct tapir_bpf *skel)
+{
+	struct bpf_program *const all[] = {
+		skel->progs.tapir_usdt,	    skel->progs.tapir_fork, skel->progs.tapir_rename,
+		skel->progs.tapir_exec,	    skel->progs.tapir_exit, skel->progs.tapir_hold_exec,
+		skel->progs.tapir_sys_exit,
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		bpf_program__set_autoload(all[i], false);
+}
+
 static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts *opts)
 {
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(log_libbpf);
-	if (opts->probes_later)
+	if (opts->probes_later && !opts->no_processes)
 		(void)tapir_deferred_program__new(&p->usdt);
 	p->skel = tapir_bpf__open();
 	if (!p->skel)
@@ -116,6 +128,8 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	bpf_program__set_autoload(p->skel->progs.tapir_wake_new,
 				  opts->families[TAPIR_FAMILY_SWITCH]);
 	bpf_program__set_autoload(p->skel->progs.tapir_threads, opts->with_threads);
+	if (opts->no_processes)
+		leave_out_processes(p->skel);
 	if (opts->use_multi)
 		bpf_program__set_expected_attach_type(p->skel->progs.tapir_usdt,
 						      TAPIR_TRACE_UPROBE_MULTI);
@@ -385,7 +399,8 @@ static int attach_process(struct tapir_programs *p, bool hold)
 
 int tapir_programs__attach_process(struct tapir_programs *p, bool hold)
 {
-	return p->skel ? attach_process(p, hold) : 0;
+	return p->skel && bpf_program__autoload(p->skel->progs.tapir_fork) ? attach_process(p, hold)
+									   : 0;
 }
 
 /* Wake-ups first: the first switch may already contain its waker. */

@@ -28,6 +28,7 @@ struct tapir_programs_opts {
 	bool use_multi;	      /* programs will be attached by uprobe_multi links */
 	bool families[TAPIR_FAMILY_CNT]; /* load what captures them; events: always */
 	bool with_threads;		 /* load the iterator over threads, too */
+	bool no_processes; /* neither what probes run nor what captures processes: of one moment */
 	bool probes_later; /* load what probes run by a thread, which may still run afterwards */
 };
 
@@ -45,7 +46,8 @@ bool tapir_programs__are_there(const struct tapir_programs *p);
 /* Context switches and wake-ups; TAPIR_FAMILY_SWITCH only. */
 int tapir_programs__attach_switches(struct tapir_programs *p);
 
-/* Fork, exec, exit of processes; with hold also what asks the holder to hold (holder.h). */
+/* Fork, exec, exit of processes; with hold also what asks the holder to hold (holder.h). Nothing
+ * with no_processes. */
 int tapir_programs__attach_process(struct tapir_programs *p, bool hold);
 
 /*

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "trace/record.h"
 
 static bool read_at(const struct tapir_ring_lane *lane, void *out, size_t bytes, uint64_t off)
@@ -80,29 +81,77 @@ uint32_t tapir_ring_entry__cnt(const struct tapir_ring_lane *lane)
 	return cnt < TAPIR_RING_EVENTS ? cnt : TAPIR_RING_EVENTS;
 }
 
+struct tapir_rec_metadata *tapir_ring_entry__metadata(struct tapir_rec *probe, size_t bytes)
+{
+	struct tapir_rec_metadata *more = (void *)((char *)probe + probe->size);
+
+	bytes -= probe->size;
+	return bytes >= sizeof(*more) && more->h.type == TAPIR_REC_METADATA &&
+			       tapir_record__ok(&more->h, bytes)
+		       ? more
+		       : NULL;
+}
+
+bool tapir_ring_entry__is_counter(struct tapir_rec *probe, size_t bytes)
+{
+	const struct tapir_rec_metadata *more = tapir_ring_entry__metadata(probe, bytes);
+
+	return more && more->format == TAPIR_METADATA_COUNTER;
+}
+
 /* ---- all of a process --------------------------------------------------------------------- */
 
-static int add_lane(uint32_t tgid, const struct tapir_ring_lane *lane,
-		    struct tapir_ring_event_list *list)
+struct lists {
+	struct tapir_ring_event_list *events;
+	struct tapir_ring_counter_list *counters;
+};
+
+static bool push(const struct lists *to, uint32_t tgid, bool is_private, struct tapir_rec *probe,
+		 size_t bytes)
+{
+	const struct tapir_ring_event_info event = {tgid, is_private, probe};
+	struct tapir_ring_counter_info counter = {.tgid = tgid, .probe = probe};
+
+	if (!tapir_ring_entry__is_counter(probe, bytes))
+		return tapir_vec__push(to->events, event);
+	counter.metadata = tapir_ring_entry__metadata(probe, bytes);
+	return tapir_vec__push(to->counters, counter);
+}
+
+/* Some of its events cannot be found as probes: this is why. */
+static void say_what_is_no_probe(uint32_t tgid, const struct tapir_ring_lane *lane)
+{
+	struct tapir_ring_published now = tapir_ring_lane__published(lane);
+
+	if (!lane->is_private && now.left_cnt)
+		tapir_info("process %u: %u events defined at run time have no USDT probe of their "
+			   "own (%s); other tools see them as JSON, by tapir_event:LEVEL",
+			   tgid, now.left_cnt, strerror((int)(now.err & 0xfff)));
+}
+
+static int add_lane(uint32_t tgid, const struct tapir_ring_lane *lane, const struct lists *to)
 {
 	uint32_t cnt = tapir_ring_entry__cnt(lane);
 
+	say_what_is_no_probe(tgid, lane);
 	for (uint32_t i = 0; i < cnt; i++) {
-		struct tapir_ring_event_info info = {.tgid = tgid, .is_private = lane->is_private};
+		struct tapir_rec *probe;
 		size_t bytes;
 
-		if (tapir_ring_entry__read(lane, i, &info.probe, &bytes) <= 0)
+		if (tapir_ring_entry__read(lane, i, &probe, &bytes) <= 0)
 			continue;
-		if (!tapir_vec__push(list, info)) {
-			free(info.probe);
+		if (!push(to, tgid, lane->is_private, probe, bytes)) {
+			free(probe);
 			return -ENOMEM;
 		}
 	}
 	return 0;
 }
 
-int tapir_ring_events__add(uint32_t tgid, struct tapir_ring_event_list *list)
+int tapir_ring_events__add(uint32_t tgid, struct tapir_ring_event_list *list,
+			   struct tapir_ring_counter_list *counters)
 {
+	const struct lists to = {list, counters};
 	struct tapir_ring_lanes lanes;
 	const struct tapir_ring_lane *lane;
 	int err = tapir_ring_lanes__find(tgid, &lanes);
@@ -110,8 +159,8 @@ int tapir_ring_events__add(uint32_t tgid, struct tapir_ring_event_list *list)
 	if (err)
 		return err;
 	tapir_vec_for_each (lane, &lanes.all)
-		if (!err)
-			err = add_lane(tgid, lane, list);
+		if (!err && !tapir_ring_lane__is_abandoned(lane))
+			err = add_lane(tgid, lane, &to);
 	tapir_ring_lanes__fini(&lanes);
 	return err;
 }
@@ -121,4 +170,11 @@ void tapir_ring_events__fini(struct tapir_ring_event_list *list)
 	for (size_t i = 0; i < list->cnt; i++)
 		free(list->data[i].probe);
 	tapir_vec__fini(list);
+}
+
+void tapir_ring_counters__fini(struct tapir_ring_counter_list *counters)
+{
+	for (size_t i = 0; i < counters->cnt; i++)
+		free(counters->data[i].probe);
+	tapir_vec__fini(counters);
 }

@@ -19,6 +19,12 @@
 int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, struct tapir_rec **out,
 			   size_t *bytes);
 
+/* The METADATA record after the PROBE record of bytes in all, well-formed; NULL: there is none. */
+struct tapir_rec_metadata *tapir_ring_entry__metadata(struct tapir_rec *probe, size_t bytes);
+
+/* It describes a counter, not an event. */
+bool tapir_ring_entry__is_counter(struct tapir_rec *probe, size_t bytes);
+
 /* Entries begun so far, in bounds. */
 uint32_t tapir_ring_entry__cnt(const struct tapir_ring_lane *lane);
 
@@ -30,8 +36,18 @@ struct tapir_ring_event_info {
 };
 struct tapir_ring_event_list tapir_vec(struct tapir_ring_event_info);
 
-/* Adds to list. 0, -ENOMEM, or without a line as tapir_ring_lanes__find. */
-int tapir_ring_events__add(uint32_t tgid, struct tapir_ring_event_list *list);
+/* Its counters: of a probe record the names, of the metadata after it what else is known. */
+struct tapir_ring_counter_info {
+	uint32_t tgid;
+	struct tapir_rec *probe;
+	const struct tapir_rec_metadata *metadata; /* within probe's allocation */
+};
+struct tapir_ring_counter_list tapir_vec(struct tapir_ring_counter_info);
+
+/* Adds to both. 0, -ENOMEM, or without a line as tapir_ring_lanes__find. */
+int tapir_ring_events__add(uint32_t tgid, struct tapir_ring_event_list *list,
+			   struct tapir_ring_counter_list *counters);
+void tapir_ring_counters__fini(struct tapir_ring_counter_list *counters);
 void tapir_ring_events__fini(struct tapir_ring_event_list *list);
 
 #endif

@@ -323,6 +323,16 @@ static void init_lane(struct tapir_ring_lane *lane, struct candidate *ctl)
 		lane->data_fds[i] = -1;
 }
 
+/* Whoever uses a lane holds the lock of a session. */
+bool tapir_ring_lane__is_abandoned(const struct tapir_ring_lane *lane)
+{
+	struct flock range = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = TAPIR_RING_SESSIONS};
+
+	return lane->is_private && !fcntl(lane->ctl_fd, F_OFD_GETLK, &range) &&
+	       range.l_type == F_UNLCK;
+}
+
 static bool has_lane(const struct tapir_ring_lanes *lanes, uint64_t key)
 {
 	const struct tapir_ring_lane *lane;
@@ -403,4 +413,14 @@ void tapir_ring_lanes__fini(struct tapir_ring_lanes *lanes)
 	tapir_vec_for_each (lane, &lanes->all)
 		tapir_ring_lane__close(lane);
 	tapir_vec__fini(&lanes->all);
+}
+
+struct tapir_ring_published tapir_ring_lane__published(const struct tapir_ring_lane *lane)
+{
+	const off_t off = offsetof(struct tapir_ring_ctl, published_cnt);
+	struct tapir_ring_published now = {};
+
+	if (pread(lane->ctl_fd, &now, sizeof(now), off) != sizeof(now))
+		now = (struct tapir_ring_published){};
+	return now;
 }

@@ -58,9 +58,19 @@ struct tapir_ring_lanes {
 int tapir_ring_lanes__find(uint32_t tgid, struct tapir_ring_lanes *out);
 void tapir_ring_lanes__fini(struct tapir_ring_lanes *lanes);
 
+/* Made for a tracer that has ended: the process removes it within two seconds. */
+bool tapir_ring_lane__is_abandoned(const struct tapir_ring_lane *lane);
+
 /* Adds arenas that were made since the lane was found; the number of new ones, or -errno. */
 int tapir_ring_lane__find_arenas(uint32_t tgid, struct tapir_ring_lane *lane);
 void tapir_ring_lane__close(struct tapir_ring_lane *lane);
+
+/* Events made at run time: those that are probes, those that are none, and the errno of the last of
+   these. As the process claims: for display, nothing may depend on it. */
+struct tapir_ring_published {
+	uint32_t cnt, left_cnt, err;
+};
+struct tapir_ring_published tapir_ring_lane__published(const struct tapir_ring_lane *lane);
 
 /* "/memfd:tapir-ctl", with or without " (deleted)" after it. */
 int tapir_ring_name__is_ctl(const char *path);

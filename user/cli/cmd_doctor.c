@@ -10,6 +10,7 @@
 #include "render/help_text.h"
 #include "dotnet/doctor_dotnet.h"
 #include "runtime/doctor_runtime.h"
+#include "symbol/doctor_symbols.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
 
@@ -155,6 +156,7 @@ static void check_runtime(struct tapir_checkup *checkup, uint32_t tgid)
 {
 	tapir_doctor_dotnet__check(checkup, tgid);
 	tapir_doctor_runtime__check(checkup, tgid);
+	tapir_doctor_symbols__check(checkup, tgid);
 }
 
 static int run(struct tapir_cli *cli)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analyze/offcpu_tree.h"
+#include "render/offcpu_tree.h"
 #include "base/diag.h"
 #include "base/log.h"
 #include "cli/commands.h"
@@ -22,7 +22,7 @@ struct args {
 	const char *output;
 	const char *event;
 	bool force;
-	bool raw_names;
+	bool raw_names, is_async;
 	struct tapir_symbol_args symbols;
 };
 
@@ -58,6 +58,7 @@ static const struct tapir_option options[] = {
 		"stacks of these events instead of CPU samples; 'offcpu' (folded only): off-CPU microseconds by stack and reason",
 		struct args, event),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
+	TAPIR_ASYNC_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
 
@@ -112,7 +113,7 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	/* With symbols to fetch, it would have other names than the stacks. */
 	if (find_format(args->format)->has_head && !args->symbols.places.words.cnt &&
 	    !args->symbols.places.has_default)
-		tapir_record_finding__add(cli->words.data[0], &job.head);
+		tapir_record_finding__add(cli->words.data[0], true, &job.head);
 	tapir_long_read__start(&job.read, reader, cli);
 	err = find_format(args->format)->write(&job);
 	if (!err) /* names may have been fetched after the last record */
@@ -158,6 +159,7 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
 	if (args->raw_names)
 		tapir_frame__show_raw_names();
+	cli->wants_async = args->is_async;
 	err = tapir_symbols_option__start(cli, &args->symbols);
 	return err ? err : tapir_recording_file__read(cli, write_format);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/offcpu_tree.h"
+#include "render/offcpu_tree.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -31,7 +31,7 @@ struct args {
 	const char *trace_id;
 	bool force;
 	struct tapir_pids_or_each pid;
-	bool raw_names;
+	bool raw_names, is_async;
 	struct tapir_symbol_args symbols;
 };
 
@@ -50,6 +50,7 @@ static const struct tapir_option options[] = {
 		"without a value: one root frame per process, not per process name; with one: only this process; repeatable, or PID,PID",
 		struct args, pid),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
+	TAPIR_ASYNC_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
 
@@ -209,17 +210,11 @@ static void add_about(const struct folding *f, struct tapir_reader *reader, stru
 static void add_finding(const struct folding *f, const char *path, struct tapir_str *out)
 {
 	const struct args *args = f->args;
-	size_t len;
 
 	if (args->event || args->trace_id || args->pid.pids.cnt || args->symbols.places.words.cnt ||
 	    args->symbols.places.has_default)
 		return;
-	tapir_record_finding__add(path, out);
-	len = out->data ? strcspn(out->data, "\n") : 0;
-	if (len) {
-		out->data[len] = 0;
-		out->len = len;
-	}
+	tapir_record_finding__add(path, false, out);
 }
 
 static int draw(struct folding *f, struct tapir_reader *reader, const char *path)
@@ -318,6 +313,7 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
 	if (args->raw_names)
 		tapir_frame__show_raw_names();
+	cli->wants_async = args->is_async;
 	err = tapir_symbols_option__start(cli, &args->symbols);
 	return err ? err : tapir_recording_file__read(cli, fold_and_draw);
 }

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "render/list_counters.h"
 #include "render/list_dotnet.h"
 #include "decode/note_select.h"
 #include "render/list_rings.h"
@@ -93,6 +94,7 @@ static bool say_runtime(uint32_t tgid)
 struct found {
 	struct tapir_discovery sites;
 	struct tapir_ring_event_list rings; /* of the processes that were named */
+	struct tapir_ring_counter_list counters;
 	struct tapir_dotnet_sources dotnet; /* of the last of them that is .NET */
 };
 
@@ -111,7 +113,7 @@ static int discover_process(uint32_t tgid, struct found *found)
 	}
 	if (!err)
 		err = tapir_discover__process(tgid, &found->sites);
-	return err ? err : tapir_list_rings__add(tgid, &found->rings);
+	return err ? err : tapir_list_rings__add(tgid, &found->rings, &found->counters);
 }
 
 static int discover(const struct args *args, const struct question *q, struct found *found)
@@ -183,6 +185,7 @@ static void add_seen(const struct found *found, struct tapir_seen_names *seen)
 {
 	const struct tapir_site_info *site;
 	const struct tapir_ring_event_info *event;
+	const struct tapir_ring_counter_info *counter;
 	struct tapir_probe_view view;
 
 	tapir_vec_for_each (site, &found->sites.sites)
@@ -190,6 +193,10 @@ static void add_seen(const struct found *found, struct tapir_seen_names *seen)
 				      tapir_sv__of(site->note->name));
 	tapir_vec_for_each (event, &found->rings) {
 		tapir_probe_view__of(event->probe, &view);
+		tapir_seen_names__add(seen, view.provider, view.event);
+	}
+	tapir_vec_for_each (counter, &found->counters) {
+		tapir_probe_view__of(counter->probe, &view);
 		tapir_seen_names__add(seen, view.provider, view.event);
 	}
 	tapir_list_dotnet__add_seen(&found->dotnet, seen);
@@ -214,10 +221,11 @@ static int choose(struct found *found, const char *glob, struct tapir_chosen_sit
 	add_seen(found, &seen);
 	if (!err && glob) {
 		tapir_list_rings__choose(&found->rings, word, spec);
+		tapir_list_counters__choose(&found->counters, word, spec);
 		tapir_list_dotnet__choose(&found->dotnet, word, spec);
 	}
 	if (!err && glob && seen.all.cnt && !chosen->cnt && !found->rings.cnt &&
-	    !found->dotnet.all.cnt)
+	    !found->counters.cnt && !found->dotnet.all.cnt)
 		err = nothing_chosen(&seen, glob, spec);
 	if (chosen->cnt)
 		qsort(chosen->data, chosen->cnt, sizeof(*chosen->data), by_name);
@@ -229,6 +237,7 @@ static int choose(struct found *found, const char *glob, struct tapir_chosen_sit
 
 /* ---- the command -------------------------------------------------------------------------- */
 
+/* One after the other, with an empty line between. */
 static void write_tables(const struct tapir_chosen_sites *chosen, const struct found *found,
 			 bool with_events, struct tapir_str *out)
 {
@@ -238,7 +247,10 @@ static void write_tables(const struct tapir_chosen_sites *chosen, const struct f
 	if (chosen->cnt && found->rings.cnt)
 		tapir_str__addc(out, '\n');
 	tapir_list_rings__write_table(&found->rings, palette, out);
-	if ((chosen->cnt || found->rings.cnt) && found->dotnet.all.cnt)
+	if (out->len && found->counters.cnt)
+		tapir_str__addc(out, '\n');
+	tapir_list_counters__write_table(&found->counters, palette, out);
+	if (out->len && found->dotnet.all.cnt)
 		tapir_str__addc(out, '\n');
 	tapir_list_dotnet__write_table(&found->dotnet, with_events, palette, out);
 }
@@ -252,6 +264,7 @@ static int write_all(const struct tapir_chosen_sites *chosen, const struct found
 	if (json) {
 		tapir_list__write_json(chosen, &out);
 		tapir_list_rings__write_json(&found->rings, &out);
+		tapir_list_counters__write_json(&found->counters, &out);
 		tapir_list_dotnet__write_json(&found->dotnet, &out);
 	} else {
 		write_tables(chosen, found, q->glob != NULL, &out);
@@ -299,6 +312,7 @@ static int run(struct tapir_cli *cli)
 	tapir_vec__fini(&chosen);
 	tapir_discovery__fini(&found.sites);
 	tapir_ring_events__fini(&found.rings);
+	tapir_ring_counters__fini(&found.counters);
 	tapir_dotnet_sources__fini(&found.dotnet);
 	return err;
 }
@@ -311,8 +325,8 @@ const struct tapir_command tapir_cmd_list = {
 		"...), and their names where known. An argument shown as '?' cannot be "
 		"read (--json has the reason); the probe still fires. For .NET, shows the "
 		"runtime's providers and the EventSources of loaded assemblies with their "
-		"keywords, or with GLOB their events. Listing attaches to nothing and "
-		"changes nothing.",
+		"keywords, or with GLOB their events; for programs with libtapir, their ring "
+		"events and counters. Listing attaches to nothing and changes nothing.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals =
 		(const struct tapir_positional[]){

@@ -21,6 +21,7 @@
 #include "cli/target_options.h"
 #include "flight/flight.h"
 #include "render/record_finding.h"
+#include "serve/continuous.h"
 
 struct args {
 	struct tapir_target_args target;
@@ -29,7 +30,7 @@ struct args {
 	uint64_t sample_hz;
 	const char *sample_event;
 	bool no_samples;
-	bool jvm_locks;
+	bool jvm_locks, activities;
 	bool sched, no_sched;
 	uint64_t max_size;
 	uint64_t buffer_mb;
@@ -61,6 +62,10 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("no-samples", 0, "take no CPU samples", struct args, no_samples),
 	TAPIR_FLAG("sched", 0, "record context switches with -a, too", struct args, sched),
 	TAPIR_FLAG("no-sched", 0, "record no context switches", struct args, no_sched),
+	TAPIR_FLAG("activities", 0,
+		   ".NET: follow Start and Stop events of EventSources over awaits, and what they "
+		   "await; the runtime keeps a part of it switched on ('tapir help dotnet')",
+		   struct args, activities),
 	TAPIR_FLAG("jvm-locks", 0,
 		   "ask JVMs at the begin and at the end for the owners of their locks; all Java "
 		   "threads stop at a safepoint for it",
@@ -89,7 +94,7 @@ static const struct tapir_option ring_options[] = {
 		struct args, ring.mb, TAPIR_SEGMENTS_MIN_BYTES >> 20, 65536),
 	TAPIR_LIST(
 		"trigger", 0, "TRIGGER",
-		"event=SPEC, counter=NAME>NUMBER, slow=EVENT>TIME, exit, exit=failed; repeatable",
+		"event=SPEC, counter=NAME>NUMBER, slow=EVENT>TIME, finding, exit, exit=failed; repeatable",
 		struct args, ring.triggers),
 	TAPIR_DURATION("window", 0, "TIME", "time before the trigger that a file has (default: 30)",
 		       struct args, ring.window_ns, TAPIR_NS_PER_SEC / 10,
@@ -251,6 +256,7 @@ static int record_ring(struct tapir_recorder *r, const struct args *args,
 		.max_files = args->ring.max_files,
 		.triggers = triggers,
 		.file = file,
+		.judge = tapir_continuous__judge,
 	};
 	struct tapir_recording_result result = {};
 	struct tapir_flight_stats stats = {};
@@ -342,6 +348,7 @@ static int run(struct tapir_cli *cli)
 	request.rules.children = args->children;
 	request.no_samples = args->no_samples;
 	request.jvm_locks = args->jvm_locks;
+	request.activities = args->activities;
 	request.sample_event = args->sample_event;
 	request.sample_hz = args->sample_hz;
 	request.sched = args->sched;

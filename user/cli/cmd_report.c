@@ -25,7 +25,7 @@ struct args {
 	const char *view;
 	struct tapir_words pairs;
 	uint64_t from_ns, until_ns;
-	bool raw_names;
+	bool raw_names, is_async;
 	struct tapir_symbol_args symbols;
 	struct tapir_words manifests;
 	bool stacks;
@@ -63,6 +63,7 @@ static const struct tapir_option options[] = {
 		   "unit of --json) or that of an interval's longest one (gc:pause>50ms, query>1s)",
 		   struct args, fail_on),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
+	TAPIR_ASYNC_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
@@ -141,6 +142,8 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 		err = tapir_pair_option__name(cli, &args->pairs, &pairs);
 	if (!err)
 		err = tapir_report__read(&report, reader, &pairs, &rq);
+	if (!err && args->from_ns && !tapir_report__duration_ns(&report.view))
+		err = tapir_diag__fail(-ENODATA, "--from is after the end of %s", rq.path);
 	if (!err)
 		err = print(args, &report.view);
 	if (!err)
@@ -176,6 +179,7 @@ static int run(struct tapir_cli *cli)
 		return err;
 	if (!args->json)
 		tapir_pager__start(cli);
+	cli->wants_async = args->is_async;
 	err = tapir_symbols_option__start(cli, &args->symbols);
 	return err ? err
 		   : tapir_recording_file__show(cli, args->raw_names, &args->manifests, report);

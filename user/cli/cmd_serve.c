@@ -10,6 +10,7 @@ struct args {
 	struct tapir_words listen;
 	const char *config;
 	const char *state;
+	uint64_t continuous_mb;
 };
 
 static const struct tapir_option options[] = {
@@ -21,6 +22,11 @@ static const struct tapir_option options[] = {
 	TAPIR_STRING("state", 0, "DIR",
 		     "where traces and the token are kept; 'memory': nothing touches a disk",
 		     struct args, state),
+	TAPIR_U64(
+		"continuous", 0, "MB",
+		"record all processes at 20 Hz, or what the configuration says, and keep the last "
+		"MB: POST /v1/continuous/freeze, SIGUSR2 and triggers write a session",
+		struct args, continuous_mb, 8, 65536),
 	{}};
 
 static int configure(const struct args *args, struct tapir_serve_config *config)
@@ -37,6 +43,8 @@ static int configure(const struct args *args, struct tapir_serve_config *config)
 			return -ENOMEM;
 	if (!config->listen.cnt && !tapir_vec__push(&config->listen, TAPIR_SERVE_LISTEN))
 		return -ENOMEM;
+	if (args->continuous_mb)
+		config->continuous.mb = args->continuous_mb;
 	if (args->state)
 		config->state = args->state;
 	return config->state ? 0 : tapir_serve_config__default_state(config);

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -16,6 +17,7 @@
 #include "cli/view_run.h"
 #include "collect/recording.h"
 #include "decode/probe_name.h"
+#include "threads/any_running.h"
 #include "threads/snapshot.h"
 
 #define NAME	  "the snapshot" /* in messages */
@@ -46,7 +48,69 @@ static const struct tapir_option options[] = {
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	{}};
 
-static int record(const struct args *args, int fd)
+/* Ends at the first: of 64 bits, a program's stack and libraries are above. */
+static int is_above_4_gb(const struct tapir_mapping_line *line, void *ctx)
+{
+	bool *has_any = ctx;
+
+	*has_any = true;
+	return line->end_va > UINT32_MAX;
+}
+
+static bool is_32_bit(uint32_t tgid)
+{
+	bool has_any = false;
+
+	return !tapir_proc__each_mapping(tgid, is_above_4_gb, &has_any) && has_any;
+}
+
+/* What else may be wrong with a process is what a recording says. */
+static int check_process(uint32_t tgid)
+{
+	int mark = tapir_diag__cnt(), err = 0;
+	struct tapir_proc proc;
+
+	if (tapir_proc__read(tgid, &proc)) {
+		tapir_diag__rewind(mark);
+		return 0;
+	}
+	if (proc.is_kernel_thread)
+		err = tapir_diag__fail(-EOPNOTSUPP,
+				       "process %u (%s) is a kernel thread: it runs no program "
+				       "(its stack is in /proc/%u/stack)",
+				       tgid, proc.comm, tgid);
+	else if (is_32_bit(tgid))
+		err = tapir_diag__fail(-EOPNOTSUPP,
+				       "process %u (%s) is a 32-bit program: its stacks cannot be "
+				       "unwound",
+				       tgid, proc.comm);
+	else
+		tapir_diag__rewind(mark);
+	tapir_proc__fini(&proc);
+	return err;
+}
+
+static int check(const struct tapir_pids *pids)
+{
+	const uint32_t *tgid;
+	int err = 0;
+
+	tapir_vec_for_each (tgid, pids)
+		err = err ? err : check_process(*tgid);
+	return err;
+}
+
+static bool any_runs(const struct tapir_pids *pids)
+{
+	const uint32_t *tgid;
+
+	tapir_vec_for_each (tgid, pids)
+		if (tapir_any_thread__runs(*tgid))
+			return true;
+	return false;
+}
+
+static int record_once(const struct args *args, int fd, bool with_samples, size_t *running_cnt)
 {
 	static const struct tapir_spec_list no_specs;
 	struct tapir_writer_opts file = {
@@ -57,16 +121,36 @@ static int record(const struct args *args, int fd)
 		.specs = &no_specs,
 		.specs_are_defaults = true,
 		.lanes = TAPIR_LANES_PROBE,
-		.sampling = {&tapir_sample_events[0], BURST_HZ, true},
+		.sampling = {&tapir_sample_events[0], with_samples ? BURST_HZ : 0, true},
 		.with_switches = true,
 		.snapshot_looks = TAPIR_SNAPSHOT_LOOKS,
 		.with_jvm_locks = args->jvm_locks,
-		.duration_ns = MOMENT_NS,
+		.duration_ns = with_samples ? MOMENT_NS : 1,
 		.file = &file,
 	};
 	struct tapir_recording_result result = {};
+	int err = tapir_recording__run(&opts, &result);
 
-	return tapir_recording__run(&opts, &result);
+	*running_cnt = result.running_cnt;
+	return err;
+}
+
+/*
+ * Samples show where running threads are. Their program is the largest by far: where all threads
+ * sleep, as in a process that hangs, it would take more time than all the rest.
+ */
+static int record(const struct args *args, int fd)
+{
+	bool with_samples = any_runs(&args->pids);
+	size_t running_cnt = 0;
+	int err = record_once(args, fd, with_samples, &running_cnt);
+
+	if (err || with_samples || !running_cnt)
+		return err;
+	if (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET))
+		return tapir_diag__fail(-errno, "cannot use a file in memory again: %s",
+					tapir_errno__text(errno));
+	return record_once(args, fd, true, &running_cnt);
 }
 
 static int show(struct tapir_cli *cli, struct tapir_reader *reader)
@@ -115,6 +199,9 @@ static int run(struct tapir_cli *cli)
 	if (!args->pids.cnt)
 		return tapir_cli__usage(cli, "a process is required, as in -p 4711 ('tapir ps' "
 					     "lists processes)");
+	err = check(&args->pids);
+	if (err)
+		return err;
 	fd = memfd_create("tapir-stacks", MFD_CLOEXEC); /* gone with tapir, whoever kills it */
 	if (fd < 0)
 		return tapir_diag__fail(-errno, "cannot create a file in memory: %s",
@@ -139,11 +226,14 @@ const struct tapir_command tapir_cmd_stacks = {
 		"thread that ran meanwhile is read again. A thread that is on a CPU each time "
 		"has the stack of a CPU sample taken within 20 ms.\n\n"
 		"A thread that waits in a system call has the call with its arguments: what a "
-		"descriptor refers to, the address of a futex, the timeout. The owner of a mutex "
-		"of the C library is read from its memory; threads that wait for each other's are "
-		"a deadlock, the first line. Monitors and locks of a JVM have owners with "
-		"--jvm-locks. Locks of other kinds (conditions, semaphores, monitors of .NET) have "
-		"no owner there, and none is shown.\n\n"
+		"descriptor refers to, the address of a futex, the timeout. Threads that wait for "
+		"each other's locks are a deadlock, the first line. Owners are read from memory: "
+		"of mutexes of the C library; of monitors of .NET, since .NET 9; of PostgreSQL's "
+		"locks, also between processes (name all of them: -p 4711,4712). Those of a JVM "
+		"are known with --jvm-locks. Of .NET 8, a recording shows the owners of waits that "
+		"begin in it: 'tapir record -p PID', then 'tapir report --view stacks-end'. Locks "
+		"of other kinds (conditions, semaphores, System.Threading.Lock) have no owner "
+		"there, and none is shown.\n\n"
 		"Requires CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (root). An ordinary user sees "
 		"the threads of processes of their own by /proc, without kernel functions; "
 		"stacks of code that keeps a frame pointer may end early. A recording with "

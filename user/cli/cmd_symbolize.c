@@ -156,7 +156,8 @@ const struct tapir_command tapir_cmd_symbolize = {
 		"files themselves need not be there: their build IDs were recorded, and "
 		"only symbols of the same build are used. Debug files on this machine are "
 		"always considered (/usr/lib/debug, FILE.debug, FILE.dbg); --symbols adds "
-		"directories and servers.",
+		"directories and servers. Source lines and inlined functions are not written: "
+		"for --lines and --inline, a reader on another machine needs --symbols, too.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
 	.examples =

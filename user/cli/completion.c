@@ -71,7 +71,10 @@ static void add_choices(const struct tapir_cli *cli, struct tapir_str *out)
 					tapir_str__addf(out, "|%s:-%c", (*c)->name, o->letter);
 				tapir_str__adds(out, ")\n\t\tCOMPREPLY=($(compgen -W \"");
 				add_values(out, o->value);
-				tapir_str__adds(out, "\" -- \"$cur\"))\n\t\treturn ;;\n");
+				tapir_str__adds(out, o->type == TAPIR_OPTION_CHOICES
+							     ? "\" -P \"$listed\" -- \"${cur##*,}\""
+							     : "\" -- \"$cur\"");
+				tapir_str__adds(out, "))\n\t\treturn ;;\n");
 			}
 }
 
@@ -97,6 +100,12 @@ void tapir_completion__write(const struct tapir_cli *cli, struct tapir_str *out)
 			"_tapir() {\n"
 			"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
 			"\tlocal command= options= paths=0 i\n"
+			"\tif [[ $cur == = ]]; then\n" /* --view=cpu is three words */
+			"\t\tcur=\n"
+			"\telif [[ $prev == = ]]; then\n"
+			"\t\tprev=${COMP_WORDS[COMP_CWORD-2]}\n"
+			"\tfi\n"
+			"\tlocal listed=${cur%\"${cur##*,}\"}\n"
 			"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 			"\t\t[[ ${COMP_WORDS[i]} == -* ]] || { command=${COMP_WORDS[i]}; break; }\n"
 			"\tdone\n"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/offcpu_tree.h"
+#include "render/offcpu_tree.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"

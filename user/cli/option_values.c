@@ -11,6 +11,21 @@
 #include "base/duration.h"
 #include "base/str.h"
 
+int tapir_cli__usage(const struct tapir_cli *cli, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (cli->command)
+		tapir_diag__add("%s: %s", cli->command->name, line);
+	else
+		tapir_diag__add("%s", line);
+	return TAPIR_CLI_USAGE;
+}
+
 /* ---- values ----------------------------------------------------------------------------- */
 
 static int bad_value(struct tapir_cli *cli, const struct tapir_option *o, const char *text,

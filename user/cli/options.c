@@ -27,21 +27,6 @@ const struct tapir_option tapir_global_options[] = {
 
 #define MAX_EDITS 2 /* a near miss is this close */
 
-int tapir_cli__usage(const struct tapir_cli *cli, const char *fmt, ...)
-{
-	char line[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	if (cli->command)
-		tapir_diag__add("%s: %s", cli->command->name, line);
-	else
-		tapir_diag__add("%s", line);
-	return TAPIR_CLI_USAGE;
-}
-
 int tapir_cli__exit_code(int err)
 {
 	switch (err < 0 ? err : 0) {
@@ -124,6 +109,8 @@ static void consider(struct nearest *n, const char *name)
 
 	if (len >= 3 && !strncmp(name, n->to, len)) /* the beginning of it */
 		edits = 0;
+	if (2 * edits >= len && *name != *n->to) /* half of it, and the beginning, is different */
+		return;
 	if (edits < n->edits && edits < strlen(name)) {
 		n->edits = edits;
 		n->name = name;

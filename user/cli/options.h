@@ -186,6 +186,7 @@ struct tapir_cli {
 	char **program;				     /* after "--", NULL-terminated; NULL: none */
 	struct tapir_symbol_use *symbols; /* of --symbols (cli/symbol_options.h); NULL: none */
 	char *chosen_file; /* the default word (cli/recording_file.h); owned; NULL: none */
+	bool wants_async;  /* of --async (cli/recording_file.h) */
 	bool want_help, want_version, is_verbose, is_quiet, no_pager;
 	int exit_status; /* of a command that succeeded: that of the program it ran */
 };

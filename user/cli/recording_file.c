@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "awaits/await_stacks.h"
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -112,8 +113,8 @@ static int damage(const char *path, const struct tapir_reader_stats *stats)
 	add_missing(&missing, stats->bad_chunks + stats->missing_chunks, "chunk");
 	add_missing(&missing, stats->bytes_skipped, "byte");
 	add_missing(&missing, stats->malformed_records, "record");
-	err = tapir_diag__fail(-EBADMSG, "%s is damaged: the rest was read, %s missing", path,
-			       missing.data ? missing.data : "something is");
+	err = tapir_diag__fail(-EBADMSG, "%s is damaged: %s unreadable; the rest was read", path,
+			       missing.data ? missing.data : "a part is");
 	tapir_str__fini(&missing);
 	return err;
 }
@@ -153,6 +154,51 @@ void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines)
 			odd.unknown_cnt);
 }
 
+static void add_left_out(struct tapir_str *out, uint64_t cnt, const char *why)
+{
+	if (cnt)
+		tapir_str__addf(out, "; %" PRIu64 " %s", cnt, why);
+}
+
+static void report_async(const char *path, const struct tapir_await_counts *counts)
+{
+	struct tapir_str line = {};
+
+	if (!counts->awaits && !counts->inside) {
+		tapir_warn("%s has no awaits, and so no async stacks: record with --profile async",
+			   path);
+		return;
+	}
+	tapir_str__addf(&line,
+			"%" PRIu64 " stacks in async methods, %" PRIu64
+			" of them with the methods that await these",
+			counts->inside, counts->chained);
+	add_left_out(&line, counts->unawaited, "whose await was not seen, if there was one");
+	add_left_out(&line, counts->unclear, "left as they are: their task is not certain");
+	add_left_out(&line, counts->no_room, "cut or left as they are: limit reached");
+	add_left_out(&line, counts->malformed, "events of tasks not understood");
+	if (line.data)
+		tapir_info("%s", line.data);
+	tapir_str__fini(&line);
+}
+
+/* work, by which stacks are seen as --async wants them. */
+static int work_on(struct tapir_reader *reader, struct tapir_cli *cli,
+		   int (*work)(struct tapir_reader *reader, struct tapir_cli *cli))
+{
+	struct tapir_await_stacks *stacks;
+	int err;
+
+	if (!cli->wants_async)
+		return work(reader, cli);
+	stacks = tapir_await_stacks__new(reader);
+	err = stacks ? work(reader, cli) : -ENOMEM;
+	if (!err)
+		report_async(cli->words.data[0], tapir_await_stacks__counts(stacks));
+	tapir_await_stacks__free(stacks);
+	return err;
+}
+
 int tapir_recording_file__read(struct tapir_cli *cli,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli))
 {
@@ -166,7 +212,7 @@ int tapir_recording_file__read(struct tapir_cli *cli,
 	}
 	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
 	tapir_symbols_option__attach(cli, reader);
-	err = work(reader, cli);
+	err = work_on(reader, cli, work);
 	if (!err)
 		tapir_symbols_option__report(cli);
 	if (!err)

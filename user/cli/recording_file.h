@@ -22,6 +22,12 @@
 	TAPIR_FLAG("raw-names", 0, "show .NET method names as the runtime writes them", args,      \
 		   raw_names)
 
+/* The option of every command that shows stacks; set cli->wants_async before the file is read. */
+#define TAPIR_ASYNC_OPTION(args)                                                                   \
+	TAPIR_FLAG("async", 0,                                                                     \
+		   "stacks of async methods, with those that await them ('tapir help async')",     \
+		   args, is_async)
+
 /* The option of every command that shows events, and what its run does of it first. */
 #define TAPIR_MANIFEST_OPTION(args)                                                                \
 	TAPIR_LIST("manifest", 0, "FILE", "decode a provider's events by this ETW manifest (XML)", \

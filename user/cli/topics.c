@@ -51,6 +51,7 @@ const struct tapir_topic tapir_topics[] = {
 	{"dotnet", topic_dotnet, NULL},
 	{"runtimes", topic_runtimes, NULL},
 	{"profiles", topic_profiles, add_profiles},
+	{"async", topic_async, NULL},
 	{"views", topic_views, add_views},
 	{"formats", topic_formats, add_formats},
 	{"symbols", topic_symbols, NULL},

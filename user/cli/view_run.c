@@ -2,11 +2,14 @@
 #include "cli/view_run.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "analyze/recorded.h"
+#include "analyze/stack_ends.h"
 #include "base/diag.h"
 #include "trace/pids_seen.h"
 #include "cli/recording_file.h"
+#include "render/remedies.h"
 #include "render/view_result_print.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
@@ -30,16 +33,30 @@ int tapir_pair_option__name(const struct tapir_cli *cli, const struct tapir_word
 	return 0;
 }
 
-static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl,
-		    struct tapir_pids_seen *seen, struct tapir_recorded *recorded)
+/* Records of a larger file are counted here and there, for a share of its stacks. */
+#define COUNTED_BYTES (4u << 20)
+
+/* What is counted of all records beside the view's own listening. */
+struct counts {
+	struct tapir_pids_seen seen;
+	struct tapir_recorded recorded;
+	struct tapir_stack_ends ends;
+};
+
+static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl, struct counts *counts)
 {
+	uint64_t stride = 1 + tapir_reader__stats(reader)->file_bytes / COUNTED_BYTES, seen = 0;
 	const struct tapir_rec *rec;
-	int err;
+	int err, family;
 
 	tapir_reader__deliver_descriptions(reader, true);
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
-		tapir_pids_seen__add(seen, rec);
-		tapir_recorded__add(recorded, rec);
+		tapir_pids_seen__add(&counts->seen, rec);
+		tapir_recorded__add(&counts->recorded, rec);
+		family = tapir_family__of(rec->type);
+		if (family >= 0 && seen++ % stride == 0)
+			tapir_stack_ends__add(&counts->ends, tapir_reader__catalog(reader), rec,
+					      (enum tapir_family_id)family);
 		err = tapir_timeline__add(tl, rec);
 		if (err)
 			return err;
@@ -79,6 +96,45 @@ static void add_notes(const struct tapir_timeline_stats *stats, struct tapir_vie
 					(unsigned long long)stats->no_room);
 }
 
+static bool shows_stacks(const struct tapir_view_result *result)
+{
+	const struct tapir_view_result_table *t;
+
+	tapir_vec_for_each (t, &result->tables)
+		for (unsigned c = 0; t->cells.cnt && c < t->column_cnt; c++)
+			if (t->columns[c].type == TAPIR_CELL_STACK ||
+			    t->columns[c].type == TAPIR_CELL_ORIGIN ||
+			    !strcmp(t->columns[c].title ? t->columns[c].title : "", "FUNCTION"))
+				return true;
+	return false;
+}
+
+/* How to get callers and names, where its stacks lack them. */
+static void add_remedies(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
+			 const char *path, struct tapir_view_result *result)
+{
+	struct tapir_sv host = tapir_catalog__meta_value(catalog, "host");
+	struct tapir_str lines = {}, host_text = {};
+	char *at, *end;
+
+	if (!shows_stacks(result))
+		return;
+	tapir_stack_ends__sort(ends);
+	tapir_str__add(&host_text, host.data, host.len);
+	tapir_remedies__add_callers(ends, &lines);
+	tapir_remedies__add_names(ends, path, host_text.data, &lines);
+	for (at = lines.data; at && *at; at = end + 1) {
+		end = strchr(at, '\n');
+		if (!end)
+			break;
+		*end = 0;
+		tapir_view_result__note(result, "%s", at);
+	}
+	result->failed |= lines.failed || host_text.failed || ends->failed;
+	tapir_str__fini(&host_text);
+	tapir_str__fini(&lines);
+}
+
 static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 		const struct tapir_view_request *rq, const char *path)
 {
@@ -87,26 +143,28 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 					   .start_ns = tapir_reader__stats(reader)->created_ns,
 					   .top = rq->top,
 					   .all_frames = rq->all_frames};
-	struct tapir_pids_seen seen = {.asked = rq->pids, .asked_tids = rq->tids};
-	struct tapir_recorded recorded = {};
+	struct counts counts = {.seen = {.asked = rq->pids, .asked_tids = rq->tids}};
 	void *ctx = tapir_view__start(rq->view, tl, rq->arg, rq->top);
 	int err = ctx ? tapir_timeline__listen(tl, &rq->view->fns, ctx) : -ENOMEM;
 
 	if (!err)
-		err = read_all(reader, tl, &seen, &recorded);
+		err = read_all(reader, tl, &counts);
 	if (!err)
-		err = tapir_pids_seen__check(&seen, tapir_reader__catalog(reader), path);
+		err = tapir_pids_seen__check(&counts.seen, tapir_reader__catalog(reader), path);
 	if (!err)
 		err = rq->view->finish(ctx, &result);
 	if (!err) {
-		tapir_recorded__judge(&recorded, tapir_reader__catalog(reader), rq->view, &result);
+		tapir_recorded__judge(&counts.recorded, tapir_reader__catalog(reader), rq->view,
+				      &result);
+		add_remedies(&counts.ends, tapir_reader__catalog(reader), path, &result);
 		add_notes(tapir_timeline__stats(tl), &result);
 		err = tapir_view_result__print(&result, rq->json);
 	}
 	tapir_timeline__free(tl);
 	tapir_view__free(rq->view, ctx);
 	tapir_view_result__fini(&result);
-	tapir_pids_seen__fini(&seen);
+	tapir_stack_ends__fini(&counts.ends);
+	tapir_pids_seen__fini(&counts.seen);
 	return err;
 }
 

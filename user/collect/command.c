@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,11 +88,14 @@ bool tapir_command__find(const char *name, char path[PATH_MAX])
 static int check_program(const char *name, const char *path)
 {
 	tapir_autofd int path_fd = tapir_foreign__take_own(path);
+	struct stat st;
 
 	/* Its exec would not return, and nothing could end it. */
 	if (path_fd == -ETIMEDOUT)
 		return tapir_diag__fail(path_fd, "cannot run %s: its file system does not answer",
 					name);
+	if (path_fd >= 0 && !fstat(path_fd, &st) && S_ISDIR(st.st_mode))
+		return tapir_diag__fail(-EACCES, "cannot run %s: it is a directory", name);
 	if (path_fd >= 0 && faccessat(path_fd, "", X_OK, AT_EACCESS | AT_EMPTY_PATH))
 		return tapir_diag__fail(-ENOEXEC, "cannot run %s: %s", name,
 					tapir_errno__text(errno));

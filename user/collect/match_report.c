@@ -37,7 +37,7 @@ static bool is_silent(const struct tapir_match_report *m, const struct tapir_spe
 static bool is_defined(const struct tapir_match_report *m, const struct tapir_spec *spec)
 {
 	return m->sources &&
-	       tapir_dotnet_suggest__is_defined(spec, m->sources->all.data, m->sources->all.cnt);
+	       tapir_dotnet_specs__is_defined(spec, m->sources->all.data, m->sources->all.cnt);
 }
 
 static void suggest(const struct tapir_match_report *m, const struct tapir_spec *spec,

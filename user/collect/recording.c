@@ -12,15 +12,15 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "symbol/kallsyms.h"
 #include "collect/usage_watch.h"
 #include "foreign/helper.h"
 #include "trace/recbuf.h"
 
-#define POLL_MS	      500
-#define CONTROL_MAX   16384
-#define ROUNDS_MAX    4
-#define LOOK_AGAIN_NS (50 * TAPIR_NS_PER_MS)
-#define HURRY_NS      (300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
+#define POLL_MS		 500
+#define LOOK_AGAIN_NS	 (50 * TAPIR_NS_PER_MS)
+#define SIDEBAND_REST_NS (20 * TAPIR_NS_PER_MS)
+#define HURRY_NS	 (300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
 
 enum {
 	FD_SIGNAL,
@@ -37,44 +37,6 @@ enum {
 };
 
 /* ---- watching --------------------------------------------------------------------------- */
-
-static void on_mmap(void *ctx, const struct tapir_sideband_mmap *mmap)
-{
-	tapir_targets__on_mmap(ctx, mmap);
-}
-
-static void drain_once(struct recording *r)
-{
-	const void *rec;
-	uint32_t len;
-
-	/*
-	 * A full ring, twice: a process that forks faster than tapir reads must not delay a signal.
-	 */
-	for (int i = 0; i < CONTROL_MAX && (rec = tapir_bpf_ring__next(&r->control, &len)); i++)
-		tapir_targets__on_control(r->targets, rec, len);
-	tapir_bpf_ring__release(&r->control);
-	tapir_sideband__drain(r->sideband, on_mmap, r->targets);
-}
-
-/*
- * A process is known before it maps anything: what it mapped is read up to where the ring stood
- * before the records of processes were read. And it is known until nothing of it is left there: one
- * that ended may have mapped files after that mark.
- */
-void tapir_recording__drain_control(struct recording *r)
-{
-	bool has_news = true;
-
-	if (r->control.data)
-		tapir_sideband__mark(r->sideband);
-	for (int round = 0; r->control.data && has_news && round < ROUNDS_MAX; round++) {
-		drain_once(r);
-		has_news = tapir_sideband__mark(r->sideband);
-	}
-	if (!r->control.data || !has_news)
-		tapir_targets__forget_ended(r->targets);
-}
 
 /* What the side-band lost, or we could not follow, since the last time. */
 static void post_sideband_loss(struct recording *r)
@@ -183,6 +145,23 @@ static void look_at_threads(struct recording *r)
 	tapir_recording__end_snapshots(r);
 }
 
+/*
+ * Every file that any process of the machine maps wakes this thread. A flight recorder, which runs
+ * for days, then takes what comes in the next moment together with it.
+ */
+static void pace_sideband(const struct recording *r, struct pollfd *sideband, uint64_t *rest_ns)
+{
+	if (!r->opts->ring)
+		return;
+	if (sideband->fd >= 0 && sideband->revents) {
+		*rest_ns = tapir_clock__now_ns() + SIDEBAND_REST_NS;
+		sideband->fd = -1;
+	} else if (sideband->fd < 0 && tapir_clock__now_ns() >= *rest_ns) {
+		*rest_ns = UINT64_MAX;
+		sideband->fd = tapir_sideband__fd(r->sideband);
+	}
+}
+
 static int watch(struct recording *r)
 {
 	struct pollfd fds[FD_CNT] = {
@@ -200,11 +179,14 @@ static int watch(struct recording *r)
 		[FD_FREEZE] = {r->freeze_fd, POLLIN, 0},
 		[FD_SNAPSHOT] = {r->opts->ring ? r->opts->ring->snapshot_fd : -1, POLLIN, 0},
 	};
-	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
+	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS, rest_ns = UINT64_MAX;
 
 	for (;;) {
-		if (poll(fds, FD_CNT, poll_timeout_ms(r, next_ns)) < 0 && errno != EINTR)
+		if (poll(fds, FD_CNT, poll_timeout_ms(r, next_ns < rest_ns ? next_ns : rest_ns)) <
+			    0 &&
+		    errno != EINTR)
 			return -errno;
+		pace_sideband(r, &fds[FD_SIDEBAND], &rest_ns);
 		tapir_recording__drain_control(r);
 		tapir_targets__look(r->targets);
 		if (fds[FD_PROGRAM].revents) {
@@ -385,6 +367,7 @@ static void tear_down(struct recording *r)
 	tapir_session__free(r->session);
 	tapir_ring_reader__free(r->rings);
 	tapir_lane_coverage__free(r->cover);
+	tapir_kallsyms__free_reading(r->kernel_names);
 	tapir_queue__free(r->queue);
 	tapir_programs__free(r->programs);
 	tapir_bpf_ring__close(&r->control);
@@ -428,6 +411,7 @@ static void subtract_unwritten(const struct tapir_writer *w, struct tapir_sessio
 
 static void fill_result(struct recording *r, struct tapir_recording_result *out)
 {
+	out->running_cnt = r->running_cnt;
 	out->elapsed_ns = tapir_clock__now_ns() - r->start_ns;
 	if (r->targets_ended_ns)
 		out->targets_ended_ns = r->targets_ended_ns - r->start_ns;

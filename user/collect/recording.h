@@ -67,7 +67,9 @@ struct tapir_recording_opts {
 	/* What the assemblies of the processes named define, for near misses; NULL: not looked. */
 	const struct tapir_dotnet_sources *sources;
 	const struct tapir_counter_choice *counters; /* whose SPECs are among them; NULL: none */
-	char *const *program;			     /* NULL: none is started */
+	bool jvm_counters;    /* what JVMs count themselves, also without a file */
+	bool no_names;	      /* nothing has a stack: no runtime is asked for names of its code */
+	char *const *program; /* NULL: none is started */
 	bool program_is_workload; /* the rules say what is recorded, while the program runs */
 	bool with_stack;	  /* with the events of probes */
 	bool no_ring_stacks;	  /* those of rings have them otherwise */
@@ -100,6 +102,7 @@ struct tapir_recording_opts {
 	const char *command_line;		 /* of this tapir, for the file; may be NULL */
 	tapir_session_fn on_record;		 /* live sink, session thread; may be NULL */
 	tapir_session_flush_fn on_flush;
+	void (*on_exit)(void *ctx, uint32_t tgid); /* of a process; session thread; may be NULL */
 	void (*on_progress)(void *ctx, const struct tapir_recording_progress *progress);
 	void (*on_ready)(void *ctx, const struct tapir_recording_ready *ready); /* probes are on */
 	void (*on_stopping)(void *ctx); /* before the last records are delivered; may be NULL */
@@ -111,6 +114,7 @@ bool tapir_recording__wants(const struct tapir_recording_opts *opts, enum tapir_
 
 struct tapir_recording_result {
 	struct tapir_session_stats stats;
+	size_t running_cnt;    /* threads of snapshots that were not asleep at any look */
 	size_t site_cnt;       /* that matched a SPEC */
 	size_t ring_event_cnt; /* likewise, of events that rings carry */
 	uint64_t elapsed_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* CPU samples and context switches, which need no probe. */
+/* What needs no probe: CPU samples, context switches, the kernel's reports of processes. */
 #include "collect/recording_impl.h"
 
 #include <errno.h>
@@ -12,6 +12,9 @@
 #include "collect/usage_watch.h"
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
+
+#define CONTROL_MAX 16384
+#define ROUNDS_MAX  4
 
 /* Kernel stacks are in the kernel: a mapping of no process. */
 static int post_kernel(struct recording *r)
@@ -112,7 +115,7 @@ bool tapir_recording__wants(const struct tapir_recording_opts *opts, enum tapir_
 
 bool tapir_recording__watches_cpus(const struct recording *r)
 {
-	bool is_any = false;
+	bool is_any = r->opts->snapshot_looks;
 
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		is_any |= tapir_recording__wants(r->opts, i);
@@ -134,4 +137,44 @@ int tapir_recording__watch_cpus(struct recording *r)
 	if (!err && tapir_recording__watches_cpus(r) && !r->opts->snapshot_looks)
 		err = tapir_usage_watch__new(r->targets, r->queue, &r->usage);
 	return err;
+}
+
+/* ---- what the kernel reports ----------------------------------------------------------------- */
+
+static void on_mmap(void *ctx, const struct tapir_sideband_mmap *mmap)
+{
+	tapir_targets__on_mmap(ctx, mmap);
+}
+
+static void drain_once(struct recording *r)
+{
+	const void *rec;
+	uint32_t len;
+
+	/*
+	 * A full ring, twice: a process that forks faster than tapir reads must not delay a signal.
+	 */
+	for (int i = 0; i < CONTROL_MAX && (rec = tapir_bpf_ring__next(&r->control, &len)); i++)
+		tapir_targets__on_control(r->targets, rec, len);
+	tapir_bpf_ring__release(&r->control);
+	tapir_sideband__drain(r->sideband, on_mmap, r->targets);
+}
+
+/*
+ * A process is known before it maps anything: what it mapped is read up to where the ring stood
+ * before the records of processes were read. And it is known until nothing of it is left there: one
+ * that ended may have mapped files after that mark.
+ */
+void tapir_recording__drain_control(struct recording *r)
+{
+	bool has_news = true;
+
+	if (r->control.data)
+		tapir_sideband__mark(r->sideband);
+	for (int round = 0; r->control.data && has_news && round < ROUNDS_MAX; round++) {
+		drain_once(r);
+		has_news = tapir_sideband__mark(r->sideband);
+	}
+	if (!r->control.data || !has_news)
+		tapir_targets__forget_ended(r->targets);
 }

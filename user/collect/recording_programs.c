@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "collect/target_access.h"
+#include "symbol/kallsyms.h"
 
 #define SITE_CAP	     4096u
 #define FIRST_RING_BYTES     (8u << 20)		/* all rings together, to begin with */
@@ -140,6 +141,11 @@ static int do_without(struct recording *r)
 	return tapir_programs__new_without(&r->programs);
 }
 
+bool tapir_recording__is_without_probes(const struct recording *r)
+{
+	return r->opts->lanes == TAPIR_LANES_RING || r->opts->lanes == TAPIR_LANES_STREAM;
+}
+
 bool tapir_recording__traces_program(const struct recording *r)
 {
 	return r->opts->program && !r->opts->program_is_workload;
@@ -176,13 +182,17 @@ int tapir_recording__load_programs(struct recording *r)
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		opts.families[i] = tapir_recording__wants(r->opts, i);
 	opts.with_threads = r->opts->with_switches;
+	opts.no_processes = r->opts->snapshot_looks;
 	opts.probes_later = !r->opts->program; /* children come before threads */
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
 	if (err)
 		return err;
-	is_testing = r->use_multi && !tapir_recording__traces_program(r) && !r->rules.children &&
-		     r->rules.pids.cnt && r->rules.pids.cnt <= LINK_BY_PID_MAX_PIDS &&
+	is_testing = r->use_multi && !opts.no_processes && !tapir_recording__traces_program(r) &&
+		     !r->rules.children && r->rules.pids.cnt &&
+		     r->rules.pids.cnt <= LINK_BY_PID_MAX_PIDS &&
 		     !pthread_create(&tester, NULL, test_pid_filter, &pid_filter);
+	if (r->opts->snapshot_looks) /* its stacks begin in the kernel */
+		r->kernel_names = tapir_kallsyms__begin("/proc/kallsyms");
 	tapir_recording__begin_dotnet(r);
 	err = tapir_programs__load(&opts, &r->programs);
 	tapir_recording__join_dotnet(r);

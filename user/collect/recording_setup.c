@@ -82,15 +82,20 @@ static int start_threads(struct recording *r)
 		.writer = r->writer,
 		.on_record = r->opts->on_record,
 		.on_flush = r->opts->on_flush,
+		.on_exit = r->opts->on_exit,
 		.ctx = r->opts->ctx,
 		.ring = r->opts->ring ? &r->opts->ring->session : NULL,
 		.counters = r->opts->counters,
-		.with_unwinding =
-			r->opts->with_stack || r->opts->sampling.hz || r->opts->with_switches,
+		.jvm_counters = r->opts->jvm_counters,
+		.no_names = r->opts->no_names,
+		.with_unwinding = r->opts->with_stack ||
+				  tapir_recording__wants(r->opts, TAPIR_FAMILY_SAMPLE) ||
+				  tapir_recording__wants(r->opts, TAPIR_FAMILY_SWITCH),
 		.unwind_bytes = r->opts->unwind_bytes,
 		.cover = r->cover,
 		.dotnet_reports_methods =
 			r->dotnet.is_wanted && r->opts->lanes != TAPIR_LANES_STREAM,
+		.kernel_names = r->kernel_names,
 		.wake_fd = r->sink_fd,
 	};
 	struct tapir_drain_opts drain = {
@@ -100,7 +105,10 @@ static int start_threads(struct recording *r)
 		.max_ring_bytes = tapir_recording__ring_bytes(r),
 		.wait_ms = r->writer ? DRAIN_MS : LIVE_DRAIN_MS,
 	};
-	int err = tapir_session__start(&session, &r->session);
+	int err;
+
+	r->kernel_names = NULL;
+	err = tapir_session__start(&session, &r->session);
 
 	if (!err)
 		err = tapir_drain__start(&drain, &r->drain);
@@ -134,6 +142,7 @@ static int start_rings(struct recording *r)
 		.rate_hz = r->opts->rate_hz,
 		.cover = r->cover,
 		.with_stack = !r->opts->no_ring_stacks, /* nothing to what a trap costs */
+		.with_every_stack = r->opts->with_stack,
 		.own_ask = r->dotnet.is_wanted ? r->dotnet.ask : NULL,
 		.with_children = wants_children(r),
 		.name_spec = r->dotnet_name_spec,
@@ -175,7 +184,8 @@ static int make_parts(struct recording *r)
 	};
 	int err = 0;
 
-	if (!r->is_unprivileged && (r->opts->with_stack || tapir_recording__watches_cpus(r)))
+	if (!r->is_unprivileged && !r->opts->snapshot_looks &&
+	    (r->opts->with_stack || tapir_recording__watches_cpus(r)))
 		err = tapir_spec__parse(TAPIR_CODE_NAMES_SPEC, &r->name_spec);
 	images.name_spec = r->name_spec;
 	if (!err)
@@ -274,11 +284,6 @@ int tapir_recording__post_lanes(struct recording *r)
 	return tapir_meta__post_one(r->queue, "lane", lanes);
 }
 
-bool tapir_recording__is_without_probes(const struct recording *r)
-{
-	return r->opts->lanes == TAPIR_LANES_RING || r->opts->lanes == TAPIR_LANES_STREAM;
-}
-
 static int foresee(void *targets, int fd, const char *path)
 {
 	int err = tapir_targets__foresee(targets, fd, path);
@@ -344,10 +349,10 @@ static int attach_all(struct recording *r)
 	    asked.may_be_silent || asked.is_waiting || !r->rules.pids.cnt)
 		return 0;
 	if (r->opts->wants_events)
-		return tapir_diag__fail(-EOPNOTSUPP,
-					"no event of the profile can be recorded in process %u "
-					"(without --profile, CPU samples and context switches are)",
-					r->rules.pids.data[0]);
+		return tapir_diag__fail(
+			-EOPNOTSUPP,
+			"no event of the profile can be recorded in process %u (omit --profile to record CPU samples and context switches)",
+			r->rules.pids.data[0]);
 	if (!(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
 		return tapir_match_report__fail(&asked);
 	return 0;

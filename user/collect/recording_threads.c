@@ -21,6 +21,8 @@ static int take(struct recording *r, const struct tapir_snapshot_opts *opts)
 	struct tapir_snapshot *snapshot = NULL;
 	int err = tapir_snapshot__start(opts, &snapshot);
 
+	if (!err)
+		r->running_cnt += tapir_snapshot__running_cnt(snapshot);
 	if (err || tapir_vec__push(&r->snapshots, snapshot))
 		return err;
 	tapir_snapshot__free(snapshot);

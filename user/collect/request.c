@@ -54,6 +54,19 @@ static bool has_spec(const struct tapir_recording_plan *p, const char *text)
 	return false;
 }
 
+/* Each runtime is asked for its own events only. */
+static int add_silent(struct tapir_recording_plan *p, const char *text)
+{
+	int err;
+
+	if (has_spec(p, text))
+		return 0;
+	err = add_spec(p, text);
+	if (!err)
+		p->specs.data[p->specs.cnt - 1]->is_silent = true;
+	return err;
+}
+
 static int add_profile(struct tapir_recording_plan *p, const char *name)
 {
 	const struct tapir_profile *profile = tapir_profile__find(name);
@@ -63,13 +76,18 @@ static int add_profile(struct tapir_recording_plan *p, const char *name)
 	if (!profile)
 		return tapir_diag__fail(-EINVAL,
 					"no profile '%s' ('tapir help profiles' lists them)", name);
-	for (size_t i = 0; !err && (text = tapir_profile__spec(profile, i)); i++) {
-		if (has_spec(p, text))
-			continue;
-		err = add_spec(p, text);
-		if (!err) /* each runtime is asked for its own events only */
-			p->specs.data[p->specs.cnt - 1]->is_silent = true;
-	}
+	for (size_t i = 0; !err && (text = tapir_profile__spec(profile, i)); i++)
+		err = add_silent(p, text);
+	return err;
+}
+
+static int add_activities(struct tapir_recording_plan *p)
+{
+	int err = 0;
+
+	tapir_lore_for_each (lore)
+		for (const char *const *text = lore->activities; text && *text && !err; text++)
+			err = add_silent(p, *text);
 	return err;
 }
 
@@ -85,7 +103,7 @@ static void warn_of_near_misses(const struct tapir_recording_plan *p)
 
 		tapir_str__clear(&near);
 		if (!spec->is_silent && tapir_dotnet_specs__is_for(spec) &&
-		    !tapir_dotnet_suggest__is_defined(spec, all, cnt))
+		    !tapir_dotnet_specs__is_defined(spec, all, cnt))
 			tapir_dotnet_suggest__add_nearest(spec, all, cnt, &near);
 		if (near.len)
 			tapir_warn(
@@ -154,6 +172,8 @@ static int add_specs(struct tapir_recording_plan *p, const struct tapir_request 
 	tapir_vec_for_each (text, &q->more_specs)
 		if (!err && !has_spec(p, *text))
 			err = add_spec(p, *text);
+	if (!err && q->activities)
+		err = add_activities(p);
 	if (!err)
 		err = add_counters(p, q);
 	return err ? err : resolve_names(p, &q->rules.pids);

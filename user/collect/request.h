@@ -31,6 +31,7 @@ struct tapir_request {
 	uint64_t rate_hz;	     /* of ring lanes; 0: all */
 	bool stack, no_stack;
 	uint32_t frames; /* of a user stack, at most TAPIR_MAX_FRAMES; 0: TAPIR_FRAMES */
+	bool activities; /* ids of EventSources' Start and Stop over awaits: lore's */
 	bool jvm_locks;	 /* owners of Java locks: struct tapir_recording_opts */
 	bool no_samples, sched, no_sched; /* neither of the last two: unless rules.all */
 	const char *sample_event;	  /* NULL: the CPU clock */

@@ -74,7 +74,7 @@ struct tapir_session {
 	struct tapir_namer *namer;
 	struct tapir_unwinding *unwinding; /* NULL: no programs walk stacks */
 	struct tapir_counter_maker *counters;
-	struct tapir_jvm_gauges_set *jvm_gauges; /* NULL: there is no file */
+	struct tapir_jvm_gauges_set *jvm_gauges; /* NULL: no file, and not asked for */
 	struct tapir_loss_poll loss_poll;
 	struct tapir_lane_dedup twice;
 	pthread_t thread;
@@ -172,6 +172,12 @@ static void handle_captured(struct tapir_session *s, const struct tapir_rec *rec
 	put(s, rec);
 }
 
+static bool is_exit(const struct tapir_rec *rec)
+{
+	return rec->type == TAPIR_REC_PROCESS &&
+	       ((const struct tapir_rec_process *)rec)->kind == TAPIR_PROCESS_EXIT;
+}
+
 /* -ENOSPC is the catalog's own memory bound, unless the writer lost something: a full disk. */
 static void describe(struct tapir_session *s, const struct tapir_rec *rec)
 {
@@ -185,6 +191,8 @@ static void describe(struct tapir_session *s, const struct tapir_rec *rec)
 	}
 	if (s->opts.ring)
 		s->opts.ring->on_record(s->opts.ring->ctx, s->catalog, rec);
+	if (s->opts.on_exit && is_exit(rec))
+		s->opts.on_exit(s->opts.ctx, ((const struct tapir_rec_process *)rec)->tgid);
 }
 
 static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
@@ -224,7 +232,8 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 			tapir_lane_dedup__learn(&s->twice, rec);
 			tapir_counter_maker__learn(s->counters, rec);
 		}
-		tapir_namer__on_record(s->namer, rec, fd);
+		if (!s->opts.no_names)
+			tapir_namer__on_record(s->namer, rec, fd);
 		tapir_unwinding__on_record(s->unwinding, rec, fd);
 		if (s->jvm_gauges)
 			tapir_jvm_gauges_set__learn(s->jvm_gauges, rec);
@@ -482,11 +491,13 @@ static int start(struct tapir_session *s)
 	s->catalog = tapir_catalog__new(TAPIR_CATALOG_LIVE, s->opts.writer);
 	err = s->catalog ? tapir_namer__new(s->catalog, s->opts.dotnet_reports_methods, &s->namer)
 			 : -ENOMEM;
+	if (!err)
+		tapir_namer__take_kernel_names(s->namer, s->opts.kernel_names);
 	if (!err && s->opts.with_unwinding)
 		err = tapir_unwinding__new(s->opts.programs, s->opts.unwind_bytes, &s->unwinding);
 	if (!err)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
-	if (!err && s->opts.writer) {
+	if (!err && (s->opts.writer || s->opts.jvm_counters)) {
 		s->jvm_gauges = tapir_jvm_gauges_set__new(put_counter, s);
 		err = s->jvm_gauges ? 0 : -ENOMEM;
 	}

@@ -53,15 +53,19 @@ struct tapir_session_opts {
 	struct tapir_writer *writer; /* NULL: live only */
 	tapir_session_fn on_record;  /* NULL: file only */
 	tapir_session_flush_fn on_flush;
+	void (*on_exit)(void *ctx, uint32_t tgid); /* of a traced process; may be NULL */
 	void *ctx;
 	const struct tapir_session_ring *ring;	     /* NULL: the writer has one file */
 	const struct tapir_counter_choice *counters; /* NULL: all that appear */
-	bool with_unwinding;			     /* programs walk user stacks */
-	size_t unwind_bytes;			     /* of unwind tables, at most; 0: 100 MB */
+	bool jvm_counters;			     /* of JVMs, also without a file */
+	bool no_names;	     /* nothing has a stack: no runtime is asked for names of code */
+	bool with_unwinding; /* programs walk user stacks */
+	size_t unwind_bytes; /* of unwind tables, at most; 0: 100 MB */
 	struct tapir_lane_coverage *cover; /* events that rings have; borrowed; NULL: none */
 	bool dotnet_reports_methods; /* .NET processes that tapir attaches to report their code
 					(queue.h) */
-	int wake_fd;		     /* eventfd, written when the sink failed; -1: none */
+	struct tapir_kallsyms_reading *kernel_names; /* taken by __start; NULL: read when needed */
+	int wake_fd; /* eventfd, written when the sink failed; -1: none */
 };
 
 struct tapir_session_stats {
@@ -74,6 +78,7 @@ struct tapir_session_stats {
 	int err; /* of the sink: the session continues to drain and counts */
 };
 
+struct tapir_kallsyms_reading;
 struct tapir_session;
 
 int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_session **out);

@@ -47,27 +47,6 @@ void tapir_targets__free(struct tapir_targets *t)
 	free(t);
 }
 
-bool tapir_targets__is_ours(const struct tapir_targets *t, uint32_t tgid)
-{
-	return t->opts.rules->all ? tgid != (uint32_t)getpid()
-				  : tapir_map__get(&t->live, tgid) != NULL;
-}
-
-void tapir_targets__post(struct tapir_targets *t, const struct tapir_rec *rec, int fd)
-{
-	if (rec)
-		tapir_queue__post(t->opts.queue, rec, fd);
-	else
-		tapir_guard__fd(&fd);
-}
-
-void tapir_targets__warn_from(int mark)
-{
-	for (int i = mark; i < tapir_diag__cnt(); i++)
-		tapir_warn("%s", tapir_diag__line(i));
-	tapir_diag__rewind(mark);
-}
-
 /*
  * ---- the traced processes ----------------------------------------------------------------------
  */

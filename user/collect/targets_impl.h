@@ -25,6 +25,8 @@ struct tapir_targets {
 	struct tapir_recbuf recbuf;
 };
 
+/* ---- target_maps.c ---------------------------------------------------------------------------- */
+
 bool tapir_targets__is_ours(const struct tapir_targets *t, uint32_t tgid);
 
 /* rec: NULL when there was no memory for it; takes fd. */
@@ -32,8 +34,6 @@ void tapir_targets__post(struct tapir_targets *t, const struct tapir_rec *rec, i
 
 /* While a recording runs, what went wrong is a warning (and a GAP record), not its end. */
 void tapir_targets__warn_from(int diag_mark);
-
-/* ---- target_maps.c ---------------------------------------------------------------------------- */
 
 /* Looks at the mappings of a process; at the one at only_va if that is not 0. */
 int tapir_targets__see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t from_ns,

@@ -106,15 +106,44 @@ static bool written_number(const struct fields *f, const char *name, double *out
 	return to_number(text.data, text.len, out);
 }
 
+/* A value with a tag more, as dotnet-counters has it. */
+static void give_percentile(struct tapir_dotnet_counters *c, struct tapir_dotnet_counter counter,
+			    double percent, double value)
+{
+	char tags[TAGS_BYTES + 64];
+	int len = snprintf(tags, sizeof(tags), "%.*s%sPercentile=%.10g", (int)counter.tags.len,
+			   counter.tags.data, counter.tags.len ? "," : "", percent);
+
+	counter.tags = (struct tapir_sv){tags, (size_t)len};
+	counter.kind = TAPIR_COUNTER_GAUGE;
+	counter.value = value;
+	c->on_value(c->ctx, &counter);
+}
+
 /* ---- EventCounters --------------------------------------------------------------------------- */
 
-#define COUNTER_FIELDS 24u /* of its Payload: there are 11 or 12 */
+#define COUNTER_FIELDS 24u /* of its Payload: there are 9 to 15 */
 
 static uint64_t seconds_to_ns(double seconds)
 {
 	double ns = seconds * 1e9;
 
 	return ns > 0 && ns < (double)MAX_INTERVAL_NS ? (uint64_t)ns : 0;
+}
+
+/* Of libtapir's histograms (tapir/counter.h). */
+static void read_percentiles(struct tapir_dotnet_counters *c,
+			     const struct tapir_dotnet_counter *counter, const struct fields *f)
+{
+	static const struct {
+		const char *field;
+		double percent;
+	} known[] = {{"P50", 50}, {"P95", 95}, {"P99", 99}};
+	double value;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (number_of(f, known[i].field, &value))
+			give_percentile(c, *counter, known[i].percent, value);
 }
 
 static void read_payload(struct tapir_dotnet_counters *c, const struct tapir_probe_view *probe,
@@ -135,8 +164,10 @@ static void read_payload(struct tapir_dotnet_counters *c, const struct tapir_pro
 		counter.kind = TAPIR_COUNTER_RATE;
 	else if (!number_of(f, "Mean", &counter.value))
 		return;
-	if (counter.name.len)
-		c->on_value(c->ctx, &counter);
+	if (!counter.name.len)
+		return;
+	c->on_value(c->ctx, &counter);
+	read_percentiles(c, &counter, f);
 }
 
 static void read_event_counters(struct tapir_dotnet_counters *c,
@@ -218,24 +249,16 @@ static void read_gauge(struct published *p)
 		publish(p, TAPIR_COUNTER_GAUGE, value);
 }
 
-/* "0.95=39": a value with a tag more, as dotnet-counters has it. */
+/* "0.95=39" */
 static void publish_quantile(struct published *p, const char *text, size_t len)
 {
 	const char *equals = memchr(text, '=', len);
 	size_t key_len = equals ? (size_t)(equals - text) : 0;
-	struct tapir_sv own = p->counter.tags;
-	char tags[TAGS_BYTES + 64];
 	double quantile, value;
-	int tags_len;
 
-	if (!equals || !to_number(text, key_len, &quantile) ||
-	    !to_number(equals + 1, len - key_len - 1, &value) || !(quantile >= 0 && quantile <= 1))
-		return;
-	tags_len = snprintf(tags, sizeof(tags), "%.*s%sPercentile=%.10g", (int)own.len, own.data,
-			    own.len ? "," : "", quantile * 100);
-	p->counter.tags = (struct tapir_sv){tags, (size_t)tags_len};
-	publish(p, TAPIR_COUNTER_GAUGE, value);
-	p->counter.tags = own;
+	if (equals && to_number(text, key_len, &quantile) &&
+	    to_number(equals + 1, len - key_len - 1, &value) && quantile >= 0 && quantile <= 1)
+		give_percentile(p->c, p->counter, quantile * 100, value);
 }
 
 static void publish_count_and_sum(struct published *p)

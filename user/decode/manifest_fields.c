@@ -14,21 +14,6 @@
 
 struct fields tapir_vec(struct tapir_layout_field);
 
-const char *tapir_manifest__text(struct manifest_reader *r, const xmlNode *node, const char *text)
-{
-	size_t len = text ? strlen(text) : 0;
-	const char *copy;
-
-	if (!len || len > TAPIR_MANIFEST_NAME_MAX) {
-		fail_at(r, node, "expected a name of 1 to 1024 bytes", "");
-		return NULL;
-	}
-	copy = tapir_arena__text(r->arena, text, len);
-	if (!copy)
-		fail_at(r, node, "out of memory, or too large", "");
-	return copy;
-}
-
 /* ---- maps ------------------------------------------------------------------------------------ */
 
 /* It is printed as it is, in text and in JSON. */

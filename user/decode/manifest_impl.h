@@ -65,6 +65,9 @@ const xmlNode *tapir_manifest_xml__next(const xmlNode *node, const char *name);
 const xmlNode *tapir_manifest_xml__walk(const xmlNode *element);
 /* The text of an attribute; borrowed from the document. NULL: it has none. */
 const char *tapir_manifest_xml__attr(const xmlNode *node, const char *name);
+
+/* ---- manifest_place.c ---------------------------------------------------------------------- */
+
 /* A line with the place of the element and the reason: -EINVAL. */
 int tapir_manifest_xml__fail(const struct manifest_reader *r, const xmlNode *node, const char *why,
 			     const char *what);
@@ -75,16 +78,6 @@ int tapir_manifest_xml__fail_attr(const struct manifest_reader *r, const xmlNode
 
 void tapir_manifest_xml__warn_attr(const struct manifest_source *source, const xmlNode *node,
 				   const char *attr);
-
-/* ---- manifest_place.c ---------------------------------------------------------------------- */
-
-struct tapir_manifest_place {
-	unsigned line, column; /* from 1; column 0: not known */
-};
-
-/* Of the start tag of an element, or of one of its attributes (NULL: none). */
-struct tapir_manifest_place tapir_manifest_place__of(const struct manifest_source *source,
-						     const xmlNode *node, const char *attr);
 
 /* ---- manifest_words.c ---------------------------------------------------------------------- */
 
@@ -97,6 +90,8 @@ void tapir_manifest__check_attrs(const struct manifest_source *source, const xml
 int tapir_manifest__add_strings(struct manifest_reader *r, const xmlNode *root);
 /* The message of an element in full, "" without one; NULL with a diagnostic line. */
 const char *tapir_manifest__message(struct manifest_reader *r, const xmlNode *node);
+/* A name or other short text for good; NULL with a diagnostic line. */
+const char *tapir_manifest__text(struct manifest_reader *r, const xmlNode *node, const char *text);
 int tapir_manifest__add_levels(struct manifest_reader *r, const xmlNode *levels);
 int tapir_manifest__add_tasks(struct manifest_reader *r, const xmlNode *tasks);
 int tapir_manifest__add_opcodes(struct manifest_reader *r, const xmlNode *opcodes);
@@ -112,7 +107,5 @@ int tapir_manifest__add_templates(struct manifest_reader *r, const xmlNode *temp
 /* The template with that id; NULL: none. */
 const struct manifest_template *tapir_manifest__template(const struct manifest_reader *r,
 							 const char *tid);
-/* A name or other short text for good; NULL with a diagnostic line. */
-const char *tapir_manifest__text(struct manifest_reader *r, const xmlNode *node, const char *text);
 
 #endif

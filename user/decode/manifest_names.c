@@ -23,6 +23,21 @@
 #define DEPTH_MAX	  16
 #define REFERENCE	  "$(string."
 
+const char *tapir_manifest__text(struct manifest_reader *r, const xmlNode *node, const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+	const char *copy;
+
+	if (!len || len > TAPIR_MANIFEST_NAME_MAX) {
+		fail_at(r, node, "expected a name of 1 to 1024 bytes", "");
+		return NULL;
+	}
+	copy = tapir_arena__text(r->arena, text, len);
+	if (!copy)
+		fail_at(r, node, "out of memory, or too large", "");
+	return copy;
+}
+
 /* ---- strings --------------------------------------------------------------------------------- */
 
 static int by_id(const void *a, const void *b)

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where an element or an attribute of a manifest is: line and column, for messages.
+ * Messages about an element or an attribute of a manifest, with its line and column.
  *
  * libxml2 keeps the line of an element's end (and not above 65,535) and no column. So a place is
  * found when a message needs it: the number of the element in the order of the document, and then
  * that start tag in the text. The text is well-formed XML without a document type by then, so a
  * start tag is a '<' that begins no comment, CDATA, processing instruction or end tag.
  */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "decode/manifest_impl.h"
+
+struct manifest_place {
+	unsigned line, column; /* from 1; column 0: not known */
+};
 
 /* Characters of UTF-8, or of UTF-16 by their low bytes: markup is ASCII. */
 struct scan {
 	const unsigned char *text;
 	size_t at, len, width, low;
-	struct tapir_manifest_place place;
+	struct manifest_place place;
 };
 
 static struct scan scan_of(const struct manifest_source *source)
@@ -158,8 +165,8 @@ static void find_attr(struct scan *s, const char *name)
 	} while (skip_value(&at));
 }
 
-struct tapir_manifest_place tapir_manifest_place__of(const struct manifest_source *source,
-						     const xmlNode *node, const char *attr)
+static struct manifest_place place_of(const struct manifest_source *source, const xmlNode *node,
+				      const char *attr)
 {
 	const xmlNode *at = tapir_manifest_xml__next(node->doc->children, NULL);
 	struct scan s = scan_of(source);
@@ -170,8 +177,70 @@ struct tapir_manifest_place tapir_manifest_place__of(const struct manifest_sourc
 		is_found = find_tag(&s);
 	}
 	if (!is_found) /* an encoding without ASCII's markup */
-		return (struct tapir_manifest_place){node->line, 0};
+		return (struct manifest_place){node->line, 0};
 	if (attr)
 		find_attr(&s, attr);
 	return s.place;
+}
+
+/* ---- messages ---- */
+
+#define PLACE_BYTES 512
+#define WORDS_BYTES 81
+
+/* "FILE:LINE:COLUMN", without the column where it is not known. */
+static const char *place_text(const struct manifest_source *source, const xmlNode *node,
+			      const char *attr, char out[PLACE_BYTES])
+{
+	struct manifest_place at = place_of(source, node, attr);
+
+	if (at.column)
+		snprintf(out, PLACE_BYTES, "%s:%u:%u", source->path, at.line, at.column);
+	else
+		snprintf(out, PLACE_BYTES, "%s:%u", source->path, at.line);
+	return out;
+}
+
+/* Words of a manifest in a line: no newline, no control character, not long. */
+static const char *words(const char *text, char out[WORDS_BYTES])
+{
+	snprintf(out, WORDS_BYTES, "%s", text);
+	for (char *c = out; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	return out;
+}
+
+int tapir_manifest_xml__fail(const struct manifest_reader *r, const xmlNode *node, const char *why,
+			     const char *what)
+{
+	char place[PLACE_BYTES], text[WORDS_BYTES];
+
+	return tapir_diag__fail(-EINVAL, "%s: <%.40s>: %s%s%s",
+				place_text(r->source, node, NULL, place), (const char *)node->name,
+				why, *what ? ": " : "", words(what, text));
+}
+
+int tapir_manifest_xml__fail_attr(const struct manifest_reader *r, const xmlNode *node,
+				  const char *attr, const char *expected)
+{
+	const char *value = tapir_manifest_xml__attr(node, attr);
+	char place[PLACE_BYTES], text[WORDS_BYTES];
+
+	place_text(r->source, node, value ? attr : NULL, place);
+	if (!value)
+		return tapir_diag__fail(-EINVAL, "%s: <%.40s> has no attribute %s: expected %s",
+					place, (const char *)node->name, attr, expected);
+	return tapir_diag__fail(-EINVAL, "%s: attribute %s of <%.40s> is '%s': expected %s", place,
+				attr, (const char *)node->name, words(value, text), expected);
+}
+
+void tapir_manifest_xml__warn_attr(const struct manifest_source *source, const xmlNode *node,
+				   const char *attr)
+{
+	char place[PLACE_BYTES], text[WORDS_BYTES];
+
+	tapir_diag__add("%s: warning: unknown attribute %s of <%.40s> is ignored",
+			place_text(source, node, attr, place), words(attr, text),
+			(const char *)node->name);
 }

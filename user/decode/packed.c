@@ -155,6 +155,57 @@ static void take_bytes(struct tapir_packed_cursor *c, uint64_t cnt, unsigned uni
 	}
 }
 
+/* ---- structs as they are in memory ------------------------------------------------------------- */
+
+/* Its alignment as well; 0: not known. */
+static unsigned aligned_bytes(const struct tapir_layout_field *f)
+{
+	unsigned bytes = f->repeat == TAPIR_REPEAT_ONCE ? tapir_layout_type__bytes(f->type) : 0;
+
+	return f->type == TAPIR_LAYOUT_FILETIME || bytes > 8 ? 0 : bytes;
+}
+
+static size_t round_up(size_t bytes, size_t align)
+{
+	return (bytes + align - 1) / align * align;
+}
+
+/* The size of a struct with padding; 0: it has none, or members without a fixed alignment. */
+static size_t padded_bytes(const struct tapir_layout_field *f)
+{
+	size_t packed = 0, padded = 0, widest = 1;
+
+	for (unsigned i = 0; i < f->member_cnt; i++) {
+		unsigned bytes = aligned_bytes(&f->members[i]);
+
+		if (!bytes)
+			return 0;
+		packed += bytes;
+		padded = round_up(padded, bytes) + bytes;
+		widest = bytes > widest ? bytes : widest;
+	}
+	padded = round_up(padded, widest);
+	return padded == packed ? 0 : padded;
+}
+
+/*
+ * A runtime may copy an array of structs from its memory into a payload though the manifest knows
+ * of no padding (GCLOHCompact): the bytes that there are tell.
+ */
+static bool is_padded(const struct tapir_layout_field *f, uint64_t cnt, size_t bytes)
+{
+	size_t padded = f->type == TAPIR_LAYOUT_STRUCT ? padded_bytes(f) : 0;
+
+	return padded && cnt && bytes / padded == cnt && bytes % padded == 0;
+}
+
+static void align(struct tapir_packed_cursor *c, size_t to)
+{
+	size_t at = (size_t)(c->at - c->base), padding = round_up(at, to) - at;
+
+	skip(c, padding < c->left ? padding : c->left);
+}
+
 /* ---- fields ------------------------------------------------------------------------------------ */
 
 static void take_field(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
@@ -169,11 +220,14 @@ static void take_struct(struct tapir_packed_cursor *c, const struct tapir_layout
 
 	out->type = TAPIR_FIELD_STRUCT;
 	out->bytes = c->at;
+	c->base = c->at;
 	for (unsigned i = 0; i < f->member_cnt; i++) {
 		take_field(c, &f->members[i], numbers, &member);
 		if (i < TAPIR_LAYOUT_REFERABLE)
 			numbers[i] = member.flags & TAPIR_VALUE_ABSENT ? 0 : member.u64;
 	}
+	if (c->is_padded && padded_bytes(f) > (size_t)(c->at - out->bytes))
+		align(c, padded_bytes(f));
 	out->len = (size_t)(c->at - out->bytes);
 	if (c->is_short)
 		out->flags |= TAPIR_VALUE_CUT;
@@ -184,6 +238,8 @@ static void take_one(struct tapir_packed_cursor *c, const struct tapir_layout_fi
 {
 	unsigned bytes = tapir_layout_type__bytes(f->type);
 
+	if (c->is_padded && bytes)
+		align(c, bytes);
 	if (f->type == TAPIR_LAYOUT_STRUCT) {
 		take_struct(c, f, out);
 	} else if (f->type == TAPIR_LAYOUT_UTF16 || f->type == TAPIR_LAYOUT_UTF8) {
@@ -207,6 +263,7 @@ static void take_array(struct tapir_packed_cursor *c, const struct tapir_layout_
 
 	out->type = TAPIR_VALUE_ARRAY;
 	out->bytes = c->at;
+	c->is_padded = is_padded(f, cnt, c->left);
 	if (bytes) {
 		i = cnt < c->left / bytes ? cnt : c->left / bytes;
 		skip(c, (size_t)i * bytes);
@@ -217,6 +274,7 @@ static void take_array(struct tapir_packed_cursor *c, const struct tapir_layout_
 	}
 	out->u64 = i;
 	out->len = (size_t)(c->at - out->bytes);
+	c->is_padded = false;
 	if (i < cnt || (!bytes && c->is_short)) {
 		out->flags = TAPIR_VALUE_CUT;
 		c->is_short = true;
@@ -333,7 +391,11 @@ void tapir_packed_iter__init(struct tapir_packed_iter *iter, const struct tapir_
 	const struct tapir_layout_field *f = value->layout;
 	bool is_array = value->type == TAPIR_VALUE_ARRAY;
 
-	iter->cursor = (struct tapir_packed_cursor){.at = value->bytes, .left = value->len};
+	iter->cursor = (struct tapir_packed_cursor){
+		.at = value->bytes,
+		.left = value->len,
+		.base = value->bytes,
+		.is_padded = is_padded(f, is_array ? value->u64 : 1, value->len)};
 	iter->idx = 0;
 	iter->fields = is_array ? NULL : f->members;
 	iter->cnt = is_array ? (unsigned)value->u64 : f->member_cnt;
@@ -357,7 +419,7 @@ bool tapir_packed_iter__next(struct tapir_packed_iter *iter, struct tapir_value 
 			iter->numbers[idx] = out->flags & TAPIR_VALUE_ABSENT ? 0 : out->u64;
 		return true;
 	}
-	if (idx > iter->cnt || !iter->cursor.left || !iter->fields)
+	if (idx > iter->cnt || !iter->cursor.left || !iter->fields || iter->cursor.is_padded)
 		return false;
 	*out = rest_of(&iter->cursor);
 	return true;

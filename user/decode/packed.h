@@ -32,7 +32,9 @@ unsigned tapir_packed__decode(const struct tapir_packed_layout *layout, const ui
 struct tapir_packed_cursor {
 	const uint8_t *at;
 	size_t left;
-	bool is_short; /* something ended too early: what follows is missing */
+	const uint8_t *base; /* of the struct that is read */
+	bool is_short;	     /* something ended too early: what follows is missing */
+	bool is_padded;	     /* structs as a compiler lays them out in memory, not packed */
 };
 
 /* What is in a STRUCT (its fields, and "rest") or an ARRAY (its elements, without names). */

@@ -21,6 +21,8 @@ static const struct tapir_profile profiles[TAPIR_PROFILE_ID_CNT] = {
 	[TAPIR_PROFILE_ID_REQUESTS] = {"requests",
 				       "by trace id; activities are created while it records",
 				       true},
+	[TAPIR_PROFILE_ID_ASYNC] = {"async", "tasks and awaits, for --async; slows each await",
+				    true},
 	[TAPIR_PROFILE_ID_EVERYTHING] = {"everything", "all of these except single allocations",
 					 false},
 };

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "decode/packed.h"
 #include "decode/value_packed.h"
 #include "elf/operand.h"
 
-#define ELLIPSIS "\xe2\x80\xa6"
+#define ELLIPSIS    "\xe2\x80\xa6"
+#define SHORT_BYTES 1024 /* UTF-16 bytes that need no memory of their own */
 
 static const char *reason_text(uint8_t reason)
 {
@@ -143,6 +145,113 @@ static void add_char(struct tapir_str *out, uint64_t value)
 	tapir_str__addc(out, '\'');
 }
 
+/* ---- what holds others ------------------------------------------------------------------------ */
+
+static void add_utf16(struct tapir_str *out, const struct tapir_value *value, bool is_json)
+{
+	char near[SHORT_BYTES / 2 * 3], *text = near;
+	struct tapir_value utf8 = {.type = TAPIR_FIELD_STRN, .flags = value->flags};
+
+	if (value->len > SHORT_BYTES)
+		text = malloc(value->len / 2 * 3);
+	if (!text) {
+		out->failed = true;
+		return;
+	}
+	utf8.len = tapir_utf16__to_utf8(value->bytes, value->len, text);
+	utf8.bytes = (const uint8_t *)text;
+	if (is_json)
+		tapir_value__add_json(out, &utf8);
+	else
+		tapir_value__add_text(out, &utf8);
+	if (text != near)
+		free(text);
+}
+
+static void add_member(struct tapir_str *out, const struct tapir_value *value, bool is_json)
+{
+	if (is_json)
+		tapir_value__add_json(out, value);
+	else
+		tapir_value__add_text(out, value);
+}
+
+static void add_key(struct tapir_str *out, const struct tapir_value *value, unsigned idx,
+		    bool is_json)
+{
+	struct tapir_json j = tapir_json__to(out);
+
+	if (!is_json) {
+		tapir_value__add_name(out, value->name, idx);
+		tapir_str__addc(out, '=');
+		return;
+	}
+	tapir_json__strn(&j, NULL, value->name.data, value->name.len);
+	tapir_str__addc(out, ':');
+}
+
+/* As deep as the layout. */
+static void add_inside(struct tapir_str *out, const struct tapir_value *value, bool is_json)
+{
+	bool is_array = value->type == TAPIR_VALUE_ARRAY;
+	struct tapir_packed_iter iter;
+	struct tapir_value member;
+	bool is_first = true;
+
+	tapir_packed_iter__init(&iter, value);
+	tapir_str__addc(out, is_array ? '[' : '{');
+	for (unsigned i = 0; tapir_packed_iter__next(&iter, &member); i++) {
+		if (!is_first)
+			tapir_str__adds(out, is_json || is_array ? "," : ", ");
+		is_first = false;
+		if (!is_array)
+			add_key(out, &member, i, is_json);
+		add_member(out, &member, is_json);
+	}
+	if (value->flags & TAPIR_VALUE_CUT && is_array && !is_json)
+		tapir_str__adds(out, is_first ? ELLIPSIS : "," ELLIPSIS);
+	tapir_str__addc(out, is_array ? ']' : '}');
+}
+
+static bool add_nested(struct tapir_str *out, const struct tapir_value *value, bool is_json)
+{
+	switch (value->type) {
+	case TAPIR_FIELD_UTF16:
+		add_utf16(out, value, is_json);
+		return true;
+	case TAPIR_VALUE_DECIMAL:
+		tapir_decimal__add_text(out, value->bytes);
+		return true;
+	case TAPIR_FIELD_STRUCT:
+	case TAPIR_VALUE_ARRAY:
+		add_inside(out, value, is_json);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool add_packed_text(struct tapir_str *out, const struct tapir_value *value)
+{
+	return tapir_value_packed__add_plain(out, value) || add_nested(out, value, false);
+}
+
+/* No name of an enumeration needs escaping: its reader ensures that (manifest_fields.c). */
+static bool add_packed_json(struct tapir_str *out, const struct tapir_value *value)
+{
+	size_t from = out->len;
+
+	if (add_nested(out, value, true))
+		return true;
+	tapir_str__addc(out, '"');
+	if (!tapir_value_packed__add_plain(out, value)) {
+		out->len = from;
+		return false;
+	}
+	tapir_str__addc(out, '"');
+	return true;
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 static bool add_marker(struct tapir_str *out, const struct tapir_value *value)
@@ -157,7 +266,7 @@ static bool add_marker(struct tapir_str *out, const struct tapir_value *value)
 
 void tapir_value__add_text(struct tapir_str *out, const struct tapir_value *value)
 {
-	if (add_marker(out, value) || (value->layout && tapir_value_packed__add_text(out, value)))
+	if (add_marker(out, value) || (value->layout && add_packed_text(out, value)))
 		return;
 	switch (value->type) {
 	case TAPIR_FIELD_INT:
@@ -206,7 +315,7 @@ void tapir_value__add_json(struct tapir_str *out, const struct tapir_value *valu
 		tapir_json__null(&j, NULL);
 		return;
 	}
-	if (value->layout && tapir_value_packed__add_json(out, value))
+	if (value->layout && add_packed_json(out, value))
 		return;
 	switch (value->type) {
 	case TAPIR_FIELD_INT:

@@ -3,17 +3,13 @@
 #include "decode/value_packed.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/json.h"
-#include "decode/packed.h"
-#include "decode/value.h"
+#include "decode/layout.h"
 
 #define FILETIME_A_SECOND 10000000ull
 #define FILETIME_OF_1970  11644473600ll /* seconds */
-#define SHORT_BYTES	  1024		/* UTF-16 bytes that need no memory of their own */
 
 /* ---- enumerations ------------------------------------------------------------------------------ */
 
@@ -120,27 +116,6 @@ size_t tapir_utf16__to_utf8(const uint8_t *utf16, size_t bytes, char *text)
 	return len;
 }
 
-static void add_utf16(struct tapir_str *out, const struct tapir_value *value, bool is_json)
-{
-	char near[SHORT_BYTES / 2 * 3], *text = near;
-	struct tapir_value utf8 = {.type = TAPIR_FIELD_STRN, .flags = value->flags};
-
-	if (value->len > SHORT_BYTES)
-		text = malloc(value->len / 2 * 3);
-	if (!text) {
-		out->failed = true;
-		return;
-	}
-	utf8.len = tapir_utf16__to_utf8(value->bytes, value->len, text);
-	utf8.bytes = (const uint8_t *)text;
-	if (is_json)
-		tapir_value__add_json(out, &utf8);
-	else
-		tapir_value__add_text(out, &utf8);
-	if (text != near)
-		free(text);
-}
-
 /* ---- GUIDs, times, decimals ---------------------------------------------------------------------- */
 
 void tapir_guid__add_text(struct tapir_str *out, const uint8_t *guid)
@@ -177,7 +152,7 @@ static void add_time(struct tapir_str *out, uint64_t filetime)
 }
 
 /* u32 flags (sign, and the number of digits after the point), u32 high, u64 low. */
-static void add_decimal(struct tapir_str *out, const uint8_t *bytes)
+void tapir_decimal__add_text(struct tapir_str *out, const uint8_t *bytes)
 {
 	uint32_t flags, high;
 	unsigned __int128 number;
@@ -203,54 +178,9 @@ static void add_decimal(struct tapir_str *out, const uint8_t *bytes)
 	tapir_str__add(out, digits + at, sizeof(digits) - at);
 }
 
-/* ---- what holds others --------------------------------------------------------------------------- */
+/* ---- one of them ------------------------------------------------------------------------------- */
 
-static void add_member(struct tapir_str *out, const struct tapir_value *value, bool is_json)
-{
-	if (is_json)
-		tapir_value__add_json(out, value);
-	else
-		tapir_value__add_text(out, value);
-}
-
-static void add_key(struct tapir_str *out, const struct tapir_value *value, unsigned idx,
-		    bool is_json)
-{
-	struct tapir_json j = tapir_json__to(out);
-
-	if (!is_json) {
-		tapir_value__add_name(out, value->name, idx);
-		tapir_str__addc(out, '=');
-		return;
-	}
-	tapir_json__strn(&j, NULL, value->name.data, value->name.len);
-	tapir_str__addc(out, ':');
-}
-
-/* As deep as the layout. */
-static void add_inside(struct tapir_str *out, const struct tapir_value *value, bool is_json)
-{
-	bool is_array = value->type == TAPIR_VALUE_ARRAY;
-	struct tapir_packed_iter iter;
-	struct tapir_value member;
-	bool is_first = true;
-
-	tapir_packed_iter__init(&iter, value);
-	tapir_str__addc(out, is_array ? '[' : '{');
-	for (unsigned i = 0; tapir_packed_iter__next(&iter, &member); i++) {
-		if (!is_first)
-			tapir_str__adds(out, is_json || is_array ? "," : ", ");
-		is_first = false;
-		if (!is_array)
-			add_key(out, &member, i, is_json);
-		add_member(out, &member, is_json);
-	}
-	if (value->flags & TAPIR_VALUE_CUT && is_array && !is_json)
-		tapir_str__adds(out, is_first ? "\xe2\x80\xa6" : ",\xe2\x80\xa6");
-	tapir_str__addc(out, is_array ? ']' : '}');
-}
-
-static bool add_plain(struct tapir_str *out, const struct tapir_value *value)
+bool tapir_value_packed__add_plain(struct tapir_str *out, const struct tapir_value *value)
 {
 	if (has_map(value))
 		return add_named(out, value);
@@ -260,46 +190,5 @@ static bool add_plain(struct tapir_str *out, const struct tapir_value *value)
 		add_time(out, value->u64);
 	else
 		return false;
-	return true;
-}
-
-static bool add_nested(struct tapir_str *out, const struct tapir_value *value, bool is_json)
-{
-	switch (value->type) {
-	case TAPIR_FIELD_UTF16:
-		add_utf16(out, value, is_json);
-		return true;
-	case TAPIR_VALUE_DECIMAL:
-		add_decimal(out, value->bytes);
-		return true;
-	case TAPIR_FIELD_STRUCT:
-	case TAPIR_VALUE_ARRAY:
-		add_inside(out, value, is_json);
-		return true;
-	default:
-		return false;
-	}
-}
-
-bool tapir_value_packed__add_text(struct tapir_str *out, const struct tapir_value *value)
-{
-	return add_plain(out, value) || add_nested(out, value, false);
-}
-
-/* No name of an enumeration needs escaping: its reader ensures that (manifest_fields.c). */
-bool tapir_value_packed__add_json(struct tapir_str *out, const struct tapir_value *value)
-{
-	size_t from = out->len;
-
-	if (add_nested(out, value, true))
-		return true;
-	if (!has_map(value) && value->type != TAPIR_FIELD_GUID && value->type != TAPIR_FIELD_TIME)
-		return false;
-	tapir_str__addc(out, '"');
-	if (!add_plain(out, value)) {
-		out->len = from;
-		return false;
-	}
-	tapir_str__addc(out, '"');
 	return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * value_packed.h - the part of value.c for what only PACKED payloads hold: enumerations, UTF-16,
- * GUIDs, times, decimals, structs and arrays.
+ * value_packed.h - for value.c: what only PACKED payloads hold and is no more than a text:
+ * enumerations, UTF-16, GUIDs, times and decimals.
  *
  * Text: Reason=AllocSmall, Flags=Jitted|OptimizedTier1, "text", 8-4-4-4-12, an ISO time,
  * {A=1, B=[1,2]}. JSON: the same names and texts as strings, objects and arrays; a number without
@@ -13,9 +13,10 @@
 #include "base/str.h"
 #include "decode/fields.h"
 
-/* false: the value is not one of these, and nothing was added. For values that are present. */
-bool tapir_value_packed__add_text(struct tapir_str *out, const struct tapir_value *value);
-bool tapir_value_packed__add_json(struct tapir_str *out, const struct tapir_value *value);
+/* A name, a GUID or a time. false: the value is not one of these, and nothing was added. */
+bool tapir_value_packed__add_plain(struct tapir_str *out, const struct tapir_value *value);
+/* u32 flags (sign, and the number of digits after the point), u32 high, u64 low. */
+void tapir_decimal__add_text(struct tapir_str *out, const uint8_t *bytes);
 
 /* 16 bytes as 8-4-4-4-12. */
 void tapir_guid__add_text(struct tapir_str *out, const uint8_t *guid);

@@ -18,13 +18,14 @@
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/dotnet/dotnet_attach.h"
 
-#define ATTACH_NS     (2 * TAPIR_NS_PER_SEC) /* for one try; a young process may have no socket yet */
-#define OPEN_NS	      (2 * TAPIR_NS_PER_SEC) /* from the loading to the lane */
-#define FOLLOW_NS     TAPIR_NS_PER_SEC /* from the lane to its first event; then later ones come */
-#define FIRST_WAIT_NS (10 * TAPIR_NS_PER_MS)
-#define MAX_WAIT_NS   (500 * TAPIR_NS_PER_MS)
-#define SILENT_TRIES  3
-#define TELL_NS	      TAPIR_NS_PER_SEC /* a missing answer is reported after this time */
+#define ATTACH_NS      (2 * TAPIR_NS_PER_SEC) /* for one try; a young process may have no socket yet */
+#define OPEN_NS	       (2 * TAPIR_NS_PER_SEC) /* from the loading to the lane */
+#define FOLLOW_NS      TAPIR_NS_PER_SEC /* from the lane to its first event; then later ones come */
+#define FIRST_WAIT_NS  (10 * TAPIR_NS_PER_MS)
+#define MAX_WAIT_NS    (500 * TAPIR_NS_PER_MS)
+#define SILENT_TRIES   3
+#define SILENT_WAIT_NS (20 * TAPIR_NS_PER_SEC) /* after them, where processes are not named */
+#define TELL_NS	       TAPIR_NS_PER_SEC	       /* a missing answer is reported after this time */
 #define START_WAIT_NS                                                                              \
 	(2 * TAPIR_NS_PER_MS) /* between checks for the lane of a process that tapir started */
 #define START_NS (5 * TAPIR_NS_PER_SEC) /* for its runtime to begin */
@@ -291,14 +292,19 @@ static int look_at(struct tapir_dotnet_lanes *l, uint32_t tgid)
 
 /*
  * A process that starts, is stopped, or for whose stream there is no place yet is asked for ever,
- * one that does not answer a few times.
+ * one that does not answer a few times; then, where it was not named, once in a while: whoever
+ * records for hours what matches a rule waits for no answer.
  */
-static bool may_try_again(struct process *p, int err)
+static bool may_try_again(const struct tapir_dotnet_lanes *l, struct process *p, int err)
 {
 	if (err == -EINPROGRESS)
 		p->wait_ns = START_WAIT_NS;
-	return err == -EINPROGRESS || err == -EAGAIN || err == -EUSERS ||
-	       (err == -ETIMEDOUT && ++p->silent_cnt < SILENT_TRIES);
+	/* -ENOENT: it has no socket, or, where many start at once, none yet. */
+	if (err == -ENOENT || (err == -ETIMEDOUT && ++p->silent_cnt >= SILENT_TRIES)) {
+		p->wait_ns = SILENT_WAIT_NS;
+		return !l->opts.are_named;
+	}
+	return err == -EINPROGRESS || err == -EAGAIN || err == -EUSERS || err == -ETIMEDOUT;
 }
 
 static void try_later(struct tapir_dotnet_lanes *l, struct process *p, int err)
@@ -324,7 +330,7 @@ static void settle(struct tapir_dotnet_lanes *l, struct process *p, int err)
 	if (p->is_stale) {
 		p->is_stale = false;
 		p->state = LOOK;
-	} else if (err && may_try_again(p, err)) {
+	} else if (err && may_try_again(l, p, err)) {
 		try_later(l, p, err);
 	} else if (err == -ECANCELED) {
 		tell_waiting(l, p);

@@ -87,6 +87,8 @@ static void consider(const char *name, const char *wanted, unsigned *best, const
 
 	if (!strncasecmp(name, wanted, strlen(wanted)))
 		edits = 1;
+	if (2 * edits >= strlen(wanted) && *name != *wanted)
+		return; /* half of it, and the beginning, is different */
 	if (edits >= *best)
 		return;
 	*best = edits;
@@ -275,6 +277,17 @@ bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec)
 bool tapir_dotnet_specs__is_known(const struct tapir_spec *spec)
 {
 	return !spec->path && tapir_dotnet_provider__find(tapir_sv__of(spec->provider));
+}
+
+bool tapir_dotnet_specs__is_defined(const struct tapir_spec *spec,
+				    const struct tapir_layout_provider *providers, size_t cnt)
+{
+	if (tapir_dotnet_specs__is_known(spec))
+		return true;
+	for (size_t i = 0; i < cnt; i++)
+		if (tapir_dotnet_suggest__has(&providers[i], spec))
+			return true;
+	return false;
 }
 
 bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs)

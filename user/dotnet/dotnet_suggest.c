@@ -2,7 +2,6 @@
 /* By the names of spec/spec.h, over providers instead of probes. */
 #include "dotnet/dotnet_suggest.h"
 
-#include "dotnet/dotnet_specs.h"
 #include "decode/dotnet_tables.h"
 
 static bool names_events(const struct tapir_spec *spec)
@@ -37,17 +36,6 @@ bool tapir_dotnet_suggest__has(const struct tapir_layout_provider *p, const stru
 		return true;
 	for (size_t i = 0; i < p->event_cnt; i++)
 		if (tapir_spec__matches(spec, NULL, p->name, p->events[i].name))
-			return true;
-	return false;
-}
-
-bool tapir_dotnet_suggest__is_defined(const struct tapir_spec *spec,
-				      const struct tapir_layout_provider *providers, size_t cnt)
-{
-	if (tapir_dotnet_specs__is_known(spec))
-		return true;
-	for (size_t i = 0; i < cnt; i++)
-		if (tapir_dotnet_suggest__has(&providers[i], spec))
 			return true;
 	return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dotnet_suggest.h - SPECs that name no EventSource which a process's assemblies define: most
- * likely misspelt, unless the program makes it at run time.
+ * dotnet_suggest.h - what a SPEC may have meant that names no EventSource of a process's
+ * assemblies: most likely it is misspelt, unless the program makes it at run time.
  *
  * Pure; thread-safe.
  */
@@ -18,9 +18,6 @@
  */
 bool tapir_dotnet_suggest__has(const struct tapir_layout_provider *p,
 			       const struct tapir_spec *spec);
-/* One of these, or of the runtime's own. */
-bool tapir_dotnet_suggest__is_defined(const struct tapir_spec *spec,
-				      const struct tapir_layout_provider *providers, size_t cnt);
 
 /* Adds the nearest name, "provider" or "provider:event"; nothing if none is near. */
 void tapir_dotnet_suggest__add_nearest(const struct tapir_spec *spec,

@@ -280,7 +280,7 @@ int tapir_elf__open(const char *path, struct tapir_elf **out)
 	tapir_autofd int handle = path_fd < 0 ? path_fd : tapir_foreign__open_taken(path_fd, 0);
 
 	if (handle == -EMEDIUMTYPE)
-		return not_elf(path, "not a regular file of an ordinary file system");
+		return not_elf(path, "not a regular file on a disk");
 	if (handle < 0)
 		return tapir_foreign__fail(handle, path, 0);
 	return open_handle(handle, path, out);

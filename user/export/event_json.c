@@ -268,7 +268,7 @@ static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		      struct tapir_str *out)
 {
 	const struct tapir_rec_event *ev = (const struct tapir_rec_event *)rec;
-	const struct tapir_line_probe *probe = tapir_line__probe(l, ev->probe_id);
+	const struct tapir_line_probe *probe = l->probe;
 	struct tapir_json j = begin_line(l, rec, out);
 	struct tapir_event_view view;
 
@@ -411,8 +411,7 @@ static void add_loss(struct tapir_event_lines *l, const struct tapir_rec *rec,
 					    [TAPIR_LOSS_KIND_SAMPLE] = "sample",
 					    [TAPIR_LOSS_KIND_SWITCH] = "switch"};
 	const struct tapir_rec_loss *loss = (const struct tapir_rec_loss *)rec;
-	const struct tapir_line_probe *probe =
-		loss->probe_id ? tapir_line__probe(l, loss->probe_id) : NULL;
+	const struct tapir_line_probe *probe = l->probe;
 	struct tapir_json j = begin_line(l, rec, out);
 	int kind = tapir_loss__kind(loss->cause);
 

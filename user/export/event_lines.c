@@ -67,17 +67,6 @@ void tapir_event_lines__free(struct tapir_event_lines *lines)
 	free(lines);
 }
 
-void tapir_event_lines__add(struct tapir_event_lines *lines, const struct tapir_rec *rec,
-			    struct tapir_str *out)
-{
-	if (!lines->start_ns)
-		lines->start_ns = rec->time_ns;
-	if (lines->format == TAPIR_EVENT_JSON)
-		tapir_event_json__add(lines, rec, out);
-	else
-		tapir_event_text__add(lines, rec, out);
-}
-
 struct tapir_event_layout_odd tapir_event_lines__odd(const struct tapir_event_lines *l)
 {
 	struct tapir_event_layout_odd sum = l->odd;
@@ -159,7 +148,8 @@ static bool is_same(const struct tapir_rec_probe *a, const struct tapir_rec_prob
 	       !memcmp(&a->probe_id, &b->probe_id, a->h.size - sizeof(a->h));
 }
 
-const struct tapir_line_probe *tapir_line__probe(struct tapir_event_lines *l, uint32_t probe_id)
+/* NULL: the probe is not described, or out of memory. */
+static const struct tapir_line_probe *probe_of(struct tapir_event_lines *l, uint32_t probe_id)
 {
 	const struct tapir_rec_probe *rec = tapir_catalog__probe(l->catalog, probe_id);
 	struct tapir_line_probe *probe;
@@ -185,44 +175,21 @@ const struct tapir_line_probe *tapir_line__probe(struct tapir_event_lines *l, ui
 	return probe;
 }
 
-unsigned tapir_line__decode(struct tapir_event_lines *l, const struct tapir_line_probe *probe,
-			    const struct tapir_event_view *view)
+/* ---- a line --------------------------------------------------------------------------------- */
+
+void tapir_event_lines__add(struct tapir_event_lines *lines, const struct tapir_rec *rec,
+			    struct tapir_str *out)
 {
-	return probe->layout
-		       ? tapir_event_layout__decode(probe->layout, view, l->values, l->value_cap)
-		       : tapir_fields__decode(&probe->view, view, l->values, l->value_cap);
-}
-
-struct tapir_sv tapir_line_probe__field(const struct tapir_line_probe *probe, unsigned idx)
-{
-	return probe->layout ? tapir_event_layout__name(probe->layout, idx)
-			     : tapir_probe_view__name(&probe->view, idx);
-}
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgid, uint32_t tid,
-				 uint64_t time_ns)
-{
-	const struct tapir_rec_thread *thread = tapir_catalog__thread(l->catalog, tid, time_ns);
-	const struct tapir_rec_process *process;
-	struct tapir_process_view view;
-
-	if (thread && thread->tgid == tgid && thread->leader_comm[0])
-		return (struct tapir_sv){thread->leader_comm,
-					 strnlen(thread->leader_comm, sizeof(thread->leader_comm))};
-	process = tapir_catalog__process(l->catalog, tgid, time_ns);
-	if (!process)
-		return (struct tapir_sv){};
-	tapir_process_view__of(&process->h, &view);
-	return view.comm;
-}
-
-void tapir_line__add_digits(struct tapir_str *out, uint64_t value, unsigned width)
-{
-	char digits[20];
-
-	for (unsigned i = width; i--; value /= 10)
-		digits[i] = (char)('0' + value % 10);
-	tapir_str__add(out, digits, width);
+	if (!lines->start_ns)
+		lines->start_ns = rec->time_ns;
+	if (rec->type == TAPIR_REC_EVENT)
+		lines->probe = probe_of(lines, ((const struct tapir_rec_event *)rec)->probe_id);
+	else if (rec->type == TAPIR_REC_LOSS && ((const struct tapir_rec_loss *)rec)->probe_id)
+		lines->probe = probe_of(lines, ((const struct tapir_rec_loss *)rec)->probe_id);
+	else
+		lines->probe = NULL;
+	if (lines->format == TAPIR_EVENT_JSON)
+		tapir_event_json__add(lines, rec, out);
+	else
+		tapir_event_text__add(lines, rec, out);
 }

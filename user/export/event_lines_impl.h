@@ -29,7 +29,9 @@ struct tapir_event_lines {
 	enum tapir_event_format format;
 	const struct tapir_catalog *catalog;
 	uint64_t start_ns;
-	struct tapir_map probes;    /* id -> struct tapir_line_probe * */
+	struct tapir_map probes; /* id -> struct tapir_line_probe * */
+	/* of the record at hand; NULL: it has none, or one that is not described */
+	const struct tapir_line_probe *probe;
 	struct tapir_value *values; /* of the event at hand */
 	unsigned value_cap;
 	struct tapir_event_layout_odd odd; /* of probes that were forgotten */
@@ -37,8 +39,6 @@ struct tapir_event_lines {
 	char utc_text[TAPIR_UTC_TEXT_BYTES];
 };
 
-/* NULL: the probe is not described, or out of memory. */
-const struct tapir_line_probe *tapir_line__probe(struct tapir_event_lines *l, uint32_t probe_id);
 /* The values of the event, in l->values. Returns their number. */
 unsigned tapir_line__decode(struct tapir_event_lines *l, const struct tapir_line_probe *probe,
 			    const struct tapir_event_view *view);
@@ -50,7 +50,7 @@ struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgi
 /* value, padded to width digits. */
 void tapir_line__add_digits(struct tapir_str *out, uint64_t value, unsigned width);
 
-/* The two forms. probe: see tapir_line__probe. */
+/* The two forms. */
 void tapir_event_text__prepare(struct tapir_line_probe *probe);
 void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			   struct tapir_str *out);

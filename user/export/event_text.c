@@ -210,7 +210,7 @@ static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		      struct tapir_str *out)
 {
 	const struct tapir_rec_event *ev = (const struct tapir_rec_event *)rec;
-	const struct tapir_line_probe *probe = tapir_line__probe(l, ev->probe_id);
+	const struct tapir_line_probe *probe = l->probe;
 	struct tapir_event_view view;
 
 	tapir_event_view__of(rec, &view);
@@ -341,8 +341,7 @@ static void add_loss(struct tapir_event_lines *l, const struct tapir_rec *rec,
 {
 	const struct tapir_rec_loss *loss = (const struct tapir_rec_loss *)rec;
 	int kind = tapir_loss__kind(loss->cause);
-	const struct tapir_line_probe *probe =
-		loss->probe_id ? tapir_line__probe(l, loss->probe_id) : NULL;
+	const struct tapir_line_probe *probe = l->probe;
 
 	if (kind == TAPIR_LOSS_KIND_INFO)
 		return;

@@ -122,9 +122,11 @@ struct tapir_nettrace_what {
 	uint32_t stack_id, label_id;
 };
 
-/* ---- nettrace.c: rows ----------------------------------------------------------------------- */
+/* ---- nettrace_emit.c -------------------------------------------------------------------------- */
 
 /* An event at now_ns, with what payload holds; empties payload. */
+void tapir_nettrace__put_thread(struct tapir_nettrace *n, uint64_t idx, uint32_t tgid, uint32_t tid,
+				struct tapir_sv name);
 void tapir_nettrace__emit(struct tapir_nettrace *n, const struct tapir_nettrace_what *what);
 
 /* ---- nettrace_event.c ----------------------------------------------------------------------- */

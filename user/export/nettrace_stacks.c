@@ -52,29 +52,49 @@ static uint64_t place_kernel_frame(struct tapir_nettrace *n, const struct tapir_
 	return tapir_nettrace__place_frame(n, &frame);
 }
 
-/* Addresses that no process has, for frames in the place of callers that are missing. */
-#define LOST_ROOM     (1ull << 32)
-#define LOST_VA	      (TAPIR_NETTRACE_MOVED_VA - LOST_ROOM)
-#define LOST_DISTANCE 16u
+/* Addresses that no process has, for frames that are not code of this moment. */
+#define MADE_ROOM     (1ull << 32)
+#define MADE_VA	      (TAPIR_NETTRACE_MOVED_VA - MADE_ROOM)
+#define MADE_DISTANCE 16u
+
+static uint64_t place_made(struct tapir_nettrace *n, struct tapir_sv name)
+{
+	struct tapir_frame frame = {.name = name,
+				    .va = MADE_VA + tapir_hash__bytes(11, name.data, name.len) %
+							    (MADE_ROOM / MADE_DISTANCE) *
+							    MADE_DISTANCE};
+
+	n->naming.is_caller = false;
+	return tapir_nettrace__place_frame(n, &frame);
+}
+
+/* A method that awaits is not where its code is: there it runs. */
+static uint64_t place_user_frame(void *ctx, const struct tapir_frame *frame)
+{
+	struct tapir_nettrace *n = ctx;
+	struct tapir_str text = {};
+	uint64_t va;
+
+	if (!frame->awaits || !frame->name.len)
+		return tapir_nettrace__place_frame(n, frame);
+	va = place_made(n, tapir_frame__shown_name(frame, &text, NULL));
+	n->failed |= text.failed;
+	tapir_str__fini(&text);
+	return va;
+}
 
 /* How many frames that is: 1 where callers are missing. */
 static unsigned place_lost_callers(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
 				   const struct tapir_rec_stack *rec, uint64_t *va)
 {
 	struct tapir_str text = {};
-	struct tapir_frame frame = {};
 	bool are_lost;
 
 	tapir_str__addc(&text, '[');
 	are_lost = tapir_stack_end__add_of(&text, n->catalog, ref->tgid, ref->time_ns, rec);
 	tapir_str__addc(&text, ']');
-	if (are_lost && !text.failed) {
-		frame.name = (struct tapir_sv){text.data, text.len};
-		frame.va = LOST_VA + tapir_hash__bytes(11, text.data, text.len) %
-					     (LOST_ROOM / LOST_DISTANCE) * LOST_DISTANCE;
-		n->naming.is_caller = false;
-		*va = tapir_nettrace__place_frame(n, &frame);
-	}
+	if (are_lost && !text.failed)
+		*va = place_made(n, (struct tapir_sv){text.data, text.len});
 	n->failed |= text.failed;
 	tapir_str__fini(&text);
 	return are_lost && *va;
@@ -101,8 +121,7 @@ static unsigned place_frames(struct tapir_nettrace *n, const struct tapir_stack_
 		n->naming.is_caller = i > 0;
 		vas[i] = is_kernel ? place_kernel_frame(n, ref, &view, i)
 				   : tapir_frame_memo__number(&n->frame_memo, n->catalog, ref,
-							      &view, i, tapir_nettrace__place_frame,
-							      n, span);
+							      &view, i, place_user_frame, n, span);
 	}
 	vas[rec->frame_cnt] = 0;
 	return rec->frame_cnt + place_lost_callers(n, ref, rec, vas + rec->frame_cnt);

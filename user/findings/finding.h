@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * finding.h - what is wrong with the recorded processes, for the first lines of a report: it
- * listens to the timeline and makes a ranked list (found.h). One file for each kind of cause:
- * finding_gc.c, finding_locks.c, finding_cpu.c, finding_pool.c, finding_requests.c,
- * finding_waits.c, finding_machine.c.
+ * listens to the timeline and makes a ranked list (found.h). One file for each kind of cause.
  */
 #ifndef TAPIR_USER_FINDING_H
 #define TAPIR_USER_FINDING_H
@@ -12,11 +10,15 @@
 #include "findings/cut_waits.h"
 #include "findings/finding_blocked.h"
 #include "findings/finding_doing.h"
+#include "findings/finding_gil.h"
 #include "findings/finding_jvm.h"
+#include "findings/finding_loop.h"
+#include "findings/finding_passed.h"
 #include "findings/found.h"
 #include "findings/weights.h"
 #include "analyze/histogram.h"
 #include "analyze/own_code.h"
+#include "analyze/pool_waits.h"
 #include "analyze/runtime_work.h"
 #include "analyze/timeline.h"
 #include "analyze/wait_reason.h"
@@ -24,10 +26,21 @@
 /* A thread waits for a lock that another one holds. */
 struct tapir_held_up {
 	uint64_t tid, owner; /* as the process counts its threads */
-	uint32_t tgid, node;
+	uint32_t tgid, owner_tgid, node;
 	uint64_t from_ns;
 	bool is_over;
 	uint32_t seen_tid; /* as the kernel counts it, by a snapshot; 0: by events */
+};
+
+/* It waited for a lock throughout. */
+struct tapir_stuck {
+	uint32_t name;	/* of a function */
+	uint64_t turns; /* key of its lock's reason, if others may get it meanwhile; 0: not */
+};
+
+/* The least that survived collections of a tenth of a second. */
+struct tapir_heap_low {
+	uint64_t at_ns, bytes;
 };
 
 struct tapir_request_kind {
@@ -36,6 +49,7 @@ struct tapir_request_kind {
 	char *worst_label;
 	struct tapir_parts parts;	  /* of all of them */
 	struct tapir_found_labels inside; /* kinds of activities that they waited for */
+	struct tapir_found_labels tasks;  /* that they awaited */
 	struct tapir_histogram took;
 };
 
@@ -54,6 +68,8 @@ struct tapir_finding {
 		uint64_t dotnet_ns;		   /* the longest one, */
 		char *dotnet_label;		   /* "2 AllocLarge NonConcurrentGC"; NULL */
 		uint64_t heap_cnt, heap_first_bytes, heap_last_bytes, heap_first_ns, heap_last_ns;
+		uint64_t heap_first[5], heap_last[5]; /* by generation; 3: large, 4: pinned */
+		struct tapir_vec(struct tapir_heap_low) heap_lows;
 		uint64_t finalized_cnt;
 		struct tapir_weights callers; /* of GC.Collect */
 		struct tapir_weights finalizers;
@@ -63,18 +79,17 @@ struct tapir_finding {
 		struct tapir_found_labels labels, classes; /* classes: kinds of shared ones */
 		struct tapir_found_labels statements;
 		struct tapir_weights waiters;
-		struct tapir_weights moved, stuck;   /* waits that ended; waits throughout */
-		struct tapir_vec(uint32_t) stuck_in; /* names of functions */
+		struct tapir_weights moved, stuck; /* waits that ended; waits throughout */
+		struct tapir_vec(struct tapir_stuck) stuck_in;
+		struct tapir_map turned; /* keys of reasons of whose locks some were got */
 		struct tapir_vec(struct tapir_held_up) held_up;
 		struct tapir_map held_up_by_tid;
 		bool has_ended; /* the last snapshot began: it replaces the first */
 		bool are_deadlocked;
 	} locks;
 	struct {
-		uint64_t event_cnt, starved_cnt, blocked_ns, idle_ns;
-		uint64_t unbegun_ns;	      /* waits from before the recording */
-		struct tapir_map waits_since; /* tid -> when it said that it has nothing to do */
-		struct tapir_map tids;
+		uint64_t event_cnt, starved_cnt;
+		struct tapir_pool_waits waits;
 		struct tapir_weights blockers;
 	} pool;
 	struct {
@@ -97,6 +112,7 @@ struct tapir_finding {
 	bool has_dotnet;
 	struct tapir_blocked blocked;
 	struct tapir_cut_waits cuts;
+	struct tapir_passed passed;
 	struct tapir_jvm_findings jvm;
 	struct {
 		uint64_t samples; /* in functions that throw exceptions */
@@ -104,6 +120,8 @@ struct tapir_finding {
 		struct tapir_map by_node;
 	} throws;
 	struct tapir_doings doings;
+	struct tapir_gil gil;
+	struct tapir_loops loops;
 	struct tapir_vec(struct tapir_request_kind *) requests;
 	uint64_t header_cnt; /* requests that were sent with a header for lack of any activity */
 	struct tapir_allocators allocators;
@@ -120,6 +138,8 @@ extern const struct tapir_timeline_fns tapir_finding_fns; /* ctx: the finding */
 void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list);
 /* CPUs that were used, on average. Negative: not known. */
 double tapir_finding__cpus(const struct tapir_finding *f);
+/* And that were waited for while others had them. Negative: not known. */
+double tapir_finding__wanted_cpus(const struct tapir_finding *f);
 void tapir_finding__fini(struct tapir_finding *f);
 
 #endif

@@ -87,6 +87,18 @@ static bool is_by_function(const struct tapir_lore_wait *wait, uint32_t own)
 	       (lore->is_library || lore == tapir_lore__named(".NET"));
 }
 
+/*
+ * Woken by another thread of the process. Else its time is up, and it looks whether the lock is
+ * free: until it has a CPU to do that, it still waits for the lock.
+ */
+static bool is_given(const struct tapir_finding *f, const struct tapir_wait *w)
+{
+	const struct tapir_tl_thread *waker =
+		w->waker_tid ? tapir_timeline__thread(f->tl, w->waker_tid) : NULL;
+
+	return waker && waker->tgid == w->thread->tgid;
+}
+
 bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
@@ -99,6 +111,8 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	if (!w->state)
 		return false;
 	wait = tapir_wait_reasons__find(&f->reasons, tree, w->node);
+	if (wait && wait->is_interpreter && !is_given(f, w))
+		took_ns = w->until_ns - w->from_ns;
 	if (wait)
 		tapir_cut_waits__add(f, w, wait);
 	if (wait && wait->is_lock && !is_by_function(wait, own))
@@ -219,10 +233,12 @@ static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind
 	struct tapir_str text = {}, evidence = {};
 	char waited[TAPIR_NS_TEXT_BYTES];
 
-	tapir_str__addf(&text, "threads waited %s for a %s: %.1f of %zu threads at any time",
-			tapir_ns__text(all->ns, waited), kind->wait->reason, threads,
-			all->thread_cnt);
+	tapir_str__addf(&text, "threads waited %s for %s %s: %.1f of %zu threads at any time",
+			tapir_ns__text(all->ns, waited), kind->wait->is_interpreter ? "the" : "a",
+			kind->wait->reason, threads, all->thread_cnt);
 	add_names(f, kind, false, &text);
+	if (kind->wait->is_interpreter)
+		tapir_finding_gil__add_holder(f, &text);
 	tapir_finding__add_most(f, &kind->callers, ", in ", &text);
 	add_waits(all, &evidence);
 	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, kind->wait->reason, &text,

@@ -10,7 +10,6 @@
 #include "findings/finding_impl.h"
 #include "symbol/frame_kind.h"
 
-#define MIN_SAMPLES	   50u /* fewer say nothing of a share */
 #define MIN_CPUS	   0.1
 #define AGAIN_PERCENT	   60	/* of the methods: the rest is new code */
 #define WARM_UP_MIDDLE	   0.35 /* of the recording: steady work has its middle at a half */
@@ -24,6 +23,13 @@ static bool is_timer(const char *name)
 	return strstr(name, "System.Threading.TimerQueue") != NULL;
 }
 
+/* A task that a timer completes: what awaited it goes on there, and is no timer. */
+static bool is_continuation(const char *name)
+{
+	return !strncmp(name, "System.Threading.Tasks.", 23) ||
+	       strstr(name, "AsyncStateMachineBox") != NULL;
+}
+
 /* Below which of its frames is the program's timer at work? */
 static bool has_timer(struct tapir_finding *f, uint32_t node)
 {
@@ -34,8 +40,13 @@ static bool has_timer(struct tapir_finding *f, uint32_t node)
 	if (known)
 		return *known;
 	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !is_one;
-	     n = tree->nodes.data[n].parent)
-		is_one = is_timer(tree->names.data[tree->nodes.data[n].name]);
+	     n = tree->nodes.data[n].parent) {
+		const char *name = tree->names.data[tree->nodes.data[n].name];
+
+		if (is_continuation(name))
+			break;
+		is_one = is_timer(name);
+	}
 	known = tapir_map__put(&f->traits_by_node, (uint64_t)node + 1, NULL);
 	if (known)
 		*known = is_one;
@@ -82,6 +93,8 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 	f->cpu.gc += work == TAPIR_WORK_GC;
 	if (work == TAPIR_WORK_JIT)
 		count_compiler(f, sample->h.time_ns);
+	tapir_finding_loop__sample(f, t, sample, node);
+	tapir_finding_gil__sample(f, t, node);
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
 		return;
 	f->cpu.timers += has_timer(f, node);
@@ -105,37 +118,12 @@ void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_findin
 
 /* ---- findings ------------------------------------------------------------------------------- */
 
-double tapir_finding__cpus(const struct tapir_finding *f)
-{
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
-
-	double cpus = span_ns ? (double)f->cpu.ns / (double)span_ns : -1;
-
-	if (!f->has_clock)
-		return -1;
-	/* More than there are, or much of few samples: the recording is too short to tell. */
-	if ((f->cpu.cpu_cnt && cpus > 1.1 * f->cpu.cpu_cnt) ||
-	    (f->cpu.samples < MIN_SAMPLES && cpus > 1))
-		return -1;
-	return cpus;
-}
-
 /* Of a share to be told. Without a clock nobody knows how much there was to share. */
 static bool has_cpus(const struct tapir_finding *f, double least)
 {
 	double cpus = tapir_finding__cpus(f);
 
-	return f->cpu.samples >= MIN_SAMPLES && (cpus < 0 || cpus >= least);
-}
-
-/* Used, or waited for while others had them. */
-static double wanted_cpus(const struct tapir_finding *f)
-{
-	double cpus = tapir_finding__cpus(f);
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
-
-	return cpus < 0 || !span_ns ? cpus
-				    : cpus + (double)f->machine.runnable_ns / (double)span_ns;
+	return f->cpu.samples >= TAPIR_FINDING_MIN_SAMPLES && (cpus < 0 || cpus >= least);
 }
 
 /*
@@ -154,7 +142,7 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
-	double cpus = wanted_cpus(f), cost = share;
+	double cpus = tapir_finding__wanted_cpus(f), cost = share;
 	struct tapir_str text = {};
 
 	/* A share of a CPU that is hardly wanted costs little, and what ends by itself less. */
@@ -162,7 +150,8 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 		cost *= cpus;
 	if (is_warming_up(f))
 		cost /= 2;
-	if (f->cpu.jit < MIN_SAMPLES || !tapir_found__counts(TAPIR_FOUND_JIT, cost))
+	if (f->cpu.jit < TAPIR_FINDING_MIN_SAMPLES || !has_cpus(f, MIN_CPUS * 100 / share) ||
+	    !tapir_found__counts(TAPIR_FOUND_JIT, cost))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU in the JIT compiler", share);
 	if (f->jit.cnt && seconds > 0)
@@ -181,19 +170,13 @@ static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
 	double cpus = tapir_finding__cpus(f) * share / 100;
 	struct tapir_str text = {};
 
-	if (f->cpu.timers < MIN_SAMPLES || (cpus >= 0 && cpus < MIN_CPUS_OF_TIMERS) ||
+	if (f->cpu.timers < TAPIR_FINDING_MIN_SAMPLES || (cpus >= 0 && cpus < MIN_CPUS_OF_TIMERS) ||
 	    !tapir_found__counts(TAPIR_FOUND_TIMERS, share))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU in timers", share);
 	tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);
 	tapir_found_list__add(list, TAPIR_FOUND_TIMERS, share, tapir_finding__most(f, &f->cpu.own),
 			      &text, NULL, NULL);
-}
-
-static void add_name(const char *name, struct tapir_str *out)
-{
-	name = tapir_own_code__without_type(name);
-	tapir_str__add_printable(out, name, strlen(name));
 }
 
 static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
@@ -215,12 +198,12 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 		tapir_str__addf(&text, "%.0f%% of the CPU in ", share);
 	else
 		tapir_str__adds(&text, "less than 1% of the CPU in any function, most in ");
-	add_name(name, &text);
+	tapir_finding__add_name(f, w->best_name, &text);
 	if (leaf && strcmp(leaf, name) &&
 	    tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples) >= 20) {
 		tapir_str__addf(&text, " (%.0f%% within ",
 				tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples));
-		add_name(leaf, &text);
+		tapir_finding__add_name(f, f->cpu.leaf.best_name, &text);
 		tapir_str__addc(&text, ')');
 	}
 	tapir_found_list__add(list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus, name, &text, NULL, NULL);

@@ -87,7 +87,8 @@ static const char *what_for(struct tapir_finding *f, uint32_t node)
 		return (const char *)(uintptr_t)*known; // NOLINT
 	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !what;
 	     n = tree->nodes.data[n].parent)
-		what = doing_of(tree->names.data[tree->nodes.data[n].name]);
+		what = doing_of(
+			tapir_own_code__without_type(tree->names.data[tree->nodes.data[n].name]));
 	known = tapir_map__put(&f->doings.by_node, node, NULL);
 	if (known)
 		*known = (uintptr_t)what;
@@ -102,13 +103,15 @@ void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t
 		return;
 	tapir_found_labels__add(&f->doings.sums, 1, what, TAPIR_OWN_CODE_NONE, 1);
 	tapir_finding_doing__add_statement(f, tid, &f->doings.statements, 1);
+	tapir_weights__add(&f->doings.callers,
+			   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node), 1);
 }
 
 static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->doings.sums);
 	double share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
-	double cpus = tapir_finding__cpus(f);
+	double cpus = tapir_finding__wanted_cpus(f);
 	double cost = share * (cpus >= 0 && cpus < 1 ? cpus : 1);
 	struct tapir_str text = {};
 
@@ -116,6 +119,7 @@ static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU %s", share, worst->label);
 	tapir_finding_doing__add_worst(&f->doings.statements, worst->ns, &text);
+	tapir_finding__add_most(f, &f->doings.callers, ", most for ", &text);
 	tapir_found_list__add(list, TAPIR_FOUND_DOING, cost, worst->label, &text, NULL, NULL);
 }
 
@@ -172,6 +176,7 @@ void tapir_finding_doing__fini(struct tapir_finding *f)
 {
 	tapir_map__fini(&f->doings.by_node);
 	tapir_map__fini(&f->doings.tgids);
+	tapir_weights__fini(&f->doings.callers);
 	tapir_found_labels__fini(&f->doings.sums);
 	tapir_found_labels__fini(&f->doings.statements);
 }

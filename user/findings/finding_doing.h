@@ -15,6 +15,7 @@ struct tapir_finding;
 struct tapir_doings {
 	struct tapir_map by_node; /* what it is done for, a pointer */
 	struct tapir_found_labels sums, statements;
+	struct tapir_weights callers; /* of the program's own functions */
 	struct tapir_map tgids;
 };
 

@@ -12,32 +12,51 @@
 #define CPU_PERCENT	 10 /* in GC: from there on it is worth a word without long pauses */
 #define CPU_SAMPLES	 50 /* fewer say nothing of a share */
 #define ALLOCATE_PERCENT 10 /* of what was allocated, from one method */
+#define LOW_NS		 100000000u
+#define MAX_LOWS	 65536u
+#define STEADY_PERCENT	 25 /* of the growth, at its least in the later half */
 #define GROWTH_GCS	 3  /* collections: a line through fewer is none */
 #define INDUCED_GCS	 5  /* fewer are no habit */
 #define GROWTH_PERCENT	 20 /* of the heap at the beginning */
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
-static uint64_t surviving_bytes(const struct tapir_event_fields *f)
+/* Of all but the youngest: what survived. */
+static uint64_t surviving_bytes(const struct tapir_event_fields *f, uint64_t *generations)
 {
 	uint64_t sum = 0;
 	char name[32];
 
 	for (unsigned generation = 1; generation < 5; generation++) {
 		snprintf(name, sizeof(name), "GenerationSize%u", generation);
-		sum += tapir_event_fields__u64(f, name);
+		generations[generation] = tapir_event_fields__u64(f, name);
+		sum += generations[generation];
 	}
 	return sum;
 }
 
+static void add_low(struct tapir_finding *f, uint64_t bytes, uint64_t now_ns)
+{
+	size_t cnt = f->gc.heap_lows.cnt;
+	struct tapir_heap_low *last = cnt ? &f->gc.heap_lows.data[cnt - 1] : NULL;
+
+	if (last && now_ns < last->at_ns + LOW_NS)
+		last->bytes = bytes < last->bytes ? bytes : last->bytes;
+	else if (cnt < MAX_LOWS)
+		(void)tapir_vec__push(&f->gc.heap_lows,
+				      ((struct tapir_heap_low){.at_ns = now_ns, .bytes = bytes}));
+}
+
 static void count_heap(struct tapir_finding *f, const struct tapir_finding_event *e)
 {
-	uint64_t bytes = surviving_bytes(e->fields);
+	uint64_t bytes = surviving_bytes(e->fields, f->gc.heap_last);
 
 	if (!f->gc.heap_cnt++) {
+		memcpy(f->gc.heap_first, f->gc.heap_last, sizeof(f->gc.heap_first));
 		f->gc.heap_first_bytes = bytes;
 		f->gc.heap_first_ns = e->now_ns;
 	}
+	add_low(f, bytes, e->now_ns);
 	f->gc.heap_last_bytes = bytes;
 	f->gc.heap_last_ns = e->now_ns;
 }
@@ -222,6 +241,39 @@ static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_
 			      tapir_allocators__most(&f->allocators, f->tl), &text, NULL, NULL);
 }
 
+/* What goes up and down, and ends high by chance, does not grow: it falls back later, too. */
+static bool is_steady(const struct tapir_finding *f)
+{
+	uint64_t first = f->gc.heap_first_bytes, last = f->gc.heap_last_bytes, least = last;
+	uint64_t middle_ns = (f->gc.heap_first_ns + f->gc.heap_last_ns) / 2;
+	const struct tapir_heap_low *low;
+
+	tapir_vec_for_each (low, &f->gc.heap_lows)
+		if (low->at_ns >= middle_ns && low->bytes < least)
+			least = low->bytes;
+	return least > first && (least - first) * 100 >= (last - first) * STEADY_PERCENT;
+}
+
+/* ", most in gen 2" */
+static void add_generation(const struct tapir_finding *f, struct tapir_str *out)
+{
+	static const char *const names[] = {"", "gen 1", "gen 2", "large objects",
+					    "pinned objects"};
+	double most = 0;
+	unsigned where = 0;
+
+	for (unsigned i = 1; i < sizeof(names) / sizeof(*names); i++) {
+		double grown = (double)f->gc.heap_last[i] - (double)f->gc.heap_first[i];
+
+		if (grown > most) {
+			most = grown;
+			where = i;
+		}
+	}
+	if (where)
+		tapir_str__addf(out, ", most in %s", names[where]);
+}
+
 static void list_growth(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t took_ns = f->gc.heap_last_ns - f->gc.heap_first_ns;
@@ -230,12 +282,13 @@ static void list_growth(struct tapir_finding *f, struct tapir_found_list *list)
 	struct tapir_str text = {};
 
 	if (f->gc.heap_cnt < GROWTH_GCS || (to - from) * 100 < from * GROWTH_PERCENT ||
-	    !tapir_found__counts(TAPIR_FOUND_HEAP, rate))
+	    !is_steady(f) || !tapir_found__counts(TAPIR_FOUND_HEAP, rate))
 		return;
 	tapir_str__addf(&text,
 			"the heap grows by %.1f MB/s: %.1f MB survive the last of %" PRIu64
 			" collections, %.1f MB the first, %.1f s before",
 			rate, to / 1e6, f->gc.heap_cnt, from / 1e6, (double)took_ns / 1e9);
+	add_generation(f, &text);
 	add_allocator(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_HEAP, rate,
 			      tapir_allocators__most(&f->allocators, f->tl), &text, NULL, NULL);
@@ -272,6 +325,7 @@ void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *li
 
 void tapir_finding_gc__fini(struct tapir_finding *f)
 {
+	tapir_vec__fini(&f->gc.heap_lows);
 	tapir_weights__fini(&f->gc.callers);
 	tapir_weights__fini(&f->gc.finalizers);
 	free(f->gc.dotnet_label);

@@ -5,6 +5,8 @@
 
 #include "findings/finding.h"
 
+#define TAPIR_FINDING_MIN_SAMPLES 50u /* fewer say nothing of a share */
+
 /* What an event means here, found once for each probe. */
 enum tapir_meaning {
 	TAPIR_MEANS_NOTHING,
@@ -44,6 +46,8 @@ void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint
 /* " in Shop.Draw(int)", if one function has at least a tenth of it; before: "" or a word. */
 bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_weights *w,
 			     const char *before, struct tapir_str *out);
+/* name: as tapir_finding__most has it. "draw shop.js:12:3" of a JavaScript engine's name. */
+void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struct tapir_str *out);
 const char *tapir_finding__most(const struct tapir_finding *f, const struct tapir_weights *w);
 void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
 double tapir_finding__percent(uint64_t part, uint64_t of);
@@ -100,6 +104,8 @@ void tapir_finding_machine__list(struct tapir_finding *f, struct tapir_found_lis
 bool tapir_finding_requests__is_one(const struct tapir_kind *kind);
 void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i);
+void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir_interval *i,
+				     uint64_t ns);
 void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_requests__fini(struct tapir_finding *f);
 

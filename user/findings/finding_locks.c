@@ -23,11 +23,16 @@
 
 /* ---- who waits for whom --------------------------------------------------------------------- */
 
+static const struct tapir_rec_thread *thread_of(const struct tapir_finding *f, uint32_t tid,
+						uint64_t now_ns)
+{
+	return tapir_catalog__thread(tapir_timeline__catalog(f->tl), tid, now_ns);
+}
+
 /* As its process counts it. */
 static uint32_t ns_tid_of(const struct tapir_finding *f, uint32_t tid, uint64_t now_ns)
 {
-	const struct tapir_rec_thread *rec =
-		tapir_catalog__thread(tapir_timeline__catalog(f->tl), tid, now_ns);
+	const struct tapir_rec_thread *rec = thread_of(f, tid, now_ns);
 
 	return rec && rec->ns_tid ? rec->ns_tid : tid;
 }
@@ -79,6 +84,7 @@ void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_find
 			.tid = tid,
 			.owner = tapir_event_fields__u64(e->fields, "LockOwnerThreadID"),
 			.tgid = tgid,
+			.owner_tgid = tgid,
 			.node = e->node,
 			.from_ns = e->now_ns};
 }
@@ -97,6 +103,7 @@ void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_r
 
 void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *rec)
 {
+	const struct tapir_rec_thread *owner;
 	const struct tapir_tl_thread *thread;
 	struct tapir_wait_view wait;
 	struct tapir_held_up *h;
@@ -110,9 +117,11 @@ void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *
 	h = make_held_up(f, wait.rec->tgid, tid);
 	if (!h || (h->from_ns && !h->is_over && !h->seen_tid))
 		return; /* events say more */
+	owner = thread_of(f, wait.rec->owner_tid, rec->time_ns);
 	*h = (struct tapir_held_up){.tid = tid,
 				    .owner = ns_tid_of(f, wait.rec->owner_tid, rec->time_ns),
 				    .tgid = wait.rec->tgid,
+				    .owner_tgid = owner ? owner->tgid : wait.rec->tgid,
 				    .node = thread ? thread->out_node : TAPIR_NO_NODE,
 				    .from_ns = thread && thread->out_ns ? thread->out_ns
 									: rec->time_ns,
@@ -121,7 +130,7 @@ void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *
 
 static struct tapir_held_up *holder_of(struct tapir_finding *f, const struct tapir_held_up *h)
 {
-	struct tapir_held_up *holder = held_up_of(f, h->tgid, h->owner);
+	struct tapir_held_up *holder = held_up_of(f, h->owner_tgid, h->owner);
 
 	return holder && !holder->is_over ? holder : NULL;
 }
@@ -272,13 +281,36 @@ static const char *lock_by_stack(struct tapir_finding *f, const struct tapir_wai
 	return reason && tapir_wait_reason__is_lock(reason) ? reason : NULL;
 }
 
-static void add_stuck(struct tapir_finding *f, uint32_t node)
+/* Of a lock that others may get while one waits. Its function may be another one: to read, not to
+ * write. */
+static uint64_t turns_of(struct tapir_finding *f, const struct tapir_wait *w)
 {
-	uint32_t name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+	const struct tapir_lore_wait *wait =
+		tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl), w->node);
 
-	tapir_weights__add(&f->locks.stuck, name, 1);
+	return wait && wait->has_turns
+		       ? tapir_hash__bytes(w->thread->tgid, wait->reason, strlen(wait->reason)) | 1
+		       : 0;
+}
+
+static void add_stuck(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	struct tapir_stuck stuck = {
+		.name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node),
+		.turns = turns_of(f, w)};
+
+	tapir_weights__add(&f->locks.stuck, stuck.name, 1);
 	if (f->locks.stuck_in.cnt < MAX_HELD_UP)
-		(void)tapir_vec__push(&f->locks.stuck_in, name);
+		(void)tapir_vec__push(&f->locks.stuck_in, stuck);
+}
+
+static void add_moved(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	uint64_t turns = turns_of(f, w);
+
+	tapir_finding__weigh(f, &f->locks.moved, w->node, 1);
+	if (turns)
+		tapir_map__put(&f->locks.turned, turns, NULL);
 }
 
 bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
@@ -295,9 +327,9 @@ bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait 
 				TAPIR_OWN_CODE_NONE, took_ns);
 	tapir_finding__weigh(f, &f->locks.waiters, w->node, took_ns);
 	if (!is_open) {
-		tapir_finding__weigh(f, &f->locks.moved, w->node, 1);
+		add_moved(f, w);
 	} else if (w->flags & TAPIR_SWITCH_SNAPSHOT) {
-		add_stuck(f, w->node);
+		add_stuck(f, w);
 	}
 	return true;
 }
@@ -305,10 +337,11 @@ bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait 
 /* No other thread got a lock where one of these waits. */
 static bool nothing_moved(const struct tapir_finding *f)
 {
-	const uint32_t *name;
+	const struct tapir_stuck *stuck;
 
-	tapir_vec_for_each (name, &f->locks.stuck_in)
-		if (tapir_map__get(&f->locks.moved.by_name, *name))
+	tapir_vec_for_each (stuck, &f->locks.stuck_in)
+		if (tapir_map__get(&f->locks.moved.by_name, stuck->name) ||
+		    tapir_map__get(&f->locks.turned, stuck->turns))
 			return false;
 	return f->locks.stuck.best;
 }
@@ -326,16 +359,16 @@ static uint32_t next_place(const struct tapir_finding *f, const uint32_t *seen, 
 			   uint64_t *threads)
 {
 	uint32_t best = TAPIR_OWN_CODE_NONE;
-	const uint32_t *name;
+	const struct tapir_stuck *stuck;
 
 	*threads = 0;
-	tapir_vec_for_each (name, &f->locks.stuck_in) {
-		const uint64_t *here = tapir_map__get(&f->locks.stuck.by_name, *name);
+	tapir_vec_for_each (stuck, &f->locks.stuck_in) {
+		const uint64_t *here = tapir_map__get(&f->locks.stuck.by_name, stuck->name);
 
-		if (!here || *here <= *threads || is_among(seen, cnt, *name))
+		if (!here || *here <= *threads || is_among(seen, cnt, stuck->name))
 			continue;
 		*threads = *here;
-		best = *name;
+		best = stuck->name;
 	}
 	return best;
 }
@@ -416,6 +449,7 @@ void tapir_finding_locks__fini(struct tapir_finding *f)
 	tapir_weights__fini(&f->locks.moved);
 	tapir_weights__fini(&f->locks.stuck);
 	tapir_vec__fini(&f->locks.stuck_in);
+	tapir_map__fini(&f->locks.turned);
 	tapir_vec__fini(&f->locks.held_up);
 	tapir_map__fini(&f->locks.held_up_by_tid);
 }

@@ -85,6 +85,17 @@ static void count_inside(struct tapir_finding *f, const struct tapir_interval *i
 					TAPIR_OWN_CODE_NONE, i->until_ns - i->from_ns);
 }
 
+void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir_interval *i,
+				     uint64_t ns)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	struct tapir_request_kind *row =
+		i->await_label && tapir_finding_requests__is_one(kind) ? kind_of(f, i->kind) : NULL;
+
+	if (row)
+		tapir_found_labels__add(&row->tasks, 1, i->await_label, TAPIR_OWN_CODE_NONE, ns);
+}
+
 void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
@@ -127,7 +138,7 @@ static const struct tapir_request_kind *slowest(const struct tapir_finding *f)
 	return worst;
 }
 
-/* ", 92% of it awaited": the largest part, if it is most of the time. */
+/* "; 92% of their time awaited": the largest part, if it is most of the time. */
 static void add_part(const struct tapir_request_kind *row, struct tapir_str *out)
 {
 	static const char *const states[] = {[TAPIR_THREAD_UNKNOWN] = "unknown",
@@ -135,13 +146,15 @@ static void add_part(const struct tapir_request_kind *row, struct tapir_str *out
 					     [TAPIR_THREAD_RUNNABLE] = "waiting for a CPU",
 					     [TAPIR_THREAD_SLEEPING] = "asleep",
 					     [TAPIR_THREAD_BETWEEN] = "awaited",
-					     [TAPIR_THREAD_INSIDE] = "in another activity"};
+					     [TAPIR_THREAD_INSIDE] = "in another activity",
+					     [TAPIR_THREAD_QUEUED] = "queued for a thread"};
 	static const char *const causes[] = {[TAPIR_CAUSE_GC] = "in GC",
 					     [TAPIR_CAUSE_STOP] = "stopped",
 					     [TAPIR_CAUSE_JIT] = "compiling",
 					     [TAPIR_CAUSE_LOCK] = "waiting for locks",
 					     [TAPIR_CAUSE_IO] = "waiting for a disk"};
 	const struct tapir_found_label *inside = tapir_found_labels__worst(&row->inside);
+	const struct tapir_found_label *task = tapir_found_labels__worst(&row->tasks);
 	uint64_t most = 0;
 	const char *what = NULL;
 
@@ -157,9 +170,12 @@ static void add_part(const struct tapir_request_kind *row, struct tapir_str *out
 		}
 	if (!what || most * 2 < row->sum_ns)
 		return;
-	tapir_str__addf(out, ", %.0f%% of it ", tapir_finding__percent(most, row->sum_ns));
+	tapir_str__addf(out, "; %.0f%% of their time ", tapir_finding__percent(most, row->sum_ns));
 	if (inside && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE])
 		tapir_str__addf(out, "in %s", inside->label);
+	else if (task && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN] &&
+		 task->ns * 2 > most)
+		tapir_str__addf(out, "awaiting %s", task->label);
 	else
 		tapir_str__adds(out, what);
 }
@@ -184,11 +200,11 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 			kind->provider, kind->name, tapir_ns__text(p50_ns, median),
 			tapir_ns__text(p99_ns, p99), row->took.cnt,
 			tapir_ns__text(row->worst_ns, worst));
-	add_part(row, &text);
 	if (row->worst_label && *row->worst_label) {
 		tapir_str__adds(&text, ": ");
 		tapir_str__add_printable(&text, row->worst_label, strnlen(row->worst_label, 100));
 	}
+	add_part(row, &text);
 	tapir_str__addf(&view, "slow=%s:%s", kind->provider, kind->name);
 	tapir_found_list__add(list, TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6, kind->name, &text,
 			      NULL, view.data);
@@ -201,6 +217,7 @@ void tapir_finding_requests__fini(struct tapir_finding *f)
 
 	tapir_vec_for_each (row, &f->requests) {
 		tapir_found_labels__fini(&(*row)->inside);
+		tapir_found_labels__fini(&(*row)->tasks);
 		free((*row)->worst_label);
 		free(*row);
 	}

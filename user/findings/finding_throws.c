@@ -52,7 +52,7 @@ void tapir_finding_throws__sample(struct tapir_finding *f, uint32_t node)
 void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double share = tapir_finding__percent(f->throws.samples, f->cpu.samples);
-	double cpus = tapir_finding__cpus(f);
+	double cpus = tapir_finding__wanted_cpus(f);
 	double magnitude = share * (cpus >= 0 && cpus < 1 ? cpus : 1);
 	struct tapir_str text = {};
 

@@ -11,7 +11,7 @@
 
 static bool is_dependency(const char *reason)
 {
-	static const char *const reasons[] = {"socket", "disk", "pipe", "file lock"};
+	static const char *const reasons[] = {"socket", "disk", "pipe", "file lock", "full queue"};
 
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
 		if (!strcmp(reason, reasons[i]))

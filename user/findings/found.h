@@ -15,6 +15,7 @@ enum tapir_found_kind {
 	TAPIR_FOUND_STARVATION, /* threads of the pool that are blocked, on average */
 	TAPIR_FOUND_REQUESTS,	/* milliseconds of the 99th percentile */
 	TAPIR_FOUND_LOCKS,	/* threads that wait, on average */
+	TAPIR_FOUND_LOOP,	/* percent of the time in which an event loop was blocked */
 	TAPIR_FOUND_EXCEPTIONS, /* a second */
 	TAPIR_FOUND_GC,		/* percent of the time or of the CPU */
 	TAPIR_FOUND_INDUCED_GC, /* a second */

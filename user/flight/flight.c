@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +39,7 @@ struct job {
 	struct tapir_vec(struct tapir_rec *) first;
 	uint64_t from_ns, until_ns, request_ns;
 	char *why;
+	bool is_check; /* for findings: it becomes no file */
 };
 
 struct tapir_flight {
@@ -50,6 +52,7 @@ struct tapir_flight {
 	uint64_t request_ns; /* 0: nothing is to be frozen */
 	uint64_t last_ns;    /* of the last file; 0: there was none */
 	uint64_t judged_ns;
+	uint64_t checked_ns;			       /* of findings */
 	struct tapir_vec(struct tapir_rec_gap *) gaps; /* that last */
 	uint64_t forgotten_gap_cnt;
 	/* freezer */
@@ -57,6 +60,7 @@ struct tapir_flight {
 	bool has_thread;
 	atomic_bool is_busy;
 	char *last_path; /* while it is not busy */
+	char *found;	 /* why a finding fires; likewise */
 	int last_err;
 	/* any */
 	atomic_bool is_signalled;
@@ -91,15 +95,22 @@ static char *name_file(const char *stem, unsigned try)
 	return asprintf(&path, "%s-%s%s.tapir", stem, when, number) < 0 ? NULL : path;
 }
 
-static int open_file(const struct job *job, char **path, struct tapir_writer **w)
+/* fd: its file; -1: it gets a name. */
+static int open_file(const struct job *job, int fd, char **path, struct tapir_writer **w)
 {
 	struct tapir_writer_opts opts = *job->flight->opts->file;
 	int err = -EEXIST;
 
-	opts.is_whole = true;
 	opts.created_ns = job->from_ns;
 	opts.created_utc_ns =
 		tapir_clock__ns(CLOCK_REALTIME) - (tapir_clock__now_ns() - job->from_ns);
+	if (fd >= 0) {
+		opts.path = "the last part";
+		opts.has_fd = true;
+		opts.fd = fd;
+		return tapir_writer__open(&opts, w);
+	}
+	opts.is_whole = true;
 	for (unsigned try = 1; err == -EEXIST && try <= MAX_SAME_NAME; try++) {
 		free(*path);
 		*path = name_file(job->flight->opts->stem, try);
@@ -110,7 +121,7 @@ static int open_file(const struct job *job, char **path, struct tapir_writer **w
 	return err;
 }
 
-static int write_file(const struct job *job, char **path, uint64_t *bytes)
+static int write_file(const struct job *job, int fd, char **path, uint64_t *bytes)
 {
 	const struct tapir_freeze freeze = {
 		.segments = &job->segments,
@@ -121,7 +132,7 @@ static int write_file(const struct job *job, char **path, uint64_t *bytes)
 		.first_cnt = job->first.cnt,
 	};
 	struct tapir_writer *w;
-	int err = open_file(job, path, &w);
+	int err = open_file(job, fd, path, &w);
 
 	if (err)
 		return err;
@@ -143,8 +154,8 @@ static void say_file(const struct job *job, const char *path, uint64_t bytes)
 	uint64_t had_ns = job->until_ns - job->from_ns;
 	uint64_t since_ns = job->until_ns - job->flight->start_ns;
 
-	tapir_info("%s: the last %.1f s are in %s (%.1f MB)", job->why, (double)had_ns / 1e9, path,
-		   (double)bytes / 1e6);
+	tapir_info("%s: the last %.1f s are %s%s (%.1f MB)", job->why, (double)had_ns / 1e9,
+		   path ? "in " : "kept", path ? path : "", (double)bytes / 1e6);
 	if (had_ns + JUDGE_NS < wanted_ns && had_ns + JUDGE_NS < since_ns)
 		tapir_warn("the ring of %llu MB holds %.1f s instead of %.1f s: enlarge "
 			   "--continuous",
@@ -152,12 +163,32 @@ static void say_file(const struct job *job, const char *path, uint64_t bytes)
 			   (double)wanted_ns / 1e9);
 }
 
+/* What it finds is a trigger like any other, for the session thread. */
+static void check_findings(struct job *job)
+{
+	struct tapir_flight *f = job->flight;
+	tapir_autofd int fd = memfd_create("tapir-check", MFD_CLOEXEC);
+	struct tapir_str why = {};
+	uint64_t bytes;
+
+	if (fd >= 0 && !write_file(job, fd, NULL, &bytes) &&
+	    f->opts->judge(f->opts->ctx, fd, tapir_triggers__severity(f->opts->triggers), &why) &&
+	    why.data)
+		f->found = strdup(why.data);
+	for (int i = 0; i < tapir_diag__cnt(); i++)
+		tapir_debug("findings: %s", tapir_diag__line(i));
+	tapir_diag__clear();
+	tapir_str__fini(&why);
+	free_job(job);
+}
+
 static void do_job(struct job *job)
 {
 	struct tapir_flight *f = job->flight;
+	int fd = f->opts->make ? f->opts->make(f->opts->ctx) : -1;
 	uint64_t bytes = 0;
 	char *path = NULL;
-	int err = write_file(job, &path, &bytes);
+	int err = f->opts->make && fd < 0 ? fd : write_file(job, fd, &path, &bytes);
 
 	f->last_err = err;
 	if (err) {
@@ -166,9 +197,15 @@ static void do_job(struct job *job)
 			tapir_warn("%s: %s", job->why, tapir_diag__line(i));
 		tapir_diag__clear();
 		free(path);
+		if (fd >= 0)
+			close(fd);
 	} else {
 		atomic_fetch_add(&f->file_cnt, 1);
 		say_file(job, path, bytes);
+		if (fd >= 0)
+			f->opts->take(f->opts->ctx, fd,
+				      &(struct tapir_flight_file){
+					      job->why, job->until_ns - job->from_ns, bytes});
 		free(f->last_path);
 		f->last_path = path;
 	}
@@ -181,7 +218,10 @@ static void *run_freezer(void *arg)
 	struct tapir_flight *f = job->flight;
 
 	setpriority(PRIO_PROCESS, (id_t)gettid(), FREEZER_NICE);
-	do_job(job);
+	if (job->is_check)
+		check_findings(job);
+	else
+		do_job(job);
 	atomic_store(&f->is_busy, false);
 	return NULL;
 }
@@ -339,34 +379,81 @@ static void judge_open(struct tapir_flight *f, uint64_t now_ns)
 	tapir_str__fini(&why);
 }
 
+/* Once per window, unless a file would come too soon anyway. */
+static bool is_check_due(const struct tapir_flight *f, uint64_t now_ns)
+{
+	const struct tapir_flight_opts *o = f->opts;
+
+	return o->judge && o->triggers && tapir_triggers__severity(o->triggers) > 0 &&
+	       now_ns - f->checked_ns >= o->window_ns &&
+	       !(f->last_ns && now_ns - f->last_ns < o->distance_ns) &&
+	       atomic_load(&f->begun_cnt) < o->max_files;
+}
+
+static void take_finding(struct tapir_flight *f)
+{
+	if (atomic_load(&f->is_busy) || !f->found)
+		return;
+	request(f, f->found, false);
+	free(f->found);
+	f->found = NULL;
+}
+
 static uint64_t due_ns(void *ctx)
 {
 	struct tapir_flight *f = ctx;
 	uint64_t now_ns = tapir_clock__now_ns();
 
+	take_finding(f);
+
 	if (atomic_exchange(&f->is_signalled, false))
 		request(f, "SIGUSR2", true);
 	if (now_ns - f->judged_ns >= JUDGE_NS)
 		judge_open(f, now_ns);
+	if (!f->request_ns && !atomic_load(&f->is_busy) && is_check_due(f, now_ns))
+		return now_ns;
 	if (!f->request_ns)
 		return UINT64_MAX;
 	return atomic_load(&f->is_busy) ? now_ns + BUSY_NS : f->request_ns + SETTLE_NS;
 }
 
-static void freeze(void *ctx)
+static bool start_freezer(struct tapir_flight *f, struct job *job)
 {
-	struct tapir_flight *f = ctx;
-	struct job *job = new_job(f, f->request_ns, f->why.data);
-
-	f->last_ns = f->request_ns;
-	f->request_ns = 0;
-	atomic_fetch_add(&f->begun_cnt, 1);
 	join_freezer(f);
 	atomic_store(&f->is_busy, true);
 	f->has_thread = job && !pthread_create(&f->thread, NULL, run_freezer, job);
-	if (f->has_thread)
+	if (!f->has_thread)
+		atomic_store(&f->is_busy, false);
+	return f->has_thread;
+}
+
+static void check(struct tapir_flight *f)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+	struct job *job = new_job(f, now_ns, "findings");
+
+	f->checked_ns = now_ns;
+	if (job)
+		job->is_check = true;
+	if (!start_freezer(f, job) && job)
+		free_job(job);
+}
+
+static void freeze(void *ctx)
+{
+	struct tapir_flight *f = ctx;
+	struct job *job;
+
+	if (!f->request_ns) {
+		check(f);
 		return;
-	atomic_store(&f->is_busy, false);
+	}
+	job = new_job(f, f->request_ns, f->why.data);
+	f->last_ns = f->request_ns;
+	f->request_ns = 0;
+	atomic_fetch_add(&f->begun_cnt, 1);
+	if (start_freezer(f, job))
+		return;
 	atomic_fetch_add(&f->failed_cnt, 1);
 	tapir_warn("%s: no file, out of memory", f->why.data);
 	if (job)
@@ -392,6 +479,8 @@ static int freeze_last(struct tapir_flight *f)
 	const char *why = f->request_ns ? f->why.data : "the recording ended";
 	struct job *job;
 
+	if (f->opts->make)
+		return 0;
 	if (atomic_load(&f->begun_cnt) >= f->opts->max_files) {
 		tapir_info("no file at the end: %llu were written before (--max-files)",
 			   (unsigned long long)f->opts->max_files);
@@ -447,6 +536,7 @@ static void fini(struct tapir_flight *f, bool is_kept)
 	tapir_guard__fd(&f->ring.snapshot_fd);
 	tapir_str__fini(&f->why);
 	free(f->last_path);
+	free(f->found);
 }
 
 static void fill_stats(const struct tapir_flight *f, struct tapir_flight_stats *out)
@@ -483,6 +573,7 @@ int tapir_flight__run(const struct tapir_flight_opts *flight, struct tapir_recor
 	struct tapir_writer_opts first = *flight->file;
 	int err = name ? 0 : -ENOMEM, last_err = 0;
 
+	f.checked_ns = f.start_ns;
 	first.path = name;
 	if (!err)
 		err = start(&f, &first);

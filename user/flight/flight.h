@@ -13,6 +13,11 @@
 #include "collect/recording.h"
 #include "flight/trigger.h"
 
+struct tapir_flight_file {
+	const char *why;
+	uint64_t ns, bytes; /* that it covers; has */
+};
+
 struct tapir_flight_opts {
 	size_t sz;
 	const char *stem; /* files are STEM-DATE-TIME.tapir; borrowed */
@@ -22,6 +27,18 @@ struct tapir_flight_opts {
 	uint64_t max_files;
 	struct tapir_triggers *triggers;      /* NULL: none; borrowed */
 	const struct tapir_writer_opts *file; /* all but its path and descriptor; borrowed */
+	/*
+	 * Where files go instead, on the freezer's thread: make returns a descriptor or -errno with
+	 * a line, take gets it with what is in it. NULL: STEM-DATE-TIME.tapir, and one at the end.
+	 */
+	int (*make)(void *ctx);
+	void (*take)(void *ctx, int fd, const struct tapir_flight_file *file);
+	/*
+	 * Whether a recording has a finding of this severity, and what it is: for triggers, once
+	 * per window, on the freezer's thread. NULL: findings fire nothing.
+	 */
+	bool (*judge)(void *ctx, int fd, double severity, struct tapir_str *why);
+	void *ctx;
 };
 
 struct tapir_flight_stats {

@@ -19,7 +19,9 @@
 #include "flight/open_spans.h"
 #include "spec/spec.h"
 
-enum kind { KIND_EVENT, KIND_COUNTER, KIND_SLOW, KIND_EXIT };
+enum kind { KIND_EVENT, KIND_COUNTER, KIND_SLOW, KIND_EXIT, KIND_FINDING };
+
+#define HIGH_SEVERITY 60 /* of 100: what a report calls its worst */
 
 struct trigger {
 	enum kind kind;
@@ -28,7 +30,8 @@ struct trigger {
 	struct tapir_condition condition; /* EVENT, COUNTER: its field is the counter's name */
 	char *interval;			  /* SLOW */
 	uint64_t limit_ns;
-	bool only_failed; /* EXIT */
+	bool only_failed;  /* EXIT */
+	uint64_t severity; /* FINDING */
 };
 
 struct tapir_triggers {
@@ -112,6 +115,18 @@ static int parse_slow(const char *rest, struct trigger *out)
 	return out->interval ? 0 : -ENOMEM;
 }
 
+static int parse_finding(const char *rest, struct trigger *out)
+{
+	out->severity = HIGH_SEVERITY;
+	if (!*rest ||
+	    (!strncmp(rest, ">=", 2) && tapir_str__to_u64(rest + 2, 1, 100, &out->severity)))
+		return 0;
+	return tapir_diag__fail(-EINVAL,
+				"no severity in trigger '%s': write finding or finding>=N, from 1 "
+				"to 100",
+				out->text);
+}
+
 static int parse(struct trigger *out)
 {
 	static const struct {
@@ -122,6 +137,7 @@ static int parse(struct trigger *out)
 		{"event=", KIND_EVENT, parse_event},
 		{"counter=", KIND_COUNTER, parse_counter},
 		{"slow=", KIND_SLOW, parse_slow},
+		{"finding", KIND_FINDING, parse_finding},
 	};
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
@@ -137,7 +153,7 @@ static int parse(struct trigger *out)
 		return 0;
 	return tapir_diag__fail(-EINVAL,
 				"no trigger '%s': use event=SPEC, counter=NAME>NUMBER, "
-				"slow=EVENT>TIME, exit or exit=failed",
+				"slow=EVENT>TIME, finding, exit or exit=failed",
 				out->text);
 }
 
@@ -427,6 +443,17 @@ bool tapir_triggers__judge_open(struct tapir_triggers *t, uint64_t now_ns, struc
 		return true;
 	}
 	return false;
+}
+
+double tapir_triggers__severity(const struct tapir_triggers *t)
+{
+	const struct trigger *trigger;
+	uint64_t least = 0;
+
+	tapir_vec_for_each (trigger, &t->all)
+		if (trigger->kind == KIND_FINDING && (!least || trigger->severity < least))
+			least = trigger->severity;
+	return (double)least;
 }
 
 uint64_t tapir_triggers__missed(const struct tapir_triggers *t)

@@ -6,6 +6,7 @@
  *           | counter=NAME OP NUMBER           a value of [PROVIDER/]COUNTER, a glob
  *           | slow=EVENT>TIME                  an interval (report --view slow) lasts longer
  *           | exit | exit=failed               a traced process ends; with a status or by a signal
+ *           | finding | finding>=SEVERITY      a report of the last part has such a finding
  *  OP      := = | != | > | >= | < | <=         = and != compare texts as globs
  *
  * One thread; __add and __specs before the first record.
@@ -39,6 +40,10 @@ bool tapir_triggers__judge(struct tapir_triggers *t, const struct tapir_catalog 
 
 /* Once a second or so: intervals that have not ended and already last longer. */
 bool tapir_triggers__judge_open(struct tapir_triggers *t, uint64_t now_ns, struct tapir_str *why);
+
+/* The least severity of a finding that fires one; 0: none does. Whoever has a file of the last part
+ * judges it. */
+double tapir_triggers__severity(const struct tapir_triggers *t);
 
 /* Intervals that were not followed, for lack of memory or because there were too many. */
 uint64_t tapir_triggers__missed(const struct tapir_triggers *t);

@@ -105,10 +105,8 @@ static int refuse(uint32_t tgid)
 	if (err)
 		return err;
 	return tapir_diag__fail(-EOPNOTSUPP,
-				"cannot list the heap of process %u: %s%s reports none to other "
-				"processes (.NET and JVMs do)",
-				tgid, info.name[0] ? info.name : "its program",
-				info.name[0] ? "" : " has no runtime tapir knows, and");
+				"cannot list the heap of process %u: it runs %s, not .NET or a JVM",
+				tgid, info.name[0] ? info.name : "no known runtime");
 }
 
 int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)

@@ -47,23 +47,20 @@
 
 /* A function in which a thread waits; until another one releases a lock; of which many things are
  * made; for a lock or for work. */
-#define TAPIR_WAIT(function, reason)                                                               \
+#define TAPIR_WAIT_ROW(name, what, ...)                                                            \
 	{                                                                                          \
-		function, reason, false, false, false                                              \
+		.function = (name), .reason = (what), __VA_ARGS__                                  \
 	}
-#define TAPIR_WAIT_LOCK(function, reason)                                                          \
-	{                                                                                          \
-		function, reason, true, false, false                                               \
-	}
-#define TAPIR_WAIT_COMMON(function, reason)                                                        \
-	{                                                                                          \
-		function, reason, false, true, false                                               \
-	}
-
+#define TAPIR_WAIT(function, reason)	    TAPIR_WAIT_ROW(function, reason, .is_lock = false)
+#define TAPIR_WAIT_LOCK(function, reason)   TAPIR_WAIT_ROW(function, reason, .is_lock = true)
+#define TAPIR_WAIT_COMMON(function, reason) TAPIR_WAIT_ROW(function, reason, .is_common = true)
 #define TAPIR_WAIT_MAYBE_LOCK(function, reason)                                                    \
-	{                                                                                          \
-		function, reason, true, false, true                                                \
-	}
+	TAPIR_WAIT_ROW(function, reason, .is_lock = true, .may_idle = true)
+/* It may be a common one, too: what is made of it is known by a function further out. */
+#define TAPIR_WAIT_PASSED(function, reason)                                                        \
+	TAPIR_WAIT_ROW(function, reason, .is_common = true, .is_passed = true)
+#define TAPIR_WAIT_TURNS(function, reason)                                                         \
+	TAPIR_WAIT_ROW(function, reason, .is_lock = true, .has_turns = true)
 
 /* A list of strings, with its end. */
 #define TAPIR_LIST_OF(...) ((const char *const[]){__VA_ARGS__, NULL})

@@ -75,6 +75,22 @@ const char *tapir_lore__needs(const char *provider, const char *event)
 	return NULL;
 }
 
+static bool is_text(const char *text, size_t len, const char *other)
+{
+	return strlen(other) == len && !memcmp(text, other, len);
+}
+
+bool tapir_lore__is_stackless(const char *provider, size_t provider_len, const char *event,
+			      size_t event_len)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_event *e = lore->stackless; e && e->provider; e++)
+			if (is_text(provider, provider_len, e->provider) &&
+			    is_text(event, event_len, e->event))
+				return true;
+	return false;
+}
+
 const struct tapir_lore *tapir_lore__named(const char *name)
 {
 	tapir_lore_for_each (lore)

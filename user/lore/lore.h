@@ -48,6 +48,7 @@ enum tapir_profile_id {
 	TAPIR_PROFILE_ID_THREADPOOL,
 	TAPIR_PROFILE_ID_HTTP,
 	TAPIR_PROFILE_ID_REQUESTS, /* never by default: the program creates activities for it */
+	TAPIR_PROFILE_ID_ASYNC,	   /* never by default: it slows each await */
 	TAPIR_PROFILE_ID_EVERYTHING,
 	TAPIR_PROFILE_ID_CNT
 };
@@ -153,11 +154,18 @@ struct tapir_lore_file {
 
 /* A function in which a thread waits (analyze/wait_reason.h). */
 struct tapir_lore_wait {
-	const char *function; /* one that ends in '*': begins with it */
+	const char *function; /* one with a '*': begins with what is before, has what is after it */
 	const char *reason;
 	bool is_lock;	/* until another thread releases a lock */
 	bool is_common; /* many things use it: a name further out decides */
 	bool may_idle;	/* a lock, but also how a thread waits for work: one that never gets it */
+	bool is_interpreter; /* the lock of an interpreter: who runs in it has it */
+	/* Only a wait for that reason, with nothing between but functions of the runtime's file of
+	 * which a stripped file has no names. NULL: any. */
+	const char *by;
+	bool is_passed; /* a lock where those who wait there end each other's waits, else for work
+			 */
+	bool has_turns; /* a lock that others may get again and again while one waits throughout */
 };
 
 /*
@@ -177,12 +185,22 @@ struct tapir_lore_condition {
 	const char *needs; /* "in a JVM started with -XX:+DTraceMethodProbes" */
 };
 
+/* By names. */
+struct tapir_lore_event {
+	const char *provider, *event;
+};
+
 /* What stacks, or names, a recording of it has (runtime/doctor_runtime.c). */
 struct tapir_lore_yield {
 	const char *const *options; /* any in the command line or environment; NULL: no matter */
 	const char *with, *without; /* without: NULL where there are no options */
 	const char *remedy;	    /* how to get more; NULL: nothing to do */
+	/* Or the same holds of a process that executes code there, whatever its options. */
+	const char *unless_code_in;
 };
+
+/* Events of .NET tasks and awaits (awaits/await_stacks.c). */
+#define TAPIR_LORE_TASK_EVENTS "System.Threading.Tasks.TplEventSource"
 
 /* ---- one runtime, server or library --------------------------------------------------------- */
 
@@ -198,6 +216,11 @@ struct tapir_lore {
 	const char *const *library_code;
 	/* Of those, the ones that do something for any caller: what they do explains nothing. */
 	const char *const *plumbing;
+	/*
+	 * Globs (awaits/await_frames.c): code of async methods; functions that continue these; and
+	 * those that begin other tasks as well.
+	 */
+	const char *const *async_methods, *const *continuers, *const *task_runners;
 	/* Prefixes of functions that create and throw exceptions (findings/finding_throws.c). */
 	const char *const *throwing;
 	/* Names of threads (analyze/finding_pool.c): of its pool, the one that runs finalizers, and
@@ -207,6 +230,11 @@ struct tapir_lore {
 	const char *const
 		*interpreter_loops;	/* functions that go from instruction to instruction */
 	const char *const *interpreted; /* prefixes of interpreted functions in its perf map */
+	/* Event loops (findings/finding_loop.c): the function that a loop is, the prefix of those
+	 * by which it finds events, and what lies between the runtime's functions and their
+	 * callers. */
+	const char *loop_function, *loop_prefix;
+	const char *const *loop_plumbing;
 	const struct tapir_lore_wait *waits;
 	const struct tapir_lore_doing *doings;
 	const struct tapir_hint_table *hints[2]; /* NULL: none */
@@ -216,8 +244,10 @@ struct tapir_lore {
 	const struct tapir_tally_event *tallies[TAPIR_TALLY_CNT];
 	const struct tapir_lore_headline *headlines;
 	const struct tapir_lore_condition *conditions;
+	const struct tapir_lore_event *stackless; /* frequent, and their stacks tell nothing */
 	struct tapir_lore_yield stacks, names;
 	const char *const *specs[TAPIR_PROFILE_ID_CNT]; /* attach/spec.h; NULL: none */
+	const char *const *activities;			/* SPECs of --activities */
 };
 
 extern const struct tapir_lore *const tapir_lore_all[]; /* ended by NULL */
@@ -231,6 +261,10 @@ int tapir_lore__of_provider(const char *provider, size_t len);
 
 /* What a probe needs to fire, see struct tapir_lore_condition; NULL: nothing. */
 const char *tapir_lore__needs(const char *provider, const char *event);
+
+/* The lanes without a trap record its events without stacks, unless all are asked for. */
+bool tapir_lore__is_stackless(const char *provider, size_t provider_len, const char *event,
+			      size_t event_len);
 
 /* The lore of that name; NULL: none. */
 const struct tapir_lore *tapir_lore__named(const char *name);

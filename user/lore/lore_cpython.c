@@ -44,8 +44,22 @@ static const struct tapir_lore_module modules[] = {
 static const struct tapir_lore_work functions[] = {
 	{"gc_collect_main", GC}, {"gc_collect_region", GC}, {"_PyGC_Collect", GC}, {}};
 
-/* The global interpreter lock: there is one, and who has it runs Python. */
-static const struct tapir_lore_wait waits[] = {TAPIR_WAIT_LOCK("take_gil*", "GIL"), {}};
+#define GIL_WAIT(name, ...)                                                                        \
+	TAPIR_WAIT_ROW(name, "GIL", .is_lock = true, .is_interpreter = true, __VA_ARGS__)
+
+/*
+ * The global interpreter lock: there is one, and who has it runs Python. take_gil is not exported;
+ * its callers are, of which the loop is left to wait for other things, too. Of those that its own
+ * functions wait for, only the GIL is a condition: locks are semaphores.
+ */
+static const struct tapir_lore_wait waits[] = {
+	GIL_WAIT("take_gil*", .by = NULL),
+	GIL_WAIT("PyEval_RestoreThread", .by = NULL),
+	GIL_WAIT("PyEval_AcquireThread", .by = NULL),
+	GIL_WAIT("PyGILState_Ensure", .by = NULL),
+	GIL_WAIT("_PyEval_EvalFrameDefault", .by = "condition"),
+	{},
+};
 
 static const struct tapir_lore_headline headlines[] = {{"python", "gc__start", "GC"}, {}};
 

@@ -5,17 +5,18 @@
  */
 #include "lore/hint_table.h"
 
-#define CLR	 "Microsoft-Windows-DotNETRuntime"
-#define TPL	 "System.Threading.Tasks.TplEventSource"
-#define DS	 "Microsoft-Diagnostics-DiagnosticSource"
-#define THREAD	 TAPIR_PAIR_THREAD
-#define KEY	 TAPIR_PAIR_KEY
-#define ACTIVITY TAPIR_PAIR_ACTIVITY
-#define PROCESS	 TAPIR_PAIR_PROCESS
-#define NONE	 TAPIR_CAUSE_NONE
-#define GC	 TAPIR_CAUSE_GC
-#define JIT	 TAPIR_CAUSE_JIT
-#define LOCK	 TAPIR_CAUSE_LOCK
+#define CLR	  "Microsoft-Windows-DotNETRuntime"
+#define TPL	  TAPIR_LORE_TASK_EVENTS
+#define FRAMEWORK "System.Diagnostics.Eventing.FrameworkEventSource"
+#define DS	  "Microsoft-Diagnostics-DiagnosticSource"
+#define THREAD	  TAPIR_PAIR_THREAD
+#define KEY	  TAPIR_PAIR_KEY
+#define ACTIVITY  TAPIR_PAIR_ACTIVITY
+#define PROCESS	  TAPIR_PAIR_PROCESS
+#define NONE	  TAPIR_CAUSE_NONE
+#define GC	  TAPIR_CAUSE_GC
+#define JIT	  TAPIR_CAUSE_JIT
+#define LOCK	  TAPIR_CAUSE_LOCK
 
 static const struct tapir_pair pairs[] = {
 	{CLR, "GCStart", "GCEnd", "gc", KEY, NONE, "Count", "Depth Reason Type"},
@@ -28,8 +29,8 @@ static const struct tapir_pair pairs[] = {
 	{CLR, "ExceptionCatchStart", "ExceptionCatchStop", "catch", THREAD, NONE, 0, "MethodName"},
 	{CLR, "TypeLoadStart", "TypeLoadStop", "type_load", THREAD, NONE, "TypeLoadStartID", 0},
 	{CLR, "ThreadPoolEnqueue", "ThreadPoolDequeue", "queued", KEY, NONE, "WorkID", 0},
-	{"System.Diagnostics.Eventing.FrameworkEventSource", "ThreadPoolEnqueueWork",
-	 "ThreadPoolDequeueWork", "queued", KEY, NONE, "workID", 0},
+	{FRAMEWORK, "ThreadPoolEnqueueWork", "ThreadPoolDequeueWork", "queued", KEY, NONE, "workID",
+	 0},
 	{"System.Net.Http", "RequestStart", "RequestStop|RequestFailed", "http_request", ACTIVITY,
 	 NONE, 0, "scheme host pathAndQuery"},
 	{"Microsoft.AspNetCore.Hosting", "RequestStart", "RequestStop", "request", ACTIVITY, NONE,
@@ -40,6 +41,10 @@ static const struct tapir_pair pairs[] = {
 	{TPL, "TaskScheduled", "TaskStarted", "task_queued", KEY, NONE, "TaskID", 0},
 	{TPL, "TaskStarted", "TaskCompleted", "task", KEY, NONE, "TaskID", 0},
 	{TPL, "TaskWaitBegin", "TaskWaitEnd", "task_wait", KEY, NONE, "TaskID", 0},
+	{TPL, "TraceOperationBegin", "TraceOperationEnd", "operation", KEY, NONE, "TaskID",
+	 "OperationName"},
+	{TPL, "TraceSynchronousWorkBegin", "TraceSynchronousWorkEnd", "synchronous_work", THREAD,
+	 NONE, 0, 0},
 	{"System.Net.Sockets", "ConnectStart", "ConnectStop|ConnectFailed", "connect", ACTIVITY,
 	 NONE, 0, "address"},
 	{"System.Net.NameResolution", "ResolutionStart", "ResolutionStop|ResolutionFailed",
@@ -91,13 +96,15 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_LOCK("System.Threading.Monitor.TryEnter*", "monitor"),
 	TAPIR_WAIT_LOCK("System.Threading.Monitor.ReliableEnter*", "monitor"),
 	TAPIR_WAIT_LOCK("System.Threading.Lock.*", "lock"),
-	TAPIR_WAIT_LOCK("System.Threading.ReaderWriterLockSlim.*", "reader-writer lock"),
-	TAPIR_WAIT_LOCK("System.Threading.ReaderWriterLock.*", "reader-writer lock"),
+	TAPIR_WAIT_TURNS("System.Threading.ReaderWriterLockSlim.*", "reader-writer lock"),
+	TAPIR_WAIT_TURNS("System.Threading.ReaderWriterLock.*", "reader-writer lock"),
 	TAPIR_WAIT_LOCK("System.Threading.Mutex.*", "mutex"),
 	TAPIR_WAIT_COMMON("System.Threading.Monitor.Wait*", "condition"),
 	TAPIR_WAIT_COMMON("System.Threading.WaitHandle.*", "event"),
 	TAPIR_WAIT_COMMON("System.Threading.ManualResetEventSlim.Wait*", "event"),
-	TAPIR_WAIT("System.Threading.SemaphoreSlim.Wait*", "semaphore"),
+	TAPIR_WAIT_PASSED("System.Threading.SemaphoreSlim.Wait*", "semaphore"),
+	TAPIR_WAIT("System.Collections.Concurrent.BlockingCollection<*>.TryAdd", "full queue"),
+	TAPIR_WAIT("System.Collections.Concurrent.BlockingCollection<*>.TryTake", "work"),
 	TAPIR_WAIT("System.Threading.Tasks.Task.SpinThenBlockingWait*", "task"),
 	TAPIR_WAIT("System.Threading.Tasks.Task.InternalWait*", "task"),
 	TAPIR_WAIT("System.Threading.Thread.Sleep*", "sleep"),
@@ -120,6 +127,10 @@ static const struct tapir_tally_event samples[] = {
 
 static const struct tapir_lore_headline headlines[] = {{CLR, "GCStart", "GC"}, {}};
 
+/* Two of them for each task that runs: which one it is, is in the payload. */
+static const struct tapir_lore_event stackless[] = {
+	{TPL, "TraceSynchronousWorkBegin"}, {TPL, "TraceSynchronousWorkEnd"}, {}};
+
 const struct tapir_lore tapir_lore_dotnet = {
 	.name = ".NET",
 	.providers = TAPIR_LIST_OF(CLR),
@@ -136,6 +147,23 @@ const struct tapir_lore tapir_lore_dotnet = {
 		"System.Threading.ExecutionContext.", "System.Threading.ThreadPoolWorkQueue.",
 		"System.Threading.PortableThreadPool.", "System.Threading.Tasks.Task.",
 		"System.Threading.Tasks.AwaitTaskContinuation.", "System.ThrowHelper."),
+	.stackless = stackless,
+	.async_methods = TAPIR_LIST_OF("* (async)"),
+	.continuers = TAPIR_LIST_OF(
+		"System.Runtime.CompilerServices.*StateMachineBox<*",
+		"System.Runtime.CompilerServices.*Awaiter.*",
+		"System.Runtime.CompilerServices.AsyncMethodBuilderCore.ContinuationWrapper.*",
+		"System.Threading.ExecutionContext.*", "System.Threading.QueueUserWorkItem*",
+		"System.Threading.Tasks.AwaitTaskContinuation.*",
+		"System.Threading.Tasks.SynchronizationContextAwaitTaskContinuation.*",
+		"System.Threading.Tasks.TaskSchedulerAwaitTaskContinuation.*",
+		"System.Threading.Tasks.Task.RunContinuation*",
+		"System.Threading.Tasks.Sources.ManualResetValueTaskSourceCore<*",
+		"System.Threading.ThreadPoolWorkQueue.*"),
+	.task_runners =
+		TAPIR_LIST_OF("System.Threading.Tasks.*.InnerInvoke(*",
+			      "System.Threading.Tasks.Task.ExecuteWithThreadLocal(*",
+			      "System.Threading.ExecutionContext.RunFromThreadPoolDispatchLoop(*"),
 	.pool_thread = ".NET TP Worker",
 	.finalizer_thread = ".NET Finalizer",
 	.tracer_threads = TAPIR_LIST_OF(".NET EventPipe", "tapir"),
@@ -145,6 +173,12 @@ const struct tapir_lore tapir_lore_dotnet = {
 		    [TAPIR_TALLY_ALLOCATIONS] = allocations,
 		    [TAPIR_TALLY_ALLOCATION_SAMPLES] = samples},
 	.headlines = headlines,
+	.activities = TAPIR_LIST_OF(TPL ":TasksFlowActivityIds",
+				    TPL ":TaskWaitBegin,TaskWaitEnd,TraceOperationBegin,"
+					"TraceOperationEnd",
+				    FRAMEWORK ":ThreadPoolEnqueueWork,ThreadPoolDequeueWork"),
+	.stacks = {.with = "complete, with .NET's methods"},
+	.names = {.with = "methods, and functions that the runtime exports"},
 	.specs =
 		{
 			[TAPIR_PROFILE_ID_DEFAULT] = TAPIR_LIST_OF(
@@ -160,15 +194,20 @@ const struct tapir_lore tapir_lore_dotnet = {
 					      CLR ":GCStart,GCEnd,GCHeapStats"),
 			[TAPIR_PROFILE_ID_THREADPOOL] = TAPIR_LIST_OF(
 				CLR ":Threading:Informational",
-				CLR
-				":ThreadPoolEnqueue,ThreadPoolDequeue,ThreadPoolIOEnqueue,ThreadPoolIODequeue",
-				TPL ":Tasks:Informational"),
+				CLR ":ThreadPoolIOEnqueue,ThreadPoolIODequeue",
+				FRAMEWORK ":ThreadPoolEnqueueWork,ThreadPoolDequeueWork",
+				TPL ":Tasks:Verbose"),
 			[TAPIR_PROFILE_ID_HTTP] =
 				TAPIR_LIST_OF("Microsoft.AspNetCore.Hosting",
 					      "Microsoft-AspNetCore-Server-Kestrel",
 					      "System.Net.Http", "System.Net.NameResolution",
 					      "System.Net.Sockets", "System.Net.Security"),
 			[TAPIR_PROFILE_ID_REQUESTS] = TAPIR_LIST_OF(REQUESTS),
+			/* TaskTransfer: awaits. AsyncCausalitySynchronousWork: which task a thread
+			   runs. */
+			[TAPIR_PROFILE_ID_ASYNC] = TAPIR_LIST_OF(
+				TPL
+				":0x21,-ev=AwaitTaskContinuationScheduled,-ev=TaskScheduled:Informational"),
 			[TAPIR_PROFILE_ID_EVERYTHING] = TAPIR_LIST_OF(
 				CLR
 				":GC,Jit,Loader,Contention,Threading,Exception,Type,Interop,Compilation:Informational",

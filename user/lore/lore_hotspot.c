@@ -135,6 +135,10 @@ static const struct tapir_lore_wait waits[] = {
 	{},
 };
 
+/* Compiled code without frame pointers hides who asked for it. */
+static const struct tapir_lore_doing doings[] = {
+	{"java.util.regex.*", "matches regular expressions (a pattern may backtrack)"}, {}};
+
 /* JDK 17 passes no right size. */
 static const struct tapir_tally_event allocations[] = {
 	{"hotspot", "object__alloc", "class", NULL, NULL}, {}};
@@ -166,6 +170,7 @@ const struct tapir_lore tapir_lore_hotspot = {
 	.interpreter_loops = TAPIR_LIST_OF("BytecodeInterpreter::run"),
 	.interpreted = TAPIR_LIST_OF("Interpreter"),
 	.waits = waits,
+	.doings = doings,
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints), &tapir_hints_jni},
 	.pairs = TAPIR_TABLE(pairs),
 	.tallies = {[TAPIR_TALLY_ALLOCATIONS] = allocations},

@@ -40,6 +40,10 @@ static const struct tapir_lore_work functions[] = {
 	{},
 };
 
+/* It runs a loop of its own until the child ends. */
+static const struct tapir_lore_wait waits[] = {TAPIR_WAIT("node::SyncProcessRunner::*", "child"),
+					       {}};
+
 static const struct tapir_lore_headline headlines[] = {{"node", "gc__start", "GC"}, {}};
 
 const struct tapir_lore tapir_lore_node = {
@@ -49,14 +53,26 @@ const struct tapir_lore tapir_lore_node = {
 	.modules = modules,
 	.functions = functions,
 	.library_code = TAPIR_LIST_OF("Builtin:", "BytecodeHandler:", "RegExp:", "Stub:"),
+	.interpreter_loops = TAPIR_LIST_OF("Builtins_InterpreterEntryTrampoline"),
 	.interpreted = TAPIR_LIST_OF("JS:~", "LazyCompile:~", "Function:~", "Script:~",
 				     "Builtin:Interpreter"),
+	.loop_function = "uv_run",
+	.loop_prefix = "uv_",
+	.loop_plumbing =
+		TAPIR_LIST_OF("Builtins_CEntry", "Builtins_CallApiCallback",
+			      "Builtins_HandleApiCall", "v8::internal::Builtin_HandleApiCall",
+			      "v8::internal::(anonymous namespace)::HandleApiCallHelper",
+			      "v8::internal::FunctionCallbackArguments::Call"),
+	.waits = waits,
 	.pairs = TAPIR_TABLE(pairs),
 	.headlines = headlines,
 	.stacks = {.with = "complete, with JavaScript functions"},
 	.names = {TAPIR_LIST_OF("--perf-basic-prof", "--perf-prof"),
-		  "JavaScript functions and native ones", "native functions; none of JavaScript's",
-		  "start node with --perf-basic-prof (or in NODE_OPTIONS)"},
+		  "JavaScript functions and native ones; interpreted ones share a name without "
+		  "--interpreted-frames-native-stack",
+		  "native functions; none of JavaScript's",
+		  "start node with --perf-basic-prof --interpreted-frames-native-stack (or in "
+		  "NODE_OPTIONS)"},
 	.specs =
 		{
 			[TAPIR_PROFILE_ID_HTTP] = TAPIR_LIST_OF("node:http__*"),

@@ -67,7 +67,10 @@ const struct tapir_lore tapir_lore_php = {
 	.pairs = TAPIR_TABLE(pairs),
 	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions},
 	.conditions = conditions,
-	.stacks = {.with = "complete without the JIT, of the interpreter's functions"},
+	.stacks = {.with = "complete, of the interpreter's functions",
+		   .without = "end at the first function compiled by the JIT",
+		   .remedy = "start php with -d opcache.jit=off",
+		   .unless_code_in = "/dev/zero"},
 	.names =
 		{TAPIR_LIST_OF("opcache.jit_debug"),
 		 "functions compiled by the JIT and native ones", "native functions; none of PHP's",

@@ -3,8 +3,7 @@
  * tapir-manifest - turns event manifests (ETW's XML) into what a program needs to fire and to
  * decode their events.
  *
- *	tapir-manifest MANIFEST... -o DIR [--style tapir|coreclr] [--lttng]	C files of each
- *provider tapir-manifest --tables MANIFEST... -o OUT.c			tapir's own decoder tables
+ * With -o DIR it writes C files of each provider; with --tables, tapir's own decoder tables.
  *
  * A tool of the build: it runs in no traced process.
  */
@@ -208,7 +207,8 @@ static bool parse(struct request *request, int argc, char **argv)
 			return false;
 	if (request->is_help || (request->paths.cnt && request->out))
 		return true;
-	fputs(help, stderr);
+	fprintf(stderr, "tapir-manifest: %s is required (tapir-manifest --help shows the usage)\n",
+		request->paths.cnt ? "-o PATH" : "a manifest");
 	return false;
 }
 

@@ -142,7 +142,7 @@ static void add_form(struct tapir_str *out, const json_t *who, const json_t *p)
 
 static void add_live(struct tapir_str *out, const json_t *p)
 {
-	if (!tapir_member__is(p, "runtime", ".NET"))
+	if (!tapir_member__is(p, "runtime", ".NET") || json_object_get(p, "watched"))
 		return;
 	tapir_html__add(out,
 			"<section id=\"live\" data-pid=\"%llu\" data-started=\"%llu\" hidden>"
@@ -212,6 +212,7 @@ void tapir_page__process(struct tapir_str *out, const json_t *who, const json_t 
 	else
 		tapir_str__adds(out, "<section><h2>Findings</h2>\n<p>Not known yet: record the "
 				     "process for some seconds.</p></section>\n");
+	tapir_page__add_watched(out, process);
 	if (may_profile) {
 		add_live(out, process);
 		add_form(out, who, process);

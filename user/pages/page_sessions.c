@@ -5,7 +5,7 @@
 #include "pages/pages_impl.h"
 #include "render/human_units.h"
 
-/* As answer_format.c names them; the flame graph has a page. */
+/* As serve/answer.c names them; the flame graph has a page. */
 static const char *const formats[] = {"tapir", "speedscope", "nettrace", "folded",
 				      "pprof", "perfscript", "report",	 "flamegraph"};
 

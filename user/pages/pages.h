@@ -29,7 +29,11 @@ struct tapir_page_filter {
 
 void tapir_page__processes(struct tapir_str *out, const json_t *who, const json_t *processes,
 			   const struct tapir_page_filter *filter);
-/* sessions: of this process, the latest last. results: of the latest that has ended; may be NULL */
+/*
+ * process: /v1/processes/PID, with the member "watched" of /v1/counters where the agent watches it.
+ * sessions: of this process, the latest last. results: of the latest that has ended;
+ * may be NULL.
+ */
 void tapir_page__process(struct tapir_str *out, const json_t *who, const json_t *process,
 			 const json_t *sessions, const struct tapir_page_results *results);
 void tapir_page__stacks(struct tapir_str *out, const json_t *who, const char *pid,

@@ -27,6 +27,9 @@ void tapir_page__add_results(struct tapir_str *out, const struct tapir_page_resu
 /* A table of sessions with what can be done to each. */
 void tapir_page__add_sessions(struct tapir_str *out, const json_t *who, const json_t *sessions);
 
+/* Its counters and pauses, where the agent watches it: the member "watched" of the process. */
+void tapir_page__add_watched(struct tapir_str *out, const json_t *process);
+
 /* Pictures of a view, as SVG without style or script. */
 void tapir_chart__add_pauses(struct tapir_str *out, const json_t *pauses, uint64_t duration_ns);
 void tapir_chart__add_points(struct tapir_str *out, const json_t *points);

@@ -23,21 +23,36 @@ const char tapir_flamegraph_policy[] =
 #define LEFT_PX	    10
 #define ROW_PX	    17
 #define HEAD_PX	    104
-#define FINDING_PX  18 /* more, where there is one */
+#define FINDING_PX  18 /* more, for each line of it */
 #define FOOT_PX	    12
 #define CHAR_PX	    7.25
 #define LEAST_SHARE 50000 /* a frame narrower than one of this many cannot be seen or clicked */
 #define TITLE_CHARS 90
 #define ABOUT_CHARS 160
 
-static bool has_finding(const struct tapir_flamegraph *graph)
+/* Without the line break; *at: where the next one begins. False: there are no more. */
+static bool next_line(const char **at, struct tapir_str *line)
 {
-	return graph->finding && *graph->finding;
+	size_t len = *at ? strcspn(*at, "\n") : 0;
+
+	tapir_str__clear(line);
+	if (!len)
+		return false;
+	tapir_str__add(line, *at, len);
+	*at += len + ((*at)[len] == '\n');
+	return !line->failed;
 }
 
 static unsigned head_px(const struct tapir_flamegraph *graph)
 {
-	return HEAD_PX + (has_finding(graph) ? FINDING_PX : 0);
+	const char *at = graph->finding;
+	struct tapir_str line = {};
+	unsigned px = HEAD_PX;
+
+	while (next_line(&at, &line))
+		px += FINDING_PX;
+	tapir_str__fini(&line);
+	return px;
 }
 
 /* ---- text ------------------------------------------------------------------------------- */
@@ -80,6 +95,7 @@ static const struct rgb shades[TAPIR_FRAME_KIND_CNT][2] = {
 	[TAPIR_FRAME_INTERPRETER] = {{150, 220, 212}, {92, 186, 178}},
 	[TAPIR_FRAME_JIT] = {{164, 217, 138}, {108, 183, 94}},
 	[TAPIR_FRAME_KERNEL] = {{186, 196, 240}, {142, 160, 222}},
+	[TAPIR_FRAME_AWAITING] = {{226, 205, 240}, {200, 168, 222}},
 };
 
 /* Steady: a function has the same shade in every picture. */
@@ -234,13 +250,16 @@ static void write_legend(const struct drawing *d)
 	for (unsigned kind = TAPIR_FRAME_NONE + 1; kind < TAPIR_FRAME_KIND_CNT; kind++) {
 		const struct rgb *c = &shades[kind][1];
 
-		if (occurs[kind])
-			tapir_str__addf(
-				d->out,
-				"<tspan fill=\"#%02x%02x%02x\" font-size=\"15\">&#x25a0;</tspan>"
-				" %s %.1f %%    ",
-				(unsigned)c->r, (unsigned)c->g, (unsigned)c->b,
-				tapir_frame_kind__name(kind), share(d, self[kind]));
+		if (!occurs[kind])
+			continue;
+		tapir_str__addf(
+			d->out,
+			"<tspan fill=\"#%02x%02x%02x\" font-size=\"15\">&#x25a0;</tspan> %s",
+			(unsigned)c->r, (unsigned)c->g, (unsigned)c->b,
+			tapir_frame_kind__name(kind));
+		if (kind != TAPIR_FRAME_AWAITING) /* which no stack ends in */
+			tapir_str__addf(d->out, " %.1f %%", share(d, self[kind]));
+		tapir_str__adds(d->out, "    ");
 	}
 	tapir_str__adds(d->out, "</text>\n");
 }
@@ -263,14 +282,20 @@ static void write_tools(const struct drawing *d)
 /* As much as fits; all of it where the pointer rests on it. */
 static void write_finding(const struct drawing *d)
 {
-	if (!has_finding(d->graph))
-		return;
-	tapir_str__addf(d->out, "<text id=\"finding\" x=\"%d\" y=\"%d\"><title>", LEFT_PX,
-			HEAD_PX + 4);
-	add_xml(d->out, d->graph->finding);
-	tapir_str__adds(d->out, "</title>");
-	add_fitting(d->out, d->graph->finding, ABOUT_CHARS);
-	tapir_str__adds(d->out, "</text>\n");
+	const char *at = d->graph->finding;
+	struct tapir_str line = {};
+
+	for (int y_px = HEAD_PX + 4; next_line(&at, &line); y_px += FINDING_PX) {
+		tapir_str__addf(d->out, "<text %s x=\"%d\" y=\"%d\"><title>",
+				y_px == HEAD_PX + 4 ? "id=\"finding\"" : "class=\"soft\"", LEFT_PX,
+				y_px);
+		add_xml(d->out, line.data);
+		tapir_str__adds(d->out, "</title>");
+		add_fitting(d->out, line.data, ABOUT_CHARS);
+		tapir_str__adds(d->out, "</text>\n");
+	}
+	d->out->failed |= line.failed;
+	tapir_str__fini(&line);
 }
 
 static void write_head(const struct drawing *d)

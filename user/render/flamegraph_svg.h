@@ -19,7 +19,7 @@ struct tapir_flamegraph {
 	const char *title;
 	const char *about;   /* a line below it: when, how long, where */
 	const char *unit;    /* what a stack counts: "events" */
-	const char *finding; /* a line more, of what is wrong; NULL or "": none */
+	const char *finding; /* lines more, of what is wrong; NULL or "": none */
 };
 
 /*

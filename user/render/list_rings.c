@@ -43,10 +43,11 @@ static int by_name(const void *left, const void *right)
 	return order ? order : (l->tgid > r->tgid) - (l->tgid < r->tgid);
 }
 
-int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list)
+int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list,
+			  struct tapir_ring_counter_list *counters)
 {
 	size_t first = list->cnt;
-	int err = tapir_ring_events__add(tgid, list);
+	int err = tapir_ring_events__add(tgid, list, counters);
 
 	if (err)
 		return err == -ENOMEM ? err : 0;
@@ -57,8 +58,8 @@ int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list)
 	return err;
 }
 
-static bool is_chosen(const struct tapir_rec *probe, const char *word,
-		      const struct tapir_spec *spec)
+bool tapir_list_rings__is_chosen(const struct tapir_rec *probe, const char *word,
+				 const struct tapir_spec *spec)
 {
 	struct tapir_spec *const specs[] = {(struct tapir_spec *)spec};
 	const struct tapir_spec_list one = {.data = (struct tapir_spec **)specs, .cnt = 1};
@@ -79,7 +80,7 @@ void tapir_list_rings__choose(struct tapir_ring_event_list *list, const char *wo
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->cnt; i++) {
-		if (is_chosen(list->data[i].probe, word, spec))
+		if (tapir_list_rings__is_chosen(list->data[i].probe, word, spec))
 			list->data[kept++] = list->data[i];
 		else
 			free(list->data[i].probe);

@@ -8,10 +8,16 @@
 #include "base/str.h"
 #include "render/screen.h"
 
-/* The events of a process's lanes, with names; a process that cannot be inspected has none. */
-int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list);
+/* The events of a process's lanes, with names, and its counters; a process that cannot be inspected
+   has none. */
+int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list,
+			  struct tapir_ring_counter_list *counters);
 
-/* Keeps those that match: by the SPEC, or, where word is not NULL, in provider or event. */
+/* By the SPEC, or, where word is not NULL, in provider or event. */
+bool tapir_list_rings__is_chosen(const struct tapir_rec *probe, const char *word,
+				 const struct tapir_spec *spec);
+
+/* Keeps those that are chosen. */
 void tapir_list_rings__choose(struct tapir_ring_event_list *list, const char *word,
 			      const struct tapir_spec *spec);
 

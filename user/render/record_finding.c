@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
+#include "render/remedies.h"
 #include "render/report_read.h"
 #include "decode/probe_name.h"
 
@@ -45,10 +46,22 @@ static bool is_regular(const char *path, off_t *bytes)
 	return true;
 }
 
-/* The headline and the lines of the next findings; *has_stacks: a flame graph can be drawn. -errno:
+struct said {
+	struct tapir_str headline;
+	struct tapir_str also;	   /* lines of the next findings */
+	struct tapir_str remedies; /* lines: how to get missing callers and names */
+};
+
+static void said__fini(struct said *said)
+{
+	tapir_str__fini(&said->headline);
+	tapir_str__fini(&said->also);
+	tapir_str__fini(&said->remedies);
+}
+
+/* *has_stacks: a flame graph can be drawn. -errno:
  * there is none. */
-static int read_headline(const char *path, struct tapir_str *headline, struct tapir_str *also,
-			 bool *has_stacks)
+static int read_headline(const char *path, struct said *said, bool *has_stacks)
 {
 	uint64_t until_ns = tapir_clock__now_ns() + MAX_NS;
 	struct tapir_pids none = {};
@@ -64,10 +77,13 @@ static int read_headline(const char *path, struct tapir_str *headline, struct ta
 	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
 	err = tapir_report__read(&report, reader, &pairs, &rq);
 	if (!err) {
-		tapir_report__add_headline(&report.view, headline);
-		tapir_report__add_also(&report.view, also);
+		tapir_report__add_headline(&report.view, &said->headline);
+		tapir_report__add_also(&report.view, &said->also);
+		tapir_remedies__add_callers(&report.summary.ends, &said->remedies);
+		tapir_report__add_names_missing(&report.view, &said->remedies);
 		*has_stacks = report.summary.stacks.cnt > 0;
-		err = headline->failed || also->failed ? -ENOMEM : 0;
+		err = said->headline.failed || said->also.failed || said->remedies.failed ? -ENOMEM
+											  : 0;
 	}
 	tapir_report__fini(&report);
 	tapir_pairs__fini(&pairs);
@@ -112,8 +128,7 @@ static void print_lines(char *lines)
 }
 
 /* False: they are left out. */
-static bool read_in_time(const char *path, off_t bytes, struct tapir_str *headline,
-			 struct tapir_str *also, bool *has_stacks)
+static bool read_in_time(const char *path, off_t bytes, struct said *said, bool *has_stacks)
 {
 	struct sigaction action = {.sa_handler = on_signal}, old_int, old_term;
 	int diag_cnt = tapir_diag__cnt();
@@ -122,7 +137,7 @@ static bool read_in_time(const char *path, off_t bytes, struct tapir_str *headli
 	was_interrupted = 0;
 	sigaction(SIGINT, &action, &old_int);
 	sigaction(SIGTERM, &action, &old_term);
-	is_read = bytes <= MAX_BYTES && !read_headline(path, headline, also, has_stacks);
+	is_read = bytes <= MAX_BYTES && !read_headline(path, said, has_stacks);
 	tapir_diag__rewind(diag_cnt);
 	sigaction(SIGINT, &old_int, NULL);
 	sigaction(SIGTERM, &old_term, NULL);
@@ -131,32 +146,33 @@ static bool read_in_time(const char *path, off_t bytes, struct tapir_str *headli
 
 void tapir_record_finding__print(const char *path, bool has_samples)
 {
-	struct tapir_str headline = {}, also = {};
 	bool has_stacks = has_samples;
+	struct said said = {};
 	off_t bytes;
 
 	if (!is_regular(path, &bytes))
 		return;
-	if (read_in_time(path, bytes, &headline, &also, &has_stacks)) {
-		tapir_info("%s", headline.data);
-		print_lines(also.data);
+	if (read_in_time(path, bytes, &said, &has_stacks)) {
+		tapir_info("%s", said.headline.data);
+		print_lines(said.also.data);
+		print_lines(said.remedies.data);
 	}
 	print_next(path, has_stacks);
-	tapir_str__fini(&headline);
-	tapir_str__fini(&also);
+	said__fini(&said);
 }
 
-void tapir_record_finding__add(const char *path, struct tapir_str *out)
+void tapir_record_finding__add(const char *path, bool with_also, struct tapir_str *out)
 {
-	struct tapir_str headline = {}, also = {};
+	struct said said = {};
 	bool has_stacks;
 	off_t bytes;
 
-	if (is_regular(path, &bytes) && read_in_time(path, bytes, &headline, &also, &has_stacks)) {
-		tapir_str__add(out, headline.data, headline.len);
+	if (is_regular(path, &bytes) && read_in_time(path, bytes, &said, &has_stacks)) {
+		tapir_str__add(out, said.headline.data, said.headline.len);
 		tapir_str__addc(out, '\n');
-		tapir_str__add(out, also.data, also.len);
+		if (with_also)
+			tapir_str__add(out, said.also.data, said.also.len);
+		tapir_str__add(out, said.remedies.data, said.remedies.len);
 	}
-	tapir_str__fini(&headline);
-	tapir_str__fini(&also);
+	said__fini(&said);
 }

@@ -120,45 +120,35 @@ static void add_events(const struct tapir_summary *s, size_t from, struct tapir_
 	tapir_report__add_printable(out, row->event);
 }
 
-static void add_lost(uint64_t lost, struct tapir_str *out)
+static void add_lost(const struct tapir_report_view *v, uint64_t lost, struct tapir_str *out)
 {
 	if (lost)
 		tapir_human__add_count(out, lost);
-	tapir_str__adds(out, lost ? " lost" : "nothing lost");
+	if (lost)
+		tapir_str__adds(out, " lost");
+	else if (v->stats && tapir_reader_stats__is_damaged(v->stats))
+		tapir_str__adds(out, "the file is damaged");
+	else
+		tapir_str__adds(out, "nothing lost");
 }
-
-uint64_t tapir_report__hidden(const struct tapir_report_view *v)
-{
-	const struct tapir_summary *s = v->summary;
-	uint64_t sum = 0;
-
-	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++)
-		sum += tapir_loss__hides_events(cause) ? s->lost[cause].cnt : 0;
-	return sum;
-}
-
-#define STACKS_MIN    20
-#define WHOLE_PERCENT 90.0
 
 /* A profile of stacks without callers is no good news, whatever else is in order, nor how many
    whole stacks another family has. */
 static void add_stack_ends(const struct tapir_summary *s, struct tapir_str *out)
 {
 	const struct tapir_stack_ends *ends = &s->ends;
-	double whole, least = WHOLE_PERCENT;
+	double lost, most = TAPIR_LOST_PERCENT;
 	int worst = -1;
 
 	for (int of = 0; of < TAPIR_FAMILY_CNT; of++) {
-		if (ends->known[of] < STACKS_MIN)
-			continue;
-		whole = tapir_report__percent(ends->whole[of], ends->known[of]);
-		if (whole < least) {
-			least = whole;
+		lost = tapir_stack_ends__lost_percent(ends, of);
+		if (lost > most) {
+			most = lost;
 			worst = of;
 		}
 	}
 	if (worst >= 0)
-		tapir_str__addf(out, "; stacks of %.0f%% of %s lack callers", 100.0 - least,
+		tapir_str__addf(out, "; stacks of %.0f%% of %s lack callers", most,
 				tapir_families[worst].many);
 }
 
@@ -200,7 +190,7 @@ void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_
 		tapir_str__adds(out, "no event and no sample");
 	tapir_str__adds(out, "; ");
 	if (lost || (!s->gap_cnt && !unseen))
-		add_lost(lost, out);
+		add_lost(v, lost, out);
 	if (unseen) {
 		tapir_str__adds(out, lost ? ", " : "");
 		add_plural(out, unseen, "process record");

@@ -2,6 +2,8 @@
 /* The report as one JSON document. */
 #include "base/json.h"
 #include "render/human_units.h"
+#include "lore/lore.h"
+#include "render/remedies.h"
 #include "render/report_view.h"
 #include "symbol/stack_end.h"
 
@@ -65,6 +67,7 @@ static void json_stack_ends(struct tapir_json *j, const struct tapir_stack_ends 
 		tapir_json__open(j, tapir_families[of].many, '{');
 		tapir_json__u64(j, "known", ends->known[of]);
 		tapir_json__u64(j, "whole", ends->whole[of]);
+		tapir_json__u64(j, "by_frame_pointers", ends->by_fp[of]);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__open(j, "lost", '[');
@@ -74,6 +77,8 @@ static void json_stack_ends(struct tapir_json *j, const struct tapir_stack_ends 
 		tapir_json__open(j, NULL, '{');
 		tapir_json__str(j, "end", tapir_stack_end__id((enum tapir_stack_end)row->end));
 		tapir_json__str(j, "module", *row->module ? row->module : NULL);
+		tapir_json__str(j, "runtime", row->runtime ? row->runtime->name : NULL);
+		tapir_json__str(j, "remedy", tapir_remedies__of(row));
 		for (int of = 0; of < TAPIR_FAMILY_CNT; of++)
 			tapir_json__u64(j, tapir_families[of].many, row->cnt[of]);
 		tapir_json__close(j, '}');

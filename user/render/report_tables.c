@@ -9,9 +9,10 @@
 #include "analyze/view.h"
 #include "base/clock.h"
 #include "render/human_units.h"
+#include "render/remedies.h"
 #include "render/report_view.h"
 #include "render/table.h"
-#include "render/unnamed_frames.h"
+#include "symbol/unnamed_frames.h"
 #include "render/screen.h"
 #include "symbol/stack_end.h"
 
@@ -165,7 +166,7 @@ static void write_stack_ends(const struct tapir_report_view *v, const struct tap
 	for (size_t i = 0; i < shown; i++) {
 		const struct tapir_stack_end_row *row = &ends->rows.data[i];
 		enum tapir_stack_end end = (enum tapir_stack_end)row->end;
-		const char *remedy = tapir_stack_end__remedy(end);
+		const char *remedy = tapir_remedies__of(row);
 
 		cell_of_all(&table, row, known);
 		tapir_table__cell(&table, *row->module ? row->module : "-");

@@ -7,63 +7,7 @@
 
 #include "base/clock.h"
 #include "render/human_units.h"
-
-uint64_t tapir_report__start_ns(const struct tapir_report_view *v)
-{
-	return v->stats->created_ns < v->summary->last_ns ? v->stats->created_ns
-							  : v->summary->first_ns;
-}
-
-static uint64_t since_start(const struct tapir_report_view *v, uint64_t ns)
-{
-	uint64_t start_ns = tapir_report__start_ns(v);
-
-	return ns > start_ns ? ns - start_ns : 0;
-}
-
-bool tapir_report__has_window(const struct tapir_report_view *v)
-{
-	return v->from_ns || v->until_ns;
-}
-
-uint64_t tapir_report__window_from_ns(const struct tapir_report_view *v)
-{
-	return since_start(v, v->from_ns);
-}
-
-uint64_t tapir_report__window_until_ns(const struct tapir_report_view *v)
-{
-	bool is_earlier = v->until_ns && v->until_ns < v->summary->last_ns;
-
-	return since_start(v, is_earlier ? v->until_ns : v->summary->last_ns);
-}
-
-uint64_t tapir_report__duration_ns(const struct tapir_report_view *v)
-{
-	uint64_t from_ns = tapir_report__window_from_ns(v);
-	uint64_t until_ns = tapir_report__window_until_ns(v);
-
-	return until_ns > from_ns ? until_ns - from_ns : 0;
-}
-
-uint64_t tapir_report__lost(const struct tapir_report_view *v)
-{
-	uint64_t lost = 0;
-
-	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++)
-		lost += tapir_loss__is_whole(cause) ? v->summary->lost[cause].cnt : 0;
-	return lost;
-}
-
-double tapir_report__percent(uint64_t part, uint64_t of)
-{
-	return of ? 100.0 * (double)part / (double)of : 0;
-}
-
-void tapir_report__add_printable(struct tapir_str *out, const char *text)
-{
-	tapir_str__add_printable(out, text, strlen(text));
-}
+#include "render/remedies.h"
 
 /* ---- how it was recorded -------------------------------------------------------------------- */
 
@@ -98,7 +42,7 @@ static void add_window(const struct tapir_report_view *v, struct tapir_str *out)
 	tapir_str__addf(out, " (%.3f s to %.3f s of ",
 			(double)tapir_report__window_from_ns(v) / 1e9,
 			(double)tapir_report__window_until_ns(v) / 1e9);
-	tapir_human__add_duration(out, since_start(v, v->summary->last_ns));
+	tapir_human__add_duration(out, tapir_report__since_start(v, v->summary->last_ns));
 	tapir_str__addc(out, ')');
 }
 
@@ -180,32 +124,10 @@ static void write_totals(const struct tapir_report_view *v, struct tapir_str *ou
 	tapir_str__adds(out, "\n");
 }
 
-#define NAMELESS_PERCENT 5.0 /* beyond this, how to get names is worth a line */
-
-static bool lacks_symbols(const struct tapir_function_row *row)
+void tapir_report__add_names_missing(const struct tapir_report_view *v, struct tapir_str *out)
 {
-	size_t len = strlen(row->module);
-
-	return !row->is_named && *row->module == '/' &&
-	       (len < 4 || strcmp(row->module + len - 4, ".dll"));
-}
-
-static void write_nameless(const struct tapir_report_view *v, struct tapir_str *out)
-{
-	const struct tapir_function_row *row;
-	uint64_t cnt = 0;
-	double percent;
-
-	tapir_vec_for_each (row, &v->summary->functions)
-		cnt += lacks_symbols(row) ? row->self : 0;
-	percent = tapir_report__percent(cnt, v->summary->captured[TAPIR_FAMILY_SAMPLE]);
-	if (percent <= NAMELESS_PERCENT)
-		return;
-	tapir_str__addf(out,
-			"\n%.1f%% of the samples are in files without symbols: 'tapir symbolize ",
-			percent);
-	tapir_report__add_printable(out, v->path);
-	tapir_str__adds(out, " --symbols DIR|URL' adds names ('tapir help symbols')");
+	tapir_remedies__add_names(&v->summary->ends, v->path,
+				  tapir_summary__meta(v->summary, "host"), out);
 }
 
 /* "CPU: JIT 78.1%, kernel 20.0%, native 1.9%; of the innermost frames 99.8% have a name, ..." */
@@ -234,26 +156,36 @@ static void write_cpu(const struct tapir_report_view *v, struct tapir_str *out)
 				tapir_report__percent(s->sample_named_cnt,
 						      s->captured[TAPIR_FAMILY_SAMPLE] -
 							      s->sample_bare_cnt));
-	write_nameless(v, out);
 	tapir_str__addc(out, '\n');
+}
+
+/* " 98.1% of samples, 99.0% of waits"; false: of none. */
+static bool add_shares(const struct tapir_stack_ends *ends, const uint64_t cnt[TAPIR_FAMILY_CNT],
+		       bool are_few, const char *separator, struct tapir_str *out)
+{
+	bool has_any = false;
+
+	for (int of = 0; of < TAPIR_FAMILY_CNT; of++) {
+		if (!ends->known[of] || (are_few && !cnt[of]))
+			continue;
+		tapir_str__addf(out, "%s%.1f%% of %s", has_any ? ", " : separator,
+				tapir_report__percent(cnt[of], ends->known[of]),
+				tapir_families[of].many);
+		has_any = true;
+	}
+	return has_any;
 }
 
 /* "stacks: complete in 98.1% of samples, 99.0% of waits"; a table says why the others are not. */
 static void write_stack_ends(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const struct tapir_stack_ends *ends = &v->summary->ends;
-	const char *separator = "stacks: complete in ";
 
-	for (int of = 0; of < TAPIR_FAMILY_CNT; of++) {
-		if (!ends->known[of])
-			continue;
-		tapir_str__addf(out, "%s%.1f%% of %s", separator,
-				tapir_report__percent(ends->whole[of], ends->known[of]),
-				tapir_families[of].many);
-		separator = ", ";
-	}
-	if (*separator == ',')
-		tapir_str__addc(out, '\n');
+	if (!add_shares(ends, ends->whole, false, "stacks: complete in ", out))
+		return;
+	if (add_shares(ends, ends->by_fp, true, "; in ", out))
+		tapir_str__adds(out, " frame pointers alone lead to the thread's start");
+	tapir_str__addc(out, '\n');
 }
 
 /* ---- what is missing ------------------------------------------------------------------------ */
@@ -291,7 +223,7 @@ static void add_times(const struct tapir_loss_row *row, uint64_t until_ns, struc
 
 static void add_moment(const struct tapir_report_view *v, uint64_t ns, struct tapir_str *out)
 {
-	tapir_str__addf(out, "%.3f s", (double)since_start(v, ns) / 1e9);
+	tapir_str__addf(out, "%.3f s", (double)tapir_report__since_start(v, ns) / 1e9);
 }
 
 static void write_loss(const struct tapir_report_view *v, const struct tapir_palette *p,
@@ -360,6 +292,7 @@ void tapir_report__write_text(const struct tapir_report_view *v, const struct ta
 	write_origin(v, out);
 	write_totals(v, out);
 	write_cpu(v, out);
+	tapir_report__add_names_missing(v, out);
 	write_stack_ends(v, out);
 	write_missing(v, p, out);
 	write_left_out(v, out);

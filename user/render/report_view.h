@@ -30,11 +30,15 @@ void tapir_report__write_json(const struct tapir_report_view *view, struct tapir
 void tapir_report__add_headline(const struct tapir_report_view *view, struct tapir_str *out);
 /* A line, "also: ...", for each of the next two findings. */
 void tapir_report__add_also(const struct tapir_report_view *view, struct tapir_str *out);
+/* Lines "names: ...": how to get those that functions lack (remedies.h). */
+void tapir_report__add_names_missing(const struct tapir_report_view *view, struct tapir_str *out);
 void tapir_report__write_tables(const struct tapir_report_view *view, const struct tapir_palette *p,
 				struct tapir_str *out);
 
 /* Of the recording. */
 uint64_t tapir_report__start_ns(const struct tapir_report_view *view);
+/* Of a moment, after that; before it: 0. */
+uint64_t tapir_report__since_start(const struct tapir_report_view *view, uint64_t ns);
 /* Of the part of it that was asked for. */
 uint64_t tapir_report__duration_ns(const struct tapir_report_view *view);
 bool tapir_report__has_window(const struct tapir_report_view *view);

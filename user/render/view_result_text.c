@@ -14,7 +14,7 @@
 #include "render/human_units.h"
 #include "render/view_result_print.h"
 #include "render/table.h"
-#include "render/unnamed_frames.h"
+#include "symbol/unnamed_frames.h"
 #include "symbol/frame_kind.h"
 #include "render/screen.h"
 

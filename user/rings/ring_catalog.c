@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The catalog of a lane: which events there are, which were asked for, what each has lost. */
+#include "lore/lore.h"
 #include "rings/ring_drain_impl.h"
 
 #include <errno.h>
@@ -132,22 +133,10 @@ static void post_probe(struct tapir_ring_process *p, uint32_t probe_id, struct t
 	tapir_queue__post(p->sink->queue, rec, -1);
 }
 
-/* The METADATA record after the PROBE record; NULL: there is none. */
-static struct tapir_rec_metadata *metadata_of(struct tapir_rec *probe, size_t bytes)
-{
-	struct tapir_rec_metadata *more = (void *)((char *)probe + probe->size);
-
-	bytes -= probe->size;
-	return bytes >= sizeof(*more) && more->h.type == TAPIR_REC_METADATA &&
-			       tapir_record__ok(&more->h, bytes)
-		       ? more
-		       : NULL;
-}
-
 /* What the lane's numbers are is no part of what the event is. */
 static void clear_ids(struct tapir_rec *entry, size_t bytes)
 {
-	struct tapir_rec_metadata *more = metadata_of(entry, bytes);
+	struct tapir_rec_metadata *more = tapir_ring_entry__metadata(entry, bytes);
 
 	if (more)
 		more->probe_id = 0;
@@ -156,7 +145,7 @@ static void clear_ids(struct tapir_rec *entry, size_t bytes)
 static void post_metadata(struct tapir_ring_process *p, uint32_t probe_id, struct tapir_rec *entry,
 			  size_t bytes)
 {
-	struct tapir_rec_metadata *more = metadata_of(entry, bytes);
+	struct tapir_rec_metadata *more = tapir_ring_entry__metadata(entry, bytes);
 
 	if (!more)
 		return;
@@ -255,15 +244,23 @@ static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *
 
 	if (!named)
 		return;
+	if (tapir_ring_entry__is_counter(rec, bytes)) {
+		tapir_ring_control__want(&p->control, idx, ev->generation, false, false);
+		return;
+	}
 	tapir_probe_view__of(named, &view);
 	tapir_seen_names__add(&p->sink->seen, view.provider, view.event);
 	if (!is_asked_for(p->sink, &view, &flags)) {
-		tapir_ring_control__want(&p->control, idx, ev->generation, false);
+		tapir_ring_control__want(&p->control, idx, ev->generation, false, false);
 		return;
 	}
 	ev->cover_key = tapir_lane_coverage__key(view.provider, view.event);
 	describe(p, ev, named, rec, bytes, flags);
-	tapir_ring_control__want(&p->control, idx, ev->generation, true);
+	tapir_ring_control__want(
+		&p->control, idx, ev->generation, true,
+		p->sink->with_every_stack ||
+			!tapir_lore__is_stackless(view.provider.data, view.provider.len,
+						  view.event.data, view.event.len));
 	if (ev->is_refused)
 		ev->cover_key = 0; /* its probe, if it has one, serves */
 	else

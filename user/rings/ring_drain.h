@@ -24,7 +24,7 @@ struct tapir_ring_sink {
 	const struct tapir_spec_list *specs; /* borrowed */
 	const struct tapir_spec *name_spec;  /* borrowed; NULL: none */
 	bool *spec_matched;		     /* one a SPEC; may be NULL */
-	bool with_stack;
+	bool with_stack, with_every_stack;
 	struct tapir_lane_coverage *cover; /* borrowed; NULL: not wanted */
 	uint32_t rate_hz;		   /* events a second of a thread; 0: all */
 	struct tapir_seen_names seen;	   /* of all catalogs; owned, like recbuf */

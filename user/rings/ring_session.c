@@ -170,14 +170,15 @@ void tapir_ring_control__open(struct tapir_ring_control *c, void (*fill)(void *c
 
 /* An entry that has changed hands since we read it has another generation. */
 void tapir_ring_control__want(struct tapir_ring_control *c, uint32_t event, uint32_t generation,
-			      bool on)
+			      bool on, bool has_stack)
 {
 	uint64_t *word = &c->map->words[event], all = TAPIR_RING_SESSION_BITS(c->session);
 	uint64_t seen = __atomic_load_n(word, __ATOMIC_SEQ_CST), wanted;
+	uint64_t stack = has_stack ? 0 : 1ull << (TAPIR_RING_STACK_SHIFT + c->session);
 
 	/* Bounded: a hostile process may write there for ever. */
 	for (unsigned i = 0; i < WANT_TRIES; i++) {
-		wanted = (seen & ~all) | (on ? c->bits : 0);
+		wanted = (seen & ~all) | (on ? c->bits & ~stack : 0);
 		if (seen >> TAPIR_RING_GENERATION_SHIFT != generation || wanted == seen ||
 		    __atomic_compare_exchange_n(word, &seen, wanted, false, __ATOMIC_SEQ_CST,
 						__ATOMIC_SEQ_CST))

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "attach/ring_find.h"
 #include "rings/ring_ask.h"
 
 struct tapir_ring_session_opts {
@@ -48,15 +49,15 @@ int tapir_ring_control__take(struct tapir_ring_control *c, int fd,
  */
 void tapir_ring_control__open(struct tapir_ring_control *c, void (*fill)(void *ctx), void *ctx);
 
-/* generation: of the entry by which this was decided. */
+/*
+ * generation: of the entry by which this was decided. has_stack: its events have stacks if those of
+ * the session do.
+ */
 void tapir_ring_control__want(struct tapir_ring_control *c, uint32_t event, uint32_t generation,
-			      bool on);
+			      bool on, bool has_stack);
 void tapir_ring_control__want_nothing(struct tapir_ring_control *c);
 void tapir_ring_control__announce(struct tapir_ring_control *c); /* what changed: a runtime waits */
 /* As the process claims. For display: nothing may depend on it. */
-struct tapir_ring_published {
-	uint32_t cnt, left_cnt, err;
-};
 uint32_t tapir_ring_control__unserved_cnt(const struct tapir_ring_control *c); /* providers */
 void tapir_ring_control__published(const struct tapir_ring_control *c,
 				   struct tapir_ring_published *out);

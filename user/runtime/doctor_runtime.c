@@ -11,6 +11,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "elf/go_table.h"
+#include "elf/image.h"
 #include "lore/lore.h"
 #include "runtime/recognize.h"
 
@@ -52,9 +54,64 @@ static bool has_any(const struct tapir_str *options, const char *const *wanted)
 	return false;
 }
 
+static int sees_code(const struct tapir_mapping_line *m, void *ctx)
+{
+	const char *path = ctx;
+
+	return m->is_executable && !strncmp(m->path, path, strlen(path));
+}
+
+static bool is_limited(const struct tapir_lore_yield *yield, const struct tapir_str *options,
+		       uint32_t tgid)
+{
+	if (yield->unless_code_in)
+		return tapir_proc__each_mapping(tgid, sees_code,
+						(void *)(uintptr_t)yield->unless_code_in) > 0;
+	return yield->options && !has_any(options, yield->options);
+}
+
+struct go_search {
+	uint32_t tgid;
+	bool is_go;
+};
+
+/* The first code of a process is its program's, which Go's runtime is a part of. */
+static int see_program(const struct tapir_mapping_line *m, void *ctx)
+{
+	struct go_search *search = ctx;
+	struct tapir_elf *elf = NULL;
+
+	if (!m->is_executable || !tapir_mapping_line__is_file(m))
+		return 0;
+	tapir_autofd int fd = tapir_proc__open_mapped(search->tgid, m, NULL);
+
+	search->is_go = fd >= 0 && !tapir_elf__open_fd(fd, &elf) && tapir_go_table__is_in(elf);
+	tapir_elf__free(elf);
+	return 1;
+}
+
+static bool is_go(uint32_t tgid)
+{
+	struct go_search search = {.tgid = tgid};
+
+	(void)tapir_proc__each_mapping(tgid, see_program, &search);
+	return search.is_go;
+}
+
+static void add_go(struct tapir_checkup *checkup)
+{
+	struct tapir_check *check = tapir_checkup__add(
+		checkup, "process_stacks", "complete, also across goroutines' system calls");
+
+	snprintf(check->found, sizeof(check->found), "Go");
+	check = tapir_checkup__add(checkup, "process_names",
+				   "Go's functions, also of a stripped program");
+	snprintf(check->found, sizeof(check->found), "Go");
+}
+
 static void add_check(struct tapir_checkup *checkup, const char *name,
 		      const struct tapir_lore_yield *yield, const struct tapir_str *options,
-		      const struct tapir_runtime_info *runtime)
+		      const struct tapir_runtime_info *runtime, uint32_t tgid)
 {
 	struct tapir_check *check;
 
@@ -63,7 +120,7 @@ static void add_check(struct tapir_checkup *checkup, const char *name,
 	check = tapir_checkup__add(checkup, name, yield->with);
 	snprintf(check->found, sizeof(check->found), "%s%s%.40s", runtime->name,
 		 *runtime->version ? " " : "", runtime->version);
-	if (!yield->options || has_any(options, yield->options))
+	if (!is_limited(yield, options, tgid))
 		return;
 	check->state = TAPIR_CHECK_LIMITED;
 	check->means = yield->without;
@@ -81,8 +138,10 @@ void tapir_doctor_runtime__check(struct tapir_checkup *checkup, uint32_t tgid)
 		lore = tapir_lore__named(runtime.name);
 	if (lore) {
 		read_options(tgid, &options);
-		add_check(checkup, "process_stacks", &lore->stacks, &options, &runtime);
-		add_check(checkup, "process_names", &lore->names, &options, &runtime);
+		add_check(checkup, "process_stacks", &lore->stacks, &options, &runtime, tgid);
+		add_check(checkup, "process_names", &lore->names, &options, &runtime, tgid);
+	} else if (is_go(tgid)) {
+		add_go(checkup);
 	}
 	tapir_diag__rewind(mark);
 	tapir_str__fini(&options);

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,40 +19,17 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "serve/agent_impl.h"
+#include "serve/agent_watch.h"
+#include "serve/continuous.h"
 #include "serve/answer.h"
 #include "serve/front.h"
 #include "serve/mhd.h"
 #include "serve/private_file.h"
 #include "serve/sessions.h"
 
-#define RESTART_NS (1 * TAPIR_NS_PER_SEC)  /* between starts of an HTTP process */
-#define KILL_NS	   (20 * TAPIR_NS_PER_SEC) /* after a task was asked to end */
-#define FIRST_FD   3
+#define RESTART_NS (1 * TAPIR_NS_PER_SEC) /* between starts of an HTTP process */
 
 /* ---- children ------------------------------------------------------------------------------- */
-
-void tapir_agent__become_child(pid_t agent_pid, int death_signal)
-{
-	sigset_t none;
-
-	setsid();
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (prctl(PR_SET_PDEATHSIG, death_signal) || getppid() != agent_pid)
-		_exit(1);
-}
-
-/* fds become FIRST_FD, FIRST_FD + 1, ...; everything after them is closed. */
-static void keep_only(int *fds, size_t cnt)
-{
-	for (size_t i = 0; i < cnt; i++)
-		if (fds[i] >= 0)
-			fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_FD + (int)cnt);
-	for (size_t i = 0; i < cnt; i++)
-		if (fds[i] >= 0)
-			fds[i] = dup3(fds[i], FIRST_FD + (int)i, O_CLOEXEC);
-	close_range((unsigned)(FIRST_FD + cnt), ~0u, 0);
-}
 
 static _Noreturn void run_front(struct tapir_agent *agent, struct tapir_agent_front *front,
 				int control_fd, pid_t agent_pid)
@@ -68,7 +44,7 @@ static _Noreturn void run_front(struct tapir_agent *agent, struct tapir_agent_fr
 
 	tapir_agent__become_child(agent_pid, SIGKILL);
 	signal(SIGINT, SIG_IGN);
-	keep_only(fds, 2);
+	tapir_agent__keep_fds(fds, 2);
 	opts.control_fd = fds[0];
 	front->listener.fd = fds[1];
 	/* Not needed there, and not to be found there. */
@@ -100,55 +76,6 @@ static int start_front(struct tapir_agent *agent, struct tapir_agent_front *fron
 	}
 	front->control_fd = pair[0];
 	return 0;
-}
-
-int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
-			    tapir_task_fn run, void *ctx)
-{
-	struct tapir_agent_task task = {.client_fd = client_fd, .records = records};
-	int fds[3] = {client_fd, agent->state_fd, trace_fd ? *trace_fd : -1};
-	pid_t agent_pid = getpid();
-
-	if (agent->tasks.cnt == TAPIR_AGENT_MAX_TASKS)
-		return -EAGAIN;
-	task.pid = fork();
-	if (task.pid < 0)
-		return -errno;
-	if (!task.pid) {
-		tapir_agent__become_child(agent_pid, SIGTERM);
-		keep_only(fds, 3);
-		agent->state_fd = fds[1];
-		if (trace_fd)
-			*trace_fd = fds[2];
-		tapir_log__set(NULL, TAPIR_LOG_WARN);
-		_exit(run(ctx, fds[0]) ? 1 : 0);
-	}
-	agent->recording_cnt += records;
-	if (!tapir_vec__push(&agent->tasks, task)) {
-		kill(task.pid, SIGTERM);
-		if (client_fd >= 0)
-			close(client_fd);
-	}
-	return task.pid;
-}
-
-static void end_task(struct tapir_agent_task *task, uint64_t now_ns)
-{
-	if (!task->ended_ns)
-		kill(task->pid, SIGTERM);
-	else if (now_ns - task->ended_ns > KILL_NS)
-		kill(task->pid, SIGKILL);
-	if (!task->ended_ns)
-		task->ended_ns = now_ns;
-}
-
-void tapir_agent__end_task(struct tapir_agent *agent, pid_t pid)
-{
-	struct tapir_agent_task *task;
-
-	tapir_vec_for_each (task, &agent->tasks)
-		if (task->pid == pid)
-			end_task(task, tapir_clock__now_ns());
 }
 
 /* It ended by itself, and by a signal: whoever waits for its answer learns that. */
@@ -202,33 +129,12 @@ static void reap(struct tapir_agent *agent)
 		}
 		forget_task(agent, pid, status);
 		tapir_sessions__task_ended(agent, pid);
+		tapir_agent_watch__task_ended(agent, pid);
+		tapir_continuous__task_ended(agent, pid);
 	}
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
-
-/* The descriptor that came with a message; further ones are closed. -1: none. */
-static int take_fd(struct msghdr *msg)
-{
-	int taken = -1;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t cnt = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS
-				     ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int)
-				     : 0;
-
-		for (size_t i = 0; i < cnt; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-			if (taken < 0)
-				taken = fd;
-			else
-				close(fd);
-		}
-	}
-	return taken;
-}
 
 /* Only such a socket can be answered without waiting for whoever made it. */
 static bool is_answerable(int fd)
@@ -255,7 +161,7 @@ static void take_request(struct tapir_agent *agent, struct tapir_agent_front *fr
 			     .msg_controllen = sizeof(control.bytes)};
 	struct tapir_wire_request rq;
 	ssize_t n = recvmsg(front->control_fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fd = n >= 0 ? take_fd(&msg) : -1;
+	int fd = n >= 0 ? tapir_agent__take_fd(&msg) : -1;
 
 	if (!n) /* it has given up, whatever it does now */
 		kill(front->pid, SIGKILL);
@@ -275,7 +181,7 @@ static void take_request(struct tapir_agent *agent, struct tapir_agent_front *fr
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-#define MAX_POLL (1 + TAPIR_SERVE_MAX_LISTEN + TAPIR_AGENT_MAX_TASKS)
+#define MAX_POLL (2 + TAPIR_SERVE_MAX_LISTEN + TAPIR_AGENT_MAX_TASKS)
 
 static void restart_fronts(struct tapir_agent *agent)
 {
@@ -298,6 +204,8 @@ static void take_signal(struct tapir_agent *agent)
 	while (read(agent->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			reap(agent);
+		else if (info.ssi_signo == SIGUSR2)
+			(void)tapir_continuous__freeze(agent, NULL);
 		else
 			agent->is_ending = true;
 	}
@@ -313,9 +221,9 @@ static void watch_tasks(struct tapir_agent *agent, const struct pollfd *fds)
 		if (task->client_fd >= 0 && (fds[i].revents & (POLLHUP | POLLERR))) {
 			close(task->client_fd);
 			task->client_fd = -1;
-			end_task(task, now_ns);
+			tapir_agent_task__end(task, now_ns);
 		} else if (task->ended_ns) {
-			end_task(task, now_ns);
+			tapir_agent_task__end(task, now_ns);
 		}
 	}
 }
@@ -323,13 +231,17 @@ static void watch_tasks(struct tapir_agent *agent, const struct pollfd *fds)
 static int look(struct tapir_agent *agent)
 {
 	struct pollfd fds[MAX_POLL] = {{.fd = agent->signal_fd, .events = POLLIN}};
-	size_t cnt = 1, first_task;
-	bool is_waiting = agent->is_ending || tapir_sessions__are_watched(agent->sessions);
+	size_t cnt = 1, first_task, files;
+	bool is_waiting = agent->is_ending || tapir_sessions__are_watched(agent->sessions) ||
+			  tapir_agent_watch__is_waiting(agent) ||
+			  (agent->config->continuous.mb && !agent->continuous.pid);
 
 	for (size_t i = 0; i < agent->front_cnt; i++) {
 		fds[cnt++] = (struct pollfd){.fd = agent->fronts[i].control_fd, .events = POLLIN};
 		is_waiting |= !agent->fronts[i].pid;
 	}
+	files = cnt;
+	fds[cnt++] = (struct pollfd){.fd = agent->continuous.fd, .events = POLLIN};
 	first_task = cnt;
 	for (size_t i = 0; i < agent->tasks.cnt; i++) {
 		fds[cnt++] = (struct pollfd){.fd = agent->tasks.data[i].client_fd};
@@ -342,21 +254,25 @@ static int look(struct tapir_agent *agent)
 	for (size_t i = 0; i < agent->front_cnt; i++)
 		if (fds[1 + i].revents & POLLIN)
 			take_request(agent, &agent->fronts[i]);
+	if (fds[files].revents)
+		tapir_continuous__take(agent);
 	if (fds[0].revents)
 		take_signal(agent);
 	restart_fronts(agent);
 	tapir_sessions__check_leases(agent);
+	tapir_agent_watch__check(agent);
+	tapir_continuous__check(agent);
 	return 0;
 }
 
 /* Recordings end in order: what they placed in processes is gone afterwards. */
 static void end_all(struct tapir_agent *agent)
 {
-	uint64_t until_ns = tapir_clock__now_ns() + KILL_NS + 5 * TAPIR_NS_PER_SEC;
+	uint64_t until_ns = tapir_clock__now_ns() + TAPIR_AGENT_KILL_NS + 5 * TAPIR_NS_PER_SEC;
 	size_t left = 1;
 
 	for (size_t i = 0; i < agent->tasks.cnt; i++)
-		end_task(&agent->tasks.data[i], tapir_clock__now_ns());
+		tapir_agent_task__end(&agent->tasks.data[i], tapir_clock__now_ns());
 	while (left && tapir_clock__now_ns() < until_ns && !look(agent)) {
 		left = agent->tasks.cnt;
 		for (size_t i = 0; !left && i < agent->front_cnt; i++)
@@ -378,6 +294,7 @@ static int open_signals(struct tapir_agent *agent)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	agent->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return agent->signal_fd < 0 ? -errno : 0;
@@ -412,13 +329,15 @@ static int open_state(struct tapir_agent *agent)
 		err = agent->state_fd < 0 || fstat(agent->state_fd, &st) ? -errno : 0;
 	}
 	if (err)
-		return tapir_diag__fail(err, "cannot use %s for the agent's state: %s (--state)",
-					path, tapir_errno__text(err));
+		return tapir_diag__fail(
+			err,
+			"cannot use %s for the agent's state: %s (choose another directory with --state)",
+			path, tapir_errno__text(err));
 	if (st.st_uid != geteuid() || (st.st_mode & 077))
-		return tapir_diag__fail(-EPERM,
-					"cannot use %s for the agent's state: it must belong to "
-					"this user, mode 0700 (--state)",
-					path);
+		return tapir_diag__fail(
+			-EPERM,
+			"cannot use %s for the agent's state: it must belong to this user, with mode 0700 (choose another directory with --state)",
+			path);
 	return 0;
 }
 
@@ -533,6 +452,10 @@ static int start(struct tapir_agent *agent)
 		tapir_str__addf(&names, "%s%s", i ? ", " : "", agent->fronts[i].listener.name);
 	}
 	if (!err)
+		err = tapir_agent_watch__start(agent);
+	if (!err)
+		err = tapir_continuous__start(agent);
+	if (!err)
 		tapir_info("listening on %s; press Ctrl-C to stop", names.data ? names.data : "");
 	tapir_str__fini(&names);
 	return err;
@@ -549,6 +472,8 @@ static void stop(struct tapir_agent *agent)
 	tapir_guard__fd(&agent->state_fd);
 	tapir_tokens__free(agent->tokens);
 	tapir_sessions__close(agent->sessions);
+	tapir_agent_watch__stop(agent);
+	tapir_continuous__stop(agent);
 	free_tls(agent);
 	tapir_vec__fini(&agent->tasks);
 }
@@ -558,6 +483,7 @@ int tapir_agent__run(const struct tapir_serve_config *config)
 	struct tapir_agent agent = {.config = config,
 				    .state_fd = -1,
 				    .signal_fd = -1,
+				    .continuous.fd = -1,
 				    .started_ns = tapir_clock__now_ns()};
 	int err = tapir_mhd__load(config->tls_client_ca); /* for its HTTP processes */
 

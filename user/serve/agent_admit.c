@@ -92,7 +92,7 @@ static unsigned identify(struct tapir_agent *agent, const struct tapir_agent_fro
 		take_cookie(agent, rq->cookie, out);
 	if (!rq->token || take_token(agent, rq->token, out))
 		return 0;
-	*wait_s = tapir_failures__add(&agent->failures, out->peer, time(NULL));
+	*wait_s = tapir_failures__add(&agent->failures, out->peer, boot_s());
 	if (!*wait_s)
 		tapir_agent__audit(out, &tapir_routes[rq->route], "", "wrong-token");
 	return *wait_s ? 429 : 401;

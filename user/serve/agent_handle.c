@@ -12,6 +12,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "serve/agent_impl.h"
+#include "serve/agent_watch.h"
+#include "serve/continuous.h"
 #include "serve/answer.h"
 #include "serve/metrics.h"
 #include "serve/openapi.h"
@@ -20,30 +22,11 @@
 
 /* ---- answers of the agent's own ------------------------------------------------------------- */
 
-static void answer(int fd, enum tapir_mime mime, unsigned status, const struct tapir_str *body)
-{
-	struct tapir_wire_head head = {.status = (uint16_t)status, .mime = (uint8_t)mime};
-
-	if (body->failed)
-		(void)tapir_answer__error(fd, 500, "out of memory", MSG_DONTWAIT);
-	else
-		(void)tapir_answer__send(fd, &head, body->data, body->len, MSG_DONTWAIT);
-}
-
-size_t tapir_agent__recordings(const struct tapir_agent *agent)
-{
-	const struct tapir_agent_task *task;
-	size_t cnt = 0;
-
-	tapir_vec_for_each (task, &agent->tasks)
-		cnt += task->records;
-	return cnt;
-}
-
-static void answer_health(const struct tapir_agent *agent, int fd, bool is_ready)
+static bool answer_health(struct tapir_agent *agent, int fd, bool is_ready)
 {
 	struct tapir_str body = {};
 	struct tapir_json j = tapir_json__to(&body);
+	bool is_taken;
 
 	tapir_json__open(&j, NULL, '{');
 	tapir_json__str(&j, "status", is_ready ? "ok" : "busy");
@@ -53,26 +36,31 @@ static void answer_health(const struct tapir_agent *agent, int fd, bool is_ready
 	tapir_json__u64(&j, "recordings", tapir_agent__recordings(agent));
 	tapir_json__close(&j, '}');
 	tapir_str__addc(&body, '\n');
-	answer(fd, TAPIR_MIME_JSON, is_ready ? 200 : 503, &body);
+	is_taken = tapir_agent__send(agent, fd, TAPIR_MIME_JSON, is_ready ? 200 : 503, &body);
 	tapir_str__fini(&body);
+	return is_taken;
 }
 
-static void answer_openapi(int fd)
+static bool answer_openapi(struct tapir_agent *agent, int fd)
 {
 	struct tapir_str body = {};
+	bool is_taken;
 
 	tapir_openapi__write(&body);
-	answer(fd, TAPIR_MIME_JSON, 200, &body);
+	is_taken = tapir_agent__send(agent, fd, TAPIR_MIME_JSON, 200, &body);
 	tapir_str__fini(&body);
+	return is_taken;
 }
 
-static void answer_metrics(const struct tapir_agent *agent, int fd)
+static bool answer_metrics(struct tapir_agent *agent, int fd)
 {
 	struct tapir_str body = {};
+	bool is_taken;
 
 	tapir_metrics__write(agent, &body);
-	answer(fd, TAPIR_MIME_METRICS, 200, &body);
+	is_taken = tapir_agent__send(agent, fd, TAPIR_MIME_METRICS, 200, &body);
 	tapir_str__fini(&body);
+	return is_taken;
 }
 
 /* ---- tasks ---------------------------------------------------------------------------------- */
@@ -128,7 +116,24 @@ static const tapir_task_fn task_of[TAPIR_ROUTE_CNT] = {
 	[TAPIR_ROUTE_FINDINGS] = tapir_task__findings,
 	[TAPIR_ROUTE_EVENTS] = tapir_task__events,
 	[TAPIR_ROUTE_COUNTERS] = tapir_task__counters,
+	[TAPIR_ROUTE_COUNTER] = tapir_task__counters,
 };
+
+static bool is_of_counters(uint16_t route)
+{
+	return route == TAPIR_ROUTE_COUNTERS || route == TAPIR_ROUTE_COUNTER;
+}
+
+/* Of processes that are not watched, counters are recorded. */
+static bool may_record(const struct tapir_caller *caller, const struct tapir_route *route, int fd)
+{
+	if (caller->role >= TAPIR_ROLE_PROFILE)
+		return true;
+	tapir_agent__audit(caller, route, "", "refused");
+	(void)tapir_answer__error(fd, 403, "the process is not watched: role profile may record it",
+				  MSG_DONTWAIT);
+	return false;
+}
 
 /* true: the socket belongs to a task now. */
 static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd,
@@ -149,6 +154,12 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 	if (rq->route == TAPIR_ROUTE_PPROF)
 		ask.format = "pprof";
 	err = tapir_ask__read(&ask, route, rq);
+	if (!err && is_of_counters(rq->route) &&
+	    (tapir_agent_watch__answer(agent, rq->path_arg, &ask, fd, &is_started) ||
+	     !may_record(caller, route, fd))) {
+		tapir_ask__fini(&ask);
+		return is_started;
+	}
 	if (!err && task.run)
 		err = tapir_task__check(&task);
 	if (err)
@@ -174,17 +185,17 @@ static bool handle(struct tapir_agent *agent, const struct tapir_wire_request *r
 {
 	switch ((enum tapir_route_id)rq->route) {
 	case TAPIR_ROUTE_HEALTHZ:
-		answer_health(agent, fd, true);
-		return false;
+		return answer_health(agent, fd, true);
 	case TAPIR_ROUTE_READYZ:
-		answer_health(agent, fd,
-			      tapir_agent__recordings(agent) < agent->config->limits.sessions);
-		return false;
+		return answer_health(
+			agent, fd, tapir_agent__recordings(agent) < agent->config->limits.sessions);
 	case TAPIR_ROUTE_OPENAPI:
-		answer_openapi(fd);
-		return false;
+		return answer_openapi(agent, fd);
 	case TAPIR_ROUTE_METRICS:
-		answer_metrics(agent, fd);
+		return answer_metrics(agent, fd);
+	case TAPIR_ROUTE_CONTINUOUS:
+	case TAPIR_ROUTE_FREEZE:
+		tapir_continuous__answer(agent, rq, caller, fd);
 		return false;
 	default:
 		return handle_task(agent, rq, fd, caller);

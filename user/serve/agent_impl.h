@@ -3,6 +3,7 @@
 #ifndef TAPIR_USER_AGENT_IMPL_H
 #define TAPIR_USER_AGENT_IMPL_H
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "base/vec.h"
@@ -14,9 +15,11 @@
 #include "serve/tokens.h"
 #include "serve/wire.h"
 
-#define TAPIR_AGENT_MAX_TASKS 64 /* at once; of them limits.sessions record */
+#define TAPIR_AGENT_KILL_NS   (20 * TAPIR_NS_PER_SEC) /* after a task was asked to end */
+#define TAPIR_AGENT_MAX_TASKS 64		      /* at once; of them limits.sessions record */
 
 struct tapir_sessions;
+struct tapir_watch_page;
 
 /* One listener and the HTTP process that serves it. */
 struct tapir_agent_front {
@@ -34,6 +37,21 @@ struct tapir_agent_task {
 	uint64_t ended_ns; /* since then it has been asked to end; 0: it has not */
 };
 
+/* The child that watches runtimes. */
+struct tapir_agent_watch {
+	struct tapir_watch_page *page; /* NULL: the configuration selects no process */
+	pid_t pid;		       /* 0: it does not run */
+	uint64_t started_ns, ended_ns, wait_ns;
+};
+
+/* The child that records continuously. */
+struct tapir_agent_continuous {
+	pid_t pid;			    /* 0: it does not run */
+	int fd;				    /* where its files come; -1: none */
+	char owner[TAPIR_TOKEN_NAME_BYTES]; /* who asked for the next one; "": a trigger fires it */
+	uint64_t started_ns, ended_ns, wait_ns, file_cnt;
+};
+
 struct tapir_agent {
 	const struct tapir_serve_config *config;
 	struct tapir_tokens *tokens;
@@ -46,6 +64,8 @@ struct tapir_agent {
 	char *tls_certificate, *tls_key; /* PEM; NULL: no TLS */
 	char *tls_client_ca;		 /* PEM; NULL: clients need no certificate */
 	struct tapir_sessions *sessions;
+	struct tapir_agent_watch watch;
+	struct tapir_agent_continuous continuous;
 	bool is_ending;
 	size_t front_cnt;
 	struct tapir_agent_front fronts[TAPIR_SERVE_MAX_LISTEN];
@@ -86,13 +106,27 @@ typedef int (*tapir_task_fn)(void *ctx, int client_fd);
 int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
 			    tapir_task_fn run, void *ctx);
 
+/*
+ * Answers with body. What fits into the socket at once is sent at once; a task sends what does not,
+ * and the socket is its then: true.
+ */
+bool tapir_agent__send(struct tapir_agent *agent, int fd, enum tapir_mime mime, unsigned status,
+		       const struct tapir_str *body);
+
 /* Asks a task to end, and kills it if it has not ended after 20 seconds. */
 void tapir_agent__end_task(struct tapir_agent *agent, pid_t pid);
+
+void tapir_agent_task__end(struct tapir_agent_task *task, uint64_t now_ns);
 
 /* Recordings that run now. */
 size_t tapir_agent__recordings(const struct tapir_agent *agent);
 
+/* The descriptor that came with a message; further ones are closed. -1: none. */
+int tapir_agent__take_fd(struct msghdr *msg);
+
 /* In a child of the agent: another session, ended with the agent. */
 void tapir_agent__become_child(pid_t agent_pid, int death_signal);
+/* There: fds become 3, 4, ..., and everything after them is closed. */
+void tapir_agent__keep_fds(int *fds, size_t cnt);
 
 #endif

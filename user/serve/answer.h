@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* answer.h - small answers to a client: one JSON document or an error. The agent, or its tasks. */
+/*
+ * answer.h - small answers to a client: one JSON document or an error; the forms in which the agent
+ * hands out a recording. The agent, or its tasks.
+ */
 #ifndef TAPIR_USER_ANSWER_H
 #define TAPIR_USER_ANSWER_H
+
+#include <stddef.h>
 
 #include "base/str.h"
 #include "serve/wire.h"
@@ -19,5 +24,24 @@ int tapir_answer__diag(int fd, unsigned status, int flags);
 
 /* The HTTP status for an -errno of tapir's. */
 unsigned tapir_answer__status(int err);
+
+/* ---- forms of a recording: a table; any thread ----------------------------------------------- */
+
+#define TAPIR_ANSWER_FORMAT_WORDS 4
+
+struct tapir_answer_format {
+	const char *name;   /* NULL ends the table */
+	const char *suffix; /* of the file's name */
+	enum tapir_mime mime;
+	/* Of a tapir that reads the recording from standard input; none: the recording itself. */
+	const char *argv[TAPIR_ANSWER_FORMAT_WORDS + 1];
+};
+
+extern const struct tapir_answer_format tapir_answer_formats[];
+
+/* NULL: the first. */
+const struct tapir_answer_format *tapir_answer_format__find(const char *name);
+/* The i-th; NULL after the last. */
+const char *tapir_answer_format__name(size_t i);
 
 #endif

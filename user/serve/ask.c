@@ -11,7 +11,7 @@
 #include "base/diag.h"
 #include "base/duration.h"
 #include "decode/profiles.h"
-#include "serve/answer_format.h"
+#include "serve/answer.h"
 #include "spec/spec.h"
 
 #define AT(member)	  offsetof(struct tapir_ask, member)
@@ -76,6 +76,7 @@ const struct tapir_param tapir_params_processes[] = {
 	 0, 0, NULL},
 	{"pod", TAPIR_PARAM_TEXT, AT(pod), "only in the pod with this uid, NAME or NAMESPACE/NAME",
 	 0, 0, NULL},
+	{"namespace", TAPIR_PARAM_TEXT, AT(space), "only in pods of this namespace", 0, 0, NULL},
 	{}};
 
 const struct tapir_param tapir_params_stacks[] = {
@@ -103,6 +104,11 @@ const struct tapir_param tapir_params_counters[] = {
 	 TAPIR_NS_PER_MS, MAX_DURATION_NS, NULL},
 	{"interval", TAPIR_PARAM_DURATION, AT(interval_ns), "seconds between values (default: 1)",
 	 TAPIR_COUNTER_MIN_NS, MAX_DURATION_NS, NULL},
+	{"watched", TAPIR_PARAM_FLAG, AT(watched),
+	 "404 for processes that are not watched, instead of a recording", 0, 0, NULL},
+	{"history", TAPIR_PARAM_DURATION, AT(history_ns),
+	 "of processes that are watched: also the values of the last seconds", TAPIR_NS_PER_SEC,
+	 MAX_DURATION_NS, NULL},
 	{}};
 
 const struct tapir_param tapir_params_session[] = {
@@ -276,10 +282,20 @@ static int unknown(const struct tapir_route *route, const char *name)
 	return -EINVAL;
 }
 
+/* NULL: this route has no such parameter. */
+static const struct tapir_param *param_of(const struct tapir_route *route, const char *name)
+{
+	for (size_t t = 0; t < TAPIR_ROUTE_MAX_TABLES && route->params[t]; t++)
+		for (const struct tapir_param *p = route->params[t]; p->name; p++)
+			if (!strcmp(p->name, name))
+				return p;
+	return NULL;
+}
+
 int tapir_ask__set(struct tapir_ask *ask, const struct tapir_route *route, const char *name,
 		   const char *value)
 {
-	const struct tapir_param *p = tapir_route__param(route, name);
+	const struct tapir_param *p = param_of(route, name);
 
 	return p ? set(ask, p, value) : unknown(route, name);
 }

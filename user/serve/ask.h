@@ -25,10 +25,10 @@ struct tapir_ask {
 	uint64_t duration_ns, interval_ns, rate_hz, frames, sample_hz, started;
 	bool stack, no_stack, no_samples, sched, no_sched;
 	const char *lane, *sample_event, *format;
-	bool all, only_counters;
-	uint64_t lease_ns, top;
+	bool all, only_counters, watched;
+	uint64_t lease_ns, history_ns, top;
 	const char *event, *threads;
-	const char *runtime, *user, *name;
+	const char *runtime, *user, *name, *space;
 	struct tapir_vec(char *) texts; /* that the others point to */
 };
 

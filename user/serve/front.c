@@ -130,18 +130,6 @@ static enum MHD_Result refuse_route(struct MHD_Connection *connection, int err,
 				   "no such resource: /v1/openapi.json lists them", NULL);
 }
 
-bool tapir_front__has_tls(const struct tapir_front_opts *opts)
-{
-	return opts->tls_key && !opts->listener->is_unix;
-}
-
-void tapir_front__cookie_name(const struct tapir_front_opts *opts,
-			      char name[TAPIR_FRONT_NAME_BYTES])
-{
-	snprintf(name, TAPIR_FRONT_NAME_BYTES, "%stapir-%u",
-		 tapir_front__has_tls(opts) ? "__Host-" : "", opts->listener->port);
-}
-
 /* What is too long is no cookie of the agent's. */
 static void take_login(const struct tapir_front *front, struct MHD_Connection *connection,
 		       struct tapir_visit *visit)

@@ -102,6 +102,18 @@ static void add_retry(struct MHD_Response *response, unsigned retry_s)
 		tapir_mhd.add_response_header(response, "Retry-After", text);
 }
 
+bool tapir_front__has_tls(const struct tapir_front_opts *opts)
+{
+	return opts->tls_key && !opts->listener->is_unix;
+}
+
+void tapir_front__cookie_name(const struct tapir_front_opts *opts,
+			      char name[TAPIR_FRONT_NAME_BYTES])
+{
+	snprintf(name, TAPIR_FRONT_NAME_BYTES, "%stapir-%u",
+		 tapir_front__has_tls(opts) ? "__Host-" : "", opts->listener->port);
+}
+
 static void add_cookie(struct MHD_Response *response, const struct tapir_front *front,
 		       const char *value)
 {

@@ -196,14 +196,29 @@ static void make_process(struct tapir_page_job *job, const json_t *process, cons
 	json_decref(sessions);
 }
 
+/* Where it is not watched there is none, and nothing is recorded for it. */
+static void ask_watched(struct tapir_page_job *job, struct tapir_page_doc *doc)
+{
+	struct tapir_wire_request rq = {
+		.route = TAPIR_ROUTE_COUNTER,
+		.path_arg = "*",
+		.pairs = {{"pid", job->visit->match.arg}, {"watched", "true"}},
+		.pair_cnt = 2};
+
+	tapir_page_doc__ask(job, doc, &rq);
+}
+
 static void show_process(struct tapir_page_job *job)
 {
-	struct tapir_page_doc process, sessions;
+	struct tapir_page_doc process, sessions, watched;
 
 	tapir_page_doc__get(job, &process, TAPIR_ROUTE_PROCESS, job->visit->match.arg);
+	ask_watched(job, &watched);
 	tapir_page_doc__get(job, &sessions, TAPIR_ROUTE_SESSIONS, NULL);
 	(void)tapir_page_doc__take(job, &sessions);
-	if (!tapir_page_doc__take(job, &process))
+	if (tapir_page_doc__take(job, &process) && tapir_page_doc__take(job, &watched))
+		json_object_set(process.json, "watched", watched.json);
+	if (process.head.status != 200 || !process.json)
 		tapir_page_job__fail(job, &process);
 	else if (!is_same(job, process.json))
 		tapir_page_job__refuse(job, 409, "Another process has this number by now.");
@@ -211,6 +226,7 @@ static void show_process(struct tapir_page_job *job)
 		make_process(job, process.json, sessions.json);
 	tapir_page_doc__fini(&process);
 	tapir_page_doc__fini(&sessions);
+	tapir_page_doc__fini(&watched);
 }
 
 static void show_stacks(struct tapir_page_job *job)

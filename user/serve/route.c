@@ -162,11 +162,12 @@ const struct tapir_route tapir_routes[TAPIR_ROUTE_CNT] = {
 				.is_action = true,
 				.mime = TAPIR_MIME_JSON,
 				.what = "Ends the login of the request's cookie."},
-	[TAPIR_ROUTE_METRICS] = {.method = "GET",
-				 .path = "/metrics",
-				 .role = TAPIR_ROLE_VIEW,
-				 .mime = TAPIR_MIME_METRICS,
-				 .what = "The agent's own figures, as Prometheus reads them."},
+	[TAPIR_ROUTE_METRICS] =
+		{.method = "GET",
+		 .path = "/metrics",
+		 .role = TAPIR_ROLE_VIEW,
+		 .mime = TAPIR_MIME_METRICS,
+		 .what = "Figures of the agent and of the runtimes that it watches, as Prometheus reads them."},
 	[TAPIR_ROUTE_EVENTS] =
 		{.method = "GET",
 		 .path = "/v1/events",
@@ -178,10 +179,31 @@ const struct tapir_route tapir_routes[TAPIR_ROUTE_CNT] = {
 	[TAPIR_ROUTE_COUNTERS] =
 		{.method = "GET",
 		 .path = "/v1/counters",
+		 .role = TAPIR_ROLE_VIEW,
+		 .is_action = true,
+		 .mime = TAPIR_MIME_JSON,
+		 .what = "Counters of processes that the agent watches, now; of others, for role profile, their values over some seconds.",
+		 .params = {tapir_params_target, tapir_params_counters}},
+	[TAPIR_ROUTE_CONTINUOUS] =
+		{.method = "GET",
+		 .path = "/v1/continuous",
+		 .role = TAPIR_ROLE_VIEW,
+		 .mime = TAPIR_MIME_JSON,
+		 .what = "The continuous recording: its size, window and files."},
+	[TAPIR_ROUTE_FREEZE] =
+		{.method = "POST",
+		 .path = "/v1/continuous/freeze",
 		 .role = TAPIR_ROLE_PROFILE,
 		 .is_action = true,
 		 .mime = TAPIR_MIME_JSON,
-		 .what = "Values of .NET counters over some seconds, one per interval.",
+		 .what = "Writes the last part of the continuous recording; it becomes a session of the caller."},
+	[TAPIR_ROUTE_COUNTER] =
+		{.method = "GET",
+		 .path = "/v1/counters/{name}",
+		 .role = TAPIR_ROLE_VIEW,
+		 .is_action = true,
+		 .mime = TAPIR_MIME_JSON,
+		 .what = "The counters of this name (glob), likewise; of watched processes with all values that are kept.",
 		 .params = {tapir_params_target, tapir_params_counters}},
 };
 
@@ -247,13 +269,4 @@ int tapir_route__find(const char *method, const char *path, struct tapir_route_m
 		tapir_route__allow(out, r->method);
 	}
 	return *out->allowed ? -EOPNOTSUPP : -ENOENT;
-}
-
-const struct tapir_param *tapir_route__param(const struct tapir_route *route, const char *name)
-{
-	for (size_t t = 0; t < TAPIR_ROUTE_MAX_TABLES && route->params[t]; t++)
-		for (const struct tapir_param *p = route->params[t]; p->name; p++)
-			if (!strcmp(p->name, name))
-				return p;
-	return NULL;
 }

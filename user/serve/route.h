@@ -34,11 +34,14 @@ enum tapir_route_id {
 	TAPIR_ROUTE_METRICS,
 	TAPIR_ROUTE_EVENTS,
 	TAPIR_ROUTE_COUNTERS,
+	TAPIR_ROUTE_COUNTER,
 	TAPIR_ROUTE_WHOAMI,
 	TAPIR_ROUTE_LOGIN,
 	TAPIR_ROUTE_LOGOUT,
 	TAPIR_ROUTE_SESSION_FINDINGS,
 	TAPIR_ROUTE_SESSION_VIEW,
+	TAPIR_ROUTE_CONTINUOUS,
+	TAPIR_ROUTE_FREEZE,
 	TAPIR_ROUTE_CNT,
 };
 
@@ -94,8 +97,5 @@ bool tapir_route__is_path(const char *template, const char *path, char *arg);
 
 /* One more method of a path. */
 void tapir_route__allow(struct tapir_route_match *match, const char *method);
-
-/* NULL: this route has no such parameter. */
-const struct tapir_param *tapir_route__param(const struct tapir_route *route, const char *name);
 
 #endif

@@ -30,10 +30,32 @@ struct key {
 static const struct key limit_keys[] = {
 	{"sessions", KEY_U64, AT(limits.sessions), 1, 64, NULL},
 	{"seconds", KEY_U64, AT(limits.seconds), 1, 86400, NULL},
+	{"cpu_seconds", KEY_U64, AT(limits.cpu_seconds), 1, 86400, NULL},
 	{"trace_mb", KEY_U64, AT(limits.trace_mb), 1, 1 << 20, NULL},
 	{"state_mb", KEY_U64, AT(limits.state_mb), 1, 1 << 20, NULL},
 	{"traces", KEY_U64, AT(limits.traces), 1, 1000, NULL},
 	{"connections", KEY_U64, AT(limits.connections), 4, 4096, NULL},
+	{}};
+
+static const struct key watch_keys[] = {
+	{"comms", KEY_TEXTS, AT(watch.comms), 0, 0, NULL},
+	{"counters", KEY_TEXTS, AT(watch.counters), 0, 0, NULL},
+	{"interval_ms", KEY_U64, AT(watch.interval_ms), 100, 3600000, NULL},
+	{}};
+
+static const struct key continuous_keys[] = {
+	{"mb", KEY_U64, AT(continuous.mb), 8, 65536, NULL},
+	{"comms", KEY_TEXTS, AT(continuous.comms), 0, 0, NULL},
+	{"events", KEY_TEXTS, AT(continuous.events), 0, 0, NULL},
+	{"profiles", KEY_TEXTS, AT(continuous.profiles), 0, 0, NULL},
+	{"counters", KEY_TEXTS, AT(continuous.counters), 0, 0, NULL},
+	{"triggers", KEY_TEXTS, AT(continuous.triggers), 0, 0, NULL},
+	{"frequency", KEY_U64, AT(continuous.frequency), 1, 10000, NULL},
+	{"sched", KEY_U64, AT(continuous.sched), 0, 1, NULL},
+	{"window_s", KEY_U64, AT(continuous.window), 1, 3600, NULL},
+	{"distance_s", KEY_U64, AT(continuous.distance), 0, 86400, NULL},
+	{"max_files", KEY_U64, AT(continuous.max_files), 1, 1000, NULL},
+	{"segments", KEY_TEXT, AT(continuous.segments), 0, 0, NULL},
 	{}};
 
 static const struct key tls_keys[] = {{"certificate", KEY_TEXT, AT(tls_certificate), 0, 0, NULL},
@@ -48,16 +70,21 @@ static const struct key keys[] = {{"listen", KEY_TEXTS, AT(listen), 0, 0, NULL},
 				  {"tls", KEY_OBJECT, 0, 0, 0, tls_keys},
 				  {"anonymous", KEY_ROLE, AT(anonymous), 0, 0, NULL},
 				  {"limits", KEY_OBJECT, 0, 0, 0, limit_keys},
+				  {"watch", KEY_OBJECT, 0, 0, 0, watch_keys},
+				  {"continuous", KEY_OBJECT, 0, 0, 0, continuous_keys},
 				  {}};
 
 void tapir_serve_config__init(struct tapir_serve_config *config)
 {
-	*config = (struct tapir_serve_config){.limits = {.sessions = 4,
-							 .seconds = 600,
-							 .trace_mb = 256,
-							 .state_mb = 1024,
-							 .traces = 50,
-							 .connections = 256}};
+	*config = (struct tapir_serve_config){
+		.continuous = {.window = 30, .distance = 60, .max_files = 10},
+		.limits = {.sessions = 4,
+			   .seconds = 600,
+			   .trace_mb = 256,
+			   .cpu_seconds = 600,
+			   .state_mb = 1024,
+			   .traces = 50,
+			   .connections = 256}};
 }
 
 void tapir_serve_config__fini(struct tapir_serve_config *config)
@@ -69,6 +96,13 @@ void tapir_serve_config__fini(struct tapir_serve_config *config)
 	tapir_vec__fini(&config->texts);
 	tapir_vec__fini(&config->listen);
 	tapir_vec__fini(&config->hosts);
+	tapir_vec__fini(&config->watch.comms);
+	tapir_vec__fini(&config->watch.counters);
+	tapir_vec__fini(&config->continuous.comms);
+	tapir_vec__fini(&config->continuous.events);
+	tapir_vec__fini(&config->continuous.profiles);
+	tapir_vec__fini(&config->continuous.counters);
+	tapir_vec__fini(&config->continuous.triggers);
 }
 
 static int keep(struct tapir_serve_config *config, const char *text, const char **out)

@@ -11,6 +11,7 @@
 
 #include "base/vec.h"
 #include "serve/role.h"
+#include "watch/watch.h"
 
 #define TAPIR_SERVE_LISTEN     "127.0.0.1:9747"
 #define TAPIR_SERVE_MAX_LISTEN 8
@@ -19,9 +20,23 @@ struct tapir_serve_limits {
 	uint64_t sessions;    /* recordings at once */
 	uint64_t seconds;     /* of one recording */
 	uint64_t trace_mb;    /* of one recording */
+	uint64_t cpu_seconds; /* likewise, of its own CPU time */
 	uint64_t state_mb;    /* of all finished ones together */
 	uint64_t traces;      /* finished ones that are kept */
 	uint64_t connections; /* to one address at once */
+};
+
+/* A recording that keeps its last part (flight/flight.h). */
+struct tapir_serve_continuous {
+	uint64_t mb;		   /* of the ring; 0: none */
+	struct tapir_words comms;  /* of processes, globs; none: all */
+	struct tapir_words events; /* SPEC */
+	struct tapir_words profiles, counters, triggers;
+	uint64_t frequency;	   /* CPU samples per second; 0: a default */
+	uint64_t sched;		   /* context switches: 0 or 1 */
+	uint64_t window, distance; /* seconds */
+	uint64_t max_files;	   /* that are kept */
+	const char *segments;	   /* directory; NULL: memory */
 };
 
 struct tapir_serve_config {
@@ -34,6 +49,8 @@ struct tapir_serve_config {
 	const char *tls_client_ca;	  /* file, PEM: who signs clients'; NULL: they need none */
 	enum tapir_client_role anonymous; /* of clients without a token: none or view */
 	struct tapir_serve_limits limits;
+	struct tapir_watch_choice watch; /* runtimes whose counters are kept */
+	struct tapir_serve_continuous continuous;
 	struct tapir_vec(char *) texts; /* owned, that the others point to */
 };
 

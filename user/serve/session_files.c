@@ -26,6 +26,14 @@ const char *tapir_session_state__name(enum tapir_session_state state)
 	return names[state];
 }
 
+struct tapir_session_page *tapir_session_page__new(void)
+{
+	struct tapir_session_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+					       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return page == MAP_FAILED ? NULL : page;
+}
+
 uint64_t tapir_session__bytes(const struct tapir_session_entry *s)
 {
 	struct stat st;
@@ -48,10 +56,13 @@ void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir
 	tapir_json__str(j, "state", tapir_session_state__name(s->state));
 	tapir_json__str(j, "error", *p->error ? p->error : NULL);
 	tapir_json__f64(j, "seconds", (double)p->elapsed_ns / 1e9);
-	tapir_json__u64(j, "events", p->event_cnt);
-	tapir_json__u64(j, "samples", p->sample_cnt);
-	tapir_json__u64(j, "switches", p->switch_cnt);
-	tapir_json__u64(j, "lost", p->lost_cnt);
+	if (!tapir_session__is_frozen(
+		    s)) { /* a part of a recording: its own counts are not known */
+		tapir_json__u64(j, "events", p->event_cnt);
+		tapir_json__u64(j, "samples", p->sample_cnt);
+		tapir_json__u64(j, "switches", p->switch_cnt);
+		tapir_json__u64(j, "lost", p->lost_cnt);
+	}
 	tapir_json__u64(j, "bytes", p->file_bytes);
 	tapir_json__close(j, '}');
 }
@@ -72,6 +83,22 @@ int tapir_session__create_file(const struct tapir_agent *agent, struct tapir_ses
 	return s->fd >= 0 ? 0
 			  : tapir_diag__fail(-errno, "cannot create a file for the recording: %s",
 					     tapir_errno__text(errno));
+}
+
+int tapir_session__name_file(const struct tapir_agent *agent, const struct tapir_session_entry *s)
+{
+	char name[NAME_BYTES], path[32];
+
+	if (agent->state_fd < 0)
+		return 0;
+	name_file(s, "tapir", name);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
+	return linkat(AT_FDCWD, path, agent->state_fd, name, AT_SYMLINK_FOLLOW) ? -errno : 0;
+}
+
+bool tapir_session__is_frozen(const struct tapir_session_entry *s)
+{
+	return !strncmp(s->target, TAPIR_SESSION_FROZEN, strlen(TAPIR_SESSION_FROZEN));
 }
 
 /* Replaced as a whole: an agent that is killed leaves the one or the other. */

@@ -14,21 +14,13 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "serve/answer.h"
-#include "serve/answer_format.h"
 #include "serve/sessions_impl.h"
 
 #define BUSY "as many recordings run as the agent permits (sessions)"
 
 /* ---- the list ------------------------------------------------------------------------------- */
-
-struct tapir_session_page *tapir_session_page__new(void)
-{
-	struct tapir_session_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
-					       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	return page == MAP_FAILED ? NULL : page;
-}
 
 static void release(struct tapir_session_entry *s)
 {
@@ -337,6 +329,49 @@ void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid)
 			forget(agent, i);
 		return;
 	}
+}
+
+/* ---- of the continuous recording ------------------------------------------------------------ */
+
+static void forget_frozen(struct tapir_agent *agent, size_t most)
+{
+	size_t cnt = 0;
+
+	for (size_t i = agent->sessions->all.cnt; i-- > 0;)
+		if (tapir_session__is_frozen(&agent->sessions->all.data[i]) && ++cnt > most)
+			forget(agent, i);
+}
+
+void tapir_sessions__adopt(struct tapir_agent *agent, const struct tapir_frozen *frozen)
+{
+	struct tapir_session_entry s = {
+		.fd = frozen->fd, .waiter_fd = -1, .state = TAPIR_SESSION_FINISHED};
+	char when[TAPIR_UTC_TEXT_BYTES];
+	int err = tapir_token__random(s.id, TAPIR_SESSION_ID_DIGITS);
+
+	forget_frozen(agent, agent->config->continuous.max_files - 1);
+	tapir_clock__utc_text(tapir_clock__ns(CLOCK_REALTIME), when);
+	snprintf(s.utc, sizeof(s.utc), "%sZ", when);
+	snprintf(s.owner, sizeof(s.owner), "%s", frozen->owner);
+	snprintf(s.target, sizeof(s.target), TAPIR_SESSION_FROZEN "%s", frozen->why);
+	s.page = tapir_session_page__new();
+	if (!s.page || !make_room(agent))
+		err = -ENOSPC;
+	if (!err)
+		err = tapir_session__name_file(agent, &s);
+	if (!err && !tapir_vec__push(&agent->sessions->all, s))
+		err = -ENOMEM;
+	if (err) {
+		tapir_warn("%s: the file is not kept: %s", frozen->why, tapir_errno__text(err));
+		tapir_session__remove_files(agent, &s);
+		release(&s);
+		return;
+	}
+	s.page->is_over = true;
+	s.page->elapsed_ns = frozen->ns;
+	s.page->file_bytes = tapir_session__bytes(&s);
+	tapir_session__save(agent, &s);
+	tapir_info("session %s: %s", s.id, s.target);
 }
 
 /* ---- leases --------------------------------------------------------------------------------- */

@@ -13,6 +13,8 @@
 #include "serve/agent_impl.h"
 #include "serve/task.h"
 
+#define TAPIR_FROZEN_WHY_BYTES 112
+
 /* Reads what an earlier agent left. 0 or -errno with a line. */
 int tapir_sessions__open(struct tapir_agent *agent);
 void tapir_sessions__close(struct tapir_sessions *sessions);
@@ -29,6 +31,14 @@ void tapir_sessions__check_leases(struct tapir_agent *agent);
  */
 bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_request *rq,
 			    const struct tapir_ask *ask, const struct tapir_caller *caller, int fd);
+
+/* A file of the continuous recording: it becomes a session that is over. fd: taken. */
+struct tapir_frozen {
+	int fd;
+	uint64_t ns;
+	const char *why, *owner; /* owner "": administrators alone */
+};
+void tapir_sessions__adopt(struct tapir_agent *agent, const struct tapir_frozen *frozen);
 
 /* For the metrics. */
 size_t tapir_sessions__cnt(const struct tapir_sessions *sessions);

@@ -52,6 +52,13 @@ int tapir_session__create_file(const struct tapir_agent *agent, struct tapir_ses
 void tapir_session__save(const struct tapir_agent *agent, const struct tapir_session_entry *s);
 void tapir_session__remove_files(const struct tapir_agent *agent,
 				 const struct tapir_session_entry *s);
+/* A file without a name gets one. */
+int tapir_session__name_file(const struct tapir_agent *agent, const struct tapir_session_entry *s);
+
+/* Whether it is of the continuous recording, by its target. */
+#define TAPIR_SESSION_FROZEN "continuous: "
+bool tapir_session__is_frozen(const struct tapir_session_entry *s);
+
 /* Adds those of an earlier agent to sessions. */
 int tapir_session__load_all(const struct tapir_agent *agent, struct tapir_sessions *sessions);
 

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "attach/proc.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "serve/answer.h"
 #include "serve/child_run.h"
@@ -71,7 +72,8 @@ static bool is_there(struct choice *choice, json_t *process)
 	add_text(process, "pod", c->pod);
 	add_text(process, "pod_uid", c->pod_uid);
 	add_text(process, "namespace", c->space);
-	return !(ask->container && !tapir_container__is_called(c, ask->container)) &&
+	return !(ask->space && strcmp(c->space, ask->space) != 0) &&
+	       !(ask->container && !tapir_container__is_called(c, ask->container)) &&
 	       !(ask->pod && !tapir_container__is_of_pod(c, ask->pod));
 }
 
@@ -209,4 +211,38 @@ int tapir_task__process(void *ctx, int fd)
 	add_checks(process, task->path_arg);
 	json_object_set_new(process, "probes", lines_of(list, is_any, NULL));
 	return send_json(fd, process);
+}
+
+/* A pid may have been given to another process since the client saw it. */
+static int check_process(uint32_t pid, uint64_t started)
+{
+	struct tapir_proc proc;
+	int err = tapir_proc__read_running(pid, &proc);
+
+	if (err)
+		return err;
+	if (started && proc.start_ns / TAPIR_NS_PER_MS != started)
+		err = tapir_diag__fail(-EEXIST, "started: process %u is another one by now", pid);
+	tapir_proc__fini(&proc);
+	return err;
+}
+
+int tapir_task__check_processes(const struct tapir_ask *ask)
+{
+	const uint32_t *pid;
+	int err = 0;
+
+	tapir_vec_for_each (pid, &ask->pids)
+		err = err ? err : check_process(*pid, ask->started);
+	return err;
+}
+
+int tapir_task__find_target(struct tapir_ask *ask, struct tapir_containers *containers)
+{
+	int err = tapir_task__check_processes(ask);
+
+	return err || !(ask->container || ask->pod)
+		       ? err
+		       : tapir_containers__find(containers, ask->container, ask->pod, &ask->cgroups,
+						&ask->inside);
 }

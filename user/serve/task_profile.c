@@ -2,9 +2,11 @@
 /* A recording whose answer is the trace. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <jansson.h>
@@ -16,9 +18,10 @@
 #include "base/file.h"
 #include "foreign/helper.h"
 #include "serve/answer.h"
-#include "serve/answer_format.h"
 #include "serve/child_run.h"
 #include "serve/task.h"
+
+#define CPU_GRACE_SECONDS 60 /* to name what it has, and to convert it */
 
 bool tapir_task__records(const struct tapir_task *task)
 {
@@ -147,30 +150,6 @@ int tapir_task__send_trace(int fd, const char *format, const char *name, int cli
 
 /* ---- recording ------------------------------------------------------------------------------ */
 
-/* A pid may have been given to another process since the client saw it. */
-static int check_process(uint32_t pid, uint64_t started)
-{
-	struct tapir_proc proc;
-	int err = tapir_proc__read_running(pid, &proc);
-
-	if (err)
-		return err;
-	if (started && proc.start_ns / TAPIR_NS_PER_MS != started)
-		err = tapir_diag__fail(-EEXIST, "started: process %u is another one by now", pid);
-	tapir_proc__fini(&proc);
-	return err;
-}
-
-int tapir_task__check_processes(const struct tapir_ask *ask)
-{
-	const uint32_t *pid;
-	int err = 0;
-
-	tapir_vec_for_each (pid, &ask->pids)
-		err = err ? err : check_process(*pid, ask->started);
-	return err;
-}
-
 static void note_stats(struct tapir_session_page *page, const struct tapir_session_stats *stats,
 		       uint64_t elapsed_ns)
 {
@@ -222,14 +201,19 @@ static int record_plan(const struct tapir_task *task, struct tapir_recording_pla
 	return err;
 }
 
-int tapir_task__find_target(struct tapir_ask *ask, struct tapir_containers *containers)
+/* As if its client had stopped it: what was recorded until then is in order. */
+static void end_at_limit(int number)
 {
-	int err = tapir_task__check_processes(ask);
+	(void)number;
+	kill(getpid(), SIGTERM);
+}
 
-	return err || !(ask->container || ask->pod)
-		       ? err
-		       : tapir_containers__find(containers, ask->container, ask->pod, &ask->cgroups,
-						&ask->inside);
+static void limit_cpu(const struct tapir_serve_limits *limits)
+{
+	const struct rlimit cpu = {limits->cpu_seconds, limits->cpu_seconds + CPU_GRACE_SECONDS};
+
+	signal(SIGXCPU, end_at_limit);
+	(void)setrlimit(RLIMIT_CPU, &cpu);
 }
 
 int tapir_task__record(const struct tapir_task *task, int fd)
@@ -241,6 +225,7 @@ int tapir_task__record(const struct tapir_task *task, int fd)
 	int err;
 
 	(void)tapir_helpers__start();
+	limit_cpu(task->limits);
 	err = tapir_task__find_target(&ask, &containers);
 	if (!err)
 		err = tapir_ask__request(&ask, &request);
@@ -358,13 +343,35 @@ int tapir_task__trace_view(void *ctx, int client_fd)
 	return send_view(task, task->trace_fd, client_fd);
 }
 
+/* PROVIDER and NAME -> PROVIDER/NAME. */
+static bool name_counters(struct tapir_ask *ask, const char *name, struct tapir_str *text)
+{
+	struct tapir_words words = {};
+	const char *const *provider;
+	bool is_named = true;
+
+	if (!ask->counters.cnt)
+		is_named = tapir_vec__push(&ask->counters, TAPIR_COUNTER_DEFAULT);
+	tapir_vec_for_each (provider, &ask->counters) {
+		tapir_str__clear(text);
+		tapir_str__addf(text, "%s/%s", *provider, name);
+		is_named &= !text->failed && tapir_vec__push(&words, strdup(text->data));
+	}
+	ask->counters = words;
+	return is_named;
+}
+
+/* The process ends with its answer: what it was made of goes then. */
 int tapir_task__counters(void *ctx, int client_fd)
 {
 	static const char *const argv[] = {"report", "--json", "--view", "counters", "-", NULL};
 	struct tapir_task task = *(const struct tapir_task *)ctx;
 	struct tapir_ask ask = *task.ask;
+	struct tapir_str text = {};
 	int fd;
 
+	if (*task.path_arg && !name_counters(&ask, task.path_arg, &text))
+		return tapir_answer__error(client_fd, 500, "out of memory", 0);
 	ask.only_counters = true;
 	task.ask = &ask;
 	fd = make_trace(&task, client_fd);

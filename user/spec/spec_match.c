@@ -148,6 +148,8 @@ static unsigned difference(const char *wanted, const char *name, unsigned limit)
 	if (strlen(a) <= limit)
 		limit = (unsigned)strlen(a) - 1; /* else every short name is near */
 	edits = tapir_str__distance(a, b, limit);
+	if (2 * edits >= strlen(a) && *a != *b) /* half of it, and the beginning, is different */
+		return MAX_EDITS + 1;
 	return edits <= limit ? edits : MAX_EDITS + 1;
 }
 

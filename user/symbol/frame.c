@@ -8,12 +8,13 @@
 
 static bool shows_raw_names;
 
-/* Anonymous, or CoreCLR's memfd; the vdso and its like have no file either, but names. */
+/*
+ * Anonymous, CoreCLR's memfd, or what a process shares with its children (PHP); the vdso and its
+ * like have no file either, but names.
+ */
 static bool is_jit_memory(const struct tapir_rec_mapping *mapping, struct tapir_sv path)
 {
-	static const char memfd[] = "/memfd:";
-
-	if (path.len >= sizeof(memfd) - 1 && !memcmp(path.data, memfd, sizeof(memfd) - 1))
+	if (tapir_sv__starts_with(path, "/memfd:") || tapir_sv__starts_with(path, "/dev/zero"))
 		return true;
 	return mapping->flags & TAPIR_MAPPING_ANON &&
 	       !(path.len > 1 && !memcmp(path.data, "[v", 2));
@@ -24,10 +25,13 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 				   uint64_t time_ns, const struct tapir_stack_view *stack,
 				   unsigned idx)
 {
-	struct tapir_frame frame = {.va = stack->frames_va[idx],
-				    .is_kernel = stack->rec->flags & TAPIR_STACK_KERNEL};
+	bool is_kernel = stack->rec->flags & TAPIR_STACK_KERNEL;
+	bool awaits = !is_kernel && tapir_va__awaits(stack->frames_va[idx]);
+	struct tapir_frame frame = {.va = stack->frames_va[idx] & ~(awaits ? TAPIR_VA_AWAITS : 0),
+				    .is_kernel = is_kernel,
+				    .awaits = awaits};
 	uint64_t va = idx && frame.va ? frame.va - 1 : frame.va;
-	uint32_t owner = stack->rec->flags & TAPIR_STACK_KERNEL ? 0 : tgid;
+	uint32_t owner = is_kernel ? 0 : tgid;
 	const struct tapir_rec_jit *jit = tapir_catalog__jit(catalog, owner, va, time_ns);
 	const struct tapir_rec_mapping *mapping =
 		tapir_catalog__mapping(catalog, owner, va, time_ns);
@@ -111,20 +115,43 @@ void tapir_frame__show_raw_names(void)
 	shows_raw_names = true;
 }
 
-struct tapir_sv tapir_frame__shown_name(const struct tapir_frame *frame, struct tapir_str *buf,
-					struct tapir_sv *tier)
+/* "Shop.Checkout (async)" -> "Shop.Checkout (awaits)" */
+static struct tapir_sv mark_awaiting(struct tapir_str *buf, struct tapir_sv name)
+{
+	static const char async[] = " (async)";
+	size_t len = sizeof(async) - 1;
+
+	if (name.data != buf->data)
+		tapir_str__add(buf, name.data, name.len);
+	if (buf->len >= len && !memcmp(buf->data + buf->len - len, async, len))
+		buf->len -= len;
+	tapir_str__adds(buf, " (awaits)");
+	return buf->failed ? name : (struct tapir_sv){buf->data, buf->len};
+}
+
+static struct tapir_sv readable_name(const struct tapir_frame *frame, struct tapir_str *buf,
+				     struct tapir_sv *tier)
 {
 	struct tapir_sv found = {};
 
-	tapir_str__clear(buf);
-	if (tier)
-		*tier = found;
 	if (!frame->is_jit || shows_raw_names ||
 	    !tapir_dotnet_name__add(buf, frame->name, &found) || buf->failed)
 		return frame->name;
 	if (tier)
 		*tier = found;
 	return (struct tapir_sv){buf->data, buf->len};
+}
+
+struct tapir_sv tapir_frame__shown_name(const struct tapir_frame *frame, struct tapir_str *buf,
+					struct tapir_sv *tier)
+{
+	struct tapir_sv name;
+
+	tapir_str__clear(buf);
+	if (tier)
+		*tier = (struct tapir_sv){};
+	name = readable_name(frame, buf, tier);
+	return frame->awaits && name.len ? mark_awaiting(buf, name) : name;
 }
 
 struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame)

@@ -19,6 +19,7 @@ struct tapir_frame {
 	uint64_t offset;	/* from the name's start; without a name, in the module */
 	uint64_t range_off;	/* from the range's start */
 	bool is_kernel;
+	bool awaits; /* it does not run: TAPIR_VA_AWAITS */
 	bool is_jit; /* code made while the program ran: a JIT name, or memory of no file */
 	/* With --lines and --inline: all functions at the address, and of __function, which it is.
 	 */
@@ -44,7 +45,8 @@ bool tapir_frame__add_source(struct tapir_str *out, const struct tapir_frame *fu
 
 /*
  * The name as it is shown: a .NET method's in its readable form (dotnet_name.h), which is put into
- * buf, else frame->name. *tier (may be NULL): how a .NET method was compiled, or empty.
+ * buf, else frame->name; one that awaits ends in " (awaits)". *tier (may be NULL): how a .NET
+ * method was compiled, or empty.
  */
 struct tapir_sv tapir_frame__shown_name(const struct tapir_frame *frame, struct tapir_str *buf,
 					struct tapir_sv *tier);

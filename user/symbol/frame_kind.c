@@ -39,13 +39,13 @@ static bool is_module(struct tapir_sv file, const struct tapir_lore_module *m)
 	return false;
 }
 
-static bool is_runtime(struct tapir_sv file)
+const struct tapir_lore *tapir_frame_kind__runtime(struct tapir_sv file)
 {
 	tapir_lore_for_each (lore)
 		for (const struct tapir_lore_module *m = lore->modules; m && m->name; m++)
 			if (is_module(file, m))
-				return true;
-	return false;
+				return lore;
+	return NULL;
 }
 
 /* Functions in which a runtime's interpreter goes from instruction to instruction. */
@@ -71,9 +71,11 @@ enum tapir_frame_kind tapir_frame__kind(const struct tapir_frame *frame)
 {
 	if (frame->is_kernel)
 		return TAPIR_FRAME_KERNEL;
+	if (frame->awaits)
+		return TAPIR_FRAME_AWAITING;
 	if (frame->is_jit)
 		return is_interpreted(frame->name) ? TAPIR_FRAME_INTERPRETER : TAPIR_FRAME_JIT;
-	if (!is_runtime(tapir_frame__module_name(frame)))
+	if (!tapir_frame_kind__runtime(tapir_frame__module_name(frame)))
 		return TAPIR_FRAME_NATIVE;
 	return is_interpreter_loop(frame->name) ? TAPIR_FRAME_INTERPRETER : TAPIR_FRAME_RUNTIME;
 }
@@ -81,7 +83,7 @@ enum tapir_frame_kind tapir_frame__kind(const struct tapir_frame *frame)
 const char *tapir_frame_kind__name(enum tapir_frame_kind kind)
 {
 	static const char *const names[] = {"",	   "native", "runtime", "interpreter",
-					    "JIT", "kernel"};
+					    "JIT", "kernel", "awaiting"};
 
 	return kind < TAPIR_FRAME_KIND_CNT ? names[kind] : "";
 }

@@ -9,6 +9,8 @@
 
 #include "symbol/frame.h"
 
+struct tapir_lore;
+
 enum tapir_frame_kind {
 	TAPIR_FRAME_NONE, /* no frame: a process, or all of them */
 	TAPIR_FRAME_NATIVE,
@@ -16,10 +18,13 @@ enum tapir_frame_kind {
 	TAPIR_FRAME_INTERPRETER,
 	TAPIR_FRAME_JIT,
 	TAPIR_FRAME_KERNEL,
+	TAPIR_FRAME_AWAITING, /* it does not run, it awaits: of stacks of async methods */
 	TAPIR_FRAME_KIND_CNT
 };
 
 enum tapir_frame_kind tapir_frame__kind(const struct tapir_frame *frame);
+/* Whose own code is in a file of this name, without its directories; NULL: no runtime's. */
+const struct tapir_lore *tapir_frame_kind__runtime(struct tapir_sv file);
 const char *tapir_frame_kind__name(enum tapir_frame_kind kind); /* "JIT"; NONE: "" */
 
 #endif

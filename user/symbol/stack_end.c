@@ -17,15 +17,16 @@ static const struct {
 				     .remedy = "tables are built during the recording: record "
 					       "longer"},
 	[TAPIR_STACK_END_JIT_NO_FP] = {.id = "jit_no_fp",
-				       .remedy = "start the runtime with frame pointers, java with "
-						 "-XX:+PreserveFramePointer; 'tapir doctor -p PID' "
-						 "names the option"},
+				       .remedy =
+					       "start the runtime with frame pointers for the code "
+					       "it generates ('tapir doctor -p PID')"},
 	[TAPIR_STACK_END_NOT_CODE] = {.id = "not_code"},
 	[TAPIR_STACK_END_FAULT] = {.id = "fault"},
 	[TAPIR_STACK_END_MORE] = {.id = "more", .remedy = "record with --frames N, 512 at most"},
 	[TAPIR_STACK_END_UNSUPPORTED] = {.id = "unsupported"},
 	[TAPIR_STACK_END_NO_PROGRESS] = {.id = "no_progress"},
 	[TAPIR_STACK_END_FP_END] = {.id = "fp_end"},
+	[TAPIR_STACK_END_FP_START] = {.id = "fp_start"},
 };
 
 static const char *const texts[TAPIR_STACK_END_CNT] = {
@@ -80,13 +81,18 @@ enum tapir_stack_end tapir_stack_end__of(const struct tapir_catalog *catalog, ui
 		return (enum tapir_stack_end)stack->end;
 	last = last_frame(catalog, tgid, time_ns, stack);
 	return tapir_stack_end__is_start(last.name.data, last.name.len)
-		       ? TAPIR_STACK_END_WHOLE
+		       ? TAPIR_STACK_END_FP_START
 		       : (enum tapir_stack_end)stack->end;
+}
+
+bool tapir_stack_end__at_start(enum tapir_stack_end end)
+{
+	return end == TAPIR_STACK_END_WHOLE || end == TAPIR_STACK_END_FP_START;
 }
 
 bool tapir_stack_end__lost_callers(enum tapir_stack_end end)
 {
-	return end != TAPIR_STACK_END_UNKNOWN && end != TAPIR_STACK_END_WHOLE;
+	return end != TAPIR_STACK_END_UNKNOWN && !tapir_stack_end__at_start(end);
 }
 
 const char *tapir_stack_end__id(enum tapir_stack_end end)

@@ -12,9 +12,9 @@
 
 /*
  * UNKNOWN of a kernel stack, and where the recording is older. A chain of frame pointers that the
- * process walked itself and that ends in a function where threads begin is WHOLE. One that was
- * walked for it, without tables, is not: an interrupted function without a frame record hides its
- * caller.
+ * process walked itself and that ends in a function where threads begin is FP_START: nobody knows
+ * whether callers without frame pointers are missing in its midst. One that was walked for it,
+ * without tables, is not: an interrupted function without a frame record hides its caller.
  */
 enum tapir_stack_end tapir_stack_end__of(const struct tapir_catalog *catalog, uint32_t tgid,
 					 uint64_t time_ns, const struct tapir_rec_stack *stack);
@@ -22,7 +22,10 @@ enum tapir_stack_end tapir_stack_end__of(const struct tapir_catalog *catalog, ui
 /* Is that a function in which threads begin? */
 bool tapir_stack_end__is_start(const char *function, size_t len);
 
-/* Are callers missing? Neither WHOLE nor UNKNOWN. */
+/* Does it lead to the thread's start? WHOLE or FP_START. */
+bool tapir_stack_end__at_start(enum tapir_stack_end end);
+
+/* Are callers missing for certain? Not UNKNOWN, and not at the start. */
 bool tapir_stack_end__lost_callers(enum tapir_stack_end end);
 
 /* "no_table", for programs; "no unwind table", for people; never NULL. */

@@ -241,6 +241,7 @@ uint64_t tapir_frame_memo__number(struct tapir_frame_memo *memo,
 	frame = tapir_frame__of(catalog, ref->tgid, ref->time_ns, view, idx);
 	number = number_of(ctx, &frame);
 	/* The call of a return address is before it, maybe on another page. */
+	va &= ~(frame.awaits ? TAPIR_VA_AWAITS : 0);
 	own = tapir_name_span__both(span_of(memo, catalog, tgid, va, ref->time_ns),
 				    span_of(memo, catalog, tgid, va - (idx > 0), ref->time_ns));
 	line = line_of(memo, key);

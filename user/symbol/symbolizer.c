@@ -62,6 +62,7 @@ struct tapir_symbolizer {
 	char *demangled;   /* what the last __name gave out */
 	char range_name[24];
 	struct tapir_kallsyms *kernel;
+	struct tapir_kallsyms_reading *kernel_reading; /* until it is needed; or NULL */
 	bool kernel_was_tried;
 	uint64_t kernel_id;
 	unsigned too_large_cnt; /* files whose symbols are not all read */
@@ -130,8 +131,15 @@ void tapir_symbolizer__free(struct tapir_symbolizer *s)
 	tapir_map__fini(&s->idx_by_file_id);
 	tapir_map__fini(&s->dropped);
 	free(s->demangled);
+	tapir_kallsyms__free_reading(s->kernel_reading);
 	tapir_kallsyms__free(s->kernel);
 	free(s);
+}
+
+void tapir_symbolizer__take_kernel_names(struct tapir_symbolizer *s,
+					 struct tapir_kallsyms_reading *reading)
+{
+	s->kernel_reading = reading;
 }
 
 /* A dropped file has no names of its functions: each lookup counts. */
@@ -361,7 +369,9 @@ static bool name_kernel(struct tapir_symbolizer *s, uint64_t off, struct tapir_s
 	int err;
 
 	if (!s->kernel_was_tried) {
-		err = tapir_kallsyms__load("/proc/kallsyms", &s->kernel);
+		err = s->kernel_reading ? tapir_kallsyms__end(s->kernel_reading, &s->kernel)
+					: tapir_kallsyms__load("/proc/kallsyms", &s->kernel);
+		s->kernel_reading = NULL;
 		if (err)
 			tapir_warn("kernel functions have no names: %s (see 'tapir doctor')",
 				   tapir_errno__text(err));

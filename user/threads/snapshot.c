@@ -22,7 +22,7 @@ struct tapir_snapshot {
 	size_t room;
 	int failed_err; /* of the first whose threads could not be listed */
 	uint32_t failed_tgid;
-	size_t failed_cnt;
+	size_t failed_cnt, running_cnt;
 	atomic_bool is_stopping;
 	pthread_t thread;
 	bool is_posting;
@@ -57,8 +57,8 @@ static void add_jvm_owners(struct tapir_process_copy *p)
 	}
 	tapir_vec_for_each (copy, &p->copies) {
 		const struct tapir_rec_thread *thread = &copy->seen.thread;
-		const uint64_t *owner =
-			tapir_map__get(&owners, thread->ns_tid ? thread->ns_tid : thread->tid);
+		const uint64_t *owner = tapir_map__get(
+			&owners, tapir_number_of_thread(thread->tid, thread->ns_tid));
 
 		if (owner && copy->call && !copy->owner)
 			copy->owner = (uint32_t)*owner;
@@ -76,6 +76,8 @@ static int copy(struct tapir_snapshot *s, uint32_t tgid, struct tapir_process_co
 	err = tapir_process_copy__take(out, s->opts.programs, s->opts.look_cnt, &s->room);
 	if (!err && s->opts.with_jvm_locks && out->copies.cnt)
 		add_jvm_owners(out);
+	if (!err)
+		err = tapir_process_copy__find_owners(out);
 	if (!err || err == -ENOMEM)
 		return err;
 	if (!s->failed_cnt++) {
@@ -113,6 +115,16 @@ static void *post_copied(void *arg)
 	return NULL;
 }
 
+/* Posted one by one, processes are not checked for waits that were not at the same time. */
+static void forget_elsewhere(struct tapir_process_copy *p)
+{
+	struct tapir_copy *copy;
+
+	tapir_vec_for_each (copy, &p->copies)
+		if (copy->is_owner_elsewhere)
+			copy->owner_tid = 0;
+}
+
 /* One process at a time: the copies of a whole machine would be large. */
 static void *copy_and_post(void *arg)
 {
@@ -126,6 +138,9 @@ static void *copy_and_post(void *arg)
 
 		s->room = MAX_COPIED_BYTES;
 		err = copy(s, s->tgids[i], &process);
+		forget_elsewhere(&process);
+		if (!err)
+			err = tapir_process_copies__check_chains(&process, 1, s->opts.programs);
 		if (!err)
 			tapir_process_copy__post(&process, tables, s->opts.queue, s->opts.is_end);
 		tapir_process_copy__fini(&process);
@@ -139,6 +154,16 @@ static void *copy_and_post(void *arg)
 	return NULL;
 }
 
+static size_t count_running(const struct tapir_process_copy *p)
+{
+	const struct tapir_copy *copy;
+	size_t cnt = 0;
+
+	tapir_vec_for_each (copy, &p->copies)
+		cnt += copy->has_moved || !copy->seen.state;
+	return cnt;
+}
+
 static int copy_now(struct tapir_snapshot *s)
 {
 	int err = 0;
@@ -148,7 +173,12 @@ static int copy_now(struct tapir_snapshot *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->opts.tgid_cnt && !err; i++)
 		err = copy(s, s->tgids[i], &s->processes[i]);
+	for (size_t i = 0; i < s->opts.tgid_cnt; i++)
+		s->running_cnt += count_running(&s->processes[i]);
 	report_failures(s);
+	if (!err)
+		err = tapir_process_copies__check_chains(s->processes, s->opts.tgid_cnt,
+							 s->opts.programs);
 	return err;
 }
 
@@ -187,6 +217,11 @@ int tapir_snapshot__start(const struct tapir_snapshot_opts *opts, struct tapir_s
 	}
 	*out = s;
 	return 0;
+}
+
+size_t tapir_snapshot__running_cnt(const struct tapir_snapshot *s)
+{
+	return s->running_cnt;
 }
 
 void tapir_snapshot__free(struct tapir_snapshot *s)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "attach/proc.h"
+#include "attach/thread_list.h"
 #include "base/diag.h"
 #include "flow/queue.h"
 #include "threads/snapshot_impl.h"
@@ -80,20 +81,21 @@ int tapir_call_reader__read(struct tapir_call_reader *reader, struct tapir_copy 
 	return copy->call ? 0 : -ENOMEM;
 }
 
-/* The thread with that number in the namespace of its process; 0: there is none. */
-static uint32_t thread_of(const struct tapir_process_copy *p, uint32_t number)
+/* Of a process that is not in the snapshot: its first thread, for its name. */
+static void post_owner_elsewhere(const struct tapir_process_copy *p, const struct tapir_copy *copy,
+				 struct tapir_queue *queue)
 {
-	const struct tapir_copy *copy;
+	struct tapir_thread_list list = {};
 
-	if (!number)
-		return 0;
-	tapir_vec_for_each (copy, &p->copies) {
-		const struct tapir_rec_thread *thread = &copy->seen.thread;
+	if (!copy->owner_tid || tapir_map__get(&p->idx_by_tid, copy->owner_tid))
+		return;
+	if (!tapir_thread_list__read_proc(copy->owner_tid, &list) && list.vec.cnt) {
+		struct tapir_rec_thread *thread = &list.vec.data[0].thread;
 
-		if ((thread->ns_tid ? thread->ns_tid : thread->tid) == number)
-			return thread->tid;
+		thread->h.time_ns = copy->seen.thread.h.time_ns;
+		(void)tapir_queue__post(queue, &thread->h, -1);
 	}
-	return 0;
+	tapir_thread_list__fini(&list);
 }
 
 void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct tapir_queue *queue)
@@ -109,7 +111,7 @@ void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct t
 			.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = thread->h.time_ns},
 			.tgid = thread->tgid,
 			.tid = thread->tid,
-			.owner_tid = thread_of(p, copy->owner),
+			.owner_tid = copy->owner_tid,
 			.syscall = (uint16_t)copy->seen.syscall,
 			.object_va = copy->futex_va,
 		};
@@ -117,6 +119,7 @@ void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct t
 
 		if (!copy->call || copy->has_moved)
 			continue;
+		post_owner_elsewhere(p, copy, queue);
 		tapir_str__clear(&text);
 		tapir_sockets__explain(&sockets, p->tgid, copy->call, &text);
 		rec = tapir_recbuf__wait(&buf, &wait, tapir_sv__of(text.data));

@@ -9,6 +9,7 @@
 
 #include "attach/thread_list.h"
 #include "base/map.h"
+#include "threads/lock_owners.h"
 #include "threads/snapshot_impl.h"
 
 #define ROUND_NS      2000000 /* between looks */
@@ -39,8 +40,8 @@ static size_t copy_stack(uint32_t tgid, uint64_t sp, uint8_t *to)
 	return n < 0 ? 0 : (size_t)n;
 }
 
-/* What it has in common with an earlier look: the same thread, which has not run since. */
-static bool is_unmoved(const struct tapir_thread_seen *now, const struct tapir_thread_seen *before)
+bool tapir_thread_seen__is_unmoved(const struct tapir_thread_seen *now,
+				   const struct tapir_thread_seen *before)
 {
 	int64_t apart_ns = (int64_t)(now->thread.start_ns - before->thread.start_ns);
 
@@ -54,10 +55,17 @@ static bool wants_memory(const struct tapir_thread_seen *seen)
 		 (TAPIR_THREAD_ON_CPU | TAPIR_THREAD_IS_KERNELS | TAPIR_THREAD_32_BIT));
 }
 
-static int copy_thread(const struct tapir_process_copy *p, struct tapir_call_reader *calls,
+/* What is read of a process in one look, beside its threads' stacks. */
+struct readers {
+	struct tapir_call_reader *calls;
+	struct tapir_lock_owners *owners;
+};
+
+static int copy_thread(const struct tapir_process_copy *p, const struct readers *readers,
 		       struct tapir_copy *copy, size_t *room)
 {
 	uint8_t buf[TAPIR_COPY_BYTES];
+	int err;
 
 	if (!wants_memory(&copy->seen))
 		return 0;
@@ -69,27 +77,32 @@ static int copy_thread(const struct tapir_process_copy *p, struct tapir_call_rea
 	if (copy->memory)
 		memcpy(copy->memory, buf, copy->bytes);
 	*room -= copy->bytes;
-	return tapir_call_reader__read(calls, copy);
+	err = tapir_call_reader__read(readers->calls, copy);
+	if (!err && copy->call && !copy->owner)
+		tapir_lock_owners__find(readers->owners, copy);
+	return err;
 }
 
 static int copy_all(const struct tapir_process_copy *p, struct tapir_copies *copies,
 		    const struct tapir_thread_list *list, size_t *room)
 {
-	struct tapir_call_reader *calls = tapir_call_reader__new(p->tgid);
-	int err = calls ? 0 : -ENOMEM;
+	const struct readers readers = {tapir_call_reader__new(p->tgid),
+					tapir_lock_owners__new(p->tgid, list)};
+	int err = readers.calls && readers.owners ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < list->vec.cnt && !err; i++) {
 		struct tapir_copy copy = {.seen = list->vec.data[i]};
 
 		if (tapir_map__get(&p->idx_by_tid, copy.seen.thread.tid))
 			continue; /* an earlier round has it */
-		err = copy_thread(p, calls, &copy, room);
+		err = copy_thread(p, &readers, &copy, room);
 		if (!err && !tapir_vec__push(copies, copy))
 			err = -ENOMEM;
 		if (err)
 			tapir_copy__fini(&copy);
 	}
-	tapir_call_reader__free(calls);
+	tapir_lock_owners__free(readers.owners);
+	tapir_call_reader__free(readers.calls);
 	return err;
 }
 
@@ -110,7 +123,7 @@ static bool is_settled(const struct tapir_copy *copy, const struct tapir_thread_
 {
 	if (copy->seen.flags & TAPIR_THREAD_ON_CPU)
 		return false;
-	return !wants_memory(&copy->seen) || is_unmoved(now, &copy->seen);
+	return !wants_memory(&copy->seen) || tapir_thread_seen__is_unmoved(now, &copy->seen);
 }
 
 static int index_list(const struct tapir_thread_list *list, struct tapir_map *idx_by_tid)
@@ -161,8 +174,8 @@ void tapir_copies__fini(struct tapir_copies *copies)
 	tapir_vec__fini(copies);
 }
 
-/* By /proc where there are no programs. */
-static int read_list(struct tapir_programs *programs, uint32_t tgid, struct tapir_thread_list *out)
+int tapir_snapshot__list(struct tapir_programs *programs, uint32_t tgid,
+			 struct tapir_thread_list *out)
 {
 	int err = tapir_thread_list__read(programs, tgid, out);
 
@@ -177,12 +190,12 @@ static int look(struct tapir_process_copy *p, struct tapir_programs *programs, b
 {
 	struct tapir_thread_list before = {}, after = {};
 	struct tapir_copies copies = {};
-	int err = read_list(programs, p->tgid, &before);
+	int err = tapir_snapshot__list(programs, p->tgid, &before);
 
 	if (!err)
 		err = copy_all(p, &copies, &before, room);
 	if (!err && copies.cnt)
-		err = read_list(programs, p->tgid, &after);
+		err = tapir_snapshot__list(programs, p->tgid, &after);
 	if (!err && copies.cnt)
 		err = keep_settled(p, &copies, &after, is_last);
 	if (!err)

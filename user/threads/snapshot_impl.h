@@ -22,8 +22,16 @@ struct tapir_copy {
 	/* Of a thread that sleeps in a system call (system_call.h): */
 	char *call; /* NULL: none */
 	uint64_t futex_va;
-	uint32_t owner; /* as its own namespace numbers it */
+	uint32_t owner;		 /* as its own namespace numbers it; 0: not known so */
+	uint32_t owner_tid;	 /* 0: unknown */
+	bool is_owner_elsewhere; /* in another process, and not known to wait for this one */
 };
+
+/* As its own namespace numbers it. ns_tid 0: unknown */
+static inline uint32_t tapir_number_of_thread(uint32_t tid, uint32_t ns_tid)
+{
+	return ns_tid ? ns_tid : tid;
+}
 
 struct tapir_copies tapir_vec(struct tapir_copy);
 void tapir_copy__fini(struct tapir_copy *copy);
@@ -44,11 +52,29 @@ int tapir_process_copy__take(struct tapir_process_copy *p, struct tapir_programs
 			     unsigned look_cnt, size_t *room);
 void tapir_process_copy__fini(struct tapir_process_copy *p);
 
+/* By /proc where there are no programs. A process that has ended has none. 0 or -errno, no line. */
+struct tapir_thread_list;
+int tapir_snapshot__list(struct tapir_programs *programs, uint32_t tgid,
+			 struct tapir_thread_list *out);
+/* Whether it is the same thread, which has not run since. */
+bool tapir_thread_seen__is_unmoved(const struct tapir_thread_seen *now,
+				   const struct tapir_thread_seen *before);
+
 /* Calls of threads, between the looks that tell whether they ran. snapshot_calls.c */
 struct tapir_call_reader;
 struct tapir_call_reader *tapir_call_reader__new(uint32_t tgid); /* NULL: no memory */
 void tapir_call_reader__free(struct tapir_call_reader *reader);
 int tapir_call_reader__read(struct tapir_call_reader *reader, struct tapir_copy *copy);
+
+/* Finds the threads that are meant by owners. snapshot_owners.c */
+int tapir_process_copy__find_owners(struct tapir_process_copy *p);
+/*
+ * Forgets owners that may make a circle of waits which were not at the same time: of threads that
+ * wait for one which waits, too, and have run since they were copied. 0 or -errno of the iterator.
+ */
+int tapir_process_copies__check_chains(struct tapir_process_copy *processes, size_t cnt,
+				       struct tapir_programs *programs);
+
 /* Posts the WAIT records of a process, after its SWITCH records. */
 void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct tapir_queue *queue);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "attach/proc.h"
 #include "base/diag.h"
@@ -165,6 +166,17 @@ static uint64_t post_kernel_stack(struct tapir_queue *queue, const struct tapir_
 	return post_stack(queue, &stack, 1, seen->thread.h.time_ns);
 }
 
+/* Of a process that may have ended: then there are none. */
+static size_t read_code(const void *ctx, uint64_t va, uint8_t *out, size_t bytes)
+{
+	const struct space *space = ctx;
+	struct iovec local = {.iov_base = out, .iov_len = bytes};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)va, .iov_len = bytes};
+	ssize_t n = process_vm_readv((pid_t)space->tgid, &local, 1, &remote, 1, 0);
+
+	return n < 0 ? 0 : (size_t)n;
+}
+
 static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *space,
 				const struct tapir_copy *copy)
 {
@@ -179,6 +191,8 @@ static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *s
 		.stack = copy->memory,
 		.stack_va = seen->sp & ~7ull,
 		.stack_bytes = copy->bytes,
+		.read_code = read_code,
+		.code_ctx = space,
 	};
 
 	if (!seen->ip)

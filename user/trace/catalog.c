@@ -5,7 +5,8 @@
  * An event is small because it refers: to a probe by a 32-bit id, to a stack by a hash, to a
  * process and a thread by their kernel ids. The describing records (PROBE, METADATA, PROCESS,
  * THREAD, MAPPING, STACK, SYMBOL, JIT) carry the meaning. This file stores them; lookup.c finds
- * them by id and time; segment.c writes them again, and forgets them.
+ * them by id and time; segment.c writes them again, and forgets them; catalog_entry.c is what they
+ * share.
  *
  * Segments. A file is a sequence of segments, each at most 10 seconds or 64 MB long. A segment
  * names everything it uses: all descriptions needed to read its events are in the segment itself.
@@ -64,16 +65,6 @@ struct tapir_catalog *tapir_catalog__new(enum tapir_catalog_mode mode, struct ta
 	return c;
 }
 
-void tapir_catalog__free_chain(struct tapir_catalog *c, struct entry *newest)
-{
-	while (newest) {
-		struct entry *older = newest->older;
-
-		tapir_catalog__free_entry(c, newest);
-		newest = older;
-	}
-}
-
 static void free_map_of_entries(struct tapir_catalog *c, struct tapir_map *map)
 {
 	for (size_t i = 0; i < map->cap; i++)
@@ -113,52 +104,6 @@ void tapir_catalog__free(struct tapir_catalog *c)
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
-static uint64_t cost_of(const struct tapir_rec *rec)
-{
-	return sizeof(struct entry) + rec->size + TAPIR_CATALOG_OVERHEAD_BYTES;
-}
-
-void tapir_catalog__free_entry(struct tapir_catalog *c, struct entry *e)
-{
-	c->bytes -= cost_of(e->rec);
-	c->version++;
-	free(e);
-}
-
-static uint64_t max_bytes(const struct tapir_catalog *c)
-{
-	return c->mode == TAPIR_CATALOG_READ ? TAPIR_CATALOG_READ_MAX_BYTES
-					     : TAPIR_CATALOG_MAX_BYTES;
-}
-
-bool tapir_catalog__has_room(struct tapir_catalog *c, uint64_t bytes)
-{
-	if (c->bytes + c->stacks.bytes + bytes <= max_bytes(c))
-		return true;
-	if (!c->refused++)
-		tapir_diag__add(
-			"descriptions beyond %u MB are dropped, and what they describe stays unnamed",
-			(unsigned)(max_bytes(c) >> 20));
-	return false;
-}
-
-static int entry_new(struct tapir_catalog *c, const struct tapir_rec *rec, struct entry **out)
-{
-	struct entry *e;
-
-	if (!tapir_catalog__has_room(c, cost_of(rec)))
-		return -ENOSPC;
-	e = malloc(sizeof(*e) + rec->size);
-	if (!e)
-		return -ENOMEM;
-	*e = (struct entry){.used_gen = c->gen};
-	memcpy(e->rec, rec, rec->size);
-	c->bytes += cost_of(rec);
-	c->version++;
-	*out = e;
-	return 0;
-}
-
 /* A repeated PROCESS has kind EXISTING: that is not a difference. */
 static bool same_record(const struct tapir_rec *a, const struct tapir_rec *b)
 {
@@ -188,7 +133,7 @@ static int replace(struct tapir_catalog *c, struct entry **at, const struct tapi
 		old->used_gen = c->gen;
 		return 0;
 	}
-	err = entry_new(c, rec, &e);
+	err = tapir_catalog__new_entry(c, rec, &e);
 	if (err)
 		return err;
 	if (old) {
@@ -224,12 +169,6 @@ static int describe_by_id(struct tapir_catalog *c, struct tapir_map *map, uint64
 	else
 		*slot = (uint64_t)(uintptr_t)e;
 	return and_put(c, e, news);
-}
-
-int tapir_catalog__keep_stack(struct tapir_catalog *c, const struct tapir_rec_stack *rec)
-{
-	return tapir_catalog__has_room(c, rec->h.size) ? tapir_stack_store__put(&c->stacks, rec)
-						       : -ENOSPC;
 }
 
 /* Only what the previous segment did not contain is news. */
@@ -310,7 +249,7 @@ static void *owner_of(struct tapir_catalog *c, struct tapir_map *map, uint64_t k
 	uint64_t *slot;
 	void *owner = tapir_catalog__in(map, key);
 
-	if (owner || c->bytes > max_bytes(c))
+	if (owner || c->bytes > tapir_catalog__max_bytes(c))
 		return owner;
 	owner = calloc(1, bytes);
 	slot = owner ? tapir_map__put(map, key, NULL) : NULL;
@@ -426,7 +365,7 @@ static int describe_in_set(struct tapir_catalog *c, struct tapir_ordset *set, ui
 		*out = e;
 		return and_put(c, e, 0);
 	}
-	err = entry_new(c, rec, &fresh);
+	err = tapir_catalog__new_entry(c, rec, &fresh);
 	if (err)
 		return err;
 	if (e) {

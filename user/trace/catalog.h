@@ -100,6 +100,11 @@ uint64_t tapir_catalog__life(const struct tapir_catalog *c, uint32_t tgid, uint6
 /* What covered va at time_ns. */
 const struct tapir_rec_mapping *tapir_catalog__mapping(const struct tapir_catalog *c, uint32_t tgid,
 						       uint64_t va, uint64_t time_ns);
+/* Those of a process at that time, by address: the first (after: NULL), the one after; NULL: none.
+ */
+const struct tapir_rec_mapping *tapir_catalog__next_mapping(const struct tapir_catalog *c,
+							    uint32_t tgid, uint64_t time_ns,
+							    const struct tapir_rec_mapping *after);
 const struct tapir_rec_jit *tapir_catalog__jit(const struct tapir_catalog *c, uint32_t tgid,
 					       uint64_t va, uint64_t time_ns);
 const struct tapir_rec_symbol *tapir_catalog__symbol(const struct tapir_catalog *c,

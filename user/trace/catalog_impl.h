@@ -85,8 +85,12 @@ struct tapir_catalog {
 	} stack_cache[STACK_CACHE];
 };
 
+uint64_t tapir_catalog__max_bytes(const struct tapir_catalog *c); /* of its mode */
 /* Is there room for so much more? What is refused is counted. */
 bool tapir_catalog__has_room(struct tapir_catalog *c, uint64_t bytes);
+/* A copy of the record. -ENOSPC or -ENOMEM. */
+int tapir_catalog__new_entry(struct tapir_catalog *c, const struct tapir_rec *rec,
+			     struct entry **out);
 /* Remembers a stack in this segment. 0, -ENOSPC or -ENOMEM. */
 int tapir_catalog__keep_stack(struct tapir_catalog *c, const struct tapir_rec_stack *rec);
 /* Writes the entry if this segment lacks it. */

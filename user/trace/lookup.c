@@ -158,6 +158,24 @@ const struct tapir_rec_mapping *tapir_catalog__mapping(const struct tapir_catalo
 	return e ? (const struct tapir_rec_mapping *)e->rec : NULL;
 }
 
+const struct tapir_rec_mapping *tapir_catalog__next_mapping(const struct tapir_catalog *c,
+							    uint32_t tgid, uint64_t time_ns,
+							    const struct tapir_rec_mapping *after)
+{
+	const struct process *p = tapir_catalog__in(&c->processes, tgid);
+	uint64_t image_ns = p ? tapir_catalog__image_ns(p, time_ns) : 0;
+	const struct tapir_ordset_node *node =
+		p ? tapir_ordset__ceil(&p->mappings, after ? after->end_va : 0, 0) : NULL;
+
+	for (; node; node = tapir_ordset__next(&p->mappings, node)) {
+		const struct entry *e = (const struct entry *)node;
+
+		if (node->time <= time_ns && mapping_holds(e, node->pos, time_ns, image_ns))
+			return (const struct tapir_rec_mapping *)e->rec;
+	}
+	return NULL;
+}
+
 const struct tapir_rec_jit *tapir_catalog__jit(const struct tapir_catalog *c, uint32_t tgid,
 					       uint64_t va, uint64_t time_ns)
 {

@@ -65,7 +65,7 @@ static size_t list_busy(const struct tapir_pids_seen *seen, struct busy **out)
 	return cnt;
 }
 
-/* "22187 (Shop), 22190 (java) and 4 more are" */
+/* "22187 (Shop), 22190 (java) and 4 more" */
 static void add_others(const struct tapir_pids_seen *seen, const struct tapir_catalog *catalog,
 		       struct tapir_str *out)
 {
@@ -87,7 +87,8 @@ static void add_others(const struct tapir_pids_seen *seen, const struct tapir_ca
 	}
 	if (cnt > named_cnt)
 		tapir_str__addf(out, " and %zu more", cnt - named_cnt);
-	tapir_str__adds(out, !cnt ? "no process is" : cnt == 1 ? " is" : " are");
+	if (!cnt)
+		tapir_str__adds(out, "no process");
 	free(all);
 }
 
@@ -100,7 +101,7 @@ static int check_threads(const struct tapir_pids_seen *seen, const char *path)
 			if (!tapir_map__get(&seen->cnt_by_tid, *tid))
 				return tapir_diag__fail(
 					-ESRCH,
-					"thread %u is not in %s: `tapir report --all` lists its threads",
+					"thread %u is not in %s: 'tapir report --all' lists its threads",
 					*tid, path);
 	return 0;
 }
@@ -116,7 +117,7 @@ int tapir_pids_seen__check(const struct tapir_pids_seen *seen, const struct tapi
 		if (tapir_map__get(&seen->cnt_by_tgid, *pid))
 			continue;
 		add_others(seen, catalog, &others);
-		err = tapir_diag__fail(-ESRCH, "process %u is not in %s: %s", *pid, path,
+		err = tapir_diag__fail(-ESRCH, "process %u is not in %s, which has %s", *pid, path,
 				       others.data ? others.data : "");
 		break;
 	}

@@ -37,6 +37,7 @@ struct tapir_reader {
 	struct tapir_catalog *catalog;
 	const struct tapir_rec *(*complete)(struct tapir_recbuf *buf, const struct tapir_rec *rec);
 	struct tapir_recbuf completed;
+	struct tapir_reader_stage between;
 	struct tapir_reader_stats stats;
 };
 
@@ -309,7 +310,7 @@ static const struct tapir_rec *completed(struct tapir_reader *r, const struct ta
 	return r->complete && rec->type == TAPIR_REC_PROBE ? r->complete(&r->completed, rec) : rec;
 }
 
-int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec)
+int tapir_reader__take(struct tapir_reader *r, const struct tapir_rec **rec)
 {
 	for (;;) {
 		const struct tapir_rec *next;
@@ -334,6 +335,23 @@ int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec)
 		*rec = next;
 		return 1;
 	}
+}
+
+int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec)
+{
+	const struct tapir_reader_stage *stage = &r->between;
+
+	return stage->next ? stage->next(stage->ctx, rec) : tapir_reader__take(r, rec);
+}
+
+void tapir_reader__use_stage(struct tapir_reader *r, const struct tapir_reader_stage *stage)
+{
+	r->between = *stage;
+}
+
+int tapir_reader__describe(struct tapir_reader *r, const struct tapir_rec *rec)
+{
+	return tapir_catalog__describe(r->catalog, rec);
 }
 
 void tapir_reader__complete_probes(struct tapir_reader *r,

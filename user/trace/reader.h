@@ -65,6 +65,19 @@ void tapir_reader__use_source(struct tapir_reader *r, const struct tapir_late_so
 void tapir_reader__use_lines(struct tapir_reader *r, const struct tapir_line_source *source);
 
 /*
+ * What stands between the file and whoever calls __next: next calls __take for the file's records,
+ * and gives these or others as __next does. NULL: nothing. Set it before the first next.
+ */
+struct tapir_reader_stage {
+	int (*next)(void *ctx, const struct tapir_rec **rec);
+	void *ctx;
+};
+void tapir_reader__use_stage(struct tapir_reader *r, const struct tapir_reader_stage *stage);
+int tapir_reader__take(struct tapir_reader *r, const struct tapir_rec **rec);
+/* A describing record that the stage made, into the catalog: as tapir_catalog__describe. */
+int tapir_reader__describe(struct tapir_reader *r, const struct tapir_rec *rec);
+
+/*
  * 1: *rec is the next record, well-formed, borrowed until the next call; 0: the end; -errno:
  * reading failed. Damage is counted and skipped.
  */

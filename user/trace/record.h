@@ -63,6 +63,17 @@ const char *tapir_span_id__text(const struct tapir_trace_ids *ids, char text[TAP
 /* True for the types that are stored in DESCRIPTIONS chunks (trace_format.h). */
 bool tapir_rec_type__describes(unsigned type);
 
+/*
+ * In an address of a user stack, made while a file is read (awaits/await_stacks.h): this function
+ * does not run, it awaits what is further in. No program has such addresses.
+ */
+#define TAPIR_VA_AWAITS (1ull << 62)
+
+static inline bool tapir_va__awaits(uint64_t va)
+{
+	return va >> 62 == 1;
+}
+
 /* ---- views of checked records ---------------------------------------------------------- */
 
 struct tapir_event_view {

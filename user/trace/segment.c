@@ -8,26 +8,6 @@
 #include "trace/catalog.h"
 #include "trace/catalog_impl.h"
 
-int tapir_catalog__put_entry(struct tapir_catalog *c, struct entry *e)
-{
-	struct tapir_rec_process *p = (struct tapir_rec_process *)e->rec;
-	bool again = e->put_gen;
-	uint8_t kind;
-	int err;
-
-	e->used_gen = c->gen;
-	if (!c->writer || e->put_gen == c->gen)
-		return 0;
-	e->put_gen = c->gen;
-	if (e->rec->type != TAPIR_REC_PROCESS || !again)
-		return tapir_writer__put(c->writer, e->rec);
-	kind = p->kind; /* it forks and execs once, in the segment where that happened */
-	p->kind = TAPIR_PROCESS_EXISTING;
-	err = tapir_writer__put(c->writer, e->rec);
-	p->kind = kind;
-	return err;
-}
-
 /* ---- using ----------------------------------------------------------------------------------- */
 
 static int use_process(struct tapir_catalog *c, uint32_t tgid)
@@ -195,37 +175,6 @@ void tapir_catalog__ask_again(struct tapir_catalog *c, const struct tapir_unname
 }
 
 /* ---- forgetting ------------------------------------------------------------------------------ */
-
-void tapir_catalog__free_set(struct tapir_catalog *c, struct tapir_ordset *set)
-{
-	while (set->root) {
-		struct tapir_ordset_node *node = set->root;
-
-		tapir_ordset__remove(set, node);
-		tapir_catalog__free_entry(c, (struct entry *)node);
-	}
-}
-
-void tapir_catalog__free_file(struct tapir_catalog *c, struct file *f)
-{
-	if (!f)
-		return;
-	tapir_catalog__free_set(c, &f->symbols);
-	c->bytes -= sizeof(*f) + TAPIR_CATALOG_OVERHEAD_BYTES;
-	free(f);
-}
-
-void tapir_catalog__free_process(struct tapir_catalog *c, struct process *p)
-{
-	if (!p)
-		return;
-	tapir_catalog__free_chain(c, p->newest);
-	tapir_catalog__free_set(c, &p->mappings);
-	tapir_catalog__free_set(c, &p->jits);
-	tapir_vec__fini(&p->lives);
-	c->bytes -= sizeof(*p) + TAPIR_CATALOG_OVERHEAD_BYTES;
-	free(p);
-}
 
 static bool is_stale(const struct tapir_catalog *c, uint32_t gen)
 {

@@ -246,7 +246,7 @@ static int fail(struct tapir_writer *w, int err)
 	lose_all(w, w->rec_buf.data, w->rec_buf.used);
 	buf_reset(&w->rec_buf);
 	buf_reset(&w->desc_buf);
-	return tapir_diag__fail(err, "cannot continue writing %s after %llu bytes: %s: %s",
+	return tapir_diag__fail(err, "cannot continue writing %s after %llu bytes: %s (%s)",
 				w->file.path, (unsigned long long)w->bytes, tapir_errno__text(err),
 				what_is_there(w, err));
 }

@@ -9,7 +9,6 @@
 #include "unwind/eh_source.h"
 #include "unwind/file_code.h"
 #include "unwind/rule.h"
-#include "unwind/undescribed.h"
 
 /* Code between functions that only aligns the next one: never more than that. */
 #define MAX_PADDING 63u
@@ -181,24 +180,21 @@ static int make(struct collector *c, struct tapir_elf *elf)
 	return 0;
 }
 
-int tapir_unwind_rows__make(struct tapir_elf *elf, struct tapir_unwind_rows *out)
+int tapir_unwind_rows__describe(struct tapir_elf *elf, const struct tapir_file_code *code,
+				struct tapir_unwind_rows *out)
 {
 	struct tapir_eh_section section = {};
-	struct tapir_file_code code;
-	struct collector c = {.out = out, .section = &section, .code = &code};
+	struct collector c = {.out = out, .section = &section, .code = code};
 	int err = tapir_eh_source__find(elf, &section);
 
 	if (err && err != -ENOENT)
 		return err;
 	if (tapir_elf__machine(elf) != EM_X86_64)
 		return -ENOENT;
-	code = tapir_file_code__of(elf);
 	err = make(&c, elf);
 	tapir_vec__fini(&c.functions);
 	tapir_vec__fini(&c.rows);
-	if (!err)
-		err = tapir_undescribed__add(elf, &code, out);
-	return !err && out->vec.cnt < 2 ? -ENOENT : err;
+	return err;
 }
 
 void tapir_unwind_rows__fini(struct tapir_unwind_rows *rows)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * rows.h - the unwind rows of a file: its .eh_frame as one sorted list by file offset, in which
- * adjacent equal rows are one, and what .eh_frame leaves out of it: stubs of the linker, the entry
- * point, trampolines of signals.
+ * adjacent equal rows are one. undescribed.h adds what .eh_frame leaves out.
  *
  * The file may be hostile: work and memory are bounded (64 MB of unwind data, 4 M rows), and the
  * worst a row can do is to give a wrong caller. x86-64. One thread per file.
@@ -14,6 +13,7 @@
 #include "bpf/unwind.h"
 
 struct tapir_elf;
+struct tapir_file_code;
 
 #define TAPIR_UNWIND_MAX_ROWS (4u << 20)
 
@@ -26,10 +26,11 @@ struct tapir_unwind_rows {
 };
 
 /*
- * out: zeroed, of the caller, who calls __fini also after a failure. -ENOENT: the file has no
- * unwind data, or is not for x86-64; -EFBIG: too much of it; -ENOMEM. No line.
+ * What .eh_frame has. out: zeroed, of the caller, who calls __fini also after a failure. -ENOENT:
+ * the file is not for x86-64; -EFBIG: too much unwind data; -ENOMEM. No line.
  */
-int tapir_unwind_rows__make(struct tapir_elf *elf, struct tapir_unwind_rows *out);
+int tapir_unwind_rows__describe(struct tapir_elf *elf, const struct tapir_file_code *code,
+				struct tapir_unwind_rows *out);
 void tapir_unwind_rows__fini(struct tapir_unwind_rows *rows);
 
 /* Gaps of rows get what under has there, which is sorted. 0 or -ENOMEM. */

@@ -77,6 +77,36 @@ static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
  */
 static const uint8_t start_context[] = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff};
 
+/* What follows there, to its hlt: it calls setcontext(3) and exit(3). 0: any byte. */
+static const uint8_t start_context_rest[] = {0x74, 0x08, 0xe8, 0, 0, 0, 0, 0x48,
+					     0x89, 0xc7, 0xe8, 0, 0, 0, 0, 0xf4};
+
+static bool has_rest(const uint8_t *at, size_t len)
+{
+	if (len < sizeof(start_context_rest))
+		return false;
+	for (size_t i = 0; i < sizeof(start_context_rest); i++)
+		if (start_context_rest[i] && at[i] != start_context_rest[i])
+			return false;
+	return true;
+}
+
+/* Described as if it had been called: what is where its return address would be is no code. */
+static int end_in_context(const struct tapir_code_segment *code, struct tapir_unwind_rows *rows)
+{
+	const struct tapir_unwind_row row = {.rule = TAPIR_UNWIND_END};
+	const uint8_t *end = code->bytes + code->len;
+	const uint8_t *at = memmem(code->bytes, code->len, start_context, sizeof(start_context));
+	uint32_t pc;
+
+	if (!at ||
+	    !has_rest(at + sizeof(start_context), (size_t)(end - at) - sizeof(start_context)))
+		return 0;
+	pc = code->off + (uint32_t)(at - code->bytes);
+	return tapir_unwind_rows__replace(
+		rows, pc, pc + sizeof(start_context) + sizeof(start_context_rest), row);
+}
+
 static bool has_sigreturn(const struct tapir_unwind_rows *rows)
 {
 	for (size_t i = 0; i < rows->vec.cnt; i++)
@@ -126,6 +156,8 @@ static int add_trampolines(const struct tapir_file_code *code, struct tapir_unwi
 {
 	int err = scan(code, start_context, sizeof(start_context), TAPIR_UNWIND_END, rows);
 
+	for (size_t i = 0; !err && i < code->cnt; i++)
+		err = end_in_context(&code->segments[i], rows);
 	if (err || has_sigreturn(rows))
 		return err;
 	return scan(code, sigreturn, sizeof(sigreturn), TAPIR_UNWIND_SIGNAL, rows);
@@ -168,7 +200,8 @@ static int add_v8(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
 	return tapir_unwind_rows__fill(rows, largest->pc, largest->pc + max_bytes, frame);
 }
 
-int tapir_undescribed__add(struct tapir_elf *elf, const struct tapir_file_code *code,
+/* code: the file's. Fills gaps only. */
+static int add_undescribed(struct tapir_elf *elf, const struct tapir_file_code *code,
 			   struct tapir_unwind_rows *rows)
 {
 	int err = add_stubs(elf, rows);
@@ -180,4 +213,14 @@ int tapir_undescribed__add(struct tapir_elf *elf, const struct tapir_file_code *
 	if (!err)
 		err = add_v8(elf, rows);
 	return err ? err : tapir_go_rows__add(elf, code, rows);
+}
+
+int tapir_unwind_rows__make(struct tapir_elf *elf, struct tapir_unwind_rows *out)
+{
+	struct tapir_file_code code = tapir_file_code__of(elf);
+	int err = tapir_unwind_rows__describe(elf, &code, out);
+
+	if (!err)
+		err = add_undescribed(elf, &code, out);
+	return !err && out->vec.cnt < 2 ? -ENOENT : err;
 }

@@ -8,11 +8,12 @@
 #define TAPIR_USER_UNDESCRIBED_H
 
 struct tapir_elf;
-struct tapir_file_code;
 struct tapir_unwind_rows;
 
-/* Fills gaps of rows only; code: the file's (file_code.h). 0 or -ENOMEM. */
-int tapir_undescribed__add(struct tapir_elf *elf, const struct tapir_file_code *code,
-			   struct tapir_unwind_rows *rows);
+/*
+ * All rows of a file: those of .eh_frame (rows.h), and in their gaps these. -ENOENT: the file has
+ * no unwind data, or is not for x86-64; -EFBIG: too much of it; -ENOMEM. No line.
+ */
+int tapir_unwind_rows__make(struct tapir_elf *elf, struct tapir_unwind_rows *out);
 
 #endif

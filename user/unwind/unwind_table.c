@@ -8,6 +8,7 @@
 
 #include "elf/image.h"
 #include "unwind/rows.h"
+#include "unwind/undescribed.h"
 
 #define GRANULE_BYTES (1u << TAPIR_UNWIND_GRANULE_SHIFT)
 

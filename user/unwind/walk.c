@@ -6,11 +6,15 @@
 
 #include "base/vec.h"
 #include "unwind/unwind_table.h"
+#include "unwind/walk_code.h"
+
+#define MAX_REPLACED_WORDS 512 /* of the frame of a method that was replaced while it ran */
 
 /* What is known of one frame while the walk is there. */
 struct frame {
 	uint64_t ip, sp, fp;
 	bool is_interrupted; /* ip is where it was, not a return address */
+	bool is_patchpoint;  /* of a method that runs on as it was: its frame pointer is right */
 };
 
 static bool read_word(const struct tapir_walk *w, uint64_t va, uint64_t *out)
@@ -42,6 +46,36 @@ static int step_by_fp(const struct tapir_walk *w, struct frame *f)
 		return TAPIR_STACK_END_FAULT;
 	*f = (struct frame){.ip = ip, .sp = f->fp + 16, .fp = fp};
 	return 0;
+}
+
+/* By what its instructions say; where they say nothing, by its frame record. */
+static int step_from_code(const struct tapir_walk *w, struct frame *f)
+{
+	struct tapir_walk_code_frame frame;
+	struct frame up;
+
+	if (f->is_patchpoint || !tapir_walk_code__frame_at(w, f->ip, &frame))
+		return step_by_fp(w, f);
+	up = (struct frame){.sp = f->sp + (uint64_t)(int64_t)frame.cfa_off, .fp = f->fp};
+	if ((frame.has_fp_off && !read_word(w, f->sp + (uint64_t)(int64_t)frame.fp_off, &up.fp)) ||
+	    !read_word(w, up.sp - 8, &up.ip))
+		return TAPIR_STACK_END_FAULT;
+	*f = up;
+	return 0;
+}
+
+/* Whose caller cannot be found, it has no frame record. */
+static int step_from_generated(const struct tapir_walk *w, struct frame *f)
+{
+	return step_from_code(w, f) ? TAPIR_STACK_END_JIT_NO_FP : 0;
+}
+
+/* Go, which begins its stacks with a frame pointer of 0. */
+static int step_from_compiled(const struct tapir_walk *w, struct frame *f)
+{
+	if (f->is_interrupted)
+		return step_from_code(w, f);
+	return f->fp ? step_by_fp(w, f) : TAPIR_STACK_END_WHOLE;
 }
 
 /* Code without a frame: the return address is on top of the stack. */
@@ -126,7 +160,7 @@ static int step_by_row(const struct tapir_walk *w, struct frame *f,
 	case TAPIR_UNWIND_GAP:
 		return TAPIR_STACK_END_NO_TABLE;
 	case TAPIR_UNWIND_FRAME:
-		return step_by_fp(w, f);
+		return step_from_compiled(w, f);
 	}
 	if (!cfa_of(w, f, row, pc, &up.sp) || !fp_of(w, f, row, up.sp, &up.fp) ||
 	    !read_word(w, up.sp - 8, &up.ip))
@@ -149,13 +183,38 @@ static int step(struct tapir_walk *w, struct frame *f)
 	if (code->kind == TAPIR_UNWIND_KIND_JIT_NO_FP)
 		return TAPIR_STACK_END_JIT_NO_FP;
 	if (code->kind != TAPIR_UNWIND_KIND_FILE)
-		return step_by_fp(w, f);
+		return step_from_generated(w, f);
 	if (!code->table)
 		return TAPIR_STACK_END_NO_TABLE;
 	pc = (uint32_t)(va - code->bias);
 	row = tapir_unwind_table__find(code->table, pc);
 	w->used_table = true;
 	return row ? step_by_row(w, f, row, pc) : TAPIR_STACK_END_NO_TABLE;
+}
+
+/*
+ * CoreCLR replaces the code of a method while its loop runs. Where the new code's frame returns to
+ * is then the old code's call to the runtime, which nothing returns to; the caller is in the old
+ * frame's record, which has the same frame pointer: bpf/user_stack.bpf.h, skip_replaced.
+ */
+static void skip_replaced(const struct tapir_walk *w, struct frame *f)
+{
+	const struct tapir_walk_code *code = code_at(w, f->ip - 1);
+	uint64_t fp, ip, va = f->sp;
+
+	if (f->is_interrupted || !code || code->kind != TAPIR_UNWIND_KIND_JIT ||
+	    !tapir_walk_code__is_patchpoint(w, f->ip))
+		return;
+	f->is_patchpoint = true;
+	for (unsigned i = 0; i < MAX_REPLACED_WORDS && va < f->fp; i++, va += 8) {
+		if (!read_word(w, va, &fp) || (fp == f->fp && !read_word(w, va + 8, &ip)))
+			return;
+		if (fp != f->fp)
+			continue;
+		if (code_at(w, ip - 1))
+			*f = (struct frame){.ip = ip, .sp = va + 16, .fp = fp};
+		return;
+	}
 }
 
 void tapir_walk__run(struct tapir_walk *w)
@@ -172,6 +231,7 @@ void tapir_walk__run(struct tapir_walk *w)
 		end = step(w, &f);
 		if (end)
 			break;
+		skip_replaced(w, &f);
 		if (f.sp <= sp && !f.is_interrupted)
 			end = TAPIR_STACK_END_NO_PROGRESS;
 		else if (!code_at(w, f.ip - !f.is_interrupted))

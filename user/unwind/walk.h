@@ -31,6 +31,10 @@ struct tapir_walk {
 	uint64_t ip, sp, fp;
 	const uint8_t *stack; /* a copy of what is at stack_va; borrowed */
 	uint64_t stack_va, stack_bytes;
+	/* Reads the process's instructions, as many of them as there are; NULL: generated code is
+	 * walked by its frame pointers alone. */
+	size_t (*read_code)(const void *ctx, uint64_t va, uint8_t *out, size_t bytes);
+	const void *code_ctx;
 
 	/* And read these. */
 	uint64_t frames[TAPIR_MAX_FRAMES]; /* innermost first; callers are return addresses */

@@ -231,6 +231,32 @@ static class Defects
             _ = Task.Run(async () => { while (!isOver) { int n = Interlocked.Increment(ref id); await Serve(n, n % 25 == 0 ? 400 : 40); } });
     }
 
+    // ---- orders whose work waits for a thread of the pool ------------------------------------------
+    static void Spin(int milliseconds)
+    {
+        for (long from = Stopwatch.GetTimestamp(); Since(from) < milliseconds * 1_000_000L;)
+            ;
+    }
+
+    static async Task Crowd(int id)
+    {
+        Orders.Log.OrderStart(id);
+        Spin(2);
+        long from = Stopwatch.GetTimestamp();
+        await Task.Yield();
+        Count(Since(from));
+        Orders.Log.OrderStop(id);
+    }
+
+    static void ServeCrowd()
+    {
+        ThreadPool.SetMinThreads(2, 1);
+        ThreadPool.SetMaxThreads(2, 1);
+        for (int i = 0; i < 6; i++)
+            _ = Task.Run(async () => { for (int id = 0; !isOver; id++) { await Crowd(id); await Task.Delay(20); } });
+        Run(1, () => { if (ThreadPool.PendingWorkItemCount < 8) ThreadPool.QueueUserWorkItem(_ => Spin(5)); Thread.Sleep(2); });
+    }
+
     static int port;
 
     static async Task SlowServer()
@@ -293,6 +319,7 @@ static class Defects
         ["jit"] = () => Run(1, () => CompileRule(Interlocked.Increment(ref rule))),
         ["slow"] = AskSlowly,
         ["orders"] = ServeOrders,
+        ["crowd"] = ServeCrowd,
         ["regex"] = () => Run(1, CheckMail),
         ["induced"] = () => Run(1, CleanUp),
         ["timers"] = Tick,

@@ -50,7 +50,7 @@ public class JvmDefects {
 
     static final int WARM = 30000; // then its code is compiled: interpreted methods have no names
 
-    static int paid; // under the lock
+    static volatile int paid; // under the lock
 
     static void pay() {
         long from = System.nanoTime();
@@ -186,7 +186,10 @@ public class JvmDefects {
     static void start(String mode, String[] args) throws Exception {
         switch (mode) {
         case "convoy": for (int i = 0; i < 6; i++) forever("clerk-" + i, JvmDefects::reserve); break;
-        case "lock": for (int i = 0; i < 6; i++) forever("cashier-" + i, JvmDefects::pay); break;
+        case "lock":
+            for (int i = 0; i < 6; i++) forever("cashier-" + i, JvmDefects::pay);
+            while (paid <= WARM) sleep(5);
+            break;
         case "deadlock": deadlock(); break;
         case "starved": starve(); break;
         case "humongous": forever("painter", JvmDefects::drawPicture); break;

@@ -24,7 +24,7 @@ static uint64_t own_cpu_ns(void)
 
 static volatile uint64_t sink;
 
-/* Looks at the clock seldom: the time is to be spent here, not in the vdso. */
+/* Reads the clock seldom: the time is to be spent here, not in the vdso. */
 static __attribute__((noipa)) void burn_much(uint64_t until_ns)
 {
 	while (own_cpu_ns() < until_ns)

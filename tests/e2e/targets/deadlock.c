@@ -2,7 +2,8 @@
 /*
  * deadlock KIND - KIND normal, robust, pi or self: "left" and "right" lock two mutexes of that kind
  * in opposite order ("self": "left" locks its own again); "crowd-N" wait for the first one.
- * "ready" when all of them wait.
+ * "ready" when all of them wait. KIND none: eight threads lock the first one again and again, and
+ * none waits for ever.
  */
 // build: -O2 -fomit-frame-pointer -fno-optimize-sibling-calls
 #include <pthread.h>
@@ -12,7 +13,8 @@
 
 #include "target.h"
 
-#define CROWD 3
+#define CROWD	3
+#define HAMMERS 8
 
 static pthread_mutex_t first, second;
 static pthread_barrier_t both;
@@ -47,6 +49,21 @@ static void *crowd(void *arg)
 	return arg;
 }
 
+static void *hammer(void *arg)
+{
+	volatile unsigned long work = 0;
+
+	for (;;) {
+		take(&first);
+		while (++work % 800000)
+			;
+		usleep(300);
+		pthread_mutex_unlock(&first);
+		usleep(100);
+	}
+	return arg;
+}
+
 static void start(const char *name, void *(*run)(void *))
 {
 	pthread_t thread;
@@ -67,6 +84,13 @@ int main(int argc, char **argv)
 		pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
 	pthread_mutex_init(&first, &attr);
 	pthread_mutex_init(&second, &attr);
+	for (int i = 0; i < HAMMERS && !strcmp(kind, "none"); i++)
+		start("hammer", hammer);
+	if (!strcmp(kind, "none")) {
+		puts("ready");
+		fflush(stdout);
+		pause();
+	}
 	pthread_barrier_init(&both, NULL, 3);
 	start("left", left);
 	start("right", right);

@@ -117,8 +117,8 @@ __asm__(".macro LOAD_REGISTERS\n"
 	".popsection\n");
 
 /*
- * X(name, operands, what each must give): SIGNED, UNSIGNED: the low bytes, so many, of a
- * 64-bit value; FLOAT: a number; NOTHING: cannot be read.
+ * X(name, operands, what each must give): SIGNED, UNSIGNED: that many low bytes of a 64-bit
+ * value; FLOAT: a number; NOTHING: cannot be read.
  */
 #define OPERANDS(X)                                                                                \
 	X(rax, "8@%rax", UNSIGNED(8, RAX))                                                         \

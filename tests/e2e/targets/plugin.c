@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * plugin [--wait] COUNT - a program whose events are defined while it runs (tapir/dynamic.h): it
- * fires COUNT each of Loaded and Called of provider Tapir-Test-Plugin, and Untyped as JSON. With
- * --wait it starts at SIGUSR1.
+ * plugin [--wait] [--no-images] COUNT - a program whose events are defined while it runs
+ * (tapir/dynamic.h): it fires COUNT each of Loaded and Called of provider Tapir-Test-Plugin, and
+ * Untyped as JSON. With
+ * --wait it starts at SIGUSR1, with --no-images it may make no executable memory file.
  */
 // build: -I.
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
 #include "target.h"
 #include "tapir/dynamic.h"
 
@@ -16,13 +23,35 @@ static const struct tapir_event_field fields[] = {
 	{"Cost", NULL, 0, 0, TAPIR_TYPE_I64, TAPIR_REPEAT_NONE, {0, 0}},
 };
 
+static int wanted_error;
+
+/* memfd_create with MFD_EXEC fails, as it does with vm.memfd_noexec=2. */
+static void forbid_images(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x10, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		target__die("seccomp");
+	wanted_error = -EACCES;
+}
+
 static struct tapir_event *define(struct tapir_dynamic *plugin, const char *name, uint16_t id)
 {
 	const struct tapir_event_about about = {NULL, name, fields, id, id, 0, TAPIR_INFORMATIONAL,
 						3,    0,    0,	    {0}};
 	struct tapir_event *event;
 
-	if (tapir_event__define(plugin, &about, &event) || tapir_dynamic__probe_error(plugin))
+	if (tapir_event__define(plugin, &about, &event) ||
+	    tapir_dynamic__probe_error(plugin) != wanted_error)
 		target__die("tapir_event__define");
 	return event;
 }
@@ -44,6 +73,8 @@ int main(int argc, char **argv)
 	struct tapir_event *loaded, *called;
 	long count;
 
+	if (target__option(&argc, argv, "--no-images"))
+		forbid_images();
 	if (tapir_dynamic__new(PLUGIN, NULL, NULL, &plugin))
 		return 1;
 	loaded = define(plugin, "Loaded", 1);

@@ -3,7 +3,8 @@
  * shop [--wait] [--lasts] COUNT [THREADS] - a program that links libtapir: THREADS threads each
  * fire COUNT OrderPlaced and OrderShipped of provider Tapir-Test-Shop, and ShopOpened for each
  * second order. With
- * --wait it starts at SIGUSR1. Each thread is an activity; counter `orders` counts the orders.
+ * --wait it starts at SIGUSR1. Each thread is an activity; counter `orders` counts the orders,
+ * histogram `totals` what they cost.
  */
 // build: -I.
 #include <pthread.h>
@@ -26,13 +27,14 @@ static const uint8_t key[16] = {0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66,
 static const uint16_t town[] = {'K', 0xf6, 'l', 'n', 0};
 static long count, thread_cnt;
 static uint64_t opened;
-static struct tapir_counter *orders;
+static struct tapir_counter *orders, *totals;
 
 __attribute__((noipa)) static void sell(uint64_t order)
 {
 	char customer[32];
 
 	tapir_counter__write(orders, 1);
+	tapir_counter__write(totals, (double)order / 4);
 	snprintf(customer, sizeof(customer), "customer %" PRIu64, order % 7);
 	TAPIR_FIRE(OrderPlaced, order, customer, (double)order / 4, order % 2 == 1, -3);
 	TAPIR_FIRE(OrderShipped, order, key, town, 1.5f, 133000000000000000ull + order);
@@ -63,13 +65,19 @@ int main(int argc, char **argv)
 						.type = TAPIR_COUNTER_INCREMENTING,
 						.name = "orders",
 						.unit = "pcs"};
+	const struct tapir_counter_opts spread = {.size = sizeof(spread),
+						  .type = TAPIR_COUNTER_HISTOGRAM,
+						  .name = "totals",
+						  .display_name = "Order totals",
+						  .unit = "EUR",
+						  .tags = "shop:1"};
 	bool lasts = target__option(&argc, argv, "--lasts");
 	struct tapir_provider *shop;
 	pthread_t threads[16];
 
 	if (tapir_provider__new(SHOP, NULL, events, 3, NULL, &shop))
 		return 1;
-	if (tapir_counter__new(shop, &opts, &orders))
+	if (tapir_counter__new(shop, &opts, &orders) || tapir_counter__new(shop, &spread, &totals))
 		return 1;
 	target__start(&argc, argv);
 	count = target__number(argc, argv, 1, 10);
@@ -83,6 +91,7 @@ int main(int argc, char **argv)
 		pthread_join(threads[i], NULL);
 	if (lasts) /* until the counter's interval has ended */
 		target__sleep_ns(300000000);
+	tapir_counter__free(totals);
 	tapir_counter__free(orders);
 	tapir_provider__free(shop);
 	printf("{\"placed\":%ld,\"opened\":%" PRIu64 "}\n", count * thread_cnt, opened);

@@ -2,7 +2,7 @@
 /*
  * storm [--wait | --wait-attached] RATE COUNT [THREADS] - each thread fires
  * storm:hit(thread, i, i * 3, -i, text) COUNT times, RATE a second or, with 0, flat out.
- * text is 16 characters. --wait-attached goes on when a tracer has raised the semaphore.
+ * text is 16 characters. --wait-attached continues when a tracer has raised the semaphore.
  */
 #include <pthread.h>
 

@@ -60,7 +60,7 @@ static inline long target__number(int argc, char **argv, int i, long fallback)
 	return i < argc ? strtol(argv[i], NULL, 10) : fallback;
 }
 
-/* Says who it is; with --wait among the arguments it goes on at SIGUSR1. Call it before any
+/* Prints its pid; with --wait among the arguments it continues at SIGUSR1. Call it before any
  * thread is made: they inherit the mask. */
 static inline void target__start(int *argc, char **argv)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * waiter [--wait] - waits in known ways: 20 sleeps of 50 ms, a burn of 200 ms of CPU time; then
- * 20 times another thread is let go through a pipe, and 10 times through a mutex.
+ * 20 times another thread is released through a pipe, and 10 times through a mutex.
  *
  * The witness has each thread's own context switches, as the kernel counts them, between two
  * moments at which none happened, and the moments.

@@ -10,7 +10,7 @@
  * with the library. event: a glob for all selections. so: this file (one cycle then).
  *
  * A cycle attaches, is open for ms, changes what is on `change` times meanwhile, closes, and waits
- * until nothing of ours is mapped. One line of JSON at the end. SIGTERM ends a cycle early.
+ * until nothing of tapir is mapped. One line of JSON at the end. SIGTERM ends a cycle early.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,50 +26,12 @@
 
 #include "attach/ring_find.h"
 #include "base/diag.h"
+#include "coreclr_driver.h"
 #include "rings/ring_session.h"
 #include "raise_semaphores.h"
 #include "runtime/dotnet/dotnet_client.h"
 #include "runtime/dotnet/dotnet_profiler.h"
 #include "tapir/coreclr.h"
-
-#define STACK_CNT 65536u
-#define TID_CNT	  4096u
-#define MAX_SPECS 8
-
-struct event {
-	char name[200];
-	uint64_t cnt;
-};
-
-struct number {
-	uint32_t tid, event;
-	int64_t last;
-};
-
-static struct {
-	int pid;
-	int cycles, ms, change, with_stack, rate, no_detach, quiet, probes, is_given;
-	struct tapir_ring_ask ask;
-	unsigned selection_cnt, start_cnt, raised;
-	volatile sig_atomic_t is_over;
-	char so[200]; /* as the process maps it */
-	uint64_t key; /* 0: a new one each cycle */
-	char event[96];
-	struct tapir_ring_lane lane;
-	struct tapir_ring_control control;
-	uint64_t tails[TAPIR_RING_SLOTS];
-	struct event events[TAPIR_RING_EVENTS];
-	uint32_t event_cnt;
-	uint64_t losses_before[TAPIR_RING_EVENTS][TAPIR_RING_CAUSE_CNT];
-	uint64_t stacks[STACK_CNT]; /* id << 1 | reaches the start */
-	struct number numbers[TID_CNT];
-	uint8_t bytes[TAPIR_RING_MAX_BYTES];
-	uint64_t start_lo[64], start_hi[64]; /* code where threads begin */
-	/* sums */
-	uint64_t total, lost, nested, bad, repeated, gaps, with_whole_stack, wanted_stack, late_ms;
-	uint64_t first_us, attach_us, attach_max_us, detach_ms;
-	struct event sums[256];
-} d;
 
 static uint64_t now_us(void)
 {

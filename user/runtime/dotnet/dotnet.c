@@ -2,7 +2,6 @@
 /* See dotnet.h. */
 #include "runtime/dotnet/dotnet.h"
 
-#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "elf/image.h"
+#include "runtime/exported.h"
 
 #define MAX_SECTION_BYTES (64u << 20)
 
@@ -49,21 +49,10 @@ bool tapir_dotnet__is_path(const char *path, size_t len)
 
 static enum tapir_dotnet_kind kind_of(struct tapir_elf *elf)
 {
-	struct tapir_elf_syms syms;
-
-	if (tapir_elf__syms(elf, SHT_DYNSYM, &syms))
-		return 0;
-	for (size_t i = 0; i < syms.cnt; i++) {
-		const char *name = tapir_elf_syms__name(&syms, i);
-
-		if (syms.syms[i].st_shndx == SHN_UNDEF)
-			continue;
-		if (!strcmp(name, "g_dacTable"))
-			return TAPIR_DOTNET_SINGLE_FILE;
-		if (!strcmp(name, "DotNetRuntimeDebugHeader"))
-			return TAPIR_DOTNET_NATIVE_AOT;
-	}
-	return 0;
+	if (tapir_exported__linked_va(elf, "g_dacTable"))
+		return TAPIR_DOTNET_SINGLE_FILE;
+	return tapir_exported__linked_va(elf, "DotNetRuntimeDebugHeader") ? TAPIR_DOTNET_NATIVE_AOT
+									  : 0;
 }
 
 enum tapir_dotnet_kind tapir_dotnet__kind_of_file(const char *path)
@@ -128,6 +117,7 @@ static void look_into(const struct tapir_mapping_line *m, struct search *search)
 	if (info->kind == TAPIR_DOTNET_SINGLE_FILE && is_libcoreclr(m->path, m->path_len))
 		info->kind = TAPIR_DOTNET_CORECLR;
 	if (info->kind) {
+		info->contract_va = tapir_exported__va(elf, m, "DotNetRuntimeContractDescriptor");
 		snprintf(info->path, sizeof(info->path), "%s", m->path);
 		if (release)
 			copy_version(release + sizeof(framework) - 1,

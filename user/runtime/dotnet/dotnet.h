@@ -24,8 +24,9 @@ enum tapir_dotnet_kind {
 
 struct tapir_dotnet_info {
 	enum tapir_dotnet_kind kind;
-	char path[256];	  /* of its libcoreclr.so or executable, as it sees it; cut if longer */
-	char version[64]; /* "10.0.12", or its file's "10.0.1226.42308"; "": not found */
+	char path[256];	      /* of its libcoreclr.so or executable, as it sees it; cut if longer */
+	char version[64];     /* "10.0.12", or its file's "10.0.1226.42308"; "": not found */
+	uint64_t contract_va; /* what it describes to debuggers (dotnet_monitors.h); 0: nothing */
 };
 
 /* "CoreCLR", "CoreCLR (single file)", "NativeAOT". Static. */

@@ -44,9 +44,6 @@ int tapir_dotnet__command(const struct tapir_dotnet_opts *opts, const struct tap
 int tapir_dotnet__ask_process(const struct tapir_dotnet_opts *opts,
 			      struct tapir_dotnet_process *out);
 
-/* *out gets "NAME=VALUE\0" of each variable, as they are now. */
-int tapir_dotnet__ask_environment(const struct tapir_dotnet_opts *opts, struct tapir_str *out);
-
 /* ---- for dotnet_snapshot.c, dotnet_attach.c, dotnet_stream.c: several requests of one talk ------------------------------------ */
 
 #include "runtime/dotnet/dotnet_facts.h"

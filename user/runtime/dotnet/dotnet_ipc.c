@@ -97,7 +97,6 @@ int tapir_dotnet__put_plain(struct tapir_str *out, enum tapir_dotnet_command com
 	case TAPIR_DOTNET_PROCESS_INFO:
 	case TAPIR_DOTNET_PROCESS_INFO2:
 	case TAPIR_DOTNET_PROCESS_INFO3:
-	case TAPIR_DOTNET_PROCESS_ENVIRONMENT:
 	case TAPIR_DOTNET_RESUME_RUNTIME:
 	case TAPIR_DOTNET_DISABLE_PERF_MAP:
 		begin(out, command);
@@ -115,23 +114,6 @@ int tapir_dotnet__put_enable_perf_map(struct tapir_str *out, enum tapir_dotnet_p
 	return end(out, type < TAPIR_DOTNET_PERF_MAP_ALL || type > TAPIR_DOTNET_PERF_MAP_PERF_MAP
 				? -EINVAL
 				: 0);
-}
-
-int tapir_dotnet__put_set_env(struct tapir_str *out, const char *name, const char *value)
-{
-	int err;
-
-	begin(out, TAPIR_DOTNET_SET_ENVIRONMENT_VARIABLE);
-	err = *name ? put_text(out, name) : -EINVAL;
-	if (!err)
-		err = put_text(out, value);
-	return end(out, err);
-}
-
-int tapir_dotnet__put_startup_hook(struct tapir_str *out, const char *dll_path)
-{
-	begin(out, TAPIR_DOTNET_APPLY_STARTUP_HOOK);
-	return end(out, *dll_path ? put_text(out, dll_path) : -EINVAL);
 }
 
 int tapir_dotnet__put_attach_profiler(struct tapir_str *out, uint32_t timeout,
@@ -152,14 +134,6 @@ int tapir_dotnet__put_attach_profiler(struct tapir_str *out, uint32_t timeout,
 			tapir_str__add(out, data, len);
 	}
 	return end(out, err);
-}
-
-int tapir_dotnet__put_startup_profiler(struct tapir_str *out, const uint8_t clsid[16],
-				       const char *path)
-{
-	begin(out, TAPIR_DOTNET_STARTUP_PROFILER);
-	tapir_str__add(out, (const char *)clsid, 16);
-	return end(out, *path ? put_text(out, path) : -EINVAL);
 }
 
 int tapir_dotnet__put_stop(struct tapir_str *out, uint64_t session_id)

@@ -26,7 +26,6 @@
 #define TAPIR_DOTNET_MAX_BYTES	     65535u /* of a message */
 #define TAPIR_DOTNET_MAX_PROVIDERS   1000u
 #define TAPIR_DOTNET_RUNDOWN_KEYWORD 0x80020139ull
-#define TAPIR_DOTNET_MAX_ENV_BYTES   (16u << 20)
 
 /* Command set << 8 | command. */
 enum tapir_dotnet_command {
@@ -97,20 +96,14 @@ struct tapir_dotnet_session {
  * -EMSGSIZE: longer than 64 KB; -ENOMEM. No line.
  */
 
-/* Those without a payload: PROCESS_INFO, 2, 3, PROCESS_ENVIRONMENT, RESUME_RUNTIME,
- * DISABLE_PERF_MAP. */
+/* Those without a payload: PROCESS_INFO, 2, 3, RESUME_RUNTIME, DISABLE_PERF_MAP. */
 int tapir_dotnet__put_plain(struct tapir_str *out, enum tapir_dotnet_command command);
 int tapir_dotnet__put_enable_perf_map(struct tapir_str *out, enum tapir_dotnet_perf_map type);
-/* value NULL: it is removed. */
-int tapir_dotnet__put_set_env(struct tapir_str *out, const char *name, const char *value);
-int tapir_dotnet__put_startup_hook(struct tapir_str *out, const char *dll_path);
 /* timeout: in ms by the specification, in seconds by Microsoft's client: be generous. data may be
  * NULL with len 0. */
 int tapir_dotnet__put_attach_profiler(struct tapir_str *out, uint32_t timeout,
 				      const uint8_t clsid[16], const char *path, const void *data,
 				      uint32_t len);
-int tapir_dotnet__put_startup_profiler(struct tapir_str *out, const uint8_t clsid[16],
-				       const char *path);
 /* Streaming, nettrace. command: COLLECT_TRACING to COLLECT_TRACING5. */
 int tapir_dotnet__put_collect(struct tapir_str *out, enum tapir_dotnet_command command,
 			      const struct tapir_dotnet_session *session);
@@ -156,10 +149,5 @@ int tapir_dotnet__parse_process(const struct tapir_dotnet_reply *reply,
 				enum tapir_dotnet_command command,
 				struct tapir_dotnet_process *out);
 void tapir_dotnet_process__fini(struct tapir_dotnet_process *process);
-
-/* PROCESS_ENVIRONMENT: how many bytes follow the reply on the connection; -EFBIG above 16 MB. */
-int tapir_dotnet__parse_env_bytes(const struct tapir_dotnet_reply *reply, uint32_t *out);
-/* Those bytes: *out gets "NAME=VALUE\0" of each variable. */
-int tapir_dotnet__parse_env(const void *bytes, size_t len, struct tapir_str *out);
 
 #endif

@@ -249,35 +249,3 @@ void tapir_dotnet_process__fini(struct tapir_dotnet_process *p)
 	free(p->rid);
 	*p = (struct tapir_dotnet_process){};
 }
-
-int tapir_dotnet__parse_env_bytes(const struct tapir_dotnet_reply *reply, uint32_t *out)
-{
-	struct cursor c = cursor_of(reply);
-	uint32_t bytes = (uint32_t)take(&c, 4);
-
-	take(&c, 2); /* for the future */
-	if (!is_whole(&c))
-		return -EPROTO;
-	if (bytes > TAPIR_DOTNET_MAX_ENV_BYTES)
-		return -EFBIG;
-	*out = bytes;
-	return 0;
-}
-
-int tapir_dotnet__parse_env(const void *bytes, size_t len, struct tapir_str *out)
-{
-	struct cursor c = {bytes, (const uint8_t *)bytes + len, false};
-	uint32_t cnt = (uint32_t)take(&c, 4);
-	size_t before = out->len;
-
-	for (uint32_t i = 0; i < cnt && !c.is_cut; i++) {
-		take_text_into(&c, TAPIR_DOTNET_MAX_ENV_BYTES, out);
-		tapir_str__addc(out, '\0');
-	}
-	if (out->failed)
-		return -ENOMEM;
-	if (is_whole(&c))
-		return 0;
-	out->len = before;
-	return -EPROTO;
-}

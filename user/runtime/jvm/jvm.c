@@ -2,13 +2,13 @@
 /* See jvm.h. */
 #include "runtime/jvm/jvm.h"
 
-#include <elf.h>
 #include <string.h>
 
 #include "attach/proc.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "elf/image.h"
+#include "runtime/exported.h"
 
 #define MAX_RODATA_BYTES (64u << 20) /* JDK 25 has 6 MB */
 
@@ -24,19 +24,6 @@ bool tapir_jvm__is_libjvm_path(const char *path, size_t len)
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */
-
-static bool exports_vm_structs(struct tapir_elf *elf)
-{
-	struct tapir_elf_syms syms;
-
-	if (tapir_elf__syms(elf, SHT_DYNSYM, &syms))
-		return false;
-	for (size_t i = 0; i < syms.cnt; i++)
-		if (syms.syms[i].st_shndx != SHN_UNDEF &&
-		    !strcmp(tapir_elf_syms__name(&syms, i), "gHotSpotVMStructs"))
-			return true;
-	return false;
-}
 
 /* "... VM (VERSION) for linux-amd64 JRE (VERSION), built on ...": abstract_vm_version.cpp. */
 static void read_version(struct tapir_elf *elf, char *out, size_t out_bytes)
@@ -72,7 +59,7 @@ static void look_into(const struct tapir_mapping_line *m, struct search *search)
 
 	if (fd < 0 || tapir_elf__open_fd(fd, &elf))
 		return;
-	if (exports_vm_structs(elf)) {
+	if (tapir_exported__linked_va(elf, "gHotSpotVMStructs")) {
 		search->is_hotspot = true;
 		snprintf(search->info.path, sizeof(search->info.path), "%s", m->path);
 		read_version(elf, search->info.version, sizeof(search->info.version));
@@ -116,14 +103,4 @@ int tapir_jvm__inspect(uint32_t tgid, struct tapir_jvm_info *out)
 	if (search.is_hotspot)
 		*out = search.info;
 	return search.is_hotspot;
-}
-
-bool tapir_jvm__is_one(uint32_t tgid)
-{
-	int line_cnt = tapir_diag__cnt();
-	struct tapir_jvm_info info;
-	bool is_one = tapir_jvm__inspect(tgid, &info) > 0;
-
-	tapir_diag__rewind(line_cnt);
-	return is_one;
 }

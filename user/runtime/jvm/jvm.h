@@ -31,7 +31,4 @@ bool tapir_jvm__is_libjvm_path(const char *path, size_t len);
  */
 int tapir_jvm__inspect(uint32_t tgid, struct tapir_jvm_info *out);
 
-/* The same as a question; adds no line. */
-bool tapir_jvm__is_one(uint32_t tgid);
-
 #endif

@@ -13,10 +13,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "runtime/jvm/jvm_perfdata.h"
 #include "runtime/peer/peer_helper.h"
 
 #define PERFDATA_BYTES 32768u /* HotSpot's default size; no more is read */
+/* For the JVM to see its trigger, after a cancel: less than the parent waits (CANCEL_GRACE_NS). */
+#define CANCEL_NS      (400 * TAPIR_NS_PER_MS)
 
 struct places {
 	struct tapir_peer_places peer;
@@ -121,6 +124,26 @@ static enum tapir_peer_why no_signal(const struct tapir_peer_helper *job, const 
 	return catches_sigquit(at) ? TAPIR_PEER_WHY_NONE : TAPIR_PEER_WHY_UNCAUGHT;
 }
 
+/*
+ * After the signal. On a cancel, too, the trigger stays until the JVM has seen it: one that finds
+ * none takes the signal for a request of its user, and prints the stacks of all its threads.
+ */
+static int await_listener(const struct tapir_peer_helper *job, const struct places *at,
+			  struct tapir_peer_answer *answer)
+{
+	struct tapir_peer_helper deaf = *job;
+	int fd = await_socket(job, at, false, answer);
+
+	if (fd != -ECANCELED)
+		return fd;
+	deaf.cancel_fd = -1;
+	deaf.deadline_ns = tapir_clock__now_ns() + CANCEL_NS;
+	fd = await_socket(&deaf, at, false, answer);
+	if (fd >= 0)
+		close(fd);
+	return tapir_peer_child__fail(answer, -ECANCELED, TAPIR_PEER_WHY_SILENT);
+}
+
 /* With the trigger in place. Another client may have been faster: looks once more before. */
 static int signal_and_await(const struct tapir_peer_helper *job, const struct places *at,
 			    struct tapir_peer_answer *answer)
@@ -133,7 +156,7 @@ static int signal_and_await(const struct tapir_peer_helper *job, const struct pl
 		return tapir_peer_child__fail(answer, -EOPNOTSUPP, TAPIR_PEER_WHY_UNCAUGHT);
 	if (syscall(SYS_pidfd_send_signal, job->pidfd, SIGQUIT, NULL, 0))
 		return tapir_peer_child__fail(answer, -errno, TAPIR_PEER_WHY_SIGNAL);
-	return await_socket(job, at, false, answer);
+	return await_listener(job, at, answer);
 }
 
 static int wake(const struct tapir_peer_helper *job, const struct places *at,

@@ -12,7 +12,6 @@
 #include "foreign/foreign_file.h"
 
 struct tapir_jvm_counters {
-	uint32_t tgid;
 	int fd;	       /* a handle */
 	uint8_t *data; /* of TAPIR_JVM_PERFDATA_BYTES */
 };
@@ -52,8 +51,8 @@ int tapir_jvm_counters__open(uint32_t tgid, struct tapir_jvm_counters **out)
 		return err < 0 ? err : search.fd;
 	c = malloc(sizeof(*c));
 	if (c)
-		*c = (struct tapir_jvm_counters){
-			.tgid = tgid, .fd = search.fd, .data = malloc(TAPIR_JVM_PERFDATA_BYTES)};
+		*c = (struct tapir_jvm_counters){.fd = search.fd,
+						 .data = malloc(TAPIR_JVM_PERFDATA_BYTES)};
 	if (c && c->data) {
 		*out = c;
 		return 0;
@@ -70,11 +69,6 @@ void tapir_jvm_counters__close(struct tapir_jvm_counters *c)
 	close(c->fd);
 	free(c->data);
 	free(c);
-}
-
-uint32_t tapir_jvm_counters__tgid(const struct tapir_jvm_counters *c)
-{
-	return c->tgid;
 }
 
 int tapir_jvm_counters__read(struct tapir_jvm_counters *c, struct tapir_jvm_gauges *out)

@@ -18,7 +18,6 @@ struct tapir_jvm_counters;
  */
 int tapir_jvm_counters__open(uint32_t tgid, struct tapir_jvm_counters **out);
 void tapir_jvm_counters__close(struct tapir_jvm_counters *c);
-uint32_t tapir_jvm_counters__tgid(const struct tapir_jvm_counters *c);
 
 /* What they are now. 0 or -errno. */
 int tapir_jvm_counters__read(struct tapir_jvm_counters *c, struct tapir_jvm_gauges *out);

@@ -139,6 +139,8 @@ static void put_gauges(struct tapir_jvm_gauges_set *set, const struct jvm *jvm,
 {
 	const struct value values[] = {
 		{"old-generation", "By", NULL, TAPIR_COUNTER_GAUGE, (double)now->old_used_bytes},
+		{"heap-used", "By", NULL, TAPIR_COUNTER_GAUGE, (double)now->heap_used_bytes},
+		{"jit-time", "ms", NULL, TAPIR_COUNTER_SUM, (double)now->jit_ns / 1e6},
 		{"metaspace", "By", NULL, TAPIR_COUNTER_GAUGE, (double)now->metaspace_bytes},
 		{"classes-loaded", "", NULL, TAPIR_COUNTER_SUM, (double)now->class_cnt},
 		{"classes-unloaded", "", NULL, TAPIR_COUNTER_SUM, (double)now->unloaded_cnt},

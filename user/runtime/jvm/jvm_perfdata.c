@@ -93,7 +93,7 @@ int tapir_jvm_perfdata__may_attach(const uint8_t *data, size_t len)
 
 struct reading {
 	struct tapir_jvm_gauges *out;
-	uint64_t gc_ticks, frequency; /* of a second; 0: not known */
+	uint64_t gc_ticks, jit_ticks, frequency; /* of a second; 0: not known */
 };
 
 static uint64_t number_of(const struct entry *entry)
@@ -104,16 +104,30 @@ static uint64_t number_of(const struct entry *entry)
 	return value <= INT64_MAX ? value : 0;
 }
 
+/* What follows prefix and digits; NULL: it is another name. */
+static const char *after_number(const char *name, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return strncmp(name, prefix, len) != 0 ? NULL
+					       : name + len + strspn(name + len, "0123456789");
+}
+
 /* "sun.gc.collector.2.time" is "time" of any collector. */
 static bool is_collectors(const char *name, const char *what)
 {
-	static const char prefix[] = "sun.gc.collector.";
-	const char *digits = name + sizeof(prefix) - 1;
+	const char *rest = after_number(name, "sun.gc.collector.");
 
-	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
-		return false;
-	digits += strspn(digits, "0123456789");
-	return *digits == '.' && !strcmp(digits + 1, what);
+	return rest && *rest == '.' && !strcmp(rest + 1, what);
+}
+
+/* "sun.gc.generation.0.space.1.used" */
+static bool is_used_space(const char *name)
+{
+	const char *rest = after_number(name, "sun.gc.generation.");
+
+	rest = rest ? after_number(rest, ".space.") : NULL;
+	return rest && !strcmp(rest, ".used");
 }
 
 static void read_number(struct reading *r, const char *name, uint64_t value)
@@ -127,6 +141,7 @@ static void read_number(struct reading *r, const char *name, uint64_t value)
 		{"java.cls.loadedClasses", &r->out->class_cnt},
 		{"java.cls.unloadedClasses", &r->out->unloaded_cnt},
 		{"sun.rt._sync_ContendedLockAttempts", &r->out->contended_cnt},
+		{"java.ci.totalTime", &r->jit_ticks},
 		{"sun.os.hrt.frequency", &r->frequency},
 	};
 
@@ -138,6 +153,8 @@ static void read_number(struct reading *r, const char *name, uint64_t value)
 		r->out->gc_cnt += value;
 	} else if (is_collectors(name, "time")) {
 		r->gc_ticks += value;
+	} else if (is_used_space(name)) {
+		r->out->heap_used_bytes += value;
 	}
 }
 
@@ -170,8 +187,10 @@ int tapir_jvm_perfdata__read(const uint8_t *data, size_t len, struct tapir_jvm_g
 
 	*out = (struct tapir_jvm_gauges){};
 	err = each_entry(data, len, read_gauge, &r);
-	if (r.frequency)
+	if (r.frequency) {
 		out->gc_ns = (uint64_t)((double)r.gc_ticks / (double)r.frequency * NS_PER_SEC);
+		out->jit_ns = (uint64_t)((double)r.jit_ticks / (double)r.frequency * NS_PER_SEC);
+	}
 	if (!strcmp(out->gc_cause, "No GC"))
 		out->gc_cause[0] = '\0';
 	return err;

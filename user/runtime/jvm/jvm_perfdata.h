@@ -23,7 +23,9 @@
 struct tapir_jvm_gauges {
 	uint64_t gc_cnt, gc_ns; /* of all collectors, since it started */
 	uint64_t old_used_bytes;
+	uint64_t heap_used_bytes; /* of all generations */
 	uint64_t metaspace_bytes;
+	uint64_t jit_ns;	/* of its compilers, since it started */
 	uint64_t class_cnt;	/* loaded since it started */
 	uint64_t unloaded_cnt;	/* of them */
 	uint64_t contended_cnt; /* attempts to enter a monitor that another thread held */

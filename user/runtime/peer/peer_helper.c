@@ -26,15 +26,16 @@
 #include "foreign/file_system.h"
 #include "runtime/peer/peer_helper.h"
 
-#define GRACE_NS       (200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */
-#define DEATH_NS       (100 * TAPIR_NS_PER_MS) /* from SIGKILL to the end; longer: it hangs */
-#define LAST_ACT_NS    (500 * TAPIR_NS_PER_MS) /* then it continues alone */
-#define MAX_UNDEAD     8
+#define GRACE_NS	(200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */
+#define CANCEL_GRACE_NS (500 * TAPIR_NS_PER_MS) /* likewise, after a cancel */
+#define DEATH_NS	(100 * TAPIR_NS_PER_MS) /* from SIGKILL to the end; longer: it hangs */
+#define LAST_ACT_NS	(500 * TAPIR_NS_PER_MS) /* then it continues alone */
+#define MAX_UNDEAD	8
 
 /* What a guard is sent. */
-#define NOTE_DISMISSED '\0'
-#define NOTE_ASKED     'a'
-#define NOTE_ANSWERED  'r'
+#define NOTE_DISMISSED	'\0'
+#define NOTE_ASKED	'a'
+#define NOTE_ANSWERED	'r'
 
 static const char *const whys[] = {
 #define TAPIR_X(name, text) text,
@@ -257,7 +258,7 @@ static int await_answer(const struct tapir_peer_helper *job, int fd,
 
 	deaf.cancel_fd = -1;
 	if (err == -ECANCELED &&
-	    !tapir_peer_helper__poll(&deaf, fd, POLLIN, tapir_clock__now_ns() + GRACE_NS))
+	    !tapir_peer_helper__poll(&deaf, fd, POLLIN, tapir_clock__now_ns() + CANCEL_GRACE_NS))
 		err = 0;
 	return err ? err : receive(fd, answer, out_fd);
 }

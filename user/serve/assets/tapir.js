@@ -103,7 +103,8 @@ async function watchSession(row) {
 
 const CHARTS = ["cpu-usage", "gc-heap-size", "alloc-rate", "working-set", "exception-count", "time-in-gc",
 	"gen-0-gc-count", "gen-1-gc-count", "gen-2-gc-count", "threadpool-thread-count",
-	"threadpool-queue-length", "monitor-lock-contention-count"];
+	"threadpool-queue-length", "monitor-lock-contention-count",
+	"heap-used", "old-generation", "metaspace", "collections", "gc-time", "jit-time", "contended-monitor-enters"];
 
 async function* eventsOf(response) {
 	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -168,6 +169,51 @@ class Counters {
 	}
 }
 
+// ---- counters that the agent keeps
+
+class Watched {
+	constructor(section) {
+		this.section = section;
+		this.output = section.querySelector("output");
+		this.charts = new Map();
+		redraw(this.charts);
+	}
+
+	take(counter) {
+		const key = `${counter.name} ${counter.tags ?? ""}`;
+		const cell = this.section.querySelector(`[data-counter="${CSS.escape(key)}"] .n`);
+		if (cell)
+			cell.textContent = number(counter.last, "");
+		if (!CHARTS.includes(counter.name) || !["System.Runtime", "hsperfdata"].includes(counter.provider))
+			return;
+		let chart = this.charts.get(key);
+		if (!chart) {
+			chart = new Chart(this.section.querySelector(".charts"), key.trim(), counter.unit);
+			this.charts.set(key, chart);
+		}
+		for (const point of counter.points ?? [{utc_ms: counter.utc_ms, value: counter.last}])
+			if (point.utc_ms / 1000 > (chart.data[0].at(-1) ?? 0))
+				chart.add(point.utc_ms / 1000, point.value);
+	}
+
+	async watch() {
+		const {pid, started} = this.section.dataset;
+		const query = `pid=${pid}&started=${started}&watched=true`;
+		for (let path = "/v1/counters/*"; ;) {
+			const answer = document.hidden ? null : await fetch(`${path}?${query}`).catch(() => null);
+			if (answer && !answer.ok) {
+				this.output.value = (await answer.json()).error;
+				return;
+			}
+			if (answer) {
+				(await answer.json()).counters.forEach(counter => this.take(counter));
+				path = "/v1/counters";
+			}
+			await new Promise(done => setTimeout(done, 1000));
+		}
+	}
+}
+
 // ---- the agent's health
 
 class Health {
@@ -216,6 +262,9 @@ addEventListener("load", () => {
 	const live = document.getElementById("live");
 	if (live)
 		new Counters(live);
+	const watched = document.getElementById("watched");
+	if (watched)
+		new Watched(watched).watch();
 	const health = document.getElementById("health");
 	if (health)
 		new Health(health).watch();

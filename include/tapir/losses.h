@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * losses.h - every way to lose something, with its kind and its words; a part of abi.h.
+ */
+#ifndef TAPIR_LOSSES_H
+#define TAPIR_LOSSES_H
+
+/*
+ * Every way to lose something has a name and is counted where it happens.
+ * EVENT: the whole event is missing. PART: the event is there, a part of it is not.
+ * SAMPLE: a CPU sample is missing. SWITCH: a context switch is missing.
+ * INFO: nothing is missing that was asked for. The kinds decide what adds up:
+ * captured + the sum of EVENT causes = fired.
+ */
+#define TAPIR_LOSS_CAUSES(X)                                                                       \
+	X(RING_FULL, EVENT, "no space in the ring buffer")                                         \
+	X(NO_TASK_STORAGE, EVENT, "no memory for the thread's scratch record")                     \
+	X(UNKNOWN_SITE, EVENT, "a site fired that the loader has not described")                   \
+	X(RECURSION, EVENT, "the kernel skipped the program: another one was running")             \
+	X(RING_LANE_DROP, EVENT, "no space in the process's own ring")                             \
+	X(RING_LANE_NESTED, EVENT, "an event fired inside the writing of another one")             \
+	X(DISK, EVENT, "the file could not be written")                                            \
+	X(MALFORMED, EVENT, "the record was not well-formed")                                      \
+	X(ARG_FAULT, PART, "an argument lay on a page that could not be read")                     \
+	X(ARG_CUT, PART, "a string or blob was longer than the limit")                             \
+	X(STACK_RING_FULL, PART, "no space in the ring buffer for a stack")                        \
+	X(STACK_FAULT, PART, "a stack frame could not be read")                                    \
+	X(STACK_DEPTH, PART, "a stack was deeper than the frame limit")                            \
+	X(THREAD_RING_FULL, PART, "no space in the ring buffer for a thread's name")               \
+	X(SEEN_MAP_FULL, PART, "no space to remember a stack: it was sent more than once")         \
+	X(PROCESS_RING_FULL, PART, "no space in the ring buffer for a process record")             \
+	X(PERF_LOST, PART, "perf side-band records overwritten")                                   \
+	X(NAME_QUEUE_FULL, PART, "too many new addresses at once: some are unnamed")               \
+	X(FILTERED, INFO, "hits of processes that were not asked for")                             \
+	X(SAMPLE_RING_FULL, SAMPLE, "no space in the ring buffer for a CPU sample")                \
+	X(SAMPLE_STACK_LOST, PART, "no space in the ring buffer for a CPU sample's stack")         \
+	X(SAMPLE_RING_BUSY, SAMPLE, "the ring buffer was locked when a CPU sample interrupted")    \
+	X(SAMPLE_SKIPPED, SAMPLE, "the kernel skipped the sampler: another program was running")   \
+	X(SWITCH_RING_FULL, SWITCH, "no space in the ring buffer for a context switch")            \
+	X(SWITCH_SKIPPED, SWITCH, "the kernel skipped the switch program: it was running")         \
+	X(SWITCH_STACK_LOST, PART, "no space in the ring buffer for a context switch's stack")     \
+	X(WAKE_LOST, PART, "no space to remember who woke a thread")                               \
+	X(SAMPLE_DISK, SAMPLE, "the file could not be written: a CPU sample")                      \
+	X(SWITCH_DISK, SWITCH, "the file could not be written: a context switch")                  \
+	X(RING_LANE_LIMITED, INFO, "events over --rate, left out as it was asked")                 \
+	X(LANE_TWICE, INFO, "hits of probes whose events came by the program's own ring")          \
+	X(STREAM_DROP, EVENT, "no space in the runtime's buffer for its event stream")             \
+	X(PROCESS_MAP_FULL, PART, "no space to remember a process: its events are missing")        \
+	X(NO_MEMORY, EVENT, "no memory for an event on its way to the file")                       \
+	X(NOTE_NO_MEMORY, PART, "no memory for what describes a process, a file or a probe")       \
+	X(FILES_FULL, PART, "no descriptor for a mapped file: its functions have no names")        \
+	X(RING_LANE_TOO_LARGE, EVENT, "the event was larger than 64 KB")                           \
+	X(RING_LANE_NO_SLOT, EVENT,                                                                \
+	  "no ring for the thread: 4,096 threads have one, or no memory")                          \
+	X(RING_LANE_NO_ENTRY, EVENT, "the process has more than 16,384 kinds of events at a time") \
+	X(RING_LANE_NO_PROVIDER, EVENT, "the process has more than 4,096 providers at a time")     \
+	X(RING_LANE_UNDESCRIBED, EVENT, "no room in tapir to describe the event")                  \
+	X(RING_LANE_CHILD, EVENT, "a forked child ended before its ring was read, or had none")    \
+	X(KERNEL_STACK_STALE, PART, "a kernel stack was not the one it was taken for")             \
+	X(UNWIND_FILES_FULL, PART,                                                                 \
+	  "no room for the unwind table of a file: stacks through it lack frames")                 \
+	X(PROVIDERS_LEFT, PART,                                                                    \
+	  "the process has no room for a provider that a SPEC matches: its events are missing")    \
+	X(TRACE_IDS_UNREADABLE, PART, "a thread's trace context could not be read")                \
+	X(TRACE_IDS_CHANGED, PART, "a thread's trace context changed while it was read")           \
+	X(TRACE_PLACES_FULL, PART, "no space to remember where a process publishes trace ids")     \
+	X(UNWIND_FILE_CHANGED, PART,                                                               \
+	  "a file was rewritten while it was mapped: stacks through it may be wrong, then end")
+
+#define TAPIR_LOSS_KIND_EVENT  0
+#define TAPIR_LOSS_KIND_PART   1
+#define TAPIR_LOSS_KIND_INFO   2
+#define TAPIR_LOSS_KIND_SAMPLE 3
+#define TAPIR_LOSS_KIND_SWITCH 4
+
+#endif

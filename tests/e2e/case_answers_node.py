@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The first line of a report names what blocks the event loop of Node.js. programs/event_loop.js has a mode for each way; the witnesses
+are the clock of its own functions, and perf_hooks.monitorEventLoopDelay."""
+import pathlib
+import re
+
+from answers import has_none, leads, near, recorded
+
+ALONE = True  # it measures time
+SOURCE = str(pathlib.Path(__file__).parent / "programs" / "event_loop.js")
+SECONDS = 3
+NO_NAMES = "its functions have no names: start node with --perf-basic-prof"
+COMMANDS = {"named": ("--perf-basic-prof", "report"), "report": ("report",), "child": ("child",), "sleep": ("sleep",), "idle": ("idle",),
+            "short": ("short",)}
+
+
+def longest_ms(text):
+    number, unit = re.search(r", ([\d.]+) (ms|s) at most", text).groups()
+    return float(number) * (1000 if unit == "s" else 1)
+
+
+def is_true(t, report, counted, *words):
+    """The share of the time is the one of its own clock, and the longest time no shorter than that of a call, nor than the loop was late."""
+    blocked = leads(t, report, "event-loop", *words)
+    near(t, blocked, 100 * counted["blocked_s"] / counted["seconds"], "percent blocked", 0.2)
+    longest = longest_ms(report["findings"][0]["text"])
+    t.ok(longest >= 0.9 * counted["longest_ms"], f"longest {longest} ms: {counted}")
+    t.ok(longest >= 0.9 * counted["loop_longest_ms"] - 20, f"longest {longest} ms: {counted}")
+
+
+def test_first_line_names_what_blocks_the_event_loop(t):
+    node = t.need("node")
+    answers = recorded(t, {mode: (node, *words[:-1], SOURCE, words[-1]) for mode, words in COMMANDS.items()}, SECONDS)
+    is_true(t, *answers["named"], " in burn event_loop.js:")
+    is_true(t, *answers["report"], NO_NAMES)
+    is_true(t, *answers["child"], "in a call of node::SyncProcessRunner::", "waiting for a child", NO_NAMES)
+    is_true(t, *answers["sleep"], "AtomicsWait", "waiting for a condition", NO_NAMES)
+    has_none(t, answers["idle"][0], "event-loop")
+    # Many short turns take all of the CPU that there is: none of them blocks the loop.
+    report, counted = answers["short"]
+    told = [f for f in report["findings"] if f["kind"] == "event-loop"]
+    t.ok(not told or longest_ms(told[0]["text"]) <= 2 * counted["loop_longest_ms"] + 60, f"{told} {counted}")

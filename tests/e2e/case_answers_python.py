@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The first line of a report names a CPython whose threads wait for the GIL, and the thread that has it. programs/gil.py has a mode for
+each way; the witness is what its workers' clocks say beyond what they meant to sleep. Debian's python3 has no symbols but exported ones."""
+import pathlib
+import re
+
+from answers import leads, near, recorded
+
+ALONE = True  # it measures time
+SOURCE = str(pathlib.Path(__file__).parent / "programs" / "gil.py")
+SECONDS = 3
+PYTHON = "/usr/bin/python3"
+MODES = ("held", "shared", "released", "idle")
+
+
+def test_first_line_names_the_gil_and_who_has_it(t):
+    answers = recorded(t, {mode: (PYTHON, SOURCE, mode) for mode in MODES}, SECONDS)
+    report, counted = answers["held"]
+    near(t, leads(t, report, "locks", "for the GIL", "of the interpreter's CPU time"), counted["waited_s"] / counted["seconds"], "threads",
+         0.25)
+    holder = re.search(r"thread (\d+) \(", report["findings"][0]["text"]).group(1)
+    t.eq(int(holder), counted["holder"], "the thread that holds it")
+    report, counted = answers["shared"]
+    leads(t, report, "locks", "for the GIL", "threads run in the interpreter by turns")
+    for mode in ("released", "idle"):
+        t.eq([f["text"] for f in answers[mode][0]["findings"] if "GIL" in f["text"] and f["magnitude"] > 0.6], [], mode)

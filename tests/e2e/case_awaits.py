@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Async stacks (--profile async, --async) of .NET. The witness is the program, tests/e2e/programs/Awaits.cs: it takes the
+processor time of each of its two chains of awaits itself.
+"""
+import collections
+import gzip
+import json
+import pathlib
+import re
+import time
+
+from dotnet_program import build_dotnet, publish_dotnet
+
+CHECK_DOTNET = {"test_dotnet_8_has_the_same", "test_dotnet_9_has_the_same"}
+TIMEOUT = 180
+CHAINS = {"Checkout": ["Program.Serve (awaits)", "Program.Checkout (awaits)", "Program.PlaceOrder (awaits)", "Program.Pay (async)"],
+          "Browse": ["Program.Serve (awaits)", "Program.Browse (awaits)", "Program.Pay (async)"]}
+
+
+def record(t, program, ms):
+    """A recording of all that the program does, and the nanoseconds each chain says it had."""
+    file = t.path("awaits.tapir")
+    tapir = t.tapir("record", "-q", "--profile", "async", "-f", "-o", file, "--", program, str(ms), timeout=120)
+    t.eq(tapir.rc, 0, "exit of tapir")
+    return file, {name: int(ns) for name, ns in re.findall(r"^(Checkout|Browse) (\d+)$", tapir.out, re.M)}
+
+
+def folded(t, file, *args):
+    """The frames of each stack, outermost first, and its weight."""
+    result = t.tapir("export", "--format", "folded", "--async", file, *args)
+    return [(stack.split(";"), int(weight)) for stack, weight in (line.rsplit(" ", 1) for line in result.out.splitlines())]
+
+
+def chain_of(frames):
+    """By the frames from below the process's to where Burn is called."""
+    above = frames[1:next(i for i, name in enumerate(frames) if name.startswith("Program.Burn("))]
+    return next((name for name, chain in CHAINS.items() if above == chain), "none")
+
+
+def compare(t, program):
+    file, burnt = record(t, program, 1500)
+    samples = collections.Counter()
+    for frames, weight in folded(t, file):
+        if any(name.startswith("Program.Burn(") for name in frames):
+            samples[chain_of(frames)] += weight
+    total = sum(samples.values())
+    t.ok(total > 500, f"{total} samples in Burn")
+    t.ok(samples["none"] <= 0.01 * total, f"samples outside both chains: {dict(samples)}")
+    share, said = samples["Checkout"] / total, burnt["Checkout"] / sum(burnt.values())
+    t.ok(abs(share - said) < 0.03, f"Checkout has {share:.3f} of the samples, the program says {said:.3f}")
+    return file
+
+
+def test_chains_have_the_time_the_program_gives_them(t):
+    file = compare(t, build_dotnet(t, "Awaits"))
+    svg = t.tapir("flamegraph", "--async", file).out
+    t.ok("Program.PlaceOrder (awaits)" in svg and "</tspan> awaiting " in svg, "marks in the picture")
+    t.ok("(awaits)" not in t.tapir("flamegraph", file).out, "none without --async")
+    t.ok(any("Program.Serve (awaits)" in frames and "Program.Burn(int, int)" in frames
+             for frames, _ in folded(t, file, "--event", "offcpu")), "time off the processor, by chain")
+    for form in ("speedscope", "perfscript", "nettrace", "pprof"):
+        out = t.path(form)
+        t.eq(t.tapir("export", "--format", form, "--async", file, "-o", out).rc, 0, form)
+        data = pathlib.Path(out).read_bytes()
+        t.ok(b"Program.PlaceOrder (awaits)" in (gzip.decompress(data) if form == "pprof" else data), f"marks in {form}")
+    view = json.loads(t.tapir("report", "--async", "--view", "cpu", "--top", 1000, "--json", file).out)
+    total = {row["function"]: row["total"] for row in view["functions"]}
+    t.ok(total["Program.PlaceOrder (awaits)"] > total["Program.Browse (awaits)"] > 0, f"functions: {total}")
+
+
+def test_nothing_stays_switched_on(t):
+    program = t.start(build_dotnet(t, "AwaitRate"), 1000)
+    program.wait_line("pid ")
+    tapir = t.start_tapir("record", "-q", "--profile", "async", "-p", program.pid, "-d", 0.5, "-f", "-o", t.path("awaits.tapir"))
+    t.eq(tapir.wait(60).rc, 0, "exit of tapir")
+
+    def states():
+        return [line.split()[1] for line in program.out if line[0].isdigit()]
+
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and states()[-1] != "off":
+        time.sleep(0.1)
+    t.ok("on" in states() and states()[-1] == "off", f"whether somebody listens: {states()}")
+
+
+def test_a_recording_without_awaits_says_so(t):
+    file = t.path("none.tapir")
+    t.eq(t.tapir("record", "-q", "-f", "-o", file, "--", "true").rc, 0, "exit of tapir")
+    result = t.tapir("report", "--async", file)
+    t.ok("record with --profile async" in result.err, result.err)
+
+
+def test_dotnet_8_has_the_same(t):
+    compare(t, publish_dotnet(t, "Awaits", "8.0.33"))
+
+
+def test_dotnet_9_has_the_same(t):
+    compare(t, publish_dotnet(t, "Awaits", "9.0.22"))

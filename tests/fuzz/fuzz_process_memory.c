@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The input is the memory of a process that claims to be CoreCLR, and PostgreSQL: what is found in
+ * it ends. */
+#include <stdlib.h>
+
+#include "runtime/dotnet/dotnet_monitors.h"
+#include "runtime/postgresql/postgresql_locks.h"
+#include "tests/unit/fake_memory.h"
+
+#define TID 4712
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct fake_memory memory;
+	const struct tapir_process_memory source = fake_memory__of(&memory);
+	struct tapir_dotnet_contract contract;
+	struct tapir_dotnet_monitors *m = NULL;
+	struct tapir_postgresql_holder holder;
+
+	memory.size = size < MEMORY_BYTES ? size : MEMORY_BYTES;
+	memcpy(memory.bytes, data, memory.size);
+	(void)tapir_dotnet_contract__parse((const char *)data, size, &contract);
+	if (!tapir_dotnet_monitors__new(&source, MEMORY_VA, &m)) {
+		if (tapir_dotnet_monitors__owner(m, TID, memory.bytes, memory.size, MEMORY_VA) ==
+		    TID)
+			abort();
+		tapir_dotnet_monitors__free(m);
+	}
+	if (tapir_postgresql_locks__holder(&source, MEMORY_VA, TID, &holder) &&
+	    (!holder.pid || holder.pid == TID))
+		abort();
+	return 0;
+}

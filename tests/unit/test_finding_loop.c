@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Blocked event loops and the GIL of a stripped CPython, of made-up recordings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "findings/finding.h"
+#include "base/diag.h"
+#include "timeline_feeder.h"
+
+#define TGID 100
+
+static struct feeder f;
+static struct tapir_finding finding;
+static struct tapir_found_list found;
+
+/* Stacks. POLL: the loop waits. DRAW: in the program's own function. CHILD: a loop in that. */
+enum { POLL = 1, READ, DRAW, SLEEP, CHILD, UNNAMED, GIL, RESTORE, NUMPY, INTERPRETER, ELSEWHERE };
+
+/* Functions by their place; those of files without symbols have none. */
+enum {
+	EPOLL = 1,
+	UV_READ,
+	UV_RUN,
+	JS_DRAW,
+	SPAWN,
+	FUTEX,
+	JIT,
+	COND_WAIT,
+	STRIPPED,
+	EVAL,
+	RESTORE_THREAD,
+	LIBNUMPY,
+	START,
+	FUNCTION_CNT
+};
+
+static const struct {
+	const char *file, *name;
+} functions[FUNCTION_CNT] = {
+	[EPOLL] = {"/x/libc.so.6", "epoll_pwait"},
+	[UV_READ] = {"/x/node", "uv__read"},
+	[UV_RUN] = {"/x/node", "uv_run"},
+	[JS_DRAW] = {NULL, "JS:*draw /srv/shop/shop.js:12:3"},
+	[SPAWN] = {"/x/node", "node::SyncProcessRunner::Spawn"},
+	[FUTEX] = {"/x/libc.so.6", "pthread_cond_wait"},
+	[JIT] = {NULL, NULL},
+	[COND_WAIT] = {"/x/libc.so.6", "pthread_cond_timedwait"},
+	[STRIPPED] = {"/x/python3.11", NULL},
+	[EVAL] = {"/x/python3.11", "_PyEval_EvalFrameDefault"},
+	[RESTORE_THREAD] = {"/x/python3.11", "PyEval_RestoreThread"},
+	[LIBNUMPY] = {"/x/libnumpy.so", NULL},
+	[START] = {"/x/libc.so.6", "clone3"},
+};
+
+static void name_function(unsigned at)
+{
+	const uint64_t va = 0x1000 * (uint64_t)at;
+	struct tapir_rec_symbol symbol = {.file_id = va, .size = 0x1000};
+	struct tapir_rec_jit jit = {
+		.h.time_ns = 1, .tgid = TGID, .start_va = va, .size = 0x1000, .from_ns = 1};
+
+	if (functions[at].file)
+		feeder_mapping(&f, va, functions[at].file);
+	if (!functions[at].name)
+		return;
+	if (functions[at].file)
+		feeder_add(&f,
+			   tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv(functions[at].name)));
+	else
+		feeder_add(&f, tapir_recbuf__jit(&f.buf, &jit, feeder_sv(functions[at].name)));
+}
+
+#define STACK(id, ...)                                                                             \
+	add_stack(id, (const unsigned[]){__VA_ARGS__},                                             \
+		  sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))
+
+static void add_stack(uint64_t id, const unsigned *at, unsigned cnt)
+{
+	uint64_t frames_va[8];
+
+	for (unsigned i = 0; i < cnt; i++)
+		frames_va[i] = 0x1000 * (uint64_t)at[i] + 8;
+	feeder_stack(&f, id, frames_va, cnt);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	finding = (struct tapir_finding){.has_clock = true};
+	found = (struct tapir_found_list){};
+	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
+		return -1;
+	finding.tl = f.tl;
+	for (unsigned at = 1; at < FUNCTION_CNT; at++)
+		name_function(at);
+	STACK(POLL, EPOLL, UV_RUN, START);
+	STACK(READ, UV_READ, UV_RUN, START);
+	STACK(DRAW, JS_DRAW, UV_RUN, START);
+	STACK(SLEEP, FUTEX, JS_DRAW, UV_RUN, START);
+	STACK(CHILD, EPOLL, UV_RUN, SPAWN, JS_DRAW, UV_RUN, START);
+	STACK(UNNAMED, JIT, UV_RUN, START);
+	STACK(GIL, COND_WAIT, STRIPPED, EVAL, START);
+	STACK(RESTORE, COND_WAIT, STRIPPED, RESTORE_THREAD, EVAL, START);
+	STACK(NUMPY, COND_WAIT, LIBNUMPY, EVAL, START);
+	STACK(INTERPRETER, STRIPPED, EVAL, START);
+	STACK(ELSEWHERE, EPOLL, START);
+	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	tapir_found_list__fini(&found);
+	tapir_finding__fini(&finding);
+	feeder_fini(&f);
+	tapir_diag__clear();
+	return 0;
+}
+
+static void leave(uint32_t tid, uint64_t at_ms, uint64_t stack)
+{
+	feeder_switch(&f, at_ms * MS,
+		      (struct tapir_rec_switch){.out_tgid = TGID,
+						.out_tid = tid,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = stack});
+}
+
+/* Sleeps there until then. */
+static void sleep_until(uint32_t tid, uint64_t from_ms, uint64_t until_ms, uint64_t stack)
+{
+	leave(tid, from_ms, stack);
+	feeder_come(&f, tid, until_ms * MS, until_ms * MS, 0);
+}
+
+static void sample(uint32_t tid, uint64_t at_ms, uint64_t stack)
+{
+	struct tapir_rec_sample rec = {.tgid = TGID, .tid = tid, .stack_id = stack, .period = MS};
+
+	tapir_rec__init(&rec.h, TAPIR_REC_SAMPLE, sizeof(rec), at_ms * MS);
+	feeder_add(&f, &rec.h);
+}
+
+static void run(uint32_t tid, uint64_t from_ms, uint64_t until_ms, uint64_t stack)
+{
+	for (uint64_t at = from_ms; at < until_ms; at++)
+		sample(tid, at, stack);
+}
+
+static const char *lead_at(uint64_t end_ms)
+{
+	feeder_come(&f, 99, end_ms * MS, end_ms * MS, 0);
+	assert_int_equal(tapir_timeline__finish(f.tl), 0);
+	tapir_finding__list(&finding, &found);
+	assert_false(found.failed);
+	return found.rows.cnt ? found.rows.data[0].text : "";
+}
+
+static void start(uint32_t tid)
+{
+	feeder_thread(&f, tid, "node");
+	feeder_come(&f, tid, 10 * MS, 0, 0);
+}
+
+static void expect(const char *text, uint64_t end_ms)
+{
+	assert_string_equal(lead_at(end_ms), text);
+}
+
+static void expect_no_loop(uint64_t end_ms)
+{
+	lead_at(end_ms);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_LOOP);
+}
+
+static void blocked_by_a_function_when_the_loop_does_not_get_back(void **state)
+{
+	(void)state;
+	start(2);
+	sleep_until(2, 11, 100, POLL);
+	run(2, 101, 400, DRAW);
+	sleep_until(2, 400, 600, POLL);
+	run(2, 601, 700, DRAW);
+	sleep_until(2, 700, 1010, POLL);
+	expect("the event loop of process 100 was blocked 40% of the time: 2 times for 50 ms and "
+	       "more, 300.00 ms at most, 100% of it in draw shop.js:12:3",
+	       1010);
+	assert_true(found.rows.data[0].magnitude > 39 && found.rows.data[0].magnitude < 41);
+}
+
+static void never_blocked_when_turns_are_short(void **state)
+{
+	(void)state;
+	start(2);
+	for (uint64_t at = 11; at < 1000; at += 20) {
+		run(2, at, at + 10, DRAW);
+		sleep_until(2, at + 10, at + 20, POLL);
+	}
+	expect_no_loop(1010);
+}
+
+/* It finds the next event without sleeping: what shows are samples in the loop itself. */
+static void never_blocked_when_short_turns_take_all_the_cpu(void **state)
+{
+	(void)state;
+	start(2);
+	sleep_until(2, 11, 20, POLL);
+	for (uint64_t at = 21; at < 1000; at += 20) {
+		run(2, at, at + 19, DRAW);
+		sample(2, at + 19, READ);
+	}
+	expect_no_loop(1010);
+}
+
+static void not_told_when_records_are_missing(void **state)
+{
+	(void)state;
+	start(2);
+	sleep_until(2, 11, 20, POLL);
+	run(2, 21, 30, DRAW);
+	sleep_until(2, 900, 1000, POLL); /* what it did from 30 ms to 900 ms nobody knows */
+	expect_no_loop(1010);
+}
+
+static void not_told_when_it_slept_nobody_knows_where(void **state)
+{
+	(void)state;
+	start(2);
+	sleep_until(2, 11, 20, POLL);
+	run(2, 21, 30, DRAW);
+	sleep_until(2, 30, 500, ELSEWHERE);
+	sleep_until(2, 501, 1000, POLL);
+	expect_no_loop(1010);
+}
+
+static void says_what_it_waits_for_when_a_call_sleeps(void **state)
+{
+	(void)state;
+	start(2);
+	sleep_until(2, 11, 100, POLL);
+	sleep_until(2, 101, 600, SLEEP);
+	sleep_until(2, 601, 1010, POLL);
+	expect("the event loop of process 100 was blocked 50% of the time: 1 time for 50 ms and "
+	       "more, 501.00 ms at most, 100% of it in draw shop.js:12:3, waiting for a condition",
+	       1010);
+}
+
+/* The inner loop's poll is not the outer one's. */
+static void a_child_blocks_when_a_loop_within_waits_for_it(void **state)
+{
+	(void)state;
+	start(2);
+	sleep_until(2, 11, 100, POLL);
+	for (uint64_t at = 100; at < 600; at += 100)
+		sleep_until(2, at, at + 100, CHILD);
+	sleep_until(2, 601, 1010, POLL);
+	expect("the event loop of process 100 was blocked 50% of the time: 1 time for 50 ms and "
+	       "more, 501.00 ms at most, 100% of it in draw shop.js:12:3, in a call of "
+	       "node::SyncProcessRunner::Spawn, waiting for a child",
+	       1010);
+}
+
+static void tells_how_to_get_names_when_there_are_none(void **state)
+{
+	(void)state;
+	start(2);
+	sleep_until(2, 11, 100, POLL);
+	run(2, 101, 1010, UNNAMED);
+	expect("the event loop of process 100 was blocked 91% of the time: 1 time for 50 ms and "
+	       "more, 909.00 ms at most; it still was when the recording ended; its functions have "
+	       "no names: start node with --perf-basic-prof --interpreted-frames-native-stack (or in NODE_OPTIONS)",
+	       1010);
+}
+
+/* ---- the GIL --------------------------------------------------------------------------------- */
+
+static void wait_in_turns(uint32_t tid, uint64_t stack)
+{
+	feeder_thread(&f, tid, "python3");
+	feeder_come(&f, tid, 10 * MS, 0, 0);
+	for (uint64_t at = 12; at < 1000; at += 10)
+		sleep_until(tid, at, at + 9, stack);
+}
+
+static void told_when_the_interpreter_has_no_symbols(void **state)
+{
+	(void)state;
+	feeder_thread(&f, 5, "python3");
+	feeder_come(&f, 5, 10 * MS, 0, 0);
+	run(5, 11, 1000, INTERPRETER);
+	wait_in_turns(2, GIL);
+	wait_in_turns(3, RESTORE);
+	assert_non_null(strstr(lead_at(1010),
+			       " for the GIL: 1.8 of 2 threads at any time, python*; "
+			       "thread 5 (python3) holds it: 100% of the "
+			       "interpreter's CPU time"));
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOCKS);
+}
+
+static void names_nobody_when_threads_run_by_turns(void **state)
+{
+	(void)state;
+	for (uint32_t tid = 5; tid < 8; tid++) {
+		feeder_thread(&f, tid, "python3");
+		feeder_come(&f, tid, 10 * MS, 0, 0);
+	}
+	for (uint64_t at = 11; at < 1000; at++)
+		sample(5 + (uint32_t)(at / 10 % 3), at, INTERPRETER);
+	wait_in_turns(2, GIL);
+	assert_non_null(strstr(lead_at(1010), "; 3 threads run in the interpreter by turns"));
+}
+
+static void a_condition_of_another_file_is_no_gil(void **state)
+{
+	(void)state;
+	wait_in_turns(2, NUMPY);
+	wait_in_turns(3, NUMPY);
+	lead_at(1010);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_null(strstr(found.rows.data[i].text, "GIL"));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(blocked_by_a_function_when_the_loop_does_not_get_back),
+		CASE(never_blocked_when_turns_are_short),
+		CASE(never_blocked_when_short_turns_take_all_the_cpu),
+		CASE(not_told_when_records_are_missing),
+		CASE(not_told_when_it_slept_nobody_knows_where),
+		CASE(says_what_it_waits_for_when_a_call_sleeps),
+		CASE(a_child_blocks_when_a_loop_within_waits_for_it),
+		CASE(tells_how_to_get_names_when_there_are_none),
+		CASE(told_when_the_interpreter_has_no_symbols),
+		CASE(names_nobody_when_threads_run_by_turns),
+		CASE(a_condition_of_another_file_is_no_gil),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

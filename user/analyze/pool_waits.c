@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a worker says, and when it leaves its CPU next. */
+#include "analyze/pool_waits.h"
+
+#include <string.h>
+
+#include "analyze/wait_reason.h"
+#include "lore/lore.h"
+
+#define LONG_NS	    5000000u
+#define MAX_THREADS 65536u
+
+void tapir_pool_waits__says_idle(struct tapir_pool_waits *p, uint32_t tid, uint64_t now_ns)
+{
+	uint64_t *since =
+		p->idle_since.cnt < MAX_THREADS ? tapir_map__put(&p->idle_since, tid, NULL) : NULL;
+
+	if (since)
+		*since = now_ns;
+}
+
+/* The next sleep after it said so. */
+static bool has_no_work(struct tapir_pool_waits *p, const struct tapir_wait *w)
+{
+	const uint64_t *since = tapir_map__get(&p->idle_since, w->thread->tid);
+
+	if (!since || *since > w->until_ns)
+		return false;
+	tapir_map__del(&p->idle_since, w->thread->tid);
+	return true;
+}
+
+static enum tapir_pool_wait judge(struct tapir_pool_waits *p, struct tapir_timeline *tl,
+				  const struct tapir_wait *w, bool has_own)
+{
+	bool is_unbegun =
+		w->flags & TAPIR_SWITCH_SNAPSHOT ||
+		(w->node == TAPIR_NO_NODE && w->from_ns == tapir_timeline__stats(tl)->first_ns);
+
+	/* It may have got work before it slept: then the program is on its stack. */
+	if (has_no_work(p, w) && !has_own)
+		return TAPIR_POOL_IDLE;
+	if (w->wake_ns - w->from_ns < LONG_NS)
+		return TAPIR_POOL_SHORT;
+	if (!is_unbegun || has_own)
+		return TAPIR_POOL_BLOCKED;
+	return tapir_stack__is_whole(tapir_timeline__stacks(tl), w->node) ? TAPIR_POOL_IDLE
+									  : TAPIR_POOL_UNBEGUN;
+}
+
+enum tapir_pool_wait tapir_pool_waits__add(struct tapir_pool_waits *p, struct tapir_timeline *tl,
+					   const struct tapir_wait *w, bool has_own)
+{
+	uint64_t took_ns = w->wake_ns - w->from_ns;
+	enum tapir_pool_wait what = w->state ? judge(p, tl, w, has_own) : TAPIR_POOL_SHORT;
+
+	if (w->state && p->tids.cnt < MAX_THREADS)
+		tapir_map__put(&p->tids, w->thread->tid, NULL);
+	p->idle_ns += what == TAPIR_POOL_IDLE ? took_ns : 0;
+	p->unbegun_ns += what == TAPIR_POOL_UNBEGUN ? took_ns : 0;
+	p->blocked_ns += what == TAPIR_POOL_BLOCKED ? took_ns : 0;
+	return what;
+}
+
+void tapir_pool_waits__fini(struct tapir_pool_waits *p)
+{
+	tapir_map__fini(&p->idle_since);
+	tapir_map__fini(&p->tids);
+}
+
+/* The runtime's number, if it has no name. */
+bool tapir_pool__is_for_blocked(const char *reason)
+{
+	return strstr(reason, "tarvation") || strstr(reason, "CooperativeBlocking") ||
+	       !strcmp(reason, "6") || !strcmp(reason, "8");
+}
+
+bool tapir_pool__has(const struct tapir_timeline *tl, uint32_t tid, uint64_t now_ns)
+{
+	struct tapir_sv comm = tapir_timeline__comm(tl, tid, now_ns);
+
+	tapir_lore_for_each (lore)
+		if (lore->pool_thread && tapir_sv__starts_with(comm, lore->pool_thread))
+			return true;
+	return false;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pool_waits.h - waits of a pool's threads: without work, or blocked although they have it. A
+ * worker without work says so before it waits (ThreadPoolWorkerThreadWait); any other long wait of
+ * it is work that is blocked. One that waited before the recording began is blocked if a function
+ * of the program is on its stack; without a stack it is not known. Bounded. One thread.
+ */
+#ifndef TAPIR_USER_POOL_WAITS_H
+#define TAPIR_USER_POOL_WAITS_H
+
+#include "analyze/timeline.h"
+
+enum tapir_pool_wait {
+	TAPIR_POOL_SHORT, /* or preempted: no matter */
+	TAPIR_POOL_IDLE,
+	TAPIR_POOL_UNBEGUN,
+	TAPIR_POOL_BLOCKED,
+};
+
+struct tapir_pool_waits {
+	uint64_t blocked_ns, idle_ns, unbegun_ns;
+	struct tapir_map tids; /* of the pool's threads that waited */
+	/* for this module alone */
+	struct tapir_map idle_since; /* tid -> when it said that it has nothing to do */
+};
+
+void tapir_pool_waits__says_idle(struct tapir_pool_waits *p, uint32_t tid, uint64_t now_ns);
+/* Of a thread of the pool. has_own: a function of the program is on its stack (own_code.h). */
+enum tapir_pool_wait tapir_pool_waits__add(struct tapir_pool_waits *p, struct tapir_timeline *tl,
+					   const struct tapir_wait *wait, bool has_own);
+void tapir_pool_waits__fini(struct tapir_pool_waits *p);
+
+/* Whether ThreadPoolWorkerThreadAdjustment's reason is that threads are blocked. */
+bool tapir_pool__is_for_blocked(const char *reason);
+/* By its name: of a runtime's pool. */
+bool tapir_pool__has(const struct tapir_timeline *tl, uint32_t tid, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The ends of intervals, with all that their time was. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/timeline_impl.h"
+
+struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, uint32_t tid)
+{
+	const uint64_t *place = tapir_map__get(&tl->threads, tid);
+
+	return place ? (void *)(uintptr_t)*place : NULL;
+}
+
+static struct tapir_tl_process *process_in(const struct tapir_timeline *tl, uint32_t tgid)
+{
+	const uint64_t *place = tapir_map__get(&tl->processes, tgid);
+
+	return place ? (void *)(uintptr_t)*place : NULL;
+}
+
+static void unshare(struct tapir_timeline *tl, struct tapir_interval *i, struct tapir_tl_process *p)
+{
+	const uint64_t *place = tapir_map__get(&tl->activities, i->activity);
+
+	if (i->prev)
+		i->prev->next = i->next;
+	else
+		p->shared = i->next;
+	if (i->next)
+		i->next->prev = i->prev;
+	if (i->activity && place && *place == (uintptr_t)i)
+		tapir_map__del(&tl->activities, i->activity);
+	place = tapir_map__get(&tl->shared, i->map_key);
+	if (place && *place == (uintptr_t)i)
+		tapir_map__del(&tl->shared, i->map_key);
+}
+
+static void count_kind(struct tapir_timeline *tl, const struct tapir_interval *i)
+{
+	struct tapir_kind *kind = &tl->pairs->kinds.data[i->kind];
+	uint64_t took_ns = i->until_ns - i->from_ns;
+
+	if (i->flags & TAPIR_INTERVAL_UNENDED) {
+		kind->unended++;
+		return;
+	}
+	if (i->flags & TAPIR_INTERVAL_UNBEGUN) {
+		kind->unbegun++;
+		return;
+	}
+	kind->cnt++;
+	kind->sum_ns += i->flags & TAPIR_INTERVAL_NESTED ? 0 : took_ns;
+	if (took_ns > kind->worst_ns)
+		kind->worst_ns = took_ns;
+}
+
+static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
+{
+	if (i->until_ns < tl->opts.from_ns ||
+	    (tl->opts.until_ns && i->from_ns > tl->opts.until_ns) ||
+	    !tapir_tl__is_told(tl, i->tgid, i->tid))
+		return;
+	count_kind(tl, i);
+	TELL(tl, close, i);
+}
+
+/*
+ * Time that none of its threads accounts for is "between threads". A record that arrived too late
+ * can end it before its thread's share ends: then the share is cut.
+ */
+static void make_whole(struct tapir_interval *i)
+{
+	uint64_t left_ns = i->until_ns - i->from_ns;
+
+	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
+		for (unsigned s = 0; s < TAPIR_THREAD_STATE_CNT; s++) {
+			if (i->parts.ns[c][s] > left_ns)
+				i->parts.ns[c][s] = left_ns;
+			left_ns -= i->parts.ns[c][s];
+		}
+	i->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_UNKNOWN] += left_ns;
+}
+
+void tapir_tl__pause(struct tapir_tl_process *p, const struct tapir_interval *i, bool begins,
+		     uint64_t now_ns)
+{
+	void (*fn)(struct pauses *, uint64_t) = begins ? tapir_pauses__begin : tapir_pauses__end;
+
+	if (i->scope != TAPIR_PAIR_PROCESS || !i->cause)
+		return;
+	if (i->cause == TAPIR_CAUSE_GC)
+		fn(&p->gc, now_ns);
+	fn(&p->any, now_ns);
+}
+
+/* A thread that waits for this one may be reported a moment later. */
+static void remember_label(struct tapir_tl_thread *t, struct tapir_interval *i)
+{
+	if (!t || i->map_key || !i->label)
+		return;
+	free(t->last_label);
+	t->last_label = i->label;
+	t->last_kind = i->kind;
+	t->last_from_ns = i->from_ns;
+	t->last_until_ns = i->until_ns;
+	i->label = NULL;
+}
+
+void tapir_tl__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns)
+{
+	struct tapir_tl_process *p = process_in(tl, i->tgid);
+	struct tapir_tl_thread *t = i->thread, *ended_on = tapir_timeline__thread(tl, i->end_tid);
+
+	i->until_ns = now_ns > i->from_ns ? now_ns : i->from_ns;
+	tapir_interval__forget_await(tl, i);
+	if (i->thread) {
+		tapir_interval__take_parts(i, i->until_ns);
+		tapir_interval__leave(i);
+	} else if (p) {
+		tapir_interval__end_away(i, p);
+	}
+	if (i->map_key && p) {
+		tapir_tl__pause(p, i, false, i->until_ns);
+		unshare(tl, i, p);
+	}
+	make_whole(i);
+	tell_close(tl, i);
+	tapir_interval__end_child(tl, i, ended_on && ended_on->process ? ended_on : NULL);
+	if (t && i->cause == TAPIR_CAUSE_LOCK && !(i->flags & TAPIR_INTERVAL_UNENDED))
+		t->locked_ns = i->until_ns;
+	remember_label(t, i);
+	tl->open_cnt--;
+	free(i->label);
+	free(i);
+}
+
+void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
+{
+	struct tapir_interval *i = t->open, *outer;
+
+	for (; i; i = outer) {
+		outer = i->outer;
+		if (i->map_key) { /* somebody else may end it */
+			tapir_interval__take_parts(i, now_ns);
+			tapir_interval__leave(i);
+			continue;
+		}
+		i->flags |= TAPIR_INTERVAL_UNENDED;
+		tapir_tl__close(tl, i, now_ns);
+	}
+}
+
+void tapir_tl__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p, uint64_t now_ns)
+{
+	while (p->shared) {
+		p->shared->flags |= TAPIR_INTERVAL_UNENDED;
+		tapir_tl__close(tl, p->shared, now_ns);
+	}
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A frame's class and its function are one number, which the frame memo remembers. An async method
+ * that was begun by a call has its caller next to it; one that was continued has what continued it.
+ */
+#include "awaits/await_frames.h"
+
+#include "base/str.h"
+#include "lore/lore.h"
+#include "symbol/dotnet_name.h"
+#include "symbol/frame.h"
+
+enum frame_class {
+	CLASS_OTHER,
+	CLASS_ASYNC,	 /* an async method's own code */
+	CLASS_CONTINUER, /* continues async methods */
+	CLASS_RUNNER,	 /* the same, and begins other tasks */
+	CLASS_MASK = 3
+};
+
+static bool matches(const char *const *globs, const char *name)
+{
+	for (; globs && *globs; globs++)
+		if (tapir_glob__match(*globs, name))
+			return true;
+	return false;
+}
+
+static enum frame_class class_of(const char *name)
+{
+	tapir_lore_for_each (lore) {
+		if (matches(lore->async_methods, name))
+			return CLASS_ASYNC;
+		if (matches(lore->task_runners, name))
+			return CLASS_RUNNER;
+		if (matches(lore->continuers, name))
+			return CLASS_CONTINUER;
+	}
+	return CLASS_OTHER;
+}
+
+static uint64_t number_of(void *ctx, const struct tapir_frame *frame)
+{
+	struct tapir_str name = {};
+	struct tapir_sv tier;
+	uint64_t number = CLASS_OTHER;
+
+	(void)ctx;
+	if (frame->is_jit || frame->name.len) {
+		if (!tapir_dotnet_name__add(&name, frame->name, &tier))
+			tapir_str__add(&name, frame->name.data, frame->name.len);
+		if (name.data && !name.failed)
+			number = tapir_hash__bytes(23, name.data, name.len) << 2 |
+				 class_of(name.data);
+	}
+	tapir_str__fini(&name);
+	return number;
+}
+
+/* At most that many frames are of one stack. */
+static uint64_t number_at(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
+			  const struct tapir_stack_ref *ref, const struct tapir_stack_view *view,
+			  unsigned idx)
+{
+	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
+
+	return tapir_frame_memo__number(&f->memo, catalog, ref, view, idx, number_of, NULL, &span);
+}
+
+bool tapir_await_frames__find(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
+			      const struct tapir_stack_ref *ref,
+			      const struct tapir_stack_view *view, struct tapir_await_place *out)
+{
+	enum frame_class inner = CLASS_OTHER;
+	uint64_t inner_number = 0;
+
+	*out = (struct tapir_await_place){};
+	for (unsigned i = 0; i < view->rec->frame_cnt; i++) {
+		uint64_t number = number_at(f, catalog, ref, view, i);
+		enum frame_class class = number & CLASS_MASK;
+		bool is_begin = i && ((class == CLASS_RUNNER && inner < CLASS_CONTINUER) ||
+				      (class == CLASS_CONTINUER && inner == CLASS_ASYNC));
+
+		if (is_begin && !out->cnt++) {
+			out->idx = i - 1;
+			out->function = inner_number | CLASS_MASK;
+		}
+		inner = class;
+		inner_number = number;
+	}
+	return out->cnt;
+}
+
+bool tapir_await_frames__awaiting(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
+				  const struct tapir_stack_ref *ref,
+				  const struct tapir_stack_view *view,
+				  struct tapir_await_place *out)
+{
+	*out = (struct tapir_await_place){};
+	for (unsigned i = 0; i < view->rec->frame_cnt; i++) {
+		uint64_t number = number_at(f, catalog, ref, view, i);
+
+		if ((number & CLASS_MASK) != CLASS_ASYNC)
+			continue;
+		out->idx = i;
+		out->function = number | CLASS_MASK;
+		return true;
+	}
+	return false;
+}
+
+void tapir_await_frames__fini(struct tapir_await_frames *f)
+{
+	tapir_frame_memo__fini(&f->memo);
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Events of tasks come through another lane than samples: records are brought into the order of
+ * their times first. A stack that is made here is described to the catalog like any other, under
+ * the hash of its frames.
+ */
+#include "awaits/await_stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "awaits/await_frames.h"
+#include "awaits/await_links.h"
+#include "base/str.h"
+#include "lore/lore.h"
+#include "tapir/stack_walk.h"
+#include "trace/family.h"
+#include "trace/recbuf.h"
+#include "trace/reorder.h"
+
+#define ID_SALT	       0x6177616974ull
+#define ASYNCHRONOUSLY 2u /* how a task is awaited, in the event's payload */
+
+/* An event, and what this wants of it; 0: another event. */
+enum kind { KIND_OTHER, KIND_BEGIN, KIND_END, KIND_WAIT, KIND_CNT };
+
+struct tapir_await_stacks {
+	struct tapir_reader *reader; /* borrowed */
+	const struct tapir_catalog *catalog;
+	struct tapir_reorder *reorder;
+	struct tapir_await_links links;
+	struct tapir_await_frames frames;
+	struct tapir_map kinds; /* by probe id */
+	struct tapir_recbuf recbuf;
+	struct tapir_str ready; /* records in order, each at a multiple of 8 */
+	size_t ready_at;
+	bool is_ended, failed;
+	struct tapir_await_counts counts;
+};
+
+/* ---- events of tasks ----------------------------------------------------------------------- */
+
+static enum kind kind_named(const struct tapir_probe_view *probe)
+{
+	static const char *const names[KIND_CNT] = {
+		[KIND_BEGIN] = "TraceSynchronousWorkBegin",
+		[KIND_END] = "TraceSynchronousWorkEnd",
+		[KIND_WAIT] = "TaskWaitBegin",
+	};
+
+	for (unsigned k = KIND_BEGIN;
+	     tapir_sv__is(probe->provider, TAPIR_LORE_TASK_EVENTS) && k < KIND_CNT; k++)
+		if (tapir_sv__is(probe->event, names[k]))
+			return k;
+	return KIND_OTHER;
+}
+
+static enum kind kind_of(struct tapir_await_stacks *a, uint32_t probe_id)
+{
+	bool is_new = false;
+	uint64_t *kind = tapir_map__put(&a->kinds, probe_id, &is_new);
+	const struct tapir_rec_probe *rec;
+	struct tapir_probe_view probe;
+
+	if (!kind || !is_new)
+		return kind ? (enum kind) * kind : KIND_OTHER;
+	rec = tapir_catalog__probe(a->catalog, probe_id);
+	if (!rec)
+		return KIND_OTHER;
+	tapir_probe_view__of(&rec->h, &probe);
+	*kind = kind_named(&probe);
+	return (enum kind) * kind;
+}
+
+/* The idx-th number of a payload; false: it is shorter. */
+static bool number_at(const struct tapir_event_view *view, unsigned idx, uint32_t *out)
+{
+	if (view->payload_bytes < (idx + 1) * sizeof(*out))
+		return false;
+	memcpy(out, view->payload + idx * sizeof(*out), sizeof(*out));
+	return true;
+}
+
+/* NULL: none, or not described. */
+static const struct tapir_rec_stack *stack_of(const struct tapir_await_stacks *a, uint64_t id,
+					      struct tapir_stack_view *view)
+{
+	const struct tapir_rec_stack *stack = id ? tapir_catalog__stack(a->catalog, id) : NULL;
+
+	if (stack)
+		tapir_stack_view__of(&stack->h, view);
+	return stack;
+}
+
+static bool take_wait(struct tapir_await_stacks *a, const struct tapir_event_view *view)
+{
+	const struct tapir_rec_event *ev = view->rec;
+	struct tapir_stack_ref ref = {
+		.tgid = ev->tgid, .time_ns = ev->h.time_ns, .stack_id = ev->stack_id};
+	uint32_t task = 0, how = 0, awaiter = 0;
+	struct tapir_await_place place = {};
+	struct tapir_stack_view stack;
+	uint64_t va = 0;
+
+	if (!number_at(view, 2, &task) || !number_at(view, 3, &how) ||
+	    !number_at(view, 4, &awaiter))
+		return false;
+	if (how != ASYNCHRONOUSLY || !task || !awaiter)
+		return true;
+	a->counts.awaits++;
+	if (stack_of(a, ev->stack_id, &stack) &&
+	    tapir_await_frames__awaiting(&a->frames, a->catalog, &ref, &stack, &place))
+		va = stack.frames_va[place.idx];
+	a->failed |=
+		!tapir_await_links__wait(&a->links, ev->tgid, task, awaiter, va, place.function);
+	return true;
+}
+
+/* False: it is an event of another kind. */
+static bool take_event(struct tapir_await_stacks *a, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_event *ev = (const void *)rec;
+	enum kind kind = kind_of(a, ev->probe_id);
+	struct tapir_event_view view;
+	uint32_t task = 0, work = 0;
+	bool is_whole = true;
+
+	if (kind == KIND_OTHER)
+		return false;
+	tapir_event_view__of(rec, &view);
+	if (kind == KIND_WAIT) {
+		is_whole = take_wait(a, &view);
+	} else if (kind == KIND_BEGIN) {
+		is_whole = number_at(&view, 0, &task) && number_at(&view, 1, &work);
+		if (is_whole)
+			a->failed |=
+				!tapir_await_links__begin(&a->links, ev->tgid, ev->tid, task, work);
+	} else {
+		is_whole = number_at(&view, 0, &work);
+		if (is_whole)
+			tapir_await_links__end(&a->links, ev->tid, work);
+	}
+	a->counts.malformed += !is_whole;
+	return true;
+}
+
+/* ---- stacks ------------------------------------------------------------------------------- */
+
+struct frames {
+	uint64_t va[TAPIR_MAX_FRAMES];
+	unsigned cnt;
+};
+
+/* Those that await the task, each awaited by the next. */
+static void add_awaiters(struct tapir_await_stacks *a, uint64_t task, struct frames *out)
+{
+	const struct tapir_await_link *link;
+
+	while ((link = tapir_await_links__awaiter(&a->links, task))) {
+		if (out->cnt == TAPIR_MAX_FRAMES) {
+			a->counts.no_room++;
+			return;
+		}
+		if (link->va)
+			out->va[out->cnt++] = link->va | TAPIR_VA_AWAITS;
+		task = link->awaiter;
+	}
+}
+
+static void append(struct tapir_await_stacks *a, const struct tapir_rec *rec)
+{
+	static const char zeros[8];
+
+	tapir_str__add(&a->ready, (const char *)rec, rec->size);
+	tapir_str__add(&a->ready, zeros, -rec->size & 7);
+}
+
+/* Its id; 0: out of memory, or no room in the catalog. */
+static uint64_t describe(struct tapir_await_stacks *a, const struct tapir_stack_view *from,
+			 const struct frames *frames, uint64_t time_ns)
+{
+	struct tapir_rec_stack fixed = {.h.time_ns = time_ns,
+					.stack_id = ID_SALT,
+					.end = TAPIR_STACK_END_WHOLE,
+					.flags = from->rec->flags & (uint16_t)~TAPIR_STACK_MORE};
+	const struct tapir_rec *rec;
+
+	for (unsigned i = 0; i < frames->cnt; i++)
+		fixed.stack_id = tapir_walk__hash(fixed.stack_id, frames->va[i]);
+	fixed.stack_id += !fixed.stack_id;
+	if (tapir_catalog__stack(a->catalog, fixed.stack_id))
+		return fixed.stack_id;
+	rec = tapir_recbuf__stack(&a->recbuf, &fixed, frames->va, frames->cnt);
+	if (!rec || tapir_reader__describe(a->reader, rec) < 0) {
+		a->counts.no_room++;
+		return 0;
+	}
+	append(a, rec);
+	return fixed.stack_id;
+}
+
+/* Does the stack belong to what the thread works for, by its events? */
+static bool is_clear(const struct tapir_await_work *work, size_t run_cnt,
+		     const struct tapir_await_place *place, const struct tapir_stack_view *stack)
+{
+	if (work->function)
+		return work->function == place->function;
+	return place->cnt == run_cnt ||
+	       (place->cnt < run_cnt && stack->rec->flags & TAPIR_STACK_MORE);
+}
+
+/* What the stack becomes; the same id: it stays. */
+static uint64_t async_stack(struct tapir_await_stacks *a, uint32_t tgid, uint32_t tid,
+			    uint64_t time_ns, uint64_t stack_id)
+{
+	struct tapir_stack_ref ref = {.tgid = tgid, .time_ns = time_ns, .stack_id = stack_id};
+	size_t run_cnt;
+	const struct tapir_await_work *work = tapir_await_links__current(&a->links, tid, &run_cnt);
+	struct tapir_await_place place;
+	struct tapir_stack_view stack;
+	struct frames frames;
+	unsigned own_cnt;
+	uint64_t id;
+
+	if (!work || !stack_of(a, stack_id, &stack) ||
+	    !tapir_await_frames__find(&a->frames, a->catalog, &ref, &stack, &place))
+		return stack_id;
+	a->counts.inside++;
+	if (!is_clear(work, run_cnt, &place, &stack)) {
+		a->counts.unclear++;
+		return stack_id;
+	}
+	frames.cnt = own_cnt = place.idx + 1;
+	memcpy(frames.va, stack.frames_va, own_cnt * sizeof(*frames.va));
+	add_awaiters(a, tapir_await_task(tgid, work->task), &frames);
+	if (frames.cnt > own_cnt)
+		a->counts.chained++;
+	else
+		a->counts.unawaited++;
+	id = describe(a, &stack, &frames, time_ns);
+	return id ? id : stack_id;
+}
+
+/* A thread that sleeps outside of any task: the end of what it did was lost. */
+static void forget_if_idle(struct tapir_await_stacks *a, const struct tapir_rec_switch *rec)
+{
+	struct tapir_stack_ref ref = {
+		.tgid = rec->out_tgid, .time_ns = rec->h.time_ns, .stack_id = rec->out_stack_id};
+	struct tapir_await_place place;
+	struct tapir_stack_view stack;
+
+	if (rec->out_state && stack_of(a, rec->out_stack_id, &stack) &&
+	    !(stack.rec->flags & TAPIR_STACK_MORE) &&
+	    !tapir_await_frames__find(&a->frames, a->catalog, &ref, &stack, &place))
+		tapir_await_links__forget(&a->links, rec->out_tid);
+}
+
+/* ---- records ------------------------------------------------------------------------------- */
+
+/* One of a family, which has a stack, with the stack that it is to have. */
+static void put(struct tapir_await_stacks *a, const struct tapir_rec *rec, int family)
+{
+	uint64_t stack_id = tapir_rec__stack_id(rec);
+	size_t at;
+
+	if (family == TAPIR_FAMILY_SWITCH)
+		forget_if_idle(a, (const struct tapir_rec_switch *)rec);
+	if (!(family == TAPIR_FAMILY_EVENT && take_event(a, rec)) && stack_id)
+		stack_id = async_stack(a, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0),
+				       rec->time_ns, stack_id);
+	at = a->ready.len;
+	append(a, rec);
+	if (!a->ready.failed)
+		memcpy(a->ready.data + at + tapir_families[family].who[0].stack_id_off, &stack_id,
+		       sizeof(stack_id));
+}
+
+static void take(void *ctx, const struct tapir_rec *rec)
+{
+	int family = tapir_family__of(rec->type);
+
+	if (family >= 0)
+		put(ctx, rec, family);
+	else
+		append(ctx, rec);
+}
+
+/* NULL: none is ready. */
+static const struct tapir_rec *next_ready(struct tapir_await_stacks *a)
+{
+	const struct tapir_rec *rec;
+
+	if (a->ready_at == a->ready.len) {
+		tapir_str__clear(&a->ready);
+		a->ready_at = 0;
+		return NULL;
+	}
+	rec = (const void *)(a->ready.data + a->ready_at);
+	a->ready_at += (rec->size + 7u) & ~7u;
+	return rec;
+}
+
+static int next(void *ctx, const struct tapir_rec **rec)
+{
+	struct tapir_await_stacks *a = ctx;
+	int got;
+
+	for (;;) {
+		if (a->failed || a->ready.failed)
+			return -ENOMEM;
+		*rec = next_ready(a);
+		if (*rec || a->is_ended)
+			return *rec != NULL;
+		got = tapir_reader__take(a->reader, rec);
+		if (got < 0)
+			return got;
+		if (got && tapir_rec_type__describes((*rec)->type))
+			return 1;
+		if (got && tapir_reorder__add(a->reorder, *rec, false))
+			return -ENOMEM;
+		if (!got)
+			tapir_reorder__finish(a->reorder);
+		a->is_ended = !got && !a->ready.len;
+	}
+}
+
+/* ---- the stage ----------------------------------------------------------------------------- */
+
+struct tapir_await_stacks *tapir_await_stacks__new(struct tapir_reader *reader)
+{
+	struct tapir_await_stacks *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->reader = reader;
+	a->catalog = tapir_reader__catalog(reader);
+	a->reorder = tapir_reorder__new(take, a);
+	if (!a->reorder) {
+		free(a);
+		return NULL;
+	}
+	tapir_reader__use_stage(reader, &(struct tapir_reader_stage){.next = next, .ctx = a});
+	return a;
+}
+
+const struct tapir_await_counts *tapir_await_stacks__counts(struct tapir_await_stacks *a)
+{
+	return &a->counts;
+}
+
+void tapir_await_stacks__free(struct tapir_await_stacks *a)
+{
+	if (!a)
+		return;
+	tapir_reader__use_stage(a->reader, &(struct tapir_reader_stage){});
+	tapir_reorder__free(a->reorder);
+	tapir_await_links__fini(&a->links);
+	tapir_await_frames__fini(&a->frames);
+	tapir_map__fini(&a->kinds);
+	tapir_recbuf__fini(&a->recbuf);
+	tapir_str__fini(&a->ready);
+	free(a);
+}

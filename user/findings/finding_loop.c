@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A turn of a loop ends where its thread sleeps in the loop itself. A busy loop does not sleep
+ * between turns: it polls, and finds the next event there already. What tells it from a blocked one
+ * is that some samples are in the loop and not in what it called: one long call has none of them.
+ * Where they come often, a time without any is a call only if it is much longer than those between
+ * them by chance. Time of which neither samples nor waits tell anything is not counted: records
+ * were lost, or nobody asked for them.
+ */
+#include "findings/finding_loop.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "findings/finding_impl.h"
+#include "lore/lore.h"
+#include "symbol/frame_kind.h"
+
+#define MAX_LOOPS     1024u
+#define MAX_TIMES     4096u
+#define BLOCKED_MS    50
+#define BLOCKED_NS    (BLOCKED_MS * 1000000ull)
+#define TOLD_PERCENT  50 /* of a time: with less, too little is known of it */
+#define WORTH_PERCENT 25 /* of that time, for the wait for a CPU to be told */
+#define MOST_PERCENT  50
+#define MAX_KEPT      (1u << 20)
+#define MIN_IN_LOOP   3 /* points: fewer say nothing */
+#define TURNS_OF_ONE  4 /* long turns with one such point: fewer, and they are many short ones */
+#define BY_CHANCE     5 /* times the mean time between such points: hardly by chance */
+
+enum place {
+	ELSEWHERE, /* no loop is on the stack, or it was cut short */
+	IN_LOOP,   /* in its own functions: it looks for events */
+	CALLED,	   /* in what an event called */
+	PLACE_CNT
+};
+
+/* ---- where a stack is ------------------------------------------------------------------------ */
+
+static const struct tapir_lore *loop_of_function(const char *name)
+{
+	tapir_lore_for_each (lore)
+		if (lore->loop_function && !strcmp(name, lore->loop_function))
+			return lore;
+	return NULL;
+}
+
+/* Functions that a loop may call to find events: its own, the kernel's, the C library's. */
+static bool is_of_loop(const struct tapir_tree_node *node, const char *name)
+{
+	if (node->kind == TAPIR_FRAME_KERNEL)
+		return true;
+	if (node->kind == TAPIR_FRAME_NATIVE)
+		return strncmp(name, "0x", 2) != 0; /* code of no file may be anything */
+	tapir_lore_for_each (lore)
+		if (lore->loop_prefix &&
+		    tapir_sv__starts_with(tapir_sv__of(name), lore->loop_prefix))
+			return true;
+	return false;
+}
+
+/* The outermost loop decides: what it called may run a loop of its own, and wait for that. */
+static enum place look_up(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	enum place place = ELSEWHERE;
+	bool is_own = true;
+
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const char *name = tree->names.data[tree->nodes.data[node].name];
+
+		if (loop_of_function(name))
+			place = is_own ? IN_LOOP : CALLED;
+		else
+			is_own &= is_of_loop(&tree->nodes.data[node], name);
+	}
+	return place;
+}
+
+static enum place place_of(struct tapir_finding *f, uint32_t node)
+{
+	uint64_t *known = tapir_map__get(&f->loops.place_by_node, node);
+	enum place place;
+
+	if (known)
+		return (enum place) * known;
+	place = look_up(tapir_timeline__stacks(f->tl), node);
+	known = tapir_map__put(&f->loops.place_by_node, node, NULL);
+	if (known)
+		*known = place;
+	return place;
+}
+
+static bool is_plumbing(const char *name)
+{
+	tapir_lore_for_each (lore)
+		for (const char *const *p = lore->loop_plumbing; p && *p; p++)
+			if (tapir_sv__starts_with(tapir_sv__of(name), *p))
+				return true;
+	return false;
+}
+
+/* The runtime's function that compiled or interpreted code called; NONE: the time is its own. */
+static uint32_t called_from(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	uint32_t called = TAPIR_OWN_CODE_NONE;
+
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const struct tapir_tree_node *n = &tree->nodes.data[node];
+		const char *name = tree->names.data[n->name];
+
+		if (n->kind == TAPIR_FRAME_JIT || n->kind == TAPIR_FRAME_INTERPRETER)
+			return called;
+		if (n->kind == TAPIR_FRAME_RUNTIME && !is_plumbing(name))
+			called = n->name;
+	}
+	return TAPIR_OWN_CODE_NONE;
+}
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+static struct tapir_loop *loop_of(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+				  enum place place)
+{
+	uint64_t *idx = tapir_map__get(&f->loops.by_tid, thread->tid);
+	struct tapir_loop *loop;
+
+	if (idx)
+		return &f->loops.rows.data[*idx];
+	if (place == ELSEWHERE || f->loops.rows.cnt == MAX_LOOPS)
+		return NULL;
+	idx = tapir_map__put(&f->loops.by_tid, thread->tid, NULL);
+	if (!idx)
+		return NULL;
+	*idx = f->loops.rows.cnt;
+	loop = tapir_vec__add(&f->loops.rows);
+	if (loop)
+		*loop = (struct tapir_loop){.tgid = thread->tgid, .tid = thread->tid};
+	else
+		tapir_map__del(&f->loops.by_tid, thread->tid);
+	return loop;
+}
+
+static void forget_times(struct tapir_loop *loop)
+{
+	loop->from_ns = 0;
+	loop->told_ns = 0;
+	loop->points = 0;
+	loop->times.cnt = 0;
+}
+
+static void keep_stand(struct tapir_loop *loop, uint64_t took_ns, bool is_open)
+{
+	struct tapir_loop_stand stand = {.ns = took_ns,
+					 .points = loop->points,
+					 .first_time = loop->kept.cnt,
+					 .is_open = is_open};
+	const struct tapir_loop_time *time;
+
+	if (loop->kept.cnt + loop->times.cnt > MAX_KEPT || !tapir_vec__push(&loop->stands, stand))
+		return;
+	tapir_vec_for_each (time, &loop->times)
+		(void)tapir_vec__push(&loop->kept, *time);
+}
+
+/* It is in the loop again. */
+static void end_stand(struct tapir_loop *loop, uint64_t now_ns, bool is_open)
+{
+	uint64_t took_ns = loop->from_ns && now_ns > loop->from_ns ? now_ns - loop->from_ns : 0;
+
+	if (took_ns >= BLOCKED_NS && loop->told_ns * 100 >= took_ns * TOLD_PERCENT)
+		keep_stand(loop, took_ns, is_open);
+	forget_times(loop);
+}
+
+/* It sleeps in the loop. */
+static void end_turn(struct tapir_loop *loop, uint64_t now_ns)
+{
+	if (loop->slept_ns && now_ns >= loop->slept_ns + BLOCKED_NS) {
+		loop->long_turn_cnt++;
+		loop->long_turns.in_loop += loop->turn.in_loop;
+		loop->long_turns.called += loop->turn.called;
+	}
+	loop->turn = (struct tapir_loop_points){};
+	loop->slept_ns = 0;
+}
+
+/* A sample, or a moment when it lost its CPU. */
+static void add_point(struct tapir_loop *loop, enum place place, uint64_t now_ns)
+{
+	if (!loop->slept_ns)
+		loop->slept_ns = now_ns; /* later, in truth */
+	loop->turn.in_loop += place == IN_LOOP;
+	loop->turn.called += place == CALLED;
+	loop->points += place == CALLED;
+	if (place == IN_LOOP)
+		end_stand(loop, now_ns, false);
+	if (!loop->from_ns && place != ELSEWHERE)
+		loop->from_ns = now_ns;
+}
+
+static void add_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
+		     struct tapir_loop_time time)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	struct tapir_loop_time *row;
+
+	loop->told_ns += time.ns;
+	time.name = tapir_own_code__of(&f->own, tree, node);
+	time.called = called_from(tree, node);
+	tapir_vec_for_each (row, &loop->times)
+		if (row->name == time.name && row->called == time.called &&
+		    row->reason == time.reason && row->is_runnable == time.is_runnable) {
+			row->ns += time.ns;
+			return;
+		}
+	if (loop->times.cnt < MAX_TIMES)
+		(void)tapir_vec__push(&loop->times, time);
+}
+
+void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+				const struct tapir_rec_sample *sample, uint32_t node)
+{
+	uint64_t now_ns = sample->h.time_ns;
+	enum place place = place_of(f, node);
+	struct tapir_loop *loop = loop_of(f, thread, place);
+
+	if (!loop)
+		return;
+	loop->seen_ns = now_ns;
+	add_point(loop, place, now_ns);
+	if (loop->from_ns && place != IN_LOOP)
+		add_time(f, loop, node, (struct tapir_loop_time){.ns = sample->period});
+}
+
+static void sleep_in_call(struct tapir_finding *f, struct tapir_loop *loop,
+			  const struct tapir_wait *w)
+{
+	const char *reason =
+		tapir_wait_reasons__of(&f->reasons, tapir_timeline__stacks(f->tl), w->node);
+
+	if (!loop->from_ns)
+		loop->from_ns = w->from_ns;
+	add_time(f, loop, w->node,
+		 (struct tapir_loop_time){.ns = w->wake_ns - w->from_ns,
+					  .reason = reason ? reason : ""});
+}
+
+void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	enum place place = w->node == TAPIR_NO_NODE ? ELSEWHERE : place_of(f, w->node);
+	struct tapir_loop *loop = loop_of(f, w->thread, place);
+	uint64_t ready_ns = w->state ? w->wake_ns : w->from_ns;
+
+	if (!loop)
+		return;
+	loop->seen_ns = w->until_ns;
+	if (!w->state) {
+		add_point(loop, place, w->from_ns);
+	} else if (place == CALLED) {
+		sleep_in_call(f, loop, w);
+	} else {
+		/* In the loop, or nobody knows where. */
+		if (place == IN_LOOP)
+			end_stand(loop, w->from_ns, false);
+		end_turn(loop, w->from_ns);
+		forget_times(loop);
+		loop->slept_ns = place == IN_LOOP ? w->until_ns : 0;
+		loop->from_ns = loop->slept_ns;
+		return;
+	}
+	if (loop->from_ns && w->until_ns > ready_ns)
+		add_time(f, loop, w->node,
+			 (struct tapir_loop_time){.ns = w->until_ns - ready_ns,
+						  .is_runnable = true});
+}
+
+/* ---- the finding ----------------------------------------------------------------------------- */
+
+static void count_time(struct tapir_loop *loop, const struct tapir_loop_time *time)
+{
+	tapir_weights__add(&loop->own, time->name, time->ns);
+	tapir_weights__add(&loop->called, time->called, time->ns);
+	loop->runnable_ns += time->is_runnable ? time->ns : 0;
+	if (time->reason && *time->reason)
+		tapir_found_labels__add(&loop->reasons, 1, time->reason, TAPIR_OWN_CODE_NONE,
+					time->ns);
+}
+
+/* Many short turns rather than one long call? */
+static bool is_by_chance(const struct tapir_loop *loop, const struct tapir_loop_stand *stand)
+{
+	const struct tapir_loop_points *all = &loop->long_turns;
+
+	return all->in_loop >= MIN_IN_LOOP && all->in_loop * TURNS_OF_ONE >= loop->long_turn_cnt &&
+	       stand->points * all->in_loop < BY_CHANCE * all->called;
+}
+
+static void count_stands(struct tapir_loop *loop)
+{
+	for (size_t i = 0; i < loop->stands.cnt; i++) {
+		const struct tapir_loop_stand *stand = &loop->stands.data[i];
+		size_t until = i + 1 < loop->stands.cnt ? stand[1].first_time : loop->kept.cnt;
+
+		if (is_by_chance(loop, stand))
+			continue;
+		loop->ns += stand->ns;
+		loop->cnt++;
+		loop->worst_ns = stand->ns > loop->worst_ns ? stand->ns : loop->worst_ns;
+		loop->is_open = stand->is_open;
+		for (size_t t = stand->first_time; t < until; t++)
+			count_time(loop, &loop->kept.data[t]);
+	}
+}
+
+/* Without the time in which others had the CPU, which is not its own fault. */
+static bool is_blocked(const struct tapir_loop *loop, uint64_t span_ns)
+{
+	uint64_t own_ns = loop->ns > loop->runnable_ns ? loop->ns - loop->runnable_ns : 0;
+
+	return tapir_found__counts(TAPIR_FOUND_LOOP, tapir_finding__percent(own_ns, span_ns));
+}
+
+/* *cnt: how many are blocked. NULL: none. */
+static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns, size_t *cnt)
+{
+	uint64_t end_ns = tapir_timeline__stats(f->tl)->last_ns;
+	struct tapir_loop *loop, *worst = NULL;
+
+	*cnt = 0;
+	tapir_vec_for_each (loop, &f->loops.rows) {
+		end_stand(loop, loop->seen_ns, loop->seen_ns + BLOCKED_NS >= end_ns);
+		end_turn(loop, loop->seen_ns);
+		count_stands(loop);
+		if (!is_blocked(loop, span_ns))
+			continue;
+		++*cnt;
+		if (!worst || loop->ns > worst->ns)
+			worst = loop;
+	}
+	return worst;
+}
+
+/* "most of it in renderReport shop.js:12:3", or what is known without names of functions. */
+static void add_function(const struct tapir_finding *f, const struct tapir_loop *loop,
+			 struct tapir_str *out)
+{
+	const struct tapir_found_label *reason = tapir_found_labels__worst(&loop->reasons);
+
+	if (loop->own.best * 100 >= loop->ns * MOST_PERCENT) {
+		tapir_str__addf(out, ", %.0f%% of it in ",
+				tapir_finding__percent(loop->own.best, loop->ns));
+		tapir_finding__add_name(f, loop->own.best_name, out);
+	}
+	if (loop->called.best * 100 >= loop->ns * MOST_PERCENT) {
+		tapir_str__adds(out, ", in a call of ");
+		tapir_finding__add_name(f, loop->called.best_name, out);
+	}
+	if (reason && reason->ns * 100 >= loop->ns * MOST_PERCENT)
+		tapir_str__addf(out, ", waiting for a %s", reason->label);
+	if (loop->runnable_ns * 100 >= loop->ns * WORTH_PERCENT)
+		tapir_str__addf(out, ", %.0f%% of it waiting for a CPU",
+				tapir_finding__percent(loop->runnable_ns, loop->ns));
+}
+
+static void add_loop(struct tapir_finding *f, struct tapir_loop *loop, size_t loop_cnt,
+		     struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	double percent = tapir_finding__percent(loop->ns, span_ns);
+	struct tapir_str text = {}, evidence = {};
+	char worst[TAPIR_NS_TEXT_BYTES], sum[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(&text,
+			"the event loop of process %u was blocked %.0f%% of the time: %" PRIu64
+			" time%s for %u ms and more, %s at most",
+			loop->tgid, percent, loop->cnt, loop->cnt == 1 ? "" : "s", BLOCKED_MS,
+			tapir_ns__text(loop->worst_ns, worst));
+	add_function(f, loop, &text);
+	if (loop->is_open)
+		tapir_str__adds(&text, "; it still was when the recording ended");
+	if (loop_cnt > 1)
+		tapir_str__addf(&text, "; %zu more loops were blocked", loop_cnt - 1);
+	if (!loop->own.best)
+		tapir_str__addf(&text, "; its functions have no names: %s",
+				tapir_lore__named("Node.js")->names.remedy);
+	tapir_str__addf(&evidence, "%s in all", tapir_ns__text(loop->ns, sum));
+	tapir_found_list__add(list, TAPIR_FOUND_LOOP, percent, tapir_finding__most(f, &loop->own),
+			      &text, &evidence, NULL);
+}
+
+void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	struct tapir_loop *worst;
+	size_t cnt;
+
+	/* Without switches nobody knows when it slept. */
+	if (!f->has_clock || !span_ns || !tapir_timeline__stats(f->tl)->switches)
+		return;
+	worst = worst_loop(f, span_ns, &cnt);
+	if (worst)
+		add_loop(f, worst, cnt, list);
+}
+
+void tapir_finding_loop__fini(struct tapir_finding *f)
+{
+	struct tapir_loop *loop;
+
+	tapir_vec_for_each (loop, &f->loops.rows) {
+		tapir_vec__fini(&loop->times);
+		tapir_vec__fini(&loop->stands);
+		tapir_vec__fini(&loop->kept);
+		tapir_weights__fini(&loop->own);
+		tapir_weights__fini(&loop->called);
+		tapir_found_labels__fini(&loop->reasons);
+	}
+	tapir_vec__fini(&f->loops.rows);
+	tapir_map__fini(&f->loops.by_tid);
+	tapir_map__fini(&f->loops.place_by_node);
+}

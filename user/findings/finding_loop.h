@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_loop.h - event loops that are blocked: how long a thread that serves everybody by turns
+ * (lore's loop_function: libuv's uv_run) did not get back to where it waits for the next event, and
+ * in which functions it was meanwhile. One thread.
+ */
+#ifndef TAPIR_USER_FINDING_LOOP_H
+#define TAPIR_USER_FINDING_LOOP_H
+
+#include "findings/found.h"
+#include "findings/weights.h"
+
+struct tapir_finding;
+struct tapir_rec_sample;
+struct tapir_tl_thread;
+struct tapir_wait;
+
+/* What a thread did for some time, one row for each function. */
+struct tapir_loop_time {
+	uint32_t name, called; /* its own function; what native one it had called; or none */
+	const char *reason;    /* it slept for that; "" for a reason unknown; NULL: it did not */
+	bool is_runnable;      /* it waited for a CPU */
+	uint64_t ns;
+};
+
+/* A long time in which the thread was not seen in the loop itself. */
+struct tapir_loop_stand {
+	uint64_t ns, points; /* points: samples, and when it lost its CPU */
+	size_t first_time;   /* of kept ones, up to the next one's */
+	bool is_open;	     /* it had not ended when the recording did */
+};
+
+/* How often a thread was seen in the loop itself and in what that called. */
+struct tapir_loop_points {
+	uint64_t in_loop, called;
+};
+
+struct tapir_loop {
+	uint32_t tgid, tid;
+	uint64_t slept_ns;	   /* until when it last slept in the loop; 0: not known */
+	uint64_t from_ns, seen_ns; /* since it was last seen in the loop; 0: not known */
+	uint64_t told_ns, points;  /* of that: times of the rows below */
+	struct tapir_vec(struct tapir_loop_time) times;
+	struct tapir_loop_points turn, long_turns;
+	uint64_t long_turn_cnt;
+	struct tapir_vec(struct tapir_loop_stand) stands;
+	struct tapir_vec(struct tapir_loop_time) kept;
+	/* of all times in which it was blocked */
+	uint64_t ns, worst_ns, cnt, runnable_ns;
+	bool is_open; /* it was when the recording ended */
+	struct tapir_weights own, called;
+	struct tapir_found_labels reasons;
+};
+
+struct tapir_loops {
+	struct tapir_vec(struct tapir_loop) rows;
+	struct tapir_map by_tid, place_by_node;
+};
+
+void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+				const struct tapir_rec_sample *sample, uint32_t node);
+void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_loop__fini(struct tapir_finding *f);
+
+#endif

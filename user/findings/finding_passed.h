@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_passed.h - semaphores that are used as locks (lore's is_passed): the threads that wait in
+ * a function end each other's waits. Where others end them, they wait for work, and that is no
+ * finding. Bounded. One thread.
+ */
+#ifndef TAPIR_USER_FINDING_PASSED_H
+#define TAPIR_USER_FINDING_PASSED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "findings/weights.h"
+
+struct tapir_finding;
+struct tapir_found_list;
+struct tapir_wait;
+
+/* Waits in one function of a process that one thread ended. */
+struct tapir_passed_row {
+	const char *reason;
+	uint32_t tgid, name, waker_tid;
+	uint64_t ns, cnt;
+};
+
+struct tapir_passed {
+	struct tapir_vec(struct tapir_passed_row) rows;
+	struct tapir_map by_key, waiters;
+};
+
+/* True: it was one for a semaphore. */
+bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait *wait,
+				bool is_open);
+void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_passed__fini(struct tapir_finding *f);
+
+#endif

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the causes have in common: sums by name, roles of threads, the CPUs used. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "findings/finding_impl.h"
+#include "lore/lore.h"
+
+#define MAX_NAMES     65536u
+#define MAX_LABELS    4096u
+#define MAX_THREADS   65536u
+#define TELLING_SHARE 10 /* percent: a function with less than that is no explanation */
+
+void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight)
+{
+	uint64_t *sum;
+
+	w->sum += weight;
+	if (name == TAPIR_OWN_CODE_NONE)
+		return;
+	sum = tapir_map__get(&w->by_name, name);
+	if (!sum && w->by_name.cnt < MAX_NAMES)
+		sum = tapir_map__put(&w->by_name, name, NULL);
+	if (!sum)
+		return;
+	*sum += weight;
+	if (*sum > w->best) {
+		w->best = *sum;
+		w->best_name = name;
+	}
+}
+
+void tapir_weights__fini(struct tapir_weights *w)
+{
+	tapir_map__fini(&w->by_name);
+}
+
+void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,
+			     uint32_t name, uint64_t ns)
+{
+	uint64_t *idx;
+	struct tapir_found_label row = {.name = name};
+
+	key = tapir_hash__bytes(tapir_hash__mix(key, name), label, strlen(label));
+	idx = tapir_map__get(&labels->by_key, key);
+	if (!idx && labels->rows.cnt < MAX_LABELS) {
+		row.label = strdup(label);
+		idx = row.label ? tapir_map__put(&labels->by_key, key, NULL) : NULL;
+		if (!idx || !tapir_vec__push(&labels->rows, row)) {
+			free(row.label);
+			return;
+		}
+		*idx = labels->rows.cnt - 1;
+	}
+	if (!idx || *idx >= labels->rows.cnt)
+		return;
+	labels->rows.data[*idx].ns += ns;
+	labels->rows.data[*idx].cnt++;
+}
+
+const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels)
+{
+	const struct tapir_found_label *row, *worst = NULL;
+
+	tapir_vec_for_each (row, &labels->rows)
+		if (!worst || row->ns > worst->ns ||
+		    (row->ns == worst->ns && row->cnt > worst->cnt))
+			worst = row;
+	return worst;
+}
+
+void tapir_found_labels__fini(struct tapir_found_labels *labels)
+{
+	struct tapir_found_label *row;
+
+	tapir_vec_for_each (row, &labels->rows)
+		free(row->label);
+	tapir_vec__fini(&labels->rows);
+	tapir_map__fini(&labels->by_key);
+}
+
+void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
+			  uint64_t weight)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+
+	tapir_weights__add(w, tapir_own_code__or_library(&f->own, tree, node), weight);
+}
+
+double tapir_finding__percent(uint64_t part, uint64_t of)
+{
+	return of ? 100.0 * (double)part / (double)of : 0;
+}
+
+const char *tapir_finding__most(const struct tapir_finding *f, const struct tapir_weights *w)
+{
+	if (!w->best || tapir_finding__percent(w->best, w->sum) < TELLING_SHARE)
+		return NULL;
+	return tapir_timeline__stacks(f->tl)->names.data[w->best_name];
+}
+
+bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_weights *w,
+			     const char *before, struct tapir_str *out)
+{
+	if (!tapir_finding__most(f, w))
+		return false;
+	tapir_str__adds(out, before);
+	tapir_finding__add_name(f, w->best_name, out);
+	return true;
+}
+
+/* V8's "JS:*draw /srv/shop/shop.js:12:3"; name: after "JS:*". */
+static void add_script_name(const char *name, struct tapir_str *out)
+{
+	const char *path = strrchr(name, '/');
+	size_t len = strcspn(name, " ");
+
+	tapir_str__add_printable(out, len ? name : "a function", len ? len : 10);
+	if (name[len] && path)
+		tapir_str__addf(out, " ");
+	if (name[len])
+		tapir_str__add_printable(out, path ? path + 1 : name + len,
+					 strlen(path ? path + 1 : name + len));
+}
+
+void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struct tapir_str *out)
+{
+	static const char *const marks[] = {"JS:", "LazyCompile:", "Function:"};
+	const char *text =
+		tapir_own_code__without_type(tapir_timeline__stacks(f->tl)->names.data[name]);
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
+		size_t len = strlen(marks[i]);
+
+		if (strncmp(text, marks[i], len) != 0 || !strchr("~^+*", text[len]) || !text[len])
+			continue;
+		add_script_name(text + len + 1, out);
+		return;
+	}
+	tapir_str__add_printable(out, text, strlen(text));
+}
+
+/* "clerk-*": threads of one purpose have a name in common. */
+void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+{
+	struct tapir_sv comm =
+		tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
+	size_t len = 0;
+
+	while (len < comm.len && (comm.data[len] < '0' || comm.data[len] > '9'))
+		len++;
+	tapir_str__add_printable(out, comm.data, len);
+	if (len < comm.len)
+		tapir_str__addc(out, '*');
+}
+
+/* ---- what is not the program's own ---------------------------------------------------------- */
+
+static enum tapir_thread_role find_role(struct tapir_sv comm)
+{
+	tapir_lore_for_each (lore) {
+		for (const char *const *name = lore->tracer_threads; name && *name; name++)
+			if (tapir_sv__starts_with(comm, *name))
+				return TAPIR_ROLE_TRACER;
+		if (lore->pool_thread && tapir_sv__starts_with(comm, lore->pool_thread))
+			return TAPIR_ROLE_WORKER;
+		if (lore->finalizer_thread && tapir_sv__starts_with(comm, lore->finalizer_thread))
+			return TAPIR_ROLE_FINALIZER;
+	}
+	return TAPIR_ROLE_PROGRAM;
+}
+
+/*
+ * A thread's name is asked for again every second: it may get another one. That of a tracer's is
+ * asked for each time: a program that tapir starts has tapir's name until its exec, and what it
+ * does then is its own.
+ */
+enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
+					   const struct tapir_tl_thread *thread, uint64_t time_ns)
+{
+	uint64_t *known = tapir_map__get(&f->role_by_tid, thread->tid), second = time_ns >> 30;
+	enum tapir_thread_role role;
+
+	if (thread->is_ours)
+		return TAPIR_ROLE_TRACER;
+	if (known && *known >> 8 == second && (*known & 0xff) != TAPIR_ROLE_TRACER)
+		return (enum tapir_thread_role)(*known & 0xff);
+	role = find_role(tapir_timeline__comm(f->tl, thread->tid, time_ns));
+	if (!known && f->role_by_tid.cnt < MAX_THREADS)
+		known = tapir_map__put(&f->role_by_tid, thread->tid, NULL);
+	if (known)
+		*known = second << 8 | role;
+	return role;
+}
+
+/* ---- the CPU -------------------------------------------------------------------------------- */
+
+double tapir_finding__cpus(const struct tapir_finding *f)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+
+	double cpus = span_ns ? (double)f->cpu.ns / (double)span_ns : -1;
+
+	if (!f->has_clock)
+		return -1;
+	/* More than there are, or much of few samples: the recording is too short to tell. */
+	if ((f->cpu.cpu_cnt && cpus > 1.1 * f->cpu.cpu_cnt) ||
+	    (f->cpu.samples < TAPIR_FINDING_MIN_SAMPLES && cpus > 1))
+		return -1;
+	return cpus;
+}
+
+double tapir_finding__wanted_cpus(const struct tapir_finding *f)
+{
+	double cpus = tapir_finding__cpus(f);
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+
+	return cpus < 0 || !span_ns ? cpus
+				    : cpus + (double)f->machine.runnable_ns / (double)span_ns;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See dotnet_monitors.h. Observed on .NET 9.0.22 and 10.0.12. */
+#include "runtime/dotnet/dotnet_monitors.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+#define MAGIC		0x0043414443434e44ull /* "DNCCDAC" */
+#define IS_32_BIT	2u		      /* of its flags */
+#define MAX_JSON_BYTES	(256u << 10)
+#define MAX_POINTERS	4096u
+#define MAX_OFFSET	4096u
+#define MAX_THREADS	65536u
+#define THREAD_BYTES	4096u /* within which it points to the item; 672 and 1,032 were seen */
+#define WAITS_FOR_ENTRY 0u    /* an item's kind: not for a pulse */
+#define IS_LOCKED	1u
+#define INDEX_MASK	0x3ffffffu
+
+struct descriptor {
+	uint64_t magic;
+	uint32_t flags, json_bytes;
+	uint64_t json_va;
+	uint32_t pointer_cnt, pad;
+	uint64_t pointers_va;
+};
+
+struct item { /* DebugBlockingItem */
+	uint64_t monitor_va, app_domain_va;
+	uint32_t kind, timeout_ms;
+	uint64_t next_va;
+};
+
+struct monitor { /* AwareLock */
+	uint32_t state, depth;
+	uint64_t holder; /* .NET 9: the Thread's address; 10: its number */
+	uint64_t holder_tid;
+	uint32_t waiter_cnt, index;
+};
+
+struct tapir_dotnet_monitors {
+	struct tapir_process_memory memory;
+	struct tapir_dotnet_contract contract;
+	uint64_t app_domain_va, thread_store_va, sync_table_va;
+	struct tapir_map thread_by_tid; /* its address */
+};
+
+/* ---- the description ------------------------------------------------------------------------ */
+
+/* A number, or a list that begins with one: {"OSId":296,"LinkNext":[112,"pointer"]} */
+static bool get_offset(const json_t *types, const char *type, const char *field, uint32_t *out)
+{
+	const json_t *value = json_object_get(json_object_get(types, type), field);
+	json_int_t number;
+
+	if (json_is_array(value))
+		value = json_array_get(value, 0);
+	number = json_is_integer(value) ? json_integer_value(value) : -1;
+	if (number < 0 || number > MAX_OFFSET)
+		return false;
+	*out = (uint32_t)number;
+	return true;
+}
+
+/* {"ThreadStore":[[3],"pointer"]} */
+static bool get_pointer(const json_t *globals, const char *name, uint32_t *out)
+{
+	const json_t *place = json_array_get(json_object_get(globals, name), 0);
+	const json_t *value = json_array_get(place, 0);
+	json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
+
+	if (number < 0 || number >= MAX_POINTERS)
+		return false;
+	*out = (uint32_t)number;
+	return true;
+}
+
+int tapir_dotnet_contract__parse(const char *json, size_t len, struct tapir_dotnet_contract *out)
+{
+	struct tapir_dotnet_contract c = {};
+	json_t *root = json_loadb(json, len, 0, NULL);
+	const json_t *types = json_object_get(root, "types");
+	const json_t *globals = json_object_get(root, "globals");
+	bool is_whole = get_offset(types, "Thread", "Id", &c.thread_number) &&
+			get_offset(types, "Thread", "OSId", &c.thread_tid) &&
+			get_offset(types, "Thread", "LinkNext", &c.thread_link) &&
+			get_offset(types, "ThreadStore", "FirstThreadLink", &c.first_thread) &&
+			get_offset(types, "SyncTableEntry", "!", &c.entry_bytes) &&
+			get_offset(types, "SyncTableEntry", "SyncBlock", &c.entry_block) &&
+			get_offset(types, "SyncBlock", "InteropInfo", &c.monitor_bytes) &&
+			get_pointer(globals, "AppDomain", &c.app_domain_idx) &&
+			get_pointer(globals, "ThreadStore", &c.thread_store_idx) &&
+			get_pointer(globals, "SyncTableEntries", &c.sync_table_idx);
+
+	json_decref(root);
+	if (!is_whole || c.monitor_bytes < sizeof(struct monitor))
+		return -EINVAL;
+	*out = c;
+	return 0;
+}
+
+/* ---- the process's memory ------------------------------------------------------------------- */
+
+static int read_contract(struct tapir_dotnet_monitors *m, const struct descriptor *d)
+{
+	char *json;
+	int err = -EINVAL;
+
+	if (d->magic != MAGIC || d->flags & IS_32_BIT || d->json_bytes > MAX_JSON_BYTES)
+		return -EINVAL;
+	json = malloc(d->json_bytes + 1ul);
+	if (!json)
+		return -ENOMEM;
+	if (tapir_process_memory__get(&m->memory, d->json_va, json, d->json_bytes))
+		err = tapir_dotnet_contract__parse(json, d->json_bytes, &m->contract);
+	free(json);
+	return err;
+}
+
+/* A global of the runtime that is a pointer. */
+static uint64_t read_global(const struct tapir_dotnet_monitors *m, const struct descriptor *d,
+			    uint32_t idx)
+{
+	return idx < d->pointer_cnt
+		       ? tapir_process_memory__u64(
+				 &m->memory,
+				 tapir_process_memory__u64(&m->memory, d->pointers_va + 8ul * idx))
+		       : 0;
+}
+
+static int list_threads(struct tapir_dotnet_monitors *m)
+{
+	const struct tapir_dotnet_contract *c = &m->contract;
+	uint64_t link = tapir_process_memory__u64(&m->memory, m->thread_store_va + c->first_thread);
+
+	for (unsigned i = 0; link && i < MAX_THREADS; i++) {
+		uint64_t thread_va = link - c->thread_link;
+		uint64_t tid = tapir_process_memory__u64(&m->memory, thread_va + c->thread_tid);
+		uint64_t *place = tid ? tapir_map__put(&m->thread_by_tid, tid, NULL) : NULL;
+
+		if (tid && !place)
+			return -ENOMEM;
+		if (place)
+			*place = thread_va;
+		link = tapir_process_memory__u64(&m->memory, link);
+	}
+	return 0;
+}
+
+static int start(struct tapir_dotnet_monitors *m, uint64_t descriptor_va)
+{
+	struct descriptor d;
+	int err;
+
+	if (!tapir_process_memory__get(&m->memory, descriptor_va, &d, sizeof(d)))
+		return -EINVAL;
+	err = read_contract(m, &d);
+	if (err)
+		return err;
+	m->app_domain_va = read_global(m, &d, m->contract.app_domain_idx);
+	m->thread_store_va = read_global(m, &d, m->contract.thread_store_idx);
+	m->sync_table_va = read_global(m, &d, m->contract.sync_table_idx);
+	if (!m->app_domain_va || !m->thread_store_va || !m->sync_table_va)
+		return -EINVAL;
+	return list_threads(m);
+}
+
+int tapir_dotnet_monitors__new(const struct tapir_process_memory *memory, uint64_t descriptor_va,
+			       struct tapir_dotnet_monitors **out)
+{
+	struct tapir_dotnet_monitors *m = calloc(1, sizeof(*m));
+	int err;
+
+	if (!m)
+		return -ENOMEM;
+	m->memory = *memory;
+	err = start(m, descriptor_va);
+	if (err) {
+		tapir_dotnet_monitors__free(m);
+		return err;
+	}
+	*out = m;
+	return 0;
+}
+
+void tapir_dotnet_monitors__free(struct tapir_dotnet_monitors *m)
+{
+	if (!m)
+		return;
+	tapir_map__fini(&m->thread_by_tid);
+	free(m);
+}
+
+/* ---- waits ---------------------------------------------------------------------------------- */
+
+/* 0: it is free, or not a monitor. */
+static uint32_t holder_of(const struct tapir_dotnet_monitors *m, uint64_t monitor_va)
+{
+	const struct tapir_dotnet_contract *c = &m->contract;
+	const uint64_t *thread_va;
+	struct monitor monitor;
+	uint64_t entry_va;
+	uint32_t number;
+
+	if (!tapir_process_memory__get(&m->memory, monitor_va, &monitor, sizeof(monitor)) ||
+	    !(monitor.state & IS_LOCKED))
+		return 0;
+	entry_va = m->sync_table_va + (uint64_t)(monitor.index & INDEX_MASK) * c->entry_bytes;
+	if (tapir_process_memory__u64(&m->memory, entry_va + c->entry_block) != monitor_va)
+		return 0;
+	thread_va = tapir_map__get(&m->thread_by_tid, monitor.holder_tid);
+	if (!thread_va || !tapir_process_memory__get(&m->memory, *thread_va + c->thread_number,
+						     &number, sizeof(number)))
+		return 0;
+	if (monitor.holder != *thread_va && monitor.holder != number)
+		return 0;
+	return (uint32_t)monitor.holder_tid;
+}
+
+/* Whether the word points to an item on the stack; *monitor_va: what it waits for. */
+static bool is_wait(const struct tapir_dotnet_monitors *m, uint64_t word, const uint8_t *stack,
+		    size_t bytes, uint64_t stack_va, uint64_t *monitor_va)
+{
+	struct item item;
+
+	if (word < stack_va || bytes < sizeof(item) || word - stack_va > bytes - sizeof(item))
+		return false;
+	memcpy(&item, stack + (word - stack_va), sizeof(item));
+	*monitor_va = item.monitor_va;
+	return item.app_domain_va == m->app_domain_va && item.kind == WAITS_FOR_ENTRY;
+}
+
+uint32_t tapir_dotnet_monitors__owner(const struct tapir_dotnet_monitors *m, uint32_t tid,
+				      const uint8_t *stack, size_t bytes, uint64_t stack_va)
+{
+	const uint64_t *thread_va = tapir_map__get(&m->thread_by_tid, tid);
+	uint64_t words[THREAD_BYTES / 8], monitor_va;
+	size_t cnt;
+
+	if (!thread_va)
+		return 0;
+	cnt = m->memory.read(m->memory.ctx, *thread_va, words, sizeof(words)) / 8;
+	for (size_t i = 0; i < cnt; i++) {
+		uint32_t owner = 0;
+
+		if (is_wait(m, words[i], stack, bytes, stack_va, &monitor_va))
+			owner = holder_of(m, monitor_va);
+		if (owner && owner != tid)
+			return owner;
+	}
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * exported.h - what a file exports for others to find (.dynsym): by such names runtimes are
+ * recognized, and their variables are read. No lines.
+ */
+#ifndef TAPIR_USER_EXPORTED_H
+#define TAPIR_USER_EXPORTED_H
+
+#include <stdint.h>
+
+#include "attach/maps.h"
+
+struct tapir_elf;
+
+/* The address as linked; 0: the file exports nothing under this name. */
+uint64_t tapir_exported__linked_va(struct tapir_elf *elf, const char *name);
+
+/* The address in a process, where m maps the file's first executable segment; 0 likewise. */
+uint64_t tapir_exported__va(struct tapir_elf *elf, const struct tapir_mapping_line *m,
+			    const char *name);
+
+#endif

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See postgresql_locks.h. Structures: PGPROC, LOCK and PROCLOCK, as observed in PostgreSQL 15. */
+#include "runtime/postgresql/postgresql_locks.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "attach/proc.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "elf/image.h"
+#include "runtime/exported.h"
+
+#define ENTRY_BYTES 1024u /* of a PGPROC, within which its pid and its wait are */
+#define MAX_HOLDERS 1024u /* of one lock */
+#define MAX_LINKS   64u	  /* of a chain of waits */
+#define MODE_CNT    8u	  /* 1: AccessShare ... 8: AccessExclusive */
+
+struct links { /* a list through its members, circular */
+	uint64_t prev_va, next_va;
+};
+
+struct lock { /* LOCK */
+	uint8_t tag[16];
+	uint32_t granted_mask, wanted_mask;
+	struct links holders;
+};
+
+struct place { /* PROCLOCK */
+	uint64_t lock_va, entry_va;
+	uint64_t leader_va; /* parallel workers of one do not block each other */
+	uint32_t held_mask, released_mask;
+	struct links links;
+};
+
+struct waiting { /* two neighbours of an entry, and what follows */
+	uint64_t lock_va, place_va;
+	uint32_t mode, held_mask;
+};
+
+struct finding {
+	uint32_t tgid;
+	const char *exe;
+	uint64_t va; /* 0: not found */
+};
+
+struct search {
+	const struct tapir_process_memory *memory;
+	uint32_t pid_at; /* in an entry; the same in all */
+	uint32_t wait_at;
+};
+
+/* ---- the process ---------------------------------------------------------------------------- */
+
+static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+{
+	struct finding *f = ctx;
+	struct tapir_elf *elf = NULL;
+
+	if (!tapir_mapping_line__is_file(m) || !m->is_executable || strcmp(m->path, f->exe) != 0)
+		return 0;
+	tapir_autofd int fd = tapir_proc__open_mapped(f->tgid, m, NULL);
+
+	if (fd >= 0 && !tapir_elf__open_fd(fd, &elf))
+		f->va = tapir_exported__va(elf, m, "MyProc");
+	tapir_elf__free(elf);
+	return 1;
+}
+
+uint64_t tapir_postgresql__my_proc(uint32_t tgid)
+{
+	struct finding f = {.tgid = tgid};
+	int mark = tapir_diag__cnt();
+	struct tapir_proc proc;
+
+	if (!tapir_proc__read(tgid, &proc)) {
+		f.exe = proc.exe;
+		if (f.exe)
+			(void)tapir_proc__each_mapping(tgid, on_mapping, &f);
+		tapir_proc__fini(&proc);
+	}
+	tapir_diag__rewind(mark);
+	return f.va;
+}
+
+/* ---- shared memory -------------------------------------------------------------------------- */
+
+/* Whether mode conflicts with each other one: bit n is mode n. As documented ("Explicit Locking").
+ */
+static const uint16_t conflicts[MODE_CNT + 1] = {0,	0x100, 0x180, 0x1e0, 0x1f0,
+						 0x1d8, 0x1f8, 0x1fc, 0x1fe};
+
+/* The entry's own number is somewhere in it. */
+static bool find_pid(struct search *s, const uint8_t *entry, uint32_t pid)
+{
+	for (s->pid_at = 0; s->pid_at + 4 <= ENTRY_BYTES; s->pid_at += 4)
+		if (!memcmp(entry + s->pid_at, &pid, sizeof(pid)))
+			return true;
+	return false;
+}
+
+static bool is_wait(const struct search *s, uint64_t entry_va, const struct waiting *w)
+{
+	uint64_t back[2];
+
+	return w->lock_va && w->mode && w->mode <= MODE_CNT &&
+	       tapir_process_memory__get(s->memory, w->place_va, back, sizeof(back)) &&
+	       back[0] == w->lock_va && back[1] == entry_va;
+}
+
+static bool find_wait(struct search *s, uint64_t entry_va, const uint8_t *entry,
+		      struct waiting *out)
+{
+	for (s->wait_at = 0; s->wait_at + sizeof(*out) <= ENTRY_BYTES; s->wait_at += 8) {
+		memcpy(out, entry + s->wait_at, sizeof(*out));
+		if (is_wait(s, entry_va, out))
+			return true;
+	}
+	return false;
+}
+
+static bool read_wait(const struct search *s, uint64_t entry_va, struct waiting *out)
+{
+	return tapir_process_memory__get(s->memory, entry_va + s->wait_at, out, sizeof(*out)) &&
+	       is_wait(s, entry_va, out);
+}
+
+static bool read_place(const struct search *s, uint64_t va, uint64_t lock_va, struct place *out)
+{
+	return tapir_process_memory__get(s->memory, va, out, sizeof(*out)) &&
+	       out->lock_va == lock_va;
+}
+
+/* 0: nobody; of several holders the first that waits for another lock, too. */
+static uint64_t holder_of(const struct search *s, const struct waiting *w)
+{
+	uint64_t list_va = w->lock_va + offsetof(struct lock, holders), at, found = 0;
+	struct waiting theirs;
+	struct place place, own;
+
+	if (!read_place(s, w->place_va, w->lock_va, &own))
+		return 0;
+	at = tapir_process_memory__u64(s->memory, list_va + offsetof(struct links, next_va));
+	for (unsigned i = 0; at && at != list_va && i < MAX_HOLDERS; i++) {
+		if (!read_place(s, at - offsetof(struct place, links), w->lock_va, &place))
+			return 0;
+		at = place.links.next_va;
+		if (place.leader_va == own.leader_va || !(place.held_mask & conflicts[w->mode]))
+			continue;
+		if (read_wait(s, place.entry_va, &theirs))
+			return place.entry_va;
+		found = found ? found : place.entry_va;
+	}
+	return found;
+}
+
+static bool leads_back(const struct search *s, uint64_t from_va, uint64_t to_va)
+{
+	struct waiting w;
+
+	for (unsigned i = 0; i < MAX_LINKS && from_va && from_va != to_va; i++)
+		from_va = read_wait(s, from_va, &w) ? holder_of(s, &w) : 0;
+	return from_va == to_va;
+}
+
+bool tapir_postgresql_locks__holder(const struct tapir_process_memory *memory, uint64_t my_proc_va,
+				    uint32_t pid, struct tapir_postgresql_holder *out)
+{
+	uint64_t entry_va = tapir_process_memory__u64(memory, my_proc_va), holder_va;
+	struct search s = {.memory = memory};
+	uint8_t entry[ENTRY_BYTES];
+	struct waiting w;
+
+	if (!tapir_process_memory__get(memory, entry_va, entry, sizeof(entry)) ||
+	    !find_pid(&s, entry, pid) || !find_wait(&s, entry_va, entry, &w))
+		return false;
+	holder_va = holder_of(&s, &w);
+	if (!holder_va ||
+	    !tapir_process_memory__get(memory, holder_va + s.pid_at, &out->pid, sizeof(out->pid)))
+		return false;
+	out->entry_va = holder_va;
+	out->is_cycle = leads_back(&s, holder_va, entry_va);
+	return out->pid && out->pid != pid;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * process_memory.h - the memory of a process that runs, as what interprets it reads it. The process
+ * may put anything there and change it meanwhile: what is read is checked, and reads are bounded.
+ */
+#ifndef TAPIR_USER_PROCESS_MEMORY_H
+#define TAPIR_USER_PROCESS_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tapir_process_memory {
+	/* Returns how many bytes it wrote, 0 for none. */
+	size_t (*read)(void *ctx, uint64_t va, void *out, size_t bytes);
+	void *ctx;
+};
+
+static inline bool tapir_process_memory__get(const struct tapir_process_memory *m, uint64_t va,
+					     void *out, size_t bytes)
+{
+	return va && m->read(m->ctx, va, out, bytes) == bytes;
+}
+
+/* 0, too, where nothing can be read. */
+static inline uint64_t tapir_process_memory__u64(const struct tapir_process_memory *m, uint64_t va)
+{
+	uint64_t value;
+
+	return tapir_process_memory__get(m, va, &value, sizeof(value)) ? value : 0;
+}
+
+#endif

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The child that watches the runtimes which the configuration selects, and what is answered from
+ * its page: no request for it starts or attaches anything.
+ */
+#include "serve/agent_watch.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/log.h"
+#include "foreign/helper.h"
+#include "serve/answer.h"
+#include "watch/watch_report.h"
+
+#define MAX_WAIT_NS    (60 * TAPIR_NS_PER_SEC)
+#define ALL_HISTORY_MS (24 * 3600 * 1000ull) /* whatever is kept */
+#define LONG_ENOUGH_NS (60 * TAPIR_NS_PER_SEC)
+
+static int run(void *ctx, int client_fd)
+{
+	struct tapir_agent *agent = ctx;
+	int err;
+
+	(void)client_fd;
+	(void)tapir_helpers__start();
+	err = tapir_watch__run(&agent->config->watch, agent->watch.page);
+	for (int i = 0; err && i < tapir_diag__cnt(); i++)
+		tapir_warn("runtimes are not watched: %s", tapir_diag__line(i));
+	return err;
+}
+
+static void start(struct tapir_agent *agent)
+{
+	int pid = tapir_agent__start_task(agent, -1, NULL, false, run, agent);
+
+	agent->watch.started_ns = tapir_clock__now_ns();
+	agent->watch.pid = pid > 0 ? pid : 0;
+}
+
+int tapir_agent_watch__start(struct tapir_agent *agent)
+{
+	if (!agent->config->watch.comms.cnt)
+		return 0;
+	agent->watch.page = tapir_watch_page__new();
+	if (!agent->watch.page)
+		return -ENOMEM;
+	agent->watch.wait_ns = TAPIR_NS_PER_SEC;
+	start(agent);
+	return 0;
+}
+
+void tapir_agent_watch__stop(struct tapir_agent *agent)
+{
+	tapir_watch_page__free(agent->watch.page);
+	agent->watch.page = NULL;
+}
+
+uint64_t tapir_agent__next_wait_ns(uint64_t started_ns, uint64_t wait_ns)
+{
+	if (tapir_clock__now_ns() - started_ns > LONG_ENOUGH_NS)
+		return TAPIR_NS_PER_SEC;
+	return wait_ns * 2 < MAX_WAIT_NS ? wait_ns * 2 : MAX_WAIT_NS;
+}
+
+void tapir_agent_watch__task_ended(struct tapir_agent *agent, pid_t pid)
+{
+	struct tapir_agent_watch *watch = &agent->watch;
+
+	if (!watch->page || watch->pid != pid)
+		return;
+	watch->pid = 0;
+	watch->wait_ns = tapir_agent__next_wait_ns(watch->started_ns, watch->wait_ns);
+	watch->ended_ns = tapir_clock__now_ns();
+	tapir_watch_page__clear(watch->page);
+	if (!agent->is_ending)
+		tapir_warn("the process that watches runtimes ended: another one starts in %llu s",
+			   (unsigned long long)(watch->wait_ns / TAPIR_NS_PER_SEC));
+}
+
+bool tapir_agent_watch__is_waiting(const struct tapir_agent *agent)
+{
+	return agent->watch.page && !agent->watch.pid;
+}
+
+void tapir_agent_watch__check(struct tapir_agent *agent)
+{
+	if (!agent->is_ending && tapir_agent_watch__is_waiting(agent) &&
+	    tapir_clock__now_ns() - agent->watch.ended_ns >= agent->watch.wait_ns)
+		start(agent);
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+void tapir_agent_watch__write_metrics(const struct tapir_agent *agent, struct tapir_str *out)
+{
+	if (agent->watch.page)
+		tapir_watch_report__metrics(agent->watch.page, out);
+}
+
+static bool is_of_watched(const struct tapir_agent *agent, const struct tapir_ask *ask)
+{
+	return agent->watch.page && !ask->duration_ns && !ask->interval_ns && !ask->counters.cnt &&
+	       !ask->comms.cnt && !ask->container && !ask->pod;
+}
+
+struct history {
+	const struct tapir_watch_page *page;
+	const struct tapir_watch_query *query;
+};
+
+/* In a child: histories are long. */
+static int send_history(void *ctx, int fd)
+{
+	struct tapir_wire_head head = {.status = 200, .mime = TAPIR_MIME_JSON};
+	const struct history *h = ctx;
+	struct tapir_str body = {};
+
+	tapir_watch_report__counters(h->page, h->query, &body);
+	tapir_str__addc(&body, '\n');
+	return body.failed ? tapir_answer__error(fd, 500, "out of memory", 0)
+			   : tapir_answer__send(fd, &head, body.data, body.len, 0);
+}
+
+static bool answer(struct tapir_agent *agent, const struct tapir_watch_query *query, int fd)
+{
+	struct history history = {agent->watch.page, query};
+	struct tapir_str body = {};
+	bool is_taken;
+
+	if (query->history_ms) {
+		is_taken =
+			tapir_agent__start_task(agent, fd, NULL, false, send_history, &history) > 0;
+		if (!is_taken)
+			(void)tapir_answer__error(
+				fd, 503, "as many requests run as the agent permits", MSG_DONTWAIT);
+		return is_taken;
+	}
+	tapir_watch_report__counters(agent->watch.page, query, &body);
+	tapir_str__addc(&body, '\n');
+	is_taken = tapir_agent__send(agent, fd, TAPIR_MIME_JSON, 200, &body);
+	tapir_str__fini(&body);
+	return is_taken;
+}
+
+bool tapir_agent_watch__answer(struct tapir_agent *agent, const char *name,
+			       const struct tapir_ask *ask, int fd, bool *is_taken)
+{
+	struct tapir_watch_query query = {
+		.pids = &ask->pids,
+		.name = name,
+		.history_ms = ask->history_ns ? ask->history_ns / TAPIR_NS_PER_MS
+			      : name	      ? ALL_HISTORY_MS
+					      : 0,
+		.now_utc_ms = tapir_clock__ns(CLOCK_REALTIME) / TAPIR_NS_PER_MS,
+		.started_ms = ask->pids.cnt == 1 ? ask->started : 0,
+	};
+	int has;
+
+	has = is_of_watched(agent, ask) ? tapir_watch_report__has(agent->watch.page, &query) : 0;
+	if (!has && ask->watched)
+		(void)tapir_answer__error(fd, 404, "pid: the agent does not watch this process",
+					  MSG_DONTWAIT);
+	else if (has < 0)
+		(void)tapir_answer__error(fd, 409, "started: the process is another one by now",
+					  MSG_DONTWAIT);
+	else if (has)
+		*is_taken = answer(agent, &query, fd);
+	return has || ask->watched;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "symbol/process_runtime.h"
+
+#include <string.h>
+
+#include "lore/lore.h"
+#include "symbol/frame.h"
+#include "symbol/frame_kind.h"
+
+const struct tapir_lore *tapir_process_runtime__of(const struct tapir_catalog *catalog,
+						   uint32_t tgid, uint64_t time_ns)
+{
+	const struct tapir_rec_mapping *mapping = NULL;
+	const struct tapir_lore *lore = NULL;
+	struct tapir_mapping_view view;
+
+	while (!lore && (mapping = tapir_catalog__next_mapping(catalog, tgid, time_ns, mapping))) {
+		struct tapir_frame frame = {};
+
+		tapir_mapping_view__of(&mapping->h, &view);
+		frame.module = view.path;
+		lore = tapir_frame_kind__runtime(tapir_frame__module_name(&frame));
+	}
+	return lore;
+}
+
+static bool lacks_symbols(const struct tapir_frame *frame)
+{
+	struct tapir_sv path = frame->module;
+
+	return !frame->name.len && path.len && *path.data == '/' &&
+	       (path.len < 4 || memcmp(path.data + path.len - 4, ".dll", 4) != 0);
+}
+
+struct tapir_missing_names tapir_missing_names__of(const struct tapir_catalog *catalog,
+						   uint32_t tgid, uint64_t time_ns,
+						   const struct tapir_rec_stack *stack,
+						   const struct tapir_lore *runtime)
+{
+	bool has_method = false, has_nameless_code = false, has_runtime = false;
+	struct tapir_missing_names missing = {};
+	struct tapir_stack_view view;
+
+	tapir_stack_view__of(&stack->h, &view);
+	for (unsigned i = 0; i < stack->frame_cnt; i++) {
+		struct tapir_frame frame = tapir_frame__of(catalog, tgid, time_ns, &view, i);
+
+		if (frame.is_jit) {
+			has_method |= frame.name.len != 0;
+			has_nameless_code |= !frame.name.len;
+			continue;
+		}
+		has_runtime |= tapir_frame__kind(&frame) != TAPIR_FRAME_NATIVE;
+		if (!missing.path.len && lacks_symbols(&frame))
+			missing.path = frame.module;
+	}
+	missing.of_methods = runtime && runtime->names.remedy && !has_method &&
+			     (has_nameless_code || has_runtime);
+	return missing;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * process_runtime.h - which runtime a recorded process has, by the files it mapped, and which of
+ * its names a stack lacks. Thread safety: that of the catalog.
+ */
+#ifndef TAPIR_USER_PROCESS_RUNTIME_H
+#define TAPIR_USER_PROCESS_RUNTIME_H
+
+#include "base/str.h"
+#include "trace/catalog.h"
+#include "trace/record.h"
+
+struct tapir_lore;
+
+/* NULL: none that lore/ knows. */
+const struct tapir_lore *tapir_process_runtime__of(const struct tapir_catalog *catalog,
+						   uint32_t tgid, uint64_t time_ns);
+
+struct tapir_missing_names {
+	struct tapir_sv path; /* of the innermost function without a name: its file; or "" */
+	bool of_methods; /* code of this runtime ran, and no function of its language is named */
+};
+
+/* Of a user stack. runtime: of its process, or NULL. .NET's assemblies name themselves. */
+struct tapir_missing_names tapir_missing_names__of(const struct tapir_catalog *catalog,
+						   uint32_t tgid, uint64_t time_ns,
+						   const struct tapir_rec_stack *stack,
+						   const struct tapir_lore *runtime);
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "threads/any_running.h"
+
+#include <string.h>
+
+#include "attach/proc.h"
+#include "base/diag.h"
+
+bool tapir_thread_stat__runs(const char *text)
+{
+	const char *end = strrchr(text, ')');
+
+	return end && !strncmp(end, ") R", 3);
+}
+
+static int on_thread(uint32_t tid, void *ctx)
+{
+	const uint32_t *tgid = ctx;
+	char text[128]; /* up to the state, at least */
+
+	return tapir_thread__read_file(*tgid, tid, "stat", text, sizeof(text)) > 0 &&
+	       tapir_thread_stat__runs(text);
+}
+
+bool tapir_any_thread__runs(uint32_t tgid)
+{
+	int mark = tapir_diag__cnt();
+	bool runs = tapir_proc__each_thread(tgid, on_thread, &tgid) > 0;
+
+	tapir_diag__rewind(mark);
+	return runs;
+}

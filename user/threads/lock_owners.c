@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "threads/lock_owners.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "attach/proc.h"
+#include "base/diag.h"
+#include "runtime/dotnet/dotnet.h"
+#include "runtime/dotnet/dotnet_monitors.h"
+#include "runtime/postgresql/postgresql_locks.h"
+
+struct tapir_lock_owners {
+	struct tapir_process_memory memory;
+	uint32_t tgid;
+	struct tapir_dotnet_monitors *monitors; /* NULL: not CoreCLR, or before .NET 9 */
+	uint64_t my_proc_va;			/* 0: not PostgreSQL */
+};
+
+static size_t read_memory(void *ctx, uint64_t va, void *out, size_t bytes)
+{
+	const uint32_t *tgid = ctx;
+	struct iovec local = {out, bytes}, remote = {(void *)(uintptr_t)va, bytes};
+	ssize_t n = process_vm_readv((pid_t)*tgid, &local, 1, &remote, 1, 0);
+
+	return n < 0 ? 0 : (size_t)n;
+}
+
+/* ---- .NET ----------------------------------------------------------------------------------- */
+
+/* Every process of it has a ".NET Finalizer", a ".NET SigHandler" and more. */
+static bool may_be_dotnet(const struct tapir_thread_list *threads)
+{
+	static const char begin[] = ".NET ";
+
+	for (size_t i = 0; i < threads->vec.cnt; i++)
+		if (!strncmp(threads->vec.data[i].thread.comm, begin, sizeof(begin) - 1))
+			return true;
+	return false;
+}
+
+static void open_monitors(struct tapir_lock_owners *o)
+{
+	struct tapir_dotnet_info dotnet;
+
+	if (tapir_dotnet__inspect(o->tgid, &dotnet) > 0 && dotnet.contract_va &&
+	    dotnet.kind != TAPIR_DOTNET_NATIVE_AOT)
+		(void)tapir_dotnet_monitors__new(&o->memory, dotnet.contract_va, &o->monitors);
+}
+
+/* ---- PostgreSQL ----------------------------------------------------------------------------- */
+
+static bool may_be_postgresql(const struct tapir_thread_list *threads)
+{
+	return threads->vec.cnt && !strcmp(threads->vec.data[0].thread.comm, "postgres");
+}
+
+struct holder_search {
+	const struct tapir_lock_owners *owners;
+	const struct tapir_postgresql_holder *holder;
+	uint32_t tgid; /* 0: not found */
+};
+
+/* A process of the same server has the variable at the same address. */
+static int on_process(uint32_t tgid, void *ctx)
+{
+	struct holder_search *search = ctx;
+	const struct tapir_process_memory memory = {read_memory, &tgid};
+	struct tapir_thread thread;
+
+	if (tapir_thread__read(tgid, tgid, &thread) ||
+	    tapir_number_of_thread(thread.tid, thread.ns_tid) != search->holder->pid ||
+	    tapir_process_memory__u64(&memory, search->owners->my_proc_va) !=
+		    search->holder->entry_va)
+		return 0;
+	search->tgid = tgid;
+	return 1;
+}
+
+static void find_postgresql_holder(const struct tapir_lock_owners *o, struct tapir_copy *copy)
+{
+	const struct tapir_rec_thread *thread = &copy->seen.thread;
+	struct tapir_postgresql_holder holder;
+	struct holder_search search = {.owners = o, .holder = &holder};
+	uint32_t pid = tapir_number_of_thread(thread->tid, thread->ns_tid);
+
+	if (!tapir_postgresql_locks__holder(&o->memory, o->my_proc_va, pid, &holder))
+		return;
+	if (!on_process(holder.pid, &search) && pid != thread->tid)
+		(void)tapir_proc__each(on_process, &search); /* in a namespace of its own */
+	copy->owner_tid = search.tgid;
+	copy->is_owner_elsewhere = !holder.is_cycle;
+}
+
+/* --------------------------------------------------------------------------------------------- */
+
+struct tapir_lock_owners *tapir_lock_owners__new(uint32_t tgid,
+						 const struct tapir_thread_list *threads)
+{
+	struct tapir_lock_owners *o = calloc(1, sizeof(*o));
+	int mark = tapir_diag__cnt();
+
+	if (!o)
+		return NULL;
+	o->tgid = tgid;
+	o->memory = (struct tapir_process_memory){read_memory, &o->tgid};
+	if (may_be_dotnet(threads))
+		open_monitors(o);
+	if (may_be_postgresql(threads))
+		o->my_proc_va = tapir_postgresql__my_proc(tgid);
+	tapir_diag__rewind(mark); /* without them no owners are known */
+	return o;
+}
+
+void tapir_lock_owners__free(struct tapir_lock_owners *o)
+{
+	if (!o)
+		return;
+	tapir_dotnet_monitors__free(o->monitors);
+	free(o);
+}
+
+void tapir_lock_owners__find(const struct tapir_lock_owners *o, struct tapir_copy *copy)
+{
+	const struct tapir_rec_thread *thread = &copy->seen.thread;
+
+	if (o->monitors && copy->futex_va)
+		copy->owner = tapir_dotnet_monitors__owner(
+			o->monitors, tapir_number_of_thread(thread->tid, thread->ns_tid),
+			copy->memory, copy->bytes, copy->seen.sp & ~7ull);
+	if (o->my_proc_va && thread->tid == thread->tgid)
+		find_postgresql_holder(o, copy);
+}
