@@ -127,7 +127,7 @@ def test_first_line_names_what_a_server_does(t):
     tps, _ = said["hot"]
     near(t, leads(t, reports["hot"], "locks", "lock ", "update accounts set cents = cents + ? where id = ?"), 4 - tps * 0.02, "waiting clients", 0.25)
     leads(t, reports["index"], "cpu-purpose", "scans whole tables for rows", "select * from orders where customer = ?")
-    t.ok(leads(t, reports["sleep"], "requests", "asleep: select pg_sleep(0.3)") >= 294, "it sleeps that long, as exact as a histogram is")
+    t.ok(leads(t, reports["sleep"], "requests", "of their time asleep;", ": select pg_sleep(0.3)") >= 294, "it sleeps that long, as exact as a histogram is")
     near(t, leads(t, reports["waiter"], "locks", "for a PostgreSQL lock"), 1, "threads that have waited since before the recording", 0.3)
     report = json.loads(t.tapir("report", t.path("short.tapir"), "--json").out)
     near(t, leads(t, report, "processes", "started a second, each for one connection"), rate, "connections a second", 0.5)

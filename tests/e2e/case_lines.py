@@ -28,14 +28,17 @@ def made(t):
 
 
 def frames_of(t, there, *options):
-    """Frames of the program in all samples' stacks, each stack once: [[frame, ...], ...], innermost first."""
+    """Frames of the program in all samples' stacks, each stack once: [[frame, ...], ...], innermost first.
+
+    A frame has "leaf" where it is the innermost of the whole stack: its address is then no return address."""
     out = t.tapir("events", "--json", f"{there}/inlined.tapir", "--symbols", there, *options).out
     stacks = {}
     for line in out.splitlines():
         event = json.loads(line)
-        frames = [f for f in event.get("stack") or [] if (f.get("module") or "").endswith("/inlined")]
+        stack = event.get("stack") or []
+        frames = [dict(f, leaf=f["addr"] == stack[0]["addr"]) for f in stack if (f.get("module") or "").endswith("/inlined")]
         if event["type"] == "sample" and frames:
-            stacks[tuple(f["addr"] for f in frames)] = frames
+            stacks[tuple((f["addr"], f["leaf"]) for f in frames)] = frames
     t.ok(stacks, "no sample is in the program")
     return list(stacks.values())
 
@@ -64,8 +67,8 @@ def test_lines_and_inlined_functions_are_those_of_addr2line(t):
     bias = bias_of(t, there, stacks)
     wanted = {}
     for stack in stacks:
-        for addr in {frame["addr"] for frame in stack}:
-            va = addr - bias - (addr != stack[0]["addr"])  # a call is before its return address
+        for addr, leaf in {(frame["addr"], frame["leaf"]) for frame in stack}:
+            va = addr - bias - (not leaf)  # a call is before its return address
             wanted[va] = [(f["name"], f.get("line")) for f in stack if f["addr"] == addr]
     theirs = by_addr2line(t, there, wanted)
     wrong = [(hex(va), ours, theirs.get(va)) for va, ours in wanted.items() if ours != theirs.get(va)]

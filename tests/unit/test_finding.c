@@ -378,7 +378,7 @@ static void slow_requests_are_told_with_what_they_waited_for(void **state)
 		flow(ASKED, 2, at * 1000 * MS + 420 * MS, 1, 0);
 	}
 	assert_non_null(strstr(finding_text(0), "Shop-Orders:Order takes "));
-	assert_non_null(strstr(finding_text(0), "; 95% of their time in http_request"));
+	assert_non_null(strstr(finding_text(0), ", 95% of their time in http_request"));
 }
 
 int main(void)

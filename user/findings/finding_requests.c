@@ -138,7 +138,7 @@ static const struct tapir_request_kind *slowest(const struct tapir_finding *f)
 	return worst;
 }
 
-/* "; 92% of their time awaited": the largest part, if it is most of the time. */
+/* ", 92% of their time awaited": the largest part, if it is most of the time. */
 static void add_part(const struct tapir_request_kind *row, struct tapir_str *out)
 {
 	static const char *const states[] = {[TAPIR_THREAD_UNKNOWN] = "unknown",
@@ -170,7 +170,7 @@ static void add_part(const struct tapir_request_kind *row, struct tapir_str *out
 		}
 	if (!what || most * 2 < row->sum_ns)
 		return;
-	tapir_str__addf(out, "; %.0f%% of their time ", tapir_finding__percent(most, row->sum_ns));
+	tapir_str__addf(out, ", %.0f%% of their time ", tapir_finding__percent(most, row->sum_ns));
 	if (inside && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE])
 		tapir_str__addf(out, "in %s", inside->label);
 	else if (task && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN] &&
@@ -196,15 +196,15 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 	if (!tapir_found__counts(TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6))
 		return;
 	kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
-	tapir_str__addf(&text, "%s:%s takes %s (median), %s (99%%), the slowest of %" PRIu64 " %s",
-			kind->provider, kind->name, tapir_ns__text(p50_ns, median),
-			tapir_ns__text(p99_ns, p99), row->took.cnt,
+	tapir_str__addf(&text, "%s:%s takes %s (median), %s (99%%)", kind->provider, kind->name,
+			tapir_ns__text(p50_ns, median), tapir_ns__text(p99_ns, p99));
+	add_part(row, &text);
+	tapir_str__addf(&text, "; the slowest of %" PRIu64 " took %s", row->took.cnt,
 			tapir_ns__text(row->worst_ns, worst));
 	if (row->worst_label && *row->worst_label) {
 		tapir_str__adds(&text, ": ");
 		tapir_str__add_printable(&text, row->worst_label, strnlen(row->worst_label, 100));
 	}
-	add_part(row, &text);
 	tapir_str__addf(&view, "slow=%s:%s", kind->provider, kind->name);
 	tapir_found_list__add(list, TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6, kind->name, &text,
 			      NULL, view.data);
