@@ -18,7 +18,7 @@ class Programs:
         self.home = home
         self.stop = os.path.join(home, "stop")
         self.storm = self._copy(os.path.join(build, "tests", "targets", "storm"), "soakstorm")
-        # The same file under another name: attached, when the churn begins, and told apart in the report.
+        # The same file under another name: attached when the churn begins.
         self.first = os.path.join(home, "soakfirst")
         os.link(self.storm, self.first)
         # Of recordings that are killed: the one that lasts must not count its events.
