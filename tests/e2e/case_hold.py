@@ -144,6 +144,8 @@ class Terminal:
         self.t, self.seen = t, ""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            for number in (signal.SIGINT, signal.SIGQUIT):  # a shell that starts the tests behind its back has them ignored
+                signal.signal(number, signal.SIG_DFL)
             os.environ["PS1"], os.environ["TERM"] = "ready> ", "dumb"
             os.execvp(str(argv[0]), [str(word) for word in argv])
 
